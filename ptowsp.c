@@ -16959,6 +16959,8 @@ typedef struct pwsp_timed {
     uint32_t tensor_count;                             // including 0, which is none
     uint32_t edge_count;                               // explicit edges
     const bool *tensor_is_loaded, *tensor_is_written;  // by tensor: by a slot, by a task
+    // By tensor, for a ring of bytes: the node of a transient tensor's scope, or 0. NULL: none.
+    const uint32_t *tensor_scopes;
     // Writes the place of a node, for texts of errors.
     void (*print_place)(const void *user, uint32_t node, ptowsp_text text);
     const void *user;
@@ -18328,7 +18330,13 @@ typedef struct pwsp_deps {
     uint64_t clock;
     pwsp_token latest;     // without ops: of it as it was set and the tokens visited since
     uint64_t visit_count;  // without ops
-    bool has_tasks;        // unset: tasks of times are not needed
+    // With is_counted, accesses of several tasks do not merge, and queries list the tokens that they
+    // visit, each once, by task. The owner empties the list.
+    bool is_counted;
+    bool is_list_lost;  // no memory for it
+    pwsp_token *visited;
+    uint64_t visited_count, visited_capacity;
+    bool has_tasks;  // unset: tasks of times are not needed
     pwsp_access *accesses;
     uint32_t *nexts;  // by access: links of lists
     uint64_t *times;  // by access, unless tokens are small
@@ -19373,10 +19381,40 @@ PWSP_FORCE_INLINE void pwsp_deps_prepare(const pwsp_deps *deps, const pwsp_tile_
     }
 }
 
+// Lists a visited token, if it is not in the list.
+static void pwsp_deps_note(pwsp_deps *deps, const pwsp_token *token) {
+    uint64_t low = 0, high = deps->visited_count;
+    while (low < high) {
+        uint64_t middle = low + (high - low) / 2;
+        const pwsp_token *at = &deps->visited[middle];
+        bool is_before =
+            at->task < token->task || (at->task == token->task && at->time < token->time);
+        low = is_before ? middle + 1 : low;
+        high = is_before ? high : middle;
+    }
+    if (low < deps->visited_count && pwsp_token_is_same(&deps->visited[low], token)) {
+        return;
+    }
+    void *visited = deps->visited;
+    if (!pwsp_memory_grow(deps->memory, &visited, &deps->visited_capacity, deps->visited_count + 1,
+                          sizeof(pwsp_token))) {
+        deps->is_list_lost = true;
+        return;
+    }
+    deps->visited = (pwsp_token *)visited;
+    memmove(&deps->visited[low + 1], &deps->visited[low],
+            (size_t)(deps->visited_count - low) * sizeof(pwsp_token));
+    deps->visited[low] = *token;
+    deps->visited_count++;
+}
+
 // Of tokens with the same time the lowest task counts, in whatever order they are found.
 static void pwsp_deps_visit(pwsp_deps *deps, uint32_t index) {
     PTOWSP_ASSERT(!(deps->accesses[index].flags & (PWSP_ACCESS_GONE | PWSP_ACCESS_FREE)));
     pwsp_token token = pwsp_deps_token(deps, index);
+    if (PWSP_UNLIKELY(deps->is_counted)) {
+        pwsp_deps_note(deps, &token);
+    }
     if (deps->ops.visit) {
         deps->ops.visit(deps->ops.user, &token);
         return;
@@ -19436,7 +19474,8 @@ static void pwsp_deps_meet_same(pwsp_deps *deps, pwsp_deps_query_state *query, u
     bool is_written = (access->flags & PWSP_ACCESS_WRITTEN) != 0;
     if (!query->supersedes) {
         bool is_first = query->same == 0 || index < query->same;
-        query->same = !is_written && is_first ? index + 1 : query->same;
+        bool can_merge = !is_written && !deps->is_counted;
+        query->same = can_merge && is_first ? index + 1 : query->same;
         return;
     }
     if (query->same == index + 1) {
@@ -19658,7 +19697,7 @@ PWSP_INTERNAL bool pwsp_deps_query(pwsp_deps *deps, const pwsp_tile_at *tiles, u
             deps->hints[i - first] = query->hint;
         }
     }
-    return true;
+    return !deps->is_list_lost;
 }
 
 PWSP_INTERNAL void pwsp_deps_query_load(pwsp_deps *deps, const pwsp_tile_at *tile) {
@@ -19805,6 +19844,7 @@ static void pwsp_deps_forget(pwsp_deps *deps, const pwsp_bound_tensor *bound) {
     deps->free_count = 0;
     deps->hand = 0;
     deps->wants_sweep = false;
+    deps->is_list_lost = false;
     deps->level_count = 0;
 }
 
@@ -19848,6 +19888,8 @@ PWSP_INTERNAL void pwsp_deps_free(pwsp_deps *deps) {
     pwsp_memory_free(deps->memory, deps->levels,
                      (size_t)deps->level_capacity * sizeof(pwsp_deps_level));
     pwsp_memory_free(deps->memory, deps->buckets, (size_t)deps->bucket_count * sizeof(uint32_t));
+    pwsp_memory_free(deps->memory, deps->visited,
+                     (size_t)deps->visited_capacity * sizeof(pwsp_token));
     memset(deps, 0, sizeof *deps);
 }
 
@@ -19858,7 +19900,8 @@ PWSP_INTERNAL size_t pwsp_deps_bytes(const pwsp_deps *deps) {
            (size_t)deps->next_capacity * sizeof(uint32_t) +
            (size_t)(deps->time_capacity + deps->task_capacity) * sizeof(uint64_t) +
            (size_t)deps->level_capacity * sizeof(pwsp_deps_level) +
-           (size_t)deps->bucket_count * sizeof(uint32_t);
+           (size_t)deps->bucket_count * sizeof(uint32_t) +
+           (size_t)deps->visited_capacity * sizeof(pwsp_token);
 }
 
 // =================================================================================================
@@ -19928,6 +19971,12 @@ PWSP_INTERNAL void pwsp_precedence_wait(pwsp_precedence *order, const pwsp_arriv
 // Registers a task's token for its successors.
 PWSP_INTERNAL void pwsp_precedence_tell(pwsp_precedence *order, const pwsp_arrival *arrival,
                                         bool has_stream, const pwsp_token *token);
+
+// How many of structure, each edge and its stream a task waits for, by what is known of a token: has
+// not all that it stands for ended?
+PWSP_INTERNAL uint64_t
+pwsp_precedence_count(const pwsp_precedence *order, const pwsp_arrival *arrival, bool has_stream,
+                      bool (*is_open)(const void *user, const pwsp_token *token), const void *user);
 
 // -- times ----------------------------------------------------------------------------------------
 
@@ -20160,6 +20209,19 @@ PWSP_INTERNAL void pwsp_precedence_tell(pwsp_precedence *order, const pwsp_arriv
     }
 }
 
+PWSP_INTERNAL uint64_t pwsp_precedence_count(
+    const pwsp_precedence *order, const pwsp_arrival *arrival, bool has_stream,
+    bool (*is_open)(const void *user, const pwsp_token *token), const void *user) {
+    uint64_t count = order->has_structure && is_open(user, &order->scopes[order->depth - 1].ready);
+    for (uint32_t i = 0; i < arrival->after_count; i++) {
+        count += is_open(user, &order->edges[arrival->after[i]]);
+    }
+    if (has_stream && order->streams) {
+        count += is_open(user, &order->streams[pwsp_precedence_stream(order, arrival)]);
+    }
+    return count;
+}
+
 // =================================================================================================
 // src/runtime/reorder.h
 // =================================================================================================
@@ -20220,7 +20282,8 @@ typedef enum pwsp_entry_kind {
     PWSP_ENTRY_PARALLEL,      // these are done when they are issued
     PWSP_ENTRY_SEQUENTIAL,
     PWSP_ENTRY_SCOPE_END,
-    PWSP_ENTRY_RESET  // of edges
+    PWSP_ENTRY_RESET,   // of edges
+    PWSP_ENTRY_RELEASE  // of a transient tensor
 } pwsp_entry_kind;
 
 // Behind it in the ring: words of the owner.
@@ -20974,6 +21037,7 @@ PWSP_INTERNAL pwsp_entry *pwsp_issue_open(pwsp_issue *issue, pwsp_entry_kind kin
 //      PARALLEL, SEQUENTIAL   a scope begins; the arrival may be NULL
 //      SCOPE_END              it ends; the arrival may be NULL
 //      RESET                  the edges `after` restart
+//      RELEASE                nothing: it is for the owner; the arrival may be NULL
 PWSP_INTERNAL bool pwsp_issue_submit(pwsp_issue *issue, const pwsp_arrival *arrival);
 
 // Retire finished entries at the head: the first until there is room, the second until nothing is
@@ -21274,6 +21338,7 @@ PWSP_INTERNAL bool pwsp_issue_submit(pwsp_issue *issue, const pwsp_arrival *arri
     case PWSP_ENTRY_RESET:
         pwsp_precedence_reset(&issue->order, arrival->after, arrival->after_count);
         break;
+    case PWSP_ENTRY_RELEASE: break;
     case PWSP_ENTRY_PROCESS_TASK: PTOWSP_ASSERT(0 && "a process has its own way"); break;
     }
     return pwsp_issue_end(issue, entry, true);
@@ -46021,6 +46086,9 @@ PWSP_INTERNAL bool pwsp_tensor_uses(const ptowsp_tensor_desc *tensor, bool is_tr
     ROW("window", "stall", PTOWSP_WINDOW_STALL, PWSP_E, PWSP_E, PWSP_E)                            \
     ROW("window", "abort", PTOWSP_WINDOW_ABORT, PWSP_E, PWSP_O, PWSP_R)                            \
     ROW("window", "benchmark", PTOWSP_WINDOW_BENCHMARK, PWSP_E, PWSP_O, PWSP_R)                    \
+    ROW("release", "completion", PTOWSP_RELEASE_COMPLETION, PWSP_E, PWSP_O, PWSP_E)                \
+    ROW("release", "in order", PTOWSP_RELEASE_IN_ORDER, PWSP_E, PWSP_E, PWSP_R)                    \
+    PWSP_RING_CAPABILITIES(ROW)                                                                    \
     ROW("dependencies", "structure", PTOWSP_DEPENDENCIES_STRUCTURE, PWSP_E, PWSP_E, PWSP_E)        \
     ROW("dependencies", "exact", PTOWSP_DEPENDENCIES_EXACT, PWSP_E, PWSP_E, PWSP_E)                \
     ROW("dependencies", "overlap", PTOWSP_DEPENDENCIES_OVERLAP, PWSP_E, PWSP_E, PWSP_E)            \
@@ -46049,6 +46117,13 @@ PWSP_INTERNAL bool pwsp_tensor_uses(const ptowsp_tensor_desc *tensor, bool is_tr
     ROW("driver", "aicpu", 0, PWSP_O, PWSP_O, PWSP_E)                                              \
     ROW("driver", "host", 1, PWSP_O, PWSP_O, PWSP_E)                                               \
     PWSP_KERNEL_RULES(ROW)
+
+// Real lanes have a ring of tasks; the others are simulated there.
+#define PWSP_RING_CAPABILITIES(ROW)                                                                \
+    ROW("ring", "tasks", PTOWSP_RING_TASKS, PWSP_E, PWSP_E, PWSP_R)                                \
+    ROW("ring", "bytes", PTOWSP_RING_BYTES, PWSP_E, PWSP_O, PWSP_R)                                \
+    ROW("ring", "dependencies", PTOWSP_RING_DEPENDENCIES, PWSP_E, PWSP_O, PWSP_R)                  \
+    ROW("ring", "map", PTOWSP_RING_MAP, PWSP_E, PWSP_O, PWSP_R)
 
 // What machines and PTO-ISA's headers restrict in tile kernels, which are legalised or refused when
 // they end (kernel/legal.h, lower_matmul.c), and by the sources of a tree where it depends on the
@@ -46285,6 +46360,20 @@ static void pwsp_schedule_check_window(pwsp_schedule_checker *checker,
     } else if (schedule->window > PTOWSP_SCHEDULE_WINDOW_MAX) {
         PWSP_SCHEDULE_FAIL(checker, PTOWSP_LIMIT_EXCEEDED, "a window of %u tasks is more than %d",
                            schedule->window, PTOWSP_SCHEDULE_WINDOW_MAX);
+    } else if (schedule->window == 0 && schedule->release != PTOWSP_RELEASE_COMPLETION) {
+        PWSP_SCHEDULE_FAIL(checker, PTOWSP_INVALID_PARAMS, "release in order without a window");
+    }
+}
+
+static void pwsp_schedule_check_rings(pwsp_schedule_checker *checker,
+                                      const ptowsp_schedule *schedule) {
+    for (uint32_t i = 0; i < PTOWSP_RING_COUNT; i++) {
+        uint64_t size = schedule->ring_sizes[i];
+        if (size > PTOWSP_SCHEDULE_RING_MAX && size != PTOWSP_RING_UNBOUNDED) {
+            PWSP_SCHEDULE_FAIL(checker, PTOWSP_LIMIT_EXCEEDED,
+                               "ring %s of %" PRIu64 " is more than 2^62",
+                               ptowsp_ring_name((ptowsp_ring)i), size);
+        }
     }
 }
 
@@ -46355,6 +46444,12 @@ static void pwsp_schedule_check_values(pwsp_schedule_checker *checker,
     pwsp_schedule_check_value(checker, "dispatch", (uint32_t)schedule->dispatch);
     pwsp_schedule_check_value(checker, "pools", (uint32_t)schedule->pools);
     pwsp_schedule_check_value(checker, "window", (uint32_t)schedule->window_policy);
+    pwsp_schedule_check_value(checker, "release", (uint32_t)schedule->release);
+    for (uint32_t i = 0; i < PTOWSP_RING_COUNT; i++) {
+        if (schedule->ring_sizes[i]) {
+            pwsp_schedule_check_value(checker, "ring", i);
+        }
+    }
     pwsp_schedule_check_set(checker, "dependencies", schedule->dependencies);
     pwsp_schedule_check_set(checker, "hazards", schedule->hazards);
     pwsp_schedule_check_value(checker, "ready", (uint32_t)schedule->ready);
@@ -46371,6 +46466,7 @@ static ptowsp_status pwsp_schedule_check(const ptowsp_module *module, const ptow
                                schedule.stream_key.module || schedule.stream_key.id);
     pwsp_schedule_check_lanes(&checker, &schedule);
     pwsp_schedule_check_window(&checker, &schedule);
+    pwsp_schedule_check_rings(&checker, &schedule);
     pwsp_schedule_check_timing(&checker, &schedule);
     if (given && given->start != PTOWSP_START_THRESHOLD && given->start_threshold) {
         PWSP_SCHEDULE_FAIL(&checker, PTOWSP_INVALID_PARAMS,
@@ -46443,6 +46539,13 @@ PWSP_INTERNAL bool pwsp_schedule_uses(const ptowsp_schedule *resolved, bool has_
         {"ready", (uint32_t)s->ready, false},    {"start", (uint32_t)s->start, false},
         {"streams", has_stream_key, false},      {"timing", (uint32_t)s->timing, false}};
     const pwsp_capability *capability = &pwsp_capabilities[row];
+    if (strcmp(capability->directive, "release") == 0) {
+        return s->release != PTOWSP_RELEASE_COMPLETION &&
+               (uint32_t)s->release == capability->number;
+    }
+    if (strcmp(capability->directive, "ring") == 0) {
+        return s->ring_sizes[capability->number] > 0;
+    }
     for (size_t i = 0; i < sizeof asked / sizeof asked[0]; i++) {
         if (strcmp(asked[i].directive, capability->directive) == 0) {
             return asked[i].is_set ? (asked[i].number & capability->number) != 0
@@ -46485,6 +46588,17 @@ static void pwsp_schedule_print_set(const char *directive, uint32_t set, ptowsp_
     pwsp_text_format(text, "\n");
 }
 
+static void pwsp_schedule_print_rings(const ptowsp_schedule *s, ptowsp_text text) {
+    for (uint32_t i = 0; i < PTOWSP_RING_COUNT; i++) {
+        if (s->ring_sizes[i] == PTOWSP_RING_UNBOUNDED) {
+            pwsp_text_format(text, "  ring %s unbounded\n", ptowsp_ring_name((ptowsp_ring)i));
+        } else if (s->ring_sizes[i]) {
+            pwsp_text_format(text, "  ring %s of %" PRIu64 "\n", ptowsp_ring_name((ptowsp_ring)i),
+                             s->ring_sizes[i]);
+        }
+    }
+}
+
 void ptowsp_schedule_print(const ptowsp_schedule *schedule, ptowsp_text text) {
     ptowsp_schedule s = pwsp_schedule_resolve(schedule);
     pwsp_text_format(text, "schedule\n");
@@ -46502,6 +46616,11 @@ void ptowsp_schedule_print(const ptowsp_schedule *schedule, ptowsp_text text) {
         pwsp_schedule_print_value("window", (uint32_t)s.window_policy, text);
         pwsp_text_format(text, " at %u tasks\n", s.window);
     }
+    if (s.release != PTOWSP_RELEASE_COMPLETION) {
+        pwsp_schedule_print_value("release", (uint32_t)s.release, text);
+        pwsp_text_format(text, "\n");
+    }
+    pwsp_schedule_print_rings(&s, text);
     pwsp_schedule_print_set("dependencies", s.dependencies, text);
     if (s.hazards != 7) {
         pwsp_schedule_print_set("hazards", s.hazards, text);
@@ -46909,6 +47028,7 @@ typedef enum pwsp_op_kind {
     PWSP_OP_CALL,         // a call; the workload's first op
     PWSP_OP_RETURN,       // back to the call, or the end of the program
     PWSP_OP_RESET,        // a range of edges that forget: an iteration begins
+    PWSP_OP_RELEASE,      // a transient tensor: a pass through its scope ends
     PWSP_OP_PIPELINE,     // a pipeline, its processes' ops follow; behind them
     PWSP_OP_PROCESS_END,  // a process: the end of its ops
     PWSP_OP_SEND,         // a send
@@ -47113,6 +47233,7 @@ struct ptowsp_program {
     bool *tensor_is_loaded;   // by tensor: a slot is loaded from it
     bool *tensor_is_written;  // by tensor: a task writes it
     bool *tensor_is_transient;
+    uint32_t *tensor_scopes;  // by tensor, with a ring of bytes: the node of a transient's scope
     bool *array_is_used, *axis_is_used, *symbol_is_used, *tensor_is_used, *kernel_is_used;
 };
 
@@ -47199,6 +47320,9 @@ PWSP_INTERNAL uint32_t pwsp_compiler_task_variable(const ptowsp_module *module, 
 PWSP_INTERNAL bool pwsp_compiler_workloads(pwsp_compiler *c);
 
 // Finds the lifetimes of transient tensors (lifetime.c). False with the module's error.
+// Before workloads are compiled: the scopes of transient tensors, if the schedule has a ring of
+// bytes.
+PWSP_INTERNAL bool pwsp_compiler_scopes(pwsp_compiler *c);
 PWSP_INTERNAL bool pwsp_compiler_lifetimes(pwsp_compiler *c);
 
 // -- shared by the files that compile -------------------------------------------------------------
@@ -47498,7 +47622,8 @@ PWSP_INTERNAL bool pwsp_compiler_edges(pwsp_compiler *c, uint32_t node, pwsp_edg
     return true;
 }
 
-// The children of a scope, behind the reset of the edges that belong to it.
+// The children of a scope, behind the reset of the edges that belong to it, and before the release of
+// tensors that do.
 static bool pwsp_compiler_body(pwsp_compiler *c, uint32_t node, bool is_parallel) {
     pwsp_range range;
     bool has_edges = c->edges.count && !c->is_in_process;
@@ -47513,7 +47638,16 @@ static bool pwsp_compiler_body(pwsp_compiler *c, uint32_t node, bool is_parallel
         }
         *reset = range;
     }
-    return pwsp_compiler_children(c, node, is_parallel);
+    if (!pwsp_compiler_children(c, node, is_parallel)) {
+        return false;
+    }
+    for (uint32_t i = 1; c->program->tensor_scopes && i < c->program->tensors.count; i++) {
+        if (c->program->tensor_scopes[i] == node && !c->is_in_process &&
+            !pwsp_compiler_op(c, PWSP_OP_RELEASE, i, 0, node)) {
+            return false;
+        }
+    }
+    return true;
 }
 
 static pwsp_scope pwsp_scope_between(const pwsp_compiler *c, bool outer_is_parallel,
@@ -48646,6 +48780,30 @@ static void pwsp_liver_free(pwsp_liver *l, const pwsp_memory *memory) {
     pwsp_memory_free(memory, l->spans.items, (size_t)l->spans.capacity * sizeof(pwsp_span));
 }
 
+PWSP_INTERNAL bool pwsp_compiler_scopes(pwsp_compiler *c) {
+    ptowsp_program *p = c->program;
+    if (c->module->transients.count <= 1 || p->schedule.ring_sizes[PTOWSP_RING_BYTES] == 0) {
+        return true;
+    }
+    pwsp_liver liver;
+    memset(&liver, 0, sizeof liver);
+    liver.c = c;
+    p->tensor_scopes = (uint32_t *)pwsp_arena_alloc(
+        &p->arena, (size_t)c->module->tensors.count * sizeof(uint32_t), sizeof(uint32_t));
+    bool is_good = pwsp_liver_alloc(&liver, &p->memory) && p->tensor_scopes;
+    if (is_good) {
+        memset(p->tensor_scopes, 0, (size_t)c->module->tensors.count * sizeof(uint32_t));
+        pwsp_liver_find_scopes(&liver);
+        for (uint32_t i = 0; i < liver.live_count; i++) {
+            p->tensor_scopes[liver.lives[i].tensor] = liver.lives[i].scope;
+        }
+    } else {
+        pwsp_module_no_memory(c->module);
+    }
+    pwsp_liver_free(&liver, &p->memory);
+    return is_good;
+}
+
 PWSP_INTERNAL bool pwsp_compiler_lifetimes(pwsp_compiler *c) {
     if (c->module->transients.count <= 1) {
         return true;
@@ -49281,7 +49439,7 @@ static bool pwsp_compiler_run(pwsp_compiler *c, uint32_t entry) {
         pwsp_module_no_memory(c->module);
         return false;
     }
-    if (!pwsp_compiler_workloads(c)) {
+    if (!pwsp_compiler_scopes(c) || !pwsp_compiler_workloads(c)) {
         return false;
     }
     p->lane_count += p->has_link;
@@ -49469,6 +49627,7 @@ PWSP_INTERNAL pwsp_timed pwsp_program_timed(const ptowsp_program *program) {
     timed.edge_count = program->edge_count;
     timed.tensor_is_loaded = program->tensor_is_loaded;
     timed.tensor_is_written = program->tensor_is_written;
+    timed.tensor_scopes = program->tensor_scopes;
     timed.print_place = pwsp_program_print_node;
     timed.user = program;
     return timed;
@@ -49627,6 +49786,7 @@ static void pwsp_taint_op(pwsp_taint *taint, uint32_t i, bool is_tainted, bool i
     case PWSP_OP_JUMP:
     case PWSP_OP_RETURN:
     case PWSP_OP_RESET:
+    case PWSP_OP_RELEASE:
     case PWSP_OP_PROCESS_END:
     case PWSP_OP_CLOSE: break;
     }
@@ -50390,6 +50550,10 @@ static void pwsp_print_op(const ptowsp_program *p, const pwsp_op *op, ptowsp_tex
     }
     case PWSP_OP_RETURN: pwsp_text_format(text, "return"); break;
     case PWSP_OP_RESET: pwsp_text_format(text, "reset edges"); break;
+    case PWSP_OP_RELEASE:
+        pwsp_text_format(text, "release %s",
+                         PWSP_PROGRAM_AT(p, tensors, ptowsp_tensor_desc, op->at)->name);
+        break;
     case PWSP_OP_PIPELINE:
         pwsp_text_format(text, "%s", step);
         pwsp_print_pipeline_op(p, PWSP_PROGRAM_AT(p, pipelines, pwsp_pipeline_op, op->at),
@@ -51742,6 +51906,7 @@ PWSP_INTERNAL bool pwsp_parse_statement(pwsp_parser *p) {
 //                  | "dispatch" value [ "of" expr ] "over" int ( "lanes"
 //                                                              | "vector" "and" int "cube" "lanes" )
 //                  | "window" value "at" int "tasks"
+//                  | "release" value | "ring" value ( "of" int | "unbounded" )
 //                  | "dependencies" { value } | "hazards" { value }
 //                  | "ready" value [ expr ]
 //                  | "start" value [ int "tasks" ]
@@ -51825,6 +51990,17 @@ static bool pwsp_parse_timing(pwsp_parser *p, ptowsp_schedule *schedule) {
            pwsp_parse_expect(p, "cycles");
 }
 
+static bool pwsp_parse_ring(pwsp_parser *p, ptowsp_schedule *schedule) {
+    uint32_t ring = 0;
+    if (!pwsp_parse_value(p, "ring", &ring)) {
+        return false;
+    }
+    schedule->ring_sizes[ring] = PTOWSP_RING_UNBOUNDED;
+    return pwsp_parse_try(p, "unbounded") ||
+           (pwsp_parse_expect(p, "of") &&
+            pwsp_parse_number(p, UINT64_MAX, &schedule->ring_sizes[ring]));
+}
+
 PWSP_INTERNAL bool pwsp_parse_directive(pwsp_parser *p, ptowsp_schedule *schedule) {
     uint32_t number = 0;
     bool is_good;
@@ -51837,6 +52013,11 @@ PWSP_INTERNAL bool pwsp_parse_directive(pwsp_parser *p, ptowsp_schedule *schedul
         is_good = pwsp_parse_value(p, "window", &number) && pwsp_parse_expect(p, "at") &&
                   pwsp_parse_count(p, &schedule->window) && pwsp_parse_expect(p, "tasks");
         schedule->window_policy = (ptowsp_window)number;
+    } else if (pwsp_parse_try(p, "release")) {
+        is_good = pwsp_parse_value(p, "release", &number);
+        schedule->release = (ptowsp_release)number;
+    } else if (pwsp_parse_try(p, "ring")) {
+        is_good = pwsp_parse_ring(p, schedule);
     } else if (pwsp_parse_try(p, "dependencies")) {
         is_good = pwsp_parse_set(p, "dependencies", &schedule->dependencies);
     } else if (pwsp_parse_try(p, "hazards")) {
@@ -53028,6 +53209,7 @@ static bool pwsp_reader_op(pwsp_reader *r, uint32_t i) {
     case PWSP_OP_SLOT_LOAD: return pwsp_reader_slot(r, op);
     case PWSP_OP_CALL: return pwsp_reader_call(r, op);
     case PWSP_OP_RESET: return pwsp_reader_reset(r, op);
+    case PWSP_OP_RELEASE: break;  // follows from the tensor
     case PWSP_OP_PIPELINE: return pwsp_reader_pipeline(r, op);
     case PWSP_OP_SEND: return pwsp_reader_send(r, op);
     case PWSP_OP_RECEIVE: return pwsp_reader_receive(r, op);
@@ -53794,6 +53976,7 @@ typedef enum pwsp_event {
     PWSP_EVENT_SCOPE_END,
     PWSP_EVENT_SLOT_LOAD,  // load_at; nothing has been loaded yet: call pwsp_expander_load
     PWSP_EVENT_RESET,      // edges [reset.first ...] forget
+    PWSP_EVENT_RELEASE,    // a pass through the scope of `released` ends
     PWSP_EVENT_PIPELINE,   // pipeline: the walk goes on behind it
     PWSP_EVENT_PROCESS_END,
     PWSP_EVENT_SEND,     // send, token
@@ -53835,6 +54018,7 @@ typedef struct pwsp_expander {
     const pwsp_slot_op *load;
     pwsp_tile_at load_at;  // the one element
     pwsp_range reset;
+    uint32_t released;  // a transient tensor
     const pwsp_pipeline_op *pipeline;
     const pwsp_send_op *send;
     uint64_t token;
@@ -54415,6 +54599,7 @@ PWSP_INTERNAL pwsp_event pwsp_expander_next(pwsp_expander *x) {
         case PWSP_OP_RESET:
             x->reset = *PWSP_PROGRAM_AT(x->program, resets, pwsp_range, op->at);
             return PWSP_EVENT_RESET;
+        case PWSP_OP_RELEASE: x->released = op->at; return PWSP_EVENT_RELEASE;
         case PWSP_OP_PIPELINE:
             x->node = op->node;
             x->pipeline = PWSP_PROGRAM_AT(x->program, pipelines, pwsp_pipeline_op, op->at);
@@ -54433,6 +54618,348 @@ PWSP_INTERNAL pwsp_event pwsp_expander_next(pwsp_expander *x) {
             return PWSP_EVENT_CLOSE;
         }
     }
+}
+
+// =================================================================================================
+// src/time/rings.h
+// =================================================================================================
+
+// The rings of a schedule: what tasks in flight hold, and give back in the order of issue.
+
+#ifndef PWSP_RINGS_H
+#define PWSP_RINGS_H
+
+// A task that has not retired.
+typedef struct pwsp_ring_task {
+    uint64_t end;  // UINT64_MAX: not known yet
+    uint64_t task;
+    uint64_t edges;  // that it holds
+    uint64_t tiles;
+} pwsp_ring_task;
+
+// Bytes that a task has written, in the order of issue.
+typedef struct pwsp_ring_block {
+    uint64_t bytes;
+    uint64_t last;    // once the pass has ended: the last task that uses its tensor
+    uint64_t before;  // the block before it of its tensor and pass, + 1, or 0
+    uint32_t tensor;
+    bool is_open;  // the pass through its tensor's scope has not ended
+} pwsp_ring_block;
+
+// By tensor, of the pass that is being walked.
+typedef struct pwsp_ring_tensor {
+    uint64_t block;  // the last, + 1, or 0
+    uint64_t user;   // the last task, if there is a block
+} pwsp_ring_tensor;
+
+// Tasks and blocks have sequence numbers; number n has place n & (capacity - 1).
+typedef struct pwsp_rings {
+    const pwsp_memory *memory;
+    const pwsp_timed *timed;
+    bool is_used;      // by any ring, or by a window that frees in the order of issue
+    bool is_in_order;  // the window does
+    uint64_t used[PTOWSP_RING_COUNT], used_max[PTOWSP_RING_COUNT];
+    uint64_t needed[PTOWSP_RING_COUNT];  // by the task that is being issued
+    pwsp_ring_task *tasks;
+    uint64_t task_capacity, head, tail;
+    pwsp_ring_block *blocks;
+    uint64_t block_capacity, block_head, block_tail;
+    pwsp_ring_tensor *tensors;  // NULL without a ring of bytes
+    uint64_t retire_time;       // the last time at which a task that ended then has retired
+    uint64_t retire_task;       // the first of these
+} pwsp_rings;
+
+// False when memory is out; pwsp_rings_free must still be called.
+PWSP_INTERNAL bool pwsp_rings_init(pwsp_rings *rings, const pwsp_memory *memory,
+                                   const pwsp_timed *timed);
+PWSP_INTERNAL void pwsp_rings_free(pwsp_rings *rings);
+PWSP_INTERNAL size_t pwsp_rings_bytes(const pwsp_rings *rings);
+PWSP_INTERNAL void pwsp_rings_begin(pwsp_rings *rings);
+
+// Tasks that have not retired.
+PWSP_INLINE uint64_t pwsp_rings_in_flight(const pwsp_rings *rings) {
+    return rings->tail - rings->head;
+}
+
+// When the oldest task ends; UINT64_MAX if that is not known, or there is none.
+PWSP_INTERNAL uint64_t pwsp_rings_first_end(const pwsp_rings *rings);
+
+// Retires what can be retired by a time.
+PWSP_INTERNAL void pwsp_rings_retire(pwsp_rings *rings, uint64_t now);
+
+// What the next task needs; edges are those that lead to it from what has not ended.
+PWSP_INTERNAL void pwsp_rings_ask(pwsp_rings *rings, const pwsp_arrival *arrival,
+                                  const pwsp_bound_tensor *bound, uint64_t edges);
+
+// The first ring that has no room for that, or PTOWSP_RING_COUNT.
+PWSP_INTERNAL ptowsp_ring pwsp_rings_lacking(const pwsp_rings *rings);
+
+// Gives the next task what it needs; end may be UINT64_MAX until it is known. False when memory is
+// out.
+PWSP_INTERNAL bool pwsp_rings_take(pwsp_rings *rings, const pwsp_arrival *arrival,
+                                   const pwsp_bound_tensor *bound, uint64_t task, uint64_t end);
+
+// A task has ended.
+PWSP_INTERNAL void pwsp_rings_end(pwsp_rings *rings, uint64_t task, uint64_t end);
+
+// The pass through the scope of a tensor ends.
+PWSP_INTERNAL void pwsp_rings_release(pwsp_rings *rings, uint32_t tensor);
+
+// The node of the scope that holds the oldest bytes, or 0.
+PWSP_INTERNAL uint32_t pwsp_rings_holder(const pwsp_rings *rings);
+
+#endif
+
+// =================================================================================================
+// src/time/rings.c
+// =================================================================================================
+
+// Rings: what tasks in flight hold, and give back in the order of issue.
+//
+// A task takes what it needs of each ring when it is issued. It retires when it has ended and all
+// tasks issued before it have retired; so the tasks in flight are a queue, and what they hold lies
+// in the rings in the same order:
+//
+//      tasks     head [ ended | runs | ended | waits ] tail       the first one retires next
+//      blocks    head [ 512 of p, open | 256 of q, last used by 7 | ... ] tail
+//
+// Bytes live longer than the task that writes them. A block is open until the pass through the scope
+// of its tensor ends (lifetime.c), as nothing reads the tensor's contents after that. Then it waits
+// for the last task that uses the tensor in that pass to retire. Blocks are given back in their order
+// too, so one that is open holds all later ones.
+//
+// All rings are rows of one table, PTOWSP_RINGS: what differs is what a task needs of each.
+
+#define PWSP_RING_FIRST 16
+
+// -- life -----------------------------------------------------------------------------------------
+
+PWSP_INTERNAL bool pwsp_rings_init(pwsp_rings *rings, const pwsp_memory *memory,
+                                   const pwsp_timed *timed) {
+    const ptowsp_schedule *schedule = &timed->schedule;
+    memset(rings, 0, sizeof *rings);
+    rings->memory = memory;
+    rings->timed = timed;
+    rings->is_in_order = schedule->release == PTOWSP_RELEASE_IN_ORDER && schedule->window > 0;
+    rings->is_used = rings->is_in_order;
+    for (uint32_t i = 0; i < PTOWSP_RING_COUNT; i++) {
+        rings->is_used = rings->is_used || schedule->ring_sizes[i] > 0;
+    }
+    if (schedule->ring_sizes[PTOWSP_RING_BYTES] && timed->tensor_scopes) {
+        rings->tensors = (pwsp_ring_tensor *)pwsp_memory_alloc(
+            memory, timed->tensor_count * sizeof(pwsp_ring_tensor));
+        return rings->tensors != NULL;
+    }
+    return true;
+}
+
+PWSP_INTERNAL void pwsp_rings_free(pwsp_rings *rings) {
+    if (!rings->memory) {
+        return;
+    }
+    const pwsp_memory *memory = rings->memory;
+    pwsp_memory_free(memory, rings->tasks, (size_t)rings->task_capacity * sizeof(pwsp_ring_task));
+    pwsp_memory_free(memory, rings->blocks,
+                     (size_t)rings->block_capacity * sizeof(pwsp_ring_block));
+    pwsp_memory_free(memory, rings->tensors, rings->timed->tensor_count * sizeof(pwsp_ring_tensor));
+    memset(rings, 0, sizeof *rings);
+}
+
+PWSP_INTERNAL size_t pwsp_rings_bytes(const pwsp_rings *rings) {
+    return (size_t)rings->task_capacity * sizeof(pwsp_ring_task) +
+           (size_t)rings->block_capacity * sizeof(pwsp_ring_block) +
+           (rings->tensors ? rings->timed->tensor_count * sizeof(pwsp_ring_tensor) : 0);
+}
+
+PWSP_INTERNAL void pwsp_rings_begin(pwsp_rings *rings) {
+    memset(rings->used, 0, sizeof rings->used);
+    memset(rings->used_max, 0, sizeof rings->used_max);
+    memset(rings->needed, 0, sizeof rings->needed);
+    rings->head = rings->tail = 0;
+    rings->block_head = rings->block_tail = 0;
+    rings->retire_time = UINT64_MAX;
+    rings->retire_task = PTOWSP_NO_INDEX;
+    if (rings->tensors) {
+        memset(rings->tensors, 0, rings->timed->tensor_count * sizeof(pwsp_ring_tensor));
+    }
+}
+
+static pwsp_ring_task *pwsp_rings_task(const pwsp_rings *rings, uint64_t number) {
+    PTOWSP_ASSERT(rings->head <= number && number < rings->tail);
+    return &rings->tasks[number & (rings->task_capacity - 1)];
+}
+
+static pwsp_ring_block *pwsp_rings_block(const pwsp_rings *rings, uint64_t number) {
+    PTOWSP_ASSERT(rings->block_head <= number && number < rings->block_tail);
+    return &rings->blocks[number & (rings->block_capacity - 1)];
+}
+
+// Doubles a full queue. NULL when memory is out.
+static void *pwsp_rings_grow(const pwsp_rings *rings, void *items, uint64_t *capacity,
+                             uint64_t head, uint64_t tail, size_t size) {
+    if (tail - head < *capacity) {
+        return items;
+    }
+    uint64_t larger = *capacity ? 2 * *capacity : PWSP_RING_FIRST;
+    char *made = (char *)pwsp_memory_alloc(rings->memory, (size_t)larger * size);
+    if (!made) {
+        return NULL;
+    }
+    for (uint64_t i = head; i < tail; i++) {
+        memcpy(made + (size_t)(i & (larger - 1)) * size,
+               (const char *)items + (size_t)(i & (*capacity - 1)) * size, size);
+    }
+    pwsp_memory_free(rings->memory, items, (size_t)*capacity * size);
+    *capacity = larger;
+    return made;
+}
+
+// -- giving back ----------------------------------------------------------------------------------
+
+PWSP_INTERNAL uint64_t pwsp_rings_first_end(const pwsp_rings *rings) {
+    return rings->head < rings->tail ? pwsp_rings_task(rings, rings->head)->end : UINT64_MAX;
+}
+
+// The oldest blocks, as long as their last users have retired.
+static void pwsp_rings_free_blocks(pwsp_rings *rings) {
+    while (rings->block_head < rings->block_tail) {
+        const pwsp_ring_block *block = pwsp_rings_block(rings, rings->block_head);
+        if (block->is_open || block->last >= rings->head) {
+            break;
+        }
+        PTOWSP_ASSERT(rings->used[PTOWSP_RING_BYTES] >= block->bytes);
+        rings->used[PTOWSP_RING_BYTES] -= block->bytes;
+        rings->block_head++;
+    }
+}
+
+PWSP_INTERNAL void pwsp_rings_retire(pwsp_rings *rings, uint64_t now) {
+    while (pwsp_rings_first_end(rings) <= now) {
+        const pwsp_ring_task *task = pwsp_rings_task(rings, rings->head);
+        if (task->end == now && rings->retire_time != now) {
+            rings->retire_time = now;
+            rings->retire_task = task->task;
+        }
+        rings->used[PTOWSP_RING_TASKS]--;
+        rings->used[PTOWSP_RING_DEPENDENCIES] -= task->edges;
+        rings->used[PTOWSP_RING_MAP] -= task->tiles;
+        rings->head++;
+    }
+    pwsp_rings_free_blocks(rings);
+}
+
+PWSP_INTERNAL void pwsp_rings_end(pwsp_rings *rings, uint64_t task, uint64_t end) {
+    uint64_t low = rings->head, high = rings->tail;
+    while (high - low > 1) {  // indices of tasks grow with their numbers
+        uint64_t middle = low + (high - low) / 2;
+        bool is_before = task < pwsp_rings_task(rings, middle)->task;
+        low = is_before ? low : middle;
+        high = is_before ? middle : high;
+    }
+    PTOWSP_ASSERT(pwsp_rings_task(rings, low)->task == task);
+    pwsp_rings_task(rings, low)->end = end;
+}
+
+PWSP_INTERNAL void pwsp_rings_release(pwsp_rings *rings, uint32_t tensor) {
+    if (!rings->tensors) {
+        return;
+    }
+    pwsp_ring_tensor *state = &rings->tensors[tensor];
+    while (state->block) {
+        pwsp_ring_block *block = pwsp_rings_block(rings, state->block - 1);
+        block->is_open = false;
+        block->last = state->user;
+        state->block = block->before;
+    }
+    pwsp_rings_free_blocks(rings);
+}
+
+PWSP_INTERNAL uint32_t pwsp_rings_holder(const pwsp_rings *rings) {
+    if (rings->block_head == rings->block_tail) {
+        return 0;
+    }
+    return rings->timed->tensor_scopes[pwsp_rings_block(rings, rings->block_head)->tensor];
+}
+
+// -- taking ---------------------------------------------------------------------------------------
+
+// The bytes of a tile that a task writes without reading it, in a transient tensor; else 0.
+static uint64_t pwsp_rings_tile_bytes(const pwsp_rings *rings, const pwsp_bound_tensor *bound,
+                                      const pwsp_tile_at *tile) {
+    if (!rings->tensors || !rings->timed->tensor_scopes[tile->tensor] ||
+        tile->access != PWSP_TILE_WRITTEN) {
+        return 0;
+    }
+    uint64_t bytes = (uint64_t)tile->rows * tile->cols * bound[tile->tensor].element_size;
+    return pwsp_ceil_div_u64(bytes, PTOWSP_TRANSIENT_ALIGN) * PTOWSP_TRANSIENT_ALIGN;
+}
+
+PWSP_INTERNAL void pwsp_rings_ask(pwsp_rings *rings, const pwsp_arrival *arrival,
+                                  const pwsp_bound_tensor *bound, uint64_t edges) {
+    const uint32_t by_data = PTOWSP_DEPENDENCIES_EXACT | PTOWSP_DEPENDENCIES_OVERLAP;
+    uint64_t bytes = 0;
+    for (uint32_t i = 0; i < arrival->tile_count; i++) {
+        bytes = pwsp_sum_u64(bytes, pwsp_rings_tile_bytes(rings, bound, &arrival->tiles[i]));
+    }
+    rings->needed[PTOWSP_RING_TASKS] = 1;
+    rings->needed[PTOWSP_RING_BYTES] = bytes;
+    rings->needed[PTOWSP_RING_DEPENDENCIES] = edges;
+    rings->needed[PTOWSP_RING_MAP] =
+        rings->timed->schedule.dependencies & by_data ? arrival->tile_count : 0;
+}
+
+PWSP_INTERNAL ptowsp_ring pwsp_rings_lacking(const pwsp_rings *rings) {
+    uint32_t i = 0;
+    while (i < PTOWSP_RING_COUNT) {
+        uint64_t size = rings->timed->schedule.ring_sizes[i];
+        if (size && pwsp_sum_u64(rings->used[i], rings->needed[i]) > size) {
+            break;
+        }
+        i++;
+    }
+    return (ptowsp_ring)i;
+}
+
+// Blocks of the task `number`, and what it uses. False when memory is out.
+static bool pwsp_rings_take_bytes(pwsp_rings *rings, const pwsp_arrival *arrival,
+                                  const pwsp_bound_tensor *bound, uint64_t number) {
+    for (uint32_t i = 0; i < arrival->tile_count; i++) {
+        const pwsp_tile_at *tile = &arrival->tiles[i];
+        pwsp_ring_tensor *state = &rings->tensors[tile->tensor];
+        uint64_t bytes = pwsp_rings_tile_bytes(rings, bound, tile);
+        if (bytes) {
+            void *blocks =
+                pwsp_rings_grow(rings, rings->blocks, &rings->block_capacity, rings->block_head,
+                                rings->block_tail, sizeof(pwsp_ring_block));
+            if (!blocks) {
+                return false;
+            }
+            rings->blocks = (pwsp_ring_block *)blocks;
+            pwsp_ring_block block = {bytes, 0, state->block, tile->tensor, true};
+            state->block = ++rings->block_tail;
+            *pwsp_rings_block(rings, state->block - 1) = block;
+        }
+        state->user = number;
+    }
+    return true;
+}
+
+PWSP_INTERNAL bool pwsp_rings_take(pwsp_rings *rings, const pwsp_arrival *arrival,
+                                   const pwsp_bound_tensor *bound, uint64_t task, uint64_t end) {
+    void *tasks = pwsp_rings_grow(rings, rings->tasks, &rings->task_capacity, rings->head,
+                                  rings->tail, sizeof(pwsp_ring_task));
+    if (!tasks) {
+        return false;
+    }
+    rings->tasks = (pwsp_ring_task *)tasks;
+    pwsp_ring_task made = {end, task, rings->needed[PTOWSP_RING_DEPENDENCIES],
+                           rings->needed[PTOWSP_RING_MAP]};
+    *pwsp_rings_task(rings, ++rings->tail - 1) = made;
+    for (uint32_t i = 0; i < PTOWSP_RING_COUNT; i++) {
+        rings->used[i] = pwsp_sum_u64(rings->used[i], rings->needed[i]);
+        rings->used_max[i] = pwsp_max_u64(rings->used_max[i], rings->used[i]);
+    }
+    return !rings->tensors || pwsp_rings_take_bytes(rings, arrival, bound, rings->tail - 1);
 }
 
 // =================================================================================================
@@ -54512,6 +55039,7 @@ typedef struct pwsp_sim {
     pwsp_pipeline_start *starts;  // by pipeline
     pwsp_precedence order;
     pwsp_deps deps;
+    pwsp_rings rings;
     pwsp_clock clock;
     uint64_t task_count;   // all so far: the next index
     uint64_t issue_count;  // of these, tasks of lanes: those that start, window and timing count
@@ -54556,6 +55084,19 @@ PWSP_INTERNAL bool pwsp_sim_no_memory(pwsp_sim *sim);
 PWSP_INTERNAL bool pwsp_sim_fail_gate(pwsp_sim *sim, const char *what);
 PWSP_INTERNAL bool pwsp_sim_fail_abort(pwsp_sim *sim);
 
+// No ring has room for the next task, and none will: tasks have not begun to start, or one is too
+// small, or its bytes are held until a scope ends.
+PWSP_INTERNAL bool pwsp_sim_fail_ring(pwsp_sim *sim, ptowsp_ring ring, uint32_t node, bool is_open);
+
+// Can the ring that lacks room never have it, whatever ends?
+PWSP_INLINE bool pwsp_sim_ring_is_small(const pwsp_sim *sim, ptowsp_ring ring) {
+    return sim->rings.needed[ring] > sim->schedule->ring_sizes[ring];
+}
+
+PWSP_INLINE ptowsp_stall pwsp_ring_stall(ptowsp_ring ring) {
+    return (ptowsp_stall)(PTOWSP_STALL_TASK_RING + ring);
+}
+
 // A pipeline ends after PTOWSP_CYCLES_MAX.
 PWSP_INTERNAL bool pwsp_sim_fail_pipeline(pwsp_sim *sim, uint32_t node);
 
@@ -54599,6 +55140,19 @@ PWSP_INLINE void pwsp_sim_move_clock(pwsp_sim *sim, uint64_t time, ptowsp_stall 
 // begin when issuing ends.
 PWSP_INLINE bool pwsp_sim_is_open(const pwsp_sim *sim) {
     return sim->issue_count >= sim->schedule->start_threshold;
+}
+
+// What the next task needs of the rings, once it has been queried; is_open: have not all tasks of a
+// token ended?
+PWSP_INTERNAL void pwsp_sim_ask_rings(pwsp_sim *sim, const pwsp_arrival *arrival,
+                                      bool (*is_open)(const void *user, const pwsp_token *token),
+                                      const void *user);
+
+// The next task has been placed: it takes what it needs of the rings. False when memory is out.
+PWSP_INLINE bool pwsp_sim_take_rings(pwsp_sim *sim, const pwsp_arrival *arrival, uint64_t end) {
+    return !sim->rings.is_used ||
+           pwsp_rings_take(&sim->rings, arrival, sim->deps.bound, sim->task_count, end) ||
+           pwsp_sim_no_memory(sim);
 }
 
 // The earliest clock that timing allows for the next task; at least now.
@@ -54753,6 +55307,34 @@ PWSP_INTERNAL bool pwsp_sim_fail_abort(pwsp_sim *sim) {
                          sim->task_count, sim->schedule->window, sim->clock.now);
 }
 
+PWSP_INTERNAL bool pwsp_sim_fail_ring(pwsp_sim *sim, ptowsp_ring ring, uint32_t node,
+                                      bool is_open) {
+    const pwsp_rings *rings = &sim->rings;
+    uint64_t size = sim->schedule->ring_sizes[ring], needed = rings->needed[ring];
+    char text[256 + 2 * (PWSP_PLACE_TEXT_MAX + 2 * PTOWSP_NAME_MAX)];
+    ptowsp_text_buffer buffer = {text, sizeof text, 0};
+    ptowsp_text out = ptowsp_text_to_buffer(&buffer);
+    pwsp_text_format(out, "ring %s of %" PRIu64 " has no room for %" PRIu64, ptowsp_ring_name(ring),
+                     size, needed);
+    pwsp_text_format(out, " of ");
+    sim->timed->print_place(sim->timed->user, node, out);
+    if (!is_open && needed <= size) {
+        return pwsp_sim_fail_gate(sim, text);
+    }
+    uint64_t enough = pwsp_sum_u64(needed <= size ? rings->used[ring] : 0, needed);
+    if (needed <= size) {
+        PTOWSP_ASSERT(ring == PTOWSP_RING_BYTES);
+        pwsp_text_format(out, ", as %" PRIu64 " are held until ", rings->used[ring]);
+        sim->timed->print_place(sim->timed->user, pwsp_rings_holder(rings), out);
+        pwsp_text_format(out, " ends");
+    }
+    return pwsp_sim_fail(sim, PTOWSP_STUCK, sim->task_count,
+                         "run: stuck at task %" PRIu64 " in cycle %" PRIu64
+                         ": %s; a ring of %" PRIu64 "%s would help",
+                         sim->task_count, sim->clock.now, text, enough,
+                         needed <= size ? ", or a smaller scope," : "");
+}
+
 PWSP_INTERNAL bool pwsp_sim_fail_pipeline(pwsp_sim *sim, uint32_t node) {
     char place[PWSP_PLACE_TEXT_MAX + 2 * PTOWSP_NAME_MAX];
     ptowsp_text_buffer buffer = {place, sizeof place, 0};
@@ -54791,7 +55373,9 @@ PWSP_INTERNAL bool pwsp_sim_init(pwsp_sim *sim, const pwsp_memory *memory,
         is_good = sim->starts != NULL;
     }
     is_good = is_good && pwsp_precedence_init(&sim->order, memory, timed) &&
-              pwsp_deps_init(&sim->deps, &sim->memory, timed->tensor_count);
+              pwsp_deps_init(&sim->deps, &sim->memory, timed->tensor_count) &&
+              pwsp_rings_init(&sim->rings, &sim->memory, timed);
+    sim->deps.is_counted = schedule->ring_sizes[PTOWSP_RING_DEPENDENCIES] > 0;
     if (!is_good) {
         pwsp_sim_free(sim);
     }
@@ -54810,6 +55394,7 @@ PWSP_INTERNAL void pwsp_sim_free(pwsp_sim *sim) {
                      (size_t)sim->timed->pipeline_count * sizeof(pwsp_pipeline_start));
     pwsp_precedence_free(&sim->order);
     pwsp_deps_free(&sim->deps);
+    pwsp_rings_free(&sim->rings);
     memset(sim, 0, sizeof *sim);
 }
 
@@ -54817,7 +55402,8 @@ PWSP_INTERNAL size_t pwsp_sim_bytes(const pwsp_sim *sim) {
     return sim->timed->lane_count * (sizeof(pwsp_lane) + sizeof(ptowsp_lane_stats)) +
            (sim->turns ? sim->schedule->stream_count * sizeof(uint64_t) : 0) +
            (size_t)sim->timed->pipeline_count * sizeof(pwsp_pipeline_start) +
-           pwsp_precedence_bytes(&sim->order) + pwsp_deps_bytes(&sim->deps);
+           pwsp_precedence_bytes(&sim->order) + pwsp_deps_bytes(&sim->deps) +
+           pwsp_rings_bytes(&sim->rings);
 }
 
 PWSP_INTERNAL bool pwsp_sim_gate_needs_count(const pwsp_sim *sim) {
@@ -54884,8 +55470,9 @@ PWSP_INTERNAL void pwsp_sim_begin(pwsp_sim *sim, bool has_records) {
     sim->task_count = 0;
     sim->issue_count = 0;
     sim->deps.access_max = 0;
-    sim->deps.has_tasks = has_records;  // causes in records
+    sim->deps.has_tasks = has_records || sim->deps.is_counted;  // causes in records
     sim->batch_clock = 0;
+    pwsp_rings_begin(&sim->rings);
     memset(&sim->stats, 0, sizeof sim->stats);
     sim->stats.lane_count = timed->lane_count;
     sim->has_records = has_records;
@@ -54898,6 +55485,9 @@ PWSP_INTERNAL void pwsp_sim_end(pwsp_sim *sim) {
     ptowsp_run_stats *stats = &sim->stats;
     stats->task_count = sim->task_count;
     stats->region_max = sim->deps.access_max;
+    for (uint32_t i = 0; i < PTOWSP_RING_COUNT; i++) {
+        stats->ring_max[i] = sim->schedule->ring_sizes[i] ? sim->rings.used_max[i] : 0;
+    }
     for (uint32_t i = 0; i < sim->timed->lane_count; i++) {
         ptowsp_lane_stats *lane = &sim->lane_stats[i];
         PTOWSP_ASSERT(lane->busy_cycles <= stats->makespan_cycles);
@@ -54937,6 +55527,19 @@ PWSP_INTERNAL uint64_t pwsp_sim_turn(pwsp_sim *sim, const pwsp_arrival *arrival)
     }
     sim->turns[stream] = turn + round;
     return turn;
+}
+
+PWSP_INTERNAL void pwsp_sim_ask_rings(pwsp_sim *sim, const pwsp_arrival *arrival,
+                                      bool (*is_open)(const void *user, const pwsp_token *token),
+                                      const void *user) {
+    uint64_t edges = 0;
+    if (sim->deps.is_counted) {
+        edges = pwsp_precedence_count(&sim->order, arrival, true, is_open, user);
+        for (uint64_t i = 0; i < sim->deps.visited_count; i++) {
+            edges += is_open(user, &sim->deps.visited[i]);
+        }
+    }
+    pwsp_rings_ask(&sim->rings, arrival, sim->deps.bound, edges);
 }
 
 PWSP_INTERNAL uint64_t pwsp_sim_idle(const pwsp_sim *sim, ptowsp_unit unit, uint32_t lane,
@@ -55024,6 +55627,18 @@ const char *ptowsp_unit_name(ptowsp_unit unit) {
     case PTOWSP_UNIT_LINK: return "link";
     case PTOWSP_UNIT_COUNT:
     case PTOWSP_UNIT_FORCE_INT: break;
+    }
+    return "unknown";
+}
+
+const char *ptowsp_ring_name(ptowsp_ring ring) {
+    switch (ring) {
+#define PWSP_RING_CASE(name, text)                                                                 \
+    case PTOWSP_RING_##name: return text;
+        PTOWSP_RINGS(PWSP_RING_CASE)
+#undef PWSP_RING_CASE
+    case PTOWSP_RING_COUNT:
+    case PTOWSP_RING_FORCE_INT: break;
     }
     return "unknown";
 }
@@ -55448,12 +56063,39 @@ static bool pwsp_lanes_tell(pwsp_lanes *lanes, const pwsp_arrival *arrival, cons
 
 // -- the window -----------------------------------------------------------------------------------
 
+// Tasks in the window, the time at which the next one leaves it, and that one, which then has left.
+static uint64_t pwsp_lanes_in_window(const pwsp_lanes *lanes) {
+    const pwsp_sim *sim = lanes->sim;
+    return !pwsp_sim_is_open(sim)   ? sim->issue_count
+           : sim->rings.is_in_order ? pwsp_rings_in_flight(&sim->rings)
+                                    : lanes->window.count;
+}
+
+static uint64_t pwsp_lanes_next_end(const pwsp_lanes *lanes) {
+    const pwsp_sim *sim = lanes->sim;
+    if (sim->rings.is_in_order) {
+        return pwsp_sim_is_open(sim) ? pwsp_rings_first_end(&sim->rings) : UINT64_MAX;
+    }
+    return pwsp_window_first_end(&lanes->window);
+}
+
+static pwsp_flight pwsp_lanes_leave(pwsp_lanes *lanes) {
+    pwsp_rings *rings = &lanes->sim->rings;
+    if (rings->is_in_order) {
+        uint64_t end = pwsp_max_u64(pwsp_rings_first_end(rings), lanes->sim->clock.now);
+        pwsp_rings_retire(rings, end);
+        pwsp_flight flight = {end, rings->retire_task};
+        return flight;
+    }
+    uint32_t lane;
+    return pwsp_window_pop(&lanes->window, &lane);
+}
+
 // Waits until the window has room. False with an error.
 static bool pwsp_lanes_make_room(pwsp_lanes *lanes) {
     pwsp_sim *sim = lanes->sim;
     const ptowsp_schedule *schedule = sim->schedule;
     uint64_t needed = pwsp_sim_room_needed(sim);
-    uint32_t lane;
     if (!pwsp_sim_is_open(sim)) {
         if (sim->issue_count + needed <= schedule->window) {
             return true;
@@ -55462,11 +56104,10 @@ static bool pwsp_lanes_make_room(pwsp_lanes *lanes) {
             return pwsp_sim_fail_gate(sim, "the window has no room for it");
         }
     }
-    while (pwsp_window_first_end(&lanes->window) <= sim->clock.now) {
-        pwsp_window_pop(&lanes->window, &lane);
+    while (pwsp_lanes_next_end(lanes) <= sim->clock.now) {
+        pwsp_lanes_leave(lanes);
     }
-    uint64_t in_flight = pwsp_sim_is_open(sim) ? lanes->window.count : sim->issue_count;
-    if (in_flight + needed <= schedule->window) {
+    if (pwsp_lanes_in_window(lanes) + needed <= schedule->window) {
         return true;
     }
     if (schedule->window_policy == PTOWSP_WINDOW_ABORT) {
@@ -55477,14 +56118,48 @@ static bool pwsp_lanes_make_room(pwsp_lanes *lanes) {
         return true;
     }
     PTOWSP_ASSERT(needed <= schedule->window);
-    while (lanes->window.count + needed > schedule->window) {
-        pwsp_flight first = pwsp_window_pop(&lanes->window, &lane);
+    while (pwsp_lanes_in_window(lanes) + needed > schedule->window) {
+        pwsp_flight first = pwsp_lanes_leave(lanes);
         if (first.end > sim->clock.now) {
             pwsp_sim_move_clock(sim, first.end, PTOWSP_STALL_WINDOW, first.task);
         }
     }
-    while (pwsp_window_first_end(&lanes->window) <= sim->clock.now) {
-        pwsp_window_pop(&lanes->window, &lane);
+    while (pwsp_lanes_next_end(lanes) <= sim->clock.now) {
+        pwsp_lanes_leave(lanes);
+    }
+    return true;
+}
+
+// -- rings ----------------------------------------------------------------------------------------
+
+// Nothing ends before tasks begin to start, not even what takes no time.
+static bool pwsp_lanes_is_open(const void *user, const pwsp_token *token) {
+    const pwsp_sim *sim = (const pwsp_sim *)user;
+    return token->time > sim->clock.now ||
+           (token->task != PTOWSP_NO_INDEX && !pwsp_sim_is_open(sim));
+}
+
+// Waits until all rings have room for the task. False with an error.
+static bool pwsp_lanes_wait_rings(pwsp_lanes *lanes, const pwsp_arrival *arrival) {
+    pwsp_sim *sim = lanes->sim;
+    pwsp_rings *rings = &sim->rings;
+    bool is_open = pwsp_sim_is_open(sim);
+    pwsp_sim_ask_rings(sim, arrival, pwsp_lanes_is_open, sim);
+    if (is_open) {
+        pwsp_rings_retire(rings, sim->clock.now);
+    }
+    ptowsp_ring ring;
+    while ((ring = pwsp_rings_lacking(rings)) != PTOWSP_RING_COUNT) {
+        uint64_t end = pwsp_rings_first_end(rings);
+        if (!is_open || pwsp_sim_ring_is_small(sim, ring) || end == UINT64_MAX) {
+            return pwsp_sim_fail_ring(sim, ring, arrival->node, is_open);
+        }
+        PTOWSP_ASSERT(end > sim->clock.now);
+        pwsp_rings_retire(rings, end);
+        pwsp_sim_move_clock(sim, end, pwsp_ring_stall(ring), rings->retire_task);
+    }
+    while (is_open && pwsp_lanes_next_end(lanes) <= sim->clock.now) {
+        pwsp_lanes_leave(lanes);  // they have left the window meanwhile
     }
     return true;
 }
@@ -55497,7 +56172,8 @@ static bool pwsp_lanes_fail_time(pwsp_sim *sim) {
 }
 
 // Moves the clock to where the task may be issued. False with an error.
-PWSP_FORCE_INLINE bool pwsp_lanes_issue(pwsp_lanes *lanes, const pwsp_token *ready) {
+PWSP_FORCE_INLINE bool pwsp_lanes_issue(pwsp_lanes *lanes, const pwsp_arrival *arrival,
+                                        const pwsp_token *ready) {
     pwsp_sim *sim = lanes->sim;
     const ptowsp_schedule *schedule = sim->schedule;
     if (schedule->issue == PTOWSP_ISSUE_IN_ORDER && ready->time > sim->clock.now) {
@@ -55512,6 +56188,9 @@ PWSP_FORCE_INLINE bool pwsp_lanes_issue(pwsp_lanes *lanes, const pwsp_token *rea
         }
     }
     if (schedule->window && !pwsp_lanes_make_room(lanes)) {
+        return false;
+    }
+    if (sim->rings.is_used && !pwsp_lanes_wait_rings(lanes, arrival)) {
         return false;
     }
     if (schedule->timing == PTOWSP_TIMING_RATE_LIMITED ||
@@ -55547,10 +56226,11 @@ PWSP_INTERNAL bool pwsp_lanes_task(pwsp_lanes *lanes, const pwsp_arrival *arriva
     const ptowsp_schedule *schedule = sim->schedule;
     pwsp_token ready = pwsp_precedence_ready(&sim->order);
     bool has_more = arrival->tile_count || sim->order.streams || sim->order.edges;
+    sim->deps.visited_count = 0;
     if (has_more && !pwsp_lanes_wait(lanes, arrival, &ready)) {
         return false;
     }
-    if (!pwsp_lanes_issue(lanes, &ready)) {
+    if (!pwsp_lanes_issue(lanes, arrival, &ready)) {
         return false;
     }
     uint64_t issue = sim->clock.now;
@@ -55585,7 +56265,13 @@ PWSP_INTERNAL bool pwsp_lanes_task(pwsp_lanes *lanes, const pwsp_arrival *arriva
     stats->stall_cycles[PTOWSP_STALL_START] += start - able;
     stats->makespan_cycles = pwsp_max_u64(stats->makespan_cycles, end);
     pwsp_sim_start(sim, arrival->unit, lane_index, sim->task_count, cycles, start);
-    if (schedule->window && (end > sim->clock.now || !pwsp_sim_is_open(sim))) {
+    if (!pwsp_sim_take_rings(sim, arrival, end)) {
+        return false;
+    }
+    if (sim->rings.is_in_order) {
+        stats->in_flight_max =
+            pwsp_max_u64(stats->in_flight_max, pwsp_rings_in_flight(&sim->rings));
+    } else if (schedule->window && (end > sim->clock.now || !pwsp_sim_is_open(sim))) {
         if (!pwsp_window_push(&lanes->window, &sim->memory, lane_index, end, sim->task_count)) {
             return pwsp_sim_no_memory(sim);
         }
@@ -55659,7 +56345,7 @@ PWSP_INTERNAL bool pwsp_lanes_is_plain(const pwsp_lanes *lanes) {
                       schedule->window_policy == PTOWSP_WINDOW_BENCHMARK;
     return !sim->has_records && !sim->order.edges && !sim->order.streams &&
            schedule->timing == PTOWSP_TIMING_IMMEDIATE && schedule->start_threshold == 0 &&
-           !has_window;
+           !has_window && !sim->rings.is_used;
 }
 
 PWSP_INTERNAL bool pwsp_lanes_has_data(const pwsp_lanes *lanes) {
@@ -56680,6 +57366,10 @@ static void pwsp_events_complete(pwsp_events *events) {
         events->last_ended = node->index;
         PTOWSP_ASSERT(events->in_flight > 0 && !node->is_done);
         events->in_flight--;
+        if (events->sim->rings.is_used) {
+            pwsp_rings_end(&events->sim->rings, node->index, events->now);
+            pwsp_rings_retire(&events->sim->rings, events->now);
+        }
         pwsp_events_set_idle(events, lane);
         if (node->kind == PWSP_EVENTS_BLOCK_TASK) {
             pwsp_events_set_idle(events, pwsp_sim_block(events->sim, lane));
@@ -56739,19 +57429,40 @@ static bool pwsp_events_fail_stuck(pwsp_events *events, const char *what) {
 
 // -- issuing --------------------------------------------------------------------------------------
 
+// Tasks in the window.
+static uint64_t pwsp_events_in_window(const pwsp_events *events) {
+    const pwsp_rings *rings = &events->sim->rings;
+    return rings->is_in_order ? pwsp_rings_in_flight(rings) : events->in_flight;
+}
+
+// The clock follows to now: first for timing, then for the window.
+static void pwsp_events_move_clock(pwsp_events *events, uint64_t timed) {
+    pwsp_sim *sim = events->sim;
+    if (timed > sim->clock.now) {
+        pwsp_sim_move_clock(sim, timed, PTOWSP_STALL_TIMING, PTOWSP_NO_INDEX);
+    }
+    PTOWSP_ASSERT(events->now >= timed);
+    if (events->now > sim->clock.now) {
+        pwsp_sim_move_clock(sim, events->now, PTOWSP_STALL_WINDOW,
+                            sim->rings.is_in_order ? sim->rings.retire_task : events->last_ended);
+    }
+}
+
 // Simulates until there is room for the next task, at `timed` at the earliest. False with an error.
 static bool pwsp_events_make_room(pwsp_events *events, uint64_t timed) {
     pwsp_sim *sim = events->sim;
     const ptowsp_schedule *schedule = sim->schedule;
     uint64_t needed = pwsp_sim_room_needed(sim);
     for (;;) {
-        bool has_room = schedule->window == 0 || events->in_flight + needed <= schedule->window;
+        bool has_room =
+            schedule->window == 0 || pwsp_events_in_window(events) + needed <= schedule->window;
         if (events->now >= timed &&
             (has_room || schedule->window_policy == PTOWSP_WINDOW_BENCHMARK)) {
             sim->stats.window_overflow_count += !has_room;
             return true;
         }
         if (events->now >= timed && schedule->window_policy == PTOWSP_WINDOW_ABORT) {
+            pwsp_events_move_clock(events, timed);
             return pwsp_sim_fail_abort(sim);
         }
         bool has_moved;
@@ -56764,32 +57475,72 @@ static bool pwsp_events_make_room(pwsp_events *events, uint64_t timed) {
     }
 }
 
-// The clock follows to now: first for timing, then for the window.
-static void pwsp_events_move_clock(pwsp_events *events, uint64_t timed) {
-    pwsp_sim *sim = events->sim;
-    if (timed > sim->clock.now) {
-        pwsp_sim_move_clock(sim, timed, PTOWSP_STALL_TIMING, PTOWSP_NO_INDEX);
+static bool pwsp_events_token_is_open(const void *user, const pwsp_token *token) {
+    const pwsp_events *events = (const pwsp_events *)user;
+    if (token->task == PWSP_EVENTS_NONE) {
+        return false;
     }
-    PTOWSP_ASSERT(events->now >= timed);
-    if (events->now > sim->clock.now) {
-        pwsp_sim_move_clock(sim, events->now, PTOWSP_STALL_WINDOW, events->last_ended);
-    }
+    const pwsp_events_node *node = &events->nodes[token->task];
+    return !node->is_done && !(node->kind == PWSP_EVENTS_OPEN_JOIN && node->pending == 1);
 }
 
-// Adds the dependences of a task or pipeline, except its lane, and its waiters.
-static bool pwsp_events_connect(pwsp_events *events, const pwsp_arrival *arrival, uint32_t id,
-                                bool has_stream) {
+// Simulates until all rings have room for the task, and moves the clock. False with an error.
+static bool pwsp_events_wait_rings(pwsp_events *events, const pwsp_arrival *arrival) {
     pwsp_sim *sim = events->sim;
-    const pwsp_token token = {0, id};
+    ptowsp_ring ring;
+    while ((ring = pwsp_rings_lacking(&sim->rings)) != PTOWSP_RING_COUNT) {
+        bool is_open = pwsp_events_is_open(events);
+        bool has_moved = false;
+        if (is_open && !pwsp_sim_ring_is_small(sim, ring) && events->in_flight > 0 &&
+            !pwsp_events_step(events, UINT64_MAX, &has_moved)) {
+            return false;
+        }
+        if (!has_moved) {
+            return pwsp_sim_fail_ring(sim, ring, arrival->node, is_open);
+        }
+        if (events->now > sim->clock.now) {
+            pwsp_sim_move_clock(sim, events->now, pwsp_ring_stall(ring), sim->rings.retire_task);
+        }
+    }
+    return true;
+}
+
+// Adds the dependences of a task or pipeline, except its lane.
+static bool pwsp_events_depend(pwsp_events *events, const pwsp_arrival *arrival, uint32_t id,
+                               bool has_stream) {
+    pwsp_sim *sim = events->sim;
     events->current = id;
     pwsp_precedence_wait(&sim->order, arrival, has_stream);
+    return arrival->tile_count == 0 ||
+           pwsp_deps_query(&sim->deps, arrival->tiles, arrival->tile_count) ||
+           pwsp_sim_no_memory(sim);
+}
+
+// Adds the waiters of what has last got its dependences.
+static bool pwsp_events_tell(pwsp_events *events, const pwsp_arrival *arrival, uint32_t id,
+                             bool has_stream) {
+    pwsp_sim *sim = events->sim;
+    const pwsp_token token = {0, id};
     if (arrival->tile_count &&
-        (!pwsp_deps_query(&sim->deps, arrival->tiles, arrival->tile_count) ||
-         !pwsp_deps_add(&sim->deps, arrival->tiles, arrival->tile_count, &token))) {
+        !pwsp_deps_add(&sim->deps, arrival->tiles, arrival->tile_count, &token)) {
         return pwsp_sim_no_memory(sim);
     }
     pwsp_precedence_tell(&sim->order, arrival, has_stream, &token);
     return true;
+}
+
+// The dependences of the task that is being issued, and its place in the rings.
+static bool pwsp_events_enter(pwsp_events *events, const pwsp_arrival *arrival, uint32_t id) {
+    pwsp_sim *sim = events->sim;
+    sim->deps.visited_count = 0;
+    if (!pwsp_events_depend(events, arrival, id, true)) {
+        return false;
+    }
+    if (!sim->rings.is_used) {
+        return true;
+    }
+    pwsp_sim_ask_rings(sim, arrival, pwsp_events_token_is_open, events);
+    return pwsp_events_wait_rings(events, arrival);
 }
 
 PWSP_INTERNAL bool pwsp_events_task(pwsp_events *events, const pwsp_arrival *arrival) {
@@ -56800,21 +57551,26 @@ PWSP_INTERNAL bool pwsp_events_task(pwsp_events *events, const pwsp_arrival *arr
         return false;
     }
     pwsp_events_move_clock(events, timed);
+    uint32_t id = pwsp_events_node_new(events);
+    if (id == 0) {
+        return pwsp_sim_no_memory(sim);
+    }
+    events->nodes[id].kind =
+        pwsp_sim_has_block(sim, arrival->unit) ? PWSP_EVENTS_BLOCK_TASK : PWSP_EVENTS_TASK;
+    events->nodes[id].pending = 1;  // until all its dependences are known
+    if (!pwsp_events_enter(events, arrival, id)) {
+        return false;
+    }
     if (schedule->timing == PTOWSP_TIMING_RATE_LIMITED || pwsp_sim_room_needed(sim) > 1 ||
         (schedule->timing == PTOWSP_TIMING_BATCHED && schedule->timing_count == 1)) {
         sim->batch_clock = sim->clock.now;
     }
-    uint32_t id = pwsp_events_node_new(events);
-    ptowsp_task_record *record = NULL;
-    if (id && sim->has_records) {
-        record = sim->recorder.add(sim->recorder.user, arrival);
-    }
-    if (id == 0 || (sim->has_records && !record)) {
+    ptowsp_task_record *record =
+        sim->has_records ? sim->recorder.add(sim->recorder.user, arrival) : NULL;
+    if (sim->has_records && !record) {
         return pwsp_sim_no_memory(sim);
     }
     pwsp_events_node *node = &events->nodes[id];
-    node->kind = pwsp_sim_has_block(sim, arrival->unit) ? PWSP_EVENTS_BLOCK_TASK : PWSP_EVENTS_TASK;
-    node->pending = 1;  // until all its dependences are known
     node->index = sim->task_count;
     node->cycles = arrival->cycles;
     node->clock = events->now;
@@ -56838,11 +57594,15 @@ PWSP_INTERNAL bool pwsp_events_task(pwsp_events *events, const pwsp_arrival *arr
         record->stall = is_turn ? PTOWSP_STALL_TIMING : sim->clock.stall;
         record->cause = is_turn ? PTOWSP_NO_INDEX : sim->clock.cause;
     }
+    if (!pwsp_sim_take_rings(sim, arrival, UINT64_MAX)) {
+        return false;
+    }
     events->in_flight++;
     if (schedule->window) {
-        sim->stats.in_flight_max = pwsp_max_u64(sim->stats.in_flight_max, events->in_flight);
+        sim->stats.in_flight_max =
+            pwsp_max_u64(sim->stats.in_flight_max, pwsp_events_in_window(events));
     }
-    if (!pwsp_events_connect(events, arrival, id, true)) {
+    if (!pwsp_events_tell(events, arrival, id, true)) {
         return false;
     }
     pwsp_events_arrive(events, id);
@@ -56900,7 +57660,8 @@ PWSP_INTERNAL bool pwsp_events_pipeline(pwsp_events *events, const pwsp_pipeline
     events->pipeline_count++;
     events->current = id;
     pwsp_deps_query_loads(&sim->deps, arrival->whole.tiles, arrival->whole.tile_count);
-    if (!pwsp_events_connect(events, &arrival->whole, id, false)) {
+    if (!pwsp_events_depend(events, &arrival->whole, id, false) ||
+        !pwsp_events_tell(events, &arrival->whole, id, false)) {
         return false;
     }
     pwsp_events_arrive(events, id);
@@ -56992,6 +57753,11 @@ PWSP_INTERNAL bool pwsp_timeline_begin(pwsp_timeline *time, bool has_records, ui
 PWSP_INTERNAL bool pwsp_timeline_scope_begin(pwsp_timeline *time, bool is_parallel);
 PWSP_INTERNAL bool pwsp_timeline_scope_end(pwsp_timeline *time);
 PWSP_INTERNAL bool pwsp_timeline_reset(pwsp_timeline *time, const uint32_t *edges, uint32_t count);
+
+// The pass through the scope of a transient tensor ends.
+PWSP_INLINE void pwsp_timeline_release(pwsp_timeline *time, uint32_t tensor) {
+    pwsp_rings_release(&time->sim.rings, tensor);
+}
 
 // A slot load of one element waits for its writer.
 PWSP_INTERNAL bool pwsp_timeline_slot_load(pwsp_timeline *time, const pwsp_tile_at *tile);
@@ -58460,6 +59226,7 @@ static bool pwsp_pipelines_event(pwsp_pipelines *pipelines, pwsp_process *proces
     case PWSP_EVENT_SEQUENTIAL:
     case PWSP_EVENT_SCOPE_END:
     case PWSP_EVENT_RESET:
+    case PWSP_EVENT_RELEASE:
     case PWSP_EVENT_NONE: break;
     }
     return true;
@@ -58552,7 +59319,8 @@ static const pwsp_network_op *pwsp_network_from(const pwsp_pipelines *pipelines,
         case PWSP_OP_JUMP: index = op->target; break;
         case PWSP_OP_SCOPE:
         case PWSP_OP_SCOPE_END:
-        case PWSP_OP_RESET: index++; break;
+        case PWSP_OP_RESET:
+        case PWSP_OP_RELEASE: index++; break;
         default: return &pipelines->network_ops[index];
         }
     }
@@ -62371,6 +63139,7 @@ static bool pwsp_pipes_process_dry(pwsp_pipes *pipes) {
         case PWSP_EVENT_SEQUENTIAL:
         case PWSP_EVENT_SCOPE_END:
         case PWSP_EVENT_RESET:
+        case PWSP_EVENT_RELEASE:
         case PWSP_EVENT_NONE: break;
         }
     }
@@ -62550,8 +63319,10 @@ static bool pwsp_frontend_list_variables(pwsp_frontend *front, uint32_t *out_wor
 }
 
 static uint32_t pwsp_frontend_capacity(const ptowsp_schedule *schedule) {
-    bool has_window = schedule->window > 0 && schedule->window < PWSP_FRONTEND_WINDOW_MAX;
-    return has_window ? schedule->window : PWSP_FRONTEND_WINDOW_MAX;
+    uint64_t window = schedule->window ? schedule->window : PWSP_FRONTEND_WINDOW_MAX;
+    uint64_t ring = schedule->ring_sizes[PTOWSP_RING_TASKS];
+    window = ring ? pwsp_min_u64(window, ring) : window;
+    return (uint32_t)pwsp_min_u64(window, PWSP_FRONTEND_WINDOW_MAX);
 }
 
 static uint32_t pwsp_frontend_tile_max(const ptowsp_program *program) {
@@ -63053,6 +63824,7 @@ static bool pwsp_frontend_retire(void *user, const pwsp_entry *entry) {
         const uint32_t *edges = (const uint32_t *)front->walk->program->edges.items + words[0];
         return pwsp_frontend_tell(front, pwsp_timeline_reset(time, edges, (uint32_t)words[1]));
     }
+    case PWSP_ENTRY_RELEASE: pwsp_timeline_release(time, (uint32_t)words[0]); return true;
     }
     return true;
 }
@@ -63119,6 +63891,8 @@ static bool pwsp_frontend_mark(pwsp_frontend *front, pwsp_entry_kind kind) {
         pwsp_entry_words(entry)[1] = x->reset.count;
         arrival.after = (const uint32_t *)x->program->edges.items + x->reset.first;
         arrival.after_count = x->reset.count;
+    } else if (kind == PWSP_ENTRY_RELEASE) {
+        pwsp_entry_words(entry)[0] = x->released;
     }
     return pwsp_issue_submit(&front->issue, &arrival);
 }
@@ -63210,6 +63984,7 @@ static bool pwsp_frontend_event(pwsp_frontend *front, pwsp_event event) {
     case PWSP_EVENT_SEQUENTIAL: return pwsp_frontend_mark(front, PWSP_ENTRY_SEQUENTIAL);
     case PWSP_EVENT_SCOPE_END: return pwsp_frontend_mark(front, PWSP_ENTRY_SCOPE_END);
     case PWSP_EVENT_RESET: return pwsp_frontend_mark(front, PWSP_ENTRY_RESET);
+    case PWSP_EVENT_RELEASE: return pwsp_frontend_mark(front, PWSP_ENTRY_RELEASE);
     case PWSP_EVENT_SLOT_LOAD: return pwsp_frontend_load(front, 0);
     case PWSP_EVENT_PIPELINE: return pwsp_frontend_pipeline(front);
     case PWSP_EVENT_END:
@@ -64186,6 +64961,7 @@ PWSP_INTERNAL ptowsp_status pwsp_run_walk_dry(ptowsp_run *run, uint64_t *out_cou
         case PWSP_EVENT_SEQUENTIAL:
         case PWSP_EVENT_SCOPE_END:
         case PWSP_EVENT_RESET:
+        case PWSP_EVENT_RELEASE:
         case PWSP_EVENT_PROCESS_END:
         case PWSP_EVENT_SEND:
         case PWSP_EVENT_RECEIVE:
@@ -64207,6 +64983,7 @@ static bool pwsp_run_event(ptowsp_run *run, pwsp_event event) {
     case PWSP_EVENT_RESET:
         return pwsp_timeline_reset(
             time, (const uint32_t *)run->program->edges.items + x->reset.first, x->reset.count);
+    case PWSP_EVENT_RELEASE: pwsp_timeline_release(time, x->released); return true;
     case PWSP_EVENT_SLOT_LOAD:
         pwsp_expander_load(x);
         return pwsp_timeline_slot_load(time, &x->load_at);
@@ -65304,6 +66081,7 @@ static bool pwsp_run_visit_edge(void *user, const pwsp_edge_kept *kept) {
 static bool pwsp_run_visit_cause(const pwsp_edge_caller *caller) {
     const ptowsp_task_record *record = &caller->run->recorder.records[caller->task];
     ptowsp_edge edge;
+    bool is_ring = record->stall >= PTOWSP_STALL_TASK_RING && record->stall < PTOWSP_STALL_COUNT;
     memset(&edge, 0, sizeof edge);
     edge.from = record->cause;
     edge.to = caller->task;
@@ -65312,6 +66090,7 @@ static bool pwsp_run_visit_cause(const pwsp_edge_caller *caller) {
                   : record->stall == PTOWSP_STALL_ORDER   ? PTOWSP_EDGE_ORDER
                   : record->stall == PTOWSP_STALL_SLOT    ? PTOWSP_EDGE_SLOT
                   : record->stall == PTOWSP_STALL_CHANNEL ? PTOWSP_EDGE_CHANNEL
+                  : is_ring                               ? PTOWSP_EDGE_RING
                                                           : PTOWSP_EDGE_COUNT;
     return edge.from == PTOWSP_NO_INDEX || edge.reason == PTOWSP_EDGE_COUNT ||
            caller->visit(caller->user, &edge);
@@ -70794,6 +71573,9 @@ ptowsp_status ptowsp_run_poll(ptowsp_run *run) {
 // Writes what its pipelines, their processes and channels did, and why one is stuck.
 PWSP_INTERNAL void pwsp_report_pipelines(const ptowsp_run *run, ptowsp_text text);
 
+// Writes how full its rings were, a line each.
+PWSP_INTERNAL void pwsp_report_rings(const ptowsp_run *run, ptowsp_text text);
+
 #endif
 
 // =================================================================================================
@@ -70993,6 +71775,24 @@ static uint64_t pwsp_report_busy(const ptowsp_run *run) {
     return busy;
 }
 
+PWSP_INTERNAL void pwsp_report_rings(const ptowsp_run *run, ptowsp_text text) {
+    const ptowsp_schedule *schedule = &run->program->schedule;
+    const ptowsp_run_stats *stats = &run->time.sim.stats;
+    for (uint32_t i = 0; i < PTOWSP_RING_COUNT; i++) {
+        uint64_t size = schedule->ring_sizes[i];
+        if (size == 0) {
+            continue;
+        }
+        pwsp_text_format(text, "  ring %s  %" PRIu64 " at most", ptowsp_ring_name((ptowsp_ring)i),
+                         stats->ring_max[i]);
+        if (size != PTOWSP_RING_UNBOUNDED) {
+            pwsp_text_format(text, " of %" PRIu64 ", stalled for %" PRIu64 " cycles", size,
+                             stats->stall_cycles[PTOWSP_STALL_TASK_RING + i]);
+        }
+        pwsp_text_format(text, "\n");
+    }
+}
+
 void ptowsp_run_print(const ptowsp_run *run, ptowsp_text text) {
     const ptowsp_run_stats *stats = ptowsp_run_result(run);
     uint64_t capacity;
@@ -71016,6 +71816,7 @@ void ptowsp_run_print(const ptowsp_run *run, ptowsp_text text) {
         }
         pwsp_text_format(text, "\n");
     }
+    pwsp_report_rings(run, text);
     for (uint32_t i = 0; i < stats->lane_count && i < PWSP_REPORT_LANE_MAX; i++) {
         const ptowsp_lane_stats *lane = &run->time.sim.lane_stats[i];
         pwsp_text_format(text,
@@ -72715,7 +73516,9 @@ static const char pwsp_svg_stalls[PTOWSP_STALL_COUNT][2][24] = {
     {"#888888", "idle: lane"},         {"#9575cd", "idle: window"},
     {"#c77d1e", "idle: order"},        {"#2a9d8f", "idle: slot"},
     {"#5f8fd0", "idle: timing"},       {"#858c72", "idle: start"},
-    {"#d648c0", "idle: channel"}};
+    {"#d648c0", "idle: channel"},      {"#7a5c3e", "idle: task ring"},
+    {"#4a7c2f", "idle: byte ring"},    {"#b0413e", "idle: dependency ring"},
+    {"#2f6f8f", "idle: map ring"}};
 
 static void pwsp_svg_theme(pwsp_out *out, bool is_dark) {
     pwsp_out_format(out,
@@ -73743,6 +74546,7 @@ static void pwsp_report_text(pwsp_facts *facts) {
     pwsp_report_kernels(facts);
     pwsp_out_format(out, "at most  %" PRIu64 " tasks in flight, %" PRIu64 " regions, %zu bytes\n",
                     stats->in_flight_max, stats->region_max, stats->memory_bytes);
+    pwsp_report_rings(picture->run, pwsp_out_sink(out));
     if (facts->what_if_count) {
         pwsp_out_text(out, "what if\n");
     }
@@ -73780,6 +74584,25 @@ static void pwsp_json_kernels(pwsp_facts *facts) {
                         facts->critical[k].busy_cycles);
     }
     pwsp_out_text(out, "]");
+}
+
+// The rings that the schedule has, if it has any.
+static void pwsp_json_rings(pwsp_facts *facts) {
+    const ptowsp_run *run = facts->picture->run;
+    const ptowsp_run_stats *stats = &run->time.sim.stats;
+    const char *before = ",\n\"rings\":{";
+    for (uint32_t i = 0; i < PTOWSP_RING_COUNT; i++) {
+        if (run->program->schedule.ring_sizes[i]) {
+            pwsp_out_format(facts->out, "%s\"%s\":{", before, ptowsp_ring_name((ptowsp_ring)i));
+            pwsp_json_number(facts->out, "size", run->program->schedule.ring_sizes[i]);
+            pwsp_out_text(facts->out, ",");
+            pwsp_json_number(facts->out, "max", stats->ring_max[i]);
+            pwsp_out_text(facts->out, ",");
+            pwsp_json_number(facts->out, "stall", stats->stall_cycles[PTOWSP_STALL_TASK_RING + i]);
+            before = "},";
+        }
+    }
+    pwsp_out_text(facts->out, before[0] == '}' ? "}}" : "");
 }
 
 static void pwsp_report_json(pwsp_facts *facts) {
@@ -73820,6 +74643,7 @@ static void pwsp_report_json(pwsp_facts *facts) {
     pwsp_json_kernels(facts);
     pwsp_out_text(out, ",\n");
     pwsp_json_number(out, "in_flight_max", stats->in_flight_max);
+    pwsp_json_rings(facts);
     pwsp_out_text(out, ",\n\"what_if\":[");
     for (uint32_t i = 0; i < facts->what_if_count; i++) {
         const ptowsp_what_if *what = &facts->what_ifs[i];
@@ -73898,6 +74722,11 @@ static void pwsp_html_tables(pwsp_facts *facts) {
                     "</table>\n<p>At most %" PRIu64 " tasks in flight, %" PRIu64
                     " regions tracked, %zu bytes held by the run.</p>\n",
                     stats->in_flight_max, stats->region_max, stats->memory_bytes);
+    if (picture->run->time.sim.rings.is_used) {
+        pwsp_out_text(out, "<pre>");
+        pwsp_report_rings(picture->run, pwsp_out_sink(out));
+        pwsp_out_text(out, "</pre>\n");
+    }
 }
 
 static bool pwsp_report_html(pwsp_facts *facts) {

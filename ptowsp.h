@@ -4444,7 +4444,8 @@ PTOWSP_API ptowsp_status ptowsp_module_parse(ptowsp_context *context, const char
 // In order is the rule of PTO-WSP v9, which does not look at data. Unless dependencies forbid it,
 // tasks of one parallel scope that share data overlap in time. (Their kernels still run in program
 // order where they share data.) A window counts tasks whose end lies after the clock, waiting or
-// running. When the window is full the clock moves to the earliest end.
+// running. When the window is full the clock moves to the earliest end. With release in order, a task
+// stays in the window until it and all tasks issued before it have ended, as in a ring.
 //
 // Where lanes choose among tasks (dataflow with work stealing or priorities), time moves from event
 // to event instead. At each time three steps repeat until nothing changes. First, tasks that end
@@ -4461,6 +4462,28 @@ PTOWSP_API ptowsp_status ptowsp_module_parse(ptowsp_context *context, const char
 // the loaded element, whatever the dependencies are: control that depends on data is issued when
 // the data is there. In order, slot loads take no time and wait for nothing, as in v9; the data is
 // still right.
+//
+// Rings. A device keeps what it needs for the tasks in flight in rings of fixed sizes. With ring
+// sizes a schedule simulates them, so that they can be chosen. A task retires when it has ended and
+// all tasks issued before it have retired. When timing and window let a task be issued, it needs
+//
+//      TASKS         1, until it retires
+//      BYTES         for each tile of a transient tensor that it writes and does not read, the bytes
+//                    of the valid elements, rounded up to 64. They are held until the pass through
+//                    the tensor's scope (the innermost block around all its uses) ends, and the last
+//                    task that uses the tensor in this pass has retired; and until all bytes that
+//                    were taken before them are given back
+//      DEPENDENCIES  by what has not ended by then: 1 for all that it waits for by structure, 1 for
+//                    each statement in `after`, 1 for its stream, and 1 for each earlier task that
+//                    it waits for by data. The same until it retires
+//      MAP           1 for each tile, if dependencies look at data, until it retires
+//
+// The task is issued once all rings have room for this. Until then the clock moves, and the first
+// ring without room, in this order, is charged with the time. What can never be issued is STUCK, and
+// the text names the ring: a task that needs more than its size, bytes that are held until a scope
+// ends that has not been issued to its end, or tasks that have not begun to start. Pipelines take
+// nothing of rings. In a ring of 2 tasks on 3 lanes, tasks of 9, 2 and 3 cycles are issued at 0, 0
+// and 9: the second ends at 2, but retires with the first.
 //
 // Keys are integers or bools over task variables, args, tags, slots, symbols and arrays. They are
 // read as u64, and "key % n" is unsigned. If a key reads a tag that a task does not have, the tag
@@ -4495,6 +4518,33 @@ typedef enum ptowsp_window {
     PTOWSP_WINDOW_BENCHMARK,    // run on, and count the tasks that found it full
     PWSP_FORCE_INT(PTOWSP_WINDOW)
 } ptowsp_window;
+
+// When a task leaves the window.
+typedef enum ptowsp_release {
+    PTOWSP_RELEASE_COMPLETION = 0,  // when it has ended
+    PTOWSP_RELEASE_IN_ORDER,        // when it and all tasks issued before it have ended
+    PWSP_FORCE_INT(PTOWSP_RELEASE)
+} ptowsp_release;
+
+#define PTOWSP_RINGS(RING) /* name, text */                                                        \
+    RING(TASKS, "tasks")                                                                           \
+    RING(BYTES, "bytes")                                                                           \
+    RING(DEPENDENCIES, "dependencies")                                                             \
+    RING(MAP, "map")
+
+// clang-format off
+typedef enum ptowsp_ring {
+#define PWSP_RING_ENUM(name, text) PTOWSP_RING_##name,
+    PTOWSP_RINGS(PWSP_RING_ENUM)
+#undef PWSP_RING_ENUM
+    PTOWSP_RING_COUNT,
+    PWSP_FORCE_INT(PTOWSP_RING)
+} ptowsp_ring;
+// clang-format on
+
+PTOWSP_API const char *ptowsp_ring_name(ptowsp_ring ring);
+
+#define PTOWSP_RING_UNBOUNDED UINT64_MAX  // a ring without a limit, of which the mark is taken
 
 // The dependencies of tasks, beside their lanes: a set. The default is HYBRID for dataflow and
 // STRUCTURE in order.
@@ -4567,6 +4617,7 @@ typedef enum ptowsp_timing {
 #define PTOWSP_SCHEDULE_LANE_MAX   65536
 #define PTOWSP_SCHEDULE_STREAM_MAX 65536
 #define PTOWSP_SCHEDULE_WINDOW_MAX 0x7fffffff
+#define PTOWSP_SCHEDULE_RING_MAX   (UINT64_C(1) << 62)
 
 typedef struct ptowsp_schedule {
     ptowsp_issue issue;
@@ -4591,6 +4642,10 @@ typedef struct ptowsp_schedule {
     ptowsp_timing timing;
     uint32_t timing_count;        // batched
     ptowsp_cycles timing_cycles;  // batched (may be 0), rate limited, interleaved; at most 2^32
+    ptowsp_release release;       // of a window
+    // By ring: entries or bytes, at most PTOWSP_SCHEDULE_RING_MAX; or PTOWSP_RING_UNBOUNDED. With 0
+    // (the default) there is no such ring, and no mark of it in ptowsp_run_stats.
+    uint64_t ring_sizes[PTOWSP_RING_COUNT];
 } ptowsp_schedule;
 
 // The support of a schedule's directive on a target, and of what tile kernels may contain.
@@ -5048,7 +5103,11 @@ PTOWSP_API ptowsp_status ptowsp_run_poll(ptowsp_run *run);
     STALL(SLOT, "slot")             /* a slot load before it had to wait */                        \
     STALL(TIMING, "timing")         /* issue was rate limited, batched or interleaved */           \
     STALL(START, "start")           /* tasks had not begun to start */                             \
-    STALL(CHANNEL, "channel")       /* its process waited at a full or an empty channel */
+    STALL(CHANNEL, "channel")       /* its process waited at a full or an empty channel */         \
+    STALL(TASK_RING, "task ring")   /* a ring had no room for it: these, in the order of rings */  \
+    STALL(BYTE_RING, "byte ring")                                                                  \
+    STALL(DEPENDENCY_RING, "dependency ring")                                                      \
+    STALL(MAP_RING, "map ring")
 
 // clang-format off
 typedef enum ptowsp_stall {
@@ -5069,7 +5128,7 @@ typedef struct ptowsp_run_stats {
     // The sum of all tasks' cycles, including tasks in processes. A task that takes a block of
     // lanes counts three times.
     ptowsp_cycles busy_cycles;
-    //      WINDOW, SLOT   the cycles by which they moved the clock of issue
+    //      WINDOW, SLOT, ..._RING   the cycles by which they moved the clock of issue
     //      TIMING         the same, and the sum of the tasks' waits for their turn
     //      DEPENDENCY     the sum of the tasks' waits from issue until ready; in order, the cycles
     //                     by which dependencies moved the clock
@@ -5078,7 +5137,8 @@ typedef struct ptowsp_run_stats {
     //      NONE, ORDER    0
     ptowsp_cycles stall_cycles[PTOWSP_STALL_COUNT];
     uint64_t in_flight_max;  // most tasks in flight, just after an issue; 0 without a window
-    uint64_t window_overflow_count;  // tasks that found the window full under benchmark
+    uint64_t window_overflow_count;        // tasks that found the window full under benchmark
+    uint64_t ring_max[PTOWSP_RING_COUNT];  // most held at once, just after an issue; 0 without it
     uint64_t slot_load_count;
     uint64_t region_max;  // most tile regions tracked at once, for dependencies
     size_t memory_bytes;  // held by the run
@@ -5372,7 +5432,7 @@ PTOWSP_API ptowsp_usage ptowsp_run_usage(const ptowsp_run *run);
 //
 // The others say which task held it up last, if that was no dependence: `cause` in its record.
 //
-//      WINDOW, LANE, ORDER, SLOT, CHANNEL    as the stall
+//      WINDOW, LANE, ORDER, SLOT, CHANNEL, RING    as the stall
 //
 // Tasks of one pipeline have no edges of data between them; their order is that of its processes.
 
@@ -5385,7 +5445,8 @@ PTOWSP_API ptowsp_usage ptowsp_run_usage(const ptowsp_run *run);
     EDGE(LANE, "lane")                                                                             \
     EDGE(ORDER, "order")                                                                           \
     EDGE(SLOT, "slot")                                                                             \
-    EDGE(CHANNEL, "channel")
+    EDGE(CHANNEL, "channel")                                                                       \
+    EDGE(RING, "ring")
 
 // clang-format off
 typedef enum ptowsp_edge_reason {

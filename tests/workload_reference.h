@@ -27,6 +27,15 @@ enum {
     REF_LAST_LOAD_COMES_BEFORE_START = 1
 };
 
+// Reasons to wait: a set. An edge is data between tiles that no task between them has hidden.
+enum {
+    REF_BY_STRUCTURE = 1,
+    REF_BY_AFTER = 2,
+    REF_BY_DATA = 4,
+    REF_BY_STREAM = 8,
+    REF_BY_EDGE = 16
+};
+
 typedef struct ref_schedule {
     ptowsp_schedule schedule;  // without its expressions
     int dispatch_key, priority_key, stream_key;
@@ -83,7 +92,8 @@ typedef struct ref_expansion {
 typedef struct ref_time {
     uint64_t ready, issue, turn, start, end;
     uint32_t lane;
-    bool is_issued, is_started, is_done;
+    bool is_issued, is_started, is_done, has_asked;
+    uint64_t needs[PTOWSP_RING_COUNT];  // of rings
     ptowsp_stall stall;  // as far as it is known: in events NONE, DEPENDENCY, LANE, or COUNT
 } ref_time;
 
@@ -94,8 +104,9 @@ typedef struct ref_result {
     uint64_t makespan, busy;
     uint64_t overflow_count, in_flight_max;
     uint64_t stall_cycles[PTOWSP_STALL_COUNT];  // not in events
+    uint64_t ring_max[PTOWSP_RING_COUNT];
     bool by_events;
-    unsigned char waits[REF_TASK_MAX][REF_TASK_MAX];  // whether [later] waits for [earlier]
+    unsigned char waits[REF_TASK_MAX][REF_TASK_MAX];  // why [later] waits for [earlier]: REF_WAIT
 } ref_result;
 
 typedef struct ref_walk {
@@ -536,9 +547,9 @@ static inline void ref_find_hidden(ref_expansion *x) {
 }
 
 // Whether `later` has to wait for `earlier` because of data. Only readers ask for the last writers:
-// of tiles that no single later task has written over.
+// of tiles that no single later task has written over. With is_edge, writers do so too.
 static inline bool ref_shares_data(const ref_expansion *x, const ptowsp_schedule *s, int earlier,
-                                   int later) {
+                                   int later, bool is_edge) {
     bool by_overlap = (s->dependencies & PTOWSP_DEPENDENCIES_OVERLAP) != 0;
     uint32_t hazards =
         s->hazards ? s->hazards : PTOWSP_HAZARD_RAW | PTOWSP_HAZARD_WAR | PTOWSP_HAZARD_WAW;
@@ -551,7 +562,8 @@ static inline bool ref_shares_data(const ref_expansion *x, const ptowsp_schedule
                 (old->is_write && is_last && now->is_read && (hazards & PTOWSP_HAZARD_RAW)) ||
                 (old->is_read && now->is_write && (hazards & PTOWSP_HAZARD_WAR)) ||
                 (old->is_write && now->is_write && (hazards & PTOWSP_HAZARD_WAW));
-            if (is_met && (by_overlap ? ref_common_cells(old, now) > 0 : ref_is_exact(old, now))) {
+            if (is_met && (is_last || !is_edge) &&
+                (by_overlap ? ref_common_cells(old, now) > 0 : ref_is_exact(old, now))) {
                 return true;
             }
         }
@@ -574,15 +586,24 @@ static inline void ref_find_waits(const ref_program *p, ref_expansion *x,
     }
     for (int later = 0; later < x->task_count; later++) {
         for (int earlier = 0; earlier < later; earlier++) {
-            bool does_wait =
-                ((s.dependencies & PTOWSP_DEPENDENCIES_STRUCTURE) &&
-                 ref_is_ordered(x, earlier, later)) ||
-                ((s.dependencies & PTOWSP_DEPENDENCIES_EXPLICIT) &&
-                 ref_is_after(p, x, earlier, later)) ||
-                ((s.dependencies & by_data) && ref_shares_data(x, &s, earlier, later)) ||
-                (has_stream_key && x->tasks[earlier].stream_key % s.stream_count ==
-                                       x->tasks[later].stream_key % s.stream_count);
-            out->waits[later][earlier] = does_wait;
+            int why = 0;
+            if ((s.dependencies & PTOWSP_DEPENDENCIES_STRUCTURE) &&
+                ref_is_ordered(x, earlier, later)) {
+                why |= REF_BY_STRUCTURE;
+            }
+            if ((s.dependencies & PTOWSP_DEPENDENCIES_EXPLICIT) &&
+                ref_is_after(p, x, earlier, later)) {
+                why |= REF_BY_AFTER;
+            }
+            if ((s.dependencies & by_data) && ref_shares_data(x, &s, earlier, later, false)) {
+                bool is_edge = ref_shares_data(x, &s, earlier, later, true);
+                why |= is_edge ? REF_BY_DATA | REF_BY_EDGE : REF_BY_DATA;
+            }
+            if (has_stream_key && x->tasks[earlier].stream_key % s.stream_count ==
+                                      x->tasks[later].stream_key % s.stream_count) {
+                why |= REF_BY_STREAM;
+            }
+            out->waits[later][earlier] = (unsigned char)why;
         }
     }
 }
@@ -725,7 +746,7 @@ static inline uint64_t ref_turn_of(const ref_timing *t, int task, uint64_t clock
     bool is_good = false;
     while (!is_good) {
         is_good = turn >= clock;
-        for (int i = 0; i < task; i++) {
+        for (int i = 0; i < task && is_good; i++) {
             if (t->x->tasks[i].stream_key % count == stream && t->out->times[i].turn == turn) {
                 is_good = false;
             }
@@ -753,10 +774,92 @@ static inline uint64_t ref_room_for(const ref_timing *t, int task) {
     return is_first ? t->s.timing_count : 1;
 }
 
+// -- rings ----------------------------------------------------------------------------------------
+
+static inline bool ref_has_ended(const ref_timing *t, int task) {
+    const ref_time *time = &t->out->times[task];
+    return t->out->by_events ? time->is_done : t->has_begun && time->end <= t->clock;
+}
+
+// Tasks that have been issued and that have not retired begin with this one.
+static inline int ref_first_live(const ref_timing *t) {
+    int i = 0;
+    while (i < t->x->task_count && t->out->times[i].is_issued && ref_has_ended(t, i)) {
+        i++;
+    }
+    return i;
+}
+
+// How much of a ring they hold, or how many they are.
+static inline uint64_t ref_ring_used(const ref_timing *t, int ring) {
+    uint64_t used = 0;
+    for (int i = ref_first_live(t); i < t->x->task_count; i++) {
+        used += t->out->times[i].is_issued ? t->out->times[i].needs[ring] : 0;
+    }
+    return used;
+}
+
+// Whether a task waits, for a reason, for one that has not ended; `stmt` of it, or -1.
+static inline bool ref_waits_now(const ref_timing *t, int task, int why, int stmt) {
+    for (int i = 0; i < task; i++) {
+        if ((t->out->waits[task][i] & why) && !ref_has_ended(t, i) &&
+            (stmt < 0 || t->x->tasks[i].stmt == stmt)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+// What a task needs of rings, found once: when it could be issued but for them.
+static inline void ref_ask_rings(const ref_timing *t, int task) {
+    ref_time *time = &t->out->times[task];
+    const ref_stmt *stmt = &t->program->stmts[t->x->tasks[task].stmt];
+    const uint32_t by_data = PTOWSP_DEPENDENCIES_EXACT | PTOWSP_DEPENDENCIES_OVERLAP;
+    bool looks_at_data = t->s.dependencies ? (t->s.dependencies & by_data) != 0
+                                           : t->s.issue == PTOWSP_ISSUE_DATAFLOW;
+    if (time->has_asked) {
+        return;
+    }
+    time->has_asked = true;
+    uint64_t edges = ref_waits_now(t, task, REF_BY_STRUCTURE, -1);
+    edges += ref_waits_now(t, task, REF_BY_STREAM, -1);
+    for (int i = 0; i < stmt->after_count; i++) {
+        edges += ref_waits_now(t, task, REF_BY_AFTER, stmt->after[i]);
+    }
+    for (int i = 0; i < task; i++) {
+        edges += (t->out->waits[task][i] & REF_BY_EDGE) && !ref_has_ended(t, i);
+    }
+    time->needs[PTOWSP_RING_TASKS] = 1;
+    time->needs[PTOWSP_RING_DEPENDENCIES] = edges;
+    time->needs[PTOWSP_RING_MAP] = looks_at_data ? (uint64_t)t->x->tasks[task].access_count : 0;
+}
+
+// The first ring without room, or PTOWSP_RING_COUNT.
+static inline int ref_lacking(const ref_timing *t, int task) {
+    int ring = 0;
+    while (ring < PTOWSP_RING_COUNT &&
+           (t->s.ring_sizes[ring] == 0 ||
+            ref_ring_used(t, ring) + t->out->times[task].needs[ring] <= t->s.ring_sizes[ring])) {
+        ring++;
+    }
+    return ring;
+}
+
+// The task is about to be issued.
+static inline void ref_mark_rings(ref_timing *t, int task) {
+    for (int i = 0; i < PTOWSP_RING_COUNT; i++) {
+        uint64_t used = ref_ring_used(t, i) + t->out->times[task].needs[i];
+        t->out->ring_max[i] = t->s.ring_sizes[i] ? ref_max(t->out->ring_max[i], used) : 0;
+    }
+}
+
 // -- time, in order and dataflow ------------------------------------------------------------------
 
 static inline uint64_t ref_in_flight(const ref_timing *t) {
     uint64_t count = 0;
+    if (t->s.release == PTOWSP_RELEASE_IN_ORDER) {
+        return ref_ring_used(t, PTOWSP_RING_TASKS);
+    }
     for (int i = 0; i < t->x->task_count; i++) {
         const ref_time *time = &t->out->times[i];
         count += time->is_issued && (!t->has_begun || time->end > t->clock);
@@ -797,6 +900,22 @@ static inline ptowsp_status ref_make_room(ref_timing *t, int task) {
             earliest = end > t->clock && end < earliest ? end : earliest;
         }
         ref_move(t, earliest, PTOWSP_STALL_WINDOW);
+    }
+    return PTOWSP_OK;
+}
+
+static inline ptowsp_status ref_wait_rings(ref_timing *t, int task) {
+    ref_ask_rings(t, task);
+    for (int ring = ref_lacking(t, task); ring < PTOWSP_RING_COUNT; ring = ref_lacking(t, task)) {
+        uint64_t earliest = UINT64_MAX;
+        for (int i = 0; i < task && t->has_begun; i++) {
+            uint64_t end = t->out->times[i].end;
+            earliest = end > t->clock && end < earliest ? end : earliest;
+        }
+        if (earliest == UINT64_MAX) {
+            return PTOWSP_STUCK;
+        }
+        ref_move(t, earliest, (ptowsp_stall)(PTOWSP_STALL_TASK_RING + ring));
     }
     return PTOWSP_OK;
 }
@@ -842,9 +961,13 @@ static inline ptowsp_status ref_issue(ref_timing *t, int task) {
     }
     ref_move(t, ref_timing_of(t, task), PTOWSP_STALL_TIMING);
     ptowsp_status status = ref_make_room(t, task);
+    status = status != PTOWSP_OK ? status : ref_wait_rings(t, task);
     if (status != PTOWSP_OK) {
         return status;
     }
+    bool is_in_order = t->s.release == PTOWSP_RELEASE_IN_ORDER;
+    uint64_t before = ref_ring_used(t, PTOWSP_RING_TASKS);
+    ref_mark_rings(t, task);
     time->turn = ref_turn_of(t, task, t->clock);
     time->issue = t->clock;
     time->stall = t->mover;
@@ -855,7 +978,8 @@ static inline ptowsp_status ref_issue(ref_timing *t, int task) {
         ref_begin(t);
     }
     if (t->s.window > 0) {
-        t->out->in_flight_max = ref_max(t->out->in_flight_max, ref_in_flight(t));
+        t->out->in_flight_max =
+            ref_max(t->out->in_flight_max, is_in_order ? before + 1 : ref_in_flight(t));
     }
     return PTOWSP_OK;
 }
@@ -920,7 +1044,12 @@ static inline ptowsp_status ref_issue_now(ref_timing *t, ref_queue *q, bool *out
                 q->issue_at = at;
                 return PTOWSP_OK;
             }
-            if (t->s.window > 0 && q->unfinished + ref_room_for(t, event->task) > t->s.window) {
+            uint64_t in_window = t->s.release == PTOWSP_RELEASE_IN_ORDER
+                                     ? ref_ring_used(t, PTOWSP_RING_TASKS)
+                                     : q->unfinished;
+            bool has_asked = t->out->times[event->task].has_asked;
+            if (!has_asked && t->s.window > 0 &&
+                in_window + ref_room_for(t, event->task) > t->s.window) {
                 if (t->s.window_policy == PTOWSP_WINDOW_ABORT) {
                     return PTOWSP_LIMIT_EXCEEDED;
                 } else if (t->s.window_policy != PTOWSP_WINDOW_BENCHMARK) {
@@ -929,6 +1058,11 @@ static inline ptowsp_status ref_issue_now(ref_timing *t, ref_queue *q, bool *out
                 t->out->overflow_count++;
             }
             ref_time *time = &t->out->times[event->task];
+            ref_ask_rings(t, event->task);
+            if (ref_lacking(t, event->task) < PTOWSP_RING_COUNT) {
+                return PTOWSP_OK;
+            }
+            ref_mark_rings(t, event->task);
             time->is_issued = true;
             time->turn = ref_turn_of(t, event->task, t->clock);
             time->issue = t->clock;
@@ -936,7 +1070,9 @@ static inline ptowsp_status ref_issue_now(ref_timing *t, ref_queue *q, bool *out
             q->issued++;
             q->unfinished++;
             if (t->s.window > 0) {
-                t->out->in_flight_max = ref_max(t->out->in_flight_max, q->unfinished);
+                bool is_in_order = t->s.release == PTOWSP_RELEASE_IN_ORDER;
+                t->out->in_flight_max =
+                    ref_max(t->out->in_flight_max, is_in_order ? in_window + 1 : q->unfinished);
             }
         }
         q->event++;
@@ -1186,6 +1322,24 @@ static inline void ref_schedule_issue(ref_program *p, ref_schedule *out, int tas
     }
 }
 
+// Rings of a task's size up to all. The edges of tasks that share data are only defined to the last
+// one where all hazards count.
+static inline void ref_schedule_rings(ref_program *p, ref_schedule *out, int task_count) {
+    ptowsp_schedule *s = &out->schedule;
+    if (s->window > 0 && ref_chance(p, 2)) {
+        s->release = PTOWSP_RELEASE_IN_ORDER;
+    }
+    bool has_rings = ref_chance(p, 2);
+    for (int i = 0; i < PTOWSP_RING_COUNT; i++) {
+        if (has_rings && ref_chance(p, 2) && i != PTOWSP_RING_BYTES &&
+            (i != PTOWSP_RING_DEPENDENCIES || s->hazards == 0 || s->hazards == 7)) {
+            s->ring_sizes[i] = ref_chance(p, 4)   ? PTOWSP_RING_UNBOUNDED
+                               : ref_chance(p, 2) ? (uint64_t)ref_in(p, 1, 8)
+                                                  : (uint64_t)ref_in(p, 1, 2 * task_count + 1);
+        }
+    }
+}
+
 // A schedule that ptowsp accepts, for a program of about so many tasks.
 static inline void ref_schedule_random(ref_program *p, int task_count, ref_schedule *out) {
     memset(out, 0, sizeof *out);
@@ -1198,6 +1352,7 @@ static inline void ref_schedule_random(ref_program *p, int task_count, ref_sched
         s->ready = (ptowsp_ready)ref_in(p, 0, PTOWSP_READY_WORK_STEALING);
         out->priority_key = s->ready == PTOWSP_READY_PRIORITY ? ref_gen_key(p, 2) : 0;
     }
+    ref_schedule_rings(p, out, task_count);
 }
 
 #endif

@@ -273,6 +273,9 @@ static inline void check_stall_cycles(sample *s, const ptowsp_run *run) {
         schedule->start == PTOWSP_START_AT_ONCE && schedule->timing != PTOWSP_TIMING_INTERLEAVED;
     bool is_good = got[PTOWSP_STALL_NONE] == 0 && got[PTOWSP_STALL_ORDER] == 0;
     if (!s->expected.by_events) {
+        for (int i = PTOWSP_STALL_TASK_RING; i < PTOWSP_STALL_COUNT; i++) {
+            is_good = is_good && got[i] == expected[i];
+        }
         is_good = is_good && got[PTOWSP_STALL_WINDOW] == expected[PTOWSP_STALL_WINDOW] &&
                   got[PTOWSP_STALL_SLOT] == expected[PTOWSP_STALL_SLOT] &&
                   got[PTOWSP_STALL_DEPENDENCY] == expected[PTOWSP_STALL_DEPENDENCY];
@@ -309,6 +312,13 @@ static inline void check_stats(sample *s, const ptowsp_run *run) {
         complain(s, run, -1, "how many slots were loaded");
     } else if (!has_zeros && stats->in_flight_max != s->expected.in_flight_max) {
         complain(s, run, s->x.task_count - 1, "the most tasks in flight");
+    } else if (memcmp(stats->ring_max, s->expected.ring_max, sizeof stats->ring_max) != 0) {
+        for (int i = 0; i < PTOWSP_RING_COUNT; i++) {
+            print_message("ring %d: %llu, got %llu\n", i,
+                          (unsigned long long)s->expected.ring_max[i],
+                          (unsigned long long)stats->ring_max[i]);
+        }
+        complain(s, run, s->x.task_count - 1, "the most in a ring");
     }
 }
 

@@ -379,6 +379,7 @@ static bool pwsp_frontend_retire(void *user, const pwsp_entry *entry) {
         const uint32_t *edges = (const uint32_t *)front->walk->program->edges.items + words[0];
         return pwsp_frontend_tell(front, pwsp_timeline_reset(time, edges, (uint32_t)words[1]));
     }
+    case PWSP_ENTRY_RELEASE: pwsp_timeline_release(time, (uint32_t)words[0]); return true;
     }
     return true;
 }
@@ -445,6 +446,8 @@ static bool pwsp_frontend_mark(pwsp_frontend *front, pwsp_entry_kind kind) {
         pwsp_entry_words(entry)[1] = x->reset.count;
         arrival.after = (const uint32_t *)x->program->edges.items + x->reset.first;
         arrival.after_count = x->reset.count;
+    } else if (kind == PWSP_ENTRY_RELEASE) {
+        pwsp_entry_words(entry)[0] = x->released;
     }
     return pwsp_issue_submit(&front->issue, &arrival);
 }
@@ -536,6 +539,7 @@ static bool pwsp_frontend_event(pwsp_frontend *front, pwsp_event event) {
     case PWSP_EVENT_SEQUENTIAL: return pwsp_frontend_mark(front, PWSP_ENTRY_SEQUENTIAL);
     case PWSP_EVENT_SCOPE_END: return pwsp_frontend_mark(front, PWSP_ENTRY_SCOPE_END);
     case PWSP_EVENT_RESET: return pwsp_frontend_mark(front, PWSP_ENTRY_RESET);
+    case PWSP_EVENT_RELEASE: return pwsp_frontend_mark(front, PWSP_ENTRY_RELEASE);
     case PWSP_EVENT_SLOT_LOAD: return pwsp_frontend_load(front, 0);
     case PWSP_EVENT_PIPELINE: return pwsp_frontend_pipeline(front);
     case PWSP_EVENT_END:

@@ -53,8 +53,10 @@ static bool pwsp_frontend_list_variables(pwsp_frontend *front, uint32_t *out_wor
 }
 
 static uint32_t pwsp_frontend_capacity(const ptowsp_schedule *schedule) {
-    bool has_window = schedule->window > 0 && schedule->window < PWSP_FRONTEND_WINDOW_MAX;
-    return has_window ? schedule->window : PWSP_FRONTEND_WINDOW_MAX;
+    uint64_t window = schedule->window ? schedule->window : PWSP_FRONTEND_WINDOW_MAX;
+    uint64_t ring = schedule->ring_sizes[PTOWSP_RING_TASKS];
+    window = ring ? pwsp_min_u64(window, ring) : window;
+    return (uint32_t)pwsp_min_u64(window, PWSP_FRONTEND_WINDOW_MAX);
 }
 
 static uint32_t pwsp_frontend_tile_max(const ptowsp_program *program) {

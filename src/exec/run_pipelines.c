@@ -184,6 +184,7 @@ static bool pwsp_pipes_process_dry(pwsp_pipes *pipes) {
         case PWSP_EVENT_SEQUENTIAL:
         case PWSP_EVENT_SCOPE_END:
         case PWSP_EVENT_RESET:
+        case PWSP_EVENT_RELEASE:
         case PWSP_EVENT_NONE: break;
         }
     }

@@ -53,6 +53,7 @@ PWSP_INTERNAL ptowsp_status pwsp_run_walk_dry(ptowsp_run *run, uint64_t *out_cou
         case PWSP_EVENT_SEQUENTIAL:
         case PWSP_EVENT_SCOPE_END:
         case PWSP_EVENT_RESET:
+        case PWSP_EVENT_RELEASE:
         case PWSP_EVENT_PROCESS_END:
         case PWSP_EVENT_SEND:
         case PWSP_EVENT_RECEIVE:
@@ -74,6 +75,7 @@ static bool pwsp_run_event(ptowsp_run *run, pwsp_event event) {
     case PWSP_EVENT_RESET:
         return pwsp_timeline_reset(
             time, (const uint32_t *)run->program->edges.items + x->reset.first, x->reset.count);
+    case PWSP_EVENT_RELEASE: pwsp_timeline_release(time, x->released); return true;
     case PWSP_EVENT_SLOT_LOAD:
         pwsp_expander_load(x);
         return pwsp_timeline_slot_load(time, &x->load_at);

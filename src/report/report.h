@@ -8,4 +8,7 @@
 // Writes what its pipelines, their processes and channels did, and why one is stuck.
 PWSP_INTERNAL void pwsp_report_pipelines(const ptowsp_run *run, ptowsp_text text);
 
+// Writes how full its rings were, a line each.
+PWSP_INTERNAL void pwsp_report_rings(const ptowsp_run *run, ptowsp_text text);
+
 #endif

@@ -3,6 +3,7 @@
 // All three are written from one table of numbers, so that they say the same.
 
 #include "picture.h"
+#include "report.h"
 
 #include <inttypes.h>
 
@@ -121,6 +122,7 @@ static void pwsp_report_text(pwsp_facts *facts) {
     pwsp_report_kernels(facts);
     pwsp_out_format(out, "at most  %" PRIu64 " tasks in flight, %" PRIu64 " regions, %zu bytes\n",
                     stats->in_flight_max, stats->region_max, stats->memory_bytes);
+    pwsp_report_rings(picture->run, pwsp_out_sink(out));
     if (facts->what_if_count) {
         pwsp_out_text(out, "what if\n");
     }
@@ -158,6 +160,25 @@ static void pwsp_json_kernels(pwsp_facts *facts) {
                         facts->critical[k].busy_cycles);
     }
     pwsp_out_text(out, "]");
+}
+
+// The rings that the schedule has, if it has any.
+static void pwsp_json_rings(pwsp_facts *facts) {
+    const ptowsp_run *run = facts->picture->run;
+    const ptowsp_run_stats *stats = &run->time.sim.stats;
+    const char *before = ",\n\"rings\":{";
+    for (uint32_t i = 0; i < PTOWSP_RING_COUNT; i++) {
+        if (run->program->schedule.ring_sizes[i]) {
+            pwsp_out_format(facts->out, "%s\"%s\":{", before, ptowsp_ring_name((ptowsp_ring)i));
+            pwsp_json_number(facts->out, "size", run->program->schedule.ring_sizes[i]);
+            pwsp_out_text(facts->out, ",");
+            pwsp_json_number(facts->out, "max", stats->ring_max[i]);
+            pwsp_out_text(facts->out, ",");
+            pwsp_json_number(facts->out, "stall", stats->stall_cycles[PTOWSP_STALL_TASK_RING + i]);
+            before = "},";
+        }
+    }
+    pwsp_out_text(facts->out, before[0] == '}' ? "}}" : "");
 }
 
 static void pwsp_report_json(pwsp_facts *facts) {
@@ -198,6 +219,7 @@ static void pwsp_report_json(pwsp_facts *facts) {
     pwsp_json_kernels(facts);
     pwsp_out_text(out, ",\n");
     pwsp_json_number(out, "in_flight_max", stats->in_flight_max);
+    pwsp_json_rings(facts);
     pwsp_out_text(out, ",\n\"what_if\":[");
     for (uint32_t i = 0; i < facts->what_if_count; i++) {
         const ptowsp_what_if *what = &facts->what_ifs[i];
@@ -276,6 +298,11 @@ static void pwsp_html_tables(pwsp_facts *facts) {
                     "</table>\n<p>At most %" PRIu64 " tasks in flight, %" PRIu64
                     " regions tracked, %zu bytes held by the run.</p>\n",
                     stats->in_flight_max, stats->region_max, stats->memory_bytes);
+    if (picture->run->time.sim.rings.is_used) {
+        pwsp_out_text(out, "<pre>");
+        pwsp_report_rings(picture->run, pwsp_out_sink(out));
+        pwsp_out_text(out, "</pre>\n");
+    }
 }
 
 static bool pwsp_report_html(pwsp_facts *facts) {

@@ -62,6 +62,24 @@ static uint64_t pwsp_report_busy(const ptowsp_run *run) {
     return busy;
 }
 
+PWSP_INTERNAL void pwsp_report_rings(const ptowsp_run *run, ptowsp_text text) {
+    const ptowsp_schedule *schedule = &run->program->schedule;
+    const ptowsp_run_stats *stats = &run->time.sim.stats;
+    for (uint32_t i = 0; i < PTOWSP_RING_COUNT; i++) {
+        uint64_t size = schedule->ring_sizes[i];
+        if (size == 0) {
+            continue;
+        }
+        pwsp_text_format(text, "  ring %s  %" PRIu64 " at most", ptowsp_ring_name((ptowsp_ring)i),
+                         stats->ring_max[i]);
+        if (size != PTOWSP_RING_UNBOUNDED) {
+            pwsp_text_format(text, " of %" PRIu64 ", stalled for %" PRIu64 " cycles", size,
+                             stats->stall_cycles[PTOWSP_STALL_TASK_RING + i]);
+        }
+        pwsp_text_format(text, "\n");
+    }
+}
+
 void ptowsp_run_print(const ptowsp_run *run, ptowsp_text text) {
     const ptowsp_run_stats *stats = ptowsp_run_result(run);
     uint64_t capacity;
@@ -85,6 +103,7 @@ void ptowsp_run_print(const ptowsp_run *run, ptowsp_text text) {
         }
         pwsp_text_format(text, "\n");
     }
+    pwsp_report_rings(run, text);
     for (uint32_t i = 0; i < stats->lane_count && i < PWSP_REPORT_LANE_MAX; i++) {
         const ptowsp_lane_stats *lane = &run->time.sim.lane_stats[i];
         pwsp_text_format(text,

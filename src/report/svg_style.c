@@ -41,7 +41,9 @@ static const char pwsp_svg_stalls[PTOWSP_STALL_COUNT][2][24] = {
     {"#888888", "idle: lane"},         {"#9575cd", "idle: window"},
     {"#c77d1e", "idle: order"},        {"#2a9d8f", "idle: slot"},
     {"#5f8fd0", "idle: timing"},       {"#858c72", "idle: start"},
-    {"#d648c0", "idle: channel"}};
+    {"#d648c0", "idle: channel"},      {"#7a5c3e", "idle: task ring"},
+    {"#4a7c2f", "idle: byte ring"},    {"#b0413e", "idle: dependency ring"},
+    {"#2f6f8f", "idle: map ring"}};
 
 static void pwsp_svg_theme(pwsp_out *out, bool is_dark) {
     pwsp_out_format(out,

@@ -86,6 +86,8 @@ typedef struct pwsp_timed {
     uint32_t tensor_count;                             // including 0, which is none
     uint32_t edge_count;                               // explicit edges
     const bool *tensor_is_loaded, *tensor_is_written;  // by tensor: by a slot, by a task
+    // By tensor, for a ring of bytes: the node of a transient tensor's scope, or 0. NULL: none.
+    const uint32_t *tensor_scopes;
     // Writes the place of a node, for texts of errors.
     void (*print_place)(const void *user, uint32_t node, ptowsp_text text);
     const void *user;

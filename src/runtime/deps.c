@@ -73,10 +73,40 @@ PWSP_FORCE_INLINE void pwsp_deps_prepare(const pwsp_deps *deps, const pwsp_tile_
     }
 }
 
+// Lists a visited token, if it is not in the list.
+static void pwsp_deps_note(pwsp_deps *deps, const pwsp_token *token) {
+    uint64_t low = 0, high = deps->visited_count;
+    while (low < high) {
+        uint64_t middle = low + (high - low) / 2;
+        const pwsp_token *at = &deps->visited[middle];
+        bool is_before =
+            at->task < token->task || (at->task == token->task && at->time < token->time);
+        low = is_before ? middle + 1 : low;
+        high = is_before ? high : middle;
+    }
+    if (low < deps->visited_count && pwsp_token_is_same(&deps->visited[low], token)) {
+        return;
+    }
+    void *visited = deps->visited;
+    if (!pwsp_memory_grow(deps->memory, &visited, &deps->visited_capacity, deps->visited_count + 1,
+                          sizeof(pwsp_token))) {
+        deps->is_list_lost = true;
+        return;
+    }
+    deps->visited = (pwsp_token *)visited;
+    memmove(&deps->visited[low + 1], &deps->visited[low],
+            (size_t)(deps->visited_count - low) * sizeof(pwsp_token));
+    deps->visited[low] = *token;
+    deps->visited_count++;
+}
+
 // Of tokens with the same time the lowest task counts, in whatever order they are found.
 static void pwsp_deps_visit(pwsp_deps *deps, uint32_t index) {
     PTOWSP_ASSERT(!(deps->accesses[index].flags & (PWSP_ACCESS_GONE | PWSP_ACCESS_FREE)));
     pwsp_token token = pwsp_deps_token(deps, index);
+    if (PWSP_UNLIKELY(deps->is_counted)) {
+        pwsp_deps_note(deps, &token);
+    }
     if (deps->ops.visit) {
         deps->ops.visit(deps->ops.user, &token);
         return;
@@ -136,7 +166,8 @@ static void pwsp_deps_meet_same(pwsp_deps *deps, pwsp_deps_query_state *query, u
     bool is_written = (access->flags & PWSP_ACCESS_WRITTEN) != 0;
     if (!query->supersedes) {
         bool is_first = query->same == 0 || index < query->same;
-        query->same = !is_written && is_first ? index + 1 : query->same;
+        bool can_merge = !is_written && !deps->is_counted;
+        query->same = can_merge && is_first ? index + 1 : query->same;
         return;
     }
     if (query->same == index + 1) {
@@ -358,7 +389,7 @@ PWSP_INTERNAL bool pwsp_deps_query(pwsp_deps *deps, const pwsp_tile_at *tiles, u
             deps->hints[i - first] = query->hint;
         }
     }
-    return true;
+    return !deps->is_list_lost;
 }
 
 PWSP_INTERNAL void pwsp_deps_query_load(pwsp_deps *deps, const pwsp_tile_at *tile) {
@@ -505,6 +536,7 @@ static void pwsp_deps_forget(pwsp_deps *deps, const pwsp_bound_tensor *bound) {
     deps->free_count = 0;
     deps->hand = 0;
     deps->wants_sweep = false;
+    deps->is_list_lost = false;
     deps->level_count = 0;
 }
 
@@ -548,6 +580,8 @@ PWSP_INTERNAL void pwsp_deps_free(pwsp_deps *deps) {
     pwsp_memory_free(deps->memory, deps->levels,
                      (size_t)deps->level_capacity * sizeof(pwsp_deps_level));
     pwsp_memory_free(deps->memory, deps->buckets, (size_t)deps->bucket_count * sizeof(uint32_t));
+    pwsp_memory_free(deps->memory, deps->visited,
+                     (size_t)deps->visited_capacity * sizeof(pwsp_token));
     memset(deps, 0, sizeof *deps);
 }
 
@@ -558,5 +592,6 @@ PWSP_INTERNAL size_t pwsp_deps_bytes(const pwsp_deps *deps) {
            (size_t)deps->next_capacity * sizeof(uint32_t) +
            (size_t)(deps->time_capacity + deps->task_capacity) * sizeof(uint64_t) +
            (size_t)deps->level_capacity * sizeof(pwsp_deps_level) +
-           (size_t)deps->bucket_count * sizeof(uint32_t);
+           (size_t)deps->bucket_count * sizeof(uint32_t) +
+           (size_t)deps->visited_capacity * sizeof(pwsp_token);
 }

@@ -71,7 +71,13 @@ typedef struct pwsp_deps {
     uint64_t clock;
     pwsp_token latest;     // without ops: of it as it was set and the tokens visited since
     uint64_t visit_count;  // without ops
-    bool has_tasks;        // unset: tasks of times are not needed
+    // With is_counted, accesses of several tasks do not merge, and queries list the tokens that they
+    // visit, each once, by task. The owner empties the list.
+    bool is_counted;
+    bool is_list_lost;  // no memory for it
+    pwsp_token *visited;
+    uint64_t visited_count, visited_capacity;
+    bool has_tasks;  // unset: tasks of times are not needed
     pwsp_access *accesses;
     uint32_t *nexts;  // by access: links of lists
     uint64_t *times;  // by access, unless tokens are small

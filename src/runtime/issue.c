@@ -263,6 +263,7 @@ PWSP_INTERNAL bool pwsp_issue_submit(pwsp_issue *issue, const pwsp_arrival *arri
     case PWSP_ENTRY_RESET:
         pwsp_precedence_reset(&issue->order, arrival->after, arrival->after_count);
         break;
+    case PWSP_ENTRY_RELEASE: break;
     case PWSP_ENTRY_PROCESS_TASK: PTOWSP_ASSERT(0 && "a process has its own way"); break;
     }
     return pwsp_issue_end(issue, entry, true);

@@ -84,6 +84,7 @@ PWSP_INTERNAL pwsp_entry *pwsp_issue_open(pwsp_issue *issue, pwsp_entry_kind kin
 //      PARALLEL, SEQUENTIAL   a scope begins; the arrival may be NULL
 //      SCOPE_END              it ends; the arrival may be NULL
 //      RESET                  the edges `after` restart
+//      RELEASE                nothing: it is for the owner; the arrival may be NULL
 PWSP_INTERNAL bool pwsp_issue_submit(pwsp_issue *issue, const pwsp_arrival *arrival);
 
 // Retire finished entries at the head: the first until there is room, the second until nothing is

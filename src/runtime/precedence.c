@@ -167,3 +167,16 @@ PWSP_INTERNAL void pwsp_precedence_tell(pwsp_precedence *order, const pwsp_arriv
         pwsp_precedence_child(order, token);
     }
 }
+
+PWSP_INTERNAL uint64_t pwsp_precedence_count(
+    const pwsp_precedence *order, const pwsp_arrival *arrival, bool has_stream,
+    bool (*is_open)(const void *user, const pwsp_token *token), const void *user) {
+    uint64_t count = order->has_structure && is_open(user, &order->scopes[order->depth - 1].ready);
+    for (uint32_t i = 0; i < arrival->after_count; i++) {
+        count += is_open(user, &order->edges[arrival->after[i]]);
+    }
+    if (has_stream && order->streams) {
+        count += is_open(user, &order->streams[pwsp_precedence_stream(order, arrival)]);
+    }
+    return count;
+}

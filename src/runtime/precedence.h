@@ -65,6 +65,12 @@ PWSP_INTERNAL void pwsp_precedence_wait(pwsp_precedence *order, const pwsp_arriv
 PWSP_INTERNAL void pwsp_precedence_tell(pwsp_precedence *order, const pwsp_arrival *arrival,
                                         bool has_stream, const pwsp_token *token);
 
+// How many of structure, each edge and its stream a task waits for, by what is known of a token: has
+// not all that it stands for ended?
+PWSP_INTERNAL uint64_t
+pwsp_precedence_count(const pwsp_precedence *order, const pwsp_arrival *arrival, bool has_stream,
+                      bool (*is_open)(const void *user, const pwsp_token *token), const void *user);
+
 // -- times ----------------------------------------------------------------------------------------
 
 PWSP_FORCE_INLINE uint32_t pwsp_precedence_stream(const pwsp_precedence *order,

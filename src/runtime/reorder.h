@@ -57,7 +57,8 @@ typedef enum pwsp_entry_kind {
     PWSP_ENTRY_PARALLEL,      // these are done when they are issued
     PWSP_ENTRY_SEQUENTIAL,
     PWSP_ENTRY_SCOPE_END,
-    PWSP_ENTRY_RESET  // of edges
+    PWSP_ENTRY_RESET,   // of edges
+    PWSP_ENTRY_RELEASE  // of a transient tensor
 } pwsp_entry_kind;
 
 // Behind it in the ring: words of the owner.

@@ -317,6 +317,10 @@ static void pwsp_events_complete(pwsp_events *events) {
         events->last_ended = node->index;
         PTOWSP_ASSERT(events->in_flight > 0 && !node->is_done);
         events->in_flight--;
+        if (events->sim->rings.is_used) {
+            pwsp_rings_end(&events->sim->rings, node->index, events->now);
+            pwsp_rings_retire(&events->sim->rings, events->now);
+        }
         pwsp_events_set_idle(events, lane);
         if (node->kind == PWSP_EVENTS_BLOCK_TASK) {
             pwsp_events_set_idle(events, pwsp_sim_block(events->sim, lane));
@@ -376,19 +380,40 @@ static bool pwsp_events_fail_stuck(pwsp_events *events, const char *what) {
 
 // -- issuing --------------------------------------------------------------------------------------
 
+// Tasks in the window.
+static uint64_t pwsp_events_in_window(const pwsp_events *events) {
+    const pwsp_rings *rings = &events->sim->rings;
+    return rings->is_in_order ? pwsp_rings_in_flight(rings) : events->in_flight;
+}
+
+// The clock follows to now: first for timing, then for the window.
+static void pwsp_events_move_clock(pwsp_events *events, uint64_t timed) {
+    pwsp_sim *sim = events->sim;
+    if (timed > sim->clock.now) {
+        pwsp_sim_move_clock(sim, timed, PTOWSP_STALL_TIMING, PTOWSP_NO_INDEX);
+    }
+    PTOWSP_ASSERT(events->now >= timed);
+    if (events->now > sim->clock.now) {
+        pwsp_sim_move_clock(sim, events->now, PTOWSP_STALL_WINDOW,
+                            sim->rings.is_in_order ? sim->rings.retire_task : events->last_ended);
+    }
+}
+
 // Simulates until there is room for the next task, at `timed` at the earliest. False with an error.
 static bool pwsp_events_make_room(pwsp_events *events, uint64_t timed) {
     pwsp_sim *sim = events->sim;
     const ptowsp_schedule *schedule = sim->schedule;
     uint64_t needed = pwsp_sim_room_needed(sim);
     for (;;) {
-        bool has_room = schedule->window == 0 || events->in_flight + needed <= schedule->window;
+        bool has_room =
+            schedule->window == 0 || pwsp_events_in_window(events) + needed <= schedule->window;
         if (events->now >= timed &&
             (has_room || schedule->window_policy == PTOWSP_WINDOW_BENCHMARK)) {
             sim->stats.window_overflow_count += !has_room;
             return true;
         }
         if (events->now >= timed && schedule->window_policy == PTOWSP_WINDOW_ABORT) {
+            pwsp_events_move_clock(events, timed);
             return pwsp_sim_fail_abort(sim);
         }
         bool has_moved;
@@ -401,32 +426,72 @@ static bool pwsp_events_make_room(pwsp_events *events, uint64_t timed) {
     }
 }
 
-// The clock follows to now: first for timing, then for the window.
-static void pwsp_events_move_clock(pwsp_events *events, uint64_t timed) {
-    pwsp_sim *sim = events->sim;
-    if (timed > sim->clock.now) {
-        pwsp_sim_move_clock(sim, timed, PTOWSP_STALL_TIMING, PTOWSP_NO_INDEX);
+static bool pwsp_events_token_is_open(const void *user, const pwsp_token *token) {
+    const pwsp_events *events = (const pwsp_events *)user;
+    if (token->task == PWSP_EVENTS_NONE) {
+        return false;
     }
-    PTOWSP_ASSERT(events->now >= timed);
-    if (events->now > sim->clock.now) {
-        pwsp_sim_move_clock(sim, events->now, PTOWSP_STALL_WINDOW, events->last_ended);
-    }
+    const pwsp_events_node *node = &events->nodes[token->task];
+    return !node->is_done && !(node->kind == PWSP_EVENTS_OPEN_JOIN && node->pending == 1);
 }
 
-// Adds the dependences of a task or pipeline, except its lane, and its waiters.
-static bool pwsp_events_connect(pwsp_events *events, const pwsp_arrival *arrival, uint32_t id,
-                                bool has_stream) {
+// Simulates until all rings have room for the task, and moves the clock. False with an error.
+static bool pwsp_events_wait_rings(pwsp_events *events, const pwsp_arrival *arrival) {
     pwsp_sim *sim = events->sim;
-    const pwsp_token token = {0, id};
+    ptowsp_ring ring;
+    while ((ring = pwsp_rings_lacking(&sim->rings)) != PTOWSP_RING_COUNT) {
+        bool is_open = pwsp_events_is_open(events);
+        bool has_moved = false;
+        if (is_open && !pwsp_sim_ring_is_small(sim, ring) && events->in_flight > 0 &&
+            !pwsp_events_step(events, UINT64_MAX, &has_moved)) {
+            return false;
+        }
+        if (!has_moved) {
+            return pwsp_sim_fail_ring(sim, ring, arrival->node, is_open);
+        }
+        if (events->now > sim->clock.now) {
+            pwsp_sim_move_clock(sim, events->now, pwsp_ring_stall(ring), sim->rings.retire_task);
+        }
+    }
+    return true;
+}
+
+// Adds the dependences of a task or pipeline, except its lane.
+static bool pwsp_events_depend(pwsp_events *events, const pwsp_arrival *arrival, uint32_t id,
+                               bool has_stream) {
+    pwsp_sim *sim = events->sim;
     events->current = id;
     pwsp_precedence_wait(&sim->order, arrival, has_stream);
+    return arrival->tile_count == 0 ||
+           pwsp_deps_query(&sim->deps, arrival->tiles, arrival->tile_count) ||
+           pwsp_sim_no_memory(sim);
+}
+
+// Adds the waiters of what has last got its dependences.
+static bool pwsp_events_tell(pwsp_events *events, const pwsp_arrival *arrival, uint32_t id,
+                             bool has_stream) {
+    pwsp_sim *sim = events->sim;
+    const pwsp_token token = {0, id};
     if (arrival->tile_count &&
-        (!pwsp_deps_query(&sim->deps, arrival->tiles, arrival->tile_count) ||
-         !pwsp_deps_add(&sim->deps, arrival->tiles, arrival->tile_count, &token))) {
+        !pwsp_deps_add(&sim->deps, arrival->tiles, arrival->tile_count, &token)) {
         return pwsp_sim_no_memory(sim);
     }
     pwsp_precedence_tell(&sim->order, arrival, has_stream, &token);
     return true;
+}
+
+// The dependences of the task that is being issued, and its place in the rings.
+static bool pwsp_events_enter(pwsp_events *events, const pwsp_arrival *arrival, uint32_t id) {
+    pwsp_sim *sim = events->sim;
+    sim->deps.visited_count = 0;
+    if (!pwsp_events_depend(events, arrival, id, true)) {
+        return false;
+    }
+    if (!sim->rings.is_used) {
+        return true;
+    }
+    pwsp_sim_ask_rings(sim, arrival, pwsp_events_token_is_open, events);
+    return pwsp_events_wait_rings(events, arrival);
 }
 
 PWSP_INTERNAL bool pwsp_events_task(pwsp_events *events, const pwsp_arrival *arrival) {
@@ -437,21 +502,26 @@ PWSP_INTERNAL bool pwsp_events_task(pwsp_events *events, const pwsp_arrival *arr
         return false;
     }
     pwsp_events_move_clock(events, timed);
+    uint32_t id = pwsp_events_node_new(events);
+    if (id == 0) {
+        return pwsp_sim_no_memory(sim);
+    }
+    events->nodes[id].kind =
+        pwsp_sim_has_block(sim, arrival->unit) ? PWSP_EVENTS_BLOCK_TASK : PWSP_EVENTS_TASK;
+    events->nodes[id].pending = 1;  // until all its dependences are known
+    if (!pwsp_events_enter(events, arrival, id)) {
+        return false;
+    }
     if (schedule->timing == PTOWSP_TIMING_RATE_LIMITED || pwsp_sim_room_needed(sim) > 1 ||
         (schedule->timing == PTOWSP_TIMING_BATCHED && schedule->timing_count == 1)) {
         sim->batch_clock = sim->clock.now;
     }
-    uint32_t id = pwsp_events_node_new(events);
-    ptowsp_task_record *record = NULL;
-    if (id && sim->has_records) {
-        record = sim->recorder.add(sim->recorder.user, arrival);
-    }
-    if (id == 0 || (sim->has_records && !record)) {
+    ptowsp_task_record *record =
+        sim->has_records ? sim->recorder.add(sim->recorder.user, arrival) : NULL;
+    if (sim->has_records && !record) {
         return pwsp_sim_no_memory(sim);
     }
     pwsp_events_node *node = &events->nodes[id];
-    node->kind = pwsp_sim_has_block(sim, arrival->unit) ? PWSP_EVENTS_BLOCK_TASK : PWSP_EVENTS_TASK;
-    node->pending = 1;  // until all its dependences are known
     node->index = sim->task_count;
     node->cycles = arrival->cycles;
     node->clock = events->now;
@@ -475,11 +545,15 @@ PWSP_INTERNAL bool pwsp_events_task(pwsp_events *events, const pwsp_arrival *arr
         record->stall = is_turn ? PTOWSP_STALL_TIMING : sim->clock.stall;
         record->cause = is_turn ? PTOWSP_NO_INDEX : sim->clock.cause;
     }
+    if (!pwsp_sim_take_rings(sim, arrival, UINT64_MAX)) {
+        return false;
+    }
     events->in_flight++;
     if (schedule->window) {
-        sim->stats.in_flight_max = pwsp_max_u64(sim->stats.in_flight_max, events->in_flight);
+        sim->stats.in_flight_max =
+            pwsp_max_u64(sim->stats.in_flight_max, pwsp_events_in_window(events));
     }
-    if (!pwsp_events_connect(events, arrival, id, true)) {
+    if (!pwsp_events_tell(events, arrival, id, true)) {
         return false;
     }
     pwsp_events_arrive(events, id);
@@ -537,7 +611,8 @@ PWSP_INTERNAL bool pwsp_events_pipeline(pwsp_events *events, const pwsp_pipeline
     events->pipeline_count++;
     events->current = id;
     pwsp_deps_query_loads(&sim->deps, arrival->whole.tiles, arrival->whole.tile_count);
-    if (!pwsp_events_connect(events, &arrival->whole, id, false)) {
+    if (!pwsp_events_depend(events, &arrival->whole, id, false) ||
+        !pwsp_events_tell(events, &arrival->whole, id, false)) {
         return false;
     }
     pwsp_events_arrive(events, id);

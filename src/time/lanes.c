@@ -65,12 +65,39 @@ static bool pwsp_lanes_tell(pwsp_lanes *lanes, const pwsp_arrival *arrival, cons
 
 // -- the window -----------------------------------------------------------------------------------
 
+// Tasks in the window, the time at which the next one leaves it, and that one, which then has left.
+static uint64_t pwsp_lanes_in_window(const pwsp_lanes *lanes) {
+    const pwsp_sim *sim = lanes->sim;
+    return !pwsp_sim_is_open(sim)   ? sim->issue_count
+           : sim->rings.is_in_order ? pwsp_rings_in_flight(&sim->rings)
+                                    : lanes->window.count;
+}
+
+static uint64_t pwsp_lanes_next_end(const pwsp_lanes *lanes) {
+    const pwsp_sim *sim = lanes->sim;
+    if (sim->rings.is_in_order) {
+        return pwsp_sim_is_open(sim) ? pwsp_rings_first_end(&sim->rings) : UINT64_MAX;
+    }
+    return pwsp_window_first_end(&lanes->window);
+}
+
+static pwsp_flight pwsp_lanes_leave(pwsp_lanes *lanes) {
+    pwsp_rings *rings = &lanes->sim->rings;
+    if (rings->is_in_order) {
+        uint64_t end = pwsp_max_u64(pwsp_rings_first_end(rings), lanes->sim->clock.now);
+        pwsp_rings_retire(rings, end);
+        pwsp_flight flight = {end, rings->retire_task};
+        return flight;
+    }
+    uint32_t lane;
+    return pwsp_window_pop(&lanes->window, &lane);
+}
+
 // Waits until the window has room. False with an error.
 static bool pwsp_lanes_make_room(pwsp_lanes *lanes) {
     pwsp_sim *sim = lanes->sim;
     const ptowsp_schedule *schedule = sim->schedule;
     uint64_t needed = pwsp_sim_room_needed(sim);
-    uint32_t lane;
     if (!pwsp_sim_is_open(sim)) {
         if (sim->issue_count + needed <= schedule->window) {
             return true;
@@ -79,11 +106,10 @@ static bool pwsp_lanes_make_room(pwsp_lanes *lanes) {
             return pwsp_sim_fail_gate(sim, "the window has no room for it");
         }
     }
-    while (pwsp_window_first_end(&lanes->window) <= sim->clock.now) {
-        pwsp_window_pop(&lanes->window, &lane);
+    while (pwsp_lanes_next_end(lanes) <= sim->clock.now) {
+        pwsp_lanes_leave(lanes);
     }
-    uint64_t in_flight = pwsp_sim_is_open(sim) ? lanes->window.count : sim->issue_count;
-    if (in_flight + needed <= schedule->window) {
+    if (pwsp_lanes_in_window(lanes) + needed <= schedule->window) {
         return true;
     }
     if (schedule->window_policy == PTOWSP_WINDOW_ABORT) {
@@ -94,14 +120,48 @@ static bool pwsp_lanes_make_room(pwsp_lanes *lanes) {
         return true;
     }
     PTOWSP_ASSERT(needed <= schedule->window);
-    while (lanes->window.count + needed > schedule->window) {
-        pwsp_flight first = pwsp_window_pop(&lanes->window, &lane);
+    while (pwsp_lanes_in_window(lanes) + needed > schedule->window) {
+        pwsp_flight first = pwsp_lanes_leave(lanes);
         if (first.end > sim->clock.now) {
             pwsp_sim_move_clock(sim, first.end, PTOWSP_STALL_WINDOW, first.task);
         }
     }
-    while (pwsp_window_first_end(&lanes->window) <= sim->clock.now) {
-        pwsp_window_pop(&lanes->window, &lane);
+    while (pwsp_lanes_next_end(lanes) <= sim->clock.now) {
+        pwsp_lanes_leave(lanes);
+    }
+    return true;
+}
+
+// -- rings ----------------------------------------------------------------------------------------
+
+// Nothing ends before tasks begin to start, not even what takes no time.
+static bool pwsp_lanes_is_open(const void *user, const pwsp_token *token) {
+    const pwsp_sim *sim = (const pwsp_sim *)user;
+    return token->time > sim->clock.now ||
+           (token->task != PTOWSP_NO_INDEX && !pwsp_sim_is_open(sim));
+}
+
+// Waits until all rings have room for the task. False with an error.
+static bool pwsp_lanes_wait_rings(pwsp_lanes *lanes, const pwsp_arrival *arrival) {
+    pwsp_sim *sim = lanes->sim;
+    pwsp_rings *rings = &sim->rings;
+    bool is_open = pwsp_sim_is_open(sim);
+    pwsp_sim_ask_rings(sim, arrival, pwsp_lanes_is_open, sim);
+    if (is_open) {
+        pwsp_rings_retire(rings, sim->clock.now);
+    }
+    ptowsp_ring ring;
+    while ((ring = pwsp_rings_lacking(rings)) != PTOWSP_RING_COUNT) {
+        uint64_t end = pwsp_rings_first_end(rings);
+        if (!is_open || pwsp_sim_ring_is_small(sim, ring) || end == UINT64_MAX) {
+            return pwsp_sim_fail_ring(sim, ring, arrival->node, is_open);
+        }
+        PTOWSP_ASSERT(end > sim->clock.now);
+        pwsp_rings_retire(rings, end);
+        pwsp_sim_move_clock(sim, end, pwsp_ring_stall(ring), rings->retire_task);
+    }
+    while (is_open && pwsp_lanes_next_end(lanes) <= sim->clock.now) {
+        pwsp_lanes_leave(lanes);  // they have left the window meanwhile
     }
     return true;
 }
@@ -114,7 +174,8 @@ static bool pwsp_lanes_fail_time(pwsp_sim *sim) {
 }
 
 // Moves the clock to where the task may be issued. False with an error.
-PWSP_FORCE_INLINE bool pwsp_lanes_issue(pwsp_lanes *lanes, const pwsp_token *ready) {
+PWSP_FORCE_INLINE bool pwsp_lanes_issue(pwsp_lanes *lanes, const pwsp_arrival *arrival,
+                                        const pwsp_token *ready) {
     pwsp_sim *sim = lanes->sim;
     const ptowsp_schedule *schedule = sim->schedule;
     if (schedule->issue == PTOWSP_ISSUE_IN_ORDER && ready->time > sim->clock.now) {
@@ -129,6 +190,9 @@ PWSP_FORCE_INLINE bool pwsp_lanes_issue(pwsp_lanes *lanes, const pwsp_token *rea
         }
     }
     if (schedule->window && !pwsp_lanes_make_room(lanes)) {
+        return false;
+    }
+    if (sim->rings.is_used && !pwsp_lanes_wait_rings(lanes, arrival)) {
         return false;
     }
     if (schedule->timing == PTOWSP_TIMING_RATE_LIMITED ||
@@ -164,10 +228,11 @@ PWSP_INTERNAL bool pwsp_lanes_task(pwsp_lanes *lanes, const pwsp_arrival *arriva
     const ptowsp_schedule *schedule = sim->schedule;
     pwsp_token ready = pwsp_precedence_ready(&sim->order);
     bool has_more = arrival->tile_count || sim->order.streams || sim->order.edges;
+    sim->deps.visited_count = 0;
     if (has_more && !pwsp_lanes_wait(lanes, arrival, &ready)) {
         return false;
     }
-    if (!pwsp_lanes_issue(lanes, &ready)) {
+    if (!pwsp_lanes_issue(lanes, arrival, &ready)) {
         return false;
     }
     uint64_t issue = sim->clock.now;
@@ -202,7 +267,13 @@ PWSP_INTERNAL bool pwsp_lanes_task(pwsp_lanes *lanes, const pwsp_arrival *arriva
     stats->stall_cycles[PTOWSP_STALL_START] += start - able;
     stats->makespan_cycles = pwsp_max_u64(stats->makespan_cycles, end);
     pwsp_sim_start(sim, arrival->unit, lane_index, sim->task_count, cycles, start);
-    if (schedule->window && (end > sim->clock.now || !pwsp_sim_is_open(sim))) {
+    if (!pwsp_sim_take_rings(sim, arrival, end)) {
+        return false;
+    }
+    if (sim->rings.is_in_order) {
+        stats->in_flight_max =
+            pwsp_max_u64(stats->in_flight_max, pwsp_rings_in_flight(&sim->rings));
+    } else if (schedule->window && (end > sim->clock.now || !pwsp_sim_is_open(sim))) {
         if (!pwsp_window_push(&lanes->window, &sim->memory, lane_index, end, sim->task_count)) {
             return pwsp_sim_no_memory(sim);
         }
@@ -276,7 +347,7 @@ PWSP_INTERNAL bool pwsp_lanes_is_plain(const pwsp_lanes *lanes) {
                       schedule->window_policy == PTOWSP_WINDOW_BENCHMARK;
     return !sim->has_records && !sim->order.edges && !sim->order.streams &&
            schedule->timing == PTOWSP_TIMING_IMMEDIATE && schedule->start_threshold == 0 &&
-           !has_window;
+           !has_window && !sim->rings.is_used;
 }
 
 PWSP_INTERNAL bool pwsp_lanes_has_data(const pwsp_lanes *lanes) {

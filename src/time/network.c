@@ -21,7 +21,8 @@ static const pwsp_network_op *pwsp_network_from(const pwsp_pipelines *pipelines,
         case PWSP_OP_JUMP: index = op->target; break;
         case PWSP_OP_SCOPE:
         case PWSP_OP_SCOPE_END:
-        case PWSP_OP_RESET: index++; break;
+        case PWSP_OP_RESET:
+        case PWSP_OP_RELEASE: index++; break;
         default: return &pipelines->network_ops[index];
         }
     }

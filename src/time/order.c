@@ -98,6 +98,7 @@ static bool pwsp_pipelines_event(pwsp_pipelines *pipelines, pwsp_process *proces
     case PWSP_EVENT_SEQUENTIAL:
     case PWSP_EVENT_SCOPE_END:
     case PWSP_EVENT_RESET:
+    case PWSP_EVENT_RELEASE:
     case PWSP_EVENT_NONE: break;
     }
     return true;

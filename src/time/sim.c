@@ -51,6 +51,34 @@ PWSP_INTERNAL bool pwsp_sim_fail_abort(pwsp_sim *sim) {
                          sim->task_count, sim->schedule->window, sim->clock.now);
 }
 
+PWSP_INTERNAL bool pwsp_sim_fail_ring(pwsp_sim *sim, ptowsp_ring ring, uint32_t node,
+                                      bool is_open) {
+    const pwsp_rings *rings = &sim->rings;
+    uint64_t size = sim->schedule->ring_sizes[ring], needed = rings->needed[ring];
+    char text[256 + 2 * (PWSP_PLACE_TEXT_MAX + 2 * PTOWSP_NAME_MAX)];
+    ptowsp_text_buffer buffer = {text, sizeof text, 0};
+    ptowsp_text out = ptowsp_text_to_buffer(&buffer);
+    pwsp_text_format(out, "ring %s of %" PRIu64 " has no room for %" PRIu64, ptowsp_ring_name(ring),
+                     size, needed);
+    pwsp_text_format(out, " of ");
+    sim->timed->print_place(sim->timed->user, node, out);
+    if (!is_open && needed <= size) {
+        return pwsp_sim_fail_gate(sim, text);
+    }
+    uint64_t enough = pwsp_sum_u64(needed <= size ? rings->used[ring] : 0, needed);
+    if (needed <= size) {
+        PTOWSP_ASSERT(ring == PTOWSP_RING_BYTES);
+        pwsp_text_format(out, ", as %" PRIu64 " are held until ", rings->used[ring]);
+        sim->timed->print_place(sim->timed->user, pwsp_rings_holder(rings), out);
+        pwsp_text_format(out, " ends");
+    }
+    return pwsp_sim_fail(sim, PTOWSP_STUCK, sim->task_count,
+                         "run: stuck at task %" PRIu64 " in cycle %" PRIu64
+                         ": %s; a ring of %" PRIu64 "%s would help",
+                         sim->task_count, sim->clock.now, text, enough,
+                         needed <= size ? ", or a smaller scope," : "");
+}
+
 PWSP_INTERNAL bool pwsp_sim_fail_pipeline(pwsp_sim *sim, uint32_t node) {
     char place[PWSP_PLACE_TEXT_MAX + 2 * PTOWSP_NAME_MAX];
     ptowsp_text_buffer buffer = {place, sizeof place, 0};
@@ -89,7 +117,9 @@ PWSP_INTERNAL bool pwsp_sim_init(pwsp_sim *sim, const pwsp_memory *memory,
         is_good = sim->starts != NULL;
     }
     is_good = is_good && pwsp_precedence_init(&sim->order, memory, timed) &&
-              pwsp_deps_init(&sim->deps, &sim->memory, timed->tensor_count);
+              pwsp_deps_init(&sim->deps, &sim->memory, timed->tensor_count) &&
+              pwsp_rings_init(&sim->rings, &sim->memory, timed);
+    sim->deps.is_counted = schedule->ring_sizes[PTOWSP_RING_DEPENDENCIES] > 0;
     if (!is_good) {
         pwsp_sim_free(sim);
     }
@@ -108,6 +138,7 @@ PWSP_INTERNAL void pwsp_sim_free(pwsp_sim *sim) {
                      (size_t)sim->timed->pipeline_count * sizeof(pwsp_pipeline_start));
     pwsp_precedence_free(&sim->order);
     pwsp_deps_free(&sim->deps);
+    pwsp_rings_free(&sim->rings);
     memset(sim, 0, sizeof *sim);
 }
 
@@ -115,7 +146,8 @@ PWSP_INTERNAL size_t pwsp_sim_bytes(const pwsp_sim *sim) {
     return sim->timed->lane_count * (sizeof(pwsp_lane) + sizeof(ptowsp_lane_stats)) +
            (sim->turns ? sim->schedule->stream_count * sizeof(uint64_t) : 0) +
            (size_t)sim->timed->pipeline_count * sizeof(pwsp_pipeline_start) +
-           pwsp_precedence_bytes(&sim->order) + pwsp_deps_bytes(&sim->deps);
+           pwsp_precedence_bytes(&sim->order) + pwsp_deps_bytes(&sim->deps) +
+           pwsp_rings_bytes(&sim->rings);
 }
 
 PWSP_INTERNAL bool pwsp_sim_gate_needs_count(const pwsp_sim *sim) {
@@ -182,8 +214,9 @@ PWSP_INTERNAL void pwsp_sim_begin(pwsp_sim *sim, bool has_records) {
     sim->task_count = 0;
     sim->issue_count = 0;
     sim->deps.access_max = 0;
-    sim->deps.has_tasks = has_records;  // causes in records
+    sim->deps.has_tasks = has_records || sim->deps.is_counted;  // causes in records
     sim->batch_clock = 0;
+    pwsp_rings_begin(&sim->rings);
     memset(&sim->stats, 0, sizeof sim->stats);
     sim->stats.lane_count = timed->lane_count;
     sim->has_records = has_records;
@@ -196,6 +229,9 @@ PWSP_INTERNAL void pwsp_sim_end(pwsp_sim *sim) {
     ptowsp_run_stats *stats = &sim->stats;
     stats->task_count = sim->task_count;
     stats->region_max = sim->deps.access_max;
+    for (uint32_t i = 0; i < PTOWSP_RING_COUNT; i++) {
+        stats->ring_max[i] = sim->schedule->ring_sizes[i] ? sim->rings.used_max[i] : 0;
+    }
     for (uint32_t i = 0; i < sim->timed->lane_count; i++) {
         ptowsp_lane_stats *lane = &sim->lane_stats[i];
         PTOWSP_ASSERT(lane->busy_cycles <= stats->makespan_cycles);
@@ -235,6 +271,19 @@ PWSP_INTERNAL uint64_t pwsp_sim_turn(pwsp_sim *sim, const pwsp_arrival *arrival)
     }
     sim->turns[stream] = turn + round;
     return turn;
+}
+
+PWSP_INTERNAL void pwsp_sim_ask_rings(pwsp_sim *sim, const pwsp_arrival *arrival,
+                                      bool (*is_open)(const void *user, const pwsp_token *token),
+                                      const void *user) {
+    uint64_t edges = 0;
+    if (sim->deps.is_counted) {
+        edges = pwsp_precedence_count(&sim->order, arrival, true, is_open, user);
+        for (uint64_t i = 0; i < sim->deps.visited_count; i++) {
+            edges += is_open(user, &sim->deps.visited[i]);
+        }
+    }
+    pwsp_rings_ask(&sim->rings, arrival, sim->deps.bound, edges);
 }
 
 PWSP_INTERNAL uint64_t pwsp_sim_idle(const pwsp_sim *sim, ptowsp_unit unit, uint32_t lane,
@@ -322,6 +371,18 @@ const char *ptowsp_unit_name(ptowsp_unit unit) {
     case PTOWSP_UNIT_LINK: return "link";
     case PTOWSP_UNIT_COUNT:
     case PTOWSP_UNIT_FORCE_INT: break;
+    }
+    return "unknown";
+}
+
+const char *ptowsp_ring_name(ptowsp_ring ring) {
+    switch (ring) {
+#define PWSP_RING_CASE(name, text)                                                                 \
+    case PTOWSP_RING_##name: return text;
+        PTOWSP_RINGS(PWSP_RING_CASE)
+#undef PWSP_RING_CASE
+    case PTOWSP_RING_COUNT:
+    case PTOWSP_RING_FORCE_INT: break;
     }
     return "unknown";
 }

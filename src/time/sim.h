@@ -7,6 +7,7 @@
 #include "../runtime/deps.h"
 #include "../runtime/policy.h"
 #include "../runtime/precedence.h"
+#include "rings.h"
 
 typedef struct pwsp_lane {
     uint64_t free;       // the end of its last task
@@ -76,6 +77,7 @@ typedef struct pwsp_sim {
     pwsp_pipeline_start *starts;  // by pipeline
     pwsp_precedence order;
     pwsp_deps deps;
+    pwsp_rings rings;
     pwsp_clock clock;
     uint64_t task_count;   // all so far: the next index
     uint64_t issue_count;  // of these, tasks of lanes: those that start, window and timing count
@@ -120,6 +122,19 @@ PWSP_INTERNAL bool pwsp_sim_no_memory(pwsp_sim *sim);
 PWSP_INTERNAL bool pwsp_sim_fail_gate(pwsp_sim *sim, const char *what);
 PWSP_INTERNAL bool pwsp_sim_fail_abort(pwsp_sim *sim);
 
+// No ring has room for the next task, and none will: tasks have not begun to start, or one is too
+// small, or its bytes are held until a scope ends.
+PWSP_INTERNAL bool pwsp_sim_fail_ring(pwsp_sim *sim, ptowsp_ring ring, uint32_t node, bool is_open);
+
+// Can the ring that lacks room never have it, whatever ends?
+PWSP_INLINE bool pwsp_sim_ring_is_small(const pwsp_sim *sim, ptowsp_ring ring) {
+    return sim->rings.needed[ring] > sim->schedule->ring_sizes[ring];
+}
+
+PWSP_INLINE ptowsp_stall pwsp_ring_stall(ptowsp_ring ring) {
+    return (ptowsp_stall)(PTOWSP_STALL_TASK_RING + ring);
+}
+
 // A pipeline ends after PTOWSP_CYCLES_MAX.
 PWSP_INTERNAL bool pwsp_sim_fail_pipeline(pwsp_sim *sim, uint32_t node);
 
@@ -163,6 +178,19 @@ PWSP_INLINE void pwsp_sim_move_clock(pwsp_sim *sim, uint64_t time, ptowsp_stall 
 // begin when issuing ends.
 PWSP_INLINE bool pwsp_sim_is_open(const pwsp_sim *sim) {
     return sim->issue_count >= sim->schedule->start_threshold;
+}
+
+// What the next task needs of the rings, once it has been queried; is_open: have not all tasks of a
+// token ended?
+PWSP_INTERNAL void pwsp_sim_ask_rings(pwsp_sim *sim, const pwsp_arrival *arrival,
+                                      bool (*is_open)(const void *user, const pwsp_token *token),
+                                      const void *user);
+
+// The next task has been placed: it takes what it needs of the rings. False when memory is out.
+PWSP_INLINE bool pwsp_sim_take_rings(pwsp_sim *sim, const pwsp_arrival *arrival, uint64_t end) {
+    return !sim->rings.is_used ||
+           pwsp_rings_take(&sim->rings, arrival, sim->deps.bound, sim->task_count, end) ||
+           pwsp_sim_no_memory(sim);
 }
 
 // The earliest clock that timing allows for the next task; at least now.

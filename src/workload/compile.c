@@ -240,7 +240,8 @@ PWSP_INTERNAL bool pwsp_compiler_edges(pwsp_compiler *c, uint32_t node, pwsp_edg
     return true;
 }
 
-// The children of a scope, behind the reset of the edges that belong to it.
+// The children of a scope, behind the reset of the edges that belong to it, and before the release of
+// tensors that do.
 static bool pwsp_compiler_body(pwsp_compiler *c, uint32_t node, bool is_parallel) {
     pwsp_range range;
     bool has_edges = c->edges.count && !c->is_in_process;
@@ -255,7 +256,16 @@ static bool pwsp_compiler_body(pwsp_compiler *c, uint32_t node, bool is_parallel
         }
         *reset = range;
     }
-    return pwsp_compiler_children(c, node, is_parallel);
+    if (!pwsp_compiler_children(c, node, is_parallel)) {
+        return false;
+    }
+    for (uint32_t i = 1; c->program->tensor_scopes && i < c->program->tensors.count; i++) {
+        if (c->program->tensor_scopes[i] == node && !c->is_in_process &&
+            !pwsp_compiler_op(c, PWSP_OP_RELEASE, i, 0, node)) {
+            return false;
+        }
+    }
+    return true;
 }
 
 static pwsp_scope pwsp_scope_between(const pwsp_compiler *c, bool outer_is_parallel,

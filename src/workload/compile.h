@@ -60,6 +60,9 @@ PWSP_INTERNAL uint32_t pwsp_compiler_task_variable(const ptowsp_module *module, 
 PWSP_INTERNAL bool pwsp_compiler_workloads(pwsp_compiler *c);
 
 // Finds the lifetimes of transient tensors (lifetime.c). False with the module's error.
+// Before workloads are compiled: the scopes of transient tensors, if the schedule has a ring of
+// bytes.
+PWSP_INTERNAL bool pwsp_compiler_scopes(pwsp_compiler *c);
 PWSP_INTERNAL bool pwsp_compiler_lifetimes(pwsp_compiler *c);
 
 // -- shared by the files that compile -------------------------------------------------------------

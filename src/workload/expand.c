@@ -535,6 +535,7 @@ PWSP_INTERNAL pwsp_event pwsp_expander_next(pwsp_expander *x) {
         case PWSP_OP_RESET:
             x->reset = *PWSP_PROGRAM_AT(x->program, resets, pwsp_range, op->at);
             return PWSP_EVENT_RESET;
+        case PWSP_OP_RELEASE: x->released = op->at; return PWSP_EVENT_RELEASE;
         case PWSP_OP_PIPELINE:
             x->node = op->node;
             x->pipeline = PWSP_PROGRAM_AT(x->program, pipelines, pwsp_pipeline_op, op->at);

@@ -24,6 +24,7 @@ typedef enum pwsp_event {
     PWSP_EVENT_SCOPE_END,
     PWSP_EVENT_SLOT_LOAD,  // load_at; nothing has been loaded yet: call pwsp_expander_load
     PWSP_EVENT_RESET,      // edges [reset.first ...] forget
+    PWSP_EVENT_RELEASE,    // a pass through the scope of `released` ends
     PWSP_EVENT_PIPELINE,   // pipeline: the walk goes on behind it
     PWSP_EVENT_PROCESS_END,
     PWSP_EVENT_SEND,     // send, token
@@ -65,6 +66,7 @@ typedef struct pwsp_expander {
     const pwsp_slot_op *load;
     pwsp_tile_at load_at;  // the one element
     pwsp_range reset;
+    uint32_t released;  // a transient tensor
     const pwsp_pipeline_op *pipeline;
     const pwsp_send_op *send;
     uint64_t token;

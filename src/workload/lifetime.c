@@ -365,6 +365,30 @@ static void pwsp_liver_free(pwsp_liver *l, const pwsp_memory *memory) {
     pwsp_memory_free(memory, l->spans.items, (size_t)l->spans.capacity * sizeof(pwsp_span));
 }
 
+PWSP_INTERNAL bool pwsp_compiler_scopes(pwsp_compiler *c) {
+    ptowsp_program *p = c->program;
+    if (c->module->transients.count <= 1 || p->schedule.ring_sizes[PTOWSP_RING_BYTES] == 0) {
+        return true;
+    }
+    pwsp_liver liver;
+    memset(&liver, 0, sizeof liver);
+    liver.c = c;
+    p->tensor_scopes = (uint32_t *)pwsp_arena_alloc(
+        &p->arena, (size_t)c->module->tensors.count * sizeof(uint32_t), sizeof(uint32_t));
+    bool is_good = pwsp_liver_alloc(&liver, &p->memory) && p->tensor_scopes;
+    if (is_good) {
+        memset(p->tensor_scopes, 0, (size_t)c->module->tensors.count * sizeof(uint32_t));
+        pwsp_liver_find_scopes(&liver);
+        for (uint32_t i = 0; i < liver.live_count; i++) {
+            p->tensor_scopes[liver.lives[i].tensor] = liver.lives[i].scope;
+        }
+    } else {
+        pwsp_module_no_memory(c->module);
+    }
+    pwsp_liver_free(&liver, &p->memory);
+    return is_good;
+}
+
 PWSP_INTERNAL bool pwsp_compiler_lifetimes(pwsp_compiler *c) {
     if (c->module->transients.count <= 1) {
         return true;

@@ -4,6 +4,7 @@
 //                  | "dispatch" value [ "of" expr ] "over" int ( "lanes"
 //                                                              | "vector" "and" int "cube" "lanes" )
 //                  | "window" value "at" int "tasks"
+//                  | "release" value | "ring" value ( "of" int | "unbounded" )
 //                  | "dependencies" { value } | "hazards" { value }
 //                  | "ready" value [ expr ]
 //                  | "start" value [ int "tasks" ]
@@ -90,6 +91,17 @@ static bool pwsp_parse_timing(pwsp_parser *p, ptowsp_schedule *schedule) {
            pwsp_parse_expect(p, "cycles");
 }
 
+static bool pwsp_parse_ring(pwsp_parser *p, ptowsp_schedule *schedule) {
+    uint32_t ring = 0;
+    if (!pwsp_parse_value(p, "ring", &ring)) {
+        return false;
+    }
+    schedule->ring_sizes[ring] = PTOWSP_RING_UNBOUNDED;
+    return pwsp_parse_try(p, "unbounded") ||
+           (pwsp_parse_expect(p, "of") &&
+            pwsp_parse_number(p, UINT64_MAX, &schedule->ring_sizes[ring]));
+}
+
 PWSP_INTERNAL bool pwsp_parse_directive(pwsp_parser *p, ptowsp_schedule *schedule) {
     uint32_t number = 0;
     bool is_good;
@@ -102,6 +114,11 @@ PWSP_INTERNAL bool pwsp_parse_directive(pwsp_parser *p, ptowsp_schedule *schedul
         is_good = pwsp_parse_value(p, "window", &number) && pwsp_parse_expect(p, "at") &&
                   pwsp_parse_count(p, &schedule->window) && pwsp_parse_expect(p, "tasks");
         schedule->window_policy = (ptowsp_window)number;
+    } else if (pwsp_parse_try(p, "release")) {
+        is_good = pwsp_parse_value(p, "release", &number);
+        schedule->release = (ptowsp_release)number;
+    } else if (pwsp_parse_try(p, "ring")) {
+        is_good = pwsp_parse_ring(p, schedule);
     } else if (pwsp_parse_try(p, "dependencies")) {
         is_good = pwsp_parse_set(p, "dependencies", &schedule->dependencies);
     } else if (pwsp_parse_try(p, "hazards")) {

@@ -314,6 +314,10 @@ static void pwsp_print_op(const ptowsp_program *p, const pwsp_op *op, ptowsp_tex
     }
     case PWSP_OP_RETURN: pwsp_text_format(text, "return"); break;
     case PWSP_OP_RESET: pwsp_text_format(text, "reset edges"); break;
+    case PWSP_OP_RELEASE:
+        pwsp_text_format(text, "release %s",
+                         PWSP_PROGRAM_AT(p, tensors, ptowsp_tensor_desc, op->at)->name);
+        break;
     case PWSP_OP_PIPELINE:
         pwsp_text_format(text, "%s", step);
         pwsp_print_pipeline_op(p, PWSP_PROGRAM_AT(p, pipelines, pwsp_pipeline_op, op->at),

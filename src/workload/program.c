@@ -324,7 +324,7 @@ static bool pwsp_compiler_run(pwsp_compiler *c, uint32_t entry) {
         pwsp_module_no_memory(c->module);
         return false;
     }
-    if (!pwsp_compiler_workloads(c)) {
+    if (!pwsp_compiler_scopes(c) || !pwsp_compiler_workloads(c)) {
         return false;
     }
     p->lane_count += p->has_link;
@@ -512,6 +512,7 @@ PWSP_INTERNAL pwsp_timed pwsp_program_timed(const ptowsp_program *program) {
     timed.edge_count = program->edge_count;
     timed.tensor_is_loaded = program->tensor_is_loaded;
     timed.tensor_is_written = program->tensor_is_written;
+    timed.tensor_scopes = program->tensor_scopes;
     timed.print_place = pwsp_program_print_node;
     timed.user = program;
     return timed;

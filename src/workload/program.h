@@ -22,6 +22,7 @@ typedef enum pwsp_op_kind {
     PWSP_OP_CALL,         // a call; the workload's first op
     PWSP_OP_RETURN,       // back to the call, or the end of the program
     PWSP_OP_RESET,        // a range of edges that forget: an iteration begins
+    PWSP_OP_RELEASE,      // a transient tensor: a pass through its scope ends
     PWSP_OP_PIPELINE,     // a pipeline, its processes' ops follow; behind them
     PWSP_OP_PROCESS_END,  // a process: the end of its ops
     PWSP_OP_SEND,         // a send
@@ -226,6 +227,7 @@ struct ptowsp_program {
     bool *tensor_is_loaded;   // by tensor: a slot is loaded from it
     bool *tensor_is_written;  // by tensor: a task writes it
     bool *tensor_is_transient;
+    uint32_t *tensor_scopes;  // by tensor, with a ring of bytes: the node of a transient's scope
     bool *array_is_used, *axis_is_used, *symbol_is_used, *tensor_is_used, *kernel_is_used;
 };
 

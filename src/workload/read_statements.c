@@ -268,6 +268,7 @@ static bool pwsp_reader_op(pwsp_reader *r, uint32_t i) {
     case PWSP_OP_SLOT_LOAD: return pwsp_reader_slot(r, op);
     case PWSP_OP_CALL: return pwsp_reader_call(r, op);
     case PWSP_OP_RESET: return pwsp_reader_reset(r, op);
+    case PWSP_OP_RELEASE: break;  // follows from the tensor
     case PWSP_OP_PIPELINE: return pwsp_reader_pipeline(r, op);
     case PWSP_OP_SEND: return pwsp_reader_send(r, op);
     case PWSP_OP_RECEIVE: return pwsp_reader_receive(r, op);

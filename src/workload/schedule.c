@@ -32,6 +32,9 @@
     ROW("window", "stall", PTOWSP_WINDOW_STALL, PWSP_E, PWSP_E, PWSP_E)                            \
     ROW("window", "abort", PTOWSP_WINDOW_ABORT, PWSP_E, PWSP_O, PWSP_R)                            \
     ROW("window", "benchmark", PTOWSP_WINDOW_BENCHMARK, PWSP_E, PWSP_O, PWSP_R)                    \
+    ROW("release", "completion", PTOWSP_RELEASE_COMPLETION, PWSP_E, PWSP_O, PWSP_E)                \
+    ROW("release", "in order", PTOWSP_RELEASE_IN_ORDER, PWSP_E, PWSP_E, PWSP_R)                    \
+    PWSP_RING_CAPABILITIES(ROW)                                                                    \
     ROW("dependencies", "structure", PTOWSP_DEPENDENCIES_STRUCTURE, PWSP_E, PWSP_E, PWSP_E)        \
     ROW("dependencies", "exact", PTOWSP_DEPENDENCIES_EXACT, PWSP_E, PWSP_E, PWSP_E)                \
     ROW("dependencies", "overlap", PTOWSP_DEPENDENCIES_OVERLAP, PWSP_E, PWSP_E, PWSP_E)            \
@@ -60,6 +63,13 @@
     ROW("driver", "aicpu", 0, PWSP_O, PWSP_O, PWSP_E)                                              \
     ROW("driver", "host", 1, PWSP_O, PWSP_O, PWSP_E)                                               \
     PWSP_KERNEL_RULES(ROW)
+
+// Real lanes have a ring of tasks; the others are simulated there.
+#define PWSP_RING_CAPABILITIES(ROW)                                                                \
+    ROW("ring", "tasks", PTOWSP_RING_TASKS, PWSP_E, PWSP_E, PWSP_R)                                \
+    ROW("ring", "bytes", PTOWSP_RING_BYTES, PWSP_E, PWSP_O, PWSP_R)                                \
+    ROW("ring", "dependencies", PTOWSP_RING_DEPENDENCIES, PWSP_E, PWSP_O, PWSP_R)                  \
+    ROW("ring", "map", PTOWSP_RING_MAP, PWSP_E, PWSP_O, PWSP_R)
 
 // What machines and PTO-ISA's headers restrict in tile kernels, which are legalised or refused when
 // they end (kernel/legal.h, lower_matmul.c), and by the sources of a tree where it depends on the
@@ -296,6 +306,20 @@ static void pwsp_schedule_check_window(pwsp_schedule_checker *checker,
     } else if (schedule->window > PTOWSP_SCHEDULE_WINDOW_MAX) {
         PWSP_SCHEDULE_FAIL(checker, PTOWSP_LIMIT_EXCEEDED, "a window of %u tasks is more than %d",
                            schedule->window, PTOWSP_SCHEDULE_WINDOW_MAX);
+    } else if (schedule->window == 0 && schedule->release != PTOWSP_RELEASE_COMPLETION) {
+        PWSP_SCHEDULE_FAIL(checker, PTOWSP_INVALID_PARAMS, "release in order without a window");
+    }
+}
+
+static void pwsp_schedule_check_rings(pwsp_schedule_checker *checker,
+                                      const ptowsp_schedule *schedule) {
+    for (uint32_t i = 0; i < PTOWSP_RING_COUNT; i++) {
+        uint64_t size = schedule->ring_sizes[i];
+        if (size > PTOWSP_SCHEDULE_RING_MAX && size != PTOWSP_RING_UNBOUNDED) {
+            PWSP_SCHEDULE_FAIL(checker, PTOWSP_LIMIT_EXCEEDED,
+                               "ring %s of %" PRIu64 " is more than 2^62",
+                               ptowsp_ring_name((ptowsp_ring)i), size);
+        }
     }
 }
 
@@ -366,6 +390,12 @@ static void pwsp_schedule_check_values(pwsp_schedule_checker *checker,
     pwsp_schedule_check_value(checker, "dispatch", (uint32_t)schedule->dispatch);
     pwsp_schedule_check_value(checker, "pools", (uint32_t)schedule->pools);
     pwsp_schedule_check_value(checker, "window", (uint32_t)schedule->window_policy);
+    pwsp_schedule_check_value(checker, "release", (uint32_t)schedule->release);
+    for (uint32_t i = 0; i < PTOWSP_RING_COUNT; i++) {
+        if (schedule->ring_sizes[i]) {
+            pwsp_schedule_check_value(checker, "ring", i);
+        }
+    }
     pwsp_schedule_check_set(checker, "dependencies", schedule->dependencies);
     pwsp_schedule_check_set(checker, "hazards", schedule->hazards);
     pwsp_schedule_check_value(checker, "ready", (uint32_t)schedule->ready);
@@ -382,6 +412,7 @@ static ptowsp_status pwsp_schedule_check(const ptowsp_module *module, const ptow
                                schedule.stream_key.module || schedule.stream_key.id);
     pwsp_schedule_check_lanes(&checker, &schedule);
     pwsp_schedule_check_window(&checker, &schedule);
+    pwsp_schedule_check_rings(&checker, &schedule);
     pwsp_schedule_check_timing(&checker, &schedule);
     if (given && given->start != PTOWSP_START_THRESHOLD && given->start_threshold) {
         PWSP_SCHEDULE_FAIL(&checker, PTOWSP_INVALID_PARAMS,
@@ -454,6 +485,13 @@ PWSP_INTERNAL bool pwsp_schedule_uses(const ptowsp_schedule *resolved, bool has_
         {"ready", (uint32_t)s->ready, false},    {"start", (uint32_t)s->start, false},
         {"streams", has_stream_key, false},      {"timing", (uint32_t)s->timing, false}};
     const pwsp_capability *capability = &pwsp_capabilities[row];
+    if (strcmp(capability->directive, "release") == 0) {
+        return s->release != PTOWSP_RELEASE_COMPLETION &&
+               (uint32_t)s->release == capability->number;
+    }
+    if (strcmp(capability->directive, "ring") == 0) {
+        return s->ring_sizes[capability->number] > 0;
+    }
     for (size_t i = 0; i < sizeof asked / sizeof asked[0]; i++) {
         if (strcmp(asked[i].directive, capability->directive) == 0) {
             return asked[i].is_set ? (asked[i].number & capability->number) != 0
@@ -496,6 +534,17 @@ static void pwsp_schedule_print_set(const char *directive, uint32_t set, ptowsp_
     pwsp_text_format(text, "\n");
 }
 
+static void pwsp_schedule_print_rings(const ptowsp_schedule *s, ptowsp_text text) {
+    for (uint32_t i = 0; i < PTOWSP_RING_COUNT; i++) {
+        if (s->ring_sizes[i] == PTOWSP_RING_UNBOUNDED) {
+            pwsp_text_format(text, "  ring %s unbounded\n", ptowsp_ring_name((ptowsp_ring)i));
+        } else if (s->ring_sizes[i]) {
+            pwsp_text_format(text, "  ring %s of %" PRIu64 "\n", ptowsp_ring_name((ptowsp_ring)i),
+                             s->ring_sizes[i]);
+        }
+    }
+}
+
 void ptowsp_schedule_print(const ptowsp_schedule *schedule, ptowsp_text text) {
     ptowsp_schedule s = pwsp_schedule_resolve(schedule);
     pwsp_text_format(text, "schedule\n");
@@ -513,6 +562,11 @@ void ptowsp_schedule_print(const ptowsp_schedule *schedule, ptowsp_text text) {
         pwsp_schedule_print_value("window", (uint32_t)s.window_policy, text);
         pwsp_text_format(text, " at %u tasks\n", s.window);
     }
+    if (s.release != PTOWSP_RELEASE_COMPLETION) {
+        pwsp_schedule_print_value("release", (uint32_t)s.release, text);
+        pwsp_text_format(text, "\n");
+    }
+    pwsp_schedule_print_rings(&s, text);
     pwsp_schedule_print_set("dependencies", s.dependencies, text);
     if (s.hazards != 7) {
         pwsp_schedule_print_set("hazards", s.hazards, text);

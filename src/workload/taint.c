@@ -149,6 +149,7 @@ static void pwsp_taint_op(pwsp_taint *taint, uint32_t i, bool is_tainted, bool i
     case PWSP_OP_JUMP:
     case PWSP_OP_RETURN:
     case PWSP_OP_RESET:
+    case PWSP_OP_RELEASE:
     case PWSP_OP_PROCESS_END:
     case PWSP_OP_CLOSE: break;
     }

@@ -1,0 +1,249 @@
+// Rings: what tasks in flight hold, and give back in the order of issue.
+//
+// A task takes what it needs of each ring when it is issued. It retires when it has ended and all
+// tasks issued before it have retired; so the tasks in flight are a queue, and what they hold lies
+// in the rings in the same order:
+//
+//      tasks     head [ ended | runs | ended | waits ] tail       the first one retires next
+//      blocks    head [ 512 of p, open | 256 of q, last used by 7 | ... ] tail
+//
+// Bytes live longer than the task that writes them. A block is open until the pass through the scope
+// of its tensor ends (lifetime.c), as nothing reads the tensor's contents after that. Then it waits
+// for the last task that uses the tensor in that pass to retire. Blocks are given back in their order
+// too, so one that is open holds all later ones.
+//
+// All rings are rows of one table, PTOWSP_RINGS: what differs is what a task needs of each.
+
+#include "rings.h"
+
+#define PWSP_RING_FIRST 16
+
+// -- life -----------------------------------------------------------------------------------------
+
+PWSP_INTERNAL bool pwsp_rings_init(pwsp_rings *rings, const pwsp_memory *memory,
+                                   const pwsp_timed *timed) {
+    const ptowsp_schedule *schedule = &timed->schedule;
+    memset(rings, 0, sizeof *rings);
+    rings->memory = memory;
+    rings->timed = timed;
+    rings->is_in_order = schedule->release == PTOWSP_RELEASE_IN_ORDER && schedule->window > 0;
+    rings->is_used = rings->is_in_order;
+    for (uint32_t i = 0; i < PTOWSP_RING_COUNT; i++) {
+        rings->is_used = rings->is_used || schedule->ring_sizes[i] > 0;
+    }
+    if (schedule->ring_sizes[PTOWSP_RING_BYTES] && timed->tensor_scopes) {
+        rings->tensors = (pwsp_ring_tensor *)pwsp_memory_alloc(
+            memory, timed->tensor_count * sizeof(pwsp_ring_tensor));
+        return rings->tensors != NULL;
+    }
+    return true;
+}
+
+PWSP_INTERNAL void pwsp_rings_free(pwsp_rings *rings) {
+    if (!rings->memory) {
+        return;
+    }
+    const pwsp_memory *memory = rings->memory;
+    pwsp_memory_free(memory, rings->tasks, (size_t)rings->task_capacity * sizeof(pwsp_ring_task));
+    pwsp_memory_free(memory, rings->blocks,
+                     (size_t)rings->block_capacity * sizeof(pwsp_ring_block));
+    pwsp_memory_free(memory, rings->tensors, rings->timed->tensor_count * sizeof(pwsp_ring_tensor));
+    memset(rings, 0, sizeof *rings);
+}
+
+PWSP_INTERNAL size_t pwsp_rings_bytes(const pwsp_rings *rings) {
+    return (size_t)rings->task_capacity * sizeof(pwsp_ring_task) +
+           (size_t)rings->block_capacity * sizeof(pwsp_ring_block) +
+           (rings->tensors ? rings->timed->tensor_count * sizeof(pwsp_ring_tensor) : 0);
+}
+
+PWSP_INTERNAL void pwsp_rings_begin(pwsp_rings *rings) {
+    memset(rings->used, 0, sizeof rings->used);
+    memset(rings->used_max, 0, sizeof rings->used_max);
+    memset(rings->needed, 0, sizeof rings->needed);
+    rings->head = rings->tail = 0;
+    rings->block_head = rings->block_tail = 0;
+    rings->retire_time = UINT64_MAX;
+    rings->retire_task = PTOWSP_NO_INDEX;
+    if (rings->tensors) {
+        memset(rings->tensors, 0, rings->timed->tensor_count * sizeof(pwsp_ring_tensor));
+    }
+}
+
+static pwsp_ring_task *pwsp_rings_task(const pwsp_rings *rings, uint64_t number) {
+    PTOWSP_ASSERT(rings->head <= number && number < rings->tail);
+    return &rings->tasks[number & (rings->task_capacity - 1)];
+}
+
+static pwsp_ring_block *pwsp_rings_block(const pwsp_rings *rings, uint64_t number) {
+    PTOWSP_ASSERT(rings->block_head <= number && number < rings->block_tail);
+    return &rings->blocks[number & (rings->block_capacity - 1)];
+}
+
+// Doubles a full queue. NULL when memory is out.
+static void *pwsp_rings_grow(const pwsp_rings *rings, void *items, uint64_t *capacity,
+                             uint64_t head, uint64_t tail, size_t size) {
+    if (tail - head < *capacity) {
+        return items;
+    }
+    uint64_t larger = *capacity ? 2 * *capacity : PWSP_RING_FIRST;
+    char *made = (char *)pwsp_memory_alloc(rings->memory, (size_t)larger * size);
+    if (!made) {
+        return NULL;
+    }
+    for (uint64_t i = head; i < tail; i++) {
+        memcpy(made + (size_t)(i & (larger - 1)) * size,
+               (const char *)items + (size_t)(i & (*capacity - 1)) * size, size);
+    }
+    pwsp_memory_free(rings->memory, items, (size_t)*capacity * size);
+    *capacity = larger;
+    return made;
+}
+
+// -- giving back ----------------------------------------------------------------------------------
+
+PWSP_INTERNAL uint64_t pwsp_rings_first_end(const pwsp_rings *rings) {
+    return rings->head < rings->tail ? pwsp_rings_task(rings, rings->head)->end : UINT64_MAX;
+}
+
+// The oldest blocks, as long as their last users have retired.
+static void pwsp_rings_free_blocks(pwsp_rings *rings) {
+    while (rings->block_head < rings->block_tail) {
+        const pwsp_ring_block *block = pwsp_rings_block(rings, rings->block_head);
+        if (block->is_open || block->last >= rings->head) {
+            break;
+        }
+        PTOWSP_ASSERT(rings->used[PTOWSP_RING_BYTES] >= block->bytes);
+        rings->used[PTOWSP_RING_BYTES] -= block->bytes;
+        rings->block_head++;
+    }
+}
+
+PWSP_INTERNAL void pwsp_rings_retire(pwsp_rings *rings, uint64_t now) {
+    while (pwsp_rings_first_end(rings) <= now) {
+        const pwsp_ring_task *task = pwsp_rings_task(rings, rings->head);
+        if (task->end == now && rings->retire_time != now) {
+            rings->retire_time = now;
+            rings->retire_task = task->task;
+        }
+        rings->used[PTOWSP_RING_TASKS]--;
+        rings->used[PTOWSP_RING_DEPENDENCIES] -= task->edges;
+        rings->used[PTOWSP_RING_MAP] -= task->tiles;
+        rings->head++;
+    }
+    pwsp_rings_free_blocks(rings);
+}
+
+PWSP_INTERNAL void pwsp_rings_end(pwsp_rings *rings, uint64_t task, uint64_t end) {
+    uint64_t low = rings->head, high = rings->tail;
+    while (high - low > 1) {  // indices of tasks grow with their numbers
+        uint64_t middle = low + (high - low) / 2;
+        bool is_before = task < pwsp_rings_task(rings, middle)->task;
+        low = is_before ? low : middle;
+        high = is_before ? middle : high;
+    }
+    PTOWSP_ASSERT(pwsp_rings_task(rings, low)->task == task);
+    pwsp_rings_task(rings, low)->end = end;
+}
+
+PWSP_INTERNAL void pwsp_rings_release(pwsp_rings *rings, uint32_t tensor) {
+    if (!rings->tensors) {
+        return;
+    }
+    pwsp_ring_tensor *state = &rings->tensors[tensor];
+    while (state->block) {
+        pwsp_ring_block *block = pwsp_rings_block(rings, state->block - 1);
+        block->is_open = false;
+        block->last = state->user;
+        state->block = block->before;
+    }
+    pwsp_rings_free_blocks(rings);
+}
+
+PWSP_INTERNAL uint32_t pwsp_rings_holder(const pwsp_rings *rings) {
+    if (rings->block_head == rings->block_tail) {
+        return 0;
+    }
+    return rings->timed->tensor_scopes[pwsp_rings_block(rings, rings->block_head)->tensor];
+}
+
+// -- taking ---------------------------------------------------------------------------------------
+
+// The bytes of a tile that a task writes without reading it, in a transient tensor; else 0.
+static uint64_t pwsp_rings_tile_bytes(const pwsp_rings *rings, const pwsp_bound_tensor *bound,
+                                      const pwsp_tile_at *tile) {
+    if (!rings->tensors || !rings->timed->tensor_scopes[tile->tensor] ||
+        tile->access != PWSP_TILE_WRITTEN) {
+        return 0;
+    }
+    uint64_t bytes = (uint64_t)tile->rows * tile->cols * bound[tile->tensor].element_size;
+    return pwsp_ceil_div_u64(bytes, PTOWSP_TRANSIENT_ALIGN) * PTOWSP_TRANSIENT_ALIGN;
+}
+
+PWSP_INTERNAL void pwsp_rings_ask(pwsp_rings *rings, const pwsp_arrival *arrival,
+                                  const pwsp_bound_tensor *bound, uint64_t edges) {
+    const uint32_t by_data = PTOWSP_DEPENDENCIES_EXACT | PTOWSP_DEPENDENCIES_OVERLAP;
+    uint64_t bytes = 0;
+    for (uint32_t i = 0; i < arrival->tile_count; i++) {
+        bytes = pwsp_sum_u64(bytes, pwsp_rings_tile_bytes(rings, bound, &arrival->tiles[i]));
+    }
+    rings->needed[PTOWSP_RING_TASKS] = 1;
+    rings->needed[PTOWSP_RING_BYTES] = bytes;
+    rings->needed[PTOWSP_RING_DEPENDENCIES] = edges;
+    rings->needed[PTOWSP_RING_MAP] =
+        rings->timed->schedule.dependencies & by_data ? arrival->tile_count : 0;
+}
+
+PWSP_INTERNAL ptowsp_ring pwsp_rings_lacking(const pwsp_rings *rings) {
+    uint32_t i = 0;
+    while (i < PTOWSP_RING_COUNT) {
+        uint64_t size = rings->timed->schedule.ring_sizes[i];
+        if (size && pwsp_sum_u64(rings->used[i], rings->needed[i]) > size) {
+            break;
+        }
+        i++;
+    }
+    return (ptowsp_ring)i;
+}
+
+// Blocks of the task `number`, and what it uses. False when memory is out.
+static bool pwsp_rings_take_bytes(pwsp_rings *rings, const pwsp_arrival *arrival,
+                                  const pwsp_bound_tensor *bound, uint64_t number) {
+    for (uint32_t i = 0; i < arrival->tile_count; i++) {
+        const pwsp_tile_at *tile = &arrival->tiles[i];
+        pwsp_ring_tensor *state = &rings->tensors[tile->tensor];
+        uint64_t bytes = pwsp_rings_tile_bytes(rings, bound, tile);
+        if (bytes) {
+            void *blocks =
+                pwsp_rings_grow(rings, rings->blocks, &rings->block_capacity, rings->block_head,
+                                rings->block_tail, sizeof(pwsp_ring_block));
+            if (!blocks) {
+                return false;
+            }
+            rings->blocks = (pwsp_ring_block *)blocks;
+            pwsp_ring_block block = {bytes, 0, state->block, tile->tensor, true};
+            state->block = ++rings->block_tail;
+            *pwsp_rings_block(rings, state->block - 1) = block;
+        }
+        state->user = number;
+    }
+    return true;
+}
+
+PWSP_INTERNAL bool pwsp_rings_take(pwsp_rings *rings, const pwsp_arrival *arrival,
+                                   const pwsp_bound_tensor *bound, uint64_t task, uint64_t end) {
+    void *tasks = pwsp_rings_grow(rings, rings->tasks, &rings->task_capacity, rings->head,
+                                  rings->tail, sizeof(pwsp_ring_task));
+    if (!tasks) {
+        return false;
+    }
+    rings->tasks = (pwsp_ring_task *)tasks;
+    pwsp_ring_task made = {end, task, rings->needed[PTOWSP_RING_DEPENDENCIES],
+                           rings->needed[PTOWSP_RING_MAP]};
+    *pwsp_rings_task(rings, ++rings->tail - 1) = made;
+    for (uint32_t i = 0; i < PTOWSP_RING_COUNT; i++) {
+        rings->used[i] = pwsp_sum_u64(rings->used[i], rings->needed[i]);
+        rings->used_max[i] = pwsp_max_u64(rings->used_max[i], rings->used[i]);
+    }
+    return !rings->tensors || pwsp_rings_take_bytes(rings, arrival, bound, rings->tail - 1);
+}

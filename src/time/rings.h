@@ -1,0 +1,88 @@
+// The rings of a schedule: what tasks in flight hold, and give back in the order of issue.
+
+#ifndef PWSP_RINGS_H
+#define PWSP_RINGS_H
+
+#include "../runtime/arrival.h"
+#include "../runtime/deps.h"
+
+// A task that has not retired.
+typedef struct pwsp_ring_task {
+    uint64_t end;  // UINT64_MAX: not known yet
+    uint64_t task;
+    uint64_t edges;  // that it holds
+    uint64_t tiles;
+} pwsp_ring_task;
+
+// Bytes that a task has written, in the order of issue.
+typedef struct pwsp_ring_block {
+    uint64_t bytes;
+    uint64_t last;    // once the pass has ended: the last task that uses its tensor
+    uint64_t before;  // the block before it of its tensor and pass, + 1, or 0
+    uint32_t tensor;
+    bool is_open;  // the pass through its tensor's scope has not ended
+} pwsp_ring_block;
+
+// By tensor, of the pass that is being walked.
+typedef struct pwsp_ring_tensor {
+    uint64_t block;  // the last, + 1, or 0
+    uint64_t user;   // the last task, if there is a block
+} pwsp_ring_tensor;
+
+// Tasks and blocks have sequence numbers; number n has place n & (capacity - 1).
+typedef struct pwsp_rings {
+    const pwsp_memory *memory;
+    const pwsp_timed *timed;
+    bool is_used;      // by any ring, or by a window that frees in the order of issue
+    bool is_in_order;  // the window does
+    uint64_t used[PTOWSP_RING_COUNT], used_max[PTOWSP_RING_COUNT];
+    uint64_t needed[PTOWSP_RING_COUNT];  // by the task that is being issued
+    pwsp_ring_task *tasks;
+    uint64_t task_capacity, head, tail;
+    pwsp_ring_block *blocks;
+    uint64_t block_capacity, block_head, block_tail;
+    pwsp_ring_tensor *tensors;  // NULL without a ring of bytes
+    uint64_t retire_time;       // the last time at which a task that ended then has retired
+    uint64_t retire_task;       // the first of these
+} pwsp_rings;
+
+// False when memory is out; pwsp_rings_free must still be called.
+PWSP_INTERNAL bool pwsp_rings_init(pwsp_rings *rings, const pwsp_memory *memory,
+                                   const pwsp_timed *timed);
+PWSP_INTERNAL void pwsp_rings_free(pwsp_rings *rings);
+PWSP_INTERNAL size_t pwsp_rings_bytes(const pwsp_rings *rings);
+PWSP_INTERNAL void pwsp_rings_begin(pwsp_rings *rings);
+
+// Tasks that have not retired.
+PWSP_INLINE uint64_t pwsp_rings_in_flight(const pwsp_rings *rings) {
+    return rings->tail - rings->head;
+}
+
+// When the oldest task ends; UINT64_MAX if that is not known, or there is none.
+PWSP_INTERNAL uint64_t pwsp_rings_first_end(const pwsp_rings *rings);
+
+// Retires what can be retired by a time.
+PWSP_INTERNAL void pwsp_rings_retire(pwsp_rings *rings, uint64_t now);
+
+// What the next task needs; edges are those that lead to it from what has not ended.
+PWSP_INTERNAL void pwsp_rings_ask(pwsp_rings *rings, const pwsp_arrival *arrival,
+                                  const pwsp_bound_tensor *bound, uint64_t edges);
+
+// The first ring that has no room for that, or PTOWSP_RING_COUNT.
+PWSP_INTERNAL ptowsp_ring pwsp_rings_lacking(const pwsp_rings *rings);
+
+// Gives the next task what it needs; end may be UINT64_MAX until it is known. False when memory is
+// out.
+PWSP_INTERNAL bool pwsp_rings_take(pwsp_rings *rings, const pwsp_arrival *arrival,
+                                   const pwsp_bound_tensor *bound, uint64_t task, uint64_t end);
+
+// A task has ended.
+PWSP_INTERNAL void pwsp_rings_end(pwsp_rings *rings, uint64_t task, uint64_t end);
+
+// The pass through the scope of a tensor ends.
+PWSP_INTERNAL void pwsp_rings_release(pwsp_rings *rings, uint32_t tensor);
+
+// The node of the scope that holds the oldest bytes, or 0.
+PWSP_INTERNAL uint32_t pwsp_rings_holder(const pwsp_rings *rings);
+
+#endif

@@ -1,0 +1,605 @@
+// Rings of schedules and windows that free in order: tasks, bytes, dependencies and map entries, each
+// by hand, with its marks, stalls and texts. A task of kernel `work` takes as many cycles as its
+// argument says; `make` writes a tile, `use` reads one, `pass` reads one and writes another.
+
+#include "test.h"
+
+// x is bound, p and q are transient, of 4 rows of 64 bytes.
+#define HEAD                                                                                       \
+    "module m\naxis rows 4\ntensor x f32 [4, 16] global\ntensor p f32 [4, 16] global transient\n"  \
+    "tensor q f32 [4, 16] global transient\nkernel work(axes 1) vector\n"                          \
+    "kernel make(axes 1, out a f32 1 x 16) vector\nkernel use(axes 1, in a f32 1 x 16) vector\n"   \
+    "kernel pass(axes 1, in a f32 1 x 16, out b f32 1 x 16) vector\n"                              \
+    "kernel join(axes 1, in a f32 4 x 16) vector\nworkload w\n"
+
+typedef struct fixture {
+    test_memory memory;
+    ptowsp_context *context;
+    ptowsp_module *m;
+    ptowsp_program *program;
+    ptowsp_run *run;
+    float x[64];
+    char text[4000];
+} fixture;
+
+static ptowsp_cycles first_arg(const ptowsp_task *task, void *user) {
+    (void)user;
+    return (ptowsp_cycles)ptowsp_task_axis(task, 0);
+}
+
+static void fixture_begin(fixture *f, const char *body, uint32_t lanes) {
+    memset(f, 0, sizeof *f);
+    ptowsp_context_desc desc;
+    memset(&desc, 0, sizeof desc);
+    desc.resize = test_resize;
+    desc.resize_user = &f->memory;
+    desc.threads = lanes > 1 ? PTOWSP_THREADS_OWN : PTOWSP_THREADS_SERIAL;
+    desc.lane_count = lanes;
+    assert_int_equal(ptowsp_context_create(&desc, &f->context), PTOWSP_OK);
+    static const char *const names[] = {"work", "make", "use", "pass", "join"};
+    ptowsp_parse_kernel kernels[5];
+    memset(kernels, 0, sizeof kernels);
+    for (int i = 0; i < 5; i++) {
+        kernels[i].name = names[i];
+        kernels[i].fn = kernels[i].cost = first_arg;
+    }
+    ptowsp_parse_desc attach;
+    memset(&attach, 0, sizeof attach);
+    attach.kernels = kernels;
+    attach.kernel_count = 5;
+    snprintf(f->text, sizeof f->text, "%s%s", HEAD, body);
+    if (ptowsp_module_parse(f->context, f->text, strlen(f->text), &attach, &f->m, NULL)) {
+        fail_msg("%s", ptowsp_context_error(f->context).text);
+    }
+}
+
+static void fixture_forget(fixture *f) {
+    ptowsp_run_destroy(f->run);
+    ptowsp_program_destroy(f->program);
+    f->run = NULL;
+    f->program = NULL;
+}
+
+static void fixture_end(fixture *f) {
+    fixture_forget(f);
+    ptowsp_module_destroy(f->m);
+    ptowsp_context_destroy(f->context);
+    assert_int_equal(f->memory.live_blocks, 0);
+}
+
+static ptowsp_status run_on(fixture *f, const ptowsp_schedule *schedule, uint32_t lanes) {
+    fixture_forget(f);
+    ptowsp_program_desc desc = {NULL, schedule};
+    ptowsp_status status = ptowsp_program_create(f->context, f->m, &desc, &f->program);
+    status = status ? status : ptowsp_run_create(f->context, f->program, &f->run);
+    const ptowsp_buffer buffer = {.data = f->x, .size = sizeof f->x, .rank = 2, .shape = {4, 16}};
+    ptowsp_run_options options;
+    memset(&options, 0, sizeof options);
+    options.record_tasks = true;
+    options.lane_count = lanes;
+    if (status == PTOWSP_OK) {
+        (void)ptowsp_run_bind_tensor(f->run, "x", &buffer);
+        status = ptowsp_run_execute(f->run, &options);
+    }
+    return status;
+}
+
+static void run(fixture *f, const ptowsp_schedule *schedule) {
+    if (run_on(f, schedule, 0) != PTOWSP_OK) {
+        fail_msg("%s", ptowsp_context_error(f->context).text);
+    }
+}
+
+static void expect_stuck(fixture *f, const ptowsp_schedule *schedule, const char *text) {
+    assert_int_equal(run_on(f, schedule, 0), PTOWSP_STUCK);
+    assert_string_equal(ptowsp_context_error(f->context).text, text);
+}
+
+static void expect_refused(fixture *f, const ptowsp_schedule *schedule, ptowsp_target target,
+                           ptowsp_status status, const char *text) {
+    assert_int_equal(ptowsp_schedule_check(f->m, schedule, target), status);
+    assert_string_equal(ptowsp_context_error(f->context).text, text);
+}
+
+static ptowsp_schedule on_lanes(uint32_t lanes, bool by_events) {
+    ptowsp_schedule s;
+    memset(&s, 0, sizeof s);
+    s.dispatch = by_events ? PTOWSP_DISPATCH_WORK_STEALING : PTOWSP_DISPATCH_ROUND_ROBIN;
+    s.lane_count = lanes;
+    return s;
+}
+
+static void expect_task(const fixture *f, uint32_t task, uint64_t issue, uint64_t start,
+                        ptowsp_stall stall) {
+    const ptowsp_task_record *record = &ptowsp_run_records(f->run)[task];
+    assert_int_equal(record->issue, issue);
+    assert_int_equal(record->start, start);
+    assert_string_equal(ptowsp_stall_name(record->stall), ptowsp_stall_name(stall));
+}
+
+static void expect(const fixture *f, uint64_t makespan, ptowsp_ring ring, uint64_t mark,
+                   uint64_t stalled) {
+    const ptowsp_run_stats *stats = ptowsp_run_result(f->run);
+    assert_int_equal(stats->makespan_cycles, makespan);
+    assert_int_equal(stats->ring_max[ring], mark);
+    assert_int_equal(stats->stall_cycles[PTOWSP_STALL_TASK_RING + ring], stalled);
+}
+
+// -- tasks ----------------------------------------------------------------------------------------
+
+#define THREE "  combine\n    task work(9)\n    task work(2)\n    task work(3)\n"
+
+// In order of completion the third task comes in at 2, in the order of issue at 9.
+static void window__frees_in_completion_or_in_issue_order(void **state) {
+    (void)state;
+    fixture f;
+    fixture_begin(&f, THREE, 1);
+    for (int k = 0; k < 3; k++) {
+        ptowsp_schedule s = on_lanes(3, k == 1);
+        s.issue = k == 2 ? PTOWSP_ISSUE_IN_ORDER : PTOWSP_ISSUE_DATAFLOW;
+        s.window = 2;
+        run(&f, &s);
+        expect_task(&f, 2, 2, 2, k == 1 ? PTOWSP_STALL_LANE : PTOWSP_STALL_WINDOW);
+        expect(&f, 9, PTOWSP_RING_TASKS, 0, 0);
+        s.release = PTOWSP_RELEASE_IN_ORDER;
+        run(&f, &s);
+        expect_task(&f, 2, 9, 9, k == 1 ? PTOWSP_STALL_LANE : PTOWSP_STALL_WINDOW);
+        assert_int_equal(ptowsp_run_result(f.run)->stall_cycles[PTOWSP_STALL_WINDOW], 9);
+        assert_int_equal(ptowsp_run_result(f.run)->in_flight_max, 2);
+        assert_int_equal(ptowsp_run_result(f.run)->makespan_cycles, 12);
+        s.window = 3;  // all fit
+        run(&f, &s);
+        assert_int_equal(ptowsp_run_result(f.run)->makespan_cycles, 9);
+        assert_int_equal(ptowsp_run_result(f.run)->in_flight_max, 3);
+    }
+    fixture_end(&f);
+}
+
+// Under abort and benchmark a full window is one that tasks have not left in order. The third task
+// comes at cycle 4 by its rate: the second one has ended at 4, and the first one runs.
+static void window__policies_see_the_release(void **state) {
+    (void)state;
+    fixture f;
+    fixture_begin(&f, THREE, 1);
+    for (int by_events = 0; by_events < 2; by_events++) {
+        ptowsp_schedule s = on_lanes(3, by_events);
+        s.timing = PTOWSP_TIMING_RATE_LIMITED;
+        s.timing_cycles = 2;
+        s.window = 2;
+        s.window_policy = PTOWSP_WINDOW_BENCHMARK;
+        run(&f, &s);
+        assert_int_equal(ptowsp_run_result(f.run)->window_overflow_count, 0);
+        s.release = PTOWSP_RELEASE_IN_ORDER;
+        run(&f, &s);
+        assert_int_equal(ptowsp_run_result(f.run)->window_overflow_count, 1);
+        assert_int_equal(ptowsp_run_result(f.run)->in_flight_max, 3);
+        s.window_policy = PTOWSP_WINDOW_ABORT;
+        assert_int_equal(run_on(&f, &s, 0), PTOWSP_LIMIT_EXCEEDED);
+        assert_string_equal(ptowsp_context_error(f.context).text,
+                            "run: task 2 finds the window of 2 tasks full at cycle 4; a larger "
+                            "window, or the stall policy, would help");
+    }
+    fixture_end(&f);
+}
+
+static void ring__of_tasks_holds_them_until_all_before_have_ended(void **state) {
+    (void)state;
+    fixture f;
+    fixture_begin(&f, THREE, 1);
+    for (int k = 0; k < 3; k++) {
+        ptowsp_schedule s = on_lanes(3, k == 1);
+        s.issue = k == 2 ? PTOWSP_ISSUE_IN_ORDER : PTOWSP_ISSUE_DATAFLOW;
+        s.ring_sizes[PTOWSP_RING_TASKS] = 2;
+        run(&f, &s);
+        expect_task(&f, 2, 9, 9, k == 1 ? PTOWSP_STALL_LANE : PTOWSP_STALL_TASK_RING);
+        expect(&f, 12, PTOWSP_RING_TASKS, 2, 9);
+        assert_int_equal(ptowsp_run_records(f.run)[2].cause, 0);
+        s.ring_sizes[PTOWSP_RING_TASKS] = 1;  // one after another
+        run(&f, &s);
+        expect_task(&f, 1, 9, 9, k == 1 ? PTOWSP_STALL_LANE : PTOWSP_STALL_TASK_RING);
+        expect(&f, 14, PTOWSP_RING_TASKS, 1, 11);
+        s.ring_sizes[PTOWSP_RING_TASKS] = 3;
+        run(&f, &s);
+        expect(&f, 9, PTOWSP_RING_TASKS, 3, 0);
+        s.ring_sizes[PTOWSP_RING_TASKS] = PTOWSP_RING_UNBOUNDED;
+        run(&f, &s);
+        expect(&f, 9, PTOWSP_RING_TASKS, 3, 0);
+    }
+    fixture_end(&f);
+}
+
+// The window lets the third task in at 2, and the ring at 9: 2 and 7 cycles.
+static void ring__is_charged_after_the_window(void **state) {
+    (void)state;
+    fixture f;
+    fixture_begin(&f, THREE, 1);
+    for (int by_events = 0; by_events < 2; by_events++) {
+        ptowsp_schedule s = on_lanes(3, by_events);
+        s.window = 2;
+        s.ring_sizes[PTOWSP_RING_TASKS] = 2;
+        run(&f, &s);
+        expect(&f, 12, PTOWSP_RING_TASKS, 2, 7);
+        assert_int_equal(ptowsp_run_result(f.run)->stall_cycles[PTOWSP_STALL_WINDOW], 2);
+    }
+    fixture_end(&f);
+}
+
+static void ring__waits_for_tasks_that_never_begin_are_stuck(void **state) {
+    (void)state;
+    fixture f;
+    fixture_begin(&f, THREE, 1);
+    for (int by_events = 0; by_events < 2; by_events++) {
+        ptowsp_schedule s = on_lanes(3, by_events);
+        s.start = PTOWSP_START_ALL_ISSUED;
+        s.ring_sizes[PTOWSP_RING_TASKS] = 3;
+        run(&f, &s);
+        s.ring_sizes[PTOWSP_RING_TASKS] = 2;
+        expect_stuck(&f, &s,
+                     "run: stuck at task 2: ring tasks of 2 has no room for 1 of "
+                     "w/combine/task work, but no task ends before all tasks have been issued, and "
+                     "2 are; an earlier start or no start condition would help");
+    }
+    fixture_end(&f);
+}
+
+// -- bytes ----------------------------------------------------------------------------------------
+
+// A pass through the loop takes 64 bytes, from `make` until `use` has retired.
+#define EACH "  parallel i in rows\n    task make(5) a=p at (i, 0)\n    task use(7) a=p at (i, 0)\n"
+
+// 64 bytes: each pass begins when the one before has ended, 12 cycles later. 128 bytes: make 2 is
+// issued at 12 (use 0 retires), 12 to 17 on lane 0, use 2 on lane 1 after use 1, 19 to 26; make 3 at
+// 19 (use 1 retires), use 3 from 26 to 33.
+static void ring__of_bytes_holds_them_until_the_pass_and_its_last_user_are_over(void **state) {
+    (void)state;
+    fixture f;
+    fixture_begin(&f, EACH, 1);
+    ptowsp_schedule s = on_lanes(2, false);
+    s.ring_sizes[PTOWSP_RING_BYTES] = 64;
+    run(&f, &s);
+    expect(&f, 48, PTOWSP_RING_BYTES, 64, 36);
+    expect_task(&f, 2, 12, 12, PTOWSP_STALL_BYTE_RING);
+    assert_int_equal(ptowsp_run_records(f.run)[2].cause, 1);
+    s.ring_sizes[PTOWSP_RING_BYTES] = 127;
+    run(&f, &s);
+    expect(&f, 48, PTOWSP_RING_BYTES, 64, 36);
+    s.ring_sizes[PTOWSP_RING_BYTES] = 128;
+    run(&f, &s);
+    expect(&f, 33, PTOWSP_RING_BYTES, 128, 19);
+    expect_task(&f, 4, 12, 12, PTOWSP_STALL_BYTE_RING);
+    expect_task(&f, 6, 19, 19, PTOWSP_STALL_BYTE_RING);
+    s.ring_sizes[PTOWSP_RING_BYTES] = PTOWSP_RING_UNBOUNDED;
+    run(&f, &s);
+    expect(&f, 33, PTOWSP_RING_BYTES, 256, 0);
+    s = on_lanes(2, true);  // both lanes take make 0, use 0 when it is ready, and so on
+    s.ring_sizes[PTOWSP_RING_BYTES] = 64;
+    run(&f, &s);
+    expect(&f, 48, PTOWSP_RING_BYTES, 64, 36);
+    fixture_end(&f);
+}
+
+static void ring__of_bytes_too_small_for_a_task_is_stuck(void **state) {
+    (void)state;
+    fixture f;
+    fixture_begin(&f, EACH, 1);
+    for (int by_events = 0; by_events < 2; by_events++) {
+        ptowsp_schedule s = on_lanes(2, by_events);
+        s.ring_sizes[PTOWSP_RING_BYTES] = 63;
+        expect_stuck(&f, &s,
+                     "run: stuck at task 0 in cycle 0: ring bytes of 63 has no room for 64 of "
+                     "w/parallel i/task make; a ring of 64 would help");
+    }
+    fixture_end(&f);
+}
+
+// Two loops: what the first writes is held until the workload ends, all 256 bytes of it.
+static void ring__of_bytes_held_by_an_open_scope_is_stuck(void **state) {
+    (void)state;
+    fixture f;
+    fixture_begin(&f,
+                  "  parallel i in rows\n    task make(5) a=p at (i, 0)\n  parallel j in rows\n"
+                  "    task use(7) a=p at (j, 0)\n",
+                  1);
+    for (int by_events = 0; by_events < 2; by_events++) {
+        ptowsp_schedule s = on_lanes(2, by_events);
+        s.ring_sizes[PTOWSP_RING_BYTES] = 256;
+        run(&f, &s);
+        expect(&f, 24, PTOWSP_RING_BYTES, 256, 0);
+        s.ring_sizes[PTOWSP_RING_BYTES] = 255;
+        expect_stuck(&f, &s,
+                     "run: stuck at task 3 in cycle 10: ring bytes of 255 has no room for 64 of "
+                     "w/parallel i/task make, as 192 are held until w ends; a ring of 256, or a "
+                     "smaller scope, would help");
+    }
+    fixture_end(&f);
+}
+
+// p lives in the whole loop body, q in the sequence: q's bytes come after p's and are given back
+// after them, although its pass ends first. make p 0-5, pass 5-10; p is used last by `use`, 10-13.
+// Second pass: make p needs 64 of 128 and waits for both, which are given back at 13.
+static void ring__of_bytes_gives_back_in_order(void **state) {
+    (void)state;
+    fixture f;
+    fixture_begin(
+        &f,
+        "  for_each i in rows\n    task make(5) a=p at (i, 0)\n    sequence\n"
+        "      task pass(5) a=p at (i, 0) b=q at (i, 0)\n      task use(1) a=q at (i, 0)\n"
+        "    task use(2) a=p at (i, 0)\n",
+        1);
+    for (int by_events = 0; by_events < 2; by_events++) {
+        ptowsp_schedule s = on_lanes(2, by_events);
+        s.ring_sizes[PTOWSP_RING_BYTES] = 128;
+        run(&f, &s);
+        expect(&f, 4 * 13, PTOWSP_RING_BYTES, 128, 3 * 13);
+        s.ring_sizes[PTOWSP_RING_BYTES] = 127;
+        expect_stuck(&f, &s,
+                     "run: stuck at task 1 in cycle 5: ring bytes of 127 has no room for 64 of "
+                     "w/for_each i/sequence/task pass, as 64 are held until w/for_each i ends; a "
+                     "ring of 128, or a smaller scope, would help");
+    }
+    fixture_end(&f);
+}
+
+// -- dependencies and map -------------------------------------------------------------------------
+
+// Each task but the first has one edge, to what was before it. With one entry the third is issued
+// when the second has retired.
+static void ring__of_dependencies_counts_structure_as_one(void **state) {
+    (void)state;
+    fixture f;
+    fixture_begin(&f, "  task work(4)\n  task work(3)\n  task work(2)\n", 1);
+    for (int by_events = 0; by_events < 2; by_events++) {
+        ptowsp_schedule s = on_lanes(3, by_events);
+        s.ring_sizes[PTOWSP_RING_DEPENDENCIES] = PTOWSP_RING_UNBOUNDED;
+        run(&f, &s);
+        expect(&f, 9, PTOWSP_RING_DEPENDENCIES, 2, 0);
+        s.ring_sizes[PTOWSP_RING_DEPENDENCIES] = 1;
+        run(&f, &s);
+        expect(&f, 9, PTOWSP_RING_DEPENDENCIES, 1, 7);
+        expect_task(&f, 2, 7, 7, PTOWSP_STALL_DEPENDENCY);
+        s.issue = PTOWSP_ISSUE_IN_ORDER;
+        if (!by_events) {  // nothing waits when it is issued
+            run(&f, &s);
+            expect(&f, 9, PTOWSP_RING_DEPENDENCIES, 0, 0);
+        }
+    }
+    fixture_end(&f);
+}
+
+// The writers of four rows run at 0, on four lanes, and the reader of all waits for each: 4 edges.
+static void ring__of_dependencies_counts_tasks_that_share_data(void **state) {
+    (void)state;
+    fixture f;
+    fixture_begin(&f,
+                  "  combine\n    parallel i in rows\n      task make(5) a=x at (i, 0)\n"
+                  "    task join(3) a=x\n    task join(3) a=x\n    task make(1) a=x at (2, 0)\n",
+                  1);
+    for (int by_events = 0; by_events < 2; by_events++) {
+        ptowsp_schedule s = on_lanes(4, by_events);
+        s.ring_sizes[PTOWSP_RING_DEPENDENCIES] = PTOWSP_RING_UNBOUNDED;
+        run(&f, &s);  // two joins 4 each; the last one: a writer and two readers
+        expect(&f, 9, PTOWSP_RING_DEPENDENCIES, 11, 0);
+        s.ring_sizes[PTOWSP_RING_DEPENDENCIES] = 4;
+        run(&f, &s);  // the second join comes at 8 with the 4 it found at 0, the last one at 11
+        expect(&f, 12, PTOWSP_RING_DEPENDENCIES, 4, 11);
+        s.ring_sizes[PTOWSP_RING_DEPENDENCIES] = 3;
+        expect_stuck(&f, &s,
+                     "run: stuck at task 4 in cycle 0: ring dependencies of 3 has no room for 4 of "
+                     "w/combine/task join; a ring of 4 would help");
+    }
+    fixture_end(&f);
+}
+
+// A tile each: with two entries, two tasks at a time, in order.
+static void ring__of_map_entries_counts_tiles(void **state) {
+    (void)state;
+    fixture f;
+    fixture_begin(&f, "  parallel i in rows\n    task make(5) a=x at (i, 0)\n", 1);
+    for (int by_events = 0; by_events < 2; by_events++) {
+        ptowsp_schedule s = on_lanes(4, by_events);
+        s.ring_sizes[PTOWSP_RING_MAP] = 4;
+        run(&f, &s);
+        expect(&f, 5, PTOWSP_RING_MAP, 4, 0);
+        s.ring_sizes[PTOWSP_RING_MAP] = 2;
+        run(&f, &s);
+        expect(&f, 10, PTOWSP_RING_MAP, 2, 5);
+        s.dependencies = PTOWSP_DEPENDENCIES_STRUCTURE;  // nobody looks at data
+        run(&f, &s);
+        expect(&f, 5, PTOWSP_RING_MAP, 0, 0);
+    }
+    fixture_end(&f);
+}
+
+// -- everywhere -----------------------------------------------------------------------------------
+
+static ptowsp_schedule with_rings(uint32_t lanes, bool by_events) {
+    ptowsp_schedule s = on_lanes(lanes, by_events);
+    s.window = 5;
+    s.release = PTOWSP_RELEASE_IN_ORDER;
+    s.ring_sizes[PTOWSP_RING_TASKS] = 4;
+    s.ring_sizes[PTOWSP_RING_BYTES] = 128;
+    s.ring_sizes[PTOWSP_RING_DEPENDENCIES] = 3;
+    s.ring_sizes[PTOWSP_RING_MAP] = PTOWSP_RING_UNBOUNDED;
+    return s;
+}
+
+// Time is simulated in program order, so it is the same on any number of threads.
+static void rings__are_the_same_on_all_numbers_of_threads(void **state) {
+    (void)state;
+    fixture f;
+    fixture_begin(&f, EACH THREE, 4);
+    for (int by_events = 0; by_events < 2; by_events++) {
+        ptowsp_schedule s = with_rings(2, by_events);
+        ptowsp_task_record serial[11];
+        ptowsp_run_stats stats;
+        for (uint32_t lanes = 1; lanes <= 4; lanes *= 2) {
+            assert_int_equal(run_on(&f, &s, lanes), PTOWSP_OK);
+            const ptowsp_run_stats *now = ptowsp_run_result(f.run);
+            if (lanes == 1) {
+                memcpy(serial, ptowsp_run_records(f.run), sizeof serial);
+                stats = *now;
+                assert_true(now->stall_cycles[PTOWSP_STALL_BYTE_RING] > 0);
+            }
+            assert_memory_equal(serial, ptowsp_run_records(f.run), sizeof serial);
+            assert_memory_equal(stats.stall_cycles, now->stall_cycles, sizeof stats.stall_cycles);
+            assert_memory_equal(stats.ring_max, now->ring_max, sizeof stats.ring_max);
+        }
+    }
+    fixture_end(&f);
+}
+
+static void rings__are_checked_and_refused_by_name(void **state) {
+    (void)state;
+    static const char *const refused[PTOWSP_RING_COUNT] = {
+        "schedule: target ascend_npu does not do ring tasks",
+        "schedule: target ascend_npu does not do ring bytes",
+        "schedule: target ascend_npu does not do ring dependencies",
+        "schedule: target ascend_npu does not do ring map"};
+    fixture f;
+    fixture_begin(&f, THREE, 1);
+    for (uint32_t i = 0; i < PTOWSP_RING_COUNT; i++) {
+        ptowsp_schedule s = on_lanes(2, false);
+        s.ring_sizes[i] = 1;
+        expect_refused(&f, &s, PTOWSP_TARGET_ASCEND_NPU, PTOWSP_UNSUPPORTED, refused[i]);
+        assert_int_equal(ptowsp_schedule_check(f.m, &s, PTOWSP_TARGET_CPU_SIM), PTOWSP_OK);
+        assert_int_equal(ptowsp_schedule_check(f.m, &s, PTOWSP_TARGET_THREADS), PTOWSP_OK);
+        s.ring_sizes[i] = PTOWSP_SCHEDULE_RING_MAX;
+        assert_int_equal(ptowsp_schedule_check(f.m, &s, PTOWSP_TARGET_CPU_SIM), PTOWSP_OK);
+    }
+    ptowsp_schedule s = on_lanes(2, false);
+    s.ring_sizes[PTOWSP_RING_MAP] = PTOWSP_SCHEDULE_RING_MAX + 1;
+    expect_refused(&f, &s, PTOWSP_TARGET_CPU_SIM, PTOWSP_LIMIT_EXCEEDED,
+                   "schedule: ring map of 4611686018427387905 is more than 2^62");
+    s = on_lanes(2, false);
+    s.release = PTOWSP_RELEASE_IN_ORDER;
+    expect_refused(&f, &s, PTOWSP_TARGET_CPU_SIM, PTOWSP_INVALID_PARAMS,
+                   "schedule: release in order without a window");
+    s.window = 1;
+    expect_refused(&f, &s, PTOWSP_TARGET_ASCEND_NPU, PTOWSP_UNSUPPORTED,
+                   "schedule: target ascend_npu does not do release in order");
+    s.release = (ptowsp_release)2;
+    expect_refused(&f, &s, PTOWSP_TARGET_CPU_SIM, PTOWSP_INVALID_PARAMS,
+                   "schedule: release 2 does not exist");
+    assert_string_equal(ptowsp_ring_name(PTOWSP_RING_COUNT), "unknown");
+    fixture_end(&f);
+}
+
+// -- text -----------------------------------------------------------------------------------------
+
+static void rings__are_in_the_text_of_schedules_and_saved_programs(void **state) {
+    (void)state;
+    fixture f;
+    fixture_begin(&f, EACH THREE, 1);
+    ptowsp_schedule s = with_rings(2, false);
+    ptowsp_text_buffer buffer = {f.text, sizeof f.text, 0};
+    ptowsp_schedule_print(&s, ptowsp_text_to_buffer(&buffer));
+    assert_string_equal(f.text,
+                        "schedule\n  issue dataflow\n  dispatch round robin over 2 lanes\n"
+                        "  window stall at 5 tasks\n  release in order\n  ring tasks of 4\n"
+                        "  ring bytes of 128\n  ring dependencies of 3\n  ring map unbounded\n"
+                        "  dependencies structure overlap\n");
+    ptowsp_program_desc desc = {NULL, &s};
+    ptowsp_parse_desc attach;
+    memset(&attach, 0, sizeof attach);
+    attach.default_cycles = 1;
+    ptowsp_text_buffer saved = {f.text, sizeof f.text, 0};
+    assert_int_equal(ptowsp_program_save(f.context, f.m, &desc, ptowsp_text_to_buffer(&saved)),
+                     PTOWSP_OK);
+    assert_true(saved.length < sizeof f.text);
+    if (ptowsp_program_load(f.context, f.text, saved.length, &attach, &f.program, NULL)) {
+        fail_msg("%s", ptowsp_context_error(f.context).text);
+    }
+    ptowsp_schedule read = ptowsp_program_schedule(f.program);
+    assert_memory_equal(read.ring_sizes, s.ring_sizes, sizeof s.ring_sizes);
+    assert_int_equal(read.release, PTOWSP_RELEASE_IN_ORDER);
+    fixture_end(&f);
+}
+
+static bool take(void *user, const void *data, size_t size) {
+    ptowsp_text_buffer *buffer = (ptowsp_text_buffer *)user;
+    if (buffer->length + size >= buffer->size) {
+        return false;
+    }
+    memcpy(buffer->data + buffer->length, data, size);
+    buffer->length += size;
+    buffer->data[buffer->length] = '\0';
+    return true;
+}
+
+static void rings__are_in_results_reports_and_pictures(void **state) {
+    (void)state;
+    static char text[200000];
+    fixture f;
+    fixture_begin(&f, EACH, 1);
+    ptowsp_schedule s = on_lanes(2, false);
+    s.ring_sizes[PTOWSP_RING_BYTES] = 64;
+    s.ring_sizes[PTOWSP_RING_MAP] = PTOWSP_RING_UNBOUNDED;
+    run(&f, &s);
+    ptowsp_text_buffer printed = {text, sizeof text, 0};
+    ptowsp_run_print(f.run, ptowsp_text_to_buffer(&printed));
+    assert_non_null(strstr(text, "  ring bytes  64 at most of 64, stalled for 36 cycles\n"
+                                 "  ring map  2 at most\n"));
+    assert_non_null(strstr(text, ", after byte ring\n"));
+    const char *const parts[] = {
+        "  ring bytes  64 at most of 64, stalled for 36 cycles\n",
+        "\"rings\":{\"bytes\":{\"size\":64,\"max\":64,\"stall\":36},\"map\":{",
+        "<pre>  ring bytes  64 at most of 64"};
+    for (int i = 0; i < 3; i++) {
+        ptowsp_text_buffer out = {text, sizeof text, 0};
+        ptowsp_output sink = {take, &out};
+        const ptowsp_report_format format = i == 0   ? PTOWSP_REPORT_TEXT
+                                            : i == 1 ? PTOWSP_REPORT_JSON
+                                                     : PTOWSP_REPORT_HTML;
+        assert_int_equal(ptowsp_run_report(f.run, format, NULL, NULL, 0, sink), PTOWSP_OK);
+        assert_non_null(strstr(text, parts[i]));
+    }
+    ptowsp_text_buffer out = {text, sizeof text, 0};
+    ptowsp_output sink = {take, &out};
+    ptowsp_export_options options;
+    memset(&options, 0, sizeof options);
+    assert_int_equal(ptowsp_run_export(f.run, PTOWSP_EXPORT_SVG, &options, sink), PTOWSP_OK);
+    assert_non_null(strstr(text, "idle: byte ring"));
+    fixture_end(&f);
+}
+
+static void rings__survive_refused_allocations(void **state) {
+    (void)state;
+    for (int by_events = 0; by_events < 2; by_events++) {
+        ptowsp_schedule s = with_rings(2, by_events);
+        for (size_t refused = 1;; refused++) {
+            fixture f;
+            fixture_begin(&f, EACH THREE, 1);
+            f.memory.refuse_at = f.memory.allocations + refused;
+            ptowsp_status status = run_on(&f, &s, 0);
+            bool is_over = f.memory.allocations < f.memory.refuse_at;
+            assert_int_equal(status, is_over ? PTOWSP_OK : PTOWSP_OUT_OF_MEMORY);
+            fixture_end(&f);
+            if (is_over) {
+                break;
+            }
+        }
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(window__frees_in_completion_or_in_issue_order),
+        cmocka_unit_test(window__policies_see_the_release),
+        cmocka_unit_test(ring__of_tasks_holds_them_until_all_before_have_ended),
+        cmocka_unit_test(ring__is_charged_after_the_window),
+        cmocka_unit_test(ring__waits_for_tasks_that_never_begin_are_stuck),
+        cmocka_unit_test(ring__of_bytes_holds_them_until_the_pass_and_its_last_user_are_over),
+        cmocka_unit_test(ring__of_bytes_too_small_for_a_task_is_stuck),
+        cmocka_unit_test(ring__of_bytes_held_by_an_open_scope_is_stuck),
+        cmocka_unit_test(ring__of_bytes_gives_back_in_order),
+        cmocka_unit_test(ring__of_dependencies_counts_structure_as_one),
+        cmocka_unit_test(ring__of_dependencies_counts_tasks_that_share_data),
+        cmocka_unit_test(ring__of_map_entries_counts_tiles),
+        cmocka_unit_test(rings__are_the_same_on_all_numbers_of_threads),
+        cmocka_unit_test(rings__are_checked_and_refused_by_name),
+        cmocka_unit_test(rings__are_in_the_text_of_schedules_and_saved_programs),
+        cmocka_unit_test(rings__are_in_results_reports_and_pictures),
+        cmocka_unit_test(rings__survive_refused_allocations),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
