@@ -160,6 +160,16 @@ static uint64_t pwsp_explorer_list_set(pwsp_explorer *e, uint64_t at) {
     return count;
 }
 
+// Does an earlier process that can move have the same stubborn set, as both do the same?
+static bool pwsp_explorer_is_tried(const pwsp_explorer *e, const pwsp_process *process) {
+    bool is_tried = false;
+    for (uint32_t i = 0; i < process->index && !is_tried; i++) {
+        const pwsp_process *at = pwsp_explorer_process(e, i);
+        is_tried = at->wait == process->wait && at->channel == process->channel;
+    }
+    return is_tried;
+}
+
 // Finds the smallest set of moves that has to be tried; none if no process can move. False when
 // memory is out.
 static bool pwsp_explorer_choose(pwsp_explorer *e) {
@@ -167,7 +177,7 @@ static bool pwsp_explorer_choose(pwsp_explorer *e) {
     e->choice_count = 0;
     for (uint32_t i = 0; i < exchange->running_count && e->choice_count != 1; i++) {
         pwsp_process *process = pwsp_explorer_process(e, i);
-        if (!pwsp_explorer_can(e, process)) {
+        if (!pwsp_explorer_can(e, process) || pwsp_explorer_is_tried(e, process)) {
             continue;
         }
         pwsp_explorer_mark_set(e, process);
@@ -361,17 +371,22 @@ static bool pwsp_explorer_start(pwsp_explorer *e, bool has_records) {
     return pwsp_explorer_settle(e);
 }
 
+static bool pwsp_explorer_path_reserve(pwsp_explorer *e, uint64_t count) {
+    void *path = e->path;
+    bool is_good = pwsp_memory_grow(&e->pipelines->memory, &path, &e->path_capacity, count,
+                                    sizeof(pwsp_explore_choice));
+    e->path = (pwsp_explore_choice *)path;
+    e->is_out_of_memory = e->is_out_of_memory || !is_good;
+    return is_good;
+}
+
 // Goes the order to a choice in a state again, with records. False with the expander's error.
 static bool pwsp_explorer_replay(pwsp_explorer *e, uint32_t parent, pwsp_explore_choice choice) {
-    void *path = e->path;
     e->path_count = 0;
     while (choice.process != PWSP_EXPLORE_NOBODY) {
-        if (!pwsp_memory_grow(&e->pipelines->memory, &path, &e->path_capacity, e->path_count + 1,
-                              sizeof(pwsp_explore_choice))) {
-            e->is_out_of_memory = true;
+        if (!pwsp_explorer_path_reserve(e, e->path_count + 1)) {
             return false;
         }
-        e->path = (pwsp_explore_choice *)path;
         e->path[e->path_count++] = choice;
         choice = e->states[parent].choice;
         parent = e->states[parent].parent;
@@ -392,15 +407,18 @@ static const pwsp_explore_choice pwsp_explore_no_choice = {PWSP_EXPLORE_NOBODY,
 // expander's error, at a limit, or when memory is out.
 static bool pwsp_explorer_expand(pwsp_explorer *e, uint32_t index,
                                  pwsp_explore_choice *out_choice) {
-    uint64_t count = 1;
+    pwsp_explorer_go_back(e, index);
+    if (!pwsp_explorer_choose(e) || !pwsp_explorer_path_reserve(e, e->choice_count)) {
+        return false;
+    }
+    PTOWSP_ASSERT(e->choice_count > 1);  // otherwise it is none to keep
+    const uint64_t count = e->choice_count;
+    memcpy(e->path, e->choices, (size_t)count * sizeof *e->path);
     for (uint64_t i = 0; i < count; i++) {
-        pwsp_explorer_go_back(e, index);
-        if (!pwsp_explorer_choose(e)) {
-            return false;
+        const pwsp_explore_choice choice = e->path[i];
+        if (i > 0) {
+            pwsp_explorer_go_back(e, index);
         }
-        PTOWSP_ASSERT(e->choice_count > 1);  // otherwise it is none to keep
-        count = e->choice_count;
-        pwsp_explore_choice choice = e->choices[i];
         if (!pwsp_explorer_move(e, choice) || !pwsp_explorer_settle(e)) {
             return false;
         }
