@@ -49846,6 +49846,229 @@ PWSP_INTERNAL bool pwsp_program_find_tainted(const ptowsp_program *program,
 }
 
 // =================================================================================================
+// src/workload/control.h
+// =================================================================================================
+
+// Which values decide what the processes of pipelines send and receive.
+
+#ifndef PWSP_CONTROL_H
+#define PWSP_CONTROL_H
+
+// All zero: nothing yet.
+typedef struct pwsp_control {
+    const ptowsp_program *program;
+    pwsp_memory memory;
+    size_t size;
+    uint8_t *ops;       // by op: 1 if it can be left out, for pwsp_expander.unknown
+    uint8_t *cells;     // by cell: decides
+    uint8_t *channels;  // by channel: its tokens decide
+    uint32_t *next;     // by op, and behind the last: the next op that matters to channels
+    bool has_changed;
+} pwsp_control;
+
+// False when memory is out; pwsp_control_free may be called in any case.
+PWSP_INTERNAL bool pwsp_control_find(pwsp_control *control, const pwsp_memory *memory,
+                                     const ptowsp_program *program);
+PWSP_INTERNAL void pwsp_control_free(pwsp_control *control);
+
+#endif
+
+// =================================================================================================
+// src/workload/control.c
+// =================================================================================================
+
+// Backwards from sends and receives to what they depend on.
+//
+//      op matters      <-  send, receive, close, call, pipeline; a slot set or load whose slot decides
+//      cell decides    <-  read by the condition of a branch, the extent of a loop, or an index of a
+//                          load, around or in what matters; by a token of a channel that decides
+//      channel decides <-  its receivers put tokens into a cell that decides
+//
+// Passes over the program mark more until nothing changes. Tasks never matter, so neither do loops
+// and branches that contain only tasks: a walk leaves them out. Nor does it evaluate what they read.
+// What is evaluated though it does not decide must not fail: expressions that read arrays decide.
+
+static void pwsp_control_mark(pwsp_control *control, uint8_t *mark) {
+    control->has_changed = control->has_changed || !*mark;
+    *mark = 1;
+}
+
+// Temporaries belong to one expression, and what is behind them does not change.
+static void pwsp_control_cell(pwsp_control *control, uint32_t cell) {
+    if (cell && cell < control->program->first_temp) {
+        pwsp_control_mark(control, &control->cells[cell]);
+    }
+}
+
+static void pwsp_control_code(pwsp_control *control, const pwsp_code *code) {
+    for (uint32_t i = code->begin; i < code->end; i++) {
+        const pwsp_instruction *at =
+            PWSP_PROGRAM_AT(control->program, instructions, pwsp_instruction, i);
+        pwsp_control_cell(control, at->a);
+        pwsp_control_cell(control, at->b);
+        if (at->opcode == PWSP_OPCODE_SELECT) {  // elsewhere c is an array or a place
+            pwsp_control_cell(control, at->c);
+        }
+    }
+    pwsp_control_cell(control, code->cell);
+}
+
+static bool pwsp_control_reads_array(const pwsp_control *control, const pwsp_code *code) {
+    for (uint32_t i = code->begin; i < code->end; i++) {
+        if (PWSP_PROGRAM_AT(control->program, instructions, pwsp_instruction, i)->opcode ==
+            PWSP_OPCODE_READ) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void pwsp_control_view(pwsp_control *control, const pwsp_tile_view *view) {
+    for (uint32_t i = 0; i < view->lead; i++) {
+        pwsp_control_code(control, &view->index[i]);
+    }
+    const pwsp_code *codes[4] = {&view->row, &view->col, &view->row_count, &view->col_count};
+    const bool has[4] = {view->has_row, view->has_col, view->has_limit, view->has_limit};
+    for (uint32_t i = 0; i < 4; i++) {
+        if (has[i]) {
+            pwsp_control_code(control, codes[i]);
+        }
+    }
+}
+
+static void pwsp_control_load(pwsp_control *control, const pwsp_slot_op *load) {
+    pwsp_control_view(control, &load->view);
+    if (load->has_row) {
+        pwsp_control_code(control, &load->row);
+    }
+    if (load->has_col) {
+        pwsp_control_code(control, &load->col);
+    }
+}
+
+static void pwsp_control_pipeline(pwsp_control *control, const pwsp_pipeline_op *pipeline) {
+    for (uint32_t i = 0; i < pipeline->channel_count; i++) {
+        const pwsp_channel_op *channel = PWSP_PROGRAM_AT(
+            control->program, channels, pwsp_channel_op, pipeline->first_channel + i);
+        pwsp_control_code(control, &channel->depth_code);
+        pwsp_control_code(control, &channel->latency_code);
+    }
+}
+
+// Marks what an op needs if it matters, and returns whether it does. What it contains has been seen.
+static bool pwsp_control_op(pwsp_control *control, uint32_t i) {
+    const ptowsp_program *p = control->program;
+    const pwsp_op *op = PWSP_OP_AT(p, i);
+    switch (op->kind) {
+    case PWSP_OP_LOOP: {
+        const pwsp_loop *loop = PWSP_PROGRAM_AT(p, loops, pwsp_loop, op->at);
+        bool matters = control->next[i + 1] < op->target;
+        if (matters && loop->is_row) {
+            pwsp_control_code(control, &loop->row);
+        }
+        return matters;
+    }
+    case PWSP_OP_BRANCH: {
+        const pwsp_branch *branch = PWSP_PROGRAM_AT(p, branches, pwsp_branch, op->at);
+        bool matters = control->next[i + 1] < branch->end;
+        if (matters) {
+            pwsp_control_code(control, &branch->condition);
+        }
+        return matters;
+    }
+    case PWSP_OP_SLOT_SET:
+    case PWSP_OP_SLOT_LOAD: {
+        const pwsp_slot_op *slot = PWSP_PROGRAM_AT(p, slot_ops, pwsp_slot_op, op->at);
+        bool matters = control->cells[slot->cell] != 0;
+        if (matters && op->kind == PWSP_OP_SLOT_SET) {
+            pwsp_control_code(control, &slot->value);
+        } else if (matters) {
+            pwsp_control_load(control, slot);
+        }
+        return matters;
+    }
+    case PWSP_OP_CALL: {
+        const pwsp_call_op *call = PWSP_PROGRAM_AT(p, calls, pwsp_call_op, op->at);
+        for (uint32_t j = 0; j < call->arg_count; j++) {
+            pwsp_control_code(control, PWSP_PROGRAM_AT(p, codes, pwsp_code, call->first_code + j));
+        }
+        return true;
+    }
+    case PWSP_OP_PIPELINE:
+        pwsp_control_pipeline(control, PWSP_PROGRAM_AT(p, pipelines, pwsp_pipeline_op, op->at));
+        return true;
+    case PWSP_OP_SEND: {
+        const pwsp_send_op *send = PWSP_PROGRAM_AT(p, sends, pwsp_send_op, op->at);
+        if (control->channels[send->channel] || pwsp_control_reads_array(control, &send->token)) {
+            pwsp_control_code(control, &send->token);
+        }
+        return true;
+    }
+    case PWSP_OP_RECEIVE: {
+        const pwsp_receive_op *receive = PWSP_PROGRAM_AT(p, receives, pwsp_receive_op, op->at);
+        if (control->cells[receive->cell]) {
+            pwsp_control_mark(control, &control->channels[receive->channel]);
+        }
+        return true;
+    }
+    case PWSP_OP_CLOSE: return true;
+    case PWSP_OP_TASK:
+    case PWSP_OP_LOOP_END:
+    case PWSP_OP_SCOPE:
+    case PWSP_OP_SCOPE_END:
+    case PWSP_OP_JUMP:
+    case PWSP_OP_RETURN:
+    case PWSP_OP_RESET:
+    case PWSP_OP_PROCESS_END: break;
+    }
+    return false;
+}
+
+static void pwsp_control_pass(pwsp_control *control) {
+    const ptowsp_program *p = control->program;
+    control->next[p->ops.count] = UINT32_MAX;
+    for (uint32_t i = (uint32_t)p->ops.count; i-- > 0;) {
+        bool matters = pwsp_control_op(control, i);
+        control->next[i] = matters ? i : control->next[i + 1];
+        switch (PWSP_OP_AT(p, i)->kind) {
+        case PWSP_OP_LOOP:
+        case PWSP_OP_BRANCH:
+        case PWSP_OP_TASK:
+        case PWSP_OP_SLOT_SET:
+        case PWSP_OP_SLOT_LOAD: control->ops[i] = !matters; break;
+        default: break;  // an op of structure, or one that matters
+        }
+    }
+}
+
+PWSP_INTERNAL bool pwsp_control_find(pwsp_control *control, const pwsp_memory *memory,
+                                     const ptowsp_program *program) {
+    memset(control, 0, sizeof *control);
+    control->program = program;
+    control->memory = *memory;
+    size_t op_count = (size_t)program->ops.count;
+    size_t words = (op_count + 1) * sizeof(uint32_t);
+    control->size = words + op_count + program->cell_count + (size_t)program->channels.count;
+    control->next = (uint32_t *)pwsp_memory_alloc(memory, control->size);
+    if (!control->next) {
+        return false;
+    }
+    control->ops = (uint8_t *)control->next + words;
+    control->cells = control->ops + op_count;
+    control->channels = control->cells + program->cell_count;
+    do {
+        control->has_changed = false;
+        pwsp_control_pass(control);
+    } while (control->has_changed);
+    return true;
+}
+
+PWSP_INTERNAL void pwsp_control_free(pwsp_control *control) {
+    pwsp_memory_free(&control->memory, control->next, control->size);
+    memset(control, 0, sizeof *control);
+}
+
+// =================================================================================================
 // src/workload/print_module.c
 // =================================================================================================
 
@@ -58143,6 +58366,7 @@ typedef struct pwsp_exchange {
     pwsp_process *processes;
     uint32_t running_count, ended_count;
     bool is_ordered;   // processes move in the order of time
+    bool is_by_order;  // time counts steps, and takes none: see explore.c
     bool has_records;  // steps are recorded, by:
     uint32_t ready;    // without order: a stack of processes, the first's index + 1
     uint32_t heap_count;
@@ -58637,13 +58861,32 @@ static void pwsp_deadlock_find_firsts(pwsp_exchange *exchange) {
     }
 }
 
+static bool pwsp_deadlock_has_port(const pwsp_process *process, uint32_t channel,
+                                   bool is_produced) {
+    for (uint32_t i = 0; i < process->port_count; i++) {
+        const pwsp_port *port = &process->ports[i];
+        if (port->channel == channel && port->is_produced == is_produced &&
+            !(is_produced && process->closed[i])) {
+            return true;
+        }
+    }
+    return false;
+}
+
 // The first process that could release another, or NULL: a consumer of the channel that it waits
-// for, or a producer.
+// for, or a producer. Itself only if there is no other one: only one of a channel can be its first.
 static const pwsp_process *pwsp_deadlock_next(const pwsp_exchange *exchange,
                                               const pwsp_process *process) {
     const pwsp_channel *channel = &exchange->channels[process->channel];
     bool is_full = process->wait == PWSP_PROCESS_WAITS_FULL;
     uint32_t first = is_full ? channel->first_consumer : channel->first_producer;
+    for (uint32_t i = first; first == process->index + 1 && i < exchange->running_count; i++) {
+        const pwsp_process *other = &exchange->processes[i];
+        if (pwsp_process_waits(other) &&
+            pwsp_deadlock_has_port(other, process->channel, !is_full)) {
+            return other;
+        }
+    }
     return first ? &exchange->processes[first - 1] : NULL;
 }
 
@@ -58697,7 +58940,8 @@ PWSP_INTERNAL void pwsp_deadlock_print_wait(const pwsp_exchange *exchange,
             text, "waits for room in channel %s, which is full (%" PRIu64 " of %" PRIu64 " tokens)",
             channel->name, pwsp_channel_pending(channel), channel->depth);
     }
-    pwsp_text_format(text, ", since cycle %" PRIu64, process->time);
+    pwsp_text_format(text, ", since %s %" PRIu64, exchange->is_by_order ? "step" : "cycle",
+                     process->time);
 }
 
 // "a (full) -> b (empty) -> a"
@@ -58745,10 +58989,45 @@ static bool pwsp_deadlock_is_better(const pwsp_exchange *exchange, const pwsp_pr
     return exchange->channels[process->channel].depth < exchange->channels[other->channel].depth;
 }
 
-// The ways out of the cycle: room; the end of a stream that a process waits for; or a process that
-// sends first.
+// Do all in the cycle wait for tokens that the next one has taken and would give back? Then there
+// are too few of them for processes that take several, one after another.
+static bool pwsp_deadlock_is_shortage(const pwsp_exchange *exchange) {
+    const pwsp_process *first = exchange->cycle, *at = first;
+    do {
+        const pwsp_process *next = pwsp_deadlock_next(exchange, at);
+        const pwsp_channel *channel = pwsp_deadlock_channel(exchange, at);
+        if (at->wait != PWSP_PROCESS_WAITS_EMPTY || channel->received == 0 || channel->is_event ||
+            !pwsp_deadlock_has_port(next, at->channel, false) ||
+            !pwsp_deadlock_has_port(next, at->channel, true)) {
+            return false;
+        }
+        at = next;
+    } while (at != first);
+    return true;
+}
+
+static void pwsp_deadlock_print_shortage_hint(const pwsp_exchange *exchange, ptowsp_text text) {
+    const pwsp_process *first = exchange->cycle;
+    const pwsp_process *next = pwsp_deadlock_next(exchange, first);
+    const char *name = pwsp_deadlock_channel(exchange, first)->name;
+    pwsp_text_format(text, "more tokens in channel %s would let ", name);
+    pwsp_deadlock_print_name(first, text);
+    pwsp_text_format(text, " go on; or let each process take all its tokens at once, behind a "
+                           "token of which there is one");
+    if (next->channel != first->channel) {
+        pwsp_text_format(text, ", or from %s and %s in the same order",
+                         pwsp_deadlock_channel(exchange, next)->name, name);
+    }
+}
+
+// The ways out of the cycle: more tokens, or taking all at once; room; the end of a stream that a
+// process waits for; or a process that sends first.
 static void pwsp_deadlock_print_cycle_hint(const pwsp_exchange *exchange, ptowsp_text text) {
     const pwsp_process *first = exchange->cycle, *at = first, *full = NULL, *end = NULL;
+    if (pwsp_deadlock_is_shortage(exchange)) {
+        pwsp_deadlock_print_shortage_hint(exchange, text);
+        return;
+    }
     do {
         if (at->wait == PWSP_PROCESS_WAITS_EMPTY) {
             end = !end && at->is_loop ? at : end;
@@ -58827,7 +59106,8 @@ PWSP_INTERNAL ptowsp_status pwsp_deadlock_fail(pwsp_exchange *exchange, pwsp_err
     }
     pwsp_text_format(text, "; ");
     pwsp_deadlock_print_hint(exchange, text);
-    return pwsp_error_set(error, PTOWSP_STUCK, PTOWSP_NO_INDEX, "stuck at cycle %" PRIu64 ": %s",
+    return pwsp_error_set(error, PTOWSP_STUCK, PTOWSP_NO_INDEX, "stuck %s %" PRIu64 ": %s",
+                          exchange->is_by_order ? "in an order of steps, after step" : "at cycle",
                           time, what);
 }
 
@@ -58955,6 +59235,13 @@ PWSP_INTERNAL void pwsp_pipelines_place(pwsp_pipelines *pipelines);
 #define PWSP_PROCESS_OP_AT(p, i) PWSP_PROGRAM_AT((p)->program, processes, pwsp_process_op, i)
 #define PWSP_PORT_AT(p, i)       PWSP_PROGRAM_AT((p)->program, ports, pwsp_port, i)
 
+// Opens the channels of the pipeline whose processes have been placed. *out_is_simple: none has
+// several producers or consumers. False with an error in the expander.
+PWSP_INTERNAL bool pwsp_pipelines_open(pwsp_pipelines *pipelines, bool *out_is_simple);
+
+// Takes the pipeline's present state as that of a deadlocked run of it, with the expander's error.
+PWSP_INTERNAL void pwsp_pipelines_fail_stuck(pwsp_pipelines *pipelines);
+
 // Restores the slots as they were before the pipeline.
 PWSP_INTERNAL void pwsp_pipelines_restore(pwsp_pipelines *pipelines);
 
@@ -59000,6 +59287,14 @@ PWSP_INTERNAL uint64_t pwsp_step_add(void *pipelines, pwsp_process *process, pto
                                      const pwsp_channel_mark *cause);
 PWSP_INTERNAL bool pwsp_steps_find_chains(pwsp_pipelines *pipelines);
 
+// "compute[1]"; "compute[1] receives 3 from loaded".
+PWSP_INTERNAL void pwsp_steps_print_name(const ptowsp_process_stats *process, ptowsp_text text);
+PWSP_INTERNAL void pwsp_steps_print(const pwsp_pipelines *pipelines, const ptowsp_step_record *step,
+                                    ptowsp_text text);
+
+// The steps of an order that gets stuck, one on each line.
+PWSP_INTERNAL void pwsp_steps_print_order(const pwsp_pipelines *pipelines, ptowsp_text text);
+
 // A report of why the last execution deadlocked, if it did.
 PWSP_INTERNAL void pwsp_pipelines_print_stuck(const pwsp_pipelines *pipelines, ptowsp_text text);
 
@@ -59021,6 +59316,10 @@ PWSP_INTERNAL void pwsp_pipelines_print_stuck(const pwsp_pipelines *pipelines, p
 //
 // On the way each process remembers the last task on its chain. In the records of tasks it becomes
 // the cause of the process' next task.
+
+#include <inttypes.h>
+
+#define PWSP_ORDER_STEP_MAX 200  // that a report lists
 
 PWSP_INTERNAL uint64_t pwsp_step_add(void *user, pwsp_process *process, ptowsp_step_kind kind,
                                      uint32_t channel, uint64_t end, uint64_t token,
@@ -59091,6 +59390,52 @@ PWSP_INTERNAL bool pwsp_steps_find_chains(pwsp_pipelines *pipelines) {
         }
     }
     return true;
+}
+
+// -- text -----------------------------------------------------------------------------------------
+
+PWSP_INTERNAL void pwsp_steps_print_name(const ptowsp_process_stats *process, ptowsp_text text) {
+    pwsp_text_format(text, "%s", process->name);
+    if (process->replica_count > 1) {
+        pwsp_text_format(text, "[%u]", process->replica);
+    }
+}
+
+PWSP_INTERNAL void pwsp_steps_print(const pwsp_pipelines *pipelines, const ptowsp_step_record *step,
+                                    ptowsp_text text) {
+    const char *channel =
+        step->channel == UINT32_MAX ? "" : pipelines->channel_stats[step->channel].name;
+    pwsp_steps_print_name(&pipelines->process_stats[step->process], text);
+    switch (step->kind) {
+    case PTOWSP_STEP_TASK: pwsp_text_format(text, " does task %" PRIu64, step->token); break;
+    case PTOWSP_STEP_SEND:
+        pwsp_text_format(text, " sends %" PRId64 " to %s", (int64_t)step->token, channel);
+        break;
+    case PTOWSP_STEP_RECEIVE:
+        pwsp_text_format(text, " receives %" PRId64 " from %s", (int64_t)step->token, channel);
+        break;
+    case PTOWSP_STEP_END: pwsp_text_format(text, " sees the end of %s", channel); break;
+    case PTOWSP_STEP_CLOSE:
+        pwsp_text_format(text, step->channel == UINT32_MAX ? " ends" : " closes %s", channel);
+        break;
+    case PTOWSP_STEP_FORCE_INT: break;
+    }
+}
+
+PWSP_INTERNAL void pwsp_steps_print_order(const pwsp_pipelines *pipelines, ptowsp_text text) {
+    uint64_t count = pipelines->exchange.step_count;
+    uint64_t first = count > PWSP_ORDER_STEP_MAX ? count - PWSP_ORDER_STEP_MAX : 0;
+    pwsp_text_format(text, "  order:\n");
+    if (first) {
+        pwsp_text_format(text, "    ... %" PRIu64 " steps before\n", first);
+    }
+    for (uint64_t i = first; i < count; i++) {
+        pwsp_text_format(text, "    %" PRIu64 "  ", i + 1);
+        pwsp_steps_print(pipelines, &pipelines->steps[i], text);
+        pwsp_text_format(text, ", at ");
+        pwsp_program_print_place(pipelines->program, pipelines->steps[i].node, NULL, text);
+        pwsp_text_format(text, "\n");
+    }
 }
 
 // =================================================================================================
@@ -59804,7 +60149,7 @@ PWSP_INTERNAL bool pwsp_pipelines_end(pwsp_pipelines *pipelines) {
 // -- a pipeline -----------------------------------------------------------------------------------
 
 // Opens a channel with the values where the pipeline starts. False with an error.
-static bool pwsp_pipelines_open(pwsp_pipelines *pipelines, uint32_t channel) {
+static bool pwsp_pipelines_open_channel(pwsp_pipelines *pipelines, uint32_t channel) {
     const pwsp_channel_op *op = PWSP_CHANNEL_AT(pipelines, channel);
     pwsp_expander *x = pipelines->x;
     uint64_t depth = op->has_depth ? pwsp_expander_value(x, op->depth_code) : op->depth;
@@ -60019,20 +60364,30 @@ static bool pwsp_pipelines_is_independent(const pwsp_pipelines *pipelines, bool 
     return is_simple;
 }
 
-static bool pwsp_pipelines_run_open(pwsp_pipelines *pipelines) {
+PWSP_INTERNAL bool pwsp_pipelines_open(pwsp_pipelines *pipelines, bool *out_is_simple) {
     const pwsp_pipeline_op *op = pipelines->op;
+    pwsp_exchange *exchange = &pipelines->exchange;
     for (uint32_t i = op->first_channel; i < op->first_channel + op->channel_count; i++) {
-        if (!pwsp_pipelines_open(pipelines, i)) {
+        if (!pwsp_pipelines_open_channel(pipelines, i)) {
             return false;
         }
     }
-    pwsp_exchange *exchange = &pipelines->exchange;
-    bool is_simple = pwsp_exchange_connect(exchange, op->first_channel, op->channel_count);
+    *out_is_simple = pwsp_exchange_connect(exchange, op->first_channel, op->channel_count);
     pipelines->stats[pipelines->index].is_timing_independent =
-        pwsp_pipelines_is_independent(pipelines, is_simple);
+        pwsp_pipelines_is_independent(pipelines, *out_is_simple);
     exchange->has_records = pipelines->host.has_records;
+    exchange->is_by_order = false;
     exchange->record = pwsp_step_add;
     exchange->user = pipelines;
+    return true;
+}
+
+static bool pwsp_pipelines_run_open(pwsp_pipelines *pipelines) {
+    const pwsp_exchange *exchange = &pipelines->exchange;
+    bool is_simple;
+    if (!pwsp_pipelines_open(pipelines, &is_simple)) {
+        return false;
+    }
     pipelines->exchange.is_ordered =
         !is_simple || pipelines->host.is_ordered || pipelines->host.has_records;
     bool is_good = pipelines->exchange.is_ordered ? pwsp_pipelines_walk(pipelines)
@@ -60052,6 +60407,18 @@ static bool pwsp_pipelines_run_open(pwsp_pipelines *pipelines) {
     return is_good;
 }
 
+static void pwsp_pipelines_fail_deadlock(pwsp_pipelines *pipelines) {
+    pwsp_error error;
+    pwsp_deadlock_fail(&pipelines->exchange, &error);
+    pwsp_expander_fail(pipelines->x, error.status, error.index, "%s", error.text);
+}
+
+PWSP_INTERNAL void pwsp_pipelines_fail_stuck(pwsp_pipelines *pipelines) {
+    pipelines->is_stuck = true;
+    pwsp_pipelines_account(pipelines);
+    pwsp_pipelines_fail_deadlock(pipelines);
+}
+
 PWSP_INTERNAL bool pwsp_pipelines_run(pwsp_pipelines *pipelines, ptowsp_cycles *out_cycles) {
     pwsp_expander *x = pipelines->x;
     pwsp_frame *frames = x->frames;
@@ -60065,9 +60432,7 @@ PWSP_INTERNAL bool pwsp_pipelines_run(pwsp_pipelines *pipelines, ptowsp_cycles *
     x->node = node;
     pwsp_pipelines_restore(pipelines);
     if (pipelines->is_stuck) {
-        pwsp_error error;
-        pwsp_deadlock_fail(&pipelines->exchange, &error);
-        pwsp_expander_fail(x, error.status, error.index, "%s", error.text);
+        pwsp_pipelines_fail_deadlock(pipelines);
         is_good = false;
     }
     *out_cycles = 0;
@@ -60086,7 +60451,9 @@ PWSP_INTERNAL void pwsp_pipelines_print_stuck(const pwsp_pipelines *pipelines, p
         return;
     }
     uint32_t left = pipelines->exchange.running_count - pipelines->exchange.ended_count, shown = 0;
-    pwsp_text_format(text, "pipeline %s is stuck: %u of %u processes wait\n", pipelines->op->name,
+    pwsp_text_format(text, "pipeline %s %s: %u of %u processes wait\n", pipelines->op->name,
+                     pipelines->exchange.is_by_order ? "gets stuck in an order of steps"
+                                                     : "is stuck",
                      left, pipelines->exchange.running_count);
     for (uint32_t i = 0; i < pipelines->exchange.running_count && shown < PWSP_STUCK_MAX; i++) {
         const pwsp_process *process = &pipelines->exchange.processes[i];
@@ -60115,6 +60482,828 @@ PWSP_INTERNAL void pwsp_pipelines_print_stuck(const pwsp_pipelines *pipelines, p
     pwsp_text_format(text, "  help: ");
     pwsp_deadlock_print_hint(&pipelines->exchange, text);
     pwsp_text_format(text, "\n");
+    if (pipelines->exchange.is_by_order) {
+        pwsp_steps_print_order(pipelines, text);
+    }
+}
+
+// =================================================================================================
+// src/time/explore.h
+// =================================================================================================
+
+// Searches the orders in which the processes of a pipeline can move for one that gets stuck.
+
+#ifndef PWSP_EXPLORE_H
+#define PWSP_EXPLORE_H
+
+#define PWSP_EXPLORE_NOBODY UINT32_MAX
+
+// What moves in a state where several things could: a process, or (at depth 0) a sender and its
+// receiver.
+typedef struct pwsp_explore_choice {
+    uint32_t process, partner;
+} pwsp_explore_choice;
+
+typedef struct pwsp_explore_state {
+    uint64_t offset, size;       // of its bytes
+    uint32_t parent;             // the state before the choice; PWSP_EXPLORE_NOBODY: the start
+    pwsp_explore_choice choice;  // that led to it
+} pwsp_explore_state;
+
+typedef enum pwsp_explored {
+    PWSP_EXPLORED_ALL,
+    PWSP_EXPLORED_STUCK,  // the pipeline is as at the end of that order, whose steps are recorded
+    PWSP_EXPLORED_LIMIT,  // a limit was reached first
+    PWSP_EXPLORED_FAILED  // with an error in the expander
+} pwsp_explored;
+
+// The search of one execution, over all its pipelines. Zeroed, then with its first fields set.
+typedef struct pwsp_explorer {
+    pwsp_pipelines *pipelines;
+    const pwsp_control *control;
+    uint64_t state_limit, step_limit;
+    uint64_t step_count;  // sends, receives and ends of streams, all orders together
+    pwsp_explore_state *states;
+    uint64_t state_count, state_capacity;
+    uint8_t *bytes;  // of the states, then of the one that is being written
+    uint64_t byte_count, byte_capacity;
+    uint32_t *table;  // hash table of states, at most half full: index + 1, or 0
+    uint64_t table_capacity;
+    pwsp_explore_choice *choices;  // of the present state
+    pwsp_explore_choice *path;     // of the one that is expanded; or to the one that is stuck
+    uint64_t choice_count, choice_capacity, path_count, path_capacity;
+    uint8_t *seen;  // by side of a channel of the pipeline
+    uint64_t seen_capacity;
+    uint32_t mark;
+    bool is_out_of_memory, is_at_limit;
+} pwsp_explorer;
+
+PWSP_INLINE pwsp_channel *pwsp_explorer_channel(const pwsp_explorer *e,
+                                                const pwsp_process *process) {
+    return &e->pipelines->exchange.channels[process->channel];
+}
+
+PWSP_INLINE pwsp_process *pwsp_explorer_process(const pwsp_explorer *e, uint32_t i) {
+    PTOWSP_ASSERT(i < e->pipelines->exchange.running_count);
+    return &e->pipelines->exchange.processes[i];
+}
+
+PWSP_INLINE bool pwsp_explorer_sends(const pwsp_process *process) {
+    return process->wait == PWSP_PROCESS_WAITS_FULL;
+}
+
+// Keeps the present state, if it is a new one. False at the limit, or when memory is out.
+PWSP_INTERNAL bool pwsp_explorer_keep(pwsp_explorer *explorer, uint32_t parent,
+                                      pwsp_explore_choice choice);
+PWSP_INTERNAL void pwsp_explorer_go_back(pwsp_explorer *explorer, uint32_t state);
+
+// Explores the expander's current pipeline. A state that an earlier one had met is not met again.
+PWSP_INTERNAL pwsp_explored pwsp_explorer_run(pwsp_explorer *explorer);
+PWSP_INTERNAL void pwsp_explorer_free(pwsp_explorer *explorer);
+
+#endif
+
+// =================================================================================================
+// src/time/explore_state.c
+// =================================================================================================
+
+// States of pipelines as bytes.
+//
+// Each is kept whole, as numbers of 7 bits a byte: the index of the pipeline; of each channel its
+// depth and tokens; the cells that decide control; of each process its op, loops and own cells. So
+// states that are equal have equal bytes, and a state can be gone back to. Tokens and cells that
+// decide nothing are left out (control.h). They are wrong then, and nothing looks at them.
+
+// -- bytes ----------------------------------------------------------------------------------------
+
+// A state that is written, or read back, by the same walk over what it has.
+typedef struct pwsp_explore_coder {
+    pwsp_explorer *e;
+    uint64_t at;
+    bool is_reading;
+} pwsp_explore_coder;
+
+static void pwsp_explore_code(pwsp_explore_coder *coder, uint64_t *value) {
+    pwsp_explorer *e = coder->e;
+    if (coder->is_reading) {
+        uint64_t read = 0;
+        for (uint32_t shift = 0;; shift += 7) {
+            uint8_t byte = e->bytes[coder->at++];
+            read |= (uint64_t)(byte & 127) << shift;
+            if (byte < 128) {
+                *value = read;
+                return;
+            }
+        }
+    }
+    if (coder->at + 10 > e->byte_capacity) {
+        void *bytes = e->bytes;
+        if (!pwsp_memory_grow(&e->pipelines->memory, &bytes, &e->byte_capacity, coder->at + 10,
+                              1)) {
+            e->is_out_of_memory = true;
+            return;
+        }
+        e->bytes = (uint8_t *)bytes;
+    }
+    uint64_t left = *value;
+    while (left > 127) {
+        e->bytes[coder->at++] = (uint8_t)(left | 128);
+        left >>= 7;
+    }
+    e->bytes[coder->at++] = (uint8_t)left;
+}
+
+static void pwsp_explore_code_u32(pwsp_explore_coder *coder, uint32_t *value) {
+    uint64_t wide = *value;
+    pwsp_explore_code(coder, &wide);
+    *value = (uint32_t)wide;
+}
+
+static void pwsp_explore_code_channel(pwsp_explore_coder *coder, uint32_t index) {
+    pwsp_channel *channel = &coder->e->pipelines->exchange.channels[index];
+    uint64_t depth = channel->depth, count = pwsp_channel_pending(channel);
+    uint64_t *tokens = channel->ring + channel->mask + 1;
+    pwsp_explore_code(coder, &depth);  // with the index of the pipeline, what run of it this is
+    pwsp_explore_code(coder, &count);
+    if (coder->is_reading) {
+        PTOWSP_ASSERT(depth == channel->depth && count <= depth);
+        channel->received = 0;
+        channel->sent = count;
+        channel->producers = channel->consumers = 0;
+    }
+    for (uint64_t i = 0; coder->e->control->channels[index] && i < count; i++) {
+        pwsp_explore_code(coder, &tokens[(channel->received + i) & channel->mask]);
+    }
+}
+
+static void pwsp_explore_code_frame(pwsp_explore_coder *coder, pwsp_frame *frame) {
+    uint64_t i = (uint64_t)frame->i, count = (uint64_t)frame->count;
+    uint64_t loop = (uint64_t)frame->loop << 2 | (uint64_t)frame->is_call << 1 | frame->has_scope;
+    pwsp_explore_code(coder, &loop);
+    pwsp_explore_code(coder, &i);
+    pwsp_explore_code(coder, &count);
+    pwsp_explore_code(coder, &frame->first);
+    frame->loop = (uint32_t)(loop >> 2);
+    frame->is_call = (loop & 2) != 0;
+    frame->has_scope = (loop & 1) != 0;
+    frame->i = (int64_t)i;
+    frame->count = (int64_t)count;
+}
+
+// Where a process that has been read waits, and the sides of channels that it is on.
+static void pwsp_explore_place(pwsp_explorer *e, pwsp_process *process) {
+    const ptowsp_program *program = e->pipelines->program;
+    pwsp_exchange *exchange = &e->pipelines->exchange;
+    process->wait = PWSP_PROCESS_HAS_ENDED;
+    exchange->ended_count += process->next_op == 0;
+    if (process->next_op == 0) {
+        return;
+    }
+    const pwsp_op *op = PWSP_OP_AT(program, process->next_op);
+    process->node = op->node;
+    if (op->kind == PWSP_OP_SEND) {
+        process->wait = PWSP_PROCESS_WAITS_FULL;
+        process->channel = PWSP_PROGRAM_AT(program, sends, pwsp_send_op, op->at)->channel;
+    } else {
+        const pwsp_receive_op *receive =
+            PWSP_PROGRAM_AT(program, receives, pwsp_receive_op, op->at);
+        PTOWSP_ASSERT(op->kind == PWSP_OP_RECEIVE);
+        process->wait = PWSP_PROCESS_WAITS_EMPTY;
+        process->channel = receive->channel;
+        process->is_loop = receive->is_loop;
+    }
+    for (uint32_t i = 0; i < process->port_count; i++) {
+        pwsp_channel *channel = &exchange->channels[process->ports[i].channel];
+        channel->consumers += !process->ports[i].is_produced;
+        channel->producers += process->ports[i].is_produced && !process->closed[i];
+    }
+}
+
+static void pwsp_explore_code_process(pwsp_explore_coder *coder, pwsp_process *process) {
+    pwsp_explorer *e = coder->e;
+    const ptowsp_program *program = e->pipelines->program;
+    const uint32_t *privates =
+        PWSP_PROGRAM_AT(program, privates, uint32_t, process->op->first_private);
+    uint32_t next = process->wait == PWSP_PROCESS_HAS_ENDED ? 0 : process->next_op;
+    pwsp_explore_code_u32(coder, &next);
+    process->next_op = next;  // 0: has ended; no send or receive is the first op of a program
+    if (next) {
+        pwsp_explore_code_u32(coder, &process->frame_count);
+        for (uint32_t i = 0; i < process->frame_count; i++) {
+            pwsp_explore_code_frame(coder, &process->frames[i]);
+        }
+        for (uint32_t i = 0; i < process->op->private_count; i++) {
+            if (e->control->cells[privates[i]]) {
+                pwsp_explore_code(coder, &process->kept[i]);
+            }
+        }
+        for (uint32_t i = 0; i < process->port_count; i++) {
+            uint64_t is_closed = process->closed[i];
+            if (process->ports[i].is_closed_early) {
+                pwsp_explore_code(coder, &is_closed);
+            }
+            process->closed[i] = (uint8_t)is_closed;
+        }
+    }
+    if (coder->is_reading) {
+        pwsp_explore_place(e, process);
+    }
+    if (next && pwsp_explorer_sends(process) && e->control->channels[process->channel]) {
+        pwsp_explore_code(coder, &process->token);
+    }
+}
+
+// Returns where the state ends.
+static uint64_t pwsp_explorer_code(pwsp_explorer *e, uint64_t at, bool is_reading) {
+    pwsp_explore_coder coder = {e, at, is_reading};
+    pwsp_pipelines *pipelines = e->pipelines;
+    const pwsp_pipeline_op *op = pipelines->op;
+    uint32_t index = pipelines->index;
+    pwsp_explore_code_u32(&coder, &index);
+    for (uint32_t i = 0; i < op->channel_count; i++) {
+        pwsp_explore_code_channel(&coder, op->first_channel + i);
+    }
+    for (uint32_t i = 1; i < pipelines->program->first_symbol; i++) {
+        if (e->control->cells[i]) {
+            pwsp_explore_code(&coder, &pipelines->cells[i]);
+        }
+    }
+    pipelines->exchange.ended_count = is_reading ? 0 : pipelines->exchange.ended_count;
+    for (uint32_t i = 0; i < pipelines->exchange.running_count; i++) {
+        pwsp_explore_code_process(&coder, &pipelines->exchange.processes[i]);
+    }
+    return coder.at;
+}
+
+// -- states ---------------------------------------------------------------------------------------
+
+// The place of bytes in the table: of the state that is the same, or empty.
+static uint32_t *pwsp_explorer_find(const pwsp_explorer *e, uint64_t offset, uint64_t size) {
+    uint64_t hash = pwsp_digest(0, e->bytes + offset, size, 1, 1);
+    for (uint64_t i = hash & (e->table_capacity - 1);; i = (i + 1) & (e->table_capacity - 1)) {
+        uint32_t *at = &e->table[i];
+        const pwsp_explore_state *state = *at ? &e->states[*at - 1] : NULL;
+        if (!state || (state->size == size &&
+                       memcmp(e->bytes + state->offset, e->bytes + offset, (size_t)size) == 0)) {
+            return at;
+        }
+    }
+}
+
+// Makes room for one more state. False when memory is out.
+static bool pwsp_explorer_reserve(pwsp_explorer *e) {
+    const pwsp_memory *memory = &e->pipelines->memory;
+    void *states = e->states, *table = e->table;
+    if (!pwsp_memory_grow(memory, &states, &e->state_capacity, e->state_count + 1,
+                          sizeof(pwsp_explore_state))) {
+        return false;
+    }
+    e->states = (pwsp_explore_state *)states;
+    if (2 * (e->state_count + 1) <= e->table_capacity) {
+        return true;
+    }
+    uint64_t capacity = e->table_capacity ? 4 * e->table_capacity : 64;
+    bool is_good = pwsp_memory_room(memory, &table, &e->table_capacity, capacity, sizeof(uint32_t));
+    e->table = (uint32_t *)table;
+    for (uint32_t i = 0; is_good && i < e->state_count; i++) {
+        *pwsp_explorer_find(e, e->states[i].offset, e->states[i].size) = i + 1;
+    }
+    return is_good;
+}
+
+PWSP_INTERNAL bool pwsp_explorer_keep(pwsp_explorer *e, uint32_t parent,
+                                      pwsp_explore_choice choice) {
+    uint64_t offset = e->byte_count, end = pwsp_explorer_code(e, offset, false);
+    e->is_out_of_memory = e->is_out_of_memory || !pwsp_explorer_reserve(e);
+    if (e->is_out_of_memory) {
+        return false;
+    }
+    uint32_t *at = pwsp_explorer_find(e, offset, end - offset);
+    if (*at) {
+        return true;
+    }
+    e->is_at_limit = e->state_count >= e->state_limit;
+    if (e->is_at_limit) {
+        return false;
+    }
+    pwsp_explore_state *state = &e->states[e->state_count++];
+    state->offset = offset;
+    state->size = end - offset;
+    state->parent = parent;
+    state->choice = choice;
+    *at = (uint32_t)e->state_count;
+    e->byte_count = end;
+    return true;
+}
+
+PWSP_INTERNAL void pwsp_explorer_go_back(pwsp_explorer *e, uint32_t state) {
+    PTOWSP_ASSERT(state < e->state_count);
+    pwsp_explorer_code(e, e->states[state].offset, true);
+}
+
+// =================================================================================================
+// src/time/explore.c
+// =================================================================================================
+
+// Searching orders.
+//
+// With tasks of any length before them, the sends and receives of different processes can happen in
+// any order in which each is possible: in the k-th step of an order its process comes at time k. So
+// time is left out. A state is where the processes stand, each at its next send or receive, what
+// they know of what decides control (control.h), and the tokens in the channels.
+//
+//      start --settle--> state --choice, settle--> state ...      breadth first: a shortest order
+//                          |
+//                          +---choice, settle--> stuck: from the start again, with records
+//
+// Most steps need no choice. Which ones is told by stubborn sets (Valmari, Stubborn sets for reduced
+// state space generation, 1989), of processes: with one that can move, all that could race with
+// its step, ever; with one that cannot, all that could let it. Two sends to a channel race, and two
+// receives, but not a send and a receive. (At depth 0, where they meet, all race.) To move the
+// processes of one such set is enough to find every deadlock. So a process that is the only
+// producer or consumer, or sees the end of a stream, moves at once, and of the others the set with
+// the fewest moves is tried.
+//
+// How states are kept is in explore_state.c.
+
+// -- who can move ---------------------------------------------------------------------------------
+
+// The first process from `from` on that waits at the other side of a channel of depth 0.
+static uint32_t pwsp_explorer_partner(const pwsp_explorer *e, const pwsp_process *process,
+                                      uint32_t from) {
+    pwsp_process_wait other =
+        pwsp_explorer_sends(process) ? PWSP_PROCESS_WAITS_EMPTY : PWSP_PROCESS_WAITS_FULL;
+    for (uint32_t i = from; i < e->pipelines->exchange.running_count; i++) {
+        const pwsp_process *at = pwsp_explorer_process(e, i);
+        if (at->wait == other && at->channel == process->channel) {
+            return i;
+        }
+    }
+    return PWSP_EXPLORE_NOBODY;
+}
+
+static bool pwsp_explorer_sees_end(const pwsp_explorer *e, const pwsp_process *process) {
+    const pwsp_channel *channel = pwsp_explorer_channel(e, process);
+    return process->wait == PWSP_PROCESS_WAITS_EMPTY && pwsp_channel_pending(channel) == 0 &&
+           channel->producers == 0 && !channel->is_event;
+}
+
+static bool pwsp_explorer_can(const pwsp_explorer *e, const pwsp_process *process) {
+    const pwsp_channel *channel = pwsp_explorer_channel(e, process);
+    if (!pwsp_process_waits(process)) {
+        return false;
+    }
+    if (pwsp_explorer_sees_end(e, process)) {
+        return true;
+    }
+    if (channel->depth == 0) {
+        return pwsp_explorer_partner(e, process, 0) != PWSP_EXPLORE_NOBODY;
+    }
+    return pwsp_explorer_sends(process) ? pwsp_channel_pending(channel) < channel->depth
+                                        : pwsp_channel_pending(channel) > 0;
+}
+
+// Can it move, and can nothing race with that?
+static bool pwsp_explorer_is_alone(const pwsp_explorer *e, const pwsp_process *process) {
+    const pwsp_channel *channel = pwsp_explorer_channel(e, process);
+    if (!pwsp_explorer_can(e, process)) {
+        return false;
+    }
+    bool is_first = channel->producers == 1, is_second = channel->consumers == 1;
+    return pwsp_explorer_sees_end(e, process) || (channel->depth == 0 ? is_first && is_second
+                                                  : pwsp_explorer_sends(process) ? is_first
+                                                                                 : is_second);
+}
+
+// -- choices --------------------------------------------------------------------------------------
+
+static bool pwsp_explorer_choice_add(pwsp_explorer *e, uint64_t at, uint32_t process,
+                                     uint32_t partner) {
+    void *choices = e->choices;
+    if (!pwsp_memory_grow(&e->pipelines->memory, &choices, &e->choice_capacity, at + 1,
+                          sizeof(pwsp_explore_choice))) {
+        e->is_out_of_memory = true;
+        return false;
+    }
+    e->choices = (pwsp_explore_choice *)choices;
+    e->choices[at].process = process;
+    e->choices[at].partner = partner;
+    return true;
+}
+
+// Adds all processes of one side of a channel to a set: the list behind *first, linked by `after`.
+static void pwsp_explorer_add_side(const pwsp_explorer *e, uint32_t channel, bool is_produced,
+                                   uint32_t *first) {
+    uint8_t *seen = &e->seen[2 * (channel - e->pipelines->op->first_channel) + is_produced];
+    for (uint32_t i = 0; !*seen && i < e->pipelines->exchange.running_count; i++) {
+        pwsp_process *process = pwsp_explorer_process(e, i);
+        bool is_in = false;
+        for (uint32_t j = 0; pwsp_process_waits(process) && j < process->port_count; j++) {
+            const pwsp_port *port = &process->ports[j];
+            is_in = is_in || (port->channel == channel && port->is_produced == is_produced &&
+                              !(is_produced && process->closed[j]));
+        }
+        if (is_in && process->mark != e->mark) {
+            process->mark = e->mark;
+            process->after = *first;
+            *first = i + 1;
+        }
+    }
+    *seen = 1;
+}
+
+// Marks the stubborn set of a process that can move.
+static void pwsp_explorer_mark_set(pwsp_explorer *e, pwsp_process *process) {
+    uint32_t first = process->index + 1;
+    memset(e->seen, 0, 2 * (size_t)e->pipelines->op->channel_count);
+    PTOWSP_ASSERT(e->mark < UINT32_MAX);
+    process->mark = ++e->mark;
+    process->after = 0;
+    while (first) {
+        const pwsp_process *at = pwsp_explorer_process(e, first - 1);
+        uint32_t channel = at->channel;
+        bool sends = pwsp_explorer_sends(at), can = pwsp_explorer_can(e, at);
+        first = at->after;
+        if (can && pwsp_explorer_sees_end(e, at)) {
+            continue;
+        }
+        bool is_meeting = pwsp_explorer_channel(e, at)->depth == 0;
+        if (is_meeting || sends == can) {
+            pwsp_explorer_add_side(e, channel, true, &first);
+        }
+        if (is_meeting || sends != can) {
+            pwsp_explorer_add_side(e, channel, false, &first);
+        }
+    }
+}
+
+// Lists the moves of the marked set from place `at` on; returns how many. 0 when memory is out.
+static uint64_t pwsp_explorer_list_set(pwsp_explorer *e, uint64_t at) {
+    uint64_t count = 0;
+    for (uint32_t i = 0; i < e->pipelines->exchange.running_count; i++) {
+        const pwsp_process *process = pwsp_explorer_process(e, i);
+        if (process->mark != e->mark || !pwsp_explorer_can(e, process)) {
+            continue;
+        }
+        uint32_t partner = PWSP_EXPLORE_NOBODY;
+        if (pwsp_explorer_channel(e, process)->depth == 0 && !pwsp_explorer_sees_end(e, process)) {
+            partner = pwsp_explorer_sends(process) ? pwsp_explorer_partner(e, process, 0)
+                                                   : PWSP_EXPLORE_NOBODY;
+            if (partner == PWSP_EXPLORE_NOBODY) {
+                continue;  // a receiver moves with its sender
+            }
+        }
+        do {
+            if (!pwsp_explorer_choice_add(e, at + count++, i, partner)) {
+                return 0;
+            }
+            partner = partner == PWSP_EXPLORE_NOBODY
+                          ? partner
+                          : pwsp_explorer_partner(e, process, partner + 1);
+        } while (partner != PWSP_EXPLORE_NOBODY);
+    }
+    return count;
+}
+
+// Does an earlier process that can move have the same stubborn set, as both do the same?
+static bool pwsp_explorer_is_tried(const pwsp_explorer *e, const pwsp_process *process) {
+    bool is_tried = false;
+    for (uint32_t i = 0; i < process->index && !is_tried; i++) {
+        const pwsp_process *at = pwsp_explorer_process(e, i);
+        is_tried = at->wait == process->wait && at->channel == process->channel;
+    }
+    return is_tried;
+}
+
+// Finds the smallest set of moves that has to be tried; none if no process can move. False when
+// memory is out.
+static bool pwsp_explorer_choose(pwsp_explorer *e) {
+    const pwsp_exchange *exchange = &e->pipelines->exchange;
+    e->choice_count = 0;
+    for (uint32_t i = 0; i < exchange->running_count && e->choice_count != 1; i++) {
+        pwsp_process *process = pwsp_explorer_process(e, i);
+        if (!pwsp_explorer_can(e, process) || pwsp_explorer_is_tried(e, process)) {
+            continue;
+        }
+        pwsp_explorer_mark_set(e, process);
+        uint64_t count = pwsp_explorer_list_set(e, e->choice_count);
+        if (count == 0) {
+            return false;
+        }
+        if (e->choice_count == 0 || count < e->choice_count) {
+            memmove(e->choices, e->choices + e->choice_count, (size_t)count * sizeof *e->choices);
+            e->choice_count = count;
+        }
+    }
+    return true;
+}
+
+// -- moving ---------------------------------------------------------------------------------------
+
+// What comes next in a process: where it waits now, or its end. False with the expander's error.
+static bool pwsp_explorer_arrive(pwsp_explorer *e, pwsp_process *process, pwsp_event event) {
+    pwsp_expander *x = e->pipelines->x;
+    pwsp_exchange *exchange = &e->pipelines->exchange;
+    process->node = x->node;
+    process->time = exchange->step_count + 1;
+    switch (event) {
+    case PWSP_EVENT_SEND:
+        process->wait = PWSP_PROCESS_WAITS_FULL;
+        process->channel = x->send->channel;
+        process->token = x->token;
+        if (process->closed[x->send->port - process->op->first_port]) {
+            pwsp_error error;
+            pwsp_exchange_fail(exchange, PWSP_EXCHANGE_CLOSED, process->channel, &error);
+            pwsp_expander_fail(x, error.status, error.index, "%s", error.text);
+            return false;
+        }
+        break;
+    case PWSP_EVENT_RECEIVE:
+        process->wait = PWSP_PROCESS_WAITS_EMPTY;
+        process->channel = x->receive->channel;
+        process->is_loop = x->receive->is_loop;
+        x->cells[x->receive->cell] = 0;  // nothing reads it any more: fewer states
+        break;
+    case PWSP_EVENT_CLOSE:
+        pwsp_exchange_close(exchange, process, x->port - process->op->first_port);
+        break;
+    case PWSP_EVENT_PROCESS_END: pwsp_exchange_end(exchange, process); break;
+    case PWSP_EVENT_SLOT_LOAD: pwsp_expander_load(x); break;
+    case PWSP_EVENT_ERROR:
+    case PWSP_EVENT_END:
+    case PWSP_EVENT_PIPELINE: return false;
+    case PWSP_EVENT_TASK:
+    case PWSP_EVENT_PARALLEL:
+    case PWSP_EVENT_SEQUENTIAL:
+    case PWSP_EVENT_SCOPE_END:
+    case PWSP_EVENT_RESET:
+    case PWSP_EVENT_NONE: break;
+    }
+    return true;
+}
+
+// A process goes on at an op, up to its next send or receive; first it puts what it has received,
+// if that is not NULL, where it belongs. False with the expander's error.
+static bool pwsp_explorer_advance(pwsp_explorer *e, pwsp_process *process, uint32_t next,
+                                  const uint64_t *token) {
+    pwsp_expander *x = e->pipelines->x;
+    pwsp_process_enter(e->pipelines, process);
+    if (token) {
+        const pwsp_op *op = PWSP_OP_AT(x->program, process->next_op);
+        x->cells[PWSP_PROGRAM_AT(x->program, receives, pwsp_receive_op, op->at)->cell] = *token;
+    }
+    x->next_op = next;
+    process->wait = PWSP_PROCESS_READY;
+    do {
+        if (pwsp_halt_is(e->pipelines->host.halt)) {
+            pwsp_expander_fail_halt(x, e->pipelines->host.halt);
+            return false;
+        }
+        if (!pwsp_explorer_arrive(e, process, pwsp_expander_next(x))) {
+            return false;
+        }
+    } while (process->wait == PWSP_PROCESS_READY);
+    process->next_op = x->next_op - 1;
+    process->time = e->pipelines->exchange.step_count;
+    pwsp_process_leave(e->pipelines, process);
+    return true;
+}
+
+// Counts a step, and records it if the order is known.
+static void pwsp_explorer_step(pwsp_explorer *e, pwsp_process *process, ptowsp_step_kind kind,
+                               uint64_t token) {
+    pwsp_exchange *exchange = &e->pipelines->exchange;
+    e->step_count++;
+    if (exchange->has_records) {
+        process->time = exchange->step_count + 1;
+        pwsp_step_add(e->pipelines, process, kind, process->channel, process->time, token, NULL);
+    }
+}
+
+// False with the expander's error, or at the limit.
+static bool pwsp_explorer_move(pwsp_explorer *e, pwsp_explore_choice choice) {
+    pwsp_process *process = pwsp_explorer_process(e, choice.process);
+    pwsp_channel *channel = pwsp_explorer_channel(e, process);
+    uint64_t mask = channel->mask, *tokens = channel->ring + mask + 1, token = process->token;
+    e->is_at_limit = e->step_count >= e->step_limit && !e->pipelines->exchange.has_records;
+    if (e->is_at_limit) {
+        return false;
+    }
+    if (choice.partner != PWSP_EXPLORE_NOBODY) {
+        pwsp_process *receiver = pwsp_explorer_process(e, choice.partner);
+        channel->sent++;
+        channel->received++;
+        pwsp_explorer_step(e, process, PTOWSP_STEP_SEND, token);
+        pwsp_explorer_step(e, receiver, PTOWSP_STEP_RECEIVE, token);
+        return pwsp_explorer_advance(e, receiver, receiver->next_op + 1, &token) &&
+               pwsp_explorer_advance(e, process, process->next_op + 1, NULL);
+    }
+    if (pwsp_explorer_sends(process)) {
+        tokens[channel->sent++ & mask] = token;
+        pwsp_explorer_step(e, process, PTOWSP_STEP_SEND, token);
+        return pwsp_explorer_advance(e, process, process->next_op + 1, NULL);
+    }
+    if (pwsp_channel_pending(channel) > 0) {
+        token = tokens[channel->received++ & mask];
+        pwsp_explorer_step(e, process, PTOWSP_STEP_RECEIVE, token);
+        return pwsp_explorer_advance(e, process, process->next_op + 1, &token);
+    }
+    pwsp_explorer_step(e, process, PTOWSP_STEP_END, 0);
+    uint32_t end = PWSP_OP_AT(e->pipelines->program, process->next_op)->target;
+    return pwsp_explorer_advance(e, process, end, NULL);
+}
+
+// Moves what needs no choice, until there is one, or none can move. False with the expander's
+// error, at the limit, or when memory is out.
+static bool pwsp_explorer_settle(pwsp_explorer *e) {
+    pwsp_explore_choice choice = {0, PWSP_EXPLORE_NOBODY};
+    for (bool has_moved = true; has_moved;) {
+        has_moved = false;
+        for (uint32_t i = 0; i < e->pipelines->exchange.running_count; i++) {
+            const pwsp_process *process = pwsp_explorer_process(e, i);
+            while (pwsp_explorer_is_alone(e, process)) {
+                bool is_meeting = pwsp_explorer_channel(e, process)->depth == 0 &&
+                                  !pwsp_explorer_sees_end(e, process);
+                uint32_t other = is_meeting ? pwsp_explorer_partner(e, process, 0) : i;
+                choice.process = pwsp_explorer_sends(process) ? i : other;
+                choice.partner = !is_meeting                    ? PWSP_EXPLORE_NOBODY
+                                 : pwsp_explorer_sends(process) ? other
+                                                                : i;
+                if (!pwsp_explorer_move(e, choice)) {
+                    return false;
+                }
+                has_moved = true;
+            }
+        }
+        if (!has_moved && !pwsp_explorer_choose(e)) {
+            return false;
+        }
+        if (!has_moved && e->choice_count == 1) {
+            has_moved = pwsp_explorer_move(e, e->choices[0]);
+            if (!has_moved) {
+                return false;
+            }
+        }
+    }
+    return true;
+}
+
+// -- orders ---------------------------------------------------------------------------------------
+
+static bool pwsp_explorer_is_stuck(const pwsp_explorer *e) {
+    const pwsp_exchange *exchange = &e->pipelines->exchange;
+    return e->choice_count == 0 && exchange->ended_count < exchange->running_count;
+}
+
+// All processes at their first send or receive, and then where the first choice is.
+static bool pwsp_explorer_start(pwsp_explorer *e, bool has_records) {
+    pwsp_pipelines *pipelines = e->pipelines;
+    bool is_simple;
+    pwsp_pipelines_place(pipelines);
+    if (!pwsp_pipelines_open(pipelines, &is_simple)) {
+        return false;
+    }
+    pipelines->exchange.has_records = has_records;
+    pipelines->exchange.is_by_order = true;
+    for (uint32_t i = 0; i < pipelines->exchange.running_count; i++) {
+        pwsp_process *process = &pipelines->exchange.processes[i];
+        process->mark = 0;
+        if (!pwsp_explorer_advance(e, process, process->next_op, NULL)) {
+            return false;
+        }
+    }
+    e->mark = 0;
+    return pwsp_explorer_settle(e);
+}
+
+static bool pwsp_explorer_path_reserve(pwsp_explorer *e, uint64_t count) {
+    void *path = e->path;
+    bool is_good = pwsp_memory_grow(&e->pipelines->memory, &path, &e->path_capacity, count,
+                                    sizeof(pwsp_explore_choice));
+    e->path = (pwsp_explore_choice *)path;
+    e->is_out_of_memory = e->is_out_of_memory || !is_good;
+    return is_good;
+}
+
+// Goes the order to a choice in a state again, with records. False with the expander's error.
+static bool pwsp_explorer_replay(pwsp_explorer *e, uint32_t parent, pwsp_explore_choice choice) {
+    e->path_count = 0;
+    while (choice.process != PWSP_EXPLORE_NOBODY) {
+        if (!pwsp_explorer_path_reserve(e, e->path_count + 1)) {
+            return false;
+        }
+        e->path[e->path_count++] = choice;
+        choice = e->states[parent].choice;
+        parent = e->states[parent].parent;
+    }
+    pwsp_pipelines_restore(e->pipelines);
+    bool is_good = pwsp_explorer_start(e, true);
+    for (uint64_t i = e->path_count; is_good && i > 0; i--) {
+        is_good = pwsp_explorer_move(e, e->path[i - 1]) && pwsp_explorer_settle(e);
+    }
+    PTOWSP_ASSERT(!is_good || pwsp_explorer_is_stuck(e));
+    return is_good && !e->pipelines->is_out_of_memory;
+}
+
+static const pwsp_explore_choice pwsp_explore_no_choice = {PWSP_EXPLORE_NOBODY,
+                                                           PWSP_EXPLORE_NOBODY};
+
+// Tries all choices of a state. *out_choice is the one that gets stuck, or none. False with the
+// expander's error, at a limit, or when memory is out.
+static bool pwsp_explorer_expand(pwsp_explorer *e, uint32_t index,
+                                 pwsp_explore_choice *out_choice) {
+    pwsp_explorer_go_back(e, index);
+    if (!pwsp_explorer_choose(e) || !pwsp_explorer_path_reserve(e, e->choice_count)) {
+        return false;
+    }
+    PTOWSP_ASSERT(e->choice_count > 1);  // otherwise it is none to keep
+    const uint64_t count = e->choice_count;
+    memcpy(e->path, e->choices, (size_t)count * sizeof *e->path);
+    for (uint64_t i = 0; i < count; i++) {
+        const pwsp_explore_choice choice = e->path[i];
+        if (i > 0) {
+            pwsp_explorer_go_back(e, index);
+        }
+        if (!pwsp_explorer_move(e, choice) || !pwsp_explorer_settle(e)) {
+            return false;
+        }
+        if (pwsp_explorer_is_stuck(e)) {
+            *out_choice = choice;
+            return true;
+        }
+        if (e->choice_count > 0 && !pwsp_explorer_keep(e, index, choice)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+// All orders from the start on. False as above; *out_stuck: one gets stuck, and has been recorded.
+static bool pwsp_explorer_search(pwsp_explorer *e, bool *out_stuck) {
+    uint64_t first = e->state_count;
+    pwsp_explore_choice choice = pwsp_explore_no_choice;
+    *out_stuck = false;
+    if (!pwsp_explorer_start(e, false)) {
+        return false;
+    }
+    *out_stuck = pwsp_explorer_is_stuck(e);
+    if (*out_stuck) {
+        return pwsp_explorer_replay(e, PWSP_EXPLORE_NOBODY, choice);
+    }
+    if (e->choice_count > 0 && !pwsp_explorer_keep(e, PWSP_EXPLORE_NOBODY, choice)) {
+        return false;
+    }
+    for (uint64_t i = first; i < e->state_count; i++) {
+        if (!pwsp_explorer_expand(e, (uint32_t)i, &choice)) {
+            return false;
+        }
+        *out_stuck = choice.process != PWSP_EXPLORE_NOBODY;
+        if (*out_stuck) {
+            return pwsp_explorer_replay(e, (uint32_t)i, choice);
+        }
+    }
+    return true;
+}
+
+PWSP_INTERNAL pwsp_explored pwsp_explorer_run(pwsp_explorer *e) {
+    pwsp_pipelines *pipelines = e->pipelines;
+    pwsp_expander *x = pipelines->x;
+    pwsp_frame *frames = x->frames;
+    uint32_t frame_count = x->frame_count, next_op = x->next_op, node = x->node;
+    void *seen = e->seen;
+    bool is_stuck = false;
+    e->is_out_of_memory = !pwsp_memory_room(&pipelines->memory, &seen, &e->seen_capacity,
+                                            2 * (uint64_t)x->pipeline->channel_count + 1, 1);
+    e->seen = (uint8_t *)seen;
+    bool is_good = !e->is_out_of_memory && pwsp_explorer_search(e, &is_stuck);
+    x->frames = frames;
+    x->frame_count = frame_count;
+    x->next_op = next_op;
+    x->node = node;
+    if (e->is_out_of_memory || pipelines->is_out_of_memory) {
+        pwsp_expander_fail(x, PTOWSP_OUT_OF_MEMORY, PTOWSP_NO_INDEX, "out of memory for %s",
+                           is_stuck ? "the order that gets stuck" : "the states of orders");
+        return PWSP_EXPLORED_FAILED;
+    }
+    if (!is_good) {
+        return e->is_at_limit ? PWSP_EXPLORED_LIMIT : PWSP_EXPLORED_FAILED;
+    }
+    pwsp_pipelines_restore(pipelines);
+    if (is_stuck) {
+        pwsp_pipelines_fail_stuck(pipelines);
+    }
+    return is_stuck ? PWSP_EXPLORED_STUCK : PWSP_EXPLORED_ALL;
+}
+
+PWSP_INTERNAL void pwsp_explorer_free(pwsp_explorer *e) {
+    const pwsp_memory *memory = &e->pipelines->memory;
+    pwsp_memory_free(memory, e->states, (size_t)e->state_capacity * sizeof *e->states);
+    pwsp_memory_free(memory, e->bytes, (size_t)e->byte_capacity);
+    pwsp_memory_free(memory, e->table, (size_t)e->table_capacity * sizeof *e->table);
+    pwsp_memory_free(memory, e->choices, (size_t)e->choice_capacity * sizeof *e->choices);
+    pwsp_memory_free(memory, e->path, (size_t)e->path_capacity * sizeof *e->path);
+    pwsp_memory_free(memory, e->seen, (size_t)e->seen_capacity);
+    memset(e, 0, sizeof *e);
 }
 
 // =================================================================================================
@@ -60200,6 +61389,9 @@ PWSP_INTERNAL ptowsp_status pwsp_bindings_size(pwsp_bindings *bindings);
 // Checks everything that an execution needs before it walks: all names are bound, arrays are
 // well-formed, kernels support their calls (verify.c).
 PWSP_INTERNAL ptowsp_status pwsp_bindings_verify(pwsp_bindings *bindings, bool is_time_only);
+
+// The same without kernels.
+PWSP_INTERNAL ptowsp_status pwsp_bindings_verify_data(pwsp_bindings *bindings, bool is_time_only);
 
 #endif
 
@@ -60876,10 +62068,14 @@ PWSP_INTERNAL ptowsp_status pwsp_bindings_size(pwsp_bindings *bindings) {
     return status != PTOWSP_OK ? status : pwsp_transients_find(bindings);
 }
 
-PWSP_INTERNAL ptowsp_status pwsp_bindings_verify(pwsp_bindings *bindings, bool is_time_only) {
+PWSP_INTERNAL ptowsp_status pwsp_bindings_verify_data(pwsp_bindings *bindings, bool is_time_only) {
     ptowsp_status status = pwsp_bindings_size(bindings);
     status = status != PTOWSP_OK ? status : pwsp_transients_bind(bindings, is_time_only);
-    status = status != PTOWSP_OK ? status : pwsp_check_tensors(bindings, is_time_only);
+    return status != PTOWSP_OK ? status : pwsp_check_tensors(bindings, is_time_only);
+}
+
+PWSP_INTERNAL ptowsp_status pwsp_bindings_verify(pwsp_bindings *bindings, bool is_time_only) {
+    ptowsp_status status = pwsp_bindings_verify_data(bindings, is_time_only);
     return status != PTOWSP_OK ? status : pwsp_check_kernels(bindings, is_time_only);
 }
 
@@ -65756,6 +66952,161 @@ ptowsp_status ptowsp_run_what_if(ptowsp_run *run, const ptowsp_run_options *opti
     run->walk.scaled_kernel = 0;
     run->record = record;
     what_if->makespan_cycles = run->time.sim.stats.makespan_cycles;
+    return status;
+}
+
+// =================================================================================================
+// src/exec/run_explore.c
+// =================================================================================================
+
+// Exploring a run: its program is walked without tasks, and of each pipeline that the walk reaches
+// the orders of its processes are searched.
+
+#include <inttypes.h>
+
+#define PWSP_EXPLORE_STATES 65536u
+#define PWSP_EXPLORE_STEPS  (UINT64_C(1) << 24)
+
+// Kernels do not run, so what they write must not decide what is sent and received.
+static ptowsp_status pwsp_explore_check_loads(ptowsp_run *run, const pwsp_control *control) {
+    const ptowsp_program *p = run->program;
+    for (uint32_t i = 0; i < p->ops.count; i++) {
+        const pwsp_op *op = PWSP_OP_AT(p, i);
+        if (op->kind != PWSP_OP_SLOT_LOAD || control->ops[i]) {
+            continue;
+        }
+        uint32_t tensor = PWSP_PROGRAM_AT(p, slot_ops, pwsp_slot_op, op->at)->view.tensor;
+        if (run->walk.is_written[tensor]) {
+            run->walk.expander.cells = NULL;  // no variables around
+            run->walk.expander.node = op->node;
+            pwsp_expander_fail(&run->walk.expander, PTOWSP_UNSUPPORTED, PTOWSP_NO_INDEX,
+                               "it loads from tensor %s, which tasks write, and sends or receives "
+                               "depend on it: orders of them are known only by executing",
+                               PWSP_PROGRAM_AT(p, tensors, ptowsp_tensor_desc, tensor)->name);
+            return pwsp_run_fail_walk(run);
+        }
+    }
+    return PTOWSP_OK;
+}
+
+static ptowsp_status pwsp_explore_prepare(ptowsp_run *run, const ptowsp_run_options *options,
+                                          pwsp_control *control) {
+    ptowsp_status status = pwsp_bindings_plan(&run->bindings);
+    status = status != PTOWSP_OK ? status : pwsp_bindings_verify_data(&run->bindings, true);
+    if (status == PTOWSP_OK) {
+        pwsp_timeline_bind(&run->time, run->bindings.effective);
+        run->walk.is_time_only = false;  // loads are checked below
+        status = pwsp_walk_find_unknown(&run->walk, &run->time.sim.deps);
+        run->walk.is_time_only = true;
+    }
+    if (status == PTOWSP_OK && !pwsp_control_find(control, &run->context->memory, run->program)) {
+        status =
+            pwsp_fail(run->context, PTOWSP_OUT_OF_MEMORY, PTOWSP_NO_INDEX, "run: out of memory");
+    }
+    if (status == PTOWSP_OK && !pwsp_pipes_begin(&run->pipes, options, NULL)) {
+        status = pwsp_run_fail_walk(run);
+    }
+    return status == PTOWSP_OK ? pwsp_explore_check_loads(run, control) : status;
+}
+
+// One pipeline of the walk.
+static ptowsp_status pwsp_explore_pipeline(ptowsp_run *run, pwsp_explorer *explorer) {
+    const char *name = run->walk.expander.pipeline->name;
+    switch (pwsp_explorer_run(explorer)) {
+    case PWSP_EXPLORED_ALL: return PTOWSP_OK;
+    case PWSP_EXPLORED_LIMIT:
+        return pwsp_fail(run->context, PTOWSP_LIMIT_EXCEEDED, PTOWSP_NO_INDEX,
+                         "run: not all orders of pipeline %s have been explored, of %" PRIu64
+                         " states and %" PRIu64 " steps at most; none of those explored gets stuck",
+                         name, explorer->state_limit, explorer->step_limit);
+    case PWSP_EXPLORED_STUCK:
+    case PWSP_EXPLORED_FAILED: break;
+    }
+    return pwsp_run_fail_walk(run);
+}
+
+static ptowsp_status pwsp_explore_walk(ptowsp_run *run, pwsp_explorer *explorer) {
+    pwsp_expander *x = &run->walk.expander;
+    pwsp_walk_begin(&run->walk, false);
+    x->unknown = explorer->control->ops;
+    for (;;) {
+        ptowsp_status status = PTOWSP_OK;
+        switch (pwsp_walk_event(&run->walk, pwsp_expander_next(x))) {
+        case PWSP_EVENT_END: return PTOWSP_OK;
+        case PWSP_EVENT_ERROR: return pwsp_run_fail_walk(run);
+        case PWSP_EVENT_SLOT_LOAD: pwsp_expander_load(x); break;
+        case PWSP_EVENT_PIPELINE: status = pwsp_explore_pipeline(run, explorer); break;
+        case PWSP_EVENT_TASK:
+        case PWSP_EVENT_PARALLEL:
+        case PWSP_EVENT_SEQUENTIAL:
+        case PWSP_EVENT_SCOPE_END:
+        case PWSP_EVENT_RESET:
+        case PWSP_EVENT_PROCESS_END:
+        case PWSP_EVENT_SEND:
+        case PWSP_EVENT_RECEIVE:
+        case PWSP_EVENT_CLOSE:
+        case PWSP_EVENT_NONE: break;
+        }
+        if (status != PTOWSP_OK) {
+            return status;
+        }
+    }
+}
+
+// Explores a claimed run.
+static ptowsp_status pwsp_explore_claimed(ptowsp_run *run, const ptowsp_explore_options *options,
+                                          const ptowsp_run_options *walked,
+                                          ptowsp_explore_stats *out_stats) {
+    ptowsp_record_options nothing;
+    pwsp_control control;
+    pwsp_explorer explorer;
+    memset(&nothing, 0, sizeof nothing);
+    memset(&control, 0, sizeof control);
+    memset(&explorer, 0, sizeof explorer);
+    pwsp_sim_begin(&run->time.sim, false);
+    pwsp_recorder_begin(&run->recorder, &run->time.sim, &nothing);  // which takes no memory
+    run->has_records = run->has_clock = run->is_done = false;
+    run->lanes_used = 0;
+    run->critical_count = 0;
+    pwsp_pipelines_forget(&run->pipes.pipelines);
+    ptowsp_status status = pwsp_explore_prepare(run, walked, &control);
+    if (status == PTOWSP_OK) {
+        explorer.pipelines = &run->pipes.pipelines;
+        explorer.control = &control;
+        explorer.state_limit = options->state_limit ? options->state_limit : PWSP_EXPLORE_STATES;
+        explorer.step_limit = options->step_limit ? options->step_limit : PWSP_EXPLORE_STEPS;
+        explorer.state_limit = pwsp_min_u64(explorer.state_limit, PWSP_EXPLORE_NOBODY - 1);
+        status = pwsp_explore_walk(run, &explorer);
+        out_stats->state_count = explorer.state_count;
+        out_stats->step_count = explorer.step_count;
+        pwsp_explorer_free(&explorer);
+    }
+    pwsp_control_free(&control);
+    return status;
+}
+
+ptowsp_status ptowsp_run_explore(ptowsp_run *run, const ptowsp_explore_options *options,
+                                 ptowsp_explore_stats *out_stats) {
+    ptowsp_explore_options chosen;
+    ptowsp_explore_stats stats;
+    ptowsp_run_options walked;
+    memset(&chosen, 0, sizeof chosen);
+    memset(&stats, 0, sizeof stats);
+    memset(&walked, 0, sizeof walked);
+    if (options) {
+        chosen = *options;
+    }
+    walked.mode = PTOWSP_RUN_TIME_ONLY;
+    walked.time_limit_ns = chosen.time_limit_ns;
+    ptowsp_status status = PTOWSP_BUSY;
+    if (!pwsp_run_is_running(run) && !pwsp_load_relaxed(&run->context->busy) &&
+        pwsp_run_claim(run, &walked)) {
+        status = pwsp_explore_claimed(run, &chosen, &walked, &stats);
+        pwsp_run_leave(run);
+    }
+    if (out_stats) {
+        *out_stats = stats;
+    }
     return status;
 }
 
@@ -71590,13 +72941,6 @@ PWSP_INTERNAL void pwsp_report_rings(const ptowsp_run *run, ptowsp_text text);
 #define PWSP_REPORT_CHANNEL_MAX 32
 #define PWSP_REPORT_STEP_MAX    32
 
-static void pwsp_report_process_name(const ptowsp_process_stats *process, ptowsp_text text) {
-    pwsp_text_format(text, "%s", process->name);
-    if (process->replica_count > 1) {
-        pwsp_text_format(text, "[%u]", process->replica);
-    }
-}
-
 static const char *pwsp_report_state(ptowsp_process_state state) {
     switch (state) {
     case PTOWSP_PROCESS_ENDED: return "ended";
@@ -71614,7 +72958,7 @@ static void pwsp_report_processes(const ptowsp_run *run, const ptowsp_pipeline_s
         const ptowsp_process_stats *process =
             &run->pipes.pipelines.process_stats[pipeline->first_process + i];
         pwsp_text_format(text, "    process ");
-        pwsp_report_process_name(process, text);
+        pwsp_steps_print_name(process, text);
         pwsp_text_format(text,
                          "  %" PRIu64 " tasks, busy %" PRIu64 ", full %" PRIu64 ", empty %" PRIu64
                          ", %s at %" PRIu64 "\n",
@@ -71652,24 +72996,8 @@ static void pwsp_report_channels(const ptowsp_run *run, const ptowsp_pipeline_st
 // One step of a critical chain: "60 to 110  compute receives token 3 from loaded".
 static void pwsp_report_step(const ptowsp_run *run, const ptowsp_step_record *step,
                              ptowsp_text text) {
-    const char *channel =
-        step->channel == UINT32_MAX ? "" : run->pipes.pipelines.channel_stats[step->channel].name;
     pwsp_text_format(text, "      %" PRIu64 " to %" PRIu64 "  ", step->arrive, step->end);
-    pwsp_report_process_name(&run->pipes.pipelines.process_stats[step->process], text);
-    switch (step->kind) {
-    case PTOWSP_STEP_TASK: pwsp_text_format(text, " does task %" PRIu64, step->token); break;
-    case PTOWSP_STEP_SEND:
-        pwsp_text_format(text, " sends %" PRId64 " to %s", (int64_t)step->token, channel);
-        break;
-    case PTOWSP_STEP_RECEIVE:
-        pwsp_text_format(text, " receives %" PRId64 " from %s", (int64_t)step->token, channel);
-        break;
-    case PTOWSP_STEP_END: pwsp_text_format(text, " sees the end of %s", channel); break;
-    case PTOWSP_STEP_CLOSE:
-        pwsp_text_format(text, step->channel == UINT32_MAX ? " ends" : " closes %s", channel);
-        break;
-    case PTOWSP_STEP_FORCE_INT: break;
-    }
+    pwsp_steps_print(&run->pipes.pipelines, step, text);
     pwsp_text_format(text, "\n");
 }
 

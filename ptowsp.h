@@ -4201,7 +4201,8 @@ PTOWSP_API void ptowsp_slot_load(ptowsp_module *module, uint32_t slot, const pto
 // Deadlocks are detected. Compiling reports those that the structure shows: a channel that no
 // process sends to, or that none receives from. The others are reported as STUCK when they happen:
 // the blocked processes, where and since when they wait, the cycle of waits, and how to break it
-// (ptowsp_run_print_stuck).
+// (ptowsp_run_print_stuck). Where several processes produce or consume a channel, a pipeline that
+// ends may get stuck with other times of tasks; ptowsp_run_explore finds out.
 //
 // Cost     Some ns per send and per receive, see README.
 // Memory   16 bytes for each token that a channel may hold (its depth, rounded up to a power of
@@ -5193,7 +5194,8 @@ typedef struct ptowsp_pipeline_stats {
     uint32_t first_channel, channel_count;
     // It ends, or gets stuck, with the same tokens however long its tasks take: each channel has at
     // most one producer and one consumer (Kahn 1974), and no slot is loaded from what its tasks
-    // write. Otherwise other times may get stuck what has ended, or end what got stuck.
+    // write. Otherwise other times may get stuck what has ended, or end what got stuck: see
+    // ptowsp_run_explore.
     bool is_timing_independent;
 } ptowsp_pipeline_stats;
 
@@ -5273,6 +5275,49 @@ PTOWSP_API const uint64_t *ptowsp_run_critical_steps(const ptowsp_run *run, uint
 // with its channel, full or empty, since when and with which variables; the cycle of waits; and how
 // to break it. Writes nothing if the last execution was not stuck in a pipeline.
 PTOWSP_API void ptowsp_run_print_stuck(const ptowsp_run *run, ptowsp_text text);
+
+// -- deadlocks that depend on time ----------------------------------------------------------------
+//
+// Two processes that each take two of three tokens from one channel end well if one is done before
+// the other begins, and get stuck if each has taken one or two: that depends on how long tasks take.
+//
+//      pool: 3 tokens        left  receives, receives, works, sends, sends
+//                            right the same, and a third process too
+//
+// ptowsp_run_explore looks at all orders of sends and receives that the pipelines of a program can
+// have if tasks may take any time, for what is bound now. No kernel or cost function is called.
+// Orders that differ only in steps that cannot affect each other are looked at once (stubborn sets,
+// Valmari 1989), as are equal states: what stands where, and the tokens that decide control. Where
+// each channel has one producer and one consumer there is one order.
+
+typedef struct ptowsp_explore_options {
+    uint64_t state_limit;    // states with a choice that are kept; default: 65,536
+    uint64_t step_limit;     // sends and receives of all orders together; default: 2^24
+    uint64_t time_limit_ns;  // as in ptowsp_run_options
+} ptowsp_explore_options;
+
+typedef struct ptowsp_explore_stats {
+    uint64_t state_count, step_count;  // which count against the limits
+} ptowsp_explore_stats;
+
+// Searches the pipelines of the program, in all their runs, for an order that gets stuck: one with
+// the fewest choices. The result is deterministic. options and out_stats may be NULL.
+//
+// Replaces the results of the last execution. After STUCK they are those of that order, and times
+// are numbers of steps: ptowsp_run_steps has its steps (process, send or receive, channel, place),
+// ptowsp_run_processes says who waits for what, and ptowsp_run_print_stuck writes both, with the
+// cycle of waits and how to break it.
+//
+// Errors   OK: no order gets stuck. STUCK: one does. LIMIT_EXCEEDED: a limit was reached; none of
+//          the orders that were looked at gets stuck.
+//          UNSUPPORTED: sends or receives depend on a slot that is loaded from what tasks write.
+//          Those of executing before kernels are called, and of processes (INVALID_PARAMS: a send
+//          to a closed channel). CANCELLED (ptowsp_run_cancel), TIMED_OUT, OUT_OF_MEMORY, BUSY.
+// Memory   For each state, until it returns, one or a few bytes for each process, loop around it,
+//          value that decides, and token in a channel.
+// Cost     About 0.2 us per step and process.
+PTOWSP_API ptowsp_status ptowsp_run_explore(ptowsp_run *run, const ptowsp_explore_options *options,
+                                            ptowsp_explore_stats *out_stats);
 
 // Writes the results as text: makespan, lanes, stalls, pipelines, and the critical paths if there
 // are any.

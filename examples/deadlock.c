@@ -1,4 +1,4 @@
-// Three pipelines that cannot work, and what is said about them:
+// Four pipelines that cannot work, or not always, and what is said about them:
 //
 //   1. Two processes that wait for each other, which only running them shows:
 //
@@ -19,6 +19,13 @@
 //      a symbol: no rebuild.
 //
 //   3. A channel that no process receives from, which is found when compiling.
+//
+//   4. Two processes that take pages of a pool as they need them. It ends well with the times that
+//      tasks have here, and would get stuck with others: exploring all orders finds one.
+//
+//          pages: 3 tokens     3 workers: take one, work, take one, work, put both back
+//
+//      It is mended by a token that a process holds while it takes pages.
 
 #include "ptowsp.h"
 
@@ -178,6 +185,70 @@ static void deaf_make(ptowsp_module *m) {
     }
 }
 
+// -- 4: only sometimes ----------------------------------------------------------------------------
+
+enum { PAGES = 3, PAGES_EACH = 2, WORKERS = 3 };
+
+static void take(ptowsp_module *m, ptowsp_channel from) {
+    PTOWSP_RECEIVE(m, token, from) {
+    }
+}
+
+static void pages_make(ptowsp_module *m, bool is_mended) {
+    const ptowsp_kernel_desc kernel = {.name = "work", .axis_count = 1, .cycles = 100};
+    ptowsp_task_desc task = {.kernel = ptowsp_kernel_make(m, &kernel)};
+    PTOWSP_WORKLOAD(m, "serve") {
+        PTOWSP_PIPELINE(m, "requests") {
+            ptowsp_channel pages =
+                ptowsp_channel_make(m, &(ptowsp_channel_desc){.name = "pages", .depth = PAGES});
+            ptowsp_channel turn = {0};
+            if (is_mended) {
+                turn = ptowsp_channel_make(m, &(ptowsp_channel_desc){.name = "turn", .depth = 1});
+            }
+            PTOWSP_PROCESS(m, "start") {
+                ptowsp_produces(m, pages);
+                if (is_mended) {
+                    ptowsp_produces(m, turn);
+                }
+                PTOWSP_FOR_EACH(m, page, ptowsp_axis_dense(m, "pages", PAGES)) {
+                    ptowsp_send(m, pages, page);
+                }
+                if (is_mended) {
+                    ptowsp_send(m, turn, ptowsp_i64(m, 0));
+                }
+            }
+            PTOWSP_REPLICATE(m, w, ptowsp_axis_dense(m, "workers", WORKERS), "worker") {
+                ptowsp_consumes(m, pages);
+                ptowsp_produces(m, pages);
+                if (is_mended) {
+                    ptowsp_consumes(m, turn);
+                    ptowsp_produces(m, turn);
+                }
+                task.axes[0] = w;
+                // Worker w comes after 8 w tasks, when those before it are done.
+                PTOWSP_FOR_EACH(m, late, ptowsp_axis_dense(m, "tasks", 8 * WORKERS)) {
+                    PTOWSP_WHEN(m, ptowsp_lt(late, ptowsp_mul(w, ptowsp_i64(m, 8)))) {
+                        ptowsp_task_make(m, &task);
+                    }
+                }
+                if (is_mended) {
+                    take(m, turn);
+                }
+                for (int i = 0; i < PAGES_EACH; i++) {
+                    take(m, pages);
+                    ptowsp_task_make(m, &task);
+                }
+                if (is_mended) {
+                    ptowsp_send(m, turn, ptowsp_i64(m, 0));
+                }
+                for (int i = 0; i < PAGES_EACH; i++) {
+                    ptowsp_send(m, pages, ptowsp_i64(m, i));
+                }
+            }
+        }
+    }
+}
+
 // -- what is said about them ----------------------------------------------------------------------
 
 static ptowsp_run *compile(ptowsp_module *m, ptowsp_program **out_program) {
@@ -274,6 +345,34 @@ static bool show_deaf(void) {
     return is_good;
 }
 
+// Both end well; exploring tells them apart.
+static bool show_pages(void) {
+    bool is_good = true;
+    printf("4. processes that take pages of a pool as they need them\n");
+    for (int i = 0; i < 2; i++) {
+        ptowsp_module *m;
+        ptowsp_program *program;
+        ptowsp_explore_stats stats;
+        const ptowsp_run_options options = {.mode = PTOWSP_RUN_TIME_ONLY};
+        command_check(context, ptowsp_module_create(context, NULL, &m));
+        pages_make(m, i == 1);
+        ptowsp_run *run = compile(m, &program);
+        ptowsp_status executed = ptowsp_run_execute(run, &options);
+        ptowsp_status explored = ptowsp_run_explore(run, NULL, &stats);
+        is_good &= executed == PTOWSP_OK && explored == (i == 0 ? PTOWSP_STUCK : PTOWSP_OK);
+        printf("  %sexecuted: %s; explored: %s, %llu states, %llu steps\n",
+               i == 0 ? "" : "mended, one takes pages at a time, ", ptowsp_status_name(executed),
+               ptowsp_status_name(explored), (unsigned long long)stats.state_count,
+               (unsigned long long)stats.step_count);
+        ptowsp_run_print_stuck(run, (ptowsp_text){write_stdout, NULL});
+        ptowsp_run_destroy(run);
+        ptowsp_program_destroy(program);
+        ptowsp_module_destroy(m);
+    }
+    printf("\n");
+    return is_good;
+}
+
 int main(int argc, char **argv) {
     command_parse(argc, argv, "takes no options; prints reports about pipelines that get stuck\n",
                   NULL, 0);
@@ -281,6 +380,7 @@ int main(int argc, char **argv) {
     bool is_good = show_cycle();
     is_good &= show_fork();
     is_good &= show_deaf();
+    is_good &= show_pages();
     printf("check     all were found, and the mended ones are right: %s\n",
            is_good ? "good" : "WRONG");
     ptowsp_context_destroy(context);

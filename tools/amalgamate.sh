@@ -156,7 +156,7 @@ src/workload/check.h src/workload/check.c src/workload/check_pipeline.c
 src/workload/program.h src/workload/compile.h src/workload/read.h
 src/workload/compile.c
 src/workload/compile_pipeline.c src/workload/lifetime.c src/workload/blocks.c src/workload/program.c
-src/workload/taint.c
+src/workload/taint.c src/workload/control.h src/workload/control.c
 src/workload/print_module.c src/workload/print_program.c
 src/workload/parse.h src/workload/lexer.c src/workload/parse_expr.c src/workload/parse_tree.c
 src/workload/parse_schedule.c src/workload/parse_collective.c src/workload/parse_module.c src/workload/save.c
@@ -175,6 +175,7 @@ src/time/channel.h src/time/channel.c
 src/time/exchange.h src/time/exchange.c src/time/deadlock.c
 src/time/pipeline.h src/time/steps.c
 src/time/order.h src/time/order.c src/time/network.c src/time/pipeline.c
+src/time/explore.h src/time/explore_state.c src/time/explore.c
 src/exec/bindings.h src/exec/bind.c src/exec/transient.h src/exec/transient.c src/exec/verify.c
 src/exec/communicate.h src/exec/communicate.c src/exec/call.h src/exec/call.c src/exec/tiles.c
 src/exec/edges.h src/exec/edges.c
@@ -184,7 +185,7 @@ src/exec/frontend.h src/exec/frontend_setup.c src/exec/frontend.c
 src/exec/workers.h src/exec/workers.c
 src/exec/start.h src/exec/start.c
 src/exec/run.h src/exec/run.c src/exec/run_walk.c
-src/exec/fingerprint.h src/exec/fingerprint.c src/exec/run_execute.c
+src/exec/fingerprint.h src/exec/fingerprint.c src/exec/run_execute.c src/exec/run_explore.c
 src/exec/bound.c src/exec/trace.c
 src/exec/deque.h src/exec/deque.c
 src/exec/graph_state.h src/exec/graph_state.c src/exec/graph_kernel.c src/exec/graph_added.c src/exec/graph_seal.c

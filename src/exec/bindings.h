@@ -82,4 +82,7 @@ PWSP_INTERNAL ptowsp_status pwsp_bindings_size(pwsp_bindings *bindings);
 // well-formed, kernels support their calls (verify.c).
 PWSP_INTERNAL ptowsp_status pwsp_bindings_verify(pwsp_bindings *bindings, bool is_time_only);
 
+// The same without kernels.
+PWSP_INTERNAL ptowsp_status pwsp_bindings_verify_data(pwsp_bindings *bindings, bool is_time_only);
+
 #endif

@@ -143,9 +143,13 @@ PWSP_INTERNAL ptowsp_status pwsp_bindings_size(pwsp_bindings *bindings) {
     return status != PTOWSP_OK ? status : pwsp_transients_find(bindings);
 }
 
-PWSP_INTERNAL ptowsp_status pwsp_bindings_verify(pwsp_bindings *bindings, bool is_time_only) {
+PWSP_INTERNAL ptowsp_status pwsp_bindings_verify_data(pwsp_bindings *bindings, bool is_time_only) {
     ptowsp_status status = pwsp_bindings_size(bindings);
     status = status != PTOWSP_OK ? status : pwsp_transients_bind(bindings, is_time_only);
-    status = status != PTOWSP_OK ? status : pwsp_check_tensors(bindings, is_time_only);
+    return status != PTOWSP_OK ? status : pwsp_check_tensors(bindings, is_time_only);
+}
+
+PWSP_INTERNAL ptowsp_status pwsp_bindings_verify(pwsp_bindings *bindings, bool is_time_only) {
+    ptowsp_status status = pwsp_bindings_verify_data(bindings, is_time_only);
     return status != PTOWSP_OK ? status : pwsp_check_kernels(bindings, is_time_only);
 }

@@ -9,13 +9,6 @@
 #define PWSP_REPORT_CHANNEL_MAX 32
 #define PWSP_REPORT_STEP_MAX    32
 
-static void pwsp_report_process_name(const ptowsp_process_stats *process, ptowsp_text text) {
-    pwsp_text_format(text, "%s", process->name);
-    if (process->replica_count > 1) {
-        pwsp_text_format(text, "[%u]", process->replica);
-    }
-}
-
 static const char *pwsp_report_state(ptowsp_process_state state) {
     switch (state) {
     case PTOWSP_PROCESS_ENDED: return "ended";
@@ -33,7 +26,7 @@ static void pwsp_report_processes(const ptowsp_run *run, const ptowsp_pipeline_s
         const ptowsp_process_stats *process =
             &run->pipes.pipelines.process_stats[pipeline->first_process + i];
         pwsp_text_format(text, "    process ");
-        pwsp_report_process_name(process, text);
+        pwsp_steps_print_name(process, text);
         pwsp_text_format(text,
                          "  %" PRIu64 " tasks, busy %" PRIu64 ", full %" PRIu64 ", empty %" PRIu64
                          ", %s at %" PRIu64 "\n",
@@ -71,24 +64,8 @@ static void pwsp_report_channels(const ptowsp_run *run, const ptowsp_pipeline_st
 // One step of a critical chain: "60 to 110  compute receives token 3 from loaded".
 static void pwsp_report_step(const ptowsp_run *run, const ptowsp_step_record *step,
                              ptowsp_text text) {
-    const char *channel =
-        step->channel == UINT32_MAX ? "" : run->pipes.pipelines.channel_stats[step->channel].name;
     pwsp_text_format(text, "      %" PRIu64 " to %" PRIu64 "  ", step->arrive, step->end);
-    pwsp_report_process_name(&run->pipes.pipelines.process_stats[step->process], text);
-    switch (step->kind) {
-    case PTOWSP_STEP_TASK: pwsp_text_format(text, " does task %" PRIu64, step->token); break;
-    case PTOWSP_STEP_SEND:
-        pwsp_text_format(text, " sends %" PRId64 " to %s", (int64_t)step->token, channel);
-        break;
-    case PTOWSP_STEP_RECEIVE:
-        pwsp_text_format(text, " receives %" PRId64 " from %s", (int64_t)step->token, channel);
-        break;
-    case PTOWSP_STEP_END: pwsp_text_format(text, " sees the end of %s", channel); break;
-    case PTOWSP_STEP_CLOSE:
-        pwsp_text_format(text, step->channel == UINT32_MAX ? " ends" : " closes %s", channel);
-        break;
-    case PTOWSP_STEP_FORCE_INT: break;
-    }
+    pwsp_steps_print(&run->pipes.pipelines, step, text);
     pwsp_text_format(text, "\n");
 }
 

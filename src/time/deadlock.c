@@ -38,13 +38,32 @@ static void pwsp_deadlock_find_firsts(pwsp_exchange *exchange) {
     }
 }
 
+static bool pwsp_deadlock_has_port(const pwsp_process *process, uint32_t channel,
+                                   bool is_produced) {
+    for (uint32_t i = 0; i < process->port_count; i++) {
+        const pwsp_port *port = &process->ports[i];
+        if (port->channel == channel && port->is_produced == is_produced &&
+            !(is_produced && process->closed[i])) {
+            return true;
+        }
+    }
+    return false;
+}
+
 // The first process that could release another, or NULL: a consumer of the channel that it waits
-// for, or a producer.
+// for, or a producer. Itself only if there is no other one: only one of a channel can be its first.
 static const pwsp_process *pwsp_deadlock_next(const pwsp_exchange *exchange,
                                               const pwsp_process *process) {
     const pwsp_channel *channel = &exchange->channels[process->channel];
     bool is_full = process->wait == PWSP_PROCESS_WAITS_FULL;
     uint32_t first = is_full ? channel->first_consumer : channel->first_producer;
+    for (uint32_t i = first; first == process->index + 1 && i < exchange->running_count; i++) {
+        const pwsp_process *other = &exchange->processes[i];
+        if (pwsp_process_waits(other) &&
+            pwsp_deadlock_has_port(other, process->channel, !is_full)) {
+            return other;
+        }
+    }
     return first ? &exchange->processes[first - 1] : NULL;
 }
 
@@ -98,7 +117,8 @@ PWSP_INTERNAL void pwsp_deadlock_print_wait(const pwsp_exchange *exchange,
             text, "waits for room in channel %s, which is full (%" PRIu64 " of %" PRIu64 " tokens)",
             channel->name, pwsp_channel_pending(channel), channel->depth);
     }
-    pwsp_text_format(text, ", since cycle %" PRIu64, process->time);
+    pwsp_text_format(text, ", since %s %" PRIu64, exchange->is_by_order ? "step" : "cycle",
+                     process->time);
 }
 
 // "a (full) -> b (empty) -> a"
@@ -146,10 +166,45 @@ static bool pwsp_deadlock_is_better(const pwsp_exchange *exchange, const pwsp_pr
     return exchange->channels[process->channel].depth < exchange->channels[other->channel].depth;
 }
 
-// The ways out of the cycle: room; the end of a stream that a process waits for; or a process that
-// sends first.
+// Do all in the cycle wait for tokens that the next one has taken and would give back? Then there
+// are too few of them for processes that take several, one after another.
+static bool pwsp_deadlock_is_shortage(const pwsp_exchange *exchange) {
+    const pwsp_process *first = exchange->cycle, *at = first;
+    do {
+        const pwsp_process *next = pwsp_deadlock_next(exchange, at);
+        const pwsp_channel *channel = pwsp_deadlock_channel(exchange, at);
+        if (at->wait != PWSP_PROCESS_WAITS_EMPTY || channel->received == 0 || channel->is_event ||
+            !pwsp_deadlock_has_port(next, at->channel, false) ||
+            !pwsp_deadlock_has_port(next, at->channel, true)) {
+            return false;
+        }
+        at = next;
+    } while (at != first);
+    return true;
+}
+
+static void pwsp_deadlock_print_shortage_hint(const pwsp_exchange *exchange, ptowsp_text text) {
+    const pwsp_process *first = exchange->cycle;
+    const pwsp_process *next = pwsp_deadlock_next(exchange, first);
+    const char *name = pwsp_deadlock_channel(exchange, first)->name;
+    pwsp_text_format(text, "more tokens in channel %s would let ", name);
+    pwsp_deadlock_print_name(first, text);
+    pwsp_text_format(text, " go on; or let each process take all its tokens at once, behind a "
+                           "token of which there is one");
+    if (next->channel != first->channel) {
+        pwsp_text_format(text, ", or from %s and %s in the same order",
+                         pwsp_deadlock_channel(exchange, next)->name, name);
+    }
+}
+
+// The ways out of the cycle: more tokens, or taking all at once; room; the end of a stream that a
+// process waits for; or a process that sends first.
 static void pwsp_deadlock_print_cycle_hint(const pwsp_exchange *exchange, ptowsp_text text) {
     const pwsp_process *first = exchange->cycle, *at = first, *full = NULL, *end = NULL;
+    if (pwsp_deadlock_is_shortage(exchange)) {
+        pwsp_deadlock_print_shortage_hint(exchange, text);
+        return;
+    }
     do {
         if (at->wait == PWSP_PROCESS_WAITS_EMPTY) {
             end = !end && at->is_loop ? at : end;
@@ -228,6 +283,7 @@ PWSP_INTERNAL ptowsp_status pwsp_deadlock_fail(pwsp_exchange *exchange, pwsp_err
     }
     pwsp_text_format(text, "; ");
     pwsp_deadlock_print_hint(exchange, text);
-    return pwsp_error_set(error, PTOWSP_STUCK, PTOWSP_NO_INDEX, "stuck at cycle %" PRIu64 ": %s",
+    return pwsp_error_set(error, PTOWSP_STUCK, PTOWSP_NO_INDEX, "stuck %s %" PRIu64 ": %s",
+                          exchange->is_by_order ? "in an order of steps, after step" : "at cycle",
                           time, what);
 }

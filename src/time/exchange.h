@@ -77,6 +77,7 @@ typedef struct pwsp_exchange {
     pwsp_process *processes;
     uint32_t running_count, ended_count;
     bool is_ordered;   // processes move in the order of time
+    bool is_by_order;  // time counts steps, and takes none: see explore.c
     bool has_records;  // steps are recorded, by:
     uint32_t ready;    // without order: a stack of processes, the first's index + 1
     uint32_t heap_count;

@@ -229,7 +229,7 @@ PWSP_INTERNAL bool pwsp_pipelines_end(pwsp_pipelines *pipelines) {
 // -- a pipeline -----------------------------------------------------------------------------------
 
 // Opens a channel with the values where the pipeline starts. False with an error.
-static bool pwsp_pipelines_open(pwsp_pipelines *pipelines, uint32_t channel) {
+static bool pwsp_pipelines_open_channel(pwsp_pipelines *pipelines, uint32_t channel) {
     const pwsp_channel_op *op = PWSP_CHANNEL_AT(pipelines, channel);
     pwsp_expander *x = pipelines->x;
     uint64_t depth = op->has_depth ? pwsp_expander_value(x, op->depth_code) : op->depth;
@@ -444,20 +444,30 @@ static bool pwsp_pipelines_is_independent(const pwsp_pipelines *pipelines, bool 
     return is_simple;
 }
 
-static bool pwsp_pipelines_run_open(pwsp_pipelines *pipelines) {
+PWSP_INTERNAL bool pwsp_pipelines_open(pwsp_pipelines *pipelines, bool *out_is_simple) {
     const pwsp_pipeline_op *op = pipelines->op;
+    pwsp_exchange *exchange = &pipelines->exchange;
     for (uint32_t i = op->first_channel; i < op->first_channel + op->channel_count; i++) {
-        if (!pwsp_pipelines_open(pipelines, i)) {
+        if (!pwsp_pipelines_open_channel(pipelines, i)) {
             return false;
         }
     }
-    pwsp_exchange *exchange = &pipelines->exchange;
-    bool is_simple = pwsp_exchange_connect(exchange, op->first_channel, op->channel_count);
+    *out_is_simple = pwsp_exchange_connect(exchange, op->first_channel, op->channel_count);
     pipelines->stats[pipelines->index].is_timing_independent =
-        pwsp_pipelines_is_independent(pipelines, is_simple);
+        pwsp_pipelines_is_independent(pipelines, *out_is_simple);
     exchange->has_records = pipelines->host.has_records;
+    exchange->is_by_order = false;
     exchange->record = pwsp_step_add;
     exchange->user = pipelines;
+    return true;
+}
+
+static bool pwsp_pipelines_run_open(pwsp_pipelines *pipelines) {
+    const pwsp_exchange *exchange = &pipelines->exchange;
+    bool is_simple;
+    if (!pwsp_pipelines_open(pipelines, &is_simple)) {
+        return false;
+    }
     pipelines->exchange.is_ordered =
         !is_simple || pipelines->host.is_ordered || pipelines->host.has_records;
     bool is_good = pipelines->exchange.is_ordered ? pwsp_pipelines_walk(pipelines)
@@ -477,6 +487,18 @@ static bool pwsp_pipelines_run_open(pwsp_pipelines *pipelines) {
     return is_good;
 }
 
+static void pwsp_pipelines_fail_deadlock(pwsp_pipelines *pipelines) {
+    pwsp_error error;
+    pwsp_deadlock_fail(&pipelines->exchange, &error);
+    pwsp_expander_fail(pipelines->x, error.status, error.index, "%s", error.text);
+}
+
+PWSP_INTERNAL void pwsp_pipelines_fail_stuck(pwsp_pipelines *pipelines) {
+    pipelines->is_stuck = true;
+    pwsp_pipelines_account(pipelines);
+    pwsp_pipelines_fail_deadlock(pipelines);
+}
+
 PWSP_INTERNAL bool pwsp_pipelines_run(pwsp_pipelines *pipelines, ptowsp_cycles *out_cycles) {
     pwsp_expander *x = pipelines->x;
     pwsp_frame *frames = x->frames;
@@ -490,9 +512,7 @@ PWSP_INTERNAL bool pwsp_pipelines_run(pwsp_pipelines *pipelines, ptowsp_cycles *
     x->node = node;
     pwsp_pipelines_restore(pipelines);
     if (pipelines->is_stuck) {
-        pwsp_error error;
-        pwsp_deadlock_fail(&pipelines->exchange, &error);
-        pwsp_expander_fail(x, error.status, error.index, "%s", error.text);
+        pwsp_pipelines_fail_deadlock(pipelines);
         is_good = false;
     }
     *out_cycles = 0;
@@ -511,7 +531,9 @@ PWSP_INTERNAL void pwsp_pipelines_print_stuck(const pwsp_pipelines *pipelines, p
         return;
     }
     uint32_t left = pipelines->exchange.running_count - pipelines->exchange.ended_count, shown = 0;
-    pwsp_text_format(text, "pipeline %s is stuck: %u of %u processes wait\n", pipelines->op->name,
+    pwsp_text_format(text, "pipeline %s %s: %u of %u processes wait\n", pipelines->op->name,
+                     pipelines->exchange.is_by_order ? "gets stuck in an order of steps"
+                                                     : "is stuck",
                      left, pipelines->exchange.running_count);
     for (uint32_t i = 0; i < pipelines->exchange.running_count && shown < PWSP_STUCK_MAX; i++) {
         const pwsp_process *process = &pipelines->exchange.processes[i];
@@ -540,4 +562,7 @@ PWSP_INTERNAL void pwsp_pipelines_print_stuck(const pwsp_pipelines *pipelines, p
     pwsp_text_format(text, "  help: ");
     pwsp_deadlock_print_hint(&pipelines->exchange, text);
     pwsp_text_format(text, "\n");
+    if (pipelines->exchange.is_by_order) {
+        pwsp_steps_print_order(pipelines, text);
+    }
 }

@@ -121,6 +121,13 @@ PWSP_INTERNAL void pwsp_pipelines_place(pwsp_pipelines *pipelines);
 #define PWSP_PROCESS_OP_AT(p, i) PWSP_PROGRAM_AT((p)->program, processes, pwsp_process_op, i)
 #define PWSP_PORT_AT(p, i)       PWSP_PROGRAM_AT((p)->program, ports, pwsp_port, i)
 
+// Opens the channels of the pipeline whose processes have been placed. *out_is_simple: none has
+// several producers or consumers. False with an error in the expander.
+PWSP_INTERNAL bool pwsp_pipelines_open(pwsp_pipelines *pipelines, bool *out_is_simple);
+
+// Takes the pipeline's present state as that of a deadlocked run of it, with the expander's error.
+PWSP_INTERNAL void pwsp_pipelines_fail_stuck(pwsp_pipelines *pipelines);
+
 // Restores the slots as they were before the pipeline.
 PWSP_INTERNAL void pwsp_pipelines_restore(pwsp_pipelines *pipelines);
 
@@ -165,6 +172,14 @@ PWSP_INTERNAL uint64_t pwsp_step_add(void *pipelines, pwsp_process *process, pto
                                      uint32_t channel, uint64_t end, uint64_t token,
                                      const pwsp_channel_mark *cause);
 PWSP_INTERNAL bool pwsp_steps_find_chains(pwsp_pipelines *pipelines);
+
+// "compute[1]"; "compute[1] receives 3 from loaded".
+PWSP_INTERNAL void pwsp_steps_print_name(const ptowsp_process_stats *process, ptowsp_text text);
+PWSP_INTERNAL void pwsp_steps_print(const pwsp_pipelines *pipelines, const ptowsp_step_record *step,
+                                    ptowsp_text text);
+
+// The steps of an order that gets stuck, one on each line.
+PWSP_INTERNAL void pwsp_steps_print_order(const pwsp_pipelines *pipelines, ptowsp_text text);
 
 // A report of why the last execution deadlocked, if it did.
 PWSP_INTERNAL void pwsp_pipelines_print_stuck(const pwsp_pipelines *pipelines, ptowsp_text text);

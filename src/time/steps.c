@@ -13,6 +13,10 @@
 
 #include "pipeline.h"
 
+#include <inttypes.h>
+
+#define PWSP_ORDER_STEP_MAX 200  // that a report lists
+
 PWSP_INTERNAL uint64_t pwsp_step_add(void *user, pwsp_process *process, ptowsp_step_kind kind,
                                      uint32_t channel, uint64_t end, uint64_t token,
                                      const pwsp_channel_mark *cause) {
@@ -82,4 +86,50 @@ PWSP_INTERNAL bool pwsp_steps_find_chains(pwsp_pipelines *pipelines) {
         }
     }
     return true;
+}
+
+// -- text -----------------------------------------------------------------------------------------
+
+PWSP_INTERNAL void pwsp_steps_print_name(const ptowsp_process_stats *process, ptowsp_text text) {
+    pwsp_text_format(text, "%s", process->name);
+    if (process->replica_count > 1) {
+        pwsp_text_format(text, "[%u]", process->replica);
+    }
+}
+
+PWSP_INTERNAL void pwsp_steps_print(const pwsp_pipelines *pipelines, const ptowsp_step_record *step,
+                                    ptowsp_text text) {
+    const char *channel =
+        step->channel == UINT32_MAX ? "" : pipelines->channel_stats[step->channel].name;
+    pwsp_steps_print_name(&pipelines->process_stats[step->process], text);
+    switch (step->kind) {
+    case PTOWSP_STEP_TASK: pwsp_text_format(text, " does task %" PRIu64, step->token); break;
+    case PTOWSP_STEP_SEND:
+        pwsp_text_format(text, " sends %" PRId64 " to %s", (int64_t)step->token, channel);
+        break;
+    case PTOWSP_STEP_RECEIVE:
+        pwsp_text_format(text, " receives %" PRId64 " from %s", (int64_t)step->token, channel);
+        break;
+    case PTOWSP_STEP_END: pwsp_text_format(text, " sees the end of %s", channel); break;
+    case PTOWSP_STEP_CLOSE:
+        pwsp_text_format(text, step->channel == UINT32_MAX ? " ends" : " closes %s", channel);
+        break;
+    case PTOWSP_STEP_FORCE_INT: break;
+    }
+}
+
+PWSP_INTERNAL void pwsp_steps_print_order(const pwsp_pipelines *pipelines, ptowsp_text text) {
+    uint64_t count = pipelines->exchange.step_count;
+    uint64_t first = count > PWSP_ORDER_STEP_MAX ? count - PWSP_ORDER_STEP_MAX : 0;
+    pwsp_text_format(text, "  order:\n");
+    if (first) {
+        pwsp_text_format(text, "    ... %" PRIu64 " steps before\n", first);
+    }
+    for (uint64_t i = first; i < count; i++) {
+        pwsp_text_format(text, "    %" PRIu64 "  ", i + 1);
+        pwsp_steps_print(pipelines, &pipelines->steps[i], text);
+        pwsp_text_format(text, ", at ");
+        pwsp_program_print_place(pipelines->program, pipelines->steps[i].node, NULL, text);
+        pwsp_text_format(text, "\n");
+    }
 }

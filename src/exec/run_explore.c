@@ -1,0 +1,153 @@
+// Exploring a run: its program is walked without tasks, and of each pipeline that the walk reaches
+// the orders of its processes are searched.
+
+#include "../time/explore.h"
+#include "run.h"
+
+#include <inttypes.h>
+
+#define PWSP_EXPLORE_STATES 65536u
+#define PWSP_EXPLORE_STEPS  (UINT64_C(1) << 24)
+
+// Kernels do not run, so what they write must not decide what is sent and received.
+static ptowsp_status pwsp_explore_check_loads(ptowsp_run *run, const pwsp_control *control) {
+    const ptowsp_program *p = run->program;
+    for (uint32_t i = 0; i < p->ops.count; i++) {
+        const pwsp_op *op = PWSP_OP_AT(p, i);
+        if (op->kind != PWSP_OP_SLOT_LOAD || control->ops[i]) {
+            continue;
+        }
+        uint32_t tensor = PWSP_PROGRAM_AT(p, slot_ops, pwsp_slot_op, op->at)->view.tensor;
+        if (run->walk.is_written[tensor]) {
+            run->walk.expander.cells = NULL;  // no variables around
+            run->walk.expander.node = op->node;
+            pwsp_expander_fail(&run->walk.expander, PTOWSP_UNSUPPORTED, PTOWSP_NO_INDEX,
+                               "it loads from tensor %s, which tasks write, and sends or receives "
+                               "depend on it: orders of them are known only by executing",
+                               PWSP_PROGRAM_AT(p, tensors, ptowsp_tensor_desc, tensor)->name);
+            return pwsp_run_fail_walk(run);
+        }
+    }
+    return PTOWSP_OK;
+}
+
+static ptowsp_status pwsp_explore_prepare(ptowsp_run *run, const ptowsp_run_options *options,
+                                          pwsp_control *control) {
+    ptowsp_status status = pwsp_bindings_plan(&run->bindings);
+    status = status != PTOWSP_OK ? status : pwsp_bindings_verify_data(&run->bindings, true);
+    if (status == PTOWSP_OK) {
+        pwsp_timeline_bind(&run->time, run->bindings.effective);
+        run->walk.is_time_only = false;  // loads are checked below
+        status = pwsp_walk_find_unknown(&run->walk, &run->time.sim.deps);
+        run->walk.is_time_only = true;
+    }
+    if (status == PTOWSP_OK && !pwsp_control_find(control, &run->context->memory, run->program)) {
+        status =
+            pwsp_fail(run->context, PTOWSP_OUT_OF_MEMORY, PTOWSP_NO_INDEX, "run: out of memory");
+    }
+    if (status == PTOWSP_OK && !pwsp_pipes_begin(&run->pipes, options, NULL)) {
+        status = pwsp_run_fail_walk(run);
+    }
+    return status == PTOWSP_OK ? pwsp_explore_check_loads(run, control) : status;
+}
+
+// One pipeline of the walk.
+static ptowsp_status pwsp_explore_pipeline(ptowsp_run *run, pwsp_explorer *explorer) {
+    const char *name = run->walk.expander.pipeline->name;
+    switch (pwsp_explorer_run(explorer)) {
+    case PWSP_EXPLORED_ALL: return PTOWSP_OK;
+    case PWSP_EXPLORED_LIMIT:
+        return pwsp_fail(run->context, PTOWSP_LIMIT_EXCEEDED, PTOWSP_NO_INDEX,
+                         "run: not all orders of pipeline %s have been explored, of %" PRIu64
+                         " states and %" PRIu64 " steps at most; none of those explored gets stuck",
+                         name, explorer->state_limit, explorer->step_limit);
+    case PWSP_EXPLORED_STUCK:
+    case PWSP_EXPLORED_FAILED: break;
+    }
+    return pwsp_run_fail_walk(run);
+}
+
+static ptowsp_status pwsp_explore_walk(ptowsp_run *run, pwsp_explorer *explorer) {
+    pwsp_expander *x = &run->walk.expander;
+    pwsp_walk_begin(&run->walk, false);
+    x->unknown = explorer->control->ops;
+    for (;;) {
+        ptowsp_status status = PTOWSP_OK;
+        switch (pwsp_walk_event(&run->walk, pwsp_expander_next(x))) {
+        case PWSP_EVENT_END: return PTOWSP_OK;
+        case PWSP_EVENT_ERROR: return pwsp_run_fail_walk(run);
+        case PWSP_EVENT_SLOT_LOAD: pwsp_expander_load(x); break;
+        case PWSP_EVENT_PIPELINE: status = pwsp_explore_pipeline(run, explorer); break;
+        case PWSP_EVENT_TASK:
+        case PWSP_EVENT_PARALLEL:
+        case PWSP_EVENT_SEQUENTIAL:
+        case PWSP_EVENT_SCOPE_END:
+        case PWSP_EVENT_RESET:
+        case PWSP_EVENT_PROCESS_END:
+        case PWSP_EVENT_SEND:
+        case PWSP_EVENT_RECEIVE:
+        case PWSP_EVENT_CLOSE:
+        case PWSP_EVENT_NONE: break;
+        }
+        if (status != PTOWSP_OK) {
+            return status;
+        }
+    }
+}
+
+// Explores a claimed run.
+static ptowsp_status pwsp_explore_claimed(ptowsp_run *run, const ptowsp_explore_options *options,
+                                          const ptowsp_run_options *walked,
+                                          ptowsp_explore_stats *out_stats) {
+    ptowsp_record_options nothing;
+    pwsp_control control;
+    pwsp_explorer explorer;
+    memset(&nothing, 0, sizeof nothing);
+    memset(&control, 0, sizeof control);
+    memset(&explorer, 0, sizeof explorer);
+    pwsp_sim_begin(&run->time.sim, false);
+    pwsp_recorder_begin(&run->recorder, &run->time.sim, &nothing);  // which takes no memory
+    run->has_records = run->has_clock = run->is_done = false;
+    run->lanes_used = 0;
+    run->critical_count = 0;
+    pwsp_pipelines_forget(&run->pipes.pipelines);
+    ptowsp_status status = pwsp_explore_prepare(run, walked, &control);
+    if (status == PTOWSP_OK) {
+        explorer.pipelines = &run->pipes.pipelines;
+        explorer.control = &control;
+        explorer.state_limit = options->state_limit ? options->state_limit : PWSP_EXPLORE_STATES;
+        explorer.step_limit = options->step_limit ? options->step_limit : PWSP_EXPLORE_STEPS;
+        explorer.state_limit = pwsp_min_u64(explorer.state_limit, PWSP_EXPLORE_NOBODY - 1);
+        status = pwsp_explore_walk(run, &explorer);
+        out_stats->state_count = explorer.state_count;
+        out_stats->step_count = explorer.step_count;
+        pwsp_explorer_free(&explorer);
+    }
+    pwsp_control_free(&control);
+    return status;
+}
+
+ptowsp_status ptowsp_run_explore(ptowsp_run *run, const ptowsp_explore_options *options,
+                                 ptowsp_explore_stats *out_stats) {
+    ptowsp_explore_options chosen;
+    ptowsp_explore_stats stats;
+    ptowsp_run_options walked;
+    memset(&chosen, 0, sizeof chosen);
+    memset(&stats, 0, sizeof stats);
+    memset(&walked, 0, sizeof walked);
+    if (options) {
+        chosen = *options;
+    }
+    walked.mode = PTOWSP_RUN_TIME_ONLY;
+    walked.time_limit_ns = chosen.time_limit_ns;
+    ptowsp_status status = PTOWSP_BUSY;
+    if (!pwsp_run_is_running(run) && !pwsp_load_relaxed(&run->context->busy) &&
+        pwsp_run_claim(run, &walked)) {
+        status = pwsp_explore_claimed(run, &chosen, &walked, &stats);
+        pwsp_run_leave(run);
+    }
+    if (out_stats) {
+        *out_stats = stats;
+    }
+    return status;
+}

@@ -1,0 +1,502 @@
+// Searching orders.
+//
+// With tasks of any length before them, the sends and receives of different processes can happen in
+// any order in which each is possible: in the k-th step of an order its process comes at time k. So
+// time is left out. A state is where the processes stand, each at its next send or receive, what
+// they know of what decides control (control.h), and the tokens in the channels.
+//
+//      start --settle--> state --choice, settle--> state ...      breadth first: a shortest order
+//                          |
+//                          +---choice, settle--> stuck: from the start again, with records
+//
+// Most steps need no choice. Which ones is told by stubborn sets (Valmari, Stubborn sets for reduced
+// state space generation, 1989), of processes: with one that can move, all that could race with
+// its step, ever; with one that cannot, all that could let it. Two sends to a channel race, and two
+// receives, but not a send and a receive. (At depth 0, where they meet, all race.) To move the
+// processes of one such set is enough to find every deadlock. So a process that is the only
+// producer or consumer, or sees the end of a stream, moves at once, and of the others the set with
+// the fewest moves is tried.
+//
+// How states are kept is in explore_state.c.
+
+#include "explore.h"
+
+// -- who can move ---------------------------------------------------------------------------------
+
+// The first process from `from` on that waits at the other side of a channel of depth 0.
+static uint32_t pwsp_explorer_partner(const pwsp_explorer *e, const pwsp_process *process,
+                                      uint32_t from) {
+    pwsp_process_wait other =
+        pwsp_explorer_sends(process) ? PWSP_PROCESS_WAITS_EMPTY : PWSP_PROCESS_WAITS_FULL;
+    for (uint32_t i = from; i < e->pipelines->exchange.running_count; i++) {
+        const pwsp_process *at = pwsp_explorer_process(e, i);
+        if (at->wait == other && at->channel == process->channel) {
+            return i;
+        }
+    }
+    return PWSP_EXPLORE_NOBODY;
+}
+
+static bool pwsp_explorer_sees_end(const pwsp_explorer *e, const pwsp_process *process) {
+    const pwsp_channel *channel = pwsp_explorer_channel(e, process);
+    return process->wait == PWSP_PROCESS_WAITS_EMPTY && pwsp_channel_pending(channel) == 0 &&
+           channel->producers == 0 && !channel->is_event;
+}
+
+static bool pwsp_explorer_can(const pwsp_explorer *e, const pwsp_process *process) {
+    const pwsp_channel *channel = pwsp_explorer_channel(e, process);
+    if (!pwsp_process_waits(process)) {
+        return false;
+    }
+    if (pwsp_explorer_sees_end(e, process)) {
+        return true;
+    }
+    if (channel->depth == 0) {
+        return pwsp_explorer_partner(e, process, 0) != PWSP_EXPLORE_NOBODY;
+    }
+    return pwsp_explorer_sends(process) ? pwsp_channel_pending(channel) < channel->depth
+                                        : pwsp_channel_pending(channel) > 0;
+}
+
+// Can it move, and can nothing race with that?
+static bool pwsp_explorer_is_alone(const pwsp_explorer *e, const pwsp_process *process) {
+    const pwsp_channel *channel = pwsp_explorer_channel(e, process);
+    if (!pwsp_explorer_can(e, process)) {
+        return false;
+    }
+    bool is_first = channel->producers == 1, is_second = channel->consumers == 1;
+    return pwsp_explorer_sees_end(e, process) || (channel->depth == 0 ? is_first && is_second
+                                                  : pwsp_explorer_sends(process) ? is_first
+                                                                                 : is_second);
+}
+
+// -- choices --------------------------------------------------------------------------------------
+
+static bool pwsp_explorer_choice_add(pwsp_explorer *e, uint64_t at, uint32_t process,
+                                     uint32_t partner) {
+    void *choices = e->choices;
+    if (!pwsp_memory_grow(&e->pipelines->memory, &choices, &e->choice_capacity, at + 1,
+                          sizeof(pwsp_explore_choice))) {
+        e->is_out_of_memory = true;
+        return false;
+    }
+    e->choices = (pwsp_explore_choice *)choices;
+    e->choices[at].process = process;
+    e->choices[at].partner = partner;
+    return true;
+}
+
+// Adds all processes of one side of a channel to a set: the list behind *first, linked by `after`.
+static void pwsp_explorer_add_side(const pwsp_explorer *e, uint32_t channel, bool is_produced,
+                                   uint32_t *first) {
+    uint8_t *seen = &e->seen[2 * (channel - e->pipelines->op->first_channel) + is_produced];
+    for (uint32_t i = 0; !*seen && i < e->pipelines->exchange.running_count; i++) {
+        pwsp_process *process = pwsp_explorer_process(e, i);
+        bool is_in = false;
+        for (uint32_t j = 0; pwsp_process_waits(process) && j < process->port_count; j++) {
+            const pwsp_port *port = &process->ports[j];
+            is_in = is_in || (port->channel == channel && port->is_produced == is_produced &&
+                              !(is_produced && process->closed[j]));
+        }
+        if (is_in && process->mark != e->mark) {
+            process->mark = e->mark;
+            process->after = *first;
+            *first = i + 1;
+        }
+    }
+    *seen = 1;
+}
+
+// Marks the stubborn set of a process that can move.
+static void pwsp_explorer_mark_set(pwsp_explorer *e, pwsp_process *process) {
+    uint32_t first = process->index + 1;
+    memset(e->seen, 0, 2 * (size_t)e->pipelines->op->channel_count);
+    PTOWSP_ASSERT(e->mark < UINT32_MAX);
+    process->mark = ++e->mark;
+    process->after = 0;
+    while (first) {
+        const pwsp_process *at = pwsp_explorer_process(e, first - 1);
+        uint32_t channel = at->channel;
+        bool sends = pwsp_explorer_sends(at), can = pwsp_explorer_can(e, at);
+        first = at->after;
+        if (can && pwsp_explorer_sees_end(e, at)) {
+            continue;
+        }
+        bool is_meeting = pwsp_explorer_channel(e, at)->depth == 0;
+        if (is_meeting || sends == can) {
+            pwsp_explorer_add_side(e, channel, true, &first);
+        }
+        if (is_meeting || sends != can) {
+            pwsp_explorer_add_side(e, channel, false, &first);
+        }
+    }
+}
+
+// Lists the moves of the marked set from place `at` on; returns how many. 0 when memory is out.
+static uint64_t pwsp_explorer_list_set(pwsp_explorer *e, uint64_t at) {
+    uint64_t count = 0;
+    for (uint32_t i = 0; i < e->pipelines->exchange.running_count; i++) {
+        const pwsp_process *process = pwsp_explorer_process(e, i);
+        if (process->mark != e->mark || !pwsp_explorer_can(e, process)) {
+            continue;
+        }
+        uint32_t partner = PWSP_EXPLORE_NOBODY;
+        if (pwsp_explorer_channel(e, process)->depth == 0 && !pwsp_explorer_sees_end(e, process)) {
+            partner = pwsp_explorer_sends(process) ? pwsp_explorer_partner(e, process, 0)
+                                                   : PWSP_EXPLORE_NOBODY;
+            if (partner == PWSP_EXPLORE_NOBODY) {
+                continue;  // a receiver moves with its sender
+            }
+        }
+        do {
+            if (!pwsp_explorer_choice_add(e, at + count++, i, partner)) {
+                return 0;
+            }
+            partner = partner == PWSP_EXPLORE_NOBODY
+                          ? partner
+                          : pwsp_explorer_partner(e, process, partner + 1);
+        } while (partner != PWSP_EXPLORE_NOBODY);
+    }
+    return count;
+}
+
+// Does an earlier process that can move have the same stubborn set, as both do the same?
+static bool pwsp_explorer_is_tried(const pwsp_explorer *e, const pwsp_process *process) {
+    bool is_tried = false;
+    for (uint32_t i = 0; i < process->index && !is_tried; i++) {
+        const pwsp_process *at = pwsp_explorer_process(e, i);
+        is_tried = at->wait == process->wait && at->channel == process->channel;
+    }
+    return is_tried;
+}
+
+// Finds the smallest set of moves that has to be tried; none if no process can move. False when
+// memory is out.
+static bool pwsp_explorer_choose(pwsp_explorer *e) {
+    const pwsp_exchange *exchange = &e->pipelines->exchange;
+    e->choice_count = 0;
+    for (uint32_t i = 0; i < exchange->running_count && e->choice_count != 1; i++) {
+        pwsp_process *process = pwsp_explorer_process(e, i);
+        if (!pwsp_explorer_can(e, process) || pwsp_explorer_is_tried(e, process)) {
+            continue;
+        }
+        pwsp_explorer_mark_set(e, process);
+        uint64_t count = pwsp_explorer_list_set(e, e->choice_count);
+        if (count == 0) {
+            return false;
+        }
+        if (e->choice_count == 0 || count < e->choice_count) {
+            memmove(e->choices, e->choices + e->choice_count, (size_t)count * sizeof *e->choices);
+            e->choice_count = count;
+        }
+    }
+    return true;
+}
+
+// -- moving ---------------------------------------------------------------------------------------
+
+// What comes next in a process: where it waits now, or its end. False with the expander's error.
+static bool pwsp_explorer_arrive(pwsp_explorer *e, pwsp_process *process, pwsp_event event) {
+    pwsp_expander *x = e->pipelines->x;
+    pwsp_exchange *exchange = &e->pipelines->exchange;
+    process->node = x->node;
+    process->time = exchange->step_count + 1;
+    switch (event) {
+    case PWSP_EVENT_SEND:
+        process->wait = PWSP_PROCESS_WAITS_FULL;
+        process->channel = x->send->channel;
+        process->token = x->token;
+        if (process->closed[x->send->port - process->op->first_port]) {
+            pwsp_error error;
+            pwsp_exchange_fail(exchange, PWSP_EXCHANGE_CLOSED, process->channel, &error);
+            pwsp_expander_fail(x, error.status, error.index, "%s", error.text);
+            return false;
+        }
+        break;
+    case PWSP_EVENT_RECEIVE:
+        process->wait = PWSP_PROCESS_WAITS_EMPTY;
+        process->channel = x->receive->channel;
+        process->is_loop = x->receive->is_loop;
+        x->cells[x->receive->cell] = 0;  // nothing reads it any more: fewer states
+        break;
+    case PWSP_EVENT_CLOSE:
+        pwsp_exchange_close(exchange, process, x->port - process->op->first_port);
+        break;
+    case PWSP_EVENT_PROCESS_END: pwsp_exchange_end(exchange, process); break;
+    case PWSP_EVENT_SLOT_LOAD: pwsp_expander_load(x); break;
+    case PWSP_EVENT_ERROR:
+    case PWSP_EVENT_END:
+    case PWSP_EVENT_PIPELINE: return false;
+    case PWSP_EVENT_TASK:
+    case PWSP_EVENT_PARALLEL:
+    case PWSP_EVENT_SEQUENTIAL:
+    case PWSP_EVENT_SCOPE_END:
+    case PWSP_EVENT_RESET:
+    case PWSP_EVENT_NONE: break;
+    }
+    return true;
+}
+
+// A process goes on at an op, up to its next send or receive; first it puts what it has received,
+// if that is not NULL, where it belongs. False with the expander's error.
+static bool pwsp_explorer_advance(pwsp_explorer *e, pwsp_process *process, uint32_t next,
+                                  const uint64_t *token) {
+    pwsp_expander *x = e->pipelines->x;
+    pwsp_process_enter(e->pipelines, process);
+    if (token) {
+        const pwsp_op *op = PWSP_OP_AT(x->program, process->next_op);
+        x->cells[PWSP_PROGRAM_AT(x->program, receives, pwsp_receive_op, op->at)->cell] = *token;
+    }
+    x->next_op = next;
+    process->wait = PWSP_PROCESS_READY;
+    do {
+        if (pwsp_halt_is(e->pipelines->host.halt)) {
+            pwsp_expander_fail_halt(x, e->pipelines->host.halt);
+            return false;
+        }
+        if (!pwsp_explorer_arrive(e, process, pwsp_expander_next(x))) {
+            return false;
+        }
+    } while (process->wait == PWSP_PROCESS_READY);
+    process->next_op = x->next_op - 1;
+    process->time = e->pipelines->exchange.step_count;
+    pwsp_process_leave(e->pipelines, process);
+    return true;
+}
+
+// Counts a step, and records it if the order is known.
+static void pwsp_explorer_step(pwsp_explorer *e, pwsp_process *process, ptowsp_step_kind kind,
+                               uint64_t token) {
+    pwsp_exchange *exchange = &e->pipelines->exchange;
+    e->step_count++;
+    if (exchange->has_records) {
+        process->time = exchange->step_count + 1;
+        pwsp_step_add(e->pipelines, process, kind, process->channel, process->time, token, NULL);
+    }
+}
+
+// False with the expander's error, or at the limit.
+static bool pwsp_explorer_move(pwsp_explorer *e, pwsp_explore_choice choice) {
+    pwsp_process *process = pwsp_explorer_process(e, choice.process);
+    pwsp_channel *channel = pwsp_explorer_channel(e, process);
+    uint64_t mask = channel->mask, *tokens = channel->ring + mask + 1, token = process->token;
+    e->is_at_limit = e->step_count >= e->step_limit && !e->pipelines->exchange.has_records;
+    if (e->is_at_limit) {
+        return false;
+    }
+    if (choice.partner != PWSP_EXPLORE_NOBODY) {
+        pwsp_process *receiver = pwsp_explorer_process(e, choice.partner);
+        channel->sent++;
+        channel->received++;
+        pwsp_explorer_step(e, process, PTOWSP_STEP_SEND, token);
+        pwsp_explorer_step(e, receiver, PTOWSP_STEP_RECEIVE, token);
+        return pwsp_explorer_advance(e, receiver, receiver->next_op + 1, &token) &&
+               pwsp_explorer_advance(e, process, process->next_op + 1, NULL);
+    }
+    if (pwsp_explorer_sends(process)) {
+        tokens[channel->sent++ & mask] = token;
+        pwsp_explorer_step(e, process, PTOWSP_STEP_SEND, token);
+        return pwsp_explorer_advance(e, process, process->next_op + 1, NULL);
+    }
+    if (pwsp_channel_pending(channel) > 0) {
+        token = tokens[channel->received++ & mask];
+        pwsp_explorer_step(e, process, PTOWSP_STEP_RECEIVE, token);
+        return pwsp_explorer_advance(e, process, process->next_op + 1, &token);
+    }
+    pwsp_explorer_step(e, process, PTOWSP_STEP_END, 0);
+    uint32_t end = PWSP_OP_AT(e->pipelines->program, process->next_op)->target;
+    return pwsp_explorer_advance(e, process, end, NULL);
+}
+
+// Moves what needs no choice, until there is one, or none can move. False with the expander's
+// error, at the limit, or when memory is out.
+static bool pwsp_explorer_settle(pwsp_explorer *e) {
+    pwsp_explore_choice choice = {0, PWSP_EXPLORE_NOBODY};
+    for (bool has_moved = true; has_moved;) {
+        has_moved = false;
+        for (uint32_t i = 0; i < e->pipelines->exchange.running_count; i++) {
+            const pwsp_process *process = pwsp_explorer_process(e, i);
+            while (pwsp_explorer_is_alone(e, process)) {
+                bool is_meeting = pwsp_explorer_channel(e, process)->depth == 0 &&
+                                  !pwsp_explorer_sees_end(e, process);
+                uint32_t other = is_meeting ? pwsp_explorer_partner(e, process, 0) : i;
+                choice.process = pwsp_explorer_sends(process) ? i : other;
+                choice.partner = !is_meeting                    ? PWSP_EXPLORE_NOBODY
+                                 : pwsp_explorer_sends(process) ? other
+                                                                : i;
+                if (!pwsp_explorer_move(e, choice)) {
+                    return false;
+                }
+                has_moved = true;
+            }
+        }
+        if (!has_moved && !pwsp_explorer_choose(e)) {
+            return false;
+        }
+        if (!has_moved && e->choice_count == 1) {
+            has_moved = pwsp_explorer_move(e, e->choices[0]);
+            if (!has_moved) {
+                return false;
+            }
+        }
+    }
+    return true;
+}
+
+// -- orders ---------------------------------------------------------------------------------------
+
+static bool pwsp_explorer_is_stuck(const pwsp_explorer *e) {
+    const pwsp_exchange *exchange = &e->pipelines->exchange;
+    return e->choice_count == 0 && exchange->ended_count < exchange->running_count;
+}
+
+// All processes at their first send or receive, and then where the first choice is.
+static bool pwsp_explorer_start(pwsp_explorer *e, bool has_records) {
+    pwsp_pipelines *pipelines = e->pipelines;
+    bool is_simple;
+    pwsp_pipelines_place(pipelines);
+    if (!pwsp_pipelines_open(pipelines, &is_simple)) {
+        return false;
+    }
+    pipelines->exchange.has_records = has_records;
+    pipelines->exchange.is_by_order = true;
+    for (uint32_t i = 0; i < pipelines->exchange.running_count; i++) {
+        pwsp_process *process = &pipelines->exchange.processes[i];
+        process->mark = 0;
+        if (!pwsp_explorer_advance(e, process, process->next_op, NULL)) {
+            return false;
+        }
+    }
+    e->mark = 0;
+    return pwsp_explorer_settle(e);
+}
+
+static bool pwsp_explorer_path_reserve(pwsp_explorer *e, uint64_t count) {
+    void *path = e->path;
+    bool is_good = pwsp_memory_grow(&e->pipelines->memory, &path, &e->path_capacity, count,
+                                    sizeof(pwsp_explore_choice));
+    e->path = (pwsp_explore_choice *)path;
+    e->is_out_of_memory = e->is_out_of_memory || !is_good;
+    return is_good;
+}
+
+// Goes the order to a choice in a state again, with records. False with the expander's error.
+static bool pwsp_explorer_replay(pwsp_explorer *e, uint32_t parent, pwsp_explore_choice choice) {
+    e->path_count = 0;
+    while (choice.process != PWSP_EXPLORE_NOBODY) {
+        if (!pwsp_explorer_path_reserve(e, e->path_count + 1)) {
+            return false;
+        }
+        e->path[e->path_count++] = choice;
+        choice = e->states[parent].choice;
+        parent = e->states[parent].parent;
+    }
+    pwsp_pipelines_restore(e->pipelines);
+    bool is_good = pwsp_explorer_start(e, true);
+    for (uint64_t i = e->path_count; is_good && i > 0; i--) {
+        is_good = pwsp_explorer_move(e, e->path[i - 1]) && pwsp_explorer_settle(e);
+    }
+    PTOWSP_ASSERT(!is_good || pwsp_explorer_is_stuck(e));
+    return is_good && !e->pipelines->is_out_of_memory;
+}
+
+static const pwsp_explore_choice pwsp_explore_no_choice = {PWSP_EXPLORE_NOBODY,
+                                                           PWSP_EXPLORE_NOBODY};
+
+// Tries all choices of a state. *out_choice is the one that gets stuck, or none. False with the
+// expander's error, at a limit, or when memory is out.
+static bool pwsp_explorer_expand(pwsp_explorer *e, uint32_t index,
+                                 pwsp_explore_choice *out_choice) {
+    pwsp_explorer_go_back(e, index);
+    if (!pwsp_explorer_choose(e) || !pwsp_explorer_path_reserve(e, e->choice_count)) {
+        return false;
+    }
+    PTOWSP_ASSERT(e->choice_count > 1);  // otherwise it is none to keep
+    const uint64_t count = e->choice_count;
+    memcpy(e->path, e->choices, (size_t)count * sizeof *e->path);
+    for (uint64_t i = 0; i < count; i++) {
+        const pwsp_explore_choice choice = e->path[i];
+        if (i > 0) {
+            pwsp_explorer_go_back(e, index);
+        }
+        if (!pwsp_explorer_move(e, choice) || !pwsp_explorer_settle(e)) {
+            return false;
+        }
+        if (pwsp_explorer_is_stuck(e)) {
+            *out_choice = choice;
+            return true;
+        }
+        if (e->choice_count > 0 && !pwsp_explorer_keep(e, index, choice)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+// All orders from the start on. False as above; *out_stuck: one gets stuck, and has been recorded.
+static bool pwsp_explorer_search(pwsp_explorer *e, bool *out_stuck) {
+    uint64_t first = e->state_count;
+    pwsp_explore_choice choice = pwsp_explore_no_choice;
+    *out_stuck = false;
+    if (!pwsp_explorer_start(e, false)) {
+        return false;
+    }
+    *out_stuck = pwsp_explorer_is_stuck(e);
+    if (*out_stuck) {
+        return pwsp_explorer_replay(e, PWSP_EXPLORE_NOBODY, choice);
+    }
+    if (e->choice_count > 0 && !pwsp_explorer_keep(e, PWSP_EXPLORE_NOBODY, choice)) {
+        return false;
+    }
+    for (uint64_t i = first; i < e->state_count; i++) {
+        if (!pwsp_explorer_expand(e, (uint32_t)i, &choice)) {
+            return false;
+        }
+        *out_stuck = choice.process != PWSP_EXPLORE_NOBODY;
+        if (*out_stuck) {
+            return pwsp_explorer_replay(e, (uint32_t)i, choice);
+        }
+    }
+    return true;
+}
+
+PWSP_INTERNAL pwsp_explored pwsp_explorer_run(pwsp_explorer *e) {
+    pwsp_pipelines *pipelines = e->pipelines;
+    pwsp_expander *x = pipelines->x;
+    pwsp_frame *frames = x->frames;
+    uint32_t frame_count = x->frame_count, next_op = x->next_op, node = x->node;
+    void *seen = e->seen;
+    bool is_stuck = false;
+    e->is_out_of_memory = !pwsp_memory_room(&pipelines->memory, &seen, &e->seen_capacity,
+                                            2 * (uint64_t)x->pipeline->channel_count + 1, 1);
+    e->seen = (uint8_t *)seen;
+    bool is_good = !e->is_out_of_memory && pwsp_explorer_search(e, &is_stuck);
+    x->frames = frames;
+    x->frame_count = frame_count;
+    x->next_op = next_op;
+    x->node = node;
+    if (e->is_out_of_memory || pipelines->is_out_of_memory) {
+        pwsp_expander_fail(x, PTOWSP_OUT_OF_MEMORY, PTOWSP_NO_INDEX, "out of memory for %s",
+                           is_stuck ? "the order that gets stuck" : "the states of orders");
+        return PWSP_EXPLORED_FAILED;
+    }
+    if (!is_good) {
+        return e->is_at_limit ? PWSP_EXPLORED_LIMIT : PWSP_EXPLORED_FAILED;
+    }
+    pwsp_pipelines_restore(pipelines);
+    if (is_stuck) {
+        pwsp_pipelines_fail_stuck(pipelines);
+    }
+    return is_stuck ? PWSP_EXPLORED_STUCK : PWSP_EXPLORED_ALL;
+}
+
+PWSP_INTERNAL void pwsp_explorer_free(pwsp_explorer *e) {
+    const pwsp_memory *memory = &e->pipelines->memory;
+    pwsp_memory_free(memory, e->states, (size_t)e->state_capacity * sizeof *e->states);
+    pwsp_memory_free(memory, e->bytes, (size_t)e->byte_capacity);
+    pwsp_memory_free(memory, e->table, (size_t)e->table_capacity * sizeof *e->table);
+    pwsp_memory_free(memory, e->choices, (size_t)e->choice_capacity * sizeof *e->choices);
+    pwsp_memory_free(memory, e->path, (size_t)e->path_capacity * sizeof *e->path);
+    pwsp_memory_free(memory, e->seen, (size_t)e->seen_capacity);
+    memset(e, 0, sizeof *e);
+}

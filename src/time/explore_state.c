@@ -1,0 +1,236 @@
+// States of pipelines as bytes.
+//
+// Each is kept whole, as numbers of 7 bits a byte: the index of the pipeline; of each channel its
+// depth and tokens; the cells that decide control; of each process its op, loops and own cells. So
+// states that are equal have equal bytes, and a state can be gone back to. Tokens and cells that
+// decide nothing are left out (control.h). They are wrong then, and nothing looks at them.
+
+#include "../data/digest.h"
+#include "explore.h"
+
+// -- bytes ----------------------------------------------------------------------------------------
+
+// A state that is written, or read back, by the same walk over what it has.
+typedef struct pwsp_explore_coder {
+    pwsp_explorer *e;
+    uint64_t at;
+    bool is_reading;
+} pwsp_explore_coder;
+
+static void pwsp_explore_code(pwsp_explore_coder *coder, uint64_t *value) {
+    pwsp_explorer *e = coder->e;
+    if (coder->is_reading) {
+        uint64_t read = 0;
+        for (uint32_t shift = 0;; shift += 7) {
+            uint8_t byte = e->bytes[coder->at++];
+            read |= (uint64_t)(byte & 127) << shift;
+            if (byte < 128) {
+                *value = read;
+                return;
+            }
+        }
+    }
+    if (coder->at + 10 > e->byte_capacity) {
+        void *bytes = e->bytes;
+        if (!pwsp_memory_grow(&e->pipelines->memory, &bytes, &e->byte_capacity, coder->at + 10,
+                              1)) {
+            e->is_out_of_memory = true;
+            return;
+        }
+        e->bytes = (uint8_t *)bytes;
+    }
+    uint64_t left = *value;
+    while (left > 127) {
+        e->bytes[coder->at++] = (uint8_t)(left | 128);
+        left >>= 7;
+    }
+    e->bytes[coder->at++] = (uint8_t)left;
+}
+
+static void pwsp_explore_code_u32(pwsp_explore_coder *coder, uint32_t *value) {
+    uint64_t wide = *value;
+    pwsp_explore_code(coder, &wide);
+    *value = (uint32_t)wide;
+}
+
+static void pwsp_explore_code_channel(pwsp_explore_coder *coder, uint32_t index) {
+    pwsp_channel *channel = &coder->e->pipelines->exchange.channels[index];
+    uint64_t depth = channel->depth, count = pwsp_channel_pending(channel);
+    uint64_t *tokens = channel->ring + channel->mask + 1;
+    pwsp_explore_code(coder, &depth);  // with the index of the pipeline, what run of it this is
+    pwsp_explore_code(coder, &count);
+    if (coder->is_reading) {
+        PTOWSP_ASSERT(depth == channel->depth && count <= depth);
+        channel->received = 0;
+        channel->sent = count;
+        channel->producers = channel->consumers = 0;
+    }
+    for (uint64_t i = 0; coder->e->control->channels[index] && i < count; i++) {
+        pwsp_explore_code(coder, &tokens[(channel->received + i) & channel->mask]);
+    }
+}
+
+static void pwsp_explore_code_frame(pwsp_explore_coder *coder, pwsp_frame *frame) {
+    uint64_t i = (uint64_t)frame->i, count = (uint64_t)frame->count;
+    uint64_t loop = (uint64_t)frame->loop << 2 | (uint64_t)frame->is_call << 1 | frame->has_scope;
+    pwsp_explore_code(coder, &loop);
+    pwsp_explore_code(coder, &i);
+    pwsp_explore_code(coder, &count);
+    pwsp_explore_code(coder, &frame->first);
+    frame->loop = (uint32_t)(loop >> 2);
+    frame->is_call = (loop & 2) != 0;
+    frame->has_scope = (loop & 1) != 0;
+    frame->i = (int64_t)i;
+    frame->count = (int64_t)count;
+}
+
+// Where a process that has been read waits, and the sides of channels that it is on.
+static void pwsp_explore_place(pwsp_explorer *e, pwsp_process *process) {
+    const ptowsp_program *program = e->pipelines->program;
+    pwsp_exchange *exchange = &e->pipelines->exchange;
+    process->wait = PWSP_PROCESS_HAS_ENDED;
+    exchange->ended_count += process->next_op == 0;
+    if (process->next_op == 0) {
+        return;
+    }
+    const pwsp_op *op = PWSP_OP_AT(program, process->next_op);
+    process->node = op->node;
+    if (op->kind == PWSP_OP_SEND) {
+        process->wait = PWSP_PROCESS_WAITS_FULL;
+        process->channel = PWSP_PROGRAM_AT(program, sends, pwsp_send_op, op->at)->channel;
+    } else {
+        const pwsp_receive_op *receive =
+            PWSP_PROGRAM_AT(program, receives, pwsp_receive_op, op->at);
+        PTOWSP_ASSERT(op->kind == PWSP_OP_RECEIVE);
+        process->wait = PWSP_PROCESS_WAITS_EMPTY;
+        process->channel = receive->channel;
+        process->is_loop = receive->is_loop;
+    }
+    for (uint32_t i = 0; i < process->port_count; i++) {
+        pwsp_channel *channel = &exchange->channels[process->ports[i].channel];
+        channel->consumers += !process->ports[i].is_produced;
+        channel->producers += process->ports[i].is_produced && !process->closed[i];
+    }
+}
+
+static void pwsp_explore_code_process(pwsp_explore_coder *coder, pwsp_process *process) {
+    pwsp_explorer *e = coder->e;
+    const ptowsp_program *program = e->pipelines->program;
+    const uint32_t *privates =
+        PWSP_PROGRAM_AT(program, privates, uint32_t, process->op->first_private);
+    uint32_t next = process->wait == PWSP_PROCESS_HAS_ENDED ? 0 : process->next_op;
+    pwsp_explore_code_u32(coder, &next);
+    process->next_op = next;  // 0: has ended; no send or receive is the first op of a program
+    if (next) {
+        pwsp_explore_code_u32(coder, &process->frame_count);
+        for (uint32_t i = 0; i < process->frame_count; i++) {
+            pwsp_explore_code_frame(coder, &process->frames[i]);
+        }
+        for (uint32_t i = 0; i < process->op->private_count; i++) {
+            if (e->control->cells[privates[i]]) {
+                pwsp_explore_code(coder, &process->kept[i]);
+            }
+        }
+        for (uint32_t i = 0; i < process->port_count; i++) {
+            uint64_t is_closed = process->closed[i];
+            if (process->ports[i].is_closed_early) {
+                pwsp_explore_code(coder, &is_closed);
+            }
+            process->closed[i] = (uint8_t)is_closed;
+        }
+    }
+    if (coder->is_reading) {
+        pwsp_explore_place(e, process);
+    }
+    if (next && pwsp_explorer_sends(process) && e->control->channels[process->channel]) {
+        pwsp_explore_code(coder, &process->token);
+    }
+}
+
+// Returns where the state ends.
+static uint64_t pwsp_explorer_code(pwsp_explorer *e, uint64_t at, bool is_reading) {
+    pwsp_explore_coder coder = {e, at, is_reading};
+    pwsp_pipelines *pipelines = e->pipelines;
+    const pwsp_pipeline_op *op = pipelines->op;
+    uint32_t index = pipelines->index;
+    pwsp_explore_code_u32(&coder, &index);
+    for (uint32_t i = 0; i < op->channel_count; i++) {
+        pwsp_explore_code_channel(&coder, op->first_channel + i);
+    }
+    for (uint32_t i = 1; i < pipelines->program->first_symbol; i++) {
+        if (e->control->cells[i]) {
+            pwsp_explore_code(&coder, &pipelines->cells[i]);
+        }
+    }
+    pipelines->exchange.ended_count = is_reading ? 0 : pipelines->exchange.ended_count;
+    for (uint32_t i = 0; i < pipelines->exchange.running_count; i++) {
+        pwsp_explore_code_process(&coder, &pipelines->exchange.processes[i]);
+    }
+    return coder.at;
+}
+
+// -- states ---------------------------------------------------------------------------------------
+
+// The place of bytes in the table: of the state that is the same, or empty.
+static uint32_t *pwsp_explorer_find(const pwsp_explorer *e, uint64_t offset, uint64_t size) {
+    uint64_t hash = pwsp_digest(0, e->bytes + offset, size, 1, 1);
+    for (uint64_t i = hash & (e->table_capacity - 1);; i = (i + 1) & (e->table_capacity - 1)) {
+        uint32_t *at = &e->table[i];
+        const pwsp_explore_state *state = *at ? &e->states[*at - 1] : NULL;
+        if (!state || (state->size == size &&
+                       memcmp(e->bytes + state->offset, e->bytes + offset, (size_t)size) == 0)) {
+            return at;
+        }
+    }
+}
+
+// Makes room for one more state. False when memory is out.
+static bool pwsp_explorer_reserve(pwsp_explorer *e) {
+    const pwsp_memory *memory = &e->pipelines->memory;
+    void *states = e->states, *table = e->table;
+    if (!pwsp_memory_grow(memory, &states, &e->state_capacity, e->state_count + 1,
+                          sizeof(pwsp_explore_state))) {
+        return false;
+    }
+    e->states = (pwsp_explore_state *)states;
+    if (2 * (e->state_count + 1) <= e->table_capacity) {
+        return true;
+    }
+    uint64_t capacity = e->table_capacity ? 4 * e->table_capacity : 64;
+    bool is_good = pwsp_memory_room(memory, &table, &e->table_capacity, capacity, sizeof(uint32_t));
+    e->table = (uint32_t *)table;
+    for (uint32_t i = 0; is_good && i < e->state_count; i++) {
+        *pwsp_explorer_find(e, e->states[i].offset, e->states[i].size) = i + 1;
+    }
+    return is_good;
+}
+
+PWSP_INTERNAL bool pwsp_explorer_keep(pwsp_explorer *e, uint32_t parent,
+                                      pwsp_explore_choice choice) {
+    uint64_t offset = e->byte_count, end = pwsp_explorer_code(e, offset, false);
+    e->is_out_of_memory = e->is_out_of_memory || !pwsp_explorer_reserve(e);
+    if (e->is_out_of_memory) {
+        return false;
+    }
+    uint32_t *at = pwsp_explorer_find(e, offset, end - offset);
+    if (*at) {
+        return true;
+    }
+    e->is_at_limit = e->state_count >= e->state_limit;
+    if (e->is_at_limit) {
+        return false;
+    }
+    pwsp_explore_state *state = &e->states[e->state_count++];
+    state->offset = offset;
+    state->size = end - offset;
+    state->parent = parent;
+    state->choice = choice;
+    *at = (uint32_t)e->state_count;
+    e->byte_count = end;
+    return true;
+}
+
+PWSP_INTERNAL void pwsp_explorer_go_back(pwsp_explorer *e, uint32_t state) {
+    PTOWSP_ASSERT(state < e->state_count);
+    pwsp_explorer_code(e, e->states[state].offset, true);
+}
