@@ -24,7 +24,7 @@ ifdef NO_ISA_TESTS
 TESTS    := $(filter-out isa_%,$(TESTS))
 endif
 
-.PHONY: all test passed fuzz replay demo bench check check-all machines FORCE examples saved install uninstall clean help amalgamate
+.PHONY: all test passed coverage fuzz replay demo bench check check-all machines FORCE examples saved install uninstall clean help amalgamate
 .DELETE_ON_ERROR:
 .SUFFIXES:
 
@@ -97,7 +97,10 @@ $(BUILD)/tests/%.o: tests/%.c
 	@mkdir -p $(@D)
 	$(CC) $(C11) $(MAKE_DEPS) $(CPPFLAGS) $(CFLAGS) $(TEST_LEVEL) -I. -c $< -o $@
 
-$(BUILD)/%_test: $(BUILD)/tests/%_test.o $(BUILD)/libtested.a
+# In every test: PTOWSP_VECTORS in the environment chooses the vector code.
+VECTORS := $(BUILD)/tests/vectors.o
+
+$(BUILD)/%_test: $(BUILD)/tests/%_test.o $(VECTORS) $(BUILD)/libtested.a
 	$(CC) $(CFLAGS) $^ -o $@ $(TEST_LIBS)
 
 # Files of emitted trees that are the same in all of them; tests bring program and kernels along.
@@ -132,10 +135,10 @@ $(BUILD)/tests/%.o: tests/%.cpp | $(CORE)
 CXX_TESTS := $(patsubst tests/%.cpp,$(BUILD)/%,$(wildcard tests/*_test.cpp))
 CLOCK_TESTS := $(patsubst tests/%.c,$(BUILD)/%,$(wildcard tests/npu_clock*_test.c))
 
-$(CXX_TESTS): $(BUILD)/%: $(BUILD)/tests/%.o $(BUILD)/libwsp_fixed.a $(BUILD)/libtested.a
+$(CXX_TESTS): $(BUILD)/%: $(BUILD)/tests/%.o $(VECTORS) $(BUILD)/libwsp_fixed.a $(BUILD)/libtested.a
 	$(CXX) $(CXXFLAGS) $^ -o $@ $(TEST_LIBS)
 
-$(CLOCK_TESTS): $(BUILD)/%: $(BUILD)/tests/%.o $(BUILD)/tests/npu_clock.o $(BUILD)/tree/aicpu/wsp_clock.o \
+$(CLOCK_TESTS): $(BUILD)/%: $(BUILD)/tests/%.o $(VECTORS) $(BUILD)/tests/npu_clock.o $(BUILD)/tree/aicpu/wsp_clock.o \
     $(BUILD)/tree/aicpu/wsp_core.o $(BUILD)/libtested.a
 	$(CXX) $(CXXFLAGS) $^ -o $@ $(TEST_LIBS)
 
@@ -187,6 +190,10 @@ test:
 passed: $(PASSED)
 	@tools/amalgamate.sh --check
 	@echo '$(words $(PASSED)) test programs pass'
+
+# Which share of src/ the tests reach, in a build of its own (needs clang and llvm; clang-19 measures most).
+coverage:
+	@MAKEFLAGS= BUILD=$(BUILD)/coverage COVERAGE_SCALE=$(COVERAGE_SCALE) sh tests/coverage.sh
 
 .SECONDARY:  # objects of tests are kept
 
@@ -364,6 +371,7 @@ help:
 	@echo 'make check      the rest of what every change passes: formatting, warnings, packaging, sanitizers'
 	@echo 'make check-all  what a release passes: all compilers and levels, more sanitizers, long runs'
 	@echo 'make machines   library and tests on other machines, under qemu; CMOCKA=directory of cmocka'"'"'s source'
+	@echo 'make coverage   which share of src/ the tests reach, by floor (needs clang and llvm; clang-19 measures most)'
 	@echo 'make fuzz       FUZZ_SECONDS=60 of each fuzzer, under sanitizers (needs clang); make replay: their corpora'
 	@echo 'make amalgamate ptowsp.c from src/'
 	@echo 'make install    into PREFIX=$(PREFIX), LIBDIR=$(LIBDIR); DESTDIR is honoured; make uninstall'
