@@ -204,7 +204,7 @@ coverage:
 # Each target is linked twice: to a main that replays its inputs, with the library as tests have it,
 # and to clang's fuzzer with a library under sanitizers, in a folder of its own.
 
-FUZZ_TARGETS := attention expr graph plan program records trace
+FUZZ_TARGETS := attention builder emit expr graph kernel moe pipeline plan prefix program records trace
 FUZZ_SECONDS ?= 60
 FUZZ_FLAGS   := -O1 -g -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all
 FUZZ_MAINS   := $(FUZZ_TARGETS:%=$(BUILD)/tests/fuzz/%)
