@@ -24,7 +24,9 @@ ifdef NO_ISA_TESTS
 TESTS    := $(filter-out isa_%,$(TESTS))
 endif
 
-.PHONY: all test passed coverage fuzz replay demo bench check check-all machines FORCE examples saved install uninstall clean help amalgamate
+COMMA := ,
+
+.PHONY: all test passed coverage fuzz replay soak demo bench check check-all machines FORCE examples saved install uninstall clean help amalgamate
 .DELETE_ON_ERROR:
 .SUFFIXES:
 
@@ -231,6 +233,24 @@ fuzz:
 	    $$seeds > $(BUILD)/fuzz/$$target.log 2>&1 || { cat $(BUILD)/fuzz/$$target.log; exit 1; }; \
 	    grep number_of_executed_units $(BUILD)/fuzz/$$target.log; done
 
+# -- soak -----------------------------------------------------------------------------------------
+#
+# Random programs of all kinds with injected faults, for SOAK_SECONDS; SOAK_SEED=n repeats a case.
+# Sanitizers of clang 14 ask for addresses that are not randomised widely (tests/check.sh).
+
+SOAK         ?= asan
+SOAK_SECONDS ?= 3600
+STILL        := $(shell setarch $$(uname -m) -R true 2> /dev/null && echo setarch $$(uname -m) -R)
+SOAK_FLAGS   := -O1 -g -fno-sanitize-recover=all $(if $(filter tsan,$(SOAK)),-fsanitize=thread,-fsanitize=address$(COMMA)undefined)
+
+$(BUILD)/soak_cases: $(patsubst tests/%.c,$(BUILD)/tests/%.o,$(wildcard tests/soak/*.c)) $(BUILD)/libtested.a
+	$(CC) $(CFLAGS) $^ -o $@ $(addprefix -Wl$(COMMA)--wrap=,pthread_create write) $(TEST_LIBS)
+
+soak:
+	+@$(MAKE) -s --no-print-directory -j$(JOBS) BUILD=$(BUILD)/soak/$(SOAK) CC=clang CFLAGS='$(SOAK_FLAGS)' \
+	    TEST_LEVEL=-O1 EXECUTE_LEVEL=-O0 $(BUILD)/soak/$(SOAK)/soak_cases
+	@SOAK_SECONDS=$(SOAK_SECONDS) $(STILL) $(abspath $(BUILD))/soak/$(SOAK)/soak_cases
+
 # -- examples and benchmarks ----------------------------------------------------------------------
 #
 # Examples that emit have the emitter linked, the others the library alone.
@@ -240,7 +260,6 @@ EMITTING := $(filter $(BUILD)/emit_% $(BUILD)/own_kernel $(BUILD)/ptowsp_tool,$(
 COMMON   := $(patsubst examples/%.c,$(BUILD)/%.o,$(filter-out %/emit.c,$(wildcard examples/common/*.c)))
 
 SAVED     = $(patsubst $(BUILD)/%,$(BUILD)/saved/%,$(1))
-COMMA    := ,
 
 # Those over MPI, where its compiler is.
 MPICC        ?= mpicc
@@ -372,6 +391,7 @@ help:
 	@echo 'make check-all  what a release passes: all compilers and levels, more sanitizers, long runs'
 	@echo 'make machines   library and tests on other machines, under qemu; CMOCKA=directory of cmocka'"'"'s source'
 	@echo 'make coverage   which share of src/ the tests reach, by floor (needs clang and llvm; clang-19 measures most)'
+	@echo 'make soak       random programs with injected faults, SOAK_SECONDS=3600 of them; SOAK=tsan under TSan'
 	@echo 'make fuzz       FUZZ_SECONDS=60 of each fuzzer, under sanitizers (needs clang); make replay: their corpora'
 	@echo 'make amalgamate ptowsp.c from src/'
 	@echo 'make install    into PREFIX=$(PREFIX), LIBDIR=$(LIBDIR); DESTDIR is honoured; make uninstall'
