@@ -24,7 +24,9 @@ ifdef NO_ISA_TESTS
 TESTS    := $(filter-out isa_%,$(TESTS))
 endif
 
-.PHONY: all test passed fuzz replay demo bench check check-all machines FORCE examples saved install uninstall clean help amalgamate
+COMMA := ,
+
+.PHONY: all test passed coverage fuzz replay soak demo bench check check-all machines FORCE examples saved install uninstall clean help amalgamate
 .DELETE_ON_ERROR:
 .SUFFIXES:
 
@@ -97,7 +99,10 @@ $(BUILD)/tests/%.o: tests/%.c
 	@mkdir -p $(@D)
 	$(CC) $(C11) $(MAKE_DEPS) $(CPPFLAGS) $(CFLAGS) $(TEST_LEVEL) -I. -c $< -o $@
 
-$(BUILD)/%_test: $(BUILD)/tests/%_test.o $(BUILD)/libtested.a
+# In every test: PTOWSP_VECTORS in the environment chooses the vector code.
+VECTORS := $(BUILD)/tests/vectors.o
+
+$(BUILD)/%_test: $(BUILD)/tests/%_test.o $(VECTORS) $(BUILD)/libtested.a
 	$(CC) $(CFLAGS) $^ -o $@ $(TEST_LIBS)
 
 # Files of emitted trees that are the same in all of them; tests bring program and kernels along.
@@ -132,10 +137,10 @@ $(BUILD)/tests/%.o: tests/%.cpp | $(CORE)
 CXX_TESTS := $(patsubst tests/%.cpp,$(BUILD)/%,$(wildcard tests/*_test.cpp))
 CLOCK_TESTS := $(patsubst tests/%.c,$(BUILD)/%,$(wildcard tests/npu_clock*_test.c))
 
-$(CXX_TESTS): $(BUILD)/%: $(BUILD)/tests/%.o $(BUILD)/libwsp_fixed.a $(BUILD)/libtested.a
+$(CXX_TESTS): $(BUILD)/%: $(BUILD)/tests/%.o $(VECTORS) $(BUILD)/libwsp_fixed.a $(BUILD)/libtested.a
 	$(CXX) $(CXXFLAGS) $^ -o $@ $(TEST_LIBS)
 
-$(CLOCK_TESTS): $(BUILD)/%: $(BUILD)/tests/%.o $(BUILD)/tests/npu_clock.o $(BUILD)/tree/aicpu/wsp_clock.o \
+$(CLOCK_TESTS): $(BUILD)/%: $(BUILD)/tests/%.o $(VECTORS) $(BUILD)/tests/npu_clock.o $(BUILD)/tree/aicpu/wsp_clock.o \
     $(BUILD)/tree/aicpu/wsp_core.o $(BUILD)/libtested.a
 	$(CXX) $(CXXFLAGS) $^ -o $@ $(TEST_LIBS)
 
@@ -188,6 +193,10 @@ passed: $(PASSED)
 	@tools/amalgamate.sh --check
 	@echo '$(words $(PASSED)) test programs pass'
 
+# Which share of src/ the tests reach, in a build of its own (needs clang and llvm; clang-19 measures most).
+coverage:
+	@MAKEFLAGS= BUILD=$(BUILD)/coverage COVERAGE_SCALE=$(COVERAGE_SCALE) sh tests/coverage.sh
+
 .SECONDARY:  # objects of tests are kept
 
 -include $(shell find $(BUILD)/src $(BUILD)/tests $(BUILD)/tree -name '*.d' 2> /dev/null)
@@ -197,7 +206,7 @@ passed: $(PASSED)
 # Each target is linked twice: to a main that replays its inputs, with the library as tests have it,
 # and to clang's fuzzer with a library under sanitizers, in a folder of its own.
 
-FUZZ_TARGETS := attention expr graph plan program records trace
+FUZZ_TARGETS := attention builder emit expr graph kernel moe pipeline plan prefix program records trace
 FUZZ_SECONDS ?= 60
 FUZZ_FLAGS   := -O1 -g -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all
 FUZZ_MAINS   := $(FUZZ_TARGETS:%=$(BUILD)/tests/fuzz/%)
@@ -224,6 +233,24 @@ fuzz:
 	    $$seeds > $(BUILD)/fuzz/$$target.log 2>&1 || { cat $(BUILD)/fuzz/$$target.log; exit 1; }; \
 	    grep number_of_executed_units $(BUILD)/fuzz/$$target.log; done
 
+# -- soak -----------------------------------------------------------------------------------------
+#
+# Random programs of all kinds with injected faults, for SOAK_SECONDS; SOAK_SEED=n repeats a case.
+# Sanitizers of clang 14 ask for addresses that are not randomised widely (tests/check.sh).
+
+SOAK         ?= asan
+SOAK_SECONDS ?= 3600
+STILL        := $(shell setarch $$(uname -m) -R true 2> /dev/null && echo setarch $$(uname -m) -R)
+SOAK_FLAGS   := -O1 -g -fno-sanitize-recover=all $(if $(filter tsan,$(SOAK)),-fsanitize=thread,-fsanitize=address$(COMMA)undefined)
+
+$(BUILD)/soak_cases: $(patsubst tests/%.c,$(BUILD)/tests/%.o,$(wildcard tests/soak/*.c)) $(BUILD)/libtested.a
+	$(CC) $(CFLAGS) $^ -o $@ $(addprefix -Wl$(COMMA)--wrap=,pthread_create write) $(TEST_LIBS)
+
+soak:
+	+@$(MAKE) -s --no-print-directory -j$(JOBS) BUILD=$(BUILD)/soak/$(SOAK) CC=clang CFLAGS='$(SOAK_FLAGS)' \
+	    TEST_LEVEL=-O1 EXECUTE_LEVEL=-O0 $(BUILD)/soak/$(SOAK)/soak_cases
+	@SOAK_SECONDS=$(SOAK_SECONDS) $(STILL) $(abspath $(BUILD))/soak/$(SOAK)/soak_cases
+
 # -- examples and benchmarks ----------------------------------------------------------------------
 #
 # Examples that emit have the emitter linked, the others the library alone.
@@ -233,7 +260,6 @@ EMITTING := $(filter $(BUILD)/emit_% $(BUILD)/own_kernel $(BUILD)/ptowsp_tool,$(
 COMMON   := $(patsubst examples/%.c,$(BUILD)/%.o,$(filter-out %/emit.c,$(wildcard examples/common/*.c)))
 
 SAVED     = $(patsubst $(BUILD)/%,$(BUILD)/saved/%,$(1))
-COMMA    := ,
 
 # Those over MPI, where its compiler is.
 MPICC        ?= mpicc
@@ -364,6 +390,8 @@ help:
 	@echo 'make check      the rest of what every change passes: formatting, warnings, packaging, sanitizers'
 	@echo 'make check-all  what a release passes: all compilers and levels, more sanitizers, long runs'
 	@echo 'make machines   library and tests on other machines, under qemu; CMOCKA=directory of cmocka'"'"'s source'
+	@echo 'make coverage   which share of src/ the tests reach, by floor (needs clang and llvm; clang-19 measures most)'
+	@echo 'make soak       random programs with injected faults, SOAK_SECONDS=3600 of them; SOAK=tsan under TSan'
 	@echo 'make fuzz       FUZZ_SECONDS=60 of each fuzzer, under sanitizers (needs clang); make replay: their corpora'
 	@echo 'make amalgamate ptowsp.c from src/'
 	@echo 'make install    into PREFIX=$(PREFIX), LIBDIR=$(LIBDIR); DESTDIR is honoured; make uninstall'

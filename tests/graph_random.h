@@ -32,7 +32,7 @@ typedef struct random_task {
 } random_task;
 
 static inline uint64_t mix(uint64_t x) {
-    return test_random(&x);
+    return test_splitmix(&x);
 }
 
 // The value of an item depends on all values of the tasks before.

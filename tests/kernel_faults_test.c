@@ -267,6 +267,25 @@ static ptowsp_value pairs_of(fixture *f, int64_t rows, int64_t cols) {
                               ptowsp_tile_iota(f->k, PTOWSP_U32, cols, 0));
 }
 
+// An instruction with this mode.
+static ptowsp_value mode_of(fixture *f, const char *name, uint32_t mode) {
+    ptowsp_instruction_desc desc;
+    memset(&desc, 0, sizeof desc);
+    desc.name = name;
+    desc.mode = mode;
+    ptowsp_instruction(f->k, &desc);
+    return none;
+}
+
+static void faults__of_modes(void **state) {
+    (void)state;
+    FAULT(INVALID_PARAMS, "TCVT: it has no mode 5", mode_of(f, "TCVT", 5));
+    FAULT(INVALID_PARAMS, "TABS: it has no mode 256", mode_of(f, "TABS", 256));
+    FAULT(INVALID_PARAMS, "instruction: there is no instruction TWRONG", mode_of(f, "TWRONG", 0));
+    FAULT(INVALID_PARAMS, "instruction: there is no instruction without a name",
+          mode_of(f, NULL, 0));
+}
+
 static void faults__of_picking(void **state) {
     (void)state;
     FAULT(INVALID_PARAMS, "compare: 6 is no comparison",
@@ -286,6 +305,8 @@ static void faults__of_picking(void **state) {
           ptowsp_tile_sort32(f->i, f->i));
     FAULT(INVALID_PARAMS, "sort32: 8 x 16 scores and 1 x 32 indices",
           ptowsp_tile_sort32(f->x, ptowsp_tile_iota(f->k, PTOWSP_U32, 32, 0)));
+    FAULT(LIMIT_EXCEEDED, "sort32: 8193 scores in a row", pairs_of(f, 1, 8193));
+    FAULT(UNSUPPORTED, "sort32: rows of one score", pairs_of(f, 8, 1));
     FAULT(INVALID_PARAMS, "merge_sort: its operand is not sorted pairs",
           ptowsp_tile_merge_sort(f->v, 32));
     FAULT(UNSUPPORTED, "merge_sort: 2 rows; TMRGSORT merges one",
@@ -319,6 +340,37 @@ static void faults__of_picking(void **state) {
           ptowsp_tile_deinterleave(PARAM("z", PTOWSP_F32, 8, 15), 0));
 }
 
+// Interleaves x with itself and takes the first half, so many times: valid columns are those of the
+// parameter, times a power of two.
+static ptowsp_value doubled(fixture *f, int count) {
+    ptowsp_value x = f->x;
+    for (int i = 0; i < count; i++) {
+        x = ptowsp_tile_slice(ptowsp_tile_interleave(x, x), 0, 0, 8, 16);
+    }
+    return x;
+}
+
+static void faults__of_interleaving(void **state) {
+    (void)state;
+    const ptowsp_machine a5 = ptowsp_machine_950pr();
+    fixture f;
+    begin_with(&f, &a5);
+    ptowsp_value z = ptowsp_tile_in(f.k, "z", PTOWSP_F32, 8, 9000);
+    expect(&f, ptowsp_tile_interleave(z, z), PTOWSP_LIMIT_EXCEEDED, "interleave: 2 x 9000 columns");
+    begin_with(&f, &a5);
+    z = ptowsp_tile_in(f.k, "z", PTOWSP_F32, 8, 12);
+    expect(&f, ptowsp_tile_interleave(z, z), PTOWSP_UNSUPPORTED,
+           "interleave: rows of 12 f32 are no whole blocks of 32 bytes");
+    begin_with(&f, &a5);
+    ptowsp_value even = ptowsp_tile_deinterleave(f.x, 0);
+    expect(&f, ptowsp_tile_interleave(even, even), PTOWSP_UNSUPPORTED,
+           "interleave: x has every second column of what a task may have in part");
+    begin_with(&f, &a5);
+    assert_int_not_equal(doubled(&f, 14).id, 0);  // 2^14
+    expect(&f, doubled(&f, 15), PTOWSP_LIMIT_EXCEEDED,
+           "interleave: the columns of a tail were doubled too often");
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(faults__of_operands),
@@ -327,7 +379,9 @@ int main(void) {
         cmocka_unit_test(faults__of_stores),
         cmocka_unit_test(faults__of_loads_after_stores),
         cmocka_unit_test(faults__of_shapes_and_types),
+        cmocka_unit_test(faults__of_modes),
         cmocka_unit_test(faults__of_picking),
+        cmocka_unit_test(faults__of_interleaving),
     };
     return cmocka_run_group_tests_name("kernel_faults", tests, NULL, NULL);
 }

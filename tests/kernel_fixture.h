@@ -198,9 +198,10 @@ static inline double kt_random(kt *t, ptowsp_dtype dtype) {
         low = low < 0 ? 0 : low;
     }
     if (t->config.is_integer || !kt_is_float(dtype)) {
-        return (double)test_random_in(&t->state, (int64_t)low, (int64_t)high);
+        uint64_t count = (uint64_t)((int64_t)high - (int64_t)low) + 1;
+        return (double)((int64_t)low + (int64_t)(test_splitmix(&t->state) % count));
     }
-    double part = (double)(test_random(&t->state) >> 11) * 0x1p-53;
+    double part = (double)(test_splitmix(&t->state) >> 11) * 0x1p-53;
     return kt_round(dtype, low + (high - low) * part);
 }
 

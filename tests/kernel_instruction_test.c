@@ -325,6 +325,88 @@ static void scene_rows(kt *t, int which) {
     (void)which;
 }
 
+// Back: rows of a tile go to rows of a table, which keeps its others. Indices are all different.
+static void scene_scatter(kt *t, int which) {
+    kt_value rows = kt_in(t, PTOWSP_F32, 8, 24), index = kt_in(t, PTOWSP_I32, 1, 8);
+    kt_param *table = kt_param_make(t, PTOWSP_INOUT, PTOWSP_F32, 20, 24,
+                                    t->config.is_partial ? 13 : 20, rows.valid_cols);
+    call c = call_of("MSCATTER", table->value);
+    from(&c, rows), from(&c, index);
+    kt_value d = made_full(t, PTOWSP_F32, 20, 24);
+    memcpy(d.x, table->value.x, 20 * 24 * sizeof(double));
+    d.valid_rows = table->valid_rows;
+    d.valid_cols = table->valid_cols;
+    for (int64_t i = 0; i < index.valid_cols; i++) {
+        const int64_t row = (i * 5 + which) % 13;
+        kt_fill(t, index, 0, i, (double)row);
+        for (int64_t k = 0; k < rows.valid_cols && i < rows.valid_rows; k++) {
+            d.x[KT_AT(d, row, k)] = rows.x[KT_AT(rows, i, k)];
+        }
+    }
+    tell(t, &c);
+    table->stored = d;
+    table->is_stored = true;
+}
+
+// Into a tile of threes, from an offset: it keeps what is around.
+static void scene_insert(kt *t, int which) {
+    kt_value x = kt_in(t, PTOWSP_F32, 8, 16), d = made_full(t, PTOWSP_F32, 20, 48);
+    int64_t row = test_random_in(&t->state, 0, 12), col = 8 * test_random_in(&t->state, 0, 4);
+    call fill = call_of("TEXPANDS", d), c = call_of("TINSERT", d);
+    fill.desc.scalar = kt_const(t, 3).v;
+    from(&c, x);
+    c.desc.row = (uint32_t)row;
+    c.desc.col = (uint32_t)col;
+    SET(d, 3)
+    KT_EACH(x, r, k) {
+        d.x[KT_AT(d, r + row, k + col)] = x.x[KT_AT(x, r, k)];
+    }
+    tell(t, &fill);
+    tell(t, &c);
+    kt_keep(t, d);
+    t->refusal =
+        t->config.machine ? NULL : "TINSERT: the way from UB to UB is not on 910B, only on A5";
+    (void)which;
+}
+
+// Even columns of two tiles, side by side, and their odd ones.
+static void scene_deinterleave(kt *t, int which) {
+    kt_value x = made_full(t, PTOWSP_F32, 16, 32), y = made_full(t, PTOWSP_F32, 16, 32);
+    kt_value even = made_full(t, PTOWSP_F32, 16, 32), odd = made_full(t, PTOWSP_F32, 16, 32);
+    call fill = call_of("TTRI", x), other = call_of("TEXPANDS", y);
+    fill.desc.col = (uint32_t)which;
+    other.desc.scalar = kt_const(t, 5).v;
+    SET(x, at_col <= at_row + which)
+    SET(y, 5)
+    call c = call_of("TDEINTERLEAVE", even);
+    c.desc.dst[1] = odd.v;
+    from(&c, x), from(&c, y);
+    KT_EACH(even, r, k) {
+        const kt_value *side = k < 16 ? &x : &y;
+        even.x[KT_AT(even, r, k)] = side->x[KT_AT(x, r, 2 * k % 32)];
+        odd.x[KT_AT(odd, r, k)] = side->x[KT_AT(x, r, 2 * k % 32 + 1)];
+    }
+    tell(t, &fill);
+    tell(t, &other);
+    tell(t, &c);
+    kt_keep(t, even);
+    kt_keep(t, odd);
+    t->refusal =
+        t->config.machine ? NULL : "TDEINTERLEAVE: the instruction is not on 910B, only on A5";
+}
+
+// With a scalar and scratch: bits.
+static void scene_bits(kt *t, int which) {
+    kt_value x = kt_in(t, PTOWSP_I16, 16, 32), d = made_like(t, x);
+    call c = call_of("TXORS", d);
+    from(&c, x);
+    c.desc.scalar = kt_const(t, 5 + which).v;
+    c.desc.tmp = made_full(t, PTOWSP_I16, 16, 32).v;
+    SET(d, (double)((int64_t)x.x[i] ^ (5 + which)))
+    tell(t, &c);
+    kt_keep(t, d);
+}
+
 // A product by hand: global memory to L1 to L0 to L0C to UB.
 static void scene_product(kt *t, int which) {
     kt_value a = kt_in(t, PTOWSP_F32, 16, 32), b = kt_in(t, PTOWSP_F32, 32, 48);
@@ -415,6 +497,26 @@ static void instruction__with_a_mode(void **state) {
     play(scene_mode, 5, false);
 }
 
+static void instruction__to_rows_by_index(void **state) {
+    (void)state;
+    play(scene_scatter, 3, false);
+}
+
+static void instruction__into_a_part_of_a_tile(void **state) {
+    (void)state;
+    play(scene_insert, 4, false);
+}
+
+static void instruction__with_two_results(void **state) {
+    (void)state;
+    play(scene_deinterleave, 3, true);
+}
+
+static void instruction__with_a_scalar_and_scratch(void **state) {
+    (void)state;
+    play(scene_bits, 3, true);
+}
+
 static void instruction__of_masks(void **state) {
     (void)state;
     kt_config config = kt_any(test_seed());
@@ -464,6 +566,10 @@ int main(void) {
         cmocka_unit_test(instruction__writes_its_tile_again),
         cmocka_unit_test(instruction__without_sources),
         cmocka_unit_test(instruction__with_a_mode),
+        cmocka_unit_test(instruction__to_rows_by_index),
+        cmocka_unit_test(instruction__into_a_part_of_a_tile),
+        cmocka_unit_test(instruction__with_two_results),
+        cmocka_unit_test(instruction__with_a_scalar_and_scratch),
         cmocka_unit_test(instruction__of_masks),
         cmocka_unit_test(instruction__of_rows_and_columns),
         cmocka_unit_test(instruction__with_an_offset),

@@ -72,7 +72,7 @@ static inline void lane_yield(uint64_t count) {
 static inline void *lane_late_main(void *arg) {
     const test_lane_call *call = (const test_lane_call *)arg;
     uint64_t random = call->lane * UINT64_C(7919) + (uint64_t)(uintptr_t)call;
-    lane_yield(test_random(&random) % 100);
+    lane_yield(test_splitmix(&random) % 100);
     call->lane_fn(call->job, call->lane);
     return NULL;
 }
@@ -180,8 +180,8 @@ static inline void lane_watch_restart(lane_watch *watch, uint32_t lane_count, ui
 static inline void lane_watch_delay(const lane_watch *watch, uint64_t task) {
     uint64_t random = watch->seed + task * UINT64_C(1000003), spins = 0;
     if (watch->seed) {
-        uint64_t kind = test_random(&random) % 32;
-        spins = kind < 8 ? test_random(&random) % 4000 : 0;
+        uint64_t kind = test_splitmix(&random) % 32;
+        spins = kind < 8 ? test_splitmix(&random) % 4000 : 0;
         lane_yield(kind == 31 ? 5 : 0);
     }
     for (volatile uint64_t i = 0; i < spins; i++) {

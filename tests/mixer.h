@@ -22,7 +22,7 @@ typedef struct mixer {
 } mixer;
 
 static inline uint64_t mix(uint64_t x) {
-    return test_random(&x);
+    return test_splitmix(&x);
 }
 
 static inline ptowsp_cycles mix_rows(const ptowsp_task *task, mixer *m) {

@@ -1,87 +1,7 @@
 // Sorting of MoE plans: beside a stable sort that looks for each expert's pairs in turn; on one lane
 // and on several; with padding; and what is refused.
 
-#include "test.h"
-
-typedef struct sort_case {
-    ptowsp_moe_routes routes;
-    ptowsp_moe_order order;
-    int32_t *ids;
-    uint64_t pair_count;
-} sort_case;
-
-static void case_free(sort_case *c) {
-    free(c->ids);
-    free(c->order.counts);
-    free(c->order.offsets);
-    free(c->order.pairs);
-    free(c->order.rows);
-    free(c->order.block_experts);
-}
-
-static void *fresh(uint64_t count) {  // never NULL; of values that nothing should have
-    void *memory = malloc((size_t)(count + 1) * sizeof(uint32_t));
-    assert_non_null(memory);
-    memset(memory, 0x5a, (size_t)(count + 1) * sizeof(uint32_t));
-    return memory;
-}
-
-// Arrays of exactly what the bound says.
-static void case_arrays(sort_case *c) {
-    const uint64_t rows = ptowsp_moe_row_bound(&c->routes);
-    const uint32_t block = c->routes.block_rows > 0 ? c->routes.block_rows : 1;
-    memset(&c->order, 0, sizeof c->order);
-    c->order.counts = fresh(c->routes.expert_count);
-    c->order.offsets = fresh(c->routes.expert_count + 1u);
-    c->order.pairs = fresh(rows);
-    c->order.rows = fresh(c->pair_count);
-    c->order.block_experts = fresh(rows / block + 1);
-    c->order.row_capacity = (uint32_t)rows;
-}
-
-static sort_case case_of(uint32_t tokens, uint32_t top_k, uint32_t experts, uint32_t block_rows) {
-    sort_case c;
-    memset(&c, 0, sizeof c);
-    c.pair_count = (uint64_t)tokens * top_k;
-    c.ids = (int32_t *)calloc((size_t)c.pair_count + 1, sizeof *c.ids);
-    const ptowsp_moe_routes routes = {c.ids, tokens, top_k, experts, block_rows};
-    c.routes = routes;
-    case_arrays(&c);
-    return c;
-}
-
-// What a slow stable sort has: for each expert all pairs are walked.
-static void require_sorted(const sort_case *c) {
-    const uint32_t block = c->routes.block_rows > 0 ? c->routes.block_rows : 1;
-    uint32_t row = 0, pairs = 0;
-    for (uint32_t e = 0; e < c->routes.expert_count; e++) {
-        uint32_t count = 0;
-        assert_int_equal(c->order.offsets[e], row);
-        for (uint64_t i = 0; i < c->pair_count; i++) {
-            if (c->ids[i] == (int32_t)e) {
-                assert_int_equal(c->order.pairs[row], i);
-                assert_int_equal(c->order.rows[i], row);
-                assert_int_equal(c->order.block_experts[row / block], e);
-                row++, count++;
-            }
-        }
-        assert_int_equal(c->order.counts[e], count);
-        pairs += count;
-        for (; row % block != 0; row++) {
-            assert_true(c->order.pairs[row] == PTOWSP_MOE_NO_ROW);
-        }
-    }
-    for (uint64_t i = 0; i < c->pair_count; i++) {
-        assert_true(c->ids[i] >= 0 || c->order.rows[i] == PTOWSP_MOE_NO_ROW);
-    }
-    assert_int_equal(c->order.offsets[c->routes.expert_count], row);
-    assert_int_equal(c->order.row_count, row);
-    assert_int_equal(c->order.pair_count, pairs);
-    assert_int_equal(c->order.block_count, row / block);
-    const double padding = row > 0 ? (row - pairs) / (double)row : 0;
-    assert_true(c->order.padding_share >= padding && c->order.padding_share <= padding);
-    assert_true(row <= c->order.row_capacity);
-}
+#include "moe_sample.h"
 
 static void moe_sort__puts_the_pairs_of_the_header_in_order(void **state) {
     (void)state;
@@ -113,39 +33,6 @@ static void moe_sort__pads_rows_to_blocks(void **state) {
     assert_true(c.order.padding_share >= 0.375 && c.order.padding_share <= 0.375);
     require_sorted(&c);
     case_free(&c);
-}
-
-enum {
-    KIND_UNIFORM,
-    KIND_ONE,
-    KIND_RISING,
-    KIND_FALLING,
-    KIND_DROPPED,
-    KIND_RUNS,
-    KIND_DISTINCT,  // those of a token, if there are enough; some are dropped
-    KIND_COUNT
-};
-
-static void case_fill(sort_case *c, int kind, uint64_t *random) {
-    const uint32_t experts = c->routes.expert_count, top_k = c->routes.top_k;
-    uint32_t of_token = 0;
-    for (uint64_t i = 0; i < c->pair_count; i++) {
-        const uint32_t any = (uint32_t)(test_random(random) % experts);
-        of_token = i % top_k == 0 ? any : of_token + 1;
-        switch (kind) {
-        case KIND_DISTINCT:
-            c->ids[i] = test_random(random) % 9 ? (int32_t)(of_token % experts) : -1;
-            break;
-        case KIND_ONE: c->ids[i] = (int32_t)(experts - 1); break;
-        case KIND_RISING: c->ids[i] = (int32_t)(i * experts / c->pair_count); break;
-        case KIND_FALLING: c->ids[i] = (int32_t)(experts - 1 - i * experts / c->pair_count); break;
-        case KIND_DROPPED:
-            c->ids[i] = test_random(random) % 2 ? (int32_t)any : -1 - (int32_t)any;
-            break;
-        case KIND_RUNS: c->ids[i] = (int32_t)(i / 37 % experts); break;
-        default: c->ids[i] = (int32_t)any; break;
-        }
-    }
 }
 
 static void moe_sort__equals_a_stable_sort(void **state) {

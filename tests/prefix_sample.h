@@ -101,9 +101,9 @@ static inline void sample_make(sample *s, uint64_t seed, uint32_t count_max) {
     }
     s->limits.request_count_max = s->count;
     s->limits.block_count_max = BLOCKS;
-    const uint64_t bytes = ptowsp_prefix_tree_bytes(&s->limits);
-    s->block = malloc((size_t)bytes);
-    require(s, ptowsp_prefix_tree_place(&s->limits, s->block, bytes, &s->tree) == PTOWSP_OK);
+    const uint64_t needed = ptowsp_prefix_tree_bytes(&s->limits);
+    s->block = malloc((size_t)needed);
+    require(s, ptowsp_prefix_tree_place(&s->limits, s->block, needed, &s->tree) == PTOWSP_OK);
 }
 
 static inline uint32_t sample_queries(const sample *s, uint32_t r) {

@@ -70,11 +70,20 @@ static inline uint16_t test_half_of(ptowsp_dtype dtype, double value) {
 }
 
 // SplitMix64 (Steele, Lea and Flood 2014).
-static inline uint64_t test_random(uint64_t *state) {
+static inline uint64_t test_splitmix(uint64_t *state) {
     uint64_t z = (*state += UINT64_C(0x9e3779b97f4a7c15));
     z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
     z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
     return z ^ (z >> 31);
+}
+
+// What random generators decide by. Fuzz targets put bytes in its place (tests/fuzz/choices.h).
+#ifndef TEST_RANDOM
+#define TEST_RANDOM test_splitmix
+#endif
+
+static inline uint64_t test_random(uint64_t *state) {
+    return TEST_RANDOM(state);
 }
 
 // Uniform in [low, high].

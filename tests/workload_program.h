@@ -918,7 +918,7 @@ static inline void ref_bindings_random(const ref_program *p, uint64_t *random, r
 
 static inline uint64_t ref_mix(uint64_t a, uint64_t b) {
     uint64_t state = a * 31 + b;
-    return test_random(&state);
+    return test_splitmix(&state);
 }
 
 static inline uint64_t ref_mix_args(const ref_kernel *kernel, const uint64_t *args,
@@ -965,6 +965,9 @@ typedef struct ref_watch {
     uint64_t task_count;
     uint64_t calls;     // atomic
     lane_watch *lanes;  // which sees each call; NULL: tasks are called in program order
+    // Called by each task, which fails with what it returns unless that is OK; NULL: nothing is.
+    ptowsp_status (*interrupt)(void *user, const ptowsp_task *task);
+    void *interrupt_user;
 } ref_watch;
 
 typedef struct ref_kernel_user {
@@ -1001,6 +1004,15 @@ static inline ptowsp_cycles ref_kernel_run(const ptowsp_task *task, void *arg) {
     if (!ref_call_begins(task, user)) {
         print_message("task %llu: unexpected\n", (unsigned long long)task->index);
         return ptowsp_task_fail(PTOWSP_KERNEL_FAILED);
+    }
+    const ref_watch *watch = user->watch;
+    ptowsp_status status =
+        watch->interrupt ? watch->interrupt(watch->interrupt_user, task) : PTOWSP_OK;
+    if (status != PTOWSP_OK) {
+        if (watch->lanes) {
+            lane_watch_leave(watch->lanes, task);
+        }
+        return ptowsp_task_fail(status);
     }
     uint64_t mixed = ref_mix_args(kernel, task->args, task->arg_count);
     for (uint32_t t = 0; t < task->tile_count; t++) {

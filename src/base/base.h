@@ -36,6 +36,22 @@
 #define PWSP_INLINE         static inline PWSP_UNUSED
 #define PWSP_FORCE_INLINE   static inline __attribute__((always_inline, unused))
 
+// Conditions that never hold, or always, however the code came here; the reason stands beside them.
+// Debug builds assert it, others take the safe way all the same. In builds for coverage they are
+// constants, so that a way that cannot be reached is none (tests/coverage.awk counts them).
+#if defined(PTOWSP_COVERAGE)
+#define PWSP_NEVER(condition)  0
+#define PWSP_ALWAYS(condition) 1
+#else
+#define PWSP_NEVER(condition)  (!pwsp_always(!(condition)))
+#define PWSP_ALWAYS(condition) pwsp_always(condition)
+#endif
+
+PWSP_INLINE bool pwsp_always(bool condition) {
+    PTOWSP_ASSERT(condition);
+    return condition;
+}
+
 // At the start of a function: products and sums are rounded apart, as gcc does in ISO C, so that one
 // source gives the same bits here and in an emitted tree. clang would fuse them where it can.
 #if defined(__clang__)

@@ -1,0 +1,198 @@
+# Coverage of src/ as a table: a row for each floor, or for each file.
+#
+#      awk -f coverage.awk -v by=floor|file SOURCES... coverage.lcov coverage.regions
+#
+# SOURCES are the files of src/ and ptoisa_shim.h, which is made of src/isa/: lines of the shim count
+# as those of the file that they come from, since the tests of instructions include the shim.
+# coverage.lcov has the counts of lines, as llvm-cov exports them; coverage.regions branches and
+# decisions, from its JSON (coverage.sh). A place that several programs were compiled with counts as
+# reached if one of them reaches it.
+#
+# What is not counted:
+#      lines of the preprocessor  macros count where they are used; their branches where they are defined
+#      PTOWSP_ASSERT(...)         its failing side is not to be reached
+#      PTOWSP_ASSERT(0 && "...")  cannot be reached, and says why; counted as the next
+#      if (PWSP_NEVER(...)) {}    cannot be reached, and says why; these are counted by themselves
+
+function relative(path) {
+    sub(/^.*\/src\//, "src/", path)
+    sub(/^.*\/ptoisa_shim\.h$/, "ptoisa_shim.h", path)
+    return path
+}
+
+# The file and line that a line of the shim comes from.
+function origin(file, line) {
+    return file == "ptoisa_shim.h" ? from[line] : file SUBSEP line
+}
+
+function group(file,    parts) {
+    if (by == "file") {
+        return file
+    }
+    split(file, parts, "/")
+    return parts[2] == "npu" && parts[3] == "tree" ? "npu/tree" : parts[2]
+}
+
+function add_group(name) {
+    if (!(name in is_group)) {
+        is_group[name] = 1
+        groups[++group_count] = name
+    }
+}
+
+# -- sources: what is excluded, and where the shim's lines come from ------------------------------
+
+FNR == 1 {
+    input++
+    kind = FILENAME ~ /\.lcov$/ ? "lines" : FILENAME ~ /\.regions$/ ? "regions" : "source"
+    source = relative(FILENAME)
+    in_assert = in_directive = 0
+    never_indent = -1
+    at = 0
+    section = ""
+}
+
+kind == "source" && source != "ptoisa_shim.h" {
+    add_group(group(source))
+    text[source, FNR] = $0
+    length_of[source] = FNR
+    if ($0 ~ /^ *(PTOWSP_ASSERT|PTOISA_ASSERT|NPU_ASSERT|assert)\(/ || $0 ~ /_Static_assert/) {
+        in_assert = 1
+    }
+    if (in_assert) {
+        is_assert[source, FNR] = 1
+        in_assert = $0 !~ /;/
+    }
+    if (never_indent >= 0) {
+        is_never[source, FNR] = is_assert[source, FNR] = 1
+        match($0, /^ */)
+        if ($0 ~ /^ *\}/ && RLENGTH == never_indent) {
+            never_indent = -1
+        }
+    }
+    in_directive = in_directive || $0 ~ /^ *#/
+    if (in_directive) {
+        is_never[source, FNR] = 1
+        in_directive = $0 ~ /\\$/
+    }
+    if ($0 ~ /PTOWSP_ASSERT\((0 &&|false)/) {
+        marks[group(source)]++
+        is_never[source, FNR] = is_assert[source, FNR] = 1
+    }
+    if (source != "src/base/base.h" && $0 ~ /PWSP_(NEVER|ALWAYS)\(/) {
+        marks[group(source)]++
+        is_assert[source, FNR] = 1
+        if ($0 ~ /if \(.*PWSP_NEVER\(.*\{$/ && $0 !~ /\|\|/) {
+            match($0, /^ */)
+            never_indent = RLENGTH
+        }
+    }
+}
+
+# The shim has the lines of its files in their order, less some.
+kind == "source" && source == "ptoisa_shim.h" {
+    if ($0 ~ /^\/\/ src\/isa\/.*\.[ch]$/) {
+        section = substr($0, 4)
+        at = 0
+    } else if (section != "" && $0 != "") {
+        for (i = at + 1; i <= length_of[section] && text[section, i] != $0; i++) {
+        }
+        if (i <= length_of[section]) {
+            at = i
+            from[FNR] = section SUBSEP i
+        }
+    }
+}
+
+# -- lines ----------------------------------------------------------------------------------------
+
+kind == "lines" && /^SF:/ {
+    file = relative(substr($0, 4))
+}
+
+kind == "lines" && /^DA:/ {
+    split(substr($0, 4), part, ",")
+    place = origin(file, part[1])
+    if (place != "" && !(place in is_never)) {
+        if (!(place in hit)) {
+            hit[place] = 0
+        }
+        hit[place] = hit[place] || part[2] > 0
+    }
+}
+
+# -- branches, decisions --------------------------------------------------------------------------
+#
+#      F path
+#      B line col line col true-count false-count
+#      M line col line col 0|1...                  conditions that were shown to decide on their own
+
+kind == "regions" && $1 == "F" {
+    file = relative($2)
+}
+
+kind == "regions" && ($1 == "B" || $1 == "M") {
+    place = origin(file, $2)
+    if (place == "" || place in is_assert) {
+        next
+    }
+    place = place SUBSEP $3 SUBSEP $4 - $2 SUBSEP $5
+    for (i = 6; i <= NF; i++) {
+        key = place SUBSEP i
+        if ($1 == "B") {
+            branch[key] = (key in branch && branch[key]) || $i > 0
+        } else {
+            decides[key] = (key in decides && decides[key]) || $i > 0
+        }
+    }
+}
+
+# -- the table ------------------------------------------------------------------------------------
+
+function tally(array, what,    key, piece, name) {
+    for (key in array) {
+        split(key, piece, SUBSEP)
+        name = group(piece[1])
+        all[what, name]++
+        all[what, "all"]++
+        good[what, name] += array[key]
+        good[what, "all"] += array[key]
+    }
+}
+
+function cell(what, name) {
+    return all[what, name] ? sprintf("%6d %6.1f %%", all[what, name], \
+        int(1000 * good[what, name] / all[what, name]) / 10) : sprintf("%6s %8s", "-", "")
+}
+
+function row(name) {
+    printf "%-34s %s  %s  %s  %5d\n", name, cell("lines", name), cell("branches", name), \
+        cell("decisions", name), name == "all" ? mark_count : marks[name]
+}
+
+END {
+    tally(hit, "lines")
+    tally(branch, "branches")
+    tally(decides, "decisions")
+    for (name in marks) {
+        mark_count += marks[name]
+    }
+    printf "%-34s %15s  %15s  %15s  %5s\n", by == "file" ? "file" : "floor", "lines", "branches", "MC/DC", "NEVER"
+    # In the order of the sources, which is that of the floors; files by the branches that are missing.
+    if (by == "file") {
+        for (i = 2; i <= group_count; i++) {
+            name = groups[i]
+            missing = all["branches", name] - good["branches", name]
+            for (k = i - 1; k >= 1 && all["branches", groups[k]] - good["branches", groups[k]] < missing; k--) {
+                groups[k + 1] = groups[k]
+            }
+            groups[k + 1] = name
+        }
+    }
+    for (i = 1; i <= group_count; i++) {
+        if (all["lines", groups[i]]) {
+            row(groups[i])
+        }
+    }
+    row("all")
+}

@@ -1,0 +1,138 @@
+#!/bin/sh
+# Builds the archive and the tests once with clang's coverage, runs them, and prints for each floor of
+# src/ which share of its lines and branches they reach; with clang 19, also which share of the
+# conditions of decisions was shown to decide on its own (MC/DC). `make coverage` runs this.
+#
+#      COVERAGE_SCALE=20     the percentage of rounds of random tests
+#      COVERAGE_TESTS=...    only these tests
+#
+# What vector code could change runs three times: as this machine chooses, with AVX2 only, and plain
+# (vectors.c). What is the same in all emitted trees counts where tests are linked to it; trees that
+# tests emit and compile do not.
+#
+# Into $BUILD go coverage.txt (the table), files.txt (a row for each file, those that miss most
+# branches first), and lines/ (every file of src/ with its counts).
+set -eu
+BUILD=${BUILD:-build/coverage}
+JOBS=$(nproc 2> /dev/null || echo 2)
+W=$BUILD/work
+FLOORS="base data plan runtime isa kernel workload time exec report tune ranks npu"
+TESTS=${COVERAGE_TESTS:-$(cd tests && ls ./*_test.c ./*_test.cpp | sed 's,^\./,,; s/\..*//')}
+mkdir -p "$W"
+
+fail() {
+    echo "coverage: $*" >&2
+    exit 1
+}
+
+# The newest clang that has its tools beside it.
+for version in -19 -14 ''; do
+    if command -v "clang$version" > /dev/null && command -v "llvm-cov$version" > /dev/null &&
+        command -v "llvm-profdata$version" > /dev/null; then
+        found=$version
+        break
+    fi
+done
+[ "${found+yes}" ] || fail "needs clang, llvm-cov and llvm-profdata of one version"
+FLAGS="-O1 -fprofile-instr-generate -fcoverage-mapping"
+[ "$found" != -19 ] || FLAGS="$FLAGS -fcoverage-mcdc"
+
+# Assertions stay, as tests break them on purpose.
+made() {
+    make -s -k -j"$JOBS" BUILD="$BUILD" CC="clang$found" CXX="clang++$found" CFLAGS="$FLAGS" \
+        CPPFLAGS=-DPTOWSP_COVERAGE EXECUTE_LEVEL=-O0 TEST_LEVEL=-O0 "$@"
+}
+
+took() {
+    echo "   $*$(($(date +%s) - begun)) s"
+}
+
+# run WHAT TEST...: runs tests; a program adds its counts to those of its runs before.
+run() {
+    begun=$(date +%s)
+    echo "running $1"
+    shift
+    LLVM_PROFILE_FILE="$(cd "$W" && pwd)/%m.profraw" PTOWSP_SCALE=${COVERAGE_SCALE:-20} \
+        made passed TESTS="$*" > "$W/run.log" 2>&1 || {
+        grep '^== .* failed' "$W/run.log" || tail -n 20 "$W/run.log"
+        fail "see $W/run.log"
+    }
+    took "$(grep -c '^== .*_test: ' "$W/run.log") programs, "
+}
+
+begun=$(date +%s)
+echo "building with clang$found $FLAGS"
+made $(for test in $TESTS; do echo "$BUILD/$test"; done) > "$W/build.log" 2>&1 || {
+    grep -E 'error: |\*\*\*' "$W/build.log" | head -n 20
+    fail "see $W/build.log"
+}
+took
+
+rm -f "$W"/*.profraw
+run "tests" $TESTS
+if [ "$(uname -m)" = x86_64 ]; then
+    vector=$(for test in $TESTS; do echo "$test"; done | grep -E \
+        '^(isa_.*|kernel_.*|oracle_kernel|merge|plan.*|count|dtype|attention_.*|moe_.*|workload_random)_test$' || true)
+    for PTOWSP_VECTORS in avx2 plain; do
+        export PTOWSP_VECTORS
+        run "tests of vector code, $PTOWSP_VECTORS" $vector
+    done
+fi
+
+# -- from counts to tables ------------------------------------------------------------------------
+
+# Branches and decisions of an export in JSON, a line for each, as coverage.awk reads them. A file's
+# branches stand before its name there.
+regions() {
+    sed 's/"\(branches\|filename\|mcdc_records\|segments\|summary\)":/\n\1 /g; s/\],\[/\n+ /g' | awk '
+        function numbers(line) {
+            gsub(/true/, "1", line)
+            gsub(/false/, "0", line)
+            gsub(/[^0-9]+/, " ", line)
+            return line
+        }
+        /^(branches|filename|mcdc_records|segments|summary) / { what = $1 }
+        what == "branches" && /[0-9]/ { branch[++count] = numbers($0) }
+        what == "filename" {
+            split($0, part, "\"")
+            print "F", part[2]
+            for (i = 1; i <= count; i++) {
+                if (split(branch[i], n, " ") >= 6) {
+                    print "B", n[1], n[2], n[3], n[4], n[5], n[6]
+                }
+            }
+            count = 0
+            what = ""
+        }
+        what == "mcdc_records" && /[0-9]/ {
+            count_of = split(numbers($0), n, " ")
+            line = "M " n[1] " " n[2] " " n[3] " " n[4]
+            for (i = 7; i <= count_of; i++) {
+                line = line " " n[i]
+            }
+            print line
+        }'
+}
+
+table() {
+    awk "$@" -f tests/coverage.awk $(for floor in $FLOORS; do ls src/"$floor"/*.[ch]; done) \
+        $(find src/npu/tree -type f) ptoisa_shim.h "$W/coverage.lcov" "$W/coverage.regions"
+}
+
+begun=$(date +%s)
+echo "merging"
+"llvm-profdata$found" merge -sparse "$W"/*.profraw -o "$W/coverage.profdata"
+set -- "$BUILD/libtested.a"
+for object in "$BUILD"/libwsp_fixed.a "$BUILD"/tests/*.o; do
+    [ ! -f "$object" ] || set -- "$@" -object "$object"
+done
+ONLY="-instr-profile=$W/coverage.profdata -ignore-filename-regex=(^|/)(tests|build|include|examples)/|/ptowsp[.][ch]$|^/usr/"
+"llvm-cov$found" export $ONLY -format=lcov "$@" > "$W/coverage.lcov" 2> "$W/export.log"
+"llvm-cov$found" export $ONLY -skip-functions -skip-expansions "$@" 2>> "$W/export.log" | regions > "$W/coverage.regions"
+rm -rf "$BUILD/lines"
+"llvm-cov$found" show $ONLY -show-branches=count -output-dir="$BUILD/lines" "$@" 2>> "$W/export.log"
+table -v by=floor > "$BUILD/coverage.txt"
+table -v by=file > "$BUILD/files.txt"
+took
+cat "$BUILD/coverage.txt"
+echo "files: $BUILD/files.txt, lines: $BUILD/lines/"

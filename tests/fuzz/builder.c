@@ -1,0 +1,104 @@
+// A libFuzzer target: bytes are the calls that build a program of every statement, its bindings and
+// its schedule. It runs as the slow reference of workload_reference.h says: on one lane, on two and on
+// four, only timed, and saved and loaded again.
+
+#include "choices.h"
+
+#include "../workload_sample.h"
+
+enum { SAVED_MAX = 1 << 20 };
+
+static void run_on_lanes(sample *s, const ptowsp_program *program, uint32_t lane_count,
+                         const outcome *first) {
+    static ptowsp_context *contexts[5];
+    static lane_watch watch;
+    ptowsp_run *run = NULL;
+    if (!contexts[lane_count]) {
+        const ptowsp_context_desc desc = test_lanes_desc(lane_count);
+        REQUIRE(ptowsp_context_create(&desc, &contexts[lane_count]) == PTOWSP_OK);
+    }
+    if (watch.task_max == 0) {
+        lane_watch_begin(&watch, REF_TASK_MAX);
+    }
+    lane_watch_restart(&watch, lane_count, 0);
+    s->module.watch.lanes = &watch;
+    s->run_context = contexts[lane_count];
+    s->lane_count = lane_count;
+    sample_refresh(s);
+    REQUIRE(ptowsp_run_create(s->run_context, program, &run) == PTOWSP_OK);
+    ptowsp_status status = check_as_expected(s, run, true);
+    check_same(s, first, run, status, "lanes change something");
+    ptowsp_run_destroy(run);
+    s->module.watch.lanes = NULL;
+    s->run_context = s->context;
+    s->lane_count = 0;
+}
+
+static void run_timed(sample *s, ptowsp_run *run, const outcome *first) {
+    if (!s->program.can_measure || s->program.loads_written) {
+        return;  // control depends on data
+    }
+    sample_expect(s);
+    ref_bind(run, &s->program, &s->bindings, &s->memory, s->program.has_aliases);
+    ptowsp_status status = sample_execute(s, run, PTOWSP_RUN_TIME_ONLY, true);
+    check_run(s, run, status);
+    check_same(s, first, run, status, "measuring differs from executing");
+    REQUIRE(s->module.watch.calls == 0);
+}
+
+static void run_saved(sample *s, const outcome *first) {
+    static char saved[SAVED_MAX];
+    ptowsp_schedule schedule;
+    ptowsp_program *loaded = NULL;
+    ptowsp_run *run = NULL;
+    ptowsp_parse_kernel kernels[REF_KERNEL_MAX];
+    char names[REF_KERNEL_MAX][16];
+    memset(kernels, 0, sizeof kernels);
+    for (int k = 0; k < s->program.kernel_count; k++) {
+        snprintf(names[k], sizeof names[k], "k%d", k);
+        kernels[k].name = names[k];
+        kernels[k].fn = ref_kernel_run;
+        kernels[k].cost = ref_kernel_cost;
+        kernels[k].user = &s->module.users[k];
+    }
+    const ptowsp_parse_desc attached = {kernels, (uint32_t)s->program.kernel_count, 0};
+    const ptowsp_program_desc desc = sample_desc(s, &s->module, &schedule);
+    ptowsp_text_buffer buffer = {saved, SAVED_MAX, 0};
+    REQUIRE(ptowsp_program_save(s->context, s->module.module, &desc,
+                                ptowsp_text_to_buffer(&buffer)) == PTOWSP_OK);
+    REQUIRE(buffer.length < SAVED_MAX);
+    if (ptowsp_program_load(s->context, saved, buffer.length, &attached, &loaded, NULL) !=
+        PTOWSP_OK) {
+        fail_msg("%s\n%s", ptowsp_context_error(s->context).text, saved);
+    }
+    REQUIRE(ptowsp_run_create(s->context, loaded, &run) == PTOWSP_OK);
+    sample_expect(s);
+    check_same(s, first, run, check_execution(s, run), "what was saved differs");
+    ptowsp_run_destroy(run);
+    ptowsp_program_destroy(loaded);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+    ptowsp_program *program = NULL;
+    ptowsp_run *run = NULL;
+    sample *s = sample_make(choices_begin(data, size), 0);
+    sample_schedule(s, 0);
+    sample_expect(s);
+    ptowsp_status status = sample_compile(s, &s->module, &program);
+    if (status == PTOWSP_OK) {
+        REQUIRE(ptowsp_run_create(s->context, program, &run) == PTOWSP_OK);
+        status = check_execution(s, run);
+        outcome *first = outcome_of(run, status);
+        run_on_lanes(s, program, 2, first);
+        run_on_lanes(s, program, 4, first);
+        run_timed(s, run, first);
+        run_saved(s, first);
+        free(first);
+        ptowsp_run_destroy(run);
+        ptowsp_program_destroy(program);
+    } else if (status != PTOWSP_STUCK || s->expected.status != PTOWSP_STUCK) {
+        complain(s, NULL, -1, "the program is refused");
+    }
+    sample_free(s);
+    return 0;
+}

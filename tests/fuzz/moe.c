@@ -1,0 +1,71 @@
+// A libFuzzer target: bytes are routes of tokens to experts, and counts with a configuration. Sorting
+// is compared with a slow stable sort, serial and on lanes; units are walked beside their tokens, and
+// the busiest lane is held against the best of all shares. Then the plan is damaged, which the check
+// has to find.
+
+#include "choices.h"
+
+#include "../moe_sample.h"
+
+static void sort(uint64_t *random) {
+    const uint32_t tokens = (uint32_t)test_random_in(random, 0, 40);
+    const uint32_t top_k = (uint32_t)test_random_in(random, 1, 9);
+    const uint32_t experts =
+        (uint32_t)(test_random(random) % 16 ? test_random_in(random, 1, 40) : 600);
+    const uint32_t block = (uint32_t)(test_random(random) % 2 ? test_random_in(random, 1, 20) : 0);
+    sort_case c = case_of(tokens, top_k, experts, block);
+    case_fill(&c, (int)(test_random(random) % KIND_COUNT), random);
+    ptowsp_plan_info info;
+    const bool is_bad = c.pair_count > 0 && test_random(random) % 16 == 0;
+    if (is_bad) {
+        const uint64_t at = test_random(random) % c.pair_count;
+        c.ids[at] = (int32_t)experts;
+        REQUIRE(ptowsp_moe_sort(&c.routes, &c.order, &info) == PTOWSP_INVALID_PARAMS);
+        REQUIRE(info.index == at);
+    } else {
+        REQUIRE(ptowsp_moe_sort(&c.routes, &c.order, &info) == PTOWSP_OK);
+        require_sorted(&c);
+        if (c.order.row_count > 0) {
+            c.order.row_capacity = c.order.row_count - 1;
+            REQUIRE(ptowsp_moe_sort(&c.routes, &c.order, &info) == PTOWSP_BUFFER_OVERFLOW);
+            REQUIRE(info.value == c.order.row_count);
+        }
+    }
+    case_free(&c);
+}
+
+static void units(uint64_t *random) {
+    units_case c;
+    case_random(&c, random);
+    const uint32_t *offsets = c.has_offsets ? c.offsets : NULL;
+    uint64_t tokens = 0, bound;
+    for (uint32_t i = 0; i < or_one(c.config.batch_count) * c.config.expert_count; i++) {
+        tokens += c.counts[i];
+    }
+    REQUIRE(ptowsp_moe_unit_bound(&c.config, tokens, &bound, NULL) == PTOWSP_OK);
+    // Arrays of exactly their size, between a sanitizer's guards.
+    ptowsp_moe_plan plan;
+    memset(&plan, 0, sizeof plan);
+    plan.units = (ptowsp_work *)malloc((size_t)bound * sizeof(ptowsp_work));
+    plan.unit_begin = (uint32_t *)malloc((c.config.lane_count + 1) * sizeof(uint32_t));
+    plan.lane_costs = (double *)malloc(c.config.lane_count * sizeof(double));
+    plan.unit_capacity = (uint32_t)bound;
+    REQUIRE(ptowsp_moe_generate(&c.config, c.counts, offsets, &plan, NULL) == PTOWSP_OK);
+    require_units(&c, &plan);
+    require_costs(&c, &plan);
+    require_equal(plan.cost_max, best_time(&c));
+    require_checked(&c, &plan, random);
+    free(plan.units);
+    free(plan.unit_begin);
+    free(plan.lane_costs);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+    uint64_t random = choices_begin(data, size);
+    if (test_random(&random) % 2) {
+        sort(&random);
+    } else {
+        units(&random);
+    }
+    return 0;
+}

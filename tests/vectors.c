@@ -1,0 +1,44 @@
+// Which vector code the tests run. PTOWSP_VECTORS=avx2 or =plain in the environment hides processor
+// features that are there, so that one machine runs every variant of the library's loops. The library
+// asks the compiler's own table of features (src/base/cpu.h), which is changed here, before main: the
+// library itself reads no variable of the environment.
+//
+// Linked into every test program.
+
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#if defined(__x86_64__)
+
+// As libgcc and compiler-rt have it; bits are those of gcc's enumeration of features. (Asking the
+// compiler for features here as well would declare it a second time, which clang 14 dies of.)
+struct test_cpu_model {
+    uint32_t vendor, type, subtype, features[1];
+};
+extern struct test_cpu_model __cpu_model __attribute__((visibility("hidden")));
+
+enum { FEATURE_AVX2 = 10, FEATURE_FMA = 14, FEATURE_AVX512F = 15 };
+
+__attribute__((constructor)) static void choose_vectors(void) {
+    const char *wanted = getenv("PTOWSP_VECTORS");
+    if (!wanted || !*wanted) {
+        return;
+    }
+    uint32_t hidden = UINT32_C(1) << FEATURE_AVX512F;
+    if (strcmp(wanted, "plain") == 0) {
+        hidden |= UINT32_C(1) << FEATURE_AVX2 | UINT32_C(1) << FEATURE_FMA;
+    } else if (strcmp(wanted, "avx2") != 0) {
+        fprintf(stderr, "PTOWSP_VECTORS is neither avx2 nor plain: %s\n", wanted);
+        exit(1);
+    }
+    __cpu_model.features[0] &= ~hidden;
+}
+
+#else
+
+// Elsewhere there is one variant only.
+typedef int test_vectors_are_fixed;
+
+#endif
