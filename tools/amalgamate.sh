@@ -161,6 +161,7 @@ src/workload/read_exprs.c src/workload/read_statements.c src/workload/read_progr
 TILE_WORKLOAD="src/workload/tile_kernel.c src/workload/parse_body.c src/workload/read_tiles.c"
 REST="
 src/workload/expand.h src/workload/expand.c
+src/time/earliest.h src/time/earliest.c
 src/time/sim.h src/time/sim.c
 src/time/window.h src/time/window.c
 src/time/lanes.h src/time/lanes.c
@@ -232,6 +233,7 @@ src/data/region.h src/data/region.c
 src/data/placement.h src/data/placement.c
 src/data/names.h src/data/names.c
 $RUNTIME
+src/time/earliest.h src/time/earliest.c
 src/time/sim.h src/time/sim.c
 src/time/window.h src/time/window.c
 src/time/lanes.h src/time/lanes.c
