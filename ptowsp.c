@@ -55202,6 +55202,113 @@ PWSP_INTERNAL bool pwsp_rings_take(pwsp_rings *rings, const pwsp_arrival *arriva
 }
 
 // =================================================================================================
+// src/time/earliest.h
+// =================================================================================================
+
+// Which of many is first: a tournament over times, the left one wins among equals.
+//
+//                (2, third)
+//        (5, second)    (2, third)
+//          7     5        2     9
+//
+// In order, work stealing asks it for the lane that is free first. Lanes are up to 65,536, so
+// looking at all of them for each task is no way.
+
+#ifndef PWSP_EARLIEST_H
+#define PWSP_EARLIEST_H
+
+typedef struct pwsp_earliest {
+    uint64_t *times;    // by node: [1] is the root; i's own is at [leaf_count + i]
+    uint32_t *winners;  // by node, whose time it is
+    uint32_t count;
+    uint32_t leaf_count;  // a power of two
+} pwsp_earliest;
+
+// Makes room for count times, which are all 0. False when memory is out.
+PWSP_INTERNAL bool pwsp_earliest_init(pwsp_earliest *earliest, const pwsp_memory *memory,
+                                      uint32_t count);
+PWSP_INTERNAL void pwsp_earliest_clear(pwsp_earliest *earliest);
+PWSP_INTERNAL void pwsp_earliest_free(pwsp_earliest *earliest, const pwsp_memory *memory);
+PWSP_INTERNAL size_t pwsp_earliest_bytes(const pwsp_earliest *earliest);
+
+PWSP_INTERNAL void pwsp_earliest_set(pwsp_earliest *earliest, uint32_t i, uint64_t time);
+
+// The lowest of those with the least time.
+PWSP_INLINE uint32_t pwsp_earliest_first(const pwsp_earliest *earliest) {
+    return earliest->winners[1];
+}
+
+#endif
+
+// =================================================================================================
+// src/time/earliest.c
+// =================================================================================================
+
+// The tournament; players behind the last never win.
+
+PWSP_INTERNAL void pwsp_earliest_clear(pwsp_earliest *earliest) {
+    uint32_t leaf_count = earliest->leaf_count;
+    for (uint32_t i = 0; i < leaf_count; i++) {
+        earliest->times[leaf_count + i] = i < earliest->count ? 0 : UINT64_MAX;
+        earliest->winners[leaf_count + i] = i;
+    }
+    for (uint32_t i = leaf_count - 1; i > 0; i--) {
+        uint32_t child = 2 * i + (earliest->times[2 * i + 1] < earliest->times[2 * i]);
+        earliest->times[i] = earliest->times[child];
+        earliest->winners[i] = earliest->winners[child];
+    }
+}
+
+PWSP_INTERNAL size_t pwsp_earliest_bytes(const pwsp_earliest *earliest) {
+    return 2 * (size_t)earliest->leaf_count * (sizeof(uint64_t) + sizeof(uint32_t));
+}
+
+PWSP_INTERNAL void pwsp_earliest_free(pwsp_earliest *earliest, const pwsp_memory *memory) {
+    size_t nodes = 2 * (size_t)earliest->leaf_count;
+    pwsp_memory_free(memory, earliest->times, nodes * sizeof(uint64_t));
+    pwsp_memory_free(memory, earliest->winners, nodes * sizeof(uint32_t));
+    memset(earliest, 0, sizeof *earliest);
+}
+
+PWSP_INTERNAL bool pwsp_earliest_init(pwsp_earliest *earliest, const pwsp_memory *memory,
+                                      uint32_t count) {
+    PTOWSP_ASSERT(0 < count && count <= UINT32_MAX / 4);
+    earliest->count = count;
+    earliest->leaf_count = 1;
+    while (earliest->leaf_count < count) {
+        earliest->leaf_count *= 2;
+    }
+    earliest->times =
+        (uint64_t *)pwsp_memory_alloc(memory, 2 * (size_t)earliest->leaf_count * sizeof(uint64_t));
+    earliest->winners =
+        (uint32_t *)pwsp_memory_alloc(memory, 2 * (size_t)earliest->leaf_count * sizeof(uint32_t));
+    if (!earliest->times || !earliest->winners) {
+        pwsp_earliest_free(earliest, memory);
+        return false;
+    }
+    pwsp_earliest_clear(earliest);
+    return true;
+}
+
+PWSP_INTERNAL void pwsp_earliest_set(pwsp_earliest *earliest, uint32_t i, uint64_t time) {
+    uint64_t *times = earliest->times;
+    uint32_t *winners = earliest->winners, winner = i;
+    uint32_t node = earliest->leaf_count + i;
+    PTOWSP_ASSERT(i < earliest->count && time < UINT64_MAX);
+    times[node] = time;
+    while (node > 1) {
+        uint64_t other = times[node ^ 1];
+        uint32_t other_winner = winners[node ^ 1];
+        bool is_other = other < time + (node & 1);  // equal: if this one is the right one
+        time = is_other ? other : time;
+        winner = is_other ? other_winner : winner;
+        node /= 2;
+        times[node] = time;
+        winners[node] = winner;
+    }
+}
+
+// =================================================================================================
 // src/time/sim.h
 // =================================================================================================
 
@@ -55274,6 +55381,11 @@ typedef struct pwsp_sim {
     pwsp_lane *lanes;
     ptowsp_lane_stats *lane_stats;
     pwsp_pool_lanes pools[PWSP_POOL_COUNT];  // by unit, or the first for all; that of the links
+    // When lanes are free, if the first one takes a task in order: of each pool, and of the blocks of
+    // the second. Those of the task dispatched last are brought up to date by the next one.
+    pwsp_earliest earliest[3];
+    uint32_t last_lane;           // of that task; UINT32_MAX before the first
+    bool last_has_block;          // it took a block
     uint64_t *turns;              // interleaved, by stream: the first turn that is not taken
     pwsp_pipeline_start *starts;  // by pipeline
     pwsp_precedence order;
@@ -55473,7 +55585,8 @@ PWSP_INLINE void pwsp_sim_start(pwsp_sim *sim, ptowsp_unit unit, uint32_t lane, 
     }
 }
 
-// The lane of a task by its dispatch. Work stealing in order takes the lane that is free first.
+// The lane of a task by its dispatch, which it takes before the next one is asked for. Work stealing
+// in order takes the lane that is free first.
 PWSP_INTERNAL uint32_t pwsp_sim_dispatch_other(pwsp_sim *sim, ptowsp_unit unit, uint64_t key);
 
 PWSP_INLINE uint32_t pwsp_sim_dispatch(pwsp_sim *sim, ptowsp_unit unit, uint64_t key) {
@@ -55588,6 +55701,36 @@ static bool pwsp_sim_has_turns(const pwsp_sim *sim) {
     return sim->timed->has_streams && sim->schedule->timing == PTOWSP_TIMING_INTERLEAVED;
 }
 
+// The pools, PWSP_POOL_COUNT of them, and the number of blocks.
+static uint32_t pwsp_sim_pools(const pwsp_timed *timed, pwsp_pool_lanes *pools) {
+    const ptowsp_schedule *schedule = &timed->schedule;
+    bool is_by_unit = schedule->pools == PTOWSP_POOLS_BY_UNIT;
+    uint32_t core_count = timed->lane_count - timed->has_link;
+    uint32_t first_count = is_by_unit ? schedule->vector_lane_count : core_count;
+    pwsp_pool_lanes first = {0, first_count, 0};
+    pwsp_pool_lanes second = {first_count, core_count - first_count, 0};
+    pwsp_pool_lanes link = {core_count, timed->has_link, 0};
+    pools[0] = first;
+    pools[1] = second;
+    pools[PWSP_POOL_LINK] = link;
+    return second.count < first_count / 2 ? second.count : first_count / 2;
+}
+
+// False when memory is out.
+static bool pwsp_sim_init_earliest(pwsp_sim *sim) {
+    pwsp_pool_lanes pools[PWSP_POOL_COUNT];
+    uint32_t block_count = pwsp_sim_pools(sim->timed, pools);
+    const uint32_t counts[3] = {pools[0].count, pools[1].count, block_count};
+    bool is_good = true;
+    if (sim->lane_rule != PWSP_LANE_ANY || sim->schedule->issue != PTOWSP_ISSUE_IN_ORDER) {
+        return true;
+    }
+    for (uint32_t i = 0; i < 3 && is_good; i++) {
+        is_good = counts[i] == 0 || pwsp_earliest_init(&sim->earliest[i], &sim->memory, counts[i]);
+    }
+    return is_good;
+}
+
 PWSP_INTERNAL bool pwsp_sim_init(pwsp_sim *sim, const pwsp_memory *memory,
                                  const pwsp_timed *timed) {
     memset(sim, 0, sizeof *sim);
@@ -55600,7 +55743,7 @@ PWSP_INTERNAL bool pwsp_sim_init(pwsp_sim *sim, const pwsp_memory *memory,
     sim->lanes = (pwsp_lane *)pwsp_memory_alloc(memory, lane_count * sizeof(pwsp_lane));
     sim->lane_stats =
         (ptowsp_lane_stats *)pwsp_memory_alloc(memory, lane_count * sizeof(ptowsp_lane_stats));
-    bool is_good = sim->lanes && sim->lane_stats;
+    bool is_good = sim->lanes && sim->lane_stats && pwsp_sim_init_earliest(sim);
     if (is_good && pwsp_sim_has_turns(sim)) {
         sim->turns =
             (uint64_t *)pwsp_memory_alloc(memory, schedule->stream_count * sizeof(uint64_t));
@@ -55628,6 +55771,9 @@ PWSP_INTERNAL void pwsp_sim_free(pwsp_sim *sim) {
     const pwsp_memory *memory = &sim->memory;
     pwsp_memory_free(memory, sim->lanes, sim->timed->lane_count * sizeof(pwsp_lane));
     pwsp_memory_free(memory, sim->lane_stats, sim->timed->lane_count * sizeof(ptowsp_lane_stats));
+    for (uint32_t i = 0; i < 3; i++) {
+        pwsp_earliest_free(&sim->earliest[i], memory);
+    }
     pwsp_memory_free(memory, sim->turns, sim->schedule->stream_count * sizeof(uint64_t));
     pwsp_memory_free(memory, sim->starts,
                      (size_t)sim->timed->pipeline_count * sizeof(pwsp_pipeline_start));
@@ -55641,8 +55787,9 @@ PWSP_INTERNAL size_t pwsp_sim_bytes(const pwsp_sim *sim) {
     return sim->timed->lane_count * (sizeof(pwsp_lane) + sizeof(ptowsp_lane_stats)) +
            (sim->turns ? sim->schedule->stream_count * sizeof(uint64_t) : 0) +
            (size_t)sim->timed->pipeline_count * sizeof(pwsp_pipeline_start) +
-           pwsp_precedence_bytes(&sim->order) + pwsp_deps_bytes(&sim->deps) +
-           pwsp_rings_bytes(&sim->rings);
+           pwsp_earliest_bytes(&sim->earliest[0]) + pwsp_earliest_bytes(&sim->earliest[1]) +
+           pwsp_earliest_bytes(&sim->earliest[2]) + pwsp_precedence_bytes(&sim->order) +
+           pwsp_deps_bytes(&sim->deps) + pwsp_rings_bytes(&sim->rings);
 }
 
 PWSP_INTERNAL bool pwsp_sim_gate_needs_count(const pwsp_sim *sim) {
@@ -55695,15 +55842,13 @@ PWSP_INTERNAL void pwsp_sim_begin(pwsp_sim *sim, bool has_records) {
     if (sim->starts) {
         memset(sim->starts, 0, (size_t)timed->pipeline_count * sizeof(pwsp_pipeline_start));
     }
-    bool is_by_unit = schedule->pools == PTOWSP_POOLS_BY_UNIT;
-    uint32_t core_count = timed->lane_count - timed->has_link;
-    uint32_t first_count = is_by_unit ? schedule->vector_lane_count : core_count;
-    pwsp_pool_lanes first = {0, first_count, 0};
-    pwsp_pool_lanes second = {first_count, core_count - first_count, 0};
-    pwsp_pool_lanes link = {core_count, timed->has_link, 0};
-    sim->pools[0] = first;
-    sim->pools[1] = second;
-    sim->pools[PWSP_POOL_LINK] = link;
+    pwsp_sim_pools(timed, sim->pools);
+    for (uint32_t i = 0; i < 3; i++) {
+        if (sim->earliest[i].times) {
+            pwsp_earliest_clear(&sim->earliest[i]);
+        }
+    }
+    sim->last_lane = UINT32_MAX;
     pwsp_clock clock = {0, PTOWSP_STALL_NONE, PTOWSP_NO_INDEX};
     sim->clock = clock;
     sim->task_count = 0;
@@ -55792,20 +55937,45 @@ PWSP_INTERNAL uint64_t pwsp_sim_idle(const pwsp_sim *sim, ptowsp_unit unit, uint
     return idle;
 }
 
+// A lane has taken a task: when it is free, and of a block, when all of that are.
+static void pwsp_sim_set_earliest(pwsp_sim *sim, uint32_t lane) {
+    const uint32_t vector_count = sim->pools[0].count;
+    bool is_vector = lane < vector_count;
+    uint32_t block = is_vector ? lane / 2 : lane - vector_count;
+    pwsp_earliest_set(&sim->earliest[!is_vector], is_vector ? lane : lane - vector_count,
+                      sim->lanes[lane].free);
+    if (block < sim->earliest[2].count) {
+        uint64_t free = pwsp_sim_last_lane(sim, PTOWSP_UNIT_MIX, vector_count + block)->free;
+        pwsp_earliest_set(&sim->earliest[2], block, free);
+    }
+}
+
+static uint32_t pwsp_sim_dispatch_any(pwsp_sim *sim, ptowsp_unit unit) {
+    const pwsp_pool_lanes *pool = pwsp_sim_pool(sim, unit);
+    bool has_block = pwsp_sim_has_block(sim, unit);
+    if (unit == PTOWSP_UNIT_LINK) {
+        return pool->first;
+    }
+    if (sim->last_lane != UINT32_MAX) {
+        pwsp_sim_set_earliest(sim, sim->last_lane);
+        if (sim->last_has_block) {
+            uint32_t block = pwsp_sim_block(sim, sim->last_lane);
+            pwsp_sim_set_earliest(sim, block);
+            pwsp_sim_set_earliest(sim, block + 1);
+        }
+    }
+    const pwsp_earliest *earliest = &sim->earliest[has_block ? 2 : pool != sim->pools];
+    sim->last_lane = pool->first + pwsp_earliest_first(earliest);
+    sim->last_has_block = has_block;
+    return sim->last_lane;
+}
+
 PWSP_INTERNAL uint32_t pwsp_sim_dispatch_other(pwsp_sim *sim, ptowsp_unit unit, uint64_t key) {
     const pwsp_pool_lanes *pool = pwsp_sim_pool(sim, unit);
     PTOWSP_ASSERT(pool->first + pool->count <= sim->timed->lane_count);
-    if (sim->lane_rule != PWSP_LANE_ANY) {
-        return pool->first + pwsp_lane_choose(sim->lane_rule, key, 0, pool->count);
-    }
-    uint32_t best = pool->first;
-    uint64_t best_free = pwsp_sim_last_lane(sim, unit, best)->free;
-    for (uint32_t i = pool->first + 1; i < pool->first + pool->count; i++) {
-        uint64_t free = pwsp_sim_last_lane(sim, unit, i)->free;
-        best = free < best_free ? i : best;
-        best_free = pwsp_min_u64(free, best_free);
-    }
-    return best;
+    return sim->lane_rule == PWSP_LANE_ANY
+               ? pwsp_sim_dispatch_any(sim, unit)
+               : pool->first + pwsp_lane_choose(sim->lane_rule, key, 0, pool->count);
 }
 
 PWSP_INTERNAL ptowsp_stall pwsp_sim_cause(const pwsp_sim *sim, const pwsp_token *ready,

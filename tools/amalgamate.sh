@@ -166,6 +166,7 @@ TILE_WORKLOAD="src/workload/tile_kernel.c src/workload/parse_body.c src/workload
 REST="
 src/workload/expand.h src/workload/expand.c
 src/time/rings.h src/time/rings.c
+src/time/earliest.h src/time/earliest.c
 src/time/sim.h src/time/sim.c
 src/time/window.h src/time/window.c
 src/time/lanes.h src/time/lanes.c
@@ -238,6 +239,7 @@ src/data/placement.h src/data/placement.c
 src/data/names.h src/data/names.c
 $RUNTIME
 src/time/rings.h src/time/rings.c
+src/time/earliest.h src/time/earliest.c
 src/time/sim.h src/time/sim.c
 src/time/window.h src/time/window.c
 src/time/lanes.h src/time/lanes.c

@@ -93,6 +93,36 @@ static bool pwsp_sim_has_turns(const pwsp_sim *sim) {
     return sim->timed->has_streams && sim->schedule->timing == PTOWSP_TIMING_INTERLEAVED;
 }
 
+// The pools, PWSP_POOL_COUNT of them, and the number of blocks.
+static uint32_t pwsp_sim_pools(const pwsp_timed *timed, pwsp_pool_lanes *pools) {
+    const ptowsp_schedule *schedule = &timed->schedule;
+    bool is_by_unit = schedule->pools == PTOWSP_POOLS_BY_UNIT;
+    uint32_t core_count = timed->lane_count - timed->has_link;
+    uint32_t first_count = is_by_unit ? schedule->vector_lane_count : core_count;
+    pwsp_pool_lanes first = {0, first_count, 0};
+    pwsp_pool_lanes second = {first_count, core_count - first_count, 0};
+    pwsp_pool_lanes link = {core_count, timed->has_link, 0};
+    pools[0] = first;
+    pools[1] = second;
+    pools[PWSP_POOL_LINK] = link;
+    return second.count < first_count / 2 ? second.count : first_count / 2;
+}
+
+// False when memory is out.
+static bool pwsp_sim_init_earliest(pwsp_sim *sim) {
+    pwsp_pool_lanes pools[PWSP_POOL_COUNT];
+    uint32_t block_count = pwsp_sim_pools(sim->timed, pools);
+    const uint32_t counts[3] = {pools[0].count, pools[1].count, block_count};
+    bool is_good = true;
+    if (sim->lane_rule != PWSP_LANE_ANY || sim->schedule->issue != PTOWSP_ISSUE_IN_ORDER) {
+        return true;
+    }
+    for (uint32_t i = 0; i < 3 && is_good; i++) {
+        is_good = counts[i] == 0 || pwsp_earliest_init(&sim->earliest[i], &sim->memory, counts[i]);
+    }
+    return is_good;
+}
+
 PWSP_INTERNAL bool pwsp_sim_init(pwsp_sim *sim, const pwsp_memory *memory,
                                  const pwsp_timed *timed) {
     memset(sim, 0, sizeof *sim);
@@ -105,7 +135,7 @@ PWSP_INTERNAL bool pwsp_sim_init(pwsp_sim *sim, const pwsp_memory *memory,
     sim->lanes = (pwsp_lane *)pwsp_memory_alloc(memory, lane_count * sizeof(pwsp_lane));
     sim->lane_stats =
         (ptowsp_lane_stats *)pwsp_memory_alloc(memory, lane_count * sizeof(ptowsp_lane_stats));
-    bool is_good = sim->lanes && sim->lane_stats;
+    bool is_good = sim->lanes && sim->lane_stats && pwsp_sim_init_earliest(sim);
     if (is_good && pwsp_sim_has_turns(sim)) {
         sim->turns =
             (uint64_t *)pwsp_memory_alloc(memory, schedule->stream_count * sizeof(uint64_t));
@@ -133,6 +163,9 @@ PWSP_INTERNAL void pwsp_sim_free(pwsp_sim *sim) {
     const pwsp_memory *memory = &sim->memory;
     pwsp_memory_free(memory, sim->lanes, sim->timed->lane_count * sizeof(pwsp_lane));
     pwsp_memory_free(memory, sim->lane_stats, sim->timed->lane_count * sizeof(ptowsp_lane_stats));
+    for (uint32_t i = 0; i < 3; i++) {
+        pwsp_earliest_free(&sim->earliest[i], memory);
+    }
     pwsp_memory_free(memory, sim->turns, sim->schedule->stream_count * sizeof(uint64_t));
     pwsp_memory_free(memory, sim->starts,
                      (size_t)sim->timed->pipeline_count * sizeof(pwsp_pipeline_start));
@@ -146,8 +179,9 @@ PWSP_INTERNAL size_t pwsp_sim_bytes(const pwsp_sim *sim) {
     return sim->timed->lane_count * (sizeof(pwsp_lane) + sizeof(ptowsp_lane_stats)) +
            (sim->turns ? sim->schedule->stream_count * sizeof(uint64_t) : 0) +
            (size_t)sim->timed->pipeline_count * sizeof(pwsp_pipeline_start) +
-           pwsp_precedence_bytes(&sim->order) + pwsp_deps_bytes(&sim->deps) +
-           pwsp_rings_bytes(&sim->rings);
+           pwsp_earliest_bytes(&sim->earliest[0]) + pwsp_earliest_bytes(&sim->earliest[1]) +
+           pwsp_earliest_bytes(&sim->earliest[2]) + pwsp_precedence_bytes(&sim->order) +
+           pwsp_deps_bytes(&sim->deps) + pwsp_rings_bytes(&sim->rings);
 }
 
 PWSP_INTERNAL bool pwsp_sim_gate_needs_count(const pwsp_sim *sim) {
@@ -200,15 +234,13 @@ PWSP_INTERNAL void pwsp_sim_begin(pwsp_sim *sim, bool has_records) {
     if (sim->starts) {
         memset(sim->starts, 0, (size_t)timed->pipeline_count * sizeof(pwsp_pipeline_start));
     }
-    bool is_by_unit = schedule->pools == PTOWSP_POOLS_BY_UNIT;
-    uint32_t core_count = timed->lane_count - timed->has_link;
-    uint32_t first_count = is_by_unit ? schedule->vector_lane_count : core_count;
-    pwsp_pool_lanes first = {0, first_count, 0};
-    pwsp_pool_lanes second = {first_count, core_count - first_count, 0};
-    pwsp_pool_lanes link = {core_count, timed->has_link, 0};
-    sim->pools[0] = first;
-    sim->pools[1] = second;
-    sim->pools[PWSP_POOL_LINK] = link;
+    pwsp_sim_pools(timed, sim->pools);
+    for (uint32_t i = 0; i < 3; i++) {
+        if (sim->earliest[i].times) {
+            pwsp_earliest_clear(&sim->earliest[i]);
+        }
+    }
+    sim->last_lane = UINT32_MAX;
     pwsp_clock clock = {0, PTOWSP_STALL_NONE, PTOWSP_NO_INDEX};
     sim->clock = clock;
     sim->task_count = 0;
@@ -297,20 +329,45 @@ PWSP_INTERNAL uint64_t pwsp_sim_idle(const pwsp_sim *sim, ptowsp_unit unit, uint
     return idle;
 }
 
+// A lane has taken a task: when it is free, and of a block, when all of that are.
+static void pwsp_sim_set_earliest(pwsp_sim *sim, uint32_t lane) {
+    const uint32_t vector_count = sim->pools[0].count;
+    bool is_vector = lane < vector_count;
+    uint32_t block = is_vector ? lane / 2 : lane - vector_count;
+    pwsp_earliest_set(&sim->earliest[!is_vector], is_vector ? lane : lane - vector_count,
+                      sim->lanes[lane].free);
+    if (block < sim->earliest[2].count) {
+        uint64_t free = pwsp_sim_last_lane(sim, PTOWSP_UNIT_MIX, vector_count + block)->free;
+        pwsp_earliest_set(&sim->earliest[2], block, free);
+    }
+}
+
+static uint32_t pwsp_sim_dispatch_any(pwsp_sim *sim, ptowsp_unit unit) {
+    const pwsp_pool_lanes *pool = pwsp_sim_pool(sim, unit);
+    bool has_block = pwsp_sim_has_block(sim, unit);
+    if (unit == PTOWSP_UNIT_LINK) {
+        return pool->first;
+    }
+    if (sim->last_lane != UINT32_MAX) {
+        pwsp_sim_set_earliest(sim, sim->last_lane);
+        if (sim->last_has_block) {
+            uint32_t block = pwsp_sim_block(sim, sim->last_lane);
+            pwsp_sim_set_earliest(sim, block);
+            pwsp_sim_set_earliest(sim, block + 1);
+        }
+    }
+    const pwsp_earliest *earliest = &sim->earliest[has_block ? 2 : pool != sim->pools];
+    sim->last_lane = pool->first + pwsp_earliest_first(earliest);
+    sim->last_has_block = has_block;
+    return sim->last_lane;
+}
+
 PWSP_INTERNAL uint32_t pwsp_sim_dispatch_other(pwsp_sim *sim, ptowsp_unit unit, uint64_t key) {
     const pwsp_pool_lanes *pool = pwsp_sim_pool(sim, unit);
     PTOWSP_ASSERT(pool->first + pool->count <= sim->timed->lane_count);
-    if (sim->lane_rule != PWSP_LANE_ANY) {
-        return pool->first + pwsp_lane_choose(sim->lane_rule, key, 0, pool->count);
-    }
-    uint32_t best = pool->first;
-    uint64_t best_free = pwsp_sim_last_lane(sim, unit, best)->free;
-    for (uint32_t i = pool->first + 1; i < pool->first + pool->count; i++) {
-        uint64_t free = pwsp_sim_last_lane(sim, unit, i)->free;
-        best = free < best_free ? i : best;
-        best_free = pwsp_min_u64(free, best_free);
-    }
-    return best;
+    return sim->lane_rule == PWSP_LANE_ANY
+               ? pwsp_sim_dispatch_any(sim, unit)
+               : pool->first + pwsp_lane_choose(sim->lane_rule, key, 0, pool->count);
 }
 
 PWSP_INTERNAL ptowsp_stall pwsp_sim_cause(const pwsp_sim *sim, const pwsp_token *ready,

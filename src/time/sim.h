@@ -7,6 +7,7 @@
 #include "../runtime/deps.h"
 #include "../runtime/policy.h"
 #include "../runtime/precedence.h"
+#include "earliest.h"
 #include "rings.h"
 
 typedef struct pwsp_lane {
@@ -73,6 +74,11 @@ typedef struct pwsp_sim {
     pwsp_lane *lanes;
     ptowsp_lane_stats *lane_stats;
     pwsp_pool_lanes pools[PWSP_POOL_COUNT];  // by unit, or the first for all; that of the links
+    // When lanes are free, if the first one takes a task in order: of each pool, and of the blocks of
+    // the second. Those of the task dispatched last are brought up to date by the next one.
+    pwsp_earliest earliest[3];
+    uint32_t last_lane;           // of that task; UINT32_MAX before the first
+    bool last_has_block;          // it took a block
     uint64_t *turns;              // interleaved, by stream: the first turn that is not taken
     pwsp_pipeline_start *starts;  // by pipeline
     pwsp_precedence order;
@@ -272,7 +278,8 @@ PWSP_INLINE void pwsp_sim_start(pwsp_sim *sim, ptowsp_unit unit, uint32_t lane, 
     }
 }
 
-// The lane of a task by its dispatch. Work stealing in order takes the lane that is free first.
+// The lane of a task by its dispatch, which it takes before the next one is asked for. Work stealing
+// in order takes the lane that is free first.
 PWSP_INTERNAL uint32_t pwsp_sim_dispatch_other(pwsp_sim *sim, ptowsp_unit unit, uint64_t key);
 
 PWSP_INLINE uint32_t pwsp_sim_dispatch(pwsp_sim *sim, ptowsp_unit unit, uint64_t key) {

@@ -1,0 +1,65 @@
+// The tournament; players behind the last never win.
+
+#include "earliest.h"
+
+PWSP_INTERNAL void pwsp_earliest_clear(pwsp_earliest *earliest) {
+    uint32_t leaf_count = earliest->leaf_count;
+    for (uint32_t i = 0; i < leaf_count; i++) {
+        earliest->times[leaf_count + i] = i < earliest->count ? 0 : UINT64_MAX;
+        earliest->winners[leaf_count + i] = i;
+    }
+    for (uint32_t i = leaf_count - 1; i > 0; i--) {
+        uint32_t child = 2 * i + (earliest->times[2 * i + 1] < earliest->times[2 * i]);
+        earliest->times[i] = earliest->times[child];
+        earliest->winners[i] = earliest->winners[child];
+    }
+}
+
+PWSP_INTERNAL size_t pwsp_earliest_bytes(const pwsp_earliest *earliest) {
+    return 2 * (size_t)earliest->leaf_count * (sizeof(uint64_t) + sizeof(uint32_t));
+}
+
+PWSP_INTERNAL void pwsp_earliest_free(pwsp_earliest *earliest, const pwsp_memory *memory) {
+    size_t nodes = 2 * (size_t)earliest->leaf_count;
+    pwsp_memory_free(memory, earliest->times, nodes * sizeof(uint64_t));
+    pwsp_memory_free(memory, earliest->winners, nodes * sizeof(uint32_t));
+    memset(earliest, 0, sizeof *earliest);
+}
+
+PWSP_INTERNAL bool pwsp_earliest_init(pwsp_earliest *earliest, const pwsp_memory *memory,
+                                      uint32_t count) {
+    PTOWSP_ASSERT(0 < count && count <= UINT32_MAX / 4);
+    earliest->count = count;
+    earliest->leaf_count = 1;
+    while (earliest->leaf_count < count) {
+        earliest->leaf_count *= 2;
+    }
+    earliest->times =
+        (uint64_t *)pwsp_memory_alloc(memory, 2 * (size_t)earliest->leaf_count * sizeof(uint64_t));
+    earliest->winners =
+        (uint32_t *)pwsp_memory_alloc(memory, 2 * (size_t)earliest->leaf_count * sizeof(uint32_t));
+    if (!earliest->times || !earliest->winners) {
+        pwsp_earliest_free(earliest, memory);
+        return false;
+    }
+    pwsp_earliest_clear(earliest);
+    return true;
+}
+
+PWSP_INTERNAL void pwsp_earliest_set(pwsp_earliest *earliest, uint32_t i, uint64_t time) {
+    uint64_t *times = earliest->times;
+    uint32_t *winners = earliest->winners, winner = i;
+    uint32_t node = earliest->leaf_count + i;
+    PTOWSP_ASSERT(i < earliest->count && time < UINT64_MAX);
+    times[node] = time;
+    while (node > 1) {
+        uint64_t other = times[node ^ 1];
+        uint32_t other_winner = winners[node ^ 1];
+        bool is_other = other < time + (node & 1);  // equal: if this one is the right one
+        time = is_other ? other : time;
+        winner = is_other ? other_winner : winner;
+        node /= 2;
+        times[node] = time;
+        winners[node] = winner;
+    }
+}

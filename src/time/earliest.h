@@ -1,0 +1,36 @@
+// Which of many is first: a tournament over times, the left one wins among equals.
+//
+//                (2, third)
+//        (5, second)    (2, third)
+//          7     5        2     9
+//
+// In order, work stealing asks it for the lane that is free first. Lanes are up to 65,536, so
+// looking at all of them for each task is no way.
+
+#ifndef PWSP_EARLIEST_H
+#define PWSP_EARLIEST_H
+
+#include "../base/base.h"
+
+typedef struct pwsp_earliest {
+    uint64_t *times;    // by node: [1] is the root; i's own is at [leaf_count + i]
+    uint32_t *winners;  // by node, whose time it is
+    uint32_t count;
+    uint32_t leaf_count;  // a power of two
+} pwsp_earliest;
+
+// Makes room for count times, which are all 0. False when memory is out.
+PWSP_INTERNAL bool pwsp_earliest_init(pwsp_earliest *earliest, const pwsp_memory *memory,
+                                      uint32_t count);
+PWSP_INTERNAL void pwsp_earliest_clear(pwsp_earliest *earliest);
+PWSP_INTERNAL void pwsp_earliest_free(pwsp_earliest *earliest, const pwsp_memory *memory);
+PWSP_INTERNAL size_t pwsp_earliest_bytes(const pwsp_earliest *earliest);
+
+PWSP_INTERNAL void pwsp_earliest_set(pwsp_earliest *earliest, uint32_t i, uint64_t time);
+
+// The lowest of those with the least time.
+PWSP_INLINE uint32_t pwsp_earliest_first(const pwsp_earliest *earliest) {
+    return earliest->winners[1];
+}
+
+#endif
