@@ -158,6 +158,7 @@ typedef struct npu_emitter {
     const ptowsp_program *program;
     ptowsp_schedule schedule;
     uint32_t kernel_count, statement_count;
+    bool is_for_device;  // tasks must be able to run there
     npu_names names;
     uint32_t *place_nodes;  // [place_count]: their nodes; 0 is no place
     uint32_t place_count, place_capacity;
@@ -248,9 +249,10 @@ NPU_INTERNAL void npu_print_word(npu_text *text, const char *words, uint32_t n);
 
 // -- trees ----------------------------------------------------------------------------------------
 
-// Makes all files of a program's tree, or fails. Must be closed in either case.
+// Makes all files of a program's tree, or fails: for a device also where no task of a kernel could
+// run on it. Must be closed in either case.
 NPU_INTERNAL void npu_emitter_open(npu_emitter *emitter, ptowsp_context *context,
-                                   const ptowsp_program *program);
+                                   const ptowsp_program *program, bool is_for_device);
 // Frees all, and reports the emitter's error to the context. Returns its status.
 NPU_INTERNAL ptowsp_status npu_emitter_close(npu_emitter *emitter);
 
@@ -3083,6 +3085,12 @@ NPU_INTERNAL void npu_own_emit(npu_emitter *emitter, uint32_t kernel);
 
 NPU_INTERNAL void npu_dispatch_emit(npu_emitter *emitter);
 
+// -- npu_strides.c --------------------------------------------------------------------------------
+
+// Can a device move the tiles of a kernel whose file is made, as far as that is known now? False with
+// the emitter's error.
+NPU_INTERNAL bool npu_strides_check(const npu_kernel *k);
+
 // -- kernels.c ------------------------------------------------------------------------------------
 
 NPU_INTERNAL bool npu_kernel_is_on_a5(const npu_emitter *emitter);  // are the tile kernels?
@@ -5561,6 +5569,52 @@ NPU_INTERNAL void npu_dispatch_emit(npu_emitter *emitter) {
 }
 
 // =================================================================================================
+// src/npu/npu_strides.c
+// =================================================================================================
+
+// Strides that a device cannot move, as far as they are known when a tree is emitted.
+//
+// PTO-ISA's windows are by rows, with the elements of a row side by side, or by columns, with those
+// of a column side by side. Most tiles are moved by rows. Right factors are loaded either way, and
+// columns of 2 and 4 bytes through rows of 32 bytes (kernel_parts.c, aicore/wsp_kernel.h). What is
+// left are column-major tiles that have neither way: columns of bytes, and columns for whose rows UB
+// has no room.
+//
+// Strides of tensors that are bound are those of a run. So kernels check them in each task, which
+// ends with UNSUPPORTED (WSP_REQUIRE_...). A transient tensor is row-major in every run: where its
+// rows have more than one element, its columns are never dense, and a device could run no such task.
+
+// Is the view of a transient tensor of several rows, each of several elements, in every run?
+static bool npu_is_by_rows(const ptowsp_tensor_info *tensor, const ptowsp_view_info *view) {
+    uint32_t rank = tensor->desc.rank;
+    return tensor->is_transient && rank >= 2 && view->row_count == 0 &&
+           tensor->desc.shape[rank - 1] > 1 && tensor->desc.shape[rank - 2] > 1;
+}
+
+NPU_INTERNAL bool npu_strides_check(const npu_kernel *k) {
+    const ptowsp_program *program = k->emitter->program;
+    for (uint32_t i = 0; i < k->emitter->statement_count && k->emitter->is_for_device; i++) {
+        if (ptowsp_program_statement_at(program, i).kind != PTOWSP_STATEMENT_TASK ||
+            ptowsp_program_task_at(program, i).kernel != k->kernel) {
+            continue;
+        }
+        for (uint32_t j = 0; j < k->info.tile_count; j++) {
+            ptowsp_view_info view = ptowsp_program_view_at(program, i, j);
+            ptowsp_tensor_info tensor = ptowsp_program_tensor_at(program, view.tensor);
+            if (k->is_dense[j][1] && k->info.tiles[j].rows > 1 && npu_is_by_rows(&tensor, &view)) {
+                return npu_fail(k->emitter, PTOWSP_UNSUPPORTED, k->kernel,
+                                "kernel %s: parameter %s is moved by columns of %s, and a device "
+                                "cannot, as transient tensor %s lies by rows (rule: windows; "
+                                "is_for_host: for threads and simulators)",
+                                k->info.name, k->info.tiles[j].name,
+                                ptowsp_dtype_name(k->info.tiles[j].dtype), tensor.desc.name);
+            }
+        }
+    }
+    return true;
+}
+
+// =================================================================================================
 // src/npu/kernels.c
 // =================================================================================================
 
@@ -5609,6 +5663,54 @@ static void npu_print_param(const npu_kernel *k, uint32_t i, npu_text *out) {
     npu_print(out, "\n");
 }
 
+static const char *const npu_fifo_names[] = {"to_vector", "to_cube"};
+
+// What an instruction does to a half's tiles, as a word; NULL: it only waits, or is of another half.
+static const char *npu_half_word(const npu_kernel *k, const ptowsp_insn_info *insn, npu_half half) {
+    bool is_loop = strcmp(insn->name, "LOOP") == 0, is_end = strcmp(insn->name, "END") == 0;
+    bool is_wait = strcmp(insn->name, "SET_FLAG") == 0 || strcmp(insn->name, "WAIT_FLAG") == 0 ||
+                   strcmp(insn->name, "PIPE_BARRIER") == 0;
+    npu_half of = npu_kernel_half(k, insn);
+    return is_loop ? "for {" : is_end ? "}" : is_wait || of != half ? NULL : insn->name;
+}
+
+// The instructions of a half, one after another, without flags and barriers.
+static void npu_print_half(const npu_kernel *k, npu_half half, npu_text *out) {
+    size_t line = out->size;
+    npu_print(out, "//      %s ", half == NPU_HALF_CUBE ? "cube:  " : "vector:");
+    for (uint32_t i = 0; i < k->info.insn_count; i++) {
+        ptowsp_insn_info insn = ptowsp_program_insn_at(k->emitter->program, k->kernel, i);
+        const char *word = npu_half_word(k, &insn, half);
+        if (word && out->size - line + strlen(word) > 86) {
+            line = out->size + 1;
+            npu_print(out, "\n//              ");
+        }
+        if (word) {
+            bool is_fifo = strcmp(word, "TPUSH") == 0 || strcmp(word, "TPOP") == 0;
+            npu_print(out, " %s%s%s%s", word, is_fifo ? "(" : "",
+                      is_fifo ? npu_fifo_names[insn.fifo] : "", is_fifo ? ")" : "");
+        }
+    }
+    npu_print(out, "\n");
+}
+
+// The two halves of a mixed kernel, and the FIFOs between them.
+static void npu_print_cut(const npu_kernel *k, npu_text *out) {
+    npu_print(out, "// Else each core runs its half, whose parts follow one another, and tiles go "
+                   "from one half to the\n// other through FIFOs in global memory:\n//\n");
+    for (uint32_t i = 0; i < 2; i++) {
+        const ptowsp_fifo *fifo = &k->info.fifos[i];
+        if (fifo->slot_bytes) {
+            npu_print(out, "//      %-10s %-16s %u slots of %u bytes, flags %u and %u\n",
+                      npu_fifo_names[i], i ? "vector -> cube" : "cube -> vector", fifo->slot_count,
+                      fifo->slot_bytes, fifo->flag, fifo->flag + 1);
+        }
+    }
+    npu_print(out, "//\n");
+    npu_print_half(k, NPU_HALF_CUBE, out);
+    npu_print_half(k, NPU_HALF_VECTOR, out);
+}
+
 static void npu_print_heading(const npu_kernel *k, npu_text *out) {
     npu_print(out, "// Kernel ");
     npu_print_comment(out, k->info.name);
@@ -5623,14 +5725,13 @@ static void npu_print_heading(const npu_kernel *k, npu_text *out) {
         npu_print(out, "\n");
     }
     if (k->is_mixed) {
-        npu_print(
-            out,
-            "//\n"
-            "// It works on cube and vector cores. Where one core is both, that runs all of "
-            "it.\n%s",
-            k->info.is_mixed
-                ? "// Else each core runs its half, and tiles go between them through FIFOs.\n"
-                : "");
+        npu_print(out,
+                  "//\n"
+                  "// It works on cube and vector cores. Where one core is both, that runs all of "
+                  "it.\n");
+    }
+    if (k->info.is_mixed) {
+        npu_print_cut(k, out);
     }
     npu_print(out, "\n");
 }
@@ -5736,6 +5837,7 @@ static void npu_write_body(npu_kernel *k, const npu_text *body, npu_text *out) {
 
 static bool npu_print_body(npu_kernel *k, npu_text *out) {
     npu_half open = NPU_HALF_ANY;
+    uint32_t cube_parts = 0, vector_parts = 0;
     k->indent = 4;
     for (uint32_t i = 0; i < k->info.insn_count; i++) {
         ptowsp_insn_info insn = ptowsp_program_insn_at(k->emitter->program, k->kernel, i);
@@ -5743,12 +5845,18 @@ static bool npu_print_body(npu_kernel *k, npu_text *out) {
         half = half == NPU_HALF_BOTH ? NPU_HALF_ANY : half;
         if (half != open) {
             npu_print(out, "%s", open == NPU_HALF_ANY ? "" : "#endif\n");
+            bool is_cube = half == NPU_HALF_CUBE;
+            if (half != NPU_HALF_ANY && k->info.is_mixed) {
+                npu_print(out, "%s%*s// The %s half, part %u.\n", out->size ? "\n" : "",
+                          (int)k->indent, "", is_cube ? "cube" : "vector",
+                          is_cube ? ++cube_parts : ++vector_parts);
+            }
             if (half != NPU_HALF_ANY) {
                 npu_print(out, "#if %s\n", npu_half_condition(half));
             }
             if (half != NPU_HALF_ANY && k->info.is_mixed) {
                 npu_print(out, "%*shalves.%s();\n", (int)k->indent, "",
-                          half == NPU_HALF_CUBE ? "cube" : "vector");
+                          is_cube ? "cube" : "vector");
             }
             open = half;
         }
@@ -5780,7 +5888,6 @@ static void npu_name_split_rows(npu_kernel *k, char text[NPU_LOCAL_MAX]) {
 
 // The cores and FIFOs of a mixed kernel.
 static void npu_print_halves(const npu_kernel *k, const char *split_rows, npu_text *out) {
-    static const char *const names[] = {"to_vector", "to_cube"};
     if (!k->info.is_mixed) {
         return;
     }
@@ -5793,7 +5900,7 @@ static void npu_print_halves(const npu_kernel *k, const char *split_rows, npu_te
         const ptowsp_fifo *fifo = &k->info.fifos[i];
         if (fifo->slot_bytes) {
             npu_print(out, "    wsp::Fifo<%u, %s, %u, %u> %s WSP_ON_BLOCK;\n", fifo->flag,
-                      i ? "false" : "true", fifo->slot_bytes, fifo->slot_count, names[i]);
+                      i ? "false" : "true", fifo->slot_bytes, fifo->slot_count, npu_fifo_names[i]);
         }
     }
 }
@@ -5816,7 +5923,7 @@ static void npu_print_kernel(npu_kernel *k, npu_text *out) {
     char split_rows[NPU_LOCAL_MAX] = "";
     npu_name_split_rows(k, split_rows);
     bool is_good = npu_print_body(k, &insns);  // first: it finds sizes and windows
-    is_good = npu_check_zeros(k) && is_good;
+    is_good = npu_check_zeros(k) && npu_strides_check(k) && is_good;
     npu_print_checks(k, &checks);
     npu_write_body(k, &insns, &body);  // and so does this
     npu_kernel_print_declarations(k, checks.data, &made);
@@ -6835,6 +6942,17 @@ static void npu_readme_schedule(const npu_emitter *emitter, npu_text *text) {
         "Its size is chosen when running.\n"
         "- All arithmetic on numbers of the workload wraps around; a division by 0 gives 0. "
         "Reading outside an array ends the run with an error.\n"
+        "- A device moves a tile by rows or by columns, whose elements must lie side by side. Most "
+        "tiles are moved by rows: they need a column stride of 1. Right factors of products are "
+        "moved "
+        "either way, and columns of elements of 2 and 4 bytes whatever their stride; columns of "
+        "bytes are not. Strides are those of bound tensors and so known in a run only: each task "
+        "checks its tiles (`WSP_REQUIRE_ROWS`, `_COLUMNS`, `_EITHER` in its kernel), and on a "
+        "device "
+        "it ends the run with UNSUPPORTED if one cannot be moved. Transient tensors lie by rows in "
+        "every run: a kernel that cannot move them is refused when a tree for the device is "
+        "written. "
+        "The shim and PTO-ISA's simulator move tiles of all strides.\n"
         "- Of the three builds, the first is the one that has run. What the kernels of the second "
         "and all of the third say has been written from public headers and documents of PTO-ISA "
         "and CANN. Loops, scheduler and kernels are the same in all.\n",
@@ -7287,8 +7405,9 @@ static void npu_make_files(npu_emitter *emitter) {
 }
 
 NPU_INTERNAL void npu_emitter_open(npu_emitter *emitter, ptowsp_context *context,
-                                   const ptowsp_program *program) {
+                                   const ptowsp_program *program, bool is_for_device) {
     memset(emitter, 0, sizeof *emitter);
+    emitter->is_for_device = is_for_device;
     emitter->context = context;
     emitter->program = program;
     emitter->index = PTOWSP_NO_INDEX;
@@ -7336,7 +7455,7 @@ NPU_INTERNAL ptowsp_status npu_emitter_close(npu_emitter *emitter) {
 ptowsp_status ptowsp_npu_emit_files(ptowsp_context *context, const ptowsp_program *program,
                                     ptowsp_npu_file_fn file, void *user) {
     npu_emitter emitter;
-    npu_emitter_open(&emitter, context, program);
+    npu_emitter_open(&emitter, context, program, false);
     if (emitter.status == PTOWSP_OK && !file) {
         npu_fail(&emitter, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX, "file is NULL");
     }
@@ -7358,7 +7477,7 @@ ptowsp_status ptowsp_npu_emit(ptowsp_context *context, const ptowsp_program *pro
                                    "emit: there is no directory to write to");
     }
     npu_emitter emitter;
-    npu_emitter_open(&emitter, context, program);
+    npu_emitter_open(&emitter, context, program, !desc->is_for_host);
     if (emitter.status == PTOWSP_OK && (desc->is_for_host || npu_check_mixed(&emitter))) {
         npu_tree_write(&emitter, desc);
     }
@@ -7700,7 +7819,7 @@ ptowsp_status ptowsp_npu_record(ptowsp_context *context, ptowsp_run *run,
             "emit: a recording needs data, and a cost model that trees have");
     }
     npu_emitter emitter;
-    npu_emitter_open(&emitter, context, ptowsp_run_program(run));
+    npu_emitter_open(&emitter, context, ptowsp_run_program(run), false);
     npu_files_free(&emitter);
     emitter.files = NULL;
     emitter.file_count = emitter.file_capacity = 0;
@@ -9080,7 +9199,7 @@ static bool npu_describe_unit(npu_build *build, uint32_t file) {
 
 static bool npu_describe_tree(npu_build *build) {
     npu_emitter *emitter = &build->emitter;
-    npu_emitter_open(emitter, build->context, build->program);
+    npu_emitter_open(emitter, build->context, build->program, false);
     build->status = emitter->status;  // an error is reported when it is closed
     if (build->status != PTOWSP_OK) {
         return false;
@@ -38325,7 +38444,9 @@ static const char npu_fixed_17[] =
     "// Errors   UNSUPPORTED: a directive that ascend_npu refuses, a kernel without source (or a cost\n"
     "//          without source), a PTO-ISA source without its entry, or an instruction that the machine\n"
     "//          does not have. Without is_for_host a kernel of MIX as well, except tile kernels of\n"
-    "//          910B: others have no halves that a device's cores could start. The text names it.\n"
+    "//          910B: others have no halves that a device's cores could start; and a kernel that moves a\n"
+    "//          transient tensor by columns, which a device cannot. Strides of bound tensors are checked\n"
+    "//          in a run: see the README of the tree. The text names it.\n"
     "//          LIMIT_EXCEEDED: more than 65535 statements, or parts of another kind.\n"
     "//          INVALID_PARAMS: no directory; it exists, and is_replacing is false or it cannot be\n"
     "//          replaced.\n"
