@@ -291,6 +291,7 @@ host/main.cpp            host/elements.h host/bindable.h host/recording.h host/r
 host/wsp_host.cpp        host/wsp_transients.h host/wsp_bindings.h host/wsp_run.h host/wsp_launch.h host/wsp_ascend.h host/wsp_transients.cpp host/wsp_bindings.cpp host/wsp_launch.cpp host/wsp_run.cpp host/wsp_ascend.cpp host/wsp_ascend_launch.cpp host/wsp_runner.cpp
 host/wsp_runner.h        host/wsp_runner.h
 include/wsp_abi.h        include/wsp_abi.h include/wsp_device.h
+include/wsp_list.h       include/wsp_list.h
 "
 
 start=$PWD
