@@ -6613,7 +6613,9 @@ typedef struct ptowsp_npu_desc {
 // Errors   UNSUPPORTED: a directive that ascend_npu refuses, a kernel without source (or a cost
 //          without source), a PTO-ISA source without its entry, or an instruction that the machine
 //          does not have. Without is_for_host a kernel of MIX as well, except tile kernels of
-//          910B: others have no halves that a device's cores could start. The text names it.
+//          910B: others have no halves that a device's cores could start; and a kernel that moves a
+//          transient tensor by columns, which a device cannot. Strides of bound tensors are checked
+//          in a run: see the README of the tree. The text names it.
 //          LIMIT_EXCEEDED: more than 65535 statements, or parts of another kind.
 //          INVALID_PARAMS: no directory; it exists, and is_replacing is false or it cannot be
 //          replaced.

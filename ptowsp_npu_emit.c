@@ -158,6 +158,7 @@ typedef struct npu_emitter {
     const ptowsp_program *program;
     ptowsp_schedule schedule;
     uint32_t kernel_count, statement_count;
+    bool is_for_device;  // tasks must be able to run there
     npu_names names;
     uint32_t *place_nodes;  // [place_count]: their nodes; 0 is no place
     uint32_t place_count, place_capacity;
@@ -248,9 +249,10 @@ NPU_INTERNAL void npu_print_word(npu_text *text, const char *words, uint32_t n);
 
 // -- trees ----------------------------------------------------------------------------------------
 
-// Makes all files of a program's tree, or fails. Must be closed in either case.
+// Makes all files of a program's tree, or fails: for a device also where no task of a kernel could
+// run on it. Must be closed in either case.
 NPU_INTERNAL void npu_emitter_open(npu_emitter *emitter, ptowsp_context *context,
-                                   const ptowsp_program *program);
+                                   const ptowsp_program *program, bool is_for_device);
 // Frees all, and reports the emitter's error to the context. Returns its status.
 NPU_INTERNAL ptowsp_status npu_emitter_close(npu_emitter *emitter);
 
@@ -3083,6 +3085,12 @@ NPU_INTERNAL void npu_own_emit(npu_emitter *emitter, uint32_t kernel);
 
 NPU_INTERNAL void npu_dispatch_emit(npu_emitter *emitter);
 
+// -- npu_strides.c --------------------------------------------------------------------------------
+
+// Can a device move the tiles of a kernel whose file is made, as far as that is known now? False with
+// the emitter's error.
+NPU_INTERNAL bool npu_strides_check(const npu_kernel *k);
+
 // -- kernels.c ------------------------------------------------------------------------------------
 
 NPU_INTERNAL bool npu_kernel_is_on_a5(const npu_emitter *emitter);  // are the tile kernels?
@@ -5563,6 +5571,52 @@ NPU_INTERNAL void npu_dispatch_emit(npu_emitter *emitter) {
 }
 
 // =================================================================================================
+// src/npu/npu_strides.c
+// =================================================================================================
+
+// Strides that a device cannot move, as far as they are known when a tree is emitted.
+//
+// PTO-ISA's windows are by rows, with the elements of a row side by side, or by columns, with those
+// of a column side by side. Most tiles are moved by rows. Right factors are loaded either way, and
+// columns of 2 and 4 bytes through rows of 32 bytes (kernel_parts.c, aicore/wsp_kernel.h). What is
+// left are column-major tiles that have neither way: columns of bytes, and columns for whose rows UB
+// has no room.
+//
+// Strides of tensors that are bound are those of a run. So kernels check them in each task, which
+// ends with UNSUPPORTED (WSP_REQUIRE_...). A transient tensor is row-major in every run: where its
+// rows have more than one element, its columns are never dense, and a device could run no such task.
+
+// Is the view of a transient tensor of several rows, each of several elements, in every run?
+static bool npu_is_by_rows(const ptowsp_tensor_info *tensor, const ptowsp_view_info *view) {
+    uint32_t rank = tensor->desc.rank;
+    return tensor->is_transient && rank >= 2 && view->row_count == 0 &&
+           tensor->desc.shape[rank - 1] > 1 && tensor->desc.shape[rank - 2] > 1;
+}
+
+NPU_INTERNAL bool npu_strides_check(const npu_kernel *k) {
+    const ptowsp_program *program = k->emitter->program;
+    for (uint32_t i = 0; i < k->emitter->statement_count && k->emitter->is_for_device; i++) {
+        if (ptowsp_program_statement_at(program, i).kind != PTOWSP_STATEMENT_TASK ||
+            ptowsp_program_task_at(program, i).kernel != k->kernel) {
+            continue;
+        }
+        for (uint32_t j = 0; j < k->info.tile_count; j++) {
+            ptowsp_view_info view = ptowsp_program_view_at(program, i, j);
+            ptowsp_tensor_info tensor = ptowsp_program_tensor_at(program, view.tensor);
+            if (k->is_dense[j][1] && k->info.tiles[j].rows > 1 && npu_is_by_rows(&tensor, &view)) {
+                return npu_fail(k->emitter, PTOWSP_UNSUPPORTED, k->kernel,
+                                "kernel %s: parameter %s is moved by columns of %s, and a device "
+                                "cannot, as transient tensor %s lies by rows (rule: windows; "
+                                "is_for_host: for threads and simulators)",
+                                k->info.name, k->info.tiles[j].name,
+                                ptowsp_dtype_name(k->info.tiles[j].dtype), tensor.desc.name);
+            }
+        }
+    }
+    return true;
+}
+
+// =================================================================================================
 // src/npu/kernels.c
 // =================================================================================================
 
@@ -5611,6 +5665,54 @@ static void npu_print_param(const npu_kernel *k, uint32_t i, npu_text *out) {
     npu_print(out, "\n");
 }
 
+static const char *const npu_fifo_names[] = {"to_vector", "to_cube"};
+
+// What an instruction does to a half's tiles, as a word; NULL: it only waits, or is of another half.
+static const char *npu_half_word(const npu_kernel *k, const ptowsp_insn_info *insn, npu_half half) {
+    bool is_loop = strcmp(insn->name, "LOOP") == 0, is_end = strcmp(insn->name, "END") == 0;
+    bool is_wait = strcmp(insn->name, "SET_FLAG") == 0 || strcmp(insn->name, "WAIT_FLAG") == 0 ||
+                   strcmp(insn->name, "PIPE_BARRIER") == 0;
+    npu_half of = npu_kernel_half(k, insn);
+    return is_loop ? "for {" : is_end ? "}" : is_wait || of != half ? NULL : insn->name;
+}
+
+// The instructions of a half, one after another, without flags and barriers.
+static void npu_print_half(const npu_kernel *k, npu_half half, npu_text *out) {
+    size_t line = out->size;
+    npu_print(out, "//      %s ", half == NPU_HALF_CUBE ? "cube:  " : "vector:");
+    for (uint32_t i = 0; i < k->info.insn_count; i++) {
+        ptowsp_insn_info insn = ptowsp_program_insn_at(k->emitter->program, k->kernel, i);
+        const char *word = npu_half_word(k, &insn, half);
+        if (word && out->size - line + strlen(word) > 86) {
+            line = out->size + 1;
+            npu_print(out, "\n//              ");
+        }
+        if (word) {
+            bool is_fifo = strcmp(word, "TPUSH") == 0 || strcmp(word, "TPOP") == 0;
+            npu_print(out, " %s%s%s%s", word, is_fifo ? "(" : "",
+                      is_fifo ? npu_fifo_names[insn.fifo] : "", is_fifo ? ")" : "");
+        }
+    }
+    npu_print(out, "\n");
+}
+
+// The two halves of a mixed kernel, and the FIFOs between them.
+static void npu_print_cut(const npu_kernel *k, npu_text *out) {
+    npu_print(out, "// Else each core runs its half, whose parts follow one another, and tiles go "
+                   "from one half to the\n// other through FIFOs in global memory:\n//\n");
+    for (uint32_t i = 0; i < 2; i++) {
+        const ptowsp_fifo *fifo = &k->info.fifos[i];
+        if (fifo->slot_bytes) {
+            npu_print(out, "//      %-10s %-16s %u slots of %u bytes, flags %u and %u\n",
+                      npu_fifo_names[i], i ? "vector -> cube" : "cube -> vector", fifo->slot_count,
+                      fifo->slot_bytes, fifo->flag, fifo->flag + 1);
+        }
+    }
+    npu_print(out, "//\n");
+    npu_print_half(k, NPU_HALF_CUBE, out);
+    npu_print_half(k, NPU_HALF_VECTOR, out);
+}
+
 static void npu_print_heading(const npu_kernel *k, npu_text *out) {
     npu_print(out, "// Kernel ");
     npu_print_comment(out, k->info.name);
@@ -5625,14 +5727,13 @@ static void npu_print_heading(const npu_kernel *k, npu_text *out) {
         npu_print(out, "\n");
     }
     if (k->is_mixed) {
-        npu_print(
-            out,
-            "//\n"
-            "// It works on cube and vector cores. Where one core is both, that runs all of "
-            "it.\n%s",
-            k->info.is_mixed
-                ? "// Else each core runs its half, and tiles go between them through FIFOs.\n"
-                : "");
+        npu_print(out,
+                  "//\n"
+                  "// It works on cube and vector cores. Where one core is both, that runs all of "
+                  "it.\n");
+    }
+    if (k->info.is_mixed) {
+        npu_print_cut(k, out);
     }
     npu_print(out, "\n");
 }
@@ -5738,6 +5839,7 @@ static void npu_write_body(npu_kernel *k, const npu_text *body, npu_text *out) {
 
 static bool npu_print_body(npu_kernel *k, npu_text *out) {
     npu_half open = NPU_HALF_ANY;
+    uint32_t cube_parts = 0, vector_parts = 0;
     k->indent = 4;
     for (uint32_t i = 0; i < k->info.insn_count; i++) {
         ptowsp_insn_info insn = ptowsp_program_insn_at(k->emitter->program, k->kernel, i);
@@ -5745,12 +5847,18 @@ static bool npu_print_body(npu_kernel *k, npu_text *out) {
         half = half == NPU_HALF_BOTH ? NPU_HALF_ANY : half;
         if (half != open) {
             npu_print(out, "%s", open == NPU_HALF_ANY ? "" : "#endif\n");
+            bool is_cube = half == NPU_HALF_CUBE;
+            if (half != NPU_HALF_ANY && k->info.is_mixed) {
+                npu_print(out, "%s%*s// The %s half, part %u.\n", out->size ? "\n" : "",
+                          (int)k->indent, "", is_cube ? "cube" : "vector",
+                          is_cube ? ++cube_parts : ++vector_parts);
+            }
             if (half != NPU_HALF_ANY) {
                 npu_print(out, "#if %s\n", npu_half_condition(half));
             }
             if (half != NPU_HALF_ANY && k->info.is_mixed) {
                 npu_print(out, "%*shalves.%s();\n", (int)k->indent, "",
-                          half == NPU_HALF_CUBE ? "cube" : "vector");
+                          is_cube ? "cube" : "vector");
             }
             open = half;
         }
@@ -5782,7 +5890,6 @@ static void npu_name_split_rows(npu_kernel *k, char text[NPU_LOCAL_MAX]) {
 
 // The cores and FIFOs of a mixed kernel.
 static void npu_print_halves(const npu_kernel *k, const char *split_rows, npu_text *out) {
-    static const char *const names[] = {"to_vector", "to_cube"};
     if (!k->info.is_mixed) {
         return;
     }
@@ -5795,7 +5902,7 @@ static void npu_print_halves(const npu_kernel *k, const char *split_rows, npu_te
         const ptowsp_fifo *fifo = &k->info.fifos[i];
         if (fifo->slot_bytes) {
             npu_print(out, "    wsp::Fifo<%u, %s, %u, %u> %s WSP_ON_BLOCK;\n", fifo->flag,
-                      i ? "false" : "true", fifo->slot_bytes, fifo->slot_count, names[i]);
+                      i ? "false" : "true", fifo->slot_bytes, fifo->slot_count, npu_fifo_names[i]);
         }
     }
 }
@@ -5818,7 +5925,7 @@ static void npu_print_kernel(npu_kernel *k, npu_text *out) {
     char split_rows[NPU_LOCAL_MAX] = "";
     npu_name_split_rows(k, split_rows);
     bool is_good = npu_print_body(k, &insns);  // first: it finds sizes and windows
-    is_good = npu_check_zeros(k) && is_good;
+    is_good = npu_check_zeros(k) && npu_strides_check(k) && is_good;
     npu_print_checks(k, &checks);
     npu_write_body(k, &insns, &body);  // and so does this
     npu_kernel_print_declarations(k, checks.data, &made);
@@ -6837,6 +6944,17 @@ static void npu_readme_schedule(const npu_emitter *emitter, npu_text *text) {
         "Its size is chosen when running.\n"
         "- All arithmetic on numbers of the workload wraps around; a division by 0 gives 0. "
         "Reading outside an array ends the run with an error.\n"
+        "- A device moves a tile by rows or by columns, whose elements must lie side by side. Most "
+        "tiles are moved by rows: they need a column stride of 1. Right factors of products are "
+        "moved "
+        "either way, and columns of elements of 2 and 4 bytes whatever their stride; columns of "
+        "bytes are not. Strides are those of bound tensors and so known in a run only: each task "
+        "checks its tiles (`WSP_REQUIRE_ROWS`, `_COLUMNS`, `_EITHER` in its kernel), and on a "
+        "device "
+        "it ends the run with UNSUPPORTED if one cannot be moved. Transient tensors lie by rows in "
+        "every run: a kernel that cannot move them is refused when a tree for the device is "
+        "written. "
+        "The shim and PTO-ISA's simulator move tiles of all strides.\n"
         "- Of the three builds, the first is the one that has run. What the kernels of the second "
         "and all of the third say has been written from public headers and documents of PTO-ISA "
         "and CANN. Loops, scheduler and kernels are the same in all.\n",
@@ -7289,8 +7407,9 @@ static void npu_make_files(npu_emitter *emitter) {
 }
 
 NPU_INTERNAL void npu_emitter_open(npu_emitter *emitter, ptowsp_context *context,
-                                   const ptowsp_program *program) {
+                                   const ptowsp_program *program, bool is_for_device) {
     memset(emitter, 0, sizeof *emitter);
+    emitter->is_for_device = is_for_device;
     emitter->context = context;
     emitter->program = program;
     emitter->index = PTOWSP_NO_INDEX;
@@ -7338,7 +7457,7 @@ NPU_INTERNAL ptowsp_status npu_emitter_close(npu_emitter *emitter) {
 ptowsp_status ptowsp_npu_emit_files(ptowsp_context *context, const ptowsp_program *program,
                                     ptowsp_npu_file_fn file, void *user) {
     npu_emitter emitter;
-    npu_emitter_open(&emitter, context, program);
+    npu_emitter_open(&emitter, context, program, false);
     if (emitter.status == PTOWSP_OK && !file) {
         npu_fail(&emitter, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX, "file is NULL");
     }
@@ -7360,7 +7479,7 @@ ptowsp_status ptowsp_npu_emit(ptowsp_context *context, const ptowsp_program *pro
                                    "emit: there is no directory to write to");
     }
     npu_emitter emitter;
-    npu_emitter_open(&emitter, context, program);
+    npu_emitter_open(&emitter, context, program, !desc->is_for_host);
     if (emitter.status == PTOWSP_OK && (desc->is_for_host || npu_check_mixed(&emitter))) {
         npu_tree_write(&emitter, desc);
     }
@@ -7702,7 +7821,7 @@ ptowsp_status ptowsp_npu_record(ptowsp_context *context, ptowsp_run *run,
             "emit: a recording needs data, and a cost model that trees have");
     }
     npu_emitter emitter;
-    npu_emitter_open(&emitter, context, ptowsp_run_program(run));
+    npu_emitter_open(&emitter, context, ptowsp_run_program(run), false);
     npu_files_free(&emitter);
     emitter.files = NULL;
     emitter.file_count = emitter.file_capacity = 0;
@@ -9082,7 +9201,7 @@ static bool npu_describe_unit(npu_build *build, uint32_t file) {
 
 static bool npu_describe_tree(npu_build *build) {
     npu_emitter *emitter = &build->emitter;
-    npu_emitter_open(emitter, build->context, build->program);
+    npu_emitter_open(emitter, build->context, build->program, false);
     build->status = emitter->status;  // an error is reported when it is closed
     if (build->status != PTOWSP_OK) {
         return false;
@@ -9978,7 +10097,6 @@ static const char npu_fixed_4[] =
     "#include <cstring>\n"
     "#ifndef WSP_ASCEND\n"
     "#include <utility>\n"
-    "#include <vector>\n"
     "#endif\n"
     "\n"
     "// A program is for one machine, A2/A3 or A5, which its kernels and dispatch.cpp name before they\n"
@@ -10013,6 +10131,9 @@ static const char npu_fixed_4[] =
     "#endif\n"
     "\n"
     "#include \"wsp_abi.h\"\n"
+    "#ifndef WSP_ASCEND\n"
+    "#include \"wsp_list.h\"\n"
+    "#endif\n"
     "\n"
     "// In kernels of bfloat16_t. The simulator has that type from a compiler with C++23's, or else one\n"
     "// that is something else.\n"
@@ -10770,7 +10891,7 @@ static const char npu_fixed_4[] =
     "template <uint8_t Flag, bool IsToVector, uint32_t SlotBytes, uint32_t SlotCount> class Fifo {\n"
     "  public:\n"
     "    Fifo() {\n"
-    "        static thread_local std::vector<uint8_t> slots(SlotBytes * SlotCount);\n"
+    "        static thread_local List<uint8_t> slots(SlotBytes * SlotCount);\n"
     "        ptoisa_fifo_init(&ptoisa_this_core(), &fifo, IsToVector ? PTOISA_C2V : PTOISA_V2C, Flag,\n"
     "                         SlotBytes, SlotCount, slots.data(), slots.size());\n"
     "    }\n"
@@ -10842,7 +10963,7 @@ static const char npu_fixed_4[] =
     "\n"
     "  private:\n"
     "    static uint8_t *slots() {\n"
-    "        static thread_local std::vector<uint8_t> made(SlotBytes * SlotCount);\n"
+    "        static thread_local List<uint8_t> made(SlotBytes * SlotCount);\n"
     "        return made.data();\n"
     "    }\n"
     "    template <uint32_t Pitch, typename T> auto slot(T &tile, uint32_t number) {\n"
@@ -11625,7 +11746,7 @@ static const char npu_fixed_7[] =
     "}\n"
     "\n"
     "bool Scheduler::begin(const wsp_program &program, const wsp_bindings &bindings,\n"
-    "                      const std::vector<Core> &cores, const SchedulerOptions &options) {\n"
+    "                      const List<Core> &cores, const SchedulerOptions &options) {\n"
     "    const ptowsp_schedule &schedule = program.schedule;\n"
     "    program_ = &program;\n"
     "    tensors_ = reinterpret_cast<const pwsp_bound_tensor *>(bindings.tensors);\n"
@@ -12115,7 +12236,7 @@ static const char npu_fixed_7[] =
     "    const bool is_homed = home != NONE;\n"
     "    const uint64_t sign = program_->is_priority_signed ? UINT64_C(1) << 63 : 0;\n"
     "    const uint64_t rank = has_priority_ ? submission->priority_key ^ sign : 0;\n"
-    "    std::vector<Ready> &queue = queues_[is_homed ? home : core_count + unit];\n"
+    "    List<Ready> &queue = queues_[is_homed ? home : core_count + unit];\n"
     "    queue.push_back({rank, submission->number, submission});\n"
     "    std::push_heap(queue.begin(), queue.end());\n"
     "    __atomic_fetch_add(&ready_count_, 1u, __ATOMIC_RELAXED);\n"
@@ -12130,8 +12251,8 @@ static const char npu_fixed_7[] =
     "// there is none, the best of all others'.\n"
     "bool Scheduler::pop_ready(uint32_t core, Ready *out) {\n"
     "    const uint32_t core_count = static_cast<uint32_t>(cores_.size()), unit = cores_[core].core.unit;\n"
-    "    std::vector<Ready> *best = nullptr;\n"
-    "    const auto look = [&](std::vector<Ready> &queue) {\n"
+    "    List<Ready> *best = nullptr;\n"
+    "    const auto look = [&](List<Ready> &queue) {\n"
     "        if (!queue.empty() && may_begin(queue.front()) &&\n"
     "            (!best || best->front() < queue.front())) {\n"
     "            best = &queue;\n"
@@ -12186,7 +12307,7 @@ static const char npu_fixed_7[] =
     "\n"
     "// The next task for a free core. One of its dependences, or an earlier task, may have failed: then\n"
     "// it is skipped.\n"
-    "Submission *Scheduler::next_for(uint32_t core, std::vector<Submission *> *skipped) {\n"
+    "Submission *Scheduler::next_for(uint32_t core, List<Submission *> *skipped) {\n"
     "    std::lock_guard<std::mutex> guard(mutex_);\n"
     "    for (Ready ready; pop_ready(core, &ready);) {\n"
     "        if (ready.submission->number <= failed_at_) {\n"
@@ -12282,7 +12403,7 @@ static const char npu_fixed_7[] =
     "\n"
     "// Begins the task that waits for its block, if that is whole. Returns whether it did, or if it must\n"
     "// not: a core of the block is lost.\n"
-    "bool Scheduler::begin_block(uint32_t cube, std::vector<Submission *> *skipped) {\n"
+    "bool Scheduler::begin_block(uint32_t cube, List<Submission *> *skipped) {\n"
     "    CoreState &core = cores_[cube];\n"
     "    const CoreState &first = vector_of(cube, 0), &second = vector_of(cube, 1);\n"
     "    if (first.running || second.running) {\n"
@@ -12309,7 +12430,7 @@ static const char npu_fixed_7[] =
     "// task that waits for them may begin in the same round.\n"
     "bool Scheduler::look_after(uint32_t thread) {\n"
     "    bool has_some = false;\n"
-    "    std::vector<Submission *> skipped;\n"
+    "    List<Submission *> skipped;\n"
     "    std::lock_guard<std::mutex> guard(owners_[thread]);\n"
     "    for (uint32_t i = 0; i < cores_.size(); i++) {\n"
     "        CoreState &core = cores_[i];\n"
@@ -12436,7 +12557,7 @@ static const char npu_fixed_7[] =
     "Plans::Plans(const wsp_program &program, const wsp_bindings &bindings, Target &target)\n"
     "    : program_(&program), bindings_(&bindings) {\n"
     "    const pwsp_memory memory = pwsp_memory_make(nullptr, nullptr);\n"
-    "    rooms_.resize(program.axis_count, pwsp_plan_room());\n"
+    "    rooms_.resize(program.axis_count);\n"
     "    for (uint32_t i = 1; i < program.axis_count && target.good(); i++) {\n"
     "        ptowsp_attention_plan plan = ptowsp_attention_plan();\n"
     "        pwsp_error error;\n"
@@ -12741,11 +12862,11 @@ static const char npu_fixed_7[] =
     "}\n"
     "\n"
     "void Task::after(std::initializer_list<uint32_t> edges) {\n"
-    "    run_->task_->after.insert(run_->task_->after.end(), edges);\n"
+    "    run_->task_->after.append(edges);\n"
     "}\n"
     "\n"
     "void Task::before(std::initializer_list<uint32_t> edges) {\n"
-    "    run_->task_->before.insert(run_->task_->before.end(), edges);\n"
+    "    run_->task_->before.append(edges);\n"
     "}\n"
     "\n"
     "void Task::submit() {\n"
@@ -12773,11 +12894,11 @@ static const char npu_fixed_7[] =
     "\n"
     "#include <chrono>\n"
     "#include <new>\n"
-    "#include <vector>\n"
     "\n"
     "#include \"wsp_abi.h\"\n"
     "#include \"wsp_expand.h\"\n"
     "#include \"wsp_aicpu.h\"\n"
+    "#include \"wsp_list.h\"\n"
     "\n"
     "namespace wsp {\n"
     "\n"
@@ -12810,7 +12931,7 @@ static const char npu_fixed_7[] =
     "}\n"
     "\n"
     "bool begin(Scheduler &scheduler, wsp_device_run *run) {\n"
-    "    std::vector<Core> cores;\n"
+    "    List<Core> cores;\n"
     "    for (uint32_t i = 0; i < run->vector_count + run->cube_count; i++) {\n"
     "        const uint32_t unit = i < run->vector_count ? PTOWSP_UNIT_VECTOR : PTOWSP_UNIT_CUBE;\n"
     "        cores.push_back({at<pwsp_line>(run->lines) + i, nullptr, unit,\n"
@@ -13062,8 +13183,7 @@ static const char npu_fixed_8[] =
     "#if WSP_HAS_CLOCK\n"
     "\n"
     "#include \"wsp_core.h\"\n"
-    "\n"
-    "#include <vector>\n"
+    "#include \"wsp_list.h\"\n"
     "\n"
     "namespace wsp {\n"
     "\n"
@@ -13120,8 +13240,8 @@ static const char npu_fixed_8[] =
     "        enum Kind { SCOPE_BEGIN, SCOPE_END, RESET, TASK, SLOT_LOAD, PIPELINE } kind;\n"
     "        bool is_parallel;\n"
     "        pwsp_pipeline_arrival at;\n"
-    "        std::vector<pwsp_tile_at> tiles;\n"
-    "        std::vector<uint32_t> after, before;\n"
+    "        List<pwsp_tile_at> tiles;\n"
+    "        List<uint32_t> after, before;\n"
     "    };\n"
     "\n"
     "    bool good() const {\n"
@@ -13137,8 +13257,8 @@ static const char npu_fixed_8[] =
     "    bool is_begun_ = false, is_held_ = false;\n"
     "    uint32_t depth_ = 0;  // open scopes\n"
     "    PipelineSums sums_ = {0, 0, 0};\n"
-    "    std::vector<uint32_t> run_counts_;  // by pipeline\n"
-    "    std::vector<Held> held_;\n"
+    "    List<uint32_t> run_counts_;  // by pipeline\n"
+    "    List<Held> held_;\n"
     "    uint64_t held_task_count_ = 0;\n"
     "};\n"
     "\n"
@@ -13185,9 +13305,9 @@ static const char npu_fixed_8[] =
     "#include <deque>\n"
     "#include <memory>\n"
     "#include <mutex>\n"
-    "#include <vector>\n"
     "\n"
     "#include \"wsp_abi.h\"\n"
+    "#include \"wsp_list.h\"\n"
     "\n"
     "namespace wsp {\n"
     "\n"
@@ -13214,7 +13334,7 @@ static const char npu_fixed_8[] =
     "    Region tiles[PTOWSP_TASK_TILE_MAX];\n"
     "    uint32_t place;\n"
     "    uint64_t dispatch_key, priority_key, stream_key;\n"
-    "    std::vector<uint32_t> after, before;  // explicit edges\n"
+    "    List<uint32_t> after, before;  // explicit edges\n"
     "\n"
     "    // The scheduler's:\n"
     "    uint64_t number;   // of the tasks of the ring, since the run began\n"
@@ -13287,8 +13407,8 @@ static const char npu_fixed_8[] =
     "    ~Scheduler() override;\n"
     "\n"
     "    // The bindings have been checked. Nothing runs yet. False with an error.\n"
-    "    bool begin(const wsp_program &program, const wsp_bindings &bindings,\n"
-    "               const std::vector<Core> &cores, const SchedulerOptions &options);\n"
+    "    bool begin(const wsp_program &program, const wsp_bindings &bindings, const List<Core> &cores,\n"
+    "               const SchedulerOptions &options);\n"
     "\n"
     "    // Opens the lines of a thread's cores, and waits until they poll; closes them.\n"
     "    void open_lines(uint32_t thread);\n"
@@ -13389,8 +13509,8 @@ static const char npu_fixed_8[] =
     "    void take_results(const Core &core, Submission *submission);\n"
     "    void give_part(uint32_t core, const Submission &submission);\n"
     "    void end_parts(uint32_t cube, Submission *submission);\n"
-    "    bool begin_block(uint32_t cube, std::vector<Submission *> *skipped);\n"
-    "    Submission *next_for(uint32_t core, std::vector<Submission *> *skipped);\n"
+    "    bool begin_block(uint32_t cube, List<Submission *> *skipped);\n"
+    "    Submission *next_for(uint32_t core, List<Submission *> *skipped);\n"
     "    bool look_after(uint32_t thread);\n"
     "    bool has_news(uint32_t thread) const;\n"
     "    void ring_marked();\n"
@@ -13426,13 +13546,13 @@ static const char npu_fixed_8[] =
     "    std::unique_ptr<Bell[]> bells_;  // by thread\n"
     "    // Protects the cores of a thread; taken before mutex_: processes of a device act for thread 0.\n"
     "    std::unique_ptr<std::mutex[]> owners_;\n"
-    "    std::vector<CoreState> cores_;\n"
+    "    List<CoreState> cores_;\n"
     "\n"
     "    // Protects the fields up to the next empty line.\n"
     "    std::mutex mutex_;\n"
-    "    std::vector<std::vector<Ready>> queues_;  // heaps: of each core, then of each unit\n"
-    "    uint64_t next_begin_ = 0;                 // in order: the task that may begin\n"
-    "    uint64_t failed_at_ = UINT64_MAX;         // the first task known to have failed, by number\n"
+    "    List<List<Ready>> queues_;         // heaps: of each core, then of each unit\n"
+    "    uint64_t next_begin_ = 0;          // in order: the task that may begin\n"
+    "    uint64_t failed_at_ = UINT64_MAX;  // the first task known to have failed, by number\n"
     "    uint64_t next_index_ = 0;\n"
     "    uint32_t owners_to_ring_ = 0;  // a bit for each thread that has work now\n"
     "    Failure failure_, walk_failure_;\n"
@@ -13446,11 +13566,11 @@ static const char npu_fixed_8[] =
     "    std::unique_ptr<bool[]> is_written_, is_loaded_;  // by tensor\n"
     "    pwsp_issue issue_ = pwsp_issue();\n"
     "    uint64_t task_number_ = 0;\n"
-    "    std::deque<Submission> slots_;              // by number, made as they are needed\n"
-    "    Submission scratch_;                        // after a failure\n"
-    "    std::deque<std::vector<uint32_t>> resets_;  // of edges, in flight\n"
-    "    std::deque<Region> elements_;               // of slot loads, in flight\n"
-    "    uint64_t pool_counts_[2] = {0, 0};          // for round robin\n"
+    "    std::deque<Submission> slots_;       // by number, made as they are needed\n"
+    "    Submission scratch_;                 // after a failure\n"
+    "    std::deque<List<uint32_t>> resets_;  // of edges, in flight\n"
+    "    std::deque<Region> elements_;        // of slot loads, in flight\n"
+    "    uint64_t pool_counts_[2] = {0, 0};   // for round robin\n"
     "#if WSP_HAS_CLOCK\n"
     "    Clock clock_;\n"
     "#endif\n"
@@ -13751,9 +13871,9 @@ static const char npu_fixed_9[] =
     "#include <string.h>\n"
     "\n"
     "#include <initializer_list>\n"
-    "#include <vector>\n"
     "\n"
     "#include \"wsp_aicpu.h\"\n"
+    "#include \"wsp_list.h\"\n"
     "\n"
     "namespace wsp {\n"
     "\n"
@@ -13906,7 +14026,7 @@ static const char npu_fixed_9[] =
     "    const wsp_bindings &bindings() const {\n"
     "        return *bindings_;\n"
     "    }\n"
-    "    const std::vector<uint64_t> &slots() const {\n"
+    "    const List<uint64_t> &slots() const {\n"
     "        return slots_;\n"
     "    }\n"
     "    const pwsp_bound_tensor &tensor(uint32_t tensor) const {\n"
@@ -13932,9 +14052,9 @@ static const char npu_fixed_9[] =
     "    const wsp_bindings *bindings_;\n"
     "    Target *target_;\n"
     "    uint32_t place_ = 0;\n"
-    "    std::vector<uint64_t> slots_;\n"
-    "    std::vector<i64> length_sums_;  // by array, at the start of the run\n"
-    "    Submission *task_ = nullptr;    // the task being made\n"
+    "    List<uint64_t> slots_;\n"
+    "    List<i64> length_sums_;       // by array, at the start of the run\n"
+    "    Submission *task_ = nullptr;  // the task being made\n"
     "};\n"
     "\n"
     "template <> inline i64 Array<i64>::operator[](i64 index) const {\n"
@@ -13954,13 +14074,13 @@ static const char npu_fixed_9[] =
     "    explicit Sizes(const Run &run) : run_(&run) {\n"
     "    }\n"
     "    void add(std::initializer_list<i64> sizes);\n"
-    "    const std::vector<std::vector<int64_t>> &all() const {\n"
+    "    const List<List<int64_t>> &all() const {\n"
     "        return all_;\n"
     "    }\n"
     "\n"
     "  private:\n"
     "    const Run *run_;\n"
-    "    std::vector<std::vector<int64_t>> all_;\n"
+    "    List<List<int64_t>> all_;\n"
     "};\n"
     "\n"
     "// A scope of section 20 of ptowsp.h, for as long as it lives.\n"
@@ -14027,7 +14147,7 @@ static const char npu_fixed_9[] =
     "\n"
     "    const wsp_program *program_;\n"
     "    const wsp_bindings *bindings_;\n"
-    "    std::vector<pwsp_plan_room> rooms_;  // by the first axis of a plan\n"
+    "    List<pwsp_plan_room> rooms_;  // by the first axis of a plan\n"
     "};\n"
     "\n"
     "// Enters a plan in the tables of bindings.\n"
@@ -14128,7 +14248,7 @@ static const char npu_fixed_10[] =
     "    return static_cast<uint32_t>(channels_.size() - 1);\n"
     "}\n"
     "\n"
-    "uint32_t Network::process(const char *name, uint32_t place, std::vector<Port> ports,\n"
+    "uint32_t Network::process(const char *name, uint32_t place, List<Port> ports,\n"
     "                          std::function<void(uint32_t)> body) {\n"
     "    const uint32_t index = static_cast<uint32_t>(processes_.size());\n"
     "    if (index >= PTOWSP_PROCESS_MAX) {\n"
@@ -14227,7 +14347,7 @@ static const char npu_fixed_10[] =
     "\n"
     "// The port of a process; NONE with an error.\n"
     "uint32_t Network::find_port(uint32_t process, uint32_t channel, bool is_produced) {\n"
-    "    const std::vector<pwsp_port> &ports = bodies_[process]->ports;\n"
+    "    const List<pwsp_port> &ports = bodies_[process]->ports;\n"
     "    for (uint32_t i = 0; i < ports.size(); i++) {\n"
     "        if (ports[i].channel == channel && ports[i].is_produced == is_produced) {\n"
     "            return i;\n"
@@ -14533,7 +14653,6 @@ static const char npu_fixed_10[] =
     "#include <stdio.h>\n"
     "\n"
     "#include <utility>\n"
-    "#include <vector>\n"
     "\n"
     "#include \"wsp_aicpu.h\"\n"
     "\n"
@@ -14685,8 +14804,8 @@ static const char npu_fixed_10[] =
     "    Scheduler &scheduler;\n"
     "    const uint32_t pipeline, place;\n"
     "    Network network;\n"
-    "    std::vector<pwsp_tile_at> wholes;\n"
-    "    std::vector<uint32_t> after, before;  // explicit edges\n"
+    "    List<pwsp_tile_at> wholes;\n"
+    "    List<uint32_t> after, before;  // explicit edges\n"
     "    uint64_t load_count = 0;\n"
     "};\n"
     "\n"
@@ -14705,11 +14824,11 @@ static const char npu_fixed_10[] =
     "}\n"
     "\n"
     "void Pipeline::after(std::initializer_list<uint32_t> edges) {\n"
-    "    state_->after.insert(state_->after.end(), edges);\n"
+    "    state_->after.append(edges);\n"
     "}\n"
     "\n"
     "void Pipeline::before(std::initializer_list<uint32_t> edges) {\n"
-    "    state_->before.insert(state_->before.end(), edges);\n"
+    "    state_->before.append(edges);\n"
     "}\n"
     "\n"
     "Channel Pipeline::channel(const char *name, uint32_t, u64 depth, u64 latency, bool is_event) {\n"
@@ -14719,7 +14838,7 @@ static const char npu_fixed_10[] =
     "                                                            state_->place, all != nullptr));\n"
     "}\n"
     "\n"
-    "void Pipeline::process(const char *name, uint32_t place, std::vector<Port> ports,\n"
+    "void Pipeline::process(const char *name, uint32_t place, List<Port> ports,\n"
     "                       std::function<void(Run &)> body) {\n"
     "    State *state = state_.get();\n"
     "    state->network.process(name, place, std::move(ports), [state, body](uint32_t number) {\n"
@@ -14796,12 +14915,12 @@ static const char npu_fixed_11[] =
     "#define WSP_NETWORK_H\n"
     "\n"
     "#include \"wsp_core.h\"\n"
+    "#include \"wsp_list.h\"\n"
     "\n"
     "#include <pthread.h>\n"
     "\n"
     "#include <functional>\n"
     "#include <memory>\n"
-    "#include <vector>\n"
     "\n"
     "namespace wsp {\n"
     "\n"
@@ -14838,7 +14957,7 @@ static const char npu_fixed_11[] =
     "                     uint32_t place, bool by_symbol = false);\n"
     "\n"
     "    // Consecutive processes of one name are replicas. The body gets the process' number.\n"
-    "    uint32_t process(const char *name, uint32_t place, std::vector<Port> ports,\n"
+    "    uint32_t process(const char *name, uint32_t place, List<Port> ports,\n"
     "                     std::function<void(uint32_t)> body);\n"
     "\n"
     "    // Runs all processes to their end. False with an error, when all threads have ended as well.\n"
@@ -14867,8 +14986,8 @@ static const char npu_fixed_11[] =
     "        uint32_t place = 0;\n"
     "        bool is_in_kernel = false;\n"
     "        Thread *thread = nullptr;  // when it is under way\n"
-    "        std::vector<pwsp_port> ports;\n"
-    "        std::vector<uint8_t> closed;\n"
+    "        List<pwsp_port> ports;\n"
+    "        List<uint8_t> closed;\n"
     "        std::function<void(uint32_t)> body;\n"
     "    };\n"
     "\n"
@@ -14912,12 +15031,12 @@ static const char npu_fixed_11[] =
     "    uint32_t place_ = 0;\n"
     "    pwsp_memory memory_;\n"
     "    pwsp_exchange exchange_;\n"
-    "    std::vector<pwsp_channel> channels_;\n"
-    "    std::vector<pwsp_process> processes_;\n"
-    "    std::vector<pwsp_ready> heap_;\n"
-    "    std::vector<std::unique_ptr<Process>> bodies_;  // by process\n"
-    "    std::vector<std::unique_ptr<Thread>> threads_;\n"
-    "    std::vector<Thread *> idle_;\n"
+    "    List<pwsp_channel> channels_;\n"
+    "    List<pwsp_process> processes_;\n"
+    "    List<pwsp_ready> heap_;\n"
+    "    List<std::unique_ptr<Process>> bodies_;  // by process\n"
+    "    List<std::unique_ptr<Thread>> threads_;\n"
+    "    List<Thread *> idle_;\n"
     "    // Held by the moving thread; protects all that is not constant while processes run.\n"
     "    pthread_mutex_t mutex_;\n"
     "    pthread_cond_t finished_;\n"
@@ -14973,9 +15092,9 @@ static const char npu_fixed_11[] =
     "#include <functional>\n"
     "#include <initializer_list>\n"
     "#include <memory>\n"
-    "#include <vector>\n"
     "\n"
     "#include \"wsp_expand.h\"\n"
+    "#include \"wsp_list.h\"\n"
     "\n"
     "namespace wsp {\n"
     "\n"
@@ -15025,7 +15144,7 @@ static const char npu_fixed_11[] =
     "\n"
     "    // The caller keeps the names.\n"
     "    Channel channel(const char *name, uint32_t channel, u64 depth, u64 latency, bool is_event);\n"
-    "    void process(const char *name, uint32_t place, std::vector<Port> ports,\n"
+    "    void process(const char *name, uint32_t place, List<Port> ports,\n"
     "                 std::function<void(Run &)> body);\n"
     "\n"
     "    // Runs all processes to their end, or to an error.\n"
@@ -15067,9 +15186,9 @@ static const char npu_fixed_12[] =
     "#include <string.h>\n"
     "\n"
     "#include <string>\n"
-    "#include <vector>\n"
     "\n"
     "#include \"wsp_abi.h\"\n"
+    "#include \"wsp_list.h\"\n"
     "\n"
     "namespace {\n"
     "\n"
@@ -15101,8 +15220,8 @@ static const char npu_fixed_12[] =
     "    return text[0] != '-' && parse_number(text, out_count) && *out_count <= max;\n"
     "}\n"
     "\n"
-    "std::vector<std::string> split(const std::string &text, char separator) {\n"
-    "    std::vector<std::string> parts(1);\n"
+    "wsp::List<std::string> split(const std::string &text, char separator) {\n"
+    "    wsp::List<std::string> parts(1);\n"
     "    for (char c : text) {\n"
     "        if (c == separator) {\n"
     "            parts.emplace_back();\n"
@@ -15236,8 +15355,7 @@ static const char npu_fixed_12[] =
     "               fail_usage(what + \": \" + text.substr(1) + \" has \" + std::to_string(data->size) +\n"
     "                          \" bytes, which are no whole elements of \" + name_of(dtype));\n"
     "    }\n"
-    "    const std::vector<std::string> parts =\n"
-    "        text.empty() ? std::vector<std::string>() : split(text, ',');\n"
+    "    const wsp::List<std::string> parts = text.empty() ? wsp::List<std::string>() : split(text, ',');\n"
     "    if (!data->resize(parts.size() * size_of(dtype))) {\n"
     "        return false;\n"
     "    }\n"
@@ -15355,9 +15473,9 @@ static const char npu_fixed_12[] =
     "#include <sys/stat.h>\n"
     "\n"
     "#include <string>\n"
-    "#include <vector>\n"
     "\n"
     "#include \"wsp_abi.h\"\n"
+    "#include \"wsp_list.h\"\n"
     "\n"
     "namespace {\n"
     "\n"
@@ -15406,12 +15524,12 @@ static const char npu_fixed_12[] =
     "\n"
     "// The options of a recording of a program with this hash.\n"
     "bool read_recording(const std::string &directory, const std::string &program,\n"
-    "                    std::vector<RecordedLine> *out_lines) {\n"
+    "                    wsp::List<RecordedLine> *out_lines) {\n"
     "    std::string text;\n"
     "    if (!read_text(directory + \"/recording\", &text)) {\n"
     "        return fail_usage(\"--check: there is no \" + directory + \"/recording\");\n"
     "    }\n"
-    "    std::vector<RecordedLine> lines;\n"
+    "    wsp::List<RecordedLine> lines;\n"
     "    std::string end;\n"
     "    for (size_t at = 0, next; at < text.size() && end.empty(); at = next + 1) {\n"
     "        next = text.find('\\n', at);\n"
@@ -15609,9 +15727,9 @@ static const char npu_fixed_12[] =
     "\n"
     "#include <deque>\n"
     "#include <string>\n"
-    "#include <vector>\n"
     "\n"
     "#include \"wsp_runner.h\"\n"
+    "#include \"wsp_list.h\"\n"
     "\n"
     "namespace {\n"
     "\n"
@@ -15635,7 +15753,7 @@ static const char npu_fixed_12[] =
     "              bool *out_is_option);\n"
     "    bool compare(const wsp_runner *runner, const wsp_runner_result &result) const;\n"
     "\n"
-    "    std::vector<View> views;\n"
+    "    wsp::List<View> views;\n"
     "    double tolerance = WSP_TOLERANCE;\n"
     "\n"
     "  private:\n"
@@ -15649,8 +15767,8 @@ static const char npu_fixed_12[] =
     "    bool compare_tensor(const std::string &name, const Data &wanted) const;\n"
     "\n"
     "    std::deque<Data> data_;  // which does not move them\n"
-    "    std::vector<Data *> memories_;\n"
-    "    std::vector<Expected> expected_;\n"
+    "    wsp::List<Data *> memories_;\n"
+    "    wsp::List<Expected> expected_;\n"
     "};\n"
     "\n"
     "// A tensor in memory of the recording: 64x80/1x64@1+0, shape, strides, memory, bytes.\n"
@@ -15667,7 +15785,7 @@ static const char npu_fixed_12[] =
     "    bool is_good = cut(value, '@', &sizes, &place) && cut(sizes, '/', &shape, &strides) &&\n"
     "                   cut(place, '+', &memory, &offset) && parse_count(offset, SIZE_MAX, &at) &&\n"
     "                   parse_count(memory, memories_.size(), &number) && number > 0 && buffer.dtype;\n"
-    "    const std::vector<std::string> all = split(shape, 'x'), steps = split(strides, 'x');\n"
+    "    const wsp::List<std::string> all = split(shape, 'x'), steps = split(strides, 'x');\n"
     "    is_good = is_good && all.size() == steps.size() && all.size() <= PTOWSP_TENSOR_RANK_MAX;\n"
     "    int64_t low = 0, high = 1;  // in elements\n"
     "    bool is_empty = false;\n"
@@ -15804,15 +15922,15 @@ static const char npu_fixed_12[] =
     "#include <stdio.h>\n"
     "\n"
     "#include <string>\n"
-    "#include <vector>\n"
     "\n"
     "#include \"wsp_abi.h\"\n"
+    "#include \"wsp_list.h\"\n"
     "\n"
     "namespace {\n"
     "\n"
     "// Names of kernels are identifiers. Times are microseconds from the first task on.\n"
     "bool write_timeline(const std::string &path, const wsp_program &program,\n"
-    "                    const std::vector<ptowsp_span> &spans) {\n"
+    "                    const wsp::List<ptowsp_span> &spans) {\n"
     "    FILE *file = fopen(path.c_str(), \"wb\");\n"
     "    if (!file) {\n"
     "        return false;\n"
@@ -15870,9 +15988,9 @@ static const char npu_fixed_12[] =
     "\n"
     "#include <deque>\n"
     "#include <string>\n"
-    "#include <vector>\n"
     "\n"
     "#include \"wsp_runner.h\"\n"
+    "#include \"wsp_list.h\"\n"
     "\n"
     "namespace {\n"
     "\n"
@@ -15964,8 +16082,8 @@ static const char npu_fixed_12[] =
     "    wsp_runner *runner_ = nullptr;\n"
     "    wsp_runner_options options_ = wsp_runner_options();\n"
     "    std::deque<Data> data_;  // which does not move them\n"
-    "    std::vector<Data *> tensors_;\n"
-    "    std::vector<Write> writes_;\n"
+    "    wsp::List<Data *> tensors_;\n"
+    "    wsp::List<Write> writes_;\n"
     "\n"
     "    // Of a recorded run, read or written.\n"
     "    struct Bound {\n"
@@ -15974,10 +16092,10 @@ static const char npu_fixed_12[] =
     "    };\n"
     "    bool is_checking_ = false;\n"
     "    Replay replay_;\n"
-    "    std::vector<Bound> bound_;\n"
+    "    wsp::List<Bound> bound_;\n"
     "    std::string record_;  // a directory, or empty\n"
     "    std::string timeline_;\n"
-    "    std::vector<ptowsp_span> spans_;\n"
+    "    wsp::List<ptowsp_span> spans_;\n"
     "    Recorder recorder_;\n"
     "};\n"
     "\n"
@@ -16050,7 +16168,7 @@ static const char npu_fixed_12[] =
     "// Descriptors are read as numbers of 64 bits, three each, which aligns them.\n"
     "bool Command::bind_plan(const std::string &name, const std::string &value) {\n"
     "    const std::string what = \"--plan \" + name;\n"
-    "    const std::vector<std::string> files = split(value, ',');\n"
+    "    const wsp::List<std::string> files = split(value, ',');\n"
     "    const uint32_t dtypes[4] = {PTOWSP_U64, PTOWSP_U32, PTOWSP_U64, PTOWSP_U32};\n"
     "    uint64_t counts[4] = {0, 0, 0, 0};\n"
     "    void *bytes[4] = {nullptr, nullptr, nullptr, nullptr};\n"
@@ -16093,7 +16211,7 @@ static const char npu_fixed_12[] =
     "\n"
     "bool Command::bind_batch(const std::string &name, const std::string &value) {\n"
     "    const std::string what = \"--batch \" + name;\n"
-    "    const std::vector<std::string> parts = split(value, ':');\n"
+    "    const wsp::List<std::string> parts = split(value, ':');\n"
     "    ptowsp_attention_config config = ptowsp_attention_config();\n"
     "    uint32_t is_causal = 0, mode = 0;\n"
     "    const struct {\n"
@@ -16156,7 +16274,7 @@ static const char npu_fixed_12[] =
     "    }\n"
     "    std::string shape, path;\n"
     "    const bool has_file = cut(value, '@', &shape, &path);\n"
-    "    std::vector<std::string> sizes = shape.empty() ? std::vector<std::string>() : split(shape, 'x');\n"
+    "    wsp::List<std::string> sizes = shape.empty() ? wsp::List<std::string>() : split(shape, 'x');\n"
     "    ptowsp_buffer buffer = ptowsp_buffer();\n"
     "    buffer.rank = decl->rank;\n"
     "    uint64_t bytes = size_of(decl->dtype);\n"
@@ -16408,7 +16526,7 @@ static const char npu_fixed_12[] =
     "\n"
     "// Files of the recording are in its directory.\n"
     "bool Command::load(const std::string &directory) {\n"
-    "    std::vector<RecordedLine> lines;\n"
+    "    wsp::List<RecordedLine> lines;\n"
     "    if (!read_recording(directory, program_.hash, &lines)) {\n"
     "        return false;\n"
     "    }\n"
@@ -16534,9 +16652,9 @@ static const char npu_fixed_13[] =
     "#define WSP_TRANSIENTS_H\n"
     "\n"
     "#include <memory>\n"
-    "#include <vector>\n"
     "\n"
     "#include \"wsp_expand.h\"\n"
+    "#include \"wsp_list.h\"\n"
     "\n"
     "namespace wsp {\n"
     "\n"
@@ -16555,8 +16673,8 @@ static const char npu_fixed_13[] =
     "    char *room(Failure *failure);\n"
     "\n"
     "    const wsp_program &program_;\n"
-    "    std::vector<pwsp_lifetime> lifetimes_;\n"
-    "    std::vector<pwsp_placed> items_;  // in the order of the program's table\n"
+    "    List<pwsp_lifetime> lifetimes_;\n"
+    "    List<pwsp_placed> items_;  // in the order of the program's table\n"
     "    pwsp_placement placement_;\n"
     "    char *block_ = nullptr;\n"
     "    uint64_t size_ = 0;  // of the block, or a limit; 0: there is none\n"
@@ -16580,7 +16698,7 @@ static const char npu_fixed_13[] =
     "#ifndef WSP_BINDINGS_H\n"
     "#define WSP_BINDINGS_H\n"
     "\n"
-    "#include <vector>\n"
+    "#include \"wsp_list.h\"\n"
     "\n"
     "namespace wsp {\n"
     "\n"
@@ -16645,13 +16763,13 @@ static const char npu_fixed_13[] =
     "    ptowsp_status verify_tensors();\n"
     "\n"
     "    const wsp_program &program_;\n"
-    "    std::vector<int64_t> sizes_;\n"
-    "    std::vector<uint8_t> is_size_bound_, is_symbol_bound_;\n"
-    "    std::vector<uint64_t> symbols_, initial_slots_, slots_;\n"
-    "    std::vector<pwsp_array> arrays_;\n"
-    "    std::vector<pwsp_bound_csr> csrs_;\n"
-    "    std::vector<pwsp_plan_batch> batches_;  // by the first axis of a plan\n"
-    "    std::vector<pwsp_bound_tensor> tensors_, used_tensors_;\n"
+    "    List<int64_t> sizes_;\n"
+    "    List<uint8_t> is_size_bound_, is_symbol_bound_;\n"
+    "    List<uint64_t> symbols_, initial_slots_, slots_;\n"
+    "    List<pwsp_array> arrays_;\n"
+    "    List<pwsp_bound_csr> csrs_;\n"
+    "    List<pwsp_plan_batch> batches_;  // by the first axis of a plan\n"
+    "    List<pwsp_bound_tensor> tensors_, used_tensors_;\n"
     "    Transients transients_;\n"
     "    wsp_bindings table_;\n"
     "};\n"
@@ -16772,7 +16890,7 @@ static const char npu_fixed_13[] =
     "\n"
     "// Plays the cores of a unit, which share a bell, until all must quit. If the stream fails, its tasks\n"
     "// do: SYSTEM_FAILED.\n"
-    "void play_cores(Scheduler &scheduler, const std::vector<Core> &cores, uint32_t unit, Stream &stream,\n"
+    "void play_cores(Scheduler &scheduler, const List<Core> &cores, uint32_t unit, Stream &stream,\n"
     "                Spans spans);\n"
     "\n"
     "}  // namespace wsp\n"
@@ -16791,11 +16909,11 @@ static const char npu_fixed_13[] =
     "#ifdef WSP_ASCEND\n"
     "\n"
     "#include \"wsp_abi.h\"\n"
+    "#include \"wsp_list.h\"\n"
     "\n"
     "#include <algorithm>\n"
     "#include <mutex>\n"
     "#include <string>\n"
-    "#include <vector>\n"
     "\n"
     "#include <acl/acl.h>\n"
     "#include <runtime/rt.h>\n"
@@ -16879,7 +16997,7 @@ static const char npu_fixed_13[] =
     "    int32_t device_ = 0;\n"
     "    aclrtStream streams_[3] = {nullptr, nullptr, nullptr};  // AICPU, vector, cube\n"
     "    bool has_started_[3] = {false, false, false};\n"
-    "    std::vector<void *> memory_, libraries_;\n"
+    "    List<void *> memory_, libraries_;\n"
     "    uint64_t aicpu_argument_ = 0;  // lives until the AICPU has read it\n"
     "    uint64_t ffts_ = 0;            // the flags between the cores of a block; 0: there are no blocks\n"
     "};\n"
@@ -16955,7 +17073,7 @@ static const char npu_fixed_13[] =
     "    void merge() {\n"
     "        std::sort(blocks_.begin(), blocks_.end(),\n"
     "                  [](const Block &a, const Block &b) { return a.begin < b.begin; });\n"
-    "        std::vector<Block> merged;\n"
+    "        List<Block> merged;\n"
     "        for (const Block &block : blocks_) {\n"
     "            if (!merged.empty() && block.begin < merged.back().end) {\n"
     "                merged.back().end = std::max(merged.back().end, block.end);\n"
@@ -16969,7 +17087,7 @@ static const char npu_fixed_13[] =
     "    }\n"
     "\n"
     "    Device &device_;\n"
-    "    std::vector<Block> blocks_;\n"
+    "    List<Block> blocks_;\n"
     "};\n"
     "\n"
     "// A run whose driver is the host: wsp_ascend_launch.cpp.\n"
@@ -17094,9 +17212,8 @@ static const char npu_fixed_13[] =
     "        }\n"
     "    }\n"
     "    const uint32_t count = static_cast<uint32_t>(items_.size());\n"
-    "    std::vector<uint32_t> order(2 * items_.size());\n"
-    "    std::vector<uint64_t> offsets(items_.size()),\n"
-    "        alive(program_.transients->point_count + size_t(1));\n"
+    "    List<uint32_t> order(2 * items_.size());\n"
+    "    List<uint64_t> offsets(items_.size()), alive(program_.transients->point_count + size_t(1));\n"
     "    placement_ = pwsp_placement_find(items_.data(), count, lifetimes_.data(),\n"
     "                                     program_.transients->point_count, order.data(), offsets.data(),\n"
     "                                     alive.data());\n"
@@ -17168,12 +17285,12 @@ static const char npu_fixed_13[] =
     "    const auto room = [](uint32_t count) { return static_cast<size_t>(count) + 1; };\n"
     "    sizes_.resize(room(program.axis_count));\n"
     "    is_size_bound_.resize(room(program.axis_count));\n"
-    "    csrs_.resize(room(program.axis_count), pwsp_bound_csr());\n"
-    "    batches_.resize(room(program.axis_count), pwsp_plan_batch());\n"
+    "    csrs_.resize(room(program.axis_count));\n"
+    "    batches_.resize(room(program.axis_count));\n"
     "    symbols_.resize(room(program.symbol_count));\n"
     "    is_symbol_bound_.resize(room(program.symbol_count));\n"
-    "    arrays_.resize(room(program.array_count), pwsp_array());\n"
-    "    tensors_.resize(room(program.tensor_count), pwsp_bound_tensor());\n"
+    "    arrays_.resize(room(program.array_count));\n"
+    "    tensors_.resize(room(program.tensor_count));\n"
     "    used_tensors_ = tensors_;\n"
     "    initial_slots_.resize(program.slot_count);\n"
     "    slots_.resize(program.slot_count);\n"
@@ -17490,7 +17607,7 @@ static const char npu_fixed_13[] =
     "        unsigned char bytes[WSP_TASK_STRIDE];\n"
     "    };\n"
     "    const wsp_launch_fn launch = wsp_launch_of(kernel);\n"
-    "    std::vector<Element> elements(count);\n"
+    "    List<Element> elements(count);\n"
     "    for (uint32_t i = 0; i < count; i++) {\n"
     "        std::memcpy(elements[i].bytes, tasks[i], sizeof(wsp_task));\n"
     "    }\n"
@@ -17517,32 +17634,32 @@ static const char npu_fixed_13[] =
     "\n"
     "class Launcher {\n"
     "  public:\n"
-    "    Launcher(Scheduler &scheduler, const std::vector<Core> &cores, uint32_t unit, Stream &stream,\n"
+    "    Launcher(Scheduler &scheduler, const List<Core> &cores, uint32_t unit, Stream &stream,\n"
     "             Spans spans)\n"
     "        : scheduler_(scheduler), cores_(cores), unit_(unit), stream_(stream), spans_(spans),\n"
     "          has_begun_(cores.size()) {\n"
     "    }\n"
     "\n"
     "    // Takes what the lines have. False: all cores have quit.\n"
-    "    bool look(std::vector<Given> *wave);\n"
-    "    void run(std::vector<Given> *wave);\n"
+    "    bool look(List<Given> *wave);\n"
+    "    void run(List<Given> *wave);\n"
     "    void break_stream() {\n"
     "        is_broken_ = true;\n"
     "    }\n"
     "\n"
     "  private:\n"
-    "    bool launch(const std::vector<Given> &wave);\n"
+    "    bool launch(const List<Given> &wave);\n"
     "\n"
     "    Scheduler &scheduler_;\n"
-    "    const std::vector<Core> &cores_;\n"
+    "    const List<Core> &cores_;\n"
     "    uint32_t unit_;\n"
     "    Stream &stream_;\n"
     "    Spans spans_;\n"
-    "    std::vector<bool> has_begun_;\n"
+    "    List<bool> has_begun_;\n"
     "    bool is_broken_ = false;\n"
     "};\n"
     "\n"
-    "bool Launcher::look(std::vector<Given> *wave) {\n"
+    "bool Launcher::look(List<Given> *wave) {\n"
     "    bool is_any = false;\n"
     "    for (uint32_t i = 0; i < cores_.size(); i++) {\n"
     "        pwsp_line *line = cores_[i].line;\n"
@@ -17564,8 +17681,8 @@ static const char npu_fixed_13[] =
     "}\n"
     "\n"
     "// Each kernel once, in the order of kernels.\n"
-    "bool Launcher::launch(const std::vector<Given> &wave) {\n"
-    "    std::vector<wsp_task *> tasks;\n"
+    "bool Launcher::launch(const List<Given> &wave) {\n"
+    "    List<wsp_task *> tasks;\n"
     "    for (const Given &given : wave) {\n"
     "        tasks.push_back(given.task);\n"
     "    }\n"
@@ -17580,7 +17697,7 @@ static const char npu_fixed_13[] =
     "    return stream_.wait();\n"
     "}\n"
     "\n"
-    "void Launcher::run(std::vector<Given> *wave) {\n"
+    "void Launcher::run(List<Given> *wave) {\n"
     "    std::stable_sort(wave->begin(), wave->end(), [](const Given &a, const Given &b) {\n"
     "        return a.task->kernel < b.task->kernel;\n"
     "    });\n"
@@ -17607,10 +17724,10 @@ static const char npu_fixed_13[] =
     "\n"
     "}  // namespace\n"
     "\n"
-    "void play_cores(Scheduler &scheduler, const std::vector<Core> &cores, uint32_t unit, Stream &stream,\n"
+    "void play_cores(Scheduler &scheduler, const List<Core> &cores, uint32_t unit, Stream &stream,\n"
     "                Spans spans) {\n"
     "    Launcher launcher(scheduler, cores, unit, stream, spans);\n"
-    "    std::vector<Given> wave;\n"
+    "    List<Given> wave;\n"
     "    Bell *bell = nullptr;\n"
     "    for (const Core &core : cores) {\n"
     "        bell = core.unit == unit ? core.bell : bell;\n"
@@ -17661,7 +17778,7 @@ static const char npu_fixed_13[] =
     "// The data of a run's thread.\n"
     "struct Thread {\n"
     "    Scheduler *scheduler;\n"
-    "    const std::vector<Core> *cores;\n"
+    "    const List<Core> *cores;\n"
     "    uint32_t index;  // of the AICPU thread, or of the core\n"
     "    Stream *stream;  // of launches for the core's unit, or null\n"
     "    Spans spans;\n"
@@ -17689,7 +17806,7 @@ static const char npu_fixed_13[] =
     "}\n"
     "\n"
     "// Starts threads up to the first failure; returns how many.\n"
-    "size_t start(std::vector<Thread> *threads, void *(*thread_main)(void *)) {\n"
+    "size_t start(List<Thread> *threads, void *(*thread_main)(void *)) {\n"
     "    for (size_t i = 0; i < threads->size(); i++) {\n"
     "        if (pthread_create(&(*threads)[i].id, nullptr, thread_main, &(*threads)[i]) != 0) {\n"
     "            return i;\n"
@@ -17698,7 +17815,7 @@ static const char npu_fixed_13[] =
     "    return threads->size();\n"
     "}\n"
     "\n"
-    "void join(const std::vector<Thread> &threads, size_t count) {\n"
+    "void join(const List<Thread> &threads, size_t count) {\n"
     "    for (size_t i = 0; i < count; i++) {\n"
     "        pthread_join(threads[i].id, nullptr);\n"
     "    }\n"
@@ -17719,10 +17836,10 @@ static const char npu_fixed_13[] =
     "    const uint32_t vector_count = core_count_of(program, PTOWSP_UNIT_VECTOR, options);\n"
     "    const uint32_t core_count = vector_count + core_count_of(program, PTOWSP_UNIT_CUBE, options);\n"
     "    const Spans spans = {options.spans, options.spans ? options.span_capacity : 0};\n"
-    "    std::vector<Line> lines(core_count, Line());\n"
-    "    std::vector<Bell> bells(core_count);\n"
-    "    std::vector<Core> cores;\n"
-    "    std::vector<Thread> core_threads, aicpu_threads;\n"
+    "    List<Line> lines(core_count, Line());\n"
+    "    std::unique_ptr<Bell[]> bells = std::make_unique<Bell[]>(core_count);\n"
+    "    List<Core> cores;\n"
+    "    List<Thread> core_threads, aicpu_threads;\n"
     "    Scheduler scheduler;\n"
     "    for (uint32_t i = 0; i < core_count; i++) {\n"
     "        const uint32_t unit = i < vector_count ? PTOWSP_UNIT_VECTOR : PTOWSP_UNIT_CUBE;\n"
@@ -17923,7 +18040,7 @@ static const char npu_fixed_13[] =
     "    template <typename T> const T *there(const T *list) const {\n"
     "        return static_cast<const T *>(at_device(list));\n"
     "    }\n"
-    "    template <typename T> bool put(const std::vector<T> &table, uint64_t *out_address) {\n"
+    "    template <typename T> bool put(const List<T> &table, uint64_t *out_address) {\n"
     "        void *memory = device_.allocate(table.size() * sizeof(T));\n"
     "        *out_address = address_of(memory);\n"
     "        return memory && device_.copy_to(memory, table.data(), table.size() * sizeof(T));\n"
@@ -17963,17 +18080,16 @@ static const char npu_fixed_13[] =
     "    auto of_host = [](auto *table, uint32_t count) {\n"
     "        using T =\n"
     "            typename std::remove_const<typename std::remove_pointer<decltype(table)>::type>::type;\n"
-    "        return std::vector<T>(table, table + count);\n"
+    "        return List<T>(table, table + count);\n"
     "    };\n"
     "    add_data();\n"
     "    if (!copies_.copy_to()) {\n"
     "        return false;\n"
     "    }\n"
-    "    std::vector<pwsp_array> arrays =\n"
-    "        of_host(host_table<pwsp_array>(host_.arrays), program_.array_count);\n"
-    "    std::vector<pwsp_bound_csr> csrs =\n"
+    "    List<pwsp_array> arrays = of_host(host_table<pwsp_array>(host_.arrays), program_.array_count);\n"
+    "    List<pwsp_bound_csr> csrs =\n"
     "        of_host(host_table<pwsp_bound_csr>(host_.csrs), program_.axis_count);\n"
-    "    std::vector<pwsp_bound_tensor> tensors =\n"
+    "    List<pwsp_bound_tensor> tensors =\n"
     "        of_host(host_table<pwsp_bound_tensor>(host_.tensors), program_.tensor_count);\n"
     "    for (pwsp_array &array : arrays) {\n"
     "        array.data = at_device(array.data);\n"
@@ -17986,7 +18102,7 @@ static const char npu_fixed_13[] =
     "        tensor.data = static_cast<char *>(at_device(tensor.data));\n"
     "        tensor.base = address_of(tensor.data);\n"
     "    }\n"
-    "    std::vector<pwsp_plan_batch> batches =\n"
+    "    List<pwsp_plan_batch> batches =\n"
     "        of_host(host_table<pwsp_plan_batch>(host_.batches), program_.axis_count);\n"
     "    for (pwsp_plan_batch &bound : batches) {\n"
     "        bound.batch.kv_lengths = there(bound.batch.kv_lengths);\n"
@@ -18005,7 +18121,7 @@ static const char npu_fixed_13[] =
     "            &bindings.is_symbol_bound) &&\n"
     "        put(of_host(host_table<uint64_t>(host_.slots), program_.slot_count), &bindings.slots);\n"
     "    slots_ = bindings.slots;\n"
-    "    return is_good && put(std::vector<wsp_bindings>(1, bindings), out_bindings);\n"
+    "    return is_good && put(List<wsp_bindings>(1, bindings), out_bindings);\n"
     "}\n"
     "\n"
     "bool Bound::copy_from() {\n"
@@ -18065,14 +18181,14 @@ static const char npu_fixed_13[] =
     "namespace {\n"
     "\n"
     "// The file of the AICPU's program, read as a whole.\n"
-    "bool read_file(const std::string &path, std::vector<char> *out_bytes) {\n"
+    "bool read_file(const std::string &path, List<char> *out_bytes) {\n"
     "    FILE *file = fopen(path.c_str(), \"rb\");\n"
     "    if (!file) {\n"
     "        return false;\n"
     "    }\n"
     "    char buffer[65536];\n"
     "    for (size_t count; (count = fread(buffer, 1, sizeof buffer, file)) > 0;) {\n"
-    "        out_bytes->insert(out_bytes->end(), buffer, buffer + count);\n"
+    "        out_bytes->append(buffer, buffer + count);\n"
     "    }\n"
     "    bool is_good = !ferror(file);\n"
     "    fclose(file);\n"
@@ -18106,7 +18222,7 @@ static const char npu_fixed_13[] =
     "// Copies the AICPU's program to the device.\n"
     "bool Device::load_aicpu() {\n"
     "    const std::string path = library_directory() + AICPU_LIBRARY;\n"
-    "    std::vector<char> bytes;\n"
+    "    List<char> bytes;\n"
     "    if (!read_file(path, &bytes)) {\n"
     "        return fail(PTOWSP_SYSTEM_FAILED, \"device: %s cannot be read\", path.c_str());\n"
     "    }\n"
@@ -18245,7 +18361,7 @@ static const char npu_fixed_13[] =
     "static bool run_opened(Device &device, const wsp_program &program, const wsp_bindings &bindings,\n"
     "                       wsp_device_run *run) {\n"
     "    Bound bound(device, program, bindings);\n"
-    "    const std::vector<pwsp_line> lines(run->cube_count + run->vector_count, pwsp_line());\n"
+    "    const List<pwsp_line> lines(run->cube_count + run->vector_count, pwsp_line());\n"
     "    void *lines_there = device.allocate(lines.size() * sizeof(pwsp_line));\n"
     "    void *run_there = device.allocate(sizeof *run);\n"
     "    const bool has_mix = has_kernels_of(program, PTOWSP_UNIT_MIX);\n"
@@ -18367,8 +18483,8 @@ static const char npu_fixed_13[] =
     "    const uint32_t unit_;\n"
     "    wsp_launch_fn (*launch_of_)(uint32_t kernel) = nullptr;\n"
     "    uint64_t elements_ = 0, fifos_ = 0;  // on the device\n"
-    "    std::vector<char> wave_;             // elements of the wave, as they are there\n"
-    "    std::vector<Started> started_;\n"
+    "    List<char> wave_;                    // elements of the wave, as they are there\n"
+    "    List<Started> started_;\n"
     "};\n"
     "\n"
     "bool DeviceStream::open(uint32_t task_count, uint64_t fifos) {\n"
@@ -19134,6 +19250,187 @@ static const char npu_fixed_15[] =
     "#endif\n";
 
 static const char npu_fixed_16[] =
+    "// Generated by tools/amalgamate.sh of ptowsp from files of its src/npu/tree/:\n"
+    "//\n"
+    "//      include/wsp_list.h\n"
+    "//\n"
+    "// The same in every tree of this version. MIT licence, see LICENSE.\n"
+    "\n"
+    "// =================================================================================================\n"
+    "// src/npu/tree/include/wsp_list.h\n"
+    "// =================================================================================================\n"
+    "\n"
+    "// A list of elements, one after another in memory, that grows at its end: what std::vector is, with\n"
+    "// what this runtime needs of it. A tree has some forty lists of different types, and a compiler makes\n"
+    "// the functions of each anew; with this one it takes a second less for a whole tree of 5 s.\n"
+    "//\n"
+    "// Elements are default-constructed and assigned: a list of `room` elements has them all, and gives\n"
+    "// the first size(). Growing moves them. Indices are not checked.\n"
+    "\n"
+    "#ifndef WSP_LIST_H\n"
+    "#define WSP_LIST_H\n"
+    "\n"
+    "#include <stddef.h>\n"
+    "\n"
+    "#include <initializer_list>\n"
+    "#include <type_traits>\n"
+    "#include <utility>\n"
+    "\n"
+    "namespace wsp {\n"
+    "\n"
+    "template <typename T> class List {\n"
+    "  public:\n"
+    "    List() = default;\n"
+    "    explicit List(size_t count) {\n"
+    "        resize(count);\n"
+    "    }\n"
+    "    List(size_t count, const T &value) {\n"
+    "        assign(count, value);\n"
+    "    }\n"
+    "    List(const T *first, const T *last) {\n"
+    "        assign(first, last);\n"
+    "    }\n"
+    "    List(const List &other) {\n"
+    "        assign(other.begin(), other.end());\n"
+    "    }\n"
+    "    List(List &&other) noexcept {\n"
+    "        swap(other);\n"
+    "    }\n"
+    "    List(std::initializer_list<T> items) {\n"
+    "        append(items);\n"
+    "    }\n"
+    "    List &operator=(List other) noexcept {\n"
+    "        swap(other);\n"
+    "        return *this;\n"
+    "    }\n"
+    "    ~List() {\n"
+    "        delete[] items_;\n"
+    "    }\n"
+    "\n"
+    "    size_t size() const {\n"
+    "        return size_;\n"
+    "    }\n"
+    "    bool empty() const {\n"
+    "        return size_ == 0;\n"
+    "    }\n"
+    "    T *data() {\n"
+    "        return items_;\n"
+    "    }\n"
+    "    const T *data() const {\n"
+    "        return items_;\n"
+    "    }\n"
+    "    T *begin() {\n"
+    "        return items_;\n"
+    "    }\n"
+    "    const T *begin() const {\n"
+    "        return items_;\n"
+    "    }\n"
+    "    T *end() {\n"
+    "        return items_ + size_;\n"
+    "    }\n"
+    "    const T *end() const {\n"
+    "        return items_ + size_;\n"
+    "    }\n"
+    "    T &operator[](size_t i) {\n"
+    "        return items_[i];\n"
+    "    }\n"
+    "    const T &operator[](size_t i) const {\n"
+    "        return items_[i];\n"
+    "    }\n"
+    "    T &front() {\n"
+    "        return items_[0];\n"
+    "    }\n"
+    "    T &back() {\n"
+    "        return items_[size_ - 1];\n"
+    "    }\n"
+    "    const T &back() const {\n"
+    "        return items_[size_ - 1];\n"
+    "    }\n"
+    "\n"
+    "    void push_back(T item) {\n"
+    "        reserve(size_ + 1);\n"
+    "        items_[size_++] = std::move(item);\n"
+    "    }\n"
+    "    T &emplace_back() {\n"
+    "        push_back(T());\n"
+    "        return back();\n"
+    "    }\n"
+    "    void append(const T *first, const T *last) {  // of another list\n"
+    "        for (; first < last; first++) {\n"
+    "            push_back(*first);\n"
+    "        }\n"
+    "    }\n"
+    "    void append(std::initializer_list<T> items) {\n"
+    "        append(items.begin(), items.end());\n"
+    "    }\n"
+    "    void pop_back() {\n"
+    "        resize(size_ - 1);\n"
+    "    }\n"
+    "    void clear() {\n"
+    "        resize(0);\n"
+    "    }\n"
+    "\n"
+    "    // Makes room for `count` elements, or for twice as many as there was room for.\n"
+    "    void reserve(size_t count) {\n"
+    "        if (count <= room_) {\n"
+    "            return;\n"
+    "        }\n"
+    "        room_ = count > 2 * room_ ? count : 2 * room_;\n"
+    "        T *items = new T[room_]();\n"
+    "        for (size_t i = 0; i < size_; i++) {\n"
+    "            items[i] = std::move(items_[i]);\n"
+    "        }\n"
+    "        delete[] items_;\n"
+    "        items_ = items;\n"
+    "    }\n"
+    "\n"
+    "    // New elements are T(). Those that are dropped give back what they hold.\n"
+    "    void resize(size_t count) {\n"
+    "        if (count > room_) {\n"
+    "            reserve(count);  // what is new there is T()\n"
+    "        } else if (count > size_) {\n"
+    "            refresh(size_, count);\n"
+    "        } else if (!std::is_trivially_destructible<T>::value) {\n"
+    "            refresh(count, size_);\n"
+    "        }\n"
+    "        size_ = count;\n"
+    "    }\n"
+    "\n"
+    "    void assign(size_t count, const T &value) {\n"
+    "        T copy = value;  // it may be an element\n"
+    "        resize(count);\n"
+    "        for (size_t i = 0; i < count; i++) {\n"
+    "            items_[i] = copy;\n"
+    "        }\n"
+    "    }\n"
+    "    void assign(const T *first, const T *last) {  // of another list\n"
+    "        resize(static_cast<size_t>(last - first));\n"
+    "        for (size_t i = 0; i < size_; i++) {\n"
+    "            items_[i] = first[i];\n"
+    "        }\n"
+    "    }\n"
+    "\n"
+    "  private:\n"
+    "    void refresh(size_t from, size_t to) {\n"
+    "        for (; from < to; from++) {\n"
+    "            items_[from] = T();\n"
+    "        }\n"
+    "    }\n"
+    "    void swap(List &other) {\n"
+    "        std::swap(items_, other.items_);\n"
+    "        std::swap(size_, other.size_);\n"
+    "        std::swap(room_, other.room_);\n"
+    "    }\n"
+    "\n"
+    "    T *items_ = nullptr;\n"
+    "    size_t size_ = 0, room_ = 0;\n"
+    "};\n"
+    "\n"
+    "}  // namespace wsp\n"
+    "\n"
+    "#endif\n";
+
+static const char npu_fixed_17[] =
     "// Generated by tools/amalgamate.sh of ptowsp from its src/.\n"
     "//\n"
     "// The part of ptowsp that its emitted trees run on, for aicpu/wsp_core.cpp, which compiles it, and\n"
@@ -32931,7 +33228,7 @@ static const char npu_fixed_16[] =
     "\n"
     "#endif  // WSP_CORE_H\n";
 
-static const char npu_fixed_17[] =
+static const char npu_fixed_18[] =
     "// ptowsp: plans dynamic LLM workloads, describes them once, runs them, and computes beforehand how\n"
     "// many cycles of an accelerator they take. Two files, C11 or C++17, MIT licence.\n"
     "//\n"
@@ -39547,7 +39844,9 @@ static const char npu_fixed_17[] =
     "// Errors   UNSUPPORTED: a directive that ascend_npu refuses, a kernel without source (or a cost\n"
     "//          without source), a PTO-ISA source without its entry, or an instruction that the machine\n"
     "//          does not have. Without is_for_host a kernel of MIX as well, except tile kernels of\n"
-    "//          910B: others have no halves that a device's cores could start. The text names it.\n"
+    "//          910B: others have no halves that a device's cores could start; and a kernel that moves a\n"
+    "//          transient tensor by columns, which a device cannot. Strides of bound tensors are checked\n"
+    "//          in a run: see the README of the tree. The text names it.\n"
     "//          LIMIT_EXCEEDED: more than 65535 statements, or parts of another kind.\n"
     "//          INVALID_PARAMS: no directory; it exists, and is_replacing is false or it cannot be\n"
     "//          replaced.\n"
@@ -40386,7 +40685,7 @@ static const char npu_fixed_17[] =
     "#include \"ptowsp.c\"\n"
     "#endif\n";
 
-static const char npu_fixed_18[] =
+static const char npu_fixed_19[] =
     "// Generated by tools/amalgamate.sh from src/isa/: edit the files there, not this one.\n"
     "//\n"
     "// PTO-ISA tile instructions on the CPU, part of ptowsp. MIT licence, see LICENSE.\n"
@@ -52394,7 +52693,7 @@ static const char npu_fixed_18[] =
     "\n"
     "#endif  // PTOISA_SHIM_H\n";
 
-static const char npu_fixed_19[] =
+static const char npu_fixed_20[] =
     "MIT License\n"
     "\n"
     "Copyright (c) 2026 the ptowsp authors\n"
@@ -52505,24 +52804,29 @@ NPU_INTERNAL npu_fixed npu_fixed_at(uint32_t i) {
         fixed.size = sizeof npu_fixed_15 - 1;
         break;
     case 16:
-        fixed.path = "include/wsp_core.h";
+        fixed.path = "include/wsp_list.h";
         fixed.data = npu_fixed_16;
         fixed.size = sizeof npu_fixed_16 - 1;
         break;
     case 17:
-        fixed.path = "include/ptowsp.h";
+        fixed.path = "include/wsp_core.h";
         fixed.data = npu_fixed_17;
         fixed.size = sizeof npu_fixed_17 - 1;
         break;
     case 18:
-        fixed.path = "shim/ptoisa_shim.h";
+        fixed.path = "include/ptowsp.h";
         fixed.data = npu_fixed_18;
         fixed.size = sizeof npu_fixed_18 - 1;
         break;
     case 19:
-        fixed.path = "LICENSE";
+        fixed.path = "shim/ptoisa_shim.h";
         fixed.data = npu_fixed_19;
         fixed.size = sizeof npu_fixed_19 - 1;
+        break;
+    case 20:
+        fixed.path = "LICENSE";
+        fixed.data = npu_fixed_20;
+        fixed.size = sizeof npu_fixed_20 - 1;
         break;
     default: break;
     }

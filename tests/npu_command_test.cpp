@@ -5,6 +5,9 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include <string>
+#include <vector>
+
 #define main command_main
 #include "../src/npu/tree/host/main.cpp"
 #undef main

@@ -434,6 +434,66 @@ static void mixed_make(npu_fixture *f, const ptowsp_machine *machine) {
     npu_fixture_compile(f, NULL);
 }
 
+// Columns of bytes: of a transient or a bound tensor, 32 x cols.
+static void columns_make(npu_fixture *f, bool is_transient, int64_t cols) {
+    npu_module_make(f, "m");
+    const ptowsp_tensor_desc x = {"bytes", PTOWSP_I8, 2, {32, cols}, PTOWSP_LOCATION_GLOBAL};
+    const ptowsp_tensor_desc y = {"halves", PTOWSP_F16, 2, {32, cols}, PTOWSP_LOCATION_GLOBAL};
+    ptowsp_tensor bytes =
+        is_transient ? ptowsp_tensor_transient(f->m, &x, NULL) : ptowsp_tensor_make(f->m, &x);
+    ptowsp_tensor halves = ptowsp_tensor_make(f->m, &y);
+    ptowsp_task_desc tasks[2];
+    memset(tasks, 0, sizeof tasks);
+    for (int i = 0; i < 2; i++) {  // fill, then widen the first column
+        const ptowsp_body_desc desc = {.name = i ? "widen" : "fill"};
+        ptowsp_body *k = ptowsp_kernel_begin(f->m, &desc);
+        ptowsp_dtype from = i ? PTOWSP_I8 : PTOWSP_F16, to = i ? PTOWSP_F16 : PTOWSP_I8;
+        ptowsp_value in = ptowsp_tile_in(k, "in", from, 32, i ? 1 : cols);
+        ptowsp_value out = ptowsp_tile_out(k, "out", to, 32, i ? 1 : cols);
+        ptowsp_tile_store(out, ptowsp_tile_cvt(in, to, PTOWSP_ROUND_NEAREST));
+        tasks[i].kernel = ptowsp_kernel_end(k);
+        tasks[i].views[0].tensor = i ? bytes : halves;
+        tasks[i].views[1].tensor = i ? halves : bytes;
+    }
+    PTOWSP_WORKLOAD(f->m, "w") {
+        ptowsp_task_make(f->m, &tasks[0]);
+        ptowsp_task_make(f->m, &tasks[1]);
+    }
+    npu_fixture_compile(f, NULL);
+}
+
+static void emit__columns_that_a_device_cannot_move_are_refused_where_they_are_known(void **state) {
+    (void)state;
+    // A transient tensor of rows with one element has dense columns; bound ones have any strides.
+    for (int i = 0; i < 3; i++) {
+        npu_fixture f;
+        npu_fixture_begin(&f);
+        columns_make(&f, i < 2, i == 1 ? 1 : 4);
+        char path[160];
+        ptowsp_status status = emit_to(&f, in_directory(&f, "tree", path), false);
+        if (i == 0) {
+            test_error_is(
+                f.context, PTOWSP_UNSUPPORTED, 2,
+                "emit: kernel widen: parameter in is moved by columns of i8, and a device "
+                "cannot, as transient tensor bytes lies by rows (rule: windows; "
+                "is_for_host: for threads and simulators)");
+            assert_int_equal(npu_entries(f.directory), 0);
+        } else {
+            assert_int_equal(status, PTOWSP_OK);
+        }
+        const ptowsp_npu_desc desc = {path, true, true};
+        assert_int_equal(ptowsp_npu_emit(f.context, f.program, &desc), PTOWSP_OK);
+        collected c;
+        emit_all(&f, &c);
+        assert_non_null(
+            strstr(find(&c, "aicore/kernels/widen.cpp"), "WSP_REQUIRE_COLUMNS(task, 0);"));
+        assert_non_null(
+            strstr(find(&c, "README.md"), "ends the run with UNSUPPORTED if one cannot"));
+        free(c.text);
+        npu_fixture_free(&f);
+    }
+}
+
 static void emit__kernels_for_both_cores_are_for_devices_where_they_have_halves(void **state) {
     (void)state;
     const ptowsp_machine machines[] = {ptowsp_machine_910b(), ptowsp_machine_950pr()};
@@ -474,6 +534,27 @@ static void emit__kernels_for_both_cores_are_for_devices_where_they_have_halves(
             assert_int_equal(info.fifos[fifo].slot_count, i ? 0 : 2);
             assert_int_equal(info.fifos[fifo].flag, i ? 0 : 2 * fifo);
         }
+        // Its source says so, and shows each half as its parts.
+        static const char *const said[] = {
+            "//      to_vector  cube -> vector   2 slots of 2560 bytes, flags 0 and 1\n"
+            "//      to_cube    vector -> cube   2 slots of 2560 bytes, flags 2 and 3\n",
+            "//      cube:    TLOAD TLOAD TMOV TMOV TMATMUL TPUSH(to_vector)",
+            "//      vector:  TPOP(to_vector) TEXP TPUSH(to_cube)\n",
+            "    // The cube half, part 1.\n#if WSP_HAS_CUBE\n",
+            "    // The vector half, part 1.\n#if WSP_HAS_VECTOR\n",
+            "    // The cube half, part 2.\n#if WSP_HAS_CUBE\n",
+        };
+        collected c;
+        emit_all(&f, &c);
+        const char *at = find(&c, "aicore/kernels/attend.cpp");
+        for (uint32_t s = 0; s < sizeof said / sizeof said[0]; s++) {
+            const char *next = strstr(at, said[s]);
+            if ((next != NULL) != info.is_mixed) {
+                fail_msg("machine %d: there is %s%s", i, next ? "" : "no ", said[s]);
+            }
+            at = next ? next : at;
+        }
+        free(c.text);
         npu_fixture_free(&f);
     }
 }
@@ -766,6 +847,7 @@ int main(void) {
         cmocka_unit_test(emit__needs_a_program_a_directory_and_a_callback),
         cmocka_unit_test(emit__a_callback_may_stop_it),
         cmocka_unit_test(emit__kernels_need_their_source),
+        cmocka_unit_test(emit__columns_that_a_device_cannot_move_are_refused_where_they_are_known),
         cmocka_unit_test(emit__kernels_for_both_cores_are_for_devices_where_they_have_halves),
         cmocka_unit_test(emit__programs_over_a_limit_are_refused),
         cmocka_unit_test(emit__programs_of_too_many_statements_are_refused),

@@ -19,13 +19,13 @@
 #include <mutex>
 #include <string>
 #include <type_traits>
-#include <vector>
 
 #if defined(__x86_64__)
 #include <immintrin.h>
 #endif
 
 #include "wsp_abi.h"
+#include "wsp_list.h"
 #include "wsp_native.h"
 #include "wsp_runner.h"
 

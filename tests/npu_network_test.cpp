@@ -639,7 +639,7 @@ void run_description(Lab &lab, const sim_pipeline &p, const sim_bindings &b, int
     }
     for (int i = 0; i < p.process_count; i++) {
         const sim_process &process = p.processes[i];
-        std::vector<wsp::Port> ports;
+        wsp::List<wsp::Port> ports;
         for (int k = 0; k < process.consume_count; k++) {
             ports.push_back({channels[static_cast<size_t>(process.consumes[k])], false});
         }

@@ -10,6 +10,7 @@
 
 #include <string>
 #include <thread>
+#include <vector>
 
 using namespace wsp;
 
@@ -152,7 +153,7 @@ void run_pipeline(Run &run, int64_t round) {
         const sim_process &process = p.processes[i];
         const int64_t count = sim_replica_count(&p, &b, i);
         for (int64_t replica = 0; replica < count; replica++) {
-            std::vector<Port> ports;
+            List<Port> ports;
             for (int k = 0; k < process.consume_count; k++) {
                 ports.push_back(consumes(channels[static_cast<size_t>(process.consumes[k])]));
             }
@@ -253,7 +254,7 @@ void run_tree(const sim_sample &s, uint32_t aicpu_count, uint32_t core_count,
     Scheduler scheduler;
     std::vector<pwsp_line> lines(core_count, pwsp_line());
     std::vector<Bell> bells(core_count);
-    std::vector<Core> cores;
+    List<Core> cores;
     for (uint32_t i = 0; i < core_count; i++) {
         cores.push_back({&lines[i], &bells[i], PTOWSP_UNIT_VECTOR, nullptr});
     }

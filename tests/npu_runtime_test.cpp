@@ -633,7 +633,7 @@ Failure run_late(Random &random, uint32_t thread_count, int32_t task_count, Slow
     begin_case(made);
     Scheduler scheduler;
     const uint32_t vector_count = core_count - core_count / 3;
-    std::vector<Core> given;
+    List<Core> given;
     std::vector<std::thread> threads;
     for (uint32_t i = 0; i < core_count; i++) {
         cores[i].index = i;

@@ -268,7 +268,7 @@ src/npu/files.c
 src/npu/npu_expand.h src/npu/npu_expr.c src/npu/npu_expand_names.c src/npu/npu_expand_text.c
 src/npu/npu_expand_pipeline.c src/npu/npu_expand.c
 src/npu/kernels.h src/npu/kernel_parts.c src/npu/kernel_declare.c src/npu/kernel_insns.c src/npu/native.c
-src/npu/own.c src/npu/npu_dispatch.c src/npu/kernels.c
+src/npu/own.c src/npu/npu_dispatch.c src/npu/npu_strides.c src/npu/kernels.c
 src/npu/npu_program.c
 src/npu/manifest.c
 src/npu/documents.c
@@ -299,6 +299,7 @@ host/main.cpp            host/elements.h host/bindable.h host/recording.h host/r
 host/wsp_host.cpp        host/wsp_transients.h host/wsp_bindings.h host/wsp_run.h host/wsp_launch.h host/wsp_ascend.h host/wsp_transients.cpp host/wsp_bindings.cpp host/wsp_launch.cpp host/wsp_run.cpp host/wsp_ascend.cpp host/wsp_ascend_launch.cpp host/wsp_runner.cpp
 host/wsp_runner.h        host/wsp_runner.h
 include/wsp_abi.h        include/wsp_abi.h include/wsp_device.h
+include/wsp_list.h       include/wsp_list.h
 "
 
 start=$PWD

@@ -45,6 +45,54 @@ static void npu_print_param(const npu_kernel *k, uint32_t i, npu_text *out) {
     npu_print(out, "\n");
 }
 
+static const char *const npu_fifo_names[] = {"to_vector", "to_cube"};
+
+// What an instruction does to a half's tiles, as a word; NULL: it only waits, or is of another half.
+static const char *npu_half_word(const npu_kernel *k, const ptowsp_insn_info *insn, npu_half half) {
+    bool is_loop = strcmp(insn->name, "LOOP") == 0, is_end = strcmp(insn->name, "END") == 0;
+    bool is_wait = strcmp(insn->name, "SET_FLAG") == 0 || strcmp(insn->name, "WAIT_FLAG") == 0 ||
+                   strcmp(insn->name, "PIPE_BARRIER") == 0;
+    npu_half of = npu_kernel_half(k, insn);
+    return is_loop ? "for {" : is_end ? "}" : is_wait || of != half ? NULL : insn->name;
+}
+
+// The instructions of a half, one after another, without flags and barriers.
+static void npu_print_half(const npu_kernel *k, npu_half half, npu_text *out) {
+    size_t line = out->size;
+    npu_print(out, "//      %s ", half == NPU_HALF_CUBE ? "cube:  " : "vector:");
+    for (uint32_t i = 0; i < k->info.insn_count; i++) {
+        ptowsp_insn_info insn = ptowsp_program_insn_at(k->emitter->program, k->kernel, i);
+        const char *word = npu_half_word(k, &insn, half);
+        if (word && out->size - line + strlen(word) > 86) {
+            line = out->size + 1;
+            npu_print(out, "\n//              ");
+        }
+        if (word) {
+            bool is_fifo = strcmp(word, "TPUSH") == 0 || strcmp(word, "TPOP") == 0;
+            npu_print(out, " %s%s%s%s", word, is_fifo ? "(" : "",
+                      is_fifo ? npu_fifo_names[insn.fifo] : "", is_fifo ? ")" : "");
+        }
+    }
+    npu_print(out, "\n");
+}
+
+// The two halves of a mixed kernel, and the FIFOs between them.
+static void npu_print_cut(const npu_kernel *k, npu_text *out) {
+    npu_print(out, "// Else each core runs its half, whose parts follow one another, and tiles go "
+                   "from one half to the\n// other through FIFOs in global memory:\n//\n");
+    for (uint32_t i = 0; i < 2; i++) {
+        const ptowsp_fifo *fifo = &k->info.fifos[i];
+        if (fifo->slot_bytes) {
+            npu_print(out, "//      %-10s %-16s %u slots of %u bytes, flags %u and %u\n",
+                      npu_fifo_names[i], i ? "vector -> cube" : "cube -> vector", fifo->slot_count,
+                      fifo->slot_bytes, fifo->flag, fifo->flag + 1);
+        }
+    }
+    npu_print(out, "//\n");
+    npu_print_half(k, NPU_HALF_CUBE, out);
+    npu_print_half(k, NPU_HALF_VECTOR, out);
+}
+
 static void npu_print_heading(const npu_kernel *k, npu_text *out) {
     npu_print(out, "// Kernel ");
     npu_print_comment(out, k->info.name);
@@ -59,14 +107,13 @@ static void npu_print_heading(const npu_kernel *k, npu_text *out) {
         npu_print(out, "\n");
     }
     if (k->is_mixed) {
-        npu_print(
-            out,
-            "//\n"
-            "// It works on cube and vector cores. Where one core is both, that runs all of "
-            "it.\n%s",
-            k->info.is_mixed
-                ? "// Else each core runs its half, and tiles go between them through FIFOs.\n"
-                : "");
+        npu_print(out,
+                  "//\n"
+                  "// It works on cube and vector cores. Where one core is both, that runs all of "
+                  "it.\n");
+    }
+    if (k->info.is_mixed) {
+        npu_print_cut(k, out);
     }
     npu_print(out, "\n");
 }
@@ -172,6 +219,7 @@ static void npu_write_body(npu_kernel *k, const npu_text *body, npu_text *out) {
 
 static bool npu_print_body(npu_kernel *k, npu_text *out) {
     npu_half open = NPU_HALF_ANY;
+    uint32_t cube_parts = 0, vector_parts = 0;
     k->indent = 4;
     for (uint32_t i = 0; i < k->info.insn_count; i++) {
         ptowsp_insn_info insn = ptowsp_program_insn_at(k->emitter->program, k->kernel, i);
@@ -179,12 +227,18 @@ static bool npu_print_body(npu_kernel *k, npu_text *out) {
         half = half == NPU_HALF_BOTH ? NPU_HALF_ANY : half;
         if (half != open) {
             npu_print(out, "%s", open == NPU_HALF_ANY ? "" : "#endif\n");
+            bool is_cube = half == NPU_HALF_CUBE;
+            if (half != NPU_HALF_ANY && k->info.is_mixed) {
+                npu_print(out, "%s%*s// The %s half, part %u.\n", out->size ? "\n" : "",
+                          (int)k->indent, "", is_cube ? "cube" : "vector",
+                          is_cube ? ++cube_parts : ++vector_parts);
+            }
             if (half != NPU_HALF_ANY) {
                 npu_print(out, "#if %s\n", npu_half_condition(half));
             }
             if (half != NPU_HALF_ANY && k->info.is_mixed) {
                 npu_print(out, "%*shalves.%s();\n", (int)k->indent, "",
-                          half == NPU_HALF_CUBE ? "cube" : "vector");
+                          is_cube ? "cube" : "vector");
             }
             open = half;
         }
@@ -216,7 +270,6 @@ static void npu_name_split_rows(npu_kernel *k, char text[NPU_LOCAL_MAX]) {
 
 // The cores and FIFOs of a mixed kernel.
 static void npu_print_halves(const npu_kernel *k, const char *split_rows, npu_text *out) {
-    static const char *const names[] = {"to_vector", "to_cube"};
     if (!k->info.is_mixed) {
         return;
     }
@@ -229,7 +282,7 @@ static void npu_print_halves(const npu_kernel *k, const char *split_rows, npu_te
         const ptowsp_fifo *fifo = &k->info.fifos[i];
         if (fifo->slot_bytes) {
             npu_print(out, "    wsp::Fifo<%u, %s, %u, %u> %s WSP_ON_BLOCK;\n", fifo->flag,
-                      i ? "false" : "true", fifo->slot_bytes, fifo->slot_count, names[i]);
+                      i ? "false" : "true", fifo->slot_bytes, fifo->slot_count, npu_fifo_names[i]);
         }
     }
 }
@@ -252,7 +305,7 @@ static void npu_print_kernel(npu_kernel *k, npu_text *out) {
     char split_rows[NPU_LOCAL_MAX] = "";
     npu_name_split_rows(k, split_rows);
     bool is_good = npu_print_body(k, &insns);  // first: it finds sizes and windows
-    is_good = npu_check_zeros(k) && is_good;
+    is_good = npu_check_zeros(k) && npu_strides_check(k) && is_good;
     npu_print_checks(k, &checks);
     npu_write_body(k, &insns, &body);  // and so does this
     npu_kernel_print_declarations(k, checks.data, &made);

@@ -208,6 +208,12 @@ NPU_INTERNAL void npu_own_emit(npu_emitter *emitter, uint32_t kernel);
 
 NPU_INTERNAL void npu_dispatch_emit(npu_emitter *emitter);
 
+// -- npu_strides.c --------------------------------------------------------------------------------
+
+// Can a device move the tiles of a kernel whose file is made, as far as that is known now? False with
+// the emitter's error.
+NPU_INTERNAL bool npu_strides_check(const npu_kernel *k);
+
 // -- kernels.c ------------------------------------------------------------------------------------
 
 NPU_INTERNAL bool npu_kernel_is_on_a5(const npu_emitter *emitter);  // are the tile kernels?

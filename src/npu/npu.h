@@ -143,6 +143,7 @@ typedef struct npu_emitter {
     const ptowsp_program *program;
     ptowsp_schedule schedule;
     uint32_t kernel_count, statement_count;
+    bool is_for_device;  // tasks must be able to run there
     npu_names names;
     uint32_t *place_nodes;  // [place_count]: their nodes; 0 is no place
     uint32_t place_count, place_capacity;
@@ -233,9 +234,10 @@ NPU_INTERNAL void npu_print_word(npu_text *text, const char *words, uint32_t n);
 
 // -- trees ----------------------------------------------------------------------------------------
 
-// Makes all files of a program's tree, or fails. Must be closed in either case.
+// Makes all files of a program's tree, or fails: for a device also where no task of a kernel could
+// run on it. Must be closed in either case.
 NPU_INTERNAL void npu_emitter_open(npu_emitter *emitter, ptowsp_context *context,
-                                   const ptowsp_program *program);
+                                   const ptowsp_program *program, bool is_for_device);
 // Frees all, and reports the emitter's error to the context. Returns its status.
 NPU_INTERNAL ptowsp_status npu_emitter_close(npu_emitter *emitter);
 

@@ -186,7 +186,7 @@ static bool npu_describe_unit(npu_build *build, uint32_t file) {
 
 static bool npu_describe_tree(npu_build *build) {
     npu_emitter *emitter = &build->emitter;
-    npu_emitter_open(emitter, build->context, build->program);
+    npu_emitter_open(emitter, build->context, build->program, false);
     build->status = emitter->status;  // an error is reported when it is closed
     if (build->status != PTOWSP_OK) {
         return false;

@@ -106,8 +106,9 @@ static void npu_make_files(npu_emitter *emitter) {
 }
 
 NPU_INTERNAL void npu_emitter_open(npu_emitter *emitter, ptowsp_context *context,
-                                   const ptowsp_program *program) {
+                                   const ptowsp_program *program, bool is_for_device) {
     memset(emitter, 0, sizeof *emitter);
+    emitter->is_for_device = is_for_device;
     emitter->context = context;
     emitter->program = program;
     emitter->index = PTOWSP_NO_INDEX;
@@ -155,7 +156,7 @@ NPU_INTERNAL ptowsp_status npu_emitter_close(npu_emitter *emitter) {
 ptowsp_status ptowsp_npu_emit_files(ptowsp_context *context, const ptowsp_program *program,
                                     ptowsp_npu_file_fn file, void *user) {
     npu_emitter emitter;
-    npu_emitter_open(&emitter, context, program);
+    npu_emitter_open(&emitter, context, program, false);
     if (emitter.status == PTOWSP_OK && !file) {
         npu_fail(&emitter, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX, "file is NULL");
     }
@@ -177,7 +178,7 @@ ptowsp_status ptowsp_npu_emit(ptowsp_context *context, const ptowsp_program *pro
                                    "emit: there is no directory to write to");
     }
     npu_emitter emitter;
-    npu_emitter_open(&emitter, context, program);
+    npu_emitter_open(&emitter, context, program, !desc->is_for_host);
     if (emitter.status == PTOWSP_OK && (desc->is_for_host || npu_check_mixed(&emitter))) {
         npu_tree_write(&emitter, desc);
     }

@@ -331,7 +331,7 @@ ptowsp_status ptowsp_npu_record(ptowsp_context *context, ptowsp_run *run,
             "emit: a recording needs data, and a cost model that trees have");
     }
     npu_emitter emitter;
-    npu_emitter_open(&emitter, context, ptowsp_run_program(run));
+    npu_emitter_open(&emitter, context, ptowsp_run_program(run), false);
     npu_files_free(&emitter);
     emitter.files = NULL;
     emitter.file_count = emitter.file_capacity = 0;

@@ -20,7 +20,6 @@
 #include <cstring>
 #ifndef WSP_ASCEND
 #include <utility>
-#include <vector>
 #endif
 
 // A program is for one machine, A2/A3 or A5, which its kernels and dispatch.cpp name before they
@@ -55,6 +54,9 @@
 #endif
 
 #include "wsp_abi.h"
+#ifndef WSP_ASCEND
+#include "wsp_list.h"
+#endif
 
 // In kernels of bfloat16_t. The simulator has that type from a compiler with C++23's, or else one
 // that is something else.
@@ -812,7 +814,7 @@ class Halves {
 template <uint8_t Flag, bool IsToVector, uint32_t SlotBytes, uint32_t SlotCount> class Fifo {
   public:
     Fifo() {
-        static thread_local std::vector<uint8_t> slots(SlotBytes * SlotCount);
+        static thread_local List<uint8_t> slots(SlotBytes * SlotCount);
         ptoisa_fifo_init(&ptoisa_this_core(), &fifo, IsToVector ? PTOISA_C2V : PTOISA_V2C, Flag,
                          SlotBytes, SlotCount, slots.data(), slots.size());
     }
@@ -884,7 +886,7 @@ template <uint8_t Flag, bool IsToVector, uint32_t SlotBytes, uint32_t SlotCount>
 
   private:
     static uint8_t *slots() {
-        static thread_local std::vector<uint8_t> made(SlotBytes * SlotCount);
+        static thread_local List<uint8_t> made(SlotBytes * SlotCount);
         return made.data();
     }
     template <uint32_t Pitch, typename T> auto slot(T &tile, uint32_t number) {

@@ -28,8 +28,7 @@
 #if WSP_HAS_CLOCK
 
 #include "wsp_core.h"
-
-#include <vector>
+#include "wsp_list.h"
 
 namespace wsp {
 
@@ -86,8 +85,8 @@ class Clock {
         enum Kind { SCOPE_BEGIN, SCOPE_END, RESET, TASK, SLOT_LOAD, PIPELINE } kind;
         bool is_parallel;
         pwsp_pipeline_arrival at;
-        std::vector<pwsp_tile_at> tiles;
-        std::vector<uint32_t> after, before;
+        List<pwsp_tile_at> tiles;
+        List<uint32_t> after, before;
     };
 
     bool good() const {
@@ -103,8 +102,8 @@ class Clock {
     bool is_begun_ = false, is_held_ = false;
     uint32_t depth_ = 0;  // open scopes
     PipelineSums sums_ = {0, 0, 0};
-    std::vector<uint32_t> run_counts_;  // by pipeline
-    std::vector<Held> held_;
+    List<uint32_t> run_counts_;  // by pipeline
+    List<Held> held_;
     uint64_t held_task_count_ = 0;
 };
 

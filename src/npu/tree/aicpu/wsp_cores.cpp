@@ -47,7 +47,7 @@ void Scheduler::push_ready(Submission *submission) {
     const bool is_homed = home != NONE;
     const uint64_t sign = program_->is_priority_signed ? UINT64_C(1) << 63 : 0;
     const uint64_t rank = has_priority_ ? submission->priority_key ^ sign : 0;
-    std::vector<Ready> &queue = queues_[is_homed ? home : core_count + unit];
+    List<Ready> &queue = queues_[is_homed ? home : core_count + unit];
     queue.push_back({rank, submission->number, submission});
     std::push_heap(queue.begin(), queue.end());
     __atomic_fetch_add(&ready_count_, 1u, __ATOMIC_RELAXED);
@@ -62,8 +62,8 @@ bool Scheduler::may_begin(const Ready &ready) const {
 // there is none, the best of all others'.
 bool Scheduler::pop_ready(uint32_t core, Ready *out) {
     const uint32_t core_count = static_cast<uint32_t>(cores_.size()), unit = cores_[core].core.unit;
-    std::vector<Ready> *best = nullptr;
-    const auto look = [&](std::vector<Ready> &queue) {
+    List<Ready> *best = nullptr;
+    const auto look = [&](List<Ready> &queue) {
         if (!queue.empty() && may_begin(queue.front()) &&
             (!best || best->front() < queue.front())) {
             best = &queue;
@@ -118,7 +118,7 @@ void Scheduler::complete(Submission *submission, uint32_t thread) {
 
 // The next task for a free core. One of its dependences, or an earlier task, may have failed: then
 // it is skipped.
-Submission *Scheduler::next_for(uint32_t core, std::vector<Submission *> *skipped) {
+Submission *Scheduler::next_for(uint32_t core, List<Submission *> *skipped) {
     std::lock_guard<std::mutex> guard(mutex_);
     for (Ready ready; pop_ready(core, &ready);) {
         if (ready.submission->number <= failed_at_) {
@@ -214,7 +214,7 @@ void Scheduler::end_parts(uint32_t cube, Submission *submission) {
 
 // Begins the task that waits for its block, if that is whole. Returns whether it did, or if it must
 // not: a core of the block is lost.
-bool Scheduler::begin_block(uint32_t cube, std::vector<Submission *> *skipped) {
+bool Scheduler::begin_block(uint32_t cube, List<Submission *> *skipped) {
     CoreState &core = cores_[cube];
     const CoreState &first = vector_of(cube, 0), &second = vector_of(cube, 1);
     if (first.running || second.running) {
@@ -241,7 +241,7 @@ bool Scheduler::begin_block(uint32_t cube, std::vector<Submission *> *skipped) {
 // task that waits for them may begin in the same round.
 bool Scheduler::look_after(uint32_t thread) {
     bool has_some = false;
-    std::vector<Submission *> skipped;
+    List<Submission *> skipped;
     std::lock_guard<std::mutex> guard(owners_[thread]);
     for (uint32_t i = 0; i < cores_.size(); i++) {
         CoreState &core = cores_[i];

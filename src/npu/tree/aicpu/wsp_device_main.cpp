@@ -9,11 +9,11 @@
 
 #include <chrono>
 #include <new>
-#include <vector>
 
 #include "wsp_device.h"
 #include "wsp_expand.h"
 #include "wsp_scheduler.h"
+#include "wsp_list.h"
 
 namespace wsp {
 
@@ -46,7 +46,7 @@ template <typename Condition> bool await(const wsp_device_run *run, Condition ho
 }
 
 bool begin(Scheduler &scheduler, wsp_device_run *run) {
-    std::vector<Core> cores;
+    List<Core> cores;
     for (uint32_t i = 0; i < run->vector_count + run->cube_count; i++) {
         const uint32_t unit = i < run->vector_count ? PTOWSP_UNIT_VECTOR : PTOWSP_UNIT_CUBE;
         cores.push_back({at<pwsp_line>(run->lines) + i, nullptr, unit,

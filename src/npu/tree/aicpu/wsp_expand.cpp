@@ -31,7 +31,7 @@ bool walk(const wsp_program &program, const wsp_bindings &bindings, Scheduler *s
 Plans::Plans(const wsp_program &program, const wsp_bindings &bindings, Target &target)
     : program_(&program), bindings_(&bindings) {
     const pwsp_memory memory = pwsp_memory_make(nullptr, nullptr);
-    rooms_.resize(program.axis_count, pwsp_plan_room());
+    rooms_.resize(program.axis_count);
     for (uint32_t i = 1; i < program.axis_count && target.good(); i++) {
         ptowsp_attention_plan plan = ptowsp_attention_plan();
         pwsp_error error;
@@ -336,11 +336,11 @@ void Task::put_stream(u64 key) {
 }
 
 void Task::after(std::initializer_list<uint32_t> edges) {
-    run_->task_->after.insert(run_->task_->after.end(), edges);
+    run_->task_->after.append(edges);
 }
 
 void Task::before(std::initializer_list<uint32_t> edges) {
-    run_->task_->before.insert(run_->task_->before.end(), edges);
+    run_->task_->before.append(edges);
 }
 
 void Task::submit() {

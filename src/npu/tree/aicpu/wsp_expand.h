@@ -27,10 +27,10 @@
 #include <string.h>
 
 #include <initializer_list>
-#include <vector>
 
 #include "wsp_number.h"
 #include "wsp_scheduler.h"
+#include "wsp_list.h"
 
 namespace wsp {
 
@@ -183,7 +183,7 @@ class Run {
     const wsp_bindings &bindings() const {
         return *bindings_;
     }
-    const std::vector<uint64_t> &slots() const {
+    const List<uint64_t> &slots() const {
         return slots_;
     }
     const pwsp_bound_tensor &tensor(uint32_t tensor) const {
@@ -209,9 +209,9 @@ class Run {
     const wsp_bindings *bindings_;
     Target *target_;
     uint32_t place_ = 0;
-    std::vector<uint64_t> slots_;
-    std::vector<i64> length_sums_;  // by array, at the start of the run
-    Submission *task_ = nullptr;    // the task being made
+    List<uint64_t> slots_;
+    List<i64> length_sums_;       // by array, at the start of the run
+    Submission *task_ = nullptr;  // the task being made
 };
 
 template <> inline i64 Array<i64>::operator[](i64 index) const {
@@ -231,13 +231,13 @@ class Sizes {
     explicit Sizes(const Run &run) : run_(&run) {
     }
     void add(std::initializer_list<i64> sizes);
-    const std::vector<std::vector<int64_t>> &all() const {
+    const List<List<int64_t>> &all() const {
         return all_;
     }
 
   private:
     const Run *run_;
-    std::vector<std::vector<int64_t>> all_;
+    List<List<int64_t>> all_;
 };
 
 // A scope of section 20 of ptowsp.h, for as long as it lives.
@@ -304,7 +304,7 @@ class Plans {
 
     const wsp_program *program_;
     const wsp_bindings *bindings_;
-    std::vector<pwsp_plan_room> rooms_;  // by the first axis of a plan
+    List<pwsp_plan_room> rooms_;  // by the first axis of a plan
 };
 
 // Enters a plan in the tables of bindings.

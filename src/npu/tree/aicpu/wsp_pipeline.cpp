@@ -6,7 +6,6 @@
 #include <stdio.h>
 
 #include <utility>
-#include <vector>
 
 #include "wsp_scheduler.h"
 
@@ -158,8 +157,8 @@ struct Pipeline::State final : public NetworkHost {
     Scheduler &scheduler;
     const uint32_t pipeline, place;
     Network network;
-    std::vector<pwsp_tile_at> wholes;
-    std::vector<uint32_t> after, before;  // explicit edges
+    List<pwsp_tile_at> wholes;
+    List<uint32_t> after, before;  // explicit edges
     uint64_t load_count = 0;
 };
 
@@ -178,11 +177,11 @@ void Pipeline::loads(uint32_t tensor) {
 }
 
 void Pipeline::after(std::initializer_list<uint32_t> edges) {
-    state_->after.insert(state_->after.end(), edges);
+    state_->after.append(edges);
 }
 
 void Pipeline::before(std::initializer_list<uint32_t> edges) {
-    state_->before.insert(state_->before.end(), edges);
+    state_->before.append(edges);
 }
 
 Channel Pipeline::channel(const char *name, uint32_t, u64 depth, u64 latency, bool is_event) {
@@ -192,7 +191,7 @@ Channel Pipeline::channel(const char *name, uint32_t, u64 depth, u64 latency, bo
                                                             state_->place, all != nullptr));
 }
 
-void Pipeline::process(const char *name, uint32_t place, std::vector<Port> ports,
+void Pipeline::process(const char *name, uint32_t place, List<Port> ports,
                        std::function<void(Run &)> body) {
     State *state = state_.get();
     state->network.process(name, place, std::move(ports), [state, body](uint32_t number) {

@@ -34,10 +34,10 @@
 #include <functional>
 #include <initializer_list>
 #include <memory>
-#include <vector>
 
 #include "wsp_expand.h"
 #include "wsp_pipeline_network.h"
+#include "wsp_list.h"
 
 namespace wsp {
 
@@ -87,7 +87,7 @@ class Pipeline {
 
     // The caller keeps the names.
     Channel channel(const char *name, uint32_t channel, u64 depth, u64 latency, bool is_event);
-    void process(const char *name, uint32_t place, std::vector<Port> ports,
+    void process(const char *name, uint32_t place, List<Port> ports,
                  std::function<void(Run &)> body);
 
     // Runs all processes to their end, or to an error.

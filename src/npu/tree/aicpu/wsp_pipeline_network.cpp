@@ -49,7 +49,7 @@ uint32_t Network::channel(const char *name, uint64_t depth, uint64_t latency, bo
     return static_cast<uint32_t>(channels_.size() - 1);
 }
 
-uint32_t Network::process(const char *name, uint32_t place, std::vector<Port> ports,
+uint32_t Network::process(const char *name, uint32_t place, List<Port> ports,
                           std::function<void(uint32_t)> body) {
     const uint32_t index = static_cast<uint32_t>(processes_.size());
     if (index >= PTOWSP_PROCESS_MAX) {
@@ -148,7 +148,7 @@ void Network::yield(uint32_t process) {
 
 // The port of a process; NONE with an error.
 uint32_t Network::find_port(uint32_t process, uint32_t channel, bool is_produced) {
-    const std::vector<pwsp_port> &ports = bodies_[process]->ports;
+    const List<pwsp_port> &ports = bodies_[process]->ports;
     for (uint32_t i = 0; i < ports.size(); i++) {
         if (ports[i].channel == channel && ports[i].is_produced == is_produced) {
             return i;

@@ -27,12 +27,12 @@
 #define WSP_NETWORK_H
 
 #include "wsp_core.h"
+#include "wsp_list.h"
 
 #include <pthread.h>
 
 #include <functional>
 #include <memory>
-#include <vector>
 
 namespace wsp {
 
@@ -69,7 +69,7 @@ class Network {
                      uint32_t place, bool by_symbol = false);
 
     // Consecutive processes of one name are replicas. The body gets the process' number.
-    uint32_t process(const char *name, uint32_t place, std::vector<Port> ports,
+    uint32_t process(const char *name, uint32_t place, List<Port> ports,
                      std::function<void(uint32_t)> body);
 
     // Runs all processes to their end. False with an error, when all threads have ended as well.
@@ -98,8 +98,8 @@ class Network {
         uint32_t place = 0;
         bool is_in_kernel = false;
         Thread *thread = nullptr;  // when it is under way
-        std::vector<pwsp_port> ports;
-        std::vector<uint8_t> closed;
+        List<pwsp_port> ports;
+        List<uint8_t> closed;
         std::function<void(uint32_t)> body;
     };
 
@@ -143,12 +143,12 @@ class Network {
     uint32_t place_ = 0;
     pwsp_memory memory_;
     pwsp_exchange exchange_;
-    std::vector<pwsp_channel> channels_;
-    std::vector<pwsp_process> processes_;
-    std::vector<pwsp_ready> heap_;
-    std::vector<std::unique_ptr<Process>> bodies_;  // by process
-    std::vector<std::unique_ptr<Thread>> threads_;
-    std::vector<Thread *> idle_;
+    List<pwsp_channel> channels_;
+    List<pwsp_process> processes_;
+    List<pwsp_ready> heap_;
+    List<std::unique_ptr<Process>> bodies_;  // by process
+    List<std::unique_ptr<Thread>> threads_;
+    List<Thread *> idle_;
     // Held by the moving thread; protects all that is not constant while processes run.
     pthread_mutex_t mutex_;
     pthread_cond_t finished_;

@@ -85,7 +85,7 @@ bool Scheduler::begin_issue(const SchedulerOptions &options) {
 }
 
 bool Scheduler::begin(const wsp_program &program, const wsp_bindings &bindings,
-                      const std::vector<Core> &cores, const SchedulerOptions &options) {
+                      const List<Core> &cores, const SchedulerOptions &options) {
     const ptowsp_schedule &schedule = program.schedule;
     program_ = &program;
     tensors_ = reinterpret_cast<const pwsp_bound_tensor *>(bindings.tensors);

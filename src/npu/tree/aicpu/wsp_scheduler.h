@@ -31,11 +31,11 @@
 #include <deque>
 #include <memory>
 #include <mutex>
-#include <vector>
 
 #include "wsp_abi.h"
 #include "wsp_bell.h"
 #include "wsp_clock.h"
+#include "wsp_list.h"
 
 namespace wsp {
 
@@ -62,7 +62,7 @@ struct alignas(64) Submission {
     Region tiles[PTOWSP_TASK_TILE_MAX];
     uint32_t place;
     uint64_t dispatch_key, priority_key, stream_key;
-    std::vector<uint32_t> after, before;  // explicit edges
+    List<uint32_t> after, before;  // explicit edges
 
     // The scheduler's:
     uint64_t number;   // of the tasks of the ring, since the run began
@@ -135,8 +135,8 @@ class Scheduler final : public Target {
     ~Scheduler() override;
 
     // The bindings have been checked. Nothing runs yet. False with an error.
-    bool begin(const wsp_program &program, const wsp_bindings &bindings,
-               const std::vector<Core> &cores, const SchedulerOptions &options);
+    bool begin(const wsp_program &program, const wsp_bindings &bindings, const List<Core> &cores,
+               const SchedulerOptions &options);
 
     // Opens the lines of a thread's cores, and waits until they poll; closes them.
     void open_lines(uint32_t thread);
@@ -237,8 +237,8 @@ class Scheduler final : public Target {
     void take_results(const Core &core, Submission *submission);
     void give_part(uint32_t core, const Submission &submission);
     void end_parts(uint32_t cube, Submission *submission);
-    bool begin_block(uint32_t cube, std::vector<Submission *> *skipped);
-    Submission *next_for(uint32_t core, std::vector<Submission *> *skipped);
+    bool begin_block(uint32_t cube, List<Submission *> *skipped);
+    Submission *next_for(uint32_t core, List<Submission *> *skipped);
     bool look_after(uint32_t thread);
     bool has_news(uint32_t thread) const;
     void ring_marked();
@@ -274,13 +274,13 @@ class Scheduler final : public Target {
     std::unique_ptr<Bell[]> bells_;  // by thread
     // Protects the cores of a thread; taken before mutex_: processes of a device act for thread 0.
     std::unique_ptr<std::mutex[]> owners_;
-    std::vector<CoreState> cores_;
+    List<CoreState> cores_;
 
     // Protects the fields up to the next empty line.
     std::mutex mutex_;
-    std::vector<std::vector<Ready>> queues_;  // heaps: of each core, then of each unit
-    uint64_t next_begin_ = 0;                 // in order: the task that may begin
-    uint64_t failed_at_ = UINT64_MAX;         // the first task known to have failed, by number
+    List<List<Ready>> queues_;         // heaps: of each core, then of each unit
+    uint64_t next_begin_ = 0;          // in order: the task that may begin
+    uint64_t failed_at_ = UINT64_MAX;  // the first task known to have failed, by number
     uint64_t next_index_ = 0;
     uint32_t owners_to_ring_ = 0;  // a bit for each thread that has work now
     Failure failure_, walk_failure_;
@@ -294,11 +294,11 @@ class Scheduler final : public Target {
     std::unique_ptr<bool[]> is_written_, is_loaded_;  // by tensor
     pwsp_issue issue_ = pwsp_issue();
     uint64_t task_number_ = 0;
-    std::deque<Submission> slots_;              // by number, made as they are needed
-    Submission scratch_;                        // after a failure
-    std::deque<std::vector<uint32_t>> resets_;  // of edges, in flight
-    std::deque<Region> elements_;               // of slot loads, in flight
-    uint64_t pool_counts_[2] = {0, 0};          // for round robin
+    std::deque<Submission> slots_;       // by number, made as they are needed
+    Submission scratch_;                 // after a failure
+    std::deque<List<uint32_t>> resets_;  // of edges, in flight
+    std::deque<Region> elements_;        // of slot loads, in flight
+    uint64_t pool_counts_[2] = {0, 0};   // for round robin
 #if WSP_HAS_CLOCK
     Clock clock_;
 #endif

@@ -9,9 +9,9 @@
 #include <string.h>
 
 #include <string>
-#include <vector>
 
 #include "wsp_abi.h"
+#include "wsp_list.h"
 
 namespace {
 
@@ -43,8 +43,8 @@ bool parse_count(const std::string &text, uint64_t max, uint64_t *out_count) {
     return text[0] != '-' && parse_number(text, out_count) && *out_count <= max;
 }
 
-std::vector<std::string> split(const std::string &text, char separator) {
-    std::vector<std::string> parts(1);
+wsp::List<std::string> split(const std::string &text, char separator) {
+    wsp::List<std::string> parts(1);
     for (char c : text) {
         if (c == separator) {
             parts.emplace_back();
@@ -178,8 +178,7 @@ bool read_elements(const std::string &what, const std::string &text, uint32_t dt
                fail_usage(what + ": " + text.substr(1) + " has " + std::to_string(data->size) +
                           " bytes, which are no whole elements of " + name_of(dtype));
     }
-    const std::vector<std::string> parts =
-        text.empty() ? std::vector<std::string>() : split(text, ',');
+    const wsp::List<std::string> parts = text.empty() ? wsp::List<std::string>() : split(text, ',');
     if (!data->resize(parts.size() * size_of(dtype))) {
         return false;
     }

@@ -19,7 +19,6 @@
 
 #include <deque>
 #include <string>
-#include <vector>
 
 #include "bindable.h"
 #include "elements.h"
@@ -27,6 +26,7 @@
 #include "replay.h"
 #include "timeline.h"
 #include "wsp_runner.h"
+#include "wsp_list.h"
 
 namespace {
 
@@ -118,8 +118,8 @@ class Command {
     wsp_runner *runner_ = nullptr;
     wsp_runner_options options_ = wsp_runner_options();
     std::deque<Data> data_;  // which does not move them
-    std::vector<Data *> tensors_;
-    std::vector<Write> writes_;
+    wsp::List<Data *> tensors_;
+    wsp::List<Write> writes_;
 
     // Of a recorded run, read or written.
     struct Bound {
@@ -128,10 +128,10 @@ class Command {
     };
     bool is_checking_ = false;
     Replay replay_;
-    std::vector<Bound> bound_;
+    wsp::List<Bound> bound_;
     std::string record_;  // a directory, or empty
     std::string timeline_;
-    std::vector<ptowsp_span> spans_;
+    wsp::List<ptowsp_span> spans_;
     Recorder recorder_;
 };
 
@@ -204,7 +204,7 @@ bool Command::bind_csr(const std::string &name, const std::string &value) {
 // Descriptors are read as numbers of 64 bits, three each, which aligns them.
 bool Command::bind_plan(const std::string &name, const std::string &value) {
     const std::string what = "--plan " + name;
-    const std::vector<std::string> files = split(value, ',');
+    const wsp::List<std::string> files = split(value, ',');
     const uint32_t dtypes[4] = {PTOWSP_U64, PTOWSP_U32, PTOWSP_U64, PTOWSP_U32};
     uint64_t counts[4] = {0, 0, 0, 0};
     void *bytes[4] = {nullptr, nullptr, nullptr, nullptr};
@@ -247,7 +247,7 @@ bool Command::bind_plan(const std::string &name, const std::string &value) {
 
 bool Command::bind_batch(const std::string &name, const std::string &value) {
     const std::string what = "--batch " + name;
-    const std::vector<std::string> parts = split(value, ':');
+    const wsp::List<std::string> parts = split(value, ':');
     ptowsp_attention_config config = ptowsp_attention_config();
     uint32_t is_causal = 0, mode = 0;
     const struct {
@@ -310,7 +310,7 @@ bool Command::bind_tensor(const std::string &name, const std::string &value) {
     }
     std::string shape, path;
     const bool has_file = cut(value, '@', &shape, &path);
-    std::vector<std::string> sizes = shape.empty() ? std::vector<std::string>() : split(shape, 'x');
+    wsp::List<std::string> sizes = shape.empty() ? wsp::List<std::string>() : split(shape, 'x');
     ptowsp_buffer buffer = ptowsp_buffer();
     buffer.rank = decl->rank;
     uint64_t bytes = size_of(decl->dtype);
@@ -562,7 +562,7 @@ bool Command::record_results(const wsp_runner_result &result) {
 
 // Files of the recording are in its directory.
 bool Command::load(const std::string &directory) {
-    std::vector<RecordedLine> lines;
+    wsp::List<RecordedLine> lines;
     if (!read_recording(directory, program_.hash, &lines)) {
         return false;
     }

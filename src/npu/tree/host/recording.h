@@ -14,10 +14,10 @@
 #include <sys/stat.h>
 
 #include <string>
-#include <vector>
 
 #include "elements.h"
 #include "wsp_abi.h"
+#include "wsp_list.h"
 
 namespace {
 
@@ -66,12 +66,12 @@ bool check_recorded_file(const std::string &directory, const std::string &line) 
 
 // The options of a recording of a program with this hash.
 bool read_recording(const std::string &directory, const std::string &program,
-                    std::vector<RecordedLine> *out_lines) {
+                    wsp::List<RecordedLine> *out_lines) {
     std::string text;
     if (!read_text(directory + "/recording", &text)) {
         return fail_usage("--check: there is no " + directory + "/recording");
     }
-    std::vector<RecordedLine> lines;
+    wsp::List<RecordedLine> lines;
     std::string end;
     for (size_t at = 0, next; at < text.size() && end.empty(); at = next + 1) {
         next = text.find('\n', at);

@@ -9,11 +9,11 @@
 
 #include <deque>
 #include <string>
-#include <vector>
 
 #include "elements.h"
 #include "recording.h"
 #include "wsp_runner.h"
+#include "wsp_list.h"
 
 namespace {
 
@@ -37,7 +37,7 @@ class Replay {
               bool *out_is_option);
     bool compare(const wsp_runner *runner, const wsp_runner_result &result) const;
 
-    std::vector<View> views;
+    wsp::List<View> views;
     double tolerance = WSP_TOLERANCE;
 
   private:
@@ -51,8 +51,8 @@ class Replay {
     bool compare_tensor(const std::string &name, const Data &wanted) const;
 
     std::deque<Data> data_;  // which does not move them
-    std::vector<Data *> memories_;
-    std::vector<Expected> expected_;
+    wsp::List<Data *> memories_;
+    wsp::List<Expected> expected_;
 };
 
 // A tensor in memory of the recording: 64x80/1x64@1+0, shape, strides, memory, bytes.
@@ -69,7 +69,7 @@ bool Replay::bind_view(wsp_runner *runner, const std::string &name, const std::s
     bool is_good = cut(value, '@', &sizes, &place) && cut(sizes, '/', &shape, &strides) &&
                    cut(place, '+', &memory, &offset) && parse_count(offset, SIZE_MAX, &at) &&
                    parse_count(memory, memories_.size(), &number) && number > 0 && buffer.dtype;
-    const std::vector<std::string> all = split(shape, 'x'), steps = split(strides, 'x');
+    const wsp::List<std::string> all = split(shape, 'x'), steps = split(strides, 'x');
     is_good = is_good && all.size() == steps.size() && all.size() <= PTOWSP_TENSOR_RANK_MAX;
     int64_t low = 0, high = 1;  // in elements
     bool is_empty = false;

@@ -8,15 +8,15 @@
 #include <stdio.h>
 
 #include <string>
-#include <vector>
 
 #include "wsp_abi.h"
+#include "wsp_list.h"
 
 namespace {
 
 // Names of kernels are identifiers. Times are microseconds from the first task on.
 bool write_timeline(const std::string &path, const wsp_program &program,
-                    const std::vector<ptowsp_span> &spans) {
+                    const wsp::List<ptowsp_span> &spans) {
     FILE *file = fopen(path.c_str(), "wb");
     if (!file) {
         return false;

@@ -135,7 +135,7 @@ class Bound {
     template <typename T> const T *there(const T *list) const {
         return static_cast<const T *>(at_device(list));
     }
-    template <typename T> bool put(const std::vector<T> &table, uint64_t *out_address) {
+    template <typename T> bool put(const List<T> &table, uint64_t *out_address) {
         void *memory = device_.allocate(table.size() * sizeof(T));
         *out_address = address_of(memory);
         return memory && device_.copy_to(memory, table.data(), table.size() * sizeof(T));
@@ -175,17 +175,16 @@ bool Bound::copy_to(uint64_t *out_bindings) {
     auto of_host = [](auto *table, uint32_t count) {
         using T =
             typename std::remove_const<typename std::remove_pointer<decltype(table)>::type>::type;
-        return std::vector<T>(table, table + count);
+        return List<T>(table, table + count);
     };
     add_data();
     if (!copies_.copy_to()) {
         return false;
     }
-    std::vector<pwsp_array> arrays =
-        of_host(host_table<pwsp_array>(host_.arrays), program_.array_count);
-    std::vector<pwsp_bound_csr> csrs =
+    List<pwsp_array> arrays = of_host(host_table<pwsp_array>(host_.arrays), program_.array_count);
+    List<pwsp_bound_csr> csrs =
         of_host(host_table<pwsp_bound_csr>(host_.csrs), program_.axis_count);
-    std::vector<pwsp_bound_tensor> tensors =
+    List<pwsp_bound_tensor> tensors =
         of_host(host_table<pwsp_bound_tensor>(host_.tensors), program_.tensor_count);
     for (pwsp_array &array : arrays) {
         array.data = at_device(array.data);
@@ -198,7 +197,7 @@ bool Bound::copy_to(uint64_t *out_bindings) {
         tensor.data = static_cast<char *>(at_device(tensor.data));
         tensor.base = address_of(tensor.data);
     }
-    std::vector<pwsp_plan_batch> batches =
+    List<pwsp_plan_batch> batches =
         of_host(host_table<pwsp_plan_batch>(host_.batches), program_.axis_count);
     for (pwsp_plan_batch &bound : batches) {
         bound.batch.kv_lengths = there(bound.batch.kv_lengths);
@@ -217,7 +216,7 @@ bool Bound::copy_to(uint64_t *out_bindings) {
             &bindings.is_symbol_bound) &&
         put(of_host(host_table<uint64_t>(host_.slots), program_.slot_count), &bindings.slots);
     slots_ = bindings.slots;
-    return is_good && put(std::vector<wsp_bindings>(1, bindings), out_bindings);
+    return is_good && put(List<wsp_bindings>(1, bindings), out_bindings);
 }
 
 bool Bound::copy_from() {
@@ -277,14 +276,14 @@ bool Device::start_cores(const char *unit, uint32_t count, aclrtStream stream, u
 namespace {
 
 // The file of the AICPU's program, read as a whole.
-bool read_file(const std::string &path, std::vector<char> *out_bytes) {
+bool read_file(const std::string &path, List<char> *out_bytes) {
     FILE *file = fopen(path.c_str(), "rb");
     if (!file) {
         return false;
     }
     char buffer[65536];
     for (size_t count; (count = fread(buffer, 1, sizeof buffer, file)) > 0;) {
-        out_bytes->insert(out_bytes->end(), buffer, buffer + count);
+        out_bytes->append(buffer, buffer + count);
     }
     bool is_good = !ferror(file);
     fclose(file);
@@ -318,7 +317,7 @@ static_assert(sizeof(LoaderDeviceArguments) == 160, "as documented");
 // Copies the AICPU's program to the device.
 bool Device::load_aicpu() {
     const std::string path = library_directory() + AICPU_LIBRARY;
-    std::vector<char> bytes;
+    List<char> bytes;
     if (!read_file(path, &bytes)) {
         return fail(PTOWSP_SYSTEM_FAILED, "device: %s cannot be read", path.c_str());
     }
@@ -457,7 +456,7 @@ bool Device::wait() {
 static bool run_opened(Device &device, const wsp_program &program, const wsp_bindings &bindings,
                        wsp_device_run *run) {
     Bound bound(device, program, bindings);
-    const std::vector<pwsp_line> lines(run->cube_count + run->vector_count, pwsp_line());
+    const List<pwsp_line> lines(run->cube_count + run->vector_count, pwsp_line());
     void *lines_there = device.allocate(lines.size() * sizeof(pwsp_line));
     void *run_there = device.allocate(sizeof *run);
     const bool has_mix = has_kernels_of(program, PTOWSP_UNIT_MIX);

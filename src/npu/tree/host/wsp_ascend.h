@@ -7,11 +7,11 @@
 
 #include "wsp_device.h"
 #include "wsp_run.h"
+#include "wsp_list.h"
 
 #include <algorithm>
 #include <mutex>
 #include <string>
-#include <vector>
 
 #include <acl/acl.h>
 #include <runtime/rt.h>
@@ -95,7 +95,7 @@ class Device {
     int32_t device_ = 0;
     aclrtStream streams_[3] = {nullptr, nullptr, nullptr};  // AICPU, vector, cube
     bool has_started_[3] = {false, false, false};
-    std::vector<void *> memory_, libraries_;
+    List<void *> memory_, libraries_;
     uint64_t aicpu_argument_ = 0;  // lives until the AICPU has read it
     uint64_t ffts_ = 0;            // the flags between the cores of a block; 0: there are no blocks
 };
@@ -171,7 +171,7 @@ class Copies {
     void merge() {
         std::sort(blocks_.begin(), blocks_.end(),
                   [](const Block &a, const Block &b) { return a.begin < b.begin; });
-        std::vector<Block> merged;
+        List<Block> merged;
         for (const Block &block : blocks_) {
             if (!merged.empty() && block.begin < merged.back().end) {
                 merged.back().end = std::max(merged.back().end, block.end);
@@ -185,7 +185,7 @@ class Copies {
     }
 
     Device &device_;
-    std::vector<Block> blocks_;
+    List<Block> blocks_;
 };
 
 // A run whose driver is the host: wsp_ascend_launch.cpp.

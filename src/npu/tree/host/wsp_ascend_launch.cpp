@@ -50,8 +50,8 @@ class DeviceStream final : public Stream {
     const uint32_t unit_;
     wsp_launch_fn (*launch_of_)(uint32_t kernel) = nullptr;
     uint64_t elements_ = 0, fifos_ = 0;  // on the device
-    std::vector<char> wave_;             // elements of the wave, as they are there
-    std::vector<Started> started_;
+    List<char> wave_;                    // elements of the wave, as they are there
+    List<Started> started_;
 };
 
 bool DeviceStream::open(uint32_t task_count, uint64_t fifos) {

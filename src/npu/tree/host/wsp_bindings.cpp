@@ -16,12 +16,12 @@ Bindings::Bindings(const wsp_program &program) : program_(program), transients_(
     const auto room = [](uint32_t count) { return static_cast<size_t>(count) + 1; };
     sizes_.resize(room(program.axis_count));
     is_size_bound_.resize(room(program.axis_count));
-    csrs_.resize(room(program.axis_count), pwsp_bound_csr());
-    batches_.resize(room(program.axis_count), pwsp_plan_batch());
+    csrs_.resize(room(program.axis_count));
+    batches_.resize(room(program.axis_count));
     symbols_.resize(room(program.symbol_count));
     is_symbol_bound_.resize(room(program.symbol_count));
-    arrays_.resize(room(program.array_count), pwsp_array());
-    tensors_.resize(room(program.tensor_count), pwsp_bound_tensor());
+    arrays_.resize(room(program.array_count));
+    tensors_.resize(room(program.tensor_count));
     used_tensors_ = tensors_;
     initial_slots_.resize(program.slot_count);
     slots_.resize(program.slot_count);

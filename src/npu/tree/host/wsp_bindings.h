@@ -4,8 +4,7 @@
 #define WSP_BINDINGS_H
 
 #include "wsp_transients.h"
-
-#include <vector>
+#include "wsp_list.h"
 
 namespace wsp {
 
@@ -70,13 +69,13 @@ class Bindings {
     ptowsp_status verify_tensors();
 
     const wsp_program &program_;
-    std::vector<int64_t> sizes_;
-    std::vector<uint8_t> is_size_bound_, is_symbol_bound_;
-    std::vector<uint64_t> symbols_, initial_slots_, slots_;
-    std::vector<pwsp_array> arrays_;
-    std::vector<pwsp_bound_csr> csrs_;
-    std::vector<pwsp_plan_batch> batches_;  // by the first axis of a plan
-    std::vector<pwsp_bound_tensor> tensors_, used_tensors_;
+    List<int64_t> sizes_;
+    List<uint8_t> is_size_bound_, is_symbol_bound_;
+    List<uint64_t> symbols_, initial_slots_, slots_;
+    List<pwsp_array> arrays_;
+    List<pwsp_bound_csr> csrs_;
+    List<pwsp_plan_batch> batches_;  // by the first axis of a plan
+    List<pwsp_bound_tensor> tensors_, used_tensors_;
     Transients transients_;
     wsp_bindings table_;
 };

@@ -17,7 +17,7 @@ bool ThreadStream::start(uint32_t kernel, wsp_task *const *tasks, uint32_t count
         unsigned char bytes[WSP_TASK_STRIDE];
     };
     const wsp_launch_fn launch = wsp_launch_of(kernel);
-    std::vector<Element> elements(count);
+    List<Element> elements(count);
     for (uint32_t i = 0; i < count; i++) {
         std::memcpy(elements[i].bytes, tasks[i], sizeof(wsp_task));
     }
@@ -44,32 +44,32 @@ struct Given {
 
 class Launcher {
   public:
-    Launcher(Scheduler &scheduler, const std::vector<Core> &cores, uint32_t unit, Stream &stream,
+    Launcher(Scheduler &scheduler, const List<Core> &cores, uint32_t unit, Stream &stream,
              Spans spans)
         : scheduler_(scheduler), cores_(cores), unit_(unit), stream_(stream), spans_(spans),
           has_begun_(cores.size()) {
     }
 
     // Takes what the lines have. False: all cores have quit.
-    bool look(std::vector<Given> *wave);
-    void run(std::vector<Given> *wave);
+    bool look(List<Given> *wave);
+    void run(List<Given> *wave);
     void break_stream() {
         is_broken_ = true;
     }
 
   private:
-    bool launch(const std::vector<Given> &wave);
+    bool launch(const List<Given> &wave);
 
     Scheduler &scheduler_;
-    const std::vector<Core> &cores_;
+    const List<Core> &cores_;
     uint32_t unit_;
     Stream &stream_;
     Spans spans_;
-    std::vector<bool> has_begun_;
+    List<bool> has_begun_;
     bool is_broken_ = false;
 };
 
-bool Launcher::look(std::vector<Given> *wave) {
+bool Launcher::look(List<Given> *wave) {
     bool is_any = false;
     for (uint32_t i = 0; i < cores_.size(); i++) {
         pwsp_line *line = cores_[i].line;
@@ -91,8 +91,8 @@ bool Launcher::look(std::vector<Given> *wave) {
 }
 
 // Each kernel once, in the order of kernels.
-bool Launcher::launch(const std::vector<Given> &wave) {
-    std::vector<wsp_task *> tasks;
+bool Launcher::launch(const List<Given> &wave) {
+    List<wsp_task *> tasks;
     for (const Given &given : wave) {
         tasks.push_back(given.task);
     }
@@ -107,7 +107,7 @@ bool Launcher::launch(const std::vector<Given> &wave) {
     return stream_.wait();
 }
 
-void Launcher::run(std::vector<Given> *wave) {
+void Launcher::run(List<Given> *wave) {
     std::stable_sort(wave->begin(), wave->end(), [](const Given &a, const Given &b) {
         return a.task->kernel < b.task->kernel;
     });
@@ -134,10 +134,10 @@ void Launcher::run(std::vector<Given> *wave) {
 
 }  // namespace
 
-void play_cores(Scheduler &scheduler, const std::vector<Core> &cores, uint32_t unit, Stream &stream,
+void play_cores(Scheduler &scheduler, const List<Core> &cores, uint32_t unit, Stream &stream,
                 Spans spans) {
     Launcher launcher(scheduler, cores, unit, stream, spans);
-    std::vector<Given> wave;
+    List<Given> wave;
     Bell *bell = nullptr;
     for (const Core &core : cores) {
         bell = core.unit == unit ? core.bell : bell;

@@ -40,7 +40,7 @@ class ThreadStream final : public Stream {
 
 // Plays the cores of a unit, which share a bell, until all must quit. If the stream fails, its tasks
 // do: SYSTEM_FAILED.
-void play_cores(Scheduler &scheduler, const std::vector<Core> &cores, uint32_t unit, Stream &stream,
+void play_cores(Scheduler &scheduler, const List<Core> &cores, uint32_t unit, Stream &stream,
                 Spans spans);
 
 }  // namespace wsp

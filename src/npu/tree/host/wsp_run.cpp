@@ -24,7 +24,7 @@ struct alignas(64) Line {
 // The data of a run's thread.
 struct Thread {
     Scheduler *scheduler;
-    const std::vector<Core> *cores;
+    const List<Core> *cores;
     uint32_t index;  // of the AICPU thread, or of the core
     Stream *stream;  // of launches for the core's unit, or null
     Spans spans;
@@ -52,7 +52,7 @@ void *core_main(void *arg) {
 }
 
 // Starts threads up to the first failure; returns how many.
-size_t start(std::vector<Thread> *threads, void *(*thread_main)(void *)) {
+size_t start(List<Thread> *threads, void *(*thread_main)(void *)) {
     for (size_t i = 0; i < threads->size(); i++) {
         if (pthread_create(&(*threads)[i].id, nullptr, thread_main, &(*threads)[i]) != 0) {
             return i;
@@ -61,7 +61,7 @@ size_t start(std::vector<Thread> *threads, void *(*thread_main)(void *)) {
     return threads->size();
 }
 
-void join(const std::vector<Thread> &threads, size_t count) {
+void join(const List<Thread> &threads, size_t count) {
     for (size_t i = 0; i < count; i++) {
         pthread_join(threads[i].id, nullptr);
     }
@@ -82,10 +82,10 @@ ptowsp_status run_here(const wsp_program &program, Bindings *bindings,
     const uint32_t vector_count = core_count_of(program, PTOWSP_UNIT_VECTOR, options);
     const uint32_t core_count = vector_count + core_count_of(program, PTOWSP_UNIT_CUBE, options);
     const Spans spans = {options.spans, options.spans ? options.span_capacity : 0};
-    std::vector<Line> lines(core_count, Line());
-    std::vector<Bell> bells(core_count);
-    std::vector<Core> cores;
-    std::vector<Thread> core_threads, aicpu_threads;
+    List<Line> lines(core_count, Line());
+    std::unique_ptr<Bell[]> bells = std::make_unique<Bell[]>(core_count);
+    List<Core> cores;
+    List<Thread> core_threads, aicpu_threads;
     Scheduler scheduler;
     for (uint32_t i = 0; i < core_count; i++) {
         const uint32_t unit = i < vector_count ? PTOWSP_UNIT_VECTOR : PTOWSP_UNIT_CUBE;

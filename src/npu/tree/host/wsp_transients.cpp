@@ -108,9 +108,8 @@ ptowsp_status Transients::find(Failure *failure, const wsp_bindings &bindings,
         }
     }
     const uint32_t count = static_cast<uint32_t>(items_.size());
-    std::vector<uint32_t> order(2 * items_.size());
-    std::vector<uint64_t> offsets(items_.size()),
-        alive(program_.transients->point_count + size_t(1));
+    List<uint32_t> order(2 * items_.size());
+    List<uint64_t> offsets(items_.size()), alive(program_.transients->point_count + size_t(1));
     placement_ = pwsp_placement_find(items_.data(), count, lifetimes_.data(),
                                      program_.transients->point_count, order.data(), offsets.data(),
                                      alive.data());

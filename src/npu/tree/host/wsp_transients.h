@@ -5,9 +5,9 @@
 #define WSP_TRANSIENTS_H
 
 #include <memory>
-#include <vector>
 
 #include "wsp_expand.h"
+#include "wsp_list.h"
 
 namespace wsp {
 
@@ -26,8 +26,8 @@ class Transients {
     char *room(Failure *failure);
 
     const wsp_program &program_;
-    std::vector<pwsp_lifetime> lifetimes_;
-    std::vector<pwsp_placed> items_;  // in the order of the program's table
+    List<pwsp_lifetime> lifetimes_;
+    List<pwsp_placed> items_;  // in the order of the program's table
     pwsp_placement placement_;
     char *block_ = nullptr;
     uint64_t size_ = 0;  // of the block, or a limit; 0: there is none

@@ -1,0 +1,43 @@
+// Strides that a device cannot move, as far as they are known when a tree is emitted.
+//
+// PTO-ISA's windows are by rows, with the elements of a row side by side, or by columns, with those
+// of a column side by side. Most tiles are moved by rows. Right factors are loaded either way, and
+// columns of 2 and 4 bytes through rows of 32 bytes (kernel_parts.c, aicore/wsp_kernel.h). What is
+// left are column-major tiles that have neither way: columns of bytes, and columns for whose rows UB
+// has no room.
+//
+// Strides of tensors that are bound are those of a run. So kernels check them in each task, which
+// ends with UNSUPPORTED (WSP_REQUIRE_...). A transient tensor is row-major in every run: where its
+// rows have more than one element, its columns are never dense, and a device could run no such task.
+
+#include "kernels.h"
+
+// Is the view of a transient tensor of several rows, each of several elements, in every run?
+static bool npu_is_by_rows(const ptowsp_tensor_info *tensor, const ptowsp_view_info *view) {
+    uint32_t rank = tensor->desc.rank;
+    return tensor->is_transient && rank >= 2 && view->row_count == 0 &&
+           tensor->desc.shape[rank - 1] > 1 && tensor->desc.shape[rank - 2] > 1;
+}
+
+NPU_INTERNAL bool npu_strides_check(const npu_kernel *k) {
+    const ptowsp_program *program = k->emitter->program;
+    for (uint32_t i = 0; i < k->emitter->statement_count && k->emitter->is_for_device; i++) {
+        if (ptowsp_program_statement_at(program, i).kind != PTOWSP_STATEMENT_TASK ||
+            ptowsp_program_task_at(program, i).kernel != k->kernel) {
+            continue;
+        }
+        for (uint32_t j = 0; j < k->info.tile_count; j++) {
+            ptowsp_view_info view = ptowsp_program_view_at(program, i, j);
+            ptowsp_tensor_info tensor = ptowsp_program_tensor_at(program, view.tensor);
+            if (k->is_dense[j][1] && k->info.tiles[j].rows > 1 && npu_is_by_rows(&tensor, &view)) {
+                return npu_fail(k->emitter, PTOWSP_UNSUPPORTED, k->kernel,
+                                "kernel %s: parameter %s is moved by columns of %s, and a device "
+                                "cannot, as transient tensor %s lies by rows (rule: windows; "
+                                "is_for_host: for threads and simulators)",
+                                k->info.name, k->info.tiles[j].name,
+                                ptowsp_dtype_name(k->info.tiles[j].dtype), tensor.desc.name);
+            }
+        }
+    }
+    return true;
+}
