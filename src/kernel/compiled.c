@@ -226,8 +226,7 @@ static pwsp_tile_code *pwsp_tile_code_make(const ptowsp_body *body, const pwsp_l
     memcpy(code->used, list->used, sizeof code->used);
     memcpy(code->fifos, list->fifos, sizeof code->fifos);
     code->is_mixed = list->is_mixed;
-    code->is_split = list->is_split;
-    code->split_rows = list->split_rows;
+    code->split_tile = list->split_tile;
     code->machine = body->machine;
     for (uint32_t i = 0; i < code->insn_count; i++) {
         uint8_t op = code->insns[i].op;
