@@ -28638,7 +28638,7 @@ typedef struct pwsp_list {
 typedef struct pwsp_list_fault {
     ptowsp_status status;
     uint32_t insn;
-    char text[256];
+    char text[384];
 } pwsp_list_fault;
 
 PWSP_INTERNAL void pwsp_list_init(pwsp_list *list, pwsp_memory memory);
@@ -36255,20 +36255,37 @@ static char pwsp_form_place(const pwsp_list_tile *tile) {
     }
 }
 
-// Is every tile of an instruction in one of the places of its form?
-static bool pwsp_form_is_placed(const pwsp_list *list, const pwsp_legal_form *form,
-                                const pwsp_insn *insn) {
+// How messages call a place.
+static const char *pwsp_form_place_name(char place) {
+    switch (place) {
+    case 'R': return "rows in UB";
+    case 'C': return "a column in UB";
+    case 'M': return "boxes in L1";
+    case 'm': return "a row in L1";
+    case 'L': return "L0A";
+    case 'Q': return "L0B";
+    case 'A': return "L0C";
+    case 'B': return "the bias table";
+    default: return "the fixpipe buffer";
+    }
+}
+
+// The first tile of an instruction that is in none of the places of its form; 0: all are in one.
+static uint32_t pwsp_form_misplaced(const pwsp_list *list, const pwsp_legal_form *form,
+                                    const pwsp_insn *insn) {
     const uint32_t *tile = &insn->dst[0];
-    bool is_in = false, is_good = true;
+    bool is_in = false;
     for (const char *at = form->places;; at++) {
         if (*at >= 'A') {
             is_in = is_in || !*tile || *at == pwsp_form_place(&list->tiles[*tile]);
             continue;
         }
-        is_good = is_good && (is_in || !*tile);
+        if (!is_in && *tile) {
+            return *tile;
+        }
         is_in = false;
         if (*at == '\0') {
-            return is_good;
+            return 0;
         }
         tile = *at == ':' ? &insn->src[0] : tile + 1;
     }
@@ -36437,7 +36454,7 @@ static void pwsp_form_runs(pwsp_lowering *lw, pwsp_insn *insn) {
     pwsp_list_tile src = lw->list->tiles[insn->src[0]], dst = lw->list->tiles[insn->dst[0]];
     uint32_t cols = pwsp_round_up(src.valid_cols.max, PTOISA_SORT_RUN);
     bool is_whole = src.valid_cols.param == 0 && src.valid_cols.max == cols;
-    bool is_placed = pwsp_form_is_placed(lw->list, pwsp_legal_form_of(PTOISA_TSORT32), insn);
+    bool is_placed = !pwsp_form_misplaced(lw->list, pwsp_legal_form_of(PTOISA_TSORT32), insn);
     if (is_whole || !is_placed || dst.cols < cols * pwsp_form_pair(&dst)) {
         return;
     }
@@ -36603,11 +36620,14 @@ bool pwsp_legal_check_forms(const ptowsp_body *body, const pwsp_list *list,
     for (uint32_t i = 0; i < list->insn_count; i++) {
         const pwsp_insn *insn = &list->insns[i];
         const pwsp_legal_form *form = pwsp_legal_form_of((ptoisa_op)insn->op);
-        if (form && !pwsp_form_is_placed(list, form, insn)) {
-            return pwsp_list_fail(
-                fault, PTOWSP_UNSUPPORTED, i,
-                "%s: a tile is where %s does not take it, only in %s (rule: places)",
-                pwsp_insn_name(insn), machine, form->places);
+        uint32_t misplaced = form ? pwsp_form_misplaced(list, form, insn) : 0;
+        if (misplaced) {
+            const pwsp_list_tile *of = &list->tiles[misplaced];
+            return pwsp_list_fail(fault, PTOWSP_UNSUPPORTED, i,
+                                  "%s of %s: on %s, no tile in %s is taken there "
+                                  "(rule: places)",
+                                  pwsp_insn_name(insn), ptoisa_dtype_name((ptoisa_dtype)of->dtype),
+                                  machine, pwsp_form_place_name(pwsp_form_place(of)));
         }
         if (form && !pwsp_form_is_sized(list, form, insn)) {
             uint32_t tile = insn->src[0] ? insn->src[0] : insn->dst[0];
@@ -37350,20 +37370,33 @@ static void pwsp_tile_code_on_fault(ptoisa_core *core, const char *text) {
     }
 }
 
-// Puts in front of a fault which operation or parameter its instruction comes from.
+// Says behind a fault what the type of its instruction is, for which machine, and the rule as the
+// capability table has it, if the text has none; and in front of it which operation or parameter the
+// instruction comes from.
 static void pwsp_tile_code_blame(const ptowsp_body *body, const pwsp_list *list,
                                  pwsp_list_fault *fault) {
-    if (fault->status == PTOWSP_OUT_OF_MEMORY || fault->insn >= list->insn_count ||
-        list->insns[fault->insn].value == 0) {
+    if (fault->status == PTOWSP_OUT_OF_MEMORY || fault->insn >= list->insn_count) {
         return;
     }
-    const pwsp_kop *op = &body->ops[list->insns[fault->insn].value];
-    const char *name = op->kind == PWSP_KOP_PARAM ? body->tiles[op->param - 1].name
-                                                  : pwsp_kop_name((pwsp_kop_kind)op->kind);
-    char text[sizeof fault->text];
+    const pwsp_insn *insn = &list->insns[fault->insn];
+    const pwsp_kop *op = &body->ops[insn->value];
+    const char *name = insn->value == 0             ? NULL
+                       : op->kind == PWSP_KOP_PARAM ? body->tiles[op->param - 1].name
+                                                    : pwsp_kop_name((pwsp_kop_kind)op->kind);
+    uint32_t tile = insn->src[0] ? insn->src[0] : insn->dst[0];
+    const char *rule = strncmp(fault->text, "memory: ", 8) == 0   ? "memories"
+                       : strncmp(fault->text, "verify: ", 8) == 0 ? "tiles"
+                                                                  : "operands";
+    char text[sizeof fault->text], more[PTOWSP_NAME_MAX + 64] = "";
     memcpy(text, fault->text, sizeof text);
-    int at = snprintf(fault->text, sizeof fault->text, "%s: ", name);
-    snprintf(fault->text + at, sizeof fault->text - (size_t)at, "%s", text);
+    if (!strstr(text, "(rule: ")) {
+        snprintf(more, sizeof more, " (%s on %s; rule: %s)",
+                 ptoisa_dtype_name((ptoisa_dtype)list->tiles[tile].dtype), body->machine.name,
+                 rule);
+    }
+    snprintf(fault->text, sizeof fault->text, "%s%s%.*s%s", name ? name : "", name ? ": " : "",
+             (int)(sizeof fault->text - strlen(more) - (name ? strlen(name) + 2 : 0) - 1), text,
+             more);
 }
 
 static bool pwsp_tile_code_check(const pwsp_tile_code *code, pwsp_list_fault *fault) {
@@ -37427,8 +37460,8 @@ pwsp_tile_code *pwsp_tile_code_create(ptowsp_body *body, pwsp_list_fault *fault)
         code = checks.is_out ? NULL : pwsp_tile_code_make(body, &list, &checks);
         if (!code) {
             pwsp_list_fail(fault, PTOWSP_OUT_OF_MEMORY, 0, "out of memory");
-        } else if (!pwsp_tile_code_check(code, fault) ||
-                   !pwsp_legal_check_forms(body, &list, fault)) {
+        } else if (!pwsp_legal_check_forms(body, &list, fault) ||
+                   !pwsp_tile_code_check(code, fault)) {
             pwsp_tile_code_release(code);
             code = NULL;
         }
@@ -43383,7 +43416,10 @@ PWSP_INTERNAL bool pwsp_tensor_uses(const ptowsp_tensor_desc *tensor, bool is_tr
     ROW("kernel", "wide columns", 14, PWSP_E, PWSP_E, PWSP_L)                                      \
     ROW("kernel", "other strides", 15, PWSP_E, PWSP_E, PWSP_O)                                     \
     ROW("kernel", "both cores", 16, PWSP_L, PWSP_L, PWSP_L)                                        \
-    ROW("kernel", "runs", 17, PWSP_L, PWSP_L, PWSP_L)
+    ROW("kernel", "runs", 17, PWSP_L, PWSP_L, PWSP_L)                                              \
+    ROW("kernel", "operands", 18, PWSP_R, PWSP_R, PWSP_R)                                          \
+    ROW("kernel", "tiles", 19, PWSP_R, PWSP_R, PWSP_R)                                             \
+    ROW("kernel", "memories", 20, PWSP_R, PWSP_R, PWSP_R)
 // clang-format on
 
 typedef struct pwsp_capability {

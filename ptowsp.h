@@ -4579,6 +4579,11 @@ typedef enum ptowsp_target {
 //                        UNSUPPORTED; the tree's other builds execute it
 //      both cores        kernels for cube and vector cores (MIX): two halves with FIFOs on A2/A3.
 //                        Trees for a device are refused for other machines
+//      operands          what an instruction asks of its tiles besides (ptoisa_shim.h)
+//      tiles, memories   tiles are aligned and written before they are read; all that live fit
+//
+// A kernel that breaks one is refused when it ends: the text has kernel, operation, instruction,
+// element type, machine and "(rule: ...)" with one of these names.
 typedef struct ptowsp_capability {
     const char *directive, *value;
     ptowsp_support support[PTOWSP_TARGET_COUNT];

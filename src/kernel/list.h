@@ -182,7 +182,7 @@ typedef struct pwsp_list {
 typedef struct pwsp_list_fault {
     ptowsp_status status;
     uint32_t insn;
-    char text[256];
+    char text[384];
 } pwsp_list_fault;
 
 PWSP_INTERNAL void pwsp_list_init(pwsp_list *list, pwsp_memory memory);
