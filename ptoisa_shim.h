@@ -367,7 +367,7 @@ struct ptoisa_core {
     void *fault_user;
     uint8_t *memory[PTOISA_MEMORY_COUNT];  // for ptoisa_tassign; not owned
     // Not 0: this core stands for two that share the rows of all tiles: the first cut_rows, and the
-    // rest. An instruction takes what the slower of the two takes. Models that sum count all rows.
+    // rest; of a tile of one row the elements. An instruction takes what the slower of the two takes. Models that sum count all rows.
     uint32_t cut_rows;
     // ------------------------------------------------
     uint64_t sum;                       // of all instructions' cycles
@@ -1610,15 +1610,17 @@ PTOISA_FN uint64_t ptoisa_ask(const ptoisa_core *core, ptoisa_op op, ptoisa_pipe
     return ptoisa_cost(core, &info);
 }
 
-// The part of a tile that one of two cores has which share its rows (cut_rows): which is 0 or 1.
+// The part of a tile that one of two cores has which share its rows (cut_rows): which is 0 or 1. A
+// tile of one row is a column seen as a row: they share its elements.
 PTOISA_FN const ptoisa_tile *ptoisa_part_of(const ptoisa_core *core, const ptoisa_tile *tile,
                                             uint32_t which, ptoisa_tile *part) {
     if (!tile) {
         return NULL;
     }
-    uint32_t rows = tile->valid_rows, first = rows < core->cut_rows ? rows : core->cut_rows;
     *part = *tile;
-    part->valid_rows = which ? rows - first : first;
+    uint32_t *size = tile->rows == 1 ? &part->valid_cols : &part->valid_rows;
+    uint32_t first = *size < core->cut_rows ? *size : core->cut_rows;
+    *size = which ? *size - first : first;
     return part;
 }
 

@@ -22069,7 +22069,7 @@ struct ptoisa_core {
     void *fault_user;
     uint8_t *memory[PTOISA_MEMORY_COUNT];  // for ptoisa_tassign; not owned
     // Not 0: this core stands for two that share the rows of all tiles: the first cut_rows, and the
-    // rest. An instruction takes what the slower of the two takes. Models that sum count all rows.
+    // rest; of a tile of one row the elements. An instruction takes what the slower of the two takes. Models that sum count all rows.
     uint32_t cut_rows;
     // ------------------------------------------------
     uint64_t sum;                       // of all instructions' cycles
@@ -23312,15 +23312,17 @@ PTOISA_FN uint64_t ptoisa_ask(const ptoisa_core *core, ptoisa_op op, ptoisa_pipe
     return ptoisa_cost(core, &info);
 }
 
-// The part of a tile that one of two cores has which share its rows (cut_rows): which is 0 or 1.
+// The part of a tile that one of two cores has which share its rows (cut_rows): which is 0 or 1. A
+// tile of one row is a column seen as a row: they share its elements.
 PTOISA_FN const ptoisa_tile *ptoisa_part_of(const ptoisa_core *core, const ptoisa_tile *tile,
                                             uint32_t which, ptoisa_tile *part) {
     if (!tile) {
         return NULL;
     }
-    uint32_t rows = tile->valid_rows, first = rows < core->cut_rows ? rows : core->cut_rows;
     *part = *tile;
-    part->valid_rows = which ? rows - first : first;
+    uint32_t *size = tile->rows == 1 ? &part->valid_cols : &part->valid_rows;
+    uint32_t first = *size < core->cut_rows ? *size : core->cut_rows;
+    *size = which ? *size - first : first;
     return part;
 }
 
@@ -31164,10 +31166,11 @@ PTOISA_FN void ptoisa_mscatter_by(ptoisa_core *core, const ptoisa_global *table,
 // are each core's own. TPUSH puts a tile into the next slot of a FIFO once that is free; TPOP takes
 // it out again, once it is there. The order of the list is one in which both can run.
 //
-// Split lists. A block has two vector cores. Where all that the vector half does is row by row, and its
-// tiles have equally many valid rows, these share the rows: the first has ceil(rows / 2) of every
-// tile, the second the rest, each in its own UB, at the same addresses. Else the first does
-// everything, and the second only takes part in filling and freeing slots.
+// Split lists. A block has two vector cores. Where all that the vector half does is row by row, these
+// share the rows: the first has those below ceil(rows / 2) of every tile, the second the rest, each in
+// its own UB, at the same addresses; `rows` are the valid ones of one tile (split_tile), whatever the
+// others have. Columns that are seen as a row are shared by element. Else the first does everything,
+// and the second only takes part in filling and freeing slots.
 //
 // Index 0 is no tile. A tile may be a view of another one (its root): the same bytes with another
 // shape, or a part of them. Only roots have storage. Sizes that depend on a task's place in its
@@ -31306,8 +31309,7 @@ typedef struct pwsp_list {
     pwsp_list_loop loops[PTOWSP_LOOP_MAX + 1];  // from 1
     uint32_t loop_count;                        // without number 0
     bool is_mixed;
-    bool is_split;          // both vector cores have rows
-    pwsp_valid split_rows;  // then: those of all tiles of the vector half, in no loop
+    uint32_t split_tile;  // both vector cores have rows, each half of this tile's; 0: they have not
     pwsp_list_fifo fifos[PWSP_FIFO_COUNT];
     pwsp_insn *insns;
     uint64_t insn_count, insn_capacity;
@@ -31321,7 +31323,7 @@ typedef struct pwsp_list {
 typedef struct pwsp_list_fault {
     ptowsp_status status;
     uint32_t insn;
-    char text[256];
+    char text[384];
 } pwsp_list_fault;
 
 PWSP_INTERNAL void pwsp_list_init(pwsp_list *list, pwsp_memory memory);
@@ -32978,12 +32980,17 @@ PWSP_INTERNAL bool pwsp_list_add_waits(pwsp_list *list, const ptoisa_machine *ma
 #ifndef PWSP_SPLIT_H
 #define PWSP_SPLIT_H
 
-// Can two cores share the rows of the vector half, `rows` in all its tiles? Each row of what an
-// instruction writes then follows from that row of what it reads, at the same place of its root. A
-// parameter that is stored to is used with the same first row everywhere. Else *out_insn is the first
-// instruction that is against it.
-PWSP_INTERNAL bool pwsp_list_is_by_row(const pwsp_list *list, const pwsp_valid *rows,
-                                       uint32_t *out_insn);
+// Can two cores share the rows of the vector half, each half of the valid ones of `tile`? Each row of
+// what an instruction writes then follows from that row of what it reads, at the same place of its
+// root; or, of columns that are seen as rows, each element from that element. So it does not matter
+// how many rows of a tile are valid, only that all are cut at the same one. A parameter that is
+// stored to is used with the same first row everywhere. Else *out_insn is the first instruction that
+// is against it.
+PWSP_INTERNAL bool pwsp_list_is_by_row(const pwsp_list *list, uint32_t tile, uint32_t *out_insn);
+
+// The tile whose rows two cores share: of those whose valid rows depend on the task the first, else
+// the first that has always the same. 0: they cannot.
+PWSP_INTERNAL uint32_t pwsp_list_split(const pwsp_list *list);
 
 #endif
 
@@ -33067,36 +33074,76 @@ static bool pwsp_op_is_by_row(uint32_t op) {
     }
 }
 
-// Does row r of a tile lie in row r of its root?
-static bool pwsp_tile_is_by_row(const pwsp_list *list, const pwsp_list_tile *tile) {
-    const pwsp_list_tile *root = &list->tiles[tile->root < list->tile_count ? tile->root : 0];
-    return tile == root ||
-           (tile->offset == 0 && tile->layout == root->layout &&
-            (tile->rows == root->rows || tile->layout == PTOISA_ROW_MAJOR || tile->cols == 1) &&
-            tile->cols * ptoisa_dtype_size((ptoisa_dtype)tile->dtype) ==
-                root->cols * ptoisa_dtype_size((ptoisa_dtype)root->dtype));
+// Is every element of a row-like result made of that element of its operands?
+static bool pwsp_op_is_by_element(uint32_t op) {
+    switch (op) {
+    case PWSP_INSN_TPUSH:
+    case PWSP_INSN_TPOP:
+    case PTOISA_TLOAD:
+    case PTOISA_TSTORE:
+    case PTOISA_TROWEXPAND:
+    case PTOISA_TROWEXPANDADD:
+    case PTOISA_TROWEXPANDSUB:
+    case PTOISA_TROWEXPANDMUL:
+    case PTOISA_TROWEXPANDDIV:
+    case PTOISA_TROWEXPANDMAX:
+    case PTOISA_TROWEXPANDMIN:
+    case PTOISA_TROWEXPANDEXPDIF:
+    case PTOISA_TROWSUM:
+    case PTOISA_TROWMAX:
+    case PTOISA_TROWMIN:
+    case PTOISA_TROWPROD:
+    case PTOISA_TROWARGMAX:
+    case PTOISA_TROWARGMIN: return false;
+    default: return pwsp_op_is_by_row(op);
+    }
 }
 
-static bool pwsp_insn_is_by_row(const pwsp_list *list, const pwsp_insn *insn,
-                                const pwsp_valid *rows) {
-    if (!pwsp_op_is_by_row(insn->op)) {
-        return false;
-    }
-    bool is_good = true;
-    for (uint32_t k = 0; k < PWSP_INSN_SRC_MAX + PWSP_INSN_DST_MAX + 1 && is_good; k++) {
-        uint32_t tile = k < PWSP_INSN_SRC_MAX ? insn->src[k]
-                        : k < PWSP_INSN_SRC_MAX + PWSP_INSN_DST_MAX
-                            ? insn->dst[k - PWSP_INSN_SRC_MAX]
-                            : insn->tmp;
+// Is a tile a column that is seen as a row, so that its element c is the column's row c?
+static bool pwsp_tile_is_flat(const pwsp_list *list, const pwsp_list_tile *tile) {
+    const pwsp_list_tile *root = &list->tiles[tile->root < list->tile_count ? tile->root : 0];
+    return root->layout == PTOISA_COL_MAJOR && root->cols == 1 &&
+           tile->layout == PTOISA_ROW_MAJOR && tile->rows == 1 && tile->cols == root->rows &&
+           tile->offset == 0 &&
+           ptoisa_dtype_size((ptoisa_dtype)tile->dtype) ==
+               ptoisa_dtype_size((ptoisa_dtype)root->dtype);
+}
+
+// Does row r of a tile lie in row r of its root? A tile of one row is none of these: with cores that
+// share rows its elements are shared (ptoisa_part_of).
+static bool pwsp_tile_is_by_row(const pwsp_list *list, const pwsp_list_tile *tile) {
+    const pwsp_list_tile *root = &list->tiles[tile->root < list->tile_count ? tile->root : 0];
+    return tile->rows > 1 &&
+           (tile == root ||
+            (tile->offset == 0 && tile->layout == root->layout &&
+             (tile->rows == root->rows || tile->layout == PTOISA_ROW_MAJOR || tile->cols == 1) &&
+             tile->cols * ptoisa_dtype_size((ptoisa_dtype)tile->dtype) ==
+                 root->cols * ptoisa_dtype_size((ptoisa_dtype)root->dtype)));
+}
+
+// Operand k of an instruction, without its scratch, which each core has for itself.
+#define PWSP_SPLIT_OPERANDS (PWSP_INSN_SRC_MAX + PWSP_INSN_DST_MAX)
+
+static uint32_t pwsp_split_operand(const pwsp_insn *insn, uint32_t k) {
+    return k < PWSP_INSN_DST_MAX ? insn->dst[k] : insn->src[k - PWSP_INSN_DST_MAX];
+}
+
+// Either all operands are shared by rows, or all by elements.
+static bool pwsp_insn_is_by_row(const pwsp_list *list, const pwsp_insn *insn) {
+    bool is_by_row = pwsp_op_is_by_row(insn->op), is_by_element = pwsp_op_is_by_element(insn->op);
+    for (uint32_t k = 0; k < PWSP_SPLIT_OPERANDS && (is_by_row || is_by_element); k++) {
+        uint32_t tile = pwsp_split_operand(insn, k);
         if (tile >= list->tile_count && tile > 0) {
             return false;
         }
-        bool is_scratch = k == PWSP_INSN_SRC_MAX + PWSP_INSN_DST_MAX;  // valid sizes of no meaning
-        is_good =
-            tile == 0 || (pwsp_tile_is_by_row(list, &list->tiles[tile]) &&
-                          (is_scratch || pwsp_valid_is_equal(&list->tiles[tile].valid_rows, rows)));
+        const pwsp_list_tile *of = &list->tiles[tile];
+        is_by_row = is_by_row && (tile == 0 || pwsp_tile_is_by_row(list, of));
+        is_by_element = is_by_element && (tile == 0 || pwsp_tile_is_flat(list, of));
     }
-    return is_good;
+    uint32_t sized = insn->scalar.cols_of;  // every core has to have the same number
+    return (is_by_row || is_by_element) && (insn->tmp == 0 || insn->tmp < list->tile_count) &&
+           (sized == 0 ||
+            (sized < list->tile_count && !pwsp_tile_is_flat(list, &list->tiles[sized])));
 }
 
 // Does a store of the vector half go to rows that its other core may use, in another instruction or
@@ -33111,18 +33158,37 @@ static bool pwsp_store_is_shared(const pwsp_list *list, const pwsp_insn *store) 
     return is_shared;
 }
 
-PWSP_INTERNAL bool pwsp_list_is_by_row(const pwsp_list *list, const pwsp_valid *rows,
-                                       uint32_t *out_insn) {
+PWSP_INTERNAL uint32_t pwsp_list_split(const pwsp_list *list) {
+    uint32_t found = 0, at = 0;
+    bool is_of_task = false;
+    for (uint32_t i = 0; i < list->insn_count && !is_of_task; i++) {
+        const pwsp_insn *insn = &list->insns[i];
+        for (uint32_t k = 0; k < PWSP_SPLIT_OPERANDS && insn->side == PWSP_SIDE_VECTOR; k++) {
+            uint32_t tile = pwsp_split_operand(insn, k);
+            const pwsp_valid *rows = &list->tiles[tile].valid_rows;
+            is_of_task = tile && rows->param && !rows->loop && list->tiles[tile].rows > 1;
+            bool is_new = found == 0 && tile && !rows->param && list->tiles[tile].rows > 1;
+            found = is_of_task || is_new ? tile : found;
+            if (is_of_task) {
+                break;
+            }
+        }
+    }
+    return found && pwsp_list_is_by_row(list, found, &at) ? found : 0;
+}
+
+PWSP_INTERNAL bool pwsp_list_is_by_row(const pwsp_list *list, uint32_t tile, uint32_t *out_insn) {
     for (uint32_t i = 0; i < list->insn_count; i++) {
         const pwsp_insn *insn = &list->insns[i];
         if (insn->side == PWSP_SIDE_VECTOR &&
-            (!pwsp_insn_is_by_row(list, insn, rows) ||
+            (!pwsp_insn_is_by_row(list, insn) ||
              (insn->op == PTOISA_TSTORE && pwsp_store_is_shared(list, insn)))) {
             *out_insn = i;
             return false;
         }
     }
-    return rows->loop == 0 && rows->max > 1;
+    const pwsp_valid *rows = &list->tiles[tile < list->tile_count ? tile : 0].valid_rows;
+    return (rows->param == 0 || rows->loop == 0) && rows->max > 1;
 }
 
 // =================================================================================================
@@ -34177,7 +34243,7 @@ PWSP_INTERNAL bool pwsp_list_verify(const pwsp_list *list, const ptoisa_machine 
                               list->insn_count, list->tile_count);
     }
     uint32_t at = 0;
-    if (list->is_split && !(list->is_mixed && pwsp_list_is_by_row(list, &list->split_rows, &at))) {
+    if (list->split_tile && !(list->is_mixed && pwsp_list_is_by_row(list, list->split_tile, &at))) {
         return pwsp_list_fail(
             fault, PTOWSP_INVALID_PARAMS, at,
             "verify: instruction %" PRIu32 " (%s) does not let two vector cores share its rows", at,
@@ -37342,6 +37408,13 @@ bool pwsp_lower_is_narrowed(const ptowsp_body *body, uint32_t value) {
     return count > 0 && count == pwsp_body_use_count(body, value);
 }
 
+// May TMATMUL_ACC add to the sum where it is, in L0C? Not in a loop to a product from before it, which
+// every iteration needs as it was.
+static bool pwsp_lower_is_added_to(const ptowsp_body *body, const pwsp_kop *op) {
+    const pwsp_kop *sum = &body->ops[op->src[2]];
+    return pwsp_lower_is_product(sum) && sum->loop == op->loop;
+}
+
 bool pwsp_lower_feeds(const ptowsp_body *body, uint32_t value) {
     for (uint64_t i = value + 1; i < body->op_count; i++) {
         const pwsp_kop *op = &body->ops[i];
@@ -37354,7 +37427,8 @@ bool pwsp_lower_feeds(const ptowsp_body *body, uint32_t value) {
             if (op->src[j] != value || (is_matmul && j != 2)) {
                 continue;
             }
-            if (op->kind != PWSP_KOP_MATMUL_ACC || pwsp_body_use_count(body, value) != 1) {
+            if (op->kind != PWSP_KOP_MATMUL_ACC || !pwsp_lower_is_added_to(body, op) ||
+                pwsp_body_use_count(body, value) != 1) {
                 return true;  // else it is added to where it is
             }
         }
@@ -37403,7 +37477,8 @@ void pwsp_lower_matmul(pwsp_lowering *lw, const pwsp_kop *op) {
     uint32_t acc = 0, bias = 0, added = 0;
     if (op->kind == PWSP_KOP_MATMUL_ACC) {
         const pwsp_lowered *sum = &lw->values[op->src[2]];
-        if (sum->acc && (sum->uses == 1 || pwsp_lower_is_in_acc(lw, op->src[2]))) {
+        if (sum->acc && ((sum->uses == 1 && pwsp_lower_is_added_to(lw->body, op)) ||
+                         pwsp_lower_is_in_acc(lw, op->src[2]))) {
             acc = sum->acc;
             pwsp_list_tile of = lw->list->tiles[acc];
             if (pwsp_lower_is_in_acc(lw, op->src[2]) &&
@@ -37597,6 +37672,20 @@ static bool pwsp_lower_sum_feeds(const ptowsp_body *body, uint32_t carry) {
     return false;
 }
 
+// Does another value that is needed in the loop or behind it have the bytes of this one? (Transposed
+// vectors have those of their operand.)
+static bool pwsp_lower_is_shared(const pwsp_lowering *lw, uint32_t value) {
+    const pwsp_list_tile *tiles = lw->list->tiles;
+    uint32_t root = tiles[lw->values[value].tile].root;
+    for (uint32_t i = 1; i < lw->at; i++) {
+        const pwsp_lowered *other = &lw->values[i];
+        if (i != value && other->tile && tiles[other->tile].root == root && other->last > lw->at) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static void pwsp_lower_home(pwsp_lowering *lw, uint32_t carry) {
     const ptowsp_body *body = lw->body;
     const pwsp_kop *op = &body->ops[carry], *from = &body->ops[op->src[0]];
@@ -37611,7 +37700,8 @@ static void pwsp_lower_home(pwsp_lowering *lw, uint32_t carry) {
     }
     bool is_free = first->uses == 1 && from->loop == body->loops[op->loop].parent &&
                    from->kind != PWSP_KOP_CARRY && first->tile &&
-                   lw->list->tiles[first->tile].root == first->tile;
+                   lw->list->tiles[first->tile].root == first->tile &&
+                   !pwsp_lower_is_shared(lw, op->src[0]);
     home->tile =
         is_free ? first->tile
                 : pwsp_lower_vec(lw, op->dtype, op->rows, op->cols, op->valid_rows, op->valid_cols);
@@ -38850,20 +38940,37 @@ static char pwsp_form_place(const pwsp_list_tile *tile) {
     }
 }
 
-// Is every tile of an instruction in one of the places of its form?
-static bool pwsp_form_is_placed(const pwsp_list *list, const pwsp_legal_form *form,
-                                const pwsp_insn *insn) {
+// How messages call a place.
+static const char *pwsp_form_place_name(char place) {
+    switch (place) {
+    case 'R': return "rows in UB";
+    case 'C': return "a column in UB";
+    case 'M': return "boxes in L1";
+    case 'm': return "a row in L1";
+    case 'L': return "L0A";
+    case 'Q': return "L0B";
+    case 'A': return "L0C";
+    case 'B': return "the bias table";
+    default: return "the fixpipe buffer";
+    }
+}
+
+// The first tile of an instruction that is in none of the places of its form; 0: all are in one.
+static uint32_t pwsp_form_misplaced(const pwsp_list *list, const pwsp_legal_form *form,
+                                    const pwsp_insn *insn) {
     const uint32_t *tile = &insn->dst[0];
-    bool is_in = false, is_good = true;
+    bool is_in = false;
     for (const char *at = form->places;; at++) {
         if (*at >= 'A') {
             is_in = is_in || !*tile || *at == pwsp_form_place(&list->tiles[*tile]);
             continue;
         }
-        is_good = is_good && (is_in || !*tile);
+        if (!is_in && *tile) {
+            return *tile;
+        }
         is_in = false;
         if (*at == '\0') {
-            return is_good;
+            return 0;
         }
         tile = *at == ':' ? &insn->src[0] : tile + 1;
     }
@@ -39032,7 +39139,7 @@ static void pwsp_form_runs(pwsp_lowering *lw, pwsp_insn *insn) {
     pwsp_list_tile src = lw->list->tiles[insn->src[0]], dst = lw->list->tiles[insn->dst[0]];
     uint32_t cols = pwsp_round_up(src.valid_cols.max, PTOISA_SORT_RUN);
     bool is_whole = src.valid_cols.param == 0 && src.valid_cols.max == cols;
-    bool is_placed = pwsp_form_is_placed(lw->list, pwsp_legal_form_of(PTOISA_TSORT32), insn);
+    bool is_placed = !pwsp_form_misplaced(lw->list, pwsp_legal_form_of(PTOISA_TSORT32), insn);
     if (is_whole || !is_placed || dst.cols < cols * pwsp_form_pair(&dst)) {
         return;
     }
@@ -39198,11 +39305,14 @@ bool pwsp_legal_check_forms(const ptowsp_body *body, const pwsp_list *list,
     for (uint32_t i = 0; i < list->insn_count; i++) {
         const pwsp_insn *insn = &list->insns[i];
         const pwsp_legal_form *form = pwsp_legal_form_of((ptoisa_op)insn->op);
-        if (form && !pwsp_form_is_placed(list, form, insn)) {
-            return pwsp_list_fail(
-                fault, PTOWSP_UNSUPPORTED, i,
-                "%s: a tile is where %s does not take it, only in %s (rule: places)",
-                pwsp_insn_name(insn), machine, form->places);
+        uint32_t misplaced = form ? pwsp_form_misplaced(list, form, insn) : 0;
+        if (misplaced) {
+            const pwsp_list_tile *of = &list->tiles[misplaced];
+            return pwsp_list_fail(fault, PTOWSP_UNSUPPORTED, i,
+                                  "%s of %s: on %s, no tile in %s is taken there "
+                                  "(rule: places)",
+                                  pwsp_insn_name(insn), ptoisa_dtype_name((ptoisa_dtype)of->dtype),
+                                  machine, pwsp_form_place_name(pwsp_form_place(of)));
         }
         if (form && !pwsp_form_is_sized(list, form, insn)) {
             uint32_t tile = insn->src[0] ? insn->src[0] : insn->dst[0];
@@ -39504,17 +39614,6 @@ static void pwsp_cut_sink(pwsp_list *list) {
     }
 }
 
-// Finds out whether the list is split.
-static void pwsp_cut_split(pwsp_list *list) {
-    uint32_t at = 0, first = 0;
-    while (list->insns[first].side != PWSP_SIDE_VECTOR) {
-        first++;  // there is a TPUSH or TPOP
-    }
-    const pwsp_insn *insn = &list->insns[first];
-    list->split_rows = list->tiles[insn->dst[0] ? insn->dst[0] : insn->src[0]].valid_rows;
-    list->is_split = pwsp_list_is_by_row(list, &list->split_rows, &at);
-}
-
 PWSP_INTERNAL bool pwsp_list_cut(pwsp_list *list, const ptoisa_machine *machine,
                                  const uint8_t *param_dtypes, pwsp_list_fault *fault) {
     if (machine->family != PTOISA_A2A3 || !pwsp_cut_is_needed(list)) {
@@ -39553,7 +39652,7 @@ PWSP_INTERNAL bool pwsp_list_cut(pwsp_list *list, const ptoisa_machine *machine,
     pwsp_memory_free(&list->memory, insns, (size_t)capacity * sizeof insns[0]);
     if (!cut.is_out) {
         pwsp_cut_sink(list);
-        pwsp_cut_split(list);
+        list->split_tile = pwsp_list_split(list);
     }
     return !cut.is_out || pwsp_list_fail(fault, PTOWSP_OUT_OF_MEMORY, 0, "out of memory");
 }
@@ -39602,10 +39701,9 @@ typedef struct pwsp_tile_code {
     uint8_t scalar_dtypes[PTOWSP_TASK_SCALAR_MAX];
     uint32_t used[PTOISA_MEMORY_COUNT];
     ptoisa_machine machine;
-    bool is_cube;   // it has matrix products
-    bool is_mixed;  // it has a cube and a vector half
-    bool is_split;  // both vector cores have rows of it
-    pwsp_valid split_rows;
+    bool is_cube;         // it has matrix products
+    bool is_mixed;        // it has a cube and a vector half
+    uint32_t split_tile;  // both vector cores have rows of it: list.h
     pwsp_list_fifo fifos[PWSP_FIFO_COUNT];
 } pwsp_tile_code;
 
@@ -39935,8 +40033,7 @@ static pwsp_tile_code *pwsp_tile_code_make(const ptowsp_body *body, const pwsp_l
     memcpy(code->used, list->used, sizeof code->used);
     memcpy(code->fifos, list->fifos, sizeof code->fifos);
     code->is_mixed = list->is_mixed;
-    code->is_split = list->is_split;
-    code->split_rows = list->split_rows;
+    code->split_tile = list->split_tile;
     code->machine = body->machine;
     for (uint32_t i = 0; i < code->insn_count; i++) {
         uint8_t op = code->insns[i].op;
@@ -39958,20 +40055,33 @@ static void pwsp_tile_code_on_fault(ptoisa_core *core, const char *text) {
     }
 }
 
-// Puts in front of a fault which operation or parameter its instruction comes from.
+// Says behind a fault what the type of its instruction is, for which machine, and the rule as the
+// capability table has it, if the text has none; and in front of it which operation or parameter the
+// instruction comes from.
 static void pwsp_tile_code_blame(const ptowsp_body *body, const pwsp_list *list,
                                  pwsp_list_fault *fault) {
-    if (fault->status == PTOWSP_OUT_OF_MEMORY || fault->insn >= list->insn_count ||
-        list->insns[fault->insn].value == 0) {
+    if (fault->status == PTOWSP_OUT_OF_MEMORY || fault->insn >= list->insn_count) {
         return;
     }
-    const pwsp_kop *op = &body->ops[list->insns[fault->insn].value];
-    const char *name = op->kind == PWSP_KOP_PARAM ? body->tiles[op->param - 1].name
-                                                  : pwsp_kop_name((pwsp_kop_kind)op->kind);
-    char text[sizeof fault->text];
+    const pwsp_insn *insn = &list->insns[fault->insn];
+    const pwsp_kop *op = &body->ops[insn->value];
+    const char *name = insn->value == 0             ? NULL
+                       : op->kind == PWSP_KOP_PARAM ? body->tiles[op->param - 1].name
+                                                    : pwsp_kop_name((pwsp_kop_kind)op->kind);
+    uint32_t tile = insn->src[0] ? insn->src[0] : insn->dst[0];
+    const char *rule = strncmp(fault->text, "memory: ", 8) == 0   ? "memories"
+                       : strncmp(fault->text, "verify: ", 8) == 0 ? "tiles"
+                                                                  : "operands";
+    char text[sizeof fault->text], more[PTOWSP_NAME_MAX + 64] = "";
     memcpy(text, fault->text, sizeof text);
-    int at = snprintf(fault->text, sizeof fault->text, "%s: ", name);
-    snprintf(fault->text + at, sizeof fault->text - (size_t)at, "%s", text);
+    if (!strstr(text, "(rule: ")) {
+        snprintf(more, sizeof more, " (%s on %s; rule: %s)",
+                 ptoisa_dtype_name((ptoisa_dtype)list->tiles[tile].dtype), body->machine.name,
+                 rule);
+    }
+    snprintf(fault->text, sizeof fault->text, "%s%s%.*s%s", name ? name : "", name ? ": " : "",
+             (int)(sizeof fault->text - strlen(more) - (name ? strlen(name) + 2 : 0) - 1), text,
+             more);
 }
 
 static bool pwsp_tile_code_check(const pwsp_tile_code *code, pwsp_list_fault *fault) {
@@ -40035,8 +40145,8 @@ pwsp_tile_code *pwsp_tile_code_create(ptowsp_body *body, pwsp_list_fault *fault)
         code = checks.is_out ? NULL : pwsp_tile_code_make(body, &list, &checks);
         if (!code) {
             pwsp_list_fail(fault, PTOWSP_OUT_OF_MEMORY, 0, "out of memory");
-        } else if (!pwsp_tile_code_check(code, fault) ||
-                   !pwsp_legal_check_forms(body, &list, fault)) {
+        } else if (!pwsp_legal_check_forms(body, &list, fault) ||
+                   !pwsp_tile_code_check(code, fault)) {
             pwsp_tile_code_release(code);
             code = NULL;
         }
@@ -40335,9 +40445,8 @@ static void pwsp_tile_core_place(pwsp_tile_core *core, const pwsp_tile_code *cod
         tile->valid_rows = pwsp_task_valid(core, task, code, &from->valid_rows);
         tile->valid_cols = pwsp_task_valid(core, task, code, &from->valid_cols);
     }
-    if (code->is_split) {
-        uint32_t rows = pwsp_task_valid(core, task, code, &code->split_rows);
-        core->block->vector.cut_rows = (rows + 1) / 2;
+    if (code->split_tile) {
+        core->block->vector.cut_rows = (core->tiles[code->split_tile].valid_rows + 1) / 2;
     }
 }
 
@@ -41259,7 +41368,7 @@ void pwsp_body_print(const ptowsp_body *body, const pwsp_tile_code *code, ptowsp
          side <= (code->is_mixed ? PWSP_SIDE_VECTOR : PWSP_SIDE_ANY); side++) {
         pwsp_kernel_print_half(body, code, side, text);
     }
-    if (code->is_split) {
+    if (code->split_tile) {
         pwsp_text_format(text, "both vector cores do the vector half, each for half of the rows\n");
     }
     for (uint32_t i = 0; i < PWSP_FIFO_COUNT && code->is_mixed; i++) {
@@ -41493,10 +41602,9 @@ PWSP_INTERNAL uint64_t pwsp_tile_code_hash(const pwsp_tile_code *code) {
     const char *machine = code->machine.name;
     const uint64_t head[] = {code->insn_count,  code->tile_count,   code->loop_count,
                              code->param_count, code->scalar_count, code->is_cube,
-                             code->is_mixed,    code->is_split};
+                             code->is_mixed,    code->split_tile};
     uint64_t hash = ptowsp_hash(PTOWSP_HASH_START, machine, strlen(machine));
     hash = PWSP_HASH_NUMBERS(hash, head);
-    hash = code->is_split ? pwsp_code_hash_valid(hash, &code->split_rows) : hash;
     for (uint32_t i = 0; i < PWSP_FIFO_COUNT; i++) {
         const pwsp_list_fifo *fifo = &code->fifos[i];
         const uint64_t numbers[] = {fifo->slot_bytes, fifo->slots, fifo->flag};
@@ -46162,7 +46270,10 @@ PWSP_INTERNAL bool pwsp_tensor_uses(const ptowsp_tensor_desc *tensor, bool is_tr
     ROW("kernel", "wide columns", 14, PWSP_E, PWSP_E, PWSP_L)                                      \
     ROW("kernel", "other strides", 15, PWSP_E, PWSP_E, PWSP_O)                                     \
     ROW("kernel", "both cores", 16, PWSP_L, PWSP_L, PWSP_L)                                        \
-    ROW("kernel", "runs", 17, PWSP_L, PWSP_L, PWSP_L)
+    ROW("kernel", "runs", 17, PWSP_L, PWSP_L, PWSP_L)                                              \
+    ROW("kernel", "operands", 18, PWSP_R, PWSP_R, PWSP_R)                                          \
+    ROW("kernel", "tiles", 19, PWSP_R, PWSP_R, PWSP_R)                                             \
+    ROW("kernel", "memories", 20, PWSP_R, PWSP_R, PWSP_R)
 // clang-format on
 
 typedef struct pwsp_capability {
@@ -54151,7 +54262,8 @@ PWSP_INTERNAL void pwsp_read_tiles(const pwsp_tile_code *code, ptowsp_kernel_inf
     info->machine = pwsp_machine_from_isa(&code->machine);
     info->has_products = code->is_cube;
     info->is_mixed = code->is_mixed;
-    info->is_split = code->is_split;
+    info->is_split = code->split_tile != 0;
+    info->split_tile = code->split_tile;
     for (uint32_t i = 0; i < PWSP_FIFO_COUNT && code->is_mixed; i++) {
         info->fifos[i].slot_bytes = code->fifos[i].slot_bytes;
         info->fifos[i].slot_count = code->fifos[i].slots;

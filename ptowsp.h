@@ -3557,9 +3557,9 @@ PTOWSP_API void ptowsp_tile_store_add(ptowsp_value param, ptowsp_value value);
 // Values keep their type and bits. In the a2a3 model the halves overlap as far as two slots of each
 // FIFO allow, and the way through global memory is counted; the unit model counts one move, as
 // PTO-WSP does. A cube core's two vector cores share the rows of the vector half if it works row by
-// row: on elements, rows with a column or a sum of each row, loads and stores, of tiles that all
-// have the same valid rows. Else one of them does it, as it does with columns, transposed tiles,
-// sorts, masks, gathers and rows for all others. Where both halves use a parameter
+// row: on elements, rows with a column or a sum of each row, columns, loads and stores. Else one of
+// them does it, as it does with transposed tiles, sorts, masks, gathers, tiles of one row and rows
+// for all others. Where both halves use a parameter
 // that one stores to, and no tile that goes between them orders it, the vector half does the loads
 // and stores of that parameter. On A5 the cores' memories are connected, and nothing is cut.
 PTOWSP_API ptowsp_value ptowsp_tile_add(ptowsp_value x, ptowsp_value y);
@@ -4687,6 +4687,11 @@ typedef enum ptowsp_target {
 //                        UNSUPPORTED; the tree's other builds execute it
 //      both cores        kernels for cube and vector cores (MIX): two halves with FIFOs on A2/A3.
 //                        Trees for a device are refused for other machines
+//      operands          what an instruction asks of its tiles besides (ptoisa_shim.h)
+//      tiles, memories   tiles are aligned and written before they are read; all that live fit
+//
+// A kernel that breaks one is refused when it ends: the text has kernel, operation, instruction,
+// element type, machine and "(rule: ...)" with one of these names.
 typedef struct ptowsp_capability {
     const char *directive, *value;
     ptowsp_support support[PTOWSP_TARGET_COUNT];
@@ -7063,8 +7068,9 @@ typedef struct ptowsp_kernel_info {
     bool has_products;       // uses the cube unit
     bool is_mixed;           // it has a half for a cube core and one for a vector core, below
     bool is_split;         // of a mixed kernel: both vector cores do the vector half, the first for
-                           // ceil(rows / 2) of its tiles' valid rows, the second for the rest. Else
-                           // the first does all of it
+                           // the rows below ceil(rows / 2) of its tiles, the second for the rest.
+                           // Else the first does all of it
+    uint32_t split_tile;   // if it is split: the tile object whose valid rows these `rows` are
     ptowsp_fifo fifos[2];  // of mixed kernels: to the vector core, to the cube core
 } ptowsp_kernel_info;
 

@@ -5876,18 +5876,6 @@ static bool npu_mentions_bf16(const npu_text *text) {
     return text->data && strstr(text->data, "bfloat16_t");
 }
 
-// The rows of the vector half, where both vector cores share them: those of any of its tiles.
-static void npu_name_split_rows(npu_kernel *k, char text[NPU_LOCAL_MAX]) {
-    for (uint32_t i = 0; i < k->info.insn_count && k->info.is_split; i++) {
-        ptowsp_insn_info insn = ptowsp_program_insn_at(k->emitter->program, k->kernel, i);
-        uint32_t tile = insn.dst[0] ? insn.dst[0] : insn.src[0];
-        if (insn.side == PTOWSP_SIDE_VECTOR && tile) {
-            npu_kernel_size(k, &k->tiles[tile].object.valid_rows, text);
-            return;
-        }
-    }
-}
-
 // The cores and FIFOs of a mixed kernel.
 static void npu_print_halves(const npu_kernel *k, const char *split_rows, npu_text *out) {
     if (!k->info.is_mixed) {
@@ -5923,7 +5911,9 @@ static void npu_print_kernel(npu_kernel *k, npu_text *out) {
     npu_text body = {NULL, 0, 0, false}, checks = {NULL, 0, 0, false}, made = {NULL, 0, 0, false};
     npu_text insns = {NULL, 0, 0, false};
     char split_rows[NPU_LOCAL_MAX] = "";
-    npu_name_split_rows(k, split_rows);
+    if (k->info.is_split) {
+        npu_kernel_size(k, &k->tiles[k->info.split_tile].object.valid_rows, split_rows);
+    }
     bool is_good = npu_print_body(k, &insns);  // first: it finds sizes and windows
     is_good = npu_check_zeros(k) && npu_strides_check(k) && is_good;
     npu_print_checks(k, &checks);
@@ -36788,9 +36778,9 @@ static const char npu_fixed_18[] =
     "// Values keep their type and bits. In the a2a3 model the halves overlap as far as two slots of each\n"
     "// FIFO allow, and the way through global memory is counted; the unit model counts one move, as\n"
     "// PTO-WSP does. A cube core's two vector cores share the rows of the vector half if it works row by\n"
-    "// row: on elements, rows with a column or a sum of each row, loads and stores, of tiles that all\n"
-    "// have the same valid rows. Else one of them does it, as it does with columns, transposed tiles,\n"
-    "// sorts, masks, gathers and rows for all others. Where both halves use a parameter\n"
+    "// row: on elements, rows with a column or a sum of each row, columns, loads and stores. Else one of\n"
+    "// them does it, as it does with transposed tiles, sorts, masks, gathers, tiles of one row and rows\n"
+    "// for all others. Where both halves use a parameter\n"
     "// that one stores to, and no tile that goes between them orders it, the vector half does the loads\n"
     "// and stores of that parameter. On A5 the cores' memories are connected, and nothing is cut.\n"
     "PTOWSP_API ptowsp_value ptowsp_tile_add(ptowsp_value x, ptowsp_value y);\n"
@@ -37918,6 +37908,11 @@ static const char npu_fixed_18[] =
     "//                        UNSUPPORTED; the tree's other builds execute it\n"
     "//      both cores        kernels for cube and vector cores (MIX): two halves with FIFOs on A2/A3.\n"
     "//                        Trees for a device are refused for other machines\n"
+    "//      operands          what an instruction asks of its tiles besides (ptoisa_shim.h)\n"
+    "//      tiles, memories   tiles are aligned and written before they are read; all that live fit\n"
+    "//\n"
+    "// A kernel that breaks one is refused when it ends: the text has kernel, operation, instruction,\n"
+    "// element type, machine and \"(rule: ...)\" with one of these names.\n"
     "typedef struct ptowsp_capability {\n"
     "    const char *directive, *value;\n"
     "    ptowsp_support support[PTOWSP_TARGET_COUNT];\n"
@@ -40294,8 +40289,9 @@ static const char npu_fixed_18[] =
     "    bool has_products;       // uses the cube unit\n"
     "    bool is_mixed;           // it has a half for a cube core and one for a vector core, below\n"
     "    bool is_split;         // of a mixed kernel: both vector cores do the vector half, the first for\n"
-    "                           // ceil(rows / 2) of its tiles' valid rows, the second for the rest. Else\n"
-    "                           // the first does all of it\n"
+    "                           // the rows below ceil(rows / 2) of its tiles, the second for the rest.\n"
+    "                           // Else the first does all of it\n"
+    "    uint32_t split_tile;   // if it is split: the tile object whose valid rows these `rows` are\n"
     "    ptowsp_fifo fifos[2];  // of mixed kernels: to the vector core, to the cube core\n"
     "} ptowsp_kernel_info;\n"
     "\n"
@@ -41055,7 +41051,7 @@ static const char npu_fixed_19[] =
     "    void *fault_user;\n"
     "    uint8_t *memory[PTOISA_MEMORY_COUNT];  // for ptoisa_tassign; not owned\n"
     "    // Not 0: this core stands for two that share the rows of all tiles: the first cut_rows, and the\n"
-    "    // rest. An instruction takes what the slower of the two takes. Models that sum count all rows.\n"
+    "    // rest; of a tile of one row the elements. An instruction takes what the slower of the two takes. Models that sum count all rows.\n"
     "    uint32_t cut_rows;\n"
     "    // ------------------------------------------------\n"
     "    uint64_t sum;                       // of all instructions' cycles\n"
@@ -42298,15 +42294,17 @@ static const char npu_fixed_19[] =
     "    return ptoisa_cost(core, &info);\n"
     "}\n"
     "\n"
-    "// The part of a tile that one of two cores has which share its rows (cut_rows): which is 0 or 1.\n"
+    "// The part of a tile that one of two cores has which share its rows (cut_rows): which is 0 or 1. A\n"
+    "// tile of one row is a column seen as a row: they share its elements.\n"
     "PTOISA_FN const ptoisa_tile *ptoisa_part_of(const ptoisa_core *core, const ptoisa_tile *tile,\n"
     "                                            uint32_t which, ptoisa_tile *part) {\n"
     "    if (!tile) {\n"
     "        return NULL;\n"
     "    }\n"
-    "    uint32_t rows = tile->valid_rows, first = rows < core->cut_rows ? rows : core->cut_rows;\n"
     "    *part = *tile;\n"
-    "    part->valid_rows = which ? rows - first : first;\n"
+    "    uint32_t *size = tile->rows == 1 ? &part->valid_cols : &part->valid_rows;\n"
+    "    uint32_t first = *size < core->cut_rows ? *size : core->cut_rows;\n"
+    "    *size = which ? *size - first : first;\n"
     "    return part;\n"
     "}\n"
     "\n"

@@ -82,6 +82,7 @@ typedef struct kt {
     const char *refusal;   // what its machine's rules say of it: the end of the error's text
     ptowsp_cycles cycles;  // of the run
     uint64_t compared;     // elements
+    uint32_t loops;        // of random kernels
 } kt;
 
 // Sets an element to x, known within `error`, rounded once to the value's type.
@@ -380,17 +381,18 @@ static inline void kt_lower(kt *t) {
     ptowsp_kernel_stats stats;
     assert_int_equal(ptowsp_kernel_measure(t->m, t->kernel, NULL, &stats), PTOWSP_OK);
     uint64_t sum = 0, cycles;
-    bool has_cube = false, has_vector = false;
+    bool has_cube = false, has_vector = false, has_loop = false;
     for (uint32_t i = 0; i < ptowsp_kernel_insn_count(t->m, t->kernel); i++) {
         const ptowsp_insn insn = ptowsp_kernel_insn_at(t->m, t->kernel, i, &cycles);
         sum += cycles;
+        has_loop = has_loop || strcmp(insn.name, "LOOP") == 0;
         has_cube = has_cube || insn.pipe == PTOWSP_PIPE_M;
         has_vector = has_vector || insn.memory == PTOWSP_MEMORY_UB;
     }
-    if (sum != stats.cycles) {
+    if (sum != stats.cycles && !has_loop) {  // a loop's instructions are counted once here
         kt_complain(t);
+        assert_int_equal(sum, stats.cycles);
     }
-    assert_int_equal(sum, stats.cycles);
     const uint64_t cores = has_cube && has_vector ? 3 : 1;  // a cube core and two vector cores
     assert_int_equal(stats.insn_count, ptowsp_kernel_insn_count(t->m, t->kernel));
     for (int model = PTOWSP_MODEL_A2A3; model <= PTOWSP_MODEL_A5; model++) {

@@ -80,6 +80,66 @@ static void loop__keeps_the_elements_that_a_next_value_does_not_have(void **stat
     }
 }
 
+// A row and its transpose have the same bytes: where both are needed, a carried value that begins as
+// one of them has a place of its own. Of one element they are even one tile. The row is needed in the
+// loop, behind it, or carried too.
+static void begins_as_another(kt *t, bool is_looped, int which) {
+    int64_t size = which % 2 ? 24 : 1;
+    which /= 2;
+    kt_value x = kt_in(t, PTOWSP_F32, 1, size);
+    ptowsp_value out = lp_out(t, PTOWSP_F32, size, 1, x.valid_cols, 1);
+    ptowsp_value kept = lp_out(t, PTOWSP_F32, 1, size, 1, x.valid_cols);
+    ptowsp_value row = ptowsp_tile_neg(x.v), column = ptowsp_tile_transpose(row);
+    lp l = lp_begin(t, is_looped, 0, 3, 1);
+    while (lp_more(&l)) {
+        ptowsp_value sum = lp_carry(&l, 0, column);
+        ptowsp_value other = which == 2 ? lp_carry(&l, 1, row) : row;
+        ptowsp_value more = which == 0 ? ptowsp_tile_transpose(row) : sum;
+        ptowsp_value next = ptowsp_tile_add(sum, more);
+        if (which == 2) {
+            lp_next(&l, 1, other, ptowsp_tile_sub(other, ptowsp_tile_const(t->k, 1)));
+        }
+        lp_next(&l, 0, sum, next);
+    }
+    ptowsp_tile_store(out, lp_result(&l, 0, column));
+    ptowsp_tile_store(kept, which == 2 ? lp_result(&l, 1, row) : which == 1 ? row : x.v);
+}
+
+static void loop__does_not_change_what_a_carried_value_begins_as(void **state) {
+    (void)state;
+    play_all(begins_as_another, 5);
+}
+
+// What a product of a loop is added to: a part of a parameter that nothing else needs, or a product
+// from before the loop, which is the same in every iteration.
+static void adds_to(kt *t, bool is_looped, int which) {
+    kt_value a = kt_in(t, PTOWSP_F16, 16, 24), b = kt_in(t, PTOWSP_F16, 24, 40);
+    kt_value x = lp_in(t, PTOWSP_F32, 3 * LP_CHUNK, 40, 3 * LP_CHUNK, b.valid_cols);
+    ptowsp_value out = lp_out(t, PTOWSP_F32, LP_CHUNK, 40, a.valid_rows, b.valid_cols);
+    ptowsp_value zero = ptowsp_tile_mul(ptowsp_tile_matmul(a.v, b.v), ptowsp_tile_const(t->k, 0));
+    ptowsp_value before = which == 1 ? ptowsp_tile_matmul(a.v, b.v) : lp_none;
+    lp l = lp_begin(t, is_looped, 0, 3 * LP_CHUNK, LP_CHUNK);
+    while (lp_more(&l)) {
+        ptowsp_value sum = lp_carry(&l, 0, zero);
+        ptowsp_value to = which == 1 ? before : lp_chunk(&l, NULL, x.v, LP_CHUNK, 40);
+        lp_next(&l, 0, sum, ptowsp_tile_add(sum, ptowsp_tile_matmul_acc(to, a.v, b.v)));
+    }
+    ptowsp_tile_store(out, lp_result(&l, 0, zero));
+}
+
+static void loop__adds_products_to_what_is_there(void **state) {
+    (void)state;
+    const ptowsp_machine a5 = ptowsp_machine_950pr();
+    for (int which = 0; which < 4; which++) {
+        kt_config config = kt_any(test_seed());
+        config.machine = which / 2 ? &a5 : NULL;
+        config.is_integer = true;  // sums are exact in any order
+        config.low = -3;
+        config.high = 3;
+        lp_play(adds_to, which % 2, config);
+    }
+}
+
 static void loop__random_kernels_are_what_they_are_unrolled(void **state) {
     (void)state;
     const ptowsp_machine a5 = ptowsp_machine_950pr();
@@ -102,6 +162,8 @@ int main(void) {
         cmocka_unit_test(loop__computes_attention_over_chunks_of_keys),
         cmocka_unit_test(loop__runs_inside_another),
         cmocka_unit_test(loop__keeps_the_elements_that_a_next_value_does_not_have),
+        cmocka_unit_test(loop__does_not_change_what_a_carried_value_begins_as),
+        cmocka_unit_test(loop__adds_products_to_what_is_there),
         cmocka_unit_test(loop__random_kernels_are_what_they_are_unrolled),
     };
     return cmocka_run_group_tests_name("kernel_loop", tests, NULL, NULL);

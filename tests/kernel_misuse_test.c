@@ -145,7 +145,7 @@ static void misuse__tiles_that_do_not_fit(void **state) {
     expect_end(
         f, ptowsp_tile_add(ptowsp_tile_add(a, b), c), PTOWSP_LIMIT_EXCEEDED,
         "c: memory: tile 4 (128 x 128 f32) needs 65536 bytes of UB at instruction 3 (TLOAD), where "
-        "131584 of 188416 are in use");
+        "131584 of 188416 are in use (f32 on 910B; rule: memories)");
     const ptowsp_machine a5 = ptowsp_machine_950pr();
     begin_with(f, &a5);  // 248 KiB hold it
     a = PARAM("a", PTOWSP_F32, 128, 128), b = PARAM("b", PTOWSP_F32, 128, 128);
@@ -160,7 +160,7 @@ static void misuse__tiles_that_do_not_fit(void **state) {
         PTOWSP_LIMIT_EXCEEDED,
         "matmul: memory: tile 3 (608 x 128 f32) needs 311296 bytes of L1 at instruction 2 (TLOAD), "
         "where "
-        "311296 of 524288 are in use");
+        "311296 of 524288 are in use (f32 on 910B; rule: memories)");
 }
 
 // -- instructions ---------------------------------------------------------------------------------
@@ -285,36 +285,43 @@ static void misuse__of_instructions_operands(void **state) {
     expect_refused(PTOWSP_INVALID_PARAMS,
                    "instruction: verify: tile 2 (8 x 12 f32 in UB) of instruction 4 (TEXP) has "
                    "rows that are no "
-                   "multiple of 32",
+                   "multiple of 32 (f32 on 910B; rule: tiles)",
                    "TEXP", d, tile, false);
     d = tile;
     d.dtype = PTOWSP_F16;
-    expect_refused(PTOWSP_UNSUPPORTED, "instruction: TEXP: src0 is f32, which it does not take",
-                   "TEXP", d, tile, false);
+    expect_refused(
+        PTOWSP_UNSUPPORTED,
+        "instruction: TEXP: src0 is f32, which it does not take (f32 on 910B; rule: operands)",
+        "TEXP", d, tile, false);
     d = tile;
     d.rows = 9;
     expect_refused(PTOWSP_UNSUPPORTED,
-                   "instruction: TEXP: src0 has 8 x 16 valid elements, and 9 x 16 are read", "TEXP",
-                   d, tile, false);
+                   "instruction: TEXP: src0 has 8 x 16 valid elements, and 9 x 16 are read (f32 on "
+                   "910B; rule: operands)",
+                   "TEXP", d, tile, false);
     s.layout = PTOWSP_LAYOUT_COL_MAJOR;
-    expect_refused(PTOWSP_UNSUPPORTED, "instruction: TEXP: src0 is not row-major", "TEXP", tile, s,
-                   false);
+    expect_refused(PTOWSP_UNSUPPORTED,
+                   "instruction: TEXP: src0 is not row-major (f32 on 910B; rule: operands)", "TEXP",
+                   tile, s, false);
     d = tile;
     d.memory = PTOWSP_MEMORY_L0C;
     d.layout = PTOWSP_LAYOUT_NZ;
     d.rows = 16;
-    expect_refused(PTOWSP_UNSUPPORTED, "instruction: TEXP: dst is in L0C, not in UB", "TEXP", d,
-                   tile, false);
+    expect_refused(PTOWSP_UNSUPPORTED,
+                   "instruction: TEXP: dst is in L0C, not in UB (f32 on 910B; rule: operands)",
+                   "TEXP", d, tile, false);
     d = tile;
     d.cols = 1;
     d.layout = PTOWSP_LAYOUT_COL_MAJOR;
-    expect_refused(PTOWSP_UNSUPPORTED, "instruction: TROWSUM: there is no scratch tile", "TROWSUM",
-                   d, tile, false);
+    expect_refused(PTOWSP_UNSUPPORTED,
+                   "instruction: TROWSUM: there is no scratch tile (f32 on 910B; rule: operands)",
+                   "TROWSUM", d, tile, false);
     d = tile;
     d.rows = 16;
     d.cols = 8;
-    expect_refused(PTOWSP_UNSUPPORTED, "instruction: TTRANS: t is missing", "TTRANS", d, tile,
-                   false);
+    expect_refused(PTOWSP_UNSUPPORTED,
+                   "instruction: TTRANS: t is missing (f32 on 910B; rule: operands)", "TTRANS", d,
+                   tile, false);
 }
 
 // What is read must have been written.
@@ -328,7 +335,7 @@ static void misuse__reading_what_was_not_written(void **state) {
     expect_module(
         f, PTOWSP_INVALID_PARAMS,
         "module: kernel k: instruction: verify: tile 3 (8 x 16 f32 in UB) of instruction 2 "
-        "(TEXP) is read before it is written");
+        "(TEXP) is read before it is written (f32 on 910B; rule: tiles)");
 }
 
 int main(void) {

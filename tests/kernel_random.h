@@ -4,6 +4,10 @@
 //
 // One half of the kernels has tensors of small integers and only operations that are exact on them:
 // every element must have the very bits. The other half takes all operations, within bounds.
+//
+// Some kernels have loops: a body of 2 to 6 operations over carried values, values from outside and
+// chunks of a parameter. It is built in its first iteration; in the others the same operations are
+// computed only, with no kernel to build (add_loop).
 
 #ifndef PTOWSP_KERNEL_RANDOM_H
 #define PTOWSP_KERNEL_RANDOM_H
@@ -17,24 +21,40 @@ typedef struct pool {
     uint32_t count;
     bool is_exact;
     int64_t dims[3];  // of this kernel's tiles
+    // Of a loop's body: which of its values were taken in the first iteration, and so in all.
+    bool is_body, is_first;
+    bool is_taken[POOL_MAX];
+    uint32_t asked;
 } pool;
 
 // Where a value may get no larger: then integers stay exact in f16, too.
 #define EXACT_MAX 1000.0
 
-// Keeps a value for others to use, if its numbers are such that bounds say something.
-static inline void pool_add(pool *p, kt_value value) {
-    if (p->count == POOL_MAX) {
-        return;
-    }
+// Are a value's numbers such that bounds say something?
+static inline bool pool_takes(const pool *p, const kt_value *of) {
+    kt_value value = *of;
     double limit = p->is_exact ? (value.dtype == PTOWSP_BF16 ? 200 : EXACT_MAX) : 1e3;
     KT_EACH(value, r, c) {
         double x = value.x[KT_AT(value, r, c)], error = value.error[KT_AT(value, r, c)];
         if (!(fabs(x) <= limit) || !(error <= 1) || (p->is_exact && error != 0)) {
-            return;  // it stays in the kernel as dead code
+            return false;
         }
     }
-    p->values[p->count++] = value;
+    return true;
+}
+
+// Keeps a value for others to use; what it does not take stays in the kernel as dead code.
+static inline void pool_add(pool *p, kt_value value) {
+    if (p->count == POOL_MAX || p->asked == POOL_MAX) {
+        return;
+    }
+    bool is_taken = p->is_body && !p->is_first ? p->is_taken[p->asked] : pool_takes(p, &value);
+    if (p->is_body) {
+        p->is_taken[p->asked++] = is_taken;
+    }
+    if (is_taken) {
+        p->values[p->count++] = value;
+    }
 }
 
 static inline kt_value *pool_any(kt *t, pool *p) {
@@ -118,11 +138,33 @@ static inline void add_reduce(kt *t, pool *p) {
     }
 }
 
+static inline bool is_product(const kt_value *a, const kt_value *b) {
+    bool is_type = kt_is_float(a->dtype) || a->dtype == PTOWSP_I8;
+    return is_type && !a->is_mask && !b->is_mask && a->dtype == b->dtype && a->cols == b->rows &&
+           a->valid_cols == b->valid_rows && a->is_col_tail == b->is_row_tail &&
+           a->valid_rows > 0 && b->valid_cols > 0;
+}
+
+// A right factor for a, of those that there are, from a random one on; or a new parameter.
+static inline bool find_factor(kt *t, pool *p, const kt_value *a, kt_value *out_b) {
+    uint64_t first = test_random(&t->state);
+    for (uint32_t i = 0; i < p->count; i++) {
+        *out_b = p->values[(first + i) % p->count];
+        if (is_product(a, out_b)) {
+            return true;
+        }
+    }
+    if (p->is_body || t->param_count + 5 > PTOWSP_TASK_TILE_MAX) {
+        return false;
+    }
+    *out_b = kt_in(t, a->dtype, a->cols, p->dims[first % 3]);
+    return is_product(a, out_b);
+}
+
 static inline void add_product(kt *t, pool *p) {
-    kt_value a = *pool_any(t, p), b = *pool_any(t, p), c = *pool_any(t, p);
+    kt_value a = *pool_any(t, p), b, c = *pool_any(t, p);
     bool is_type = kt_is_float(a.dtype) || a.dtype == PTOWSP_I8;
-    if (!is_type || a.dtype != b.dtype || a.cols != b.rows || a.valid_cols != b.valid_rows ||
-        a.is_col_tail != b.is_row_tail || a.valid_rows == 0 || b.valid_cols == 0) {
+    if (!is_type || !find_factor(t, p, &a, &b)) {
         return;
     }
     ptowsp_dtype sum = a.dtype == PTOWSP_I8 ? PTOWSP_I32 : PTOWSP_F32;
@@ -141,13 +183,17 @@ static inline void add_product(kt *t, pool *p) {
 }
 
 static inline void add_convert(kt *t, pool *p) {
-    static const ptowsp_dtype types[] = {PTOWSP_F32, PTOWSP_F16, PTOWSP_BF16, PTOWSP_I32,
-                                         PTOWSP_I16};
+    static const ptowsp_dtype types[] = {PTOWSP_F32, PTOWSP_F16, PTOWSP_BF16,
+                                         PTOWSP_I32, PTOWSP_I16, PTOWSP_I8};
     kt_value x = *pool_any(t, p);
-    ptowsp_dtype to = types[test_random(&t->state) % 5];
-    bool is_there = x.dtype == PTOWSP_F32 || (to == PTOWSP_F32 && is_bin(x.dtype)) ||
+    ptowsp_dtype to = types[test_random(&t->state) % 6];
+    bool is_byte =
+        (x.dtype == PTOWSP_F16 && to == PTOWSP_I8) || (x.dtype == PTOWSP_I8 && to == PTOWSP_F16);
+    bool is_there = is_byte || (x.dtype == PTOWSP_F32 && to != PTOWSP_I8) ||
+                    (to == PTOWSP_F32 && is_bin(x.dtype)) ||
                     (to == PTOWSP_I32 && kt_is_float(x.dtype)) || to == x.dtype;
-    if (is_there && (kt_is_float(to) || x.error[0] == 0)) {
+    bool is_known = p->is_body ? p->is_exact : x.error[0] == 0;
+    if (is_there && (kt_is_float(to) || is_known)) {
         kt_value y = kt_cvt(t, x, to, (ptowsp_round)(test_random(&t->state) % 2 * 4));
         pool_add(p, y);
     }
@@ -218,8 +264,10 @@ static inline void add_made(kt *t, pool *p) {
     }
 }
 
+static inline void add_loop(kt *t, pool *p);
+
 static inline void add_any(kt *t, pool *p) {
-    switch (test_random(&t->state) % 16) {
+    switch (test_random(&t->state) % (p->is_body ? 16 : 17)) {
     case 0:
     case 1:
     case 2:
@@ -235,9 +283,152 @@ static inline void add_any(kt *t, pool *p) {
     case 12: add_convert(t, p); break;
     case 13: add_layout(t, p); break;
     case 14: add_pick(t, p); break;
-    default: add_made(t, p); break;
+    case 15: add_made(t, p); break;
+    default: add_loop(t, p); break;
     }
 }
+
+// -- loops ----------------------------------------------------------------------------------------
+
+enum { RANDOM_CARRIED = 3, RANDOM_LOOPS = 2, RANDOM_ITERATIONS = 3 };
+
+typedef struct random_loop {
+    int64_t count, step, end;
+    kt_value state[RANDOM_CARRIED];  // what the next iteration gets
+    kt_value built[RANDOM_CARRIED];  // the carried values, as they are built
+    uint32_t carried;
+    kt_value outer[2], chunk;  // chunk.rows is 0: there is none
+    ptowsp_value index;
+} random_loop;
+
+// Without a kernel, operations are computed only.
+static inline kt_value without_kernel(kt_value value) {
+    value.v.body = NULL;
+    value.v.id = 0;
+    return value;
+}
+
+// Rows [i * step, + step) of the chunked parameter.
+static inline kt_value random_chunk(kt *t, const random_loop *l, int64_t i) {
+    ptowsp_value none = {NULL, 0}, v = none;
+    const kt_value *of = &l->chunk;
+    if (t->k) {
+        v = ptowsp_tile_slice_at(of->v, l->index, none, l->step, of->cols);
+    }
+    kt_value part = kt_value_make(t, v, of->dtype, l->step, of->cols);
+    part.valid_cols = of->valid_cols;
+    part.is_row_tail = part.is_col_tail = true;
+    KT_EACH(part, r, c) {
+        part.x[KT_AT(part, r, c)] = of->x[KT_AT(*of, i * l->step + r, c)];
+    }
+    return part;
+}
+
+// One iteration: the first builds the body.
+static inline void random_body(kt *t, pool *body, random_loop *l, int64_t i) {
+    body->count = body->asked = 0;
+    for (uint32_t c = 0; c < l->carried; c++) {
+        kt_value value = l->state[c];
+        value.v = l->built[c].v;
+        body->values[body->count++] = t->k ? value : without_kernel(value);
+    }
+    for (int o = 0; o < 2; o++) {
+        body->values[body->count++] = t->k ? l->outer[o] : without_kernel(l->outer[o]);
+    }
+    if (l->chunk.rows) {
+        body->values[body->count++] = random_chunk(t, l, l->count ? i : 0);
+    }
+    for (int64_t n = test_random_in(&t->state, 2, 6); n > 0; n--) {
+        add_any(t, body);
+    }
+    for (uint32_t c = 0; c < l->carried; c++) {  // the last that goes, or what it was
+        kt_value next = body->values[c];
+        for (uint32_t k = l->carried; k < body->count; k++) {
+            const kt_value *value = &body->values[k];
+            if (!value->is_mask && value->dtype == next.dtype && value->rows == next.rows &&
+                value->cols == next.cols && is_same_tail(value, &next)) {
+                next = *value;
+            }
+        }
+        if (t->k) {
+            ptowsp_tile_next(l->built[c].v, next.v);
+        }
+        l->state[c] = l->count ? next : l->state[c];
+    }
+}
+
+// The end of the loop: a constant, a scalar, or the rows of what is chunked.
+static inline ptowsp_value random_end(kt *t, const random_loop *l) {
+    switch (test_random(&t->state) % 3) {
+    case 0: return ptowsp_tile_const(t->k, (double)l->end);
+    case 1:
+        if (t->scalar_count + 1 < PTOWSP_TASK_SCALAR_MAX) {
+            return kt_scalar(t, PTOWSP_I64, (double)l->end).v;
+        }
+        return ptowsp_tile_const(t->k, (double)l->end);
+    default:
+        return l->chunk.rows && l->end == l->chunk.valid_rows
+                   ? ptowsp_tile_rows(l->chunk.v)
+                   : ptowsp_tile_const(t->k, (double)l->end);
+    }
+}
+
+static inline void add_loop(kt *t, pool *p) {
+    random_loop loop, *l = &loop;
+    memset(l, 0, sizeof *l);
+    l->count = test_random_in(&t->state, 0, RANDOM_ITERATIONS);
+    l->step = p->dims[test_random(&t->state) % 3];
+    l->end = l->count * l->step;
+    pool *body = (pool *)kt_alloc(t, sizeof *body);
+    body->is_exact = p->is_exact;
+    body->is_body = body->is_first = true;
+    memcpy(body->dims, p->dims, sizeof body->dims);
+    if (t->loops == RANDOM_LOOPS) {
+        return;
+    }
+    t->loops++;
+    if (test_random(&t->state) % 2 && t->param_count + 5 <= PTOWSP_TASK_TILE_MAX) {
+        int64_t rows = l->step * (l->count ? l->count : 1);
+        int64_t cols = p->dims[test_random(&t->state) % 3];
+        l->chunk = kt_param_make(t, PTOWSP_IN, pool_any(t, p)->dtype, rows, cols, rows,
+                                 kt_valid_of(t, cols))
+                       ->value;
+    }
+    uint32_t carried = (uint32_t)test_random_in(&t->state, 1, RANDOM_CARRIED);
+    for (uint32_t i = 0; i < carried; i++) {
+        kt_value initial = *pool_any(t, p);
+        if (!initial.is_mask) {
+            l->state[l->carried++] = initial;
+        }
+    }
+    l->outer[0] = *pool_any(t, p);
+    l->outer[1] = *pool_any(t, p);
+    ptowsp_value end = random_end(t, l);
+    l->index = ptowsp_tile_loop_begin(t->k, ptowsp_tile_const(t->k, 0), end, l->step);
+    for (uint32_t i = 0; i < l->carried; i++) {
+        l->built[i] = l->state[i];
+        l->built[i].v = ptowsp_tile_carry(l->state[i].v);
+    }
+    ptowsp_body *k = t->k;
+    uint64_t state = t->state;
+    for (int64_t i = 0; i < l->count || i == 0; i++) {
+        t->state = state;
+        random_body(t, body, l, i);
+        if (i == 0) {
+            ptowsp_tile_loop_end(k);
+        }
+        t->k = NULL;
+        body->is_first = false;
+    }
+    t->k = k;
+    for (uint32_t i = 0; i < l->carried; i++) {
+        kt_value result = l->state[i];
+        result.v = l->built[i].v;
+        pool_add(p, result);
+    }
+}
+
+// -- kernels --------------------------------------------------------------------------------------
 
 // Begins a random kernel, and stores what was made last, and something earlier.
 static inline kt random_kernel_begin(kt_config config, bool is_exact) {
@@ -250,7 +441,7 @@ static inline kt random_kernel_begin(kt_config config, bool is_exact) {
         p->dims[i] = test_random_in(&t.state, 1, 3) == 1 ? test_random_in(&t.state, 1, 40)
                                                          : 8 * test_random_in(&t.state, 1, 5);
     }
-    ptowsp_dtype main = types[test_random(&t.state) % 6];
+    ptowsp_dtype main = types[test_random(&t.state) % 7];
     for (int64_t i = test_random_in(&t.state, 1, 5); i > 0; i--) {
         ptowsp_dtype dtype = test_random(&t.state) % 3 ? main : types[test_random(&t.state) % 7];
         int64_t rows = p->dims[test_random(&t.state) % 3],

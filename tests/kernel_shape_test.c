@@ -72,6 +72,23 @@ static void ops__matmul_acc_adds_to_any_value(void **state) {
 
 // A bias from a parameter, from a value, and as an addition that may be fused; with relu behind it,
 // stored as it is or narrowed.
+// To a part of a parameter that nothing else needs.
+static void scene_matmul_acc_slice(kt *t, int which) {
+    kt_value a = kt_in(t, PTOWSP_F16, 16, 24), b = kt_in(t, PTOWSP_F16, 24, 40);
+    kt_value c = kt_in(t, PTOWSP_F32, 48, 40);
+    kt_value part = kt_slice(t, c, which == 0 ? 0 : 8, 0, 16, 40);
+    if (part.valid_rows != a.valid_rows) {
+        kt_keep(t, c);
+        return;
+    }
+    kt_keep(t, kt_matmul_acc(t, part, a, b));
+}
+
+static void ops__matmul_acc_to_a_slice(void **state) {
+    (void)state;
+    play_all(scene_matmul_acc_slice, 2, kt_any(test_seed()));
+}
+
 static void scene_matmul_bias(kt *t, int which) {
     ptowsp_dtype dtype = product_type(which % 4), sum = which % 4 == 3 ? PTOWSP_I32 : PTOWSP_F32;
     int64_t m = kt_pick_size(t), k = kt_pick_size(t), n = kt_pick_size(t);
@@ -443,6 +460,7 @@ static void ops__u32_and_i32_are_stored_as_each_other(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(ops__matmul_acc_to_a_slice),
         cmocka_unit_test(ops__matmul_in_every_type),
         cmocka_unit_test(ops__matmul_acc_adds_to_any_value),
         cmocka_unit_test(ops__matmul_bias_relu_and_narrowing_stores),

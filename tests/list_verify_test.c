@@ -603,8 +603,13 @@ static void verify__refuses_the_damage_that_matters(void **state) {
 
 // -- rows of two vector cores ---------------------------------------------------------------------
 
-// An operand of 8 x 16 elements, or of 8 x 1 one below another; every element another value.
-static ptoisa_tile row_operand(uint32_t *data, ptoisa_dtype dtype, bool is_column, uint32_t seed) {
+// What is shared: rows of 8 x 16 elements (or of 8 x 1, one below another), or the elements of a row of
+// 128, which is a column in truth.
+typedef enum shared { ROWS, ELEMENTS } shared;
+
+// Such an operand; every element another value.
+static ptoisa_tile row_operand(uint32_t *data, ptoisa_dtype dtype, bool is_column, shared how,
+                               uint32_t seed) {
     ptoisa_tile tile;
     memset(&tile, 0, sizeof tile);
     for (uint32_t i = 0; i < 8 * 16; i++) {
@@ -620,11 +625,21 @@ static ptoisa_tile row_operand(uint32_t *data, ptoisa_dtype dtype, bool is_colum
     tile.layout = is_column ? PTOISA_COL_MAJOR : PTOISA_ROW_MAJOR;
     tile.rows = tile.valid_rows = 8;
     tile.cols = tile.valid_cols = is_column ? 1 : 16;
+    if (how == ELEMENTS) {
+        tile.layout = PTOISA_ROW_MAJOR;
+        tile.rows = tile.valid_rows = 1;
+        tile.cols = tile.valid_cols = 8 * 16;
+    }
     return tile;
 }
 
-// Rows [begin, end) of a tile.
+// Rows [begin, end) of a tile, or those elements (times 16).
 static ptoisa_tile row_part(ptoisa_tile tile, uint32_t begin, uint32_t end) {
+    if (tile.rows == 1) {
+        tile.data = (uint32_t *)tile.data + begin * 16;
+        tile.valid_cols = (end - begin) * 16;
+        return tile;
+    }
     tile.data = (uint32_t *)tile.data + begin * tile.cols;
     tile.valid_rows = end - begin;
     return tile;
@@ -635,7 +650,7 @@ static bool row_has_form(ptoisa_op op, const char *prefix) {
 }
 
 // Executes an instruction on rows [0, 5) and [5, 8) by themselves, and on all: the same bits.
-static void rows_are_by_themselves(ptoisa_op op) {
+static void rows_are_by_themselves(ptoisa_op op, shared how) {
     bool is_int = row_has_form(op, "TAND") || row_has_form(op, "TOR") || row_has_form(op, "TXOR") ||
                   row_has_form(op, "TSH") || row_has_form(op, "TNOT");
     bool is_expand = row_has_form(op, "TROWEXPAND");
@@ -655,11 +670,11 @@ static void rows_are_by_themselves(ptoisa_op op) {
         ptoisa_tile all[6], tiles[6];
         memset(all, 0, sizeof all);
         bool is_index = row_has_form(op, "TROWARG");
-        all[1] = row_operand(data[0], is_index ? PTOISA_I32 : dtype, is_reduced, 1);
-        all[2] = row_operand(data[1], dtype, op == PTOISA_TROWEXPAND, 2);
-        all[3] = row_operand(data[2], dtype, is_expand, 3);
-        all[4] = row_operand(data[3], dtype, false, 4);
-        all[5] = row_operand(data[4], dtype, false, 5);
+        all[1] = row_operand(data[0], is_index ? PTOISA_I32 : dtype, is_reduced, how, 1);
+        all[2] = row_operand(data[1], dtype, op == PTOISA_TROWEXPAND, how, 2);
+        all[3] = row_operand(data[2], dtype, is_expand, how, 3);
+        all[4] = row_operand(data[3], dtype, false, how, 4);
+        all[5] = row_operand(data[4], dtype, false, how, 5);
         if (op == PTOISA_TCVT) {
             all[1].dtype = PTOISA_I32;
         }
@@ -675,7 +690,7 @@ static void rows_are_by_themselves(ptoisa_op op) {
             for (int i = 0; i < 6; i++) {
                 tiles[i] = i ? row_part(all[i], cuts[round][part], cuts[round][part + 1]) : all[i];
             }
-            if (tiles[1].valid_rows) {
+            if (tiles[1].valid_rows && tiles[1].valid_cols) {
                 pwsp_tile_core_insn(&core, &code, &insn, NULL);
             }
         }
@@ -687,62 +702,123 @@ static void rows_are_by_themselves(ptoisa_op op) {
     }
 }
 
-// Which instructions are taken for such, and a list of each that has one more that is not.
+// A column of so many rows, and the view of it as a row.
+static uint32_t column_as_row(built *b, uint32_t rows, uint32_t *out_column) {
+    uint32_t column = built_vec(b, rows, 1), row = built_vec(b, 1, rows);
+    b->list.tiles[column].layout = PTOISA_COL_MAJOR;
+    b->list.tiles[row].root = column;
+    if (out_column) {
+        *out_column = column;
+    }
+    return row;
+}
+
+// Which instructions are taken for such, on rows and on columns that are seen as a row.
 static void split__is_of_instructions_whose_rows_are_by_themselves(void **state) {
     (void)state;
-    uint32_t count = 0;
+    uint32_t count = 0, flat_count = 0;
     for (uint32_t op = 1; op < PTOISA_OP_COUNT; op++) {
         built b;
         built_init(&b, PTOISA_A2A3);
         uint32_t x = built_vec(&b, 8, 16), y = built_vec(&b, 8, 16), at = 9;
+        uint32_t u = column_as_row(&b, 32, NULL), v = column_as_row(&b, 32, NULL);
         built_op(&b, (ptoisa_op)op, x, y, 0)->side = PWSP_SIDE_VECTOR;
-        pwsp_valid rows = b.list.tiles[x].valid_rows;
         bool is_sync = op == PTOISA_SET_FLAG || op == PTOISA_WAIT_FLAG || op == PTOISA_PIPE_BARRIER;
         bool is_moved = op == PTOISA_TLOAD || op == PTOISA_TSTORE;
-        if (pwsp_list_is_by_row(&b.list, &rows, &at) && !is_sync && !is_moved) {
-            rows_are_by_themselves((ptoisa_op)op);
+        if (pwsp_list_is_by_row(&b.list, x, &at) && !is_sync && !is_moved) {
+            rows_are_by_themselves((ptoisa_op)op, ROWS);
             count++;
+        }
+        b.list.insns[0].dst[0] = u;
+        b.list.insns[0].src[0] = v;
+        if (pwsp_list_is_by_row(&b.list, x, &at) && !is_sync) {
+            rows_are_by_themselves((ptoisa_op)op, ELEMENTS);
+            flat_count++;
         }
         built_free(&b);
     }
+    assert_int_equal(flat_count, 47);  // without 8 of rows with a column and 6 of a sum of each row
     assert_int_equal(count, 61);
 }
 
-// Lists that say that they are split, and cannot be.
+// Lists that can be split or not, and those that cannot and say that they are.
+static const struct {
+    const char *what;
+    bool is_split;
+} splits[] = {
+    {"rows", true},
+    {"tiles of one row", false},
+    {"transposed", false},
+    {"a store to the other core's rows", false},
+    {"stores to other rows of another parameter", true},
+    {"one row", false},
+    {"fewer valid rows, and columns", true},
+    {"a column with rows", false},
+    {"the number of valid rows", false},
+};
+enum { SPLIT_COUNT = sizeof splits / sizeof splits[0] };
+
+static void split_build(built *b, int which) {
+    uint32_t left = built_tile(b, PTOISA_LEFT, 32, 16), right = built_tile(b, PTOISA_RIGHT, 16, 16);
+    uint32_t acc = built_tile(b, PTOISA_ACC, 32, 16), x = built_vec(b, 32, 16);
+    uint32_t y = built_vec(b, which == 1 ? 1 : 32, 16), l1 = built_tile(b, PTOISA_MAT, 32, 16);
+    uint32_t column, row = column_as_row(b, 32, &column), other = column_as_row(b, 32, NULL);
+    built_load(b, l1, 0);
+    built_op(b, PTOISA_TMOV, left, l1, 0);
+    built_op(b, PTOISA_TMOV, right, l1, 0);
+    built_op(b, PTOISA_TMATMUL, acc, left, right);
+    built_op(b, PTOISA_TMOV, x, acc, 0);
+    built_op(b, which == 2 ? PTOISA_TTRANS : PTOISA_TEXP, y, x, 0);
+    built_store(b, 1, y);
+    if (which == 3 || which == 4) {  // rows from 4 on: of the other core
+        built_store(b, which == 3 ? 1 : 2, y);
+        b->list.insns[b->list.insn_count - 1].row = 4;
+    }
+    if (which == 5) {
+        b->list.tiles[y].valid_rows.max = b->list.tiles[x].valid_rows.max = 1;
+    }
+    if (which >= 6) {
+        b->list.tiles[y].valid_rows.max = 20;
+        built_op(b, PTOISA_TROWMAX, column, y, 0);
+        built_op(b, PTOISA_TEXP, other, which == 7 ? y : row, 0);
+        built_op(b, PTOISA_TROWEXPANDSUB, y, y, column);
+        built_op(b, PTOISA_TMULS, y, y, 0)->scalar.cols_of = which == 8 ? row : y;
+    }
+}
+
 static void split__is_refused_where_rows_meet(void **state) {
     (void)state;
-    for (int which = 0; which < 6; which++) {
+    for (int which = 0; which < SPLIT_COUNT; which++) {
         built b;
         built_init(&b, PTOISA_A2A3);
-        uint32_t left = built_tile(&b, PTOISA_LEFT, 32, 16);
-        uint32_t right = built_tile(&b, PTOISA_RIGHT, 16, 16);
-        uint32_t acc = built_tile(&b, PTOISA_ACC, 32, 16), x = built_vec(&b, 32, 16);
-        uint32_t y = built_vec(&b, which == 1 ? 16 : 32, 16),
-                 l1 = built_tile(&b, PTOISA_MAT, 32, 16);
-        built_load(&b, l1, 0);
-        built_op(&b, PTOISA_TMOV, left, l1, 0);
-        built_op(&b, PTOISA_TMOV, right, l1, 0);
-        built_op(&b, PTOISA_TMATMUL, acc, left, right);
-        built_op(&b, PTOISA_TMOV, x, acc, 0);
-        uint32_t at = (uint32_t)b.list.insn_count;
-        built_op(&b, which == 2 ? PTOISA_TTRANS : PTOISA_TEXP, which == 1 ? x : y,
-                 which == 1 ? y : x, 0);
-        built_store(&b, 1, which == 1 ? x : y);
-        if (which == 3 || which == 4) {  // rows from 4 on: of the other core
-            built_store(&b, which == 3 ? 1 : 2, y);
-            b.list.insns[b.list.insn_count - 1].row = 4;
-        }
-        if (which == 5) {
-            b.list.tiles[y].valid_rows.max = b.list.tiles[x].valid_rows.max = 1;
-        }
+        split_build(&b, which);
         built_must(&b, pwsp_list_cut(&b.list, &b.machine, NULL, &b.fault));
-        assert_int_equal(b.list.is_split, which == 0 || which == 4);
-        if (!b.list.is_split && which != 5) {
-            b.list.is_split = true;
+        if ((b.list.split_tile != 0) != splits[which].is_split) {
+            fail_msg("%s", splits[which].what);
+        }
+        if (!b.list.split_tile && which != 5) {
+            b.list.split_tile = 4;  // x
             assert_false(pwsp_list_verify(&b.list, &b.machine, &b.fault));
             assert_non_null(strstr(b.fault.text, "does not let two vector cores share its rows"));
-            assert_true(b.fault.insn >= at);
+            assert_true(b.fault.insn >= 5);
         }
+        built_free(&b);
+    }
+}
+
+// The rows that are cut are those of the task, whatever comes first; and in no loop.
+static void split__is_by_the_rows_of_the_task(void **state) {
+    (void)state;
+    for (int which = 0; which < 2; which++) {
+        built b;
+        built_init(&b, PTOISA_A2A3);
+        split_build(&b, 6);
+        pwsp_valid *y = &b.list.tiles[5].valid_rows;
+        y->param = 1;
+        y->mul = 1;
+        y->loop = which == 1;
+        built_must(&b, pwsp_list_cut(&b.list, &b.machine, NULL, &b.fault));
+        assert_int_equal(b.list.split_tile, which == 0 ? 5 : 4);
         built_free(&b);
     }
 }
@@ -758,6 +834,7 @@ int main(void) {
         cmocka_unit_test(verify__refuses_accesses_without_an_order),
         cmocka_unit_test(split__is_of_instructions_whose_rows_are_by_themselves),
         cmocka_unit_test(split__is_refused_where_rows_meet),
+        cmocka_unit_test(split__is_by_the_rows_of_the_task),
         cmocka_unit_test(verify__refuses_lists_that_are_too_long),
         cmocka_unit_test(verify__survives_each_refused_allocation),
         cmocka_unit_test(verify__refuses_the_damage_that_matters),

@@ -109,15 +109,17 @@ PTOISA_FN uint64_t ptoisa_ask(const ptoisa_core *core, ptoisa_op op, ptoisa_pipe
     return ptoisa_cost(core, &info);
 }
 
-// The part of a tile that one of two cores has which share its rows (cut_rows): which is 0 or 1.
+// The part of a tile that one of two cores has which share its rows (cut_rows): which is 0 or 1. A
+// tile of one row is a column seen as a row: they share its elements.
 PTOISA_FN const ptoisa_tile *ptoisa_part_of(const ptoisa_core *core, const ptoisa_tile *tile,
                                             uint32_t which, ptoisa_tile *part) {
     if (!tile) {
         return NULL;
     }
-    uint32_t rows = tile->valid_rows, first = rows < core->cut_rows ? rows : core->cut_rows;
     *part = *tile;
-    part->valid_rows = which ? rows - first : first;
+    uint32_t *size = tile->rows == 1 ? &part->valid_cols : &part->valid_rows;
+    uint32_t first = *size < core->cut_rows ? *size : core->cut_rows;
+    *size = which ? *size - first : first;
     return part;
 }
 

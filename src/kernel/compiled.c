@@ -226,8 +226,7 @@ static pwsp_tile_code *pwsp_tile_code_make(const ptowsp_body *body, const pwsp_l
     memcpy(code->used, list->used, sizeof code->used);
     memcpy(code->fifos, list->fifos, sizeof code->fifos);
     code->is_mixed = list->is_mixed;
-    code->is_split = list->is_split;
-    code->split_rows = list->split_rows;
+    code->split_tile = list->split_tile;
     code->machine = body->machine;
     for (uint32_t i = 0; i < code->insn_count; i++) {
         uint8_t op = code->insns[i].op;
@@ -249,20 +248,33 @@ static void pwsp_tile_code_on_fault(ptoisa_core *core, const char *text) {
     }
 }
 
-// Puts in front of a fault which operation or parameter its instruction comes from.
+// Says behind a fault what the type of its instruction is, for which machine, and the rule as the
+// capability table has it, if the text has none; and in front of it which operation or parameter the
+// instruction comes from.
 static void pwsp_tile_code_blame(const ptowsp_body *body, const pwsp_list *list,
                                  pwsp_list_fault *fault) {
-    if (fault->status == PTOWSP_OUT_OF_MEMORY || fault->insn >= list->insn_count ||
-        list->insns[fault->insn].value == 0) {
+    if (fault->status == PTOWSP_OUT_OF_MEMORY || fault->insn >= list->insn_count) {
         return;
     }
-    const pwsp_kop *op = &body->ops[list->insns[fault->insn].value];
-    const char *name = op->kind == PWSP_KOP_PARAM ? body->tiles[op->param - 1].name
-                                                  : pwsp_kop_name((pwsp_kop_kind)op->kind);
-    char text[sizeof fault->text];
+    const pwsp_insn *insn = &list->insns[fault->insn];
+    const pwsp_kop *op = &body->ops[insn->value];
+    const char *name = insn->value == 0             ? NULL
+                       : op->kind == PWSP_KOP_PARAM ? body->tiles[op->param - 1].name
+                                                    : pwsp_kop_name((pwsp_kop_kind)op->kind);
+    uint32_t tile = insn->src[0] ? insn->src[0] : insn->dst[0];
+    const char *rule = strncmp(fault->text, "memory: ", 8) == 0   ? "memories"
+                       : strncmp(fault->text, "verify: ", 8) == 0 ? "tiles"
+                                                                  : "operands";
+    char text[sizeof fault->text], more[PTOWSP_NAME_MAX + 64] = "";
     memcpy(text, fault->text, sizeof text);
-    int at = snprintf(fault->text, sizeof fault->text, "%s: ", name);
-    snprintf(fault->text + at, sizeof fault->text - (size_t)at, "%s", text);
+    if (!strstr(text, "(rule: ")) {
+        snprintf(more, sizeof more, " (%s on %s; rule: %s)",
+                 ptoisa_dtype_name((ptoisa_dtype)list->tiles[tile].dtype), body->machine.name,
+                 rule);
+    }
+    snprintf(fault->text, sizeof fault->text, "%s%s%.*s%s", name ? name : "", name ? ": " : "",
+             (int)(sizeof fault->text - strlen(more) - (name ? strlen(name) + 2 : 0) - 1), text,
+             more);
 }
 
 static bool pwsp_tile_code_check(const pwsp_tile_code *code, pwsp_list_fault *fault) {
@@ -326,8 +338,8 @@ pwsp_tile_code *pwsp_tile_code_create(ptowsp_body *body, pwsp_list_fault *fault)
         code = checks.is_out ? NULL : pwsp_tile_code_make(body, &list, &checks);
         if (!code) {
             pwsp_list_fail(fault, PTOWSP_OUT_OF_MEMORY, 0, "out of memory");
-        } else if (!pwsp_tile_code_check(code, fault) ||
-                   !pwsp_legal_check_forms(body, &list, fault)) {
+        } else if (!pwsp_legal_check_forms(body, &list, fault) ||
+                   !pwsp_tile_code_check(code, fault)) {
             pwsp_tile_code_release(code);
             code = NULL;
         }

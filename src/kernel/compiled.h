@@ -43,10 +43,9 @@ typedef struct pwsp_tile_code {
     uint8_t scalar_dtypes[PTOWSP_TASK_SCALAR_MAX];
     uint32_t used[PTOISA_MEMORY_COUNT];
     ptoisa_machine machine;
-    bool is_cube;   // it has matrix products
-    bool is_mixed;  // it has a cube and a vector half
-    bool is_split;  // both vector cores have rows of it
-    pwsp_valid split_rows;
+    bool is_cube;         // it has matrix products
+    bool is_mixed;        // it has a cube and a vector half
+    uint32_t split_tile;  // both vector cores have rows of it: list.h
     pwsp_list_fifo fifos[PWSP_FIFO_COUNT];
 } pwsp_tile_code;
 

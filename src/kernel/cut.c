@@ -248,17 +248,6 @@ static void pwsp_cut_sink(pwsp_list *list) {
     }
 }
 
-// Finds out whether the list is split.
-static void pwsp_cut_split(pwsp_list *list) {
-    uint32_t at = 0, first = 0;
-    while (list->insns[first].side != PWSP_SIDE_VECTOR) {
-        first++;  // there is a TPUSH or TPOP
-    }
-    const pwsp_insn *insn = &list->insns[first];
-    list->split_rows = list->tiles[insn->dst[0] ? insn->dst[0] : insn->src[0]].valid_rows;
-    list->is_split = pwsp_list_is_by_row(list, &list->split_rows, &at);
-}
-
 PWSP_INTERNAL bool pwsp_list_cut(pwsp_list *list, const ptoisa_machine *machine,
                                  const uint8_t *param_dtypes, pwsp_list_fault *fault) {
     if (machine->family != PTOISA_A2A3 || !pwsp_cut_is_needed(list)) {
@@ -297,7 +286,7 @@ PWSP_INTERNAL bool pwsp_list_cut(pwsp_list *list, const ptoisa_machine *machine,
     pwsp_memory_free(&list->memory, insns, (size_t)capacity * sizeof insns[0]);
     if (!cut.is_out) {
         pwsp_cut_sink(list);
-        pwsp_cut_split(list);
+        list->split_tile = pwsp_list_split(list);
     }
     return !cut.is_out || pwsp_list_fail(fault, PTOWSP_OUT_OF_MEMORY, 0, "out of memory");
 }

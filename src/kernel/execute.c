@@ -272,9 +272,8 @@ static void pwsp_tile_core_place(pwsp_tile_core *core, const pwsp_tile_code *cod
         tile->valid_rows = pwsp_task_valid(core, task, code, &from->valid_rows);
         tile->valid_cols = pwsp_task_valid(core, task, code, &from->valid_cols);
     }
-    if (code->is_split) {
-        uint32_t rows = pwsp_task_valid(core, task, code, &code->split_rows);
-        core->block->vector.cut_rows = (rows + 1) / 2;
+    if (code->split_tile) {
+        core->block->vector.cut_rows = (core->tiles[code->split_tile].valid_rows + 1) / 2;
     }
 }
 

@@ -76,10 +76,9 @@ PWSP_INTERNAL uint64_t pwsp_tile_code_hash(const pwsp_tile_code *code) {
     const char *machine = code->machine.name;
     const uint64_t head[] = {code->insn_count,  code->tile_count,   code->loop_count,
                              code->param_count, code->scalar_count, code->is_cube,
-                             code->is_mixed,    code->is_split};
+                             code->is_mixed,    code->split_tile};
     uint64_t hash = ptowsp_hash(PTOWSP_HASH_START, machine, strlen(machine));
     hash = PWSP_HASH_NUMBERS(hash, head);
-    hash = code->is_split ? pwsp_code_hash_valid(hash, &code->split_rows) : hash;
     for (uint32_t i = 0; i < PWSP_FIFO_COUNT; i++) {
         const pwsp_list_fifo *fifo = &code->fifos[i];
         const uint64_t numbers[] = {fifo->slot_bytes, fifo->slots, fifo->flag};

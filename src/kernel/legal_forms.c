@@ -49,20 +49,37 @@ static char pwsp_form_place(const pwsp_list_tile *tile) {
     }
 }
 
-// Is every tile of an instruction in one of the places of its form?
-static bool pwsp_form_is_placed(const pwsp_list *list, const pwsp_legal_form *form,
-                                const pwsp_insn *insn) {
+// How messages call a place.
+static const char *pwsp_form_place_name(char place) {
+    switch (place) {
+    case 'R': return "rows in UB";
+    case 'C': return "a column in UB";
+    case 'M': return "boxes in L1";
+    case 'm': return "a row in L1";
+    case 'L': return "L0A";
+    case 'Q': return "L0B";
+    case 'A': return "L0C";
+    case 'B': return "the bias table";
+    default: return "the fixpipe buffer";
+    }
+}
+
+// The first tile of an instruction that is in none of the places of its form; 0: all are in one.
+static uint32_t pwsp_form_misplaced(const pwsp_list *list, const pwsp_legal_form *form,
+                                    const pwsp_insn *insn) {
     const uint32_t *tile = &insn->dst[0];
-    bool is_in = false, is_good = true;
+    bool is_in = false;
     for (const char *at = form->places;; at++) {
         if (*at >= 'A') {
             is_in = is_in || !*tile || *at == pwsp_form_place(&list->tiles[*tile]);
             continue;
         }
-        is_good = is_good && (is_in || !*tile);
+        if (!is_in && *tile) {
+            return *tile;
+        }
         is_in = false;
         if (*at == '\0') {
-            return is_good;
+            return 0;
         }
         tile = *at == ':' ? &insn->src[0] : tile + 1;
     }
@@ -231,7 +248,7 @@ static void pwsp_form_runs(pwsp_lowering *lw, pwsp_insn *insn) {
     pwsp_list_tile src = lw->list->tiles[insn->src[0]], dst = lw->list->tiles[insn->dst[0]];
     uint32_t cols = pwsp_round_up(src.valid_cols.max, PTOISA_SORT_RUN);
     bool is_whole = src.valid_cols.param == 0 && src.valid_cols.max == cols;
-    bool is_placed = pwsp_form_is_placed(lw->list, pwsp_legal_form_of(PTOISA_TSORT32), insn);
+    bool is_placed = !pwsp_form_misplaced(lw->list, pwsp_legal_form_of(PTOISA_TSORT32), insn);
     if (is_whole || !is_placed || dst.cols < cols * pwsp_form_pair(&dst)) {
         return;
     }
@@ -397,11 +414,14 @@ bool pwsp_legal_check_forms(const ptowsp_body *body, const pwsp_list *list,
     for (uint32_t i = 0; i < list->insn_count; i++) {
         const pwsp_insn *insn = &list->insns[i];
         const pwsp_legal_form *form = pwsp_legal_form_of((ptoisa_op)insn->op);
-        if (form && !pwsp_form_is_placed(list, form, insn)) {
-            return pwsp_list_fail(
-                fault, PTOWSP_UNSUPPORTED, i,
-                "%s: a tile is where %s does not take it, only in %s (rule: places)",
-                pwsp_insn_name(insn), machine, form->places);
+        uint32_t misplaced = form ? pwsp_form_misplaced(list, form, insn) : 0;
+        if (misplaced) {
+            const pwsp_list_tile *of = &list->tiles[misplaced];
+            return pwsp_list_fail(fault, PTOWSP_UNSUPPORTED, i,
+                                  "%s of %s: on %s, no tile in %s is taken there "
+                                  "(rule: places)",
+                                  pwsp_insn_name(insn), ptoisa_dtype_name((ptoisa_dtype)of->dtype),
+                                  machine, pwsp_form_place_name(pwsp_form_place(of)));
         }
         if (form && !pwsp_form_is_sized(list, form, insn)) {
             uint32_t tile = insn->src[0] ? insn->src[0] : insn->dst[0];

@@ -22,10 +22,11 @@
 // are each core's own. TPUSH puts a tile into the next slot of a FIFO once that is free; TPOP takes
 // it out again, once it is there. The order of the list is one in which both can run.
 //
-// Split lists. A block has two vector cores. Where all that the vector half does is row by row, and its
-// tiles have equally many valid rows, these share the rows: the first has ceil(rows / 2) of every
-// tile, the second the rest, each in its own UB, at the same addresses. Else the first does
-// everything, and the second only takes part in filling and freeing slots.
+// Split lists. A block has two vector cores. Where all that the vector half does is row by row, these
+// share the rows: the first has those below ceil(rows / 2) of every tile, the second the rest, each in
+// its own UB, at the same addresses; `rows` are the valid ones of one tile (split_tile), whatever the
+// others have. Columns that are seen as a row are shared by element. Else the first does everything,
+// and the second only takes part in filling and freeing slots.
 //
 // Index 0 is no tile. A tile may be a view of another one (its root): the same bytes with another
 // shape, or a part of them. Only roots have storage. Sizes that depend on a task's place in its
@@ -167,8 +168,7 @@ typedef struct pwsp_list {
     pwsp_list_loop loops[PTOWSP_LOOP_MAX + 1];  // from 1
     uint32_t loop_count;                        // without number 0
     bool is_mixed;
-    bool is_split;          // both vector cores have rows
-    pwsp_valid split_rows;  // then: those of all tiles of the vector half, in no loop
+    uint32_t split_tile;  // both vector cores have rows, each half of this tile's; 0: they have not
     pwsp_list_fifo fifos[PWSP_FIFO_COUNT];
     pwsp_insn *insns;
     uint64_t insn_count, insn_capacity;
@@ -182,7 +182,7 @@ typedef struct pwsp_list {
 typedef struct pwsp_list_fault {
     ptowsp_status status;
     uint32_t insn;
-    char text[256];
+    char text[384];
 } pwsp_list_fault;
 
 PWSP_INTERNAL void pwsp_list_init(pwsp_list *list, pwsp_memory memory);

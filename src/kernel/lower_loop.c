@@ -117,6 +117,20 @@ static bool pwsp_lower_sum_feeds(const ptowsp_body *body, uint32_t carry) {
     return false;
 }
 
+// Does another value that is needed in the loop or behind it have the bytes of this one? (Transposed
+// vectors have those of their operand.)
+static bool pwsp_lower_is_shared(const pwsp_lowering *lw, uint32_t value) {
+    const pwsp_list_tile *tiles = lw->list->tiles;
+    uint32_t root = tiles[lw->values[value].tile].root;
+    for (uint32_t i = 1; i < lw->at; i++) {
+        const pwsp_lowered *other = &lw->values[i];
+        if (i != value && other->tile && tiles[other->tile].root == root && other->last > lw->at) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static void pwsp_lower_home(pwsp_lowering *lw, uint32_t carry) {
     const ptowsp_body *body = lw->body;
     const pwsp_kop *op = &body->ops[carry], *from = &body->ops[op->src[0]];
@@ -131,7 +145,8 @@ static void pwsp_lower_home(pwsp_lowering *lw, uint32_t carry) {
     }
     bool is_free = first->uses == 1 && from->loop == body->loops[op->loop].parent &&
                    from->kind != PWSP_KOP_CARRY && first->tile &&
-                   lw->list->tiles[first->tile].root == first->tile;
+                   lw->list->tiles[first->tile].root == first->tile &&
+                   !pwsp_lower_is_shared(lw, op->src[0]);
     home->tile =
         is_free ? first->tile
                 : pwsp_lower_vec(lw, op->dtype, op->rows, op->cols, op->valid_rows, op->valid_cols);

@@ -140,6 +140,13 @@ bool pwsp_lower_is_narrowed(const ptowsp_body *body, uint32_t value) {
     return count > 0 && count == pwsp_body_use_count(body, value);
 }
 
+// May TMATMUL_ACC add to the sum where it is, in L0C? Not in a loop to a product from before it, which
+// every iteration needs as it was.
+static bool pwsp_lower_is_added_to(const ptowsp_body *body, const pwsp_kop *op) {
+    const pwsp_kop *sum = &body->ops[op->src[2]];
+    return pwsp_lower_is_product(sum) && sum->loop == op->loop;
+}
+
 bool pwsp_lower_feeds(const ptowsp_body *body, uint32_t value) {
     for (uint64_t i = value + 1; i < body->op_count; i++) {
         const pwsp_kop *op = &body->ops[i];
@@ -152,7 +159,8 @@ bool pwsp_lower_feeds(const ptowsp_body *body, uint32_t value) {
             if (op->src[j] != value || (is_matmul && j != 2)) {
                 continue;
             }
-            if (op->kind != PWSP_KOP_MATMUL_ACC || pwsp_body_use_count(body, value) != 1) {
+            if (op->kind != PWSP_KOP_MATMUL_ACC || !pwsp_lower_is_added_to(body, op) ||
+                pwsp_body_use_count(body, value) != 1) {
                 return true;  // else it is added to where it is
             }
         }
@@ -201,7 +209,8 @@ void pwsp_lower_matmul(pwsp_lowering *lw, const pwsp_kop *op) {
     uint32_t acc = 0, bias = 0, added = 0;
     if (op->kind == PWSP_KOP_MATMUL_ACC) {
         const pwsp_lowered *sum = &lw->values[op->src[2]];
-        if (sum->acc && (sum->uses == 1 || pwsp_lower_is_in_acc(lw, op->src[2]))) {
+        if (sum->acc && ((sum->uses == 1 && pwsp_lower_is_added_to(lw->body, op)) ||
+                         pwsp_lower_is_in_acc(lw, op->src[2]))) {
             acc = sum->acc;
             pwsp_list_tile of = lw->list->tiles[acc];
             if (pwsp_lower_is_in_acc(lw, op->src[2]) &&

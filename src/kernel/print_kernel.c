@@ -404,7 +404,7 @@ void pwsp_body_print(const ptowsp_body *body, const pwsp_tile_code *code, ptowsp
          side <= (code->is_mixed ? PWSP_SIDE_VECTOR : PWSP_SIDE_ANY); side++) {
         pwsp_kernel_print_half(body, code, side, text);
     }
-    if (code->is_split) {
+    if (code->split_tile) {
         pwsp_text_format(text, "both vector cores do the vector half, each for half of the rows\n");
     }
     for (uint32_t i = 0; i < PWSP_FIFO_COUNT && code->is_mixed; i++) {

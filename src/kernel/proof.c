@@ -742,7 +742,7 @@ PWSP_INTERNAL bool pwsp_list_verify(const pwsp_list *list, const ptoisa_machine 
                               list->insn_count, list->tile_count);
     }
     uint32_t at = 0;
-    if (list->is_split && !(list->is_mixed && pwsp_list_is_by_row(list, &list->split_rows, &at))) {
+    if (list->split_tile && !(list->is_mixed && pwsp_list_is_by_row(list, list->split_tile, &at))) {
         return pwsp_list_fail(
             fault, PTOWSP_INVALID_PARAMS, at,
             "verify: instruction %" PRIu32 " (%s) does not let two vector cores share its rows", at,

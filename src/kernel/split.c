@@ -76,36 +76,76 @@ static bool pwsp_op_is_by_row(uint32_t op) {
     }
 }
 
-// Does row r of a tile lie in row r of its root?
-static bool pwsp_tile_is_by_row(const pwsp_list *list, const pwsp_list_tile *tile) {
-    const pwsp_list_tile *root = &list->tiles[tile->root < list->tile_count ? tile->root : 0];
-    return tile == root ||
-           (tile->offset == 0 && tile->layout == root->layout &&
-            (tile->rows == root->rows || tile->layout == PTOISA_ROW_MAJOR || tile->cols == 1) &&
-            tile->cols * ptoisa_dtype_size((ptoisa_dtype)tile->dtype) ==
-                root->cols * ptoisa_dtype_size((ptoisa_dtype)root->dtype));
+// Is every element of a row-like result made of that element of its operands?
+static bool pwsp_op_is_by_element(uint32_t op) {
+    switch (op) {
+    case PWSP_INSN_TPUSH:
+    case PWSP_INSN_TPOP:
+    case PTOISA_TLOAD:
+    case PTOISA_TSTORE:
+    case PTOISA_TROWEXPAND:
+    case PTOISA_TROWEXPANDADD:
+    case PTOISA_TROWEXPANDSUB:
+    case PTOISA_TROWEXPANDMUL:
+    case PTOISA_TROWEXPANDDIV:
+    case PTOISA_TROWEXPANDMAX:
+    case PTOISA_TROWEXPANDMIN:
+    case PTOISA_TROWEXPANDEXPDIF:
+    case PTOISA_TROWSUM:
+    case PTOISA_TROWMAX:
+    case PTOISA_TROWMIN:
+    case PTOISA_TROWPROD:
+    case PTOISA_TROWARGMAX:
+    case PTOISA_TROWARGMIN: return false;
+    default: return pwsp_op_is_by_row(op);
+    }
 }
 
-static bool pwsp_insn_is_by_row(const pwsp_list *list, const pwsp_insn *insn,
-                                const pwsp_valid *rows) {
-    if (!pwsp_op_is_by_row(insn->op)) {
-        return false;
-    }
-    bool is_good = true;
-    for (uint32_t k = 0; k < PWSP_INSN_SRC_MAX + PWSP_INSN_DST_MAX + 1 && is_good; k++) {
-        uint32_t tile = k < PWSP_INSN_SRC_MAX ? insn->src[k]
-                        : k < PWSP_INSN_SRC_MAX + PWSP_INSN_DST_MAX
-                            ? insn->dst[k - PWSP_INSN_SRC_MAX]
-                            : insn->tmp;
+// Is a tile a column that is seen as a row, so that its element c is the column's row c?
+static bool pwsp_tile_is_flat(const pwsp_list *list, const pwsp_list_tile *tile) {
+    const pwsp_list_tile *root = &list->tiles[tile->root < list->tile_count ? tile->root : 0];
+    return root->layout == PTOISA_COL_MAJOR && root->cols == 1 &&
+           tile->layout == PTOISA_ROW_MAJOR && tile->rows == 1 && tile->cols == root->rows &&
+           tile->offset == 0 &&
+           ptoisa_dtype_size((ptoisa_dtype)tile->dtype) ==
+               ptoisa_dtype_size((ptoisa_dtype)root->dtype);
+}
+
+// Does row r of a tile lie in row r of its root? A tile of one row is none of these: with cores that
+// share rows its elements are shared (ptoisa_part_of).
+static bool pwsp_tile_is_by_row(const pwsp_list *list, const pwsp_list_tile *tile) {
+    const pwsp_list_tile *root = &list->tiles[tile->root < list->tile_count ? tile->root : 0];
+    return tile->rows > 1 &&
+           (tile == root ||
+            (tile->offset == 0 && tile->layout == root->layout &&
+             (tile->rows == root->rows || tile->layout == PTOISA_ROW_MAJOR || tile->cols == 1) &&
+             tile->cols * ptoisa_dtype_size((ptoisa_dtype)tile->dtype) ==
+                 root->cols * ptoisa_dtype_size((ptoisa_dtype)root->dtype)));
+}
+
+// Operand k of an instruction, without its scratch, which each core has for itself.
+#define PWSP_SPLIT_OPERANDS (PWSP_INSN_SRC_MAX + PWSP_INSN_DST_MAX)
+
+static uint32_t pwsp_split_operand(const pwsp_insn *insn, uint32_t k) {
+    return k < PWSP_INSN_DST_MAX ? insn->dst[k] : insn->src[k - PWSP_INSN_DST_MAX];
+}
+
+// Either all operands are shared by rows, or all by elements.
+static bool pwsp_insn_is_by_row(const pwsp_list *list, const pwsp_insn *insn) {
+    bool is_by_row = pwsp_op_is_by_row(insn->op), is_by_element = pwsp_op_is_by_element(insn->op);
+    for (uint32_t k = 0; k < PWSP_SPLIT_OPERANDS && (is_by_row || is_by_element); k++) {
+        uint32_t tile = pwsp_split_operand(insn, k);
         if (tile >= list->tile_count && tile > 0) {
             return false;
         }
-        bool is_scratch = k == PWSP_INSN_SRC_MAX + PWSP_INSN_DST_MAX;  // valid sizes of no meaning
-        is_good =
-            tile == 0 || (pwsp_tile_is_by_row(list, &list->tiles[tile]) &&
-                          (is_scratch || pwsp_valid_is_equal(&list->tiles[tile].valid_rows, rows)));
+        const pwsp_list_tile *of = &list->tiles[tile];
+        is_by_row = is_by_row && (tile == 0 || pwsp_tile_is_by_row(list, of));
+        is_by_element = is_by_element && (tile == 0 || pwsp_tile_is_flat(list, of));
     }
-    return is_good;
+    uint32_t sized = insn->scalar.cols_of;  // every core has to have the same number
+    return (is_by_row || is_by_element) && (insn->tmp == 0 || insn->tmp < list->tile_count) &&
+           (sized == 0 ||
+            (sized < list->tile_count && !pwsp_tile_is_flat(list, &list->tiles[sized])));
 }
 
 // Does a store of the vector half go to rows that its other core may use, in another instruction or
@@ -120,16 +160,35 @@ static bool pwsp_store_is_shared(const pwsp_list *list, const pwsp_insn *store) 
     return is_shared;
 }
 
-PWSP_INTERNAL bool pwsp_list_is_by_row(const pwsp_list *list, const pwsp_valid *rows,
-                                       uint32_t *out_insn) {
+PWSP_INTERNAL uint32_t pwsp_list_split(const pwsp_list *list) {
+    uint32_t found = 0, at = 0;
+    bool is_of_task = false;
+    for (uint32_t i = 0; i < list->insn_count && !is_of_task; i++) {
+        const pwsp_insn *insn = &list->insns[i];
+        for (uint32_t k = 0; k < PWSP_SPLIT_OPERANDS && insn->side == PWSP_SIDE_VECTOR; k++) {
+            uint32_t tile = pwsp_split_operand(insn, k);
+            const pwsp_valid *rows = &list->tiles[tile].valid_rows;
+            is_of_task = tile && rows->param && !rows->loop && list->tiles[tile].rows > 1;
+            bool is_new = found == 0 && tile && !rows->param && list->tiles[tile].rows > 1;
+            found = is_of_task || is_new ? tile : found;
+            if (is_of_task) {
+                break;
+            }
+        }
+    }
+    return found && pwsp_list_is_by_row(list, found, &at) ? found : 0;
+}
+
+PWSP_INTERNAL bool pwsp_list_is_by_row(const pwsp_list *list, uint32_t tile, uint32_t *out_insn) {
     for (uint32_t i = 0; i < list->insn_count; i++) {
         const pwsp_insn *insn = &list->insns[i];
         if (insn->side == PWSP_SIDE_VECTOR &&
-            (!pwsp_insn_is_by_row(list, insn, rows) ||
+            (!pwsp_insn_is_by_row(list, insn) ||
              (insn->op == PTOISA_TSTORE && pwsp_store_is_shared(list, insn)))) {
             *out_insn = i;
             return false;
         }
     }
-    return rows->loop == 0 && rows->max > 1;
+    const pwsp_valid *rows = &list->tiles[tile < list->tile_count ? tile : 0].valid_rows;
+    return (rows->param == 0 || rows->loop == 0) && rows->max > 1;
 }

@@ -256,18 +256,6 @@ static bool npu_mentions_bf16(const npu_text *text) {
     return text->data && strstr(text->data, "bfloat16_t");
 }
 
-// The rows of the vector half, where both vector cores share them: those of any of its tiles.
-static void npu_name_split_rows(npu_kernel *k, char text[NPU_LOCAL_MAX]) {
-    for (uint32_t i = 0; i < k->info.insn_count && k->info.is_split; i++) {
-        ptowsp_insn_info insn = ptowsp_program_insn_at(k->emitter->program, k->kernel, i);
-        uint32_t tile = insn.dst[0] ? insn.dst[0] : insn.src[0];
-        if (insn.side == PTOWSP_SIDE_VECTOR && tile) {
-            npu_kernel_size(k, &k->tiles[tile].object.valid_rows, text);
-            return;
-        }
-    }
-}
-
 // The cores and FIFOs of a mixed kernel.
 static void npu_print_halves(const npu_kernel *k, const char *split_rows, npu_text *out) {
     if (!k->info.is_mixed) {
@@ -303,7 +291,9 @@ static void npu_print_kernel(npu_kernel *k, npu_text *out) {
     npu_text body = {NULL, 0, 0, false}, checks = {NULL, 0, 0, false}, made = {NULL, 0, 0, false};
     npu_text insns = {NULL, 0, 0, false};
     char split_rows[NPU_LOCAL_MAX] = "";
-    npu_name_split_rows(k, split_rows);
+    if (k->info.is_split) {
+        npu_kernel_size(k, &k->tiles[k->info.split_tile].object.valid_rows, split_rows);
+    }
     bool is_good = npu_print_body(k, &insns);  // first: it finds sizes and windows
     is_good = npu_check_zeros(k) && npu_strides_check(k) && is_good;
     npu_print_checks(k, &checks);

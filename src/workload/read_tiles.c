@@ -19,7 +19,8 @@ PWSP_INTERNAL void pwsp_read_tiles(const pwsp_tile_code *code, ptowsp_kernel_inf
     info->machine = pwsp_machine_from_isa(&code->machine);
     info->has_products = code->is_cube;
     info->is_mixed = code->is_mixed;
-    info->is_split = code->is_split;
+    info->is_split = code->split_tile != 0;
+    info->split_tile = code->split_tile;
     for (uint32_t i = 0; i < PWSP_FIFO_COUNT && code->is_mixed; i++) {
         info->fifos[i].slot_bytes = code->fifos[i].slot_bytes;
         info->fifos[i].slot_count = code->fifos[i].slots;

@@ -92,7 +92,10 @@
     ROW("kernel", "wide columns", 14, PWSP_E, PWSP_E, PWSP_L)                                      \
     ROW("kernel", "other strides", 15, PWSP_E, PWSP_E, PWSP_O)                                     \
     ROW("kernel", "both cores", 16, PWSP_L, PWSP_L, PWSP_L)                                        \
-    ROW("kernel", "runs", 17, PWSP_L, PWSP_L, PWSP_L)
+    ROW("kernel", "runs", 17, PWSP_L, PWSP_L, PWSP_L)                                              \
+    ROW("kernel", "operands", 18, PWSP_R, PWSP_R, PWSP_R)                                          \
+    ROW("kernel", "tiles", 19, PWSP_R, PWSP_R, PWSP_R)                                             \
+    ROW("kernel", "memories", 20, PWSP_R, PWSP_R, PWSP_R)
 // clang-format on
 
 typedef struct pwsp_capability {
