@@ -2678,7 +2678,8 @@ typedef struct ptowsp_collective_cost {
 
 // Simulates a collective on links. The result depends on the arguments alone.
 //
-// Memory   From the context while it runs: about 16 bytes for each rank and round.
+// Memory   From the context while it runs: about 24 bytes for each rank and round, and 16 for each
+//          message: 100 MB and 0.3 s for a ring of 1024 ranks.
 // Errors   Those of ptowsp_collective_plan; INVALID_PARAMS (links), LIMIT_EXCEEDED (a time that
 //          does not fit 64 bits), OUT_OF_MEMORY.
 // Cost     All steps of all members, by a logarithm of members.

@@ -374,7 +374,7 @@ static void communicate__random_programs_do_what_a_plain_loop_does(void **state)
     static matrix wanted[RANK_MAX][TENSOR_COUNT], found[RANK_MAX][TENSOR_COUNT];
     uint64_t seed = test_seed();
     uint32_t met = 0;
-    for (int round = 0; TEST_ROUNDS(round, 200); round++) {
+    for (int round = 0; TEST_ROUNDS(round, 500); round++) {
         const plan p = plan_random(&seed);
         for (uint32_t i = 0; i < p.step_count; i++) {
             met |= 1u << p.steps[i].kind;
