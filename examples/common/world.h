@@ -50,6 +50,9 @@ void world_gather(world *w, const void *own, void *all, uint64_t bytes);
 // The largest of all ranks' numbers.
 uint64_t world_largest(world *w, uint64_t own);
 
+// From the first begin to the last end of all ranks, by clocks that are one: those of one machine.
+uint64_t world_lasted(world *w, uint64_t begin, uint64_t end);
+
 // All ranks begin what follows at about the same time.
 void world_meet(world *w);
 
