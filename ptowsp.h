@@ -5574,7 +5574,8 @@ PTOWSP_API ptowsp_status ptowsp_run_find_bounds(const ptowsp_run *run,
                                                 ptowsp_run_bounds *out_bounds);
 
 // What if tasks of a kernel took `percent` of their cycles, rounded down? Executes in time-only
-// mode, which replaces the results of the last execution, and records nothing.
+// mode, which replaces the results of the last execution, and records nothing. With a communicator
+// (ptowsp_run_bind_ranks) it is the time of this rank alone.
 // Errors   INVALID_PARAMS: no such kernel; percent over 1000. Those of an execution in this mode.
 typedef struct ptowsp_what_if {
     uint32_t kernel;  // its id
