@@ -50969,6 +50969,7 @@ void ptowsp_program_print_point(const ptowsp_program *program, uint32_t point, p
 //                  | "tensor" name dtype "[" [ size { "," size } ] "]" location [ "transient" ]
 //                  | "kernel" name "(" "axes" int { "," parameter } ")" unit [ time ] [ source ]
 //                    with the body of a tile kernel below (kernel/body_text.h)
+//                  | "kernel" name "(" "axes" int { "," parameter } ")" "link" "," collective
 //      size        = int | "?" | expr, of a transient tensor
 //      parameter   = ( "in" | "out" | "inout" ) name dtype size "x" size
 //                  | name type
@@ -67246,7 +67247,10 @@ ptowsp_status ptowsp_run_what_if(ptowsp_run *run, const ptowsp_run_options *opti
     chosen.record_tasks = false;
     run->walk.scaled_kernel = what_if->kernel;
     run->walk.scaled_percent = what_if->percent;
+    ptowsp_ranks *const ranks = run->walk.comm.bound.ranks;
+    run->walk.comm.bound.ranks = NULL;  // other ranks do not ask: of this rank alone
     ptowsp_status status = ptowsp_run_execute(run, &chosen);
+    run->walk.comm.bound.ranks = ranks;
     run->walk.scaled_kernel = 0;
     run->record = record;
     what_if->makespan_cycles = run->time.sim.stats.makespan_cycles;

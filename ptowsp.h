@@ -2678,7 +2678,8 @@ typedef struct ptowsp_collective_cost {
 
 // Simulates a collective on links. The result depends on the arguments alone.
 //
-// Memory   From the context while it runs: about 16 bytes for each rank and round.
+// Memory   From the context while it runs: about 24 bytes for each rank and round, and 16 for each
+//          message: 100 MB and 0.3 s for a ring of 1024 ranks.
 // Errors   Those of ptowsp_collective_plan; INVALID_PARAMS (links), LIMIT_EXCEEDED (a time that
 //          does not fit 64 bits), OUT_OF_MEMORY.
 // Cost     All steps of all members, by a logarithm of members.
@@ -5688,7 +5689,8 @@ PTOWSP_API ptowsp_status ptowsp_run_find_bounds(const ptowsp_run *run,
                                                 ptowsp_run_bounds *out_bounds);
 
 // What if tasks of a kernel took `percent` of their cycles, rounded down? Executes in time-only
-// mode, which replaces the results of the last execution, and records nothing.
+// mode, which replaces the results of the last execution, and records nothing. With a communicator
+// (ptowsp_run_bind_ranks) it is the time of this rank alone.
 // Errors   INVALID_PARAMS: no such kernel; percent over 1000. Those of an execution in this mode.
 typedef struct ptowsp_what_if {
     uint32_t kernel;  // its id

@@ -374,7 +374,7 @@ static void communicate__random_programs_do_what_a_plain_loop_does(void **state)
     static matrix wanted[RANK_MAX][TENSOR_COUNT], found[RANK_MAX][TENSOR_COUNT];
     uint64_t seed = test_seed();
     uint32_t met = 0;
-    for (int round = 0; TEST_ROUNDS(round, 200); round++) {
+    for (int round = 0; TEST_ROUNDS(round, 500); round++) {
         const plan p = plan_random(&seed);
         for (uint32_t i = 0; i < p.step_count; i++) {
             met |= 1u << p.steps[i].kind;
@@ -552,7 +552,7 @@ typedef struct late_job {
     ptowsp_collective_kind kind;
     bool is_events;
     ptowsp_status status;
-    ptowsp_cycles end;
+    ptowsp_cycles end, alone;
     char text[256];
     pthread_t thread;
 } late_job;
@@ -600,6 +600,11 @@ static void *late_main(void *user) {
     ptowsp_run_bind_ranks(run, &bound);
     job->status = PTOWSP_OK;
     job->end = time_of(run, &job->status);
+    ptowsp_what_if what_if = {1, 50, 0};  // does not wait for the other rank
+    if (job->status == PTOWSP_OK && job->rank == 0) {
+        job->status = ptowsp_run_what_if(run, NULL, &what_if);
+        job->alone = what_if.makespan_cycles;
+    }
     snprintf(job->text, sizeof job->text, "%s", ptowsp_context_error(context).text);
     ptowsp_run_destroy(run);
     ptowsp_program_destroy(program);
@@ -638,6 +643,7 @@ static void communicate__ranks_find_the_time_of_all_of_them_together(void **stat
     late_run(jobs, PTOWSP_ALL_REDUCE, false);
     assert_int_equal(jobs[0].status, PTOWSP_OK);
     assert_int_equal(jobs[0].end, 6768);
+    assert_int_equal(jobs[0].alone, 2768);
     assert_int_equal(jobs[1].end, 7768);
     // A message of 768 bytes waits for its receiver, and its sender for nobody.
     late_run(jobs, PTOWSP_SEND, false);

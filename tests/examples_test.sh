@@ -433,6 +433,22 @@ bad "npu: there is no compiler no-such-compiler" emit_decode --compiler no-such-
     --directory "$DIR/trees/decode" --cache "$CACHE"
 
 
+# Ranks as processes: the bits do not depend on how many there are.
+for program in tensor_parallel expert_parallel pipeline_parallel; do
+    good $program --help
+    good $program --draw "$DIR/ranks.svg"
+    rows 3 '^[124] [a-z]* *simulated .* measured .* bits .*: good$'
+    [ "$(sed 's/.* bits \([0-9a-f]*\) .*/\1/' "$DIR/out" | sort -u | wc -l)" = 1 ] ||
+        fail "$last: other bits: $(cat "$DIR/out")"
+    grep -q '</svg>' "$DIR/ranks.svg" || fail "$last: no picture"
+    bad "unknown option '--wrong'" $program --wrong
+    bad "3 ranks" $program --ranks 3
+done
+good tensor_parallel --ranks 2 --lanes 2 --blocks 3
+good expert_parallel --ranks 4 --tokens 4
+good pipeline_parallel --ranks 8 --batches 1
+bad "4 ranks, 6 tokens" expert_parallel --ranks 4 --tokens 6
+
 # Over MPI, where there is one. A rank that differs is noticed by all, and none is left behind.
 if [ -x "$EXAMPLES/mpi/collectives_mpi" ] && command -v mpirun > /dev/null; then
     export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
@@ -445,6 +461,11 @@ if [ -x "$EXAMPLES/mpi/collectives_mpi" ] && command -v mpirun > /dev/null; then
     last="collectives_mpi --differ 1"
     ! mpirun -n 3 --oversubscribe "$EXAMPLES/mpi/collectives_mpi" --differ 1 > "$DIR/out" 2>&1 || fail "$last: it is good"
     rows 3 '^rank [0-2]: '
+    for program in tensor_parallel expert_parallel pipeline_parallel; do
+        last="${program}_mpi"
+        mpirun -n 4 --oversubscribe "$EXAMPLES/mpi/${program}_mpi" > "$DIR/out" 2>&1 || fail "$last: $(cat "$DIR/out")"
+        rows 1 '^4 .*: good$'
+    done
 else
     echo "examples_test: MPI is skipped, as there is no mpirun or no mpicc"
 fi

@@ -616,6 +616,58 @@ static void ranks__other_fingerprints_are_an_error_on_all(void **state) {
     }
 }
 
+// The other rank of two: answers what rank 0 says of itself with the same, but for one word.
+typedef struct forger {
+    ptowsp_transport transport;
+    uint32_t word;
+} forger;
+
+static void *forge(void *user) {
+    const forger *f = (const forger *)user;
+    const ptowsp_transport *t = &f->transport;
+    uint64_t record[4], tag = 0, size = 0;
+    bool is_done = false;
+    t->receive(t->user, 0, record, sizeof record);
+    while (!is_done && t->test(t->user, 0, false, &is_done, &tag, &size) == PTOWSP_OK) {
+        sched_yield();
+    }
+    record[3] = 1;  // its rank
+    record[f->word] ^= 1;
+    is_done = false;
+    t->send(t->user, 0, tag, record, sizeof record);
+    while (!is_done && t->test(t->user, 0, true, &is_done, &tag, &size) == PTOWSP_OK) {
+        sched_yield();
+    }
+    t->close(t->user, false);
+    return NULL;
+}
+
+static void ranks__another_version_or_other_links_are_an_error(void **state) {
+    (void)state;
+    static const char *const differences[] = {"version of the library", "fingerprint", "links",
+                                              "rank"};
+    for (uint32_t word = 0; word < 4; word++) {
+        ptowsp_context *context = context_of(NULL);
+        ptowsp_hub *hub = hub_of(context, 2, 4096, false);
+        forger f = {ptowsp_hub_transport(hub, 1), word};
+        pthread_t thread;
+        assert_int_equal(pthread_create(&thread, NULL, forge, &f), 0);
+        ptowsp_ranks_desc desc;
+        memset(&desc, 0, sizeof desc);
+        desc.rank_count = 2;
+        desc.transport = ptowsp_hub_transport(hub, 0);
+        ptowsp_ranks *ranks = NULL;
+        assert_int_equal(ptowsp_ranks_create(context, &desc, &ranks), PTOWSP_RANK_FAILED);
+        pthread_join(thread, NULL);
+        char text[80];
+        snprintf(text, sizeof text,
+                 "ranks: rank 1 has another %s than rank 0: ", differences[word]);
+        assert_memory_equal(ptowsp_context_error(context).text, text, strlen(text));
+        ptowsp_hub_destroy(hub);
+        ptowsp_context_destroy(context);
+    }
+}
+
 static void run_other_counts(rank_job *job, ptowsp_context *context, ptowsp_ranks *ranks) {
     (void)context;
     uint64_t counts[9] = {1, 2, 3, 4, 0, 6, 7, 8, 9};
@@ -969,6 +1021,7 @@ int main(void) {
         cmocka_unit_test(ranks__lines_of_a_mesh_exchange_ragged_counts),
         cmocka_unit_test(ranks__sums_are_near_those_in_double),
         cmocka_unit_test(ranks__other_fingerprints_are_an_error_on_all),
+        cmocka_unit_test(ranks__another_version_or_other_links_are_an_error),
         cmocka_unit_test(ranks__ragged_counts_that_disagree_are_an_error_on_all),
         cmocka_unit_test(ranks__messages_that_are_wrong_are_found),
         cmocka_unit_test(ranks__a_rank_that_does_not_answer_is_an_error),

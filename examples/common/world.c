@@ -48,6 +48,11 @@ uint64_t world_largest(world *w, uint64_t own) {
     return all;
 }
 
+uint64_t world_lasted(world *w, uint64_t begin, uint64_t end) {
+    const uint64_t first = ~world_largest(w, ~begin);
+    return world_largest(w, end) - first;
+}
+
 void world_meet(world *w) {
     world_largest(w, 0);
 }

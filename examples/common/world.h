@@ -29,17 +29,17 @@ typedef struct world {
 
 typedef int (*world_fn)(world *w, void *user);
 
+#if defined(WORLD_OVER_MPI)
+#define world_size world_size_mpi
+#define world_run  world_run_mpi
+#endif
+
 // How many ranks there are, if this is not the program's choice; else 0.
 uint32_t world_size(void);
 
 // Calls fn in so many processes, each a rank, and returns 0 if all did; says who did not. The links
 // are measured before.
 int world_run(uint32_t rank_count, uint32_t lane_count, world_fn fn, void *user);
-
-#if defined(WORLD_OVER_MPI)
-#define world_size world_size_mpi
-#define world_run  world_run_mpi
-#endif
 
 // The part of it that a rank does, for other transports. Returns what fn does.
 int world_enter(world *w, uint32_t lane_count, world_fn fn, void *user);
@@ -49,6 +49,9 @@ void world_gather(world *w, const void *own, void *all, uint64_t bytes);
 
 // The largest of all ranks' numbers.
 uint64_t world_largest(world *w, uint64_t own);
+
+// From the first begin to the last end of all ranks, by clocks that are one: those of one machine.
+uint64_t world_lasted(world *w, uint64_t begin, uint64_t end);
 
 // All ranks begin what follows at about the same time.
 void world_meet(world *w);

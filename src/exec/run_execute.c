@@ -337,7 +337,10 @@ ptowsp_status ptowsp_run_what_if(ptowsp_run *run, const ptowsp_run_options *opti
     chosen.record_tasks = false;
     run->walk.scaled_kernel = what_if->kernel;
     run->walk.scaled_percent = what_if->percent;
+    ptowsp_ranks *const ranks = run->walk.comm.bound.ranks;
+    run->walk.comm.bound.ranks = NULL;  // other ranks do not ask: of this rank alone
     ptowsp_status status = ptowsp_run_execute(run, &chosen);
+    run->walk.comm.bound.ranks = ranks;
     run->walk.scaled_kernel = 0;
     run->record = record;
     what_if->makespan_cycles = run->time.sim.stats.makespan_cycles;

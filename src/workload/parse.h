@@ -8,6 +8,7 @@
 //                  | "tensor" name dtype "[" [ size { "," size } ] "]" location [ "transient" ]
 //                  | "kernel" name "(" "axes" int { "," parameter } ")" unit [ time ] [ source ]
 //                    with the body of a tile kernel below (kernel/body_text.h)
+//                  | "kernel" name "(" "axes" int { "," parameter } ")" "link" "," collective
 //      size        = int | "?" | expr, of a transient tensor
 //      parameter   = ( "in" | "out" | "inout" ) name dtype size "x" size
 //                  | name type
