@@ -6830,6 +6830,7 @@ static void npu_readme_files(npu_text *text, bool has_pipelines) {
               "| `include/wsp_abi.h` | the interface of host, AICPU and AICore, with its layout |\n"
               "| `include/wsp_core.h` | the library's own C, which the library runs on, too; "
               "`aicpu/wsp_core.cpp` compiles it |\n"
+              "| `include/wsp_list.h` | lists, which compile faster than std::vector |\n"
               "| `include/ptowsp.h` | types of the library that wrote this tree, which is not "
               "needed to build it |\n"
               "| `shim/ptoisa_shim.h` | PTO-ISA's instructions on a CPU |\n\n");

@@ -142,7 +142,7 @@ says "--tolerance 1e-6" cat simulated/recording
 printf '#include "wsp_kernel.h"\nWSP_NEEDS_BF16();\n' > bf16.cpp
 refuses "this kernel needs bfloat16_t: g++ 13 or newer with STD=c++23" "$CXX" -std=c++17 -fsyntax-only \
     -DWSP_PTO_ISA -D__CPU_SIM -Isimulator/include -Ione/include -Ione/aicore -Ione/shim bf16.cpp
-says "" "$CXX" -std=c++17 -fsyntax-only -Ione/include -Ione/aicore -Ione/shim bf16.cpp
+"$CXX" -std=c++17 -fsyntax-only -Ione/include -Ione/aicore -Ione/shim bf16.cpp || fail "the shim has no bfloat16_t"
 if [ -s cmake.path ] && [ "$(echo '__clang_major__ __GNUC__' | "$CXX" -E -P -x c++ - |
     awk '{ print ($1 ~ /^[0-9]/ ? $1 < 15 : $2 < 13) }')" -eq 1 ]; then
     refuses "needs g++ 13 or clang++ 15, or newer" env CXX="$CXX" cmake -S one -B one/cmake-pto-isa \
