@@ -36666,6 +36666,9 @@ bool pwsp_legal_check_forms(const ptowsp_body *body, const pwsp_list *list,
 //
 // Then it is found out whether both vector cores can share the rows of the vector half: see list.h.
 //
+// What is pushed keeps its type. TPUSH has a form that converts on the way out of L0C, which would save
+// the TCVT behind a TPOP; but PTO-ISA's documentation does not say how its parameters are given.
+//
 // In the unit model a push takes what the TMOV took, and a pop nothing: PTO-WSP counts one move.
 
 #ifndef PWSP_CUT_H
