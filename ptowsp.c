@@ -35609,7 +35609,10 @@ ptowsp_value ptowsp_tile_interleave(ptowsp_value x, ptowsp_value y) {
                               "rows of %u %s are no whole blocks of 32 bytes", even->cols,
                               ptowsp_dtype_name((ptowsp_dtype)even->dtype));
         } else if (b.body->machine.family == PTOISA_A2A3) {
-            PWSP_BUILDER_FAIL(&b, PTOWSP_UNSUPPORTED, "TINTERLEAVE is not on A2/A3");
+            PWSP_BUILDER_FAIL(&b, PTOWSP_UNSUPPORTED,
+                              "TINTERLEAVE of %s: %s (A2/A3) has no such instruction "
+                              "(rule: element types)",
+                              ptowsp_dtype_name((ptowsp_dtype)even->dtype), b.body->machine.name);
         }
         pwsp_builder_shape(&b, even, even->dtype);
         pwsp_builder_double(&b);
@@ -36138,6 +36141,9 @@ ptowsp_value ptowsp_tile_sort32(ptowsp_value x, ptowsp_value index) {
             PWSP_BUILDER_FAIL(&b, PTOWSP_UNSUPPORTED, "rows of one score");
         }
         pwsp_builder_shape(&b, op, PTOWSP_F32);
+        if (op->valid_cols.param && op->valid_cols.shift) {  // twice as many is no such size
+            b.op.valid_cols = pwsp_valid_full(op->cols);     // those that pad are valid, too
+        }
         pwsp_builder_double(&b);
         b.op.is_pairs = true;
     }
@@ -39347,6 +39353,9 @@ bool pwsp_legal_check_forms(const ptowsp_body *body, const pwsp_list *list,
 // memory. A slot is read before the next but one push, so two suffice whatever the list.
 //
 // Then it is found out whether both vector cores can share the rows of the vector half: see list.h.
+//
+// What is pushed keeps its type. TPUSH has a form that converts on the way out of L0C, which would save
+// the TCVT behind a TPOP; but PTO-ISA's documentation does not say how its parameters are given.
 //
 // In the unit model a push takes what the TMOV took, and a pop nothing: PTO-WSP counts one move.
 

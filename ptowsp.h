@@ -3656,7 +3656,8 @@ PTOWSP_API ptowsp_value ptowsp_tile_select(ptowsp_value mask, ptowsp_value x, pt
 // two or three) in one row. top-k takes the first k values, or indices (u32), of each row's pairs.
 // A row may have fewer valid columns than the tile, and fewer than k: it is padded with pairs of
 // -inf and PTOWSP_TOPK_NONE, which come behind all others, also behind those of -inf. So the last
-// of k values are -inf, and the last of k indices PTOWSP_TOPK_NONE, which gather takes for 0.
+// of k values are -inf, and the last of k indices PTOWSP_TOPK_NONE, which gather takes for 0. Pairs
+// that are stored themselves are those of valid columns; of deinterleaved scores, all.
 #define PTOWSP_TOPK_NONE UINT32_MAX
 PTOWSP_API ptowsp_value ptowsp_tile_sort32(ptowsp_value x, ptowsp_value index);
 PTOWSP_API ptowsp_value ptowsp_tile_merge_sort(ptowsp_value pairs, int64_t run);

@@ -2971,6 +2971,7 @@ typedef struct npu_kernel {
     bool is_dense[PTOWSP_TASK_TILE_MAX][2];  // a window of it is by rows, by columns
     bool is_right[PTOWSP_TASK_TILE_MAX];     // a window of it is of a right factor
     uint32_t column_rows, zero_bytes;        // the most of scratch for columns, and of zeros in L1
+    ptowsp_dtype zero_dtype;                 // of the factors that take the most zeros
     uint32_t ends[PTOWSP_MEMORY_COUNT];      // of the tiles in a memory
     bool has_lists;                          // a merge of lists, which reports how many it took
     uint32_t crossings;
@@ -4493,7 +4494,10 @@ static bool npu_print_product(npu_kernel *k, const ptowsp_insn_info *insn, const
         const ptowsp_tile_object *a = &k->tiles[left].object, *b = &k->tiles[right].object;
         uint32_t most = a->rows > b->cols ? a->rows : b->cols;
         uint32_t bytes = most * (ptowsp_dtype_size(a->dtype) == 4 ? 64 : 32);  // of a box
-        k->zero_bytes = bytes > k->zero_bytes ? bytes : k->zero_bytes;
+        if (bytes > k->zero_bytes) {
+            k->zero_bytes = bytes;
+            k->zero_dtype = a->dtype;
+        }
         npu_print(out, "%*s} else {\n", indent, "");
         npu_print(&empty, "wsp::no_product<decltype(%s), decltype(%s)>(%s, ",
                   npu_kernel_tile(k, left), npu_kernel_tile(k, right), npu_kernel_tile(k, d));
@@ -5900,11 +5904,12 @@ static bool npu_check_zeros(const npu_kernel *k) {
     uint64_t end = (k->ends[PTOWSP_MEMORY_L1] + 31) / 32 * 32 + (uint64_t)k->zero_bytes;
     uint32_t limit = k->info.machine.memory_bytes[PTOWSP_MEMORY_L1];
     return k->zero_bytes == 0 || end <= limit ||
-           npu_fail(
-               k->emitter, PTOWSP_UNSUPPORTED, k->kernel,
-               "kernel %s: matmul: a sum may be empty, for which %s wants %u bytes of zeros in "
-               "L1, and %u of %u are in use (rule: empty product)",
-               k->info.name, k->info.machine.name, k->zero_bytes, k->ends[PTOWSP_MEMORY_L1], limit);
+           npu_fail(k->emitter, PTOWSP_UNSUPPORTED, k->kernel,
+                    "kernel %s: matmul of %s: a sum may be empty, for which %s wants %u bytes of "
+                    "zeros in "
+                    "L1, and %u of %u are in use (rule: empty products)",
+                    k->info.name, ptowsp_dtype_name(k->zero_dtype), k->info.machine.name,
+                    k->zero_bytes, k->ends[PTOWSP_MEMORY_L1], limit);
 }
 
 static void npu_print_kernel(npu_kernel *k, npu_text *out) {
@@ -36878,7 +36883,8 @@ static const char npu_fixed_18[] =
     "// two or three) in one row. top-k takes the first k values, or indices (u32), of each row's pairs.\n"
     "// A row may have fewer valid columns than the tile, and fewer than k: it is padded with pairs of\n"
     "// -inf and PTOWSP_TOPK_NONE, which come behind all others, also behind those of -inf. So the last\n"
-    "// of k values are -inf, and the last of k indices PTOWSP_TOPK_NONE, which gather takes for 0.\n"
+    "// of k values are -inf, and the last of k indices PTOWSP_TOPK_NONE, which gather takes for 0. Pairs\n"
+    "// that are stored themselves are those of valid columns; of deinterleaved scores, all.\n"
     "#define PTOWSP_TOPK_NONE UINT32_MAX\n"
     "PTOWSP_API ptowsp_value ptowsp_tile_sort32(ptowsp_value x, ptowsp_value index);\n"
     "PTOWSP_API ptowsp_value ptowsp_tile_merge_sort(ptowsp_value pairs, int64_t run);\n"

@@ -331,7 +331,9 @@ static void faults__of_picking(void **state) {
           ptowsp_tile_gather(f->x, f->y));
     FAULT(UNSUPPORTED, "gather: operand 1 is i8, which it does not take",
           ptowsp_tile_gather(byte_of(f), f->i));
-    FAULT(UNSUPPORTED, "interleave: TINTERLEAVE is not on A2/A3",
+    FAULT(UNSUPPORTED,
+          "interleave: TINTERLEAVE of f32: 910B (A2/A3) has no such instruction (rule: element "
+          "types)",
           ptowsp_tile_interleave(f->x, f->y));
     FAULT(INVALID_PARAMS, "interleave: 8 x 16 f32 and 8 x 16 i32",
           ptowsp_tile_interleave(f->x, f->i));

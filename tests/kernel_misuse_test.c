@@ -276,6 +276,18 @@ static void expect_refused(ptowsp_status status, const char *text, const char *n
     expect_module(f, status, all);
 }
 
+// On A5: twice the half of an odd number of columns is not that number.
+static void misuse__of_columns_that_are_interleaved_again(void **state) {
+    (void)state;
+    fixture fault, *f = &fault;
+    const ptowsp_machine a5 = ptowsp_machine_950pr();
+    begin_with(f, &a5);
+    ptowsp_value half = ptowsp_tile_deinterleave(PARAM("pairs", PTOWSP_F32, 8, 32), 0);
+    assert_int_not_equal(half.id, 0);
+    expect(f, ptowsp_tile_interleave(half, half), PTOWSP_UNSUPPORTED,
+           "interleave: x has every second column of what a task may have in part");
+}
+
 static void misuse__of_instructions_operands(void **state) {
     (void)state;
     const ptowsp_alloc_desc tile = {PTOWSP_MEMORY_UB, PTOWSP_F32, PTOWSP_LAYOUT_ROW_MAJOR, 8, 16,
@@ -349,6 +361,7 @@ int main(void) {
         cmocka_unit_test(misuse__tiles_that_do_not_fit),
         cmocka_unit_test(misuse__of_alloc),
         cmocka_unit_test(misuse__of_instructions),
+        cmocka_unit_test(misuse__of_columns_that_are_interleaved_again),
         cmocka_unit_test(misuse__of_instructions_operands),
         cmocka_unit_test(misuse__reading_what_was_not_written),
     };

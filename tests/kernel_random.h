@@ -253,6 +253,17 @@ static inline void add_pick(kt *t, pool *p) {
     }
 }
 
+// The best of each row; which of equals is best depends on the very bits.
+static inline void add_sort(kt *t, pool *p) {
+    kt_value x = *pool_any(t, p);
+    if (!p->is_exact || x.is_mask || x.dtype != PTOWSP_F32 || x.cols == 1) {
+        return;
+    }
+    kt_value pairs = kt_sort32(t, x, kt_iota(t, PTOWSP_U32, x.cols, 0));
+    pool_add(p, kt_topk(t, pairs, test_random_in(&t->state, 1, x.cols), false));
+    pool_add(p, kt_topk(t, pairs, test_random_in(&t->state, 1, x.cols), true));
+}
+
 static inline void add_made(kt *t, pool *p) {
     double x = (double)test_random_in(&t->state, -4, 4);
     int64_t rows = p->dims[test_random(&t->state) % 3], cols = p->dims[test_random(&t->state) % 3];
@@ -282,7 +293,13 @@ static inline void add_any(kt *t, pool *p) {
     case 11: add_product(t, p); break;
     case 12: add_convert(t, p); break;
     case 13: add_layout(t, p); break;
-    case 14: add_pick(t, p); break;
+    case 14:
+        if (test_random(&t->state) % 3) {
+            add_pick(t, p);
+        } else {
+            add_sort(t, p);
+        }
+        break;
     case 15: add_made(t, p); break;
     default: add_loop(t, p); break;
     }

@@ -559,6 +559,50 @@ static void emit__kernels_for_both_cores_are_for_devices_where_they_have_halves(
     }
 }
 
+// Two factors of 256 KiB fill L1. A task may have none of the columns that are multiplied: a device
+// then takes zeros of 128 rows of 32 bytes, for which there is no room.
+static void emit__empty_products_need_room_for_zeros(void **state) {
+    (void)state;
+    npu_fixture f;
+    npu_fixture_begin(&f);
+    npu_module_make(&f, "m");
+    ptowsp_body_desc body;
+    memset(&body, 0, sizeof body);
+    body.name = "gemm";
+    ptowsp_body *k = ptowsp_kernel_begin(f.m, &body);
+    static const int64_t sizes[][2] = {{128, 1032}, {1032, 128}, {128, 128}};
+    ptowsp_value a = ptowsp_tile_in(k, "a", PTOWSP_F16, 128, 1032);
+    ptowsp_value b = ptowsp_tile_in(k, "b", PTOWSP_F16, 1032, 128);
+    ptowsp_value z = ptowsp_tile_out(k, "z", PTOWSP_F32, 128, 128);
+    ptowsp_tile_store(z, ptowsp_tile_matmul(ptowsp_tile_slice(a, 0, 8, 128, 1024),
+                                            ptowsp_tile_slice(b, 8, 0, 1024, 128)));
+    ptowsp_task_desc task;
+    memset(&task, 0, sizeof task);
+    task.kernel = ptowsp_kernel_end(k);
+    assert_string_equal(ptowsp_module_error(f.m).text, "");
+    for (int i = 0; i < 3; i++) {
+        char name[2] = {"abz"[i], 0};
+        ptowsp_tensor_desc tensor;
+        memset(&tensor, 0, sizeof tensor);
+        tensor.name = name;
+        tensor.dtype = i < 2 ? PTOWSP_F16 : PTOWSP_F32;
+        tensor.rank = 2;
+        tensor.shape[0] = sizes[i][0];
+        tensor.shape[1] = sizes[i][1];
+        task.views[i].tensor = ptowsp_tensor_make(f.m, &tensor);
+    }
+    PTOWSP_WORKLOAD(f.m, "w") {
+        ptowsp_task_make(f.m, &task);
+    }
+    npu_fixture_compile(&f, NULL);
+    char path[160];
+    assert_int_equal(emit_to(&f, in_directory(&f, "tree", path), false), PTOWSP_UNSUPPORTED);
+    test_error_is(f.context, PTOWSP_UNSUPPORTED, 1,
+                  "emit: kernel gemm: matmul of f16: a sum may be empty, for which 910B wants 4096 "
+                  "bytes of zeros in L1, and 524288 of 524288 are in use (rule: empty products)");
+    npu_fixture_free(&f);
+}
+
 static void emit__programs_over_a_limit_are_refused(void **state) {
     (void)state;
     for (uint32_t over = 0; over < 2; over++) {
@@ -849,6 +893,7 @@ int main(void) {
         cmocka_unit_test(emit__kernels_need_their_source),
         cmocka_unit_test(emit__columns_that_a_device_cannot_move_are_refused_where_they_are_known),
         cmocka_unit_test(emit__kernels_for_both_cores_are_for_devices_where_they_have_halves),
+        cmocka_unit_test(emit__empty_products_need_room_for_zeros),
         cmocka_unit_test(emit__programs_over_a_limit_are_refused),
         cmocka_unit_test(emit__programs_of_too_many_statements_are_refused),
         cmocka_unit_test(emit__writes_what_the_callback_gets),

@@ -17,6 +17,9 @@
 //
 // Then it is found out whether both vector cores can share the rows of the vector half: see list.h.
 //
+// What is pushed keeps its type. TPUSH has a form that converts on the way out of L0C, which would save
+// the TCVT behind a TPOP; but PTO-ISA's documentation does not say how its parameters are given.
+//
 // In the unit model a push takes what the TMOV took, and a pop nothing: PTO-WSP counts one move.
 
 #ifndef PWSP_CUT_H

@@ -81,6 +81,9 @@ ptowsp_value ptowsp_tile_sort32(ptowsp_value x, ptowsp_value index) {
             PWSP_BUILDER_FAIL(&b, PTOWSP_UNSUPPORTED, "rows of one score");
         }
         pwsp_builder_shape(&b, op, PTOWSP_F32);
+        if (op->valid_cols.param && op->valid_cols.shift) {  // twice as many is no such size
+            b.op.valid_cols = pwsp_valid_full(op->cols);     // those that pad are valid, too
+        }
         pwsp_builder_double(&b);
         b.op.is_pairs = true;
     }

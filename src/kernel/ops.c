@@ -517,7 +517,10 @@ ptowsp_value ptowsp_tile_interleave(ptowsp_value x, ptowsp_value y) {
                               "rows of %u %s are no whole blocks of 32 bytes", even->cols,
                               ptowsp_dtype_name((ptowsp_dtype)even->dtype));
         } else if (b.body->machine.family == PTOISA_A2A3) {
-            PWSP_BUILDER_FAIL(&b, PTOWSP_UNSUPPORTED, "TINTERLEAVE is not on A2/A3");
+            PWSP_BUILDER_FAIL(&b, PTOWSP_UNSUPPORTED,
+                              "TINTERLEAVE of %s: %s (A2/A3) has no such instruction "
+                              "(rule: element types)",
+                              ptowsp_dtype_name((ptowsp_dtype)even->dtype), b.body->machine.name);
         }
         pwsp_builder_shape(&b, even, even->dtype);
         pwsp_builder_double(&b);

@@ -473,7 +473,10 @@ static bool npu_print_product(npu_kernel *k, const ptowsp_insn_info *insn, const
         const ptowsp_tile_object *a = &k->tiles[left].object, *b = &k->tiles[right].object;
         uint32_t most = a->rows > b->cols ? a->rows : b->cols;
         uint32_t bytes = most * (ptowsp_dtype_size(a->dtype) == 4 ? 64 : 32);  // of a box
-        k->zero_bytes = bytes > k->zero_bytes ? bytes : k->zero_bytes;
+        if (bytes > k->zero_bytes) {
+            k->zero_bytes = bytes;
+            k->zero_dtype = a->dtype;
+        }
         npu_print(out, "%*s} else {\n", indent, "");
         npu_print(&empty, "wsp::no_product<decltype(%s), decltype(%s)>(%s, ",
                   npu_kernel_tile(k, left), npu_kernel_tile(k, right), npu_kernel_tile(k, d));

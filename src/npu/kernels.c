@@ -280,11 +280,12 @@ static bool npu_check_zeros(const npu_kernel *k) {
     uint64_t end = (k->ends[PTOWSP_MEMORY_L1] + 31) / 32 * 32 + (uint64_t)k->zero_bytes;
     uint32_t limit = k->info.machine.memory_bytes[PTOWSP_MEMORY_L1];
     return k->zero_bytes == 0 || end <= limit ||
-           npu_fail(
-               k->emitter, PTOWSP_UNSUPPORTED, k->kernel,
-               "kernel %s: matmul: a sum may be empty, for which %s wants %u bytes of zeros in "
-               "L1, and %u of %u are in use (rule: empty product)",
-               k->info.name, k->info.machine.name, k->zero_bytes, k->ends[PTOWSP_MEMORY_L1], limit);
+           npu_fail(k->emitter, PTOWSP_UNSUPPORTED, k->kernel,
+                    "kernel %s: matmul of %s: a sum may be empty, for which %s wants %u bytes of "
+                    "zeros in "
+                    "L1, and %u of %u are in use (rule: empty products)",
+                    k->info.name, ptowsp_dtype_name(k->zero_dtype), k->info.machine.name,
+                    k->zero_bytes, k->ends[PTOWSP_MEMORY_L1], limit);
 }
 
 static void npu_print_kernel(npu_kernel *k, npu_text *out) {

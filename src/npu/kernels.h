@@ -94,6 +94,7 @@ typedef struct npu_kernel {
     bool is_dense[PTOWSP_TASK_TILE_MAX][2];  // a window of it is by rows, by columns
     bool is_right[PTOWSP_TASK_TILE_MAX];     // a window of it is of a right factor
     uint32_t column_rows, zero_bytes;        // the most of scratch for columns, and of zeros in L1
+    ptowsp_dtype zero_dtype;                 // of the factors that take the most zeros
     uint32_t ends[PTOWSP_MEMORY_COUNT];      // of the tiles in a memory
     bool has_lists;                          // a merge of lists, which reports how many it took
     uint32_t crossings;
