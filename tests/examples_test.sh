@@ -49,6 +49,14 @@ rows() {
     [ "$(grep -c -- "$2" "$DIR/out")" = "$1" ] || fail "$last: not $1 times '$2': $(cat "$DIR/out")"
 }
 
+# tight COUNT: so many lines say how much transient tensors take, within 5 % of the lower bound, and less than
+# apart.
+tight() {
+    sed -n 's/.* \([0-9]*\) bytes in one block (at least *\([0-9]*\)), *\([0-9]*\) each alone.*/\1 \2 \3/p' "$DIR/out" |
+        awk -v want="$1" '$1 <= 1.05 * $2 && $1 < $3 { good++ } END { exit good != want }' ||
+        fail "$last: transient tensors take more: $(cat "$DIR/out")"
+}
+
 # Only those that emit have the emitter in them.
 last="nm"
 for program in hello_workload decode_batch graph_threads llama_block; do
@@ -162,6 +170,9 @@ rows 1 "^  8 requests *unit *160 tasks"
 rows 1 "^  4 requests *unit *54 tasks"
 says "128 of 1105 tokens chosen, wrong are 0" "38 of 278 tokens chosen, wrong are 0"
 rows 2 "2e-06 allowed: good$"
+# Scores of 8 x 256 are done with before rows of 8 x 16 x 32 are fetched.
+says " 16384 bytes in one block (at least 16384), 24576 each alone"
+tight 2
 # 2 heads: 1 + 2 + 3 + 4 chunks and 4 ends each; a task for each of 3 requests.
 good attention
 rows 1 "^  prefill  *unit *28 tasks"
@@ -179,6 +190,7 @@ rows 3 "unit *36 tasks"
 says "as structure alone says: good" "5120 values" "2e-06 allowed: good"
 good llama_decode
 rows 3 "in one block .*: good$"
+tight 3
 says " 30720 bytes in one block (at least  30720),  55296 each alone"
 good llama_decode --memory "$DIR/memory.svg" --time
 says "a step takes"

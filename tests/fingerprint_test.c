@@ -377,6 +377,15 @@ static void strict_runs_are_refused(void **state) {
         assert_int_equal(ptowsp_run_execute(f.run, NULL), PTOWSP_OK);
         calls += 4;
     }
+    // Another binding than the one that is expected: refused before a kernel is called, and good again.
+    assert_int_equal(ptowsp_run_expect(f.run, &expected), PTOWSP_OK);
+    assert_int_equal(ptowsp_run_bind_symbol(f.run, "bias", 8), PTOWSP_OK);
+    assert_int_equal(ptowsp_run_execute(f.run, NULL), PTOWSP_DIFFERENT);
+    assert_non_null(
+        strstr(ptowsp_context_error(f.context).text, "run: the fingerprint of its bindings is "));
+    assert_int_equal(f.calls, calls);
+    bind(&f);
+    assert_int_equal(ptowsp_run_execute(f.run, NULL), PTOWSP_OK);
     // What a kernel does otherwise than before is seen; the results are there.
     assert_int_equal(ptowsp_run_expect(f.run, &expected), PTOWSP_OK);
     f.drift = 1;

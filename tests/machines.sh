@@ -17,7 +17,7 @@ W="$W -Wstrict-prototypes -Wmissing-prototypes"
 TESTS=${TESTS:-isa_fill_test isa_index_test isa_map_test isa_elementwise_test isa_convert_test isa_reduce_test
     merge_test count_test plan_test moe_sort_test prefix_test
     deps_test region_test graph_test pipeline_test workload_test workload_random_test report_test npu_text_test
-    npu_emit_test oracle_test save_test kernel_text_test fingerprint_test transient_test}
+    npu_emit_test oracle_test save_test save_golden_test kernel_text_test fingerprint_test transient_test}
 mkdir -p "$OUT"
 
 # machine: name, compiler, its options, qemu, and the directory of the machine's libraries.

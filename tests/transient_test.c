@@ -33,10 +33,22 @@ static uint64_t tile_hash(const ptowsp_task *task, uint32_t tile, uint64_t hash)
     return hash;
 }
 
+// A kernel's call that does not end well: the at-th one, which cancels a run, or fails.
+static struct {
+    uint64_t at, calls;  // calls: atomic
+    ptowsp_run *cancels;
+} ending;
+
 // Fills the last tile with numbers that depend on all of the others; with `user`, on it, too.
 static ptowsp_cycles mix_kernel(const ptowsp_task *task, void *user) {
     uint64_t hash = UINT64_C(0xcbf29ce484222325) ^ ptowsp_task_scalar(task, 0);
     uint32_t out = task->tile_count - 1;
+    if (ending.at && __atomic_add_fetch(&ending.calls, 1, __ATOMIC_RELAXED) == ending.at) {
+        if (!ending.cancels) {
+            return ptowsp_task_fail(PTOWSP_UNSUPPORTED);
+        }
+        ptowsp_run_cancel(ending.cancels);
+    }
     for (uint32_t i = 0; i < out + (user != NULL); i++) {
         hash = tile_hash(task, i, hash);
     }
@@ -480,6 +492,44 @@ static void pair_make(fixture *f) {
     assert_int_equal(ptowsp_run_bind_size(f->run, "rows", 100), PTOWSP_OK);
 }
 
+// A run that is cancelled or fails at any call can be repeated, with the results as before, on lanes too; it
+// keeps no memory but what it has already.
+static void test_cancelled_and_failed_runs(void **state) {
+    (void)state;
+    static const ptowsp_status statuses[] = {PTOWSP_UNSUPPORTED, PTOWSP_CANCELLED};
+    uint64_t random = test_seed();
+    uint32_t met[2] = {0, 0};
+    for (int round = 0; TEST_ROUNDS(round, 100); round++) {
+        uint64_t expected[15], out[15];
+        fixture f;
+        random_program(&f, test_random(&random), true);
+        bind_out(&f, expected);
+        assert_int_equal(ptowsp_run_execute(f.run, NULL), PTOWSP_OK);
+        uint64_t count = ptowsp_run_result(f.run)->task_count;
+        for (int i = 0; i < 12; i++) {
+            const ptowsp_run_options options = {.lane_count = (uint32_t)(i % 3) * 2};
+            bind_out(&f, out);  // an execution with as many lanes has what it needs
+            assert_int_equal(ptowsp_run_execute(f.run, &options), PTOWSP_OK);
+            size_t live = f.memory.live_bytes;
+            ending.cancels = i % 2 ? f.run : NULL;
+            ending.calls = 0;
+            ending.at = (uint64_t)test_random_in(&random, 1, (int64_t)count);
+            ptowsp_status status = ptowsp_run_execute(f.run, &options);
+            ending.at = 0;
+            // The last call of all may be the one that cancels: then nothing is left out.
+            assert_true(status == statuses[i % 2] || (i % 2 && status == PTOWSP_OK));
+            met[i % 2] += status == statuses[i % 2];
+            assert_int_equal(f.memory.live_bytes, live);
+            bind_out(&f, out);
+            assert_int_equal(ptowsp_run_execute(f.run, &options), PTOWSP_OK);
+            assert_memory_equal(out, expected, sizeof out);
+            assert_int_equal(f.memory.live_bytes, live);
+        }
+        fixture_end(&f);
+    }
+    assert_true(met[0] > 0 && met[1] > 0);
+}
+
 static void test_blocks_and_limits(void **state) {
     (void)state;
     static _Alignas(64) unsigned char block[4096];
@@ -505,6 +555,10 @@ static void test_blocks_and_limits(void **state) {
                   "bind: the block of transient tensors is not aligned to 64 bytes");
     assert_int_equal(ptowsp_run_bind_transients(f.run, block, 0), PTOWSP_OK);
     assert_int_equal(ptowsp_run_execute(f.run, NULL), PTOWSP_LIMIT_EXCEEDED);
+    test_error_is(
+        f.context, PTOWSP_LIMIT_EXCEEDED, PTOWSP_NO_INDEX,
+        "run: transient tensors take 896 bytes, and there are 0; most at main/task mix: a "
+        "832, b 64. Smaller tiles there, or computing again what lives long, takes less");
     memset(block, 0x11, sizeof block);
     assert_int_equal(ptowsp_run_bind_transients(f.run, block, 896), PTOWSP_OK);
     assert_int_equal(ptowsp_run_execute(f.run, NULL), PTOWSP_OK);
@@ -776,6 +830,7 @@ int main(void) {
         cmocka_unit_test(test_places),
         cmocka_unit_test(test_placement_random),
         cmocka_unit_test(test_random_programs),
+        cmocka_unit_test(test_cancelled_and_failed_runs),
         cmocka_unit_test(test_blocks_and_limits),
         cmocka_unit_test(test_refusals),
         cmocka_unit_test(test_reads_before_writes),

@@ -318,6 +318,27 @@ static void module_says(fixture *f, ptowsp_choice_desc *desc, const char *text) 
     desc->name = "c";
 }
 
+// Equal in priority and cost, and both hold: the name decides, in whatever order they are declared.
+static void test_equal_scores(void **state) {
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        fixture f;
+        ptowsp_choice_desc desc;
+        fixture_begin(&f);
+        memset(&desc, 0, sizeof desc);
+        desc.name = "c";
+        ptowsp_kernel a = kernel_make(&f, "a", PTOWSP_F32, count_large, 0);
+        ptowsp_kernel b = kernel_make(&f, "b", PTOWSP_F32, count_large, 0);
+        const ptowsp_variant variants[] = {{i ? b : a, none, 3, 7}, {i ? a : b, none, 3, 7}};
+        memcpy(desc.variants, variants, sizeof variants);
+        explained_as(&f, ptowsp_kernel_choice(f.m, &desc), NULL,
+                     "c: variants in the order in which they are asked\n"
+                     "  a                    priority 3, cost 7: taken\n"
+                     "  b                    priority 3, cost 7: not reached\n");
+        fixture_end(&f);
+    }
+}
+
 static void test_declarations_refused(void **state) {
     (void)state;
     fixture f;
@@ -405,9 +426,13 @@ static void test_every_allocation_refused(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_data_types_and_constants), cmocka_unit_test(test_tasks_choose),
-        cmocka_unit_test(test_after_a_choice),           cmocka_unit_test(test_order_and_reasons),
-        cmocka_unit_test(test_declarations_refused),     cmocka_unit_test(test_tasks_refused),
+        cmocka_unit_test(test_data_types_and_constants),
+        cmocka_unit_test(test_tasks_choose),
+        cmocka_unit_test(test_after_a_choice),
+        cmocka_unit_test(test_order_and_reasons),
+        cmocka_unit_test(test_equal_scores),
+        cmocka_unit_test(test_declarations_refused),
+        cmocka_unit_test(test_tasks_refused),
         cmocka_unit_test(test_every_allocation_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -210,6 +210,17 @@ static bool execute(setup *s, ptowsp_run *run, ptowsp_model model) {
     return !s->check || s->check(s->user);
 }
 
+// A line about the memory of transient tensors, if there are any.
+static void print_transients(const setup *s, ptowsp_run *run) {
+    ptowsp_transient_sizes sizes;
+    command_check(s->context, ptowsp_run_size_transients(run, &sizes));
+    if (sizes.sum > 0) {
+        printf("  memory    %llu bytes in one block (at least %llu), %llu each alone\n",
+               (unsigned long long)sizes.peak, (unsigned long long)sizes.low,
+               (unsigned long long)sizes.sum);
+    }
+}
+
 bool setup_run(setup *s, const char *title, const ptowsp_schedule *schedule) {
     static const char *const names[] = {"unit", "a2a3"};
     static const ptowsp_model models[] = {PTOWSP_MODEL_UNIT, PTOWSP_MODEL_A2A3};
@@ -224,6 +235,7 @@ bool setup_run(setup *s, const char *title, const ptowsp_schedule *schedule) {
                (unsigned long long)stats->busy_cycles, (unsigned long long)stats->makespan_cycles,
                (unsigned)stats->lane_count);
     }
+    print_transients(s, run);
     ptowsp_run_destroy(run);
     ptowsp_program_destroy(program);
     return is_good;

@@ -81,7 +81,7 @@ void setup_bind(const setup *s, ptowsp_run *run);
 
 // Compiles the module's last workload and executes it in the unit model and in that of A2/A3. Each
 // time it prepares, runs, and checks, and prints a line: tasks, the sum of their cycles, and when
-// the last one ended. Returns whether both checks held.
+// the last one ended; and one about the memory of transient tensors. Returns whether both checks held.
 bool setup_run(setup *s, const char *title, const ptowsp_schedule *schedule);
 
 // The same in one model, quietly: returns the makespan.
