@@ -11818,7 +11818,7 @@ static bool pwsp_two_steps_hit(const pwsp_step *steps, uint64_t width, uint64_t 
 // The same for any number of steps.
 static bool pwsp_steps_hit(const pwsp_step *steps, uint32_t count, uint64_t width, uint64_t high) {
     PTOWSP_ASSERT(0 < width && width <= high);
-    if (count == 0) {
+    if (PWSP_NEVER(count == 0)) {  // the width of all steps is that of both spans, which meet
         return false;
     }
     uint64_t stride = steps[0].stride;

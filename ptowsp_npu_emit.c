@@ -24262,7 +24262,7 @@ static const char npu_fixed_17[] =
     "// The same for any number of steps.\n"
     "static bool pwsp_steps_hit(const pwsp_step *steps, uint32_t count, uint64_t width, uint64_t high) {\n"
     "    PTOWSP_ASSERT(0 < width && width <= high);\n"
-    "    if (count == 0) {\n"
+    "    if (PWSP_NEVER(count == 0)) {  // the width of all steps is that of both spans, which meet\n"
     "        return false;\n"
     "    }\n"
     "    uint64_t stride = steps[0].stride;\n"

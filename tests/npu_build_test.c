@@ -199,7 +199,7 @@ static pid_t build_elsewhere(build *b) {
     pid_t child = fork();
     assert_true(child >= 0);
     if (child == 0) {
-        _exit(try_build(b) == PTOWSP_OK && !ptowsp_npu_was_cached(b->npu) ? 0 : 1);
+        test_exit(try_build(b) == PTOWSP_OK && !ptowsp_npu_was_cached(b->npu) ? 0 : 1);
     }
     return child;
 }
@@ -634,7 +634,7 @@ static void compiler__is_heard_by_callers_that_have_closed_their_standard_files(
         }
         ptowsp_status status = try_build(&b);
         const char *text = ptowsp_context_error(b.f.context).text;
-        _exit(status == PTOWSP_SYSTEM_FAILED && strstr(text, "error: no semicolon") ? 0 : 1);
+        test_exit(status == PTOWSP_SYSTEM_FAILED && strstr(text, "error: no semicolon") ? 0 : 1);
     }
     int status;
     assert_int_equal(waitpid(child, &status, 0), child);

@@ -384,7 +384,7 @@ static inline int npu_run_tests(const char *name, const struct CMUnitTest *tests
             int status = npu_job(name, tests, count, j, job_count, outs[j][1]);
             fflush(stdout);
             fflush(stderr);
-            _exit(status != 0);
+            test_exit(status != 0);
         }
         close(outs[j][1]);
     }

@@ -888,7 +888,7 @@ static void start_children(ptowsp_hub *hub, pid_t *pids, uint32_t count, uint32_
         pids[i] = fork();
         assert_true(pids[i] >= 0);
         if (pids[i] == 0) {
-            _exit(child_main(hub, i, count, rounds, time_limit_ns));
+            test_exit(child_main(hub, i, count, rounds, time_limit_ns));
         }
     }
 }

@@ -16,14 +16,26 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 #include <cmocka.h>
+#if defined(PTOWSP_COVERAGE)
+int __llvm_profile_write_file(void);
+#endif
 #ifdef __cplusplus
 }
 #endif
+
+// Ends a process that a test has forked, and keeps what coverage has counted in it.
+static inline void test_exit(int status) {
+#if defined(PTOWSP_COVERAGE)
+    __llvm_profile_write_file();
+#endif
+    _exit(status);
+}
 
 // The seed of all property tests: PTOWSP_SEED from the environment, else a fixed one. Printed, so
 // that a failure can be repeated.

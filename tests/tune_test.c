@@ -403,20 +403,20 @@ static void write_lines(const char *path, uint32_t writer, uint32_t count, bool 
     ptowsp_tuning *tuning;
     ptowsp_context *context = tune_context(NULL);
     if (!context || ptowsp_tuning_create(context, path, &tuning) != PTOWSP_OK) {
-        _exit(1);
+        test_exit(1);
     }
     for (uint32_t i = 0; i < count; i++) {
         ptowsp_tuning_key key = key_of(writer, "m", i % 7);
         if (ptowsp_tuning_add(tuning, &key, writer * 1000000.0 + i, "label") != PTOWSP_OK ||
             (is_compacting && i % 20 == 19 && ptowsp_tuning_compact(tuning, 0) != PTOWSP_OK)) {
             fprintf(stderr, "%s\n", ptowsp_context_error(context).text);
-            _exit(2);
+            test_exit(2);
         }
         *done = i + 1;
     }
     ptowsp_tuning_destroy(tuning);
     ptowsp_context_destroy(context);
-    _exit(0);
+    test_exit(0);
 }
 
 static volatile uint32_t *shared_counts(void) {

@@ -742,8 +742,9 @@ static inline uint64_t ref_turn_of(const ref_timing *t, int task, uint64_t clock
         return 0;
     }
     uint64_t count = t->s.stream_count, stream = t->x->tasks[task].stream_key % count;
-    uint64_t turn = stream * t->s.timing_cycles;
+    uint64_t turn = stream * t->s.timing_cycles, period = count * t->s.timing_cycles;
     bool is_good = false;
+    turn += turn < clock ? (clock - turn) / period * period : 0;  // long times take no longer
     while (!is_good) {
         is_good = turn >= clock;
         for (int i = 0; i < task && is_good; i++) {
@@ -751,7 +752,7 @@ static inline uint64_t ref_turn_of(const ref_timing *t, int task, uint64_t clock
                 is_good = false;
             }
         }
-        turn += is_good ? 0 : count * t->s.timing_cycles;
+        turn += is_good ? 0 : period;
     }
     return turn;
 }

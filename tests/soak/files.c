@@ -13,19 +13,6 @@ static ptowsp_status stop_after(void *user, const char *path, const char *text, 
     return (*left)-- == 0 ? PTOWSP_CANCELLED : PTOWSP_OK;
 }
 
-static uint32_t entries_of(const char *path) {
-    uint32_t count = 0;
-    DIR *directory = opendir(path);
-    for (struct dirent *entry = directory ? readdir(directory) : NULL; entry;
-         entry = readdir(directory)) {
-        count += strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0;
-    }
-    if (directory) {
-        closedir(directory);
-    }
-    return count;
-}
-
 void soak_run_emission(uint64_t seed) {
     uint64_t random = seed, left;
     npu_fixture f;
@@ -34,15 +21,15 @@ void soak_run_emission(uint64_t seed) {
     snprintf(path, sizeof path, "%s/tree", f.directory);
     for (int i = 0; i < 4; i++) {
         const ptowsp_npu_desc desc = {path, true, true};
-        const uint32_t before = entries_of(path);
+        const uint32_t before = npu_entries(path);
         soak_refuse_writes(&random, 80);
         ptowsp_status status = ptowsp_npu_emit(f.context, f.program, &desc);
         soak_allow_all();
         soak_count(SOAK_BY_disk, status != PTOWSP_OK);
         // The whole tree, or what was there before; and nothing beside it.
         assert_true(status == PTOWSP_OK || status == PTOWSP_SYSTEM_FAILED);
-        assert_true(status == PTOWSP_OK ? entries_of(path) > 0 : entries_of(path) == before);
-        assert_int_equal(entries_of(f.directory), entries_of(path) > 0 ? 1 : 0);
+        assert_true(status == PTOWSP_OK ? npu_entries(path) > 0 : npu_entries(path) == before);
+        assert_int_equal(npu_entries(f.directory), npu_entries(path) > 0 ? 1 : 0);
         if (status != PTOWSP_OK) {
             assert_non_null(strstr(ptowsp_context_error(f.context).text, "No space left"));
         }

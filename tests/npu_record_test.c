@@ -1,0 +1,283 @@
+// Recorded runs: the files of one whose numbers are worked out on paper, read byte by byte; and what
+// is refused. That trees read them is tested where trees are built (npu_tree_test.sh).
+
+#include "npu_fixture.h"
+
+enum { ROWS = 3, COLS = 8, TEXT_MAX = 4096 };
+
+// A run of two loops: rows of x whose length is at most 5 are multiplied by a symbol, and a kernel
+// without tiles is called for each entry of a sparse axis.
+typedef struct record {
+    npu_fixture f;
+    ptowsp_run *run;
+    _Alignas(8) float x[ROWS * COLS];
+    int32_t lengths[ROWS];
+    uint32_t indptr[3], indices[3];
+    char path[160];  // of the recording
+} record;
+
+static ptowsp_cycles multiply(const ptowsp_task *task, void *user) {
+    (void)user;
+    float *data = (float *)task->tiles[0].data;
+    for (int64_t c = 0; c < ptowsp_task_cols(task, 0); c++) {
+        data[c * task->tiles[0].col_stride] *= (float)task->args[task->axis_arg_count];
+    }
+    return 7;
+}
+
+static ptowsp_cycles note(const ptowsp_task *task, void *user) {
+    (void)task;
+    (void)user;
+    return 2;
+}
+
+static void build(record *r, const char *symbol) {
+    npu_fixture *f = &r->f;
+    npu_module_make(f, "recorded");
+    const ptowsp_tensor_desc x = {
+        "x", PTOWSP_F32, 2, {PTOWSP_DYNAMIC, COLS, 0, 0, 0, 0, 0, 0}, PTOWSP_LOCATION_GLOBAL};
+    ptowsp_tensor tensor = ptowsp_tensor_make(f->m, &x);
+    ptowsp_axis rows = ptowsp_axis_dynamic(f->m, "rows");
+    ptowsp_axis entries = ptowsp_axis_sparse(f->m, "entries");
+    ptowsp_kernel_desc desc;
+    memset(&desc, 0, sizeof desc);
+    desc.name = "multiply";
+    desc.axis_count = 1;
+    const ptowsp_tile_param tile = {"data", PTOWSP_INOUT, PTOWSP_F32, 1, COLS};
+    desc.tiles[0] = tile;
+    desc.scalars[0].name = "by";
+    desc.scalars[0].type = PTOWSP_TYPE_U64;
+    desc.fn = multiply;
+    desc.source.text = "// elsewhere\n";
+    desc.source.fn = "multiply";
+    ptowsp_kernel kernel = ptowsp_kernel_make(f->m, &desc);
+    memset(&desc, 0, sizeof desc);
+    desc.name = "note";
+    desc.axis_count = 1;
+    desc.fn = note;
+    desc.source.text = "// elsewhere\n";
+    desc.source.fn = "note";
+    ptowsp_kernel without = ptowsp_kernel_make(f->m, &desc);
+    PTOWSP_WORKLOAD(f->m, "main") {
+        PTOWSP_FOR_EACH(f->m, i, rows) {
+            ptowsp_expr length = ptowsp_array_at(f->m, "lengths", PTOWSP_I32, i);
+            PTOWSP_WHEN(f->m, ptowsp_le(length, ptowsp_i64(f->m, 5))) {
+                npu_task_make(f, kernel, tensor, i, ptowsp_symbol(f->m, symbol));
+            }
+        }
+        PTOWSP_FOR_EACH(f->m, k, entries) {
+            ptowsp_task_desc task;
+            memset(&task, 0, sizeof task);
+            task.kernel = without;
+            task.axes[0] = k;
+            ptowsp_task_make(f->m, &task);
+        }
+    }
+    npu_fixture_compile(f, NULL);
+}
+
+static void record_begin(record *r, const char *symbol) {
+    memset(r, 0, sizeof *r);
+    npu_fixture_begin(&r->f);
+    build(r, symbol);
+    snprintf(r->path, sizeof r->path, "%s/recording", r->f.directory);
+    for (int i = 0; i < ROWS * COLS; i++) {
+        r->x[i] = (float)i;
+    }
+    const int32_t lengths[ROWS] = {4, 9, 5};
+    const uint32_t indptr[3] = {0, 2, 3}, indices[3] = {1, 4, 0};
+    memcpy(r->lengths, lengths, sizeof lengths);
+    memcpy(r->indptr, indptr, sizeof indptr);
+    memcpy(r->indices, indices, sizeof indices);
+    assert_int_equal(ptowsp_run_create(r->f.context, r->f.program, &r->run), PTOWSP_OK);
+    ptowsp_buffer buffer;
+    memset(&buffer, 0, sizeof buffer);
+    buffer.data = r->x;
+    buffer.rank = 2;
+    buffer.shape[0] = ROWS;
+    buffer.shape[1] = COLS;
+    const ptowsp_csr csr = {PTOWSP_U32, r->indptr, r->indices, 2, 3};
+    assert_int_equal(ptowsp_run_bind_tensor(r->run, "x", &buffer), PTOWSP_OK);
+    assert_int_equal(ptowsp_run_bind_size(r->run, "rows", ROWS), PTOWSP_OK);
+    assert_int_equal(ptowsp_run_bind_csr(r->run, "entries", &csr), PTOWSP_OK);
+    assert_int_equal(ptowsp_run_bind_array(r->run, "lengths", PTOWSP_I32, r->lengths, ROWS),
+                     PTOWSP_OK);
+    assert_int_equal(ptowsp_run_bind_symbol(r->run, symbol, 3), PTOWSP_OK);
+    assert_int_equal(ptowsp_run_bind_slot(r->run, 2, 99), PTOWSP_OK);
+}
+
+static void record_end(record *r) {
+    ptowsp_run_destroy(r->run);
+    npu_fixture_free(&r->f);
+}
+
+static size_t read_file(const record *r, const char *name, char *data) {
+    char path[256];
+    snprintf(path, sizeof path, "%s/%s", r->path, name);
+    FILE *file = fopen(path, "rb");
+    if (!file) {
+        fail_msg("there is no %s", path);
+        return 0;
+    }
+    size_t size = fread(data, 1, TEXT_MAX - 1, file);
+    fclose(file);
+    data[size] = 0;
+    return size;
+}
+
+static uint64_t fnv(const void *data, size_t size) {
+    uint64_t hash = UINT64_C(0xcbf29ce484222325);
+    for (size_t i = 0; i < size; i++) {
+        hash = (hash ^ ((const unsigned char *)data)[i]) * UINT64_C(0x100000001b3);
+    }
+    return hash;
+}
+
+// The file has these bytes, and its line.
+static size_t file_is(const record *r, const char *name, const void *data, size_t size,
+                      char *line) {
+    char got[TEXT_MAX];
+    assert_int_equal(read_file(r, name, got), size);
+    assert_memory_equal(got, data, size);
+    return (size_t)sprintf(line, "file %s %zu %016llx\n", name, size,
+                           (unsigned long long)fnv(data, size));
+}
+
+static void record__has_what_was_bound_and_what_came_of_it(void **state) {
+    (void)state;
+    record r;
+    float before[ROWS * COLS], after[ROWS * COLS];
+    char got[TEXT_MAX], wanted[TEXT_MAX];
+    record_begin(&r, "factor");
+    memcpy(before, r.x, sizeof before);
+    for (int i = 0; i < ROWS * COLS; i++) {
+        after[i] = i / COLS == 1 ? (float)i : (float)(3 * i);  // row 1 has length 9
+    }
+    const ptowsp_run_options options = {.cost = {PTOWSP_MODEL_A2A3, NULL, NULL}};
+    assert_int_equal(ptowsp_npu_record(r.f.context, r.run, &options, r.path), PTOWSP_OK);
+    assert_memory_equal(r.x, after, sizeof after);
+    assert_int_equal(npu_entries(r.path), 6);
+    const size_t size = read_file(&r, "recording", got);
+    char program[40];
+    assert_int_equal(sscanf(got, "ptowsp recording 1\nprogram %32[0-9a-f]\n", program), 1);
+    // Two tasks of 7 cycles and three of 2, one after another on the one lane: 20.
+    size_t at = (size_t)snprintf(
+        wanted, sizeof wanted,
+        "ptowsp recording 1\nprogram %s\n--model a2a3\n--size rows=3\n"
+        "--csr entries=u32@d1.bin,@d2.bin\n--array lengths=@d3.bin\n--symbol factor=3\n"
+        "--slot 2=99\n--memory 1=@m1.bin\n--view x=3x8/8x1@1+0\n--expect x=@o1.bin\n"
+        "--expect-slot 0=0\n--expect-slot 1=0\n--expect-slot 2=99\n--expect-slot 3=0\n"
+        "--expect-slot 4=0\n--expect-slot 5=0\n--expect-slot 6=0\n--expect-slot 7=0\n"
+        "--expect-cycles 20\n",
+        program);
+    at += file_is(&r, "d1.bin", r.indptr, sizeof r.indptr, wanted + at);
+    at += file_is(&r, "d2.bin", r.indices, sizeof r.indices, wanted + at);
+    at += file_is(&r, "d3.bin", r.lengths, sizeof r.lengths, wanted + at);
+    at += file_is(&r, "m1.bin", before, sizeof before, wanted + at);
+    at += file_is(&r, "o1.bin", after, sizeof after, wanted + at);
+    at += (size_t)sprintf(wanted + at, "end %016llx\n", (unsigned long long)fnv(wanted, at));
+    assert_string_equal(got, wanted);
+    assert_int_equal(size, at);
+    record_end(&r);
+}
+
+// Rows from the last to the first, with a gap: elements in order, memory as it is.
+static void record__views_have_strides(void **state) {
+    (void)state;
+    record r;
+    char got[TEXT_MAX];
+    float after[2 * 4];
+    record_begin(&r, "factor");
+    ptowsp_buffer buffer;
+    memset(&buffer, 0, sizeof buffer);
+    // Two rows of eight columns, every element twice as far: the second one first.
+    float wide[2 * 2 * COLS];
+    for (int i = 0; i < 2 * 2 * COLS; i++) {
+        wide[i] = (float)i;
+    }
+    buffer.data = wide + 2 * COLS;
+    buffer.rank = 2;
+    buffer.shape[0] = 2;
+    buffer.shape[1] = COLS;
+    buffer.strides[0] = -2 * COLS;
+    buffer.strides[1] = 2;
+    assert_int_equal(ptowsp_run_bind_tensor(r.run, "x", &buffer), PTOWSP_OK);
+    assert_int_equal(ptowsp_run_bind_size(r.run, "rows", 1), PTOWSP_OK);
+    assert_int_equal(ptowsp_npu_record(r.f.context, r.run, NULL, r.path), PTOWSP_OK);
+    assert_true(read_file(&r, "recording", got) > 0);
+    char view[80];
+    // The block begins with wide[0]; the first element of the view is 16 elements further.
+    snprintf(view, sizeof view, "--view x=2x8/-16x2@1+%d\n",
+             (int)(((uintptr_t)wide & 7) + 2 * COLS * sizeof(float)));
+    assert_non_null(strstr(got, view));
+    assert_non_null(strstr(got, "--model unit\n"));
+    // From wide[0] to the last element of the row at 16: 16 + 14.
+    assert_int_equal(read_file(&r, "m1.bin", got), ((uintptr_t)wide & 7) + 31 * sizeof(float));
+    assert_int_equal(read_file(&r, "o1.bin", got), 2 * COLS * sizeof(float));
+    for (int c = 0; c < 4; c++) {
+        after[c] = (float)(3 * (2 * COLS + 2 * c));
+    }
+    assert_memory_equal(got, after, 4 * sizeof(float));
+    record_end(&r);
+}
+
+static void refused(record *r, ptowsp_run *run, const ptowsp_run_options *options, const char *path,
+                    ptowsp_status status, const char *text) {
+    assert_int_equal(ptowsp_npu_record(r->f.context, run, options, path), status);
+    assert_string_equal(ptowsp_context_error(r->f.context).text, text);
+    assert_int_equal(npu_entries(r->f.directory), 0);
+}
+
+static ptowsp_cycles one_cycle(const ptowsp_insn *insn, void *user) {
+    (void)insn;
+    (void)user;
+    return 1;
+}
+
+static void record__refuses_what_trees_cannot_check(void **state) {
+    (void)state;
+    record r;
+    const char *const nothing = "emit: there is no run to record, or no directory for it";
+    const char *const no_data = "emit: a recording needs data, and a cost model that trees have";
+    const ptowsp_run_options timed = {.mode = PTOWSP_RUN_TIME_ONLY};
+    const ptowsp_run_options users = {.cost = {PTOWSP_MODEL_USER, one_cycle, NULL}};
+    record_begin(&r, "factor");
+    refused(&r, NULL, NULL, r.path, PTOWSP_INVALID_PARAMS, nothing);
+    refused(&r, r.run, NULL, NULL, PTOWSP_INVALID_PARAMS, nothing);
+    refused(&r, r.run, NULL, "", PTOWSP_INVALID_PARAMS, nothing);
+    refused(&r, r.run, &timed, r.path, PTOWSP_INVALID_PARAMS, no_data);
+    refused(&r, r.run, &users, r.path, PTOWSP_INVALID_PARAMS, no_data);
+    // What the run itself refuses.
+    r.lengths[0] = 5;
+    assert_int_equal(ptowsp_run_bind_size(r.run, "rows", ROWS + 1), PTOWSP_OK);
+    assert_int_not_equal(ptowsp_npu_record(r.f.context, r.run, NULL, r.path), PTOWSP_OK);
+    assert_int_equal(npu_entries(r.f.directory), 0);
+    record_end(&r);
+    record_begin(&r, "a=b");
+    refused(&r, r.run, NULL, r.path, PTOWSP_UNSUPPORTED,
+            "emit: recording: a line cannot have the name a=b");
+    record_end(&r);
+}
+
+static void record__does_not_replace_a_directory(void **state) {
+    (void)state;
+    record r;
+    char got[TEXT_MAX];
+    record_begin(&r, "factor");
+    assert_int_equal(ptowsp_npu_record(r.f.context, r.run, NULL, r.path), PTOWSP_OK);
+    const size_t size = read_file(&r, "recording", got);
+    assert_int_equal(ptowsp_npu_record(r.f.context, r.run, NULL, r.path), PTOWSP_INVALID_PARAMS);
+    assert_non_null(strstr(ptowsp_context_error(r.f.context).text, r.path));
+    assert_int_equal(read_file(&r, "recording", got), size);
+    record_end(&r);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(record__has_what_was_bound_and_what_came_of_it),
+        cmocka_unit_test(record__views_have_strides),
+        cmocka_unit_test(record__refuses_what_trees_cannot_check),
+        cmocka_unit_test(record__does_not_replace_a_directory),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
