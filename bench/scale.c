@@ -124,15 +124,19 @@ static void build_layers(ptowsp_module *m, uint64_t size, ptowsp_schedule *sched
     schedule->dispatch = has_tiles ? PTOWSP_DISPATCH_ROUND_ROBIN : PTOWSP_DISPATCH_WORK_STEALING;
 }
 
-// The variants are ways to choose a lane.
+// The variants: the first free lane in order; by events; and all tasks of one lane, which the others
+// steal.
 static void build_lanes(ptowsp_module *m, uint64_t size, ptowsp_schedule *schedule) {
     build_loop(m, LANE_TASKS, schedule);
     schedule->lane_count = (uint32_t)size;
     schedule->issue = series_of_build->variant == 0 ? PTOWSP_ISSUE_IN_ORDER : PTOWSP_ISSUE_DATAFLOW;
     schedule->dispatch =
-        series_of_build->variant == 2 ? PTOWSP_DISPATCH_ROUND_ROBIN : PTOWSP_DISPATCH_WORK_STEALING;
+        series_of_build->variant == 2 ? PTOWSP_DISPATCH_AFFINITY : PTOWSP_DISPATCH_WORK_STEALING;
     schedule->ready =
         series_of_build->variant == 2 ? PTOWSP_READY_WORK_STEALING : PTOWSP_READY_FIFO;
+    if (series_of_build->variant == 2) {
+        schedule->dispatch_key = ptowsp_i64(m, 0);
+    }
     schedule->window = 1 << 17;
 }
 
@@ -185,7 +189,7 @@ static const scale_series all_series[] = {
     {"tasks by structure, stealing", 1000, 10000000, build_layers, 1, false, false},
     {"lanes, in order, stealing", 10, 65536, build_lanes, 0, false, true},
     {"lanes, dataflow, stealing", 10, 65536, build_lanes, 1, false, true},
-    {"lanes, own queues, stealing", 10, 65536, build_lanes, 2, false, true},
+    {"lanes, all tasks stolen", 10, 65536, build_lanes, 2, false, true},
     {"processes with a token each", 10, 1000000, build_processes, 0, false, false},
     {"nodes of a module, compiled", 100, 100000, build_nodes, 0, true, false}};
 
