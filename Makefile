@@ -314,15 +314,18 @@ demo:
 	+@$(PARALLEL) $(BUILD)/demo/decode_batch
 	@$(abspath $(BUILD)/demo/decode_batch) $(DEMO_FLAGS)
 
-# Graphs run beside OpenMP, if the compiler has it, and oneTBB, if a C++ compiler finds it.
+# Graphs run beside OpenMP, if the compiler has it, and oneTBB, if a C++ compiler finds it; matrix products
+# beside OpenBLAS.
 OPENMP = $(shell echo 'int main(void) { return 0; }' | $(CC) -fopenmp -x c - -o /dev/null 2>/dev/null && echo -fopenmp)
 TBB    = $(shell $(CXX) -std=c++17 -include tbb/flow_graph.h -x c++ -fsyntax-only /dev/null 2>/dev/null && echo yes)
+BLAS   = $(shell $(CC) -include cblas-openblas.h -x c -fsyntax-only /dev/null 2>/dev/null && echo yes)
 
 $(BUILD)/bench: $(wildcard bench/*) $(COMMON) $(BUILD)/libptowsp.a ptowsp.h ptoisa_shim.h
 	@mkdir -p $(@D)
 	if [ "$(TBB)" ]; then $(CXX) $(CXX17) $(CXXFLAGS) -c bench/graph_tbb.cpp -o $(BUILD)/graph_tbb.o; fi
-	$(CC) $(C11) $(CPPFLAGS) $(CFLAGS) $(OPENMP) $(if $(TBB),-DBENCH_HAS_TBB) -I. -Iexamples $(wildcard bench/*.c) $(COMMON) \
-	    $(if $(TBB),$(BUILD)/graph_tbb.o) $(BUILD)/libptowsp.a -o $@ $(LDFLAGS) -pthread -lm -ldl $(if $(TBB),-ltbb -lstdc++)
+	$(CC) $(C11) $(CPPFLAGS) $(CFLAGS) $(OPENMP) $(if $(TBB),-DBENCH_HAS_TBB) $(if $(BLAS),-DBENCH_HAS_BLAS) -I. -Iexamples $(wildcard bench/*.c) $(COMMON) \
+	    $(if $(TBB),$(BUILD)/graph_tbb.o) $(BUILD)/libptowsp.a -o $@ $(LDFLAGS) -pthread -lm -ldl $(if $(TBB),-ltbb -lstdc++) \
+	    $(if $(BLAS),-lopenblas)
 
 bench: $(BUILD)/bench
 	$(abspath $(BUILD))/bench --json $(BUILD)/bench.json

@@ -55333,8 +55333,9 @@ PWSP_INTERNAL bool pwsp_rings_take(pwsp_rings *rings, const pwsp_arrival *arriva
 //        (5, second)    (2, third)
 //          7     5        2     9
 //
-// In order, work stealing asks it for the lane that is free first. Lanes are up to 65,536, so
-// looking at all of them for each task is no way.
+// In order, work stealing asks it for the lane that is free first, and idle lanes that steal for the
+// queue with the oldest task. Lanes are up to 65,536, so looking at all of them for each task is no
+// way.
 
 #ifndef PWSP_EARLIEST_H
 #define PWSP_EARLIEST_H
@@ -55346,10 +55347,10 @@ typedef struct pwsp_earliest {
     uint32_t leaf_count;  // a power of two
 } pwsp_earliest;
 
-// Makes room for count times, which are all 0. False when memory is out.
+// Makes room for count times, which the next function sets, all to one. False when memory is out.
 PWSP_INTERNAL bool pwsp_earliest_init(pwsp_earliest *earliest, const pwsp_memory *memory,
                                       uint32_t count);
-PWSP_INTERNAL void pwsp_earliest_clear(pwsp_earliest *earliest);
+PWSP_INTERNAL void pwsp_earliest_clear(pwsp_earliest *earliest, uint64_t time);
 PWSP_INTERNAL void pwsp_earliest_free(pwsp_earliest *earliest, const pwsp_memory *memory);
 PWSP_INTERNAL size_t pwsp_earliest_bytes(const pwsp_earliest *earliest);
 
@@ -55368,10 +55369,10 @@ PWSP_INLINE uint32_t pwsp_earliest_first(const pwsp_earliest *earliest) {
 
 // The tournament; players behind the last never win.
 
-PWSP_INTERNAL void pwsp_earliest_clear(pwsp_earliest *earliest) {
+PWSP_INTERNAL void pwsp_earliest_clear(pwsp_earliest *earliest, uint64_t time) {
     uint32_t leaf_count = earliest->leaf_count;
     for (uint32_t i = 0; i < leaf_count; i++) {
-        earliest->times[leaf_count + i] = i < earliest->count ? 0 : UINT64_MAX;
+        earliest->times[leaf_count + i] = i < earliest->count ? time : UINT64_MAX;
         earliest->winners[leaf_count + i] = i;
     }
     for (uint32_t i = leaf_count - 1; i > 0; i--) {
@@ -55408,7 +55409,6 @@ PWSP_INTERNAL bool pwsp_earliest_init(pwsp_earliest *earliest, const pwsp_memory
         pwsp_earliest_free(earliest, memory);
         return false;
     }
-    pwsp_earliest_clear(earliest);
     return true;
 }
 
@@ -55536,6 +55536,9 @@ PWSP_INLINE bool pwsp_schedule_is_events(const ptowsp_schedule *schedule) {
 }
 
 PWSP_INTERNAL bool pwsp_sim_init(pwsp_sim *sim, const pwsp_memory *memory, const pwsp_timed *timed);
+
+// The pools of a schedule at the start, PWSP_POOL_COUNT of them; returns the number of blocks.
+PWSP_INTERNAL uint32_t pwsp_sim_pools(const pwsp_timed *timed, pwsp_pool_lanes *pools);
 
 // Back to time 0; after pwsp_deps_begin. With records the recorder has been set.
 PWSP_INTERNAL void pwsp_sim_begin(pwsp_sim *sim, bool has_records);
@@ -55823,8 +55826,7 @@ static bool pwsp_sim_has_turns(const pwsp_sim *sim) {
     return sim->timed->has_streams && sim->schedule->timing == PTOWSP_TIMING_INTERLEAVED;
 }
 
-// The pools, PWSP_POOL_COUNT of them, and the number of blocks.
-static uint32_t pwsp_sim_pools(const pwsp_timed *timed, pwsp_pool_lanes *pools) {
+PWSP_INTERNAL uint32_t pwsp_sim_pools(const pwsp_timed *timed, pwsp_pool_lanes *pools) {
     const ptowsp_schedule *schedule = &timed->schedule;
     bool is_by_unit = schedule->pools == PTOWSP_POOLS_BY_UNIT;
     uint32_t core_count = timed->lane_count - timed->has_link;
@@ -55967,7 +55969,7 @@ PWSP_INTERNAL void pwsp_sim_begin(pwsp_sim *sim, bool has_records) {
     pwsp_sim_pools(timed, sim->pools);
     for (uint32_t i = 0; i < 3; i++) {
         if (sim->earliest[i].times) {
-            pwsp_earliest_clear(&sim->earliest[i]);
+            pwsp_earliest_clear(&sim->earliest[i], 0);
         }
     }
     sim->last_lane = UINT32_MAX;
@@ -57055,6 +57057,7 @@ typedef struct pwsp_events_queue {
     pwsp_events_entry *run;            // a ring
     uint64_t run_count, run_capacity;  // a power of two, or 0
     uint64_t run_head;
+    bool is_stale;  // its lane is among the stale ones
 } pwsp_events_queue;
 
 typedef struct pwsp_events {
@@ -57077,6 +57080,11 @@ typedef struct pwsp_events {
     uint64_t fired_count, fired_capacity;
     pwsp_events_queue *queues;  // ready tasks: by lane, or by pool when all its lanes share them
     uint32_t queue_count;
+    // Of lanes that steal from each other, by pool: the first of their queues. Those of stale lanes
+    // are brought up to date by the next that steals.
+    pwsp_earliest oldest[PWSP_POOL_COUNT];
+    uint32_t *stale;
+    uint32_t stale_count;
     pwsp_events_queue *turns;  // interleaved: tasks that are ready before their turn
     pwsp_events_queue *ends;   // pipelines that have started, by their ends
     uint64_t pipeline_count;   // issued and not done
@@ -57171,6 +57179,15 @@ PWSP_INLINE const pwsp_events_entry *pwsp_events_queue_first(const pwsp_events *
     bool is_of_run =
         queue->heap_count == 0 || pwsp_events_entry_is_less(events, run, &queue->heap[0]);
     return is_of_run ? run : &queue->heap[0];
+}
+
+// A lane's queue has changed; others steal by its first task.
+PWSP_INLINE void pwsp_events_note_change(pwsp_events *events, uint32_t lane) {
+    pwsp_events_queue *queue = &events->queues[lane];
+    if (events->stale && !queue->is_stale) {
+        queue->is_stale = true;
+        events->stale[events->stale_count++] = lane;
+    }
 }
 
 // Takes the least entry of a queue that is not empty.
@@ -57459,6 +57476,7 @@ PWSP_INTERNAL void pwsp_events_make_ready(pwsp_events *events, uint32_t id) {
         events->ready_count[lane]++;
         return;
     }
+    pwsp_events_note_change(events, lane);
     const pwsp_sim *sim = events->sim;
     events->ready_count[pwsp_sim_pool_of(sim, lane)]++;
     events->able[lane / 64] |= events->idle[lane / 64] & (UINT64_C(1) << lane % 64);
@@ -57615,8 +57633,20 @@ PWSP_INTERNAL bool pwsp_events_init(pwsp_events *events, pwsp_sim *sim) {
     events->queues = (pwsp_events_queue *)pwsp_memory_alloc(memory, (events->queue_count + 2) *
                                                                         sizeof(pwsp_events_queue));
     events->idle = (uint64_t *)pwsp_memory_alloc(memory, 2 * words * sizeof(uint64_t));
-    if (!events->queues || !events->idle ||
-        !pwsp_window_init(&events->running, memory, lane_count)) {
+    bool is_good =
+        events->queues && events->idle && pwsp_window_init(&events->running, memory, lane_count);
+    pwsp_pool_lanes pools[PWSP_POOL_COUNT];
+    pwsp_sim_pools(sim->timed, pools);
+    bool steals = !events->is_shared && sim->schedule->ready == PTOWSP_READY_WORK_STEALING;
+    if (is_good && steals) {
+        events->stale = (uint32_t *)pwsp_memory_alloc(memory, lane_count * sizeof(uint32_t));
+        is_good = events->stale != NULL;
+    }
+    for (uint32_t i = 0; i < PWSP_POOL_COUNT && steals && is_good; i++) {
+        is_good =
+            pools[i].count == 0 || pwsp_earliest_init(&events->oldest[i], memory, pools[i].count);
+    }
+    if (!is_good) {
         pwsp_events_free(events);
         return false;
     }
@@ -57652,6 +57682,10 @@ PWSP_INTERNAL void pwsp_events_free(pwsp_events *events) {
     pwsp_memory_free(memory, events->queues, (events->queue_count + 2) * sizeof(pwsp_events_queue));
     pwsp_memory_free(memory, events->idle, 2 * words * sizeof(uint64_t));
     pwsp_window_free(&events->running, memory);
+    pwsp_memory_free(memory, events->stale, events->sim->timed->lane_count * sizeof(uint32_t));
+    for (uint32_t i = 0; i < PWSP_POOL_COUNT; i++) {
+        pwsp_earliest_free(&events->oldest[i], memory);
+    }
     memset(events, 0, sizeof *events);
 }
 
@@ -57664,7 +57698,11 @@ PWSP_INTERNAL size_t pwsp_events_bytes(const pwsp_events *events) {
                    (size_t)events->link_capacity * sizeof(pwsp_events_link) +
                    (size_t)events->fired_capacity * sizeof(uint32_t) +
                    (events->queue_count + 2) * sizeof(pwsp_events_queue) +
-                   2 * words * sizeof(uint64_t) + pwsp_window_bytes(&events->running);
+                   2 * words * sizeof(uint64_t) + pwsp_window_bytes(&events->running) +
+                   (events->stale ? events->sim->timed->lane_count * sizeof(uint32_t) : 0);
+    for (uint32_t i = 0; i < PWSP_POOL_COUNT; i++) {
+        bytes += pwsp_earliest_bytes(&events->oldest[i]);
+    }
     for (uint32_t i = 0; i < events->queue_count + 2; i++) {
         const pwsp_events_queue *queue = &events->queues[i];
         bytes += (size_t)(queue->heap_capacity + queue->run_capacity) * sizeof(pwsp_events_entry);
@@ -57685,8 +57723,15 @@ PWSP_INTERNAL void pwsp_events_begin(pwsp_events *events) {
     events->fired_count = 0;
     for (uint32_t i = 0; i < events->queue_count + 2; i++) {
         events->queues[i].count = events->queues[i].heap_count = events->queues[i].run_count = 0;
+        events->queues[i].is_stale = false;
     }
-    memset(events->ready_count, 0, sizeof events->ready_count);
+    events->stale_count = 0;
+    for (uint32_t i = 0; i < PWSP_POOL_COUNT; i++) {
+        events->ready_count[i] = 0;
+        if (events->oldest[i].times) {
+            pwsp_earliest_clear(&events->oldest[i], PTOWSP_CYCLES_MAX);
+        }
+    }
     memset(events->idle, 0, 2 * words * sizeof(uint64_t));
     for (uint32_t i = 0; i < lane_count; i++) {
         events->idle[i / 64] |= UINT64_C(1) << i % 64;
@@ -57777,6 +57822,7 @@ static void pwsp_events_record(pwsp_events *events, uint32_t id, ptowsp_unit uni
 static bool pwsp_events_run(pwsp_events *events, uint32_t lane, pwsp_events_queue *queue) {
     pwsp_sim *sim = events->sim;
     uint32_t id = pwsp_events_queue_pop(events, queue).node;
+    pwsp_events_note_change(events, (uint32_t)(queue - events->queues));
     pwsp_events_node *node = &events->nodes[id];
     bool is_block = node->kind == PWSP_EVENTS_BLOCK_TASK;
     ptowsp_unit unit = is_block ? PTOWSP_UNIT_MIX : PTOWSP_UNIT_VECTOR;
@@ -57828,21 +57874,21 @@ static bool pwsp_events_take_own(pwsp_events *events) {
     return true;
 }
 
-// The queue of a pool from which an idle lane steals: that of the oldest ready task.
-static pwsp_events_queue *pwsp_events_victim(pwsp_events *events, const pwsp_pool_lanes *pool) {
-    pwsp_events_queue *best = NULL;
-    uint64_t best_index = UINT64_MAX;
-    for (uint32_t i = pool->first; i < pool->first + pool->count; i++) {
-        pwsp_events_queue *queue = &events->queues[i];
-        uint64_t index = queue->count
-                             ? events->nodes[pwsp_events_queue_first(events, queue)->node].index
-                             : UINT64_MAX;
-        if (index < best_index) {
-            best = queue;
-            best_index = index;
+// The lane of a pool from which an idle one steals: that with the oldest ready task.
+static uint32_t pwsp_events_victim(pwsp_events *events, uint32_t pool) {
+    const pwsp_pool_lanes *pools = events->sim->pools;
+    while (events->stale_count > 0) {
+        uint32_t lane = events->stale[--events->stale_count];
+        uint32_t its_pool = pwsp_sim_pool_of(events->sim, lane);
+        pwsp_events_queue *queue = &events->queues[lane];
+        uint64_t index = PTOWSP_CYCLES_MAX;  // none
+        if (queue->count) {
+            index = events->nodes[pwsp_events_queue_first(events, queue)->node].index;
         }
+        queue->is_stale = false;
+        pwsp_earliest_set(&events->oldest[its_pool], lane - pools[its_pool].first, index);
     }
-    return best;
+    return pools[pool].first + pwsp_earliest_first(&events->oldest[pool]);
 }
 
 static bool pwsp_events_are_ready(const pwsp_events *events) {
@@ -57863,10 +57909,9 @@ static bool pwsp_events_take_others(pwsp_events *events) {
             if (events->ready_count[pool] == 0) {
                 continue;
             }
-            pwsp_events_queue *queue = events->is_shared
-                                           ? &events->queues[pool]
-                                           : pwsp_events_victim(events, &events->sim->pools[pool]);
-            PTOWSP_ASSERT(queue && queue->count > 0);
+            pwsp_events_queue *queue =
+                &events->queues[events->is_shared ? pool : pwsp_events_victim(events, pool)];
+            PTOWSP_ASSERT(queue->count > 0);
             if (!pwsp_events_run(events, lane, queue)) {
                 return false;
             }

@@ -2,7 +2,7 @@
 // and prints medians and their ratio. Machines differ and are shared: only ratios inside one run
 // mean much.
 //
-//      bench [--json FILE] [--kv-mib N] [--only GROUP] [--count]
+//      bench [--json FILE] [--kv-mib N] [--only GROUP] [--count] [--svg FILE]
 //
 // The groups are those of `groups` below. --count runs each row once, for callgrind (count.c).
 
@@ -457,6 +457,13 @@ static void bench_merge(void) {
 
 static uint64_t kv_mib = 256;
 
+static const char *svg;  // the picture of scale
+
+static void bench_scale_group(ptowsp_context *context) {
+    (void)context;
+    bench_scale(svg);
+}
+
 static void bench_decode_group(ptowsp_context *context) {
     bench_decode(context, kv_mib);
 }
@@ -476,6 +483,7 @@ WITHOUT_CONTEXT(bench_time)
 WITHOUT_CONTEXT(bench_see)
 WITHOUT_CONTEXT(bench_pipeline)
 WITHOUT_CONTEXT(bench_kernel)
+WITHOUT_CONTEXT(bench_blas)
 WITHOUT_CONTEXT(bench_lanes)
 WITHOUT_CONTEXT(bench_graph)
 WITHOUT_CONTEXT(bench_emit)
@@ -497,13 +505,16 @@ static const struct {
               {"tune", bench_tune},
               {"pipeline", bench_pipeline_group},
               {"kernel", bench_kernel_group},
+              {"blas", bench_blas_group},
               {"lanes", bench_lanes_group},
               {"graph", bench_graph_group},
-              {"emit", bench_emit_group}};
+              {"emit", bench_emit_group},
+              {"scale", bench_scale_group}};
 
 static int usage(void) {
-    fprintf(stderr, "usage: bench [--json FILE] [--kv-mib N] [--only GROUP] [--count]\n"
-                    "groups:");
+    fprintf(stderr,
+            "usage: bench [--json FILE] [--kv-mib N] [--only GROUP] [--count] [--svg FILE]\n"
+            "groups:");
     for (size_t i = 0; i < sizeof groups / sizeof *groups; i++) {
         fprintf(stderr, " %s", groups[i].name);
     }
@@ -530,6 +541,8 @@ int main(int argc, char **argv) {
             kv_mib = strtoull(argv[++i], NULL, 10);
         } else if (strcmp(argv[i], "--only") == 0 && i + 1 < argc) {
             only = argv[++i];
+        } else if (strcmp(argv[i], "--svg") == 0 && i + 1 < argc) {
+            svg = argv[++i];
         } else if (strcmp(argv[i], "--count") == 0) {
             is_counting = true;
         } else {

@@ -89,11 +89,17 @@ void bench_pipeline(void);
 // Tile kernels: instructions beside plain loops, kernels as tasks, and making one.
 void bench_kernel(void);
 
+// Matrix products beside OpenBLAS, if it is there.
+void bench_blas(void);
+
 // Programs on threads, beside the same without.
 void bench_lanes(void);
 
 // Task graphs on threads: building, running empty tasks, and efficiency.
 void bench_graph(void);
+
+// The same over powers of ten, as a table and, unless svg is NULL, as a picture.
+void bench_scale(const char *svg);
 
 // Emitting a program as a source tree.
 void bench_emit(void);

@@ -21,6 +21,7 @@ static void earliest__takes_the_lowest_of_those_that_are_first(void **state) {
         uint64_t times[COUNT_MAX] = {0};
         pwsp_earliest earliest;
         assert_true(pwsp_earliest_init(&earliest, &memory, count));
+        pwsp_earliest_clear(&earliest, 0);
         assert_int_equal(pwsp_earliest_first(&earliest), 0);
         for (uint32_t round = 0; round < ROUNDS; round++) {
             random = random * UINT64_C(6364136223846793005) + 1;
@@ -31,8 +32,10 @@ static void earliest__takes_the_lowest_of_those_that_are_first(void **state) {
             pwsp_earliest_set(&earliest, i, times[i]);
             assert_int_equal(pwsp_earliest_first(&earliest), first_of_all(times, count));
         }
-        pwsp_earliest_clear(&earliest);
+        pwsp_earliest_clear(&earliest, PTOWSP_CYCLES_MAX);
         assert_int_equal(pwsp_earliest_first(&earliest), 0);
+        pwsp_earliest_set(&earliest, count - 1, 1);
+        assert_int_equal(pwsp_earliest_first(&earliest), count - 1);
         pwsp_earliest_free(&earliest, &memory);
     }
 }

@@ -2,10 +2,10 @@
 
 #include "earliest.h"
 
-PWSP_INTERNAL void pwsp_earliest_clear(pwsp_earliest *earliest) {
+PWSP_INTERNAL void pwsp_earliest_clear(pwsp_earliest *earliest, uint64_t time) {
     uint32_t leaf_count = earliest->leaf_count;
     for (uint32_t i = 0; i < leaf_count; i++) {
-        earliest->times[leaf_count + i] = i < earliest->count ? 0 : UINT64_MAX;
+        earliest->times[leaf_count + i] = i < earliest->count ? time : UINT64_MAX;
         earliest->winners[leaf_count + i] = i;
     }
     for (uint32_t i = leaf_count - 1; i > 0; i--) {
@@ -42,7 +42,6 @@ PWSP_INTERNAL bool pwsp_earliest_init(pwsp_earliest *earliest, const pwsp_memory
         pwsp_earliest_free(earliest, memory);
         return false;
     }
-    pwsp_earliest_clear(earliest);
     return true;
 }
 

@@ -4,8 +4,9 @@
 //        (5, second)    (2, third)
 //          7     5        2     9
 //
-// In order, work stealing asks it for the lane that is free first. Lanes are up to 65,536, so
-// looking at all of them for each task is no way.
+// In order, work stealing asks it for the lane that is free first, and idle lanes that steal for the
+// queue with the oldest task. Lanes are up to 65,536, so looking at all of them for each task is no
+// way.
 
 #ifndef PWSP_EARLIEST_H
 #define PWSP_EARLIEST_H
@@ -19,10 +20,10 @@ typedef struct pwsp_earliest {
     uint32_t leaf_count;  // a power of two
 } pwsp_earliest;
 
-// Makes room for count times, which are all 0. False when memory is out.
+// Makes room for count times, which the next function sets, all to one. False when memory is out.
 PWSP_INTERNAL bool pwsp_earliest_init(pwsp_earliest *earliest, const pwsp_memory *memory,
                                       uint32_t count);
-PWSP_INTERNAL void pwsp_earliest_clear(pwsp_earliest *earliest);
+PWSP_INTERNAL void pwsp_earliest_clear(pwsp_earliest *earliest, uint64_t time);
 PWSP_INTERNAL void pwsp_earliest_free(pwsp_earliest *earliest, const pwsp_memory *memory);
 PWSP_INTERNAL size_t pwsp_earliest_bytes(const pwsp_earliest *earliest);
 

@@ -35,8 +35,20 @@ PWSP_INTERNAL bool pwsp_events_init(pwsp_events *events, pwsp_sim *sim) {
     events->queues = (pwsp_events_queue *)pwsp_memory_alloc(memory, (events->queue_count + 2) *
                                                                         sizeof(pwsp_events_queue));
     events->idle = (uint64_t *)pwsp_memory_alloc(memory, 2 * words * sizeof(uint64_t));
-    if (!events->queues || !events->idle ||
-        !pwsp_window_init(&events->running, memory, lane_count)) {
+    bool is_good =
+        events->queues && events->idle && pwsp_window_init(&events->running, memory, lane_count);
+    pwsp_pool_lanes pools[PWSP_POOL_COUNT];
+    pwsp_sim_pools(sim->timed, pools);
+    bool steals = !events->is_shared && sim->schedule->ready == PTOWSP_READY_WORK_STEALING;
+    if (is_good && steals) {
+        events->stale = (uint32_t *)pwsp_memory_alloc(memory, lane_count * sizeof(uint32_t));
+        is_good = events->stale != NULL;
+    }
+    for (uint32_t i = 0; i < PWSP_POOL_COUNT && steals && is_good; i++) {
+        is_good =
+            pools[i].count == 0 || pwsp_earliest_init(&events->oldest[i], memory, pools[i].count);
+    }
+    if (!is_good) {
         pwsp_events_free(events);
         return false;
     }
@@ -72,6 +84,10 @@ PWSP_INTERNAL void pwsp_events_free(pwsp_events *events) {
     pwsp_memory_free(memory, events->queues, (events->queue_count + 2) * sizeof(pwsp_events_queue));
     pwsp_memory_free(memory, events->idle, 2 * words * sizeof(uint64_t));
     pwsp_window_free(&events->running, memory);
+    pwsp_memory_free(memory, events->stale, events->sim->timed->lane_count * sizeof(uint32_t));
+    for (uint32_t i = 0; i < PWSP_POOL_COUNT; i++) {
+        pwsp_earliest_free(&events->oldest[i], memory);
+    }
     memset(events, 0, sizeof *events);
 }
 
@@ -84,7 +100,11 @@ PWSP_INTERNAL size_t pwsp_events_bytes(const pwsp_events *events) {
                    (size_t)events->link_capacity * sizeof(pwsp_events_link) +
                    (size_t)events->fired_capacity * sizeof(uint32_t) +
                    (events->queue_count + 2) * sizeof(pwsp_events_queue) +
-                   2 * words * sizeof(uint64_t) + pwsp_window_bytes(&events->running);
+                   2 * words * sizeof(uint64_t) + pwsp_window_bytes(&events->running) +
+                   (events->stale ? events->sim->timed->lane_count * sizeof(uint32_t) : 0);
+    for (uint32_t i = 0; i < PWSP_POOL_COUNT; i++) {
+        bytes += pwsp_earliest_bytes(&events->oldest[i]);
+    }
     for (uint32_t i = 0; i < events->queue_count + 2; i++) {
         const pwsp_events_queue *queue = &events->queues[i];
         bytes += (size_t)(queue->heap_capacity + queue->run_capacity) * sizeof(pwsp_events_entry);
@@ -105,8 +125,15 @@ PWSP_INTERNAL void pwsp_events_begin(pwsp_events *events) {
     events->fired_count = 0;
     for (uint32_t i = 0; i < events->queue_count + 2; i++) {
         events->queues[i].count = events->queues[i].heap_count = events->queues[i].run_count = 0;
+        events->queues[i].is_stale = false;
     }
-    memset(events->ready_count, 0, sizeof events->ready_count);
+    events->stale_count = 0;
+    for (uint32_t i = 0; i < PWSP_POOL_COUNT; i++) {
+        events->ready_count[i] = 0;
+        if (events->oldest[i].times) {
+            pwsp_earliest_clear(&events->oldest[i], PTOWSP_CYCLES_MAX);
+        }
+    }
     memset(events->idle, 0, 2 * words * sizeof(uint64_t));
     for (uint32_t i = 0; i < lane_count; i++) {
         events->idle[i / 64] |= UINT64_C(1) << i % 64;
@@ -197,6 +224,7 @@ static void pwsp_events_record(pwsp_events *events, uint32_t id, ptowsp_unit uni
 static bool pwsp_events_run(pwsp_events *events, uint32_t lane, pwsp_events_queue *queue) {
     pwsp_sim *sim = events->sim;
     uint32_t id = pwsp_events_queue_pop(events, queue).node;
+    pwsp_events_note_change(events, (uint32_t)(queue - events->queues));
     pwsp_events_node *node = &events->nodes[id];
     bool is_block = node->kind == PWSP_EVENTS_BLOCK_TASK;
     ptowsp_unit unit = is_block ? PTOWSP_UNIT_MIX : PTOWSP_UNIT_VECTOR;
@@ -248,21 +276,21 @@ static bool pwsp_events_take_own(pwsp_events *events) {
     return true;
 }
 
-// The queue of a pool from which an idle lane steals: that of the oldest ready task.
-static pwsp_events_queue *pwsp_events_victim(pwsp_events *events, const pwsp_pool_lanes *pool) {
-    pwsp_events_queue *best = NULL;
-    uint64_t best_index = UINT64_MAX;
-    for (uint32_t i = pool->first; i < pool->first + pool->count; i++) {
-        pwsp_events_queue *queue = &events->queues[i];
-        uint64_t index = queue->count
-                             ? events->nodes[pwsp_events_queue_first(events, queue)->node].index
-                             : UINT64_MAX;
-        if (index < best_index) {
-            best = queue;
-            best_index = index;
+// The lane of a pool from which an idle one steals: that with the oldest ready task.
+static uint32_t pwsp_events_victim(pwsp_events *events, uint32_t pool) {
+    const pwsp_pool_lanes *pools = events->sim->pools;
+    while (events->stale_count > 0) {
+        uint32_t lane = events->stale[--events->stale_count];
+        uint32_t its_pool = pwsp_sim_pool_of(events->sim, lane);
+        pwsp_events_queue *queue = &events->queues[lane];
+        uint64_t index = PTOWSP_CYCLES_MAX;  // none
+        if (queue->count) {
+            index = events->nodes[pwsp_events_queue_first(events, queue)->node].index;
         }
+        queue->is_stale = false;
+        pwsp_earliest_set(&events->oldest[its_pool], lane - pools[its_pool].first, index);
     }
-    return best;
+    return pools[pool].first + pwsp_earliest_first(&events->oldest[pool]);
 }
 
 static bool pwsp_events_are_ready(const pwsp_events *events) {
@@ -283,10 +311,9 @@ static bool pwsp_events_take_others(pwsp_events *events) {
             if (events->ready_count[pool] == 0) {
                 continue;
             }
-            pwsp_events_queue *queue = events->is_shared
-                                           ? &events->queues[pool]
-                                           : pwsp_events_victim(events, &events->sim->pools[pool]);
-            PTOWSP_ASSERT(queue && queue->count > 0);
+            pwsp_events_queue *queue =
+                &events->queues[events->is_shared ? pool : pwsp_events_victim(events, pool)];
+            PTOWSP_ASSERT(queue->count > 0);
             if (!pwsp_events_run(events, lane, queue)) {
                 return false;
             }

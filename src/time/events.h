@@ -58,6 +58,7 @@ typedef struct pwsp_events_queue {
     pwsp_events_entry *run;            // a ring
     uint64_t run_count, run_capacity;  // a power of two, or 0
     uint64_t run_head;
+    bool is_stale;  // its lane is among the stale ones
 } pwsp_events_queue;
 
 typedef struct pwsp_events {
@@ -80,6 +81,11 @@ typedef struct pwsp_events {
     uint64_t fired_count, fired_capacity;
     pwsp_events_queue *queues;  // ready tasks: by lane, or by pool when all its lanes share them
     uint32_t queue_count;
+    // Of lanes that steal from each other, by pool: the first of their queues. Those of stale lanes
+    // are brought up to date by the next that steals.
+    pwsp_earliest oldest[PWSP_POOL_COUNT];
+    uint32_t *stale;
+    uint32_t stale_count;
     pwsp_events_queue *turns;  // interleaved: tasks that are ready before their turn
     pwsp_events_queue *ends;   // pipelines that have started, by their ends
     uint64_t pipeline_count;   // issued and not done

@@ -247,6 +247,7 @@ PWSP_INTERNAL void pwsp_events_make_ready(pwsp_events *events, uint32_t id) {
         events->ready_count[lane]++;
         return;
     }
+    pwsp_events_note_change(events, lane);
     const pwsp_sim *sim = events->sim;
     events->ready_count[pwsp_sim_pool_of(sim, lane)]++;
     events->able[lane / 64] |= events->idle[lane / 64] & (UINT64_C(1) << lane % 64);

@@ -52,6 +52,15 @@ PWSP_INLINE const pwsp_events_entry *pwsp_events_queue_first(const pwsp_events *
     return is_of_run ? run : &queue->heap[0];
 }
 
+// A lane's queue has changed; others steal by its first task.
+PWSP_INLINE void pwsp_events_note_change(pwsp_events *events, uint32_t lane) {
+    pwsp_events_queue *queue = &events->queues[lane];
+    if (events->stale && !queue->is_stale) {
+        queue->is_stale = true;
+        events->stale[events->stale_count++] = lane;
+    }
+}
+
 // Takes the least entry of a queue that is not empty.
 PWSP_INTERNAL pwsp_events_entry pwsp_events_queue_pop(const pwsp_events *events,
                                                       pwsp_events_queue *queue);

@@ -93,8 +93,7 @@ static bool pwsp_sim_has_turns(const pwsp_sim *sim) {
     return sim->timed->has_streams && sim->schedule->timing == PTOWSP_TIMING_INTERLEAVED;
 }
 
-// The pools, PWSP_POOL_COUNT of them, and the number of blocks.
-static uint32_t pwsp_sim_pools(const pwsp_timed *timed, pwsp_pool_lanes *pools) {
+PWSP_INTERNAL uint32_t pwsp_sim_pools(const pwsp_timed *timed, pwsp_pool_lanes *pools) {
     const ptowsp_schedule *schedule = &timed->schedule;
     bool is_by_unit = schedule->pools == PTOWSP_POOLS_BY_UNIT;
     uint32_t core_count = timed->lane_count - timed->has_link;
@@ -237,7 +236,7 @@ PWSP_INTERNAL void pwsp_sim_begin(pwsp_sim *sim, bool has_records) {
     pwsp_sim_pools(timed, sim->pools);
     for (uint32_t i = 0; i < 3; i++) {
         if (sim->earliest[i].times) {
-            pwsp_earliest_clear(&sim->earliest[i]);
+            pwsp_earliest_clear(&sim->earliest[i], 0);
         }
     }
     sim->last_lane = UINT32_MAX;
