@@ -6,6 +6,8 @@
 
 #include "../base/base.h"
 
+#define PWSP_POOL_COUNT 2  // at most
+
 // The rule that selects a lane of a pool.
 typedef enum pwsp_lane_rule {
     PWSP_LANE_IN_TURN,       // one after another

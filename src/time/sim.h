@@ -61,7 +61,7 @@ typedef struct pwsp_sim {
     pwsp_memory memory;
     pwsp_lane *lanes;
     ptowsp_lane_stats *lane_stats;
-    pwsp_pool_lanes pools[2];     // by unit, or the first for all
+    pwsp_pool_lanes pools[PWSP_POOL_COUNT];  // by unit, or the first for all
     uint64_t *turns;              // interleaved, by stream: the first turn that is not taken
     pwsp_pipeline_start *starts;  // by pipeline
     pwsp_precedence order;
@@ -118,6 +118,9 @@ PWSP_INTERNAL bool pwsp_sim_fail_ring(pwsp_sim *sim, ptowsp_ring ring, uint32_t 
 PWSP_INLINE bool pwsp_sim_ring_is_small(const pwsp_sim *sim, ptowsp_ring ring) {
     return sim->rings.needed[ring] > sim->schedule->ring_sizes[ring];
 }
+
+// The stream or pool of the next task is as deep as it may be, before tasks have begun to start.
+PWSP_INTERNAL bool pwsp_sim_fail_depth(pwsp_sim *sim, ptowsp_depth depth);
 
 PWSP_INLINE ptowsp_stall pwsp_ring_stall(ptowsp_ring ring) {
     return (ptowsp_stall)(PTOWSP_STALL_TASK_RING + ring);
