@@ -52234,7 +52234,7 @@ PWSP_INLINE bool pwsp_sim_ring_is_small(const pwsp_sim *sim, ptowsp_ring ring) {
 PWSP_INTERNAL bool pwsp_sim_fail_depth(pwsp_sim *sim, ptowsp_depth depth);
 
 PWSP_INLINE ptowsp_stall pwsp_ring_stall(ptowsp_ring ring) {
-    return (ptowsp_stall)(PTOWSP_STALL_TASK_RING + ring);
+    return (ptowsp_stall)((uint32_t)PTOWSP_STALL_TASK_RING + (uint32_t)ring);
 }
 
 // A pipeline ends after PTOWSP_CYCLES_MAX.

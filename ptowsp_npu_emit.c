@@ -22110,7 +22110,7 @@ static const char npu_fixed_16[] =
     "PWSP_INTERNAL bool pwsp_sim_fail_depth(pwsp_sim *sim, ptowsp_depth depth);\n"
     "\n"
     "PWSP_INLINE ptowsp_stall pwsp_ring_stall(ptowsp_ring ring) {\n"
-    "    return (ptowsp_stall)(PTOWSP_STALL_TASK_RING + ring);\n"
+    "    return (ptowsp_stall)((uint32_t)PTOWSP_STALL_TASK_RING + (uint32_t)ring);\n"
     "}\n"
     "\n"
     "// A pipeline ends after PTOWSP_CYCLES_MAX.\n"
