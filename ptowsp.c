@@ -17043,6 +17043,10 @@ PWSP_INLINE void pwsp_token_later(pwsp_token *token, const pwsp_token *other) {
 #ifndef PWSP_POLICY_H
 #define PWSP_POLICY_H
 
+// Pools of lanes: the first for all tasks, or two by unit; and that of the links to other ranks.
+#define PWSP_POOL_LINK  2
+#define PWSP_POOL_COUNT 3
+
 // The rule that selects a lane of a pool.
 typedef enum pwsp_lane_rule {
     PWSP_LANE_IN_TURN,       // one after another
@@ -46221,6 +46225,8 @@ PWSP_INTERNAL bool pwsp_tensor_uses(const ptowsp_tensor_desc *tensor, bool is_tr
     ROW("window", "benchmark", PTOWSP_WINDOW_BENCHMARK, PWSP_E, PWSP_O, PWSP_R)                    \
     ROW("release", "completion", PTOWSP_RELEASE_COMPLETION, PWSP_E, PWSP_O, PWSP_E)                \
     ROW("release", "in order", PTOWSP_RELEASE_IN_ORDER, PWSP_E, PWSP_E, PWSP_R)                    \
+    ROW("depth", "stream", PTOWSP_DEPTH_STREAM, PWSP_E, PWSP_O, PWSP_R)                            \
+    ROW("depth", "pool", PTOWSP_DEPTH_POOL, PWSP_E, PWSP_O, PWSP_R)                                \
     PWSP_RING_CAPABILITIES(ROW)                                                                    \
     ROW("dependencies", "structure", PTOWSP_DEPENDENCIES_STRUCTURE, PWSP_E, PWSP_E, PWSP_E)        \
     ROW("dependencies", "exact", PTOWSP_DEPENDENCIES_EXACT, PWSP_E, PWSP_E, PWSP_E)                \
@@ -46503,6 +46509,16 @@ static void pwsp_schedule_check_window(pwsp_schedule_checker *checker,
 
 static void pwsp_schedule_check_rings(pwsp_schedule_checker *checker,
                                       const ptowsp_schedule *schedule) {
+    for (uint32_t i = 0; i < PTOWSP_DEPTH_COUNT; i++) {
+        if (schedule->depths[i] > PTOWSP_SCHEDULE_WINDOW_MAX) {
+            PWSP_SCHEDULE_FAIL(checker, PTOWSP_LIMIT_EXCEEDED, "depth %s of %u is more than %d",
+                               ptowsp_depth_name((ptowsp_depth)i), schedule->depths[i],
+                               PTOWSP_SCHEDULE_WINDOW_MAX);
+        }
+    }
+    if (schedule->depths[PTOWSP_DEPTH_STREAM] && !schedule->stream_key.id) {
+        PWSP_SCHEDULE_FAIL(checker, PTOWSP_INVALID_PARAMS, "depth stream without a stream_key");
+    }
     for (uint32_t i = 0; i < PTOWSP_RING_COUNT; i++) {
         uint64_t size = schedule->ring_sizes[i];
         if (size > PTOWSP_SCHEDULE_RING_MAX && size != PTOWSP_RING_UNBOUNDED) {
@@ -46581,6 +46597,11 @@ static void pwsp_schedule_check_values(pwsp_schedule_checker *checker,
     pwsp_schedule_check_value(checker, "pools", (uint32_t)schedule->pools);
     pwsp_schedule_check_value(checker, "window", (uint32_t)schedule->window_policy);
     pwsp_schedule_check_value(checker, "release", (uint32_t)schedule->release);
+    for (uint32_t i = 0; i < PTOWSP_DEPTH_COUNT; i++) {
+        if (schedule->depths[i]) {
+            pwsp_schedule_check_value(checker, "depth", i);
+        }
+    }
     for (uint32_t i = 0; i < PTOWSP_RING_COUNT; i++) {
         if (schedule->ring_sizes[i]) {
             pwsp_schedule_check_value(checker, "ring", i);
@@ -46679,6 +46700,9 @@ PWSP_INTERNAL bool pwsp_schedule_uses(const ptowsp_schedule *resolved, bool has_
         return s->release != PTOWSP_RELEASE_COMPLETION &&
                (uint32_t)s->release == capability->number;
     }
+    if (strcmp(capability->directive, "depth") == 0) {
+        return s->depths[capability->number] > 0;
+    }
     if (strcmp(capability->directive, "ring") == 0) {
         return s->ring_sizes[capability->number] > 0;
     }
@@ -46725,6 +46749,12 @@ static void pwsp_schedule_print_set(const char *directive, uint32_t set, ptowsp_
 }
 
 static void pwsp_schedule_print_rings(const ptowsp_schedule *s, ptowsp_text text) {
+    for (uint32_t i = 0; i < PTOWSP_DEPTH_COUNT; i++) {
+        if (s->depths[i]) {
+            pwsp_text_format(text, "  depth %s of %u\n", ptowsp_depth_name((ptowsp_depth)i),
+                             s->depths[i]);
+        }
+    }
     for (uint32_t i = 0; i < PTOWSP_RING_COUNT; i++) {
         if (s->ring_sizes[i] == PTOWSP_RING_UNBOUNDED) {
             pwsp_text_format(text, "  ring %s unbounded\n", ptowsp_ring_name((ptowsp_ring)i));
@@ -52266,7 +52296,8 @@ PWSP_INTERNAL bool pwsp_parse_statement(pwsp_parser *p) {
 //                  | "dispatch" value [ "of" expr ] "over" int ( "lanes"
 //                                                              | "vector" "and" int "cube" "lanes" )
 //                  | "window" value "at" int "tasks"
-//                  | "release" value | "ring" value ( "of" int | "unbounded" )
+//                  | "release" value | "depth" value "of" int
+//                  | "ring" value ( "of" int | "unbounded" )
 //                  | "dependencies" { value } | "hazards" { value }
 //                  | "ready" value [ expr ]
 //                  | "start" value [ int "tasks" ]
@@ -52376,6 +52407,9 @@ PWSP_INTERNAL bool pwsp_parse_directive(pwsp_parser *p, ptowsp_schedule *schedul
     } else if (pwsp_parse_try(p, "release")) {
         is_good = pwsp_parse_value(p, "release", &number);
         schedule->release = (ptowsp_release)number;
+    } else if (pwsp_parse_try(p, "depth")) {
+        is_good = pwsp_parse_value(p, "depth", &number) && pwsp_parse_expect(p, "of") &&
+                  pwsp_parse_count(p, &schedule->depths[number]);
     } else if (pwsp_parse_try(p, "ring")) {
         is_good = pwsp_parse_ring(p, schedule);
     } else if (pwsp_parse_try(p, "dependencies")) {
@@ -54996,6 +55030,8 @@ typedef struct pwsp_ring_task {
     uint64_t task;
     uint64_t edges;  // that it holds
     uint64_t tiles;
+    uint32_t groups[PTOWSP_DEPTH_COUNT];  // its stream and its pool
+    bool is_over;                         // it does not count in its groups any more
 } pwsp_ring_task;
 
 // Bytes that a task has written, in the order of issue.
@@ -55017,10 +55053,12 @@ typedef struct pwsp_ring_tensor {
 typedef struct pwsp_rings {
     const pwsp_memory *memory;
     const pwsp_timed *timed;
-    bool is_used;      // by any ring, or by a window that frees in the order of issue
+    bool is_used;      // by any ring or depth, or by a window that frees in the order of issue
     bool is_in_order;  // the window does
     uint64_t used[PTOWSP_RING_COUNT], used_max[PTOWSP_RING_COUNT];
-    uint64_t needed[PTOWSP_RING_COUNT];  // by the task that is being issued
+    uint64_t needed[PTOWSP_RING_COUNT];    // by the task that is being issued
+    uint32_t groups[PTOWSP_DEPTH_COUNT];   // of that task
+    uint32_t *counts[PTOWSP_DEPTH_COUNT];  // tasks in flight by stream and by pool; NULL: no depth
     pwsp_ring_task *tasks;
     uint64_t task_capacity, head, tail;
     pwsp_ring_block *blocks;
@@ -55047,6 +55085,13 @@ PWSP_INTERNAL uint64_t pwsp_rings_first_end(const pwsp_rings *rings);
 
 // Retires what can be retired by a time.
 PWSP_INTERNAL void pwsp_rings_retire(pwsp_rings *rings, uint64_t now);
+
+// Depths: the stream and the pool of the next task; the first of these that is as deep as it may be,
+// or PTOWSP_DEPTH_COUNT; and when that is not so any more, if ends are known.
+PWSP_INTERNAL void pwsp_rings_enter(pwsp_rings *rings, uint32_t stream, uint32_t pool);
+PWSP_INTERNAL ptowsp_depth pwsp_rings_full(const pwsp_rings *rings);
+PWSP_INTERNAL uint64_t pwsp_rings_group_end(pwsp_rings *rings, ptowsp_depth depth, uint64_t now,
+                                            uint64_t *out_task);
 
 // What the next task needs; edges are those that lead to it from what has not ended.
 PWSP_INTERNAL void pwsp_rings_ask(pwsp_rings *rings, const pwsp_arrival *arrival,
@@ -55090,10 +55135,18 @@ PWSP_INTERNAL uint32_t pwsp_rings_holder(const pwsp_rings *rings);
 // too, so one that is open holds all later ones.
 //
 // All rings are rows of one table, PTOWSP_RINGS: what differs is what a task needs of each.
+//
+// Depths are kept here too, as they need the same queue: how many tasks of a stream or a pool are in
+// flight, which they leave in the order of completion.
 
 #define PWSP_RING_FIRST 16
 
 // -- life -----------------------------------------------------------------------------------------
+
+// Streams, or pools.
+static uint32_t pwsp_rings_group_count(const pwsp_timed *timed, uint32_t depth) {
+    return depth == PTOWSP_DEPTH_STREAM ? timed->schedule.stream_count : PWSP_POOL_COUNT;
+}
 
 PWSP_INTERNAL bool pwsp_rings_init(pwsp_rings *rings, const pwsp_memory *memory,
                                    const pwsp_timed *timed) {
@@ -55106,12 +55159,21 @@ PWSP_INTERNAL bool pwsp_rings_init(pwsp_rings *rings, const pwsp_memory *memory,
     for (uint32_t i = 0; i < PTOWSP_RING_COUNT; i++) {
         rings->is_used = rings->is_used || schedule->ring_sizes[i] > 0;
     }
-    if (schedule->ring_sizes[PTOWSP_RING_BYTES] && timed->tensor_scopes) {
+    bool is_good = true;
+    for (uint32_t i = 0; i < PTOWSP_DEPTH_COUNT; i++) {
+        if (schedule->depths[i]) {
+            rings->is_used = true;
+            rings->counts[i] = (uint32_t *)pwsp_memory_alloc(
+                memory, pwsp_rings_group_count(timed, i) * sizeof(uint32_t));
+            is_good = is_good && rings->counts[i];
+        }
+    }
+    if (is_good && schedule->ring_sizes[PTOWSP_RING_BYTES] && timed->tensor_scopes) {
         rings->tensors = (pwsp_ring_tensor *)pwsp_memory_alloc(
             memory, timed->tensor_count * sizeof(pwsp_ring_tensor));
-        return rings->tensors != NULL;
+        is_good = rings->tensors != NULL;
     }
-    return true;
+    return is_good;
 }
 
 PWSP_INTERNAL void pwsp_rings_free(pwsp_rings *rings) {
@@ -55119,6 +55181,10 @@ PWSP_INTERNAL void pwsp_rings_free(pwsp_rings *rings) {
         return;
     }
     const pwsp_memory *memory = rings->memory;
+    for (uint32_t i = 0; i < PTOWSP_DEPTH_COUNT; i++) {
+        pwsp_memory_free(memory, rings->counts[i],
+                         pwsp_rings_group_count(rings->timed, i) * sizeof(uint32_t));
+    }
     pwsp_memory_free(memory, rings->tasks, (size_t)rings->task_capacity * sizeof(pwsp_ring_task));
     pwsp_memory_free(memory, rings->blocks,
                      (size_t)rings->block_capacity * sizeof(pwsp_ring_block));
@@ -55127,7 +55193,11 @@ PWSP_INTERNAL void pwsp_rings_free(pwsp_rings *rings) {
 }
 
 PWSP_INTERNAL size_t pwsp_rings_bytes(const pwsp_rings *rings) {
-    return (size_t)rings->task_capacity * sizeof(pwsp_ring_task) +
+    size_t bytes = 0;
+    for (uint32_t i = 0; i < PTOWSP_DEPTH_COUNT; i++) {
+        bytes += rings->counts[i] ? pwsp_rings_group_count(rings->timed, i) * sizeof(uint32_t) : 0;
+    }
+    return bytes + (size_t)rings->task_capacity * sizeof(pwsp_ring_task) +
            (size_t)rings->block_capacity * sizeof(pwsp_ring_block) +
            (rings->tensors ? rings->timed->tensor_count * sizeof(pwsp_ring_tensor) : 0);
 }
@@ -55136,6 +55206,11 @@ PWSP_INTERNAL void pwsp_rings_begin(pwsp_rings *rings) {
     memset(rings->used, 0, sizeof rings->used);
     memset(rings->used_max, 0, sizeof rings->used_max);
     memset(rings->needed, 0, sizeof rings->needed);
+    for (uint32_t i = 0; i < PTOWSP_DEPTH_COUNT; i++) {
+        if (rings->counts[i]) {
+            memset(rings->counts[i], 0, pwsp_rings_group_count(rings->timed, i) * sizeof(uint32_t));
+        }
+    }
     rings->head = rings->tail = 0;
     rings->block_head = rings->block_tail = 0;
     rings->retire_time = UINT64_MAX;
@@ -55194,9 +55269,21 @@ static void pwsp_rings_free_blocks(pwsp_rings *rings) {
     }
 }
 
+// A task has ended: it does not count in its stream and its pool any more.
+static void pwsp_rings_leave_groups(pwsp_rings *rings, pwsp_ring_task *task) {
+    for (uint32_t i = 0; i < PTOWSP_DEPTH_COUNT && !task->is_over; i++) {
+        if (rings->counts[i]) {
+            PTOWSP_ASSERT(rings->counts[i][task->groups[i]] > 0);
+            rings->counts[i][task->groups[i]]--;
+        }
+    }
+    task->is_over = true;
+}
+
 PWSP_INTERNAL void pwsp_rings_retire(pwsp_rings *rings, uint64_t now) {
     while (pwsp_rings_first_end(rings) <= now) {
-        const pwsp_ring_task *task = pwsp_rings_task(rings, rings->head);
+        pwsp_ring_task *task = pwsp_rings_task(rings, rings->head);
+        pwsp_rings_leave_groups(rings, task);
         if (task->end == now && rings->retire_time != now) {
             rings->retire_time = now;
             rings->retire_task = task->task;
@@ -55219,7 +55306,47 @@ PWSP_INTERNAL void pwsp_rings_end(pwsp_rings *rings, uint64_t task, uint64_t end
     }
     PTOWSP_ASSERT(pwsp_rings_task(rings, low)->task == task);
     pwsp_rings_task(rings, low)->end = end;
+    pwsp_rings_leave_groups(rings, pwsp_rings_task(rings, low));
 }
+
+// -- depths ---------------------------------------------------------------------------------------
+
+PWSP_INTERNAL void pwsp_rings_enter(pwsp_rings *rings, uint32_t stream, uint32_t pool) {
+    rings->groups[PTOWSP_DEPTH_STREAM] = stream;
+    rings->groups[PTOWSP_DEPTH_POOL] = pool;
+}
+
+PWSP_INTERNAL ptowsp_depth pwsp_rings_full(const pwsp_rings *rings) {
+    uint32_t i = 0;
+    while (i < PTOWSP_DEPTH_COUNT && (!rings->counts[i] || rings->counts[i][rings->groups[i]] <
+                                                               rings->timed->schedule.depths[i])) {
+        i++;
+    }
+    return (ptowsp_depth)i;
+}
+
+// Of tasks whose ends are known some may have ended meanwhile. They are only looked for here, when
+// a group is full; then the result is now.
+PWSP_INTERNAL uint64_t pwsp_rings_group_end(pwsp_rings *rings, ptowsp_depth depth, uint64_t now,
+                                            uint64_t *out_task) {
+    uint64_t least = UINT64_MAX;
+    for (uint64_t i = rings->head; i < rings->tail; i++) {
+        pwsp_ring_task *task = pwsp_rings_task(rings, i);
+        if (task->is_over || task->groups[depth] != rings->groups[depth]) {
+            continue;
+        }
+        if (task->end <= now) {
+            pwsp_rings_leave_groups(rings, task);
+        }
+        if (task->end < least) {
+            least = task->end;
+            *out_task = task->task;
+        }
+    }
+    return pwsp_max_u64(least, now);
+}
+
+// -- bytes ----------------------------------------------------------------------------------------
 
 PWSP_INTERNAL void pwsp_rings_release(pwsp_rings *rings, uint32_t tensor) {
     if (!rings->tensors) {
@@ -55313,9 +55440,18 @@ PWSP_INTERNAL bool pwsp_rings_take(pwsp_rings *rings, const pwsp_arrival *arriva
         return false;
     }
     rings->tasks = (pwsp_ring_task *)tasks;
-    pwsp_ring_task made = {end, task, rings->needed[PTOWSP_RING_DEPENDENCIES],
-                           rings->needed[PTOWSP_RING_MAP]};
+    pwsp_ring_task made = {end,
+                           task,
+                           rings->needed[PTOWSP_RING_DEPENDENCIES],
+                           rings->needed[PTOWSP_RING_MAP],
+                           {rings->groups[0], rings->groups[1]},
+                           false};
     *pwsp_rings_task(rings, ++rings->tail - 1) = made;
+    for (uint32_t i = 0; i < PTOWSP_DEPTH_COUNT; i++) {
+        if (rings->counts[i]) {
+            rings->counts[i][rings->groups[i]]++;
+        }
+    }
     for (uint32_t i = 0; i < PTOWSP_RING_COUNT; i++) {
         rings->used[i] = pwsp_sum_u64(rings->used[i], rings->needed[i]);
         rings->used_max[i] = pwsp_max_u64(rings->used_max[i], rings->used[i]);
@@ -55449,9 +55585,6 @@ typedef struct pwsp_pool_lanes {
     uint32_t next;  // round robin
 } pwsp_pool_lanes;
 
-#define PWSP_POOL_LINK  2
-#define PWSP_POOL_COUNT 3
-
 // Tasks that communicate, where their times depend on other ranks: the cycles of the task that
 // could start at a time here, its wait for them included. False with an error in the sim. Without a
 // function tasks take the cycles that they come with.
@@ -55569,8 +55702,11 @@ PWSP_INLINE bool pwsp_sim_ring_is_small(const pwsp_sim *sim, ptowsp_ring ring) {
     return sim->rings.needed[ring] > sim->schedule->ring_sizes[ring];
 }
 
+// The stream or pool of the next task is as deep as it may be, before tasks have begun to start.
+PWSP_INTERNAL bool pwsp_sim_fail_depth(pwsp_sim *sim, ptowsp_depth depth);
+
 PWSP_INLINE ptowsp_stall pwsp_ring_stall(ptowsp_ring ring) {
-    return (ptowsp_stall)(PTOWSP_STALL_TASK_RING + ring);
+    return (ptowsp_stall)((uint32_t)PTOWSP_STALL_TASK_RING + (uint32_t)ring);
 }
 
 // A pipeline ends after PTOWSP_CYCLES_MAX.
@@ -55810,6 +55946,14 @@ PWSP_INTERNAL bool pwsp_sim_fail_ring(pwsp_sim *sim, ptowsp_ring ring, uint32_t 
                          ": %s; a ring of %" PRIu64 "%s would help",
                          sim->task_count, sim->clock.now, text, enough,
                          needed <= size ? ", or a smaller scope," : "");
+}
+
+PWSP_INTERNAL bool pwsp_sim_fail_depth(pwsp_sim *sim, ptowsp_depth depth) {
+    char text[64];
+    ptowsp_text_buffer buffer = {text, sizeof text, 0};
+    pwsp_text_format(ptowsp_text_to_buffer(&buffer), "depth %s of %u has no room for it",
+                     ptowsp_depth_name(depth), sim->schedule->depths[depth]);
+    return pwsp_sim_fail_gate(sim, text);
 }
 
 PWSP_INTERNAL bool pwsp_sim_fail_pipeline(pwsp_sim *sim, uint32_t node) {
@@ -56174,6 +56318,12 @@ const char *ptowsp_ring_name(ptowsp_ring ring) {
     case PTOWSP_RING_FORCE_INT: break;
     }
     return "unknown";
+}
+
+const char *ptowsp_depth_name(ptowsp_depth depth) {
+    return depth == PTOWSP_DEPTH_STREAM ? "stream"
+           : depth == PTOWSP_DEPTH_POOL ? "pool"
+                                        : "unknown";
 }
 
 const char *ptowsp_stall_name(ptowsp_stall stall) {
@@ -56672,11 +56822,24 @@ static bool pwsp_lanes_is_open(const void *user, const pwsp_token *token) {
            (token->task != PTOWSP_NO_INDEX && !pwsp_sim_is_open(sim));
 }
 
-// Waits until all rings have room for the task. False with an error.
+// Waits until depths and rings have room for the task. False with an error.
 static bool pwsp_lanes_wait_rings(pwsp_lanes *lanes, const pwsp_arrival *arrival) {
     pwsp_sim *sim = lanes->sim;
     pwsp_rings *rings = &sim->rings;
     bool is_open = pwsp_sim_is_open(sim);
+    pwsp_rings_enter(rings, pwsp_precedence_stream(&sim->order, arrival),
+                     (uint32_t)(pwsp_sim_pool(sim, arrival->unit) - sim->pools));
+    ptowsp_depth depth;
+    while ((depth = pwsp_rings_full(rings)) != PTOWSP_DEPTH_COUNT) {
+        uint64_t task = PTOWSP_NO_INDEX;
+        if (!is_open) {
+            return pwsp_sim_fail_depth(sim, depth);
+        }
+        uint64_t end = pwsp_rings_group_end(rings, depth, sim->clock.now, &task);
+        if (end > sim->clock.now) {
+            pwsp_sim_move_clock(sim, end, PTOWSP_STALL_DEPTH, task);
+        }
+    }
     pwsp_sim_ask_rings(sim, arrival, pwsp_lanes_is_open, sim);
     if (is_open) {
         pwsp_rings_retire(rings, sim->clock.now);
@@ -58060,6 +58223,27 @@ static bool pwsp_events_token_is_open(const void *user, const pwsp_token *token)
     return !node->is_done && !(node->kind == PWSP_EVENTS_OPEN_JOIN && node->pending == 1);
 }
 
+// Simulates until depths have room for the task, and moves the clock. False with an error.
+static bool pwsp_events_wait_depths(pwsp_events *events, const pwsp_arrival *arrival) {
+    pwsp_sim *sim = events->sim;
+    ptowsp_depth depth;
+    pwsp_rings_enter(&sim->rings, pwsp_precedence_stream(&sim->order, arrival),
+                     (uint32_t)(pwsp_sim_pool(sim, arrival->unit) - sim->pools));
+    while ((depth = pwsp_rings_full(&sim->rings)) != PTOWSP_DEPTH_COUNT) {
+        bool has_moved = false;
+        if (pwsp_events_is_open(events) && !pwsp_events_step(events, UINT64_MAX, &has_moved)) {
+            return false;
+        }
+        if (!has_moved) {
+            return pwsp_sim_fail_depth(sim, depth);
+        }
+        if (events->now > sim->clock.now) {
+            pwsp_sim_move_clock(sim, events->now, PTOWSP_STALL_DEPTH, events->last_ended);
+        }
+    }
+    return true;
+}
+
 // Simulates until all rings have room for the task, and moves the clock. False with an error.
 static bool pwsp_events_wait_rings(pwsp_events *events, const pwsp_arrival *arrival) {
     pwsp_sim *sim = events->sim;
@@ -58114,6 +58298,9 @@ static bool pwsp_events_enter(pwsp_events *events, const pwsp_arrival *arrival, 
     }
     if (!sim->rings.is_used) {
         return true;
+    }
+    if (!pwsp_events_wait_depths(events, arrival)) {
+        return false;
     }
     pwsp_sim_ask_rings(sim, arrival, pwsp_events_token_is_open, events);
     return pwsp_events_wait_rings(events, arrival);
@@ -67788,7 +67975,8 @@ static bool pwsp_run_visit_edge(void *user, const pwsp_edge_kept *kept) {
 static bool pwsp_run_visit_cause(const pwsp_edge_caller *caller) {
     const ptowsp_task_record *record = &caller->run->recorder.records[caller->task];
     ptowsp_edge edge;
-    bool is_ring = record->stall >= PTOWSP_STALL_TASK_RING && record->stall < PTOWSP_STALL_COUNT;
+    bool is_ring =
+        record->stall >= PTOWSP_STALL_TASK_RING && record->stall <= PTOWSP_STALL_MAP_RING;
     memset(&edge, 0, sizeof edge);
     edge.from = record->cause;
     edge.to = caller->task;
@@ -67797,6 +67985,7 @@ static bool pwsp_run_visit_cause(const pwsp_edge_caller *caller) {
                   : record->stall == PTOWSP_STALL_ORDER   ? PTOWSP_EDGE_ORDER
                   : record->stall == PTOWSP_STALL_SLOT    ? PTOWSP_EDGE_SLOT
                   : record->stall == PTOWSP_STALL_CHANNEL ? PTOWSP_EDGE_CHANNEL
+                  : record->stall == PTOWSP_STALL_DEPTH   ? PTOWSP_EDGE_DEPTH
                   : is_ring                               ? PTOWSP_EDGE_RING
                                                           : PTOWSP_EDGE_COUNT;
     return edge.from == PTOWSP_NO_INDEX || edge.reason == PTOWSP_EDGE_COUNT ||
@@ -75202,7 +75391,7 @@ static const char pwsp_svg_stalls[PTOWSP_STALL_COUNT][2][24] = {
     {"#5f8fd0", "idle: timing"},       {"#858c72", "idle: start"},
     {"#d648c0", "idle: channel"},      {"#7a5c3e", "idle: task ring"},
     {"#4a7c2f", "idle: byte ring"},    {"#b0413e", "idle: dependency ring"},
-    {"#2f6f8f", "idle: map ring"}};
+    {"#2f6f8f", "idle: map ring"},     {"#6b8e23", "idle: depth"}};
 
 static void pwsp_svg_theme(pwsp_out *out, bool is_dark) {
     pwsp_out_format(out,

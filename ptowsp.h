@@ -4466,9 +4466,14 @@ PTOWSP_API ptowsp_status ptowsp_module_parse(ptowsp_context *context, const char
 // the data is there. In order, slot loads take no time and wait for nothing, as in v9; the data is
 // still right.
 //
+// Depths. A stream or a pool with a depth has at most so many tasks in flight, counted as a window
+// does. When timing and window let a task be issued, and its stream or pool is full, the clock moves
+// to the earliest end of a task there.
+//
 // Rings. A device keeps what it needs for the tasks in flight in rings of fixed sizes. With ring
 // sizes a schedule simulates them, so that they can be chosen. A task retires when it has ended and
-// all tasks issued before it have retired. When timing and window let a task be issued, it needs
+// all tasks issued before it have retired. When timing, window and depths let a task be issued, it
+// needs
 //
 //      TASKS         1, until it retires
 //      BYTES         for each tile of a transient tensor that it writes and does not read, the bytes
@@ -4546,6 +4551,16 @@ typedef enum ptowsp_ring {
 // clang-format on
 
 PTOWSP_API const char *ptowsp_ring_name(ptowsp_ring ring);
+
+// Of what a depth is: how many tasks of one stream, or of one pool, may be in flight.
+typedef enum ptowsp_depth {
+    PTOWSP_DEPTH_STREAM = 0,  // for streams by a key
+    PTOWSP_DEPTH_POOL,
+    PTOWSP_DEPTH_COUNT,
+    PWSP_FORCE_INT(PTOWSP_DEPTH)
+} ptowsp_depth;
+
+PTOWSP_API const char *ptowsp_depth_name(ptowsp_depth depth);
 
 #define PTOWSP_RING_UNBOUNDED UINT64_MAX  // a ring without a limit, of which the mark is taken
 
@@ -4649,6 +4664,7 @@ typedef struct ptowsp_schedule {
     // By ring: entries or bytes, at most PTOWSP_SCHEDULE_RING_MAX; or PTOWSP_RING_UNBOUNDED. With 0
     // (the default) there is no such ring, and no mark of it in ptowsp_run_stats.
     uint64_t ring_sizes[PTOWSP_RING_COUNT];
+    uint32_t depths[PTOWSP_DEPTH_COUNT];  // default: no limit
 } ptowsp_schedule;
 
 // The support of a schedule's directive on a target, and of what tile kernels may contain.
@@ -4814,7 +4830,7 @@ PTOWSP_API ptowsp_status ptowsp_program_load(ptowsp_context *context, const void
 //
 // On lanes. With lane_count in its options an execution uses that many lanes of the context. The
 // thread that walks the program issues tasks, at most a window of them ahead of the oldest that is
-// not done. (Without a window, or with a larger one, the limit is 4096.) Any lane runs a task as
+// not done. (A ring of tasks limits it as well; the most is 4096.) Any lane runs a task as
 // soon as the tasks that it waits for are done:
 //
 //      program order    retired | done  running  done  waits  ready | not yet issued
@@ -4862,7 +4878,8 @@ PTOWSP_API ptowsp_status ptowsp_program_load(ptowsp_context *context, const void
 //          tasks. In order or fifo it takes 20 to 40 bytes for each task in flight. It takes some
 //          65 more for each tile that dependencies look at, and 60 to 80 more where lanes choose.
 //          With three tiles that is no more than 256. Recording tasks takes memory for each task
-//          (see section 25), and up to 32 bytes more for each task in flight. Lanes take some 100
+//          (see section 25), and up to 32 bytes more for each task in flight. Rings and depths take
+//          48 to 96 bytes more for each task that has not retired. Lanes take some 100
 //          bytes more for each task of the window, 25 for each tile, and 65 for each tile of a
 //          tensor that tasks write. With three tiles, one of them written, that is again no more
 //          than 256. Repeating an execution allocates nothing; on lanes, only if more tasks are in
@@ -5071,7 +5088,8 @@ typedef struct ptowsp_run_options {
 //          tensor has in use. Tensors packed into one buffer (rows of Q, K and V behind each other)
 //          cost no more than separate ones, if their strides show that they share no bytes and the
 //          program has no pipelines. Otherwise their tiles are compared by the range from their
-//          first to their last byte, and then exactly.
+//          first to their last byte, and then exactly. A task that a depth holds up costs a look at
+//          the tasks in flight.
 PTOWSP_API ptowsp_status ptowsp_run_execute(ptowsp_run *run, const ptowsp_run_options *options);
 
 // Cancels the current execution, started or not, also one on a device. Does nothing if there is
@@ -5115,7 +5133,8 @@ PTOWSP_API ptowsp_status ptowsp_run_poll(ptowsp_run *run);
     STALL(TASK_RING, "task ring")   /* a ring had no room for it: these, in the order of rings */  \
     STALL(BYTE_RING, "byte ring")                                                                  \
     STALL(DEPENDENCY_RING, "dependency ring")                                                      \
-    STALL(MAP_RING, "map ring")
+    STALL(MAP_RING, "map ring")                                                                    \
+    STALL(DEPTH, "depth") /* its stream or pool had as many tasks in flight as it may */
 
 // clang-format off
 typedef enum ptowsp_stall {
@@ -5136,7 +5155,7 @@ typedef struct ptowsp_run_stats {
     // The sum of all tasks' cycles, including tasks in processes. A task that takes a block of
     // lanes counts three times.
     ptowsp_cycles busy_cycles;
-    //      WINDOW, SLOT, ..._RING   the cycles by which they moved the clock of issue
+    //      WINDOW, SLOT, ..._RING, DEPTH   the cycles by which they moved the clock of issue
     //      TIMING         the same, and the sum of the tasks' waits for their turn
     //      DEPENDENCY     the sum of the tasks' waits from issue until ready; in order, the cycles
     //                     by which dependencies moved the clock
@@ -5484,7 +5503,7 @@ PTOWSP_API ptowsp_usage ptowsp_run_usage(const ptowsp_run *run);
 //
 // The others say which task held it up last, if that was no dependence: `cause` in its record.
 //
-//      WINDOW, LANE, ORDER, SLOT, CHANNEL, RING    as the stall
+//      WINDOW, LANE, ORDER, SLOT, CHANNEL, RING, DEPTH    as the stall
 //
 // Tasks of one pipeline have no edges of data between them; their order is that of its processes.
 
@@ -5498,7 +5517,8 @@ PTOWSP_API ptowsp_usage ptowsp_run_usage(const ptowsp_run *run);
     EDGE(ORDER, "order")                                                                           \
     EDGE(SLOT, "slot")                                                                             \
     EDGE(CHANNEL, "channel")                                                                       \
-    EDGE(RING, "ring")
+    EDGE(RING, "ring")                                                                             \
+    EDGE(DEPTH, "depth")
 
 // clang-format off
 typedef enum ptowsp_edge_reason {

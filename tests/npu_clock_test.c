@@ -198,6 +198,7 @@ static void npu_clock__takes_the_time_of_random_workloads(void **state) {
         for (unsigned i = 0; i < 8; i++) {
             sample_schedule(s, i);
             memset(s->schedule.schedule.ring_sizes, 0, sizeof s->schedule.schedule.ring_sizes);
+            memset(s->schedule.schedule.depths, 0, sizeof s->schedule.schedule.depths);
             s->schedule.schedule.release = PTOWSP_RELEASE_COMPLETION;  // trees have no rings
             check_workload(s, &counts);
         }

@@ -6,8 +6,11 @@
 
 // x is bound, p and q are transient, of 4 rows of 64 bytes.
 #define HEAD                                                                                       \
-    "module m\naxis rows 4\ntensor x f32 [4, 16] global\ntensor p f32 [4, 16] global transient\n"  \
-    "tensor q f32 [4, 16] global transient\nkernel work(axes 1) vector\n"                          \
+    "module m\naxis rows 4\naxis two 2\naxis three 3\ntensor x f32 [4, 16] global\ntensor p f32 "  \
+    "[4, 16] global transient\n"                                                                   \
+    "tensor q f32 [4, 16] global transient\ntensor t0 f32 [4, 16] global transient\n"              \
+    "tensor t1 f32 [4, 16] global transient\ntensor t2 f32 [4, 16] global transient\n"             \
+    "kernel work(axes 1) vector\nkernel mul(axes 1) cube\n"                                        \
     "kernel make(axes 1, out a f32 1 x 16) vector\nkernel use(axes 1, in a f32 1 x 16) vector\n"   \
     "kernel pass(axes 1, in a f32 1 x 16, out b f32 1 x 16) vector\n"                              \
     "kernel join(axes 1, in a f32 4 x 16) vector\nworkload w\n"
@@ -19,7 +22,7 @@ typedef struct fixture {
     ptowsp_program *program;
     ptowsp_run *run;
     float x[64];
-    char text[4000];
+    char text[8000];
 } fixture;
 
 static ptowsp_cycles first_arg(const ptowsp_task *task, void *user) {
@@ -36,17 +39,17 @@ static void fixture_begin(fixture *f, const char *body, uint32_t lanes) {
     desc.threads = lanes > 1 ? PTOWSP_THREADS_OWN : PTOWSP_THREADS_SERIAL;
     desc.lane_count = lanes;
     assert_int_equal(ptowsp_context_create(&desc, &f->context), PTOWSP_OK);
-    static const char *const names[] = {"work", "make", "use", "pass", "join"};
-    ptowsp_parse_kernel kernels[5];
+    static const char *const names[] = {"work", "make", "use", "pass", "join", "mul"};
+    ptowsp_parse_kernel kernels[6];
     memset(kernels, 0, sizeof kernels);
-    for (int i = 0; i < 5; i++) {
+    for (int i = 0; i < 6; i++) {
         kernels[i].name = names[i];
         kernels[i].fn = kernels[i].cost = first_arg;
     }
     ptowsp_parse_desc attach;
     memset(&attach, 0, sizeof attach);
     attach.kernels = kernels;
-    attach.kernel_count = 5;
+    attach.kernel_count = 6;
     snprintf(f->text, sizeof f->text, "%s%s", HEAD, body);
     if (ptowsp_module_parse(f->context, f->text, strlen(f->text), &attach, &f->m, NULL)) {
         fail_msg("%s", ptowsp_context_error(f->context).text);
@@ -410,6 +413,337 @@ static void ring__of_map_entries_counts_tiles(void **state) {
     fixture_end(&f);
 }
 
+// -- bytes, against the rule ------------------------------------------------------------------------
+
+enum { NODES = 40, TASKS = 200, TENSORS = 3 };
+
+typedef enum kind { WORKLOAD, PARALLEL, FOR_EACH, COMBINE, SEQUENCE, TASK } kind;
+
+typedef struct node {
+    kind kind;
+    int parent, axis;
+    int in, out;  // of a task: tensors, or -1
+    int row, cycles;
+} node;
+
+// A task of the expansion: the blocks that it writes count from `first`.
+typedef struct step {
+    int in, out;
+} step;
+
+typedef struct block {
+    int closed_at;  // how many tasks were there when its pass ended, or INT32_MAX
+    int last;       // its tensor's last user in this pass
+    int tensor, task;
+} block;
+
+typedef struct tree {
+    node nodes[NODES];
+    int node_count;
+    int scopes[TENSORS];
+    bool is_written[TENSORS];
+    step steps[TASKS];
+    int step_count;
+    block blocks[TASKS];
+    int block_count;
+    bool is_too_long;
+    size_t length;
+    char text[6000];
+} tree;
+
+static void tree_print(tree *t, int depth, const char *format, ...) {
+    va_list args;
+    t->length +=
+        (size_t)snprintf(t->text + t->length, sizeof t->text - t->length, "%*s", depth, "");
+    va_start(args, format);
+    t->length += (size_t)vsnprintf(t->text + t->length, sizeof t->text - t->length, format, args);
+    va_end(args);
+    assert_true(t->length < sizeof t->text);
+}
+
+// The innermost block around all uses; another one is in the block `around`.
+static void tree_use(tree *t, int tensor, int around) {
+    bool is_around = false;
+    while (t->scopes[tensor] >= 0 && !is_around) {
+        for (int i = around; i >= 0; i = t->nodes[i].parent) {
+            is_around = is_around || i == t->scopes[tensor];
+        }
+        t->scopes[tensor] = is_around ? t->scopes[tensor] : t->nodes[t->scopes[tensor]].parent;
+    }
+    t->scopes[tensor] = is_around ? t->scopes[tensor] : around;
+}
+
+static void tree_grow(tree *t, uint64_t *random, int parent, int depth) {
+    static const char *const words[] = {"", "parallel v%d in two\n", "for_each v%d in three\n",
+                                        "combine\n", "sequence\n"};
+    int count = (int)test_random_in(random, 1, 4);
+    for (int i = 0; i < count && t->node_count < NODES; i++) {
+        int id = t->node_count++;
+        node *n = &t->nodes[id];
+        memset(n, 0, sizeof *n);
+        n->parent = parent;
+        n->kind = depth < 4 && test_random(random) % 2
+                      ? (kind)test_random_in(random, PARALLEL, SEQUENCE)
+                      : TASK;
+        if (n->kind != TASK) {
+            tree_print(t, 2 * depth, words[n->kind], id);
+            tree_grow(t, random, id, depth + 1);
+            continue;
+        }
+        int in = (int)test_random_in(random, 0, TENSORS - 1);
+        int out = (int)test_random_in(random, 0, TENSORS - 1);
+        n->in = t->is_written[in] && test_random(random) % 3 ? in : -1;
+        n->out = n->in < 0 || (out != in && test_random(random) % 2) ? out : -1;
+        n->cycles = (int)test_random_in(random, 1, 20);
+        int row = (int)test_random_in(random, 0, 3), from = (int)test_random_in(random, 0, 3);
+        const char *name = n->in < 0 ? "make" : n->out < 0 ? "use" : "pass";
+        tree_print(t, 2 * depth, "task %s(%d)", name, n->cycles);
+        if (n->in >= 0) {
+            tree_use(t, n->in, parent);
+            tree_print(t, 0, " a=t%d at (%d, 0)", n->in, from);
+        }
+        if (n->out >= 0) {
+            tree_use(t, n->out, parent);
+            t->is_written[n->out] = true;
+            tree_print(t, 0, " %s=t%d at (%d, 0)", n->in >= 0 ? "b" : "a", n->out, row);
+        }
+        tree_print(t, 0, "\n");
+    }
+}
+
+static void tree_touch(tree *t, int tensor) {
+    for (int i = 0; i < t->block_count; i++) {
+        if (t->blocks[i].tensor == tensor && t->blocks[i].closed_at == INT32_MAX) {
+            t->blocks[i].last = t->step_count;
+        }
+    }
+}
+
+static void tree_expand(tree *t, int id) {
+    int passes = t->nodes[id].kind == PARALLEL ? 2 : t->nodes[id].kind == FOR_EACH ? 3 : 1;
+    for (int pass = 0; pass < passes; pass++) {
+        for (int i = id + 1; i < t->node_count && !t->is_too_long; i++) {
+            const node *n = &t->nodes[i];
+            if (n->parent != id) {
+                continue;
+            }
+            if (n->kind != TASK) {
+                tree_expand(t, i);
+            } else if (t->step_count == TASKS) {
+                t->is_too_long = true;
+            } else {
+                if (n->out >= 0) {
+                    block b = {INT32_MAX, 0, n->out, t->step_count};
+                    t->blocks[t->block_count++] = b;
+                    tree_touch(t, n->out);
+                }
+                if (n->in >= 0) {
+                    tree_touch(t, n->in);
+                }
+                step s = {n->in, n->out};
+                t->steps[t->step_count++] = s;
+            }
+        }
+        for (int i = 0; i < t->block_count; i++) {
+            block *b = &t->blocks[i];
+            if (t->scopes[b->tensor] == id && b->closed_at == INT32_MAX) {
+                b->closed_at = t->step_count;
+            }
+        }
+    }
+}
+
+// How much is held at a time, as a task sees it that comes next; UINT64_MAX until it has an end.
+static uint64_t held_at(const tree *t, const ptowsp_task_record *records, int task, uint64_t time,
+                        uint64_t *out_next) {
+    uint64_t held = 0, free_at = 0;
+    *out_next = UINT64_MAX;
+    for (int i = 0; i < t->block_count && t->blocks[i].task < task; i++) {
+        uint64_t retires = 0;
+        for (int k = 0; k <= t->blocks[i].last && k < task; k++) {
+            retires = records[k].end > retires ? records[k].end : retires;
+        }
+        retires = t->blocks[i].closed_at <= task ? retires : UINT64_MAX;
+        free_at = retires > free_at ? retires : free_at;
+        if (free_at > time) {
+            held += 64;
+            *out_next = free_at < *out_next ? free_at : *out_next;
+        }
+    }
+    return held;
+}
+
+static void check_bytes(const tree *t, const fixture *f, ptowsp_status status, uint64_t size) {
+    const ptowsp_task_record *records = ptowsp_run_records(f->run);
+    const ptowsp_run_stats *stats = ptowsp_run_result(f->run);
+    uint64_t clock = 0, mark = 0;
+    for (int i = 0; i < t->step_count; i++) {
+        uint64_t needed = t->steps[i].out >= 0 ? 64 : 0, next;
+        uint64_t held = held_at(t, records, i, clock, &next);
+        while (held + needed > size && next != UINT64_MAX) {
+            clock = next;
+            held = held_at(t, records, i, clock, &next);
+        }
+        if (held + needed > size) {
+            assert_int_equal(status, PTOWSP_STUCK);
+            assert_int_equal(ptowsp_context_error(f->context).index, i);
+            return;
+        }
+        if (status == PTOWSP_STUCK && ptowsp_context_error(f->context).index == (uint64_t)i) {
+            fail_msg("task %d is not stuck, but %s", i, ptowsp_context_error(f->context).text);
+        }
+        mark = held + needed > mark ? held + needed : mark;
+        assert_int_equal(records[i].issue, clock);
+    }
+    assert_int_equal(status, PTOWSP_OK);
+    assert_int_equal(stats->ring_max[PTOWSP_RING_BYTES], mark);
+    assert_int_equal(stats->stall_cycles[PTOWSP_STALL_BYTE_RING], clock);
+}
+
+static void ring__of_bytes_follows_the_rule_in_random_programs(void **state) {
+    (void)state;
+    uint64_t seed = test_seed(), stuck = 0, fine = 0;
+    for (uint64_t number = 0; TEST_ROUNDS(number, 400); number++) {
+        static tree t;
+        uint64_t random = seed + number;
+        memset(&t, 0, sizeof t);
+        t.node_count = 1;
+        t.nodes[0].parent = -1;
+        for (int i = 0; i < TENSORS; i++) {
+            t.scopes[i] = -1;
+        }
+        tree_grow(&t, &random, 0, 1);
+        tree_expand(&t, 0);
+        if (t.is_too_long) {
+            continue;
+        }
+        fixture f;
+        fixture_begin(&f, t.text, 1);
+        for (int k = 0; k < 6; k++) {
+            ptowsp_schedule s = on_lanes((uint32_t)test_random_in(&random, 1, 4), k % 2);
+            s.issue = k == 4 ? PTOWSP_ISSUE_IN_ORDER : PTOWSP_ISSUE_DATAFLOW;
+            s.dependencies = k == 4 ? PTOWSP_DEPENDENCIES_EXPLICIT : 0;  // nothing moves the clock
+            uint64_t size = s.ring_sizes[PTOWSP_RING_BYTES] =
+                64 * (uint64_t)test_random_in(&random, 1, 12);
+            ptowsp_status status = run_on(&f, &s, 0);
+            check_bytes(&t, &f, status, size);
+            stuck += status != PTOWSP_OK;
+            fine += status == PTOWSP_OK;
+        }
+        fixture_end(&f);
+    }
+    print_message("%llu fine, %llu stuck\n", (unsigned long long)fine, (unsigned long long)stuck);
+    assert_met(stuck > 50 && fine > 50);
+}
+
+// -- depths ---------------------------------------------------------------------------------------
+
+// One task at a time; then two, of which the second ends at 2 and lets the third in.
+static void depth__of_a_pool_counts_what_has_not_ended(void **state) {
+    (void)state;
+    fixture f;
+    fixture_begin(&f, THREE, 1);
+    for (int k = 0; k < 3; k++) {
+        ptowsp_schedule s = on_lanes(3, k == 1);
+        s.issue = k == 2 ? PTOWSP_ISSUE_IN_ORDER : PTOWSP_ISSUE_DATAFLOW;
+        s.depths[PTOWSP_DEPTH_POOL] = 1;
+        run(&f, &s);
+        assert_int_equal(ptowsp_run_result(f.run)->makespan_cycles, 14);
+        assert_int_equal(ptowsp_run_result(f.run)->stall_cycles[PTOWSP_STALL_DEPTH], 11);
+        s.depths[PTOWSP_DEPTH_POOL] = 2;
+        run(&f, &s);
+        assert_int_equal(ptowsp_run_result(f.run)->makespan_cycles, 9);
+        assert_int_equal(ptowsp_run_result(f.run)->stall_cycles[PTOWSP_STALL_DEPTH], 2);
+        expect_task(&f, 2, 2, 2, k == 1 ? PTOWSP_STALL_LANE : PTOWSP_STALL_DEPTH);
+        assert_int_equal(ptowsp_run_records(f.run)[2].cause, 1);
+        s.depths[PTOWSP_DEPTH_POOL] = 3;
+        run(&f, &s);
+        assert_int_equal(ptowsp_run_result(f.run)->stall_cycles[PTOWSP_STALL_DEPTH], 0);
+    }
+    fixture_end(&f);
+}
+
+// Each pool has its own: the first cube task comes in at 0, the second vector task at 9, and so the
+// second cube task after it, at 9.
+static void depth__of_pools_by_unit_is_that_of_each(void **state) {
+    (void)state;
+    fixture f;
+    fixture_begin(&f,
+                  "  combine\n    task work(9)\n    task mul(5)\n    task work(2)\n"
+                  "    task mul(3)\n",
+                  1);
+    for (int by_events = 0; by_events < 2; by_events++) {
+        ptowsp_schedule s = on_lanes(0, by_events);
+        s.pools = PTOWSP_POOLS_BY_UNIT;
+        s.vector_lane_count = s.cube_lane_count = 2;
+        s.depths[PTOWSP_DEPTH_POOL] = 1;
+        run(&f, &s);
+        assert_int_equal(ptowsp_run_records(f.run)[1].start, 0);
+        assert_int_equal(ptowsp_run_records(f.run)[2].start, 9);
+        assert_int_equal(ptowsp_run_records(f.run)[3].start, 9);
+        assert_int_equal(ptowsp_run_result(f.run)->makespan_cycles, 12);
+        assert_int_equal(ptowsp_run_result(f.run)->stall_cycles[PTOWSP_STALL_DEPTH], 9);
+    }
+    fixture_end(&f);
+}
+
+// Streams are the odd and the even. The second odd task is issued at 9, the first even one with it,
+// and the second even one at 11.
+static void depth__of_a_stream_holds_up_all_that_comes_after(void **state) {
+    (void)state;
+    fixture f;
+    fixture_begin(&f,
+                  "  combine\n    task work(9)\n    task work(3)\n    task work(2)\n"
+                  "    task work(4)\n",
+                  1);
+    for (int by_events = 0; by_events < 2; by_events++) {
+        ptowsp_schedule s = on_lanes(4, by_events);
+        s.stream_count = 2;
+        s.stream_key = ptowsp_task_arg(f.m, 0);
+        s.depths[PTOWSP_DEPTH_STREAM] = 2;
+        run(&f, &s);
+        assert_int_equal(ptowsp_run_result(f.run)->makespan_cycles, 12);
+        assert_int_equal(ptowsp_run_result(f.run)->stall_cycles[PTOWSP_STALL_DEPTH], 0);
+        s.depths[PTOWSP_DEPTH_STREAM] = 1;
+        run(&f, &s);
+        assert_int_equal(ptowsp_run_result(f.run)->makespan_cycles, 15);
+        assert_int_equal(ptowsp_run_result(f.run)->stall_cycles[PTOWSP_STALL_DEPTH], 11);
+        assert_int_equal(ptowsp_run_records(f.run)[3].issue, 11);
+    }
+    fixture_end(&f);
+}
+
+static void depths__are_checked_and_refused_by_name(void **state) {
+    (void)state;
+    fixture f;
+    fixture_begin(&f, THREE, 1);
+    for (int by_events = 0; by_events < 2; by_events++) {
+        ptowsp_schedule s = on_lanes(3, by_events);
+        s.start = PTOWSP_START_ALL_ISSUED;
+        s.depths[PTOWSP_DEPTH_POOL] = 2;
+        expect_stuck(&f, &s,
+                     "run: stuck at task 2: depth pool of 2 has no room for it, but no task ends "
+                     "before all tasks have been issued, and 2 are; an earlier start or no start "
+                     "condition would help");
+        expect_refused(&f, &s, PTOWSP_TARGET_ASCEND_NPU, PTOWSP_UNSUPPORTED,
+                       "schedule: target ascend_npu does not do depth pool");
+    }
+    ptowsp_schedule s = on_lanes(2, false);
+    s.depths[PTOWSP_DEPTH_STREAM] = 1;
+    expect_refused(&f, &s, PTOWSP_TARGET_CPU_SIM, PTOWSP_INVALID_PARAMS,
+                   "schedule: depth stream without a stream_key");
+    s.stream_count = 2;
+    s.stream_key = ptowsp_task_arg(f.m, 0);
+    assert_int_equal(ptowsp_schedule_check(f.m, &s, PTOWSP_TARGET_THREADS), PTOWSP_OK);
+    expect_refused(&f, &s, PTOWSP_TARGET_ASCEND_NPU, PTOWSP_UNSUPPORTED,
+                   "schedule: target ascend_npu does not do depth stream");
+    s.depths[PTOWSP_DEPTH_STREAM] = 0x80000000u;
+    expect_refused(&f, &s, PTOWSP_TARGET_CPU_SIM, PTOWSP_LIMIT_EXCEEDED,
+                   "schedule: depth stream of 2147483648 is more than 2147483647");
+    assert_string_equal(ptowsp_depth_name(PTOWSP_DEPTH_COUNT), "unknown");
+    fixture_end(&f);
+}
+
 // -- everywhere -----------------------------------------------------------------------------------
 
 static ptowsp_schedule with_rings(uint32_t lanes, bool by_events) {
@@ -420,6 +754,7 @@ static ptowsp_schedule with_rings(uint32_t lanes, bool by_events) {
     s.ring_sizes[PTOWSP_RING_BYTES] = 128;
     s.ring_sizes[PTOWSP_RING_DEPENDENCIES] = 3;
     s.ring_sizes[PTOWSP_RING_MAP] = PTOWSP_RING_UNBOUNDED;
+    s.depths[PTOWSP_DEPTH_POOL] = 3;
     return s;
 }
 
@@ -493,11 +828,12 @@ static void rings__are_in_the_text_of_schedules_and_saved_programs(void **state)
     ptowsp_schedule s = with_rings(2, false);
     ptowsp_text_buffer buffer = {f.text, sizeof f.text, 0};
     ptowsp_schedule_print(&s, ptowsp_text_to_buffer(&buffer));
-    assert_string_equal(f.text,
-                        "schedule\n  issue dataflow\n  dispatch round robin over 2 lanes\n"
-                        "  window stall at 5 tasks\n  release in order\n  ring tasks of 4\n"
-                        "  ring bytes of 128\n  ring dependencies of 3\n  ring map unbounded\n"
-                        "  dependencies structure overlap\n");
+    assert_string_equal(
+        f.text,
+        "schedule\n  issue dataflow\n  dispatch round robin over 2 lanes\n"
+        "  window stall at 5 tasks\n  release in order\n  depth pool of 3\n  ring tasks of 4\n"
+        "  ring bytes of 128\n  ring dependencies of 3\n  ring map unbounded\n"
+        "  dependencies structure overlap\n");
     ptowsp_program_desc desc = {NULL, &s};
     ptowsp_parse_desc attach;
     memset(&attach, 0, sizeof attach);
@@ -512,6 +848,7 @@ static void rings__are_in_the_text_of_schedules_and_saved_programs(void **state)
     ptowsp_schedule read = ptowsp_program_schedule(f.program);
     assert_memory_equal(read.ring_sizes, s.ring_sizes, sizeof s.ring_sizes);
     assert_int_equal(read.release, PTOWSP_RELEASE_IN_ORDER);
+    assert_int_equal(read.depths[PTOWSP_DEPTH_POOL], 3);
     fixture_end(&f);
 }
 
@@ -595,6 +932,11 @@ int main(void) {
         cmocka_unit_test(ring__of_dependencies_counts_structure_as_one),
         cmocka_unit_test(ring__of_dependencies_counts_tasks_that_share_data),
         cmocka_unit_test(ring__of_map_entries_counts_tiles),
+        cmocka_unit_test(ring__of_bytes_follows_the_rule_in_random_programs),
+        cmocka_unit_test(depth__of_a_pool_counts_what_has_not_ended),
+        cmocka_unit_test(depth__of_pools_by_unit_is_that_of_each),
+        cmocka_unit_test(depth__of_a_stream_holds_up_all_that_comes_after),
+        cmocka_unit_test(depths__are_checked_and_refused_by_name),
         cmocka_unit_test(rings__are_the_same_on_all_numbers_of_threads),
         cmocka_unit_test(rings__are_checked_and_refused_by_name),
         cmocka_unit_test(rings__are_in_the_text_of_schedules_and_saved_programs),

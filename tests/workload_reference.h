@@ -92,8 +92,9 @@ typedef struct ref_expansion {
 typedef struct ref_time {
     uint64_t ready, issue, turn, start, end;
     uint32_t lane;
-    bool is_issued, is_started, is_done, has_asked;
-    uint64_t needs[PTOWSP_RING_COUNT];  // of rings
+    bool is_issued, is_started, is_done;
+    bool has_room, has_asked;  // the window has let it in; it has asked for what it needs of rings
+    uint64_t needs[PTOWSP_RING_COUNT];
     ptowsp_stall stall;  // as far as it is known: in events NONE, DEPENDENCY, LANE, or COUNT
 } ref_time;
 
@@ -811,6 +812,21 @@ static inline bool ref_waits_now(const ref_timing *t, int task, int why, int stm
     return false;
 }
 
+// Whether the stream or the pool of a task has as many tasks in flight as it may.
+static inline bool ref_is_deep(const ref_timing *t, int task) {
+    uint32_t in_stream = 0, in_pool = 0;
+    for (int i = 0; i < task; i++) {
+        bool is_live = !ref_has_ended(t, i);
+        in_stream += is_live && t->s.stream_count &&
+                     t->x->tasks[i].stream_key % t->s.stream_count ==
+                         t->x->tasks[task].stream_key % t->s.stream_count;
+        in_pool += is_live && ref_pool_of(t, i) == ref_pool_of(t, task);
+    }
+    const uint32_t *depths = t->s.depths;
+    return (depths[PTOWSP_DEPTH_STREAM] && in_stream >= depths[PTOWSP_DEPTH_STREAM]) ||
+           (depths[PTOWSP_DEPTH_POOL] && in_pool >= depths[PTOWSP_DEPTH_POOL]);
+}
+
 // What a task needs of rings, found once: when it could be issued but for them.
 static inline void ref_ask_rings(const ref_timing *t, int task) {
     ref_time *time = &t->out->times[task];
@@ -906,8 +922,15 @@ static inline ptowsp_status ref_make_room(ref_timing *t, int task) {
 }
 
 static inline ptowsp_status ref_wait_rings(ref_timing *t, int task) {
-    ref_ask_rings(t, task);
-    for (int ring = ref_lacking(t, task); ring < PTOWSP_RING_COUNT; ring = ref_lacking(t, task)) {
+    for (;;) {
+        bool is_deep = ref_is_deep(t, task);
+        if (!is_deep) {
+            ref_ask_rings(t, task);
+        }
+        int ring = is_deep ? 0 : ref_lacking(t, task);
+        if (ring == PTOWSP_RING_COUNT) {
+            return PTOWSP_OK;
+        }
         uint64_t earliest = UINT64_MAX;
         for (int i = 0; i < task && t->has_begun; i++) {
             uint64_t end = t->out->times[i].end;
@@ -916,9 +939,9 @@ static inline ptowsp_status ref_wait_rings(ref_timing *t, int task) {
         if (earliest == UINT64_MAX) {
             return PTOWSP_STUCK;
         }
-        ref_move(t, earliest, (ptowsp_stall)(PTOWSP_STALL_TASK_RING + ring));
+        ref_move(t, earliest,
+                 is_deep ? PTOWSP_STALL_DEPTH : (ptowsp_stall)(PTOWSP_STALL_TASK_RING + ring));
     }
-    return PTOWSP_OK;
 }
 
 // Gives a task its lane, start and end.
@@ -1048,8 +1071,8 @@ static inline ptowsp_status ref_issue_now(ref_timing *t, ref_queue *q, bool *out
             uint64_t in_window = t->s.release == PTOWSP_RELEASE_IN_ORDER
                                      ? ref_ring_used(t, PTOWSP_RING_TASKS)
                                      : q->unfinished;
-            bool has_asked = t->out->times[event->task].has_asked;
-            if (!has_asked && t->s.window > 0 &&
+            ref_time *time = &t->out->times[event->task];
+            if (!time->has_room && t->s.window > 0 &&
                 in_window + ref_room_for(t, event->task) > t->s.window) {
                 if (t->s.window_policy == PTOWSP_WINDOW_ABORT) {
                     return PTOWSP_LIMIT_EXCEEDED;
@@ -1058,7 +1081,10 @@ static inline ptowsp_status ref_issue_now(ref_timing *t, ref_queue *q, bool *out
                 }
                 t->out->overflow_count++;
             }
-            ref_time *time = &t->out->times[event->task];
+            time->has_room = true;
+            if (!time->has_asked && ref_is_deep(t, event->task)) {
+                return PTOWSP_OK;
+            }
             ref_ask_rings(t, event->task);
             if (ref_lacking(t, event->task) < PTOWSP_RING_COUNT) {
                 return PTOWSP_OK;
@@ -1323,17 +1349,24 @@ static inline void ref_schedule_issue(ref_program *p, ref_schedule *out, int tas
     }
 }
 
-// Rings of a task's size up to all. The edges of tasks that share data are only defined to the last
-// one where all hazards count.
+// Depths, and rings of a task's size up to all. The edges of tasks that share data are only defined to the last
+// one where all hazards count, and where tasks of 0 cycles end at once.
 static inline void ref_schedule_rings(ref_program *p, ref_schedule *out, int task_count) {
     ptowsp_schedule *s = &out->schedule;
     if (s->window > 0 && ref_chance(p, 2)) {
         s->release = PTOWSP_RELEASE_IN_ORDER;
     }
+    if (out->stream_key != 0 && ref_chance(p, 3)) {
+        s->depths[PTOWSP_DEPTH_STREAM] = (uint32_t)ref_in(p, 1, 4);
+    }
+    if (ref_chance(p, 3)) {
+        s->depths[PTOWSP_DEPTH_POOL] = (uint32_t)ref_in(p, 1, 8);
+    }
+    bool is_counted = s->start == PTOWSP_START_AT_ONCE && (s->hazards == 0 || s->hazards == 7);
     bool has_rings = ref_chance(p, 2);
     for (int i = 0; i < PTOWSP_RING_COUNT; i++) {
         if (has_rings && ref_chance(p, 2) && i != PTOWSP_RING_BYTES &&
-            (i != PTOWSP_RING_DEPENDENCIES || s->hazards == 0 || s->hazards == 7)) {
+            (i != PTOWSP_RING_DEPENDENCIES || is_counted)) {
             s->ring_sizes[i] = ref_chance(p, 4)   ? PTOWSP_RING_UNBOUNDED
                                : ref_chance(p, 2) ? (uint64_t)ref_in(p, 1, 8)
                                                   : (uint64_t)ref_in(p, 1, 2 * task_count + 1);

@@ -147,7 +147,8 @@ static bool pwsp_run_visit_edge(void *user, const pwsp_edge_kept *kept) {
 static bool pwsp_run_visit_cause(const pwsp_edge_caller *caller) {
     const ptowsp_task_record *record = &caller->run->recorder.records[caller->task];
     ptowsp_edge edge;
-    bool is_ring = record->stall >= PTOWSP_STALL_TASK_RING && record->stall < PTOWSP_STALL_COUNT;
+    bool is_ring =
+        record->stall >= PTOWSP_STALL_TASK_RING && record->stall <= PTOWSP_STALL_MAP_RING;
     memset(&edge, 0, sizeof edge);
     edge.from = record->cause;
     edge.to = caller->task;
@@ -156,6 +157,7 @@ static bool pwsp_run_visit_cause(const pwsp_edge_caller *caller) {
                   : record->stall == PTOWSP_STALL_ORDER   ? PTOWSP_EDGE_ORDER
                   : record->stall == PTOWSP_STALL_SLOT    ? PTOWSP_EDGE_SLOT
                   : record->stall == PTOWSP_STALL_CHANNEL ? PTOWSP_EDGE_CHANNEL
+                  : record->stall == PTOWSP_STALL_DEPTH   ? PTOWSP_EDGE_DEPTH
                   : is_ring                               ? PTOWSP_EDGE_RING
                                                           : PTOWSP_EDGE_COUNT;
     return edge.from == PTOWSP_NO_INDEX || edge.reason == PTOWSP_EDGE_COUNT ||

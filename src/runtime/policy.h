@@ -6,6 +6,10 @@
 
 #include "../base/base.h"
 
+// Pools of lanes: the first for all tasks, or two by unit; and that of the links to other ranks.
+#define PWSP_POOL_LINK  2
+#define PWSP_POOL_COUNT 3
+
 // The rule that selects a lane of a pool.
 typedef enum pwsp_lane_rule {
     PWSP_LANE_IN_TURN,       // one after another

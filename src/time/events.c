@@ -462,6 +462,27 @@ static bool pwsp_events_token_is_open(const void *user, const pwsp_token *token)
     return !node->is_done && !(node->kind == PWSP_EVENTS_OPEN_JOIN && node->pending == 1);
 }
 
+// Simulates until depths have room for the task, and moves the clock. False with an error.
+static bool pwsp_events_wait_depths(pwsp_events *events, const pwsp_arrival *arrival) {
+    pwsp_sim *sim = events->sim;
+    ptowsp_depth depth;
+    pwsp_rings_enter(&sim->rings, pwsp_precedence_stream(&sim->order, arrival),
+                     (uint32_t)(pwsp_sim_pool(sim, arrival->unit) - sim->pools));
+    while ((depth = pwsp_rings_full(&sim->rings)) != PTOWSP_DEPTH_COUNT) {
+        bool has_moved = false;
+        if (pwsp_events_is_open(events) && !pwsp_events_step(events, UINT64_MAX, &has_moved)) {
+            return false;
+        }
+        if (!has_moved) {
+            return pwsp_sim_fail_depth(sim, depth);
+        }
+        if (events->now > sim->clock.now) {
+            pwsp_sim_move_clock(sim, events->now, PTOWSP_STALL_DEPTH, events->last_ended);
+        }
+    }
+    return true;
+}
+
 // Simulates until all rings have room for the task, and moves the clock. False with an error.
 static bool pwsp_events_wait_rings(pwsp_events *events, const pwsp_arrival *arrival) {
     pwsp_sim *sim = events->sim;
@@ -516,6 +537,9 @@ static bool pwsp_events_enter(pwsp_events *events, const pwsp_arrival *arrival, 
     }
     if (!sim->rings.is_used) {
         return true;
+    }
+    if (!pwsp_events_wait_depths(events, arrival)) {
+        return false;
     }
     pwsp_sim_ask_rings(sim, arrival, pwsp_events_token_is_open, events);
     return pwsp_events_wait_rings(events, arrival);

@@ -141,11 +141,24 @@ static bool pwsp_lanes_is_open(const void *user, const pwsp_token *token) {
            (token->task != PTOWSP_NO_INDEX && !pwsp_sim_is_open(sim));
 }
 
-// Waits until all rings have room for the task. False with an error.
+// Waits until depths and rings have room for the task. False with an error.
 static bool pwsp_lanes_wait_rings(pwsp_lanes *lanes, const pwsp_arrival *arrival) {
     pwsp_sim *sim = lanes->sim;
     pwsp_rings *rings = &sim->rings;
     bool is_open = pwsp_sim_is_open(sim);
+    pwsp_rings_enter(rings, pwsp_precedence_stream(&sim->order, arrival),
+                     (uint32_t)(pwsp_sim_pool(sim, arrival->unit) - sim->pools));
+    ptowsp_depth depth;
+    while ((depth = pwsp_rings_full(rings)) != PTOWSP_DEPTH_COUNT) {
+        uint64_t task = PTOWSP_NO_INDEX;
+        if (!is_open) {
+            return pwsp_sim_fail_depth(sim, depth);
+        }
+        uint64_t end = pwsp_rings_group_end(rings, depth, sim->clock.now, &task);
+        if (end > sim->clock.now) {
+            pwsp_sim_move_clock(sim, end, PTOWSP_STALL_DEPTH, task);
+        }
+    }
     pwsp_sim_ask_rings(sim, arrival, pwsp_lanes_is_open, sim);
     if (is_open) {
         pwsp_rings_retire(rings, sim->clock.now);

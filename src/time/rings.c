@@ -13,12 +13,20 @@
 // too, so one that is open holds all later ones.
 //
 // All rings are rows of one table, PTOWSP_RINGS: what differs is what a task needs of each.
+//
+// Depths are kept here too, as they need the same queue: how many tasks of a stream or a pool are in
+// flight, which they leave in the order of completion.
 
 #include "rings.h"
 
 #define PWSP_RING_FIRST 16
 
 // -- life -----------------------------------------------------------------------------------------
+
+// Streams, or pools.
+static uint32_t pwsp_rings_group_count(const pwsp_timed *timed, uint32_t depth) {
+    return depth == PTOWSP_DEPTH_STREAM ? timed->schedule.stream_count : PWSP_POOL_COUNT;
+}
 
 PWSP_INTERNAL bool pwsp_rings_init(pwsp_rings *rings, const pwsp_memory *memory,
                                    const pwsp_timed *timed) {
@@ -31,12 +39,21 @@ PWSP_INTERNAL bool pwsp_rings_init(pwsp_rings *rings, const pwsp_memory *memory,
     for (uint32_t i = 0; i < PTOWSP_RING_COUNT; i++) {
         rings->is_used = rings->is_used || schedule->ring_sizes[i] > 0;
     }
-    if (schedule->ring_sizes[PTOWSP_RING_BYTES] && timed->tensor_scopes) {
+    bool is_good = true;
+    for (uint32_t i = 0; i < PTOWSP_DEPTH_COUNT; i++) {
+        if (schedule->depths[i]) {
+            rings->is_used = true;
+            rings->counts[i] = (uint32_t *)pwsp_memory_alloc(
+                memory, pwsp_rings_group_count(timed, i) * sizeof(uint32_t));
+            is_good = is_good && rings->counts[i];
+        }
+    }
+    if (is_good && schedule->ring_sizes[PTOWSP_RING_BYTES] && timed->tensor_scopes) {
         rings->tensors = (pwsp_ring_tensor *)pwsp_memory_alloc(
             memory, timed->tensor_count * sizeof(pwsp_ring_tensor));
-        return rings->tensors != NULL;
+        is_good = rings->tensors != NULL;
     }
-    return true;
+    return is_good;
 }
 
 PWSP_INTERNAL void pwsp_rings_free(pwsp_rings *rings) {
@@ -44,6 +61,10 @@ PWSP_INTERNAL void pwsp_rings_free(pwsp_rings *rings) {
         return;
     }
     const pwsp_memory *memory = rings->memory;
+    for (uint32_t i = 0; i < PTOWSP_DEPTH_COUNT; i++) {
+        pwsp_memory_free(memory, rings->counts[i],
+                         pwsp_rings_group_count(rings->timed, i) * sizeof(uint32_t));
+    }
     pwsp_memory_free(memory, rings->tasks, (size_t)rings->task_capacity * sizeof(pwsp_ring_task));
     pwsp_memory_free(memory, rings->blocks,
                      (size_t)rings->block_capacity * sizeof(pwsp_ring_block));
@@ -52,7 +73,11 @@ PWSP_INTERNAL void pwsp_rings_free(pwsp_rings *rings) {
 }
 
 PWSP_INTERNAL size_t pwsp_rings_bytes(const pwsp_rings *rings) {
-    return (size_t)rings->task_capacity * sizeof(pwsp_ring_task) +
+    size_t bytes = 0;
+    for (uint32_t i = 0; i < PTOWSP_DEPTH_COUNT; i++) {
+        bytes += rings->counts[i] ? pwsp_rings_group_count(rings->timed, i) * sizeof(uint32_t) : 0;
+    }
+    return bytes + (size_t)rings->task_capacity * sizeof(pwsp_ring_task) +
            (size_t)rings->block_capacity * sizeof(pwsp_ring_block) +
            (rings->tensors ? rings->timed->tensor_count * sizeof(pwsp_ring_tensor) : 0);
 }
@@ -61,6 +86,11 @@ PWSP_INTERNAL void pwsp_rings_begin(pwsp_rings *rings) {
     memset(rings->used, 0, sizeof rings->used);
     memset(rings->used_max, 0, sizeof rings->used_max);
     memset(rings->needed, 0, sizeof rings->needed);
+    for (uint32_t i = 0; i < PTOWSP_DEPTH_COUNT; i++) {
+        if (rings->counts[i]) {
+            memset(rings->counts[i], 0, pwsp_rings_group_count(rings->timed, i) * sizeof(uint32_t));
+        }
+    }
     rings->head = rings->tail = 0;
     rings->block_head = rings->block_tail = 0;
     rings->retire_time = UINT64_MAX;
@@ -119,9 +149,21 @@ static void pwsp_rings_free_blocks(pwsp_rings *rings) {
     }
 }
 
+// A task has ended: it does not count in its stream and its pool any more.
+static void pwsp_rings_leave_groups(pwsp_rings *rings, pwsp_ring_task *task) {
+    for (uint32_t i = 0; i < PTOWSP_DEPTH_COUNT && !task->is_over; i++) {
+        if (rings->counts[i]) {
+            PTOWSP_ASSERT(rings->counts[i][task->groups[i]] > 0);
+            rings->counts[i][task->groups[i]]--;
+        }
+    }
+    task->is_over = true;
+}
+
 PWSP_INTERNAL void pwsp_rings_retire(pwsp_rings *rings, uint64_t now) {
     while (pwsp_rings_first_end(rings) <= now) {
-        const pwsp_ring_task *task = pwsp_rings_task(rings, rings->head);
+        pwsp_ring_task *task = pwsp_rings_task(rings, rings->head);
+        pwsp_rings_leave_groups(rings, task);
         if (task->end == now && rings->retire_time != now) {
             rings->retire_time = now;
             rings->retire_task = task->task;
@@ -144,7 +186,47 @@ PWSP_INTERNAL void pwsp_rings_end(pwsp_rings *rings, uint64_t task, uint64_t end
     }
     PTOWSP_ASSERT(pwsp_rings_task(rings, low)->task == task);
     pwsp_rings_task(rings, low)->end = end;
+    pwsp_rings_leave_groups(rings, pwsp_rings_task(rings, low));
 }
+
+// -- depths ---------------------------------------------------------------------------------------
+
+PWSP_INTERNAL void pwsp_rings_enter(pwsp_rings *rings, uint32_t stream, uint32_t pool) {
+    rings->groups[PTOWSP_DEPTH_STREAM] = stream;
+    rings->groups[PTOWSP_DEPTH_POOL] = pool;
+}
+
+PWSP_INTERNAL ptowsp_depth pwsp_rings_full(const pwsp_rings *rings) {
+    uint32_t i = 0;
+    while (i < PTOWSP_DEPTH_COUNT && (!rings->counts[i] || rings->counts[i][rings->groups[i]] <
+                                                               rings->timed->schedule.depths[i])) {
+        i++;
+    }
+    return (ptowsp_depth)i;
+}
+
+// Of tasks whose ends are known some may have ended meanwhile. They are only looked for here, when
+// a group is full; then the result is now.
+PWSP_INTERNAL uint64_t pwsp_rings_group_end(pwsp_rings *rings, ptowsp_depth depth, uint64_t now,
+                                            uint64_t *out_task) {
+    uint64_t least = UINT64_MAX;
+    for (uint64_t i = rings->head; i < rings->tail; i++) {
+        pwsp_ring_task *task = pwsp_rings_task(rings, i);
+        if (task->is_over || task->groups[depth] != rings->groups[depth]) {
+            continue;
+        }
+        if (task->end <= now) {
+            pwsp_rings_leave_groups(rings, task);
+        }
+        if (task->end < least) {
+            least = task->end;
+            *out_task = task->task;
+        }
+    }
+    return pwsp_max_u64(least, now);
+}
+
+// -- bytes ----------------------------------------------------------------------------------------
 
 PWSP_INTERNAL void pwsp_rings_release(pwsp_rings *rings, uint32_t tensor) {
     if (!rings->tensors) {
@@ -238,9 +320,18 @@ PWSP_INTERNAL bool pwsp_rings_take(pwsp_rings *rings, const pwsp_arrival *arriva
         return false;
     }
     rings->tasks = (pwsp_ring_task *)tasks;
-    pwsp_ring_task made = {end, task, rings->needed[PTOWSP_RING_DEPENDENCIES],
-                           rings->needed[PTOWSP_RING_MAP]};
+    pwsp_ring_task made = {end,
+                           task,
+                           rings->needed[PTOWSP_RING_DEPENDENCIES],
+                           rings->needed[PTOWSP_RING_MAP],
+                           {rings->groups[0], rings->groups[1]},
+                           false};
     *pwsp_rings_task(rings, ++rings->tail - 1) = made;
+    for (uint32_t i = 0; i < PTOWSP_DEPTH_COUNT; i++) {
+        if (rings->counts[i]) {
+            rings->counts[i][rings->groups[i]]++;
+        }
+    }
     for (uint32_t i = 0; i < PTOWSP_RING_COUNT; i++) {
         rings->used[i] = pwsp_sum_u64(rings->used[i], rings->needed[i]);
         rings->used_max[i] = pwsp_max_u64(rings->used_max[i], rings->used[i]);

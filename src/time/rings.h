@@ -5,6 +5,7 @@
 
 #include "../runtime/arrival.h"
 #include "../runtime/deps.h"
+#include "../runtime/policy.h"
 
 // A task that has not retired.
 typedef struct pwsp_ring_task {
@@ -12,6 +13,8 @@ typedef struct pwsp_ring_task {
     uint64_t task;
     uint64_t edges;  // that it holds
     uint64_t tiles;
+    uint32_t groups[PTOWSP_DEPTH_COUNT];  // its stream and its pool
+    bool is_over;                         // it does not count in its groups any more
 } pwsp_ring_task;
 
 // Bytes that a task has written, in the order of issue.
@@ -33,10 +36,12 @@ typedef struct pwsp_ring_tensor {
 typedef struct pwsp_rings {
     const pwsp_memory *memory;
     const pwsp_timed *timed;
-    bool is_used;      // by any ring, or by a window that frees in the order of issue
+    bool is_used;      // by any ring or depth, or by a window that frees in the order of issue
     bool is_in_order;  // the window does
     uint64_t used[PTOWSP_RING_COUNT], used_max[PTOWSP_RING_COUNT];
-    uint64_t needed[PTOWSP_RING_COUNT];  // by the task that is being issued
+    uint64_t needed[PTOWSP_RING_COUNT];    // by the task that is being issued
+    uint32_t groups[PTOWSP_DEPTH_COUNT];   // of that task
+    uint32_t *counts[PTOWSP_DEPTH_COUNT];  // tasks in flight by stream and by pool; NULL: no depth
     pwsp_ring_task *tasks;
     uint64_t task_capacity, head, tail;
     pwsp_ring_block *blocks;
@@ -63,6 +68,13 @@ PWSP_INTERNAL uint64_t pwsp_rings_first_end(const pwsp_rings *rings);
 
 // Retires what can be retired by a time.
 PWSP_INTERNAL void pwsp_rings_retire(pwsp_rings *rings, uint64_t now);
+
+// Depths: the stream and the pool of the next task; the first of these that is as deep as it may be,
+// or PTOWSP_DEPTH_COUNT; and when that is not so any more, if ends are known.
+PWSP_INTERNAL void pwsp_rings_enter(pwsp_rings *rings, uint32_t stream, uint32_t pool);
+PWSP_INTERNAL ptowsp_depth pwsp_rings_full(const pwsp_rings *rings);
+PWSP_INTERNAL uint64_t pwsp_rings_group_end(pwsp_rings *rings, ptowsp_depth depth, uint64_t now,
+                                            uint64_t *out_task);
 
 // What the next task needs; edges are those that lead to it from what has not ended.
 PWSP_INTERNAL void pwsp_rings_ask(pwsp_rings *rings, const pwsp_arrival *arrival,

@@ -79,6 +79,14 @@ PWSP_INTERNAL bool pwsp_sim_fail_ring(pwsp_sim *sim, ptowsp_ring ring, uint32_t 
                          needed <= size ? ", or a smaller scope," : "");
 }
 
+PWSP_INTERNAL bool pwsp_sim_fail_depth(pwsp_sim *sim, ptowsp_depth depth) {
+    char text[64];
+    ptowsp_text_buffer buffer = {text, sizeof text, 0};
+    pwsp_text_format(ptowsp_text_to_buffer(&buffer), "depth %s of %u has no room for it",
+                     ptowsp_depth_name(depth), sim->schedule->depths[depth]);
+    return pwsp_sim_fail_gate(sim, text);
+}
+
 PWSP_INTERNAL bool pwsp_sim_fail_pipeline(pwsp_sim *sim, uint32_t node) {
     char place[PWSP_PLACE_TEXT_MAX + 2 * PTOWSP_NAME_MAX];
     ptowsp_text_buffer buffer = {place, sizeof place, 0};
@@ -441,6 +449,12 @@ const char *ptowsp_ring_name(ptowsp_ring ring) {
     case PTOWSP_RING_FORCE_INT: break;
     }
     return "unknown";
+}
+
+const char *ptowsp_depth_name(ptowsp_depth depth) {
+    return depth == PTOWSP_DEPTH_STREAM ? "stream"
+           : depth == PTOWSP_DEPTH_POOL ? "pool"
+                                        : "unknown";
 }
 
 const char *ptowsp_stall_name(ptowsp_stall stall) {

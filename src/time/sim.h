@@ -20,9 +20,6 @@ typedef struct pwsp_pool_lanes {
     uint32_t next;  // round robin
 } pwsp_pool_lanes;
 
-#define PWSP_POOL_LINK  2
-#define PWSP_POOL_COUNT 3
-
 // Tasks that communicate, where their times depend on other ranks: the cycles of the task that
 // could start at a time here, its wait for them included. False with an error in the sim. Without a
 // function tasks take the cycles that they come with.
@@ -140,8 +137,11 @@ PWSP_INLINE bool pwsp_sim_ring_is_small(const pwsp_sim *sim, ptowsp_ring ring) {
     return sim->rings.needed[ring] > sim->schedule->ring_sizes[ring];
 }
 
+// The stream or pool of the next task is as deep as it may be, before tasks have begun to start.
+PWSP_INTERNAL bool pwsp_sim_fail_depth(pwsp_sim *sim, ptowsp_depth depth);
+
 PWSP_INLINE ptowsp_stall pwsp_ring_stall(ptowsp_ring ring) {
-    return (ptowsp_stall)(PTOWSP_STALL_TASK_RING + ring);
+    return (ptowsp_stall)((uint32_t)PTOWSP_STALL_TASK_RING + (uint32_t)ring);
 }
 
 // A pipeline ends after PTOWSP_CYCLES_MAX.

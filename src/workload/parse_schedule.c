@@ -4,7 +4,8 @@
 //                  | "dispatch" value [ "of" expr ] "over" int ( "lanes"
 //                                                              | "vector" "and" int "cube" "lanes" )
 //                  | "window" value "at" int "tasks"
-//                  | "release" value | "ring" value ( "of" int | "unbounded" )
+//                  | "release" value | "depth" value "of" int
+//                  | "ring" value ( "of" int | "unbounded" )
 //                  | "dependencies" { value } | "hazards" { value }
 //                  | "ready" value [ expr ]
 //                  | "start" value [ int "tasks" ]
@@ -117,6 +118,9 @@ PWSP_INTERNAL bool pwsp_parse_directive(pwsp_parser *p, ptowsp_schedule *schedul
     } else if (pwsp_parse_try(p, "release")) {
         is_good = pwsp_parse_value(p, "release", &number);
         schedule->release = (ptowsp_release)number;
+    } else if (pwsp_parse_try(p, "depth")) {
+        is_good = pwsp_parse_value(p, "depth", &number) && pwsp_parse_expect(p, "of") &&
+                  pwsp_parse_count(p, &schedule->depths[number]);
     } else if (pwsp_parse_try(p, "ring")) {
         is_good = pwsp_parse_ring(p, schedule);
     } else if (pwsp_parse_try(p, "dependencies")) {

@@ -34,6 +34,8 @@
     ROW("window", "benchmark", PTOWSP_WINDOW_BENCHMARK, PWSP_E, PWSP_O, PWSP_R)                    \
     ROW("release", "completion", PTOWSP_RELEASE_COMPLETION, PWSP_E, PWSP_O, PWSP_E)                \
     ROW("release", "in order", PTOWSP_RELEASE_IN_ORDER, PWSP_E, PWSP_E, PWSP_R)                    \
+    ROW("depth", "stream", PTOWSP_DEPTH_STREAM, PWSP_E, PWSP_O, PWSP_R)                            \
+    ROW("depth", "pool", PTOWSP_DEPTH_POOL, PWSP_E, PWSP_O, PWSP_R)                                \
     PWSP_RING_CAPABILITIES(ROW)                                                                    \
     ROW("dependencies", "structure", PTOWSP_DEPENDENCIES_STRUCTURE, PWSP_E, PWSP_E, PWSP_E)        \
     ROW("dependencies", "exact", PTOWSP_DEPENDENCIES_EXACT, PWSP_E, PWSP_E, PWSP_E)                \
@@ -316,6 +318,16 @@ static void pwsp_schedule_check_window(pwsp_schedule_checker *checker,
 
 static void pwsp_schedule_check_rings(pwsp_schedule_checker *checker,
                                       const ptowsp_schedule *schedule) {
+    for (uint32_t i = 0; i < PTOWSP_DEPTH_COUNT; i++) {
+        if (schedule->depths[i] > PTOWSP_SCHEDULE_WINDOW_MAX) {
+            PWSP_SCHEDULE_FAIL(checker, PTOWSP_LIMIT_EXCEEDED, "depth %s of %u is more than %d",
+                               ptowsp_depth_name((ptowsp_depth)i), schedule->depths[i],
+                               PTOWSP_SCHEDULE_WINDOW_MAX);
+        }
+    }
+    if (schedule->depths[PTOWSP_DEPTH_STREAM] && !schedule->stream_key.id) {
+        PWSP_SCHEDULE_FAIL(checker, PTOWSP_INVALID_PARAMS, "depth stream without a stream_key");
+    }
     for (uint32_t i = 0; i < PTOWSP_RING_COUNT; i++) {
         uint64_t size = schedule->ring_sizes[i];
         if (size > PTOWSP_SCHEDULE_RING_MAX && size != PTOWSP_RING_UNBOUNDED) {
@@ -394,6 +406,11 @@ static void pwsp_schedule_check_values(pwsp_schedule_checker *checker,
     pwsp_schedule_check_value(checker, "pools", (uint32_t)schedule->pools);
     pwsp_schedule_check_value(checker, "window", (uint32_t)schedule->window_policy);
     pwsp_schedule_check_value(checker, "release", (uint32_t)schedule->release);
+    for (uint32_t i = 0; i < PTOWSP_DEPTH_COUNT; i++) {
+        if (schedule->depths[i]) {
+            pwsp_schedule_check_value(checker, "depth", i);
+        }
+    }
     for (uint32_t i = 0; i < PTOWSP_RING_COUNT; i++) {
         if (schedule->ring_sizes[i]) {
             pwsp_schedule_check_value(checker, "ring", i);
@@ -492,6 +509,9 @@ PWSP_INTERNAL bool pwsp_schedule_uses(const ptowsp_schedule *resolved, bool has_
         return s->release != PTOWSP_RELEASE_COMPLETION &&
                (uint32_t)s->release == capability->number;
     }
+    if (strcmp(capability->directive, "depth") == 0) {
+        return s->depths[capability->number] > 0;
+    }
     if (strcmp(capability->directive, "ring") == 0) {
         return s->ring_sizes[capability->number] > 0;
     }
@@ -538,6 +558,12 @@ static void pwsp_schedule_print_set(const char *directive, uint32_t set, ptowsp_
 }
 
 static void pwsp_schedule_print_rings(const ptowsp_schedule *s, ptowsp_text text) {
+    for (uint32_t i = 0; i < PTOWSP_DEPTH_COUNT; i++) {
+        if (s->depths[i]) {
+            pwsp_text_format(text, "  depth %s of %u\n", ptowsp_depth_name((ptowsp_depth)i),
+                             s->depths[i]);
+        }
+    }
     for (uint32_t i = 0; i < PTOWSP_RING_COUNT; i++) {
         if (s->ring_sizes[i] == PTOWSP_RING_UNBOUNDED) {
             pwsp_text_format(text, "  ring %s unbounded\n", ptowsp_ring_name((ptowsp_ring)i));

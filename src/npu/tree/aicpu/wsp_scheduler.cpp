@@ -323,8 +323,8 @@ bool Scheduler::retire(void *self, const pwsp_entry *entry) {
     Scheduler &me = *static_cast<Scheduler *>(self);
     bool is_good = true;
     switch (entry->kind) {
-    case PWSP_ENTRY_PROCESS_TASK:         // processes run their tasks at once
-    case PWSP_ENTRY_RELEASE: break;       // trees have no rings
+    case PWSP_ENTRY_PROCESS_TASK:    // processes run their tasks at once
+    case PWSP_ENTRY_RELEASE: break;  // trees have no rings
     case PWSP_ENTRY_TASK: return me.retire_task(*submission_of(entry));
 #if WSP_HAS_CLOCK
     case PWSP_ENTRY_PARALLEL: return me.check_clock(me.clock_.scope_begin(true));
