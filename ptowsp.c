@@ -50185,6 +50185,7 @@ static bool pwsp_control_op(pwsp_control *control, uint32_t i) {
     case PWSP_OP_JUMP:
     case PWSP_OP_RETURN:
     case PWSP_OP_RESET:
+    case PWSP_OP_RELEASE:
     case PWSP_OP_PROCESS_END: break;
     }
     return false;
@@ -61577,6 +61578,7 @@ static bool pwsp_explorer_arrive(pwsp_explorer *e, pwsp_process *process, pwsp_e
     case PWSP_EVENT_SEQUENTIAL:
     case PWSP_EVENT_SCOPE_END:
     case PWSP_EVENT_RESET:
+    case PWSP_EVENT_RELEASE:
     case PWSP_EVENT_NONE: break;
     }
     return true;
@@ -67584,6 +67586,7 @@ static ptowsp_status pwsp_explore_walk(ptowsp_run *run, pwsp_explorer *explorer)
         case PWSP_EVENT_SEQUENTIAL:
         case PWSP_EVENT_SCOPE_END:
         case PWSP_EVENT_RESET:
+        case PWSP_EVENT_RELEASE:
         case PWSP_EVENT_PROCESS_END:
         case PWSP_EVENT_SEND:
         case PWSP_EVENT_RECEIVE:

@@ -83,6 +83,7 @@ static ptowsp_status pwsp_explore_walk(ptowsp_run *run, pwsp_explorer *explorer)
         case PWSP_EVENT_SEQUENTIAL:
         case PWSP_EVENT_SCOPE_END:
         case PWSP_EVENT_RESET:
+        case PWSP_EVENT_RELEASE:
         case PWSP_EVENT_PROCESS_END:
         case PWSP_EVENT_SEND:
         case PWSP_EVENT_RECEIVE:

@@ -232,6 +232,7 @@ static bool pwsp_explorer_arrive(pwsp_explorer *e, pwsp_process *process, pwsp_e
     case PWSP_EVENT_SEQUENTIAL:
     case PWSP_EVENT_SCOPE_END:
     case PWSP_EVENT_RESET:
+    case PWSP_EVENT_RELEASE:
     case PWSP_EVENT_NONE: break;
     }
     return true;

@@ -142,6 +142,7 @@ static bool pwsp_control_op(pwsp_control *control, uint32_t i) {
     case PWSP_OP_JUMP:
     case PWSP_OP_RETURN:
     case PWSP_OP_RESET:
+    case PWSP_OP_RELEASE:
     case PWSP_OP_PROCESS_END: break;
     }
     return false;
