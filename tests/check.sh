@@ -241,6 +241,9 @@ check_all() {
     step "fuzzers, two minutes each"
     make -s fuzz BUILD="$BUILD" FUZZ_SECONDS=120 || fail "a fuzzer found something"
 
+    step "random programs with injected faults, five minutes"
+    make -s soak BUILD="$BUILD" SOAK_SECONDS=300 || fail "soak found something"
+
     step "a big-endian machine, s390x under qemu: the library without warnings, and tests if CMOCKA is set"
     sh tests/machines.sh s390x || fail "what is marked FAILED above"
 

@@ -122,9 +122,10 @@ table() {
 begun=$(date +%s)
 echo "merging"
 "llvm-profdata$found" merge -sparse "$W"/*.profraw -o "$W/coverage.profdata"
-set -- "$BUILD/libtested.a"
-for object in "$BUILD"/libwsp_fixed.a "$BUILD"/tests/*.o; do
-    [ ! -f "$object" ] || set -- "$@" -object "$object"
+# Objects, not archives: llvm-cov wants their sections aligned. The first file has no option before it.
+set --
+for object in $(find "$BUILD/src" "$BUILD/tree" "$BUILD/tests" -name '*.o' 2> /dev/null); do
+    set -- "$@" ${1+-object} "$object"
 done
 ONLY="-instr-profile=$W/coverage.profdata -ignore-filename-regex=(^|/)(tests|build|include|examples)/|/ptowsp[.][ch]$|^/usr/"
 "llvm-cov$found" export $ONLY -format=lcov "$@" > "$W/coverage.lcov" 2> "$W/export.log"
