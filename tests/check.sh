@@ -159,6 +159,7 @@ check() {
     job decode_batch DECODE_BATCH="$BUILD/decode_batch" sh tests/decode_batch_test.sh
     job cmake CC=gcc CXX=g++ OUT="$OUT/use-cmake" sh tests/cmake_test.sh
     job readme BUILD="$BUILD" OUT="$OUT/use-readme" sh tests/readme_test.sh
+    job null CC=gcc sh tests/null_test.sh "$BUILD/libtested.a" "$OUT/null"
     job header_programs sh tests/header_programs_test.sh "$BUILD/libptowsp.a" "$OUT/use-header"
     job serve_trace SERVE_TRACE="$BUILD/serve_trace" sh tests/serve_trace_test.sh
     run_tasks
@@ -239,6 +240,9 @@ check_all() {
     step "fuzzers, two minutes each"
     make -s fuzz BUILD="$BUILD" FUZZ_SECONDS=120 || fail "a fuzzer found something"
 
+    step "other compilers and C libraries: no warnings; -Os, LTO, musl: what tests that matter say"
+    builds
+
     step "a big-endian machine, s390x under qemu: the library without warnings, and tests if CMOCKA is set"
     sh tests/machines.sh s390x || fail "what is marked FAILED above"
 
@@ -247,6 +251,38 @@ check_all() {
         arm64
     else
         step "arm64: skipped, as aarch64-linux-gnu-gcc or qemu-aarch64 is missing"
+    fi
+}
+
+# Compilers that are there, by their own names; those that are not are named, and skipped.
+builds() {
+    for compiler in gcc-11 gcc-13 gcc-14 clang-15 clang-16 clang-19 musl-gcc; do
+        if ! command -v "$compiler" > /dev/null; then
+            echo "   $compiler: skipped, as it is missing"
+            continue
+        fi
+        for file in ptowsp.c ptowsp_npu_emit.c; do
+            task "$compiler" -std=c11 $WC -fsyntax-only $file
+            task "$compiler" -std=c11 $WC -fsyntax-only -DNDEBUG $file
+        done
+    done
+    run_tasks
+    MATTER="base plan merge expr workload_random pipeline_random pipeline_explore graph oracle save fingerprint"
+    run_tests os CC=gcc CXX=g++ CFLAGS="-Os -g" TESTS="$(only "$(echo $MATTER | tr ' ' '|')")"
+    run_tests lto CC=gcc CXX=g++ AR=gcc-ar CFLAGS="-O2 -g -flto=auto" TESTS="$(only "$(echo $MATTER | tr ' ' '|')")"
+    for compiler in gcc-11 clang-16 clang-19; do
+        ! command -v "$compiler" > /dev/null ||
+            run_tests "with-$compiler" CC="$compiler" TESTS="$(only "$(echo $MATTER | tr ' ' '|')")"
+    done
+    if command -v musl-gcc > /dev/null; then
+        musl-gcc -std=c11 $WC -O2 -c ptowsp.c -o "$OUT/musl.o"
+        for example in softmax csp_pipeline deadlock work_queue graph_threads; do
+            musl-gcc -std=c11 $WC -O2 -static -I. "examples/$example.c" $(ls examples/common/*.c | grep -v /emit.c) \
+                "$OUT/musl.o" -o "$OUT/${example}_musl" -pthread -lm
+            "$OUT/${example}_musl" > "$OUT/musl.txt" || fail "$example with musl: $(cat "$OUT/musl.txt")"
+        done
+    else
+        echo "   musl: skipped, as musl-gcc is missing"
     fi
 }
 

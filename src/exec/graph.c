@@ -110,6 +110,7 @@ void ptowsp_graph_destroy(ptowsp_graph *graph) {
 }
 
 void ptowsp_graph_clear(ptowsp_graph *graph) {
+    PTOWSP_ASSERT(graph);
     if (pwsp_load_relaxed(&graph->is_running)) {
         return;
     }
@@ -224,6 +225,7 @@ static bool pwsp_graph_add_extras(ptowsp_graph *graph, const ptowsp_graph_task_d
 
 ptowsp_status ptowsp_graph_task_make(ptowsp_graph *graph, const ptowsp_graph_task_desc *task,
                                      uint64_t *out_task) {
+    PTOWSP_ASSERT(graph);
     if (out_task) {
         *out_task = PTOWSP_NO_INDEX;
     }
@@ -286,6 +288,7 @@ static ptowsp_status pwsp_graph_refuse_edge(ptowsp_graph *graph, uint64_t before
 }
 
 ptowsp_status ptowsp_graph_edge_make(ptowsp_graph *graph, uint64_t before, uint64_t after) {
+    PTOWSP_ASSERT(graph);
     if (PWSP_UNLIKELY(pwsp_load_relaxed(&graph->is_running))) {
         return PTOWSP_BUSY;
     }
@@ -312,6 +315,7 @@ ptowsp_status ptowsp_graph_edge_make(ptowsp_graph *graph, uint64_t before, uint6
 // -- running --------------------------------------------------------------------------------------
 
 ptowsp_status ptowsp_graph_seal(ptowsp_graph *graph) {
+    PTOWSP_ASSERT(graph);
     if (pwsp_load_relaxed(&graph->is_running)) {
         return PTOWSP_BUSY;
     }
@@ -322,6 +326,7 @@ ptowsp_status ptowsp_graph_seal(ptowsp_graph *graph) {
 }
 
 ptowsp_status ptowsp_graph_run(ptowsp_graph *graph) {
+    PTOWSP_ASSERT(graph);
     if (!pwsp_context_enter(graph->context)) {
         return PTOWSP_BUSY;
     }
@@ -336,6 +341,7 @@ ptowsp_status ptowsp_graph_run(ptowsp_graph *graph) {
 }
 
 ptowsp_status ptowsp_graph_record(ptowsp_graph *graph, ptowsp_span *spans, uint64_t capacity) {
+    PTOWSP_ASSERT(graph);
     if (pwsp_load_relaxed(&graph->is_running)) {
         return PTOWSP_BUSY;
     }
@@ -349,12 +355,14 @@ ptowsp_status ptowsp_graph_record(ptowsp_graph *graph, ptowsp_span *spans, uint6
 }
 
 void ptowsp_graph_cancel(ptowsp_graph *graph) {
+    PTOWSP_ASSERT(graph);
     if (pwsp_load_seq_cst(&graph->is_running)) {
         pwsp_fetch_or_seq_cst(&graph->flags, PWSP_GRAPH_IS_CUT);
     }
 }
 
 ptowsp_status ptowsp_graph_limit(ptowsp_graph *graph, uint64_t time_limit_ns) {
+    PTOWSP_ASSERT(graph);
     if (pwsp_load_relaxed(&graph->is_running)) {
         return PTOWSP_BUSY;
     }
@@ -371,6 +379,7 @@ static ptowsp_status pwsp_graph_started(void *user) {
 }
 
 ptowsp_status ptowsp_graph_start(ptowsp_graph *graph) {
+    PTOWSP_ASSERT(graph);
     if (!pwsp_context_enter(graph->context)) {
         return PTOWSP_BUSY;
     }
@@ -388,6 +397,7 @@ ptowsp_status ptowsp_graph_start(ptowsp_graph *graph) {
 }
 
 ptowsp_status ptowsp_graph_wait(ptowsp_graph *graph) {
+    PTOWSP_ASSERT(graph);
     if (!pwsp_start_is_pending(graph->start)) {
         return pwsp_start_refuse(graph->context, pwsp_load_relaxed(&graph->is_running), "graph");
     }
@@ -398,6 +408,7 @@ ptowsp_status ptowsp_graph_wait(ptowsp_graph *graph) {
 }
 
 ptowsp_status ptowsp_graph_poll(ptowsp_graph *graph) {
+    PTOWSP_ASSERT(graph);
     bool is_busy = pwsp_start_is_pending(graph->start) && !pwsp_start_is_done(graph->start);
     return is_busy ? PTOWSP_BUSY : ptowsp_graph_wait(graph);
 }
@@ -406,6 +417,7 @@ ptowsp_status ptowsp_graph_poll(ptowsp_graph *graph) {
 
 ptowsp_status ptowsp_graph_task_status(const ptowsp_graph *graph, uint64_t task,
                                        uint64_t *out_cause) {
+    PTOWSP_ASSERT(graph);
     PTOWSP_ASSERT(task < graph->task_count && !pwsp_load_relaxed(&graph->is_running));
     ptowsp_status status = PTOWSP_OK;
     uint64_t cause = PTOWSP_NO_INDEX;
@@ -425,6 +437,7 @@ ptowsp_status ptowsp_graph_task_status(const ptowsp_graph *graph, uint64_t task,
 }
 
 ptowsp_cycles ptowsp_graph_task_cycles(const ptowsp_graph *graph, uint64_t task) {
+    PTOWSP_ASSERT(graph);
     PTOWSP_ASSERT(task < graph->task_count && !pwsp_load_relaxed(&graph->is_running));
     const pwsp_graph_node *node = &graph->nodes[task];
     if (node->fn != pwsp_graph_run_kernel) {
@@ -435,6 +448,7 @@ ptowsp_cycles ptowsp_graph_task_cycles(const ptowsp_graph *graph, uint64_t task)
 }
 
 ptowsp_graph_stats ptowsp_graph_result(const ptowsp_graph *graph) {
+    PTOWSP_ASSERT(graph);
     ptowsp_graph_stats stats;
     memset(&stats, 0, sizeof stats);
     stats.task_count = graph->task_count;
@@ -459,5 +473,6 @@ ptowsp_graph_stats ptowsp_graph_result(const ptowsp_graph *graph) {
 }
 
 const ptowsp_graph_lane_stats *ptowsp_graph_lanes(const ptowsp_graph *graph) {
+    PTOWSP_ASSERT(graph);
     return graph->core_count ? graph->core_stats : graph->lane_stats;
 }

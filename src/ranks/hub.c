@@ -275,6 +275,7 @@ void ptowsp_hub_destroy(ptowsp_hub *hub) {
 }
 
 ptowsp_transport ptowsp_hub_transport(ptowsp_hub *hub, uint32_t rank) {
+    PTOWSP_ASSERT(hub);
     PTOWSP_ASSERT(rank < hub->rank_count);
     ptowsp_transport transport = {&hub->ends[rank], pwsp_hub_send,   pwsp_hub_receive,
                                   pwsp_hub_test,    pwsp_hub_cancel, pwsp_hub_close};

@@ -63,6 +63,7 @@ static uint64_t pwsp_report_busy(const ptowsp_run *run) {
 }
 
 void ptowsp_run_print(const ptowsp_run *run, ptowsp_text text) {
+    PTOWSP_ASSERT(run);
     const ptowsp_run_stats *stats = ptowsp_run_result(run);
     uint64_t capacity;
     if (stats->lane_count == 0) {
