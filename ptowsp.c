@@ -56685,7 +56685,7 @@ static bool pwsp_pipelines_run_open(pwsp_pipelines *pipelines) {
         is_good = false;
     }
     PTOWSP_ASSERT(exchange->ended_count <= exchange->running_count);
-    bool has_stopped = pipelines->exchange.ended_count < pipelines->exchange.running_count;
+    bool has_stopped = exchange->ended_count < exchange->running_count;
     if (is_good && has_stopped && pipelines->host.settle) {
         is_good = pipelines->host.settle(pipelines->host.user);
     }
@@ -71710,7 +71710,7 @@ static void pwsp_search_print_schedule(const ptowsp_schedule *s, ptowsp_text tex
 
 void ptowsp_search_print(const ptowsp_search_result *results, const ptowsp_search_summary *summary,
                          ptowsp_text text) {
-    PTOWSP_ASSERT(results);
+    PTOWSP_ASSERT(summary && (results || summary->result_count == 0));
     pwsp_text_format(text, "%" PRIu64 " of %" PRIu64 " schedules executed, %" PRIu64 " refused%s\n",
                      summary->evaluation_count, summary->space_count, summary->refused_count,
                      summary->is_complete ? "" : "; the budget is spent");

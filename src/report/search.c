@@ -441,7 +441,7 @@ static void pwsp_search_print_schedule(const ptowsp_schedule *s, ptowsp_text tex
 
 void ptowsp_search_print(const ptowsp_search_result *results, const ptowsp_search_summary *summary,
                          ptowsp_text text) {
-    PTOWSP_ASSERT(results);
+    PTOWSP_ASSERT(summary && (results || summary->result_count == 0));
     pwsp_text_format(text, "%" PRIu64 " of %" PRIu64 " schedules executed, %" PRIu64 " refused%s\n",
                      summary->evaluation_count, summary->space_count, summary->refused_count,
                      summary->is_complete ? "" : "; the budget is spent");
