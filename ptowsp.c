@@ -1759,17 +1759,19 @@ PWSP_INTERNAL void pwsp_context_disown(ptowsp_context *context) {
 }
 
 ptowsp_error ptowsp_context_error(const ptowsp_context *context) {
+    PTOWSP_ASSERT(context);
     ptowsp_error error = {context->status, context->index, context->text};
     return error;
 }
 
 ptowsp_status ptowsp_context_fail(ptowsp_context *context, ptowsp_status status, uint64_t index,
                                   const char *text) {
-    PTOWSP_ASSERT(status != PTOWSP_OK);
+    PTOWSP_ASSERT(context && status != PTOWSP_OK);
     return pwsp_fail(context, status, index, "%s", text ? text : "");
 }
 
 uint32_t ptowsp_context_lane_count(const ptowsp_context *context) {
+    PTOWSP_ASSERT(context);
     return pwsp_pool_lane_count(context->pool);
 }
 
@@ -1819,6 +1821,7 @@ PWSP_INTERNAL ptowsp_status pwsp_context_run(ptowsp_context *context, uint64_t i
 
 ptowsp_status ptowsp_parallel_for(ptowsp_context *context, uint64_t item_count, uint64_t grain,
                                   ptowsp_range_fn fn, void *user) {
+    PTOWSP_ASSERT(context);
     if (!pwsp_context_enter(context)) {
         return PTOWSP_BUSY;
     }
@@ -1856,6 +1859,7 @@ ptowsp_status ptowsp_space_make(const int64_t *sizes, uint32_t rank, ptowsp_spac
 }
 
 uint64_t ptowsp_space_total(const ptowsp_space *space) {
+    PTOWSP_ASSERT(space);
     uint64_t total = 1;
     for (uint32_t i = 0; i < space->rank; i++) {
         total = ptowsp_space_multiply(total, (uint64_t)space->sizes[i]);
@@ -1864,6 +1868,7 @@ uint64_t ptowsp_space_total(const ptowsp_space *space) {
 }
 
 uint64_t ptowsp_space_index(const ptowsp_space *space, const int64_t *coord) {
+    PTOWSP_ASSERT(space);
     uint64_t index = 0, stride = 1;
     for (uint32_t i = 0; i < space->rank; i++) {
         PTOWSP_ASSERT(0 <= coord[i] && coord[i] < space->sizes[i]);
@@ -1874,6 +1879,7 @@ uint64_t ptowsp_space_index(const ptowsp_space *space, const int64_t *coord) {
 }
 
 void ptowsp_space_at(const ptowsp_space *space, uint64_t index, int64_t *out_coord) {
+    PTOWSP_ASSERT(space);
     PTOWSP_ASSERT(index < ptowsp_space_total(space));
     for (uint32_t i = 0; i < space->rank; i++) {
         uint64_t size = (uint64_t)space->sizes[i];
@@ -2732,6 +2738,7 @@ PWSP_INTERNAL ptowsp_plan_info *pwsp_info_start(ptowsp_plan_info *out_info,
 }
 
 void ptowsp_plan_explain(const ptowsp_plan_info *info, ptowsp_text text) {
+    PTOWSP_ASSERT(info);
     uint32_t fault = (uint32_t)info->fault;
     const char *sentence = fault < PTOWSP_FAULT_COUNT ? pwsp_fault_texts[fault] : "unknown fault";
     pwsp_text_format(text, "plan: ");
@@ -2812,6 +2819,7 @@ typedef struct pwsp_work_block {
 PTOWSP_STATIC_ASSERT(sizeof(pwsp_work_block) <= PWSP_WORK_ALIGN, "the block fits before the work");
 
 ptowsp_status ptowsp_work_create(ptowsp_context *context, uint64_t count, ptowsp_work **out_work) {
+    PTOWSP_ASSERT(context);
     if (!out_work) {
         return pwsp_fail(context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
                          "work_create: out_work is NULL");
@@ -2846,6 +2854,7 @@ void ptowsp_work_destroy(ptowsp_context *context, ptowsp_work *work) {
 }
 
 void ptowsp_work_print(const PTOWSP_GM ptowsp_work *work, ptowsp_text text) {
+    PTOWSP_ASSERT(work);
     pwsp_text_format(text, "#%u tier %u%s%s%s (%u, %u) [%u, %llu)", (unsigned)work->work_id,
                      (unsigned)work->tier, work->flags & PTOWSP_WORK_FIRST ? " first" : "",
                      work->flags & PTOWSP_WORK_LAST ? " last" : "",
@@ -3311,6 +3320,7 @@ ptowsp_status ptowsp_plan_generate_parallel(ptowsp_context *context, const ptows
                                             const ptowsp_plan_config *config, uint32_t chunk,
                                             PTOWSP_GM ptowsp_work *work, uint64_t capacity,
                                             ptowsp_plan_info *out_info) {
+    PTOWSP_ASSERT(context);
     ptowsp_plan_info spare, *info = pwsp_info_start(out_info, &spare);
     if (!pwsp_context_enter(context)) {
         return PTOWSP_BUSY;
@@ -5552,6 +5562,7 @@ PWSP_INTERNAL void pwsp_print_costs(const ptowsp_attention_plan *plan, ptowsp_te
 }
 
 void ptowsp_attention_print(const ptowsp_attention_plan *plan, ptowsp_text text) {
+    PTOWSP_ASSERT(plan);
     uint32_t valid = 0, merges = 0;
     for (uint32_t i = 0; i < plan->unit_count; i++) {
         valid += ptowsp_work_is_valid(&plan->units[i]);
@@ -5769,6 +5780,7 @@ static void pwsp_spmd_range(void *arg, uint64_t begin, uint64_t end, uint32_t la
 ptowsp_status ptowsp_dispatch_spmd(ptowsp_context *context, const PTOWSP_GM ptowsp_work *work,
                                    uint64_t work_count, const ptowsp_work_fn *table,
                                    uint32_t table_count, void *user) {
+    PTOWSP_ASSERT(context);
     if (!pwsp_context_enter(context)) {
         return PTOWSP_BUSY;
     }
@@ -5841,6 +5853,7 @@ static ptowsp_status pwsp_mpmd_run(ptowsp_context *context, pwsp_mpmd_job *job,
 ptowsp_status ptowsp_dispatch_mpmd(ptowsp_context *context, const PTOWSP_GM ptowsp_work *work,
                                    uint64_t work_count, const ptowsp_lane_group *groups,
                                    uint32_t group_count, void *user) {
+    PTOWSP_ASSERT(context);
     if (!pwsp_context_enter(context)) {
         return PTOWSP_BUSY;
     }
@@ -6103,6 +6116,7 @@ float ptowsp_merge_partials(const ptowsp_partial *states, const float *accs, uin
 
 float ptowsp_attention_merge_row(const ptowsp_attention_scratch *scratch,
                                  const PTOWSP_GM ptowsp_work *merge, uint32_t row, float *out) {
+    PTOWSP_ASSERT(scratch);
     PTOWSP_ASSERT(row < scratch->rows);
     uint32_t first = ptowsp_work_slot_first(merge);
     const ptowsp_partial *states = ptowsp_attention_states(scratch, first) + row;
@@ -6176,6 +6190,7 @@ static uint32_t pwsp_join_runs(const pwsp_join_query *query, uint32_t depth, uin
 float ptowsp_prefix_join_row(const ptowsp_prefix_plan *plan,
                              const ptowsp_attention_scratch *scratch,
                              const PTOWSP_GM ptowsp_work *join, uint32_t row, float *out) {
+    PTOWSP_ASSERT(plan && plan->requests && plan->segments && plan->attention.group > 0);
     const uint32_t group = plan->attention.group, position = join->params[2];
     const pwsp_join_query query = {plan,
                                    scratch,
@@ -6255,11 +6270,13 @@ static uint32_t *pwsp_attention_cursor(const ptowsp_attention_job *job, uint32_t
 }
 
 uint64_t ptowsp_attention_progress_size(const ptowsp_attention_plan *plan) {
+    PTOWSP_ASSERT(plan);
     uint64_t merge_count = pwsp_max_u64(plan->merge_capacity, plan->merge_count);
     return (plan->lane_count + UINT64_C(1)) * PWSP_CURSOR_STRIDE + merge_count;
 }
 
 uint64_t ptowsp_prefix_progress_size(const ptowsp_prefix_plan *plan) {
+    PTOWSP_ASSERT(plan);
     return ptowsp_attention_progress_size(&plan->attention) +
            pwsp_max_u64(plan->join_capacity, plan->join_count);
 }
@@ -6590,6 +6607,7 @@ static void pwsp_attention_lane(void *arg, uint32_t lane) {
 }
 
 ptowsp_status ptowsp_attention_run(ptowsp_context *context, const ptowsp_attention_job *job) {
+    PTOWSP_ASSERT(context);
     if (!pwsp_context_enter(context)) {
         return PTOWSP_BUSY;
     }
@@ -7043,6 +7061,7 @@ static ptowsp_status pwsp_moe_sort_small(const ptowsp_moe_routes *routes, ptowsp
 }
 
 uint64_t ptowsp_moe_row_bound(const ptowsp_moe_routes *routes) {
+    PTOWSP_ASSERT(routes);
     const uint64_t pairs = (uint64_t)routes->token_count * routes->top_k;
     const uint64_t padded = pwsp_min_u64(pairs, routes->expert_count);
     return pwsp_sum_u64(pairs, routes->block_rows > 1 ? padded * (routes->block_rows - 1) : 0);
@@ -7108,6 +7127,7 @@ static ptowsp_status pwsp_moe_sort_slices(ptowsp_context *context, pwsp_moe_sort
 ptowsp_status ptowsp_moe_sort_parallel(ptowsp_context *context, const ptowsp_moe_routes *routes,
                                        ptowsp_moe_order *order, uint32_t *scratch,
                                        uint64_t scratch_count, ptowsp_plan_info *out_info) {
+    PTOWSP_ASSERT(context);
     ptowsp_plan_info spare, *info = pwsp_info_start(out_info, &spare);
     ptowsp_status status = pwsp_moe_routes_check(routes, info);
     if (status == PTOWSP_OK) {
@@ -7472,6 +7492,7 @@ ptowsp_status ptowsp_moe_generate(const ptowsp_moe_config *config, const PTOWSP_
 }
 
 ptowsp_attention_plan ptowsp_moe_plan_units(const ptowsp_moe_plan *plan) {
+    PTOWSP_ASSERT(plan);
     ptowsp_attention_plan units;
     memset(&units, 0, sizeof units);
     units.units = plan->units;
@@ -7628,6 +7649,7 @@ ptowsp_status ptowsp_moe_check(const ptowsp_moe_config *config, const PTOWSP_GM 
 }
 
 void ptowsp_moe_print(const ptowsp_moe_plan *plan, ptowsp_text text) {
+    PTOWSP_ASSERT(plan);
     uint32_t experts = 0, reads = 0;
     uint64_t tokens = 0;
     for (uint32_t lane = 0, i = 0; lane < plan->lane_count; lane++) {
@@ -11060,6 +11082,7 @@ ptowsp_status ptowsp_prefix_check(const ptowsp_attention_batch *batch,
 }
 
 void ptowsp_prefix_print(const ptowsp_prefix_plan *plan, ptowsp_text text) {
+    PTOWSP_ASSERT(plan);
     pwsp_text_format(text, "prefix plan: %u requests, %u shared segments, %u joins\n",
                      (unsigned)plan->request_count, (unsigned)plan->shared_count,
                      (unsigned)plan->join_count);
@@ -13738,6 +13761,7 @@ ptowsp_status ptowsp_mesh_check(ptowsp_context *context, const ptowsp_mesh *mesh
 }
 
 uint32_t ptowsp_mesh_coordinate(const ptowsp_mesh *mesh, uint32_t rank, uint32_t axis) {
+    PTOWSP_ASSERT(mesh);
     PTOWSP_ASSERT(axis < mesh->axis_count);
     for (uint32_t i = mesh->axis_count; i-- > axis + 1;) {
         rank /= mesh->sizes[i];
@@ -13946,6 +13970,7 @@ PWSP_INTERNAL bool pwsp_spread_is_same(const ptowsp_spread *a, const ptowsp_spre
 
 void ptowsp_mesh_layout_print(const ptowsp_mesh *mesh, const ptowsp_mesh_layout *layout,
                               ptowsp_text text) {
+    PTOWSP_ASSERT(mesh);
     pwsp_text_format(text, "%s[", layout->name);
     for (uint32_t d = 0; d < layout->rank; d++) {
         pwsp_text_format(text, "%s%lld", d ? " x " : "", (long long)layout->shape[d]);
@@ -15960,6 +15985,7 @@ void ptowsp_hub_destroy(ptowsp_hub *hub) {
 }
 
 ptowsp_transport ptowsp_hub_transport(ptowsp_hub *hub, uint32_t rank) {
+    PTOWSP_ASSERT(hub);
     PTOWSP_ASSERT(rank < hub->rank_count);
     if (hub->is_shared) {
         pwsp_store_release(&hub->board->processes[rank], (uint32_t)getpid());
@@ -16228,6 +16254,7 @@ static ptowsp_status pwsp_ranks_fail_late(ptowsp_ranks *r) {
 }
 
 ptowsp_status ptowsp_ranks_poll(ptowsp_ranks *ranks, bool *out_is_done) {
+    PTOWSP_ASSERT(ranks);
     if (!out_is_done) {
         return pwsp_ranks_fail(ranks->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
                                "poll: no place for the answer");
@@ -16256,6 +16283,7 @@ ptowsp_status ptowsp_ranks_poll(ptowsp_ranks *ranks, bool *out_is_done) {
 }
 
 ptowsp_status ptowsp_ranks_wait(ptowsp_ranks *ranks) {
+    PTOWSP_ASSERT(ranks);
     const uint32_t spins = pwsp_spin_count(ranks->count);
     uint32_t round = 0;
     for (;;) {
@@ -16370,6 +16398,7 @@ static ptowsp_status pwsp_ranks_choose(ptowsp_ranks *r) {
 
 ptowsp_status ptowsp_ranks_start(ptowsp_ranks *ranks, const ptowsp_collective *collective,
                                  const void *in, void *out) {
+    PTOWSP_ASSERT(ranks);
     uint32_t member = 0;
     ptowsp_status status = pwsp_ranks_check(ranks, collective, in, out, &member);
     if (status != PTOWSP_OK) {
@@ -16410,6 +16439,7 @@ ptowsp_status ptowsp_ranks_start(ptowsp_ranks *ranks, const ptowsp_collective *c
 
 ptowsp_status ptowsp_ranks_run(ptowsp_ranks *ranks, const ptowsp_collective *collective,
                                const void *in, void *out) {
+    PTOWSP_ASSERT(ranks);
     const ptowsp_status status = ptowsp_ranks_start(ranks, collective, in, out);
     return status == PTOWSP_OK ? ptowsp_ranks_wait(ranks) : status;
 }
@@ -16554,10 +16584,12 @@ PWSP_INTERNAL ptowsp_context *pwsp_ranks_context(const ptowsp_ranks *ranks) {
 }
 
 uint32_t ptowsp_ranks_rank(const ptowsp_ranks *ranks) {
+    PTOWSP_ASSERT(ranks);
     return ranks->rank;
 }
 
 uint32_t ptowsp_ranks_count(const ptowsp_ranks *ranks) {
+    PTOWSP_ASSERT(ranks);
     return ranks->count;
 }
 
@@ -16842,6 +16874,7 @@ static void pwsp_mover_turn(pwsp_mover *m, uint32_t axis) {
 ptowsp_status ptowsp_ranks_relayout(ptowsp_ranks *ranks, const ptowsp_mesh *mesh,
                                     const ptowsp_mesh_layout *from, const ptowsp_mesh_layout *to,
                                     ptowsp_dtype dtype, const void *in, void *out) {
+    PTOWSP_ASSERT(ranks);
     pwsp_mover m;
     ptowsp_relayout plan;
     memset(&m, 0, sizeof m);
@@ -42996,6 +43029,7 @@ PWSP_INTERNAL uint32_t pwsp_module_no_memory(ptowsp_module *module) {
 }
 
 ptowsp_error ptowsp_module_error(const ptowsp_module *module) {
+    PTOWSP_ASSERT(module);
     ptowsp_error error = {module->status, module->index, module->text};
     return error;
 }
@@ -43087,6 +43121,7 @@ PWSP_INTERNAL const char *pwsp_module_bindable(ptowsp_module *module, const char
 
 ptowsp_status ptowsp_module_create(ptowsp_context *context, const ptowsp_module_desc *desc,
                                    ptowsp_module **out_module) {
+    PTOWSP_ASSERT(context);
     if (!out_module) {
         return pwsp_fail(context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
                          "module: out_module is NULL");
@@ -46642,6 +46677,7 @@ static ptowsp_status pwsp_target_check(ptowsp_context *context, ptowsp_target ta
 
 ptowsp_status ptowsp_schedule_check(const ptowsp_module *module, const ptowsp_schedule *schedule,
                                     ptowsp_target target) {
+    PTOWSP_ASSERT(module);
     ptowsp_status status = pwsp_target_check(module->context, target);
     return status == PTOWSP_OK ? pwsp_schedule_check(module, schedule, target) : status;
 }
@@ -49629,6 +49665,7 @@ static bool pwsp_compiler_run(pwsp_compiler *c, uint32_t entry) {
 
 ptowsp_status ptowsp_program_create(ptowsp_context *context, ptowsp_module *module,
                                     const ptowsp_program_desc *desc, ptowsp_program **out_program) {
+    PTOWSP_ASSERT(context);
     if (!module || !out_program) {
         return pwsp_fail(context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
                          "program: module or out_program is NULL");
@@ -49761,6 +49798,7 @@ void ptowsp_program_destroy(ptowsp_program *program) {
 }
 
 size_t ptowsp_program_size(const ptowsp_program *program) {
+    PTOWSP_ASSERT(program);
     size_t size = sizeof(ptowsp_program) + program->arena.allocated +
                   (size_t)program->names.slot_count * sizeof(pwsp_name);
     for (uint32_t i = 1; i < program->kernels.count; i++) {
@@ -50604,6 +50642,7 @@ static void pwsp_print_node(const ptowsp_module *m, uint32_t id, ptowsp_text tex
 }
 
 void ptowsp_module_print(const ptowsp_module *module, ptowsp_text text) {
+    PTOWSP_ASSERT(module);
     pwsp_print_declarations(module, text);
     for (uint32_t id = 1; id < module->nodes.count; id++) {  // nodes are in the order of the tree
         uint32_t depth = 0;
@@ -50968,12 +51007,14 @@ const char *ptowsp_program_kernel_name(const ptowsp_program *program, uint32_t k
 }
 
 void ptowsp_program_print_place(const ptowsp_program *program, uint32_t node, ptowsp_text text) {
+    PTOWSP_ASSERT(program);
     if (node < program->places.count) {
         pwsp_program_print_place(program, node, NULL, text);
     }
 }
 
 void ptowsp_program_print(const ptowsp_program *program, ptowsp_text text) {
+    PTOWSP_ASSERT(program);
     const ptowsp_program *p = program;
     pwsp_text_format(text, "program of module %s\n", p->name);
     for (uint32_t i = 0; i < p->ops.count; i++) {
@@ -50990,6 +51031,7 @@ void ptowsp_program_print(const ptowsp_program *program, ptowsp_text text) {
 }
 
 void ptowsp_program_print_point(const ptowsp_program *program, uint32_t point, ptowsp_text text) {
+    PTOWSP_ASSERT(program);
     PTOWSP_ASSERT(point < program->points.count);
     pwsp_program_print_place(program, *PWSP_PROGRAM_AT(program, points, uint32_t, point), NULL,
                              text);
@@ -53014,6 +53056,7 @@ PWSP_INTERNAL ptowsp_status pwsp_parse_text(ptowsp_context *context, const char 
 ptowsp_status ptowsp_module_parse(ptowsp_context *context, const char *text, size_t length,
                                   const ptowsp_parse_desc *desc, ptowsp_module **out_module,
                                   ptowsp_text_place *out_place) {
+    PTOWSP_ASSERT(context);
     if (out_place) {
         out_place->line = out_place->column = 0;
     }
@@ -53112,6 +53155,7 @@ static bool pwsp_load_head(const char **at, const char *end, pwsp_saved_head *ou
 ptowsp_status ptowsp_program_load(ptowsp_context *context, const void *data, size_t length,
                                   const ptowsp_parse_desc *desc, ptowsp_program **out_program,
                                   ptowsp_text_place *out_place) {
+    PTOWSP_ASSERT(context);
     pwsp_saved_head head;
     if (out_place) {
         out_place->line = out_place->column = 0;
@@ -53171,6 +53215,7 @@ static ptowsp_status pwsp_save_check(ptowsp_context *context, const char *text, 
 
 ptowsp_status ptowsp_program_save(ptowsp_context *context, ptowsp_module *module,
                                   const ptowsp_program_desc *desc, ptowsp_text text) {
+    PTOWSP_ASSERT(context);
     ptowsp_program *program;
     ptowsp_status status = ptowsp_program_create(context, module, desc, &program);
     if (status != PTOWSP_OK) {
@@ -53658,22 +53703,27 @@ static uint32_t pwsp_read_count(const pwsp_table *table) {
 // -- declarations ---------------------------------------------------------------------------------
 
 const char *ptowsp_program_name(const ptowsp_program *program) {
+    PTOWSP_ASSERT(program);
     return program->name;
 }
 
 uint32_t ptowsp_program_slot_count(const ptowsp_program *program) {
+    PTOWSP_ASSERT(program);
     return program->slot_count;
 }
 
 ptowsp_expr_info ptowsp_program_expr_at(const ptowsp_program *program, uint32_t expr) {
+    PTOWSP_ASSERT(program);
     return *PWSP_READ(program, exprs, ptowsp_expr_info, expr);
 }
 
 uint32_t ptowsp_program_axis_count(const ptowsp_program *program) {
+    PTOWSP_ASSERT(program);
     return pwsp_read_count(&program->axes);
 }
 
 ptowsp_axis_info ptowsp_program_axis_at(const ptowsp_program *program, uint32_t axis) {
+    PTOWSP_ASSERT(program);
     const pwsp_axis_info *from = PWSP_READ(program, axes, pwsp_axis_info, axis);
     ptowsp_axis_info info;
     memset(&info, 0, sizeof info);
@@ -53688,10 +53738,12 @@ ptowsp_axis_info ptowsp_program_axis_at(const ptowsp_program *program, uint32_t 
 }
 
 uint32_t ptowsp_program_array_count(const ptowsp_program *program) {
+    PTOWSP_ASSERT(program);
     return pwsp_read_count(&program->arrays);
 }
 
 ptowsp_array_info ptowsp_program_array_at(const ptowsp_program *program, uint32_t array) {
+    PTOWSP_ASSERT(program);
     const pwsp_array_info *from = PWSP_READ(program, arrays, pwsp_array_info, array);
     ptowsp_array_info info = {from->name,       from->dtype,
                               from->is_lengths, program->array_is_used[array],
@@ -53700,20 +53752,24 @@ ptowsp_array_info ptowsp_program_array_at(const ptowsp_program *program, uint32_
 }
 
 uint32_t ptowsp_program_symbol_count(const ptowsp_program *program) {
+    PTOWSP_ASSERT(program);
     return pwsp_read_count(&program->symbols);
 }
 
 ptowsp_symbol_info ptowsp_program_symbol_at(const ptowsp_program *program, uint32_t symbol) {
+    PTOWSP_ASSERT(program);
     const pwsp_symbol_info *from = PWSP_READ(program, symbols, pwsp_symbol_info, symbol);
     ptowsp_symbol_info info = {from->name, program->symbol_is_used[symbol]};
     return info;
 }
 
 uint32_t ptowsp_program_tensor_count(const ptowsp_program *program) {
+    PTOWSP_ASSERT(program);
     return pwsp_read_count(&program->tensors);
 }
 
 ptowsp_tensor_info ptowsp_program_tensor_at(const ptowsp_program *program, uint32_t tensor) {
+    PTOWSP_ASSERT(program);
     ptowsp_tensor_info info = {*PWSP_READ(program, tensors, ptowsp_tensor_desc, tensor),
                                program->tensor_is_used[tensor], program->tensor_is_written[tensor],
                                program->tensor_is_loaded[tensor],
@@ -53722,10 +53778,12 @@ ptowsp_tensor_info ptowsp_program_tensor_at(const ptowsp_program *program, uint3
 }
 
 uint32_t ptowsp_program_transient_count(const ptowsp_program *program) {
+    PTOWSP_ASSERT(program);
     return (uint32_t)program->transients.count;
 }
 
 ptowsp_transient_info ptowsp_program_transient_at(const ptowsp_program *program, uint32_t i) {
+    PTOWSP_ASSERT(program);
     const pwsp_transient *from = PWSP_READ(program, transients, pwsp_transient, i);
     ptowsp_transient_info info = {from->tensor, {0}, from->first_lifetime, from->lifetime_count};
     uint32_t rank = PWSP_PROGRAM_AT(program, tensors, ptowsp_tensor_desc, from->tensor)->rank;
@@ -53736,21 +53794,25 @@ ptowsp_transient_info ptowsp_program_transient_at(const ptowsp_program *program,
 }
 
 uint32_t ptowsp_program_point_count(const ptowsp_program *program) {
+    PTOWSP_ASSERT(program);
     return (uint32_t)program->points.count;
 }
 
 void ptowsp_program_lifetime_at(const ptowsp_program *program, uint32_t i, uint32_t *out_first,
                                 uint32_t *out_last) {
+    PTOWSP_ASSERT(program);
     const pwsp_lifetime *lifetime = PWSP_READ(program, lifetimes, pwsp_lifetime, i);
     *out_first = lifetime->first;
     *out_last = lifetime->last;
 }
 
 uint32_t ptowsp_program_variable_count(const ptowsp_program *program) {
+    PTOWSP_ASSERT(program);
     return pwsp_read_count(&program->variables);
 }
 
 ptowsp_variable_info ptowsp_program_variable_at(const ptowsp_program *program, uint32_t variable) {
+    PTOWSP_ASSERT(program);
     const pwsp_variable_info *from = PWSP_READ(program, variables, pwsp_variable_info, variable);
     ptowsp_variable_info info = {from->name, from->type};
     return info;
@@ -53759,18 +53821,22 @@ ptowsp_variable_info ptowsp_program_variable_at(const ptowsp_program *program, u
 // -- statements -----------------------------------------------------------------------------------
 
 uint32_t ptowsp_program_statement_count(const ptowsp_program *program) {
+    PTOWSP_ASSERT(program);
     return (uint32_t)program->statements.count;
 }
 
 ptowsp_statement ptowsp_program_statement_at(const ptowsp_program *program, uint32_t i) {
+    PTOWSP_ASSERT(program);
     return PWSP_READ(program, statements, pwsp_statement, i)->said;
 }
 
 uint32_t ptowsp_program_value_at(const ptowsp_program *program, uint32_t i) {
+    PTOWSP_ASSERT(program);
     return PWSP_READ(program, codes, pwsp_code, i)->expr;
 }
 
 uint32_t ptowsp_program_param_at(const ptowsp_program *program, uint32_t i) {
+    PTOWSP_ASSERT(program);
     return PWSP_READ(program, params, pwsp_param, i)->cell - program->first_variable;
 }
 
@@ -53804,6 +53870,7 @@ static const pwsp_task_op *pwsp_read_task(const ptowsp_program *program, uint32_
 }
 
 ptowsp_task_info ptowsp_program_task_at(const ptowsp_program *program, uint32_t statement) {
+    PTOWSP_ASSERT(program);
     const pwsp_task_op *from = pwsp_read_task(program, statement);
     ptowsp_task_info info;
     memset(&info, 0, sizeof info);
@@ -53829,20 +53896,24 @@ ptowsp_task_info ptowsp_program_task_at(const ptowsp_program *program, uint32_t 
 
 ptowsp_view_info ptowsp_program_view_at(const ptowsp_program *program, uint32_t statement,
                                         uint32_t i) {
+    PTOWSP_ASSERT(program);
     const pwsp_task_op *from = pwsp_read_task(program, statement);
     PTOWSP_ASSERT(i < from->view_count);
     return pwsp_read_view(PWSP_PROGRAM_AT(program, views, pwsp_tile_view, from->first_view + i));
 }
 
 uint32_t ptowsp_program_edge_count(const ptowsp_program *program) {
+    PTOWSP_ASSERT(program);
     return program->edge_count;
 }
 
 uint32_t ptowsp_program_edge_at(const ptowsp_program *program, uint32_t i) {
+    PTOWSP_ASSERT(program);
     return *PWSP_READ(program, edges, uint32_t, i);
 }
 
 ptowsp_load_info ptowsp_program_load_at(const ptowsp_program *program, uint32_t statement) {
+    PTOWSP_ASSERT(program);
     const pwsp_statement *said = PWSP_READ(program, statements, pwsp_statement, statement);
     PTOWSP_ASSERT(said->said.kind == PTOWSP_STATEMENT_SLOT_LOAD);
     const pwsp_slot_op *from = PWSP_PROGRAM_AT(program, slot_ops, pwsp_slot_op, said->at);
@@ -53853,10 +53924,12 @@ ptowsp_load_info ptowsp_program_load_at(const ptowsp_program *program, uint32_t 
 // -- pipelines ------------------------------------------------------------------------------------
 
 uint32_t ptowsp_program_channel_count(const ptowsp_program *program) {
+    PTOWSP_ASSERT(program);
     return (uint32_t)program->channels.count;
 }
 
 ptowsp_channel_info ptowsp_program_channel_at(const ptowsp_program *program, uint32_t channel) {
+    PTOWSP_ASSERT(program);
     const pwsp_channel_op *from = PWSP_READ(program, channels, pwsp_channel_op, channel);
     ptowsp_channel_info info = {
         from->name,    from->depth, from->latency, from->depth_code.expr, from->latency_code.expr,
@@ -53865,35 +53938,42 @@ ptowsp_channel_info ptowsp_program_channel_at(const ptowsp_program *program, uin
 }
 
 ptowsp_port_info ptowsp_program_port_at(const ptowsp_program *program, uint32_t i) {
+    PTOWSP_ASSERT(program);
     const pwsp_port *from = PWSP_READ(program, ports, pwsp_port, i);
     ptowsp_port_info info = {from->channel, from->is_produced, from->is_closed_early};
     return info;
 }
 
 uint32_t ptowsp_program_latency_symbol(const ptowsp_program *program) {
+    PTOWSP_ASSERT(program);
     return program->pipelines.count ? program->latency_symbol : 0;
 }
 
 // -- schedules ------------------------------------------------------------------------------------
 
 ptowsp_schedule ptowsp_program_schedule(const ptowsp_program *program) {
+    PTOWSP_ASSERT(program);
     return program->schedule;
 }
 
 uint32_t ptowsp_program_lane_count(const ptowsp_program *program) {
+    PTOWSP_ASSERT(program);
     return program->lane_count;
 }
 
 bool ptowsp_program_is_priority_signed(const ptowsp_program *program) {
+    PTOWSP_ASSERT(program);
     return program->is_priority_signed;
 }
 
 void ptowsp_program_print_schedule(const ptowsp_program *program, ptowsp_text text) {
+    PTOWSP_ASSERT(program);
     pwsp_text_write(text, program->schedule_text, strlen(program->schedule_text));
 }
 
 ptowsp_status ptowsp_program_check(ptowsp_context *context, const ptowsp_program *program,
                                    ptowsp_target target) {
+    PTOWSP_ASSERT(context);
     ptowsp_status status =
         pwsp_schedule_check_target(context, &program->schedule, program->has_streams, target);
     for (uint32_t i = 1; status == PTOWSP_OK && i < program->kernels.count; i++) {
@@ -53914,10 +53994,12 @@ ptowsp_status ptowsp_program_check(ptowsp_context *context, const ptowsp_program
 // -- kernels --------------------------------------------------------------------------------------
 
 uint32_t ptowsp_program_kernel_count(const ptowsp_program *program) {
+    PTOWSP_ASSERT(program);
     return pwsp_read_count(&program->kernels);
 }
 
 ptowsp_kernel_info ptowsp_program_kernel_at(const ptowsp_program *program, uint32_t kernel) {
+    PTOWSP_ASSERT(program);
     const pwsp_kernel_info *from = PWSP_READ(program, kernels, pwsp_kernel_info, kernel);
     ptowsp_kernel_info info;
     memset(&info, 0, sizeof info);
@@ -54325,21 +54407,25 @@ static const pwsp_tile_code *pwsp_read_code(const ptowsp_program *program, uint3
 
 ptowsp_tile_object ptowsp_program_tile_at(const ptowsp_program *program, uint32_t kernel,
                                           uint32_t i) {
+    PTOWSP_ASSERT(program);
     return pwsp_tile_code_object(pwsp_read_code(program, kernel), i);
 }
 
 ptowsp_insn_info ptowsp_program_insn_at(const ptowsp_program *program, uint32_t kernel,
                                         uint32_t i) {
+    PTOWSP_ASSERT(program);
     return pwsp_tile_code_insn_info(pwsp_read_code(program, kernel), i);
 }
 
 ptowsp_size_check ptowsp_program_size_check_at(const ptowsp_program *program, uint32_t kernel,
                                                uint32_t i) {
+    PTOWSP_ASSERT(program);
     return pwsp_tile_code_size_check(pwsp_read_code(program, kernel), i);
 }
 
 ptowsp_loop_info ptowsp_program_loop_at(const ptowsp_program *program, uint32_t kernel,
                                         uint32_t loop) {
+    PTOWSP_ASSERT(program);
     return pwsp_tile_code_loop_info(pwsp_read_code(program, kernel), loop);
 }
 
@@ -60939,7 +61025,7 @@ static bool pwsp_pipelines_run_open(pwsp_pipelines *pipelines) {
         is_good = false;
     }
     PTOWSP_ASSERT(exchange->ended_count <= exchange->running_count);
-    bool has_stopped = pipelines->exchange.ended_count < pipelines->exchange.running_count;
+    bool has_stopped = exchange->ended_count < exchange->running_count;
     if (is_good && has_stopped && pipelines->host.settle) {
         is_good = pipelines->host.settle(pipelines->host.user);
     }
@@ -66452,6 +66538,7 @@ static bool pwsp_run_init(ptowsp_run *run) {
 
 ptowsp_status ptowsp_run_create(ptowsp_context *context, const ptowsp_program *program,
                                 ptowsp_run **out_run) {
+    PTOWSP_ASSERT(context);
     if (!program || !out_run) {
         return pwsp_fail(context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
                          "run: program or out_run is NULL");
@@ -66507,19 +66594,23 @@ PWSP_INTERNAL size_t pwsp_run_bytes(const ptowsp_run *run) {
 // -- binding --------------------------------------------------------------------------------------
 
 ptowsp_status ptowsp_run_bind_size(ptowsp_run *run, const char *axis, int64_t size) {
+    PTOWSP_ASSERT(run);
     return pwsp_run_is_running(run) ? PTOWSP_BUSY : pwsp_bind_size(&run->bindings, axis, size);
 }
 
 ptowsp_status ptowsp_run_bind_symbol(ptowsp_run *run, const char *symbol, uint64_t value) {
+    PTOWSP_ASSERT(run);
     return pwsp_run_is_running(run) ? PTOWSP_BUSY : pwsp_bind_symbol(&run->bindings, symbol, value);
 }
 
 ptowsp_status ptowsp_run_bind_slot(ptowsp_run *run, uint32_t slot, uint64_t value) {
+    PTOWSP_ASSERT(run);
     return pwsp_run_is_running(run) ? PTOWSP_BUSY : pwsp_bind_slot(&run->bindings, slot, value);
 }
 
 ptowsp_status ptowsp_run_bind_array(ptowsp_run *run, const char *array, ptowsp_dtype dtype,
                                     const void *data, uint64_t count) {
+    PTOWSP_ASSERT(run);
     return pwsp_run_is_running(run)
                ? PTOWSP_BUSY
                : pwsp_bind_array(&run->bindings, array, false, dtype, data, count);
@@ -66527,33 +66618,39 @@ ptowsp_status ptowsp_run_bind_array(ptowsp_run *run, const char *array, ptowsp_d
 
 ptowsp_status ptowsp_run_bind_lengths(ptowsp_run *run, const char *axis, ptowsp_dtype dtype,
                                       const void *data, uint64_t count) {
+    PTOWSP_ASSERT(run);
     return pwsp_run_is_running(run)
                ? PTOWSP_BUSY
                : pwsp_bind_array(&run->bindings, axis, true, dtype, data, count);
 }
 
 ptowsp_status ptowsp_run_bind_csr(ptowsp_run *run, const char *axis, const ptowsp_csr *csr) {
+    PTOWSP_ASSERT(run);
     return pwsp_run_is_running(run) ? PTOWSP_BUSY : pwsp_bind_csr(&run->bindings, axis, csr);
 }
 
 ptowsp_status ptowsp_run_bind_tensor(ptowsp_run *run, const char *tensor,
                                      const ptowsp_buffer *buffer) {
+    PTOWSP_ASSERT(run);
     return pwsp_run_is_running(run) ? PTOWSP_BUSY
                                     : pwsp_bind_tensor(&run->bindings, tensor, buffer);
 }
 
 ptowsp_status ptowsp_run_bind_transients(ptowsp_run *run, void *block, uint64_t size) {
+    PTOWSP_ASSERT(run);
     return pwsp_run_is_running(run) ? PTOWSP_BUSY
                                     : pwsp_bind_transients(&run->bindings, block, size);
 }
 
 ptowsp_status ptowsp_run_bind_plan(ptowsp_run *run, const char *plan,
                                    const ptowsp_attention_plan *bound) {
+    PTOWSP_ASSERT(run);
     return pwsp_run_is_running(run) ? PTOWSP_BUSY : pwsp_bind_plan(&run->bindings, plan, bound);
 }
 
 ptowsp_status ptowsp_run_bind_work(ptowsp_run *run, const char *plan, const ptowsp_work *work,
                                    uint64_t count) {
+    PTOWSP_ASSERT(run);
     return pwsp_run_is_running(run) ? PTOWSP_BUSY
                                     : pwsp_bind_work(&run->bindings, plan, work, count);
 }
@@ -66562,6 +66659,7 @@ ptowsp_status ptowsp_run_bind_batch(ptowsp_run *run, const char *plan,
                                     const ptowsp_attention_batch *batch,
                                     const ptowsp_attention_config *config,
                                     const ptowsp_attention_sizes *capacity) {
+    PTOWSP_ASSERT(run);
     return pwsp_run_is_running(run)
                ? PTOWSP_BUSY
                : pwsp_bind_batch(&run->bindings, plan, batch, config, capacity);
@@ -66572,6 +66670,7 @@ ptowsp_status ptowsp_run_bind_ranks(ptowsp_run *run, const ptowsp_run_ranks *ran
 }
 
 uint64_t ptowsp_run_slot(const ptowsp_run *run, uint32_t slot) {
+    PTOWSP_ASSERT(run);
     PTOWSP_ASSERT(slot < run->program->slot_count);
     return run->walk.cells[run->program->first_slot + slot];
 }
@@ -66583,14 +66682,17 @@ const ptowsp_run_stats *ptowsp_run_result(const ptowsp_run *run) {
 }
 
 const ptowsp_lane_stats *ptowsp_run_lanes(const ptowsp_run *run) {
+    PTOWSP_ASSERT(run);
     return run->time.sim.lane_stats;
 }
 
 const ptowsp_task_record *ptowsp_run_records(const ptowsp_run *run) {
+    PTOWSP_ASSERT(run);
     return run->has_records && run->recorder.is_dense ? run->recorder.records : NULL;
 }
 
 const uint64_t *ptowsp_run_critical_path(const ptowsp_run *run, uint64_t *out_count) {
+    PTOWSP_ASSERT(run && out_count);
     *out_count = run->critical_count;
     return run->critical_count ? run->critical : NULL;
 }
@@ -66602,24 +66704,28 @@ static void pwsp_run_tell(uint32_t count, uint32_t *out_count) {
 }
 
 const ptowsp_pipeline_stats *ptowsp_run_pipelines(const ptowsp_run *run, uint32_t *out_count) {
+    PTOWSP_ASSERT(run);
     uint32_t count = (uint32_t)run->program->pipelines.count;
     pwsp_run_tell(count, out_count);
     return count ? run->pipes.pipelines.stats : NULL;
 }
 
 const ptowsp_process_stats *ptowsp_run_processes(const ptowsp_run *run, uint32_t *out_count) {
+    PTOWSP_ASSERT(run);
     uint32_t count = run->pipes.pipelines.process_count;
     pwsp_run_tell(count, out_count);
     return count ? run->pipes.pipelines.process_stats : NULL;
 }
 
 const ptowsp_channel_stats *ptowsp_run_channels(const ptowsp_run *run, uint32_t *out_count) {
+    PTOWSP_ASSERT(run);
     uint32_t count = (uint32_t)run->program->channels.count;
     pwsp_run_tell(count, out_count);
     return count ? run->pipes.pipelines.channel_stats : NULL;
 }
 
 const ptowsp_step_record *ptowsp_run_steps(const ptowsp_run *run, uint64_t *out_count) {
+    PTOWSP_ASSERT(run);
     uint64_t count = run->pipes.pipelines.exchange.step_count;
     if (out_count) {
         *out_count = count;
@@ -66629,6 +66735,7 @@ const ptowsp_step_record *ptowsp_run_steps(const ptowsp_run *run, uint64_t *out_
 
 const uint64_t *ptowsp_run_critical_steps(const ptowsp_run *run, uint32_t pipeline,
                                           uint64_t *out_count) {
+    PTOWSP_ASSERT(run);
     bool is_known = pipeline < run->program->pipelines.count && run->has_records;
     const pwsp_chain *chain = is_known ? &run->pipes.pipelines.chains[pipeline] : NULL;
     uint64_t count = chain ? chain->count : 0;
@@ -66639,6 +66746,7 @@ const uint64_t *ptowsp_run_critical_steps(const ptowsp_run *run, uint32_t pipeli
 }
 
 void ptowsp_run_print_stuck(const ptowsp_run *run, ptowsp_text text) {
+    PTOWSP_ASSERT(run);
     pwsp_pipelines_print_stuck(&run->pipes.pipelines, text);
 }
 
@@ -67104,6 +67212,7 @@ PWSP_INTERNAL ptowsp_status pwsp_run_compare(ptowsp_run *run, bool is_before) {
 }
 
 ptowsp_status ptowsp_run_expect(ptowsp_run *run, const ptowsp_fingerprint *expected) {
+    PTOWSP_ASSERT(run);
     if (pwsp_run_is_running(run)) {
         return PTOWSP_BUSY;
     }
@@ -67115,6 +67224,7 @@ ptowsp_status ptowsp_run_expect(ptowsp_run *run, const ptowsp_fingerprint *expec
 }
 
 ptowsp_status ptowsp_run_fingerprint(ptowsp_run *run, ptowsp_fingerprint *out_fingerprint) {
+    PTOWSP_ASSERT(run);
     if (!out_fingerprint) {
         return pwsp_fail(run->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
                          "run: out_fingerprint is NULL");
@@ -67139,6 +67249,7 @@ ptowsp_status ptowsp_run_fingerprint(ptowsp_run *run, ptowsp_fingerprint *out_fi
 }
 
 void ptowsp_fingerprint_print(const ptowsp_fingerprint *fingerprint, ptowsp_text text) {
+    PTOWSP_ASSERT(fingerprint);
 #define PWSP_PRINT_PART(part, name, is_before, has_content)                                        \
     pwsp_text_format(text, is_first ? "%s %016" PRIx64 : " %s %016" PRIx64, name,                  \
                      fingerprint->part);                                                           \
@@ -67447,6 +67558,7 @@ PWSP_INTERNAL ptowsp_status pwsp_run_execute_here(ptowsp_run *run,
 }
 
 ptowsp_status ptowsp_run_execute(ptowsp_run *run, const ptowsp_run_options *options) {
+    PTOWSP_ASSERT(run);
     ptowsp_run_options chosen;
     memset(&chosen, 0, sizeof chosen);
     if (options) {
@@ -67465,11 +67577,13 @@ ptowsp_status ptowsp_run_execute(ptowsp_run *run, const ptowsp_run_options *opti
 }
 
 void ptowsp_run_cancel(ptowsp_run *run) {
+    PTOWSP_ASSERT(run);
     pwsp_halt_cancel(&run->walk.halt);
 }
 
 ptowsp_status ptowsp_run_what_if(ptowsp_run *run, const ptowsp_run_options *options,
                                  ptowsp_what_if *what_if) {
+    PTOWSP_ASSERT(run && what_if);
     ptowsp_run_options chosen;
     memset(&chosen, 0, sizeof chosen);
     if (options) {
@@ -67633,6 +67747,7 @@ static ptowsp_status pwsp_explore_claimed(ptowsp_run *run, const ptowsp_explore_
 
 ptowsp_status ptowsp_run_explore(ptowsp_run *run, const ptowsp_explore_options *options,
                                  ptowsp_explore_stats *out_stats) {
+    PTOWSP_ASSERT(run);
     ptowsp_explore_options chosen;
     ptowsp_explore_stats stats;
     ptowsp_run_options walked;
@@ -67663,10 +67778,12 @@ ptowsp_status ptowsp_run_explore(ptowsp_run *run, const ptowsp_explore_options *
 // Read access to the bindings of a run, for executors outside the library.
 
 const ptowsp_program *ptowsp_run_program(const ptowsp_run *run) {
+    PTOWSP_ASSERT(run);
     return run->program;
 }
 
 bool ptowsp_run_bound_size(const ptowsp_run *run, uint32_t axis, int64_t *out_size) {
+    PTOWSP_ASSERT(run);
     const ptowsp_program *p = run->program;
     PTOWSP_ASSERT(axis > 0 && axis < p->axes.count);
     const pwsp_axis_info *info = PWSP_PROGRAM_AT(p, axes, pwsp_axis_info, axis);
@@ -67683,6 +67800,7 @@ bool ptowsp_run_bound_size(const ptowsp_run *run, uint32_t axis, int64_t *out_si
 }
 
 bool ptowsp_run_bound_symbol(const ptowsp_run *run, uint32_t symbol, uint64_t *out_value) {
+    PTOWSP_ASSERT(run);
     const ptowsp_program *p = run->program;
     PTOWSP_ASSERT(symbol > 0 && symbol < p->symbols.count);
     if (!run->bindings.is_bound[p->first_symbol + symbol]) {
@@ -67721,6 +67839,7 @@ bool ptowsp_run_bound_csr(const ptowsp_run *run, uint32_t axis, ptowsp_csr *out_
 }
 
 bool ptowsp_run_bound_plan(const ptowsp_run *run, uint32_t axis, ptowsp_attention_plan *out_plan) {
+    PTOWSP_ASSERT(run);
     const ptowsp_program *p = run->program;
     PTOWSP_ASSERT(axis > 0 && axis < p->axes.count);
     if (PWSP_PROGRAM_AT(p, axes, pwsp_axis_info, axis)->kind < PWSP_AXIS_PLAN ||
@@ -67776,6 +67895,7 @@ bool ptowsp_run_bound_tensor(const ptowsp_run *run, uint32_t tensor, ptowsp_buff
 }
 
 uint64_t ptowsp_run_bound_slot(const ptowsp_run *run, uint32_t slot) {
+    PTOWSP_ASSERT(run);
     PTOWSP_ASSERT(slot < run->program->slot_count);
     return run->bindings.initial[run->program->first_slot + slot];
 }
@@ -67783,6 +67903,7 @@ uint64_t ptowsp_run_bound_slot(const ptowsp_run *run, uint32_t slot) {
 // -- transient tensors ----------------------------------------------------------------------------
 
 void ptowsp_run_bound_transients(const ptowsp_run *run, void **out_block, uint64_t *out_size) {
+    PTOWSP_ASSERT(run && out_block);
     *out_block = run->bindings.transients.block;
     *out_size = run->bindings.transients.size;
 }
@@ -67796,6 +67917,7 @@ PWSP_INTERNAL ptowsp_transient_sizes pwsp_run_transient_sizes(const ptowsp_run *
 }
 
 ptowsp_status ptowsp_run_size_transients(ptowsp_run *run, ptowsp_transient_sizes *out_sizes) {
+    PTOWSP_ASSERT(run);
     if (!out_sizes) {
         return pwsp_fail(run->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
                          "run: out_sizes is NULL");
@@ -67813,6 +67935,7 @@ ptowsp_status ptowsp_run_size_transients(ptowsp_run *run, ptowsp_transient_sizes
 }
 
 ptowsp_lifetime ptowsp_run_lifetime_at(const ptowsp_run *run, uint32_t i) {
+    PTOWSP_ASSERT(run);
     const ptowsp_program *p = run->program;
     PTOWSP_ASSERT(i < p->lifetimes.count);
     uint32_t low = 0, high = (uint32_t)p->transients.count;  // whose lifetime it is: by bisection
@@ -67838,6 +67961,7 @@ ptowsp_lifetime ptowsp_run_lifetime_at(const ptowsp_run *run, uint32_t i) {
 #include <inttypes.h>
 
 ptowsp_status ptowsp_run_record(ptowsp_run *run, const ptowsp_record_options *options) {
+    PTOWSP_ASSERT(run);
     ptowsp_record_options none;
     memset(&none, 0, sizeof none);
     options = options ? options : &none;
@@ -67867,10 +67991,12 @@ ptowsp_status ptowsp_run_record(ptowsp_run *run, const ptowsp_record_options *op
 }
 
 uint64_t ptowsp_run_trace_count(const ptowsp_run *run) {
+    PTOWSP_ASSERT(run);
     return run->has_records ? run->recorder.count : 0;
 }
 
 ptowsp_task_trace ptowsp_run_trace_at(const ptowsp_run *run, uint64_t i) {
+    PTOWSP_ASSERT(run);
     const pwsp_recorder *recorder = &run->recorder;
     PTOWSP_ASSERT(run->has_records && i < recorder->count);
     const ptowsp_task_record *record = &recorder->records[i];
@@ -67889,11 +68015,13 @@ ptowsp_task_trace ptowsp_run_trace_at(const ptowsp_run *run, uint64_t i) {
 }
 
 const ptowsp_task_record *ptowsp_run_clock_at(const ptowsp_run *run, uint64_t i) {
+    PTOWSP_ASSERT(run);
     PTOWSP_ASSERT(i < ptowsp_run_trace_count(run));
     return run->has_clock ? &run->recorder.clocks[i] : NULL;
 }
 
 bool ptowsp_run_trace_find(const ptowsp_run *run, uint64_t index, ptowsp_task_trace *out_task) {
+    PTOWSP_ASSERT(run);
     uint64_t slot;
     if (!run->has_records || !pwsp_recorder_find(&run->recorder, index, &slot)) {
         return false;
@@ -67908,6 +68036,7 @@ static bool pwsp_run_has_sums(const ptowsp_run *run) {
 }
 
 const ptowsp_task_sums *ptowsp_run_kernels(const ptowsp_run *run, uint32_t *out_count) {
+    PTOWSP_ASSERT(run);
     bool is_good = pwsp_run_has_sums(run);
     if (out_count) {
         *out_count = is_good ? (uint32_t)run->program->kernels.count : 0;
@@ -67916,10 +68045,12 @@ const ptowsp_task_sums *ptowsp_run_kernels(const ptowsp_run *run, uint32_t *out_
 }
 
 const ptowsp_cycles *ptowsp_run_idle(const ptowsp_run *run) {
+    PTOWSP_ASSERT(run);
     return pwsp_run_has_sums(run) ? run->recorder.idle : NULL;
 }
 
 ptowsp_usage ptowsp_run_usage(const ptowsp_run *run) {
+    PTOWSP_ASSERT(run);
     ptowsp_usage usage;
     memset(&usage, 0, sizeof usage);
     if (pwsp_run_has_sums(run)) {
@@ -67996,6 +68127,7 @@ static bool pwsp_run_visit_cause(const pwsp_edge_caller *caller) {
 }
 
 bool ptowsp_run_edges(const ptowsp_run *run, uint64_t task, ptowsp_edge_fn visit, void *user) {
+    PTOWSP_ASSERT(run);
     bool is_all = task == PTOWSP_NO_INDEX;
     uint64_t count = run->has_records && run->recorder.options.level >= PTOWSP_RECORD_EDGES
                          ? run->recorder.count
@@ -68015,6 +68147,7 @@ bool ptowsp_run_edges(const ptowsp_run *run, uint64_t task, ptowsp_edge_fn visit
 // -- lower bounds ---------------------------------------------------------------------------------
 
 ptowsp_status ptowsp_run_find_bounds(const ptowsp_run *run, ptowsp_run_bounds *out_bounds) {
+    PTOWSP_ASSERT(run && out_bounds);
     const pwsp_sim *sim = &run->time.sim;
     memset(out_bounds, 0, sizeof *out_bounds);
     if (!pwsp_run_has_sums(run)) {
@@ -70599,6 +70732,7 @@ void ptowsp_graph_destroy(ptowsp_graph *graph) {
 }
 
 void ptowsp_graph_clear(ptowsp_graph *graph) {
+    PTOWSP_ASSERT(graph);
     if (pwsp_load_relaxed(&graph->is_running)) {
         return;
     }
@@ -70723,6 +70857,7 @@ static bool pwsp_graph_add_extras(ptowsp_graph *graph, const ptowsp_graph_task_d
 
 ptowsp_status ptowsp_graph_task_make(ptowsp_graph *graph, const ptowsp_graph_task_desc *task,
                                      uint64_t *out_task) {
+    PTOWSP_ASSERT(graph);
     if (out_task) {
         *out_task = PTOWSP_NO_INDEX;
     }
@@ -70785,6 +70920,7 @@ static ptowsp_status pwsp_graph_refuse_edge(ptowsp_graph *graph, uint64_t before
 }
 
 ptowsp_status ptowsp_graph_edge_make(ptowsp_graph *graph, uint64_t before, uint64_t after) {
+    PTOWSP_ASSERT(graph);
     if (PWSP_UNLIKELY(pwsp_load_relaxed(&graph->is_running))) {
         return PTOWSP_BUSY;
     }
@@ -70811,6 +70947,7 @@ ptowsp_status ptowsp_graph_edge_make(ptowsp_graph *graph, uint64_t before, uint6
 // -- running --------------------------------------------------------------------------------------
 
 ptowsp_status ptowsp_graph_seal(ptowsp_graph *graph) {
+    PTOWSP_ASSERT(graph);
     if (pwsp_load_relaxed(&graph->is_running)) {
         return PTOWSP_BUSY;
     }
@@ -70821,6 +70958,7 @@ ptowsp_status ptowsp_graph_seal(ptowsp_graph *graph) {
 }
 
 ptowsp_status ptowsp_graph_run(ptowsp_graph *graph) {
+    PTOWSP_ASSERT(graph);
     if (!pwsp_context_enter(graph->context)) {
         return PTOWSP_BUSY;
     }
@@ -70835,6 +70973,7 @@ ptowsp_status ptowsp_graph_run(ptowsp_graph *graph) {
 }
 
 ptowsp_status ptowsp_graph_record(ptowsp_graph *graph, ptowsp_span *spans, uint64_t capacity) {
+    PTOWSP_ASSERT(graph);
     if (pwsp_load_relaxed(&graph->is_running)) {
         return PTOWSP_BUSY;
     }
@@ -70848,12 +70987,14 @@ ptowsp_status ptowsp_graph_record(ptowsp_graph *graph, ptowsp_span *spans, uint6
 }
 
 void ptowsp_graph_cancel(ptowsp_graph *graph) {
+    PTOWSP_ASSERT(graph);
     if (pwsp_load_seq_cst(&graph->is_running)) {
         pwsp_fetch_or_seq_cst(&graph->flags, PWSP_GRAPH_IS_CUT);
     }
 }
 
 ptowsp_status ptowsp_graph_limit(ptowsp_graph *graph, uint64_t time_limit_ns) {
+    PTOWSP_ASSERT(graph);
     if (pwsp_load_relaxed(&graph->is_running)) {
         return PTOWSP_BUSY;
     }
@@ -70870,6 +71011,7 @@ static ptowsp_status pwsp_graph_started(void *user) {
 }
 
 ptowsp_status ptowsp_graph_start(ptowsp_graph *graph) {
+    PTOWSP_ASSERT(graph);
     if (!pwsp_context_enter(graph->context)) {
         return PTOWSP_BUSY;
     }
@@ -70887,6 +71029,7 @@ ptowsp_status ptowsp_graph_start(ptowsp_graph *graph) {
 }
 
 ptowsp_status ptowsp_graph_wait(ptowsp_graph *graph) {
+    PTOWSP_ASSERT(graph);
     if (!pwsp_start_is_pending(graph->start)) {
         return pwsp_start_refuse(graph->context, pwsp_load_relaxed(&graph->is_running), "graph");
     }
@@ -70897,6 +71040,7 @@ ptowsp_status ptowsp_graph_wait(ptowsp_graph *graph) {
 }
 
 ptowsp_status ptowsp_graph_poll(ptowsp_graph *graph) {
+    PTOWSP_ASSERT(graph);
     bool is_busy = pwsp_start_is_pending(graph->start) && !pwsp_start_is_done(graph->start);
     return is_busy ? PTOWSP_BUSY : ptowsp_graph_wait(graph);
 }
@@ -70905,6 +71049,7 @@ ptowsp_status ptowsp_graph_poll(ptowsp_graph *graph) {
 
 ptowsp_status ptowsp_graph_task_status(const ptowsp_graph *graph, uint64_t task,
                                        uint64_t *out_cause) {
+    PTOWSP_ASSERT(graph);
     uint64_t added_count =
         graph->ran_count == graph->task_count ? pwsp_graph_added_count(graph) : 0;
     PTOWSP_ASSERT(task < graph->task_count + added_count && !pwsp_load_relaxed(&graph->is_running));
@@ -70926,6 +71071,7 @@ ptowsp_status ptowsp_graph_task_status(const ptowsp_graph *graph, uint64_t task,
 }
 
 ptowsp_cycles ptowsp_graph_task_cycles(const ptowsp_graph *graph, uint64_t task) {
+    PTOWSP_ASSERT(graph);
     PTOWSP_ASSERT(task < graph->task_count && !pwsp_load_relaxed(&graph->is_running));
     const pwsp_graph_node *node = &graph->nodes[task];
     if (node->fn != pwsp_graph_run_kernel) {
@@ -70936,6 +71082,7 @@ ptowsp_cycles ptowsp_graph_task_cycles(const ptowsp_graph *graph, uint64_t task)
 }
 
 ptowsp_graph_stats ptowsp_graph_result(const ptowsp_graph *graph) {
+    PTOWSP_ASSERT(graph);
     ptowsp_graph_stats stats;
     memset(&stats, 0, sizeof stats);
     stats.task_count = graph->task_count;
@@ -70963,6 +71110,7 @@ ptowsp_graph_stats ptowsp_graph_result(const ptowsp_graph *graph) {
 }
 
 const ptowsp_graph_lane_stats *ptowsp_graph_lanes(const ptowsp_graph *graph) {
+    PTOWSP_ASSERT(graph);
     return graph->core_count ? graph->core_stats : graph->lane_stats;
 }
 
@@ -72379,6 +72527,7 @@ PWSP_INTERNAL ptowsp_status pwsp_device_enter(ptowsp_device *device) {
 
 ptowsp_status ptowsp_device_alloc(ptowsp_device *device, const char *name, uint64_t size,
                                   void **out_memory) {
+    PTOWSP_ASSERT(device);
     if (out_memory) {
         *out_memory = NULL;
     }
@@ -72391,6 +72540,7 @@ ptowsp_status ptowsp_device_alloc(ptowsp_device *device, const char *name, uint6
 }
 
 ptowsp_status ptowsp_device_free(ptowsp_device *device, void *memory) {
+    PTOWSP_ASSERT(device);
     ptowsp_status status = pwsp_device_enter(device);
     if (status == PTOWSP_OK) {
         status = pwsp_device_memory_free(&device->memory, memory);
@@ -72418,6 +72568,7 @@ static ptowsp_status pwsp_device_copy(ptowsp_device *device, void *to, const voi
 
 ptowsp_status ptowsp_device_copy_in(ptowsp_device *device, void *to, const void *from,
                                     uint64_t size) {
+    PTOWSP_ASSERT(device);
     ptowsp_status status = pwsp_device_enter(device);
     if (status == PTOWSP_OK) {
         status = pwsp_device_copy(device, to, from, to, size, "copy in");
@@ -72428,6 +72579,7 @@ ptowsp_status ptowsp_device_copy_in(ptowsp_device *device, void *to, const void 
 
 ptowsp_status ptowsp_device_copy_out(ptowsp_device *device, void *to, const void *from,
                                      uint64_t size) {
+    PTOWSP_ASSERT(device);
     if (!pwsp_context_enter(device->context)) {
         return PTOWSP_BUSY;
     }
@@ -72505,6 +72657,7 @@ PWSP_INTERNAL ptowsp_status pwsp_device_fail_stuck(ptowsp_device *device) {
 // -- results --------------------------------------------------------------------------------------
 
 ptowsp_device_stats ptowsp_device_result(const ptowsp_device *device) {
+    PTOWSP_ASSERT(device);
     ptowsp_device_stats stats;
     memset(&stats, 0, sizeof stats);
     stats.scheduler_count = device->scheduler_count;
@@ -72521,6 +72674,7 @@ ptowsp_device_stats ptowsp_device_result(const ptowsp_device *device) {
 }
 
 uint64_t ptowsp_device_core_tasks(const ptowsp_device *device, uint32_t core) {
+    PTOWSP_ASSERT(device);
     PTOWSP_ASSERT(core < device->core_count);
     return device->cores[core].task_count;
 }
@@ -72866,6 +73020,7 @@ static ptowsp_status pwsp_device_run_graph(ptowsp_device *device, ptowsp_graph *
 }
 
 ptowsp_status ptowsp_device_run_graph(ptowsp_device *device, ptowsp_graph *graph) {
+    PTOWSP_ASSERT(device);
     ptowsp_status status = pwsp_device_enter(device);
     if (status == PTOWSP_OK) {
         status = pwsp_device_run_graph(device, graph);
@@ -73096,6 +73251,7 @@ static ptowsp_status pwsp_device_launch_all(ptowsp_device *device, const ptowsp_
 }
 
 ptowsp_status ptowsp_device_launch(ptowsp_device *device, const ptowsp_launch *launch) {
+    PTOWSP_ASSERT(device);
     ptowsp_status status = pwsp_device_enter(device);
     if (status == PTOWSP_OK) {
         status = launch ? pwsp_device_launch_all(device, launch)
@@ -73107,6 +73263,7 @@ ptowsp_status ptowsp_device_launch(ptowsp_device *device, const ptowsp_launch *l
 }
 
 void ptowsp_device_cancel(ptowsp_device *device) {
+    PTOWSP_ASSERT(device);
     pwsp_halt_cancel(&device->launch_halt);
 }
 
@@ -73341,6 +73498,7 @@ static ptowsp_run_options pwsp_device_options(const ptowsp_run_options *options)
 
 ptowsp_status ptowsp_device_run(ptowsp_device *device, ptowsp_run *run,
                                 const ptowsp_run_options *options) {
+    PTOWSP_ASSERT(device);
     ptowsp_run_options chosen = pwsp_device_options(options);
     ptowsp_status status = pwsp_device_claim(device, run, &chosen);
     if (status == PTOWSP_OK) {
@@ -73359,6 +73517,7 @@ static ptowsp_status pwsp_device_started(void *user) {
 
 ptowsp_status ptowsp_device_start(ptowsp_device *device, ptowsp_run *run,
                                   const ptowsp_run_options *options) {
+    PTOWSP_ASSERT(device);
     ptowsp_run_options chosen = pwsp_device_options(options);
     ptowsp_status status = pwsp_device_claim(device, run, &chosen);
     if (status != PTOWSP_OK) {
@@ -73411,6 +73570,7 @@ static ptowsp_status pwsp_run_started(void *user) {
 }
 
 ptowsp_status ptowsp_run_start(ptowsp_run *run, const ptowsp_run_options *options) {
+    PTOWSP_ASSERT(run);
     ptowsp_run_options chosen;
     memset(&chosen, 0, sizeof chosen);
     if (options) {
@@ -73441,6 +73601,7 @@ ptowsp_status ptowsp_run_start(ptowsp_run *run, const ptowsp_run_options *option
 }
 
 ptowsp_status ptowsp_run_wait(ptowsp_run *run) {
+    PTOWSP_ASSERT(run);
     if (!pwsp_start_is_pending(run->start)) {
         return pwsp_start_refuse(run->context, pwsp_load_relaxed(&run->is_running), "run");
     }
@@ -73456,6 +73617,7 @@ ptowsp_status ptowsp_run_wait(ptowsp_run *run) {
 }
 
 ptowsp_status ptowsp_run_poll(ptowsp_run *run) {
+    PTOWSP_ASSERT(run);
     bool is_busy = pwsp_start_is_pending(run->start) && !pwsp_start_is_done(run->start);
     return is_busy ? PTOWSP_BUSY : ptowsp_run_wait(run);
 }
@@ -73670,6 +73832,7 @@ PWSP_INTERNAL void pwsp_report_rings(const ptowsp_run *run, ptowsp_text text) {
 }
 
 void ptowsp_run_print(const ptowsp_run *run, ptowsp_text text) {
+    PTOWSP_ASSERT(run);
     const ptowsp_run_stats *stats = ptowsp_run_result(run);
     uint64_t capacity;
     if (stats->lane_count == 0) {
@@ -73849,6 +74012,7 @@ PWSP_INTERNAL size_t pwsp_label_value(const pwsp_label_part *part, uint64_t valu
 }
 
 void ptowsp_run_print_task(const ptowsp_run *run, const ptowsp_task_trace *task, ptowsp_text text) {
+    PTOWSP_ASSERT(run && task && task->record);
     const ptowsp_program *program = run->program;
     const pwsp_task_op *op = pwsp_label_op(program, task->record->node);
     PTOWSP_ASSERT(op && "a task that this run has not recorded");
@@ -76027,6 +76191,7 @@ static ptowsp_status pwsp_lifetimes_check(const ptowsp_run *run, ptowsp_export_f
 ptowsp_status ptowsp_run_export_transients(const ptowsp_run *run, ptowsp_export_format format,
                                            const ptowsp_export_options *options,
                                            ptowsp_output output) {
+    PTOWSP_ASSERT(run);
     ptowsp_export_options chosen;
     pwsp_lifetimes_job job;
     memset(&chosen, 0, sizeof chosen);
@@ -76883,6 +77048,7 @@ static void pwsp_decide_target(pwsp_decider *d, ptowsp_target target) {
 }
 
 bool ptowsp_run_decisions(const ptowsp_run *run, ptowsp_decision_fn visit, void *user) {
+    PTOWSP_ASSERT(run && visit);
     pwsp_decider d;
     memset(&d, 0, sizeof d);
     d.run = run;
@@ -76940,6 +77106,7 @@ static bool pwsp_decision_write(void *user, const ptowsp_decision *decision) {
 
 ptowsp_status ptowsp_run_export_decisions(const ptowsp_run *run, ptowsp_report_format format,
                                           ptowsp_output output) {
+    PTOWSP_ASSERT(run);
     pwsp_decisions_out to;
     if (!output.write || (format != PTOWSP_REPORT_TEXT && format != PTOWSP_REPORT_JSON)) {
         return pwsp_fail(run->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX, "decisions: %s",
@@ -77329,6 +77496,7 @@ static void pwsp_search_set_paths(pwsp_search *search) {
 ptowsp_status ptowsp_schedule_search(ptowsp_context *context, ptowsp_module *module,
                                      const ptowsp_search_desc *desc, ptowsp_search_result *results,
                                      uint32_t capacity, ptowsp_search_summary *out_summary) {
+    PTOWSP_ASSERT(context && module && desc && out_summary);
     pwsp_search search;
     memset(&search, 0, sizeof search);
     memset(out_summary, 0, sizeof *out_summary);
@@ -77402,6 +77570,7 @@ static void pwsp_search_print_schedule(const ptowsp_schedule *s, ptowsp_text tex
 
 void ptowsp_search_print(const ptowsp_search_result *results, const ptowsp_search_summary *summary,
                          ptowsp_text text) {
+    PTOWSP_ASSERT(summary && (results || summary->result_count == 0));
     pwsp_text_format(text, "%" PRIu64 " of %" PRIu64 " schedules executed, %" PRIu64 " refused%s\n",
                      summary->evaluation_count, summary->space_count, summary->refused_count,
                      summary->is_complete ? "" : "; the budget is spent");
@@ -77634,6 +77803,7 @@ static ptowsp_status pwsp_export_do(ptowsp_context *context, const pwsp_export_j
 
 ptowsp_status ptowsp_run_export(const ptowsp_run *run, ptowsp_export_format format,
                                 const ptowsp_export_options *options, ptowsp_output output) {
+    PTOWSP_ASSERT(run);
     ptowsp_export_options chosen;
     memset(&chosen, 0, sizeof chosen);
     if (options) {
@@ -77651,6 +77821,7 @@ ptowsp_status ptowsp_run_report(const ptowsp_run *run, ptowsp_report_format form
                                 const ptowsp_export_options *options,
                                 const ptowsp_what_if *what_ifs, uint32_t what_if_count,
                                 ptowsp_output output) {
+    PTOWSP_ASSERT(run);
     ptowsp_export_options chosen;
     memset(&chosen, 0, sizeof chosen);
     if (options) {
@@ -77724,6 +77895,7 @@ static ptowsp_status pwsp_export_check_spans(ptowsp_context *context, const ptow
 ptowsp_status ptowsp_spans_export(ptowsp_context *context, const ptowsp_span_set *set,
                                   ptowsp_export_format format, const ptowsp_export_options *options,
                                   ptowsp_output output) {
+    PTOWSP_ASSERT(context);
     ptowsp_export_options chosen;
     pwsp_export_extent extent;
     pwsp_export_job job;
@@ -78664,6 +78836,7 @@ uint64_t ptowsp_tuning_bucket(uint64_t size) {
 
 ptowsp_status ptowsp_tuning_create(ptowsp_context *context, const char *path,
                                    ptowsp_tuning **out_tuning) {
+    PTOWSP_ASSERT(context);
     static const char suffix[] = ".compact";
     if (!out_tuning) {
         return pwsp_fail(context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
@@ -78711,6 +78884,7 @@ void ptowsp_tuning_destroy(ptowsp_tuning *tuning) {
 }
 
 ptowsp_status ptowsp_tuning_refresh(ptowsp_tuning *tuning) {
+    PTOWSP_ASSERT(tuning);
     int file = -1;
     ptowsp_status status = tuning->path ? pwsp_tuning_begin(tuning, false, &file) : PTOWSP_OK;
     if (status == PTOWSP_OK) {
@@ -78765,6 +78939,7 @@ static ptowsp_status pwsp_tuning_append(ptowsp_tuning *tuning, int file,
 ptowsp_status ptowsp_tuning_add(ptowsp_tuning *tuning, const ptowsp_tuning_key *key, double value,
                                 const char *label) {
     PWSP_ROUND_APART
+    PTOWSP_ASSERT(tuning);
     ptowsp_status status = pwsp_tuning_check(tuning, key, value, label);
     if (status != PTOWSP_OK) {
         return status;
@@ -78795,6 +78970,7 @@ bool ptowsp_tuning_find(ptowsp_tuning *tuning, const ptowsp_tuning_key *key,
 }
 
 ptowsp_tuning_stats ptowsp_tuning_count(const ptowsp_tuning *tuning) {
+    PTOWSP_ASSERT(tuning);
     ptowsp_tuning_stats stats;
     stats.record_count = tuning->table.record_count;
     stats.key_count = tuning->table.entry_count;
@@ -78806,6 +78982,7 @@ ptowsp_tuning_stats ptowsp_tuning_count(const ptowsp_tuning *tuning) {
 }
 
 ptowsp_tuning_record ptowsp_tuning_record_at(const ptowsp_tuning *tuning, uint64_t i) {
+    PTOWSP_ASSERT(tuning);
     PTOWSP_ASSERT(i < tuning->table.record_count);
     const pwsp_tuning_record *from = &tuning->table.records[i];
     ptowsp_tuning_record record;
@@ -78933,6 +79110,7 @@ static ptowsp_status pwsp_tuning_check_file(ptowsp_tuning *tuning, const pwsp_fi
 }
 
 ptowsp_status ptowsp_tuning_compact(ptowsp_tuning *tuning, uint64_t keep_max) {
+    PTOWSP_ASSERT(tuning);
     if (!tuning->path) {
         return pwsp_fail(tuning->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
                          "tuning: a table without a file is not compacted");
@@ -79023,6 +79201,7 @@ static uint64_t pwsp_measure_clock(void *user) {
 
 ptowsp_status ptowsp_measure(ptowsp_context *context, const ptowsp_measure_desc *desc,
                              ptowsp_measurement *out_measurement) {
+    PTOWSP_ASSERT(context);
     if (out_measurement) {
         memset(out_measurement, 0, sizeof *out_measurement);
     }
@@ -79332,6 +79511,7 @@ static void pwsp_rails_print_variant(uint32_t variant, const char *const *names,
 
 void ptowsp_rails_print(const ptowsp_rails_decision *decision, const char *const *names,
                         ptowsp_text text) {
+    PTOWSP_ASSERT(decision);
     const uint64_t numbers[] = {decision->window, decision->reference, decision->limit,
                                 decision->until};
     const char *labels[] = {"window", "reference", "limit", "not before"};

@@ -6676,8 +6676,10 @@ PTOWSP_NPU_API ptowsp_status ptowsp_npu_record(ptowsp_context *context, ptowsp_r
                                                const char *directory);
 
 // Building and running a tree from a program, on POSIX systems. The tree is compiled into a shared
-// object, which is loaded. A cache keeps it under a hash of everything that determines it, and it
-// is compiled only if it is not in the cache.
+// object, which is loaded. A cache keeps it under a hash of everything that determines it (tree,
+// compiler, options, what compilers read of the environment), and it is compiled only if it is not
+// in the cache. What is in the cache runs as the user: no one else may be able to write to it, or
+// to put another directory in its place.
 typedef struct ptowsp_npu_build_desc {
     const char *cache_directory;  // default: $XDG_CACHE_HOME/ptowsp, or $HOME/.cache/ptowsp;
                                   // created for its owner alone (0700)
@@ -6689,8 +6691,11 @@ typedef struct ptowsp_npu ptowsp_npu;
 
 // Builds the tree of a program, or finds it in the cache. The program and the context must live
 // until the result is destroyed.
-// Errors   As emit. SYSTEM_FAILED: no cache directory, no compiler, or the compiler's first error;
-//          the text names a file with all its messages. UNSUPPORTED: the system is not POSIX.
+// Errors   As emit. SYSTEM_FAILED: no cache directory, or one that others can write to or exchange
+//          (a directory or link on the way to it is theirs, or writable for others without the
+//          sticky bit); no compiler, or the compiler's first error; the text names a file with all
+//          its messages. UNSUPPORTED: the system is not POSIX, or the process has the rights of
+//          another user (set-user-ID), as its environment chooses what is run.
 PTOWSP_NPU_API ptowsp_status ptowsp_npu_build(ptowsp_context *context,
                                               const ptowsp_program *program,
                                               const ptowsp_npu_build_desc *desc,

@@ -7220,6 +7220,20 @@ static bool npu_put_in_place(npu_tree *tree, npu_found found) {
     return true;
 }
 
+// Opens the new directory: the one that was made, also where others can write to the parent.
+static int npu_open_written(const npu_tree *tree) {
+    struct stat about;
+    int fd =
+        openat(tree->parent_fd, tree->written, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (fd >= 0 && (fstat(fd, &about) != 0 || about.st_uid != geteuid() ||
+                    (about.st_mode & (S_IWGRP | S_IWOTH)))) {
+        close(fd);
+        errno = EPERM;
+        fd = -1;
+    }
+    return fd;
+}
+
 static void npu_tree_write_in(npu_tree *tree, const ptowsp_npu_desc *desc) {
     npu_found found = npu_look(tree);
     if (!npu_may_write(tree, desc, found)) {
@@ -7229,7 +7243,7 @@ static void npu_tree_write_in(npu_tree *tree, const ptowsp_npu_desc *desc) {
         npu_system_fail(tree, "create a directory beside", "");
         return;
     }
-    tree->written_fd = openat(tree->parent_fd, tree->written, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    tree->written_fd = npu_open_written(tree);
     bool is_in_place = tree->written_fd >= 0 ? npu_write_files(tree)
                                              : npu_system_fail(tree, "open a directory beside", "");
     if (tree->written_fd >= 0) {
@@ -8205,7 +8219,9 @@ NPU_INTERNAL int npu_process_wait(pid_t process) {
 
 #define NPU_TEMPORARY     "tmp."
 #define NPU_MARK          ".ptowsp"
-#define NPU_STALE_SECONDS 3600  // age of a temporary whose process is gone
+#define NPU_STICKY        01000u  // S_ISVTX, which is not in POSIX without XSI
+#define NPU_LINK_MAX      40u     // on the way to the cache
+#define NPU_STALE_SECONDS 3600    // age of a temporary whose process is gone
 
 // -- files ----------------------------------------------------------------------------------------
 
@@ -8296,6 +8312,65 @@ static bool npu_cache_make(char *path) {
     return mkdir(path, 0700) == 0 || errno == EEXIST;
 }
 
+static bool npu_cache_check_path(npu_build *build, const char *path, unsigned depth);
+
+// The path that a link leads to.
+static bool npu_cache_check_link(npu_build *build, const char *link, unsigned depth) {
+    char target[4096];
+    npu_text path = {NULL, 0, 0, false};
+    ssize_t size = readlink(link, target, sizeof target - 1);
+    if (size < 0 || depth == NPU_LINK_MAX) {
+        errno = size < 0 ? errno : ELOOP;
+        return npu_build_fail_system(build, "cannot use the cache", link);
+    }
+    target[size] = '\0';
+    const char *last = strrchr(link, '/');
+    if (target[0] != '/') {
+        npu_print(&path, "%.*s", (int)(last - link) + 1, link);
+    }
+    npu_print(&path, "%s", target);
+    bool is_good =
+        npu_build_check(build, &path) && npu_cache_check_path(build, path.data, depth + 1);
+    npu_text_free(&path);
+    return is_good;
+}
+
+// A part of the path of the cache, which is not its end.
+static bool npu_cache_check_part(npu_build *build, const char *path, unsigned depth) {
+    struct stat state;
+    if (lstat(path, &state) != 0) {
+        return npu_build_fail_system(build, "cannot use the cache", path);
+    }
+    bool is_link = S_ISLNK(state.st_mode);
+    bool is_ours = state.st_uid == geteuid() || state.st_uid == 0;
+    bool is_open =
+        !is_link && (state.st_mode & (S_IWGRP | S_IWOTH)) != 0 && (state.st_mode & NPU_STICKY) == 0;
+    if (!is_ours || is_open) {
+        return npu_build_fail(build, PTOWSP_SYSTEM_FAILED,
+                              "the cache %s can be exchanged by others: %s on the way to it %s",
+                              build->cache.data, path,
+                              !is_ours ? "belongs to another user" : "is writable for others");
+    }
+    return !is_link || npu_cache_check_link(build, path, depth);
+}
+
+// Who may write to a directory can put another one where the cache is; who owns a link can lead it
+// elsewhere. (Where the sticky bit is set, as in /tmp, only owners rename.) So each part of the way,
+// also behind links, has to be of the user or of root, and no one else may write to it.
+static bool npu_cache_check_path(npu_build *build, const char *path, unsigned depth) {
+    npu_text part = {NULL, 0, 0, false};
+    struct stat state;
+    bool is_good = npu_cache_check_part(build, "/", depth);
+    for (const char *at = strchr(path + 1, '/'); is_good && at; at = strchr(at + 1, '/')) {
+        part.size = 0;
+        npu_print(&part, "%.*s", (int)(at - path), path);
+        is_good = npu_build_check(build, &part) && npu_cache_check_part(build, part.data, depth);
+    }
+    npu_text_free(&part);
+    bool is_link = is_good && lstat(path, &state) == 0 && S_ISLNK(state.st_mode);
+    return is_good && (!is_link || npu_cache_check_link(build, path, depth));
+}
+
 // Libraries of the cache run as the user: no one else may write there.
 NPU_INTERNAL bool npu_cache_open(npu_build *build, const char *directory) {
     npu_text *path = &build->cache;
@@ -8336,7 +8411,7 @@ NPU_INTERNAL bool npu_cache_open(npu_build *build, const char *directory) {
             "(chmod go-w)",
             path->data);
     }
-    return true;
+    return npu_cache_check_path(build, path->data, 0);
 }
 
 // -- temporaries ----------------------------------------------------------------------------------
@@ -8953,6 +9028,7 @@ ptowsp_status ptowsp_npu_execute(ptowsp_npu *npu, const ptowsp_run *run,
                                  uint32_t slot_count, ptowsp_npu_result *out_result) {
     npu_runner_options chosen = {0, 0, 0, 0, 0, NULL, 0, 0};
     const char *wrong = NULL;
+    PTOWSP_ASSERT(npu);
     if (!run) {
         wrong = "npu: run is NULL";
     } else if (ptowsp_run_program(run) != npu->program) {
@@ -9030,7 +9106,7 @@ ptowsp_status ptowsp_npu_build_run(ptowsp_context *context, const ptowsp_run *ru
 #include <sys/utsname.h>
 #include <unistd.h>
 
-#define NPU_CACHE_VERSION "2"
+#define NPU_CACHE_VERSION "3"
 
 static const npu_text npu_no_text = {NULL, 0, 0, false};
 
@@ -9236,6 +9312,13 @@ static void npu_split_compiler(npu_build *build, const char *compiler) {
     npu_text_free(&first);
 }
 
+// Arguments for the key, each with its length: "a b" is not "a" and "b".
+static void npu_print_key(npu_text *text, const npu_text *arguments) {
+    for (size_t i = 0; i < arguments->size; i += strlen(arguments->data + i) + 1) {
+        npu_print(text, "%u %s\n", (unsigned)strlen(arguments->data + i), arguments->data + i);
+    }
+}
+
 // Asks the compiler for its --version, through a file in an empty directory.
 static bool npu_describe_compiler(npu_build *build) {
     npu_text directory = npu_no_text, output = npu_no_text, arguments = npu_no_text;
@@ -9266,7 +9349,7 @@ static bool npu_describe_compiler(npu_build *build) {
                                      "exits with %d",
                                      name, code);
         } else {
-            npu_print_arguments(&build->tool, &build->compiler);
+            npu_print_key(&build->tool, &build->compiler);
             bool is_read = npu_file_read(output.data, &build->tool);
             is_good = npu_build_check(build, &build->tool) &&
                       (is_read || npu_build_fail_system(build, "cannot read", output.data));
@@ -9322,6 +9405,19 @@ NPU_INTERNAL bool npu_print_processors(npu_text *text, const char *path) {
     return is_there;
 }
 
+// The environment of compilers that decides where they look for headers, libraries and themselves.
+static void npu_print_environment(npu_text *text) {
+    static const char names[][26] = {
+        "CPATH",           "CPLUS_INCLUDE_PATH", "LIBRARY_PATH",         "COMPILER_PATH",
+        "GCC_EXEC_PREFIX", "GCC_COMPARE_DEBUG",  "CCC_OVERRIDE_OPTIONS", "SDKROOT"};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        const char *value = getenv(names[i]);
+        if (value) {
+            npu_print(text, "%s %u %s\n", names[i], (unsigned)strlen(value), value);
+        }
+    }
+}
+
 // Does one of these arguments ask for the host processor: -march=native?
 static bool npu_has_native(const npu_text *arguments) {
     for (size_t i = 0; i < arguments->size; i += strlen(arguments->data + i) + 1) {
@@ -9347,7 +9443,8 @@ static bool npu_describe_tool(npu_build *build, const ptowsp_npu_build_desc *des
     }
     struct utsname machine;
     bool is_known = uname(&machine) >= 0;
-    npu_print_arguments(&build->tool, &build->options);
+    npu_print_key(&build->tool, &build->options);
+    npu_print_environment(&build->tool);
     npu_print(&build->tool,
               NPU_FLAGS "\nptowsp " PTOWSP_VERSION ", cache " NPU_CACHE_VERSION ", %s, %s\n",
               is_known ? machine.sysname : "?", is_known ? machine.machine : "?");
@@ -9446,9 +9543,19 @@ static bool npu_make_entry(npu_build *build) {
     return is_good;
 }
 
+// The environment of a program with more rights than who started it is not to be trusted: PATH, CXX,
+// HOME and others would choose what is run with these rights.
+static bool npu_check_rights(npu_build *build) {
+    return (getuid() == geteuid() && getgid() == getegid()) ||
+           npu_build_fail(
+               build, PTOWSP_UNSUPPORTED,
+               "nothing is built with the rights of another user or group (set-user-ID)");
+}
+
 static bool npu_find_or_make(npu_build *build, const ptowsp_npu_build_desc *desc) {
     npu_text why = npu_no_text;
-    if (!npu_describe_tree(build) || !npu_cache_open(build, desc ? desc->cache_directory : NULL) ||
+    if (!npu_check_rights(build) || !npu_describe_tree(build) ||
+        !npu_cache_open(build, desc ? desc->cache_directory : NULL) ||
         !npu_describe_tool(build, desc) || !npu_key_make(build)) {
         return false;
     }
@@ -9532,10 +9639,12 @@ void ptowsp_npu_destroy(ptowsp_npu *npu) {
 }
 
 bool ptowsp_npu_was_cached(const ptowsp_npu *npu) {
+    PTOWSP_ASSERT(npu);
     return npu->was_cached;
 }
 
 const char *ptowsp_npu_directory(const ptowsp_npu *npu) {
+    PTOWSP_ASSERT(npu);
     return npu->directory.data;
 }
 
@@ -19887,6 +19996,7 @@ static const char npu_fixed_17[] =
     "\n"
     "float ptowsp_attention_merge_row(const ptowsp_attention_scratch *scratch,\n"
     "                                 const PTOWSP_GM ptowsp_work *merge, uint32_t row, float *out) {\n"
+    "    PTOWSP_ASSERT(scratch);\n"
     "    PTOWSP_ASSERT(row < scratch->rows);\n"
     "    uint32_t first = ptowsp_work_slot_first(merge);\n"
     "    const ptowsp_partial *states = ptowsp_attention_states(scratch, first) + row;\n"
@@ -19960,6 +20070,7 @@ static const char npu_fixed_17[] =
     "float ptowsp_prefix_join_row(const ptowsp_prefix_plan *plan,\n"
     "                             const ptowsp_attention_scratch *scratch,\n"
     "                             const PTOWSP_GM ptowsp_work *join, uint32_t row, float *out) {\n"
+    "    PTOWSP_ASSERT(plan && plan->requests && plan->segments && plan->attention.group > 0);\n"
     "    const uint32_t group = plan->attention.group, position = join->params[2];\n"
     "    const pwsp_join_query query = {plan,\n"
     "                                   scratch,\n"
@@ -30917,6 +31028,7 @@ static const char npu_fixed_17[] =
     "}\n"
     "\n"
     "void ptowsp_plan_explain(const ptowsp_plan_info *info, ptowsp_text text) {\n"
+    "    PTOWSP_ASSERT(info);\n"
     "    uint32_t fault = (uint32_t)info->fault;\n"
     "    const char *sentence = fault < PTOWSP_FAULT_COUNT ? pwsp_fault_texts[fault] : \"unknown fault\";\n"
     "    pwsp_text_format(text, \"plan: \");\n"
@@ -40106,8 +40218,10 @@ static const char npu_fixed_18[] =
     "                                               const char *directory);\n"
     "\n"
     "// Building and running a tree from a program, on POSIX systems. The tree is compiled into a shared\n"
-    "// object, which is loaded. A cache keeps it under a hash of everything that determines it, and it\n"
-    "// is compiled only if it is not in the cache.\n"
+    "// object, which is loaded. A cache keeps it under a hash of everything that determines it (tree,\n"
+    "// compiler, options, what compilers read of the environment), and it is compiled only if it is not\n"
+    "// in the cache. What is in the cache runs as the user: no one else may be able to write to it, or\n"
+    "// to put another directory in its place.\n"
     "typedef struct ptowsp_npu_build_desc {\n"
     "    const char *cache_directory;  // default: $XDG_CACHE_HOME/ptowsp, or $HOME/.cache/ptowsp;\n"
     "                                  // created for its owner alone (0700)\n"
@@ -40119,8 +40233,11 @@ static const char npu_fixed_18[] =
     "\n"
     "// Builds the tree of a program, or finds it in the cache. The program and the context must live\n"
     "// until the result is destroyed.\n"
-    "// Errors   As emit. SYSTEM_FAILED: no cache directory, no compiler, or the compiler's first error;\n"
-    "//          the text names a file with all its messages. UNSUPPORTED: the system is not POSIX.\n"
+    "// Errors   As emit. SYSTEM_FAILED: no cache directory, or one that others can write to or exchange\n"
+    "//          (a directory or link on the way to it is theirs, or writable for others without the\n"
+    "//          sticky bit); no compiler, or the compiler's first error; the text names a file with all\n"
+    "//          its messages. UNSUPPORTED: the system is not POSIX, or the process has the rights of\n"
+    "//          another user (set-user-ID), as its environment chooses what is run.\n"
     "PTOWSP_NPU_API ptowsp_status ptowsp_npu_build(ptowsp_context *context,\n"
     "                                              const ptowsp_program *program,\n"
     "                                              const ptowsp_npu_build_desc *desc,\n"

@@ -161,6 +161,7 @@ check() {
     job counts BUILD="$BUILD" sh tests/counts_test.sh
     job cmake CC=gcc CXX=g++ OUT="$OUT/use-cmake" sh tests/cmake_test.sh
     job readme BUILD="$BUILD" OUT="$OUT/use-readme" sh tests/readme_test.sh
+    job null CC=gcc sh tests/null_test.sh "$BUILD/libtested.a" "$OUT/null"
     job header_programs sh tests/header_programs_test.sh "$BUILD/libptowsp.a" "$OUT/use-header"
     job serve_trace SERVE_TRACE="$BUILD/serve_trace" sh tests/serve_trace_test.sh
     run_tasks
@@ -244,6 +245,9 @@ check_all() {
     step "random programs with injected faults, five minutes"
     make -s soak BUILD="$BUILD" SOAK_SECONDS=300 || fail "soak found something"
 
+    step "other compilers without warnings; examples with musl"
+    builds
+
     step "a big-endian machine, s390x under qemu: the library without warnings, and tests if CMOCKA is set"
     sh tests/machines.sh s390x || fail "what is marked FAILED above"
 
@@ -252,6 +256,31 @@ check_all() {
         arm64
     else
         step "arm64: skipped, as aarch64-linux-gnu-gcc or qemu-aarch64 is missing"
+    fi
+}
+
+# Compilers that are there, by their own names; those that are not are named, and skipped.
+builds() {
+    for compiler in gcc-11 gcc-13 gcc-14 clang-15 clang-16 clang-19 musl-gcc; do
+        if ! command -v "$compiler" > /dev/null; then
+            echo "   $compiler: skipped, as it is missing"
+            continue
+        fi
+        for file in ptowsp.c ptowsp_npu_emit.c; do
+            task "$compiler" -std=c11 $WC -fsyntax-only $file
+            task "$compiler" -std=c11 $WC -fsyntax-only -DNDEBUG $file
+        done
+    done
+    run_tasks
+    if command -v musl-gcc > /dev/null; then
+        musl-gcc -std=c11 $WC -O2 -c ptowsp.c -o "$OUT/musl.o"
+        for example in softmax csp_pipeline deadlock work_queue graph_threads; do
+            musl-gcc -std=c11 $WC -O2 -static -I. "examples/$example.c" $(ls examples/common/*.c | grep -v /emit.c) \
+                "$OUT/musl.o" -o "$OUT/${example}_musl" -pthread -lm
+            "$OUT/${example}_musl" > "$OUT/musl.txt" || fail "$example with musl: $(cat "$OUT/musl.txt")"
+        done
+    else
+        echo "   musl: skipped, as musl-gcc is missing"
     fi
 }
 

@@ -532,6 +532,110 @@ static void cache__links_of_others_are_refused(void **state) {
     build_free(&b);
 }
 
+// A directory on the way to the cache that others can write to: they could put another one there.
+static void cache__is_not_where_others_can_exchange_it(void **state) {
+    (void)state;
+    build b;
+    char open_at[200], below[300], link[220];
+    build_make(&b);
+    snprintf(open_at, sizeof open_at, "%s/open", b.f.directory);
+    snprintf(below, sizeof below, "%s/mine/cache", open_at);
+    snprintf(link, sizeof link, "%s/link", b.f.directory);
+    assert_int_equal(mkdir(open_at, 0755), 0);
+    assert_int_equal(chmod(open_at, 0777), 0);
+    b.desc.cache_directory = below;
+    fails(&b, "can be exchanged by others: ", "/open on the way to it is writable for others");
+    assert_int_equal(chmod(open_at, 0775), 0);
+    fails(&b, "can be exchanged by others: ", "is writable for others");
+    assert_int_equal(npu_entries(below), 0);
+    // Behind a link of ours it is the same; and a link on the way.
+    assert_int_equal(symlink(below, link), 0);
+    b.desc.cache_directory = link;
+    fails(&b, "can be exchanged by others: ", "/open on the way to it");
+    assert_int_equal(unlink(link), 0);
+    assert_int_equal(symlink("open/mine", link), 0);
+    snprintf(below, sizeof below, "%s/cache", link);
+    b.desc.cache_directory = below;
+    fails(&b, "can be exchanged by others: ", "/open on the way to it");
+    assert_int_equal(chmod(open_at, 01777), 0);  // as /tmp
+    builds(&b, false);
+    if (geteuid() == 0) {
+        assert_int_equal(lchown(link, 12345, 12345), 0);
+        fails(&b, "can be exchanged by others: ", "/link on the way to it belongs to another user");
+        assert_int_equal(lchown(link, 0, 0), 0);
+        assert_int_equal(chown(open_at, 12345, 12345), 0);
+        fails(&b, "/open on the way to it belongs to another user", "");
+        assert_int_equal(chown(open_at, 0, 0), 0);
+    }
+    builds(&b, true);
+    build_free(&b);
+}
+
+// What compilers read of the environment, and where one word ends, is in the key.
+static void cache__the_environment_of_the_compiler_makes_another_entry(void **state) {
+    (void)state;
+    build b;
+    build_make(&b);
+    builds(&b, false);
+    const uint32_t first = (uint32_t)npu_entries(b.cache);
+    assert_int_equal(setenv("CPATH", "/somewhere", 1), 0);
+    builds(&b, false);
+    builds(&b, true);
+    assert_int_equal(setenv("CPATH", "/elsewhere", 1), 0);
+    builds(&b, false);
+    assert_int_equal(unsetenv("CPATH"), 0);
+    builds(&b, true);
+    assert_int_equal(npu_entries(b.cache), first + 2);
+    // "c++ one" is a file, or a compiler with an option.
+    char file[200];
+    snprintf(file, sizeof file, "%s one", b.compiler);
+    b.desc.compiler = file;
+    builds(&b, false);
+    write_file(b.fake, "c++ one", script);
+    assert_int_equal(chmod(file, 0755), 0);
+    builds(&b, false);
+    assert_int_equal(npu_entries(b.cache), first + 4);
+    build_free(&b);
+}
+
+// With the rights of another user the environment would choose what is run with them.
+static void build__is_refused_with_the_rights_of_others(void **state) {
+    (void)state;
+    build b;
+    build_make(&b);
+    if (geteuid() == 0) {
+        assert_int_equal(setegid(12345), 0);
+        assert_int_equal(try_build(&b), PTOWSP_UNSUPPORTED);
+        assert_int_equal(setegid(getgid()), 0);
+        test_error_is(b.f.context, PTOWSP_UNSUPPORTED, PTOWSP_NO_INDEX,
+                      "npu: nothing is built with the rights of another user or group "
+                      "(set-user-ID)");
+    }
+    builds(&b, false);
+    build_free(&b);
+}
+
+// Nothing of a path, a name or an option is a command, whatever is in it.
+static void build__takes_hostile_paths_and_options_as_they_are(void **state) {
+    (void)state;
+    build b;
+    char cache[300], mark[300];
+    build_make(&b);
+    snprintf(mark, sizeof mark, "%s/mark", b.f.directory);
+    snprintf(cache, sizeof cache, "%s/a b\n$(touch mark);`touch mark`'\"*", b.f.directory);
+    b.desc.cache_directory = cache;
+    b.desc.options = "-DX=\"$(touch"
+                     " mark)\" ;touch mark `touch mark` | & \\ 'a";
+    builds(&b, false);
+    builds(&b, true);
+    assert_false(is_there(b.f.directory, "mark"));
+    mode(&b, "fail");
+    b.desc.options = "-O2 %s%n%d\n";
+    fails(&b, "no semicolon", "a b $(touch mark)");
+    assert_null(strchr(ptowsp_context_error(b.f.context).text, '\n'));
+    build_free(&b);
+}
+
 // -- compilers ------------------------------------------------------------------------------------
 
 static void compiler__that_is_missing_is_named(void **state) {
@@ -680,6 +784,10 @@ int main(void) {
         cmocka_unit_test(cache__its_default_is_the_users_cache),
         cmocka_unit_test(cache__directories_that_others_can_write_to_are_refused),
         cmocka_unit_test(cache__links_of_others_are_refused),
+        cmocka_unit_test(cache__is_not_where_others_can_exchange_it),
+        cmocka_unit_test(cache__the_environment_of_the_compiler_makes_another_entry),
+        cmocka_unit_test(build__is_refused_with_the_rights_of_others),
+        cmocka_unit_test(build__takes_hostile_paths_and_options_as_they_are),
         cmocka_unit_test(compiler__that_is_missing_is_named),
         cmocka_unit_test(compiler__errors_are_shown_and_all_it_said_is_kept),
         cmocka_unit_test(compiler__what_it_makes_must_be_a_tree),

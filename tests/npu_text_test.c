@@ -12,7 +12,16 @@ static long failing_write(int fd, const void *data, size_t size);
 #define PTOWSP_NPU_RESIZE(ptr, size)     refuse_resize(ptr, size)
 #define PTOWSP_NPU_WRITE(fd, data, size) failing_write(fd, data, size)
 #include "../src/npu/npu_text.c"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+
+// Another user acts just before the new directory of a tree is opened.
+static int raced_openat(int parent, const char *name, int flags, mode_t mode);
+#define openat_(parent, name, flags, mode, ...) raced_openat(parent, name, flags, mode)
+#define openat(...)                             openat_(__VA_ARGS__, 0, 0)
 #include "../src/npu/tree.c"
+#undef openat
 
 #include "npu_fixture.h"
 
@@ -21,6 +30,21 @@ static struct {
     size_t writes, fail_at;
     int error;  // of that write; 0: it writes one byte
 } hooks;
+
+static struct {
+    const char *link;  // the new directory becomes a link to this one
+    bool is_opened;    // or all may write to it
+} race;
+
+static int raced_openat(int parent, const char *name, int flags, mode_t mode) {
+    if (strncmp(name, ".ptowsp-", 8) == 0 && race.link) {
+        assert_int_equal(unlinkat(parent, name, AT_REMOVEDIR), 0);
+        assert_int_equal(symlinkat(race.link, parent, name), 0);
+    } else if (strncmp(name, ".ptowsp-", 8) == 0 && race.is_opened) {
+        assert_int_equal(fchmodat(parent, name, 0777, 0), 0);
+    }
+    return openat(parent, name, flags, mode);
+}
 
 static void *refuse_resize(void *ptr, size_t size) {
     if (size == 0) {
@@ -554,6 +578,30 @@ static void emit__goes_on_after_short_and_interrupted_writes(void **state) {
     npu_fixture_free(&f);
 }
 
+// Where others can write beside the tree, they must not lead what is written elsewhere.
+static void emit__writes_into_the_directory_that_it_has_made(void **state) {
+    (void)state;
+    char victim[200], tree[200];
+    npu_fixture f;
+    npu_fixture_make(&f);
+    snprintf(victim, sizeof victim, "%s/victim", f.directory);
+    snprintf(tree, sizeof tree, "%s/raced", f.directory);
+    memset(&hooks, 0, sizeof hooks);
+    assert_int_equal(mkdir(victim, 0700), 0);
+    const ptowsp_npu_desc desc = {tree, false, false};
+    race.link = victim;
+    assert_int_equal(ptowsp_npu_emit(f.context, f.program, &desc), PTOWSP_SYSTEM_FAILED);
+    assert_non_null(strstr(ptowsp_context_error(f.context).text, "cannot open a directory beside"));
+    race.link = NULL;
+    race.is_opened = true;
+    assert_int_equal(ptowsp_npu_emit(f.context, f.program, &desc), PTOWSP_SYSTEM_FAILED);
+    race.is_opened = false;
+    assert_int_equal(npu_entries(victim), 0);
+    assert_int_equal(npu_entries(f.directory), 1);  // nothing but the victim is left
+    assert_int_equal(ptowsp_npu_emit(f.context, f.program, &desc), PTOWSP_OK);
+    npu_fixture_free(&f);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(text__string_literals_hold_any_bytes),
@@ -573,6 +621,7 @@ int main(void) {
         cmocka_unit_test(emit__every_write_may_fail),
         cmocka_unit_test(emit__a_failing_write_leaves_the_tree_that_was_there),
         cmocka_unit_test(emit__goes_on_after_short_and_interrupted_writes),
+        cmocka_unit_test(emit__writes_into_the_directory_that_it_has_made),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

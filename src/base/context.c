@@ -105,17 +105,19 @@ PWSP_INTERNAL void pwsp_context_disown(ptowsp_context *context) {
 }
 
 ptowsp_error ptowsp_context_error(const ptowsp_context *context) {
+    PTOWSP_ASSERT(context);
     ptowsp_error error = {context->status, context->index, context->text};
     return error;
 }
 
 ptowsp_status ptowsp_context_fail(ptowsp_context *context, ptowsp_status status, uint64_t index,
                                   const char *text) {
-    PTOWSP_ASSERT(status != PTOWSP_OK);
+    PTOWSP_ASSERT(context && status != PTOWSP_OK);
     return pwsp_fail(context, status, index, "%s", text ? text : "");
 }
 
 uint32_t ptowsp_context_lane_count(const ptowsp_context *context) {
+    PTOWSP_ASSERT(context);
     return pwsp_pool_lane_count(context->pool);
 }
 
@@ -165,6 +167,7 @@ PWSP_INTERNAL ptowsp_status pwsp_context_run(ptowsp_context *context, uint64_t i
 
 ptowsp_status ptowsp_parallel_for(ptowsp_context *context, uint64_t item_count, uint64_t grain,
                                   ptowsp_range_fn fn, void *user) {
+    PTOWSP_ASSERT(context);
     if (!pwsp_context_enter(context)) {
         return PTOWSP_BUSY;
     }

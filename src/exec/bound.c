@@ -3,10 +3,12 @@
 #include "run.h"
 
 const ptowsp_program *ptowsp_run_program(const ptowsp_run *run) {
+    PTOWSP_ASSERT(run);
     return run->program;
 }
 
 bool ptowsp_run_bound_size(const ptowsp_run *run, uint32_t axis, int64_t *out_size) {
+    PTOWSP_ASSERT(run);
     const ptowsp_program *p = run->program;
     PTOWSP_ASSERT(axis > 0 && axis < p->axes.count);
     const pwsp_axis_info *info = PWSP_PROGRAM_AT(p, axes, pwsp_axis_info, axis);
@@ -23,6 +25,7 @@ bool ptowsp_run_bound_size(const ptowsp_run *run, uint32_t axis, int64_t *out_si
 }
 
 bool ptowsp_run_bound_symbol(const ptowsp_run *run, uint32_t symbol, uint64_t *out_value) {
+    PTOWSP_ASSERT(run);
     const ptowsp_program *p = run->program;
     PTOWSP_ASSERT(symbol > 0 && symbol < p->symbols.count);
     if (!run->bindings.is_bound[p->first_symbol + symbol]) {
@@ -61,6 +64,7 @@ bool ptowsp_run_bound_csr(const ptowsp_run *run, uint32_t axis, ptowsp_csr *out_
 }
 
 bool ptowsp_run_bound_plan(const ptowsp_run *run, uint32_t axis, ptowsp_attention_plan *out_plan) {
+    PTOWSP_ASSERT(run);
     const ptowsp_program *p = run->program;
     PTOWSP_ASSERT(axis > 0 && axis < p->axes.count);
     if (PWSP_PROGRAM_AT(p, axes, pwsp_axis_info, axis)->kind < PWSP_AXIS_PLAN ||
@@ -116,6 +120,7 @@ bool ptowsp_run_bound_tensor(const ptowsp_run *run, uint32_t tensor, ptowsp_buff
 }
 
 uint64_t ptowsp_run_bound_slot(const ptowsp_run *run, uint32_t slot) {
+    PTOWSP_ASSERT(run);
     PTOWSP_ASSERT(slot < run->program->slot_count);
     return run->bindings.initial[run->program->first_slot + slot];
 }
@@ -123,6 +128,7 @@ uint64_t ptowsp_run_bound_slot(const ptowsp_run *run, uint32_t slot) {
 // -- transient tensors ----------------------------------------------------------------------------
 
 void ptowsp_run_bound_transients(const ptowsp_run *run, void **out_block, uint64_t *out_size) {
+    PTOWSP_ASSERT(run && out_block);
     *out_block = run->bindings.transients.block;
     *out_size = run->bindings.transients.size;
 }
@@ -136,6 +142,7 @@ PWSP_INTERNAL ptowsp_transient_sizes pwsp_run_transient_sizes(const ptowsp_run *
 }
 
 ptowsp_status ptowsp_run_size_transients(ptowsp_run *run, ptowsp_transient_sizes *out_sizes) {
+    PTOWSP_ASSERT(run);
     if (!out_sizes) {
         return pwsp_fail(run->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
                          "run: out_sizes is NULL");
@@ -153,6 +160,7 @@ ptowsp_status ptowsp_run_size_transients(ptowsp_run *run, ptowsp_transient_sizes
 }
 
 ptowsp_lifetime ptowsp_run_lifetime_at(const ptowsp_run *run, uint32_t i) {
+    PTOWSP_ASSERT(run);
     const ptowsp_program *p = run->program;
     PTOWSP_ASSERT(i < p->lifetimes.count);
     uint32_t low = 0, high = (uint32_t)p->transients.count;  // whose lifetime it is: by bisection

@@ -278,6 +278,7 @@ PWSP_INTERNAL ptowsp_status pwsp_device_enter(ptowsp_device *device) {
 
 ptowsp_status ptowsp_device_alloc(ptowsp_device *device, const char *name, uint64_t size,
                                   void **out_memory) {
+    PTOWSP_ASSERT(device);
     if (out_memory) {
         *out_memory = NULL;
     }
@@ -290,6 +291,7 @@ ptowsp_status ptowsp_device_alloc(ptowsp_device *device, const char *name, uint6
 }
 
 ptowsp_status ptowsp_device_free(ptowsp_device *device, void *memory) {
+    PTOWSP_ASSERT(device);
     ptowsp_status status = pwsp_device_enter(device);
     if (status == PTOWSP_OK) {
         status = pwsp_device_memory_free(&device->memory, memory);
@@ -317,6 +319,7 @@ static ptowsp_status pwsp_device_copy(ptowsp_device *device, void *to, const voi
 
 ptowsp_status ptowsp_device_copy_in(ptowsp_device *device, void *to, const void *from,
                                     uint64_t size) {
+    PTOWSP_ASSERT(device);
     ptowsp_status status = pwsp_device_enter(device);
     if (status == PTOWSP_OK) {
         status = pwsp_device_copy(device, to, from, to, size, "copy in");
@@ -327,6 +330,7 @@ ptowsp_status ptowsp_device_copy_in(ptowsp_device *device, void *to, const void 
 
 ptowsp_status ptowsp_device_copy_out(ptowsp_device *device, void *to, const void *from,
                                      uint64_t size) {
+    PTOWSP_ASSERT(device);
     if (!pwsp_context_enter(device->context)) {
         return PTOWSP_BUSY;
     }
@@ -404,6 +408,7 @@ PWSP_INTERNAL ptowsp_status pwsp_device_fail_stuck(ptowsp_device *device) {
 // -- results --------------------------------------------------------------------------------------
 
 ptowsp_device_stats ptowsp_device_result(const ptowsp_device *device) {
+    PTOWSP_ASSERT(device);
     ptowsp_device_stats stats;
     memset(&stats, 0, sizeof stats);
     stats.scheduler_count = device->scheduler_count;
@@ -420,6 +425,7 @@ ptowsp_device_stats ptowsp_device_result(const ptowsp_device *device) {
 }
 
 uint64_t ptowsp_device_core_tasks(const ptowsp_device *device, uint32_t core) {
+    PTOWSP_ASSERT(device);
     PTOWSP_ASSERT(core < device->core_count);
     return device->cores[core].task_count;
 }

@@ -337,6 +337,7 @@ static ptowsp_status pwsp_device_run_graph(ptowsp_device *device, ptowsp_graph *
 }
 
 ptowsp_status ptowsp_device_run_graph(ptowsp_device *device, ptowsp_graph *graph) {
+    PTOWSP_ASSERT(device);
     ptowsp_status status = pwsp_device_enter(device);
     if (status == PTOWSP_OK) {
         status = pwsp_device_run_graph(device, graph);

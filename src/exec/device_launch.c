@@ -221,6 +221,7 @@ static ptowsp_status pwsp_device_launch_all(ptowsp_device *device, const ptowsp_
 }
 
 ptowsp_status ptowsp_device_launch(ptowsp_device *device, const ptowsp_launch *launch) {
+    PTOWSP_ASSERT(device);
     ptowsp_status status = pwsp_device_enter(device);
     if (status == PTOWSP_OK) {
         status = launch ? pwsp_device_launch_all(device, launch)
@@ -232,5 +233,6 @@ ptowsp_status ptowsp_device_launch(ptowsp_device *device, const ptowsp_launch *l
 }
 
 void ptowsp_device_cancel(ptowsp_device *device) {
+    PTOWSP_ASSERT(device);
     pwsp_halt_cancel(&device->launch_halt);
 }

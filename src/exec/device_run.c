@@ -227,6 +227,7 @@ static ptowsp_run_options pwsp_device_options(const ptowsp_run_options *options)
 
 ptowsp_status ptowsp_device_run(ptowsp_device *device, ptowsp_run *run,
                                 const ptowsp_run_options *options) {
+    PTOWSP_ASSERT(device);
     ptowsp_run_options chosen = pwsp_device_options(options);
     ptowsp_status status = pwsp_device_claim(device, run, &chosen);
     if (status == PTOWSP_OK) {
@@ -245,6 +246,7 @@ static ptowsp_status pwsp_device_started(void *user) {
 
 ptowsp_status ptowsp_device_start(ptowsp_device *device, ptowsp_run *run,
                                   const ptowsp_run_options *options) {
+    PTOWSP_ASSERT(device);
     ptowsp_run_options chosen = pwsp_device_options(options);
     ptowsp_status status = pwsp_device_claim(device, run, &chosen);
     if (status != PTOWSP_OK) {

@@ -176,6 +176,7 @@ PWSP_INTERNAL ptowsp_status pwsp_run_compare(ptowsp_run *run, bool is_before) {
 }
 
 ptowsp_status ptowsp_run_expect(ptowsp_run *run, const ptowsp_fingerprint *expected) {
+    PTOWSP_ASSERT(run);
     if (pwsp_run_is_running(run)) {
         return PTOWSP_BUSY;
     }
@@ -187,6 +188,7 @@ ptowsp_status ptowsp_run_expect(ptowsp_run *run, const ptowsp_fingerprint *expec
 }
 
 ptowsp_status ptowsp_run_fingerprint(ptowsp_run *run, ptowsp_fingerprint *out_fingerprint) {
+    PTOWSP_ASSERT(run);
     if (!out_fingerprint) {
         return pwsp_fail(run->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
                          "run: out_fingerprint is NULL");
@@ -211,6 +213,7 @@ ptowsp_status ptowsp_run_fingerprint(ptowsp_run *run, ptowsp_fingerprint *out_fi
 }
 
 void ptowsp_fingerprint_print(const ptowsp_fingerprint *fingerprint, ptowsp_text text) {
+    PTOWSP_ASSERT(fingerprint);
 #define PWSP_PRINT_PART(part, name, is_before, has_content)                                        \
     pwsp_text_format(text, is_first ? "%s %016" PRIx64 : " %s %016" PRIx64, name,                  \
                      fingerprint->part);                                                           \

@@ -122,6 +122,7 @@ void ptowsp_graph_destroy(ptowsp_graph *graph) {
 }
 
 void ptowsp_graph_clear(ptowsp_graph *graph) {
+    PTOWSP_ASSERT(graph);
     if (pwsp_load_relaxed(&graph->is_running)) {
         return;
     }
@@ -246,6 +247,7 @@ static bool pwsp_graph_add_extras(ptowsp_graph *graph, const ptowsp_graph_task_d
 
 ptowsp_status ptowsp_graph_task_make(ptowsp_graph *graph, const ptowsp_graph_task_desc *task,
                                      uint64_t *out_task) {
+    PTOWSP_ASSERT(graph);
     if (out_task) {
         *out_task = PTOWSP_NO_INDEX;
     }
@@ -308,6 +310,7 @@ static ptowsp_status pwsp_graph_refuse_edge(ptowsp_graph *graph, uint64_t before
 }
 
 ptowsp_status ptowsp_graph_edge_make(ptowsp_graph *graph, uint64_t before, uint64_t after) {
+    PTOWSP_ASSERT(graph);
     if (PWSP_UNLIKELY(pwsp_load_relaxed(&graph->is_running))) {
         return PTOWSP_BUSY;
     }
@@ -334,6 +337,7 @@ ptowsp_status ptowsp_graph_edge_make(ptowsp_graph *graph, uint64_t before, uint6
 // -- running --------------------------------------------------------------------------------------
 
 ptowsp_status ptowsp_graph_seal(ptowsp_graph *graph) {
+    PTOWSP_ASSERT(graph);
     if (pwsp_load_relaxed(&graph->is_running)) {
         return PTOWSP_BUSY;
     }
@@ -344,6 +348,7 @@ ptowsp_status ptowsp_graph_seal(ptowsp_graph *graph) {
 }
 
 ptowsp_status ptowsp_graph_run(ptowsp_graph *graph) {
+    PTOWSP_ASSERT(graph);
     if (!pwsp_context_enter(graph->context)) {
         return PTOWSP_BUSY;
     }
@@ -358,6 +363,7 @@ ptowsp_status ptowsp_graph_run(ptowsp_graph *graph) {
 }
 
 ptowsp_status ptowsp_graph_record(ptowsp_graph *graph, ptowsp_span *spans, uint64_t capacity) {
+    PTOWSP_ASSERT(graph);
     if (pwsp_load_relaxed(&graph->is_running)) {
         return PTOWSP_BUSY;
     }
@@ -371,12 +377,14 @@ ptowsp_status ptowsp_graph_record(ptowsp_graph *graph, ptowsp_span *spans, uint6
 }
 
 void ptowsp_graph_cancel(ptowsp_graph *graph) {
+    PTOWSP_ASSERT(graph);
     if (pwsp_load_seq_cst(&graph->is_running)) {
         pwsp_fetch_or_seq_cst(&graph->flags, PWSP_GRAPH_IS_CUT);
     }
 }
 
 ptowsp_status ptowsp_graph_limit(ptowsp_graph *graph, uint64_t time_limit_ns) {
+    PTOWSP_ASSERT(graph);
     if (pwsp_load_relaxed(&graph->is_running)) {
         return PTOWSP_BUSY;
     }
@@ -393,6 +401,7 @@ static ptowsp_status pwsp_graph_started(void *user) {
 }
 
 ptowsp_status ptowsp_graph_start(ptowsp_graph *graph) {
+    PTOWSP_ASSERT(graph);
     if (!pwsp_context_enter(graph->context)) {
         return PTOWSP_BUSY;
     }
@@ -410,6 +419,7 @@ ptowsp_status ptowsp_graph_start(ptowsp_graph *graph) {
 }
 
 ptowsp_status ptowsp_graph_wait(ptowsp_graph *graph) {
+    PTOWSP_ASSERT(graph);
     if (!pwsp_start_is_pending(graph->start)) {
         return pwsp_start_refuse(graph->context, pwsp_load_relaxed(&graph->is_running), "graph");
     }
@@ -420,6 +430,7 @@ ptowsp_status ptowsp_graph_wait(ptowsp_graph *graph) {
 }
 
 ptowsp_status ptowsp_graph_poll(ptowsp_graph *graph) {
+    PTOWSP_ASSERT(graph);
     bool is_busy = pwsp_start_is_pending(graph->start) && !pwsp_start_is_done(graph->start);
     return is_busy ? PTOWSP_BUSY : ptowsp_graph_wait(graph);
 }
@@ -428,6 +439,7 @@ ptowsp_status ptowsp_graph_poll(ptowsp_graph *graph) {
 
 ptowsp_status ptowsp_graph_task_status(const ptowsp_graph *graph, uint64_t task,
                                        uint64_t *out_cause) {
+    PTOWSP_ASSERT(graph);
     uint64_t added_count =
         graph->ran_count == graph->task_count ? pwsp_graph_added_count(graph) : 0;
     PTOWSP_ASSERT(task < graph->task_count + added_count && !pwsp_load_relaxed(&graph->is_running));
@@ -449,6 +461,7 @@ ptowsp_status ptowsp_graph_task_status(const ptowsp_graph *graph, uint64_t task,
 }
 
 ptowsp_cycles ptowsp_graph_task_cycles(const ptowsp_graph *graph, uint64_t task) {
+    PTOWSP_ASSERT(graph);
     PTOWSP_ASSERT(task < graph->task_count && !pwsp_load_relaxed(&graph->is_running));
     const pwsp_graph_node *node = &graph->nodes[task];
     if (node->fn != pwsp_graph_run_kernel) {
@@ -459,6 +472,7 @@ ptowsp_cycles ptowsp_graph_task_cycles(const ptowsp_graph *graph, uint64_t task)
 }
 
 ptowsp_graph_stats ptowsp_graph_result(const ptowsp_graph *graph) {
+    PTOWSP_ASSERT(graph);
     ptowsp_graph_stats stats;
     memset(&stats, 0, sizeof stats);
     stats.task_count = graph->task_count;
@@ -486,5 +500,6 @@ ptowsp_graph_stats ptowsp_graph_result(const ptowsp_graph *graph) {
 }
 
 const ptowsp_graph_lane_stats *ptowsp_graph_lanes(const ptowsp_graph *graph) {
+    PTOWSP_ASSERT(graph);
     return graph->core_count ? graph->core_stats : graph->lane_stats;
 }

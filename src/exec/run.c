@@ -22,6 +22,7 @@ static bool pwsp_run_init(ptowsp_run *run) {
 
 ptowsp_status ptowsp_run_create(ptowsp_context *context, const ptowsp_program *program,
                                 ptowsp_run **out_run) {
+    PTOWSP_ASSERT(context);
     if (!program || !out_run) {
         return pwsp_fail(context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
                          "run: program or out_run is NULL");
@@ -77,19 +78,23 @@ PWSP_INTERNAL size_t pwsp_run_bytes(const ptowsp_run *run) {
 // -- binding --------------------------------------------------------------------------------------
 
 ptowsp_status ptowsp_run_bind_size(ptowsp_run *run, const char *axis, int64_t size) {
+    PTOWSP_ASSERT(run);
     return pwsp_run_is_running(run) ? PTOWSP_BUSY : pwsp_bind_size(&run->bindings, axis, size);
 }
 
 ptowsp_status ptowsp_run_bind_symbol(ptowsp_run *run, const char *symbol, uint64_t value) {
+    PTOWSP_ASSERT(run);
     return pwsp_run_is_running(run) ? PTOWSP_BUSY : pwsp_bind_symbol(&run->bindings, symbol, value);
 }
 
 ptowsp_status ptowsp_run_bind_slot(ptowsp_run *run, uint32_t slot, uint64_t value) {
+    PTOWSP_ASSERT(run);
     return pwsp_run_is_running(run) ? PTOWSP_BUSY : pwsp_bind_slot(&run->bindings, slot, value);
 }
 
 ptowsp_status ptowsp_run_bind_array(ptowsp_run *run, const char *array, ptowsp_dtype dtype,
                                     const void *data, uint64_t count) {
+    PTOWSP_ASSERT(run);
     return pwsp_run_is_running(run)
                ? PTOWSP_BUSY
                : pwsp_bind_array(&run->bindings, array, false, dtype, data, count);
@@ -97,33 +102,39 @@ ptowsp_status ptowsp_run_bind_array(ptowsp_run *run, const char *array, ptowsp_d
 
 ptowsp_status ptowsp_run_bind_lengths(ptowsp_run *run, const char *axis, ptowsp_dtype dtype,
                                       const void *data, uint64_t count) {
+    PTOWSP_ASSERT(run);
     return pwsp_run_is_running(run)
                ? PTOWSP_BUSY
                : pwsp_bind_array(&run->bindings, axis, true, dtype, data, count);
 }
 
 ptowsp_status ptowsp_run_bind_csr(ptowsp_run *run, const char *axis, const ptowsp_csr *csr) {
+    PTOWSP_ASSERT(run);
     return pwsp_run_is_running(run) ? PTOWSP_BUSY : pwsp_bind_csr(&run->bindings, axis, csr);
 }
 
 ptowsp_status ptowsp_run_bind_tensor(ptowsp_run *run, const char *tensor,
                                      const ptowsp_buffer *buffer) {
+    PTOWSP_ASSERT(run);
     return pwsp_run_is_running(run) ? PTOWSP_BUSY
                                     : pwsp_bind_tensor(&run->bindings, tensor, buffer);
 }
 
 ptowsp_status ptowsp_run_bind_transients(ptowsp_run *run, void *block, uint64_t size) {
+    PTOWSP_ASSERT(run);
     return pwsp_run_is_running(run) ? PTOWSP_BUSY
                                     : pwsp_bind_transients(&run->bindings, block, size);
 }
 
 ptowsp_status ptowsp_run_bind_plan(ptowsp_run *run, const char *plan,
                                    const ptowsp_attention_plan *bound) {
+    PTOWSP_ASSERT(run);
     return pwsp_run_is_running(run) ? PTOWSP_BUSY : pwsp_bind_plan(&run->bindings, plan, bound);
 }
 
 ptowsp_status ptowsp_run_bind_work(ptowsp_run *run, const char *plan, const ptowsp_work *work,
                                    uint64_t count) {
+    PTOWSP_ASSERT(run);
     return pwsp_run_is_running(run) ? PTOWSP_BUSY
                                     : pwsp_bind_work(&run->bindings, plan, work, count);
 }
@@ -132,6 +143,7 @@ ptowsp_status ptowsp_run_bind_batch(ptowsp_run *run, const char *plan,
                                     const ptowsp_attention_batch *batch,
                                     const ptowsp_attention_config *config,
                                     const ptowsp_attention_sizes *capacity) {
+    PTOWSP_ASSERT(run);
     return pwsp_run_is_running(run)
                ? PTOWSP_BUSY
                : pwsp_bind_batch(&run->bindings, plan, batch, config, capacity);
@@ -142,6 +154,7 @@ ptowsp_status ptowsp_run_bind_ranks(ptowsp_run *run, const ptowsp_run_ranks *ran
 }
 
 uint64_t ptowsp_run_slot(const ptowsp_run *run, uint32_t slot) {
+    PTOWSP_ASSERT(run);
     PTOWSP_ASSERT(slot < run->program->slot_count);
     return run->walk.cells[run->program->first_slot + slot];
 }
@@ -153,14 +166,17 @@ const ptowsp_run_stats *ptowsp_run_result(const ptowsp_run *run) {
 }
 
 const ptowsp_lane_stats *ptowsp_run_lanes(const ptowsp_run *run) {
+    PTOWSP_ASSERT(run);
     return run->time.sim.lane_stats;
 }
 
 const ptowsp_task_record *ptowsp_run_records(const ptowsp_run *run) {
+    PTOWSP_ASSERT(run);
     return run->has_records && run->recorder.is_dense ? run->recorder.records : NULL;
 }
 
 const uint64_t *ptowsp_run_critical_path(const ptowsp_run *run, uint64_t *out_count) {
+    PTOWSP_ASSERT(run && out_count);
     *out_count = run->critical_count;
     return run->critical_count ? run->critical : NULL;
 }
@@ -172,24 +188,28 @@ static void pwsp_run_tell(uint32_t count, uint32_t *out_count) {
 }
 
 const ptowsp_pipeline_stats *ptowsp_run_pipelines(const ptowsp_run *run, uint32_t *out_count) {
+    PTOWSP_ASSERT(run);
     uint32_t count = (uint32_t)run->program->pipelines.count;
     pwsp_run_tell(count, out_count);
     return count ? run->pipes.pipelines.stats : NULL;
 }
 
 const ptowsp_process_stats *ptowsp_run_processes(const ptowsp_run *run, uint32_t *out_count) {
+    PTOWSP_ASSERT(run);
     uint32_t count = run->pipes.pipelines.process_count;
     pwsp_run_tell(count, out_count);
     return count ? run->pipes.pipelines.process_stats : NULL;
 }
 
 const ptowsp_channel_stats *ptowsp_run_channels(const ptowsp_run *run, uint32_t *out_count) {
+    PTOWSP_ASSERT(run);
     uint32_t count = (uint32_t)run->program->channels.count;
     pwsp_run_tell(count, out_count);
     return count ? run->pipes.pipelines.channel_stats : NULL;
 }
 
 const ptowsp_step_record *ptowsp_run_steps(const ptowsp_run *run, uint64_t *out_count) {
+    PTOWSP_ASSERT(run);
     uint64_t count = run->pipes.pipelines.exchange.step_count;
     if (out_count) {
         *out_count = count;
@@ -199,6 +219,7 @@ const ptowsp_step_record *ptowsp_run_steps(const ptowsp_run *run, uint64_t *out_
 
 const uint64_t *ptowsp_run_critical_steps(const ptowsp_run *run, uint32_t pipeline,
                                           uint64_t *out_count) {
+    PTOWSP_ASSERT(run);
     bool is_known = pipeline < run->program->pipelines.count && run->has_records;
     const pwsp_chain *chain = is_known ? &run->pipes.pipelines.chains[pipeline] : NULL;
     uint64_t count = chain ? chain->count : 0;
@@ -209,5 +230,6 @@ const uint64_t *ptowsp_run_critical_steps(const ptowsp_run *run, uint32_t pipeli
 }
 
 void ptowsp_run_print_stuck(const ptowsp_run *run, ptowsp_text text) {
+    PTOWSP_ASSERT(run);
     pwsp_pipelines_print_stuck(&run->pipes.pipelines, text);
 }

@@ -294,6 +294,7 @@ PWSP_INTERNAL ptowsp_status pwsp_run_execute_here(ptowsp_run *run,
 }
 
 ptowsp_status ptowsp_run_execute(ptowsp_run *run, const ptowsp_run_options *options) {
+    PTOWSP_ASSERT(run);
     ptowsp_run_options chosen;
     memset(&chosen, 0, sizeof chosen);
     if (options) {
@@ -312,11 +313,13 @@ ptowsp_status ptowsp_run_execute(ptowsp_run *run, const ptowsp_run_options *opti
 }
 
 void ptowsp_run_cancel(ptowsp_run *run) {
+    PTOWSP_ASSERT(run);
     pwsp_halt_cancel(&run->walk.halt);
 }
 
 ptowsp_status ptowsp_run_what_if(ptowsp_run *run, const ptowsp_run_options *options,
                                  ptowsp_what_if *what_if) {
+    PTOWSP_ASSERT(run && what_if);
     ptowsp_run_options chosen;
     memset(&chosen, 0, sizeof chosen);
     if (options) {

@@ -130,6 +130,7 @@ static ptowsp_status pwsp_explore_claimed(ptowsp_run *run, const ptowsp_explore_
 
 ptowsp_status ptowsp_run_explore(ptowsp_run *run, const ptowsp_explore_options *options,
                                  ptowsp_explore_stats *out_stats) {
+    PTOWSP_ASSERT(run);
     ptowsp_explore_options chosen;
     ptowsp_explore_stats stats;
     ptowsp_run_options walked;

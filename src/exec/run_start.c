@@ -35,6 +35,7 @@ static ptowsp_status pwsp_run_started(void *user) {
 }
 
 ptowsp_status ptowsp_run_start(ptowsp_run *run, const ptowsp_run_options *options) {
+    PTOWSP_ASSERT(run);
     ptowsp_run_options chosen;
     memset(&chosen, 0, sizeof chosen);
     if (options) {
@@ -65,6 +66,7 @@ ptowsp_status ptowsp_run_start(ptowsp_run *run, const ptowsp_run_options *option
 }
 
 ptowsp_status ptowsp_run_wait(ptowsp_run *run) {
+    PTOWSP_ASSERT(run);
     if (!pwsp_start_is_pending(run->start)) {
         return pwsp_start_refuse(run->context, pwsp_load_relaxed(&run->is_running), "run");
     }
@@ -80,6 +82,7 @@ ptowsp_status ptowsp_run_wait(ptowsp_run *run) {
 }
 
 ptowsp_status ptowsp_run_poll(ptowsp_run *run) {
+    PTOWSP_ASSERT(run);
     bool is_busy = pwsp_start_is_pending(run->start) && !pwsp_start_is_done(run->start);
     return is_busy ? PTOWSP_BUSY : ptowsp_run_wait(run);
 }

@@ -7,6 +7,7 @@
 #include <inttypes.h>
 
 ptowsp_status ptowsp_run_record(ptowsp_run *run, const ptowsp_record_options *options) {
+    PTOWSP_ASSERT(run);
     ptowsp_record_options none;
     memset(&none, 0, sizeof none);
     options = options ? options : &none;
@@ -36,10 +37,12 @@ ptowsp_status ptowsp_run_record(ptowsp_run *run, const ptowsp_record_options *op
 }
 
 uint64_t ptowsp_run_trace_count(const ptowsp_run *run) {
+    PTOWSP_ASSERT(run);
     return run->has_records ? run->recorder.count : 0;
 }
 
 ptowsp_task_trace ptowsp_run_trace_at(const ptowsp_run *run, uint64_t i) {
+    PTOWSP_ASSERT(run);
     const pwsp_recorder *recorder = &run->recorder;
     PTOWSP_ASSERT(run->has_records && i < recorder->count);
     const ptowsp_task_record *record = &recorder->records[i];
@@ -58,11 +61,13 @@ ptowsp_task_trace ptowsp_run_trace_at(const ptowsp_run *run, uint64_t i) {
 }
 
 const ptowsp_task_record *ptowsp_run_clock_at(const ptowsp_run *run, uint64_t i) {
+    PTOWSP_ASSERT(run);
     PTOWSP_ASSERT(i < ptowsp_run_trace_count(run));
     return run->has_clock ? &run->recorder.clocks[i] : NULL;
 }
 
 bool ptowsp_run_trace_find(const ptowsp_run *run, uint64_t index, ptowsp_task_trace *out_task) {
+    PTOWSP_ASSERT(run);
     uint64_t slot;
     if (!run->has_records || !pwsp_recorder_find(&run->recorder, index, &slot)) {
         return false;
@@ -77,6 +82,7 @@ static bool pwsp_run_has_sums(const ptowsp_run *run) {
 }
 
 const ptowsp_task_sums *ptowsp_run_kernels(const ptowsp_run *run, uint32_t *out_count) {
+    PTOWSP_ASSERT(run);
     bool is_good = pwsp_run_has_sums(run);
     if (out_count) {
         *out_count = is_good ? (uint32_t)run->program->kernels.count : 0;
@@ -85,10 +91,12 @@ const ptowsp_task_sums *ptowsp_run_kernels(const ptowsp_run *run, uint32_t *out_
 }
 
 const ptowsp_cycles *ptowsp_run_idle(const ptowsp_run *run) {
+    PTOWSP_ASSERT(run);
     return pwsp_run_has_sums(run) ? run->recorder.idle : NULL;
 }
 
 ptowsp_usage ptowsp_run_usage(const ptowsp_run *run) {
+    PTOWSP_ASSERT(run);
     ptowsp_usage usage;
     memset(&usage, 0, sizeof usage);
     if (pwsp_run_has_sums(run)) {
@@ -165,6 +173,7 @@ static bool pwsp_run_visit_cause(const pwsp_edge_caller *caller) {
 }
 
 bool ptowsp_run_edges(const ptowsp_run *run, uint64_t task, ptowsp_edge_fn visit, void *user) {
+    PTOWSP_ASSERT(run);
     bool is_all = task == PTOWSP_NO_INDEX;
     uint64_t count = run->has_records && run->recorder.options.level >= PTOWSP_RECORD_EDGES
                          ? run->recorder.count
@@ -184,6 +193,7 @@ bool ptowsp_run_edges(const ptowsp_run *run, uint64_t task, ptowsp_edge_fn visit
 // -- lower bounds ---------------------------------------------------------------------------------
 
 ptowsp_status ptowsp_run_find_bounds(const ptowsp_run *run, ptowsp_run_bounds *out_bounds) {
+    PTOWSP_ASSERT(run && out_bounds);
     const pwsp_sim *sim = &run->time.sim;
     memset(out_bounds, 0, sizeof *out_bounds);
     if (!pwsp_run_has_sums(run)) {

@@ -16,7 +16,9 @@
 
 #define NPU_TEMPORARY     "tmp."
 #define NPU_MARK          ".ptowsp"
-#define NPU_STALE_SECONDS 3600  // age of a temporary whose process is gone
+#define NPU_STICKY        01000u  // S_ISVTX, which is not in POSIX without XSI
+#define NPU_LINK_MAX      40u     // on the way to the cache
+#define NPU_STALE_SECONDS 3600    // age of a temporary whose process is gone
 
 // -- files ----------------------------------------------------------------------------------------
 
@@ -107,6 +109,65 @@ static bool npu_cache_make(char *path) {
     return mkdir(path, 0700) == 0 || errno == EEXIST;
 }
 
+static bool npu_cache_check_path(npu_build *build, const char *path, unsigned depth);
+
+// The path that a link leads to.
+static bool npu_cache_check_link(npu_build *build, const char *link, unsigned depth) {
+    char target[4096];
+    npu_text path = {NULL, 0, 0, false};
+    ssize_t size = readlink(link, target, sizeof target - 1);
+    if (size < 0 || depth == NPU_LINK_MAX) {
+        errno = size < 0 ? errno : ELOOP;
+        return npu_build_fail_system(build, "cannot use the cache", link);
+    }
+    target[size] = '\0';
+    const char *last = strrchr(link, '/');
+    if (target[0] != '/') {
+        npu_print(&path, "%.*s", (int)(last - link) + 1, link);
+    }
+    npu_print(&path, "%s", target);
+    bool is_good =
+        npu_build_check(build, &path) && npu_cache_check_path(build, path.data, depth + 1);
+    npu_text_free(&path);
+    return is_good;
+}
+
+// A part of the path of the cache, which is not its end.
+static bool npu_cache_check_part(npu_build *build, const char *path, unsigned depth) {
+    struct stat state;
+    if (lstat(path, &state) != 0) {
+        return npu_build_fail_system(build, "cannot use the cache", path);
+    }
+    bool is_link = S_ISLNK(state.st_mode);
+    bool is_ours = state.st_uid == geteuid() || state.st_uid == 0;
+    bool is_open =
+        !is_link && (state.st_mode & (S_IWGRP | S_IWOTH)) != 0 && (state.st_mode & NPU_STICKY) == 0;
+    if (!is_ours || is_open) {
+        return npu_build_fail(build, PTOWSP_SYSTEM_FAILED,
+                              "the cache %s can be exchanged by others: %s on the way to it %s",
+                              build->cache.data, path,
+                              !is_ours ? "belongs to another user" : "is writable for others");
+    }
+    return !is_link || npu_cache_check_link(build, path, depth);
+}
+
+// Who may write to a directory can put another one where the cache is; who owns a link can lead it
+// elsewhere. (Where the sticky bit is set, as in /tmp, only owners rename.) So each part of the way,
+// also behind links, has to be of the user or of root, and no one else may write to it.
+static bool npu_cache_check_path(npu_build *build, const char *path, unsigned depth) {
+    npu_text part = {NULL, 0, 0, false};
+    struct stat state;
+    bool is_good = npu_cache_check_part(build, "/", depth);
+    for (const char *at = strchr(path + 1, '/'); is_good && at; at = strchr(at + 1, '/')) {
+        part.size = 0;
+        npu_print(&part, "%.*s", (int)(at - path), path);
+        is_good = npu_build_check(build, &part) && npu_cache_check_part(build, part.data, depth);
+    }
+    npu_text_free(&part);
+    bool is_link = is_good && lstat(path, &state) == 0 && S_ISLNK(state.st_mode);
+    return is_good && (!is_link || npu_cache_check_link(build, path, depth));
+}
+
 // Libraries of the cache run as the user: no one else may write there.
 NPU_INTERNAL bool npu_cache_open(npu_build *build, const char *directory) {
     npu_text *path = &build->cache;
@@ -147,7 +208,7 @@ NPU_INTERNAL bool npu_cache_open(npu_build *build, const char *directory) {
             "(chmod go-w)",
             path->data);
     }
-    return true;
+    return npu_cache_check_path(build, path->data, 0);
 }
 
 // -- temporaries ----------------------------------------------------------------------------------

@@ -18,7 +18,7 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
-#define NPU_CACHE_VERSION "2"
+#define NPU_CACHE_VERSION "3"
 
 static const npu_text npu_no_text = {NULL, 0, 0, false};
 
@@ -224,6 +224,13 @@ static void npu_split_compiler(npu_build *build, const char *compiler) {
     npu_text_free(&first);
 }
 
+// Arguments for the key, each with its length: "a b" is not "a" and "b".
+static void npu_print_key(npu_text *text, const npu_text *arguments) {
+    for (size_t i = 0; i < arguments->size; i += strlen(arguments->data + i) + 1) {
+        npu_print(text, "%u %s\n", (unsigned)strlen(arguments->data + i), arguments->data + i);
+    }
+}
+
 // Asks the compiler for its --version, through a file in an empty directory.
 static bool npu_describe_compiler(npu_build *build) {
     npu_text directory = npu_no_text, output = npu_no_text, arguments = npu_no_text;
@@ -254,7 +261,7 @@ static bool npu_describe_compiler(npu_build *build) {
                                      "exits with %d",
                                      name, code);
         } else {
-            npu_print_arguments(&build->tool, &build->compiler);
+            npu_print_key(&build->tool, &build->compiler);
             bool is_read = npu_file_read(output.data, &build->tool);
             is_good = npu_build_check(build, &build->tool) &&
                       (is_read || npu_build_fail_system(build, "cannot read", output.data));
@@ -310,6 +317,19 @@ NPU_INTERNAL bool npu_print_processors(npu_text *text, const char *path) {
     return is_there;
 }
 
+// The environment of compilers that decides where they look for headers, libraries and themselves.
+static void npu_print_environment(npu_text *text) {
+    static const char names[][26] = {
+        "CPATH",           "CPLUS_INCLUDE_PATH", "LIBRARY_PATH",         "COMPILER_PATH",
+        "GCC_EXEC_PREFIX", "GCC_COMPARE_DEBUG",  "CCC_OVERRIDE_OPTIONS", "SDKROOT"};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        const char *value = getenv(names[i]);
+        if (value) {
+            npu_print(text, "%s %u %s\n", names[i], (unsigned)strlen(value), value);
+        }
+    }
+}
+
 // Does one of these arguments ask for the host processor: -march=native?
 static bool npu_has_native(const npu_text *arguments) {
     for (size_t i = 0; i < arguments->size; i += strlen(arguments->data + i) + 1) {
@@ -335,7 +355,8 @@ static bool npu_describe_tool(npu_build *build, const ptowsp_npu_build_desc *des
     }
     struct utsname machine;
     bool is_known = uname(&machine) >= 0;
-    npu_print_arguments(&build->tool, &build->options);
+    npu_print_key(&build->tool, &build->options);
+    npu_print_environment(&build->tool);
     npu_print(&build->tool,
               NPU_FLAGS "\nptowsp " PTOWSP_VERSION ", cache " NPU_CACHE_VERSION ", %s, %s\n",
               is_known ? machine.sysname : "?", is_known ? machine.machine : "?");
@@ -434,9 +455,19 @@ static bool npu_make_entry(npu_build *build) {
     return is_good;
 }
 
+// The environment of a program with more rights than who started it is not to be trusted: PATH, CXX,
+// HOME and others would choose what is run with these rights.
+static bool npu_check_rights(npu_build *build) {
+    return (getuid() == geteuid() && getgid() == getegid()) ||
+           npu_build_fail(
+               build, PTOWSP_UNSUPPORTED,
+               "nothing is built with the rights of another user or group (set-user-ID)");
+}
+
 static bool npu_find_or_make(npu_build *build, const ptowsp_npu_build_desc *desc) {
     npu_text why = npu_no_text;
-    if (!npu_describe_tree(build) || !npu_cache_open(build, desc ? desc->cache_directory : NULL) ||
+    if (!npu_check_rights(build) || !npu_describe_tree(build) ||
+        !npu_cache_open(build, desc ? desc->cache_directory : NULL) ||
         !npu_describe_tool(build, desc) || !npu_key_make(build)) {
         return false;
     }
@@ -520,10 +551,12 @@ void ptowsp_npu_destroy(ptowsp_npu *npu) {
 }
 
 bool ptowsp_npu_was_cached(const ptowsp_npu *npu) {
+    PTOWSP_ASSERT(npu);
     return npu->was_cached;
 }
 
 const char *ptowsp_npu_directory(const ptowsp_npu *npu) {
+    PTOWSP_ASSERT(npu);
     return npu->directory.data;
 }
 

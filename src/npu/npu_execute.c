@@ -152,6 +152,7 @@ ptowsp_status ptowsp_npu_execute(ptowsp_npu *npu, const ptowsp_run *run,
                                  uint32_t slot_count, ptowsp_npu_result *out_result) {
     npu_runner_options chosen = {0, 0, 0, 0, 0, NULL, 0, 0};
     const char *wrong = NULL;
+    PTOWSP_ASSERT(npu);
     if (!run) {
         wrong = "npu: run is NULL";
     } else if (ptowsp_run_program(run) != npu->program) {

@@ -237,6 +237,20 @@ static bool npu_put_in_place(npu_tree *tree, npu_found found) {
     return true;
 }
 
+// Opens the new directory: the one that was made, also where others can write to the parent.
+static int npu_open_written(const npu_tree *tree) {
+    struct stat about;
+    int fd =
+        openat(tree->parent_fd, tree->written, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (fd >= 0 && (fstat(fd, &about) != 0 || about.st_uid != geteuid() ||
+                    (about.st_mode & (S_IWGRP | S_IWOTH)))) {
+        close(fd);
+        errno = EPERM;
+        fd = -1;
+    }
+    return fd;
+}
+
 static void npu_tree_write_in(npu_tree *tree, const ptowsp_npu_desc *desc) {
     npu_found found = npu_look(tree);
     if (!npu_may_write(tree, desc, found)) {
@@ -246,7 +260,7 @@ static void npu_tree_write_in(npu_tree *tree, const ptowsp_npu_desc *desc) {
         npu_system_fail(tree, "create a directory beside", "");
         return;
     }
-    tree->written_fd = openat(tree->parent_fd, tree->written, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    tree->written_fd = npu_open_written(tree);
     bool is_in_place = tree->written_fd >= 0 ? npu_write_files(tree)
                                              : npu_system_fail(tree, "open a directory beside", "");
     if (tree->written_fd >= 0) {

@@ -77,6 +77,7 @@ PWSP_INTERNAL void pwsp_print_costs(const ptowsp_attention_plan *plan, ptowsp_te
 }
 
 void ptowsp_attention_print(const ptowsp_attention_plan *plan, ptowsp_text text) {
+    PTOWSP_ASSERT(plan);
     uint32_t valid = 0, merges = 0;
     for (uint32_t i = 0; i < plan->unit_count; i++) {
         valid += ptowsp_work_is_valid(&plan->units[i]);

@@ -35,11 +35,13 @@ static uint32_t *pwsp_attention_cursor(const ptowsp_attention_job *job, uint32_t
 }
 
 uint64_t ptowsp_attention_progress_size(const ptowsp_attention_plan *plan) {
+    PTOWSP_ASSERT(plan);
     uint64_t merge_count = pwsp_max_u64(plan->merge_capacity, plan->merge_count);
     return (plan->lane_count + UINT64_C(1)) * PWSP_CURSOR_STRIDE + merge_count;
 }
 
 uint64_t ptowsp_prefix_progress_size(const ptowsp_prefix_plan *plan) {
+    PTOWSP_ASSERT(plan);
     return ptowsp_attention_progress_size(&plan->attention) +
            pwsp_max_u64(plan->join_capacity, plan->join_count);
 }
@@ -370,6 +372,7 @@ static void pwsp_attention_lane(void *arg, uint32_t lane) {
 }
 
 ptowsp_status ptowsp_attention_run(ptowsp_context *context, const ptowsp_attention_job *job) {
+    PTOWSP_ASSERT(context);
     if (!pwsp_context_enter(context)) {
         return PTOWSP_BUSY;
     }

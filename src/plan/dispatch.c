@@ -144,6 +144,7 @@ static void pwsp_spmd_range(void *arg, uint64_t begin, uint64_t end, uint32_t la
 ptowsp_status ptowsp_dispatch_spmd(ptowsp_context *context, const PTOWSP_GM ptowsp_work *work,
                                    uint64_t work_count, const ptowsp_work_fn *table,
                                    uint32_t table_count, void *user) {
+    PTOWSP_ASSERT(context);
     if (!pwsp_context_enter(context)) {
         return PTOWSP_BUSY;
     }
@@ -216,6 +217,7 @@ static ptowsp_status pwsp_mpmd_run(ptowsp_context *context, pwsp_mpmd_job *job,
 ptowsp_status ptowsp_dispatch_mpmd(ptowsp_context *context, const PTOWSP_GM ptowsp_work *work,
                                    uint64_t work_count, const ptowsp_lane_group *groups,
                                    uint32_t group_count, void *user) {
+    PTOWSP_ASSERT(context);
     if (!pwsp_context_enter(context)) {
         return PTOWSP_BUSY;
     }

@@ -37,6 +37,7 @@ PWSP_INTERNAL ptowsp_plan_info *pwsp_info_start(ptowsp_plan_info *out_info,
 }
 
 void ptowsp_plan_explain(const ptowsp_plan_info *info, ptowsp_text text) {
+    PTOWSP_ASSERT(info);
     uint32_t fault = (uint32_t)info->fault;
     const char *sentence = fault < PTOWSP_FAULT_COUNT ? pwsp_fault_texts[fault] : "unknown fault";
     pwsp_text_format(text, "plan: ");

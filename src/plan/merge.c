@@ -240,6 +240,7 @@ float ptowsp_merge_partials(const ptowsp_partial *states, const float *accs, uin
 
 float ptowsp_attention_merge_row(const ptowsp_attention_scratch *scratch,
                                  const PTOWSP_GM ptowsp_work *merge, uint32_t row, float *out) {
+    PTOWSP_ASSERT(scratch);
     PTOWSP_ASSERT(row < scratch->rows);
     uint32_t first = ptowsp_work_slot_first(merge);
     const ptowsp_partial *states = ptowsp_attention_states(scratch, first) + row;
@@ -313,6 +314,7 @@ static uint32_t pwsp_join_runs(const pwsp_join_query *query, uint32_t depth, uin
 float ptowsp_prefix_join_row(const ptowsp_prefix_plan *plan,
                              const ptowsp_attention_scratch *scratch,
                              const PTOWSP_GM ptowsp_work *join, uint32_t row, float *out) {
+    PTOWSP_ASSERT(plan && plan->requests && plan->segments && plan->attention.group > 0);
     const uint32_t group = plan->attention.group, position = join->params[2];
     const pwsp_join_query query = {plan,
                                    scratch,

@@ -142,6 +142,7 @@ ptowsp_status ptowsp_moe_check(const ptowsp_moe_config *config, const PTOWSP_GM 
 }
 
 void ptowsp_moe_print(const ptowsp_moe_plan *plan, ptowsp_text text) {
+    PTOWSP_ASSERT(plan);
     uint32_t experts = 0, reads = 0;
     uint64_t tokens = 0;
     for (uint32_t lane = 0, i = 0; lane < plan->lane_count; lane++) {

@@ -337,6 +337,7 @@ static ptowsp_status pwsp_moe_sort_small(const ptowsp_moe_routes *routes, ptowsp
 }
 
 uint64_t ptowsp_moe_row_bound(const ptowsp_moe_routes *routes) {
+    PTOWSP_ASSERT(routes);
     const uint64_t pairs = (uint64_t)routes->token_count * routes->top_k;
     const uint64_t padded = pwsp_min_u64(pairs, routes->expert_count);
     return pwsp_sum_u64(pairs, routes->block_rows > 1 ? padded * (routes->block_rows - 1) : 0);
@@ -402,6 +403,7 @@ static ptowsp_status pwsp_moe_sort_slices(ptowsp_context *context, pwsp_moe_sort
 ptowsp_status ptowsp_moe_sort_parallel(ptowsp_context *context, const ptowsp_moe_routes *routes,
                                        ptowsp_moe_order *order, uint32_t *scratch,
                                        uint64_t scratch_count, ptowsp_plan_info *out_info) {
+    PTOWSP_ASSERT(context);
     ptowsp_plan_info spare, *info = pwsp_info_start(out_info, &spare);
     ptowsp_status status = pwsp_moe_routes_check(routes, info);
     if (status == PTOWSP_OK) {

@@ -337,6 +337,7 @@ ptowsp_status ptowsp_moe_generate(const ptowsp_moe_config *config, const PTOWSP_
 }
 
 ptowsp_attention_plan ptowsp_moe_plan_units(const ptowsp_moe_plan *plan) {
+    PTOWSP_ASSERT(plan);
     ptowsp_attention_plan units;
     memset(&units, 0, sizeof units);
     units.units = plan->units;

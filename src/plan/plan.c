@@ -448,6 +448,7 @@ ptowsp_status ptowsp_plan_generate_parallel(ptowsp_context *context, const ptows
                                             const ptowsp_plan_config *config, uint32_t chunk,
                                             PTOWSP_GM ptowsp_work *work, uint64_t capacity,
                                             ptowsp_plan_info *out_info) {
+    PTOWSP_ASSERT(context);
     ptowsp_plan_info spare, *info = pwsp_info_start(out_info, &spare);
     if (!pwsp_context_enter(context)) {
         return PTOWSP_BUSY;

@@ -19,6 +19,7 @@ typedef struct pwsp_work_block {
 PTOWSP_STATIC_ASSERT(sizeof(pwsp_work_block) <= PWSP_WORK_ALIGN, "the block fits before the work");
 
 ptowsp_status ptowsp_work_create(ptowsp_context *context, uint64_t count, ptowsp_work **out_work) {
+    PTOWSP_ASSERT(context);
     if (!out_work) {
         return pwsp_fail(context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
                          "work_create: out_work is NULL");
@@ -53,6 +54,7 @@ void ptowsp_work_destroy(ptowsp_context *context, ptowsp_work *work) {
 }
 
 void ptowsp_work_print(const PTOWSP_GM ptowsp_work *work, ptowsp_text text) {
+    PTOWSP_ASSERT(work);
     pwsp_text_format(text, "#%u tier %u%s%s%s (%u, %u) [%u, %llu)", (unsigned)work->work_id,
                      (unsigned)work->tier, work->flags & PTOWSP_WORK_FIRST ? " first" : "",
                      work->flags & PTOWSP_WORK_LAST ? " last" : "",

@@ -325,6 +325,7 @@ void ptowsp_hub_destroy(ptowsp_hub *hub) {
 }
 
 ptowsp_transport ptowsp_hub_transport(ptowsp_hub *hub, uint32_t rank) {
+    PTOWSP_ASSERT(hub);
     PTOWSP_ASSERT(rank < hub->rank_count);
     if (hub->is_shared) {
         pwsp_store_release(&hub->board->processes[rank], (uint32_t)getpid());

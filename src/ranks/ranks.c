@@ -257,6 +257,7 @@ static ptowsp_status pwsp_ranks_fail_late(ptowsp_ranks *r) {
 }
 
 ptowsp_status ptowsp_ranks_poll(ptowsp_ranks *ranks, bool *out_is_done) {
+    PTOWSP_ASSERT(ranks);
     if (!out_is_done) {
         return pwsp_ranks_fail(ranks->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
                                "poll: no place for the answer");
@@ -285,6 +286,7 @@ ptowsp_status ptowsp_ranks_poll(ptowsp_ranks *ranks, bool *out_is_done) {
 }
 
 ptowsp_status ptowsp_ranks_wait(ptowsp_ranks *ranks) {
+    PTOWSP_ASSERT(ranks);
     const uint32_t spins = pwsp_spin_count(ranks->count);
     uint32_t round = 0;
     for (;;) {
@@ -399,6 +401,7 @@ static ptowsp_status pwsp_ranks_choose(ptowsp_ranks *r) {
 
 ptowsp_status ptowsp_ranks_start(ptowsp_ranks *ranks, const ptowsp_collective *collective,
                                  const void *in, void *out) {
+    PTOWSP_ASSERT(ranks);
     uint32_t member = 0;
     ptowsp_status status = pwsp_ranks_check(ranks, collective, in, out, &member);
     if (status != PTOWSP_OK) {
@@ -439,6 +442,7 @@ ptowsp_status ptowsp_ranks_start(ptowsp_ranks *ranks, const ptowsp_collective *c
 
 ptowsp_status ptowsp_ranks_run(ptowsp_ranks *ranks, const ptowsp_collective *collective,
                                const void *in, void *out) {
+    PTOWSP_ASSERT(ranks);
     const ptowsp_status status = ptowsp_ranks_start(ranks, collective, in, out);
     return status == PTOWSP_OK ? ptowsp_ranks_wait(ranks) : status;
 }
@@ -583,9 +587,11 @@ PWSP_INTERNAL ptowsp_context *pwsp_ranks_context(const ptowsp_ranks *ranks) {
 }
 
 uint32_t ptowsp_ranks_rank(const ptowsp_ranks *ranks) {
+    PTOWSP_ASSERT(ranks);
     return ranks->rank;
 }
 
 uint32_t ptowsp_ranks_count(const ptowsp_ranks *ranks) {
+    PTOWSP_ASSERT(ranks);
     return ranks->count;
 }

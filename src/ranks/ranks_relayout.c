@@ -279,6 +279,7 @@ static void pwsp_mover_turn(pwsp_mover *m, uint32_t axis) {
 ptowsp_status ptowsp_ranks_relayout(ptowsp_ranks *ranks, const ptowsp_mesh *mesh,
                                     const ptowsp_mesh_layout *from, const ptowsp_mesh_layout *to,
                                     ptowsp_dtype dtype, const void *in, void *out) {
+    PTOWSP_ASSERT(ranks);
     pwsp_mover m;
     ptowsp_relayout plan;
     memset(&m, 0, sizeof m);

@@ -229,6 +229,7 @@ static void pwsp_decide_target(pwsp_decider *d, ptowsp_target target) {
 }
 
 bool ptowsp_run_decisions(const ptowsp_run *run, ptowsp_decision_fn visit, void *user) {
+    PTOWSP_ASSERT(run && visit);
     pwsp_decider d;
     memset(&d, 0, sizeof d);
     d.run = run;
@@ -286,6 +287,7 @@ static bool pwsp_decision_write(void *user, const ptowsp_decision *decision) {
 
 ptowsp_status ptowsp_run_export_decisions(const ptowsp_run *run, ptowsp_report_format format,
                                           ptowsp_output output) {
+    PTOWSP_ASSERT(run);
     pwsp_decisions_out to;
     if (!output.write || (format != PTOWSP_REPORT_TEXT && format != PTOWSP_REPORT_JSON)) {
         return pwsp_fail(run->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX, "decisions: %s",

@@ -205,6 +205,7 @@ static ptowsp_status pwsp_export_do(ptowsp_context *context, const pwsp_export_j
 
 ptowsp_status ptowsp_run_export(const ptowsp_run *run, ptowsp_export_format format,
                                 const ptowsp_export_options *options, ptowsp_output output) {
+    PTOWSP_ASSERT(run);
     ptowsp_export_options chosen;
     memset(&chosen, 0, sizeof chosen);
     if (options) {
@@ -222,6 +223,7 @@ ptowsp_status ptowsp_run_report(const ptowsp_run *run, ptowsp_report_format form
                                 const ptowsp_export_options *options,
                                 const ptowsp_what_if *what_ifs, uint32_t what_if_count,
                                 ptowsp_output output) {
+    PTOWSP_ASSERT(run);
     ptowsp_export_options chosen;
     memset(&chosen, 0, sizeof chosen);
     if (options) {
@@ -295,6 +297,7 @@ static ptowsp_status pwsp_export_check_spans(ptowsp_context *context, const ptow
 ptowsp_status ptowsp_spans_export(ptowsp_context *context, const ptowsp_span_set *set,
                                   ptowsp_export_format format, const ptowsp_export_options *options,
                                   ptowsp_output output) {
+    PTOWSP_ASSERT(context);
     ptowsp_export_options chosen;
     pwsp_export_extent extent;
     pwsp_export_job job;

@@ -161,6 +161,7 @@ static ptowsp_status pwsp_lifetimes_check(const ptowsp_run *run, ptowsp_export_f
 ptowsp_status ptowsp_run_export_transients(const ptowsp_run *run, ptowsp_export_format format,
                                            const ptowsp_export_options *options,
                                            ptowsp_output output) {
+    PTOWSP_ASSERT(run);
     ptowsp_export_options chosen;
     pwsp_lifetimes_job job;
     memset(&chosen, 0, sizeof chosen);

@@ -81,6 +81,7 @@ PWSP_INTERNAL void pwsp_report_rings(const ptowsp_run *run, ptowsp_text text) {
 }
 
 void ptowsp_run_print(const ptowsp_run *run, ptowsp_text text) {
+    PTOWSP_ASSERT(run);
     const ptowsp_run_stats *stats = ptowsp_run_result(run);
     uint64_t capacity;
     if (stats->lane_count == 0) {

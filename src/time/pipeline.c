@@ -478,7 +478,7 @@ static bool pwsp_pipelines_run_open(pwsp_pipelines *pipelines) {
         is_good = false;
     }
     PTOWSP_ASSERT(exchange->ended_count <= exchange->running_count);
-    bool has_stopped = pipelines->exchange.ended_count < pipelines->exchange.running_count;
+    bool has_stopped = exchange->ended_count < exchange->running_count;
     if (is_good && has_stopped && pipelines->host.settle) {
         is_good = pipelines->host.settle(pipelines->host.user);
     }

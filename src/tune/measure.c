@@ -71,6 +71,7 @@ static uint64_t pwsp_measure_clock(void *user) {
 
 ptowsp_status ptowsp_measure(ptowsp_context *context, const ptowsp_measure_desc *desc,
                              ptowsp_measurement *out_measurement) {
+    PTOWSP_ASSERT(context);
     if (out_measurement) {
         memset(out_measurement, 0, sizeof *out_measurement);
     }

@@ -156,6 +156,7 @@ uint64_t ptowsp_tuning_bucket(uint64_t size) {
 
 ptowsp_status ptowsp_tuning_create(ptowsp_context *context, const char *path,
                                    ptowsp_tuning **out_tuning) {
+    PTOWSP_ASSERT(context);
     static const char suffix[] = ".compact";
     if (!out_tuning) {
         return pwsp_fail(context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
@@ -203,6 +204,7 @@ void ptowsp_tuning_destroy(ptowsp_tuning *tuning) {
 }
 
 ptowsp_status ptowsp_tuning_refresh(ptowsp_tuning *tuning) {
+    PTOWSP_ASSERT(tuning);
     int file = -1;
     ptowsp_status status = tuning->path ? pwsp_tuning_begin(tuning, false, &file) : PTOWSP_OK;
     if (status == PTOWSP_OK) {
@@ -257,6 +259,7 @@ static ptowsp_status pwsp_tuning_append(ptowsp_tuning *tuning, int file,
 ptowsp_status ptowsp_tuning_add(ptowsp_tuning *tuning, const ptowsp_tuning_key *key, double value,
                                 const char *label) {
     PWSP_ROUND_APART
+    PTOWSP_ASSERT(tuning);
     ptowsp_status status = pwsp_tuning_check(tuning, key, value, label);
     if (status != PTOWSP_OK) {
         return status;
@@ -287,6 +290,7 @@ bool ptowsp_tuning_find(ptowsp_tuning *tuning, const ptowsp_tuning_key *key,
 }
 
 ptowsp_tuning_stats ptowsp_tuning_count(const ptowsp_tuning *tuning) {
+    PTOWSP_ASSERT(tuning);
     ptowsp_tuning_stats stats;
     stats.record_count = tuning->table.record_count;
     stats.key_count = tuning->table.entry_count;
@@ -298,6 +302,7 @@ ptowsp_tuning_stats ptowsp_tuning_count(const ptowsp_tuning *tuning) {
 }
 
 ptowsp_tuning_record ptowsp_tuning_record_at(const ptowsp_tuning *tuning, uint64_t i) {
+    PTOWSP_ASSERT(tuning);
     PTOWSP_ASSERT(i < tuning->table.record_count);
     const pwsp_tuning_record *from = &tuning->table.records[i];
     ptowsp_tuning_record record;

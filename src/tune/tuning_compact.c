@@ -115,6 +115,7 @@ static ptowsp_status pwsp_tuning_check_file(ptowsp_tuning *tuning, const pwsp_fi
 }
 
 ptowsp_status ptowsp_tuning_compact(ptowsp_tuning *tuning, uint64_t keep_max) {
+    PTOWSP_ASSERT(tuning);
     if (!tuning->path) {
         return pwsp_fail(tuning->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
                          "tuning: a table without a file is not compacted");

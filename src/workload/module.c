@@ -115,6 +115,7 @@ PWSP_INTERNAL uint32_t pwsp_module_no_memory(ptowsp_module *module) {
 }
 
 ptowsp_error ptowsp_module_error(const ptowsp_module *module) {
+    PTOWSP_ASSERT(module);
     ptowsp_error error = {module->status, module->index, module->text};
     return error;
 }
@@ -206,6 +207,7 @@ PWSP_INTERNAL const char *pwsp_module_bindable(ptowsp_module *module, const char
 
 ptowsp_status ptowsp_module_create(ptowsp_context *context, const ptowsp_module_desc *desc,
                                    ptowsp_module **out_module) {
+    PTOWSP_ASSERT(context);
     if (!out_module) {
         return pwsp_fail(context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
                          "module: out_module is NULL");

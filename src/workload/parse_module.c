@@ -489,6 +489,7 @@ PWSP_INTERNAL ptowsp_status pwsp_parse_text(ptowsp_context *context, const char 
 ptowsp_status ptowsp_module_parse(ptowsp_context *context, const char *text, size_t length,
                                   const ptowsp_parse_desc *desc, ptowsp_module **out_module,
                                   ptowsp_text_place *out_place) {
+    PTOWSP_ASSERT(context);
     if (out_place) {
         out_place->line = out_place->column = 0;
     }

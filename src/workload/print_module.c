@@ -368,6 +368,7 @@ static void pwsp_print_node(const ptowsp_module *m, uint32_t id, ptowsp_text tex
 }
 
 void ptowsp_module_print(const ptowsp_module *module, ptowsp_text text) {
+    PTOWSP_ASSERT(module);
     pwsp_print_declarations(module, text);
     for (uint32_t id = 1; id < module->nodes.count; id++) {  // nodes are in the order of the tree
         uint32_t depth = 0;

@@ -342,12 +342,14 @@ const char *ptowsp_program_kernel_name(const ptowsp_program *program, uint32_t k
 }
 
 void ptowsp_program_print_place(const ptowsp_program *program, uint32_t node, ptowsp_text text) {
+    PTOWSP_ASSERT(program);
     if (node < program->places.count) {
         pwsp_program_print_place(program, node, NULL, text);
     }
 }
 
 void ptowsp_program_print(const ptowsp_program *program, ptowsp_text text) {
+    PTOWSP_ASSERT(program);
     const ptowsp_program *p = program;
     pwsp_text_format(text, "program of module %s\n", p->name);
     for (uint32_t i = 0; i < p->ops.count; i++) {
@@ -364,6 +366,7 @@ void ptowsp_program_print(const ptowsp_program *program, ptowsp_text text) {
 }
 
 void ptowsp_program_print_point(const ptowsp_program *program, uint32_t point, ptowsp_text text) {
+    PTOWSP_ASSERT(program);
     PTOWSP_ASSERT(point < program->points.count);
     pwsp_program_print_place(program, *PWSP_PROGRAM_AT(program, points, uint32_t, point), NULL,
                              text);

@@ -348,6 +348,7 @@ static bool pwsp_compiler_run(pwsp_compiler *c, uint32_t entry) {
 
 ptowsp_status ptowsp_program_create(ptowsp_context *context, ptowsp_module *module,
                                     const ptowsp_program_desc *desc, ptowsp_program **out_program) {
+    PTOWSP_ASSERT(context);
     if (!module || !out_program) {
         return pwsp_fail(context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
                          "program: module or out_program is NULL");
@@ -480,6 +481,7 @@ void ptowsp_program_destroy(ptowsp_program *program) {
 }
 
 size_t ptowsp_program_size(const ptowsp_program *program) {
+    PTOWSP_ASSERT(program);
     size_t size = sizeof(ptowsp_program) + program->arena.allocated +
                   (size_t)program->names.slot_count * sizeof(pwsp_name);
     for (uint32_t i = 1; i < program->kernels.count; i++) {

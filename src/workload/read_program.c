@@ -23,22 +23,27 @@ static uint32_t pwsp_read_count(const pwsp_table *table) {
 // -- declarations ---------------------------------------------------------------------------------
 
 const char *ptowsp_program_name(const ptowsp_program *program) {
+    PTOWSP_ASSERT(program);
     return program->name;
 }
 
 uint32_t ptowsp_program_slot_count(const ptowsp_program *program) {
+    PTOWSP_ASSERT(program);
     return program->slot_count;
 }
 
 ptowsp_expr_info ptowsp_program_expr_at(const ptowsp_program *program, uint32_t expr) {
+    PTOWSP_ASSERT(program);
     return *PWSP_READ(program, exprs, ptowsp_expr_info, expr);
 }
 
 uint32_t ptowsp_program_axis_count(const ptowsp_program *program) {
+    PTOWSP_ASSERT(program);
     return pwsp_read_count(&program->axes);
 }
 
 ptowsp_axis_info ptowsp_program_axis_at(const ptowsp_program *program, uint32_t axis) {
+    PTOWSP_ASSERT(program);
     const pwsp_axis_info *from = PWSP_READ(program, axes, pwsp_axis_info, axis);
     ptowsp_axis_info info;
     memset(&info, 0, sizeof info);
@@ -53,10 +58,12 @@ ptowsp_axis_info ptowsp_program_axis_at(const ptowsp_program *program, uint32_t 
 }
 
 uint32_t ptowsp_program_array_count(const ptowsp_program *program) {
+    PTOWSP_ASSERT(program);
     return pwsp_read_count(&program->arrays);
 }
 
 ptowsp_array_info ptowsp_program_array_at(const ptowsp_program *program, uint32_t array) {
+    PTOWSP_ASSERT(program);
     const pwsp_array_info *from = PWSP_READ(program, arrays, pwsp_array_info, array);
     ptowsp_array_info info = {from->name,       from->dtype,
                               from->is_lengths, program->array_is_used[array],
@@ -65,20 +72,24 @@ ptowsp_array_info ptowsp_program_array_at(const ptowsp_program *program, uint32_
 }
 
 uint32_t ptowsp_program_symbol_count(const ptowsp_program *program) {
+    PTOWSP_ASSERT(program);
     return pwsp_read_count(&program->symbols);
 }
 
 ptowsp_symbol_info ptowsp_program_symbol_at(const ptowsp_program *program, uint32_t symbol) {
+    PTOWSP_ASSERT(program);
     const pwsp_symbol_info *from = PWSP_READ(program, symbols, pwsp_symbol_info, symbol);
     ptowsp_symbol_info info = {from->name, program->symbol_is_used[symbol]};
     return info;
 }
 
 uint32_t ptowsp_program_tensor_count(const ptowsp_program *program) {
+    PTOWSP_ASSERT(program);
     return pwsp_read_count(&program->tensors);
 }
 
 ptowsp_tensor_info ptowsp_program_tensor_at(const ptowsp_program *program, uint32_t tensor) {
+    PTOWSP_ASSERT(program);
     ptowsp_tensor_info info = {*PWSP_READ(program, tensors, ptowsp_tensor_desc, tensor),
                                program->tensor_is_used[tensor], program->tensor_is_written[tensor],
                                program->tensor_is_loaded[tensor],
@@ -87,10 +98,12 @@ ptowsp_tensor_info ptowsp_program_tensor_at(const ptowsp_program *program, uint3
 }
 
 uint32_t ptowsp_program_transient_count(const ptowsp_program *program) {
+    PTOWSP_ASSERT(program);
     return (uint32_t)program->transients.count;
 }
 
 ptowsp_transient_info ptowsp_program_transient_at(const ptowsp_program *program, uint32_t i) {
+    PTOWSP_ASSERT(program);
     const pwsp_transient *from = PWSP_READ(program, transients, pwsp_transient, i);
     ptowsp_transient_info info = {from->tensor, {0}, from->first_lifetime, from->lifetime_count};
     uint32_t rank = PWSP_PROGRAM_AT(program, tensors, ptowsp_tensor_desc, from->tensor)->rank;
@@ -101,21 +114,25 @@ ptowsp_transient_info ptowsp_program_transient_at(const ptowsp_program *program,
 }
 
 uint32_t ptowsp_program_point_count(const ptowsp_program *program) {
+    PTOWSP_ASSERT(program);
     return (uint32_t)program->points.count;
 }
 
 void ptowsp_program_lifetime_at(const ptowsp_program *program, uint32_t i, uint32_t *out_first,
                                 uint32_t *out_last) {
+    PTOWSP_ASSERT(program);
     const pwsp_lifetime *lifetime = PWSP_READ(program, lifetimes, pwsp_lifetime, i);
     *out_first = lifetime->first;
     *out_last = lifetime->last;
 }
 
 uint32_t ptowsp_program_variable_count(const ptowsp_program *program) {
+    PTOWSP_ASSERT(program);
     return pwsp_read_count(&program->variables);
 }
 
 ptowsp_variable_info ptowsp_program_variable_at(const ptowsp_program *program, uint32_t variable) {
+    PTOWSP_ASSERT(program);
     const pwsp_variable_info *from = PWSP_READ(program, variables, pwsp_variable_info, variable);
     ptowsp_variable_info info = {from->name, from->type};
     return info;
@@ -124,18 +141,22 @@ ptowsp_variable_info ptowsp_program_variable_at(const ptowsp_program *program, u
 // -- statements -----------------------------------------------------------------------------------
 
 uint32_t ptowsp_program_statement_count(const ptowsp_program *program) {
+    PTOWSP_ASSERT(program);
     return (uint32_t)program->statements.count;
 }
 
 ptowsp_statement ptowsp_program_statement_at(const ptowsp_program *program, uint32_t i) {
+    PTOWSP_ASSERT(program);
     return PWSP_READ(program, statements, pwsp_statement, i)->said;
 }
 
 uint32_t ptowsp_program_value_at(const ptowsp_program *program, uint32_t i) {
+    PTOWSP_ASSERT(program);
     return PWSP_READ(program, codes, pwsp_code, i)->expr;
 }
 
 uint32_t ptowsp_program_param_at(const ptowsp_program *program, uint32_t i) {
+    PTOWSP_ASSERT(program);
     return PWSP_READ(program, params, pwsp_param, i)->cell - program->first_variable;
 }
 
@@ -169,6 +190,7 @@ static const pwsp_task_op *pwsp_read_task(const ptowsp_program *program, uint32_
 }
 
 ptowsp_task_info ptowsp_program_task_at(const ptowsp_program *program, uint32_t statement) {
+    PTOWSP_ASSERT(program);
     const pwsp_task_op *from = pwsp_read_task(program, statement);
     ptowsp_task_info info;
     memset(&info, 0, sizeof info);
@@ -194,20 +216,24 @@ ptowsp_task_info ptowsp_program_task_at(const ptowsp_program *program, uint32_t 
 
 ptowsp_view_info ptowsp_program_view_at(const ptowsp_program *program, uint32_t statement,
                                         uint32_t i) {
+    PTOWSP_ASSERT(program);
     const pwsp_task_op *from = pwsp_read_task(program, statement);
     PTOWSP_ASSERT(i < from->view_count);
     return pwsp_read_view(PWSP_PROGRAM_AT(program, views, pwsp_tile_view, from->first_view + i));
 }
 
 uint32_t ptowsp_program_edge_count(const ptowsp_program *program) {
+    PTOWSP_ASSERT(program);
     return program->edge_count;
 }
 
 uint32_t ptowsp_program_edge_at(const ptowsp_program *program, uint32_t i) {
+    PTOWSP_ASSERT(program);
     return *PWSP_READ(program, edges, uint32_t, i);
 }
 
 ptowsp_load_info ptowsp_program_load_at(const ptowsp_program *program, uint32_t statement) {
+    PTOWSP_ASSERT(program);
     const pwsp_statement *said = PWSP_READ(program, statements, pwsp_statement, statement);
     PTOWSP_ASSERT(said->said.kind == PTOWSP_STATEMENT_SLOT_LOAD);
     const pwsp_slot_op *from = PWSP_PROGRAM_AT(program, slot_ops, pwsp_slot_op, said->at);
@@ -218,10 +244,12 @@ ptowsp_load_info ptowsp_program_load_at(const ptowsp_program *program, uint32_t 
 // -- pipelines ------------------------------------------------------------------------------------
 
 uint32_t ptowsp_program_channel_count(const ptowsp_program *program) {
+    PTOWSP_ASSERT(program);
     return (uint32_t)program->channels.count;
 }
 
 ptowsp_channel_info ptowsp_program_channel_at(const ptowsp_program *program, uint32_t channel) {
+    PTOWSP_ASSERT(program);
     const pwsp_channel_op *from = PWSP_READ(program, channels, pwsp_channel_op, channel);
     ptowsp_channel_info info = {
         from->name,    from->depth, from->latency, from->depth_code.expr, from->latency_code.expr,
@@ -230,35 +258,42 @@ ptowsp_channel_info ptowsp_program_channel_at(const ptowsp_program *program, uin
 }
 
 ptowsp_port_info ptowsp_program_port_at(const ptowsp_program *program, uint32_t i) {
+    PTOWSP_ASSERT(program);
     const pwsp_port *from = PWSP_READ(program, ports, pwsp_port, i);
     ptowsp_port_info info = {from->channel, from->is_produced, from->is_closed_early};
     return info;
 }
 
 uint32_t ptowsp_program_latency_symbol(const ptowsp_program *program) {
+    PTOWSP_ASSERT(program);
     return program->pipelines.count ? program->latency_symbol : 0;
 }
 
 // -- schedules ------------------------------------------------------------------------------------
 
 ptowsp_schedule ptowsp_program_schedule(const ptowsp_program *program) {
+    PTOWSP_ASSERT(program);
     return program->schedule;
 }
 
 uint32_t ptowsp_program_lane_count(const ptowsp_program *program) {
+    PTOWSP_ASSERT(program);
     return program->lane_count;
 }
 
 bool ptowsp_program_is_priority_signed(const ptowsp_program *program) {
+    PTOWSP_ASSERT(program);
     return program->is_priority_signed;
 }
 
 void ptowsp_program_print_schedule(const ptowsp_program *program, ptowsp_text text) {
+    PTOWSP_ASSERT(program);
     pwsp_text_write(text, program->schedule_text, strlen(program->schedule_text));
 }
 
 ptowsp_status ptowsp_program_check(ptowsp_context *context, const ptowsp_program *program,
                                    ptowsp_target target) {
+    PTOWSP_ASSERT(context);
     ptowsp_status status =
         pwsp_schedule_check_target(context, &program->schedule, program->has_streams, target);
     for (uint32_t i = 1; status == PTOWSP_OK && i < program->kernels.count; i++) {
@@ -279,10 +314,12 @@ ptowsp_status ptowsp_program_check(ptowsp_context *context, const ptowsp_program
 // -- kernels --------------------------------------------------------------------------------------
 
 uint32_t ptowsp_program_kernel_count(const ptowsp_program *program) {
+    PTOWSP_ASSERT(program);
     return pwsp_read_count(&program->kernels);
 }
 
 ptowsp_kernel_info ptowsp_program_kernel_at(const ptowsp_program *program, uint32_t kernel) {
+    PTOWSP_ASSERT(program);
     const pwsp_kernel_info *from = PWSP_READ(program, kernels, pwsp_kernel_info, kernel);
     ptowsp_kernel_info info;
     memset(&info, 0, sizeof info);

@@ -37,20 +37,24 @@ static const pwsp_tile_code *pwsp_read_code(const ptowsp_program *program, uint3
 
 ptowsp_tile_object ptowsp_program_tile_at(const ptowsp_program *program, uint32_t kernel,
                                           uint32_t i) {
+    PTOWSP_ASSERT(program);
     return pwsp_tile_code_object(pwsp_read_code(program, kernel), i);
 }
 
 ptowsp_insn_info ptowsp_program_insn_at(const ptowsp_program *program, uint32_t kernel,
                                         uint32_t i) {
+    PTOWSP_ASSERT(program);
     return pwsp_tile_code_insn_info(pwsp_read_code(program, kernel), i);
 }
 
 ptowsp_size_check ptowsp_program_size_check_at(const ptowsp_program *program, uint32_t kernel,
                                                uint32_t i) {
+    PTOWSP_ASSERT(program);
     return pwsp_tile_code_size_check(pwsp_read_code(program, kernel), i);
 }
 
 ptowsp_loop_info ptowsp_program_loop_at(const ptowsp_program *program, uint32_t kernel,
                                         uint32_t loop) {
+    PTOWSP_ASSERT(program);
     return pwsp_tile_code_loop_info(pwsp_read_code(program, kernel), loop);
 }

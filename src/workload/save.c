@@ -85,6 +85,7 @@ static bool pwsp_load_head(const char **at, const char *end, pwsp_saved_head *ou
 ptowsp_status ptowsp_program_load(ptowsp_context *context, const void *data, size_t length,
                                   const ptowsp_parse_desc *desc, ptowsp_program **out_program,
                                   ptowsp_text_place *out_place) {
+    PTOWSP_ASSERT(context);
     pwsp_saved_head head;
     if (out_place) {
         out_place->line = out_place->column = 0;
@@ -144,6 +145,7 @@ static ptowsp_status pwsp_save_check(ptowsp_context *context, const char *text, 
 
 ptowsp_status ptowsp_program_save(ptowsp_context *context, ptowsp_module *module,
                                   const ptowsp_program_desc *desc, ptowsp_text text) {
+    PTOWSP_ASSERT(context);
     ptowsp_program *program;
     ptowsp_status status = ptowsp_program_create(context, module, desc, &program);
     if (status != PTOWSP_OK) {

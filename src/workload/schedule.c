@@ -451,6 +451,7 @@ static ptowsp_status pwsp_target_check(ptowsp_context *context, ptowsp_target ta
 
 ptowsp_status ptowsp_schedule_check(const ptowsp_module *module, const ptowsp_schedule *schedule,
                                     ptowsp_target target) {
+    PTOWSP_ASSERT(module);
     ptowsp_status status = pwsp_target_check(module->context, target);
     return status == PTOWSP_OK ? pwsp_schedule_check(module, schedule, target) : status;
 }
