@@ -55563,6 +55563,8 @@ PWSP_INTERNAL bool pwsp_rings_take(pwsp_rings *rings, const pwsp_arrival *arriva
 #ifndef PWSP_EARLIEST_H
 #define PWSP_EARLIEST_H
 
+#define PWSP_EARLIEST_FEW 16
+
 typedef struct pwsp_earliest {
     uint64_t *times;    // by node: [1] is the root; i's own is at [leaf_count + i]
     uint32_t *winners;  // by node, whose time it is
@@ -55581,7 +55583,15 @@ PWSP_INTERNAL void pwsp_earliest_set(pwsp_earliest *earliest, uint32_t i, uint64
 
 // The lowest of those with the least time.
 PWSP_INLINE uint32_t pwsp_earliest_first(const pwsp_earliest *earliest) {
-    return earliest->winners[1];
+    if (earliest->count > PWSP_EARLIEST_FEW) {
+        return earliest->winners[1];
+    }
+    const uint64_t *times = earliest->times + earliest->leaf_count;
+    uint32_t first = 0;
+    for (uint32_t i = 1; i < earliest->count; i++) {
+        first = times[i] < times[first] ? i : first;
+    }
+    return first;
 }
 
 #endif
@@ -55641,7 +55651,7 @@ PWSP_INTERNAL void pwsp_earliest_set(pwsp_earliest *earliest, uint32_t i, uint64
     uint32_t node = earliest->leaf_count + i;
     PTOWSP_ASSERT(i < earliest->count && time < UINT64_MAX);
     times[node] = time;
-    while (node > 1) {
+    while (node > 1 && earliest->count > PWSP_EARLIEST_FEW) {
         uint64_t other = times[node ^ 1];
         uint32_t other_winner = winners[node ^ 1];
         bool is_other = other < time + (node & 1);  // equal: if this one is the right one

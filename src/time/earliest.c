@@ -51,7 +51,7 @@ PWSP_INTERNAL void pwsp_earliest_set(pwsp_earliest *earliest, uint32_t i, uint64
     uint32_t node = earliest->leaf_count + i;
     PTOWSP_ASSERT(i < earliest->count && time < UINT64_MAX);
     times[node] = time;
-    while (node > 1) {
+    while (node > 1 && earliest->count > PWSP_EARLIEST_FEW) {
         uint64_t other = times[node ^ 1];
         uint32_t other_winner = winners[node ^ 1];
         bool is_other = other < time + (node & 1);  // equal: if this one is the right one

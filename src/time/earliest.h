@@ -13,6 +13,8 @@
 
 #include "../base/base.h"
 
+#define PWSP_EARLIEST_FEW 16
+
 typedef struct pwsp_earliest {
     uint64_t *times;    // by node: [1] is the root; i's own is at [leaf_count + i]
     uint32_t *winners;  // by node, whose time it is
@@ -31,7 +33,15 @@ PWSP_INTERNAL void pwsp_earliest_set(pwsp_earliest *earliest, uint32_t i, uint64
 
 // The lowest of those with the least time.
 PWSP_INLINE uint32_t pwsp_earliest_first(const pwsp_earliest *earliest) {
-    return earliest->winners[1];
+    if (earliest->count > PWSP_EARLIEST_FEW) {
+        return earliest->winners[1];
+    }
+    const uint64_t *times = earliest->times + earliest->leaf_count;
+    uint32_t first = 0;
+    for (uint32_t i = 1; i < earliest->count; i++) {
+        first = times[i] < times[first] ? i : first;
+    }
+    return first;
 }
 
 #endif
