@@ -16984,6 +16984,7 @@ typedef struct pwsp_arrival {
     const uint32_t *after, *before;  // explicit edges that end here, and those that begin here
     uint32_t tile_count, after_count, before_count;
     uint32_t kernel, node;  // for records and errors
+    uint32_t pool;          // for time
     ptowsp_unit unit;
 } pwsp_arrival;
 
@@ -16996,12 +16997,24 @@ typedef struct pwsp_pipeline_arrival {
     uint32_t pipeline, run;  // its index, and the ordinal of its run
 } pwsp_pipeline_arrival;
 
+// Lanes of one kind, which follow those of the pool before.
+typedef struct pwsp_pool_info {
+    const char *name;  // "" of the one pool
+    uint32_t first, count;
+    uint32_t depth;  // tasks in flight; 0: no limit
+} pwsp_pool_info;
+
+// Those of a schedule, and that of the links to other ranks.
+#define PWSP_POOL_MAX (PTOWSP_SCHEDULE_POOL_MAX + 1)
+
 // The facts about a program that are needed beforehand. Tables live at least as long.
 typedef struct pwsp_timed {
     ptowsp_schedule schedule;  // resolved
     bool is_priority_signed;
-    bool has_streams;      // by a key
-    uint32_t lane_count;   // of all pools, with that of the links
+    bool has_streams;             // by a key
+    const pwsp_pool_info *pools;  // with that of the links, which is the last one
+    uint32_t pool_count;
+    uint32_t lane_count;   // of all pools
     bool has_link;         // the last lane is that of tasks that communicate
     uint32_t scope_depth;  // nesting depth of scopes, including the outermost
     uint32_t pipeline_count;
@@ -17071,14 +17084,11 @@ PWSP_INLINE void pwsp_token_later(pwsp_token *token, const pwsp_token *other) {
 // =================================================================================================
 
 // Dispatch policies: a row each. The row's rule chooses the lane, in simulated time and in real
-// execution. The row also states each target's support of the policy.
+// execution. The row also states each target's support of the policy. And pools of lanes, one behind
+// the other.
 
 #ifndef PWSP_POLICY_H
 #define PWSP_POLICY_H
-
-// Pools of lanes: the first for all tasks, or two by unit; and that of the links to other ranks.
-#define PWSP_POOL_LINK  2
-#define PWSP_POOL_COUNT 3
 
 // The rule that selects a lane of a pool.
 typedef enum pwsp_lane_rule {
@@ -17126,6 +17136,49 @@ PWSP_INLINE uint32_t pwsp_lane_choose(pwsp_lane_rule rule, uint64_t key, uint64_
                             : rule == PWSP_LANE_BY_MIXED_KEY ? pwsp_mix64(key)
                                                              : key;
     return pwsp_modulo(number, lane_count);
+}
+
+// The pools of a schedule with its defaults filled in, with that of the links behind the others;
+// returns how many there are without it. pools has room for PWSP_POOL_MAX, and named pools have been
+// checked.
+PWSP_INLINE uint32_t pwsp_schedule_pools(const ptowsp_schedule *schedule, pwsp_pool_info *pools) {
+    const uint32_t depth = schedule->depths[PTOWSP_DEPTH_POOL];
+    const pwsp_pool_info none = {"", 0, 0, depth};
+    uint32_t count = 1;
+    pools[0] = none;
+    pools[0].count = schedule->lane_count;
+    if (schedule->pools == PTOWSP_POOLS_BY_UNIT) {
+        count = 2;
+        pools[1] = none;
+        pools[0].name = "vector";
+        pools[0].count = schedule->vector_lane_count;
+        pools[1].name = "cube";
+        pools[1].count = schedule->cube_lane_count;
+    } else if (schedule->pools == PTOWSP_POOLS_NAMED) {
+        count = schedule->pool_count;
+        for (uint32_t i = 0; i < count; i++) {
+            const ptowsp_pool *pool = &schedule->named_pools[i];
+            pools[i].name = pool->name;
+            pools[i].count = pool->lane_count;
+            pools[i].depth = pool->depth ? pool->depth : depth;
+        }
+    }
+    pools[count] = none;
+    pools[count].name = "link";
+    pools[count].count = 1;
+    for (uint32_t i = 0; i <= count; i++) {
+        pools[i].first = i ? pools[i - 1].first + pools[i - 1].count : 0;
+    }
+    return count;
+}
+
+// The index of the pool that tasks of a unit take, of so many without that of the links, if no pool
+// names their kernel.
+PWSP_INLINE uint32_t pwsp_schedule_unit_pool(const ptowsp_schedule *schedule, uint32_t pool_count,
+                                             ptowsp_unit unit) {
+    return unit == PTOWSP_UNIT_LINK ? pool_count
+                                    : schedule->pools == PTOWSP_POOLS_BY_UNIT &&
+                                          pwsp_unit_lane(unit) == PTOWSP_UNIT_CUBE;
 }
 
 #endif
@@ -42633,6 +42686,7 @@ typedef struct pwsp_kernel_info {
     const ptowsp_scalar_param *scalars;
     uint32_t axis_count, tile_count, scalar_count;
     ptowsp_unit unit;
+    uint32_t pool;  // of its tasks; only in a program
     ptowsp_kernel_fn fn, cost;
     ptowsp_cycles cycles;
     void *user;
@@ -46197,8 +46251,19 @@ void ptowsp_wait(ptowsp_module *module, ptowsp_channel event) {
 // policy, dependencies, hazards. NULL is the default schedule.
 PWSP_INTERNAL ptowsp_schedule pwsp_schedule_resolve(const ptowsp_schedule *schedule);
 
-// The lanes of all pools of a resolved schedule.
+// The lanes of all pools of a resolved schedule, without that of the links.
 PWSP_INTERNAL uint32_t pwsp_schedule_lanes(const ptowsp_schedule *schedule);
+
+// The index of the pool that tasks of a kernel take, of so many without that of the links.
+PWSP_INTERNAL uint32_t pwsp_schedule_pool(const ptowsp_schedule *schedule, uint32_t pool_count,
+                                          const pwsp_kernel_info *kernel);
+
+// Are the named pools good? Else an error of the context.
+PWSP_INTERNAL ptowsp_status pwsp_schedule_check_pools(const ptowsp_module *module,
+                                                      const ptowsp_schedule *schedule);
+
+// Their directives, a line each.
+PWSP_INTERNAL void pwsp_schedule_print_pools(const ptowsp_schedule *schedule, ptowsp_text text);
 
 // The word for a value of a directive: "work stealing" for dispatch.
 PWSP_INTERNAL const char *pwsp_schedule_word(const char *directive, uint32_t number);
@@ -46254,6 +46319,7 @@ PWSP_INTERNAL bool pwsp_tensor_uses(const ptowsp_tensor_desc *tensor, bool is_tr
     PWSP_DISPATCHES(PWSP_DISPATCH_CAPABILITY, ROW)                                                 \
     ROW("pools", "one", PTOWSP_POOLS_ONE, PWSP_E, PWSP_E, PWSP_E)                                  \
     ROW("pools", "by unit", PTOWSP_POOLS_BY_UNIT, PWSP_E, PWSP_O, PWSP_E)                          \
+    ROW("pools", "named", PTOWSP_POOLS_NAMED, PWSP_E, PWSP_O, PWSP_R)                              \
     ROW("window", "none", PTOWSP_WINDOW_DEFAULT, PWSP_E, PWSP_O, PWSP_E)                           \
     ROW("window", "stall", PTOWSP_WINDOW_STALL, PWSP_E, PWSP_E, PWSP_E)                            \
     ROW("window", "abort", PTOWSP_WINDOW_ABORT, PWSP_E, PWSP_O, PWSP_R)                            \
@@ -46445,12 +46511,6 @@ PWSP_INTERNAL ptowsp_schedule pwsp_schedule_resolve(const ptowsp_schedule *sched
     return resolved;
 }
 
-PWSP_INTERNAL uint32_t pwsp_schedule_lanes(const ptowsp_schedule *schedule) {
-    return schedule->pools == PTOWSP_POOLS_BY_UNIT
-               ? schedule->vector_lane_count + schedule->cube_lane_count
-               : schedule->lane_count;
-}
-
 // -- checking -------------------------------------------------------------------------------------
 
 typedef struct pwsp_schedule_checker {
@@ -46503,23 +46563,31 @@ static void pwsp_schedule_check_key(pwsp_schedule_checker *checker, const char *
 
 static void pwsp_schedule_check_lanes(pwsp_schedule_checker *checker,
                                       const ptowsp_schedule *schedule) {
-    bool is_one = schedule->pools == PTOWSP_POOLS_ONE;
-    uint64_t lanes = is_one ? schedule->lane_count
-                            : (uint64_t)schedule->vector_lane_count + schedule->cube_lane_count;
+    bool is_by_unit = schedule->pools == PTOWSP_POOLS_BY_UNIT;
+    bool is_named = schedule->pools == PTOWSP_POOLS_NAMED;
+    uint64_t lanes = is_by_unit ? (uint64_t)schedule->vector_lane_count + schedule->cube_lane_count
+                                : schedule->lane_count;
     const pwsp_capability *dispatch =
         pwsp_capability_find("dispatch", (uint32_t)schedule->dispatch);
-    if (lanes == 0) {
+    const char *pools = pwsp_schedule_word("pools", (uint32_t)schedule->pools);
+    if (checker->status == PTOWSP_OK && is_named) {
+        checker->status = pwsp_schedule_check_pools(checker->module, schedule);
+    }
+    if (!is_named && (schedule->named_pools || schedule->pool_count)) {
+        PWSP_SCHEDULE_FAIL(checker, PTOWSP_INVALID_PARAMS,
+                           "named pools are given, but pools are %s", pools);
+    } else if (lanes == 0 && !is_named) {
         PWSP_SCHEDULE_FAIL(checker, PTOWSP_INVALID_PARAMS, "dispatch %s over 0 lanes",
                            dispatch ? dispatch->value : "");
     } else if (lanes > PTOWSP_SCHEDULE_LANE_MAX) {
         PWSP_SCHEDULE_FAIL(checker, PTOWSP_LIMIT_EXCEEDED, "%" PRIu64 " lanes are more than %d",
                            lanes, PTOWSP_SCHEDULE_LANE_MAX);
-    } else if (is_one && (schedule->vector_lane_count || schedule->cube_lane_count)) {
+    } else if (!is_by_unit && (schedule->vector_lane_count || schedule->cube_lane_count)) {
+        PWSP_SCHEDULE_FAIL(checker, PTOWSP_INVALID_PARAMS, "lanes of units are given, but %s",
+                           is_named ? "pools are named" : "there is one pool");
+    } else if (schedule->pools != PTOWSP_POOLS_ONE && schedule->lane_count) {
         PWSP_SCHEDULE_FAIL(checker, PTOWSP_INVALID_PARAMS,
-                           "lanes of units are given, but there is one pool");
-    } else if (!is_one && schedule->lane_count) {
-        PWSP_SCHEDULE_FAIL(checker, PTOWSP_INVALID_PARAMS,
-                           "lane_count %u is given, but pools are by unit", schedule->lane_count);
+                           "lane_count %u is given, but pools are %s", schedule->lane_count, pools);
     }
     bool has_key = schedule->dispatch == PTOWSP_DISPATCH_PLAN
                        ? schedule->dispatch_key.module || schedule->dispatch_key.id
@@ -46810,6 +46878,9 @@ void ptowsp_schedule_print(const ptowsp_schedule *schedule, ptowsp_text text) {
     pwsp_schedule_print_key(" of ", s.dispatch_key, text);
     if (s.pools == PTOWSP_POOLS_ONE) {
         pwsp_text_format(text, " over %u lanes\n", s.lane_count);
+    } else if (s.pools == PTOWSP_POOLS_NAMED) {
+        pwsp_text_format(text, " over pools\n");
+        pwsp_schedule_print_pools(&s, text);
     } else {
         pwsp_text_format(text, " over %u vector and %u cube lanes\n", s.vector_lane_count,
                          s.cube_lane_count);
@@ -46850,6 +46921,153 @@ void ptowsp_schedule_print(const ptowsp_schedule *schedule, ptowsp_text text) {
             pwsp_text_format(text, " by %u tasks", s.timing_count);
         }
         pwsp_text_format(text, " of %" PRIu64 " cycles\n", s.timing_cycles);
+    }
+}
+
+// =================================================================================================
+// src/workload/pools.c
+// =================================================================================================
+
+// Named pools of lanes: which one a kernel's tasks take, checks, printing.
+//
+//      pool     "cores"       "dma"   "link"
+//      lanes    0 1 2 3       4 5     6
+//      kernels  all others    load    those that communicate
+//
+// Time knows ranges of lanes (runtime/policy.h) and the index of a task's pool, which a program has
+// for each kernel. Names of kernels are looked at here alone.
+
+#include <inttypes.h>
+
+// -- what a schedule has --------------------------------------------------------------------------
+
+PWSP_INTERNAL uint32_t pwsp_schedule_lanes(const ptowsp_schedule *schedule) {
+    pwsp_pool_info pools[PWSP_POOL_MAX];
+    return pools[pwsp_schedule_pools(schedule, pools)].first;
+}
+
+// The first place in named pools with a kernel: its pool and its index there; false if none.
+static bool pwsp_pools_find(const ptowsp_schedule *schedule, const char *kernel, uint32_t *out_pool,
+                            uint32_t *out_index) {
+    for (uint32_t i = 0; i < schedule->pool_count; i++) {
+        const ptowsp_pool *pool = &schedule->named_pools[i];
+        for (uint32_t j = 0; j < PTOWSP_POOL_KERNEL_MAX && pool->kernels[j]; j++) {
+            if (strcmp(pool->kernels[j], kernel) == 0) {
+                *out_pool = i;
+                *out_index = j;
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+PWSP_INTERNAL uint32_t pwsp_schedule_pool(const ptowsp_schedule *schedule, uint32_t pool_count,
+                                          const pwsp_kernel_info *kernel) {
+    uint32_t pool = 0, index;
+    bool is_named = schedule->pools == PTOWSP_POOLS_NAMED && kernel->unit != PTOWSP_UNIT_LINK &&
+                    pwsp_pools_find(schedule, kernel->name, &pool, &index);
+    return is_named ? pool : pwsp_schedule_unit_pool(schedule, pool_count, kernel->unit);
+}
+
+// -- checking -------------------------------------------------------------------------------------
+
+#define PWSP_POOLS_FAIL(module, status, ...)                                                       \
+    pwsp_fail((module)->context, status, PTOWSP_NO_INDEX, "schedule: " __VA_ARGS__)
+
+// The kernels of a pool, whose name is good.
+static ptowsp_status pwsp_pools_check_kernels(const ptowsp_module *module,
+                                              const ptowsp_schedule *schedule, uint32_t at) {
+    const ptowsp_pool *pool = &schedule->named_pools[at];
+    for (uint32_t i = 0; i < PTOWSP_POOL_KERNEL_MAX && pool->kernels[i]; i++) {
+        const char *name = pool->kernels[i];
+        const pwsp_name *found = pwsp_names_find(&module->kernel_names, name);
+        uint32_t first = at, index = i;
+        if (!found || strcmp(found->text, name) != 0) {
+            return PWSP_POOLS_FAIL(module, PTOWSP_INVALID_PARAMS,
+                                   "pool %s: module %s has no kernel %.64s", pool->name,
+                                   module->name, name);
+        }
+        const pwsp_kernel_info *kernel = PWSP_KERNEL(module, found->index);
+        if (kernel->variant_count || kernel->unit == PTOWSP_UNIT_LINK) {
+            return PWSP_POOLS_FAIL(
+                module, PTOWSP_INVALID_PARAMS, "pool %s: kernel %s %s", pool->name, name,
+                kernel->variant_count ? "is a choice; its variants have names of their own"
+                                      : "communicates, and has the lane of the links");
+        }
+        (void)pwsp_pools_find(schedule, name, &first, &index);
+        if (first != at || index != i) {
+            return PWSP_POOLS_FAIL(module, PTOWSP_INVALID_PARAMS,
+                                   "pool %s: kernel %s is in pool %s already", pool->name, name,
+                                   schedule->named_pools[first].name);
+        }
+    }
+    return PTOWSP_OK;
+}
+
+PWSP_INTERNAL ptowsp_status pwsp_schedule_check_pools(const ptowsp_module *module,
+                                                      const ptowsp_schedule *schedule) {
+    uint64_t lanes = 0;
+    ptowsp_status status = PTOWSP_OK;
+    if (!schedule->named_pools || schedule->pool_count == 0) {
+        return PWSP_POOLS_FAIL(module, PTOWSP_INVALID_PARAMS,
+                               "pools named, but named_pools or pool_count is missing");
+    }
+    if (schedule->pool_count > PTOWSP_SCHEDULE_POOL_MAX) {
+        return PWSP_POOLS_FAIL(module, PTOWSP_LIMIT_EXCEEDED, "%u pools are more than %d",
+                               schedule->pool_count, PTOWSP_SCHEDULE_POOL_MAX);
+    }
+    for (uint32_t i = 0; i < schedule->pool_count; i++) {
+        const ptowsp_pool *pool = &schedule->named_pools[i];
+        if (!pool->name || !pwsp_name_is_valid(pool->name)) {
+            return PWSP_POOLS_FAIL(module, PTOWSP_INVALID_PARAMS,
+                                   "the name of pool %u is not 1 to %d printable ASCII characters "
+                                   "without quotes and backslash",
+                                   i, PTOWSP_NAME_MAX);
+        }
+        for (uint32_t j = 0; j < i; j++) {
+            if (strcmp(pool->name, schedule->named_pools[j].name) == 0) {
+                return PWSP_POOLS_FAIL(module, PTOWSP_INVALID_PARAMS, "two pools are named %s",
+                                       pool->name);
+            }
+        }
+        if (pool->lane_count == 0) {
+            return PWSP_POOLS_FAIL(module, PTOWSP_INVALID_PARAMS, "pool %s has no lanes",
+                                   pool->name);
+        }
+        if (pool->depth > PTOWSP_SCHEDULE_WINDOW_MAX) {
+            return PWSP_POOLS_FAIL(module, PTOWSP_LIMIT_EXCEEDED,
+                                   "pool %s: a depth of %u is more than %d", pool->name,
+                                   pool->depth, PTOWSP_SCHEDULE_WINDOW_MAX);
+        }
+        lanes += pool->lane_count;
+    }
+    if (lanes > PTOWSP_SCHEDULE_LANE_MAX) {
+        return PWSP_POOLS_FAIL(module, PTOWSP_LIMIT_EXCEEDED, "%" PRIu64 " lanes are more than %d",
+                               lanes, PTOWSP_SCHEDULE_LANE_MAX);
+    }
+    for (uint32_t i = 0; i < schedule->pool_count && status == PTOWSP_OK; i++) {
+        status = pwsp_pools_check_kernels(module, schedule, i);
+    }
+    return status;
+}
+
+// -- printing -------------------------------------------------------------------------------------
+
+PWSP_INTERNAL void pwsp_schedule_print_pools(const ptowsp_schedule *schedule, ptowsp_text text) {
+    for (uint32_t i = 0; i < schedule->pool_count && schedule->named_pools; i++) {
+        const ptowsp_pool *pool = &schedule->named_pools[i];
+        pwsp_text_format(text, "  pool ");
+        pwsp_name_print(pool->name, text);
+        pwsp_text_format(text, " of %u lanes", pool->lane_count);
+        if (pool->depth) {
+            pwsp_text_format(text, " depth %u", pool->depth);
+        }
+        for (uint32_t j = 0; j < PTOWSP_POOL_KERNEL_MAX && pool->kernels[j]; j++) {
+            pwsp_text_format(text, j ? ", " : " for ");
+            pwsp_name_print(pool->kernels[j], text);
+        }
+        pwsp_text_format(text, "\n");
     }
 }
 
@@ -47407,9 +47625,10 @@ struct ptowsp_program {
     ptowsp_schedule schedule;  // resolved; its keys are compiled
     const char *schedule_text;
     bool is_priority_signed;
-    bool has_streams;     // by a key
-    bool has_codes;       // references to the code of tile kernels are counted
-    uint32_t lane_count;  // with that of the links, if any task communicates
+    bool has_streams;  // by a key
+    bool has_codes;    // references to the code of tile kernels are counted
+    pwsp_pool_info pools[PWSP_POOL_MAX];
+    uint32_t pool_count, lane_count;  // with that of the links, if any task communicates
     bool has_link;
     // Cells: 0 is always 0; then slots, arguments of the task, variables, entries of sparse
     // loops by their variables, symbols, sizes,
@@ -49595,6 +49814,24 @@ static uint32_t pwsp_compiler_entry(ptowsp_module *module, const char *name) {
     return entry;
 }
 
+// The pools of lanes, and each kernel's. False when memory is out.
+static bool pwsp_compiler_pools(pwsp_compiler *c) {
+    ptowsp_program *p = c->program;
+    p->pool_count = pwsp_schedule_pools(&p->schedule, p->pools);
+    p->lane_count = p->pools[p->pool_count].first;
+    for (uint32_t i = 0; i <= p->pool_count; i++) {
+        p->pools[i].name = pwsp_compiler_text(c, p->pools[i].name);
+        if (!p->pools[i].name) {
+            return false;
+        }
+    }
+    for (uint32_t i = 1; i < p->kernels.count; i++) {
+        pwsp_kernel_info *kernel = PWSP_TABLE_AT(p->kernels, pwsp_kernel_info, i);
+        kernel->pool = pwsp_schedule_pool(&p->schedule, p->pool_count, kernel);
+    }
+    return true;
+}
+
 // Keeps the schedule as text, with its keys as the user named things; then forgets the keys, as the
 // module may be gone when the program is used.
 static bool pwsp_compiler_schedule_text(pwsp_compiler *c) {
@@ -49610,6 +49847,8 @@ static bool pwsp_compiler_schedule_text(pwsp_compiler *c) {
     ptowsp_schedule_print(schedule, ptowsp_text_to_buffer(&buffer));
     c->program->schedule_text = copy;
     ptowsp_expr none = {NULL, 0};
+    schedule->named_pools = NULL;
+    schedule->pool_count = 0;
     schedule->dispatch_key = none;
     schedule->priority_key = none;
     c->program->has_streams = schedule->stream_key.id != 0;
@@ -49624,7 +49863,9 @@ static bool pwsp_compiler_run(pwsp_compiler *c, uint32_t entry) {
         return false;
     }
     p->schedule = pwsp_schedule_resolve(c->schedule);
-    p->lane_count = pwsp_schedule_lanes(&p->schedule);
+    if (!pwsp_compiler_pools(c)) {
+        return false;
+    }
     p->is_priority_signed = ptowsp_expr_type(p->schedule.priority_key) == PTOWSP_TYPE_I64;
     const pwsp_reached *reached = PWSP_TABLE_AT(c->checker.reached, pwsp_reached, 1);
     p->frame_depth = reached->frame_depth + 1;
@@ -49645,6 +49886,7 @@ static bool pwsp_compiler_run(pwsp_compiler *c, uint32_t entry) {
         return false;
     }
     p->lane_count += p->has_link;
+    p->pool_count += p->has_link;
     if (!pwsp_compiler_lifetimes(c) || !pwsp_read_statements(c) ||
         !pwsp_compiler_schedule_text(c)) {
         return false;
@@ -49823,6 +50065,8 @@ PWSP_INTERNAL pwsp_timed pwsp_program_timed(const ptowsp_program *program) {
     timed.schedule = program->schedule;
     timed.is_priority_signed = program->is_priority_signed;
     timed.has_streams = program->has_streams;
+    timed.pools = program->pools;
+    timed.pool_count = program->pool_count;
     timed.lane_count = program->lane_count;
     timed.has_link = program->has_link;
     timed.scope_depth = program->scope_depth;
@@ -51131,6 +51375,7 @@ typedef struct pwsp_parse_node {
 typedef struct pwsp_parse_saved {
     char workload[PTOWSP_NAME_MAX + 1];
     ptowsp_schedule schedule;
+    ptowsp_pool pools[PTOWSP_SCHEDULE_POOL_MAX];  // of the schedule
 } pwsp_parse_saved;
 
 typedef struct pwsp_parser {
@@ -52336,8 +52581,9 @@ PWSP_INTERNAL bool pwsp_parse_statement(pwsp_parser *p) {
 // Directives of a schedule, as ptowsp_schedule_print writes them, each on a line of its own:
 //
 //      directive   = "issue" value
-//                  | "dispatch" value [ "of" expr ] "over" int ( "lanes"
-//                                                              | "vector" "and" int "cube" "lanes" )
+//                  | "dispatch" value [ "of" expr ] "over"
+//                    ( int "lanes" | int "vector" "and" int "cube" "lanes" | "pools" )
+//                  | "pool" name "of" int "lanes" [ "depth" int ] [ "for" name { "," name } ]
 //                  | "window" value "at" int "tasks"
 //                  | "release" value | "depth" value "of" int
 //                  | "ring" value ( "of" int | "unbounded" )
@@ -52396,12 +52642,16 @@ static bool pwsp_parse_dispatch(pwsp_parser *p, ptowsp_schedule *schedule) {
     uint32_t number = 0;
     if (!pwsp_parse_value(p, "dispatch", &number) ||
         (pwsp_parse_try(p, "of") && !pwsp_parse_expr(p, &schedule->dispatch_key)) ||
-        !pwsp_parse_expect(p, "over") || !pwsp_parse_count(p, &schedule->lane_count)) {
+        !pwsp_parse_expect(p, "over")) {
         return false;
     }
     schedule->dispatch = (ptowsp_dispatch)number;
-    if (pwsp_parse_try(p, "lanes")) {
+    if (pwsp_parse_try(p, "pools")) {
+        schedule->pools = PTOWSP_POOLS_NAMED;
         return true;
+    }
+    if (!pwsp_parse_count(p, &schedule->lane_count) || pwsp_parse_try(p, "lanes")) {
+        return !p->is_failed;
     }
     schedule->pools = PTOWSP_POOLS_BY_UNIT;
     schedule->vector_lane_count = schedule->lane_count;
@@ -52409,6 +52659,39 @@ static bool pwsp_parse_dispatch(pwsp_parser *p, ptowsp_schedule *schedule) {
     return pwsp_parse_expect(p, "vector") && pwsp_parse_expect(p, "and") &&
            pwsp_parse_count(p, &schedule->cube_lane_count) && pwsp_parse_expect(p, "cube") &&
            pwsp_parse_expect(p, "lanes");
+}
+
+// A name that lives as long as the module.
+static bool pwsp_parse_kept_name(pwsp_parser *p, const char *what, const char **out_name) {
+    char name[PTOWSP_NAME_MAX + 1];
+    if (!pwsp_parse_name(p, what, name)) {
+        return false;
+    }
+    *out_name = pwsp_arena_copy(&p->module->arena, name);
+    return *out_name || pwsp_parse_no_memory(p);
+}
+
+static bool pwsp_parse_pool(pwsp_parser *p, ptowsp_schedule *schedule) {
+    if (schedule->pool_count == PTOWSP_SCHEDULE_POOL_MAX) {
+        return pwsp_parse_fail(p, "more than %d pools", PTOWSP_SCHEDULE_POOL_MAX);
+    }
+    ptowsp_pool *pool = &p->saved->pools[schedule->pool_count++];
+    schedule->named_pools = p->saved->pools;
+    if (!pwsp_parse_kept_name(p, "a pool", &pool->name) || !pwsp_parse_expect(p, "of") ||
+        !pwsp_parse_count(p, &pool->lane_count) || !pwsp_parse_expect(p, "lanes") ||
+        (pwsp_parse_try(p, "depth") && !pwsp_parse_count(p, &pool->depth))) {
+        return false;
+    }
+    uint32_t count = 0;
+    for (bool has_more = pwsp_parse_try(p, "for"); has_more; has_more = pwsp_parse_try(p, ",")) {
+        if (count == PTOWSP_POOL_KERNEL_MAX) {
+            return pwsp_parse_fail(p, "more than %d kernels", PTOWSP_POOL_KERNEL_MAX);
+        }
+        if (!pwsp_parse_kept_name(p, "a kernel", &pool->kernels[count++])) {
+            return false;
+        }
+    }
+    return true;
 }
 
 static bool pwsp_parse_timing(pwsp_parser *p, ptowsp_schedule *schedule) {
@@ -52443,6 +52726,8 @@ PWSP_INTERNAL bool pwsp_parse_directive(pwsp_parser *p, ptowsp_schedule *schedul
         schedule->issue = (ptowsp_issue)number;
     } else if (pwsp_parse_try(p, "dispatch")) {
         is_good = pwsp_parse_dispatch(p, schedule);
+    } else if (pwsp_parse_try(p, "pool")) {
+        is_good = pwsp_parse_pool(p, schedule);
     } else if (pwsp_parse_try(p, "window")) {
         is_good = pwsp_parse_value(p, "window", &number) && pwsp_parse_expect(p, "at") &&
                   pwsp_parse_count(p, &schedule->window) && pwsp_parse_expect(p, "tasks");
@@ -55173,6 +55458,9 @@ PWSP_INTERNAL uint64_t pwsp_rings_first_end(const pwsp_rings *rings);
 // Retires what can be retired by a time.
 PWSP_INTERNAL void pwsp_rings_retire(pwsp_rings *rings, uint64_t now);
 
+// How many tasks of a stream or a pool may be in flight; 0: any number.
+PWSP_INTERNAL uint32_t pwsp_rings_depth(const pwsp_timed *timed, uint32_t depth, uint32_t group);
+
 // Depths: the stream and the pool of the next task; the first of these that is as deep as it may be,
 // or PTOWSP_DEPTH_COUNT; and when that is not so any more, if ends are known.
 PWSP_INTERNAL void pwsp_rings_enter(pwsp_rings *rings, uint32_t stream, uint32_t pool);
@@ -55232,7 +55520,20 @@ PWSP_INTERNAL uint32_t pwsp_rings_holder(const pwsp_rings *rings);
 
 // Streams, or pools.
 static uint32_t pwsp_rings_group_count(const pwsp_timed *timed, uint32_t depth) {
-    return depth == PTOWSP_DEPTH_STREAM ? timed->schedule.stream_count : PWSP_POOL_COUNT;
+    return depth == PTOWSP_DEPTH_STREAM ? timed->schedule.stream_count : timed->pool_count;
+}
+
+PWSP_INTERNAL uint32_t pwsp_rings_depth(const pwsp_timed *timed, uint32_t depth, uint32_t group) {
+    return depth == PTOWSP_DEPTH_POOL ? timed->pools[group].depth : timed->schedule.depths[depth];
+}
+
+// Has any group of a kind a depth?
+static bool pwsp_rings_has_depth(const pwsp_timed *timed, uint32_t depth) {
+    bool has_depth = timed->schedule.depths[depth] > 0;
+    for (uint32_t i = 0; i < timed->pool_count && depth == PTOWSP_DEPTH_POOL; i++) {
+        has_depth = has_depth || timed->pools[i].depth;
+    }
+    return has_depth;
 }
 
 PWSP_INTERNAL bool pwsp_rings_init(pwsp_rings *rings, const pwsp_memory *memory,
@@ -55248,7 +55549,7 @@ PWSP_INTERNAL bool pwsp_rings_init(pwsp_rings *rings, const pwsp_memory *memory,
     }
     bool is_good = true;
     for (uint32_t i = 0; i < PTOWSP_DEPTH_COUNT; i++) {
-        if (schedule->depths[i]) {
+        if (pwsp_rings_has_depth(timed, i)) {
             rings->is_used = true;
             rings->counts[i] = (uint32_t *)pwsp_memory_alloc(
                 memory, pwsp_rings_group_count(timed, i) * sizeof(uint32_t));
@@ -55405,9 +55706,11 @@ PWSP_INTERNAL void pwsp_rings_enter(pwsp_rings *rings, uint32_t stream, uint32_t
 
 PWSP_INTERNAL ptowsp_depth pwsp_rings_full(const pwsp_rings *rings) {
     uint32_t i = 0;
-    while (i < PTOWSP_DEPTH_COUNT && (!rings->counts[i] || rings->counts[i][rings->groups[i]] <
-                                                               rings->timed->schedule.depths[i])) {
-        i++;
+    for (; i < PTOWSP_DEPTH_COUNT; i++) {
+        uint32_t depth = pwsp_rings_depth(rings->timed, i, rings->groups[i]);
+        if (depth && rings->counts[i][rings->groups[i]] >= depth) {
+            break;
+        }
     }
     return (ptowsp_depth)i;
 }
@@ -55732,10 +56035,10 @@ typedef struct pwsp_sim {
     pwsp_memory memory;
     pwsp_lane *lanes;
     ptowsp_lane_stats *lane_stats;
-    pwsp_pool_lanes pools[PWSP_POOL_COUNT];  // by unit, or the first for all; that of the links
-    // When lanes are free, if the first one takes a task in order: of each pool, and of the blocks of
-    // the second. Those of the task dispatched last are brought up to date by the next one.
-    pwsp_earliest earliest[3];
+    pwsp_pool_lanes pools[PWSP_POOL_MAX];
+    // When lanes are free, if the first one takes a task in order: of each pool but that of the
+    // links, and of blocks. Those of the task dispatched last are brought up to date by the next one.
+    pwsp_earliest earliest[PTOWSP_SCHEDULE_POOL_MAX], blocks;
     uint32_t last_lane;           // of that task; UINT32_MAX before the first
     bool last_has_block;          // it took a block
     uint64_t *turns;              // interleaved, by stream: the first turn that is not taken
@@ -55766,9 +56069,6 @@ PWSP_INLINE bool pwsp_schedule_is_events(const ptowsp_schedule *schedule) {
 }
 
 PWSP_INTERNAL bool pwsp_sim_init(pwsp_sim *sim, const pwsp_memory *memory, const pwsp_timed *timed);
-
-// The pools of a schedule at the start, PWSP_POOL_COUNT of them; returns the number of blocks.
-PWSP_INTERNAL uint32_t pwsp_sim_pools(const pwsp_timed *timed, pwsp_pool_lanes *pools);
 
 // Back to time 0; after pwsp_deps_begin. With records the recorder has been set.
 PWSP_INTERNAL void pwsp_sim_begin(pwsp_sim *sim, bool has_records);
@@ -55879,18 +56179,13 @@ PWSP_INLINE uint64_t pwsp_sim_room_needed(const pwsp_sim *sim) {
 // Interleaved: takes a turn of its stream for a task that could be issued now, and returns it.
 PWSP_INTERNAL uint64_t pwsp_sim_turn(pwsp_sim *sim, const pwsp_arrival *arrival);
 
-PWSP_INLINE pwsp_pool_lanes *pwsp_sim_pool(pwsp_sim *sim, ptowsp_unit unit) {
-    bool is_by_unit = sim->schedule->pools == PTOWSP_POOLS_BY_UNIT;
-    if (PWSP_UNLIKELY(unit == PTOWSP_UNIT_LINK)) {
-        return &sim->pools[PWSP_POOL_LINK];
-    }
-    return &sim->pools[is_by_unit && pwsp_unit_lane(unit) == PTOWSP_UNIT_CUBE];
-}
-
-// The index of a lane's pool. Without links their pool begins behind all lanes.
+// The index of a lane's pool. Pools by unit may have no lanes.
 PWSP_INLINE uint32_t pwsp_sim_pool_of(const pwsp_sim *sim, uint32_t lane) {
-    const bool is_second = lane >= sim->pools[0].count;
-    return (uint32_t)is_second + (lane >= sim->pools[PWSP_POOL_LINK].first);
+    uint32_t pool = 0;
+    while (pool + 1 < sim->timed->pool_count && lane >= sim->pools[pool + 1].first) {
+        pool++;
+    }
+    return pool;
 }
 
 // Does a task take a block: beside its cube lane the vector lanes `block` and `block` + 1? Programs
@@ -55945,13 +56240,15 @@ PWSP_INLINE void pwsp_sim_start(pwsp_sim *sim, ptowsp_unit unit, uint32_t lane, 
 
 // The lane of a task by its dispatch, which it takes before the next one is asked for. Work stealing
 // in order takes the lane that is free first.
-PWSP_INTERNAL uint32_t pwsp_sim_dispatch_other(pwsp_sim *sim, ptowsp_unit unit, uint64_t key);
+PWSP_INTERNAL uint32_t pwsp_sim_dispatch_other(pwsp_sim *sim, uint32_t pool, bool has_block,
+                                               uint64_t key);
 
-PWSP_INLINE uint32_t pwsp_sim_dispatch(pwsp_sim *sim, ptowsp_unit unit, uint64_t key) {
+PWSP_INLINE uint32_t pwsp_sim_dispatch(pwsp_sim *sim, uint32_t pool_index, bool has_block,
+                                       uint64_t key) {
     if (sim->lane_rule != PWSP_LANE_IN_TURN) {
-        return pwsp_sim_dispatch_other(sim, unit, key);
+        return pwsp_sim_dispatch_other(sim, pool_index, has_block, key);
     }
-    pwsp_pool_lanes *pool = pwsp_sim_pool(sim, unit);
+    pwsp_pool_lanes *pool = &sim->pools[pool_index];
     uint32_t lane = pool->first + pool->next;
     pool->next = pool->next + 1 == pool->count ? 0 : pool->next + 1;
     return lane;
@@ -56046,10 +56343,13 @@ PWSP_INTERNAL bool pwsp_sim_fail_ring(pwsp_sim *sim, ptowsp_ring ring, uint32_t 
 }
 
 PWSP_INTERNAL bool pwsp_sim_fail_depth(pwsp_sim *sim, ptowsp_depth depth) {
-    char text[64];
+    char text[PTOWSP_NAME_MAX + 64];
     ptowsp_text_buffer buffer = {text, sizeof text, 0};
-    pwsp_text_format(ptowsp_text_to_buffer(&buffer), "depth %s of %u has no room for it",
-                     ptowsp_depth_name(depth), sim->schedule->depths[depth]);
+    const uint32_t group = sim->rings.groups[depth];
+    const char *name = depth == PTOWSP_DEPTH_POOL ? sim->timed->pools[group].name : "";
+    pwsp_text_format(ptowsp_text_to_buffer(&buffer), "depth %s%s%s of %u has no room for it",
+                     ptowsp_depth_name(depth), *name ? " " : "", name,
+                     pwsp_rings_depth(sim->timed, depth, group));
     return pwsp_sim_fail_gate(sim, text);
 }
 
@@ -56067,33 +56367,23 @@ static bool pwsp_sim_has_turns(const pwsp_sim *sim) {
     return sim->timed->has_streams && sim->schedule->timing == PTOWSP_TIMING_INTERLEAVED;
 }
 
-PWSP_INTERNAL uint32_t pwsp_sim_pools(const pwsp_timed *timed, pwsp_pool_lanes *pools) {
-    const ptowsp_schedule *schedule = &timed->schedule;
-    bool is_by_unit = schedule->pools == PTOWSP_POOLS_BY_UNIT;
-    uint32_t core_count = timed->lane_count - timed->has_link;
-    uint32_t first_count = is_by_unit ? schedule->vector_lane_count : core_count;
-    pwsp_pool_lanes first = {0, first_count, 0};
-    pwsp_pool_lanes second = {first_count, core_count - first_count, 0};
-    pwsp_pool_lanes link = {core_count, timed->has_link, 0};
-    pools[0] = first;
-    pools[1] = second;
-    pools[PWSP_POOL_LINK] = link;
-    return second.count < first_count / 2 ? second.count : first_count / 2;
-}
-
 // False when memory is out.
 static bool pwsp_sim_init_earliest(pwsp_sim *sim) {
-    pwsp_pool_lanes pools[PWSP_POOL_COUNT];
-    uint32_t block_count = pwsp_sim_pools(sim->timed, pools);
-    const uint32_t counts[3] = {pools[0].count, pools[1].count, block_count};
+    const pwsp_pool_info *pools = sim->timed->pools;
+    uint32_t pool_count = sim->timed->pool_count - sim->timed->has_link;
     bool is_good = true;
     if (sim->lane_rule != PWSP_LANE_ANY || sim->schedule->issue != PTOWSP_ISSUE_IN_ORDER) {
         return true;
     }
-    for (uint32_t i = 0; i < 3 && is_good; i++) {
-        is_good = counts[i] == 0 || pwsp_earliest_init(&sim->earliest[i], &sim->memory, counts[i]);
+    for (uint32_t i = 0; i < pool_count && is_good; i++) {
+        is_good = pools[i].count == 0 ||
+                  pwsp_earliest_init(&sim->earliest[i], &sim->memory, pools[i].count);
     }
-    return is_good;
+    uint32_t block_count = sim->schedule->pools != PTOWSP_POOLS_BY_UNIT ? 0
+                           : pools[1].count < pools[0].count / 2        ? pools[1].count
+                                                                        : pools[0].count / 2;
+    return is_good &&
+           (block_count == 0 || pwsp_earliest_init(&sim->blocks, &sim->memory, block_count));
 }
 
 PWSP_INTERNAL bool pwsp_sim_init(pwsp_sim *sim, const pwsp_memory *memory,
@@ -56136,9 +56426,10 @@ PWSP_INTERNAL void pwsp_sim_free(pwsp_sim *sim) {
     const pwsp_memory *memory = &sim->memory;
     pwsp_memory_free(memory, sim->lanes, sim->timed->lane_count * sizeof(pwsp_lane));
     pwsp_memory_free(memory, sim->lane_stats, sim->timed->lane_count * sizeof(ptowsp_lane_stats));
-    for (uint32_t i = 0; i < 3; i++) {
+    for (uint32_t i = 0; i < PTOWSP_SCHEDULE_POOL_MAX; i++) {
         pwsp_earliest_free(&sim->earliest[i], memory);
     }
+    pwsp_earliest_free(&sim->blocks, memory);
     pwsp_memory_free(memory, sim->turns, sim->schedule->stream_count * sizeof(uint64_t));
     pwsp_memory_free(memory, sim->starts,
                      (size_t)sim->timed->pipeline_count * sizeof(pwsp_pipeline_start));
@@ -56149,12 +56440,15 @@ PWSP_INTERNAL void pwsp_sim_free(pwsp_sim *sim) {
 }
 
 PWSP_INTERNAL size_t pwsp_sim_bytes(const pwsp_sim *sim) {
-    return sim->timed->lane_count * (sizeof(pwsp_lane) + sizeof(ptowsp_lane_stats)) +
+    size_t bytes = pwsp_earliest_bytes(&sim->blocks);
+    for (uint32_t i = 0; i < PTOWSP_SCHEDULE_POOL_MAX; i++) {
+        bytes += pwsp_earliest_bytes(&sim->earliest[i]);
+    }
+    return bytes + sim->timed->lane_count * (sizeof(pwsp_lane) + sizeof(ptowsp_lane_stats)) +
            (sim->turns ? sim->schedule->stream_count * sizeof(uint64_t) : 0) +
            (size_t)sim->timed->pipeline_count * sizeof(pwsp_pipeline_start) +
-           pwsp_earliest_bytes(&sim->earliest[0]) + pwsp_earliest_bytes(&sim->earliest[1]) +
-           pwsp_earliest_bytes(&sim->earliest[2]) + pwsp_precedence_bytes(&sim->order) +
-           pwsp_deps_bytes(&sim->deps) + pwsp_rings_bytes(&sim->rings);
+           pwsp_precedence_bytes(&sim->order) + pwsp_deps_bytes(&sim->deps) +
+           pwsp_rings_bytes(&sim->rings);
 }
 
 PWSP_INTERNAL bool pwsp_sim_gate_needs_count(const pwsp_sim *sim) {
@@ -56207,11 +56501,17 @@ PWSP_INTERNAL void pwsp_sim_begin(pwsp_sim *sim, bool has_records) {
     if (sim->starts) {
         memset(sim->starts, 0, (size_t)timed->pipeline_count * sizeof(pwsp_pipeline_start));
     }
-    pwsp_sim_pools(timed, sim->pools);
-    for (uint32_t i = 0; i < 3; i++) {
+    for (uint32_t i = 0; i < timed->pool_count; i++) {
+        pwsp_pool_lanes pool = {timed->pools[i].first, timed->pools[i].count, 0};
+        sim->pools[i] = pool;
+    }
+    for (uint32_t i = 0; i < PTOWSP_SCHEDULE_POOL_MAX; i++) {
         if (sim->earliest[i].times) {
             pwsp_earliest_clear(&sim->earliest[i], 0);
         }
+    }
+    if (sim->blocks.times) {
+        pwsp_earliest_clear(&sim->blocks, 0);
     }
     sim->last_lane = UINT32_MAX;
     pwsp_clock clock = {0, PTOWSP_STALL_NONE, PTOWSP_NO_INDEX};
@@ -56304,22 +56604,20 @@ PWSP_INTERNAL uint64_t pwsp_sim_idle(const pwsp_sim *sim, ptowsp_unit unit, uint
 
 // A lane has taken a task: when it is free, and of a block, when all of that are.
 static void pwsp_sim_set_earliest(pwsp_sim *sim, uint32_t lane) {
-    const uint32_t vector_count = sim->pools[0].count;
-    bool is_vector = lane < vector_count;
-    uint32_t block = is_vector ? lane / 2 : lane - vector_count;
-    pwsp_earliest_set(&sim->earliest[!is_vector], is_vector ? lane : lane - vector_count,
-                      sim->lanes[lane].free);
-    if (block < sim->earliest[2].count) {
-        uint64_t free = pwsp_sim_last_lane(sim, PTOWSP_UNIT_MIX, vector_count + block)->free;
-        pwsp_earliest_set(&sim->earliest[2], block, free);
+    const uint32_t pool = pwsp_sim_pool_of(sim, lane), i = lane - sim->pools[pool].first;
+    const uint32_t block = pool ? i : lane / 2;
+    pwsp_earliest_set(&sim->earliest[pool], i, sim->lanes[lane].free);
+    if (block < sim->blocks.count) {
+        uint32_t cube = sim->pools[1].first + block;
+        pwsp_earliest_set(&sim->blocks, block,
+                          pwsp_sim_last_lane(sim, PTOWSP_UNIT_MIX, cube)->free);
     }
 }
 
-static uint32_t pwsp_sim_dispatch_any(pwsp_sim *sim, ptowsp_unit unit) {
-    const pwsp_pool_lanes *pool = pwsp_sim_pool(sim, unit);
-    bool has_block = pwsp_sim_has_block(sim, unit);
-    if (unit == PTOWSP_UNIT_LINK) {
-        return pool->first;
+static uint32_t pwsp_sim_dispatch_any(pwsp_sim *sim, uint32_t pool, bool has_block) {
+    const uint32_t first = sim->pools[pool].first;
+    if (pool >= sim->timed->pool_count - sim->timed->has_link) {
+        return first;
     }
     if (sim->last_lane != UINT32_MAX) {
         pwsp_sim_set_earliest(sim, sim->last_lane);
@@ -56329,17 +56627,17 @@ static uint32_t pwsp_sim_dispatch_any(pwsp_sim *sim, ptowsp_unit unit) {
             pwsp_sim_set_earliest(sim, block + 1);
         }
     }
-    const pwsp_earliest *earliest = &sim->earliest[has_block ? 2 : pool != sim->pools];
-    sim->last_lane = pool->first + pwsp_earliest_first(earliest);
+    sim->last_lane = first + pwsp_earliest_first(has_block ? &sim->blocks : &sim->earliest[pool]);
     sim->last_has_block = has_block;
     return sim->last_lane;
 }
 
-PWSP_INTERNAL uint32_t pwsp_sim_dispatch_other(pwsp_sim *sim, ptowsp_unit unit, uint64_t key) {
-    const pwsp_pool_lanes *pool = pwsp_sim_pool(sim, unit);
+PWSP_INTERNAL uint32_t pwsp_sim_dispatch_other(pwsp_sim *sim, uint32_t pool_index, bool has_block,
+                                               uint64_t key) {
+    const pwsp_pool_lanes *pool = &sim->pools[pool_index];
     PTOWSP_ASSERT(pool->first + pool->count <= sim->timed->lane_count);
     return sim->lane_rule == PWSP_LANE_ANY
-               ? pwsp_sim_dispatch_any(sim, unit)
+               ? pwsp_sim_dispatch_any(sim, pool_index, has_block)
                : pool->first + pwsp_lane_choose(sim->lane_rule, key, 0, pool->count);
 }
 
@@ -56748,7 +57046,7 @@ PWSP_INTERNAL bool pwsp_lanes_task(pwsp_lanes *lanes, const pwsp_arrival *arriva
 // Issues a pipeline, which takes no lane and no place in the window. False with an error in sim.
 PWSP_INTERNAL bool pwsp_lanes_pipeline(pwsp_lanes *lanes, const pwsp_pipeline_arrival *arrival);
 
-// Tasks of one unit without anything but cycles and a dispatch key, all children of the open scope.
+// Tasks of one pool without anything but cycles and a dispatch key, all children of the open scope.
 // None takes a block.
 #define PWSP_BATCH_MAX 256
 
@@ -56756,7 +57054,7 @@ typedef struct pwsp_batch {
     uint64_t cycles[PWSP_BATCH_MAX];
     uint64_t keys[PWSP_BATCH_MAX];
     uint32_t count;
-    ptowsp_unit unit;
+    uint32_t pool;
 } pwsp_batch;
 
 // Does time need only what tasks without tiles have? Not with records, edges, streams, timing, a
@@ -56924,8 +57222,7 @@ static bool pwsp_lanes_wait_rings(pwsp_lanes *lanes, const pwsp_arrival *arrival
     pwsp_sim *sim = lanes->sim;
     pwsp_rings *rings = &sim->rings;
     bool is_open = pwsp_sim_is_open(sim);
-    pwsp_rings_enter(rings, pwsp_precedence_stream(&sim->order, arrival),
-                     (uint32_t)(pwsp_sim_pool(sim, arrival->unit) - sim->pools));
+    pwsp_rings_enter(rings, pwsp_precedence_stream(&sim->order, arrival), arrival->pool);
     ptowsp_depth depth;
     while ((depth = pwsp_rings_full(rings)) != PTOWSP_DEPTH_COUNT) {
         uint64_t task = PTOWSP_NO_INDEX;
@@ -57030,7 +57327,8 @@ PWSP_INTERNAL bool pwsp_lanes_task(pwsp_lanes *lanes, const pwsp_arrival *arriva
     if (schedule->timing == PTOWSP_TIMING_INTERLEAVED) {
         issue = pwsp_sim_turn(sim, arrival);
     }
-    uint32_t lane_index = pwsp_sim_dispatch(sim, arrival->unit, arrival->dispatch_key);
+    uint32_t lane_index = pwsp_sim_dispatch(
+        sim, arrival->pool, pwsp_sim_has_block(sim, arrival->unit), arrival->dispatch_key);
     PTOWSP_ASSERT(lane_index < sim->timed->lane_count);
     const pwsp_lane *lane = pwsp_sim_last_lane(sim, arrival->unit, lane_index);
     uint64_t known = pwsp_max_u64(sim->clock.now, ready.time);
@@ -57182,7 +57480,7 @@ PWSP_FORCE_INLINE bool pwsp_lanes_batch_run(pwsp_lanes *lanes, const pwsp_batch 
                 first_end = pwsp_window_winner_end(window, winner);
             }
         }
-        uint32_t lane_index = pwsp_sim_dispatch(sim, batch->unit, batch->keys[i]);
+        uint32_t lane_index = pwsp_sim_dispatch(sim, batch->pool, false, batch->keys[i]);
         pwsp_lane *lane = &sim->lanes[lane_index];
         uint64_t due = pwsp_max_u64(clock, ready);
         uint64_t start = pwsp_max_u64(due, lane->free);
@@ -57227,7 +57525,6 @@ PWSP_INTERNAL bool pwsp_lanes_batch(pwsp_lanes *lanes, const pwsp_batch *batch, 
     const ptowsp_schedule *schedule = lanes->sim->schedule;
     bool has_window = schedule->window != 0;
     PTOWSP_ASSERT(count <= PWSP_BATCH_MAX && pwsp_lanes_is_plain(lanes));
-    PTOWSP_ASSERT(!pwsp_sim_has_block(lanes->sim, batch->unit));
     if (schedule->issue == PTOWSP_ISSUE_IN_ORDER) {
         return has_window ? pwsp_lanes_batch_run(lanes, batch, count, true, true)
                           : pwsp_lanes_batch_run(lanes, batch, count, true, false);
@@ -57342,14 +57639,14 @@ typedef struct pwsp_events {
     uint32_t queue_count;
     // Of lanes that steal from each other, by pool: the first of their queues. Those of stale lanes
     // are brought up to date by the next that steals.
-    pwsp_earliest oldest[PWSP_POOL_COUNT];
+    pwsp_earliest oldest[PWSP_POOL_MAX];
     uint32_t *stale;
     uint32_t stale_count;
     pwsp_events_queue *turns;  // interleaved: tasks that are ready before their turn
     pwsp_events_queue *ends;   // pipelines that have started, by their ends
     uint64_t pipeline_count;   // issued and not done
     uint32_t late;             // a pipeline that would end too late, or 0
-    uint64_t ready_count[PWSP_POOL_COUNT];
+    uint64_t ready_count[PWSP_POOL_MAX];
     uint64_t *idle;       // bits: lanes that run nothing, and that no block task waits for
     uint64_t *able;       // bits: idle lanes with tasks in their own queue
     pwsp_window running;  // by lane: its task, or the block task that waits for its vector lanes
@@ -57889,20 +58186,19 @@ PWSP_INTERNAL bool pwsp_events_init(pwsp_events *events, pwsp_sim *sim) {
     size_t words = ((size_t)lane_count + 63) / 64;
     events->sim = sim;
     events->is_shared = sim->lane_rule == PWSP_LANE_ANY;
-    events->queue_count = events->is_shared ? PWSP_POOL_COUNT : lane_count;
+    events->queue_count = events->is_shared ? sim->timed->pool_count : lane_count;
     events->queues = (pwsp_events_queue *)pwsp_memory_alloc(memory, (events->queue_count + 2) *
                                                                         sizeof(pwsp_events_queue));
     events->idle = (uint64_t *)pwsp_memory_alloc(memory, 2 * words * sizeof(uint64_t));
     bool is_good =
         events->queues && events->idle && pwsp_window_init(&events->running, memory, lane_count);
-    pwsp_pool_lanes pools[PWSP_POOL_COUNT];
-    pwsp_sim_pools(sim->timed, pools);
+    const pwsp_pool_info *pools = sim->timed->pools;
     bool steals = !events->is_shared && sim->schedule->ready == PTOWSP_READY_WORK_STEALING;
     if (is_good && steals) {
         events->stale = (uint32_t *)pwsp_memory_alloc(memory, lane_count * sizeof(uint32_t));
         is_good = events->stale != NULL;
     }
-    for (uint32_t i = 0; i < PWSP_POOL_COUNT && steals && is_good; i++) {
+    for (uint32_t i = 0; i < sim->timed->pool_count && steals && is_good; i++) {
         is_good =
             pools[i].count == 0 || pwsp_earliest_init(&events->oldest[i], memory, pools[i].count);
     }
@@ -57943,7 +58239,7 @@ PWSP_INTERNAL void pwsp_events_free(pwsp_events *events) {
     pwsp_memory_free(memory, events->idle, 2 * words * sizeof(uint64_t));
     pwsp_window_free(&events->running, memory);
     pwsp_memory_free(memory, events->stale, events->sim->timed->lane_count * sizeof(uint32_t));
-    for (uint32_t i = 0; i < PWSP_POOL_COUNT; i++) {
+    for (uint32_t i = 0; i < PWSP_POOL_MAX; i++) {
         pwsp_earliest_free(&events->oldest[i], memory);
     }
     memset(events, 0, sizeof *events);
@@ -57960,7 +58256,7 @@ PWSP_INTERNAL size_t pwsp_events_bytes(const pwsp_events *events) {
                    (events->queue_count + 2) * sizeof(pwsp_events_queue) +
                    2 * words * sizeof(uint64_t) + pwsp_window_bytes(&events->running) +
                    (events->stale ? events->sim->timed->lane_count * sizeof(uint32_t) : 0);
-    for (uint32_t i = 0; i < PWSP_POOL_COUNT; i++) {
+    for (uint32_t i = 0; i < PWSP_POOL_MAX; i++) {
         bytes += pwsp_earliest_bytes(&events->oldest[i]);
     }
     for (uint32_t i = 0; i < events->queue_count + 2; i++) {
@@ -57986,7 +58282,7 @@ PWSP_INTERNAL void pwsp_events_begin(pwsp_events *events) {
         events->queues[i].is_stale = false;
     }
     events->stale_count = 0;
-    for (uint32_t i = 0; i < PWSP_POOL_COUNT; i++) {
+    for (uint32_t i = 0; i < PWSP_POOL_MAX; i++) {
         events->ready_count[i] = 0;
         if (events->oldest[i].times) {
             pwsp_earliest_clear(&events->oldest[i], PTOWSP_CYCLES_MAX);
@@ -58153,7 +58449,7 @@ static uint32_t pwsp_events_victim(pwsp_events *events, uint32_t pool) {
 
 static bool pwsp_events_are_ready(const pwsp_events *events) {
     bool are_ready = false;
-    for (uint32_t i = 0; i < PWSP_POOL_COUNT; i++) {
+    for (uint32_t i = 0; i < events->sim->timed->pool_count; i++) {
         are_ready = are_ready || events->ready_count[i];
     }
     return are_ready;
@@ -58324,8 +58620,7 @@ static bool pwsp_events_token_is_open(const void *user, const pwsp_token *token)
 static bool pwsp_events_wait_depths(pwsp_events *events, const pwsp_arrival *arrival) {
     pwsp_sim *sim = events->sim;
     ptowsp_depth depth;
-    pwsp_rings_enter(&sim->rings, pwsp_precedence_stream(&sim->order, arrival),
-                     (uint32_t)(pwsp_sim_pool(sim, arrival->unit) - sim->pools));
+    pwsp_rings_enter(&sim->rings, pwsp_precedence_stream(&sim->order, arrival), arrival->pool);
     while ((depth = pwsp_rings_full(&sim->rings)) != PTOWSP_DEPTH_COUNT) {
         bool has_moved = false;
         if (pwsp_events_is_open(events) && !pwsp_events_step(events, UINT64_MAX, &has_moved)) {
@@ -58442,9 +58737,10 @@ PWSP_INTERNAL bool pwsp_events_task(pwsp_events *events, const pwsp_arrival *arr
         uint64_t sign = sim->timed->is_priority_signed ? UINT64_C(1) << 63 : 0;
         events->ranks[id] = ~(arrival->priority_key ^ sign);
     }
-    node->lane = (uint16_t)(events->is_shared
-                                ? (uint32_t)(pwsp_sim_pool(sim, arrival->unit) - sim->pools)
-                                : pwsp_sim_dispatch(sim, arrival->unit, arrival->dispatch_key));
+    bool is_block = node->kind == PWSP_EVENTS_BLOCK_TASK;
+    node->lane = (uint16_t)(events->is_shared ? arrival->pool
+                                              : pwsp_sim_dispatch(sim, arrival->pool, is_block,
+                                                                  arrival->dispatch_key));
     if (record) {
         bool is_turn = turn > events->now;
         record->start = record->end = record->ready = 0;
@@ -63568,6 +63864,7 @@ PWSP_FORCE_INLINE void pwsp_walk_arrival(const pwsp_expander *x, pwsp_arrival *a
     arrival->kernel = x->task_op->kernel;
     arrival->node = x->node;
     arrival->unit = x->kernel->unit;
+    arrival->pool = x->kernel->pool;
     pwsp_arrival_set_edges(arrival, x->program, x->task_op);
 }
 
@@ -65614,6 +65911,8 @@ static bool pwsp_frontend_retire_task(pwsp_frontend *front, const pwsp_entry *en
     arrival.kernel = entry->kernel;
     arrival.node = pwsp_entry_node(entry);
     arrival.unit = entry->unit;
+    arrival.pool =
+        PWSP_PROGRAM_AT(front->walk->program, kernels, pwsp_kernel_info, entry->kernel)->pool;
     if (entry->unit == PTOWSP_UNIT_LINK && !pwsp_frontend_link_cycles(front, entry, &arrival)) {
         return false;
     }
@@ -66865,14 +67164,14 @@ static bool pwsp_run_flush(ptowsp_run *run) {
     return count == 0 || pwsp_timeline_batch(&run->time, batch, count);
 }
 
-// Collects a plain task of one unit, up to a full batch. False with an error in sim.
+// Collects a plain task of one pool, up to a full batch. False with an error in sim.
 PWSP_FORCE_INLINE bool pwsp_run_collect(ptowsp_run *run, const pwsp_arrival *arrival) {
     pwsp_batch *batch = &run->batch;
-    if ((batch->count == PWSP_BATCH_MAX || batch->unit != arrival->unit) && !pwsp_run_flush(run)) {
+    if ((batch->count == PWSP_BATCH_MAX || batch->pool != arrival->pool) && !pwsp_run_flush(run)) {
         return false;
     }
     PTOWSP_ASSERT(batch->count < PWSP_BATCH_MAX);
-    batch->unit = arrival->unit;
+    batch->pool = arrival->pool;
     batch->cycles[batch->count] = arrival->cycles;
     batch->keys[batch->count++] = arrival->dispatch_key;
     return true;
@@ -66993,7 +67292,7 @@ PWSP_INTERNAL ptowsp_status pwsp_run_walk(ptowsp_run *run, bool is_time_only) {
                             !pwsp_sim_has_block(&run->time.sim, x->kernel->unit) &&
                             x->kernel->unit != PTOWSP_UNIT_LINK;
             if (is_plain) {
-                arrival.unit = x->kernel->unit;
+                arrival.pool = x->kernel->pool;
             } else {
                 pwsp_walk_arrival(x, &arrival);
                 arrival.cycles = pwsp_walk_scaled(&run->walk, arrival.cycles);
@@ -68165,16 +68464,19 @@ ptowsp_status ptowsp_run_find_bounds(const ptowsp_run *run, ptowsp_run_bounds *o
                          "run: lower bounds of a run that has recorded nothing");
     }
     out_bounds->makespan_cycles = sim->stats.makespan_cycles;
-    out_bounds->pool_count = sim->schedule->pools == PTOWSP_POOLS_BY_UNIT ? 2 : 1;
+    out_bounds->pool_count = sim->timed->pool_count - sim->timed->has_link;
     for (uint32_t p = 0; p < out_bounds->pool_count; p++) {
-        const pwsp_pool_lanes *pool = &sim->pools[p];
+        const pwsp_pool_info *pool = &sim->timed->pools[p];
         uint64_t busy = 0, rest = 0;  // busy * lanes + rest
         for (uint32_t i = pool->first; i < pool->first + pool->count; i++) {
             busy += sim->lane_stats[i].busy_cycles / pool->count;
             rest += sim->lane_stats[i].busy_cycles % pool->count;
         }
+        out_bounds->pool_names[p] = pool->name;
         out_bounds->pool_lanes[p] = pool->count;
         out_bounds->work_cycles[p] = pool->count ? busy + pwsp_ceil_div_u64(rest, pool->count) : 0;
+        out_bounds->largest_cycles =
+            pwsp_max_u64(out_bounds->largest_cycles, out_bounds->work_cycles[p]);
     }
     out_bounds->has_path = run->has_records && run->recorder.options.level >= PTOWSP_RECORD_EDGES;
     if (out_bounds->has_path && !pwsp_edges_longest(&run->recorder.edges, run->recorder.records,
@@ -68188,8 +68490,7 @@ ptowsp_status ptowsp_run_find_bounds(const ptowsp_run *run, ptowsp_run_bounds *o
     out_bounds->channel = pipelines->least_channel;
     uint64_t largest = pwsp_max_u64(out_bounds->process_cycles, out_bounds->channel_cycles);
     largest = pwsp_max_u64(largest, out_bounds->path_cycles);
-    largest = pwsp_max_u64(largest, out_bounds->work_cycles[0]);
-    out_bounds->largest_cycles = pwsp_max_u64(largest, out_bounds->work_cycles[1]);
+    out_bounds->largest_cycles = pwsp_max_u64(largest, out_bounds->largest_cycles);
     return PTOWSP_OK;
 }
 
@@ -76484,9 +76785,12 @@ PWSP_INTERNAL bool pwsp_export_edges(pwsp_picture *picture, bool is_dot) {
 
 // A lower bound and what it is called.
 typedef struct pwsp_bound_row {
-    char name[32];
+    char name[PTOWSP_NAME_MAX + 24];
     uint64_t cycles;
 } pwsp_bound_row;
+
+// The longest chain, the pools, a process and a channel.
+#define PWSP_BOUND_ROW_MAX (3 + PTOWSP_SCHEDULE_POOL_MAX)
 
 typedef struct pwsp_facts {
     pwsp_picture *picture;
@@ -76494,7 +76798,7 @@ typedef struct pwsp_facts {
     const ptowsp_what_if *what_ifs;
     uint32_t what_if_count;
     ptowsp_run_bounds bounds;
-    pwsp_bound_row rows[5];
+    pwsp_bound_row rows[PWSP_BOUND_ROW_MAX];
     uint32_t row_count;
     ptowsp_task_sums *critical;  // by kernel: its tasks on the critical path
     uint64_t lane_time;          // of all lanes, or UINT64_MAX
@@ -76504,29 +76808,27 @@ static double pwsp_facts_percent(uint64_t part, uint64_t whole) {
     return whole ? 100.0 * (double)part / (double)whole : 0.0;
 }
 
-static void pwsp_facts_add(pwsp_facts *facts, const char *name, uint64_t cycles) {
+static void pwsp_facts_add(pwsp_facts *facts, const char *pool, const char *name, uint64_t cycles) {
     pwsp_bound_row *row = &facts->rows[facts->row_count++];
-    PTOWSP_ASSERT(facts->row_count <= 5 && strlen(name) < sizeof row->name);
-    memcpy(row->name, name, strlen(name) + 1);
+    PTOWSP_ASSERT(facts->row_count <= PWSP_BOUND_ROW_MAX);
+    ptowsp_text_buffer buffer = {row->name, sizeof row->name, 0};
+    pwsp_text_format(ptowsp_text_to_buffer(&buffer), "%s%s%s", pool, *pool ? " " : "", name);
     row->cycles = cycles;
 }
 
 static void pwsp_facts_add_bounds(pwsp_facts *facts) {
     const ptowsp_run_bounds *bounds = &facts->bounds;
     if (bounds->has_path) {
-        pwsp_facts_add(facts, "longest chain of dependencies", bounds->path_cycles);
+        pwsp_facts_add(facts, "", "longest chain of dependencies", bounds->path_cycles);
     }
-    if (bounds->pool_count == 1) {
-        pwsp_facts_add(facts, "work / lanes", bounds->work_cycles[0]);
-    } else {
-        pwsp_facts_add(facts, "vector work / lanes", bounds->work_cycles[0]);
-        pwsp_facts_add(facts, "cube work / lanes", bounds->work_cycles[1]);
+    for (uint32_t i = 0; i < bounds->pool_count; i++) {
+        pwsp_facts_add(facts, bounds->pool_names[i], "work / lanes", bounds->work_cycles[i]);
     }
     if (bounds->process_cycles) {
-        pwsp_facts_add(facts, "work of a process", bounds->process_cycles);
+        pwsp_facts_add(facts, "", "work of a process", bounds->process_cycles);
     }
     if (bounds->channel_cycles) {
-        pwsp_facts_add(facts, "latencies of a channel", bounds->channel_cycles);
+        pwsp_facts_add(facts, "", "latencies of a channel", bounds->channel_cycles);
     }
 }
 
@@ -77265,7 +77567,8 @@ static ptowsp_status pwsp_search_begin(pwsp_search *search, uint32_t capacity) {
     }
     if (desc->base.pools != PTOWSP_POOLS_ONE && desc->lane_count_count) {
         return pwsp_fail(search->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                         "search: lane_counts are of one pool, but pools are by unit");
+                         "search: lane_counts are of one pool, but pools are %s",
+                         pwsp_schedule_word("pools", (uint32_t)desc->base.pools));
     }
     memcpy(search->counts, counts, sizeof counts);
     pwsp_search_set_defaults(search);
@@ -77388,6 +77691,7 @@ static ptowsp_status pwsp_search_execute(pwsp_search *search, ptowsp_run *run,
     result->in_flight_max = ptowsp_run_result(run)->in_flight_max;
     memcpy(result->idle_cycles, ptowsp_run_idle(run), sizeof result->idle_cycles);
     status = ptowsp_run_find_bounds(run, &result->bounds);
+    memset(result->bounds.pool_names, 0, sizeof result->bounds.pool_names);  // of the program
     if (finds_path && status == PTOWSP_OK) {
         search->has_path = true;
         search->path_cycles = result->bounds.path_cycles;

@@ -4470,6 +4470,18 @@ PTOWSP_API ptowsp_status ptowsp_module_parse(ptowsp_context *context, const char
 // does. When timing and window let a task be issued, and its stream or pool is full, the clock moves
 // to the earliest end of a task there.
 //
+// Named pools. A machine has more kinds of engines than two: copy engines, cube cores, vector cores,
+// cores that are kept for decoding. With pools NAMED the lanes are those of up to 16 pools, one after
+// another, and each pool names the kernels whose tasks it takes:
+//
+//      static const ptowsp_pool pools[] = {
+//          {.name = "cores", .lane_count = 4},  // lanes 0 to 3; all other kernels
+//          {.name = "dma", .lane_count = 2, .depth = 8, .kernels = {"load", "store"}}};
+//      schedule.pools = PTOWSP_POOLS_NAMED, schedule.named_pools = pools, schedule.pool_count = 2;
+//
+// Round robin counts by pool, keys are taken modulo the pool's lanes, and lanes steal from lanes of
+// their pool. A task of MIX takes one lane, as with one pool.
+//
 // Rings. A device keeps what it needs for the tasks in flight in rings of fixed sizes. With ring
 // sizes a schedule simulates them, so that they can be chosen. A task retires when it has ended and
 // all tasks issued before it have retired. When timing, window and depths let a task be issued, it
@@ -4591,8 +4603,21 @@ typedef enum ptowsp_pools {
                            // cube kernels on the cube_lane_count lanes after them; tasks of MIX on
                            // cube lanes too, each with its two vector lanes. A program with MIX
                            // needs 2 * cube_lane_count vector lanes or more
+    PTOWSP_POOLS_NAMED,    // tasks of the kernels that a pool names on its lanes, all others on
+                           // those of the first pool
     PWSP_FORCE_INT(PTOWSP_POOLS)
 } ptowsp_pools;
+
+#define PTOWSP_SCHEDULE_POOL_MAX 16
+#define PTOWSP_POOL_KERNEL_MAX   64
+
+typedef struct ptowsp_pool {
+    const char *name;     // as names of a module; unique in the schedule
+    uint32_t lane_count;  // 1 or more
+    uint32_t depth;       // of this pool, before depths[PTOWSP_DEPTH_POOL]; default: that
+    const char *kernels[PTOWSP_POOL_KERNEL_MAX];  // of the module, up to the first NULL; each in at
+                                                  // most one pool. Variants by their own names
+} ptowsp_pool;
 
 // The choice of a lane's next task. All but FIFO are for dataflow issue: in order, a task is ready
 // when it is issued, and there is nothing to choose.
@@ -4665,6 +4690,10 @@ typedef struct ptowsp_schedule {
     // (the default) there is no such ring, and no mark of it in ptowsp_run_stats.
     uint64_t ring_sizes[PTOWSP_RING_COUNT];
     uint32_t depths[PTOWSP_DEPTH_COUNT];  // default: no limit
+    // Named. Read by calls that take the schedule; a program keeps what it needs, and its own schedule
+    // (ptowsp_program_schedule) has none.
+    const ptowsp_pool *named_pools;
+    uint32_t pool_count;  // 1 to PTOWSP_SCHEDULE_POOL_MAX
 } ptowsp_schedule;
 
 // The support of a schedule's directive on a target, and of what tile kernels may contain.
@@ -5693,8 +5722,11 @@ typedef struct ptowsp_run_bounds {
     bool has_path;              // edges were recorded
     ptowsp_cycles path_cycles;  // the longest chain of STRUCTURE, TENSOR, EXPLICIT, STREAM edges
     uint32_t pool_count;
-    uint32_t pool_lanes[2];
-    ptowsp_cycles work_cycles[2];  // of a pool: its tasks' cycles / its lanes, rounded up
+    // "" of the one pool; as long as the run's program. NULL in results of a search.
+    const char *pool_names[PTOWSP_SCHEDULE_POOL_MAX];
+    uint32_t pool_lanes[PTOWSP_SCHEDULE_POOL_MAX];
+    // Of a pool: its tasks' cycles / its lanes, rounded up.
+    ptowsp_cycles work_cycles[PTOWSP_SCHEDULE_POOL_MAX];
     // Of pipelines, the largest in one run of one: the tasks of a process, as it does one at a
     // time; and a channel's latency for each `depth` of the tokens that it passed on, as a token
     // waits until the one that far before it has arrived. (Depth 0: each sender has one on its

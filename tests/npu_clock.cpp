@@ -11,6 +11,9 @@ struct npu_clock {
     wsp::Clock clock;
     std::vector<pwsp_bound_tensor> tensors;
     std::vector<uint8_t> is_loaded, is_written;
+    ptowsp_schedule schedule;
+    pwsp_pool_info pools[PWSP_POOL_MAX];
+    uint32_t pool_count;
 };
 
 namespace {
@@ -25,7 +28,7 @@ struct Task {
     std::vector<uint32_t> after, before;
     pwsp_arrival task;
 
-    explicit Task(const clock_task &from);
+    Task(const npu_clock &clock, const clock_task &from);
 };
 
 pwsp_tile_at tile_of(const clock_tile &from) {
@@ -35,7 +38,7 @@ pwsp_tile_at tile_of(const clock_tile &from) {
     return {from.tensor + 1, from.rows, from.cols, access, from.lead, from.row, from.col};
 }
 
-Task::Task(const clock_task &from) : task() {
+Task::Task(const npu_clock &clock, const clock_task &from) : task() {
     for (uint32_t i = 0; i < from.tile_count; i++) {
         tiles.push_back(tile_of(from.tiles[i]));
     }
@@ -46,6 +49,7 @@ Task::Task(const clock_task &from) : task() {
     task.priority_key = from.priority_key;
     task.stream_key = from.stream_key;
     task.unit = from.unit;
+    task.pool = pwsp_schedule_unit_pool(&clock.schedule, clock.pool_count, from.unit);
     task.node = from.node;
     task.tiles = tiles.data();
     task.tile_count = from.tile_count;
@@ -88,6 +92,10 @@ bool npu_clock_begin(npu_clock *clock, const clock_program *from, const clock_te
     timed.schedule = *from->schedule;
     timed.is_priority_signed = from->is_priority_signed;
     timed.has_streams = from->has_streams;
+    clock->schedule = *from->schedule;
+    clock->pool_count = pwsp_schedule_pools(&clock->schedule, clock->pools);
+    timed.pools = clock->pools;
+    timed.pool_count = clock->pool_count;
     timed.lane_count = from->lane_count;
     timed.scope_depth = from->scope_depth;
     timed.pipeline_count = from->pipeline_count;
@@ -113,7 +121,7 @@ bool npu_clock_reset(npu_clock *clock, const uint32_t *edges, uint32_t count) {
 }
 
 bool npu_clock_do_task(npu_clock *clock, const clock_task *task) {
-    Task to(*task);
+    Task to(*clock, *task);
     return clock->clock.task(to.task);
 }
 
@@ -122,7 +130,7 @@ bool npu_clock_slot_load(npu_clock *clock, const clock_tile *element) {
 }
 
 bool npu_clock_do_pipeline(npu_clock *clock, const clock_pipeline *from) {
-    Task whole(from->whole);
+    Task whole(*clock, from->whole);
     pwsp_pipeline_arrival to = pwsp_pipeline_arrival();
     to.whole = whole.task;
     to.pipeline = from->pipeline;

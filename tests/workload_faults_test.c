@@ -869,7 +869,7 @@ static void workload_faults__schedules_with_values_that_do_not_exist(void **stat
     good.lane_count = 2;
     REFUSED(issue, (ptowsp_issue)2, INVALID_PARAMS, "issue 2 does not exist");
     REFUSED(dispatch, (ptowsp_dispatch)7, INVALID_PARAMS, "dispatch 7 does not exist");
-    REFUSED(pools, (ptowsp_pools)2, INVALID_PARAMS, "pools 2 does not exist");
+    REFUSED(pools, (ptowsp_pools)3, INVALID_PARAMS, "pools 3 does not exist");
     REFUSED(window_policy, (ptowsp_window)4, INVALID_PARAMS, "window 4 does not exist");
     REFUSED(dependencies, 16 | 1, INVALID_PARAMS, "dependencies 16 does not exist");
     REFUSED(hazards, 8, INVALID_PARAMS, "hazards 8 does not exist");

@@ -15,6 +15,7 @@ enum {
     REF_EVENT_MAX = 2000,
     REF_SCOPE_MAX = 20000,
     REF_TILE_CELLS = 64,
+    REF_POOL_MAX = 4,
     REF_ACCESS_MAX = REF_TASK_MAX * REF_TILE_MAX
 };
 
@@ -37,8 +38,11 @@ enum {
 };
 
 typedef struct ref_schedule {
-    ptowsp_schedule schedule;  // without its expressions
+    ptowsp_schedule schedule;  // without its expressions; not to be copied
     int dispatch_key, priority_key, stream_key;
+    ptowsp_pool pools[REF_POOL_MAX];  // named
+    char pool_names[REF_POOL_MAX][16], kernel_names[REF_KERNEL_MAX][16];
+    uint32_t kernel_pools[REF_KERNEL_MAX];
 } ref_schedule;
 
 // An open scope, each iteration of a loop anew. Whens are as sequential as what is around them.
@@ -623,7 +627,8 @@ typedef struct ref_timing {
     ptowsp_stall mover;  // what moved the clock last
     bool has_begun;
     uint64_t begin;  // when tasks began to start
-    uint64_t pool_counts[2];
+    uint64_t pool_counts[REF_POOL_MAX];
+    const ref_schedule *named;  // the schedule's pools, if they are
 } ref_timing;
 
 static inline uint64_t ref_max(uint64_t a, uint64_t b) {
@@ -632,8 +637,10 @@ static inline uint64_t ref_max(uint64_t a, uint64_t b) {
 
 static inline uint32_t ref_pool_of(const ref_timing *t, int task) {
     int kernel = t->program->stmts[t->x->tasks[task].stmt].kernel;
-    return t->s.pools == PTOWSP_POOLS_BY_UNIT &&
-           t->program->kernels[kernel].unit != PTOWSP_UNIT_VECTOR;
+    return t->s.pools == PTOWSP_POOLS_NAMED
+               ? t->named->kernel_pools[kernel]
+               : t->s.pools == PTOWSP_POOLS_BY_UNIT &&
+                     t->program->kernels[kernel].unit != PTOWSP_UNIT_VECTOR;
 }
 
 // The lanes of a task on a lane: that, and of MIX the two vector lanes of the block. Returns how many.
@@ -671,12 +678,19 @@ static inline void ref_take_lanes(ref_timing *t, int task, uint32_t lane, uint64
 }
 
 static inline uint32_t ref_pool_first(const ref_timing *t, uint32_t pool) {
-    return pool ? t->s.vector_lane_count : 0;
+    uint32_t first = 0;
+    for (uint32_t i = 0; i < pool && t->s.pools == PTOWSP_POOLS_NAMED; i++) {
+        first += t->named->pools[i].lane_count;
+    }
+    return pool ? first + t->s.vector_lane_count : 0;
 }
 
 static inline uint32_t ref_pool_size(const ref_timing *t, uint32_t pool) {
     if (t->s.pools == PTOWSP_POOLS_ONE) {
         return t->out->lane_count;
+    }
+    if (t->s.pools == PTOWSP_POOLS_NAMED) {
+        return t->named->pools[pool].lane_count;
     }
     return pool ? t->s.cube_lane_count : t->s.vector_lane_count;
 }
@@ -823,8 +837,12 @@ static inline bool ref_is_deep(const ref_timing *t, int task) {
         in_pool += is_live && ref_pool_of(t, i) == ref_pool_of(t, task);
     }
     const uint32_t *depths = t->s.depths;
+    uint32_t pool_depth = depths[PTOWSP_DEPTH_POOL];
+    if (t->s.pools == PTOWSP_POOLS_NAMED && t->named->pools[ref_pool_of(t, task)].depth > 0) {
+        pool_depth = t->named->pools[ref_pool_of(t, task)].depth;
+    }
     return (depths[PTOWSP_DEPTH_STREAM] && in_stream >= depths[PTOWSP_DEPTH_STREAM]) ||
-           (depths[PTOWSP_DEPTH_POOL] && in_pool >= depths[PTOWSP_DEPTH_POOL]);
+           (pool_depth && in_pool >= pool_depth);
 }
 
 // What a task needs of rings, found once: when it could be issued but for them.
@@ -1228,7 +1246,13 @@ static inline ptowsp_status ref_time_by_events(ref_timing *t) {
 // -- time -----------------------------------------------------------------------------------------
 
 static inline uint32_t ref_lane_count(const ptowsp_schedule *s) {
-    if (s->pools == PTOWSP_POOLS_BY_UNIT) {
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < s->pool_count; i++) {
+        count += s->named_pools[i].lane_count;
+    }
+    if (s->pools == PTOWSP_POOLS_NAMED) {
+        return count;
+    } else if (s->pools == PTOWSP_POOLS_BY_UNIT) {
         return s->vector_lane_count + s->cube_lane_count;
     } else if (s->lane_count > 0) {
         return s->lane_count;
@@ -1251,6 +1275,7 @@ static inline void ref_run(const ref_program *program, ref_expansion *x,
     t.program = program;
     t.x = x;
     t.s = schedule->schedule;
+    t.named = schedule;
     t.priority_is_signed = program->exprs[schedule->priority_key].type == PTOWSP_TYPE_I64;
     t.out = out;
     t.free_at = (uint64_t *)calloc(out->lane_count, sizeof *t.free_at);
@@ -1274,6 +1299,29 @@ static inline void ref_run(const ref_program *program, ref_expansion *x,
 
 // -- random schedules -----------------------------------------------------------------------------
 
+// Named pools, with most kernels in one of them by name.
+static inline void ref_schedule_pools(ref_program *p, ref_schedule *out) {
+    ptowsp_schedule *s = &out->schedule;
+    s->pools = PTOWSP_POOLS_NAMED;
+    s->named_pools = out->pools;
+    s->pool_count = (uint32_t)ref_in(p, 1, REF_POOL_MAX);
+    for (uint32_t i = 0; i < s->pool_count; i++) {
+        snprintf(out->pool_names[i], sizeof out->pool_names[i], "p %u", i);
+        out->pools[i].name = out->pool_names[i];
+        out->pools[i].lane_count = (uint32_t)ref_in(p, 1, 3);
+        out->pools[i].depth = (uint32_t)(ref_chance(p, 3) ? ref_in(p, 1, 4) : 0);
+    }
+    uint32_t counts[REF_POOL_MAX] = {0};
+    for (int k = 0; k < p->kernel_count; k++) {
+        uint32_t pool = (uint32_t)ref_in(p, 0, (int)s->pool_count - 1);
+        if (pool > 0 || ref_chance(p, 2)) {
+            snprintf(out->kernel_names[k], sizeof out->kernel_names[k], "k%d", k);
+            out->pools[pool].kernels[counts[pool]++] = out->kernel_names[k];
+        }
+        out->kernel_pools[k] = pool;
+    }
+}
+
 static inline void ref_schedule_lanes(ref_program *p, ref_schedule *out) {
     ptowsp_schedule *s = &out->schedule;
     s->dispatch = (ptowsp_dispatch)ref_in(p, 0, PTOWSP_DISPATCH_WORK_STEALING);
@@ -1291,6 +1339,8 @@ static inline void ref_schedule_lanes(ref_program *p, ref_schedule *out) {
                 s->vector_lane_count = 2 * s->cube_lane_count;
             }
         }
+    } else if (ref_chance(p, 3)) {
+        ref_schedule_pools(p, out);
     } else {
         bool may_be_none = s->dispatch == PTOWSP_DISPATCH_DEFAULT;
         s->lane_count = (uint32_t)(may_be_none && ref_chance(p, 2) ? 0 : ref_in(p, 1, 5));

@@ -169,6 +169,7 @@ PWSP_FORCE_INLINE void pwsp_walk_arrival(const pwsp_expander *x, pwsp_arrival *a
     arrival->kernel = x->task_op->kernel;
     arrival->node = x->node;
     arrival->unit = x->kernel->unit;
+    arrival->pool = x->kernel->pool;
     pwsp_arrival_set_edges(arrival, x->program, x->task_op);
 }
 

@@ -335,6 +335,8 @@ static bool pwsp_frontend_retire_task(pwsp_frontend *front, const pwsp_entry *en
     arrival.kernel = entry->kernel;
     arrival.node = pwsp_entry_node(entry);
     arrival.unit = entry->unit;
+    arrival.pool =
+        PWSP_PROGRAM_AT(front->walk->program, kernels, pwsp_kernel_info, entry->kernel)->pool;
     if (entry->unit == PTOWSP_UNIT_LINK && !pwsp_frontend_link_cycles(front, entry, &arrival)) {
         return false;
     }

@@ -101,14 +101,14 @@ static bool pwsp_run_flush(ptowsp_run *run) {
     return count == 0 || pwsp_timeline_batch(&run->time, batch, count);
 }
 
-// Collects a plain task of one unit, up to a full batch. False with an error in sim.
+// Collects a plain task of one pool, up to a full batch. False with an error in sim.
 PWSP_FORCE_INLINE bool pwsp_run_collect(ptowsp_run *run, const pwsp_arrival *arrival) {
     pwsp_batch *batch = &run->batch;
-    if ((batch->count == PWSP_BATCH_MAX || batch->unit != arrival->unit) && !pwsp_run_flush(run)) {
+    if ((batch->count == PWSP_BATCH_MAX || batch->pool != arrival->pool) && !pwsp_run_flush(run)) {
         return false;
     }
     PTOWSP_ASSERT(batch->count < PWSP_BATCH_MAX);
-    batch->unit = arrival->unit;
+    batch->pool = arrival->pool;
     batch->cycles[batch->count] = arrival->cycles;
     batch->keys[batch->count++] = arrival->dispatch_key;
     return true;
@@ -229,7 +229,7 @@ PWSP_INTERNAL ptowsp_status pwsp_run_walk(ptowsp_run *run, bool is_time_only) {
                             !pwsp_sim_has_block(&run->time.sim, x->kernel->unit) &&
                             x->kernel->unit != PTOWSP_UNIT_LINK;
             if (is_plain) {
-                arrival.unit = x->kernel->unit;
+                arrival.pool = x->kernel->pool;
             } else {
                 pwsp_walk_arrival(x, &arrival);
                 arrival.cycles = pwsp_walk_scaled(&run->walk, arrival.cycles);

@@ -201,16 +201,19 @@ ptowsp_status ptowsp_run_find_bounds(const ptowsp_run *run, ptowsp_run_bounds *o
                          "run: lower bounds of a run that has recorded nothing");
     }
     out_bounds->makespan_cycles = sim->stats.makespan_cycles;
-    out_bounds->pool_count = sim->schedule->pools == PTOWSP_POOLS_BY_UNIT ? 2 : 1;
+    out_bounds->pool_count = sim->timed->pool_count - sim->timed->has_link;
     for (uint32_t p = 0; p < out_bounds->pool_count; p++) {
-        const pwsp_pool_lanes *pool = &sim->pools[p];
+        const pwsp_pool_info *pool = &sim->timed->pools[p];
         uint64_t busy = 0, rest = 0;  // busy * lanes + rest
         for (uint32_t i = pool->first; i < pool->first + pool->count; i++) {
             busy += sim->lane_stats[i].busy_cycles / pool->count;
             rest += sim->lane_stats[i].busy_cycles % pool->count;
         }
+        out_bounds->pool_names[p] = pool->name;
         out_bounds->pool_lanes[p] = pool->count;
         out_bounds->work_cycles[p] = pool->count ? busy + pwsp_ceil_div_u64(rest, pool->count) : 0;
+        out_bounds->largest_cycles =
+            pwsp_max_u64(out_bounds->largest_cycles, out_bounds->work_cycles[p]);
     }
     out_bounds->has_path = run->has_records && run->recorder.options.level >= PTOWSP_RECORD_EDGES;
     if (out_bounds->has_path && !pwsp_edges_longest(&run->recorder.edges, run->recorder.records,
@@ -224,7 +227,6 @@ ptowsp_status ptowsp_run_find_bounds(const ptowsp_run *run, ptowsp_run_bounds *o
     out_bounds->channel = pipelines->least_channel;
     uint64_t largest = pwsp_max_u64(out_bounds->process_cycles, out_bounds->channel_cycles);
     largest = pwsp_max_u64(largest, out_bounds->path_cycles);
-    largest = pwsp_max_u64(largest, out_bounds->work_cycles[0]);
-    out_bounds->largest_cycles = pwsp_max_u64(largest, out_bounds->work_cycles[1]);
+    out_bounds->largest_cycles = pwsp_max_u64(largest, out_bounds->largest_cycles);
     return PTOWSP_OK;
 }

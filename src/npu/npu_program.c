@@ -251,7 +251,8 @@ static void npu_schedule_emit(const npu_emitter *emitter, npu_text *text) {
                    (uint32_t)s.dispatch);
     npu_print(text, ",\n        {nullptr, 0},\n        %u,  // lanes\n        ",
               (unsigned)s.lane_count);
-    npu_print_word(text, "PTOWSP_POOLS_ONE PTOWSP_POOLS_BY_UNIT", (uint32_t)s.pools);
+    npu_print_word(text, "PTOWSP_POOLS_ONE PTOWSP_POOLS_BY_UNIT PTOWSP_POOLS_NAMED",
+                   (uint32_t)s.pools);
     npu_print(text, ",\n        %u,  // vector lanes\n        %u,  // cube lanes\n        ",
               (unsigned)s.vector_lane_count, (unsigned)s.cube_lane_count);
     npu_print_word(text,

@@ -9,9 +9,12 @@
 
 // A lower bound and what it is called.
 typedef struct pwsp_bound_row {
-    char name[32];
+    char name[PTOWSP_NAME_MAX + 24];
     uint64_t cycles;
 } pwsp_bound_row;
+
+// The longest chain, the pools, a process and a channel.
+#define PWSP_BOUND_ROW_MAX (3 + PTOWSP_SCHEDULE_POOL_MAX)
 
 typedef struct pwsp_facts {
     pwsp_picture *picture;
@@ -19,7 +22,7 @@ typedef struct pwsp_facts {
     const ptowsp_what_if *what_ifs;
     uint32_t what_if_count;
     ptowsp_run_bounds bounds;
-    pwsp_bound_row rows[5];
+    pwsp_bound_row rows[PWSP_BOUND_ROW_MAX];
     uint32_t row_count;
     ptowsp_task_sums *critical;  // by kernel: its tasks on the critical path
     uint64_t lane_time;          // of all lanes, or UINT64_MAX
@@ -29,29 +32,27 @@ static double pwsp_facts_percent(uint64_t part, uint64_t whole) {
     return whole ? 100.0 * (double)part / (double)whole : 0.0;
 }
 
-static void pwsp_facts_add(pwsp_facts *facts, const char *name, uint64_t cycles) {
+static void pwsp_facts_add(pwsp_facts *facts, const char *pool, const char *name, uint64_t cycles) {
     pwsp_bound_row *row = &facts->rows[facts->row_count++];
-    PTOWSP_ASSERT(facts->row_count <= 5 && strlen(name) < sizeof row->name);
-    memcpy(row->name, name, strlen(name) + 1);
+    PTOWSP_ASSERT(facts->row_count <= PWSP_BOUND_ROW_MAX);
+    ptowsp_text_buffer buffer = {row->name, sizeof row->name, 0};
+    pwsp_text_format(ptowsp_text_to_buffer(&buffer), "%s%s%s", pool, *pool ? " " : "", name);
     row->cycles = cycles;
 }
 
 static void pwsp_facts_add_bounds(pwsp_facts *facts) {
     const ptowsp_run_bounds *bounds = &facts->bounds;
     if (bounds->has_path) {
-        pwsp_facts_add(facts, "longest chain of dependencies", bounds->path_cycles);
+        pwsp_facts_add(facts, "", "longest chain of dependencies", bounds->path_cycles);
     }
-    if (bounds->pool_count == 1) {
-        pwsp_facts_add(facts, "work / lanes", bounds->work_cycles[0]);
-    } else {
-        pwsp_facts_add(facts, "vector work / lanes", bounds->work_cycles[0]);
-        pwsp_facts_add(facts, "cube work / lanes", bounds->work_cycles[1]);
+    for (uint32_t i = 0; i < bounds->pool_count; i++) {
+        pwsp_facts_add(facts, bounds->pool_names[i], "work / lanes", bounds->work_cycles[i]);
     }
     if (bounds->process_cycles) {
-        pwsp_facts_add(facts, "work of a process", bounds->process_cycles);
+        pwsp_facts_add(facts, "", "work of a process", bounds->process_cycles);
     }
     if (bounds->channel_cycles) {
-        pwsp_facts_add(facts, "latencies of a channel", bounds->channel_cycles);
+        pwsp_facts_add(facts, "", "latencies of a channel", bounds->channel_cycles);
     }
 }
 

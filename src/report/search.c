@@ -126,7 +126,8 @@ static ptowsp_status pwsp_search_begin(pwsp_search *search, uint32_t capacity) {
     }
     if (desc->base.pools != PTOWSP_POOLS_ONE && desc->lane_count_count) {
         return pwsp_fail(search->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                         "search: lane_counts are of one pool, but pools are by unit");
+                         "search: lane_counts are of one pool, but pools are %s",
+                         pwsp_schedule_word("pools", (uint32_t)desc->base.pools));
     }
     memcpy(search->counts, counts, sizeof counts);
     pwsp_search_set_defaults(search);
@@ -249,6 +250,7 @@ static ptowsp_status pwsp_search_execute(pwsp_search *search, ptowsp_run *run,
     result->in_flight_max = ptowsp_run_result(run)->in_flight_max;
     memcpy(result->idle_cycles, ptowsp_run_idle(run), sizeof result->idle_cycles);
     status = ptowsp_run_find_bounds(run, &result->bounds);
+    memset(result->bounds.pool_names, 0, sizeof result->bounds.pool_names);  // of the program
     if (finds_path && status == PTOWSP_OK) {
         search->has_path = true;
         search->path_cycles = result->bounds.path_cycles;

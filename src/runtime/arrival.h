@@ -62,6 +62,7 @@ typedef struct pwsp_arrival {
     const uint32_t *after, *before;  // explicit edges that end here, and those that begin here
     uint32_t tile_count, after_count, before_count;
     uint32_t kernel, node;  // for records and errors
+    uint32_t pool;          // for time
     ptowsp_unit unit;
 } pwsp_arrival;
 
@@ -74,12 +75,24 @@ typedef struct pwsp_pipeline_arrival {
     uint32_t pipeline, run;  // its index, and the ordinal of its run
 } pwsp_pipeline_arrival;
 
+// Lanes of one kind, which follow those of the pool before.
+typedef struct pwsp_pool_info {
+    const char *name;  // "" of the one pool
+    uint32_t first, count;
+    uint32_t depth;  // tasks in flight; 0: no limit
+} pwsp_pool_info;
+
+// Those of a schedule, and that of the links to other ranks.
+#define PWSP_POOL_MAX (PTOWSP_SCHEDULE_POOL_MAX + 1)
+
 // The facts about a program that are needed beforehand. Tables live at least as long.
 typedef struct pwsp_timed {
     ptowsp_schedule schedule;  // resolved
     bool is_priority_signed;
-    bool has_streams;      // by a key
-    uint32_t lane_count;   // of all pools, with that of the links
+    bool has_streams;             // by a key
+    const pwsp_pool_info *pools;  // with that of the links, which is the last one
+    uint32_t pool_count;
+    uint32_t lane_count;   // of all pools
     bool has_link;         // the last lane is that of tasks that communicate
     uint32_t scope_depth;  // nesting depth of scopes, including the outermost
     uint32_t pipeline_count;

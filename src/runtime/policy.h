@@ -1,14 +1,11 @@
 // Dispatch policies: a row each. The row's rule chooses the lane, in simulated time and in real
-// execution. The row also states each target's support of the policy.
+// execution. The row also states each target's support of the policy. And pools of lanes, one behind
+// the other.
 
 #ifndef PWSP_POLICY_H
 #define PWSP_POLICY_H
 
-#include "../base/base.h"
-
-// Pools of lanes: the first for all tasks, or two by unit; and that of the links to other ranks.
-#define PWSP_POOL_LINK  2
-#define PWSP_POOL_COUNT 3
+#include "arrival.h"
 
 // The rule that selects a lane of a pool.
 typedef enum pwsp_lane_rule {
@@ -56,6 +53,49 @@ PWSP_INLINE uint32_t pwsp_lane_choose(pwsp_lane_rule rule, uint64_t key, uint64_
                             : rule == PWSP_LANE_BY_MIXED_KEY ? pwsp_mix64(key)
                                                              : key;
     return pwsp_modulo(number, lane_count);
+}
+
+// The pools of a schedule with its defaults filled in, with that of the links behind the others;
+// returns how many there are without it. pools has room for PWSP_POOL_MAX, and named pools have been
+// checked.
+PWSP_INLINE uint32_t pwsp_schedule_pools(const ptowsp_schedule *schedule, pwsp_pool_info *pools) {
+    const uint32_t depth = schedule->depths[PTOWSP_DEPTH_POOL];
+    const pwsp_pool_info none = {"", 0, 0, depth};
+    uint32_t count = 1;
+    pools[0] = none;
+    pools[0].count = schedule->lane_count;
+    if (schedule->pools == PTOWSP_POOLS_BY_UNIT) {
+        count = 2;
+        pools[1] = none;
+        pools[0].name = "vector";
+        pools[0].count = schedule->vector_lane_count;
+        pools[1].name = "cube";
+        pools[1].count = schedule->cube_lane_count;
+    } else if (schedule->pools == PTOWSP_POOLS_NAMED) {
+        count = schedule->pool_count;
+        for (uint32_t i = 0; i < count; i++) {
+            const ptowsp_pool *pool = &schedule->named_pools[i];
+            pools[i].name = pool->name;
+            pools[i].count = pool->lane_count;
+            pools[i].depth = pool->depth ? pool->depth : depth;
+        }
+    }
+    pools[count] = none;
+    pools[count].name = "link";
+    pools[count].count = 1;
+    for (uint32_t i = 0; i <= count; i++) {
+        pools[i].first = i ? pools[i - 1].first + pools[i - 1].count : 0;
+    }
+    return count;
+}
+
+// The index of the pool that tasks of a unit take, of so many without that of the links, if no pool
+// names their kernel.
+PWSP_INLINE uint32_t pwsp_schedule_unit_pool(const ptowsp_schedule *schedule, uint32_t pool_count,
+                                             ptowsp_unit unit) {
+    return unit == PTOWSP_UNIT_LINK ? pool_count
+                                    : schedule->pools == PTOWSP_POOLS_BY_UNIT &&
+                                          pwsp_unit_lane(unit) == PTOWSP_UNIT_CUBE;
 }
 
 #endif

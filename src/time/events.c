@@ -31,20 +31,19 @@ PWSP_INTERNAL bool pwsp_events_init(pwsp_events *events, pwsp_sim *sim) {
     size_t words = ((size_t)lane_count + 63) / 64;
     events->sim = sim;
     events->is_shared = sim->lane_rule == PWSP_LANE_ANY;
-    events->queue_count = events->is_shared ? PWSP_POOL_COUNT : lane_count;
+    events->queue_count = events->is_shared ? sim->timed->pool_count : lane_count;
     events->queues = (pwsp_events_queue *)pwsp_memory_alloc(memory, (events->queue_count + 2) *
                                                                         sizeof(pwsp_events_queue));
     events->idle = (uint64_t *)pwsp_memory_alloc(memory, 2 * words * sizeof(uint64_t));
     bool is_good =
         events->queues && events->idle && pwsp_window_init(&events->running, memory, lane_count);
-    pwsp_pool_lanes pools[PWSP_POOL_COUNT];
-    pwsp_sim_pools(sim->timed, pools);
+    const pwsp_pool_info *pools = sim->timed->pools;
     bool steals = !events->is_shared && sim->schedule->ready == PTOWSP_READY_WORK_STEALING;
     if (is_good && steals) {
         events->stale = (uint32_t *)pwsp_memory_alloc(memory, lane_count * sizeof(uint32_t));
         is_good = events->stale != NULL;
     }
-    for (uint32_t i = 0; i < PWSP_POOL_COUNT && steals && is_good; i++) {
+    for (uint32_t i = 0; i < sim->timed->pool_count && steals && is_good; i++) {
         is_good =
             pools[i].count == 0 || pwsp_earliest_init(&events->oldest[i], memory, pools[i].count);
     }
@@ -85,7 +84,7 @@ PWSP_INTERNAL void pwsp_events_free(pwsp_events *events) {
     pwsp_memory_free(memory, events->idle, 2 * words * sizeof(uint64_t));
     pwsp_window_free(&events->running, memory);
     pwsp_memory_free(memory, events->stale, events->sim->timed->lane_count * sizeof(uint32_t));
-    for (uint32_t i = 0; i < PWSP_POOL_COUNT; i++) {
+    for (uint32_t i = 0; i < PWSP_POOL_MAX; i++) {
         pwsp_earliest_free(&events->oldest[i], memory);
     }
     memset(events, 0, sizeof *events);
@@ -102,7 +101,7 @@ PWSP_INTERNAL size_t pwsp_events_bytes(const pwsp_events *events) {
                    (events->queue_count + 2) * sizeof(pwsp_events_queue) +
                    2 * words * sizeof(uint64_t) + pwsp_window_bytes(&events->running) +
                    (events->stale ? events->sim->timed->lane_count * sizeof(uint32_t) : 0);
-    for (uint32_t i = 0; i < PWSP_POOL_COUNT; i++) {
+    for (uint32_t i = 0; i < PWSP_POOL_MAX; i++) {
         bytes += pwsp_earliest_bytes(&events->oldest[i]);
     }
     for (uint32_t i = 0; i < events->queue_count + 2; i++) {
@@ -128,7 +127,7 @@ PWSP_INTERNAL void pwsp_events_begin(pwsp_events *events) {
         events->queues[i].is_stale = false;
     }
     events->stale_count = 0;
-    for (uint32_t i = 0; i < PWSP_POOL_COUNT; i++) {
+    for (uint32_t i = 0; i < PWSP_POOL_MAX; i++) {
         events->ready_count[i] = 0;
         if (events->oldest[i].times) {
             pwsp_earliest_clear(&events->oldest[i], PTOWSP_CYCLES_MAX);
@@ -295,7 +294,7 @@ static uint32_t pwsp_events_victim(pwsp_events *events, uint32_t pool) {
 
 static bool pwsp_events_are_ready(const pwsp_events *events) {
     bool are_ready = false;
-    for (uint32_t i = 0; i < PWSP_POOL_COUNT; i++) {
+    for (uint32_t i = 0; i < events->sim->timed->pool_count; i++) {
         are_ready = are_ready || events->ready_count[i];
     }
     return are_ready;
@@ -466,8 +465,7 @@ static bool pwsp_events_token_is_open(const void *user, const pwsp_token *token)
 static bool pwsp_events_wait_depths(pwsp_events *events, const pwsp_arrival *arrival) {
     pwsp_sim *sim = events->sim;
     ptowsp_depth depth;
-    pwsp_rings_enter(&sim->rings, pwsp_precedence_stream(&sim->order, arrival),
-                     (uint32_t)(pwsp_sim_pool(sim, arrival->unit) - sim->pools));
+    pwsp_rings_enter(&sim->rings, pwsp_precedence_stream(&sim->order, arrival), arrival->pool);
     while ((depth = pwsp_rings_full(&sim->rings)) != PTOWSP_DEPTH_COUNT) {
         bool has_moved = false;
         if (pwsp_events_is_open(events) && !pwsp_events_step(events, UINT64_MAX, &has_moved)) {
@@ -584,9 +582,10 @@ PWSP_INTERNAL bool pwsp_events_task(pwsp_events *events, const pwsp_arrival *arr
         uint64_t sign = sim->timed->is_priority_signed ? UINT64_C(1) << 63 : 0;
         events->ranks[id] = ~(arrival->priority_key ^ sign);
     }
-    node->lane = (uint16_t)(events->is_shared
-                                ? (uint32_t)(pwsp_sim_pool(sim, arrival->unit) - sim->pools)
-                                : pwsp_sim_dispatch(sim, arrival->unit, arrival->dispatch_key));
+    bool is_block = node->kind == PWSP_EVENTS_BLOCK_TASK;
+    node->lane = (uint16_t)(events->is_shared ? arrival->pool
+                                              : pwsp_sim_dispatch(sim, arrival->pool, is_block,
+                                                                  arrival->dispatch_key));
     if (record) {
         bool is_turn = turn > events->now;
         record->start = record->end = record->ready = 0;

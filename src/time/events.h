@@ -83,14 +83,14 @@ typedef struct pwsp_events {
     uint32_t queue_count;
     // Of lanes that steal from each other, by pool: the first of their queues. Those of stale lanes
     // are brought up to date by the next that steals.
-    pwsp_earliest oldest[PWSP_POOL_COUNT];
+    pwsp_earliest oldest[PWSP_POOL_MAX];
     uint32_t *stale;
     uint32_t stale_count;
     pwsp_events_queue *turns;  // interleaved: tasks that are ready before their turn
     pwsp_events_queue *ends;   // pipelines that have started, by their ends
     uint64_t pipeline_count;   // issued and not done
     uint32_t late;             // a pipeline that would end too late, or 0
-    uint64_t ready_count[PWSP_POOL_COUNT];
+    uint64_t ready_count[PWSP_POOL_MAX];
     uint64_t *idle;       // bits: lanes that run nothing, and that no block task waits for
     uint64_t *able;       // bits: idle lanes with tasks in their own queue
     pwsp_window running;  // by lane: its task, or the block task that waits for its vector lanes

@@ -146,8 +146,7 @@ static bool pwsp_lanes_wait_rings(pwsp_lanes *lanes, const pwsp_arrival *arrival
     pwsp_sim *sim = lanes->sim;
     pwsp_rings *rings = &sim->rings;
     bool is_open = pwsp_sim_is_open(sim);
-    pwsp_rings_enter(rings, pwsp_precedence_stream(&sim->order, arrival),
-                     (uint32_t)(pwsp_sim_pool(sim, arrival->unit) - sim->pools));
+    pwsp_rings_enter(rings, pwsp_precedence_stream(&sim->order, arrival), arrival->pool);
     ptowsp_depth depth;
     while ((depth = pwsp_rings_full(rings)) != PTOWSP_DEPTH_COUNT) {
         uint64_t task = PTOWSP_NO_INDEX;
@@ -252,7 +251,8 @@ PWSP_INTERNAL bool pwsp_lanes_task(pwsp_lanes *lanes, const pwsp_arrival *arriva
     if (schedule->timing == PTOWSP_TIMING_INTERLEAVED) {
         issue = pwsp_sim_turn(sim, arrival);
     }
-    uint32_t lane_index = pwsp_sim_dispatch(sim, arrival->unit, arrival->dispatch_key);
+    uint32_t lane_index = pwsp_sim_dispatch(
+        sim, arrival->pool, pwsp_sim_has_block(sim, arrival->unit), arrival->dispatch_key);
     PTOWSP_ASSERT(lane_index < sim->timed->lane_count);
     const pwsp_lane *lane = pwsp_sim_last_lane(sim, arrival->unit, lane_index);
     uint64_t known = pwsp_max_u64(sim->clock.now, ready.time);
@@ -404,7 +404,7 @@ PWSP_FORCE_INLINE bool pwsp_lanes_batch_run(pwsp_lanes *lanes, const pwsp_batch 
                 first_end = pwsp_window_winner_end(window, winner);
             }
         }
-        uint32_t lane_index = pwsp_sim_dispatch(sim, batch->unit, batch->keys[i]);
+        uint32_t lane_index = pwsp_sim_dispatch(sim, batch->pool, false, batch->keys[i]);
         pwsp_lane *lane = &sim->lanes[lane_index];
         uint64_t due = pwsp_max_u64(clock, ready);
         uint64_t start = pwsp_max_u64(due, lane->free);
@@ -449,7 +449,6 @@ PWSP_INTERNAL bool pwsp_lanes_batch(pwsp_lanes *lanes, const pwsp_batch *batch, 
     const ptowsp_schedule *schedule = lanes->sim->schedule;
     bool has_window = schedule->window != 0;
     PTOWSP_ASSERT(count <= PWSP_BATCH_MAX && pwsp_lanes_is_plain(lanes));
-    PTOWSP_ASSERT(!pwsp_sim_has_block(lanes->sim, batch->unit));
     if (schedule->issue == PTOWSP_ISSUE_IN_ORDER) {
         return has_window ? pwsp_lanes_batch_run(lanes, batch, count, true, true)
                           : pwsp_lanes_batch_run(lanes, batch, count, true, false);

@@ -24,7 +24,7 @@ PWSP_INTERNAL bool pwsp_lanes_task(pwsp_lanes *lanes, const pwsp_arrival *arriva
 // Issues a pipeline, which takes no lane and no place in the window. False with an error in sim.
 PWSP_INTERNAL bool pwsp_lanes_pipeline(pwsp_lanes *lanes, const pwsp_pipeline_arrival *arrival);
 
-// Tasks of one unit without anything but cycles and a dispatch key, all children of the open scope.
+// Tasks of one pool without anything but cycles and a dispatch key, all children of the open scope.
 // None takes a block.
 #define PWSP_BATCH_MAX 256
 
@@ -32,7 +32,7 @@ typedef struct pwsp_batch {
     uint64_t cycles[PWSP_BATCH_MAX];
     uint64_t keys[PWSP_BATCH_MAX];
     uint32_t count;
-    ptowsp_unit unit;
+    uint32_t pool;
 } pwsp_batch;
 
 // Does time need only what tasks without tiles have? Not with records, edges, streams, timing, a

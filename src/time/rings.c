@@ -25,7 +25,20 @@
 
 // Streams, or pools.
 static uint32_t pwsp_rings_group_count(const pwsp_timed *timed, uint32_t depth) {
-    return depth == PTOWSP_DEPTH_STREAM ? timed->schedule.stream_count : PWSP_POOL_COUNT;
+    return depth == PTOWSP_DEPTH_STREAM ? timed->schedule.stream_count : timed->pool_count;
+}
+
+PWSP_INTERNAL uint32_t pwsp_rings_depth(const pwsp_timed *timed, uint32_t depth, uint32_t group) {
+    return depth == PTOWSP_DEPTH_POOL ? timed->pools[group].depth : timed->schedule.depths[depth];
+}
+
+// Has any group of a kind a depth?
+static bool pwsp_rings_has_depth(const pwsp_timed *timed, uint32_t depth) {
+    bool has_depth = timed->schedule.depths[depth] > 0;
+    for (uint32_t i = 0; i < timed->pool_count && depth == PTOWSP_DEPTH_POOL; i++) {
+        has_depth = has_depth || timed->pools[i].depth;
+    }
+    return has_depth;
 }
 
 PWSP_INTERNAL bool pwsp_rings_init(pwsp_rings *rings, const pwsp_memory *memory,
@@ -41,7 +54,7 @@ PWSP_INTERNAL bool pwsp_rings_init(pwsp_rings *rings, const pwsp_memory *memory,
     }
     bool is_good = true;
     for (uint32_t i = 0; i < PTOWSP_DEPTH_COUNT; i++) {
-        if (schedule->depths[i]) {
+        if (pwsp_rings_has_depth(timed, i)) {
             rings->is_used = true;
             rings->counts[i] = (uint32_t *)pwsp_memory_alloc(
                 memory, pwsp_rings_group_count(timed, i) * sizeof(uint32_t));
@@ -198,9 +211,11 @@ PWSP_INTERNAL void pwsp_rings_enter(pwsp_rings *rings, uint32_t stream, uint32_t
 
 PWSP_INTERNAL ptowsp_depth pwsp_rings_full(const pwsp_rings *rings) {
     uint32_t i = 0;
-    while (i < PTOWSP_DEPTH_COUNT && (!rings->counts[i] || rings->counts[i][rings->groups[i]] <
-                                                               rings->timed->schedule.depths[i])) {
-        i++;
+    for (; i < PTOWSP_DEPTH_COUNT; i++) {
+        uint32_t depth = pwsp_rings_depth(rings->timed, i, rings->groups[i]);
+        if (depth && rings->counts[i][rings->groups[i]] >= depth) {
+            break;
+        }
     }
     return (ptowsp_depth)i;
 }

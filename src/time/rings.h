@@ -69,6 +69,9 @@ PWSP_INTERNAL uint64_t pwsp_rings_first_end(const pwsp_rings *rings);
 // Retires what can be retired by a time.
 PWSP_INTERNAL void pwsp_rings_retire(pwsp_rings *rings, uint64_t now);
 
+// How many tasks of a stream or a pool may be in flight; 0: any number.
+PWSP_INTERNAL uint32_t pwsp_rings_depth(const pwsp_timed *timed, uint32_t depth, uint32_t group);
+
 // Depths: the stream and the pool of the next task; the first of these that is as deep as it may be,
 // or PTOWSP_DEPTH_COUNT; and when that is not so any more, if ends are known.
 PWSP_INTERNAL void pwsp_rings_enter(pwsp_rings *rings, uint32_t stream, uint32_t pool);

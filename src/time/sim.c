@@ -80,10 +80,13 @@ PWSP_INTERNAL bool pwsp_sim_fail_ring(pwsp_sim *sim, ptowsp_ring ring, uint32_t 
 }
 
 PWSP_INTERNAL bool pwsp_sim_fail_depth(pwsp_sim *sim, ptowsp_depth depth) {
-    char text[64];
+    char text[PTOWSP_NAME_MAX + 64];
     ptowsp_text_buffer buffer = {text, sizeof text, 0};
-    pwsp_text_format(ptowsp_text_to_buffer(&buffer), "depth %s of %u has no room for it",
-                     ptowsp_depth_name(depth), sim->schedule->depths[depth]);
+    const uint32_t group = sim->rings.groups[depth];
+    const char *name = depth == PTOWSP_DEPTH_POOL ? sim->timed->pools[group].name : "";
+    pwsp_text_format(ptowsp_text_to_buffer(&buffer), "depth %s%s%s of %u has no room for it",
+                     ptowsp_depth_name(depth), *name ? " " : "", name,
+                     pwsp_rings_depth(sim->timed, depth, group));
     return pwsp_sim_fail_gate(sim, text);
 }
 
@@ -101,33 +104,23 @@ static bool pwsp_sim_has_turns(const pwsp_sim *sim) {
     return sim->timed->has_streams && sim->schedule->timing == PTOWSP_TIMING_INTERLEAVED;
 }
 
-PWSP_INTERNAL uint32_t pwsp_sim_pools(const pwsp_timed *timed, pwsp_pool_lanes *pools) {
-    const ptowsp_schedule *schedule = &timed->schedule;
-    bool is_by_unit = schedule->pools == PTOWSP_POOLS_BY_UNIT;
-    uint32_t core_count = timed->lane_count - timed->has_link;
-    uint32_t first_count = is_by_unit ? schedule->vector_lane_count : core_count;
-    pwsp_pool_lanes first = {0, first_count, 0};
-    pwsp_pool_lanes second = {first_count, core_count - first_count, 0};
-    pwsp_pool_lanes link = {core_count, timed->has_link, 0};
-    pools[0] = first;
-    pools[1] = second;
-    pools[PWSP_POOL_LINK] = link;
-    return second.count < first_count / 2 ? second.count : first_count / 2;
-}
-
 // False when memory is out.
 static bool pwsp_sim_init_earliest(pwsp_sim *sim) {
-    pwsp_pool_lanes pools[PWSP_POOL_COUNT];
-    uint32_t block_count = pwsp_sim_pools(sim->timed, pools);
-    const uint32_t counts[3] = {pools[0].count, pools[1].count, block_count};
+    const pwsp_pool_info *pools = sim->timed->pools;
+    uint32_t pool_count = sim->timed->pool_count - sim->timed->has_link;
     bool is_good = true;
     if (sim->lane_rule != PWSP_LANE_ANY || sim->schedule->issue != PTOWSP_ISSUE_IN_ORDER) {
         return true;
     }
-    for (uint32_t i = 0; i < 3 && is_good; i++) {
-        is_good = counts[i] == 0 || pwsp_earliest_init(&sim->earliest[i], &sim->memory, counts[i]);
+    for (uint32_t i = 0; i < pool_count && is_good; i++) {
+        is_good = pools[i].count == 0 ||
+                  pwsp_earliest_init(&sim->earliest[i], &sim->memory, pools[i].count);
     }
-    return is_good;
+    uint32_t block_count = sim->schedule->pools != PTOWSP_POOLS_BY_UNIT ? 0
+                           : pools[1].count < pools[0].count / 2        ? pools[1].count
+                                                                        : pools[0].count / 2;
+    return is_good &&
+           (block_count == 0 || pwsp_earliest_init(&sim->blocks, &sim->memory, block_count));
 }
 
 PWSP_INTERNAL bool pwsp_sim_init(pwsp_sim *sim, const pwsp_memory *memory,
@@ -170,9 +163,10 @@ PWSP_INTERNAL void pwsp_sim_free(pwsp_sim *sim) {
     const pwsp_memory *memory = &sim->memory;
     pwsp_memory_free(memory, sim->lanes, sim->timed->lane_count * sizeof(pwsp_lane));
     pwsp_memory_free(memory, sim->lane_stats, sim->timed->lane_count * sizeof(ptowsp_lane_stats));
-    for (uint32_t i = 0; i < 3; i++) {
+    for (uint32_t i = 0; i < PTOWSP_SCHEDULE_POOL_MAX; i++) {
         pwsp_earliest_free(&sim->earliest[i], memory);
     }
+    pwsp_earliest_free(&sim->blocks, memory);
     pwsp_memory_free(memory, sim->turns, sim->schedule->stream_count * sizeof(uint64_t));
     pwsp_memory_free(memory, sim->starts,
                      (size_t)sim->timed->pipeline_count * sizeof(pwsp_pipeline_start));
@@ -183,12 +177,15 @@ PWSP_INTERNAL void pwsp_sim_free(pwsp_sim *sim) {
 }
 
 PWSP_INTERNAL size_t pwsp_sim_bytes(const pwsp_sim *sim) {
-    return sim->timed->lane_count * (sizeof(pwsp_lane) + sizeof(ptowsp_lane_stats)) +
+    size_t bytes = pwsp_earliest_bytes(&sim->blocks);
+    for (uint32_t i = 0; i < PTOWSP_SCHEDULE_POOL_MAX; i++) {
+        bytes += pwsp_earliest_bytes(&sim->earliest[i]);
+    }
+    return bytes + sim->timed->lane_count * (sizeof(pwsp_lane) + sizeof(ptowsp_lane_stats)) +
            (sim->turns ? sim->schedule->stream_count * sizeof(uint64_t) : 0) +
            (size_t)sim->timed->pipeline_count * sizeof(pwsp_pipeline_start) +
-           pwsp_earliest_bytes(&sim->earliest[0]) + pwsp_earliest_bytes(&sim->earliest[1]) +
-           pwsp_earliest_bytes(&sim->earliest[2]) + pwsp_precedence_bytes(&sim->order) +
-           pwsp_deps_bytes(&sim->deps) + pwsp_rings_bytes(&sim->rings);
+           pwsp_precedence_bytes(&sim->order) + pwsp_deps_bytes(&sim->deps) +
+           pwsp_rings_bytes(&sim->rings);
 }
 
 PWSP_INTERNAL bool pwsp_sim_gate_needs_count(const pwsp_sim *sim) {
@@ -241,11 +238,17 @@ PWSP_INTERNAL void pwsp_sim_begin(pwsp_sim *sim, bool has_records) {
     if (sim->starts) {
         memset(sim->starts, 0, (size_t)timed->pipeline_count * sizeof(pwsp_pipeline_start));
     }
-    pwsp_sim_pools(timed, sim->pools);
-    for (uint32_t i = 0; i < 3; i++) {
+    for (uint32_t i = 0; i < timed->pool_count; i++) {
+        pwsp_pool_lanes pool = {timed->pools[i].first, timed->pools[i].count, 0};
+        sim->pools[i] = pool;
+    }
+    for (uint32_t i = 0; i < PTOWSP_SCHEDULE_POOL_MAX; i++) {
         if (sim->earliest[i].times) {
             pwsp_earliest_clear(&sim->earliest[i], 0);
         }
+    }
+    if (sim->blocks.times) {
+        pwsp_earliest_clear(&sim->blocks, 0);
     }
     sim->last_lane = UINT32_MAX;
     pwsp_clock clock = {0, PTOWSP_STALL_NONE, PTOWSP_NO_INDEX};
@@ -338,22 +341,20 @@ PWSP_INTERNAL uint64_t pwsp_sim_idle(const pwsp_sim *sim, ptowsp_unit unit, uint
 
 // A lane has taken a task: when it is free, and of a block, when all of that are.
 static void pwsp_sim_set_earliest(pwsp_sim *sim, uint32_t lane) {
-    const uint32_t vector_count = sim->pools[0].count;
-    bool is_vector = lane < vector_count;
-    uint32_t block = is_vector ? lane / 2 : lane - vector_count;
-    pwsp_earliest_set(&sim->earliest[!is_vector], is_vector ? lane : lane - vector_count,
-                      sim->lanes[lane].free);
-    if (block < sim->earliest[2].count) {
-        uint64_t free = pwsp_sim_last_lane(sim, PTOWSP_UNIT_MIX, vector_count + block)->free;
-        pwsp_earliest_set(&sim->earliest[2], block, free);
+    const uint32_t pool = pwsp_sim_pool_of(sim, lane), i = lane - sim->pools[pool].first;
+    const uint32_t block = pool ? i : lane / 2;
+    pwsp_earliest_set(&sim->earliest[pool], i, sim->lanes[lane].free);
+    if (block < sim->blocks.count) {
+        uint32_t cube = sim->pools[1].first + block;
+        pwsp_earliest_set(&sim->blocks, block,
+                          pwsp_sim_last_lane(sim, PTOWSP_UNIT_MIX, cube)->free);
     }
 }
 
-static uint32_t pwsp_sim_dispatch_any(pwsp_sim *sim, ptowsp_unit unit) {
-    const pwsp_pool_lanes *pool = pwsp_sim_pool(sim, unit);
-    bool has_block = pwsp_sim_has_block(sim, unit);
-    if (unit == PTOWSP_UNIT_LINK) {
-        return pool->first;
+static uint32_t pwsp_sim_dispatch_any(pwsp_sim *sim, uint32_t pool, bool has_block) {
+    const uint32_t first = sim->pools[pool].first;
+    if (pool >= sim->timed->pool_count - sim->timed->has_link) {
+        return first;
     }
     if (sim->last_lane != UINT32_MAX) {
         pwsp_sim_set_earliest(sim, sim->last_lane);
@@ -363,17 +364,17 @@ static uint32_t pwsp_sim_dispatch_any(pwsp_sim *sim, ptowsp_unit unit) {
             pwsp_sim_set_earliest(sim, block + 1);
         }
     }
-    const pwsp_earliest *earliest = &sim->earliest[has_block ? 2 : pool != sim->pools];
-    sim->last_lane = pool->first + pwsp_earliest_first(earliest);
+    sim->last_lane = first + pwsp_earliest_first(has_block ? &sim->blocks : &sim->earliest[pool]);
     sim->last_has_block = has_block;
     return sim->last_lane;
 }
 
-PWSP_INTERNAL uint32_t pwsp_sim_dispatch_other(pwsp_sim *sim, ptowsp_unit unit, uint64_t key) {
-    const pwsp_pool_lanes *pool = pwsp_sim_pool(sim, unit);
+PWSP_INTERNAL uint32_t pwsp_sim_dispatch_other(pwsp_sim *sim, uint32_t pool_index, bool has_block,
+                                               uint64_t key) {
+    const pwsp_pool_lanes *pool = &sim->pools[pool_index];
     PTOWSP_ASSERT(pool->first + pool->count <= sim->timed->lane_count);
     return sim->lane_rule == PWSP_LANE_ANY
-               ? pwsp_sim_dispatch_any(sim, unit)
+               ? pwsp_sim_dispatch_any(sim, pool_index, has_block)
                : pool->first + pwsp_lane_choose(sim->lane_rule, key, 0, pool->count);
 }
 

@@ -70,10 +70,10 @@ typedef struct pwsp_sim {
     pwsp_memory memory;
     pwsp_lane *lanes;
     ptowsp_lane_stats *lane_stats;
-    pwsp_pool_lanes pools[PWSP_POOL_COUNT];  // by unit, or the first for all; that of the links
-    // When lanes are free, if the first one takes a task in order: of each pool, and of the blocks of
-    // the second. Those of the task dispatched last are brought up to date by the next one.
-    pwsp_earliest earliest[3];
+    pwsp_pool_lanes pools[PWSP_POOL_MAX];
+    // When lanes are free, if the first one takes a task in order: of each pool but that of the
+    // links, and of blocks. Those of the task dispatched last are brought up to date by the next one.
+    pwsp_earliest earliest[PTOWSP_SCHEDULE_POOL_MAX], blocks;
     uint32_t last_lane;           // of that task; UINT32_MAX before the first
     bool last_has_block;          // it took a block
     uint64_t *turns;              // interleaved, by stream: the first turn that is not taken
@@ -104,9 +104,6 @@ PWSP_INLINE bool pwsp_schedule_is_events(const ptowsp_schedule *schedule) {
 }
 
 PWSP_INTERNAL bool pwsp_sim_init(pwsp_sim *sim, const pwsp_memory *memory, const pwsp_timed *timed);
-
-// The pools of a schedule at the start, PWSP_POOL_COUNT of them; returns the number of blocks.
-PWSP_INTERNAL uint32_t pwsp_sim_pools(const pwsp_timed *timed, pwsp_pool_lanes *pools);
 
 // Back to time 0; after pwsp_deps_begin. With records the recorder has been set.
 PWSP_INTERNAL void pwsp_sim_begin(pwsp_sim *sim, bool has_records);
@@ -217,18 +214,13 @@ PWSP_INLINE uint64_t pwsp_sim_room_needed(const pwsp_sim *sim) {
 // Interleaved: takes a turn of its stream for a task that could be issued now, and returns it.
 PWSP_INTERNAL uint64_t pwsp_sim_turn(pwsp_sim *sim, const pwsp_arrival *arrival);
 
-PWSP_INLINE pwsp_pool_lanes *pwsp_sim_pool(pwsp_sim *sim, ptowsp_unit unit) {
-    bool is_by_unit = sim->schedule->pools == PTOWSP_POOLS_BY_UNIT;
-    if (PWSP_UNLIKELY(unit == PTOWSP_UNIT_LINK)) {
-        return &sim->pools[PWSP_POOL_LINK];
-    }
-    return &sim->pools[is_by_unit && pwsp_unit_lane(unit) == PTOWSP_UNIT_CUBE];
-}
-
-// The index of a lane's pool. Without links their pool begins behind all lanes.
+// The index of a lane's pool. Pools by unit may have no lanes.
 PWSP_INLINE uint32_t pwsp_sim_pool_of(const pwsp_sim *sim, uint32_t lane) {
-    const bool is_second = lane >= sim->pools[0].count;
-    return (uint32_t)is_second + (lane >= sim->pools[PWSP_POOL_LINK].first);
+    uint32_t pool = 0;
+    while (pool + 1 < sim->timed->pool_count && lane >= sim->pools[pool + 1].first) {
+        pool++;
+    }
+    return pool;
 }
 
 // Does a task take a block: beside its cube lane the vector lanes `block` and `block` + 1? Programs
@@ -283,13 +275,15 @@ PWSP_INLINE void pwsp_sim_start(pwsp_sim *sim, ptowsp_unit unit, uint32_t lane, 
 
 // The lane of a task by its dispatch, which it takes before the next one is asked for. Work stealing
 // in order takes the lane that is free first.
-PWSP_INTERNAL uint32_t pwsp_sim_dispatch_other(pwsp_sim *sim, ptowsp_unit unit, uint64_t key);
+PWSP_INTERNAL uint32_t pwsp_sim_dispatch_other(pwsp_sim *sim, uint32_t pool, bool has_block,
+                                               uint64_t key);
 
-PWSP_INLINE uint32_t pwsp_sim_dispatch(pwsp_sim *sim, ptowsp_unit unit, uint64_t key) {
+PWSP_INLINE uint32_t pwsp_sim_dispatch(pwsp_sim *sim, uint32_t pool_index, bool has_block,
+                                       uint64_t key) {
     if (sim->lane_rule != PWSP_LANE_IN_TURN) {
-        return pwsp_sim_dispatch_other(sim, unit, key);
+        return pwsp_sim_dispatch_other(sim, pool_index, has_block, key);
     }
-    pwsp_pool_lanes *pool = pwsp_sim_pool(sim, unit);
+    pwsp_pool_lanes *pool = &sim->pools[pool_index];
     uint32_t lane = pool->first + pool->next;
     pool->next = pool->next + 1 == pool->count ? 0 : pool->next + 1;
     return lane;

@@ -88,6 +88,7 @@ typedef struct pwsp_kernel_info {
     const ptowsp_scalar_param *scalars;
     uint32_t axis_count, tile_count, scalar_count;
     ptowsp_unit unit;
+    uint32_t pool;  // of its tasks; only in a program
     ptowsp_kernel_fn fn, cost;
     ptowsp_cycles cycles;
     void *user;

@@ -90,6 +90,7 @@ typedef struct pwsp_parse_node {
 typedef struct pwsp_parse_saved {
     char workload[PTOWSP_NAME_MAX + 1];
     ptowsp_schedule schedule;
+    ptowsp_pool pools[PTOWSP_SCHEDULE_POOL_MAX];  // of the schedule
 } pwsp_parse_saved;
 
 typedef struct pwsp_parser {

@@ -1,8 +1,9 @@
 // Directives of a schedule, as ptowsp_schedule_print writes them, each on a line of its own:
 //
 //      directive   = "issue" value
-//                  | "dispatch" value [ "of" expr ] "over" int ( "lanes"
-//                                                              | "vector" "and" int "cube" "lanes" )
+//                  | "dispatch" value [ "of" expr ] "over"
+//                    ( int "lanes" | int "vector" "and" int "cube" "lanes" | "pools" )
+//                  | "pool" name "of" int "lanes" [ "depth" int ] [ "for" name { "," name } ]
 //                  | "window" value "at" int "tasks"
 //                  | "release" value | "depth" value "of" int
 //                  | "ring" value ( "of" int | "unbounded" )
@@ -64,12 +65,16 @@ static bool pwsp_parse_dispatch(pwsp_parser *p, ptowsp_schedule *schedule) {
     uint32_t number = 0;
     if (!pwsp_parse_value(p, "dispatch", &number) ||
         (pwsp_parse_try(p, "of") && !pwsp_parse_expr(p, &schedule->dispatch_key)) ||
-        !pwsp_parse_expect(p, "over") || !pwsp_parse_count(p, &schedule->lane_count)) {
+        !pwsp_parse_expect(p, "over")) {
         return false;
     }
     schedule->dispatch = (ptowsp_dispatch)number;
-    if (pwsp_parse_try(p, "lanes")) {
+    if (pwsp_parse_try(p, "pools")) {
+        schedule->pools = PTOWSP_POOLS_NAMED;
         return true;
+    }
+    if (!pwsp_parse_count(p, &schedule->lane_count) || pwsp_parse_try(p, "lanes")) {
+        return !p->is_failed;
     }
     schedule->pools = PTOWSP_POOLS_BY_UNIT;
     schedule->vector_lane_count = schedule->lane_count;
@@ -77,6 +82,39 @@ static bool pwsp_parse_dispatch(pwsp_parser *p, ptowsp_schedule *schedule) {
     return pwsp_parse_expect(p, "vector") && pwsp_parse_expect(p, "and") &&
            pwsp_parse_count(p, &schedule->cube_lane_count) && pwsp_parse_expect(p, "cube") &&
            pwsp_parse_expect(p, "lanes");
+}
+
+// A name that lives as long as the module.
+static bool pwsp_parse_kept_name(pwsp_parser *p, const char *what, const char **out_name) {
+    char name[PTOWSP_NAME_MAX + 1];
+    if (!pwsp_parse_name(p, what, name)) {
+        return false;
+    }
+    *out_name = pwsp_arena_copy(&p->module->arena, name);
+    return *out_name || pwsp_parse_no_memory(p);
+}
+
+static bool pwsp_parse_pool(pwsp_parser *p, ptowsp_schedule *schedule) {
+    if (schedule->pool_count == PTOWSP_SCHEDULE_POOL_MAX) {
+        return pwsp_parse_fail(p, "more than %d pools", PTOWSP_SCHEDULE_POOL_MAX);
+    }
+    ptowsp_pool *pool = &p->saved->pools[schedule->pool_count++];
+    schedule->named_pools = p->saved->pools;
+    if (!pwsp_parse_kept_name(p, "a pool", &pool->name) || !pwsp_parse_expect(p, "of") ||
+        !pwsp_parse_count(p, &pool->lane_count) || !pwsp_parse_expect(p, "lanes") ||
+        (pwsp_parse_try(p, "depth") && !pwsp_parse_count(p, &pool->depth))) {
+        return false;
+    }
+    uint32_t count = 0;
+    for (bool has_more = pwsp_parse_try(p, "for"); has_more; has_more = pwsp_parse_try(p, ",")) {
+        if (count == PTOWSP_POOL_KERNEL_MAX) {
+            return pwsp_parse_fail(p, "more than %d kernels", PTOWSP_POOL_KERNEL_MAX);
+        }
+        if (!pwsp_parse_kept_name(p, "a kernel", &pool->kernels[count++])) {
+            return false;
+        }
+    }
+    return true;
 }
 
 static bool pwsp_parse_timing(pwsp_parser *p, ptowsp_schedule *schedule) {
@@ -111,6 +149,8 @@ PWSP_INTERNAL bool pwsp_parse_directive(pwsp_parser *p, ptowsp_schedule *schedul
         schedule->issue = (ptowsp_issue)number;
     } else if (pwsp_parse_try(p, "dispatch")) {
         is_good = pwsp_parse_dispatch(p, schedule);
+    } else if (pwsp_parse_try(p, "pool")) {
+        is_good = pwsp_parse_pool(p, schedule);
     } else if (pwsp_parse_try(p, "window")) {
         is_good = pwsp_parse_value(p, "window", &number) && pwsp_parse_expect(p, "at") &&
                   pwsp_parse_count(p, &schedule->window) && pwsp_parse_expect(p, "tasks");

@@ -10,6 +10,7 @@
 #include "../base/text.h"
 #include "compile.h"
 #include "read.h"
+#include "../runtime/policy.h"
 #include "schedule.h"
 
 #define PWSP_ARG_MAX (PTOWSP_TASK_AXIS_MAX + 2 * PTOWSP_TASK_TILE_MAX + PTOWSP_TASK_SCALAR_MAX)
@@ -278,6 +279,24 @@ static uint32_t pwsp_compiler_entry(ptowsp_module *module, const char *name) {
     return entry;
 }
 
+// The pools of lanes, and each kernel's. False when memory is out.
+static bool pwsp_compiler_pools(pwsp_compiler *c) {
+    ptowsp_program *p = c->program;
+    p->pool_count = pwsp_schedule_pools(&p->schedule, p->pools);
+    p->lane_count = p->pools[p->pool_count].first;
+    for (uint32_t i = 0; i <= p->pool_count; i++) {
+        p->pools[i].name = pwsp_compiler_text(c, p->pools[i].name);
+        if (!p->pools[i].name) {
+            return false;
+        }
+    }
+    for (uint32_t i = 1; i < p->kernels.count; i++) {
+        pwsp_kernel_info *kernel = PWSP_TABLE_AT(p->kernels, pwsp_kernel_info, i);
+        kernel->pool = pwsp_schedule_pool(&p->schedule, p->pool_count, kernel);
+    }
+    return true;
+}
+
 // Keeps the schedule as text, with its keys as the user named things; then forgets the keys, as the
 // module may be gone when the program is used.
 static bool pwsp_compiler_schedule_text(pwsp_compiler *c) {
@@ -293,6 +312,8 @@ static bool pwsp_compiler_schedule_text(pwsp_compiler *c) {
     ptowsp_schedule_print(schedule, ptowsp_text_to_buffer(&buffer));
     c->program->schedule_text = copy;
     ptowsp_expr none = {NULL, 0};
+    schedule->named_pools = NULL;
+    schedule->pool_count = 0;
     schedule->dispatch_key = none;
     schedule->priority_key = none;
     c->program->has_streams = schedule->stream_key.id != 0;
@@ -307,7 +328,9 @@ static bool pwsp_compiler_run(pwsp_compiler *c, uint32_t entry) {
         return false;
     }
     p->schedule = pwsp_schedule_resolve(c->schedule);
-    p->lane_count = pwsp_schedule_lanes(&p->schedule);
+    if (!pwsp_compiler_pools(c)) {
+        return false;
+    }
     p->is_priority_signed = ptowsp_expr_type(p->schedule.priority_key) == PTOWSP_TYPE_I64;
     const pwsp_reached *reached = PWSP_TABLE_AT(c->checker.reached, pwsp_reached, 1);
     p->frame_depth = reached->frame_depth + 1;
@@ -328,6 +351,7 @@ static bool pwsp_compiler_run(pwsp_compiler *c, uint32_t entry) {
         return false;
     }
     p->lane_count += p->has_link;
+    p->pool_count += p->has_link;
     if (!pwsp_compiler_lifetimes(c) || !pwsp_read_statements(c) ||
         !pwsp_compiler_schedule_text(c)) {
         return false;
@@ -506,6 +530,8 @@ PWSP_INTERNAL pwsp_timed pwsp_program_timed(const ptowsp_program *program) {
     timed.schedule = program->schedule;
     timed.is_priority_signed = program->is_priority_signed;
     timed.has_streams = program->has_streams;
+    timed.pools = program->pools;
+    timed.pool_count = program->pool_count;
     timed.lane_count = program->lane_count;
     timed.has_link = program->has_link;
     timed.scope_depth = program->scope_depth;

@@ -199,9 +199,10 @@ struct ptowsp_program {
     ptowsp_schedule schedule;  // resolved; its keys are compiled
     const char *schedule_text;
     bool is_priority_signed;
-    bool has_streams;     // by a key
-    bool has_codes;       // references to the code of tile kernels are counted
-    uint32_t lane_count;  // with that of the links, if any task communicates
+    bool has_streams;  // by a key
+    bool has_codes;    // references to the code of tile kernels are counted
+    pwsp_pool_info pools[PWSP_POOL_MAX];
+    uint32_t pool_count, lane_count;  // with that of the links, if any task communicates
     bool has_link;
     // Cells: 0 is always 0; then slots, arguments of the task, variables, entries of sparse
     // loops by their variables, symbols, sizes,

@@ -28,6 +28,7 @@
     PWSP_DISPATCHES(PWSP_DISPATCH_CAPABILITY, ROW)                                                 \
     ROW("pools", "one", PTOWSP_POOLS_ONE, PWSP_E, PWSP_E, PWSP_E)                                  \
     ROW("pools", "by unit", PTOWSP_POOLS_BY_UNIT, PWSP_E, PWSP_O, PWSP_E)                          \
+    ROW("pools", "named", PTOWSP_POOLS_NAMED, PWSP_E, PWSP_O, PWSP_R)                              \
     ROW("window", "none", PTOWSP_WINDOW_DEFAULT, PWSP_E, PWSP_O, PWSP_E)                           \
     ROW("window", "stall", PTOWSP_WINDOW_STALL, PWSP_E, PWSP_E, PWSP_E)                            \
     ROW("window", "abort", PTOWSP_WINDOW_ABORT, PWSP_E, PWSP_O, PWSP_R)                            \
@@ -219,12 +220,6 @@ PWSP_INTERNAL ptowsp_schedule pwsp_schedule_resolve(const ptowsp_schedule *sched
     return resolved;
 }
 
-PWSP_INTERNAL uint32_t pwsp_schedule_lanes(const ptowsp_schedule *schedule) {
-    return schedule->pools == PTOWSP_POOLS_BY_UNIT
-               ? schedule->vector_lane_count + schedule->cube_lane_count
-               : schedule->lane_count;
-}
-
 // -- checking -------------------------------------------------------------------------------------
 
 typedef struct pwsp_schedule_checker {
@@ -277,23 +272,31 @@ static void pwsp_schedule_check_key(pwsp_schedule_checker *checker, const char *
 
 static void pwsp_schedule_check_lanes(pwsp_schedule_checker *checker,
                                       const ptowsp_schedule *schedule) {
-    bool is_one = schedule->pools == PTOWSP_POOLS_ONE;
-    uint64_t lanes = is_one ? schedule->lane_count
-                            : (uint64_t)schedule->vector_lane_count + schedule->cube_lane_count;
+    bool is_by_unit = schedule->pools == PTOWSP_POOLS_BY_UNIT;
+    bool is_named = schedule->pools == PTOWSP_POOLS_NAMED;
+    uint64_t lanes = is_by_unit ? (uint64_t)schedule->vector_lane_count + schedule->cube_lane_count
+                                : schedule->lane_count;
     const pwsp_capability *dispatch =
         pwsp_capability_find("dispatch", (uint32_t)schedule->dispatch);
-    if (lanes == 0) {
+    const char *pools = pwsp_schedule_word("pools", (uint32_t)schedule->pools);
+    if (checker->status == PTOWSP_OK && is_named) {
+        checker->status = pwsp_schedule_check_pools(checker->module, schedule);
+    }
+    if (!is_named && (schedule->named_pools || schedule->pool_count)) {
+        PWSP_SCHEDULE_FAIL(checker, PTOWSP_INVALID_PARAMS,
+                           "named pools are given, but pools are %s", pools);
+    } else if (lanes == 0 && !is_named) {
         PWSP_SCHEDULE_FAIL(checker, PTOWSP_INVALID_PARAMS, "dispatch %s over 0 lanes",
                            dispatch ? dispatch->value : "");
     } else if (lanes > PTOWSP_SCHEDULE_LANE_MAX) {
         PWSP_SCHEDULE_FAIL(checker, PTOWSP_LIMIT_EXCEEDED, "%" PRIu64 " lanes are more than %d",
                            lanes, PTOWSP_SCHEDULE_LANE_MAX);
-    } else if (is_one && (schedule->vector_lane_count || schedule->cube_lane_count)) {
+    } else if (!is_by_unit && (schedule->vector_lane_count || schedule->cube_lane_count)) {
+        PWSP_SCHEDULE_FAIL(checker, PTOWSP_INVALID_PARAMS, "lanes of units are given, but %s",
+                           is_named ? "pools are named" : "there is one pool");
+    } else if (schedule->pools != PTOWSP_POOLS_ONE && schedule->lane_count) {
         PWSP_SCHEDULE_FAIL(checker, PTOWSP_INVALID_PARAMS,
-                           "lanes of units are given, but there is one pool");
-    } else if (!is_one && schedule->lane_count) {
-        PWSP_SCHEDULE_FAIL(checker, PTOWSP_INVALID_PARAMS,
-                           "lane_count %u is given, but pools are by unit", schedule->lane_count);
+                           "lane_count %u is given, but pools are %s", schedule->lane_count, pools);
     }
     bool has_key = schedule->dispatch == PTOWSP_DISPATCH_PLAN
                        ? schedule->dispatch_key.module || schedule->dispatch_key.id
@@ -584,6 +587,9 @@ void ptowsp_schedule_print(const ptowsp_schedule *schedule, ptowsp_text text) {
     pwsp_schedule_print_key(" of ", s.dispatch_key, text);
     if (s.pools == PTOWSP_POOLS_ONE) {
         pwsp_text_format(text, " over %u lanes\n", s.lane_count);
+    } else if (s.pools == PTOWSP_POOLS_NAMED) {
+        pwsp_text_format(text, " over pools\n");
+        pwsp_schedule_print_pools(&s, text);
     } else {
         pwsp_text_format(text, " over %u vector and %u cube lanes\n", s.vector_lane_count,
                          s.cube_lane_count);

@@ -9,8 +9,19 @@
 // policy, dependencies, hazards. NULL is the default schedule.
 PWSP_INTERNAL ptowsp_schedule pwsp_schedule_resolve(const ptowsp_schedule *schedule);
 
-// The lanes of all pools of a resolved schedule.
+// The lanes of all pools of a resolved schedule, without that of the links.
 PWSP_INTERNAL uint32_t pwsp_schedule_lanes(const ptowsp_schedule *schedule);
+
+// The index of the pool that tasks of a kernel take, of so many without that of the links.
+PWSP_INTERNAL uint32_t pwsp_schedule_pool(const ptowsp_schedule *schedule, uint32_t pool_count,
+                                          const pwsp_kernel_info *kernel);
+
+// Are the named pools good? Else an error of the context.
+PWSP_INTERNAL ptowsp_status pwsp_schedule_check_pools(const ptowsp_module *module,
+                                                      const ptowsp_schedule *schedule);
+
+// Their directives, a line each.
+PWSP_INTERNAL void pwsp_schedule_print_pools(const ptowsp_schedule *schedule, ptowsp_text text);
 
 // The word for a value of a directive: "work stealing" for dispatch.
 PWSP_INTERNAL const char *pwsp_schedule_word(const char *directive, uint32_t number);

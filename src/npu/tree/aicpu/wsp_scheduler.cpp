@@ -50,6 +50,8 @@ bool Scheduler::begin_issue(const SchedulerOptions &options) {
     timed_.schedule.stream_count = std::max(schedule.stream_count, 1u);
     timed_.is_priority_signed = program.is_priority_signed != 0;
     timed_.has_streams = program.has_streams != 0;
+    timed_.pools = pools_;
+    timed_.pool_count = pwsp_schedule_pools(&schedule, pools_);
     timed_.lane_count = program.lane_count;
     timed_.scope_depth = std::max(program.scope_depth, 1u);
     timed_.pipeline_count = program.pipeline_count;
@@ -289,6 +291,7 @@ void Scheduler::fail_task(const Submission &submission) {
 
 pwsp_arrival Scheduler::arrival_of(const Submission &submission) const {
     const wsp_task &task = submission.task;
+    const ptowsp_unit unit = static_cast<ptowsp_unit>(program_->kernels[task.kernel].unit);
     return {task.cycles,
             submission.dispatch_key,
             submission.priority_key,
@@ -303,7 +306,8 @@ pwsp_arrival Scheduler::arrival_of(const Submission &submission) const {
             static_cast<uint32_t>(submission.before.size()),
             task.kernel,
             submission.place,
-            static_cast<ptowsp_unit>(program_->kernels[task.kernel].unit)};
+            pwsp_schedule_unit_pool(&timed_.schedule, timed_.pool_count, unit),
+            unit};
 }
 
 bool Scheduler::retire_task(const Submission &submission) {

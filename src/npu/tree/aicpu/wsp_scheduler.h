@@ -290,6 +290,7 @@ class Scheduler final : public Target {
     uint32_t waiting_count_ = 0;  // atomic: tasks that wait for their blocks
 
     // Thread 0's.
+    pwsp_pool_info pools_[PWSP_POOL_MAX];
     pwsp_timed timed_ = pwsp_timed();
     std::unique_ptr<bool[]> is_written_, is_loaded_;  // by tensor
     pwsp_issue issue_ = pwsp_issue();

@@ -1,0 +1,656 @@
+// Schedules with named pools: lanes, depths, stealing and bounds by hand, beside MIX and links; their
+// text; every refusal. A task of each kernel takes as many cycles as its argument says.
+
+#include "test.h"
+
+#define BY_COST ", cycles by a cost function\n"
+#define HEAD                                                                                       \
+    "module m\naxis two 2\ntensor a i64 [8, 12] global\nkernel work(axes 1) vector" BY_COST        \
+    "kernel load(axes 1) vector" BY_COST "kernel mul(axes 1) cube" BY_COST                         \
+    "kernel \"mix it\"(axes 1) mix" BY_COST                                                        \
+    "kernel sum(axes 0, inout data i64 ? x ?) link, all_reduce, by ring\nworkload w\n"
+
+#define EIGHT                                                                                      \
+    "  combine\n    task work(10)\n    task load(4)\n    task load(3)\n    task mul(5)\n"          \
+    "    task work(2)\n    task mul(1)\n    task work(1)\n    task load(2)\n"
+
+typedef struct fixture {
+    test_memory memory;
+    ptowsp_context *context;
+    ptowsp_module *m;
+    ptowsp_program *program;
+    ptowsp_run *run;
+    int64_t a[8 * 12];
+    char text[8000];
+} fixture;
+
+static ptowsp_cycles first_arg(const ptowsp_task *task, void *user) {
+    (void)user;
+    return (ptowsp_cycles)ptowsp_task_axis(task, 0);
+}
+
+static void fixture_begin(fixture *f, const char *body, uint32_t lanes) {
+    static const char *const names[] = {"work", "load", "mul", "mix it"};
+    ptowsp_context_desc desc;
+    ptowsp_parse_kernel kernels[4];
+    ptowsp_parse_desc attach;
+    memset(f, 0, sizeof *f);
+    memset(&desc, 0, sizeof desc);
+    memset(kernels, 0, sizeof kernels);
+    memset(&attach, 0, sizeof attach);
+    desc.resize = test_resize;
+    desc.resize_user = &f->memory;
+    desc.threads = lanes > 1 ? PTOWSP_THREADS_OWN : PTOWSP_THREADS_SERIAL;
+    desc.lane_count = lanes;
+    assert_int_equal(ptowsp_context_create(&desc, &f->context), PTOWSP_OK);
+    for (int i = 0; i < 4; i++) {
+        kernels[i].name = names[i];
+        kernels[i].fn = kernels[i].cost = first_arg;
+    }
+    attach.kernels = kernels;
+    attach.kernel_count = 4;
+    snprintf(f->text, sizeof f->text, "%s%s", HEAD, body);
+    if (ptowsp_module_parse(f->context, f->text, strlen(f->text), &attach, &f->m, NULL)) {
+        fail_msg("%s", ptowsp_context_error(f->context).text);
+    }
+}
+
+static void fixture_forget(fixture *f) {
+    ptowsp_run_destroy(f->run);
+    ptowsp_program_destroy(f->program);
+    f->run = NULL;
+    f->program = NULL;
+}
+
+static void fixture_end(fixture *f) {
+    fixture_forget(f);
+    ptowsp_module_destroy(f->m);
+    ptowsp_context_destroy(f->context);
+    assert_int_equal(f->memory.live_blocks, 0);
+}
+
+static ptowsp_status run_in(fixture *f, const ptowsp_schedule *schedule, ptowsp_run_mode mode,
+                            uint32_t lanes) {
+    fixture_forget(f);
+    ptowsp_program_desc desc = {NULL, schedule};
+    ptowsp_status status = ptowsp_program_create(f->context, f->m, &desc, &f->program);
+    status = status ? status : ptowsp_run_create(f->context, f->program, &f->run);
+    const ptowsp_buffer buffer = {.data = f->a, .size = sizeof f->a, .rank = 2, .shape = {8, 12}};
+    ptowsp_run_ranks ranks;
+    ptowsp_run_options options;
+    memset(&ranks, 0, sizeof ranks);
+    memset(&options, 0, sizeof options);
+    ranks.rank_count = 2;
+    ranks.links.inside.latency_ps = 1000000;
+    ranks.links.inside.bytes_per_us = 1000;
+    ranks.cycles_per_us = 1000;
+    options.mode = mode;
+    options.record_tasks = true;
+    options.lane_count = lanes;
+    if (status == PTOWSP_OK) {
+        (void)ptowsp_run_bind_tensor(f->run, "a", &buffer);
+        if (mode == PTOWSP_RUN_TIME_ONLY) {
+            (void)ptowsp_run_bind_ranks(f->run, &ranks);
+        }
+        status = ptowsp_run_execute(f->run, &options);
+    }
+    return status;
+}
+
+static void run(fixture *f, const ptowsp_schedule *schedule) {
+    if (run_in(f, schedule, PTOWSP_RUN_EXECUTE, 0) != PTOWSP_OK) {
+        fail_msg("%s", ptowsp_context_error(f->context).text);
+    }
+}
+
+// Lanes 0 and 1, 2, 3 and 4.
+static const ptowsp_pool three[] = {{.name = "cores", .lane_count = 2},
+                                    {.name = "dma", .lane_count = 1, .kernels = {"load"}},
+                                    {.name = "cubes", .lane_count = 2, .kernels = {"mul"}}};
+
+static ptowsp_schedule on_pools(const ptowsp_pool *pools, uint32_t count) {
+    ptowsp_schedule s;
+    memset(&s, 0, sizeof s);
+    s.pools = PTOWSP_POOLS_NAMED;
+    s.named_pools = pools;
+    s.pool_count = count;
+    return s;
+}
+
+// Starts and lanes of tasks.
+static void expect_tasks(const fixture *f, uint32_t count, const uint64_t *starts,
+                         const uint32_t *lanes) {
+    assert_int_equal(ptowsp_run_result(f->run)->task_count, count);
+    for (uint32_t i = 0; i < count; i++) {
+        assert_int_equal(ptowsp_run_records(f->run)[i].start, starts[i]);
+        assert_int_equal(ptowsp_run_records(f->run)[i].lane, lanes[i]);
+    }
+}
+
+// -- lanes ----------------------------------------------------------------------------------------
+
+//      lane 0   work [0, 10)  work [10, 11)     by work stealing on lane 1 at 2
+//      lane 1   work [0, 2)
+//      lane 2   load [0, 4)  load [4, 7)  load [7, 9)
+//      lane 3   mul [0, 5)
+//      lane 4   mul [0, 1)
+static void pools__keep_kernels_on_lanes_of_their_own(void **state) {
+    (void)state;
+    static const uint64_t in_turn[] = {0, 0, 4, 0, 0, 0, 10, 7},
+                          stolen[] = {0, 0, 4, 0, 0, 0, 2, 7};
+    static const uint32_t turns[] = {0, 2, 2, 3, 1, 4, 0, 2}, thieves[] = {0, 2, 2, 3, 1, 4, 1, 2};
+    fixture f;
+    fixture_begin(&f, EIGHT, 1);
+    for (int k = 0; k < 4; k++) {
+        ptowsp_schedule s = on_pools(three, 3);
+        bool steals = k % 2;
+        s.dispatch = steals ? PTOWSP_DISPATCH_WORK_STEALING : PTOWSP_DISPATCH_ROUND_ROBIN;
+        s.issue = k < 2 ? PTOWSP_ISSUE_DATAFLOW : PTOWSP_ISSUE_IN_ORDER;
+        run(&f, &s);
+        expect_tasks(&f, 8, steals ? stolen : in_turn, steals ? thieves : turns);
+        assert_int_equal(ptowsp_run_result(f.run)->lane_count, 5);
+        assert_int_equal(ptowsp_run_result(f.run)->makespan_cycles, steals ? 10 : 11);
+        assert_int_equal(ptowsp_run_lanes(f.run)[2].busy_cycles, 9);
+        assert_int_equal(ptowsp_run_lanes(f.run)[2].idle_cycles, steals ? 1 : 2);
+        // The last work waits 10, or 2; the loads wait 4 and 7.
+        assert_int_equal(ptowsp_run_result(f.run)->stall_cycles[PTOWSP_STALL_LANE],
+                         steals ? 13 : 21);
+        assert_int_equal(ptowsp_run_records(f.run)[7].cause, 2);
+    }
+    fixture_end(&f);
+}
+
+// Keys are taken modulo the lanes of the pool: 10 % 2, 4 % 1, 5 % 2.
+static void pools__take_keys_modulo_their_lanes(void **state) {
+    (void)state;
+    static const uint32_t lanes[] = {0, 2, 2, 4, 0, 4, 1, 2};
+    static const uint64_t starts[] = {0, 0, 4, 0, 10, 5, 0, 7};
+    fixture f;
+    fixture_begin(&f, EIGHT, 1);
+    static const ptowsp_dispatch by_key[] = {PTOWSP_DISPATCH_AFFINITY, PTOWSP_DISPATCH_CUSTOM,
+                                             PTOWSP_DISPATCH_PLAN};
+    for (int k = 0; k < 6; k++) {
+        ptowsp_schedule s = on_pools(three, 3);
+        s.dispatch = by_key[k / 2];
+        s.dispatch_key = ptowsp_task_arg(f.m, 0);
+        s.ready = k % 2 ? PTOWSP_READY_PRIORITY : PTOWSP_READY_FIFO;
+        s.priority_key = k % 2 ? ptowsp_u64(f.m, 0) : s.priority_key;
+        run(&f, &s);
+        expect_tasks(&f, 8, starts, lanes);
+    }
+    // Lane 1 runs its own at 0 and steals from lane 0 at 1. Lane 3 steals from lane 4. No other does.
+    ptowsp_schedule s = on_pools(three, 3);
+    static const uint32_t thieves[] = {0, 2, 2, 4, 1, 3, 1, 2};
+    static const uint64_t stolen[] = {0, 0, 4, 0, 1, 0, 0, 7};
+    s.dispatch = PTOWSP_DISPATCH_AFFINITY;
+    s.dispatch_key = ptowsp_task_arg(f.m, 0);
+    s.ready = PTOWSP_READY_WORK_STEALING;
+    run(&f, &s);
+    expect_tasks(&f, 8, stolen, thieves);
+    fixture_end(&f);
+}
+
+// A task of MIX takes one lane, of its pool.
+static void pools__have_one_lane_for_a_task_of_both_cores(void **state) {
+    (void)state;
+    static const ptowsp_pool pools[] = {{.name = "cores", .lane_count = 4},
+                                        {.name = "blocks", .lane_count = 1, .kernels = {"mix it"}}};
+    static const uint64_t starts[] = {0, 5, 0};
+    static const uint32_t lanes[] = {4, 4, 0};
+    fixture f;
+    fixture_begin(
+        &f, "  combine\n    task \"mix it\"(5)\n    task \"mix it\"(6)\n    task work(1)\n", 1);
+    for (int k = 0; k < 3; k++) {
+        ptowsp_schedule s = on_pools(pools, 2);
+        s.dispatch = k ? PTOWSP_DISPATCH_WORK_STEALING : PTOWSP_DISPATCH_ROUND_ROBIN;
+        s.issue = k == 2 ? PTOWSP_ISSUE_IN_ORDER : PTOWSP_ISSUE_DATAFLOW;
+        run(&f, &s);
+        expect_tasks(&f, 3, starts, lanes);
+        assert_int_equal(ptowsp_run_result(f.run)->busy_cycles, 12);
+    }
+    fixture_end(&f);
+}
+
+// The links have the lane behind all pools. A ring of 2 over 768 bytes takes 2 * (1000 + 384)
+// cycles. With a depth of 1 the second sum is issued when the first has ended, and what follows too.
+static void pools__stand_before_the_lane_of_the_links(void **state) {
+    (void)state;
+    static const uint64_t starts[2][6] = {{0, 0, 0, 2768, 0, 7}, {0, 0, 0, 2768, 2768, 2768}};
+    static const uint32_t lanes[] = {2, 5, 3, 5, 0, 2};
+    fixture f;
+    fixture_begin(&f,
+                  "  combine\n    task load(7)\n    task sum() data=a\n    task mul(3)\n"
+                  "    task sum() data=a\n    task work(0)\n    task load(1)\n",
+                  1);
+    for (int k = 0; k < 4; k++) {
+        ptowsp_schedule s = on_pools(three, 3);
+        s.dispatch = k % 2 ? PTOWSP_DISPATCH_WORK_STEALING : PTOWSP_DISPATCH_ROUND_ROBIN;
+        s.depths[PTOWSP_DEPTH_POOL] = (uint32_t)k / 2;
+        if (run_in(&f, &s, PTOWSP_RUN_TIME_ONLY, 0) != PTOWSP_OK) {
+            fail_msg("%s", ptowsp_context_error(f.context).text);
+        }
+        expect_tasks(&f, 6, starts[k / 2], lanes);
+        ptowsp_run_bounds bounds;
+        assert_int_equal(ptowsp_run_find_bounds(f.run, &bounds), PTOWSP_OK);
+        assert_int_equal(bounds.pool_count, 3);  // without the links'
+        assert_int_equal(ptowsp_run_result(f.run)->lane_count, 6);
+        assert_int_equal(ptowsp_run_lanes(f.run)[5].busy_cycles, 2 * 2768);
+    }
+    fixture_end(&f);
+}
+
+// -- depths ---------------------------------------------------------------------------------------
+
+// One load at a time: the second is issued at 6, and so is the work behind it. The other pools have
+// the depth of all, 2: the third work waits for the first to end, at 9.
+static void pools__have_depths_of_their_own(void **state) {
+    (void)state;
+    static const ptowsp_pool pools[] = {
+        {.name = "cores", .lane_count = 3},
+        {.name = "dma", .lane_count = 2, .depth = 1, .kernels = {"load"}}};
+    fixture f;
+    fixture_begin(&f,
+                  "  combine\n    task load(6)\n    task load(2)\n    task work(3)\n"
+                  "    task work(5)\n    task work(1)\n",
+                  1);
+    for (int k = 0; k < 3; k++) {
+        ptowsp_schedule s = on_pools(pools, 2);
+        s.dispatch = k == 1 ? PTOWSP_DISPATCH_WORK_STEALING : PTOWSP_DISPATCH_ROUND_ROBIN;
+        s.issue = k == 2 ? PTOWSP_ISSUE_IN_ORDER : PTOWSP_ISSUE_DATAFLOW;
+        run(&f, &s);
+        const ptowsp_task_record *records = ptowsp_run_records(f.run);
+        assert_int_equal(records[1].start, 6);
+        assert_int_equal(records[1].cause, 0);
+        assert_int_equal(records[4].start, 6);
+        assert_int_equal(ptowsp_run_result(f.run)->stall_cycles[PTOWSP_STALL_DEPTH], 6);
+        assert_int_equal(ptowsp_run_result(f.run)->makespan_cycles, 11);
+        s.depths[PTOWSP_DEPTH_POOL] = 2;
+        run(&f, &s);
+        records = ptowsp_run_records(f.run);
+        assert_int_equal(records[1].start, 6);
+        assert_int_equal(records[3].start, 6);
+        assert_int_equal(records[4].start, 9);
+        assert_int_equal(records[4].cause, 2);
+        assert_int_equal(ptowsp_run_result(f.run)->stall_cycles[PTOWSP_STALL_DEPTH], 9);
+    }
+    ptowsp_schedule s = on_pools(pools, 2);
+    s.start = PTOWSP_START_ALL_ISSUED;
+    assert_int_equal(run_in(&f, &s, PTOWSP_RUN_EXECUTE, 0), PTOWSP_STUCK);
+    assert_string_equal(ptowsp_context_error(f.context).text,
+                        "run: stuck at task 1: depth pool dma of 1 has no room for it, but no task "
+                        "ends before all tasks have been issued, and 1 are; an earlier start or no "
+                        "start condition would help");
+    fixture_end(&f);
+}
+
+// -- results --------------------------------------------------------------------------------------
+
+static bool take(void *user, const void *data, size_t size) {
+    ptowsp_text_buffer *buffer = (ptowsp_text_buffer *)user;
+    if (buffer->length + size >= buffer->size) {
+        return false;
+    }
+    memcpy(buffer->data + buffer->length, data, size);
+    buffer->length += size;
+    buffer->data[buffer->length] = '\0';
+    return true;
+}
+
+// 13 cycles on 2 lanes, 9 on 1, 6 on 2.
+static void pools__are_in_bounds_reports_and_pictures(void **state) {
+    (void)state;
+    static char text[200000];
+    static const char *const names[] = {"cores", "dma", "cubes"};
+    static const uint32_t lanes[] = {2, 1, 2};
+    static const uint64_t work[] = {7, 9, 3};
+    fixture f;
+    fixture_begin(&f, EIGHT, 1);
+    ptowsp_schedule s = on_pools(three, 3);
+    run(&f, &s);
+    ptowsp_run_bounds bounds;
+    assert_int_equal(ptowsp_run_find_bounds(f.run, &bounds), PTOWSP_OK);
+    assert_int_equal(bounds.pool_count, 3);
+    assert_int_equal(bounds.largest_cycles, 9);
+    for (int i = 0; i < 3; i++) {
+        assert_string_equal(bounds.pool_names[i], names[i]);
+        assert_int_equal(bounds.pool_lanes[i], lanes[i]);
+        assert_int_equal(bounds.work_cycles[i], work[i]);
+    }
+    const char *const parts[] = {"dma work / lanes", "\"work\":[7,9,3]", "cubes work / lanes"};
+    for (int i = 0; i < 3; i++) {
+        ptowsp_text_buffer out = {text, sizeof text, 0};
+        ptowsp_output sink = {take, &out};
+        const ptowsp_report_format format = i == 0   ? PTOWSP_REPORT_TEXT
+                                            : i == 1 ? PTOWSP_REPORT_JSON
+                                                     : PTOWSP_REPORT_HTML;
+        assert_int_equal(ptowsp_run_report(f.run, format, NULL, NULL, 0, sink), PTOWSP_OK);
+        assert_non_null(strstr(text, parts[i]));
+    }
+    ptowsp_text_buffer out = {text, sizeof text, 0};
+    ptowsp_output sink = {take, &out};
+    ptowsp_export_options options;
+    memset(&options, 0, sizeof options);
+    assert_int_equal(ptowsp_run_export(f.run, PTOWSP_EXPORT_SVG, &options, sink), PTOWSP_OK);
+    assert_non_null(strstr(text, "lane 4"));
+    fixture_end(&f);
+}
+
+// Lanes of a context are alike: pools are recorded, and time is as on one.
+static void pools__are_recorded_on_threads(void **state) {
+    (void)state;
+    static const uint64_t starts[] = {0, 0, 4, 0, 0, 0, 10, 7};
+    static const uint32_t lanes[] = {0, 2, 2, 3, 1, 4, 0, 2};
+    fixture f;
+    fixture_begin(&f, EIGHT, 2);
+    ptowsp_schedule s = on_pools(three, 3);
+    assert_int_equal(ptowsp_schedule_check(f.m, &s, PTOWSP_TARGET_THREADS), PTOWSP_OK);
+    assert_int_equal(run_in(&f, &s, PTOWSP_RUN_EXECUTE, 2), PTOWSP_OK);
+    expect_tasks(&f, 8, starts, lanes);
+    fixture_end(&f);
+}
+
+static void pools__are_kept_by_a_search(void **state) {
+    (void)state;
+    fixture f;
+    fixture_begin(&f, EIGHT, 1);
+    static const ptowsp_dispatch dispatches[] = {PTOWSP_DISPATCH_ROUND_ROBIN,
+                                                 PTOWSP_DISPATCH_WORK_STEALING};
+    static const ptowsp_ready orders[] = {PTOWSP_READY_FIFO};
+    static const uint32_t lane_count = 2;
+    ptowsp_search_desc desc;
+    ptowsp_search_result results[4];
+    ptowsp_search_summary summary;
+    memset(&desc, 0, sizeof desc);
+    desc.base = on_pools(three, 3);
+    desc.dispatches = dispatches;
+    desc.dispatch_count = 2;
+    desc.orders = orders;
+    desc.order_count = 1;
+    assert_int_equal(ptowsp_schedule_search(f.context, f.m, &desc, results, 4, &summary),
+                     PTOWSP_OK);
+    assert_int_equal(summary.result_count, 2);
+    assert_int_equal(results[0].makespan_cycles, 10);
+    assert_int_equal(results[1].makespan_cycles, 11);
+    assert_int_equal(results[0].bounds.pool_lanes[2], 2);
+    assert_null(results[0].bounds.pool_names[2]);
+    ptowsp_text_buffer out = {f.text, sizeof f.text, 0};
+    ptowsp_search_print(results, &summary, ptowsp_text_to_buffer(&out));
+    assert_non_null(strstr(f.text, "5 lanes"));
+    desc.lane_counts = &lane_count;
+    desc.lane_count_count = 1;
+    assert_int_equal(ptowsp_schedule_search(f.context, f.m, &desc, results, 4, &summary),
+                     PTOWSP_INVALID_PARAMS);
+    assert_string_equal(ptowsp_context_error(f.context).text,
+                        "search: lane_counts are of one pool, but pools are named");
+    fixture_end(&f);
+}
+
+// -- text -----------------------------------------------------------------------------------------
+
+static const ptowsp_pool written[] = {
+    {.name = "cores", .lane_count = 2},
+    {.name = "the 2nd", .lane_count = 1, .depth = 3, .kernels = {"load", "mix it"}},
+    {.name = "cubes", .lane_count = 2, .kernels = {"mul"}}};
+
+#define POOLS_TEXT                                                                                 \
+    "  pool cores of 2 lanes\n  pool \"the 2nd\" of 1 lanes depth 3 for load, \"mix it\"\n"        \
+    "  pool cubes of 2 lanes for mul\n"
+
+static void pools__are_in_the_text_of_schedules_and_saved_programs(void **state) {
+    (void)state;
+    static const uint32_t lanes[] = {0, 2, 2, 3, 1, 4, 0, 2};
+    fixture f;
+    fixture_begin(&f, EIGHT, 1);
+    ptowsp_schedule s = on_pools(written, 3);
+    ptowsp_text_buffer buffer = {f.text, sizeof f.text, 0};
+    ptowsp_schedule_print(&s, ptowsp_text_to_buffer(&buffer));
+    assert_string_equal(f.text,
+                        "schedule\n  issue dataflow\n  dispatch round robin over pools\n" POOLS_TEXT
+                        "  dependencies structure overlap\n");
+    ptowsp_program_desc desc = {NULL, &s};
+    ptowsp_parse_desc attach;
+    memset(&attach, 0, sizeof attach);
+    attach.default_cycles = 1;
+    ptowsp_text_buffer saved = {f.text, sizeof f.text, 0};
+    assert_int_equal(ptowsp_program_save(f.context, f.m, &desc, ptowsp_text_to_buffer(&saved)),
+                     PTOWSP_OK);
+    assert_true(saved.length < sizeof f.text);
+    if (ptowsp_program_load(f.context, f.text, saved.length, &attach, &f.program, NULL)) {
+        fail_msg("%s", ptowsp_context_error(f.context).text);
+    }
+    ptowsp_schedule read = ptowsp_program_schedule(f.program);
+    assert_int_equal(read.pools, PTOWSP_POOLS_NAMED);
+    assert_null(read.named_pools);
+    assert_int_equal(read.pool_count, 0);
+    char text[1000];
+    ptowsp_text_buffer out = {text, sizeof text, 0};
+    ptowsp_program_print_schedule(f.program, ptowsp_text_to_buffer(&out));
+    assert_non_null(strstr(text, POOLS_TEXT));
+    assert_int_equal(ptowsp_run_create(f.context, f.program, &f.run), PTOWSP_OK);
+    ptowsp_run_options options;
+    memset(&options, 0, sizeof options);
+    options.mode = PTOWSP_RUN_TIME_ONLY;
+    options.record_tasks = true;
+    const ptowsp_buffer a = {.data = f.a, .size = sizeof f.a, .rank = 2, .shape = {8, 12}};
+    (void)ptowsp_run_bind_tensor(f.run, "a", &a);
+    assert_int_equal(ptowsp_run_execute(f.run, &options), PTOWSP_OK);
+    for (int i = 0; i < 8; i++) {
+        assert_int_equal(ptowsp_run_records(f.run)[i].lane, lanes[i]);
+    }
+    fixture_end(&f);
+}
+
+// Saved programs whose lines of pools are replaced by a hand, and the checksum with them.
+static void expect_unreadable(fixture *f, const char *lines, const char *error) {
+    static char text[6000];
+    char head[80];
+    snprintf(text, sizeof text, "%s%sprogram w\nschedule\n  dispatch round robin over pools\n%s",
+             HEAD, EIGHT, lines);
+    ptowsp_parse_desc attach;
+    memset(&attach, 0, sizeof attach);
+    attach.default_cycles = 1;
+    snprintf(head, sizeof head, "ptowsp program 1, %zu bytes, %016llx\n", strlen(text),
+             (unsigned long long)ptowsp_hash(PTOWSP_HASH_START, text, strlen(text)));
+    snprintf(f->text, sizeof f->text, "%s%s", head, text);
+    assert_int_equal(
+        ptowsp_program_load(f->context, f->text, strlen(f->text), &attach, &f->program, NULL),
+        PTOWSP_INVALID_PARAMS);
+    assert_non_null(strstr(ptowsp_context_error(f->context).text, error));
+}
+
+static void pools__are_refused_in_texts(void **state) {
+    (void)state;
+    char lines[4000] = "";
+    fixture f;
+    fixture_begin(&f, EIGHT, 1);
+    expect_unreadable(&f, "  pool a of 1 lanes for none\n", "pool a: module m has no kernel none");
+    expect_unreadable(&f, "  pool a of 1 cores\n", "lanes");
+    expect_unreadable(&f, "  pool a of 1 lanes for\n", "a kernel");
+    expect_unreadable(&f, "  pool a of 1 lanes depth\n", "number");
+    expect_unreadable(&f, "  pool 7 of 1 lanes\n", "a pool");
+    for (int i = 0; i < 17; i++) {
+        snprintf(lines + strlen(lines), sizeof lines - strlen(lines), "  pool p%d of 1 lanes\n", i);
+    }
+    expect_unreadable(&f, lines, "more than 16 pools");
+    snprintf(lines, sizeof lines, "  pool p of 1 lanes for k");
+    for (int i = 0; i < 64; i++) {
+        snprintf(lines + strlen(lines), sizeof lines - strlen(lines), ", k");
+    }
+    expect_unreadable(&f, lines, "more than 64 kernels");
+    fixture_end(&f);
+}
+
+// -- refusals -------------------------------------------------------------------------------------
+
+static void expect_refused(fixture *f, const ptowsp_schedule *s, ptowsp_status status,
+                           const char *text) {
+    char expected[300];
+    snprintf(expected, sizeof expected, "schedule: %s", text);
+    const ptowsp_program_desc desc = {NULL, s};
+    assert_int_equal(ptowsp_schedule_check(f->m, s, PTOWSP_TARGET_CPU_SIM), status);
+    assert_string_equal(ptowsp_context_error(f->context).text, expected);
+    assert_int_equal(ptowsp_program_create(f->context, f->m, &desc, &f->program), status);
+    assert_string_equal(ptowsp_context_error(f->context).text, expected);
+    assert_null(f->program);
+}
+
+static void pools__that_are_wrong_are_refused_by_name(void **state) {
+    (void)state;
+    static const struct {
+        ptowsp_pool second;
+        ptowsp_status status;
+        const char *text;
+    } wrong[] = {
+        {{.name = NULL, .lane_count = 1},
+         PTOWSP_INVALID_PARAMS,
+         "the name of pool 1 is not 1 to 63 printable ASCII characters without quotes and "
+         "backslash"},
+        {{.name = "a\"b", .lane_count = 1},
+         PTOWSP_INVALID_PARAMS,
+         "the name of pool 1 is not 1 to 63 printable ASCII characters without quotes and "
+         "backslash"},
+        {{.name = "cores", .lane_count = 1}, PTOWSP_INVALID_PARAMS, "two pools are named cores"},
+        {{.name = "dma"}, PTOWSP_INVALID_PARAMS, "pool dma has no lanes"},
+        {{.name = "dma", .lane_count = 1, .depth = 0x80000000u},
+         PTOWSP_LIMIT_EXCEEDED,
+         "pool dma: a depth of 2147483648 is more than 2147483647"},
+        {{.name = "dma", .lane_count = 65536},
+         PTOWSP_LIMIT_EXCEEDED,
+         "65537 lanes are more than 65536"},
+        {{.name = "dma", .lane_count = 1, .kernels = {"load", "lod"}},
+         PTOWSP_INVALID_PARAMS,
+         "pool dma: module m has no kernel lod"},
+        {{.name = "dma", .lane_count = 1, .kernels = {"load", "load"}},
+         PTOWSP_INVALID_PARAMS,
+         "pool dma: kernel load is in pool dma already"},
+        {{.name = "dma", .lane_count = 1, .kernels = {"mul"}},
+         PTOWSP_INVALID_PARAMS,
+         "pool dma: kernel mul is in pool cores already"},
+        {{.name = "dma", .lane_count = 1, .kernels = {"sum"}},
+         PTOWSP_INVALID_PARAMS,
+         "pool dma: kernel sum communicates, and has the lane of the links"},
+        {{.name = "dma", .lane_count = 1, .kernels = {"any"}},
+         PTOWSP_INVALID_PARAMS,
+         "pool dma: kernel any is a choice; its variants have names of their own"},
+    };
+    fixture f;
+    fixture_begin(&f, EIGHT, 1);
+    const ptowsp_kernel load = {2};
+    ptowsp_choice_desc choice;
+    memset(&choice, 0, sizeof choice);
+    choice.name = "any";
+    choice.variants[0].kernel = load;
+    (void)ptowsp_kernel_choice(f.m, &choice);
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        const ptowsp_pool pools[] = {{.name = "cores", .lane_count = 1, .kernels = {"mul"}},
+                                     wrong[i].second};
+        ptowsp_schedule s = on_pools(pools, 2);
+        expect_refused(&f, &s, wrong[i].status, wrong[i].text);
+    }
+    fixture_end(&f);
+}
+
+static void pools__beside_other_directives_are_refused(void **state) {
+    (void)state;
+    fixture f;
+    fixture_begin(&f, EIGHT, 1);
+    ptowsp_schedule s = on_pools(three, 0);
+    expect_refused(&f, &s, PTOWSP_INVALID_PARAMS,
+                   "pools named, but named_pools or pool_count is missing");
+    s = on_pools(NULL, 3);
+    expect_refused(&f, &s, PTOWSP_INVALID_PARAMS,
+                   "pools named, but named_pools or pool_count is missing");
+    s = on_pools(three, 17);
+    expect_refused(&f, &s, PTOWSP_LIMIT_EXCEEDED, "17 pools are more than 16");
+    s = on_pools(three, 3);
+    s.lane_count = 2;
+    expect_refused(&f, &s, PTOWSP_INVALID_PARAMS, "lane_count 2 is given, but pools are named");
+    s.lane_count = 0;
+    s.vector_lane_count = 1;
+    expect_refused(&f, &s, PTOWSP_INVALID_PARAMS, "lanes of units are given, but pools are named");
+    s.vector_lane_count = 0;
+    s.pools = PTOWSP_POOLS_ONE;
+    s.lane_count = 1;
+    expect_refused(&f, &s, PTOWSP_INVALID_PARAMS, "named pools are given, but pools are one");
+    s.pools = PTOWSP_POOLS_BY_UNIT;
+    expect_refused(&f, &s, PTOWSP_INVALID_PARAMS, "named pools are given, but pools are by unit");
+    s = on_pools(three, 3);
+    assert_int_equal(ptowsp_schedule_check(f.m, &s, PTOWSP_TARGET_ASCEND_NPU), PTOWSP_UNSUPPORTED);
+    assert_string_equal(ptowsp_context_error(f.context).text,
+                        "schedule: target ascend_npu does not do pools named");
+    s.lane_count = 0;
+    run(&f, &s);
+    assert_int_equal(ptowsp_program_check(f.context, f.program, PTOWSP_TARGET_ASCEND_NPU),
+                     PTOWSP_UNSUPPORTED);
+    assert_string_equal(ptowsp_context_error(f.context).text,
+                        "schedule: target ascend_npu does not do pools named");
+    fixture_end(&f);
+}
+
+static void pools__survive_refused_allocations(void **state) {
+    (void)state;
+    for (int k = 0; k < 4; k++) {
+        ptowsp_schedule s = on_pools(written, 3);
+        s.dispatch = k % 2 ? PTOWSP_DISPATCH_WORK_STEALING : PTOWSP_DISPATCH_ROUND_ROBIN;
+        s.issue = k == 3 ? PTOWSP_ISSUE_IN_ORDER : PTOWSP_ISSUE_DATAFLOW;
+        s.ready = k == 2 ? PTOWSP_READY_WORK_STEALING : PTOWSP_READY_FIFO;
+        for (size_t refused = 1;; refused++) {
+            fixture f;
+            fixture_begin(&f, EIGHT, 1);
+            f.memory.refuse_at = f.memory.allocations + refused;
+            ptowsp_status status = run_in(&f, &s, PTOWSP_RUN_EXECUTE, 0);
+            bool is_over = f.memory.allocations < f.memory.refuse_at;
+            assert_int_equal(status, is_over ? PTOWSP_OK : PTOWSP_OUT_OF_MEMORY);
+            fixture_end(&f);
+            if (is_over) {
+                break;
+            }
+        }
+    }
+}
+
+static void pools__survive_refused_allocations_when_they_are_loaded(void **state) {
+    (void)state;
+    static char text[8000];
+    fixture f;
+    fixture_begin(&f, EIGHT, 1);
+    ptowsp_schedule s = on_pools(written, 3);
+    const ptowsp_program_desc desc = {NULL, &s};
+    ptowsp_text_buffer saved = {text, sizeof text, 0};
+    ptowsp_parse_desc attach;
+    memset(&attach, 0, sizeof attach);
+    attach.default_cycles = 1;
+    assert_int_equal(ptowsp_program_save(f.context, f.m, &desc, ptowsp_text_to_buffer(&saved)),
+                     PTOWSP_OK);
+    for (size_t refused = 1;; refused++) {
+        f.memory.refuse_at = f.memory.allocations + refused;
+        ptowsp_status status =
+            ptowsp_program_load(f.context, text, saved.length, &attach, &f.program, NULL);
+        bool is_over = f.memory.allocations < f.memory.refuse_at;
+        assert_int_equal(status, is_over ? PTOWSP_OK : PTOWSP_OUT_OF_MEMORY);
+        if (is_over) {
+            break;
+        }
+    }
+    fixture_end(&f);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(pools__keep_kernels_on_lanes_of_their_own),
+        cmocka_unit_test(pools__take_keys_modulo_their_lanes),
+        cmocka_unit_test(pools__have_one_lane_for_a_task_of_both_cores),
+        cmocka_unit_test(pools__stand_before_the_lane_of_the_links),
+        cmocka_unit_test(pools__have_depths_of_their_own),
+        cmocka_unit_test(pools__are_in_bounds_reports_and_pictures),
+        cmocka_unit_test(pools__are_recorded_on_threads),
+        cmocka_unit_test(pools__are_kept_by_a_search),
+        cmocka_unit_test(pools__are_in_the_text_of_schedules_and_saved_programs),
+        cmocka_unit_test(pools__are_refused_in_texts),
+        cmocka_unit_test(pools__that_are_wrong_are_refused_by_name),
+        cmocka_unit_test(pools__beside_other_directives_are_refused),
+        cmocka_unit_test(pools__survive_refused_allocations),
+        cmocka_unit_test(pools__survive_refused_allocations_when_they_are_loaded),
+    };
+    return cmocka_run_group_tests_name("named_pools", tests, NULL, NULL);
+}
