@@ -1282,7 +1282,9 @@ static void communicate__a_rank_that_fails_ends_the_runs_of_all(void **state) {
         assert_int_equal(jobs[1].status, PTOWSP_KERNEL_FAILED);
         assert_int_equal(jobs[0].status, PTOWSP_RANK_FAILED);
         assert_int_equal(jobs[2].status, PTOWSP_RANK_FAILED);
-        assert_non_null(strstr(jobs[0].text, "steps/task sum: task 2: ranks: all_reduce: "));
+        // In the first collective, if rank 1 has failed before all of its messages were read.
+        assert_non_null(strstr(jobs[0].text, "steps/task sum: task "));
+        assert_non_null(strstr(jobs[0].text, ": ranks: all_reduce: "));
         assert_non_null(strstr(jobs[0].text, ", a rank failed or has ended"));
 
         memset(jobs, 0, sizeof jobs);
