@@ -15678,8 +15678,10 @@ PWSP_INTERNAL void pwsp_reduce_elements(ptowsp_reduction reduction, ptowsp_dtype
 // What is in shared memory has no pointers. Shared memory has no name, so it ends with the last
 // process that has it.
 
+#include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <stdlib.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -15797,12 +15799,14 @@ static bool pwsp_hub_is_done(const pwsp_hub_transfer *t) {
 #define PWSP_HUB_LOOK_NS    UINT64_C(10000000)
 
 // Reads the beginning of /proc/PID/stat, "PID (NAME) STATE ...". False if there is none.
-static bool pwsp_hub_read_stat(uint32_t process, char *stat, size_t size) {
+// Its state; empty where it cannot be read, and then *out_is_none says whether there is no such process.
+static bool pwsp_hub_read_stat(uint32_t process, char *stat, size_t size, bool *out_is_none) {
     char path[32];
     ptowsp_text_buffer buffer = {path, sizeof path, 0};
     pwsp_text_format(ptowsp_text_to_buffer(&buffer), "/proc/%" PRIu32 "/stat", process);
     const int file = open(path, O_RDONLY);
     const ssize_t length = file < 0 ? -1 : read(file, stat, size - 1);
+    *out_is_none = length < 0 && (errno == ENOENT || errno == ESRCH);
     if (file >= 0) {
         close(file);
     }
@@ -15812,12 +15816,20 @@ static bool pwsp_hub_read_stat(uint32_t process, char *stat, size_t size) {
 
 // Is the process that had a rank gone? Where this one is not in /proc, nothing can be told.
 static bool pwsp_hub_is_gone(uint32_t process) {
-    char stat[128];
-    if (!pwsp_hub_read_stat(process, stat, sizeof stat)) {
-        return pwsp_hub_read_stat((uint32_t)getpid(), stat, sizeof stat);
+    char stat[256];
+    bool is_none, is_own_none;
+    if (!pwsp_hub_read_stat(process, stat, sizeof stat, &is_none)) {
+        return is_none && pwsp_hub_read_stat((uint32_t)getpid(), stat, sizeof stat, &is_own_none);
     }
-    const char *name_end = strrchr(stat, ')');
-    return name_end && name_end[1] == ' ' && (name_end[2] == 'Z' || name_end[2] == 'X');
+    const char *field = strrchr(stat, ')');
+    if (!field || field[1] != ' ' || (field[2] != 'Z' && field[2] != 'X')) {
+        return false;
+    }
+    // A main thread that has ended is a zombie, too, while others run: num_threads is the 20th field.
+    for (uint32_t i = 2; field && i < 20; i++) {
+        field = strchr(field + 1, ' ');
+    }
+    return field && strtoul(field, NULL, 10) <= 1;
 }
 
 // The same of a peer, looked at every 10 ms while nothing moves.
@@ -15872,7 +15884,12 @@ static ptowsp_status pwsp_hub_test(void *user, uint32_t peer, bool is_send, bool
     const uint32_t state = pwsp_load_acquire(&hub->board->states[peer]);
     pwsp_hub_ring *ring =
         is_send ? pwsp_hub_ring_of(hub, end->rank, peer) : pwsp_hub_ring_of(hub, peer, end->rank);
-    if (!pwsp_hub_move(hub, ring, t, is_send)) {
+    bool is_good = pwsp_hub_move(hub, ring, t, is_send), is_lost = false;
+    if (is_good && !pwsp_hub_is_done(t) && pwsp_hub_has_lost(hub, t, peer)) {
+        is_lost = true;  // but perhaps it has sent all before it ended
+        is_good = pwsp_hub_move(hub, ring, t, is_send);
+    }
+    if (!is_good) {
         return PTOWSP_BUFFER_OVERFLOW;
     }
     if (pwsp_hub_is_done(t)) {
@@ -15883,7 +15900,7 @@ static ptowsp_status pwsp_hub_test(void *user, uint32_t peer, bool is_send, bool
         return PTOWSP_OK;
     }
     const bool has_ended = state != PWSP_HUB_OPEN || pwsp_load_relaxed(&hub->board->failed);
-    return has_ended || pwsp_hub_has_lost(hub, t, peer) ? PTOWSP_RANK_FAILED : PTOWSP_OK;
+    return has_ended || is_lost ? PTOWSP_RANK_FAILED : PTOWSP_OK;
 }
 
 static void pwsp_hub_cancel(void *user, uint32_t peer, bool is_send) {
@@ -62752,7 +62769,8 @@ typedef struct pwsp_comm_tile {
 } pwsp_comm_tile;
 
 typedef struct pwsp_comm {
-    ptowsp_context *context;
+    ptowsp_context *context;  // of the run, or of its start
+    ptowsp_context own;       // memory and errors of the walking thread, beside lanes that fail
     ptowsp_run_ranks bound;
     bool is_bound;
     pwsp_halt *halt;
@@ -62833,6 +62851,9 @@ PWSP_INTERNAL bool pwsp_comm_move(pwsp_comm *comm, const pwsp_kernel_info *kerne
 PWSP_INTERNAL void pwsp_comm_init(pwsp_comm *comm, ptowsp_context *context, pwsp_halt *halt) {
     memset(comm, 0, sizeof *comm);
     comm->context = context;
+    comm->own.memory = context->memory;
+    comm->own.pool = context->pool;
+    comm->own.index = PTOWSP_NO_INDEX;
     comm->halt = halt;
 }
 
@@ -63088,7 +63109,7 @@ PWSP_INTERNAL bool pwsp_comm_check(pwsp_comm *comm, const pwsp_kernel_info *kern
 // -- time -----------------------------------------------------------------------------------------
 
 static bool pwsp_comm_fail_context(const pwsp_comm *comm, pwsp_error *error) {
-    const ptowsp_error from = ptowsp_context_error(comm->context);
+    const ptowsp_error from = ptowsp_context_error(&comm->own);
     pwsp_error_set(error, from.status, from.index, "%s", from.text);
     return false;
 }
@@ -63115,11 +63136,9 @@ static uint32_t pwsp_comm_me(const pwsp_comm *comm, const ptowsp_collective *c) 
 }
 
 // When this rank is done with a collective that has an algorithm; starts and ends of its members.
-static bool pwsp_comm_time(const pwsp_comm *comm, const ptowsp_collective *c,
-                           const uint64_t *starts, uint64_t *ends, uint64_t *out_cycles,
-                           pwsp_error *error) {
-    if (pwsp_collective_time_from(comm->context, c, &comm->bound.links, starts, ends) !=
-        PTOWSP_OK) {
+static bool pwsp_comm_time(pwsp_comm *comm, const ptowsp_collective *c, const uint64_t *starts,
+                           uint64_t *ends, uint64_t *out_cycles, pwsp_error *error) {
+    if (pwsp_collective_time_from(&comm->own, c, &comm->bound.links, starts, ends) != PTOWSP_OK) {
         return pwsp_comm_fail_context(comm, error);
     }
     *out_cycles = pwsp_comm_cycles_of(comm, ends[pwsp_comm_me(comm, c)]);
@@ -63132,12 +63151,11 @@ static bool pwsp_comm_time(const pwsp_comm *comm, const ptowsp_collective *c,
 }
 
 // Chooses an algorithm if there is none, and finds the time.
-static bool pwsp_comm_find(const pwsp_comm *comm, ptowsp_collective *c, uint64_t *out_cycles,
+static bool pwsp_comm_find(pwsp_comm *comm, ptowsp_collective *c, uint64_t *out_cycles,
                            pwsp_error *error) {
     const ptowsp_text none = {NULL, NULL};
     const bool is_open = c->algorithm == PTOWSP_ALGORITHM_AUTO;
-    if (is_open &&
-        ptowsp_collective_choose(comm->context, c, &comm->bound.links, none) != PTOWSP_OK) {
+    if (is_open && ptowsp_collective_choose(&comm->own, c, &comm->bound.links, none) != PTOWSP_OK) {
         return pwsp_comm_fail_context(comm, error);
     }
     if (!is_open && c->algorithm == PTOWSP_ALGORITHM_HIERARCHICAL) {
@@ -65468,7 +65486,7 @@ PWSP_INTERNAL bool pwsp_frontend_move_link(void *user, uint32_t place, ptowsp_cy
         return true;
     }
     if (mark && !comm->is_under_way) {
-        mark->lane = front->core_count;  // behind those of cores
+        mark->lane = front->home_counts[0] + front->home_counts[1];  // behind those of cores
         mark->start = pwsp_ticks();
     }
     const ptowsp_task task = pwsp_frontend_task_of(front, entry, args, tiles);
@@ -66050,7 +66068,10 @@ static void pwsp_workers_ready(void *user, uint32_t by, uint32_t place) {
     pwsp_workers *workers = (pwsp_workers *)user;
     const pwsp_entry *entry = pwsp_reorder_at(workers->reorder, place);
     uint32_t home = entry->home;
-    if (entry->kind == PWSP_ENTRY_TASK && entry->unit == PTOWSP_UNIT_LINK) {
+    // One that does not run, as there was no memory to have it wait, is only passed over: another may be
+    // under way.
+    if (entry->kind == PWSP_ENTRY_TASK && entry->unit == PTOWSP_UNIT_LINK &&
+        !pwsp_load_relaxed(&entry->fan.is_poisoned)) {
         PTOWSP_ASSERT(workers->job.move_link && !pwsp_load_relaxed(&workers->link));
         pwsp_store_seq_cst(&workers->link, place + 1);
         pwsp_sleepers_wake(&workers->sleepers, false);
@@ -66483,6 +66504,9 @@ PWSP_INLINE bool pwsp_run_is_running(const ptowsp_run *run) {
 // The run is claimed, by one execution at a time: false if it already is. Nothing is cancelled yet.
 PWSP_INTERNAL bool pwsp_run_claim(ptowsp_run *run, const ptowsp_run_options *options);
 PWSP_INTERNAL void pwsp_run_leave(ptowsp_run *run);
+
+// An execution has ended with a status: of one that has failed, other ranks are told.
+PWSP_INTERNAL void pwsp_run_give_up(ptowsp_run *run, ptowsp_status status);
 PWSP_INTERNAL ptowsp_status pwsp_run_check_options(ptowsp_run *run,
                                                    const ptowsp_run_options *options);
 PWSP_INTERNAL bool pwsp_run_is_on_lanes(const ptowsp_run_options *options);
@@ -66676,6 +66700,7 @@ ptowsp_status ptowsp_run_bind_batch(ptowsp_run *run, const char *plan,
 }
 
 ptowsp_status ptowsp_run_bind_ranks(ptowsp_run *run, const ptowsp_run_ranks *ranks) {
+    PTOWSP_ASSERT(run);
     return pwsp_run_is_running(run) ? PTOWSP_BUSY : pwsp_comm_bind(&run->walk.comm, ranks);
 }
 
@@ -67355,9 +67380,6 @@ static ptowsp_status pwsp_run_finish(ptowsp_run *run, ptowsp_status status) {
     }
     stats->memory_bytes = pwsp_run_bytes(run);
     status = pwsp_run_cut(run, status);
-    if (status != PTOWSP_OK && run->program->has_link) {
-        pwsp_comm_give_up(&run->walk.comm);
-    }
     run->is_done = status == PTOWSP_OK;
     return run->is_done ? pwsp_run_compare(run, false) : status;
 }
@@ -67523,6 +67545,12 @@ PWSP_INTERNAL bool pwsp_run_claim(ptowsp_run *run, const ptowsp_run_options *opt
     return true;
 }
 
+PWSP_INTERNAL void pwsp_run_give_up(ptowsp_run *run, ptowsp_status status) {
+    if (status != PTOWSP_OK && status != PTOWSP_BUSY && run->program->has_link) {
+        pwsp_comm_give_up(&run->walk.comm);
+    }
+}
+
 PWSP_INTERNAL void pwsp_run_leave(ptowsp_run *run) {
     PTOWSP_ASSERT(pwsp_run_is_running(run));
     pwsp_store_release(&run->is_running, 0u);
@@ -67582,6 +67610,7 @@ ptowsp_status ptowsp_run_execute(ptowsp_run *run, const ptowsp_run_options *opti
     if (status == PTOWSP_OK) {
         status = pwsp_run_execute_here(run, &chosen);
     }
+    pwsp_run_give_up(run, status);
     pwsp_run_leave(run);
     return status;
 }
@@ -68514,7 +68543,8 @@ struct ptowsp_graph {
     pwsp_graph_added *added;
     uint64_t join_capacity, added_capacity;
     uint32_t unit_lacks;  // of the device that it runs on: a bit for each unit without cores
-    uint32_t stray_task;  // the lowest task that was added to while not running; under the lock
+    uint64_t stray_task;  // the lowest task that was added to while not running; under the lock
+    bool has_stray;
 
     uint32_t *first, *targets, *outcomes, *spare, *sources;
     uint8_t *kinds;
@@ -68980,7 +69010,7 @@ static void pwsp_graph_clear_join(pwsp_graph_join *join) {
 PWSP_INTERNAL void pwsp_graph_begin_added(ptowsp_graph *graph) {
     graph->grown = 0;
     graph->unit_lacks = 0;
-    graph->stray_task = PWSP_GRAPH_NONE;
+    graph->has_stray = false;
     if (!graph->joins) {
         return;
     }
@@ -69057,9 +69087,8 @@ static pwsp_graph_join *pwsp_graph_running_join(ptowsp_graph *graph, uint64_t ta
         return &graph->joins[task];
     }
     pwsp_mutex_lock(&graph->sleepers.mutex);
-    if (task < graph->stray_task) {
-        graph->stray_task = (uint32_t)task;
-    }
+    graph->stray_task = graph->has_stray ? pwsp_min_u64(task, graph->stray_task) : task;
+    graph->has_stray = true;
     pwsp_mutex_unlock(&graph->sleepers.mutex);
     return NULL;
 }
@@ -69137,6 +69166,7 @@ static ptowsp_status pwsp_graph_refuse_more(ptowsp_graph *graph) {
 ptowsp_status ptowsp_graph_add(ptowsp_graph *graph, uint64_t task, const ptowsp_graph_part *part,
                                uint64_t *out_first) {
     uint32_t number, edge;
+    PTOWSP_ASSERT(graph);
     if (out_first) {
         *out_first = PTOWSP_NO_INDEX;
     }
@@ -69145,7 +69175,8 @@ ptowsp_status ptowsp_graph_add(ptowsp_graph *graph, uint64_t task, const ptowsp_
                          "graph: tasks are added to a graph that is not running");
     }
     if (!graph->joins) {
-        return pwsp_graph_refuse_more(graph);
+        bool is_empty = part && part->task_count == 0 && part->edge_count == 0;
+        return is_empty ? PTOWSP_OK : pwsp_graph_refuse_more(graph);
     }
     pwsp_graph_join *join = pwsp_graph_running_join(graph, task);
     if (!join || join->fault) {
@@ -70537,10 +70568,11 @@ PWSP_INTERNAL ptowsp_status pwsp_graph_end_run(ptowsp_graph *graph, bool is_whol
     if (flags & PWSP_GRAPH_IS_CUT) {
         return pwsp_graph_fail_cut(graph, flags);
     }
-    if (graph->stray_task != PWSP_GRAPH_NONE) {
+    if (graph->has_stray) {
         return pwsp_fail(context, PTOWSP_INVALID_PARAMS, graph->stray_task,
-                         "graph: tasks were added to task %u, whose function was not running",
-                         (unsigned)graph->stray_task);
+                         "graph: tasks were added to task %" PRIu64
+                         ", whose function was not running",
+                         graph->stray_task);
     }
     return graph->tally.first_failed == PWSP_GRAPH_NONE
                ? PTOWSP_OK
@@ -70573,7 +70605,8 @@ static bool pwsp_graph_call_lanes(ptowsp_graph *graph, bool was_alone) {
     uint64_t start = pwsp_ticks();
     bool is_good = true;
     bool is_direct =
-        !graph->is_classed && graph->pool_hold == 0 &&
+        !graph->is_classed && graph->pool_hold == 0 && !graph->joins && !graph->spans &&
+        graph->time_limit_ns == 0 &&
         (graph->pool_ticks < PWSP_GRAPH_WAKE_TICKS || (was_alone && pwsp_graph_is_short(graph))) &&
         graph->pool_ticks > 0 && ++graph->direct_count % 64 != 0;
     if (is_direct) {
@@ -71088,7 +71121,8 @@ ptowsp_cycles ptowsp_graph_task_cycles(const ptowsp_graph *graph, uint64_t task)
         return 0;
     }
     const pwsp_graph_kernel *kernel = (const pwsp_graph_kernel *)node->user;
-    return kernel->run_number == graph->run_number ? kernel->cycles : 0;
+    bool has_failed = task < graph->ran_count && graph->kinds[task] == PWSP_GRAPH_FAILED;
+    return kernel->run_number == graph->run_number && !has_failed ? kernel->cycles : 0;
 }
 
 ptowsp_graph_stats ptowsp_graph_result(const ptowsp_graph *graph) {
@@ -73557,6 +73591,7 @@ ptowsp_status ptowsp_device_start(ptowsp_device *device, ptowsp_run *run,
 static void pwsp_run_set_context(ptowsp_run *run, ptowsp_context *context) {
     run->context = context;
     run->bindings.context = context;
+    run->walk.comm.context = context;
     if (run->device) {
         run->device->context = context;
         run->device->memory.context = context;
@@ -73576,7 +73611,9 @@ PWSP_INTERNAL ptowsp_status pwsp_run_start_by(ptowsp_run *run, const ptowsp_run_
 
 static ptowsp_status pwsp_run_started(void *user) {
     ptowsp_run *run = (ptowsp_run *)user;
-    return pwsp_run_execute_here(run, &run->started);
+    ptowsp_status status = pwsp_run_execute_here(run, &run->started);
+    pwsp_run_give_up(run, status);
+    return status;
 }
 
 ptowsp_status ptowsp_run_start(ptowsp_run *run, const ptowsp_run_options *options) {
@@ -73605,6 +73642,7 @@ ptowsp_status ptowsp_run_start(ptowsp_run *run, const ptowsp_run_options *option
         if (run->has_lanes) {
             pwsp_context_leave(run->context);
         }
+        pwsp_run_give_up(run, status);
         pwsp_run_leave(run);
     }
     return status;

@@ -4977,8 +4977,8 @@ typedef struct ptowsp_run_ranks {
 // other thread uses meanwhile.
 //
 // Threads  With several lanes they take turns at calling the transport, and memory for messages
-//          comes from the communicator's context on their threads: an allocator of your own must
-//          allow that.
+//          comes from the communicator's context on their threads, that for tiles whose elements do
+//          not lie together from the run's: allocators of your own must allow that.
 // Errors   INVALID_PARAMS (a rank that does not exist, links, over 10^6 cycles each us). Executing:
 //          INVALID_PARAMS (no ranks are bound; a root, target or count out of range; counts that
 //          are not members * members), UNSUPPORTED_SIZE (groups that do not divide the ranks; tiles
@@ -6379,10 +6379,11 @@ typedef struct ptowsp_graph_part {
 // Errors   INVALID_PARAMS: a wrong part, which is not added; the task then fails, whatever its
 //          function returns, and the run's error says why (a fault of a desc as in
 //          ptowsp_graph_task_make; a range or a kernel; a priority, if none of the graph's own tasks
-//          has one; a unit of which the device has no core; an edge that does not lead to a later
+//          has one and no lanes are of units; a unit of which the device has no core; an edge that does not lead to a later
 //          task of the part; NULL). Also, the task is not running (a range never is): the run fails
 //          with it as the index; the graph is not running.
-//          LIMIT_EXCEEDED: the tasks of the run add more than added_task_max or added_edge_max. The
+//          LIMIT_EXCEEDED: the tasks of the run add more than added_task_max or added_edge_max (with
+//          both 0: any part but an empty one). The
 //          run then ends as if it had been cancelled, but with LIMIT_EXCEEDED and no index. A run
 //          has this error if, and only if, all its parts together are above the bound.
 // Threads  The thread that runs the task's function: on lanes and on devices, not after a core that

@@ -189,7 +189,7 @@ PWSP_INTERNAL bool pwsp_frontend_move_link(void *user, uint32_t place, ptowsp_cy
         return true;
     }
     if (mark && !comm->is_under_way) {
-        mark->lane = front->core_count;  // behind those of cores
+        mark->lane = front->home_counts[0] + front->home_counts[1];  // behind those of cores
         mark->start = pwsp_ticks();
     }
     const ptowsp_task task = pwsp_frontend_task_of(front, entry, args, tiles);
