@@ -46887,6 +46887,7 @@ typedef struct pwsp_reached {
     uint32_t frame_depth;  // loops and calls in one another, called workloads included
     uint32_t scope_depth;  // scopes of both kinds in one another, called workloads included
     uint32_t pipeline;     // the first one in it or in what it calls, or 0
+    uint32_t link;         // the same of tasks that communicate
     bool is_outside;       // it also runs outside processes
 } pwsp_reached;
 
@@ -46898,6 +46899,7 @@ typedef struct pwsp_checker {
         path[PWSP_CALL_DEPTH_MAX + 1];  // workloads being checked, each called by the one before
     uint32_t path_count;
     uint32_t pipeline;  // the first one found so far in the workload being checked
+    uint32_t link;      // and the first task that communicates
 } pwsp_checker;
 
 // Checks all that a workload calls. False with the module's error set.
@@ -46990,7 +46992,8 @@ static bool pwsp_check_call(pwsp_checker *checker, uint32_t id, uint32_t *out_ca
     return true;
 }
 
-// The depths that a call adds; false with an error if a process calls a workload with a pipeline.
+// The depths that a call adds; false with an error if a process calls a workload with a pipeline, or
+// with a task that communicates.
 static bool pwsp_check_called(pwsp_checker *checker, uint32_t id, uint32_t callee,
                               uint32_t *out_frames, uint32_t *out_scopes) {
     ptowsp_module *module = checker->module;
@@ -47005,7 +47008,15 @@ static bool pwsp_check_called(pwsp_checker *checker, uint32_t id, uint32_t calle
                             PWSP_NODE(module, reached->pipeline)->name);
         return false;
     }
+    if (process && reached->link) {
+        pwsp_module_fail_at(module, id, PTOWSP_UNSUPPORTED,
+                            "process %s calls a workload with a collective in it, or in what it "
+                            "calls; there are none inside processes",
+                            PWSP_NODE(module, process)->name);
+        return false;
+    }
     checker->pipeline = checker->pipeline ? checker->pipeline : reached->pipeline;
+    checker->link = checker->link ? checker->link : reached->link;
     *out_frames = reached->frame_depth + 1;
     *out_scopes = reached->scope_depth + 1;
     return true;
@@ -47022,6 +47033,10 @@ static bool pwsp_check_child(pwsp_checker *checker, uint32_t id, bool is_paralle
     *out_scopes = 0;
     switch (node->kind) {
     case PWSP_NODE_TASK:
+        if (PWSP_KERNEL(checker->module, node->task->kernel)->unit == PTOWSP_UNIT_LINK) {
+            checker->link = checker->link ? checker->link : id;
+        }
+        return true;
     case PWSP_NODE_SLOT_SET:
     case PWSP_NODE_SLOT_LOAD:
     case PWSP_NODE_SEND:
@@ -47101,15 +47116,16 @@ PWSP_INTERNAL bool pwsp_check_workload(pwsp_checker *checker, uint32_t workload)
     }
     *PWSP_TABLE_AT(checker->by_node, uint32_t, workload) = index;
     checker->path[checker->path_count++] = workload;
-    uint32_t frames, scopes, pipeline_of_caller = checker->pipeline;
-    checker->pipeline = 0;
+    uint32_t frames, scopes, pipeline_of_caller = checker->pipeline, link_of_caller = checker->link;
+    checker->pipeline = checker->link = 0;
     bool is_good = pwsp_check_children(checker, workload, false, &frames, &scopes);
     checker->path_count--;
     if (is_good) {
-        pwsp_reached reached = {workload, frames, scopes, checker->pipeline, false};
+        pwsp_reached reached = {workload, frames, scopes, checker->pipeline, checker->link, false};
         *PWSP_TABLE_AT(checker->reached, pwsp_reached, index) = reached;
     }
     checker->pipeline = pipeline_of_caller;
+    checker->link = link_of_caller;
     return is_good;
 }
 
@@ -49659,6 +49675,12 @@ static bool pwsp_compiler_run(pwsp_compiler *c, uint32_t entry) {
         return false;
     }
     if (!pwsp_compiler_scopes(c) || !pwsp_compiler_workloads(c)) {
+        return false;
+    }
+    if (p->lane_count + p->has_link > PTOWSP_SCHEDULE_LANE_MAX) {
+        pwsp_module_fail(c->module, PTOWSP_LIMIT_EXCEEDED, PTOWSP_NO_INDEX,
+                         "schedule: %u lanes, and that of collectives; at most %d", p->lane_count,
+                         PTOWSP_SCHEDULE_LANE_MAX);
         return false;
     }
     p->lane_count += p->has_link;
@@ -53975,7 +53997,7 @@ ptowsp_schedule ptowsp_program_schedule(const ptowsp_program *program) {
 
 uint32_t ptowsp_program_lane_count(const ptowsp_program *program) {
     PTOWSP_ASSERT(program);
-    return program->lane_count;
+    return program->lane_count - program->has_link;
 }
 
 bool ptowsp_program_is_priority_signed(const ptowsp_program *program) {
@@ -55170,6 +55192,8 @@ typedef struct pwsp_rings {
     pwsp_ring_tensor *tensors;  // NULL without a ring of bytes
     uint64_t retire_time;       // the last time at which a task that ended then has retired
     uint64_t retire_task;       // the first of these
+    uint64_t
+        left[PTOWSP_DEPTH_COUNT];  // the task that left the stream, the pool of the next task last
 } pwsp_rings;
 
 // False when memory is out; pwsp_rings_free must still be called.
@@ -55379,6 +55403,7 @@ static void pwsp_rings_leave_groups(pwsp_rings *rings, pwsp_ring_task *task) {
         if (rings->counts[i]) {
             PTOWSP_ASSERT(rings->counts[i][task->groups[i]] > 0);
             rings->counts[i][task->groups[i]]--;
+            rings->left[i] = task->groups[i] == rings->groups[i] ? task->task : rings->left[i];
         }
     }
     task->is_over = true;
@@ -55418,6 +55443,7 @@ PWSP_INTERNAL void pwsp_rings_end(pwsp_rings *rings, uint64_t task, uint64_t end
 PWSP_INTERNAL void pwsp_rings_enter(pwsp_rings *rings, uint32_t stream, uint32_t pool) {
     rings->groups[PTOWSP_DEPTH_STREAM] = stream;
     rings->groups[PTOWSP_DEPTH_POOL] = pool;
+    rings->left[PTOWSP_DEPTH_STREAM] = rings->left[PTOWSP_DEPTH_POOL] = PTOWSP_NO_INDEX;
 }
 
 PWSP_INTERNAL ptowsp_depth pwsp_rings_full(const pwsp_rings *rings) {
@@ -58352,7 +58378,7 @@ static bool pwsp_events_wait_depths(pwsp_events *events, const pwsp_arrival *arr
             return pwsp_sim_fail_depth(sim, depth);
         }
         if (events->now > sim->clock.now) {
-            pwsp_sim_move_clock(sim, events->now, PTOWSP_STALL_DEPTH, events->last_ended);
+            pwsp_sim_move_clock(sim, events->now, PTOWSP_STALL_DEPTH, sim->rings.left[depth]);
         }
     }
     return true;
@@ -63874,6 +63900,7 @@ typedef struct pwsp_edges {
     uint64_t *groups;   // by tensor: the first access of its group, + 1
     uint64_t *edges;    // by explicit edge: its first beginning, + 1
     uint64_t *streams;  // by stream: its last task, + 1
+    uint64_t link;      // the same of tasks that communicate
     uint64_t free_access;
     uint32_t open;  // the innermost open scope
     uint32_t pipeline, pipeline_count;
@@ -63959,6 +63986,7 @@ PWSP_INTERNAL bool pwsp_edges_begin(pwsp_edges *edges, const pwsp_memory *memory
     edges->node_count = edges->kept_count = edges->access_count = edges->begin_count = 0;
     edges->task_count = edges->tile_count = edges->free_access = 0;
     edges->pipeline = edges->pipeline_count = 0;
+    edges->link = 0;
     edges->is_out_of_memory = false;
     size_t sizes[3] = {(size_t)timed->tensor_count + 1, (size_t)timed->edge_count + 1,
                        (size_t)sim->schedule->stream_count + 1};
@@ -64081,14 +64109,23 @@ static bool pwsp_edges_explicit(pwsp_edges *edges, const pwsp_arrival *arrival, 
     return is_good;
 }
 
-static bool pwsp_edges_stream(pwsp_edges *edges, const pwsp_arrival *arrival, uint64_t task) {
-    const pwsp_sim *sim = edges->sim;
-    if (!sim->order.streams || edges->pipeline) {
-        return true;
-    }
-    uint64_t *last = &edges->streams[pwsp_precedence_stream(&sim->order, arrival)];
+// The task follows the last one of a stream, or of the links.
+static bool pwsp_edges_follow(pwsp_edges *edges, uint64_t *last, uint64_t task) {
     bool is_good = !*last || pwsp_edges_keep(edges, *last - 1, PTOWSP_EDGE_STREAM, 0, 0, 0);
     *last = task + 1;
+    return is_good;
+}
+
+static bool pwsp_edges_stream(pwsp_edges *edges, const pwsp_arrival *arrival, uint64_t task) {
+    const pwsp_sim *sim = edges->sim;
+    bool is_good = true;
+    if (arrival->unit == PTOWSP_UNIT_LINK) {
+        is_good = pwsp_edges_follow(edges, &edges->link, task);
+    }
+    if (is_good && sim->order.streams && !edges->pipeline) {
+        uint64_t *last = &edges->streams[pwsp_precedence_stream(&sim->order, arrival)];
+        is_good = pwsp_edges_follow(edges, last, task);
+    }
     return is_good;
 }
 
@@ -65553,6 +65590,20 @@ static bool pwsp_frontend_tell(pwsp_frontend *front, bool is_good) {
     return is_good || pwsp_frontend_fail(front, PWSP_FRONTEND_FAILED_TIME);
 }
 
+// Sets the walk's place and variables as they were at a task, for an error.
+static void pwsp_frontend_go_back(pwsp_frontend *front, const pwsp_entry *entry) {
+    pwsp_expander *x = &front->walk->expander;
+    const pwsp_task_op *op = pwsp_entry_op(front, entry);
+    const uint64_t *word =
+        pwsp_entry_words(entry) + 1 + op->axis_count + op->scalar_count + (front->has_keys ? 3 : 0);
+    pwsp_task_variables variables = front->variables[(uint32_t)pwsp_entry_words(entry)[0]];
+    for (uint32_t i = 0; i < variables.count; i++) {
+        x->cells[front->cells[variables.first + i]] = word[i];
+    }
+    x->node = pwsp_entry_node(entry);
+    x->task.index = entry->index;
+}
+
 // A task has failed: reports it as if the walk had stopped at the task.
 static bool pwsp_frontend_fail_task(pwsp_frontend *front, const pwsp_entry *entry) {
     pwsp_walk *walk = front->walk;
@@ -65567,14 +65618,7 @@ static bool pwsp_frontend_fail_task(pwsp_frontend *front, const pwsp_entry *entr
     if ((int64_t)entry->cycles == PTOWSP_SKIPPED && pwsp_walk_is_cut(walk)) {
         return pwsp_frontend_fail(front, PWSP_FRONTEND_FAILED_WALK);
     }
-    const uint64_t *word =
-        pwsp_entry_words(entry) + 1 + op->axis_count + op->scalar_count + (front->has_keys ? 3 : 0);
-    pwsp_task_variables variables = front->variables[(uint32_t)pwsp_entry_words(entry)[0]];
-    for (uint32_t i = 0; i < variables.count; i++) {
-        x->cells[front->cells[variables.first + i]] = word[i];
-    }
-    x->node = pwsp_entry_node(entry);
-    x->task.index = entry->index;
+    pwsp_frontend_go_back(front, entry);
     if (kernel->code) {
         uint64_t args[PTOWSP_TASK_AXIS_MAX + 2 * PTOWSP_TASK_TILE_MAX + PTOWSP_TASK_SCALAR_MAX];
         ptowsp_tile tiles[PTOWSP_TASK_TILE_MAX];
@@ -65608,8 +65652,7 @@ static bool pwsp_frontend_link_cycles(pwsp_frontend *front, const pwsp_entry *en
     if (pwsp_comm_cycles(&walk->comm, kernel, args, &arrival->cycles, &error)) {
         return true;
     }
-    walk->expander.node = arrival->node;
-    walk->expander.task.index = entry->index;
+    pwsp_frontend_go_back(front, entry);
     pwsp_walk_fail_comm(&walk->expander, &error);
     return pwsp_frontend_fail(front, PWSP_FRONTEND_FAILED_WALK);
 }
@@ -68215,7 +68258,11 @@ ptowsp_status ptowsp_run_find_bounds(const ptowsp_run *run, ptowsp_run_bounds *o
     out_bounds->process = pipelines->least_process;
     out_bounds->channel_cycles = pipelines->channel_least;
     out_bounds->channel = pipelines->least_channel;
+    if (sim->pools[PWSP_POOL_LINK].count) {
+        out_bounds->link_cycles = sim->lane_stats[sim->pools[PWSP_POOL_LINK].first].busy_cycles;
+    }
     uint64_t largest = pwsp_max_u64(out_bounds->process_cycles, out_bounds->channel_cycles);
+    largest = pwsp_max_u64(largest, out_bounds->link_cycles);
     largest = pwsp_max_u64(largest, out_bounds->path_cycles);
     largest = pwsp_max_u64(largest, out_bounds->work_cycles[0]);
     out_bounds->largest_cycles = pwsp_max_u64(largest, out_bounds->work_cycles[1]);
@@ -76526,13 +76573,15 @@ typedef struct pwsp_bound_row {
     uint64_t cycles;
 } pwsp_bound_row;
 
+#define PWSP_FACTS_BOUNDS 6
+
 typedef struct pwsp_facts {
     pwsp_picture *picture;
     pwsp_out *out;
     const ptowsp_what_if *what_ifs;
     uint32_t what_if_count;
     ptowsp_run_bounds bounds;
-    pwsp_bound_row rows[5];
+    pwsp_bound_row rows[PWSP_FACTS_BOUNDS];
     uint32_t row_count;
     ptowsp_task_sums *critical;  // by kernel: its tasks on the critical path
     uint64_t lane_time;          // of all lanes, or UINT64_MAX
@@ -76544,7 +76593,7 @@ static double pwsp_facts_percent(uint64_t part, uint64_t whole) {
 
 static void pwsp_facts_add(pwsp_facts *facts, const char *name, uint64_t cycles) {
     pwsp_bound_row *row = &facts->rows[facts->row_count++];
-    PTOWSP_ASSERT(facts->row_count <= 5 && strlen(name) < sizeof row->name);
+    PTOWSP_ASSERT(facts->row_count <= PWSP_FACTS_BOUNDS && strlen(name) < sizeof row->name);
     memcpy(row->name, name, strlen(name) + 1);
     row->cycles = cycles;
 }
@@ -76559,6 +76608,9 @@ static void pwsp_facts_add_bounds(pwsp_facts *facts) {
     } else {
         pwsp_facts_add(facts, "vector work / lanes", bounds->work_cycles[0]);
         pwsp_facts_add(facts, "cube work / lanes", bounds->work_cycles[1]);
+    }
+    if (bounds->link_cycles) {
+        pwsp_facts_add(facts, "collectives", bounds->link_cycles);
     }
     if (bounds->process_cycles) {
         pwsp_facts_add(facts, "work of a process", bounds->process_cycles);
@@ -76715,6 +76767,10 @@ static void pwsp_report_json(pwsp_facts *facts) {
         pwsp_out_format(out, "%s%" PRIu64, i ? "," : "", bounds->work_cycles[i]);
     }
     pwsp_out_text(out, "]");
+    if (bounds->link_cycles) {
+        pwsp_out_text(out, ",");
+        pwsp_json_number(out, "links", bounds->link_cycles);
+    }
     if (bounds->process_cycles) {
         pwsp_out_text(out, ",");
         pwsp_json_number(out, "process", bounds->process_cycles);
@@ -77424,6 +77480,7 @@ static ptowsp_status pwsp_search_execute(pwsp_search *search, ptowsp_run *run,
     }
     result->makespan_cycles = ptowsp_run_result(run)->makespan_cycles;
     result->in_flight_max = ptowsp_run_result(run)->in_flight_max;
+    result->lane_count = ptowsp_run_result(run)->lane_count;
     memcpy(result->idle_cycles, ptowsp_run_idle(run), sizeof result->idle_cycles);
     status = ptowsp_run_find_bounds(run, &result->bounds);
     if (finds_path && status == PTOWSP_OK) {
@@ -77585,7 +77642,7 @@ ptowsp_status ptowsp_schedule_search(ptowsp_context *context, ptowsp_module *mod
 
 static void pwsp_search_print_idle(const ptowsp_search_result *result, ptowsp_text text) {
     uint64_t idle = 0;
-    double all = (double)result->makespan_cycles * pwsp_schedule_lanes(&result->schedule);
+    double all = (double)result->makespan_cycles * result->lane_count;
     for (uint32_t i = 0; i < PTOWSP_STALL_COUNT; i++) {
         idle = pwsp_sum_u64(idle, result->idle_cycles[i]);
     }
@@ -77593,7 +77650,7 @@ static void pwsp_search_print_idle(const ptowsp_search_result *result, ptowsp_te
 }
 
 static void pwsp_search_print_reasons(const ptowsp_search_result *result, ptowsp_text text) {
-    double all = (double)result->makespan_cycles * pwsp_schedule_lanes(&result->schedule);
+    double all = (double)result->makespan_cycles * result->lane_count;
     const char *before = "; idle:";
     for (uint32_t i = 0; i < PTOWSP_STALL_COUNT; i++) {
         if (result->idle_cycles[i]) {

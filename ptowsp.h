@@ -5499,7 +5499,7 @@ PTOWSP_API ptowsp_usage ptowsp_run_usage(const ptowsp_run *run);
 //                  and hazards; not if a task between them has written over all of the earlier tile
 //                  (with all hazards; a reader in any case does not wait for what is written over)
 //      EXPLICIT    `after` of the task
-//      STREAM      the task before it in its stream
+//      STREAM      the task before it in its stream; of a collective, the one before it
 //
 // The others say which task held it up last, if that was no dependence: `cause` in its record.
 //
@@ -5695,6 +5695,7 @@ typedef struct ptowsp_run_bounds {
     uint32_t pool_count;
     uint32_t pool_lanes[2];
     ptowsp_cycles work_cycles[2];  // of a pool: its tasks' cycles / its lanes, rounded up
+    ptowsp_cycles link_cycles;     // of collectives, one after another
     // Of pipelines, the largest in one run of one: the tasks of a process, as it does one at a
     // time; and a channel's latency for each `depth` of the tokens that it passed on, as a token
     // waits until the one that far before it has arrived. (Depth 0: each sender has one on its
@@ -5832,6 +5833,7 @@ typedef struct ptowsp_search_result {
     ptowsp_run_bounds bounds;  // largest_cycles: no order of these tasks takes less on these lanes
     ptowsp_cycles idle_cycles[PTOWSP_STALL_COUNT];  // as ptowsp_run_idle
     uint64_t in_flight_max;                         // 0 without a window
+    uint32_t lane_count;                            // as in ptowsp_run_stats
     uint64_t place;                                 // in the space, from 0
 } ptowsp_search_result;
 
@@ -7055,8 +7057,8 @@ PTOWSP_API ptowsp_port_info ptowsp_program_port_at(const ptowsp_program *program
 // The symbol that overrides the latency of channels; 0 in programs without pipelines.
 PTOWSP_API uint32_t ptowsp_program_latency_symbol(const ptowsp_program *program);
 
-// The schedule with its defaults filled in, and the total number of its lanes. Its keys are not set
-// here: tasks have them.
+// The schedule with its defaults filled in, and the total number of its lanes, without that of
+// collectives. Its keys are not set here: tasks have them.
 PTOWSP_API ptowsp_schedule ptowsp_program_schedule(const ptowsp_program *program);
 PTOWSP_API uint32_t ptowsp_program_lane_count(const ptowsp_program *program);
 PTOWSP_API bool ptowsp_program_is_priority_signed(const ptowsp_program *program);

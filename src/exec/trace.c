@@ -222,7 +222,11 @@ ptowsp_status ptowsp_run_find_bounds(const ptowsp_run *run, ptowsp_run_bounds *o
     out_bounds->process = pipelines->least_process;
     out_bounds->channel_cycles = pipelines->channel_least;
     out_bounds->channel = pipelines->least_channel;
+    if (sim->pools[PWSP_POOL_LINK].count) {
+        out_bounds->link_cycles = sim->lane_stats[sim->pools[PWSP_POOL_LINK].first].busy_cycles;
+    }
     uint64_t largest = pwsp_max_u64(out_bounds->process_cycles, out_bounds->channel_cycles);
+    largest = pwsp_max_u64(largest, out_bounds->link_cycles);
     largest = pwsp_max_u64(largest, out_bounds->path_cycles);
     largest = pwsp_max_u64(largest, out_bounds->work_cycles[0]);
     out_bounds->largest_cycles = pwsp_max_u64(largest, out_bounds->work_cycles[1]);

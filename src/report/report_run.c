@@ -13,13 +13,15 @@ typedef struct pwsp_bound_row {
     uint64_t cycles;
 } pwsp_bound_row;
 
+#define PWSP_FACTS_BOUNDS 6
+
 typedef struct pwsp_facts {
     pwsp_picture *picture;
     pwsp_out *out;
     const ptowsp_what_if *what_ifs;
     uint32_t what_if_count;
     ptowsp_run_bounds bounds;
-    pwsp_bound_row rows[5];
+    pwsp_bound_row rows[PWSP_FACTS_BOUNDS];
     uint32_t row_count;
     ptowsp_task_sums *critical;  // by kernel: its tasks on the critical path
     uint64_t lane_time;          // of all lanes, or UINT64_MAX
@@ -31,7 +33,7 @@ static double pwsp_facts_percent(uint64_t part, uint64_t whole) {
 
 static void pwsp_facts_add(pwsp_facts *facts, const char *name, uint64_t cycles) {
     pwsp_bound_row *row = &facts->rows[facts->row_count++];
-    PTOWSP_ASSERT(facts->row_count <= 5 && strlen(name) < sizeof row->name);
+    PTOWSP_ASSERT(facts->row_count <= PWSP_FACTS_BOUNDS && strlen(name) < sizeof row->name);
     memcpy(row->name, name, strlen(name) + 1);
     row->cycles = cycles;
 }
@@ -46,6 +48,9 @@ static void pwsp_facts_add_bounds(pwsp_facts *facts) {
     } else {
         pwsp_facts_add(facts, "vector work / lanes", bounds->work_cycles[0]);
         pwsp_facts_add(facts, "cube work / lanes", bounds->work_cycles[1]);
+    }
+    if (bounds->link_cycles) {
+        pwsp_facts_add(facts, "collectives", bounds->link_cycles);
     }
     if (bounds->process_cycles) {
         pwsp_facts_add(facts, "work of a process", bounds->process_cycles);
@@ -202,6 +207,10 @@ static void pwsp_report_json(pwsp_facts *facts) {
         pwsp_out_format(out, "%s%" PRIu64, i ? "," : "", bounds->work_cycles[i]);
     }
     pwsp_out_text(out, "]");
+    if (bounds->link_cycles) {
+        pwsp_out_text(out, ",");
+        pwsp_json_number(out, "links", bounds->link_cycles);
+    }
     if (bounds->process_cycles) {
         pwsp_out_text(out, ",");
         pwsp_json_number(out, "process", bounds->process_cycles);
