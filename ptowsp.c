@@ -15678,8 +15678,10 @@ PWSP_INTERNAL void pwsp_reduce_elements(ptowsp_reduction reduction, ptowsp_dtype
 // What is in shared memory has no pointers. Shared memory has no name, so it ends with the last
 // process that has it.
 
+#include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <stdlib.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -15797,12 +15799,14 @@ static bool pwsp_hub_is_done(const pwsp_hub_transfer *t) {
 #define PWSP_HUB_LOOK_NS    UINT64_C(10000000)
 
 // Reads the beginning of /proc/PID/stat, "PID (NAME) STATE ...". False if there is none.
-static bool pwsp_hub_read_stat(uint32_t process, char *stat, size_t size) {
+// Its state; empty where it cannot be read, and then *out_is_none says whether there is no such process.
+static bool pwsp_hub_read_stat(uint32_t process, char *stat, size_t size, bool *out_is_none) {
     char path[32];
     ptowsp_text_buffer buffer = {path, sizeof path, 0};
     pwsp_text_format(ptowsp_text_to_buffer(&buffer), "/proc/%" PRIu32 "/stat", process);
     const int file = open(path, O_RDONLY);
     const ssize_t length = file < 0 ? -1 : read(file, stat, size - 1);
+    *out_is_none = length < 0 && (errno == ENOENT || errno == ESRCH);
     if (file >= 0) {
         close(file);
     }
@@ -15812,12 +15816,20 @@ static bool pwsp_hub_read_stat(uint32_t process, char *stat, size_t size) {
 
 // Is the process that had a rank gone? Where this one is not in /proc, nothing can be told.
 static bool pwsp_hub_is_gone(uint32_t process) {
-    char stat[128];
-    if (!pwsp_hub_read_stat(process, stat, sizeof stat)) {
-        return pwsp_hub_read_stat((uint32_t)getpid(), stat, sizeof stat);
+    char stat[256];
+    bool is_none, is_own_none;
+    if (!pwsp_hub_read_stat(process, stat, sizeof stat, &is_none)) {
+        return is_none && pwsp_hub_read_stat((uint32_t)getpid(), stat, sizeof stat, &is_own_none);
     }
-    const char *name_end = strrchr(stat, ')');
-    return name_end && name_end[1] == ' ' && (name_end[2] == 'Z' || name_end[2] == 'X');
+    const char *field = strrchr(stat, ')');
+    if (!field || field[1] != ' ' || (field[2] != 'Z' && field[2] != 'X')) {
+        return false;
+    }
+    // A main thread that has ended is a zombie, too, while others run: num_threads is the 20th field.
+    for (uint32_t i = 2; field && i < 20; i++) {
+        field = strchr(field + 1, ' ');
+    }
+    return field && strtoul(field, NULL, 10) <= 1;
 }
 
 // The same of a peer, looked at every 10 ms while nothing moves.
@@ -15872,7 +15884,12 @@ static ptowsp_status pwsp_hub_test(void *user, uint32_t peer, bool is_send, bool
     const uint32_t state = pwsp_load_acquire(&hub->board->states[peer]);
     pwsp_hub_ring *ring =
         is_send ? pwsp_hub_ring_of(hub, end->rank, peer) : pwsp_hub_ring_of(hub, peer, end->rank);
-    if (!pwsp_hub_move(hub, ring, t, is_send)) {
+    bool is_good = pwsp_hub_move(hub, ring, t, is_send), is_lost = false;
+    if (is_good && !pwsp_hub_is_done(t) && pwsp_hub_has_lost(hub, t, peer)) {
+        is_lost = true;  // but perhaps it has sent all before it ended
+        is_good = pwsp_hub_move(hub, ring, t, is_send);
+    }
+    if (!is_good) {
         return PTOWSP_BUFFER_OVERFLOW;
     }
     if (pwsp_hub_is_done(t)) {
@@ -15883,7 +15900,7 @@ static ptowsp_status pwsp_hub_test(void *user, uint32_t peer, bool is_send, bool
         return PTOWSP_OK;
     }
     const bool has_ended = state != PWSP_HUB_OPEN || pwsp_load_relaxed(&hub->board->failed);
-    return has_ended || pwsp_hub_has_lost(hub, t, peer) ? PTOWSP_RANK_FAILED : PTOWSP_OK;
+    return has_ended || is_lost ? PTOWSP_RANK_FAILED : PTOWSP_OK;
 }
 
 static void pwsp_hub_cancel(void *user, uint32_t peer, bool is_send) {
@@ -47088,6 +47105,7 @@ typedef struct pwsp_reached {
     uint32_t frame_depth;  // loops and calls in one another, called workloads included
     uint32_t scope_depth;  // scopes of both kinds in one another, called workloads included
     uint32_t pipeline;     // the first one in it or in what it calls, or 0
+    uint32_t link;         // the same of tasks that communicate
     bool is_outside;       // it also runs outside processes
 } pwsp_reached;
 
@@ -47099,6 +47117,7 @@ typedef struct pwsp_checker {
         path[PWSP_CALL_DEPTH_MAX + 1];  // workloads being checked, each called by the one before
     uint32_t path_count;
     uint32_t pipeline;  // the first one found so far in the workload being checked
+    uint32_t link;      // and the first task that communicates
 } pwsp_checker;
 
 // Checks all that a workload calls. False with the module's error set.
@@ -47191,7 +47210,8 @@ static bool pwsp_check_call(pwsp_checker *checker, uint32_t id, uint32_t *out_ca
     return true;
 }
 
-// The depths that a call adds; false with an error if a process calls a workload with a pipeline.
+// The depths that a call adds; false with an error if a process calls a workload with a pipeline, or
+// with a task that communicates.
 static bool pwsp_check_called(pwsp_checker *checker, uint32_t id, uint32_t callee,
                               uint32_t *out_frames, uint32_t *out_scopes) {
     ptowsp_module *module = checker->module;
@@ -47206,7 +47226,15 @@ static bool pwsp_check_called(pwsp_checker *checker, uint32_t id, uint32_t calle
                             PWSP_NODE(module, reached->pipeline)->name);
         return false;
     }
+    if (process && reached->link) {
+        pwsp_module_fail_at(module, id, PTOWSP_UNSUPPORTED,
+                            "process %s calls a workload with a collective in it, or in what it "
+                            "calls; there are none inside processes",
+                            PWSP_NODE(module, process)->name);
+        return false;
+    }
     checker->pipeline = checker->pipeline ? checker->pipeline : reached->pipeline;
+    checker->link = checker->link ? checker->link : reached->link;
     *out_frames = reached->frame_depth + 1;
     *out_scopes = reached->scope_depth + 1;
     return true;
@@ -47223,6 +47251,10 @@ static bool pwsp_check_child(pwsp_checker *checker, uint32_t id, bool is_paralle
     *out_scopes = 0;
     switch (node->kind) {
     case PWSP_NODE_TASK:
+        if (PWSP_KERNEL(checker->module, node->task->kernel)->unit == PTOWSP_UNIT_LINK) {
+            checker->link = checker->link ? checker->link : id;
+        }
+        return true;
     case PWSP_NODE_SLOT_SET:
     case PWSP_NODE_SLOT_LOAD:
     case PWSP_NODE_SEND:
@@ -47302,15 +47334,16 @@ PWSP_INTERNAL bool pwsp_check_workload(pwsp_checker *checker, uint32_t workload)
     }
     *PWSP_TABLE_AT(checker->by_node, uint32_t, workload) = index;
     checker->path[checker->path_count++] = workload;
-    uint32_t frames, scopes, pipeline_of_caller = checker->pipeline;
-    checker->pipeline = 0;
+    uint32_t frames, scopes, pipeline_of_caller = checker->pipeline, link_of_caller = checker->link;
+    checker->pipeline = checker->link = 0;
     bool is_good = pwsp_check_children(checker, workload, false, &frames, &scopes);
     checker->path_count--;
     if (is_good) {
-        pwsp_reached reached = {workload, frames, scopes, checker->pipeline, false};
+        pwsp_reached reached = {workload, frames, scopes, checker->pipeline, checker->link, false};
         *PWSP_TABLE_AT(checker->reached, pwsp_reached, index) = reached;
     }
     checker->pipeline = pipeline_of_caller;
+    checker->link = link_of_caller;
     return is_good;
 }
 
@@ -49883,6 +49916,12 @@ static bool pwsp_compiler_run(pwsp_compiler *c, uint32_t entry) {
         return false;
     }
     if (!pwsp_compiler_scopes(c) || !pwsp_compiler_workloads(c)) {
+        return false;
+    }
+    if (p->lane_count + p->has_link > PTOWSP_SCHEDULE_LANE_MAX) {
+        pwsp_module_fail(c->module, PTOWSP_LIMIT_EXCEEDED, PTOWSP_NO_INDEX,
+                         "schedule: %u lanes, and that of collectives; at most %d", p->lane_count,
+                         PTOWSP_SCHEDULE_LANE_MAX);
         return false;
     }
     p->lane_count += p->has_link;
@@ -54243,7 +54282,7 @@ ptowsp_schedule ptowsp_program_schedule(const ptowsp_program *program) {
 
 uint32_t ptowsp_program_lane_count(const ptowsp_program *program) {
     PTOWSP_ASSERT(program);
-    return program->lane_count;
+    return program->lane_count - program->has_link;
 }
 
 bool ptowsp_program_is_priority_signed(const ptowsp_program *program) {
@@ -55438,6 +55477,8 @@ typedef struct pwsp_rings {
     pwsp_ring_tensor *tensors;  // NULL without a ring of bytes
     uint64_t retire_time;       // the last time at which a task that ended then has retired
     uint64_t retire_task;       // the first of these
+    uint64_t
+        left[PTOWSP_DEPTH_COUNT];  // the task that left the stream, the pool of the next task last
 } pwsp_rings;
 
 // False when memory is out; pwsp_rings_free must still be called.
@@ -55663,6 +55704,7 @@ static void pwsp_rings_leave_groups(pwsp_rings *rings, pwsp_ring_task *task) {
         if (rings->counts[i]) {
             PTOWSP_ASSERT(rings->counts[i][task->groups[i]] > 0);
             rings->counts[i][task->groups[i]]--;
+            rings->left[i] = task->groups[i] == rings->groups[i] ? task->task : rings->left[i];
         }
     }
     task->is_over = true;
@@ -55702,6 +55744,7 @@ PWSP_INTERNAL void pwsp_rings_end(pwsp_rings *rings, uint64_t task, uint64_t end
 PWSP_INTERNAL void pwsp_rings_enter(pwsp_rings *rings, uint32_t stream, uint32_t pool) {
     rings->groups[PTOWSP_DEPTH_STREAM] = stream;
     rings->groups[PTOWSP_DEPTH_POOL] = pool;
+    rings->left[PTOWSP_DEPTH_STREAM] = rings->left[PTOWSP_DEPTH_POOL] = PTOWSP_NO_INDEX;
 }
 
 PWSP_INTERNAL ptowsp_depth pwsp_rings_full(const pwsp_rings *rings) {
@@ -58630,7 +58673,7 @@ static bool pwsp_events_wait_depths(pwsp_events *events, const pwsp_arrival *arr
             return pwsp_sim_fail_depth(sim, depth);
         }
         if (events->now > sim->clock.now) {
-            pwsp_sim_move_clock(sim, events->now, PTOWSP_STALL_DEPTH, events->last_ended);
+            pwsp_sim_move_clock(sim, events->now, PTOWSP_STALL_DEPTH, sim->rings.left[depth]);
         }
     }
     return true;
@@ -63048,7 +63091,8 @@ typedef struct pwsp_comm_tile {
 } pwsp_comm_tile;
 
 typedef struct pwsp_comm {
-    ptowsp_context *context;
+    ptowsp_context *context;  // of the run, or of its start
+    ptowsp_context own;       // memory and errors of the walking thread, beside lanes that fail
     ptowsp_run_ranks bound;
     bool is_bound;
     pwsp_halt *halt;
@@ -63129,6 +63173,9 @@ PWSP_INTERNAL bool pwsp_comm_move(pwsp_comm *comm, const pwsp_kernel_info *kerne
 PWSP_INTERNAL void pwsp_comm_init(pwsp_comm *comm, ptowsp_context *context, pwsp_halt *halt) {
     memset(comm, 0, sizeof *comm);
     comm->context = context;
+    comm->own.memory = context->memory;
+    comm->own.pool = context->pool;
+    comm->own.index = PTOWSP_NO_INDEX;
     comm->halt = halt;
 }
 
@@ -63384,7 +63431,7 @@ PWSP_INTERNAL bool pwsp_comm_check(pwsp_comm *comm, const pwsp_kernel_info *kern
 // -- time -----------------------------------------------------------------------------------------
 
 static bool pwsp_comm_fail_context(const pwsp_comm *comm, pwsp_error *error) {
-    const ptowsp_error from = ptowsp_context_error(comm->context);
+    const ptowsp_error from = ptowsp_context_error(&comm->own);
     pwsp_error_set(error, from.status, from.index, "%s", from.text);
     return false;
 }
@@ -63411,11 +63458,9 @@ static uint32_t pwsp_comm_me(const pwsp_comm *comm, const ptowsp_collective *c) 
 }
 
 // When this rank is done with a collective that has an algorithm; starts and ends of its members.
-static bool pwsp_comm_time(const pwsp_comm *comm, const ptowsp_collective *c,
-                           const uint64_t *starts, uint64_t *ends, uint64_t *out_cycles,
-                           pwsp_error *error) {
-    if (pwsp_collective_time_from(comm->context, c, &comm->bound.links, starts, ends) !=
-        PTOWSP_OK) {
+static bool pwsp_comm_time(pwsp_comm *comm, const ptowsp_collective *c, const uint64_t *starts,
+                           uint64_t *ends, uint64_t *out_cycles, pwsp_error *error) {
+    if (pwsp_collective_time_from(&comm->own, c, &comm->bound.links, starts, ends) != PTOWSP_OK) {
         return pwsp_comm_fail_context(comm, error);
     }
     *out_cycles = pwsp_comm_cycles_of(comm, ends[pwsp_comm_me(comm, c)]);
@@ -63428,12 +63473,11 @@ static bool pwsp_comm_time(const pwsp_comm *comm, const ptowsp_collective *c,
 }
 
 // Chooses an algorithm if there is none, and finds the time.
-static bool pwsp_comm_find(const pwsp_comm *comm, ptowsp_collective *c, uint64_t *out_cycles,
+static bool pwsp_comm_find(pwsp_comm *comm, ptowsp_collective *c, uint64_t *out_cycles,
                            pwsp_error *error) {
     const ptowsp_text none = {NULL, NULL};
     const bool is_open = c->algorithm == PTOWSP_ALGORITHM_AUTO;
-    if (is_open &&
-        ptowsp_collective_choose(comm->context, c, &comm->bound.links, none) != PTOWSP_OK) {
+    if (is_open && ptowsp_collective_choose(&comm->own, c, &comm->bound.links, none) != PTOWSP_OK) {
         return pwsp_comm_fail_context(comm, error);
     }
     if (!is_open && c->algorithm == PTOWSP_ALGORITHM_HIERARCHICAL) {
@@ -64153,6 +64197,7 @@ typedef struct pwsp_edges {
     uint64_t *groups;   // by tensor: the first access of its group, + 1
     uint64_t *edges;    // by explicit edge: its first beginning, + 1
     uint64_t *streams;  // by stream: its last task, + 1
+    uint64_t link;      // the same of tasks that communicate
     uint64_t free_access;
     uint32_t open;  // the innermost open scope
     uint32_t pipeline, pipeline_count;
@@ -64238,6 +64283,7 @@ PWSP_INTERNAL bool pwsp_edges_begin(pwsp_edges *edges, const pwsp_memory *memory
     edges->node_count = edges->kept_count = edges->access_count = edges->begin_count = 0;
     edges->task_count = edges->tile_count = edges->free_access = 0;
     edges->pipeline = edges->pipeline_count = 0;
+    edges->link = 0;
     edges->is_out_of_memory = false;
     size_t sizes[3] = {(size_t)timed->tensor_count + 1, (size_t)timed->edge_count + 1,
                        (size_t)sim->schedule->stream_count + 1};
@@ -64360,14 +64406,23 @@ static bool pwsp_edges_explicit(pwsp_edges *edges, const pwsp_arrival *arrival, 
     return is_good;
 }
 
-static bool pwsp_edges_stream(pwsp_edges *edges, const pwsp_arrival *arrival, uint64_t task) {
-    const pwsp_sim *sim = edges->sim;
-    if (!sim->order.streams || edges->pipeline) {
-        return true;
-    }
-    uint64_t *last = &edges->streams[pwsp_precedence_stream(&sim->order, arrival)];
+// The task follows the last one of a stream, or of the links.
+static bool pwsp_edges_follow(pwsp_edges *edges, uint64_t *last, uint64_t task) {
     bool is_good = !*last || pwsp_edges_keep(edges, *last - 1, PTOWSP_EDGE_STREAM, 0, 0, 0);
     *last = task + 1;
+    return is_good;
+}
+
+static bool pwsp_edges_stream(pwsp_edges *edges, const pwsp_arrival *arrival, uint64_t task) {
+    const pwsp_sim *sim = edges->sim;
+    bool is_good = true;
+    if (arrival->unit == PTOWSP_UNIT_LINK) {
+        is_good = pwsp_edges_follow(edges, &edges->link, task);
+    }
+    if (is_good && sim->order.streams && !edges->pipeline) {
+        uint64_t *last = &edges->streams[pwsp_precedence_stream(&sim->order, arrival)];
+        is_good = pwsp_edges_follow(edges, last, task);
+    }
     return is_good;
 }
 
@@ -65765,7 +65820,7 @@ PWSP_INTERNAL bool pwsp_frontend_move_link(void *user, uint32_t place, ptowsp_cy
         return true;
     }
     if (mark && !comm->is_under_way) {
-        mark->lane = front->core_count;  // behind those of cores
+        mark->lane = front->home_counts[0] + front->home_counts[1];  // behind those of cores
         mark->start = pwsp_ticks();
     }
     const ptowsp_task task = pwsp_frontend_task_of(front, entry, args, tiles);
@@ -65832,6 +65887,20 @@ static bool pwsp_frontend_tell(pwsp_frontend *front, bool is_good) {
     return is_good || pwsp_frontend_fail(front, PWSP_FRONTEND_FAILED_TIME);
 }
 
+// Sets the walk's place and variables as they were at a task, for an error.
+static void pwsp_frontend_go_back(pwsp_frontend *front, const pwsp_entry *entry) {
+    pwsp_expander *x = &front->walk->expander;
+    const pwsp_task_op *op = pwsp_entry_op(front, entry);
+    const uint64_t *word =
+        pwsp_entry_words(entry) + 1 + op->axis_count + op->scalar_count + (front->has_keys ? 3 : 0);
+    pwsp_task_variables variables = front->variables[(uint32_t)pwsp_entry_words(entry)[0]];
+    for (uint32_t i = 0; i < variables.count; i++) {
+        x->cells[front->cells[variables.first + i]] = word[i];
+    }
+    x->node = pwsp_entry_node(entry);
+    x->task.index = entry->index;
+}
+
 // A task has failed: reports it as if the walk had stopped at the task.
 static bool pwsp_frontend_fail_task(pwsp_frontend *front, const pwsp_entry *entry) {
     pwsp_walk *walk = front->walk;
@@ -65846,14 +65915,7 @@ static bool pwsp_frontend_fail_task(pwsp_frontend *front, const pwsp_entry *entr
     if ((int64_t)entry->cycles == PTOWSP_SKIPPED && pwsp_walk_is_cut(walk)) {
         return pwsp_frontend_fail(front, PWSP_FRONTEND_FAILED_WALK);
     }
-    const uint64_t *word =
-        pwsp_entry_words(entry) + 1 + op->axis_count + op->scalar_count + (front->has_keys ? 3 : 0);
-    pwsp_task_variables variables = front->variables[(uint32_t)pwsp_entry_words(entry)[0]];
-    for (uint32_t i = 0; i < variables.count; i++) {
-        x->cells[front->cells[variables.first + i]] = word[i];
-    }
-    x->node = pwsp_entry_node(entry);
-    x->task.index = entry->index;
+    pwsp_frontend_go_back(front, entry);
     if (kernel->code) {
         uint64_t args[PTOWSP_TASK_AXIS_MAX + 2 * PTOWSP_TASK_TILE_MAX + PTOWSP_TASK_SCALAR_MAX];
         ptowsp_tile tiles[PTOWSP_TASK_TILE_MAX];
@@ -65887,8 +65949,7 @@ static bool pwsp_frontend_link_cycles(pwsp_frontend *front, const pwsp_entry *en
     if (pwsp_comm_cycles(&walk->comm, kernel, args, &arrival->cycles, &error)) {
         return true;
     }
-    walk->expander.node = arrival->node;
-    walk->expander.task.index = entry->index;
+    pwsp_frontend_go_back(front, entry);
     pwsp_walk_fail_comm(&walk->expander, &error);
     return pwsp_frontend_fail(front, PWSP_FRONTEND_FAILED_WALK);
 }
@@ -66349,7 +66410,10 @@ static void pwsp_workers_ready(void *user, uint32_t by, uint32_t place) {
     pwsp_workers *workers = (pwsp_workers *)user;
     const pwsp_entry *entry = pwsp_reorder_at(workers->reorder, place);
     uint32_t home = entry->home;
-    if (entry->kind == PWSP_ENTRY_TASK && entry->unit == PTOWSP_UNIT_LINK) {
+    // One that does not run, as there was no memory to have it wait, is only passed over: another may be
+    // under way.
+    if (entry->kind == PWSP_ENTRY_TASK && entry->unit == PTOWSP_UNIT_LINK &&
+        !pwsp_load_relaxed(&entry->fan.is_poisoned)) {
         PTOWSP_ASSERT(workers->job.move_link && !pwsp_load_relaxed(&workers->link));
         pwsp_store_seq_cst(&workers->link, place + 1);
         pwsp_sleepers_wake(&workers->sleepers, false);
@@ -66782,6 +66846,9 @@ PWSP_INLINE bool pwsp_run_is_running(const ptowsp_run *run) {
 // The run is claimed, by one execution at a time: false if it already is. Nothing is cancelled yet.
 PWSP_INTERNAL bool pwsp_run_claim(ptowsp_run *run, const ptowsp_run_options *options);
 PWSP_INTERNAL void pwsp_run_leave(ptowsp_run *run);
+
+// An execution has ended with a status: of one that has failed, other ranks are told.
+PWSP_INTERNAL void pwsp_run_give_up(ptowsp_run *run, ptowsp_status status);
 PWSP_INTERNAL ptowsp_status pwsp_run_check_options(ptowsp_run *run,
                                                    const ptowsp_run_options *options);
 PWSP_INTERNAL bool pwsp_run_is_on_lanes(const ptowsp_run_options *options);
@@ -66975,6 +67042,7 @@ ptowsp_status ptowsp_run_bind_batch(ptowsp_run *run, const char *plan,
 }
 
 ptowsp_status ptowsp_run_bind_ranks(ptowsp_run *run, const ptowsp_run_ranks *ranks) {
+    PTOWSP_ASSERT(run);
     return pwsp_run_is_running(run) ? PTOWSP_BUSY : pwsp_comm_bind(&run->walk.comm, ranks);
 }
 
@@ -67654,9 +67722,6 @@ static ptowsp_status pwsp_run_finish(ptowsp_run *run, ptowsp_status status) {
     }
     stats->memory_bytes = pwsp_run_bytes(run);
     status = pwsp_run_cut(run, status);
-    if (status != PTOWSP_OK && run->program->has_link) {
-        pwsp_comm_give_up(&run->walk.comm);
-    }
     run->is_done = status == PTOWSP_OK;
     return run->is_done ? pwsp_run_compare(run, false) : status;
 }
@@ -67822,6 +67887,12 @@ PWSP_INTERNAL bool pwsp_run_claim(ptowsp_run *run, const ptowsp_run_options *opt
     return true;
 }
 
+PWSP_INTERNAL void pwsp_run_give_up(ptowsp_run *run, ptowsp_status status) {
+    if (status != PTOWSP_OK && status != PTOWSP_BUSY && run->program->has_link) {
+        pwsp_comm_give_up(&run->walk.comm);
+    }
+}
+
 PWSP_INTERNAL void pwsp_run_leave(ptowsp_run *run) {
     PTOWSP_ASSERT(pwsp_run_is_running(run));
     pwsp_store_release(&run->is_running, 0u);
@@ -67881,6 +67952,7 @@ ptowsp_status ptowsp_run_execute(ptowsp_run *run, const ptowsp_run_options *opti
     if (status == PTOWSP_OK) {
         status = pwsp_run_execute_here(run, &chosen);
     }
+    pwsp_run_give_up(run, status);
     pwsp_run_leave(run);
     return status;
 }
@@ -68488,7 +68560,11 @@ ptowsp_status ptowsp_run_find_bounds(const ptowsp_run *run, ptowsp_run_bounds *o
     out_bounds->process = pipelines->least_process;
     out_bounds->channel_cycles = pipelines->channel_least;
     out_bounds->channel = pipelines->least_channel;
+    if (sim->timed->has_link) {
+        out_bounds->link_cycles = sim->lane_stats[sim->timed->lane_count - 1].busy_cycles;
+    }
     uint64_t largest = pwsp_max_u64(out_bounds->process_cycles, out_bounds->channel_cycles);
+    largest = pwsp_max_u64(largest, out_bounds->link_cycles);
     largest = pwsp_max_u64(largest, out_bounds->path_cycles);
     out_bounds->largest_cycles = pwsp_max_u64(largest, out_bounds->largest_cycles);
     return PTOWSP_OK;
@@ -68815,7 +68891,8 @@ struct ptowsp_graph {
     pwsp_graph_added *added;
     uint64_t join_capacity, added_capacity;
     uint32_t unit_lacks;  // of the device that it runs on: a bit for each unit without cores
-    uint32_t stray_task;  // the lowest task that was added to while not running; under the lock
+    uint64_t stray_task;  // the lowest task that was added to while not running; under the lock
+    bool has_stray;
 
     uint32_t *first, *targets, *outcomes, *spare, *sources;
     uint8_t *kinds;
@@ -69281,7 +69358,7 @@ static void pwsp_graph_clear_join(pwsp_graph_join *join) {
 PWSP_INTERNAL void pwsp_graph_begin_added(ptowsp_graph *graph) {
     graph->grown = 0;
     graph->unit_lacks = 0;
-    graph->stray_task = PWSP_GRAPH_NONE;
+    graph->has_stray = false;
     if (!graph->joins) {
         return;
     }
@@ -69358,9 +69435,8 @@ static pwsp_graph_join *pwsp_graph_running_join(ptowsp_graph *graph, uint64_t ta
         return &graph->joins[task];
     }
     pwsp_mutex_lock(&graph->sleepers.mutex);
-    if (task < graph->stray_task) {
-        graph->stray_task = (uint32_t)task;
-    }
+    graph->stray_task = graph->has_stray ? pwsp_min_u64(task, graph->stray_task) : task;
+    graph->has_stray = true;
     pwsp_mutex_unlock(&graph->sleepers.mutex);
     return NULL;
 }
@@ -69438,6 +69514,7 @@ static ptowsp_status pwsp_graph_refuse_more(ptowsp_graph *graph) {
 ptowsp_status ptowsp_graph_add(ptowsp_graph *graph, uint64_t task, const ptowsp_graph_part *part,
                                uint64_t *out_first) {
     uint32_t number, edge;
+    PTOWSP_ASSERT(graph);
     if (out_first) {
         *out_first = PTOWSP_NO_INDEX;
     }
@@ -69446,7 +69523,8 @@ ptowsp_status ptowsp_graph_add(ptowsp_graph *graph, uint64_t task, const ptowsp_
                          "graph: tasks are added to a graph that is not running");
     }
     if (!graph->joins) {
-        return pwsp_graph_refuse_more(graph);
+        bool is_empty = part && part->task_count == 0 && part->edge_count == 0;
+        return is_empty ? PTOWSP_OK : pwsp_graph_refuse_more(graph);
     }
     pwsp_graph_join *join = pwsp_graph_running_join(graph, task);
     if (!join || join->fault) {
@@ -70838,10 +70916,11 @@ PWSP_INTERNAL ptowsp_status pwsp_graph_end_run(ptowsp_graph *graph, bool is_whol
     if (flags & PWSP_GRAPH_IS_CUT) {
         return pwsp_graph_fail_cut(graph, flags);
     }
-    if (graph->stray_task != PWSP_GRAPH_NONE) {
+    if (graph->has_stray) {
         return pwsp_fail(context, PTOWSP_INVALID_PARAMS, graph->stray_task,
-                         "graph: tasks were added to task %u, whose function was not running",
-                         (unsigned)graph->stray_task);
+                         "graph: tasks were added to task %" PRIu64
+                         ", whose function was not running",
+                         graph->stray_task);
     }
     return graph->tally.first_failed == PWSP_GRAPH_NONE
                ? PTOWSP_OK
@@ -70874,7 +70953,8 @@ static bool pwsp_graph_call_lanes(ptowsp_graph *graph, bool was_alone) {
     uint64_t start = pwsp_ticks();
     bool is_good = true;
     bool is_direct =
-        !graph->is_classed && graph->pool_hold == 0 &&
+        !graph->is_classed && graph->pool_hold == 0 && !graph->joins && !graph->spans &&
+        graph->time_limit_ns == 0 &&
         (graph->pool_ticks < PWSP_GRAPH_WAKE_TICKS || (was_alone && pwsp_graph_is_short(graph))) &&
         graph->pool_ticks > 0 && ++graph->direct_count % 64 != 0;
     if (is_direct) {
@@ -71389,7 +71469,8 @@ ptowsp_cycles ptowsp_graph_task_cycles(const ptowsp_graph *graph, uint64_t task)
         return 0;
     }
     const pwsp_graph_kernel *kernel = (const pwsp_graph_kernel *)node->user;
-    return kernel->run_number == graph->run_number ? kernel->cycles : 0;
+    bool has_failed = task < graph->ran_count && graph->kinds[task] == PWSP_GRAPH_FAILED;
+    return kernel->run_number == graph->run_number && !has_failed ? kernel->cycles : 0;
 }
 
 ptowsp_graph_stats ptowsp_graph_result(const ptowsp_graph *graph) {
@@ -73858,6 +73939,7 @@ ptowsp_status ptowsp_device_start(ptowsp_device *device, ptowsp_run *run,
 static void pwsp_run_set_context(ptowsp_run *run, ptowsp_context *context) {
     run->context = context;
     run->bindings.context = context;
+    run->walk.comm.context = context;
     if (run->device) {
         run->device->context = context;
         run->device->memory.context = context;
@@ -73877,7 +73959,9 @@ PWSP_INTERNAL ptowsp_status pwsp_run_start_by(ptowsp_run *run, const ptowsp_run_
 
 static ptowsp_status pwsp_run_started(void *user) {
     ptowsp_run *run = (ptowsp_run *)user;
-    return pwsp_run_execute_here(run, &run->started);
+    ptowsp_status status = pwsp_run_execute_here(run, &run->started);
+    pwsp_run_give_up(run, status);
+    return status;
 }
 
 ptowsp_status ptowsp_run_start(ptowsp_run *run, const ptowsp_run_options *options) {
@@ -73906,6 +73990,7 @@ ptowsp_status ptowsp_run_start(ptowsp_run *run, const ptowsp_run_options *option
         if (run->has_lanes) {
             pwsp_context_leave(run->context);
         }
+        pwsp_run_give_up(run, status);
         pwsp_run_leave(run);
     }
     return status;
@@ -76789,8 +76874,8 @@ typedef struct pwsp_bound_row {
     uint64_t cycles;
 } pwsp_bound_row;
 
-// The longest chain, the pools, a process and a channel.
-#define PWSP_BOUND_ROW_MAX (3 + PTOWSP_SCHEDULE_POOL_MAX)
+// The longest chain, the pools, the links, a process and a channel.
+#define PWSP_BOUND_ROW_MAX (4 + PTOWSP_SCHEDULE_POOL_MAX)
 
 typedef struct pwsp_facts {
     pwsp_picture *picture;
@@ -76823,6 +76908,9 @@ static void pwsp_facts_add_bounds(pwsp_facts *facts) {
     }
     for (uint32_t i = 0; i < bounds->pool_count; i++) {
         pwsp_facts_add(facts, bounds->pool_names[i], "work / lanes", bounds->work_cycles[i]);
+    }
+    if (bounds->link_cycles) {
+        pwsp_facts_add(facts, "", "collectives", bounds->link_cycles);
     }
     if (bounds->process_cycles) {
         pwsp_facts_add(facts, "", "work of a process", bounds->process_cycles);
@@ -76979,6 +77067,10 @@ static void pwsp_report_json(pwsp_facts *facts) {
         pwsp_out_format(out, "%s%" PRIu64, i ? "," : "", bounds->work_cycles[i]);
     }
     pwsp_out_text(out, "]");
+    if (bounds->link_cycles) {
+        pwsp_out_text(out, ",");
+        pwsp_json_number(out, "links", bounds->link_cycles);
+    }
     if (bounds->process_cycles) {
         pwsp_out_text(out, ",");
         pwsp_json_number(out, "process", bounds->process_cycles);
@@ -77689,6 +77781,7 @@ static ptowsp_status pwsp_search_execute(pwsp_search *search, ptowsp_run *run,
     }
     result->makespan_cycles = ptowsp_run_result(run)->makespan_cycles;
     result->in_flight_max = ptowsp_run_result(run)->in_flight_max;
+    result->lane_count = ptowsp_run_result(run)->lane_count;
     memcpy(result->idle_cycles, ptowsp_run_idle(run), sizeof result->idle_cycles);
     status = ptowsp_run_find_bounds(run, &result->bounds);
     memset(result->bounds.pool_names, 0, sizeof result->bounds.pool_names);  // of the program
@@ -77851,7 +77944,7 @@ ptowsp_status ptowsp_schedule_search(ptowsp_context *context, ptowsp_module *mod
 
 static void pwsp_search_print_idle(const ptowsp_search_result *result, ptowsp_text text) {
     uint64_t idle = 0;
-    double all = (double)result->makespan_cycles * pwsp_schedule_lanes(&result->schedule);
+    double all = (double)result->makespan_cycles * result->lane_count;
     for (uint32_t i = 0; i < PTOWSP_STALL_COUNT; i++) {
         idle = pwsp_sum_u64(idle, result->idle_cycles[i]);
     }
@@ -77859,7 +77952,7 @@ static void pwsp_search_print_idle(const ptowsp_search_result *result, ptowsp_te
 }
 
 static void pwsp_search_print_reasons(const ptowsp_search_result *result, ptowsp_text text) {
-    double all = (double)result->makespan_cycles * pwsp_schedule_lanes(&result->schedule);
+    double all = (double)result->makespan_cycles * result->lane_count;
     const char *before = "; idle:";
     for (uint32_t i = 0; i < PTOWSP_STALL_COUNT; i++) {
         if (result->idle_cycles[i]) {

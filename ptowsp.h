@@ -5006,8 +5006,8 @@ typedef struct ptowsp_run_ranks {
 // other thread uses meanwhile.
 //
 // Threads  With several lanes they take turns at calling the transport, and memory for messages
-//          comes from the communicator's context on their threads: an allocator of your own must
-//          allow that.
+//          comes from the communicator's context on their threads, that for tiles whose elements do
+//          not lie together from the run's: allocators of your own must allow that.
 // Errors   INVALID_PARAMS (a rank that does not exist, links, over 10^6 cycles each us). Executing:
 //          INVALID_PARAMS (no ranks are bound; a root, target or count out of range; counts that
 //          are not members * members), UNSUPPORTED_SIZE (groups that do not divide the ranks; tiles
@@ -5528,7 +5528,7 @@ PTOWSP_API ptowsp_usage ptowsp_run_usage(const ptowsp_run *run);
 //                  and hazards; not if a task between them has written over all of the earlier tile
 //                  (with all hazards; a reader in any case does not wait for what is written over)
 //      EXPLICIT    `after` of the task
-//      STREAM      the task before it in its stream
+//      STREAM      the task before it in its stream; of a collective, the one before it
 //
 // The others say which task held it up last, if that was no dependence: `cause` in its record.
 //
@@ -5727,6 +5727,7 @@ typedef struct ptowsp_run_bounds {
     uint32_t pool_lanes[PTOWSP_SCHEDULE_POOL_MAX];
     // Of a pool: its tasks' cycles / its lanes, rounded up.
     ptowsp_cycles work_cycles[PTOWSP_SCHEDULE_POOL_MAX];
+    ptowsp_cycles link_cycles;  // of collectives, one after another
     // Of pipelines, the largest in one run of one: the tasks of a process, as it does one at a
     // time; and a channel's latency for each `depth` of the tokens that it passed on, as a token
     // waits until the one that far before it has arrived. (Depth 0: each sender has one on its
@@ -5864,6 +5865,7 @@ typedef struct ptowsp_search_result {
     ptowsp_run_bounds bounds;  // largest_cycles: no order of these tasks takes less on these lanes
     ptowsp_cycles idle_cycles[PTOWSP_STALL_COUNT];  // as ptowsp_run_idle
     uint64_t in_flight_max;                         // 0 without a window
+    uint32_t lane_count;                            // as in ptowsp_run_stats
     uint64_t place;                                 // in the space, from 0
 } ptowsp_search_result;
 
@@ -6411,10 +6413,11 @@ typedef struct ptowsp_graph_part {
 // Errors   INVALID_PARAMS: a wrong part, which is not added; the task then fails, whatever its
 //          function returns, and the run's error says why (a fault of a desc as in
 //          ptowsp_graph_task_make; a range or a kernel; a priority, if none of the graph's own tasks
-//          has one; a unit of which the device has no core; an edge that does not lead to a later
+//          has one and no lanes are of units; a unit of which the device has no core; an edge that does not lead to a later
 //          task of the part; NULL). Also, the task is not running (a range never is): the run fails
 //          with it as the index; the graph is not running.
-//          LIMIT_EXCEEDED: the tasks of the run add more than added_task_max or added_edge_max. The
+//          LIMIT_EXCEEDED: the tasks of the run add more than added_task_max or added_edge_max (with
+//          both 0: any part but an empty one). The
 //          run then ends as if it had been cancelled, but with LIMIT_EXCEEDED and no index. A run
 //          has this error if, and only if, all its parts together are above the bound.
 // Threads  The thread that runs the task's function: on lanes and on devices, not after a core that
@@ -7086,8 +7089,8 @@ PTOWSP_API ptowsp_port_info ptowsp_program_port_at(const ptowsp_program *program
 // The symbol that overrides the latency of channels; 0 in programs without pipelines.
 PTOWSP_API uint32_t ptowsp_program_latency_symbol(const ptowsp_program *program);
 
-// The schedule with its defaults filled in, and the total number of its lanes. Its keys are not set
-// here: tasks have them.
+// The schedule with its defaults filled in, and the total number of its lanes, without that of
+// collectives. Its keys are not set here: tasks have them.
 PTOWSP_API ptowsp_schedule ptowsp_program_schedule(const ptowsp_program *program);
 PTOWSP_API uint32_t ptowsp_program_lane_count(const ptowsp_program *program);
 PTOWSP_API bool ptowsp_program_is_priority_signed(const ptowsp_program *program);

@@ -5,7 +5,6 @@
 
 #include "ptowsp.h"
 
-#include "common/command.h"
 #include "common/deepseek.h"
 #include "common/emit.h"
 
@@ -21,18 +20,7 @@ int main(int argc, char **argv) {
     emit_parse(&e, "deepseek", argc, argv);
     setup_create_serial(&s);
     deepseek_make(&b, &s, LANES);
-
-    const ptowsp_schedule schedule = {.dispatch = PTOWSP_DISPATCH_WORK_STEALING,
-                                      .lane_count = LANES,
-                                      .dependencies = PTOWSP_DEPENDENCIES_HYBRID};
-    const ptowsp_program_desc desc = {.schedule = &schedule};
-    ptowsp_program *program;
-    ptowsp_run *run;
-    command_check(s.context, ptowsp_program_create(s.context, s.module, &desc, &program));
-    command_check(s.context, ptowsp_run_create(s.context, program, &run));
-
-    printf("a DeepSeek block, on %d lanes\n", LANES);
-    emit_build(&e, s.context, program);
+    ptowsp_run *run = emit_setup(&e, "a DeepSeek block", &s, LANES);
     for (int i = 0; i < 2; i++) {
         deepseek_fill(&b, &s);
         setup_bind(&s, run);
@@ -46,10 +34,6 @@ int main(int argc, char **argv) {
             e.is_good = false;
         }
     }
-    bool is_good = emit_end(&e, program);
-    ptowsp_run_destroy(run);
-    ptowsp_program_destroy(program);
     deepseek_destroy(&b);
-    setup_destroy(&s);
-    return is_good ? 0 : 1;
+    return emit_end_setup(&e, &s, run) ? 0 : 1;
 }

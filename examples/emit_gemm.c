@@ -4,7 +4,6 @@
 
 #include "ptowsp.h"
 
-#include "common/command.h"
 #include "common/emit.h"
 #include "common/gemm.h"
 
@@ -21,26 +20,11 @@ int main(int argc, char **argv) {
     emit_parse(&e, "gemm", argc, argv);
     setup_create_serial(&s);
     gemm_make(&g, &s);
-
-    const ptowsp_schedule schedule = {.dispatch = PTOWSP_DISPATCH_WORK_STEALING,
-                                      .lane_count = LANES};
-    const ptowsp_program_desc desc = {.schedule = &schedule};
-    ptowsp_program *program;
-    ptowsp_run *run;
-    command_check(s.context, ptowsp_program_create(s.context, s.module, &desc, &program));
-    command_check(s.context, ptowsp_run_create(s.context, program, &run));
-
-    printf("a batch of %d products, on %d lanes\n", GEMM_ENTRIES, LANES);
-    emit_build(&e, s.context, program);
+    ptowsp_run *run = emit_setup(&e, "a ragged batch of products", &s, LANES);
     for (int i = 0; i < 2; i++) {
         gemm_fill(&g, &s, batches[i]);
-        setup_bind(&s, run);
         emit_compare_setup(&e, names[i], &s, run);
     }
-    bool is_good = emit_end(&e, program);
-    ptowsp_run_destroy(run);
-    ptowsp_program_destroy(program);
     gemm_destroy(&g);
-    setup_destroy(&s);
-    return is_good ? 0 : 1;
+    return emit_end_setup(&e, &s, run) ? 0 : 1;
 }

@@ -4,7 +4,6 @@
 
 #include "ptowsp.h"
 
-#include "common/command.h"
 #include "common/emit.h"
 #include "common/indexer.h"
 
@@ -22,27 +21,12 @@ int main(int argc, char **argv) {
     emit_parse(&e, "indexer", argc, argv);
     setup_create_serial(&s);
     indexer_make(&x, &s);
-
-    const ptowsp_schedule schedule = {.dispatch = PTOWSP_DISPATCH_WORK_STEALING,
-                                      .lane_count = LANES};
-    const ptowsp_program_desc desc = {.schedule = &schedule};
-    ptowsp_program *program;
-    ptowsp_run *run;
-    command_check(s.context, ptowsp_program_create(s.context, s.module, &desc, &program));
-    command_check(s.context, ptowsp_run_create(s.context, program, &run));
-
-    printf("sparse attention, on %d lanes\n", LANES);
-    emit_build(&e, s.context, program);
+    ptowsp_run *run = emit_setup(&e, "sparse attention", &s, LANES);
     for (int i = 0; i < 2; i++) {
         char title[64];
         indexer_fill(&x, &s, lengths[i], counts[i]);
-        setup_bind(&s, run);
         snprintf(title, sizeof title, "%lld requests", (long long)x.requests);
         emit_compare_setup(&e, title, &s, run);
     }
-    bool is_good = emit_end(&e, program);
-    ptowsp_run_destroy(run);
-    ptowsp_program_destroy(program);
-    setup_destroy(&s);
-    return is_good ? 0 : 1;
+    return emit_end_setup(&e, &s, run) ? 0 : 1;
 }

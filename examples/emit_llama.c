@@ -4,7 +4,6 @@
 
 #include "ptowsp.h"
 
-#include "common/command.h"
 #include "common/emit.h"
 #include "common/llama.h"
 
@@ -20,29 +19,13 @@ int main(int argc, char **argv) {
     emit_parse(&e, "llama", argc, argv);
     setup_create_serial(&s);
     llama_make(&b, &s);
-
-    const ptowsp_schedule schedule = {.dispatch = PTOWSP_DISPATCH_WORK_STEALING,
-                                      .lane_count = LANES,
-                                      .dependencies = PTOWSP_DEPENDENCIES_HYBRID};
-    const ptowsp_program_desc desc = {.schedule = &schedule};
-    ptowsp_program *program;
-    ptowsp_run *run;
-    command_check(s.context, ptowsp_program_create(s.context, s.module, &desc, &program));
-    command_check(s.context, ptowsp_run_create(s.context, program, &run));
-
-    printf("a transformer block, on %d lanes\n", LANES);
-    emit_build(&e, s.context, program);
+    ptowsp_run *run = emit_setup(&e, "a transformer block", &s, LANES);
     for (int i = 0; i < 2; i++) {
         llama_fill(&b, &s, sizes[i]);
-        setup_bind(&s, run);
         char title[64];
         snprintf(title, sizeof title, "%lld tokens", (long long)sizes[i]);
         emit_compare_setup(&e, title, &s, run);
     }
-    bool is_good = emit_end(&e, program);
-    ptowsp_run_destroy(run);
-    ptowsp_program_destroy(program);
     llama_destroy(&b);
-    setup_destroy(&s);
-    return is_good ? 0 : 1;
+    return emit_end_setup(&e, &s, run) ? 0 : 1;
 }

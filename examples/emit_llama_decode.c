@@ -1,10 +1,9 @@
-// Takes a decode step with transient tensors and chosen kernels (common/llama_step.h) to an NPU: writes the source tree,
-// builds it for this machine, and compares outputs and cycles with those of the library, in both cost
-// models, for three batches. `emit_llama_decode --help` lists the options.
+// Takes a decode step with transient tensors and chosen kernels (common/llama_step.h) to an NPU: writes
+// the source tree, builds it for this machine, and compares outputs and cycles with those of the
+// library, in both cost models, for three batches. `emit_llama_decode --help` lists the options.
 
 #include "ptowsp.h"
 
-#include "common/command.h"
 #include "common/emit.h"
 #include "common/llama_step.h"
 
@@ -20,27 +19,12 @@ int main(int argc, char **argv) {
     emit_parse(&e, "llama_decode", argc, argv);
     setup_create_serial(&s);
     llama_step_make(&d, &s, true);
-
-    const ptowsp_schedule schedule = {.dispatch = PTOWSP_DISPATCH_WORK_STEALING,
-                                      .lane_count = LANES};
-    const ptowsp_program_desc desc = {.schedule = &schedule};
-    ptowsp_program *program;
-    ptowsp_run *run;
-    command_check(s.context, ptowsp_program_create(s.context, s.module, &desc, &program));
-    command_check(s.context, ptowsp_run_create(s.context, program, &run));
-
-    printf("a decode step, on %d lanes\n", LANES);
-    emit_build(&e, s.context, program);
+    ptowsp_run *run = emit_setup(&e, "a decode step", &s, LANES);
     for (int i = 0; i < 3; i++) {
         char title[64];
         llama_step_fill(&d, batches[i]);
-        setup_bind(&s, run);
         snprintf(title, sizeof title, "batch of %lld", (long long)batches[i]);
         emit_compare_setup(&e, title, &s, run);
     }
-    bool is_good = emit_end(&e, program);
-    ptowsp_run_destroy(run);
-    ptowsp_program_destroy(program);
-    setup_destroy(&s);
-    return is_good ? 0 : 1;
+    return emit_end_setup(&e, &s, run) ? 0 : 1;
 }

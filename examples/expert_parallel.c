@@ -447,37 +447,17 @@ static int expert_parallel(world *w, void *user) {
     command_check(w->context, ptowsp_program_create(w->context, l->m, NULL, &program));
     command_check(w->context, ptowsp_run_create(w->context, program, &run));
     bind(l, run);
-    const ptowsp_run_ranks ranks = {.ranks = w->ranks, .cycles_per_us = 1000};
-    const ptowsp_run_options timed = {.mode = PTOWSP_RUN_TIME_ONLY};
-    command_check(w->context, ptowsp_run_bind_ranks(run, &ranks));
-    command_check(w->context, ptowsp_run_execute(run, &timed));
-    const uint64_t simulated = world_largest(w, ptowsp_run_result(run)->makespan_cycles);
-    uint64_t measured = UINT64_MAX;
-    for (int i = 0; i < 10; i++) {
-        world_meet(w);
-        const uint64_t begin = ptowsp_clock_ns();
-        command_check(w->context, ptowsp_run_execute(run, NULL));
-        const uint64_t took = world_lasted(w, begin, ptowsp_clock_ns());
-        measured = took < measured ? took : measured;
-    }
-    if (o->draw) {
-        const ptowsp_record_options record = {.level = PTOWSP_RECORD_TASKS, .has_clock = true};
-        command_check(w->context, ptowsp_run_record(run, &record));
-        world_meet(w);
-        const uint64_t begin = ptowsp_clock_ns();
-        command_check(w->context, ptowsp_run_execute(run, NULL));
-        world_take_spans(w, run, begin);
-        world_draw(w, o->draw, "expert_parallel", kernel_names, KERNELS);
-    }
+    const world_picture picture = {o->draw, "expert_parallel", kernel_names, KERNELS};
+    const world_times times = world_execute(w, run, 0, &picture);
     const double error = error_of(l), mean = 2.0 * BATCHES * (double)o->tokens / w->rank_count;
     const bool is_good = world_largest(w, !(error < 1e-5)) == 0;
     const uint64_t bits = bits_of(l), most = world_largest(w, rows);
     if (w->rank == 0) {
         printf("%u rank%s  simulated %8.1f us  measured %8.1f us  busiest rank %.3f of the mean  "
                "bits %016llx  error %.1e: %s\n",
-               w->rank_count, w->rank_count == 1 ? " " : "s", (double)simulated / 1000,
-               (double)measured / 1000, (double)most / mean, (unsigned long long)bits, error,
-               is_good ? "good" : "WRONG");
+               w->rank_count, w->rank_count == 1 ? " " : "s", (double)times.simulated_ns / 1000,
+               (double)times.measured_ns / 1000, (double)most / mean, (unsigned long long)bits,
+               error, is_good ? "good" : "WRONG");
     }
     ptowsp_run_destroy(run);
     ptowsp_program_destroy(program);

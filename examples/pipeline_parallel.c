@@ -203,28 +203,8 @@ static int pipeline_parallel(world *w, void *user) {
     const ptowsp_buffer x_buffer = {.data = x}, w_buffer = {.data = weights};
     command_check(w->context, ptowsp_run_bind_tensor(run, "x", &x_buffer));
     command_check(w->context, ptowsp_run_bind_tensor(run, "w", &w_buffer));
-    const ptowsp_run_ranks ranks = {.ranks = w->ranks, .cycles_per_us = 1000};
-    const ptowsp_run_options timed = {.mode = PTOWSP_RUN_TIME_ONLY};
-    command_check(w->context, ptowsp_run_bind_ranks(run, &ranks));
-    command_check(w->context, ptowsp_run_execute(run, &timed));
-    const uint64_t simulated = world_largest(w, ptowsp_run_result(run)->makespan_cycles);
-    uint64_t measured = UINT64_MAX;
-    for (int i = 0; i < 10; i++) {
-        world_meet(w);
-        const uint64_t begin = ptowsp_clock_ns();
-        command_check(w->context, ptowsp_run_execute(run, NULL));
-        const uint64_t took = world_lasted(w, begin, ptowsp_clock_ns());
-        measured = took < measured ? took : measured;
-    }
-    if (o->draw) {
-        const ptowsp_record_options record = {.level = PTOWSP_RECORD_TASKS, .has_clock = true};
-        command_check(w->context, ptowsp_run_record(run, &record));
-        world_meet(w);
-        const uint64_t begin = ptowsp_clock_ns();
-        command_check(w->context, ptowsp_run_execute(run, NULL));
-        world_take_spans(w, run, begin);
-        world_draw(w, o->draw, "pipeline_parallel", kernel_names, 2);
-    }
+    const world_picture picture = {o->draw, "pipeline_parallel", kernel_names, 2};
+    const world_times times = world_execute(w, run, 0, &picture);
     bool is_good = true;
     if (w->rank + 1 == w->rank_count) {
         const float *y = x + layers * slab;
@@ -232,8 +212,8 @@ static int pipeline_parallel(world *w, void *user) {
         is_good = error < 1e-4;
         printf("%u stage%s  simulated %8.1f us  measured %8.1f us  %5.2f layers of time  bits "
                "%016llx  error %.1e: %s\n",
-               w->rank_count, w->rank_count == 1 ? " " : "s", (double)simulated / 1000,
-               (double)measured / 1000, (double)simulated / (double)ns_per_layer,
+               w->rank_count, w->rank_count == 1 ? " " : "s", (double)times.simulated_ns / 1000,
+               (double)times.measured_ns / 1000, (double)times.simulated_ns / (double)ns_per_layer,
                (unsigned long long)ptowsp_hash(PTOWSP_HASH_START, y, slab * sizeof *y), error,
                is_good ? "good" : "WRONG");
     }

@@ -488,30 +488,8 @@ static int tensor_parallel(world *w, void *user) {
         const ptowsp_buffer buffer = {.data = b.tensors[i].data};
         command_check(w->context, ptowsp_run_bind_tensor(run, b.tensors[i].name, &buffer));
     }
-    // Time of all ranks together, then data.
-    const ptowsp_run_ranks ranks = {.ranks = w->ranks, .cycles_per_us = 1000};
-    const ptowsp_run_options timed = {.mode = PTOWSP_RUN_TIME_ONLY};
-    const ptowsp_run_options run_options = {.lane_count = (uint32_t)o->lanes};
-    command_check(w->context, ptowsp_run_bind_ranks(run, &ranks));
-    command_check(w->context, ptowsp_run_execute(run, &timed));
-    const uint64_t simulated = world_largest(w, ptowsp_run_result(run)->makespan_cycles);
-    uint64_t measured = UINT64_MAX;
-    for (int i = 0; i < 10; i++) {
-        world_meet(w);
-        const uint64_t begin = ptowsp_clock_ns();
-        command_check(w->context, ptowsp_run_execute(run, &run_options));
-        const uint64_t took = world_lasted(w, begin, ptowsp_clock_ns());
-        measured = took < measured ? took : measured;
-    }
-    if (o->draw) {
-        const ptowsp_record_options record = {.level = PTOWSP_RECORD_TASKS, .has_clock = true};
-        command_check(w->context, ptowsp_run_record(run, &record));
-        world_meet(w);
-        const uint64_t begin = ptowsp_clock_ns();
-        command_check(w->context, ptowsp_run_execute(run, &run_options));
-        world_take_spans(w, run, begin);
-        world_draw(w, o->draw, "tensor_parallel", kernel_names, KERNELS);
-    }
+    const world_picture picture = {o->draw, "tensor_parallel", kernel_names, KERNELS};
+    const world_times times = world_execute(w, run, (uint32_t)o->lanes, &picture);
     const tensor *y = &b.tensors[Y];
     const uint64_t bits =
         ptowsp_hash(PTOWSP_HASH_START, y->data, (uint64_t)(y->rows * y->cols) * sizeof(float));
@@ -519,8 +497,8 @@ static int tensor_parallel(world *w, void *user) {
     const bool is_same = world_largest(w, bits) == bits, is_good = is_same && error < 1e-4;
     if (w->rank == 0) {
         printf("%u rank%s  simulated %8.1f us  measured %8.1f us  bits %016llx  error %.1e: %s\n",
-               w->rank_count, w->rank_count == 1 ? " " : "s", (double)simulated / 1000,
-               (double)measured / 1000, (unsigned long long)bits, error,
+               w->rank_count, w->rank_count == 1 ? " " : "s", (double)times.simulated_ns / 1000,
+               (double)times.measured_ns / 1000, (unsigned long long)bits, error,
                is_good ? "good" : "WRONG");
     }
     for (int i = 0; i < TENSOR_COUNT; i++) {

@@ -832,6 +832,133 @@ static void communicate__wrong_kernels_are_refused(void **state) {
     ptowsp_context_destroy(context);
 }
 
+// A workload with a collective, which is called outside, must not be called in a process as well.
+static void communicate__processes_call_none(void **state) {
+    (void)state;
+    ptowsp_context *context = NULL;
+    ptowsp_module *m = NULL;
+    ptowsp_program *program = NULL;
+    assert_int_equal(ptowsp_context_create(NULL, &context), PTOWSP_OK);
+    assert_int_equal(ptowsp_module_create(context, NULL, &m), PTOWSP_OK);
+    const ptowsp_kernel sum = collective_kernel(m, "sum", PTOWSP_ALL_REDUCE, 0);
+    const ptowsp_tensor a = matrix_tensor(m, "a");
+    ptowsp_workload_begin(m, "step");
+    task_on(m, sum, a, no_tensor);
+    ptowsp_scope_end(m);
+    ptowsp_workload_begin(m, "through");
+    ptowsp_call(m, "step", NULL, 0);
+    ptowsp_scope_end(m);
+    ptowsp_workload_begin(m, "main");
+    ptowsp_call(m, "step", NULL, 0);
+    ptowsp_pipeline_begin(m, "p", NULL, 0);
+    ptowsp_process_begin(m, "q");
+    ptowsp_call(m, "through", NULL, 0);
+    ptowsp_scope_end(m);
+    ptowsp_scope_end(m);
+    ptowsp_scope_end(m);
+    assert_int_equal(ptowsp_program_create(context, m, NULL, &program), PTOWSP_UNSUPPORTED);
+    assert_string_equal(ptowsp_context_error(context).text,
+                        "main/pipeline p/process q/call through: process q calls a workload with "
+                        "a collective in it, or in what it calls; there are none inside processes");
+    ptowsp_module_destroy(m);
+    ptowsp_context_destroy(context);
+}
+
+typedef struct edges_seen {
+    uint64_t count;
+    uint64_t from[4], to[4];
+} edges_seen;
+
+static bool see_edge(void *user, const ptowsp_edge *edge) {
+    edges_seen *seen = (edges_seen *)user;
+    assert_int_equal(edge->reason, PTOWSP_EDGE_STREAM);
+    assert_true(seen->count < 4);
+    seen->from[seen->count] = edge->from;
+    seen->to[seen->count++] = edge->to;
+    return true;
+}
+
+// Three sums that do not depend on each other, at once by the tree: the links do them one by one. That
+// bounds the makespan, and each waits for the one before it. Lanes are those of the schedule.
+static void communicate__sums_follow_one_another(void **state) {
+    (void)state;
+    ptowsp_context *context = NULL;
+    ptowsp_module *m = NULL;
+    ptowsp_program *program = NULL;
+    ptowsp_run *run = NULL;
+    assert_int_equal(ptowsp_context_create(NULL, &context), PTOWSP_OK);
+    assert_int_equal(ptowsp_module_create(context, NULL, &m), PTOWSP_OK);
+    const ptowsp_kernel sum = collective_kernel(m, "sum", PTOWSP_ALL_REDUCE, 0);
+    ptowsp_workload_begin(m, "main");
+    PTOWSP_COMBINE(m) {
+        task_on(m, sum, matrix_tensor(m, "a"), no_tensor);
+        task_on(m, sum, matrix_tensor(m, "b"), no_tensor);
+        task_on(m, sum, matrix_tensor(m, "c"), no_tensor);
+    }
+    ptowsp_scope_end(m);
+    ptowsp_schedule schedule;
+    memset(&schedule, 0, sizeof schedule);
+    schedule.lane_count = PTOWSP_SCHEDULE_LANE_MAX;
+    const ptowsp_program_desc desc = {NULL, &schedule};
+    assert_int_equal(ptowsp_program_create(context, m, &desc, &program), PTOWSP_LIMIT_EXCEEDED);
+    assert_string_equal(ptowsp_context_error(context).text,
+                        "module: schedule: 65536 lanes, and that of collectives; at most 65536");
+    ptowsp_module_destroy(m);
+    ptowsp_context_destroy(context);
+
+    assert_int_equal(ptowsp_context_create(NULL, &context), PTOWSP_OK);
+    assert_int_equal(ptowsp_module_create(context, NULL, &m), PTOWSP_OK);
+    const ptowsp_kernel again = collective_kernel(m, "sum", PTOWSP_ALL_REDUCE, 0);
+    ptowsp_workload_begin(m, "main");
+    PTOWSP_COMBINE(m) {
+        task_on(m, again, matrix_tensor(m, "a"), no_tensor);
+        task_on(m, again, matrix_tensor(m, "b"), no_tensor);
+        task_on(m, again, matrix_tensor(m, "c"), no_tensor);
+    }
+    ptowsp_scope_end(m);
+    schedule.lane_count = 3;
+    assert_int_equal(ptowsp_program_create(context, m, &desc, &program), PTOWSP_OK);
+    assert_int_equal(ptowsp_program_lane_count(program), 3);
+    assert_int_equal(ptowsp_run_create(context, program, &run), PTOWSP_OK);
+    static int64_t memory[3][ROWS * COLS];
+    for (int i = 0; i < 3; i++) {
+        const char name[2] = {(char)('a' + i), 0};
+        ptowsp_buffer buffer;
+        memset(&buffer, 0, sizeof buffer);
+        buffer.data = memory[i];
+        assert_int_equal(ptowsp_run_bind_tensor(run, name, &buffer), PTOWSP_OK);
+    }
+    ptowsp_run_ranks ranks;
+    memset(&ranks, 0, sizeof ranks);
+    ranks.rank_count = 2;
+    const ptowsp_record_options record = {.level = PTOWSP_RECORD_EDGES};
+    ptowsp_run_options options;
+    memset(&options, 0, sizeof options);
+    options.mode = PTOWSP_RUN_TIME_ONLY;
+    assert_int_equal(ptowsp_run_bind_ranks(run, &ranks), PTOWSP_OK);
+    assert_int_equal(ptowsp_run_record(run, &record), PTOWSP_OK);
+    assert_int_equal(ptowsp_run_execute(run, &options), PTOWSP_OK);
+    const ptowsp_run_stats *stats = ptowsp_run_result(run);
+    ptowsp_run_bounds bounds;
+    assert_int_equal(ptowsp_run_find_bounds(run, &bounds), PTOWSP_OK);
+    assert_true(stats->makespan_cycles > 0 && stats->makespan_cycles % 3 == 0);
+    assert_int_equal(bounds.link_cycles, stats->makespan_cycles);
+    assert_int_equal(bounds.path_cycles, stats->makespan_cycles);
+    assert_int_equal(bounds.largest_cycles, stats->makespan_cycles);
+    edges_seen seen;
+    memset(&seen, 0, sizeof seen);
+    assert_true(ptowsp_run_edges(run, PTOWSP_NO_INDEX, see_edge, &seen));
+    assert_int_equal(seen.count, 2);
+    for (uint64_t i = 0; i < 2; i++) {
+        assert_int_equal(seen.from[i], i);
+        assert_int_equal(seen.to[i], i + 1);
+    }
+    ptowsp_run_destroy(run);
+    ptowsp_program_destroy(program);
+    ptowsp_module_destroy(m);
+    ptowsp_context_destroy(context);
+}
+
 // One task of a kind on windows of one tensor, executed by this rank alone.
 typedef struct refused {
     ptowsp_collective_kind kind;
@@ -1282,7 +1409,9 @@ static void communicate__a_rank_that_fails_ends_the_runs_of_all(void **state) {
         assert_int_equal(jobs[1].status, PTOWSP_KERNEL_FAILED);
         assert_int_equal(jobs[0].status, PTOWSP_RANK_FAILED);
         assert_int_equal(jobs[2].status, PTOWSP_RANK_FAILED);
-        assert_non_null(strstr(jobs[0].text, "steps/task sum: task 2: ranks: all_reduce: "));
+        // In the first collective, if rank 1 has failed before all of its messages were read.
+        assert_non_null(strstr(jobs[0].text, "steps/task sum: task "));
+        assert_non_null(strstr(jobs[0].text, ": ranks: all_reduce: "));
         assert_non_null(strstr(jobs[0].text, ", a rank failed or has ended"));
 
         memset(jobs, 0, sizeof jobs);
@@ -1333,6 +1462,8 @@ int main(void) {
         cmocka_unit_test(communicate__a_thousand_ranks_are_timed_by_one),
         cmocka_unit_test(communicate__texts_of_modules_have_collectives),
         cmocka_unit_test(communicate__wrong_kernels_are_refused),
+        cmocka_unit_test(communicate__processes_call_none),
+        cmocka_unit_test(communicate__sums_follow_one_another),
         cmocka_unit_test(communicate__wrong_runs_are_refused),
         cmocka_unit_test(communicate__executing_takes_a_communicator_and_no_device),
         cmocka_unit_test(communicate__a_rank_that_fails_ends_the_runs_of_all),

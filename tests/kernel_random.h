@@ -390,6 +390,11 @@ static inline ptowsp_value random_end(kt *t, const random_loop *l) {
     }
 }
 
+// Each iteration draws the same numbers. Where they are not of the state alone, this says so.
+#ifndef RANDOM_IS_REPEATED
+#define RANDOM_IS_REPEATED(is_repeated) ((void)0)
+#endif
+
 static inline void add_loop(kt *t, pool *p) {
     random_loop loop, *l = &loop;
     memset(l, 0, sizeof *l);
@@ -428,6 +433,7 @@ static inline void add_loop(kt *t, pool *p) {
     }
     ptowsp_body *k = t->k;
     uint64_t state = t->state;
+    RANDOM_IS_REPEATED(true);
     for (int64_t i = 0; i < l->count || i == 0; i++) {
         t->state = state;
         random_body(t, body, l, i);
@@ -437,6 +443,7 @@ static inline void add_loop(kt *t, pool *p) {
         t->k = NULL;
         body->is_first = false;
     }
+    RANDOM_IS_REPEATED(false);
     t->k = k;
     for (uint32_t i = 0; i < l->carried; i++) {
         kt_value result = l->state[i];

@@ -178,9 +178,24 @@ void emit_compare(emit *e, const char *title, ptowsp_run *run, ptowsp_model mode
     free(memories);
 }
 
-void emit_compare_setup(emit *e, const char *title, const setup *s, ptowsp_run *run) {
+// -- setups ---------------------------------------------------------------------------------------
+
+ptowsp_run *emit_setup(emit *e, const char *what, const setup *s, uint32_t lane_count) {
+    const ptowsp_schedule schedule = {.dispatch = PTOWSP_DISPATCH_WORK_STEALING,
+                                      .lane_count = lane_count};
+    const ptowsp_program_desc desc = {.schedule = &schedule};
+    ptowsp_run *run;
+    command_check(s->context, ptowsp_program_create(s->context, s->module, &desc, &e->program));
+    command_check(s->context, ptowsp_run_create(s->context, e->program, &run));
+    printf("%s, on %u lanes\n", what, (unsigned)lane_count);
+    emit_build(e, s->context, e->program);
+    return run;
+}
+
+void emit_compare_setup(emit *e, const char *title, setup *s, ptowsp_run *run) {
     static const ptowsp_model models[] = {PTOWSP_MODEL_UNIT, PTOWSP_MODEL_A2A3};
     static const char *const names[] = {"unit model", "a2a3"};
+    setup_bind(s, run);
     for (int i = 0; i < 2; i++) {
         char text[96];
         snprintf(text, sizeof text, "%s, %s", title, names[i]);
@@ -203,4 +218,12 @@ bool emit_end(emit *e, const ptowsp_program *program) {
     ptowsp_npu_destroy(again);
     ptowsp_npu_destroy(e->npu);
     return e->is_good && is_cached;
+}
+
+bool emit_end_setup(emit *e, setup *s, ptowsp_run *run) {
+    bool is_good = emit_end(e, e->program);
+    ptowsp_run_destroy(run);
+    ptowsp_program_destroy(e->program);
+    setup_destroy(s);
+    return is_good;
 }

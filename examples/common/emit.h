@@ -18,7 +18,8 @@ typedef struct emit {
     const char *compiler, *options;
     ptowsp_context *context;
     ptowsp_npu *npu;
-    bool is_good;  // all was equal so far
+    ptowsp_program *program;  // of emit_setup
+    bool is_good;             // all was equal so far
 } emit;
 
 // Reads the options of the example. Whatever fails, here and below, ends the program with its text.
@@ -31,11 +32,14 @@ void emit_build(emit *e, ptowsp_context *context, const ptowsp_program *program)
 // of two sizes. All begin with the data that is there now. Prints a line for each ring.
 void emit_compare(emit *e, const char *title, ptowsp_run *run, ptowsp_model model);
 
-// The same in both cost models, with the data that a setup has bound to the run and prepares, and its check
-// of the results.
-void emit_compare_setup(emit *e, const char *title, const setup *s, ptowsp_run *run);
+// The module of a setup, on lanes that steal tasks: its tree, and a run, to be freed by emit_end_setup.
+ptowsp_run *emit_setup(emit *e, const char *what, const setup *s, uint32_t lane_count);
+
+// Binds a setup's data to its run and compares in both cost models, with its check of the results.
+void emit_compare_setup(emit *e, const char *title, setup *s, ptowsp_run *run);
 
 // Looks for the tree again, which must be in the cache by now. Returns whether all was equal.
 bool emit_end(emit *e, const ptowsp_program *program);
+bool emit_end_setup(emit *e, setup *s, ptowsp_run *run);  // also destroys program, run and setup
 
 #endif

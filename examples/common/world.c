@@ -168,7 +168,8 @@ int world_run(uint32_t rank_count, uint32_t lane_count, world_fn fn, void *user)
 
 // -- pictures -------------------------------------------------------------------------------------
 
-void world_take_spans(world *w, const ptowsp_run *run, uint64_t begin_ns) {
+// Takes the wall clock of the tasks that a run recorded, which began at begin_ns.
+static void take_spans(world *w, const ptowsp_run *run, uint64_t begin_ns) {
     for (uint64_t i = 0; i < ptowsp_run_trace_count(run) && w->span_count < WORLD_SPANS; i++) {
         const ptowsp_task_trace task = ptowsp_run_trace_at(run, i);
         const ptowsp_task_record *clock = ptowsp_run_clock_at(run, i);
@@ -188,27 +189,56 @@ static bool world_write(void *user, const void *data, size_t size) {
     return fwrite(data, 1, size, (FILE *)user) == size;
 }
 
-void world_draw(world *w, const char *path, const char *title, const char *const *names,
-                uint32_t name_count) {
+// Rank 0 writes the spans of all ranks.
+static void draw(world *w, const world_picture *picture) {
     const uint64_t most = world_largest(w, w->span_count);
     ptowsp_span *all = command_allocate(most * w->rank_count, sizeof *all);
     world_gather(w, w->spans, all, most * sizeof *all);  // those behind span_count are zero
     if (w->rank == 0) {
-        const ptowsp_span_set set = {.title = title,
+        const ptowsp_span_set set = {.title = picture->title,
                                      .spans = all,
                                      .count = most * w->rank_count,
-                                     .names = names,
-                                     .name_count = name_count};
-        FILE *file = fopen(path, "wb");
+                                     .names = picture->names,
+                                     .name_count = picture->name_count};
+        FILE *file = fopen(picture->path, "wb");
         if (!file) {
-            command_fail("%s cannot be written", path);
+            command_fail("%s cannot be written", picture->path);
         }
         const ptowsp_output output = {world_write, file};
         command_check(w->context,
                       ptowsp_spans_export(w->context, &set, PTOWSP_EXPORT_SVG, NULL, output));
         if (fclose(file) != 0) {
-            command_fail("%s cannot be written", path);
+            command_fail("%s cannot be written", picture->path);
         }
     }
     free(all);
+}
+
+// -- running --------------------------------------------------------------------------------------
+
+world_times world_execute(world *w, ptowsp_run *run, uint32_t lane_count,
+                          const world_picture *picture) {
+    const ptowsp_run_ranks ranks = {.ranks = w->ranks, .cycles_per_us = 1000};
+    const ptowsp_run_options timed = {.mode = PTOWSP_RUN_TIME_ONLY};
+    const ptowsp_run_options options = {.lane_count = lane_count};
+    command_check(w->context, ptowsp_run_bind_ranks(run, &ranks));
+    command_check(w->context, ptowsp_run_execute(run, &timed));
+    world_times times = {world_largest(w, ptowsp_run_result(run)->makespan_cycles), UINT64_MAX};
+    for (int i = 0; i < 10; i++) {
+        world_meet(w);
+        const uint64_t begin = ptowsp_clock_ns();
+        command_check(w->context, ptowsp_run_execute(run, &options));
+        const uint64_t took = world_lasted(w, begin, ptowsp_clock_ns());
+        times.measured_ns = took < times.measured_ns ? took : times.measured_ns;
+    }
+    if (picture->path) {
+        const ptowsp_record_options record = {.level = PTOWSP_RECORD_TASKS, .has_clock = true};
+        command_check(w->context, ptowsp_run_record(run, &record));
+        world_meet(w);
+        const uint64_t begin = ptowsp_clock_ns();
+        command_check(w->context, ptowsp_run_execute(run, &options));
+        take_spans(w, run, begin);
+        draw(w, picture);
+    }
+    return times;
 }

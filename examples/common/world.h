@@ -56,12 +56,20 @@ uint64_t world_lasted(world *w, uint64_t begin, uint64_t end);
 // All ranks begin what follows at about the same time.
 void world_meet(world *w);
 
-// Takes the wall clock of the tasks that a run recorded, which began at begin_ns: two lanes for each
-// rank, of its cores and of its links. The kind of a span is its kernel's id - 1.
-void world_take_spans(world *w, const ptowsp_run *run, uint64_t begin_ns);
+typedef struct world_times {
+    uint64_t simulated_ns, measured_ns;  // of the slowest rank
+} world_times;
 
-// Rank 0 writes the spans of all ranks to a file, as a picture. names: of kernels, by id - 1.
-void world_draw(world *w, const char *path, const char *title, const char *const *names,
-                uint32_t name_count);
+// A picture of what ran when: a path, or NULL for none; its title; names of kernels, by id - 1.
+typedef struct world_picture {
+    const char *path, *title;
+    const char *const *names;
+    uint32_t name_count;
+} world_picture;
+
+// Simulates a run, whose cycles are nanoseconds, on all ranks together, then executes it: the best of
+// ten. For a picture once more: two lanes for each rank, of its cores and of its links, by wall clock.
+world_times world_execute(world *w, ptowsp_run *run, uint32_t lane_count,
+                          const world_picture *picture);
 
 #endif

@@ -22,6 +22,9 @@
 PWSP_INTERNAL void pwsp_comm_init(pwsp_comm *comm, ptowsp_context *context, pwsp_halt *halt) {
     memset(comm, 0, sizeof *comm);
     comm->context = context;
+    comm->own.memory = context->memory;
+    comm->own.pool = context->pool;
+    comm->own.index = PTOWSP_NO_INDEX;
     comm->halt = halt;
 }
 
@@ -277,7 +280,7 @@ PWSP_INTERNAL bool pwsp_comm_check(pwsp_comm *comm, const pwsp_kernel_info *kern
 // -- time -----------------------------------------------------------------------------------------
 
 static bool pwsp_comm_fail_context(const pwsp_comm *comm, pwsp_error *error) {
-    const ptowsp_error from = ptowsp_context_error(comm->context);
+    const ptowsp_error from = ptowsp_context_error(&comm->own);
     pwsp_error_set(error, from.status, from.index, "%s", from.text);
     return false;
 }
@@ -304,11 +307,9 @@ static uint32_t pwsp_comm_me(const pwsp_comm *comm, const ptowsp_collective *c) 
 }
 
 // When this rank is done with a collective that has an algorithm; starts and ends of its members.
-static bool pwsp_comm_time(const pwsp_comm *comm, const ptowsp_collective *c,
-                           const uint64_t *starts, uint64_t *ends, uint64_t *out_cycles,
-                           pwsp_error *error) {
-    if (pwsp_collective_time_from(comm->context, c, &comm->bound.links, starts, ends) !=
-        PTOWSP_OK) {
+static bool pwsp_comm_time(pwsp_comm *comm, const ptowsp_collective *c, const uint64_t *starts,
+                           uint64_t *ends, uint64_t *out_cycles, pwsp_error *error) {
+    if (pwsp_collective_time_from(&comm->own, c, &comm->bound.links, starts, ends) != PTOWSP_OK) {
         return pwsp_comm_fail_context(comm, error);
     }
     *out_cycles = pwsp_comm_cycles_of(comm, ends[pwsp_comm_me(comm, c)]);
@@ -321,12 +322,11 @@ static bool pwsp_comm_time(const pwsp_comm *comm, const ptowsp_collective *c,
 }
 
 // Chooses an algorithm if there is none, and finds the time.
-static bool pwsp_comm_find(const pwsp_comm *comm, ptowsp_collective *c, uint64_t *out_cycles,
+static bool pwsp_comm_find(pwsp_comm *comm, ptowsp_collective *c, uint64_t *out_cycles,
                            pwsp_error *error) {
     const ptowsp_text none = {NULL, NULL};
     const bool is_open = c->algorithm == PTOWSP_ALGORITHM_AUTO;
-    if (is_open &&
-        ptowsp_collective_choose(comm->context, c, &comm->bound.links, none) != PTOWSP_OK) {
+    if (is_open && ptowsp_collective_choose(&comm->own, c, &comm->bound.links, none) != PTOWSP_OK) {
         return pwsp_comm_fail_context(comm, error);
     }
     if (!is_open && c->algorithm == PTOWSP_ALGORITHM_HIERARCHICAL) {

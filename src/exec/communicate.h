@@ -9,6 +9,7 @@
 #ifndef PWSP_COMMUNICATE_H
 #define PWSP_COMMUNICATE_H
 
+#include "../base/context.h"
 #include "../base/error.h"
 #include "../base/halt.h"
 #include "../time/sim.h"
@@ -34,7 +35,8 @@ typedef struct pwsp_comm_tile {
 } pwsp_comm_tile;
 
 typedef struct pwsp_comm {
-    ptowsp_context *context;
+    ptowsp_context *context;  // of the run, or of its start
+    ptowsp_context own;       // memory and errors of the walking thread, beside lanes that fail
     ptowsp_run_ranks bound;
     bool is_bound;
     pwsp_halt *halt;

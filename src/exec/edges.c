@@ -46,6 +46,7 @@ PWSP_INTERNAL bool pwsp_edges_begin(pwsp_edges *edges, const pwsp_memory *memory
     edges->node_count = edges->kept_count = edges->access_count = edges->begin_count = 0;
     edges->task_count = edges->tile_count = edges->free_access = 0;
     edges->pipeline = edges->pipeline_count = 0;
+    edges->link = 0;
     edges->is_out_of_memory = false;
     size_t sizes[3] = {(size_t)timed->tensor_count + 1, (size_t)timed->edge_count + 1,
                        (size_t)sim->schedule->stream_count + 1};
@@ -168,14 +169,23 @@ static bool pwsp_edges_explicit(pwsp_edges *edges, const pwsp_arrival *arrival, 
     return is_good;
 }
 
-static bool pwsp_edges_stream(pwsp_edges *edges, const pwsp_arrival *arrival, uint64_t task) {
-    const pwsp_sim *sim = edges->sim;
-    if (!sim->order.streams || edges->pipeline) {
-        return true;
-    }
-    uint64_t *last = &edges->streams[pwsp_precedence_stream(&sim->order, arrival)];
+// The task follows the last one of a stream, or of the links.
+static bool pwsp_edges_follow(pwsp_edges *edges, uint64_t *last, uint64_t task) {
     bool is_good = !*last || pwsp_edges_keep(edges, *last - 1, PTOWSP_EDGE_STREAM, 0, 0, 0);
     *last = task + 1;
+    return is_good;
+}
+
+static bool pwsp_edges_stream(pwsp_edges *edges, const pwsp_arrival *arrival, uint64_t task) {
+    const pwsp_sim *sim = edges->sim;
+    bool is_good = true;
+    if (arrival->unit == PTOWSP_UNIT_LINK) {
+        is_good = pwsp_edges_follow(edges, &edges->link, task);
+    }
+    if (is_good && sim->order.streams && !edges->pipeline) {
+        uint64_t *last = &edges->streams[pwsp_precedence_stream(&sim->order, arrival)];
+        is_good = pwsp_edges_follow(edges, last, task);
+    }
     return is_good;
 }
 

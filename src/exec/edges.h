@@ -65,6 +65,7 @@ typedef struct pwsp_edges {
     uint64_t *groups;   // by tensor: the first access of its group, + 1
     uint64_t *edges;    // by explicit edge: its first beginning, + 1
     uint64_t *streams;  // by stream: its last task, + 1
+    uint64_t link;      // the same of tasks that communicate
     uint64_t free_access;
     uint32_t open;  // the innermost open scope
     uint32_t pipeline, pipeline_count;

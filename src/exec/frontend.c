@@ -189,7 +189,7 @@ PWSP_INTERNAL bool pwsp_frontend_move_link(void *user, uint32_t place, ptowsp_cy
         return true;
     }
     if (mark && !comm->is_under_way) {
-        mark->lane = front->core_count;  // behind those of cores
+        mark->lane = front->home_counts[0] + front->home_counts[1];  // behind those of cores
         mark->start = pwsp_ticks();
     }
     const ptowsp_task task = pwsp_frontend_task_of(front, entry, args, tiles);
@@ -256,6 +256,20 @@ static bool pwsp_frontend_tell(pwsp_frontend *front, bool is_good) {
     return is_good || pwsp_frontend_fail(front, PWSP_FRONTEND_FAILED_TIME);
 }
 
+// Sets the walk's place and variables as they were at a task, for an error.
+static void pwsp_frontend_go_back(pwsp_frontend *front, const pwsp_entry *entry) {
+    pwsp_expander *x = &front->walk->expander;
+    const pwsp_task_op *op = pwsp_entry_op(front, entry);
+    const uint64_t *word =
+        pwsp_entry_words(entry) + 1 + op->axis_count + op->scalar_count + (front->has_keys ? 3 : 0);
+    pwsp_task_variables variables = front->variables[(uint32_t)pwsp_entry_words(entry)[0]];
+    for (uint32_t i = 0; i < variables.count; i++) {
+        x->cells[front->cells[variables.first + i]] = word[i];
+    }
+    x->node = pwsp_entry_node(entry);
+    x->task.index = entry->index;
+}
+
 // A task has failed: reports it as if the walk had stopped at the task.
 static bool pwsp_frontend_fail_task(pwsp_frontend *front, const pwsp_entry *entry) {
     pwsp_walk *walk = front->walk;
@@ -270,14 +284,7 @@ static bool pwsp_frontend_fail_task(pwsp_frontend *front, const pwsp_entry *entr
     if ((int64_t)entry->cycles == PTOWSP_SKIPPED && pwsp_walk_is_cut(walk)) {
         return pwsp_frontend_fail(front, PWSP_FRONTEND_FAILED_WALK);
     }
-    const uint64_t *word =
-        pwsp_entry_words(entry) + 1 + op->axis_count + op->scalar_count + (front->has_keys ? 3 : 0);
-    pwsp_task_variables variables = front->variables[(uint32_t)pwsp_entry_words(entry)[0]];
-    for (uint32_t i = 0; i < variables.count; i++) {
-        x->cells[front->cells[variables.first + i]] = word[i];
-    }
-    x->node = pwsp_entry_node(entry);
-    x->task.index = entry->index;
+    pwsp_frontend_go_back(front, entry);
     if (kernel->code) {
         uint64_t args[PTOWSP_TASK_AXIS_MAX + 2 * PTOWSP_TASK_TILE_MAX + PTOWSP_TASK_SCALAR_MAX];
         ptowsp_tile tiles[PTOWSP_TASK_TILE_MAX];
@@ -311,8 +318,7 @@ static bool pwsp_frontend_link_cycles(pwsp_frontend *front, const pwsp_entry *en
     if (pwsp_comm_cycles(&walk->comm, kernel, args, &arrival->cycles, &error)) {
         return true;
     }
-    walk->expander.node = arrival->node;
-    walk->expander.task.index = entry->index;
+    pwsp_frontend_go_back(front, entry);
     pwsp_walk_fail_comm(&walk->expander, &error);
     return pwsp_frontend_fail(front, PWSP_FRONTEND_FAILED_WALK);
 }

@@ -468,7 +468,8 @@ ptowsp_cycles ptowsp_graph_task_cycles(const ptowsp_graph *graph, uint64_t task)
         return 0;
     }
     const pwsp_graph_kernel *kernel = (const pwsp_graph_kernel *)node->user;
-    return kernel->run_number == graph->run_number ? kernel->cycles : 0;
+    bool has_failed = task < graph->ran_count && graph->kinds[task] == PWSP_GRAPH_FAILED;
+    return kernel->run_number == graph->run_number && !has_failed ? kernel->cycles : 0;
 }
 
 ptowsp_graph_stats ptowsp_graph_result(const ptowsp_graph *graph) {

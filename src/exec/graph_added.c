@@ -51,7 +51,7 @@ static void pwsp_graph_clear_join(pwsp_graph_join *join) {
 PWSP_INTERNAL void pwsp_graph_begin_added(ptowsp_graph *graph) {
     graph->grown = 0;
     graph->unit_lacks = 0;
-    graph->stray_task = PWSP_GRAPH_NONE;
+    graph->has_stray = false;
     if (!graph->joins) {
         return;
     }
@@ -128,9 +128,8 @@ static pwsp_graph_join *pwsp_graph_running_join(ptowsp_graph *graph, uint64_t ta
         return &graph->joins[task];
     }
     pwsp_mutex_lock(&graph->sleepers.mutex);
-    if (task < graph->stray_task) {
-        graph->stray_task = (uint32_t)task;
-    }
+    graph->stray_task = graph->has_stray ? pwsp_min_u64(task, graph->stray_task) : task;
+    graph->has_stray = true;
     pwsp_mutex_unlock(&graph->sleepers.mutex);
     return NULL;
 }
@@ -208,6 +207,7 @@ static ptowsp_status pwsp_graph_refuse_more(ptowsp_graph *graph) {
 ptowsp_status ptowsp_graph_add(ptowsp_graph *graph, uint64_t task, const ptowsp_graph_part *part,
                                uint64_t *out_first) {
     uint32_t number, edge;
+    PTOWSP_ASSERT(graph);
     if (out_first) {
         *out_first = PTOWSP_NO_INDEX;
     }
@@ -216,7 +216,8 @@ ptowsp_status ptowsp_graph_add(ptowsp_graph *graph, uint64_t task, const ptowsp_
                          "graph: tasks are added to a graph that is not running");
     }
     if (!graph->joins) {
-        return pwsp_graph_refuse_more(graph);
+        bool is_empty = part && part->task_count == 0 && part->edge_count == 0;
+        return is_empty ? PTOWSP_OK : pwsp_graph_refuse_more(graph);
     }
     pwsp_graph_join *join = pwsp_graph_running_join(graph, task);
     if (!join || join->fault) {

@@ -134,10 +134,11 @@ PWSP_INTERNAL ptowsp_status pwsp_graph_end_run(ptowsp_graph *graph, bool is_whol
     if (flags & PWSP_GRAPH_IS_CUT) {
         return pwsp_graph_fail_cut(graph, flags);
     }
-    if (graph->stray_task != PWSP_GRAPH_NONE) {
+    if (graph->has_stray) {
         return pwsp_fail(context, PTOWSP_INVALID_PARAMS, graph->stray_task,
-                         "graph: tasks were added to task %u, whose function was not running",
-                         (unsigned)graph->stray_task);
+                         "graph: tasks were added to task %" PRIu64
+                         ", whose function was not running",
+                         graph->stray_task);
     }
     return graph->tally.first_failed == PWSP_GRAPH_NONE
                ? PTOWSP_OK
@@ -170,7 +171,8 @@ static bool pwsp_graph_call_lanes(ptowsp_graph *graph, bool was_alone) {
     uint64_t start = pwsp_ticks();
     bool is_good = true;
     bool is_direct =
-        !graph->is_classed && graph->pool_hold == 0 &&
+        !graph->is_classed && graph->pool_hold == 0 && !graph->joins && !graph->spans &&
+        graph->time_limit_ns == 0 &&
         (graph->pool_ticks < PWSP_GRAPH_WAKE_TICKS || (was_alone && pwsp_graph_is_short(graph))) &&
         graph->pool_ticks > 0 && ++graph->direct_count % 64 != 0;
     if (is_direct) {

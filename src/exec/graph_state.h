@@ -171,7 +171,8 @@ struct ptowsp_graph {
     pwsp_graph_added *added;
     uint64_t join_capacity, added_capacity;
     uint32_t unit_lacks;  // of the device that it runs on: a bit for each unit without cores
-    uint32_t stray_task;  // the lowest task that was added to while not running; under the lock
+    uint64_t stray_task;  // the lowest task that was added to while not running; under the lock
+    bool has_stray;
 
     uint32_t *first, *targets, *outcomes, *spare, *sources;
     uint8_t *kinds;

@@ -150,6 +150,7 @@ ptowsp_status ptowsp_run_bind_batch(ptowsp_run *run, const char *plan,
 }
 
 ptowsp_status ptowsp_run_bind_ranks(ptowsp_run *run, const ptowsp_run_ranks *ranks) {
+    PTOWSP_ASSERT(run);
     return pwsp_run_is_running(run) ? PTOWSP_BUSY : pwsp_comm_bind(&run->walk.comm, ranks);
 }
 

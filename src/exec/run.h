@@ -51,6 +51,9 @@ PWSP_INLINE bool pwsp_run_is_running(const ptowsp_run *run) {
 // The run is claimed, by one execution at a time: false if it already is. Nothing is cancelled yet.
 PWSP_INTERNAL bool pwsp_run_claim(ptowsp_run *run, const ptowsp_run_options *options);
 PWSP_INTERNAL void pwsp_run_leave(ptowsp_run *run);
+
+// An execution has ended with a status: of one that has failed, other ranks are told.
+PWSP_INTERNAL void pwsp_run_give_up(ptowsp_run *run, ptowsp_status status);
 PWSP_INTERNAL ptowsp_status pwsp_run_check_options(ptowsp_run *run,
                                                    const ptowsp_run_options *options);
 PWSP_INTERNAL bool pwsp_run_is_on_lanes(const ptowsp_run_options *options);

@@ -81,9 +81,6 @@ static ptowsp_status pwsp_run_finish(ptowsp_run *run, ptowsp_status status) {
     }
     stats->memory_bytes = pwsp_run_bytes(run);
     status = pwsp_run_cut(run, status);
-    if (status != PTOWSP_OK && run->program->has_link) {
-        pwsp_comm_give_up(&run->walk.comm);
-    }
     run->is_done = status == PTOWSP_OK;
     return run->is_done ? pwsp_run_compare(run, false) : status;
 }
@@ -249,6 +246,12 @@ PWSP_INTERNAL bool pwsp_run_claim(ptowsp_run *run, const ptowsp_run_options *opt
     return true;
 }
 
+PWSP_INTERNAL void pwsp_run_give_up(ptowsp_run *run, ptowsp_status status) {
+    if (status != PTOWSP_OK && status != PTOWSP_BUSY && run->program->has_link) {
+        pwsp_comm_give_up(&run->walk.comm);
+    }
+}
+
 PWSP_INTERNAL void pwsp_run_leave(ptowsp_run *run) {
     PTOWSP_ASSERT(pwsp_run_is_running(run));
     pwsp_store_release(&run->is_running, 0u);
@@ -308,6 +311,7 @@ ptowsp_status ptowsp_run_execute(ptowsp_run *run, const ptowsp_run_options *opti
     if (status == PTOWSP_OK) {
         status = pwsp_run_execute_here(run, &chosen);
     }
+    pwsp_run_give_up(run, status);
     pwsp_run_leave(run);
     return status;
 }

@@ -12,6 +12,7 @@
 static void pwsp_run_set_context(ptowsp_run *run, ptowsp_context *context) {
     run->context = context;
     run->bindings.context = context;
+    run->walk.comm.context = context;
     if (run->device) {
         run->device->context = context;
         run->device->memory.context = context;
@@ -31,7 +32,9 @@ PWSP_INTERNAL ptowsp_status pwsp_run_start_by(ptowsp_run *run, const ptowsp_run_
 
 static ptowsp_status pwsp_run_started(void *user) {
     ptowsp_run *run = (ptowsp_run *)user;
-    return pwsp_run_execute_here(run, &run->started);
+    ptowsp_status status = pwsp_run_execute_here(run, &run->started);
+    pwsp_run_give_up(run, status);
+    return status;
 }
 
 ptowsp_status ptowsp_run_start(ptowsp_run *run, const ptowsp_run_options *options) {
@@ -60,6 +63,7 @@ ptowsp_status ptowsp_run_start(ptowsp_run *run, const ptowsp_run_options *option
         if (run->has_lanes) {
             pwsp_context_leave(run->context);
         }
+        pwsp_run_give_up(run, status);
         pwsp_run_leave(run);
     }
     return status;

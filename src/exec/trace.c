@@ -225,7 +225,11 @@ ptowsp_status ptowsp_run_find_bounds(const ptowsp_run *run, ptowsp_run_bounds *o
     out_bounds->process = pipelines->least_process;
     out_bounds->channel_cycles = pipelines->channel_least;
     out_bounds->channel = pipelines->least_channel;
+    if (sim->timed->has_link) {
+        out_bounds->link_cycles = sim->lane_stats[sim->timed->lane_count - 1].busy_cycles;
+    }
     uint64_t largest = pwsp_max_u64(out_bounds->process_cycles, out_bounds->channel_cycles);
+    largest = pwsp_max_u64(largest, out_bounds->link_cycles);
     largest = pwsp_max_u64(largest, out_bounds->path_cycles);
     out_bounds->largest_cycles = pwsp_max_u64(largest, out_bounds->largest_cycles);
     return PTOWSP_OK;

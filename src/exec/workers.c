@@ -137,7 +137,10 @@ static void pwsp_workers_ready(void *user, uint32_t by, uint32_t place) {
     pwsp_workers *workers = (pwsp_workers *)user;
     const pwsp_entry *entry = pwsp_reorder_at(workers->reorder, place);
     uint32_t home = entry->home;
-    if (entry->kind == PWSP_ENTRY_TASK && entry->unit == PTOWSP_UNIT_LINK) {
+    // One that does not run, as there was no memory to have it wait, is only passed over: another may be
+    // under way.
+    if (entry->kind == PWSP_ENTRY_TASK && entry->unit == PTOWSP_UNIT_LINK &&
+        !pwsp_load_relaxed(&entry->fan.is_poisoned)) {
         PTOWSP_ASSERT(workers->job.move_link && !pwsp_load_relaxed(&workers->link));
         pwsp_store_seq_cst(&workers->link, place + 1);
         pwsp_sleepers_wake(&workers->sleepers, false);

@@ -18,8 +18,10 @@
 #include "../base/atomic.h"
 #include "ranks.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <stdlib.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -137,12 +139,14 @@ static bool pwsp_hub_is_done(const pwsp_hub_transfer *t) {
 #define PWSP_HUB_LOOK_NS    UINT64_C(10000000)
 
 // Reads the beginning of /proc/PID/stat, "PID (NAME) STATE ...". False if there is none.
-static bool pwsp_hub_read_stat(uint32_t process, char *stat, size_t size) {
+// Its state; empty where it cannot be read, and then *out_is_none says whether there is no such process.
+static bool pwsp_hub_read_stat(uint32_t process, char *stat, size_t size, bool *out_is_none) {
     char path[32];
     ptowsp_text_buffer buffer = {path, sizeof path, 0};
     pwsp_text_format(ptowsp_text_to_buffer(&buffer), "/proc/%" PRIu32 "/stat", process);
     const int file = open(path, O_RDONLY);
     const ssize_t length = file < 0 ? -1 : read(file, stat, size - 1);
+    *out_is_none = length < 0 && (errno == ENOENT || errno == ESRCH);
     if (file >= 0) {
         close(file);
     }
@@ -152,12 +156,20 @@ static bool pwsp_hub_read_stat(uint32_t process, char *stat, size_t size) {
 
 // Is the process that had a rank gone? Where this one is not in /proc, nothing can be told.
 static bool pwsp_hub_is_gone(uint32_t process) {
-    char stat[128];
-    if (!pwsp_hub_read_stat(process, stat, sizeof stat)) {
-        return pwsp_hub_read_stat((uint32_t)getpid(), stat, sizeof stat);
+    char stat[256];
+    bool is_none, is_own_none;
+    if (!pwsp_hub_read_stat(process, stat, sizeof stat, &is_none)) {
+        return is_none && pwsp_hub_read_stat((uint32_t)getpid(), stat, sizeof stat, &is_own_none);
     }
-    const char *name_end = strrchr(stat, ')');
-    return name_end && name_end[1] == ' ' && (name_end[2] == 'Z' || name_end[2] == 'X');
+    const char *field = strrchr(stat, ')');
+    if (!field || field[1] != ' ' || (field[2] != 'Z' && field[2] != 'X')) {
+        return false;
+    }
+    // A main thread that has ended is a zombie, too, while others run: num_threads is the 20th field.
+    for (uint32_t i = 2; field && i < 20; i++) {
+        field = strchr(field + 1, ' ');
+    }
+    return field && strtoul(field, NULL, 10) <= 1;
 }
 
 // The same of a peer, looked at every 10 ms while nothing moves.
@@ -212,7 +224,12 @@ static ptowsp_status pwsp_hub_test(void *user, uint32_t peer, bool is_send, bool
     const uint32_t state = pwsp_load_acquire(&hub->board->states[peer]);
     pwsp_hub_ring *ring =
         is_send ? pwsp_hub_ring_of(hub, end->rank, peer) : pwsp_hub_ring_of(hub, peer, end->rank);
-    if (!pwsp_hub_move(hub, ring, t, is_send)) {
+    bool is_good = pwsp_hub_move(hub, ring, t, is_send), is_lost = false;
+    if (is_good && !pwsp_hub_is_done(t) && pwsp_hub_has_lost(hub, t, peer)) {
+        is_lost = true;  // but perhaps it has sent all before it ended
+        is_good = pwsp_hub_move(hub, ring, t, is_send);
+    }
+    if (!is_good) {
         return PTOWSP_BUFFER_OVERFLOW;
     }
     if (pwsp_hub_is_done(t)) {
@@ -223,7 +240,7 @@ static ptowsp_status pwsp_hub_test(void *user, uint32_t peer, bool is_send, bool
         return PTOWSP_OK;
     }
     const bool has_ended = state != PWSP_HUB_OPEN || pwsp_load_relaxed(&hub->board->failed);
-    return has_ended || pwsp_hub_has_lost(hub, t, peer) ? PTOWSP_RANK_FAILED : PTOWSP_OK;
+    return has_ended || is_lost ? PTOWSP_RANK_FAILED : PTOWSP_OK;
 }
 
 static void pwsp_hub_cancel(void *user, uint32_t peer, bool is_send) {

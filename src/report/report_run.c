@@ -13,8 +13,8 @@ typedef struct pwsp_bound_row {
     uint64_t cycles;
 } pwsp_bound_row;
 
-// The longest chain, the pools, a process and a channel.
-#define PWSP_BOUND_ROW_MAX (3 + PTOWSP_SCHEDULE_POOL_MAX)
+// The longest chain, the pools, the links, a process and a channel.
+#define PWSP_BOUND_ROW_MAX (4 + PTOWSP_SCHEDULE_POOL_MAX)
 
 typedef struct pwsp_facts {
     pwsp_picture *picture;
@@ -47,6 +47,9 @@ static void pwsp_facts_add_bounds(pwsp_facts *facts) {
     }
     for (uint32_t i = 0; i < bounds->pool_count; i++) {
         pwsp_facts_add(facts, bounds->pool_names[i], "work / lanes", bounds->work_cycles[i]);
+    }
+    if (bounds->link_cycles) {
+        pwsp_facts_add(facts, "", "collectives", bounds->link_cycles);
     }
     if (bounds->process_cycles) {
         pwsp_facts_add(facts, "", "work of a process", bounds->process_cycles);
@@ -203,6 +206,10 @@ static void pwsp_report_json(pwsp_facts *facts) {
         pwsp_out_format(out, "%s%" PRIu64, i ? "," : "", bounds->work_cycles[i]);
     }
     pwsp_out_text(out, "]");
+    if (bounds->link_cycles) {
+        pwsp_out_text(out, ",");
+        pwsp_json_number(out, "links", bounds->link_cycles);
+    }
     if (bounds->process_cycles) {
         pwsp_out_text(out, ",");
         pwsp_json_number(out, "process", bounds->process_cycles);

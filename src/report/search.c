@@ -248,6 +248,7 @@ static ptowsp_status pwsp_search_execute(pwsp_search *search, ptowsp_run *run,
     }
     result->makespan_cycles = ptowsp_run_result(run)->makespan_cycles;
     result->in_flight_max = ptowsp_run_result(run)->in_flight_max;
+    result->lane_count = ptowsp_run_result(run)->lane_count;
     memcpy(result->idle_cycles, ptowsp_run_idle(run), sizeof result->idle_cycles);
     status = ptowsp_run_find_bounds(run, &result->bounds);
     memset(result->bounds.pool_names, 0, sizeof result->bounds.pool_names);  // of the program
@@ -410,7 +411,7 @@ ptowsp_status ptowsp_schedule_search(ptowsp_context *context, ptowsp_module *mod
 
 static void pwsp_search_print_idle(const ptowsp_search_result *result, ptowsp_text text) {
     uint64_t idle = 0;
-    double all = (double)result->makespan_cycles * pwsp_schedule_lanes(&result->schedule);
+    double all = (double)result->makespan_cycles * result->lane_count;
     for (uint32_t i = 0; i < PTOWSP_STALL_COUNT; i++) {
         idle = pwsp_sum_u64(idle, result->idle_cycles[i]);
     }
@@ -418,7 +419,7 @@ static void pwsp_search_print_idle(const ptowsp_search_result *result, ptowsp_te
 }
 
 static void pwsp_search_print_reasons(const ptowsp_search_result *result, ptowsp_text text) {
-    double all = (double)result->makespan_cycles * pwsp_schedule_lanes(&result->schedule);
+    double all = (double)result->makespan_cycles * result->lane_count;
     const char *before = "; idle:";
     for (uint32_t i = 0; i < PTOWSP_STALL_COUNT; i++) {
         if (result->idle_cycles[i]) {

@@ -475,7 +475,7 @@ static bool pwsp_events_wait_depths(pwsp_events *events, const pwsp_arrival *arr
             return pwsp_sim_fail_depth(sim, depth);
         }
         if (events->now > sim->clock.now) {
-            pwsp_sim_move_clock(sim, events->now, PTOWSP_STALL_DEPTH, events->last_ended);
+            pwsp_sim_move_clock(sim, events->now, PTOWSP_STALL_DEPTH, sim->rings.left[depth]);
         }
     }
     return true;

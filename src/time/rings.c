@@ -168,6 +168,7 @@ static void pwsp_rings_leave_groups(pwsp_rings *rings, pwsp_ring_task *task) {
         if (rings->counts[i]) {
             PTOWSP_ASSERT(rings->counts[i][task->groups[i]] > 0);
             rings->counts[i][task->groups[i]]--;
+            rings->left[i] = task->groups[i] == rings->groups[i] ? task->task : rings->left[i];
         }
     }
     task->is_over = true;
@@ -207,6 +208,7 @@ PWSP_INTERNAL void pwsp_rings_end(pwsp_rings *rings, uint64_t task, uint64_t end
 PWSP_INTERNAL void pwsp_rings_enter(pwsp_rings *rings, uint32_t stream, uint32_t pool) {
     rings->groups[PTOWSP_DEPTH_STREAM] = stream;
     rings->groups[PTOWSP_DEPTH_POOL] = pool;
+    rings->left[PTOWSP_DEPTH_STREAM] = rings->left[PTOWSP_DEPTH_POOL] = PTOWSP_NO_INDEX;
 }
 
 PWSP_INTERNAL ptowsp_depth pwsp_rings_full(const pwsp_rings *rings) {

@@ -49,6 +49,8 @@ typedef struct pwsp_rings {
     pwsp_ring_tensor *tensors;  // NULL without a ring of bytes
     uint64_t retire_time;       // the last time at which a task that ended then has retired
     uint64_t retire_task;       // the first of these
+    uint64_t
+        left[PTOWSP_DEPTH_COUNT];  // the task that left the stream, the pool of the next task last
 } pwsp_rings;
 
 // False when memory is out; pwsp_rings_free must still be called.

@@ -76,7 +76,8 @@ static bool pwsp_check_call(pwsp_checker *checker, uint32_t id, uint32_t *out_ca
     return true;
 }
 
-// The depths that a call adds; false with an error if a process calls a workload with a pipeline.
+// The depths that a call adds; false with an error if a process calls a workload with a pipeline, or
+// with a task that communicates.
 static bool pwsp_check_called(pwsp_checker *checker, uint32_t id, uint32_t callee,
                               uint32_t *out_frames, uint32_t *out_scopes) {
     ptowsp_module *module = checker->module;
@@ -91,7 +92,15 @@ static bool pwsp_check_called(pwsp_checker *checker, uint32_t id, uint32_t calle
                             PWSP_NODE(module, reached->pipeline)->name);
         return false;
     }
+    if (process && reached->link) {
+        pwsp_module_fail_at(module, id, PTOWSP_UNSUPPORTED,
+                            "process %s calls a workload with a collective in it, or in what it "
+                            "calls; there are none inside processes",
+                            PWSP_NODE(module, process)->name);
+        return false;
+    }
     checker->pipeline = checker->pipeline ? checker->pipeline : reached->pipeline;
+    checker->link = checker->link ? checker->link : reached->link;
     *out_frames = reached->frame_depth + 1;
     *out_scopes = reached->scope_depth + 1;
     return true;
@@ -108,6 +117,10 @@ static bool pwsp_check_child(pwsp_checker *checker, uint32_t id, bool is_paralle
     *out_scopes = 0;
     switch (node->kind) {
     case PWSP_NODE_TASK:
+        if (PWSP_KERNEL(checker->module, node->task->kernel)->unit == PTOWSP_UNIT_LINK) {
+            checker->link = checker->link ? checker->link : id;
+        }
+        return true;
     case PWSP_NODE_SLOT_SET:
     case PWSP_NODE_SLOT_LOAD:
     case PWSP_NODE_SEND:
@@ -187,14 +200,15 @@ PWSP_INTERNAL bool pwsp_check_workload(pwsp_checker *checker, uint32_t workload)
     }
     *PWSP_TABLE_AT(checker->by_node, uint32_t, workload) = index;
     checker->path[checker->path_count++] = workload;
-    uint32_t frames, scopes, pipeline_of_caller = checker->pipeline;
-    checker->pipeline = 0;
+    uint32_t frames, scopes, pipeline_of_caller = checker->pipeline, link_of_caller = checker->link;
+    checker->pipeline = checker->link = 0;
     bool is_good = pwsp_check_children(checker, workload, false, &frames, &scopes);
     checker->path_count--;
     if (is_good) {
-        pwsp_reached reached = {workload, frames, scopes, checker->pipeline, false};
+        pwsp_reached reached = {workload, frames, scopes, checker->pipeline, checker->link, false};
         *PWSP_TABLE_AT(checker->reached, pwsp_reached, index) = reached;
     }
     checker->pipeline = pipeline_of_caller;
+    checker->link = link_of_caller;
     return is_good;
 }

@@ -13,6 +13,7 @@ typedef struct pwsp_reached {
     uint32_t frame_depth;  // loops and calls in one another, called workloads included
     uint32_t scope_depth;  // scopes of both kinds in one another, called workloads included
     uint32_t pipeline;     // the first one in it or in what it calls, or 0
+    uint32_t link;         // the same of tasks that communicate
     bool is_outside;       // it also runs outside processes
 } pwsp_reached;
 
@@ -24,6 +25,7 @@ typedef struct pwsp_checker {
         path[PWSP_CALL_DEPTH_MAX + 1];  // workloads being checked, each called by the one before
     uint32_t path_count;
     uint32_t pipeline;  // the first one found so far in the workload being checked
+    uint32_t link;      // and the first task that communicates
 } pwsp_checker;
 
 // Checks all that a workload calls. False with the module's error set.

@@ -350,6 +350,12 @@ static bool pwsp_compiler_run(pwsp_compiler *c, uint32_t entry) {
     if (!pwsp_compiler_scopes(c) || !pwsp_compiler_workloads(c)) {
         return false;
     }
+    if (p->lane_count + p->has_link > PTOWSP_SCHEDULE_LANE_MAX) {
+        pwsp_module_fail(c->module, PTOWSP_LIMIT_EXCEEDED, PTOWSP_NO_INDEX,
+                         "schedule: %u lanes, and that of collectives; at most %d", p->lane_count,
+                         PTOWSP_SCHEDULE_LANE_MAX);
+        return false;
+    }
     p->lane_count += p->has_link;
     p->pool_count += p->has_link;
     if (!pwsp_compiler_lifetimes(c) || !pwsp_read_statements(c) ||

@@ -278,7 +278,7 @@ ptowsp_schedule ptowsp_program_schedule(const ptowsp_program *program) {
 
 uint32_t ptowsp_program_lane_count(const ptowsp_program *program) {
     PTOWSP_ASSERT(program);
-    return program->lane_count;
+    return program->lane_count - program->has_link;
 }
 
 bool ptowsp_program_is_priority_signed(const ptowsp_program *program) {

@@ -15,10 +15,11 @@ static uint64_t choose(uint64_t *state);
 #include "../test.h"
 
 static bytes choices;
+static bool choices_are_held;  // what is drawn now is drawn again: by the state alone
 
 static uint64_t choose(uint64_t *state) {
     uint64_t number = test_splitmix(state);
-    if (choices.size > 0) {
+    if (choices.size > 0 && !choices_are_held) {
         uint64_t byte = take(&choices, 1);
         number = test_splitmix(&byte);
     }
@@ -29,6 +30,7 @@ static uint64_t choose(uint64_t *state) {
 static inline uint64_t choices_begin(const uint8_t *data, size_t size) {
     const bytes all = {data, size};
     choices = all;
+    choices_are_held = false;
     return take(&choices, 2) * UINT64_C(1000003);
 }
 
