@@ -5404,15 +5404,13 @@ typedef struct ptoisa_map {
     bool is_scalar;  // b has one element in each row
 } ptoisa_map;
 
-// The loops of an operation, by what is computed in; NULL: it has none there. An instruction names the
-// loops of its own operation, ptoisa_loops_ADD: so a kernel is compiled with those of its
-// instructions, and with no others.
-typedef void (*ptoisa_loop)(const ptoisa_map *map);
+// The loops of an operation: runs that for words of a kind, if it has one there, and says which operation
+// it is (also without a map). An instruction names the loops of its own operation, ptoisa_loops_ADD: so a
+// kernel is compiled with those of its instructions, and with no others. They are functions and not a
+// table, as addresses in a table would make it writable where code has no fixed place.
+typedef enum ptoisa_word { PTOISA_WORD_F32 = 0, PTOISA_WORD_I32, PTOISA_WORD_U32 } ptoisa_word;
 
-typedef struct ptoisa_loops {
-    ptoisa_map_op op;
-    ptoisa_loop f32, i32, u32;
-} ptoisa_loops;
+typedef ptoisa_map_op ptoisa_loops(ptoisa_word word, const ptoisa_map *map);
 
 // -- f32 ------------------------------------------------------------------------------------------
 
@@ -5667,39 +5665,10 @@ PTOISA_DEFINE_INTS_SLOW(i32, false)
 PTOISA_DEFINE_INTS_SLOW(u32, true)
 // clang-format on
 
-// -- the loops of each operation ------------------------------------------------------------------
+// -- other types, through 32 bits -----------------------------------------------------------------
 
-#define PTOISA_DEFINE_LOOPS(name, f32, i32, u32)                                                   \
-    static const ptoisa_loops ptoisa_loops_##name PTOISA_UNUSED = {PTOISA_MAP_##name, f32, i32,    \
-                                                                   u32};
-#define PTOISA_WORD_LOOPS(name)                                                                    \
-    PTOISA_DEFINE_LOOPS(name, ptoisa_map_f32_##name, ptoisa_map_int_##name, ptoisa_map_int_##name)
-#define PTOISA_SLOW_LOOPS(name)                                                                    \
-    PTOISA_DEFINE_LOOPS(name, ptoisa_map_f32_##name, ptoisa_map_i32_##name, ptoisa_map_u32_##name)
-#define PTOISA_FLOAT_LOOPS(name) PTOISA_DEFINE_LOOPS(name, ptoisa_map_f32_##name, NULL, NULL)
-#define PTOISA_INT_LOOPS(name)                                                                     \
-    PTOISA_DEFINE_LOOPS(name, NULL, ptoisa_map_int_##name, ptoisa_map_int_##name)
-
-// clang-format off
-PTOISA_WORD_LOOPS(ADD) PTOISA_WORD_LOOPS(SUB) PTOISA_WORD_LOOPS(MUL)
-PTOISA_WORD_LOOPS(ADD_ADD) PTOISA_WORD_LOOPS(SUB_ADD)
-PTOISA_WORD_LOOPS(ABS) PTOISA_WORD_LOOPS(NEG) PTOISA_WORD_LOOPS(RELU)
-PTOISA_DEFINE_LOOPS(MAX, ptoisa_map_f32_MAX, ptoisa_map_int_MAX, ptoisa_map_int_MAX_U)
-PTOISA_DEFINE_LOOPS(MIN, ptoisa_map_f32_MIN, ptoisa_map_int_MIN, ptoisa_map_int_MIN_U)
-PTOISA_SLOW_LOOPS(DIV) PTOISA_SLOW_LOOPS(DIV_BY) PTOISA_SLOW_LOOPS(RECIP)
-PTOISA_SLOW_LOOPS(REM) PTOISA_SLOW_LOOPS(FMOD) PTOISA_SLOW_LOOPS(POW)
-PTOISA_FLOAT_LOOPS(EXPDIF) PTOISA_FLOAT_LOOPS(LEAKY) PTOISA_FLOAT_LOOPS(COPY)
-PTOISA_FLOAT_LOOPS(MUL_ADD) PTOISA_FLOAT_LOOPS(MUL_ADD_RELU) PTOISA_FLOAT_LOOPS(SUB_RELU)
-PTOISA_FLOAT_LOOPS(EXP) PTOISA_FLOAT_LOOPS(LOG) PTOISA_FLOAT_LOOPS(SQRT) PTOISA_FLOAT_LOOPS(RSQRT)
-PTOISA_INT_LOOPS(AND) PTOISA_INT_LOOPS(OR) PTOISA_INT_LOOPS(XOR) PTOISA_INT_LOOPS(NOT)
-PTOISA_INT_LOOPS(SHL)
-PTOISA_DEFINE_LOOPS(SHR, NULL, ptoisa_map_int_SHR, ptoisa_map_int_SHR_U)
-    // clang-format on
-
-    // -- other types, through 32 bits -----------------------------------------------------------------
-
-    // What the narrow types are computed in.
-    typedef union ptoisa_piece {
+// What the narrow types are computed in.
+typedef union ptoisa_piece {
     float f32[PTOISA_PIECE];
     uint32_t u32[PTOISA_PIECE];
 } ptoisa_piece;
@@ -5723,22 +5692,61 @@ PTOISA_FN void ptoisa_narrow(ptoisa_dtype dtype, void *d, const ptoisa_piece *s,
     }
 }
 
+// -- the loops of each operation ------------------------------------------------------------------
+
+PTOISA_FN void ptoisa_map_none(const ptoisa_map *map) {
+    (void)map;
+}
+
+#define PTOISA_DEFINE_LOOPS(name, f32, i32, u32)                                                   \
+    PTOISA_FN ptoisa_map_op ptoisa_loops_##name(ptoisa_word word, const ptoisa_map *map) {         \
+        if (map != NULL && word == PTOISA_WORD_F32) {                                              \
+            f32(map);                                                                              \
+        } else if (map != NULL) {                                                                  \
+            word == PTOISA_WORD_I32 ? i32(map) : u32(map);                                         \
+        }                                                                                          \
+        return PTOISA_MAP_##name;                                                                  \
+    }
+#define PTOISA_WORD_LOOPS(name)                                                                    \
+    PTOISA_DEFINE_LOOPS(name, ptoisa_map_f32_##name, ptoisa_map_int_##name, ptoisa_map_int_##name)
+#define PTOISA_SLOW_LOOPS(name)                                                                    \
+    PTOISA_DEFINE_LOOPS(name, ptoisa_map_f32_##name, ptoisa_map_i32_##name, ptoisa_map_u32_##name)
+#define PTOISA_FLOAT_LOOPS(name)                                                                   \
+    PTOISA_DEFINE_LOOPS(name, ptoisa_map_f32_##name, ptoisa_map_none, ptoisa_map_none)
+#define PTOISA_INT_LOOPS(name)                                                                     \
+    PTOISA_DEFINE_LOOPS(name, ptoisa_map_none, ptoisa_map_int_##name, ptoisa_map_int_##name)
+
+// clang-format off
+#define PTOISA_WORD_OPS(OP) OP(ADD) OP(SUB) OP(MUL) OP(ADD_ADD) OP(SUB_ADD) OP(ABS) OP(NEG) OP(RELU)
+#define PTOISA_SLOW_OPS(OP) OP(DIV) OP(DIV_BY) OP(RECIP) OP(REM) OP(FMOD) OP(POW)
+#define PTOISA_FLOAT_OPS(OP)                                                                       \
+    OP(EXPDIF) OP(LEAKY) OP(COPY) OP(MUL_ADD) OP(MUL_ADD_RELU) OP(SUB_RELU)                        \
+    OP(EXP) OP(LOG) OP(SQRT) OP(RSQRT)
+#define PTOISA_INT_OPS(OP) OP(AND) OP(OR) OP(XOR) OP(NOT) OP(SHL)
+
+PTOISA_WORD_OPS(PTOISA_WORD_LOOPS)
+PTOISA_SLOW_OPS(PTOISA_SLOW_LOOPS)
+PTOISA_FLOAT_OPS(PTOISA_FLOAT_LOOPS)
+PTOISA_INT_OPS(PTOISA_INT_LOOPS)
+PTOISA_DEFINE_LOOPS(MAX, ptoisa_map_f32_MAX, ptoisa_map_int_MAX, ptoisa_map_int_MAX_U)
+PTOISA_DEFINE_LOOPS(MIN, ptoisa_map_f32_MIN, ptoisa_map_int_MIN, ptoisa_map_int_MIN_U)
+PTOISA_DEFINE_LOOPS(SHR, ptoisa_map_none, ptoisa_map_int_SHR, ptoisa_map_int_SHR_U)
+// clang-format on
+
 // -- all types ------------------------------------------------------------------------------------
 
 // Maps words: f32, i32, u32, or what narrower types were widened to.
-PTOISA_INLINE void ptoisa_map_words(const ptoisa_loops *loops, ptoisa_dtype dtype,
+PTOISA_INLINE void ptoisa_map_words(ptoisa_loops *loops, ptoisa_dtype dtype,
                                     const ptoisa_map *map) {
-    ptoisa_loop loop = ptoisa_dtype_is_float(dtype) ? loops->f32
-                       : dtype >= PTOISA_U8         ? loops->u32
-                                                    : loops->i32;
-    if (loop != NULL) {
-        loop(map);
-    }
+    loops(ptoisa_dtype_is_float(dtype) ? PTOISA_WORD_F32
+          : dtype >= PTOISA_U8         ? PTOISA_WORD_U32
+                                       : PTOISA_WORD_I32,
+          map);
 }
 
 // The same with a, b, c and d in any type; a in one of its own.
-PTOISA_FN void ptoisa_map_pieces(const ptoisa_loops *loops, ptoisa_dtype dtype,
-                                 ptoisa_dtype a_dtype, const ptoisa_map *map) {
+PTOISA_FN void ptoisa_map_pieces(ptoisa_loops *loops, ptoisa_dtype dtype, ptoisa_dtype a_dtype,
+                                 const ptoisa_map *map) {
     size_t size = ptoisa_dtype_size(dtype), a_size = ptoisa_dtype_size(a_dtype);
     ptoisa_piece d, a, b, c;
     ptoisa_map piece = *map;
@@ -5767,7 +5775,7 @@ PTOISA_FN void ptoisa_map_pieces(const ptoisa_loops *loops, ptoisa_dtype dtype,
 }
 
 // Maps operands of one type; a may be of another that fits in 32 bits as well.
-PTOISA_FN void ptoisa_map_run(const ptoisa_loops *loops, ptoisa_dtype dtype, ptoisa_dtype a_dtype,
+PTOISA_FN void ptoisa_map_run(ptoisa_loops *loops, ptoisa_dtype dtype, ptoisa_dtype a_dtype,
                               ptoisa_map map) {
     bool is_b_in_line = map.b == NULL || map.b_pitch == (map.is_scalar ? 0 : map.cols);
     if (map.d_pitch == map.cols && map.a_pitch == map.cols && is_b_in_line &&
@@ -5883,9 +5891,8 @@ PTOISA_FN bool ptoisa_check_apart(ptoisa_core *core, ptoisa_op op, const ptoisa_
 // -- what all instructions do ---------------------------------------------------------------------
 
 // Maps tiles over d's valid region, once they are checked; s1 and s2 may be NULL.
-PTOISA_FN void ptoisa_map_tiles(const ptoisa_loops *loops, const ptoisa_tile *d,
-                                const ptoisa_tile *s0, const ptoisa_tile *s1,
-                                const ptoisa_tile *s2) {
+PTOISA_FN void ptoisa_map_tiles(ptoisa_loops *loops, const ptoisa_tile *d, const ptoisa_tile *s0,
+                                const ptoisa_tile *s1, const ptoisa_tile *s2) {
     ptoisa_map map;
     memset(&map, 0, sizeof map);
     map.d = d->data, map.d_pitch = d->cols;
@@ -5901,7 +5908,7 @@ PTOISA_FN void ptoisa_map_tiles(const ptoisa_loops *loops, const ptoisa_tile *d,
     ptoisa_map_run(loops, (ptoisa_dtype)d->dtype, (ptoisa_dtype)s0->dtype, map);
 }
 
-PTOISA_FN void ptoisa_elementwise(ptoisa_core *core, ptoisa_op op, const ptoisa_loops *loops,
+PTOISA_FN void ptoisa_elementwise(ptoisa_core *core, ptoisa_op op, ptoisa_loops *loops,
                                   uint32_t dtypes, const ptoisa_tile *d, const ptoisa_tile *s0,
                                   const ptoisa_tile *s1, const ptoisa_tile *s2) {
     if (PTOISA_CHECKED && !ptoisa_check_maps(core, op, dtypes, d, s0, s1, s2)) {
@@ -5956,8 +5963,8 @@ PTOISA_INLINE ptoisa_scalar ptoisa_scalar_of(ptoisa_dtype dtype, double x) {
 }
 
 // Maps a tile, a scalar and perhaps another tile, once they are checked.
-PTOISA_FN void ptoisa_map_scalar(const ptoisa_loops *loops, const ptoisa_tile *d,
-                                 const ptoisa_tile *s, double x, const ptoisa_tile *s2) {
+PTOISA_FN void ptoisa_map_scalar(ptoisa_loops *loops, const ptoisa_tile *d, const ptoisa_tile *s,
+                                 double x, const ptoisa_tile *s2) {
     ptoisa_scalar scalar = ptoisa_scalar_of((ptoisa_dtype)s->dtype, x);
     if (d->dtype != s->dtype) {  // TAXPY into f32: x is of the source's type
         scalar.f32 = s->dtype == PTOISA_F16 ? ptoisa_f32_from_f16(scalar.u16)
@@ -5976,7 +5983,7 @@ PTOISA_FN void ptoisa_map_scalar(const ptoisa_loops *loops, const ptoisa_tile *d
     ptoisa_map_run(loops, (ptoisa_dtype)d->dtype, (ptoisa_dtype)s->dtype, map);
 }
 
-PTOISA_FN void ptoisa_elementwise_scalar(ptoisa_core *core, ptoisa_op op, const ptoisa_loops *loops,
+PTOISA_FN void ptoisa_elementwise_scalar(ptoisa_core *core, ptoisa_op op, ptoisa_loops *loops,
                                          uint32_t dtypes, const ptoisa_tile *d,
                                          const ptoisa_tile *s, double x, const ptoisa_tile *s2) {
     if (PTOISA_CHECKED && !ptoisa_check_maps(core, op, dtypes, d, s, s2, NULL)) {
@@ -6250,7 +6257,7 @@ PTOISA_FN void ptoisa_part_copy(const ptoisa_tile *d, const ptoisa_tile *s, uint
 
 // Where both sources are valid: the operation; elsewhere the one that is. One must be valid in all
 // of d's region, and the other must not reach beyond.
-PTOISA_FN void ptoisa_part(ptoisa_core *core, ptoisa_op op, const ptoisa_loops *loops,
+PTOISA_FN void ptoisa_part(ptoisa_core *core, ptoisa_op op, ptoisa_loops *loops,
                            const ptoisa_tile *d, const ptoisa_tile *s0, const ptoisa_tile *s1) {
     bool is_s0_whole = s0->valid_rows == d->valid_rows && s0->valid_cols == d->valid_cols;
     const ptoisa_tile *whole = is_s0_whole ? s0 : s1, *part = is_s0_whole ? s1 : s0;
@@ -6413,9 +6420,9 @@ PTOISA_FN bool ptoisa_check_column(ptoisa_core *core, ptoisa_op op, const char *
 }
 
 // d = full op the column, or the row.
-PTOISA_FN void ptoisa_expand(ptoisa_core *core, ptoisa_op op, const ptoisa_loops *loops,
-                             uint32_t dtypes, const ptoisa_tile *d, const ptoisa_tile *full,
-                             const ptoisa_tile *line, bool is_column) {
+PTOISA_FN void ptoisa_expand(ptoisa_core *core, ptoisa_op op, ptoisa_loops *loops, uint32_t dtypes,
+                             const ptoisa_tile *d, const ptoisa_tile *full, const ptoisa_tile *line,
+                             bool is_column) {
     if (PTOISA_CHECKED && (!ptoisa_check_maps(core, op, dtypes, d, full, NULL, NULL) ||
                            !(is_column ? ptoisa_check_column(core, op, "src1", line, d)
                                        : ptoisa_check_row(core, op, "src1", line, d)))) {
@@ -6692,7 +6699,7 @@ PTOISA_FN uint32_t ptoisa_identity(ptoisa_map_op op, ptoisa_dtype dtype) {
 }
 
 // One row of any type in 16 lanes in memory; returns lane 0, a word.
-PTOISA_FN uint32_t ptoisa_row_in_lanes(const ptoisa_loops *loops, ptoisa_dtype dtype, const void *s,
+PTOISA_FN uint32_t ptoisa_row_in_lanes(ptoisa_loops *loops, ptoisa_dtype dtype, const void *s,
                                        uint32_t cols) {
     ptoisa_piece piece;
     union {
@@ -6700,7 +6707,7 @@ PTOISA_FN uint32_t ptoisa_row_in_lanes(const ptoisa_loops *loops, ptoisa_dtype d
         float f32[16];
     } lanes;
     for (int i = 0; i < 16; i++) {
-        lanes.u32[i] = ptoisa_identity(loops->op, dtype);
+        lanes.u32[i] = ptoisa_identity(loops(PTOISA_WORD_F32, NULL), dtype);
     }
     ptoisa_map map;
     memset(&map, 0, sizeof map);
@@ -6721,10 +6728,11 @@ PTOISA_FN uint32_t ptoisa_row_in_lanes(const ptoisa_loops *loops, ptoisa_dtype d
 }
 
 // Reduces up to PTOISA_ROWS_AT_ONCE rows of any type to words.
-PTOISA_FN void ptoisa_rows_any(const ptoisa_loops *loops, ptoisa_dtype dtype, ptoisa_piece *results,
+PTOISA_FN void ptoisa_rows_any(ptoisa_loops *loops, ptoisa_dtype dtype, ptoisa_piece *results,
                                const void *s, size_t pitch, uint32_t rows, uint32_t cols) {
     if (dtype == PTOISA_F32) {
-        ptoisa_rows_f32(loops->op, results->f32, (const float *)s, pitch, rows, cols);
+        ptoisa_rows_f32(loops(PTOISA_WORD_F32, NULL), results->f32, (const float *)s, pitch, rows,
+                        cols);
         return;
     }
     size_t row_size = pitch * ptoisa_dtype_size(dtype);
@@ -6749,7 +6757,7 @@ PTOISA_FN void ptoisa_rows_any(const ptoisa_loops *loops, ptoisa_dtype dtype, pt
                 memcpy(piece.u32 + r * cols, one.u32, cols * sizeof one.u32[0]);
             }
         }
-        ptoisa_rows_f32(loops->op, results->f32 + row, piece.f32, cols, n, cols);
+        ptoisa_rows_f32(loops(PTOISA_WORD_F32, NULL), results->f32 + row, piece.f32, cols, n, cols);
     }
 }
 
@@ -6846,7 +6854,7 @@ PTOISA_FN bool ptoisa_check_values(ptoisa_core *core, ptoisa_op op, const ptoisa
 }
 
 // values: where the extremes go whose indices d takes; may be NULL.
-PTOISA_FN void ptoisa_row_reduce(ptoisa_core *core, ptoisa_op op, const ptoisa_loops *loops,
+PTOISA_FN void ptoisa_row_reduce(ptoisa_core *core, ptoisa_op op, ptoisa_loops *loops,
                                  bool is_index, const ptoisa_tile *d, const ptoisa_tile *values,
                                  const ptoisa_tile *s, const ptoisa_tile *t) {
     ptoisa_dtype dtype = (ptoisa_dtype)s->dtype;
@@ -6947,8 +6955,8 @@ PTOISA_FN void ptoisa_tpairreducesum(ptoisa_core *core, const ptoisa_tile *d,
 // -- column instructions --------------------------------------------------------------------------
 
 // Columns of words: d takes the first row, then d = d op row for all others.
-PTOISA_FN void ptoisa_cols_words(const ptoisa_loops *loops, ptoisa_dtype dtype, void *d,
-                                 const void *s, size_t pitch, uint32_t rows, uint32_t cols) {
+PTOISA_FN void ptoisa_cols_words(ptoisa_loops *loops, ptoisa_dtype dtype, void *d, const void *s,
+                                 size_t pitch, uint32_t rows, uint32_t cols) {
     memmove(d, s, (size_t)cols * 4);
     ptoisa_map map;
     memset(&map, 0, sizeof map);
@@ -6959,8 +6967,8 @@ PTOISA_FN void ptoisa_cols_words(const ptoisa_loops *loops, ptoisa_dtype dtype, 
     ptoisa_map_words(loops, dtype, &map);
 }
 
-PTOISA_FN void ptoisa_cols_any(const ptoisa_loops *loops, ptoisa_dtype dtype, void *d,
-                               const void *s, size_t pitch, uint32_t rows, uint32_t cols) {
+PTOISA_FN void ptoisa_cols_any(ptoisa_loops *loops, ptoisa_dtype dtype, void *d, const void *s,
+                               size_t pitch, uint32_t rows, uint32_t cols) {
     uint32_t size = ptoisa_dtype_size(dtype);
     if (size == 4 && rows > 0) {
         ptoisa_cols_words(loops, dtype, d, s, pitch, rows, cols);
@@ -6976,7 +6984,7 @@ PTOISA_FN void ptoisa_cols_any(const ptoisa_loops *loops, ptoisa_dtype dtype, vo
         const uint8_t *from = (const uint8_t *)s + (size_t)at * size;
         map.cols = n;
         for (uint32_t i = 0; i < n && rows == 0; i++) {
-            sum.u32[i] = ptoisa_identity(loops->op, dtype);
+            sum.u32[i] = ptoisa_identity(loops(PTOISA_WORD_F32, NULL), dtype);
         }
         for (uint32_t r = 0; r < rows; r++) {
             ptoisa_widen(dtype, r == 0 ? &sum : &next, from + r * pitch * size, n);
@@ -6988,7 +6996,7 @@ PTOISA_FN void ptoisa_cols_any(const ptoisa_loops *loops, ptoisa_dtype dtype, vo
     }
 }
 
-PTOISA_FN void ptoisa_col_reduce(ptoisa_core *core, ptoisa_op op, const ptoisa_loops *loops,
+PTOISA_FN void ptoisa_col_reduce(ptoisa_core *core, ptoisa_op op, ptoisa_loops *loops,
                                  const ptoisa_tile *d, const ptoisa_tile *s) {
     if (PTOISA_CHECKED) {
         uint32_t same = PTOISA_SET(d->dtype);

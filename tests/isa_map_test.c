@@ -461,7 +461,8 @@ static void elementwise__parts_copy_where_one_source_is_valid(void **unused) {
 
 // The f32 loops of each operation: portable, AVX2, AVX-512; and the one that is taken.
 typedef struct f32_loop {
-    ptoisa_loop by_set[3], best;
+    void (*by_set[3])(const ptoisa_map *map);
+    void (*best)(const ptoisa_map *map);
 } f32_loop;
 
 #if PTOISA_X86

@@ -113,9 +113,9 @@ PTOISA_FN bool ptoisa_check_column(ptoisa_core *core, ptoisa_op op, const char *
 }
 
 // d = full op the column, or the row.
-PTOISA_FN void ptoisa_expand(ptoisa_core *core, ptoisa_op op, const ptoisa_loops *loops,
-                             uint32_t dtypes, const ptoisa_tile *d, const ptoisa_tile *full,
-                             const ptoisa_tile *line, bool is_column) {
+PTOISA_FN void ptoisa_expand(ptoisa_core *core, ptoisa_op op, ptoisa_loops *loops, uint32_t dtypes,
+                             const ptoisa_tile *d, const ptoisa_tile *full, const ptoisa_tile *line,
+                             bool is_column) {
     if (PTOISA_CHECKED && (!ptoisa_check_maps(core, op, dtypes, d, full, NULL, NULL) ||
                            !(is_column ? ptoisa_check_column(core, op, "src1", line, d)
                                        : ptoisa_check_row(core, op, "src1", line, d)))) {

@@ -90,9 +90,8 @@ PTOISA_FN bool ptoisa_check_apart(ptoisa_core *core, ptoisa_op op, const ptoisa_
 // -- what all instructions do ---------------------------------------------------------------------
 
 // Maps tiles over d's valid region, once they are checked; s1 and s2 may be NULL.
-PTOISA_FN void ptoisa_map_tiles(const ptoisa_loops *loops, const ptoisa_tile *d,
-                                const ptoisa_tile *s0, const ptoisa_tile *s1,
-                                const ptoisa_tile *s2) {
+PTOISA_FN void ptoisa_map_tiles(ptoisa_loops *loops, const ptoisa_tile *d, const ptoisa_tile *s0,
+                                const ptoisa_tile *s1, const ptoisa_tile *s2) {
     ptoisa_map map;
     memset(&map, 0, sizeof map);
     map.d = d->data, map.d_pitch = d->cols;
@@ -108,7 +107,7 @@ PTOISA_FN void ptoisa_map_tiles(const ptoisa_loops *loops, const ptoisa_tile *d,
     ptoisa_map_run(loops, (ptoisa_dtype)d->dtype, (ptoisa_dtype)s0->dtype, map);
 }
 
-PTOISA_FN void ptoisa_elementwise(ptoisa_core *core, ptoisa_op op, const ptoisa_loops *loops,
+PTOISA_FN void ptoisa_elementwise(ptoisa_core *core, ptoisa_op op, ptoisa_loops *loops,
                                   uint32_t dtypes, const ptoisa_tile *d, const ptoisa_tile *s0,
                                   const ptoisa_tile *s1, const ptoisa_tile *s2) {
     if (PTOISA_CHECKED && !ptoisa_check_maps(core, op, dtypes, d, s0, s1, s2)) {
@@ -163,8 +162,8 @@ PTOISA_INLINE ptoisa_scalar ptoisa_scalar_of(ptoisa_dtype dtype, double x) {
 }
 
 // Maps a tile, a scalar and perhaps another tile, once they are checked.
-PTOISA_FN void ptoisa_map_scalar(const ptoisa_loops *loops, const ptoisa_tile *d,
-                                 const ptoisa_tile *s, double x, const ptoisa_tile *s2) {
+PTOISA_FN void ptoisa_map_scalar(ptoisa_loops *loops, const ptoisa_tile *d, const ptoisa_tile *s,
+                                 double x, const ptoisa_tile *s2) {
     ptoisa_scalar scalar = ptoisa_scalar_of((ptoisa_dtype)s->dtype, x);
     if (d->dtype != s->dtype) {  // TAXPY into f32: x is of the source's type
         scalar.f32 = s->dtype == PTOISA_F16 ? ptoisa_f32_from_f16(scalar.u16)
@@ -183,7 +182,7 @@ PTOISA_FN void ptoisa_map_scalar(const ptoisa_loops *loops, const ptoisa_tile *d
     ptoisa_map_run(loops, (ptoisa_dtype)d->dtype, (ptoisa_dtype)s->dtype, map);
 }
 
-PTOISA_FN void ptoisa_elementwise_scalar(ptoisa_core *core, ptoisa_op op, const ptoisa_loops *loops,
+PTOISA_FN void ptoisa_elementwise_scalar(ptoisa_core *core, ptoisa_op op, ptoisa_loops *loops,
                                          uint32_t dtypes, const ptoisa_tile *d,
                                          const ptoisa_tile *s, double x, const ptoisa_tile *s2) {
     if (PTOISA_CHECKED && !ptoisa_check_maps(core, op, dtypes, d, s, s2, NULL)) {
@@ -457,7 +456,7 @@ PTOISA_FN void ptoisa_part_copy(const ptoisa_tile *d, const ptoisa_tile *s, uint
 
 // Where both sources are valid: the operation; elsewhere the one that is. One must be valid in all
 // of d's region, and the other must not reach beyond.
-PTOISA_FN void ptoisa_part(ptoisa_core *core, ptoisa_op op, const ptoisa_loops *loops,
+PTOISA_FN void ptoisa_part(ptoisa_core *core, ptoisa_op op, ptoisa_loops *loops,
                            const ptoisa_tile *d, const ptoisa_tile *s0, const ptoisa_tile *s1) {
     bool is_s0_whole = s0->valid_rows == d->valid_rows && s0->valid_cols == d->valid_cols;
     const ptoisa_tile *whole = is_s0_whole ? s0 : s1, *part = is_s0_whole ? s1 : s0;

@@ -66,15 +66,13 @@ typedef struct ptoisa_map {
     bool is_scalar;  // b has one element in each row
 } ptoisa_map;
 
-// The loops of an operation, by what is computed in; NULL: it has none there. An instruction names the
-// loops of its own operation, ptoisa_loops_ADD: so a kernel is compiled with those of its
-// instructions, and with no others.
-typedef void (*ptoisa_loop)(const ptoisa_map *map);
+// The loops of an operation: runs that for words of a kind, if it has one there, and says which operation
+// it is (also without a map). An instruction names the loops of its own operation, ptoisa_loops_ADD: so a
+// kernel is compiled with those of its instructions, and with no others. They are functions and not a
+// table, as addresses in a table would make it writable where code has no fixed place.
+typedef enum ptoisa_word { PTOISA_WORD_F32 = 0, PTOISA_WORD_I32, PTOISA_WORD_U32 } ptoisa_word;
 
-typedef struct ptoisa_loops {
-    ptoisa_map_op op;
-    ptoisa_loop f32, i32, u32;
-} ptoisa_loops;
+typedef ptoisa_map_op ptoisa_loops(ptoisa_word word, const ptoisa_map *map);
 
 // -- f32 ------------------------------------------------------------------------------------------
 
@@ -329,39 +327,10 @@ PTOISA_DEFINE_INTS_SLOW(i32, false)
 PTOISA_DEFINE_INTS_SLOW(u32, true)
 // clang-format on
 
-// -- the loops of each operation ------------------------------------------------------------------
+// -- other types, through 32 bits -----------------------------------------------------------------
 
-#define PTOISA_DEFINE_LOOPS(name, f32, i32, u32)                                                   \
-    static const ptoisa_loops ptoisa_loops_##name PTOISA_UNUSED = {PTOISA_MAP_##name, f32, i32,    \
-                                                                   u32};
-#define PTOISA_WORD_LOOPS(name)                                                                    \
-    PTOISA_DEFINE_LOOPS(name, ptoisa_map_f32_##name, ptoisa_map_int_##name, ptoisa_map_int_##name)
-#define PTOISA_SLOW_LOOPS(name)                                                                    \
-    PTOISA_DEFINE_LOOPS(name, ptoisa_map_f32_##name, ptoisa_map_i32_##name, ptoisa_map_u32_##name)
-#define PTOISA_FLOAT_LOOPS(name) PTOISA_DEFINE_LOOPS(name, ptoisa_map_f32_##name, NULL, NULL)
-#define PTOISA_INT_LOOPS(name)                                                                     \
-    PTOISA_DEFINE_LOOPS(name, NULL, ptoisa_map_int_##name, ptoisa_map_int_##name)
-
-// clang-format off
-PTOISA_WORD_LOOPS(ADD) PTOISA_WORD_LOOPS(SUB) PTOISA_WORD_LOOPS(MUL)
-PTOISA_WORD_LOOPS(ADD_ADD) PTOISA_WORD_LOOPS(SUB_ADD)
-PTOISA_WORD_LOOPS(ABS) PTOISA_WORD_LOOPS(NEG) PTOISA_WORD_LOOPS(RELU)
-PTOISA_DEFINE_LOOPS(MAX, ptoisa_map_f32_MAX, ptoisa_map_int_MAX, ptoisa_map_int_MAX_U)
-PTOISA_DEFINE_LOOPS(MIN, ptoisa_map_f32_MIN, ptoisa_map_int_MIN, ptoisa_map_int_MIN_U)
-PTOISA_SLOW_LOOPS(DIV) PTOISA_SLOW_LOOPS(DIV_BY) PTOISA_SLOW_LOOPS(RECIP)
-PTOISA_SLOW_LOOPS(REM) PTOISA_SLOW_LOOPS(FMOD) PTOISA_SLOW_LOOPS(POW)
-PTOISA_FLOAT_LOOPS(EXPDIF) PTOISA_FLOAT_LOOPS(LEAKY) PTOISA_FLOAT_LOOPS(COPY)
-PTOISA_FLOAT_LOOPS(MUL_ADD) PTOISA_FLOAT_LOOPS(MUL_ADD_RELU) PTOISA_FLOAT_LOOPS(SUB_RELU)
-PTOISA_FLOAT_LOOPS(EXP) PTOISA_FLOAT_LOOPS(LOG) PTOISA_FLOAT_LOOPS(SQRT) PTOISA_FLOAT_LOOPS(RSQRT)
-PTOISA_INT_LOOPS(AND) PTOISA_INT_LOOPS(OR) PTOISA_INT_LOOPS(XOR) PTOISA_INT_LOOPS(NOT)
-PTOISA_INT_LOOPS(SHL)
-PTOISA_DEFINE_LOOPS(SHR, NULL, ptoisa_map_int_SHR, ptoisa_map_int_SHR_U)
-    // clang-format on
-
-    // -- other types, through 32 bits -----------------------------------------------------------------
-
-    // What the narrow types are computed in.
-    typedef union ptoisa_piece {
+// What the narrow types are computed in.
+typedef union ptoisa_piece {
     float f32[PTOISA_PIECE];
     uint32_t u32[PTOISA_PIECE];
 } ptoisa_piece;
@@ -385,22 +354,61 @@ PTOISA_FN void ptoisa_narrow(ptoisa_dtype dtype, void *d, const ptoisa_piece *s,
     }
 }
 
+// -- the loops of each operation ------------------------------------------------------------------
+
+PTOISA_FN void ptoisa_map_none(const ptoisa_map *map) {
+    (void)map;
+}
+
+#define PTOISA_DEFINE_LOOPS(name, f32, i32, u32)                                                   \
+    PTOISA_FN ptoisa_map_op ptoisa_loops_##name(ptoisa_word word, const ptoisa_map *map) {         \
+        if (map != NULL && word == PTOISA_WORD_F32) {                                              \
+            f32(map);                                                                              \
+        } else if (map != NULL) {                                                                  \
+            word == PTOISA_WORD_I32 ? i32(map) : u32(map);                                         \
+        }                                                                                          \
+        return PTOISA_MAP_##name;                                                                  \
+    }
+#define PTOISA_WORD_LOOPS(name)                                                                    \
+    PTOISA_DEFINE_LOOPS(name, ptoisa_map_f32_##name, ptoisa_map_int_##name, ptoisa_map_int_##name)
+#define PTOISA_SLOW_LOOPS(name)                                                                    \
+    PTOISA_DEFINE_LOOPS(name, ptoisa_map_f32_##name, ptoisa_map_i32_##name, ptoisa_map_u32_##name)
+#define PTOISA_FLOAT_LOOPS(name)                                                                   \
+    PTOISA_DEFINE_LOOPS(name, ptoisa_map_f32_##name, ptoisa_map_none, ptoisa_map_none)
+#define PTOISA_INT_LOOPS(name)                                                                     \
+    PTOISA_DEFINE_LOOPS(name, ptoisa_map_none, ptoisa_map_int_##name, ptoisa_map_int_##name)
+
+// clang-format off
+#define PTOISA_WORD_OPS(OP) OP(ADD) OP(SUB) OP(MUL) OP(ADD_ADD) OP(SUB_ADD) OP(ABS) OP(NEG) OP(RELU)
+#define PTOISA_SLOW_OPS(OP) OP(DIV) OP(DIV_BY) OP(RECIP) OP(REM) OP(FMOD) OP(POW)
+#define PTOISA_FLOAT_OPS(OP)                                                                       \
+    OP(EXPDIF) OP(LEAKY) OP(COPY) OP(MUL_ADD) OP(MUL_ADD_RELU) OP(SUB_RELU)                        \
+    OP(EXP) OP(LOG) OP(SQRT) OP(RSQRT)
+#define PTOISA_INT_OPS(OP) OP(AND) OP(OR) OP(XOR) OP(NOT) OP(SHL)
+
+PTOISA_WORD_OPS(PTOISA_WORD_LOOPS)
+PTOISA_SLOW_OPS(PTOISA_SLOW_LOOPS)
+PTOISA_FLOAT_OPS(PTOISA_FLOAT_LOOPS)
+PTOISA_INT_OPS(PTOISA_INT_LOOPS)
+PTOISA_DEFINE_LOOPS(MAX, ptoisa_map_f32_MAX, ptoisa_map_int_MAX, ptoisa_map_int_MAX_U)
+PTOISA_DEFINE_LOOPS(MIN, ptoisa_map_f32_MIN, ptoisa_map_int_MIN, ptoisa_map_int_MIN_U)
+PTOISA_DEFINE_LOOPS(SHR, ptoisa_map_none, ptoisa_map_int_SHR, ptoisa_map_int_SHR_U)
+// clang-format on
+
 // -- all types ------------------------------------------------------------------------------------
 
 // Maps words: f32, i32, u32, or what narrower types were widened to.
-PTOISA_INLINE void ptoisa_map_words(const ptoisa_loops *loops, ptoisa_dtype dtype,
+PTOISA_INLINE void ptoisa_map_words(ptoisa_loops *loops, ptoisa_dtype dtype,
                                     const ptoisa_map *map) {
-    ptoisa_loop loop = ptoisa_dtype_is_float(dtype) ? loops->f32
-                       : dtype >= PTOISA_U8         ? loops->u32
-                                                    : loops->i32;
-    if (loop != NULL) {
-        loop(map);
-    }
+    loops(ptoisa_dtype_is_float(dtype) ? PTOISA_WORD_F32
+          : dtype >= PTOISA_U8         ? PTOISA_WORD_U32
+                                       : PTOISA_WORD_I32,
+          map);
 }
 
 // The same with a, b, c and d in any type; a in one of its own.
-PTOISA_FN void ptoisa_map_pieces(const ptoisa_loops *loops, ptoisa_dtype dtype,
-                                 ptoisa_dtype a_dtype, const ptoisa_map *map) {
+PTOISA_FN void ptoisa_map_pieces(ptoisa_loops *loops, ptoisa_dtype dtype, ptoisa_dtype a_dtype,
+                                 const ptoisa_map *map) {
     size_t size = ptoisa_dtype_size(dtype), a_size = ptoisa_dtype_size(a_dtype);
     ptoisa_piece d, a, b, c;
     ptoisa_map piece = *map;
@@ -429,7 +437,7 @@ PTOISA_FN void ptoisa_map_pieces(const ptoisa_loops *loops, ptoisa_dtype dtype,
 }
 
 // Maps operands of one type; a may be of another that fits in 32 bits as well.
-PTOISA_FN void ptoisa_map_run(const ptoisa_loops *loops, ptoisa_dtype dtype, ptoisa_dtype a_dtype,
+PTOISA_FN void ptoisa_map_run(ptoisa_loops *loops, ptoisa_dtype dtype, ptoisa_dtype a_dtype,
                               ptoisa_map map) {
     bool is_b_in_line = map.b == NULL || map.b_pitch == (map.is_scalar ? 0 : map.cols);
     if (map.d_pitch == map.cols && map.a_pitch == map.cols && is_b_in_line &&

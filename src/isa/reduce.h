@@ -230,7 +230,7 @@ PTOISA_FN uint32_t ptoisa_identity(ptoisa_map_op op, ptoisa_dtype dtype) {
 }
 
 // One row of any type in 16 lanes in memory; returns lane 0, a word.
-PTOISA_FN uint32_t ptoisa_row_in_lanes(const ptoisa_loops *loops, ptoisa_dtype dtype, const void *s,
+PTOISA_FN uint32_t ptoisa_row_in_lanes(ptoisa_loops *loops, ptoisa_dtype dtype, const void *s,
                                        uint32_t cols) {
     ptoisa_piece piece;
     union {
@@ -238,7 +238,7 @@ PTOISA_FN uint32_t ptoisa_row_in_lanes(const ptoisa_loops *loops, ptoisa_dtype d
         float f32[16];
     } lanes;
     for (int i = 0; i < 16; i++) {
-        lanes.u32[i] = ptoisa_identity(loops->op, dtype);
+        lanes.u32[i] = ptoisa_identity(loops(PTOISA_WORD_F32, NULL), dtype);
     }
     ptoisa_map map;
     memset(&map, 0, sizeof map);
@@ -259,10 +259,11 @@ PTOISA_FN uint32_t ptoisa_row_in_lanes(const ptoisa_loops *loops, ptoisa_dtype d
 }
 
 // Reduces up to PTOISA_ROWS_AT_ONCE rows of any type to words.
-PTOISA_FN void ptoisa_rows_any(const ptoisa_loops *loops, ptoisa_dtype dtype, ptoisa_piece *results,
+PTOISA_FN void ptoisa_rows_any(ptoisa_loops *loops, ptoisa_dtype dtype, ptoisa_piece *results,
                                const void *s, size_t pitch, uint32_t rows, uint32_t cols) {
     if (dtype == PTOISA_F32) {
-        ptoisa_rows_f32(loops->op, results->f32, (const float *)s, pitch, rows, cols);
+        ptoisa_rows_f32(loops(PTOISA_WORD_F32, NULL), results->f32, (const float *)s, pitch, rows,
+                        cols);
         return;
     }
     size_t row_size = pitch * ptoisa_dtype_size(dtype);
@@ -287,7 +288,7 @@ PTOISA_FN void ptoisa_rows_any(const ptoisa_loops *loops, ptoisa_dtype dtype, pt
                 memcpy(piece.u32 + r * cols, one.u32, cols * sizeof one.u32[0]);
             }
         }
-        ptoisa_rows_f32(loops->op, results->f32 + row, piece.f32, cols, n, cols);
+        ptoisa_rows_f32(loops(PTOISA_WORD_F32, NULL), results->f32 + row, piece.f32, cols, n, cols);
     }
 }
 
@@ -384,7 +385,7 @@ PTOISA_FN bool ptoisa_check_values(ptoisa_core *core, ptoisa_op op, const ptoisa
 }
 
 // values: where the extremes go whose indices d takes; may be NULL.
-PTOISA_FN void ptoisa_row_reduce(ptoisa_core *core, ptoisa_op op, const ptoisa_loops *loops,
+PTOISA_FN void ptoisa_row_reduce(ptoisa_core *core, ptoisa_op op, ptoisa_loops *loops,
                                  bool is_index, const ptoisa_tile *d, const ptoisa_tile *values,
                                  const ptoisa_tile *s, const ptoisa_tile *t) {
     ptoisa_dtype dtype = (ptoisa_dtype)s->dtype;
@@ -485,8 +486,8 @@ PTOISA_FN void ptoisa_tpairreducesum(ptoisa_core *core, const ptoisa_tile *d,
 // -- column instructions --------------------------------------------------------------------------
 
 // Columns of words: d takes the first row, then d = d op row for all others.
-PTOISA_FN void ptoisa_cols_words(const ptoisa_loops *loops, ptoisa_dtype dtype, void *d,
-                                 const void *s, size_t pitch, uint32_t rows, uint32_t cols) {
+PTOISA_FN void ptoisa_cols_words(ptoisa_loops *loops, ptoisa_dtype dtype, void *d, const void *s,
+                                 size_t pitch, uint32_t rows, uint32_t cols) {
     memmove(d, s, (size_t)cols * 4);
     ptoisa_map map;
     memset(&map, 0, sizeof map);
@@ -497,8 +498,8 @@ PTOISA_FN void ptoisa_cols_words(const ptoisa_loops *loops, ptoisa_dtype dtype, 
     ptoisa_map_words(loops, dtype, &map);
 }
 
-PTOISA_FN void ptoisa_cols_any(const ptoisa_loops *loops, ptoisa_dtype dtype, void *d,
-                               const void *s, size_t pitch, uint32_t rows, uint32_t cols) {
+PTOISA_FN void ptoisa_cols_any(ptoisa_loops *loops, ptoisa_dtype dtype, void *d, const void *s,
+                               size_t pitch, uint32_t rows, uint32_t cols) {
     uint32_t size = ptoisa_dtype_size(dtype);
     if (size == 4 && rows > 0) {
         ptoisa_cols_words(loops, dtype, d, s, pitch, rows, cols);
@@ -514,7 +515,7 @@ PTOISA_FN void ptoisa_cols_any(const ptoisa_loops *loops, ptoisa_dtype dtype, vo
         const uint8_t *from = (const uint8_t *)s + (size_t)at * size;
         map.cols = n;
         for (uint32_t i = 0; i < n && rows == 0; i++) {
-            sum.u32[i] = ptoisa_identity(loops->op, dtype);
+            sum.u32[i] = ptoisa_identity(loops(PTOISA_WORD_F32, NULL), dtype);
         }
         for (uint32_t r = 0; r < rows; r++) {
             ptoisa_widen(dtype, r == 0 ? &sum : &next, from + r * pitch * size, n);
@@ -526,7 +527,7 @@ PTOISA_FN void ptoisa_cols_any(const ptoisa_loops *loops, ptoisa_dtype dtype, vo
     }
 }
 
-PTOISA_FN void ptoisa_col_reduce(ptoisa_core *core, ptoisa_op op, const ptoisa_loops *loops,
+PTOISA_FN void ptoisa_col_reduce(ptoisa_core *core, ptoisa_op op, ptoisa_loops *loops,
                                  const ptoisa_tile *d, const ptoisa_tile *s) {
     if (PTOISA_CHECKED) {
         uint32_t same = PTOISA_SET(d->dtype);

@@ -45,7 +45,7 @@ static void npu_print_param(const npu_kernel *k, uint32_t i, npu_text *out) {
     npu_print(out, "\n");
 }
 
-static const char *const npu_fifo_names[] = {"to_vector", "to_cube"};
+static const char npu_fifo_names[][12] = {"to_vector", "to_cube"};
 
 // What an instruction does to a half's tiles, as a word; NULL: it only waits, or is of another half.
 static const char *npu_half_word(const npu_kernel *k, const ptowsp_insn_info *insn, npu_half half) {
