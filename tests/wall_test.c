@@ -397,7 +397,7 @@ static void wall__of_graphs(void **state) {
     ptowsp_span spans[NODES + 1];
     assert_int_equal(ptowsp_context_create(&context_desc, &context), PTOWSP_OK);
     for (uint32_t cubes = 0; cubes < 2; cubes++) {  // with queues of units, too
-        const ptowsp_graph_desc desc = {cubes};
+        const ptowsp_graph_desc desc = {.cube_lane_count = cubes};
         assert_int_equal(ptowsp_graph_create(context, &desc, &graph), PTOWSP_OK);
         for (int i = 0; i < NODES; i++) {
             ptowsp_graph_task_desc task = {.user = saw};

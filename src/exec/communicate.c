@@ -33,6 +33,7 @@ PWSP_INTERNAL void pwsp_comm_free(pwsp_comm *comm) {
         const pwsp_memory *memory = &comm->context->memory;
         pwsp_memory_free(memory, comm->counts, (size_t)comm->counts_capacity * sizeof(uint64_t));
         pwsp_memory_free(memory, comm->times, (size_t)comm->times_capacity * sizeof(uint64_t));
+        pwsp_memory_free(memory, comm->memos, (size_t)comm->memo_capacity * sizeof(pwsp_comm_memo));
         pwsp_memory_free(memory, comm->in.packed, (size_t)comm->in.capacity);
         pwsp_memory_free(memory, comm->out.packed, (size_t)comm->out.capacity);
     }
@@ -40,7 +41,14 @@ PWSP_INTERNAL void pwsp_comm_free(pwsp_comm *comm) {
 
 PWSP_INTERNAL size_t pwsp_comm_bytes(const pwsp_comm *comm) {
     return (size_t)(comm->counts_capacity + comm->times_capacity) * sizeof(uint64_t) +
+           (size_t)comm->memo_capacity * sizeof(pwsp_comm_memo) +
            (size_t)(comm->in.capacity + comm->out.capacity);
+}
+
+static void pwsp_comm_forget(pwsp_comm *comm) {
+    for (uint64_t i = 0; i < comm->memo_capacity; i++) {
+        comm->memos[i].hash = 0;
+    }
 }
 
 PWSP_INTERNAL ptowsp_status pwsp_comm_bind(pwsp_comm *comm, const ptowsp_run_ranks *ranks) {
@@ -71,7 +79,7 @@ PWSP_INTERNAL ptowsp_status pwsp_comm_bind(pwsp_comm *comm, const ptowsp_run_ran
     if (status == PTOWSP_OK) {
         comm->bound = bound;
         comm->is_bound = true;
-        memset(comm->memos, 0, sizeof comm->memos);
+        pwsp_comm_forget(comm);
     }
     return status;
 }
@@ -111,6 +119,22 @@ static ptowsp_status pwsp_comm_check_kernel(pwsp_comm *comm, const ptowsp_progra
 
 static bool pwsp_comm_meet(void *user, uint64_t start, uint64_t *out_cycles);
 
+static bool pwsp_comm_make_room(pwsp_comm *comm) {
+    const pwsp_memory *memory = &comm->context->memory;
+    const bool has_memos = comm->memo_capacity > 0;
+    if (!pwsp_memory_room(memory, (void **)&comm->memos, &comm->memo_capacity, PWSP_COMM_MEMO_COUNT,
+                          sizeof(pwsp_comm_memo))) {
+        return false;
+    }
+    if (!has_memos) {
+        pwsp_comm_forget(comm);
+    }
+    return pwsp_memory_room(memory, (void **)&comm->counts, &comm->counts_capacity,
+                            2 * comm->counts_size, sizeof(uint64_t)) &&
+           pwsp_memory_room(memory, (void **)&comm->times, &comm->times_capacity,
+                            2 * (uint64_t)comm->bound.rank_count, sizeof(uint64_t));
+}
+
 PWSP_INTERNAL ptowsp_status pwsp_comm_begin(pwsp_comm *comm, const ptowsp_program *program,
                                             const pwsp_array *arrays, pwsp_sim *sim,
                                             bool is_time_only) {
@@ -138,10 +162,7 @@ PWSP_INTERNAL ptowsp_status pwsp_comm_begin(pwsp_comm *comm, const ptowsp_progra
     if (!program->has_link) {
         return PTOWSP_OK;
     }
-    if (!pwsp_memory_room(&comm->context->memory, (void **)&comm->counts, &comm->counts_capacity,
-                          2 * comm->counts_size, sizeof(uint64_t)) ||
-        !pwsp_memory_room(&comm->context->memory, (void **)&comm->times, &comm->times_capacity,
-                          2 * (uint64_t)comm->bound.rank_count, sizeof(uint64_t))) {
+    if (!pwsp_comm_make_room(comm)) {
         return pwsp_fail(comm->context, PTOWSP_OUT_OF_MEMORY, PTOWSP_NO_INDEX,
                          "run: out of memory");
     }

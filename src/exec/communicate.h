@@ -42,7 +42,8 @@ typedef struct pwsp_comm {
     pwsp_halt *halt;
     // Of the walking thread:
     const pwsp_array *arrays;
-    pwsp_comm_memo memos[PWSP_COMM_MEMO_COUNT];
+    pwsp_comm_memo *memos;  // PWSP_COMM_MEMO_COUNT, of programs that communicate
+    uint64_t memo_capacity;
     uint64_t *counts;  // of a ragged collective, one of the walk and one of what is under way
     uint64_t counts_capacity, counts_size;
     uint64_t *times;  // of members: starts, ends
