@@ -6322,7 +6322,8 @@ static void npu_schedule_emit(const npu_emitter *emitter, npu_text *text) {
     npu_print(text, ",\n        %u,  // timing_count\n        ", (unsigned)s.timing_count);
     npu_print_u64(text, s.timing_cycles);
     npu_print(text, ",  // timing_cycles\n        PTOWSP_RELEASE_COMPLETION,\n"
-                    "        {0, 0, 0, 0},  // no rings\n        {0, 0},  // no depths\n    },\n");
+                    "        {0, 0, 0, 0},  // no rings\n        {0, 0},  // no depths\n"
+                    "        nullptr,\n        0,  // no named pools\n    },\n");
 }
 
 // The largest number of scopes open at once in a workload, including those of workloads it calls,
