@@ -61810,7 +61810,7 @@ PWSP_INTERNAL void pwsp_explorer_go_back(pwsp_explorer *e, uint32_t state) {
 //
 // How states are kept is in explore_state.c.
 
-// -- who can move ---------------------------------------------------------------------------------
+// -- processes that can move ----------------------------------------------------------------------
 
 // The first process from `from` on that waits at the other side of a channel of depth 0.
 static uint32_t pwsp_explorer_partner(const pwsp_explorer *e, const pwsp_process *process,

@@ -8356,8 +8356,8 @@ static bool npu_cache_check_part(npu_build *build, const char *path, unsigned de
     return !is_link || npu_cache_check_link(build, path, depth);
 }
 
-// Who may write to a directory can put another one where the cache is; who owns a link can lead it
-// elsewhere. (Where the sticky bit is set, as in /tmp, only owners rename.) So each part of the way,
+// A user with write access to a directory can put another one where the cache is, and the owner of a
+// link can lead it elsewhere. (Where the sticky bit is set, as in /tmp, only owners rename.) So each part of the way,
 // also behind links, has to be of the user or of root, and no one else may write to it.
 static bool npu_cache_check_path(npu_build *build, const char *path, unsigned depth) {
     npu_text part = {NULL, 0, 0, false};
@@ -9545,8 +9545,8 @@ static bool npu_make_entry(npu_build *build) {
     return is_good;
 }
 
-// The environment of a program with more rights than who started it is not to be trusted: PATH, CXX,
-// HOME and others would choose what is run with these rights.
+// The environment of a program with more rights than its user is not to be trusted: PATH, CXX, HOME
+// and others would choose what is run with these rights.
 static bool npu_check_rights(npu_build *build) {
     return (getuid() == geteuid() && getgid() == getegid()) ||
            npu_build_fail(

@@ -37,8 +37,8 @@ typedef int (*world_fn)(world *w, void *user);
 // How many ranks there are, if this is not the program's choice; else 0.
 uint32_t world_size(void);
 
-// Calls fn in so many processes, each a rank, and returns 0 if all did; says who did not. The links
-// are measured before.
+// Calls fn in so many processes, each a rank, and returns 0 if all succeed; names the ranks that fail.
+// The links are measured before.
 int world_run(uint32_t rank_count, uint32_t lane_count, world_fn fn, void *user);
 
 // The part of it that a rank does, for other transports. Returns what fn does.

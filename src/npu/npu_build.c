@@ -455,8 +455,8 @@ static bool npu_make_entry(npu_build *build) {
     return is_good;
 }
 
-// The environment of a program with more rights than who started it is not to be trusted: PATH, CXX,
-// HOME and others would choose what is run with these rights.
+// The environment of a program with more rights than its user is not to be trusted: PATH, CXX, HOME
+// and others would choose what is run with these rights.
 static bool npu_check_rights(npu_build *build) {
     return (getuid() == geteuid() && getgid() == getegid()) ||
            npu_build_fail(

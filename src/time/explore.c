@@ -21,7 +21,7 @@
 
 #include "explore.h"
 
-// -- who can move ---------------------------------------------------------------------------------
+// -- processes that can move ----------------------------------------------------------------------
 
 // The first process from `from` on that waits at the other side of a channel of depth 0.
 static uint32_t pwsp_explorer_partner(const pwsp_explorer *e, const pwsp_process *process,
