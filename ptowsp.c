@@ -66865,8 +66865,8 @@ struct ptowsp_run {
     // A started execution.
     pwsp_start *start;
     ptowsp_run_options started;
-    bool has_lanes;         // the context is busy with it
-    ptowsp_device *device;  // it is on this one, or NULL
+    bool has_lanes;                   // the context is busy with it
+    ptowsp_context **device_context;  // of the device that it is on, or NULL
 };
 
 PWSP_INLINE bool pwsp_run_is_running(const ptowsp_run *run) {
@@ -68601,7 +68601,98 @@ ptowsp_status ptowsp_run_find_bounds(const ptowsp_run *run, ptowsp_run_bounds *o
 }
 
 // =================================================================================================
-// src/exec/deque.h
+// src/exec/run_start.c
+// =================================================================================================
+
+// Runs that execute on a thread of their own; see start.h.
+//
+// A started run and its bindings have the inner context in place of the caller's. It is set and put
+// back on the caller's thread, when nothing executes. On lanes the caller's context is entered as
+// well, since these are its lanes; on a device, whose calls then say BUSY, too.
+
+static void pwsp_run_set_context(ptowsp_run *run, ptowsp_context *context) {
+    run->context = context;
+    run->bindings.context = context;
+    run->walk.comm.context = context;
+    if (run->device_context) {
+        *run->device_context = context;
+    }
+}
+
+PWSP_INTERNAL ptowsp_status pwsp_run_start_by(ptowsp_run *run, const ptowsp_run_options *options,
+                                              pwsp_start_fn fn, void *user) {
+    ptowsp_status status = pwsp_start_reserve(&run->start, run->context, "run");
+    if (status == PTOWSP_OK) {
+        run->started = *options;
+        pwsp_run_set_context(run, &run->start->inner);
+        pwsp_start_go(run->start, run->device_context != NULL, fn, user);
+    }
+    return status;
+}
+
+static ptowsp_status pwsp_run_started(void *user) {
+    ptowsp_run *run = (ptowsp_run *)user;
+    ptowsp_status status = pwsp_run_execute_here(run, &run->started);
+    pwsp_run_give_up(run, status);
+    return status;
+}
+
+ptowsp_status ptowsp_run_start(ptowsp_run *run, const ptowsp_run_options *options) {
+    PTOWSP_ASSERT(run);
+    ptowsp_run_options chosen;
+    memset(&chosen, 0, sizeof chosen);
+    if (options) {
+        chosen = *options;
+    }
+    // A run that is running may have the inner context, which must not be looked at.
+    if (pwsp_load_relaxed(&run->is_running) || pwsp_load_relaxed(&run->context->busy) ||
+        !pwsp_run_claim(run, &chosen)) {
+        return PTOWSP_BUSY;
+    }
+    ptowsp_status status = pwsp_run_check_options(run, &chosen);
+    run->has_lanes = false;
+    run->device_context = NULL;
+    if (status == PTOWSP_OK && pwsp_run_is_on_lanes(&chosen)) {
+        run->has_lanes = pwsp_context_enter(run->context);
+        status = run->has_lanes ? PTOWSP_OK : PTOWSP_BUSY;
+    }
+    if (status == PTOWSP_OK) {
+        status = pwsp_run_start_by(run, &chosen, pwsp_run_started, run);
+    }
+    if (status != PTOWSP_OK) {
+        if (run->has_lanes) {
+            pwsp_context_leave(run->context);
+        }
+        pwsp_run_give_up(run, status);
+        pwsp_run_leave(run);
+    }
+    return status;
+}
+
+ptowsp_status ptowsp_run_wait(ptowsp_run *run) {
+    PTOWSP_ASSERT(run);
+    if (!pwsp_start_is_pending(run->start)) {
+        return pwsp_start_refuse(run->context, pwsp_load_relaxed(&run->is_running), "run");
+    }
+    ptowsp_status status = pwsp_start_wait(run->start);
+    pwsp_run_set_context(run, run->start->context);
+    if (run->has_lanes || run->device_context) {
+        pwsp_context_leave(run->context);
+    }
+    run->device_context = NULL;
+    run->has_lanes = false;
+    pwsp_run_leave(run);
+    return status;
+}
+
+ptowsp_status ptowsp_run_poll(ptowsp_run *run) {
+    PTOWSP_ASSERT(run);
+    bool is_busy = pwsp_start_is_pending(run->start) && !pwsp_start_is_done(run->start);
+    return is_busy ? PTOWSP_BUSY : ptowsp_run_wait(run);
+}
+
+// =================================================================================================
+// src/graph/deque.h
 // =================================================================================================
 
 // The ready tasks of a lane: a ring. The owner keeps the newest part to itself and offers the
@@ -68697,7 +68788,7 @@ PWSP_INTERNAL uint32_t pwsp_deque_steal(pwsp_deque *victim, uint32_t *out_tasks)
 #endif
 
 // =================================================================================================
-// src/exec/deque.c
+// src/graph/deque.c
 // =================================================================================================
 
 // The deque operations that touch the shared word; see deque.h for the protocol.
@@ -68752,7 +68843,7 @@ PWSP_INTERNAL uint32_t pwsp_deque_steal(pwsp_deque *victim, uint32_t *out_tasks)
 }
 
 // =================================================================================================
-// src/exec/graph_state.h
+// src/graph/graph_state.h
 // =================================================================================================
 
 // A graph of tasks: the arrays built, the arrays that sealing derives, and the lanes that run it.
@@ -69199,7 +69290,7 @@ PWSP_FORCE_INLINE uint32_t pwsp_graph_release_all(ptowsp_graph *graph, pwsp_grap
 #endif
 
 // =================================================================================================
-// src/exec/graph_state.c
+// src/graph/graph_state.c
 // =================================================================================================
 
 // Small operations on a graph that several of its rooms need.
@@ -69244,7 +69335,7 @@ PWSP_INTERNAL void pwsp_graph_add_tally(ptowsp_graph *graph, const pwsp_graph_ta
 }
 
 // =================================================================================================
-// src/exec/graph_kernel.c
+// src/graph/graph_kernel.c
 // =================================================================================================
 
 // Kernels as tasks of graphs.
@@ -69336,7 +69427,7 @@ PWSP_INTERNAL ptowsp_status pwsp_graph_run_kernel(void *user, uint64_t task, uin
 }
 
 // =================================================================================================
-// src/exec/graph_added.c
+// src/graph/graph_added.c
 // =================================================================================================
 
 // Tasks that are added while their graph runs.
@@ -69663,7 +69754,7 @@ PWSP_INTERNAL bool pwsp_graph_leave(ptowsp_graph *graph, uint32_t *task, ptowsp_
 }
 
 // =================================================================================================
-// src/exec/graph_seal.c
+// src/graph/graph_seal.c
 // =================================================================================================
 
 // Seals a graph: compressed sparse rows of edges, fan-ins, sources; and cycles.
@@ -69888,7 +69979,7 @@ PWSP_INTERNAL ptowsp_status pwsp_graph_seal(ptowsp_graph *graph) {
 }
 
 // =================================================================================================
-// src/exec/graph_queue.c
+// src/graph/graph_queue.c
 // =================================================================================================
 
 // Ready tasks of a graph that are in no lane's deque, and how lanes hear of them.
@@ -70019,7 +70110,7 @@ PWSP_INTERNAL void pwsp_graph_spill(ptowsp_graph *graph, pwsp_graph_lane *lane) 
 }
 
 // =================================================================================================
-// src/exec/graph_step.c
+// src/graph/graph_step.c
 // =================================================================================================
 
 // One step of a task: it runs, fails or is skipped, and releases its successors.
@@ -70243,7 +70334,7 @@ PWSP_INTERNAL uint32_t pwsp_graph_step(ptowsp_graph *graph, pwsp_graph_lane *lan
 }
 
 // =================================================================================================
-// src/exec/graph_lanes.c
+// src/graph/graph_lanes.c
 // =================================================================================================
 
 // Lanes run a graph.
@@ -70729,7 +70820,7 @@ PWSP_INTERNAL void pwsp_graph_lane_main(void *arg, uint32_t index) {
 }
 
 // =================================================================================================
-// src/exec/graph_classes.c
+// src/graph/graph_classes.c
 // =================================================================================================
 
 // Graphs with priorities, or with lanes for each unit.
@@ -70812,7 +70903,7 @@ PWSP_INTERNAL void pwsp_graph_classes_lane(void *arg, uint32_t index) {
 }
 
 // =================================================================================================
-// src/exec/graph_run.c
+// src/graph/graph_run.c
 // =================================================================================================
 
 // Running a graph: the setup before lanes begin, and the decision whether to call the other lanes.
@@ -71031,7 +71122,7 @@ PWSP_INTERNAL bool pwsp_graph_run_lanes(ptowsp_graph *graph) {
 }
 
 // =================================================================================================
-// src/exec/graph.c
+// src/graph/graph.c
 // =================================================================================================
 
 // Builds graphs, and reads their results after a run.
@@ -71537,7 +71628,7 @@ const ptowsp_graph_lane_stats *ptowsp_graph_lanes(const ptowsp_graph *graph) {
 }
 
 // =================================================================================================
-// src/exec/device_memory.h
+// src/device/device_memory.h
 // =================================================================================================
 
 // The memory of a device: pieces from the context's allocator, up to a limit.
@@ -71563,9 +71654,9 @@ typedef struct pwsp_freed {
 } pwsp_freed;
 
 typedef struct pwsp_device_memory {
-    ptowsp_context *context;
-    pwsp_piece *pieces;  // in any order
-    uint32_t *order;     // indices of pieces, by address
+    ptowsp_context **context;  // where the device keeps its own
+    pwsp_piece *pieces;        // in any order
+    uint32_t *order;           // indices of pieces, by address
     uint64_t piece_capacity, order_capacity;
     uint32_t piece_count, slot_count;  // allocated; ever used
     uint32_t free_slot;                // index + 1 of a slot, or 0
@@ -71591,7 +71682,7 @@ PWSP_INTERNAL ptowsp_status pwsp_device_memory_end(pwsp_device_memory *memory);
 #endif
 
 // =================================================================================================
-// src/exec/device_memory.c
+// src/device/device_memory.c
 // =================================================================================================
 
 // Pieces of device memory. Bisection finds an address in `order`, which is sorted by address. A new
@@ -71640,7 +71731,7 @@ static const pwsp_freed *pwsp_freed_at(const pwsp_device_memory *memory, const v
 
 // Makes room for another piece. False when memory is out.
 static bool pwsp_piece_reserve(pwsp_device_memory *memory) {
-    const pwsp_memory *host = &memory->context->memory;
+    const pwsp_memory *host = &(*memory->context)->memory;
     void *pieces = memory->pieces, *order = memory->order;
     uint64_t count = memory->piece_count + UINT64_C(1);
     bool has_room = count < UINT32_MAX && pwsp_memory_grow(host, &pieces, &memory->piece_capacity,
@@ -71660,7 +71751,7 @@ static bool pwsp_piece_block_size(uint64_t size, size_t *out_size) {
 
 PWSP_INTERNAL ptowsp_status pwsp_device_memory_alloc(pwsp_device_memory *memory, const char *name,
                                                      uint64_t size, void **out_memory) {
-    ptowsp_context *context = memory->context;
+    ptowsp_context *context = *memory->context;
     if (!name) {
         name = "memory";
     }
@@ -71712,11 +71803,11 @@ PWSP_INTERNAL ptowsp_status pwsp_device_memory_alloc(pwsp_device_memory *memory,
 static void pwsp_piece_give_back(pwsp_device_memory *memory, const pwsp_piece *piece) {
     size_t block_size;
     pwsp_piece_block_size(piece->size, &block_size);
-    pwsp_memory_free(&memory->context->memory, piece->begin - piece->offset, block_size);
+    pwsp_memory_free(&(*memory->context)->memory, piece->begin - piece->offset, block_size);
 }
 
 static ptowsp_status pwsp_piece_refuse_free(const pwsp_device_memory *memory, const void *address) {
-    ptowsp_context *context = memory->context;
+    ptowsp_context *context = *memory->context;
     const pwsp_piece *piece = pwsp_piece_at(memory, address);
     const pwsp_freed *freed = pwsp_freed_at(memory, address);
     if (piece) {
@@ -71765,14 +71856,14 @@ PWSP_INTERNAL ptowsp_status pwsp_device_memory_check(const pwsp_device_memory *m
     const pwsp_piece *piece = pwsp_piece_at(memory, address);
     if (!piece) {
         const pwsp_freed *freed = pwsp_freed_at(memory, address);
-        return pwsp_fail(memory->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+        return pwsp_fail(*memory->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
                          "device: %s of %" PRIu64 " bytes is at no memory of the device%s%s%s",
                          what, size, freed ? ": '" : "", freed ? freed->name : "",
                          freed ? "' has been freed" : "");
     }
     uint64_t at = (uintptr_t)address - (uintptr_t)piece->begin;
     if (size > piece->size - at) {
-        return pwsp_fail(memory->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+        return pwsp_fail(*memory->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
                          "device: %s of %" PRIu64 " bytes at %" PRIu64 " of '%s' (%" PRIu64
                          " bytes) goes %" PRIu64 " beyond its end",
                          what, size, at, piece->name, piece->size, size - (piece->size - at));
@@ -71806,7 +71897,7 @@ PWSP_INTERNAL ptowsp_status pwsp_device_memory_end(pwsp_device_memory *memory) {
             pwsp_text_format(text, "%s'%s' (%" PRIu64 ")", i ? ", " : "", piece->name, piece->size);
             number = piece->number;
         }
-        status = pwsp_fail(memory->context, PTOWSP_LEAKED, memory->piece_count,
+        status = pwsp_fail(*memory->context, PTOWSP_LEAKED, memory->piece_count,
                            "device: closed with %u pieces of %" PRIu64 " bytes not freed: %s%s",
                            (unsigned)memory->piece_count, memory->used, list,
                            named < memory->piece_count ? ", ..." : "");
@@ -71814,14 +71905,14 @@ PWSP_INTERNAL ptowsp_status pwsp_device_memory_end(pwsp_device_memory *memory) {
     for (uint32_t i = 0; i < memory->piece_count; i++) {
         pwsp_piece_give_back(memory, &memory->pieces[memory->order[i]]);
     }
-    const pwsp_memory *host = &memory->context->memory;
+    const pwsp_memory *host = &(*memory->context)->memory;
     pwsp_memory_free(host, memory->pieces, (size_t)memory->piece_capacity * sizeof(pwsp_piece));
     pwsp_memory_free(host, memory->order, (size_t)memory->order_capacity * sizeof(uint32_t));
     return status;
 }
 
 // =================================================================================================
-// src/exec/device.h
+// src/device/device.h
 // =================================================================================================
 
 // A device made of threads: the host's side, AICPU threads and cores, and the jobs they run.
@@ -72051,7 +72142,7 @@ PWSP_INTERNAL void pwsp_aicpu_close(pwsp_aicpu *aicpu);
 #endif
 
 // =================================================================================================
-// src/exec/core.c
+// src/device/core.c
 // =================================================================================================
 
 // A core of a device: it polls its line and runs the tasks it is given. It knows nothing else.
@@ -72107,7 +72198,7 @@ PWSP_INTERNAL void *pwsp_core_main(void *arg) {
 }
 
 // =================================================================================================
-// src/exec/aicpu.c
+// src/device/aicpu.c
 // =================================================================================================
 
 // An AICPU thread: gives tasks to its cores and takes their results.
@@ -72668,7 +72759,7 @@ PWSP_INTERNAL void *pwsp_aicpu_main(void *arg) {
 }
 
 // =================================================================================================
-// src/exec/device.c
+// src/device/device.c
 // =================================================================================================
 
 // Opens and closes a device, owns its memory, and runs the host's part of a run.
@@ -72828,7 +72919,7 @@ static ptowsp_status pwsp_device_open(ptowsp_context *context, const ptowsp_devi
     device->core_count = desc->vector_count + desc->cube_count;
     device->block_count = desc->vector_count / 2 >= desc->cube_count ? desc->cube_count : 0;
     device->time_limit_ns = desc->time_limit_ns;
-    device->memory.context = context;
+    device->memory.context = &device->context;
     device->memory.limit = desc->memory_bytes;
     bool is_crowded = device->core_count + device->scheduler_count > pwsp_cpu_count();
     device->spin_count = is_crowded ? PWSP_DEVICE_SPIN_SHORT : PWSP_DEVICE_SPIN_LONG;
@@ -73102,7 +73193,7 @@ uint64_t ptowsp_device_core_tasks(const ptowsp_device *device, uint32_t core) {
 }
 
 // =================================================================================================
-// src/exec/device_graph.c
+// src/device/device_graph.c
 // =================================================================================================
 
 // Graphs on a device: entries are tasks; parts are those of a range task, one for each core of its
@@ -73452,7 +73543,7 @@ ptowsp_status ptowsp_device_run_graph(ptowsp_device *device, ptowsp_graph *graph
 }
 
 // =================================================================================================
-// src/exec/device_launch.c
+// src/device/device_launch.c
 // =================================================================================================
 
 // Launches: independent instances of kernels.
@@ -73690,7 +73781,7 @@ void ptowsp_device_cancel(ptowsp_device *device) {
 }
 
 // =================================================================================================
-// src/exec/device_run.c
+// src/device/device_run.c
 // =================================================================================================
 
 // Programs on a device: the calling thread walks and issues, as for lanes (see issue.h), and the
@@ -73946,106 +74037,14 @@ ptowsp_status ptowsp_device_start(ptowsp_device *device, ptowsp_run *run,
         return status;
     }
     run->has_lanes = false;
-    run->device = device;
+    run->device_context = &device->context;
     status = pwsp_run_start_by(run, &chosen, pwsp_device_started, device);
     if (status != PTOWSP_OK) {
-        run->device = NULL;
+        run->device_context = NULL;
         pwsp_run_leave(run);
         pwsp_context_leave(device->context);
     }
     return status;
-}
-
-// =================================================================================================
-// src/exec/run_start.c
-// =================================================================================================
-
-// Runs that execute on a thread of their own; see start.h.
-//
-// A started run and its bindings have the inner context in place of the caller's. It is set and put
-// back on the caller's thread, when nothing executes. On lanes the caller's context is entered as
-// well, since these are its lanes; on a device, whose calls then say BUSY, too.
-
-static void pwsp_run_set_context(ptowsp_run *run, ptowsp_context *context) {
-    run->context = context;
-    run->bindings.context = context;
-    run->walk.comm.context = context;
-    if (run->device) {
-        run->device->context = context;
-        run->device->memory.context = context;
-    }
-}
-
-PWSP_INTERNAL ptowsp_status pwsp_run_start_by(ptowsp_run *run, const ptowsp_run_options *options,
-                                              pwsp_start_fn fn, void *user) {
-    ptowsp_status status = pwsp_start_reserve(&run->start, run->context, "run");
-    if (status == PTOWSP_OK) {
-        run->started = *options;
-        pwsp_run_set_context(run, &run->start->inner);
-        pwsp_start_go(run->start, run->device != NULL, fn, user);
-    }
-    return status;
-}
-
-static ptowsp_status pwsp_run_started(void *user) {
-    ptowsp_run *run = (ptowsp_run *)user;
-    ptowsp_status status = pwsp_run_execute_here(run, &run->started);
-    pwsp_run_give_up(run, status);
-    return status;
-}
-
-ptowsp_status ptowsp_run_start(ptowsp_run *run, const ptowsp_run_options *options) {
-    PTOWSP_ASSERT(run);
-    ptowsp_run_options chosen;
-    memset(&chosen, 0, sizeof chosen);
-    if (options) {
-        chosen = *options;
-    }
-    // A run that is running may have the inner context, which must not be looked at.
-    if (pwsp_load_relaxed(&run->is_running) || pwsp_load_relaxed(&run->context->busy) ||
-        !pwsp_run_claim(run, &chosen)) {
-        return PTOWSP_BUSY;
-    }
-    ptowsp_status status = pwsp_run_check_options(run, &chosen);
-    run->has_lanes = false;
-    run->device = NULL;
-    if (status == PTOWSP_OK && pwsp_run_is_on_lanes(&chosen)) {
-        run->has_lanes = pwsp_context_enter(run->context);
-        status = run->has_lanes ? PTOWSP_OK : PTOWSP_BUSY;
-    }
-    if (status == PTOWSP_OK) {
-        status = pwsp_run_start_by(run, &chosen, pwsp_run_started, run);
-    }
-    if (status != PTOWSP_OK) {
-        if (run->has_lanes) {
-            pwsp_context_leave(run->context);
-        }
-        pwsp_run_give_up(run, status);
-        pwsp_run_leave(run);
-    }
-    return status;
-}
-
-ptowsp_status ptowsp_run_wait(ptowsp_run *run) {
-    PTOWSP_ASSERT(run);
-    if (!pwsp_start_is_pending(run->start)) {
-        return pwsp_start_refuse(run->context, pwsp_load_relaxed(&run->is_running), "run");
-    }
-    ptowsp_status status = pwsp_start_wait(run->start);
-    pwsp_run_set_context(run, run->start->context);
-    if (run->has_lanes || run->device) {
-        pwsp_context_leave(run->context);
-    }
-    run->device = NULL;
-    run->has_lanes = false;
-    pwsp_run_leave(run);
-    return status;
-}
-
-ptowsp_status ptowsp_run_poll(ptowsp_run *run) {
-    PTOWSP_ASSERT(run);
-    bool is_busy = pwsp_start_is_pending(run->start) && !pwsp_start_is_done(run->start);
-    return is_busy ? PTOWSP_BUSY : ptowsp_run_wait(run);
 }
 
 // =================================================================================================

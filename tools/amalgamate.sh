@@ -187,16 +187,16 @@ src/exec/workers.h src/exec/workers.c
 src/exec/start.h src/exec/start.c
 src/exec/run.h src/exec/run.c src/exec/run_walk.c
 src/exec/fingerprint.h src/exec/fingerprint.c src/exec/run_execute.c src/exec/run_explore.c
-src/exec/bound.c src/exec/trace.c
-src/exec/deque.h src/exec/deque.c
-src/exec/graph_state.h src/exec/graph_state.c src/exec/graph_kernel.c src/exec/graph_added.c src/exec/graph_seal.c
-    src/exec/graph_queue.c
-    src/exec/graph_step.c src/exec/graph_lanes.c
-src/exec/graph_classes.c src/exec/graph_run.c
-src/exec/graph.c
-src/exec/device_memory.h src/exec/device_memory.c
-src/exec/device.h src/exec/core.c src/exec/aicpu.c src/exec/device.c
-src/exec/device_graph.c src/exec/device_launch.c src/exec/device_run.c src/exec/run_start.c
+src/exec/bound.c src/exec/trace.c src/exec/run_start.c
+src/graph/deque.h src/graph/deque.c
+src/graph/graph_state.h src/graph/graph_state.c src/graph/graph_kernel.c src/graph/graph_added.c src/graph/graph_seal.c
+    src/graph/graph_queue.c
+    src/graph/graph_step.c src/graph/graph_lanes.c
+src/graph/graph_classes.c src/graph/graph_run.c
+src/graph/graph.c
+src/device/device_memory.h src/device/device_memory.c
+src/device/device.h src/device/core.c src/device/aicpu.c src/device/device.c
+src/device/device_graph.c src/device/device_launch.c src/device/device_run.c
 src/report/report.h src/report/pipelines.c src/report/stats.c
 src/report/label.h src/report/label.c
 src/report/output.h src/report/output.c

@@ -40,8 +40,8 @@ struct ptowsp_run {
     // A started execution.
     pwsp_start *start;
     ptowsp_run_options started;
-    bool has_lanes;         // the context is busy with it
-    ptowsp_device *device;  // it is on this one, or NULL
+    bool has_lanes;                   // the context is busy with it
+    ptowsp_context **device_context;  // of the device that it is on, or NULL
 };
 
 PWSP_INLINE bool pwsp_run_is_running(const ptowsp_run *run) {

@@ -4,7 +4,6 @@
 // back on the caller's thread, when nothing executes. On lanes the caller's context is entered as
 // well, since these are its lanes; on a device, whose calls then say BUSY, too.
 
-#include "device.h"
 #include "run.h"
 
 #include "../base/atomic.h"
@@ -13,9 +12,8 @@ static void pwsp_run_set_context(ptowsp_run *run, ptowsp_context *context) {
     run->context = context;
     run->bindings.context = context;
     run->walk.comm.context = context;
-    if (run->device) {
-        run->device->context = context;
-        run->device->memory.context = context;
+    if (run->device_context) {
+        *run->device_context = context;
     }
 }
 
@@ -25,7 +23,7 @@ PWSP_INTERNAL ptowsp_status pwsp_run_start_by(ptowsp_run *run, const ptowsp_run_
     if (status == PTOWSP_OK) {
         run->started = *options;
         pwsp_run_set_context(run, &run->start->inner);
-        pwsp_start_go(run->start, run->device != NULL, fn, user);
+        pwsp_start_go(run->start, run->device_context != NULL, fn, user);
     }
     return status;
 }
@@ -51,7 +49,7 @@ ptowsp_status ptowsp_run_start(ptowsp_run *run, const ptowsp_run_options *option
     }
     ptowsp_status status = pwsp_run_check_options(run, &chosen);
     run->has_lanes = false;
-    run->device = NULL;
+    run->device_context = NULL;
     if (status == PTOWSP_OK && pwsp_run_is_on_lanes(&chosen)) {
         run->has_lanes = pwsp_context_enter(run->context);
         status = run->has_lanes ? PTOWSP_OK : PTOWSP_BUSY;
@@ -76,10 +74,10 @@ ptowsp_status ptowsp_run_wait(ptowsp_run *run) {
     }
     ptowsp_status status = pwsp_start_wait(run->start);
     pwsp_run_set_context(run, run->start->context);
-    if (run->has_lanes || run->device) {
+    if (run->has_lanes || run->device_context) {
         pwsp_context_leave(run->context);
     }
-    run->device = NULL;
+    run->device_context = NULL;
     run->has_lanes = false;
     pwsp_run_leave(run);
     return status;

@@ -157,7 +157,7 @@ static ptowsp_status pwsp_device_open(ptowsp_context *context, const ptowsp_devi
     device->core_count = desc->vector_count + desc->cube_count;
     device->block_count = desc->vector_count / 2 >= desc->cube_count ? desc->cube_count : 0;
     device->time_limit_ns = desc->time_limit_ns;
-    device->memory.context = context;
+    device->memory.context = &device->context;
     device->memory.limit = desc->memory_bytes;
     bool is_crowded = device->core_count + device->scheduler_count > pwsp_cpu_count();
     device->spin_count = is_crowded ? PWSP_DEVICE_SPIN_SHORT : PWSP_DEVICE_SPIN_LONG;

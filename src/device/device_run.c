@@ -253,10 +253,10 @@ ptowsp_status ptowsp_device_start(ptowsp_device *device, ptowsp_run *run,
         return status;
     }
     run->has_lanes = false;
-    run->device = device;
+    run->device_context = &device->context;
     status = pwsp_run_start_by(run, &chosen, pwsp_device_started, device);
     if (status != PTOWSP_OK) {
-        run->device = NULL;
+        run->device_context = NULL;
         pwsp_run_leave(run);
         pwsp_context_leave(device->context);
     }

@@ -24,7 +24,7 @@
 #include "../base/sleeper.h"
 #include "../runtime/arrival.h"
 #include "deque.h"
-#include "start.h"
+#include "../exec/start.h"
 
 #define PWSP_GRAPH_NONE UINT32_MAX
 

@@ -23,9 +23,9 @@ typedef struct pwsp_freed {
 } pwsp_freed;
 
 typedef struct pwsp_device_memory {
-    ptowsp_context *context;
-    pwsp_piece *pieces;  // in any order
-    uint32_t *order;     // indices of pieces, by address
+    ptowsp_context **context;  // where the device keeps its own
+    pwsp_piece *pieces;        // in any order
+    uint32_t *order;           // indices of pieces, by address
     uint64_t piece_capacity, order_capacity;
     uint32_t piece_count, slot_count;  // allocated; ever used
     uint32_t free_slot;                // index + 1 of a slot, or 0

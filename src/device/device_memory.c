@@ -49,7 +49,7 @@ static const pwsp_freed *pwsp_freed_at(const pwsp_device_memory *memory, const v
 
 // Makes room for another piece. False when memory is out.
 static bool pwsp_piece_reserve(pwsp_device_memory *memory) {
-    const pwsp_memory *host = &memory->context->memory;
+    const pwsp_memory *host = &(*memory->context)->memory;
     void *pieces = memory->pieces, *order = memory->order;
     uint64_t count = memory->piece_count + UINT64_C(1);
     bool has_room = count < UINT32_MAX && pwsp_memory_grow(host, &pieces, &memory->piece_capacity,
@@ -69,7 +69,7 @@ static bool pwsp_piece_block_size(uint64_t size, size_t *out_size) {
 
 PWSP_INTERNAL ptowsp_status pwsp_device_memory_alloc(pwsp_device_memory *memory, const char *name,
                                                      uint64_t size, void **out_memory) {
-    ptowsp_context *context = memory->context;
+    ptowsp_context *context = *memory->context;
     if (!name) {
         name = "memory";
     }
@@ -121,11 +121,11 @@ PWSP_INTERNAL ptowsp_status pwsp_device_memory_alloc(pwsp_device_memory *memory,
 static void pwsp_piece_give_back(pwsp_device_memory *memory, const pwsp_piece *piece) {
     size_t block_size;
     pwsp_piece_block_size(piece->size, &block_size);
-    pwsp_memory_free(&memory->context->memory, piece->begin - piece->offset, block_size);
+    pwsp_memory_free(&(*memory->context)->memory, piece->begin - piece->offset, block_size);
 }
 
 static ptowsp_status pwsp_piece_refuse_free(const pwsp_device_memory *memory, const void *address) {
-    ptowsp_context *context = memory->context;
+    ptowsp_context *context = *memory->context;
     const pwsp_piece *piece = pwsp_piece_at(memory, address);
     const pwsp_freed *freed = pwsp_freed_at(memory, address);
     if (piece) {
@@ -174,14 +174,14 @@ PWSP_INTERNAL ptowsp_status pwsp_device_memory_check(const pwsp_device_memory *m
     const pwsp_piece *piece = pwsp_piece_at(memory, address);
     if (!piece) {
         const pwsp_freed *freed = pwsp_freed_at(memory, address);
-        return pwsp_fail(memory->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+        return pwsp_fail(*memory->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
                          "device: %s of %" PRIu64 " bytes is at no memory of the device%s%s%s",
                          what, size, freed ? ": '" : "", freed ? freed->name : "",
                          freed ? "' has been freed" : "");
     }
     uint64_t at = (uintptr_t)address - (uintptr_t)piece->begin;
     if (size > piece->size - at) {
-        return pwsp_fail(memory->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+        return pwsp_fail(*memory->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
                          "device: %s of %" PRIu64 " bytes at %" PRIu64 " of '%s' (%" PRIu64
                          " bytes) goes %" PRIu64 " beyond its end",
                          what, size, at, piece->name, piece->size, size - (piece->size - at));
@@ -215,7 +215,7 @@ PWSP_INTERNAL ptowsp_status pwsp_device_memory_end(pwsp_device_memory *memory) {
             pwsp_text_format(text, "%s'%s' (%" PRIu64 ")", i ? ", " : "", piece->name, piece->size);
             number = piece->number;
         }
-        status = pwsp_fail(memory->context, PTOWSP_LEAKED, memory->piece_count,
+        status = pwsp_fail(*memory->context, PTOWSP_LEAKED, memory->piece_count,
                            "device: closed with %u pieces of %" PRIu64 " bytes not freed: %s%s",
                            (unsigned)memory->piece_count, memory->used, list,
                            named < memory->piece_count ? ", ..." : "");
@@ -223,7 +223,7 @@ PWSP_INTERNAL ptowsp_status pwsp_device_memory_end(pwsp_device_memory *memory) {
     for (uint32_t i = 0; i < memory->piece_count; i++) {
         pwsp_piece_give_back(memory, &memory->pieces[memory->order[i]]);
     }
-    const pwsp_memory *host = &memory->context->memory;
+    const pwsp_memory *host = &(*memory->context)->memory;
     pwsp_memory_free(host, memory->pieces, (size_t)memory->piece_capacity * sizeof(pwsp_piece));
     pwsp_memory_free(host, memory->order, (size_t)memory->order_capacity * sizeof(uint32_t));
     return status;

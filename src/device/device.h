@@ -25,8 +25,8 @@
 #include "../base/sleeper.h"
 #include "../runtime/handshake.h"
 #include "device_memory.h"
-#include "graph_state.h"
-#include "run.h"
+#include "../graph/graph_state.h"
+#include "../exec/run.h"
 
 #include "../base/text.h"
 
