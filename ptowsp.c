@@ -41787,7 +41787,7 @@ PWSP_INTERNAL uint64_t pwsp_tile_code_hash(const pwsp_tile_code *code) {
 // ends where what is further right does. A type says what the operation needs of it (cvt, full,
 // slice, ...), and is compared with the result's; elsewhere it may be left out.
 //
-// Texts of modules are cut into words above (workload/lexer.c): a line comes as an array of these.
+// Texts of modules are cut into words above (text/lexer.c): a line comes as an array of these.
 
 #ifndef PWSP_BODY_TEXT_H
 #define PWSP_BODY_TEXT_H
@@ -50565,3016 +50565,6 @@ PWSP_INTERNAL void pwsp_control_free(pwsp_control *control) {
 }
 
 // =================================================================================================
-// src/workload/print_module.c
-// =================================================================================================
-
-// Modules as text, for people and golden tests.
-
-#include <inttypes.h>
-
-// -- declarations ---------------------------------------------------------------------------------
-
-static void pwsp_print_size(int64_t size, ptowsp_text text) {
-    if (size == PTOWSP_DYNAMIC) {
-        pwsp_text_format(text, "?");
-    } else {
-        pwsp_text_format(text, "%" PRId64, size);
-    }
-}
-
-// A name with what stands around it.
-static void pwsp_print_named(ptowsp_text text, const char *before, const char *name,
-                             const char *behind) {
-    pwsp_text_format(text, "%s", before);
-    pwsp_name_print(name, text);
-    pwsp_text_format(text, "%s", behind);
-}
-
-// Lengths that expressions read have a data type.
-static void pwsp_print_ragged(const ptowsp_module *m, const pwsp_axis_info *axis,
-                              ptowsp_text text) {
-    ptowsp_dtype dtype = PWSP_ARRAY(m, axis->array)->dtype;
-    pwsp_text_format(text, "ragged%s%s\n", dtype ? " " : "", dtype ? ptowsp_dtype_name(dtype) : "");
-}
-
-// An axis where it is used: a plan has up to three of one name.
-static void pwsp_print_axis_name(const pwsp_axis_info *axis, ptowsp_text text) {
-    pwsp_print_named(text,
-                     axis->kind == PWSP_AXIS_PLAN_MERGES  ? "merges of "
-                     : axis->kind == PWSP_AXIS_PLAN_LANES ? "lanes of "
-                                                          : "",
-                     axis->name, "");
-}
-
-static void pwsp_print_axes(const ptowsp_module *m, ptowsp_text text) {
-    for (uint32_t i = 1; i < m->axes.count; i++) {
-        const pwsp_axis_info *axis = PWSP_AXIS(m, i);
-        if (axis->declared != i) {
-            continue;  // a row of another
-        }
-        pwsp_print_named(text, "axis ", axis->name, " ");
-        switch (axis->kind) {
-        case PWSP_AXIS_DENSE: pwsp_text_format(text, "%" PRId64 "\n", axis->size); break;
-        case PWSP_AXIS_DYNAMIC: pwsp_text_format(text, "dynamic\n"); break;
-        case PWSP_AXIS_RAGGED: pwsp_print_ragged(m, axis, text); break;
-        case PWSP_AXIS_SPARSE: pwsp_text_format(text, "sparse\n"); break;
-        case PWSP_AXIS_PLAN: pwsp_text_format(text, "plan\n"); break;
-        case PWSP_AXIS_PLAN_MERGES: pwsp_text_format(text, "plan, its merges\n"); break;
-        case PWSP_AXIS_PLAN_LANES: pwsp_text_format(text, "plan, its lanes\n"); break;
-        }
-    }
-}
-
-static const char *pwsp_direction_name(ptowsp_direction direction) {
-    return direction == PTOWSP_IN ? "in" : direction == PTOWSP_OUT ? "out" : "inout";
-}
-
-// A scalar may be called as the directions of tiles are.
-static void pwsp_print_scalar_param(const ptowsp_scalar_param *scalar, ptowsp_text text) {
-    bool is_direction = false;
-    for (int i = PTOWSP_IN; i <= PTOWSP_INOUT; i++) {
-        is_direction =
-            is_direction || strcmp(scalar->name, pwsp_direction_name((ptowsp_direction)i)) == 0;
-    }
-    if (is_direction) {
-        pwsp_text_format(text, ", \"%s\"", scalar->name);
-    } else {
-        pwsp_print_named(text, ", ", scalar->name, "");
-    }
-    pwsp_text_format(text, " %s", pwsp_type_name(scalar->type));
-}
-
-static void pwsp_print_kernels(const ptowsp_module *m, ptowsp_text text) {
-    for (uint32_t i = 1; i < m->kernels.count; i++) {
-        const pwsp_kernel_info *kernel = PWSP_KERNEL(m, i);
-        if (kernel->variant_count) {
-            continue;  // a choice: tasks have its variants, under conditions
-        }
-        pwsp_print_named(text, "kernel ", kernel->name, "(axes ");
-        pwsp_text_format(text, "%u", kernel->axis_count);
-        for (uint32_t j = 0; j < kernel->tile_count; j++) {
-            const pwsp_tile_info *tile = &kernel->tiles[j];
-            pwsp_text_format(text, ", %s", pwsp_direction_name(tile->direction));
-            pwsp_print_named(text, " ", tile->name, " ");
-            pwsp_text_format(text, "%s ", ptowsp_dtype_name(tile->dtype));
-            pwsp_print_size(tile->rows, text);
-            pwsp_text_format(text, " x ");
-            pwsp_print_size(tile->cols, text);
-        }
-        for (uint32_t j = 0; j < kernel->scalar_count; j++) {
-            pwsp_print_scalar_param(&kernel->scalars[j], text);
-        }
-        pwsp_text_format(text, ") %s", ptowsp_unit_name(kernel->unit));
-        if (kernel->code) {
-            pwsp_text_format(text, ", %u instructions", kernel->code->insn_count);
-        } else if (kernel->cost) {
-            pwsp_text_format(text, ", cycles by a cost function");
-        } else if (kernel->cycles) {
-            pwsp_text_format(text, ", %" PRIu64 " cycles", kernel->cycles);
-        }
-        const bool is_link = kernel->unit == PTOWSP_UNIT_LINK;
-        if (is_link) {
-            pwsp_collective_info_print(m, &kernel->collective, text);
-        }
-        pwsp_text_format(text, "%s\n",
-                         kernel->fn || kernel->code || is_link ? ""
-                         : kernel->pto                         ? ", a PTO-ISA source"
-                                                               : ", time only");
-        if (kernel->code) {
-            pwsp_body_write(kernel->body, text);
-        }
-    }
-}
-
-static void pwsp_print_declarations(const ptowsp_module *m, ptowsp_text text) {
-    pwsp_print_named(text, "module ", m->name, "");
-    if (m->slot_count != PTOWSP_SLOT_COUNT) {
-        pwsp_text_format(text, " slots %u", m->slot_count);
-    }
-    pwsp_text_format(text, "\n");
-    pwsp_print_axes(m, text);
-    for (uint32_t i = 1; i < m->symbols.count; i++) {
-        if (PWSP_SYMBOL(m, i)->name) {  // else it is what the module's error is about
-            pwsp_print_named(text, "symbol ", PWSP_SYMBOL(m, i)->name, "\n");
-        }
-    }
-    for (uint32_t i = 1; i < m->arrays.count; i++) {
-        if (PWSP_ARRAY(m, i)->name && !PWSP_ARRAY(m, i)->is_lengths &&
-            !PWSP_ARRAY(m, i)->plan_axis) {
-            pwsp_print_named(text, "array ", PWSP_ARRAY(m, i)->name, " ");
-            pwsp_text_format(text, "%s\n", ptowsp_dtype_name(PWSP_ARRAY(m, i)->dtype));
-        }
-    }
-    for (uint32_t i = 1; i < m->tensors.count; i++) {
-        const ptowsp_tensor_desc *tensor = PWSP_TENSOR(m, i);
-        if (!tensor->name) {
-            continue;
-        }
-        pwsp_print_named(text, "tensor ", tensor->name, " ");
-        pwsp_text_format(text, "%s [", ptowsp_dtype_name(tensor->dtype));
-        const pwsp_transient_info *transient = pwsp_module_transient(m, i);
-        for (uint32_t j = 0; j < tensor->rank; j++) {
-            pwsp_text_format(text, "%s", j ? ", " : "");
-            if (transient && transient->sizes[j]) {
-                ptowsp_expr size = {(ptowsp_module *)(uintptr_t)m, transient->sizes[j]};
-                ptowsp_expr_print(size, text);
-            } else {
-                pwsp_print_size(tensor->shape[j], text);
-            }
-        }
-        pwsp_text_format(text, "] %s%s\n", ptowsp_location_name(tensor->location),
-                         transient ? " transient" : "");
-    }
-    pwsp_print_kernels(m, text);
-}
-
-// -- the tree -------------------------------------------------------------------------------------
-
-// 0 where none is given; a 0 that is given is in parentheses, as it is an expression of the program.
-static void pwsp_print_offset(const ptowsp_module *m, uint32_t expr, ptowsp_text text) {
-    bool is_zero =
-        expr && m->exprs.nodes[expr].op == PWSP_EXPR_CONST && m->exprs.nodes[expr].value == 0;
-    pwsp_text_format(text, is_zero ? "(" : expr ? "" : "0");
-    if (expr) {
-        pwsp_exprs_print(&m->exprs, expr, text);
-    }
-    pwsp_text_format(text, is_zero ? ")" : "");
-}
-
-// `is_open`: the size of the tile is the view's, and not known from elsewhere.
-static void pwsp_print_view(const ptowsp_module *m, const pwsp_view_info *view, bool is_open,
-                            ptowsp_text text) {
-    const ptowsp_tensor_desc *tensor = PWSP_TENSOR(m, view->tensor);
-    pwsp_name_print(tensor->name, text);
-    uint32_t lead = tensor->rank > 2 ? tensor->rank - 2 : 0;
-    for (uint32_t i = 0; i < lead; i++) {
-        pwsp_text_format(text, "%s", i ? ", " : "[");
-        pwsp_exprs_print(&m->exprs, view->index[i], text);
-    }
-    pwsp_text_format(text, "%s", lead ? "]" : "");
-    if (view->row || view->col) {
-        pwsp_text_format(text, " at (");
-        pwsp_print_offset(m, view->row, text);
-        pwsp_text_format(text, ", ");
-        pwsp_print_offset(m, view->col, text);
-        pwsp_text_format(text, ")");
-    }
-    const uint32_t limits[2] = {view->row_count, view->col_count};
-    for (uint32_t i = 0; i < 2; i++) {
-        if (limits[i]) {
-            pwsp_text_format(text, " up to ");
-            pwsp_exprs_print(&m->exprs, limits[i], text);
-            pwsp_text_format(text, "%s", i ? " columns" : " rows");
-        }
-    }
-    const int64_t sizes[2] = {view->rows, view->cols};
-    for (uint32_t i = 0; is_open && i < 2; i++) {
-        pwsp_text_format(text, "%s", i ? " x " : " of ");
-        if (sizes[i]) {
-            pwsp_text_format(text, "%" PRId64, sizes[i]);
-        } else {
-            pwsp_text_format(text, "edge");  // as far as the tensor goes
-        }
-    }
-}
-
-static void pwsp_print_exprs(const ptowsp_module *m, const uint32_t *exprs, uint32_t count,
-                             ptowsp_text text) {
-    pwsp_text_format(text, "(");
-    for (uint32_t i = 0; i < count; i++) {
-        pwsp_text_format(text, "%s", i ? ", " : "");
-        pwsp_exprs_print(&m->exprs, exprs[i], text);
-    }
-    pwsp_text_format(text, ")");
-}
-
-// The explicit edges that end at a task or pipeline, and its own name where edges begin at it.
-static void pwsp_print_after(const ptowsp_module *m, uint32_t id, ptowsp_text text) {
-    const pwsp_task_info *task = PWSP_NODE(m, id)->task;
-    for (uint32_t i = 0; i < task->after_count; i++) {
-        pwsp_text_format(text, "%s node %u", i ? "," : " after", task->after[i]);
-    }
-    if (PWSP_NODE(m, id)->is_waited_for) {
-        pwsp_text_format(text, " as node %u", id);
-    }
-}
-
-static void pwsp_print_task(const ptowsp_module *m, uint32_t id, ptowsp_text text) {
-    const pwsp_task_info *task = PWSP_NODE(m, id)->task;
-    const pwsp_kernel_info *kernel = PWSP_KERNEL(m, task->kernel);
-    pwsp_print_exprs(m, task->axes, kernel->axis_count, text);
-    for (uint32_t i = 0; i < kernel->tile_count; i++) {
-        const pwsp_tile_info *tile = &kernel->tiles[i];
-        bool is_open = tile->rows == PTOWSP_DYNAMIC || tile->cols == PTOWSP_DYNAMIC;
-        pwsp_print_named(text, " ", tile->name, " = ");
-        pwsp_print_view(m, &task->views[i], is_open, text);
-    }
-    for (uint32_t i = 0; i < kernel->scalar_count; i++) {
-        pwsp_print_named(text, " ", kernel->scalars[i].name, " = ");
-        pwsp_exprs_print(&m->exprs, task->scalars[i], text);
-    }
-    for (uint32_t i = 0; i < task->tag_count; i++) {
-        pwsp_print_named(text, " tag ", task->tags[i].name, " = ");
-        pwsp_exprs_print(&m->exprs, task->tags[i].value, text);
-    }
-    pwsp_print_after(m, id, text);
-}
-
-// The name of a process' axis and what it consumes and produces.
-static void pwsp_print_process(const ptowsp_module *m, const pwsp_node *process, ptowsp_text text) {
-    if (process->axis) {
-        pwsp_print_named(text, " replicas ",
-                         process->variable ? PWSP_VARIABLE(m, process->variable)->name : "",
-                         " in ");
-        pwsp_print_axis_name(PWSP_AXIS(m, process->axis), text);
-    }
-    for (uint32_t is_produced = 0; is_produced < 2; is_produced++) {
-        uint32_t shown = 0;
-        for (uint32_t at = process->first_port; at; at = PWSP_PORT(m, at)->next) {
-            const pwsp_port_info *port = PWSP_PORT(m, at);
-            if (port->is_produced == (is_produced != 0)) {
-                pwsp_print_named(text,
-                                 shown++       ? ", "
-                                 : is_produced ? " produces "
-                                               : " consumes ",
-                                 PWSP_CHANNEL(m, port->channel)->name, "");
-            }
-        }
-    }
-}
-
-// The channels of a pipeline, each on a line of its own.
-static void pwsp_print_channels(const ptowsp_module *m, uint32_t pipeline, uint32_t depth,
-                                ptowsp_text text) {
-    for (uint32_t i = PWSP_NODE(m, pipeline)->channel;
-         i && i < m->channels.count && PWSP_CHANNEL(m, i)->pipeline == pipeline; i++) {
-        const pwsp_channel_info *channel = PWSP_CHANNEL(m, i);
-        pwsp_text_format(text, "%*s%s ", (int)depth * 2, "",
-                         channel->is_event ? "event" : "channel");
-        pwsp_name_print(channel->name, text);
-        if (!channel->is_event) {
-            pwsp_text_format(text, " depth ");
-            if (channel->depth_expr) {
-                pwsp_exprs_print(&m->exprs, channel->depth_expr, text);
-            } else {
-                pwsp_text_format(text, "%u", channel->depth);
-            }
-            pwsp_text_format(text, " latency ");
-            if (channel->latency_expr) {
-                pwsp_exprs_print(&m->exprs, channel->latency_expr, text);
-            } else {
-                pwsp_text_format(text, "%" PRIu64, channel->latency);
-            }
-        }
-        pwsp_text_format(text, "\n");
-    }
-}
-
-// The rest of a node's line, after its step.
-static void pwsp_print_node(const ptowsp_module *m, uint32_t id, ptowsp_text text) {
-    const pwsp_node *node = PWSP_NODE(m, id);
-    switch (node->kind) {
-    case PWSP_NODE_WORKLOAD:
-        for (uint32_t i = 0; i < node->param_count; i++) {
-            const pwsp_variable_info *param = PWSP_VARIABLE(m, node->first_param + i);
-            pwsp_print_named(text, i ? ", " : "(", param->name, " ");
-            pwsp_text_format(text, "%s%s", pwsp_type_name(param->type),
-                             i + 1 == node->param_count ? ")" : "");
-        }
-        break;
-    case PWSP_NODE_PARALLEL:
-    case PWSP_NODE_FOR_EACH:
-    case PWSP_NODE_SELECT:
-        pwsp_text_format(text, " in ");
-        pwsp_print_axis_name(PWSP_AXIS(m, node->axis), text);
-        if (PWSP_AXIS(m, node->axis)->row) {
-            pwsp_text_format(text, "[");
-            pwsp_exprs_print(&m->exprs, PWSP_AXIS(m, node->axis)->row, text);
-            pwsp_text_format(text, "]");
-        }
-        break;
-    case PWSP_NODE_WHEN:
-        pwsp_text_format(text, " ");
-        pwsp_exprs_print(&m->exprs, node->expr, text);
-        break;
-    case PWSP_NODE_TASK: pwsp_print_task(m, id, text); break;
-    case PWSP_NODE_CALL: pwsp_print_exprs(m, node->call->args, node->call->arg_count, text); break;
-    case PWSP_NODE_SLOT_SET:
-        pwsp_text_format(text, " = ");
-        pwsp_exprs_print(&m->exprs, node->expr, text);
-        break;
-    case PWSP_NODE_SLOT_LOAD:
-        pwsp_text_format(text, " = ");
-        pwsp_print_view(m, node->view, node->view->rows != 1 || node->view->cols != 1, text);
-        if (node->expr || node->col) {
-            uint32_t cells[2] = {node->expr, node->col};
-            pwsp_text_format(text, " element (");
-            for (uint32_t i = 0; i < 2; i++) {
-                pwsp_print_offset(m, cells[i], text);
-                pwsp_text_format(text, "%s", i ? ")" : ", ");
-            }
-        }
-        break;
-    case PWSP_NODE_PIPELINE: pwsp_print_after(m, id, text); break;
-    case PWSP_NODE_PROCESS: pwsp_print_process(m, node, text); break;
-    case PWSP_NODE_CONSUME:
-    case PWSP_NODE_RECEIVE:
-        pwsp_print_named(text, " from ", PWSP_CHANNEL(m, node->channel)->name, "");
-        break;
-    case PWSP_NODE_SEND: pwsp_print_exprs(m, &node->expr, 1, text); break;
-    case PWSP_NODE_OTHERWISE:
-    case PWSP_NODE_COMBINE:
-    case PWSP_NODE_SEQUENCE:
-    case PWSP_NODE_CLOSE:
-    case PWSP_NODE_RECORD:
-    case PWSP_NODE_WAIT:
-    case PWSP_NODE_NONE: break;
-    }
-}
-
-void ptowsp_module_print(const ptowsp_module *module, ptowsp_text text) {
-    PTOWSP_ASSERT(module);
-    pwsp_print_declarations(module, text);
-    for (uint32_t id = 1; id < module->nodes.count; id++) {  // nodes are in the order of the tree
-        uint32_t depth = 0;
-        for (uint32_t at = PWSP_NODE(module, id)->parent; at; at = PWSP_NODE(module, at)->parent) {
-            depth++;
-        }
-        pwsp_text_format(text, "%*s%s", (int)depth * 2, "", depth ? "" : "workload ");
-        pwsp_module_print_step(module, id, text);
-        pwsp_print_node(module, id, text);
-        pwsp_text_format(text, "\n");
-        if (PWSP_NODE(module, id)->kind == PWSP_NODE_PIPELINE) {
-            pwsp_print_channels(module, id, depth + 1, text);
-        }
-    }
-    if (module->status != PTOWSP_OK) {
-        pwsp_text_format(text, "error %s: %s\n", ptowsp_status_name(module->status), module->text);
-    }
-}
-
-// =================================================================================================
-// src/workload/print_program.c
-// =================================================================================================
-
-// Programs as text, and places in them, for people, golden tests and error messages.
-
-#include <inttypes.h>
-
-// -- places ---------------------------------------------------------------------------------------
-
-static void pwsp_print_scalar(ptowsp_type type, uint64_t value, ptowsp_text text) {
-    if (type == PTOWSP_TYPE_U64) {
-        pwsp_text_format(text, "%" PRIu64, value);
-    } else if (type == PTOWSP_TYPE_BOOL) {
-        pwsp_text_format(text, "%s", value ? "true" : "false");
-    } else {
-        pwsp_text_format(text, "%" PRId64, (int64_t)value);
-    }
-}
-
-// The variables around a place, outermost first: "b = 3, h = 1".
-static void pwsp_print_variables(const ptowsp_program *program, const uint32_t *path,
-                                 uint32_t count, const uint64_t *cells, ptowsp_text text) {
-    uint32_t shown = 0;
-    for (uint32_t i = count; i > 0; i--) {
-        const pwsp_place *place = PWSP_PLACE_AT(program, path[i - 1]);
-        for (uint32_t j = 0; j < place->param_count; j++) {
-            const pwsp_param *param =
-                PWSP_PROGRAM_AT(program, params, pwsp_param, place->first_param + j);
-            pwsp_text_format(text, "%s%s = ", shown++ ? ", " : "", param->name);
-            pwsp_print_scalar(param->type, cells[param->cell], text);
-        }
-        if (place->variable && i > 1) {  // the loop is around, not the place itself
-            pwsp_text_format(text, "%s%s = %" PRId64, shown++ ? ", " : "", place->name,
-                             (int64_t)cells[place->variable]);
-        }
-    }
-}
-
-PWSP_INTERNAL void pwsp_program_print_place(const ptowsp_program *program, uint32_t node,
-                                            const uint64_t *cells, ptowsp_text text) {
-    uint32_t path[PTOWSP_MODULE_NEST_MAX + 2];
-    uint32_t count = 0, shown = 0;
-    for (uint32_t at = node; at; at = PWSP_PLACE_AT(program, at)->parent) {
-        path[count++] = at;
-    }
-    for (size_t length = 0; shown < count; shown++) {
-        length += strlen(PWSP_PLACE_AT(program, path[shown])->step) + 1;
-        if (shown > 0 && length > PWSP_PLACE_TEXT_MAX) {
-            pwsp_text_format(text, "%s/%s", PWSP_PLACE_AT(program, path[count - 1])->step,
-                             shown + 1 < count ? ".../" : "");
-            break;
-        }
-    }
-    for (uint32_t i = shown; i > 0; i--) {
-        pwsp_text_format(text, "%s%s", PWSP_PLACE_AT(program, path[i - 1])->step, i > 1 ? "/" : "");
-    }
-    if (cells) {
-        char variables[PWSP_VARIABLES_TEXT_MAX + 1];
-        ptowsp_text_buffer buffer = {variables, sizeof variables, 0};
-        pwsp_print_variables(program, path, count, cells, ptowsp_text_to_buffer(&buffer));
-        pwsp_text_format(text, "%s%s%s%s", buffer.length ? " (" : "", variables,
-                         buffer.length < sizeof variables ? "" : "...", buffer.length ? ")" : "");
-    }
-}
-
-// -- programs -------------------------------------------------------------------------------------
-
-static void pwsp_print_cell(const ptowsp_program *p, uint32_t cell, ptowsp_text text) {
-    if (cell == 0) {
-        pwsp_text_format(text, "0");
-    } else if (cell < p->first_arg) {
-        pwsp_text_format(text, "slot[%u]", cell - p->first_slot);
-    } else if (cell < p->first_variable) {
-        pwsp_text_format(text, "args[%u]", cell - p->first_arg);
-    } else if (cell < p->first_entry) {
-        pwsp_text_format(text, "v%u", cell - p->first_variable);
-    } else if (cell < p->first_symbol) {
-        pwsp_text_format(text, "entry(v%u)", cell - p->first_entry);
-    } else if (cell < p->first_size) {
-        pwsp_text_format(
-            text, "%s",
-            PWSP_PROGRAM_AT(p, symbols, pwsp_symbol_info, cell - p->first_symbol)->name);
-    } else if (cell < p->first_temp) {
-        pwsp_text_format(text, "size(%s)",
-                         PWSP_PROGRAM_AT(p, axes, pwsp_axis_info, cell - p->first_size)->name);
-    } else if (cell < p->first_const) {
-        pwsp_text_format(text, "t%u", cell - p->first_temp);
-    } else {
-        pwsp_text_format(text, "%" PRId64,
-                         (int64_t)*PWSP_PROGRAM_AT(p, consts, uint64_t, cell - p->first_const));
-    }
-}
-
-static const char *pwsp_opcode_name(pwsp_opcode opcode) {
-    switch (opcode) {
-#define PWSP_OPCODE_NAME(name, result)                                                             \
-    case PWSP_OPCODE_##name: return #name;
-        PWSP_OPCODES(PWSP_OPCODE_NAME)
-#undef PWSP_OPCODE_NAME
-    case PWSP_OPCODE_READ: return "READ";
-    case PWSP_OPCODE_SKIP: return "SKIP";
-    case PWSP_OPCODE_SKIP_0: return "SKIP_0";
-    case PWSP_OPCODE_SKIP_1: return "SKIP_1";
-    }
-    return "";
-}
-
-static void pwsp_print_instruction(const ptowsp_program *p, uint32_t i, ptowsp_text text) {
-    const pwsp_instruction *at = PWSP_PROGRAM_AT(p, instructions, pwsp_instruction, i);
-    uint32_t operands[3] = {at->a, at->b, at->c};
-    pwsp_text_format(text, "  %3u  %-6s", i, pwsp_opcode_name((pwsp_opcode)at->opcode));
-    switch ((pwsp_opcode)at->opcode) {
-    case PWSP_OPCODE_SKIP_0:
-    case PWSP_OPCODE_SKIP_1:
-        pwsp_text_format(text, " ");
-        pwsp_print_cell(p, at->a, text);
-        pwsp_text_format(text, " -> %u\n", at->c);
-        return;
-    case PWSP_OPCODE_SKIP: pwsp_text_format(text, " -> %u\n", at->c); return;
-    case PWSP_OPCODE_READ:
-        pwsp_text_format(text, " ");
-        pwsp_print_cell(p, at->out, text);
-        pwsp_text_format(text, " = %s[", PWSP_PROGRAM_AT(p, arrays, pwsp_array_info, at->c)->name);
-        pwsp_print_cell(p, at->a, text);
-        pwsp_text_format(text, "]\n");
-        return;
-    default: break;
-    }
-    pwsp_text_format(text, " ");
-    pwsp_print_cell(p, at->out, text);
-    pwsp_text_format(text, " =");
-    uint32_t count = at->opcode == PWSP_OPCODE_SELECT                                  ? 3
-                     : at->opcode >= PWSP_OPCODE_NEG && at->opcode <= PWSP_OPCODE_BOOL ? 1
-                                                                                       : 2;
-    for (uint32_t j = 0; j < count; j++) {
-        pwsp_text_format(text, "%s", j ? ", " : " ");
-        pwsp_print_cell(p, operands[j], text);
-    }
-    pwsp_text_format(text, "\n");
-}
-
-static void pwsp_print_code(const ptowsp_program *p, const pwsp_code *code, ptowsp_text text) {
-    if (code->begin != code->end) {
-        pwsp_text_format(text, "{%u..%u} ", code->begin, code->end - 1);
-    }
-    pwsp_print_cell(p, code->cell, text);
-}
-
-static void pwsp_print_codes(const ptowsp_program *p, uint32_t first, uint32_t count,
-                             ptowsp_text text) {
-    for (uint32_t i = 0; i < count; i++) {
-        pwsp_text_format(text, "%s", i ? ", " : "");
-        pwsp_print_code(p, PWSP_PROGRAM_AT(p, codes, pwsp_code, first + i), text);
-    }
-}
-
-static void pwsp_print_tile_view(const ptowsp_program *p, const pwsp_tile_view *view,
-                                 ptowsp_text text) {
-    pwsp_text_format(text, "%s[",
-                     PWSP_PROGRAM_AT(p, tensors, ptowsp_tensor_desc, view->tensor)->name);
-    for (uint32_t i = 0; i < view->lead; i++) {
-        pwsp_print_code(p, &view->index[i], text);
-        pwsp_text_format(text, ", ");
-    }
-    pwsp_print_code(p, &view->row, text);
-    pwsp_text_format(text, ", ");
-    pwsp_print_code(p, &view->col, text);
-    pwsp_text_format(text, "]");
-    if (view->has_limit) {
-        pwsp_text_format(text, " up to (");
-        pwsp_print_code(p, &view->row_count, text);
-        pwsp_text_format(text, ", ");
-        pwsp_print_code(p, &view->col_count, text);
-        pwsp_text_format(text, ")");
-    }
-}
-
-static void pwsp_print_load(const ptowsp_program *p, const pwsp_slot_op *load, ptowsp_text text) {
-    pwsp_print_tile_view(p, &load->view, text);
-    if (load->has_row || load->has_col) {
-        pwsp_text_format(text, " element (");
-        pwsp_print_code(p, &load->row, text);
-        pwsp_text_format(text, ", ");
-        pwsp_print_code(p, &load->col, text);
-        pwsp_text_format(text, ")");
-    }
-}
-
-static void pwsp_print_task_op(const ptowsp_program *p, const pwsp_task_op *task,
-                               ptowsp_text text) {
-    pwsp_text_format(text, "(");
-    pwsp_print_codes(p, task->first_code, task->axis_count + task->scalar_count, text);
-    pwsp_text_format(text, ")");
-    for (uint32_t i = 0; i < task->view_count; i++) {
-        pwsp_text_format(text, " ");
-        pwsp_print_tile_view(p, PWSP_PROGRAM_AT(p, views, pwsp_tile_view, task->first_view + i),
-                             text);
-    }
-    const pwsp_code *keys[3] = {&task->dispatch, &task->priority, &task->stream};
-    const char names[3][12] = {"dispatch", "priority", "stream"};
-    for (uint32_t i = 0; i < 3; i++) {
-        if (keys[i]->cell) {
-            pwsp_text_format(text, " %s ", names[i]);
-            pwsp_print_code(p, keys[i], text);
-        }
-    }
-}
-
-// The tensors that a pipeline accesses, and a line for each channel and each process.
-static void pwsp_print_pipeline_op(const ptowsp_program *p, const pwsp_pipeline_op *pipeline,
-                                   uint32_t target, ptowsp_text text) {
-    for (uint32_t i = 0; i < pipeline->task.view_count; i++) {
-        const pwsp_tile_view *view =
-            PWSP_PROGRAM_AT(p, views, pwsp_tile_view, pipeline->task.first_view + i);
-        pwsp_text_format(text, "%s%s %s", i ? ", " : ": ",
-                         !(view->access & PWSP_TILE_WRITTEN) ? "in"
-                         : view->access & PWSP_TILE_READ     ? "inout"
-                                                             : "out",
-                         PWSP_PROGRAM_AT(p, tensors, ptowsp_tensor_desc, view->tensor)->name);
-    }
-    pwsp_text_format(text, " -> %u", target);
-    for (uint32_t i = pipeline->first_channel;
-         i < pipeline->first_channel + pipeline->channel_count; i++) {
-        const pwsp_channel_op *channel = PWSP_PROGRAM_AT(p, channels, pwsp_channel_op, i);
-        pwsp_text_format(text, "\n         %s %u %s depth ",
-                         channel->is_event ? "event" : "channel", i, channel->name);
-        if (channel->has_depth) {
-            pwsp_print_code(p, &channel->depth_code, text);
-        } else {
-            pwsp_text_format(text, "%u", channel->depth);
-        }
-        pwsp_text_format(text, " latency ");
-        if (channel->has_latency) {
-            pwsp_print_code(p, &channel->latency_code, text);
-        } else {
-            pwsp_text_format(text, "%" PRIu64, channel->latency);
-        }
-    }
-    for (uint32_t i = pipeline->first_process;
-         i < pipeline->first_process + pipeline->process_count; i++) {
-        const pwsp_process_op *process = PWSP_PROGRAM_AT(p, processes, pwsp_process_op, i);
-        pwsp_text_format(text, "\n         process %u %s from %u", i, process->name,
-                         process->first_op);
-        if (process->index) {
-            pwsp_text_format(text, " replicas ");
-            pwsp_print_cell(p, process->index, text);
-            pwsp_text_format(text, " in %s",
-                             PWSP_PROGRAM_AT(p, axes, pwsp_axis_info, process->axis)->name);
-        }
-        for (uint32_t j = 0; j < process->port_count; j++) {
-            const pwsp_port *port = PWSP_PROGRAM_AT(p, ports, pwsp_port, process->first_port + j);
-            pwsp_text_format(text, "%s %s %u%s", j ? "," : "",
-                             port->is_produced ? "produces" : "consumes", port->channel,
-                             port->is_closed_early ? " closes" : "");
-        }
-    }
-}
-
-static void pwsp_print_receive_op(const ptowsp_program *p, const pwsp_op *op, ptowsp_text text) {
-    const pwsp_receive_op *receive = PWSP_PROGRAM_AT(p, receives, pwsp_receive_op, op->at);
-    pwsp_text_format(text, "%s", PWSP_PLACE_AT(p, op->node)->step);
-    if (!receive->is_wait) {
-        pwsp_text_format(text, ": ");
-        pwsp_print_cell(p, receive->cell, text);
-        pwsp_text_format(text, " from %s, at the end -> %u",
-                         PWSP_PROGRAM_AT(p, channels, pwsp_channel_op, receive->channel)->name,
-                         op->target);
-    }
-}
-
-static void pwsp_print_op(const ptowsp_program *p, const pwsp_op *op, ptowsp_text text) {
-    const char *step = PWSP_PLACE_AT(p, op->node)->step;
-    switch (op->kind) {
-    case PWSP_OP_LOOP: {
-        const pwsp_loop *loop = PWSP_PROGRAM_AT(p, loops, pwsp_loop, op->at);
-        pwsp_text_format(text, "%s: ", step);
-        pwsp_print_cell(p, loop->cell, text);
-        pwsp_text_format(text, " in %s", PWSP_PROGRAM_AT(p, axes, pwsp_axis_info, loop->csr)->name);
-        if (loop->is_row) {
-            pwsp_text_format(text, " row ");
-            pwsp_print_code(p, &loop->row, text);
-        }
-        pwsp_text_format(text, "%s -> %u", loop->scope == PWSP_SCOPE_SAME ? "" : ", scope",
-                         op->target);
-        break;
-    }
-    case PWSP_OP_LOOP_END: pwsp_text_format(text, "end of %s -> %u", step, op->target); break;
-    case PWSP_OP_SCOPE: pwsp_text_format(text, "%s", step); break;
-    case PWSP_OP_SCOPE_END: pwsp_text_format(text, "end of %s", step); break;
-    case PWSP_OP_TASK:
-        pwsp_text_format(text, "%s", step);
-        pwsp_print_task_op(p, PWSP_PROGRAM_AT(p, tasks, pwsp_task_op, op->at), text);
-        break;
-    case PWSP_OP_BRANCH:
-        pwsp_text_format(text, "when ");
-        pwsp_print_code(p, &PWSP_PROGRAM_AT(p, branches, pwsp_branch, op->at)->condition, text);
-        pwsp_text_format(text, ", else -> %u", op->target);
-        break;
-    case PWSP_OP_JUMP: pwsp_text_format(text, "-> %u", op->target); break;
-    case PWSP_OP_SLOT_SET:
-        pwsp_text_format(text, "%s = ", step);
-        pwsp_print_code(p, &PWSP_PROGRAM_AT(p, slot_ops, pwsp_slot_op, op->at)->value, text);
-        break;
-    case PWSP_OP_SLOT_LOAD:
-        pwsp_text_format(text, "%s = ", step);
-        pwsp_print_load(p, PWSP_PROGRAM_AT(p, slot_ops, pwsp_slot_op, op->at), text);
-        break;
-    case PWSP_OP_CALL: {
-        const pwsp_call_op *call = PWSP_PROGRAM_AT(p, calls, pwsp_call_op, op->at);
-        pwsp_text_format(text, "%s(", step);
-        pwsp_print_codes(p, call->first_code, call->arg_count, text);
-        pwsp_text_format(text, ") -> %u", op->target);
-        break;
-    }
-    case PWSP_OP_RETURN: pwsp_text_format(text, "return"); break;
-    case PWSP_OP_RESET: pwsp_text_format(text, "reset edges"); break;
-    case PWSP_OP_RELEASE:
-        pwsp_text_format(text, "release %s",
-                         PWSP_PROGRAM_AT(p, tensors, ptowsp_tensor_desc, op->at)->name);
-        break;
-    case PWSP_OP_PIPELINE:
-        pwsp_text_format(text, "%s", step);
-        pwsp_print_pipeline_op(p, PWSP_PROGRAM_AT(p, pipelines, pwsp_pipeline_op, op->at),
-                               op->target, text);
-        break;
-    case PWSP_OP_PROCESS_END: pwsp_text_format(text, "end of %s", step); break;
-    case PWSP_OP_SEND:
-        pwsp_text_format(text, "%s(", step);
-        pwsp_print_code(p, &PWSP_PROGRAM_AT(p, sends, pwsp_send_op, op->at)->token, text);
-        pwsp_text_format(text, ")");
-        break;
-    case PWSP_OP_RECEIVE: pwsp_print_receive_op(p, op, text); break;
-    case PWSP_OP_CLOSE: pwsp_text_format(text, "%s", step); break;
-    }
-    pwsp_text_format(text, "\n");
-}
-
-const char *ptowsp_program_kernel_name(const ptowsp_program *program, uint32_t kernel) {
-    return kernel && kernel < program->kernels.count
-               ? PWSP_PROGRAM_AT(program, kernels, pwsp_kernel_info, kernel)->name
-               : NULL;
-}
-
-void ptowsp_program_print_place(const ptowsp_program *program, uint32_t node, ptowsp_text text) {
-    PTOWSP_ASSERT(program);
-    if (node < program->places.count) {
-        pwsp_program_print_place(program, node, NULL, text);
-    }
-}
-
-void ptowsp_program_print(const ptowsp_program *program, ptowsp_text text) {
-    PTOWSP_ASSERT(program);
-    const ptowsp_program *p = program;
-    pwsp_text_format(text, "program of module %s\n", p->name);
-    for (uint32_t i = 0; i < p->ops.count; i++) {
-        pwsp_text_format(text, "  %3u  ", i);
-        pwsp_print_op(p, PWSP_OP_AT(p, i), text);
-    }
-    if (p->instructions.count) {
-        pwsp_text_format(text, "expressions\n");
-    }
-    for (uint32_t i = 0; i < p->instructions.count; i++) {
-        pwsp_print_instruction(p, i, text);
-    }
-    pwsp_text_write(text, p->schedule_text, strlen(p->schedule_text));
-}
-
-void ptowsp_program_print_point(const ptowsp_program *program, uint32_t point, ptowsp_text text) {
-    PTOWSP_ASSERT(program);
-    PTOWSP_ASSERT(point < program->points.count);
-    pwsp_program_print_place(program, *PWSP_PROGRAM_AT(program, points, uint32_t, point), NULL,
-                             text);
-}
-
-// =================================================================================================
-// src/workload/parse.h
-// =================================================================================================
-
-// Reading a module's text: tokens, the words of the grammar, and what the rooms of the parser share.
-//
-//      module      = "module" name [ "slots" int ] { declaration } { workload }
-//      declaration = "axis" name ( int | "dynamic" | "ragged" [ dtype ] | "sparse"
-//                                | "plan" [ "," "its" ( "merges" | "lanes" ) ] )
-//                  | "symbol" name
-//                  | "array" name dtype
-//                  | "tensor" name dtype "[" [ size { "," size } ] "]" location [ "transient" ]
-//                  | "kernel" name "(" "axes" int { "," parameter } ")" unit [ time ] [ source ]
-//                    with the body of a tile kernel below (kernel/body_text.h)
-//                  | "kernel" name "(" "axes" int { "," parameter } ")" "link" "," collective
-//      size        = int | "?" | expr, of a transient tensor
-//      parameter   = ( "in" | "out" | "inout" ) name dtype size "x" size
-//                  | name type
-//      time        = "," ( int ( "cycles" | "instructions" )
-//                        | "cycles" "by" "a" "cost" "function" )
-//      source      = "," ( "time" "only" | "a" "PTO" "-" "ISA" "source" )
-//      workload    = "workload" name [ "(" name type { "," name type } ")" ]
-//                    with its statements below, each level two spaces further right
-//      statement   = ( "parallel" | "for_each" | "select" ) name "in" axis
-//                  | "when" expr | "otherwise" | "combine" | "sequence"
-//                  | "task" name exprs { name "=" view } { name "=" expr } { "tag" name "=" expr }
-//                    after
-//                  | "call" name exprs
-//                  | "slot_set" int "=" expr
-//                  | "slot_load" int "=" view [ "element" pair ]
-//                  | "pipeline" name after
-//                  | "channel" name "depth" ( int | expr ) "latency" ( int | expr )
-//                  | "event" name
-//                  | "process" name [ "replicas" name "in" axis ]
-//                    [ "consumes" names ] [ "produces" names ]
-//                  | ( "consume" | "receive" ) name "from" name
-//                  | "send" name "(" expr ")" | ( "close" | "record" | "wait" ) name
-//      axis        = [ ( "merges" | "lanes" ) "of" ] name [ "[" expr "]" ]
-//      exprs       = "(" [ expr { "," expr } ] ")"
-//      pair        = "(" expr "," expr ")"
-//      view        = name [ "[" expr { "," expr } "]" ] [ "at" pair ] [ "up" "to" expr "rows" ]
-//                    [ "up" "to" expr "columns" ] [ "of" extent "x" extent ]
-//      extent      = int | "edge"
-//      after       = [ "after" node { "," node } ] [ "as" node ]
-//      node        = "node" int
-//      expr        = operators, casts, min, max and ?: as in C, over
-//                    int | int "u" | "true" | "false" | name | name "[" expr "]" | "entry" "(" name ")"
-//                  | "size" "(" axis ")" | ( "slot_u64" | "slot_i64" | "slot_bool" ) "[" int "]"
-//      name        = word | quote { printable ASCII } quote
-//
-// A saved program goes on with "program" name, its first workload, and "schedule", with directives
-// below (parse_schedule.c), two spaces further right. Their keys may also read
-//
-//      "task." name | "task.args" "[" int "]" | "task.tag" "(" name ")"
-//
-// One declaration or statement stands on each line. "#" begins a comment. The parser goes from left
-// to right once, builds by the public functions alone, and stops at the first error, which is the
-// text's or the builder's, with the line and the column that it was at. Scopes are a stack of fixed
-// size; only expressions recurse, and how deep is counted.
-
-#ifndef PWSP_PARSE_H
-#define PWSP_PARSE_H
-
-// How deep expressions may be in one another, each parenthesis and operator before its operand
-// counted: what the builder accepts can be printed with two for each.
-#define PWSP_PARSE_DEPTH_MAX (2 * PTOWSP_EXPR_DEPTH_MAX + 8)
-
-typedef enum pwsp_parse_token {
-    PWSP_TOKEN_LINE_END,  // also the end of the text
-    PWSP_TOKEN_WORD,
-    PWSP_TOKEN_NAME,    // in quotes
-    PWSP_TOKEN_NUMBER,  // without a suffix
-    PWSP_TOKEN_UNSIGNED,
-    PWSP_TOKEN_REAL,  // in bodies alone
-    PWSP_TOKEN_SIGN
-} pwsp_parse_token;
-
-// A variable that is open, innermost first.
-typedef struct pwsp_parse_variable {
-    struct pwsp_parse_variable *next;
-    const char *name;
-    ptowsp_expr expr;
-} pwsp_parse_variable;
-
-// A node by the number that the text has for it.
-typedef struct pwsp_parse_node {
-    uint64_t label;
-    uint32_t node;
-} pwsp_parse_node;
-
-// What a saved program has beside its module.
-typedef struct pwsp_parse_saved {
-    char workload[PTOWSP_NAME_MAX + 1];
-    ptowsp_schedule schedule;
-    ptowsp_pool pools[PTOWSP_SCHEDULE_POOL_MAX];  // of the schedule
-} pwsp_parse_saved;
-
-typedef struct pwsp_parser {
-    ptowsp_module *module;
-    const ptowsp_parse_desc *desc;
-    pwsp_parse_saved *saved;  // NULL: the text is a module's
-    bool is_in_schedule;
-    bool is_in_body;               // of the tile kernel of the line above
-    bool is_body_passed;           // there is one, but the kernel is made otherwise
-    bool has_reals;                // 0.5 is a token
-    struct pwsp_parse_body *body;  // parse_body.c
-    pwsp_arena arena;
-    const char *text;
-    size_t length, at;  // at: the first byte behind the token
-    size_t line_start;  // of the token's line
-    uint64_t line;      // of the token
-    uint64_t column;    // of the token
-    uint64_t start;     // column of the statement
-    pwsp_parse_token token;
-    char word[PTOWSP_NAME_MAX + 1];  // of the token: WORD, NAME or SIGN
-    uint64_t number;
-    uint32_t depth;  // of expressions
-    uint32_t scope_count;
-    pwsp_parse_variable *scopes[PTOWSP_MODULE_NEST_MAX + 2];  // the variables outside of each
-    pwsp_parse_variable *variables;
-    pwsp_parse_node *nodes;  // labels ascend
-    uint64_t node_count, node_capacity;
-    bool is_failed;
-    ptowsp_status status;
-    char error[PWSP_ERROR_TEXT_MAX];
-} pwsp_parser;
-
-// -- tokens ---------------------------------------------------------------------------------------
-
-PWSP_INTERNAL void pwsp_parse_next(pwsp_parser *p);
-
-// Keeps the first error, at the token; returns false.
-PWSP_INTERNAL bool pwsp_parse_fail(pwsp_parser *p, const char *format, ...) PWSP_PRINTF(2, 3);
-PWSP_INTERNAL bool pwsp_parse_no_memory(pwsp_parser *p);
-
-// Is the token this word or sign?
-PWSP_INTERNAL bool pwsp_parse_is(const pwsp_parser *p, const char *word);
-
-// Goes on behind this word or sign, if it is there.
-PWSP_INTERNAL bool pwsp_parse_try(pwsp_parser *p, const char *word);
-
-// The same, or an error.
-PWSP_INTERNAL bool pwsp_parse_expect(pwsp_parser *p, const char *word);
-
-// Copies a name of at most PTOWSP_NAME_MAX characters; `what` for the error.
-PWSP_INTERNAL bool pwsp_parse_name(pwsp_parser *p, const char *what, char *out_name);
-
-// A number without suffix, at most `max`.
-PWSP_INTERNAL bool pwsp_parse_number(pwsp_parser *p, uint64_t max, uint64_t *out_number);
-
-// Is the module still good? Else its error becomes the parser's, at this place.
-PWSP_INTERNAL bool pwsp_parse_built(pwsp_parser *p, uint64_t line, uint64_t column);
-
-// -- parts ----------------------------------------------------------------------------------------
-
-PWSP_INTERNAL bool pwsp_parse_expr(pwsp_parser *p, ptowsp_expr *out_expr);
-PWSP_INTERNAL bool pwsp_parse_axis(pwsp_parser *p, ptowsp_axis *out_axis);
-PWSP_INTERNAL bool pwsp_parse_type(pwsp_parser *p, ptowsp_type *out_type);
-PWSP_INTERNAL bool pwsp_parse_dtype(pwsp_parser *p, ptowsp_dtype *out_dtype);
-PWSP_INTERNAL bool pwsp_parse_kernel(pwsp_parser *p);
-
-// A number of 32 bits.
-PWSP_INTERNAL bool pwsp_parse_count(pwsp_parser *p, uint32_t *out_count);
-
-// The rest of the line of a kernel that communicates, behind its unit; params are those in the text.
-PWSP_INTERNAL bool pwsp_parse_collective(pwsp_parser *p, const ptowsp_kernel_desc *params);
-
-// Is what was made the kernel of a line?
-PWSP_INTERNAL bool pwsp_kernel_is_like(const pwsp_kernel_info *kernel,
-                                       const ptowsp_kernel_desc *desc);
-
-// The body below a tile kernel's line, which is at the token: its first line, each other, and the
-// first thing behind it, also where an error is.
-PWSP_INTERNAL bool pwsp_parse_body_begin(pwsp_parser *p, const ptowsp_kernel_desc *desc);
-PWSP_INTERNAL bool pwsp_parse_body_line(pwsp_parser *p);
-PWSP_INTERNAL bool pwsp_parse_body_end(pwsp_parser *p);
-PWSP_INTERNAL bool pwsp_parse_workload(pwsp_parser *p);
-PWSP_INTERNAL bool pwsp_parse_statement(pwsp_parser *p);
-PWSP_INTERNAL bool pwsp_parse_directive(pwsp_parser *p, ptowsp_schedule *schedule);
-
-// Makes the module of a text whose first line has this number; with `saved`, that of a program.
-PWSP_INTERNAL ptowsp_status pwsp_parse_text(ptowsp_context *context, const char *text,
-                                            size_t length, uint64_t first_line,
-                                            const ptowsp_parse_desc *desc, pwsp_parse_saved *saved,
-                                            ptowsp_module **out_module,
-                                            ptowsp_text_place *out_place);
-
-#endif
-
-// =================================================================================================
-// src/workload/lexer.c
-// =================================================================================================
-
-// Tokens of a module's text: words, names in quotes, numbers, signs, and the ends of lines. Any byte
-// may come; what is no token is an error that shows it.
-
-PWSP_INTERNAL bool pwsp_parse_fail(pwsp_parser *p, const char *format, ...) {
-    if (!p->is_failed) {
-        PWSP_TEXT_FORMAT_INTO(p->error, format);
-        p->is_failed = true;
-        p->status = PTOWSP_INVALID_PARAMS;
-    }
-    return false;
-}
-
-PWSP_INTERNAL bool pwsp_parse_no_memory(pwsp_parser *p) {
-    pwsp_parse_fail(p, "out of memory");
-    p->status = PTOWSP_OUT_OF_MEMORY;
-    return false;
-}
-
-PWSP_INTERNAL bool pwsp_parse_built(pwsp_parser *p, uint64_t line, uint64_t column) {
-    if (p->is_failed || p->module->status == PTOWSP_OK) {
-        return !p->is_failed;
-    }
-    p->line = line;
-    p->column = column;
-    pwsp_parse_fail(p, "%s", p->module->text);
-    p->status = p->module->status;
-    return false;
-}
-
-// -- tokens ---------------------------------------------------------------------------------------
-
-static bool pwsp_is_digit(char c) {
-    return c >= '0' && c <= '9';
-}
-
-static bool pwsp_lex_bad(pwsp_parser *p, char c) {
-    p->token = PWSP_TOKEN_LINE_END;
-    if (c >= ' ' && c < 0x7f) {
-        return pwsp_parse_fail(p, "the character %c begins nothing", c);
-    }
-    return pwsp_parse_fail(p, "the byte 0x%02x is in no text of a module", (unsigned)(uint8_t)c);
-}
-
-static void pwsp_lex_name(pwsp_parser *p, bool is_quoted) {
-    size_t length = 0;
-    for (; p->at < p->length; p->at++) {
-        char c = p->text[p->at];
-        if (is_quoted ? c == '"' || c < ' ' || c >= 0x7f : !pwsp_name_is_word_part(c)) {
-            break;
-        }
-        if (length == PTOWSP_NAME_MAX) {
-            p->token = PWSP_TOKEN_LINE_END;
-            pwsp_parse_fail(p, "a name of more than %d characters", PTOWSP_NAME_MAX);
-            return;
-        }
-        p->word[length++] = c;
-    }
-    p->word[length] = '\0';
-    p->token = is_quoted ? PWSP_TOKEN_NAME : PWSP_TOKEN_WORD;
-    if (is_quoted && (p->at == p->length || p->text[p->at] != '"')) {
-        p->token = PWSP_TOKEN_LINE_END;
-        pwsp_parse_fail(p, "this quote is not closed on its line");
-    } else if (is_quoted) {
-        p->at++;
-    }
-}
-
-// Goes over what a number with a fraction or an exponent has behind its whole part.
-static bool pwsp_lex_fraction(pwsp_parser *p) {
-    const size_t begin = p->at;
-    if (p->at < p->length && p->text[p->at] == '.') {
-        for (p->at++; p->at < p->length && pwsp_is_digit(p->text[p->at]); p->at++) {
-        }
-    }
-    if (p->at < p->length && p->text[p->at] == 'e') {
-        p->at++;
-        p->at += p->at < p->length && (p->text[p->at] == '-' || p->text[p->at] == '+');
-        for (; p->at < p->length && pwsp_is_digit(p->text[p->at]); p->at++) {
-        }
-    }
-    return p->at > begin;
-}
-
-static void pwsp_lex_number(pwsp_parser *p) {
-    p->number = 0;
-    p->token = PWSP_TOKEN_NUMBER;
-    for (; p->at < p->length && pwsp_is_digit(p->text[p->at]); p->at++) {
-        uint64_t digit = (uint64_t)(p->text[p->at] - '0');
-        if (p->number > (UINT64_MAX - digit) / 10) {
-            p->token = PWSP_TOKEN_LINE_END;
-            pwsp_parse_fail(p, "this number is more than 2^64 - 1");
-            return;
-        }
-        p->number = p->number * 10 + digit;
-    }
-    if (p->has_reals && pwsp_lex_fraction(p)) {
-        p->token = PWSP_TOKEN_REAL;
-    } else if (p->at < p->length && p->text[p->at] == 'u') {
-        p->token = PWSP_TOKEN_UNSIGNED;
-        p->at++;
-    }
-    if (p->at < p->length && pwsp_name_is_word_part(p->text[p->at])) {
-        p->token = PWSP_TOKEN_LINE_END;
-        pwsp_parse_fail(p, "a number goes on with %c", p->text[p->at]);
-    }
-}
-
-// The length of the sign that begins with `c` and may go on with `next`; 0 if there is none.
-static size_t pwsp_sign_length(char c, char next) {
-    static const char pairs[][2] = {{'<', '<'}, {'>', '>'}, {'=', '='}, {'!', '='},
-                                    {'<', '='}, {'>', '='}, {'&', '&'}, {'|', '|'}};
-    for (size_t i = 0; i < sizeof pairs / sizeof pairs[0]; i++) {
-        if (pairs[i][0] == c && pairs[i][1] == next) {
-            return 2;
-        }
-    }
-    return c && strchr("+-*/%&^|<>~!?:()[],=", c) ? 1 : 0;
-}
-
-PWSP_INTERNAL void pwsp_parse_next(pwsp_parser *p) {
-    p->word[0] = '\0';
-    if (p->is_failed) {
-        p->token = PWSP_TOKEN_LINE_END;
-        return;
-    }
-    while (p->at < p->length && p->text[p->at] == ' ') {
-        p->at++;
-    }
-    p->column = p->at - p->line_start + 1;
-    char c = p->at < p->length ? p->text[p->at] : '\n';
-    bool is_return = c == '\r' && (p->at + 1 == p->length || p->text[p->at + 1] == '\n');
-    if (c == '\n' || c == '#' || is_return) {
-        p->token = PWSP_TOKEN_LINE_END;
-        return;
-    }
-    if (pwsp_is_digit(c)) {
-        pwsp_lex_number(p);
-    } else if (pwsp_name_is_word_part(c)) {
-        pwsp_lex_name(p, false);
-    } else if (c == '"') {
-        p->at++;
-        pwsp_lex_name(p, true);
-    } else {
-        size_t length = pwsp_sign_length(c, p->at + 1 < p->length ? p->text[p->at + 1] : '\0');
-        if (length > 0) {
-            memcpy(p->word, p->text + p->at, length);
-            p->word[length] = '\0';
-            p->at += length;
-            p->token = PWSP_TOKEN_SIGN;
-            return;
-        }
-        pwsp_lex_bad(p, c);
-    }
-}
-
-// -- expecting them -------------------------------------------------------------------------------
-
-PWSP_INTERNAL bool pwsp_parse_is(const pwsp_parser *p, const char *word) {
-    return p->word[0] == word[0] && strcmp(p->word, word) == 0 &&
-           (p->token == PWSP_TOKEN_WORD || p->token == PWSP_TOKEN_SIGN);
-}
-
-PWSP_INTERNAL bool pwsp_parse_try(pwsp_parser *p, const char *word) {
-    if (!pwsp_parse_is(p, word)) {
-        return false;
-    }
-    pwsp_parse_next(p);
-    return true;
-}
-
-PWSP_INTERNAL bool pwsp_parse_expect(pwsp_parser *p, const char *word) {
-    return pwsp_parse_try(p, word) || pwsp_parse_fail(p, "%s is missing here", word);
-}
-
-PWSP_INTERNAL bool pwsp_parse_name(pwsp_parser *p, const char *what, char *out_name) {
-    if (p->token != PWSP_TOKEN_WORD && p->token != PWSP_TOKEN_NAME) {
-        return pwsp_parse_fail(p, "the name of %s is missing here", what);
-    }
-    memcpy(out_name, p->word, strlen(p->word) + 1);
-    pwsp_parse_next(p);
-    return true;
-}
-
-PWSP_INTERNAL bool pwsp_parse_number(pwsp_parser *p, uint64_t max, uint64_t *out_number) {
-    if (p->token != PWSP_TOKEN_NUMBER) {
-        return pwsp_parse_fail(p, "a number is missing here");
-    }
-    if (p->number > max) {
-        return pwsp_parse_fail(p, "this number is too large here");
-    }
-    *out_number = p->number;
-    pwsp_parse_next(p);
-    return true;
-}
-
-// =================================================================================================
-// src/workload/parse_expr.c
-// =================================================================================================
-
-// Expressions of a module's text, by precedence climbing over the table of operators.
-
-static bool pwsp_parse_binary(pwsp_parser *p, uint32_t precedence, ptowsp_expr *out_expr);
-
-// -- operators ------------------------------------------------------------------------------------
-
-static ptowsp_expr pwsp_parse_apply(pwsp_expr_op op, ptowsp_expr a, ptowsp_expr b) {
-    switch (op) {
-    case PWSP_EXPR_ADD: return ptowsp_add(a, b);
-    case PWSP_EXPR_SUB: return ptowsp_sub(a, b);
-    case PWSP_EXPR_MUL: return ptowsp_mul(a, b);
-    case PWSP_EXPR_DIV: return ptowsp_div(a, b);
-    case PWSP_EXPR_REM: return ptowsp_rem(a, b);
-    case PWSP_EXPR_MIN: return ptowsp_min(a, b);
-    case PWSP_EXPR_MAX: return ptowsp_max(a, b);
-    case PWSP_EXPR_BITAND: return ptowsp_bitand(a, b);
-    case PWSP_EXPR_BITXOR: return ptowsp_bitxor(a, b);
-    case PWSP_EXPR_BITOR: return ptowsp_bitor(a, b);
-    case PWSP_EXPR_SHL: return ptowsp_shl(a, b);
-    case PWSP_EXPR_SHR: return ptowsp_shr(a, b);
-    case PWSP_EXPR_EQ: return ptowsp_eq(a, b);
-    case PWSP_EXPR_NE: return ptowsp_ne(a, b);
-    case PWSP_EXPR_LT: return ptowsp_lt(a, b);
-    case PWSP_EXPR_LE: return ptowsp_le(a, b);
-    case PWSP_EXPR_GT: return ptowsp_gt(a, b);
-    case PWSP_EXPR_GE: return ptowsp_ge(a, b);
-    case PWSP_EXPR_AND: return ptowsp_and(a, b);
-    case PWSP_EXPR_OR: return ptowsp_or(a, b);
-    case PWSP_EXPR_NEG: return ptowsp_neg(a);
-    case PWSP_EXPR_BITNOT: return ptowsp_bitnot(a);
-    case PWSP_EXPR_NOT: return ptowsp_not(a);
-    case PWSP_EXPR_TO_I64: return ptowsp_cast(a, PTOWSP_TYPE_I64);
-    case PWSP_EXPR_TO_U64: return ptowsp_cast(a, PTOWSP_TYPE_U64);
-    case PWSP_EXPR_TO_BOOL: return ptowsp_cast(a, PTOWSP_TYPE_BOOL);
-    default: return a;
-    }
-}
-
-typedef struct pwsp_parse_row {
-    pwsp_expr_op op;
-    char text[8];
-    uint32_t precedence, operands;
-} pwsp_parse_row;
-
-static const pwsp_parse_row pwsp_parse_rows[] = {
-#define PWSP_PARSE_ROW(name, text, precedence, operands, op_i64, op_u64)                           \
-    {PWSP_EXPR_##name, text, precedence, PWSP_OPERANDS_##operands},
-    PWSP_OPERATORS(PWSP_PARSE_ROW)
-#undef PWSP_PARSE_ROW
-};
-
-static uint32_t pwsp_row_operands(const pwsp_parse_row *row) {
-    return row->operands <= PWSP_OPERANDS_ANY ? 1 : row->operands == PWSP_OPERANDS_SELECT ? 3 : 2;
-}
-
-// The operator that the token is, of so many operands, written as a function or not.
-static const pwsp_parse_row *pwsp_parse_operator_at(const pwsp_parser *p, uint32_t operands,
-                                                    bool is_function) {
-    if (p->token != (is_function ? PWSP_TOKEN_WORD : PWSP_TOKEN_SIGN) ||
-        (!is_function && strchr("()[],:?", p->word[0]))) {
-        return NULL;
-    }
-    for (size_t i = 0; i < sizeof pwsp_parse_rows / sizeof pwsp_parse_rows[0]; i++) {
-        const pwsp_parse_row *row = &pwsp_parse_rows[i];
-        if ((row->precedence == 0) == is_function && pwsp_row_operands(row) == operands &&
-            p->word[0] == row->text[0] && strcmp(p->word, row->text) == 0) {
-            return row;
-        }
-    }
-    return NULL;
-}
-
-// -- leaves ---------------------------------------------------------------------------------------
-
-static const ptowsp_expr *pwsp_parse_variable_of(const pwsp_parser *p, const char *name) {
-    for (const pwsp_parse_variable *v = p->variables; v; v = v->next) {
-        if (strcmp(v->name, name) == 0) {
-            return &v->expr;
-        }
-    }
-    return NULL;
-}
-
-static bool pwsp_parse_named(pwsp_parser *p, const char *name, ptowsp_expr *out_expr) {
-    const pwsp_name *found = pwsp_names_find(&p->module->bindables, name);
-    bool is_symbol = found && found->kind == PWSP_BIND_SYMBOL && strcmp(found->text, name) == 0;
-    const ptowsp_expr *variable = pwsp_parse_variable_of(p, name);
-    if (variable && is_symbol) {
-        return pwsp_parse_fail(p, "%s is both a symbol and a variable here; rename one", name);
-    }
-    if (!variable && !is_symbol) {
-        return pwsp_parse_fail(p, "there is no variable or symbol %s here", name);
-    }
-    *out_expr = variable ? *variable : ptowsp_symbol(p->module, name);
-    return true;
-}
-
-// A field of a plan's descriptors, "kv.merges.slot_count": its last part says which.
-static bool pwsp_parse_field(pwsp_parser *p, const char *name, ptowsp_expr index,
-                             ptowsp_expr *out_expr) {
-    static const struct {
-        char text[16];
-        uint32_t flags;
-    } fields[] = {
-#define PWSP_PARSE_FIELD(name, text, dtype, byte, flags, units, merges) {text, flags},
-        PTOWSP_PLAN_FIELDS(PWSP_PARSE_FIELD)
-#undef PWSP_PARSE_FIELD
-    };
-    const char *last = strrchr(name, '.');
-    for (uint32_t i = 0; last && i < PTOWSP_PLAN_FIELD_COUNT; i++) {
-        if (fields[i].flags == 0 && strcmp(fields[i].text, last + 1) == 0) {
-            *out_expr = ptowsp_loop_field(index, (ptowsp_plan_field)i);
-            const char *made = out_expr->id ? p->module->exprs.nodes[out_expr->id].name : name;
-            return strcmp(made, name) == 0 ||
-                   pwsp_parse_fail(p, "%s is no field here, but %s would be", name, made);
-        }
-    }
-    return pwsp_parse_fail(p, "there is no array %s", name);
-}
-
-static bool pwsp_parse_read(pwsp_parser *p, const char *name, uint64_t column,
-                            ptowsp_expr *out_expr) {
-    ptowsp_expr index;
-    pwsp_parse_next(p);
-    if (!pwsp_parse_expr(p, &index) || !pwsp_parse_expect(p, "]")) {
-        return false;
-    }
-    const pwsp_name *found = pwsp_names_find(&p->module->bindables, name);
-    if (!found) {
-        return pwsp_parse_field(p, name, index, out_expr) && pwsp_parse_built(p, p->line, column);
-    }
-    if (found->kind != PWSP_BIND_ARRAY || strcmp(found->text, name) != 0) {
-        return pwsp_parse_fail(p, "%s is no array", name);
-    }
-    *out_expr = ptowsp_array_at(p->module, name, PWSP_ARRAY(p->module, found->index)->dtype, index);
-    return pwsp_parse_built(p, p->line, column);
-}
-
-static bool pwsp_parse_slot_read(pwsp_parser *p, ptowsp_type type, ptowsp_expr *out_expr) {
-    uint64_t slot = 0;
-    pwsp_parse_next(p);
-    if (!pwsp_parse_expect(p, "[") || !pwsp_parse_number(p, UINT32_MAX, &slot) ||
-        !pwsp_parse_expect(p, "]")) {
-        return false;
-    }
-    *out_expr = ptowsp_slot(p->module, (uint32_t)slot, type);
-    return true;
-}
-
-// "size(axis)" or "entry(variable)"; the token is the parenthesis.
-static bool pwsp_parse_of(pwsp_parser *p, bool is_size, ptowsp_expr *out_expr) {
-    char name[PTOWSP_NAME_MAX + 1];
-    ptowsp_axis axis;
-    pwsp_parse_next(p);
-    if (is_size) {
-        if (!pwsp_parse_axis(p, &axis)) {
-            return false;
-        }
-        const pwsp_axis_info *info = PWSP_AXIS(p->module, axis.id);
-        for (uint32_t i = 1; info->kind >= PWSP_AXIS_PLAN && i < p->module->axes.count; i++) {
-            const pwsp_axis_info *other = PWSP_AXIS(p->module, i);
-            if (other->declared == i && i != axis.id && strcmp(other->name, info->name) == 0) {
-                return pwsp_parse_fail(p, "the size of plan %s may be that of several axes",
-                                       info->name);
-            }
-        }
-        *out_expr = ptowsp_axis_size(p->module, axis);
-    } else {
-        const ptowsp_expr *variable =
-            pwsp_parse_name(p, "a variable", name) ? pwsp_parse_variable_of(p, name) : NULL;
-        if (!variable) {
-            return pwsp_parse_fail(p, "there is no variable %s here", name);
-        }
-        *out_expr = ptowsp_loop_entry(*variable);
-    }
-    return pwsp_parse_expect(p, ")");
-}
-
-static bool pwsp_parse_function(pwsp_parser *p, const pwsp_parse_row *row, ptowsp_expr *out_expr) {
-    ptowsp_expr a, b = {p->module, 0};
-    pwsp_parse_next(p);
-    if (!pwsp_parse_expr(p, &a)) {
-        return false;
-    }
-    if (pwsp_row_operands(row) == 2 && (!pwsp_parse_expect(p, ",") || !pwsp_parse_expr(p, &b))) {
-        return false;
-    }
-    *out_expr = pwsp_parse_apply(row->op, a, b);
-    return pwsp_parse_expect(p, ")");
-}
-
-// "task.name", "task.args[1]" or "task.tag(name)", which keys of schedules read.
-static bool pwsp_parse_task_read(pwsp_parser *p, ptowsp_expr *out_expr) {
-    char name[PTOWSP_NAME_MAX + 1];
-    uint64_t which = 0;
-    pwsp_parse_name(p, "a value", name);
-    const char *behind = name + strlen("task.");
-    if (strcmp(behind, "args") == 0 && pwsp_parse_try(p, "[")) {
-        if (!pwsp_parse_number(p, UINT32_MAX, &which) || !pwsp_parse_expect(p, "]")) {
-            return false;
-        }
-        *out_expr = ptowsp_task_arg(p->module, (uint32_t)which);
-        return true;
-    }
-    if (strcmp(behind, "tag") == 0 && pwsp_parse_try(p, "(")) {
-        if (!pwsp_parse_name(p, "a tag", name) || !pwsp_parse_expect(p, ")")) {
-            return false;
-        }
-        *out_expr = ptowsp_task_tag(p->module, name);
-        return true;
-    }
-    if (*behind == '\0') {  // a name in quotes follows
-        if (!pwsp_parse_name(p, "a variable", name)) {
-            return false;
-        }
-        behind = name;
-    }
-    *out_expr = ptowsp_task_variable(p->module, behind);
-    return true;
-}
-
-static bool pwsp_parse_word(pwsp_parser *p, ptowsp_expr *out_expr) {
-    const uint64_t column = p->column;
-    const bool is_word = p->token == PWSP_TOKEN_WORD;
-    static const char slots[][12] = {"slot_bool", "slot_i64", "slot_u64"};
-    for (uint32_t i = 0; is_word && i < 3; i++) {
-        if (pwsp_parse_is(p, slots[i])) {
-            return pwsp_parse_slot_read(p, (ptowsp_type)(PTOWSP_TYPE_BOOL + i), out_expr);
-        }
-    }
-    if (is_word && p->is_in_schedule && strncmp(p->word, "task.", 5) == 0) {
-        return pwsp_parse_task_read(p, out_expr) && pwsp_parse_built(p, p->line, column);
-    }
-    if (pwsp_parse_is(p, "true") || pwsp_parse_is(p, "false")) {
-        *out_expr = ptowsp_bool(p->module, pwsp_parse_is(p, "true"));
-        pwsp_parse_next(p);
-        return true;
-    }
-    const pwsp_parse_row *row = pwsp_parse_operator_at(p, 1, true);
-    row = row ? row : pwsp_parse_operator_at(p, 2, true);
-    const bool is_size = pwsp_parse_is(p, "size"), is_entry = pwsp_parse_is(p, "entry");
-    char name[PTOWSP_NAME_MAX + 1];
-    pwsp_parse_name(p, "a value", name);
-    if (pwsp_parse_is(p, "(")) {
-        if (!row && !is_size && !is_entry) {
-            return pwsp_parse_fail(p, "there is no function %s", name);
-        }
-        return (row ? pwsp_parse_function(p, row, out_expr)
-                    : pwsp_parse_of(p, is_size, out_expr)) &&
-               pwsp_parse_built(p, p->line, column);
-    }
-    if (pwsp_parse_is(p, "[")) {
-        return pwsp_parse_read(p, name, column, out_expr);
-    }
-    return pwsp_parse_named(p, name, out_expr) && pwsp_parse_built(p, p->line, column);
-}
-
-static bool pwsp_parse_constant(pwsp_parser *p, bool is_negative, ptowsp_expr *out_expr) {
-    const uint64_t limit = (uint64_t)INT64_MAX + (is_negative ? 1 : 0);
-    if (p->token == PWSP_TOKEN_UNSIGNED) {
-        *out_expr = ptowsp_u64(p->module, p->number);
-    } else if (p->number > limit) {
-        return pwsp_parse_fail(p, "this number is outside of i64; write u behind it for u64");
-    } else {
-        *out_expr = ptowsp_i64(p->module, (int64_t)(is_negative ? 0 - p->number : p->number));
-    }
-    pwsp_parse_next(p);
-    return pwsp_parse_built(p, p->line, p->column);
-}
-
-// -- the tree -------------------------------------------------------------------------------------
-
-static bool pwsp_parse_unary(pwsp_parser *p, ptowsp_expr *out_expr) {
-    const uint64_t column = p->column;
-    const pwsp_parse_row *row = pwsp_parse_operator_at(p, 1, false);
-    bool is_good = false;
-    if (p->depth == PWSP_PARSE_DEPTH_MAX) {
-        return pwsp_parse_fail(p, "an expression of more than %d levels", PWSP_PARSE_DEPTH_MAX);
-    }
-    p->depth++;
-    if (row) {
-        pwsp_parse_next(p);
-        if (row->op == PWSP_EXPR_NEG && p->token == PWSP_TOKEN_NUMBER) {
-            is_good = pwsp_parse_constant(p, true, out_expr);
-        } else {
-            is_good = pwsp_parse_unary(p, out_expr);
-            if (is_good) {
-                *out_expr = pwsp_parse_apply(row->op, *out_expr, *out_expr);
-                is_good = pwsp_parse_built(p, p->line, column);
-            }
-        }
-    } else if (p->token == PWSP_TOKEN_NUMBER || p->token == PWSP_TOKEN_UNSIGNED) {
-        is_good = pwsp_parse_constant(p, false, out_expr);
-    } else if (p->token == PWSP_TOKEN_WORD || p->token == PWSP_TOKEN_NAME) {
-        is_good = pwsp_parse_word(p, out_expr);
-    } else if (pwsp_parse_try(p, "(")) {
-        is_good = pwsp_parse_expr(p, out_expr) && pwsp_parse_expect(p, ")");
-    } else {
-        pwsp_parse_fail(p, "an expression is missing here");
-    }
-    p->depth--;
-    return is_good;
-}
-
-static bool pwsp_parse_binary(pwsp_parser *p, uint32_t precedence, ptowsp_expr *out_expr) {
-    if (!pwsp_parse_unary(p, out_expr)) {
-        return false;
-    }
-    const pwsp_parse_row *row = pwsp_parse_operator_at(p, 2, false);
-    while (row && row->precedence >= precedence) {
-        const uint64_t column = p->column;
-        ptowsp_expr right;
-        pwsp_parse_next(p);
-        if (!pwsp_parse_binary(p, row->precedence + 1, &right)) {
-            return false;
-        }
-        *out_expr = pwsp_parse_apply(row->op, *out_expr, right);
-        if (!pwsp_parse_built(p, p->line, column)) {
-            return false;
-        }
-        row = pwsp_parse_operator_at(p, 2, false);
-    }
-    return true;
-}
-
-PWSP_INTERNAL bool pwsp_parse_expr(pwsp_parser *p, ptowsp_expr *out_expr) {
-    if (p->depth == PWSP_PARSE_DEPTH_MAX) {
-        return pwsp_parse_fail(p, "an expression of more than %d levels", PWSP_PARSE_DEPTH_MAX);
-    }
-    p->depth++;
-    bool is_good = pwsp_parse_binary(p, 2, out_expr);
-    const uint64_t column = p->column;
-    if (is_good && pwsp_parse_try(p, "?")) {
-        ptowsp_expr yes, no;
-        is_good = pwsp_parse_expr(p, &yes) && pwsp_parse_expect(p, ":") && pwsp_parse_expr(p, &no);
-        if (is_good) {
-            *out_expr = ptowsp_select(*out_expr, yes, no);
-            is_good = pwsp_parse_built(p, p->line, column);
-        }
-    }
-    p->depth--;
-    return is_good;
-}
-
-// =================================================================================================
-// src/workload/parse_tree.c
-// =================================================================================================
-
-// Workloads of a module's text: one statement for each line, scopes by indentation.
-
-// -- scopes and names -----------------------------------------------------------------------------
-
-// The builder has opened a scope, or has failed.
-static bool pwsp_parse_open(pwsp_parser *p) {
-    if (!pwsp_parse_built(p, p->line, p->start)) {
-        return false;
-    }
-    PTOWSP_ASSERT(p->scope_count <= PTOWSP_MODULE_NEST_MAX);
-    p->scopes[p->scope_count++] = p->variables;
-    return true;
-}
-
-static bool pwsp_parse_declare(pwsp_parser *p, const char *name, ptowsp_expr expr) {
-    if (!pwsp_parse_built(p, p->line, p->start)) {
-        return false;
-    }
-    pwsp_parse_variable *variable =
-        (pwsp_parse_variable *)pwsp_arena_alloc(&p->arena, sizeof *variable, sizeof(void *));
-    const char *copy = variable ? pwsp_arena_copy(&p->arena, name) : NULL;
-    if (!copy) {
-        return pwsp_parse_no_memory(p);
-    }
-    variable->next = p->variables;
-    variable->name = copy;
-    variable->expr = expr;
-    p->variables = variable;
-    return true;
-}
-
-static uint32_t pwsp_parse_channel_of(const pwsp_parser *p, const char *name) {
-    const pwsp_name *found = pwsp_names_find(&p->module->channel_names, name);
-    return found && strcmp(found->text, name) == 0 ? found->index : 0;
-}
-
-static bool pwsp_parse_channel_name(pwsp_parser *p, ptowsp_channel *out_channel) {
-    char name[PTOWSP_NAME_MAX + 1];
-    const uint64_t column = p->column;
-    if (!pwsp_parse_name(p, "a channel or event", name)) {
-        return false;
-    }
-    out_channel->id = pwsp_parse_channel_of(p, name);
-    if (out_channel->id == 0) {
-        p->column = column;
-        return pwsp_parse_fail(p, "there is no channel or event %s", name);
-    }
-    return true;
-}
-
-PWSP_INTERNAL bool pwsp_parse_axis(pwsp_parser *p, ptowsp_axis *out_axis) {
-    char name[PTOWSP_NAME_MAX + 1], which[PTOWSP_NAME_MAX + 1];
-    const uint64_t column = p->column;
-    if (!pwsp_parse_name(p, "an axis", name)) {
-        return false;
-    }
-    pwsp_axis_kind plan = PWSP_AXIS_PLAN;
-    memcpy(which, name, sizeof which);
-    if (pwsp_parse_try(p, "of")) {
-        plan = strcmp(which, "lanes") == 0 ? PWSP_AXIS_PLAN_LANES : PWSP_AXIS_PLAN_MERGES;
-        if (!pwsp_parse_name(p, "a plan", name)) {
-            return false;
-        }
-    }
-    out_axis->id = 0;
-    for (uint32_t i = 1; i < p->module->axes.count && out_axis->id == 0; i++) {
-        const pwsp_axis_info *axis = PWSP_AXIS(p->module, i);
-        bool is_kind = axis->kind < PWSP_AXIS_PLAN ? plan == PWSP_AXIS_PLAN : axis->kind == plan;
-        if (axis->declared == i && is_kind && strcmp(axis->name, name) == 0) {
-            out_axis->id = i;
-        }
-    }
-    if (out_axis->id == 0) {
-        p->column = column;
-        return pwsp_parse_fail(p, "there is no axis %s of this kind", name);
-    }
-    ptowsp_expr row;
-    if (pwsp_parse_try(p, "[")) {
-        if (!pwsp_parse_expr(p, &row) || !pwsp_parse_expect(p, "]")) {
-            return false;
-        }
-        *out_axis = ptowsp_axis_row(p->module, *out_axis, row);
-    }
-    return pwsp_parse_built(p, p->line, column);
-}
-
-static bool pwsp_parse_exprs(pwsp_parser *p, uint32_t max, ptowsp_expr *exprs,
-                             uint32_t *out_count) {
-    *out_count = 0;
-    if (!pwsp_parse_expect(p, "(")) {
-        return false;
-    }
-    while (!pwsp_parse_is(p, ")")) {
-        if (*out_count > 0 && !pwsp_parse_expect(p, ",")) {
-            return false;
-        }
-        if (*out_count == max) {
-            return pwsp_parse_fail(p, "more than %u arguments", max);
-        }
-        if (!pwsp_parse_expr(p, &exprs[(*out_count)++])) {
-            return false;
-        }
-    }
-    return pwsp_parse_expect(p, ")");
-}
-
-// "(row, column)", in which a 0 alone is none.
-static bool pwsp_parse_pair(pwsp_parser *p, ptowsp_expr *out_row, ptowsp_expr *out_col) {
-    ptowsp_expr *both[2] = {out_row, out_col};
-    bool is_good = pwsp_parse_expect(p, "(");
-    for (uint32_t i = 0; is_good && i < 2; i++) {
-        bool is_zero = p->token == PWSP_TOKEN_NUMBER && p->number == 0 && p->at < p->length &&
-                       p->text[p->at] == (i ? ')' : ',');
-        is_good = pwsp_parse_expr(p, both[i]) && pwsp_parse_expect(p, i ? ")" : ",");
-        if (is_good && is_zero) {
-            both[i]->module = NULL;
-            both[i]->id = 0;
-        }
-    }
-    return is_good;
-}
-
-// -- tasks ----------------------------------------------------------------------------------------
-
-static bool pwsp_parse_extent(pwsp_parser *p, int64_t *out_extent) {
-    uint64_t extent = 0;
-    if (!pwsp_parse_try(p, "edge") && !pwsp_parse_number(p, INT32_MAX, &extent)) {
-        return false;
-    }
-    *out_extent = (int64_t)extent;
-    return true;
-}
-
-// Goes on behind a word of a view, unless it is the name of the next argument: "up = t at (1, 2)".
-static bool pwsp_parse_try_of_view(pwsp_parser *p, const char *word) {
-    size_t at = p->at;
-    while (at < p->length && p->text[at] == ' ') {
-        at++;
-    }
-    return (at == p->length || p->text[at] != '=') && pwsp_parse_try(p, word);
-}
-
-static bool pwsp_parse_view(pwsp_parser *p, ptowsp_view *view) {
-    char name[PTOWSP_NAME_MAX + 1];
-    const uint64_t column = p->column;
-    memset(view, 0, sizeof *view);
-    if (!pwsp_parse_name(p, "a tensor", name)) {
-        return false;
-    }
-    const pwsp_name *found = pwsp_names_find(&p->module->bindables, name);
-    if (!found || found->kind != PWSP_BIND_TENSOR || strcmp(found->text, name) != 0) {
-        p->column = column;
-        return pwsp_parse_fail(p, "there is no tensor %s", name);
-    }
-    view->tensor.id = found->index;
-    if (pwsp_parse_try(p, "[")) {
-        for (uint32_t i = 0; i == 0 || pwsp_parse_try(p, ","); i++) {
-            if (i == PTOWSP_TENSOR_RANK_MAX - 2) {
-                return pwsp_parse_fail(p, "more than %d indices", PTOWSP_TENSOR_RANK_MAX - 2);
-            }
-            if (!pwsp_parse_expr(p, &view->index[i])) {
-                return false;
-            }
-        }
-        if (!pwsp_parse_expect(p, "]")) {
-            return false;
-        }
-    }
-    if (pwsp_parse_try_of_view(p, "at") && !pwsp_parse_pair(p, &view->row, &view->col)) {
-        return false;
-    }
-    while (pwsp_parse_try_of_view(p, "up")) {
-        ptowsp_expr limit;
-        if (!pwsp_parse_expect(p, "to") || !pwsp_parse_expr(p, &limit)) {
-            return false;
-        }
-        if (pwsp_parse_try(p, "rows")) {
-            view->row_count = limit;
-        } else if (pwsp_parse_expect(p, "columns")) {
-            view->col_count = limit;
-        } else {
-            return false;
-        }
-    }
-    return !pwsp_parse_try_of_view(p, "of") ||
-           (pwsp_parse_extent(p, &view->rows) && pwsp_parse_expect(p, "x") &&
-            pwsp_parse_extent(p, &view->cols));
-}
-
-static bool pwsp_parse_label(pwsp_parser *p, uint64_t *out_label) {
-    return pwsp_parse_expect(p, "node") && pwsp_parse_number(p, UINT32_MAX, out_label);
-}
-
-static bool pwsp_parse_after(pwsp_parser *p, ptowsp_node *after, uint32_t *out_count) {
-    *out_count = 0;
-    if (!pwsp_parse_try(p, "after")) {
-        return true;
-    }
-    do {
-        uint64_t label = 0, low = 0, high = p->node_count;
-        if (*out_count == PTOWSP_TASK_AFTER_MAX) {
-            return pwsp_parse_fail(p, "after more than %d nodes", PTOWSP_TASK_AFTER_MAX);
-        }
-        if (!pwsp_parse_label(p, &label)) {
-            return false;
-        }
-        while (low < high) {
-            uint64_t middle = (low + high) / 2;
-            if (p->nodes[middle].label < label) {
-                low = middle + 1;
-            } else {
-                high = middle;
-            }
-        }
-        if (low == p->node_count || p->nodes[low].label != label) {
-            return pwsp_parse_fail(p, "there is no node %u above", (unsigned)label);
-        }
-        after[(*out_count)++].id = p->nodes[low].node;
-    } while (pwsp_parse_try(p, ","));
-    return true;
-}
-
-// Reads "as node 7", which may stand before its node is made: *out_label is 0 without one.
-static bool pwsp_parse_as(pwsp_parser *p, uint64_t *out_label) {
-    *out_label = 0;
-    if (!pwsp_parse_try(p, "as")) {
-        return true;
-    }
-    if (!pwsp_parse_label(p, out_label)) {
-        return false;
-    }
-    uint64_t last = p->node_count ? p->nodes[p->node_count - 1].label : 0;
-    return *out_label > last ||
-           pwsp_parse_fail(p, "numbers of nodes ascend; the last was %u", (unsigned)last);
-}
-
-static bool pwsp_parse_made(pwsp_parser *p, uint64_t label, ptowsp_node node) {
-    if (!pwsp_parse_built(p, p->line, p->start) || label == 0) {
-        return !p->is_failed;
-    }
-    void *nodes = p->nodes;
-    bool is_grown = pwsp_memory_grow(&p->module->context->memory, &nodes, &p->node_capacity,
-                                     p->node_count + 1, sizeof(pwsp_parse_node));
-    p->nodes = (pwsp_parse_node *)nodes;
-    if (!is_grown) {
-        return pwsp_parse_no_memory(p);
-    }
-    p->nodes[p->node_count].label = label;
-    p->nodes[p->node_count++].node = node.id;
-    return true;
-}
-
-static bool pwsp_parse_argument(pwsp_parser *p, const char *name) {
-    if ((p->token != PWSP_TOKEN_WORD && p->token != PWSP_TOKEN_NAME) ||
-        strcmp(p->word, name) != 0) {
-        return pwsp_parse_fail(p, "the argument %s is missing here", name);
-    }
-    pwsp_parse_next(p);
-    return pwsp_parse_expect(p, "=");
-}
-
-static bool pwsp_parse_tags(pwsp_parser *p, ptowsp_tag *tags) {
-    for (uint32_t i = 0; pwsp_parse_try(p, "tag"); i++) {
-        char name[PTOWSP_NAME_MAX + 1];
-        if (i == PTOWSP_TASK_TAG_MAX) {
-            return pwsp_parse_fail(p, "more than %d tags", PTOWSP_TASK_TAG_MAX);
-        }
-        if (!pwsp_parse_name(p, "a tag", name) || !pwsp_parse_expect(p, "=") ||
-            !pwsp_parse_expr(p, &tags[i].value)) {
-            return false;
-        }
-        tags[i].name = pwsp_arena_copy(&p->arena, name);
-        if (!tags[i].name) {
-            return pwsp_parse_no_memory(p);
-        }
-    }
-    return true;
-}
-
-static bool pwsp_parse_task(pwsp_parser *p, pwsp_node_kind kind) {
-    char name[PTOWSP_NAME_MAX + 1];
-    const uint64_t column = p->column;
-    ptowsp_task_desc desc;
-    uint32_t count;
-    uint64_t label = 0;
-    (void)kind;
-    memset(&desc, 0, sizeof desc);
-    if (!pwsp_parse_name(p, "a kernel", name)) {
-        return false;
-    }
-    const pwsp_name *found = pwsp_names_find(&p->module->kernel_names, name);
-    if (!found || strcmp(found->text, name) != 0) {
-        p->column = column;
-        return pwsp_parse_fail(p, "there is no kernel %s", name);
-    }
-    desc.kernel.id = found->index;
-    const pwsp_kernel_info kernel = *PWSP_KERNEL(p->module, found->index);
-    bool is_good = pwsp_parse_exprs(p, PTOWSP_TASK_AXIS_MAX, desc.axes, &count);
-    for (uint32_t i = 0; is_good && i < kernel.tile_count; i++) {
-        is_good =
-            pwsp_parse_argument(p, kernel.tiles[i].name) && pwsp_parse_view(p, &desc.views[i]);
-    }
-    for (uint32_t i = 0; is_good && i < kernel.scalar_count; i++) {
-        is_good =
-            pwsp_parse_argument(p, kernel.scalars[i].name) && pwsp_parse_expr(p, &desc.scalars[i]);
-    }
-    if (!is_good || !pwsp_parse_tags(p, desc.tags) || !pwsp_parse_after(p, desc.after, &count) ||
-        !pwsp_parse_as(p, &label)) {
-        return false;
-    }
-    return pwsp_parse_made(p, label, ptowsp_task_make(p->module, &desc));
-}
-
-// -- statements -----------------------------------------------------------------------------------
-
-static bool pwsp_parse_loop(pwsp_parser *p, pwsp_node_kind kind) {
-    char name[PTOWSP_NAME_MAX + 1];
-    ptowsp_axis axis;
-    if (!pwsp_parse_name(p, "a variable", name) || !pwsp_parse_expect(p, "in") ||
-        !pwsp_parse_axis(p, &axis)) {
-        return false;
-    }
-    ptowsp_expr variable = kind == PWSP_NODE_PARALLEL ? ptowsp_parallel_begin(p->module, name, axis)
-                           : kind == PWSP_NODE_FOR_EACH
-                               ? ptowsp_for_each_begin(p->module, name, axis)
-                               : ptowsp_select_begin(p->module, name, axis);
-    return pwsp_parse_open(p) && pwsp_parse_declare(p, name, variable);
-}
-
-static bool pwsp_parse_when(pwsp_parser *p, pwsp_node_kind kind) {
-    ptowsp_expr condition;
-    (void)kind;
-    if (!pwsp_parse_expr(p, &condition)) {
-        return false;
-    }
-    ptowsp_when_begin(p->module, condition);
-    return pwsp_parse_open(p);
-}
-
-static bool pwsp_parse_scope(pwsp_parser *p, pwsp_node_kind kind) {
-    if (kind == PWSP_NODE_OTHERWISE) {
-        ptowsp_otherwise_begin(p->module);
-    } else if (kind == PWSP_NODE_COMBINE) {
-        ptowsp_combine_begin(p->module);
-    } else {
-        ptowsp_sequence_begin(p->module);
-    }
-    return pwsp_parse_open(p);
-}
-
-static bool pwsp_parse_call(pwsp_parser *p, pwsp_node_kind kind) {
-    char name[PTOWSP_NAME_MAX + 1];
-    ptowsp_expr args[PTOWSP_CALL_ARG_MAX];
-    uint32_t count;
-    (void)kind;
-    if (!pwsp_parse_name(p, "a workload", name) ||
-        !pwsp_parse_exprs(p, PTOWSP_CALL_ARG_MAX, args, &count)) {
-        return false;
-    }
-    ptowsp_call(p->module, name, args, count);
-    return pwsp_parse_built(p, p->line, p->start);
-}
-
-static bool pwsp_parse_slot(pwsp_parser *p, pwsp_node_kind kind) {
-    uint64_t slot = 0;
-    if (!pwsp_parse_number(p, UINT32_MAX, &slot) || !pwsp_parse_expect(p, "=")) {
-        return false;
-    }
-    if (kind == PWSP_NODE_SLOT_SET) {
-        ptowsp_expr value;
-        if (!pwsp_parse_expr(p, &value)) {
-            return false;
-        }
-        ptowsp_slot_set(p->module, (uint32_t)slot, value);
-    } else {
-        ptowsp_view view;
-        ptowsp_expr row = {NULL, 0}, col = {NULL, 0};
-        if (!pwsp_parse_view(p, &view) ||
-            (pwsp_parse_try(p, "element") && !pwsp_parse_pair(p, &row, &col))) {
-            return false;
-        }
-        ptowsp_slot_load(p->module, (uint32_t)slot, &view, row, col);
-    }
-    return pwsp_parse_built(p, p->line, p->start);
-}
-
-// -- pipelines ------------------------------------------------------------------------------------
-
-static bool pwsp_parse_pipeline(pwsp_parser *p, pwsp_node_kind kind) {
-    char name[PTOWSP_NAME_MAX + 1];
-    ptowsp_node after[PTOWSP_TASK_AFTER_MAX];
-    uint32_t count;
-    uint64_t label = 0;
-    (void)kind;
-    if (!pwsp_parse_name(p, "a pipeline", name) || !pwsp_parse_after(p, after, &count) ||
-        !pwsp_parse_as(p, &label)) {
-        return false;
-    }
-    ptowsp_node node = ptowsp_pipeline_begin(p->module, name, after, count);
-    return pwsp_parse_made(p, label, node) && pwsp_parse_open(p);
-}
-
-// The depth or latency of a channel: a number, or an expression for when the pipeline starts.
-static bool pwsp_parse_depth(pwsp_parser *p, uint64_t max, uint64_t *out_number,
-                             ptowsp_expr *out_expr) {
-    return p->token == PWSP_TOKEN_NUMBER ? pwsp_parse_number(p, max, out_number)
-                                         : pwsp_parse_expr(p, out_expr);
-}
-
-static bool pwsp_parse_channel(pwsp_parser *p, bool is_event) {
-    char name[PTOWSP_NAME_MAX + 1];
-    uint64_t depth = 0, latency = 0;
-    ptowsp_channel_desc desc;
-    memset(&desc, 0, sizeof desc);
-    if (!pwsp_parse_name(p, is_event ? "an event" : "a channel", name)) {
-        return false;
-    }
-    if (is_event) {
-        ptowsp_event_make(p->module, name);
-        return pwsp_parse_built(p, p->line, p->start);
-    }
-    if (!pwsp_parse_expect(p, "depth") ||
-        !pwsp_parse_depth(p, UINT32_MAX, &depth, &desc.depth_at_start) ||
-        !pwsp_parse_expect(p, "latency") ||
-        !pwsp_parse_depth(p, UINT64_MAX, &latency, &desc.latency_at_start)) {
-        return false;
-    }
-    desc.name = name;
-    desc.depth = (uint32_t)depth;
-    desc.latency = latency;
-    ptowsp_channel_make(p->module, &desc);
-    return pwsp_parse_built(p, p->line, p->start);
-}
-
-static bool pwsp_parse_process(pwsp_parser *p, pwsp_node_kind kind) {
-    char name[PTOWSP_NAME_MAX + 1], variable[PTOWSP_NAME_MAX + 1];
-    (void)kind;
-    if (!pwsp_parse_name(p, "a process", name)) {
-        return false;
-    }
-    if (pwsp_parse_try(p, "replicas")) {
-        ptowsp_axis axis;
-        if (!pwsp_parse_name(p, "a variable", variable) || !pwsp_parse_expect(p, "in") ||
-            !pwsp_parse_axis(p, &axis)) {
-            return false;
-        }
-        ptowsp_expr expr = ptowsp_replicate_begin(p->module, variable, axis, name);
-        if (!pwsp_parse_open(p) || !pwsp_parse_declare(p, variable, expr)) {
-            return false;
-        }
-    } else {
-        ptowsp_process_begin(p->module, name);
-        if (!pwsp_parse_open(p)) {
-            return false;
-        }
-    }
-    for (uint32_t is_produced = 0; is_produced < 2; is_produced++) {
-        bool is_more = pwsp_parse_try(p, is_produced ? "produces" : "consumes");
-        while (is_more) {
-            ptowsp_channel channel;
-            const uint64_t column = p->column;
-            if (!pwsp_parse_channel_name(p, &channel)) {
-                return false;
-            }
-            if (is_produced) {
-                ptowsp_produces(p->module, channel);
-            } else {
-                ptowsp_consumes(p->module, channel);
-            }
-            if (!pwsp_parse_built(p, p->line, column)) {
-                return false;
-            }
-            is_more = pwsp_parse_try(p, ",");
-        }
-    }
-    return true;
-}
-
-static bool pwsp_parse_take(pwsp_parser *p, pwsp_node_kind kind) {
-    char name[PTOWSP_NAME_MAX + 1];
-    ptowsp_channel channel;
-    if (!pwsp_parse_name(p, "a variable", name) || !pwsp_parse_expect(p, "from") ||
-        !pwsp_parse_channel_name(p, &channel)) {
-        return false;
-    }
-    ptowsp_expr variable = kind == PWSP_NODE_CONSUME
-                               ? ptowsp_consume_begin(p->module, name, channel)
-                               : ptowsp_receive_begin(p->module, name, channel);
-    return pwsp_parse_open(p) && pwsp_parse_declare(p, name, variable);
-}
-
-static bool pwsp_parse_send(pwsp_parser *p, pwsp_node_kind kind) {
-    ptowsp_channel channel;
-    ptowsp_expr token;
-    if (!pwsp_parse_channel_name(p, &channel)) {
-        return false;
-    }
-    if (kind == PWSP_NODE_SEND) {
-        if (!pwsp_parse_expect(p, "(") || !pwsp_parse_expr(p, &token) ||
-            !pwsp_parse_expect(p, ")")) {
-            return false;
-        }
-        ptowsp_send(p->module, channel, token);
-    } else if (kind == PWSP_NODE_CLOSE) {
-        ptowsp_close(p->module, channel);
-    } else if (kind == PWSP_NODE_RECORD) {
-        ptowsp_record(p->module, channel);
-    } else {
-        ptowsp_wait(p->module, channel);
-    }
-    return pwsp_parse_built(p, p->line, p->start);
-}
-
-// -- lines ----------------------------------------------------------------------------------------
-
-PWSP_INTERNAL bool pwsp_parse_workload(pwsp_parser *p) {
-    char name[PTOWSP_NAME_MAX + 1];
-    if (!pwsp_parse_name(p, "a workload", name)) {
-        return false;
-    }
-    ptowsp_workload_begin(p->module, name);
-    if (!pwsp_parse_open(p)) {
-        return false;
-    }
-    for (bool is_more = pwsp_parse_try(p, "("); is_more;) {
-        ptowsp_type type;
-        if (!pwsp_parse_name(p, "a parameter", name) || !pwsp_parse_type(p, &type) ||
-            !pwsp_parse_declare(p, name, ptowsp_workload_param(p->module, name, type))) {
-            return false;
-        }
-        is_more = pwsp_parse_try(p, ",");
-        if (!is_more && !pwsp_parse_expect(p, ")")) {
-            return false;
-        }
-    }
-    return true;
-}
-
-PWSP_INTERNAL bool pwsp_parse_statement(pwsp_parser *p) {
-    if (pwsp_parse_is(p, "channel") || pwsp_parse_is(p, "event")) {
-        bool is_event = pwsp_parse_is(p, "event");
-        pwsp_parse_next(p);
-        return pwsp_parse_channel(p, is_event);
-    }
-#define PWSP_PARSE_STATEMENT(kind, word, parse)                                                    \
-    if (pwsp_parse_try(p, word)) {                                                                 \
-        return parse(p, PWSP_NODE_##kind);                                                         \
-    }
-    PWSP_STATEMENTS(PWSP_PARSE_STATEMENT)
-#undef PWSP_PARSE_STATEMENT
-    return pwsp_parse_fail(p, "no statement begins like this");
-}
-
-// =================================================================================================
-// src/workload/parse_schedule.c
-// =================================================================================================
-
-// Directives of a schedule, as ptowsp_schedule_print writes them, each on a line of its own:
-//
-//      directive   = "issue" value
-//                  | "dispatch" value [ "of" expr ] "over"
-//                    ( int "lanes" | int "vector" "and" int "cube" "lanes" | "pools" )
-//                  | "pool" name "of" int "lanes" [ "depth" int ] [ "for" name { "," name } ]
-//                  | "window" value "at" int "tasks"
-//                  | "release" value | "depth" value "of" int
-//                  | "ring" value ( "of" int | "unbounded" )
-//                  | "dependencies" { value } | "hazards" { value }
-//                  | "ready" value [ expr ]
-//                  | "start" value [ int "tasks" ]
-//                  | "streams" int [ "by" expr ]
-//                  | "timing" value [ "by" int "tasks" ] "of" int "cycles"
-//      value       = as the capability table has it, "in order"
-
-// Choices of a directive are numbers below this, bits of a set as well.
-#define PWSP_DIRECTIVE_NUMBERS 16u
-
-// The value of a directive at the token; false if it is none.
-static bool pwsp_parse_try_value(pwsp_parser *p, const char *directive, uint32_t *out_number) {
-    const size_t start = p->line_start + (size_t)p->column - 1;
-    for (uint32_t number = 0; number < PWSP_DIRECTIVE_NUMBERS; number++) {
-        const char *word = pwsp_schedule_word(directive, number);
-        const size_t length = strlen(word), end = start + length;
-        if (end <= p->length && memcmp(p->text + start, word, length) == 0 &&
-            (end == p->length || !pwsp_name_is_word_part(p->text[end]))) {
-            p->at = end;
-            pwsp_parse_next(p);
-            *out_number = number;
-            return true;
-        }
-    }
-    return false;
-}
-
-static bool pwsp_parse_value(pwsp_parser *p, const char *directive, uint32_t *out_number) {
-    return pwsp_parse_try_value(p, directive, out_number) ||
-           pwsp_parse_fail(p, "there is no such %s", directive);
-}
-
-static bool pwsp_parse_set(pwsp_parser *p, const char *directive, uint32_t *out_set) {
-    uint32_t bit;
-    *out_set = 0;
-    while (p->token != PWSP_TOKEN_LINE_END) {
-        if (!pwsp_parse_value(p, directive, &bit)) {
-            return false;
-        }
-        *out_set |= bit;
-    }
-    return true;
-}
-
-PWSP_INTERNAL bool pwsp_parse_count(pwsp_parser *p, uint32_t *out_count) {
-    uint64_t count = 0;
-    bool is_good = pwsp_parse_number(p, UINT32_MAX, &count);
-    *out_count = (uint32_t)count;
-    return is_good;
-}
-
-static bool pwsp_parse_dispatch(pwsp_parser *p, ptowsp_schedule *schedule) {
-    uint32_t number = 0;
-    if (!pwsp_parse_value(p, "dispatch", &number) ||
-        (pwsp_parse_try(p, "of") && !pwsp_parse_expr(p, &schedule->dispatch_key)) ||
-        !pwsp_parse_expect(p, "over")) {
-        return false;
-    }
-    schedule->dispatch = (ptowsp_dispatch)number;
-    if (pwsp_parse_try(p, "pools")) {
-        schedule->pools = PTOWSP_POOLS_NAMED;
-        return true;
-    }
-    if (!pwsp_parse_count(p, &schedule->lane_count) || pwsp_parse_try(p, "lanes")) {
-        return !p->is_failed;
-    }
-    schedule->pools = PTOWSP_POOLS_BY_UNIT;
-    schedule->vector_lane_count = schedule->lane_count;
-    schedule->lane_count = 0;
-    return pwsp_parse_expect(p, "vector") && pwsp_parse_expect(p, "and") &&
-           pwsp_parse_count(p, &schedule->cube_lane_count) && pwsp_parse_expect(p, "cube") &&
-           pwsp_parse_expect(p, "lanes");
-}
-
-// A name that lives as long as the module.
-static bool pwsp_parse_kept_name(pwsp_parser *p, const char *what, const char **out_name) {
-    char name[PTOWSP_NAME_MAX + 1];
-    if (!pwsp_parse_name(p, what, name)) {
-        return false;
-    }
-    *out_name = pwsp_arena_copy(&p->module->arena, name);
-    return *out_name || pwsp_parse_no_memory(p);
-}
-
-static bool pwsp_parse_pool(pwsp_parser *p, ptowsp_schedule *schedule) {
-    if (schedule->pool_count == PTOWSP_SCHEDULE_POOL_MAX) {
-        return pwsp_parse_fail(p, "more than %d pools", PTOWSP_SCHEDULE_POOL_MAX);
-    }
-    ptowsp_pool *pool = &p->saved->pools[schedule->pool_count++];
-    schedule->named_pools = p->saved->pools;
-    if (!pwsp_parse_kept_name(p, "a pool", &pool->name) || !pwsp_parse_expect(p, "of") ||
-        !pwsp_parse_count(p, &pool->lane_count) || !pwsp_parse_expect(p, "lanes") ||
-        (pwsp_parse_try(p, "depth") && !pwsp_parse_count(p, &pool->depth))) {
-        return false;
-    }
-    uint32_t count = 0;
-    for (bool has_more = pwsp_parse_try(p, "for"); has_more; has_more = pwsp_parse_try(p, ",")) {
-        if (count == PTOWSP_POOL_KERNEL_MAX) {
-            return pwsp_parse_fail(p, "more than %d kernels", PTOWSP_POOL_KERNEL_MAX);
-        }
-        if (!pwsp_parse_kept_name(p, "a kernel", &pool->kernels[count++])) {
-            return false;
-        }
-    }
-    return true;
-}
-
-static bool pwsp_parse_timing(pwsp_parser *p, ptowsp_schedule *schedule) {
-    uint32_t number = 0;
-    if (!pwsp_parse_value(p, "timing", &number) ||
-        (pwsp_parse_try(p, "by") &&
-         (!pwsp_parse_count(p, &schedule->timing_count) || !pwsp_parse_expect(p, "tasks")))) {
-        return false;
-    }
-    schedule->timing = (ptowsp_timing)number;
-    return pwsp_parse_expect(p, "of") &&
-           pwsp_parse_number(p, UINT64_MAX, &schedule->timing_cycles) &&
-           pwsp_parse_expect(p, "cycles");
-}
-
-static bool pwsp_parse_ring(pwsp_parser *p, ptowsp_schedule *schedule) {
-    uint32_t ring = 0;
-    if (!pwsp_parse_value(p, "ring", &ring)) {
-        return false;
-    }
-    schedule->ring_sizes[ring] = PTOWSP_RING_UNBOUNDED;
-    return pwsp_parse_try(p, "unbounded") ||
-           (pwsp_parse_expect(p, "of") &&
-            pwsp_parse_number(p, UINT64_MAX, &schedule->ring_sizes[ring]));
-}
-
-PWSP_INTERNAL bool pwsp_parse_directive(pwsp_parser *p, ptowsp_schedule *schedule) {
-    uint32_t number = 0;
-    bool is_good;
-    if (pwsp_parse_try(p, "issue")) {
-        is_good = pwsp_parse_value(p, "issue", &number);
-        schedule->issue = (ptowsp_issue)number;
-    } else if (pwsp_parse_try(p, "dispatch")) {
-        is_good = pwsp_parse_dispatch(p, schedule);
-    } else if (pwsp_parse_try(p, "pool")) {
-        is_good = pwsp_parse_pool(p, schedule);
-    } else if (pwsp_parse_try(p, "window")) {
-        is_good = pwsp_parse_value(p, "window", &number) && pwsp_parse_expect(p, "at") &&
-                  pwsp_parse_count(p, &schedule->window) && pwsp_parse_expect(p, "tasks");
-        schedule->window_policy = (ptowsp_window)number;
-    } else if (pwsp_parse_try(p, "release")) {
-        is_good = pwsp_parse_value(p, "release", &number);
-        schedule->release = (ptowsp_release)number;
-    } else if (pwsp_parse_try(p, "depth")) {
-        is_good = pwsp_parse_value(p, "depth", &number) && pwsp_parse_expect(p, "of") &&
-                  pwsp_parse_count(p, &schedule->depths[number]);
-    } else if (pwsp_parse_try(p, "ring")) {
-        is_good = pwsp_parse_ring(p, schedule);
-    } else if (pwsp_parse_try(p, "dependencies")) {
-        is_good = pwsp_parse_set(p, "dependencies", &schedule->dependencies);
-    } else if (pwsp_parse_try(p, "hazards")) {
-        is_good = pwsp_parse_set(p, "hazards", &schedule->hazards);
-    } else if (pwsp_parse_try(p, "ready")) {
-        is_good = pwsp_parse_value(p, "ready", &number) &&
-                  (p->token == PWSP_TOKEN_LINE_END || pwsp_parse_expr(p, &schedule->priority_key));
-        schedule->ready = (ptowsp_ready)number;
-    } else if (pwsp_parse_try(p, "start")) {
-        is_good = pwsp_parse_value(p, "start", &number) &&
-                  (p->token == PWSP_TOKEN_LINE_END ||
-                   (pwsp_parse_number(p, UINT64_MAX, &schedule->start_threshold) &&
-                    pwsp_parse_expect(p, "tasks")));
-        schedule->start = (ptowsp_start)number;
-    } else if (pwsp_parse_try(p, "streams")) {
-        is_good = pwsp_parse_count(p, &schedule->stream_count) &&
-                  (!pwsp_parse_try(p, "by") || pwsp_parse_expr(p, &schedule->stream_key));
-    } else if (pwsp_parse_try(p, "timing")) {
-        is_good = pwsp_parse_timing(p, schedule);
-    } else {
-        is_good = pwsp_parse_fail(p, "no directive of a schedule begins like this");
-    }
-    return is_good;
-}
-
-// =================================================================================================
-// src/workload/parse_collective.c
-// =================================================================================================
-
-// Kernels that communicate, from their text.
-//
-//      collective = kind {", " option}          behind "link, "
-//      option     = "sum" | "max" | "min" | "by" algorithm | "members" number | "stride" number
-//                 | "counts" name
-
-static bool pwsp_parse_collective_kind(pwsp_parser *p, ptowsp_collective_desc *desc) {
-    for (int kind = PTOWSP_ALL_REDUCE; kind <= PTOWSP_SEND; kind++) {
-        if (pwsp_parse_try(p, ptowsp_collective_name((ptowsp_collective_kind)kind))) {
-            desc->kind = (ptowsp_collective_kind)kind;
-            return true;
-        }
-    }
-    return pwsp_parse_fail(p, "a collective is missing here: all_reduce, reduce_scatter, "
-                              "all_gather, all_to_all, broadcast or send");
-}
-
-static bool pwsp_parse_algorithm(pwsp_parser *p, ptowsp_collective_desc *desc) {
-    for (int i = PTOWSP_ALGORITHM_DIRECT; i <= PTOWSP_ALGORITHM_RING; i++) {
-        if (pwsp_parse_try(p, ptowsp_algorithm_name((ptowsp_algorithm)i))) {
-            desc->algorithm = (ptowsp_algorithm)i;
-            return true;
-        }
-    }
-    return pwsp_parse_fail(p, "an algorithm is missing here: direct, doubling, hierarchical or "
-                              "ring");
-}
-
-// An option; `counts` has room for a name.
-static bool pwsp_parse_collective_option(pwsp_parser *p, ptowsp_collective_desc *desc,
-                                         char *counts) {
-    for (int i = PTOWSP_REDUCTION_SUM; i <= PTOWSP_REDUCTION_MIN; i++) {
-        if (pwsp_parse_try(p, pwsp_reduction_name((ptowsp_reduction)i))) {
-            desc->reduction = (ptowsp_reduction)i;
-            return true;
-        }
-    }
-    if (pwsp_parse_try(p, "by")) {
-        return pwsp_parse_algorithm(p, desc);
-    }
-    if (pwsp_parse_try(p, "members")) {
-        return pwsp_parse_count(p, &desc->members);
-    }
-    if (pwsp_parse_try(p, "stride")) {
-        return pwsp_parse_count(p, &desc->stride);
-    }
-    if (pwsp_parse_try(p, "counts")) {
-        desc->counts = counts;
-        return pwsp_parse_name(p, "an array", counts);
-    }
-    return pwsp_parse_fail(p, "a collective has no such option: sum, max, min, by, members, "
-                              "stride, counts");
-}
-
-PWSP_INTERNAL bool pwsp_parse_collective(pwsp_parser *p, const ptowsp_kernel_desc *params) {
-    ptowsp_collective_desc desc;
-    char counts[PTOWSP_NAME_MAX + 1];
-    memset(&desc, 0, sizeof desc);
-    desc.name = params->name;
-    desc.dtype = params->tiles[0].dtype;
-    if (!pwsp_parse_expect(p, ",") || !pwsp_parse_collective_kind(p, &desc)) {
-        return false;
-    }
-    while (pwsp_parse_try(p, ",")) {
-        if (!pwsp_parse_collective_option(p, &desc, counts)) {
-            return false;
-        }
-    }
-    if (p->token != PWSP_TOKEN_LINE_END) {
-        return pwsp_parse_fail(p, "the line goes on behind what it says");
-    }
-    p->column = p->start;
-    const ptowsp_kernel kernel = ptowsp_kernel_collective(p->module, &desc);
-    if (!pwsp_parse_built(p, p->line, p->start)) {
-        return false;
-    }
-    return pwsp_kernel_is_like(PWSP_KERNEL(p->module, kernel.id), params) ||
-           pwsp_parse_fail(p, "kernel %s: %s has other parameters", desc.name,
-                           ptowsp_collective_name(desc.kind));
-}
-
-// =================================================================================================
-// src/workload/parse_module.c
-// =================================================================================================
-
-// A module from its text: lines, declarations, and kernels that are attached by name.
-
-#include <inttypes.h>
-
-// -- words of types -------------------------------------------------------------------------------
-
-PWSP_INTERNAL bool pwsp_parse_type(pwsp_parser *p, ptowsp_type *out_type) {
-    for (int type = PTOWSP_TYPE_BOOL; type <= PTOWSP_TYPE_U64; type++) {
-        if (pwsp_parse_try(p, pwsp_type_name((ptowsp_type)type))) {
-            *out_type = (ptowsp_type)type;
-            return true;
-        }
-    }
-    return pwsp_parse_fail(p, "a type is missing here: bool, i64 or u64");
-}
-
-PWSP_INTERNAL bool pwsp_parse_dtype(pwsp_parser *p, ptowsp_dtype *out_dtype) {
-    for (int dtype = PTOWSP_F16; dtype <= PTOWSP_BOOL; dtype++) {
-        if (pwsp_parse_try(p, ptowsp_dtype_name((ptowsp_dtype)dtype))) {
-            *out_dtype = (ptowsp_dtype)dtype;
-            return true;
-        }
-    }
-    return pwsp_parse_fail(p, "a data type is missing here");
-}
-
-static bool pwsp_parse_size(pwsp_parser *p, int64_t *out_size) {
-    uint64_t size = 0;
-    if (pwsp_parse_try(p, "?")) {
-        *out_size = PTOWSP_DYNAMIC;
-        return true;
-    }
-    if (!pwsp_parse_number(p, INT64_MAX, &size)) {
-        return false;
-    }
-    *out_size = (int64_t)size;
-    return true;
-}
-
-// -- declarations ---------------------------------------------------------------------------------
-
-static bool pwsp_parse_axis_line(pwsp_parser *p) {
-    char name[PTOWSP_NAME_MAX + 1];
-    if (!pwsp_parse_name(p, "an axis", name)) {
-        return false;
-    }
-    ptowsp_module *m = p->module;
-    if (pwsp_parse_try(p, "dynamic")) {
-        ptowsp_axis_dynamic(m, name);
-    } else if (pwsp_parse_try(p, "ragged")) {
-        ptowsp_axis_ragged(m, name);
-        ptowsp_dtype dtype = PTOWSP_DTYPE_NONE;
-        if (p->token != PWSP_TOKEN_LINE_END && pwsp_parse_dtype(p, &dtype)) {
-            ptowsp_array_at(m, name, dtype, ptowsp_i64(m, 0));
-        }
-    } else if (pwsp_parse_try(p, "sparse")) {
-        ptowsp_axis_sparse(m, name);
-    } else if (pwsp_parse_try(p, "plan")) {
-        if (!pwsp_parse_try(p, ",")) {
-            ptowsp_axis_plan(m, name);
-        } else if (!pwsp_parse_expect(p, "its")) {
-            return false;
-        } else if (pwsp_parse_try(p, "lanes")) {
-            ptowsp_axis_plan_lanes(m, name);
-        } else if (pwsp_parse_expect(p, "merges")) {
-            ptowsp_axis_plan_merges(m, name);
-        }
-    } else {
-        uint64_t size = 0;
-        if (!pwsp_parse_number(p, INT64_MAX, &size)) {
-            return false;
-        }
-        ptowsp_axis_dense(m, name, (int64_t)size);
-    }
-    return pwsp_parse_built(p, p->line, p->start);
-}
-
-static bool pwsp_parse_symbol_line(pwsp_parser *p) {
-    char name[PTOWSP_NAME_MAX + 1];
-    if (!pwsp_parse_name(p, "a symbol", name)) {
-        return false;
-    }
-    ptowsp_symbol(p->module, name);
-    return pwsp_parse_built(p, p->line, p->start);
-}
-
-static bool pwsp_parse_array_line(pwsp_parser *p) {
-    char name[PTOWSP_NAME_MAX + 1];
-    ptowsp_dtype dtype = PTOWSP_DTYPE_NONE;
-    if (!pwsp_parse_name(p, "an array", name) || !pwsp_parse_dtype(p, &dtype)) {
-        return false;
-    }
-    ptowsp_array_at(p->module, name, dtype, ptowsp_i64(p->module, 0));
-    return pwsp_parse_built(p, p->line, p->start);
-}
-
-// A number, "?", or of a transient tensor an expression; what folds to a number is one.
-static bool pwsp_parse_tensor_size(pwsp_parser *p, int64_t *out_size, ptowsp_expr *out_expr) {
-    if (pwsp_parse_is(p, "?")) {
-        return pwsp_parse_size(p, out_size);
-    }
-    if (!pwsp_parse_expr(p, out_expr)) {
-        return false;
-    }
-    const pwsp_expr_node *node = &p->module->exprs.nodes[out_expr->id];
-    *out_size = PTOWSP_DYNAMIC;
-    if (node->op == PWSP_EXPR_CONST && node->type == PTOWSP_TYPE_I64) {
-        *out_size = (int64_t)node->value;
-        out_expr->id = 0;
-        out_expr->module = NULL;
-    }
-    return true;
-}
-
-static bool pwsp_parse_tensor_line(pwsp_parser *p) {
-    char name[PTOWSP_NAME_MAX + 1];
-    ptowsp_tensor_desc desc;
-    ptowsp_expr sizes[PTOWSP_TENSOR_RANK_MAX];
-    memset(&desc, 0, sizeof desc);
-    memset(sizes, 0, sizeof sizes);
-    if (!pwsp_parse_name(p, "a tensor", name) || !pwsp_parse_dtype(p, &desc.dtype) ||
-        !pwsp_parse_expect(p, "[")) {
-        return false;
-    }
-    while (!pwsp_parse_is(p, "]")) {
-        if (desc.rank > 0 && !pwsp_parse_expect(p, ",")) {
-            return false;
-        }
-        if (desc.rank == PTOWSP_TENSOR_RANK_MAX) {
-            return pwsp_parse_fail(p, "more than %d dimensions", PTOWSP_TENSOR_RANK_MAX);
-        }
-        if (!pwsp_parse_tensor_size(p, &desc.shape[desc.rank], &sizes[desc.rank])) {
-            return false;
-        }
-        desc.rank++;
-    }
-    pwsp_parse_next(p);
-    int location = PTOWSP_LOCATION_GLOBAL;
-    while (location <= PTOWSP_LOCATION_L1 &&
-           !pwsp_parse_try(p, ptowsp_location_name((ptowsp_location)location))) {
-        location++;
-    }
-    if (location > PTOWSP_LOCATION_L1) {
-        return pwsp_parse_fail(p, "a location is missing here: global, l2, ub or l1");
-    }
-    desc.name = name;
-    desc.location = (ptowsp_location)location;
-    bool has_sizes = false;
-    for (uint32_t i = 0; i < desc.rank; i++) {
-        has_sizes = has_sizes || sizes[i].id;
-    }
-    if (pwsp_parse_try(p, "transient")) {
-        ptowsp_tensor_transient(p->module, &desc, sizes);
-    } else if (has_sizes) {
-        return pwsp_parse_fail(p, "a size by an expression is for transient tensors");
-    } else {
-        ptowsp_tensor_make(p->module, &desc);
-    }
-    return pwsp_parse_built(p, p->line, p->start);
-}
-
-// -- kernels --------------------------------------------------------------------------------------
-
-static const char pwsp_directions[][8] = {"in", "out", "inout"};
-
-static bool pwsp_parse_param_name(pwsp_parser *p, const char **out_name) {
-    char name[PTOWSP_NAME_MAX + 1];
-    if (!pwsp_parse_name(p, "a parameter", name)) {
-        return false;
-    }
-    *out_name = pwsp_arena_copy(&p->arena, name);
-    return *out_name || pwsp_parse_no_memory(p);
-}
-
-static bool pwsp_parse_params(pwsp_parser *p, ptowsp_kernel_desc *desc) {
-    uint32_t tiles = 0, scalars = 0;
-    while (pwsp_parse_try(p, ",")) {
-        uint32_t direction = 0;
-        while (direction < 3 && !pwsp_parse_try(p, pwsp_directions[direction])) {
-            direction++;
-        }
-        if (direction == 3) {
-            if (scalars == PTOWSP_TASK_SCALAR_MAX) {
-                return pwsp_parse_fail(p, "more than %d scalars", PTOWSP_TASK_SCALAR_MAX);
-            }
-            if (!pwsp_parse_param_name(p, &desc->scalars[scalars].name) ||
-                !pwsp_parse_type(p, &desc->scalars[scalars].type)) {
-                return false;
-            }
-            scalars++;
-            continue;
-        }
-        if (tiles == PTOWSP_TASK_TILE_MAX) {
-            return pwsp_parse_fail(p, "more than %d tiles", PTOWSP_TASK_TILE_MAX);
-        }
-        ptowsp_tile_param *tile = &desc->tiles[tiles++];
-        tile->direction = (ptowsp_direction)(PTOWSP_IN + (int)direction);
-        if (!pwsp_parse_param_name(p, &tile->name) || !pwsp_parse_dtype(p, &tile->dtype) ||
-            !pwsp_parse_size(p, &tile->rows) || !pwsp_parse_expect(p, "x") ||
-            !pwsp_parse_size(p, &tile->cols)) {
-            return false;
-        }
-    }
-    return pwsp_parse_expect(p, ")");
-}
-
-// What stands behind a kernel's unit.
-typedef struct pwsp_parse_kind {
-    bool has_cost, is_tile, is_time_only, is_pto;
-} pwsp_parse_kind;
-
-static bool pwsp_parse_words(pwsp_parser *p, const char (*words)[12]) {
-    for (; (*words)[0] != '\0'; words++) {
-        if (!pwsp_parse_expect(p, *words)) {
-            return false;
-        }
-    }
-    return true;
-}
-
-static bool pwsp_parse_kind_of(pwsp_parser *p, ptowsp_kernel_desc *desc, pwsp_parse_kind *kind) {
-    static const char cost[][12] = {"by", "a", "cost", "function", ""};
-    static const char pto[][12] = {"PTO", "-", "ISA", "source", ""};
-    memset(kind, 0, sizeof *kind);
-    while (pwsp_parse_try(p, ",")) {
-        if (pwsp_parse_try(p, "cycles")) {
-            kind->has_cost = true;
-            if (!pwsp_parse_words(p, cost)) {
-                return false;
-            }
-        } else if (pwsp_parse_try(p, "time")) {
-            kind->is_time_only = true;
-            if (!pwsp_parse_expect(p, "only")) {
-                return false;
-            }
-        } else if (pwsp_parse_try(p, "a")) {
-            kind->is_pto = true;
-            if (!pwsp_parse_words(p, pto)) {
-                return false;
-            }
-        } else {
-            uint64_t count = 0;
-            if (!pwsp_parse_number(p, UINT64_MAX, &count)) {
-                return false;
-            }
-            kind->is_tile = pwsp_parse_try(p, "instructions");
-            if (!kind->is_tile) {
-                desc->cycles = count;
-                if (!pwsp_parse_expect(p, "cycles")) {
-                    return false;
-                }
-            }
-        }
-    }
-    return true;
-}
-
-PWSP_INTERNAL bool pwsp_kernel_is_like(const pwsp_kernel_info *kernel,
-                                       const ptowsp_kernel_desc *desc) {
-    uint32_t tiles = 0, scalars = 0;
-    bool is_like = strcmp(kernel->name, desc->name) == 0 && kernel->axis_count == desc->axis_count;
-    for (; is_like && tiles < PTOWSP_TASK_TILE_MAX && desc->tiles[tiles].name; tiles++) {
-        const pwsp_tile_info *made = &kernel->tiles[tiles];
-        const ptowsp_tile_param *tile = &desc->tiles[tiles];
-        is_like = tiles < kernel->tile_count && strcmp(made->name, tile->name) == 0 &&
-                  made->direction == tile->direction && made->dtype == tile->dtype &&
-                  made->rows == tile->rows && made->cols == tile->cols;
-    }
-    for (; is_like && scalars < PTOWSP_TASK_SCALAR_MAX && desc->scalars[scalars].name; scalars++) {
-        is_like = scalars < kernel->scalar_count &&
-                  strcmp(kernel->scalars[scalars].name, desc->scalars[scalars].name) == 0 &&
-                  kernel->scalars[scalars].type == desc->scalars[scalars].type;
-    }
-    return is_like && tiles == kernel->tile_count && scalars == kernel->scalar_count;
-}
-
-// Is the next line that is not empty further right?
-static bool pwsp_parse_is_body_next(const pwsp_parser *p) {
-    size_t at = p->at;
-    for (;;) {
-        while (at < p->length && p->text[at] != '\n') {
-            at++;
-        }
-        const size_t begin = ++at;
-        while (at < p->length && p->text[at] == ' ') {
-            at++;
-        }
-        if (at >= p->length || !strchr("#\r\n", p->text[at])) {
-            return at < p->length && at > begin;
-        }
-    }
-}
-
-static bool pwsp_parse_attach(pwsp_parser *p, ptowsp_kernel_desc *desc,
-                              const pwsp_parse_kind *kind) {
-    const ptowsp_parse_kernel *given = NULL;
-    for (uint32_t i = 0; i < p->desc->kernel_count && !given; i++) {
-        given = strcmp(p->desc->kernels[i].name, desc->name) == 0 ? &p->desc->kernels[i] : NULL;
-    }
-    const bool has_body = kind->is_tile && pwsp_parse_is_body_next(p);
-    p->column = p->start;
-    p->is_body_passed = has_body && (!PWSP_BODY_IS_READ || (given && given->make));
-    if (has_body && !p->is_body_passed) {
-        return pwsp_parse_body_begin(p, desc);
-    }
-    if (given && given->make) {
-        ptowsp_kernel made = given->make(p->module, given->user);
-        if (!pwsp_parse_built(p, p->line, p->start)) {
-            return false;
-        }
-        return (made.id && made.id < p->module->kernels.count &&
-                pwsp_kernel_is_like(PWSP_KERNEL(p->module, made.id), desc)) ||
-               pwsp_parse_fail(p, "kernel %s: what is attached has other parameters", desc->name);
-    }
-    if (given) {
-        desc->fn = kind->is_time_only ? NULL : given->fn;
-        desc->cost = kind->has_cost ? given->cost : NULL;
-        desc->user = given->user;
-        desc->source = given->source;
-        desc->pto = kind->is_pto ? given->pto : NULL;
-    }
-    const bool has_all = (desc->fn || kind->is_time_only || (kind->is_pto && desc->pto)) &&
-                         (desc->cost || !kind->has_cost) && !kind->is_tile;
-    if (!has_all && p->desc->default_cycles == 0) {
-        return pwsp_parse_fail(p, "kernel %s: %s is not attached", desc->name,
-                               kind->is_tile                   ? "its tile kernel"
-                               : kind->has_cost && !desc->cost ? "its cost function"
-                                                               : "its function");
-    }
-    if (!desc->cost && desc->cycles == 0 && !desc->fn && !desc->pto) {
-        desc->cycles = p->desc->default_cycles;
-    }
-    ptowsp_kernel_make(p->module, desc);
-    return pwsp_parse_built(p, p->line, p->start);
-}
-
-PWSP_INTERNAL bool pwsp_parse_kernel(pwsp_parser *p) {
-    char name[PTOWSP_NAME_MAX + 1];
-    ptowsp_kernel_desc desc;
-    pwsp_parse_kind kind;
-    uint64_t axis_count = 0;
-    memset(&desc, 0, sizeof desc);
-    if (!pwsp_parse_name(p, "a kernel", name) || !pwsp_parse_expect(p, "(") ||
-        !pwsp_parse_expect(p, "axes") || !pwsp_parse_number(p, UINT32_MAX, &axis_count) ||
-        !pwsp_parse_params(p, &desc)) {
-        return false;
-    }
-    desc.name = name;
-    desc.axis_count = (uint32_t)axis_count;
-    if (pwsp_parse_try(p, ptowsp_unit_name(PTOWSP_UNIT_LINK))) {
-        return pwsp_parse_collective(p, &desc);
-    }
-    int unit = 0;
-    while (unit < PTOWSP_UNIT_COUNT && !pwsp_parse_try(p, ptowsp_unit_name((ptowsp_unit)unit))) {
-        unit++;
-    }
-    if (unit == PTOWSP_UNIT_COUNT) {
-        return pwsp_parse_fail(p, "a unit is missing here: vector, cube, mix or link");
-    }
-    desc.unit = (ptowsp_unit)unit;
-    if (!pwsp_parse_kind_of(p, &desc, &kind)) {
-        return false;
-    }
-    if (p->token != PWSP_TOKEN_LINE_END) {
-        return pwsp_parse_fail(p, "the line goes on behind what it says");
-    }
-    return pwsp_parse_attach(p, &desc, &kind);
-}
-
-// -- lines ----------------------------------------------------------------------------------------
-
-static bool pwsp_parse_module_line(pwsp_parser *p, ptowsp_context *context) {
-    char name[PTOWSP_NAME_MAX + 1];
-    ptowsp_module_desc desc = {name, 0};
-    uint64_t slots = 0;
-    if (!pwsp_parse_expect(p, "module") || !pwsp_parse_name(p, "the module", name) ||
-        (pwsp_parse_try(p, "slots") && !pwsp_parse_number(p, UINT32_MAX, &slots))) {
-        return false;
-    }
-    desc.slot_count = (uint32_t)slots;
-    ptowsp_status status = ptowsp_module_create(context, &desc, &p->module);
-    if (status != PTOWSP_OK) {
-        pwsp_parse_fail(p, "%s", ptowsp_context_error(context).text);
-        p->status = status;
-    }
-    return status == PTOWSP_OK;
-}
-
-static void pwsp_parse_close(pwsp_parser *p, uint64_t depth) {
-    while (p->scope_count > depth) {
-        p->variables = p->scopes[--p->scope_count];
-        ptowsp_scope_end(p->module);
-    }
-}
-
-static bool pwsp_parse_declaration(pwsp_parser *p) {
-    return pwsp_parse_try(p, "axis")       ? pwsp_parse_axis_line(p)
-           : pwsp_parse_try(p, "symbol")   ? pwsp_parse_symbol_line(p)
-           : pwsp_parse_try(p, "array")    ? pwsp_parse_array_line(p)
-           : pwsp_parse_try(p, "tensor")   ? pwsp_parse_tensor_line(p)
-           : pwsp_parse_try(p, "kernel")   ? pwsp_parse_kernel(p)
-           : pwsp_parse_try(p, "workload") ? pwsp_parse_workload(p)
-           : p->saved && pwsp_parse_try(p, "program")
-               ? pwsp_parse_name(p, "a workload", p->saved->workload)
-           : p->saved && pwsp_parse_try(p, "schedule")
-               ? (p->is_in_schedule = true)
-               : pwsp_parse_fail(p, "no declaration begins like this");
-}
-
-// Reads one line, and goes on behind it; false with an error.
-static bool pwsp_parse_line(pwsp_parser *p, ptowsp_context *context) {
-    p->line_start = p->at;
-    pwsp_parse_next(p);
-    p->start = p->column;
-    if (p->token != PWSP_TOKEN_LINE_END) {
-        const uint64_t indent = p->start - 1;
-        if (!p->module) {
-            pwsp_parse_module_line(p, context);
-        } else if (p->is_in_schedule && indent == 2) {
-            pwsp_parse_directive(p, &p->saved->schedule);
-        } else if (p->is_body_passed && indent > 0) {
-            p->token = PWSP_TOKEN_LINE_END;
-        } else if (p->is_in_body && indent > 0) {
-            pwsp_parse_body_line(p);
-        } else if (indent % 2 != 0 || indent / 2 > p->scope_count) {
-            pwsp_parse_fail(p, "%" PRIu64 " spaces before a line that may have %u at most, in twos",
-                            indent, p->scope_count * 2);
-        } else {
-            pwsp_parse_close(p, indent / 2);
-            p->is_in_schedule = p->is_body_passed = false;
-            if (pwsp_parse_body_end(p) &&
-                (indent ? pwsp_parse_statement(p) : pwsp_parse_declaration(p))) {
-                pwsp_parse_built(p, p->line, p->start);
-            }
-        }
-        if (!p->is_failed && p->token != PWSP_TOKEN_LINE_END) {
-            pwsp_parse_fail(p, "the line goes on behind what it says");
-        }
-    }
-    while (p->at < p->length && p->text[p->at] != '\n') {
-        p->at++;
-    }
-    p->at++;
-    return !p->is_failed;
-}
-
-PWSP_INTERNAL ptowsp_status pwsp_parse_text(ptowsp_context *context, const char *text,
-                                            size_t length, uint64_t first_line,
-                                            const ptowsp_parse_desc *desc, pwsp_parse_saved *saved,
-                                            ptowsp_module **out_module,
-                                            ptowsp_text_place *out_place) {
-    const ptowsp_parse_desc none = {NULL, 0, 0};
-    pwsp_parser p;
-    memset(&p, 0, sizeof p);
-    p.desc = desc ? desc : &none;
-    p.saved = saved;
-    p.text = text;
-    p.length = length;
-    pwsp_arena_init(&p.arena, &context->memory);
-    for (p.line = first_line; p.at < length && pwsp_parse_line(&p, context); p.line++) {
-    }
-    pwsp_parse_body_end(&p);
-    if (!p.is_failed && !p.module) {
-        p.column = 1;
-        pwsp_parse_fail(&p, "a text without a module");
-    }
-    if (!p.is_failed) {
-        pwsp_parse_close(&p, 0);
-    }
-    pwsp_memory_free(&context->memory, p.nodes, (size_t)p.node_capacity * sizeof *p.nodes);
-    pwsp_arena_free(&p.arena);
-    if (!p.is_failed) {
-        *out_module = p.module;
-        return PTOWSP_OK;
-    }
-    ptowsp_module_destroy(p.module);
-    if (out_place) {
-        out_place->line = p.line;
-        out_place->column = p.column;
-    }
-    return pwsp_fail(context, p.status, p.line, "%" PRIu64 ":%" PRIu64 ": %s", p.line, p.column,
-                     p.error);
-}
-
-ptowsp_status ptowsp_module_parse(ptowsp_context *context, const char *text, size_t length,
-                                  const ptowsp_parse_desc *desc, ptowsp_module **out_module,
-                                  ptowsp_text_place *out_place) {
-    PTOWSP_ASSERT(context);
-    if (out_place) {
-        out_place->line = out_place->column = 0;
-    }
-    if (!out_module || (!text && length > 0)) {
-        return pwsp_fail(context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                         "parse: text or out_module is NULL");
-    }
-    *out_module = NULL;
-    return pwsp_parse_text(context, text, length, 1, desc, NULL, out_module, out_place);
-}
-
-// =================================================================================================
-// src/workload/save.c
-// =================================================================================================
-
-// Saved programs: what a program was compiled from, as text, behind a line that says its format, its
-// length and its checksum:
-//
-//      ptowsp program 1, 1234 bytes, 0123456789abcdef
-//      module ...
-//      program decode
-//      schedule
-//        issue dataflow
-//
-// Loading reads the module and compiles. So there is one set of rules for what a program may be,
-// a file that is damaged or made up can do no more than a wrong module can, and the byte order of the
-// machine has no part in it.
-
-#include <inttypes.h>
-
-#define PWSP_SAVED_FORMAT 1
-
-#define PWSP_SAVED_HEAD "ptowsp program "
-
-// -- loading --------------------------------------------------------------------------------------
-
-static ptowsp_status pwsp_load_text(ptowsp_context *context, const char *text, size_t length,
-                                    uint64_t line, const ptowsp_parse_desc *desc,
-                                    ptowsp_program **out_program, ptowsp_text_place *out_place) {
-    pwsp_parse_saved saved;
-    ptowsp_module *module;
-    memset(&saved, 0, sizeof saved);
-    ptowsp_status status =
-        pwsp_parse_text(context, text, length, line, desc, &saved, &module, out_place);
-    if (status == PTOWSP_OK) {
-        const ptowsp_program_desc compiled = {saved.workload[0] ? saved.workload : NULL,
-                                              &saved.schedule};
-        status = ptowsp_program_create(context, module, &compiled, out_program);
-        ptowsp_module_destroy(module);
-    }
-    return status;
-}
-
-typedef struct pwsp_saved_head {
-    uint64_t format, length, hash;
-} pwsp_saved_head;
-
-static bool pwsp_load_literal(const char **at, const char *end, const char *literal) {
-    size_t length = strlen(literal);
-    if ((size_t)(end - *at) < length || memcmp(*at, literal, length) != 0) {
-        return false;
-    }
-    *at += length;
-    return true;
-}
-
-// Reads a number of at most `max_digits` digits.
-static bool pwsp_load_number(const char **at, const char *end, uint32_t base, uint32_t max_digits,
-                             uint64_t *out_number) {
-    static const char digits[] = "0123456789abcdef";
-    uint32_t count = 0;
-    for (*out_number = 0; *at < end && count < max_digits; ++*at, count++) {
-        const char *digit = **at ? strchr(digits, **at) : NULL;
-        if (!digit || (uint32_t)(digit - digits) >= base) {
-            break;
-        }
-        *out_number = *out_number * base + (uint64_t)(digit - digits);
-    }
-    return count > 0;
-}
-
-// Reads the first line. What follows the number of a format that is not known may be anything.
-static bool pwsp_load_head(const char **at, const char *end, pwsp_saved_head *out_head) {
-    memset(out_head, 0, sizeof *out_head);
-    if (!pwsp_load_literal(at, end, PWSP_SAVED_HEAD) ||
-        !pwsp_load_number(at, end, 10, 9, &out_head->format)) {
-        return false;
-    }
-    return out_head->format != PWSP_SAVED_FORMAT ||
-           (pwsp_load_literal(at, end, ", ") &&
-            pwsp_load_number(at, end, 10, 18, &out_head->length) &&
-            pwsp_load_literal(at, end, " bytes, ") &&
-            pwsp_load_number(at, end, 16, 16, &out_head->hash) && pwsp_load_literal(at, end, "\n"));
-}
-
-ptowsp_status ptowsp_program_load(ptowsp_context *context, const void *data, size_t length,
-                                  const ptowsp_parse_desc *desc, ptowsp_program **out_program,
-                                  ptowsp_text_place *out_place) {
-    PTOWSP_ASSERT(context);
-    pwsp_saved_head head;
-    if (out_place) {
-        out_place->line = out_place->column = 0;
-    }
-    if (!out_program || (!data && length > 0)) {
-        return pwsp_fail(context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                         "load: data or out_program is NULL");
-    }
-    *out_program = NULL;
-    const char *at = (const char *)data, *end = at + length;
-    if (!pwsp_load_head(&at, end, &head)) {
-        return pwsp_fail(context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                         "load: this is no saved program");
-    }
-    if (head.format != PWSP_SAVED_FORMAT) {
-        return pwsp_fail(context, PTOWSP_UNSUPPORTED, PTOWSP_NO_INDEX,
-                         "load: format %" PRIu64 " is not known; this version has format %d",
-                         head.format, PWSP_SAVED_FORMAT);
-    }
-    if ((uint64_t)(end - at) != head.length) {
-        return pwsp_fail(context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                         "load: %" PRIu64 " bytes follow the first line, which says %" PRIu64,
-                         (uint64_t)(end - at), head.length);
-    }
-    const uint64_t hash = ptowsp_hash(PTOWSP_HASH_START, at, (size_t)head.length);
-    if (hash != head.hash) {
-        return pwsp_fail(context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                         "load: damaged: the checksum is %016" PRIx64 ", the first line says "
-                         "%016" PRIx64,
-                         hash, head.hash);
-    }
-    return pwsp_load_text(context, at, (size_t)head.length, 2, desc, out_program, out_place);
-}
-
-// -- saving ---------------------------------------------------------------------------------------
-
-static void pwsp_save_print(const ptowsp_module *module, const ptowsp_program_desc *desc,
-                            ptowsp_text text) {
-    const char *first = desc ? desc->workload : NULL;
-    ptowsp_module_print(module, text);
-    pwsp_text_format(text, "program ");
-    pwsp_name_print(first ? first : PWSP_NODE(module, module->workload)->name, text);
-    pwsp_text_format(text, "\n");
-    ptowsp_schedule_print(desc ? desc->schedule : NULL, text);
-}
-
-// Does the text make a program? Kernels that are functions are for time alone here.
-static ptowsp_status pwsp_save_check(ptowsp_context *context, const char *text, size_t length) {
-    const ptowsp_parse_desc desc = {NULL, 0, 1};
-    ptowsp_program *program;
-    ptowsp_status status = pwsp_load_text(context, text, length, 1, &desc, &program, NULL);
-    if (status == PTOWSP_OK) {
-        ptowsp_program_destroy(program);
-    }
-    return status;
-}
-
-ptowsp_status ptowsp_program_save(ptowsp_context *context, ptowsp_module *module,
-                                  const ptowsp_program_desc *desc, ptowsp_text text) {
-    PTOWSP_ASSERT(context);
-    ptowsp_program *program;
-    ptowsp_status status = ptowsp_program_create(context, module, desc, &program);
-    if (status != PTOWSP_OK) {
-        return status;
-    }
-    ptowsp_program_destroy(program);
-    ptowsp_text_buffer buffer = {NULL, 0, 0};
-    pwsp_save_print(module, desc, ptowsp_text_to_buffer(&buffer));
-    const size_t length = buffer.length;
-    buffer.size = length + 1;
-    buffer.data = (char *)pwsp_memory_alloc(&context->memory, buffer.size);
-    if (!buffer.data) {
-        return pwsp_fail(context, PTOWSP_OUT_OF_MEMORY, PTOWSP_NO_INDEX, "save: out of memory");
-    }
-    pwsp_save_print(module, desc, ptowsp_text_to_buffer(&buffer));
-    PTOWSP_ASSERT(buffer.length == length);
-    status = pwsp_save_check(context, buffer.data, length);
-    if (status == PTOWSP_OK) {
-        pwsp_text_format(text, PWSP_SAVED_HEAD "%d, %zu bytes, %016" PRIx64 "\n", PWSP_SAVED_FORMAT,
-                         length, ptowsp_hash(PTOWSP_HASH_START, buffer.data, length));
-        pwsp_text_write(text, buffer.data, length);
-    }
-    pwsp_memory_free(&context->memory, buffer.data, buffer.size);
-    return status;
-}
-
-// =================================================================================================
 // src/workload/read_exprs.c
 // =================================================================================================
 
@@ -54362,6 +51352,3016 @@ ptowsp_kernel_info ptowsp_program_kernel_at(const ptowsp_program *program, uint3
     return info;
 }
 
+// =================================================================================================
+// src/text/print_module.c
+// =================================================================================================
+
+// Modules as text, for people and golden tests.
+
+#include <inttypes.h>
+
+// -- declarations ---------------------------------------------------------------------------------
+
+static void pwsp_print_size(int64_t size, ptowsp_text text) {
+    if (size == PTOWSP_DYNAMIC) {
+        pwsp_text_format(text, "?");
+    } else {
+        pwsp_text_format(text, "%" PRId64, size);
+    }
+}
+
+// A name with what stands around it.
+static void pwsp_print_named(ptowsp_text text, const char *before, const char *name,
+                             const char *behind) {
+    pwsp_text_format(text, "%s", before);
+    pwsp_name_print(name, text);
+    pwsp_text_format(text, "%s", behind);
+}
+
+// Lengths that expressions read have a data type.
+static void pwsp_print_ragged(const ptowsp_module *m, const pwsp_axis_info *axis,
+                              ptowsp_text text) {
+    ptowsp_dtype dtype = PWSP_ARRAY(m, axis->array)->dtype;
+    pwsp_text_format(text, "ragged%s%s\n", dtype ? " " : "", dtype ? ptowsp_dtype_name(dtype) : "");
+}
+
+// An axis where it is used: a plan has up to three of one name.
+static void pwsp_print_axis_name(const pwsp_axis_info *axis, ptowsp_text text) {
+    pwsp_print_named(text,
+                     axis->kind == PWSP_AXIS_PLAN_MERGES  ? "merges of "
+                     : axis->kind == PWSP_AXIS_PLAN_LANES ? "lanes of "
+                                                          : "",
+                     axis->name, "");
+}
+
+static void pwsp_print_axes(const ptowsp_module *m, ptowsp_text text) {
+    for (uint32_t i = 1; i < m->axes.count; i++) {
+        const pwsp_axis_info *axis = PWSP_AXIS(m, i);
+        if (axis->declared != i) {
+            continue;  // a row of another
+        }
+        pwsp_print_named(text, "axis ", axis->name, " ");
+        switch (axis->kind) {
+        case PWSP_AXIS_DENSE: pwsp_text_format(text, "%" PRId64 "\n", axis->size); break;
+        case PWSP_AXIS_DYNAMIC: pwsp_text_format(text, "dynamic\n"); break;
+        case PWSP_AXIS_RAGGED: pwsp_print_ragged(m, axis, text); break;
+        case PWSP_AXIS_SPARSE: pwsp_text_format(text, "sparse\n"); break;
+        case PWSP_AXIS_PLAN: pwsp_text_format(text, "plan\n"); break;
+        case PWSP_AXIS_PLAN_MERGES: pwsp_text_format(text, "plan, its merges\n"); break;
+        case PWSP_AXIS_PLAN_LANES: pwsp_text_format(text, "plan, its lanes\n"); break;
+        }
+    }
+}
+
+static const char *pwsp_direction_name(ptowsp_direction direction) {
+    return direction == PTOWSP_IN ? "in" : direction == PTOWSP_OUT ? "out" : "inout";
+}
+
+// A scalar may be called as the directions of tiles are.
+static void pwsp_print_scalar_param(const ptowsp_scalar_param *scalar, ptowsp_text text) {
+    bool is_direction = false;
+    for (int i = PTOWSP_IN; i <= PTOWSP_INOUT; i++) {
+        is_direction =
+            is_direction || strcmp(scalar->name, pwsp_direction_name((ptowsp_direction)i)) == 0;
+    }
+    if (is_direction) {
+        pwsp_text_format(text, ", \"%s\"", scalar->name);
+    } else {
+        pwsp_print_named(text, ", ", scalar->name, "");
+    }
+    pwsp_text_format(text, " %s", pwsp_type_name(scalar->type));
+}
+
+static void pwsp_print_kernels(const ptowsp_module *m, ptowsp_text text) {
+    for (uint32_t i = 1; i < m->kernels.count; i++) {
+        const pwsp_kernel_info *kernel = PWSP_KERNEL(m, i);
+        if (kernel->variant_count) {
+            continue;  // a choice: tasks have its variants, under conditions
+        }
+        pwsp_print_named(text, "kernel ", kernel->name, "(axes ");
+        pwsp_text_format(text, "%u", kernel->axis_count);
+        for (uint32_t j = 0; j < kernel->tile_count; j++) {
+            const pwsp_tile_info *tile = &kernel->tiles[j];
+            pwsp_text_format(text, ", %s", pwsp_direction_name(tile->direction));
+            pwsp_print_named(text, " ", tile->name, " ");
+            pwsp_text_format(text, "%s ", ptowsp_dtype_name(tile->dtype));
+            pwsp_print_size(tile->rows, text);
+            pwsp_text_format(text, " x ");
+            pwsp_print_size(tile->cols, text);
+        }
+        for (uint32_t j = 0; j < kernel->scalar_count; j++) {
+            pwsp_print_scalar_param(&kernel->scalars[j], text);
+        }
+        pwsp_text_format(text, ") %s", ptowsp_unit_name(kernel->unit));
+        if (kernel->code) {
+            pwsp_text_format(text, ", %u instructions", kernel->code->insn_count);
+        } else if (kernel->cost) {
+            pwsp_text_format(text, ", cycles by a cost function");
+        } else if (kernel->cycles) {
+            pwsp_text_format(text, ", %" PRIu64 " cycles", kernel->cycles);
+        }
+        const bool is_link = kernel->unit == PTOWSP_UNIT_LINK;
+        if (is_link) {
+            pwsp_collective_info_print(m, &kernel->collective, text);
+        }
+        pwsp_text_format(text, "%s\n",
+                         kernel->fn || kernel->code || is_link ? ""
+                         : kernel->pto                         ? ", a PTO-ISA source"
+                                                               : ", time only");
+        if (kernel->code) {
+            pwsp_body_write(kernel->body, text);
+        }
+    }
+}
+
+static void pwsp_print_declarations(const ptowsp_module *m, ptowsp_text text) {
+    pwsp_print_named(text, "module ", m->name, "");
+    if (m->slot_count != PTOWSP_SLOT_COUNT) {
+        pwsp_text_format(text, " slots %u", m->slot_count);
+    }
+    pwsp_text_format(text, "\n");
+    pwsp_print_axes(m, text);
+    for (uint32_t i = 1; i < m->symbols.count; i++) {
+        if (PWSP_SYMBOL(m, i)->name) {  // else it is what the module's error is about
+            pwsp_print_named(text, "symbol ", PWSP_SYMBOL(m, i)->name, "\n");
+        }
+    }
+    for (uint32_t i = 1; i < m->arrays.count; i++) {
+        if (PWSP_ARRAY(m, i)->name && !PWSP_ARRAY(m, i)->is_lengths &&
+            !PWSP_ARRAY(m, i)->plan_axis) {
+            pwsp_print_named(text, "array ", PWSP_ARRAY(m, i)->name, " ");
+            pwsp_text_format(text, "%s\n", ptowsp_dtype_name(PWSP_ARRAY(m, i)->dtype));
+        }
+    }
+    for (uint32_t i = 1; i < m->tensors.count; i++) {
+        const ptowsp_tensor_desc *tensor = PWSP_TENSOR(m, i);
+        if (!tensor->name) {
+            continue;
+        }
+        pwsp_print_named(text, "tensor ", tensor->name, " ");
+        pwsp_text_format(text, "%s [", ptowsp_dtype_name(tensor->dtype));
+        const pwsp_transient_info *transient = pwsp_module_transient(m, i);
+        for (uint32_t j = 0; j < tensor->rank; j++) {
+            pwsp_text_format(text, "%s", j ? ", " : "");
+            if (transient && transient->sizes[j]) {
+                ptowsp_expr size = {(ptowsp_module *)(uintptr_t)m, transient->sizes[j]};
+                ptowsp_expr_print(size, text);
+            } else {
+                pwsp_print_size(tensor->shape[j], text);
+            }
+        }
+        pwsp_text_format(text, "] %s%s\n", ptowsp_location_name(tensor->location),
+                         transient ? " transient" : "");
+    }
+    pwsp_print_kernels(m, text);
+}
+
+// -- the tree -------------------------------------------------------------------------------------
+
+// 0 where none is given; a 0 that is given is in parentheses, as it is an expression of the program.
+static void pwsp_print_offset(const ptowsp_module *m, uint32_t expr, ptowsp_text text) {
+    bool is_zero =
+        expr && m->exprs.nodes[expr].op == PWSP_EXPR_CONST && m->exprs.nodes[expr].value == 0;
+    pwsp_text_format(text, is_zero ? "(" : expr ? "" : "0");
+    if (expr) {
+        pwsp_exprs_print(&m->exprs, expr, text);
+    }
+    pwsp_text_format(text, is_zero ? ")" : "");
+}
+
+// `is_open`: the size of the tile is the view's, and not known from elsewhere.
+static void pwsp_print_view(const ptowsp_module *m, const pwsp_view_info *view, bool is_open,
+                            ptowsp_text text) {
+    const ptowsp_tensor_desc *tensor = PWSP_TENSOR(m, view->tensor);
+    pwsp_name_print(tensor->name, text);
+    uint32_t lead = tensor->rank > 2 ? tensor->rank - 2 : 0;
+    for (uint32_t i = 0; i < lead; i++) {
+        pwsp_text_format(text, "%s", i ? ", " : "[");
+        pwsp_exprs_print(&m->exprs, view->index[i], text);
+    }
+    pwsp_text_format(text, "%s", lead ? "]" : "");
+    if (view->row || view->col) {
+        pwsp_text_format(text, " at (");
+        pwsp_print_offset(m, view->row, text);
+        pwsp_text_format(text, ", ");
+        pwsp_print_offset(m, view->col, text);
+        pwsp_text_format(text, ")");
+    }
+    const uint32_t limits[2] = {view->row_count, view->col_count};
+    for (uint32_t i = 0; i < 2; i++) {
+        if (limits[i]) {
+            pwsp_text_format(text, " up to ");
+            pwsp_exprs_print(&m->exprs, limits[i], text);
+            pwsp_text_format(text, "%s", i ? " columns" : " rows");
+        }
+    }
+    const int64_t sizes[2] = {view->rows, view->cols};
+    for (uint32_t i = 0; is_open && i < 2; i++) {
+        pwsp_text_format(text, "%s", i ? " x " : " of ");
+        if (sizes[i]) {
+            pwsp_text_format(text, "%" PRId64, sizes[i]);
+        } else {
+            pwsp_text_format(text, "edge");  // as far as the tensor goes
+        }
+    }
+}
+
+static void pwsp_print_exprs(const ptowsp_module *m, const uint32_t *exprs, uint32_t count,
+                             ptowsp_text text) {
+    pwsp_text_format(text, "(");
+    for (uint32_t i = 0; i < count; i++) {
+        pwsp_text_format(text, "%s", i ? ", " : "");
+        pwsp_exprs_print(&m->exprs, exprs[i], text);
+    }
+    pwsp_text_format(text, ")");
+}
+
+// The explicit edges that end at a task or pipeline, and its own name where edges begin at it.
+static void pwsp_print_after(const ptowsp_module *m, uint32_t id, ptowsp_text text) {
+    const pwsp_task_info *task = PWSP_NODE(m, id)->task;
+    for (uint32_t i = 0; i < task->after_count; i++) {
+        pwsp_text_format(text, "%s node %u", i ? "," : " after", task->after[i]);
+    }
+    if (PWSP_NODE(m, id)->is_waited_for) {
+        pwsp_text_format(text, " as node %u", id);
+    }
+}
+
+static void pwsp_print_task(const ptowsp_module *m, uint32_t id, ptowsp_text text) {
+    const pwsp_task_info *task = PWSP_NODE(m, id)->task;
+    const pwsp_kernel_info *kernel = PWSP_KERNEL(m, task->kernel);
+    pwsp_print_exprs(m, task->axes, kernel->axis_count, text);
+    for (uint32_t i = 0; i < kernel->tile_count; i++) {
+        const pwsp_tile_info *tile = &kernel->tiles[i];
+        bool is_open = tile->rows == PTOWSP_DYNAMIC || tile->cols == PTOWSP_DYNAMIC;
+        pwsp_print_named(text, " ", tile->name, " = ");
+        pwsp_print_view(m, &task->views[i], is_open, text);
+    }
+    for (uint32_t i = 0; i < kernel->scalar_count; i++) {
+        pwsp_print_named(text, " ", kernel->scalars[i].name, " = ");
+        pwsp_exprs_print(&m->exprs, task->scalars[i], text);
+    }
+    for (uint32_t i = 0; i < task->tag_count; i++) {
+        pwsp_print_named(text, " tag ", task->tags[i].name, " = ");
+        pwsp_exprs_print(&m->exprs, task->tags[i].value, text);
+    }
+    pwsp_print_after(m, id, text);
+}
+
+// The name of a process' axis and what it consumes and produces.
+static void pwsp_print_process(const ptowsp_module *m, const pwsp_node *process, ptowsp_text text) {
+    if (process->axis) {
+        pwsp_print_named(text, " replicas ",
+                         process->variable ? PWSP_VARIABLE(m, process->variable)->name : "",
+                         " in ");
+        pwsp_print_axis_name(PWSP_AXIS(m, process->axis), text);
+    }
+    for (uint32_t is_produced = 0; is_produced < 2; is_produced++) {
+        uint32_t shown = 0;
+        for (uint32_t at = process->first_port; at; at = PWSP_PORT(m, at)->next) {
+            const pwsp_port_info *port = PWSP_PORT(m, at);
+            if (port->is_produced == (is_produced != 0)) {
+                pwsp_print_named(text,
+                                 shown++       ? ", "
+                                 : is_produced ? " produces "
+                                               : " consumes ",
+                                 PWSP_CHANNEL(m, port->channel)->name, "");
+            }
+        }
+    }
+}
+
+// The channels of a pipeline, each on a line of its own.
+static void pwsp_print_channels(const ptowsp_module *m, uint32_t pipeline, uint32_t depth,
+                                ptowsp_text text) {
+    for (uint32_t i = PWSP_NODE(m, pipeline)->channel;
+         i && i < m->channels.count && PWSP_CHANNEL(m, i)->pipeline == pipeline; i++) {
+        const pwsp_channel_info *channel = PWSP_CHANNEL(m, i);
+        pwsp_text_format(text, "%*s%s ", (int)depth * 2, "",
+                         channel->is_event ? "event" : "channel");
+        pwsp_name_print(channel->name, text);
+        if (!channel->is_event) {
+            pwsp_text_format(text, " depth ");
+            if (channel->depth_expr) {
+                pwsp_exprs_print(&m->exprs, channel->depth_expr, text);
+            } else {
+                pwsp_text_format(text, "%u", channel->depth);
+            }
+            pwsp_text_format(text, " latency ");
+            if (channel->latency_expr) {
+                pwsp_exprs_print(&m->exprs, channel->latency_expr, text);
+            } else {
+                pwsp_text_format(text, "%" PRIu64, channel->latency);
+            }
+        }
+        pwsp_text_format(text, "\n");
+    }
+}
+
+// The rest of a node's line, after its step.
+static void pwsp_print_node(const ptowsp_module *m, uint32_t id, ptowsp_text text) {
+    const pwsp_node *node = PWSP_NODE(m, id);
+    switch (node->kind) {
+    case PWSP_NODE_WORKLOAD:
+        for (uint32_t i = 0; i < node->param_count; i++) {
+            const pwsp_variable_info *param = PWSP_VARIABLE(m, node->first_param + i);
+            pwsp_print_named(text, i ? ", " : "(", param->name, " ");
+            pwsp_text_format(text, "%s%s", pwsp_type_name(param->type),
+                             i + 1 == node->param_count ? ")" : "");
+        }
+        break;
+    case PWSP_NODE_PARALLEL:
+    case PWSP_NODE_FOR_EACH:
+    case PWSP_NODE_SELECT:
+        pwsp_text_format(text, " in ");
+        pwsp_print_axis_name(PWSP_AXIS(m, node->axis), text);
+        if (PWSP_AXIS(m, node->axis)->row) {
+            pwsp_text_format(text, "[");
+            pwsp_exprs_print(&m->exprs, PWSP_AXIS(m, node->axis)->row, text);
+            pwsp_text_format(text, "]");
+        }
+        break;
+    case PWSP_NODE_WHEN:
+        pwsp_text_format(text, " ");
+        pwsp_exprs_print(&m->exprs, node->expr, text);
+        break;
+    case PWSP_NODE_TASK: pwsp_print_task(m, id, text); break;
+    case PWSP_NODE_CALL: pwsp_print_exprs(m, node->call->args, node->call->arg_count, text); break;
+    case PWSP_NODE_SLOT_SET:
+        pwsp_text_format(text, " = ");
+        pwsp_exprs_print(&m->exprs, node->expr, text);
+        break;
+    case PWSP_NODE_SLOT_LOAD:
+        pwsp_text_format(text, " = ");
+        pwsp_print_view(m, node->view, node->view->rows != 1 || node->view->cols != 1, text);
+        if (node->expr || node->col) {
+            uint32_t cells[2] = {node->expr, node->col};
+            pwsp_text_format(text, " element (");
+            for (uint32_t i = 0; i < 2; i++) {
+                pwsp_print_offset(m, cells[i], text);
+                pwsp_text_format(text, "%s", i ? ")" : ", ");
+            }
+        }
+        break;
+    case PWSP_NODE_PIPELINE: pwsp_print_after(m, id, text); break;
+    case PWSP_NODE_PROCESS: pwsp_print_process(m, node, text); break;
+    case PWSP_NODE_CONSUME:
+    case PWSP_NODE_RECEIVE:
+        pwsp_print_named(text, " from ", PWSP_CHANNEL(m, node->channel)->name, "");
+        break;
+    case PWSP_NODE_SEND: pwsp_print_exprs(m, &node->expr, 1, text); break;
+    case PWSP_NODE_OTHERWISE:
+    case PWSP_NODE_COMBINE:
+    case PWSP_NODE_SEQUENCE:
+    case PWSP_NODE_CLOSE:
+    case PWSP_NODE_RECORD:
+    case PWSP_NODE_WAIT:
+    case PWSP_NODE_NONE: break;
+    }
+}
+
+void ptowsp_module_print(const ptowsp_module *module, ptowsp_text text) {
+    PTOWSP_ASSERT(module);
+    pwsp_print_declarations(module, text);
+    for (uint32_t id = 1; id < module->nodes.count; id++) {  // nodes are in the order of the tree
+        uint32_t depth = 0;
+        for (uint32_t at = PWSP_NODE(module, id)->parent; at; at = PWSP_NODE(module, at)->parent) {
+            depth++;
+        }
+        pwsp_text_format(text, "%*s%s", (int)depth * 2, "", depth ? "" : "workload ");
+        pwsp_module_print_step(module, id, text);
+        pwsp_print_node(module, id, text);
+        pwsp_text_format(text, "\n");
+        if (PWSP_NODE(module, id)->kind == PWSP_NODE_PIPELINE) {
+            pwsp_print_channels(module, id, depth + 1, text);
+        }
+    }
+    if (module->status != PTOWSP_OK) {
+        pwsp_text_format(text, "error %s: %s\n", ptowsp_status_name(module->status), module->text);
+    }
+}
+
+// =================================================================================================
+// src/text/print_program.c
+// =================================================================================================
+
+// Programs as text, and places in them, for people, golden tests and error messages.
+
+#include <inttypes.h>
+
+// -- places ---------------------------------------------------------------------------------------
+
+static void pwsp_print_scalar(ptowsp_type type, uint64_t value, ptowsp_text text) {
+    if (type == PTOWSP_TYPE_U64) {
+        pwsp_text_format(text, "%" PRIu64, value);
+    } else if (type == PTOWSP_TYPE_BOOL) {
+        pwsp_text_format(text, "%s", value ? "true" : "false");
+    } else {
+        pwsp_text_format(text, "%" PRId64, (int64_t)value);
+    }
+}
+
+// The variables around a place, outermost first: "b = 3, h = 1".
+static void pwsp_print_variables(const ptowsp_program *program, const uint32_t *path,
+                                 uint32_t count, const uint64_t *cells, ptowsp_text text) {
+    uint32_t shown = 0;
+    for (uint32_t i = count; i > 0; i--) {
+        const pwsp_place *place = PWSP_PLACE_AT(program, path[i - 1]);
+        for (uint32_t j = 0; j < place->param_count; j++) {
+            const pwsp_param *param =
+                PWSP_PROGRAM_AT(program, params, pwsp_param, place->first_param + j);
+            pwsp_text_format(text, "%s%s = ", shown++ ? ", " : "", param->name);
+            pwsp_print_scalar(param->type, cells[param->cell], text);
+        }
+        if (place->variable && i > 1) {  // the loop is around, not the place itself
+            pwsp_text_format(text, "%s%s = %" PRId64, shown++ ? ", " : "", place->name,
+                             (int64_t)cells[place->variable]);
+        }
+    }
+}
+
+PWSP_INTERNAL void pwsp_program_print_place(const ptowsp_program *program, uint32_t node,
+                                            const uint64_t *cells, ptowsp_text text) {
+    uint32_t path[PTOWSP_MODULE_NEST_MAX + 2];
+    uint32_t count = 0, shown = 0;
+    for (uint32_t at = node; at; at = PWSP_PLACE_AT(program, at)->parent) {
+        path[count++] = at;
+    }
+    for (size_t length = 0; shown < count; shown++) {
+        length += strlen(PWSP_PLACE_AT(program, path[shown])->step) + 1;
+        if (shown > 0 && length > PWSP_PLACE_TEXT_MAX) {
+            pwsp_text_format(text, "%s/%s", PWSP_PLACE_AT(program, path[count - 1])->step,
+                             shown + 1 < count ? ".../" : "");
+            break;
+        }
+    }
+    for (uint32_t i = shown; i > 0; i--) {
+        pwsp_text_format(text, "%s%s", PWSP_PLACE_AT(program, path[i - 1])->step, i > 1 ? "/" : "");
+    }
+    if (cells) {
+        char variables[PWSP_VARIABLES_TEXT_MAX + 1];
+        ptowsp_text_buffer buffer = {variables, sizeof variables, 0};
+        pwsp_print_variables(program, path, count, cells, ptowsp_text_to_buffer(&buffer));
+        pwsp_text_format(text, "%s%s%s%s", buffer.length ? " (" : "", variables,
+                         buffer.length < sizeof variables ? "" : "...", buffer.length ? ")" : "");
+    }
+}
+
+// -- programs -------------------------------------------------------------------------------------
+
+static void pwsp_print_cell(const ptowsp_program *p, uint32_t cell, ptowsp_text text) {
+    if (cell == 0) {
+        pwsp_text_format(text, "0");
+    } else if (cell < p->first_arg) {
+        pwsp_text_format(text, "slot[%u]", cell - p->first_slot);
+    } else if (cell < p->first_variable) {
+        pwsp_text_format(text, "args[%u]", cell - p->first_arg);
+    } else if (cell < p->first_entry) {
+        pwsp_text_format(text, "v%u", cell - p->first_variable);
+    } else if (cell < p->first_symbol) {
+        pwsp_text_format(text, "entry(v%u)", cell - p->first_entry);
+    } else if (cell < p->first_size) {
+        pwsp_text_format(
+            text, "%s",
+            PWSP_PROGRAM_AT(p, symbols, pwsp_symbol_info, cell - p->first_symbol)->name);
+    } else if (cell < p->first_temp) {
+        pwsp_text_format(text, "size(%s)",
+                         PWSP_PROGRAM_AT(p, axes, pwsp_axis_info, cell - p->first_size)->name);
+    } else if (cell < p->first_const) {
+        pwsp_text_format(text, "t%u", cell - p->first_temp);
+    } else {
+        pwsp_text_format(text, "%" PRId64,
+                         (int64_t)*PWSP_PROGRAM_AT(p, consts, uint64_t, cell - p->first_const));
+    }
+}
+
+static const char *pwsp_opcode_name(pwsp_opcode opcode) {
+    switch (opcode) {
+#define PWSP_OPCODE_NAME(name, result)                                                             \
+    case PWSP_OPCODE_##name: return #name;
+        PWSP_OPCODES(PWSP_OPCODE_NAME)
+#undef PWSP_OPCODE_NAME
+    case PWSP_OPCODE_READ: return "READ";
+    case PWSP_OPCODE_SKIP: return "SKIP";
+    case PWSP_OPCODE_SKIP_0: return "SKIP_0";
+    case PWSP_OPCODE_SKIP_1: return "SKIP_1";
+    }
+    return "";
+}
+
+static void pwsp_print_instruction(const ptowsp_program *p, uint32_t i, ptowsp_text text) {
+    const pwsp_instruction *at = PWSP_PROGRAM_AT(p, instructions, pwsp_instruction, i);
+    uint32_t operands[3] = {at->a, at->b, at->c};
+    pwsp_text_format(text, "  %3u  %-6s", i, pwsp_opcode_name((pwsp_opcode)at->opcode));
+    switch ((pwsp_opcode)at->opcode) {
+    case PWSP_OPCODE_SKIP_0:
+    case PWSP_OPCODE_SKIP_1:
+        pwsp_text_format(text, " ");
+        pwsp_print_cell(p, at->a, text);
+        pwsp_text_format(text, " -> %u\n", at->c);
+        return;
+    case PWSP_OPCODE_SKIP: pwsp_text_format(text, " -> %u\n", at->c); return;
+    case PWSP_OPCODE_READ:
+        pwsp_text_format(text, " ");
+        pwsp_print_cell(p, at->out, text);
+        pwsp_text_format(text, " = %s[", PWSP_PROGRAM_AT(p, arrays, pwsp_array_info, at->c)->name);
+        pwsp_print_cell(p, at->a, text);
+        pwsp_text_format(text, "]\n");
+        return;
+    default: break;
+    }
+    pwsp_text_format(text, " ");
+    pwsp_print_cell(p, at->out, text);
+    pwsp_text_format(text, " =");
+    uint32_t count = at->opcode == PWSP_OPCODE_SELECT                                  ? 3
+                     : at->opcode >= PWSP_OPCODE_NEG && at->opcode <= PWSP_OPCODE_BOOL ? 1
+                                                                                       : 2;
+    for (uint32_t j = 0; j < count; j++) {
+        pwsp_text_format(text, "%s", j ? ", " : " ");
+        pwsp_print_cell(p, operands[j], text);
+    }
+    pwsp_text_format(text, "\n");
+}
+
+static void pwsp_print_code(const ptowsp_program *p, const pwsp_code *code, ptowsp_text text) {
+    if (code->begin != code->end) {
+        pwsp_text_format(text, "{%u..%u} ", code->begin, code->end - 1);
+    }
+    pwsp_print_cell(p, code->cell, text);
+}
+
+static void pwsp_print_codes(const ptowsp_program *p, uint32_t first, uint32_t count,
+                             ptowsp_text text) {
+    for (uint32_t i = 0; i < count; i++) {
+        pwsp_text_format(text, "%s", i ? ", " : "");
+        pwsp_print_code(p, PWSP_PROGRAM_AT(p, codes, pwsp_code, first + i), text);
+    }
+}
+
+static void pwsp_print_tile_view(const ptowsp_program *p, const pwsp_tile_view *view,
+                                 ptowsp_text text) {
+    pwsp_text_format(text, "%s[",
+                     PWSP_PROGRAM_AT(p, tensors, ptowsp_tensor_desc, view->tensor)->name);
+    for (uint32_t i = 0; i < view->lead; i++) {
+        pwsp_print_code(p, &view->index[i], text);
+        pwsp_text_format(text, ", ");
+    }
+    pwsp_print_code(p, &view->row, text);
+    pwsp_text_format(text, ", ");
+    pwsp_print_code(p, &view->col, text);
+    pwsp_text_format(text, "]");
+    if (view->has_limit) {
+        pwsp_text_format(text, " up to (");
+        pwsp_print_code(p, &view->row_count, text);
+        pwsp_text_format(text, ", ");
+        pwsp_print_code(p, &view->col_count, text);
+        pwsp_text_format(text, ")");
+    }
+}
+
+static void pwsp_print_load(const ptowsp_program *p, const pwsp_slot_op *load, ptowsp_text text) {
+    pwsp_print_tile_view(p, &load->view, text);
+    if (load->has_row || load->has_col) {
+        pwsp_text_format(text, " element (");
+        pwsp_print_code(p, &load->row, text);
+        pwsp_text_format(text, ", ");
+        pwsp_print_code(p, &load->col, text);
+        pwsp_text_format(text, ")");
+    }
+}
+
+static void pwsp_print_task_op(const ptowsp_program *p, const pwsp_task_op *task,
+                               ptowsp_text text) {
+    pwsp_text_format(text, "(");
+    pwsp_print_codes(p, task->first_code, task->axis_count + task->scalar_count, text);
+    pwsp_text_format(text, ")");
+    for (uint32_t i = 0; i < task->view_count; i++) {
+        pwsp_text_format(text, " ");
+        pwsp_print_tile_view(p, PWSP_PROGRAM_AT(p, views, pwsp_tile_view, task->first_view + i),
+                             text);
+    }
+    const pwsp_code *keys[3] = {&task->dispatch, &task->priority, &task->stream};
+    const char names[3][12] = {"dispatch", "priority", "stream"};
+    for (uint32_t i = 0; i < 3; i++) {
+        if (keys[i]->cell) {
+            pwsp_text_format(text, " %s ", names[i]);
+            pwsp_print_code(p, keys[i], text);
+        }
+    }
+}
+
+// The tensors that a pipeline accesses, and a line for each channel and each process.
+static void pwsp_print_pipeline_op(const ptowsp_program *p, const pwsp_pipeline_op *pipeline,
+                                   uint32_t target, ptowsp_text text) {
+    for (uint32_t i = 0; i < pipeline->task.view_count; i++) {
+        const pwsp_tile_view *view =
+            PWSP_PROGRAM_AT(p, views, pwsp_tile_view, pipeline->task.first_view + i);
+        pwsp_text_format(text, "%s%s %s", i ? ", " : ": ",
+                         !(view->access & PWSP_TILE_WRITTEN) ? "in"
+                         : view->access & PWSP_TILE_READ     ? "inout"
+                                                             : "out",
+                         PWSP_PROGRAM_AT(p, tensors, ptowsp_tensor_desc, view->tensor)->name);
+    }
+    pwsp_text_format(text, " -> %u", target);
+    for (uint32_t i = pipeline->first_channel;
+         i < pipeline->first_channel + pipeline->channel_count; i++) {
+        const pwsp_channel_op *channel = PWSP_PROGRAM_AT(p, channels, pwsp_channel_op, i);
+        pwsp_text_format(text, "\n         %s %u %s depth ",
+                         channel->is_event ? "event" : "channel", i, channel->name);
+        if (channel->has_depth) {
+            pwsp_print_code(p, &channel->depth_code, text);
+        } else {
+            pwsp_text_format(text, "%u", channel->depth);
+        }
+        pwsp_text_format(text, " latency ");
+        if (channel->has_latency) {
+            pwsp_print_code(p, &channel->latency_code, text);
+        } else {
+            pwsp_text_format(text, "%" PRIu64, channel->latency);
+        }
+    }
+    for (uint32_t i = pipeline->first_process;
+         i < pipeline->first_process + pipeline->process_count; i++) {
+        const pwsp_process_op *process = PWSP_PROGRAM_AT(p, processes, pwsp_process_op, i);
+        pwsp_text_format(text, "\n         process %u %s from %u", i, process->name,
+                         process->first_op);
+        if (process->index) {
+            pwsp_text_format(text, " replicas ");
+            pwsp_print_cell(p, process->index, text);
+            pwsp_text_format(text, " in %s",
+                             PWSP_PROGRAM_AT(p, axes, pwsp_axis_info, process->axis)->name);
+        }
+        for (uint32_t j = 0; j < process->port_count; j++) {
+            const pwsp_port *port = PWSP_PROGRAM_AT(p, ports, pwsp_port, process->first_port + j);
+            pwsp_text_format(text, "%s %s %u%s", j ? "," : "",
+                             port->is_produced ? "produces" : "consumes", port->channel,
+                             port->is_closed_early ? " closes" : "");
+        }
+    }
+}
+
+static void pwsp_print_receive_op(const ptowsp_program *p, const pwsp_op *op, ptowsp_text text) {
+    const pwsp_receive_op *receive = PWSP_PROGRAM_AT(p, receives, pwsp_receive_op, op->at);
+    pwsp_text_format(text, "%s", PWSP_PLACE_AT(p, op->node)->step);
+    if (!receive->is_wait) {
+        pwsp_text_format(text, ": ");
+        pwsp_print_cell(p, receive->cell, text);
+        pwsp_text_format(text, " from %s, at the end -> %u",
+                         PWSP_PROGRAM_AT(p, channels, pwsp_channel_op, receive->channel)->name,
+                         op->target);
+    }
+}
+
+static void pwsp_print_op(const ptowsp_program *p, const pwsp_op *op, ptowsp_text text) {
+    const char *step = PWSP_PLACE_AT(p, op->node)->step;
+    switch (op->kind) {
+    case PWSP_OP_LOOP: {
+        const pwsp_loop *loop = PWSP_PROGRAM_AT(p, loops, pwsp_loop, op->at);
+        pwsp_text_format(text, "%s: ", step);
+        pwsp_print_cell(p, loop->cell, text);
+        pwsp_text_format(text, " in %s", PWSP_PROGRAM_AT(p, axes, pwsp_axis_info, loop->csr)->name);
+        if (loop->is_row) {
+            pwsp_text_format(text, " row ");
+            pwsp_print_code(p, &loop->row, text);
+        }
+        pwsp_text_format(text, "%s -> %u", loop->scope == PWSP_SCOPE_SAME ? "" : ", scope",
+                         op->target);
+        break;
+    }
+    case PWSP_OP_LOOP_END: pwsp_text_format(text, "end of %s -> %u", step, op->target); break;
+    case PWSP_OP_SCOPE: pwsp_text_format(text, "%s", step); break;
+    case PWSP_OP_SCOPE_END: pwsp_text_format(text, "end of %s", step); break;
+    case PWSP_OP_TASK:
+        pwsp_text_format(text, "%s", step);
+        pwsp_print_task_op(p, PWSP_PROGRAM_AT(p, tasks, pwsp_task_op, op->at), text);
+        break;
+    case PWSP_OP_BRANCH:
+        pwsp_text_format(text, "when ");
+        pwsp_print_code(p, &PWSP_PROGRAM_AT(p, branches, pwsp_branch, op->at)->condition, text);
+        pwsp_text_format(text, ", else -> %u", op->target);
+        break;
+    case PWSP_OP_JUMP: pwsp_text_format(text, "-> %u", op->target); break;
+    case PWSP_OP_SLOT_SET:
+        pwsp_text_format(text, "%s = ", step);
+        pwsp_print_code(p, &PWSP_PROGRAM_AT(p, slot_ops, pwsp_slot_op, op->at)->value, text);
+        break;
+    case PWSP_OP_SLOT_LOAD:
+        pwsp_text_format(text, "%s = ", step);
+        pwsp_print_load(p, PWSP_PROGRAM_AT(p, slot_ops, pwsp_slot_op, op->at), text);
+        break;
+    case PWSP_OP_CALL: {
+        const pwsp_call_op *call = PWSP_PROGRAM_AT(p, calls, pwsp_call_op, op->at);
+        pwsp_text_format(text, "%s(", step);
+        pwsp_print_codes(p, call->first_code, call->arg_count, text);
+        pwsp_text_format(text, ") -> %u", op->target);
+        break;
+    }
+    case PWSP_OP_RETURN: pwsp_text_format(text, "return"); break;
+    case PWSP_OP_RESET: pwsp_text_format(text, "reset edges"); break;
+    case PWSP_OP_RELEASE:
+        pwsp_text_format(text, "release %s",
+                         PWSP_PROGRAM_AT(p, tensors, ptowsp_tensor_desc, op->at)->name);
+        break;
+    case PWSP_OP_PIPELINE:
+        pwsp_text_format(text, "%s", step);
+        pwsp_print_pipeline_op(p, PWSP_PROGRAM_AT(p, pipelines, pwsp_pipeline_op, op->at),
+                               op->target, text);
+        break;
+    case PWSP_OP_PROCESS_END: pwsp_text_format(text, "end of %s", step); break;
+    case PWSP_OP_SEND:
+        pwsp_text_format(text, "%s(", step);
+        pwsp_print_code(p, &PWSP_PROGRAM_AT(p, sends, pwsp_send_op, op->at)->token, text);
+        pwsp_text_format(text, ")");
+        break;
+    case PWSP_OP_RECEIVE: pwsp_print_receive_op(p, op, text); break;
+    case PWSP_OP_CLOSE: pwsp_text_format(text, "%s", step); break;
+    }
+    pwsp_text_format(text, "\n");
+}
+
+const char *ptowsp_program_kernel_name(const ptowsp_program *program, uint32_t kernel) {
+    return kernel && kernel < program->kernels.count
+               ? PWSP_PROGRAM_AT(program, kernels, pwsp_kernel_info, kernel)->name
+               : NULL;
+}
+
+void ptowsp_program_print_place(const ptowsp_program *program, uint32_t node, ptowsp_text text) {
+    PTOWSP_ASSERT(program);
+    if (node < program->places.count) {
+        pwsp_program_print_place(program, node, NULL, text);
+    }
+}
+
+void ptowsp_program_print(const ptowsp_program *program, ptowsp_text text) {
+    PTOWSP_ASSERT(program);
+    const ptowsp_program *p = program;
+    pwsp_text_format(text, "program of module %s\n", p->name);
+    for (uint32_t i = 0; i < p->ops.count; i++) {
+        pwsp_text_format(text, "  %3u  ", i);
+        pwsp_print_op(p, PWSP_OP_AT(p, i), text);
+    }
+    if (p->instructions.count) {
+        pwsp_text_format(text, "expressions\n");
+    }
+    for (uint32_t i = 0; i < p->instructions.count; i++) {
+        pwsp_print_instruction(p, i, text);
+    }
+    pwsp_text_write(text, p->schedule_text, strlen(p->schedule_text));
+}
+
+void ptowsp_program_print_point(const ptowsp_program *program, uint32_t point, ptowsp_text text) {
+    PTOWSP_ASSERT(program);
+    PTOWSP_ASSERT(point < program->points.count);
+    pwsp_program_print_place(program, *PWSP_PROGRAM_AT(program, points, uint32_t, point), NULL,
+                             text);
+}
+
+// =================================================================================================
+// src/text/parse.h
+// =================================================================================================
+
+// Reading a module's text: tokens, the words of the grammar, and what the rooms of the parser share.
+//
+//      module      = "module" name [ "slots" int ] { declaration } { workload }
+//      declaration = "axis" name ( int | "dynamic" | "ragged" [ dtype ] | "sparse"
+//                                | "plan" [ "," "its" ( "merges" | "lanes" ) ] )
+//                  | "symbol" name
+//                  | "array" name dtype
+//                  | "tensor" name dtype "[" [ size { "," size } ] "]" location [ "transient" ]
+//                  | "kernel" name "(" "axes" int { "," parameter } ")" unit [ time ] [ source ]
+//                    with the body of a tile kernel below (kernel/body_text.h)
+//                  | "kernel" name "(" "axes" int { "," parameter } ")" "link" "," collective
+//      size        = int | "?" | expr, of a transient tensor
+//      parameter   = ( "in" | "out" | "inout" ) name dtype size "x" size
+//                  | name type
+//      time        = "," ( int ( "cycles" | "instructions" )
+//                        | "cycles" "by" "a" "cost" "function" )
+//      source      = "," ( "time" "only" | "a" "PTO" "-" "ISA" "source" )
+//      workload    = "workload" name [ "(" name type { "," name type } ")" ]
+//                    with its statements below, each level two spaces further right
+//      statement   = ( "parallel" | "for_each" | "select" ) name "in" axis
+//                  | "when" expr | "otherwise" | "combine" | "sequence"
+//                  | "task" name exprs { name "=" view } { name "=" expr } { "tag" name "=" expr }
+//                    after
+//                  | "call" name exprs
+//                  | "slot_set" int "=" expr
+//                  | "slot_load" int "=" view [ "element" pair ]
+//                  | "pipeline" name after
+//                  | "channel" name "depth" ( int | expr ) "latency" ( int | expr )
+//                  | "event" name
+//                  | "process" name [ "replicas" name "in" axis ]
+//                    [ "consumes" names ] [ "produces" names ]
+//                  | ( "consume" | "receive" ) name "from" name
+//                  | "send" name "(" expr ")" | ( "close" | "record" | "wait" ) name
+//      axis        = [ ( "merges" | "lanes" ) "of" ] name [ "[" expr "]" ]
+//      exprs       = "(" [ expr { "," expr } ] ")"
+//      pair        = "(" expr "," expr ")"
+//      view        = name [ "[" expr { "," expr } "]" ] [ "at" pair ] [ "up" "to" expr "rows" ]
+//                    [ "up" "to" expr "columns" ] [ "of" extent "x" extent ]
+//      extent      = int | "edge"
+//      after       = [ "after" node { "," node } ] [ "as" node ]
+//      node        = "node" int
+//      expr        = operators, casts, min, max and ?: as in C, over
+//                    int | int "u" | "true" | "false" | name | name "[" expr "]" | "entry" "(" name ")"
+//                  | "size" "(" axis ")" | ( "slot_u64" | "slot_i64" | "slot_bool" ) "[" int "]"
+//      name        = word | quote { printable ASCII } quote
+//
+// A saved program goes on with "program" name, its first workload, and "schedule", with directives
+// below (parse_schedule.c), two spaces further right. Their keys may also read
+//
+//      "task." name | "task.args" "[" int "]" | "task.tag" "(" name ")"
+//
+// One declaration or statement stands on each line. "#" begins a comment. The parser goes from left
+// to right once, builds by the public functions alone, and stops at the first error, which is the
+// text's or the builder's, with the line and the column that it was at. Scopes are a stack of fixed
+// size; only expressions recurse, and how deep is counted.
+
+#ifndef PWSP_PARSE_H
+#define PWSP_PARSE_H
+
+// How deep expressions may be in one another, each parenthesis and operator before its operand
+// counted: what the builder accepts can be printed with two for each.
+#define PWSP_PARSE_DEPTH_MAX (2 * PTOWSP_EXPR_DEPTH_MAX + 8)
+
+typedef enum pwsp_parse_token {
+    PWSP_TOKEN_LINE_END,  // also the end of the text
+    PWSP_TOKEN_WORD,
+    PWSP_TOKEN_NAME,    // in quotes
+    PWSP_TOKEN_NUMBER,  // without a suffix
+    PWSP_TOKEN_UNSIGNED,
+    PWSP_TOKEN_REAL,  // in bodies alone
+    PWSP_TOKEN_SIGN
+} pwsp_parse_token;
+
+// A variable that is open, innermost first.
+typedef struct pwsp_parse_variable {
+    struct pwsp_parse_variable *next;
+    const char *name;
+    ptowsp_expr expr;
+} pwsp_parse_variable;
+
+// A node by the number that the text has for it.
+typedef struct pwsp_parse_node {
+    uint64_t label;
+    uint32_t node;
+} pwsp_parse_node;
+
+// What a saved program has beside its module.
+typedef struct pwsp_parse_saved {
+    char workload[PTOWSP_NAME_MAX + 1];
+    ptowsp_schedule schedule;
+    ptowsp_pool pools[PTOWSP_SCHEDULE_POOL_MAX];  // of the schedule
+} pwsp_parse_saved;
+
+typedef struct pwsp_parser {
+    ptowsp_module *module;
+    const ptowsp_parse_desc *desc;
+    pwsp_parse_saved *saved;  // NULL: the text is a module's
+    bool is_in_schedule;
+    bool is_in_body;               // of the tile kernel of the line above
+    bool is_body_passed;           // there is one, but the kernel is made otherwise
+    bool has_reals;                // 0.5 is a token
+    struct pwsp_parse_body *body;  // parse_body.c
+    pwsp_arena arena;
+    const char *text;
+    size_t length, at;  // at: the first byte behind the token
+    size_t line_start;  // of the token's line
+    uint64_t line;      // of the token
+    uint64_t column;    // of the token
+    uint64_t start;     // column of the statement
+    pwsp_parse_token token;
+    char word[PTOWSP_NAME_MAX + 1];  // of the token: WORD, NAME or SIGN
+    uint64_t number;
+    uint32_t depth;  // of expressions
+    uint32_t scope_count;
+    pwsp_parse_variable *scopes[PTOWSP_MODULE_NEST_MAX + 2];  // the variables outside of each
+    pwsp_parse_variable *variables;
+    pwsp_parse_node *nodes;  // labels ascend
+    uint64_t node_count, node_capacity;
+    bool is_failed;
+    ptowsp_status status;
+    char error[PWSP_ERROR_TEXT_MAX];
+} pwsp_parser;
+
+// -- tokens ---------------------------------------------------------------------------------------
+
+PWSP_INTERNAL void pwsp_parse_next(pwsp_parser *p);
+
+// Keeps the first error, at the token; returns false.
+PWSP_INTERNAL bool pwsp_parse_fail(pwsp_parser *p, const char *format, ...) PWSP_PRINTF(2, 3);
+PWSP_INTERNAL bool pwsp_parse_no_memory(pwsp_parser *p);
+
+// Is the token this word or sign?
+PWSP_INTERNAL bool pwsp_parse_is(const pwsp_parser *p, const char *word);
+
+// Goes on behind this word or sign, if it is there.
+PWSP_INTERNAL bool pwsp_parse_try(pwsp_parser *p, const char *word);
+
+// The same, or an error.
+PWSP_INTERNAL bool pwsp_parse_expect(pwsp_parser *p, const char *word);
+
+// Copies a name of at most PTOWSP_NAME_MAX characters; `what` for the error.
+PWSP_INTERNAL bool pwsp_parse_name(pwsp_parser *p, const char *what, char *out_name);
+
+// A number without suffix, at most `max`.
+PWSP_INTERNAL bool pwsp_parse_number(pwsp_parser *p, uint64_t max, uint64_t *out_number);
+
+// Is the module still good? Else its error becomes the parser's, at this place.
+PWSP_INTERNAL bool pwsp_parse_built(pwsp_parser *p, uint64_t line, uint64_t column);
+
+// -- parts ----------------------------------------------------------------------------------------
+
+PWSP_INTERNAL bool pwsp_parse_expr(pwsp_parser *p, ptowsp_expr *out_expr);
+PWSP_INTERNAL bool pwsp_parse_axis(pwsp_parser *p, ptowsp_axis *out_axis);
+PWSP_INTERNAL bool pwsp_parse_type(pwsp_parser *p, ptowsp_type *out_type);
+PWSP_INTERNAL bool pwsp_parse_dtype(pwsp_parser *p, ptowsp_dtype *out_dtype);
+PWSP_INTERNAL bool pwsp_parse_kernel(pwsp_parser *p);
+
+// A number of 32 bits.
+PWSP_INTERNAL bool pwsp_parse_count(pwsp_parser *p, uint32_t *out_count);
+
+// The rest of the line of a kernel that communicates, behind its unit; params are those in the text.
+PWSP_INTERNAL bool pwsp_parse_collective(pwsp_parser *p, const ptowsp_kernel_desc *params);
+
+// Is what was made the kernel of a line?
+PWSP_INTERNAL bool pwsp_kernel_is_like(const pwsp_kernel_info *kernel,
+                                       const ptowsp_kernel_desc *desc);
+
+// The body below a tile kernel's line, which is at the token: its first line, each other, and the
+// first thing behind it, also where an error is.
+PWSP_INTERNAL bool pwsp_parse_body_begin(pwsp_parser *p, const ptowsp_kernel_desc *desc);
+PWSP_INTERNAL bool pwsp_parse_body_line(pwsp_parser *p);
+PWSP_INTERNAL bool pwsp_parse_body_end(pwsp_parser *p);
+PWSP_INTERNAL bool pwsp_parse_workload(pwsp_parser *p);
+PWSP_INTERNAL bool pwsp_parse_statement(pwsp_parser *p);
+PWSP_INTERNAL bool pwsp_parse_directive(pwsp_parser *p, ptowsp_schedule *schedule);
+
+// Makes the module of a text whose first line has this number; with `saved`, that of a program.
+PWSP_INTERNAL ptowsp_status pwsp_parse_text(ptowsp_context *context, const char *text,
+                                            size_t length, uint64_t first_line,
+                                            const ptowsp_parse_desc *desc, pwsp_parse_saved *saved,
+                                            ptowsp_module **out_module,
+                                            ptowsp_text_place *out_place);
+
+#endif
+
+// =================================================================================================
+// src/text/lexer.c
+// =================================================================================================
+
+// Tokens of a module's text: words, names in quotes, numbers, signs, and the ends of lines. Any byte
+// may come; what is no token is an error that shows it.
+
+PWSP_INTERNAL bool pwsp_parse_fail(pwsp_parser *p, const char *format, ...) {
+    if (!p->is_failed) {
+        PWSP_TEXT_FORMAT_INTO(p->error, format);
+        p->is_failed = true;
+        p->status = PTOWSP_INVALID_PARAMS;
+    }
+    return false;
+}
+
+PWSP_INTERNAL bool pwsp_parse_no_memory(pwsp_parser *p) {
+    pwsp_parse_fail(p, "out of memory");
+    p->status = PTOWSP_OUT_OF_MEMORY;
+    return false;
+}
+
+PWSP_INTERNAL bool pwsp_parse_built(pwsp_parser *p, uint64_t line, uint64_t column) {
+    if (p->is_failed || p->module->status == PTOWSP_OK) {
+        return !p->is_failed;
+    }
+    p->line = line;
+    p->column = column;
+    pwsp_parse_fail(p, "%s", p->module->text);
+    p->status = p->module->status;
+    return false;
+}
+
+// -- tokens ---------------------------------------------------------------------------------------
+
+static bool pwsp_is_digit(char c) {
+    return c >= '0' && c <= '9';
+}
+
+static bool pwsp_lex_bad(pwsp_parser *p, char c) {
+    p->token = PWSP_TOKEN_LINE_END;
+    if (c >= ' ' && c < 0x7f) {
+        return pwsp_parse_fail(p, "the character %c begins nothing", c);
+    }
+    return pwsp_parse_fail(p, "the byte 0x%02x is in no text of a module", (unsigned)(uint8_t)c);
+}
+
+static void pwsp_lex_name(pwsp_parser *p, bool is_quoted) {
+    size_t length = 0;
+    for (; p->at < p->length; p->at++) {
+        char c = p->text[p->at];
+        if (is_quoted ? c == '"' || c < ' ' || c >= 0x7f : !pwsp_name_is_word_part(c)) {
+            break;
+        }
+        if (length == PTOWSP_NAME_MAX) {
+            p->token = PWSP_TOKEN_LINE_END;
+            pwsp_parse_fail(p, "a name of more than %d characters", PTOWSP_NAME_MAX);
+            return;
+        }
+        p->word[length++] = c;
+    }
+    p->word[length] = '\0';
+    p->token = is_quoted ? PWSP_TOKEN_NAME : PWSP_TOKEN_WORD;
+    if (is_quoted && (p->at == p->length || p->text[p->at] != '"')) {
+        p->token = PWSP_TOKEN_LINE_END;
+        pwsp_parse_fail(p, "this quote is not closed on its line");
+    } else if (is_quoted) {
+        p->at++;
+    }
+}
+
+// Goes over what a number with a fraction or an exponent has behind its whole part.
+static bool pwsp_lex_fraction(pwsp_parser *p) {
+    const size_t begin = p->at;
+    if (p->at < p->length && p->text[p->at] == '.') {
+        for (p->at++; p->at < p->length && pwsp_is_digit(p->text[p->at]); p->at++) {
+        }
+    }
+    if (p->at < p->length && p->text[p->at] == 'e') {
+        p->at++;
+        p->at += p->at < p->length && (p->text[p->at] == '-' || p->text[p->at] == '+');
+        for (; p->at < p->length && pwsp_is_digit(p->text[p->at]); p->at++) {
+        }
+    }
+    return p->at > begin;
+}
+
+static void pwsp_lex_number(pwsp_parser *p) {
+    p->number = 0;
+    p->token = PWSP_TOKEN_NUMBER;
+    for (; p->at < p->length && pwsp_is_digit(p->text[p->at]); p->at++) {
+        uint64_t digit = (uint64_t)(p->text[p->at] - '0');
+        if (p->number > (UINT64_MAX - digit) / 10) {
+            p->token = PWSP_TOKEN_LINE_END;
+            pwsp_parse_fail(p, "this number is more than 2^64 - 1");
+            return;
+        }
+        p->number = p->number * 10 + digit;
+    }
+    if (p->has_reals && pwsp_lex_fraction(p)) {
+        p->token = PWSP_TOKEN_REAL;
+    } else if (p->at < p->length && p->text[p->at] == 'u') {
+        p->token = PWSP_TOKEN_UNSIGNED;
+        p->at++;
+    }
+    if (p->at < p->length && pwsp_name_is_word_part(p->text[p->at])) {
+        p->token = PWSP_TOKEN_LINE_END;
+        pwsp_parse_fail(p, "a number goes on with %c", p->text[p->at]);
+    }
+}
+
+// The length of the sign that begins with `c` and may go on with `next`; 0 if there is none.
+static size_t pwsp_sign_length(char c, char next) {
+    static const char pairs[][2] = {{'<', '<'}, {'>', '>'}, {'=', '='}, {'!', '='},
+                                    {'<', '='}, {'>', '='}, {'&', '&'}, {'|', '|'}};
+    for (size_t i = 0; i < sizeof pairs / sizeof pairs[0]; i++) {
+        if (pairs[i][0] == c && pairs[i][1] == next) {
+            return 2;
+        }
+    }
+    return c && strchr("+-*/%&^|<>~!?:()[],=", c) ? 1 : 0;
+}
+
+PWSP_INTERNAL void pwsp_parse_next(pwsp_parser *p) {
+    p->word[0] = '\0';
+    if (p->is_failed) {
+        p->token = PWSP_TOKEN_LINE_END;
+        return;
+    }
+    while (p->at < p->length && p->text[p->at] == ' ') {
+        p->at++;
+    }
+    p->column = p->at - p->line_start + 1;
+    char c = p->at < p->length ? p->text[p->at] : '\n';
+    bool is_return = c == '\r' && (p->at + 1 == p->length || p->text[p->at + 1] == '\n');
+    if (c == '\n' || c == '#' || is_return) {
+        p->token = PWSP_TOKEN_LINE_END;
+        return;
+    }
+    if (pwsp_is_digit(c)) {
+        pwsp_lex_number(p);
+    } else if (pwsp_name_is_word_part(c)) {
+        pwsp_lex_name(p, false);
+    } else if (c == '"') {
+        p->at++;
+        pwsp_lex_name(p, true);
+    } else {
+        size_t length = pwsp_sign_length(c, p->at + 1 < p->length ? p->text[p->at + 1] : '\0');
+        if (length > 0) {
+            memcpy(p->word, p->text + p->at, length);
+            p->word[length] = '\0';
+            p->at += length;
+            p->token = PWSP_TOKEN_SIGN;
+            return;
+        }
+        pwsp_lex_bad(p, c);
+    }
+}
+
+// -- expecting them -------------------------------------------------------------------------------
+
+PWSP_INTERNAL bool pwsp_parse_is(const pwsp_parser *p, const char *word) {
+    return p->word[0] == word[0] && strcmp(p->word, word) == 0 &&
+           (p->token == PWSP_TOKEN_WORD || p->token == PWSP_TOKEN_SIGN);
+}
+
+PWSP_INTERNAL bool pwsp_parse_try(pwsp_parser *p, const char *word) {
+    if (!pwsp_parse_is(p, word)) {
+        return false;
+    }
+    pwsp_parse_next(p);
+    return true;
+}
+
+PWSP_INTERNAL bool pwsp_parse_expect(pwsp_parser *p, const char *word) {
+    return pwsp_parse_try(p, word) || pwsp_parse_fail(p, "%s is missing here", word);
+}
+
+PWSP_INTERNAL bool pwsp_parse_name(pwsp_parser *p, const char *what, char *out_name) {
+    if (p->token != PWSP_TOKEN_WORD && p->token != PWSP_TOKEN_NAME) {
+        return pwsp_parse_fail(p, "the name of %s is missing here", what);
+    }
+    memcpy(out_name, p->word, strlen(p->word) + 1);
+    pwsp_parse_next(p);
+    return true;
+}
+
+PWSP_INTERNAL bool pwsp_parse_number(pwsp_parser *p, uint64_t max, uint64_t *out_number) {
+    if (p->token != PWSP_TOKEN_NUMBER) {
+        return pwsp_parse_fail(p, "a number is missing here");
+    }
+    if (p->number > max) {
+        return pwsp_parse_fail(p, "this number is too large here");
+    }
+    *out_number = p->number;
+    pwsp_parse_next(p);
+    return true;
+}
+
+// =================================================================================================
+// src/text/parse_expr.c
+// =================================================================================================
+
+// Expressions of a module's text, by precedence climbing over the table of operators.
+
+static bool pwsp_parse_binary(pwsp_parser *p, uint32_t precedence, ptowsp_expr *out_expr);
+
+// -- operators ------------------------------------------------------------------------------------
+
+static ptowsp_expr pwsp_parse_apply(pwsp_expr_op op, ptowsp_expr a, ptowsp_expr b) {
+    switch (op) {
+    case PWSP_EXPR_ADD: return ptowsp_add(a, b);
+    case PWSP_EXPR_SUB: return ptowsp_sub(a, b);
+    case PWSP_EXPR_MUL: return ptowsp_mul(a, b);
+    case PWSP_EXPR_DIV: return ptowsp_div(a, b);
+    case PWSP_EXPR_REM: return ptowsp_rem(a, b);
+    case PWSP_EXPR_MIN: return ptowsp_min(a, b);
+    case PWSP_EXPR_MAX: return ptowsp_max(a, b);
+    case PWSP_EXPR_BITAND: return ptowsp_bitand(a, b);
+    case PWSP_EXPR_BITXOR: return ptowsp_bitxor(a, b);
+    case PWSP_EXPR_BITOR: return ptowsp_bitor(a, b);
+    case PWSP_EXPR_SHL: return ptowsp_shl(a, b);
+    case PWSP_EXPR_SHR: return ptowsp_shr(a, b);
+    case PWSP_EXPR_EQ: return ptowsp_eq(a, b);
+    case PWSP_EXPR_NE: return ptowsp_ne(a, b);
+    case PWSP_EXPR_LT: return ptowsp_lt(a, b);
+    case PWSP_EXPR_LE: return ptowsp_le(a, b);
+    case PWSP_EXPR_GT: return ptowsp_gt(a, b);
+    case PWSP_EXPR_GE: return ptowsp_ge(a, b);
+    case PWSP_EXPR_AND: return ptowsp_and(a, b);
+    case PWSP_EXPR_OR: return ptowsp_or(a, b);
+    case PWSP_EXPR_NEG: return ptowsp_neg(a);
+    case PWSP_EXPR_BITNOT: return ptowsp_bitnot(a);
+    case PWSP_EXPR_NOT: return ptowsp_not(a);
+    case PWSP_EXPR_TO_I64: return ptowsp_cast(a, PTOWSP_TYPE_I64);
+    case PWSP_EXPR_TO_U64: return ptowsp_cast(a, PTOWSP_TYPE_U64);
+    case PWSP_EXPR_TO_BOOL: return ptowsp_cast(a, PTOWSP_TYPE_BOOL);
+    default: return a;
+    }
+}
+
+typedef struct pwsp_parse_row {
+    pwsp_expr_op op;
+    char text[8];
+    uint32_t precedence, operands;
+} pwsp_parse_row;
+
+static const pwsp_parse_row pwsp_parse_rows[] = {
+#define PWSP_PARSE_ROW(name, text, precedence, operands, op_i64, op_u64)                           \
+    {PWSP_EXPR_##name, text, precedence, PWSP_OPERANDS_##operands},
+    PWSP_OPERATORS(PWSP_PARSE_ROW)
+#undef PWSP_PARSE_ROW
+};
+
+static uint32_t pwsp_row_operands(const pwsp_parse_row *row) {
+    return row->operands <= PWSP_OPERANDS_ANY ? 1 : row->operands == PWSP_OPERANDS_SELECT ? 3 : 2;
+}
+
+// The operator that the token is, of so many operands, written as a function or not.
+static const pwsp_parse_row *pwsp_parse_operator_at(const pwsp_parser *p, uint32_t operands,
+                                                    bool is_function) {
+    if (p->token != (is_function ? PWSP_TOKEN_WORD : PWSP_TOKEN_SIGN) ||
+        (!is_function && strchr("()[],:?", p->word[0]))) {
+        return NULL;
+    }
+    for (size_t i = 0; i < sizeof pwsp_parse_rows / sizeof pwsp_parse_rows[0]; i++) {
+        const pwsp_parse_row *row = &pwsp_parse_rows[i];
+        if ((row->precedence == 0) == is_function && pwsp_row_operands(row) == operands &&
+            p->word[0] == row->text[0] && strcmp(p->word, row->text) == 0) {
+            return row;
+        }
+    }
+    return NULL;
+}
+
+// -- leaves ---------------------------------------------------------------------------------------
+
+static const ptowsp_expr *pwsp_parse_variable_of(const pwsp_parser *p, const char *name) {
+    for (const pwsp_parse_variable *v = p->variables; v; v = v->next) {
+        if (strcmp(v->name, name) == 0) {
+            return &v->expr;
+        }
+    }
+    return NULL;
+}
+
+static bool pwsp_parse_named(pwsp_parser *p, const char *name, ptowsp_expr *out_expr) {
+    const pwsp_name *found = pwsp_names_find(&p->module->bindables, name);
+    bool is_symbol = found && found->kind == PWSP_BIND_SYMBOL && strcmp(found->text, name) == 0;
+    const ptowsp_expr *variable = pwsp_parse_variable_of(p, name);
+    if (variable && is_symbol) {
+        return pwsp_parse_fail(p, "%s is both a symbol and a variable here; rename one", name);
+    }
+    if (!variable && !is_symbol) {
+        return pwsp_parse_fail(p, "there is no variable or symbol %s here", name);
+    }
+    *out_expr = variable ? *variable : ptowsp_symbol(p->module, name);
+    return true;
+}
+
+// A field of a plan's descriptors, "kv.merges.slot_count": its last part says which.
+static bool pwsp_parse_field(pwsp_parser *p, const char *name, ptowsp_expr index,
+                             ptowsp_expr *out_expr) {
+    static const struct {
+        char text[16];
+        uint32_t flags;
+    } fields[] = {
+#define PWSP_PARSE_FIELD(name, text, dtype, byte, flags, units, merges) {text, flags},
+        PTOWSP_PLAN_FIELDS(PWSP_PARSE_FIELD)
+#undef PWSP_PARSE_FIELD
+    };
+    const char *last = strrchr(name, '.');
+    for (uint32_t i = 0; last && i < PTOWSP_PLAN_FIELD_COUNT; i++) {
+        if (fields[i].flags == 0 && strcmp(fields[i].text, last + 1) == 0) {
+            *out_expr = ptowsp_loop_field(index, (ptowsp_plan_field)i);
+            const char *made = out_expr->id ? p->module->exprs.nodes[out_expr->id].name : name;
+            return strcmp(made, name) == 0 ||
+                   pwsp_parse_fail(p, "%s is no field here, but %s would be", name, made);
+        }
+    }
+    return pwsp_parse_fail(p, "there is no array %s", name);
+}
+
+static bool pwsp_parse_read(pwsp_parser *p, const char *name, uint64_t column,
+                            ptowsp_expr *out_expr) {
+    ptowsp_expr index;
+    pwsp_parse_next(p);
+    if (!pwsp_parse_expr(p, &index) || !pwsp_parse_expect(p, "]")) {
+        return false;
+    }
+    const pwsp_name *found = pwsp_names_find(&p->module->bindables, name);
+    if (!found) {
+        return pwsp_parse_field(p, name, index, out_expr) && pwsp_parse_built(p, p->line, column);
+    }
+    if (found->kind != PWSP_BIND_ARRAY || strcmp(found->text, name) != 0) {
+        return pwsp_parse_fail(p, "%s is no array", name);
+    }
+    *out_expr = ptowsp_array_at(p->module, name, PWSP_ARRAY(p->module, found->index)->dtype, index);
+    return pwsp_parse_built(p, p->line, column);
+}
+
+static bool pwsp_parse_slot_read(pwsp_parser *p, ptowsp_type type, ptowsp_expr *out_expr) {
+    uint64_t slot = 0;
+    pwsp_parse_next(p);
+    if (!pwsp_parse_expect(p, "[") || !pwsp_parse_number(p, UINT32_MAX, &slot) ||
+        !pwsp_parse_expect(p, "]")) {
+        return false;
+    }
+    *out_expr = ptowsp_slot(p->module, (uint32_t)slot, type);
+    return true;
+}
+
+// "size(axis)" or "entry(variable)"; the token is the parenthesis.
+static bool pwsp_parse_of(pwsp_parser *p, bool is_size, ptowsp_expr *out_expr) {
+    char name[PTOWSP_NAME_MAX + 1];
+    ptowsp_axis axis;
+    pwsp_parse_next(p);
+    if (is_size) {
+        if (!pwsp_parse_axis(p, &axis)) {
+            return false;
+        }
+        const pwsp_axis_info *info = PWSP_AXIS(p->module, axis.id);
+        for (uint32_t i = 1; info->kind >= PWSP_AXIS_PLAN && i < p->module->axes.count; i++) {
+            const pwsp_axis_info *other = PWSP_AXIS(p->module, i);
+            if (other->declared == i && i != axis.id && strcmp(other->name, info->name) == 0) {
+                return pwsp_parse_fail(p, "the size of plan %s may be that of several axes",
+                                       info->name);
+            }
+        }
+        *out_expr = ptowsp_axis_size(p->module, axis);
+    } else {
+        const ptowsp_expr *variable =
+            pwsp_parse_name(p, "a variable", name) ? pwsp_parse_variable_of(p, name) : NULL;
+        if (!variable) {
+            return pwsp_parse_fail(p, "there is no variable %s here", name);
+        }
+        *out_expr = ptowsp_loop_entry(*variable);
+    }
+    return pwsp_parse_expect(p, ")");
+}
+
+static bool pwsp_parse_function(pwsp_parser *p, const pwsp_parse_row *row, ptowsp_expr *out_expr) {
+    ptowsp_expr a, b = {p->module, 0};
+    pwsp_parse_next(p);
+    if (!pwsp_parse_expr(p, &a)) {
+        return false;
+    }
+    if (pwsp_row_operands(row) == 2 && (!pwsp_parse_expect(p, ",") || !pwsp_parse_expr(p, &b))) {
+        return false;
+    }
+    *out_expr = pwsp_parse_apply(row->op, a, b);
+    return pwsp_parse_expect(p, ")");
+}
+
+// "task.name", "task.args[1]" or "task.tag(name)", which keys of schedules read.
+static bool pwsp_parse_task_read(pwsp_parser *p, ptowsp_expr *out_expr) {
+    char name[PTOWSP_NAME_MAX + 1];
+    uint64_t which = 0;
+    pwsp_parse_name(p, "a value", name);
+    const char *behind = name + strlen("task.");
+    if (strcmp(behind, "args") == 0 && pwsp_parse_try(p, "[")) {
+        if (!pwsp_parse_number(p, UINT32_MAX, &which) || !pwsp_parse_expect(p, "]")) {
+            return false;
+        }
+        *out_expr = ptowsp_task_arg(p->module, (uint32_t)which);
+        return true;
+    }
+    if (strcmp(behind, "tag") == 0 && pwsp_parse_try(p, "(")) {
+        if (!pwsp_parse_name(p, "a tag", name) || !pwsp_parse_expect(p, ")")) {
+            return false;
+        }
+        *out_expr = ptowsp_task_tag(p->module, name);
+        return true;
+    }
+    if (*behind == '\0') {  // a name in quotes follows
+        if (!pwsp_parse_name(p, "a variable", name)) {
+            return false;
+        }
+        behind = name;
+    }
+    *out_expr = ptowsp_task_variable(p->module, behind);
+    return true;
+}
+
+static bool pwsp_parse_word(pwsp_parser *p, ptowsp_expr *out_expr) {
+    const uint64_t column = p->column;
+    const bool is_word = p->token == PWSP_TOKEN_WORD;
+    static const char slots[][12] = {"slot_bool", "slot_i64", "slot_u64"};
+    for (uint32_t i = 0; is_word && i < 3; i++) {
+        if (pwsp_parse_is(p, slots[i])) {
+            return pwsp_parse_slot_read(p, (ptowsp_type)(PTOWSP_TYPE_BOOL + i), out_expr);
+        }
+    }
+    if (is_word && p->is_in_schedule && strncmp(p->word, "task.", 5) == 0) {
+        return pwsp_parse_task_read(p, out_expr) && pwsp_parse_built(p, p->line, column);
+    }
+    if (pwsp_parse_is(p, "true") || pwsp_parse_is(p, "false")) {
+        *out_expr = ptowsp_bool(p->module, pwsp_parse_is(p, "true"));
+        pwsp_parse_next(p);
+        return true;
+    }
+    const pwsp_parse_row *row = pwsp_parse_operator_at(p, 1, true);
+    row = row ? row : pwsp_parse_operator_at(p, 2, true);
+    const bool is_size = pwsp_parse_is(p, "size"), is_entry = pwsp_parse_is(p, "entry");
+    char name[PTOWSP_NAME_MAX + 1];
+    pwsp_parse_name(p, "a value", name);
+    if (pwsp_parse_is(p, "(")) {
+        if (!row && !is_size && !is_entry) {
+            return pwsp_parse_fail(p, "there is no function %s", name);
+        }
+        return (row ? pwsp_parse_function(p, row, out_expr)
+                    : pwsp_parse_of(p, is_size, out_expr)) &&
+               pwsp_parse_built(p, p->line, column);
+    }
+    if (pwsp_parse_is(p, "[")) {
+        return pwsp_parse_read(p, name, column, out_expr);
+    }
+    return pwsp_parse_named(p, name, out_expr) && pwsp_parse_built(p, p->line, column);
+}
+
+static bool pwsp_parse_constant(pwsp_parser *p, bool is_negative, ptowsp_expr *out_expr) {
+    const uint64_t limit = (uint64_t)INT64_MAX + (is_negative ? 1 : 0);
+    if (p->token == PWSP_TOKEN_UNSIGNED) {
+        *out_expr = ptowsp_u64(p->module, p->number);
+    } else if (p->number > limit) {
+        return pwsp_parse_fail(p, "this number is outside of i64; write u behind it for u64");
+    } else {
+        *out_expr = ptowsp_i64(p->module, (int64_t)(is_negative ? 0 - p->number : p->number));
+    }
+    pwsp_parse_next(p);
+    return pwsp_parse_built(p, p->line, p->column);
+}
+
+// -- the tree -------------------------------------------------------------------------------------
+
+static bool pwsp_parse_unary(pwsp_parser *p, ptowsp_expr *out_expr) {
+    const uint64_t column = p->column;
+    const pwsp_parse_row *row = pwsp_parse_operator_at(p, 1, false);
+    bool is_good = false;
+    if (p->depth == PWSP_PARSE_DEPTH_MAX) {
+        return pwsp_parse_fail(p, "an expression of more than %d levels", PWSP_PARSE_DEPTH_MAX);
+    }
+    p->depth++;
+    if (row) {
+        pwsp_parse_next(p);
+        if (row->op == PWSP_EXPR_NEG && p->token == PWSP_TOKEN_NUMBER) {
+            is_good = pwsp_parse_constant(p, true, out_expr);
+        } else {
+            is_good = pwsp_parse_unary(p, out_expr);
+            if (is_good) {
+                *out_expr = pwsp_parse_apply(row->op, *out_expr, *out_expr);
+                is_good = pwsp_parse_built(p, p->line, column);
+            }
+        }
+    } else if (p->token == PWSP_TOKEN_NUMBER || p->token == PWSP_TOKEN_UNSIGNED) {
+        is_good = pwsp_parse_constant(p, false, out_expr);
+    } else if (p->token == PWSP_TOKEN_WORD || p->token == PWSP_TOKEN_NAME) {
+        is_good = pwsp_parse_word(p, out_expr);
+    } else if (pwsp_parse_try(p, "(")) {
+        is_good = pwsp_parse_expr(p, out_expr) && pwsp_parse_expect(p, ")");
+    } else {
+        pwsp_parse_fail(p, "an expression is missing here");
+    }
+    p->depth--;
+    return is_good;
+}
+
+static bool pwsp_parse_binary(pwsp_parser *p, uint32_t precedence, ptowsp_expr *out_expr) {
+    if (!pwsp_parse_unary(p, out_expr)) {
+        return false;
+    }
+    const pwsp_parse_row *row = pwsp_parse_operator_at(p, 2, false);
+    while (row && row->precedence >= precedence) {
+        const uint64_t column = p->column;
+        ptowsp_expr right;
+        pwsp_parse_next(p);
+        if (!pwsp_parse_binary(p, row->precedence + 1, &right)) {
+            return false;
+        }
+        *out_expr = pwsp_parse_apply(row->op, *out_expr, right);
+        if (!pwsp_parse_built(p, p->line, column)) {
+            return false;
+        }
+        row = pwsp_parse_operator_at(p, 2, false);
+    }
+    return true;
+}
+
+PWSP_INTERNAL bool pwsp_parse_expr(pwsp_parser *p, ptowsp_expr *out_expr) {
+    if (p->depth == PWSP_PARSE_DEPTH_MAX) {
+        return pwsp_parse_fail(p, "an expression of more than %d levels", PWSP_PARSE_DEPTH_MAX);
+    }
+    p->depth++;
+    bool is_good = pwsp_parse_binary(p, 2, out_expr);
+    const uint64_t column = p->column;
+    if (is_good && pwsp_parse_try(p, "?")) {
+        ptowsp_expr yes, no;
+        is_good = pwsp_parse_expr(p, &yes) && pwsp_parse_expect(p, ":") && pwsp_parse_expr(p, &no);
+        if (is_good) {
+            *out_expr = ptowsp_select(*out_expr, yes, no);
+            is_good = pwsp_parse_built(p, p->line, column);
+        }
+    }
+    p->depth--;
+    return is_good;
+}
+
+// =================================================================================================
+// src/text/parse_tree.c
+// =================================================================================================
+
+// Workloads of a module's text: one statement for each line, scopes by indentation.
+
+// -- scopes and names -----------------------------------------------------------------------------
+
+// The builder has opened a scope, or has failed.
+static bool pwsp_parse_open(pwsp_parser *p) {
+    if (!pwsp_parse_built(p, p->line, p->start)) {
+        return false;
+    }
+    PTOWSP_ASSERT(p->scope_count <= PTOWSP_MODULE_NEST_MAX);
+    p->scopes[p->scope_count++] = p->variables;
+    return true;
+}
+
+static bool pwsp_parse_declare(pwsp_parser *p, const char *name, ptowsp_expr expr) {
+    if (!pwsp_parse_built(p, p->line, p->start)) {
+        return false;
+    }
+    pwsp_parse_variable *variable =
+        (pwsp_parse_variable *)pwsp_arena_alloc(&p->arena, sizeof *variable, sizeof(void *));
+    const char *copy = variable ? pwsp_arena_copy(&p->arena, name) : NULL;
+    if (!copy) {
+        return pwsp_parse_no_memory(p);
+    }
+    variable->next = p->variables;
+    variable->name = copy;
+    variable->expr = expr;
+    p->variables = variable;
+    return true;
+}
+
+static uint32_t pwsp_parse_channel_of(const pwsp_parser *p, const char *name) {
+    const pwsp_name *found = pwsp_names_find(&p->module->channel_names, name);
+    return found && strcmp(found->text, name) == 0 ? found->index : 0;
+}
+
+static bool pwsp_parse_channel_name(pwsp_parser *p, ptowsp_channel *out_channel) {
+    char name[PTOWSP_NAME_MAX + 1];
+    const uint64_t column = p->column;
+    if (!pwsp_parse_name(p, "a channel or event", name)) {
+        return false;
+    }
+    out_channel->id = pwsp_parse_channel_of(p, name);
+    if (out_channel->id == 0) {
+        p->column = column;
+        return pwsp_parse_fail(p, "there is no channel or event %s", name);
+    }
+    return true;
+}
+
+PWSP_INTERNAL bool pwsp_parse_axis(pwsp_parser *p, ptowsp_axis *out_axis) {
+    char name[PTOWSP_NAME_MAX + 1], which[PTOWSP_NAME_MAX + 1];
+    const uint64_t column = p->column;
+    if (!pwsp_parse_name(p, "an axis", name)) {
+        return false;
+    }
+    pwsp_axis_kind plan = PWSP_AXIS_PLAN;
+    memcpy(which, name, sizeof which);
+    if (pwsp_parse_try(p, "of")) {
+        plan = strcmp(which, "lanes") == 0 ? PWSP_AXIS_PLAN_LANES : PWSP_AXIS_PLAN_MERGES;
+        if (!pwsp_parse_name(p, "a plan", name)) {
+            return false;
+        }
+    }
+    out_axis->id = 0;
+    for (uint32_t i = 1; i < p->module->axes.count && out_axis->id == 0; i++) {
+        const pwsp_axis_info *axis = PWSP_AXIS(p->module, i);
+        bool is_kind = axis->kind < PWSP_AXIS_PLAN ? plan == PWSP_AXIS_PLAN : axis->kind == plan;
+        if (axis->declared == i && is_kind && strcmp(axis->name, name) == 0) {
+            out_axis->id = i;
+        }
+    }
+    if (out_axis->id == 0) {
+        p->column = column;
+        return pwsp_parse_fail(p, "there is no axis %s of this kind", name);
+    }
+    ptowsp_expr row;
+    if (pwsp_parse_try(p, "[")) {
+        if (!pwsp_parse_expr(p, &row) || !pwsp_parse_expect(p, "]")) {
+            return false;
+        }
+        *out_axis = ptowsp_axis_row(p->module, *out_axis, row);
+    }
+    return pwsp_parse_built(p, p->line, column);
+}
+
+static bool pwsp_parse_exprs(pwsp_parser *p, uint32_t max, ptowsp_expr *exprs,
+                             uint32_t *out_count) {
+    *out_count = 0;
+    if (!pwsp_parse_expect(p, "(")) {
+        return false;
+    }
+    while (!pwsp_parse_is(p, ")")) {
+        if (*out_count > 0 && !pwsp_parse_expect(p, ",")) {
+            return false;
+        }
+        if (*out_count == max) {
+            return pwsp_parse_fail(p, "more than %u arguments", max);
+        }
+        if (!pwsp_parse_expr(p, &exprs[(*out_count)++])) {
+            return false;
+        }
+    }
+    return pwsp_parse_expect(p, ")");
+}
+
+// "(row, column)", in which a 0 alone is none.
+static bool pwsp_parse_pair(pwsp_parser *p, ptowsp_expr *out_row, ptowsp_expr *out_col) {
+    ptowsp_expr *both[2] = {out_row, out_col};
+    bool is_good = pwsp_parse_expect(p, "(");
+    for (uint32_t i = 0; is_good && i < 2; i++) {
+        bool is_zero = p->token == PWSP_TOKEN_NUMBER && p->number == 0 && p->at < p->length &&
+                       p->text[p->at] == (i ? ')' : ',');
+        is_good = pwsp_parse_expr(p, both[i]) && pwsp_parse_expect(p, i ? ")" : ",");
+        if (is_good && is_zero) {
+            both[i]->module = NULL;
+            both[i]->id = 0;
+        }
+    }
+    return is_good;
+}
+
+// -- tasks ----------------------------------------------------------------------------------------
+
+static bool pwsp_parse_extent(pwsp_parser *p, int64_t *out_extent) {
+    uint64_t extent = 0;
+    if (!pwsp_parse_try(p, "edge") && !pwsp_parse_number(p, INT32_MAX, &extent)) {
+        return false;
+    }
+    *out_extent = (int64_t)extent;
+    return true;
+}
+
+// Goes on behind a word of a view, unless it is the name of the next argument: "up = t at (1, 2)".
+static bool pwsp_parse_try_of_view(pwsp_parser *p, const char *word) {
+    size_t at = p->at;
+    while (at < p->length && p->text[at] == ' ') {
+        at++;
+    }
+    return (at == p->length || p->text[at] != '=') && pwsp_parse_try(p, word);
+}
+
+static bool pwsp_parse_view(pwsp_parser *p, ptowsp_view *view) {
+    char name[PTOWSP_NAME_MAX + 1];
+    const uint64_t column = p->column;
+    memset(view, 0, sizeof *view);
+    if (!pwsp_parse_name(p, "a tensor", name)) {
+        return false;
+    }
+    const pwsp_name *found = pwsp_names_find(&p->module->bindables, name);
+    if (!found || found->kind != PWSP_BIND_TENSOR || strcmp(found->text, name) != 0) {
+        p->column = column;
+        return pwsp_parse_fail(p, "there is no tensor %s", name);
+    }
+    view->tensor.id = found->index;
+    if (pwsp_parse_try(p, "[")) {
+        for (uint32_t i = 0; i == 0 || pwsp_parse_try(p, ","); i++) {
+            if (i == PTOWSP_TENSOR_RANK_MAX - 2) {
+                return pwsp_parse_fail(p, "more than %d indices", PTOWSP_TENSOR_RANK_MAX - 2);
+            }
+            if (!pwsp_parse_expr(p, &view->index[i])) {
+                return false;
+            }
+        }
+        if (!pwsp_parse_expect(p, "]")) {
+            return false;
+        }
+    }
+    if (pwsp_parse_try_of_view(p, "at") && !pwsp_parse_pair(p, &view->row, &view->col)) {
+        return false;
+    }
+    while (pwsp_parse_try_of_view(p, "up")) {
+        ptowsp_expr limit;
+        if (!pwsp_parse_expect(p, "to") || !pwsp_parse_expr(p, &limit)) {
+            return false;
+        }
+        if (pwsp_parse_try(p, "rows")) {
+            view->row_count = limit;
+        } else if (pwsp_parse_expect(p, "columns")) {
+            view->col_count = limit;
+        } else {
+            return false;
+        }
+    }
+    return !pwsp_parse_try_of_view(p, "of") ||
+           (pwsp_parse_extent(p, &view->rows) && pwsp_parse_expect(p, "x") &&
+            pwsp_parse_extent(p, &view->cols));
+}
+
+static bool pwsp_parse_label(pwsp_parser *p, uint64_t *out_label) {
+    return pwsp_parse_expect(p, "node") && pwsp_parse_number(p, UINT32_MAX, out_label);
+}
+
+static bool pwsp_parse_after(pwsp_parser *p, ptowsp_node *after, uint32_t *out_count) {
+    *out_count = 0;
+    if (!pwsp_parse_try(p, "after")) {
+        return true;
+    }
+    do {
+        uint64_t label = 0, low = 0, high = p->node_count;
+        if (*out_count == PTOWSP_TASK_AFTER_MAX) {
+            return pwsp_parse_fail(p, "after more than %d nodes", PTOWSP_TASK_AFTER_MAX);
+        }
+        if (!pwsp_parse_label(p, &label)) {
+            return false;
+        }
+        while (low < high) {
+            uint64_t middle = (low + high) / 2;
+            if (p->nodes[middle].label < label) {
+                low = middle + 1;
+            } else {
+                high = middle;
+            }
+        }
+        if (low == p->node_count || p->nodes[low].label != label) {
+            return pwsp_parse_fail(p, "there is no node %u above", (unsigned)label);
+        }
+        after[(*out_count)++].id = p->nodes[low].node;
+    } while (pwsp_parse_try(p, ","));
+    return true;
+}
+
+// Reads "as node 7", which may stand before its node is made: *out_label is 0 without one.
+static bool pwsp_parse_as(pwsp_parser *p, uint64_t *out_label) {
+    *out_label = 0;
+    if (!pwsp_parse_try(p, "as")) {
+        return true;
+    }
+    if (!pwsp_parse_label(p, out_label)) {
+        return false;
+    }
+    uint64_t last = p->node_count ? p->nodes[p->node_count - 1].label : 0;
+    return *out_label > last ||
+           pwsp_parse_fail(p, "numbers of nodes ascend; the last was %u", (unsigned)last);
+}
+
+static bool pwsp_parse_made(pwsp_parser *p, uint64_t label, ptowsp_node node) {
+    if (!pwsp_parse_built(p, p->line, p->start) || label == 0) {
+        return !p->is_failed;
+    }
+    void *nodes = p->nodes;
+    bool is_grown = pwsp_memory_grow(&p->module->context->memory, &nodes, &p->node_capacity,
+                                     p->node_count + 1, sizeof(pwsp_parse_node));
+    p->nodes = (pwsp_parse_node *)nodes;
+    if (!is_grown) {
+        return pwsp_parse_no_memory(p);
+    }
+    p->nodes[p->node_count].label = label;
+    p->nodes[p->node_count++].node = node.id;
+    return true;
+}
+
+static bool pwsp_parse_argument(pwsp_parser *p, const char *name) {
+    if ((p->token != PWSP_TOKEN_WORD && p->token != PWSP_TOKEN_NAME) ||
+        strcmp(p->word, name) != 0) {
+        return pwsp_parse_fail(p, "the argument %s is missing here", name);
+    }
+    pwsp_parse_next(p);
+    return pwsp_parse_expect(p, "=");
+}
+
+static bool pwsp_parse_tags(pwsp_parser *p, ptowsp_tag *tags) {
+    for (uint32_t i = 0; pwsp_parse_try(p, "tag"); i++) {
+        char name[PTOWSP_NAME_MAX + 1];
+        if (i == PTOWSP_TASK_TAG_MAX) {
+            return pwsp_parse_fail(p, "more than %d tags", PTOWSP_TASK_TAG_MAX);
+        }
+        if (!pwsp_parse_name(p, "a tag", name) || !pwsp_parse_expect(p, "=") ||
+            !pwsp_parse_expr(p, &tags[i].value)) {
+            return false;
+        }
+        tags[i].name = pwsp_arena_copy(&p->arena, name);
+        if (!tags[i].name) {
+            return pwsp_parse_no_memory(p);
+        }
+    }
+    return true;
+}
+
+static bool pwsp_parse_task(pwsp_parser *p, pwsp_node_kind kind) {
+    char name[PTOWSP_NAME_MAX + 1];
+    const uint64_t column = p->column;
+    ptowsp_task_desc desc;
+    uint32_t count;
+    uint64_t label = 0;
+    (void)kind;
+    memset(&desc, 0, sizeof desc);
+    if (!pwsp_parse_name(p, "a kernel", name)) {
+        return false;
+    }
+    const pwsp_name *found = pwsp_names_find(&p->module->kernel_names, name);
+    if (!found || strcmp(found->text, name) != 0) {
+        p->column = column;
+        return pwsp_parse_fail(p, "there is no kernel %s", name);
+    }
+    desc.kernel.id = found->index;
+    const pwsp_kernel_info kernel = *PWSP_KERNEL(p->module, found->index);
+    bool is_good = pwsp_parse_exprs(p, PTOWSP_TASK_AXIS_MAX, desc.axes, &count);
+    for (uint32_t i = 0; is_good && i < kernel.tile_count; i++) {
+        is_good =
+            pwsp_parse_argument(p, kernel.tiles[i].name) && pwsp_parse_view(p, &desc.views[i]);
+    }
+    for (uint32_t i = 0; is_good && i < kernel.scalar_count; i++) {
+        is_good =
+            pwsp_parse_argument(p, kernel.scalars[i].name) && pwsp_parse_expr(p, &desc.scalars[i]);
+    }
+    if (!is_good || !pwsp_parse_tags(p, desc.tags) || !pwsp_parse_after(p, desc.after, &count) ||
+        !pwsp_parse_as(p, &label)) {
+        return false;
+    }
+    return pwsp_parse_made(p, label, ptowsp_task_make(p->module, &desc));
+}
+
+// -- statements -----------------------------------------------------------------------------------
+
+static bool pwsp_parse_loop(pwsp_parser *p, pwsp_node_kind kind) {
+    char name[PTOWSP_NAME_MAX + 1];
+    ptowsp_axis axis;
+    if (!pwsp_parse_name(p, "a variable", name) || !pwsp_parse_expect(p, "in") ||
+        !pwsp_parse_axis(p, &axis)) {
+        return false;
+    }
+    ptowsp_expr variable = kind == PWSP_NODE_PARALLEL ? ptowsp_parallel_begin(p->module, name, axis)
+                           : kind == PWSP_NODE_FOR_EACH
+                               ? ptowsp_for_each_begin(p->module, name, axis)
+                               : ptowsp_select_begin(p->module, name, axis);
+    return pwsp_parse_open(p) && pwsp_parse_declare(p, name, variable);
+}
+
+static bool pwsp_parse_when(pwsp_parser *p, pwsp_node_kind kind) {
+    ptowsp_expr condition;
+    (void)kind;
+    if (!pwsp_parse_expr(p, &condition)) {
+        return false;
+    }
+    ptowsp_when_begin(p->module, condition);
+    return pwsp_parse_open(p);
+}
+
+static bool pwsp_parse_scope(pwsp_parser *p, pwsp_node_kind kind) {
+    if (kind == PWSP_NODE_OTHERWISE) {
+        ptowsp_otherwise_begin(p->module);
+    } else if (kind == PWSP_NODE_COMBINE) {
+        ptowsp_combine_begin(p->module);
+    } else {
+        ptowsp_sequence_begin(p->module);
+    }
+    return pwsp_parse_open(p);
+}
+
+static bool pwsp_parse_call(pwsp_parser *p, pwsp_node_kind kind) {
+    char name[PTOWSP_NAME_MAX + 1];
+    ptowsp_expr args[PTOWSP_CALL_ARG_MAX];
+    uint32_t count;
+    (void)kind;
+    if (!pwsp_parse_name(p, "a workload", name) ||
+        !pwsp_parse_exprs(p, PTOWSP_CALL_ARG_MAX, args, &count)) {
+        return false;
+    }
+    ptowsp_call(p->module, name, args, count);
+    return pwsp_parse_built(p, p->line, p->start);
+}
+
+static bool pwsp_parse_slot(pwsp_parser *p, pwsp_node_kind kind) {
+    uint64_t slot = 0;
+    if (!pwsp_parse_number(p, UINT32_MAX, &slot) || !pwsp_parse_expect(p, "=")) {
+        return false;
+    }
+    if (kind == PWSP_NODE_SLOT_SET) {
+        ptowsp_expr value;
+        if (!pwsp_parse_expr(p, &value)) {
+            return false;
+        }
+        ptowsp_slot_set(p->module, (uint32_t)slot, value);
+    } else {
+        ptowsp_view view;
+        ptowsp_expr row = {NULL, 0}, col = {NULL, 0};
+        if (!pwsp_parse_view(p, &view) ||
+            (pwsp_parse_try(p, "element") && !pwsp_parse_pair(p, &row, &col))) {
+            return false;
+        }
+        ptowsp_slot_load(p->module, (uint32_t)slot, &view, row, col);
+    }
+    return pwsp_parse_built(p, p->line, p->start);
+}
+
+// -- pipelines ------------------------------------------------------------------------------------
+
+static bool pwsp_parse_pipeline(pwsp_parser *p, pwsp_node_kind kind) {
+    char name[PTOWSP_NAME_MAX + 1];
+    ptowsp_node after[PTOWSP_TASK_AFTER_MAX];
+    uint32_t count;
+    uint64_t label = 0;
+    (void)kind;
+    if (!pwsp_parse_name(p, "a pipeline", name) || !pwsp_parse_after(p, after, &count) ||
+        !pwsp_parse_as(p, &label)) {
+        return false;
+    }
+    ptowsp_node node = ptowsp_pipeline_begin(p->module, name, after, count);
+    return pwsp_parse_made(p, label, node) && pwsp_parse_open(p);
+}
+
+// The depth or latency of a channel: a number, or an expression for when the pipeline starts.
+static bool pwsp_parse_depth(pwsp_parser *p, uint64_t max, uint64_t *out_number,
+                             ptowsp_expr *out_expr) {
+    return p->token == PWSP_TOKEN_NUMBER ? pwsp_parse_number(p, max, out_number)
+                                         : pwsp_parse_expr(p, out_expr);
+}
+
+static bool pwsp_parse_channel(pwsp_parser *p, bool is_event) {
+    char name[PTOWSP_NAME_MAX + 1];
+    uint64_t depth = 0, latency = 0;
+    ptowsp_channel_desc desc;
+    memset(&desc, 0, sizeof desc);
+    if (!pwsp_parse_name(p, is_event ? "an event" : "a channel", name)) {
+        return false;
+    }
+    if (is_event) {
+        ptowsp_event_make(p->module, name);
+        return pwsp_parse_built(p, p->line, p->start);
+    }
+    if (!pwsp_parse_expect(p, "depth") ||
+        !pwsp_parse_depth(p, UINT32_MAX, &depth, &desc.depth_at_start) ||
+        !pwsp_parse_expect(p, "latency") ||
+        !pwsp_parse_depth(p, UINT64_MAX, &latency, &desc.latency_at_start)) {
+        return false;
+    }
+    desc.name = name;
+    desc.depth = (uint32_t)depth;
+    desc.latency = latency;
+    ptowsp_channel_make(p->module, &desc);
+    return pwsp_parse_built(p, p->line, p->start);
+}
+
+static bool pwsp_parse_process(pwsp_parser *p, pwsp_node_kind kind) {
+    char name[PTOWSP_NAME_MAX + 1], variable[PTOWSP_NAME_MAX + 1];
+    (void)kind;
+    if (!pwsp_parse_name(p, "a process", name)) {
+        return false;
+    }
+    if (pwsp_parse_try(p, "replicas")) {
+        ptowsp_axis axis;
+        if (!pwsp_parse_name(p, "a variable", variable) || !pwsp_parse_expect(p, "in") ||
+            !pwsp_parse_axis(p, &axis)) {
+            return false;
+        }
+        ptowsp_expr expr = ptowsp_replicate_begin(p->module, variable, axis, name);
+        if (!pwsp_parse_open(p) || !pwsp_parse_declare(p, variable, expr)) {
+            return false;
+        }
+    } else {
+        ptowsp_process_begin(p->module, name);
+        if (!pwsp_parse_open(p)) {
+            return false;
+        }
+    }
+    for (uint32_t is_produced = 0; is_produced < 2; is_produced++) {
+        bool is_more = pwsp_parse_try(p, is_produced ? "produces" : "consumes");
+        while (is_more) {
+            ptowsp_channel channel;
+            const uint64_t column = p->column;
+            if (!pwsp_parse_channel_name(p, &channel)) {
+                return false;
+            }
+            if (is_produced) {
+                ptowsp_produces(p->module, channel);
+            } else {
+                ptowsp_consumes(p->module, channel);
+            }
+            if (!pwsp_parse_built(p, p->line, column)) {
+                return false;
+            }
+            is_more = pwsp_parse_try(p, ",");
+        }
+    }
+    return true;
+}
+
+static bool pwsp_parse_take(pwsp_parser *p, pwsp_node_kind kind) {
+    char name[PTOWSP_NAME_MAX + 1];
+    ptowsp_channel channel;
+    if (!pwsp_parse_name(p, "a variable", name) || !pwsp_parse_expect(p, "from") ||
+        !pwsp_parse_channel_name(p, &channel)) {
+        return false;
+    }
+    ptowsp_expr variable = kind == PWSP_NODE_CONSUME
+                               ? ptowsp_consume_begin(p->module, name, channel)
+                               : ptowsp_receive_begin(p->module, name, channel);
+    return pwsp_parse_open(p) && pwsp_parse_declare(p, name, variable);
+}
+
+static bool pwsp_parse_send(pwsp_parser *p, pwsp_node_kind kind) {
+    ptowsp_channel channel;
+    ptowsp_expr token;
+    if (!pwsp_parse_channel_name(p, &channel)) {
+        return false;
+    }
+    if (kind == PWSP_NODE_SEND) {
+        if (!pwsp_parse_expect(p, "(") || !pwsp_parse_expr(p, &token) ||
+            !pwsp_parse_expect(p, ")")) {
+            return false;
+        }
+        ptowsp_send(p->module, channel, token);
+    } else if (kind == PWSP_NODE_CLOSE) {
+        ptowsp_close(p->module, channel);
+    } else if (kind == PWSP_NODE_RECORD) {
+        ptowsp_record(p->module, channel);
+    } else {
+        ptowsp_wait(p->module, channel);
+    }
+    return pwsp_parse_built(p, p->line, p->start);
+}
+
+// -- lines ----------------------------------------------------------------------------------------
+
+PWSP_INTERNAL bool pwsp_parse_workload(pwsp_parser *p) {
+    char name[PTOWSP_NAME_MAX + 1];
+    if (!pwsp_parse_name(p, "a workload", name)) {
+        return false;
+    }
+    ptowsp_workload_begin(p->module, name);
+    if (!pwsp_parse_open(p)) {
+        return false;
+    }
+    for (bool is_more = pwsp_parse_try(p, "("); is_more;) {
+        ptowsp_type type;
+        if (!pwsp_parse_name(p, "a parameter", name) || !pwsp_parse_type(p, &type) ||
+            !pwsp_parse_declare(p, name, ptowsp_workload_param(p->module, name, type))) {
+            return false;
+        }
+        is_more = pwsp_parse_try(p, ",");
+        if (!is_more && !pwsp_parse_expect(p, ")")) {
+            return false;
+        }
+    }
+    return true;
+}
+
+PWSP_INTERNAL bool pwsp_parse_statement(pwsp_parser *p) {
+    if (pwsp_parse_is(p, "channel") || pwsp_parse_is(p, "event")) {
+        bool is_event = pwsp_parse_is(p, "event");
+        pwsp_parse_next(p);
+        return pwsp_parse_channel(p, is_event);
+    }
+#define PWSP_PARSE_STATEMENT(kind, word, parse)                                                    \
+    if (pwsp_parse_try(p, word)) {                                                                 \
+        return parse(p, PWSP_NODE_##kind);                                                         \
+    }
+    PWSP_STATEMENTS(PWSP_PARSE_STATEMENT)
+#undef PWSP_PARSE_STATEMENT
+    return pwsp_parse_fail(p, "no statement begins like this");
+}
+
+// =================================================================================================
+// src/text/parse_schedule.c
+// =================================================================================================
+
+// Directives of a schedule, as ptowsp_schedule_print writes them, each on a line of its own:
+//
+//      directive   = "issue" value
+//                  | "dispatch" value [ "of" expr ] "over"
+//                    ( int "lanes" | int "vector" "and" int "cube" "lanes" | "pools" )
+//                  | "pool" name "of" int "lanes" [ "depth" int ] [ "for" name { "," name } ]
+//                  | "window" value "at" int "tasks"
+//                  | "release" value | "depth" value "of" int
+//                  | "ring" value ( "of" int | "unbounded" )
+//                  | "dependencies" { value } | "hazards" { value }
+//                  | "ready" value [ expr ]
+//                  | "start" value [ int "tasks" ]
+//                  | "streams" int [ "by" expr ]
+//                  | "timing" value [ "by" int "tasks" ] "of" int "cycles"
+//      value       = as the capability table has it, "in order"
+
+// Choices of a directive are numbers below this, bits of a set as well.
+#define PWSP_DIRECTIVE_NUMBERS 16u
+
+// The value of a directive at the token; false if it is none.
+static bool pwsp_parse_try_value(pwsp_parser *p, const char *directive, uint32_t *out_number) {
+    const size_t start = p->line_start + (size_t)p->column - 1;
+    for (uint32_t number = 0; number < PWSP_DIRECTIVE_NUMBERS; number++) {
+        const char *word = pwsp_schedule_word(directive, number);
+        const size_t length = strlen(word), end = start + length;
+        if (end <= p->length && memcmp(p->text + start, word, length) == 0 &&
+            (end == p->length || !pwsp_name_is_word_part(p->text[end]))) {
+            p->at = end;
+            pwsp_parse_next(p);
+            *out_number = number;
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool pwsp_parse_value(pwsp_parser *p, const char *directive, uint32_t *out_number) {
+    return pwsp_parse_try_value(p, directive, out_number) ||
+           pwsp_parse_fail(p, "there is no such %s", directive);
+}
+
+static bool pwsp_parse_set(pwsp_parser *p, const char *directive, uint32_t *out_set) {
+    uint32_t bit;
+    *out_set = 0;
+    while (p->token != PWSP_TOKEN_LINE_END) {
+        if (!pwsp_parse_value(p, directive, &bit)) {
+            return false;
+        }
+        *out_set |= bit;
+    }
+    return true;
+}
+
+PWSP_INTERNAL bool pwsp_parse_count(pwsp_parser *p, uint32_t *out_count) {
+    uint64_t count = 0;
+    bool is_good = pwsp_parse_number(p, UINT32_MAX, &count);
+    *out_count = (uint32_t)count;
+    return is_good;
+}
+
+static bool pwsp_parse_dispatch(pwsp_parser *p, ptowsp_schedule *schedule) {
+    uint32_t number = 0;
+    if (!pwsp_parse_value(p, "dispatch", &number) ||
+        (pwsp_parse_try(p, "of") && !pwsp_parse_expr(p, &schedule->dispatch_key)) ||
+        !pwsp_parse_expect(p, "over")) {
+        return false;
+    }
+    schedule->dispatch = (ptowsp_dispatch)number;
+    if (pwsp_parse_try(p, "pools")) {
+        schedule->pools = PTOWSP_POOLS_NAMED;
+        return true;
+    }
+    if (!pwsp_parse_count(p, &schedule->lane_count) || pwsp_parse_try(p, "lanes")) {
+        return !p->is_failed;
+    }
+    schedule->pools = PTOWSP_POOLS_BY_UNIT;
+    schedule->vector_lane_count = schedule->lane_count;
+    schedule->lane_count = 0;
+    return pwsp_parse_expect(p, "vector") && pwsp_parse_expect(p, "and") &&
+           pwsp_parse_count(p, &schedule->cube_lane_count) && pwsp_parse_expect(p, "cube") &&
+           pwsp_parse_expect(p, "lanes");
+}
+
+// A name that lives as long as the module.
+static bool pwsp_parse_kept_name(pwsp_parser *p, const char *what, const char **out_name) {
+    char name[PTOWSP_NAME_MAX + 1];
+    if (!pwsp_parse_name(p, what, name)) {
+        return false;
+    }
+    *out_name = pwsp_arena_copy(&p->module->arena, name);
+    return *out_name || pwsp_parse_no_memory(p);
+}
+
+static bool pwsp_parse_pool(pwsp_parser *p, ptowsp_schedule *schedule) {
+    if (schedule->pool_count == PTOWSP_SCHEDULE_POOL_MAX) {
+        return pwsp_parse_fail(p, "more than %d pools", PTOWSP_SCHEDULE_POOL_MAX);
+    }
+    ptowsp_pool *pool = &p->saved->pools[schedule->pool_count++];
+    schedule->named_pools = p->saved->pools;
+    if (!pwsp_parse_kept_name(p, "a pool", &pool->name) || !pwsp_parse_expect(p, "of") ||
+        !pwsp_parse_count(p, &pool->lane_count) || !pwsp_parse_expect(p, "lanes") ||
+        (pwsp_parse_try(p, "depth") && !pwsp_parse_count(p, &pool->depth))) {
+        return false;
+    }
+    uint32_t count = 0;
+    for (bool has_more = pwsp_parse_try(p, "for"); has_more; has_more = pwsp_parse_try(p, ",")) {
+        if (count == PTOWSP_POOL_KERNEL_MAX) {
+            return pwsp_parse_fail(p, "more than %d kernels", PTOWSP_POOL_KERNEL_MAX);
+        }
+        if (!pwsp_parse_kept_name(p, "a kernel", &pool->kernels[count++])) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool pwsp_parse_timing(pwsp_parser *p, ptowsp_schedule *schedule) {
+    uint32_t number = 0;
+    if (!pwsp_parse_value(p, "timing", &number) ||
+        (pwsp_parse_try(p, "by") &&
+         (!pwsp_parse_count(p, &schedule->timing_count) || !pwsp_parse_expect(p, "tasks")))) {
+        return false;
+    }
+    schedule->timing = (ptowsp_timing)number;
+    return pwsp_parse_expect(p, "of") &&
+           pwsp_parse_number(p, UINT64_MAX, &schedule->timing_cycles) &&
+           pwsp_parse_expect(p, "cycles");
+}
+
+static bool pwsp_parse_ring(pwsp_parser *p, ptowsp_schedule *schedule) {
+    uint32_t ring = 0;
+    if (!pwsp_parse_value(p, "ring", &ring)) {
+        return false;
+    }
+    schedule->ring_sizes[ring] = PTOWSP_RING_UNBOUNDED;
+    return pwsp_parse_try(p, "unbounded") ||
+           (pwsp_parse_expect(p, "of") &&
+            pwsp_parse_number(p, UINT64_MAX, &schedule->ring_sizes[ring]));
+}
+
+PWSP_INTERNAL bool pwsp_parse_directive(pwsp_parser *p, ptowsp_schedule *schedule) {
+    uint32_t number = 0;
+    bool is_good;
+    if (pwsp_parse_try(p, "issue")) {
+        is_good = pwsp_parse_value(p, "issue", &number);
+        schedule->issue = (ptowsp_issue)number;
+    } else if (pwsp_parse_try(p, "dispatch")) {
+        is_good = pwsp_parse_dispatch(p, schedule);
+    } else if (pwsp_parse_try(p, "pool")) {
+        is_good = pwsp_parse_pool(p, schedule);
+    } else if (pwsp_parse_try(p, "window")) {
+        is_good = pwsp_parse_value(p, "window", &number) && pwsp_parse_expect(p, "at") &&
+                  pwsp_parse_count(p, &schedule->window) && pwsp_parse_expect(p, "tasks");
+        schedule->window_policy = (ptowsp_window)number;
+    } else if (pwsp_parse_try(p, "release")) {
+        is_good = pwsp_parse_value(p, "release", &number);
+        schedule->release = (ptowsp_release)number;
+    } else if (pwsp_parse_try(p, "depth")) {
+        is_good = pwsp_parse_value(p, "depth", &number) && pwsp_parse_expect(p, "of") &&
+                  pwsp_parse_count(p, &schedule->depths[number]);
+    } else if (pwsp_parse_try(p, "ring")) {
+        is_good = pwsp_parse_ring(p, schedule);
+    } else if (pwsp_parse_try(p, "dependencies")) {
+        is_good = pwsp_parse_set(p, "dependencies", &schedule->dependencies);
+    } else if (pwsp_parse_try(p, "hazards")) {
+        is_good = pwsp_parse_set(p, "hazards", &schedule->hazards);
+    } else if (pwsp_parse_try(p, "ready")) {
+        is_good = pwsp_parse_value(p, "ready", &number) &&
+                  (p->token == PWSP_TOKEN_LINE_END || pwsp_parse_expr(p, &schedule->priority_key));
+        schedule->ready = (ptowsp_ready)number;
+    } else if (pwsp_parse_try(p, "start")) {
+        is_good = pwsp_parse_value(p, "start", &number) &&
+                  (p->token == PWSP_TOKEN_LINE_END ||
+                   (pwsp_parse_number(p, UINT64_MAX, &schedule->start_threshold) &&
+                    pwsp_parse_expect(p, "tasks")));
+        schedule->start = (ptowsp_start)number;
+    } else if (pwsp_parse_try(p, "streams")) {
+        is_good = pwsp_parse_count(p, &schedule->stream_count) &&
+                  (!pwsp_parse_try(p, "by") || pwsp_parse_expr(p, &schedule->stream_key));
+    } else if (pwsp_parse_try(p, "timing")) {
+        is_good = pwsp_parse_timing(p, schedule);
+    } else {
+        is_good = pwsp_parse_fail(p, "no directive of a schedule begins like this");
+    }
+    return is_good;
+}
+
+// =================================================================================================
+// src/text/parse_collective.c
+// =================================================================================================
+
+// Kernels that communicate, from their text.
+//
+//      collective = kind {", " option}          behind "link, "
+//      option     = "sum" | "max" | "min" | "by" algorithm | "members" number | "stride" number
+//                 | "counts" name
+
+static bool pwsp_parse_collective_kind(pwsp_parser *p, ptowsp_collective_desc *desc) {
+    for (int kind = PTOWSP_ALL_REDUCE; kind <= PTOWSP_SEND; kind++) {
+        if (pwsp_parse_try(p, ptowsp_collective_name((ptowsp_collective_kind)kind))) {
+            desc->kind = (ptowsp_collective_kind)kind;
+            return true;
+        }
+    }
+    return pwsp_parse_fail(p, "a collective is missing here: all_reduce, reduce_scatter, "
+                              "all_gather, all_to_all, broadcast or send");
+}
+
+static bool pwsp_parse_algorithm(pwsp_parser *p, ptowsp_collective_desc *desc) {
+    for (int i = PTOWSP_ALGORITHM_DIRECT; i <= PTOWSP_ALGORITHM_RING; i++) {
+        if (pwsp_parse_try(p, ptowsp_algorithm_name((ptowsp_algorithm)i))) {
+            desc->algorithm = (ptowsp_algorithm)i;
+            return true;
+        }
+    }
+    return pwsp_parse_fail(p, "an algorithm is missing here: direct, doubling, hierarchical or "
+                              "ring");
+}
+
+// An option; `counts` has room for a name.
+static bool pwsp_parse_collective_option(pwsp_parser *p, ptowsp_collective_desc *desc,
+                                         char *counts) {
+    for (int i = PTOWSP_REDUCTION_SUM; i <= PTOWSP_REDUCTION_MIN; i++) {
+        if (pwsp_parse_try(p, pwsp_reduction_name((ptowsp_reduction)i))) {
+            desc->reduction = (ptowsp_reduction)i;
+            return true;
+        }
+    }
+    if (pwsp_parse_try(p, "by")) {
+        return pwsp_parse_algorithm(p, desc);
+    }
+    if (pwsp_parse_try(p, "members")) {
+        return pwsp_parse_count(p, &desc->members);
+    }
+    if (pwsp_parse_try(p, "stride")) {
+        return pwsp_parse_count(p, &desc->stride);
+    }
+    if (pwsp_parse_try(p, "counts")) {
+        desc->counts = counts;
+        return pwsp_parse_name(p, "an array", counts);
+    }
+    return pwsp_parse_fail(p, "a collective has no such option: sum, max, min, by, members, "
+                              "stride, counts");
+}
+
+PWSP_INTERNAL bool pwsp_parse_collective(pwsp_parser *p, const ptowsp_kernel_desc *params) {
+    ptowsp_collective_desc desc;
+    char counts[PTOWSP_NAME_MAX + 1];
+    memset(&desc, 0, sizeof desc);
+    desc.name = params->name;
+    desc.dtype = params->tiles[0].dtype;
+    if (!pwsp_parse_expect(p, ",") || !pwsp_parse_collective_kind(p, &desc)) {
+        return false;
+    }
+    while (pwsp_parse_try(p, ",")) {
+        if (!pwsp_parse_collective_option(p, &desc, counts)) {
+            return false;
+        }
+    }
+    if (p->token != PWSP_TOKEN_LINE_END) {
+        return pwsp_parse_fail(p, "the line goes on behind what it says");
+    }
+    p->column = p->start;
+    const ptowsp_kernel kernel = ptowsp_kernel_collective(p->module, &desc);
+    if (!pwsp_parse_built(p, p->line, p->start)) {
+        return false;
+    }
+    return pwsp_kernel_is_like(PWSP_KERNEL(p->module, kernel.id), params) ||
+           pwsp_parse_fail(p, "kernel %s: %s has other parameters", desc.name,
+                           ptowsp_collective_name(desc.kind));
+}
+
+// =================================================================================================
+// src/text/parse_module.c
+// =================================================================================================
+
+// A module from its text: lines, declarations, and kernels that are attached by name.
+
+#include <inttypes.h>
+
+// -- words of types -------------------------------------------------------------------------------
+
+PWSP_INTERNAL bool pwsp_parse_type(pwsp_parser *p, ptowsp_type *out_type) {
+    for (int type = PTOWSP_TYPE_BOOL; type <= PTOWSP_TYPE_U64; type++) {
+        if (pwsp_parse_try(p, pwsp_type_name((ptowsp_type)type))) {
+            *out_type = (ptowsp_type)type;
+            return true;
+        }
+    }
+    return pwsp_parse_fail(p, "a type is missing here: bool, i64 or u64");
+}
+
+PWSP_INTERNAL bool pwsp_parse_dtype(pwsp_parser *p, ptowsp_dtype *out_dtype) {
+    for (int dtype = PTOWSP_F16; dtype <= PTOWSP_BOOL; dtype++) {
+        if (pwsp_parse_try(p, ptowsp_dtype_name((ptowsp_dtype)dtype))) {
+            *out_dtype = (ptowsp_dtype)dtype;
+            return true;
+        }
+    }
+    return pwsp_parse_fail(p, "a data type is missing here");
+}
+
+static bool pwsp_parse_size(pwsp_parser *p, int64_t *out_size) {
+    uint64_t size = 0;
+    if (pwsp_parse_try(p, "?")) {
+        *out_size = PTOWSP_DYNAMIC;
+        return true;
+    }
+    if (!pwsp_parse_number(p, INT64_MAX, &size)) {
+        return false;
+    }
+    *out_size = (int64_t)size;
+    return true;
+}
+
+// -- declarations ---------------------------------------------------------------------------------
+
+static bool pwsp_parse_axis_line(pwsp_parser *p) {
+    char name[PTOWSP_NAME_MAX + 1];
+    if (!pwsp_parse_name(p, "an axis", name)) {
+        return false;
+    }
+    ptowsp_module *m = p->module;
+    if (pwsp_parse_try(p, "dynamic")) {
+        ptowsp_axis_dynamic(m, name);
+    } else if (pwsp_parse_try(p, "ragged")) {
+        ptowsp_axis_ragged(m, name);
+        ptowsp_dtype dtype = PTOWSP_DTYPE_NONE;
+        if (p->token != PWSP_TOKEN_LINE_END && pwsp_parse_dtype(p, &dtype)) {
+            ptowsp_array_at(m, name, dtype, ptowsp_i64(m, 0));
+        }
+    } else if (pwsp_parse_try(p, "sparse")) {
+        ptowsp_axis_sparse(m, name);
+    } else if (pwsp_parse_try(p, "plan")) {
+        if (!pwsp_parse_try(p, ",")) {
+            ptowsp_axis_plan(m, name);
+        } else if (!pwsp_parse_expect(p, "its")) {
+            return false;
+        } else if (pwsp_parse_try(p, "lanes")) {
+            ptowsp_axis_plan_lanes(m, name);
+        } else if (pwsp_parse_expect(p, "merges")) {
+            ptowsp_axis_plan_merges(m, name);
+        }
+    } else {
+        uint64_t size = 0;
+        if (!pwsp_parse_number(p, INT64_MAX, &size)) {
+            return false;
+        }
+        ptowsp_axis_dense(m, name, (int64_t)size);
+    }
+    return pwsp_parse_built(p, p->line, p->start);
+}
+
+static bool pwsp_parse_symbol_line(pwsp_parser *p) {
+    char name[PTOWSP_NAME_MAX + 1];
+    if (!pwsp_parse_name(p, "a symbol", name)) {
+        return false;
+    }
+    ptowsp_symbol(p->module, name);
+    return pwsp_parse_built(p, p->line, p->start);
+}
+
+static bool pwsp_parse_array_line(pwsp_parser *p) {
+    char name[PTOWSP_NAME_MAX + 1];
+    ptowsp_dtype dtype = PTOWSP_DTYPE_NONE;
+    if (!pwsp_parse_name(p, "an array", name) || !pwsp_parse_dtype(p, &dtype)) {
+        return false;
+    }
+    ptowsp_array_at(p->module, name, dtype, ptowsp_i64(p->module, 0));
+    return pwsp_parse_built(p, p->line, p->start);
+}
+
+// A number, "?", or of a transient tensor an expression; what folds to a number is one.
+static bool pwsp_parse_tensor_size(pwsp_parser *p, int64_t *out_size, ptowsp_expr *out_expr) {
+    if (pwsp_parse_is(p, "?")) {
+        return pwsp_parse_size(p, out_size);
+    }
+    if (!pwsp_parse_expr(p, out_expr)) {
+        return false;
+    }
+    const pwsp_expr_node *node = &p->module->exprs.nodes[out_expr->id];
+    *out_size = PTOWSP_DYNAMIC;
+    if (node->op == PWSP_EXPR_CONST && node->type == PTOWSP_TYPE_I64) {
+        *out_size = (int64_t)node->value;
+        out_expr->id = 0;
+        out_expr->module = NULL;
+    }
+    return true;
+}
+
+static bool pwsp_parse_tensor_line(pwsp_parser *p) {
+    char name[PTOWSP_NAME_MAX + 1];
+    ptowsp_tensor_desc desc;
+    ptowsp_expr sizes[PTOWSP_TENSOR_RANK_MAX];
+    memset(&desc, 0, sizeof desc);
+    memset(sizes, 0, sizeof sizes);
+    if (!pwsp_parse_name(p, "a tensor", name) || !pwsp_parse_dtype(p, &desc.dtype) ||
+        !pwsp_parse_expect(p, "[")) {
+        return false;
+    }
+    while (!pwsp_parse_is(p, "]")) {
+        if (desc.rank > 0 && !pwsp_parse_expect(p, ",")) {
+            return false;
+        }
+        if (desc.rank == PTOWSP_TENSOR_RANK_MAX) {
+            return pwsp_parse_fail(p, "more than %d dimensions", PTOWSP_TENSOR_RANK_MAX);
+        }
+        if (!pwsp_parse_tensor_size(p, &desc.shape[desc.rank], &sizes[desc.rank])) {
+            return false;
+        }
+        desc.rank++;
+    }
+    pwsp_parse_next(p);
+    int location = PTOWSP_LOCATION_GLOBAL;
+    while (location <= PTOWSP_LOCATION_L1 &&
+           !pwsp_parse_try(p, ptowsp_location_name((ptowsp_location)location))) {
+        location++;
+    }
+    if (location > PTOWSP_LOCATION_L1) {
+        return pwsp_parse_fail(p, "a location is missing here: global, l2, ub or l1");
+    }
+    desc.name = name;
+    desc.location = (ptowsp_location)location;
+    bool has_sizes = false;
+    for (uint32_t i = 0; i < desc.rank; i++) {
+        has_sizes = has_sizes || sizes[i].id;
+    }
+    if (pwsp_parse_try(p, "transient")) {
+        ptowsp_tensor_transient(p->module, &desc, sizes);
+    } else if (has_sizes) {
+        return pwsp_parse_fail(p, "a size by an expression is for transient tensors");
+    } else {
+        ptowsp_tensor_make(p->module, &desc);
+    }
+    return pwsp_parse_built(p, p->line, p->start);
+}
+
+// -- kernels --------------------------------------------------------------------------------------
+
+static const char pwsp_directions[][8] = {"in", "out", "inout"};
+
+static bool pwsp_parse_param_name(pwsp_parser *p, const char **out_name) {
+    char name[PTOWSP_NAME_MAX + 1];
+    if (!pwsp_parse_name(p, "a parameter", name)) {
+        return false;
+    }
+    *out_name = pwsp_arena_copy(&p->arena, name);
+    return *out_name || pwsp_parse_no_memory(p);
+}
+
+static bool pwsp_parse_params(pwsp_parser *p, ptowsp_kernel_desc *desc) {
+    uint32_t tiles = 0, scalars = 0;
+    while (pwsp_parse_try(p, ",")) {
+        uint32_t direction = 0;
+        while (direction < 3 && !pwsp_parse_try(p, pwsp_directions[direction])) {
+            direction++;
+        }
+        if (direction == 3) {
+            if (scalars == PTOWSP_TASK_SCALAR_MAX) {
+                return pwsp_parse_fail(p, "more than %d scalars", PTOWSP_TASK_SCALAR_MAX);
+            }
+            if (!pwsp_parse_param_name(p, &desc->scalars[scalars].name) ||
+                !pwsp_parse_type(p, &desc->scalars[scalars].type)) {
+                return false;
+            }
+            scalars++;
+            continue;
+        }
+        if (tiles == PTOWSP_TASK_TILE_MAX) {
+            return pwsp_parse_fail(p, "more than %d tiles", PTOWSP_TASK_TILE_MAX);
+        }
+        ptowsp_tile_param *tile = &desc->tiles[tiles++];
+        tile->direction = (ptowsp_direction)(PTOWSP_IN + (int)direction);
+        if (!pwsp_parse_param_name(p, &tile->name) || !pwsp_parse_dtype(p, &tile->dtype) ||
+            !pwsp_parse_size(p, &tile->rows) || !pwsp_parse_expect(p, "x") ||
+            !pwsp_parse_size(p, &tile->cols)) {
+            return false;
+        }
+    }
+    return pwsp_parse_expect(p, ")");
+}
+
+// What stands behind a kernel's unit.
+typedef struct pwsp_parse_kind {
+    bool has_cost, is_tile, is_time_only, is_pto;
+} pwsp_parse_kind;
+
+static bool pwsp_parse_words(pwsp_parser *p, const char (*words)[12]) {
+    for (; (*words)[0] != '\0'; words++) {
+        if (!pwsp_parse_expect(p, *words)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool pwsp_parse_kind_of(pwsp_parser *p, ptowsp_kernel_desc *desc, pwsp_parse_kind *kind) {
+    static const char cost[][12] = {"by", "a", "cost", "function", ""};
+    static const char pto[][12] = {"PTO", "-", "ISA", "source", ""};
+    memset(kind, 0, sizeof *kind);
+    while (pwsp_parse_try(p, ",")) {
+        if (pwsp_parse_try(p, "cycles")) {
+            kind->has_cost = true;
+            if (!pwsp_parse_words(p, cost)) {
+                return false;
+            }
+        } else if (pwsp_parse_try(p, "time")) {
+            kind->is_time_only = true;
+            if (!pwsp_parse_expect(p, "only")) {
+                return false;
+            }
+        } else if (pwsp_parse_try(p, "a")) {
+            kind->is_pto = true;
+            if (!pwsp_parse_words(p, pto)) {
+                return false;
+            }
+        } else {
+            uint64_t count = 0;
+            if (!pwsp_parse_number(p, UINT64_MAX, &count)) {
+                return false;
+            }
+            kind->is_tile = pwsp_parse_try(p, "instructions");
+            if (!kind->is_tile) {
+                desc->cycles = count;
+                if (!pwsp_parse_expect(p, "cycles")) {
+                    return false;
+                }
+            }
+        }
+    }
+    return true;
+}
+
+PWSP_INTERNAL bool pwsp_kernel_is_like(const pwsp_kernel_info *kernel,
+                                       const ptowsp_kernel_desc *desc) {
+    uint32_t tiles = 0, scalars = 0;
+    bool is_like = strcmp(kernel->name, desc->name) == 0 && kernel->axis_count == desc->axis_count;
+    for (; is_like && tiles < PTOWSP_TASK_TILE_MAX && desc->tiles[tiles].name; tiles++) {
+        const pwsp_tile_info *made = &kernel->tiles[tiles];
+        const ptowsp_tile_param *tile = &desc->tiles[tiles];
+        is_like = tiles < kernel->tile_count && strcmp(made->name, tile->name) == 0 &&
+                  made->direction == tile->direction && made->dtype == tile->dtype &&
+                  made->rows == tile->rows && made->cols == tile->cols;
+    }
+    for (; is_like && scalars < PTOWSP_TASK_SCALAR_MAX && desc->scalars[scalars].name; scalars++) {
+        is_like = scalars < kernel->scalar_count &&
+                  strcmp(kernel->scalars[scalars].name, desc->scalars[scalars].name) == 0 &&
+                  kernel->scalars[scalars].type == desc->scalars[scalars].type;
+    }
+    return is_like && tiles == kernel->tile_count && scalars == kernel->scalar_count;
+}
+
+// Is the next line that is not empty further right?
+static bool pwsp_parse_is_body_next(const pwsp_parser *p) {
+    size_t at = p->at;
+    for (;;) {
+        while (at < p->length && p->text[at] != '\n') {
+            at++;
+        }
+        const size_t begin = ++at;
+        while (at < p->length && p->text[at] == ' ') {
+            at++;
+        }
+        if (at >= p->length || !strchr("#\r\n", p->text[at])) {
+            return at < p->length && at > begin;
+        }
+    }
+}
+
+static bool pwsp_parse_attach(pwsp_parser *p, ptowsp_kernel_desc *desc,
+                              const pwsp_parse_kind *kind) {
+    const ptowsp_parse_kernel *given = NULL;
+    for (uint32_t i = 0; i < p->desc->kernel_count && !given; i++) {
+        given = strcmp(p->desc->kernels[i].name, desc->name) == 0 ? &p->desc->kernels[i] : NULL;
+    }
+    const bool has_body = kind->is_tile && pwsp_parse_is_body_next(p);
+    p->column = p->start;
+    p->is_body_passed = has_body && (!PWSP_BODY_IS_READ || (given && given->make));
+    if (has_body && !p->is_body_passed) {
+        return pwsp_parse_body_begin(p, desc);
+    }
+    if (given && given->make) {
+        ptowsp_kernel made = given->make(p->module, given->user);
+        if (!pwsp_parse_built(p, p->line, p->start)) {
+            return false;
+        }
+        return (made.id && made.id < p->module->kernels.count &&
+                pwsp_kernel_is_like(PWSP_KERNEL(p->module, made.id), desc)) ||
+               pwsp_parse_fail(p, "kernel %s: what is attached has other parameters", desc->name);
+    }
+    if (given) {
+        desc->fn = kind->is_time_only ? NULL : given->fn;
+        desc->cost = kind->has_cost ? given->cost : NULL;
+        desc->user = given->user;
+        desc->source = given->source;
+        desc->pto = kind->is_pto ? given->pto : NULL;
+    }
+    const bool has_all = (desc->fn || kind->is_time_only || (kind->is_pto && desc->pto)) &&
+                         (desc->cost || !kind->has_cost) && !kind->is_tile;
+    if (!has_all && p->desc->default_cycles == 0) {
+        return pwsp_parse_fail(p, "kernel %s: %s is not attached", desc->name,
+                               kind->is_tile                   ? "its tile kernel"
+                               : kind->has_cost && !desc->cost ? "its cost function"
+                                                               : "its function");
+    }
+    if (!desc->cost && desc->cycles == 0 && !desc->fn && !desc->pto) {
+        desc->cycles = p->desc->default_cycles;
+    }
+    ptowsp_kernel_make(p->module, desc);
+    return pwsp_parse_built(p, p->line, p->start);
+}
+
+PWSP_INTERNAL bool pwsp_parse_kernel(pwsp_parser *p) {
+    char name[PTOWSP_NAME_MAX + 1];
+    ptowsp_kernel_desc desc;
+    pwsp_parse_kind kind;
+    uint64_t axis_count = 0;
+    memset(&desc, 0, sizeof desc);
+    if (!pwsp_parse_name(p, "a kernel", name) || !pwsp_parse_expect(p, "(") ||
+        !pwsp_parse_expect(p, "axes") || !pwsp_parse_number(p, UINT32_MAX, &axis_count) ||
+        !pwsp_parse_params(p, &desc)) {
+        return false;
+    }
+    desc.name = name;
+    desc.axis_count = (uint32_t)axis_count;
+    if (pwsp_parse_try(p, ptowsp_unit_name(PTOWSP_UNIT_LINK))) {
+        return pwsp_parse_collective(p, &desc);
+    }
+    int unit = 0;
+    while (unit < PTOWSP_UNIT_COUNT && !pwsp_parse_try(p, ptowsp_unit_name((ptowsp_unit)unit))) {
+        unit++;
+    }
+    if (unit == PTOWSP_UNIT_COUNT) {
+        return pwsp_parse_fail(p, "a unit is missing here: vector, cube, mix or link");
+    }
+    desc.unit = (ptowsp_unit)unit;
+    if (!pwsp_parse_kind_of(p, &desc, &kind)) {
+        return false;
+    }
+    if (p->token != PWSP_TOKEN_LINE_END) {
+        return pwsp_parse_fail(p, "the line goes on behind what it says");
+    }
+    return pwsp_parse_attach(p, &desc, &kind);
+}
+
+// -- lines ----------------------------------------------------------------------------------------
+
+static bool pwsp_parse_module_line(pwsp_parser *p, ptowsp_context *context) {
+    char name[PTOWSP_NAME_MAX + 1];
+    ptowsp_module_desc desc = {name, 0};
+    uint64_t slots = 0;
+    if (!pwsp_parse_expect(p, "module") || !pwsp_parse_name(p, "the module", name) ||
+        (pwsp_parse_try(p, "slots") && !pwsp_parse_number(p, UINT32_MAX, &slots))) {
+        return false;
+    }
+    desc.slot_count = (uint32_t)slots;
+    ptowsp_status status = ptowsp_module_create(context, &desc, &p->module);
+    if (status != PTOWSP_OK) {
+        pwsp_parse_fail(p, "%s", ptowsp_context_error(context).text);
+        p->status = status;
+    }
+    return status == PTOWSP_OK;
+}
+
+static void pwsp_parse_close(pwsp_parser *p, uint64_t depth) {
+    while (p->scope_count > depth) {
+        p->variables = p->scopes[--p->scope_count];
+        ptowsp_scope_end(p->module);
+    }
+}
+
+static bool pwsp_parse_declaration(pwsp_parser *p) {
+    return pwsp_parse_try(p, "axis")       ? pwsp_parse_axis_line(p)
+           : pwsp_parse_try(p, "symbol")   ? pwsp_parse_symbol_line(p)
+           : pwsp_parse_try(p, "array")    ? pwsp_parse_array_line(p)
+           : pwsp_parse_try(p, "tensor")   ? pwsp_parse_tensor_line(p)
+           : pwsp_parse_try(p, "kernel")   ? pwsp_parse_kernel(p)
+           : pwsp_parse_try(p, "workload") ? pwsp_parse_workload(p)
+           : p->saved && pwsp_parse_try(p, "program")
+               ? pwsp_parse_name(p, "a workload", p->saved->workload)
+           : p->saved && pwsp_parse_try(p, "schedule")
+               ? (p->is_in_schedule = true)
+               : pwsp_parse_fail(p, "no declaration begins like this");
+}
+
+// Reads one line, and goes on behind it; false with an error.
+static bool pwsp_parse_line(pwsp_parser *p, ptowsp_context *context) {
+    p->line_start = p->at;
+    pwsp_parse_next(p);
+    p->start = p->column;
+    if (p->token != PWSP_TOKEN_LINE_END) {
+        const uint64_t indent = p->start - 1;
+        if (!p->module) {
+            pwsp_parse_module_line(p, context);
+        } else if (p->is_in_schedule && indent == 2) {
+            pwsp_parse_directive(p, &p->saved->schedule);
+        } else if (p->is_body_passed && indent > 0) {
+            p->token = PWSP_TOKEN_LINE_END;
+        } else if (p->is_in_body && indent > 0) {
+            pwsp_parse_body_line(p);
+        } else if (indent % 2 != 0 || indent / 2 > p->scope_count) {
+            pwsp_parse_fail(p, "%" PRIu64 " spaces before a line that may have %u at most, in twos",
+                            indent, p->scope_count * 2);
+        } else {
+            pwsp_parse_close(p, indent / 2);
+            p->is_in_schedule = p->is_body_passed = false;
+            if (pwsp_parse_body_end(p) &&
+                (indent ? pwsp_parse_statement(p) : pwsp_parse_declaration(p))) {
+                pwsp_parse_built(p, p->line, p->start);
+            }
+        }
+        if (!p->is_failed && p->token != PWSP_TOKEN_LINE_END) {
+            pwsp_parse_fail(p, "the line goes on behind what it says");
+        }
+    }
+    while (p->at < p->length && p->text[p->at] != '\n') {
+        p->at++;
+    }
+    p->at++;
+    return !p->is_failed;
+}
+
+PWSP_INTERNAL ptowsp_status pwsp_parse_text(ptowsp_context *context, const char *text,
+                                            size_t length, uint64_t first_line,
+                                            const ptowsp_parse_desc *desc, pwsp_parse_saved *saved,
+                                            ptowsp_module **out_module,
+                                            ptowsp_text_place *out_place) {
+    const ptowsp_parse_desc none = {NULL, 0, 0};
+    pwsp_parser p;
+    memset(&p, 0, sizeof p);
+    p.desc = desc ? desc : &none;
+    p.saved = saved;
+    p.text = text;
+    p.length = length;
+    pwsp_arena_init(&p.arena, &context->memory);
+    for (p.line = first_line; p.at < length && pwsp_parse_line(&p, context); p.line++) {
+    }
+    pwsp_parse_body_end(&p);
+    if (!p.is_failed && !p.module) {
+        p.column = 1;
+        pwsp_parse_fail(&p, "a text without a module");
+    }
+    if (!p.is_failed) {
+        pwsp_parse_close(&p, 0);
+    }
+    pwsp_memory_free(&context->memory, p.nodes, (size_t)p.node_capacity * sizeof *p.nodes);
+    pwsp_arena_free(&p.arena);
+    if (!p.is_failed) {
+        *out_module = p.module;
+        return PTOWSP_OK;
+    }
+    ptowsp_module_destroy(p.module);
+    if (out_place) {
+        out_place->line = p.line;
+        out_place->column = p.column;
+    }
+    return pwsp_fail(context, p.status, p.line, "%" PRIu64 ":%" PRIu64 ": %s", p.line, p.column,
+                     p.error);
+}
+
+ptowsp_status ptowsp_module_parse(ptowsp_context *context, const char *text, size_t length,
+                                  const ptowsp_parse_desc *desc, ptowsp_module **out_module,
+                                  ptowsp_text_place *out_place) {
+    PTOWSP_ASSERT(context);
+    if (out_place) {
+        out_place->line = out_place->column = 0;
+    }
+    if (!out_module || (!text && length > 0)) {
+        return pwsp_fail(context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                         "parse: text or out_module is NULL");
+    }
+    *out_module = NULL;
+    return pwsp_parse_text(context, text, length, 1, desc, NULL, out_module, out_place);
+}
+
+// =================================================================================================
+// src/text/save.c
+// =================================================================================================
+
+// Saved programs: what a program was compiled from, as text, behind a line that says its format, its
+// length and its checksum:
+//
+//      ptowsp program 1, 1234 bytes, 0123456789abcdef
+//      module ...
+//      program decode
+//      schedule
+//        issue dataflow
+//
+// Loading reads the module and compiles. So there is one set of rules for what a program may be,
+// a file that is damaged or made up can do no more than a wrong module can, and the byte order of the
+// machine has no part in it.
+
+#include <inttypes.h>
+
+#define PWSP_SAVED_FORMAT 1
+
+#define PWSP_SAVED_HEAD "ptowsp program "
+
+// -- loading --------------------------------------------------------------------------------------
+
+static ptowsp_status pwsp_load_text(ptowsp_context *context, const char *text, size_t length,
+                                    uint64_t line, const ptowsp_parse_desc *desc,
+                                    ptowsp_program **out_program, ptowsp_text_place *out_place) {
+    pwsp_parse_saved saved;
+    ptowsp_module *module;
+    memset(&saved, 0, sizeof saved);
+    ptowsp_status status =
+        pwsp_parse_text(context, text, length, line, desc, &saved, &module, out_place);
+    if (status == PTOWSP_OK) {
+        const ptowsp_program_desc compiled = {saved.workload[0] ? saved.workload : NULL,
+                                              &saved.schedule};
+        status = ptowsp_program_create(context, module, &compiled, out_program);
+        ptowsp_module_destroy(module);
+    }
+    return status;
+}
+
+typedef struct pwsp_saved_head {
+    uint64_t format, length, hash;
+} pwsp_saved_head;
+
+static bool pwsp_load_literal(const char **at, const char *end, const char *literal) {
+    size_t length = strlen(literal);
+    if ((size_t)(end - *at) < length || memcmp(*at, literal, length) != 0) {
+        return false;
+    }
+    *at += length;
+    return true;
+}
+
+// Reads a number of at most `max_digits` digits.
+static bool pwsp_load_number(const char **at, const char *end, uint32_t base, uint32_t max_digits,
+                             uint64_t *out_number) {
+    static const char digits[] = "0123456789abcdef";
+    uint32_t count = 0;
+    for (*out_number = 0; *at < end && count < max_digits; ++*at, count++) {
+        const char *digit = **at ? strchr(digits, **at) : NULL;
+        if (!digit || (uint32_t)(digit - digits) >= base) {
+            break;
+        }
+        *out_number = *out_number * base + (uint64_t)(digit - digits);
+    }
+    return count > 0;
+}
+
+// Reads the first line. What follows the number of a format that is not known may be anything.
+static bool pwsp_load_head(const char **at, const char *end, pwsp_saved_head *out_head) {
+    memset(out_head, 0, sizeof *out_head);
+    if (!pwsp_load_literal(at, end, PWSP_SAVED_HEAD) ||
+        !pwsp_load_number(at, end, 10, 9, &out_head->format)) {
+        return false;
+    }
+    return out_head->format != PWSP_SAVED_FORMAT ||
+           (pwsp_load_literal(at, end, ", ") &&
+            pwsp_load_number(at, end, 10, 18, &out_head->length) &&
+            pwsp_load_literal(at, end, " bytes, ") &&
+            pwsp_load_number(at, end, 16, 16, &out_head->hash) && pwsp_load_literal(at, end, "\n"));
+}
+
+ptowsp_status ptowsp_program_load(ptowsp_context *context, const void *data, size_t length,
+                                  const ptowsp_parse_desc *desc, ptowsp_program **out_program,
+                                  ptowsp_text_place *out_place) {
+    PTOWSP_ASSERT(context);
+    pwsp_saved_head head;
+    if (out_place) {
+        out_place->line = out_place->column = 0;
+    }
+    if (!out_program || (!data && length > 0)) {
+        return pwsp_fail(context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                         "load: data or out_program is NULL");
+    }
+    *out_program = NULL;
+    const char *at = (const char *)data, *end = at + length;
+    if (!pwsp_load_head(&at, end, &head)) {
+        return pwsp_fail(context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                         "load: this is no saved program");
+    }
+    if (head.format != PWSP_SAVED_FORMAT) {
+        return pwsp_fail(context, PTOWSP_UNSUPPORTED, PTOWSP_NO_INDEX,
+                         "load: format %" PRIu64 " is not known; this version has format %d",
+                         head.format, PWSP_SAVED_FORMAT);
+    }
+    if ((uint64_t)(end - at) != head.length) {
+        return pwsp_fail(context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                         "load: %" PRIu64 " bytes follow the first line, which says %" PRIu64,
+                         (uint64_t)(end - at), head.length);
+    }
+    const uint64_t hash = ptowsp_hash(PTOWSP_HASH_START, at, (size_t)head.length);
+    if (hash != head.hash) {
+        return pwsp_fail(context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                         "load: damaged: the checksum is %016" PRIx64 ", the first line says "
+                         "%016" PRIx64,
+                         hash, head.hash);
+    }
+    return pwsp_load_text(context, at, (size_t)head.length, 2, desc, out_program, out_place);
+}
+
+// -- saving ---------------------------------------------------------------------------------------
+
+static void pwsp_save_print(const ptowsp_module *module, const ptowsp_program_desc *desc,
+                            ptowsp_text text) {
+    const char *first = desc ? desc->workload : NULL;
+    ptowsp_module_print(module, text);
+    pwsp_text_format(text, "program ");
+    pwsp_name_print(first ? first : PWSP_NODE(module, module->workload)->name, text);
+    pwsp_text_format(text, "\n");
+    ptowsp_schedule_print(desc ? desc->schedule : NULL, text);
+}
+
+// Does the text make a program? Kernels that are functions are for time alone here.
+static ptowsp_status pwsp_save_check(ptowsp_context *context, const char *text, size_t length) {
+    const ptowsp_parse_desc desc = {NULL, 0, 1};
+    ptowsp_program *program;
+    ptowsp_status status = pwsp_load_text(context, text, length, 1, &desc, &program, NULL);
+    if (status == PTOWSP_OK) {
+        ptowsp_program_destroy(program);
+    }
+    return status;
+}
+
+ptowsp_status ptowsp_program_save(ptowsp_context *context, ptowsp_module *module,
+                                  const ptowsp_program_desc *desc, ptowsp_text text) {
+    PTOWSP_ASSERT(context);
+    ptowsp_program *program;
+    ptowsp_status status = ptowsp_program_create(context, module, desc, &program);
+    if (status != PTOWSP_OK) {
+        return status;
+    }
+    ptowsp_program_destroy(program);
+    ptowsp_text_buffer buffer = {NULL, 0, 0};
+    pwsp_save_print(module, desc, ptowsp_text_to_buffer(&buffer));
+    const size_t length = buffer.length;
+    buffer.size = length + 1;
+    buffer.data = (char *)pwsp_memory_alloc(&context->memory, buffer.size);
+    if (!buffer.data) {
+        return pwsp_fail(context, PTOWSP_OUT_OF_MEMORY, PTOWSP_NO_INDEX, "save: out of memory");
+    }
+    pwsp_save_print(module, desc, ptowsp_text_to_buffer(&buffer));
+    PTOWSP_ASSERT(buffer.length == length);
+    status = pwsp_save_check(context, buffer.data, length);
+    if (status == PTOWSP_OK) {
+        pwsp_text_format(text, PWSP_SAVED_HEAD "%d, %zu bytes, %016" PRIx64 "\n", PWSP_SAVED_FORMAT,
+                         length, ptowsp_hash(PTOWSP_HASH_START, buffer.data, length));
+        pwsp_text_write(text, buffer.data, length);
+    }
+    pwsp_memory_free(&context->memory, buffer.data, buffer.size);
+    return status;
+}
+
 #if !defined(PTOWSP_NO_TILES)
 
 // =================================================================================================
@@ -54590,7 +54590,7 @@ PWSP_INTERNAL void pwsp_kernel_print_memory(const ptowsp_module *module, ptowsp_
 }
 
 // =================================================================================================
-// src/workload/parse_body.c
+// src/text/parse_body.c
 // =================================================================================================
 
 // Bodies of tile kernels in the text of a module: lines as words, for kernel/body_read.c, and the

@@ -16,7 +16,7 @@ set -eu
 BUILD=${BUILD:-build/coverage}
 JOBS=$(nproc 2> /dev/null || echo 2)
 W=$BUILD/work
-FLOORS="base data plan runtime isa kernel workload time exec graph device report tune ranks npu"
+FLOORS="base data plan runtime isa kernel workload text time exec graph device report tune ranks npu"
 TESTS=${COVERAGE_TESTS:-$(cd tests && ls ./*_test.c ./*_test.cpp | sed 's,^\./,,; s/\..*//')}
 mkdir -p "$W"
 

@@ -157,12 +157,12 @@ src/workload/program.h src/workload/compile.h src/workload/read.h
 src/workload/compile.c
 src/workload/compile_pipeline.c src/workload/lifetime.c src/workload/blocks.c src/workload/program.c
 src/workload/taint.c src/workload/control.h src/workload/control.c
-src/workload/print_module.c src/workload/print_program.c
-src/workload/parse.h src/workload/lexer.c src/workload/parse_expr.c src/workload/parse_tree.c
-src/workload/parse_schedule.c src/workload/parse_collective.c src/workload/parse_module.c src/workload/save.c
 src/workload/read_exprs.c src/workload/read_statements.c src/workload/read_program.c
+src/text/print_module.c src/text/print_program.c
+src/text/parse.h src/text/lexer.c src/text/parse_expr.c src/text/parse_tree.c
+src/text/parse_schedule.c src/text/parse_collective.c src/text/parse_module.c src/text/save.c
 "
-TILE_WORKLOAD="src/workload/tile_kernel.c src/workload/parse_body.c src/workload/read_tiles.c"
+TILE_WORKLOAD="src/workload/tile_kernel.c src/text/parse_body.c src/workload/read_tiles.c"
 REST="
 src/workload/expand.h src/workload/expand.c
 src/time/rings.h src/time/rings.c

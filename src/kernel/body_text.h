@@ -26,7 +26,7 @@
 // ends where what is further right does. A type says what the operation needs of it (cvt, full,
 // slice, ...), and is compared with the result's; elsewhere it may be left out.
 //
-// Texts of modules are cut into words above (workload/lexer.c): a line comes as an array of these.
+// Texts of modules are cut into words above (text/lexer.c): a line comes as an array of these.
 
 #ifndef PWSP_BODY_TEXT_H
 #define PWSP_BODY_TEXT_H

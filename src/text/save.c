@@ -13,7 +13,7 @@
 
 #include "../base/text.h"
 #include "parse.h"
-#include "schedule.h"
+#include "../workload/schedule.h"
 
 #include <inttypes.h>
 

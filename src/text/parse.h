@@ -57,7 +57,7 @@
 #ifndef PWSP_PARSE_H
 #define PWSP_PARSE_H
 
-#include "module.h"
+#include "../workload/module.h"
 
 // How deep expressions may be in one another, each parenthesis and operator before its operand
 // counted: what the builder accepts can be printed with two for each.

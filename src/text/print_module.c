@@ -1,6 +1,6 @@
 // Modules as text, for people and golden tests.
 
-#include "module.h"
+#include "../workload/module.h"
 
 #include "../base/text.h"
 #include "../kernel/body_text.h"

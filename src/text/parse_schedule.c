@@ -15,7 +15,7 @@
 //      value       = as the capability table has it, "in order"
 
 #include "parse.h"
-#include "schedule.h"
+#include "../workload/schedule.h"
 
 // Choices of a directive are numbers below this, bits of a set as well.
 #define PWSP_DIRECTIVE_NUMBERS 16u

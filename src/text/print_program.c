@@ -1,7 +1,7 @@
 // Programs as text, and places in them, for people, golden tests and error messages.
 
 #include "../base/text.h"
-#include "program.h"
+#include "../workload/program.h"
 
 #include <inttypes.h>
 
