@@ -316,7 +316,11 @@ static void pools__are_in_bounds_reports_and_pictures(void **state) {
         assert_int_equal(bounds.pool_lanes[i], lanes[i]);
         assert_int_equal(bounds.work_cycles[i], work[i]);
     }
-    const char *const parts[] = {"dma work / lanes", "\"work\":[7,9,3]", "cubes work / lanes"};
+    const char *const parts[] = {"dma work / lanes",
+                                 "\"work\":[{\"pool\":\"cores\",\"lanes\":2,\"cycles\":7},"
+                                 "{\"pool\":\"dma\",\"lanes\":1,\"cycles\":9},"
+                                 "{\"pool\":\"cubes\",\"lanes\":2,\"cycles\":3}]",
+                                 "cubes work / lanes"};
     for (int i = 0; i < 3; i++) {
         ptowsp_text_buffer out = {text, sizeof text, 0};
         ptowsp_output sink = {take, &out};

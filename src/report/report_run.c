@@ -203,7 +203,10 @@ static void pwsp_report_json(pwsp_facts *facts) {
     }
     pwsp_out_text(out, "\"work\":[");
     for (uint32_t i = 0; i < bounds->pool_count; i++) {
-        pwsp_out_format(out, "%s%" PRIu64, i ? "," : "", bounds->work_cycles[i]);
+        pwsp_out_text(out, i ? ",{\"pool\":\"" : "{\"pool\":\"");
+        pwsp_out_json(out, bounds->pool_names[i]);
+        pwsp_out_format(out, "\",\"lanes\":%" PRIu32 ",\"cycles\":%" PRIu64 "}",
+                        bounds->pool_lanes[i], bounds->work_cycles[i]);
     }
     pwsp_out_text(out, "]");
     if (bounds->link_cycles) {
