@@ -256,7 +256,8 @@ soak:
 # Examples that emit have the emitter linked, the others the library alone.
 
 EXAMPLES := $(patsubst examples/%.c,$(BUILD)/%,$(wildcard examples/*.c))
-EMITTING := $(filter $(BUILD)/emit_% $(BUILD)/own_kernel $(BUILD)/ptowsp_tool,$(EXAMPLES))
+EMITTING := $(filter $(BUILD)/emit_% $(addprefix $(BUILD)/,own_kernel ptowsp_tool softmax rmsnorm matmul attention topk \
+    quantized_matmul),$(EXAMPLES))
 COMMON   := $(patsubst examples/%.c,$(BUILD)/%.o,$(filter-out %/emit.c,$(wildcard examples/common/*.c)))
 
 SAVED     = $(patsubst $(BUILD)/%,$(BUILD)/saved/%,$(1))

@@ -16,6 +16,7 @@
 #include "ptowsp.h"
 
 #include "common/command.h"
+#include "common/emit.h"
 #include "common/setup.h"
 
 #include <math.h>
@@ -345,7 +346,7 @@ static bool decode(setup *s) {
 
 int main(int argc, char **argv) {
     setup s;
-    setup_create(&s, argc, argv);
+    emit_create(&s, argc, argv);
     bool is_good = prefill(&s);
     is_good &= decode(&s);
     setup_destroy(&s);

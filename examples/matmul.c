@@ -10,6 +10,7 @@
 #include "ptowsp.h"
 
 #include "common/command.h"
+#include "common/emit.h"
 #include "common/setup.h"
 
 #include <math.h>
@@ -101,7 +102,7 @@ static void workload_make(ptowsp_module *m, const example *e, const char *name,
 
 int main(int argc, char **argv) {
     setup s;
-    setup_create(&s, argc, argv);
+    emit_create(&s, argc, argv);
     ptowsp_module *m = s.module;
     example e = {.a = setup_matrix_make(&s, "a", PTOWSP_F16, ROWS, DEPTH),
                  .b = setup_matrix_make(&s, "b", PTOWSP_F16, DEPTH, COLS),

@@ -5,6 +5,7 @@
 #include "ptowsp.h"
 
 #include "common/command.h"
+#include "common/emit.h"
 #include "common/setup.h"
 
 #include <math.h>
@@ -57,7 +58,7 @@ static bool check(void *user) {
 
 int main(int argc, char **argv) {
     setup s;
-    setup_create(&s, argc, argv);
+    emit_create(&s, argc, argv);
     ptowsp_module *m = s.module;
     example e = {.x = setup_matrix_make(&s, "x", PTOWSP_F32, ROWS, COLS),
                  .y = setup_matrix_make(&s, "y", PTOWSP_F32, ROWS, COLS),

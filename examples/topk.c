@@ -12,6 +12,7 @@
 #include "ptowsp.h"
 
 #include "common/command.h"
+#include "common/emit.h"
 #include "common/setup.h"
 
 #include <math.h>
@@ -97,7 +98,7 @@ static bool check(void *user) {
 
 int main(int argc, char **argv) {
     setup s;
-    setup_create(&s, argc, argv);
+    emit_create(&s, argc, argv);
     ptowsp_module *m = s.module;
     example e = {.scores = setup_matrix_make(&s, "scores", PTOWSP_F32, REQUESTS, CANDIDATES),
                  .counts = setup_matrix_make(&s, "counts", PTOWSP_I32, REQUESTS, 1),

@@ -274,9 +274,10 @@ builds() {
     run_tasks
     if command -v musl-gcc > /dev/null; then
         musl-gcc -std=c11 $WC -O2 -c ptowsp.c -o "$OUT/musl.o"
+        musl-gcc -std=c11 $WC -O2 -c ptowsp_npu_emit.c -o "$OUT/musl_emit.o"
         for example in softmax csp_pipeline deadlock work_queue graph_threads; do
-            musl-gcc -std=c11 $WC -O2 -static -I. "examples/$example.c" $(ls examples/common/*.c | grep -v /emit.c) \
-                "$OUT/musl.o" -o "$OUT/${example}_musl" -pthread -lm
+            musl-gcc -std=c11 $WC -O2 -static -I. "examples/$example.c" examples/common/*.c \
+                "$OUT/musl.o" "$OUT/musl_emit.o" -o "$OUT/${example}_musl" -pthread -lm
             "$OUT/${example}_musl" > "$OUT/musl.txt" || fail "$example with musl: $(cat "$OUT/musl.txt")"
         done
     else
@@ -286,9 +287,10 @@ builds() {
 
 arm64() {
     aarch64-linux-gnu-gcc -std=c11 $WC -O2 -c ptowsp.c -o "$OUT/arm64.o"
+    aarch64-linux-gnu-gcc -std=c11 $WC -O2 -c ptowsp_npu_emit.c -o "$OUT/arm64_emit.o"
     for example in decode_batch softmax matmul attention topk quantized_matmul; do
         aarch64-linux-gnu-gcc -std=c11 $WC -O2 -static -I. "examples/$example.c" \
-            $(ls examples/common/*.c | grep -v /emit.c) "$OUT/arm64.o" -o "$OUT/${example}_arm64" -pthread -lm
+            examples/common/*.c "$OUT/arm64.o" "$OUT/arm64_emit.o" -o "$OUT/${example}_arm64" -pthread -lm
         [ "$example" = decode_batch ] || qemu-aarch64 "$OUT/${example}_arm64" > "$OUT/arm64.txt" ||
             fail "$(cat "$OUT/arm64.txt")"
     done

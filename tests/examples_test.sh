@@ -435,6 +435,21 @@ good emit_pipeline --directory "$DIR/trees/pipeline" --cache "$CACHE" --options 
 rows 6 "same outputs, same cycles$"
 rows 1 "^64 tiles, depth 0  *192  *105856 "  # the makespan of csp_pipeline
 
+# Examples that can emit what they run: in each run two models, each with a large and a small ring.
+for runs in 1:softmax 1:rmsnorm 2:matmul 2:attention 1:topk 1:quantized_matmul; do
+    program=${runs#*:}
+    good $program --emit "$DIR/trees/$program" --cache "$CACHE" --options -O0
+    rows $((4 * ${runs%:*})) "same outputs, same cycles$"
+done
+bad "--emit takes a text" softmax --emit
+bad "cannot make /dev/null/trees: " softmax --emit /dev/null/trees
+TREE=$DIR/trees/softmax/round_robin
+last="make -C $TREE"
+make -C "$TREE" CXXFLAGS=-O0 > "$DIR/out" 2>&1 || fail "$last: $(cat "$DIR/out")"
+last="run --check $TREE.run"
+"$TREE/build/run" --check "$TREE.run" > "$DIR/out" 2>&1 || fail "$last: $(cat "$DIR/out")"
+says "0 wrong" "check: good"
+
 # A PTO-ISA source: results, the same cycles in the tree and in the library, and two wrong sources.
 good own_kernel --directory "$DIR/trees/own" --cache "$CACHE" --options -O0
 rows 2 "same cycles, error [0-9.]*e-0[789]$"

@@ -208,6 +208,57 @@ void emit_compare_setup(emit *e, const char *title, setup *s, ptowsp_run *run) {
     }
 }
 
+// -- examples that can emit -----------------------------------------------------------------------
+
+static emit chosen;  // what the options say; `directory` is that of all trees
+
+static const char create_text[] =
+    "Prints what it computes, and how far it is off.\n"
+    "  --threads N       lanes that run kernels, 1 to 64 (1); what is printed is the same for all\n"
+    "  --emit DIR        also writes the source tree of each run into DIR, builds it, compares it\n"
+    "                    with the library, and records the run for the tree's run --check\n"
+    "  --cache DIR       where trees are built ($XDG_CACHE_HOME/ptowsp or ~/.cache/ptowsp)\n"
+    "  --compiler NAME   a C++ compiler ($CXX or c++)\n"
+    "  --options TEXT    its options (-O1)\n";
+
+static bool emit_run(setup *s, const char *title, const ptowsp_program *program, ptowsp_run *run) {
+    char directory[512], record[520], name[64];
+    emit e = chosen;
+    snprintf(name, sizeof name, "%s", title);
+    for (char *c = name; *c; c++) {
+        *c = *c == ' ' ? '_' : *c;
+    }
+    if (snprintf(directory, sizeof directory, "%s/%s", chosen.directory, name) >=
+        (int)sizeof directory) {
+        command_fail("--emit: the name of the directory is too long");
+    }
+    snprintf(record, sizeof record, "%s.run", directory);
+    e.directory = directory;
+    e.record = record;
+    e.is_good = true;
+    emit_build(&e, s->context, program);
+    emit_compare_setup(&e, title, s, run);
+    printf("  recorded  %s: make -C %s && %s/build/run --check %s\n", record, directory, directory,
+           record);
+    ptowsp_npu_destroy(e.npu);
+    return e.is_good;
+}
+
+void emit_create(setup *s, int argc, char **argv) {
+    uint64_t thread_count = 1;
+    memset(&chosen, 0, sizeof chosen);
+    const command_option numbers[] = {{"--threads", &thread_count, NULL, 1, 64}};
+    const command_text texts[] = {{"--emit", &chosen.directory},
+                                  {"--cache", &chosen.cache},
+                                  {"--compiler", &chosen.compiler},
+                                  {"--options", &chosen.options}};
+    command_parse_texts(argc, argv, create_text, numbers, 1, texts, sizeof texts / sizeof *texts);
+    setup_create_threads(s, thread_count);
+    s->emit = chosen.directory ? emit_run : NULL;
+}
+
+// -- the end --------------------------------------------------------------------------------------
+
 bool emit_end(emit *e, const ptowsp_program *program) {
     ptowsp_npu *again = build(e, program);
     bool is_cached = ptowsp_npu_was_cached(again);

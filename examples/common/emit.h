@@ -38,6 +38,11 @@ ptowsp_run *emit_setup(emit *e, const char *what, const setup *s, uint32_t lane_
 // Binds a setup's data to its run and compares in both cost models, with its check of the results.
 void emit_compare_setup(emit *e, const char *title, setup *s, ptowsp_run *run);
 
+// setup_create for examples that can emit what they run: with --emit DIR each setup_run writes the tree
+// of its program to DIR/TITLE, compares it as above, and records the run in DIR/TITLE.run, by which
+// the tree checks itself: DIR/TITLE/build/run --check DIR/TITLE.run.
+void emit_create(setup *s, int argc, char **argv);
+
 // Looks for the tree again, which must be in the cache by now. Returns whether all was equal.
 bool emit_end(emit *e, const ptowsp_program *program);
 bool emit_end_setup(emit *e, setup *s, ptowsp_run *run);  // also destroys program, run and setup

@@ -236,6 +236,7 @@ bool setup_run(setup *s, const char *title, const ptowsp_schedule *schedule) {
                (unsigned)stats->lane_count);
     }
     print_transients(s, run);
+    is_good &= !s->emit || s->emit(s, title, program, run);
     ptowsp_run_destroy(run);
     ptowsp_program_destroy(program);
     return is_good;

@@ -33,6 +33,9 @@ typedef struct setup {
     void (*prepare)(void *user);                // called before each execution; may be NULL
     bool (*check)(void *user);  // called after each: are the results right? may be NULL
     void *user;
+    // Called by setup_run at its end: is all well? May be NULL; see emit_create.
+    bool (*emit)(struct setup *s, const char *title, const ptowsp_program *program,
+                 ptowsp_run *run);
 } setup;
 
 // Creates a context and a module; whatever fails, here and below, ends the program with its text.
