@@ -118,9 +118,12 @@ static inline void window_plan(kt *t, pool *p, random_loop *l, random_window *w,
         return;
     }
     uint64_t way = test_random(&t->state) % 8;
-    bool is_inner = l->parent != NULL;
-    w->by[0] = way == 0 ? NULL : is_inner && (way == 1 || way == 4) ? l->parent : l;
-    w->by[1] = way == 0 || way == 2 || way == 4 ? l : is_inner && way == 3 ? l->parent : NULL;
+    const random_loop *around = l->parent;  // one of those that there are
+    if (around && around->parent && test_random(&t->state) % 2) {
+        around = around->parent;
+    }
+    w->by[0] = way == 0 ? NULL : around && (way == 1 || way == 4) ? around : l;
+    w->by[1] = way == 0 || way == 2 || way == 4 ? l : around && way == 3 ? around : NULL;
     w->is_loaded = direction != PTOWSP_OUT;
     w->is_stored = direction != PTOWSP_IN;
     for (int axis = 0; axis < 2; axis++) {
@@ -153,8 +156,8 @@ static inline random_loop *loop_plan(kt *t, pool *p, random_loop *parent) {
     t->loops++;
     l->parent = parent;
     bool is_long = test_random(&t->state) % 8 == 0;
-    l->count =
-        is_long ? test_random_in(&t->state, 4, parent ? 5 : 16) : test_random_in(&t->state, 0, 3);
+    int64_t few = parent && parent->parent ? 2 : 3;
+    l->count = test_random_in(&t->state, is_long ? 4 : 0, !is_long ? few : parent ? 5 : 16);
     l->step = is_long ? test_random_in(&t->state, 1, 8) : p->dims[test_random(&t->state) % 3];
     l->begin = test_random(&t->state) % 4 ? 0 : test_random_in(&t->state, 1, 9);
     l->body = (pool *)kt_alloc(t, sizeof *l->body);
@@ -180,7 +183,8 @@ static inline random_loop *loop_plan(kt *t, pool *p, random_loop *parent) {
             l->end = ptowsp_tile_cols(w->of->value.v);
         }
     }
-    if (!parent && t->loops < RANDOM_LOOPS && test_random(&t->state) % 3 == 0) {
+    bool is_deep = parent && parent->parent;
+    if (!is_deep && t->loops < RANDOM_LOOPS && test_random(&t->state) % 3 == 0) {
         l->inner = loop_plan(t, p, l);
         l->inner_at = test_random_in(&t->state, 0, 3);
     }
@@ -202,7 +206,10 @@ static inline kt_value next_of(kt *t, const random_loop *l, uint32_t c) {
             next = *value;
         }
     }
-    bool is_long = l->count > 3 || (l->parent && l->parent->count > 3);
+    bool is_long = false;
+    for (const random_loop *of = l; of; of = of->parent) {
+        is_long = is_long || of->count > 3 || (of->parent && of->parent->parent);
+    }
     if (is_long && is_bin(next.dtype)) {
         next = kt_min(t, kt_max(t, next, kt_const(t, -32)), kt_const(t, 32));
     }
