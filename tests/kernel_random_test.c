@@ -128,20 +128,10 @@ static void random__all_kernels_are_within_their_bounds(void **state) {
     play(false, (uint32_t)test_rounds(1200));
 }
 
-// It fits its memory with two places for what its loops load, and not without: its plan is no best one.
-static void random__kernels_fit_what_they_used(void **state) {
-    (void)state;
-    const ptowsp_machine a5 = ptowsp_machine_950pr();
-    seen s;
-    memset(&s, 0, sizeof s);
-    random_ways(random_config(UINT64_C(3160144857024434907), false, &a5), false, true, &s);
-}
-
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(random__exact_kernels_have_the_very_bits),
         cmocka_unit_test(random__all_kernels_are_within_their_bounds),
-        cmocka_unit_test(random__kernels_fit_what_they_used),
     };
     return cmocka_run_group_tests_name("kernel_random", tests, NULL, NULL);
 }
