@@ -3349,7 +3349,7 @@ PTOWSP_API uint64_t ptowsp_kernel_hash(const ptowsp_module *module, ptowsp_kerne
 
 #define PTOWSP_TILE_SIZE_MAX  16384
 #define PTOWSP_LOOP_MAX       8
-#define PTOWSP_LOOP_DEPTH_MAX 2
+#define PTOWSP_LOOP_DEPTH_MAX 4
 #define PTOWSP_LOOP_CARRY_MAX 32
 #define PTOWSP_TASK_INSN_MAX  1048576
 #define PTOWSP_BODY_OP_MAX    10000

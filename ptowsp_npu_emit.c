@@ -36976,7 +36976,7 @@ static const char npu_fixed_18[] =
     "\n"
     "#define PTOWSP_TILE_SIZE_MAX  16384\n"
     "#define PTOWSP_LOOP_MAX       8\n"
-    "#define PTOWSP_LOOP_DEPTH_MAX 2\n"
+    "#define PTOWSP_LOOP_DEPTH_MAX 4\n"
     "#define PTOWSP_LOOP_CARRY_MAX 32\n"
     "#define PTOWSP_TASK_INSN_MAX  1048576\n"
     "#define PTOWSP_BODY_OP_MAX    10000\n"

@@ -60,7 +60,7 @@ typedef struct kt_param {
 } kt_param;
 
 #define KT_SIZE_MAX  64
-#define KT_BLOCK_MAX 4096
+#define KT_BLOCK_MAX 65536
 
 typedef struct kt {
     kt_config config;

@@ -62,7 +62,7 @@ static ptowsp_value carries(fixture *f, int count) {
 static void loop__refuses_more_than_its_limits(void **state) {
     (void)state;
     FAULT(LIMIT_EXCEEDED, "loop: more than 8 in a kernel", too_many(f, PTOWSP_LOOP_MAX + 1, false));
-    FAULT(LIMIT_EXCEEDED, "loop: more than 2 inside each other",
+    FAULT(LIMIT_EXCEEDED, "loop: more than 4 inside each other",
           too_many(f, PTOWSP_LOOP_DEPTH_MAX + 1, true));
     FAULT(LIMIT_EXCEEDED, "carry: more than 32 in loop 1", carries(f, PTOWSP_LOOP_CARRY_MAX + 1));
     fixture f;

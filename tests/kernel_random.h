@@ -5,317 +5,39 @@
 // One half of the kernels has tensors of small integers and only operations that are exact on them:
 // every element must have the very bits. The other half takes all operations, within bounds.
 //
-// Some kernels have loops: a body of 2 to 6 operations over carried values, values from outside and
-// chunks of a parameter. It is built in its first iteration; in the others the same operations are
-// computed only, with no kernel to build (add_loop).
+// Some kernels have loops, and some of these a loop in them. A body has 2 to 6 operations over
+// carried values, values from outside, and parts of parameters at the indices of its loops, which are
+// loaded, stored, or both (random_window). A loop runs never, once, twice, or often. It is built in
+// its first iteration; in the others the same operations are computed only.
 
 #ifndef PTOWSP_KERNEL_RANDOM_H
 #define PTOWSP_KERNEL_RANDOM_H
 
-#include "kernel_indexing_reference.h"
-
-enum { POOL_MAX = 64 };
-
-typedef struct pool {
-    kt_value values[POOL_MAX];
-    uint32_t count;
-    bool is_exact;
-    int64_t dims[3];  // of this kernel's tiles
-    // Of a loop's body: which of its values were taken in the first iteration, and so in all.
-    bool is_body, is_first;
-    bool is_taken[POOL_MAX];
-    uint32_t asked;
-} pool;
-
-// Where a value may get no larger: then integers stay exact in f16, too.
-#define EXACT_MAX 1000.0
-
-// Are a value's numbers such that bounds say something?
-static inline bool pool_takes(const pool *p, const kt_value *of) {
-    kt_value value = *of;
-    double limit = p->is_exact ? (value.dtype == PTOWSP_BF16 ? 200 : EXACT_MAX) : 1e3;
-    KT_EACH(value, r, c) {
-        double x = value.x[KT_AT(value, r, c)], error = value.error[KT_AT(value, r, c)];
-        if (!(fabs(x) <= limit) || !(error <= 1) || (p->is_exact && error != 0)) {
-            return false;
-        }
-    }
-    return true;
-}
-
-// Keeps a value for others to use; what it does not take stays in the kernel as dead code.
-static inline void pool_add(pool *p, kt_value value) {
-    if (p->count == POOL_MAX || p->asked == POOL_MAX) {
-        return;
-    }
-    bool is_taken = p->is_body && !p->is_first ? p->is_taken[p->asked] : pool_takes(p, &value);
-    if (p->is_body) {
-        p->is_taken[p->asked++] = is_taken;
-    }
-    if (is_taken) {
-        p->values[p->count++] = value;
-    }
-}
-
-static inline kt_value *pool_any(kt *t, pool *p) {
-    return &p->values[test_random(&t->state) % p->count];
-}
-
-static inline bool is_same_tail(const kt_value *x, const kt_value *y) {
-    return x->is_row_tail == y->is_row_tail && x->is_col_tail == y->is_col_tail &&
-           x->valid_rows == y->valid_rows && x->valid_cols == y->valid_cols;
-}
-
-// Does y go with x as an operand, in this task?
-static inline bool goes_with(const kt_value *x, const kt_value *y) {
-    if (y->is_mask || x->is_mask || x->dtype != y->dtype || !kt_fits(x, y)) {
-        return false;
-    }
-    if (x->rows == y->rows && x->cols == y->cols) {
-        return is_same_tail(x, y);
-    }
-    bool is_row = kt_is_vector(y, x->rows);
-    int64_t valid =
-        y->cols == 1 && y->rows == (is_row ? x->rows : x->cols) ? y->valid_rows : y->valid_cols;
-    return valid == (is_row ? x->valid_rows : x->valid_cols) &&
-           (y->is_row_tail || y->is_col_tail) == (is_row ? x->is_row_tail : x->is_col_tail);
-}
-
-static inline bool is_bin(ptowsp_dtype dtype) {
-    return kt_is_float(dtype) || dtype == PTOWSP_I32 || dtype == PTOWSP_I16;
-}
-
-static inline void add_binary(kt *t, pool *p) {
-    kt_value x = *pool_any(t, p), y = *pool_any(t, p);
-    kt_binary_kind kind = (kt_binary_kind)(test_random(&t->state) % KT_BINARY_COUNT);
-    if (!is_bin(x.dtype)) {
-        return;
-    }
-    if (p->is_exact && kind == KT_DIV && kt_is_float(x.dtype)) {
-        kind = KT_SUB;
-    }
-    if (test_random(&t->state) % 3 == 0) {
-        kt_value constant = kt_const(t, (double)test_random_in(&t->state, -3, 3));
-        pool_add(p, test_random(&t->state) % 3 ? kt_binary(t, kind, x, constant)
-                                               : kt_binary(t, kind, constant, x));
-    } else if (goes_with(&x, &y)) {
-        // Quotients of integer tiles are not for every machine, or not for a divisor of 0.
-        bool is_quotient = kind == KT_DIV && !kt_is_float(x.dtype);
-        pool_add(p, kt_binary(t, is_quotient ? KT_MUL : kind, x, y));
-    } else if (goes_with(&y, &x) && (kind == KT_ADD || kind == KT_MUL || kind == KT_MAX)) {
-        pool_add(p, kt_binary(t, kind, x, y));
-    }
-}
-
-static inline void add_unary(kt *t, pool *p) {
-    static const kt_unary_kind exact[] = {KT_UNARY_relu, KT_UNARY_neg, KT_UNARY_abs};
-    kt_value x = *pool_any(t, p);
-    kt_unary_kind kind = p->is_exact ? exact[test_random(&t->state) % 3]
-                                     : (kt_unary_kind)(test_random(&t->state) % KT_UNARY_COUNT);
-    bool is_int = x.dtype == PTOWSP_I32 && (kind == KT_UNARY_relu || kind == KT_UNARY_neg);
-    if (kt_is_float(x.dtype) || is_int) {
-        pool_add(p, kt_unary(t, kind, x));
-    }
-}
-
-static inline void add_reduce(kt *t, pool *p) {
-    kt_value x = *pool_any(t, p);
-    if (!is_bin(x.dtype) || x.valid_rows == 0 || x.valid_cols == 0) {
-        return;
-    }
-    switch (test_random(&t->state) % 7) {
-    case 0: pool_add(p, test_random(&t->state) % 2 ? kt_rowsum(t, x) : kt_rowsum_f32(t, x)); break;
-    case 1: pool_add(p, kt_rowmax(t, x)); break;
-    case 2: pool_add(p, kt_rowmin(t, x)); break;
-    case 3: pool_add(p, kt_colsum(t, x)); break;
-    case 4: pool_add(p, kt_colmax(t, x)); break;
-    case 5: pool_add(p, kt_colmin(t, x)); break;
-    default:
-        if (!p->is_exact && kt_is_float(x.dtype)) {
-            pool_add(p, kt_rowmean(t, x));
-        }
-        break;
-    }
-}
-
-static inline bool is_product(const kt_value *a, const kt_value *b) {
-    bool is_type = kt_is_float(a->dtype) || a->dtype == PTOWSP_I8;
-    return is_type && !a->is_mask && !b->is_mask && a->dtype == b->dtype && a->cols == b->rows &&
-           a->valid_cols == b->valid_rows && a->is_col_tail == b->is_row_tail &&
-           a->valid_rows > 0 && b->valid_cols > 0;
-}
-
-// A right factor for a, of those that there are, from a random one on; or a new parameter.
-static inline bool find_factor(kt *t, pool *p, const kt_value *a, kt_value *out_b) {
-    uint64_t first = test_random(&t->state);
-    for (uint32_t i = 0; i < p->count; i++) {
-        *out_b = p->values[(first + i) % p->count];
-        if (is_product(a, out_b)) {
-            return true;
-        }
-    }
-    if (p->is_body || t->param_count + 5 > PTOWSP_TASK_TILE_MAX) {
-        return false;
-    }
-    *out_b = kt_in(t, a->dtype, a->cols, p->dims[first % 3]);
-    return is_product(a, out_b);
-}
-
-static inline void add_product(kt *t, pool *p) {
-    kt_value a = *pool_any(t, p), b, c = *pool_any(t, p);
-    bool is_type = kt_is_float(a.dtype) || a.dtype == PTOWSP_I8;
-    if (!is_type || !find_factor(t, p, &a, &b)) {
-        return;
-    }
-    ptowsp_dtype sum = a.dtype == PTOWSP_I8 ? PTOWSP_I32 : PTOWSP_F32;
-    bool is_acc = c.dtype == sum && c.rows == a.rows && c.cols == b.cols &&
-                  c.is_row_tail == a.is_row_tail && c.is_col_tail == b.is_col_tail &&
-                  c.valid_rows == a.valid_rows && c.valid_cols == b.valid_cols;
-    bool is_bias = c.dtype == sum && c.rows == 1 && c.cols == b.cols &&
-                   c.is_col_tail == b.is_col_tail && c.valid_cols == b.valid_cols;
-    if (is_acc) {
-        pool_add(p, kt_matmul_acc(t, c, a, b));
-    } else if (is_bias) {
-        pool_add(p, kt_matmul_bias(t, a, b, c));
-    } else {
-        pool_add(p, kt_matmul(t, a, b));
-    }
-}
-
-static inline void add_convert(kt *t, pool *p) {
-    static const ptowsp_dtype types[] = {PTOWSP_F32, PTOWSP_F16, PTOWSP_BF16,
-                                         PTOWSP_I32, PTOWSP_I16, PTOWSP_I8};
-    kt_value x = *pool_any(t, p);
-    ptowsp_dtype to = types[test_random(&t->state) % 6];
-    bool is_byte =
-        (x.dtype == PTOWSP_F16 && to == PTOWSP_I8) || (x.dtype == PTOWSP_I8 && to == PTOWSP_F16);
-    bool is_there = is_byte || (x.dtype == PTOWSP_F32 && to != PTOWSP_I8) ||
-                    (to == PTOWSP_F32 && is_bin(x.dtype)) ||
-                    (to == PTOWSP_I32 && kt_is_float(x.dtype)) || to == x.dtype;
-    bool is_known = p->is_body ? p->is_exact : x.error[0] == 0;
-    if (is_there && (kt_is_float(to) || is_known)) {
-        kt_value y = kt_cvt(t, x, to, (ptowsp_round)(test_random(&t->state) % 2 * 4));
-        pool_add(p, y);
-    }
-}
-
-static inline void add_layout(kt *t, pool *p) {
-    kt_value x = *pool_any(t, p), y = *pool_any(t, p);
-    int64_t block = 32 / ptowsp_dtype_size(x.dtype);
-    switch (test_random(&t->state) % 4) {
-    case 0: pool_add(p, kt_transpose(t, x)); break;
-    case 1:
-        if (goes_with(&x, &y) && kt_is_vector(&y, x.rows)) {
-            pool_add(p, kt_broadcast(t, x, y, true));
-        } else if (goes_with(&x, &y) && kt_is_vector(&y, x.cols)) {
-            pool_add(p, kt_broadcast(t, x, y, false));
-        }
-        break;
-    case 2: {
-        int64_t row = test_random_in(&t->state, 0, x.rows - 1);
-        int64_t col = test_random_in(&t->state, 0, x.cols - 1) / block * block;
-        row = x.cols == 1 ? row / block * block : row;
-        int64_t rows = test_random_in(&t->state, 1, x.rows - row);
-        int64_t cols = test_random_in(&t->state, 1, x.cols - col);
-        if (cols == 1 && x.cols > 1 && !is_bin(x.dtype)) {
-            break;
-        }
-        kt_value part = kt_slice(t, x, row, col, rows, cols);
-        if (part.valid_rows > 0 && part.valid_cols > 0) {
-            pool_add(p, part);
-        }
-        break;
-    }
-    default:
-        if (x.cols % 2 == 0 && x.valid_cols > 1 && is_bin(x.dtype)) {
-            pool_add(p, kt_deinterleave(t, x, (uint32_t)(test_random(&t->state) % 2)));
-        }
-        break;
-    }
-}
-
-static inline void add_pick(kt *t, pool *p) {
-    kt_value x = *pool_any(t, p), y = *pool_any(t, p), z = *pool_any(t, p);
-    bool is_compared = x.dtype == PTOWSP_F32 || x.dtype == PTOWSP_F16;
-    bool is_pair = x.rows == y.rows && x.cols == y.cols && goes_with(&x, &y);
-    if (!is_compared || !is_pair) {
-        return;
-    }
-    ptowsp_compare op = (ptowsp_compare)(test_random(&t->state) % 6);
-    kt_value mask =
-        test_random(&t->state) % 2
-            ? kt_comparison(t, x, op, y)
-            : kt_comparison(t, x, op, kt_const(t, (double)(test_random(&t->state) % 3)));
-    bool is_third = z.rows == x.rows && z.cols == x.cols && is_same_tail(&x, &z) && is_bin(z.dtype);
-    pool_add(p, kt_select(t, mask, x, y));
-    if (is_third) {
-        pool_add(p, kt_select(t, mask, z, kt_const(t, 1)));
-    }
-}
-
-// The best of each row; which of equals is best depends on the very bits.
-static inline void add_sort(kt *t, pool *p) {
-    kt_value x = *pool_any(t, p);
-    if (!p->is_exact || x.is_mask || x.dtype != PTOWSP_F32 || x.cols == 1) {
-        return;
-    }
-    kt_value pairs = kt_sort32(t, x, kt_iota(t, PTOWSP_U32, x.cols, 0));
-    pool_add(p, kt_topk(t, pairs, test_random_in(&t->state, 1, x.cols), false));
-    pool_add(p, kt_topk(t, pairs, test_random_in(&t->state, 1, x.cols), true));
-}
-
-static inline void add_made(kt *t, pool *p) {
-    double x = (double)test_random_in(&t->state, -4, 4);
-    int64_t rows = p->dims[test_random(&t->state) % 3], cols = p->dims[test_random(&t->state) % 3];
-    if (test_random(&t->state) % 2) {
-        pool_add(p,
-                 kt_full(t, test_random(&t->state) % 2 ? PTOWSP_F32 : PTOWSP_I32, rows, cols, x));
-    } else {
-        pool_add(p, kt_iota(t, PTOWSP_I32, cols, x));
-    }
-}
-
-static inline void add_loop(kt *t, pool *p);
-
-static inline void add_any(kt *t, pool *p) {
-    switch (test_random(&t->state) % (p->is_body ? 16 : 17)) {
-    case 0:
-    case 1:
-    case 2:
-    case 3:
-    case 4: add_binary(t, p); break;
-    case 5:
-    case 6:
-    case 7: add_unary(t, p); break;
-    case 8:
-    case 9: add_reduce(t, p); break;
-    case 10:
-    case 11: add_product(t, p); break;
-    case 12: add_convert(t, p); break;
-    case 13: add_layout(t, p); break;
-    case 14:
-        if (test_random(&t->state) % 3) {
-            add_pick(t, p);
-        } else {
-            add_sort(t, p);
-        }
-        break;
-    case 15: add_made(t, p); break;
-    default: add_loop(t, p); break;
-    }
-}
+#include "kernel_random_ops.h"
 
 // -- loops ----------------------------------------------------------------------------------------
 
-enum { RANDOM_CARRIED = 3, RANDOM_LOOPS = 2, RANDOM_ITERATIONS = 3 };
+enum { RANDOM_CARRIED = 3, RANDOM_LOOPS = 6, RANDOM_WINDOWS = 2, RANDOM_PARAMS_LEFT = 5 };
+
+// rows x cols of a parameter, from the index of a loop or from 0: [0] by row, [1] by column.
+typedef struct random_window {
+    kt_param *of;  // NULL: there is none
+    bool is_loaded, is_stored;
+    int64_t sizes[2];
+    const struct random_loop *by[2];
+} random_window;
 
 typedef struct random_loop {
-    int64_t count, step, end;
+    struct random_loop *parent, *inner;
+    int64_t begin, count, step, at;  // at: the iteration in hand
+    int64_t inner_at;                // before which step of the body the inner loop is
+    ptowsp_value first, end, index;
     kt_value state[RANDOM_CARRIED];  // what the next iteration gets
     kt_value built[RANDOM_CARRIED];  // the carried values, as they are built
     uint32_t carried;
-    kt_value outer[2], chunk;  // chunk.rows is 0: there is none
-    ptowsp_value index;
+    kt_value outer[2];
+    random_window windows[RANDOM_WINDOWS];
+    pool *body;
 } random_loop;
 
 // Without a kernel, operations are computed only.
@@ -325,24 +47,178 @@ static inline kt_value without_kernel(kt_value value) {
     return value;
 }
 
-// Rows [i * step, + step) of the chunked parameter.
-static inline kt_value random_chunk(kt *t, const random_loop *l, int64_t i) {
+// Where a window begins in this iteration. Of a loop that never runs, at 0.
+static inline int64_t window_at(const random_window *w, int axis) {
+    const random_loop *l = w->by[axis];
+    return l && l->count ? l->begin + l->at * l->step : 0;
+}
+
+// What is in the window now.
+static inline kt_value window_load(kt *t, const random_window *w) {
     ptowsp_value none = {NULL, 0}, v = none;
-    const kt_value *of = &l->chunk;
+    const kt_value *of = &w->of->stored;
     if (t->k) {
-        v = ptowsp_tile_slice_at(of->v, l->index, none, l->step, of->cols);
+        v = ptowsp_tile_slice_at(of->v, w->by[0] ? w->by[0]->index : none,
+                                 w->by[1] ? w->by[1]->index : none, w->sizes[0], w->sizes[1]);
     }
-    kt_value part = kt_value_make(t, v, of->dtype, l->step, of->cols);
-    part.valid_cols = of->valid_cols;
+    kt_value part = kt_value_make(t, v, of->dtype, w->sizes[0], w->sizes[1]);
+    part.valid_rows = w->by[0] ? w->sizes[0] : of->valid_rows;
+    part.valid_cols = w->by[1] ? w->sizes[1] : of->valid_cols;
     part.is_row_tail = part.is_col_tail = true;
+    int64_t row = window_at(w, 0), col = window_at(w, 1);
     KT_EACH(part, r, c) {
-        part.x[KT_AT(part, r, c)] = of->x[KT_AT(*of, i * l->step + r, c)];
+        part.x[KT_AT(part, r, c)] = of->x[KT_AT(*of, row + r, col + c)];
+        part.error[KT_AT(part, r, c)] = of->error[KT_AT(*of, row + r, col + c)];
     }
     return part;
 }
 
-// One iteration: the first builds the body.
-static inline void random_body(kt *t, pool *body, random_loop *l, int64_t i) {
+// The last value of the body that goes there, or one that is made for it.
+static inline kt_value window_value(kt *t, const random_window *w, const pool *body) {
+    const kt_value *of = &w->of->stored;
+    for (uint32_t k = body->count; k-- > 0;) {
+        const kt_value *value = &body->values[k];
+        if (!value->is_mask && value->dtype == of->dtype && value->rows == w->sizes[0] &&
+            value->cols == w->sizes[1] &&
+            value->valid_rows == (w->by[0] ? w->sizes[0] : of->valid_rows) &&
+            value->valid_cols == (w->by[1] ? w->sizes[1] : of->valid_cols)) {
+            // What is loaded and stored again and again gets no larger than this.
+            return w->is_loaded && is_bin(value->dtype)
+                       ? kt_min(t, kt_max(t, *value, kt_const(t, -32)), kt_const(t, 32))
+                       : *value;
+        }
+    }
+    return kt_full(t, of->dtype, w->sizes[0], w->sizes[1], 3);
+}
+
+static inline void window_store(kt *t, const random_window *w, const pool *body, bool is_run) {
+    ptowsp_value none = {NULL, 0};
+    kt_value *of = &w->of->stored, value = window_value(t, w, body);
+    if (t->k) {
+        ptowsp_tile_store_at(of->v, w->by[0] ? w->by[0]->index : none,
+                             w->by[1] ? w->by[1]->index : none, value.v);
+    }
+    int64_t row = window_at(w, 0), col = window_at(w, 1);
+    for (int64_t r = 0; is_run && r < value.valid_rows && row + r < of->valid_rows; r++) {
+        for (int64_t c = 0; c < value.valid_cols && col + c < of->valid_cols; c++) {
+            of->x[KT_AT(*of, row + r, col + c)] = value.x[KT_AT(value, r, c)];
+            of->error[KT_AT(*of, row + r, col + c)] = value.error[KT_AT(value, r, c)];
+        }
+    }
+    w->of->is_stored = true;
+}
+
+// -- what a loop is, before it begins ---------------------------------------------------------------
+
+// A parameter whose parts a loop loads (IN), stores (OUT), or loads and stores again (INOUT).
+static inline void window_plan(kt *t, pool *p, random_loop *l, random_window *w,
+                               ptowsp_direction direction) {
+    int64_t total[2], valid[2];
+    if (t->param_count + RANDOM_PARAMS_LEFT > PTOWSP_TASK_TILE_MAX) {
+        return;
+    }
+    uint64_t way = test_random(&t->state) % 8;
+    const random_loop *around = l->parent;  // one of those that there are
+    if (around && around->parent && test_random(&t->state) % 2) {
+        around = around->parent;
+    }
+    w->by[0] = way == 0 ? NULL : around && (way == 1 || way == 4) ? around : l;
+    w->by[1] = way == 0 || way == 2 || way == 4 ? l : around && way == 3 ? around : NULL;
+    w->is_loaded = direction != PTOWSP_OUT;
+    w->is_stored = direction != PTOWSP_IN;
+    for (int axis = 0; axis < 2; axis++) {
+        const random_loop *by = w->by[axis];
+        if (by) {  // as far as it steps, or less
+            w->sizes[axis] =
+                test_random(&t->state) % 4 ? by->step : test_random_in(&t->state, 1, by->step);
+            total[axis] = valid[axis] = by->begin + by->step * (by->count ? by->count : 1);
+        } else {
+            w->sizes[axis] = total[axis] = p->dims[test_random(&t->state) % 3];
+            valid[axis] = kt_valid_of(t, total[axis]);
+        }
+    }
+    ptowsp_dtype dtype = pool_any(t, p)->dtype;
+    dtype = w->sizes[1] == 1 && total[1] > 1 && !is_bin(dtype) ? PTOWSP_F32 : dtype;
+    w->of = kt_param_make(t, direction, dtype, total[0], total[1], valid[0], valid[1]);
+    w->of->stored = w->of->value;  // what nobody stores to stays
+}
+
+// A constant or a scalar.
+static inline ptowsp_value bound_plan(kt *t, int64_t at) {
+    if (test_random(&t->state) % 3 == 0 && t->scalar_count + 1 < PTOWSP_TASK_SCALAR_MAX) {
+        return kt_scalar(t, test_random(&t->state) % 2 ? PTOWSP_I64 : PTOWSP_U64, (double)at).v;
+    }
+    return ptowsp_tile_const(t->k, (double)at);
+}
+
+static inline random_loop *loop_plan(kt *t, pool *p, random_loop *parent) {
+    random_loop *l = (random_loop *)kt_alloc(t, sizeof *l);
+    t->loops++;
+    l->parent = parent;
+    bool is_long = test_random(&t->state) % 8 == 0;
+    int64_t few = parent && parent->parent ? 2 : 3;
+    l->count = test_random_in(&t->state, is_long ? 4 : 0, !is_long ? few : parent ? 5 : 16);
+    l->step = is_long ? test_random_in(&t->state, 1, 8) : p->dims[test_random(&t->state) % 3];
+    l->begin = test_random(&t->state) % 4 ? 0 : test_random_in(&t->state, 1, 9);
+    l->body = (pool *)kt_alloc(t, sizeof *l->body);
+    l->body->is_exact = p->is_exact;
+    l->body->is_body = l->body->is_first = true;
+    memcpy(l->body->dims, p->dims, sizeof l->body->dims);
+    static const ptowsp_direction directions[] = {PTOWSP_IN, PTOWSP_IN, PTOWSP_INOUT};
+    if (test_random(&t->state) % 4) {
+        window_plan(t, p, l, &l->windows[0], directions[test_random(&t->state) % 3]);
+    }
+    if (test_random(&t->state) % 2) {
+        window_plan(t, p, l, &l->windows[1], PTOWSP_OUT);
+    }
+    int64_t end = l->begin + l->count * l->step;
+    l->first = bound_plan(t, l->begin);
+    l->end = bound_plan(t, end);
+    for (int i = 0; i < RANDOM_WINDOWS; i++) {
+        const random_window *w = &l->windows[i];
+        if (w->of && w->by[0] == l && w->of->valid_rows == end && test_random(&t->state) % 2) {
+            l->end = ptowsp_tile_rows(w->of->value.v);
+        }
+        if (w->of && w->by[1] == l && w->of->valid_cols == end && test_random(&t->state) % 2) {
+            l->end = ptowsp_tile_cols(w->of->value.v);
+        }
+    }
+    bool is_deep = parent && parent->parent;
+    if (!is_deep && t->loops < RANDOM_LOOPS && test_random(&t->state) % 3 == 0) {
+        l->inner = loop_plan(t, p, l);
+        l->inner_at = test_random_in(&t->state, 0, 3);
+    }
+    return l;
+}
+
+// -- iterations -------------------------------------------------------------------------------------
+
+static inline void loop_run(kt *t, pool *p, random_loop *l, bool is_run);
+
+// What a carried value becomes: the last that goes, or what it was. Over many iterations numbers would
+// grow beyond all bounds, so they are kept small.
+static inline kt_value next_of(kt *t, const random_loop *l, uint32_t c) {
+    kt_value next = l->body->values[c];
+    for (uint32_t k = l->carried; k < l->body->count; k++) {
+        const kt_value *value = &l->body->values[k];
+        if (!value->is_mask && value->dtype == next.dtype && value->rows == next.rows &&
+            value->cols == next.cols && is_same_tail(value, &next)) {
+            next = *value;
+        }
+    }
+    bool is_long = false;
+    for (const random_loop *of = l; of; of = of->parent) {
+        is_long = is_long || of->count > 3 || (of->parent && of->parent->parent);
+    }
+    if (is_long && is_bin(next.dtype)) {
+        next = kt_min(t, kt_max(t, next, kt_const(t, -32)), kt_const(t, 32));
+    }
+    return next;
+}
+
+// One iteration: the first builds the body. `is_run`: it is executed, too.
+static inline void random_body(kt *t, random_loop *l, bool is_run) {
+    pool *body = l->body;
     body->count = body->asked = 0;
     for (uint32_t c = 0; c < l->carried; c++) {
         kt_value value = l->state[c];
@@ -352,42 +228,35 @@ static inline void random_body(kt *t, pool *body, random_loop *l, int64_t i) {
     for (int o = 0; o < 2; o++) {
         body->values[body->count++] = t->k ? l->outer[o] : without_kernel(l->outer[o]);
     }
-    if (l->chunk.rows) {
-        body->values[body->count++] = random_chunk(t, l, l->count ? i : 0);
+    for (int i = 0; i < RANDOM_WINDOWS; i++) {
+        const random_window *w = &l->windows[i];
+        if (w->of && w->is_loaded) {
+            body->values[body->count++] = window_load(t, w);
+        }
     }
-    for (int64_t n = test_random_in(&t->state, 2, 6); n > 0; n--) {
+    int64_t steps = test_random_in(&t->state, 2, 6);
+    for (int64_t n = 0; n < steps; n++) {
+        if (l->inner && n == (l->inner_at < steps ? l->inner_at : steps - 1)) {
+            loop_run(t, body, l->inner, is_run);
+        }
         add_any(t, body);
     }
-    for (uint32_t c = 0; c < l->carried; c++) {  // the last that goes, or what it was
-        kt_value next = body->values[c];
-        for (uint32_t k = l->carried; k < body->count; k++) {
-            const kt_value *value = &body->values[k];
-            if (!value->is_mask && value->dtype == next.dtype && value->rows == next.rows &&
-                value->cols == next.cols && is_same_tail(value, &next)) {
-                next = *value;
-            }
+    for (int i = 0; i < RANDOM_WINDOWS; i++) {
+        if (l->windows[i].of && l->windows[i].is_stored) {
+            window_store(t, &l->windows[i], body, is_run);
         }
+    }
+    kt_value next[RANDOM_CARRIED];
+    for (uint32_t c = 0; c < l->carried; c++) {
+        next[c] = next_of(t, l, c);
         if (t->k) {
-            ptowsp_tile_next(l->built[c].v, next.v);
+            ptowsp_tile_next(l->built[c].v, next[c].v);
         }
-        l->state[c] = l->count ? next : l->state[c];
     }
-}
-
-// The end of the loop: a constant, a scalar, or the rows of what is chunked.
-static inline ptowsp_value random_end(kt *t, const random_loop *l) {
-    switch (test_random(&t->state) % 3) {
-    case 0: return ptowsp_tile_const(t->k, (double)l->end);
-    case 1:
-        if (t->scalar_count + 1 < PTOWSP_TASK_SCALAR_MAX) {
-            return kt_scalar(t, PTOWSP_I64, (double)l->end).v;
-        }
-        return ptowsp_tile_const(t->k, (double)l->end);
-    default:
-        return l->chunk.rows && l->end == l->chunk.valid_rows
-                   ? ptowsp_tile_rows(l->chunk.v)
-                   : ptowsp_tile_const(t->k, (double)l->end);
+    for (uint32_t c = 0; c < l->carried && l->count; c++) {
+        l->state[c] = next[c];
     }
+    body->is_first = false;
 }
 
 // Each iteration draws the same numbers. Where they are not of the state alone, this says so.
@@ -395,29 +264,10 @@ static inline ptowsp_value random_end(kt *t, const random_loop *l) {
 #define RANDOM_IS_REPEATED(is_repeated) ((void)0)
 #endif
 
-static inline void add_loop(kt *t, pool *p) {
-    random_loop loop, *l = &loop;
-    memset(l, 0, sizeof *l);
-    l->count = test_random_in(&t->state, 0, RANDOM_ITERATIONS);
-    l->step = p->dims[test_random(&t->state) % 3];
-    l->end = l->count * l->step;
-    pool *body = (pool *)kt_alloc(t, sizeof *body);
-    body->is_exact = p->is_exact;
-    body->is_body = body->is_first = true;
-    memcpy(body->dims, p->dims, sizeof body->dims);
-    if (t->loops == RANDOM_LOOPS) {
-        return;
-    }
-    t->loops++;
-    if (test_random(&t->state) % 2 && t->param_count + 5 <= PTOWSP_TASK_TILE_MAX) {
-        int64_t rows = l->step * (l->count ? l->count : 1);
-        int64_t cols = p->dims[test_random(&t->state) % 3];
-        l->chunk = kt_param_make(t, PTOWSP_IN, pool_any(t, p)->dtype, rows, cols, rows,
-                                 kt_valid_of(t, cols))
-                       ->value;
-    }
-    uint32_t carried = (uint32_t)test_random_in(&t->state, 1, RANDOM_CARRIED);
-    for (uint32_t i = 0; i < carried; i++) {
+static inline void loop_run(kt *t, pool *p, random_loop *l, bool is_run) {
+    int64_t carried = test_random_in(&t->state, 1, RANDOM_CARRIED);
+    l->carried = 0;
+    for (int64_t i = 0; i < carried; i++) {
         kt_value initial = *pool_any(t, p);
         if (!initial.is_mask) {
             l->state[l->carried++] = initial;
@@ -425,30 +275,39 @@ static inline void add_loop(kt *t, pool *p) {
     }
     l->outer[0] = *pool_any(t, p);
     l->outer[1] = *pool_any(t, p);
-    ptowsp_value end = random_end(t, l);
-    l->index = ptowsp_tile_loop_begin(t->k, ptowsp_tile_const(t->k, 0), end, l->step);
+    ptowsp_body *k = t->k;
+    ptowsp_value none = {NULL, 0};
+    l->index = k ? ptowsp_tile_loop_begin(k, l->first, l->end, l->step) : none;
     for (uint32_t i = 0; i < l->carried; i++) {
         l->built[i] = l->state[i];
-        l->built[i].v = ptowsp_tile_carry(l->state[i].v);
+        l->built[i].v = k ? ptowsp_tile_carry(l->state[i].v) : none;
     }
-    ptowsp_body *k = t->k;
     uint64_t state = t->state;
-    RANDOM_IS_REPEATED(true);
-    for (int64_t i = 0; i < l->count || i == 0; i++) {
+    if (!l->parent) {
+        RANDOM_IS_REPEATED(true);
+    }
+    for (l->at = 0; l->at < l->count || l->at == 0; l->at++) {
         t->state = state;
-        random_body(t, body, l, i);
-        if (i == 0) {
+        random_body(t, l, is_run && l->count > 0);
+        if (t->k) {
             ptowsp_tile_loop_end(k);
         }
         t->k = NULL;
-        body->is_first = false;
     }
-    RANDOM_IS_REPEATED(false);
+    if (!l->parent) {
+        RANDOM_IS_REPEATED(false);
+    }
     t->k = k;
     for (uint32_t i = 0; i < l->carried; i++) {
         kt_value result = l->state[i];
         result.v = l->built[i].v;
         pool_add(p, result);
+    }
+}
+
+static inline void add_loop(kt *t, pool *p) {
+    if (t->loops < RANDOM_LOOPS) {
+        loop_run(t, p, loop_plan(t, p, NULL), true);
     }
 }
 

@@ -456,8 +456,9 @@ static void text__says_where_an_error_is(void **state) {
         {"  %4 = loop %3, %3, 1\n      %5 = exp %1\n", 7, 7, "below this loop may be"},
         {"  %4 = loop %3, %3, 0\n", 6, 3, "its step is 0"},
         {"  %4 = loop %3, %3, 1.5\n", 6, 21, "a whole number is missing here"},
-        {"  %4 = loop %3, %3, 1\n    %5 = loop %3, %3, 1\n      %6 = loop %3, %3, 1\n", 8, 7,
-         "more than 2 inside each other"},
+        {"  %4 = loop %3, %3, 1\n    %5 = loop %3, %3, 1\n      %6 = loop %3, %3, 1\n"
+         "        %7 = loop %3, %3, 1\n          %8 = loop %3, %3, 1\n",
+         10, 11, "more than 4 inside each other"},
         {"  %4 = loop %3, %3, 1\n    %5 = carry %1\n  store %2, %1\n", 8, 3,
          "a carried value of loop 1 has no next value"},
         {"  %4 = loop %3, %3, 1\n    %5 = exp %1\n  store %2, %5\n", 8, 3,

@@ -51,7 +51,7 @@ static void finish(built *b) {
 static void random_loops(built *b, uint64_t *random, uint32_t length) {
     built_init(b, test_random_in(random, 0, 1) ? PTOISA_A2A3 : PTOISA_A5);
     random_list *r = random_list_make(b, random, (uint32_t)test_random_in(random, 2, 12));
-    random_body(r, 0, (uint32_t)test_random_in(random, 1, 2), length);
+    random_body(r, 0, (uint32_t)test_random_in(random, 1, 3), length);
     if (test_random_in(random, 0, 3) == 0) {  // another one
         random_body(r, 0, b->list.loop_count == 1, length);
     }
@@ -147,13 +147,16 @@ static bool judge_counts(const built *b, const uint32_t *counts, uint64_t *rando
     return is_good;
 }
 
-// Of one loop all numbers up to 6, of two all pairs up to 4.
+// Of one loop all numbers up to 6, of two all pairs up to 4, of three all up to 2.
 static bool judge_loops(const built *b, uint64_t *random, const char **what) {
-    uint32_t most = b->list.loop_count == 1 ? 7 : 5;
-    for (uint32_t n = 0; n < (b->list.loop_count == 1 ? most : most * most); n++) {
-        uint32_t counts[PTOWSP_LOOP_MAX + 1] = {0};
+    static const uint32_t mosts[] = {1, 7, 5, 3}, kinds[] = {1, 7, 25, 27};
+    uint32_t loops = b->list.loop_count;
+    assert_in_range(loops, 0, 3);
+    for (uint32_t n = 0; n < kinds[loops]; n++) {
+        uint32_t counts[PTOWSP_LOOP_MAX + 1] = {0}, most = mosts[loops];
         counts[1] = n % most;
-        counts[2] = n / most;
+        counts[2] = n / most % most;
+        counts[3] = n / most / most;
         if (!judge_counts(b, counts, random, what)) {
             return false;
         }
@@ -397,6 +400,33 @@ static void loops__tiles_have_one_place_where_two_do_not_fit(void **state) {
     }
 }
 
+// In memories of just what they used, lists have the same places again: whether tiles fit with two
+// places does not depend on whether they do with one, which those of the seeds do not, nor on other
+// memories.
+static void loops__fit_into_what_they_used(void **state) {
+    (void)state;
+    static const uint64_t seeds[] = {UINT64_C(1457719231704345000), UINT64_C(15827846294949658508)};
+    uint64_t random = test_seed();
+    for (int i = 0; i < 2 || TEST_ROUNDS(i, 200); i++) {
+        uint64_t seed = i < 2 ? seeds[i] : test_random(&random);
+        built b;
+        random_loops(&b, &seed, 24);
+        built_must(&b, pwsp_list_place_loops(&b.list, &b.machine, &b.fault));
+        uint32_t used[PTOISA_MEMORY_COUNT];
+        memcpy(used, b.list.used, sizeof used);
+        memcpy(b.machine.memory_size, used, sizeof used);
+        for (uint32_t t = 1; t < b.list.tile_count; t++) {
+            b.list.tiles[t].loop = 0;
+        }
+        pwsp_list_fault with_one;
+        memset(&with_one, 0, sizeof with_one);
+        assert_true(i >= 2 || !pwsp_list_place(&b.list, &b.machine, &with_one));
+        built_must(&b, pwsp_list_place_loops(&b.list, &b.machine, &b.fault));
+        assert_memory_equal(used, b.list.used, sizeof used);
+        built_free(&b);
+    }
+}
+
 static void loops__every_allocation_may_fail(void **state) {
     (void)state;
     uint64_t refused = 0;
@@ -422,6 +452,7 @@ int main(void) {
         cmocka_unit_test(loops__the_proof_refuses_marks_that_are_not_in_turn),
         cmocka_unit_test(loops__the_proof_refuses_to_rotate_what_is_used_outside),
         cmocka_unit_test(loops__tiles_have_one_place_where_two_do_not_fit),
+        cmocka_unit_test(loops__fit_into_what_they_used),
         cmocka_unit_test(loops__every_allocation_may_fail),
     };
     return cmocka_run_group_tests_name("list_loops", tests, NULL, NULL);

@@ -5,7 +5,8 @@
 //
 // and if the body of one innermost loop has all its uses. What computes gains nothing from a second
 // place: its pipe is busy with one iteration at a time. Memories are planned apart from each other,
-// so each is tried alone: if its tiles do not fit with two places, none of them rotates.
+// so each is tried alone, the others without bounds: if its tiles do not fit with two places, none of
+// them rotates. (Now and then they fit with two places alone, as no plan is the best: memory.c.)
 
 #include "rotate.h"
 
@@ -84,13 +85,17 @@ PWSP_INTERNAL bool pwsp_list_place_loops(pwsp_list *list, const ptoisa_machine *
         return pwsp_list_fail(fault, PTOWSP_OUT_OF_MEMORY, 0, "memory: out of memory");
     }
     pwsp_rotate_find(list, roots);
-    bool is_good = pwsp_list_place(list, machine, fault);  // else it fits in no way
+    bool is_good = true;
     uint32_t memories = 0;
     for (uint32_t at = 0; at < PTOISA_MEMORY_COUNT && is_good; at++) {
         pwsp_list_fault refused;
         memset(&refused, 0, sizeof refused);
-        pwsp_rotate_set(list, roots, memories | 1u << at);
-        if (pwsp_list_place(list, machine, &refused)) {
+        ptoisa_machine alone = *machine;
+        for (uint32_t other = 0; other < PTOISA_MEMORY_COUNT; other++) {
+            alone.memory_size[other] = other == at ? machine->memory_size[at] : INT32_MAX;
+        }
+        pwsp_rotate_set(list, roots, 1u << at);
+        if (pwsp_list_place(list, &alone, &refused)) {
             memories |= 1u << at;
         } else if (refused.status != PTOWSP_LIMIT_EXCEEDED) {
             *fault = refused;
