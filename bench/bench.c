@@ -3,7 +3,7 @@
 // cannot be avoided. Its time is that of the limit / share. Machines differ and are shared: only
 // ratios inside one run mean much.
 //
-//      bench [--json FILE] [--kv-mib N] [--only GROUP] [--count] [--svg FILE]
+//      bench [--json FILE] [--kv-mib N] [--only GROUP] [--count] [--svg FILE] [--minutes N]
 //
 // The groups are those of `groups` below. --count runs each row once, for callgrind (count.c).
 
@@ -263,6 +263,15 @@ static uint64_t kv_mib = 256;
 
 static const char *svg;  // the picture of scale
 
+static double growth_minutes = 0.1;
+
+static void bench_growth_group(ptowsp_context *context) {
+    (void)context;
+    if (!is_counting) {
+        bench_growth(growth_minutes);
+    }
+}
+
 static void bench_scale_group(ptowsp_context *context) {
     (void)context;
     bench_scale(svg);
@@ -313,12 +322,13 @@ static const struct {
               {"lanes", bench_lanes_group},
               {"graph", bench_graph_group},
               {"emit", bench_emit_group},
-              {"scale", bench_scale_group}};
+              {"scale", bench_scale_group},
+              {"growth", bench_growth_group}};
 
 static int usage(void) {
-    fprintf(stderr,
-            "usage: bench [--json FILE] [--kv-mib N] [--only GROUP] [--count] [--svg FILE]\n"
-            "groups:");
+    fprintf(stderr, "usage: bench [--json FILE] [--kv-mib N] [--only GROUP] [--count] [--svg FILE] "
+                    "[--minutes N]\n"
+                    "groups:");
     for (size_t i = 0; i < sizeof groups / sizeof *groups; i++) {
         fprintf(stderr, " %s", groups[i].name);
     }
@@ -345,6 +355,8 @@ int main(int argc, char **argv) {
             kv_mib = strtoull(argv[++i], NULL, 10);
         } else if (strcmp(argv[i], "--only") == 0 && i + 1 < argc) {
             only = argv[++i];
+        } else if (strcmp(argv[i], "--minutes") == 0 && i + 1 < argc) {
+            growth_minutes = strtod(argv[++i], NULL);
         } else if (strcmp(argv[i], "--svg") == 0 && i + 1 < argc) {
             svg = argv[++i];
         } else if (strcmp(argv[i], "--count") == 0) {

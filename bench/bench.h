@@ -145,6 +145,9 @@ void bench_graph(void);
 // The same over powers of ten, as a table and, unless svg is NULL, as a picture.
 void bench_scale(const char *svg);
 
+// Runs of all kinds for some minutes: memory at the start and at the end. Fails if it grows.
+void bench_growth(double minutes);
+
 // Emitting a program as a source tree.
 void bench_emit(void);
 
