@@ -5851,6 +5851,7 @@ typedef struct ptowsp_search_desc {
     uint32_t lane_count_count;
     uint64_t evaluation_max;  // default: PTOWSP_SEARCH_EVALUATION_DEFAULT
     bool has_path;            // bounds with the longest chain: one execution records edges
+    uint32_t at_once;         // executions at the same time (Threads); default: 1
     // Binds sizes, plans and tensors to a fresh run of each program, for its lanes
     // (ptowsp_program_lane_count of ptowsp_run_program); an error ends the search. NULL: there is
     // nothing to bind. What it binds must live until the next call.
@@ -5880,11 +5881,18 @@ typedef struct ptowsp_search_summary {
 
 // Searches; fills in at most `capacity` results, the best first.
 //
-// Memory   A program and a run at a time, and 8 bytes for each schedule of the space; all is freed.
+// Memory   A program and a run at a time, or with at_once above 1 four programs and a run for each
+//          lane; 8 bytes for each schedule of the space. All is freed.
+// Threads  With at_once above 1, executions run on as many lanes of the context, at most on all it
+//          has. Results and summary are those of at_once 1. `bind`, cost functions of kernels and
+//          that of `cost` are then called on several threads at the same time, each for runs of its
+//          own; they must not use the search's context. The allocator's hook is called by one thread
+//          at a time. If an execution fails, some that come after it may have begun.
 // Errors   INVALID_PARAMS: no results, a NULL list with elements, lane counts with two pools.
 //          LIMIT_EXCEEDED: a space over PTOWSP_SEARCH_SPACE_MAX. OUT_OF_MEMORY; those of `bind`,
 //          and of an execution that would fail under any schedule. If all executions fail, the
-//          first one's; if all schedules are refused, the first one's refusal.
+//          first one's; if all schedules are refused, the first one's refusal. With at_once above 1
+//          BUSY and SYSTEM_FAILED, as ptowsp_parallel_for.
 PTOWSP_API ptowsp_status ptowsp_schedule_search(ptowsp_context *context, ptowsp_module *module,
                                                 const ptowsp_search_desc *desc,
                                                 ptowsp_search_result *results, uint32_t capacity,

@@ -1,15 +1,15 @@
 // Benchmarks: each measures something of ptowsp and, in turns with it, something to compare with,
-// and prints medians and their ratio. Machines differ and are shared: only ratios inside one run
-// mean much.
+// and prints medians and their ratio. A row may have a limit besides: a bare loop that does only what
+// cannot be avoided. Its time is that of the limit / share. Machines differ and are shared: only
+// ratios inside one run mean much.
 //
-//      bench [--json FILE] [--kv-mib N] [--only GROUP] [--count] [--svg FILE]
+//      bench [--json FILE] [--kv-mib N] [--only GROUP] [--count] [--svg FILE] [--minutes N]
 //
 // The groups are those of `groups` below. --count runs each row once, for callgrind (count.c).
 
 #include "bench.h"
 
 #include "common/attention.h"
-#include "common/lengths.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,9 +17,15 @@
 
 // -- results --------------------------------------------------------------------------------------
 
-static bench_row rows[128];
-static double row_counts[128];  // instructions per unit, or 0
-static size_t row_count;
+// A row, and what is known of it besides.
+typedef struct bench_line {
+    bench_row row;
+    bench_limit limit;
+    double count;  // instructions per unit, or 0
+} bench_line;
+
+static bench_line lines[160];
+static size_t line_count;
 static const char *group;  // that runs
 
 bool is_counting;
@@ -32,8 +38,28 @@ static void report_count(const bench_row *row) {
     printf("%s: %s\t%s\t%.9g\n", group, row->name, row->unit, count_scale(row, last_ns));
 }
 
-void report(bench_row row) {
-    require(row_count < sizeof rows / sizeof *rows, "more rows than there is room for");
+static void print_line(const bench_line *line) {
+    const bench_row *row = &line->row;
+    printf("%-46s %9.3f %-8s %-34s %9.3f  x%-8.3g ", row->name, row->value, row->unit, row->other,
+           row->other_value, row->ratio);
+    if (line->limit.name) {
+        printf("%9.3f %4.0f %%  ", line->limit.value, 100.0 * line->limit.share);
+    } else {
+        printf("%9s %6s  ", "-", "");
+    }
+    printf("%s%s", row->budget, !row->has_budget ? "" : row->is_met ? " (met)" : " (NOT MET)");
+    if (line->limit.name && strcmp(line->limit.name, row->other) != 0) {
+        printf("  limit: %s", line->limit.name);
+    }
+    if (line->count > 0.0) {
+        printf("  %.4g instructions", line->count);
+    }
+    putchar('\n');
+    fflush(stdout);
+}
+
+void report_beside_limit(bench_row row, bench_limit limit) {
+    require(line_count < sizeof lines / sizeof *lines, "more rows than there is room for");
     if (is_counting) {
         if (last_ns > 0.0) {
             report_count(&row);
@@ -41,19 +67,35 @@ void report(bench_row row) {
         last_ns = 0.0;
         return;
     }
-    row_counts[row_count] = last_count > 0.0 ? last_count * count_scale(&row, last_ns) : 0.0;
-    rows[row_count++] = row;
-    printf("%-46s %9.3f %-8s %-34s %9.3f  x%-8.3g %s%s", row.name, row.value, row.unit, row.other,
-           row.other_value, row.ratio, row.budget,
-           !row.has_budget ? ""
-           : row.is_met    ? " (met)"
-                           : " (NOT MET)");
-    if (row_counts[row_count - 1] > 0.0) {
-        printf("  %.4g instructions", row_counts[row_count - 1]);
-    }
-    putchar('\n');
+    bench_line *line = &lines[line_count++];
+    line->row = row;
+    line->limit = limit;
+    line->count = last_count > 0.0 ? last_count * count_scale(&row, last_ns) : 0.0;
     last_ns = last_count = 0.0;
-    fflush(stdout);
+    print_line(line);
+}
+
+void report(bench_row row) {
+    const bench_limit none = {NULL, 0.0, 0.0};
+    report_beside_limit(row, none);
+}
+
+static void write_line(FILE *file, const bench_line *line, bool is_last) {
+    const bench_row *row = &line->row;
+    fprintf(file,
+            "  {\"name\": \"%s\", \"unit\": \"%s\", \"value\": %.4f, \"other\": \"%s\", "
+            "\"other_value\": %.4f, \"ratio\": %.4f, ",
+            row->name, row->unit, row->value, row->other, row->other_value, row->ratio);
+    if (line->limit.name) {
+        fprintf(file, "\"limit\": \"%s\", \"limit_value\": %.4f, \"share\": %.4f, ",
+                line->limit.name, line->limit.value, line->limit.share);
+    }
+    fprintf(file, "\"instructions\": %.1f, \"budget\": \"%s\", \"met\": %s}%s\n", line->count,
+            row->budget,
+            !row->has_budget ? "null"
+            : row->is_met    ? "true"
+                             : "false",
+            is_last ? "" : ",");
 }
 
 static bool write_json(const char *path) {
@@ -63,25 +105,16 @@ static bool write_json(const char *path) {
         return false;
     }
     fputs("[\n", file);
-    for (size_t i = 0; i < row_count; i++) {
-        const bench_row *row = &rows[i];
-        fprintf(
-            file,
-            "  {\"name\": \"%s\", \"unit\": \"%s\", \"value\": %.4f, \"other\": \"%s\", "
-            "\"other_value\": %.4f, \"ratio\": %.4f, \"instructions\": %.1f, \"budget\": \"%s\", "
-            "\"met\": %s}%s\n",
-            row->name, row->unit, row->value, row->other, row->other_value, row->ratio,
-            row_counts[i], row->budget,
-            !row->has_budget ? "null"
-            : row->is_met    ? "true"
-                             : "false",
-            i + 1 < row_count ? "," : "");
+    for (size_t i = 0; i < line_count; i++) {
+        write_line(file, &lines[i], i + 1 == line_count);
     }
     fputs("]\n", file);
     return fclose(file) == 0;
 }
 
 // -- timing ---------------------------------------------------------------------------------------
+
+enum { FUNCTION_MAX = 3 };
 
 static int compare_double(const void *a, const void *b) {
     double x = *(const double *)a, y = *(const double *)b;
@@ -96,29 +129,103 @@ static double time_ns(bench_fn fn, void *user, uint32_t repeat) {
     return (double)(ptowsp_clock_ns() - start) / repeat;
 }
 
-bench_times measure(bench_fn own, bench_fn other, void *user, uint32_t repeat, uint32_t rounds) {
-    double times[3][ROUNDS];
+static double median(double *values, uint32_t count) {
+    qsort(values, count, sizeof *values, compare_double);
+    return values[count / 2];
+}
+
+// Medians of functions that take turns, and of the quotient of the first and each in each round.
+static void measure_all(const bench_fn *fns, uint32_t fn_count, void *user, uint32_t repeat,
+                        uint32_t rounds, double *out_ns, double *out_ratios) {
+    double times[FUNCTION_MAX][ROUNDS], ratios[FUNCTION_MAX][ROUNDS];
     require(rounds <= ROUNDS, "more rounds than there is room for");
     if (is_counting) {
-        bench_times once = {1.0, 1.0, 1.0};
-        bench_counted(own, user);
+        for (uint32_t f = 0; f < fn_count; f++) {
+            out_ns[f] = out_ratios[f] = 1.0;
+        }
+        bench_counted(fns[0], user);
         last_ns = 1.0;
-        return once;
+        return;
     }
-    own(user);
-    other(user);
+    for (uint32_t f = 0; f < fn_count; f++) {
+        fns[f](user);
+    }
     for (uint32_t i = 0; i < rounds; i++) {
-        times[0][i] = time_ns(own, user, repeat);
-        times[1][i] = time_ns(other, user, repeat);
-        times[2][i] = times[0][i] / times[1][i];
+        for (uint32_t f = 0; f < fn_count; f++) {
+            times[f][i] = time_ns(fns[f], user, repeat);
+            ratios[f][i] = times[0][i] / times[f][i];
+        }
     }
-    for (uint32_t i = 0; i < 3; i++) {
-        qsort(times[i], rounds, sizeof(double), compare_double);
+    for (uint32_t f = 0; f < fn_count; f++) {
+        out_ns[f] = median(times[f], rounds);
+        out_ratios[f] = median(ratios[f], rounds);
     }
-    bench_times medians = {times[0][rounds / 2], times[1][rounds / 2], times[2][rounds / 2]};
-    last_ns = medians.own_ns;
-    last_count = count_instructions(own, user);
+    last_ns = out_ns[0];
+    last_count = count_instructions(fns[0], user);
+}
+
+bench_times measure(bench_fn own, bench_fn other, void *user, uint32_t repeat, uint32_t rounds) {
+    const bench_fn fns[2] = {own, other};
+    double ns[2], ratios[2];
+    measure_all(fns, 2, user, repeat, rounds, ns, ratios);
+    bench_times medians = {ns[0], ns[1], ratios[1]};
     return medians;
+}
+
+// -- cases ----------------------------------------------------------------------------------------
+
+// What a call of ns nanoseconds is in the unit of a case.
+static double case_value(const bench_case *of, double ns) {
+    double unit_ns = bench_unit_ns(of->unit);
+    return unit_ns > 0.0 ? ns / unit_ns / of->work : of->work / ns;
+}
+
+// Is the budget met, and what is it called?
+static bool check_budget(const bench_case *of, const double *ratios, double value, char *text,
+                         size_t size) {
+    const bool is_rate = bench_unit_ns(of->unit) == 0.0;
+    switch (of->budget) {
+    case BUDGET_NONE: text[0] = 0; return false;
+    case BUDGET_VALUE:
+        snprintf(text, size, "%g %s", of->most, of->unit);
+        return is_rate ? value >= of->most : value <= of->most;
+    case BUDGET_BESIDE: snprintf(text, size, "%.3g x it", of->most); return ratios[1] <= of->most;
+    case BUDGET_LIMIT: break;
+    }
+    snprintf(text, size, "%.3g x limit", of->most);
+    return ratios[2] <= of->most;
+}
+
+void bench_measure(const bench_case *of, void *user) {
+    static char texts[sizeof lines / sizeof *lines][32];  // of budgets, as long as the rows
+    char *text = texts[line_count % (sizeof lines / sizeof *lines)];
+    const bool is_other = of->limit == of->other;
+    const bench_fn fns[FUNCTION_MAX] = {of->own, of->other, of->limit};
+    double ns[FUNCTION_MAX], ratios[FUNCTION_MAX];
+    measure_all(fns, of->limit && !is_other ? 3 : 2, user, of->repeat, of->rounds, ns, ratios);
+    if (is_other) {
+        ns[2] = ns[1];
+        ratios[2] = ratios[1];
+    }
+    const double value = case_value(of, ns[0]);
+    const bool is_met = check_budget(of, ratios, value, text, sizeof texts[0]);
+    const bool is_rate = bench_unit_ns(of->unit) == 0.0;
+    bench_row row = {of->name,
+                     of->unit,
+                     value,
+                     of->other_name,
+                     case_value(of, ns[1]),
+                     is_rate ? 1.0 / ratios[1] : ratios[1],
+                     text,
+                     of->budget != BUDGET_NONE,
+                     is_met};
+    bench_limit limit = {NULL, 0.0, 0.0};
+    if (of->limit) {
+        limit.name = is_other ? of->other_name : of->limit_name;
+        limit.value = case_value(of, ns[2]);
+        limit.share = 1.0 / ratios[2];
+    }
+    report_beside_limit(row, limit);
 }
 
 void require(bool condition, const char *what) {
@@ -128,7 +235,9 @@ void require(bool condition, const char *what) {
     }
 }
 
+#if !defined(__GNUC__)
 static volatile uint64_t sink;
+#endif
 
 void bench_keep(const void *memory) {
 #if defined(__GNUC__)
@@ -148,316 +257,20 @@ void *bench_allocate(size_t size) {
     return memory;
 }
 
-// -- planning -------------------------------------------------------------------------------------
-
-typedef struct plan_bench {
-    ptowsp_context *context;
-    int32_t *lengths;
-    ptowsp_batch batch;
-    ptowsp_plan_config config;
-    uint32_t chunk;
-    ptowsp_work *work, *copy;
-    uint64_t capacity;
-    ptowsp_plan_info info;
-} plan_bench;
-
-static void run_chunk_size(void *user) {
-    plan_bench *b = (plan_bench *)user;
-    ptowsp_plan_chunk_size(&b->batch, &b->config, &b->chunk, NULL);
-    sink = b->chunk;
-}
-
-// What the rule says, by bisection with plain divisions.
-static void run_chunk_size_plain(void *user) {
-    plan_bench *b = (plan_bench *)user;
-    uint32_t low = PTOWSP_CHUNK_MIN_DEFAULT, high = PTOWSP_CHUNK_MAX_DEFAULT;
-    while (low < high) {
-        uint32_t middle = low + (high - low) / 2;
-        uint64_t units = 0;
-        for (uint32_t i = 0; i < b->batch.sequence_count; i++) {
-            units += ((uint32_t)b->lengths[i] + middle - 1) / middle;
-        }
-        if (units * b->batch.head_count <= b->config.max_work_units) {
-            high = middle;
-        } else {
-            low = middle + 1;
-        }
-    }
-    if (low != b->chunk) {
-        fprintf(stderr, "bench: chunk %u, expected %u\n", (unsigned)b->chunk, (unsigned)low);
-        exit(1);
-    }
-    sink = low;
-}
-
-static void run_generate(void *user) {
-    plan_bench *b = (plan_bench *)user;
-    ptowsp_plan_generate(&b->batch, &b->config, b->chunk, b->work, b->capacity, &b->info);
-    bench_keep(b->work);
-}
-
-static void run_generate_parallel(void *user) {
-    plan_bench *b = (plan_bench *)user;
-    ptowsp_plan_generate_parallel(b->context, &b->batch, &b->config, b->chunk, b->work, b->capacity,
-                                  &b->info);
-    bench_keep(b->work);
-}
-
-// The same descriptors by three nested loops, as one would write them first.
-static void run_generate_plain(void *user) {
-    plan_bench *b = (plan_bench *)user;
-    uint32_t id = 0;
-    for (uint32_t r = 0; r < b->batch.sequence_count; r++) {
-        uint32_t length = (uint32_t)b->lengths[r], n = (length + b->chunk - 1) / b->chunk;
-        int32_t tier =
-            ptowsp_tier_find(ptowsp_decode_tiers(), PTOWSP_DECODE_TIER_COUNT, (int32_t)length);
-        for (uint32_t head = 0; head < b->batch.head_count; head++) {
-            uint32_t start = 0;
-            for (uint32_t c = 0; c < n; c++) {
-                uint32_t piece = length / n + (c >= n - length % n);
-                ptowsp_work *work = &b->work[id];
-                work->work_id = id++;
-                work->tier = (uint8_t)tier;
-                work->flags = (uint8_t)((c == 0 ? PTOWSP_WORK_FIRST : 0) |
-                                        (c + 1 == n ? PTOWSP_WORK_LAST : 0));
-                work->reserved = 0;
-                work->params[0] = r;
-                work->params[1] = head;
-                work->params[2] = start;
-                work->params[3] = piece;
-                start += piece;
-            }
-        }
-    }
-    bench_keep(b->work);
-}
-
-static void run_copy(void *user) {
-    plan_bench *b = (plan_bench *)user;
-    memcpy(b->copy, b->work, (size_t)b->info.work_count * sizeof *b->work);
-    bench_keep(b->copy);
-}
-
-static void bench_chunk_size(plan_bench *b, uint32_t max_work_units, const char *name) {
-    b->batch.sequence_count = 10000;
-    b->batch.head_count = 1;
-    b->config.max_work_units = max_work_units;
-    bench_times t = measure(run_chunk_size, run_chunk_size_plain, b, 10, ROUNDS);
-    bench_row row = {name,    "us",    t.own_ns / 1e3, "plain bisection", t.other_ns / 1e3,
-                     t.ratio, "10 us", true,           t.own_ns <= 10e3};
-    report(row);
-}
-
-// Reports one of the generators in microseconds for 1,000 descriptors.
-static void bench_generate(plan_bench *b, bench_fn own, bench_fn other, uint32_t repeat,
-                           const char *name, const char *other_name, double budget) {
-    bench_times t = measure(own, other, b, repeat, repeat > 1 ? ROUNDS : 11);
-    double per_thousand = (double)b->info.work_count / 1e3 * 1e3;
-    bench_row row = {name,
-                     "us/1000",
-                     t.own_ns / per_thousand,
-                     other_name,
-                     t.other_ns / per_thousand,
-                     t.ratio,
-                     budget > 0.0 ? "1.5x memcpy" : "",
-                     budget > 0.0,
-                     t.ratio <= budget};
-    report(row);
-}
-
-static void set_batch(plan_bench *b, uint32_t sequences, uint32_t heads, uint32_t chunk) {
-    b->batch.sequence_count = sequences;
-    b->batch.head_count = heads;
-    b->chunk = chunk;
-}
-
-// The plain loops and the library write the same bytes.
-static void check_generate(plan_bench *b) {
-    run_generate(b);
-    require(b->info.fault == PTOWSP_FAULT_NONE && b->info.work_count > 0, "generate fails");
-    memcpy(b->copy, b->work, (size_t)b->info.work_count * sizeof *b->work);
-    memset(b->work, 0, (size_t)b->info.work_count * sizeof *b->work);
-    run_generate_plain(b);
-    require(memcmp(b->copy, b->work, (size_t)b->info.work_count * sizeof *b->work) == 0,
-            "generate and the plain loops differ");
-}
-
-static void bench_plan(ptowsp_context *context) {
-    plan_bench b;
-    memset(&b, 0, sizeof b);
-    const uint32_t sequence_max = 100000;
-    b.context = context;
-    b.capacity = 4 << 20;
-    b.lengths = (int32_t *)bench_allocate(sequence_max * sizeof *b.lengths);
-    b.work = (ptowsp_work *)bench_allocate(b.capacity * sizeof *b.work);
-    b.copy = (ptowsp_work *)bench_allocate(b.capacity * sizeof *b.copy);
-    lengths_generate(1, sequence_max, b.lengths);
-    b.batch.lengths = b.lengths;
-    bench_chunk_size(&b, 65536, "plan_chunk_size, 10,000 lengths, 65,536 units");
-    bench_chunk_size(&b, 16384, "plan_chunk_size, 10,000 lengths, 16,384 units");
-    for (uint32_t i = 0; i < 10000; i++) {
-        b.lengths[i] = 4096;
-    }
-    bench_chunk_size(&b, 20017, "plan_chunk_size, 10,000 equal lengths");
-    lengths_generate(1, sequence_max, b.lengths);
-
-    const char *copy = "memcpy of the same bytes";
-    set_batch(&b, 256, 8, 1024);
-    check_generate(&b);
-    bench_generate(&b, run_generate, run_copy, 10, "generate, 256 sequences x 8 heads", copy, 1.5);
-    bench_generate(&b, run_generate, run_generate_plain, 10, "generate, 256 sequences x 8 heads",
-                   "three plain loops", 0.0);
-    set_batch(&b, 64, 8, 256);
-    bench_generate(&b, run_generate, run_copy, 10, "generate, 64 sequences x 8 heads, chunk 256",
-                   copy, 1.5);
-    set_batch(&b, 256, 1, 512);
-    bench_generate(&b, run_generate, run_copy, 10, "generate, 256 sequences x 1 head", copy, 1.5);
-    bench_generate(&b, run_generate, run_generate_plain, 10, "generate, 256 sequences x 1 head",
-                   "three plain loops", 0.0);
-    set_batch(&b, sequence_max, 8, 1024);
-    check_generate(&b);
-    bench_generate(&b, run_generate_parallel, run_generate, 1,
-                   "generate_parallel, 100,000 sequences x 8 heads", "generate on one lane", 0.0);
-    free(b.lengths);
-    free(b.work);
-    free(b.copy);
-}
-
-// -- dispatch -------------------------------------------------------------------------------------
-
-typedef struct dispatch_bench {
-    ptowsp_context *context;
-    ptowsp_context *serial;
-    ptowsp_work *work;
-    uint64_t work_count;
-} dispatch_bench;
-
-static void empty_kernel(const ptowsp_work *work, uint32_t lane, void *user) {
-    (void)work, (void)lane, (void)user;
-}
-
-static const ptowsp_work_fn empty_table[] = {empty_kernel, empty_kernel, empty_kernel,
-                                             empty_kernel};
-
-static void run_dispatch_spmd(void *user) {
-    dispatch_bench *b = (dispatch_bench *)user;
-    ptowsp_dispatch_spmd(b->context, b->work, b->work_count, empty_table, 4, NULL);
-}
-
-static void run_dispatch_serial(void *user) {
-    dispatch_bench *b = (dispatch_bench *)user;
-    ptowsp_dispatch_serial(b->work, b->work_count, empty_table, 4, NULL, NULL);
-}
-
-static void empty_range(void *user, uint64_t begin, uint64_t end, uint32_t lane) {
-    (void)user, (void)begin, (void)end, (void)lane;
-}
-
-static void run_parallel_for(void *user) {
-    dispatch_bench *b = (dispatch_bench *)user;
-    ptowsp_parallel_for(b->context, ptowsp_context_lane_count(b->context), 1, empty_range, NULL);
-}
-
-static void run_serial_for(void *user) {
-    dispatch_bench *b = (dispatch_bench *)user;
-    ptowsp_parallel_for(b->serial, ptowsp_context_lane_count(b->context), 1, empty_range, NULL);
-}
-
-static void bench_dispatch(ptowsp_context *context) {
-    dispatch_bench b = {context, NULL, NULL, 16384};
-    require(ptowsp_context_create(NULL, &b.serial) == PTOWSP_OK &&
-                ptowsp_work_create(context, b.work_count, &b.work) == PTOWSP_OK,
-            "out of memory");
-    for (uint64_t i = 0; i < b.work_count; i++) {
-        b.work[i] = ptowsp_work_of((uint32_t)i, (uint8_t)(i / 64 % 4), 0, 0, 0, 0, 1);
-    }
-    require(ptowsp_dispatch_spmd(context, b.work, b.work_count, empty_table, 4, NULL) == PTOWSP_OK,
-            "dispatch fails");
-    bench_times t = measure(run_dispatch_spmd, run_dispatch_serial, &b, 10, ROUNDS);
-    bench_row row = {"dispatch_spmd, all lanes, 16,384 empty kernels",
-                     "ns each",
-                     t.own_ns / (double)b.work_count,
-                     "dispatch_serial",
-                     t.other_ns / (double)b.work_count,
-                     t.ratio,
-                     "",
-                     false,
-                     false};
-    report(row);
-    t = measure(run_parallel_for, run_serial_for, &b, 1000, 11);
-    bench_row job = {"parallel_for, one empty item for each lane",
-                     "us",
-                     t.own_ns / 1e3,
-                     "on a serial context",
-                     t.other_ns / 1e3,
-                     t.ratio,
-                     "",
-                     false,
-                     false};
-    report(job);
-    ptowsp_work_destroy(context, b.work);
-    ptowsp_context_destroy(b.serial);
-}
-
-// -- merge ----------------------------------------------------------------------------------------
-
-#define MERGE_PARTS 8
-#define MERGE_ROWS  64
-#define MERGE_DIM   128
-
-typedef struct merge_bench {
-    ptowsp_partial states[MERGE_PARTS][MERGE_ROWS];
-    float accs[MERGE_PARTS][MERGE_ROWS][MERGE_DIM];
-    float out[MERGE_ROWS][MERGE_DIM];
-} merge_bench;
-
-static void run_merge(void *user) {
-    merge_bench *b = (merge_bench *)user;
-    for (uint32_t row = 0; row < MERGE_ROWS; row++) {
-        ptowsp_merge_partials(&b->states[0][row], b->accs[0][row], MERGE_PARTS, MERGE_ROWS,
-                              MERGE_DIM, b->out[row]);
-    }
-    bench_keep(b->out);
-}
-
-static void run_merge_read(void *user) {
-    merge_bench *b = (merge_bench *)user;
-    for (uint32_t row = 0; row < MERGE_ROWS; row++) {
-        for (uint32_t part = 0; part < MERGE_PARTS; part++) {
-            memcpy(b->out[row], b->accs[part][row], sizeof b->out[row]);
-            bench_keep(b->out);
-        }
-    }
-}
-
-static void bench_merge(void) {
-    merge_bench *b = (merge_bench *)bench_allocate(sizeof *b);
-    uint64_t random = 1;
-    for (uint32_t part = 0; part < MERGE_PARTS; part++) {
-        for (uint32_t row = 0; row < MERGE_ROWS; row++) {
-            b->states[part][row].m = (float)(lengths_random_unit(&random) * 20.0);
-            b->states[part][row].l = 1.0f;
-        }
-    }
-    bench_times t = measure(run_merge, run_merge_read, b, 100, ROUNDS);
-    bench_row row = {"merge_partials, 8 parts of 128",
-                     "ns/row",
-                     t.own_ns / MERGE_ROWS,
-                     "memcpy of each part",
-                     t.other_ns / MERGE_ROWS,
-                     t.ratio,
-                     "1.5x memcpy",
-                     true,
-                     t.ratio <= 1.5};
-    report(row);
-    free(b);
-}
-
 // -- groups ---------------------------------------------------------------------------------------
 
 static uint64_t kv_mib = 256;
 
 static const char *svg;  // the picture of scale
+
+static double growth_minutes = 0.1;
+
+static void bench_growth_group(ptowsp_context *context) {
+    (void)context;
+    if (!is_counting) {
+        bench_growth(growth_minutes);
+    }
+}
 
 static void bench_scale_group(ptowsp_context *context) {
     (void)context;
@@ -509,12 +322,13 @@ static const struct {
               {"lanes", bench_lanes_group},
               {"graph", bench_graph_group},
               {"emit", bench_emit_group},
-              {"scale", bench_scale_group}};
+              {"scale", bench_scale_group},
+              {"growth", bench_growth_group}};
 
 static int usage(void) {
-    fprintf(stderr,
-            "usage: bench [--json FILE] [--kv-mib N] [--only GROUP] [--count] [--svg FILE]\n"
-            "groups:");
+    fprintf(stderr, "usage: bench [--json FILE] [--kv-mib N] [--only GROUP] [--count] [--svg FILE] "
+                    "[--minutes N]\n"
+                    "groups:");
     for (size_t i = 0; i < sizeof groups / sizeof *groups; i++) {
         fprintf(stderr, " %s", groups[i].name);
     }
@@ -527,8 +341,8 @@ static void print_head(ptowsp_context *context) {
            PTOWSP_VERSION, (unsigned)ptowsp_context_lane_count(context), attention_variant_name());
     printf("%s\n\n", count_open() ? "instructions are those of one run, per unit of a time"
                                   : "instructions are not counted: no counters of perf here");
-    printf("%-46s %9s %-8s %-34s %9s  %-9s %s\n", "what", "ptowsp", "", "beside", "", "ratio",
-           "budget");
+    printf("%-46s %9s %-8s %-34s %9s  %-9s %9s %6s  %s\n", "what", "ptowsp", "", "beside", "",
+           "ratio", "limit", "share", "budget");
 }
 
 int main(int argc, char **argv) {
@@ -541,6 +355,8 @@ int main(int argc, char **argv) {
             kv_mib = strtoull(argv[++i], NULL, 10);
         } else if (strcmp(argv[i], "--only") == 0 && i + 1 < argc) {
             only = argv[++i];
+        } else if (strcmp(argv[i], "--minutes") == 0 && i + 1 < argc) {
+            growth_minutes = strtod(argv[++i], NULL);
         } else if (strcmp(argv[i], "--svg") == 0 && i + 1 < argc) {
             svg = argv[++i];
         } else if (strcmp(argv[i], "--count") == 0) {

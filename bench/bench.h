@@ -20,12 +20,50 @@ typedef struct bench_row {
     bool has_budget, is_met;
 } bench_row;
 
+// What a row cannot be faster than: a loop that does only the unavoidable work, in the same run.
+typedef struct bench_limit {
+    const char *name;  // NULL: the row has none
+    double value;      // in the row's unit
+    double share;      // of the limit that is reached: the median of its time / ours
+} bench_limit;
+
 typedef struct bench_times {
     double own_ns, other_ns;
     double ratio;  // own / other
 } bench_times;
 
 void report(bench_row row);
+void report_beside_limit(bench_row row, bench_limit limit);
+
+// -- rows as tables -------------------------------------------------------------------------------
+
+typedef enum bench_budget {
+    BUDGET_NONE,
+    BUDGET_VALUE,   // at most `most` in its unit; of rates, at least
+    BUDGET_BESIDE,  // at most `most` times what it is compared with takes
+    BUDGET_LIMIT    // at most `most` times its limit
+} bench_budget;
+
+// A row to be: three functions of one argument, and how they are measured and judged. `limit` may be
+// `other`, or NULL.
+typedef struct bench_case {
+    const char *name, *unit;  // ns, us, ms with any suffix: a time; else work per ns
+    double work;              // of a call
+    uint32_t repeat, rounds;
+    bench_fn own;
+    const char *other_name;
+    bench_fn other;
+    const char *limit_name;
+    bench_fn limit;
+    bench_budget budget;
+    double most;
+} bench_case;
+
+// Measures and reports a row. Names must last.
+void bench_measure(const bench_case *of, void *user);
+
+// Nanoseconds of a unit of time; 0 of a rate.
+double bench_unit_ns(const char *unit);
 
 // -- instructions: count.c ------------------------------------------------------------------------
 
@@ -58,6 +96,11 @@ void *bench_allocate(size_t size);
 // Keeps a result, and the memory it is computed from, alive for the compiler.
 void bench_keep(const void *memory);
 
+// Plans, dispatch and merging, beside memcpy and plain loops.
+void bench_plan(ptowsp_context *context);
+void bench_dispatch(ptowsp_context *context);
+void bench_merge(void);
+
 // Attention plans beside other ways to balance a step: times and quality.
 void bench_attention_plan(void);
 
@@ -86,7 +129,8 @@ void bench_tune(ptowsp_context *context);
 // Pipelines in simulated time: ns per operation of a channel.
 void bench_pipeline(void);
 
-// Tile kernels: instructions beside plain loops, kernels as tasks, and making one.
+// Tile kernels: instructions beside plain loops and bare limits, kernels as tasks, and making one.
+void bench_insns(void);
 void bench_kernel(void);
 
 // Matrix products beside OpenBLAS, if it is there.
@@ -100,6 +144,9 @@ void bench_graph(void);
 
 // The same over powers of ten, as a table and, unless svg is NULL, as a picture.
 void bench_scale(const char *svg);
+
+// Runs of all kinds for some minutes: memory at the start and at the end. Fails if it grows.
+void bench_growth(double minutes);
 
 // Emitting a program as a source tree.
 void bench_emit(void);

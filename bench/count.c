@@ -77,15 +77,20 @@ double count_instructions(bench_fn fn, void *user) {
     return counter_end();
 }
 
-double count_scale(const bench_row *row, double own_ns) {
+double bench_unit_ns(const char *unit) {
     static const struct {
-        const char *unit;
+        char prefix[3];
         double ns;
     } units[] = {{"ns", 1.0}, {"us", 1e3}, {"ms", 1e6}};
     for (size_t i = 0; i < sizeof units / sizeof *units; i++) {
-        if (strncmp(row->unit, units[i].unit, 2) == 0) {
-            return row->value * units[i].ns / own_ns;
+        if (strncmp(unit, units[i].prefix, 2) == 0) {
+            return units[i].ns;
         }
     }
-    return 1.0;  // a rate: instructions of one call
+    return 0.0;
+}
+
+double count_scale(const bench_row *row, double own_ns) {
+    const double unit_ns = bench_unit_ns(row->unit);
+    return unit_ns > 0.0 ? row->value * unit_ns / own_ns : 1.0;  // of a rate: of one call
 }

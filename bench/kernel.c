@@ -1,6 +1,5 @@
-// Tile kernels: the hot instructions of the shim, each in turns with plain loops that do the same,
-// compiled with the same flags; whole kernels as tasks of a program; and making a kernel. Before an
-// instruction is timed its result is compared with that of the loops.
+// Tile kernels as tasks of a program, and making one. Their limit is what their instructions take by
+// themselves: the same ones, called one after the other on tiles that are there already.
 
 #include "bench.h"
 
@@ -10,247 +9,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-// -- instructions ---------------------------------------------------------------------------------
-
-enum { ELEMENTS = 128 * 128 };
-
-// Operands of one instruction: tiles over arrays, and the same arrays for the loops, which are
-// row-major. The tiles' own layouts do not matter to the loops: each side has its result.
-typedef struct insn_bench {
-    ptoisa_core core;
-    ptoisa_tile d, a, b, tmp;
-    ptoisa_global window;
-    uint32_t rows, cols;
-    PWSP_ALIGNAS(64) float result[ELEMENTS];
-    PWSP_ALIGNAS(64) float left[ELEMENTS];
-    PWSP_ALIGNAS(64) float right[ELEMENTS];
-    PWSP_ALIGNAS(64) float scratch[ELEMENTS];
-    PWSP_ALIGNAS(64) uint16_t left_half[ELEMENTS];
-    PWSP_ALIGNAS(64) uint16_t right_half[ELEMENTS];
-    float plain_left[ELEMENTS], plain_right[ELEMENTS], plain_result[ELEMENTS];
-} insn_bench;
-
-static insn_bench *begin(uint32_t rows, uint32_t cols) {
-    insn_bench *b = (insn_bench *)aligned_alloc(64, (sizeof(insn_bench) + 63) / 64 * 64);
-    require(b != NULL, "no memory");
-    memset(b, 0, sizeof *b);
-    ptoisa_core_init(&b->core, PTOISA_MODEL_UNIT, NULL);
-    b->rows = rows;
-    b->cols = cols;
-    for (uint32_t i = 0; i < ELEMENTS; i++) {
-        b->plain_left[i] = (float)((int)(i * 37 % 64) - 32) / 16.0f;
-        b->plain_right[i] = (float)((int)(i * 29 % 128) - 64) / 32.0f;
-    }
-    memcpy(b->left, b->plain_left, sizeof b->left);
-    memcpy(b->right, b->plain_right, sizeof b->right);
-    b->d = ptoisa_tile_vec(b->result, PTOISA_F32, rows, cols);
-    b->a = ptoisa_tile_vec(b->left, PTOISA_F32, rows, cols);
-    b->b = ptoisa_tile_vec(b->right, PTOISA_F32, rows, cols);
-    b->tmp = ptoisa_tile_vec(b->scratch, PTOISA_F32, rows, cols);
-    return b;
-}
-
-// Runs both once, and requires the same results.
-static void compare(insn_bench *b, bench_fn own, bench_fn other, const char *name) {
-    own(b);
-    other(b);
-    for (uint32_t r = 0; r < b->d.valid_rows; r++) {
-        for (uint32_t c = 0; c < b->d.valid_cols; c++) {
-            double got = ptoisa_get(&b->d, r, c);
-            double wanted = (double)b->plain_result[r * b->d.valid_cols + c];
-            require(fabs(got - wanted) <= 1e-4 * fmax(fabs(wanted), 1.0), name);
-        }
-    }
-}
-
-// A row with a time in us, or if work is given, work / ns.
-static void report_insn(insn_bench *b, bench_fn own, bench_fn other, const char *name,
-                        const char *unit, double work, double budget, const char *budget_text) {
-    compare(b, own, other, name);
-    bench_times t = measure(own, other, b, 20, 41);
-    double value = work > 0.0 ? work / t.own_ns : t.own_ns / 1000.0;
-    double other_value = work > 0.0 ? work / t.other_ns : t.other_ns / 1000.0;
-    bench_row row = {name,          unit,         value,
-                     "plain loops", other_value,  work > 0.0 ? 1.0 / t.ratio : t.ratio,
-                     budget_text,   budget > 0.0, work > 0.0 ? value >= budget : value <= budget};
-    report(row);
-    free(b);
-}
-
-static void run_matmul(void *user) {
-    insn_bench *b = (insn_bench *)user;
-    ptoisa_tmatmul(&b->core, &b->d, &b->a, &b->b);
-    bench_keep(b->result);
-}
-
-static void run_matmul_plain(void *user) {
-    insn_bench *b = (insn_bench *)user;
-    for (uint32_t r = 0; r < 128; r++) {
-        for (uint32_t c = 0; c < 128; c++) {
-            float sum = 0.0f;
-            for (uint32_t i = 0; i < 128; i++) {
-                sum += b->plain_left[r * 128 + i] * b->plain_right[i * 128 + c];
-            }
-            b->plain_result[r * 128 + c] = sum;
-        }
-    }
-    bench_keep(b->plain_result);
-}
-
-// The loops have their f16 operands as f32.
-static void bench_matmul(bool is_half) {
-    insn_bench *b = begin(128, 128);
-    ptoisa_dtype dtype = is_half ? PTOISA_F16 : PTOISA_F32;
-    void *left = is_half ? (void *)b->left_half : b->left;
-    void *right = is_half ? (void *)b->right_half : b->right;
-    b->a = ptoisa_tile_make(left, dtype, PTOISA_LEFT, PTOISA_ZZ, 128, 128);
-    b->b = ptoisa_tile_make(right, dtype, PTOISA_RIGHT, PTOISA_ZN, 128, 128);
-    b->d = ptoisa_tile_make(b->result, PTOISA_F32, PTOISA_ACC, PTOISA_NZ, 128, 128);
-    for (uint32_t i = 0; i < ELEMENTS; i++) {
-        uint64_t at_left = ptoisa_offset(&b->a, i / 128, i % 128);
-        uint64_t at_right = ptoisa_offset(&b->b, i / 128, i % 128);
-        b->left[at_left] = b->plain_left[i];
-        b->right[at_right] = b->plain_right[i];
-        b->left_half[at_left] = ptowsp_f16_from_f32(b->plain_left[i]);
-        b->right_half[at_right] = ptowsp_f16_from_f32(b->plain_right[i]);
-    }
-    const double operations = 2.0 * 128 * 128 * 128;
-    if (is_half) {
-        report_insn(b, run_matmul, run_matmul_plain, "matmul 128x128x128 f16", "GFLOP/s",
-                    operations, 0.0, "");
-    } else {
-        report_insn(b, run_matmul, run_matmul_plain, "matmul 128x128x128 f32", "GFLOP/s",
-                    operations, 160.0, "160 GFLOP/s");
-    }
-}
-
-static void run_exp(void *user) {
-    insn_bench *b = (insn_bench *)user;
-    ptoisa_texp(&b->core, &b->d, &b->a);
-    bench_keep(b->result);
-}
-
-static void run_exp_plain(void *user) {
-    insn_bench *b = (insn_bench *)user;
-    for (uint32_t i = 0; i < b->rows * b->cols; i++) {
-        b->plain_result[i] = expf(b->plain_left[i]);
-    }
-    bench_keep(b->plain_result);
-}
-
-static void run_add(void *user) {
-    insn_bench *b = (insn_bench *)user;
-    ptoisa_tadd(&b->core, &b->d, &b->a, &b->b);
-    bench_keep(b->result);
-}
-
-static void run_add_plain(void *user) {
-    insn_bench *b = (insn_bench *)user;
-    for (uint32_t i = 0; i < b->rows * b->cols; i++) {
-        b->plain_result[i] = b->plain_left[i] + b->plain_right[i];
-    }
-    bench_keep(b->plain_result);
-}
-
-static void run_rowsum(void *user) {
-    insn_bench *b = (insn_bench *)user;
-    ptoisa_trowsum(&b->core, &b->d, &b->a, &b->tmp);
-    bench_keep(b->result);
-}
-
-static void run_rowsum_plain(void *user) {
-    insn_bench *b = (insn_bench *)user;
-    for (uint32_t r = 0; r < b->rows; r++) {
-        float sum = 0.0f;
-        for (uint32_t c = 0; c < b->cols; c++) {
-            sum += b->plain_left[r * b->cols + c];
-        }
-        b->plain_result[r] = sum;
-    }
-    bench_keep(b->plain_result);
-}
-
-static void run_rowmax(void *user) {
-    insn_bench *b = (insn_bench *)user;
-    ptoisa_trowmax(&b->core, &b->d, &b->a, &b->tmp);
-    bench_keep(b->result);
-}
-
-static void run_rowmax_plain(void *user) {
-    insn_bench *b = (insn_bench *)user;
-    for (uint32_t r = 0; r < b->rows; r++) {
-        float most = b->plain_left[r * b->cols];
-        for (uint32_t c = 1; c < b->cols; c++) {
-            float x = b->plain_left[r * b->cols + c];
-            most = x > most ? x : most;
-        }
-        b->plain_result[r] = most;
-    }
-    bench_keep(b->plain_result);
-}
-
-// rows x 1, as instructions want it: column-major.
-static insn_bench *begin_reduction(void) {
-    insn_bench *b = begin(64, 128);
-    b->d = ptoisa_tile_make(b->result, PTOISA_F32, PTOISA_VEC, PTOISA_COL_MAJOR, 64, 1);
-    return b;
-}
-
-static void run_load(void *user) {
-    insn_bench *b = (insn_bench *)user;
-    ptoisa_tload(&b->core, &b->d, &b->window);
-    bench_keep(b->result);
-}
-
-static void run_load_plain(void *user) {  // to boxes of 16 rows x 8 columns
-    insn_bench *b = (insn_bench *)user;
-    for (uint32_t r = 0; r < 128; r++) {
-        for (uint32_t c = 0; c < 128; c++) {
-            b->scratch[c / 8 * 128 * 8 + r * 8 + c % 8] = b->plain_left[r * 128 + c];
-        }
-    }
-    bench_keep(b->scratch);
-}
-
-// What is compared is row-major.
-static void run_load_check(void *user) {
-    insn_bench *b = (insn_bench *)user;
-    memcpy(b->plain_result, b->plain_left, sizeof b->plain_left);
-}
-
-static void bench_load(void) {
-    insn_bench *b = begin(128, 128);
-    b->d = ptoisa_tile_make(b->result, PTOISA_F32, PTOISA_MAT, PTOISA_NZ, 128, 128);
-    b->window = ptoisa_global_make(b->plain_left, PTOISA_F32, 128, 128, 128, 1);
-    compare(b, run_load, run_load_check, "TLOAD");
-    bench_times t = measure(run_load, run_load_plain, b, 20, 41);
-    const double bytes = ELEMENTS * sizeof(float);
-    bench_row row = {"TLOAD 128x128 f32 to boxes in L1",
-                     "GB/s",
-                     bytes / t.own_ns,
-                     "plain loops",
-                     bytes / t.other_ns,
-                     1.0 / t.ratio,
-                     "",
-                     false,
-                     false};
-    report(row);
-    free(b);
-}
-
-static void bench_instructions(void) {
-    bench_matmul(false);
-    bench_matmul(true);
-    report_insn(begin(64, 64), run_exp, run_exp_plain, "exp 64x64 f32", "us", 0.0, 1.2, "1.2 us");
-    report_insn(begin_reduction(), run_rowsum, run_rowsum_plain, "row sum 64x128 f32", "us", 0.0,
-                0.4, "0.4 us");
-    report_insn(begin_reduction(), run_rowmax, run_rowmax_plain, "row max 64x128 f32", "us", 0.0,
-                0.4, "0.4 us");
-    report_insn(begin(64, 64), run_add, run_add_plain, "add 64x64 f32", "GB/s",
-                3.0 * 64 * 64 * sizeof(float), 0.0, "");
-    bench_load();
-}
 
 // -- kernels as tasks -----------------------------------------------------------------------------
 
@@ -264,6 +22,7 @@ typedef struct task_bench {
     ptowsp_run *run;
     uint32_t rows, cols, input_count;
     float *data[4], *plain_result;  // the last is the output
+    float *memory;                  // of the instructions by themselves
 } task_bench;
 
 static ptowsp_kernel make_rmsnorm(ptowsp_module *m) {
@@ -350,6 +109,106 @@ static void run_attention_plain(void *user) {
     bench_keep(b->plain_result);
 }
 
+// -- their instructions by themselves -------------------------------------------------------------
+
+enum { MEMORY_TILES = 8, TILE_MAX = 16 * 512 };
+
+static ptoisa_tile tile_of(const task_bench *b, uint32_t at, ptoisa_memory memory,
+                           ptoisa_layout layout, uint32_t rows, uint32_t cols) {
+    return ptoisa_tile_make(b->memory + (size_t)at * TILE_MAX, PTOISA_F32, memory, layout, rows,
+                            cols);
+}
+
+// The parts of three inputs and an output that a task has.
+static void globals_of(const task_bench *b, uint32_t task, ptoisa_global *globals) {
+    for (uint32_t t = 0; t <= b->input_count; t++) {
+        float *data = t == b->input_count ? b->plain_result : b->data[t];
+        globals[t] = ptoisa_global_make(data + (size_t)task * b->rows * b->cols, PTOISA_F32,
+                                        b->rows, b->cols, b->cols, 1);
+    }
+}
+
+static void run_rmsnorm_insns(void *user) {
+    const task_bench *b = (const task_bench *)user;
+    const ptoisa_tile x = tile_of(b, 0, PTOISA_VEC, PTOISA_ROW_MAJOR, 16, 512);
+    const ptoisa_tile squares = tile_of(b, 1, PTOISA_VEC, PTOISA_ROW_MAJOR, 16, 512);
+    const ptoisa_tile scratch = tile_of(b, 2, PTOISA_VEC, PTOISA_ROW_MAJOR, 16, 512);
+    const ptoisa_tile sum = tile_of(b, 3, PTOISA_VEC, PTOISA_COL_MAJOR, 16, 1);
+    const ptoisa_tile mean = tile_of(b, 3, PTOISA_VEC, PTOISA_ROW_MAJOR, 1, 16);
+    const ptoisa_tile scale = tile_of(b, 1, PTOISA_VEC, PTOISA_COL_MAJOR, 16, 1);
+    const ptoisa_tile scale_row = tile_of(b, 1, PTOISA_VEC, PTOISA_ROW_MAJOR, 1, 16);
+    ptoisa_core core;
+    ptoisa_core_init(&core, PTOISA_MODEL_UNIT, NULL);
+    for (uint32_t i = 0; i < TASK_COUNT; i++) {
+        ptoisa_global at[4];
+        globals_of(b, i, at);
+        ptoisa_tload(&core, &x, &at[0]);
+        ptoisa_tmul(&core, &squares, &x, &x);
+        ptoisa_trowsum(&core, &sum, &squares, &scratch);
+        ptoisa_tdivs(&core, &mean, &mean, 512.0);
+        ptoisa_tadds(&core, &mean, &mean, 1e-5);
+        ptoisa_trsqrt(&core, &scale_row, &mean);
+        ptoisa_trowexpandmul(&core, &x, &x, &scale);
+        ptoisa_tstore(&core, &at[1], &x);
+    }
+}
+
+// Both pushes and pops move a tile through memory of 64 x 64.
+static void run_attention_insns(void *user) {
+    const task_bench *b = (const task_bench *)user;
+    const ptoisa_tile l1 = tile_of(b, 0, PTOISA_MAT, PTOISA_NZ, 64, 64);
+    const ptoisa_tile l1_other = tile_of(b, 1, PTOISA_MAT, PTOISA_NZ, 64, 64);
+    const ptoisa_tile left = tile_of(b, 2, PTOISA_LEFT, PTOISA_ZZ, 64, 64);
+    const ptoisa_tile right = tile_of(b, 3, PTOISA_RIGHT, PTOISA_ZN, 64, 64);
+    const ptoisa_tile out = tile_of(b, 4, PTOISA_ACC, PTOISA_NZ, 64, 64);
+    const ptoisa_tile x = tile_of(b, 5, PTOISA_VEC, PTOISA_ROW_MAJOR, 64, 64);
+    const ptoisa_tile scratch = tile_of(b, 6, PTOISA_VEC, PTOISA_ROW_MAJOR, 64, 64);
+    const ptoisa_tile row = tile_of(b, 7, PTOISA_VEC, PTOISA_COL_MAJOR, 64, 1);
+    const ptoisa_global slot =
+        ptoisa_global_make(b->memory + (size_t)MEMORY_TILES * TILE_MAX, PTOISA_F32, 64, 64, 64, 1);
+    ptoisa_core core;
+    ptoisa_core_init(&core, PTOISA_MODEL_UNIT, NULL);
+    for (uint32_t i = 0; i < TASK_COUNT; i++) {
+        ptoisa_global at[4];
+        globals_of(b, i, at);
+        ptoisa_tload(&core, &l1, &at[0]);
+        ptoisa_tload(&core, &l1_other, &at[1]);
+        ptoisa_tmov(&core, &left, &l1);
+        ptoisa_tmov(&core, &right, &l1_other);
+        ptoisa_tmatmul(&core, &out, &left, &right);
+        ptoisa_tstore(&core, &slot, &out);
+        ptoisa_tload(&core, &x, &slot);
+        ptoisa_tmuls(&core, &x, &x, 0.125);
+        ptoisa_trowmax(&core, &row, &x, &scratch);
+        ptoisa_trowexpandsub(&core, &x, &x, &row);
+        ptoisa_texp(&core, &x, &x);
+        ptoisa_trowsum(&core, &row, &x, &scratch);
+        ptoisa_trowexpanddiv(&core, &x, &x, &row);
+        ptoisa_tstore(&core, &slot, &x);
+        ptoisa_tload(&core, &l1_other, &at[2]);
+        ptoisa_tload(&core, &l1, &slot);
+        ptoisa_tmov(&core, &left, &l1);
+        ptoisa_tmov(&core, &right, &l1_other);
+        ptoisa_tmatmul(&core, &out, &left, &right);
+        ptoisa_tstore(&core, &at[3], &out);
+    }
+}
+
+// -- rows -----------------------------------------------------------------------------------------
+
+typedef struct task_case {
+    const char *name;
+    uint32_t rows, cols, input_count;
+    ptowsp_kernel (*make)(ptowsp_module *module);
+    bench_fn plain, insns;
+} task_case;
+
+static const task_case task_cases[] = {
+    {"rmsnorm 16x512 f32, a task", 16, 512, 1, make_rmsnorm, run_rmsnorm_plain, run_rmsnorm_insns},
+    {"attention 64x64x64 f32, a task", 64, 64, 3, make_attention, run_attention_plain,
+     run_attention_insns},
+};
+
 static void build_tasks(task_bench *b, ptowsp_kernel kernel) {
     static const char *const names[4] = {"t0", "t1", "t2", "t3"};
     ptowsp_task_desc task;
@@ -387,52 +246,61 @@ static void build_tasks(task_bench *b, ptowsp_kernel kernel) {
     }
 }
 
-static void bench_tasks(const char *name, uint32_t rows, uint32_t cols, uint32_t input_count,
-                        ptowsp_kernel (*make)(ptowsp_module *), bench_fn plain) {
+// Requires that what tasks computed is what loops or instructions did.
+static void compare_tasks(task_bench *b, bench_fn fn, size_t count, const char *name) {
+    memset(b->plain_result, 0, count * sizeof(float));
+    fn(b);
+    for (size_t i = 0; i < count; i++) {
+        float wanted = b->plain_result[i];
+        require(fabsf(b->data[b->input_count][i] - wanted) <= 1e-4f * fmaxf(fabsf(wanted), 1.0f),
+                name);
+    }
+}
+
+static void bench_tasks(const task_case *task) {
+    const bench_case of = {task->name,
+                           "us/task",
+                           TASK_COUNT,
+                           1,
+                           21,
+                           run_tasks,
+                           "plain loops",
+                           task->plain,
+                           "its instructions by themselves",
+                           task->insns,
+                           BUDGET_LIMIT,
+                           1.2};
     task_bench b;
     memset(&b, 0, sizeof b);
-    b.rows = rows;
-    b.cols = cols;
-    b.input_count = input_count;
-    size_t count = (size_t)TASK_COUNT * rows * cols;
-    for (uint32_t t = 0; t <= input_count; t++) {
-        b.data[t] = (float *)calloc(count, sizeof(float));
-        require(b.data[t] != NULL, "no memory");
+    b.rows = task->rows;
+    b.cols = task->cols;
+    b.input_count = task->input_count;
+    const size_t count = (size_t)TASK_COUNT * b.rows * b.cols;
+    for (uint32_t t = 0; t <= b.input_count; t++) {
+        b.data[t] = (float *)bench_allocate(count * sizeof(float));
         for (size_t i = 0; i < count; i++) {
             b.data[t][i] = (float)((int)((i * (37 + 2 * t)) % 61) - 30) / 16.0f;
         }
     }
-    b.plain_result = (float *)calloc(count, sizeof(float));
-    require(b.plain_result != NULL, "no memory");
+    b.plain_result = (float *)bench_allocate(count * sizeof(float));
+    b.memory = (float *)bench_allocate((MEMORY_TILES + 1) * TILE_MAX * sizeof(float));
     require(ptowsp_context_create(NULL, &b.context) == PTOWSP_OK &&
                 ptowsp_module_create(b.context, NULL, &b.module) == PTOWSP_OK,
             "no memory");
-    build_tasks(&b, make(b.module));
+    build_tasks(&b, task->make(b.module));
     run_tasks(&b);
-    plain(&b);
-    for (size_t i = 0; i < count; i++) {
-        float wanted = b.plain_result[i];
-        require(fabsf(b.data[input_count][i] - wanted) <= 1e-4f * fmaxf(fabsf(wanted), 1.0f), name);
-    }
-    bench_times t = measure(run_tasks, plain, &b, 1, 21);
-    bench_row row = {name,
-                     "us/task",
-                     t.own_ns / TASK_COUNT / 1000.0,
-                     "plain loops",
-                     t.other_ns / TASK_COUNT / 1000.0,
-                     t.ratio,
-                     "",
-                     false,
-                     false};
-    report(row);
+    compare_tasks(&b, task->plain, count, task->name);
+    compare_tasks(&b, task->insns, count, task->name);
+    bench_measure(&of, &b);
     ptowsp_run_destroy(b.run);
     ptowsp_program_destroy(b.program);
     ptowsp_module_destroy(b.module);
     ptowsp_context_destroy(b.context);
-    for (uint32_t i = 0; i <= input_count; i++) {
+    for (uint32_t i = 0; i <= b.input_count; i++) {
         free(b.data[i]);
     }
     free(b.plain_result);
+    free(b.memory);
 }
 
 // -- making a kernel ------------------------------------------------------------------------------
@@ -458,23 +326,26 @@ static void run_make_nothing(void *user) {
 static void bench_make(void) {
     ptowsp_context *context;
     require(ptowsp_context_create(NULL, &context) == PTOWSP_OK, "no memory");
-    bench_times t = measure(run_make, run_make_nothing, context, 20, 21);
-    bench_row row = {"a module with the attention kernel, made",
-                     "us",
-                     t.own_ns / 1000.0,
-                     "an empty module",
-                     t.other_ns / 1000.0,
-                     t.ratio,
-                     "",
-                     false,
-                     false};
-    report(row);
+    static const bench_case of = {"a module with the attention kernel, made",
+                                  "us",
+                                  1.0,
+                                  20,
+                                  21,
+                                  run_make,
+                                  "an empty module",
+                                  run_make_nothing,
+                                  NULL,
+                                  NULL,
+                                  BUDGET_VALUE,
+                                  5.0};
+    bench_measure(&of, context);
     ptowsp_context_destroy(context);
 }
 
 void bench_kernel(void) {
-    bench_instructions();
-    bench_tasks("rmsnorm 16x512 f32, a task", 16, 512, 1, make_rmsnorm, run_rmsnorm_plain);
-    bench_tasks("attention 64x64x64 f32, a task", 64, 64, 3, make_attention, run_attention_plain);
+    bench_insns();
+    for (size_t i = 0; i < sizeof task_cases / sizeof *task_cases; i++) {
+        bench_tasks(&task_cases[i]);
+    }
     bench_make();
 }

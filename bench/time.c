@@ -259,7 +259,8 @@ static void bench_expressions(void) {
                      "0.3 ns",
                      true,
                      t.own_ns / operations <= 0.3};
-    report(row);
+    bench_limit compiled = {row.other, row.other_value, 1.0 / t.ratio};
+    report_beside_limit(row, compiled);
     build_free(&b);
 }
 

@@ -12,7 +12,8 @@ typedef struct tasks {
     ptowsp_expr key, priority;
     test_memory memory;
     int64_t count;
-    uint64_t bind_count;
+    uint32_t lane_count;  // of the context; 0: without threads
+    uint64_t bind_count;  // atomic
     ptowsp_status bind_status;
 } tasks;
 
@@ -32,6 +33,8 @@ static void tasks_make(tasks *t, int64_t count, int64_t chains, bool has_cost) {
     memset(&desc, 0, sizeof desc);
     desc.resize = test_resize;
     desc.resize_user = &t->memory;
+    desc.threads = t->lane_count ? PTOWSP_THREADS_OWN : PTOWSP_THREADS_SERIAL;
+    desc.lane_count = t->lane_count;
     t->count = count;
     assert_int_equal(ptowsp_context_create(&desc, &t->context), PTOWSP_OK);
     assert_int_equal(ptowsp_module_create(t->context, &module, &t->m), PTOWSP_OK);
@@ -72,7 +75,7 @@ static ptowsp_status tasks_bind(void *user, ptowsp_run *run) {
     ptowsp_buffer buffer;
     memset(&buffer, 0, sizeof buffer);
     buffer.data = cells;
-    t->bind_count++;
+    __atomic_fetch_add(&t->bind_count, 1, __ATOMIC_RELAXED);
     ptowsp_status status = t->bind_status;
     status = status ? status : ptowsp_run_bind_size(run, "count", t->count);
     status = status ? status : ptowsp_run_bind_tensor(run, "cells", &buffer);
@@ -379,6 +382,7 @@ static void search__agrees_with_brute_force(void **state) {
     for (unsigned i = 0; TEST_ROUNDS(i, 60); i++) {
         uint64_t random = seed + i;
         tasks t = {0};
+        t.lane_count = i % 3 ? 4 : 0;
         ptowsp_cycles cycles[TASKS_MAX];
         int64_t count = test_random_in(&random, 1, 24);
         uint32_t windows[4] = {0, 1, 2, 6}, lanes[3] = {3, 2, 5};
@@ -395,6 +399,7 @@ static void search__agrees_with_brute_force(void **state) {
         desc.windows = windows, desc.window_count = 4;
         desc.lane_counts = lanes, desc.lane_count_count = 3;
         desc.has_path = i % 2 == 0;
+        desc.at_once = i % 5;
         desc.evaluation_max = SPACE_MAX;
         static ptowsp_search_result results[SPACE_MAX];
         ptowsp_search_summary summary;
@@ -414,6 +419,122 @@ static void search__agrees_with_brute_force(void **state) {
         check_budget(&b, &t, &desc, 250);
         tasks_free(&t);
     }
+}
+
+// -- several at once ------------------------------------------------------------------------------
+
+// A search with its outcome.
+typedef struct found {
+    ptowsp_status status;
+    ptowsp_search_summary summary;
+    ptowsp_search_result results[SPACE_MAX];
+    char text[512];  // of the error, if there is one
+} found;
+
+static void find(tasks *t, ptowsp_search_desc desc, uint32_t at_once, found *f) {
+    memset(f, 0, sizeof *f);
+    desc.at_once = at_once;
+    f->status = ptowsp_schedule_search(t->context, t->m, &desc, f->results, SPACE_MAX, &f->summary);
+    if (f->status != PTOWSP_OK) {
+        snprintf(f->text, sizeof f->text, "%s", ptowsp_context_error(t->context).text);
+    }
+}
+
+static void found_are_equal(const found *a, const found *b) {
+    assert_int_equal(a->status, b->status);
+    assert_string_equal(a->text, b->text);
+    assert_memory_equal(&a->summary, &b->summary, sizeof a->summary);
+    for (uint32_t i = 0; i < a->summary.result_count; i++) {
+        const ptowsp_search_result *x = &a->results[i], *y = &b->results[i];
+        assert_int_equal(x->place, y->place);
+        assert_int_equal(x->status, y->status);
+        assert_int_equal(x->makespan_cycles, y->makespan_cycles);
+        assert_int_equal(x->in_flight_max, y->in_flight_max);
+        assert_int_equal(x->lane_count, y->lane_count);
+        assert_int_equal(x->schedule.dispatch, y->schedule.dispatch);
+        assert_int_equal(x->schedule.window, y->schedule.window);
+        assert_memory_equal(x->idle_cycles, y->idle_cycles, sizeof x->idle_cycles);
+        assert_int_equal(x->bounds.has_path, y->bounds.has_path);
+        assert_int_equal(x->bounds.path_cycles, y->bounds.path_cycles);
+        assert_int_equal(x->bounds.largest_cycles, y->bounds.largest_cycles);
+    }
+}
+
+// One after another, on two and on four lanes, and on more than there are.
+static void check_at_once(tasks *t, const ptowsp_search_desc *desc) {
+    static found one, many;
+    static const uint32_t counts[] = {0, 2, 4, 2000};
+    find(t, *desc, 1, &one);
+    for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) {
+        find(t, *desc, counts[i], &many);
+        found_are_equal(&one, &many);
+    }
+}
+
+static void search__finds_the_same_on_any_number_of_lanes(void **state) {
+    (void)state;
+    const uint32_t windows[] = {0, 1, 2, 6}, lanes[] = {3, 2, 5};
+    tasks t = {0};
+    t.lane_count = 4;
+    tasks_make(&t, 20, 7, true);
+    for (int i = 0; i < TASKS_MAX; i++) {
+        task_cycles[i] = (ptowsp_cycles)(i * 37 % 23);
+        task_priorities[i] = i % 5;
+    }
+    ptowsp_search_desc desc = desc_of(&t), good;
+    desc.issues = all_issues, desc.issue_count = 2;
+    desc.windows = windows, desc.window_count = 4;
+    desc.lane_counts = lanes, desc.lane_count_count = 3;
+    good = desc;
+    for (uint64_t budget = 1; budget < 400; budget = 2 * budget + 1) {
+        desc.evaluation_max = budget;
+        desc.has_path = budget % 4 == 3;
+        check_at_once(&t, &desc);
+    }
+    desc.base.start = PTOWSP_START_THRESHOLD, desc.base.start_threshold = 3;
+    check_at_once(&t, &desc);  // with windows of 1 and 2 all are stuck
+    desc.windows = windows + 1, desc.window_count = 2;
+    check_at_once(&t, &desc);  // and nothing is left
+    desc = good;
+    desc.bind = NULL;
+    check_at_once(&t, &desc);  // an error that ends it
+    desc = good;
+    desc.workload = "other";
+    check_at_once(&t, &desc);  // all are refused
+    t.bind_status = PTOWSP_SYSTEM_FAILED;
+    desc = good;
+    check_at_once(&t, &desc);
+    tasks_free(&t);
+}
+
+typedef struct inner_search {
+    tasks *t;
+    ptowsp_status status;
+    bool has_run;
+} inner_search;
+
+static void search_inside(void *user, uint64_t begin, uint64_t end, uint32_t lane) {
+    (void)begin, (void)end, (void)lane;
+    inner_search *inner = (inner_search *)user;
+    ptowsp_search_result result;
+    ptowsp_search_summary summary;
+    ptowsp_search_desc desc = desc_of(inner->t);
+    desc.at_once = 2;
+    inner->status =
+        ptowsp_schedule_search(inner->t->context, inner->t->m, &desc, &result, 1, &summary);
+    inner->has_run = summary.evaluation_count > 0;
+}
+
+static void search__on_lanes_is_refused_inside_a_job(void **state) {
+    (void)state;
+    tasks t = {0};
+    t.lane_count = 2;
+    tasks_make(&t, 4, TASKS_MAX, true);
+    inner_search inner = {&t, PTOWSP_OK, true};
+    assert_int_equal(ptowsp_parallel_for(t.context, 1, 1, search_inside, &inner), PTOWSP_OK);
+    assert_int_equal(inner.status, PTOWSP_BUSY);
+    assert_false(inner.has_run);
+    tasks_free(&t);
 }
 
 // -- what goes wrong ------------------------------------------------------------------------------
@@ -492,26 +613,37 @@ static void search__refuses(void **state) {
     tasks_free(&none);
 }
 
-static void search__frees_all_when_memory_is_out(void **state) {
-    (void)state;
+// Refuses each allocation in turn. Which one the n-th is depends on the lanes, but it is always told.
+static void refuse_all(uint32_t lane_count, uint32_t at_once) {
     tasks t = {0};
-    ptowsp_search_result results[2];
+    ptowsp_search_result results[8];
     ptowsp_search_summary summary;
+    t.lane_count = lane_count;
     tasks_make(&t, 4, 2, true);
     ptowsp_search_desc desc = desc_of(&t);
     desc.has_path = true;
-    desc.evaluation_max = 2;
+    desc.evaluation_max = at_once > 1 ? 6 : 2;
+    desc.at_once = at_once;
     ptowsp_status status = PTOWSP_OUT_OF_MEMORY;
     size_t before = t.memory.live_bytes, n = 1;
     for (; status != PTOWSP_OK; n++) {
         t.memory.allocations = 0;
         t.memory.refuse_at = n;
-        status = ptowsp_schedule_search(t.context, t.m, &desc, results, 2, &summary);
+        status = ptowsp_schedule_search(t.context, t.m, &desc, results, 8, &summary);
         assert_true(status == PTOWSP_OK || status == PTOWSP_OUT_OF_MEMORY);
         assert_int_equal(t.memory.live_bytes, before);
+        if (status != PTOWSP_OK) {
+            assert_int_equal(ptowsp_context_error(t.context).status, PTOWSP_OUT_OF_MEMORY);
+        }
     }
-    assert_true(n > 20);
+    assert_true(n > 20 * at_once);
     tasks_free(&t);
+}
+
+static void search__frees_all_when_memory_is_out(void **state) {
+    (void)state;
+    refuse_all(0, 1);
+    refuse_all(4, 4);
 }
 
 int main(void) {
@@ -521,6 +653,8 @@ int main(void) {
         cmocka_unit_test(search__spends_a_small_budget_on_one_list_after_another),
         cmocka_unit_test(search__ranks_schedules_that_fail_last),
         cmocka_unit_test(search__agrees_with_brute_force),
+        cmocka_unit_test(search__finds_the_same_on_any_number_of_lanes),
+        cmocka_unit_test(search__on_lanes_is_refused_inside_a_job),
         cmocka_unit_test(search__refuses),
         cmocka_unit_test(search__frees_all_when_memory_is_out),
     };

@@ -6,50 +6,12 @@
 // along one list after another comes first, as it finds good schedules in spaces that the budget
 // does not cover; where the budget covers them the ranking does not depend on the way.
 
-#include "report.h"
+#include "search.h"
 
 #include "../base/text.h"
-#include "../exec/run.h"
 #include "../workload/schedule.h"
 
 #include <inttypes.h>
-
-typedef enum pwsp_search_list {
-    PWSP_SEARCH_ISSUES,
-    PWSP_SEARCH_DISPATCHES,
-    PWSP_SEARCH_ORDERS,
-    PWSP_SEARCH_WINDOWS,
-    PWSP_SEARCH_LANES,
-    PWSP_SEARCH_LISTS
-} pwsp_search_list;
-
-// Instead of a makespan in the table.
-#define PWSP_SEARCH_UNSEEN  UINT64_MAX
-#define PWSP_SEARCH_USELESS (UINT64_MAX - 1)  // refused, or its execution failed
-
-enum { PWSP_SEARCH_DEFAULT_MAX = 8 };
-
-typedef struct pwsp_search {
-    ptowsp_context *context;
-    ptowsp_module *module;
-    const ptowsp_search_desc *desc;
-    ptowsp_schedule base;
-    uint64_t budget;
-    const void *lists[PWSP_SEARCH_LISTS];  // 32-bit elements
-    uint32_t counts[PWSP_SEARCH_LISTS];
-    uint32_t defaults[PWSP_SEARCH_LISTS][PWSP_SEARCH_DEFAULT_MAX];
-    uint64_t *makespans;  // by place
-    uint64_t seen_count;
-    bool has_path;  // path_cycles is known
-    ptowsp_cycles path_cycles;
-    ptowsp_search_result *results;
-    uint32_t capacity;
-    ptowsp_search_summary summary;
-    ptowsp_status first_status;  // of executions that failed; or of schedules that were refused
-    uint64_t first_index;
-    char first_text[PWSP_ERROR_TEXT_MAX];
-    bool is_first_refusal;
-} pwsp_search;
 
 // -- the space ------------------------------------------------------------------------------------
 
@@ -156,7 +118,7 @@ static uint64_t pwsp_search_place(const pwsp_search *search, const uint32_t *at)
     return place;
 }
 
-static ptowsp_schedule pwsp_search_schedule(const pwsp_search *search, uint64_t place) {
+PWSP_INTERNAL ptowsp_schedule pwsp_search_schedule(const pwsp_search *search, uint64_t place) {
     ptowsp_schedule schedule = search->base;
     const ptowsp_expr none = {NULL, 0};
     uint32_t at[PWSP_SEARCH_LISTS];
@@ -173,136 +135,6 @@ static ptowsp_schedule pwsp_search_schedule(const pwsp_search *search, uint64_t 
     schedule.dispatch_key = pwsp_dispatch_has_key(schedule.dispatch) ? schedule.dispatch_key : none;
     schedule.priority_key = schedule.ready == PTOWSP_READY_PRIORITY ? schedule.priority_key : none;
     return schedule;
-}
-
-// -- evaluation -----------------------------------------------------------------------------------
-
-// Keeps the error that a search without results returns: a failure rather than a refusal.
-static void pwsp_search_note(pwsp_search *search, const ptowsp_context *context, bool is_refusal) {
-    if (search->first_status == PTOWSP_OK || (search->is_first_refusal && !is_refusal)) {
-        ptowsp_error error = ptowsp_context_error(context);
-        search->first_status = error.status;
-        search->first_index = error.index;
-        search->is_first_refusal = is_refusal;
-        snprintf(search->first_text, sizeof search->first_text, "%s", error.text);
-    }
-}
-
-// Is a result before another in the ranking?
-static bool pwsp_search_is_before(const ptowsp_search_result *a, const ptowsp_search_result *b) {
-    uint32_t lanes_a = pwsp_schedule_lanes(&a->schedule);
-    uint32_t lanes_b = pwsp_schedule_lanes(&b->schedule);
-    if ((a->status == PTOWSP_OK) != (b->status == PTOWSP_OK)) {
-        return a->status == PTOWSP_OK;
-    }
-    return a->makespan_cycles != b->makespan_cycles ? a->makespan_cycles < b->makespan_cycles
-           : lanes_a != lanes_b                     ? lanes_a < lanes_b
-                                                    : a->place < b->place;
-}
-
-static void pwsp_search_rank(pwsp_search *search, const ptowsp_search_result *result) {
-    ptowsp_search_result *results = search->results;
-    uint32_t count = search->summary.result_count, at = count;
-    while (at > 0 && pwsp_search_is_before(result, &results[at - 1])) {
-        at--;
-    }
-    if (at == search->capacity) {
-        return;
-    }
-    count = count < search->capacity ? count + 1 : count;
-    memmove(results + at + 1, results + at, (count - at - 1) * sizeof *results);
-    results[at] = *result;
-    search->summary.result_count = count;
-}
-
-// An execution that fails so does it by its schedule; any other would fail under all of them.
-static bool pwsp_search_is_by_schedule(ptowsp_status status) {
-    return status == PTOWSP_STUCK || status == PTOWSP_LIMIT_EXCEEDED ||
-           status == PTOWSP_UNSUPPORTED;
-}
-
-static ptowsp_status pwsp_search_execute(pwsp_search *search, ptowsp_run *run,
-                                         ptowsp_search_result *result) {
-    bool finds_path = search->desc->has_path && !search->has_path;
-    ptowsp_record_options record;
-    ptowsp_run_options options;
-    memset(&record, 0, sizeof record);
-    memset(&options, 0, sizeof options);
-    record.level = finds_path ? PTOWSP_RECORD_EDGES : PTOWSP_RECORD_TOTALS;
-    options.mode = PTOWSP_RUN_TIME_ONLY;
-    options.cost = search->desc->cost;
-    ptowsp_status status =
-        search->desc->bind ? search->desc->bind(search->desc->user, run) : PTOWSP_OK;
-    if (status != PTOWSP_OK) {
-        return status;
-    }
-    status = ptowsp_run_record(run, &record);
-    PTOWSP_ASSERT(status == PTOWSP_OK);
-    status = ptowsp_run_execute(run, &options);
-    search->summary.evaluation_count++;
-    if (status != PTOWSP_OK) {
-        search->summary.failed_count++;
-        result->status = status;
-        pwsp_search_note(search, search->context, false);
-        return pwsp_search_is_by_schedule(status) ? PTOWSP_OK : status;
-    }
-    result->makespan_cycles = ptowsp_run_result(run)->makespan_cycles;
-    result->in_flight_max = ptowsp_run_result(run)->in_flight_max;
-    result->lane_count = ptowsp_run_result(run)->lane_count;
-    memcpy(result->idle_cycles, ptowsp_run_idle(run), sizeof result->idle_cycles);
-    status = ptowsp_run_find_bounds(run, &result->bounds);
-    memset(result->bounds.pool_names, 0, sizeof result->bounds.pool_names);  // of the program
-    if (finds_path && status == PTOWSP_OK) {
-        search->has_path = true;
-        search->path_cycles = result->bounds.path_cycles;
-    }
-    return status;
-}
-
-// Compiles and executes what is at a place, unless it was looked at or the budget is spent.
-static ptowsp_status pwsp_search_look(pwsp_search *search, uint64_t place) {
-    ptowsp_search_result result;
-    ptowsp_program_desc desc;
-    ptowsp_program *program = NULL;
-    ptowsp_run *run = NULL;
-    if (search->makespans[place] != PWSP_SEARCH_UNSEEN ||
-        search->summary.evaluation_count >= search->budget) {
-        return PTOWSP_OK;
-    }
-    memset(&result, 0, sizeof result);
-    result.schedule = pwsp_search_schedule(search, place);
-    result.place = place;
-    search->makespans[place] = PWSP_SEARCH_USELESS;
-    search->seen_count++;
-    desc.workload = search->desc->workload;
-    desc.schedule = &result.schedule;
-    const ptowsp_context *refuser = search->module->context;
-    ptowsp_status status =
-        ptowsp_schedule_check(search->module, &result.schedule, search->desc->target);
-    if (status == PTOWSP_OK) {
-        refuser = search->context;
-        status = ptowsp_program_create(search->context, search->module, &desc, &program);
-    }
-    if (status != PTOWSP_OK && status != PTOWSP_OUT_OF_MEMORY) {
-        search->summary.refused_count++;
-        pwsp_search_note(search, refuser, true);
-        return PTOWSP_OK;
-    }
-    if (status == PTOWSP_OK) {
-        status = ptowsp_run_create(search->context, program, &run);
-    }
-    if (status == PTOWSP_OK) {
-        status = pwsp_search_execute(search, run, &result);
-    }
-    ptowsp_run_destroy(run);
-    ptowsp_program_destroy(program);
-    if (status == PTOWSP_OK) {
-        if (result.status == PTOWSP_OK) {
-            search->makespans[place] = result.makespan_cycles;
-        }
-        pwsp_search_rank(search, &result);
-    }
-    return status;
 }
 
 // -- the way through the space --------------------------------------------------------------------
@@ -323,14 +155,19 @@ static ptowsp_status pwsp_search_round(pwsp_search *search, uint32_t *at, bool *
     *out_has_moved = false;
     for (uint32_t list = 0; list < PWSP_SEARCH_LISTS; list++) {
         uint32_t here[PWSP_SEARCH_LISTS];
+        uint64_t step = 1;
+        for (uint32_t i = list + 1; i < PWSP_SEARCH_LISTS; i++) {
+            step *= search->counts[i];
+        }
         memcpy(here, at, sizeof here);
+        here[list] = 0;
+        const uint64_t first = pwsp_search_place(search, here);
+        ptowsp_status status = pwsp_search_look_at(search, first, step, search->counts[list]);
+        if (status != PTOWSP_OK) {
+            return status;
+        }
         for (uint32_t i = 0; i < search->counts[list]; i++) {
-            here[list] = i;
-            uint64_t place = pwsp_search_place(search, here);
-            ptowsp_status status = pwsp_search_look(search, place);
-            if (status != PTOWSP_OK) {
-                return status;
-            }
+            const uint64_t place = first + i * step;
             if (search->makespans[place] != PWSP_SEARCH_UNSEEN &&
                 pwsp_search_is_better(search, place, pwsp_search_place(search, at))) {
                 at[list] = i;
@@ -344,12 +181,12 @@ static ptowsp_status pwsp_search_round(pwsp_search *search, uint32_t *at, bool *
 static ptowsp_status pwsp_search_walk(pwsp_search *search) {
     uint32_t at[PWSP_SEARCH_LISTS] = {0};
     bool has_moved = true;
-    ptowsp_status status = pwsp_search_look(search, 0);
+    ptowsp_status status = pwsp_search_look_at(search, 0, 1, 1);
     while (status == PTOWSP_OK && has_moved) {
         status = pwsp_search_round(search, at, &has_moved);
     }
-    for (uint64_t i = 0; i < search->summary.space_count && status == PTOWSP_OK; i++) {
-        status = pwsp_search_look(search, i);
+    if (status == PTOWSP_OK) {
+        status = pwsp_search_look_at(search, 0, 1, search->summary.space_count);
     }
     search->summary.is_complete = search->seen_count == search->summary.space_count;
     return status;
@@ -390,11 +227,13 @@ ptowsp_status ptowsp_schedule_search(ptowsp_context *context, ptowsp_module *mod
     }
     size_t size = (size_t)search.summary.space_count * sizeof(uint64_t);
     search.makespans = (uint64_t *)pwsp_memory_alloc(&context->memory, size);
-    if (!search.makespans) {
-        return pwsp_fail(context, PTOWSP_OUT_OF_MEMORY, PTOWSP_NO_INDEX, "search: out of memory");
+    if (search.makespans && pwsp_search_lanes_make(&search, desc->at_once)) {
+        memset(search.makespans, 0xff, size);  // unseen
+        status = pwsp_search_walk(&search);
+    } else {
+        status = pwsp_fail(context, PTOWSP_OUT_OF_MEMORY, PTOWSP_NO_INDEX, "search: out of memory");
     }
-    memset(search.makespans, 0xff, size);  // unseen
-    status = pwsp_search_walk(&search);
+    pwsp_search_lanes_free(&search);
     pwsp_memory_free(&context->memory, search.makespans, size);
     pwsp_search_set_paths(&search);
     *out_summary = search.summary;

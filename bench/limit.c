@@ -1,0 +1,118 @@
+// Bare limits of instructions: loops that do what cannot be avoided and nothing else, in the widest
+// vectors that the shim uses on this machine. Without vectors there are none: limits are NULL.
+//
+//      matmul    multiply-adds of registers: as many as a product of 128 x 128 x 128 has
+//      exp       the same polynomial on an array, with neither tile nor time
+//      rows      each element loaded and added to one of four sums, and nothing stored
+//      add       two loads and a store
+
+#include "bench.h"
+
+#include "limit.h"
+
+#include "ptoisa_shim.h"
+
+#include <string.h>
+
+#if PTOISA_X86
+
+#define VNNI __attribute__((target("avx512f,avx512vnni")))
+
+enum { SUMS = 16, PRODUCTS = 128 * 128 * 128 };  // enough sums for any latency
+
+// One loop for a set of vectors: `type` sums, each step adding `products` of them.
+#define DEFINE_PRODUCTS(name, TARGET, type, products, ZERO, ONE, STEP)                             \
+    TARGET static void name(void *user) {                                                          \
+        type sums[SUMS], x = ONE;                                                                  \
+        (void)user;                                                                                \
+        PTOISA_MM_UNROLL                                                                           \
+        for (int i = 0; i < SUMS; i++) {                                                           \
+            sums[i] = ZERO;                                                                        \
+            __asm__ volatile("" : "+v"(sums[i])); /* or they would be one */                       \
+        }                                                                                          \
+        for (int n = 0; n < PRODUCTS / (products) / SUMS; n++) {                                   \
+            __asm__ volatile("" : "+v"(x));                                                        \
+            PTOISA_MM_UNROLL                                                                       \
+            for (int i = 0; i < SUMS; i++) {                                                       \
+                sums[i] = STEP;                                                                    \
+            }                                                                                      \
+        }                                                                                          \
+        PTOISA_MM_UNROLL                                                                           \
+        for (int i = 0; i < SUMS; i++) {                                                           \
+            __asm__ volatile("" : : "v"(sums[i]));                                                 \
+        }                                                                                          \
+    }
+
+DEFINE_PRODUCTS(products_f32_avx512, PTOISA_AVX512, __m512, 16, _mm512_setzero_ps(),
+                _mm512_set1_ps(1.0f), _mm512_fmadd_ps(x, x, sums[i]))
+DEFINE_PRODUCTS(products_i8_vnni, VNNI, __m512i, 64, _mm512_setzero_si512(), _mm512_set1_epi8(1),
+                _mm512_dpbusd_epi32(sums[i], x, x))
+DEFINE_PRODUCTS(products_i8_avx512, PTOISA_AVX512, __m512i, 32, _mm512_setzero_si512(),
+                _mm512_set1_epi16(1), _mm512_add_epi32(sums[i], _mm512_madd_epi16(x, sums[i])))
+#undef SUMS
+#define SUMS 12  // AVX2 has 16 registers in all
+DEFINE_PRODUCTS(products_f32_avx2, PTOISA_AVX2, __m256, 8, _mm256_setzero_ps(),
+                _mm256_set1_ps(1.0f), _mm256_fmadd_ps(x, x, sums[i]))
+DEFINE_PRODUCTS(products_i8_avx2, PTOISA_AVX2, __m256i, 16, _mm256_setzero_si256(),
+                _mm256_set1_epi16(1), _mm256_add_epi32(sums[i], _mm256_madd_epi16(x, sums[i])))
+
+#define DEFINE_LOOPS(set, SET)                                                                     \
+    SET static void exp_##set(void *user) {                                                        \
+        const limit_arrays *a = (const limit_arrays *)user;                                        \
+        for (uint32_t i = 0; i < a->count; i += PTOISA_LANES_##set) {                              \
+            ptoisa_store_##set(a->out + i, ptoisa_exp_##set(ptoisa_load_##set(a->left + i)));      \
+        }                                                                                          \
+        bench_keep(a->out);                                                                        \
+    }                                                                                              \
+    SET static void add_##set(void *user) {                                                        \
+        const limit_arrays *a = (const limit_arrays *)user;                                        \
+        for (uint32_t i = 0; i < a->count; i += PTOISA_LANES_##set) {                              \
+            ptoisa_vec_##set x = ptoisa_load_##set(a->left + i);                                   \
+            ptoisa_store_##set(a->out + i, ptoisa_add_##set(x, ptoisa_load_##set(a->right + i)));  \
+        }                                                                                          \
+        bench_keep(a->out);                                                                        \
+    }                                                                                              \
+    SET static void rows_##set(void *user) {                                                       \
+        const limit_arrays *a = (const limit_arrays *)user;                                        \
+        ptoisa_vec_##set sums[4];                                                                  \
+        memset(sums, 0, sizeof sums);                                                              \
+        for (uint32_t i = 0; i < a->count; i += 4 * PTOISA_LANES_##set) {                          \
+            PTOISA_MM_UNROLL                                                                       \
+            for (uint32_t v = 0; v < 4; v++) {                                                     \
+                ptoisa_vec_##set x = ptoisa_load_##set(a->left + i + v * PTOISA_LANES_##set);      \
+                sums[v] = ptoisa_add_##set(sums[v], x);                                            \
+            }                                                                                      \
+        }                                                                                          \
+        PTOISA_MM_UNROLL                                                                           \
+        for (uint32_t v = 0; v < 4; v++) {                                                         \
+            ptoisa_store_##set(a->out + v * PTOISA_LANES_##set, sums[v]);                          \
+        }                                                                                          \
+        bench_keep(a->out);                                                                        \
+    }
+DEFINE_LOOPS(avx2, PTOISA_AVX2)
+DEFINE_LOOPS(avx512, PTOISA_AVX512)
+
+bench_fn limit_of(limit_kind kind) {
+    const bool is_wide = ptoisa_has_avx512();
+    if (!ptoisa_has_avx2()) {
+        return NULL;
+    }
+    switch (kind) {
+    case LIMIT_PRODUCTS_F32: return is_wide ? products_f32_avx512 : products_f32_avx2;
+    case LIMIT_PRODUCTS_I8:
+        if (is_wide && __builtin_cpu_supports("avx512vnni")) {
+            return products_i8_vnni;
+        }
+        return is_wide ? products_i8_avx512 : products_i8_avx2;
+    case LIMIT_EXP: return is_wide ? exp_avx512 : exp_avx2;
+    case LIMIT_ADD: return is_wide ? add_avx512 : add_avx2;
+    case LIMIT_ROWS: break;
+    }
+    return is_wide ? rows_avx512 : rows_avx2;
+}
+#else
+bench_fn limit_of(limit_kind kind) {
+    (void)kind;
+    return NULL;
+}
+#endif
