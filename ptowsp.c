@@ -53441,9 +53441,9 @@ PWSP_INTERNAL bool pwsp_parse_statement(pwsp_parser *p) {
 static bool pwsp_parse_try_value(pwsp_parser *p, const char *directive, uint32_t *out_number) {
     const size_t start = p->line_start + (size_t)p->column - 1;
     for (uint32_t number = 0; number < PWSP_DIRECTIVE_NUMBERS; number++) {
-        const char *word = pwsp_schedule_word(directive, number);
+        const char *word = pwsp_schedule_word(directive, number);  // "?" if there is none
         const size_t length = strlen(word), end = start + length;
-        if (end <= p->length && memcmp(p->text + start, word, length) == 0 &&
+        if (word[0] != '?' && end <= p->length && memcmp(p->text + start, word, length) == 0 &&
             (end == p->length || !pwsp_name_is_word_part(p->text[end]))) {
             p->at = end;
             pwsp_parse_next(p);

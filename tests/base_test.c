@@ -10,10 +10,9 @@
 #include "../src/base/math.h"
 
 #include "test.h"
+#include "wide.h"
 
 #include <math.h>
-
-__extension__ typedef unsigned __int128 test_u128;
 
 // -- statuses -------------------------------------------------------------------------------------
 
@@ -701,10 +700,10 @@ static uint64_t number_of_any_size(uint64_t *random) {
 
 static void check_product(uint64_t a, uint64_t b) {
     uint64_t product = 0;
-    test_u128 exact = (test_u128)a * b;
+    const wide exact = wide_mul(wide_of_u64(a), wide_of_u64(b));
     bool fits = pwsp_mul_fits(a, b, &product);
-    assert_true(fits == (exact <= UINT64_MAX));
-    assert_true(!fits || product == (uint64_t)exact);
+    assert_true(fits == (exact.high == 0));
+    assert_true(!fits || product == exact.low);
 }
 
 static void base__mul_fits_says_whether_64_bits_hold_the_product(void **state) {
@@ -751,9 +750,51 @@ static void base__ceil_div_rounds_up_without_overflow(void **state) {
         b = b ? b : 1;
         uint64_t quotient = pwsp_ceil_div_u64(a, b);
         // The smallest q with q * b >= a.
-        assert_true((test_u128)quotient * b >= a);
-        assert_true(quotient == 0 || (test_u128)(quotient - 1) * b < a);
+        const wide divisor = wide_of_u64(b), reached = wide_mul(wide_of_u64(quotient), divisor);
+        assert_true(wide_compare(reached, wide_of_u64(a)) >= 0);
+        assert_true(quotient == 0 || wide_compare(wide_sub(reached, divisor), wide_of_u64(a)) < 0);
     }
+}
+
+// The references' own numbers, which are the same on machines that have no such type.
+static void base__wide_numbers_are_those_of_the_compiler(void **state) {
+    (void)state;
+#ifdef __SIZEOF_INT128__
+    __extension__ typedef __int128 exact;
+    __extension__ typedef unsigned __int128 bits;
+    const uint64_t lowest = UINT64_C(1) << 63;  // the magnitude may be 2^127
+    uint64_t random = test_seed();
+    for (int i = 0; i < 20000; i++) {
+        uint64_t words[4];
+        for (int k = 0; k < 4; k++) {
+            words[k] = number_of_any_size(&random);
+        }
+        // Numbers of one word, their negatives, and of two.
+        const wide a = i % 3 == 0   ? wide_of_u64(words[0])
+                       : i % 3 == 1 ? wide_neg(wide_of_u64(words[0]))
+                                    : wide_of_bits(words[0], words[1]);
+        const wide b = i % 2 ? wide_of_i64((int64_t)words[2]) : wide_of_bits(words[2], words[3]);
+        const exact x = (exact)((bits)a.high << 64 | a.low),
+                    y = (exact)((bits)b.high << 64 | b.low);
+        const unsigned count = (unsigned)(words[3] % 64);
+        const bool can_divide = y != 0 && a.high != lowest && b.high != lowest;
+#define SAME(got, expected)                                                                        \
+    assert_true((got).low == (uint64_t)(bits)(expected) &&                                         \
+                (got).high == (uint64_t)((bits)(expected) >> 64))
+        SAME(wide_add(a, b), (bits)x + (bits)y);
+        SAME(wide_sub(a, b), (bits)x - (bits)y);
+        SAME(wide_mul(a, b), (bits)x * (bits)y);
+        SAME(wide_shift_right(a, count), x >> count);
+        assert_int_equal(wide_compare(a, b), (x > y) - (x < y));
+        if (can_divide) {
+            SAME(wide_div(a, b), x / y);
+            SAME(wide_rem(a, b), x % y);
+        }
+#undef SAME
+    }
+#else
+    skip();
+#endif
 }
 
 static void base__min_and_max_of_64_bits(void **state) {
@@ -800,6 +841,7 @@ int main(void) {
         cmocka_unit_test(math__infinity_is_infinite),
         cmocka_unit_test(base__mul_fits_says_whether_64_bits_hold_the_product),
         cmocka_unit_test(base__ceil_div_rounds_up_without_overflow),
+        cmocka_unit_test(base__wide_numbers_are_those_of_the_compiler),
         cmocka_unit_test(base__min_and_max_of_64_bits),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -5,9 +5,7 @@
 #define PTOWSP_EXPR_REFERENCE_H
 
 #include "test.h"
-
-__extension__ typedef __int128 wide;
-__extension__ typedef unsigned __int128 unsigned_wide;
+#include "wide.h"
 
 enum { VALUE_SLOT = 9 };  // where evaluators put values
 
@@ -144,41 +142,37 @@ static inline ptowsp_type result_type(op o, ptowsp_type a, ptowsp_type b, ptowsp
 
 // A cell as the number that it means.
 static inline wide number(ptowsp_type type, uint64_t cell) {
-    wide value = (wide)cell;
-    return type == PTOWSP_TYPE_I64 && cell >> 63 ? value - ((wide)1 << 64) : value;
+    return type == PTOWSP_TYPE_I64 ? wide_of_i64((int64_t)cell) : wide_of_u64(cell);
 }
 
 // The value of an operator over operands of type `type` (of SELECT and casts: see below).
 static inline uint64_t meaning(op o, ptowsp_type type, uint64_t cell_a, uint64_t cell_b) {
     wide a = number(type, cell_a), b = number(type, cell_b);
-    unsigned count = (unsigned)(cell_b % 64);
+    const unsigned count = (unsigned)(cell_b % 64);
+    const int order = wide_compare(a, b);
     switch ((int)o) {
-    case ADD: return (uint64_t)(a + b);
-    case SUB: return (uint64_t)(a - b);
-    case MUL: return (uint64_t)((unsigned_wide)a * (unsigned_wide)b);
-    case DIV: return b == 0 ? 0 : (uint64_t)(a / b);
-    case REM: return b == 0 ? 0 : (uint64_t)(a % b);
-    case MIN: return a < b ? cell_a : cell_b;
-    case MAX: return a > b ? cell_a : cell_b;
+    case ADD: return wide_add(a, b).low;
+    case SUB: return wide_sub(a, b).low;
+    case MUL: return wide_mul(a, b).low;
+    case DIV: return cell_b == 0 ? 0 : wide_div(a, b).low;
+    case REM: return cell_b == 0 ? 0 : wide_rem(a, b).low;
+    case MIN: return order < 0 ? cell_a : cell_b;
+    case MAX: return order > 0 ? cell_a : cell_b;
     case BITAND: return cell_a & cell_b;
     case BITOR: return cell_a | cell_b;
     case BITXOR: return cell_a ^ cell_b;
     case SHL: return cell_a << count;
-    case SHR:  // towards minus infinity
-        for (; count > 0; count--) {
-            a = a >= 0 ? a / 2 : -((-a + 1) / 2);
-        }
-        return (uint64_t)a;
-    case LT: return a < b;
-    case LE: return a <= b;
-    case GT: return a > b;
-    case GE: return a >= b;
-    case EQ: return a == b;
-    case NE: return a != b;
+    case SHR: return wide_shift_right(a, count).low;
+    case LT: return order < 0;
+    case LE: return order <= 0;
+    case GT: return order > 0;
+    case GE: return order >= 0;
+    case EQ: return order == 0;
+    case NE: return order != 0;
     case AND: return cell_a && cell_b;
     case OR: return cell_a || cell_b;
-    case NEG: return (uint64_t)-a;
-    case BITNOT: return (uint64_t)(-a - 1);
+    case NEG: return wide_neg(a).low;
+    case BITNOT: return wide_sub(wide_neg(a), wide_of_u64(1)).low;
     case NOT: return !cell_a;
     case TO_I64:
     case TO_U64: return cell_a;

@@ -1,97 +1,154 @@
 #!/bin/sh
-# The library on other machines, under qemu's user mode: compiled without warnings, then test programs.
+# The library on other machines, under qemu's user mode: compiled without warnings, then every test
+# program that can run there.
 #
-#      sh tests/machines.sh [MACHINE...]      all machines, or these; TESTS="base_test expr_test" others
+#      sh tests/machines.sh [MACHINE...]      all machines, or these
+#
+#      CMOCKA=directory    of cmocka's source (on Debian, `apt-get source cmocka`), which is compiled
+#                          for each machine; without it, libraries are compiled and no tests run
+#      TESTS="a_test ..."  these tests only
+#      PTOWSP_SCALE=5      the percentage of rounds of random tests
+#      LIMIT=300           seconds that a test may take
 #
 # Prints a table, a row for each test and a column for each machine: ok, FAILED, or "-" where it is
-# skipped, with the reasons below. A machine whose compiler or qemu is missing is skipped. cmocka is
-# compiled for each machine from CMOCKA, a directory with its source (on Debian, `apt-get source
-# cmocka`); without it, libraries are compiled and no tests run.
+# skipped, with the reasons below. A machine whose compiler or qemu is missing is skipped, and tests in
+# C++ are without its C++ compiler. The last rows are checksums of what examples print: programs, plans
+# and simulated cycles, which every machine, this one included, must print alike.
 set -eu
 OUT=${BUILD:-build}/machines
 CMOCKA=${CMOCKA:-}
 SCALE=${PTOWSP_SCALE:-5}
-LIMIT=${LIMIT:-120}
+LIMIT=${LIMIT:-300}
+LEVEL=${LEVEL:--O1}
+JOBS=$(nproc 2> /dev/null || echo 2)
 W="-Wall -Wextra -Wpedantic -Wconversion -Wsign-conversion -Wshadow -Wundef -Wcast-qual -Werror"
-W="$W -Wstrict-prototypes -Wmissing-prototypes"
-TESTS=${TESTS:-isa_fill_test isa_index_test isa_map_test isa_elementwise_test isa_convert_test isa_reduce_test
-    merge_test count_test plan_test moe_sort_test prefix_test
-    deps_test region_test graph_test pipeline_test workload_test workload_random_test report_test npu_text_test
-    npu_emit_test oracle_test save_test save_golden_test kernel_text_test fingerprint_test transient_test}
+WC="$W -Wstrict-prototypes -Wmissing-prototypes"
+# Tests may convert sizes as 64-bit machines can.
+WT="-Wall -Wextra -Wpedantic -Wundef -Werror"
+PRINTED="csp_pipeline deadlock hello_workload lattice tiered_decode timelines work_queue"
 mkdir -p "$OUT"
 
-# machine: name, compiler, its options, qemu, and the directory of the machine's libraries.
+# Tests that compile emitted trees and load them, for the machine they run on, which a program under
+# qemu is not on.
+COMPILE='npu_(build|build_memory|equal|error|execute|expand.*|expr|indexing|instruction|kernel|loop|loop_tree|native|ops|oracle.*|own|plan|shape|transient)'
+
+# A machine: name, compiler, its options, qemu, and the directory of the machine's libraries. The long
+# double of ppc64el is a pair of doubles unless an option says otherwise, which references do not hold on.
 MACHINES='s390x|s390x-linux-gnu-gcc||qemu-s390x|/usr/s390x-linux-gnu
 i686-sse|i686-linux-gnu-gcc|-msse2 -mfpmath=sse|qemu-i386|/usr/i686-linux-gnu
 i686-x87|i686-linux-gnu-gcc|-march=i586 -mno-sse|qemu-i386|/usr/i686-linux-gnu
 armhf|arm-linux-gnueabihf-gcc||qemu-arm|/usr/arm-linux-gnueabihf
 arm64|aarch64-linux-gnu-gcc||qemu-aarch64|/usr/aarch64-linux-gnu
 riscv64|riscv64-linux-gnu-gcc||qemu-riscv64|/usr/riscv64-linux-gnu
-ppc64el|powerpc64le-linux-gnu-gcc||qemu-ppc64le|/usr/powerpc64le-linux-gnu'
+ppc64el|powerpc64le-linux-gnu-gcc|-mabi=ieeelongdouble -Wno-psabi|qemu-ppc64le|/usr/powerpc64le-linux-gnu'
 
 say() {
     echo "$1 $2 $3" >> "$OUT/results"
     echo "   $1: $2 $3"
 }
 
-# try MACHINE COMMAND...: prints the first errors of a command that fails.
-try() {
-    log=$OUT/$1.log
+# built MACHINE TARGET...: makes targets for a machine, as far as they can be made.
+built() {
+    machine=$1
     shift
-    "$@" > "$log" 2>&1 || {
-        grep -m 5 -E 'error|warning' "$log" || tail -n 5 "$log"
-        return 1
-    }
+    make -s -k -j"$JOBS" "$@" BUILD="$build" CC="$compiler" CXX="$cxx" AR="${compiler%gcc}ar" \
+        C11="-std=c11 $WT" CXX17="-std=c++17 $WT" CFLAGS="$options $LEVEL" EXECUTE_LEVEL=-O0 TEST_LEVEL=-O0 \
+        CPPFLAGS="-I$CMOCKA/include -D_FILE_OFFSET_BITS=64" LDFLAGS="-L$build" >> "$OUT/$machine.log" 2>&1 || true
+}
+
+# run MACHINE TEST: runs a test and says how it went.
+run() {
+    status=0
+    timeout "$LIMIT" env PTOWSP_SCALE="$SCALE" $qemu -L "$root" "$build/$2" > "$build/$2.log" 2>&1 || status=$?
+    case $status in
+    0) say "$1" "$2" ok ;;
+    124) say "$1" "$2" "FAILED: over $LIMIT s" ;;
+    *)
+        say "$1" "$2" FAILED
+        grep -m 6 -E '^\[  (FAILED|  ERROR)|LINE|qemu:' "$build/$2.log" || true
+        ;;
+    esac
+}
+
+# tests MACHINE: builds and runs them all.
+tests() {
+    # Tests may be of their compiler's own C.
+    $compiler -w -std=gnu99 $options -O1 -DHAVE_STDINT_H -DHAVE_INTTYPES_H -DHAVE_SIGNAL_H -DHAVE_STRSIGNAL \
+        -DHAVE_STRUCT_TIMESPEC -DHAVE_CLOCK_GETTIME_REALTIME -DHAVE_TIME_H -DHAVE_MALLOC_H \
+        -I"$CMOCKA/include" -c "$CMOCKA/src/cmocka.c" -o "$build/cmocka.o"
+    ${compiler%gcc}ar rcs "$build/libcmocka.a" "$build/cmocka.o"
+    cxx=${compiler%gcc}g++
+    some=${TESTS:-$(cd tests && ls ./*_test.c ./*_test.cpp | sed 's,^\./,,; s/\..*//')}
+    list=
+    for test in $some; do
+        if echo "$test" | grep -qE "^${COMPILE}_test\$"; then
+            say "$1" "$test" "skipped: it compiles trees for the machine that it runs on"
+        elif { [ -e "tests/$test.cpp" ] || echo "$test" | grep -q '^npu_clock'; } && ! command -v "$cxx" > /dev/null; then
+            say "$1" "$test" "skipped: $cxx is missing"
+        else
+            list="$list $test"
+        fi
+    done
+    built "$1" $(for test in $list; do echo "$build/$test"; done)
+    grep -m 20 -E 'error:|warning:|undefined reference|\*\*\*' "$OUT/$1.log" || true
+    for test in $list; do
+        if [ -e "$build/$test" ]; then
+            run "$1" "$test"
+        else
+            say "$1" "$test" "FAILED to compile"
+        fi
+    done
+}
+
+# printed MACHINE: what examples print there.
+printed() {
+    mkdir -p "$build/examples/common"
+    for file in $(ls examples/common/*.c | grep -v /emit.c); do
+        $compiler -std=c11 -w $options -O1 -I. -c "$file" -o "$build/${file%.c}.o"
+    done
+    for example in $PRINTED; do
+        $compiler -std=c11 -w $options -O1 -I. "examples/$example.c" "$build"/examples/common/*.o \
+            "$build/libtested.a" -o "$build/example_$example" -pthread -lm -ldl &&
+            $qemu ${root:+-L "$root"} "$build/example_$example" > "$build/$example.txt" 2>&1 ||
+            echo "$1 failed" >> "$build/$example.txt"
+        say "$1" "prints_$example" "$(cksum < "$build/$example.txt" | cut -d' ' -f1)"
+    done
 }
 
 machine() {
     name=$1 compiler=$2 options=$3 qemu=$4 root=$5 build=$OUT/$1
-    for tool in "$compiler" "$qemu"; do
+    for tool in "$compiler" $qemu; do
         command -v "$tool" > /dev/null || {
             say "$name" - "skipped: $tool is missing"
             return 0
         }
     done
     mkdir -p "$build"
+    : > "$OUT/$name.log"
     for file in ptowsp ptowsp_npu_emit; do
-        try "$name" $compiler -std=c11 $W $options -O1 -c $file.c -o "$build/$file.o" || {
+        if $compiler -std=c11 $WC $options -O1 -c $file.c -o "$build/$file.o" > "$OUT/$name.log" 2>&1; then
+            say "$name" $file ok
+        else
             say "$name" $file FAILED
-            return 0
-        }
+            grep -m 5 -E 'error|warning' "$OUT/$name.log" || true
+        fi
     done
-    say "$name" library ok
-    [ -n "$CMOCKA" ] || {
+    if [ -z "$CMOCKA" ]; then
         say "$name" - "skipped: tests, as CMOCKA names no source of cmocka"
         return 0
-    }
-    # Tests may be of their compiler's own C, and convert sizes as 64-bit machines can.
-    $compiler -w -std=gnu99 $options -O1 -DHAVE_STDINT_H -DHAVE_INTTYPES_H -DHAVE_SIGNAL_H -DHAVE_STRSIGNAL \
-        -DHAVE_STRUCT_TIMESPEC -DHAVE_CLOCK_GETTIME_REALTIME -DHAVE_TIME_H -DHAVE_MALLOC_H \
-        -I"$CMOCKA/include" -c "$CMOCKA/src/cmocka.c" -o "$build/cmocka.o"
-    ${compiler%gcc}ar rcs "$build/libcmocka.a" "$build/cmocka.o"
-    for test in $TESTS; do
-        if ! $compiler -dM -E - < /dev/null | grep -q SIZEOF_INT128 && grep -rqs '__int128' \
-            "tests/$test.c" $(sed -n 's/^#include "\([a-z_0-9]*\.h\)"/tests\/\1/p' "tests/$test.c"); then
-            say "$name" "$test" "skipped: its reference needs __int128"
-            continue
-        fi
-        try "$name" make -s "$build/$test" BUILD="$build" CC="$compiler" AR="${compiler%gcc}ar" \
-            C11="-std=c11 -Wall -Wextra" CFLAGS="$options -O1" TEST_LEVEL=-O0 CPPFLAGS="-I$CMOCKA/include -D_FILE_OFFSET_BITS=64" \
-            LDFLAGS="-L$build" || {
-            say "$name" "$test" "FAILED to compile"
-            continue
-        }
-        if timeout "$LIMIT" env PTOWSP_SCALE="$SCALE" $qemu -L "$root" "$build/$test" > "$build/$test.log" 2>&1; then
-            say "$name" "$test" ok
-        else
-            status=$?
-            say "$name" "$test" "$([ $status = 124 ] && echo "skipped: over $LIMIT s" || echo FAILED)"
-            grep -m 4 -E '^\[  FAILED|LINE' "$build/$test.log" || true
-        fi
-    done
+    fi
+    tests "$name"
+    printed "$name"
 }
 
 : > "$OUT/results"
+if [ -n "$CMOCKA" ]; then
+    name=here compiler=gcc options= qemu= root= build=$OUT/here cxx=g++
+    mkdir -p "$build"
+    : > "$OUT/here.log"
+    built here "$build/libtested.a"
+    printed here
+fi
 echo "$MACHINES" > "$OUT/list"
 while IFS='|' read -r name compiler options qemu root; do
     case " ${*:-$name} " in
@@ -99,16 +156,19 @@ while IFS='|' read -r name compiler options qemu root; do
     esac
 done < "$OUT/list"
 
+# A checksum that is not the first machine's, this one's, has an exclamation mark.
 awk '{ m = $1; t = $2; if (!(m in seen)) { seen[m] = ++machines; name[machines] = m }
        if (t == "-") next
        if (!(t in row)) { row[t] = ++tests; test[tests] = t }
        cell[m, t] = $3 == "skipped:" ? "-" : $3
-       count[m, cell[m, t]]++ }
-     END { printf "%-22s", ""; for (i = 1; i <= machines; i++) printf " %9s", name[i]; print ""
-           for (j = 1; j <= tests; j++) { printf "%-22s", test[j]
-               for (i = 1; i <= machines; i++) printf " %9s", cell[name[i], test[j]]; print "" }
+       if (t ~ /^prints_/ && m != "here" && cell[m, t] != cell["here", t]) { cell[m, t] = cell[m, t] "!"; others++ }
+       count[m, cell[m, t] ~ /^FAILED/ ? "FAILED" : cell[m, t]]++ }
+     END { printf "%-26s", ""; for (i = 1; i <= machines; i++) printf " %11s", name[i]; print ""
+           for (j = 1; j <= tests; j++) { printf "%-26s", test[j]
+               for (i = 1; i <= machines; i++) printf " %11s", cell[name[i], test[j]]; print "" }
            split("ok FAILED -", kinds, " ")
-           for (k = 1; k <= 3; k++) { printf "%-22s", k == 1 ? "passed" : k == 2 ? "failed" : "skipped"
-               for (i = 1; i <= machines; i++) printf " %9d", count[name[i], kinds[k]]; print "" } }' "$OUT/results"
-grep 'skipped' "$OUT/results" || true
+           for (k = 1; k <= 3; k++) { printf "%-26s", k == 1 ? "passed" : k == 2 ? "failed" : "skipped"
+               for (i = 1; i <= machines; i++) printf " %11d", count[name[i], kinds[k]]; print "" }
+           exit others > 0 }' "$OUT/results" || echo "x prints FAILED" >> "$OUT/results"
+grep 'skipped' "$OUT/results" | sed 's/^[^ ]* //' | sort | uniq -c || true
 ! grep -q FAILED "$OUT/results"

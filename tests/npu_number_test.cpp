@@ -4,6 +4,7 @@
 
 #include "../src/npu/tree/aicore/wsp_kernel.h"
 #include "../src/npu/tree/include/wsp_number.h"
+#include "wide.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -17,9 +18,6 @@ extern "C" {
 }
 
 using namespace wsp;
-
-__extension__ typedef __int128 wide;
-__extension__ typedef unsigned __int128 unsigned_wide;
 
 // clang-format off
 static const uint64_t values[] = {
@@ -38,53 +36,43 @@ static uint64_t bits_of(u64 x) {
     return x.value();
 }
 static wide wide_of(i64 x) {
-    return x.value();
+    return wide_of_i64(x.value());
 }
 static wide wide_of(u64 x) {
-    return x.value();
-}
-
-static uint64_t low(wide x) {
-    return static_cast<uint64_t>(static_cast<unsigned_wide>(x));
-}
-
-// Towards minus infinity, in steps of one.
-static wide shifted_right(wide x, unsigned count) {
-    for (; count > 0; count--) {
-        x = x >= 0 ? x / 2 : -((1 - x) / 2);
-    }
-    return x;
+    return wide_of_u64(x.value());
 }
 
 template <typename T> static void check_pair(T a, T b) {
     const wide x = wide_of(a), y = wide_of(b);
     const unsigned count = static_cast<unsigned>(bits_of(b) % 64);
-    assert_true(bits_of(a + b) == low(x + y));
-    assert_true(bits_of(a - b) == low(x - y));
-    assert_true(bits_of(a * b) == low(static_cast<wide>(static_cast<unsigned_wide>(x) *
-                                                        static_cast<unsigned_wide>(y))));
-    assert_true(bits_of(a / b) == (y == 0 ? 0 : low(x / y)));
-    assert_true(bits_of(a % b) == (y == 0 ? 0 : low(x % y)));
+    const int order = wide_compare(x, y);
+    const bool can_divide = bits_of(b) != 0;
+    assert_true(bits_of(a + b) == wide_add(x, y).low);
+    assert_true(bits_of(a - b) == wide_sub(x, y).low);
+    assert_true(bits_of(a * b) == wide_mul(x, y).low);
+    assert_true(bits_of(a / b) == (can_divide ? wide_div(x, y).low : 0));
+    assert_true(bits_of(a % b) == (can_divide ? wide_rem(x, y).low : 0));
     assert_true(bits_of(a & b) == (bits_of(a) & bits_of(b)));
     assert_true(bits_of(a | b) == (bits_of(a) | bits_of(b)));
     assert_true(bits_of(a ^ b) == (bits_of(a) ^ bits_of(b)));
     assert_true(bits_of(a << b) == bits_of(a) << count);
-    assert_true(bits_of(a >> b) == low(shifted_right(x, count)));
-    assert_true(bits_of(min(a, b)) == low(x < y ? x : y));
-    assert_true(bits_of(max(a, b)) == low(x > y ? x : y));
-    assert_true((a == b) == (x == y) && (a != b) == (x != y));
-    assert_true((a < b) == (x < y) && (a <= b) == (x <= y));
-    assert_true((a > b) == (x > y) && (a >= b) == (x >= y));
+    assert_true(bits_of(a >> b) == wide_shift_right(x, count).low);
+    assert_true(bits_of(min(a, b)) == (order < 0 ? x : y).low);
+    assert_true(bits_of(max(a, b)) == (order > 0 ? x : y).low);
+    assert_true((a == b) == (order == 0) && (a != b) == (order != 0));
+    assert_true((a < b) == (order < 0) && (a <= b) == (order <= 0));
+    assert_true((a > b) == (order > 0) && (a >= b) == (order >= 0));
 }
 
 template <typename T> static void check_one(T a) {
-    assert_true(bits_of(-a) == low(-wide_of(a)));
-    assert_true(bits_of(~a) == low(-wide_of(a) - 1));
+    const wide x = wide_of(a);
+    assert_true(bits_of(-a) == wide_neg(x).low);
+    assert_true(bits_of(~a) == wide_sub(wide_neg(x), wide_of_u64(1)).low);
     assert_true(bits_of(to_i64(a)) == bits_of(a) && bits_of(to_u64(a)) == bits_of(a));
     assert_true(to_bool(a) == (bits_of(a) != 0));
     T up = a;
-    assert_true(bits_of(up++) == bits_of(a) && bits_of(up) == low(wide_of(a) + 1));
-    assert_true(bits_of(++up) == low(wide_of(a) + 2));
+    assert_true(bits_of(up++) == bits_of(a) && bits_of(up) == wide_add(x, wide_of_u64(1)).low);
+    assert_true(bits_of(++up) == wide_add(x, wide_of_u64(2)).low);
 }
 
 static void number__every_operator_is_that_of_128_bits_cut(void **) {

@@ -1,4 +1,4 @@
-// Modules from their text: what is printed is read again and is the same; each error has its place;
+// Modules from their text: what is printed is read again and is the same (errors: parse_faults_test.c);
 // no bytes and no refused allocation do harm.
 
 #include "workload_sample.h"
@@ -115,71 +115,6 @@ static const char sample_text[] =
     "        consume x from c\n"
     "          task w(x)\n"
     "        wait done\n";
-
-static void bad(ptowsp_context *context, const char *text, size_t length, uint64_t line,
-                uint64_t column, const char *part) {
-    ptowsp_module *module;
-    ptowsp_text_place place;
-    assert_int_not_equal(ptowsp_module_parse(context, text, length, NULL, &module, &place),
-                         PTOWSP_OK);
-    assert_null(module);
-    if (place.line != line || place.column != column ||
-        !strstr(ptowsp_context_error(context).text, part)) {
-        print_error("%s\n gives %s\n", text, ptowsp_context_error(context).text);
-        fail();
-    }
-}
-
-#define BAD(text, line, column, part) bad(context, text, sizeof(text) - 1, line, column, part)
-
-static void parse__says_where_an_error_is(void **state) {
-    (void)state;
-    ptowsp_context *context;
-    assert_int_equal(ptowsp_context_create(NULL, &context), PTOWSP_OK);
-    BAD("", 1, 1, "without a module");
-    BAD("# nothing\n\n", 3, 1, "without a module");
-    BAD("axis n 3\n", 1, 1, "module is missing");
-    BAD("module m\nmodule m\n", 2, 1, "no declaration");
-    BAD("module m x\n", 1, 10, "goes on");
-    BAD("module m\naxis n 3\naxis n 4\n", 3, 1, "already that of an axis");
-    BAD("module m\naxis \"n\n", 2, 6, "not closed");
-    BAD("module m\naxis n 18446744073709551616\n", 2, 8, "2^64");
-    BAD("module m\naxis n 3x\n", 2, 8, "goes on with x");
-    BAD("module m\naxis n 3u\n", 2, 8, "number is missing");
-    BAD("module m\n\taxis n 3\n", 2, 1, "0x09");
-    BAD("module m\naxis \0 3\n", 2, 6, "0x00");
-    BAD("module m\naxis \303\274 3\n", 2, 6, "0xc3");
-    BAD("module m\naxis n 3 $\n", 2, 10, "$");
-    BAD("module m\ntensor t f31 [] global\n", 2, 10, "data type");
-    BAD("module m\ntensor t f32 [1] hbm\n", 2, 18, "location");
-    BAD("module m\ntensor t f32 [1,1,1,1,1,1,1,1,1] l1\n", 2, 31, "dimensions");
-    BAD("module m\nkernel k(axes 0) fast\n", 2, 18, "unit");
-    BAD("module m\nkernel k(axes 0) vector\n", 2, 1, "function is not attached");
-    BAD("module m\nkernel k(axes 0) cube, 9 instructions\n", 2, 1, "tile kernel is not attached");
-    BAD("module m\nkernel k(axes 0) cube, cycles by a cost function\n", 2, 1, "its cost function");
-    BAD("module m\nkernel k(axes 9) cube, 9 cycles, time only\n", 2, 1, "9 axis arguments");
-    BAD("module m\n  when true\n", 2, 3, "2 spaces");
-    BAD("module m\nworkload w\n   when true\n", 3, 4, "3 spaces");
-    BAD("module m\nworkload w\n    when true\n", 3, 5, "4 spaces");
-    BAD("module m\nworkload w\n  fork\n", 3, 3, "no statement");
-    BAD("module m\nworkload w\n  otherwise\n", 3, 3, "does not follow a when");
-    BAD("module m\nworkload w\n  when 1\n", 3, 3, "condition");
-    BAD("module m\nworkload w\n  when true &&\n", 3, 15, "expression is missing");
-    BAD("module m\nworkload w\n  when 1 + true\n", 3, 10, "");
-    BAD("module m\nworkload w\n  when x\n", 3, 9, "no variable or symbol x");
-    BAD("module m\nworkload w\n  when f(1)\n", 3, 9, "no function f");
-    BAD("module m\nworkload w\n  when a[1]\n", 3, 12, "no array a");
-    BAD("module m\nworkload w\n  when (true\n", 3, 13, ") is missing");
-    BAD("module m\nworkload w\n  when 9223372036854775808 > 1\n", 3, 8, "outside of i64");
-    BAD("module m\nworkload w\n  parallel i in n\n", 3, 17, "no axis n");
-    BAD("module m\nworkload w\n  task k()\n", 3, 8, "no kernel k");
-    BAD("module m\nworkload w\n  send c(1)\n", 3, 8, "no channel or event c");
-    BAD("module m\nworkload w\n  slot_set 256 = 1\n", 3, 3, "slot 256");
-    BAD("module m\nkernel k(axes 0) cube, 9 cycles, time only\nworkload w\n"
-        "  task k() after node 3\n",
-        4, 24, "no node 3");
-    ptowsp_context_destroy(context);
-}
 
 // Any name may be a word of the grammar: "@a" to "@w" are names, of which one at a time is such a
 // word, in quotes here, and as the library prints it afterwards.
@@ -360,7 +295,6 @@ static void parse__survives_any_refused_allocation_and_any_mutation(void **state
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(parse__gives_the_module_and_the_program_that_were_printed),
-        cmocka_unit_test(parse__says_where_an_error_is),
         cmocka_unit_test(parse__takes_words_of_the_grammar_as_names),
         cmocka_unit_test(parse__refuses_deep_nesting),
         cmocka_unit_test(parse__survives_any_refused_allocation_and_any_mutation),

@@ -3,20 +3,13 @@
 
 #define _GNU_SOURCE  // kill
 
-#include "test.h"
+#include "collective_reference.h"
 
 #include <dirent.h>
-#include <math.h>
 #include <sched.h>
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-enum { P_MAX = 7, COUNT_MAX = 200 };
-
-static const ptowsp_collective_kind kinds[] = {PTOWSP_ALL_REDUCE, PTOWSP_REDUCE_SCATTER,
-                                               PTOWSP_ALL_GATHER, PTOWSP_ALL_TO_ALL,
-                                               PTOWSP_BROADCAST,  PTOWSP_SEND};
 
 // Milliseconds, by the clock: strict C11 hides usleep.
 static void nap(uint64_t ms) {
@@ -36,167 +29,6 @@ static ptowsp_context *context_of(test_memory *memory) {
     ptowsp_context *context = NULL;
     assert_int_equal(ptowsp_context_create(&desc, &context), PTOWSP_OK);
     return context;
-}
-
-static bool has(ptowsp_collective_kind kind, ptowsp_algorithm algorithm) {
-    return kind == PTOWSP_SEND ? algorithm == PTOWSP_ALGORITHM_DIRECT
-           : kind == PTOWSP_ALL_TO_ALL
-               ? algorithm == PTOWSP_ALGORITHM_DIRECT || algorithm == PTOWSP_ALGORITHM_RING
-               : true;
-}
-
-// Element e of rank r, as a double that all types hold.
-static double value_of(const ptowsp_collective *c, uint32_t r, uint64_t e) {
-    uint64_t seed = r * UINT64_C(1000003) + e * 97 + c->count * 13 + c->members;
-    const double unit = (double)(test_random(&seed) % 2001) - 1000;
-    switch (c->dtype) {
-    case PTOWSP_I8: return (double)((int)unit % 100);
-    case PTOWSP_U32:
-    case PTOWSP_U64: return fabs(unit) * 4000000;
-    case PTOWSP_I32: return unit * 2000000;
-    case PTOWSP_F16: return ptowsp_f32_from_f16(test_half_of(PTOWSP_F16, unit / 7));
-    case PTOWSP_BF16: return ptowsp_f32_from_bf16(test_half_of(PTOWSP_BF16, unit / 7));
-    case PTOWSP_F32: return (float)(unit / 7);
-    default: return unit;
-    }
-}
-
-static double combine(const ptowsp_collective *c, double a, double b) {
-    if (c->reduction != PTOWSP_REDUCTION_SUM) {
-        return c->reduction == PTOWSP_REDUCTION_MAX ? (a > b ? a : b) : (a < b ? a : b);
-    }
-    switch (c->dtype) {
-    case PTOWSP_F32: return (float)a + (float)b;
-    case PTOWSP_F16:
-        return ptowsp_f32_from_f16(test_half_of(PTOWSP_F16, (double)((float)a + (float)b)));
-    case PTOWSP_BF16:
-        return ptowsp_f32_from_bf16(test_half_of(PTOWSP_BF16, (double)((float)a + (float)b)));
-    case PTOWSP_I32: return (int32_t)(uint32_t)(int64_t)(a + b);
-    case PTOWSP_U32: return (uint32_t)(int64_t)(a + b);
-    case PTOWSP_I8: return (int8_t)(uint8_t)(int64_t)(a + b);
-    default: return a + b;
-    }
-}
-
-static uint64_t part_at(const ptowsp_collective *c, uint32_t i) {
-    uint64_t at = 0;
-    for (uint32_t k = 0; k < i; k++) {
-        at += c->count / c->members + (k < c->count % c->members);
-    }
-    return at;
-}
-
-static uint32_t part_of(const ptowsp_collective *c, uint64_t e) {
-    uint32_t part = 0;
-    while (e >= part_at(c, part + 1)) {
-        part++;
-    }
-    return part;
-}
-
-static double tree(const ptowsp_collective *c, const double *x, uint32_t n) {
-    return n == 1 ? x[0] : combine(c, tree(c, x, n / 2), tree(c, x + n / 2, n / 2));
-}
-
-// The documented order.
-static double reduced(const ptowsp_collective *c, uint64_t e) {
-    const uint32_t p = c->members, part = part_of(c, e), m = c->node_size ? c->node_size : 1;
-    double x[P_MAX], y[P_MAX], sum = 0;
-    for (uint32_t r = 0; r < p; r++) {
-        x[r] = value_of(c, r, e);
-    }
-    if (c->algorithm == PTOWSP_ALGORITHM_DIRECT || c->algorithm == PTOWSP_ALGORITHM_RING) {
-        const uint32_t first = c->algorithm == PTOWSP_ALGORITHM_RING ? part + 1 : 0;
-        sum = x[first % p];
-        for (uint32_t k = 1; k < p; k++) {
-            sum = combine(c, sum, x[(first + k) % p]);
-        }
-        return sum;
-    }
-    if (c->algorithm == PTOWSP_ALGORITHM_HIERARCHICAL) {
-        for (uint32_t q = 0; q < p / m; q++) {
-            y[q] = x[q * m + (part + 1) % m];
-            for (uint32_t k = 2; k <= m; k++) {
-                y[q] = combine(c, y[q], x[q * m + (part + k) % m]);
-            }
-        }
-        sum = y[(part / m + 1) % (p / m)];
-        for (uint32_t k = 2; k <= p / m; k++) {
-            sum = combine(c, sum, y[(part / m + k) % (p / m)]);
-        }
-        return sum;
-    }
-    uint32_t q = 1;
-    while (2 * q <= p) {
-        q *= 2;
-    }
-    for (uint32_t v = 0; v < q; v++) {
-        y[v] = v < p - q ? combine(c, x[2 * v], x[2 * v + 1]) : x[v + p - q];
-    }
-    if (c->kind == PTOWSP_ALL_REDUCE) {
-        return tree(c, y, q);
-    }
-    for (uint32_t half = q / 2; half > 0; half /= 2) {
-        for (uint32_t v = 0; v < half; v++) {
-            y[v] = combine(c, y[v], y[v + half]);
-        }
-    }
-    return y[0];
-}
-
-// What a member has and must get, as doubles.
-static void expect(const ptowsp_collective *c, uint32_t me, double *in, uint64_t *in_count,
-                   double *out, uint64_t *out_count) {
-    const uint64_t begin = part_at(c, me), end = part_at(c, me + 1);
-    uint64_t ins = 0, outs = 0;
-    const bool is_gather = c->kind == PTOWSP_ALL_GATHER;
-    const bool has_root = c->kind == PTOWSP_BROADCAST || c->kind == PTOWSP_SEND;
-    for (uint64_t e = is_gather ? begin : 0; e < (is_gather ? end : c->count); e++) {
-        if (!has_root || me == c->root) {
-            in[ins++] = value_of(c, me, e);
-        }
-    }
-    switch (c->kind) {
-    case PTOWSP_ALL_REDUCE:
-        for (uint64_t e = 0; e < c->count; e++) {
-            out[outs++] = reduced(c, e);
-        }
-        break;
-    case PTOWSP_REDUCE_SCATTER:
-        for (uint64_t e = begin; e < end; e++) {
-            out[outs++] = reduced(c, e);
-        }
-        break;
-    case PTOWSP_ALL_GATHER:
-        for (uint64_t e = 0; e < c->count; e++) {
-            out[outs++] = value_of(c, part_of(c, e), e);
-        }
-        break;
-    case PTOWSP_ALL_TO_ALL:
-        if (c->counts) {
-            for (uint32_t d = 0; d < c->members; d++) {
-                for (uint64_t k = 0; k < c->counts[me * c->members + d]; k++) {
-                    in[ins++] = value_of(c, me * 100 + d, k);
-                }
-            }
-        }
-        for (uint32_t s = 0; s < c->members; s++) {
-            for (uint64_t k = 0; c->counts && k < c->counts[s * c->members + me]; k++) {
-                out[outs++] = value_of(c, s * 100 + me, k);
-            }
-            for (uint64_t e = begin; !c->counts && e < end; e++) {
-                out[outs++] = value_of(c, s, e);
-            }
-        }
-        break;
-    default:
-        for (uint64_t e = 0; (c->kind == PTOWSP_BROADCAST || me == c->target) && e < c->count;
-             e++) {
-            out[outs++] = value_of(c, c->root, e);
-        }
-    }
-    *in_count = ins;
-    *out_count = outs;
 }
 
 // -- ranks as threads -----------------------------------------------------------------------------
@@ -272,38 +104,14 @@ static void run_ranks(rank_job *jobs, uint32_t count, uint32_t ring,
 // cmocka's assertions belong to the main thread: others count what is wrong.
 static bool run_one(rank_job *job, ptowsp_context *context, ptowsp_ranks *ranks,
                     const ptowsp_collective *c, bool is_polled) {
-    static const size_t room = 16 * COUNT_MAX;
-    double *in = (double *)malloc(2 * room * sizeof *in), *out = in + room;
-    char *data = (char *)malloc(4 * room * 8), *made = data + room * 8, *due = made + room * 8;
-    const uint32_t stride = c->stride ? c->stride : 1, size = ptowsp_dtype_size(c->dtype);
-    uint64_t in_count = 0, out_count = 0;
-    expect(c, (job->rank - c->first) / stride, in, &in_count, out, &out_count);
-    ptowsp_convert(data, c->dtype, in, PTOWSP_F64, in_count);
-    ptowsp_convert(due, c->dtype, out, PTOWSP_F64, out_count);
-    memset(made, 0x5a, room * 8);
-    const bool in_place = c->kind == PTOWSP_ALL_REDUCE && c->count % 2;
-    if (in_place) {
-        memcpy(made, data, in_count * size);
-    }
-    ptowsp_status status = PTOWSP_OK;
-    if (is_polled) {
-        status = ptowsp_ranks_start(ranks, c, in_place ? made : data, made);
-        for (bool is_done = false; status == PTOWSP_OK && !is_done;) {
-            status = ptowsp_ranks_poll(ranks, &is_done);
-        }
-    } else {
-        status = ptowsp_ranks_run(ranks, c, in_place ? made : data, made);
-    }
-    bool is_right = status == PTOWSP_OK && memcmp(made, due, out_count * size) == 0 &&
-                    made[out_count * size] == 0x5a;
+    bool is_right = false;
+    const ptowsp_status status = collective_run(ranks, c, is_polled, &is_right);
     if (!is_right) {
         fprintf(stderr, "rank %u: %s %s, %u members, node %u, count %u, %s: %s %s\n", job->rank,
                 ptowsp_collective_name(c->kind), ptowsp_algorithm_name(c->algorithm), c->members,
                 c->node_size, (unsigned)c->count, ptowsp_dtype_name(c->dtype),
                 ptowsp_status_name(status), ptowsp_context_error(context).text);
     }
-    free(in);
-    free(data);
     return is_right;
 }
 
@@ -313,16 +121,18 @@ static void run_all(rank_job *job, ptowsp_context *context, ptowsp_ranks *ranks)
                                          PTOWSP_I8,  PTOWSP_U32, PTOWSP_U64};
     const uint32_t p = job->count;
     uint32_t runs = 0;
-    for (size_t k = 0; k < sizeof kinds / sizeof kinds[0]; k++) {
+    for (size_t k = 0; k < sizeof collective_kinds / sizeof collective_kinds[0]; k++) {
         for (uint32_t a = PTOWSP_ALGORITHM_DIRECT; a <= PTOWSP_ALGORITHM_RING; a++) {
             const uint64_t counts[] = {0, 1, p - 1, p, p + 1, 3 * p - 1, 3 * p, 3 * p + 1, 171};
             const bool is_hierarchical = a == PTOWSP_ALGORITHM_HIERARCHICAL;
             for (uint32_t node = 1; node <= (is_hierarchical ? p : 1); node++) {
                 for (size_t n = p > 4 ? 4 : 0;
-                     n < 9 && p % node == 0 && has(kinds[k], (ptowsp_algorithm)a); n++) {
+                     n < 9 && p % node == 0 &&
+                     collective_has(collective_kinds[k], (ptowsp_algorithm)a);
+                     n++) {
                     ptowsp_collective c;
                     memset(&c, 0, sizeof c);
-                    c.kind = kinds[k];
+                    c.kind = collective_kinds[k];
                     c.algorithm = (ptowsp_algorithm)a;
                     c.count = counts[n];
                     c.members = p;
@@ -410,10 +220,10 @@ static void ranks__sums_are_near_those_in_double(void **state) {
             for (uint64_t e = 0; e < c.count; e++) {
                 double sum = 0, size = 0;
                 for (uint32_t r = 0; r < c.members; r++) {
-                    sum += value_of(&c, r, e);
-                    size += fabs(value_of(&c, r, e));
+                    sum += collective_value_of(&c, r, e);
+                    size += fabs(collective_value_of(&c, r, e));
                 }
-                assert_true(fabs(sum - reduced(&c, e)) <= c.members * 6e-8 * size);
+                assert_true(fabs(sum - collective_reduced(&c, e)) <= c.members * 6e-8 * size);
             }
         }
     }

@@ -7,8 +7,7 @@
 #include "../src/data/region.c"
 
 #include "test.h"
-
-__extension__ typedef __int128 test_i128;
+#include "wide.h"
 
 static pwsp_region tile(uint64_t base, uint32_t rows, int64_t row_stride, uint32_t cols,
                         int64_t col_stride, uint32_t size) {
@@ -373,15 +372,19 @@ static void region__agrees_with_sets_of_bytes(void **state) {
 
 // -- large numbers --------------------------------------------------------------------------------
 
+static wide element_at(const pwsp_region *r, uint64_t i) {
+    const wide row = wide_mul(wide_of_u64(i / r->cols), wide_of_i64(r->row_stride));
+    const wide col = wide_mul(wide_of_u64(i % r->cols), wide_of_i64(r->col_stride));
+    return wide_add(wide_of_u64(r->base), wide_add(row, col));
+}
+
 // Whether two elements meet, pair by pair.
 static bool elements_meet(const pwsp_region *a, const pwsp_region *b) {
     for (uint64_t i = 0; i < (uint64_t)a->rows * a->cols; i++) {
         for (uint64_t j = 0; j < (uint64_t)b->rows * b->cols; j++) {
-            test_i128 x = (test_i128)a->base + (test_i128)(i / a->cols) * a->row_stride +
-                          (test_i128)(i % a->cols) * a->col_stride;
-            test_i128 y = (test_i128)b->base + (test_i128)(j / b->cols) * b->row_stride +
-                          (test_i128)(j % b->cols) * b->col_stride;
-            if (x < y + b->size && y < x + a->size) {
+            const wide x = element_at(a, i), y = element_at(b, j);
+            if (wide_compare(x, wide_add(y, wide_of_u64(b->size))) < 0 &&
+                wide_compare(y, wide_add(x, wide_of_u64(a->size))) < 0) {
                 return true;
             }
         }
@@ -452,6 +455,12 @@ static void region__first_hit_is_the_least(void **state) {
     }
 }
 
+// a * x - m * y
+static wide rest_of(uint64_t a, uint64_t x, uint64_t m, uint64_t y) {
+    return wide_sub(wide_mul(wide_of_u64(a), wide_of_u64(x)),
+                    wide_mul(wide_of_u64(m), wide_of_u64(y)));
+}
+
 static void region__first_hit_has_no_overflow(void **state) {
     (void)state;
     uint64_t random = test_seed();
@@ -463,8 +472,8 @@ static void region__first_hit_has_no_overflow(void **state) {
         if (!pwsp_first_hit(a, m, goal, high, &x, &y)) {
             continue;
         }
-        test_i128 hit = (test_i128)a * x - (test_i128)m * y;
-        assert_true(x < m && goal <= hit && hit <= high);
+        const wide hit = rest_of(a, x, m, y);
+        assert_true(x < m && hit.high == 0 && goal <= hit.low && hit.low <= high);
     }
     // Remainders of Fibonacci numbers fall slowest: F(90) and F(89), the largest below 2^62.
     uint64_t a = 1, m = 1, x = 0, y = 0;
@@ -474,7 +483,7 @@ static void region__first_hit_has_no_overflow(void **state) {
         m = next;
     }
     assert_true(pwsp_first_hit(a, m, m - 1, m - 1, &x, &y));
-    assert_true((test_i128)a * x - (test_i128)m * y == m - 1);
+    assert_int_equal(wide_compare(rest_of(a, x, m, y), wide_of_u64(m - 1)), 0);
 }
 
 // -- layouts --------------------------------------------------------------------------------------
@@ -535,13 +544,13 @@ static void layout__span_has_the_lowest_and_highest_offset(void **state) {
     const int64_t up_1[2] = {INT64_MAX, 1}, down_1[2] = {INT64_MIN, 0};
     const int64_t both_1[2] = {INT64_MAX / 2 + 1, -(INT64_MAX / 2) - 1};
     const int64_t both_2[2] = {-(INT64_MAX / 2) - 1, INT64_MAX / 2 + 1};
-    const int64_t wide[2] = {INT64_MAX, INT64_MAX}, wide_strides[2] = {INT64_MAX, 2};
+    const int64_t large[2] = {INT64_MAX, INT64_MAX}, large_strides[2] = {INT64_MAX, 2};
     low = high = 7;
     assert_false(pwsp_layout_span(2, two, up_1, &low, &high));
     assert_false(pwsp_layout_span(2, two, down_1, &low, &high));
     assert_false(pwsp_layout_span(2, two, both_1, &low, &high));
     assert_false(pwsp_layout_span(2, two, both_2, &low, &high));
-    assert_false(pwsp_layout_span(2, wide, wide_strides, &low, &high));
+    assert_false(pwsp_layout_span(2, large, large_strides, &low, &high));
     assert_true(low == 7 && high == 7);
 }
 

@@ -5,8 +5,7 @@
 // not compile is in compile_fail.sh.
 
 #include "test.h"
-
-__extension__ typedef unsigned __int128 test_u128;
+#include "wide.h"
 
 #define HEADS        8
 #define GROUPS       (HEADS / 2)
@@ -421,7 +420,7 @@ static void space__totals_are_exact_products_or_saturated(void **state) {
     for (int round = 0; TEST_ROUNDS(round, 20000); round++) {
         int64_t sizes[8];
         uint32_t rank = (uint32_t)test_random_in(&random, 1, 8);
-        test_u128 exact = 1;
+        wide exact = wide_of_u64(1);
         for (uint32_t i = 0; i < rank; i++) {
             sizes[i] = (int64_t)(test_random(&random) >> test_random_in(&random, 1, 63));
             if (test_random_in(&random, 0, 19) > 0 && sizes[i] == 0) {
@@ -432,9 +431,9 @@ static void space__totals_are_exact_products_or_saturated(void **state) {
         for (uint32_t i = 0; i < rank; i++) {
             has_zero = has_zero || sizes[i] == 0;
             // Once beyond 64 bits it stays there, unless a size is 0.
-            exact = exact > UINT64_MAX ? exact : exact * (uint64_t)sizes[i];
+            exact = exact.high ? exact : wide_mul(exact, wide_of_i64(sizes[i]));
         }
-        uint64_t expected = has_zero ? 0 : exact > UINT64_MAX ? UINT64_MAX : (uint64_t)exact;
+        uint64_t expected = has_zero ? 0 : exact.high ? UINT64_MAX : exact.low;
         ptowsp_space space = {0, {0}};
         assert_int_equal(ptowsp_space_make(sizes, rank, &space), PTOWSP_OK);
         assert_true(ptowsp_space_total(&space) == expected);

@@ -176,12 +176,14 @@ static uint64_t number_of(const char *name, uint64_t otherwise) {
 
 static soak_kind kind_of(uint64_t seed) {
     // Trees of emissions are some fifty files: one in 64 cases.
-    static const soak_kind others[] = {SOAK_program,  SOAK_program, SOAK_program, SOAK_pipeline,
-                                       SOAK_pipeline, SOAK_graph,   SOAK_graph,   SOAK_saved,
-                                       SOAK_plan,     SOAK_plan,    SOAK_records};
+    static const soak_kind others[] = {SOAK_program, SOAK_program,  SOAK_program, SOAK_pipeline,
+                                       SOAK_graph,   SOAK_pipeline, SOAK_graph,   SOAK_saved,
+                                       SOAK_device,  SOAK_device,   SOAK_ranks,   SOAK_ranks,
+                                       SOAK_plan,    SOAK_plan,     SOAK_records};
+    static const uint64_t other_count = sizeof others / sizeof others[0];
     uint64_t state = seed;
     const uint64_t number = test_splitmix(&state);
-    return number % 64 == 0 ? SOAK_emission : others[number / 64 % 11];
+    return number % 64 == 0 ? SOAK_emission : others[number / 64 % other_count];
 }
 
 static void run_case(uint64_t seed) {

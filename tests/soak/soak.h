@@ -10,10 +10,12 @@
 #include "../test.h"
 
 #define SOAK_KINDS(KIND)                                                                           \
-    KIND(program) KIND(pipeline) KIND(graph) KIND(saved) KIND(plan) KIND(emission) KIND(records)
+    KIND(program)                                                                                  \
+    KIND(pipeline)                                                                                 \
+    KIND(graph) KIND(device) KIND(ranks) KIND(saved) KIND(plan) KIND(emission) KIND(records)
 
 #define SOAK_FAULTS(FAULT)                                                                         \
-    FAULT(none) FAULT(memory) FAULT(thread) FAULT(kernel) FAULT(cancel) FAULT(disk)
+    FAULT(none) FAULT(memory) FAULT(thread) FAULT(kernel) FAULT(cancel) FAULT(disk) FAULT(death)
 
 #define SOAK_ENUM_KIND(name)  SOAK_##name,
 #define SOAK_ENUM_FAULT(name) SOAK_BY_##name,
@@ -54,6 +56,13 @@ void soak_allow_all(void);
 // which gets no memory.
 ptowsp_context *soak_context(soak_memory *memory, uint32_t lane_count, uint64_t *random);
 void soak_context_end(ptowsp_context *context, soak_memory *memory);
+
+// A device of both units, opened after some that may not open; launches on it; and pieces of its memory,
+// of which some are left.
+ptowsp_device *soak_device(ptowsp_context *context, soak_memory *memory, uint64_t *random);
+void soak_device_launches(ptowsp_context *context, ptowsp_device *device, uint64_t *random);
+void soak_device_memory(ptowsp_device *device, soak_memory *memory, uint64_t *random,
+                        uint64_t *out_left);
 
 #define SOAK_DECLARE(name) void soak_run_##name(uint64_t seed);
 SOAK_KINDS(SOAK_DECLARE)
