@@ -221,6 +221,19 @@ static bool pwsp_search_is_by_schedule(ptowsp_status status) {
            status == PTOWSP_UNSUPPORTED;
 }
 
+// Is the search to end early? All of its executions then end, too.
+static bool pwsp_search_is_cut(const pwsp_search *search) {
+    return pwsp_halt_is(&search->context->search);
+}
+
+static ptowsp_status pwsp_search_fail_cut(const pwsp_search *search) {
+    const ptowsp_status status = pwsp_halt_status(&search->context->search);
+    return pwsp_fail(search->context, status, PTOWSP_NO_INDEX,
+                     "search: %s; %" PRIu64 " of %" PRIu64 " schedules executed",
+                     status == PTOWSP_TIMED_OUT ? "its time limit is over" : "cancelled",
+                     search->summary.evaluation_count, search->summary.space_count);
+}
+
 static ptowsp_status pwsp_search_execute(pwsp_search *search, ptowsp_run *run,
                                          ptowsp_search_result *result) {
     bool finds_path = search->desc->has_path && !search->has_path;
@@ -231,6 +244,7 @@ static ptowsp_status pwsp_search_execute(pwsp_search *search, ptowsp_run *run,
     record.level = finds_path ? PTOWSP_RECORD_EDGES : PTOWSP_RECORD_TOTALS;
     options.mode = PTOWSP_RUN_TIME_ONLY;
     options.cost = search->desc->cost;
+    options.token_limit = search->desc->token_limit;
     ptowsp_status status =
         search->desc->bind ? search->desc->bind(search->desc->user, run) : PTOWSP_OK;
     if (status != PTOWSP_OK) {
@@ -238,7 +252,11 @@ static ptowsp_status pwsp_search_execute(pwsp_search *search, ptowsp_run *run,
     }
     status = ptowsp_run_record(run, &record);
     PTOWSP_ASSERT(status == PTOWSP_OK);
+    run->walk.halt.outer = &search->context->search;
     status = ptowsp_run_execute(run, &options);
+    if (status != PTOWSP_OK && pwsp_search_is_cut(search)) {
+        return pwsp_halt_status(&search->context->search);  // of an execution that does not count
+    }
     search->summary.evaluation_count++;
     if (status != PTOWSP_OK) {
         search->summary.failed_count++;
@@ -268,6 +286,9 @@ static ptowsp_status pwsp_search_look(pwsp_search *search, uint64_t place) {
     if (search->makespans[place] != PWSP_SEARCH_UNSEEN ||
         search->summary.evaluation_count >= search->budget) {
         return PTOWSP_OK;
+    }
+    if (pwsp_search_is_cut(search)) {
+        return pwsp_halt_status(&search->context->search);
     }
     memset(&result, 0, sizeof result);
     result.schedule = pwsp_search_schedule(search, place);
@@ -351,8 +372,10 @@ static ptowsp_status pwsp_search_walk(pwsp_search *search) {
     for (uint64_t i = 0; i < search->summary.space_count && status == PTOWSP_OK; i++) {
         status = pwsp_search_look(search, i);
     }
-    search->summary.is_complete = search->seen_count == search->summary.space_count;
-    return status;
+    search->summary.is_cut = status != PTOWSP_OK && pwsp_search_is_cut(search);
+    search->summary.is_complete =
+        !search->summary.is_cut && search->seen_count == search->summary.space_count;
+    return search->summary.is_cut ? pwsp_search_fail_cut(search) : status;
 }
 
 // The chain is the same for all schedules: dependencies are.
@@ -394,6 +417,7 @@ ptowsp_status ptowsp_schedule_search(ptowsp_context *context, ptowsp_module *mod
         return pwsp_fail(context, PTOWSP_OUT_OF_MEMORY, PTOWSP_NO_INDEX, "search: out of memory");
     }
     memset(search.makespans, 0xff, size);  // unseen
+    pwsp_halt_begin(&context->search, desc->time_limit_ns);
     status = pwsp_search_walk(&search);
     pwsp_memory_free(&context->memory, search.makespans, size);
     pwsp_search_set_paths(&search);
@@ -405,6 +429,11 @@ ptowsp_status ptowsp_schedule_search(ptowsp_context *context, ptowsp_module *mod
             pwsp_fail(context, search.first_status, search.first_index, "%s", search.first_text);
     }
     return status;
+}
+
+void ptowsp_schedule_search_cancel(ptowsp_context *context) {
+    PTOWSP_ASSERT(context);
+    pwsp_halt_cancel(&context->search);
 }
 
 // -- text -----------------------------------------------------------------------------------------
@@ -447,7 +476,9 @@ void ptowsp_search_print(const ptowsp_search_result *results, const ptowsp_searc
     PTOWSP_ASSERT(summary && (results || summary->result_count == 0));
     pwsp_text_format(text, "%" PRIu64 " of %" PRIu64 " schedules executed, %" PRIu64 " refused%s\n",
                      summary->evaluation_count, summary->space_count, summary->refused_count,
-                     summary->is_complete ? "" : "; the budget is spent");
+                     summary->is_complete ? ""
+                     : summary->is_cut    ? "; ended early"
+                                          : "; the budget is spent");
     pwsp_text_format(text, "%14s  %7s  %7s  %s\n", "makespan", "/ bound", "idle",
                      "issue, dispatch, order, window, lanes; idle by reason");
     for (uint32_t i = 0; i < summary->result_count; i++) {
