@@ -447,6 +447,9 @@ uint64_t ptowsp_hash(uint64_t start, const void *data, size_t size) {
 // One word says whether there is anything to look at, so a task costs one relaxed load. Nobody is
 // woken: a thread that sleeps waits for a kernel that has begun, or for a lane that is about to run
 // ready tasks. Those return or are left out, and wake it.
+//
+// An execution that is part of a larger one, as those of a search are, ends when that one does: it
+// has an outer halt, and asks it each time.
 
 #ifndef PWSP_HALT_H
 #define PWSP_HALT_H
@@ -454,8 +457,10 @@ uint64_t ptowsp_hash(uint64_t start, const void *data, size_t size) {
 #define PWSP_HALT_CANCELLED 1u
 #define PWSP_HALT_TIMED_OUT 2u
 #define PWSP_HALT_LIMITED   4u  // the clock must be looked at
+#define PWSP_HALT_INNER     8u  // the outer one must be looked at
 
 typedef struct pwsp_halt {
+    struct pwsp_halt *outer;               // it ends this one as well; or NULL
     uint32_t word;                         // atomic
     PWSP_ALIGNAS(8) uint64_t deadline_ns;  // of ptowsp_clock_ns; if limited
 } pwsp_halt;
@@ -464,7 +469,8 @@ typedef struct pwsp_halt {
 PWSP_INLINE void pwsp_halt_begin(pwsp_halt *halt, uint64_t time_limit_ns) {
     uint64_t now = time_limit_ns ? ptowsp_clock_ns() : 0;
     halt->deadline_ns = time_limit_ns > UINT64_MAX - now ? UINT64_MAX : now + time_limit_ns;
-    pwsp_store_seq_cst(&halt->word, time_limit_ns ? PWSP_HALT_LIMITED : 0u);
+    pwsp_store_seq_cst(&halt->word, (time_limit_ns ? PWSP_HALT_LIMITED : 0u) |
+                                        (halt->outer ? PWSP_HALT_INNER : 0u));
 }
 
 PWSP_INLINE void pwsp_halt_cancel(pwsp_halt *halt) {
@@ -481,8 +487,19 @@ PWSP_INLINE ptowsp_status pwsp_halt_status(const pwsp_halt *halt) {
 
 // The part of pwsp_halt_is that is rare.
 PWSP_INLINE bool pwsp_halt_look(pwsp_halt *halt) {
-    if (pwsp_halt_status(halt) == PTOWSP_OK && ptowsp_clock_ns() >= halt->deadline_ns) {
-        pwsp_fetch_or_seq_cst(&halt->word, PWSP_HALT_TIMED_OUT);
+    uint32_t word = pwsp_load_relaxed(&halt->word), ends = 0;
+    if (pwsp_halt_status(halt) != PTOWSP_OK) {
+        return true;
+    }
+    if ((word & PWSP_HALT_INNER) && pwsp_load_relaxed(&halt->outer->word) != 0) {
+        pwsp_halt_look(halt->outer);
+        ends = pwsp_load_relaxed(&halt->outer->word) & (PWSP_HALT_CANCELLED | PWSP_HALT_TIMED_OUT);
+    }
+    if ((word & PWSP_HALT_LIMITED) && ptowsp_clock_ns() >= halt->deadline_ns) {
+        ends |= PWSP_HALT_TIMED_OUT;
+    }
+    if (ends) {
+        pwsp_fetch_or_seq_cst(&halt->word, ends);
     }
     return pwsp_halt_status(halt) != PTOWSP_OK;
 }
@@ -1614,6 +1631,7 @@ struct ptowsp_context {
     pwsp_pool *pool;
     uint32_t busy;         // atomic: a job is running
     uint64_t owned_count;  // of what was made from it and is not destroyed
+    pwsp_halt search;      // of the current schedule search; may be cancelled at any time
     ptowsp_status status;
     uint64_t index;
     char text[PWSP_ERROR_TEXT_MAX];
@@ -68129,6 +68147,19 @@ static ptowsp_status pwsp_explore_walk(ptowsp_run *run, pwsp_explorer *explorer)
     }
 }
 
+// The status of a search that was cut: that of a pipeline that gets stuck stays.
+static ptowsp_status pwsp_explore_cut(ptowsp_run *run, const pwsp_explorer *explorer,
+                                      ptowsp_status status) {
+    ptowsp_status cut = pwsp_halt_status(&run->walk.halt);
+    if (cut == PTOWSP_OK || status != cut) {
+        return status;
+    }
+    return pwsp_fail(run->context, cut, PTOWSP_NO_INDEX,
+                     "run: %s; none of the orders explored, in %" PRIu64 " steps, gets stuck",
+                     cut == PTOWSP_CANCELLED ? "cancelled" : "its time limit is over",
+                     explorer->step_count);
+}
+
 // Explores a claimed run.
 static ptowsp_status pwsp_explore_claimed(ptowsp_run *run, const ptowsp_explore_options *options,
                                           const ptowsp_run_options *walked,
@@ -68152,7 +68183,7 @@ static ptowsp_status pwsp_explore_claimed(ptowsp_run *run, const ptowsp_explore_
         explorer.state_limit = options->state_limit ? options->state_limit : PWSP_EXPLORE_STATES;
         explorer.step_limit = options->step_limit ? options->step_limit : PWSP_EXPLORE_STEPS;
         explorer.state_limit = pwsp_min_u64(explorer.state_limit, PWSP_EXPLORE_NOBODY - 1);
-        status = pwsp_explore_walk(run, &explorer);
+        status = pwsp_explore_cut(run, &explorer, pwsp_explore_walk(run, &explorer));
         out_stats->state_count = explorer.state_count;
         out_stats->step_count = explorer.step_count;
         pwsp_explorer_free(&explorer);
@@ -77640,6 +77671,11 @@ typedef struct pwsp_search {
     bool is_first_refusal;
 } pwsp_search;
 
+// Is the search to end early? All of its executions then end, too.
+PWSP_INLINE bool pwsp_search_is_cut(const pwsp_search *search) {
+    return pwsp_halt_is(&search->context->search);
+}
+
 // The schedule at a place.
 PWSP_INTERNAL ptowsp_schedule pwsp_search_schedule(const pwsp_search *search, uint64_t place);
 
@@ -77771,6 +77807,7 @@ static ptowsp_status pwsp_search_execute(const pwsp_search *search, ptowsp_run *
     record.level = finds_path ? PTOWSP_RECORD_EDGES : PTOWSP_RECORD_TOTALS;
     options.mode = PTOWSP_RUN_TIME_ONLY;
     options.cost = search->desc->cost;
+    options.token_limit = search->desc->token_limit;
     ptowsp_status status =
         search->desc->bind ? search->desc->bind(search->desc->user, run) : PTOWSP_OK;
     if (status != PTOWSP_OK) {
@@ -77778,7 +77815,11 @@ static ptowsp_status pwsp_search_execute(const pwsp_search *search, ptowsp_run *
     }
     status = ptowsp_run_record(run, &record);
     PTOWSP_ASSERT(status == PTOWSP_OK);
+    run->walk.halt.outer = &search->context->search;
     status = ptowsp_run_execute(run, &options);
+    if (status != PTOWSP_OK && pwsp_search_is_cut(search)) {
+        return pwsp_halt_status(&search->context->search);  // of an execution that does not count
+    }
     look->is_executed = true;
     if (status != PTOWSP_OK) {
         result->status = status;
@@ -77802,6 +77843,10 @@ static void pwsp_search_execute_looks(pwsp_search *search, ptowsp_context *conte
         }
         pwsp_search_look *look = &lanes->looks[i];
         if (!look->program) {
+            continue;
+        }
+        if (pwsp_search_is_cut(search)) {
+            look->status = pwsp_halt_status(&search->context->search);
             continue;
         }
         if (lanes->count > 1) {
@@ -77927,6 +77972,9 @@ PWSP_INTERNAL ptowsp_status pwsp_search_look_at(pwsp_search *search, uint64_t fi
     pwsp_search_lanes *lanes = &search->lanes;
     ptowsp_status status = PTOWSP_OK;
     for (uint64_t done = 0; done < count && status == PTOWSP_OK;) {
+        if (pwsp_search_is_cut(search)) {
+            return pwsp_halt_status(&search->context->search);
+        }
         done += pwsp_search_gather(search, first + done * step, step, count - done);
         lanes->cursor = 0;
         if (lanes->count > 1) {
@@ -78124,6 +78172,14 @@ static ptowsp_status pwsp_search_round(pwsp_search *search, uint32_t *at, bool *
     return PTOWSP_OK;
 }
 
+static ptowsp_status pwsp_search_fail_cut(const pwsp_search *search) {
+    const ptowsp_status status = pwsp_halt_status(&search->context->search);
+    return pwsp_fail(search->context, status, PTOWSP_NO_INDEX,
+                     "search: %s; %" PRIu64 " of %" PRIu64 " schedules executed",
+                     status == PTOWSP_TIMED_OUT ? "its time limit is over" : "cancelled",
+                     search->summary.evaluation_count, search->summary.space_count);
+}
+
 static ptowsp_status pwsp_search_walk(pwsp_search *search) {
     uint32_t at[PWSP_SEARCH_LISTS] = {0};
     bool has_moved = true;
@@ -78134,8 +78190,10 @@ static ptowsp_status pwsp_search_walk(pwsp_search *search) {
     if (status == PTOWSP_OK) {
         status = pwsp_search_look_at(search, 0, 1, search->summary.space_count);
     }
-    search->summary.is_complete = search->seen_count == search->summary.space_count;
-    return status;
+    search->summary.is_cut = status != PTOWSP_OK && pwsp_search_is_cut(search);
+    search->summary.is_complete =
+        !search->summary.is_cut && search->seen_count == search->summary.space_count;
+    return search->summary.is_cut ? pwsp_search_fail_cut(search) : status;
 }
 
 // The chain is the same for all schedules: dependencies are.
@@ -78175,6 +78233,7 @@ ptowsp_status ptowsp_schedule_search(ptowsp_context *context, ptowsp_module *mod
     search.makespans = (uint64_t *)pwsp_memory_alloc(&context->memory, size);
     if (search.makespans && pwsp_search_lanes_make(&search, desc->at_once)) {
         memset(search.makespans, 0xff, size);  // unseen
+        pwsp_halt_begin(&context->search, desc->time_limit_ns);
         status = pwsp_search_walk(&search);
     } else {
         status = pwsp_fail(context, PTOWSP_OUT_OF_MEMORY, PTOWSP_NO_INDEX, "search: out of memory");
@@ -78190,6 +78249,11 @@ ptowsp_status ptowsp_schedule_search(ptowsp_context *context, ptowsp_module *mod
             pwsp_fail(context, search.first_status, search.first_index, "%s", search.first_text);
     }
     return status;
+}
+
+void ptowsp_schedule_search_cancel(ptowsp_context *context) {
+    PTOWSP_ASSERT(context);
+    pwsp_halt_cancel(&context->search);
 }
 
 // -- text -----------------------------------------------------------------------------------------
@@ -78232,7 +78296,9 @@ void ptowsp_search_print(const ptowsp_search_result *results, const ptowsp_searc
     PTOWSP_ASSERT(summary && (results || summary->result_count == 0));
     pwsp_text_format(text, "%" PRIu64 " of %" PRIu64 " schedules executed, %" PRIu64 " refused%s\n",
                      summary->evaluation_count, summary->space_count, summary->refused_count,
-                     summary->is_complete ? "" : "; the budget is spent");
+                     summary->is_complete ? ""
+                     : summary->is_cut    ? "; ended early"
+                                          : "; the budget is spent");
     pwsp_text_format(text, "%14s  %7s  %7s  %s\n", "makespan", "/ bound", "idle",
                      "issue, dispatch, order, window, lanes; idle by reason");
     for (uint32_t i = 0; i < summary->result_count; i++) {

@@ -5829,7 +5829,8 @@ PTOWSP_API ptowsp_status ptowsp_run_export_decisions(const ptowsp_run *run,
 //
 // Ranking. By makespan, then fewer lanes, then the order of the space. Results depend on the inputs
 // alone, never on a clock. A schedule under which an execution is STUCK or exceeds a limit comes
-// last, with its status.
+// last, with its status. A search that ends early, by its time limit or as it is cancelled, ranks the
+// schedules that it has executed by then.
 
 #define PTOWSP_SEARCH_SPACE_MAX          (1 << 20)
 #define PTOWSP_SEARCH_EVALUATION_DEFAULT 256
@@ -5850,6 +5851,8 @@ typedef struct ptowsp_search_desc {
     const uint32_t *lane_counts;  // of one pool
     uint32_t lane_count_count;
     uint64_t evaluation_max;  // default: PTOWSP_SEARCH_EVALUATION_DEFAULT
+    uint64_t token_limit;     // of each execution, as in ptowsp_run_options
+    uint64_t time_limit_ns;   // of the whole search, in wall-clock time; default: none
     bool has_path;            // bounds with the longest chain: one execution records edges
     uint32_t at_once;         // executions at the same time (Threads); default: 1
     // Binds sizes, plans and tensors to a fresh run of each program, for its lanes
@@ -5877,6 +5880,7 @@ typedef struct ptowsp_search_summary {
     uint64_t failed_count;
     uint32_t result_count;
     bool is_complete;  // the whole space was looked at
+    bool is_cut;       // cancelled, or at its time limit
 } ptowsp_search_summary;
 
 // Searches; fills in at most `capacity` results, the best first.
@@ -5893,10 +5897,15 @@ typedef struct ptowsp_search_summary {
 //          and of an execution that would fail under any schedule. If all executions fail, the
 //          first one's; if all schedules are refused, the first one's refusal. With at_once above 1
 //          BUSY and SYSTEM_FAILED, as ptowsp_parallel_for.
+//          CANCELLED and TIMED_OUT: results and summary are those of the executions that had ended.
 PTOWSP_API ptowsp_status ptowsp_schedule_search(ptowsp_context *context, ptowsp_module *module,
                                                 const ptowsp_search_desc *desc,
                                                 ptowsp_search_result *results, uint32_t capacity,
                                                 ptowsp_search_summary *out_summary);
+
+// Cancels the current search of a context, and its current execution; does nothing if there is none.
+// Threads  Any, also cost functions of the search; the context must not be destroyed meanwhile.
+PTOWSP_API void ptowsp_schedule_search_cancel(ptowsp_context *context);
 
 // Writes results as a table: makespan, its quotient with the largest lower bound, the share of time
 // in which lanes were idle with the reasons, and the schedule.

@@ -4,6 +4,7 @@
 #define PWSP_CONTEXT_H
 
 #include "base.h"
+#include "halt.h"
 #include "pool.h"
 #include "text.h"
 
@@ -12,6 +13,7 @@ struct ptowsp_context {
     pwsp_pool *pool;
     uint32_t busy;         // atomic: a job is running
     uint64_t owned_count;  // of what was made from it and is not destroyed
+    pwsp_halt search;      // of the current schedule search; may be cancelled at any time
     ptowsp_status status;
     uint64_t index;
     char text[PWSP_ERROR_TEXT_MAX];

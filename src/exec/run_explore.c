@@ -96,6 +96,19 @@ static ptowsp_status pwsp_explore_walk(ptowsp_run *run, pwsp_explorer *explorer)
     }
 }
 
+// The status of a search that was cut: that of a pipeline that gets stuck stays.
+static ptowsp_status pwsp_explore_cut(ptowsp_run *run, const pwsp_explorer *explorer,
+                                      ptowsp_status status) {
+    ptowsp_status cut = pwsp_halt_status(&run->walk.halt);
+    if (cut == PTOWSP_OK || status != cut) {
+        return status;
+    }
+    return pwsp_fail(run->context, cut, PTOWSP_NO_INDEX,
+                     "run: %s; none of the orders explored, in %" PRIu64 " steps, gets stuck",
+                     cut == PTOWSP_CANCELLED ? "cancelled" : "its time limit is over",
+                     explorer->step_count);
+}
+
 // Explores a claimed run.
 static ptowsp_status pwsp_explore_claimed(ptowsp_run *run, const ptowsp_explore_options *options,
                                           const ptowsp_run_options *walked,
@@ -119,7 +132,7 @@ static ptowsp_status pwsp_explore_claimed(ptowsp_run *run, const ptowsp_explore_
         explorer.state_limit = options->state_limit ? options->state_limit : PWSP_EXPLORE_STATES;
         explorer.step_limit = options->step_limit ? options->step_limit : PWSP_EXPLORE_STEPS;
         explorer.state_limit = pwsp_min_u64(explorer.state_limit, PWSP_EXPLORE_NOBODY - 1);
-        status = pwsp_explore_walk(run, &explorer);
+        status = pwsp_explore_cut(run, &explorer, pwsp_explore_walk(run, &explorer));
         out_stats->state_count = explorer.state_count;
         out_stats->step_count = explorer.step_count;
         pwsp_explorer_free(&explorer);

@@ -178,6 +178,14 @@ static ptowsp_status pwsp_search_round(pwsp_search *search, uint32_t *at, bool *
     return PTOWSP_OK;
 }
 
+static ptowsp_status pwsp_search_fail_cut(const pwsp_search *search) {
+    const ptowsp_status status = pwsp_halt_status(&search->context->search);
+    return pwsp_fail(search->context, status, PTOWSP_NO_INDEX,
+                     "search: %s; %" PRIu64 " of %" PRIu64 " schedules executed",
+                     status == PTOWSP_TIMED_OUT ? "its time limit is over" : "cancelled",
+                     search->summary.evaluation_count, search->summary.space_count);
+}
+
 static ptowsp_status pwsp_search_walk(pwsp_search *search) {
     uint32_t at[PWSP_SEARCH_LISTS] = {0};
     bool has_moved = true;
@@ -188,8 +196,10 @@ static ptowsp_status pwsp_search_walk(pwsp_search *search) {
     if (status == PTOWSP_OK) {
         status = pwsp_search_look_at(search, 0, 1, search->summary.space_count);
     }
-    search->summary.is_complete = search->seen_count == search->summary.space_count;
-    return status;
+    search->summary.is_cut = status != PTOWSP_OK && pwsp_search_is_cut(search);
+    search->summary.is_complete =
+        !search->summary.is_cut && search->seen_count == search->summary.space_count;
+    return search->summary.is_cut ? pwsp_search_fail_cut(search) : status;
 }
 
 // The chain is the same for all schedules: dependencies are.
@@ -229,6 +239,7 @@ ptowsp_status ptowsp_schedule_search(ptowsp_context *context, ptowsp_module *mod
     search.makespans = (uint64_t *)pwsp_memory_alloc(&context->memory, size);
     if (search.makespans && pwsp_search_lanes_make(&search, desc->at_once)) {
         memset(search.makespans, 0xff, size);  // unseen
+        pwsp_halt_begin(&context->search, desc->time_limit_ns);
         status = pwsp_search_walk(&search);
     } else {
         status = pwsp_fail(context, PTOWSP_OUT_OF_MEMORY, PTOWSP_NO_INDEX, "search: out of memory");
@@ -244,6 +255,11 @@ ptowsp_status ptowsp_schedule_search(ptowsp_context *context, ptowsp_module *mod
             pwsp_fail(context, search.first_status, search.first_index, "%s", search.first_text);
     }
     return status;
+}
+
+void ptowsp_schedule_search_cancel(ptowsp_context *context) {
+    PTOWSP_ASSERT(context);
+    pwsp_halt_cancel(&context->search);
 }
 
 // -- text -----------------------------------------------------------------------------------------
@@ -286,7 +302,9 @@ void ptowsp_search_print(const ptowsp_search_result *results, const ptowsp_searc
     PTOWSP_ASSERT(summary && (results || summary->result_count == 0));
     pwsp_text_format(text, "%" PRIu64 " of %" PRIu64 " schedules executed, %" PRIu64 " refused%s\n",
                      summary->evaluation_count, summary->space_count, summary->refused_count,
-                     summary->is_complete ? "" : "; the budget is spent");
+                     summary->is_complete ? ""
+                     : summary->is_cut    ? "; ended early"
+                                          : "; the budget is spent");
     pwsp_text_format(text, "%14s  %7s  %7s  %s\n", "makespan", "/ bound", "idle",
                      "issue, dispatch, order, window, lanes; idle by reason");
     for (uint32_t i = 0; i < summary->result_count; i++) {

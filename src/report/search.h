@@ -67,6 +67,11 @@ typedef struct pwsp_search {
     bool is_first_refusal;
 } pwsp_search;
 
+// Is the search to end early? All of its executions then end, too.
+PWSP_INLINE bool pwsp_search_is_cut(const pwsp_search *search) {
+    return pwsp_halt_is(&search->context->search);
+}
+
 // The schedule at a place.
 PWSP_INTERNAL ptowsp_schedule pwsp_search_schedule(const pwsp_search *search, uint64_t place);
 

@@ -116,6 +116,7 @@ static ptowsp_status pwsp_search_execute(const pwsp_search *search, ptowsp_run *
     record.level = finds_path ? PTOWSP_RECORD_EDGES : PTOWSP_RECORD_TOTALS;
     options.mode = PTOWSP_RUN_TIME_ONLY;
     options.cost = search->desc->cost;
+    options.token_limit = search->desc->token_limit;
     ptowsp_status status =
         search->desc->bind ? search->desc->bind(search->desc->user, run) : PTOWSP_OK;
     if (status != PTOWSP_OK) {
@@ -123,7 +124,11 @@ static ptowsp_status pwsp_search_execute(const pwsp_search *search, ptowsp_run *
     }
     status = ptowsp_run_record(run, &record);
     PTOWSP_ASSERT(status == PTOWSP_OK);
+    run->walk.halt.outer = &search->context->search;
     status = ptowsp_run_execute(run, &options);
+    if (status != PTOWSP_OK && pwsp_search_is_cut(search)) {
+        return pwsp_halt_status(&search->context->search);  // of an execution that does not count
+    }
     look->is_executed = true;
     if (status != PTOWSP_OK) {
         result->status = status;
@@ -147,6 +152,10 @@ static void pwsp_search_execute_looks(pwsp_search *search, ptowsp_context *conte
         }
         pwsp_search_look *look = &lanes->looks[i];
         if (!look->program) {
+            continue;
+        }
+        if (pwsp_search_is_cut(search)) {
+            look->status = pwsp_halt_status(&search->context->search);
             continue;
         }
         if (lanes->count > 1) {
@@ -272,6 +281,9 @@ PWSP_INTERNAL ptowsp_status pwsp_search_look_at(pwsp_search *search, uint64_t fi
     pwsp_search_lanes *lanes = &search->lanes;
     ptowsp_status status = PTOWSP_OK;
     for (uint64_t done = 0; done < count && status == PTOWSP_OK;) {
+        if (pwsp_search_is_cut(search)) {
+            return pwsp_halt_status(&search->context->search);
+        }
         done += pwsp_search_gather(search, first + done * step, step, count - done);
         lanes->cursor = 0;
         if (lanes->count > 1) {

@@ -1,0 +1,681 @@
+// Limits: every kind of run meets the time limit, cancelling from another thread, cancelling by one of
+// its own functions, and a limit of amounts (tokens, steps, added tasks). Each ends with its status
+// and text, begins nothing more, and is used again, with results worked out on paper and no more
+// memory than before.
+//
+// Nothing depends on how fast a machine is. Functions of a run wait until the limit must be over, or
+// until the run has been cancelled, and then return; no other may begin. Where no function is called
+// (explore), the run has no end of its own.
+
+#include "device_fixture.h"
+
+#include <sched.h>
+
+enum { LANES = 3, CORES = 2, FEW = 20, CYCLES = 10, LIMIT_NS = 1000000, FOREVER = 1 << 30 };
+
+typedef enum limit { NO_LIMIT, BY_TIME, FROM_OUTSIDE, FROM_INSIDE, BY_AMOUNT, LIMIT_COUNT } limit;
+
+static const char *const limit_names[] = {"no limit", "time", "cancelled outside",
+                                          "cancelled inside", "amount"};
+
+// One kind of run, with what it is made of.
+typedef struct bed {
+    test_memory memory;
+    ptowsp_context *context;
+    ptowsp_device *device;
+    ptowsp_module *module;
+    ptowsp_program *program;
+    ptowsp_run *run;
+    ptowsp_graph *graph;
+    int64_t count;   // of the dynamic axis
+    bool has_costs;  // no kernel runs: cost functions wait in their place
+    limit limit;
+    const struct kind *kind;
+    uint32_t called;        // atomic: functions that have begun
+    uint32_t is_cancelled;  // atomic
+    uint32_t has_ended;     // atomic
+    ptowsp_search_result results[4];
+    ptowsp_search_summary summary;
+    ptowsp_explore_stats explored;
+} bed;
+
+// How a kind is made, run under its limit, and cancelled; and what it says. In texts a # stands for
+// digits. NULL: it has no such limit.
+typedef struct kind {
+    const char *name;
+    void (*make)(bed *b);
+    ptowsp_status (*run)(bed *b);
+    void (*cancel)(bed *b);
+    void (*check)(const bed *b);  // after a run that has ended well
+    uint32_t width;               // functions that may be under way at once; 0: none is called
+    const char *texts[LIMIT_COUNT];
+} kind;
+
+// -- the functions of runs ------------------------------------------------------------------------
+
+static void gate(bed *b) {
+    const uint32_t called = __atomic_add_fetch(&b->called, 1, __ATOMIC_SEQ_CST);
+    const uint64_t begin = ptowsp_clock_ns();
+    switch (b->limit) {
+    case BY_TIME:
+        while (ptowsp_clock_ns() < begin + 2 * LIMIT_NS) {
+        }
+        break;
+    case FROM_OUTSIDE:
+        while (!__atomic_load_n(&b->is_cancelled, __ATOMIC_SEQ_CST)) {
+            sched_yield();
+        }
+        break;
+    case FROM_INSIDE:
+        if (called == 1) {
+            b->kind->cancel(b);
+            __atomic_store_n(&b->is_cancelled, 1u, __ATOMIC_SEQ_CST);
+        }
+        while (!__atomic_load_n(&b->is_cancelled, __ATOMIC_SEQ_CST)) {
+            sched_yield();
+        }
+        break;
+    case NO_LIMIT:
+    case BY_AMOUNT:
+    case LIMIT_COUNT: break;
+    }
+}
+
+static ptowsp_cycles work(const ptowsp_task *task, void *user) {
+    (void)task;
+    gate((bed *)user);
+    return CYCLES;
+}
+
+static ptowsp_cycles cost(const ptowsp_task *task, void *user) {
+    return ((const bed *)user)->has_costs ? work(task, user) : CYCLES;
+}
+
+static ptowsp_status graph_work(void *user, uint64_t task, uint32_t lane) {
+    (void)task;
+    (void)lane;
+    gate((bed *)user);
+    return PTOWSP_OK;
+}
+
+// -- another thread -------------------------------------------------------------------------------
+
+// Cancels once a function has begun; where none does, again and again, as what is cancelled before the
+// start is forgotten.
+static void *cancel_main(void *arg) {
+    bed *b = (bed *)arg;
+    while (b->kind->width && !__atomic_load_n(&b->called, __ATOMIC_SEQ_CST)) {
+        sched_yield();
+    }
+    do {
+        b->kind->cancel(b);
+        __atomic_store_n(&b->is_cancelled, 1u, __ATOMIC_SEQ_CST);
+        sched_yield();
+    } while (!b->kind->width && !__atomic_load_n(&b->has_ended, __ATOMIC_SEQ_CST));
+    return NULL;
+}
+
+static ptowsp_status run_limited(bed *b, limit what) {
+    const bool has_other = what == FROM_OUTSIDE;
+    pthread_t thread;
+    b->limit = what;
+    b->called = b->is_cancelled = b->has_ended = 0;
+    b->count = what == NO_LIMIT || b->kind->width ? FEW : FOREVER;
+    if (has_other) {
+        assert_int_equal(pthread_create(&thread, NULL, cancel_main, b), 0);
+    }
+    const ptowsp_status status = b->kind->run(b);
+    __atomic_store_n(&b->has_ended, 1u, __ATOMIC_SEQ_CST);
+    if (has_other) {
+        assert_int_equal(pthread_join(thread, NULL), 0);
+    }
+    return status;
+}
+
+static uint64_t time_limit(const bed *b) {
+    return b->limit == BY_TIME ? LIMIT_NS : 0;
+}
+
+// -- programs -------------------------------------------------------------------------------------
+
+// Workload tasks: `count` tasks one after another. Workload pipe: a process sends `count` tokens, and
+// another runs a task for each.
+static void make_module(bed *b) {
+    assert_int_equal(ptowsp_module_create(b->context, NULL, &b->module), PTOWSP_OK);
+    ptowsp_module *m = b->module;
+    ptowsp_kernel_desc desc = {.name = "work", .axis_count = 1, .fn = work, .cost = cost};
+    desc.user = b;
+    const ptowsp_kernel kernel = ptowsp_kernel_make(m, &desc);
+    const ptowsp_axis many = ptowsp_axis_dynamic(m, "many");
+    const ptowsp_channel_desc channel = {.name = "to", .depth = 2};
+    ptowsp_task_desc task = {.kernel = kernel};
+    PTOWSP_WORKLOAD(m, "tasks") {
+        PTOWSP_FOR_EACH(m, i, many) {
+            task.axes[0] = i;
+            ptowsp_task_make(m, &task);
+        }
+    }
+    PTOWSP_WORKLOAD(m, "pipe") {
+        PTOWSP_PIPELINE(m, "p") {
+            const ptowsp_channel to = ptowsp_channel_make(m, &channel);
+            PTOWSP_PROCESS(m, "from") {
+                ptowsp_produces(m, to);
+                PTOWSP_FOR_EACH(m, i, many) {
+                    ptowsp_send(m, to, i);
+                }
+            }
+            PTOWSP_PROCESS(m, "runs") {
+                ptowsp_consumes(m, to);
+                PTOWSP_CONSUME(m, token, to) {
+                    task.axes[0] = token;
+                    ptowsp_task_make(m, &task);
+                }
+            }
+        }
+    }
+}
+
+static void make_run(bed *b, const char *workload) {
+    const ptowsp_program_desc desc = {workload, NULL};
+    make_module(b);
+    if (ptowsp_program_create(b->context, b->module, &desc, &b->program) != PTOWSP_OK) {
+        fail_msg("%s", ptowsp_context_error(b->context).text);
+    }
+    assert_int_equal(ptowsp_run_create(b->context, b->program, &b->run), PTOWSP_OK);
+}
+
+static void make_tasks(bed *b) {
+    make_run(b, "tasks");
+}
+
+static void make_pipe(bed *b) {
+    make_run(b, "pipe");
+}
+
+static ptowsp_run_options options_of(const bed *b) {
+    ptowsp_run_options options = {.time_limit_ns = time_limit(b)};
+    options.token_limit = b->limit == BY_AMOUNT ? FEW - 1 : 0;
+    assert_int_equal(ptowsp_run_bind_size(b->run, "many", b->count), PTOWSP_OK);
+    return options;
+}
+
+static ptowsp_status execute(bed *b, ptowsp_run_mode mode, uint32_t lane_count) {
+    ptowsp_run_options options = options_of(b);
+    options.mode = mode;
+    options.lane_count = lane_count;
+    return ptowsp_run_execute(b->run, &options);
+}
+
+static ptowsp_status run_on_one(bed *b) {
+    return execute(b, PTOWSP_RUN_EXECUTE, 1);
+}
+
+static ptowsp_status run_on_lanes(bed *b) {
+    return execute(b, PTOWSP_RUN_EXECUTE, LANES);
+}
+
+static ptowsp_status run_time_only(bed *b) {
+    b->has_costs = true;
+    const ptowsp_status status = execute(b, PTOWSP_RUN_TIME_ONLY, 0);
+    b->has_costs = false;
+    return status;
+}
+
+static ptowsp_status run_on_device(bed *b) {
+    const ptowsp_run_options options = options_of(b);
+    return ptowsp_device_run(b->device, b->run, &options);
+}
+
+static ptowsp_status started(bed *b, uint32_t lane_count) {
+    ptowsp_run_options options = options_of(b);
+    options.lane_count = lane_count;
+    assert_int_equal(ptowsp_run_start(b->run, &options), PTOWSP_OK);
+    return ptowsp_run_wait(b->run);
+}
+
+static ptowsp_status start_on_one(bed *b) {
+    return started(b, 1);
+}
+
+static ptowsp_status start_on_lanes(bed *b) {
+    return started(b, LANES);
+}
+
+static ptowsp_status start_on_device(bed *b) {
+    const ptowsp_run_options options = options_of(b);
+    assert_int_equal(ptowsp_device_start(b->device, b->run, &options), PTOWSP_OK);
+    return ptowsp_run_wait(b->run);
+}
+
+static ptowsp_status ask_what_if(bed *b) {
+    ptowsp_run_options options = options_of(b);
+    ptowsp_what_if what_if = {.kernel = 1, .percent = 100};
+    b->has_costs = true;
+    const ptowsp_status status = ptowsp_run_what_if(b->run, &options, &what_if);
+    b->has_costs = false;
+    assert_true(status != PTOWSP_OK || what_if.makespan_cycles == FEW * CYCLES);
+    return status;
+}
+
+static void cancel_run(bed *b) {
+    ptowsp_run_cancel(b->run);
+}
+
+// Tasks one after another, on any number of lanes.
+static void check_run(const bed *b) {
+    const ptowsp_run_stats *stats = ptowsp_run_result(b->run);
+    assert_true(stats->makespan_cycles == FEW * CYCLES);
+    assert_int_equal(b->called, FEW);
+}
+
+// -- exploring and searching ----------------------------------------------------------------------
+
+static ptowsp_status run_explore(bed *b) {
+    ptowsp_explore_options options = {.time_limit_ns = time_limit(b)};
+    options.step_limit = b->limit == BY_AMOUNT ? 5 : UINT64_MAX;
+    options.state_limit = UINT32_MAX;
+    assert_int_equal(ptowsp_run_bind_size(b->run, "many", b->count), PTOWSP_OK);
+    return ptowsp_run_explore(b->run, &options, &b->explored);
+}
+
+// A send and a receive of each token, and the one that finds the channel closed.
+static void check_explore(const bed *b) {
+    assert_in_range(b->explored.step_count, 2 * FEW, 2 * FEW + 2);
+}
+
+static ptowsp_status bind_many(void *user, ptowsp_run *run) {
+    return ptowsp_run_bind_size(run, "many", ((const bed *)user)->count);
+}
+
+static ptowsp_status search(bed *b, const char *workload) {
+    const ptowsp_issue issues[] = {PTOWSP_ISSUE_IN_ORDER};
+    const ptowsp_dispatch dispatches[] = {PTOWSP_DISPATCH_ROUND_ROBIN};
+    const ptowsp_ready orders[] = {PTOWSP_READY_FIFO};
+    const uint32_t lanes[] = {1, 2};
+    ptowsp_search_desc desc = {.workload = workload, .bind = bind_many, .user = b};
+    desc.issues = issues, desc.issue_count = 1;
+    desc.dispatches = dispatches, desc.dispatch_count = 1;
+    desc.orders = orders, desc.order_count = 1;
+    desc.lane_counts = lanes, desc.lane_count_count = 2;
+    desc.time_limit_ns = time_limit(b);
+    desc.token_limit = b->limit == BY_AMOUNT ? FEW - 1 : 0;
+    b->has_costs = true;
+    const ptowsp_status status =
+        ptowsp_schedule_search(b->context, b->module, &desc, b->results, 4, &b->summary);
+    b->has_costs = false;
+    const bool is_cut = status == PTOWSP_CANCELLED || status == PTOWSP_TIMED_OUT;
+    assert_true(b->summary.is_cut == is_cut && b->summary.is_complete != is_cut);
+    assert_true(!is_cut || (b->summary.result_count == 0 && b->summary.evaluation_count == 0));
+    return status;
+}
+
+static ptowsp_status search_tasks(bed *b) {
+    return search(b, "tasks");
+}
+
+static ptowsp_status search_pipe(bed *b) {
+    return search(b, "pipe");
+}
+
+static void cancel_search(bed *b) {
+    ptowsp_schedule_search_cancel(b->context);
+}
+
+static void check_search(const bed *b) {
+    assert_int_equal(b->summary.evaluation_count, 2);
+    assert_int_equal(b->called, 2 * FEW);
+    for (uint32_t i = 0; i < 2; i++) {
+        assert_true(b->results[i].makespan_cycles == FEW * CYCLES);
+        assert_int_equal(b->results[i].lane_count, i + 1);
+    }
+}
+
+// -- graphs ---------------------------------------------------------------------------------------
+
+static void make_graph_of(bed *b, bool is_classed) {
+    b->graph = graph_of(b->context);
+    for (uint32_t i = 0; i < FEW; i++) {
+        ptowsp_graph_task_desc task = {.fn = graph_work, .user = b};
+        task.priority = is_classed ? i % 3 : 0;
+        assert_int_equal(ptowsp_graph_task_make(b->graph, &task, NULL), PTOWSP_OK);
+    }
+}
+
+static void make_graph(bed *b) {
+    make_graph_of(b, false);
+}
+
+static void make_classed_graph(bed *b) {
+    make_graph_of(b, true);
+}
+
+static ptowsp_status range_work(void *user, uint64_t begin, uint64_t end, uint32_t lane) {
+    assert_true(end == begin + 1);
+    return graph_work(user, begin, lane);
+}
+
+static void make_range_graph(bed *b) {
+    const ptowsp_graph_task_desc range = {
+        .range = range_work, .user = b, .item_count = FEW, .grain = 1};
+    b->graph = graph_of(b->context);
+    assert_int_equal(ptowsp_graph_task_make(b->graph, &range, NULL), PTOWSP_OK);
+}
+
+// Its one task adds all others: within the limit of amounts, one too many.
+static ptowsp_status add_work(void *user, uint64_t task, uint32_t lane) {
+    bed *b = (bed *)user;
+    ptowsp_graph_task_desc tasks[FEW + 1];
+    (void)lane;
+    memset(tasks, 0, sizeof tasks);
+    for (uint32_t i = 0; i <= FEW; i++) {
+        tasks[i].fn = graph_work;
+        tasks[i].user = b;
+    }
+    const ptowsp_graph_part part = {tasks, FEW + (b->limit == BY_AMOUNT), NULL, 0};
+    return ptowsp_graph_add(b->graph, task, &part, NULL);
+}
+
+static void make_growing_graph(bed *b) {
+    const ptowsp_graph_desc desc = {.added_task_max = FEW};
+    const ptowsp_graph_task_desc task = {.fn = add_work, .user = b};
+    assert_int_equal(ptowsp_graph_create(b->context, &desc, &b->graph), PTOWSP_OK);
+    assert_int_equal(ptowsp_graph_task_make(b->graph, &task, NULL), PTOWSP_OK);
+}
+
+static ptowsp_status run_graph(bed *b) {
+    assert_int_equal(ptowsp_graph_limit(b->graph, time_limit(b)), PTOWSP_OK);
+    return ptowsp_graph_run(b->graph);
+}
+
+static ptowsp_status start_graph(bed *b) {
+    assert_int_equal(ptowsp_graph_limit(b->graph, time_limit(b)), PTOWSP_OK);
+    assert_int_equal(ptowsp_graph_start(b->graph), PTOWSP_OK);
+    return ptowsp_graph_wait(b->graph);
+}
+
+static ptowsp_status run_graph_on_device(bed *b) {
+    assert_int_equal(ptowsp_graph_limit(b->graph, time_limit(b)), PTOWSP_OK);
+    return ptowsp_device_run_graph(b->device, b->graph);
+}
+
+static void cancel_graph(bed *b) {
+    ptowsp_graph_cancel(b->graph);
+}
+
+static void check_graph(const bed *b) {
+    const ptowsp_graph_stats stats = ptowsp_graph_result(b->graph);
+    assert_int_equal(b->called, FEW);
+    assert_true(stats.failed_count == 0 && stats.skipped_count == 0);
+}
+
+// -- launches -------------------------------------------------------------------------------------
+
+static void make_nothing(bed *b) {
+    (void)b;
+}
+
+static ptowsp_status launch(bed *b) {
+    const ptowsp_kernel_fn kernels[] = {work};
+    ptowsp_launch desc = {.kernels = kernels, .kernel_count = 1, .instance_count = FEW};
+    desc.user = b;
+    desc.time_limit_ns = time_limit(b);
+    return ptowsp_device_launch(b->device, &desc);
+}
+
+static void cancel_launch(bed *b) {
+    ptowsp_device_cancel(b->device);
+}
+
+static void check_launch(const bed *b) {
+    assert_int_equal(b->called, FEW);
+}
+
+// -- the table ------------------------------------------------------------------------------------
+
+// Texts of each limit: the time, cancelled (from outside, and from inside), an amount or NULL.
+#define TEXTS(late, cancelled, amount)                                                             \
+    { NULL, late, cancelled, cancelled, amount }
+#define TOKENS                                                                                     \
+    "pipe/pipeline p/process from/for_each i/send to (i = #): channel to gets more than # "        \
+    "tokens, "                                                                                     \
+    "the limit of this execution"
+#define STEPS                                                                                      \
+    "run: not all orders of pipeline p have been explored, of # states and # steps at most; none " \
+    "of those explored gets stuck"
+#define FULL "graph: its tasks add more than added_task_max, 20, tasks or added_edge_max, 0, edges"
+
+#define RUN_TEXTS(amount)                                                                          \
+    TEXTS("run: its time limit is over; # tasks accounted for",                                    \
+          "run: cancelled; # tasks accounted for", amount)
+#define SEARCH_TEXTS(amount)                                                                       \
+    TEXTS("search: its time limit is over; 0 of 2 schedules executed",                             \
+          "search: cancelled; 0 of 2 schedules executed", amount)
+#define GRAPH_TEXTS(amount)                                                                        \
+    TEXTS("graph: its time limit is over; # of # tasks done",                                      \
+          "graph: cancelled; # of # tasks done", amount)
+#define LAUNCH_TEXTS                                                                               \
+    TEXTS("device: a launch ended early: the run reached its time limit",                          \
+          "device: a launch ended early: the run was cancelled", NULL)
+
+#define EXPLORE_TEXTS                                                                              \
+    {                                                                                              \
+        NULL, "run: its time limit is over; none of the orders explored, in # steps, gets stuck",  \
+            "run: cancelled; none of the orders explored, in # steps, gets stuck", NULL, STEPS     \
+    }
+
+#define RUN(name, make, run, width, amount)                                                        \
+    { name, make, run, cancel_run, check_run, width, RUN_TEXTS(amount) }
+#define SEARCH(name, run, amount)                                                                  \
+    { name, make_module, run, cancel_search, check_search, 1, SEARCH_TEXTS(amount) }
+#define GRAPH(name, make, run, width, amount)                                                      \
+    { name, make, run, cancel_graph, check_graph, width, GRAPH_TEXTS(amount) }
+
+static const kind kinds[] = {
+    RUN("tasks", make_tasks, run_on_one, 1, NULL),
+    RUN("tasks on lanes", make_tasks, run_on_lanes, LANES, NULL),
+    RUN("tasks on a device", make_tasks, run_on_device, CORES, NULL),
+    RUN("tasks, time only", make_tasks, run_time_only, 1, NULL),
+    RUN("tasks, what if", make_tasks, ask_what_if, 1, NULL),
+    RUN("tasks, started", make_tasks, start_on_one, 1, NULL),
+    RUN("tasks, started on lanes", make_tasks, start_on_lanes, LANES, NULL),
+    RUN("tasks, started on a device", make_tasks, start_on_device, CORES, NULL),
+    RUN("pipeline", make_pipe, run_on_one, 1, TOKENS),
+    RUN("pipeline on lanes", make_pipe, run_on_lanes, LANES, TOKENS),
+    RUN("pipeline on a device", make_pipe, run_on_device, CORES, TOKENS),
+    RUN("pipeline, time only", make_pipe, run_time_only, 1, TOKENS),
+    RUN("pipeline, what if", make_pipe, ask_what_if, 1, TOKENS),
+    RUN("pipeline, started", make_pipe, start_on_one, 1, TOKENS),
+    RUN("pipeline, started on lanes", make_pipe, start_on_lanes, LANES, TOKENS),
+    RUN("pipeline, started on a device", make_pipe, start_on_device, CORES, TOKENS),
+    {"orders explored", make_pipe, run_explore, cancel_run, check_explore, 0, EXPLORE_TEXTS},
+    SEARCH("schedules searched", search_tasks, NULL),
+    SEARCH("schedules of a pipeline searched", search_pipe, TOKENS),
+    GRAPH("graph", make_graph, run_graph, LANES, NULL),
+    GRAPH("graph with priorities", make_classed_graph, run_graph, LANES, NULL),
+    GRAPH("graph of a range", make_range_graph, run_graph, LANES, NULL),
+    GRAPH("graph, started", make_graph, start_graph, LANES, NULL),
+    GRAPH("graph on a device", make_graph, run_graph_on_device, CORES, NULL),
+    GRAPH("graph that grows", make_growing_graph, run_graph, LANES, FULL),
+    GRAPH("graph that grows, started", make_growing_graph, start_graph, LANES, FULL),
+    GRAPH("graph that grows on a device", make_growing_graph, run_graph_on_device, CORES, FULL),
+    {"launch", make_nothing, launch, cancel_launch, check_launch, CORES, LAUNCH_TEXTS},
+};
+
+// -- tests ----------------------------------------------------------------------------------------
+
+static const ptowsp_status statuses[] = {PTOWSP_OK, PTOWSP_TIMED_OUT, PTOWSP_CANCELLED,
+                                         PTOWSP_CANCELLED, PTOWSP_LIMIT_EXCEEDED};
+
+static bool is_like(const char *text, const char *pattern) {
+    for (; *pattern; pattern++) {
+        if (*pattern != '#') {
+            if (*text++ != *pattern) {
+                return false;
+            }
+            continue;
+        }
+        const size_t digits = strspn(text, "0123456789");
+        if (digits == 0) {
+            return false;
+        }
+        text += digits;
+    }
+    return *text == '\0';
+}
+
+static void bed_make(bed *b, const kind *k) {
+    ptowsp_context_desc desc = {.threads = PTOWSP_THREADS_OWN, .lane_count = LANES};
+    memset(b, 0, sizeof *b);
+    desc.resize = test_resize;
+    desc.resize_user = &b->memory;
+    b->kind = k;
+    assert_int_equal(ptowsp_context_create(&desc, &b->context), PTOWSP_OK);
+    b->device = device_of(b->context, 1, CORES, 0);
+    k->make(b);
+}
+
+static void bed_free(bed *b) {
+    if (b->run) {
+        ptowsp_run_destroy(b->run);
+        ptowsp_program_destroy(b->program);
+    }
+    if (b->module) {
+        ptowsp_module_destroy(b->module);
+    }
+    if (b->graph) {
+        ptowsp_graph_destroy(b->graph);
+    }
+    assert_int_equal(ptowsp_device_close(b->device), PTOWSP_OK);
+    ptowsp_context_destroy(b->context);
+    assert_true(b->memory.live_blocks == 0 && b->memory.live_bytes == 0);
+}
+
+static void is_used_again(bed *b, limit after) {
+    const ptowsp_status status = run_limited(b, NO_LIMIT);
+    if (status != PTOWSP_OK) {
+        fail_msg("%s after %s: %s", b->kind->name, limit_names[after],
+                 ptowsp_context_error(b->context).text);
+    }
+    b->kind->check(b);
+}
+
+static void meets(bed *b, limit what) {
+    const ptowsp_status status = run_limited(b, what), expected = statuses[what];
+    const ptowsp_error error = ptowsp_context_error(b->context);
+    const char *text = b->kind->texts[what];
+    if (status != expected || error.status != expected || !is_like(error.text, text)) {
+        fail_msg("%s, %s: %s, %s, not %s, %s", b->kind->name, limit_names[what],
+                 ptowsp_status_name(status), error.text, ptowsp_status_name(expected), text);
+    }
+    if (what != BY_AMOUNT && b->called > b->kind->width) {  // each lane had begun at most one
+        fail_msg("%s, %s: %u called", b->kind->name, limit_names[what], b->called);
+    }
+}
+
+// After two rounds all memory that a kind keeps has been taken: a third one keeps no more.
+static void limits__are_met_by_every_kind_of_run_which_is_used_again(void **state) {
+    (void)state;
+    uint32_t met = 0;
+    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
+        bed b;
+        size_t live_bytes = 0;
+        bed_make(&b, &kinds[i]);
+        for (int round = 0; round < 3; round++) {
+            for (limit what = BY_TIME; what < LIMIT_COUNT; what = (limit)(what + 1)) {
+                if (kinds[i].texts[what]) {
+                    meets(&b, what);
+                    is_used_again(&b, what);
+                    met++;
+                }
+            }
+            if (round == 1) {
+                live_bytes = b.memory.live_bytes;
+            }
+        }
+        if (b.memory.live_bytes != live_bytes) {
+            fail_msg("%s: %zu bytes, then %zu", kinds[i].name, live_bytes, b.memory.live_bytes);
+        }
+        bed_free(&b);
+    }
+    print_message("%u limits met by %zu kinds\n", met, sizeof kinds / sizeof kinds[0]);
+}
+
+// Destroyed without having been used again.
+static void limits__leave_nothing_behind(void **state) {
+    (void)state;
+    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
+        for (limit what = BY_TIME; what < LIMIT_COUNT; what = (limit)(what + 1)) {
+            if (kinds[i].texts[what]) {
+                bed b;
+                bed_make(&b, &kinds[i]);
+                meets(&b, what);
+                bed_free(&b);
+            }
+        }
+    }
+}
+
+// What was cancelled before the start, and a limit that is not reached, change nothing.
+static void limits__that_are_not_reached_change_nothing(void **state) {
+    (void)state;
+    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
+        bed b;
+        bed_make(&b, &kinds[i]);
+        kinds[i].cancel(&b);
+        is_used_again(&b, NO_LIMIT);
+        kinds[i].cancel(&b);
+        is_used_again(&b, NO_LIMIT);
+        bed_free(&b);
+    }
+}
+
+// The first schedule is executed whole, and the second cancelled: the first is the result.
+static ptowsp_status bind_and_cancel(void *user, ptowsp_run *run) {
+    bed *b = (bed *)user;
+    if (b->called == FEW) {
+        ptowsp_schedule_search_cancel(b->context);
+    }
+    return bind_many(user, run);
+}
+
+static void limits__of_a_search_leave_the_schedules_executed_by_then(void **state) {
+    (void)state;
+    static const char table[] =
+        "1 of 2 schedules executed, 0 refused; ended early\n"
+        "      makespan  / bound     idle  issue, dispatch, order, window, lanes; idle by reason\n"
+        "           200    1.000    0.0 %";
+    const uint32_t lanes[] = {1, 2};
+    const ptowsp_dispatch dispatches[] = {PTOWSP_DISPATCH_ROUND_ROBIN};
+    const ptowsp_ready orders[] = {PTOWSP_READY_FIFO};
+    char out[1024];
+    ptowsp_text_buffer buffer = {out, sizeof out, 0};
+    bed b;
+    bed_make(&b, &kinds[0]);
+    ptowsp_search_desc desc = {.workload = "tasks", .bind = bind_and_cancel, .user = &b};
+    desc.lane_counts = lanes, desc.lane_count_count = 2;
+    desc.dispatches = dispatches, desc.dispatch_count = 1;
+    desc.orders = orders, desc.order_count = 1;
+    b.has_costs = true;
+    b.count = FEW;
+    assert_int_equal(ptowsp_schedule_search(b.context, b.module, &desc, b.results, 4, &b.summary),
+                     PTOWSP_CANCELLED);
+    test_error_is(b.context, PTOWSP_CANCELLED, PTOWSP_NO_INDEX,
+                  "search: cancelled; 1 of 2 schedules executed");
+    assert_int_equal(b.summary.result_count, 1);
+    assert_true(b.results[0].makespan_cycles == FEW * CYCLES && b.results[0].lane_count == 1);
+    ptowsp_search_print(b.results, &b.summary, ptowsp_text_to_buffer(&buffer));
+    if (strncmp(out, table, sizeof table - 1) != 0) {
+        fail_msg("%s", out);
+    }
+    bed_free(&b);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(limits__are_met_by_every_kind_of_run_which_is_used_again),
+        cmocka_unit_test(limits__leave_nothing_behind),
+        cmocka_unit_test(limits__that_are_not_reached_change_nothing),
+        cmocka_unit_test(limits__of_a_search_leave_the_schedules_executed_by_then),
+    };
+    return _cmocka_run_group_tests("limits", tests, DEVICE_TESTS(tests), NULL, NULL);
+}
