@@ -14450,12 +14450,19 @@ PWSP_INTERNAL void pwsp_collective_visit(const ptowsp_collective *collective, ui
 // The hash of all that members must agree on.
 PWSP_INTERNAL uint64_t pwsp_collective_hash(const ptowsp_collective *collective);
 
-// Simulates a collective whose members begin at these times (NULL: all at 0), in picoseconds, and
-// writes when each is done. Links are idle before.
+// Simulates a collective whose members begin at these times (NULL: all at 0), and writes when each is
+// done. Times are in parts of a picosecond, `unit` of them. Links are idle before.
 PWSP_INTERNAL ptowsp_status pwsp_collective_time_from(ptowsp_context *context,
                                                       const ptowsp_collective *collective,
-                                                      const ptowsp_links *links,
+                                                      const ptowsp_links *links, uint64_t unit,
                                                       const uint64_t *starts, uint64_t *ends);
+
+// The same where all begin at 0, beside the groups of so many ranks that do the same at once, which
+// may share links with it.
+PWSP_INTERNAL ptowsp_status pwsp_collective_time_beside(ptowsp_context *context,
+                                                        const ptowsp_collective *collective,
+                                                        const ptowsp_links *links, uint64_t unit,
+                                                        uint32_t rank_count, uint64_t *ends);
 
 // Members that one node has, or 1 if nodes do not have equally many.
 PWSP_INTERNAL uint32_t pwsp_links_inner(const ptowsp_collective *collective,
@@ -15178,90 +15185,259 @@ void ptowsp_collective_print(const ptowsp_collective *collective, uint32_t membe
 }
 
 // =================================================================================================
-// src/ranks/links.c
+// src/ranks/traffic.h
 // =================================================================================================
 
-// Simulated time of collectives.
-//
-// Each rank is in one round. Of the ranks that have a message to send, the one whose way out is free
-// earliest sends it (a heap; ties by rank): the message takes its links and arrives. Times only
-// grow, as latencies are not negative, so links serve messages in the order of these times.
-//
-//      cell (rank, round)   expected messages, the latest arrival, bytes to add
-//      start(round + 1) = max(start(round), end of sends, latest arrival) + time of additions
+// Messages of collectives on links: see traffic.c. Ranks join a collective when they can; what is
+// under way shares the links.
 
-#include <inttypes.h>
+#ifndef PWSP_TRAFFIC_H
+#define PWSP_TRAFFIC_H
 
-typedef struct pwsp_time_send {
-    uint32_t to, round;
+#define PWSP_TRAFFIC_LEVELS PTOWSP_MESH_AXIS_MAX
+
+typedef struct pwsp_traffic_send {
+    uint32_t to, round;  // the member that receives it
     uint64_t bytes;
-} pwsp_time_send;
+    uint32_t level;  // of its link
+} pwsp_traffic_send;
 
-typedef struct pwsp_time_cell {
+typedef struct pwsp_traffic_cell {
     uint32_t expected;  // messages that have not been sent yet
     uint64_t latest, added_bytes;
-} pwsp_time_cell;
+} pwsp_traffic_cell;
 
-typedef struct pwsp_time_rank {
-    uint64_t now;                   // when its sends of this round have ended so far
-    uint64_t key;                   // when it goes next, in the heap
+typedef struct pwsp_traffic_member {
+    uint64_t now;  // when its sends of this round have ended so far; at last its end
     uint64_t send_begin, send_end;  // what is left of its sends
     uint32_t round;
-    bool has_sent;  // all of this round
-} pwsp_time_rank;
+    bool has_joined, has_sent;  // has_sent: all of this round
+} pwsp_traffic_member;
 
-typedef struct pwsp_time {
-    const ptowsp_collective *collective;
-    const ptowsp_links *links;
-    uint32_t p, round_count, me;
-    uint64_t element;
-    pwsp_time_send *sends;
+// A collective under way.
+typedef struct pwsp_flow {
+    ptowsp_collective collective;  // without counts, which are needed only when it is made
+    uint32_t member_count;         // members, or those that stand for all (pwsp_traffic_symmetry)
+    uint32_t round_count, joined, ended;
+    pwsp_traffic_send *sends;
     uint64_t send_count;
-    pwsp_time_cell *cells;  // [p * round_count]
-    pwsp_time_rank *ranks;
+    pwsp_traffic_cell *cells;  // [member_count * round_count]
+    pwsp_traffic_member *members;
+    struct pwsp_flow *next;  // for the owner's lists, as are these
+    uint64_t hash, last_start, last_task;
+    uint32_t last_rank, taken;
+} pwsp_flow;
+
+typedef struct pwsp_traffic_level {
+    const ptowsp_link *link;
+    uint64_t span;        // ranks whose numbers differ by the quotient are on another side of it
+    uint64_t node_ranks;  // NODE: ranks that share it; 0: all
+    uint64_t node_first, width;
+    uint64_t *out, *in;  // when they are free: by slot, by pair of slots (in is out), or by node
+    size_t out_count;
+} pwsp_traffic_level;
+
+// Slots are the ranks first, first + stride, ... A slot is in one collective at a time.
+typedef struct pwsp_traffic {
+    pwsp_memory memory;
+    const ptowsp_links *links;
+    uint64_t unit;  // of time, in parts of a picosecond
+    uint32_t first, stride, slot_count;
+    pwsp_traffic_level levels[PWSP_TRAFFIC_LEVELS];
+    uint32_t level_count;
+    pwsp_flow **flows;  // by slot
+    uint64_t *keys;     // by slot: when it goes next, in the heap
     uint32_t *heap;
     uint32_t heap_count;
-    uint64_t *out_free, *in_free;  // by rank, of ports; and by node
-    uint64_t *node_out, *node_in;
-    uint64_t *pair_free;  // [p * p]
-    ptowsp_collective_cost cost;
-    bool is_late;  // a time does not fit
-} pwsp_time;
+    uint32_t done[2];  // slots whose collective has ended with the last event
+    uint32_t done_count;
+    ptowsp_collective_cost cost;  // of all messages
+    bool is_late;                 // a time does not fit
+} pwsp_traffic;
 
-// Picoseconds, rounded up; UINT64_MAX where that does not fit.
-static uint64_t pwsp_time_to_move(uint64_t bytes, uint64_t bytes_per_us) {
-    if (bytes_per_us == 0) {
-        return 0;
-    }
-    uint64_t whole = 0, rest = 0;
-    const uint64_t left = bytes % bytes_per_us;
-    if (!pwsp_mul_fits(bytes / bytes_per_us, 1000000, &whole) ||
-        !pwsp_mul_fits(left, 1000000, &rest)) {
-        return UINT64_MAX;
-    }
-    return pwsp_sum_u64(whole, pwsp_ceil_div_u64(rest, bytes_per_us));
+// False when memory is out; pwsp_traffic_free must still be called. The links stay.
+PWSP_INTERNAL bool pwsp_traffic_init(pwsp_traffic *t, const pwsp_memory *memory,
+                                     const ptowsp_links *links, uint64_t unit, uint32_t first,
+                                     uint32_t stride, uint32_t slot_count);
+PWSP_INTERNAL void pwsp_traffic_free(pwsp_traffic *t);
+
+// Members that stand for all, where all begin at once and member i does what member i + n does: this
+// n, or `members` if there is no such symmetry. The slots are the members then.
+PWSP_INTERNAL uint32_t pwsp_traffic_symmetry(const ptowsp_links *links, const ptowsp_collective *c);
+
+// A collective with so many members, that has been checked and has an algorithm. NULL: memory is out.
+PWSP_INTERNAL pwsp_flow *pwsp_flow_make(const pwsp_traffic *t, const ptowsp_collective *c,
+                                        uint32_t member_count);
+PWSP_INTERNAL void pwsp_flow_free(const pwsp_traffic *t, pwsp_flow *flow);
+
+PWSP_INTERNAL uint32_t pwsp_flow_slot(const pwsp_traffic *t, const pwsp_flow *flow,
+                                      uint32_t member);
+
+// A member begins, at no earlier time than the last event's.
+PWSP_INTERNAL void pwsp_traffic_join(pwsp_traffic *t, pwsp_flow *flow, uint32_t member,
+                                     uint64_t start);
+
+// Handles the next event; t->done says whose collective has ended by it. False: there is none.
+PWSP_INTERNAL bool pwsp_traffic_step(pwsp_traffic *t);
+
+#endif
+
+// =================================================================================================
+// src/ranks/traffic.c
+// =================================================================================================
+
+// Messages of collectives on links, event by event.
+//
+//      heap of ranks by time --> a rank sends its next message: it takes both ends of its link
+//                            --> cells of (member, round): expected messages, the latest arrival
+//      start(round + 1) = max(start(round), end of sends, latest arrival) + time of additions
+//
+// Each rank is in one round of one collective. Of the ranks that have a message to send, the one
+// whose way out is free earliest sends it; ties by rank. Times only grow, as latencies are not
+// negative, so each link serves messages in the order of these times, of whichever collective they
+// are: first come, first served, as in LogGOPSim (Hoefler, Schneider, Lumsdaine 2010). A link is
+// never idle while a message waits for it alone, so what is shared is moved as fast as by fair
+// shares, and all times are integers.
+//
+// Links have levels: those inside nodes and those between, or one for each axis of a mesh. A message
+// takes that of the first axis, from the outermost on, along which its two ranks differ.
+//
+// Time is in parts of a picosecond, so that cycles of any clock are whole numbers of them.
+
+// -- levels ---------------------------------------------------------------------------------------
+
+static uint32_t pwsp_traffic_rank(const pwsp_traffic *t, uint32_t slot) {
+    return t->first + slot * t->stride;
 }
 
-static uint32_t pwsp_time_node(const pwsp_time *t, uint32_t member) {
-    const uint32_t rank = pwsp_collective_rank(t->collective, member);
-    return t->links->node_size ? rank / t->links->node_size : 0;
+// The levels of links: the outermost first.
+static void pwsp_traffic_set_levels(pwsp_traffic *t) {
+    const ptowsp_links *links = t->links;
+    uint64_t span = 1;
+    t->level_count = links->axis_count ? links->axis_count : links->node_size ? 2 : 1;
+    for (uint32_t i = t->level_count; i > 0; i--) {
+        pwsp_traffic_level *level = &t->levels[i - 1];
+        const bool is_last = i == t->level_count;
+        level->link = links->axis_count ? &links->axes[i - 1]
+                      : is_last         ? &links->inside
+                                        : &links->between;
+        level->span = span;
+        span *= links->axis_count ? links->axis_sizes[i - 1] : links->node_size;
+        level->node_ranks = is_last ? span : level->span;
+    }
 }
 
-static uint32_t pwsp_time_member(const pwsp_time *t, uint32_t rank) {
-    return (rank - t->collective->first) / (t->collective->stride ? t->collective->stride : 1);
+static uint64_t pwsp_traffic_node(const pwsp_traffic_level *level, uint64_t rank) {
+    return level->node_ranks ? rank / level->node_ranks : 0;
+}
+
+static bool pwsp_traffic_make_level(pwsp_traffic *t, pwsp_traffic_level *level) {
+    const uint64_t n = t->slot_count;
+    uint64_t outs = n, ins = n;
+    level->width = n;
+    if (level->link->sharing == PTOWSP_LINK_PAIR) {
+        const bool is_last = level == &t->levels[t->level_count - 1];
+        level->width = is_last && level->node_ranks ? pwsp_min_u64(n, level->node_ranks) : n;
+        outs = n * level->width;
+        ins = 0;
+    } else if (level->link->sharing == PTOWSP_LINK_NODE) {
+        level->node_first = pwsp_traffic_node(level, t->first);
+        outs = ins = pwsp_traffic_node(level, pwsp_traffic_rank(t, t->slot_count - 1)) + 1 -
+                     level->node_first;
+    }
+    if (outs + ins > SIZE_MAX / sizeof(uint64_t)) {
+        return false;
+    }
+    level->out_count = (size_t)(outs + ins);
+    level->out = (uint64_t *)pwsp_memory_alloc(&t->memory, level->out_count * sizeof *level->out);
+    level->in = level->out ? level->out + outs : NULL;
+    return level->out != NULL;
+}
+
+static uint32_t pwsp_traffic_level_of(const pwsp_traffic *t, uint32_t from, uint32_t to) {
+    uint32_t i = 0;
+    while (i + 1 < t->level_count && from / t->levels[i].span == to / t->levels[i].span) {
+        i++;
+    }
+    return i;
+}
+
+// When the two ends of a message's link are free, which may be one.
+static const ptowsp_link *pwsp_traffic_link(pwsp_traffic *t, uint32_t level_index, uint32_t from,
+                                            uint32_t to, uint64_t **out, uint64_t **in) {
+    pwsp_traffic_level *level = &t->levels[level_index];
+    switch (level->link->sharing) {
+    case PTOWSP_LINK_PAIR: *out = *in = &level->out[from * level->width + to % level->width]; break;
+    case PTOWSP_LINK_NODE:
+        *out =
+            &level->out[pwsp_traffic_node(level, pwsp_traffic_rank(t, from)) - level->node_first];
+        *in = &level->in[pwsp_traffic_node(level, pwsp_traffic_rank(t, to)) - level->node_first];
+        break;
+    default:
+        *out = &level->out[from];
+        *in = &level->in[to];
+        break;
+    }
+    return level->link;
+}
+
+// -- life -----------------------------------------------------------------------------------------
+
+PWSP_INTERNAL bool pwsp_traffic_init(pwsp_traffic *t, const pwsp_memory *memory,
+                                     const ptowsp_links *links, uint64_t unit, uint32_t first,
+                                     uint32_t stride, uint32_t slot_count) {
+    PTOWSP_ASSERT(slot_count > 0 && unit > 0);
+    memset(t, 0, sizeof *t);
+    t->memory = *memory;
+    t->links = links;
+    t->unit = unit;
+    t->first = first;
+    t->stride = stride;
+    t->slot_count = slot_count;
+    pwsp_traffic_set_levels(t);
+    bool is_good = true;
+    for (uint32_t i = 0; i < t->level_count && is_good; i++) {
+        is_good = pwsp_traffic_make_level(t, &t->levels[i]);
+    }
+    t->flows = (pwsp_flow **)pwsp_memory_alloc(memory, slot_count * sizeof(pwsp_flow *));
+    t->keys = (uint64_t *)pwsp_memory_alloc(memory, slot_count * sizeof(uint64_t));
+    t->heap = (uint32_t *)pwsp_memory_alloc(memory, slot_count * sizeof(uint32_t));
+    return is_good && t->flows && t->keys && t->heap;
+}
+
+PWSP_INTERNAL void pwsp_traffic_free(pwsp_traffic *t) {
+    for (uint32_t i = 0; i < t->level_count; i++) {
+        pwsp_memory_free(&t->memory, t->levels[i].out, t->levels[i].out_count * sizeof(uint64_t));
+    }
+    pwsp_memory_free(&t->memory, t->flows, t->slot_count * sizeof(pwsp_flow *));
+    pwsp_memory_free(&t->memory, t->keys, t->slot_count * sizeof(uint64_t));
+    pwsp_memory_free(&t->memory, t->heap, t->slot_count * sizeof(uint32_t));
 }
 
 // -- what there is to do --------------------------------------------------------------------------
 
-static void pwsp_time_visit(void *user, const ptowsp_collective_step *step) {
-    pwsp_time *t = (pwsp_time *)user;
-    pwsp_time_cell *cell = &t->cells[(size_t)t->me * t->round_count + step->round];
-    const uint64_t bytes = step->count * t->element;
+typedef struct pwsp_flow_maker {
+    const pwsp_traffic *t;
+    const ptowsp_collective *collective;
+    pwsp_flow *flow;
+    uint32_t me;
+    uint64_t element;
+} pwsp_flow_maker;
+
+static void pwsp_flow_visit(void *user, const ptowsp_collective_step *step) {
+    pwsp_flow_maker *maker = (pwsp_flow_maker *)user;
+    pwsp_flow *flow = maker->flow;
+    const ptowsp_collective *c = maker->collective;
+    pwsp_traffic_cell *cell = &flow->cells[(size_t)maker->me * flow->round_count + step->round];
+    const uint64_t bytes = step->count * maker->element;
     if (step->kind == PTOWSP_MOVE_SEND) {
-        pwsp_time_send *send = &t->sends[t->send_count++];
-        send->to = pwsp_time_member(t, step->peer);
+        pwsp_traffic_send *send = &flow->sends[flow->send_count++];
+        const uint32_t from = pwsp_collective_rank(c, maker->me);
+        const uint32_t stride = c->stride ? c->stride : 1;
+        send->to = (step->peer - c->first) / stride % flow->member_count;
         send->round = step->round;
         send->bytes = bytes;
+        send->level = pwsp_traffic_level_of(maker->t, from, step->peer);
     } else if (step->kind == PTOWSP_MOVE_RECEIVE) {
         cell->expected++;
     } else if (step->kind != PTOWSP_MOVE_COPY) {
@@ -15269,28 +15445,142 @@ static void pwsp_time_visit(void *user, const ptowsp_collective_step *step) {
     }
 }
 
-static void pwsp_time_count(void *user, const ptowsp_collective_step *step) {
+static void pwsp_flow_count(void *user, const ptowsp_collective_step *step) {
     *(uint64_t *)user += step->kind == PTOWSP_MOVE_SEND;
+}
+
+static size_t pwsp_flow_cells(const pwsp_flow *flow) {
+    return (size_t)flow->member_count * flow->round_count;
+}
+
+static bool pwsp_flow_reserve(const pwsp_traffic *t, pwsp_flow *flow, uint64_t send_count) {
+    const size_t cells = pwsp_flow_cells(flow);
+    flow->send_count = send_count;
+    if (send_count > SIZE_MAX / sizeof(pwsp_traffic_send) ||
+        (flow->round_count && cells > SIZE_MAX / sizeof(pwsp_traffic_cell))) {
+        flow->send_count = flow->round_count = 0;
+        return false;
+    }
+    flow->members = (pwsp_traffic_member *)pwsp_memory_alloc(
+        &t->memory, flow->member_count * sizeof(pwsp_traffic_member));
+    flow->cells = cells ? (pwsp_traffic_cell *)pwsp_memory_alloc(&t->memory,
+                                                                 cells * sizeof(pwsp_traffic_cell))
+                        : NULL;
+    flow->sends = send_count ? (pwsp_traffic_send *)pwsp_memory_alloc(
+                                   &t->memory, (size_t)send_count * sizeof(pwsp_traffic_send))
+                             : NULL;
+    return flow->members && (flow->cells || !cells) && (flow->sends || !send_count);
+}
+
+PWSP_INTERNAL pwsp_flow *pwsp_flow_make(const pwsp_traffic *t, const ptowsp_collective *c,
+                                        uint32_t member_count) {
+    pwsp_flow *flow = (pwsp_flow *)pwsp_memory_alloc(&t->memory, sizeof *flow);
+    if (!flow) {
+        return NULL;
+    }
+    flow->collective = *c;
+    flow->collective.counts = NULL;
+    flow->member_count = member_count;
+    uint64_t sends = 0;
+    for (uint32_t i = 0; i < member_count; i++) {
+        ptowsp_collective_size size;
+        pwsp_collective_visit(c, i, pwsp_flow_count, &sends, &size);
+        PTOWSP_ASSERT(i == 0 || flow->round_count == size.round_count);
+        flow->round_count = size.round_count;
+    }
+    if (!pwsp_flow_reserve(t, flow, sends)) {
+        pwsp_flow_free(t, flow);
+        return NULL;
+    }
+    flow->send_count = 0;
+    pwsp_flow_maker maker = {t, c, flow, 0, ptowsp_dtype_size(c->dtype)};
+    for (uint32_t i = 0; i < member_count; i++) {
+        ptowsp_collective_size size;
+        maker.me = i;
+        flow->members[i].send_begin = flow->send_count;
+        pwsp_collective_visit(c, i, pwsp_flow_visit, &maker, &size);
+        flow->members[i].send_end = flow->send_count;
+    }
+    PTOWSP_ASSERT(flow->send_count == sends);
+    return flow;
+}
+
+PWSP_INTERNAL void pwsp_flow_free(const pwsp_traffic *t, pwsp_flow *flow) {
+    if (flow) {
+        pwsp_memory_free(&t->memory, flow->members,
+                         flow->member_count * sizeof(pwsp_traffic_member));
+        pwsp_memory_free(&t->memory, flow->cells,
+                         pwsp_flow_cells(flow) * sizeof(pwsp_traffic_cell));
+        pwsp_memory_free(&t->memory, flow->sends,
+                         (size_t)flow->send_count * sizeof(pwsp_traffic_send));
+        pwsp_memory_free(&t->memory, flow, sizeof *flow);
+    }
+}
+
+// -- symmetry -------------------------------------------------------------------------------------
+
+// Members of the first node, if all nodes have as many, one behind the other; else all.
+static uint32_t pwsp_traffic_period(const pwsp_traffic *t, const ptowsp_collective *c) {
+    uint32_t period = 1;
+    const uint64_t span = t->level_count > 1 ? t->levels[0].span : 0;
+    if (span == 0) {
+        return 1;
+    }
+    const uint64_t first = c->first / span;
+    while (period < c->members && pwsp_collective_rank(c, period) / span == first) {
+        period++;
+    }
+    for (uint32_t i = 0; i < c->members; i++) {
+        const uint64_t node = pwsp_collective_rank(c, i) / span;
+        const uint64_t before = i ? pwsp_collective_rank(c, i - 1) / span : node;
+        if (i > 0 && (node != before) != (i % period == 0)) {
+            return c->members;
+        }
+    }
+    return period == c->members ? 1 : period;
+}
+
+PWSP_INTERNAL uint32_t pwsp_traffic_symmetry(const ptowsp_links *links,
+                                             const ptowsp_collective *c) {
+    pwsp_traffic of;
+    const pwsp_traffic *t = &of;
+    memset(&of, 0, sizeof of);
+    of.links = links;
+    pwsp_traffic_set_levels(&of);
+    const bool is_ring =
+        c->algorithm == PTOWSP_ALGORITHM_RING || c->algorithm == PTOWSP_ALGORITHM_HIERARCHICAL;
+    const bool is_even = c->kind <= PTOWSP_ALL_GATHER && c->count % c->members == 0;
+    if (!is_ring || !is_even || t->level_count > 2) {
+        return c->members;
+    }
+    uint32_t period = pwsp_traffic_period(t, c);
+    if (period == 1 && t->levels[t->level_count - 1].link->sharing == PTOWSP_LINK_NODE) {
+        return c->members;  // all of one node, or of parts of nodes, share its link
+    }
+    if (c->algorithm == PTOWSP_ALGORITHM_HIERARCHICAL && c->node_size) {
+        period = period == 1 ? c->node_size : period;
+        period = period % c->node_size ? c->members : period;
+    }
+    return period && c->members % period == 0 ? period : c->members;
 }
 
 // -- the heap -------------------------------------------------------------------------------------
 
-static bool pwsp_time_before(const pwsp_time *t, uint32_t a, uint32_t b) {
-    const uint64_t x = t->ranks[a].key, y = t->ranks[b].key;
-    return x < y || (x == y && a < b);
+static bool pwsp_traffic_before(const pwsp_traffic *t, uint32_t a, uint32_t b) {
+    return t->keys[a] < t->keys[b] || (t->keys[a] == t->keys[b] && a < b);
 }
 
-static void pwsp_time_push(pwsp_time *t, uint32_t rank, uint64_t key) {
+static void pwsp_traffic_push(pwsp_traffic *t, uint32_t slot, uint64_t key) {
     uint32_t at = t->heap_count++;
-    PTOWSP_ASSERT(at < t->p);
-    t->ranks[rank].key = key;
-    for (; at > 0 && pwsp_time_before(t, rank, t->heap[(at - 1) / 2]); at = (at - 1) / 2) {
+    PTOWSP_ASSERT(at < t->slot_count);
+    t->keys[slot] = key;
+    for (; at > 0 && pwsp_traffic_before(t, slot, t->heap[(at - 1) / 2]); at = (at - 1) / 2) {
         t->heap[at] = t->heap[(at - 1) / 2];
     }
-    t->heap[at] = rank;
+    t->heap[at] = slot;
 }
 
-static uint32_t pwsp_time_pop(pwsp_time *t) {
+static uint32_t pwsp_traffic_pop(pwsp_traffic *t) {
     PTOWSP_ASSERT(t->heap_count > 0);
     const uint32_t first = t->heap[0], last = t->heap[--t->heap_count];
     uint32_t at = 0;
@@ -15299,10 +15589,11 @@ static uint32_t pwsp_time_pop(pwsp_time *t) {
         if (child >= t->heap_count) {
             break;
         }
-        if (child + 1 < t->heap_count && pwsp_time_before(t, t->heap[child + 1], t->heap[child])) {
+        if (child + 1 < t->heap_count &&
+            pwsp_traffic_before(t, t->heap[child + 1], t->heap[child])) {
             child++;
         }
-        if (!pwsp_time_before(t, t->heap[child], last)) {
+        if (!pwsp_traffic_before(t, t->heap[child], last)) {
             break;
         }
         t->heap[at] = t->heap[child];
@@ -15314,171 +15605,233 @@ static uint32_t pwsp_time_pop(pwsp_time *t) {
 
 // -- a round --------------------------------------------------------------------------------------
 
-// Ends the rank's round if all that it waits for has been sent, and makes it ready for the next.
-static void pwsp_time_end_round(pwsp_time *t, uint32_t rank) {
-    pwsp_time_rank *r = &t->ranks[rank];
-    pwsp_time_cell *cell = &t->cells[(size_t)rank * t->round_count + r->round];
-    if (!r->has_sent || cell->expected > 0) {
-        return;
+// Units of time, rounded up to picoseconds; UINT64_MAX where that does not fit.
+static uint64_t pwsp_traffic_units(const pwsp_traffic *t, uint64_t bytes, uint64_t bytes_per_us) {
+    uint64_t whole = 0, rest = 0, units = 0;
+    if (bytes_per_us == 0) {
+        return 0;
     }
-    r->now = pwsp_sum_u64(pwsp_max_u64(r->now, cell->latest),
-                          pwsp_time_to_move(cell->added_bytes, t->links->reduce_bytes_per_us));
-    r->has_sent = false;
-    if (++r->round < t->round_count) {
-        pwsp_time_push(t, rank, r->now);
+    if (!pwsp_mul_fits(bytes / bytes_per_us, 1000000, &whole) ||
+        !pwsp_mul_fits(bytes % bytes_per_us, 1000000, &rest)) {
+        return UINT64_MAX;
     }
+    const uint64_t ps = pwsp_sum_u64(whole, pwsp_ceil_div_u64(rest, bytes_per_us));
+    return pwsp_mul_fits(ps, t->unit, &units) ? units : UINT64_MAX;
 }
 
-// The link of a message: when its two ends are free, which may be one.
-static const ptowsp_link *pwsp_time_link(pwsp_time *t, uint32_t from, uint32_t to, uint64_t **out,
-                                         uint64_t **in) {
-    const uint32_t from_node = pwsp_time_node(t, from), to_node = pwsp_time_node(t, to);
-    const bool is_between = from_node != to_node;
-    const ptowsp_link *link = is_between ? &t->links->between : &t->links->inside;
-    *out = &t->out_free[from + (is_between ? t->p : 0)];
-    *in = &t->in_free[to + (is_between ? t->p : 0)];
-    if (link->sharing == PTOWSP_LINK_PAIR) {
-        *out = *in = &t->pair_free[(size_t)from * t->p + to];
-    } else if (link->sharing == PTOWSP_LINK_NODE) {
-        *out = &t->node_out[from_node + (is_between ? PTOWSP_RANK_COUNT_MAX : 0)];
-        *in = &t->node_in[to_node + (is_between ? PTOWSP_RANK_COUNT_MAX : 0)];
+PWSP_INTERNAL uint32_t pwsp_flow_slot(const pwsp_traffic *t, const pwsp_flow *flow,
+                                      uint32_t member) {
+    return (pwsp_collective_rank(&flow->collective, member) - t->first) / t->stride;
+}
+
+// Ends the member's round if all that it waits for has been sent, and makes it ready for the next.
+static void pwsp_traffic_end_round(pwsp_traffic *t, pwsp_flow *flow, uint32_t member) {
+    pwsp_traffic_member *m = &flow->members[member];
+    pwsp_traffic_cell *cell = &flow->cells[(size_t)member * flow->round_count + m->round];
+    if (!m->has_sent || cell->expected > 0) {
+        return;
     }
-    return link;
+    const uint64_t added = pwsp_traffic_units(t, cell->added_bytes, t->links->reduce_bytes_per_us);
+    const uint32_t slot = pwsp_flow_slot(t, flow, member);
+    m->now = pwsp_sum_u64(pwsp_max_u64(m->now, cell->latest), added);
+    m->has_sent = false;
+    if (++m->round < flow->round_count) {
+        pwsp_traffic_push(t, slot, m->now);
+        return;
+    }
+    PTOWSP_ASSERT(t->done_count < 2);
+    t->done[t->done_count++] = slot;
+    t->is_late = t->is_late || m->now == UINT64_MAX;
+    t->cost.time_ps = pwsp_max_u64(t->cost.time_ps, m->now);
+    flow->ended++;
 }
 
 // Sends a message that is ready at a time; says when its sender is done with it.
-static uint64_t pwsp_time_message(pwsp_time *t, uint32_t from, const pwsp_time_send *send,
-                                  uint64_t ready) {
-    uint64_t *out, *in;
-    const ptowsp_link *link = pwsp_time_link(t, from, send->to, &out, &in);
+static uint64_t pwsp_traffic_message(pwsp_traffic *t, pwsp_flow *flow, uint32_t slot,
+                                     const pwsp_traffic_send *send, uint64_t ready) {
+    uint64_t *out, *in, latency;
+    const ptowsp_link *link =
+        pwsp_traffic_link(t, send->level, slot, pwsp_flow_slot(t, flow, send->to), &out, &in);
     const uint64_t start = pwsp_max_u64(ready, pwsp_max_u64(*out, *in));
-    const uint64_t end = pwsp_sum_u64(start, pwsp_time_to_move(send->bytes, link->bytes_per_us));
-    const uint64_t arrival = pwsp_sum_u64(end, link->latency_ps);
+    const uint64_t end =
+        pwsp_sum_u64(start, pwsp_traffic_units(t, send->bytes, link->bytes_per_us));
+    latency = pwsp_mul_fits(link->latency_ps, t->unit, &latency) ? latency : UINT64_MAX;
+    const uint64_t arrival = pwsp_sum_u64(end, latency);
     *out = *in = end;
     t->is_late = t->is_late || arrival == UINT64_MAX;
     t->cost.message_count++;
     t->cost.sent_bytes += send->bytes;
-    t->cost.between_bytes += link == &t->links->between ? send->bytes : 0;
-    pwsp_time_cell *cell = &t->cells[(size_t)send->to * t->round_count + send->round];
+    t->cost.between_bytes += send->level + 1 < t->level_count ? send->bytes : 0;
+    pwsp_traffic_cell *cell = &flow->cells[(size_t)send->to * flow->round_count + send->round];
     PTOWSP_ASSERT(cell->expected > 0);
     cell->latest = pwsp_max_u64(cell->latest, arrival);
     cell->expected--;
     return end;
 }
 
-// Sends the rank's next message, or ends its round.
-static void pwsp_time_go(pwsp_time *t, uint32_t rank) {
-    pwsp_time_rank *r = &t->ranks[rank];
-    const pwsp_time_send *send = &t->sends[r->send_begin];
-    if (r->send_begin < r->send_end && send->round == r->round) {
-        r->now = pwsp_max_u64(r->now, pwsp_time_message(t, rank, send, r->key));
-        r->send_begin++;
-        if (t->ranks[send->to].round == send->round) {
-            pwsp_time_end_round(t, send->to);
+PWSP_INTERNAL void pwsp_traffic_join(pwsp_traffic *t, pwsp_flow *flow, uint32_t member,
+                                     uint64_t start) {
+    const uint32_t slot = pwsp_flow_slot(t, flow, member);
+    PTOWSP_ASSERT(slot < t->slot_count && !t->flows[slot] && !flow->members[member].has_joined);
+    t->flows[slot] = flow;
+    flow->members[member].has_joined = true;
+    flow->members[member].now = start;
+    flow->joined++;
+    pwsp_traffic_push(t, slot, start);
+}
+
+// Sends the next message of the rank that is first, or ends its round.
+PWSP_INTERNAL bool pwsp_traffic_step(pwsp_traffic *t) {
+    t->done_count = 0;
+    if (t->heap_count == 0) {
+        return false;
+    }
+    const uint32_t slot = pwsp_traffic_pop(t);
+    const uint64_t key = t->keys[slot];
+    pwsp_flow *flow = t->flows[slot];
+    const uint32_t stride = flow->collective.stride ? flow->collective.stride : 1;
+    const uint32_t member = (pwsp_traffic_rank(t, slot) - flow->collective.first) / stride;
+    pwsp_traffic_member *m = &flow->members[member];
+    const pwsp_traffic_send *send =
+        m->send_begin < m->send_end ? &flow->sends[m->send_begin] : NULL;
+    bool is_last = !send || send->round != m->round;
+    if (!is_last) {
+        m->now = pwsp_max_u64(m->now, pwsp_traffic_message(t, flow, slot, send, key));
+        m->send_begin++;
+        if (flow->members[send->to].round == send->round) {
+            pwsp_traffic_end_round(t, flow, send->to);
         }
         send++;
-        if (r->send_begin < r->send_end && send->round == r->round) {
+        is_last = m->send_begin == m->send_end || send->round != m->round;
+        if (!is_last) {
             uint64_t *out, *in;
-            pwsp_time_link(t, rank, send->to, &out, &in);
-            pwsp_time_push(t, rank, pwsp_max_u64(r->key, *out));
-            return;
+            pwsp_traffic_link(t, send->level, slot, pwsp_flow_slot(t, flow, send->to), &out, &in);
+            pwsp_traffic_push(t, slot, pwsp_max_u64(key, *out));
         }
     }
-    r->has_sent = true;
-    pwsp_time_end_round(t, rank);
+    if (is_last) {
+        m->has_sent = true;
+        pwsp_traffic_end_round(t, flow, member);
+    }
+    for (uint32_t i = 0; i < t->done_count; i++) {
+        t->flows[t->done[i]] = NULL;
+    }
+    return true;
 }
 
-static void pwsp_time_run(pwsp_time *t, const uint64_t *starts) {
-    for (uint32_t i = 0; i < t->p; i++) {
-        t->me = i;
-        t->ranks[i].send_begin = t->send_count;
-        ptowsp_collective_size size;
-        pwsp_collective_visit(t->collective, i, pwsp_time_visit, t, &size);
-        t->ranks[i].send_end = t->send_count;
-        t->ranks[i].now = starts ? starts[i] : 0;
-        pwsp_time_push(t, i, t->ranks[i].now);
-    }
-    while (t->heap_count > 0) {
-        pwsp_time_go(t, pwsp_time_pop(t));
-    }
-    for (uint32_t i = 0; i < t->p; i++) {
-        PTOWSP_ASSERT(t->ranks[i].round == t->round_count);
-        t->cost.time_ps = pwsp_max_u64(t->cost.time_ps, t->ranks[i].now);
-        t->is_late = t->is_late || t->ranks[i].now == UINT64_MAX;
-    }
-    t->cost.round_count = t->round_count;
-}
+// =================================================================================================
+// src/ranks/links.c
+// =================================================================================================
 
-// -- public ---------------------------------------------------------------------------------------
+// Links: those of machines, checks, the time of a collective on them (traffic.c), and the choice of an
+// algorithm by it.
+
+#include <inttypes.h>
+
+// -- links ----------------------------------------------------------------------------------------
+
+static bool pwsp_link_is_valid(const ptowsp_link *link) {
+    return (uint32_t)link->sharing <= PTOWSP_LINK_NODE;
+}
 
 PWSP_INTERNAL ptowsp_status pwsp_links_check(ptowsp_context *context, const ptowsp_links *links) {
-    if (!links || (uint32_t)links->inside.sharing > PTOWSP_LINK_NODE ||
-        (uint32_t)links->between.sharing > PTOWSP_LINK_NODE) {
-        return pwsp_ranks_fail(context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+    const ptowsp_status bad = PTOWSP_INVALID_PARAMS;
+    bool is_valid =
+        links && pwsp_link_is_valid(&links->inside) && pwsp_link_is_valid(&links->between);
+    if (links && links->axis_count > PTOWSP_MESH_AXIS_MAX) {
+        return pwsp_ranks_fail(context, bad, links->axis_count,
+                               "links of %" PRIu32 " axes: there are at most %d", links->axis_count,
+                               PTOWSP_MESH_AXIS_MAX);
+    }
+    uint64_t ranks = 1;
+    for (uint32_t i = 0; links && i < links->axis_count; i++) {
+        ranks *= links->axis_sizes[i];
+        is_valid = is_valid && pwsp_link_is_valid(&links->axes[i]);
+        if (ranks == 0 || ranks > PTOWSP_MESH_RANK_MAX) {
+            return pwsp_ranks_fail(context, bad, i,
+                                   "links along axis %" PRIu32 " of %" PRIu32
+                                   " ranks: a mesh has 1 to %d ranks",
+                                   i, links->axis_sizes[i], PTOWSP_MESH_RANK_MAX);
+        }
+    }
+    if (!is_valid) {
+        return pwsp_ranks_fail(context, bad, PTOWSP_NO_INDEX,
                                links ? "links are shared in an unknown way" : "no links");
     }
     return PTOWSP_OK;
 }
 
 ptowsp_links ptowsp_links_make(ptowsp_links_of machine) {
-    const ptowsp_links known[] = {
-        {"ascend_910b",
-         8,
-         {2000000, 28000, PTOWSP_LINK_PAIR},
-         {5000000, 25000, PTOWSP_LINK_PORT},
-         0},
-        {"ethernet_100g", 1, {0, 0, PTOWSP_LINK_PORT}, {20000000, 12500, PTOWSP_LINK_PORT}, 0},
-        {"ethernet_10g", 1, {0, 0, PTOWSP_LINK_PORT}, {30000000, 1250, PTOWSP_LINK_PORT}, 0},
+    static const struct {
+        char name[16];
+        uint32_t node_size;
+        ptowsp_link inside, between;
+    } known[] = {
+        {"ascend_910b", 8, {2000000, 28000, PTOWSP_LINK_PAIR}, {5000000, 25000, PTOWSP_LINK_PORT}},
+        {"ethernet_100g", 1, {0, 0, PTOWSP_LINK_PORT}, {20000000, 12500, PTOWSP_LINK_PORT}},
+        {"ethernet_10g", 1, {0, 0, PTOWSP_LINK_PORT}, {30000000, 1250, PTOWSP_LINK_PORT}},
     };
-    ptowsp_links none;
-    memset(&none, 0, sizeof none);
-    return (uint32_t)machine < sizeof known / sizeof known[0] ? known[machine] : none;
+    ptowsp_links links;
+    memset(&links, 0, sizeof links);
+    if ((uint32_t)machine < sizeof known / sizeof known[0]) {
+        links.name = known[machine].name;
+        links.node_size = known[machine].node_size;
+        links.inside = known[machine].inside;
+        links.between = known[machine].between;
+    }
+    return links;
 }
 
-static ptowsp_status pwsp_time_simulate(ptowsp_context *context, pwsp_arena *arena,
-                                        const ptowsp_collective *collective,
-                                        const ptowsp_links *links, const uint64_t *starts,
-                                        uint64_t *ends, ptowsp_collective_cost *out_cost) {
-    pwsp_time t;
-    memset(&t, 0, sizeof t);
-    t.collective = collective;
-    t.links = links;
-    t.p = collective->members;
-    t.element = ptowsp_dtype_size(collective->dtype);
-    uint64_t sends = 0;
-    for (uint32_t i = 0; i < t.p; i++) {
-        ptowsp_collective_size size;
-        pwsp_collective_visit(collective, i, pwsp_time_count, &sends, &size);
-        PTOWSP_ASSERT(i == 0 || t.round_count == size.round_count);
-        t.round_count = size.round_count;
+// -- time -----------------------------------------------------------------------------------------
+
+// Members begin at `starts`, or all at 0 if it is NULL; of `flow`, in t.
+static void pwsp_links_begin(pwsp_traffic *t, pwsp_flow *flow, const uint64_t *starts) {
+    for (uint32_t i = 0; i < flow->member_count; i++) {
+        pwsp_traffic_join(t, flow, i, starts ? starts[i] : 0);
     }
-    const size_t word = sizeof(uint64_t), p = t.p, node_count = 2 * PTOWSP_RANK_COUNT_MAX;
-    t.sends = (pwsp_time_send *)pwsp_arena_alloc(arena, (size_t)(sends * sizeof *t.sends), word);
-    t.cells = (pwsp_time_cell *)pwsp_arena_alloc(arena, p * t.round_count * sizeof *t.cells, word);
-    t.ranks = (pwsp_time_rank *)pwsp_arena_alloc(arena, p * sizeof *t.ranks, word);
-    t.heap = (uint32_t *)pwsp_arena_alloc(arena, p * sizeof *t.heap, word);
-    t.out_free = (uint64_t *)pwsp_arena_alloc(arena, 2 * p * word, word);
-    t.in_free = (uint64_t *)pwsp_arena_alloc(arena, 2 * p * word, word);
-    t.node_out = (uint64_t *)pwsp_arena_alloc(arena, node_count * word, word);
-    t.node_in = (uint64_t *)pwsp_arena_alloc(arena, node_count * word, word);
-    const bool has_pairs =
-        links->inside.sharing == PTOWSP_LINK_PAIR || links->between.sharing == PTOWSP_LINK_PAIR;
-    t.pair_free = (uint64_t *)pwsp_arena_alloc(arena, has_pairs ? p * p * word : 0, word);
-    if (!t.sends || !t.cells || !t.ranks || !t.heap || !t.out_free || !t.in_free || !t.node_out ||
-        !t.node_in || !t.pair_free) {
+}
+
+static ptowsp_status pwsp_links_fail(ptowsp_context *context, const pwsp_traffic *t,
+                                     const ptowsp_collective *c, bool has_memory) {
+    if (!has_memory) {
         return pwsp_ranks_fail(context, PTOWSP_OUT_OF_MEMORY, PTOWSP_NO_INDEX, "out of memory");
     }
-    pwsp_time_run(&t, starts);
-    if (t.is_late) {
-        return pwsp_ranks_fail(context, PTOWSP_LIMIT_EXCEEDED, PTOWSP_NO_INDEX,
-                               "%s: its time does not fit 64 bits",
-                               ptowsp_collective_name(collective->kind));
+    return !t->is_late ? PTOWSP_OK
+                       : pwsp_ranks_fail(context, PTOWSP_LIMIT_EXCEEDED, PTOWSP_NO_INDEX,
+                                         "%s: its time does not fit 64 bits",
+                                         ptowsp_collective_name(c->kind));
+}
+
+// Simulates one collective. What its members would do alike is done once, and counted for all.
+static ptowsp_status pwsp_links_simulate(ptowsp_context *context, const ptowsp_collective *c,
+                                         const ptowsp_links *links, uint64_t unit,
+                                         const uint64_t *starts, uint64_t *ends,
+                                         ptowsp_collective_cost *out_cost) {
+    pwsp_traffic t;
+    const uint32_t count = starts ? c->members : pwsp_traffic_symmetry(links, c);
+    bool has_memory = pwsp_traffic_init(&t, &context->memory, links, unit, c->first,
+                                        c->stride ? c->stride : 1, count);
+    pwsp_flow *flow = has_memory ? pwsp_flow_make(&t, c, count) : NULL;
+    has_memory = flow != NULL;
+    if (has_memory) {
+        pwsp_links_begin(&t, flow, starts);
+        while (pwsp_traffic_step(&t)) {
+        }
+        PTOWSP_ASSERT(flow->ended == count);
+        const uint64_t times = c->members / count;
+        *out_cost = t.cost;
+        out_cost->round_count = flow->round_count;
+        out_cost->message_count *= times;
+        out_cost->sent_bytes *= times;
+        out_cost->between_bytes *= times;
+        for (uint32_t i = 0; ends && i < c->members; i++) {
+            ends[i] = flow->members[i % count].now;
+        }
     }
-    for (uint32_t i = 0; ends && i < t.p; i++) {
-        ends[i] = t.ranks[i].now;
-    }
-    *out_cost = t.cost;
-    return PTOWSP_OK;
+    const ptowsp_status status = pwsp_links_fail(context, &t, c, has_memory);
+    pwsp_flow_free(&t, flow);
+    pwsp_traffic_free(&t);
+    return status;
 }
 
 ptowsp_status ptowsp_collective_time(ptowsp_context *context, const ptowsp_collective *collective,
@@ -15496,32 +15849,72 @@ ptowsp_status ptowsp_collective_time(ptowsp_context *context, const ptowsp_colle
                                "%s: its time needs %s", ptowsp_collective_name(collective->kind),
                                out_cost ? "an algorithm" : "room to write");
     }
-    pwsp_arena arena;
-    pwsp_arena_init(&arena, &context->memory);
-    status = pwsp_time_simulate(context, &arena, collective, links, NULL, NULL, out_cost);
-    pwsp_arena_free(&arena);
-    return status;
+    return pwsp_links_simulate(context, collective, links, 1, NULL, NULL, out_cost);
 }
 
 PWSP_INTERNAL ptowsp_status pwsp_collective_time_from(ptowsp_context *context,
                                                       const ptowsp_collective *collective,
-                                                      const ptowsp_links *links,
+                                                      const ptowsp_links *links, uint64_t unit,
                                                       const uint64_t *starts, uint64_t *ends) {
     ptowsp_collective_cost cost;
-    pwsp_arena arena;
+    const ptowsp_status status = pwsp_collective_check(context, collective);
+    return status == PTOWSP_OK
+               ? pwsp_links_simulate(context, collective, links, unit, starts, ends, &cost)
+               : status;
+}
+
+// The groups of all ranks are this one, moved by offsets below its stride and by whole groups.
+PWSP_INTERNAL ptowsp_status pwsp_collective_time_beside(ptowsp_context *context,
+                                                        const ptowsp_collective *collective,
+                                                        const ptowsp_links *links, uint64_t unit,
+                                                        uint32_t rank_count, uint64_t *ends) {
+    const uint32_t stride = collective->stride ? collective->stride : 1;
+    const uint32_t block = collective->members * stride;
+    PTOWSP_ASSERT(rank_count % block == 0);
+    pwsp_traffic t;
+    pwsp_flow *flows = NULL, *own = NULL;
     ptowsp_status status = pwsp_collective_check(context, collective);
-    if (status == PTOWSP_OK) {
-        pwsp_arena_init(&arena, &context->memory);
-        status = pwsp_time_simulate(context, &arena, collective, links, starts, ends, &cost);
-        pwsp_arena_free(&arena);
+    if (status != PTOWSP_OK) {
+        return status;
     }
+    bool has_memory = pwsp_traffic_init(&t, &context->memory, links, unit, 0, 1, rank_count);
+    for (uint32_t first = 0; first < rank_count && has_memory; first++) {
+        if (first % block >= stride) {
+            continue;
+        }
+        ptowsp_collective c = *collective;
+        c.first = first;
+        pwsp_flow *flow = pwsp_flow_make(&t, &c, c.members);
+        has_memory = flow != NULL;
+        if (flow) {
+            flow->next = flows;
+            flows = flow;
+            own = first == collective->first ? flow : own;
+            pwsp_links_begin(&t, flow, NULL);
+        }
+    }
+    while (has_memory && pwsp_traffic_step(&t)) {
+    }
+    for (uint32_t i = 0; i < collective->members && has_memory; i++) {
+        ends[i] = own->members[i].now;
+    }
+    status = pwsp_links_fail(context, &t, collective, has_memory);
+    while (flows) {
+        pwsp_flow *const next = flows->next;
+        pwsp_flow_free(&t, flows);
+        flows = next;
+    }
+    pwsp_traffic_free(&t);
     return status;
 }
 
 // -- the choice -----------------------------------------------------------------------------------
 
 PWSP_INTERNAL uint32_t pwsp_links_inner(const ptowsp_collective *c, const ptowsp_links *links) {
-    const uint32_t stride = c->stride ? c->stride : 1, size = links->node_size;
+    const uint32_t stride = c->stride ? c->stride : 1;
+    const uint32_t size = links->axis_count == 0   ? links->node_size
+                          : links->axis_count == 1 ? 0
+                                                   : links->axis_sizes[links->axis_count - 1];
     if (size == 0) {
         return c->members;
     }
@@ -15531,6 +15924,9 @@ PWSP_INTERNAL uint32_t pwsp_links_inner(const ptowsp_collective *c, const ptowsp
     const uint32_t inner = size / stride;
     return c->members % inner == 0 ? inner : 1;
 }
+
+// AUTO leaves out DIRECT beyond: its messages are members * members.
+#define PWSP_DIRECT_MAX 1024
 
 typedef struct pwsp_algorithm_choice {
     ptowsp_algorithm algorithm;
@@ -15573,7 +15969,9 @@ ptowsp_status ptowsp_collective_choose(ptowsp_context *context, ptowsp_collectiv
     for (uint32_t a = PTOWSP_ALGORITHM_DIRECT; a <= PTOWSP_ALGORITHM_RING; a++) {
         tried.algorithm = (ptowsp_algorithm)a;  // in the order of names
         const bool is_ring = tried.node_size == 1 || tried.node_size == tried.members;
-        if (!pwsp_collective_has(tried.kind, tried.algorithm) ||
+        const bool is_large = a == PTOWSP_ALGORITHM_DIRECT && tried.members > PWSP_DIRECT_MAX &&
+                              tried.kind <= PTOWSP_ALL_GATHER;
+        if (!pwsp_collective_has(tried.kind, tried.algorithm) || is_large ||
             (a == PTOWSP_ALGORITHM_HIERARCHICAL && is_ring)) {
             continue;
         }
@@ -16483,16 +16881,19 @@ ptowsp_status ptowsp_ranks_run(ptowsp_ranks *ranks, const ptowsp_collective *col
 
 enum { PWSP_RECORD_VERSION, PWSP_RECORD_PROGRAM, PWSP_RECORD_LINKS, PWSP_RECORD_RANK, PWSP_RECORD };
 
+static uint64_t pwsp_link_hash(uint64_t hash, const ptowsp_link *link) {
+    const uint64_t words[] = {link->latency_ps, link->bytes_per_us, (uint64_t)link->sharing};
+    return ptowsp_hash(hash, words, sizeof words);
+}
+
 static uint64_t pwsp_links_hash(const ptowsp_links *links) {
-    const uint64_t words[] = {links->node_size,
-                              links->inside.latency_ps,
-                              links->inside.bytes_per_us,
-                              (uint64_t)links->inside.sharing,
-                              links->between.latency_ps,
-                              links->between.bytes_per_us,
-                              (uint64_t)links->between.sharing,
-                              links->reduce_bytes_per_us};
-    return ptowsp_hash(PTOWSP_HASH_START, words, sizeof words);
+    const uint64_t words[] = {links->node_size, links->axis_count, links->reduce_bytes_per_us};
+    uint64_t hash = ptowsp_hash(PTOWSP_HASH_START, words, sizeof words);
+    hash = pwsp_link_hash(pwsp_link_hash(hash, &links->inside), &links->between);
+    for (uint32_t i = 0; i < links->axis_count && i < PTOWSP_MESH_AXIS_MAX; i++) {
+        hash = pwsp_link_hash(hash ^ links->axis_sizes[i], &links->axes[i]);
+    }
+    return hash;
 }
 
 PWSP_INTERNAL bool pwsp_links_are_zero(const ptowsp_links *links) {
@@ -56059,11 +56460,19 @@ typedef struct pwsp_pool_lanes {
     uint32_t next;  // round robin
 } pwsp_pool_lanes;
 
-// Tasks that communicate, where their times depend on other ranks: the cycles of the task that
-// could start at a time here, its wait for them included. False with an error in the sim. Without a
-// function tasks take the cycles that they come with.
+// LATER: other ranks have to go on first. All of the timeline's calls return false then, with
+// sim->is_held, and the one that did is made again.
+typedef enum pwsp_meeting {
+    PWSP_MEETING_FAILED,
+    PWSP_MEETING_FOUND,
+    PWSP_MEETING_LATER
+} pwsp_meeting;
+
+// Tasks that communicate, where their times depend on other ranks: the cycles of a task that could
+// start at a time here, its wait for them included. FAILED is with an error in the sim. Tasks come
+// in program order. Without a function they take the cycles that they come with.
 typedef struct pwsp_sim_meeting {
-    bool (*find_cycles)(void *user, uint64_t start, uint64_t *out_cycles);
+    pwsp_meeting (*find_cycles)(void *user, uint64_t task, uint64_t start, uint64_t *out_cycles);
     void *user;
 } pwsp_sim_meeting;
 
@@ -56129,6 +56538,7 @@ typedef struct pwsp_sim {
     ptowsp_run_stats stats;
     pwsp_sim_recorder recorder;
     pwsp_sim_meeting meeting;
+    bool is_held;  // until a meeting's time is known
     bool has_records;
     ptowsp_status status;  // of the last failure
     uint64_t index;
@@ -56201,6 +56611,14 @@ PWSP_INLINE void pwsp_sim_start_pipeline(pwsp_sim *sim, uint32_t pipeline, uint3
 PWSP_INTERNAL uint64_t pwsp_sim_place_records(pwsp_sim *sim, uint64_t first, uint64_t count,
                                               const pwsp_token *ready, uint64_t issue,
                                               uint64_t start);
+
+// The cycles of a task that communicates and could start. False with an error, or if it is held.
+PWSP_INLINE bool pwsp_sim_meet(pwsp_sim *sim, uint64_t task, uint64_t start, uint64_t *out_cycles) {
+    const pwsp_meeting meeting =
+        sim->meeting.find_cycles(sim->meeting.user, task, start, out_cycles);
+    sim->is_held = meeting == PWSP_MEETING_LATER;
+    return meeting == PWSP_MEETING_FOUND;
+}
 
 PWSP_INLINE void pwsp_sim_tell(pwsp_sim *sim, pwsp_sim_mark mark, const uint32_t *edges,
                                uint32_t count) {
@@ -56599,6 +57017,7 @@ PWSP_INTERNAL void pwsp_sim_begin(pwsp_sim *sim, bool has_records) {
     memset(&sim->stats, 0, sizeof sim->stats);
     sim->stats.lane_count = timed->lane_count;
     sim->has_records = has_records;
+    sim->is_held = false;
     sim->status = PTOWSP_OK;
     sim->index = PTOWSP_NO_INDEX;
     sim->gate_time = 0;
@@ -57102,9 +57521,19 @@ PWSP_INTERNAL uint64_t pwsp_window_rebase(pwsp_window *window) {
 #ifndef PWSP_LANES_H
 #define PWSP_LANES_H
 
+// Where a task that is issued starts.
+typedef struct pwsp_lanes_place {
+    pwsp_token ready;  // what it waits for is done
+    uint64_t issue;    // its turn
+    uint64_t start;
+    uint32_t lane;
+} pwsp_lanes_place;
+
 typedef struct pwsp_lanes {
     pwsp_sim *sim;
     pwsp_window window;
+    pwsp_lanes_place held;  // of the task that is held
+    bool is_held;
 } pwsp_lanes;
 
 PWSP_INTERNAL bool pwsp_lanes_init(pwsp_lanes *lanes, pwsp_sim *sim);
@@ -57184,6 +57613,7 @@ PWSP_INTERNAL size_t pwsp_lanes_bytes(const pwsp_lanes *lanes) {
 
 PWSP_INTERNAL void pwsp_lanes_begin(pwsp_lanes *lanes) {
     pwsp_window_clear(&lanes->window);
+    lanes->is_held = false;
 }
 
 // -- waiting --------------------------------------------------------------------------------------
@@ -57385,42 +57815,77 @@ static bool pwsp_lanes_record(pwsp_sim *sim, const pwsp_arrival *arrival, const 
     return true;
 }
 
-PWSP_INTERNAL bool pwsp_lanes_task(pwsp_lanes *lanes, const pwsp_arrival *arrival) {
+// Does a task wait for more than structure?
+static bool pwsp_lanes_has_more(const pwsp_sim *sim, const pwsp_arrival *arrival) {
+    return arrival->tile_count || sim->order.streams || sim->order.edges;
+}
+
+// Issues a task. False with an error.
+PWSP_FORCE_INLINE bool pwsp_lanes_find_place(pwsp_lanes *lanes, const pwsp_arrival *arrival,
+                                             pwsp_lanes_place *place) {
     pwsp_sim *sim = lanes->sim;
-    const ptowsp_schedule *schedule = sim->schedule;
     pwsp_token ready = pwsp_precedence_ready(&sim->order);
-    bool has_more = arrival->tile_count || sim->order.streams || sim->order.edges;
     sim->deps.visited_count = 0;
-    if (has_more && !pwsp_lanes_wait(lanes, arrival, &ready)) {
+    if (pwsp_lanes_has_more(sim, arrival) && !pwsp_lanes_wait(lanes, arrival, &ready)) {
         return false;
     }
     if (!pwsp_lanes_issue(lanes, arrival, &ready)) {
         return false;
     }
-    uint64_t issue = sim->clock.now;
-    if (schedule->timing == PTOWSP_TIMING_INTERLEAVED) {
-        issue = pwsp_sim_turn(sim, arrival);
+    place->ready = ready;
+    place->issue = sim->clock.now;
+    if (sim->schedule->timing == PTOWSP_TIMING_INTERLEAVED) {
+        place->issue = pwsp_sim_turn(sim, arrival);
     }
-    uint32_t lane_index = pwsp_sim_dispatch(
-        sim, arrival->pool, pwsp_sim_has_block(sim, arrival->unit), arrival->dispatch_key);
-    PTOWSP_ASSERT(lane_index < sim->timed->lane_count);
-    const pwsp_lane *lane = pwsp_sim_last_lane(sim, arrival->unit, lane_index);
-    uint64_t known = pwsp_max_u64(sim->clock.now, ready.time);
-    uint64_t due = pwsp_max_u64(issue, known);
-    uint64_t able = pwsp_max_u64(due, lane->free);
-    uint64_t start = pwsp_max_u64(able, sim->gate_time);
-    uint64_t cycles = arrival->cycles;
-    if (PWSP_UNLIKELY(arrival->unit == PTOWSP_UNIT_LINK) && sim->meeting.find_cycles &&
-        !sim->meeting.find_cycles(sim->meeting.user, start, &cycles)) {
+    place->lane = pwsp_sim_dispatch(sim, arrival->pool, pwsp_sim_has_block(sim, arrival->unit),
+                                    arrival->dispatch_key);
+    PTOWSP_ASSERT(place->lane < sim->timed->lane_count);
+    const uint64_t free = pwsp_sim_last_lane(sim, arrival->unit, place->lane)->free;
+    const uint64_t known = pwsp_max_u64(sim->clock.now, ready.time);
+    const uint64_t able = pwsp_max_u64(pwsp_max_u64(place->issue, known), free);
+    place->start = pwsp_max_u64(able, sim->gate_time);
+    return true;
+}
+
+// The same for a task that communicates, which may be held, and its cycles.
+static bool pwsp_lanes_meet(pwsp_lanes *lanes, const pwsp_arrival *arrival, pwsp_lanes_place *place,
+                            uint64_t *out_cycles) {
+    if (lanes->is_held) {
+        *place = lanes->held;
+    } else if (!pwsp_lanes_find_place(lanes, arrival, place)) {
         return false;
     }
-    uint64_t end = start + cycles;
+    const bool is_found =
+        pwsp_sim_meet(lanes->sim, lanes->sim->task_count, place->start, out_cycles);
+    lanes->held = *place;
+    lanes->is_held = lanes->sim->is_held;
+    return is_found;
+}
+
+PWSP_INTERNAL bool pwsp_lanes_task(pwsp_lanes *lanes, const pwsp_arrival *arrival) {
+    pwsp_sim *sim = lanes->sim;
+    const ptowsp_schedule *schedule = sim->schedule;
+    pwsp_lanes_place place;
+    uint64_t cycles = arrival->cycles;
+    if (PWSP_UNLIKELY(arrival->unit == PTOWSP_UNIT_LINK) && sim->meeting.find_cycles) {
+        if (!pwsp_lanes_meet(lanes, arrival, &place, &cycles)) {
+            return false;
+        }
+    } else if (!pwsp_lanes_find_place(lanes, arrival, &place)) {
+        return false;
+    }
+    const uint32_t lane_index = place.lane;
+    const pwsp_lane *lane = pwsp_sim_last_lane(sim, arrival->unit, lane_index);
+    const uint64_t known = pwsp_max_u64(sim->clock.now, place.ready.time);
+    const uint64_t due = pwsp_max_u64(place.issue, known);
+    const uint64_t able = pwsp_max_u64(due, lane->free);
+    const uint64_t start = place.start, end = start + cycles;
     if (end > PTOWSP_CYCLES_MAX) {
         return pwsp_lanes_fail_time(sim);
     }
-    PTOWSP_ASSERT(start >= ready.time && start >= lane->free && end >= start);
+    PTOWSP_ASSERT(start >= place.ready.time && start >= lane->free && end >= start);
     if (sim->has_records &&
-        !pwsp_lanes_record(sim, arrival, &ready, lane_index, issue, start, end)) {
+        !pwsp_lanes_record(sim, arrival, &place.ready, lane_index, place.issue, start, end)) {
         return false;
     }
     ptowsp_run_stats *stats = &sim->stats;
@@ -57444,7 +57909,7 @@ PWSP_INTERNAL bool pwsp_lanes_task(pwsp_lanes *lanes, const pwsp_arrival *arriva
     }
     const pwsp_token token = {end, sim->task_count};
     pwsp_precedence_child_ends(&sim->order, &token);
-    if (has_more && !pwsp_lanes_tell(lanes, arrival, &token)) {
+    if (pwsp_lanes_has_more(sim, arrival) && !pwsp_lanes_tell(lanes, arrival, &token)) {
         return false;
     }
     sim->task_count++;
@@ -57729,7 +58194,8 @@ typedef struct pwsp_events {
     uint32_t current;     // the node of the task being issued, for visits
     bool is_shared;       // lanes of a pool share a queue
     bool is_out_of_memory;
-    bool has_ended;  // all tasks are issued
+    bool has_ended;     // all tasks are issued
+    uint32_t entering;  // the node of a task or slot load that waits in its call, which may be held
 } pwsp_events;
 
 PWSP_INTERNAL bool pwsp_events_init(pwsp_events *events, pwsp_sim *sim);
@@ -58373,6 +58839,7 @@ PWSP_INTERNAL void pwsp_events_begin(pwsp_events *events) {
     events->last_ended = PWSP_EVENTS_NONE;
     events->is_out_of_memory = false;
     events->has_ended = false;
+    events->entering = 0;
     pwsp_token_ops ops = {pwsp_events_token_is_dead,
                           pwsp_events_token_visit,
                           pwsp_events_token_keep,
@@ -58447,10 +58914,21 @@ static void pwsp_events_record(pwsp_events *events, uint32_t id, ptowsp_unit uni
     sim->recorder.done(sim->recorder.user, node->index, pwsp_sim_idle(sim, unit, lane, start));
 }
 
+// Finds the cycles of the best task of the links' queue. False with an error, or if it is held: it
+// then stays in its queue, and nothing has changed.
+static bool pwsp_events_meet(pwsp_events *events, const pwsp_events_queue *queue) {
+    pwsp_events_node *node = &events->nodes[pwsp_events_queue_first(events, queue)->node];
+    return pwsp_sim_meet(events->sim, node->index, events->now, &node->cycles);
+}
+
 // Runs the best task of a queue on a lane, from now on. A block task takes its vector lanes now, and
-// starts when both are free, which is known. False with an error.
+// starts when both are free, which is known. False with an error, or if it is held.
 static bool pwsp_events_run(pwsp_events *events, uint32_t lane, pwsp_events_queue *queue) {
     pwsp_sim *sim = events->sim;
+    const bool is_link = sim->timed->has_link && lane + 1 == sim->timed->lane_count;
+    if (PWSP_UNLIKELY(is_link) && sim->meeting.find_cycles && !pwsp_events_meet(events, queue)) {
+        return false;
+    }
     uint32_t id = pwsp_events_queue_pop(events, queue).node;
     pwsp_events_note_change(events, (uint32_t)(queue - events->queues));
     pwsp_events_node *node = &events->nodes[id];
@@ -58755,13 +59233,30 @@ static bool pwsp_events_tell(pwsp_events *events, const pwsp_arrival *arrival, u
     return true;
 }
 
-// The dependences of the task that is being issued, and its place in the rings.
-static bool pwsp_events_enter(pwsp_events *events, const pwsp_arrival *arrival, uint32_t id) {
+// The node of the task that is being issued, with its dependences, once there is room for it. 0 with
+// an error, or if the task is held.
+static uint32_t pwsp_events_make_task(pwsp_events *events, const pwsp_arrival *arrival) {
     pwsp_sim *sim = events->sim;
-    sim->deps.visited_count = 0;
-    if (!pwsp_events_depend(events, arrival, id, true)) {
-        return false;
+    const uint64_t timed = pwsp_sim_timing(sim);
+    if (!pwsp_events_make_room(events, timed)) {
+        return 0;
     }
+    pwsp_events_move_clock(events, timed);
+    const uint32_t id = pwsp_events_node_new(events);
+    if (id == 0) {
+        pwsp_sim_no_memory(sim);
+        return 0;
+    }
+    events->nodes[id].kind =
+        pwsp_sim_has_block(sim, arrival->unit) ? PWSP_EVENTS_BLOCK_TASK : PWSP_EVENTS_TASK;
+    events->nodes[id].pending = 1;  // until all its dependences are known
+    sim->deps.visited_count = 0;
+    return pwsp_events_depend(events, arrival, id, true) ? id : 0;
+}
+
+// The place of the task that is being issued in the rings.
+static bool pwsp_events_enter(pwsp_events *events, const pwsp_arrival *arrival) {
+    pwsp_sim *sim = events->sim;
     if (!sim->rings.is_used) {
         return true;
     }
@@ -58775,21 +59270,13 @@ static bool pwsp_events_enter(pwsp_events *events, const pwsp_arrival *arrival, 
 PWSP_INTERNAL bool pwsp_events_task(pwsp_events *events, const pwsp_arrival *arrival) {
     pwsp_sim *sim = events->sim;
     const ptowsp_schedule *schedule = sim->schedule;
-    uint64_t timed = pwsp_sim_timing(sim);
-    if (!pwsp_events_make_room(events, timed)) {
+    const uint32_t id =
+        events->entering ? events->entering : pwsp_events_make_task(events, arrival);
+    events->entering = id;
+    if (id == 0 || !pwsp_events_enter(events, arrival)) {
         return false;
     }
-    pwsp_events_move_clock(events, timed);
-    uint32_t id = pwsp_events_node_new(events);
-    if (id == 0) {
-        return pwsp_sim_no_memory(sim);
-    }
-    events->nodes[id].kind =
-        pwsp_sim_has_block(sim, arrival->unit) ? PWSP_EVENTS_BLOCK_TASK : PWSP_EVENTS_TASK;
-    events->nodes[id].pending = 1;  // until all its dependences are known
-    if (!pwsp_events_enter(events, arrival, id)) {
-        return false;
-    }
+    events->entering = 0;
     if (schedule->timing == PTOWSP_TIMING_RATE_LIMITED || pwsp_sim_room_needed(sim) > 1 ||
         (schedule->timing == PTOWSP_TIMING_BATCHED && schedule->timing_count == 1)) {
         sim->batch_clock = sim->clock.now;
@@ -58900,16 +59387,19 @@ PWSP_INTERNAL bool pwsp_events_pipeline(pwsp_events *events, const pwsp_pipeline
 
 PWSP_INTERNAL bool pwsp_events_slot_load(pwsp_events *events, const pwsp_tile_at *tile) {
     pwsp_sim *sim = events->sim;
-    uint32_t id = pwsp_events_node_new(events);
+    const uint32_t id = events->entering ? events->entering : pwsp_events_node_new(events);
     if (id == 0) {
         return pwsp_sim_no_memory(sim);
     }
-    events->nodes[id].refs = 2;  // ours, and until it is done
-    events->nodes[id].pending = 1;
-    events->current = id;
-    pwsp_deps_query_load(&sim->deps, tile);
-    pwsp_events_arrive(events, id);
-    pwsp_events_settle(events);
+    if (events->entering == 0) {
+        events->entering = id;
+        events->nodes[id].refs = 2;  // ours, and until it is done
+        events->nodes[id].pending = 1;
+        events->current = id;
+        pwsp_deps_query_load(&sim->deps, tile);
+        pwsp_events_arrive(events, id);
+        pwsp_events_settle(events);
+    }
     while (!events->nodes[id].is_done) {
         bool has_moved = false;
         // nothing completes before tasks begin to start, not even pipelines
@@ -58921,6 +59411,7 @@ PWSP_INTERNAL bool pwsp_events_slot_load(pwsp_events *events, const pwsp_tile_at
         }
     }
     uint64_t cause = pwsp_events_cause(events, id);
+    events->entering = 0;
     pwsp_events_unref(events, id);
     if (events->now > sim->clock.now) {
         pwsp_sim_move_clock(sim, events->now, PTOWSP_STALL_SLOT, cause);
@@ -58929,7 +59420,7 @@ PWSP_INTERNAL bool pwsp_events_slot_load(pwsp_events *events, const pwsp_tile_at
 }
 
 PWSP_INTERNAL bool pwsp_events_end(pwsp_events *events) {
-    if (!pwsp_sim_is_open(events->sim)) {
+    if (!events->has_ended && !pwsp_sim_is_open(events->sim)) {
         events->sim->gate_time = events->now;
     }
     events->has_ended = true;
@@ -59091,7 +59582,7 @@ PWSP_INTERNAL bool pwsp_timeline_reset(pwsp_timeline *time, const uint32_t *edge
 }
 
 PWSP_INTERNAL bool pwsp_timeline_slot_load(pwsp_timeline *time, const pwsp_tile_at *tile) {
-    time->sim.stats.slot_load_count++;
+    time->sim.stats.slot_load_count += !(time->is_events && time->events.entering);
     return time->is_events ? pwsp_events_slot_load(&time->events, tile)
                            : pwsp_lanes_slot_load(&time->lanes, tile);
 }
@@ -63096,7 +63587,8 @@ PWSP_INTERNAL ptowsp_status pwsp_bindings_verify(pwsp_bindings *bindings, bool i
 //
 //      kernel + valid sizes + ranks --resolve--> ptowsp_collective
 //                                        |-- time, as if all members began at once
-//                                        |-- time, from when all members can begin (meeting)
+//                                        |-- time, from when all members can begin: they tell each
+//                                        |   other, or are simulated together (together.c)
 //                                        '-- start, poll: data
 
 #ifndef PWSP_COMMUNICATE_H
@@ -63111,6 +63603,14 @@ typedef struct pwsp_comm_memo {
     ptowsp_algorithm algorithm;
     uint32_t node_size;
 } pwsp_comm_memo;
+
+// A task that has been issued and has not started, where its time depends on other ranks.
+typedef struct pwsp_comm_task {
+    const pwsp_kernel_info *kernel;
+    uint64_t args[8];  // sizes of tiles, then scalars
+    ptowsp_algorithm algorithm;
+    uint32_t node_size;
+} pwsp_comm_task;
 
 // A tile that is sent or received: in place if its elements lie together, else packed.
 typedef struct pwsp_comm_tile {
@@ -63135,8 +63635,13 @@ typedef struct pwsp_comm {
     uint64_t counts_capacity, counts_size;
     uint64_t *times;  // of members: starts, ends
     uint64_t times_capacity;
-    ptowsp_collective last;  // of the task before, for the meeting
-    bool is_last_part;       // this rank takes part in it
+    pwsp_sim_meeting together;  // ranks that are simulated together; else without a function
+    pwsp_comm_memo *choices;    // theirs
+    uint64_t choice_count;
+    pwsp_comm_task *tasks;  // for the meeting: [task_head, task_tail)
+    uint64_t task_capacity, task_head, task_tail;
+    ptowsp_rank_wait *waits;  // of tasks that waited for another rank
+    uint64_t wait_capacity, wait_count;
     pwsp_sim *sim;
     // Of the lane that moves a collective on:
     bool is_under_way, is_sender;
@@ -63166,9 +63671,18 @@ PWSP_INTERNAL void pwsp_comm_give_up(pwsp_comm *comm);
 PWSP_INTERNAL bool pwsp_comm_check(pwsp_comm *comm, const pwsp_kernel_info *kernel,
                                    const uint64_t *args, pwsp_error *error);
 
-// The cycles of a task, if all members begin at once. False with an error.
+// The cycles of a task, if all members begin at once; 0 where they meet. False with an error.
 PWSP_INTERNAL bool pwsp_comm_cycles(pwsp_comm *comm, const pwsp_kernel_info *kernel,
                                     const uint64_t *args, uint64_t *out_cycles, pwsp_error *error);
+
+// The collective of the next task that starts, in program order, and whether this rank has a part in
+// it. False with an error.
+PWSP_INTERNAL bool pwsp_comm_next(pwsp_comm *comm, ptowsp_collective *out, bool *out_is_part,
+                                  pwsp_error *error);
+
+// A task has waited for another rank; its index there is PTOWSP_NO_INDEX if it is not known. False:
+// memory is out.
+PWSP_INTERNAL bool pwsp_comm_note_wait(pwsp_comm *comm, const ptowsp_rank_wait *wait);
 
 // Runs a task and waits for it. False with comm->error.
 PWSP_INTERNAL bool pwsp_comm_run(pwsp_comm *comm, const pwsp_kernel_info *kernel,
@@ -63192,15 +63706,19 @@ PWSP_INTERNAL bool pwsp_comm_move(pwsp_comm *comm, const pwsp_kernel_info *kerne
 // follow one another in program order, in time and on lanes (runtime/precedence). All ranks have
 // the same order, so members meet in the same collective without a word.
 //
-// Time of this rank alone takes all members to begin when it does. With a communicator and time
-// only, members tell each other when they can begin (in cycles, by an all-gather), and each finds
-// the same times. A start depends on what was issued before, so this goes on until all have ended.
+// Time of this rank alone takes all members to begin when it does, and all other groups of the ranks
+// as well. With a communicator and time only, members tell each other when they can begin (in
+// cycles, by an all-gather), and each finds the same times. A start depends on what was issued
+// before, so this goes on until all have ended. Ranks of one process are simulated by together.c.
+//
+// Where ranks meet, a picosecond is cycles_per_us units of time, and a cycle 1000000.
 
 #include <inttypes.h>
 
 #define PWSP_COMM_CYCLES_PER_US 1850  // of a 910B
 #define PWSP_COMM_YIELDS        200
 #define PWSP_COMM_NAP_NS        50000
+#define PWSP_COMM_CYCLE         UINT64_C(1000000)  // units
 
 PWSP_INTERNAL void pwsp_comm_init(pwsp_comm *comm, ptowsp_context *context, pwsp_halt *halt) {
     memset(comm, 0, sizeof *comm);
@@ -63217,6 +63735,9 @@ PWSP_INTERNAL void pwsp_comm_free(pwsp_comm *comm) {
         pwsp_memory_free(memory, comm->counts, (size_t)comm->counts_capacity * sizeof(uint64_t));
         pwsp_memory_free(memory, comm->times, (size_t)comm->times_capacity * sizeof(uint64_t));
         pwsp_memory_free(memory, comm->memos, (size_t)comm->memo_capacity * sizeof(pwsp_comm_memo));
+        pwsp_memory_free(memory, comm->tasks, (size_t)comm->task_capacity * sizeof(pwsp_comm_task));
+        pwsp_memory_free(memory, comm->waits,
+                         (size_t)comm->wait_capacity * sizeof(ptowsp_rank_wait));
         pwsp_memory_free(memory, comm->in.packed, (size_t)comm->in.capacity);
         pwsp_memory_free(memory, comm->out.packed, (size_t)comm->out.capacity);
     }
@@ -63225,6 +63746,8 @@ PWSP_INTERNAL void pwsp_comm_free(pwsp_comm *comm) {
 PWSP_INTERNAL size_t pwsp_comm_bytes(const pwsp_comm *comm) {
     return (size_t)(comm->counts_capacity + comm->times_capacity) * sizeof(uint64_t) +
            (size_t)comm->memo_capacity * sizeof(pwsp_comm_memo) +
+           (size_t)comm->task_capacity * sizeof(pwsp_comm_task) +
+           (size_t)comm->wait_capacity * sizeof(ptowsp_rank_wait) +
            (size_t)(comm->in.capacity + comm->out.capacity);
 }
 
@@ -63300,11 +63823,15 @@ static ptowsp_status pwsp_comm_check_kernel(pwsp_comm *comm, const ptowsp_progra
     return PTOWSP_OK;
 }
 
-static bool pwsp_comm_meet(void *user, uint64_t start, uint64_t *out_cycles);
+static pwsp_meeting pwsp_comm_meet(void *user, uint64_t task, uint64_t start, uint64_t *out_cycles);
 
 static bool pwsp_comm_make_room(pwsp_comm *comm) {
     const pwsp_memory *memory = &comm->context->memory;
     const bool has_memos = comm->memo_capacity > 0;
+    if (comm->together.find_cycles) {
+        return pwsp_memory_room(memory, (void **)&comm->counts, &comm->counts_capacity,
+                                comm->counts_size, sizeof(uint64_t));
+    }
     if (!pwsp_memory_room(memory, (void **)&comm->memos, &comm->memo_capacity, PWSP_COMM_MEMO_COUNT,
                           sizeof(pwsp_comm_memo))) {
         return false;
@@ -63326,6 +63853,7 @@ PWSP_INTERNAL ptowsp_status pwsp_comm_begin(pwsp_comm *comm, const ptowsp_progra
     comm->sim = sim;
     comm->is_under_way = false;
     comm->counts_size = 0;
+    comm->task_head = comm->task_tail = comm->wait_count = 0;
     for (uint32_t i = 1; program->has_link && i < program->kernels.count; i++) {
         const pwsp_kernel_info *kernel = PWSP_PROGRAM_AT(program, kernels, pwsp_kernel_info, i);
         if (!program->kernel_is_used[i] || kernel->unit != PTOWSP_UNIT_LINK) {
@@ -63349,12 +63877,9 @@ PWSP_INTERNAL ptowsp_status pwsp_comm_begin(pwsp_comm *comm, const ptowsp_progra
         return pwsp_fail(comm->context, PTOWSP_OUT_OF_MEMORY, PTOWSP_NO_INDEX,
                          "run: out of memory");
     }
-    if (is_time_only && comm->bound.ranks && pwsp_schedule_is_events(sim->schedule)) {
-        return pwsp_fail(comm->context, PTOWSP_UNSUPPORTED, PTOWSP_NO_INDEX,
-                         "run: the time of several ranks together is for in order and fifo, not "
-                         "where lanes choose among tasks");
-    }
-    if (is_time_only && comm->bound.ranks) {
+    if (comm->together.find_cycles) {
+        sim->meeting = comm->together;
+    } else if (is_time_only && comm->bound.ranks) {
         const pwsp_sim_meeting meeting = {pwsp_comm_meet, comm};
         sim->meeting = meeting;
     }
@@ -63498,25 +64023,35 @@ static uint64_t pwsp_comm_scale(uint64_t value, uint64_t by, uint64_t over) {
     return pwsp_sum_u64(whole, pwsp_ceil_div_u64(value % over * by, over));
 }
 
-static uint64_t pwsp_comm_ps(const pwsp_comm *comm, uint64_t cycles) {
-    return pwsp_comm_scale(cycles, 1000000, comm->bound.cycles_per_us);
-}
-
-static uint64_t pwsp_comm_cycles_of(const pwsp_comm *comm, uint64_t ps) {
-    return pwsp_comm_scale(ps, comm->bound.cycles_per_us, 1000000);
-}
-
 static uint32_t pwsp_comm_me(const pwsp_comm *comm, const ptowsp_collective *c) {
     return (comm->bound.rank - c->first) / c->stride;
 }
 
-// When this rank is done with a collective that has an algorithm; starts and ends of its members.
-static bool pwsp_comm_time(pwsp_comm *comm, const ptowsp_collective *c, const uint64_t *starts,
-                           uint64_t *ends, uint64_t *out_cycles, pwsp_error *error) {
-    if (pwsp_collective_time_from(&comm->own, c, &comm->bound.links, starts, ends) != PTOWSP_OK) {
+// Do several groups share a link?
+static bool pwsp_comm_is_shared(const pwsp_comm *comm, const ptowsp_collective *c) {
+    const ptowsp_links *links = &comm->bound.links;
+    bool is_shared =
+        links->inside.sharing == PTOWSP_LINK_NODE || links->between.sharing == PTOWSP_LINK_NODE;
+    for (uint32_t i = 0; i < links->axis_count; i++) {
+        is_shared = is_shared || links->axes[i].sharing == PTOWSP_LINK_NODE;
+    }
+    return is_shared && comm->bound.rank_count > c->members;
+}
+
+// When this rank is done with a collective that has an algorithm, if all ranks begin at once.
+static bool pwsp_comm_time(pwsp_comm *comm, const ptowsp_collective *c, uint64_t *out_cycles,
+                           pwsp_error *error) {
+    const ptowsp_links *links = &comm->bound.links;
+    uint64_t *ends = comm->times;
+    const ptowsp_status status =
+        pwsp_comm_is_shared(comm, c)
+            ? pwsp_collective_time_beside(&comm->own, c, links, 1, comm->bound.rank_count, ends)
+            : pwsp_collective_time_from(&comm->own, c, links, 1, NULL, ends);
+    if (status != PTOWSP_OK) {
         return pwsp_comm_fail_context(comm, error);
     }
-    *out_cycles = pwsp_comm_cycles_of(comm, ends[pwsp_comm_me(comm, c)]);
+    *out_cycles =
+        pwsp_comm_scale(ends[pwsp_comm_me(comm, c)], comm->bound.cycles_per_us, PWSP_COMM_CYCLE);
     if (*out_cycles > PTOWSP_CYCLES_MAX) {
         pwsp_error_set(error, PTOWSP_LIMIT_EXCEEDED, PTOWSP_NO_INDEX,
                        "%s: it takes more than 2^63 - 1 cycles", ptowsp_collective_name(c->kind));
@@ -63525,45 +64060,113 @@ static bool pwsp_comm_time(pwsp_comm *comm, const ptowsp_collective *c, const ui
     return true;
 }
 
-// Chooses an algorithm if there is none, and finds the time.
-static bool pwsp_comm_find(pwsp_comm *comm, ptowsp_collective *c, uint64_t *out_cycles,
-                           pwsp_error *error) {
+// Chooses an algorithm if there is none. False with an error.
+static bool pwsp_comm_choose(pwsp_comm *comm, ptowsp_collective *c, pwsp_error *error) {
     const ptowsp_text none = {NULL, NULL};
-    const bool is_open = c->algorithm == PTOWSP_ALGORITHM_AUTO;
-    if (is_open && ptowsp_collective_choose(&comm->own, c, &comm->bound.links, none) != PTOWSP_OK) {
-        return pwsp_comm_fail_context(comm, error);
-    }
-    if (!is_open && c->algorithm == PTOWSP_ALGORITHM_HIERARCHICAL) {
+    if (c->algorithm == PTOWSP_ALGORITHM_HIERARCHICAL) {
         c->node_size = pwsp_links_inner(c, &comm->bound.links);
     }
-    return pwsp_comm_time(comm, c, NULL, comm->times, out_cycles, error);
+    return c->algorithm != PTOWSP_ALGORITHM_AUTO ||
+           ptowsp_collective_choose(&comm->own, c, &comm->bound.links, none) == PTOWSP_OK ||
+           pwsp_comm_fail_context(comm, error);
+}
+
+static void pwsp_comm_remember(pwsp_comm_memo *memo, uint64_t hash, const ptowsp_collective *c,
+                               uint64_t cycles) {
+    memo->hash = hash;
+    memo->cycles = cycles;
+    memo->algorithm = c->algorithm;
+    memo->node_size = c->node_size;
+}
+
+// The algorithm of a collective, and with out_cycles the time of this rank alone. Choices of ranks
+// that are simulated together are theirs. False with an error.
+static bool pwsp_comm_find(pwsp_comm *comm, ptowsp_collective *c, uint64_t *out_cycles,
+                           pwsp_error *error) {
+    const uint64_t salt = out_cycles ? 0 : UINT64_C(0x9e3779b97f4a7c15);
+    const uint64_t hash = (pwsp_collective_hash(c) ^ salt) | 1;
+    pwsp_comm_memo *memos = comm->choices ? comm->choices : comm->memos;
+    const uint64_t count = comm->choices ? comm->choice_count : PWSP_COMM_MEMO_COUNT;
+    pwsp_comm_memo *memo = &memos[pwsp_mix64(hash) % count];
+    uint64_t cycles = 0;
+    if (memo->hash != hash) {
+        if (!pwsp_comm_choose(comm, c, error) ||
+            (out_cycles && !pwsp_comm_time(comm, c, &cycles, error))) {
+            return false;
+        }
+        pwsp_comm_remember(memo, hash, c, cycles);
+    }
+    c->algorithm = memo->algorithm;
+    c->node_size = memo->node_size;
+    if (out_cycles) {
+        *out_cycles = memo->cycles;
+    }
+    return true;
+}
+
+// Keeps a task until it starts. False with an error.
+static bool pwsp_comm_keep(pwsp_comm *comm, const pwsp_kernel_info *kernel, const uint64_t *args,
+                           const ptowsp_collective *c, pwsp_error *error) {
+    if (comm->task_head == comm->task_tail) {
+        comm->task_head = comm->task_tail = 0;
+    }
+    void *tasks = comm->tasks;
+    if (!pwsp_memory_grow(&comm->context->memory, &tasks, &comm->task_capacity, comm->task_tail + 1,
+                          sizeof(pwsp_comm_task))) {
+        pwsp_error_set(error, PTOWSP_OUT_OF_MEMORY, PTOWSP_NO_INDEX, "run: out of memory");
+        return false;
+    }
+    comm->tasks = (pwsp_comm_task *)tasks;
+    pwsp_comm_task *task = &comm->tasks[comm->task_tail++];
+    const uint32_t count = 2 * kernel->tile_count + kernel->scalar_count;
+    PTOWSP_ASSERT(count <= sizeof task->args / sizeof task->args[0]);
+    memset(task, 0, sizeof *task);
+    memcpy(task->args, args, count * sizeof args[0]);
+    task->kernel = kernel;
+    task->algorithm = c->algorithm;
+    task->node_size = c->node_size;
+    return true;
+}
+
+PWSP_INTERNAL bool pwsp_comm_next(pwsp_comm *comm, ptowsp_collective *out, bool *out_is_part,
+                                  pwsp_error *error) {
+    PTOWSP_ASSERT(comm->task_head < comm->task_tail);
+    const pwsp_comm_task *task = &comm->tasks[comm->task_head++];
+    const bool is_good =
+        pwsp_comm_resolve(comm, task->kernel, task->args, comm->counts, out, out_is_part, error);
+    out->algorithm = task->algorithm;
+    out->node_size = task->node_size;
+    return is_good;
+}
+
+PWSP_INTERNAL bool pwsp_comm_note_wait(pwsp_comm *comm, const ptowsp_rank_wait *wait) {
+    pwsp_sim *sim = comm->sim;
+    sim->stats.stall_cycles[PTOWSP_STALL_RANK] =
+        pwsp_sum_u64(sim->stats.stall_cycles[PTOWSP_STALL_RANK], wait->cycles);
+    if (!sim->has_records) {
+        return true;
+    }
+    void *waits = comm->waits;
+    if (!pwsp_memory_grow(&comm->context->memory, &waits, &comm->wait_capacity,
+                          comm->wait_count + 1, sizeof(ptowsp_rank_wait))) {
+        return pwsp_sim_no_memory(sim);
+    }
+    comm->waits = (ptowsp_rank_wait *)waits;
+    comm->waits[comm->wait_count++] = *wait;
+    return true;
 }
 
 PWSP_INTERNAL bool pwsp_comm_cycles(pwsp_comm *comm, const pwsp_kernel_info *kernel,
                                     const uint64_t *args, uint64_t *out_cycles, pwsp_error *error) {
-    ptowsp_collective *c = &comm->last;
+    ptowsp_collective c;
+    bool is_part;
+    const bool has_meeting = comm->sim->meeting.find_cycles != NULL;
     *out_cycles = 0;
-    if (!pwsp_comm_resolve(comm, kernel, args, comm->counts, c, &comm->is_last_part, error)) {
+    if (!pwsp_comm_resolve(comm, kernel, args, comm->counts, &c, &is_part, error) ||
+        (is_part && !pwsp_comm_find(comm, &c, has_meeting ? NULL : out_cycles, error))) {
         return false;
     }
-    if (!comm->is_last_part) {
-        return true;
-    }
-    const uint64_t hash = pwsp_collective_hash(c) | 1;
-    pwsp_comm_memo *memo = &comm->memos[pwsp_mix64(hash) % PWSP_COMM_MEMO_COUNT];
-    if (memo->hash != hash) {
-        if (!pwsp_comm_find(comm, c, &memo->cycles, error)) {
-            memo->hash = 0;
-            return false;
-        }
-        memo->hash = hash;
-        memo->algorithm = c->algorithm;
-        memo->node_size = c->node_size;
-    }
-    c->algorithm = memo->algorithm;
-    c->node_size = memo->node_size;
-    *out_cycles = memo->cycles;
-    return true;
+    return !has_meeting || pwsp_comm_keep(comm, kernel, args, &c, error);
 }
 
 // -- waiting --------------------------------------------------------------------------------------
@@ -63609,50 +64212,81 @@ static ptowsp_collective pwsp_comm_meeting_of(const ptowsp_collective *last) {
     return c;
 }
 
-// Starts of the members of a meeting become those of all members, from the earliest, which is
-// returned. Members that are not there do nothing in the collective.
-static uint64_t pwsp_comm_starts(const pwsp_comm *comm, const ptowsp_collective *meeting,
-                                 const ptowsp_collective *last, uint64_t *starts) {
+// Starts of the members of a meeting, in cycles, become those of all members, in units from the
+// earliest, which is returned. Members that are not there do nothing in the collective.
+static uint64_t pwsp_comm_starts(const ptowsp_collective *meeting, const ptowsp_collective *last,
+                                 uint64_t *starts) {
     uint64_t first = UINT64_MAX, met[2] = {starts[0], starts[meeting->members > 1]};
     for (uint32_t i = 0; i < meeting->members; i++) {
         first = pwsp_min_u64(first, starts[i]);
     }
     if (last->kind == PTOWSP_SEND) {
         memset(starts, 0, last->members * sizeof *starts);
-        starts[last->root] = pwsp_comm_ps(comm, met[last->root > last->target] - first);
-        starts[last->target] = pwsp_comm_ps(comm, met[last->root < last->target] - first);
-        return first;
+        starts[last->root] = met[last->root > last->target];
+        starts[last->target] = met[last->root < last->target];
     }
     for (uint32_t i = 0; i < last->members; i++) {
-        starts[i] = pwsp_comm_ps(comm, starts[i] - first);
+        const bool is_there = last->kind != PTOWSP_SEND || i == last->root || i == last->target;
+        starts[i] = !is_there ? 0 : pwsp_comm_scale(starts[i] - first, PWSP_COMM_CYCLE, 1);
     }
     return first;
 }
 
-static bool pwsp_comm_meet(void *user, uint64_t start, uint64_t *out_cycles) {
-    pwsp_comm *comm = (pwsp_comm *)user;
-    ptowsp_ranks *ranks = comm->bound.ranks;
-    const ptowsp_collective *last = &comm->last;
-    uint64_t *starts = comm->times, *ends = starts + comm->bound.rank_count;
-    if (!comm->is_last_part) {
+// Notes what a task of this rank has waited for: the root, or the last member to begin.
+static bool pwsp_comm_note(pwsp_comm *comm, const ptowsp_collective *c, uint64_t task,
+                           const uint64_t *starts) {
+    const uint32_t me = pwsp_comm_me(comm, c);
+    const bool has_root = c->kind == PTOWSP_BROADCAST || c->kind == PTOWSP_SEND;
+    uint32_t last = c->root;
+    for (uint32_t i = 0; !has_root && i < c->members; i++) {
+        last = i == 0 || starts[i] > starts[last] ? i : last;
+    }
+    if (starts[last] <= starts[me]) {
         return true;
     }
-    const ptowsp_collective c = pwsp_comm_meeting_of(last);
+    const uint64_t units = starts[last] - starts[me];
+    const ptowsp_rank_wait wait = {task, PTOWSP_NO_INDEX, units / PWSP_COMM_CYCLE,
+                                   pwsp_collective_rank(c, last)};
+    return pwsp_comm_note_wait(comm, &wait);
+}
+
+static pwsp_meeting pwsp_comm_fail_meeting(pwsp_comm *comm, const pwsp_error *error) {
+    pwsp_sim_fail(comm->sim, error->status, error->index, "%s", error->text);
+    return PWSP_MEETING_FAILED;
+}
+
+static pwsp_meeting pwsp_comm_meet(void *user, uint64_t task, uint64_t start,
+                                   uint64_t *out_cycles) {
+    pwsp_comm *comm = (pwsp_comm *)user;
+    ptowsp_ranks *ranks = comm->bound.ranks;
+    uint64_t *starts = comm->times, *ends = starts + comm->bound.rank_count;
+    ptowsp_collective last;
+    pwsp_error error;
+    bool is_part;
+    if (!pwsp_comm_next(comm, &last, &is_part, &error)) {
+        return pwsp_comm_fail_meeting(comm, &error);
+    }
+    *out_cycles = 0;
+    if (!is_part) {
+        return PWSP_MEETING_FOUND;
+    }
+    const ptowsp_collective c = pwsp_comm_meeting_of(&last);
     ptowsp_status status = ptowsp_ranks_start(ranks, &c, &start, starts);
     status = status == PTOWSP_OK ? pwsp_comm_wait(comm) : status;
     if (status != PTOWSP_OK) {
-        return pwsp_sim_fail(comm->sim, status, comm->sim->task_count, "run: task %" PRIu64 ": %s",
-                             comm->sim->task_count,
-                             ptowsp_context_error(pwsp_ranks_context(ranks)).text);
+        pwsp_sim_fail(comm->sim, status, task, "run: task %" PRIu64 ": %s", task,
+                      ptowsp_context_error(pwsp_ranks_context(ranks)).text);
+        return PWSP_MEETING_FAILED;
     }
-    const uint64_t first = pwsp_comm_starts(comm, &c, last, starts);
-    pwsp_error error;
-    uint64_t end = 0;
-    if (!pwsp_comm_time(comm, last, starts, ends, &end, &error)) {
-        return pwsp_sim_fail(comm->sim, error.status, error.index, "%s", error.text);
+    const uint64_t first = pwsp_comm_starts(&c, &last, starts);
+    if (pwsp_collective_time_from(&comm->own, &last, &comm->bound.links, comm->bound.cycles_per_us,
+                                  starts, ends) != PTOWSP_OK) {
+        pwsp_comm_fail_context(comm, &error);
+        return pwsp_comm_fail_meeting(comm, &error);
     }
-    *out_cycles = pwsp_max_u64(pwsp_sum_u64(first, end), start) - start;
-    return true;
+    const uint64_t end = pwsp_ceil_div_u64(ends[pwsp_comm_me(comm, &last)], PWSP_COMM_CYCLE);
+    *out_cycles = pwsp_max_u64(first + end, start) - start;
+    return pwsp_comm_note(comm, &last, task, starts) ? PWSP_MEETING_FOUND : PWSP_MEETING_FAILED;
 }
 
 // -- data -----------------------------------------------------------------------------------------
@@ -66872,6 +67506,8 @@ struct ptowsp_run {
     pwsp_walk walk;
     pwsp_pipes pipes;
     pwsp_batch batch;  // plain tasks that have run and await issue
+    pwsp_event held;   // at which the walk is held, until other ranks go on; NONE: it is not
+    pwsp_arrival held_arrival;
     // On lanes, or on a device; made at the first such execution.
     pwsp_frontend *front;
     pwsp_workers *workers;
@@ -66930,8 +67566,15 @@ PWSP_INTERNAL size_t pwsp_run_bytes(const ptowsp_run *run);
 // for start_threshold; UINT64_MAX when that depends on data that tasks write.
 PWSP_INTERNAL ptowsp_status pwsp_run_walk_dry(ptowsp_run *run, uint64_t *out_count);
 
-// Walks the program with kernels and time.
+// Walks the program with kernels and time. BUSY: it is held until other ranks go on, and is then to
+// be walked on.
 PWSP_INTERNAL ptowsp_status pwsp_run_walk(ptowsp_run *run, bool is_time_only);
+PWSP_INTERNAL ptowsp_status pwsp_run_walk_on(ptowsp_run *run, bool is_time_only);
+
+// The parts of an execution on the calling thread, of a claimed run whose options have been checked:
+// all before the walk, and all behind it. After an error of the first part, too, comes the last.
+PWSP_INTERNAL ptowsp_status pwsp_run_open(ptowsp_run *run, const ptowsp_run_options *options);
+PWSP_INTERNAL ptowsp_status pwsp_run_finish(ptowsp_run *run, ptowsp_status status);
 
 // Copies the error of the walk, or of time, to the run.
 PWSP_INTERNAL ptowsp_status pwsp_run_fail_walk(ptowsp_run *run);
@@ -67389,14 +68032,46 @@ static bool pwsp_run_issue_next(ptowsp_run *run, const pwsp_arrival *arrival) {
     return pwsp_run_flush(run) && pwsp_timeline_task(&run->time, arrival);
 }
 
+// The walk cannot go on with an event: it is held, or has failed.
+static ptowsp_status pwsp_run_stop(ptowsp_run *run, pwsp_event event, const pwsp_arrival *arrival) {
+    if (!run->time.sim.is_held) {
+        return run->walk.expander.status != PTOWSP_OK ? pwsp_run_fail_walk(run)
+                                                      : pwsp_run_fail_time(run);
+    }
+    run->held = event;
+    if (arrival) {
+        run->held_arrival = *arrival;
+    }
+    return PTOWSP_BUSY;
+}
+
 PWSP_INTERNAL ptowsp_status pwsp_run_walk(ptowsp_run *run, bool is_time_only) {
-    pwsp_expander *x = &run->walk.expander;
     pwsp_walk_begin(&run->walk, false);
+    run->batch.count = 0;
+    run->held = PWSP_EVENT_NONE;
+    return pwsp_run_walk_on(run, is_time_only);
+}
+
+// The event at which the walk was held, once more. False if it cannot go on.
+static bool pwsp_run_again(ptowsp_run *run) {
+    return run->held == PWSP_EVENT_TASK ? pwsp_timeline_task(&run->time, &run->held_arrival)
+                                        : pwsp_run_event(run, run->held);
+}
+
+PWSP_INTERNAL ptowsp_status pwsp_run_walk_on(ptowsp_run *run, bool is_time_only) {
+    pwsp_expander *x = &run->walk.expander;
+    const pwsp_event held = run->held;
+    if (held != PWSP_EVENT_NONE && !pwsp_run_again(run)) {
+        return pwsp_run_stop(run, held, NULL);
+    }
+    run->held = PWSP_EVENT_NONE;
+    if (held == PWSP_EVENT_END) {
+        return PTOWSP_OK;
+    }
     bool has_plain = pwsp_timeline_is_plain(&run->time) && !run->walk.scaled_kernel;
     bool has_data = has_plain && pwsp_timeline_has_data(&run->time);
     bool is_clocked = run->pipes.clocked != NULL;
     PTOWSP_ASSERT(!is_clocked || !has_plain);
-    run->batch.count = 0;
     for (;;) {
         pwsp_event event = pwsp_walk_event(&run->walk, pwsp_expander_next(x));
         while (PWSP_LIKELY(event == PWSP_EVENT_TASK)) {
@@ -67420,7 +68095,7 @@ PWSP_INTERNAL ptowsp_status pwsp_run_walk(ptowsp_run *run, bool is_time_only) {
             }
             if (!(is_plain ? pwsp_run_collect(run, &arrival)
                            : pwsp_run_issue_next(run, &arrival))) {
-                return pwsp_run_fail_time(run);
+                return pwsp_run_stop(run, event, &arrival);
             }
             if (is_clocked) {
                 pwsp_recorder_clock(&run->recorder, x->task.index, &mark);
@@ -67442,7 +68117,7 @@ PWSP_INTERNAL ptowsp_status pwsp_run_walk(ptowsp_run *run, bool is_time_only) {
             return pwsp_run_fail_walk(run);
         }
         if (!pwsp_run_event(run, event)) {
-            return x->status != PTOWSP_OK ? pwsp_run_fail_walk(run) : pwsp_run_fail_time(run);
+            return pwsp_run_stop(run, event, NULL);
         }
         if (event == PWSP_EVENT_END) {
             return PTOWSP_OK;
@@ -67748,7 +68423,7 @@ static ptowsp_status pwsp_run_cut(ptowsp_run *run, ptowsp_status status) {
                      run->time.sim.stats.task_count);
 }
 
-static ptowsp_status pwsp_run_finish(ptowsp_run *run, ptowsp_status status) {
+PWSP_INTERNAL ptowsp_status pwsp_run_finish(ptowsp_run *run, ptowsp_status status) {
     pwsp_sim *sim = &run->time.sim;
     ptowsp_run_stats *stats = &sim->stats;
     pwsp_pipelines *pipelines = &run->pipes.pipelines;
@@ -67822,9 +68497,9 @@ static ptowsp_record_options pwsp_run_recording(const ptowsp_run *run,
     return record;
 }
 
-// Executes on the calling thread, or issues through a front end, to lanes or to a device.
-static ptowsp_status pwsp_run_execute(ptowsp_run *run, const ptowsp_run_options *asked,
-                                      bool is_on_lanes, pwsp_run_issue_fn issue, void *user) {
+// All of an execution before the walk; by a front end if has_front.
+static ptowsp_status pwsp_run_open_by(ptowsp_run *run, const ptowsp_run_options *asked,
+                                      bool is_on_lanes, bool has_front) {
     pwsp_process_tasks tasks;
     uint64_t task_count;
     ptowsp_run_options chosen = *asked;
@@ -67833,33 +68508,46 @@ static ptowsp_status pwsp_run_execute(ptowsp_run *run, const ptowsp_run_options 
     chosen.record_tasks = record.level >= PTOWSP_RECORD_TASKS;
     bool is_clocked = record.has_clock && asked->mode == PTOWSP_RUN_EXECUTE;
     pwsp_recorder *clocked = is_clocked ? &run->recorder : NULL;
-    PTOWSP_ASSERT(pwsp_run_is_running(run) && (!issue || run->front));
+    PTOWSP_ASSERT(pwsp_run_is_running(run) && (!has_front || run->front));
     memset(&tasks, 0, sizeof tasks);
-    if (issue) {
+    if (has_front) {
         tasks = pwsp_frontend_process_tasks(run->front);
     }
-    run->lanes_used = !issue ? 1 : is_on_lanes ? asked->lane_count : PWSP_RUN_ON_DEVICE;
+    run->lanes_used = !has_front ? 1 : is_on_lanes ? asked->lane_count : PWSP_RUN_ON_DEVICE;
     pwsp_sim_begin(&run->time.sim, false);
     run->has_records = run->has_clock = run->is_done = false;
     bool has_memory = pwsp_recorder_begin(&run->recorder, &run->time.sim, &record) &&
-                      (!issue || pwsp_frontend_set_clock(run->front, clocked, is_on_lanes));
+                      (!has_front || pwsp_frontend_set_clock(run->front, clocked, is_on_lanes));
     run->walk.is_time_only = options->mode == PTOWSP_RUN_TIME_ONLY;
     run->pipes.clocked = clocked;
     run->critical_count = 0;
     pwsp_pipelines_forget(&run->pipes.pipelines);
     ptowsp_status status =
         has_memory
-            ? pwsp_run_prepare(run, options, issue ? &tasks : NULL, &task_count)
+            ? pwsp_run_prepare(run, options, has_front ? &tasks : NULL, &task_count)
             : pwsp_fail(run->context, PTOWSP_OUT_OF_MEMORY, PTOWSP_NO_INDEX, "run: out of memory");
     if (status != PTOWSP_OK) {
-        return pwsp_run_finish(run, status);
+        return status;
     }
     run->has_records = options->record_tasks;
     run->has_clock = is_clocked;
-    if (!pwsp_timeline_begin(&run->time, record.level != PTOWSP_RECORD_NONE, task_count)) {
-        return pwsp_run_finish(run, pwsp_run_fail_time(run));
+    return pwsp_timeline_begin(&run->time, record.level != PTOWSP_RECORD_NONE, task_count)
+               ? PTOWSP_OK
+               : pwsp_run_fail_time(run);
+}
+
+PWSP_INTERNAL ptowsp_status pwsp_run_open(ptowsp_run *run, const ptowsp_run_options *options) {
+    pwsp_walk_set_cost(&run->walk, &options->cost);
+    return pwsp_run_open_by(run, options, false, false);
+}
+
+// Executes on the calling thread, or issues through a front end, to lanes or to a device.
+static ptowsp_status pwsp_run_execute(ptowsp_run *run, const ptowsp_run_options *asked,
+                                      bool is_on_lanes, pwsp_run_issue_fn issue, void *user) {
+    ptowsp_status status = pwsp_run_open_by(run, asked, is_on_lanes, issue != NULL);
+    if (status == PTOWSP_OK) {
+        status = issue ? issue(user, run) : pwsp_run_walk(run, run->walk.is_time_only);
     }
-    status = issue ? issue(user, run) : pwsp_run_walk(run, run->walk.is_time_only);
     return pwsp_run_finish(run, status);
 }
 
@@ -68216,6 +68904,467 @@ ptowsp_status ptowsp_run_explore(ptowsp_run *run, const ptowsp_explore_options *
         *out_stats = stats;
     }
     return status;
+}
+
+// =================================================================================================
+// src/exec/together.c
+// =================================================================================================
+
+// Runs that are the ranks of one simulation.
+//
+//      run 0   walk ---- held in a collective ........ goes on ----      each by its own clock
+//      run 1   walk -------- held in the same ............. goes on
+//      traffic      0 joins   1 joins   messages  0 ends  1 ends         by one clock
+//
+// A run walks until a task that communicates could start. This is known by what the run alone has
+// done, as its links are busy with one collective at a time. Then it is held, and joins the collective
+// in the traffic (ranks/traffic.c); when its part has ended, it walks on. It begins the next one no
+// earlier, so no event comes before one that has been handled. What it does beside its collective
+// concerns no other run.
+//
+// Members find each other by their group: the k-th collective of a group that a rank joins is the
+// k-th of all its members. A SEND is one of a group of two. Collectives that are not joined by all
+// hang on their group's first rank, the earliest first.
+
+#include <inttypes.h>
+
+#define PWSP_TOGETHER_CHOICES 1024
+#define PWSP_TOGETHER_CYCLE                                                                        \
+    UINT64_C(1000000)                 // units of time, of which cycles_per_us are a picosecond
+#define PWSP_TOGETHER_PER_US    1850  // cycles of a 910B
+#define PWSP_TOGETHER_TEXT_SIZE 160
+
+typedef struct pwsp_together pwsp_together;
+
+typedef struct pwsp_together_rank {
+    pwsp_together *together;
+    ptowsp_run *run;
+    uint32_t rank;
+    bool is_claimed, is_open;
+    bool is_over;     // its walk has ended
+    bool is_found;    // the cycles of the task that it is held at are known
+    pwsp_flow *flow;  // the collective that it is held in
+    uint32_t member;  // in it
+    uint64_t task, start, cycles;
+    pwsp_flow *open;         // collectives of groups whose first rank it is, not joined by all
+    ptowsp_run_ranks bound;  // what was bound before
+    bool was_bound;
+} pwsp_together_rank;
+
+struct pwsp_together {
+    ptowsp_context *context;
+    const ptowsp_run_group *group;
+    ptowsp_links links;
+    pwsp_traffic traffic;
+    bool has_traffic;
+    pwsp_together_rank *ranks;
+    pwsp_comm_memo *choices;
+    uint64_t collective_count;
+};
+
+// -- failures -------------------------------------------------------------------------------------
+
+// A run has failed: its text becomes that of the context.
+static ptowsp_status pwsp_together_fail_run(const pwsp_together_rank *r, ptowsp_status status) {
+    const ptowsp_error from = ptowsp_context_error(r->run->context);
+    char text[PWSP_ERROR_TEXT_MAX];
+    snprintf(text, sizeof text, "%s",
+             from.status == status ? from.text : ptowsp_status_text(status));
+    return pwsp_fail(r->together->context, status, r->rank, "rank %" PRIu32 ": %s", r->rank, text);
+}
+
+// A rank, as it is held, has an error of the simulation.
+static pwsp_meeting pwsp_together_fail(pwsp_together_rank *r, const pwsp_error *error) {
+    pwsp_sim_fail(&r->run->time.sim, error->status, error->index, "%s", error->text);
+    return PWSP_MEETING_FAILED;
+}
+
+static void pwsp_together_say(const pwsp_flow *flow, char *text) {
+    const ptowsp_collective *c = &flow->collective;
+    snprintf(text, PWSP_TOGETHER_TEXT_SIZE,
+             "%s of %" PRIu64 " elements, ranks %" PRIu32 " to %" PRIu32 ", each %" PRIu32 " on",
+             ptowsp_collective_name(c->kind), c->count, c->first,
+             pwsp_collective_rank(c, c->members - 1), c->stride);
+}
+
+// The lowest rank that is not in a collective.
+static uint32_t pwsp_together_missing(const pwsp_flow *flow) {
+    uint32_t member = 0;
+    while (member + 1 < flow->member_count && flow->members[member].has_joined) {
+        member++;
+    }
+    return pwsp_collective_rank(&flow->collective, member);
+}
+
+// Nothing is under way, and some ranks are held; or all are over, and some collectives lack members.
+static ptowsp_status pwsp_together_fail_stuck(pwsp_together *t) {
+    char text[PWSP_TOGETHER_TEXT_SIZE];
+    for (uint32_t i = 0; i < t->group->rank_count; i++) {
+        const pwsp_together_rank *r = &t->ranks[i];
+        const pwsp_flow *flow = r->is_over ? r->open : r->flow;
+        if (flow) {
+            const uint32_t missing = pwsp_together_missing(flow);
+            const bool has_ended = t->ranks[missing].is_over;
+            pwsp_together_say(flow, text);
+            return pwsp_fail(t->context, has_ended ? PTOWSP_RANK_FAILED : PTOWSP_STUCK, missing,
+                             "run group: rank %" PRIu32 " %s %s; rank %" PRIu32 " %s", i,
+                             r->is_over ? "has begun" : "waits in", text, missing,
+                             has_ended ? "has ended without it" : "waits in another one");
+        }
+    }
+    return PTOWSP_OK;
+}
+
+// -- meeting --------------------------------------------------------------------------------------
+
+// A SEND as one of its two ends.
+static ptowsp_collective pwsp_together_pair(const ptowsp_collective *c) {
+    ptowsp_collective pair = *c;
+    if (c->kind == PTOWSP_SEND) {
+        const uint32_t low = c->root < c->target ? c->root : c->target;
+        const uint32_t high = c->root < c->target ? c->target : c->root;
+        pair.members = 2;
+        pair.first = pwsp_collective_rank(c, low);
+        pair.stride = (high - low) * c->stride;
+        pair.root = c->root > c->target;
+        pair.target = 1 - pair.root;
+    }
+    return pair;
+}
+
+static bool pwsp_together_is_group(const pwsp_flow *flow, const ptowsp_collective *c) {
+    return flow->collective.stride == c->stride && flow->collective.members == c->members;
+}
+
+// The collective that a rank joins. NULL with an error.
+static pwsp_flow *pwsp_together_find(pwsp_together_rank *r, const ptowsp_collective *c,
+                                     uint32_t member, pwsp_error *error) {
+    pwsp_together *t = r->together;
+    const uint64_t hash = pwsp_collective_hash(c);
+    pwsp_flow **at = &t->ranks[c->first].open;
+    while (*at && (!pwsp_together_is_group(*at, c) || (*at)->members[member].has_joined)) {
+        at = &(*at)->next;
+    }
+    if (*at && (*at)->hash != hash) {
+        char text[PWSP_TOGETHER_TEXT_SIZE];
+        pwsp_together_say(*at, text);
+        pwsp_error_set(error, PTOWSP_RANK_FAILED, r->rank,
+                       "run: %s of %" PRIu64 " elements%s, but other ranks call %s",
+                       ptowsp_collective_name(c->kind), c->count, c->counts ? " with counts" : "",
+                       text);
+        return NULL;
+    }
+    if (!*at) {
+        *at = pwsp_flow_make(&t->traffic, c, c->members);
+        if (!*at) {
+            pwsp_error_set(error, PTOWSP_OUT_OF_MEMORY, PTOWSP_NO_INDEX, "run: out of memory");
+            return NULL;
+        }
+        (*at)->hash = hash;
+        (*at)->last_rank = UINT32_MAX;
+        t->collective_count++;
+    }
+    pwsp_flow *const flow = *at;
+    if (flow->joined + 1 == flow->member_count) {
+        *at = flow->next;  // all know it
+        flow->next = NULL;
+    }
+    return flow;
+}
+
+// Others wait for the root, or for the last member to begin, of these the lowest.
+static void pwsp_together_note_last(pwsp_flow *flow, const pwsp_together_rank *r) {
+    const ptowsp_collective *c = &flow->collective;
+    const bool has_root = c->kind == PTOWSP_BROADCAST || c->kind == PTOWSP_SEND;
+    const bool is_last = has_root ? r->member == c->root
+                                  : flow->last_rank == UINT32_MAX || r->start > flow->last_start ||
+                                        (r->start == flow->last_start && r->rank < flow->last_rank);
+    if (is_last) {
+        flow->last_rank = r->rank;
+        flow->last_start = r->start;
+        flow->last_task = r->task;
+    }
+}
+
+static pwsp_meeting pwsp_together_meet(void *user, uint64_t task, uint64_t start,
+                                       uint64_t *out_cycles) {
+    pwsp_together_rank *r = (pwsp_together_rank *)user;
+    pwsp_together *t = r->together;
+    ptowsp_collective c;
+    pwsp_error error;
+    bool is_part;
+    if (r->is_found) {
+        r->is_found = false;
+        *out_cycles = r->cycles;
+        return PWSP_MEETING_FOUND;
+    }
+    if (!pwsp_comm_next(&r->run->walk.comm, &c, &is_part, &error)) {
+        return pwsp_together_fail(r, &error);
+    }
+    *out_cycles = 0;
+    if (!is_part) {
+        return PWSP_MEETING_FOUND;
+    }
+    c = pwsp_together_pair(&c);
+    r->member = (r->rank - c.first) / c.stride;
+    r->flow = pwsp_together_find(r, &c, r->member, &error);
+    if (!r->flow) {
+        return pwsp_together_fail(r, &error);
+    }
+    uint64_t units;
+    if (!pwsp_mul_fits(start, PWSP_TOGETHER_CYCLE, &units)) {
+        pwsp_error_set(&error, PTOWSP_LIMIT_EXCEEDED, task,
+                       "run: task %" PRIu64 " begins in cycle %" PRIu64
+                       ": more than links can be simulated for",
+                       task, start);
+        return pwsp_together_fail(r, &error);
+    }
+    r->task = task;
+    r->start = start;
+    pwsp_together_note_last(r->flow, r);
+    pwsp_traffic_join(&t->traffic, r->flow, r->member, units);
+    return PWSP_MEETING_LATER;
+}
+
+// -- going on -------------------------------------------------------------------------------------
+
+// The walk of a rank has stopped with a status.
+static ptowsp_status pwsp_together_walked(pwsp_together_rank *r, ptowsp_status status) {
+    if (status == PTOWSP_BUSY && r->run->time.sim.is_held) {
+        return PTOWSP_OK;
+    }
+    r->is_over = true;
+    return status == PTOWSP_OK ? status : pwsp_together_fail_run(r, status);
+}
+
+// The part of a rank in its collective has ended: it goes on.
+static ptowsp_status pwsp_together_go_on(pwsp_together *t, uint32_t rank) {
+    pwsp_together_rank *r = &t->ranks[rank];
+    pwsp_flow *flow = r->flow;
+    const uint64_t end = pwsp_max_u64(
+        pwsp_ceil_div_u64(flow->members[r->member].now, PWSP_TOGETHER_CYCLE), r->start);
+    r->cycles = end - r->start;
+    r->is_found = true;
+    r->flow = NULL;
+    bool has_memory = true;
+    const bool has_waited = flow->last_start > r->start;
+    if (flow->last_rank != rank && (has_waited || flow->collective.kind == PTOWSP_SEND)) {
+        const bool is_receiver =
+            flow->collective.kind != PTOWSP_SEND || r->member == flow->collective.target;
+        const ptowsp_rank_wait wait = {r->task, flow->last_task,
+                                       has_waited ? flow->last_start - r->start : 0,
+                                       flow->last_rank};
+        has_memory = !is_receiver || pwsp_comm_note_wait(&r->run->walk.comm, &wait);
+    }
+    if (++flow->taken == flow->member_count) {
+        pwsp_flow_free(&t->traffic, flow);
+    }
+    return !has_memory ? pwsp_together_walked(r, pwsp_run_fail_time(r->run))
+                       : pwsp_together_walked(r, pwsp_run_walk_on(r->run, true));
+}
+
+static ptowsp_status pwsp_together_simulate(pwsp_together *t) {
+    ptowsp_status status = PTOWSP_OK;
+    for (uint32_t i = 0; i < t->group->rank_count && status == PTOWSP_OK; i++) {
+        status = pwsp_together_walked(&t->ranks[i], pwsp_run_walk(t->ranks[i].run, true));
+    }
+    while (status == PTOWSP_OK && pwsp_traffic_step(&t->traffic)) {
+        const uint32_t count = t->traffic.done_count;
+        const uint32_t done[2] = {t->traffic.done[0], t->traffic.done[1]};
+        if (t->traffic.is_late) {
+            return pwsp_fail(t->context, PTOWSP_LIMIT_EXCEEDED, PTOWSP_NO_INDEX,
+                             "run group: its time does not fit 64 bits");
+        }
+        for (uint32_t i = 0; i < count && status == PTOWSP_OK; i++) {
+            status = pwsp_together_go_on(t, done[i]);
+        }
+    }
+    return status == PTOWSP_OK ? pwsp_together_fail_stuck(t) : status;
+}
+
+// -- the whole ------------------------------------------------------------------------------------
+
+static ptowsp_status pwsp_together_check(ptowsp_context *context, const ptowsp_run_group *group) {
+    const ptowsp_status bad = PTOWSP_INVALID_PARAMS;
+    if (group->rank_count == 0 || group->rank_count > PTOWSP_RANK_COUNT_MAX || !group->runs) {
+        return pwsp_fail(context, bad, group->rank_count,
+                         "run group: %" PRIu32 " ranks: there are 1 to %d, each with a run",
+                         group->rank_count, PTOWSP_RANK_COUNT_MAX);
+    }
+    for (uint32_t i = 0; i < group->rank_count; i++) {
+        if (!group->runs[i]) {
+            return pwsp_fail(context, bad, i, "run group: rank %" PRIu32 " has no run", i);
+        }
+    }
+    if (group->cycles_per_us > 1000000) {
+        return pwsp_fail(context, bad, PTOWSP_NO_INDEX,
+                         "run group: %" PRIu64 " cycles each us, at most 10^6",
+                         group->cycles_per_us);
+    }
+    return pwsp_links_check(context, &group->links);
+}
+
+// Takes a run for its rank. A run that is taken already is there twice, or executes.
+static ptowsp_status pwsp_together_take(pwsp_together *t, uint32_t rank,
+                                        const ptowsp_run_options *options) {
+    pwsp_together_rank *r = &t->ranks[rank];
+    pwsp_comm *comm = &r->run->walk.comm;
+    if (!pwsp_run_claim(r->run, options)) {
+        return pwsp_fail(
+            t->context, PTOWSP_BUSY, rank,
+            "run group: the run of rank %" PRIu32 " executes, or is that of another rank", rank);
+    }
+    r->is_claimed = true;
+    r->bound = comm->bound;
+    r->was_bound = comm->is_bound;
+    memset(&comm->bound, 0, sizeof comm->bound);
+    comm->bound.rank = rank;
+    comm->bound.rank_count = t->group->rank_count;
+    comm->bound.links = t->links;
+    comm->bound.cycles_per_us = t->traffic.unit;
+    comm->is_bound = true;
+    comm->together.find_cycles = pwsp_together_meet;
+    comm->together.user = r;
+    comm->choices = t->choices;
+    comm->choice_count = PWSP_TOGETHER_CHOICES;
+    ptowsp_status status = pwsp_run_check_options(r->run, options);
+    if (status == PTOWSP_OK) {
+        status = pwsp_run_open(r->run, options);
+        r->is_open = true;
+    }
+    return status == PTOWSP_OK ? status : pwsp_together_fail_run(r, status);
+}
+
+// Gives a run back, with its results if all have some.
+static ptowsp_status pwsp_together_leave(pwsp_together_rank *r, ptowsp_status status) {
+    pwsp_comm *comm = &r->run->walk.comm;
+    if (!r->is_claimed) {
+        return status;
+    }
+    if (r->is_open) {
+        const ptowsp_status own = pwsp_run_finish(r->run, status);
+        status = status == PTOWSP_OK && own != PTOWSP_OK ? pwsp_together_fail_run(r, own) : status;
+    }
+    memset(&comm->together, 0, sizeof comm->together);
+    comm->choices = NULL;
+    comm->choice_count = 0;
+    comm->bound = r->bound;
+    comm->is_bound = r->was_bound;
+    pwsp_run_leave(r->run);
+    return status;
+}
+
+static void pwsp_together_free(pwsp_together *t) {
+    const pwsp_memory *memory = &t->context->memory;
+    const uint32_t count = t->group->rank_count;
+    for (uint32_t i = 0; t->ranks && i < count; i++) {
+        pwsp_together_rank *r = &t->ranks[i];
+        // A collective that is not joined by all hangs on a rank; others, on the ranks held in them.
+        while (r->open) {
+            pwsp_flow *const next = r->open->next;
+            for (uint32_t k = 0; k < r->open->member_count; k++) {
+                pwsp_together_rank *member =
+                    &t->ranks[pwsp_collective_rank(&r->open->collective, k)];
+                member->flow = member->flow == r->open ? NULL : member->flow;
+            }
+            pwsp_flow_free(&t->traffic, r->open);
+            r->open = next;
+        }
+    }
+    for (uint32_t i = 0; t->ranks && i < count; i++) {
+        pwsp_flow *const flow = t->ranks[i].flow;
+        for (uint32_t k = 0; flow && k < flow->member_count; k++) {
+            pwsp_together_rank *member = &t->ranks[pwsp_collective_rank(&flow->collective, k)];
+            member->flow = member->flow == flow ? NULL : member->flow;
+        }
+        pwsp_flow_free(&t->traffic, flow);
+    }
+    if (t->has_traffic) {
+        pwsp_traffic_free(&t->traffic);
+    }
+    pwsp_memory_free(memory, t->ranks, count * sizeof(pwsp_together_rank));
+    pwsp_memory_free(memory, t->choices, PWSP_TOGETHER_CHOICES * sizeof(pwsp_comm_memo));
+}
+
+static bool pwsp_together_init(pwsp_together *t, ptowsp_context *context,
+                               const ptowsp_run_group *group) {
+    const uint64_t unit = group->cycles_per_us ? group->cycles_per_us : PWSP_TOGETHER_PER_US;
+    memset(t, 0, sizeof *t);
+    t->context = context;
+    t->group = group;
+    t->links = pwsp_links_are_zero(&group->links) ? ptowsp_links_make(PTOWSP_LINKS_ASCEND_910B)
+                                                  : group->links;
+    t->links.name = NULL;
+    t->ranks = (pwsp_together_rank *)pwsp_memory_alloc(
+        &context->memory, group->rank_count * sizeof(pwsp_together_rank));
+    t->choices = (pwsp_comm_memo *)pwsp_memory_alloc(&context->memory, PWSP_TOGETHER_CHOICES *
+                                                                           sizeof(pwsp_comm_memo));
+    t->has_traffic = true;
+    return pwsp_traffic_init(&t->traffic, &context->memory, &t->links, unit, 0, 1,
+                             group->rank_count) &&
+           t->ranks && t->choices;
+}
+
+static void pwsp_together_sum(const pwsp_together *t, ptowsp_run_group_result *result) {
+    memset(result, 0, sizeof *result);
+    result->collective_count = t->collective_count;
+    result->message_count = t->traffic.cost.message_count;
+    result->sent_bytes = t->traffic.cost.sent_bytes;
+    result->between_bytes = t->traffic.cost.between_bytes;
+    for (uint32_t i = 0; i < t->group->rank_count; i++) {
+        const ptowsp_run_stats *stats = ptowsp_run_result(t->ranks[i].run);
+        if (stats->makespan_cycles > result->makespan_cycles) {
+            result->makespan_cycles = stats->makespan_cycles;
+            result->last_rank = i;
+        }
+        result->wait_cycles =
+            pwsp_sum_u64(result->wait_cycles, stats->stall_cycles[PTOWSP_STALL_RANK]);
+        result->memory_bytes += stats->memory_bytes;
+    }
+}
+
+ptowsp_status ptowsp_run_group_simulate(ptowsp_context *context, const ptowsp_run_group *group,
+                                        const ptowsp_run_options *options,
+                                        ptowsp_run_group_result *out_result) {
+    PTOWSP_ASSERT(context && group);
+    ptowsp_run_options chosen;
+    memset(&chosen, 0, sizeof chosen);
+    if (options) {
+        chosen = *options;
+    }
+    chosen.mode = PTOWSP_RUN_TIME_ONLY;
+    ptowsp_status status = pwsp_together_check(context, group);
+    if (status != PTOWSP_OK) {
+        return status;
+    }
+    pwsp_together t;
+    if (!pwsp_together_init(&t, context, group)) {
+        pwsp_together_free(&t);
+        return pwsp_fail(context, PTOWSP_OUT_OF_MEMORY, PTOWSP_NO_INDEX,
+                         "run group: out of memory");
+    }
+    for (uint32_t i = 0; i < group->rank_count && status == PTOWSP_OK; i++) {
+        t.ranks[i].together = &t;
+        t.ranks[i].run = group->runs[i];
+        t.ranks[i].rank = i;
+        status = pwsp_together_take(&t, i, &chosen);
+    }
+    status = status == PTOWSP_OK ? pwsp_together_simulate(&t) : status;
+    for (uint32_t i = 0; i < group->rank_count; i++) {
+        status = pwsp_together_leave(&t.ranks[i], status);
+    }
+    if (status == PTOWSP_OK && out_result) {
+        pwsp_together_sum(&t, out_result);
+    }
+    pwsp_together_free(&t);
+    return status;
+}
+
+const ptowsp_rank_wait *ptowsp_run_rank_waits(const ptowsp_run *run, uint64_t *out_count) {
+    PTOWSP_ASSERT(run && out_count);
+    const pwsp_comm *comm = &run->walk.comm;
+    *out_count = comm->wait_count;
+    return comm->wait_count ? comm->waits : NULL;
 }
 
 // =================================================================================================
@@ -76019,7 +77168,8 @@ static const char pwsp_svg_stalls[PTOWSP_STALL_COUNT][2][24] = {
     {"#5f8fd0", "idle: timing"},       {"#858c72", "idle: start"},
     {"#d648c0", "idle: channel"},      {"#7a5c3e", "idle: task ring"},
     {"#4a7c2f", "idle: byte ring"},    {"#b0413e", "idle: dependency ring"},
-    {"#2f6f8f", "idle: map ring"},     {"#6b8e23", "idle: depth"}};
+    {"#2f6f8f", "idle: map ring"},     {"#6b8e23", "idle: depth"},
+    {"#c2185b", "waits for a rank"}};
 
 static void pwsp_svg_theme(pwsp_out *out, bool is_dark) {
     pwsp_out_format(out,

@@ -2520,7 +2520,7 @@ PTOWSP_API ptowsp_status ptowsp_linear_conflicts(const ptowsp_linear *linear, ui
 //
 // Not there: ALL_TO_ALL and SEND are DIRECT or, ALL_TO_ALL only, RING (a round for each distance).
 
-#define PTOWSP_RANK_COUNT_MAX 1024
+#define PTOWSP_RANK_COUNT_MAX 16384
 
 typedef enum ptowsp_collective_kind {
     PTOWSP_ALL_REDUCE = 0,
@@ -2622,15 +2622,22 @@ PTOWSP_API void ptowsp_collective_print(const ptowsp_collective *collective, uin
 // -- time -----------------------------------------------------------------------------------------
 //
 // A message of b bytes that starts at t takes its link until t + b / bandwidth, and has arrived
-// latency later. It starts when its round has started at the sender and what it takes is free, in
-// the order of those starts; ties in the order of ranks, then of steps:
+// latency later. It starts when its round has started at the sender and what it takes is free. A
+// link serves messages first come, first served, by those times; ties in the order of ranks, then
+// of steps (as in LogGOPSim, Hoefler and others, 2010):
 //
 //      PORT   one link out of and one into each rank: all its messages share them
 //      PAIR   a link from each rank to each other
 //      NODE   one link out of and one into each node, which its ranks share
 //
 // So a ring all-reduce of n bytes, p dividing n, takes 2 (p - 1) (latency + n / p / bandwidth).
-// Receivers have room: a message may come before its round.
+// Receivers have room: a message may come before its round. Collectives of several groups that are
+// under way at once share links alike: k messages of b bytes that meet at one, from whichever
+// groups, have passed it k b / bandwidth after the first began, as by fair shares.
+//
+// In place of nodes, links may be those of a mesh, along its axes. A message takes the link of the
+// first axis along which its two ranks differ. There a NODE has the ranks that differ along later
+// axes alone; of the last axis, those that differ along it alone. So nodes of 8 are a mesh (.., 8).
 
 typedef enum ptowsp_link_sharing {
     PTOWSP_LINK_PORT = 0,
@@ -2650,6 +2657,10 @@ typedef struct ptowsp_links {
     uint32_t node_size;  // ranks in a node: rank / node_size is the node; 0: all are in one
     ptowsp_link inside, between;   // within a node, and between nodes
     uint64_t reduce_bytes_per_us;  // of a rank's additions, by bytes of one operand. 0: free
+    // A mesh, the last axis fastest; 0 axes: nodes. The first size may be more than there are.
+    uint32_t axis_count;
+    uint32_t axis_sizes[PTOWSP_MESH_AXIS_MAX];
+    ptowsp_link axes[PTOWSP_MESH_AXIS_MAX];
 } ptowsp_links;
 
 // Links of machines, for a first idea: bandwidths in one direction and latencies are round numbers
@@ -2678,8 +2689,10 @@ typedef struct ptowsp_collective_cost {
 
 // Simulates a collective on links. The result depends on the arguments alone.
 //
-// Memory   From the context while it runs: about 24 bytes for each rank and round, and 16 for each
-//          message: 100 MB and 0.3 s for a ring of 1024 ranks.
+// Symmetry  Ranks that do the same, at the same times, are simulated once: of a RING or HIERARCHICAL
+//          reduction or gathering whose members divide count, one node stands for all.
+// Memory   From the context while it runs: 24 bytes for each rank and round, and 24 for each
+//          message, of the ranks that are simulated.
 // Errors   Those of ptowsp_collective_plan; INVALID_PARAMS (links), LIMIT_EXCEEDED (a time that
 //          does not fit 64 bits), OUT_OF_MEMORY.
 // Cost     All steps of all members, by a logarithm of members.
@@ -4989,12 +5002,14 @@ PTOWSP_API ptowsp_status ptowsp_run_bind_batch(ptowsp_run *run, const char *plan
 //      ranks, executing    data moves. Time is that of this rank alone
 //      ranks, time only    nothing moves; ranks tell each other when they can begin, and find the
 //                          time of all of them together: waits for a late rank, stages of a
-//                          pipeline. Not where lanes choose among tasks (UNSUPPORTED)
-//      no ranks            time of this rank alone: all members begin when it does, as where all
-//                          ranks do the same. For any number of ranks, in one process
+//                          pipeline. A collective is alone on the links
+//      no ranks            time of this rank alone: all ranks begin when it does, as where all do
+//                          the same. Groups share links. For any number of ranks, in one process
+//      a group of runs     time of ranks that differ, in one process, on links that all share
+//                          (section 24, ranks together)
 //
-// A collective lasts until this rank is done with it. On links each one is alone: those of other
-// groups do not slow it down.
+// A collective lasts until this rank is done with it. It begins when its rank can: what it then
+// waits for other ranks is part of its cycles, and counted as PTOWSP_STALL_RANK.
 typedef struct ptowsp_run_ranks {
     ptowsp_ranks *ranks;        // stays until the run is destroyed; NULL: for time alone
     uint32_t rank, rank_count;  // without ranks; else those of ranks, as are the links
@@ -5163,7 +5178,8 @@ PTOWSP_API ptowsp_status ptowsp_run_poll(ptowsp_run *run);
     STALL(BYTE_RING, "byte ring")                                                                  \
     STALL(DEPENDENCY_RING, "dependency ring")                                                      \
     STALL(MAP_RING, "map ring")                                                                    \
-    STALL(DEPTH, "depth") /* its stream or pool had as many tasks in flight as it may */
+    STALL(DEPTH, "depth") /* its stream or pool had as many tasks in flight as it may */           \
+    STALL(RANK, "rank")   /* it communicates, and other ranks had not begun: part of its cycles */
 
 // clang-format off
 typedef enum ptowsp_stall {
@@ -5190,6 +5206,7 @@ typedef struct ptowsp_run_stats {
     //                     by which dependencies moved the clock
     //      LANE, START    after that, the sum of the tasks' waits for their lane and for the start
     //      CHANNEL        the sum of the processes' waits at channels
+    //      RANK           the sum of waits for other ranks to begin, in time of them together
     //      NONE, ORDER    0
     ptowsp_cycles stall_cycles[PTOWSP_STALL_COUNT];
     uint64_t in_flight_max;  // most tasks in flight, just after an issue; 0 without a window
@@ -5330,6 +5347,61 @@ PTOWSP_API const uint64_t *ptowsp_run_critical_steps(const ptowsp_run *run, uint
 // with its channel, full or empty, since when and with which variables; the cycle of waits; and how
 // to break it. Writes nothing if the last execution was not stuck in a pipeline.
 PTOWSP_API void ptowsp_run_print_stuck(const ptowsp_run *run, ptowsp_text text);
+
+// -- ranks together -------------------------------------------------------------------------------
+//
+// Runs that are the ranks of one simulation, which may differ in all but the order of the collectives
+// that they have in common: in programs, schedules, sizes, counts. Each has its bindings, but ranks.
+typedef struct ptowsp_run_group {
+    ptowsp_run *const *runs;  // by rank; all different
+    uint32_t rank_count;      // 1 to PTOWSP_RANK_COUNT_MAX
+    ptowsp_links links;       // as above
+    uint64_t cycles_per_us;
+} ptowsp_run_group;
+
+typedef struct ptowsp_run_group_result {
+    ptowsp_cycles makespan_cycles;  // of the rank that ends last, of these the lowest
+    uint32_t last_rank;
+    uint64_t collective_count;  // of all groups; a SEND counts as one
+    uint64_t message_count, sent_bytes, between_bytes;
+    ptowsp_cycles wait_cycles;  // PTOWSP_STALL_RANK of all ranks
+    uint64_t memory_bytes;      // of all runs
+} ptowsp_run_group_result;
+
+// Simulates the runs together, on one clock that begins at 0: executes each in time-only mode, with
+// these options but mode. Then each has its results and records. All that is under way shares the
+// links by the rules of section 15, so the result depends on the inputs alone: who comes first at a
+// link is served first, ties by rank. out_result may be NULL.
+//
+// Collectives of a group are matched in their order on each rank, and must be equal. AUTO chooses as
+// for one alone.
+//
+// Memory   From the context: about 150 bytes for each rank, and each collective under way as
+//          ptowsp_collective_time has it, without symmetry. A run takes ptowsp_run_stats.memory_bytes.
+// Threads  Contexts of the runs may be others, which no other thread uses meanwhile.
+// Errors   INVALID_PARAMS (no ranks, a rank without run, links, cycles), BUSY (a run executes, or is
+//          there twice), those of ptowsp_run_execute in time-only mode (the text begins with the
+//          rank, which is the index), LIMIT_EXCEEDED (time beyond 2^64 / 10^6 cycles), RANK_FAILED
+//          (ranks call different collectives, or one ends without those of the others), STUCK (ranks
+//          wait for each other in different orders), OUT_OF_MEMORY. No run has results then.
+// Cost     The runs, and the messages, by a logarithm of ranks.
+PTOWSP_API ptowsp_status ptowsp_run_group_simulate(ptowsp_context *context,
+                                                   const ptowsp_run_group *group,
+                                                   const ptowsp_run_options *options,
+                                                   ptowsp_run_group_result *out_result);
+
+// What a task that communicates has waited for: the root of a BROADCAST or SEND, else the last
+// member that began. A task that receives a SEND has one even if it did not wait.
+typedef struct ptowsp_rank_wait {
+    uint64_t task;         // of this run
+    uint64_t from_task;    // of the other; PTOWSP_NO_INDEX between processes
+    ptowsp_cycles cycles;  // from its start until the other began
+    uint32_t from_rank;
+} ptowsp_rank_wait;
+
+// The waits of a run's last time of all ranks together, by task, if it recorded tasks or totals.
+PTOWSP_API const ptowsp_rank_wait *ptowsp_run_rank_waits(const ptowsp_run *run,
+                                                         uint64_t *out_count);
 
 // -- deadlocks that depend on time ----------------------------------------------------------------
 //

@@ -106,8 +106,8 @@ src/data/linear.c
 src/data/layout.h src/data/layout.c src/data/layout_join.c src/data/relayout.c
 "
 RANKS="
-src/ranks/ranks.h src/ranks/rounds.c src/ranks/collective.c src/ranks/links.c
-src/ranks/reduce.c src/ranks/hub.c src/ranks/ranks.c src/ranks/ranks_relayout.c
+src/ranks/ranks.h src/ranks/rounds.c src/ranks/collective.c
+src/ranks/traffic.h src/ranks/traffic.c src/ranks/links.c src/ranks/reduce.c src/ranks/hub.c src/ranks/ranks.c src/ranks/ranks_relayout.c
 "
 # The floor that emitted trees carry as it is.
 RUNTIME="
@@ -187,6 +187,7 @@ src/exec/workers.h src/exec/workers.c
 src/exec/start.h src/exec/start.c
 src/exec/run.h src/exec/run.c src/exec/run_walk.c
 src/exec/fingerprint.h src/exec/fingerprint.c src/exec/run_execute.c src/exec/run_explore.c
+src/exec/together.c
 src/exec/bound.c src/exec/trace.c src/exec/run_start.c
 src/graph/deque.h src/graph/deque.c
 src/graph/graph_state.h src/graph/graph_state.c src/graph/graph_kernel.c src/graph/graph_added.c src/graph/graph_seal.c

@@ -4,9 +4,12 @@
 // follow one another in program order, in time and on lanes (runtime/precedence). All ranks have
 // the same order, so members meet in the same collective without a word.
 //
-// Time of this rank alone takes all members to begin when it does. With a communicator and time
-// only, members tell each other when they can begin (in cycles, by an all-gather), and each finds
-// the same times. A start depends on what was issued before, so this goes on until all have ended.
+// Time of this rank alone takes all members to begin when it does, and all other groups of the ranks
+// as well. With a communicator and time only, members tell each other when they can begin (in
+// cycles, by an all-gather), and each finds the same times. A start depends on what was issued
+// before, so this goes on until all have ended. Ranks of one process are simulated by together.c.
+//
+// Where ranks meet, a picosecond is cycles_per_us units of time, and a cycle 1000000.
 
 #include "communicate.h"
 
@@ -18,6 +21,7 @@
 #define PWSP_COMM_CYCLES_PER_US 1850  // of a 910B
 #define PWSP_COMM_YIELDS        200
 #define PWSP_COMM_NAP_NS        50000
+#define PWSP_COMM_CYCLE         UINT64_C(1000000)  // units
 
 PWSP_INTERNAL void pwsp_comm_init(pwsp_comm *comm, ptowsp_context *context, pwsp_halt *halt) {
     memset(comm, 0, sizeof *comm);
@@ -34,6 +38,9 @@ PWSP_INTERNAL void pwsp_comm_free(pwsp_comm *comm) {
         pwsp_memory_free(memory, comm->counts, (size_t)comm->counts_capacity * sizeof(uint64_t));
         pwsp_memory_free(memory, comm->times, (size_t)comm->times_capacity * sizeof(uint64_t));
         pwsp_memory_free(memory, comm->memos, (size_t)comm->memo_capacity * sizeof(pwsp_comm_memo));
+        pwsp_memory_free(memory, comm->tasks, (size_t)comm->task_capacity * sizeof(pwsp_comm_task));
+        pwsp_memory_free(memory, comm->waits,
+                         (size_t)comm->wait_capacity * sizeof(ptowsp_rank_wait));
         pwsp_memory_free(memory, comm->in.packed, (size_t)comm->in.capacity);
         pwsp_memory_free(memory, comm->out.packed, (size_t)comm->out.capacity);
     }
@@ -42,6 +49,8 @@ PWSP_INTERNAL void pwsp_comm_free(pwsp_comm *comm) {
 PWSP_INTERNAL size_t pwsp_comm_bytes(const pwsp_comm *comm) {
     return (size_t)(comm->counts_capacity + comm->times_capacity) * sizeof(uint64_t) +
            (size_t)comm->memo_capacity * sizeof(pwsp_comm_memo) +
+           (size_t)comm->task_capacity * sizeof(pwsp_comm_task) +
+           (size_t)comm->wait_capacity * sizeof(ptowsp_rank_wait) +
            (size_t)(comm->in.capacity + comm->out.capacity);
 }
 
@@ -117,11 +126,15 @@ static ptowsp_status pwsp_comm_check_kernel(pwsp_comm *comm, const ptowsp_progra
     return PTOWSP_OK;
 }
 
-static bool pwsp_comm_meet(void *user, uint64_t start, uint64_t *out_cycles);
+static pwsp_meeting pwsp_comm_meet(void *user, uint64_t task, uint64_t start, uint64_t *out_cycles);
 
 static bool pwsp_comm_make_room(pwsp_comm *comm) {
     const pwsp_memory *memory = &comm->context->memory;
     const bool has_memos = comm->memo_capacity > 0;
+    if (comm->together.find_cycles) {
+        return pwsp_memory_room(memory, (void **)&comm->counts, &comm->counts_capacity,
+                                comm->counts_size, sizeof(uint64_t));
+    }
     if (!pwsp_memory_room(memory, (void **)&comm->memos, &comm->memo_capacity, PWSP_COMM_MEMO_COUNT,
                           sizeof(pwsp_comm_memo))) {
         return false;
@@ -143,6 +156,7 @@ PWSP_INTERNAL ptowsp_status pwsp_comm_begin(pwsp_comm *comm, const ptowsp_progra
     comm->sim = sim;
     comm->is_under_way = false;
     comm->counts_size = 0;
+    comm->task_head = comm->task_tail = comm->wait_count = 0;
     for (uint32_t i = 1; program->has_link && i < program->kernels.count; i++) {
         const pwsp_kernel_info *kernel = PWSP_PROGRAM_AT(program, kernels, pwsp_kernel_info, i);
         if (!program->kernel_is_used[i] || kernel->unit != PTOWSP_UNIT_LINK) {
@@ -166,12 +180,9 @@ PWSP_INTERNAL ptowsp_status pwsp_comm_begin(pwsp_comm *comm, const ptowsp_progra
         return pwsp_fail(comm->context, PTOWSP_OUT_OF_MEMORY, PTOWSP_NO_INDEX,
                          "run: out of memory");
     }
-    if (is_time_only && comm->bound.ranks && pwsp_schedule_is_events(sim->schedule)) {
-        return pwsp_fail(comm->context, PTOWSP_UNSUPPORTED, PTOWSP_NO_INDEX,
-                         "run: the time of several ranks together is for in order and fifo, not "
-                         "where lanes choose among tasks");
-    }
-    if (is_time_only && comm->bound.ranks) {
+    if (comm->together.find_cycles) {
+        sim->meeting = comm->together;
+    } else if (is_time_only && comm->bound.ranks) {
         const pwsp_sim_meeting meeting = {pwsp_comm_meet, comm};
         sim->meeting = meeting;
     }
@@ -315,25 +326,35 @@ static uint64_t pwsp_comm_scale(uint64_t value, uint64_t by, uint64_t over) {
     return pwsp_sum_u64(whole, pwsp_ceil_div_u64(value % over * by, over));
 }
 
-static uint64_t pwsp_comm_ps(const pwsp_comm *comm, uint64_t cycles) {
-    return pwsp_comm_scale(cycles, 1000000, comm->bound.cycles_per_us);
-}
-
-static uint64_t pwsp_comm_cycles_of(const pwsp_comm *comm, uint64_t ps) {
-    return pwsp_comm_scale(ps, comm->bound.cycles_per_us, 1000000);
-}
-
 static uint32_t pwsp_comm_me(const pwsp_comm *comm, const ptowsp_collective *c) {
     return (comm->bound.rank - c->first) / c->stride;
 }
 
-// When this rank is done with a collective that has an algorithm; starts and ends of its members.
-static bool pwsp_comm_time(pwsp_comm *comm, const ptowsp_collective *c, const uint64_t *starts,
-                           uint64_t *ends, uint64_t *out_cycles, pwsp_error *error) {
-    if (pwsp_collective_time_from(&comm->own, c, &comm->bound.links, starts, ends) != PTOWSP_OK) {
+// Do several groups share a link?
+static bool pwsp_comm_is_shared(const pwsp_comm *comm, const ptowsp_collective *c) {
+    const ptowsp_links *links = &comm->bound.links;
+    bool is_shared =
+        links->inside.sharing == PTOWSP_LINK_NODE || links->between.sharing == PTOWSP_LINK_NODE;
+    for (uint32_t i = 0; i < links->axis_count; i++) {
+        is_shared = is_shared || links->axes[i].sharing == PTOWSP_LINK_NODE;
+    }
+    return is_shared && comm->bound.rank_count > c->members;
+}
+
+// When this rank is done with a collective that has an algorithm, if all ranks begin at once.
+static bool pwsp_comm_time(pwsp_comm *comm, const ptowsp_collective *c, uint64_t *out_cycles,
+                           pwsp_error *error) {
+    const ptowsp_links *links = &comm->bound.links;
+    uint64_t *ends = comm->times;
+    const ptowsp_status status =
+        pwsp_comm_is_shared(comm, c)
+            ? pwsp_collective_time_beside(&comm->own, c, links, 1, comm->bound.rank_count, ends)
+            : pwsp_collective_time_from(&comm->own, c, links, 1, NULL, ends);
+    if (status != PTOWSP_OK) {
         return pwsp_comm_fail_context(comm, error);
     }
-    *out_cycles = pwsp_comm_cycles_of(comm, ends[pwsp_comm_me(comm, c)]);
+    *out_cycles =
+        pwsp_comm_scale(ends[pwsp_comm_me(comm, c)], comm->bound.cycles_per_us, PWSP_COMM_CYCLE);
     if (*out_cycles > PTOWSP_CYCLES_MAX) {
         pwsp_error_set(error, PTOWSP_LIMIT_EXCEEDED, PTOWSP_NO_INDEX,
                        "%s: it takes more than 2^63 - 1 cycles", ptowsp_collective_name(c->kind));
@@ -342,45 +363,113 @@ static bool pwsp_comm_time(pwsp_comm *comm, const ptowsp_collective *c, const ui
     return true;
 }
 
-// Chooses an algorithm if there is none, and finds the time.
-static bool pwsp_comm_find(pwsp_comm *comm, ptowsp_collective *c, uint64_t *out_cycles,
-                           pwsp_error *error) {
+// Chooses an algorithm if there is none. False with an error.
+static bool pwsp_comm_choose(pwsp_comm *comm, ptowsp_collective *c, pwsp_error *error) {
     const ptowsp_text none = {NULL, NULL};
-    const bool is_open = c->algorithm == PTOWSP_ALGORITHM_AUTO;
-    if (is_open && ptowsp_collective_choose(&comm->own, c, &comm->bound.links, none) != PTOWSP_OK) {
-        return pwsp_comm_fail_context(comm, error);
-    }
-    if (!is_open && c->algorithm == PTOWSP_ALGORITHM_HIERARCHICAL) {
+    if (c->algorithm == PTOWSP_ALGORITHM_HIERARCHICAL) {
         c->node_size = pwsp_links_inner(c, &comm->bound.links);
     }
-    return pwsp_comm_time(comm, c, NULL, comm->times, out_cycles, error);
+    return c->algorithm != PTOWSP_ALGORITHM_AUTO ||
+           ptowsp_collective_choose(&comm->own, c, &comm->bound.links, none) == PTOWSP_OK ||
+           pwsp_comm_fail_context(comm, error);
+}
+
+static void pwsp_comm_remember(pwsp_comm_memo *memo, uint64_t hash, const ptowsp_collective *c,
+                               uint64_t cycles) {
+    memo->hash = hash;
+    memo->cycles = cycles;
+    memo->algorithm = c->algorithm;
+    memo->node_size = c->node_size;
+}
+
+// The algorithm of a collective, and with out_cycles the time of this rank alone. Choices of ranks
+// that are simulated together are theirs. False with an error.
+static bool pwsp_comm_find(pwsp_comm *comm, ptowsp_collective *c, uint64_t *out_cycles,
+                           pwsp_error *error) {
+    const uint64_t salt = out_cycles ? 0 : UINT64_C(0x9e3779b97f4a7c15);
+    const uint64_t hash = (pwsp_collective_hash(c) ^ salt) | 1;
+    pwsp_comm_memo *memos = comm->choices ? comm->choices : comm->memos;
+    const uint64_t count = comm->choices ? comm->choice_count : PWSP_COMM_MEMO_COUNT;
+    pwsp_comm_memo *memo = &memos[pwsp_mix64(hash) % count];
+    uint64_t cycles = 0;
+    if (memo->hash != hash) {
+        if (!pwsp_comm_choose(comm, c, error) ||
+            (out_cycles && !pwsp_comm_time(comm, c, &cycles, error))) {
+            return false;
+        }
+        pwsp_comm_remember(memo, hash, c, cycles);
+    }
+    c->algorithm = memo->algorithm;
+    c->node_size = memo->node_size;
+    if (out_cycles) {
+        *out_cycles = memo->cycles;
+    }
+    return true;
+}
+
+// Keeps a task until it starts. False with an error.
+static bool pwsp_comm_keep(pwsp_comm *comm, const pwsp_kernel_info *kernel, const uint64_t *args,
+                           const ptowsp_collective *c, pwsp_error *error) {
+    if (comm->task_head == comm->task_tail) {
+        comm->task_head = comm->task_tail = 0;
+    }
+    void *tasks = comm->tasks;
+    if (!pwsp_memory_grow(&comm->context->memory, &tasks, &comm->task_capacity, comm->task_tail + 1,
+                          sizeof(pwsp_comm_task))) {
+        pwsp_error_set(error, PTOWSP_OUT_OF_MEMORY, PTOWSP_NO_INDEX, "run: out of memory");
+        return false;
+    }
+    comm->tasks = (pwsp_comm_task *)tasks;
+    pwsp_comm_task *task = &comm->tasks[comm->task_tail++];
+    const uint32_t count = 2 * kernel->tile_count + kernel->scalar_count;
+    PTOWSP_ASSERT(count <= sizeof task->args / sizeof task->args[0]);
+    memset(task, 0, sizeof *task);
+    memcpy(task->args, args, count * sizeof args[0]);
+    task->kernel = kernel;
+    task->algorithm = c->algorithm;
+    task->node_size = c->node_size;
+    return true;
+}
+
+PWSP_INTERNAL bool pwsp_comm_next(pwsp_comm *comm, ptowsp_collective *out, bool *out_is_part,
+                                  pwsp_error *error) {
+    PTOWSP_ASSERT(comm->task_head < comm->task_tail);
+    const pwsp_comm_task *task = &comm->tasks[comm->task_head++];
+    const bool is_good =
+        pwsp_comm_resolve(comm, task->kernel, task->args, comm->counts, out, out_is_part, error);
+    out->algorithm = task->algorithm;
+    out->node_size = task->node_size;
+    return is_good;
+}
+
+PWSP_INTERNAL bool pwsp_comm_note_wait(pwsp_comm *comm, const ptowsp_rank_wait *wait) {
+    pwsp_sim *sim = comm->sim;
+    sim->stats.stall_cycles[PTOWSP_STALL_RANK] =
+        pwsp_sum_u64(sim->stats.stall_cycles[PTOWSP_STALL_RANK], wait->cycles);
+    if (!sim->has_records) {
+        return true;
+    }
+    void *waits = comm->waits;
+    if (!pwsp_memory_grow(&comm->context->memory, &waits, &comm->wait_capacity,
+                          comm->wait_count + 1, sizeof(ptowsp_rank_wait))) {
+        return pwsp_sim_no_memory(sim);
+    }
+    comm->waits = (ptowsp_rank_wait *)waits;
+    comm->waits[comm->wait_count++] = *wait;
+    return true;
 }
 
 PWSP_INTERNAL bool pwsp_comm_cycles(pwsp_comm *comm, const pwsp_kernel_info *kernel,
                                     const uint64_t *args, uint64_t *out_cycles, pwsp_error *error) {
-    ptowsp_collective *c = &comm->last;
+    ptowsp_collective c;
+    bool is_part;
+    const bool has_meeting = comm->sim->meeting.find_cycles != NULL;
     *out_cycles = 0;
-    if (!pwsp_comm_resolve(comm, kernel, args, comm->counts, c, &comm->is_last_part, error)) {
+    if (!pwsp_comm_resolve(comm, kernel, args, comm->counts, &c, &is_part, error) ||
+        (is_part && !pwsp_comm_find(comm, &c, has_meeting ? NULL : out_cycles, error))) {
         return false;
     }
-    if (!comm->is_last_part) {
-        return true;
-    }
-    const uint64_t hash = pwsp_collective_hash(c) | 1;
-    pwsp_comm_memo *memo = &comm->memos[pwsp_mix64(hash) % PWSP_COMM_MEMO_COUNT];
-    if (memo->hash != hash) {
-        if (!pwsp_comm_find(comm, c, &memo->cycles, error)) {
-            memo->hash = 0;
-            return false;
-        }
-        memo->hash = hash;
-        memo->algorithm = c->algorithm;
-        memo->node_size = c->node_size;
-    }
-    c->algorithm = memo->algorithm;
-    c->node_size = memo->node_size;
-    *out_cycles = memo->cycles;
-    return true;
+    return !has_meeting || pwsp_comm_keep(comm, kernel, args, &c, error);
 }
 
 // -- waiting --------------------------------------------------------------------------------------
@@ -426,50 +515,81 @@ static ptowsp_collective pwsp_comm_meeting_of(const ptowsp_collective *last) {
     return c;
 }
 
-// Starts of the members of a meeting become those of all members, from the earliest, which is
-// returned. Members that are not there do nothing in the collective.
-static uint64_t pwsp_comm_starts(const pwsp_comm *comm, const ptowsp_collective *meeting,
-                                 const ptowsp_collective *last, uint64_t *starts) {
+// Starts of the members of a meeting, in cycles, become those of all members, in units from the
+// earliest, which is returned. Members that are not there do nothing in the collective.
+static uint64_t pwsp_comm_starts(const ptowsp_collective *meeting, const ptowsp_collective *last,
+                                 uint64_t *starts) {
     uint64_t first = UINT64_MAX, met[2] = {starts[0], starts[meeting->members > 1]};
     for (uint32_t i = 0; i < meeting->members; i++) {
         first = pwsp_min_u64(first, starts[i]);
     }
     if (last->kind == PTOWSP_SEND) {
         memset(starts, 0, last->members * sizeof *starts);
-        starts[last->root] = pwsp_comm_ps(comm, met[last->root > last->target] - first);
-        starts[last->target] = pwsp_comm_ps(comm, met[last->root < last->target] - first);
-        return first;
+        starts[last->root] = met[last->root > last->target];
+        starts[last->target] = met[last->root < last->target];
     }
     for (uint32_t i = 0; i < last->members; i++) {
-        starts[i] = pwsp_comm_ps(comm, starts[i] - first);
+        const bool is_there = last->kind != PTOWSP_SEND || i == last->root || i == last->target;
+        starts[i] = !is_there ? 0 : pwsp_comm_scale(starts[i] - first, PWSP_COMM_CYCLE, 1);
     }
     return first;
 }
 
-static bool pwsp_comm_meet(void *user, uint64_t start, uint64_t *out_cycles) {
-    pwsp_comm *comm = (pwsp_comm *)user;
-    ptowsp_ranks *ranks = comm->bound.ranks;
-    const ptowsp_collective *last = &comm->last;
-    uint64_t *starts = comm->times, *ends = starts + comm->bound.rank_count;
-    if (!comm->is_last_part) {
+// Notes what a task of this rank has waited for: the root, or the last member to begin.
+static bool pwsp_comm_note(pwsp_comm *comm, const ptowsp_collective *c, uint64_t task,
+                           const uint64_t *starts) {
+    const uint32_t me = pwsp_comm_me(comm, c);
+    const bool has_root = c->kind == PTOWSP_BROADCAST || c->kind == PTOWSP_SEND;
+    uint32_t last = c->root;
+    for (uint32_t i = 0; !has_root && i < c->members; i++) {
+        last = i == 0 || starts[i] > starts[last] ? i : last;
+    }
+    if (starts[last] <= starts[me]) {
         return true;
     }
-    const ptowsp_collective c = pwsp_comm_meeting_of(last);
+    const uint64_t units = starts[last] - starts[me];
+    const ptowsp_rank_wait wait = {task, PTOWSP_NO_INDEX, units / PWSP_COMM_CYCLE,
+                                   pwsp_collective_rank(c, last)};
+    return pwsp_comm_note_wait(comm, &wait);
+}
+
+static pwsp_meeting pwsp_comm_fail_meeting(pwsp_comm *comm, const pwsp_error *error) {
+    pwsp_sim_fail(comm->sim, error->status, error->index, "%s", error->text);
+    return PWSP_MEETING_FAILED;
+}
+
+static pwsp_meeting pwsp_comm_meet(void *user, uint64_t task, uint64_t start,
+                                   uint64_t *out_cycles) {
+    pwsp_comm *comm = (pwsp_comm *)user;
+    ptowsp_ranks *ranks = comm->bound.ranks;
+    uint64_t *starts = comm->times, *ends = starts + comm->bound.rank_count;
+    ptowsp_collective last;
+    pwsp_error error;
+    bool is_part;
+    if (!pwsp_comm_next(comm, &last, &is_part, &error)) {
+        return pwsp_comm_fail_meeting(comm, &error);
+    }
+    *out_cycles = 0;
+    if (!is_part) {
+        return PWSP_MEETING_FOUND;
+    }
+    const ptowsp_collective c = pwsp_comm_meeting_of(&last);
     ptowsp_status status = ptowsp_ranks_start(ranks, &c, &start, starts);
     status = status == PTOWSP_OK ? pwsp_comm_wait(comm) : status;
     if (status != PTOWSP_OK) {
-        return pwsp_sim_fail(comm->sim, status, comm->sim->task_count, "run: task %" PRIu64 ": %s",
-                             comm->sim->task_count,
-                             ptowsp_context_error(pwsp_ranks_context(ranks)).text);
+        pwsp_sim_fail(comm->sim, status, task, "run: task %" PRIu64 ": %s", task,
+                      ptowsp_context_error(pwsp_ranks_context(ranks)).text);
+        return PWSP_MEETING_FAILED;
     }
-    const uint64_t first = pwsp_comm_starts(comm, &c, last, starts);
-    pwsp_error error;
-    uint64_t end = 0;
-    if (!pwsp_comm_time(comm, last, starts, ends, &end, &error)) {
-        return pwsp_sim_fail(comm->sim, error.status, error.index, "%s", error.text);
+    const uint64_t first = pwsp_comm_starts(&c, &last, starts);
+    if (pwsp_collective_time_from(&comm->own, &last, &comm->bound.links, comm->bound.cycles_per_us,
+                                  starts, ends) != PTOWSP_OK) {
+        pwsp_comm_fail_context(comm, &error);
+        return pwsp_comm_fail_meeting(comm, &error);
     }
-    *out_cycles = pwsp_max_u64(pwsp_sum_u64(first, end), start) - start;
-    return true;
+    const uint64_t end = pwsp_ceil_div_u64(ends[pwsp_comm_me(comm, &last)], PWSP_COMM_CYCLE);
+    *out_cycles = pwsp_max_u64(first + end, start) - start;
+    return pwsp_comm_note(comm, &last, task, starts) ? PWSP_MEETING_FOUND : PWSP_MEETING_FAILED;
 }
 
 // -- data -----------------------------------------------------------------------------------------

@@ -3,7 +3,8 @@
 //
 //      kernel + valid sizes + ranks --resolve--> ptowsp_collective
 //                                        |-- time, as if all members began at once
-//                                        |-- time, from when all members can begin (meeting)
+//                                        |-- time, from when all members can begin: they tell each
+//                                        |   other, or are simulated together (together.c)
 //                                        '-- start, poll: data
 
 #ifndef PWSP_COMMUNICATE_H
@@ -24,6 +25,14 @@ typedef struct pwsp_comm_memo {
     ptowsp_algorithm algorithm;
     uint32_t node_size;
 } pwsp_comm_memo;
+
+// A task that has been issued and has not started, where its time depends on other ranks.
+typedef struct pwsp_comm_task {
+    const pwsp_kernel_info *kernel;
+    uint64_t args[8];  // sizes of tiles, then scalars
+    ptowsp_algorithm algorithm;
+    uint32_t node_size;
+} pwsp_comm_task;
 
 // A tile that is sent or received: in place if its elements lie together, else packed.
 typedef struct pwsp_comm_tile {
@@ -48,8 +57,13 @@ typedef struct pwsp_comm {
     uint64_t counts_capacity, counts_size;
     uint64_t *times;  // of members: starts, ends
     uint64_t times_capacity;
-    ptowsp_collective last;  // of the task before, for the meeting
-    bool is_last_part;       // this rank takes part in it
+    pwsp_sim_meeting together;  // ranks that are simulated together; else without a function
+    pwsp_comm_memo *choices;    // theirs
+    uint64_t choice_count;
+    pwsp_comm_task *tasks;  // for the meeting: [task_head, task_tail)
+    uint64_t task_capacity, task_head, task_tail;
+    ptowsp_rank_wait *waits;  // of tasks that waited for another rank
+    uint64_t wait_capacity, wait_count;
     pwsp_sim *sim;
     // Of the lane that moves a collective on:
     bool is_under_way, is_sender;
@@ -79,9 +93,18 @@ PWSP_INTERNAL void pwsp_comm_give_up(pwsp_comm *comm);
 PWSP_INTERNAL bool pwsp_comm_check(pwsp_comm *comm, const pwsp_kernel_info *kernel,
                                    const uint64_t *args, pwsp_error *error);
 
-// The cycles of a task, if all members begin at once. False with an error.
+// The cycles of a task, if all members begin at once; 0 where they meet. False with an error.
 PWSP_INTERNAL bool pwsp_comm_cycles(pwsp_comm *comm, const pwsp_kernel_info *kernel,
                                     const uint64_t *args, uint64_t *out_cycles, pwsp_error *error);
+
+// The collective of the next task that starts, in program order, and whether this rank has a part in
+// it. False with an error.
+PWSP_INTERNAL bool pwsp_comm_next(pwsp_comm *comm, ptowsp_collective *out, bool *out_is_part,
+                                  pwsp_error *error);
+
+// A task has waited for another rank; its index there is PTOWSP_NO_INDEX if it is not known. False:
+// memory is out.
+PWSP_INTERNAL bool pwsp_comm_note_wait(pwsp_comm *comm, const ptowsp_rank_wait *wait);
 
 // Runs a task and waits for it. False with comm->error.
 PWSP_INTERNAL bool pwsp_comm_run(pwsp_comm *comm, const pwsp_kernel_info *kernel,

@@ -24,6 +24,8 @@ struct ptowsp_run {
     pwsp_walk walk;
     pwsp_pipes pipes;
     pwsp_batch batch;  // plain tasks that have run and await issue
+    pwsp_event held;   // at which the walk is held, until other ranks go on; NONE: it is not
+    pwsp_arrival held_arrival;
     // On lanes, or on a device; made at the first such execution.
     pwsp_frontend *front;
     pwsp_workers *workers;
@@ -82,8 +84,15 @@ PWSP_INTERNAL size_t pwsp_run_bytes(const ptowsp_run *run);
 // for start_threshold; UINT64_MAX when that depends on data that tasks write.
 PWSP_INTERNAL ptowsp_status pwsp_run_walk_dry(ptowsp_run *run, uint64_t *out_count);
 
-// Walks the program with kernels and time.
+// Walks the program with kernels and time. BUSY: it is held until other ranks go on, and is then to
+// be walked on.
 PWSP_INTERNAL ptowsp_status pwsp_run_walk(ptowsp_run *run, bool is_time_only);
+PWSP_INTERNAL ptowsp_status pwsp_run_walk_on(ptowsp_run *run, bool is_time_only);
+
+// The parts of an execution on the calling thread, of a claimed run whose options have been checked:
+// all before the walk, and all behind it. After an error of the first part, too, comes the last.
+PWSP_INTERNAL ptowsp_status pwsp_run_open(ptowsp_run *run, const ptowsp_run_options *options);
+PWSP_INTERNAL ptowsp_status pwsp_run_finish(ptowsp_run *run, ptowsp_status status);
 
 // Copies the error of the walk, or of time, to the run.
 PWSP_INTERNAL ptowsp_status pwsp_run_fail_walk(ptowsp_run *run);

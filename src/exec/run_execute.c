@@ -54,7 +54,7 @@ static ptowsp_status pwsp_run_cut(ptowsp_run *run, ptowsp_status status) {
                      run->time.sim.stats.task_count);
 }
 
-static ptowsp_status pwsp_run_finish(ptowsp_run *run, ptowsp_status status) {
+PWSP_INTERNAL ptowsp_status pwsp_run_finish(ptowsp_run *run, ptowsp_status status) {
     pwsp_sim *sim = &run->time.sim;
     ptowsp_run_stats *stats = &sim->stats;
     pwsp_pipelines *pipelines = &run->pipes.pipelines;
@@ -128,9 +128,9 @@ static ptowsp_record_options pwsp_run_recording(const ptowsp_run *run,
     return record;
 }
 
-// Executes on the calling thread, or issues through a front end, to lanes or to a device.
-static ptowsp_status pwsp_run_execute(ptowsp_run *run, const ptowsp_run_options *asked,
-                                      bool is_on_lanes, pwsp_run_issue_fn issue, void *user) {
+// All of an execution before the walk; by a front end if has_front.
+static ptowsp_status pwsp_run_open_by(ptowsp_run *run, const ptowsp_run_options *asked,
+                                      bool is_on_lanes, bool has_front) {
     pwsp_process_tasks tasks;
     uint64_t task_count;
     ptowsp_run_options chosen = *asked;
@@ -139,33 +139,46 @@ static ptowsp_status pwsp_run_execute(ptowsp_run *run, const ptowsp_run_options 
     chosen.record_tasks = record.level >= PTOWSP_RECORD_TASKS;
     bool is_clocked = record.has_clock && asked->mode == PTOWSP_RUN_EXECUTE;
     pwsp_recorder *clocked = is_clocked ? &run->recorder : NULL;
-    PTOWSP_ASSERT(pwsp_run_is_running(run) && (!issue || run->front));
+    PTOWSP_ASSERT(pwsp_run_is_running(run) && (!has_front || run->front));
     memset(&tasks, 0, sizeof tasks);
-    if (issue) {
+    if (has_front) {
         tasks = pwsp_frontend_process_tasks(run->front);
     }
-    run->lanes_used = !issue ? 1 : is_on_lanes ? asked->lane_count : PWSP_RUN_ON_DEVICE;
+    run->lanes_used = !has_front ? 1 : is_on_lanes ? asked->lane_count : PWSP_RUN_ON_DEVICE;
     pwsp_sim_begin(&run->time.sim, false);
     run->has_records = run->has_clock = run->is_done = false;
     bool has_memory = pwsp_recorder_begin(&run->recorder, &run->time.sim, &record) &&
-                      (!issue || pwsp_frontend_set_clock(run->front, clocked, is_on_lanes));
+                      (!has_front || pwsp_frontend_set_clock(run->front, clocked, is_on_lanes));
     run->walk.is_time_only = options->mode == PTOWSP_RUN_TIME_ONLY;
     run->pipes.clocked = clocked;
     run->critical_count = 0;
     pwsp_pipelines_forget(&run->pipes.pipelines);
     ptowsp_status status =
         has_memory
-            ? pwsp_run_prepare(run, options, issue ? &tasks : NULL, &task_count)
+            ? pwsp_run_prepare(run, options, has_front ? &tasks : NULL, &task_count)
             : pwsp_fail(run->context, PTOWSP_OUT_OF_MEMORY, PTOWSP_NO_INDEX, "run: out of memory");
     if (status != PTOWSP_OK) {
-        return pwsp_run_finish(run, status);
+        return status;
     }
     run->has_records = options->record_tasks;
     run->has_clock = is_clocked;
-    if (!pwsp_timeline_begin(&run->time, record.level != PTOWSP_RECORD_NONE, task_count)) {
-        return pwsp_run_finish(run, pwsp_run_fail_time(run));
+    return pwsp_timeline_begin(&run->time, record.level != PTOWSP_RECORD_NONE, task_count)
+               ? PTOWSP_OK
+               : pwsp_run_fail_time(run);
+}
+
+PWSP_INTERNAL ptowsp_status pwsp_run_open(ptowsp_run *run, const ptowsp_run_options *options) {
+    pwsp_walk_set_cost(&run->walk, &options->cost);
+    return pwsp_run_open_by(run, options, false, false);
+}
+
+// Executes on the calling thread, or issues through a front end, to lanes or to a device.
+static ptowsp_status pwsp_run_execute(ptowsp_run *run, const ptowsp_run_options *asked,
+                                      bool is_on_lanes, pwsp_run_issue_fn issue, void *user) {
+    ptowsp_status status = pwsp_run_open_by(run, asked, is_on_lanes, issue != NULL);
+    if (status == PTOWSP_OK) {
+        status = issue ? issue(user, run) : pwsp_run_walk(run, run->walk.is_time_only);
     }
-    status = issue ? issue(user, run) : pwsp_run_walk(run, run->walk.is_time_only);
     return pwsp_run_finish(run, status);
 }
 

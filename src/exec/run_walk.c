@@ -205,14 +205,46 @@ static bool pwsp_run_issue_next(ptowsp_run *run, const pwsp_arrival *arrival) {
     return pwsp_run_flush(run) && pwsp_timeline_task(&run->time, arrival);
 }
 
+// The walk cannot go on with an event: it is held, or has failed.
+static ptowsp_status pwsp_run_stop(ptowsp_run *run, pwsp_event event, const pwsp_arrival *arrival) {
+    if (!run->time.sim.is_held) {
+        return run->walk.expander.status != PTOWSP_OK ? pwsp_run_fail_walk(run)
+                                                      : pwsp_run_fail_time(run);
+    }
+    run->held = event;
+    if (arrival) {
+        run->held_arrival = *arrival;
+    }
+    return PTOWSP_BUSY;
+}
+
 PWSP_INTERNAL ptowsp_status pwsp_run_walk(ptowsp_run *run, bool is_time_only) {
-    pwsp_expander *x = &run->walk.expander;
     pwsp_walk_begin(&run->walk, false);
+    run->batch.count = 0;
+    run->held = PWSP_EVENT_NONE;
+    return pwsp_run_walk_on(run, is_time_only);
+}
+
+// The event at which the walk was held, once more. False if it cannot go on.
+static bool pwsp_run_again(ptowsp_run *run) {
+    return run->held == PWSP_EVENT_TASK ? pwsp_timeline_task(&run->time, &run->held_arrival)
+                                        : pwsp_run_event(run, run->held);
+}
+
+PWSP_INTERNAL ptowsp_status pwsp_run_walk_on(ptowsp_run *run, bool is_time_only) {
+    pwsp_expander *x = &run->walk.expander;
+    const pwsp_event held = run->held;
+    if (held != PWSP_EVENT_NONE && !pwsp_run_again(run)) {
+        return pwsp_run_stop(run, held, NULL);
+    }
+    run->held = PWSP_EVENT_NONE;
+    if (held == PWSP_EVENT_END) {
+        return PTOWSP_OK;
+    }
     bool has_plain = pwsp_timeline_is_plain(&run->time) && !run->walk.scaled_kernel;
     bool has_data = has_plain && pwsp_timeline_has_data(&run->time);
     bool is_clocked = run->pipes.clocked != NULL;
     PTOWSP_ASSERT(!is_clocked || !has_plain);
-    run->batch.count = 0;
     for (;;) {
         pwsp_event event = pwsp_walk_event(&run->walk, pwsp_expander_next(x));
         while (PWSP_LIKELY(event == PWSP_EVENT_TASK)) {
@@ -236,7 +268,7 @@ PWSP_INTERNAL ptowsp_status pwsp_run_walk(ptowsp_run *run, bool is_time_only) {
             }
             if (!(is_plain ? pwsp_run_collect(run, &arrival)
                            : pwsp_run_issue_next(run, &arrival))) {
-                return pwsp_run_fail_time(run);
+                return pwsp_run_stop(run, event, &arrival);
             }
             if (is_clocked) {
                 pwsp_recorder_clock(&run->recorder, x->task.index, &mark);
@@ -258,7 +290,7 @@ PWSP_INTERNAL ptowsp_status pwsp_run_walk(ptowsp_run *run, bool is_time_only) {
             return pwsp_run_fail_walk(run);
         }
         if (!pwsp_run_event(run, event)) {
-            return x->status != PTOWSP_OK ? pwsp_run_fail_walk(run) : pwsp_run_fail_time(run);
+            return pwsp_run_stop(run, event, NULL);
         }
         if (event == PWSP_EVENT_END) {
             return PTOWSP_OK;

@@ -1,303 +1,114 @@
-// Simulated time of collectives.
-//
-// Each rank is in one round. Of the ranks that have a message to send, the one whose way out is free
-// earliest sends it (a heap; ties by rank): the message takes its links and arrives. Times only
-// grow, as latencies are not negative, so links serve messages in the order of these times.
-//
-//      cell (rank, round)   expected messages, the latest arrival, bytes to add
-//      start(round + 1) = max(start(round), end of sends, latest arrival) + time of additions
+// Links: those of machines, checks, the time of a collective on them (traffic.c), and the choice of an
+// algorithm by it.
 
-#include "ranks.h"
+#include "traffic.h"
 
 #include <inttypes.h>
 
-typedef struct pwsp_time_send {
-    uint32_t to, round;
-    uint64_t bytes;
-} pwsp_time_send;
+// -- links ----------------------------------------------------------------------------------------
 
-typedef struct pwsp_time_cell {
-    uint32_t expected;  // messages that have not been sent yet
-    uint64_t latest, added_bytes;
-} pwsp_time_cell;
-
-typedef struct pwsp_time_rank {
-    uint64_t now;                   // when its sends of this round have ended so far
-    uint64_t key;                   // when it goes next, in the heap
-    uint64_t send_begin, send_end;  // what is left of its sends
-    uint32_t round;
-    bool has_sent;  // all of this round
-} pwsp_time_rank;
-
-typedef struct pwsp_time {
-    const ptowsp_collective *collective;
-    const ptowsp_links *links;
-    uint32_t p, round_count, me;
-    uint64_t element;
-    pwsp_time_send *sends;
-    uint64_t send_count;
-    pwsp_time_cell *cells;  // [p * round_count]
-    pwsp_time_rank *ranks;
-    uint32_t *heap;
-    uint32_t heap_count;
-    uint64_t *out_free, *in_free;  // by rank, of ports; and by node
-    uint64_t *node_out, *node_in;
-    uint64_t *pair_free;  // [p * p]
-    ptowsp_collective_cost cost;
-    bool is_late;  // a time does not fit
-} pwsp_time;
-
-// Picoseconds, rounded up; UINT64_MAX where that does not fit.
-static uint64_t pwsp_time_to_move(uint64_t bytes, uint64_t bytes_per_us) {
-    if (bytes_per_us == 0) {
-        return 0;
-    }
-    uint64_t whole = 0, rest = 0;
-    const uint64_t left = bytes % bytes_per_us;
-    if (!pwsp_mul_fits(bytes / bytes_per_us, 1000000, &whole) ||
-        !pwsp_mul_fits(left, 1000000, &rest)) {
-        return UINT64_MAX;
-    }
-    return pwsp_sum_u64(whole, pwsp_ceil_div_u64(rest, bytes_per_us));
+static bool pwsp_link_is_valid(const ptowsp_link *link) {
+    return (uint32_t)link->sharing <= PTOWSP_LINK_NODE;
 }
-
-static uint32_t pwsp_time_node(const pwsp_time *t, uint32_t member) {
-    const uint32_t rank = pwsp_collective_rank(t->collective, member);
-    return t->links->node_size ? rank / t->links->node_size : 0;
-}
-
-static uint32_t pwsp_time_member(const pwsp_time *t, uint32_t rank) {
-    return (rank - t->collective->first) / (t->collective->stride ? t->collective->stride : 1);
-}
-
-// -- what there is to do --------------------------------------------------------------------------
-
-static void pwsp_time_visit(void *user, const ptowsp_collective_step *step) {
-    pwsp_time *t = (pwsp_time *)user;
-    pwsp_time_cell *cell = &t->cells[(size_t)t->me * t->round_count + step->round];
-    const uint64_t bytes = step->count * t->element;
-    if (step->kind == PTOWSP_MOVE_SEND) {
-        pwsp_time_send *send = &t->sends[t->send_count++];
-        send->to = pwsp_time_member(t, step->peer);
-        send->round = step->round;
-        send->bytes = bytes;
-    } else if (step->kind == PTOWSP_MOVE_RECEIVE) {
-        cell->expected++;
-    } else if (step->kind != PTOWSP_MOVE_COPY) {
-        cell->added_bytes += bytes;
-    }
-}
-
-static void pwsp_time_count(void *user, const ptowsp_collective_step *step) {
-    *(uint64_t *)user += step->kind == PTOWSP_MOVE_SEND;
-}
-
-// -- the heap -------------------------------------------------------------------------------------
-
-static bool pwsp_time_before(const pwsp_time *t, uint32_t a, uint32_t b) {
-    const uint64_t x = t->ranks[a].key, y = t->ranks[b].key;
-    return x < y || (x == y && a < b);
-}
-
-static void pwsp_time_push(pwsp_time *t, uint32_t rank, uint64_t key) {
-    uint32_t at = t->heap_count++;
-    PTOWSP_ASSERT(at < t->p);
-    t->ranks[rank].key = key;
-    for (; at > 0 && pwsp_time_before(t, rank, t->heap[(at - 1) / 2]); at = (at - 1) / 2) {
-        t->heap[at] = t->heap[(at - 1) / 2];
-    }
-    t->heap[at] = rank;
-}
-
-static uint32_t pwsp_time_pop(pwsp_time *t) {
-    PTOWSP_ASSERT(t->heap_count > 0);
-    const uint32_t first = t->heap[0], last = t->heap[--t->heap_count];
-    uint32_t at = 0;
-    for (;;) {
-        uint32_t child = 2 * at + 1;
-        if (child >= t->heap_count) {
-            break;
-        }
-        if (child + 1 < t->heap_count && pwsp_time_before(t, t->heap[child + 1], t->heap[child])) {
-            child++;
-        }
-        if (!pwsp_time_before(t, t->heap[child], last)) {
-            break;
-        }
-        t->heap[at] = t->heap[child];
-        at = child;
-    }
-    t->heap[at] = last;
-    return first;
-}
-
-// -- a round --------------------------------------------------------------------------------------
-
-// Ends the rank's round if all that it waits for has been sent, and makes it ready for the next.
-static void pwsp_time_end_round(pwsp_time *t, uint32_t rank) {
-    pwsp_time_rank *r = &t->ranks[rank];
-    pwsp_time_cell *cell = &t->cells[(size_t)rank * t->round_count + r->round];
-    if (!r->has_sent || cell->expected > 0) {
-        return;
-    }
-    r->now = pwsp_sum_u64(pwsp_max_u64(r->now, cell->latest),
-                          pwsp_time_to_move(cell->added_bytes, t->links->reduce_bytes_per_us));
-    r->has_sent = false;
-    if (++r->round < t->round_count) {
-        pwsp_time_push(t, rank, r->now);
-    }
-}
-
-// The link of a message: when its two ends are free, which may be one.
-static const ptowsp_link *pwsp_time_link(pwsp_time *t, uint32_t from, uint32_t to, uint64_t **out,
-                                         uint64_t **in) {
-    const uint32_t from_node = pwsp_time_node(t, from), to_node = pwsp_time_node(t, to);
-    const bool is_between = from_node != to_node;
-    const ptowsp_link *link = is_between ? &t->links->between : &t->links->inside;
-    *out = &t->out_free[from + (is_between ? t->p : 0)];
-    *in = &t->in_free[to + (is_between ? t->p : 0)];
-    if (link->sharing == PTOWSP_LINK_PAIR) {
-        *out = *in = &t->pair_free[(size_t)from * t->p + to];
-    } else if (link->sharing == PTOWSP_LINK_NODE) {
-        *out = &t->node_out[from_node + (is_between ? PTOWSP_RANK_COUNT_MAX : 0)];
-        *in = &t->node_in[to_node + (is_between ? PTOWSP_RANK_COUNT_MAX : 0)];
-    }
-    return link;
-}
-
-// Sends a message that is ready at a time; says when its sender is done with it.
-static uint64_t pwsp_time_message(pwsp_time *t, uint32_t from, const pwsp_time_send *send,
-                                  uint64_t ready) {
-    uint64_t *out, *in;
-    const ptowsp_link *link = pwsp_time_link(t, from, send->to, &out, &in);
-    const uint64_t start = pwsp_max_u64(ready, pwsp_max_u64(*out, *in));
-    const uint64_t end = pwsp_sum_u64(start, pwsp_time_to_move(send->bytes, link->bytes_per_us));
-    const uint64_t arrival = pwsp_sum_u64(end, link->latency_ps);
-    *out = *in = end;
-    t->is_late = t->is_late || arrival == UINT64_MAX;
-    t->cost.message_count++;
-    t->cost.sent_bytes += send->bytes;
-    t->cost.between_bytes += link == &t->links->between ? send->bytes : 0;
-    pwsp_time_cell *cell = &t->cells[(size_t)send->to * t->round_count + send->round];
-    PTOWSP_ASSERT(cell->expected > 0);
-    cell->latest = pwsp_max_u64(cell->latest, arrival);
-    cell->expected--;
-    return end;
-}
-
-// Sends the rank's next message, or ends its round.
-static void pwsp_time_go(pwsp_time *t, uint32_t rank) {
-    pwsp_time_rank *r = &t->ranks[rank];
-    const pwsp_time_send *send = &t->sends[r->send_begin];
-    if (r->send_begin < r->send_end && send->round == r->round) {
-        r->now = pwsp_max_u64(r->now, pwsp_time_message(t, rank, send, r->key));
-        r->send_begin++;
-        if (t->ranks[send->to].round == send->round) {
-            pwsp_time_end_round(t, send->to);
-        }
-        send++;
-        if (r->send_begin < r->send_end && send->round == r->round) {
-            uint64_t *out, *in;
-            pwsp_time_link(t, rank, send->to, &out, &in);
-            pwsp_time_push(t, rank, pwsp_max_u64(r->key, *out));
-            return;
-        }
-    }
-    r->has_sent = true;
-    pwsp_time_end_round(t, rank);
-}
-
-static void pwsp_time_run(pwsp_time *t, const uint64_t *starts) {
-    for (uint32_t i = 0; i < t->p; i++) {
-        t->me = i;
-        t->ranks[i].send_begin = t->send_count;
-        ptowsp_collective_size size;
-        pwsp_collective_visit(t->collective, i, pwsp_time_visit, t, &size);
-        t->ranks[i].send_end = t->send_count;
-        t->ranks[i].now = starts ? starts[i] : 0;
-        pwsp_time_push(t, i, t->ranks[i].now);
-    }
-    while (t->heap_count > 0) {
-        pwsp_time_go(t, pwsp_time_pop(t));
-    }
-    for (uint32_t i = 0; i < t->p; i++) {
-        PTOWSP_ASSERT(t->ranks[i].round == t->round_count);
-        t->cost.time_ps = pwsp_max_u64(t->cost.time_ps, t->ranks[i].now);
-        t->is_late = t->is_late || t->ranks[i].now == UINT64_MAX;
-    }
-    t->cost.round_count = t->round_count;
-}
-
-// -- public ---------------------------------------------------------------------------------------
 
 PWSP_INTERNAL ptowsp_status pwsp_links_check(ptowsp_context *context, const ptowsp_links *links) {
-    if (!links || (uint32_t)links->inside.sharing > PTOWSP_LINK_NODE ||
-        (uint32_t)links->between.sharing > PTOWSP_LINK_NODE) {
-        return pwsp_ranks_fail(context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+    const ptowsp_status bad = PTOWSP_INVALID_PARAMS;
+    bool is_valid =
+        links && pwsp_link_is_valid(&links->inside) && pwsp_link_is_valid(&links->between);
+    if (links && links->axis_count > PTOWSP_MESH_AXIS_MAX) {
+        return pwsp_ranks_fail(context, bad, links->axis_count,
+                               "links of %" PRIu32 " axes: there are at most %d", links->axis_count,
+                               PTOWSP_MESH_AXIS_MAX);
+    }
+    uint64_t ranks = 1;
+    for (uint32_t i = 0; links && i < links->axis_count; i++) {
+        ranks *= links->axis_sizes[i];
+        is_valid = is_valid && pwsp_link_is_valid(&links->axes[i]);
+        if (ranks == 0 || ranks > PTOWSP_MESH_RANK_MAX) {
+            return pwsp_ranks_fail(context, bad, i,
+                                   "links along axis %" PRIu32 " of %" PRIu32
+                                   " ranks: a mesh has 1 to %d ranks",
+                                   i, links->axis_sizes[i], PTOWSP_MESH_RANK_MAX);
+        }
+    }
+    if (!is_valid) {
+        return pwsp_ranks_fail(context, bad, PTOWSP_NO_INDEX,
                                links ? "links are shared in an unknown way" : "no links");
     }
     return PTOWSP_OK;
 }
 
 ptowsp_links ptowsp_links_make(ptowsp_links_of machine) {
-    const ptowsp_links known[] = {
-        {"ascend_910b",
-         8,
-         {2000000, 28000, PTOWSP_LINK_PAIR},
-         {5000000, 25000, PTOWSP_LINK_PORT},
-         0},
-        {"ethernet_100g", 1, {0, 0, PTOWSP_LINK_PORT}, {20000000, 12500, PTOWSP_LINK_PORT}, 0},
-        {"ethernet_10g", 1, {0, 0, PTOWSP_LINK_PORT}, {30000000, 1250, PTOWSP_LINK_PORT}, 0},
+    static const struct {
+        char name[16];
+        uint32_t node_size;
+        ptowsp_link inside, between;
+    } known[] = {
+        {"ascend_910b", 8, {2000000, 28000, PTOWSP_LINK_PAIR}, {5000000, 25000, PTOWSP_LINK_PORT}},
+        {"ethernet_100g", 1, {0, 0, PTOWSP_LINK_PORT}, {20000000, 12500, PTOWSP_LINK_PORT}},
+        {"ethernet_10g", 1, {0, 0, PTOWSP_LINK_PORT}, {30000000, 1250, PTOWSP_LINK_PORT}},
     };
-    ptowsp_links none;
-    memset(&none, 0, sizeof none);
-    return (uint32_t)machine < sizeof known / sizeof known[0] ? known[machine] : none;
+    ptowsp_links links;
+    memset(&links, 0, sizeof links);
+    if ((uint32_t)machine < sizeof known / sizeof known[0]) {
+        links.name = known[machine].name;
+        links.node_size = known[machine].node_size;
+        links.inside = known[machine].inside;
+        links.between = known[machine].between;
+    }
+    return links;
 }
 
-static ptowsp_status pwsp_time_simulate(ptowsp_context *context, pwsp_arena *arena,
-                                        const ptowsp_collective *collective,
-                                        const ptowsp_links *links, const uint64_t *starts,
-                                        uint64_t *ends, ptowsp_collective_cost *out_cost) {
-    pwsp_time t;
-    memset(&t, 0, sizeof t);
-    t.collective = collective;
-    t.links = links;
-    t.p = collective->members;
-    t.element = ptowsp_dtype_size(collective->dtype);
-    uint64_t sends = 0;
-    for (uint32_t i = 0; i < t.p; i++) {
-        ptowsp_collective_size size;
-        pwsp_collective_visit(collective, i, pwsp_time_count, &sends, &size);
-        PTOWSP_ASSERT(i == 0 || t.round_count == size.round_count);
-        t.round_count = size.round_count;
+// -- time -----------------------------------------------------------------------------------------
+
+// Members begin at `starts`, or all at 0 if it is NULL; of `flow`, in t.
+static void pwsp_links_begin(pwsp_traffic *t, pwsp_flow *flow, const uint64_t *starts) {
+    for (uint32_t i = 0; i < flow->member_count; i++) {
+        pwsp_traffic_join(t, flow, i, starts ? starts[i] : 0);
     }
-    const size_t word = sizeof(uint64_t), p = t.p, node_count = 2 * PTOWSP_RANK_COUNT_MAX;
-    t.sends = (pwsp_time_send *)pwsp_arena_alloc(arena, (size_t)(sends * sizeof *t.sends), word);
-    t.cells = (pwsp_time_cell *)pwsp_arena_alloc(arena, p * t.round_count * sizeof *t.cells, word);
-    t.ranks = (pwsp_time_rank *)pwsp_arena_alloc(arena, p * sizeof *t.ranks, word);
-    t.heap = (uint32_t *)pwsp_arena_alloc(arena, p * sizeof *t.heap, word);
-    t.out_free = (uint64_t *)pwsp_arena_alloc(arena, 2 * p * word, word);
-    t.in_free = (uint64_t *)pwsp_arena_alloc(arena, 2 * p * word, word);
-    t.node_out = (uint64_t *)pwsp_arena_alloc(arena, node_count * word, word);
-    t.node_in = (uint64_t *)pwsp_arena_alloc(arena, node_count * word, word);
-    const bool has_pairs =
-        links->inside.sharing == PTOWSP_LINK_PAIR || links->between.sharing == PTOWSP_LINK_PAIR;
-    t.pair_free = (uint64_t *)pwsp_arena_alloc(arena, has_pairs ? p * p * word : 0, word);
-    if (!t.sends || !t.cells || !t.ranks || !t.heap || !t.out_free || !t.in_free || !t.node_out ||
-        !t.node_in || !t.pair_free) {
+}
+
+static ptowsp_status pwsp_links_fail(ptowsp_context *context, const pwsp_traffic *t,
+                                     const ptowsp_collective *c, bool has_memory) {
+    if (!has_memory) {
         return pwsp_ranks_fail(context, PTOWSP_OUT_OF_MEMORY, PTOWSP_NO_INDEX, "out of memory");
     }
-    pwsp_time_run(&t, starts);
-    if (t.is_late) {
-        return pwsp_ranks_fail(context, PTOWSP_LIMIT_EXCEEDED, PTOWSP_NO_INDEX,
-                               "%s: its time does not fit 64 bits",
-                               ptowsp_collective_name(collective->kind));
+    return !t->is_late ? PTOWSP_OK
+                       : pwsp_ranks_fail(context, PTOWSP_LIMIT_EXCEEDED, PTOWSP_NO_INDEX,
+                                         "%s: its time does not fit 64 bits",
+                                         ptowsp_collective_name(c->kind));
+}
+
+// Simulates one collective. What its members would do alike is done once, and counted for all.
+static ptowsp_status pwsp_links_simulate(ptowsp_context *context, const ptowsp_collective *c,
+                                         const ptowsp_links *links, uint64_t unit,
+                                         const uint64_t *starts, uint64_t *ends,
+                                         ptowsp_collective_cost *out_cost) {
+    pwsp_traffic t;
+    const uint32_t count = starts ? c->members : pwsp_traffic_symmetry(links, c);
+    bool has_memory = pwsp_traffic_init(&t, &context->memory, links, unit, c->first,
+                                        c->stride ? c->stride : 1, count);
+    pwsp_flow *flow = has_memory ? pwsp_flow_make(&t, c, count) : NULL;
+    has_memory = flow != NULL;
+    if (has_memory) {
+        pwsp_links_begin(&t, flow, starts);
+        while (pwsp_traffic_step(&t)) {
+        }
+        PTOWSP_ASSERT(flow->ended == count);
+        const uint64_t times = c->members / count;
+        *out_cost = t.cost;
+        out_cost->round_count = flow->round_count;
+        out_cost->message_count *= times;
+        out_cost->sent_bytes *= times;
+        out_cost->between_bytes *= times;
+        for (uint32_t i = 0; ends && i < c->members; i++) {
+            ends[i] = flow->members[i % count].now;
+        }
     }
-    for (uint32_t i = 0; ends && i < t.p; i++) {
-        ends[i] = t.ranks[i].now;
-    }
-    *out_cost = t.cost;
-    return PTOWSP_OK;
+    const ptowsp_status status = pwsp_links_fail(context, &t, c, has_memory);
+    pwsp_flow_free(&t, flow);
+    pwsp_traffic_free(&t);
+    return status;
 }
 
 ptowsp_status ptowsp_collective_time(ptowsp_context *context, const ptowsp_collective *collective,
@@ -315,32 +126,72 @@ ptowsp_status ptowsp_collective_time(ptowsp_context *context, const ptowsp_colle
                                "%s: its time needs %s", ptowsp_collective_name(collective->kind),
                                out_cost ? "an algorithm" : "room to write");
     }
-    pwsp_arena arena;
-    pwsp_arena_init(&arena, &context->memory);
-    status = pwsp_time_simulate(context, &arena, collective, links, NULL, NULL, out_cost);
-    pwsp_arena_free(&arena);
-    return status;
+    return pwsp_links_simulate(context, collective, links, 1, NULL, NULL, out_cost);
 }
 
 PWSP_INTERNAL ptowsp_status pwsp_collective_time_from(ptowsp_context *context,
                                                       const ptowsp_collective *collective,
-                                                      const ptowsp_links *links,
+                                                      const ptowsp_links *links, uint64_t unit,
                                                       const uint64_t *starts, uint64_t *ends) {
     ptowsp_collective_cost cost;
-    pwsp_arena arena;
+    const ptowsp_status status = pwsp_collective_check(context, collective);
+    return status == PTOWSP_OK
+               ? pwsp_links_simulate(context, collective, links, unit, starts, ends, &cost)
+               : status;
+}
+
+// The groups of all ranks are this one, moved by offsets below its stride and by whole groups.
+PWSP_INTERNAL ptowsp_status pwsp_collective_time_beside(ptowsp_context *context,
+                                                        const ptowsp_collective *collective,
+                                                        const ptowsp_links *links, uint64_t unit,
+                                                        uint32_t rank_count, uint64_t *ends) {
+    const uint32_t stride = collective->stride ? collective->stride : 1;
+    const uint32_t block = collective->members * stride;
+    PTOWSP_ASSERT(rank_count % block == 0);
+    pwsp_traffic t;
+    pwsp_flow *flows = NULL, *own = NULL;
     ptowsp_status status = pwsp_collective_check(context, collective);
-    if (status == PTOWSP_OK) {
-        pwsp_arena_init(&arena, &context->memory);
-        status = pwsp_time_simulate(context, &arena, collective, links, starts, ends, &cost);
-        pwsp_arena_free(&arena);
+    if (status != PTOWSP_OK) {
+        return status;
     }
+    bool has_memory = pwsp_traffic_init(&t, &context->memory, links, unit, 0, 1, rank_count);
+    for (uint32_t first = 0; first < rank_count && has_memory; first++) {
+        if (first % block >= stride) {
+            continue;
+        }
+        ptowsp_collective c = *collective;
+        c.first = first;
+        pwsp_flow *flow = pwsp_flow_make(&t, &c, c.members);
+        has_memory = flow != NULL;
+        if (flow) {
+            flow->next = flows;
+            flows = flow;
+            own = first == collective->first ? flow : own;
+            pwsp_links_begin(&t, flow, NULL);
+        }
+    }
+    while (has_memory && pwsp_traffic_step(&t)) {
+    }
+    for (uint32_t i = 0; i < collective->members && has_memory; i++) {
+        ends[i] = own->members[i].now;
+    }
+    status = pwsp_links_fail(context, &t, collective, has_memory);
+    while (flows) {
+        pwsp_flow *const next = flows->next;
+        pwsp_flow_free(&t, flows);
+        flows = next;
+    }
+    pwsp_traffic_free(&t);
     return status;
 }
 
 // -- the choice -----------------------------------------------------------------------------------
 
 PWSP_INTERNAL uint32_t pwsp_links_inner(const ptowsp_collective *c, const ptowsp_links *links) {
-    const uint32_t stride = c->stride ? c->stride : 1, size = links->node_size;
+    const uint32_t stride = c->stride ? c->stride : 1;
+    const uint32_t size = links->axis_count == 0   ? links->node_size
+                          : links->axis_count == 1 ? 0
+                                                   : links->axis_sizes[links->axis_count - 1];
     if (size == 0) {
         return c->members;
     }
@@ -350,6 +201,9 @@ PWSP_INTERNAL uint32_t pwsp_links_inner(const ptowsp_collective *c, const ptowsp
     const uint32_t inner = size / stride;
     return c->members % inner == 0 ? inner : 1;
 }
+
+// AUTO leaves out DIRECT beyond: its messages are members * members.
+#define PWSP_DIRECT_MAX 1024
 
 typedef struct pwsp_algorithm_choice {
     ptowsp_algorithm algorithm;
@@ -392,7 +246,9 @@ ptowsp_status ptowsp_collective_choose(ptowsp_context *context, ptowsp_collectiv
     for (uint32_t a = PTOWSP_ALGORITHM_DIRECT; a <= PTOWSP_ALGORITHM_RING; a++) {
         tried.algorithm = (ptowsp_algorithm)a;  // in the order of names
         const bool is_ring = tried.node_size == 1 || tried.node_size == tried.members;
-        if (!pwsp_collective_has(tried.kind, tried.algorithm) ||
+        const bool is_large = a == PTOWSP_ALGORITHM_DIRECT && tried.members > PWSP_DIRECT_MAX &&
+                              tried.kind <= PTOWSP_ALL_GATHER;
+        if (!pwsp_collective_has(tried.kind, tried.algorithm) || is_large ||
             (a == PTOWSP_ALGORITHM_HIERARCHICAL && is_ring)) {
             continue;
         }

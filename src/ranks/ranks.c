@@ -451,16 +451,19 @@ ptowsp_status ptowsp_ranks_run(ptowsp_ranks *ranks, const ptowsp_collective *col
 
 enum { PWSP_RECORD_VERSION, PWSP_RECORD_PROGRAM, PWSP_RECORD_LINKS, PWSP_RECORD_RANK, PWSP_RECORD };
 
+static uint64_t pwsp_link_hash(uint64_t hash, const ptowsp_link *link) {
+    const uint64_t words[] = {link->latency_ps, link->bytes_per_us, (uint64_t)link->sharing};
+    return ptowsp_hash(hash, words, sizeof words);
+}
+
 static uint64_t pwsp_links_hash(const ptowsp_links *links) {
-    const uint64_t words[] = {links->node_size,
-                              links->inside.latency_ps,
-                              links->inside.bytes_per_us,
-                              (uint64_t)links->inside.sharing,
-                              links->between.latency_ps,
-                              links->between.bytes_per_us,
-                              (uint64_t)links->between.sharing,
-                              links->reduce_bytes_per_us};
-    return ptowsp_hash(PTOWSP_HASH_START, words, sizeof words);
+    const uint64_t words[] = {links->node_size, links->axis_count, links->reduce_bytes_per_us};
+    uint64_t hash = ptowsp_hash(PTOWSP_HASH_START, words, sizeof words);
+    hash = pwsp_link_hash(pwsp_link_hash(hash, &links->inside), &links->between);
+    for (uint32_t i = 0; i < links->axis_count && i < PTOWSP_MESH_AXIS_MAX; i++) {
+        hash = pwsp_link_hash(hash ^ links->axis_sizes[i], &links->axes[i]);
+    }
+    return hash;
 }
 
 PWSP_INTERNAL bool pwsp_links_are_zero(const ptowsp_links *links) {

@@ -49,12 +49,19 @@ PWSP_INTERNAL void pwsp_collective_visit(const ptowsp_collective *collective, ui
 // The hash of all that members must agree on.
 PWSP_INTERNAL uint64_t pwsp_collective_hash(const ptowsp_collective *collective);
 
-// Simulates a collective whose members begin at these times (NULL: all at 0), in picoseconds, and
-// writes when each is done. Links are idle before.
+// Simulates a collective whose members begin at these times (NULL: all at 0), and writes when each is
+// done. Times are in parts of a picosecond, `unit` of them. Links are idle before.
 PWSP_INTERNAL ptowsp_status pwsp_collective_time_from(ptowsp_context *context,
                                                       const ptowsp_collective *collective,
-                                                      const ptowsp_links *links,
+                                                      const ptowsp_links *links, uint64_t unit,
                                                       const uint64_t *starts, uint64_t *ends);
+
+// The same where all begin at 0, beside the groups of so many ranks that do the same at once, which
+// may share links with it.
+PWSP_INTERNAL ptowsp_status pwsp_collective_time_beside(ptowsp_context *context,
+                                                        const ptowsp_collective *collective,
+                                                        const ptowsp_links *links, uint64_t unit,
+                                                        uint32_t rank_count, uint64_t *ends);
 
 // Members that one node has, or 1 if nodes do not have equally many.
 PWSP_INTERNAL uint32_t pwsp_links_inner(const ptowsp_collective *collective,

@@ -144,6 +144,7 @@ PWSP_INTERNAL void pwsp_events_begin(pwsp_events *events) {
     events->last_ended = PWSP_EVENTS_NONE;
     events->is_out_of_memory = false;
     events->has_ended = false;
+    events->entering = 0;
     pwsp_token_ops ops = {pwsp_events_token_is_dead,
                           pwsp_events_token_visit,
                           pwsp_events_token_keep,
@@ -218,10 +219,21 @@ static void pwsp_events_record(pwsp_events *events, uint32_t id, ptowsp_unit uni
     sim->recorder.done(sim->recorder.user, node->index, pwsp_sim_idle(sim, unit, lane, start));
 }
 
+// Finds the cycles of the best task of the links' queue. False with an error, or if it is held: it
+// then stays in its queue, and nothing has changed.
+static bool pwsp_events_meet(pwsp_events *events, const pwsp_events_queue *queue) {
+    pwsp_events_node *node = &events->nodes[pwsp_events_queue_first(events, queue)->node];
+    return pwsp_sim_meet(events->sim, node->index, events->now, &node->cycles);
+}
+
 // Runs the best task of a queue on a lane, from now on. A block task takes its vector lanes now, and
-// starts when both are free, which is known. False with an error.
+// starts when both are free, which is known. False with an error, or if it is held.
 static bool pwsp_events_run(pwsp_events *events, uint32_t lane, pwsp_events_queue *queue) {
     pwsp_sim *sim = events->sim;
+    const bool is_link = sim->timed->has_link && lane + 1 == sim->timed->lane_count;
+    if (PWSP_UNLIKELY(is_link) && sim->meeting.find_cycles && !pwsp_events_meet(events, queue)) {
+        return false;
+    }
     uint32_t id = pwsp_events_queue_pop(events, queue).node;
     pwsp_events_note_change(events, (uint32_t)(queue - events->queues));
     pwsp_events_node *node = &events->nodes[id];
@@ -526,13 +538,30 @@ static bool pwsp_events_tell(pwsp_events *events, const pwsp_arrival *arrival, u
     return true;
 }
 
-// The dependences of the task that is being issued, and its place in the rings.
-static bool pwsp_events_enter(pwsp_events *events, const pwsp_arrival *arrival, uint32_t id) {
+// The node of the task that is being issued, with its dependences, once there is room for it. 0 with
+// an error, or if the task is held.
+static uint32_t pwsp_events_make_task(pwsp_events *events, const pwsp_arrival *arrival) {
     pwsp_sim *sim = events->sim;
-    sim->deps.visited_count = 0;
-    if (!pwsp_events_depend(events, arrival, id, true)) {
-        return false;
+    const uint64_t timed = pwsp_sim_timing(sim);
+    if (!pwsp_events_make_room(events, timed)) {
+        return 0;
     }
+    pwsp_events_move_clock(events, timed);
+    const uint32_t id = pwsp_events_node_new(events);
+    if (id == 0) {
+        pwsp_sim_no_memory(sim);
+        return 0;
+    }
+    events->nodes[id].kind =
+        pwsp_sim_has_block(sim, arrival->unit) ? PWSP_EVENTS_BLOCK_TASK : PWSP_EVENTS_TASK;
+    events->nodes[id].pending = 1;  // until all its dependences are known
+    sim->deps.visited_count = 0;
+    return pwsp_events_depend(events, arrival, id, true) ? id : 0;
+}
+
+// The place of the task that is being issued in the rings.
+static bool pwsp_events_enter(pwsp_events *events, const pwsp_arrival *arrival) {
+    pwsp_sim *sim = events->sim;
     if (!sim->rings.is_used) {
         return true;
     }
@@ -546,21 +575,13 @@ static bool pwsp_events_enter(pwsp_events *events, const pwsp_arrival *arrival, 
 PWSP_INTERNAL bool pwsp_events_task(pwsp_events *events, const pwsp_arrival *arrival) {
     pwsp_sim *sim = events->sim;
     const ptowsp_schedule *schedule = sim->schedule;
-    uint64_t timed = pwsp_sim_timing(sim);
-    if (!pwsp_events_make_room(events, timed)) {
+    const uint32_t id =
+        events->entering ? events->entering : pwsp_events_make_task(events, arrival);
+    events->entering = id;
+    if (id == 0 || !pwsp_events_enter(events, arrival)) {
         return false;
     }
-    pwsp_events_move_clock(events, timed);
-    uint32_t id = pwsp_events_node_new(events);
-    if (id == 0) {
-        return pwsp_sim_no_memory(sim);
-    }
-    events->nodes[id].kind =
-        pwsp_sim_has_block(sim, arrival->unit) ? PWSP_EVENTS_BLOCK_TASK : PWSP_EVENTS_TASK;
-    events->nodes[id].pending = 1;  // until all its dependences are known
-    if (!pwsp_events_enter(events, arrival, id)) {
-        return false;
-    }
+    events->entering = 0;
     if (schedule->timing == PTOWSP_TIMING_RATE_LIMITED || pwsp_sim_room_needed(sim) > 1 ||
         (schedule->timing == PTOWSP_TIMING_BATCHED && schedule->timing_count == 1)) {
         sim->batch_clock = sim->clock.now;
@@ -671,16 +692,19 @@ PWSP_INTERNAL bool pwsp_events_pipeline(pwsp_events *events, const pwsp_pipeline
 
 PWSP_INTERNAL bool pwsp_events_slot_load(pwsp_events *events, const pwsp_tile_at *tile) {
     pwsp_sim *sim = events->sim;
-    uint32_t id = pwsp_events_node_new(events);
+    const uint32_t id = events->entering ? events->entering : pwsp_events_node_new(events);
     if (id == 0) {
         return pwsp_sim_no_memory(sim);
     }
-    events->nodes[id].refs = 2;  // ours, and until it is done
-    events->nodes[id].pending = 1;
-    events->current = id;
-    pwsp_deps_query_load(&sim->deps, tile);
-    pwsp_events_arrive(events, id);
-    pwsp_events_settle(events);
+    if (events->entering == 0) {
+        events->entering = id;
+        events->nodes[id].refs = 2;  // ours, and until it is done
+        events->nodes[id].pending = 1;
+        events->current = id;
+        pwsp_deps_query_load(&sim->deps, tile);
+        pwsp_events_arrive(events, id);
+        pwsp_events_settle(events);
+    }
     while (!events->nodes[id].is_done) {
         bool has_moved = false;
         // nothing completes before tasks begin to start, not even pipelines
@@ -692,6 +716,7 @@ PWSP_INTERNAL bool pwsp_events_slot_load(pwsp_events *events, const pwsp_tile_at
         }
     }
     uint64_t cause = pwsp_events_cause(events, id);
+    events->entering = 0;
     pwsp_events_unref(events, id);
     if (events->now > sim->clock.now) {
         pwsp_sim_move_clock(sim, events->now, PTOWSP_STALL_SLOT, cause);
@@ -700,7 +725,7 @@ PWSP_INTERNAL bool pwsp_events_slot_load(pwsp_events *events, const pwsp_tile_at
 }
 
 PWSP_INTERNAL bool pwsp_events_end(pwsp_events *events) {
-    if (!pwsp_sim_is_open(events->sim)) {
+    if (!events->has_ended && !pwsp_sim_is_open(events->sim)) {
         events->sim->gate_time = events->now;
     }
     events->has_ended = true;

@@ -99,7 +99,8 @@ typedef struct pwsp_events {
     uint32_t current;     // the node of the task being issued, for visits
     bool is_shared;       // lanes of a pool share a queue
     bool is_out_of_memory;
-    bool has_ended;  // all tasks are issued
+    bool has_ended;     // all tasks are issued
+    uint32_t entering;  // the node of a task or slot load that waits in its call, which may be held
 } pwsp_events;
 
 PWSP_INTERNAL bool pwsp_events_init(pwsp_events *events, pwsp_sim *sim);

@@ -34,6 +34,7 @@ PWSP_INTERNAL size_t pwsp_lanes_bytes(const pwsp_lanes *lanes) {
 
 PWSP_INTERNAL void pwsp_lanes_begin(pwsp_lanes *lanes) {
     pwsp_window_clear(&lanes->window);
+    lanes->is_held = false;
 }
 
 // -- waiting --------------------------------------------------------------------------------------
@@ -235,42 +236,77 @@ static bool pwsp_lanes_record(pwsp_sim *sim, const pwsp_arrival *arrival, const 
     return true;
 }
 
-PWSP_INTERNAL bool pwsp_lanes_task(pwsp_lanes *lanes, const pwsp_arrival *arrival) {
+// Does a task wait for more than structure?
+static bool pwsp_lanes_has_more(const pwsp_sim *sim, const pwsp_arrival *arrival) {
+    return arrival->tile_count || sim->order.streams || sim->order.edges;
+}
+
+// Issues a task. False with an error.
+PWSP_FORCE_INLINE bool pwsp_lanes_find_place(pwsp_lanes *lanes, const pwsp_arrival *arrival,
+                                             pwsp_lanes_place *place) {
     pwsp_sim *sim = lanes->sim;
-    const ptowsp_schedule *schedule = sim->schedule;
     pwsp_token ready = pwsp_precedence_ready(&sim->order);
-    bool has_more = arrival->tile_count || sim->order.streams || sim->order.edges;
     sim->deps.visited_count = 0;
-    if (has_more && !pwsp_lanes_wait(lanes, arrival, &ready)) {
+    if (pwsp_lanes_has_more(sim, arrival) && !pwsp_lanes_wait(lanes, arrival, &ready)) {
         return false;
     }
     if (!pwsp_lanes_issue(lanes, arrival, &ready)) {
         return false;
     }
-    uint64_t issue = sim->clock.now;
-    if (schedule->timing == PTOWSP_TIMING_INTERLEAVED) {
-        issue = pwsp_sim_turn(sim, arrival);
+    place->ready = ready;
+    place->issue = sim->clock.now;
+    if (sim->schedule->timing == PTOWSP_TIMING_INTERLEAVED) {
+        place->issue = pwsp_sim_turn(sim, arrival);
     }
-    uint32_t lane_index = pwsp_sim_dispatch(
-        sim, arrival->pool, pwsp_sim_has_block(sim, arrival->unit), arrival->dispatch_key);
-    PTOWSP_ASSERT(lane_index < sim->timed->lane_count);
-    const pwsp_lane *lane = pwsp_sim_last_lane(sim, arrival->unit, lane_index);
-    uint64_t known = pwsp_max_u64(sim->clock.now, ready.time);
-    uint64_t due = pwsp_max_u64(issue, known);
-    uint64_t able = pwsp_max_u64(due, lane->free);
-    uint64_t start = pwsp_max_u64(able, sim->gate_time);
-    uint64_t cycles = arrival->cycles;
-    if (PWSP_UNLIKELY(arrival->unit == PTOWSP_UNIT_LINK) && sim->meeting.find_cycles &&
-        !sim->meeting.find_cycles(sim->meeting.user, start, &cycles)) {
+    place->lane = pwsp_sim_dispatch(sim, arrival->pool, pwsp_sim_has_block(sim, arrival->unit),
+                                    arrival->dispatch_key);
+    PTOWSP_ASSERT(place->lane < sim->timed->lane_count);
+    const uint64_t free = pwsp_sim_last_lane(sim, arrival->unit, place->lane)->free;
+    const uint64_t known = pwsp_max_u64(sim->clock.now, ready.time);
+    const uint64_t able = pwsp_max_u64(pwsp_max_u64(place->issue, known), free);
+    place->start = pwsp_max_u64(able, sim->gate_time);
+    return true;
+}
+
+// The same for a task that communicates, which may be held, and its cycles.
+static bool pwsp_lanes_meet(pwsp_lanes *lanes, const pwsp_arrival *arrival, pwsp_lanes_place *place,
+                            uint64_t *out_cycles) {
+    if (lanes->is_held) {
+        *place = lanes->held;
+    } else if (!pwsp_lanes_find_place(lanes, arrival, place)) {
         return false;
     }
-    uint64_t end = start + cycles;
+    const bool is_found =
+        pwsp_sim_meet(lanes->sim, lanes->sim->task_count, place->start, out_cycles);
+    lanes->held = *place;
+    lanes->is_held = lanes->sim->is_held;
+    return is_found;
+}
+
+PWSP_INTERNAL bool pwsp_lanes_task(pwsp_lanes *lanes, const pwsp_arrival *arrival) {
+    pwsp_sim *sim = lanes->sim;
+    const ptowsp_schedule *schedule = sim->schedule;
+    pwsp_lanes_place place;
+    uint64_t cycles = arrival->cycles;
+    if (PWSP_UNLIKELY(arrival->unit == PTOWSP_UNIT_LINK) && sim->meeting.find_cycles) {
+        if (!pwsp_lanes_meet(lanes, arrival, &place, &cycles)) {
+            return false;
+        }
+    } else if (!pwsp_lanes_find_place(lanes, arrival, &place)) {
+        return false;
+    }
+    const uint32_t lane_index = place.lane;
+    const pwsp_lane *lane = pwsp_sim_last_lane(sim, arrival->unit, lane_index);
+    const uint64_t known = pwsp_max_u64(sim->clock.now, place.ready.time);
+    const uint64_t due = pwsp_max_u64(place.issue, known);
+    const uint64_t able = pwsp_max_u64(due, lane->free);
+    const uint64_t start = place.start, end = start + cycles;
     if (end > PTOWSP_CYCLES_MAX) {
         return pwsp_lanes_fail_time(sim);
     }
-    PTOWSP_ASSERT(start >= ready.time && start >= lane->free && end >= start);
+    PTOWSP_ASSERT(start >= place.ready.time && start >= lane->free && end >= start);
     if (sim->has_records &&
-        !pwsp_lanes_record(sim, arrival, &ready, lane_index, issue, start, end)) {
+        !pwsp_lanes_record(sim, arrival, &place.ready, lane_index, place.issue, start, end)) {
         return false;
     }
     ptowsp_run_stats *stats = &sim->stats;
@@ -294,7 +330,7 @@ PWSP_INTERNAL bool pwsp_lanes_task(pwsp_lanes *lanes, const pwsp_arrival *arriva
     }
     const pwsp_token token = {end, sim->task_count};
     pwsp_precedence_child_ends(&sim->order, &token);
-    if (has_more && !pwsp_lanes_tell(lanes, arrival, &token)) {
+    if (pwsp_lanes_has_more(sim, arrival) && !pwsp_lanes_tell(lanes, arrival, &token)) {
         return false;
     }
     sim->task_count++;

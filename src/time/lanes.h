@@ -6,9 +6,19 @@
 #include "sim.h"
 #include "window.h"
 
+// Where a task that is issued starts.
+typedef struct pwsp_lanes_place {
+    pwsp_token ready;  // what it waits for is done
+    uint64_t issue;    // its turn
+    uint64_t start;
+    uint32_t lane;
+} pwsp_lanes_place;
+
 typedef struct pwsp_lanes {
     pwsp_sim *sim;
     pwsp_window window;
+    pwsp_lanes_place held;  // of the task that is held
+    bool is_held;
 } pwsp_lanes;
 
 PWSP_INTERNAL bool pwsp_lanes_init(pwsp_lanes *lanes, pwsp_sim *sim);

@@ -262,6 +262,7 @@ PWSP_INTERNAL void pwsp_sim_begin(pwsp_sim *sim, bool has_records) {
     memset(&sim->stats, 0, sizeof sim->stats);
     sim->stats.lane_count = timed->lane_count;
     sim->has_records = has_records;
+    sim->is_held = false;
     sim->status = PTOWSP_OK;
     sim->index = PTOWSP_NO_INDEX;
     sim->gate_time = 0;

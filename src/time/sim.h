@@ -20,11 +20,19 @@ typedef struct pwsp_pool_lanes {
     uint32_t next;  // round robin
 } pwsp_pool_lanes;
 
-// Tasks that communicate, where their times depend on other ranks: the cycles of the task that
-// could start at a time here, its wait for them included. False with an error in the sim. Without a
-// function tasks take the cycles that they come with.
+// LATER: other ranks have to go on first. All of the timeline's calls return false then, with
+// sim->is_held, and the one that did is made again.
+typedef enum pwsp_meeting {
+    PWSP_MEETING_FAILED,
+    PWSP_MEETING_FOUND,
+    PWSP_MEETING_LATER
+} pwsp_meeting;
+
+// Tasks that communicate, where their times depend on other ranks: the cycles of a task that could
+// start at a time here, its wait for them included. FAILED is with an error in the sim. Tasks come
+// in program order. Without a function they take the cycles that they come with.
 typedef struct pwsp_sim_meeting {
-    bool (*find_cycles)(void *user, uint64_t start, uint64_t *out_cycles);
+    pwsp_meeting (*find_cycles)(void *user, uint64_t task, uint64_t start, uint64_t *out_cycles);
     void *user;
 } pwsp_sim_meeting;
 
@@ -90,6 +98,7 @@ typedef struct pwsp_sim {
     ptowsp_run_stats stats;
     pwsp_sim_recorder recorder;
     pwsp_sim_meeting meeting;
+    bool is_held;  // until a meeting's time is known
     bool has_records;
     ptowsp_status status;  // of the last failure
     uint64_t index;
@@ -162,6 +171,14 @@ PWSP_INLINE void pwsp_sim_start_pipeline(pwsp_sim *sim, uint32_t pipeline, uint3
 PWSP_INTERNAL uint64_t pwsp_sim_place_records(pwsp_sim *sim, uint64_t first, uint64_t count,
                                               const pwsp_token *ready, uint64_t issue,
                                               uint64_t start);
+
+// The cycles of a task that communicates and could start. False with an error, or if it is held.
+PWSP_INLINE bool pwsp_sim_meet(pwsp_sim *sim, uint64_t task, uint64_t start, uint64_t *out_cycles) {
+    const pwsp_meeting meeting =
+        sim->meeting.find_cycles(sim->meeting.user, task, start, out_cycles);
+    sim->is_held = meeting == PWSP_MEETING_LATER;
+    return meeting == PWSP_MEETING_FOUND;
+}
 
 PWSP_INLINE void pwsp_sim_tell(pwsp_sim *sim, pwsp_sim_mark mark, const uint32_t *edges,
                                uint32_t count) {
