@@ -7229,8 +7229,9 @@ static void npu_readme_kernels(const npu_emitter *emitter, npu_text *text) {
         }
     }
     npu_print(text, "%s",
-              has_mix ? "\nA task of `mix` takes a block: a cube core and its two vector cores. On "
-                        "threads the cube core's thread executes all of it.\n\n"
+              has_mix ? "\nA task of `mix` takes a block: a cube core and its two vector cores. A "
+                        "kernel with two halves (`..._cube`, `..._vector`) runs on all three, on "
+                        "threads too; others run on the cube core's thread.\n\n"
                       : "\n");
 }
 
@@ -37521,7 +37522,7 @@ static const char npu_fixed_18[] =
     "// Values keep their type and bits. In the a2a3 model the halves overlap as far as two slots of each\n"
     "// FIFO allow, and the way through global memory is counted; the unit model counts one move, as\n"
     "// PTO-WSP does. A cube core's two vector cores share the rows of the vector half if it works row by\n"
-    "// row: on elements, rows with a column or a sum of each row, columns, loads and stores. Else one of\n"
+    "// row, and each has its part of every tile: on elements, rows with a column or a sum of each row, columns, loads and stores. Else one of\n"
     "// them does it, as it does with transposed tiles, sorts, masks, gathers, tiles of one row and rows\n"
     "// for all others. Where both halves use a parameter\n"
     "// that one stores to, and no tile that goes between them orders it, the vector half does the loads\n"
@@ -37787,7 +37788,8 @@ static const char npu_fixed_18[] =
     "typedef struct ptowsp_kernel_stats {\n"
     "    ptowsp_cycles cycles;                          // of a task with full tiles\n"
     "    ptowsp_cycles busy_cycles[PTOWSP_PIPE_COUNT];  // in which each pipe works; with cube and vector\n"
-    "                                                   // cores (MIX), those of all of them, added up\n"
+    "                                                   // cores (MIX), of the cube core and the busier\n"
+    "                                                   // vector core together; unit model: of all three\n"
     "    uint32_t memory_bytes[PTOWSP_MEMORY_COUNT];    // the most that is used at once\n"
     "    uint32_t insn_count;                           // flags and barriers included\n"
     "} ptowsp_kernel_stats;\n"
@@ -40616,10 +40618,13 @@ static const char npu_fixed_18[] =
     "// The first way is tested. The other two are written from public headers and documents of PTO-ISA\n"
     "// and CANN, and have not run.\n"
     "//\n"
-    "// A task of MIX is taken by a block: a cube core and its two vector cores. On threads the cube core\n"
-    "// executes both halves, in the time that the three take. For a device the cores are started as\n"
-    "// blocks, and the scheduler gives the task to all three. The halves meet in FIFOs in global memory,\n"
-    "// 768 KiB for a block. There the vector half is not split: the first vector core stores.\n"
+    "// A task of MIX is taken by a block: a cube core and its two vector cores. A mixed tile kernel is\n"
+    "// two functions, one for each half, which meet in FIFOs in global memory, 768 KiB for a block. Both\n"
+    "// vector cores call theirs: where they share rows (is_split), each for its own, by TILE_UP_DOWN;\n"
+    "// else the first does all, and the second frees and fills slots. On threads each of the three cores\n"
+    "// is a thread, and one of these runs at a time; kernels of MIX without halves are executed by the\n"
+    "// cube core. For a device the cores are started as blocks, and the scheduler gives the task to all\n"
+    "// three. PTO-ISA's simulator has a thread for each half, and its vector half is not split.\n"
     "//\n"
     "// Kernels that are C functions carry their source (ptowsp_kernel_source), which is compiled as\n"
     "// C++17 with ptowsp.h; `user` is NULL there. PTO-ISA sources (ptowsp_pto_source) are passed\n"
