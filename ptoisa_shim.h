@@ -366,9 +366,6 @@ struct ptoisa_core {
     ptoisa_fault_fn on_fault;  // NULL: print the text to stderr and abort
     void *fault_user;
     uint8_t *memory[PTOISA_MEMORY_COUNT];  // for ptoisa_tassign; not owned
-    // Not 0: this core stands for two that share the rows of all tiles: the first cut_rows, and the
-    // rest; of a tile of one row the elements. An instruction takes what the slower of the two takes. Models that sum count all rows.
-    uint32_t cut_rows;
     // ------------------------------------------------
     uint64_t sum;                       // of all instructions' cycles
     uint64_t clock[PTOISA_PIPE_COUNT];  // when each pipe is done
@@ -1610,35 +1607,6 @@ PTOISA_FN uint64_t ptoisa_ask(const ptoisa_core *core, ptoisa_op op, ptoisa_pipe
     return ptoisa_cost(core, &info);
 }
 
-// The part of a tile that one of two cores has which share its rows (cut_rows): which is 0 or 1. A
-// tile of one row is a column seen as a row: they share its elements.
-PTOISA_FN const ptoisa_tile *ptoisa_part_of(const ptoisa_core *core, const ptoisa_tile *tile,
-                                            uint32_t which, ptoisa_tile *part) {
-    if (!tile) {
-        return NULL;
-    }
-    *part = *tile;
-    uint32_t *size = tile->rows == 1 ? &part->valid_cols : &part->valid_rows;
-    uint32_t first = *size < core->cut_rows ? *size : core->cut_rows;
-    *size = which ? *size - first : first;
-    return part;
-}
-
-// Cycles of one instruction of two cores that share its rows: of the slower one.
-PTOISA_FN uint64_t ptoisa_ask_both(const ptoisa_core *core, ptoisa_op op, ptoisa_pipe pipe,
-                                   const ptoisa_tile *dst, const ptoisa_tile *src0,
-                                   const ptoisa_tile *src1) {
-    uint64_t most = 0;
-    for (uint32_t which = 0; which < 2; which++) {
-        ptoisa_tile d, s0, s1;
-        uint64_t cycles = ptoisa_ask(core, op, pipe, ptoisa_part_of(core, dst, which, &d),
-                                     ptoisa_part_of(core, src0, which, &s0),
-                                     ptoisa_part_of(core, src1, which, &s1));
-        most = cycles > most ? cycles : most;
-    }
-    return most;
-}
-
 PTOISA_INLINE void ptoisa_charge(ptoisa_core *core, ptoisa_pipe pipe, uint64_t cycles) {
     core->sum += cycles;
     core->busy[pipe] += cycles;
@@ -1654,9 +1622,9 @@ PTOISA_FN void ptoisa_issue(ptoisa_core *core, ptoisa_op op, const ptoisa_tile *
     ptoisa_pipe pipe = ptoisa_pipe_of(op, dst, src0);
     // The unit model is asked straight away, which takes 5 ns instead of 7.
     bool is_sum = ptoisa_time_of(core->model) == PTOISA_TIME_SUM;
-    uint64_t cycles = core->model == PTOISA_MODEL_UNIT ? ptoisa_cost_unit(op, dst, src0, src1)
-                      : core->cut_rows && !is_sum ? ptoisa_ask_both(core, op, pipe, dst, src0, src1)
-                                                  : ptoisa_ask(core, op, pipe, dst, src0, src1);
+    uint64_t cycles = core->model == PTOISA_MODEL_UNIT
+                          ? ptoisa_cost_unit(op, dst, src0, src1)
+                          : ptoisa_ask(core, op, pipe, dst, src0, src1);
     if (is_sum) {
         core->sum += cycles;
         core->busy[pipe] += cycles;
@@ -9455,6 +9423,9 @@ PTOISA_FN void ptoisa_mscatter_by(ptoisa_core *core, const ptoisa_global *table,
 // wait for a FIFO, or ends. Then the next that can go on runs. So nothing is shared while it
 // changes, and bits, cycles and faults are the same in every run.
 //
+// The cube core runs on the calling thread. The threads of vector cores are a crew, which a thread
+// that runs many blocks keeps (ptoisa_crew_run): making threads costs more than most blocks.
+//
 //      static void cube(ptoisa_block *block, uint32_t core_index, void *arg) {
 //          ptoisa_core *core = block->cores[core_index];
 //          ptoisa_fifo *scores = ptoisa_block_fifo(block, core_index, PTOISA_C2V, 0, 8192, 2, gm);
@@ -9474,6 +9445,7 @@ PTOISA_FN void ptoisa_mscatter_by(ptoisa_core *core, const ptoisa_global *table,
 #define PTOISA_BLOCK_H
 
 #include <pthread.h>
+#include <unistd.h>
 
 #define PTOISA_BLOCK_CORES 3  // the cube core, vector cores 0 and 1
 
@@ -9482,26 +9454,38 @@ typedef struct ptoisa_block ptoisa_block;
 // Half of a kernel, as one core runs it. core_index: 0 the cube core, 1 and 2 the vector cores.
 typedef void (*ptoisa_half_fn)(ptoisa_block *block, uint32_t core_index, void *arg);
 
+typedef struct ptoisa_crew ptoisa_crew;
+
+typedef struct ptoisa_crew_thread {
+    ptoisa_crew *crew;
+    uint32_t core_index;
+} ptoisa_crew_thread;
+
+// Two threads that are vector cores, for one block after another; zeros: none yet.
+struct ptoisa_crew {
+    pthread_mutex_t lock;                   // of all below, and of the block's turns
+    pthread_cond_t go[PTOISA_BLOCK_CORES];  // a core's turn has come, or the crew's end
+    pthread_t ids[PTOISA_BLOCK_CORES];
+    ptoisa_crew_thread threads[PTOISA_BLOCK_CORES];
+    pid_t process;  // that they are threads of
+    bool is_there, is_over;
+    ptoisa_block *block;  // that runs
+};
+
 struct ptoisa_block {
+    ptoisa_crew *crew;
     ptoisa_core *const *cores;
     ptoisa_half_fn cube, vector;
     void *arg;
     // ------------------------------------------------
     ptoisa_fifo fifos[PTOISA_FIFO_FLAGS];    // by flag
     uint8_t opened[PTOISA_FIFO_FLAGS];       // bit n: by core n
-    pthread_mutex_t lock;                    // of the fields below
-    pthread_cond_t go[PTOISA_BLOCK_CORES];   // a core's turn has come
     uint32_t turn;                           // index of the core that runs
     bool is_done[PTOISA_BLOCK_CORES];        // the half has returned
     ptoisa_fifo *waits[PTOISA_BLOCK_CORES];  // what it waits for
     bool is_push[PTOISA_BLOCK_CORES];
     bool is_stuck;
 };
-
-typedef struct ptoisa_block_thread {
-    ptoisa_block *block;
-    uint32_t core_index;
-} ptoisa_block_thread;
 
 // -- turns ----------------------------------------------------------------------------------------
 
@@ -9547,7 +9531,7 @@ PTOISA_FN void ptoisa_block_pass(ptoisa_block *block, uint32_t core_index) {
             uint32_t next = (core_index + i) % PTOISA_BLOCK_CORES;
             if (ptoisa_block_can_go(block, next)) {
                 block->turn = next;
-                pthread_cond_signal(&block->go[next]);
+                pthread_cond_signal(&block->crew->go[next]);
                 return;
             }
         }
@@ -9564,12 +9548,15 @@ PTOISA_FN void ptoisa_block_pass(ptoisa_block *block, uint32_t core_index) {
             "block: no core can go on: the cube core %s, vector core 0 %s, vector core 1 %s",
             where[0], where[1], where[2]);
     }
-    block->turn = PTOISA_BLOCK_CORES;
+    block->turn = PTOISA_BLOCK_CORES;  // all have ended, for which the cube core's thread waits
+    pthread_cond_signal(&block->crew->go[0]);
 }
 
+// Waits until it is a core's turn; PTOISA_BLOCK_CORES: until all have ended, on the cube core's thread.
 PTOISA_FN void ptoisa_block_await(ptoisa_block *block, uint32_t core_index) {
+    uint32_t thread = core_index % PTOISA_BLOCK_CORES;
     while (block->turn != core_index) {
-        pthread_cond_wait(&block->go[core_index], &block->lock);
+        pthread_cond_wait(&block->crew->go[thread], &block->crew->lock);
     }
 }
 
@@ -9579,7 +9566,7 @@ PTOISA_FN bool ptoisa_block_wait(ptoisa_fifo *fifo, ptoisa_core *core, uint32_t 
     bool is_cube = is_push == (fifo->direction == PTOISA_C2V);
     uint32_t core_index = is_cube ? 0 : 1 + sub;
     (void)core;
-    pthread_mutex_lock(&block->lock);
+    pthread_mutex_lock(&block->crew->lock);
     if (!block->is_stuck) {
         block->waits[core_index] = fifo;
         block->is_push[core_index] = is_push;
@@ -9588,32 +9575,85 @@ PTOISA_FN bool ptoisa_block_wait(ptoisa_fifo *fifo, ptoisa_core *core, uint32_t 
         block->waits[core_index] = NULL;
     }
     bool is_good = !block->is_stuck;
-    pthread_mutex_unlock(&block->lock);
+    pthread_mutex_unlock(&block->crew->lock);
     return is_good;
 }
 
-// Runs a half when its turn comes, and passes the turn on when it has returned.
+// Runs a half, whose turn it is, and passes the turn on when it has returned. The crew is locked, but
+// not meanwhile.
 PTOISA_FN void ptoisa_block_half(ptoisa_block *block, uint32_t core_index) {
-    pthread_mutex_lock(&block->lock);
-    ptoisa_block_await(block, core_index);
-    pthread_mutex_unlock(&block->lock);
+    ptoisa_crew *crew = block->crew;
+    pthread_mutex_unlock(&crew->lock);
     (core_index == 0 ? block->cube : block->vector)(block, core_index, block->arg);
-    pthread_mutex_lock(&block->lock);
+    pthread_mutex_lock(&crew->lock);
     block->is_done[core_index] = true;
     ptoisa_block_pass(block, core_index);
-    pthread_mutex_unlock(&block->lock);
 }
 
-PTOISA_FN void ptoisa_block_nothing(ptoisa_block *block, uint32_t core_index, void *arg) {
-    (void)block;
-    (void)core_index;
-    (void)arg;
-}
+// -- crews ----------------------------------------------------------------------------------------
 
-PTOISA_FN void *ptoisa_block_main(void *arg) {
-    ptoisa_block_thread *thread = (ptoisa_block_thread *)arg;
-    ptoisa_block_half(thread->block, thread->core_index);
+PTOISA_FN void *ptoisa_crew_main(void *arg) {
+    ptoisa_crew_thread *thread = (ptoisa_crew_thread *)arg;
+    ptoisa_crew *crew = thread->crew;
+    uint32_t core_index = thread->core_index;
+    pthread_mutex_lock(&crew->lock);
+    while (!crew->is_over) {
+        if (crew->block && crew->block->turn == core_index && !crew->block->is_done[core_index]) {
+            ptoisa_block_half(crew->block, core_index);
+        } else {
+            pthread_cond_wait(&crew->go[core_index], &crew->lock);
+        }
+    }
+    pthread_mutex_unlock(&crew->lock);
     return NULL;
+}
+
+// Ends so many threads of a crew, the last ones that were made; and the crew.
+PTOISA_FN void ptoisa_crew_end_some(ptoisa_crew *crew, uint32_t count) {
+    pthread_mutex_lock(&crew->lock);
+    crew->is_over = true;
+    for (uint32_t i = 0; i < PTOISA_BLOCK_CORES; i++) {
+        pthread_cond_signal(&crew->go[i]);
+    }
+    pthread_mutex_unlock(&crew->lock);
+    for (uint32_t i = 1; i <= count; i++) {
+        pthread_join(crew->ids[i], NULL);
+    }
+    for (uint32_t i = 0; i < PTOISA_BLOCK_CORES; i++) {
+        pthread_cond_destroy(&crew->go[i]);
+    }
+    pthread_mutex_destroy(&crew->lock);
+    memset(crew, 0, sizeof *crew);
+}
+
+// Ends a crew's threads, if it has any. In a process that was forked it has none any more.
+PTOISA_FN void ptoisa_crew_end(ptoisa_crew *crew) {
+    if (crew->is_there && crew->process == getpid()) {
+        ptoisa_crew_end_some(crew, PTOISA_BLOCK_CORES - 1);
+    }
+}
+
+// Makes a crew's threads, if it has none. False: there is no thread for a core.
+PTOISA_FN bool ptoisa_crew_begin(ptoisa_crew *crew) {
+    if (crew->is_there && crew->process == getpid()) {
+        return true;
+    }
+    memset(crew, 0, sizeof *crew);
+    crew->process = getpid();
+    pthread_mutex_init(&crew->lock, NULL);
+    for (uint32_t i = 0; i < PTOISA_BLOCK_CORES; i++) {
+        pthread_cond_init(&crew->go[i], NULL);
+        crew->threads[i].crew = crew;
+        crew->threads[i].core_index = i;
+    }
+    for (uint32_t i = 1; i < PTOISA_BLOCK_CORES; i++) {
+        if (pthread_create(&crew->ids[i], NULL, ptoisa_crew_main, &crew->threads[i]) != 0) {
+            ptoisa_crew_end_some(crew, i - 1);
+            return false;
+        }
+    }
+    crew->is_there = true;
+    return true;
 }
 
 // -- FIFOs ----------------------------------------------------------------------------------------
@@ -9691,51 +9731,38 @@ PTOISA_FN bool ptoisa_block_finish(const ptoisa_block *block, const uint64_t *st
 // Runs `cube` on cores[0] and `vector` on cores[1] and cores[2], with `arg`. The cores are the
 // caller's, with clocks of one time. False after a fault of the block: no thread, a deadlock,
 // something left in a FIFO; faults of instructions are the core's alone.
-PTOISA_FN bool ptoisa_block_run(ptoisa_core *const cores[PTOISA_BLOCK_CORES], ptoisa_half_fn cube,
-                                ptoisa_half_fn vector, void *arg) {
+PTOISA_FN bool ptoisa_crew_run(ptoisa_crew *crew, ptoisa_core *const cores[PTOISA_BLOCK_CORES],
+                               ptoisa_half_fn cube, ptoisa_half_fn vector, void *arg) {
     ptoisa_block block;
-    ptoisa_block_thread threads[PTOISA_BLOCK_CORES];
-    pthread_t ids[PTOISA_BLOCK_CORES];
     uint64_t strange[PTOISA_BLOCK_CORES];
+    if (!ptoisa_crew_begin(crew)) {
+        return ptoisa_fault(cores[0], PTOISA_NOP, "block: no thread for a core");
+    }
     memset(&block, 0, sizeof block);
+    block.crew = crew;
     block.cores = cores;
     block.cube = cube;
     block.vector = vector;
     block.arg = arg;
-    pthread_mutex_init(&block.lock, NULL);
     for (uint32_t core_index = 0; core_index < PTOISA_BLOCK_CORES; core_index++) {
-        pthread_cond_init(&block.go[core_index], NULL);
-        threads[core_index].block = &block;
-        threads[core_index].core_index = core_index;
         strange[core_index] = ptoisa_block_strange(cores[core_index], core_index == 0);
     }
-    bool is_good = true;
-    for (uint32_t core_index = 1; core_index < PTOISA_BLOCK_CORES && is_good; core_index++) {
-        is_good =
-            pthread_create(&ids[core_index], NULL, ptoisa_block_main, &threads[core_index]) == 0;
-        if (!is_good &&
-            core_index == 2) {  // the other waits for its turn: its half is then nothing
-            pthread_mutex_lock(&block.lock);
-            block.vector = ptoisa_block_nothing;
-            block.is_done[0] = block.is_done[2] = true;
-            block.turn = 1;
-            pthread_cond_signal(&block.go[1]);
-            pthread_mutex_unlock(&block.lock);
-            pthread_join(ids[1], NULL);
-        }
-    }
-    if (is_good) {
-        ptoisa_block_half(&block, 0);
-        pthread_join(ids[1], NULL);
-        pthread_join(ids[2], NULL);
-        is_good = !block.is_stuck && ptoisa_block_finish(&block, strange);
-    } else {
-        ptoisa_fault(cores[0], PTOISA_NOP, "block: no thread for a core");
-    }
-    for (uint32_t core_index = 0; core_index < PTOISA_BLOCK_CORES; core_index++) {
-        pthread_cond_destroy(&block.go[core_index]);
-    }
-    pthread_mutex_destroy(&block.lock);
+    pthread_mutex_lock(&crew->lock);
+    crew->block = &block;
+    ptoisa_block_half(&block, 0);
+    ptoisa_block_await(&block, PTOISA_BLOCK_CORES);
+    crew->block = NULL;
+    pthread_mutex_unlock(&crew->lock);
+    return !block.is_stuck && ptoisa_block_finish(&block, strange);
+}
+
+// The same with threads that are made for this block.
+PTOISA_FN bool ptoisa_block_run(ptoisa_core *const cores[PTOISA_BLOCK_CORES], ptoisa_half_fn cube,
+                                ptoisa_half_fn vector, void *arg) {
+    ptoisa_crew crew;
+    memset(&crew, 0, sizeof crew);
+    bool is_good = ptoisa_crew_run(&crew, cores, cube, vector, arg);
+    ptoisa_crew_end(&crew);
     return is_good;
 }
 
@@ -11930,6 +11957,16 @@ inline std::enable_if_t<shim::is_global_v<G>> TFREE(Pipe &pipe, G &) {
 
 namespace shim {
 
+// This thread's vector cores, from its first block on to its end.
+struct Crew {
+    ptoisa_crew crew;
+    ~Crew() {
+        ptoisa_crew_end(&crew);
+    }
+};
+
+inline thread_local Crew this_crew = {};
+
 template <typename Cube, typename Vector> struct Halves {
     Cube &cube;
     Vector &vector;
@@ -11947,6 +11984,7 @@ template <typename Cube, typename Vector> struct Halves {
             all->cube();
         } else {
             mine.core = all->vectors[core_index - 1];
+            memset(mine.next_event, 0, sizeof mine.next_event);
             mine.subblock_dim = 2;
             mine.block_idx = all->block_idx;
             mine.block_num = all->block_num;
@@ -11983,7 +12021,7 @@ inline bool RunBlock(Cube cube, Vector vector, uint64_t *cycles = NULL) {
         each->is_filled = 0;
     }
     ptoisa_half_fn run = shim::Halves<Cube, Vector>::run;
-    bool is_good = ptoisa_block_run(cores, run, run, &all);
+    bool is_good = ptoisa_crew_run(&shim::this_crew.crew, cores, run, run, &all);
     uint64_t end = 0;
     for (ptoisa_core *each : cores) {
         uint64_t pipes = ptoisa_cycles_of_pipes(each);

@@ -22594,9 +22594,6 @@ struct ptoisa_core {
     ptoisa_fault_fn on_fault;  // NULL: print the text to stderr and abort
     void *fault_user;
     uint8_t *memory[PTOISA_MEMORY_COUNT];  // for ptoisa_tassign; not owned
-    // Not 0: this core stands for two that share the rows of all tiles: the first cut_rows, and the
-    // rest; of a tile of one row the elements. An instruction takes what the slower of the two takes. Models that sum count all rows.
-    uint32_t cut_rows;
     // ------------------------------------------------
     uint64_t sum;                       // of all instructions' cycles
     uint64_t clock[PTOISA_PIPE_COUNT];  // when each pipe is done
@@ -23838,35 +23835,6 @@ PTOISA_FN uint64_t ptoisa_ask(const ptoisa_core *core, ptoisa_op op, ptoisa_pipe
     return ptoisa_cost(core, &info);
 }
 
-// The part of a tile that one of two cores has which share its rows (cut_rows): which is 0 or 1. A
-// tile of one row is a column seen as a row: they share its elements.
-PTOISA_FN const ptoisa_tile *ptoisa_part_of(const ptoisa_core *core, const ptoisa_tile *tile,
-                                            uint32_t which, ptoisa_tile *part) {
-    if (!tile) {
-        return NULL;
-    }
-    *part = *tile;
-    uint32_t *size = tile->rows == 1 ? &part->valid_cols : &part->valid_rows;
-    uint32_t first = *size < core->cut_rows ? *size : core->cut_rows;
-    *size = which ? *size - first : first;
-    return part;
-}
-
-// Cycles of one instruction of two cores that share its rows: of the slower one.
-PTOISA_FN uint64_t ptoisa_ask_both(const ptoisa_core *core, ptoisa_op op, ptoisa_pipe pipe,
-                                   const ptoisa_tile *dst, const ptoisa_tile *src0,
-                                   const ptoisa_tile *src1) {
-    uint64_t most = 0;
-    for (uint32_t which = 0; which < 2; which++) {
-        ptoisa_tile d, s0, s1;
-        uint64_t cycles = ptoisa_ask(core, op, pipe, ptoisa_part_of(core, dst, which, &d),
-                                     ptoisa_part_of(core, src0, which, &s0),
-                                     ptoisa_part_of(core, src1, which, &s1));
-        most = cycles > most ? cycles : most;
-    }
-    return most;
-}
-
 PTOISA_INLINE void ptoisa_charge(ptoisa_core *core, ptoisa_pipe pipe, uint64_t cycles) {
     core->sum += cycles;
     core->busy[pipe] += cycles;
@@ -23882,9 +23850,9 @@ PTOISA_FN void ptoisa_issue(ptoisa_core *core, ptoisa_op op, const ptoisa_tile *
     ptoisa_pipe pipe = ptoisa_pipe_of(op, dst, src0);
     // The unit model is asked straight away, which takes 5 ns instead of 7.
     bool is_sum = ptoisa_time_of(core->model) == PTOISA_TIME_SUM;
-    uint64_t cycles = core->model == PTOISA_MODEL_UNIT ? ptoisa_cost_unit(op, dst, src0, src1)
-                      : core->cut_rows && !is_sum ? ptoisa_ask_both(core, op, pipe, dst, src0, src1)
-                                                  : ptoisa_ask(core, op, pipe, dst, src0, src1);
+    uint64_t cycles = core->model == PTOISA_MODEL_UNIT
+                          ? ptoisa_cost_unit(op, dst, src0, src1)
+                          : ptoisa_ask(core, op, pipe, dst, src0, src1);
     if (is_sum) {
         core->sum += cycles;
         core->busy[pipe] += cycles;
@@ -31704,7 +31672,7 @@ PTOISA_FN void ptoisa_mscatter_by(ptoisa_core *core, const ptoisa_global *table,
 // share the rows: the first has those below ceil(rows / 2) of every tile, the second the rest, each in
 // its own UB, at the same addresses; `rows` are the valid ones of one tile (split_tile), whatever the
 // others have. Columns that are seen as a row are shared by element. Else the first does everything,
-// and the second only takes part in filling and freeing slots.
+// and the second only takes part in filling and freeing slots. Both follow the order of the list.
 //
 // Index 0 is no tile. A tile may be a view of another one (its root): the same bytes with another
 // shape, or a part of them. Only roots have storage. Sizes that depend on a task's place in its
@@ -31776,6 +31744,7 @@ typedef enum pwsp_side { PWSP_SIDE_ANY = 0, PWSP_SIDE_CUBE, PWSP_SIDE_VECTOR } p
 #define PWSP_FIFO_TO_CUBE   1
 #define PWSP_FIFO_COUNT     2
 #define PWSP_FIFO_SLOTS     2
+#define PWSP_FIFO_SLOT_MAX  (192u << 10)  // bytes, in the memory that a device has for each block
 
 typedef struct pwsp_list_fifo {
     uint32_t slot_bytes;  // 0: there is no such FIFO
@@ -31908,10 +31877,20 @@ PWSP_INLINE const char *pwsp_insn_name(const pwsp_insn *insn) {
                                          : ptoisa_op_name((ptoisa_op)insn->op);
 }
 
-// The bytes of a slot that a tile needs.
-PWSP_INLINE uint64_t pwsp_list_slot_bytes(const pwsp_list_tile *tile) {
-    return (uint64_t)tile->valid_rows.max * tile->valid_cols.max *
-           ptoisa_dtype_size((ptoisa_dtype)tile->dtype);
+// The most rows that two vector cores share; 0: they share none.
+PWSP_INLINE uint32_t pwsp_list_split_rows(const pwsp_list *list) {
+    return list->split_tile ? list->tiles[list->split_tile].valid_rows.max : 0;
+}
+
+// The bytes of a slot that a tile needs: its rows, and where vector cores share them as many for
+// the second one as the first has at most, which PTO-ISA takes for half of the tile.
+PWSP_INLINE uint64_t pwsp_list_slot_bytes(const pwsp_list_tile *tile, uint32_t split_rows) {
+    uint64_t rows = tile->valid_rows.max, first = ((uint64_t)split_rows + 1) / 2;
+    if (split_rows && rows > 1) {
+        first = first < rows - 1 ? first : rows - 1;
+        rows = rows > 2 * first ? rows : 2 * first;
+    }
+    return rows * tile->valid_cols.max * ptoisa_dtype_size((ptoisa_dtype)tile->dtype);
 }
 
 // Where a tile begins in its memory, once memory has been planned.
@@ -33522,12 +33501,13 @@ PWSP_INTERNAL bool pwsp_list_add_waits(pwsp_list *list, const ptoisa_machine *ma
 // Can two cores share the rows of the vector half, each half of the valid ones of `tile`? Each row of
 // what an instruction writes then follows from that row of what it reads, at the same place of its
 // root; or, of columns that are seen as rows, each element from that element. So it does not matter
-// how many rows of a tile are valid, only that all are cut at the same one. A parameter that is
-// stored to is used with the same first row everywhere. Else *out_insn is the first instruction that
-// is against it.
+// how many rows of a tile are valid, only that all are cut at the same one. Else *out_insn is the
+// first instruction that is against it. (That the two cores do not meet in global memory is found by
+// the proof.)
 PWSP_INTERNAL bool pwsp_list_is_by_row(const pwsp_list *list, uint32_t tile, uint32_t *out_insn);
 
-// The tile whose rows two cores share: of those whose valid rows depend on the task the first, else
+// The tile whose rows two cores share, where a parameter that is stored to is used with the same first
+// row everywhere: of those whose valid rows depend on the task the first, else
 // the first that has always the same. 0: they cannot.
 PWSP_INTERNAL uint32_t pwsp_list_split(const pwsp_list *list);
 
@@ -33713,15 +33693,18 @@ PWSP_INTERNAL uint32_t pwsp_list_split(const pwsp_list *list) {
             }
         }
     }
+    for (uint64_t i = 0; i < list->insn_count && found; i++) {
+        const pwsp_insn *insn = &list->insns[i];
+        bool is_store = insn->side == PWSP_SIDE_VECTOR && insn->op == PTOISA_TSTORE;
+        found = is_store && pwsp_store_is_shared(list, insn) ? 0 : found;
+    }
     return found && pwsp_list_is_by_row(list, found, &at) ? found : 0;
 }
 
 PWSP_INTERNAL bool pwsp_list_is_by_row(const pwsp_list *list, uint32_t tile, uint32_t *out_insn) {
     for (uint32_t i = 0; i < list->insn_count; i++) {
         const pwsp_insn *insn = &list->insns[i];
-        if (insn->side == PWSP_SIDE_VECTOR &&
-            (!pwsp_insn_is_by_row(list, insn) ||
-             (insn->op == PTOISA_TSTORE && pwsp_store_is_shared(list, insn)))) {
+        if (insn->side == PWSP_SIDE_VECTOR && !pwsp_insn_is_by_row(list, insn)) {
             *out_insn = i;
             return false;
         }
@@ -34076,6 +34059,13 @@ PWSP_INTERNAL bool pwsp_list_verify(const pwsp_list *list, const ptoisa_machine 
 // do beyond that (a push waits for several pops at once) only delays: the order of the list still
 // lets both cores reach their ends.
 //
+// There are three cores: both vector cores follow the vector half. What the cube core pops, both have
+// pushed, and what it pushes has room once both have popped. If the list is split, each accesses a UB of
+// its own and its rows of global memory: those of two accesses with one and the same first row, outside
+// of loops over rows, are apart where they are of different vector cores; all others are not. Else the
+// second core only pushes and pops. Both are alike, so it suffices to hold up the first, while the
+// second goes on.
+//
 // Sets come before their waits in the list, which is checked first. So the order of the list lets
 // every pipe reach its end, and there can be no deadlock.
 //
@@ -34100,10 +34090,15 @@ PWSP_INTERNAL bool pwsp_list_verify(const pwsp_list *list, const ptoisa_machine 
 typedef struct pwsp_proof_access {
     uint64_t begin, end;
     uint32_t memory;  // ptoisa_memory, or PTOISA_MEMORY_COUNT: global memory
+    uint32_t row;     // of a parameter, where it begins
     bool is_write;
+    bool is_shared;  // a vector core has its part of the rows from there on
 } pwsp_proof_access;
 
 #define PWSP_PROOF_NONE UINT32_MAX
+
+// The cube core, or the only one, and the two vector cores.
+#define PWSP_PROOF_CORES 3
 
 typedef struct pwsp_proof {
     const pwsp_list *list;
@@ -34115,13 +34110,16 @@ typedef struct pwsp_proof {
     // [insn] of a wait: its set; of a TPOP: its TPUSH; of a TPUSH: the TPOP that frees its slot, or
     // NONE.
     uint32_t *partner;
-    uint32_t *resets;             // [insn] of a wait: the next set of its event, or NONE
-    uint32_t *seen;               // [insn] of a set, TPUSH, TPOP: the last run in which it was done
-    uint32_t *starts;             // [insn] its first access
-    pwsp_proof_access *accesses;  // of all instructions
-    uint32_t *first, *last;       // [tile] of roots: instructions + 1
-    const uint32_t *origins;      // [insn] of an unrolled list: as the user knows them, or NULL
+    uint32_t *resets;  // [insn] of a wait: the next set of its event, or NONE
+    // [core][insn] of a set, TPUSH, TPOP: the last run in which it was done
+    uint32_t *seen[PWSP_PROOF_CORES];
+    uint32_t *starts;              // [insn] its first access
+    pwsp_proof_access *accesses;   // of all instructions
+    uint32_t *first, *last;        // [tile] of roots: instructions + 1
+    const uint32_t *origins;       // [insn] of an unrolled list: as the user knows them, or NULL
     const uint32_t *tile_origins;  // [tile]
+    bool is_split;                 // both vector cores have rows: so many together at most
+    uint32_t split_rows;
 } pwsp_proof;
 
 // How messages call an instruction and a tile.
@@ -34142,9 +34140,10 @@ static const char *pwsp_proof_name(const pwsp_proof *proof, uint32_t i) {
     return pwsp_insn_name(&proof->list->insns[i]);
 }
 
-// Pipes of all cores: those of the cube core, or of the only one, come first.
+// Pipes of both halves: those of the cube core, or of the only one, come first.
 #define PWSP_PROOF_STREAMS (2 * PTOISA_PIPE_COUNT)
 
+// The half of an instruction, and the first core that follows it.
 static uint32_t pwsp_proof_core_of(const pwsp_proof *proof, uint32_t i) {
     return proof->list->insns[i].side == PWSP_SIDE_VECTOR;
 }
@@ -34311,6 +34310,9 @@ static bool pwsp_proof_find_accesses(pwsp_proof *proof, bool *is_written) {
             access->begin = insn->param;
             access->end = access->begin + 1;
             access->memory = PTOISA_MEMORY_COUNT;
+            access->row = insn->row;
+            access->is_shared =
+                proof->is_split && insn->side == PWSP_SIDE_VECTOR && !insn->row_loop;
             access->is_write = insn->op == PTOISA_TSTORE || insn->op == PTOISA_MSCATTER;
         }
     }
@@ -34456,7 +34458,7 @@ static bool pwsp_proof_check_fifo(const pwsp_proof *proof, uint32_t i) {
     if (is_vector != (insn->side == PWSP_SIDE_VECTOR)) {
         return pwsp_proof_refuse_fifo(proof, i, "is at the wrong end");
     }
-    return pwsp_list_slot_bytes(&list->tiles[tile]) <= fifo->slot_bytes ||
+    return pwsp_list_slot_bytes(&list->tiles[tile], proof->split_rows) <= fifo->slot_bytes ||
            pwsp_proof_refuse_fifo(proof, i, "has a tile beyond its slot");
 }
 
@@ -34519,14 +34521,26 @@ static bool pwsp_proof_match_fifos(pwsp_proof *proof) {
 
 // -- order ----------------------------------------------------------------------------------------
 
-// Do two instructions touch the same bytes, one of them writing?
-static const pwsp_proof_access *pwsp_proof_conflict(const pwsp_proof *proof, uint32_t u,
-                                                    uint32_t x) {
+// Are two accesses apart that two cores make? Each has memories of its own.
+static bool pwsp_proof_is_apart(const pwsp_proof_access *p, const pwsp_proof_access *q,
+                                uint32_t p_core, uint32_t q_core) {
+    if (p_core == q_core) {
+        return false;
+    }
+    bool is_of_both_vector = p_core > 0 && q_core > 0;
+    return p->memory != PTOISA_MEMORY_COUNT ||
+           (is_of_both_vector && p->is_shared && q->is_shared && p->row == q->row);
+}
+
+// Do two instructions, on these cores, touch the same bytes, one of them writing?
+static const pwsp_proof_access *pwsp_proof_conflict(const pwsp_proof *proof, uint32_t u, uint32_t x,
+                                                    uint32_t x_core) {
+    uint32_t u_core = pwsp_proof_core_of(proof, u);
     for (uint32_t a = proof->starts[u]; a < proof->starts[u + 1]; a++) {
         for (uint32_t b = proof->starts[x]; b < proof->starts[x + 1]; b++) {
             const pwsp_proof_access *p = &proof->accesses[a], *q = &proof->accesses[b];
             if (p->memory == q->memory && p->begin < q->end && q->begin < p->end &&
-                (p->is_write || q->is_write)) {
+                (p->is_write || q->is_write) && !pwsp_proof_is_apart(p, q, u_core, x_core)) {
                 return p;
             }
         }
@@ -34535,8 +34549,16 @@ static const pwsp_proof_access *pwsp_proof_conflict(const pwsp_proof *proof, uin
 }
 
 static bool pwsp_proof_refuse_order(const pwsp_proof *proof, uint32_t u, uint32_t x,
-                                    const pwsp_proof_access *access) {
+                                    uint32_t x_core, const pwsp_proof_access *access) {
     char what[96];
+    if (pwsp_proof_core_of(proof, u) == 1 && x_core == 2) {
+        return pwsp_list_fail(proof->fault, PTOWSP_INVALID_PARAMS, pwsp_proof_insn_of(proof, x),
+                              "verify: instruction %" PRIu32 " (%s) of one vector core and %" PRIu32
+                              " (%s) of the other may meet in rows of tile parameter %" PRIu64,
+                              pwsp_proof_insn_of(proof, x), pwsp_proof_name(proof, x),
+                              pwsp_proof_insn_of(proof, u), pwsp_proof_name(proof, u),
+                              access->begin - 1);
+    }
     if (pwsp_proof_core_of(proof, u) != pwsp_proof_core_of(proof, x)) {
         return pwsp_list_fail(proof->fault, PTOWSP_UNSUPPORTED, pwsp_proof_insn_of(proof, x),
                               "instruction %" PRIu32 " (%s) and %" PRIu32
@@ -34561,42 +34583,71 @@ static bool pwsp_proof_refuse_order(const pwsp_proof *proof, uint32_t u, uint32_
                           ptoisa_pipe_name((ptoisa_pipe)proof->pipes[u]), what);
 }
 
-// Lets a pipe run from instruction *at as far as it can while u is held up. slow: it is u's pipe,
-// and does not wait for the ends of its instructions. Sets *out_moved if it did anything.
-static bool pwsp_proof_run_pipe(const pwsp_proof *proof, uint32_t u, uint32_t limit, bool is_slow,
-                                uint32_t *at, bool *out_moved) {
+// Has an instruction of the other half been done, on all cores of it, while u is held up?
+static bool pwsp_proof_has_partner(const pwsp_proof *proof, uint32_t u, uint32_t x) {
+    uint32_t other = proof->partner[x];
+    if (other == PWSP_PROOF_NONE || other < u) {
+        return true;
+    }
+    uint32_t core = pwsp_proof_core_of(proof, other);
+    return proof->seen[core][other] == u + 1 && (core == 0 || proof->seen[2][other] == u + 1);
+}
+
+// What a pipe does next while u is held up.
+typedef struct pwsp_proof_step {
+    uint32_t u, core, limit;  // up to there
+    bool is_slow;             // u's pipe, which does not wait for the ends of its instructions
+} pwsp_proof_step;
+
+// Lets a core begin instruction x. False with a fault; *out_stops: it cannot begin.
+static bool pwsp_proof_begin(const pwsp_proof *proof, const pwsp_proof_step *step, uint32_t x,
+                             bool *out_stops) {
+    const pwsp_insn *insn = &proof->list->insns[x];
+    uint32_t u = step->u, *seen = proof->seen[step->core];
+    bool is_fifo = pwsp_insn_is_fifo(insn);
+    if (step->core == 2 && !proof->is_split && !is_fifo) {
+        return true;
+    }
+    if (insn->op == PTOISA_WAIT_FLAG) {
+        uint32_t set = proof->partner[x];
+        *out_stops = set > u && seen[set] != u + 1;
+        return true;
+    }
+    if (insn->op == PTOISA_SET_FLAG) {
+        bool is_again = step->core == pwsp_proof_core_of(proof, u) &&
+                        proof->list->insns[u].op == PTOISA_WAIT_FLAG && proof->resets[u] == x;
+        seen[x] = step->is_slow ? seen[x] : u + 1;
+        return !is_again || pwsp_proof_refuse_flag(proof, x, "may be set before its last wait");
+    }
+    if (insn->op == PTOISA_PIPE_BARRIER) {
+        return true;
+    }
+    if (is_fifo && !pwsp_proof_has_partner(proof, u, x)) {
+        *out_stops = true;
+        return true;
+    }
+    seen[x] = is_fifo ? u + 1 : seen[x];
+    bool is_idle = step->core == 2 && !proof->is_split;
+    const pwsp_proof_access *access = is_idle ? NULL : pwsp_proof_conflict(proof, u, x, step->core);
+    return !access || pwsp_proof_refuse_order(proof, u, x, step->core, access);
+}
+
+// Lets a pipe run from instruction *at as far as it can. Sets *out_moved if it did anything.
+static bool pwsp_proof_run_pipe(const pwsp_proof *proof, const pwsp_proof_step *step, uint32_t *at,
+                                bool *out_moved) {
     uint32_t x = *at;
-    bool is_good = true;
-    for (; x < limit && is_good; x = proof->next[x]) {
-        const pwsp_insn *insn = &proof->list->insns[x];
-        if (insn->op == PTOISA_WAIT_FLAG) {
-            uint32_t set = proof->partner[x];
-            if (set > u && proof->seen[set] != u + 1) {
-                break;
-            }
-        } else if (pwsp_insn_is_fifo(insn)) {
-            uint32_t other = proof->partner[x];
-            if (other != PWSP_PROOF_NONE && other >= u && proof->seen[other] != u + 1) {
-                break;
-            }
-            const pwsp_proof_access *access = pwsp_proof_conflict(proof, u, x);
-            is_good = !access || pwsp_proof_refuse_order(proof, u, x, access);
-            proof->seen[x] = u + 1;
-        } else if (insn->op == PTOISA_SET_FLAG) {
-            if (proof->list->insns[u].op == PTOISA_WAIT_FLAG && proof->resets[u] == x) {
-                is_good = pwsp_proof_refuse_flag(proof, x, "may be set before its last wait");
-            }
-            proof->seen[x] = is_slow ? proof->seen[x] : u + 1;
-        } else if (insn->op == PTOISA_PIPE_BARRIER) {
-            if (is_slow) {
-                x = limit;
-                break;
-            }
-        } else {
-            const pwsp_proof_access *access = pwsp_proof_conflict(proof, u, x);
-            is_good = !access || pwsp_proof_refuse_order(proof, u, x, access);
+    bool is_good = true, stops = false;
+    while (x < step->limit && is_good) {
+        if (step->is_slow && proof->list->insns[x].op == PTOISA_PIPE_BARRIER) {
+            x = step->limit;
+            break;
+        }
+        is_good = pwsp_proof_begin(proof, step, x, &stops);
+        if (stops) {
+            break;
         }
         *out_moved = true;
+        x = proof->next[x];
     }
     *at = x;
     return is_good;
@@ -34615,38 +34666,44 @@ static bool pwsp_proof_pass_barrier(const pwsp_proof *proof, const uint32_t *at,
     return is_barrier;
 }
 
-// Holds up instruction u. firsts: of each stream, the first instruction behind u; limits: of each
-// core, the first barrier of all pipes behind u, or the end of the list.
+// Holds up instruction u, on the first of the cores that execute it. firsts: of each stream, the first
+// instruction behind u; limits: of each half, the first barrier of all pipes behind u, or the end of the
+// list.
 static bool pwsp_proof_hold(const pwsp_proof *proof, uint32_t u, const uint32_t *firsts,
                             const uint32_t *limits) {
-    uint32_t at[PWSP_PROOF_STREAMS], limit_of[2], pipe = proof->pipes[u];
-    uint32_t core = pwsp_proof_core_of(proof, u), stream = pwsp_proof_stream_of(proof, u);
-    uint32_t limit = limits[core], core_count = proof->list->is_mixed ? 2 : 1;
-    memcpy(at, firsts, sizeof at);
-    memcpy(limit_of, limits, sizeof limit_of);
+    uint32_t at[PWSP_PROOF_CORES][PTOISA_PIPE_COUNT], limit_of[PWSP_PROOF_CORES];
+    uint32_t pipe = proof->pipes[u], core = pwsp_proof_core_of(proof, u), limit = limits[core];
+    uint32_t core_count = proof->list->is_mixed ? PWSP_PROOF_CORES : 1;
+    for (uint32_t c = 0; c < core_count; c++) {
+        uint32_t half = c > 0;
+        memcpy(at[c], firsts + half * PTOISA_PIPE_COUNT, sizeof at[c]);
+        limit_of[c] = limits[half];
+    }
     const pwsp_insn *insn = &proof->list->insns[u];
     bool is_wait = insn->op == PTOISA_WAIT_FLAG;
     bool is_slow = proof->machine->family == PTOISA_A2A3 && pipe == PTOISA_PIPE_V && !is_wait;
     if (!is_slow) {
-        at[stream] = limit;
+        at[core][pipe] = limit;
+    }
+    if (core == 1) {
+        at[2][pipe] = u;  // the second vector core goes on
     }
     for (bool has_moved = true; has_moved;) {
         has_moved = false;
-        for (uint32_t s = 0; s < core_count * PTOISA_PIPE_COUNT; s++) {
-            uint32_t end = limit_of[s / PTOISA_PIPE_COUNT];
-            if (at[s] < end &&
-                !pwsp_proof_run_pipe(proof, u, end, is_slow && s == stream, &at[s], &has_moved)) {
-                return false;
+        for (uint32_t c = 0; c < core_count; c++) {
+            for (uint32_t p = 0; p < PTOISA_PIPE_COUNT; p++) {
+                pwsp_proof_step step = {u, c, limit_of[c], is_slow && c == core && p == pipe};
+                if (at[c][p] < limit_of[c] &&
+                    !pwsp_proof_run_pipe(proof, &step, &at[c][p], &has_moved)) {
+                    return false;
+                }
             }
+            has_moved =
+                has_moved || (c != core && pwsp_proof_pass_barrier(proof, at[c], &limit_of[c]));
         }
-        uint32_t other = 1 - core;
-        has_moved = has_moved || (core_count == 2 &&
-                                  pwsp_proof_pass_barrier(proof, &at[other * PTOISA_PIPE_COUNT],
-                                                          &limit_of[other]));
     }
     bool is_store = insn->op == PTOISA_TSTORE || insn->op == PTOISA_MSCATTER;
-    if (is_store && limit == proof->count &&
-        at[core * PTOISA_PIPE_COUNT + PTOISA_PIPE_S] >= limit) {
+    if (is_store && limit == proof->count && at[core][PTOISA_PIPE_S] >= limit) {
         return pwsp_list_fail(proof->fault, PTOWSP_INVALID_PARAMS, pwsp_proof_insn_of(proof, u),
                               "verify: S may end before instruction %" PRIu32
                               " (%s on %s) has stored",
@@ -34673,11 +34730,11 @@ static bool pwsp_proof_check_order(pwsp_proof *proof) {
             continue;
         }
         bool is_reset = insn->op == PTOISA_WAIT_FLAG && proof->resets[u] != PWSP_PROOF_NONE;
+        uint32_t stream = pwsp_proof_stream_of(proof, u);
+        proof->next[u] = firsts[stream];
         if ((is_reset || !pwsp_proof_is_sync(insn)) && !pwsp_proof_hold(proof, u, firsts, limits)) {
             return false;
         }
-        uint32_t stream = pwsp_proof_stream_of(proof, u);
-        proof->next[u] = firsts[stream];
         firsts[stream] = u;
     }
     return true;
@@ -34695,7 +34752,7 @@ static bool pwsp_proof_run(pwsp_proof *proof, pwsp_arena *arena) {
     }
     size_t count = (size_t)proof->count + 1, tile_count = (size_t)proof->list->tile_count + 1;
     uint32_t *room = (uint32_t *)pwsp_arena_alloc(
-        arena, (5 * count + 3 * tile_count) * sizeof *room, sizeof *room);
+        arena, (7 * count + 3 * tile_count) * sizeof *room, sizeof *room);
     proof->accesses = (pwsp_proof_access *)pwsp_arena_alloc(
         arena, (size_t)access_count * sizeof *proof->accesses, sizeof(uint64_t));
     proof->pipes = (uint8_t *)pwsp_arena_alloc(arena, count, 1);
@@ -34706,9 +34763,11 @@ static bool pwsp_proof_run(pwsp_proof *proof, pwsp_arena *arena) {
     proof->next = room;
     proof->partner = room + count;
     proof->resets = room + 2 * count;
-    proof->seen = room + 3 * count;
-    proof->starts = room + 4 * count;
-    proof->first = room + 5 * count;
+    proof->starts = room + 3 * count;
+    for (uint32_t core = 0; core < PWSP_PROOF_CORES; core++) {
+        proof->seen[core] = room + (4 + core) * count;
+    }
+    proof->first = room + 7 * count;
     proof->last = proof->first + tile_count;
     return pwsp_proof_find_accesses(proof, is_written) &&
            pwsp_proof_check_lives(proof, proof->last + tile_count) &&
@@ -34716,15 +34775,18 @@ static bool pwsp_proof_run(pwsp_proof *proof, pwsp_arena *arena) {
            pwsp_proof_check_order(proof);
 }
 
-// Proves a plain list.
-static bool pwsp_proof_list(const pwsp_list *list, const ptoisa_machine *machine,
+// Proves a plain list: a whole one, or what is unrolled of it.
+static bool pwsp_proof_list(const pwsp_list *whole, const ptoisa_machine *machine,
                             const pwsp_unrolled *from, pwsp_list_fault *fault) {
+    const pwsp_list *list = from ? &from->list : whole;
     pwsp_proof proof;
     memset(&proof, 0, sizeof proof);
     proof.list = list;
     proof.machine = machine;
     proof.fault = fault;
     proof.count = (uint32_t)list->insn_count;
+    proof.is_split = whole->split_tile != 0;
+    proof.split_rows = pwsp_list_split_rows(whole);
     proof.origins = from ? from->origins : NULL;
     proof.tile_origins = from ? from->tile_origins : NULL;
     pwsp_arena arena;
@@ -34740,7 +34802,7 @@ static bool pwsp_proof_counts(const pwsp_list *list, const ptoisa_machine *machi
     pwsp_unrolled unrolled;
     bool is_good = pwsp_unroll(list, counts, &unrolled) ||
                    pwsp_list_fail(fault, PTOWSP_OUT_OF_MEMORY, 0, "verify: out of memory");
-    is_good = is_good && pwsp_proof_list(&unrolled.list, machine, &unrolled, fault);
+    is_good = is_good && pwsp_proof_list(list, machine, &unrolled, fault);
     pwsp_unroll_free(&unrolled);
     return is_good;
 }
@@ -39994,11 +40056,6 @@ static void pwsp_cut_cross(pwsp_cut *cut, uint32_t d, uint32_t s, bool is_implie
         pop->dst[0] = d;
         pop->is_implied = true;
     }
-    pwsp_list_fifo *of = &list->fifos[fifo];
-    uint32_t bytes = (uint32_t)(pwsp_list_slot_bytes(&list->tiles[d]) + 511) / 512 * 512;
-    of->slot_bytes = bytes > of->slot_bytes ? bytes : of->slot_bytes;
-    of->slots = PWSP_FIFO_SLOTS;
-    of->flag = (uint8_t)(2 * fifo);
 }
 
 // A tile in UB of the shape of one of the cube core.
@@ -40162,6 +40219,29 @@ static void pwsp_cut_sink(pwsp_list *list) {
     }
 }
 
+// Makes the FIFOs: a slot has room for the largest tile. False: it is too large for a device.
+static bool pwsp_cut_size(pwsp_list *list) {
+    bool is_good = true;
+    uint32_t split_rows = pwsp_list_split_rows(list);
+    for (uint32_t fifo = 0; fifo < PWSP_FIFO_COUNT; fifo++) {
+        pwsp_list_fifo *of = &list->fifos[fifo];
+        memset(of, 0, sizeof *of);
+        for (uint64_t i = 0; i < list->insn_count; i++) {
+            const pwsp_insn *insn = &list->insns[i];
+            if (insn->op != PWSP_INSN_TPOP || insn->mode != fifo) {
+                continue;
+            }
+            uint64_t bytes = pwsp_list_slot_bytes(&list->tiles[insn->dst[0]], split_rows);
+            bytes = (bytes + 511) / 512 * 512;
+            of->slot_bytes = bytes > of->slot_bytes ? (uint32_t)bytes : of->slot_bytes;
+            of->slots = PWSP_FIFO_SLOTS;
+            of->flag = (uint8_t)(2 * fifo);
+        }
+        is_good = is_good && of->slot_bytes <= PWSP_FIFO_SLOT_MAX;
+    }
+    return is_good;
+}
+
 PWSP_INTERNAL bool pwsp_list_cut(pwsp_list *list, const ptoisa_machine *machine,
                                  const uint8_t *param_dtypes, pwsp_list_fault *fault) {
     if (machine->family != PTOISA_A2A3 || !pwsp_cut_is_needed(list)) {
@@ -40201,6 +40281,10 @@ PWSP_INTERNAL bool pwsp_list_cut(pwsp_list *list, const ptoisa_machine *machine,
     if (!cut.is_out) {
         pwsp_cut_sink(list);
         list->split_tile = pwsp_list_split(list);
+        if (!pwsp_cut_size(list) && list->split_tile) {
+            list->split_tile = 0;
+            pwsp_cut_size(list);
+        }
     }
     return !cut.is_out || pwsp_list_fail(fault, PTOWSP_OUT_OF_MEMORY, 0, "out of memory");
 }
@@ -40283,9 +40367,16 @@ typedef struct pwsp_core_fifo {
     uint32_t size;  // bytes of all slots
 } pwsp_core_fifo;
 
-// What mixed kernels have besides a core, which is their cube core.
+// What mixed kernels have besides a core, which is their cube core. The first vector core's tiles are
+// among those of the cube core. The second one's are those in UB, where the two share rows.
 typedef struct pwsp_tile_block {
-    ptoisa_core vector;
+    ptoisa_core vectors[2];
+    uint32_t turn;       // which of the two executes
+    uint32_t cut;        // the first has the rows below
+    ptoisa_tile *tiles;  // of the second, by the same numbers
+    uint64_t tile_capacity;
+    uint8_t *ub;  // of the second, as allocated
+    uint32_t ub_size;
     pwsp_core_fifo fifos[PWSP_FIFO_COUNT];
 } pwsp_tile_block;
 
@@ -40735,6 +40826,11 @@ size_t pwsp_tile_code_size(const pwsp_tile_code *code) {
 
 // Running tile kernels: PTO-ISA's functions execute the list of instructions on this CPU.
 //
+// The cores of a mixed kernel take turns: each instruction is executed by its core, one of the vector
+// half by the first vector core and then by the second. Each has clocks, flags and a UB of its own. Of a
+// list that is split each has its part of the rows of every tile; of others the second vector core only
+// fills and frees slots.
+//
 // Loops run as often as the task's bounds say, checked before anything else. Each iteration sets
 // the sizes and places of the tiles that depend on it. So all iterations are counted one by one, and
 // cycles are exact whatever their number.
@@ -40756,11 +40852,45 @@ bool pwsp_tile_core_reserve_tiles(pwsp_tile_core *core, const pwsp_tile_code *co
         return false;
     }
     core->tiles = (ptoisa_tile *)tiles;
-    if (code->is_mixed && !core->block) {
-        core->block = (pwsp_tile_block *)pwsp_memory_alloc(&core->memory, sizeof *core->block);
-        return core->block != NULL;
+    if (!code->is_mixed) {
+        return true;
     }
+    if (!core->block) {
+        core->block = (pwsp_tile_block *)pwsp_memory_alloc(&core->memory, sizeof *core->block);
+        if (!core->block) {
+            return false;
+        }
+        memset(core->block, 0, sizeof *core->block);
+    }
+    tiles = core->block->tiles;
+    if (!pwsp_memory_grow(&core->memory, &tiles, &core->block->tile_capacity,
+                          code->tile_count + 1ull, sizeof core->tiles[0])) {
+        return false;
+    }
+    core->block->tiles = (ptoisa_tile *)tiles;
     return true;
+}
+
+// Makes a memory at least so large, with 64 bytes more, to begin at a multiple of 64.
+static bool pwsp_tile_core_reserve_block(pwsp_tile_core *core, uint8_t **block, uint32_t *size,
+                                         uint32_t bytes) {
+    if (*size >= bytes) {
+        return true;
+    }
+    uint8_t *made = (uint8_t *)pwsp_memory_alloc(&core->memory, (size_t)bytes + 64);
+    if (!made) {
+        return false;
+    }
+    if (*block) {
+        pwsp_memory_free(&core->memory, *block, (size_t)*size + 64);
+    }
+    *block = made;
+    *size = bytes;
+    return true;
+}
+
+static uint8_t *pwsp_tile_core_begin_of(uint8_t *block) {
+    return block ? block + (64 - (uintptr_t)block % 64) % 64 : NULL;
 }
 
 bool pwsp_tile_core_reserve(pwsp_tile_core *core, const pwsp_tile_code *code) {
@@ -40782,26 +40912,26 @@ bool pwsp_tile_core_reserve(pwsp_tile_core *core, const pwsp_tile_code *code) {
         fifo->size = size;
     }
     for (int i = 0; i < PTOISA_MEMORY_COUNT; i++) {
-        if (core->block_size[i] >= code->used[i]) {
-            continue;
-        }
-        // 64 bytes more, to begin at a multiple of 64.
-        uint8_t *block = (uint8_t *)pwsp_memory_alloc(&core->memory, (size_t)code->used[i] + 64);
-        if (!block) {
+        if (!pwsp_tile_core_reserve_block(core, &core->blocks[i], &core->block_size[i],
+                                          code->used[i])) {
             return false;
         }
-        if (core->blocks[i]) {
-            pwsp_memory_free(&core->memory, core->blocks[i], (size_t)core->block_size[i] + 64);
-        }
-        core->blocks[i] = block;
-        core->block_size[i] = code->used[i];
     }
-    return true;
+    return !code->split_tile ||
+           pwsp_tile_core_reserve_block(core, &core->block->ub, &core->block->ub_size,
+                                        code->used[PTOISA_VEC]);
 }
 
 void pwsp_tile_core_free(pwsp_tile_core *core) {
     for (int i = 0; i < PWSP_FIFO_COUNT && core->block; i++) {
         pwsp_memory_free(&core->memory, core->block->fifos[i].slots, core->block->fifos[i].size);
+    }
+    if (core->block) {
+        pwsp_memory_free(&core->memory, core->block->tiles,
+                         (size_t)core->block->tile_capacity * sizeof core->tiles[0]);
+        if (core->block->ub) {
+            pwsp_memory_free(&core->memory, core->block->ub, (size_t)core->block->ub_size + 64);
+        }
     }
     pwsp_memory_free(&core->memory, core->block, sizeof *core->block);
     core->block = NULL;
@@ -40825,7 +40955,10 @@ size_t pwsp_tile_core_bytes(const pwsp_tile_core *core) {
     for (int i = 0; i < PWSP_FIFO_COUNT && core->block; i++) {
         bytes += core->block->fifos[i].size;
     }
-    bytes += core->block ? sizeof *core->block : 0;
+    if (core->block) {
+        bytes += sizeof *core->block + (size_t)core->block->tile_capacity * sizeof core->tiles[0] +
+                 (core->block->ub ? (size_t)core->block->ub_size + 64 : 0);
+    }
     return bytes;
 }
 
@@ -40972,12 +41105,39 @@ bool pwsp_tile_core_check(pwsp_tile_core *core, const pwsp_tile_code *code,
     return true;
 }
 
+// -- a task's tiles -------------------------------------------------------------------------------
+
+// What a vector core has of so many rows: those below the cut, or the rest.
+static uint32_t pwsp_block_part(const pwsp_tile_block *block, uint32_t rows, uint32_t turn) {
+    uint32_t first = rows < block->cut ? rows : block->cut;
+    return turn ? rows - first : first;
+}
+
+// Sets the valid sizes of a tile; of one in UB whose rows are shared, on each vector core. A tile of
+// one row is a column seen as a row: its elements are shared.
+static void pwsp_tile_core_size(pwsp_tile_core *core, const pwsp_tile_code *code,
+                                const ptowsp_task *task, uint32_t i) {
+    const pwsp_list_tile *from = &code->tiles[i];
+    uint32_t rows = pwsp_task_valid(core, task, code, &from->valid_rows);
+    uint32_t cols = pwsp_task_valid(core, task, code, &from->valid_cols);
+    bool is_shared = code->split_tile && from->memory == PTOISA_VEC;
+    for (uint32_t turn = 0; turn < (is_shared ? 2 : 1); turn++) {
+        ptoisa_tile *tile = turn ? &core->block->tiles[i] : &core->tiles[i];
+        bool is_flat = is_shared && from->rows == 1;
+        tile->valid_rows = is_shared && !is_flat ? pwsp_block_part(core->block, rows, turn) : rows;
+        tile->valid_cols = is_flat ? pwsp_block_part(core->block, cols, turn) : cols;
+    }
+}
+
 static void pwsp_tile_core_place(pwsp_tile_core *core, const pwsp_tile_code *code,
                                  const ptowsp_task *task, bool is_dry) {
+    if (code->split_tile) {
+        const pwsp_valid *rows = &code->tiles[code->split_tile].valid_rows;
+        core->block->cut = (pwsp_task_valid(core, task, code, rows) + 1) / 2;
+    }
     uint8_t *memory[PTOISA_MEMORY_COUNT];
     for (int i = 0; i < PTOISA_MEMORY_COUNT; i++) {
-        uint8_t *block = core->blocks[i];
-        memory[i] = block ? block + (64 - (uintptr_t)block % 64) % 64 : NULL;
+        memory[i] = pwsp_tile_core_begin_of(core->blocks[i]);
     }
     for (uint32_t i = 1; i < code->tile_count; i++) {
         const pwsp_list_tile *from = &code->tiles[i];
@@ -40990,11 +41150,26 @@ static void pwsp_tile_core_place(pwsp_tile_core *core, const pwsp_tile_code *cod
         tile->pad = from->pad;
         tile->rows = from->rows;
         tile->cols = from->cols;
-        tile->valid_rows = pwsp_task_valid(core, task, code, &from->valid_rows);
-        tile->valid_cols = pwsp_task_valid(core, task, code, &from->valid_cols);
+        if (code->split_tile && from->memory == PTOISA_VEC) {
+            ptoisa_tile *second = &core->block->tiles[i];
+            *second = *tile;
+            second->data = tile->data ? pwsp_tile_core_begin_of(core->block->ub) + address : NULL;
+        }
+        pwsp_tile_core_size(core, code, task, i);
     }
-    if (code->split_tile) {
-        core->block->vector.cut_rows = (core->tiles[code->split_tile].valid_rows + 1) / 2;
+}
+
+// Moves a rotating tile to its other place.
+static void pwsp_tile_core_rotate(pwsp_tile_core *core, const pwsp_tile_code *code, uint32_t i,
+                                  bool is_up) {
+    const pwsp_list_tile *root = &code->tiles[code->tiles[i].root];
+    uint64_t step = pwsp_list_root_step(root);
+    bool is_shared = code->split_tile && root->memory == PTOISA_VEC;
+    for (uint32_t turn = 0; turn < (is_shared ? 2 : 1); turn++) {
+        ptoisa_tile *tile = turn ? &core->block->tiles[i] : &core->tiles[i];
+        if (tile->data) {
+            tile->data = is_up ? (uint8_t *)tile->data + step : (uint8_t *)tile->data - step;
+        }
     }
 }
 
@@ -41002,18 +41177,12 @@ static void pwsp_tile_core_place(pwsp_tile_core *core, const pwsp_tile_code *cod
 static void pwsp_tile_core_iterate(pwsp_tile_core *core, const pwsp_tile_code *code,
                                    const ptowsp_task *task, uint32_t loop, uint64_t n) {
     const pwsp_code_loop *of = &code->loops[loop];
-    bool is_moving = n > 0;
     core->iteration[loop] = n;
     for (uint32_t i = 0; i < of->tile_count; i++) {
         uint32_t at = code->loop_tiles[of->tiles + i];
-        const pwsp_list_tile *from = &code->tiles[at], *root = &code->tiles[from->root];
-        ptoisa_tile *tile = &core->tiles[at];
-        tile->valid_rows = pwsp_task_valid(core, task, code, &from->valid_rows);
-        tile->valid_cols = pwsp_task_valid(core, task, code, &from->valid_cols);
-        if (root->loop == loop && tile->data && is_moving) {
-            uint64_t step = pwsp_list_root_step(root);
-            uint8_t *data = (uint8_t *)tile->data;
-            tile->data = n % 2 ? data + step : data - step;
+        pwsp_tile_core_size(core, code, task, at);
+        if (n > 0 && code->tiles[code->tiles[at].root].loop == loop) {
+            pwsp_tile_core_rotate(core, code, at, n % 2 != 0);
         }
     }
 }
@@ -41024,19 +41193,25 @@ static void pwsp_tile_core_leave(pwsp_tile_core *core, const pwsp_tile_code *cod
     const pwsp_code_loop *of = &code->loops[loop];
     for (uint32_t i = 0; i < of->tile_count && count && count % 2 == 0; i++) {
         uint32_t at = code->loop_tiles[of->tiles + i];
-        const pwsp_list_tile *root = &code->tiles[code->tiles[at].root];
-        ptoisa_tile *tile = &core->tiles[at];
-        if (root->loop == loop && tile->data) {
-            tile->data = (uint8_t *)tile->data - pwsp_list_root_step(root);
+        if (code->tiles[code->tiles[at].root].loop == loop) {
+            pwsp_tile_core_rotate(core, code, at, false);
         }
     }
 }
 
 // -- instructions ---------------------------------------------------------------------------------
 
-// The core that executes an instruction.
+// The core that executes an instruction, and its tiles.
 static ptoisa_core *pwsp_core_of(pwsp_tile_core *core, const pwsp_insn *insn) {
-    return insn->side == PWSP_SIDE_VECTOR ? &core->block->vector : &core->core;
+    return insn->side == PWSP_SIDE_VECTOR ? &core->block->vectors[core->block->turn] : &core->core;
+}
+
+static bool pwsp_core_is_second(const pwsp_tile_core *core, const pwsp_insn *insn) {
+    return insn->side == PWSP_SIDE_VECTOR && core->block->turn == 1;
+}
+
+static const ptoisa_tile *pwsp_core_tiles(const pwsp_tile_core *core, const pwsp_insn *insn) {
+    return pwsp_core_is_second(core, insn) ? core->block->tiles : core->tiles;
 }
 
 // The number that a scalar operand is.
@@ -41064,7 +41239,8 @@ static double pwsp_insn_scalar(const pwsp_tile_core *core, const pwsp_tile_code 
 
 // Where the part of a parameter that an instruction moves begins.
 static int64_t pwsp_insn_row(const pwsp_tile_core *core, const pwsp_insn *insn) {
-    return insn->row + (insn->row_loop ? core->index[insn->row_loop] : 0);
+    uint32_t above = pwsp_core_is_second(core, insn) ? core->block->cut : 0;
+    return insn->row + (insn->row_loop ? core->index[insn->row_loop] : 0) + above;
 }
 
 static int64_t pwsp_insn_col(const pwsp_tile_core *core, const pwsp_insn *insn) {
@@ -41104,6 +41280,9 @@ static ptoisa_tile pwsp_insn_rest(const pwsp_tile_core *core, const pwsp_tile_co
     cols = pwsp_core_left(core, insn->col_loop, cols) - insn->col;
     rest.valid_rows = rows > 0 ? (uint32_t)rows : 0;
     rest.valid_cols = cols > 0 ? (uint32_t)cols : 0;
+    if (code->split_tile && insn->side == PWSP_SIDE_VECTOR) {
+        rest.valid_rows = pwsp_block_part(core->block, rest.valid_rows, core->block->turn);
+    }
     return rest;
 }
 
@@ -41166,56 +41345,62 @@ static void pwsp_insn_merge(ptoisa_core *core, const pwsp_insn *insn, const ptoi
 }
 
 // TPUSH and TPOP: a store to a slot that is free, a load from one that is filled. A list's order is
-// one in which it always is. Of a list that is split, what `vector` does is done by both vector cores,
-// each for its rows; else the second takes part in filling and freeing slots, and does nothing else.
+// one in which it always is. Of a list that is split a vector core moves its rows, which begin where
+// those of the first end; else the second core moves nothing.
 static void pwsp_core_fifo_insn(pwsp_tile_core *tile_core, const pwsp_tile_code *code,
                                 const pwsp_insn *insn) {
-    bool is_push = insn->op == PWSP_INSN_TPUSH;
-    uint32_t of = is_push ? insn->src[0] : insn->dst[0];
+    bool is_push = insn->op == PWSP_INSN_TPUSH, is_second = pwsp_core_is_second(tile_core, insn);
+    uint32_t of = is_push ? insn->src[0] : insn->dst[0], sub = is_second ? 1 : 0;
     ptoisa_fifo *fifo = &tile_core->block->fifos[insn->mode].of;
     ptoisa_core *core = pwsp_core_of(tile_core, insn);
-    ptoisa_tile tile = tile_core->tiles[of];
-    ptoisa_global slot = ptoisa_global_make(NULL, (ptoisa_dtype)tile.dtype, tile.valid_rows,
-                                            tile.valid_cols, code->tiles[of].valid_cols.max, 1);
-    uint32_t core_count = insn->side == PWSP_SIDE_VECTOR ? 2 : 1;
-    tile_core->asked = pwsp_insn_name(insn);
-    for (uint32_t sub = 0; sub < core_count && is_push; sub++) {
-        if (ptoisa_fifo_alloc(core, fifo, sub, PTOISA_NO_SPLIT, &slot)) {
-            if (sub == 0) {
-                ptoisa_tstore(core, &slot, &tile);
-            }
-            ptoisa_fifo_commit(core, fifo, sub);
-        }
+    ptoisa_split split = code->split_tile ? PTOISA_UP_DOWN : PTOISA_NO_SPLIT;
+    bool is_idle = is_second && !code->split_tile;
+    ptoisa_tile tile;
+    memset(&tile, 0, sizeof tile);
+    if (!is_idle) {
+        tile = pwsp_core_tiles(tile_core, insn)[of];
     }
-    for (uint32_t sub = 0; sub < core_count && !is_push; sub++) {
-        if (ptoisa_fifo_acquire(core, fifo, sub, PTOISA_NO_SPLIT, &slot)) {
-            if (sub == 0) {
-                ptoisa_tload(core, &tile, &slot);
-            }
-            ptoisa_fifo_release(core, fifo, sub);
+    // What says where the part begins: as many rows as are above it.
+    uint32_t rows = is_second && tile.valid_rows > 0 ? tile_core->block->cut : tile.valid_rows;
+    ptoisa_global slot = ptoisa_global_make(NULL, (ptoisa_dtype)code->tiles[of].dtype, rows,
+                                            tile.valid_cols, code->tiles[of].valid_cols.max, 1);
+    bool is_there = is_push ? ptoisa_fifo_alloc(core, fifo, sub, split, &slot)
+                            : ptoisa_fifo_acquire(core, fifo, sub, split, &slot);
+    if (!is_there) {
+        return;
+    }
+    slot.shape[3] = tile.valid_rows;
+    tile_core->asked = pwsp_insn_name(insn);
+    if (is_push) {
+        if (!is_idle) {
+            ptoisa_tstore(core, &slot, &tile);
         }
+        ptoisa_fifo_commit(core, fifo, sub);
+    } else {
+        if (!is_idle) {
+            ptoisa_tload(core, &tile, &slot);
+        }
+        ptoisa_fifo_release(core, fifo, sub);
     }
     tile_core->asked = NULL;
 }
 
-// A switch over all instructions, and longer than others for it.
-void pwsp_tile_core_insn(pwsp_tile_core *tile_core, const pwsp_tile_code *code,
-                         const pwsp_insn *insn, const ptowsp_task *task) {
-    if (pwsp_insn_is_mark(insn)) {
-        return;
-    }
+// One core executes an instruction. A switch over all of them, and longer than others for it.
+static void pwsp_tile_core_insn_on(pwsp_tile_core *tile_core, const pwsp_tile_code *code,
+                                   const pwsp_insn *insn, const ptowsp_task *task) {
     if (pwsp_insn_is_fifo(insn)) {
         pwsp_core_fifo_insn(tile_core, code, insn);
         return;
     }
     ptoisa_core *core = pwsp_core_of(tile_core, insn);
     uint32_t event = insn->event + (uint32_t)(tile_core->iteration[insn->loop] & 1);
-    const ptoisa_tile *d = &tile_core->tiles[insn->dst[0]], *d1 = &tile_core->tiles[insn->dst[1]];
+    const ptoisa_tile *tiles = pwsp_core_tiles(tile_core, insn);
+    const ptoisa_tile *d = &tiles[insn->dst[0]], *d1 = &tiles[insn->dst[1]];
     const ptoisa_tile *s[PWSP_INSN_SRC_MAX];
     for (int i = 0; i < PWSP_INSN_SRC_MAX; i++) {
-        s[i] = &tile_core->tiles[insn->src[i]];
+        s[i] = &tiles[insn->src[i]];
     }
-    const ptoisa_tile *tmp = insn->tmp ? &tile_core->tiles[insn->tmp] : NULL;
+    const ptoisa_tile *tmp = insn->tmp ? &tiles[insn->tmp] : NULL;
     double x = pwsp_insn_scalar(tile_core, code, insn, task);
     // clang-format off
 #define PWSP_CASE_UNARY(name, function)      case PTOISA_##name: ptoisa_##function(core, d, s[0]); break;
@@ -41294,6 +41479,19 @@ void pwsp_tile_core_insn(pwsp_tile_core *tile_core, const pwsp_tile_code *code,
 #undef PWSP_CASE_BINARY_TMP
 }
 
+void pwsp_tile_core_insn(pwsp_tile_core *tile_core, const pwsp_tile_code *code,
+                         const pwsp_insn *insn, const ptowsp_task *task) {
+    if (pwsp_insn_is_mark(insn)) {
+        return;
+    }
+    pwsp_tile_core_insn_on(tile_core, code, insn, task);
+    if (insn->side == PWSP_SIDE_VECTOR && (code->split_tile || pwsp_insn_is_fifo(insn))) {
+        tile_core->block->turn = 1;
+        pwsp_tile_core_insn_on(tile_core, code, insn, task);
+        tile_core->block->turn = 0;
+    }
+}
+
 // -- tasks ----------------------------------------------------------------------------------------
 
 // The result of a product over an empty sum: zero, or the bias in every row. Further panels add
@@ -41323,15 +41521,33 @@ static bool pwsp_insn_is_empty(const pwsp_tile_core *core, const pwsp_insn *insn
     return d->valid_rows == 0 || d->valid_cols == 0 || core->tiles[left].valid_cols == 0;
 }
 
+// The cores that execute code: the cube core, or the only one, and vector cores.
+static uint32_t pwsp_tile_core_cores(pwsp_tile_core *core, const pwsp_tile_code *code,
+                                     ptoisa_core *cores[3]) {
+    cores[0] = &core->core;
+    if (!code->is_mixed) {
+        return 1;
+    }
+    cores[1] = &core->block->vectors[0];
+    cores[2] = &core->block->vectors[1];
+    return 3;
+}
+
 // Executes an instruction that the unit model does not count.
 static void pwsp_tile_core_uncounted(pwsp_tile_core *core, const pwsp_tile_code *code,
                                      const pwsp_insn *insn, const ptowsp_task *task) {
-    ptoisa_core *on = pwsp_core_of(core, insn);
-    uint64_t sum = on->sum, busy[PTOISA_PIPE_COUNT];
-    memcpy(busy, on->busy, sizeof busy);
+    ptoisa_core *cores[3];
+    uint32_t count = pwsp_tile_core_cores(core, code, cores);
+    uint64_t sums[3], busy[3][PTOISA_PIPE_COUNT];
+    for (uint32_t i = 0; i < count; i++) {
+        sums[i] = cores[i]->sum;
+        memcpy(busy[i], cores[i]->busy, sizeof busy[i]);
+    }
     pwsp_tile_core_insn(core, code, insn, task);
-    on->sum = sum;
-    memcpy(on->busy, busy, sizeof busy);
+    for (uint32_t i = 0; i < count; i++) {
+        cores[i]->sum = sums[i];
+        memcpy(cores[i]->busy, busy[i], sizeof busy[i]);
+    }
 }
 
 static void pwsp_tile_core_loop(pwsp_tile_core *core, const pwsp_tile_code *code,
@@ -41423,7 +41639,8 @@ static void pwsp_tile_core_begin(pwsp_tile_core *core, const pwsp_tile_code *cod
         core->core.cost_user = core;
     }
     if (code->is_mixed) {
-        core->block->vector = core->core;
+        core->block->vectors[0] = core->block->vectors[1] = core->core;
+        core->block->turn = core->block->cut = 0;
         for (int i = 0; i < PWSP_FIFO_COUNT; i++) {
             const pwsp_list_fifo *of = &code->fifos[i];
             if (of->slot_bytes) {
@@ -41436,14 +41653,11 @@ static void pwsp_tile_core_begin(pwsp_tile_core *core, const pwsp_tile_code *cod
     }
 }
 
-// When the last core is done; in the unit model, the sum of both cores' cycles.
-static uint64_t pwsp_tile_core_cycles(const pwsp_tile_core *core, const pwsp_tile_code *code) {
-    uint64_t cycles = ptoisa_cycles(&core->core);
-    uint64_t more = code->is_mixed ? ptoisa_cycles(&core->block->vector) : 0;
-    if (ptoisa_time_of(core->core.model) == PTOISA_TIME_SUM) {
-        return cycles + more;
-    }
-    return cycles > more ? cycles : more;
+// When the last core is done; in the unit model, the sum of all cores' cycles.
+static uint64_t pwsp_tile_core_cycles(pwsp_tile_core *core, const pwsp_tile_code *code) {
+    ptoisa_core *cores[3];
+    uint32_t count = pwsp_tile_core_cores(core, code, cores);
+    return ptoisa_block_cycles((const ptoisa_core *const *)cores, count);
 }
 
 bool pwsp_tile_core_run(pwsp_tile_core *core, const pwsp_tile_code *code, const ptowsp_task *task,
@@ -41472,8 +41686,13 @@ bool pwsp_tile_code_measure(const pwsp_tile_code *code, const ptowsp_cost *cost,
     pwsp_tile_core_walk(core, code, NULL, 0, code->insn_count);
     out_stats->cycles = pwsp_tile_core_cycles(core, code);
     for (int i = 0; i < PTOWSP_PIPE_COUNT; i++) {
-        out_stats->busy_cycles[i] =
-            core->core.busy[i] + (code->is_mixed ? core->block->vector.busy[i] : 0);
+        out_stats->busy_cycles[i] = core->core.busy[i];
+        if (code->is_mixed) {
+            uint64_t first = core->block->vectors[0].busy[i],
+                     second = core->block->vectors[1].busy[i];
+            bool is_sum = ptoisa_time_of(core->core.model) == PTOISA_TIME_SUM;
+            out_stats->busy_cycles[i] += is_sum ? first + second : first > second ? first : second;
+        }
     }
     for (int i = 0; i < PTOWSP_MEMORY_COUNT; i++) {
         out_stats->memory_bytes[i] = code->used[i];
@@ -41497,10 +41716,16 @@ void pwsp_tile_core_check_all(pwsp_tile_core *core, const pwsp_tile_code *code,
     core->core.on_fault = on_fault;
     core->core.fault_user = user;
     if (code->is_mixed) {
-        core->block->vector.on_fault = on_fault;
-        core->block->vector.fault_user = user;
+        for (int i = 0; i < 2; i++) {
+            core->block->vectors[i].on_fault = on_fault;
+            core->block->vectors[i].fault_user = user;
+        }
     }
     pwsp_tile_core_place(core, code, NULL, true);
+    for (uint32_t i = 1; i < code->tile_count && code->split_tile; i++) {
+        core->block->cut = UINT32_MAX;  // whole tiles, on the first of two vector cores
+        pwsp_tile_core_size(core, code, NULL, i);
+    }
     for (uint32_t i = 0; i < code->insn_count; i++) {
         const pwsp_insn *insn = &code->insns[i];
         pwsp_core_of(core, insn)->is_checked =

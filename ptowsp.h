@@ -3571,7 +3571,7 @@ PTOWSP_API void ptowsp_tile_store_add(ptowsp_value param, ptowsp_value value);
 // Values keep their type and bits. In the a2a3 model the halves overlap as far as two slots of each
 // FIFO allow, and the way through global memory is counted; the unit model counts one move, as
 // PTO-WSP does. A cube core's two vector cores share the rows of the vector half if it works row by
-// row: on elements, rows with a column or a sum of each row, columns, loads and stores. Else one of
+// row, and each has its part of every tile: on elements, rows with a column or a sum of each row, columns, loads and stores. Else one of
 // them does it, as it does with transposed tiles, sorts, masks, gathers, tiles of one row and rows
 // for all others. Where both halves use a parameter
 // that one stores to, and no tile that goes between them orders it, the vector half does the loads
@@ -3837,7 +3837,8 @@ typedef struct ptowsp_cost {
 typedef struct ptowsp_kernel_stats {
     ptowsp_cycles cycles;                          // of a task with full tiles
     ptowsp_cycles busy_cycles[PTOWSP_PIPE_COUNT];  // in which each pipe works; with cube and vector
-                                                   // cores (MIX), those of all of them, added up
+                                                   // cores (MIX), of the cube core and the busier
+                                                   // vector core together; unit model: of all three
     uint32_t memory_bytes[PTOWSP_MEMORY_COUNT];    // the most that is used at once
     uint32_t insn_count;                           // flags and barriers included
 } ptowsp_kernel_stats;
@@ -6742,10 +6743,13 @@ PTOWSP_API uint64_t ptowsp_device_core_tasks(const ptowsp_device *device, uint32
 // The first way is tested. The other two are written from public headers and documents of PTO-ISA
 // and CANN, and have not run.
 //
-// A task of MIX is taken by a block: a cube core and its two vector cores. On threads the cube core
-// executes both halves, in the time that the three take. For a device the cores are started as
-// blocks, and the scheduler gives the task to all three. The halves meet in FIFOs in global memory,
-// 768 KiB for a block. There the vector half is not split: the first vector core stores.
+// A task of MIX is taken by a block: a cube core and its two vector cores. A mixed tile kernel is
+// two functions, one for each half, which meet in FIFOs in global memory, 768 KiB for a block. Both
+// vector cores call theirs: where they share rows (is_split), each for its own, by TILE_UP_DOWN;
+// else the first does all, and the second frees and fills slots. On threads each of the three cores
+// is a thread, and one of these runs at a time; kernels of MIX without halves are executed by the
+// cube core. For a device the cores are started as blocks, and the scheduler gives the task to all
+// three. PTO-ISA's simulator has a thread for each half, and its vector half is not split.
 //
 // Kernels that are C functions carry their source (ptowsp_kernel_source), which is compiled as
 // C++17 with ptowsp.h; `user` is NULL there. PTO-ISA sources (ptowsp_pto_source) are passed

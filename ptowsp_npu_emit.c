@@ -2883,6 +2883,7 @@ NPU_INTERNAL void npu_expand_emit(npu_emitter *emitter, npu_text *out) {
 //      kernel_parts.c    the parts of a kernel: its tiles, their sizes and addresses, windows
 //      kernel_declare.c  these as text
 //      kernel_insns.c    its instructions as calls
+//      kernel_halves.c   the two functions of a mixed kernel
 //      native.c          kernels that are C functions
 //      own.c             kernels that are PTO-ISA sources
 //      npu_dispatch.c    aicore/dispatch.cpp
@@ -2892,15 +2893,17 @@ NPU_INTERNAL void npu_expand_emit(npu_emitter *emitter, npu_text *out) {
 // is loaded into it or stored from it, else t1, t2, ... (in UB), l1_1, left_1, acc_1, ... Scratch
 // is one variable wherever it has the same view.
 //
-// Cube and vector cores. A kernel with matrix products that also works in UB runs on two cores of a
-// device: each instruction belongs to one half, and transfers between the halves to both.
+// Cube and vector cores. A kernel with matrix products that also works in UB runs on cores of both
+// kinds. One that is cut (mixed) becomes two functions, each with its own instructions, tiles, addresses
+// and windows. On A5 it is one function, where each instruction belongs to one half, and transfers
+// between the halves to both.
 
 #ifndef NPU_KERNELS_H
 #define NPU_KERNELS_H
 
 #define NPU_LOCAL_MAX (NPU_NAME_MAX + 16)
 #define NPU_SIZE_TEXT_MAX                                                                          \
-    (2 * NPU_LOCAL_MAX + 16)  // of a size: "64", "x_rows", or the smaller of two
+    (2 * NPU_LOCAL_MAX + 32)  // of a size: "64", "x_rows", the smaller of two, or a core's part
 
 // A size with a name in the kernel: int x_rows = wsp::rows(task, 0).
 typedef struct npu_size {
@@ -2928,6 +2931,7 @@ typedef struct npu_window {
     uint32_t row_loop, col_loop;  // whose index is added; 0: none
     uint32_t loop;                // in whose body it is declared; 0: at the beginning
     char rows[NPU_SIZE_TEXT_MAX], cols[NPU_SIZE_TEXT_MAX];
+    bool is_shared;  // these are the rows of a vector core, and so is the first
     bool is_column;
     char name[NPU_LOCAL_MAX];
 } npu_window;
@@ -2955,6 +2959,7 @@ typedef struct npu_kernel {
     char params[PTOWSP_TASK_TILE_MAX][NPU_LOCAL_MAX];
     char scalars[PTOWSP_TASK_SCALAR_MAX][NPU_LOCAL_MAX];
     bool is_mixed;
+    npu_half half;  // of a kernel that is cut: whose function is being written; ANY: its entry
     bool is_out_of_memory;
     npu_tile *tiles;            // [info.tile_object_count]
     ptowsp_size_check *checks;  // [check_count], with extents in normal form
@@ -2996,6 +3001,19 @@ NPU_INTERNAL void npu_kernel_end(npu_kernel *k);
 // The parameter size that an extent depends on.
 NPU_INTERNAL int64_t npu_param_size(const npu_kernel *k, const ptowsp_extent *extent);
 
+// Begins the function of a half: there are no sizes, windows and scalars in it yet. ANY: its entry.
+NPU_INTERNAL void npu_kernel_begin_half(npu_kernel *k, npu_half half);
+
+// Is a memory one that the function has, and a tile one whose rows vector cores share?
+NPU_INTERNAL bool npu_kernel_has_memory(const npu_kernel *k, ptowsp_memory memory);
+NPU_INTERNAL bool npu_kernel_is_shared(const npu_kernel *k, uint32_t tile);
+
+// The part of a size that a vector core has.
+NPU_INTERNAL void npu_kernel_share(char text[NPU_SIZE_TEXT_MAX]);
+
+// Does a loop have instructions of the function?
+NPU_INTERNAL bool npu_kernel_has_loop(const npu_kernel *k, uint32_t loop);
+
 // The variable of a tile.
 NPU_INTERNAL const char *npu_kernel_tile(const npu_kernel *k, uint32_t tile);
 
@@ -3030,6 +3048,12 @@ NPU_INTERNAL const char *npu_cpp_type(ptowsp_dtype dtype);  // "float"
 
 // -- kernel_declare.c -----------------------------------------------------------------------------
 
+// Writes sizes and scalars.
+NPU_INTERNAL void npu_kernel_print_sizes(npu_kernel *k, npu_text *out);
+
+// Writes what ends a task whose tensors cannot be moved.
+NPU_INTERNAL void npu_kernel_print_requirements(const npu_kernel *k, npu_text *out);
+
 // Writes the constants before the function, and the declarations at its beginning. The checks
 // (text, or NULL) go after the sizes, before anything else.
 NPU_INTERNAL void npu_kernel_print_constants(npu_kernel *k, npu_text *out);
@@ -3041,7 +3065,8 @@ NPU_INTERNAL void npu_kernel_print_loop_declarations(npu_kernel *k, uint32_t loo
 // Writes a tile's address.
 NPU_INTERNAL void npu_kernel_print_address(const npu_kernel *k, uint32_t tile, npu_text *out);
 
-// Writes the bounds of all loops, and their checks, whose numbers begin at `number`.
+// Writes the bounds of the function's loops; and of a kernel that is not cut, or of its entry, their
+// checks, whose numbers begin at `number`.
 NPU_INTERNAL void npu_kernel_print_loops(npu_kernel *k, uint32_t number, npu_text *out);
 
 // Writes a size as an expression.
@@ -3055,6 +3080,15 @@ NPU_INTERNAL bool npu_kernel_print_insn(npu_kernel *k, const ptowsp_insn_info *i
 
 // Writes a statement, broken at spaces where it is longer than a line.
 NPU_INTERNAL void npu_print_wrapped(npu_text *out, uint32_t indent, const char *statement);
+
+// -- kernel_halves.c ------------------------------------------------------------------------------
+
+// Writes what the head of a file says of a kernel that is cut.
+NPU_INTERNAL void npu_halves_print_heading(const npu_kernel *k, npu_text *out);
+
+// Writes such a kernel: its FIFOs, the functions of its halves, and its entry. False with the
+// emitter's error.
+NPU_INTERNAL bool npu_halves_print(npu_kernel *k, npu_text *out);
 
 // -- native.c -------------------------------------------------------------------------------------
 
@@ -3093,6 +3127,16 @@ NPU_INTERNAL void npu_dispatch_emit(npu_emitter *emitter);
 NPU_INTERNAL bool npu_strides_check(const npu_kernel *k);
 
 // -- kernels.c ------------------------------------------------------------------------------------
+
+// Writes the checks of a task's sizes and bounds.
+NPU_INTERNAL void npu_kernel_print_checks(npu_kernel *k, npu_text *out);
+
+// Writes the instructions of the function, with the declarations of each loop at its beginning. False
+// with the emitter's error.
+NPU_INTERNAL bool npu_kernel_print_body(npu_kernel *k, npu_text *out);
+
+// Do the zeros that empty products take have room in L1? False with the emitter's error.
+NPU_INTERNAL bool npu_kernel_check_zeros(const npu_kernel *k);
 
 NPU_INTERNAL bool npu_kernel_is_on_a5(const npu_emitter *emitter);  // are the tile kernels?
 
@@ -3375,6 +3419,45 @@ static void npu_name_tiles(npu_kernel *k) {
     }
 }
 
+// -- halves ---------------------------------------------------------------------------------------
+
+NPU_INTERNAL void npu_kernel_begin_half(npu_kernel *k, npu_half half) {
+    k->half = half;
+    k->size_count = k->window_count = k->clip_count = 0;
+    k->has_lists = false;
+    memset(k->is_scalar_used, 0, sizeof k->is_scalar_used);
+}
+
+NPU_INTERNAL bool npu_kernel_has_memory(const npu_kernel *k, ptowsp_memory memory) {
+    return k->half == NPU_HALF_ANY || (k->half == NPU_HALF_VECTOR) == (memory == PTOWSP_MEMORY_UB);
+}
+
+NPU_INTERNAL bool npu_kernel_is_shared(const npu_kernel *k, uint32_t tile) {
+    return k->info.is_split && k->tiles[tile].object.memory == PTOWSP_MEMORY_UB &&
+           !k->tiles[k->tiles[tile].first].is_scratch;
+}
+
+NPU_INTERNAL void npu_kernel_share(char text[NPU_SIZE_TEXT_MAX]) {
+    static const char before[] = "mine.of(", after[] = ")";
+    size_t length = strlen(text);
+    memmove(text + sizeof before - 1, text, length);
+    memcpy(text, before, sizeof before - 1);
+    memcpy(text + sizeof before - 1 + length, after, sizeof after);
+}
+
+NPU_INTERNAL bool npu_kernel_has_loop(const npu_kernel *k, uint32_t loop) {
+    bool is_inside = false, has_any = k->half == NPU_HALF_ANY;
+    for (uint32_t i = 0; i < k->info.insn_count && !has_any; i++) {
+        ptowsp_insn_info insn = ptowsp_program_insn_at(k->emitter->program, k->kernel, i);
+        bool is_mark = strcmp(insn.name, "LOOP") == 0 || strcmp(insn.name, "END") == 0;
+        if (is_mark && insn.loop == loop) {
+            is_inside = !is_inside;
+        }
+        has_any = is_inside && !is_mark && npu_kernel_half(k, &insn) == k->half;
+    }
+    return has_any;
+}
+
 NPU_INTERNAL const char *npu_kernel_tile(const npu_kernel *k, uint32_t tile) {
     return k->tiles[k->tiles[tile].first].name;
 }
@@ -3388,8 +3471,17 @@ NPU_INTERNAL uint32_t npu_kernel_tile_loop(const npu_kernel *k, uint32_t tile) {
 
 NPU_INTERNAL bool npu_kernel_may_be_empty(const npu_kernel *k, uint32_t tile) {
     const ptowsp_tile_object *object = &k->tiles[tile].object;
-    return npu_extent_least(k, &object->valid_rows) == 0 ||
-           npu_extent_least(k, &object->valid_cols) == 0;
+    uint32_t rows = npu_extent_least(k, &object->valid_rows);
+    uint32_t cols = npu_extent_least(k, &object->valid_cols);
+    if (npu_kernel_is_shared(k, tile)) {  // by the second vector core, which has fewer
+        const ptowsp_extent *split = &k->tiles[k->info.split_tile].object.valid_rows;
+        uint32_t first = (npu_extent_most(k, split) + 1) / 2;
+        const ptowsp_extent *shared = object->rows == 1 ? &object->valid_cols : &object->valid_rows;
+        bool is_fixed = shared->param == PTOWSP_NO_PARAM;
+        uint32_t *size = object->rows == 1 ? &cols : &rows;
+        *size = is_fixed && *size > first ? *size - first : 0;
+    }
+    return rows == 0 || cols == 0;
 }
 
 // Finds the tiles in L1 that only a load of one parameter fills and that go to L0B alone.
@@ -3548,7 +3640,8 @@ static npu_window *npu_find_window(npu_kernel *k, const npu_window *like) {
         if (window->param == like->param && window->row == like->row && window->col == like->col &&
             window->row_loop == like->row_loop && window->col_loop == like->col_loop &&
             window->loop == like->loop && window->is_column == like->is_column &&
-            strcmp(window->rows, like->rows) == 0 && strcmp(window->cols, like->cols) == 0) {
+            window->is_shared == like->is_shared && strcmp(window->rows, like->rows) == 0 &&
+            strcmp(window->cols, like->cols) == 0) {
             return window;
         }
         of_param += window->param == like->param;
@@ -3616,6 +3709,10 @@ NPU_INTERNAL const npu_window *npu_kernel_window(npu_kernel *k, const ptowsp_ins
         npu_kernel_size(k, &object->valid_rows, clip.rows);
     } else {
         is_whole = npu_smaller(k, &object->valid_rows, rows, clip.rows) && is_whole;
+        if (npu_kernel_is_shared(k, tile)) {
+            window.is_shared = true;
+            npu_kernel_share(clip.rows);
+        }
         memcpy(window.rows, clip.rows, sizeof window.rows);
         memcpy(window.cols, clip.cols, sizeof window.cols);
     }
@@ -3755,12 +3852,19 @@ NPU_INTERNAL void npu_kernel_print_loops(npu_kernel *k, uint32_t number, npu_tex
     npu_text sum = {NULL, 0, 0, false}, check = {NULL, 0, 0, false};
     npu_print(&sum, "%u", k->info.insn_count);
     for (uint32_t i = 1; i <= k->info.loop_count; i++) {
+        if (!npu_kernel_has_loop(k, i)) {
+            continue;
+        }
         ptowsp_loop_info loop = ptowsp_program_loop_at(k->emitter->program, k->kernel, i);
         npu_print(out, "    const wsp::Loop loop_%u = wsp::loop(", i);
         npu_print_bound(k, &loop.begin, out);
         npu_print(out, ", ");
         npu_print_bound(k, &loop.end, out);
-        npu_print(out, ", %lld);\n    const int64_t runs_%u = ", (long long)loop.step, i);
+        npu_print(out, ", %lld);\n", (long long)loop.step);
+        if (k->half != NPU_HALF_ANY) {
+            continue;
+        }
+        npu_print(out, "    const int64_t runs_%u = ", i);
         if (loop.parent) {
             npu_print(out, "runs_%u * ", loop.parent);
         }
@@ -3781,20 +3885,21 @@ NPU_INTERNAL void npu_kernel_print_constants(npu_kernel *k, npu_text *out) {
     npu_print(out, "// Addresses of tiles in their memories.\n");
     for (uint32_t i = 1; i < k->info.tile_object_count; i++) {
         const npu_tile *tile = &k->tiles[i];
-        if (tile->is_used && tile->first == i && tile->address == i) {
+        if (tile->is_used && tile->first == i && tile->address == i &&
+            npu_kernel_has_memory(k, tile->object.memory)) {
             npu_print(out, "constexpr uint32_t %s_at = %u;\n", tile->name, tile->object.address);
         }
     }
     uint32_t ends[PTOWSP_MEMORY_COUNT];
     memcpy(ends, k->ends, sizeof ends);
-    if (k->column_rows) {
+    if (k->column_rows && npu_kernel_has_memory(k, PTOWSP_MEMORY_UB)) {
         uint32_t at = (ends[PTOWSP_MEMORY_UB] + 31) / 32 * 32;
         npu_print(out,
                   "constexpr uint32_t columns_at = %u;  // of columns that do not lie together\n",
                   at);
         ends[PTOWSP_MEMORY_UB] = at + 64 * k->column_rows;
     }
-    if (k->zero_bytes) {
+    if (k->zero_bytes && npu_kernel_has_memory(k, PTOWSP_MEMORY_L1)) {
         uint32_t at = (ends[PTOWSP_MEMORY_L1] + 31) / 32 * 32;
         npu_print(out, "constexpr uint32_t zeros_at = %u;  // of products without a sum\n", at);
         ends[PTOWSP_MEMORY_L1] = at + k->zero_bytes;
@@ -3802,7 +3907,7 @@ NPU_INTERNAL void npu_kernel_print_constants(npu_kernel *k, npu_text *out) {
     npu_print(out, "\n// The end of the last one, and the capacity of %s.\n", k->info.machine.name);
     for (uint32_t memory = 0; memory < PTOWSP_MEMORY_COUNT; memory++) {
         uint32_t end = ends[memory];
-        if (end > 0) {
+        if (end > 0 && npu_kernel_has_memory(k, (ptowsp_memory)memory)) {
             const char *name = sizes + 4 * memory;
             npu_print(out, "constexpr uint32_t %s_end = %u;\n", name, end);
             uint32_t limit = k->info.machine.memory_bytes[memory];
@@ -3902,8 +4007,7 @@ static void npu_print_start(char text[NPU_SIZE_TEXT_MAX], uint32_t start, uint32
     }
 }
 
-// The windows that are declared in a loop's body, or at the beginning. Each half of a kernel for both
-// kinds of cores uses some of them.
+// The windows that are declared in a loop's body, or at the beginning.
 static void npu_print_windows_of(const npu_kernel *k, uint32_t loop, uint32_t indent,
                                  npu_text *out) {
     for (uint32_t i = 0; i < k->window_count; i++) {
@@ -3913,21 +4017,23 @@ static void npu_print_windows_of(const npu_kernel *k, uint32_t loop, uint32_t in
         }
         char text[8 * NPU_SIZE_TEXT_MAX], row[NPU_SIZE_TEXT_MAX], col[NPU_SIZE_TEXT_MAX];
         npu_print_start(row, window->row, window->row_loop);
+        if (window->is_shared) {
+            char start[NPU_SIZE_TEXT_MAX];
+            memcpy(start, row, sizeof start);
+            bool is_plain = strcmp(start, "0") == 0;
+            snprintf(row, sizeof row, "mine.first()%s%.32s", is_plain ? "" : " + ",
+                     is_plain ? "" : start);
+        }
         npu_print_start(col, window->col, window->col_loop);
-        snprintf(text, sizeof text, "%sauto %s = wsp::%s<%s>(task, %u, %s, %s, %s, %s);",
-                 k->info.is_mixed ? "[[maybe_unused]] " : "", window->name,
-                 window->is_column ? "columns" : "window",
+        snprintf(text, sizeof text, "auto %s = wsp::%s<%s>(task, %u, %s, %s, %s, %s);",
+                 window->name, window->is_column ? "columns" : "window",
                  npu_cpp_type(k->info.tiles[window->param].dtype), window->param, row, col,
                  window->rows, window->cols);
         npu_print_wrapped(out, indent, text);
     }
 }
 
-static void npu_print_windows(const npu_kernel *k, npu_text *out) {
-    if (k->window_count == 0) {
-        return;
-    }
-    npu_print(out, "\n    // Its loads and stores.\n");
+NPU_INTERNAL void npu_kernel_print_requirements(const npu_kernel *k, npu_text *out) {
     static const char words[][8] = {"ROWS", "COLUMNS", "EITHER"};
     for (int which = 0; which < 3; which++) {
         bool is_any = false;
@@ -3943,6 +4049,16 @@ static void npu_print_windows(const npu_kernel *k, npu_text *out) {
         }
         npu_print(out, "%s", is_any ? ");\n" : "");
     }
+}
+
+static void npu_print_windows(const npu_kernel *k, npu_text *out) {
+    if (k->window_count == 0) {
+        return;
+    }
+    npu_print(out, "\n    // Its loads and stores.\n");
+    if (k->half == NPU_HALF_ANY) {
+        npu_kernel_print_requirements(k, out);
+    }
     npu_print_windows_of(k, 0, 4, out);
 }
 
@@ -3951,10 +4067,14 @@ static void npu_print_windows(const npu_kernel *k, npu_text *out) {
 static void npu_print_tiles_of(npu_kernel *k, uint32_t loop, uint32_t indent, npu_text *out) {
     for (uint32_t i = 1; i < k->info.tile_object_count; i++) {
         const npu_tile *tile = &k->tiles[i];
-        char rows[NPU_LOCAL_MAX], cols[NPU_LOCAL_MAX];
-        if (tile->is_used && tile->first == i && npu_kernel_tile_loop(k, i) == loop) {
+        char rows[NPU_SIZE_TEXT_MAX], cols[NPU_SIZE_TEXT_MAX];
+        if (tile->is_used && tile->first == i && npu_kernel_tile_loop(k, i) == loop &&
+            npu_kernel_has_memory(k, tile->object.memory)) {
             npu_kernel_size(k, &tile->object.valid_rows, rows);
             npu_kernel_size(k, &tile->object.valid_cols, cols);
+            if (npu_kernel_is_shared(k, i)) {
+                npu_kernel_share(tile->object.rows == 1 ? cols : rows);
+            }
             npu_print_tile(k, i, tile->name, rows, cols, indent, out);
         }
     }
@@ -3987,9 +4107,7 @@ NPU_INTERNAL void npu_kernel_print_loop_declarations(npu_kernel *k, uint32_t loo
     npu_text_free(&tiles);
 }
 
-NPU_INTERNAL void npu_kernel_print_declarations(npu_kernel *k, const char *checks, npu_text *out) {
-    npu_text tiles = {NULL, 0, 0, false};
-    npu_print_tiles_of(k, 0, 4, &tiles);
+NPU_INTERNAL void npu_kernel_print_sizes(npu_kernel *k, npu_text *out) {
     for (uint32_t i = 0; i < k->info.scalar_count; i++) {
         if (k->is_scalar_used[i]) {
             uint32_t dtype = k->info.scalar_dtypes[i];
@@ -4006,6 +4124,12 @@ NPU_INTERNAL void npu_kernel_print_declarations(npu_kernel *k, const char *check
             npu_print_size(k, &k->sizes[i], 4, out);
         }
     }
+}
+
+NPU_INTERNAL void npu_kernel_print_declarations(npu_kernel *k, const char *checks, npu_text *out) {
+    npu_text tiles = {NULL, 0, 0, false};
+    npu_print_tiles_of(k, 0, 4, &tiles);
+    npu_kernel_print_sizes(k, out);
     npu_print(out, "%s", checks ? checks : "");
     npu_print_windows(k, out);
     npu_print(out, "\n    // Its tiles.\n");
@@ -4123,7 +4247,11 @@ static void npu_print_scalar(npu_kernel *k, const ptowsp_insn_info *insn, uint32
               : conversion == NPU_SATURATED ? "saturated"
                                             : "compared",
               npu_cpp_type(dtype));
-    if (insn->cols_of) {
+    const ptowsp_tile_object *sized = &k->tiles[insn->cols_of].object;
+    if (insn->cols_of && !npu_kernel_has_memory(k, sized->memory)) {  // a tile of the other half
+        char text[NPU_LOCAL_MAX];
+        npu_print(out, "%s)", npu_kernel_size(k, &sized->valid_cols, text));
+    } else if (insn->cols_of) {
         npu_print(out, "%s.GetValidCol())", npu_kernel_tile(k, insn->cols_of));
     } else {
         k->is_scalar_used[insn->scalar_param] = true;
@@ -4522,19 +4650,16 @@ NPU_INTERNAL bool npu_kernel_print_insn(npu_kernel *k, const ptowsp_insn_info *i
     }
     bool is_call = npu_print_call(k, insn, &call);
     npu_print(&call, insn->is_implied ? ");" : ";");
-    npu_print_operands(k, insn, &operands);
-    bool is_store = insn->param != PTOWSP_NO_PARAM && !insn->dst[0];
-    bool is_guarded = is_store && k->info.is_mixed && insn->side == PTOWSP_SIDE_VECTOR;
-    bool has_if = operands.size || is_guarded;
+    // A FIFO is pushed to and popped from whatever the tile has, as the other core does the opposite.
+    if (strcmp(insn->name, "TPUSH") != 0 && strcmp(insn->name, "TPOP") != 0) {
+        npu_print_operands(k, insn, &operands);
+    }
     if (call.data && is_call && !npu_print_product(k, insn, call.data, out)) {
-        if (has_if) {
-            npu_print(out, "%*sif (%s%s%s%s%s) {\n", (int)k->indent, "",
-                      is_guarded ? "halves.stores()" : "",
-                      is_guarded && operands.size ? " && " : "", operands.size ? "wsp::any(" : "",
-                      operands.size ? operands.data : "", operands.size ? ")" : "");
+        if (operands.size) {
+            npu_print(out, "%*sif (wsp::any(%s)) {\n", (int)k->indent, "", operands.data);
         }
-        npu_print_wrapped(out, has_if ? k->indent + 4 : k->indent, call.data);
-        if (has_if) {
+        npu_print_wrapped(out, operands.size ? k->indent + 4 : k->indent, call.data);
+        if (operands.size) {
             npu_print(out, "%*s}\n", (int)k->indent, "");
         }
     }
@@ -4542,6 +4667,239 @@ NPU_INTERNAL bool npu_kernel_print_insn(npu_kernel *k, const ptowsp_insn_info *i
     npu_text_free(&call);
     npu_text_free(&operands);
     return is_call;
+}
+
+// =================================================================================================
+// src/npu/kernel_halves.c
+// =================================================================================================
+
+// A mixed kernel as C++: a function for its cube half, one for its vector half, and an entry.
+//
+//      namespace wsp_attend {
+//
+//      // What both halves know: the FIFOs between them.
+//      using ToVector = wsp::Fifo<0, true, 2560, 2, TileSplitAxis::TILE_UP_DOWN>;
+//
+//      #if WSP_HAS_CUBE
+//      constexpr uint32_t a_l1_at = 0;              its addresses, in L1 and L0
+//      AICORE inline void attend_cube(__gm__ wsp_task *task, wsp::Pipes &pipes) {
+//          TMATMUL(acc_1, left_1, right_1);
+//          to_vector.push<40>(acc_1);
+//      }
+//      #endif
+//
+//      #if WSP_HAS_VECTOR
+//      constexpr uint32_t t1_at = 0;                in UB
+//      AICORE inline void attend_vector(__gm__ wsp_task *task, wsp::Pipes &pipes) {
+//          const wsp::Share mine = wsp::share(a_rows);
+//          to_vector.pop<40>(t1);                   of this vector core's rows
+//      }
+//      #endif
+//
+//      }  // namespace wsp_attend
+//
+//      extern "C" AICORE void wsp_kernel_attend(__gm__ wsp_task *task WSP_BLOCK_PARAM) {
+//          WSP_CHECK(...);                          once, before anything is touched
+//          WSP_HALVES(task, attend_cube, attend_vector);
+//      }
+//
+// Each function has the kernel's list without the other half's instructions: what is left is in the
+// same order. A loop is in those that have an instruction in it.
+//
+// Where both vector cores have rows (split), sizes of tiles in UB and of windows are those of `mine`, and
+// windows begin at its first row. Else the second core leaves attend_vector after it has passed each
+// FIFO as often as the first one pushes and pops.
+
+#include <stdio.h>
+
+static const char npu_fifo_names[][12] = {"to_vector", "to_cube"};
+static const char npu_fifo_types[][12] = {"ToVector", "ToCube"};
+static const char npu_half_names[][12] = {"", "cube", "vector"};
+
+static bool npu_is_fifo(const ptowsp_insn_info *insn) {
+    return strcmp(insn->name, "TPUSH") == 0 || strcmp(insn->name, "TPOP") == 0;
+}
+
+// -- the head of the file -------------------------------------------------------------------------
+
+// What an instruction does to a half's tiles, as a word; NULL: it only waits, or is of another half.
+static const char *npu_half_word(const npu_kernel *k, const ptowsp_insn_info *insn, npu_half half) {
+    bool is_loop = strcmp(insn->name, "LOOP") == 0, is_end = strcmp(insn->name, "END") == 0;
+    bool is_wait = strcmp(insn->name, "SET_FLAG") == 0 || strcmp(insn->name, "WAIT_FLAG") == 0 ||
+                   strcmp(insn->name, "PIPE_BARRIER") == 0;
+    npu_half of = npu_kernel_half(k, insn);
+    return is_loop ? "for {" : is_end ? "}" : is_wait || of != half ? NULL : insn->name;
+}
+
+// The instructions of a half, one after another, without flags and barriers.
+static void npu_print_words(const npu_kernel *k, npu_half half, npu_text *out) {
+    size_t line = out->size;
+    npu_print(out, "//      %s ", half == NPU_HALF_CUBE ? "cube:  " : "vector:");
+    for (uint32_t i = 0; i < k->info.insn_count; i++) {
+        ptowsp_insn_info insn = ptowsp_program_insn_at(k->emitter->program, k->kernel, i);
+        const char *word = npu_half_word(k, &insn, half);
+        if (word && out->size - line + strlen(word) > 86) {
+            line = out->size + 1;
+            npu_print(out, "\n//              ");
+        }
+        if (word) {
+            bool is_fifo = npu_is_fifo(&insn);
+            npu_print(out, " %s%s%s%s", word, is_fifo ? "(" : "",
+                      is_fifo ? npu_fifo_names[insn.fifo] : "", is_fifo ? ")" : "");
+        }
+    }
+    npu_print(out, "\n");
+}
+
+NPU_INTERNAL void npu_halves_print_heading(const npu_kernel *k, npu_text *out) {
+    npu_print(out,
+              "//\n// It has two halves, for a cube core and for vector cores, and tiles go from "
+              "one to the other\n// through FIFOs in global memory.\n//\n");
+    for (uint32_t i = 0; i < 2; i++) {
+        const ptowsp_fifo *fifo = &k->info.fifos[i];
+        if (fifo->slot_bytes) {
+            npu_print(out, "//      %-10s %-16s %u slots of %u bytes, flags %u and %u\n",
+                      npu_fifo_names[i], i ? "vector -> cube" : "cube -> vector", fifo->slot_count,
+                      fifo->slot_bytes, fifo->flag, fifo->flag + 1);
+        }
+    }
+    npu_print(out, "//\n");
+    npu_print_words(k, NPU_HALF_CUBE, out);
+    npu_print_words(k, NPU_HALF_VECTOR, out);
+    npu_print(out, "//\n// %s\n",
+              k->info.is_split
+                  ? "The two vector cores of a block share the rows of the vector half."
+                  : "The rows of the vector half need each other: the first vector core has all.");
+}
+
+// -- a half ---------------------------------------------------------------------------------------
+
+// The FIFOs, which both halves have alike.
+static void npu_print_fifo_types(const npu_kernel *k, npu_text *out) {
+    npu_print(out, "// What both halves know: the FIFOs between them.\n");
+    for (uint32_t i = 0; i < 2; i++) {
+        const ptowsp_fifo *fifo = &k->info.fifos[i];
+        if (fifo->slot_bytes) {
+            npu_print(out, "using %s = wsp::Fifo<%u, %s, %u, %u, TileSplitAxis::TILE_%s>;\n",
+                      npu_fifo_types[i], fifo->flag, i ? "false" : "true", fifo->slot_bytes,
+                      fifo->slot_count, k->info.is_split ? "UP_DOWN" : "NO_SPLIT");
+        }
+    }
+}
+
+static void npu_print_fifos(const npu_kernel *k, bool is_shared, npu_text *out) {
+    for (uint32_t i = 0; i < 2; i++) {
+        if (k->info.fifos[i].slot_bytes) {
+            npu_print(out, "    %s %s(pipes%s);\n", npu_fifo_types[i], npu_fifo_names[i],
+                      is_shared ? ", mine" : "");
+        }
+    }
+}
+
+// Does a loop push or pop?
+static bool npu_has_fifo(const npu_kernel *k, uint32_t loop) {
+    bool is_inside = false, has_any = false;
+    for (uint32_t i = 0; i < k->info.insn_count; i++) {
+        ptowsp_insn_info insn = ptowsp_program_insn_at(k->emitter->program, k->kernel, i);
+        bool is_mark = strcmp(insn.name, "LOOP") == 0 || strcmp(insn.name, "END") == 0;
+        is_inside = is_mark && insn.loop == loop ? !is_inside : is_inside;
+        has_any = has_any || (is_inside && npu_is_fifo(&insn));
+    }
+    return has_any;
+}
+
+// What the second of two vector cores does that share nothing: it passes the FIFOs.
+static void npu_print_second(const npu_kernel *k, npu_text *out) {
+    npu_print(out, "\n    // The second vector core frees and fills slots alone.\n"
+                   "    if (!wsp::is_first()) {\n");
+    int indent = 8;
+    for (uint32_t i = 0; i < k->info.insn_count; i++) {
+        ptowsp_insn_info insn = ptowsp_program_insn_at(k->emitter->program, k->kernel, i);
+        bool is_loop = strcmp(insn.name, "LOOP") == 0, is_end = strcmp(insn.name, "END") == 0;
+        if (is_loop && npu_has_fifo(k, insn.loop)) {
+            npu_print(out, "%*sfor (int n_%u = 0; n_%u < loop_%u.count; n_%u++) {\n", indent, "",
+                      insn.loop, insn.loop, insn.loop, insn.loop);
+            indent += 4;
+        } else if (is_end && npu_has_fifo(k, insn.loop)) {
+            indent -= 4;
+            npu_print(out, "%*s}\n", indent, "");
+        } else if (npu_is_fifo(&insn) && insn.side == PTOWSP_SIDE_VECTOR) {
+            npu_print(out, "%*s%s.pass();\n", indent, "", npu_fifo_names[insn.fifo]);
+        }
+    }
+    npu_print(out, "        return;\n    }\n");
+}
+
+// Is a word in a text?
+static bool npu_half_mentions(const npu_text *text, const char *word) {
+    return text->data && strstr(text->data, word);
+}
+
+// A half: its addresses, and its function. False with the emitter's error.
+static bool npu_print_half_function(npu_kernel *k, npu_half half, npu_text *out) {
+    npu_text body = {NULL, 0, 0, false}, begin = {NULL, 0, 0, false}, made = {NULL, 0, 0, false};
+    bool is_vector = half == NPU_HALF_VECTOR, is_shared = is_vector && k->info.is_split;
+    npu_kernel_begin_half(k, half);
+    bool is_good = npu_kernel_print_body(k, &body);  // first: it finds sizes and windows
+    npu_kernel_print_loops(k, 0, &begin);
+    if (is_shared) {
+        char rows[NPU_LOCAL_MAX];
+        npu_kernel_size(k, &k->tiles[k->info.split_tile].object.valid_rows, rows);
+        npu_print(&begin, "    const wsp::Share mine = wsp::share(%s);  // of the rows\n", rows);
+    }
+    npu_print_fifos(k, is_shared, &begin);
+    if (is_vector && !is_shared) {
+        npu_print_second(k, &begin);
+    }
+    npu_kernel_print_declarations(k, begin.data, &made);
+    npu_print(out, "\n// -- the %s half --\n\n#if WSP_HAS_%s\n\n", npu_half_names[half],
+              is_vector ? "VECTOR" : "CUBE");
+    npu_kernel_print_constants(k, out);
+    bool has_task = npu_half_mentions(&made, "(task") || npu_half_mentions(&body, "(task");
+    npu_print(out, "\nAICORE inline void %s_%s(__gm__ wsp_task *%s, wsp::Pipes &%s) {\n",
+              npu_name(k->emitter, NPU_KERNEL, k->kernel), npu_half_names[half],
+              has_task ? "task" : "", npu_half_mentions(&made, "(pipes") ? "pipes" : "");
+    npu_write(out, made.data ? made.data : "", made.size);
+    npu_print(out, "\n");
+    npu_write(out, body.data ? body.data : "", body.size);
+    npu_print(out, "}\n\n#endif\n");
+    k->is_out_of_memory = k->is_out_of_memory || body.is_out_of_memory || begin.is_out_of_memory ||
+                          made.is_out_of_memory;
+    npu_text_free(&body);
+    npu_text_free(&begin);
+    npu_text_free(&made);
+    return is_good;
+}
+
+// -- the kernel -----------------------------------------------------------------------------------
+
+// The entry: what ends a task before anything is touched, on each core alike, and the halves.
+static void npu_print_halves_entry(npu_kernel *k, npu_text *out) {
+    npu_text checks = {NULL, 0, 0, false};
+    const char *name = npu_name(k->emitter, NPU_KERNEL, k->kernel);
+    npu_kernel_begin_half(k, NPU_HALF_ANY);
+    npu_kernel_print_checks(k, &checks);
+    npu_print(out,
+              "\nextern \"C\" AICORE void wsp_kernel_%s(__gm__ wsp_task *task WSP_BLOCK_PARAM) {\n",
+              name);
+    npu_kernel_print_sizes(k, out);
+    npu_write(out, checks.data ? checks.data : "", checks.size);
+    npu_kernel_print_requirements(k, out);
+    npu_print(out, "    WSP_HALVES(task, wsp_%s::%s_cube, wsp_%s::%s_vector);\n}\n", name, name,
+              name, name);
+    k->is_out_of_memory = k->is_out_of_memory || checks.is_out_of_memory;
+    npu_text_free(&checks);
+}
+
+NPU_INTERNAL bool npu_halves_print(npu_kernel *k, npu_text *out) {
+    const char *name = npu_name(k->emitter, NPU_KERNEL, k->kernel);
+    npu_print(out, "namespace wsp_%s {\n\n", name);
+    npu_print_fifo_types(k, out);
+    bool is_good = npu_print_half_function(k, NPU_HALF_CUBE, out) &&
+                   npu_print_half_function(k, NPU_HALF_VECTOR, out) && npu_kernel_check_zeros(k);
+    npu_print(out, "\n}  // namespace wsp_%s\n", name);
+    npu_print_halves_entry(k, out);
+    return is_good;
 }
 
 // =================================================================================================
@@ -5669,54 +6027,6 @@ static void npu_print_param(const npu_kernel *k, uint32_t i, npu_text *out) {
     npu_print(out, "\n");
 }
 
-static const char npu_fifo_names[][12] = {"to_vector", "to_cube"};
-
-// What an instruction does to a half's tiles, as a word; NULL: it only waits, or is of another half.
-static const char *npu_half_word(const npu_kernel *k, const ptowsp_insn_info *insn, npu_half half) {
-    bool is_loop = strcmp(insn->name, "LOOP") == 0, is_end = strcmp(insn->name, "END") == 0;
-    bool is_wait = strcmp(insn->name, "SET_FLAG") == 0 || strcmp(insn->name, "WAIT_FLAG") == 0 ||
-                   strcmp(insn->name, "PIPE_BARRIER") == 0;
-    npu_half of = npu_kernel_half(k, insn);
-    return is_loop ? "for {" : is_end ? "}" : is_wait || of != half ? NULL : insn->name;
-}
-
-// The instructions of a half, one after another, without flags and barriers.
-static void npu_print_half(const npu_kernel *k, npu_half half, npu_text *out) {
-    size_t line = out->size;
-    npu_print(out, "//      %s ", half == NPU_HALF_CUBE ? "cube:  " : "vector:");
-    for (uint32_t i = 0; i < k->info.insn_count; i++) {
-        ptowsp_insn_info insn = ptowsp_program_insn_at(k->emitter->program, k->kernel, i);
-        const char *word = npu_half_word(k, &insn, half);
-        if (word && out->size - line + strlen(word) > 86) {
-            line = out->size + 1;
-            npu_print(out, "\n//              ");
-        }
-        if (word) {
-            bool is_fifo = strcmp(word, "TPUSH") == 0 || strcmp(word, "TPOP") == 0;
-            npu_print(out, " %s%s%s%s", word, is_fifo ? "(" : "",
-                      is_fifo ? npu_fifo_names[insn.fifo] : "", is_fifo ? ")" : "");
-        }
-    }
-    npu_print(out, "\n");
-}
-
-// The two halves of a mixed kernel, and the FIFOs between them.
-static void npu_print_cut(const npu_kernel *k, npu_text *out) {
-    npu_print(out, "// Else each core runs its half, whose parts follow one another, and tiles go "
-                   "from one half to the\n// other through FIFOs in global memory:\n//\n");
-    for (uint32_t i = 0; i < 2; i++) {
-        const ptowsp_fifo *fifo = &k->info.fifos[i];
-        if (fifo->slot_bytes) {
-            npu_print(out, "//      %-10s %-16s %u slots of %u bytes, flags %u and %u\n",
-                      npu_fifo_names[i], i ? "vector -> cube" : "cube -> vector", fifo->slot_count,
-                      fifo->slot_bytes, fifo->flag, fifo->flag + 1);
-        }
-    }
-    npu_print(out, "//\n");
-    npu_print_half(k, NPU_HALF_CUBE, out);
-    npu_print_half(k, NPU_HALF_VECTOR, out);
-}
-
 static void npu_print_heading(const npu_kernel *k, npu_text *out) {
     npu_print(out, "// Kernel ");
     npu_print_comment(out, k->info.name);
@@ -5730,14 +6040,13 @@ static void npu_print_heading(const npu_kernel *k, npu_text *out) {
         npu_print_comment(out, k->info.scalars[i].name);
         npu_print(out, "\n");
     }
-    if (k->is_mixed) {
+    if (k->info.is_mixed) {
+        npu_halves_print_heading(k, out);
+    } else if (k->is_mixed) {
         npu_print(out,
                   "//\n"
                   "// It works on cube and vector cores. Where one core is both, that runs all of "
                   "it.\n");
-    }
-    if (k->info.is_mixed) {
-        npu_print_cut(k, out);
     }
     npu_print(out, "\n");
 }
@@ -5784,7 +6093,7 @@ static void npu_print_loop_check(npu_kernel *k, const ptowsp_size_check *check, 
 }
 
 // The sizes that must be equal among a task's parameters, and the bounds of loops.
-static void npu_print_checks(npu_kernel *k, npu_text *out) {
+NPU_INTERNAL void npu_kernel_print_checks(npu_kernel *k, npu_text *out) {
     npu_kernel_print_loops(k, k->info.check_count + 1, out);
     for (uint32_t i = 0; i < k->info.check_count; i++) {
         ptowsp_size_check check = ptowsp_program_size_check_at(k->emitter->program, k->kernel, i);
@@ -5834,6 +6143,9 @@ static bool npu_print_mark(npu_kernel *k, const ptowsp_insn_info *insn, npu_text
 static void npu_write_body(npu_kernel *k, const npu_text *body, npu_text *out) {
     size_t at = 0;
     for (uint32_t loop = 1; loop <= k->info.loop_count && body->data; loop++) {
+        if (k->loop_at[loop] < at || !npu_kernel_has_loop(k, loop)) {
+            continue;
+        }
         npu_write(out, body->data + at, k->loop_at[loop] - at);
         npu_kernel_print_loop_declarations(k, loop, out);
         at = k->loop_at[loop];
@@ -5841,66 +6153,53 @@ static void npu_write_body(npu_kernel *k, const npu_text *body, npu_text *out) {
     npu_write(out, body->data ? body->data + at : "", body->size - at);
 }
 
-static bool npu_print_body(npu_kernel *k, npu_text *out) {
+// Opens and closes what is for one kind of core, in a function for both.
+static void npu_print_half(npu_half *open, npu_half half, npu_text *out) {
+    half = half == NPU_HALF_BOTH ? NPU_HALF_ANY : half;
+    if (half != *open) {
+        npu_print(out, "%s", *open == NPU_HALF_ANY ? "" : "#endif\n");
+        if (half != NPU_HALF_ANY) {
+            npu_print(out, "#if %s\n", npu_half_condition(half));
+        }
+        *open = half;
+    }
+}
+
+NPU_INTERNAL bool npu_kernel_print_body(npu_kernel *k, npu_text *out) {
+    npu_text body = {NULL, 0, 0, false};
     npu_half open = NPU_HALF_ANY;
-    uint32_t cube_parts = 0, vector_parts = 0;
+    bool is_good = true;
     k->indent = 4;
-    for (uint32_t i = 0; i < k->info.insn_count; i++) {
+    memset(k->loop_at, 0, sizeof k->loop_at);
+    for (uint32_t i = 0; i < k->info.insn_count && is_good; i++) {
         ptowsp_insn_info insn = ptowsp_program_insn_at(k->emitter->program, k->kernel, i);
         npu_half half = npu_kernel_half(k, &insn);
-        half = half == NPU_HALF_BOTH ? NPU_HALF_ANY : half;
-        if (half != open) {
-            npu_print(out, "%s", open == NPU_HALF_ANY ? "" : "#endif\n");
-            bool is_cube = half == NPU_HALF_CUBE;
-            if (half != NPU_HALF_ANY && k->info.is_mixed) {
-                npu_print(out, "%s%*s// The %s half, part %u.\n", out->size ? "\n" : "",
-                          (int)k->indent, "", is_cube ? "cube" : "vector",
-                          is_cube ? ++cube_parts : ++vector_parts);
-            }
-            if (half != NPU_HALF_ANY) {
-                npu_print(out, "#if %s\n", npu_half_condition(half));
-            }
-            if (half != NPU_HALF_ANY && k->info.is_mixed) {
-                npu_print(out, "%*shalves.%s();\n", (int)k->indent, "",
-                          is_cube ? "cube" : "vector");
-            }
-            open = half;
+        bool is_mark = strcmp(insn.name, "LOOP") == 0 || strcmp(insn.name, "END") == 0;
+        if (is_mark ? !npu_kernel_has_loop(k, insn.loop)
+                    : k->half != NPU_HALF_ANY && half != k->half) {
+            continue;
         }
-        if (!npu_print_mark(k, &insn, out) && !npu_kernel_print_insn(k, &insn, out)) {
-            return npu_fail(k->emitter, PTOWSP_UNSUPPORTED, k->kernel,
-                            "kernel %s: there is no call for instruction %u, %s", k->info.name, i,
-                            insn.name);
+        if (k->half == NPU_HALF_ANY) {
+            npu_print_half(&open, half, &body);
         }
+        is_good = npu_print_mark(k, &insn, &body) || npu_kernel_print_insn(k, &insn, &body) ||
+                  npu_fail(k->emitter, PTOWSP_UNSUPPORTED, k->kernel,
+                           "kernel %s: there is no call for instruction %u, %s", k->info.name, i,
+                           insn.name);
     }
-    npu_print(out, "%s", open == NPU_HALF_ANY ? "" : "#endif\n");
-    return true;
+    npu_print_half(&open, NPU_HALF_ANY, &body);
+    npu_write_body(k, &body, out);
+    k->is_out_of_memory = k->is_out_of_memory || body.is_out_of_memory;
+    npu_text_free(&body);
+    return is_good;
 }
 
 static bool npu_mentions_bf16(const npu_text *text) {
     return text->data && strstr(text->data, "bfloat16_t");
 }
 
-// The cores and FIFOs of a mixed kernel.
-static void npu_print_halves(const npu_kernel *k, const char *split_rows, npu_text *out) {
-    if (!k->info.is_mixed) {
-        return;
-    }
-    npu_print(out,
-              "\n    // Its two halves, and the FIFOs between them.\n    wsp::Halves halves;\n");
-    if (k->info.is_split) {
-        npu_print(out, "    halves.split(%s);\n", split_rows);
-    }
-    for (uint32_t i = 0; i < 2; i++) {
-        const ptowsp_fifo *fifo = &k->info.fifos[i];
-        if (fifo->slot_bytes) {
-            npu_print(out, "    wsp::Fifo<%u, %s, %u, %u> %s WSP_ON_BLOCK;\n", fifo->flag,
-                      i ? "false" : "true", fifo->slot_bytes, fifo->slot_count, npu_fifo_names[i]);
-        }
-    }
-}
-
 // Products that may have nothing to sum take zeros from L1.
-static bool npu_check_zeros(const npu_kernel *k) {
+NPU_INTERNAL bool npu_kernel_check_zeros(const npu_kernel *k) {
     uint64_t end = (k->ends[PTOWSP_MEMORY_L1] + 31) / 32 * 32 + (uint64_t)k->zero_bytes;
     uint32_t limit = k->info.machine.memory_bytes[PTOWSP_MEMORY_L1];
     return k->zero_bytes == 0 || end <= limit ||
@@ -5912,18 +6211,37 @@ static bool npu_check_zeros(const npu_kernel *k) {
                     k->zero_bytes, k->ends[PTOWSP_MEMORY_L1], limit);
 }
 
-static void npu_print_kernel(npu_kernel *k, npu_text *out) {
+// A kernel that is one function: its constants, then itself. False with the emitter's error.
+static bool npu_print_function(npu_kernel *k, npu_text *out) {
     npu_text body = {NULL, 0, 0, false}, checks = {NULL, 0, 0, false}, made = {NULL, 0, 0, false};
-    npu_text insns = {NULL, 0, 0, false};
-    char split_rows[NPU_LOCAL_MAX] = "";
-    if (k->info.is_split) {
-        npu_kernel_size(k, &k->tiles[k->info.split_tile].object.valid_rows, split_rows);
-    }
-    bool is_good = npu_print_body(k, &insns);  // first: it finds sizes and windows
-    is_good = npu_check_zeros(k) && npu_strides_check(k) && is_good;
-    npu_print_checks(k, &checks);
-    npu_write_body(k, &insns, &body);  // and so does this
+    bool is_good = npu_kernel_print_body(k, &body);  // first: it finds sizes and windows
+    is_good = npu_kernel_check_zeros(k) && is_good;
+    npu_kernel_print_checks(k, &checks);
     npu_kernel_print_declarations(k, checks.data, &made);
+    const char *name = npu_name(k->emitter, NPU_KERNEL, k->kernel);
+    npu_print(out, "namespace wsp_%s {\n\n", name);
+    npu_kernel_print_constants(k, out);
+    npu_print(out,
+              "\n}  // namespace wsp_%s\n\n"
+              "extern \"C\" AICORE void wsp_kernel_%s(__gm__ wsp_task *task) {\n"
+              "    using namespace wsp_%s;\n",
+              name, name, name);
+    npu_write(out, made.data ? made.data : "", made.size);
+    npu_print(out, "\n");
+    npu_write(out, body.data ? body.data : "", body.size);
+    npu_print(out, "}\n");
+    k->is_out_of_memory = k->is_out_of_memory || body.is_out_of_memory || checks.is_out_of_memory ||
+                          made.is_out_of_memory;
+    npu_text_free(&body);
+    npu_text_free(&checks);
+    npu_text_free(&made);
+    return is_good;
+}
+
+static void npu_print_kernel(npu_kernel *k, npu_text *out) {
+    npu_text code = {NULL, 0, 0, false};
+    bool is_good = k->info.is_mixed ? npu_halves_print(k, &code) : npu_print_function(k, &code);
+    is_good = npu_strides_check(k) && is_good;
     const char *unit =
         k->is_mixed ? NULL
         : k->info.memory_bytes[PTOWSP_MEMORY_L1] || k->info.memory_bytes[PTOWSP_MEMORY_L0C]
@@ -5935,26 +6253,12 @@ static void npu_print_kernel(npu_kernel *k, npu_text *out) {
     if (unit) {
         npu_print(out, "#if %s\n\n", unit);
     }
-    const char *name = npu_name(k->emitter, NPU_KERNEL, k->kernel);
-    npu_print(out, "using namespace pto;\n\n%snamespace wsp_%s {\n\n",
-              npu_mentions_bf16(&made) ? "WSP_NEEDS_BF16();\n\n" : "", name);
-    npu_kernel_print_constants(k, out);
-    npu_print(out,
-              "\n}  // namespace wsp_%s\n\n"
-              "extern \"C\" AICORE void wsp_kernel_%s(__gm__ wsp_task *task%s) {\n"
-              "    using namespace wsp_%s;\n",
-              name, name, k->info.is_mixed ? " WSP_BLOCK_PARAM" : "", name);
-    npu_write(out, made.data ? made.data : "", made.size);
-    npu_print_halves(k, split_rows, out);
-    npu_print(out, "\n");
-    npu_write(out, body.data ? body.data : "", body.size);
-    npu_print(out, "}\n%s", unit ? "\n#endif\n" : "");
-    k->is_out_of_memory = k->is_out_of_memory || insns.is_out_of_memory || body.is_out_of_memory ||
-                          checks.is_out_of_memory || made.is_out_of_memory;
-    npu_text_free(&insns);
-    npu_text_free(&body);
-    npu_text_free(&checks);
-    npu_text_free(&made);
+    npu_print(out, "using namespace pto;\n\n%s",
+              npu_mentions_bf16(&code) ? "WSP_NEEDS_BF16();\n\n" : "");
+    npu_write(out, code.data ? code.data : "", code.size);
+    npu_print(out, "%s", unit ? "\n#endif\n" : "");
+    k->is_out_of_memory = k->is_out_of_memory || code.is_out_of_memory;
+    npu_text_free(&code);
     if (is_good && (k->is_out_of_memory || out->is_out_of_memory)) {
         npu_out_of_memory(k->emitter);
     }
@@ -6925,8 +7229,9 @@ static void npu_readme_kernels(const npu_emitter *emitter, npu_text *text) {
         }
     }
     npu_print(text, "%s",
-              has_mix ? "\nA task of `mix` takes a block: a cube core and its two vector cores. On "
-                        "threads the cube core's thread executes all of it.\n\n"
+              has_mix ? "\nA task of `mix` takes a block: a cube core and its two vector cores. A "
+                        "kernel with two halves (`..._cube`, `..._vector`) runs on all three, on "
+                        "threads too; others run on the cube core's thread.\n\n"
                       : "\n");
 }
 
@@ -9856,7 +10161,7 @@ static const char npu_fixed_0[] =
     "endfunction()\n"
     "set(WSP_CORES libwsp_cube.so libwsp_vector.so)\n"
     "foreach(source ${WSP_AICORE})\n"
-    "    file(STRINGS ${source} mixed REGEX \"WSP_ON_BLOCK;\")\n"
+    "    file(STRINGS ${source} mixed REGEX \"WSP_HALVES\\\\(\")\n"
     "    if(mixed)\n"
     "        set(WSP_CORES libwsp_block.so)\n"
     "    endif()\n"
@@ -10204,7 +10509,7 @@ static const char npu_fixed_4[] =
     "#include <cstdint>\n"
     "#include <cstring>\n"
     "#ifndef WSP_ASCEND\n"
-    "#include <utility>\n"
+    "#include <pthread.h>\n"
     "#endif\n"
     "\n"
     "// A program is for one machine, A2/A3 or A5, which its kernels and dispatch.cpp name before they\n"
@@ -10832,46 +11137,57 @@ static const char npu_fixed_4[] =
     "\n"
     "// -- the halves of a mixed kernel -----------------------------------------------------------------\n"
     "\n"
-    "// A mixed kernel is compiled once for the cube core and once for the vector cores, and each has its\n"
-    "// own half of it. Where one core is both, it executes the halves in turn, in the order of the\n"
-    "// source: halves.cube() and halves.vector() say whose turn it is. The shim has clocks and flags for\n"
-    "// each of the two.\n"
+    "// A mixed kernel is two functions, NAME_cube and NAME_vector, which meet in FIFOs. WSP_HALVES runs\n"
+    "// them: on a device each core calls its own, as the kernel is compiled once for each kind of core. The\n"
+    "// shim has a block of three cores for a task, each on a thread (pto::RunBlock). PTO-ISA's simulator\n"
+    "// has two threads, and the vector one does all rows.\n"
     "//\n"
-    "// halves.split(rows): both vector cores do the vector half, the first for ceil(rows / 2) of its tiles'\n"
-    "// rows, the second for the rest. Where one core is both, that does all rows, in the time of the slower\n"
-    "// of the two.\n"
+    "// Where the rows of the vector half are shared (share), the first vector core has those below\n"
+    "// ceil(rows / 2) of every tile, and the second has the rest: `of` them, in memory from first() on. In\n"
+    "// the slot of a FIFO its part begins as many rows behind the first one's (TILE_UP_DOWN: half of a tile\n"
+    "// of an even number of rows, of which less may be valid). Else the first vector core does everything,\n"
+    "// and the second takes part in filling and freeing slots alone: pass().\n"
     "//\n"
-    "// Fifo<flag, to_vector, slot bytes, slots>: push() stores a tile's valid elements to the next free\n"
-    "// slot, and pop() loads them from it, rows `Pitch` elements apart.\n"
+    "// Fifo<flag, to_vector, slot bytes, slots, split>: push() stores a tile's valid elements to the next\n"
+    "// free slot, and pop() loads them from it, rows `Pitch` elements apart. Tiles go by address, so\n"
+    "// FixpipeParams, with which TPUSH converts a tile on its way, is not used: how it is given is not\n"
+    "// documented.\n"
     "//\n"
     "// On a device the FIFOs of a block are made once and stay for all of its tasks. A producer waits\n"
     "// until its slot is free, except for the first slots of all: so what a task has left in its slots\n"
     "// and flags must be known to the next one. A kernel pushes as many tiles as it pops, so each task\n"
-    "// finds the FIFOs empty. Both vector cores do all of the vector half, as rows are not split there,\n"
-    "// and both take part in filling and freeing slots; the first alone stores.\n"
-    "#ifdef WSP_ASCEND\n"
+    "// finds the FIFOs empty.\n"
     "\n"
+    "// Is this the first of a block's two vector cores?\n"
     "AICORE inline bool is_first() {\n"
-    "#if WSP_HAS_VECTOR\n"
+    "#if WSP_HAS_VECTOR && (defined(WSP_ASCEND) || WSP_IS_SHIM)\n"
     "    return get_subblockid() == 0;\n"
     "#else\n"
     "    return true;\n"
     "#endif\n"
     "}\n"
     "\n"
-    "struct Halves {\n"
-    "    AICORE void cube() {\n"
+    "struct Share {\n"
+    "    int cut;\n"
+    "    bool is_second;\n"
+    "    AICORE int of(int rows) const {\n"
+    "        return is_second ? (rows > cut ? rows - cut : 0) : least(rows, cut);\n"
     "    }\n"
-    "    AICORE void vector() {\n"
-    "    }\n"
-    "    AICORE void split(int) {\n"
-    "    }\n"
-    "    AICORE bool stores() const {\n"
-    "        return is_first();\n"
+    "    AICORE int first() const {\n"
+    "        return is_second ? cut : 0;\n"
     "    }\n"
     "};\n"
     "\n"
-    "#ifdef WSP_UNIT_block\n"
+    "AICORE inline Share share(int rows) {\n"
+    "#if defined(WSP_ASCEND) || WSP_IS_SHIM\n"
+    "    return Share{(rows + 1) / 2, !is_first()};\n"
+    "#else\n"
+    "    (void)rows;\n"
+    "    return Share{1 << 30, false};\n"
+    "#endif\n"
+    "}\n"
+    "\n"
+    "#if (defined(WSP_ASCEND) && defined(WSP_UNIT_block)) || WSP_IS_SHIM\n"
     "\n"
     "// [read] The FIFOs of a block, in its global memory. Tiles are stored and loaded there by address, so\n"
     "// the buffers of the other form, in UB and L1, are not used.\n"
@@ -10884,19 +11200,24 @@ static const char npu_fixed_4[] =
     "    }\n"
     "};\n"
     "\n"
-    "// What functions of mixed kernels, and those that call them, have beside the task.\n"
-    "#define WSP_BLOCK_PARAM , wsp::Pipes &pipes\n"
-    "#define WSP_BLOCK_ARG   , pipes\n"
-    "#define WSP_ON_BLOCK    (pipes)\n"
-    "\n"
-    "template <uint8_t Flag, bool IsToVector, uint32_t SlotBytes, uint32_t SlotCount> class Fifo {\n"
+    "template <uint8_t Flag, bool IsToVector, uint32_t SlotBytes, uint32_t SlotCount,\n"
+    "          pto::TileSplitAxis Split>\n"
+    "class Fifo {\n"
     "    static_assert(Flag == (IsToVector ? 0 : 2) && SlotBytes <= WSP_FIFO_SLOT_BYTES &&\n"
     "                      SlotCount == WSP_FIFO_SLOT_COUNT,\n"
     "                  \"the FIFOs of a block are others\");\n"
     "    using Pipe = pto::TPipe<Flag, IsToVector ? pto::Direction::DIR_C2V : pto::Direction::DIR_V2C,\n"
     "                            WSP_FIFO_SLOT_BYTES, WSP_FIFO_SLOT_COUNT>;\n"
-    "    static constexpr auto split = pto::TileSplitAxis::TILE_NO_SPLIT;\n"
+    "    using Elements = pto::Shape<1, 1, 1, -1, -1>;\n"
+    "    template <typename T> static constexpr bool is_column() {\n"
+    "        return T::Loc == pto::TileType::Vec && !T::isRowMajor;\n"
+    "    }\n"
+    "    template <typename E>\n"
+    "    using ByRows = pto::GlobalTensor<E, Elements, pto::Stride<1, 1, 1, -1, 1>, pto::Layout::ND>;\n"
+    "    template <typename E>\n"
+    "    using ByColumn = pto::GlobalTensor<E, Elements, pto::Stride<1, 1, 1, 1, -1>, pto::Layout::DN>;\n"
     "    Pipe &pipe;\n"
+    "    Share mine;\n"
     "\n"
     "    AICORE static Pipe &of(Pipes &pipes) {\n"
     "        if constexpr (IsToVector) {\n"
@@ -10906,194 +11227,210 @@ static const char npu_fixed_4[] =
     "        }\n"
     "    }\n"
     "\n"
-    "    // A slot as global memory.\n"
-    "    template <uint32_t Pitch, typename T> AICORE static auto slot(T &tile) {\n"
+    "    // So many rows of a tile, in a slot.\n"
+    "    template <uint32_t Pitch, typename T>\n"
+    "    AICORE static auto window(T &tile, __gm__ typename T::DType *at, int rows) {\n"
     "        using E = typename T::DType;\n"
-    "        if constexpr (T::Loc == pto::TileType::Vec && !T::isRowMajor) {\n"
-    "            return Columns<E>(nullptr, pto::Shape<1, 1, 1, -1, -1>(tile.GetValidRow(), 1),\n"
-    "                              pto::Stride<1, 1, 1, 1, -1>(tile.GetValidRow()));\n"
+    "        if constexpr (is_column<T>()) {\n"
+    "            return ByColumn<E>(at, Elements(rows, 1), pto::Stride<1, 1, 1, 1, -1>(rows));\n"
     "        } else {\n"
-    "            return Rows<E>(nullptr,\n"
-    "                           pto::Shape<1, 1, 1, -1, -1>(tile.GetValidRow(), tile.GetValidCol()),\n"
-    "                           pto::Stride<1, 1, 1, -1, 1>(Pitch));\n"
+    "            return ByRows<E>(at, Elements(rows, tile.GetValidCol()),\n"
+    "                             pto::Stride<1, 1, 1, -1, 1>(Pitch));\n"
     "        }\n"
+    "    }\n"
+    "\n"
+    "    // What says where this core's part begins: as many rows as are above it.\n"
+    "    template <uint32_t Pitch, typename T> AICORE auto part(T &tile) const {\n"
+    "        const int rows = tile.GetValidRow();\n"
+    "        return window<Pitch>(tile, nullptr, rows > 0 && mine.is_second ? mine.cut : rows);\n"
+    "    }\n"
+    "\n"
+    "    // The shim gives no slot after a fault; no one else moves nothing.\n"
+    "    template <typename T, typename G>\n"
+    "    AICORE static bool moves(T &tile, [[maybe_unused]] const G &slot) {\n"
+    "#if WSP_IS_SHIM\n"
+    "        return any(tile) && slot.data() != nullptr;\n"
+    "#else\n"
+    "        return any(tile);\n"
+    "#endif\n"
     "    }\n"
     "\n"
     "  public:\n"
-    "    AICORE explicit Fifo(Pipes &pipes) : pipe(of(pipes)) {\n"
+    "    AICORE explicit Fifo(Pipes &pipes, Share mine = Share{0, false}) : pipe(of(pipes)), mine(mine) {\n"
     "    }\n"
     "\n"
     "    template <uint32_t Pitch, typename T> AICORE void push(T &tile) {\n"
-    "        auto to = slot<Pitch>(tile);\n"
-    "        pto::TALLOC<Pipe, decltype(to), split>(pipe, to);\n"
-    "        if (IsToVector || is_first()) {\n"
+    "        auto at = part<Pitch>(tile);\n"
+    "        pto::TALLOC<Pipe, decltype(at), Split>(pipe, at);\n"
+    "        if (moves(tile, at)) {\n"
+    "            auto to = window<Pitch>(tile, at.data(), tile.GetValidRow());\n"
     "            pto::TSTORE(to, tile);\n"
     "        }\n"
-    "        pto::TPUSH<Pipe, decltype(to), split>(pipe, to);\n"
+    "        pto::TPUSH<Pipe, decltype(at), Split>(pipe, at);\n"
     "    }\n"
     "\n"
     "    template <uint32_t Pitch, typename T> AICORE void pop(T &tile) {\n"
-    "        auto from = slot<Pitch>(tile);\n"
-    "        pto::TPOP<Pipe, decltype(from), split>(pipe, from);\n"
-    "        pto::TLOAD(tile, from);\n"
-    "        pto::TFREE<Pipe, decltype(from), split>(pipe, from);\n"
+    "        auto at = part<Pitch>(tile);\n"
+    "        pto::TPOP<Pipe, decltype(at), Split>(pipe, at);\n"
+    "        if (moves(tile, at)) {\n"
+    "            auto from = window<Pitch>(tile, at.data(), tile.GetValidRow());\n"
+    "            pto::TLOAD(tile, from);\n"
+    "        }\n"
+    "        pto::TFREE<Pipe, decltype(at), Split>(pipe, at);\n"
     "    }\n"
+    "\n"
+    "    // Pushes or pops without a tile.\n"
+    "    AICORE void pass() {\n"
+    "        ByRows<float> nothing(nullptr, Elements(0, 0), pto::Stride<1, 1, 1, -1, 1>(0));\n"
+    "        if constexpr (IsToVector) {\n"
+    "            pto::TPOP<Pipe, ByRows<float>, Split>(pipe, nothing);\n"
+    "            pto::TFREE<Pipe, ByRows<float>, Split>(pipe, nothing);\n"
+    "        } else {\n"
+    "            pto::TALLOC<Pipe, ByRows<float>, Split>(pipe, nothing);\n"
+    "            pto::TPUSH<Pipe, ByRows<float>, Split>(pipe, nothing);\n"
+    "        }\n"
+    "    }\n"
+    "};\n"
+    "\n"
+    "#elif defined(WSP_ASCEND)\n"
+    "\n"
+    "struct Pipes {};\n"
+    "\n"
+    "template <uint8_t Flag, bool IsToVector, uint32_t SlotBytes, uint32_t SlotCount,\n"
+    "          pto::TileSplitAxis Split>\n"
+    "class Fifo {\n"
+    "    static_assert(Flag > 15, \"a kernel for cube and vector cores, which are started as blocks\");\n"
     "};\n"
     "\n"
     "#else\n"
     "\n"
-    "template <uint8_t Flag, bool IsToVector, uint32_t SlotBytes, uint32_t SlotCount> class Fifo {\n"
-    "    static_assert(Flag > 15, \"a kernel for cube and vector cores, which are started as blocks\");\n"
+    "// The simulator's FIFOs. Of the two threads one runs, until it has to wait or ends: that may be all\n"
+    "// that the simulator takes.\n"
+    "struct Pipes {\n"
+    "    pthread_mutex_t turn = PTHREAD_MUTEX_INITIALIZER;  // of the thread that runs\n"
+    "    pthread_cond_t moved = PTHREAD_COND_INITIALIZER;\n"
+    "    uint64_t pushed[2] = {0, 0}, popped[2] = {0, 0};\n"
+    "    List<uint8_t> slots = List<uint8_t>(2 * WSP_FIFO_BYTES);\n"
+    "};\n"
+    "\n"
+    "template <uint8_t Flag, bool IsToVector, uint32_t SlotBytes, uint32_t SlotCount,\n"
+    "          pto::TileSplitAxis Split>\n"
+    "class Fifo {\n"
+    "    Pipes &pipes;\n"
+    "\n"
+    "  public:\n"
+    "    explicit Fifo(Pipes &pipes, Share = Share{0, false}) : pipes(pipes) {\n"
+    "    }\n"
+    "    template <uint32_t Pitch, typename T> void push(T &tile) {\n"
+    "        uint64_t &pushed = pipes.pushed[IsToVector], &popped = pipes.popped[IsToVector];\n"
+    "        while (pushed - popped == SlotCount) {\n"
+    "            pthread_cond_wait(&pipes.moved, &pipes.turn);\n"
+    "        }\n"
+    "        if (any(tile)) {\n"
+    "            auto to = slot<Pitch>(tile, pushed);\n"
+    "            TSTORE(to, tile);\n"
+    "        }\n"
+    "        pushed++;\n"
+    "        pthread_cond_broadcast(&pipes.moved);\n"
+    "    }\n"
+    "    template <uint32_t Pitch, typename T> void pop(T &tile) {\n"
+    "        uint64_t &pushed = pipes.pushed[IsToVector], &popped = pipes.popped[IsToVector];\n"
+    "        while (pushed == popped) {\n"
+    "            pthread_cond_wait(&pipes.moved, &pipes.turn);\n"
+    "        }\n"
+    "        if (any(tile)) {\n"
+    "            auto from = slot<Pitch>(tile, popped);\n"
+    "            TLOAD(tile, from);\n"
+    "        }\n"
+    "        popped++;\n"
+    "        pthread_cond_broadcast(&pipes.moved);\n"
+    "    }\n"
+    "    void pass() {\n"
+    "    }\n"
+    "\n"
+    "  private:\n"
+    "    template <uint32_t Pitch, typename T> auto slot(T &tile, uint64_t number) {\n"
+    "        using E = typename T::DType;\n"
+    "        uint8_t *at = pipes.slots.data() + (IsToVector ? 0 : WSP_FIFO_BYTES) +\n"
+    "                      number % SlotCount * WSP_FIFO_SLOT_BYTES;\n"
+    "        return Rows<E>(reinterpret_cast<E *>(at),\n"
+    "                       pto::Shape<1, 1, 1, -1, -1>(tile.GetValidRow(), tile.GetValidCol()),\n"
+    "                       typename Rows<E>::Stride(Pitch, 1));\n"
+    "    }\n"
     "};\n"
     "\n"
     "#endif\n"
     "\n"
-    "#elif WSP_IS_SHIM\n"
+    "// -- running the halves ---------------------------------------------------------------------------\n"
     "\n"
-    "class Halves {\n"
-    "  public:\n"
-    "    Halves() : core(ptoisa_this_core()), other(core) {\n"
+    "#if WSP_IS_SHIM\n"
+    "\n"
+    "typedef void (*half_fn)(wsp_task *task, Pipes &pipes);\n"
+    "\n"
+    "inline void run_halves(wsp_task *task, half_fn cube, half_fn vector) {\n"
+    "    static thread_local List<uint8_t> fifos(2 * WSP_FIFO_BYTES);\n"
+    "    uint8_t *memory = fifos.data();  // of this thread: the vector cores have others\n"
+    "    const auto run = [&](half_fn half) {\n"
+    "        set_ffts_base_addr(1);\n"
+    "        Pipes pipes(memory);\n"
+    "        half(task, pipes);\n"
+    "    };\n"
+    "    if (!pto::RunBlock([&] { run(cube); }, [&] { run(vector); })) {\n"
+    "        task->fault = FAULT_OF_SHIM;\n"
     "    }\n"
-    "    // Both have ended: the task takes until the last one has, or the sum of both. A flag that is left\n"
-    "    // in one of them is a fault.\n"
-    "    ~Halves() {\n"
-    "        core.sum += other.sum;\n"
-    "        core.cut_rows = 0;\n"
-    "        for (int p = 0; p < PTOISA_PIPE_COUNT; p++) {\n"
-    "            core.clock[p] = other.clock[p] > core.clock[p] ? other.clock[p] : core.clock[p];\n"
-    "            for (int q = 0; q < PTOISA_PIPE_COUNT; q++) {\n"
-    "                core.flags[p][q] = static_cast<uint8_t>(core.flags[p][q] | other.flags[p][q]);\n"
-    "            }\n"
+    "}\n"
+    "\n"
+    "#elif !defined(WSP_ASCEND)\n"
+    "\n"
+    "typedef void (*half_fn)(wsp_task *task, Pipes &pipes);\n"
+    "\n"
+    "inline void run_halves(wsp_task *task, half_fn cube, half_fn vector) {\n"
+    "    struct Run {\n"
+    "        Pipes pipes;\n"
+    "        wsp_task *task;\n"
+    "        half_fn half;\n"
+    "        static void *start(void *arg) {\n"
+    "            Run &run = *static_cast<Run *>(arg);\n"
+    "            pthread_mutex_lock(&run.pipes.turn);\n"
+    "            run.half(run.task, run.pipes);\n"
+    "            pthread_mutex_unlock(&run.pipes.turn);\n"
+    "            return nullptr;\n"
     "        }\n"
+    "    } run = {{}, task, vector};\n"
+    "    pthread_t thread;\n"
+    "    if (pthread_create(&thread, nullptr, Run::start, &run) != 0) {\n"
+    "        task->status = PTOWSP_OUT_OF_MEMORY;\n"
+    "        return;\n"
     "    }\n"
-    "    Halves(const Halves &) = delete;\n"
-    "    Halves &operator=(const Halves &) = delete;\n"
-    "\n"
-    "    void cube() {\n"
-    "        turn(false);\n"
-    "    }\n"
-    "    void vector() {\n"
-    "        turn(true);\n"
-    "    }\n"
-    "    void split(int rows) {\n"
-    "        other.cut_rows = static_cast<uint32_t>(rows + 1) / 2;\n"
-    "    }\n"
-    "    bool stores() const {\n"
-    "        return true;\n"
-    "    }\n"
-    "\n"
-    "  private:\n"
-    "    void turn(bool to_vector) {\n"
-    "        if (to_vector != is_vector) {\n"
-    "            std::swap(core, other);\n"
-    "            is_vector = to_vector;\n"
-    "        }\n"
-    "    }\n"
-    "\n"
-    "    ptoisa_core &core;\n"
-    "    ptoisa_core other;\n"
-    "    bool is_vector = false;\n"
-    "};\n"
-    "\n"
-    "// The second vector core takes part in filling and freeing slots, when the first does.\n"
-    "template <uint8_t Flag, bool IsToVector, uint32_t SlotBytes, uint32_t SlotCount> class Fifo {\n"
-    "  public:\n"
-    "    Fifo() {\n"
-    "        static thread_local List<uint8_t> slots(SlotBytes * SlotCount);\n"
-    "        ptoisa_fifo_init(&ptoisa_this_core(), &fifo, IsToVector ? PTOISA_C2V : PTOISA_V2C, Flag,\n"
-    "                         SlotBytes, SlotCount, slots.data(), slots.size());\n"
-    "    }\n"
-    "    Fifo(const Fifo &) = delete;\n"
-    "    Fifo &operator=(const Fifo &) = delete;\n"
-    "\n"
-    "    template <uint32_t Pitch, typename T> void push(T &tile) {\n"
-    "        ptoisa_tile from = pto::shim::view(tile);\n"
-    "        ptoisa_global to = window(from, Pitch);\n"
-    "        ptoisa_core &core = ptoisa_this_core();\n"
-    "        for (uint32_t sub = 0; sub < (IsToVector ? 1 : 2); sub++) {\n"
-    "            if (ptoisa_fifo_alloc(&core, &fifo, sub, PTOISA_NO_SPLIT, &to)) {\n"
-    "                if (sub == 0) {\n"
-    "                    ptoisa_tstore(&core, &to, &from);\n"
-    "                }\n"
-    "                ptoisa_fifo_commit(&core, &fifo, sub);\n"
-    "            }\n"
-    "        }\n"
-    "    }\n"
-    "\n"
-    "    template <uint32_t Pitch, typename T> void pop(T &tile) {\n"
-    "        ptoisa_tile to = pto::shim::view(tile);\n"
-    "        ptoisa_global from = window(to, Pitch);\n"
-    "        ptoisa_core &core = ptoisa_this_core();\n"
-    "        for (uint32_t sub = 0; sub < (IsToVector ? 2 : 1); sub++) {\n"
-    "            if (ptoisa_fifo_acquire(&core, &fifo, sub, PTOISA_NO_SPLIT, &from)) {\n"
-    "                if (sub == 0) {\n"
-    "                    ptoisa_tload(&core, &to, &from);\n"
-    "                }\n"
-    "                ptoisa_fifo_release(&core, &fifo, sub);\n"
-    "            }\n"
-    "        }\n"
-    "    }\n"
-    "\n"
-    "  private:\n"
-    "    static ptoisa_global window(const ptoisa_tile &tile, uint32_t pitch) {\n"
-    "        return ptoisa_global_make(nullptr, static_cast<ptoisa_dtype>(tile.dtype), tile.valid_rows,\n"
-    "                                  tile.valid_cols, pitch, 1);\n"
-    "    }\n"
-    "\n"
-    "    ptoisa_fifo fifo;\n"
-    "};\n"
-    "\n"
-    "#else\n"
-    "\n"
-    "// The simulator's one core, which neither counts nor waits.\n"
-    "struct Halves {\n"
-    "    void cube() {\n"
-    "    }\n"
-    "    void vector() {\n"
-    "    }\n"
-    "    void split(int) {\n"
-    "    }\n"
-    "    bool stores() const {\n"
-    "        return true;\n"
-    "    }\n"
-    "};\n"
-    "\n"
-    "template <uint8_t Flag, bool IsToVector, uint32_t SlotBytes, uint32_t SlotCount> class Fifo {\n"
-    "  public:\n"
-    "    template <uint32_t Pitch, typename T> void push(T &tile) {\n"
-    "        auto to = slot<Pitch>(tile, pushed++);\n"
-    "        TSTORE(to, tile);\n"
-    "    }\n"
-    "    template <uint32_t Pitch, typename T> void pop(T &tile) {\n"
-    "        auto from = slot<Pitch>(tile, popped++);\n"
-    "        TLOAD(tile, from);\n"
-    "    }\n"
-    "\n"
-    "  private:\n"
-    "    static uint8_t *slots() {\n"
-    "        static thread_local List<uint8_t> made(SlotBytes * SlotCount);\n"
-    "        return made.data();\n"
-    "    }\n"
-    "    template <uint32_t Pitch, typename T> auto slot(T &tile, uint32_t number) {\n"
-    "        using E = typename T::DType;\n"
-    "        return Rows<E>(reinterpret_cast<E *>(slots() + number % SlotCount * SlotBytes),\n"
-    "                       pto::Shape<1, 1, 1, -1, -1>(tile.GetValidRow(), tile.GetValidCol()),\n"
-    "                       typename Rows<E>::Stride(Pitch, 1));\n"
-    "    }\n"
-    "\n"
-    "    uint32_t pushed = 0, popped = 0;\n"
-    "};\n"
+    "    pthread_mutex_lock(&run.pipes.turn);\n"
+    "    cube(task, run.pipes);\n"
+    "    pthread_mutex_unlock(&run.pipes.turn);\n"
+    "    pthread_join(thread, nullptr);\n"
+    "}\n"
     "\n"
     "#endif\n"
     "\n"
     "}  // namespace wsp\n"
     "\n"
+    "// What mixed kernels, and those that call them, have beside the task: on a device the FIFOs of the\n"
+    "// block. WSP_HALVES is the last statement of such a kernel.\n"
     "#if defined(WSP_ASCEND) && defined(WSP_UNIT_block)\n"
+    "#define WSP_BLOCK_PARAM , wsp::Pipes &pipes\n"
+    "#define WSP_BLOCK_ARG   , pipes\n"
+    "#if WSP_HAS_CUBE\n"
+    "#define WSP_HALVES(task, cube, vector) cube(task, pipes)\n"
+    "#else\n"
+    "#define WSP_HALVES(task, cube, vector) vector(task, pipes)\n"
+    "#endif\n"
     "extern \"C\" AICORE void wsp_core_run(__gm__ wsp_task *task WSP_BLOCK_PARAM);\n"
     "#else\n"
     "#define WSP_BLOCK_PARAM\n"
     "#define WSP_BLOCK_ARG\n"
-    "#define WSP_ON_BLOCK\n"
+    "#ifdef WSP_ASCEND\n"
+    "#define WSP_HALVES(task, cube, vector) (void)(task)\n"
+    "#else\n"
+    "#define WSP_HALVES(task, cube, vector) wsp::run_halves(task, cube, vector)\n"
+    "#endif\n"
     "#endif\n"
     "\n"
     "#endif\n"
@@ -37288,7 +37625,7 @@ static const char npu_fixed_18[] =
     "// Values keep their type and bits. In the a2a3 model the halves overlap as far as two slots of each\n"
     "// FIFO allow, and the way through global memory is counted; the unit model counts one move, as\n"
     "// PTO-WSP does. A cube core's two vector cores share the rows of the vector half if it works row by\n"
-    "// row: on elements, rows with a column or a sum of each row, columns, loads and stores. Else one of\n"
+    "// row, and each has its part of every tile: on elements, rows with a column or a sum of each row, columns, loads and stores. Else one of\n"
     "// them does it, as it does with transposed tiles, sorts, masks, gathers, tiles of one row and rows\n"
     "// for all others. Where both halves use a parameter\n"
     "// that one stores to, and no tile that goes between them orders it, the vector half does the loads\n"
@@ -37554,7 +37891,8 @@ static const char npu_fixed_18[] =
     "typedef struct ptowsp_kernel_stats {\n"
     "    ptowsp_cycles cycles;                          // of a task with full tiles\n"
     "    ptowsp_cycles busy_cycles[PTOWSP_PIPE_COUNT];  // in which each pipe works; with cube and vector\n"
-    "                                                   // cores (MIX), those of all of them, added up\n"
+    "                                                   // cores (MIX), of the cube core and the busier\n"
+    "                                                   // vector core together; unit model: of all three\n"
     "    uint32_t memory_bytes[PTOWSP_MEMORY_COUNT];    // the most that is used at once\n"
     "    uint32_t insn_count;                           // flags and barriers included\n"
     "} ptowsp_kernel_stats;\n"
@@ -40459,10 +40797,13 @@ static const char npu_fixed_18[] =
     "// The first way is tested. The other two are written from public headers and documents of PTO-ISA\n"
     "// and CANN, and have not run.\n"
     "//\n"
-    "// A task of MIX is taken by a block: a cube core and its two vector cores. On threads the cube core\n"
-    "// executes both halves, in the time that the three take. For a device the cores are started as\n"
-    "// blocks, and the scheduler gives the task to all three. The halves meet in FIFOs in global memory,\n"
-    "// 768 KiB for a block. There the vector half is not split: the first vector core stores.\n"
+    "// A task of MIX is taken by a block: a cube core and its two vector cores. A mixed tile kernel is\n"
+    "// two functions, one for each half, which meet in FIFOs in global memory, 768 KiB for a block. Both\n"
+    "// vector cores call theirs: where they share rows (is_split), each for its own, by TILE_UP_DOWN;\n"
+    "// else the first does all, and the second frees and fills slots. On threads each of the three cores\n"
+    "// is a thread, and one of these runs at a time; kernels of MIX without halves are executed by the\n"
+    "// cube core. For a device the cores are started as blocks, and the scheduler gives the task to all\n"
+    "// three. PTO-ISA's simulator has a thread for each half, and its vector half is not split.\n"
     "//\n"
     "// Kernels that are C functions carry their source (ptowsp_kernel_source), which is compiled as\n"
     "// C++17 with ptowsp.h; `user` is NULL there. PTO-ISA sources (ptowsp_pto_source) are passed\n"
@@ -41698,9 +42039,6 @@ static const char npu_fixed_19[] =
     "    ptoisa_fault_fn on_fault;  // NULL: print the text to stderr and abort\n"
     "    void *fault_user;\n"
     "    uint8_t *memory[PTOISA_MEMORY_COUNT];  // for ptoisa_tassign; not owned\n"
-    "    // Not 0: this core stands for two that share the rows of all tiles: the first cut_rows, and the\n"
-    "    // rest; of a tile of one row the elements. An instruction takes what the slower of the two takes. Models that sum count all rows.\n"
-    "    uint32_t cut_rows;\n"
     "    // ------------------------------------------------\n"
     "    uint64_t sum;                       // of all instructions' cycles\n"
     "    uint64_t clock[PTOISA_PIPE_COUNT];  // when each pipe is done\n"
@@ -42942,35 +43280,6 @@ static const char npu_fixed_19[] =
     "    return ptoisa_cost(core, &info);\n"
     "}\n"
     "\n"
-    "// The part of a tile that one of two cores has which share its rows (cut_rows): which is 0 or 1. A\n"
-    "// tile of one row is a column seen as a row: they share its elements.\n"
-    "PTOISA_FN const ptoisa_tile *ptoisa_part_of(const ptoisa_core *core, const ptoisa_tile *tile,\n"
-    "                                            uint32_t which, ptoisa_tile *part) {\n"
-    "    if (!tile) {\n"
-    "        return NULL;\n"
-    "    }\n"
-    "    *part = *tile;\n"
-    "    uint32_t *size = tile->rows == 1 ? &part->valid_cols : &part->valid_rows;\n"
-    "    uint32_t first = *size < core->cut_rows ? *size : core->cut_rows;\n"
-    "    *size = which ? *size - first : first;\n"
-    "    return part;\n"
-    "}\n"
-    "\n"
-    "// Cycles of one instruction of two cores that share its rows: of the slower one.\n"
-    "PTOISA_FN uint64_t ptoisa_ask_both(const ptoisa_core *core, ptoisa_op op, ptoisa_pipe pipe,\n"
-    "                                   const ptoisa_tile *dst, const ptoisa_tile *src0,\n"
-    "                                   const ptoisa_tile *src1) {\n"
-    "    uint64_t most = 0;\n"
-    "    for (uint32_t which = 0; which < 2; which++) {\n"
-    "        ptoisa_tile d, s0, s1;\n"
-    "        uint64_t cycles = ptoisa_ask(core, op, pipe, ptoisa_part_of(core, dst, which, &d),\n"
-    "                                     ptoisa_part_of(core, src0, which, &s0),\n"
-    "                                     ptoisa_part_of(core, src1, which, &s1));\n"
-    "        most = cycles > most ? cycles : most;\n"
-    "    }\n"
-    "    return most;\n"
-    "}\n"
-    "\n"
     "PTOISA_INLINE void ptoisa_charge(ptoisa_core *core, ptoisa_pipe pipe, uint64_t cycles) {\n"
     "    core->sum += cycles;\n"
     "    core->busy[pipe] += cycles;\n"
@@ -42986,9 +43295,9 @@ static const char npu_fixed_19[] =
     "    ptoisa_pipe pipe = ptoisa_pipe_of(op, dst, src0);\n"
     "    // The unit model is asked straight away, which takes 5 ns instead of 7.\n"
     "    bool is_sum = ptoisa_time_of(core->model) == PTOISA_TIME_SUM;\n"
-    "    uint64_t cycles = core->model == PTOISA_MODEL_UNIT ? ptoisa_cost_unit(op, dst, src0, src1)\n"
-    "                      : core->cut_rows && !is_sum ? ptoisa_ask_both(core, op, pipe, dst, src0, src1)\n"
-    "                                                  : ptoisa_ask(core, op, pipe, dst, src0, src1);\n"
+    "    uint64_t cycles = core->model == PTOISA_MODEL_UNIT\n"
+    "                          ? ptoisa_cost_unit(op, dst, src0, src1)\n"
+    "                          : ptoisa_ask(core, op, pipe, dst, src0, src1);\n"
     "    if (is_sum) {\n"
     "        core->sum += cycles;\n"
     "        core->busy[pipe] += cycles;\n"
@@ -50787,6 +51096,9 @@ static const char npu_fixed_19[] =
     "// wait for a FIFO, or ends. Then the next that can go on runs. So nothing is shared while it\n"
     "// changes, and bits, cycles and faults are the same in every run.\n"
     "//\n"
+    "// The cube core runs on the calling thread. The threads of vector cores are a crew, which a thread\n"
+    "// that runs many blocks keeps (ptoisa_crew_run): making threads costs more than most blocks.\n"
+    "//\n"
     "//      static void cube(ptoisa_block *block, uint32_t core_index, void *arg) {\n"
     "//          ptoisa_core *core = block->cores[core_index];\n"
     "//          ptoisa_fifo *scores = ptoisa_block_fifo(block, core_index, PTOISA_C2V, 0, 8192, 2, gm);\n"
@@ -50806,6 +51118,7 @@ static const char npu_fixed_19[] =
     "#define PTOISA_BLOCK_H\n"
     "\n"
     "#include <pthread.h>\n"
+    "#include <unistd.h>\n"
     "\n"
     "#define PTOISA_BLOCK_CORES 3  // the cube core, vector cores 0 and 1\n"
     "\n"
@@ -50814,26 +51127,38 @@ static const char npu_fixed_19[] =
     "// Half of a kernel, as one core runs it. core_index: 0 the cube core, 1 and 2 the vector cores.\n"
     "typedef void (*ptoisa_half_fn)(ptoisa_block *block, uint32_t core_index, void *arg);\n"
     "\n"
+    "typedef struct ptoisa_crew ptoisa_crew;\n"
+    "\n"
+    "typedef struct ptoisa_crew_thread {\n"
+    "    ptoisa_crew *crew;\n"
+    "    uint32_t core_index;\n"
+    "} ptoisa_crew_thread;\n"
+    "\n"
+    "// Two threads that are vector cores, for one block after another; zeros: none yet.\n"
+    "struct ptoisa_crew {\n"
+    "    pthread_mutex_t lock;                   // of all below, and of the block's turns\n"
+    "    pthread_cond_t go[PTOISA_BLOCK_CORES];  // a core's turn has come, or the crew's end\n"
+    "    pthread_t ids[PTOISA_BLOCK_CORES];\n"
+    "    ptoisa_crew_thread threads[PTOISA_BLOCK_CORES];\n"
+    "    pid_t process;  // that they are threads of\n"
+    "    bool is_there, is_over;\n"
+    "    ptoisa_block *block;  // that runs\n"
+    "};\n"
+    "\n"
     "struct ptoisa_block {\n"
+    "    ptoisa_crew *crew;\n"
     "    ptoisa_core *const *cores;\n"
     "    ptoisa_half_fn cube, vector;\n"
     "    void *arg;\n"
     "    // ------------------------------------------------\n"
     "    ptoisa_fifo fifos[PTOISA_FIFO_FLAGS];    // by flag\n"
     "    uint8_t opened[PTOISA_FIFO_FLAGS];       // bit n: by core n\n"
-    "    pthread_mutex_t lock;                    // of the fields below\n"
-    "    pthread_cond_t go[PTOISA_BLOCK_CORES];   // a core's turn has come\n"
     "    uint32_t turn;                           // index of the core that runs\n"
     "    bool is_done[PTOISA_BLOCK_CORES];        // the half has returned\n"
     "    ptoisa_fifo *waits[PTOISA_BLOCK_CORES];  // what it waits for\n"
     "    bool is_push[PTOISA_BLOCK_CORES];\n"
     "    bool is_stuck;\n"
     "};\n"
-    "\n"
-    "typedef struct ptoisa_block_thread {\n"
-    "    ptoisa_block *block;\n"
-    "    uint32_t core_index;\n"
-    "} ptoisa_block_thread;\n"
     "\n"
     "// -- turns ----------------------------------------------------------------------------------------\n"
     "\n"
@@ -50879,7 +51204,7 @@ static const char npu_fixed_19[] =
     "            uint32_t next = (core_index + i) % PTOISA_BLOCK_CORES;\n"
     "            if (ptoisa_block_can_go(block, next)) {\n"
     "                block->turn = next;\n"
-    "                pthread_cond_signal(&block->go[next]);\n"
+    "                pthread_cond_signal(&block->crew->go[next]);\n"
     "                return;\n"
     "            }\n"
     "        }\n"
@@ -50896,12 +51221,15 @@ static const char npu_fixed_19[] =
     "            \"block: no core can go on: the cube core %s, vector core 0 %s, vector core 1 %s\",\n"
     "            where[0], where[1], where[2]);\n"
     "    }\n"
-    "    block->turn = PTOISA_BLOCK_CORES;\n"
+    "    block->turn = PTOISA_BLOCK_CORES;  // all have ended, for which the cube core's thread waits\n"
+    "    pthread_cond_signal(&block->crew->go[0]);\n"
     "}\n"
     "\n"
+    "// Waits until it is a core's turn; PTOISA_BLOCK_CORES: until all have ended, on the cube core's thread.\n"
     "PTOISA_FN void ptoisa_block_await(ptoisa_block *block, uint32_t core_index) {\n"
+    "    uint32_t thread = core_index % PTOISA_BLOCK_CORES;\n"
     "    while (block->turn != core_index) {\n"
-    "        pthread_cond_wait(&block->go[core_index], &block->lock);\n"
+    "        pthread_cond_wait(&block->crew->go[thread], &block->crew->lock);\n"
     "    }\n"
     "}\n"
     "\n"
@@ -50911,7 +51239,7 @@ static const char npu_fixed_19[] =
     "    bool is_cube = is_push == (fifo->direction == PTOISA_C2V);\n"
     "    uint32_t core_index = is_cube ? 0 : 1 + sub;\n"
     "    (void)core;\n"
-    "    pthread_mutex_lock(&block->lock);\n"
+    "    pthread_mutex_lock(&block->crew->lock);\n"
     "    if (!block->is_stuck) {\n"
     "        block->waits[core_index] = fifo;\n"
     "        block->is_push[core_index] = is_push;\n"
@@ -50920,32 +51248,85 @@ static const char npu_fixed_19[] =
     "        block->waits[core_index] = NULL;\n"
     "    }\n"
     "    bool is_good = !block->is_stuck;\n"
-    "    pthread_mutex_unlock(&block->lock);\n"
+    "    pthread_mutex_unlock(&block->crew->lock);\n"
     "    return is_good;\n"
     "}\n"
     "\n"
-    "// Runs a half when its turn comes, and passes the turn on when it has returned.\n"
+    "// Runs a half, whose turn it is, and passes the turn on when it has returned. The crew is locked, but\n"
+    "// not meanwhile.\n"
     "PTOISA_FN void ptoisa_block_half(ptoisa_block *block, uint32_t core_index) {\n"
-    "    pthread_mutex_lock(&block->lock);\n"
-    "    ptoisa_block_await(block, core_index);\n"
-    "    pthread_mutex_unlock(&block->lock);\n"
+    "    ptoisa_crew *crew = block->crew;\n"
+    "    pthread_mutex_unlock(&crew->lock);\n"
     "    (core_index == 0 ? block->cube : block->vector)(block, core_index, block->arg);\n"
-    "    pthread_mutex_lock(&block->lock);\n"
+    "    pthread_mutex_lock(&crew->lock);\n"
     "    block->is_done[core_index] = true;\n"
     "    ptoisa_block_pass(block, core_index);\n"
-    "    pthread_mutex_unlock(&block->lock);\n"
     "}\n"
     "\n"
-    "PTOISA_FN void ptoisa_block_nothing(ptoisa_block *block, uint32_t core_index, void *arg) {\n"
-    "    (void)block;\n"
-    "    (void)core_index;\n"
-    "    (void)arg;\n"
-    "}\n"
+    "// -- crews ----------------------------------------------------------------------------------------\n"
     "\n"
-    "PTOISA_FN void *ptoisa_block_main(void *arg) {\n"
-    "    ptoisa_block_thread *thread = (ptoisa_block_thread *)arg;\n"
-    "    ptoisa_block_half(thread->block, thread->core_index);\n"
+    "PTOISA_FN void *ptoisa_crew_main(void *arg) {\n"
+    "    ptoisa_crew_thread *thread = (ptoisa_crew_thread *)arg;\n"
+    "    ptoisa_crew *crew = thread->crew;\n"
+    "    uint32_t core_index = thread->core_index;\n"
+    "    pthread_mutex_lock(&crew->lock);\n"
+    "    while (!crew->is_over) {\n"
+    "        if (crew->block && crew->block->turn == core_index && !crew->block->is_done[core_index]) {\n"
+    "            ptoisa_block_half(crew->block, core_index);\n"
+    "        } else {\n"
+    "            pthread_cond_wait(&crew->go[core_index], &crew->lock);\n"
+    "        }\n"
+    "    }\n"
+    "    pthread_mutex_unlock(&crew->lock);\n"
     "    return NULL;\n"
+    "}\n"
+    "\n"
+    "// Ends so many threads of a crew, the last ones that were made; and the crew.\n"
+    "PTOISA_FN void ptoisa_crew_end_some(ptoisa_crew *crew, uint32_t count) {\n"
+    "    pthread_mutex_lock(&crew->lock);\n"
+    "    crew->is_over = true;\n"
+    "    for (uint32_t i = 0; i < PTOISA_BLOCK_CORES; i++) {\n"
+    "        pthread_cond_signal(&crew->go[i]);\n"
+    "    }\n"
+    "    pthread_mutex_unlock(&crew->lock);\n"
+    "    for (uint32_t i = 1; i <= count; i++) {\n"
+    "        pthread_join(crew->ids[i], NULL);\n"
+    "    }\n"
+    "    for (uint32_t i = 0; i < PTOISA_BLOCK_CORES; i++) {\n"
+    "        pthread_cond_destroy(&crew->go[i]);\n"
+    "    }\n"
+    "    pthread_mutex_destroy(&crew->lock);\n"
+    "    memset(crew, 0, sizeof *crew);\n"
+    "}\n"
+    "\n"
+    "// Ends a crew's threads, if it has any. In a process that was forked it has none any more.\n"
+    "PTOISA_FN void ptoisa_crew_end(ptoisa_crew *crew) {\n"
+    "    if (crew->is_there && crew->process == getpid()) {\n"
+    "        ptoisa_crew_end_some(crew, PTOISA_BLOCK_CORES - 1);\n"
+    "    }\n"
+    "}\n"
+    "\n"
+    "// Makes a crew's threads, if it has none. False: there is no thread for a core.\n"
+    "PTOISA_FN bool ptoisa_crew_begin(ptoisa_crew *crew) {\n"
+    "    if (crew->is_there && crew->process == getpid()) {\n"
+    "        return true;\n"
+    "    }\n"
+    "    memset(crew, 0, sizeof *crew);\n"
+    "    crew->process = getpid();\n"
+    "    pthread_mutex_init(&crew->lock, NULL);\n"
+    "    for (uint32_t i = 0; i < PTOISA_BLOCK_CORES; i++) {\n"
+    "        pthread_cond_init(&crew->go[i], NULL);\n"
+    "        crew->threads[i].crew = crew;\n"
+    "        crew->threads[i].core_index = i;\n"
+    "    }\n"
+    "    for (uint32_t i = 1; i < PTOISA_BLOCK_CORES; i++) {\n"
+    "        if (pthread_create(&crew->ids[i], NULL, ptoisa_crew_main, &crew->threads[i]) != 0) {\n"
+    "            ptoisa_crew_end_some(crew, i - 1);\n"
+    "            return false;\n"
+    "        }\n"
+    "    }\n"
+    "    crew->is_there = true;\n"
+    "    return true;\n"
     "}\n"
     "\n"
     "// -- FIFOs ----------------------------------------------------------------------------------------\n"
@@ -51023,51 +51404,38 @@ static const char npu_fixed_19[] =
     "// Runs `cube` on cores[0] and `vector` on cores[1] and cores[2], with `arg`. The cores are the\n"
     "// caller's, with clocks of one time. False after a fault of the block: no thread, a deadlock,\n"
     "// something left in a FIFO; faults of instructions are the core's alone.\n"
-    "PTOISA_FN bool ptoisa_block_run(ptoisa_core *const cores[PTOISA_BLOCK_CORES], ptoisa_half_fn cube,\n"
-    "                                ptoisa_half_fn vector, void *arg) {\n"
+    "PTOISA_FN bool ptoisa_crew_run(ptoisa_crew *crew, ptoisa_core *const cores[PTOISA_BLOCK_CORES],\n"
+    "                               ptoisa_half_fn cube, ptoisa_half_fn vector, void *arg) {\n"
     "    ptoisa_block block;\n"
-    "    ptoisa_block_thread threads[PTOISA_BLOCK_CORES];\n"
-    "    pthread_t ids[PTOISA_BLOCK_CORES];\n"
     "    uint64_t strange[PTOISA_BLOCK_CORES];\n"
+    "    if (!ptoisa_crew_begin(crew)) {\n"
+    "        return ptoisa_fault(cores[0], PTOISA_NOP, \"block: no thread for a core\");\n"
+    "    }\n"
     "    memset(&block, 0, sizeof block);\n"
+    "    block.crew = crew;\n"
     "    block.cores = cores;\n"
     "    block.cube = cube;\n"
     "    block.vector = vector;\n"
     "    block.arg = arg;\n"
-    "    pthread_mutex_init(&block.lock, NULL);\n"
     "    for (uint32_t core_index = 0; core_index < PTOISA_BLOCK_CORES; core_index++) {\n"
-    "        pthread_cond_init(&block.go[core_index], NULL);\n"
-    "        threads[core_index].block = &block;\n"
-    "        threads[core_index].core_index = core_index;\n"
     "        strange[core_index] = ptoisa_block_strange(cores[core_index], core_index == 0);\n"
     "    }\n"
-    "    bool is_good = true;\n"
-    "    for (uint32_t core_index = 1; core_index < PTOISA_BLOCK_CORES && is_good; core_index++) {\n"
-    "        is_good =\n"
-    "            pthread_create(&ids[core_index], NULL, ptoisa_block_main, &threads[core_index]) == 0;\n"
-    "        if (!is_good &&\n"
-    "            core_index == 2) {  // the other waits for its turn: its half is then nothing\n"
-    "            pthread_mutex_lock(&block.lock);\n"
-    "            block.vector = ptoisa_block_nothing;\n"
-    "            block.is_done[0] = block.is_done[2] = true;\n"
-    "            block.turn = 1;\n"
-    "            pthread_cond_signal(&block.go[1]);\n"
-    "            pthread_mutex_unlock(&block.lock);\n"
-    "            pthread_join(ids[1], NULL);\n"
-    "        }\n"
-    "    }\n"
-    "    if (is_good) {\n"
-    "        ptoisa_block_half(&block, 0);\n"
-    "        pthread_join(ids[1], NULL);\n"
-    "        pthread_join(ids[2], NULL);\n"
-    "        is_good = !block.is_stuck && ptoisa_block_finish(&block, strange);\n"
-    "    } else {\n"
-    "        ptoisa_fault(cores[0], PTOISA_NOP, \"block: no thread for a core\");\n"
-    "    }\n"
-    "    for (uint32_t core_index = 0; core_index < PTOISA_BLOCK_CORES; core_index++) {\n"
-    "        pthread_cond_destroy(&block.go[core_index]);\n"
-    "    }\n"
-    "    pthread_mutex_destroy(&block.lock);\n"
+    "    pthread_mutex_lock(&crew->lock);\n"
+    "    crew->block = &block;\n"
+    "    ptoisa_block_half(&block, 0);\n"
+    "    ptoisa_block_await(&block, PTOISA_BLOCK_CORES);\n"
+    "    crew->block = NULL;\n"
+    "    pthread_mutex_unlock(&crew->lock);\n"
+    "    return !block.is_stuck && ptoisa_block_finish(&block, strange);\n"
+    "}\n"
+    "\n"
+    "// The same with threads that are made for this block.\n"
+    "PTOISA_FN bool ptoisa_block_run(ptoisa_core *const cores[PTOISA_BLOCK_CORES], ptoisa_half_fn cube,\n"
+    "                                ptoisa_half_fn vector, void *arg) {\n"
+    "    ptoisa_crew crew;\n"
+    "    memset(&crew, 0, sizeof crew);\n"
+    "    bool is_good = ptoisa_crew_run(&crew, cores, cube, vector, arg);\n"
+    "    ptoisa_crew_end(&crew);\n"
     "    return is_good;\n"
     "}\n"
     "\n"
@@ -53262,6 +53630,16 @@ static const char npu_fixed_19[] =
     "\n"
     "namespace shim {\n"
     "\n"
+    "// This thread's vector cores, from its first block on to its end.\n"
+    "struct Crew {\n"
+    "    ptoisa_crew crew;\n"
+    "    ~Crew() {\n"
+    "        ptoisa_crew_end(&crew);\n"
+    "    }\n"
+    "};\n"
+    "\n"
+    "inline thread_local Crew this_crew = {};\n"
+    "\n"
     "template <typename Cube, typename Vector> struct Halves {\n"
     "    Cube &cube;\n"
     "    Vector &vector;\n"
@@ -53279,6 +53657,7 @@ static const char npu_fixed_19[] =
     "            all->cube();\n"
     "        } else {\n"
     "            mine.core = all->vectors[core_index - 1];\n"
+    "            memset(mine.next_event, 0, sizeof mine.next_event);\n"
     "            mine.subblock_dim = 2;\n"
     "            mine.block_idx = all->block_idx;\n"
     "            mine.block_num = all->block_num;\n"
@@ -53315,7 +53694,7 @@ static const char npu_fixed_19[] =
     "        each->is_filled = 0;\n"
     "    }\n"
     "    ptoisa_half_fn run = shim::Halves<Cube, Vector>::run;\n"
-    "    bool is_good = ptoisa_block_run(cores, run, run, &all);\n"
+    "    bool is_good = ptoisa_crew_run(&shim::this_crew.crew, cores, run, run, &all);\n"
     "    uint64_t end = 0;\n"
     "    for (ptoisa_core *each : cores) {\n"
     "        uint64_t pipes = ptoisa_cycles_of_pipes(each);\n"

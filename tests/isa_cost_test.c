@@ -244,28 +244,6 @@ static void vector__row_expands_broadcast_blocks_first(void **state) {
                      18 + 1 + 152 + 16);
 }
 
-// What the slower of two cores takes: of 64 rows of 64 floats that with more rows; of a row of 512,
-// which is a column in truth, that with more elements. 312 floats are 5 repeats, the last in part.
-static void vector__two_cores_share_rows_or_the_elements_of_one(void **state) {
-    (void)state;
-    const struct {
-        uint32_t rows, cols, cut;
-        uint64_t cycles;
-    } cases[] = {{64, 64, 0, 2 * 64 + 24},  {64, 64, 32, 2 * 32 + 24},
-                 {64, 64, 40, 2 * 40 + 24}, {64, 64, 8, 2 * 56 + 24},
-                 {64, 64, 64, 2 * 64 + 24}, {1, 512, 0, 2 * 8 + 24},
-                 {1, 512, 256, 2 * 4 + 24}, {1, 512, 200, 2 * 5 + 24 + 16}};
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        ptoisa_core core;
-        ptoisa_core_init(&core, PTOISA_MODEL_A2A3, NULL);
-        core.is_dry = true;
-        core.cut_rows = cases[i].cut;
-        ptoisa_tile x = vec(PTOISA_F32, cases[i].rows, cases[i].cols);
-        ptoisa_tadd(&core, &x, &x, &x);
-        assert_int_equal(core.busy[PTOISA_PIPE_V], cases[i].cycles);
-    }
-}
-
 static void vector__rows_apart_go_one_by_one(void **state) {
     (void)state;
     // Whole: 64 * 60 * 4 = 15360 bytes, 60 repeats. With 60 valid of 64: 64 rows of a repeat, and
@@ -746,7 +724,6 @@ int main(void) {
         cmocka_unit_test(matmul__counts_blocks),
         cmocka_unit_test(vector__each_instruction_at_64_repeats),
         cmocka_unit_test(vector__row_expands_broadcast_blocks_first),
-        cmocka_unit_test(vector__two_cores_share_rows_or_the_elements_of_one),
         cmocka_unit_test(vector__rows_apart_go_one_by_one),
         cmocka_unit_test(vector__elements_count_by_their_size),
         cmocka_unit_test(readings__each_listed_point),

@@ -796,11 +796,144 @@ static void split__is_refused_where_rows_meet(void **state) {
         if ((b.list.split_tile != 0) != splits[which].is_split) {
             fail_msg("%s", splits[which].what);
         }
-        if (!b.list.split_tile && which != 5) {
+        if (which == 3) {  // the instructions may be split, and the cores meet
+            built_must(&b, pwsp_list_place(&b.list, &b.machine, &b.fault));
+            built_must(&b, pwsp_list_add_waits(&b.list, &b.machine, &b.fault));
+            built_must(&b, is_good(&b));
+            b.list.split_tile = 4;
+            assert_false(is_good(&b));
+            assert_non_null(strstr(b.fault.text, "(TSTORE) of one vector core and "));
+            assert_non_null(
+                strstr(b.fault.text, "of the other may meet in rows of tile parameter 1"));
+        } else if (!b.list.split_tile && which != 5) {
             b.list.split_tile = 4;  // x
             assert_false(pwsp_list_verify(&b.list, &b.machine, &b.fault));
             assert_non_null(strstr(b.fault.text, "does not let two vector cores share its rows"));
             assert_true(b.fault.insn >= 5);
+        }
+        built_free(&b);
+    }
+}
+
+// The instruction of a kind, from the n-th on.
+static pwsp_insn *find_insn(built *b, uint32_t op, pwsp_side side, uint32_t n) {
+    for (uint64_t i = 0; i < b->list.insn_count; i++) {
+        pwsp_insn *insn = &b->list.insns[i];
+        if (insn->op == op && insn->side == side && n-- == 0) {
+            return insn;
+        }
+    }
+    fail_msg("there is no such instruction");
+    return NULL;
+}
+
+// x = l * r and its row sums go to the vector cores, which store both, and send x back.
+static void damaged_make(built *b) {
+    built_init(b, PTOISA_A2A3);
+    uint32_t left = built_tile(b, PTOISA_LEFT, 32, 16), right = built_tile(b, PTOISA_RIGHT, 16, 16);
+    uint32_t acc = built_tile(b, PTOISA_ACC, 32, 16), wide = built_tile(b, PTOISA_ACC, 32, 32);
+    uint32_t x = built_vec(b, 32, 16), y = built_vec(b, 32, 32), z = built_vec(b, 32, 16);
+    uint32_t l1 = built_tile(b, PTOISA_MAT, 32, 16), back = built_tile(b, PTOISA_MAT, 32, 16);
+    built_load(b, l1, 0);
+    built_op(b, PTOISA_TMOV, left, l1, 0);
+    built_op(b, PTOISA_TMOV, right, l1, 0);
+    built_op(b, PTOISA_TMATMUL, acc, left, right);
+    built_op(b, PTOISA_TMATMUL, wide, left, right);
+    built_op(b, PTOISA_TMOV, x, acc, 0);
+    built_op(b, PTOISA_TMOV, y, wide, 0);
+    built_load(b, z, 3);
+    built_op(b, PTOISA_TADD, x, x, z);
+    built_op(b, PTOISA_TEXP, y, y, 0);
+    built_store(b, 1, x);
+    built_store(b, 2, y);
+    built_op(b, PTOISA_TMOV, back, x, 0);
+    built_store(b, 4, back);
+    built_must(b, pwsp_list_cut(&b->list, &b->machine, NULL, &b->fault));
+    assert_int_not_equal(b->list.split_tile, 0);
+    built_must(b, pwsp_list_place(&b->list, &b->machine, &b->fault));
+    built_must(b, pwsp_list_add_waits(&b->list, &b->machine, &b->fault));
+    built_must(b, is_good(b));
+}
+
+typedef struct split_damage {
+    const char *what, *text;
+} split_damage;
+
+static const split_damage split_damages[] = {
+    // What a vector core loads of the rows that it stores is its own, or is not.
+    {"loads rows that are stored", NULL},
+    {"loads other rows than are stored", "of the other may meet in rows of tile parameter 3"},
+    {"stores to the rows of another store", NULL},
+    {"stores to other rows", "of the other may meet in rows of tile parameter 1"},
+    {"no flag in the vector half", "may begin before"},
+    {"no flag in the cube half", "may begin before"},
+    {"pushes swapped", "finds another tile than it takes"},
+    {"a pop less", "is never taken out"},
+    {"a push of half the rows", "finds another tile than it takes"},
+    {"a slot without room for the second core", "has a tile beyond its slot"},
+    {"split at no rows", "does not let two vector cores share its rows"},
+};
+enum { SPLIT_DAMAGES = sizeof split_damages / sizeof split_damages[0] };
+
+static void split_do(built *b, int which) {
+    pwsp_insn *first = find_insn(b, PWSP_INSN_TPUSH, PWSP_SIDE_CUBE, 0);
+    pwsp_insn *second = find_insn(b, PWSP_INSN_TPUSH, PWSP_SIDE_CUBE, 1);
+    pwsp_insn *store = find_insn(b, PTOISA_TSTORE, PWSP_SIDE_VECTOR, 1);
+    pwsp_insn *load = find_insn(b, PTOISA_TLOAD, PWSP_SIDE_VECTOR, 0);
+    uint32_t at = 0;
+    switch (which) {
+    case 0:
+    case 1:  // all stores of the vector half go to the parameter that is loaded
+        find_insn(b, PTOISA_TSTORE, PWSP_SIDE_VECTOR, 0)->param = load->param;
+        load->row = which == 1 ? 16 : 0;
+        break;
+    case 2:
+    case 3:
+        store->param = find_insn(b, PTOISA_TSTORE, PWSP_SIDE_VECTOR, 0)->param;
+        store->row = which == 3 ? 16 : 0;
+        break;
+    case 4:
+    case 5:  // the set and the wait before a TADD, a TMATMUL
+        for (int is_set = 0; is_set < 2; is_set++) {
+            pwsp_insn *flag = find_insn(b, is_set ? PTOISA_SET_FLAG : PTOISA_WAIT_FLAG,
+                                        which == 4 ? PWSP_SIDE_VECTOR : PWSP_SIDE_CUBE, 0);
+            remove_insn(b, (uint64_t)(flag - b->list.insns));
+        }
+        break;
+    case 6:
+        at = first->src[0];
+        first->src[0] = second->src[0];
+        second->src[0] = at;
+        break;
+    case 7:
+        for (int is_pop = 0; is_pop < 2; is_pop++) {  // of what is stored, and that
+            uint32_t op = is_pop ? (uint32_t)PWSP_INSN_TPOP : (uint32_t)PTOISA_TSTORE;
+            pwsp_insn *insn = find_insn(b, op, PWSP_SIDE_CUBE, 0);
+            remove_insn(b, (uint64_t)(insn - b->list.insns));
+        }
+        break;
+    case 8: b->list.tiles[first->src[0]].valid_rows.max = 16; break;
+    case 9:
+        for (uint64_t tile = 1; tile < b->list.tile_count; tile++) {
+            pwsp_valid *rows = &b->list.tiles[tile].valid_rows;
+            rows->max = rows->max == 32 ? 31 : rows->max;
+        }
+        b->list.fifos[PWSP_FIFO_TO_VECTOR].slot_bytes = 31 * 32 * 4;
+        break;
+    default: b->list.tiles[b->list.split_tile].valid_rows.max = 1; break;
+    }
+}
+
+static void split__damage_of_both_vector_cores_is_seen(void **state) {
+    (void)state;
+    for (int which = 0; which < SPLIT_DAMAGES; which++) {
+        built b;
+        damaged_make(&b);
+        split_do(&b, which);
+        const char *text = split_damages[which].text;
+        bool is_seen = !is_good(&b);
+        if (is_seen != (text != NULL) || (is_seen && !strstr(b.fault.text, text))) {
+            fail_msg("%s: %s", split_damages[which].what, b.fault.text);
         }
         built_free(&b);
     }
@@ -834,6 +967,7 @@ int main(void) {
         cmocka_unit_test(verify__refuses_accesses_without_an_order),
         cmocka_unit_test(split__is_of_instructions_whose_rows_are_by_themselves),
         cmocka_unit_test(split__is_refused_where_rows_meet),
+        cmocka_unit_test(split__damage_of_both_vector_cores_is_seen),
         cmocka_unit_test(split__is_by_the_rows_of_the_task),
         cmocka_unit_test(verify__refuses_lists_that_are_too_long),
         cmocka_unit_test(verify__survives_each_refused_allocation),

@@ -1,6 +1,7 @@
 // Emits a tree, for npu_tree_test.sh: a directory, and how many kernels it has, an odd number. Its
 // tensor has rows x 4 elements; they are doubled, halved, doubled, ... a kernel each. With a third
-// argument, a run with 1, 2, 3, 4 is recorded there. With 0 kernels, one for cube and vector cores.
+// argument, a run with 1, 2, 3, 4 is recorded there. With 0 kernels, one for cube and vector cores,
+// and a run of that.
 
 #include "ptowsp.h"
 
@@ -28,11 +29,36 @@ static ptowsp_task_desc mixed_make(ptowsp_module *m) {
     ptowsp_task_desc task = {.kernel = ptowsp_kernel_end(k)};
     for (int i = 0; i < 4; i++) {
         char name[2] = {"abcz"[i], 0};
-        ptowsp_tensor_desc tensor = {
-            name, PTOWSP_F32, 2, {sizes[i][0], sizes[i][1]}, PTOWSP_LOCATION_GLOBAL};
+        ptowsp_tensor_desc tensor = {name,
+                                     PTOWSP_F32,
+                                     2,
+                                     {i % 3 ? sizes[i][0] : PTOWSP_DYNAMIC, sizes[i][1]},
+                                     PTOWSP_LOCATION_GLOBAL};
         task.views[i].tensor = ptowsp_tensor_make(m, &tensor);
     }
     return task;
+}
+
+// A run of it, with 31 rows: one more for the first vector core.
+static void mixed_record(ptowsp_context *context, const ptowsp_program *program,
+                         const char *directory) {
+    static float data[4][1280];
+    static const int64_t sizes[4][2] = {{31, 16}, {16, 40}, {40, 16}, {31, 16}};
+    ptowsp_run_options options = {.cost = {.model = PTOWSP_MODEL_A2A3}};
+    ptowsp_run *run;
+    check(context, ptowsp_run_create(context, program, &run));
+    check(context, ptowsp_run_bind_size(run, "rows", 0));
+    for (int i = 0; i < 4; i++) {
+        char name[2] = {"abcz"[i], 0};
+        ptowsp_buffer buffer = {
+            .data = data[i], .dtype = PTOWSP_F32, .rank = 2, .shape = {sizes[i][0], sizes[i][1]}};
+        for (int j = 0; j < 1280; j++) {
+            data[i][j] = (float)(j * 37 % 64) / 32 - 1;
+        }
+        check(context, ptowsp_run_bind_tensor(run, name, &buffer));
+    }
+    check(context, ptowsp_npu_record(context, run, &options, directory));
+    ptowsp_run_destroy(run);
 }
 
 int main(int argc, char **argv) {
@@ -70,7 +96,9 @@ int main(int argc, char **argv) {
     }
     check(context, ptowsp_program_create(context, m, NULL, &program));
     check(context, ptowsp_npu_emit(context, program, &tree));
-    if (argc > 3) {
+    if (argc > 3 && count == 0) {
+        mixed_record(context, program, argv[3]);
+    } else if (argc > 3) {
         float data[5] = {0, 1, 2, 3, 4};  // not where files are aligned
         ptowsp_buffer buffer = {.data = data + 1, .dtype = PTOWSP_F32, .rank = 2, .shape = {1, 4}};
         ptowsp_run_options options = {.cost = {.model = PTOWSP_MODEL_A2A3}};

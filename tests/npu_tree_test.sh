@@ -38,7 +38,7 @@ cc -std=c11 -I"$ROOT" "$ROOT/tests/npu_tree.c" "$LIBRARY/ptowsp.o" "$LIBRARY/pto
 cd "$OUT"
 ./emit one 1 recorded
 ./emit many 41
-./emit mixed 0
+./emit mixed 0 blocks
 
 # Floats 1, 2, 3, ... as the tensor, and twice as much.
 printf '\000\000\200\077\000\000\000\100\000\000\100\100\000\000\200\100' > x.bin
@@ -104,6 +104,11 @@ refuses "is no number from 0 to 1" one/build/run --check moved --tolerance x
 says "check: good" one/build/run --check moved --tolerance 0.6
 sed -i 's/, 3.0f/, 2.0f/' one/aicore/kernels/k0.cpp
 
+# A kernel for both kinds of cores: a block of three threads for each task.
+says " " make -C mixed CXX="$CXX"
+says "check: good" mixed/build/run --check blocks --aicpu 2
+says "check: good" mixed/build/run --check blocks --driver host
+
 # 41 kernels: three objects.
 says " " make -C many CXX="$CXX"
 [ "$(ls many/build/kernels*.o | wc -l)" -eq 3 ] || fail "41 kernels are not three objects"
@@ -138,6 +143,9 @@ says "check: good" one/build-pto-isa/run --check simulated
 refuses "x            4 elements, 4 wrong" one/build/run --check simulated  # it has the factor 3
 says "--tolerance 1e-6" cat simulated/recording
 ! grep -q expect-cycles simulated/recording || fail "the simulator's cycles are recorded"
+# The halves of a mixed kernel are two threads there.
+says " " make -C mixed CXX="$OUT/new" PTO_ISA_ROOT="$OUT/simulator"
+says "check: good" mixed/build-pto-isa/run --check blocks
 # Its bfloat16_t is a float, or nothing, without C++23's: kernels of that type do not compile then.
 printf '#include "wsp_kernel.h"\nWSP_NEEDS_BF16();\n' > bf16.cpp
 refuses "this kernel needs bfloat16_t: g++ 13 or newer with STD=c++23" "$CXX" -std=c++17 -fsyntax-only \

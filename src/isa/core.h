@@ -109,35 +109,6 @@ PTOISA_FN uint64_t ptoisa_ask(const ptoisa_core *core, ptoisa_op op, ptoisa_pipe
     return ptoisa_cost(core, &info);
 }
 
-// The part of a tile that one of two cores has which share its rows (cut_rows): which is 0 or 1. A
-// tile of one row is a column seen as a row: they share its elements.
-PTOISA_FN const ptoisa_tile *ptoisa_part_of(const ptoisa_core *core, const ptoisa_tile *tile,
-                                            uint32_t which, ptoisa_tile *part) {
-    if (!tile) {
-        return NULL;
-    }
-    *part = *tile;
-    uint32_t *size = tile->rows == 1 ? &part->valid_cols : &part->valid_rows;
-    uint32_t first = *size < core->cut_rows ? *size : core->cut_rows;
-    *size = which ? *size - first : first;
-    return part;
-}
-
-// Cycles of one instruction of two cores that share its rows: of the slower one.
-PTOISA_FN uint64_t ptoisa_ask_both(const ptoisa_core *core, ptoisa_op op, ptoisa_pipe pipe,
-                                   const ptoisa_tile *dst, const ptoisa_tile *src0,
-                                   const ptoisa_tile *src1) {
-    uint64_t most = 0;
-    for (uint32_t which = 0; which < 2; which++) {
-        ptoisa_tile d, s0, s1;
-        uint64_t cycles = ptoisa_ask(core, op, pipe, ptoisa_part_of(core, dst, which, &d),
-                                     ptoisa_part_of(core, src0, which, &s0),
-                                     ptoisa_part_of(core, src1, which, &s1));
-        most = cycles > most ? cycles : most;
-    }
-    return most;
-}
-
 PTOISA_INLINE void ptoisa_charge(ptoisa_core *core, ptoisa_pipe pipe, uint64_t cycles) {
     core->sum += cycles;
     core->busy[pipe] += cycles;
@@ -153,9 +124,9 @@ PTOISA_FN void ptoisa_issue(ptoisa_core *core, ptoisa_op op, const ptoisa_tile *
     ptoisa_pipe pipe = ptoisa_pipe_of(op, dst, src0);
     // The unit model is asked straight away, which takes 5 ns instead of 7.
     bool is_sum = ptoisa_time_of(core->model) == PTOISA_TIME_SUM;
-    uint64_t cycles = core->model == PTOISA_MODEL_UNIT ? ptoisa_cost_unit(op, dst, src0, src1)
-                      : core->cut_rows && !is_sum ? ptoisa_ask_both(core, op, pipe, dst, src0, src1)
-                                                  : ptoisa_ask(core, op, pipe, dst, src0, src1);
+    uint64_t cycles = core->model == PTOISA_MODEL_UNIT
+                          ? ptoisa_cost_unit(op, dst, src0, src1)
+                          : ptoisa_ask(core, op, pipe, dst, src0, src1);
     if (is_sum) {
         core->sum += cycles;
         core->busy[pipe] += cycles;

@@ -355,9 +355,6 @@ struct ptoisa_core {
     ptoisa_fault_fn on_fault;  // NULL: print the text to stderr and abort
     void *fault_user;
     uint8_t *memory[PTOISA_MEMORY_COUNT];  // for ptoisa_tassign; not owned
-    // Not 0: this core stands for two that share the rows of all tiles: the first cut_rows, and the
-    // rest; of a tile of one row the elements. An instruction takes what the slower of the two takes. Models that sum count all rows.
-    uint32_t cut_rows;
     // ------------------------------------------------
     uint64_t sum;                       // of all instructions' cycles
     uint64_t clock[PTOISA_PIPE_COUNT];  // when each pipe is done

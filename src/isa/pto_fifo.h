@@ -243,6 +243,16 @@ inline std::enable_if_t<shim::is_global_v<G>> TFREE(Pipe &pipe, G &) {
 
 namespace shim {
 
+// This thread's vector cores, from its first block on to its end.
+struct Crew {
+    ptoisa_crew crew;
+    ~Crew() {
+        ptoisa_crew_end(&crew);
+    }
+};
+
+inline thread_local Crew this_crew = {};
+
 template <typename Cube, typename Vector> struct Halves {
     Cube &cube;
     Vector &vector;
@@ -260,6 +270,7 @@ template <typename Cube, typename Vector> struct Halves {
             all->cube();
         } else {
             mine.core = all->vectors[core_index - 1];
+            memset(mine.next_event, 0, sizeof mine.next_event);
             mine.subblock_dim = 2;
             mine.block_idx = all->block_idx;
             mine.block_num = all->block_num;
@@ -296,7 +307,7 @@ inline bool RunBlock(Cube cube, Vector vector, uint64_t *cycles = NULL) {
         each->is_filled = 0;
     }
     ptoisa_half_fn run = shim::Halves<Cube, Vector>::run;
-    bool is_good = ptoisa_block_run(cores, run, run, &all);
+    bool is_good = ptoisa_crew_run(&shim::this_crew.crew, cores, run, run, &all);
     uint64_t end = 0;
     for (ptoisa_core *each : cores) {
         uint64_t pipes = ptoisa_cycles_of_pipes(each);

@@ -77,9 +77,16 @@ typedef struct pwsp_core_fifo {
     uint32_t size;  // bytes of all slots
 } pwsp_core_fifo;
 
-// What mixed kernels have besides a core, which is their cube core.
+// What mixed kernels have besides a core, which is their cube core. The first vector core's tiles are
+// among those of the cube core. The second one's are those in UB, where the two share rows.
 typedef struct pwsp_tile_block {
-    ptoisa_core vector;
+    ptoisa_core vectors[2];
+    uint32_t turn;       // which of the two executes
+    uint32_t cut;        // the first has the rows below
+    ptoisa_tile *tiles;  // of the second, by the same numbers
+    uint64_t tile_capacity;
+    uint8_t *ub;  // of the second, as allocated
+    uint32_t ub_size;
     pwsp_core_fifo fifos[PWSP_FIFO_COUNT];
 } pwsp_tile_block;
 

@@ -80,11 +80,6 @@ static void pwsp_cut_cross(pwsp_cut *cut, uint32_t d, uint32_t s, bool is_implie
         pop->dst[0] = d;
         pop->is_implied = true;
     }
-    pwsp_list_fifo *of = &list->fifos[fifo];
-    uint32_t bytes = (uint32_t)(pwsp_list_slot_bytes(&list->tiles[d]) + 511) / 512 * 512;
-    of->slot_bytes = bytes > of->slot_bytes ? bytes : of->slot_bytes;
-    of->slots = PWSP_FIFO_SLOTS;
-    of->flag = (uint8_t)(2 * fifo);
 }
 
 // A tile in UB of the shape of one of the cube core.
@@ -248,6 +243,29 @@ static void pwsp_cut_sink(pwsp_list *list) {
     }
 }
 
+// Makes the FIFOs: a slot has room for the largest tile. False: it is too large for a device.
+static bool pwsp_cut_size(pwsp_list *list) {
+    bool is_good = true;
+    uint32_t split_rows = pwsp_list_split_rows(list);
+    for (uint32_t fifo = 0; fifo < PWSP_FIFO_COUNT; fifo++) {
+        pwsp_list_fifo *of = &list->fifos[fifo];
+        memset(of, 0, sizeof *of);
+        for (uint64_t i = 0; i < list->insn_count; i++) {
+            const pwsp_insn *insn = &list->insns[i];
+            if (insn->op != PWSP_INSN_TPOP || insn->mode != fifo) {
+                continue;
+            }
+            uint64_t bytes = pwsp_list_slot_bytes(&list->tiles[insn->dst[0]], split_rows);
+            bytes = (bytes + 511) / 512 * 512;
+            of->slot_bytes = bytes > of->slot_bytes ? (uint32_t)bytes : of->slot_bytes;
+            of->slots = PWSP_FIFO_SLOTS;
+            of->flag = (uint8_t)(2 * fifo);
+        }
+        is_good = is_good && of->slot_bytes <= PWSP_FIFO_SLOT_MAX;
+    }
+    return is_good;
+}
+
 PWSP_INTERNAL bool pwsp_list_cut(pwsp_list *list, const ptoisa_machine *machine,
                                  const uint8_t *param_dtypes, pwsp_list_fault *fault) {
     if (machine->family != PTOISA_A2A3 || !pwsp_cut_is_needed(list)) {
@@ -287,6 +305,10 @@ PWSP_INTERNAL bool pwsp_list_cut(pwsp_list *list, const ptoisa_machine *machine,
     if (!cut.is_out) {
         pwsp_cut_sink(list);
         list->split_tile = pwsp_list_split(list);
+        if (!pwsp_cut_size(list) && list->split_tile) {
+            list->split_tile = 0;
+            pwsp_cut_size(list);
+        }
     }
     return !cut.is_out || pwsp_list_fail(fault, PTOWSP_OUT_OF_MEMORY, 0, "out of memory");
 }

@@ -1,5 +1,10 @@
 // Running tile kernels: PTO-ISA's functions execute the list of instructions on this CPU.
 //
+// The cores of a mixed kernel take turns: each instruction is executed by its core, one of the vector
+// half by the first vector core and then by the second. Each has clocks, flags and a UB of its own. Of a
+// list that is split each has its part of the rows of every tile; of others the second vector core only
+// fills and frees slots.
+//
 // Loops run as often as the task's bounds say, checked before anything else. Each iteration sets
 // the sizes and places of the tiles that depend on it. So all iterations are counted one by one, and
 // cycles are exact whatever their number.
@@ -35,11 +40,45 @@ bool pwsp_tile_core_reserve_tiles(pwsp_tile_core *core, const pwsp_tile_code *co
         return false;
     }
     core->tiles = (ptoisa_tile *)tiles;
-    if (code->is_mixed && !core->block) {
-        core->block = (pwsp_tile_block *)pwsp_memory_alloc(&core->memory, sizeof *core->block);
-        return core->block != NULL;
+    if (!code->is_mixed) {
+        return true;
     }
+    if (!core->block) {
+        core->block = (pwsp_tile_block *)pwsp_memory_alloc(&core->memory, sizeof *core->block);
+        if (!core->block) {
+            return false;
+        }
+        memset(core->block, 0, sizeof *core->block);
+    }
+    tiles = core->block->tiles;
+    if (!pwsp_memory_grow(&core->memory, &tiles, &core->block->tile_capacity,
+                          code->tile_count + 1ull, sizeof core->tiles[0])) {
+        return false;
+    }
+    core->block->tiles = (ptoisa_tile *)tiles;
     return true;
+}
+
+// Makes a memory at least so large, with 64 bytes more, to begin at a multiple of 64.
+static bool pwsp_tile_core_reserve_block(pwsp_tile_core *core, uint8_t **block, uint32_t *size,
+                                         uint32_t bytes) {
+    if (*size >= bytes) {
+        return true;
+    }
+    uint8_t *made = (uint8_t *)pwsp_memory_alloc(&core->memory, (size_t)bytes + 64);
+    if (!made) {
+        return false;
+    }
+    if (*block) {
+        pwsp_memory_free(&core->memory, *block, (size_t)*size + 64);
+    }
+    *block = made;
+    *size = bytes;
+    return true;
+}
+
+static uint8_t *pwsp_tile_core_begin_of(uint8_t *block) {
+    return block ? block + (64 - (uintptr_t)block % 64) % 64 : NULL;
 }
 
 bool pwsp_tile_core_reserve(pwsp_tile_core *core, const pwsp_tile_code *code) {
@@ -61,26 +100,26 @@ bool pwsp_tile_core_reserve(pwsp_tile_core *core, const pwsp_tile_code *code) {
         fifo->size = size;
     }
     for (int i = 0; i < PTOISA_MEMORY_COUNT; i++) {
-        if (core->block_size[i] >= code->used[i]) {
-            continue;
-        }
-        // 64 bytes more, to begin at a multiple of 64.
-        uint8_t *block = (uint8_t *)pwsp_memory_alloc(&core->memory, (size_t)code->used[i] + 64);
-        if (!block) {
+        if (!pwsp_tile_core_reserve_block(core, &core->blocks[i], &core->block_size[i],
+                                          code->used[i])) {
             return false;
         }
-        if (core->blocks[i]) {
-            pwsp_memory_free(&core->memory, core->blocks[i], (size_t)core->block_size[i] + 64);
-        }
-        core->blocks[i] = block;
-        core->block_size[i] = code->used[i];
     }
-    return true;
+    return !code->split_tile ||
+           pwsp_tile_core_reserve_block(core, &core->block->ub, &core->block->ub_size,
+                                        code->used[PTOISA_VEC]);
 }
 
 void pwsp_tile_core_free(pwsp_tile_core *core) {
     for (int i = 0; i < PWSP_FIFO_COUNT && core->block; i++) {
         pwsp_memory_free(&core->memory, core->block->fifos[i].slots, core->block->fifos[i].size);
+    }
+    if (core->block) {
+        pwsp_memory_free(&core->memory, core->block->tiles,
+                         (size_t)core->block->tile_capacity * sizeof core->tiles[0]);
+        if (core->block->ub) {
+            pwsp_memory_free(&core->memory, core->block->ub, (size_t)core->block->ub_size + 64);
+        }
     }
     pwsp_memory_free(&core->memory, core->block, sizeof *core->block);
     core->block = NULL;
@@ -104,7 +143,10 @@ size_t pwsp_tile_core_bytes(const pwsp_tile_core *core) {
     for (int i = 0; i < PWSP_FIFO_COUNT && core->block; i++) {
         bytes += core->block->fifos[i].size;
     }
-    bytes += core->block ? sizeof *core->block : 0;
+    if (core->block) {
+        bytes += sizeof *core->block + (size_t)core->block->tile_capacity * sizeof core->tiles[0] +
+                 (core->block->ub ? (size_t)core->block->ub_size + 64 : 0);
+    }
     return bytes;
 }
 
@@ -251,12 +293,39 @@ bool pwsp_tile_core_check(pwsp_tile_core *core, const pwsp_tile_code *code,
     return true;
 }
 
+// -- a task's tiles -------------------------------------------------------------------------------
+
+// What a vector core has of so many rows: those below the cut, or the rest.
+static uint32_t pwsp_block_part(const pwsp_tile_block *block, uint32_t rows, uint32_t turn) {
+    uint32_t first = rows < block->cut ? rows : block->cut;
+    return turn ? rows - first : first;
+}
+
+// Sets the valid sizes of a tile; of one in UB whose rows are shared, on each vector core. A tile of
+// one row is a column seen as a row: its elements are shared.
+static void pwsp_tile_core_size(pwsp_tile_core *core, const pwsp_tile_code *code,
+                                const ptowsp_task *task, uint32_t i) {
+    const pwsp_list_tile *from = &code->tiles[i];
+    uint32_t rows = pwsp_task_valid(core, task, code, &from->valid_rows);
+    uint32_t cols = pwsp_task_valid(core, task, code, &from->valid_cols);
+    bool is_shared = code->split_tile && from->memory == PTOISA_VEC;
+    for (uint32_t turn = 0; turn < (is_shared ? 2 : 1); turn++) {
+        ptoisa_tile *tile = turn ? &core->block->tiles[i] : &core->tiles[i];
+        bool is_flat = is_shared && from->rows == 1;
+        tile->valid_rows = is_shared && !is_flat ? pwsp_block_part(core->block, rows, turn) : rows;
+        tile->valid_cols = is_flat ? pwsp_block_part(core->block, cols, turn) : cols;
+    }
+}
+
 static void pwsp_tile_core_place(pwsp_tile_core *core, const pwsp_tile_code *code,
                                  const ptowsp_task *task, bool is_dry) {
+    if (code->split_tile) {
+        const pwsp_valid *rows = &code->tiles[code->split_tile].valid_rows;
+        core->block->cut = (pwsp_task_valid(core, task, code, rows) + 1) / 2;
+    }
     uint8_t *memory[PTOISA_MEMORY_COUNT];
     for (int i = 0; i < PTOISA_MEMORY_COUNT; i++) {
-        uint8_t *block = core->blocks[i];
-        memory[i] = block ? block + (64 - (uintptr_t)block % 64) % 64 : NULL;
+        memory[i] = pwsp_tile_core_begin_of(core->blocks[i]);
     }
     for (uint32_t i = 1; i < code->tile_count; i++) {
         const pwsp_list_tile *from = &code->tiles[i];
@@ -269,11 +338,26 @@ static void pwsp_tile_core_place(pwsp_tile_core *core, const pwsp_tile_code *cod
         tile->pad = from->pad;
         tile->rows = from->rows;
         tile->cols = from->cols;
-        tile->valid_rows = pwsp_task_valid(core, task, code, &from->valid_rows);
-        tile->valid_cols = pwsp_task_valid(core, task, code, &from->valid_cols);
+        if (code->split_tile && from->memory == PTOISA_VEC) {
+            ptoisa_tile *second = &core->block->tiles[i];
+            *second = *tile;
+            second->data = tile->data ? pwsp_tile_core_begin_of(core->block->ub) + address : NULL;
+        }
+        pwsp_tile_core_size(core, code, task, i);
     }
-    if (code->split_tile) {
-        core->block->vector.cut_rows = (core->tiles[code->split_tile].valid_rows + 1) / 2;
+}
+
+// Moves a rotating tile to its other place.
+static void pwsp_tile_core_rotate(pwsp_tile_core *core, const pwsp_tile_code *code, uint32_t i,
+                                  bool is_up) {
+    const pwsp_list_tile *root = &code->tiles[code->tiles[i].root];
+    uint64_t step = pwsp_list_root_step(root);
+    bool is_shared = code->split_tile && root->memory == PTOISA_VEC;
+    for (uint32_t turn = 0; turn < (is_shared ? 2 : 1); turn++) {
+        ptoisa_tile *tile = turn ? &core->block->tiles[i] : &core->tiles[i];
+        if (tile->data) {
+            tile->data = is_up ? (uint8_t *)tile->data + step : (uint8_t *)tile->data - step;
+        }
     }
 }
 
@@ -281,18 +365,12 @@ static void pwsp_tile_core_place(pwsp_tile_core *core, const pwsp_tile_code *cod
 static void pwsp_tile_core_iterate(pwsp_tile_core *core, const pwsp_tile_code *code,
                                    const ptowsp_task *task, uint32_t loop, uint64_t n) {
     const pwsp_code_loop *of = &code->loops[loop];
-    bool is_moving = n > 0;
     core->iteration[loop] = n;
     for (uint32_t i = 0; i < of->tile_count; i++) {
         uint32_t at = code->loop_tiles[of->tiles + i];
-        const pwsp_list_tile *from = &code->tiles[at], *root = &code->tiles[from->root];
-        ptoisa_tile *tile = &core->tiles[at];
-        tile->valid_rows = pwsp_task_valid(core, task, code, &from->valid_rows);
-        tile->valid_cols = pwsp_task_valid(core, task, code, &from->valid_cols);
-        if (root->loop == loop && tile->data && is_moving) {
-            uint64_t step = pwsp_list_root_step(root);
-            uint8_t *data = (uint8_t *)tile->data;
-            tile->data = n % 2 ? data + step : data - step;
+        pwsp_tile_core_size(core, code, task, at);
+        if (n > 0 && code->tiles[code->tiles[at].root].loop == loop) {
+            pwsp_tile_core_rotate(core, code, at, n % 2 != 0);
         }
     }
 }
@@ -303,19 +381,25 @@ static void pwsp_tile_core_leave(pwsp_tile_core *core, const pwsp_tile_code *cod
     const pwsp_code_loop *of = &code->loops[loop];
     for (uint32_t i = 0; i < of->tile_count && count && count % 2 == 0; i++) {
         uint32_t at = code->loop_tiles[of->tiles + i];
-        const pwsp_list_tile *root = &code->tiles[code->tiles[at].root];
-        ptoisa_tile *tile = &core->tiles[at];
-        if (root->loop == loop && tile->data) {
-            tile->data = (uint8_t *)tile->data - pwsp_list_root_step(root);
+        if (code->tiles[code->tiles[at].root].loop == loop) {
+            pwsp_tile_core_rotate(core, code, at, false);
         }
     }
 }
 
 // -- instructions ---------------------------------------------------------------------------------
 
-// The core that executes an instruction.
+// The core that executes an instruction, and its tiles.
 static ptoisa_core *pwsp_core_of(pwsp_tile_core *core, const pwsp_insn *insn) {
-    return insn->side == PWSP_SIDE_VECTOR ? &core->block->vector : &core->core;
+    return insn->side == PWSP_SIDE_VECTOR ? &core->block->vectors[core->block->turn] : &core->core;
+}
+
+static bool pwsp_core_is_second(const pwsp_tile_core *core, const pwsp_insn *insn) {
+    return insn->side == PWSP_SIDE_VECTOR && core->block->turn == 1;
+}
+
+static const ptoisa_tile *pwsp_core_tiles(const pwsp_tile_core *core, const pwsp_insn *insn) {
+    return pwsp_core_is_second(core, insn) ? core->block->tiles : core->tiles;
 }
 
 // The number that a scalar operand is.
@@ -343,7 +427,8 @@ static double pwsp_insn_scalar(const pwsp_tile_core *core, const pwsp_tile_code 
 
 // Where the part of a parameter that an instruction moves begins.
 static int64_t pwsp_insn_row(const pwsp_tile_core *core, const pwsp_insn *insn) {
-    return insn->row + (insn->row_loop ? core->index[insn->row_loop] : 0);
+    uint32_t above = pwsp_core_is_second(core, insn) ? core->block->cut : 0;
+    return insn->row + (insn->row_loop ? core->index[insn->row_loop] : 0) + above;
 }
 
 static int64_t pwsp_insn_col(const pwsp_tile_core *core, const pwsp_insn *insn) {
@@ -383,6 +468,9 @@ static ptoisa_tile pwsp_insn_rest(const pwsp_tile_core *core, const pwsp_tile_co
     cols = pwsp_core_left(core, insn->col_loop, cols) - insn->col;
     rest.valid_rows = rows > 0 ? (uint32_t)rows : 0;
     rest.valid_cols = cols > 0 ? (uint32_t)cols : 0;
+    if (code->split_tile && insn->side == PWSP_SIDE_VECTOR) {
+        rest.valid_rows = pwsp_block_part(core->block, rest.valid_rows, core->block->turn);
+    }
     return rest;
 }
 
@@ -445,56 +533,62 @@ static void pwsp_insn_merge(ptoisa_core *core, const pwsp_insn *insn, const ptoi
 }
 
 // TPUSH and TPOP: a store to a slot that is free, a load from one that is filled. A list's order is
-// one in which it always is. Of a list that is split, what `vector` does is done by both vector cores,
-// each for its rows; else the second takes part in filling and freeing slots, and does nothing else.
+// one in which it always is. Of a list that is split a vector core moves its rows, which begin where
+// those of the first end; else the second core moves nothing.
 static void pwsp_core_fifo_insn(pwsp_tile_core *tile_core, const pwsp_tile_code *code,
                                 const pwsp_insn *insn) {
-    bool is_push = insn->op == PWSP_INSN_TPUSH;
-    uint32_t of = is_push ? insn->src[0] : insn->dst[0];
+    bool is_push = insn->op == PWSP_INSN_TPUSH, is_second = pwsp_core_is_second(tile_core, insn);
+    uint32_t of = is_push ? insn->src[0] : insn->dst[0], sub = is_second ? 1 : 0;
     ptoisa_fifo *fifo = &tile_core->block->fifos[insn->mode].of;
     ptoisa_core *core = pwsp_core_of(tile_core, insn);
-    ptoisa_tile tile = tile_core->tiles[of];
-    ptoisa_global slot = ptoisa_global_make(NULL, (ptoisa_dtype)tile.dtype, tile.valid_rows,
-                                            tile.valid_cols, code->tiles[of].valid_cols.max, 1);
-    uint32_t core_count = insn->side == PWSP_SIDE_VECTOR ? 2 : 1;
-    tile_core->asked = pwsp_insn_name(insn);
-    for (uint32_t sub = 0; sub < core_count && is_push; sub++) {
-        if (ptoisa_fifo_alloc(core, fifo, sub, PTOISA_NO_SPLIT, &slot)) {
-            if (sub == 0) {
-                ptoisa_tstore(core, &slot, &tile);
-            }
-            ptoisa_fifo_commit(core, fifo, sub);
-        }
+    ptoisa_split split = code->split_tile ? PTOISA_UP_DOWN : PTOISA_NO_SPLIT;
+    bool is_idle = is_second && !code->split_tile;
+    ptoisa_tile tile;
+    memset(&tile, 0, sizeof tile);
+    if (!is_idle) {
+        tile = pwsp_core_tiles(tile_core, insn)[of];
     }
-    for (uint32_t sub = 0; sub < core_count && !is_push; sub++) {
-        if (ptoisa_fifo_acquire(core, fifo, sub, PTOISA_NO_SPLIT, &slot)) {
-            if (sub == 0) {
-                ptoisa_tload(core, &tile, &slot);
-            }
-            ptoisa_fifo_release(core, fifo, sub);
+    // What says where the part begins: as many rows as are above it.
+    uint32_t rows = is_second && tile.valid_rows > 0 ? tile_core->block->cut : tile.valid_rows;
+    ptoisa_global slot = ptoisa_global_make(NULL, (ptoisa_dtype)code->tiles[of].dtype, rows,
+                                            tile.valid_cols, code->tiles[of].valid_cols.max, 1);
+    bool is_there = is_push ? ptoisa_fifo_alloc(core, fifo, sub, split, &slot)
+                            : ptoisa_fifo_acquire(core, fifo, sub, split, &slot);
+    if (!is_there) {
+        return;
+    }
+    slot.shape[3] = tile.valid_rows;
+    tile_core->asked = pwsp_insn_name(insn);
+    if (is_push) {
+        if (!is_idle) {
+            ptoisa_tstore(core, &slot, &tile);
         }
+        ptoisa_fifo_commit(core, fifo, sub);
+    } else {
+        if (!is_idle) {
+            ptoisa_tload(core, &tile, &slot);
+        }
+        ptoisa_fifo_release(core, fifo, sub);
     }
     tile_core->asked = NULL;
 }
 
-// A switch over all instructions, and longer than others for it.
-void pwsp_tile_core_insn(pwsp_tile_core *tile_core, const pwsp_tile_code *code,
-                         const pwsp_insn *insn, const ptowsp_task *task) {
-    if (pwsp_insn_is_mark(insn)) {
-        return;
-    }
+// One core executes an instruction. A switch over all of them, and longer than others for it.
+static void pwsp_tile_core_insn_on(pwsp_tile_core *tile_core, const pwsp_tile_code *code,
+                                   const pwsp_insn *insn, const ptowsp_task *task) {
     if (pwsp_insn_is_fifo(insn)) {
         pwsp_core_fifo_insn(tile_core, code, insn);
         return;
     }
     ptoisa_core *core = pwsp_core_of(tile_core, insn);
     uint32_t event = insn->event + (uint32_t)(tile_core->iteration[insn->loop] & 1);
-    const ptoisa_tile *d = &tile_core->tiles[insn->dst[0]], *d1 = &tile_core->tiles[insn->dst[1]];
+    const ptoisa_tile *tiles = pwsp_core_tiles(tile_core, insn);
+    const ptoisa_tile *d = &tiles[insn->dst[0]], *d1 = &tiles[insn->dst[1]];
     const ptoisa_tile *s[PWSP_INSN_SRC_MAX];
     for (int i = 0; i < PWSP_INSN_SRC_MAX; i++) {
-        s[i] = &tile_core->tiles[insn->src[i]];
+        s[i] = &tiles[insn->src[i]];
     }
-    const ptoisa_tile *tmp = insn->tmp ? &tile_core->tiles[insn->tmp] : NULL;
+    const ptoisa_tile *tmp = insn->tmp ? &tiles[insn->tmp] : NULL;
     double x = pwsp_insn_scalar(tile_core, code, insn, task);
     // clang-format off
 #define PWSP_CASE_UNARY(name, function)      case PTOISA_##name: ptoisa_##function(core, d, s[0]); break;
@@ -573,6 +667,19 @@ void pwsp_tile_core_insn(pwsp_tile_core *tile_core, const pwsp_tile_code *code,
 #undef PWSP_CASE_BINARY_TMP
 }
 
+void pwsp_tile_core_insn(pwsp_tile_core *tile_core, const pwsp_tile_code *code,
+                         const pwsp_insn *insn, const ptowsp_task *task) {
+    if (pwsp_insn_is_mark(insn)) {
+        return;
+    }
+    pwsp_tile_core_insn_on(tile_core, code, insn, task);
+    if (insn->side == PWSP_SIDE_VECTOR && (code->split_tile || pwsp_insn_is_fifo(insn))) {
+        tile_core->block->turn = 1;
+        pwsp_tile_core_insn_on(tile_core, code, insn, task);
+        tile_core->block->turn = 0;
+    }
+}
+
 // -- tasks ----------------------------------------------------------------------------------------
 
 // The result of a product over an empty sum: zero, or the bias in every row. Further panels add
@@ -602,15 +709,33 @@ static bool pwsp_insn_is_empty(const pwsp_tile_core *core, const pwsp_insn *insn
     return d->valid_rows == 0 || d->valid_cols == 0 || core->tiles[left].valid_cols == 0;
 }
 
+// The cores that execute code: the cube core, or the only one, and vector cores.
+static uint32_t pwsp_tile_core_cores(pwsp_tile_core *core, const pwsp_tile_code *code,
+                                     ptoisa_core *cores[3]) {
+    cores[0] = &core->core;
+    if (!code->is_mixed) {
+        return 1;
+    }
+    cores[1] = &core->block->vectors[0];
+    cores[2] = &core->block->vectors[1];
+    return 3;
+}
+
 // Executes an instruction that the unit model does not count.
 static void pwsp_tile_core_uncounted(pwsp_tile_core *core, const pwsp_tile_code *code,
                                      const pwsp_insn *insn, const ptowsp_task *task) {
-    ptoisa_core *on = pwsp_core_of(core, insn);
-    uint64_t sum = on->sum, busy[PTOISA_PIPE_COUNT];
-    memcpy(busy, on->busy, sizeof busy);
+    ptoisa_core *cores[3];
+    uint32_t count = pwsp_tile_core_cores(core, code, cores);
+    uint64_t sums[3], busy[3][PTOISA_PIPE_COUNT];
+    for (uint32_t i = 0; i < count; i++) {
+        sums[i] = cores[i]->sum;
+        memcpy(busy[i], cores[i]->busy, sizeof busy[i]);
+    }
     pwsp_tile_core_insn(core, code, insn, task);
-    on->sum = sum;
-    memcpy(on->busy, busy, sizeof busy);
+    for (uint32_t i = 0; i < count; i++) {
+        cores[i]->sum = sums[i];
+        memcpy(cores[i]->busy, busy[i], sizeof busy[i]);
+    }
 }
 
 static void pwsp_tile_core_loop(pwsp_tile_core *core, const pwsp_tile_code *code,
@@ -702,7 +827,8 @@ static void pwsp_tile_core_begin(pwsp_tile_core *core, const pwsp_tile_code *cod
         core->core.cost_user = core;
     }
     if (code->is_mixed) {
-        core->block->vector = core->core;
+        core->block->vectors[0] = core->block->vectors[1] = core->core;
+        core->block->turn = core->block->cut = 0;
         for (int i = 0; i < PWSP_FIFO_COUNT; i++) {
             const pwsp_list_fifo *of = &code->fifos[i];
             if (of->slot_bytes) {
@@ -715,14 +841,11 @@ static void pwsp_tile_core_begin(pwsp_tile_core *core, const pwsp_tile_code *cod
     }
 }
 
-// When the last core is done; in the unit model, the sum of both cores' cycles.
-static uint64_t pwsp_tile_core_cycles(const pwsp_tile_core *core, const pwsp_tile_code *code) {
-    uint64_t cycles = ptoisa_cycles(&core->core);
-    uint64_t more = code->is_mixed ? ptoisa_cycles(&core->block->vector) : 0;
-    if (ptoisa_time_of(core->core.model) == PTOISA_TIME_SUM) {
-        return cycles + more;
-    }
-    return cycles > more ? cycles : more;
+// When the last core is done; in the unit model, the sum of all cores' cycles.
+static uint64_t pwsp_tile_core_cycles(pwsp_tile_core *core, const pwsp_tile_code *code) {
+    ptoisa_core *cores[3];
+    uint32_t count = pwsp_tile_core_cores(core, code, cores);
+    return ptoisa_block_cycles((const ptoisa_core *const *)cores, count);
 }
 
 bool pwsp_tile_core_run(pwsp_tile_core *core, const pwsp_tile_code *code, const ptowsp_task *task,
@@ -751,8 +874,13 @@ bool pwsp_tile_code_measure(const pwsp_tile_code *code, const ptowsp_cost *cost,
     pwsp_tile_core_walk(core, code, NULL, 0, code->insn_count);
     out_stats->cycles = pwsp_tile_core_cycles(core, code);
     for (int i = 0; i < PTOWSP_PIPE_COUNT; i++) {
-        out_stats->busy_cycles[i] =
-            core->core.busy[i] + (code->is_mixed ? core->block->vector.busy[i] : 0);
+        out_stats->busy_cycles[i] = core->core.busy[i];
+        if (code->is_mixed) {
+            uint64_t first = core->block->vectors[0].busy[i],
+                     second = core->block->vectors[1].busy[i];
+            bool is_sum = ptoisa_time_of(core->core.model) == PTOISA_TIME_SUM;
+            out_stats->busy_cycles[i] += is_sum ? first + second : first > second ? first : second;
+        }
     }
     for (int i = 0; i < PTOWSP_MEMORY_COUNT; i++) {
         out_stats->memory_bytes[i] = code->used[i];
@@ -776,10 +904,16 @@ void pwsp_tile_core_check_all(pwsp_tile_core *core, const pwsp_tile_code *code,
     core->core.on_fault = on_fault;
     core->core.fault_user = user;
     if (code->is_mixed) {
-        core->block->vector.on_fault = on_fault;
-        core->block->vector.fault_user = user;
+        for (int i = 0; i < 2; i++) {
+            core->block->vectors[i].on_fault = on_fault;
+            core->block->vectors[i].fault_user = user;
+        }
     }
     pwsp_tile_core_place(core, code, NULL, true);
+    for (uint32_t i = 1; i < code->tile_count && code->split_tile; i++) {
+        core->block->cut = UINT32_MAX;  // whole tiles, on the first of two vector cores
+        pwsp_tile_core_size(core, code, NULL, i);
+    }
     for (uint32_t i = 0; i < code->insn_count; i++) {
         const pwsp_insn *insn = &code->insns[i];
         pwsp_core_of(core, insn)->is_checked =

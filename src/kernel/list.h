@@ -26,7 +26,7 @@
 // share the rows: the first has those below ceil(rows / 2) of every tile, the second the rest, each in
 // its own UB, at the same addresses; `rows` are the valid ones of one tile (split_tile), whatever the
 // others have. Columns that are seen as a row are shared by element. Else the first does everything,
-// and the second only takes part in filling and freeing slots.
+// and the second only takes part in filling and freeing slots. Both follow the order of the list.
 //
 // Index 0 is no tile. A tile may be a view of another one (its root): the same bytes with another
 // shape, or a part of them. Only roots have storage. Sizes that depend on a task's place in its
@@ -101,6 +101,7 @@ typedef enum pwsp_side { PWSP_SIDE_ANY = 0, PWSP_SIDE_CUBE, PWSP_SIDE_VECTOR } p
 #define PWSP_FIFO_TO_CUBE   1
 #define PWSP_FIFO_COUNT     2
 #define PWSP_FIFO_SLOTS     2
+#define PWSP_FIFO_SLOT_MAX  (192u << 10)  // bytes, in the memory that a device has for each block
 
 typedef struct pwsp_list_fifo {
     uint32_t slot_bytes;  // 0: there is no such FIFO
@@ -233,10 +234,20 @@ PWSP_INLINE const char *pwsp_insn_name(const pwsp_insn *insn) {
                                          : ptoisa_op_name((ptoisa_op)insn->op);
 }
 
-// The bytes of a slot that a tile needs.
-PWSP_INLINE uint64_t pwsp_list_slot_bytes(const pwsp_list_tile *tile) {
-    return (uint64_t)tile->valid_rows.max * tile->valid_cols.max *
-           ptoisa_dtype_size((ptoisa_dtype)tile->dtype);
+// The most rows that two vector cores share; 0: they share none.
+PWSP_INLINE uint32_t pwsp_list_split_rows(const pwsp_list *list) {
+    return list->split_tile ? list->tiles[list->split_tile].valid_rows.max : 0;
+}
+
+// The bytes of a slot that a tile needs: its rows, and where vector cores share them as many for
+// the second one as the first has at most, which PTO-ISA takes for half of the tile.
+PWSP_INLINE uint64_t pwsp_list_slot_bytes(const pwsp_list_tile *tile, uint32_t split_rows) {
+    uint64_t rows = tile->valid_rows.max, first = ((uint64_t)split_rows + 1) / 2;
+    if (split_rows && rows > 1) {
+        first = first < rows - 1 ? first : rows - 1;
+        rows = rows > 2 * first ? rows : 2 * first;
+    }
+    return rows * tile->valid_cols.max * ptoisa_dtype_size((ptoisa_dtype)tile->dtype);
 }
 
 // Where a tile begins in its memory, once memory has been planned.

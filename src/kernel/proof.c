@@ -31,6 +31,13 @@
 // do beyond that (a push waits for several pops at once) only delays: the order of the list still
 // lets both cores reach their ends.
 //
+// There are three cores: both vector cores follow the vector half. What the cube core pops, both have
+// pushed, and what it pushes has room once both have popped. If the list is split, each accesses a UB of
+// its own and its rows of global memory: those of two accesses with one and the same first row, outside
+// of loops over rows, are apart where they are of different vector cores; all others are not. Else the
+// second core only pushes and pops. Both are alike, so it suffices to hold up the first, while the
+// second goes on.
+//
 // Sets come before their waits in the list, which is checked first. So the order of the list lets
 // every pipe reach its end, and there can be no deadlock.
 //
@@ -60,10 +67,15 @@
 typedef struct pwsp_proof_access {
     uint64_t begin, end;
     uint32_t memory;  // ptoisa_memory, or PTOISA_MEMORY_COUNT: global memory
+    uint32_t row;     // of a parameter, where it begins
     bool is_write;
+    bool is_shared;  // a vector core has its part of the rows from there on
 } pwsp_proof_access;
 
 #define PWSP_PROOF_NONE UINT32_MAX
+
+// The cube core, or the only one, and the two vector cores.
+#define PWSP_PROOF_CORES 3
 
 typedef struct pwsp_proof {
     const pwsp_list *list;
@@ -75,13 +87,16 @@ typedef struct pwsp_proof {
     // [insn] of a wait: its set; of a TPOP: its TPUSH; of a TPUSH: the TPOP that frees its slot, or
     // NONE.
     uint32_t *partner;
-    uint32_t *resets;             // [insn] of a wait: the next set of its event, or NONE
-    uint32_t *seen;               // [insn] of a set, TPUSH, TPOP: the last run in which it was done
-    uint32_t *starts;             // [insn] its first access
-    pwsp_proof_access *accesses;  // of all instructions
-    uint32_t *first, *last;       // [tile] of roots: instructions + 1
-    const uint32_t *origins;      // [insn] of an unrolled list: as the user knows them, or NULL
+    uint32_t *resets;  // [insn] of a wait: the next set of its event, or NONE
+    // [core][insn] of a set, TPUSH, TPOP: the last run in which it was done
+    uint32_t *seen[PWSP_PROOF_CORES];
+    uint32_t *starts;              // [insn] its first access
+    pwsp_proof_access *accesses;   // of all instructions
+    uint32_t *first, *last;        // [tile] of roots: instructions + 1
+    const uint32_t *origins;       // [insn] of an unrolled list: as the user knows them, or NULL
     const uint32_t *tile_origins;  // [tile]
+    bool is_split;                 // both vector cores have rows: so many together at most
+    uint32_t split_rows;
 } pwsp_proof;
 
 // How messages call an instruction and a tile.
@@ -102,9 +117,10 @@ static const char *pwsp_proof_name(const pwsp_proof *proof, uint32_t i) {
     return pwsp_insn_name(&proof->list->insns[i]);
 }
 
-// Pipes of all cores: those of the cube core, or of the only one, come first.
+// Pipes of both halves: those of the cube core, or of the only one, come first.
 #define PWSP_PROOF_STREAMS (2 * PTOISA_PIPE_COUNT)
 
+// The half of an instruction, and the first core that follows it.
 static uint32_t pwsp_proof_core_of(const pwsp_proof *proof, uint32_t i) {
     return proof->list->insns[i].side == PWSP_SIDE_VECTOR;
 }
@@ -271,6 +287,9 @@ static bool pwsp_proof_find_accesses(pwsp_proof *proof, bool *is_written) {
             access->begin = insn->param;
             access->end = access->begin + 1;
             access->memory = PTOISA_MEMORY_COUNT;
+            access->row = insn->row;
+            access->is_shared =
+                proof->is_split && insn->side == PWSP_SIDE_VECTOR && !insn->row_loop;
             access->is_write = insn->op == PTOISA_TSTORE || insn->op == PTOISA_MSCATTER;
         }
     }
@@ -416,7 +435,7 @@ static bool pwsp_proof_check_fifo(const pwsp_proof *proof, uint32_t i) {
     if (is_vector != (insn->side == PWSP_SIDE_VECTOR)) {
         return pwsp_proof_refuse_fifo(proof, i, "is at the wrong end");
     }
-    return pwsp_list_slot_bytes(&list->tiles[tile]) <= fifo->slot_bytes ||
+    return pwsp_list_slot_bytes(&list->tiles[tile], proof->split_rows) <= fifo->slot_bytes ||
            pwsp_proof_refuse_fifo(proof, i, "has a tile beyond its slot");
 }
 
@@ -479,14 +498,26 @@ static bool pwsp_proof_match_fifos(pwsp_proof *proof) {
 
 // -- order ----------------------------------------------------------------------------------------
 
-// Do two instructions touch the same bytes, one of them writing?
-static const pwsp_proof_access *pwsp_proof_conflict(const pwsp_proof *proof, uint32_t u,
-                                                    uint32_t x) {
+// Are two accesses apart that two cores make? Each has memories of its own.
+static bool pwsp_proof_is_apart(const pwsp_proof_access *p, const pwsp_proof_access *q,
+                                uint32_t p_core, uint32_t q_core) {
+    if (p_core == q_core) {
+        return false;
+    }
+    bool is_of_both_vector = p_core > 0 && q_core > 0;
+    return p->memory != PTOISA_MEMORY_COUNT ||
+           (is_of_both_vector && p->is_shared && q->is_shared && p->row == q->row);
+}
+
+// Do two instructions, on these cores, touch the same bytes, one of them writing?
+static const pwsp_proof_access *pwsp_proof_conflict(const pwsp_proof *proof, uint32_t u, uint32_t x,
+                                                    uint32_t x_core) {
+    uint32_t u_core = pwsp_proof_core_of(proof, u);
     for (uint32_t a = proof->starts[u]; a < proof->starts[u + 1]; a++) {
         for (uint32_t b = proof->starts[x]; b < proof->starts[x + 1]; b++) {
             const pwsp_proof_access *p = &proof->accesses[a], *q = &proof->accesses[b];
             if (p->memory == q->memory && p->begin < q->end && q->begin < p->end &&
-                (p->is_write || q->is_write)) {
+                (p->is_write || q->is_write) && !pwsp_proof_is_apart(p, q, u_core, x_core)) {
                 return p;
             }
         }
@@ -495,8 +526,16 @@ static const pwsp_proof_access *pwsp_proof_conflict(const pwsp_proof *proof, uin
 }
 
 static bool pwsp_proof_refuse_order(const pwsp_proof *proof, uint32_t u, uint32_t x,
-                                    const pwsp_proof_access *access) {
+                                    uint32_t x_core, const pwsp_proof_access *access) {
     char what[96];
+    if (pwsp_proof_core_of(proof, u) == 1 && x_core == 2) {
+        return pwsp_list_fail(proof->fault, PTOWSP_INVALID_PARAMS, pwsp_proof_insn_of(proof, x),
+                              "verify: instruction %" PRIu32 " (%s) of one vector core and %" PRIu32
+                              " (%s) of the other may meet in rows of tile parameter %" PRIu64,
+                              pwsp_proof_insn_of(proof, x), pwsp_proof_name(proof, x),
+                              pwsp_proof_insn_of(proof, u), pwsp_proof_name(proof, u),
+                              access->begin - 1);
+    }
     if (pwsp_proof_core_of(proof, u) != pwsp_proof_core_of(proof, x)) {
         return pwsp_list_fail(proof->fault, PTOWSP_UNSUPPORTED, pwsp_proof_insn_of(proof, x),
                               "instruction %" PRIu32 " (%s) and %" PRIu32
@@ -521,42 +560,71 @@ static bool pwsp_proof_refuse_order(const pwsp_proof *proof, uint32_t u, uint32_
                           ptoisa_pipe_name((ptoisa_pipe)proof->pipes[u]), what);
 }
 
-// Lets a pipe run from instruction *at as far as it can while u is held up. slow: it is u's pipe,
-// and does not wait for the ends of its instructions. Sets *out_moved if it did anything.
-static bool pwsp_proof_run_pipe(const pwsp_proof *proof, uint32_t u, uint32_t limit, bool is_slow,
-                                uint32_t *at, bool *out_moved) {
+// Has an instruction of the other half been done, on all cores of it, while u is held up?
+static bool pwsp_proof_has_partner(const pwsp_proof *proof, uint32_t u, uint32_t x) {
+    uint32_t other = proof->partner[x];
+    if (other == PWSP_PROOF_NONE || other < u) {
+        return true;
+    }
+    uint32_t core = pwsp_proof_core_of(proof, other);
+    return proof->seen[core][other] == u + 1 && (core == 0 || proof->seen[2][other] == u + 1);
+}
+
+// What a pipe does next while u is held up.
+typedef struct pwsp_proof_step {
+    uint32_t u, core, limit;  // up to there
+    bool is_slow;             // u's pipe, which does not wait for the ends of its instructions
+} pwsp_proof_step;
+
+// Lets a core begin instruction x. False with a fault; *out_stops: it cannot begin.
+static bool pwsp_proof_begin(const pwsp_proof *proof, const pwsp_proof_step *step, uint32_t x,
+                             bool *out_stops) {
+    const pwsp_insn *insn = &proof->list->insns[x];
+    uint32_t u = step->u, *seen = proof->seen[step->core];
+    bool is_fifo = pwsp_insn_is_fifo(insn);
+    if (step->core == 2 && !proof->is_split && !is_fifo) {
+        return true;
+    }
+    if (insn->op == PTOISA_WAIT_FLAG) {
+        uint32_t set = proof->partner[x];
+        *out_stops = set > u && seen[set] != u + 1;
+        return true;
+    }
+    if (insn->op == PTOISA_SET_FLAG) {
+        bool is_again = step->core == pwsp_proof_core_of(proof, u) &&
+                        proof->list->insns[u].op == PTOISA_WAIT_FLAG && proof->resets[u] == x;
+        seen[x] = step->is_slow ? seen[x] : u + 1;
+        return !is_again || pwsp_proof_refuse_flag(proof, x, "may be set before its last wait");
+    }
+    if (insn->op == PTOISA_PIPE_BARRIER) {
+        return true;
+    }
+    if (is_fifo && !pwsp_proof_has_partner(proof, u, x)) {
+        *out_stops = true;
+        return true;
+    }
+    seen[x] = is_fifo ? u + 1 : seen[x];
+    bool is_idle = step->core == 2 && !proof->is_split;
+    const pwsp_proof_access *access = is_idle ? NULL : pwsp_proof_conflict(proof, u, x, step->core);
+    return !access || pwsp_proof_refuse_order(proof, u, x, step->core, access);
+}
+
+// Lets a pipe run from instruction *at as far as it can. Sets *out_moved if it did anything.
+static bool pwsp_proof_run_pipe(const pwsp_proof *proof, const pwsp_proof_step *step, uint32_t *at,
+                                bool *out_moved) {
     uint32_t x = *at;
-    bool is_good = true;
-    for (; x < limit && is_good; x = proof->next[x]) {
-        const pwsp_insn *insn = &proof->list->insns[x];
-        if (insn->op == PTOISA_WAIT_FLAG) {
-            uint32_t set = proof->partner[x];
-            if (set > u && proof->seen[set] != u + 1) {
-                break;
-            }
-        } else if (pwsp_insn_is_fifo(insn)) {
-            uint32_t other = proof->partner[x];
-            if (other != PWSP_PROOF_NONE && other >= u && proof->seen[other] != u + 1) {
-                break;
-            }
-            const pwsp_proof_access *access = pwsp_proof_conflict(proof, u, x);
-            is_good = !access || pwsp_proof_refuse_order(proof, u, x, access);
-            proof->seen[x] = u + 1;
-        } else if (insn->op == PTOISA_SET_FLAG) {
-            if (proof->list->insns[u].op == PTOISA_WAIT_FLAG && proof->resets[u] == x) {
-                is_good = pwsp_proof_refuse_flag(proof, x, "may be set before its last wait");
-            }
-            proof->seen[x] = is_slow ? proof->seen[x] : u + 1;
-        } else if (insn->op == PTOISA_PIPE_BARRIER) {
-            if (is_slow) {
-                x = limit;
-                break;
-            }
-        } else {
-            const pwsp_proof_access *access = pwsp_proof_conflict(proof, u, x);
-            is_good = !access || pwsp_proof_refuse_order(proof, u, x, access);
+    bool is_good = true, stops = false;
+    while (x < step->limit && is_good) {
+        if (step->is_slow && proof->list->insns[x].op == PTOISA_PIPE_BARRIER) {
+            x = step->limit;
+            break;
+        }
+        is_good = pwsp_proof_begin(proof, step, x, &stops);
+        if (stops) {
+            break;
         }
         *out_moved = true;
+        x = proof->next[x];
     }
     *at = x;
     return is_good;
@@ -575,38 +643,44 @@ static bool pwsp_proof_pass_barrier(const pwsp_proof *proof, const uint32_t *at,
     return is_barrier;
 }
 
-// Holds up instruction u. firsts: of each stream, the first instruction behind u; limits: of each
-// core, the first barrier of all pipes behind u, or the end of the list.
+// Holds up instruction u, on the first of the cores that execute it. firsts: of each stream, the first
+// instruction behind u; limits: of each half, the first barrier of all pipes behind u, or the end of the
+// list.
 static bool pwsp_proof_hold(const pwsp_proof *proof, uint32_t u, const uint32_t *firsts,
                             const uint32_t *limits) {
-    uint32_t at[PWSP_PROOF_STREAMS], limit_of[2], pipe = proof->pipes[u];
-    uint32_t core = pwsp_proof_core_of(proof, u), stream = pwsp_proof_stream_of(proof, u);
-    uint32_t limit = limits[core], core_count = proof->list->is_mixed ? 2 : 1;
-    memcpy(at, firsts, sizeof at);
-    memcpy(limit_of, limits, sizeof limit_of);
+    uint32_t at[PWSP_PROOF_CORES][PTOISA_PIPE_COUNT], limit_of[PWSP_PROOF_CORES];
+    uint32_t pipe = proof->pipes[u], core = pwsp_proof_core_of(proof, u), limit = limits[core];
+    uint32_t core_count = proof->list->is_mixed ? PWSP_PROOF_CORES : 1;
+    for (uint32_t c = 0; c < core_count; c++) {
+        uint32_t half = c > 0;
+        memcpy(at[c], firsts + half * PTOISA_PIPE_COUNT, sizeof at[c]);
+        limit_of[c] = limits[half];
+    }
     const pwsp_insn *insn = &proof->list->insns[u];
     bool is_wait = insn->op == PTOISA_WAIT_FLAG;
     bool is_slow = proof->machine->family == PTOISA_A2A3 && pipe == PTOISA_PIPE_V && !is_wait;
     if (!is_slow) {
-        at[stream] = limit;
+        at[core][pipe] = limit;
+    }
+    if (core == 1) {
+        at[2][pipe] = u;  // the second vector core goes on
     }
     for (bool has_moved = true; has_moved;) {
         has_moved = false;
-        for (uint32_t s = 0; s < core_count * PTOISA_PIPE_COUNT; s++) {
-            uint32_t end = limit_of[s / PTOISA_PIPE_COUNT];
-            if (at[s] < end &&
-                !pwsp_proof_run_pipe(proof, u, end, is_slow && s == stream, &at[s], &has_moved)) {
-                return false;
+        for (uint32_t c = 0; c < core_count; c++) {
+            for (uint32_t p = 0; p < PTOISA_PIPE_COUNT; p++) {
+                pwsp_proof_step step = {u, c, limit_of[c], is_slow && c == core && p == pipe};
+                if (at[c][p] < limit_of[c] &&
+                    !pwsp_proof_run_pipe(proof, &step, &at[c][p], &has_moved)) {
+                    return false;
+                }
             }
+            has_moved =
+                has_moved || (c != core && pwsp_proof_pass_barrier(proof, at[c], &limit_of[c]));
         }
-        uint32_t other = 1 - core;
-        has_moved = has_moved || (core_count == 2 &&
-                                  pwsp_proof_pass_barrier(proof, &at[other * PTOISA_PIPE_COUNT],
-                                                          &limit_of[other]));
     }
     bool is_store = insn->op == PTOISA_TSTORE || insn->op == PTOISA_MSCATTER;
-    if (is_store && limit == proof->count &&
-        at[core * PTOISA_PIPE_COUNT + PTOISA_PIPE_S] >= limit) {
+    if (is_store && limit == proof->count && at[core][PTOISA_PIPE_S] >= limit) {
         return pwsp_list_fail(proof->fault, PTOWSP_INVALID_PARAMS, pwsp_proof_insn_of(proof, u),
                               "verify: S may end before instruction %" PRIu32
                               " (%s on %s) has stored",
@@ -633,11 +707,11 @@ static bool pwsp_proof_check_order(pwsp_proof *proof) {
             continue;
         }
         bool is_reset = insn->op == PTOISA_WAIT_FLAG && proof->resets[u] != PWSP_PROOF_NONE;
+        uint32_t stream = pwsp_proof_stream_of(proof, u);
+        proof->next[u] = firsts[stream];
         if ((is_reset || !pwsp_proof_is_sync(insn)) && !pwsp_proof_hold(proof, u, firsts, limits)) {
             return false;
         }
-        uint32_t stream = pwsp_proof_stream_of(proof, u);
-        proof->next[u] = firsts[stream];
         firsts[stream] = u;
     }
     return true;
@@ -655,7 +729,7 @@ static bool pwsp_proof_run(pwsp_proof *proof, pwsp_arena *arena) {
     }
     size_t count = (size_t)proof->count + 1, tile_count = (size_t)proof->list->tile_count + 1;
     uint32_t *room = (uint32_t *)pwsp_arena_alloc(
-        arena, (5 * count + 3 * tile_count) * sizeof *room, sizeof *room);
+        arena, (7 * count + 3 * tile_count) * sizeof *room, sizeof *room);
     proof->accesses = (pwsp_proof_access *)pwsp_arena_alloc(
         arena, (size_t)access_count * sizeof *proof->accesses, sizeof(uint64_t));
     proof->pipes = (uint8_t *)pwsp_arena_alloc(arena, count, 1);
@@ -666,9 +740,11 @@ static bool pwsp_proof_run(pwsp_proof *proof, pwsp_arena *arena) {
     proof->next = room;
     proof->partner = room + count;
     proof->resets = room + 2 * count;
-    proof->seen = room + 3 * count;
-    proof->starts = room + 4 * count;
-    proof->first = room + 5 * count;
+    proof->starts = room + 3 * count;
+    for (uint32_t core = 0; core < PWSP_PROOF_CORES; core++) {
+        proof->seen[core] = room + (4 + core) * count;
+    }
+    proof->first = room + 7 * count;
     proof->last = proof->first + tile_count;
     return pwsp_proof_find_accesses(proof, is_written) &&
            pwsp_proof_check_lives(proof, proof->last + tile_count) &&
@@ -676,15 +752,18 @@ static bool pwsp_proof_run(pwsp_proof *proof, pwsp_arena *arena) {
            pwsp_proof_check_order(proof);
 }
 
-// Proves a plain list.
-static bool pwsp_proof_list(const pwsp_list *list, const ptoisa_machine *machine,
+// Proves a plain list: a whole one, or what is unrolled of it.
+static bool pwsp_proof_list(const pwsp_list *whole, const ptoisa_machine *machine,
                             const pwsp_unrolled *from, pwsp_list_fault *fault) {
+    const pwsp_list *list = from ? &from->list : whole;
     pwsp_proof proof;
     memset(&proof, 0, sizeof proof);
     proof.list = list;
     proof.machine = machine;
     proof.fault = fault;
     proof.count = (uint32_t)list->insn_count;
+    proof.is_split = whole->split_tile != 0;
+    proof.split_rows = pwsp_list_split_rows(whole);
     proof.origins = from ? from->origins : NULL;
     proof.tile_origins = from ? from->tile_origins : NULL;
     pwsp_arena arena;
@@ -700,7 +779,7 @@ static bool pwsp_proof_counts(const pwsp_list *list, const ptoisa_machine *machi
     pwsp_unrolled unrolled;
     bool is_good = pwsp_unroll(list, counts, &unrolled) ||
                    pwsp_list_fail(fault, PTOWSP_OUT_OF_MEMORY, 0, "verify: out of memory");
-    is_good = is_good && pwsp_proof_list(&unrolled.list, machine, &unrolled, fault);
+    is_good = is_good && pwsp_proof_list(list, machine, &unrolled, fault);
     pwsp_unroll_free(&unrolled);
     return is_good;
 }

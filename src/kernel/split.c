@@ -176,15 +176,18 @@ PWSP_INTERNAL uint32_t pwsp_list_split(const pwsp_list *list) {
             }
         }
     }
+    for (uint64_t i = 0; i < list->insn_count && found; i++) {
+        const pwsp_insn *insn = &list->insns[i];
+        bool is_store = insn->side == PWSP_SIDE_VECTOR && insn->op == PTOISA_TSTORE;
+        found = is_store && pwsp_store_is_shared(list, insn) ? 0 : found;
+    }
     return found && pwsp_list_is_by_row(list, found, &at) ? found : 0;
 }
 
 PWSP_INTERNAL bool pwsp_list_is_by_row(const pwsp_list *list, uint32_t tile, uint32_t *out_insn) {
     for (uint32_t i = 0; i < list->insn_count; i++) {
         const pwsp_insn *insn = &list->insns[i];
-        if (insn->side == PWSP_SIDE_VECTOR &&
-            (!pwsp_insn_is_by_row(list, insn) ||
-             (insn->op == PTOISA_TSTORE && pwsp_store_is_shared(list, insn)))) {
+        if (insn->side == PWSP_SIDE_VECTOR && !pwsp_insn_is_by_row(list, insn)) {
             *out_insn = i;
             return false;
         }

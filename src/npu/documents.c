@@ -176,8 +176,9 @@ static void npu_readme_kernels(const npu_emitter *emitter, npu_text *text) {
         }
     }
     npu_print(text, "%s",
-              has_mix ? "\nA task of `mix` takes a block: a cube core and its two vector cores. On "
-                        "threads the cube core's thread executes all of it.\n\n"
+              has_mix ? "\nA task of `mix` takes a block: a cube core and its two vector cores. A "
+                        "kernel with two halves (`..._cube`, `..._vector`) runs on all three, on "
+                        "threads too; others run on the cube core's thread.\n\n"
                       : "\n");
 }
 

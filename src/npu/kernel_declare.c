@@ -64,12 +64,19 @@ NPU_INTERNAL void npu_kernel_print_loops(npu_kernel *k, uint32_t number, npu_tex
     npu_text sum = {NULL, 0, 0, false}, check = {NULL, 0, 0, false};
     npu_print(&sum, "%u", k->info.insn_count);
     for (uint32_t i = 1; i <= k->info.loop_count; i++) {
+        if (!npu_kernel_has_loop(k, i)) {
+            continue;
+        }
         ptowsp_loop_info loop = ptowsp_program_loop_at(k->emitter->program, k->kernel, i);
         npu_print(out, "    const wsp::Loop loop_%u = wsp::loop(", i);
         npu_print_bound(k, &loop.begin, out);
         npu_print(out, ", ");
         npu_print_bound(k, &loop.end, out);
-        npu_print(out, ", %lld);\n    const int64_t runs_%u = ", (long long)loop.step, i);
+        npu_print(out, ", %lld);\n", (long long)loop.step);
+        if (k->half != NPU_HALF_ANY) {
+            continue;
+        }
+        npu_print(out, "    const int64_t runs_%u = ", i);
         if (loop.parent) {
             npu_print(out, "runs_%u * ", loop.parent);
         }
@@ -90,20 +97,21 @@ NPU_INTERNAL void npu_kernel_print_constants(npu_kernel *k, npu_text *out) {
     npu_print(out, "// Addresses of tiles in their memories.\n");
     for (uint32_t i = 1; i < k->info.tile_object_count; i++) {
         const npu_tile *tile = &k->tiles[i];
-        if (tile->is_used && tile->first == i && tile->address == i) {
+        if (tile->is_used && tile->first == i && tile->address == i &&
+            npu_kernel_has_memory(k, tile->object.memory)) {
             npu_print(out, "constexpr uint32_t %s_at = %u;\n", tile->name, tile->object.address);
         }
     }
     uint32_t ends[PTOWSP_MEMORY_COUNT];
     memcpy(ends, k->ends, sizeof ends);
-    if (k->column_rows) {
+    if (k->column_rows && npu_kernel_has_memory(k, PTOWSP_MEMORY_UB)) {
         uint32_t at = (ends[PTOWSP_MEMORY_UB] + 31) / 32 * 32;
         npu_print(out,
                   "constexpr uint32_t columns_at = %u;  // of columns that do not lie together\n",
                   at);
         ends[PTOWSP_MEMORY_UB] = at + 64 * k->column_rows;
     }
-    if (k->zero_bytes) {
+    if (k->zero_bytes && npu_kernel_has_memory(k, PTOWSP_MEMORY_L1)) {
         uint32_t at = (ends[PTOWSP_MEMORY_L1] + 31) / 32 * 32;
         npu_print(out, "constexpr uint32_t zeros_at = %u;  // of products without a sum\n", at);
         ends[PTOWSP_MEMORY_L1] = at + k->zero_bytes;
@@ -111,7 +119,7 @@ NPU_INTERNAL void npu_kernel_print_constants(npu_kernel *k, npu_text *out) {
     npu_print(out, "\n// The end of the last one, and the capacity of %s.\n", k->info.machine.name);
     for (uint32_t memory = 0; memory < PTOWSP_MEMORY_COUNT; memory++) {
         uint32_t end = ends[memory];
-        if (end > 0) {
+        if (end > 0 && npu_kernel_has_memory(k, (ptowsp_memory)memory)) {
             const char *name = sizes + 4 * memory;
             npu_print(out, "constexpr uint32_t %s_end = %u;\n", name, end);
             uint32_t limit = k->info.machine.memory_bytes[memory];
@@ -211,8 +219,7 @@ static void npu_print_start(char text[NPU_SIZE_TEXT_MAX], uint32_t start, uint32
     }
 }
 
-// The windows that are declared in a loop's body, or at the beginning. Each half of a kernel for both
-// kinds of cores uses some of them.
+// The windows that are declared in a loop's body, or at the beginning.
 static void npu_print_windows_of(const npu_kernel *k, uint32_t loop, uint32_t indent,
                                  npu_text *out) {
     for (uint32_t i = 0; i < k->window_count; i++) {
@@ -222,21 +229,23 @@ static void npu_print_windows_of(const npu_kernel *k, uint32_t loop, uint32_t in
         }
         char text[8 * NPU_SIZE_TEXT_MAX], row[NPU_SIZE_TEXT_MAX], col[NPU_SIZE_TEXT_MAX];
         npu_print_start(row, window->row, window->row_loop);
+        if (window->is_shared) {
+            char start[NPU_SIZE_TEXT_MAX];
+            memcpy(start, row, sizeof start);
+            bool is_plain = strcmp(start, "0") == 0;
+            snprintf(row, sizeof row, "mine.first()%s%.32s", is_plain ? "" : " + ",
+                     is_plain ? "" : start);
+        }
         npu_print_start(col, window->col, window->col_loop);
-        snprintf(text, sizeof text, "%sauto %s = wsp::%s<%s>(task, %u, %s, %s, %s, %s);",
-                 k->info.is_mixed ? "[[maybe_unused]] " : "", window->name,
-                 window->is_column ? "columns" : "window",
+        snprintf(text, sizeof text, "auto %s = wsp::%s<%s>(task, %u, %s, %s, %s, %s);",
+                 window->name, window->is_column ? "columns" : "window",
                  npu_cpp_type(k->info.tiles[window->param].dtype), window->param, row, col,
                  window->rows, window->cols);
         npu_print_wrapped(out, indent, text);
     }
 }
 
-static void npu_print_windows(const npu_kernel *k, npu_text *out) {
-    if (k->window_count == 0) {
-        return;
-    }
-    npu_print(out, "\n    // Its loads and stores.\n");
+NPU_INTERNAL void npu_kernel_print_requirements(const npu_kernel *k, npu_text *out) {
     static const char words[][8] = {"ROWS", "COLUMNS", "EITHER"};
     for (int which = 0; which < 3; which++) {
         bool is_any = false;
@@ -252,6 +261,16 @@ static void npu_print_windows(const npu_kernel *k, npu_text *out) {
         }
         npu_print(out, "%s", is_any ? ");\n" : "");
     }
+}
+
+static void npu_print_windows(const npu_kernel *k, npu_text *out) {
+    if (k->window_count == 0) {
+        return;
+    }
+    npu_print(out, "\n    // Its loads and stores.\n");
+    if (k->half == NPU_HALF_ANY) {
+        npu_kernel_print_requirements(k, out);
+    }
     npu_print_windows_of(k, 0, 4, out);
 }
 
@@ -260,10 +279,14 @@ static void npu_print_windows(const npu_kernel *k, npu_text *out) {
 static void npu_print_tiles_of(npu_kernel *k, uint32_t loop, uint32_t indent, npu_text *out) {
     for (uint32_t i = 1; i < k->info.tile_object_count; i++) {
         const npu_tile *tile = &k->tiles[i];
-        char rows[NPU_LOCAL_MAX], cols[NPU_LOCAL_MAX];
-        if (tile->is_used && tile->first == i && npu_kernel_tile_loop(k, i) == loop) {
+        char rows[NPU_SIZE_TEXT_MAX], cols[NPU_SIZE_TEXT_MAX];
+        if (tile->is_used && tile->first == i && npu_kernel_tile_loop(k, i) == loop &&
+            npu_kernel_has_memory(k, tile->object.memory)) {
             npu_kernel_size(k, &tile->object.valid_rows, rows);
             npu_kernel_size(k, &tile->object.valid_cols, cols);
+            if (npu_kernel_is_shared(k, i)) {
+                npu_kernel_share(tile->object.rows == 1 ? cols : rows);
+            }
             npu_print_tile(k, i, tile->name, rows, cols, indent, out);
         }
     }
@@ -296,9 +319,7 @@ NPU_INTERNAL void npu_kernel_print_loop_declarations(npu_kernel *k, uint32_t loo
     npu_text_free(&tiles);
 }
 
-NPU_INTERNAL void npu_kernel_print_declarations(npu_kernel *k, const char *checks, npu_text *out) {
-    npu_text tiles = {NULL, 0, 0, false};
-    npu_print_tiles_of(k, 0, 4, &tiles);
+NPU_INTERNAL void npu_kernel_print_sizes(npu_kernel *k, npu_text *out) {
     for (uint32_t i = 0; i < k->info.scalar_count; i++) {
         if (k->is_scalar_used[i]) {
             uint32_t dtype = k->info.scalar_dtypes[i];
@@ -315,6 +336,12 @@ NPU_INTERNAL void npu_kernel_print_declarations(npu_kernel *k, const char *check
             npu_print_size(k, &k->sizes[i], 4, out);
         }
     }
+}
+
+NPU_INTERNAL void npu_kernel_print_declarations(npu_kernel *k, const char *checks, npu_text *out) {
+    npu_text tiles = {NULL, 0, 0, false};
+    npu_print_tiles_of(k, 0, 4, &tiles);
+    npu_kernel_print_sizes(k, out);
     npu_print(out, "%s", checks ? checks : "");
     npu_print_windows(k, out);
     npu_print(out, "\n    // Its tiles.\n");

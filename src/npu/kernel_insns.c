@@ -102,7 +102,11 @@ static void npu_print_scalar(npu_kernel *k, const ptowsp_insn_info *insn, uint32
               : conversion == NPU_SATURATED ? "saturated"
                                             : "compared",
               npu_cpp_type(dtype));
-    if (insn->cols_of) {
+    const ptowsp_tile_object *sized = &k->tiles[insn->cols_of].object;
+    if (insn->cols_of && !npu_kernel_has_memory(k, sized->memory)) {  // a tile of the other half
+        char text[NPU_LOCAL_MAX];
+        npu_print(out, "%s)", npu_kernel_size(k, &sized->valid_cols, text));
+    } else if (insn->cols_of) {
         npu_print(out, "%s.GetValidCol())", npu_kernel_tile(k, insn->cols_of));
     } else {
         k->is_scalar_used[insn->scalar_param] = true;
@@ -501,19 +505,16 @@ NPU_INTERNAL bool npu_kernel_print_insn(npu_kernel *k, const ptowsp_insn_info *i
     }
     bool is_call = npu_print_call(k, insn, &call);
     npu_print(&call, insn->is_implied ? ");" : ";");
-    npu_print_operands(k, insn, &operands);
-    bool is_store = insn->param != PTOWSP_NO_PARAM && !insn->dst[0];
-    bool is_guarded = is_store && k->info.is_mixed && insn->side == PTOWSP_SIDE_VECTOR;
-    bool has_if = operands.size || is_guarded;
+    // A FIFO is pushed to and popped from whatever the tile has, as the other core does the opposite.
+    if (strcmp(insn->name, "TPUSH") != 0 && strcmp(insn->name, "TPOP") != 0) {
+        npu_print_operands(k, insn, &operands);
+    }
     if (call.data && is_call && !npu_print_product(k, insn, call.data, out)) {
-        if (has_if) {
-            npu_print(out, "%*sif (%s%s%s%s%s) {\n", (int)k->indent, "",
-                      is_guarded ? "halves.stores()" : "",
-                      is_guarded && operands.size ? " && " : "", operands.size ? "wsp::any(" : "",
-                      operands.size ? operands.data : "", operands.size ? ")" : "");
+        if (operands.size) {
+            npu_print(out, "%*sif (wsp::any(%s)) {\n", (int)k->indent, "", operands.data);
         }
-        npu_print_wrapped(out, has_if ? k->indent + 4 : k->indent, call.data);
-        if (has_if) {
+        npu_print_wrapped(out, operands.size ? k->indent + 4 : k->indent, call.data);
+        if (operands.size) {
             npu_print(out, "%*s}\n", (int)k->indent, "");
         }
     }

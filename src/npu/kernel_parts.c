@@ -273,6 +273,45 @@ static void npu_name_tiles(npu_kernel *k) {
     }
 }
 
+// -- halves ---------------------------------------------------------------------------------------
+
+NPU_INTERNAL void npu_kernel_begin_half(npu_kernel *k, npu_half half) {
+    k->half = half;
+    k->size_count = k->window_count = k->clip_count = 0;
+    k->has_lists = false;
+    memset(k->is_scalar_used, 0, sizeof k->is_scalar_used);
+}
+
+NPU_INTERNAL bool npu_kernel_has_memory(const npu_kernel *k, ptowsp_memory memory) {
+    return k->half == NPU_HALF_ANY || (k->half == NPU_HALF_VECTOR) == (memory == PTOWSP_MEMORY_UB);
+}
+
+NPU_INTERNAL bool npu_kernel_is_shared(const npu_kernel *k, uint32_t tile) {
+    return k->info.is_split && k->tiles[tile].object.memory == PTOWSP_MEMORY_UB &&
+           !k->tiles[k->tiles[tile].first].is_scratch;
+}
+
+NPU_INTERNAL void npu_kernel_share(char text[NPU_SIZE_TEXT_MAX]) {
+    static const char before[] = "mine.of(", after[] = ")";
+    size_t length = strlen(text);
+    memmove(text + sizeof before - 1, text, length);
+    memcpy(text, before, sizeof before - 1);
+    memcpy(text + sizeof before - 1 + length, after, sizeof after);
+}
+
+NPU_INTERNAL bool npu_kernel_has_loop(const npu_kernel *k, uint32_t loop) {
+    bool is_inside = false, has_any = k->half == NPU_HALF_ANY;
+    for (uint32_t i = 0; i < k->info.insn_count && !has_any; i++) {
+        ptowsp_insn_info insn = ptowsp_program_insn_at(k->emitter->program, k->kernel, i);
+        bool is_mark = strcmp(insn.name, "LOOP") == 0 || strcmp(insn.name, "END") == 0;
+        if (is_mark && insn.loop == loop) {
+            is_inside = !is_inside;
+        }
+        has_any = is_inside && !is_mark && npu_kernel_half(k, &insn) == k->half;
+    }
+    return has_any;
+}
+
 NPU_INTERNAL const char *npu_kernel_tile(const npu_kernel *k, uint32_t tile) {
     return k->tiles[k->tiles[tile].first].name;
 }
@@ -286,8 +325,17 @@ NPU_INTERNAL uint32_t npu_kernel_tile_loop(const npu_kernel *k, uint32_t tile) {
 
 NPU_INTERNAL bool npu_kernel_may_be_empty(const npu_kernel *k, uint32_t tile) {
     const ptowsp_tile_object *object = &k->tiles[tile].object;
-    return npu_extent_least(k, &object->valid_rows) == 0 ||
-           npu_extent_least(k, &object->valid_cols) == 0;
+    uint32_t rows = npu_extent_least(k, &object->valid_rows);
+    uint32_t cols = npu_extent_least(k, &object->valid_cols);
+    if (npu_kernel_is_shared(k, tile)) {  // by the second vector core, which has fewer
+        const ptowsp_extent *split = &k->tiles[k->info.split_tile].object.valid_rows;
+        uint32_t first = (npu_extent_most(k, split) + 1) / 2;
+        const ptowsp_extent *shared = object->rows == 1 ? &object->valid_cols : &object->valid_rows;
+        bool is_fixed = shared->param == PTOWSP_NO_PARAM;
+        uint32_t *size = object->rows == 1 ? &cols : &rows;
+        *size = is_fixed && *size > first ? *size - first : 0;
+    }
+    return rows == 0 || cols == 0;
 }
 
 // Finds the tiles in L1 that only a load of one parameter fills and that go to L0B alone.
@@ -446,7 +494,8 @@ static npu_window *npu_find_window(npu_kernel *k, const npu_window *like) {
         if (window->param == like->param && window->row == like->row && window->col == like->col &&
             window->row_loop == like->row_loop && window->col_loop == like->col_loop &&
             window->loop == like->loop && window->is_column == like->is_column &&
-            strcmp(window->rows, like->rows) == 0 && strcmp(window->cols, like->cols) == 0) {
+            window->is_shared == like->is_shared && strcmp(window->rows, like->rows) == 0 &&
+            strcmp(window->cols, like->cols) == 0) {
             return window;
         }
         of_param += window->param == like->param;
@@ -514,6 +563,10 @@ NPU_INTERNAL const npu_window *npu_kernel_window(npu_kernel *k, const ptowsp_ins
         npu_kernel_size(k, &object->valid_rows, clip.rows);
     } else {
         is_whole = npu_smaller(k, &object->valid_rows, rows, clip.rows) && is_whole;
+        if (npu_kernel_is_shared(k, tile)) {
+            window.is_shared = true;
+            npu_kernel_share(clip.rows);
+        }
         memcpy(window.rows, clip.rows, sizeof window.rows);
         memcpy(window.cols, clip.cols, sizeof window.cols);
     }

@@ -45,54 +45,6 @@ static void npu_print_param(const npu_kernel *k, uint32_t i, npu_text *out) {
     npu_print(out, "\n");
 }
 
-static const char npu_fifo_names[][12] = {"to_vector", "to_cube"};
-
-// What an instruction does to a half's tiles, as a word; NULL: it only waits, or is of another half.
-static const char *npu_half_word(const npu_kernel *k, const ptowsp_insn_info *insn, npu_half half) {
-    bool is_loop = strcmp(insn->name, "LOOP") == 0, is_end = strcmp(insn->name, "END") == 0;
-    bool is_wait = strcmp(insn->name, "SET_FLAG") == 0 || strcmp(insn->name, "WAIT_FLAG") == 0 ||
-                   strcmp(insn->name, "PIPE_BARRIER") == 0;
-    npu_half of = npu_kernel_half(k, insn);
-    return is_loop ? "for {" : is_end ? "}" : is_wait || of != half ? NULL : insn->name;
-}
-
-// The instructions of a half, one after another, without flags and barriers.
-static void npu_print_half(const npu_kernel *k, npu_half half, npu_text *out) {
-    size_t line = out->size;
-    npu_print(out, "//      %s ", half == NPU_HALF_CUBE ? "cube:  " : "vector:");
-    for (uint32_t i = 0; i < k->info.insn_count; i++) {
-        ptowsp_insn_info insn = ptowsp_program_insn_at(k->emitter->program, k->kernel, i);
-        const char *word = npu_half_word(k, &insn, half);
-        if (word && out->size - line + strlen(word) > 86) {
-            line = out->size + 1;
-            npu_print(out, "\n//              ");
-        }
-        if (word) {
-            bool is_fifo = strcmp(word, "TPUSH") == 0 || strcmp(word, "TPOP") == 0;
-            npu_print(out, " %s%s%s%s", word, is_fifo ? "(" : "",
-                      is_fifo ? npu_fifo_names[insn.fifo] : "", is_fifo ? ")" : "");
-        }
-    }
-    npu_print(out, "\n");
-}
-
-// The two halves of a mixed kernel, and the FIFOs between them.
-static void npu_print_cut(const npu_kernel *k, npu_text *out) {
-    npu_print(out, "// Else each core runs its half, whose parts follow one another, and tiles go "
-                   "from one half to the\n// other through FIFOs in global memory:\n//\n");
-    for (uint32_t i = 0; i < 2; i++) {
-        const ptowsp_fifo *fifo = &k->info.fifos[i];
-        if (fifo->slot_bytes) {
-            npu_print(out, "//      %-10s %-16s %u slots of %u bytes, flags %u and %u\n",
-                      npu_fifo_names[i], i ? "vector -> cube" : "cube -> vector", fifo->slot_count,
-                      fifo->slot_bytes, fifo->flag, fifo->flag + 1);
-        }
-    }
-    npu_print(out, "//\n");
-    npu_print_half(k, NPU_HALF_CUBE, out);
-    npu_print_half(k, NPU_HALF_VECTOR, out);
-}
-
 static void npu_print_heading(const npu_kernel *k, npu_text *out) {
     npu_print(out, "// Kernel ");
     npu_print_comment(out, k->info.name);
@@ -106,14 +58,13 @@ static void npu_print_heading(const npu_kernel *k, npu_text *out) {
         npu_print_comment(out, k->info.scalars[i].name);
         npu_print(out, "\n");
     }
-    if (k->is_mixed) {
+    if (k->info.is_mixed) {
+        npu_halves_print_heading(k, out);
+    } else if (k->is_mixed) {
         npu_print(out,
                   "//\n"
                   "// It works on cube and vector cores. Where one core is both, that runs all of "
                   "it.\n");
-    }
-    if (k->info.is_mixed) {
-        npu_print_cut(k, out);
     }
     npu_print(out, "\n");
 }
@@ -160,7 +111,7 @@ static void npu_print_loop_check(npu_kernel *k, const ptowsp_size_check *check, 
 }
 
 // The sizes that must be equal among a task's parameters, and the bounds of loops.
-static void npu_print_checks(npu_kernel *k, npu_text *out) {
+NPU_INTERNAL void npu_kernel_print_checks(npu_kernel *k, npu_text *out) {
     npu_kernel_print_loops(k, k->info.check_count + 1, out);
     for (uint32_t i = 0; i < k->info.check_count; i++) {
         ptowsp_size_check check = ptowsp_program_size_check_at(k->emitter->program, k->kernel, i);
@@ -210,6 +161,9 @@ static bool npu_print_mark(npu_kernel *k, const ptowsp_insn_info *insn, npu_text
 static void npu_write_body(npu_kernel *k, const npu_text *body, npu_text *out) {
     size_t at = 0;
     for (uint32_t loop = 1; loop <= k->info.loop_count && body->data; loop++) {
+        if (k->loop_at[loop] < at || !npu_kernel_has_loop(k, loop)) {
+            continue;
+        }
         npu_write(out, body->data + at, k->loop_at[loop] - at);
         npu_kernel_print_loop_declarations(k, loop, out);
         at = k->loop_at[loop];
@@ -217,66 +171,53 @@ static void npu_write_body(npu_kernel *k, const npu_text *body, npu_text *out) {
     npu_write(out, body->data ? body->data + at : "", body->size - at);
 }
 
-static bool npu_print_body(npu_kernel *k, npu_text *out) {
+// Opens and closes what is for one kind of core, in a function for both.
+static void npu_print_half(npu_half *open, npu_half half, npu_text *out) {
+    half = half == NPU_HALF_BOTH ? NPU_HALF_ANY : half;
+    if (half != *open) {
+        npu_print(out, "%s", *open == NPU_HALF_ANY ? "" : "#endif\n");
+        if (half != NPU_HALF_ANY) {
+            npu_print(out, "#if %s\n", npu_half_condition(half));
+        }
+        *open = half;
+    }
+}
+
+NPU_INTERNAL bool npu_kernel_print_body(npu_kernel *k, npu_text *out) {
+    npu_text body = {NULL, 0, 0, false};
     npu_half open = NPU_HALF_ANY;
-    uint32_t cube_parts = 0, vector_parts = 0;
+    bool is_good = true;
     k->indent = 4;
-    for (uint32_t i = 0; i < k->info.insn_count; i++) {
+    memset(k->loop_at, 0, sizeof k->loop_at);
+    for (uint32_t i = 0; i < k->info.insn_count && is_good; i++) {
         ptowsp_insn_info insn = ptowsp_program_insn_at(k->emitter->program, k->kernel, i);
         npu_half half = npu_kernel_half(k, &insn);
-        half = half == NPU_HALF_BOTH ? NPU_HALF_ANY : half;
-        if (half != open) {
-            npu_print(out, "%s", open == NPU_HALF_ANY ? "" : "#endif\n");
-            bool is_cube = half == NPU_HALF_CUBE;
-            if (half != NPU_HALF_ANY && k->info.is_mixed) {
-                npu_print(out, "%s%*s// The %s half, part %u.\n", out->size ? "\n" : "",
-                          (int)k->indent, "", is_cube ? "cube" : "vector",
-                          is_cube ? ++cube_parts : ++vector_parts);
-            }
-            if (half != NPU_HALF_ANY) {
-                npu_print(out, "#if %s\n", npu_half_condition(half));
-            }
-            if (half != NPU_HALF_ANY && k->info.is_mixed) {
-                npu_print(out, "%*shalves.%s();\n", (int)k->indent, "",
-                          is_cube ? "cube" : "vector");
-            }
-            open = half;
+        bool is_mark = strcmp(insn.name, "LOOP") == 0 || strcmp(insn.name, "END") == 0;
+        if (is_mark ? !npu_kernel_has_loop(k, insn.loop)
+                    : k->half != NPU_HALF_ANY && half != k->half) {
+            continue;
         }
-        if (!npu_print_mark(k, &insn, out) && !npu_kernel_print_insn(k, &insn, out)) {
-            return npu_fail(k->emitter, PTOWSP_UNSUPPORTED, k->kernel,
-                            "kernel %s: there is no call for instruction %u, %s", k->info.name, i,
-                            insn.name);
+        if (k->half == NPU_HALF_ANY) {
+            npu_print_half(&open, half, &body);
         }
+        is_good = npu_print_mark(k, &insn, &body) || npu_kernel_print_insn(k, &insn, &body) ||
+                  npu_fail(k->emitter, PTOWSP_UNSUPPORTED, k->kernel,
+                           "kernel %s: there is no call for instruction %u, %s", k->info.name, i,
+                           insn.name);
     }
-    npu_print(out, "%s", open == NPU_HALF_ANY ? "" : "#endif\n");
-    return true;
+    npu_print_half(&open, NPU_HALF_ANY, &body);
+    npu_write_body(k, &body, out);
+    k->is_out_of_memory = k->is_out_of_memory || body.is_out_of_memory;
+    npu_text_free(&body);
+    return is_good;
 }
 
 static bool npu_mentions_bf16(const npu_text *text) {
     return text->data && strstr(text->data, "bfloat16_t");
 }
 
-// The cores and FIFOs of a mixed kernel.
-static void npu_print_halves(const npu_kernel *k, const char *split_rows, npu_text *out) {
-    if (!k->info.is_mixed) {
-        return;
-    }
-    npu_print(out,
-              "\n    // Its two halves, and the FIFOs between them.\n    wsp::Halves halves;\n");
-    if (k->info.is_split) {
-        npu_print(out, "    halves.split(%s);\n", split_rows);
-    }
-    for (uint32_t i = 0; i < 2; i++) {
-        const ptowsp_fifo *fifo = &k->info.fifos[i];
-        if (fifo->slot_bytes) {
-            npu_print(out, "    wsp::Fifo<%u, %s, %u, %u> %s WSP_ON_BLOCK;\n", fifo->flag,
-                      i ? "false" : "true", fifo->slot_bytes, fifo->slot_count, npu_fifo_names[i]);
-        }
-    }
-}
-
 // Products that may have nothing to sum take zeros from L1.
-static bool npu_check_zeros(const npu_kernel *k) {
+NPU_INTERNAL bool npu_kernel_check_zeros(const npu_kernel *k) {
     uint64_t end = (k->ends[PTOWSP_MEMORY_L1] + 31) / 32 * 32 + (uint64_t)k->zero_bytes;
     uint32_t limit = k->info.machine.memory_bytes[PTOWSP_MEMORY_L1];
     return k->zero_bytes == 0 || end <= limit ||
@@ -288,18 +229,37 @@ static bool npu_check_zeros(const npu_kernel *k) {
                     k->zero_bytes, k->ends[PTOWSP_MEMORY_L1], limit);
 }
 
-static void npu_print_kernel(npu_kernel *k, npu_text *out) {
+// A kernel that is one function: its constants, then itself. False with the emitter's error.
+static bool npu_print_function(npu_kernel *k, npu_text *out) {
     npu_text body = {NULL, 0, 0, false}, checks = {NULL, 0, 0, false}, made = {NULL, 0, 0, false};
-    npu_text insns = {NULL, 0, 0, false};
-    char split_rows[NPU_LOCAL_MAX] = "";
-    if (k->info.is_split) {
-        npu_kernel_size(k, &k->tiles[k->info.split_tile].object.valid_rows, split_rows);
-    }
-    bool is_good = npu_print_body(k, &insns);  // first: it finds sizes and windows
-    is_good = npu_check_zeros(k) && npu_strides_check(k) && is_good;
-    npu_print_checks(k, &checks);
-    npu_write_body(k, &insns, &body);  // and so does this
+    bool is_good = npu_kernel_print_body(k, &body);  // first: it finds sizes and windows
+    is_good = npu_kernel_check_zeros(k) && is_good;
+    npu_kernel_print_checks(k, &checks);
     npu_kernel_print_declarations(k, checks.data, &made);
+    const char *name = npu_name(k->emitter, NPU_KERNEL, k->kernel);
+    npu_print(out, "namespace wsp_%s {\n\n", name);
+    npu_kernel_print_constants(k, out);
+    npu_print(out,
+              "\n}  // namespace wsp_%s\n\n"
+              "extern \"C\" AICORE void wsp_kernel_%s(__gm__ wsp_task *task) {\n"
+              "    using namespace wsp_%s;\n",
+              name, name, name);
+    npu_write(out, made.data ? made.data : "", made.size);
+    npu_print(out, "\n");
+    npu_write(out, body.data ? body.data : "", body.size);
+    npu_print(out, "}\n");
+    k->is_out_of_memory = k->is_out_of_memory || body.is_out_of_memory || checks.is_out_of_memory ||
+                          made.is_out_of_memory;
+    npu_text_free(&body);
+    npu_text_free(&checks);
+    npu_text_free(&made);
+    return is_good;
+}
+
+static void npu_print_kernel(npu_kernel *k, npu_text *out) {
+    npu_text code = {NULL, 0, 0, false};
+    bool is_good = k->info.is_mixed ? npu_halves_print(k, &code) : npu_print_function(k, &code);
+    is_good = npu_strides_check(k) && is_good;
     const char *unit =
         k->is_mixed ? NULL
         : k->info.memory_bytes[PTOWSP_MEMORY_L1] || k->info.memory_bytes[PTOWSP_MEMORY_L0C]
@@ -311,26 +271,12 @@ static void npu_print_kernel(npu_kernel *k, npu_text *out) {
     if (unit) {
         npu_print(out, "#if %s\n\n", unit);
     }
-    const char *name = npu_name(k->emitter, NPU_KERNEL, k->kernel);
-    npu_print(out, "using namespace pto;\n\n%snamespace wsp_%s {\n\n",
-              npu_mentions_bf16(&made) ? "WSP_NEEDS_BF16();\n\n" : "", name);
-    npu_kernel_print_constants(k, out);
-    npu_print(out,
-              "\n}  // namespace wsp_%s\n\n"
-              "extern \"C\" AICORE void wsp_kernel_%s(__gm__ wsp_task *task%s) {\n"
-              "    using namespace wsp_%s;\n",
-              name, name, k->info.is_mixed ? " WSP_BLOCK_PARAM" : "", name);
-    npu_write(out, made.data ? made.data : "", made.size);
-    npu_print_halves(k, split_rows, out);
-    npu_print(out, "\n");
-    npu_write(out, body.data ? body.data : "", body.size);
-    npu_print(out, "}\n%s", unit ? "\n#endif\n" : "");
-    k->is_out_of_memory = k->is_out_of_memory || insns.is_out_of_memory || body.is_out_of_memory ||
-                          checks.is_out_of_memory || made.is_out_of_memory;
-    npu_text_free(&insns);
-    npu_text_free(&body);
-    npu_text_free(&checks);
-    npu_text_free(&made);
+    npu_print(out, "using namespace pto;\n\n%s",
+              npu_mentions_bf16(&code) ? "WSP_NEEDS_BF16();\n\n" : "");
+    npu_write(out, code.data ? code.data : "", code.size);
+    npu_print(out, "%s", unit ? "\n#endif\n" : "");
+    k->is_out_of_memory = k->is_out_of_memory || code.is_out_of_memory;
+    npu_text_free(&code);
     if (is_good && (k->is_out_of_memory || out->is_out_of_memory)) {
         npu_out_of_memory(k->emitter);
     }

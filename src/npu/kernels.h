@@ -4,6 +4,7 @@
 //      kernel_parts.c    the parts of a kernel: its tiles, their sizes and addresses, windows
 //      kernel_declare.c  these as text
 //      kernel_insns.c    its instructions as calls
+//      kernel_halves.c   the two functions of a mixed kernel
 //      native.c          kernels that are C functions
 //      own.c             kernels that are PTO-ISA sources
 //      npu_dispatch.c    aicore/dispatch.cpp
@@ -13,8 +14,10 @@
 // is loaded into it or stored from it, else t1, t2, ... (in UB), l1_1, left_1, acc_1, ... Scratch
 // is one variable wherever it has the same view.
 //
-// Cube and vector cores. A kernel with matrix products that also works in UB runs on two cores of a
-// device: each instruction belongs to one half, and transfers between the halves to both.
+// Cube and vector cores. A kernel with matrix products that also works in UB runs on cores of both
+// kinds. One that is cut (mixed) becomes two functions, each with its own instructions, tiles, addresses
+// and windows. On A5 it is one function, where each instruction belongs to one half, and transfers
+// between the halves to both.
 
 #ifndef NPU_KERNELS_H
 #define NPU_KERNELS_H
@@ -23,7 +26,7 @@
 
 #define NPU_LOCAL_MAX (NPU_NAME_MAX + 16)
 #define NPU_SIZE_TEXT_MAX                                                                          \
-    (2 * NPU_LOCAL_MAX + 16)  // of a size: "64", "x_rows", or the smaller of two
+    (2 * NPU_LOCAL_MAX + 32)  // of a size: "64", "x_rows", the smaller of two, or a core's part
 
 // A size with a name in the kernel: int x_rows = wsp::rows(task, 0).
 typedef struct npu_size {
@@ -51,6 +54,7 @@ typedef struct npu_window {
     uint32_t row_loop, col_loop;  // whose index is added; 0: none
     uint32_t loop;                // in whose body it is declared; 0: at the beginning
     char rows[NPU_SIZE_TEXT_MAX], cols[NPU_SIZE_TEXT_MAX];
+    bool is_shared;  // these are the rows of a vector core, and so is the first
     bool is_column;
     char name[NPU_LOCAL_MAX];
 } npu_window;
@@ -78,6 +82,7 @@ typedef struct npu_kernel {
     char params[PTOWSP_TASK_TILE_MAX][NPU_LOCAL_MAX];
     char scalars[PTOWSP_TASK_SCALAR_MAX][NPU_LOCAL_MAX];
     bool is_mixed;
+    npu_half half;  // of a kernel that is cut: whose function is being written; ANY: its entry
     bool is_out_of_memory;
     npu_tile *tiles;            // [info.tile_object_count]
     ptowsp_size_check *checks;  // [check_count], with extents in normal form
@@ -119,6 +124,19 @@ NPU_INTERNAL void npu_kernel_end(npu_kernel *k);
 // The parameter size that an extent depends on.
 NPU_INTERNAL int64_t npu_param_size(const npu_kernel *k, const ptowsp_extent *extent);
 
+// Begins the function of a half: there are no sizes, windows and scalars in it yet. ANY: its entry.
+NPU_INTERNAL void npu_kernel_begin_half(npu_kernel *k, npu_half half);
+
+// Is a memory one that the function has, and a tile one whose rows vector cores share?
+NPU_INTERNAL bool npu_kernel_has_memory(const npu_kernel *k, ptowsp_memory memory);
+NPU_INTERNAL bool npu_kernel_is_shared(const npu_kernel *k, uint32_t tile);
+
+// The part of a size that a vector core has.
+NPU_INTERNAL void npu_kernel_share(char text[NPU_SIZE_TEXT_MAX]);
+
+// Does a loop have instructions of the function?
+NPU_INTERNAL bool npu_kernel_has_loop(const npu_kernel *k, uint32_t loop);
+
 // The variable of a tile.
 NPU_INTERNAL const char *npu_kernel_tile(const npu_kernel *k, uint32_t tile);
 
@@ -153,6 +171,12 @@ NPU_INTERNAL const char *npu_cpp_type(ptowsp_dtype dtype);  // "float"
 
 // -- kernel_declare.c -----------------------------------------------------------------------------
 
+// Writes sizes and scalars.
+NPU_INTERNAL void npu_kernel_print_sizes(npu_kernel *k, npu_text *out);
+
+// Writes what ends a task whose tensors cannot be moved.
+NPU_INTERNAL void npu_kernel_print_requirements(const npu_kernel *k, npu_text *out);
+
 // Writes the constants before the function, and the declarations at its beginning. The checks
 // (text, or NULL) go after the sizes, before anything else.
 NPU_INTERNAL void npu_kernel_print_constants(npu_kernel *k, npu_text *out);
@@ -164,7 +188,8 @@ NPU_INTERNAL void npu_kernel_print_loop_declarations(npu_kernel *k, uint32_t loo
 // Writes a tile's address.
 NPU_INTERNAL void npu_kernel_print_address(const npu_kernel *k, uint32_t tile, npu_text *out);
 
-// Writes the bounds of all loops, and their checks, whose numbers begin at `number`.
+// Writes the bounds of the function's loops; and of a kernel that is not cut, or of its entry, their
+// checks, whose numbers begin at `number`.
 NPU_INTERNAL void npu_kernel_print_loops(npu_kernel *k, uint32_t number, npu_text *out);
 
 // Writes a size as an expression.
@@ -178,6 +203,15 @@ NPU_INTERNAL bool npu_kernel_print_insn(npu_kernel *k, const ptowsp_insn_info *i
 
 // Writes a statement, broken at spaces where it is longer than a line.
 NPU_INTERNAL void npu_print_wrapped(npu_text *out, uint32_t indent, const char *statement);
+
+// -- kernel_halves.c ------------------------------------------------------------------------------
+
+// Writes what the head of a file says of a kernel that is cut.
+NPU_INTERNAL void npu_halves_print_heading(const npu_kernel *k, npu_text *out);
+
+// Writes such a kernel: its FIFOs, the functions of its halves, and its entry. False with the
+// emitter's error.
+NPU_INTERNAL bool npu_halves_print(npu_kernel *k, npu_text *out);
 
 // -- native.c -------------------------------------------------------------------------------------
 
@@ -216,6 +250,16 @@ NPU_INTERNAL void npu_dispatch_emit(npu_emitter *emitter);
 NPU_INTERNAL bool npu_strides_check(const npu_kernel *k);
 
 // -- kernels.c ------------------------------------------------------------------------------------
+
+// Writes the checks of a task's sizes and bounds.
+NPU_INTERNAL void npu_kernel_print_checks(npu_kernel *k, npu_text *out);
+
+// Writes the instructions of the function, with the declarations of each loop at its beginning. False
+// with the emitter's error.
+NPU_INTERNAL bool npu_kernel_print_body(npu_kernel *k, npu_text *out);
+
+// Do the zeros that empty products take have room in L1? False with the emitter's error.
+NPU_INTERNAL bool npu_kernel_check_zeros(const npu_kernel *k);
 
 NPU_INTERNAL bool npu_kernel_is_on_a5(const npu_emitter *emitter);  // are the tile kernels?
 

@@ -19,7 +19,7 @@
 #include <cstdint>
 #include <cstring>
 #ifndef WSP_ASCEND
-#include <utility>
+#include <pthread.h>
 #endif
 
 // A program is for one machine, A2/A3 or A5, which its kernels and dispatch.cpp name before they
@@ -647,46 +647,57 @@ class Uncounted {
 
 // -- the halves of a mixed kernel -----------------------------------------------------------------
 
-// A mixed kernel is compiled once for the cube core and once for the vector cores, and each has its
-// own half of it. Where one core is both, it executes the halves in turn, in the order of the
-// source: halves.cube() and halves.vector() say whose turn it is. The shim has clocks and flags for
-// each of the two.
+// A mixed kernel is two functions, NAME_cube and NAME_vector, which meet in FIFOs. WSP_HALVES runs
+// them: on a device each core calls its own, as the kernel is compiled once for each kind of core. The
+// shim has a block of three cores for a task, each on a thread (pto::RunBlock). PTO-ISA's simulator
+// has two threads, and the vector one does all rows.
 //
-// halves.split(rows): both vector cores do the vector half, the first for ceil(rows / 2) of its tiles'
-// rows, the second for the rest. Where one core is both, that does all rows, in the time of the slower
-// of the two.
+// Where the rows of the vector half are shared (share), the first vector core has those below
+// ceil(rows / 2) of every tile, and the second has the rest: `of` them, in memory from first() on. In
+// the slot of a FIFO its part begins as many rows behind the first one's (TILE_UP_DOWN: half of a tile
+// of an even number of rows, of which less may be valid). Else the first vector core does everything,
+// and the second takes part in filling and freeing slots alone: pass().
 //
-// Fifo<flag, to_vector, slot bytes, slots>: push() stores a tile's valid elements to the next free
-// slot, and pop() loads them from it, rows `Pitch` elements apart.
+// Fifo<flag, to_vector, slot bytes, slots, split>: push() stores a tile's valid elements to the next
+// free slot, and pop() loads them from it, rows `Pitch` elements apart. Tiles go by address, so
+// FixpipeParams, with which TPUSH converts a tile on its way, is not used: how it is given is not
+// documented.
 //
 // On a device the FIFOs of a block are made once and stay for all of its tasks. A producer waits
 // until its slot is free, except for the first slots of all: so what a task has left in its slots
 // and flags must be known to the next one. A kernel pushes as many tiles as it pops, so each task
-// finds the FIFOs empty. Both vector cores do all of the vector half, as rows are not split there,
-// and both take part in filling and freeing slots; the first alone stores.
-#ifdef WSP_ASCEND
+// finds the FIFOs empty.
 
+// Is this the first of a block's two vector cores?
 AICORE inline bool is_first() {
-#if WSP_HAS_VECTOR
+#if WSP_HAS_VECTOR && (defined(WSP_ASCEND) || WSP_IS_SHIM)
     return get_subblockid() == 0;
 #else
     return true;
 #endif
 }
 
-struct Halves {
-    AICORE void cube() {
+struct Share {
+    int cut;
+    bool is_second;
+    AICORE int of(int rows) const {
+        return is_second ? (rows > cut ? rows - cut : 0) : least(rows, cut);
     }
-    AICORE void vector() {
-    }
-    AICORE void split(int) {
-    }
-    AICORE bool stores() const {
-        return is_first();
+    AICORE int first() const {
+        return is_second ? cut : 0;
     }
 };
 
-#ifdef WSP_UNIT_block
+AICORE inline Share share(int rows) {
+#if defined(WSP_ASCEND) || WSP_IS_SHIM
+    return Share{(rows + 1) / 2, !is_first()};
+#else
+    (void)rows;
+    return Share{1 << 30, false};
+#endif
+}
+
+#if (defined(WSP_ASCEND) && defined(WSP_UNIT_block)) || WSP_IS_SHIM
 
 // [read] The FIFOs of a block, in its global memory. Tiles are stored and loaded there by address, so
 // the buffers of the other form, in UB and L1, are not used.
@@ -699,19 +710,24 @@ struct Pipes {
     }
 };
 
-// What functions of mixed kernels, and those that call them, have beside the task.
-#define WSP_BLOCK_PARAM , wsp::Pipes &pipes
-#define WSP_BLOCK_ARG   , pipes
-#define WSP_ON_BLOCK    (pipes)
-
-template <uint8_t Flag, bool IsToVector, uint32_t SlotBytes, uint32_t SlotCount> class Fifo {
+template <uint8_t Flag, bool IsToVector, uint32_t SlotBytes, uint32_t SlotCount,
+          pto::TileSplitAxis Split>
+class Fifo {
     static_assert(Flag == (IsToVector ? 0 : 2) && SlotBytes <= WSP_FIFO_SLOT_BYTES &&
                       SlotCount == WSP_FIFO_SLOT_COUNT,
                   "the FIFOs of a block are others");
     using Pipe = pto::TPipe<Flag, IsToVector ? pto::Direction::DIR_C2V : pto::Direction::DIR_V2C,
                             WSP_FIFO_SLOT_BYTES, WSP_FIFO_SLOT_COUNT>;
-    static constexpr auto split = pto::TileSplitAxis::TILE_NO_SPLIT;
+    using Elements = pto::Shape<1, 1, 1, -1, -1>;
+    template <typename T> static constexpr bool is_column() {
+        return T::Loc == pto::TileType::Vec && !T::isRowMajor;
+    }
+    template <typename E>
+    using ByRows = pto::GlobalTensor<E, Elements, pto::Stride<1, 1, 1, -1, 1>, pto::Layout::ND>;
+    template <typename E>
+    using ByColumn = pto::GlobalTensor<E, Elements, pto::Stride<1, 1, 1, 1, -1>, pto::Layout::DN>;
     Pipe &pipe;
+    Share mine;
 
     AICORE static Pipe &of(Pipes &pipes) {
         if constexpr (IsToVector) {
@@ -721,194 +737,210 @@ template <uint8_t Flag, bool IsToVector, uint32_t SlotBytes, uint32_t SlotCount>
         }
     }
 
-    // A slot as global memory.
-    template <uint32_t Pitch, typename T> AICORE static auto slot(T &tile) {
+    // So many rows of a tile, in a slot.
+    template <uint32_t Pitch, typename T>
+    AICORE static auto window(T &tile, __gm__ typename T::DType *at, int rows) {
         using E = typename T::DType;
-        if constexpr (T::Loc == pto::TileType::Vec && !T::isRowMajor) {
-            return Columns<E>(nullptr, pto::Shape<1, 1, 1, -1, -1>(tile.GetValidRow(), 1),
-                              pto::Stride<1, 1, 1, 1, -1>(tile.GetValidRow()));
+        if constexpr (is_column<T>()) {
+            return ByColumn<E>(at, Elements(rows, 1), pto::Stride<1, 1, 1, 1, -1>(rows));
         } else {
-            return Rows<E>(nullptr,
-                           pto::Shape<1, 1, 1, -1, -1>(tile.GetValidRow(), tile.GetValidCol()),
-                           pto::Stride<1, 1, 1, -1, 1>(Pitch));
+            return ByRows<E>(at, Elements(rows, tile.GetValidCol()),
+                             pto::Stride<1, 1, 1, -1, 1>(Pitch));
         }
+    }
+
+    // What says where this core's part begins: as many rows as are above it.
+    template <uint32_t Pitch, typename T> AICORE auto part(T &tile) const {
+        const int rows = tile.GetValidRow();
+        return window<Pitch>(tile, nullptr, rows > 0 && mine.is_second ? mine.cut : rows);
+    }
+
+    // The shim gives no slot after a fault; no one else moves nothing.
+    template <typename T, typename G>
+    AICORE static bool moves(T &tile, [[maybe_unused]] const G &slot) {
+#if WSP_IS_SHIM
+        return any(tile) && slot.data() != nullptr;
+#else
+        return any(tile);
+#endif
     }
 
   public:
-    AICORE explicit Fifo(Pipes &pipes) : pipe(of(pipes)) {
+    AICORE explicit Fifo(Pipes &pipes, Share mine = Share{0, false}) : pipe(of(pipes)), mine(mine) {
     }
 
     template <uint32_t Pitch, typename T> AICORE void push(T &tile) {
-        auto to = slot<Pitch>(tile);
-        pto::TALLOC<Pipe, decltype(to), split>(pipe, to);
-        if (IsToVector || is_first()) {
+        auto at = part<Pitch>(tile);
+        pto::TALLOC<Pipe, decltype(at), Split>(pipe, at);
+        if (moves(tile, at)) {
+            auto to = window<Pitch>(tile, at.data(), tile.GetValidRow());
             pto::TSTORE(to, tile);
         }
-        pto::TPUSH<Pipe, decltype(to), split>(pipe, to);
+        pto::TPUSH<Pipe, decltype(at), Split>(pipe, at);
     }
 
     template <uint32_t Pitch, typename T> AICORE void pop(T &tile) {
-        auto from = slot<Pitch>(tile);
-        pto::TPOP<Pipe, decltype(from), split>(pipe, from);
-        pto::TLOAD(tile, from);
-        pto::TFREE<Pipe, decltype(from), split>(pipe, from);
+        auto at = part<Pitch>(tile);
+        pto::TPOP<Pipe, decltype(at), Split>(pipe, at);
+        if (moves(tile, at)) {
+            auto from = window<Pitch>(tile, at.data(), tile.GetValidRow());
+            pto::TLOAD(tile, from);
+        }
+        pto::TFREE<Pipe, decltype(at), Split>(pipe, at);
     }
+
+    // Pushes or pops without a tile.
+    AICORE void pass() {
+        ByRows<float> nothing(nullptr, Elements(0, 0), pto::Stride<1, 1, 1, -1, 1>(0));
+        if constexpr (IsToVector) {
+            pto::TPOP<Pipe, ByRows<float>, Split>(pipe, nothing);
+            pto::TFREE<Pipe, ByRows<float>, Split>(pipe, nothing);
+        } else {
+            pto::TALLOC<Pipe, ByRows<float>, Split>(pipe, nothing);
+            pto::TPUSH<Pipe, ByRows<float>, Split>(pipe, nothing);
+        }
+    }
+};
+
+#elif defined(WSP_ASCEND)
+
+struct Pipes {};
+
+template <uint8_t Flag, bool IsToVector, uint32_t SlotBytes, uint32_t SlotCount,
+          pto::TileSplitAxis Split>
+class Fifo {
+    static_assert(Flag > 15, "a kernel for cube and vector cores, which are started as blocks");
 };
 
 #else
 
-template <uint8_t Flag, bool IsToVector, uint32_t SlotBytes, uint32_t SlotCount> class Fifo {
-    static_assert(Flag > 15, "a kernel for cube and vector cores, which are started as blocks");
+// The simulator's FIFOs. Of the two threads one runs, until it has to wait or ends: that may be all
+// that the simulator takes.
+struct Pipes {
+    pthread_mutex_t turn = PTHREAD_MUTEX_INITIALIZER;  // of the thread that runs
+    pthread_cond_t moved = PTHREAD_COND_INITIALIZER;
+    uint64_t pushed[2] = {0, 0}, popped[2] = {0, 0};
+    List<uint8_t> slots = List<uint8_t>(2 * WSP_FIFO_BYTES);
+};
+
+template <uint8_t Flag, bool IsToVector, uint32_t SlotBytes, uint32_t SlotCount,
+          pto::TileSplitAxis Split>
+class Fifo {
+    Pipes &pipes;
+
+  public:
+    explicit Fifo(Pipes &pipes, Share = Share{0, false}) : pipes(pipes) {
+    }
+    template <uint32_t Pitch, typename T> void push(T &tile) {
+        uint64_t &pushed = pipes.pushed[IsToVector], &popped = pipes.popped[IsToVector];
+        while (pushed - popped == SlotCount) {
+            pthread_cond_wait(&pipes.moved, &pipes.turn);
+        }
+        if (any(tile)) {
+            auto to = slot<Pitch>(tile, pushed);
+            TSTORE(to, tile);
+        }
+        pushed++;
+        pthread_cond_broadcast(&pipes.moved);
+    }
+    template <uint32_t Pitch, typename T> void pop(T &tile) {
+        uint64_t &pushed = pipes.pushed[IsToVector], &popped = pipes.popped[IsToVector];
+        while (pushed == popped) {
+            pthread_cond_wait(&pipes.moved, &pipes.turn);
+        }
+        if (any(tile)) {
+            auto from = slot<Pitch>(tile, popped);
+            TLOAD(tile, from);
+        }
+        popped++;
+        pthread_cond_broadcast(&pipes.moved);
+    }
+    void pass() {
+    }
+
+  private:
+    template <uint32_t Pitch, typename T> auto slot(T &tile, uint64_t number) {
+        using E = typename T::DType;
+        uint8_t *at = pipes.slots.data() + (IsToVector ? 0 : WSP_FIFO_BYTES) +
+                      number % SlotCount * WSP_FIFO_SLOT_BYTES;
+        return Rows<E>(reinterpret_cast<E *>(at),
+                       pto::Shape<1, 1, 1, -1, -1>(tile.GetValidRow(), tile.GetValidCol()),
+                       typename Rows<E>::Stride(Pitch, 1));
+    }
 };
 
 #endif
 
-#elif WSP_IS_SHIM
+// -- running the halves ---------------------------------------------------------------------------
 
-class Halves {
-  public:
-    Halves() : core(ptoisa_this_core()), other(core) {
+#if WSP_IS_SHIM
+
+typedef void (*half_fn)(wsp_task *task, Pipes &pipes);
+
+inline void run_halves(wsp_task *task, half_fn cube, half_fn vector) {
+    static thread_local List<uint8_t> fifos(2 * WSP_FIFO_BYTES);
+    uint8_t *memory = fifos.data();  // of this thread: the vector cores have others
+    const auto run = [&](half_fn half) {
+        set_ffts_base_addr(1);
+        Pipes pipes(memory);
+        half(task, pipes);
+    };
+    if (!pto::RunBlock([&] { run(cube); }, [&] { run(vector); })) {
+        task->fault = FAULT_OF_SHIM;
     }
-    // Both have ended: the task takes until the last one has, or the sum of both. A flag that is left
-    // in one of them is a fault.
-    ~Halves() {
-        core.sum += other.sum;
-        core.cut_rows = 0;
-        for (int p = 0; p < PTOISA_PIPE_COUNT; p++) {
-            core.clock[p] = other.clock[p] > core.clock[p] ? other.clock[p] : core.clock[p];
-            for (int q = 0; q < PTOISA_PIPE_COUNT; q++) {
-                core.flags[p][q] = static_cast<uint8_t>(core.flags[p][q] | other.flags[p][q]);
-            }
+}
+
+#elif !defined(WSP_ASCEND)
+
+typedef void (*half_fn)(wsp_task *task, Pipes &pipes);
+
+inline void run_halves(wsp_task *task, half_fn cube, half_fn vector) {
+    struct Run {
+        Pipes pipes;
+        wsp_task *task;
+        half_fn half;
+        static void *start(void *arg) {
+            Run &run = *static_cast<Run *>(arg);
+            pthread_mutex_lock(&run.pipes.turn);
+            run.half(run.task, run.pipes);
+            pthread_mutex_unlock(&run.pipes.turn);
+            return nullptr;
         }
+    } run = {{}, task, vector};
+    pthread_t thread;
+    if (pthread_create(&thread, nullptr, Run::start, &run) != 0) {
+        task->status = PTOWSP_OUT_OF_MEMORY;
+        return;
     }
-    Halves(const Halves &) = delete;
-    Halves &operator=(const Halves &) = delete;
-
-    void cube() {
-        turn(false);
-    }
-    void vector() {
-        turn(true);
-    }
-    void split(int rows) {
-        other.cut_rows = static_cast<uint32_t>(rows + 1) / 2;
-    }
-    bool stores() const {
-        return true;
-    }
-
-  private:
-    void turn(bool to_vector) {
-        if (to_vector != is_vector) {
-            std::swap(core, other);
-            is_vector = to_vector;
-        }
-    }
-
-    ptoisa_core &core;
-    ptoisa_core other;
-    bool is_vector = false;
-};
-
-// The second vector core takes part in filling and freeing slots, when the first does.
-template <uint8_t Flag, bool IsToVector, uint32_t SlotBytes, uint32_t SlotCount> class Fifo {
-  public:
-    Fifo() {
-        static thread_local List<uint8_t> slots(SlotBytes * SlotCount);
-        ptoisa_fifo_init(&ptoisa_this_core(), &fifo, IsToVector ? PTOISA_C2V : PTOISA_V2C, Flag,
-                         SlotBytes, SlotCount, slots.data(), slots.size());
-    }
-    Fifo(const Fifo &) = delete;
-    Fifo &operator=(const Fifo &) = delete;
-
-    template <uint32_t Pitch, typename T> void push(T &tile) {
-        ptoisa_tile from = pto::shim::view(tile);
-        ptoisa_global to = window(from, Pitch);
-        ptoisa_core &core = ptoisa_this_core();
-        for (uint32_t sub = 0; sub < (IsToVector ? 1 : 2); sub++) {
-            if (ptoisa_fifo_alloc(&core, &fifo, sub, PTOISA_NO_SPLIT, &to)) {
-                if (sub == 0) {
-                    ptoisa_tstore(&core, &to, &from);
-                }
-                ptoisa_fifo_commit(&core, &fifo, sub);
-            }
-        }
-    }
-
-    template <uint32_t Pitch, typename T> void pop(T &tile) {
-        ptoisa_tile to = pto::shim::view(tile);
-        ptoisa_global from = window(to, Pitch);
-        ptoisa_core &core = ptoisa_this_core();
-        for (uint32_t sub = 0; sub < (IsToVector ? 2 : 1); sub++) {
-            if (ptoisa_fifo_acquire(&core, &fifo, sub, PTOISA_NO_SPLIT, &from)) {
-                if (sub == 0) {
-                    ptoisa_tload(&core, &to, &from);
-                }
-                ptoisa_fifo_release(&core, &fifo, sub);
-            }
-        }
-    }
-
-  private:
-    static ptoisa_global window(const ptoisa_tile &tile, uint32_t pitch) {
-        return ptoisa_global_make(nullptr, static_cast<ptoisa_dtype>(tile.dtype), tile.valid_rows,
-                                  tile.valid_cols, pitch, 1);
-    }
-
-    ptoisa_fifo fifo;
-};
-
-#else
-
-// The simulator's one core, which neither counts nor waits.
-struct Halves {
-    void cube() {
-    }
-    void vector() {
-    }
-    void split(int) {
-    }
-    bool stores() const {
-        return true;
-    }
-};
-
-template <uint8_t Flag, bool IsToVector, uint32_t SlotBytes, uint32_t SlotCount> class Fifo {
-  public:
-    template <uint32_t Pitch, typename T> void push(T &tile) {
-        auto to = slot<Pitch>(tile, pushed++);
-        TSTORE(to, tile);
-    }
-    template <uint32_t Pitch, typename T> void pop(T &tile) {
-        auto from = slot<Pitch>(tile, popped++);
-        TLOAD(tile, from);
-    }
-
-  private:
-    static uint8_t *slots() {
-        static thread_local List<uint8_t> made(SlotBytes * SlotCount);
-        return made.data();
-    }
-    template <uint32_t Pitch, typename T> auto slot(T &tile, uint32_t number) {
-        using E = typename T::DType;
-        return Rows<E>(reinterpret_cast<E *>(slots() + number % SlotCount * SlotBytes),
-                       pto::Shape<1, 1, 1, -1, -1>(tile.GetValidRow(), tile.GetValidCol()),
-                       typename Rows<E>::Stride(Pitch, 1));
-    }
-
-    uint32_t pushed = 0, popped = 0;
-};
+    pthread_mutex_lock(&run.pipes.turn);
+    cube(task, run.pipes);
+    pthread_mutex_unlock(&run.pipes.turn);
+    pthread_join(thread, nullptr);
+}
 
 #endif
 
 }  // namespace wsp
 
+// What mixed kernels, and those that call them, have beside the task: on a device the FIFOs of the
+// block. WSP_HALVES is the last statement of such a kernel.
 #if defined(WSP_ASCEND) && defined(WSP_UNIT_block)
+#define WSP_BLOCK_PARAM , wsp::Pipes &pipes
+#define WSP_BLOCK_ARG   , pipes
+#if WSP_HAS_CUBE
+#define WSP_HALVES(task, cube, vector) cube(task, pipes)
+#else
+#define WSP_HALVES(task, cube, vector) vector(task, pipes)
+#endif
 extern "C" AICORE void wsp_core_run(__gm__ wsp_task *task WSP_BLOCK_PARAM);
 #else
 #define WSP_BLOCK_PARAM
 #define WSP_BLOCK_ARG
-#define WSP_ON_BLOCK
+#ifdef WSP_ASCEND
+#define WSP_HALVES(task, cube, vector) (void)(task)
+#else
+#define WSP_HALVES(task, cube, vector) wsp::run_halves(task, cube, vector)
+#endif
 #endif
 
 #endif
