@@ -39002,8 +39002,8 @@ static ptoisa_op pwsp_legal_scalar(pwsp_lowering *lw, pwsp_insn *insn) {
 // May the instruction write over its first source, if both tiles have one shape?
 static bool pwsp_legal_is_shared(const pwsp_lowering *lw, const pwsp_insn *insn) {
     const pwsp_list_tile *d = &lw->list->tiles[insn->dst[0]], *s = &lw->list->tiles[insn->src[0]];
-    bool is_apart = insn->op == PTOISA_TRSQRT || insn->op == PTOISA_TRECIP ||
-                    (insn->op >= PTOISA_TROWSUM && insn->op <= PTOISA_TCOLPROD);
+    bool is_apart =
+        insn->op == PTOISA_TRSQRT || (insn->op >= PTOISA_TROWSUM && insn->op <= PTOISA_TCOLPROD);
     return !is_apart && d->layout == s->layout && d->rows == s->rows && d->cols == s->cols &&
            pwsp_valid_is_equal(&d->valid_rows, &s->valid_rows) &&
            pwsp_valid_is_equal(&d->valid_cols, &s->valid_cols);
@@ -39460,7 +39460,7 @@ static bool pwsp_form_is_sized(const pwsp_list *list, const pwsp_legal_form *for
     case PWSP_SIZES_ROWS_4095:
         dst = insn->dst[0] ? dst : src;
         return dst->memory != PTOISA_VEC || dst->rows <= 4095;
-    case PWSP_SIZES_ROWS: return dst->rows == src->rows;
+    case PWSP_SIZES_ROWS: return PWSP_ALWAYS(dst->rows == src->rows);  // by pwsp_form_rows
     case PWSP_SIZES_COLS: return dst->cols == src->cols;
     case PWSP_SIZES_MASK: {
         const pwsp_list_tile *mask = is_compare ? dst : src, *all = is_compare ? src : dst;
@@ -39472,8 +39472,9 @@ static bool pwsp_form_is_sized(const pwsp_list *list, const pwsp_legal_form *for
     case PWSP_SIZES_PACK: {
         pwsp_valid cols = pwsp_valid_full(dst->cols);
         ptoisa_pattern_of((ptoisa_pattern)insn->mode, &first, &step);
-        return pwsp_valid_is_equal(&dst->valid_cols, &cols) && src->valid_cols.param == 0 &&
-               (src->valid_rows.max == 1 || src->valid_cols.max == step * dst->cols);
+        return PWSP_ALWAYS(  // by pwsp_form_pack
+            pwsp_valid_is_equal(&dst->valid_cols, &cols) && src->valid_cols.param == 0 &&
+            (src->valid_rows.max == 1 || src->valid_cols.max == step * dst->cols));
     }
     case PWSP_SIZES_RUNS:
         return src->valid_cols.param == 0 && src->valid_cols.max % PTOISA_SORT_RUN == 0;
@@ -39491,13 +39492,13 @@ static bool pwsp_form_is_sized(const pwsp_list *list, const pwsp_legal_form *for
 static const char *pwsp_form_sizes_text(pwsp_legal_sizes sizes) {
     switch (sizes) {
     case PWSP_SIZES_ROWS_4095: return "a tile has more than 4095 rows (rule: rows in UB)";
-    case PWSP_SIZES_ROWS: return "source and result have other rows (rule: row sums)";
     case PWSP_SIZES_COLS: return "source and result have other columns (rule: column sums)";
     case PWSP_SIZES_MASK: return "the mask has no bit for each allocated column (rule: masks)";
-    case PWSP_SIZES_PACK: return "rows do not stay rows when they are packed (rule: mask gathers)";
     case PWSP_SIZES_RUNS: return "the result has no room for whole runs of 32 (rule: runs)";
     case PWSP_SIZES_PRODUCT: return "factors and result have other sizes (rule: factors)";
-    case PWSP_SIZES_ANY: break;
+    case PWSP_SIZES_ROWS:
+    case PWSP_SIZES_PACK:
+    case PWSP_SIZES_ANY: break;  // never refused
     }
     return "";
 }

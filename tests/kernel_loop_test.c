@@ -140,6 +140,49 @@ static void loop__adds_products_to_what_is_there(void **state) {
     }
 }
 
+// What is made of a carried value where that is needed no more: parts of it, its transpose, another
+// type. None of them is the next value's place, though it has the same bytes.
+static void parts_of_homes(kt *t, bool is_looped, int way) {
+    int64_t cols = way == 2 ? 1 : 16;
+    kt_value x = lp_in(t, PTOWSP_F32, 3 * 16, cols, 3 * 16, cols);
+    ptowsp_value out = lp_out(t, PTOWSP_F32, 16, cols, 16, cols);
+    ptowsp_value first = ptowsp_tile_full(t->k, PTOWSP_F32, 16, cols, 2);
+    lp l = lp_begin(t, is_looped, 0, 3 * 16, 16);
+    while (lp_more(&l)) {
+        ptowsp_value c = lp_carry(&l, 0, first), next = c;
+        ptowsp_value part = lp_chunk(&l, NULL, x.v, 16, cols);
+        switch (way) {
+        case 0:
+        case 1: next = ptowsp_tile_slice(c, way == 0 ? 8 : 0, 0, 8, 16); break;
+        case 2: next = ptowsp_tile_transpose(c); break;
+        case 3: next = ptowsp_tile_cvt(c, PTOWSP_I32, PTOWSP_ROUND_NEAREST); break;
+        default: next = ptowsp_tile_slice(c, 0, 8, 16, 8); break;
+        }
+        next = ptowsp_tile_neg(next);
+        switch (way) {
+        case 2: next = ptowsp_tile_transpose(next); break;
+        case 3: next = ptowsp_tile_cvt(next, PTOWSP_F32, PTOWSP_ROUND_NEAREST); break;
+        case 4: next = ptowsp_tile_row_broadcast(part, ptowsp_tile_rowmax(next)); break;
+        default: next = ptowsp_tile_col_broadcast(part, ptowsp_tile_colmax(next)); break;
+        }
+        lp_next(&l, 0, c, ptowsp_tile_add(next, part));
+    }
+    ptowsp_tile_store(out, lp_result(&l, 0, first));
+}
+
+static void loop__parts_of_carried_values_are_not_their_places(void **state) {
+    (void)state;
+    const ptowsp_machine a5 = ptowsp_machine_950pr();
+    for (int i = 0; i < 10; i++) {
+        kt_config config = kt_any(test_seed() + (uint64_t)i);
+        config.machine = i % 2 ? &a5 : NULL;
+        config.is_integer = true;
+        config.low = -9;
+        config.high = 9;
+        lp_play(parts_of_homes, i / 2, config);
+    }
+}
+
 // Sums that products of a loop add to: which stay in L0C, and which do not.
 enum { SUM_WAYS = 12 };
 
@@ -278,6 +321,7 @@ int main(void) {
         cmocka_unit_test(loop__keeps_the_elements_that_a_next_value_does_not_have),
         cmocka_unit_test(loop__does_not_change_what_a_carried_value_begins_as),
         cmocka_unit_test(loop__adds_products_to_what_is_there),
+        cmocka_unit_test(loop__parts_of_carried_values_are_not_their_places),
         cmocka_unit_test(loop__sums_stay_in_l0c_where_nothing_else_needs_them),
         cmocka_unit_test(loop__random_kernels_are_what_they_are_unrolled),
     };
