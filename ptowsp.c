@@ -34694,7 +34694,7 @@ typedef struct pwsp_body_param {
     ptowsp_dtype dtype;
     uint32_t rows, cols;
     uint32_t value;
-    bool is_stored;
+    bool is_stored, is_in_parts;  // by store_at alone
 } pwsp_body_param;
 
 // An instruction as it was asked for: its operands are values.
@@ -35390,7 +35390,7 @@ static void pwsp_store(ptowsp_value param, ptowsp_value value, const pwsp_store_
         PWSP_BUILDER_FAIL(&b, PTOWSP_INVALID_PARAMS, "%s is an in parameter", tile->name);
         return;
     }
-    if (tile->is_stored) {
+    if (tile->is_stored && !(at && tile->is_in_parts)) {
         PWSP_BUILDER_FAIL(&b, PTOWSP_INVALID_PARAMS, "%s is stored twice", tile->name);
         return;
     }
@@ -35417,6 +35417,7 @@ static void pwsp_store(ptowsp_value param, ptowsp_value value, const pwsp_store_
         return;
     }
     tile->is_stored = true;
+    tile->is_in_parts = at != NULL;
     b.op.param = to->param;
     b.op.src[0] = b.op.src[1];  // the value; the destination is the parameter
     b.op.src[1] = b.op.src[2] = 0;
@@ -39399,7 +39400,8 @@ static void pwsp_form_scratch(pwsp_lowering *lw, pwsp_legal_scratch scratch, pws
     }
 }
 
-// Do instructions from `at` on, of the list as it was, need the bytes of a root? In a loop all may.
+// Do instructions from `at` on, of the list as it was, need the bytes of a root? In a loop all may. What
+// an instruction adds to is needed if the sum is.
 static bool pwsp_form_is_needed(const pwsp_lowering *lw, const pwsp_insn *insns, uint64_t count,
                                 uint64_t at, uint32_t root) {
     uint32_t depth = 0;
@@ -39413,8 +39415,6 @@ static bool pwsp_form_is_needed(const pwsp_lowering *lw, const pwsp_insn *insns,
             uint32_t tile = insns[i].src[k];
             is_needed = is_needed || (tile && lw->list->tiles[tile].root == root);
         }
-        is_needed = is_needed || (insns[i].is_dst_read && insns[i].dst[0] &&
-                                  lw->list->tiles[insns[i].dst[0]].root == root);
     }
     return is_needed;
 }
@@ -40574,9 +40574,10 @@ static bool pwsp_tile_core_check_loops(pwsp_tile_core *core, const pwsp_tile_cod
         }
         core->end[loop] = end;
         uint64_t count = pwsp_tile_code_iterations(code, loop, task, &begin);
-        // Below 2^31 * 2^20 * 2^24: no overflow.
+        // Up to 2^20 * 2^30; of more than 2^20 the first says enough, so neither overflows.
         runs[loop] = runs[of->of.parent] * count;
-        insns += runs[loop] * of->insn_count;
+        bool is_many = runs[loop] > PTOWSP_TASK_INSN_MAX;
+        insns += is_many ? runs[loop] : runs[loop] * of->insn_count;
         if (insns > PTOWSP_TASK_INSN_MAX) {
             snprintf(core->text, sizeof core->text,
                      "kernel %s: loop %u runs %" PRIu64 " times; a task executes at most %d "

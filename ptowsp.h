@@ -3502,8 +3502,8 @@ PTOWSP_API ptowsp_body *ptowsp_kernel_begin(ptowsp_module *module, const ptowsp_
 // Errors   The body's first error; nothing is stored; a tile does not fit (which, how much, where).
 PTOWSP_API ptowsp_kernel ptowsp_kernel_end(ptowsp_body *body);
 
-// Parameters, in the order of a task's arguments. `in` is read, `out` is stored to once, and
-// `inout` is both: it reads as it was when the task began.
+// Parameters, in the order of a task's arguments. `in` is read, `out` is stored to, once or in parts
+// (store_at), and `inout` is both: it reads as it was when the task began.
 PTOWSP_API ptowsp_value ptowsp_tile_in(ptowsp_body *body, const char *name, ptowsp_dtype dtype,
                                        int64_t rows, int64_t cols);
 PTOWSP_API ptowsp_value ptowsp_tile_out(ptowsp_body *body, const char *name, ptowsp_dtype dtype,
@@ -3707,8 +3707,9 @@ PTOWSP_API ptowsp_value ptowsp_tile_deinterleave(ptowsp_value x, uint32_t part);
 // loop that is open ({NULL, 0} is 0). It ends where the parameter ends, and in the direction of an
 // index also where the loop ends: of the last chunk fewer rows or columns may be valid, or none. So
 // of a KV cache only as much is read as the loop's end says. store_at stores to such a part, in
-// each iteration; what it does not reach stays. A parameter that is both sliced and stored to in a
-// loop reads what is there then.
+// each iteration; what it does not reach stays. Several may store to parts of one parameter, in a
+// loop or without one; where they meet, the last one stays. A parameter that is both sliced and
+// stored to in a loop reads what is there then.
 //
 // While an iteration computes, the next one's parts are loaded into a second buffer, where both
 // fit. Values from outside that are factors of products are moved to L1 once. A sum that only

@@ -3767,8 +3767,11 @@ NPU_INTERNAL void npu_kernel_print_loops(npu_kernel *k, uint32_t number, npu_tex
         npu_print(out, "loop_%u.count;\n", i);
         npu_print(&sum, " + %u * runs_%u", loop.insn_count, i);
         check.size = 0;
-        npu_print(&check, "WSP_CHECK(task, %u, loop_%u.is_good && %s <= PTOWSP_TASK_INSN_MAX);",
-                  number++, i, sum.data ? sum.data : "");
+        // Of more runs than that the sum might overflow.
+        npu_print(&check,
+                  "WSP_CHECK(task, %u, loop_%u.is_good && runs_%u <= PTOWSP_TASK_INSN_MAX && "
+                  "%s <= PTOWSP_TASK_INSN_MAX);",
+                  number++, i, i, sum.data ? sum.data : "");
         npu_print_wrapped(out, 4, check.data ? check.data : "");
     }
     k->is_out_of_memory = k->is_out_of_memory || sum.is_out_of_memory || check.is_out_of_memory;
@@ -37130,8 +37133,8 @@ static const char npu_fixed_18[] =
     "// Errors   The body's first error; nothing is stored; a tile does not fit (which, how much, where).\n"
     "PTOWSP_API ptowsp_kernel ptowsp_kernel_end(ptowsp_body *body);\n"
     "\n"
-    "// Parameters, in the order of a task's arguments. `in` is read, `out` is stored to once, and\n"
-    "// `inout` is both: it reads as it was when the task began.\n"
+    "// Parameters, in the order of a task's arguments. `in` is read, `out` is stored to, once or in parts\n"
+    "// (store_at), and `inout` is both: it reads as it was when the task began.\n"
     "PTOWSP_API ptowsp_value ptowsp_tile_in(ptowsp_body *body, const char *name, ptowsp_dtype dtype,\n"
     "                                       int64_t rows, int64_t cols);\n"
     "PTOWSP_API ptowsp_value ptowsp_tile_out(ptowsp_body *body, const char *name, ptowsp_dtype dtype,\n"
@@ -37335,8 +37338,9 @@ static const char npu_fixed_18[] =
     "// loop that is open ({NULL, 0} is 0). It ends where the parameter ends, and in the direction of an\n"
     "// index also where the loop ends: of the last chunk fewer rows or columns may be valid, or none. So\n"
     "// of a KV cache only as much is read as the loop's end says. store_at stores to such a part, in\n"
-    "// each iteration; what it does not reach stays. A parameter that is both sliced and stored to in a\n"
-    "// loop reads what is there then.\n"
+    "// each iteration; what it does not reach stays. Several may store to parts of one parameter, in a\n"
+    "// loop or without one; where they meet, the last one stays. A parameter that is both sliced and\n"
+    "// stored to in a loop reads what is there then.\n"
     "//\n"
     "// While an iteration computes, the next one's parts are loaded into a second buffer, where both\n"
     "// fit. Values from outside that are factors of products are moved to L1 once. A sum that only\n"

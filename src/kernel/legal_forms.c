@@ -305,7 +305,8 @@ static void pwsp_form_scratch(pwsp_lowering *lw, pwsp_legal_scratch scratch, pws
     }
 }
 
-// Do instructions from `at` on, of the list as it was, need the bytes of a root? In a loop all may.
+// Do instructions from `at` on, of the list as it was, need the bytes of a root? In a loop all may. What
+// an instruction adds to is needed if the sum is.
 static bool pwsp_form_is_needed(const pwsp_lowering *lw, const pwsp_insn *insns, uint64_t count,
                                 uint64_t at, uint32_t root) {
     uint32_t depth = 0;
@@ -319,8 +320,6 @@ static bool pwsp_form_is_needed(const pwsp_lowering *lw, const pwsp_insn *insns,
             uint32_t tile = insns[i].src[k];
             is_needed = is_needed || (tile && lw->list->tiles[tile].root == root);
         }
-        is_needed = is_needed || (insns[i].is_dst_read && insns[i].dst[0] &&
-                                  lw->list->tiles[insns[i].dst[0]].root == root);
     }
     return is_needed;
 }
