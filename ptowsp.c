@@ -25408,15 +25408,8 @@ PTOISA_FN void ptoisa_pad_around(const ptoisa_tile *tile, uint32_t rows, uint32_
     ptoisa_fill(ptoisa_view_from(view, rows, 0), tile->rows - rows, tile->cols, size, bits);
 }
 
-// Loads a window into the valid region of d, and pads the rest of d.
-PTOISA_FN void ptoisa_tload(ptoisa_core *core, const ptoisa_tile *d, const ptoisa_global *g) {
-    if (PTOISA_CHECKED && !ptoisa_check_load(core, d, g)) {
-        return;
-    }
-    ptoisa_issue(core, PTOISA_TLOAD, d, NULL, NULL);
-    if (core->is_dry) {
-        return;
-    }
+// The bytes of TLOAD, which are not counted.
+PTOISA_FN void ptoisa_load_bytes(const ptoisa_tile *d, const ptoisa_global *g) {
     uint32_t size = ptoisa_dtype_size((ptoisa_dtype)d->dtype), rows = (uint32_t)g->shape[3];
     ptoisa_view view = ptoisa_view_of(d);
     for (int64_t i = 0; i < ptoisa_global_pieces(g); i++) {
@@ -25424,6 +25417,32 @@ PTOISA_FN void ptoisa_tload(ptoisa_core *core, const ptoisa_tile *d, const ptois
                     d->valid_cols, size);
     }
     ptoisa_pad_around(d, d->valid_rows, d->valid_cols);
+}
+
+// Loads a window into the valid region of d, and pads the rest of d.
+PTOISA_FN void ptoisa_tload(ptoisa_core *core, const ptoisa_tile *d, const ptoisa_global *g) {
+    if (PTOISA_CHECKED && !ptoisa_check_load(core, d, g)) {
+        return;
+    }
+    ptoisa_issue(core, PTOISA_TLOAD, d, NULL, NULL);
+    if (!core->is_dry) {
+        ptoisa_load_bytes(d, g);
+    }
+}
+
+// The bytes of TSTORE, which are not counted.
+PTOISA_FN void ptoisa_store_bytes(const ptoisa_global *g, const ptoisa_tile *s,
+                                  const ptoisa_fixpipe *how) {
+    // Without a change, elements of one size are bytes, whatever the two types are called.
+    bool is_plain = !how->is_relu && !how->is_scaled && !how->is_add;
+    ptoisa_dtype from = (ptoisa_dtype)s->dtype, to = (ptoisa_dtype)g->dtype;
+    to = s->memory != PTOISA_ACC ? from : to;
+    uint32_t rows = (uint32_t)g->shape[3];
+    ptoisa_view view = ptoisa_view_of(s);
+    for (int64_t i = 0; i < ptoisa_global_pieces(g); i++) {
+        ptoisa_transfer(ptoisa_view_piece(g, i), to, ptoisa_view_from(view, (uint32_t)i * rows, 0),
+                        from, rows, s->valid_cols, is_plain ? NULL : how);
+    }
 }
 
 PTOISA_FN void ptoisa_store(ptoisa_core *core, const ptoisa_global *g, const ptoisa_tile *s,
@@ -25437,18 +25456,8 @@ PTOISA_FN void ptoisa_store(ptoisa_core *core, const ptoisa_global *g, const pto
         return;
     }
     ptoisa_issue(core, PTOISA_TSTORE, NULL, s, NULL);
-    if (core->is_dry) {
-        return;
-    }
-    // Without a change, elements of one size are bytes, whatever the two types are called.
-    bool is_plain = !how->is_relu && !how->is_scaled && !how->is_add;
-    ptoisa_dtype from = (ptoisa_dtype)s->dtype, to = (ptoisa_dtype)g->dtype;
-    to = s->memory != PTOISA_ACC ? from : to;
-    uint32_t rows = (uint32_t)g->shape[3];
-    ptoisa_view view = ptoisa_view_of(s);
-    for (int64_t i = 0; i < ptoisa_global_pieces(g); i++) {
-        ptoisa_transfer(ptoisa_view_piece(g, i), to, ptoisa_view_from(view, (uint32_t)i * rows, 0),
-                        from, rows, s->valid_cols, is_plain ? NULL : how);
+    if (!core->is_dry) {
+        ptoisa_store_bytes(g, s, how);
     }
 }
 
@@ -25696,8 +25705,18 @@ PTOISA_FN void ptoisa_tinsert_fp(ptoisa_core *core, const ptoisa_tile *d, const 
 // hold the pipe that moves, until the other core's pipe was done. The handshake itself takes no
 // cycles: no public number of it is known. Both depend on the order of pushes and pops on each core
 // alone, so cycles do not depend on the order in which the host runs the cores. In models that sum
-// (unit) waits cost nothing, and a block takes the sum over its cores. A5 exchanges through UB and
-// L1 directly; here it goes through global memory as on A2/A3, which costs more.
+// (unit) waits cost nothing, and a block takes the sum over its cores.
+//
+// On A5 the slots are in the memory of the core that pops: UB, or L1. So a push is a move from L0C to
+// UB or from UB to L1, and a pop only waits; there is no address in global memory for TALLOC. The
+// public documentation has three rules for what is pushed, and no more (checked 4 [read]):
+//
+//     to the vector cores, split    types of 32 bits; by rows: an even number of valid rows; by
+//                                   columns: valid columns in whole 32s
+//     to the cube core              valid columns of whole 32 bytes
+//
+// When a device of A5 frees a slot, and what of it each vector core has, it does not say: here that is
+// as on A2/A3. The bytes are at `gm` here, too.
 //
 // Two ways to use it. A host that runs the halves interleaved on one thread asks can_push and
 // can_pop first: a push without a free slot and a pop without data are faults then.
@@ -26004,6 +26023,43 @@ PTOISA_FN bool ptoisa_check_fifo(ptoisa_core *core, const char *name, const ptoi
     return true;
 }
 
+// Does the machine have its slots in UB and L1?
+PTOISA_INLINE bool ptoisa_fifo_is_direct(const ptoisa_core *core) {
+    return core->machine->family == PTOISA_A5;
+}
+
+// May a tile go to the other core's memory directly?
+PTOISA_FN bool ptoisa_check_direct(ptoisa_core *core, const ptoisa_fifo *fifo,
+                                   const ptoisa_tile *tile, ptoisa_split split,
+                                   ptoisa_dtype dtype) {
+    if (!ptoisa_fifo_is_direct(core) || core->is_as_simulator) {
+        return true;
+    }
+    uint32_t size = ptoisa_dtype_size(dtype);
+    if (fifo->direction == PTOISA_V2C) {
+        return tile->valid_cols * size % 32 == 0 ||
+               ptoisa_fault(core, PTOISA_NOP,
+                            "TPUSH: FIFO %u: %u valid columns of %s are no whole 32 bytes, which "
+                            "%s moves to L1",
+                            fifo->flag, tile->valid_cols, ptoisa_dtype_name(dtype),
+                            core->machine->name);
+    }
+    if (split == PTOISA_NO_SPLIT) {
+        return true;
+    }
+    if (size != 4) {
+        return ptoisa_fault(core, PTOISA_NOP, "TPUSH: FIFO %u: %s has not 32 bits, as %s splits it",
+                            fifo->flag, ptoisa_dtype_name(dtype), core->machine->name);
+    }
+    bool is_cols = ptoisa_split_is_cols(split);
+    uint32_t count = is_cols ? tile->valid_cols : tile->valid_rows, unit = is_cols ? 32 : 2;
+    return count % unit == 0 ||
+           ptoisa_fault(core, PTOISA_NOP,
+                        "TPUSH: FIFO %u: %u valid %s are no %s, as %s splits them", fifo->flag,
+                        count, is_cols ? "columns" : "rows", is_cols ? "whole 32s" : "even number",
+                        core->machine->name);
+}
+
 // Notes what a core puts into a slot. What the other vector core has put there must go with it.
 PTOISA_FN bool ptoisa_fifo_note(ptoisa_core *core, ptoisa_fifo *fifo, ptoisa_fifo_slot *slot,
                                 uint32_t sub, const ptoisa_tile *tile, ptoisa_split split,
@@ -26075,7 +26131,8 @@ PTOISA_FN void ptoisa_fifo_push_fixpipe(ptoisa_core *core, ptoisa_fifo *fifo, ui
     ptoisa_dtype dtype = how->dtype == PTOISA_DTYPE_NONE ? (ptoisa_dtype)tile->dtype : how->dtype;
     if (PTOISA_CHECKED && (!ptoisa_check_fifo(core, "TPUSH", fifo, tile, split, dtype,
                                               is_half ? PTOISA_VEC : PTOISA_ACC) ||
-                           !ptoisa_check_push(core, fifo, tile, dtype, how))) {
+                           !ptoisa_check_push(core, fifo, tile, dtype, how) ||
+                           !ptoisa_check_direct(core, fifo, tile, split, dtype))) {
         return;
     }
     ptoisa_fifo_slot *slot = ptoisa_fifo_begin_push(core, fifo, sub);
@@ -26092,7 +26149,17 @@ PTOISA_FN void ptoisa_fifo_push_fixpipe(ptoisa_core *core, ptoisa_fifo *fifo, ui
         const ptoisa_tile *fp = how->is_scaled ? how->fp : NULL;
         const ptoisa_fixpipe fixpipe = {how->is_relu, false, how->is_scaled, how->scale,
                                         fp ? (const ptoisa_any_u64 *)fp->data : NULL};
-        ptoisa_store(core, &g, tile, &fixpipe, fp);
+        if (!ptoisa_fifo_is_direct(core)) {
+            ptoisa_store(core, &g, tile, &fixpipe, fp);
+        } else if (!PTOISA_CHECKED || ptoisa_check_store(core, &g, tile, &fixpipe)) {
+            ptoisa_tile to = *tile;
+            to.memory = is_half ? PTOISA_MAT : PTOISA_VEC;
+            to.dtype = (uint8_t)dtype;
+            ptoisa_issue(core, PTOISA_TMOV, &to, tile, NULL);
+            if (!core->is_dry) {
+                ptoisa_store_bytes(&g, tile, &fixpipe);
+            }
+        }
     }
     ptoisa_fifo_end_push(core, fifo, sub);
 }
@@ -26184,10 +26251,14 @@ PTOISA_FN void ptoisa_fifo_pop(ptoisa_core *core, ptoisa_fifo *fifo, uint32_t su
         ptoisa_global g = ptoisa_fifo_window(fifo, fifo->popped[sub] - 1, dtype, tile,
                                              ptoisa_fifo_pitch(tile, split, is_half),
                                              is_cols ? 0 : from, is_cols ? from : 0);
-        if (tile->valid_rows > 0 && tile->valid_cols > 0) {
-            ptoisa_tload(core, tile, &g);
-        } else if (!core->is_dry) {
+        bool is_empty = tile->valid_rows == 0 || tile->valid_cols == 0;
+        if (is_empty && !core->is_dry) {
             ptoisa_pad_around(tile, 0, 0);
+        } else if (!is_empty && !ptoisa_fifo_is_direct(core)) {
+            ptoisa_tload(core, tile, &g);
+        } else if (!is_empty && (!PTOISA_CHECKED || ptoisa_check_load(core, tile, &g)) &&
+                   !core->is_dry) {
+            ptoisa_load_bytes(tile, &g);
         }
     }
     ptoisa_fifo_end_pop(core, fifo, sub);
@@ -26200,6 +26271,12 @@ PTOISA_FN void ptoisa_fifo_pop(ptoisa_core *core, ptoisa_fifo *fifo, uint32_t su
 PTOISA_FN bool ptoisa_fifo_point(ptoisa_core *core, const char *name, const ptoisa_fifo *fifo,
                                  uint64_t index, uint32_t sub, bool is_half, ptoisa_split split,
                                  ptoisa_global *g) {
+    if (PTOISA_CHECKED && ptoisa_fifo_is_direct(core) && !core->is_as_simulator) {
+        return ptoisa_fault(core, PTOISA_NOP,
+                            "%s: FIFO %u: slots of %s are in UB and L1, and have no address in "
+                            "global memory",
+                            name, fifo->flag, core->machine->name);
+    }
     bool is_cols = ptoisa_split_is_cols(split);
     int64_t size = ptoisa_dtype_size((ptoisa_dtype)g->dtype), offset = 0;
     if (is_half && sub == 1 && split != PTOISA_NO_SPLIT) {
@@ -35098,7 +35175,7 @@ typedef struct pwsp_body_param {
     ptowsp_dtype dtype;
     uint32_t rows, cols;
     uint32_t value;
-    bool is_stored;
+    bool is_stored, is_in_parts;  // by store_at alone
 } pwsp_body_param;
 
 // An instruction as it was asked for: its operands are values.
@@ -35794,7 +35871,7 @@ static void pwsp_store(ptowsp_value param, ptowsp_value value, const pwsp_store_
         PWSP_BUILDER_FAIL(&b, PTOWSP_INVALID_PARAMS, "%s is an in parameter", tile->name);
         return;
     }
-    if (tile->is_stored) {
+    if (tile->is_stored && !(at && tile->is_in_parts)) {
         PWSP_BUILDER_FAIL(&b, PTOWSP_INVALID_PARAMS, "%s is stored twice", tile->name);
         return;
     }
@@ -35821,6 +35898,7 @@ static void pwsp_store(ptowsp_value param, ptowsp_value value, const pwsp_store_
         return;
     }
     tile->is_stored = true;
+    tile->is_in_parts = at != NULL;
     b.op.param = to->param;
     b.op.src[0] = b.op.src[1];  // the value; the destination is the parameter
     b.op.src[1] = b.op.src[2] = 0;
@@ -39406,8 +39484,8 @@ static ptoisa_op pwsp_legal_scalar(pwsp_lowering *lw, pwsp_insn *insn) {
 // May the instruction write over its first source, if both tiles have one shape?
 static bool pwsp_legal_is_shared(const pwsp_lowering *lw, const pwsp_insn *insn) {
     const pwsp_list_tile *d = &lw->list->tiles[insn->dst[0]], *s = &lw->list->tiles[insn->src[0]];
-    bool is_apart = insn->op == PTOISA_TRSQRT || insn->op == PTOISA_TRECIP ||
-                    (insn->op >= PTOISA_TROWSUM && insn->op <= PTOISA_TCOLPROD);
+    bool is_apart =
+        insn->op == PTOISA_TRSQRT || (insn->op >= PTOISA_TROWSUM && insn->op <= PTOISA_TCOLPROD);
     return !is_apart && d->layout == s->layout && d->rows == s->rows && d->cols == s->cols &&
            pwsp_valid_is_equal(&d->valid_rows, &s->valid_rows) &&
            pwsp_valid_is_equal(&d->valid_cols, &s->valid_cols);
@@ -39803,7 +39881,8 @@ static void pwsp_form_scratch(pwsp_lowering *lw, pwsp_legal_scratch scratch, pws
     }
 }
 
-// Do instructions from `at` on, of the list as it was, need the bytes of a root? In a loop all may.
+// Do instructions from `at` on, of the list as it was, need the bytes of a root? In a loop all may. What
+// an instruction adds to is needed if the sum is.
 static bool pwsp_form_is_needed(const pwsp_lowering *lw, const pwsp_insn *insns, uint64_t count,
                                 uint64_t at, uint32_t root) {
     uint32_t depth = 0;
@@ -39817,8 +39896,6 @@ static bool pwsp_form_is_needed(const pwsp_lowering *lw, const pwsp_insn *insns,
             uint32_t tile = insns[i].src[k];
             is_needed = is_needed || (tile && lw->list->tiles[tile].root == root);
         }
-        is_needed = is_needed || (insns[i].is_dst_read && insns[i].dst[0] &&
-                                  lw->list->tiles[insns[i].dst[0]].root == root);
     }
     return is_needed;
 }
@@ -39864,7 +39941,7 @@ static bool pwsp_form_is_sized(const pwsp_list *list, const pwsp_legal_form *for
     case PWSP_SIZES_ROWS_4095:
         dst = insn->dst[0] ? dst : src;
         return dst->memory != PTOISA_VEC || dst->rows <= 4095;
-    case PWSP_SIZES_ROWS: return dst->rows == src->rows;
+    case PWSP_SIZES_ROWS: return PWSP_ALWAYS(dst->rows == src->rows);  // by pwsp_form_rows
     case PWSP_SIZES_COLS: return dst->cols == src->cols;
     case PWSP_SIZES_MASK: {
         const pwsp_list_tile *mask = is_compare ? dst : src, *all = is_compare ? src : dst;
@@ -39876,8 +39953,9 @@ static bool pwsp_form_is_sized(const pwsp_list *list, const pwsp_legal_form *for
     case PWSP_SIZES_PACK: {
         pwsp_valid cols = pwsp_valid_full(dst->cols);
         ptoisa_pattern_of((ptoisa_pattern)insn->mode, &first, &step);
-        return pwsp_valid_is_equal(&dst->valid_cols, &cols) && src->valid_cols.param == 0 &&
-               (src->valid_rows.max == 1 || src->valid_cols.max == step * dst->cols);
+        return PWSP_ALWAYS(  // by pwsp_form_pack
+            pwsp_valid_is_equal(&dst->valid_cols, &cols) && src->valid_cols.param == 0 &&
+            (src->valid_rows.max == 1 || src->valid_cols.max == step * dst->cols));
     }
     case PWSP_SIZES_RUNS:
         return src->valid_cols.param == 0 && src->valid_cols.max % PTOISA_SORT_RUN == 0;
@@ -39895,13 +39973,13 @@ static bool pwsp_form_is_sized(const pwsp_list *list, const pwsp_legal_form *for
 static const char *pwsp_form_sizes_text(pwsp_legal_sizes sizes) {
     switch (sizes) {
     case PWSP_SIZES_ROWS_4095: return "a tile has more than 4095 rows (rule: rows in UB)";
-    case PWSP_SIZES_ROWS: return "source and result have other rows (rule: row sums)";
     case PWSP_SIZES_COLS: return "source and result have other columns (rule: column sums)";
     case PWSP_SIZES_MASK: return "the mask has no bit for each allocated column (rule: masks)";
-    case PWSP_SIZES_PACK: return "rows do not stay rows when they are packed (rule: mask gathers)";
     case PWSP_SIZES_RUNS: return "the result has no room for whole runs of 32 (rule: runs)";
     case PWSP_SIZES_PRODUCT: return "factors and result have other sizes (rule: factors)";
-    case PWSP_SIZES_ANY: break;
+    case PWSP_SIZES_ROWS:
+    case PWSP_SIZES_PACK:
+    case PWSP_SIZES_ANY: break;  // never refused
     }
     return "";
 }
@@ -41048,9 +41126,10 @@ static bool pwsp_tile_core_check_loops(pwsp_tile_core *core, const pwsp_tile_cod
         }
         core->end[loop] = end;
         uint64_t count = pwsp_tile_code_iterations(code, loop, task, &begin);
-        // Below 2^31 * 2^20 * 2^24: no overflow.
+        // Up to 2^20 * 2^30; of more than 2^20 the first says enough, so neither overflows.
         runs[loop] = runs[of->of.parent] * count;
-        insns += runs[loop] * of->insn_count;
+        bool is_many = runs[loop] > PTOWSP_TASK_INSN_MAX;
+        insns += is_many ? runs[loop] : runs[loop] * of->insn_count;
         if (insns > PTOWSP_TASK_INSN_MAX) {
             snprintf(core->text, sizeof core->text,
                      "kernel %s: loop %u runs %" PRIu64 " times; a task executes at most %d "
@@ -47063,7 +47142,8 @@ PWSP_INTERNAL bool pwsp_tensor_uses(const ptowsp_tensor_desc *tensor, bool is_tr
     ROW("kernel", "runs", 17, PWSP_L, PWSP_L, PWSP_L)                                              \
     ROW("kernel", "operands", 18, PWSP_R, PWSP_R, PWSP_R)                                          \
     ROW("kernel", "tiles", 19, PWSP_R, PWSP_R, PWSP_R)                                             \
-    ROW("kernel", "memories", 20, PWSP_R, PWSP_R, PWSP_R)
+    ROW("kernel", "memories", 20, PWSP_R, PWSP_R, PWSP_R)                                          \
+    ROW("kernel", "direct FIFOs", 21, PWSP_E, PWSP_E, PWSP_R)
 // clang-format on
 
 typedef struct pwsp_capability {

@@ -3515,8 +3515,8 @@ PTOWSP_API ptowsp_body *ptowsp_kernel_begin(ptowsp_module *module, const ptowsp_
 // Errors   The body's first error; nothing is stored; a tile does not fit (which, how much, where).
 PTOWSP_API ptowsp_kernel ptowsp_kernel_end(ptowsp_body *body);
 
-// Parameters, in the order of a task's arguments. `in` is read, `out` is stored to once, and
-// `inout` is both: it reads as it was when the task began.
+// Parameters, in the order of a task's arguments. `in` is read, `out` is stored to, once or in parts
+// (store_at), and `inout` is both: it reads as it was when the task began.
 PTOWSP_API ptowsp_value ptowsp_tile_in(ptowsp_body *body, const char *name, ptowsp_dtype dtype,
                                        int64_t rows, int64_t cols);
 PTOWSP_API ptowsp_value ptowsp_tile_out(ptowsp_body *body, const char *name, ptowsp_dtype dtype,
@@ -3575,7 +3575,9 @@ PTOWSP_API void ptowsp_tile_store_add(ptowsp_value param, ptowsp_value value);
 // them does it, as it does with transposed tiles, sorts, masks, gathers, tiles of one row and rows
 // for all others. Where both halves use a parameter
 // that one stores to, and no tile that goes between them orders it, the vector half does the loads
-// and stores of that parameter. On A5 the cores' memories are connected, and nothing is cut.
+// and stores of that parameter. On A5 the cores exchange through UB and L1. There nothing is cut:
+// kernels run and are timed as if one core had both units, and a tree for a device is refused
+// ("direct FIFOs" of the capability table).
 PTOWSP_API ptowsp_value ptowsp_tile_add(ptowsp_value x, ptowsp_value y);
 PTOWSP_API ptowsp_value ptowsp_tile_sub(ptowsp_value x, ptowsp_value y);
 PTOWSP_API ptowsp_value ptowsp_tile_mul(ptowsp_value x, ptowsp_value y);
@@ -3718,13 +3720,21 @@ PTOWSP_API ptowsp_value ptowsp_tile_deinterleave(ptowsp_value x, uint32_t part);
 // loop that is open ({NULL, 0} is 0). It ends where the parameter ends, and in the direction of an
 // index also where the loop ends: of the last chunk fewer rows or columns may be valid, or none. So
 // of a KV cache only as much is read as the loop's end says. store_at stores to such a part, in
-// each iteration; what it does not reach stays. A parameter that is both sliced and stored to in a
-// loop reads what is there then.
+// each iteration; what it does not reach stays. Several may store to parts of one parameter, in a
+// loop or without one; where they meet, the last one stays. A parameter that is both sliced and
+// stored to in a loop reads what is there then.
 //
 // While an iteration computes, the next one's parts are loaded into a second buffer, where both
 // fit. Values from outside that are factors of products are moved to L1 once. A sum that only
 // matmul_acc of the loop adds to, and that begins as a product or as a tile full of 0, stays in
 // L0C.
+//
+// What loops do not do: bounds are the same in all iterations of the loops around, so they are no
+// index of these and no number in a tile. Thus all trips are known, and checked, before a task touches
+// data, and the proof of waits holds for any number of them. For a triangle of chunks, loop over all
+// of them and mask with select, or give a task to each row of chunks with its end as a scalar. A part
+// begins at one index, not at a sum: step the loop by what its parts begin at, from another begin if
+// need be. Sorted pairs and tiles of instructions are not carried.
 //
 // Errors   ptowsp_kernel_end: a carried value without next; a loop that is not closed. A task whose
 //          bounds are below 0, above 2^30 or in the wrong order, or that would execute more than
@@ -4746,8 +4756,11 @@ typedef enum ptowsp_target {
 //      wide columns      columns of wide matrices: row views of one column, by strides
 //      other strides     rows whose elements do not lie together. On a device such a task ends with
 //                        UNSUPPORTED; the tree's other builds execute it
-//      both cores        kernels for cube and vector cores (MIX): two halves with FIFOs on A2/A3.
-//                        Trees for a device are refused for other machines
+//      both cores        kernels for cube and vector cores (MIX): two halves with FIFOs in global
+//                        memory on A2/A3
+//      direct FIFOs      the same on A5, whose cores exchange through UB and L1: executed and timed
+//                        as moves of one core. Trees for a device are refused: what is public does
+//                        not say where the slots lie, nor when they are free again
 //      operands          what an instruction asks of its tiles besides (ptoisa_shim.h)
 //      tiles, memories   tiles are aligned and written before they are read; all that live fit
 //

@@ -133,6 +133,10 @@ static void faults__of_stores(void **state) {
           (ptowsp_tile_store(f->o, f->x), VOID(ptowsp_tile_store(f->o, f->y))));
     FAULT(INVALID_PARAMS, "store_add: o is stored twice",
           (ptowsp_tile_store(f->o, f->x), VOID(ptowsp_tile_store_add(f->o, f->y))));
+    FAULT(INVALID_PARAMS, "store_at: o is stored twice",
+          (ptowsp_tile_store(f->o, f->x), VOID(ptowsp_tile_store_at(f->o, none, none, f->v))));
+    FAULT(INVALID_PARAMS, "store: o is stored twice",
+          (ptowsp_tile_store_at(f->o, none, none, f->v), VOID(ptowsp_tile_store(f->o, f->x))));
     FAULT(INVALID_PARAMS, "store: its destination is no parameter",
           VOID(ptowsp_tile_store(ptowsp_tile_exp(f->x), f->y)));
     FAULT(INVALID_PARAMS, "store: 1 x 16 into o of 8 x 16", VOID(ptowsp_tile_store(f->o, f->v)));

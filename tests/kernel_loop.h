@@ -94,6 +94,17 @@ static inline ptowsp_value lp_chunk(const lp *by_row, const lp *by_col, ptowsp_v
     return ptowsp_tile_slice(param, by_row ? by_row->at : 0, by_col ? by_col->at : 0, rows, cols);
 }
 
+// Stores to a part of a parameter, at the loops' indices.
+static inline void lp_store(const lp *by_row, const lp *by_col, ptowsp_value param,
+                            ptowsp_value value) {
+    kt *t = by_row->t;
+    if (by_row->is_looped) {
+        ptowsp_tile_store_at(param, by_row->index, by_col->index, value);
+    } else {
+        ptowsp_tile_store_at(param, lp_const(t, by_row->at), lp_const(t, by_col->at), value);
+    }
+}
+
 // Ends a kernel. A loop's instructions are not counted once each, as kt_lower wants it.
 static inline void lp_lower(kt *t) {
     t->kernel = ptowsp_kernel_end(t->k);
@@ -253,6 +264,46 @@ static inline void lp_nested(kt *t, bool is_looped, int which) {
     }
     ptowsp_tile_store(total, lp_result(&i, 0, one));
     ptowsp_tile_store(y, ptowsp_tile_add(x.v, ptowsp_tile_const(t->k, 1)));
+}
+
+// c = a b, all of it: over chunks of rows, of columns, and of the inner size, which are halved again;
+// with cut-off sizes; twice onto the same sum. The tiles are counted. Four loops, each in the one
+// before.
+static inline void lp_gemm(kt *t, bool is_looped, int which) {
+    int64_t m = 1 + which % 3, n = 1 + which / 3 % 3, k = 2, half = LP_CHUNK / 2;
+    int64_t rows = lp_valid(t, m), cols = lp_valid(t, n);
+    kt_value a = lp_in(t, PTOWSP_F32, m * LP_CHUNK, k * LP_CHUNK, rows, k * LP_CHUNK);
+    kt_value b = lp_in(t, PTOWSP_F32, k * LP_CHUNK, n * LP_CHUNK, k * LP_CHUNK, cols);
+    ptowsp_value out = lp_out(t, PTOWSP_F32, a.rows, b.cols, rows, cols);
+    ptowsp_value count = lp_out(t, PTOWSP_F32, LP_CHUNK, 1, LP_CHUNK, 1);
+    ptowsp_value zero = ptowsp_tile_full(t->k, PTOWSP_F32, LP_CHUNK, LP_CHUNK, 0);
+    ptowsp_value none_of = ptowsp_tile_full(t->k, PTOWSP_F32, LP_CHUNK, 1, 0);
+    lp i = lp_begin(t, is_looped, 0, rows, LP_CHUNK);
+    while (lp_more(&i)) {
+        ptowsp_value before = lp_carry(&i, 0, none_of);
+        lp j = lp_begin(t, is_looped, 0, cols, LP_CHUNK);
+        while (lp_more(&j)) {
+            ptowsp_value tiles = lp_carry(&j, 0, before);
+            lp times = lp_begin(t, is_looped, 0, 2, 1);
+            while (lp_more(&times)) {
+                ptowsp_value twice = lp_carry(&times, 0, zero);
+                lp l = lp_begin(t, is_looped, 0, k * LP_CHUNK, half);
+                while (lp_more(&l)) {
+                    ptowsp_value sum = lp_carry(&l, 0, twice);
+                    lp_next(&l, 0, sum,
+                            ptowsp_tile_add(
+                                sum, ptowsp_tile_matmul(lp_chunk(&i, &l, a.v, LP_CHUNK, half),
+                                                        lp_chunk(&l, &j, b.v, half, LP_CHUNK))));
+                }
+                lp_next(&times, 0, twice, lp_result(&l, 0, twice));
+            }
+            ptowsp_value sum = lp_result(&times, 0, zero);
+            lp_next(&j, 0, tiles, ptowsp_tile_add(tiles, ptowsp_tile_const(t->k, 1)));
+            lp_store(&i, &j, out, sum);
+        }
+        lp_next(&i, 0, before, lp_result(&j, 0, before));
+    }
+    ptowsp_tile_store(count, lp_result(&i, 0, none_of));
 }
 
 // Attention over as much of a cache as a scalar says: only as a loop, for the emitter.

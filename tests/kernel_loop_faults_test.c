@@ -206,22 +206,9 @@ typedef struct task_fixture {
     float x[ROWS * COLS], y[ROWS * COLS];
 } task_fixture;
 
-// y = 2 x from row `from` to row `to`, in chunks, both scalars (or `to` is the rows of x).
-static ptowsp_status copy_make(task_fixture *t, bool is_u64, bool is_size, uint64_t from,
+// Ends a kernel of tiles x and y and two scalars, and makes a program of one task of it.
+static ptowsp_status task_make(task_fixture *t, ptowsp_body *k, bool is_u64, uint64_t from,
                                uint64_t to) {
-    ptowsp_body_desc desc;
-    memset(&desc, 0, sizeof desc);
-    desc.name = "twice";
-    ptowsp_dtype dtype = is_u64 ? PTOWSP_U64 : PTOWSP_I64;
-    ptowsp_body *k = ptowsp_kernel_begin(t->m, &desc);
-    ptowsp_value x = ptowsp_tile_in(k, "x", PTOWSP_F32, ROWS, COLS);
-    ptowsp_value y = ptowsp_tile_out(k, "y", PTOWSP_F32, ROWS, COLS);
-    ptowsp_value begin_at = ptowsp_tile_scalar(k, "from", dtype);
-    ptowsp_value end_at = ptowsp_tile_scalar(k, "to", dtype);
-    PTOWSP_TILE_LOOP(k, i, begin_at, is_size ? ptowsp_tile_rows(x) : end_at, STEP) {
-        ptowsp_value part = ptowsp_tile_slice_at(x, i, none, STEP, COLS);
-        ptowsp_tile_store_at(y, i, none, ptowsp_tile_mul(part, ptowsp_tile_const(k, 2)));
-    }
     t->kernel = ptowsp_kernel_end(k);
     ptowsp_task_desc task;
     memset(&task, 0, sizeof task);
@@ -242,6 +229,44 @@ static ptowsp_status copy_make(task_fixture *t, bool is_u64, bool is_size, uint6
         ptowsp_task_make(t->m, &task);
     }
     return ptowsp_program_create(t->context, t->m, NULL, &t->program);
+}
+
+// y = 2 x from row `from` to row `to`, in chunks, both scalars (or `to` is the rows of x).
+static ptowsp_status copy_make(task_fixture *t, bool is_u64, bool is_size, uint64_t from,
+                               uint64_t to) {
+    ptowsp_body_desc desc;
+    memset(&desc, 0, sizeof desc);
+    desc.name = "twice";
+    ptowsp_dtype dtype = is_u64 ? PTOWSP_U64 : PTOWSP_I64;
+    ptowsp_body *k = ptowsp_kernel_begin(t->m, &desc);
+    ptowsp_value x = ptowsp_tile_in(k, "x", PTOWSP_F32, ROWS, COLS);
+    ptowsp_value y = ptowsp_tile_out(k, "y", PTOWSP_F32, ROWS, COLS);
+    ptowsp_value begin_at = ptowsp_tile_scalar(k, "from", dtype);
+    ptowsp_value end_at = ptowsp_tile_scalar(k, "to", dtype);
+    PTOWSP_TILE_LOOP(k, i, begin_at, is_size ? ptowsp_tile_rows(x) : end_at, STEP) {
+        ptowsp_value part = ptowsp_tile_slice_at(x, i, none, STEP, COLS);
+        ptowsp_tile_store_at(y, i, none, ptowsp_tile_mul(part, ptowsp_tile_const(k, 2)));
+    }
+    return task_make(t, k, is_u64, from, to);
+}
+
+// The first chunk of rows, `from` times `to` times: a loop in a loop.
+static ptowsp_status nested_make(task_fixture *t, uint64_t from, uint64_t to) {
+    ptowsp_body_desc desc;
+    memset(&desc, 0, sizeof desc);
+    desc.name = "often";
+    ptowsp_body *k = ptowsp_kernel_begin(t->m, &desc);
+    ptowsp_value x = ptowsp_tile_in(k, "x", PTOWSP_F32, ROWS, COLS);
+    ptowsp_value y = ptowsp_tile_out(k, "y", PTOWSP_F32, ROWS, COLS);
+    ptowsp_value outer = ptowsp_tile_scalar(k, "from", PTOWSP_I64), zero = ptowsp_tile_const(k, 0);
+    ptowsp_value inner = ptowsp_tile_scalar(k, "to", PTOWSP_I64);
+    PTOWSP_TILE_LOOP(k, i, zero, outer, 1) {
+        PTOWSP_TILE_LOOP(k, j, zero, inner, 1) {
+            ptowsp_value part = ptowsp_tile_slice_at(x, none, none, STEP, COLS);
+            ptowsp_tile_store_at(y, none, none, ptowsp_tile_mul(part, ptowsp_tile_const(k, 2)));
+        }
+    }
+    return task_make(t, k, false, from, to);
 }
 
 static ptowsp_status copy_run(task_fixture *t, int64_t rows, ptowsp_run_mode mode) {
@@ -326,6 +351,42 @@ static void tasks__whose_bounds_are_negative_or_huge_are_refused(void **state) {
         true, 0, 1 << 30,
         "w/task twice: task 0: kernel twice: loop 1 runs 67108864 times; a task executes at "
         "most 1048576 instructions");
+}
+
+// Loops in loops: the bounds of each, and the trips of both together. With no trip of the outer loop,
+// the inner one's number does not matter.
+static void tasks__whose_inner_loops_are_negative_or_huge_are_refused(void **state) {
+    (void)state;
+    const struct {
+        int64_t from, to;
+        const char *text;
+    } cases[] = {{2, -1, "loop 2 goes from 0 to -1; its bounds are 0 to 2^30, in this order"},
+                 {-1, 2, "loop 1 goes from 0 to -1; its bounds are 0 to 2^30, in this order"},
+                 {1024, 1 << 30,
+                  "loop 2 runs 1099511627776 times; a task executes at most 1048576 instructions"},
+                 {1 << 30, 1 << 30,
+                  "loop 1 runs 1073741824 times; a task executes at most 1048576 instructions"},
+                 {0, 1 << 30, NULL},
+                 {1 << 10, 0, NULL},
+                 {3, 2, NULL}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        task_fixture t;
+        task_begin(&t);
+        assert_int_equal(nested_make(&t, (uint64_t)cases[i].from, (uint64_t)cases[i].to),
+                         PTOWSP_OK);
+        ptowsp_status status = copy_run(&t, ROWS, PTOWSP_RUN_EXECUTE);
+        assert_int_equal(status, cases[i].text ? PTOWSP_INVALID_PARAMS : PTOWSP_OK);
+        if (cases[i].text) {
+            char text[256];
+            snprintf(text, sizeof text, "w/task often: task 0: kernel often: %s", cases[i].text);
+            assert_string_equal(ptowsp_context_error(t.context).text, text);
+        }
+        for (int64_t k = 0; k < ROWS * COLS; k++) {
+            bool is_in = i == 6 && k < STEP * COLS;
+            assert_true(t.y[k] == (is_in ? 2 * t.x[k] : -1));
+        }
+        task_end(&t);
+    }
 }
 
 // The last chunk is cut off where the loop or the parameter ends; chunks beyond the parameter have nothing; none, one and more of them.
@@ -464,6 +525,7 @@ int main(void) {
         cmocka_unit_test(loop__refuses_values_where_they_are_not),
         cmocka_unit_test(loop__refuses_windows_that_do_not_fit),
         cmocka_unit_test(tasks__whose_bounds_are_negative_or_huge_are_refused),
+        cmocka_unit_test(tasks__whose_inner_loops_are_negative_or_huge_are_refused),
         cmocka_unit_test(tasks__take_what_there_is_of_each_chunk),
         cmocka_unit_test(tasks__cost_what_their_iterations_cost),
         cmocka_unit_test(tasks__overlap_a_chunk_with_the_next_load),

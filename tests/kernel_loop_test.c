@@ -39,6 +39,11 @@ static void loop__runs_inside_another(void **state) {
     play_all(lp_nested, 15);
 }
 
+static void loop__runs_inside_three_others(void **state) {
+    (void)state;
+    play_all(lp_gemm, 8);
+}
+
 // Of a carried value of 8 rows the next has 5: in a task, the others stay what they were. Summed in
 // place, by way of another operation in place, and by way of a value that is carried on.
 static void loop__keeps_the_elements_that_a_next_value_does_not_have(void **state) {
@@ -140,6 +145,163 @@ static void loop__adds_products_to_what_is_there(void **state) {
     }
 }
 
+// What is made of a carried value where that is needed no more: parts of it, its transpose, another
+// type. None of them is the next value's place, though it has the same bytes.
+static void parts_of_homes(kt *t, bool is_looped, int way) {
+    int64_t cols = way == 2 ? 1 : 16;
+    kt_value x = lp_in(t, PTOWSP_F32, 3 * 16, cols, 3 * 16, cols);
+    ptowsp_value out = lp_out(t, PTOWSP_F32, 16, cols, 16, cols);
+    ptowsp_value first = ptowsp_tile_full(t->k, PTOWSP_F32, 16, cols, 2);
+    lp l = lp_begin(t, is_looped, 0, 3 * 16, 16);
+    while (lp_more(&l)) {
+        ptowsp_value c = lp_carry(&l, 0, first), next = c;
+        ptowsp_value part = lp_chunk(&l, NULL, x.v, 16, cols);
+        switch (way) {
+        case 0:
+        case 1: next = ptowsp_tile_slice(c, way == 0 ? 8 : 0, 0, 8, 16); break;
+        case 2: next = ptowsp_tile_transpose(c); break;
+        case 3: next = ptowsp_tile_cvt(c, PTOWSP_I32, PTOWSP_ROUND_NEAREST); break;
+        default: next = ptowsp_tile_slice(c, 0, 8, 16, 8); break;
+        }
+        next = ptowsp_tile_neg(next);
+        switch (way) {
+        case 2: next = ptowsp_tile_transpose(next); break;
+        case 3: next = ptowsp_tile_cvt(next, PTOWSP_F32, PTOWSP_ROUND_NEAREST); break;
+        case 4: next = ptowsp_tile_row_broadcast(part, ptowsp_tile_rowmax(next)); break;
+        default: next = ptowsp_tile_col_broadcast(part, ptowsp_tile_colmax(next)); break;
+        }
+        lp_next(&l, 0, c, ptowsp_tile_add(next, part));
+    }
+    ptowsp_tile_store(out, lp_result(&l, 0, first));
+}
+
+static void loop__parts_of_carried_values_are_not_their_places(void **state) {
+    (void)state;
+    const ptowsp_machine a5 = ptowsp_machine_950pr();
+    for (int i = 0; i < 10; i++) {
+        kt_config config = kt_any(test_seed() + (uint64_t)i);
+        config.machine = i % 2 ? &a5 : NULL;
+        config.is_integer = true;
+        config.low = -9;
+        config.high = 9;
+        lp_play(parts_of_homes, i / 2, config);
+    }
+}
+
+// Sums that products of a loop add to: which stay in L0C, and which do not.
+enum { SUM_WAYS = 12 };
+
+static bool is_sum_kept(int way) {
+    return way <= 4 || way == 11;
+}
+
+static void sums(kt *t, bool is_looped, int way) {
+    kt_value a = lp_in(t, PTOWSP_F16, 16, 3 * LP_CHUNK, 16, 3 * LP_CHUNK);
+    kt_value b = lp_in(t, PTOWSP_F16, 3 * LP_CHUNK, 16, 3 * LP_CHUNK, 16);
+    kt_value x = lp_in(t, PTOWSP_F16, 16, 16, 16, 16), y = lp_in(t, PTOWSP_F16, 16, 16, 16, 16);
+    ptowsp_value out = lp_out(t, PTOWSP_F32, 16, 16, 16, 16);
+    ptowsp_value more = lp_out(t, PTOWSP_F32, 16, 16, 16, 16);
+    ptowsp_value product = ptowsp_tile_matmul(x.v, y.v);
+    ptowsp_value other = ptowsp_tile_matmul(y.v, x.v), kept = other;
+    ptowsp_value first =
+        way == 1   ? ptowsp_tile_full(t->k, PTOWSP_F32, 16, 16, 0)
+        : way == 5 ? ptowsp_tile_full(t->k, PTOWSP_F32, 16, 16, 2)
+        : way == 6 ? ptowsp_tile_neg(product)
+        : way == 11
+            ? ptowsp_tile_matmul_bias(x.v, y.v, ptowsp_tile_full(t->k, PTOWSP_F32, 1, 16, 3))
+            : product;
+    lp l = lp_begin(t, is_looped, 0, 3 * LP_CHUNK, LP_CHUNK);
+    while (lp_more(&l)) {
+        ptowsp_value sum = lp_carry(&l, 0, first), was = lp_carry(&l, 1, other);
+        ptowsp_value next = ptowsp_tile_matmul_acc(sum, lp_chunk(NULL, &l, a.v, 16, LP_CHUNK),
+                                                   lp_chunk(&l, NULL, b.v, LP_CHUNK, 16));
+        ptowsp_value keep = ptowsp_tile_abs(was);
+        switch (way) {
+        case 7: keep = ptowsp_tile_add(was, sum); break;   // the sum is read in the loop
+        case 8: keep = ptowsp_tile_add(was, next); break;  // so is what it becomes
+        case 9: next = ptowsp_tile_neg(next); break;       // it becomes something else
+        default: break;
+        }
+        lp_next(&l, 1, was, keep);
+        lp_next(&l, 0, sum, next);
+    }
+    ptowsp_value sum = lp_result(&l, 0, first);
+    kept = lp_result(&l, 1, other);
+    switch (way) {  // what needs it behind the loop
+    case 2: kept = ptowsp_tile_add(kept, sum); break;
+    case 3: kept = ptowsp_tile_matmul_acc(sum, x.v, y.v); break;
+    case 4: kept = ptowsp_tile_add(kept, ptowsp_tile_matmul(sum, kept)); break;
+    case 10: kept = ptowsp_tile_add(kept, product); break;  // it is not the sum's alone
+    default: break;
+    }
+    ptowsp_tile_store(out, sum);
+    ptowsp_tile_store(more, kept);
+}
+
+// A loop in a loop that goes on with the outer one's sum, which is in UB then.
+static void sums_of_sums(kt *t, bool is_looped, int way) {
+    kt_value a = lp_in(t, PTOWSP_F16, 16, 2 * LP_CHUNK, 16, 2 * LP_CHUNK);
+    kt_value b = lp_in(t, PTOWSP_F16, 2 * LP_CHUNK, 16, 2 * LP_CHUNK, 16);
+    ptowsp_value out = lp_out(t, PTOWSP_F32, 16, 16, 16, 16);
+    ptowsp_value zero = ptowsp_tile_full(t->k, PTOWSP_F32, 16, 16, 0);
+    lp i = lp_begin(t, is_looped, 0, 2, 1);
+    while (lp_more(&i)) {
+        ptowsp_value over = lp_carry(&i, 0, zero);
+        ptowsp_value inner = way == 0 ? over : zero;
+        lp j = lp_begin(t, is_looped, 0, 2 * LP_CHUNK, LP_CHUNK);
+        while (lp_more(&j)) {
+            ptowsp_value sum = lp_carry(&j, 0, inner);
+            lp_next(&j, 0, sum,
+                    ptowsp_tile_matmul_acc(sum, lp_chunk(NULL, &j, a.v, 16, LP_CHUNK),
+                                           lp_chunk(&j, NULL, b.v, LP_CHUNK, 16)));
+        }
+        ptowsp_value sum = lp_result(&j, 0, inner);
+        lp_next(&i, 0, over, way == 0 ? sum : ptowsp_tile_add(over, sum));
+    }
+    ptowsp_tile_store(out, lp_result(&i, 0, zero));
+}
+
+// Of the looped kernel: does its loop move anything out of L0C?
+static bool moves_sums(kt *t) {
+    ptowsp_program *program = kt_compile(t);
+    uint32_t loop = 0, count = 0;
+    for (uint32_t i = 0; i < ptowsp_program_kernel_at(program, 1).insn_count; i++) {
+        ptowsp_insn_info insn = ptowsp_program_insn_at(program, 1, i);
+        loop += strcmp(insn.name, "LOOP") == 0;
+        loop -= strcmp(insn.name, "END") == 0;
+        bool is_move = strcmp(insn.name, "TPUSH") == 0 || strcmp(insn.name, "TMOV") == 0;
+        count += loop && is_move && insn.src[0] &&
+                 ptowsp_program_tile_at(program, 1, insn.src[0]).memory == PTOWSP_MEMORY_L0C;
+    }
+    return count > 0;
+}
+
+static void loop__sums_stay_in_l0c_where_nothing_else_needs_them(void **state) {
+    (void)state;
+    const ptowsp_machine a5 = ptowsp_machine_950pr();
+    uint64_t seed = test_seed();
+    for (int way = 1; way < SUM_WAYS; way++) {
+        for (int i = 0; i < 4; i++) {
+            kt_config config = kt_any(test_random(&seed));
+            config.machine = i % 2 ? &a5 : NULL;
+            config.is_fused = i / 2 != 0;
+            config.is_integer = true;  // sums are exact in any order
+            config.low = -3;
+            config.high = 3;
+            lp_play(sums, way, config);
+            kt t = kt_begin(config);
+            sums(&t, true, way);
+            lp_lower(&t);
+            if (moves_sums(&t) == is_sum_kept(way)) {
+                kt_complain(&t);
+                fail_msg("way %d", way);
+            }
+            kt_free(&t);
+            lp_play(sums_of_sums, way % 2, config);
+        }
+    }
+}
+
 static void loop__random_kernels_are_what_they_are_unrolled(void **state) {
     (void)state;
     const ptowsp_machine a5 = ptowsp_machine_950pr();
@@ -161,9 +323,12 @@ int main(void) {
         cmocka_unit_test(loop__carries_values_that_add_up_and_change_places),
         cmocka_unit_test(loop__computes_attention_over_chunks_of_keys),
         cmocka_unit_test(loop__runs_inside_another),
+        cmocka_unit_test(loop__runs_inside_three_others),
         cmocka_unit_test(loop__keeps_the_elements_that_a_next_value_does_not_have),
         cmocka_unit_test(loop__does_not_change_what_a_carried_value_begins_as),
         cmocka_unit_test(loop__adds_products_to_what_is_there),
+        cmocka_unit_test(loop__parts_of_carried_values_are_not_their_places),
+        cmocka_unit_test(loop__sums_stay_in_l0c_where_nothing_else_needs_them),
         cmocka_unit_test(loop__random_kernels_are_what_they_are_unrolled),
     };
     return cmocka_run_group_tests_name("kernel_loop", tests, NULL, NULL);

@@ -163,6 +163,31 @@ static void misuse__tiles_that_do_not_fit(void **state) {
         "311296 of 524288 are in use (f32 on 910B; rule: memories)");
 }
 
+// What crosses between a mixed kernel's halves has to fit where it is popped: 128 x 256 f32 are 128 KiB
+// of UB, beside the 512 bytes of x; 64 x 512 f32 are 128 KiB of L1, beside the 448 of a right factor.
+// The slots themselves are in global memory, and flags are the same four for any number of tiles.
+static void misuse__fifos_beyond_ub_and_l1(void **state) {
+    (void)state;
+    fixture fault, *f = &fault;
+    begin(f);
+    ptowsp_value score =
+        ptowsp_tile_matmul(PARAM("a", PTOWSP_F16, 128, 64), PARAM("b", PTOWSP_F16, 64, 256));
+    expect_end(f, ptowsp_tile_slice(ptowsp_tile_add(ptowsp_tile_exp(score), score), 0, 0, 128, 128),
+               PTOWSP_LIMIT_EXCEEDED,
+               "exp: memory: tile 8 (128 x 256 f32) needs 131072 bytes of UB at instruction 8 "
+               "(TEXP), where 131584 of 188416 are in use (f32 on 910B; rule: memories)");
+    begin(f);
+    ptowsp_value left = ptowsp_tile_exp(PARAM("a", PTOWSP_F32, 64, 512));
+    ptowsp_tile_store(ptowsp_tile_out(f->k, "out", PTOWSP_F32, 64, 224),
+                      ptowsp_tile_matmul(left, PARAM("b", PTOWSP_F32, 512, 224)));
+    assert_int_equal(good_end(f).id, 0);
+    expect_module(
+        f, PTOWSP_LIMIT_EXCEEDED,
+        "module: kernel k: matmul: memory: tile 3 (64 x 512 f32) needs 131072 bytes of L1 "
+        "at instruction 5 (TPOP), where 458752 of 524288 are in use (f32 on 910B; rule: "
+        "memories)");
+}
+
 // -- instructions ---------------------------------------------------------------------------------
 
 static ptowsp_value alloc(fixture *f, ptowsp_dtype dtype, int64_t rows, int64_t cols) {
@@ -359,6 +384,7 @@ int main(void) {
         cmocka_unit_test(misuse__a_kernel_without_tiles),
         cmocka_unit_test(misuse__too_many_operations),
         cmocka_unit_test(misuse__tiles_that_do_not_fit),
+        cmocka_unit_test(misuse__fifos_beyond_ub_and_l1),
         cmocka_unit_test(misuse__of_alloc),
         cmocka_unit_test(misuse__of_instructions),
         cmocka_unit_test(misuse__of_columns_that_are_interleaved_again),

@@ -21,8 +21,8 @@ enum { RANDOM_CARRIED = 3, RANDOM_LOOPS = 6, RANDOM_WINDOWS = 2, RANDOM_PARAMS_L
 
 // rows x cols of a parameter, from the index of a loop or from 0: [0] by row, [1] by column.
 typedef struct random_window {
-    kt_param *of;  // NULL: there is none
-    bool is_loaded, is_stored;
+    kt_param *of;                         // NULL: there is none
+    bool is_loaded, is_stored, is_twice;  // something else is stored there first
     int64_t sizes[2];
     const struct random_loop *by[2];
 } random_window;
@@ -91,9 +91,9 @@ static inline kt_value window_value(kt *t, const random_window *w, const pool *b
     return kt_full(t, of->dtype, w->sizes[0], w->sizes[1], 3);
 }
 
-static inline void window_store(kt *t, const random_window *w, const pool *body, bool is_run) {
+static inline void window_store(kt *t, const random_window *w, kt_value value, bool is_run) {
     ptowsp_value none = {NULL, 0};
-    kt_value *of = &w->of->stored, value = window_value(t, w, body);
+    kt_value *of = &w->of->stored;
     if (t->k) {
         ptowsp_tile_store_at(of->v, w->by[0] ? w->by[0]->index : none,
                              w->by[1] ? w->by[1]->index : none, value.v);
@@ -126,6 +126,7 @@ static inline void window_plan(kt *t, pool *p, random_loop *l, random_window *w,
     w->by[1] = way == 0 || way == 2 || way == 4 ? l : around && way == 3 ? around : NULL;
     w->is_loaded = direction != PTOWSP_OUT;
     w->is_stored = direction != PTOWSP_IN;
+    w->is_twice = test_random(&t->state) % 4 == 0;
     for (int axis = 0; axis < 2; axis++) {
         const random_loop *by = w->by[axis];
         if (by) {  // as far as it steps, or less
@@ -242,8 +243,12 @@ static inline void random_body(kt *t, random_loop *l, bool is_run) {
         add_any(t, body);
     }
     for (int i = 0; i < RANDOM_WINDOWS; i++) {
-        if (l->windows[i].of && l->windows[i].is_stored) {
-            window_store(t, &l->windows[i], body, is_run);
+        const random_window *w = &l->windows[i];
+        if (w->of && w->is_stored && w->is_twice) {
+            window_store(t, w, kt_full(t, w->of->dtype, w->sizes[0], w->sizes[1], 5), is_run);
+        }
+        if (w->of && w->is_stored) {
+            window_store(t, w, window_value(t, w, body), is_run);
         }
     }
     kt_value next[RANDOM_CARRIED];

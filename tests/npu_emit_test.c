@@ -508,7 +508,8 @@ static void emit__kernels_for_both_cores_are_for_devices_where_they_have_halves(
         } else {
             snprintf(text, sizeof text,
                      "emit: kernel attend works on cube and vector cores at once: kernels of %s "
-                     "are not cut into a half for each (is_for_host: for threads and simulators)",
+                     "are not cut into a half for each (rule: direct FIFOs; is_for_host: for "
+                     "threads and simulators)",
                      machines[i].name);
             test_error_is(f.context, PTOWSP_UNSUPPORTED, 1, text);
             assert_int_equal(npu_entries(f.directory), 0);

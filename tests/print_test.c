@@ -453,7 +453,9 @@ static void print__capabilities_are_a_table(void **state) {
         "issue         dataflow       enforced    enforced    enforced   ",
         "dispatch      work stealing  enforced    enforced    enforced   ",
         "window        abort          enforced    recorded    refused    ",
-        "location      l2             recorded    recorded    recorded   "};
+        "location      l2             recorded    recorded    recorded   ",
+        "kernel        both cores     legalised   legalised   legalised  ",
+        "kernel        direct FIFOs   enforced    enforced    refused    "};
     for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++) {
         assert_non_null(strstr(f.text, lines[i]));
     }

@@ -27,8 +27,18 @@
 // hold the pipe that moves, until the other core's pipe was done. The handshake itself takes no
 // cycles: no public number of it is known. Both depend on the order of pushes and pops on each core
 // alone, so cycles do not depend on the order in which the host runs the cores. In models that sum
-// (unit) waits cost nothing, and a block takes the sum over its cores. A5 exchanges through UB and
-// L1 directly; here it goes through global memory as on A2/A3, which costs more.
+// (unit) waits cost nothing, and a block takes the sum over its cores.
+//
+// On A5 the slots are in the memory of the core that pops: UB, or L1. So a push is a move from L0C to
+// UB or from UB to L1, and a pop only waits; there is no address in global memory for TALLOC. The
+// public documentation has three rules for what is pushed, and no more (checked 4 [read]):
+//
+//     to the vector cores, split    types of 32 bits; by rows: an even number of valid rows; by
+//                                   columns: valid columns in whole 32s
+//     to the cube core              valid columns of whole 32 bytes
+//
+// When a device of A5 frees a slot, and what of it each vector core has, it does not say: here that is
+// as on A2/A3. The bytes are at `gm` here, too.
 //
 // Two ways to use it. A host that runs the halves interleaved on one thread asks can_push and
 // can_pop first: a push without a free slot and a pop without data are faults then.
@@ -337,6 +347,43 @@ PTOISA_FN bool ptoisa_check_fifo(ptoisa_core *core, const char *name, const ptoi
     return true;
 }
 
+// Does the machine have its slots in UB and L1?
+PTOISA_INLINE bool ptoisa_fifo_is_direct(const ptoisa_core *core) {
+    return core->machine->family == PTOISA_A5;
+}
+
+// May a tile go to the other core's memory directly?
+PTOISA_FN bool ptoisa_check_direct(ptoisa_core *core, const ptoisa_fifo *fifo,
+                                   const ptoisa_tile *tile, ptoisa_split split,
+                                   ptoisa_dtype dtype) {
+    if (!ptoisa_fifo_is_direct(core) || core->is_as_simulator) {
+        return true;
+    }
+    uint32_t size = ptoisa_dtype_size(dtype);
+    if (fifo->direction == PTOISA_V2C) {
+        return tile->valid_cols * size % 32 == 0 ||
+               ptoisa_fault(core, PTOISA_NOP,
+                            "TPUSH: FIFO %u: %u valid columns of %s are no whole 32 bytes, which "
+                            "%s moves to L1",
+                            fifo->flag, tile->valid_cols, ptoisa_dtype_name(dtype),
+                            core->machine->name);
+    }
+    if (split == PTOISA_NO_SPLIT) {
+        return true;
+    }
+    if (size != 4) {
+        return ptoisa_fault(core, PTOISA_NOP, "TPUSH: FIFO %u: %s has not 32 bits, as %s splits it",
+                            fifo->flag, ptoisa_dtype_name(dtype), core->machine->name);
+    }
+    bool is_cols = ptoisa_split_is_cols(split);
+    uint32_t count = is_cols ? tile->valid_cols : tile->valid_rows, unit = is_cols ? 32 : 2;
+    return count % unit == 0 ||
+           ptoisa_fault(core, PTOISA_NOP,
+                        "TPUSH: FIFO %u: %u valid %s are no %s, as %s splits them", fifo->flag,
+                        count, is_cols ? "columns" : "rows", is_cols ? "whole 32s" : "even number",
+                        core->machine->name);
+}
+
 // Notes what a core puts into a slot. What the other vector core has put there must go with it.
 PTOISA_FN bool ptoisa_fifo_note(ptoisa_core *core, ptoisa_fifo *fifo, ptoisa_fifo_slot *slot,
                                 uint32_t sub, const ptoisa_tile *tile, ptoisa_split split,
@@ -408,7 +455,8 @@ PTOISA_FN void ptoisa_fifo_push_fixpipe(ptoisa_core *core, ptoisa_fifo *fifo, ui
     ptoisa_dtype dtype = how->dtype == PTOISA_DTYPE_NONE ? (ptoisa_dtype)tile->dtype : how->dtype;
     if (PTOISA_CHECKED && (!ptoisa_check_fifo(core, "TPUSH", fifo, tile, split, dtype,
                                               is_half ? PTOISA_VEC : PTOISA_ACC) ||
-                           !ptoisa_check_push(core, fifo, tile, dtype, how))) {
+                           !ptoisa_check_push(core, fifo, tile, dtype, how) ||
+                           !ptoisa_check_direct(core, fifo, tile, split, dtype))) {
         return;
     }
     ptoisa_fifo_slot *slot = ptoisa_fifo_begin_push(core, fifo, sub);
@@ -425,7 +473,17 @@ PTOISA_FN void ptoisa_fifo_push_fixpipe(ptoisa_core *core, ptoisa_fifo *fifo, ui
         const ptoisa_tile *fp = how->is_scaled ? how->fp : NULL;
         const ptoisa_fixpipe fixpipe = {how->is_relu, false, how->is_scaled, how->scale,
                                         fp ? (const ptoisa_any_u64 *)fp->data : NULL};
-        ptoisa_store(core, &g, tile, &fixpipe, fp);
+        if (!ptoisa_fifo_is_direct(core)) {
+            ptoisa_store(core, &g, tile, &fixpipe, fp);
+        } else if (!PTOISA_CHECKED || ptoisa_check_store(core, &g, tile, &fixpipe)) {
+            ptoisa_tile to = *tile;
+            to.memory = is_half ? PTOISA_MAT : PTOISA_VEC;
+            to.dtype = (uint8_t)dtype;
+            ptoisa_issue(core, PTOISA_TMOV, &to, tile, NULL);
+            if (!core->is_dry) {
+                ptoisa_store_bytes(&g, tile, &fixpipe);
+            }
+        }
     }
     ptoisa_fifo_end_push(core, fifo, sub);
 }
@@ -517,10 +575,14 @@ PTOISA_FN void ptoisa_fifo_pop(ptoisa_core *core, ptoisa_fifo *fifo, uint32_t su
         ptoisa_global g = ptoisa_fifo_window(fifo, fifo->popped[sub] - 1, dtype, tile,
                                              ptoisa_fifo_pitch(tile, split, is_half),
                                              is_cols ? 0 : from, is_cols ? from : 0);
-        if (tile->valid_rows > 0 && tile->valid_cols > 0) {
-            ptoisa_tload(core, tile, &g);
-        } else if (!core->is_dry) {
+        bool is_empty = tile->valid_rows == 0 || tile->valid_cols == 0;
+        if (is_empty && !core->is_dry) {
             ptoisa_pad_around(tile, 0, 0);
+        } else if (!is_empty && !ptoisa_fifo_is_direct(core)) {
+            ptoisa_tload(core, tile, &g);
+        } else if (!is_empty && (!PTOISA_CHECKED || ptoisa_check_load(core, tile, &g)) &&
+                   !core->is_dry) {
+            ptoisa_load_bytes(tile, &g);
         }
     }
     ptoisa_fifo_end_pop(core, fifo, sub);
@@ -533,6 +595,12 @@ PTOISA_FN void ptoisa_fifo_pop(ptoisa_core *core, ptoisa_fifo *fifo, uint32_t su
 PTOISA_FN bool ptoisa_fifo_point(ptoisa_core *core, const char *name, const ptoisa_fifo *fifo,
                                  uint64_t index, uint32_t sub, bool is_half, ptoisa_split split,
                                  ptoisa_global *g) {
+    if (PTOISA_CHECKED && ptoisa_fifo_is_direct(core) && !core->is_as_simulator) {
+        return ptoisa_fault(core, PTOISA_NOP,
+                            "%s: FIFO %u: slots of %s are in UB and L1, and have no address in "
+                            "global memory",
+                            name, fifo->flag, core->machine->name);
+    }
     bool is_cols = ptoisa_split_is_cols(split);
     int64_t size = ptoisa_dtype_size((ptoisa_dtype)g->dtype), offset = 0;
     if (is_half && sub == 1 && split != PTOISA_NO_SPLIT) {

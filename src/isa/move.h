@@ -432,15 +432,8 @@ PTOISA_FN void ptoisa_pad_around(const ptoisa_tile *tile, uint32_t rows, uint32_
     ptoisa_fill(ptoisa_view_from(view, rows, 0), tile->rows - rows, tile->cols, size, bits);
 }
 
-// Loads a window into the valid region of d, and pads the rest of d.
-PTOISA_FN void ptoisa_tload(ptoisa_core *core, const ptoisa_tile *d, const ptoisa_global *g) {
-    if (PTOISA_CHECKED && !ptoisa_check_load(core, d, g)) {
-        return;
-    }
-    ptoisa_issue(core, PTOISA_TLOAD, d, NULL, NULL);
-    if (core->is_dry) {
-        return;
-    }
+// The bytes of TLOAD, which are not counted.
+PTOISA_FN void ptoisa_load_bytes(const ptoisa_tile *d, const ptoisa_global *g) {
     uint32_t size = ptoisa_dtype_size((ptoisa_dtype)d->dtype), rows = (uint32_t)g->shape[3];
     ptoisa_view view = ptoisa_view_of(d);
     for (int64_t i = 0; i < ptoisa_global_pieces(g); i++) {
@@ -448,6 +441,32 @@ PTOISA_FN void ptoisa_tload(ptoisa_core *core, const ptoisa_tile *d, const ptois
                     d->valid_cols, size);
     }
     ptoisa_pad_around(d, d->valid_rows, d->valid_cols);
+}
+
+// Loads a window into the valid region of d, and pads the rest of d.
+PTOISA_FN void ptoisa_tload(ptoisa_core *core, const ptoisa_tile *d, const ptoisa_global *g) {
+    if (PTOISA_CHECKED && !ptoisa_check_load(core, d, g)) {
+        return;
+    }
+    ptoisa_issue(core, PTOISA_TLOAD, d, NULL, NULL);
+    if (!core->is_dry) {
+        ptoisa_load_bytes(d, g);
+    }
+}
+
+// The bytes of TSTORE, which are not counted.
+PTOISA_FN void ptoisa_store_bytes(const ptoisa_global *g, const ptoisa_tile *s,
+                                  const ptoisa_fixpipe *how) {
+    // Without a change, elements of one size are bytes, whatever the two types are called.
+    bool is_plain = !how->is_relu && !how->is_scaled && !how->is_add;
+    ptoisa_dtype from = (ptoisa_dtype)s->dtype, to = (ptoisa_dtype)g->dtype;
+    to = s->memory != PTOISA_ACC ? from : to;
+    uint32_t rows = (uint32_t)g->shape[3];
+    ptoisa_view view = ptoisa_view_of(s);
+    for (int64_t i = 0; i < ptoisa_global_pieces(g); i++) {
+        ptoisa_transfer(ptoisa_view_piece(g, i), to, ptoisa_view_from(view, (uint32_t)i * rows, 0),
+                        from, rows, s->valid_cols, is_plain ? NULL : how);
+    }
 }
 
 PTOISA_FN void ptoisa_store(ptoisa_core *core, const ptoisa_global *g, const ptoisa_tile *s,
@@ -461,18 +480,8 @@ PTOISA_FN void ptoisa_store(ptoisa_core *core, const ptoisa_global *g, const pto
         return;
     }
     ptoisa_issue(core, PTOISA_TSTORE, NULL, s, NULL);
-    if (core->is_dry) {
-        return;
-    }
-    // Without a change, elements of one size are bytes, whatever the two types are called.
-    bool is_plain = !how->is_relu && !how->is_scaled && !how->is_add;
-    ptoisa_dtype from = (ptoisa_dtype)s->dtype, to = (ptoisa_dtype)g->dtype;
-    to = s->memory != PTOISA_ACC ? from : to;
-    uint32_t rows = (uint32_t)g->shape[3];
-    ptoisa_view view = ptoisa_view_of(s);
-    for (int64_t i = 0; i < ptoisa_global_pieces(g); i++) {
-        ptoisa_transfer(ptoisa_view_piece(g, i), to, ptoisa_view_from(view, (uint32_t)i * rows, 0),
-                        from, rows, s->valid_cols, is_plain ? NULL : how);
+    if (!core->is_dry) {
+        ptoisa_store_bytes(g, s, how);
     }
 }
 

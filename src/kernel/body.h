@@ -122,7 +122,7 @@ typedef struct pwsp_body_param {
     ptowsp_dtype dtype;
     uint32_t rows, cols;
     uint32_t value;
-    bool is_stored;
+    bool is_stored, is_in_parts;  // by store_at alone
 } pwsp_body_param;
 
 // An instruction as it was asked for: its operands are values.

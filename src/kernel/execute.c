@@ -236,9 +236,10 @@ static bool pwsp_tile_core_check_loops(pwsp_tile_core *core, const pwsp_tile_cod
         }
         core->end[loop] = end;
         uint64_t count = pwsp_tile_code_iterations(code, loop, task, &begin);
-        // Below 2^31 * 2^20 * 2^24: no overflow.
+        // Up to 2^20 * 2^30; of more than 2^20 the first says enough, so neither overflows.
         runs[loop] = runs[of->of.parent] * count;
-        insns += runs[loop] * of->insn_count;
+        bool is_many = runs[loop] > PTOWSP_TASK_INSN_MAX;
+        insns += is_many ? runs[loop] : runs[loop] * of->insn_count;
         if (insns > PTOWSP_TASK_INSN_MAX) {
             snprintf(core->text, sizeof core->text,
                      "kernel %s: loop %u runs %" PRIu64 " times; a task executes at most %d "

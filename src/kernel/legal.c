@@ -124,8 +124,8 @@ static ptoisa_op pwsp_legal_scalar(pwsp_lowering *lw, pwsp_insn *insn) {
 // May the instruction write over its first source, if both tiles have one shape?
 static bool pwsp_legal_is_shared(const pwsp_lowering *lw, const pwsp_insn *insn) {
     const pwsp_list_tile *d = &lw->list->tiles[insn->dst[0]], *s = &lw->list->tiles[insn->src[0]];
-    bool is_apart = insn->op == PTOISA_TRSQRT || insn->op == PTOISA_TRECIP ||
-                    (insn->op >= PTOISA_TROWSUM && insn->op <= PTOISA_TCOLPROD);
+    bool is_apart =
+        insn->op == PTOISA_TRSQRT || (insn->op >= PTOISA_TROWSUM && insn->op <= PTOISA_TCOLPROD);
     return !is_apart && d->layout == s->layout && d->rows == s->rows && d->cols == s->cols &&
            pwsp_valid_is_equal(&d->valid_rows, &s->valid_rows) &&
            pwsp_valid_is_equal(&d->valid_cols, &s->valid_cols);

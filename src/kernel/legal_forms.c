@@ -305,7 +305,8 @@ static void pwsp_form_scratch(pwsp_lowering *lw, pwsp_legal_scratch scratch, pws
     }
 }
 
-// Do instructions from `at` on, of the list as it was, need the bytes of a root? In a loop all may.
+// Do instructions from `at` on, of the list as it was, need the bytes of a root? In a loop all may. What
+// an instruction adds to is needed if the sum is.
 static bool pwsp_form_is_needed(const pwsp_lowering *lw, const pwsp_insn *insns, uint64_t count,
                                 uint64_t at, uint32_t root) {
     uint32_t depth = 0;
@@ -319,8 +320,6 @@ static bool pwsp_form_is_needed(const pwsp_lowering *lw, const pwsp_insn *insns,
             uint32_t tile = insns[i].src[k];
             is_needed = is_needed || (tile && lw->list->tiles[tile].root == root);
         }
-        is_needed = is_needed || (insns[i].is_dst_read && insns[i].dst[0] &&
-                                  lw->list->tiles[insns[i].dst[0]].root == root);
     }
     return is_needed;
 }
@@ -366,7 +365,7 @@ static bool pwsp_form_is_sized(const pwsp_list *list, const pwsp_legal_form *for
     case PWSP_SIZES_ROWS_4095:
         dst = insn->dst[0] ? dst : src;
         return dst->memory != PTOISA_VEC || dst->rows <= 4095;
-    case PWSP_SIZES_ROWS: return dst->rows == src->rows;
+    case PWSP_SIZES_ROWS: return PWSP_ALWAYS(dst->rows == src->rows);  // by pwsp_form_rows
     case PWSP_SIZES_COLS: return dst->cols == src->cols;
     case PWSP_SIZES_MASK: {
         const pwsp_list_tile *mask = is_compare ? dst : src, *all = is_compare ? src : dst;
@@ -378,8 +377,9 @@ static bool pwsp_form_is_sized(const pwsp_list *list, const pwsp_legal_form *for
     case PWSP_SIZES_PACK: {
         pwsp_valid cols = pwsp_valid_full(dst->cols);
         ptoisa_pattern_of((ptoisa_pattern)insn->mode, &first, &step);
-        return pwsp_valid_is_equal(&dst->valid_cols, &cols) && src->valid_cols.param == 0 &&
-               (src->valid_rows.max == 1 || src->valid_cols.max == step * dst->cols);
+        return PWSP_ALWAYS(  // by pwsp_form_pack
+            pwsp_valid_is_equal(&dst->valid_cols, &cols) && src->valid_cols.param == 0 &&
+            (src->valid_rows.max == 1 || src->valid_cols.max == step * dst->cols));
     }
     case PWSP_SIZES_RUNS:
         return src->valid_cols.param == 0 && src->valid_cols.max % PTOISA_SORT_RUN == 0;
@@ -397,13 +397,13 @@ static bool pwsp_form_is_sized(const pwsp_list *list, const pwsp_legal_form *for
 static const char *pwsp_form_sizes_text(pwsp_legal_sizes sizes) {
     switch (sizes) {
     case PWSP_SIZES_ROWS_4095: return "a tile has more than 4095 rows (rule: rows in UB)";
-    case PWSP_SIZES_ROWS: return "source and result have other rows (rule: row sums)";
     case PWSP_SIZES_COLS: return "source and result have other columns (rule: column sums)";
     case PWSP_SIZES_MASK: return "the mask has no bit for each allocated column (rule: masks)";
-    case PWSP_SIZES_PACK: return "rows do not stay rows when they are packed (rule: mask gathers)";
     case PWSP_SIZES_RUNS: return "the result has no room for whole runs of 32 (rule: runs)";
     case PWSP_SIZES_PRODUCT: return "factors and result have other sizes (rule: factors)";
-    case PWSP_SIZES_ANY: break;
+    case PWSP_SIZES_ROWS:
+    case PWSP_SIZES_PACK:
+    case PWSP_SIZES_ANY: break;  // never refused
     }
     return "";
 }

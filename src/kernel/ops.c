@@ -101,7 +101,7 @@ static void pwsp_store(ptowsp_value param, ptowsp_value value, const pwsp_store_
         PWSP_BUILDER_FAIL(&b, PTOWSP_INVALID_PARAMS, "%s is an in parameter", tile->name);
         return;
     }
-    if (tile->is_stored) {
+    if (tile->is_stored && !(at && tile->is_in_parts)) {
         PWSP_BUILDER_FAIL(&b, PTOWSP_INVALID_PARAMS, "%s is stored twice", tile->name);
         return;
     }
@@ -128,6 +128,7 @@ static void pwsp_store(ptowsp_value param, ptowsp_value value, const pwsp_store_
         return;
     }
     tile->is_stored = true;
+    tile->is_in_parts = at != NULL;
     b.op.param = to->param;
     b.op.src[0] = b.op.src[1];  // the value; the destination is the parameter
     b.op.src[1] = b.op.src[2] = 0;

@@ -83,8 +83,11 @@ NPU_INTERNAL void npu_kernel_print_loops(npu_kernel *k, uint32_t number, npu_tex
         npu_print(out, "loop_%u.count;\n", i);
         npu_print(&sum, " + %u * runs_%u", loop.insn_count, i);
         check.size = 0;
-        npu_print(&check, "WSP_CHECK(task, %u, loop_%u.is_good && %s <= PTOWSP_TASK_INSN_MAX);",
-                  number++, i, sum.data ? sum.data : "");
+        // Of more runs than that the sum might overflow.
+        npu_print(&check,
+                  "WSP_CHECK(task, %u, loop_%u.is_good && runs_%u <= PTOWSP_TASK_INSN_MAX && "
+                  "%s <= PTOWSP_TASK_INSN_MAX);",
+                  number++, i, i, sum.data ? sum.data : "");
         npu_print_wrapped(out, 4, check.data ? check.data : "");
     }
     k->is_out_of_memory = k->is_out_of_memory || sum.is_out_of_memory || check.is_out_of_memory;

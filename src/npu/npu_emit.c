@@ -61,14 +61,15 @@ static bool npu_check_mixed(npu_emitter *emitter) {
             bool is_tiles = kernel.is_tile_kernel;
             return npu_fail(emitter, PTOWSP_UNSUPPORTED, i,
                             "kernel %s works on cube and vector cores at once: %s%s%s "
-                            "(is_for_host: for threads and simulators)",
+                            "(%sis_for_host: for threads and simulators)",
                             kernel.name,
                             is_tiles     ? "kernels of "
                             : kernel.pto ? "PTO-ISA sources of this kind have"
                                          : "C functions have",
                             is_tiles ? kernel.machine.name : "",
                             is_tiles ? " are not cut into a half for each"
-                                     : " no halves that a tree could start on a device");
+                                     : " no halves that a tree could start on a device",
+                            is_tiles ? "rule: direct FIFOs; " : "");
         }
     }
     return true;

@@ -98,7 +98,8 @@
     ROW("kernel", "runs", 17, PWSP_L, PWSP_L, PWSP_L)                                              \
     ROW("kernel", "operands", 18, PWSP_R, PWSP_R, PWSP_R)                                          \
     ROW("kernel", "tiles", 19, PWSP_R, PWSP_R, PWSP_R)                                             \
-    ROW("kernel", "memories", 20, PWSP_R, PWSP_R, PWSP_R)
+    ROW("kernel", "memories", 20, PWSP_R, PWSP_R, PWSP_R)                                          \
+    ROW("kernel", "direct FIFOs", 21, PWSP_E, PWSP_E, PWSP_R)
 // clang-format on
 
 typedef struct pwsp_capability {
