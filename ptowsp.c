@@ -43842,10 +43842,10 @@ PWSP_INTERNAL const pwsp_transient_info *pwsp_module_transient(const ptowsp_modu
 
 #include <inttypes.h>
 
-// Makes what a function of layouts says of the context the error of the module.
-static void pwsp_spread_fail(ptowsp_module *module, const char *what, const char *name) {
+// Makes what a function of layouts says the error of the module.
+static void pwsp_spread_fail(ptowsp_module *module) {
     const ptowsp_error error = ptowsp_context_error(module->context);
-    pwsp_module_fail(module, error.status, error.index, "%s %s: %s", what, name, error.text);
+    pwsp_module_fail(module, error.status, error.index, "%s", error.text);
 }
 
 void ptowsp_module_mesh(ptowsp_module *module, const ptowsp_mesh *mesh,
@@ -43860,7 +43860,7 @@ void ptowsp_module_mesh(ptowsp_module *module, const ptowsp_mesh *mesh,
                          module->mesh ? "there is one already"
                                       : "it comes before the first workload");
     } else if (ptowsp_mesh_check(module->context, mesh, &made.rank_count) != PTOWSP_OK) {
-        pwsp_spread_fail(module, "module", module->name);
+        pwsp_spread_fail(module);
     } else if ((uint32_t)algorithm > PTOWSP_ALGORITHM_RING) {
         pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX, "mesh: %d is no algorithm",
                          (int)algorithm);
@@ -43959,7 +43959,7 @@ static bool pwsp_spread_check(ptowsp_module *module, uint32_t tensor, const ptow
         }
     }
     if (ptowsp_mesh_layout_check(module->context, &module->mesh->mesh, &layout) != PTOWSP_OK) {
-        pwsp_spread_fail(module, "tensor", name);
+        pwsp_spread_fail(module);
     }
     return pwsp_module_is_good(module);
 }
@@ -46030,9 +46030,9 @@ typedef struct pwsp_placer {
     ptowsp_module *module;
     const ptowsp_mesh *mesh;
     pwsp_table targets, brought;  // from 1
-    pwsp_table inserts;          // from 1
-    uint32_t *written;           // by tensor: the last node that wrote it
-    uint32_t called;             // the last call
+    pwsp_table inserts;           // from 1
+    uint32_t *written;            // by tensor: the last node that wrote it
+    uint32_t called;              // the last call
 } pwsp_placer;
 
 // An operand that is to be brought over.
@@ -46330,14 +46330,17 @@ static uint32_t pwsp_step_kernel(const pwsp_placer *p, const ptowsp_relayout_ste
                                  const ptowsp_tensor_desc *tensor) {
     ptowsp_module *m = p->module;
     ptowsp_collective_desc desc = pwsp_step_collective(p, step, tensor);
+    static const char ways[][12] = {"", ".columns", ".to_columns", ".to_rows"};
+    const uint32_t way = desc.kind == PTOWSP_ALL_TO_ALL        ? 2u + desc.out_columns
+                         : desc.in_columns || desc.out_columns ? 1
+                                                               : 0;
     for (uint32_t i = 1;; i++) {
         char name[PTOWSP_NAME_MAX + 1];
         ptowsp_text_buffer buffer = {name, sizeof name, 0};
         ptowsp_text text = ptowsp_text_to_buffer(&buffer);
-        pwsp_text_format(text, "%s.%.16s.%s%s%s%s", ptowsp_collective_name(desc.kind),
+        pwsp_text_format(text, "%s.%.16s.%s%s%s", ptowsp_collective_name(desc.kind),
                          p->mesh->names[step->axis], ptowsp_dtype_name(desc.dtype),
-                         desc.reduction == PTOWSP_REDUCTION_MAX ? ".max" : "",
-                         desc.in_columns ? ".columns" : "", desc.out_columns ? ".columns" : "");
+                         desc.reduction == PTOWSP_REDUCTION_MAX ? ".max" : "", ways[way]);
         if (i > 1) {  // a kernel of yours, or of an axis that begins alike
             pwsp_text_format(text, ".%" PRIu32, i);
         }
@@ -54907,6 +54910,7 @@ PWSP_INTERNAL ptowsp_status pwsp_parse_text(ptowsp_context *context, const char 
     }
     if (!p.is_failed) {
         pwsp_parse_close(&p, 0);
+        pwsp_parse_built(&p, p.line, 1);  // what is found when a workload is complete
     }
     pwsp_memory_free(&context->memory, p.nodes, (size_t)p.node_capacity * sizeof *p.nodes);
     pwsp_arena_free(&p.arena);

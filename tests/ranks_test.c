@@ -14,9 +14,9 @@
 
 enum { P_MAX = 7, COUNT_MAX = 200 };
 
-static const ptowsp_collective_kind kinds[] = {PTOWSP_ALL_REDUCE, PTOWSP_REDUCE_SCATTER,
-                                               PTOWSP_ALL_GATHER, PTOWSP_ALL_TO_ALL,
-                                               PTOWSP_BROADCAST,  PTOWSP_SEND};
+static const ptowsp_collective_kind kinds[] = {
+    PTOWSP_ALL_REDUCE, PTOWSP_REDUCE_SCATTER, PTOWSP_ALL_GATHER, PTOWSP_ALL_TO_ALL,
+    PTOWSP_BROADCAST,  PTOWSP_SEND,           PTOWSP_SLICE};
 
 // Milliseconds, by the clock: strict C11 hides usleep.
 static void nap(uint64_t ms) {
@@ -39,7 +39,7 @@ static ptowsp_context *context_of(test_memory *memory) {
 }
 
 static bool has(ptowsp_collective_kind kind, ptowsp_algorithm algorithm) {
-    return kind == PTOWSP_SEND ? algorithm == PTOWSP_ALGORITHM_DIRECT
+    return kind == PTOWSP_SEND || kind == PTOWSP_SLICE ? algorithm == PTOWSP_ALGORITHM_DIRECT
            : kind == PTOWSP_ALL_TO_ALL
                ? algorithm == PTOWSP_ALGORITHM_DIRECT || algorithm == PTOWSP_ALGORITHM_RING
                : true;
@@ -187,6 +187,11 @@ static void expect(const ptowsp_collective *c, uint32_t me, double *in, uint64_t
             for (uint64_t e = begin; !c->counts && e < end; e++) {
                 out[outs++] = value_of(c, s, e);
             }
+        }
+        break;
+    case PTOWSP_SLICE:
+        for (uint64_t e = begin; e < end; e++) {
+            out[outs++] = value_of(c, me, e);
         }
         break;
     default:
@@ -571,8 +576,8 @@ static void ranks__wrong_collectives_are_refused_with_a_text(void **state) {
     assert_int_equal(ptowsp_collective_plan(context, &c, 0, NULL, 0, &size), status);              \
     test_error_is(context, status, index, text)
     const uint64_t none = PTOWSP_NO_INDEX, counts[16] = {UINT64_MAX};
-    REFUSED(c.kind = (ptowsp_collective_kind)6, PTOWSP_INVALID_PARAMS, none,
-            "ranks: kind 6, algorithm 4, reduction 0: there is no such value");
+    REFUSED(c.kind = (ptowsp_collective_kind)7, PTOWSP_INVALID_PARAMS, none,
+            "ranks: kind 7, algorithm 4, reduction 0: there is no such value");
     REFUSED(c.dtype = PTOWSP_BOOL, PTOWSP_INVALID_PARAMS, none,
             "ranks: all_reduce: elements of type bool");
     REFUSED(c.members = 0, PTOWSP_INVALID_PARAMS, none, "ranks: all_reduce: no members");

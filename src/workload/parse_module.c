@@ -473,6 +473,7 @@ PWSP_INTERNAL ptowsp_status pwsp_parse_text(ptowsp_context *context, const char 
     }
     if (!p.is_failed) {
         pwsp_parse_close(&p, 0);
+        pwsp_parse_built(&p, p.line, 1);  // what is found when a workload is complete
     }
     pwsp_memory_free(&context->memory, p.nodes, (size_t)p.node_capacity * sizeof *p.nodes);
     pwsp_arena_free(&p.arena);

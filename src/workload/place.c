@@ -38,9 +38,9 @@ typedef struct pwsp_placer {
     ptowsp_module *module;
     const ptowsp_mesh *mesh;
     pwsp_table targets, brought;  // from 1
-    pwsp_table inserts;          // from 1
-    uint32_t *written;           // by tensor: the last node that wrote it
-    uint32_t called;             // the last call
+    pwsp_table inserts;           // from 1
+    uint32_t *written;            // by tensor: the last node that wrote it
+    uint32_t called;              // the last call
 } pwsp_placer;
 
 // An operand that is to be brought over.
@@ -338,14 +338,17 @@ static uint32_t pwsp_step_kernel(const pwsp_placer *p, const ptowsp_relayout_ste
                                  const ptowsp_tensor_desc *tensor) {
     ptowsp_module *m = p->module;
     ptowsp_collective_desc desc = pwsp_step_collective(p, step, tensor);
+    static const char ways[][12] = {"", ".columns", ".to_columns", ".to_rows"};
+    const uint32_t way = desc.kind == PTOWSP_ALL_TO_ALL        ? 2u + desc.out_columns
+                         : desc.in_columns || desc.out_columns ? 1
+                                                               : 0;
     for (uint32_t i = 1;; i++) {
         char name[PTOWSP_NAME_MAX + 1];
         ptowsp_text_buffer buffer = {name, sizeof name, 0};
         ptowsp_text text = ptowsp_text_to_buffer(&buffer);
-        pwsp_text_format(text, "%s.%.16s.%s%s%s%s", ptowsp_collective_name(desc.kind),
+        pwsp_text_format(text, "%s.%.16s.%s%s%s", ptowsp_collective_name(desc.kind),
                          p->mesh->names[step->axis], ptowsp_dtype_name(desc.dtype),
-                         desc.reduction == PTOWSP_REDUCTION_MAX ? ".max" : "",
-                         desc.in_columns ? ".columns" : "", desc.out_columns ? ".columns" : "");
+                         desc.reduction == PTOWSP_REDUCTION_MAX ? ".max" : "", ways[way]);
         if (i > 1) {  // a kernel of yours, or of an axis that begins alike
             pwsp_text_format(text, ".%" PRIu32, i);
         }

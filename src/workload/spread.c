@@ -10,10 +10,10 @@
 
 #include <inttypes.h>
 
-// Makes what a function of layouts says of the context the error of the module.
-static void pwsp_spread_fail(ptowsp_module *module, const char *what, const char *name) {
+// Makes what a function of layouts says the error of the module.
+static void pwsp_spread_fail(ptowsp_module *module) {
     const ptowsp_error error = ptowsp_context_error(module->context);
-    pwsp_module_fail(module, error.status, error.index, "%s %s: %s", what, name, error.text);
+    pwsp_module_fail(module, error.status, error.index, "%s", error.text);
 }
 
 void ptowsp_module_mesh(ptowsp_module *module, const ptowsp_mesh *mesh,
@@ -28,7 +28,7 @@ void ptowsp_module_mesh(ptowsp_module *module, const ptowsp_mesh *mesh,
                          module->mesh ? "there is one already"
                                       : "it comes before the first workload");
     } else if (ptowsp_mesh_check(module->context, mesh, &made.rank_count) != PTOWSP_OK) {
-        pwsp_spread_fail(module, "module", module->name);
+        pwsp_spread_fail(module);
     } else if ((uint32_t)algorithm > PTOWSP_ALGORITHM_RING) {
         pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX, "mesh: %d is no algorithm",
                          (int)algorithm);
@@ -127,7 +127,7 @@ static bool pwsp_spread_check(ptowsp_module *module, uint32_t tensor, const ptow
         }
     }
     if (ptowsp_mesh_layout_check(module->context, &module->mesh->mesh, &layout) != PTOWSP_OK) {
-        pwsp_spread_fail(module, "tensor", name);
+        pwsp_spread_fail(module);
     }
     return pwsp_module_is_good(module);
 }
