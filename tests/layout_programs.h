@@ -3,7 +3,7 @@
 // bit, from a slow model of all ranks: relayouts element by element in the documented order of sums,
 // operations over what a rank has. The model in turn is compared with one rank in double precision.
 //
-// Used by ranks that are threads (layout_programs_test.c) and by processes of MPI
+// Used by ranks that are threads (layout_random_test.c) and by processes of MPI
 // (tests/mpi/layout_programs_mpi.c).
 
 #ifndef LAYOUT_PROGRAMS_H

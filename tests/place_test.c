@@ -1,6 +1,6 @@
 // Relayouts that the library places in workloads: where, once for each value, and what is refused.
 // What must come out is written down by hand; modules are given as texts. See also
-// layout_programs_test.c, which runs random ones.
+// layout_random_test.c, which runs random ones.
 
 #include "test.h"
 

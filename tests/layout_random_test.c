@@ -80,12 +80,12 @@ static void run_batch(const batch *all, uint64_t seed, uint32_t lane_count) {
     ptowsp_context_destroy(context);
 }
 
-static void layout_programs__ranks_have_the_bits_of_the_model_and_the_numbers_of_one_rank(
+static void layout_random__ranks_have_the_bits_of_the_model_and_the_numbers_of_one_rank(
     void **state) {
     (void)state;
     const char *count_text = getenv("LAYOUT_PROGRAMS");
     const uint64_t count = count_text ? strtoull(count_text, NULL, 10) : test_rounds(300);
-    uint64_t relayouts = 0, ops = 0, loops = 0, seed = 0;
+    uint64_t relayouts = 0, ops = 0, loops = 0, seed = test_seed() << 20;
     plan *plans = (plan *)calloc(BATCH, sizeof *plans);
     assert_non_null(plans);
     for (uint64_t done = 0; done < count; done += BATCH, seed += BATCH) {
@@ -122,7 +122,7 @@ static void layout_programs__ranks_have_the_bits_of_the_model_and_the_numbers_of
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(
-            layout_programs__ranks_have_the_bits_of_the_model_and_the_numbers_of_one_rank),
+            layout_random__ranks_have_the_bits_of_the_model_and_the_numbers_of_one_rank),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
