@@ -3387,7 +3387,8 @@ PTOWSP_API ptowsp_kernel ptowsp_kernel_collective(ptowsp_module *module,
 // steps of ptowsp_mesh_layout_relayout become tasks of collective kernels ("all_reduce.tp.f32"), each
 // into a transient tensor ("s.1"), and the task reads the last of these. They are tasks, kernels and
 // tensors like yours from then on, in texts, programs, records and pictures. Reading such a text
-// places nothing more. The order of sums is that of ptowsp_ranks_relayout with the mesh's algorithm.
+// places nothing more. The text of a program has the bytes that a rank moves, as
+// ptowsp_relayout_step. The order of sums is that of ptowsp_ranks_relayout with the mesh's algorithm.
 //
 // A value is brought over once: before the outermost loop around the task that neither changes the
 // view nor writes the tensor, for all later tasks in that scope with the same view, until something

@@ -616,6 +616,12 @@ static void place__programs_are_saved_timed_and_not_emitted(void **state) {
     ptowsp_run *run = NULL;
     assert_non_null(m);
     ptowsp_text_buffer buffer = {text, TEXT, 0};
+    // As a ring of 4: 2 * (256 - 64) elements.
+    assert_int_equal(ptowsp_program_create(context, m, NULL, &program), PTOWSP_OK);
+    ptowsp_program_print(program, ptowsp_text_to_buffer(&buffer));
+    assert_non_null(strstr(text, "task all_reduce.tp.f32() s[0, 0] s.1[0, 0], moves 1536 bytes\n"));
+    ptowsp_program_destroy(program);
+    buffer.length = 0;
     assert_int_equal(ptowsp_program_save(context, m, NULL, ptowsp_text_to_buffer(&buffer)),
                      PTOWSP_OK);
     const ptowsp_parse_desc attach = {NULL, 0, 1};
