@@ -14323,6 +14323,12 @@ static bool pwsp_ruler_fail(const pwsp_ruler *r, uint32_t tile, uint32_t dim, co
 
 // -- how the work is spread -----------------------------------------------------------------------
 
+// A partial result that nothing makes partial.
+static bool pwsp_ruler_fail_partial(const pwsp_ruler *r, uint32_t result, const char *why) {
+    return pwsp_ruler_fail(r, result, PWSP_RULE_NO_DIM,
+                           r->tiles[result].is_read ? "a partial tensor is read" : why);
+}
+
 // Which of the three ways makes the result a partial sum.
 static bool pwsp_ruler_sum(pwsp_ruler *r, uint32_t result) {
     bool is_product = false, has_terms = false;
@@ -14353,8 +14359,8 @@ static bool pwsp_ruler_sum(pwsp_ruler *r, uint32_t result) {
     }
     r->kind = PWSP_WORK_TERMS;
     return (has_terms && !is_product) ||
-           pwsp_ruler_fail(r, result, PWSP_RULE_NO_DIM,
-                           "no operand is spread so that the result is a partial sum");
+           pwsp_ruler_fail_partial(r, result,
+                                   "no operand is spread so that the result is a partial sum");
 }
 
 static bool pwsp_ruler_work(pwsp_ruler *r) {
@@ -14377,9 +14383,9 @@ static bool pwsp_ruler_work(pwsp_ruler *r) {
                                         pwsp_ruler_have(r, i)->kind == PTOWSP_PARTIAL_MAX);
         }
         r->kind = PWSP_WORK_LARGEST;
-        return is_partial || pwsp_ruler_fail(r, result, PWSP_RULE_NO_DIM,
-                                             "no operand is spread so that the result is a "
-                                             "partial maximum");
+        return is_partial ||
+               pwsp_ruler_fail_partial(
+                   r, result, "no operand is spread so that the result is a partial maximum");
     }
     r->kind = PWSP_WORK_LETTER;
     r->letter = pwsp_ruler_letter(r, result, have->dim);
@@ -14430,7 +14436,8 @@ static bool pwsp_ruler_result(const pwsp_ruler *r, uint32_t tile) {
     const bool is_bad =
         r->tiles[tile].is_read && ((need->kind == PTOWSP_PARTIAL_SUM && mark != '+') ||
                                    (need->kind == PTOWSP_PARTIAL_MAX && mark != '^'));
-    return !is_bad || pwsp_ruler_fail(r, tile, PWSP_RULE_NO_DIM, "a partial tensor is read");
+    need->kind = is_bad ? PTOWSP_REPLICATED : need->kind;
+    return !is_bad || pwsp_ruler_fail_partial(r, tile, NULL);
 }
 
 // Dimensions of one letter that are cut are cut alike: of one size, if that is known.

@@ -54,6 +54,10 @@ static void print_of(const ptowsp_module *m, char *out) {
     "rule more \"+mn\"\n"                                                                          \
     "kernel small(axes 0, in x f32 4 x 4, out y f32 4 x 4) vector, 1 cycles, time only\n"          \
     "rule small \"mn mn\"\n"                                                                       \
+    "kernel over(axes 0, in a f32 ? x ?, in b f32 ? x ?, inout c f32 ? x ?) cube, 1 cycles, time " \
+    "only\nrule over \"mk kn mn\"\n"                                                               \
+    "kernel onto(axes 0, in a f32 ? x ?, in b f32 ? x ?, inout c f32 ? x ?) cube, 1 cycles, time " \
+    "only\nrule onto \"*mk *kn +mn\"\n"                                                            \
     "kernel two(axes 0, in x f32 ? x ?, out y f32 ? x ?, out z f32 ? x ?) vector, 1 cycles, time " \
     "only\nrule two \"mn mn m.\"\n"
 
@@ -159,7 +163,8 @@ static void place__results_say_what_operands_need(void **state) {
         BINARY("add", "s", "s", "s2"),    BINARY("add", "n", "n", "n2"),
         BINARY("larger", "x", "r", "x"),  BINARY("larger", "x", "x", "x"),
         UNARY("norm", "m", "m"),          "task more() x" ON("s") "\n",
-        "task twice() x" ON("n") "\n",
+        "task twice() x" ON("n") "\n",    BINARY("onto", "n", "m", "s"),
+        BINARY("over", "m", "r", "m"),
     };
     for (size_t i = 0; i < sizeof same / sizeof same[0]; i++) {
         char text[256];
@@ -396,9 +401,17 @@ static void place__joins_that_cannot_be_are_refused(void **state) {
     (void)state;
     // Partial tensors that are read, and not summed up.
     is_refused("  task twice() x" ON("s") "\n",
-               "w/task twice: parameter x, tensor s, axis 'tp': no operand is spread so that the "
-               "result is a partial sum: s[16 x 16] {dp: replicated, tp: partial sum}, and s[16 x "
+               "w/task twice: parameter x, tensor s, axis 'tp': a partial tensor is read: s[16 x "
+               "16] {dp: replicated, tp: partial sum}, and s[16 x "
                "16] {dp: replicated, tp: replicated} is needed");
+    is_refused(
+        "  " BINARY("over", "n", "m", "s"),
+        "w/task over: parameter c, tensor s, axis 'tp': a partial tensor is read: s[16 x 16] {dp: "
+        "replicated, tp: partial sum}, and s[16 x 16] {dp: replicated, tp: replicated} is needed");
+    is_refused(
+        "  task twice() x" ON("x") "\n",
+        "w/task twice: parameter x, tensor x, axis 'tp': a partial tensor is read: x[16 x 16] {dp: "
+        "replicated, tp: partial max}, and x[16 x 16] {dp: replicated, tp: replicated} is needed");
     is_refused("  " BINARY("add", "r", "s", "s2"),
                "w/task add: parameter a: layout: axis 'tp': relayout makes nothing partial: r[16 x "
                "16] {dp: replicated, tp: replicated} and r[16 x 16] {dp: replicated, tp: partial "
@@ -520,19 +533,19 @@ static void place__wrong_declarations_are_refused(void **state) {
     is_wrong("module m\ntensor t f32 [8] global spread tp sum\n", "2:35: the mesh has no axis tp");
     AFTER("rule none \"mn\"", "3:15: there is no kernel none");
 #define RULE(rule) MESH KERNELS "rule all \"" rule "\"\n"
-    is_wrong(RULE("mn"), "20:1: m: rule of kernel all: it has 1 words, and the kernel 2 tiles");
+    is_wrong(RULE("mn"), "24:1: m: rule of kernel all: it has 1 words, and the kernel 2 tiles");
     is_wrong(RULE("mn mn mn"),
-             "20:1: m: rule of kernel all: it has 3 words, and the kernel 2 tiles");
+             "24:1: m: rule of kernel all: it has 3 words, and the kernel 2 tiles");
     is_wrong(RULE("mn  mn"),
-             "20:1: m: rule of kernel all: a word is a mark +, * or ^, if it has one, "
+             "24:1: m: rule of kernel all: a word is a mark +, * or ^, if it has one, "
              "and two letters or dots");
-    is_wrong(RULE("mm mn"), "20:1: m: rule of kernel all: a word has two different letters");
-    is_wrong(RULE("mn mnk"), "20:1: m: rule of kernel all: words have one space between them");
+    is_wrong(RULE("mm mn"), "24:1: m: rule of kernel all: a word has two different letters");
+    is_wrong(RULE("mn mnk"), "24:1: m: rule of kernel all: words have one space between them");
     is_wrong(RULE("-n mn"),
-             "20:1: m: rule of kernel all: a word is a mark +, * or ^, if it has one, "
+             "24:1: m: rule of kernel all: a word is a mark +, * or ^, if it has one, "
              "and two letters or dots");
     is_wrong(RULE("mn mn") "rule all \"mn mn\"\n",
-             "21:1: m: rule of kernel all: there is one already");
+             "25:1: m: rule of kernel all: there is one already");
     AFTER("kernel k(axes 0, inout data f32 ? x ?) link, all_reduce\nrule k \"mn\"",
           "4:1: m: rule of kernel k: a collective has none");
 }
