@@ -13991,7 +13991,12 @@ void ptowsp_mesh_layout_print(const ptowsp_mesh *mesh, const ptowsp_mesh_layout 
     PTOWSP_ASSERT(mesh);
     pwsp_text_format(text, "%s[", layout->name);
     for (uint32_t d = 0; d < layout->rank; d++) {
-        pwsp_text_format(text, "%s%lld", d ? " x " : "", (long long)layout->shape[d]);
+        pwsp_text_format(text, "%s", d ? " x " : "");
+        if (layout->shape[d] < 0) {  // of a module's tensor, known when it is bound
+            pwsp_text_format(text, "?");
+        } else {
+            pwsp_text_format(text, "%lld", (long long)layout->shape[d]);
+        }
     }
     pwsp_text_format(text, "] {");
     for (uint32_t a = 0; a < mesh->axis_count; a++) {
@@ -14168,6 +14173,334 @@ ptowsp_status ptowsp_mesh_layout_join(ptowsp_context *context, const ptowsp_mesh
         *out_layout = made;
     }
     return status;
+}
+
+// =================================================================================================
+// src/data/layout_rule.h
+// =================================================================================================
+
+// Rules of kernels: what layouts the tiles of a task have to have, from those of its results.
+
+#ifndef PWSP_LAYOUT_RULE_H
+#define PWSP_LAYOUT_RULE_H
+
+typedef struct pwsp_rule_word {
+    char mark;     // '+', '*', '^' or 0
+    char dims[2];  // of rows and columns: a letter, or '.'
+} pwsp_rule_word;
+
+typedef struct pwsp_rule {
+    uint32_t count;  // 0: every rank needs all of every tile
+    pwsp_rule_word words[PTOWSP_TASK_TILE_MAX];
+} pwsp_rule;
+
+// A tile of a task: the layout that its tensor has, and then the one that the rule wants.
+typedef struct pwsp_rule_tile {
+    bool is_read, is_written;
+    ptowsp_mesh_layout have, need;
+} pwsp_rule_tile;
+
+typedef struct pwsp_rule_fault {
+    uint32_t tile, axis;
+    uint32_t dim;  // PWSP_RULE_NO_DIM: none
+    const char *why;
+} pwsp_rule_fault;
+
+#define PWSP_RULE_NO_DIM UINT32_MAX
+
+// Reads "mk kn mn"; NULL, or what is wrong.
+PWSP_INTERNAL const char *pwsp_rule_read(const char *text, pwsp_rule *out_rule);
+
+// Finds what all tiles need; false with what cannot be, when `need` of the tile is what it would be.
+PWSP_INTERNAL bool pwsp_rule_needs(const pwsp_rule *rule, const ptowsp_mesh *mesh,
+                                   pwsp_rule_tile *tiles, uint32_t count, pwsp_rule_fault *fault);
+
+#endif
+
+// =================================================================================================
+// src/data/layout_rule.c
+// =================================================================================================
+
+// Rules of kernels (section 17 of the header), axis by axis of the mesh. The first tile that is
+// written says how the work is spread along an axis, and all other tiles follow:
+//
+//      result          work        operands
+//      replicated      WHOLE       replicated
+//      by letter x     LETTER x    by x where they have x, else replicated
+//      partial sum     SUMMED k    by k, which no result has, where they have k, else replicated
+//                      FACTOR      one factor '*' partial sum, the others replicated
+//                      TERMS       what has '+' partial sum, the others replicated
+//      partial max     LARGEST     those with '^' that are partial stay so, the others replicated
+//
+// With SUMMED and FACTOR, tiles with '+' are partial sums too: they are other terms of the sum.
+// Which of the three a partial sum is, follows from the operands as they are: the first that is
+// spread so. A dimension in front of rows and columns has a letter of its own, by its place.
+
+typedef enum pwsp_work_kind {
+    PWSP_WORK_WHOLE,
+    PWSP_WORK_LETTER,
+    PWSP_WORK_SUMMED,
+    PWSP_WORK_FACTOR,
+    PWSP_WORK_TERMS,
+    PWSP_WORK_LARGEST
+} pwsp_work_kind;
+
+typedef struct pwsp_ruler {
+    const pwsp_rule *rule;
+    pwsp_rule_tile *tiles;
+    uint32_t count, axis;
+    pwsp_rule_fault *fault;
+    pwsp_work_kind kind;
+    char letter;      // of LETTER and SUMMED
+    uint32_t factor;  // the tile of FACTOR
+} pwsp_ruler;
+
+// -- text -----------------------------------------------------------------------------------------
+
+static bool pwsp_rule_is_letter(char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+}
+
+PWSP_INTERNAL const char *pwsp_rule_read(const char *text, pwsp_rule *out_rule) {
+    memset(out_rule, 0, sizeof *out_rule);
+    for (const char *at = text; *at != '\0';) {
+        if (out_rule->count == PTOWSP_TASK_TILE_MAX) {
+            return "it has more words than a task has tiles";
+        }
+        pwsp_rule_word *word = &out_rule->words[out_rule->count++];
+        if (strchr("+*^", *at)) {
+            word->mark = *at++;
+        }
+        for (uint32_t i = 0; i < 2; i++, at++) {
+            if (!pwsp_rule_is_letter(*at) && *at != '.') {
+                return "a word is a mark +, * or ^, if it has one, and two letters or dots";
+            }
+            word->dims[i] = *at;
+        }
+        if (word->dims[0] == word->dims[1] && word->dims[0] != '.') {
+            return "a word has two different letters";
+        }
+        if (*at == ' ' && at[1] != '\0') {
+            at++;
+        } else if (*at != '\0') {
+            return "words have one space between them";
+        }
+    }
+    return out_rule->count ? NULL : "it has no words";
+}
+
+// -- letters --------------------------------------------------------------------------------------
+
+static char pwsp_ruler_letter(const pwsp_ruler *r, uint32_t tile, uint32_t dim) {
+    const uint32_t rank = r->tiles[tile].have.rank;
+    if (r->rule->count == 0) {
+        return '.';
+    }
+    return dim + 2 < rank ? (char)('0' + dim) : r->rule->words[tile].dims[dim + 2 - rank];
+}
+
+// The dimension of a letter, or PWSP_RULE_NO_DIM.
+static uint32_t pwsp_ruler_dim(const pwsp_ruler *r, uint32_t tile, char letter) {
+    for (uint32_t d = 0; d < r->tiles[tile].have.rank; d++) {
+        if (pwsp_ruler_letter(r, tile, d) == letter) {
+            return d;
+        }
+    }
+    return PWSP_RULE_NO_DIM;
+}
+
+static char pwsp_ruler_mark(const pwsp_ruler *r, uint32_t tile) {
+    return r->rule->count ? r->rule->words[tile].mark : '\0';
+}
+
+// Is a letter that an operand has one of no result?
+static bool pwsp_ruler_is_summed(const pwsp_ruler *r, char letter) {
+    for (uint32_t i = 0; i < r->count; i++) {
+        if (r->tiles[i].is_written && pwsp_ruler_dim(r, i, letter) != PWSP_RULE_NO_DIM) {
+            return false;
+        }
+    }
+    return letter != '.';
+}
+
+static ptowsp_spread *pwsp_ruler_need(const pwsp_ruler *r, uint32_t tile) {
+    return &r->tiles[tile].need.spreads[r->axis];
+}
+
+static const ptowsp_spread *pwsp_ruler_have(const pwsp_ruler *r, uint32_t tile) {
+    return &r->tiles[tile].have.spreads[r->axis];
+}
+
+static bool pwsp_ruler_fail(const pwsp_ruler *r, uint32_t tile, uint32_t dim, const char *why) {
+    r->fault->tile = tile;
+    r->fault->axis = r->axis;
+    r->fault->dim = dim;
+    r->fault->why = why;
+    return false;
+}
+
+// -- how the work is spread -----------------------------------------------------------------------
+
+// A partial result that nothing makes partial.
+static bool pwsp_ruler_fail_partial(const pwsp_ruler *r, uint32_t result, const char *why) {
+    return pwsp_ruler_fail(r, result, PWSP_RULE_NO_DIM,
+                           r->tiles[result].is_read ? "a partial tensor is read" : why);
+}
+
+// Which of the three ways makes the result a partial sum.
+static bool pwsp_ruler_sum(pwsp_ruler *r, uint32_t result) {
+    bool is_product = false, has_terms = false;
+    for (uint32_t i = 0; i < r->count; i++) {
+        const ptowsp_spread *have = pwsp_ruler_have(r, i);
+        const char mark = pwsp_ruler_mark(r, i);
+        is_product = is_product || mark == '*';
+        has_terms = has_terms || mark == '+';
+        if (r->tiles[i].is_written) {
+            continue;
+        }
+        for (uint32_t d = 0; d < r->tiles[i].have.rank && mark != '+'; d++) {
+            const char letter = pwsp_ruler_letter(r, i, d);
+            is_product =
+                is_product || (pwsp_rule_is_letter(letter) && pwsp_ruler_is_summed(r, letter));
+        }
+        if (have->kind == PTOWSP_PARTIAL_SUM && mark == '*') {
+            r->kind = PWSP_WORK_FACTOR;
+            r->factor = i;
+            return true;
+        }
+        const char letter = have->kind == PTOWSP_SHARDED ? pwsp_ruler_letter(r, i, have->dim) : '.';
+        if (pwsp_ruler_is_summed(r, letter)) {
+            r->kind = PWSP_WORK_SUMMED;
+            r->letter = letter;
+            return true;
+        }
+    }
+    r->kind = PWSP_WORK_TERMS;
+    return (has_terms && !is_product) ||
+           pwsp_ruler_fail_partial(r, result,
+                                   "no operand is spread so that the result is a partial sum");
+}
+
+static bool pwsp_ruler_work(pwsp_ruler *r) {
+    uint32_t result = 0;
+    while (result < r->count && !r->tiles[result].is_written) {
+        result++;
+    }
+    r->kind = PWSP_WORK_WHOLE;
+    const ptowsp_spread *have = result < r->count ? pwsp_ruler_have(r, result) : NULL;
+    if (!have || have->kind == PTOWSP_REPLICATED) {
+        return true;
+    }
+    if (have->kind == PTOWSP_PARTIAL_SUM) {
+        return pwsp_ruler_sum(r, result);
+    }
+    if (have->kind == PTOWSP_PARTIAL_MAX) {
+        bool is_partial = false;
+        for (uint32_t i = 0; i < r->count; i++) {
+            is_partial = is_partial || (r->tiles[i].is_read && pwsp_ruler_mark(r, i) == '^' &&
+                                        pwsp_ruler_have(r, i)->kind == PTOWSP_PARTIAL_MAX);
+        }
+        r->kind = PWSP_WORK_LARGEST;
+        return is_partial ||
+               pwsp_ruler_fail_partial(
+                   r, result, "no operand is spread so that the result is a partial maximum");
+    }
+    r->kind = PWSP_WORK_LETTER;
+    r->letter = pwsp_ruler_letter(r, result, have->dim);
+    return r->letter != '.' ||
+           pwsp_ruler_fail(r, result, have->dim, "the kernel makes all of this dimension at once");
+}
+
+// -- what tiles need ------------------------------------------------------------------------------
+
+static void pwsp_ruler_operand(const pwsp_ruler *r, uint32_t tile) {
+    ptowsp_spread *need = pwsp_ruler_need(r, tile);
+    const char mark = pwsp_ruler_mark(r, tile);
+    const bool is_sharded = r->kind == PWSP_WORK_LETTER || r->kind == PWSP_WORK_SUMMED;
+    const uint32_t dim = is_sharded ? pwsp_ruler_dim(r, tile, r->letter) : PWSP_RULE_NO_DIM;
+    const bool is_sum =
+        r->kind == PWSP_WORK_SUMMED || r->kind == PWSP_WORK_FACTOR || r->kind == PWSP_WORK_TERMS;
+    if (dim != PWSP_RULE_NO_DIM) {
+        need->kind = PTOWSP_SHARDED;
+        need->dim = dim;
+    } else if ((is_sum && mark == '+') || (r->kind == PWSP_WORK_FACTOR && r->factor == tile)) {
+        need->kind = PTOWSP_PARTIAL_SUM;
+    } else if (r->kind == PWSP_WORK_LARGEST && mark == '^') {
+        const bool is_partial = pwsp_ruler_have(r, tile)->kind == PTOWSP_PARTIAL_MAX;
+        need->kind = is_partial ? PTOWSP_PARTIAL_MAX : PTOWSP_REPLICATED;
+    }
+}
+
+// A result is as the work is spread, or it cannot be.
+static bool pwsp_ruler_result(const pwsp_ruler *r, uint32_t tile) {
+    ptowsp_spread *need = pwsp_ruler_need(r, tile);
+    const ptowsp_spread *have = pwsp_ruler_have(r, tile);
+    if (r->kind == PWSP_WORK_LETTER) {
+        need->kind = PTOWSP_SHARDED;
+        need->dim = pwsp_ruler_dim(r, tile, r->letter);
+        if (need->dim == PWSP_RULE_NO_DIM) {
+            need->kind = PTOWSP_REPLICATED;
+            return pwsp_ruler_fail(r, tile, PWSP_RULE_NO_DIM,
+                                   "it has no dimension by which the other result is sharded");
+        }
+    } else if (r->kind != PWSP_WORK_WHOLE) {
+        need->kind = r->kind == PWSP_WORK_LARGEST ? PTOWSP_PARTIAL_MAX : PTOWSP_PARTIAL_SUM;
+    }
+    if (need->kind != have->kind || (need->kind == PTOWSP_SHARDED && need->dim != have->dim)) {
+        return pwsp_ruler_fail(r, tile, have->kind == PTOWSP_SHARDED ? have->dim : PWSP_RULE_NO_DIM,
+                               "the results of the task are spread differently");
+    }
+    const char mark = pwsp_ruler_mark(r, tile);
+    const bool is_bad =
+        r->tiles[tile].is_read && ((need->kind == PTOWSP_PARTIAL_SUM && mark != '+') ||
+                                   (need->kind == PTOWSP_PARTIAL_MAX && mark != '^'));
+    need->kind = is_bad ? PTOWSP_REPLICATED : need->kind;
+    return !is_bad || pwsp_ruler_fail_partial(r, tile, NULL);
+}
+
+// Dimensions of one letter that are cut are cut alike: of one size, if that is known.
+static bool pwsp_ruler_sizes(const pwsp_ruler *r) {
+    int64_t size = -1;
+    for (uint32_t i = 0; i < r->count; i++) {
+        const ptowsp_spread *need = pwsp_ruler_need(r, i);
+        const int64_t own = need->kind == PTOWSP_SHARDED ? r->tiles[i].have.shape[need->dim] : -1;
+        if (own >= 0 && size >= 0 && own != size) {
+            return pwsp_ruler_fail(r, i, need->dim,
+                                   "another tile has another size of this dimension");
+        }
+        size = own >= 0 ? own : size;
+    }
+    return true;
+}
+
+PWSP_INTERNAL bool pwsp_rule_needs(const pwsp_rule *rule, const ptowsp_mesh *mesh,
+                                   pwsp_rule_tile *tiles, uint32_t count, pwsp_rule_fault *fault) {
+    pwsp_ruler r;
+    memset(&r, 0, sizeof r);
+    r.rule = rule;
+    r.tiles = tiles;
+    r.count = count;
+    r.fault = fault;
+    for (uint32_t i = 0; i < count; i++) {
+        tiles[i].need = tiles[i].have;
+        memset(tiles[i].need.spreads, 0, sizeof tiles[i].need.spreads);
+    }
+    for (r.axis = 0; r.axis < mesh->axis_count; r.axis++) {
+        if (!pwsp_ruler_work(&r)) {
+            return false;
+        }
+        for (uint32_t i = 0; i < count; i++) {
+            if (!tiles[i].is_written) {
+                pwsp_ruler_operand(&r, i);
+            } else if (!pwsp_ruler_result(&r, i)) {
+                return false;
+            }
+        }
+        if (!pwsp_ruler_sizes(&r)) {
+            return false;
+        }
+    }
+    return true;
 }
 
 // =================================================================================================
@@ -14977,6 +15310,14 @@ static void pwsp_rounds_one(pwsp_rounds *r) {
     }
 }
 
+static void pwsp_rounds_slice(pwsp_rounds *r) {
+    const uint64_t own = pwsp_rounds_len(r, r->me);
+    r->size.in_count = r->count;
+    r->size.out_count = own;
+    pwsp_rounds_next(r);
+    pwsp_rounds_copy(r, PTOWSP_SPACE_IN, pwsp_rounds_at(r, r->me), PTOWSP_SPACE_OUT, 0, own);
+}
+
 PWSP_INTERNAL void pwsp_collective_visit(const ptowsp_collective *collective, uint32_t member,
                                          pwsp_step_fn fn, void *user,
                                          ptowsp_collective_size *out_size) {
@@ -15000,6 +15341,7 @@ PWSP_INTERNAL void pwsp_collective_visit(const ptowsp_collective *collective, ui
         pwsp_rounds_all_to_all(&r, collective->algorithm == PTOWSP_ALGORITHM_DIRECT);
         break;
     case PTOWSP_BROADCAST: pwsp_rounds_broadcast(&r, inner); break;
+    case PTOWSP_SLICE: pwsp_rounds_slice(&r); break;
     default: pwsp_rounds_one(&r); break;
     }
     *out_size = r.size;
@@ -15013,13 +15355,13 @@ PWSP_INTERNAL void pwsp_collective_visit(const ptowsp_collective *collective, ui
 
 #include <inttypes.h>
 
-static const char pwsp_collective_names[][16] = {"all_reduce", "reduce_scatter", "all_gather",
-                                                 "all_to_all", "broadcast",      "send"};
+static const char pwsp_collective_names[][16] = {
+    "all_reduce", "reduce_scatter", "all_gather", "all_to_all", "broadcast", "send", "slice"};
 static const char pwsp_algorithm_names[][16] = {"auto", "direct", "doubling", "hierarchical",
                                                 "ring"};
 
 const char *ptowsp_collective_name(ptowsp_collective_kind kind) {
-    return (uint32_t)kind <= PTOWSP_SEND ? pwsp_collective_names[kind] : "none";
+    return (uint32_t)kind <= PTOWSP_SLICE ? pwsp_collective_names[kind] : "none";
 }
 
 const char *ptowsp_algorithm_name(ptowsp_algorithm algorithm) {
@@ -15038,6 +15380,7 @@ PWSP_INTERNAL ptowsp_status pwsp_ranks_fail(ptowsp_context *context, ptowsp_stat
 
 PWSP_INTERNAL bool pwsp_collective_has(ptowsp_collective_kind kind, ptowsp_algorithm algorithm) {
     switch (kind) {
+    case PTOWSP_SLICE:
     case PTOWSP_SEND: return algorithm == PTOWSP_ALGORITHM_DIRECT;
     case PTOWSP_ALL_TO_ALL:
         return algorithm == PTOWSP_ALGORITHM_DIRECT || algorithm == PTOWSP_ALGORITHM_RING;
@@ -15061,7 +15404,7 @@ PWSP_INTERNAL ptowsp_status pwsp_collective_check(ptowsp_context *context,
     if (!c) {
         return pwsp_ranks_fail(context, bad, PTOWSP_NO_INDEX, "no collective");
     }
-    if ((uint32_t)c->kind > PTOWSP_SEND || (uint32_t)c->algorithm > PTOWSP_ALGORITHM_RING ||
+    if ((uint32_t)c->kind > PTOWSP_SLICE || (uint32_t)c->algorithm > PTOWSP_ALGORITHM_RING ||
         (uint32_t)c->reduction > PTOWSP_REDUCTION_MIN) {
         return pwsp_ranks_fail(context, bad, PTOWSP_NO_INDEX,
                                "kind %u, algorithm %u, reduction %u: there is no such value",
@@ -43402,6 +43745,19 @@ typedef struct pwsp_transient_info {
     uint32_t sizes[PTOWSP_TENSOR_RANK_MAX];  // expressions, or 0: as declared
 } pwsp_transient_info;
 
+// The mesh of a module.
+typedef struct pwsp_mesh_info {
+    ptowsp_mesh mesh;
+    ptowsp_algorithm algorithm;  // of sums and maxima that are placed
+    uint32_t rank_count;
+} pwsp_mesh_info;
+
+// How a tensor is spread, by its id in the table.
+typedef struct pwsp_spread_info {
+    ptowsp_spread axes[PTOWSP_MESH_AXIS_MAX];
+    bool is_given;
+} pwsp_spread_info;
+
 typedef struct pwsp_variable_info {
     const char *name;
     ptowsp_type type;
@@ -43431,6 +43787,7 @@ typedef struct pwsp_collective_info {
     ptowsp_reduction reduction;
     uint32_t members, stride;  // 0: all ranks; 1
     uint32_t counts;           // an array, or 0
+    bool in_columns, out_columns;
 } pwsp_collective_info;
 
 typedef struct pwsp_kernel_info {
@@ -43448,6 +43805,7 @@ typedef struct pwsp_kernel_info {
     pwsp_collective_info collective;  // of PTOWSP_UNIT_LINK
     const pwsp_tile_code *code;       // of a tile kernel, else NULL
     const ptowsp_body *body;          // what it was made of; only in a module
+    const char *rule;                 // of layouts, or NULL; only in a module
     // Of a choice: its variants. No task has it as its kernel, but one of them.
     const pwsp_variant_info *variants;
     uint32_t variant_count;
@@ -43586,13 +43944,15 @@ struct ptowsp_module {
     pwsp_names bindables, kernel_names, workload_names;
     pwsp_names channel_names, process_names;  // of the last pipeline
     pwsp_table axes, symbols, arrays, variables, tensors, kernels, nodes, channels, ports;
-    pwsp_table transients;    // in the order of their tensors
-    uint32_t open;            // the innermost open scope, or 0
-    uint32_t nest;            // how many are open
-    uint32_t workload;        // the last workload
-    uint32_t latency_symbol;  // that overrides the latency of channels, or 0
-    uint32_t task_kernel;     // of the task that is being made, for the place of errors
-    ptowsp_body *bodies;      // of tile kernels, the last one first
+    pwsp_table transients;       // in the order of their tensors
+    const pwsp_mesh_info *mesh;  // or NULL
+    pwsp_table spreads;          // by tensor, of pwsp_spread_info, as far as any is given
+    uint32_t open;               // the innermost open scope, or 0
+    uint32_t nest;               // how many are open
+    uint32_t workload;           // the last workload
+    uint32_t latency_symbol;     // that overrides the latency of channels, or 0
+    uint32_t task_kernel;        // of the task that is being made, for the place of errors
+    ptowsp_body *bodies;         // of tile kernels, the last one first
     ptowsp_status status;
     uint64_t index;
     char text[PWSP_ERROR_TEXT_MAX];
@@ -43630,6 +43990,17 @@ PWSP_INTERNAL uint32_t pwsp_module_add(ptowsp_module *module, pwsp_table *table,
 // The transient tensor of an id, or NULL.
 PWSP_INTERNAL const pwsp_transient_info *pwsp_module_transient(const ptowsp_module *module,
                                                                uint32_t tensor);
+
+// The layout of a tensor over the module's mesh: sizes that are dynamic are below 0.
+PWSP_INTERNAL ptowsp_mesh_layout pwsp_tensor_layout(const ptowsp_module *module, uint32_t tensor);
+
+// Writes the lines and ends of lines that a mesh, a spread tensor and a rule have in texts.
+PWSP_INTERNAL void pwsp_mesh_print(const ptowsp_module *module, ptowsp_text text);
+PWSP_INTERNAL void pwsp_spreads_print(const ptowsp_module *module, uint32_t tensor,
+                                      ptowsp_text text);
+
+// Places the relayouts that the tasks of a workload ask for, which has just been closed.
+PWSP_INTERNAL void pwsp_place_relayouts(ptowsp_module *module, uint32_t workload);
 
 // Copies into the module's arena; NULL with an error when memory is out.
 PWSP_INTERNAL void *pwsp_module_copy(ptowsp_module *module, const void *data, size_t size);
@@ -43998,6 +44369,7 @@ void ptowsp_module_destroy(ptowsp_module *module) {
     pwsp_table_free(&module->channels, &memory, sizeof(pwsp_channel_info));
     pwsp_table_free(&module->ports, &memory, sizeof(pwsp_port_info));
     pwsp_table_free(&module->transients, &memory, sizeof(pwsp_transient_info));
+    pwsp_table_free(&module->spreads, &memory, sizeof(pwsp_spread_info));
     pwsp_memory_free(&memory, module->exprs.nodes,
                      (size_t)module->exprs.capacity * sizeof(pwsp_expr_node));
     pwsp_arena_free(&module->arena);
@@ -44191,6 +44563,253 @@ PWSP_INTERNAL const pwsp_transient_info *pwsp_module_transient(const ptowsp_modu
         }
     }
     return NULL;
+}
+
+// =================================================================================================
+// src/workload/spread.c
+// =================================================================================================
+
+// The mesh of a module, how its tensors are spread over it, and the rules of its kernels. What
+// follows from these is in place.c.
+//
+// A tensor is declared with the shape of the whole; as soon as it is spread, its shape is that of a
+// rank's part, which all ranks have alike. So nothing else knows of the whole.
+
+#include <inttypes.h>
+
+// Makes what a function of layouts says the error of the module.
+static void pwsp_spread_fail(ptowsp_module *module) {
+    const ptowsp_error error = ptowsp_context_error(module->context);
+    pwsp_module_fail(module, error.status, error.index, "%s", error.text);
+}
+
+void ptowsp_module_mesh(ptowsp_module *module, const ptowsp_mesh *mesh,
+                        ptowsp_algorithm algorithm) {
+    if (!pwsp_module_is_good(module)) {
+        return;
+    }
+    pwsp_mesh_info made;
+    memset(&made, 0, sizeof made);
+    if (module->mesh || module->nodes.count) {
+        pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX, "mesh: %s",
+                         module->mesh ? "there is one already"
+                                      : "it comes before the first workload");
+    } else if (ptowsp_mesh_check(module->context, mesh, &made.rank_count) != PTOWSP_OK) {
+        pwsp_spread_fail(module);
+    } else if ((uint32_t)algorithm > PTOWSP_ALGORITHM_RING) {
+        pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX, "mesh: %d is no algorithm",
+                         (int)algorithm);
+    } else if (made.rank_count > PTOWSP_RANK_COUNT_MAX) {
+        pwsp_module_fail(module, PTOWSP_LIMIT_EXCEEDED, made.rank_count,
+                         "mesh: %" PRIu32 " ranks; programs run on at most %d", made.rank_count,
+                         PTOWSP_RANK_COUNT_MAX);
+    }
+    made.algorithm = algorithm;
+    for (uint32_t i = 0; pwsp_module_is_good(module) && i < mesh->axis_count; i++) {
+        made.mesh.names[i] = pwsp_module_name(module, "axis of a mesh", mesh->names[i]);
+        made.mesh.sizes[i] = mesh->sizes[i];
+        made.mesh.axis_count = i + 1;
+    }
+    if (pwsp_module_is_good(module)) {
+        module->mesh = (const pwsp_mesh_info *)pwsp_module_copy(module, &made, sizeof made);
+    }
+}
+
+// -- tensors --------------------------------------------------------------------------------------
+
+// How many pieces the axes of the mesh make of a dimension.
+static int64_t pwsp_spread_pieces(const ptowsp_module *module, const ptowsp_spread *axes,
+                                  uint32_t dim) {
+    int64_t pieces = 1;
+    for (uint32_t a = 0; a < module->mesh->mesh.axis_count; a++) {
+        const bool is_cut = axes[a].kind == PTOWSP_SHARDED && axes[a].dim == dim;
+        pieces *= is_cut ? (int64_t)module->mesh->mesh.sizes[a] : 1;
+    }
+    return pieces;
+}
+
+// The whole of a tensor whose shape here is that of a part.
+PWSP_INTERNAL ptowsp_mesh_layout pwsp_tensor_layout(const ptowsp_module *module, uint32_t tensor) {
+    const ptowsp_tensor_desc *desc = PWSP_TENSOR(module, tensor);
+    ptowsp_mesh_layout layout;
+    memset(&layout, 0, sizeof layout);
+    layout.name = desc->name;
+    layout.element_bytes = ptowsp_dtype_size(desc->dtype);
+    layout.rank = desc->rank;
+    if (module->mesh && tensor < module->spreads.count) {
+        const pwsp_spread_info *info = PWSP_TABLE_AT(module->spreads, pwsp_spread_info, tensor);
+        memcpy(layout.spreads, info->axes, sizeof layout.spreads);
+    }
+    for (uint32_t d = 0; d < desc->rank; d++) {
+        const int64_t pieces = module->mesh ? pwsp_spread_pieces(module, layout.spreads, d) : 1;
+        layout.shape[d] = desc->shape[d] < 0 ? desc->shape[d] : desc->shape[d] * pieces;
+    }
+    return layout;
+}
+
+ptowsp_status ptowsp_tensor_layout(const ptowsp_module *module, ptowsp_tensor tensor,
+                                   ptowsp_mesh_layout *out_layout) {
+    if (!module || tensor.id == 0 || tensor.id >= module->tensors.count || !out_layout) {
+        return PTOWSP_INVALID_PARAMS;
+    }
+    *out_layout = pwsp_tensor_layout(module, tensor.id);
+    return PTOWSP_OK;
+}
+
+// Has a statement a view of the tensor?
+static bool pwsp_tensor_is_viewed(const ptowsp_module *module, uint32_t tensor) {
+    for (uint32_t id = 1; id < module->nodes.count; id++) {
+        const pwsp_node *node = PWSP_NODE(module, id);
+        if (node->view && node->view->tensor == tensor) {
+            return true;
+        }
+        const uint32_t count =
+            node->kind == PWSP_NODE_TASK ? PWSP_KERNEL(module, node->task->kernel)->tile_count : 0;
+        for (uint32_t i = 0; i < count; i++) {
+            if (node->task->views[i].tensor == tensor) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+// Checks a tensor with its shape as that of the whole; false with an error.
+static bool pwsp_spread_check(ptowsp_module *module, uint32_t tensor, const ptowsp_spread *axes) {
+    const char *name = PWSP_TENSOR(module, tensor)->name;
+    ptowsp_mesh_layout layout = pwsp_tensor_layout(module, tensor);
+    memcpy(layout.spreads, axes, module->mesh->mesh.axis_count * sizeof *axes);
+    for (uint32_t d = 0; d < layout.rank; d++) {
+        // Of sizes that are dynamic, those of parts are bound, and any will do.
+        layout.shape[d] =
+            layout.shape[d] < 0 ? pwsp_spread_pieces(module, axes, d) : layout.shape[d];
+    }
+    for (uint32_t a = 0; a < module->mesh->mesh.axis_count; a++) {
+        if (axes[a].kind == PTOWSP_SHARDED && axes[a].cuts) {
+            pwsp_module_fail(module, PTOWSP_UNSUPPORTED, a,
+                             "tensor %s: dimension %u is cut at given places by axis '%s'; tensors "
+                             "of modules have equal pieces",
+                             name, axes[a].dim, module->mesh->mesh.names[a]);
+            return false;
+        }
+    }
+    if (ptowsp_mesh_layout_check(module->context, &module->mesh->mesh, &layout) != PTOWSP_OK) {
+        pwsp_spread_fail(module);
+    }
+    return pwsp_module_is_good(module);
+}
+
+void ptowsp_tensor_spread(ptowsp_module *module, ptowsp_tensor tensor,
+                          const ptowsp_spread *spreads) {
+    if (!pwsp_module_is_good(module)) {
+        return;
+    }
+    if (tensor.id == 0 || tensor.id >= module->tensors.count || !spreads) {
+        pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, tensor.id,
+                         "spread: there is no tensor %u, or no spreads", tensor.id);
+        return;
+    }
+    const char *name = PWSP_TENSOR(module, tensor.id)->name;
+    if (!module->mesh) {
+        pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                         "tensor %s: it is spread, and the module has no mesh", name);
+        return;
+    }
+    if ((tensor.id < module->spreads.count &&
+         PWSP_TABLE_AT(module->spreads, pwsp_spread_info, tensor.id)->is_given) ||
+        pwsp_tensor_is_viewed(module, tensor.id)) {
+        pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                         "tensor %s: a tensor is spread once, and before it is used", name);
+        return;
+    }
+    if (!pwsp_spread_check(module, tensor.id, spreads)) {
+        return;
+    }
+    while (module->spreads.count <= tensor.id) {
+        if (!pwsp_module_add(module, &module->spreads, sizeof(pwsp_spread_info))) {
+            return;
+        }
+    }
+    pwsp_spread_info *info = PWSP_TABLE_AT(module->spreads, pwsp_spread_info, tensor.id);
+    memcpy(info->axes, spreads, module->mesh->mesh.axis_count * sizeof *spreads);
+    info->is_given = true;
+    ptowsp_tensor_desc *desc = PWSP_TENSOR(module, tensor.id);
+    for (uint32_t d = 0; d < desc->rank; d++) {
+        desc->shape[d] = desc->shape[d] < 0
+                             ? desc->shape[d]
+                             : desc->shape[d] / pwsp_spread_pieces(module, info->axes, d);
+    }
+}
+
+// -- kernels --------------------------------------------------------------------------------------
+
+void ptowsp_kernel_rule(ptowsp_module *module, ptowsp_kernel kernel, const char *rule) {
+    if (!pwsp_module_is_good(module)) {
+        return;
+    }
+    if (kernel.id == 0 || kernel.id >= module->kernels.count || !rule) {
+        pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, kernel.id,
+                         "rule: there is no kernel %u, or no rule", kernel.id);
+        return;
+    }
+    pwsp_kernel_info *info = PWSP_KERNEL(module, kernel.id);
+    pwsp_rule read;
+    const char *why = pwsp_name_is_valid(rule) ? pwsp_rule_read(rule, &read)
+                                               : "it is empty, too long or not printable";
+    char count[64];
+    if (!why && info->unit == PTOWSP_UNIT_LINK) {
+        why = "a collective has none";
+    } else if (!why && info->variant_count) {
+        why = "a choice has those of its variants";
+    } else if (!why && info->rule) {
+        why = "there is one already";
+    } else if (!why && read.count != info->tile_count) {
+        ptowsp_text_buffer buffer = {count, sizeof count, 0};
+        pwsp_text_format(ptowsp_text_to_buffer(&buffer), "it has %u words, and the kernel %u tiles",
+                         read.count, info->tile_count);
+        why = count;
+    }
+    if (why) {
+        pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX, "rule of kernel %s: %s",
+                         info->name, why);
+        return;
+    }
+    info->rule = (const char *)pwsp_module_copy(module, rule, strlen(rule) + 1);
+}
+
+// -- text -----------------------------------------------------------------------------------------
+
+PWSP_INTERNAL void pwsp_mesh_print(const ptowsp_module *module, ptowsp_text text) {
+    const pwsp_mesh_info *info = module->mesh;
+    for (uint32_t a = 0; info && a < info->mesh.axis_count; a++) {
+        pwsp_text_format(text, "%s", a ? ", " : "mesh ");
+        pwsp_name_print(info->mesh.names[a], text);
+        pwsp_text_format(text, " %" PRIu32, info->mesh.sizes[a]);
+    }
+    if (info) {
+        const bool is_auto = info->algorithm == PTOWSP_ALGORITHM_AUTO;
+        pwsp_text_format(text, "%s%s\n", is_auto ? "" : " by ",
+                         is_auto ? "" : ptowsp_algorithm_name(info->algorithm));
+    }
+}
+
+PWSP_INTERNAL void pwsp_spreads_print(const ptowsp_module *module, uint32_t tensor,
+                                      ptowsp_text text) {
+    const ptowsp_mesh_layout layout = pwsp_tensor_layout(module, tensor);
+    uint32_t shown = 0;
+    for (uint32_t a = 0; module->mesh && a < module->mesh->mesh.axis_count; a++) {
+        const ptowsp_spread *spread = &layout.spreads[a];
+        if (spread->kind == PTOWSP_REPLICATED) {
+            continue;
+        }
+        pwsp_text_format(text, "%s", shown++ ? ", " : " spread ");
+        pwsp_name_print(module->mesh->mesh.names[a], text);
+        if (spread->kind == PTOWSP_SHARDED) {
+            pwsp_text_format(text, " dim %" PRIu32, spread->dim);
+        } else {
+            pwsp_text_format(text, "%s", spread->kind == PTOWSP_PARTIAL_SUM ? " sum" : " max");
+        }
+    }
 }
 
 // =================================================================================================
@@ -44724,12 +45343,34 @@ PWSP_INTERNAL bool pwsp_kernel_set_pto(ptowsp_module *module, const ptowsp_kerne
 // time gives its tasks a lane of their own, and executors hand them to exec/communicate.
 //
 //      kind             tiles            scalars
-//      all_reduce       inout data
+//      all_reduce       inout data; is_apart: in in, out out
 //      broadcast        inout data       root
 //      send             inout data       root, target
 //      the others       in in, out out
 
 #include <inttypes.h>
+
+// Which kinds cut a tile into parts, by bits.
+#define PWSP_CUTS_IN  (1u << PTOWSP_REDUCE_SCATTER | 1u << PTOWSP_ALL_TO_ALL | 1u << PTOWSP_SLICE)
+#define PWSP_CUTS_OUT (1u << PTOWSP_ALL_GATHER | 1u << PTOWSP_ALL_TO_ALL)
+
+// Columns are cut where the kind cuts that tile, and not by counts; only ALL_REDUCE has a choice of
+// tiles. Fails otherwise.
+static void pwsp_collective_check_tiles(ptowsp_module *module, const ptowsp_collective_desc *desc) {
+    const uint32_t kind = 1u << desc->kind;
+    if ((desc->in_columns && (!(kind & PWSP_CUTS_IN) || desc->counts)) ||
+        (desc->out_columns && (!(kind & PWSP_CUTS_OUT) || desc->counts))) {
+        pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                         "kernel %s: %s%s does not cut the columns of %s", desc->name,
+                         desc->counts ? "ragged " : "", ptowsp_collective_name(desc->kind),
+                         desc->in_columns && (!(kind & PWSP_CUTS_IN) || desc->counts) ? "in"
+                                                                                      : "out");
+    } else if (desc->is_apart && desc->kind != PTOWSP_ALL_REDUCE) {
+        pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                         "kernel %s: is_apart is of all_reduce, not of %s", desc->name,
+                         ptowsp_collective_name(desc->kind));
+    }
+}
 
 // Checks what does not depend on a run; false with an error.
 static bool pwsp_collective_check_desc(ptowsp_module *module, const ptowsp_collective_desc *desc) {
@@ -44749,6 +45390,8 @@ static bool pwsp_collective_check_desc(ptowsp_module *module, const ptowsp_colle
         pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
                          "kernel %s: counts are of all_to_all, not of %s", desc->name,
                          ptowsp_collective_name(desc->kind));
+    } else {
+        pwsp_collective_check_tiles(module, desc);
     }
     return pwsp_module_is_good(module);
 }
@@ -44764,7 +45407,7 @@ static void pwsp_collective_params(const ptowsp_collective_desc *desc, ptowsp_ke
     const ptowsp_scalar_param target = {"target", PTOWSP_TYPE_I64};
     memset(params, 0, sizeof *params);
     params->name = desc->name;
-    if (has_root || desc->kind == PTOWSP_ALL_REDUCE) {
+    if (has_root || (desc->kind == PTOWSP_ALL_REDUCE && !desc->is_apart)) {
         params->tiles[0] = data;
     } else {
         params->tiles[0] = in;
@@ -44801,6 +45444,8 @@ ptowsp_kernel ptowsp_kernel_collective(ptowsp_module *module, const ptowsp_colle
     info.collective.reduction = desc->reduction;
     info.collective.members = desc->members;
     info.collective.stride = desc->stride;
+    info.collective.in_columns = desc->in_columns;
+    info.collective.out_columns = desc->out_columns;
     info.collective.counts = desc->counts ? pwsp_module_array(module, desc->counts, PTOWSP_I64) : 0;
     if (pwsp_module_is_good(module) && pwsp_kernel_copy_params(module, &params, &info)) {
         kernel.id = pwsp_kernel_register(module, &info);
@@ -44834,6 +45479,8 @@ PWSP_INTERNAL void pwsp_collective_info_print(const ptowsp_module *module,
         pwsp_text_format(text, ", counts ");
         pwsp_name_print(PWSP_ARRAY(module, info->counts)->name, text);
     }
+    pwsp_text_format(text, "%s%s", info->in_columns ? ", in columns" : "",
+                     info->out_columns ? ", out columns" : "");
 }
 
 // =================================================================================================
@@ -44895,6 +45542,7 @@ PWSP_INTERNAL uint64_t pwsp_kernel_info_hash(const pwsp_kernel_info *info) {
         hash = pwsp_hash_number(hash, c->members);
         hash = pwsp_hash_number(hash, c->stride);
         hash = pwsp_hash_number(hash, c->counts != 0);
+        hash = pwsp_hash_number(hash, (uint64_t)c->in_columns * 2 + c->out_columns);
     }
     return info->pto ? pwsp_kernel_hash_pto(hash, info->pto) : hash;
 }
@@ -45440,6 +46088,17 @@ PWSP_INTERNAL uint32_t pwsp_node_process(const ptowsp_module *module, uint32_t n
 PWSP_INTERNAL const uint32_t *pwsp_nodes_after(ptowsp_module *module, const ptowsp_node *after,
                                                uint32_t *count);
 
+// A task that is put into the last workload, before a node of it.
+typedef struct pwsp_insert {
+    uint32_t before;
+    const pwsp_task_info *task;
+} pwsp_insert;
+
+// Puts tasks into the last workload, which is closed, and numbers its nodes anew. Those before one
+// node keep their order.
+PWSP_INTERNAL void pwsp_nodes_insert(ptowsp_module *module, uint32_t workload,
+                                     const pwsp_insert *inserts, uint32_t count);
+
 #endif
 
 // =================================================================================================
@@ -45954,6 +46613,794 @@ void ptowsp_kernel_explain(ptowsp_module *module, ptowsp_kernel kernel,
 }
 
 // =================================================================================================
+// src/workload/insert.c
+// =================================================================================================
+
+// Putting tasks into a workload that is complete. Nodes are in the order of the tree, which texts,
+// edges and loops over subtrees rely on, so those behind a new one move, and all that names a node
+// follows: links, `after`, variables, channels, ports. Nothing behind the workload is there yet.
+
+// By node of the workload, from its first: where it goes, and where the next new one before it does.
+typedef struct pwsp_renumber {
+    ptowsp_module *module;
+    uint32_t first, count;
+    uint32_t *to, *at;
+} pwsp_renumber;
+
+static uint32_t pwsp_renumber_of(const pwsp_renumber *r, uint32_t node) {
+    return node < r->first ? node : r->to[node - r->first];
+}
+
+// Tasks whose edges come from nodes that move have a list of their own.
+static bool pwsp_renumber_after(const pwsp_renumber *r, pwsp_node *node) {
+    const pwsp_task_info *task = node->task;
+    uint32_t ids[PTOWSP_TASK_AFTER_MAX * PTOWSP_VARIANT_MAX];
+    if (!task || task->after_count == 0) {
+        return true;
+    }
+    for (uint32_t i = 0; i < task->after_count; i++) {
+        ids[i] = pwsp_renumber_of(r, task->after[i]);
+    }
+    pwsp_task_info made = *task;
+    made.after = (const uint32_t *)pwsp_module_copy(r->module, ids, made.after_count * sizeof *ids);
+    node->task =
+        made.after ? (const pwsp_task_info *)pwsp_module_copy(r->module, &made, sizeof made) : NULL;
+    return node->task != NULL;
+}
+
+// Moves the nodes, from the last, and puts the new ones between.
+static bool pwsp_renumber_move(const pwsp_renumber *r, const pwsp_insert *inserts,
+                               uint32_t insert_count) {
+    ptowsp_module *m = r->module;
+    for (uint32_t i = r->count; i-- > 0;) {
+        pwsp_node node = *PWSP_NODE(m, r->first + i);
+        if (!pwsp_renumber_after(r, &node)) {
+            return false;
+        }
+        node.parent = pwsp_renumber_of(r, node.parent);
+        node.variant = pwsp_renumber_of(r, node.variant);
+        node.first = node.last = node.next = 0;
+        *PWSP_NODE(m, r->to[i]) = node;
+    }
+    for (uint32_t i = 0; i < insert_count; i++) {
+        pwsp_node node;
+        memset(&node, 0, sizeof node);
+        node.kind = PWSP_NODE_TASK;
+        node.parent = PWSP_NODE(m, pwsp_renumber_of(r, inserts[i].before))->parent;
+        node.task = inserts[i].task;
+        *PWSP_NODE(m, r->at[inserts[i].before - r->first]++) = node;
+    }
+    return true;
+}
+
+// Lists of children, from the order of nodes.
+static void pwsp_renumber_link(const pwsp_renumber *r) {
+    ptowsp_module *m = r->module;
+    for (uint32_t id = r->first + 1; id < m->nodes.count; id++) {
+        pwsp_node *parent = PWSP_NODE(m, PWSP_NODE(m, id)->parent);
+        *(parent->last ? &PWSP_NODE(m, parent->last)->next : &parent->first) = id;
+        parent->last = id;
+    }
+    for (uint32_t i = 1; i < m->variables.count; i++) {
+        PWSP_VARIABLE(m, i)->node = pwsp_renumber_of(r, PWSP_VARIABLE(m, i)->node);
+    }
+    for (uint32_t i = 1; i < m->channels.count; i++) {
+        PWSP_CHANNEL(m, i)->pipeline = pwsp_renumber_of(r, PWSP_CHANNEL(m, i)->pipeline);
+    }
+    for (uint32_t i = 1; i < m->ports.count; i++) {
+        PWSP_PORT(m, i)->process = pwsp_renumber_of(r, PWSP_PORT(m, i)->process);
+    }
+}
+
+PWSP_INTERNAL void pwsp_nodes_insert(ptowsp_module *module, uint32_t workload,
+                                     const pwsp_insert *inserts, uint32_t count) {
+    const pwsp_memory *memory = &module->context->memory;
+    pwsp_renumber r = {module, workload, (uint32_t)module->nodes.count - workload, NULL, NULL};
+    if (module->nodes.count + count > (uint64_t)PTOWSP_MODULE_NODE_MAX + 1) {
+        pwsp_module_fail(module, PTOWSP_LIMIT_EXCEEDED, PTOWSP_NO_INDEX,
+                         "more than %d nodes, with %u relayouts", PTOWSP_MODULE_NODE_MAX, count);
+        return;
+    }
+    const size_t size = 2 * (size_t)r.count * sizeof *r.to;
+    r.to = (uint32_t *)pwsp_memory_alloc(memory, size);
+    r.at = r.to + r.count;
+    for (uint32_t i = 0; r.to && i < count; i++) {
+        r.to[inserts[i].before - workload]++;
+    }
+    for (uint32_t i = 0, shift = 0; r.to && i < r.count; i++) {
+        r.at[i] = workload + i + shift;
+        shift += r.to[i];
+        r.to[i] = workload + i + shift;
+    }
+    for (uint32_t i = 0; r.to && i < count; i++) {
+        if (!pwsp_module_add(module, &module->nodes, sizeof(pwsp_node))) {
+            break;
+        }
+    }
+    if (!r.to) {
+        pwsp_module_no_memory(module);
+    } else if (pwsp_module_is_good(module) && pwsp_renumber_move(&r, inserts, count)) {
+        pwsp_renumber_link(&r);
+    }
+    pwsp_memory_free(memory, r.to, size);
+}
+
+// =================================================================================================
+// src/workload/place.h
+// =================================================================================================
+
+// Placing relayouts: what its rooms share.
+
+#ifndef PWSP_PLACE_H
+#define PWSP_PLACE_H
+
+// A tensor that holds another one in some layout.
+typedef struct pwsp_target {
+    uint32_t source, tensor;
+    ptowsp_spread axes[PTOWSP_MESH_AXIS_MAX];
+} pwsp_target;
+
+// Steps that are placed, by what they are from and to.
+typedef struct pwsp_brought {
+    uint32_t before, target;
+    pwsp_view_info view;  // of the source
+} pwsp_brought;
+
+typedef struct pwsp_placer {
+    ptowsp_module *module;
+    const ptowsp_mesh *mesh;
+    pwsp_table targets, brought;  // from 1
+    pwsp_table inserts;           // from 1
+    uint32_t *written;            // by tensor: the last node that wrote it
+    uint32_t called;              // the last call
+} pwsp_placer;
+
+// The tensor that holds `source` in a layout; 0 with an error.
+PWSP_INTERNAL uint32_t pwsp_target_of(pwsp_placer *p, uint32_t source, const ptowsp_spread *axes);
+
+// The kernel "all_gather.tp.f32" of a step; 0 with an error.
+PWSP_INTERNAL uint32_t pwsp_step_kernel(const pwsp_placer *p, const ptowsp_relayout_step *step,
+                                        const ptowsp_tensor_desc *tensor);
+
+// Adds the task that does a step, from one tensor to another, before a node.
+PWSP_INTERNAL bool pwsp_step_place(pwsp_placer *p, uint32_t before, uint32_t kernel,
+                                   const pwsp_view_info *view, uint32_t from, uint32_t to);
+
+#endif
+
+// =================================================================================================
+// src/workload/place_steps.c
+// =================================================================================================
+
+// What a step of a placed relayout is made of: the transient tensor that it writes, the kernel, the
+// task. Tensors are shared by all steps to one layout of a tensor in a workload, kernels by all
+// steps of the module that are alike, under names that say what they do.
+
+#include <inttypes.h>
+
+// A size of a part in another layout, as an expression.
+static ptowsp_expr pwsp_target_size(ptowsp_module *m, uint32_t expr, int64_t pieces,
+                                    int64_t new_pieces) {
+    ptowsp_expr size = {m, expr};
+    size = pieces == 1 ? size : ptowsp_mul(size, ptowsp_i64(m, pieces));
+    return new_pieces == 1 ? size : ptowsp_div(size, ptowsp_i64(m, new_pieces));
+}
+
+static int64_t pwsp_layout_pieces(const ptowsp_mesh *mesh, const ptowsp_spread *axes,
+                                  uint32_t dim) {
+    int64_t pieces = 1;
+    for (uint32_t a = 0; a < mesh->axis_count; a++) {
+        pieces *= axes[a].kind == PTOWSP_SHARDED && axes[a].dim == dim ? mesh->sizes[a] : 1;
+    }
+    return pieces;
+}
+
+static uint32_t pwsp_target_make(pwsp_placer *p, uint32_t source, const ptowsp_spread *axes) {
+    ptowsp_module *m = p->module;
+    const ptowsp_mesh_layout layout = pwsp_tensor_layout(m, source);
+    const pwsp_transient_info *transient = pwsp_module_transient(m, source);
+    char name[PTOWSP_NAME_MAX + 1];
+    ptowsp_expr sizes[PTOWSP_TENSOR_RANK_MAX];
+    ptowsp_tensor_desc desc = *PWSP_TENSOR(m, source);
+    memset(sizes, 0, sizeof sizes);
+    for (uint32_t d = 0; d < desc.rank; d++) {
+        desc.shape[d] = layout.shape[d];
+        if (layout.shape[d] < 0) {
+            sizes[d] = pwsp_target_size(m, transient->sizes[d],
+                                        pwsp_layout_pieces(p->mesh, layout.spreads, d),
+                                        pwsp_layout_pieces(p->mesh, axes, d));
+        }
+    }
+    for (uint32_t i = 1;; i++) {
+        ptowsp_text_buffer buffer = {name, sizeof name, 0};
+        pwsp_text_format(ptowsp_text_to_buffer(&buffer), "%.50s.%" PRIu32, layout.name, i);
+        if (!pwsp_names_find(&m->bindables, name)) {
+            break;
+        }
+    }
+    desc.name = name;
+    desc.location = PTOWSP_LOCATION_GLOBAL;
+    const ptowsp_tensor tensor = ptowsp_tensor_transient(m, &desc, sizes);
+    ptowsp_tensor_spread(m, tensor, axes);
+    return pwsp_module_is_good(m) ? tensor.id : 0;
+}
+
+PWSP_INTERNAL uint32_t pwsp_target_of(pwsp_placer *p, uint32_t source, const ptowsp_spread *axes) {
+    for (uint32_t i = 1; i < p->targets.count; i++) {
+        const pwsp_target *target = PWSP_TABLE_AT(p->targets, pwsp_target, i);
+        bool is_same = target->source == source;
+        for (uint32_t a = 0; a < p->mesh->axis_count; a++) {
+            is_same = is_same && target->axes[a].kind == axes[a].kind &&
+                      (axes[a].kind != PTOWSP_SHARDED || target->axes[a].dim == axes[a].dim);
+        }
+        if (is_same) {
+            return target->tensor;
+        }
+    }
+    const uint32_t tensor = pwsp_target_make(p, source, axes);
+    const uint32_t id = tensor ? pwsp_module_add(p->module, &p->targets, sizeof(pwsp_target)) : 0;
+    if (id) {
+        pwsp_target *target = PWSP_TABLE_AT(p->targets, pwsp_target, id);
+        target->source = source;
+        target->tensor = tensor;
+        memcpy(target->axes, axes, sizeof target->axes);
+    }
+    return id ? tensor : 0;
+}
+
+// The collective of a step, without its name.
+static ptowsp_collective_desc pwsp_step_collective(const pwsp_placer *p,
+                                                   const ptowsp_relayout_step *step,
+                                                   const ptowsp_tensor_desc *tensor) {
+    static const struct {
+        ptowsp_collective_kind kind;
+        bool in, out;  // is this tile cut?
+    } kinds[] = {{PTOWSP_SLICE, true, false},
+                 {PTOWSP_REDUCE_SCATTER, true, false},
+                 {PTOWSP_ALL_TO_ALL, true, true},
+                 {PTOWSP_ALL_REDUCE, false, false},
+                 {PTOWSP_ALL_GATHER, false, true}};
+    ptowsp_collective_desc desc;
+    memset(&desc, 0, sizeof desc);
+    desc.kind = kinds[step->kind].kind;
+    desc.is_apart = desc.kind == PTOWSP_ALL_REDUCE;
+    const bool reduces = desc.is_apart || desc.kind == PTOWSP_REDUCE_SCATTER;
+    desc.algorithm = reduces ? p->module->mesh->algorithm : PTOWSP_ALGORITHM_AUTO;
+    desc.reduction =
+        step->before.kind == PTOWSP_PARTIAL_MAX ? PTOWSP_REDUCTION_MAX : PTOWSP_REDUCTION_SUM;
+    desc.dtype = tensor->dtype;
+    desc.members = p->mesh->sizes[step->axis];
+    desc.stride = 1;
+    for (uint32_t a = step->axis + 1; a < p->mesh->axis_count; a++) {
+        desc.stride *= p->mesh->sizes[a];
+    }
+    desc.in_columns = kinds[step->kind].in && step->after.dim + 1 == tensor->rank;
+    desc.out_columns = kinds[step->kind].out && step->before.dim + 1 == tensor->rank;
+    return desc;
+}
+
+static bool pwsp_kernel_is_collective(const pwsp_kernel_info *kernel,
+                                      const ptowsp_collective_desc *desc) {
+    const pwsp_collective_info *c = &kernel->collective;
+    return kernel->unit == PTOWSP_UNIT_LINK && c->kind == desc->kind && c->counts == 0 &&
+           c->algorithm == desc->algorithm && c->reduction == desc->reduction &&
+           kernel->tiles[0].dtype == desc->dtype && kernel->tile_count == 2 &&
+           c->members == desc->members && c->stride == desc->stride &&
+           c->in_columns == desc->in_columns && c->out_columns == desc->out_columns;
+}
+
+PWSP_INTERNAL uint32_t pwsp_step_kernel(const pwsp_placer *p, const ptowsp_relayout_step *step,
+                                        const ptowsp_tensor_desc *tensor) {
+    ptowsp_module *m = p->module;
+    ptowsp_collective_desc desc = pwsp_step_collective(p, step, tensor);
+    static const char ways[][12] = {"", ".columns", ".to_columns", ".to_rows"};
+    const uint32_t way = desc.kind == PTOWSP_ALL_TO_ALL        ? 2u + desc.out_columns
+                         : desc.in_columns || desc.out_columns ? 1
+                                                               : 0;
+    for (uint32_t i = 1;; i++) {
+        char name[PTOWSP_NAME_MAX + 1];
+        ptowsp_text_buffer buffer = {name, sizeof name, 0};
+        ptowsp_text text = ptowsp_text_to_buffer(&buffer);
+        pwsp_text_format(text, "%s.%.16s.%s%s%s", ptowsp_collective_name(desc.kind),
+                         p->mesh->names[step->axis], ptowsp_dtype_name(desc.dtype),
+                         desc.reduction == PTOWSP_REDUCTION_MAX ? ".max" : "", ways[way]);
+        if (i > 1) {  // a kernel of yours, or of an axis that begins alike
+            pwsp_text_format(text, ".%" PRIu32, i);
+        }
+        const pwsp_name *found = pwsp_names_find(&m->kernel_names, name);
+        if (found && pwsp_kernel_is_collective(PWSP_KERNEL(m, found->index), &desc)) {
+            return found->index;
+        }
+        if (!found) {
+            desc.name = name;
+            return ptowsp_kernel_collective(m, &desc).id;
+        }
+    }
+}
+
+PWSP_INTERNAL bool pwsp_step_place(pwsp_placer *p, uint32_t before, uint32_t kernel,
+                                   const pwsp_view_info *view, uint32_t from, uint32_t to) {
+    pwsp_view_info views[2] = {*view, *view};
+    views[0].tensor = from;
+    views[1].tensor = to;
+    pwsp_task_info task;
+    memset(&task, 0, sizeof task);
+    task.kernel = kernel;
+    task.views = (const pwsp_view_info *)pwsp_module_copy(p->module, views, sizeof views);
+    const pwsp_task_info *copy =
+        task.views ? (const pwsp_task_info *)pwsp_module_copy(p->module, &task, sizeof task) : NULL;
+    const uint32_t id = copy ? pwsp_module_add(p->module, &p->inserts, sizeof(pwsp_insert)) : 0;
+    if (id) {
+        const pwsp_insert insert = {before, copy};
+        *PWSP_TABLE_AT(p->inserts, pwsp_insert, id) = insert;
+    }
+    return id != 0;
+}
+
+// =================================================================================================
+// src/workload/place.c
+// =================================================================================================
+
+// Relayouts that the library places: see "layouts in a module" in section 17 of the header.
+//
+//      task norm x = s            s partial        task all_reduce.tp.f32 in = s out = s.1
+//                                           ==>    task norm x = s.1
+//
+// When a workload is closed, its nodes are walked in order. Along each axis the results of a task
+// say what its operands need (data/layout_rule.c). An operand that is spread otherwise is brought
+// to what is needed by the steps of ptowsp_mesh_layout_relayout, each a task of a collective kernel
+// from one transient tensor to the next, and the task reads the last of these. So all that follows
+// sees tasks, kernels and tensors as any others; the text of the module has them, too, and reading
+// it places nothing more.
+//
+// A value is brought over once. The steps stand before the task, or before the outermost loop
+// around it in which the value is the same: no variable of the loop is in the view, and nothing in
+// the loop writes the tensor. A later task with the same view has the same result, if it is inside
+// the scope in which the steps stand, and nothing has written the tensor since. A call may write
+// anything. Views with slots or elements of arrays in them stay where they are.
+
+#include <inttypes.h>
+
+// An operand that is to be brought over.
+typedef struct pwsp_operand {
+    uint32_t node, tile;
+    ptowsp_relayout relayout;
+    bool is_changed[PTOWSP_TENSOR_RANK_MAX];  // dimensions that are cut anew
+    pwsp_view_info view;                      // whole along these
+    bool is_pinned;
+} pwsp_operand;
+
+// -- errors ---------------------------------------------------------------------------------------
+
+// "parameter x, tensor s, dimension 1, axis 'tp': why: s[..] {..}, and s[..] {..} is needed".
+static bool pwsp_placer_fail(const pwsp_placer *p, uint32_t node, const pwsp_rule_tile *tile,
+                             uint32_t which, const pwsp_rule_fault *fault, ptowsp_status status) {
+    const pwsp_task_info *task = PWSP_NODE(p->module, node)->task;
+    char have[PWSP_LAYOUT_TEXT_MAX], need[PWSP_LAYOUT_TEXT_MAX], dim[32];
+    ptowsp_text_buffer buffer = {dim, sizeof dim, 0};
+    dim[0] = '\0';
+    if (fault->dim != PWSP_RULE_NO_DIM) {
+        pwsp_text_format(ptowsp_text_to_buffer(&buffer), ", dimension %" PRIu32, fault->dim);
+    }
+    pwsp_module_fail_at(
+        p->module, node, status, "parameter %s, tensor %s%s, axis '%s': %s: %s, and %s is needed",
+        PWSP_KERNEL(p->module, task->kernel)->tiles[which].name, tile->have.name, dim,
+        p->mesh->names[fault->axis], fault->why, pwsp_layout_text(p->mesh, &tile->have, have),
+        pwsp_layout_text(p->mesh, &tile->need, need));
+    return false;
+}
+
+// The same of an operand whose relayout is known, along the axis of its first step.
+static bool pwsp_placer_refuse(const pwsp_placer *p, const pwsp_operand *o,
+                               const pwsp_rule_tile *tile, uint32_t dim, const char *why,
+                               ptowsp_status status) {
+    const pwsp_rule_fault fault = {o->tile, o->relayout.steps[0].axis, dim, why};
+    return pwsp_placer_fail(p, o->node, tile, o->tile, &fault, status);
+}
+
+// -- expressions and the tree ---------------------------------------------------------------------
+
+static bool pwsp_expr_has_operands(const pwsp_expr_node *node) {
+    return node->op > PWSP_EXPR_TASK_TAG;
+}
+
+// Does an expression read the variable; or, for variable 0, slots or elements of arrays?
+static bool pwsp_expr_reads(const ptowsp_module *m, uint32_t expr, uint32_t variable) {
+    const pwsp_expr_node *node = &m->exprs.nodes[expr];
+    if (expr == 0) {
+        return false;
+    }
+    if (pwsp_expr_has_operands(node)) {
+        return pwsp_expr_reads(m, node->a, variable) || pwsp_expr_reads(m, node->b, variable) ||
+               pwsp_expr_reads(m, node->c, variable);
+    }
+    if (node->op == PWSP_EXPR_VARIABLE || node->op == PWSP_EXPR_ENTRY) {
+        return node->a == variable;
+    }
+    return variable == 0 && node->op >= PWSP_EXPR_ARRAY;
+}
+
+static bool pwsp_expr_is_same(const ptowsp_module *m, uint32_t a, uint32_t b) {
+    const pwsp_expr_node *x = &m->exprs.nodes[a], *y = &m->exprs.nodes[b];
+    if (a == b || a == 0 || b == 0) {
+        return a == b;
+    }
+    if (x->op != y->op || x->type != y->type || x->value != y->value) {
+        return false;
+    }
+    return pwsp_expr_has_operands(x)
+               ? pwsp_expr_is_same(m, x->a, y->a) && pwsp_expr_is_same(m, x->b, y->b) &&
+                     pwsp_expr_is_same(m, x->c, y->c)
+               : x->a == y->a && x->b == y->b;
+}
+
+enum { PWSP_VIEW_EXPRS = PWSP_TENSOR_LEAD_MAX + 4 };
+
+static void pwsp_view_exprs(const pwsp_view_info *view, uint32_t *out_exprs) {
+    memcpy(out_exprs, view->index, sizeof view->index);
+    out_exprs += PWSP_TENSOR_LEAD_MAX;
+    out_exprs[0] = view->row;
+    out_exprs[1] = view->col;
+    out_exprs[2] = view->row_count;
+    out_exprs[3] = view->col_count;
+}
+
+static bool pwsp_view_reads(const ptowsp_module *m, const pwsp_view_info *view, uint32_t variable) {
+    uint32_t exprs[PWSP_VIEW_EXPRS];
+    pwsp_view_exprs(view, exprs);
+    for (uint32_t i = 0; i < PWSP_VIEW_EXPRS; i++) {
+        if (pwsp_expr_reads(m, exprs[i], variable)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool pwsp_view_is_same(const ptowsp_module *m, const pwsp_view_info *a,
+                              const pwsp_view_info *b) {
+    uint32_t x[PWSP_VIEW_EXPRS], y[PWSP_VIEW_EXPRS];
+    bool is_same = a->tensor == b->tensor && a->rows == b->rows && a->cols == b->cols;
+    pwsp_view_exprs(a, x);
+    pwsp_view_exprs(b, y);
+    for (uint32_t i = 0; is_same && i < PWSP_VIEW_EXPRS; i++) {
+        is_same = pwsp_expr_is_same(m, x[i], y[i]);
+    }
+    return is_same;
+}
+
+static bool pwsp_node_is_loop(const pwsp_node *node) {
+    return node->kind == PWSP_NODE_PARALLEL || node->kind == PWSP_NODE_FOR_EACH ||
+           node->kind == PWSP_NODE_SELECT;
+}
+
+static bool pwsp_node_writes(const ptowsp_module *m, const pwsp_node *node, uint32_t tensor) {
+    if (node->kind != PWSP_NODE_TASK) {
+        return node->kind == PWSP_NODE_CALL;
+    }
+    const pwsp_kernel_info *kernel = PWSP_KERNEL(m, node->task->kernel);
+    for (uint32_t i = 0; i < kernel->tile_count; i++) {
+        if (kernel->tiles[i].direction != PTOWSP_IN && node->task->views[i].tensor == tensor) {
+            return true;
+        }
+    }
+    return false;
+}
+
+// Does anything in a scope write the tensor?
+static bool pwsp_scope_writes(const ptowsp_module *m, uint32_t scope, uint32_t tensor) {
+    uint32_t at = scope;
+    while (at && !PWSP_NODE(m, at)->next) {
+        at = PWSP_NODE(m, at)->parent;
+    }
+    const uint32_t end = at ? PWSP_NODE(m, at)->next : (uint32_t)m->nodes.count;
+    for (uint32_t id = scope + 1; id < end; id++) {
+        if (pwsp_node_writes(m, PWSP_NODE(m, id), tensor)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+// -- where ----------------------------------------------------------------------------------------
+
+// The node before which an operand is brought over.
+static uint32_t pwsp_placer_where(const pwsp_placer *p, const pwsp_operand *o) {
+    uint32_t best = o->node;
+    for (uint32_t at = PWSP_NODE(p->module, o->node)->parent; at && !o->is_pinned;
+         at = PWSP_NODE(p->module, at)->parent) {
+        const pwsp_node *node = PWSP_NODE(p->module, at);
+        const bool is_loop = pwsp_node_is_loop(node);
+        if ((!is_loop && node->kind != PWSP_NODE_COMBINE && node->kind != PWSP_NODE_SEQUENCE) ||
+            (is_loop && pwsp_view_reads(p->module, &o->view, node->variable)) ||
+            pwsp_scope_writes(p->module, at, o->view.tensor)) {
+            break;
+        }
+        best = is_loop ? at : best;
+    }
+    return best;
+}
+
+// Is what stands before one node still what it was at another?
+static bool pwsp_placer_holds(const pwsp_placer *p, uint32_t brought, uint32_t before,
+                              uint32_t tensor) {
+    const uint32_t scope = PWSP_NODE(p->module, brought)->parent;
+    if (p->written[tensor] >= brought || p->called >= brought) {
+        return false;
+    }
+    for (uint32_t at = PWSP_NODE(p->module, before)->parent; at != scope;
+         at = PWSP_NODE(p->module, at)->parent) {
+        if (!at || (pwsp_node_is_loop(PWSP_NODE(p->module, at)) &&
+                    pwsp_scope_writes(p->module, at, tensor))) {
+            return false;
+        }
+    }
+    return true;
+}
+
+// -- operands -------------------------------------------------------------------------------------
+
+// A view is whole along dimensions that are cut anew: the others stay what they are.
+static bool pwsp_operand_view(const pwsp_placer *p, pwsp_operand *o, const pwsp_rule_tile *tile) {
+    const ptowsp_tensor_desc *tensor = PWSP_TENSOR(p->module, o->view.tensor);
+    for (uint32_t i = 0; i < o->relayout.step_count; i++) {
+        const ptowsp_relayout_step *step = &o->relayout.steps[i];
+        if (step->before.kind == PTOWSP_SHARDED) {
+            o->is_changed[step->before.dim] = true;
+        }
+        if (step->after.kind == PTOWSP_SHARDED) {
+            o->is_changed[step->after.dim] = true;
+        }
+    }
+    for (uint32_t d = 0; d < tensor->rank; d++) {
+        const bool is_col = d + 1 == tensor->rank;
+        int64_t *size = is_col ? &o->view.cols : &o->view.rows;
+        uint32_t *at = is_col ? &o->view.col : &o->view.row;
+        uint32_t *limit = is_col ? &o->view.col_count : &o->view.row_count;
+        if (!o->is_changed[d]) {
+            continue;
+        }
+        if (d + 2 < tensor->rank) {
+            return pwsp_placer_refuse(p, o, tile, d, "views have an index of this dimension",
+                                      PTOWSP_UNSUPPORTED);
+        }
+        const pwsp_expr_node *offset = &p->module->exprs.nodes[*at];
+        const bool is_start = *at == 0 || (offset->op == PWSP_EXPR_CONST && offset->value == 0);
+        if (!is_start || *limit || (*size && (tensor->shape[d] < 0 || *size < tensor->shape[d]))) {
+            return pwsp_placer_refuse(p, o, tile, d, "the view is a part of this dimension",
+                                      PTOWSP_UNSUPPORTED);
+        }
+        *size = 0;
+        *at = 0;
+    }
+    return true;
+}
+
+// The view of the task itself, of what was brought over.
+static bool pwsp_operand_read(pwsp_placer *p, const pwsp_operand *o, const pwsp_rule_tile *tile,
+                              uint32_t target) {
+    pwsp_node *node = PWSP_NODE(p->module, o->node);
+    const pwsp_kernel_info *kernel = PWSP_KERNEL(p->module, node->task->kernel);
+    const ptowsp_tensor_desc *tensor = PWSP_TENSOR(p->module, target);
+    const int64_t param[2] = {kernel->tiles[o->tile].rows, kernel->tiles[o->tile].cols};
+    pwsp_view_info view = o->view;
+    view.tensor = target;
+    for (uint32_t d = 0; d < tensor->rank; d++) {
+        const uint32_t which = d + 2 - tensor->rank;
+        if (o->is_changed[d] && param[which] != PTOWSP_DYNAMIC) {
+            if (tensor->shape[d] < 0 || param[which] < tensor->shape[d]) {
+                return pwsp_placer_refuse(p, o, tile, d, "the kernel's tile is too small for it",
+                                          PTOWSP_UNSUPPORTED_SIZE);
+            }
+            *(which ? &view.cols : &view.rows) = param[which];
+        }
+    }
+    pwsp_view_info views[PTOWSP_TASK_TILE_MAX];
+    pwsp_task_info task = *node->task;
+    memcpy(views, task.views, kernel->tile_count * sizeof *views);
+    views[o->tile] = view;
+    task.views = (const pwsp_view_info *)pwsp_module_copy(p->module, views,
+                                                          kernel->tile_count * sizeof *views);
+    const pwsp_task_info *copy =
+        task.views ? (const pwsp_task_info *)pwsp_module_copy(p->module, &task, sizeof task) : NULL;
+    node->task = copy ? copy : node->task;
+    return copy != NULL;
+}
+
+// Places the steps of an operand; returns the tensor that has what is needed, or 0 with an error.
+static uint32_t pwsp_operand_steps(pwsp_placer *p, const pwsp_operand *o,
+                                   const pwsp_rule_tile *tile, uint32_t before) {
+    const uint32_t source = o->view.tensor;
+    ptowsp_spread axes[PTOWSP_MESH_AXIS_MAX];
+    memcpy(axes, tile->have.spreads, sizeof axes);
+    uint32_t from = source;
+    for (uint32_t i = 0; i < o->relayout.step_count; i++) {
+        const ptowsp_relayout_step *step = &o->relayout.steps[i];
+        axes[step->axis] = step->after;
+        const uint32_t to = pwsp_target_of(p, source, axes);
+        const ptowsp_tensor_desc tensor = *PWSP_TENSOR(p->module, source);
+        const uint32_t kernel = to ? pwsp_step_kernel(p, step, &tensor) : 0;
+        if (!kernel || !pwsp_step_place(p, before, kernel, &o->view, from, to)) {
+            return 0;
+        }
+        from = to;
+    }
+    const uint32_t id = pwsp_module_add(p->module, &p->brought, sizeof(pwsp_brought));
+    if (id) {
+        pwsp_brought *brought = PWSP_TABLE_AT(p->brought, pwsp_brought, id);
+        brought->before = before;
+        brought->target = from;
+        brought->view = o->view;
+    }
+    return id ? from : 0;
+}
+
+// What an earlier task was given, if that is the same; else 0.
+static uint32_t pwsp_operand_again(const pwsp_placer *p, const pwsp_operand *o,
+                                   const pwsp_rule_tile *tile, uint32_t before) {
+    for (uint32_t i = (uint32_t)p->brought.count; i-- > 1 && !o->is_pinned;) {
+        const pwsp_brought *brought = PWSP_TABLE_AT(p->brought, pwsp_brought, i);
+        const ptowsp_mesh_layout layout = pwsp_tensor_layout(p->module, brought->target);
+        bool is_same = pwsp_view_is_same(p->module, &brought->view, &o->view);
+        for (uint32_t a = 0; is_same && a < p->mesh->axis_count; a++) {
+            is_same = pwsp_spread_is_same(&layout.spreads[a], &tile->need.spreads[a], 0, 0);
+        }
+        if (is_same && pwsp_placer_holds(p, brought->before, before, o->view.tensor)) {
+            return brought->target;
+        }
+    }
+    return 0;
+}
+
+static bool pwsp_placer_operand(pwsp_placer *p, uint32_t node, uint32_t which,
+                                const pwsp_rule_tile *tile) {
+    ptowsp_module *m = p->module;
+    pwsp_operand o;
+    memset(&o, 0, sizeof o);
+    o.node = node;
+    o.tile = which;
+    o.view = PWSP_NODE(m, node)->task->views[which];
+    ptowsp_mesh_layout have = tile->have, need = tile->need;
+    bool is_open = false;
+    for (uint32_t d = 0; d < have.rank; d++) {
+        is_open = is_open || have.shape[d] < 0;
+        have.shape[d] = have.shape[d] < 0 ? (int64_t)m->mesh->rank_count : have.shape[d];
+        need.shape[d] = have.shape[d];
+    }
+    if (ptowsp_mesh_layout_relayout(m->context, p->mesh, &have, &need, &o.relayout) != PTOWSP_OK) {
+        const ptowsp_error error = ptowsp_context_error(m->context);
+        pwsp_module_fail_at(m, node, error.status, "parameter %s: %s",
+                            PWSP_KERNEL(m, PWSP_NODE(m, node)->task->kernel)->tiles[which].name,
+                            error.text);
+        return false;
+    }
+    if (o.relayout.step_count == 0) {
+        return true;
+    }
+    if (pwsp_node_process(m, node)) {
+        return pwsp_placer_refuse(p, &o, tile, PWSP_RULE_NO_DIM,
+                                  "there are no collectives in processes", PTOWSP_UNSUPPORTED);
+    }
+    if (is_open && !pwsp_module_transient(m, o.view.tensor)) {
+        return pwsp_placer_refuse(p, &o, tile, PWSP_RULE_NO_DIM,
+                                  "a relayout needs sizes that are declared, or a transient tensor",
+                                  PTOWSP_UNSUPPORTED);
+    }
+    if (!pwsp_operand_view(p, &o, tile)) {
+        return false;
+    }
+    o.is_pinned = pwsp_view_reads(m, &o.view, 0);
+    const uint32_t before = pwsp_placer_where(p, &o);
+    uint32_t target = pwsp_operand_again(p, &o, tile, before);
+    target = target ? target : pwsp_operand_steps(p, &o, tile, before);
+    return target && pwsp_operand_read(p, &o, tile, target);
+}
+
+// -- tasks ----------------------------------------------------------------------------------------
+
+static bool pwsp_placer_is_spread(const ptowsp_module *m, uint32_t tensor) {
+    const ptowsp_mesh_layout layout = pwsp_tensor_layout(m, tensor);
+    for (uint32_t a = 0; a < m->mesh->mesh.axis_count; a++) {
+        if (layout.spreads[a].kind != PTOWSP_REPLICATED) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool pwsp_placer_task(pwsp_placer *p, uint32_t node) {
+    ptowsp_module *m = p->module;
+    const pwsp_task_info *task = PWSP_NODE(m, node)->task;
+    const pwsp_kernel_info kernel = *PWSP_KERNEL(m, task->kernel);
+    pwsp_rule_tile tiles[PTOWSP_TASK_TILE_MAX];
+    pwsp_rule rule;
+    pwsp_rule_fault fault;
+    bool is_spread = false;
+    memset(&rule, 0, sizeof rule);
+    if (kernel.rule) {
+        pwsp_rule_read(kernel.rule, &rule);
+    }
+    for (uint32_t i = 0; i < kernel.tile_count; i++) {
+        const ptowsp_direction direction = kernel.tiles[i].direction;
+        is_spread = is_spread || pwsp_placer_is_spread(m, task->views[i].tensor);
+        tiles[i].is_read = direction != PTOWSP_OUT;
+        tiles[i].is_written = direction != PTOWSP_IN;
+        tiles[i].have = pwsp_tensor_layout(m, task->views[i].tensor);
+    }
+    if (!is_spread || kernel.unit == PTOWSP_UNIT_LINK) {
+        return true;
+    }
+    if (!pwsp_rule_needs(&rule, p->mesh, tiles, kernel.tile_count, &fault)) {
+        return pwsp_placer_fail(p, node, &tiles[fault.tile], fault.tile, &fault,
+                                PTOWSP_INVALID_PARAMS);
+    }
+    for (uint32_t i = 0; i < kernel.tile_count; i++) {
+        if (!tiles[i].is_written && !pwsp_placer_operand(p, node, i, &tiles[i])) {
+            return false;
+        }
+    }
+    return true;
+}
+
+// Slots decide what all ranks do, so they are loaded from what all have alike.
+static bool pwsp_placer_slot(const pwsp_placer *p, uint32_t node) {
+    const uint32_t tensor = PWSP_NODE(p->module, node)->view->tensor;
+    const ptowsp_mesh_layout layout = pwsp_tensor_layout(p->module, tensor);
+    char text[PWSP_LAYOUT_TEXT_MAX];
+    if (pwsp_placer_is_spread(p->module, tensor)) {
+        pwsp_module_fail_at(p->module, node, PTOWSP_INVALID_PARAMS,
+                            "a slot is loaded from tensor %s, which is not replicated: %s",
+                            layout.name, pwsp_layout_text(p->mesh, &layout, text));
+    }
+    return pwsp_module_is_good(p->module);
+}
+
+static bool pwsp_placer_node(pwsp_placer *p, uint32_t id) {
+    const pwsp_node node = *PWSP_NODE(p->module, id);
+    if (node.kind == PWSP_NODE_CALL) {
+        p->called = id;
+    }
+    if (node.kind == PWSP_NODE_SLOT_LOAD) {
+        return pwsp_placer_slot(p, id);
+    }
+    if (node.kind != PWSP_NODE_TASK) {
+        return true;
+    }
+    const pwsp_kernel_info kernel = *PWSP_KERNEL(p->module, node.task->kernel);
+    const bool is_good = pwsp_placer_task(p, id);
+    for (uint32_t i = 0; i < kernel.tile_count; i++) {
+        if (kernel.tiles[i].direction != PTOWSP_IN) {
+            p->written[node.task->views[i].tensor] = id;
+        }
+    }
+    return is_good;
+}
+
+PWSP_INTERNAL void pwsp_place_relayouts(ptowsp_module *module, uint32_t workload) {
+    const pwsp_memory *memory = &module->context->memory;
+    pwsp_placer p;
+    memset(&p, 0, sizeof p);
+    p.module = module;
+    p.mesh = &module->mesh->mesh;
+    const size_t size = (size_t)module->tensors.count * sizeof *p.written + 1;
+    p.written = (uint32_t *)pwsp_memory_alloc(memory, size);
+    if (!p.written) {
+        pwsp_module_no_memory(module);
+    }
+    for (uint32_t id = workload + 1; pwsp_module_is_good(module) && id < module->nodes.count;
+         id++) {
+        pwsp_placer_node(&p, id);
+    }
+    if (pwsp_module_is_good(module) && p.inserts.count > 1) {
+        pwsp_nodes_insert(module, workload, PWSP_TABLE_AT(p.inserts, pwsp_insert, 1),
+                          (uint32_t)p.inserts.count - 1);
+    }
+    pwsp_memory_free(memory, p.written, size);
+    pwsp_memory_free(memory, p.targets.items, (size_t)p.targets.capacity * sizeof(pwsp_target));
+    pwsp_memory_free(memory, p.brought.items, (size_t)p.brought.capacity * sizeof(pwsp_brought));
+    pwsp_memory_free(memory, p.inserts.items, (size_t)p.inserts.capacity * sizeof(pwsp_insert));
+}
+
+// =================================================================================================
 // src/workload/workload.c
 // =================================================================================================
 
@@ -46104,8 +47551,12 @@ void ptowsp_scope_end(ptowsp_module *module) {
     for (uint32_t i = 0; i < node->param_count; i++) {
         PWSP_VARIABLE(module, node->first_param + i)->is_open = false;
     }
+    const uint32_t workload = node->parent ? 0 : module->open;
     module->open = node->parent;
     module->nest--;
+    if (workload && module->mesh) {
+        pwsp_place_relayouts(module, workload);
+    }
 }
 
 // -- calls and slots ------------------------------------------------------------------------------
@@ -48400,6 +49851,7 @@ struct ptowsp_program {
     pwsp_pool_info pools[PWSP_POOL_MAX];
     uint32_t pool_count, lane_count;  // with that of the links, if any task communicates
     bool has_link;
+    uint32_t mesh_ranks;  // of the module's mesh, or 0
     // Cells: 0 is always 0; then slots, arguments of the task, variables, entries of sparse
     // loops by their variables, symbols, sizes,
     // temporaries, constants, results of hoisted instructions.
@@ -50417,6 +51869,7 @@ static bool pwsp_compiler_kernels(pwsp_compiler *c) {
     for (uint32_t i = 1; i < p->kernels.count; i++) {
         pwsp_kernel_info *kernel = PWSP_TABLE_AT(p->kernels, pwsp_kernel_info, i);
         kernel->body = NULL;
+        kernel->rule = NULL;
         kernel->variants = NULL;  // its tasks have kernels of their own
         pwsp_tile_code_retain(kernel->code);
     }
@@ -50540,6 +51993,7 @@ static bool pwsp_compiler_tables(pwsp_compiler *c) {
         return false;
     }
     p->latency_symbol = m->latency_symbol;
+    p->mesh_ranks = m->mesh ? m->mesh->rank_count : 0;
     p->slot_count = m->slot_count;
     p->first_slot = 1;
     p->first_arg = p->first_slot + p->slot_count;
@@ -52200,6 +53654,10 @@ static void pwsp_print_kernels(const ptowsp_module *m, ptowsp_text text) {
         if (kernel->code) {
             pwsp_body_write(kernel->body, text);
         }
+        if (kernel->rule) {
+            pwsp_print_named(text, "rule ", kernel->name, " ");
+            pwsp_text_format(text, "\"%s\"\n", kernel->rule);
+        }
     }
 }
 
@@ -52209,6 +53667,7 @@ static void pwsp_print_declarations(const ptowsp_module *m, ptowsp_text text) {
         pwsp_text_format(text, " slots %u", m->slot_count);
     }
     pwsp_text_format(text, "\n");
+    pwsp_mesh_print(m, text);
     pwsp_print_axes(m, text);
     for (uint32_t i = 1; i < m->symbols.count; i++) {
         if (PWSP_SYMBOL(m, i)->name) {  // else it is what the module's error is about
@@ -52230,17 +53689,20 @@ static void pwsp_print_declarations(const ptowsp_module *m, ptowsp_text text) {
         pwsp_print_named(text, "tensor ", tensor->name, " ");
         pwsp_text_format(text, "%s [", ptowsp_dtype_name(tensor->dtype));
         const pwsp_transient_info *transient = pwsp_module_transient(m, i);
+        const ptowsp_mesh_layout layout = pwsp_tensor_layout(m, i);
         for (uint32_t j = 0; j < tensor->rank; j++) {
             pwsp_text_format(text, "%s", j ? ", " : "");
             if (transient && transient->sizes[j]) {
                 ptowsp_expr size = {(ptowsp_module *)(uintptr_t)m, transient->sizes[j]};
                 ptowsp_expr_print(size, text);
             } else {
-                pwsp_print_size(tensor->shape[j], text);
+                pwsp_print_size(layout.shape[j], text);
             }
         }
-        pwsp_text_format(text, "] %s%s\n", ptowsp_location_name(tensor->location),
+        pwsp_text_format(text, "] %s%s", ptowsp_location_name(tensor->location),
                          transient ? " transient" : "");
+        pwsp_spreads_print(m, i, text);
+        pwsp_text_format(text, "\n");
     }
     pwsp_print_kernels(m, text);
 }
@@ -52659,6 +54121,43 @@ static void pwsp_print_load(const ptowsp_program *p, const pwsp_slot_op *load, p
     }
 }
 
+// The elements of a tile, as far as it is in the tensor; 0: they are not known.
+static uint64_t pwsp_print_elements(const ptowsp_program *p, const pwsp_tile_view *view) {
+    const ptowsp_tensor_desc *tensor =
+        PWSP_PROGRAM_AT(p, tensors, ptowsp_tensor_desc, view->tensor);
+    const int64_t given[2] = {view->rows, view->cols};
+    const bool is_moved[2] = {view->has_row, view->has_col};
+    uint64_t elements = view->has_limit ? 0 : 1;
+    for (uint32_t i = 0; i < 2; i++) {
+        const int64_t size = tensor->rank + i >= 2 ? tensor->shape[tensor->rank + i - 2] : 1;
+        const bool is_known = size > 0 && (!is_moved[i] || given[i]);
+        const int64_t least = given[i] && given[i] < size ? given[i] : size;
+        elements = is_known ? elements * (uint64_t)least : 0;
+    }
+    return elements;
+}
+
+// What a rank moves in a task of a collective at most, as ptowsp_relayout_step has it.
+static void pwsp_print_moved(const ptowsp_program *p, const pwsp_task_op *task, ptowsp_text text) {
+    const pwsp_kernel_info *kernel = PWSP_PROGRAM_AT(p, kernels, pwsp_kernel_info, task->kernel);
+    const uint64_t members = kernel->collective.members;
+    const uint32_t which = kernel->collective.kind == PTOWSP_ALL_GATHER;  // the whole is `out`
+    const uint64_t all =
+        pwsp_print_elements(p, PWSP_PROGRAM_AT(p, views, pwsp_tile_view, task->first_view + which));
+    uint64_t moved = all - (members ? all / members : 0);
+    switch (kernel->collective.kind) {
+    case PTOWSP_ALL_REDUCE: moved *= 2; break;
+    case PTOWSP_SLICE: moved = 0; break;
+    case PTOWSP_BROADCAST:
+    case PTOWSP_SEND: moved = all; break;
+    default: break;
+    }
+    if (members && all && !kernel->collective.counts) {
+        pwsp_text_format(text, ", moves %" PRIu64 " bytes",
+                         moved * ptowsp_dtype_size(kernel->tiles[0].dtype));
+    }
+}
+
 static void pwsp_print_task_op(const ptowsp_program *p, const pwsp_task_op *task,
                                ptowsp_text text) {
     pwsp_text_format(text, "(");
@@ -52676,6 +54175,9 @@ static void pwsp_print_task_op(const ptowsp_program *p, const pwsp_task_op *task
             pwsp_text_format(text, " %s ", names[i]);
             pwsp_print_code(p, keys[i], text);
         }
+    }
+    if (PWSP_PROGRAM_AT(p, kernels, pwsp_kernel_info, task->kernel)->unit == PTOWSP_UNIT_LINK) {
+        pwsp_print_moved(p, task, text);
     }
 }
 
@@ -52852,14 +54354,18 @@ void ptowsp_program_print_point(const ptowsp_program *program, uint32_t point, p
 // Reading a module's text: tokens, the words of the grammar, and what the rooms of the parser share.
 //
 //      module      = "module" name [ "slots" int ] { declaration } { workload }
-//      declaration = "axis" name ( int | "dynamic" | "ragged" [ dtype ] | "sparse"
+//      declaration = "mesh" name int { "," name int } [ "by" algorithm ]
+//                  | "axis" name ( int | "dynamic" | "ragged" [ dtype ] | "sparse"
 //                                | "plan" [ "," "its" ( "merges" | "lanes" ) ] )
 //                  | "symbol" name
 //                  | "array" name dtype
 //                  | "tensor" name dtype "[" [ size { "," size } ] "]" location [ "transient" ]
+//                    [ "spread" spread { "," spread } ]
 //                  | "kernel" name "(" "axes" int { "," parameter } ")" unit [ time ] [ source ]
 //                    with the body of a tile kernel below (kernel/body_text.h)
 //                  | "kernel" name "(" "axes" int { "," parameter } ")" "link" "," collective
+//                  | "rule" name name
+//      spread      = name ( "dim" int | "sum" | "max" )
 //      size        = int | "?" | expr, of a transient tensor
 //      parameter   = ( "in" | "out" | "inout" ) name dtype size "x" size
 //                  | name type
@@ -53006,10 +54512,16 @@ PWSP_INTERNAL bool pwsp_parse_type(pwsp_parser *p, ptowsp_type *out_type);
 PWSP_INTERNAL bool pwsp_parse_dtype(pwsp_parser *p, ptowsp_dtype *out_dtype);
 PWSP_INTERNAL bool pwsp_parse_kernel(pwsp_parser *p);
 
+// The line of a mesh; what stands behind a tensor that was just made; the line of a rule.
+PWSP_INTERNAL bool pwsp_parse_mesh(pwsp_parser *p);
+PWSP_INTERNAL bool pwsp_parse_spreads(pwsp_parser *p, ptowsp_tensor tensor);
+PWSP_INTERNAL bool pwsp_parse_rule(pwsp_parser *p);
+
 // A number of 32 bits.
 PWSP_INTERNAL bool pwsp_parse_count(pwsp_parser *p, uint32_t *out_count);
 
 // The rest of the line of a kernel that communicates, behind its unit; params are those in the text.
+PWSP_INTERNAL bool pwsp_parse_algorithm(pwsp_parser *p, ptowsp_algorithm *out_algorithm);
 PWSP_INTERNAL bool pwsp_parse_collective(pwsp_parser *p, const ptowsp_kernel_desc *params);
 
 // Is what was made the kernel of a line?
@@ -54337,23 +55849,23 @@ PWSP_INTERNAL bool pwsp_parse_directive(pwsp_parser *p, ptowsp_schedule *schedul
 //
 //      collective = kind {", " option}          behind "link, "
 //      option     = "sum" | "max" | "min" | "by" algorithm | "members" number | "stride" number
-//                 | "counts" name
+//                 | "counts" name | "in" "columns" | "out" "columns"
 
 static bool pwsp_parse_collective_kind(pwsp_parser *p, ptowsp_collective_desc *desc) {
-    for (int kind = PTOWSP_ALL_REDUCE; kind <= PTOWSP_SEND; kind++) {
+    for (int kind = PTOWSP_ALL_REDUCE; kind <= PTOWSP_SLICE; kind++) {
         if (pwsp_parse_try(p, ptowsp_collective_name((ptowsp_collective_kind)kind))) {
             desc->kind = (ptowsp_collective_kind)kind;
             return true;
         }
     }
     return pwsp_parse_fail(p, "a collective is missing here: all_reduce, reduce_scatter, "
-                              "all_gather, all_to_all, broadcast or send");
+                              "all_gather, all_to_all, broadcast, send or slice");
 }
 
-static bool pwsp_parse_algorithm(pwsp_parser *p, ptowsp_collective_desc *desc) {
+PWSP_INTERNAL bool pwsp_parse_algorithm(pwsp_parser *p, ptowsp_algorithm *out_algorithm) {
     for (int i = PTOWSP_ALGORITHM_DIRECT; i <= PTOWSP_ALGORITHM_RING; i++) {
         if (pwsp_parse_try(p, ptowsp_algorithm_name((ptowsp_algorithm)i))) {
-            desc->algorithm = (ptowsp_algorithm)i;
+            *out_algorithm = (ptowsp_algorithm)i;
             return true;
         }
     }
@@ -54371,7 +55883,7 @@ static bool pwsp_parse_collective_option(pwsp_parser *p, ptowsp_collective_desc 
         }
     }
     if (pwsp_parse_try(p, "by")) {
-        return pwsp_parse_algorithm(p, desc);
+        return pwsp_parse_algorithm(p, &desc->algorithm);
     }
     if (pwsp_parse_try(p, "members")) {
         return pwsp_parse_count(p, &desc->members);
@@ -54383,8 +55895,17 @@ static bool pwsp_parse_collective_option(pwsp_parser *p, ptowsp_collective_desc 
         desc->counts = counts;
         return pwsp_parse_name(p, "an array", counts);
     }
+    if (pwsp_parse_try(p, "in")) {
+        desc->in_columns = true;
+        return pwsp_parse_expect(p, "columns");
+    }
+    if (pwsp_parse_try(p, "out")) {
+        desc->out_columns = true;
+        return pwsp_parse_expect(p, "columns");
+    }
     return pwsp_parse_fail(p, "a collective has no such option: sum, max, min, by, members, "
-                              "stride, counts");
+                              "stride, counts, in, "
+                              "out");
 }
 
 PWSP_INTERNAL bool pwsp_parse_collective(pwsp_parser *p, const ptowsp_kernel_desc *params) {
@@ -54396,6 +55917,7 @@ PWSP_INTERNAL bool pwsp_parse_collective(pwsp_parser *p, const ptowsp_kernel_des
     if (!pwsp_parse_expect(p, ",") || !pwsp_parse_collective_kind(p, &desc)) {
         return false;
     }
+    desc.is_apart = desc.kind == PTOWSP_ALL_REDUCE && params->tiles[1].name != NULL;
     while (pwsp_parse_try(p, ",")) {
         if (!pwsp_parse_collective_option(p, &desc, counts)) {
             return false;
@@ -54412,6 +55934,96 @@ PWSP_INTERNAL bool pwsp_parse_collective(pwsp_parser *p, const ptowsp_kernel_des
     return pwsp_kernel_is_like(PWSP_KERNEL(p->module, kernel.id), params) ||
            pwsp_parse_fail(p, "kernel %s: %s has other parameters", desc.name,
                            ptowsp_collective_name(desc.kind));
+}
+
+// =================================================================================================
+// src/text/parse_spread.c
+// =================================================================================================
+
+// Layouts from their text: the mesh of a module, how a tensor is spread, the rule of a kernel.
+
+PWSP_INTERNAL bool pwsp_parse_mesh(pwsp_parser *p) {
+    char names[PTOWSP_MESH_AXIS_MAX][PTOWSP_NAME_MAX + 1];
+    ptowsp_mesh mesh;
+    ptowsp_algorithm algorithm = PTOWSP_ALGORITHM_AUTO;
+    memset(&mesh, 0, sizeof mesh);
+    do {
+        const uint32_t a = mesh.axis_count;
+        if (a == PTOWSP_MESH_AXIS_MAX) {
+            return pwsp_parse_fail(p, "a mesh of more than %d axes", PTOWSP_MESH_AXIS_MAX);
+        }
+        if (!pwsp_parse_name(p, "an axis of a mesh", names[a]) ||
+            !pwsp_parse_count(p, &mesh.sizes[a])) {
+            return false;
+        }
+        mesh.names[a] = names[a];
+        mesh.axis_count++;
+    } while (pwsp_parse_try(p, ","));
+    if (pwsp_parse_try(p, "by") && !pwsp_parse_algorithm(p, &algorithm)) {
+        return false;
+    }
+    ptowsp_module_mesh(p->module, &mesh, algorithm);
+    return pwsp_parse_built(p, p->line, p->start);
+}
+
+// One axis: "tp dim 1".
+static bool pwsp_parse_spread(pwsp_parser *p, const ptowsp_mesh *mesh, ptowsp_spread *spreads) {
+    char name[PTOWSP_NAME_MAX + 1];
+    if (!pwsp_parse_name(p, "an axis of the mesh", name)) {
+        return false;
+    }
+    uint32_t a = 0;
+    while (mesh && a < mesh->axis_count && strcmp(mesh->names[a], name) != 0) {
+        a++;
+    }
+    if (!mesh || a == mesh->axis_count) {
+        return pwsp_parse_fail(p, "the mesh has no axis %s", name);
+    }
+    if (spreads[a].kind != PTOWSP_REPLICATED) {
+        return pwsp_parse_fail(p, "axis %s is there twice", name);
+    }
+    if (pwsp_parse_try(p, "sum")) {
+        spreads[a].kind = PTOWSP_PARTIAL_SUM;
+    } else if (pwsp_parse_try(p, "max")) {
+        spreads[a].kind = PTOWSP_PARTIAL_MAX;
+    } else if (!pwsp_parse_try(p, "dim")) {
+        return pwsp_parse_fail(p, "a spread is missing here: dim, sum or max");
+    } else {
+        spreads[a].kind = PTOWSP_SHARDED;
+        return pwsp_parse_count(p, &spreads[a].dim);
+    }
+    return true;
+}
+
+PWSP_INTERNAL bool pwsp_parse_spreads(pwsp_parser *p, ptowsp_tensor tensor) {
+    const ptowsp_mesh *mesh = p->module->mesh ? &p->module->mesh->mesh : NULL;
+    ptowsp_spread spreads[PTOWSP_MESH_AXIS_MAX];
+    memset(spreads, 0, sizeof spreads);
+    if (!pwsp_parse_try(p, "spread")) {
+        return true;
+    }
+    do {
+        if (!pwsp_parse_spread(p, mesh, spreads)) {
+            return false;
+        }
+    } while (pwsp_parse_try(p, ","));
+    ptowsp_tensor_spread(p->module, tensor, spreads);
+    return pwsp_parse_built(p, p->line, p->start);
+}
+
+PWSP_INTERNAL bool pwsp_parse_rule(pwsp_parser *p) {
+    char name[PTOWSP_NAME_MAX + 1], rule[PTOWSP_NAME_MAX + 1];
+    ptowsp_kernel kernel = {0};
+    if (!pwsp_parse_name(p, "a kernel", name) || !pwsp_parse_name(p, "a rule", rule)) {
+        return false;
+    }
+    const pwsp_name *found = pwsp_names_find(&p->module->kernel_names, name);
+    kernel.id = found ? found->index : 0;
+    if (kernel.id == 0) {
+        return pwsp_parse_fail(p, "there is no kernel %s", name);
+    }
+    ptowsp_kernel_rule(p->module, kernel, rule);
+    return pwsp_parse_built(p, p->line, p->start);
 }
 
 // =================================================================================================
@@ -54569,14 +56181,15 @@ static bool pwsp_parse_tensor_line(pwsp_parser *p) {
     for (uint32_t i = 0; i < desc.rank; i++) {
         has_sizes = has_sizes || sizes[i].id;
     }
+    ptowsp_tensor tensor = {0};
     if (pwsp_parse_try(p, "transient")) {
-        ptowsp_tensor_transient(p->module, &desc, sizes);
+        tensor = ptowsp_tensor_transient(p->module, &desc, sizes);
     } else if (has_sizes) {
         return pwsp_parse_fail(p, "a size by an expression is for transient tensors");
     } else {
-        ptowsp_tensor_make(p->module, &desc);
+        tensor = ptowsp_tensor_make(p->module, &desc);
     }
-    return pwsp_parse_built(p, p->line, p->start);
+    return pwsp_parse_built(p, p->line, p->start) && pwsp_parse_spreads(p, tensor);
 }
 
 // -- kernels --------------------------------------------------------------------------------------
@@ -54819,6 +56432,8 @@ static bool pwsp_parse_declaration(pwsp_parser *p) {
            : pwsp_parse_try(p, "array")    ? pwsp_parse_array_line(p)
            : pwsp_parse_try(p, "tensor")   ? pwsp_parse_tensor_line(p)
            : pwsp_parse_try(p, "kernel")   ? pwsp_parse_kernel(p)
+           : pwsp_parse_try(p, "mesh")     ? pwsp_parse_mesh(p)
+           : pwsp_parse_try(p, "rule")     ? pwsp_parse_rule(p)
            : pwsp_parse_try(p, "workload") ? pwsp_parse_workload(p)
            : p->saved && pwsp_parse_try(p, "program")
                ? pwsp_parse_name(p, "a workload", p->saved->workload)
@@ -54886,6 +56501,7 @@ PWSP_INTERNAL ptowsp_status pwsp_parse_text(ptowsp_context *context, const char 
     }
     if (!p.is_failed) {
         pwsp_parse_close(&p, 0);
+        pwsp_parse_built(&p, p.line, 1);  // what is found when a workload is complete
     }
     pwsp_memory_free(&context->memory, p.nodes, (size_t)p.node_capacity * sizeof *p.nodes);
     pwsp_arena_free(&p.arena);
@@ -63920,7 +65536,7 @@ typedef struct pwsp_comm_task {
 // A tile that is sent or received: in place if its elements lie together, else packed.
 typedef struct pwsp_comm_tile {
     ptowsp_tile tile;
-    uint64_t rows, cols;
+    uint64_t rows, cols, blocks;  // blocks of columns, one behind another when packed
     char *packed;
     uint64_t capacity;
     bool is_packed;
@@ -64178,6 +65794,11 @@ PWSP_INTERNAL ptowsp_status pwsp_comm_begin(pwsp_comm *comm, const ptowsp_progra
     if (!program->has_link) {
         return PTOWSP_OK;
     }
+    if (program->mesh_ranks && program->mesh_ranks != comm->bound.rank_count) {
+        return pwsp_fail(comm->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                         "run: %" PRIu32 " ranks are bound, and the module's mesh has %" PRIu32,
+                         comm->bound.rank_count, program->mesh_ranks);
+    }
     if (!pwsp_comm_make_room(comm)) {
         return pwsp_fail(comm->context, PTOWSP_OUT_OF_MEMORY, PTOWSP_NO_INDEX,
                          "run: out of memory");
@@ -64240,6 +65861,23 @@ static bool pwsp_comm_ragged(const pwsp_comm *comm, const pwsp_kernel_info *kern
            pwsp_comm_fail_size(kernel, "out", args[2], received, "rows", error);
 }
 
+// Parts of columns are equal; is this so?
+static bool pwsp_comm_columns(const pwsp_kernel_info *kernel, const uint64_t *args,
+                              uint32_t members, pwsp_error *error) {
+    const bool is_cut[2] = {kernel->collective.in_columns, kernel->collective.out_columns};
+    for (uint32_t i = 0; i < 2; i++) {
+        if (is_cut[i] && args[2 * i + 1] % members) {
+            pwsp_error_set(error, PTOWSP_UNSUPPORTED_SIZE, PTOWSP_NO_INDEX,
+                           "%s: %s has %" PRIu64 " columns, which %" PRIu32
+                           " members do not divide",
+                           ptowsp_collective_name(kernel->collective.kind), kernel->tiles[i].name,
+                           args[2 * i + 1], members);
+            return false;
+        }
+    }
+    return true;
+}
+
 // The elements of the tiles, by kind.
 static bool pwsp_comm_sizes(const pwsp_comm *comm, const pwsp_kernel_info *kernel,
                             const uint64_t *args, uint64_t *counts, uint32_t me,
@@ -64257,8 +65895,13 @@ static bool pwsp_comm_sizes(const pwsp_comm *comm, const pwsp_kernel_info *kerne
     const bool is_gather = c->kind == PTOWSP_ALL_GATHER;
     c->count = is_gather ? second : first;
     const uint64_t part = pwsp_comm_part(c->count, c->members, me);
-    const uint64_t takes = c->kind == PTOWSP_ALL_TO_ALL ? part * c->members : part;
+    const uint64_t takes = c->kind == PTOWSP_ALL_TO_ALL   ? part * c->members
+                           : c->kind == PTOWSP_ALL_REDUCE ? c->count
+                                                          : part;
     const uint64_t has = is_gather ? first : second;
+    if (!pwsp_comm_columns(kernel, args, c->members, error)) {
+        return false;
+    }
     return has == takes ||
            pwsp_comm_fail_size(kernel, is_gather ? "in" : "out", has, takes, "elements", error);
 }
@@ -64441,6 +66084,7 @@ PWSP_INTERNAL bool pwsp_comm_next(pwsp_comm *comm, ptowsp_collective *out, bool 
         pwsp_comm_resolve(comm, task->kernel, task->args, comm->counts, out, out_is_part, error);
     out->algorithm = task->algorithm;
     out->node_size = task->node_size;
+    *out_is_part = *out_is_part && out->kind != PTOWSP_SLICE;  // which sends nothing
     return is_good;
 }
 
@@ -64601,13 +66245,14 @@ static bool pwsp_comm_lies_together(const pwsp_comm_tile *t) {
                                       (t->tile.row_stride == (int64_t)t->cols || t->rows == 1));
 }
 
-// Copies between a tile and its packed elements.
+// Copies between a tile and its packed elements, block by block of its columns.
 static void pwsp_comm_copy(const pwsp_comm_tile *t, uint64_t element, bool is_packing) {
     const bool are_rows = t->tile.col_stride == 1;
-    const uint64_t step = are_rows ? t->cols : 1;
+    const uint64_t width = t->cols / t->blocks, step = are_rows ? width : 1;
     char *packed = t->packed;
-    for (uint64_t row = 0; row < t->rows; row++) {
-        for (uint64_t col = 0; col < t->cols; col += step) {
+    for (uint64_t line = 0; width > 0 && line < t->blocks * t->rows; line++) {
+        const uint64_t row = line % t->rows, first = line / t->rows * width;
+        for (uint64_t col = first; col < first + width; col += step) {
             const int64_t at =
                 (int64_t)row * t->tile.row_stride + (int64_t)col * t->tile.col_stride;
             char *data = (char *)t->tile.data + at * (int64_t)element;
@@ -64620,11 +66265,12 @@ static void pwsp_comm_copy(const pwsp_comm_tile *t, uint64_t element, bool is_pa
 
 // *out_data is what the collective reads or writes of a tile. False with an error.
 static bool pwsp_comm_open(pwsp_comm *comm, pwsp_comm_tile *t, const ptowsp_task *task, uint32_t i,
-                           bool is_read, char **out_data) {
+                           uint64_t blocks, bool is_read, char **out_data) {
     t->tile = task->tiles[i];
     t->rows = task->args[2 * i];
     t->cols = task->args[2 * i + 1];
-    t->is_packed = !pwsp_comm_lies_together(t);
+    t->blocks = blocks;
+    t->is_packed = blocks > 1 || !pwsp_comm_lies_together(t);
     if (!t->is_packed) {
         *out_data = (char *)t->tile.data;
         return true;
@@ -64668,8 +66314,11 @@ static bool pwsp_comm_start(pwsp_comm *comm, const pwsp_kernel_info *kernel,
     comm->is_sender = c.kind == PTOWSP_SEND && pwsp_comm_me(comm, &c) == c.root;
     char *in = NULL, *out = NULL;
     const bool has_rest = c.counts != NULL;  // in `out`, behind the rows that come
-    if (!pwsp_comm_open(comm, &comm->in, task, 0, true, &in) ||
-        (kernel->tile_count > 1 && !pwsp_comm_open(comm, &comm->out, task, 1, has_rest, &out))) {
+    const uint64_t in_blocks = kernel->collective.in_columns ? c.members : 1;
+    const uint64_t out_blocks = kernel->collective.out_columns ? c.members : 1;
+    if (!pwsp_comm_open(comm, &comm->in, task, 0, in_blocks, true, &in) ||
+        (kernel->tile_count > 1 &&
+         !pwsp_comm_open(comm, &comm->out, task, 1, out_blocks, has_rest, &out))) {
         return false;
     }
     out = kernel->tile_count > 1 ? out : in;

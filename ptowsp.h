@@ -2493,6 +2493,7 @@ PTOWSP_API ptowsp_status ptowsp_linear_conflicts(const ptowsp_linear *linear, ui
 //      ALL_TO_ALL      in count: a part for each     out part i of each member, by member
 //      BROADCAST       in count (of the root alone)  out count
 //      SEND            in count (of the root alone)  out count (of target alone)
+//      SLICE           in count                      out part i of its own: nothing is sent
 //
 // ALL_TO_ALL with `counts` is ragged: counts[s * members + d] elements go from s to d; in holds the
 // row of a member, out the column. All members give all counts.
@@ -2518,7 +2519,8 @@ PTOWSP_API ptowsp_status ptowsp_linear_conflicts(const ptowsp_linear *linear, ui
 // over each transport. The left operand is always the one written on the left. f16 and bf16 are
 // added in f32 and rounded at each addition. Integers wrap. MAX and MIN give NaN if there is one.
 //
-// Not there: ALL_TO_ALL and SEND are DIRECT or, ALL_TO_ALL only, RING (a round for each distance).
+// Not there: ALL_TO_ALL, SEND and SLICE are DIRECT or, ALL_TO_ALL only, RING (a round for each
+// distance).
 
 #define PTOWSP_RANK_COUNT_MAX 16384
 
@@ -2529,6 +2531,7 @@ typedef enum ptowsp_collective_kind {
     PTOWSP_ALL_TO_ALL,
     PTOWSP_BROADCAST,
     PTOWSP_SEND,
+    PTOWSP_SLICE,
     PWSP_FORCE_INT(PTOWSP_COLLECTIVE_KIND)
 } ptowsp_collective_kind;
 
@@ -3028,6 +3031,40 @@ PTOWSP_API ptowsp_tensor ptowsp_tensor_transient(ptowsp_module *module,
                                                  const ptowsp_tensor_desc *desc,
                                                  const ptowsp_expr *sizes);
 
+// -- layouts --------------------------------------------------------------------------------------
+//
+// A module may have a mesh of ranks (section 14), and say how its tensors are spread over it. Then
+// the library places the relayouts that tasks ask for: "layouts" in section 17. All ranks build the
+// same module.
+//
+//      const ptowsp_mesh mesh = {1, {"tp"}, {4}};
+//      const ptowsp_spread columns[] = {{PTOWSP_SHARDED, 1}};
+//      ptowsp_module_mesh(m, &mesh, PTOWSP_ALGORITHM_AUTO);
+//      ptowsp_tensor w = ptowsp_tensor_make(m, &(ptowsp_tensor_desc){"w", PTOWSP_F32, 2, {64, 128}});
+//      ptowsp_tensor_spread(m, w, columns);  // a rank has 64 x 32 of it
+
+// Gives the module its mesh. `algorithm` is that of the sums and maxima that are placed; AUTO, or
+// one for HIERARCHICAL, depends on the links of the run, and with it the order of sums.
+// Errors   Those of ptowsp_mesh_check; a second mesh, or one behind a workload; an unknown
+//          algorithm; more than PTOWSP_RANK_COUNT_MAX ranks.
+PTOWSP_API void ptowsp_module_mesh(ptowsp_module *module, const ptowsp_mesh *mesh,
+                                   ptowsp_algorithm algorithm);
+
+// Spreads a tensor, which was declared with the shape of the whole: spreads[i] along axis i of the
+// mesh. From here on it is what a rank holds. Views, memory that is bound, and kernels know of that
+// alone. Sizes that are PTOWSP_DYNAMIC are those of the part, also of transient tensors. Tensors
+// that are not spread are replicated.
+// Errors   Those of ptowsp_mesh_layout_check; a module without mesh; a tensor that is spread
+//          already, or used by a task; cuts (UNSUPPORTED).
+PTOWSP_API void ptowsp_tensor_spread(ptowsp_module *module, ptowsp_tensor tensor,
+                                     const ptowsp_spread *spreads);
+
+// The layout of a tensor over the module's mesh, for ptowsp_mesh_layout_part_of: its name is the
+// module's. Dynamic sizes stay PTOWSP_DYNAMIC.
+// Errors   INVALID_PARAMS (NULL, no such tensor).
+PTOWSP_API ptowsp_status ptowsp_tensor_layout(const ptowsp_module *module, ptowsp_tensor tensor,
+                                              ptowsp_mesh_layout *out_layout);
+
 // -------------------------------------------------------------------------------------------------
 // 17. Kernels
 // -------------------------------------------------------------------------------------------------
@@ -3286,15 +3323,19 @@ PTOWSP_API ptowsp_kernel ptowsp_kernel_make(ptowsp_module *module, const ptowsp_
 //
 // Its parameters follow from the kind. Tiles have the size of their views, `count` is rows * cols:
 //
-//      ALL_REDUCE      inout data: the summand, then the reduction
+//      ALL_REDUCE      inout data: the summand, then the reduction; is_apart: in, out
 //      BROADCAST       inout data: of the root to all;  root i64
 //      SEND            inout data: of the root to the target, both i64. Other ranks do nothing
 //      REDUCE_SCATTER  in, out: part of `in`
+//      SLICE           in, out: part of `in`, which the rank has
 //      ALL_GATHER      in: part of `out`, out
 //      ALL_TO_ALL      in, out: a part of each member
 //      ragged          the same; counts[s * members + d] rows go from s to d. The array `counts` is
 //                      i64 and bound on all ranks alike. in and out are as wide as each other, and
 //                      have room for the rows; nothing is written behind these
+//
+// Parts of a tile are cut from its elements row by row, so equal parts are blocks of rows. With
+// in_columns or out_columns the parts of that tile are equal blocks of columns.
 //
 // Members are the ranks of the run, or groups of `members` ranks that are `stride` apart: those
 // that differ in one coordinate of a mesh. root and target are members.
@@ -3307,7 +3348,8 @@ PTOWSP_API ptowsp_kernel ptowsp_kernel_make(ptowsp_module *module, const ptowsp_
 // Not there: in processes of pipelines, in choices, on devices, in emitted trees.
 //
 // Errors   A bad or clashing name; a value that the kind does not have (a reduction of bool, counts
-//          without ALL_TO_ALL, an algorithm); more members than PTOWSP_RANK_COUNT_MAX.
+//          without ALL_TO_ALL, an algorithm, columns of a tile that it does not cut); more members
+//          than PTOWSP_RANK_COUNT_MAX.
 typedef struct ptowsp_collective_desc {
     const char *name;  // of the kernel; copied
     ptowsp_collective_kind kind;
@@ -3317,10 +3359,69 @@ typedef struct ptowsp_collective_desc {
     uint32_t members;    // of a group; default: all ranks
     uint32_t stride;     // default: 1
     const char *counts;  // the name of an i64 array, for a ragged ALL_TO_ALL; NULL: it is not
+    bool is_apart;       // ALL_REDUCE: tiles in and out, instead of data
+    bool in_columns;     // REDUCE_SCATTER, ALL_TO_ALL, SLICE: `in` is cut by columns
+    bool out_columns;    // ALL_GATHER, ALL_TO_ALL: `out` is cut by columns
 } ptowsp_collective_desc;
 
 PTOWSP_API ptowsp_kernel ptowsp_kernel_collective(ptowsp_module *module,
                                                   const ptowsp_collective_desc *desc);
+
+// -- layouts --------------------------------------------------------------------------------------
+//
+// What a kernel does with tensors that are spread over the mesh of its module is said by a rule: a
+// word for each tile, with a letter for its rows and one for its columns. One letter is one
+// dimension of the work. A letter that no tile has that is written is summed over. A dot is a
+// dimension of which a task needs all: a softmax over it, a norm.
+//
+//      ptowsp_kernel_rule(m, matmul, "*mk *kn mn");
+//      ptowsp_kernel_rule(m, norm, "m. m.");
+//      ptowsp_kernel_rule(m, attend, "mh .h .h mh");      // q, k, v; h: heads, one behind another
+//
+// Dimensions in front of rows and columns, which views have an index of, are letters of their own:
+// the first of one tile is the first of all others that have it. Without a rule, each rank needs all
+// of every tile.
+//
+// A mark in front of a word says how partial tensors go through: '+' terms of a sum (x + y), '*'
+// factors of a product, '^' operands of a maximum. Along each axis of the mesh, the tile that is
+// written decides what the tiles that are read need:
+//
+//      written         read
+//      replicated      all replicated
+//      by letter x     by x those that have x, the others replicated
+//      partial sum     one of three, the first operand that is spread so says which:
+//                        by k, that is summed over: those that have k by k, the others replicated
+//                        a '*' partial sum: this one stays so, the others replicated
+//                        else, without '*' and letters summed over: all '+' partial sums
+//                      in the first two, '+' are partial sums too
+//      partial max     '^' that are partial maxima stay so, the others replicated
+//
+// When a workload is closed, each operand that is spread otherwise is brought to what is needed: the
+// steps of ptowsp_mesh_layout_relayout become tasks of collective kernels ("all_reduce.tp.f32"), each
+// into a transient tensor ("s.1"), and the task reads the last of these. They are tasks, kernels and
+// tensors like yours from then on, in texts, programs, records and pictures. Reading such a text
+// places nothing more. The text of a program has the bytes that a rank moves, as
+// ptowsp_relayout_step. The order of sums is that of ptowsp_ranks_relayout with the mesh's algorithm.
+//
+// A value is brought over once: before the outermost loop around the task that neither changes the
+// view nor writes the tensor, for all later tasks in that scope with the same view, until something
+// writes the tensor. Relayouts follow data, as all tasks do. With dependencies that do not look at
+// data, order them by a sequence.
+//
+// Views are of parts: their rows and columns count in what the rank holds. Where a dimension is cut
+// anew, the view has all of it, from its start.
+//
+// Errors   All name the task, the tensor, the dimension and both layouts. A result that is not as its
+//          operands can be; tiles that are read and written, and are partial without '+' or '^', or
+//          not as the result needs; a result cut along a dot; tiles of one letter with different
+//          sizes; sizes that do not divide; a relayout of a dimension with an index, of a part of a
+//          dimension, in a process, or of a bound tensor with dynamic sizes (UNSUPPORTED); a slot
+//          loaded from a tensor that is not replicated. Runs: another number of ranks than the mesh.
+//          Collectives of yours have no rule and take tensors as they are.
+
+// Gives a kernel its rule; of a choice, its variants have them.
+// Errors   No kernel; a word that is none, or more or fewer than tiles; a second rule; a collective.
+PTOWSP_API void ptowsp_kernel_rule(ptowsp_module *module, ptowsp_kernel kernel, const char *rule);
 
 // A hash of what a kernel does, the same in every process. Of a tile kernel it is that of its
 // instructions, with their tiles, addresses and loops, so it changes with the machine that the

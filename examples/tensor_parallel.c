@@ -1,11 +1,12 @@
 // A block of a Llama-like transformer over 1, 2 and 4 ranks. Heads and hidden columns are spread over
-// them; what each has of a sum is added up by an all-reduce, twice a block:
+// them, as the tensors say; so s is a partial sum on each rank, and the library adds it up by an
+// all-reduce where it is read, twice a block:
 //
 //      n = norm(x)     q, k, v = n wq, n wk, n wv       columns of the rank: its heads
 //      a = attend(q, k, v)                              its heads
-//      s = a wo        all-reduce s        h = x + s    rows of wo
+//      s = a wo        h = x + s                        rows of wo
 //      n = norm(h)     g = silu(n wg) * (n wu)          columns of the rank
-//      s = g wd        all-reduce s        y = h + s    rows of wd
+//      s = g wd        y = h + s                        rows of wd
 //
 // The tokens are cut into blocks, so that one block computes while the sums of another are on their
 // way. Sums are cut into 4 pieces, added as ((0 + 1) + (2 + 3)); a rank adds those that it has, and
@@ -167,13 +168,16 @@ static ptowsp_cycles attend_cost(const ptowsp_task *t, void *user) {
     return cycles_of(2.5 * tokens * (double)(ptowsp_task_rows(t, 0) * ptowsp_task_cols(t, 0)));
 }
 
-enum { NORM, MATMUL, ATTEND, ADD, GATE, SUM, KERNELS };
-static const char *const kernel_names[KERNELS] = {"norm", "matmul", "attend", "add", "gate", "sum"};
+enum { NORM, MATMUL, ATTEND, ADD, GATE, SUM, KERNELS };  // SUM is placed
+static const char *const kernel_names[KERNELS] = {"norm", "matmul", "attend",
+                                                  "add",  "gate",   "all_reduce.tp.f32"};
 
 static void make_kernels(ptowsp_module *m, ptowsp_kernel kernels[KERNELS]) {
     static const ptowsp_kernel_fn fns[] = {norm_fn, matmul_fn, attend_fn, add_fn, gate_fn};
     static const ptowsp_kernel_fn costs[] = {small_cost, matmul_cost, attend_cost, small_cost,
                                              small_cost};
+    static const char *const rules[] = {"m. m.", "*mk *kn mn", "mh .h .h mh", "+mn +mn mn",
+                                        "mn mn mn"};
     static const char *const tiles[] = {"a", "b", "c", "d"};
     static const uint32_t ins[] = {1, 2, 3, 2, 2};
     for (int i = 0; i < SUM; i++) {
@@ -190,44 +194,49 @@ static void make_kernels(ptowsp_module *m, ptowsp_kernel kernels[KERNELS]) {
         }
         desc.axis_count = i == ATTEND;
         kernels[i] = ptowsp_kernel_make(m, &desc);
+        ptowsp_kernel_rule(m, kernels[i], rules[i]);
     }
-    const ptowsp_collective_desc sum = {.name = kernel_names[SUM],
-                                        .kind = PTOWSP_ALL_REDUCE,
-                                        .algorithm = PTOWSP_ALGORITHM_DOUBLING,
-                                        .dtype = PTOWSP_F32};
-    kernels[SUM] = ptowsp_kernel_collective(m, &sum);
 }
 
 // -- the workload ---------------------------------------------------------------------------------
 
-// Tensors: name, rows and columns; 0 rows: the tokens. PART: of this rank.
+// Tensors: name, rows and columns, of the whole; 0 rows: the tokens. How they are spread over ranks.
+#define ALL                                                                                        \
+    { PTOWSP_REPLICATED, 0, NULL }
+#define ROWS                                                                                       \
+    { PTOWSP_SHARDED, 0, NULL }
+#define COLS                                                                                       \
+    { PTOWSP_SHARDED, 1, NULL }
+#define TERM                                                                                       \
+    { PTOWSP_PARTIAL_SUM, 0, NULL }
 #define TENSORS(TENSOR)                                                                            \
-    TENSOR(X, "x", 0, DIM)                                                                         \
-    TENSOR(N, "n", 0, DIM)                                                                         \
-    TENSOR(Q, "q", 0, PART(DIM))                                                                   \
-    TENSOR(K, "k", 0, PART(DIM))                                                                   \
-    TENSOR(V, "v", 0, PART(DIM))                                                                   \
-    TENSOR(A, "a", 0, PART(DIM))                                                                   \
-    TENSOR(S, "s", 0, DIM)                                                                         \
-    TENSOR(H, "h", 0, DIM)                                                                         \
-    TENSOR(G, "g", 0, PART(HIDDEN))                                                                \
-    TENSOR(U, "u", 0, PART(HIDDEN))                                                                \
-    TENSOR(Y, "y", 0, DIM)                                                                         \
-    TENSOR(WQ, "wq", DIM, PART(DIM))                                                               \
-    TENSOR(WK, "wk", DIM, PART(DIM))                                                               \
-    TENSOR(WV, "wv", DIM, PART(DIM))                                                               \
-    TENSOR(WO, "wo", PART(DIM), DIM)                                                               \
-    TENSOR(WG, "wg", DIM, PART(HIDDEN))                                                            \
-    TENSOR(WU, "wu", DIM, PART(HIDDEN))                                                            \
-    TENSOR(WD, "wd", PART(HIDDEN), DIM)
+    TENSOR(X, "x", 0, DIM, ALL)                                                                    \
+    TENSOR(N, "n", 0, DIM, ALL)                                                                    \
+    TENSOR(Q, "q", 0, DIM, COLS)                                                                   \
+    TENSOR(K, "k", 0, DIM, COLS)                                                                   \
+    TENSOR(V, "v", 0, DIM, COLS)                                                                   \
+    TENSOR(A, "a", 0, DIM, COLS)                                                                   \
+    TENSOR(S, "s", 0, DIM, TERM)                                                                   \
+    TENSOR(H, "h", 0, DIM, ALL)                                                                    \
+    TENSOR(G, "g", 0, HIDDEN, COLS)                                                                \
+    TENSOR(U, "u", 0, HIDDEN, COLS)                                                                \
+    TENSOR(Y, "y", 0, DIM, ALL)                                                                    \
+    TENSOR(WQ, "wq", DIM, DIM, COLS)                                                               \
+    TENSOR(WK, "wk", DIM, DIM, COLS)                                                               \
+    TENSOR(WV, "wv", DIM, DIM, COLS)                                                               \
+    TENSOR(WO, "wo", DIM, DIM, ROWS)                                                               \
+    TENSOR(WG, "wg", DIM, HIDDEN, COLS)                                                            \
+    TENSOR(WU, "wu", DIM, HIDDEN, COLS)                                                            \
+    TENSOR(WD, "wd", HIDDEN, DIM, ROWS)
 
-#define TENSOR_ENUM(id, name, rows, cols) id,
+#define TENSOR_ENUM(id, name, rows, cols, spread) id,
 enum { TENSORS(TENSOR_ENUM) TENSOR_COUNT };
 #undef TENSOR_ENUM
 
 typedef struct tensor {
     const char *name;
-    int64_t rows, cols;
+    ptowsp_spread spread;
+    int64_t rows, cols;  // of this rank's part
     float *data;
     ptowsp_tensor id;
 } tensor;
@@ -236,6 +245,7 @@ typedef struct block {
     world *w;
     const options *o;
     ptowsp_module *m;
+    ptowsp_mesh mesh;
     ptowsp_kernel kernels[KERNELS];
     tensor tensors[TENSOR_COUNT];
 } block;
@@ -269,7 +279,7 @@ static void matmul(block *b, ptowsp_expr token, int in, int w, int out, uint64_t
 
 static void on(block *b, int kernel, ptowsp_expr token, int x, int y, int z) {
     const int tensors[] = {x, y, z};
-    task(b, kernel, token, tensors, NULL, z >= 0 ? 3 : y >= 0 ? 2 : 1, 0);
+    task(b, kernel, token, tensors, NULL, z >= 0 ? 3 : 2, 0);
 }
 
 static ptowsp_expr first_token(block *b, ptowsp_expr i) {
@@ -280,12 +290,22 @@ static void build(block *b) {
     ptowsp_module *m = b->m;
     const uint64_t pieces = PIECES / b->w->rank_count;
     const ptowsp_axis blocks = ptowsp_axis_dense(m, "blocks", (int64_t)b->o->blocks);
+    const int64_t tokens = (int64_t)b->o->blocks * BLOCK;
+#define TENSOR_ROW(id, name, rows, cols, spread)                                                   \
+    {name, spread, rows ? rows : tokens, cols, NULL, {0}},
+    const tensor rows[] = {TENSORS(TENSOR_ROW)};
+#undef TENSOR_ROW
+    const ptowsp_mesh mesh = {1, {"tp"}, {b->w->rank_count}};
+    b->mesh = mesh;
+    ptowsp_module_mesh(m, &mesh, PTOWSP_ALGORITHM_DOUBLING);
     make_kernels(m, b->kernels);
     for (int i = 0; i < TENSOR_COUNT; i++) {
         tensor *t = &b->tensors[i];
         const ptowsp_tensor_desc desc = {
-            .name = t->name, .dtype = PTOWSP_F32, .rank = 2, .shape = {t->rows, t->cols}};
+            rows[i].name, PTOWSP_F32, 2, {rows[i].rows, rows[i].cols}, 0};
+        *t = rows[i];
         t->id = ptowsp_tensor_make(m, &desc);
+        ptowsp_tensor_spread(m, t->id, &t->spread);
     }
     PTOWSP_WORKLOAD(m, "block") {
         PTOWSP_COMBINE(m) {  // all order follows from data
@@ -305,7 +325,6 @@ static void build(block *b) {
                 PTOWSP_COMBINE(m) {
                     task(b, ATTEND, at, tensors, is_whole, 4, 0);
                     matmul(b, at, A, WO, S, pieces);
-                    on(b, SUM, at, S, -1, -1);
                 }
             }
             PTOWSP_PARALLEL(m, i, blocks) {
@@ -317,7 +336,6 @@ static void build(block *b) {
                     matmul(b, at, N, WU, U, 1);
                     on(b, GATE, at, G, U, G);
                     matmul(b, at, G, WD, S, pieces);
-                    on(b, SUM, at, S, -1, -1);
                 }
             }
             PTOWSP_PARALLEL(m, i, blocks) {
@@ -338,24 +356,20 @@ static double element(int id, int64_t row, int64_t col) {
 }
 
 static void fill(block *b) {
-    const int64_t p = b->w->rank_count, rank = b->w->rank;
-    const int64_t tokens = (int64_t)b->o->blocks * BLOCK;
-#define PART(size)                       ((size) / p)
-#define TENSOR_ROW(id, name, rows, cols) {name, rows, cols, NULL, {0}},
-    const tensor rows[] = {TENSORS(TENSOR_ROW)};
-#undef TENSOR_ROW
-#undef PART
     for (int i = 0; i < TENSOR_COUNT; i++) {
         tensor *t = &b->tensors[i];
-        *t = rows[i];
-        t->rows = t->rows ? t->rows : tokens;
+        ptowsp_mesh_layout layout;
+        ptowsp_mesh_layout_part part;
+        command_check(b->w->context, ptowsp_tensor_layout(b->m, t->id, &layout));
+        command_check(b->w->context, ptowsp_mesh_layout_part_of(b->w->context, &b->mesh, &layout,
+                                                                b->w->rank, &part));
+        t->rows = part.sizes[0];
+        t->cols = part.sizes[1];
         t->data = command_allocate((uint64_t)(t->rows * t->cols), sizeof(float));
-        const bool by_rows = i == WO || i == WD;
         for (int64_t r = 0; (i == X || i >= WQ) && r < t->rows; r++) {
             for (int64_t c = 0; c < t->cols; c++) {
-                const int64_t row = by_rows ? r + rank * t->rows : r;
-                const int64_t col = by_rows || i == X ? c : c + rank * t->cols;
-                t->data[r * t->cols + c] = (float)element(i, row, col);
+                t->data[r * t->cols + c] =
+                    (float)element(i, part.offsets[0] + r, part.offsets[1] + c);
             }
         }
     }
@@ -473,10 +487,10 @@ static void measure_product(block *b) {
 static int tensor_parallel(world *w, void *user) {
     const options *o = (const options *)user;
     block b = {.w = w, .o = o};
-    fill(&b);
-    measure_product(&b);
     command_check(w->context, ptowsp_module_create(w->context, NULL, &b.m));
     build(&b);
+    fill(&b);
+    measure_product(&b);
     const ptowsp_schedule schedule = {.dispatch = PTOWSP_DISPATCH_ROUND_ROBIN,
                                       .lane_count = (uint32_t)o->lanes};
     const ptowsp_program_desc desc = {.schedule = &schedule};

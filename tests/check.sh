@@ -155,6 +155,7 @@ check() {
     step "examples and bad input to them, saved and loaded; packaging, README, emitted trees, instructions"
     job packaging CC=gcc CXX=g++ OUT="$OUT/use" BUILT="$BUILD" sh tests/packaging_test.sh
     job examples EXAMPLES="$BUILD" AGAIN="$BUILD/saved" sh tests/examples_test.sh
+    job mpi BUILD="$BUILD" sh tests/mpi_test.sh
     job npu_tree BUILD="$BUILD" CXX=g++ OUT="$OUT/use-npu" sh tests/npu_tree_test.sh
     job npu_sanitize OUT="$OUT/npu" COUNT=1 sh tests/npu_sanitize_test.sh address
     job decode_batch DECODE_BATCH="$BUILD/decode_batch" sh tests/decode_batch_test.sh
@@ -238,6 +239,9 @@ check_all() {
     for seed in 1 2 3; do
         run_tests "seed" CC=gcc CXX=g++ PTOWSP_SEED=$seed TESTS="$(only ".*random")"
     done
+
+    step "ten thousand programs over meshes of ranks"
+    LAYOUT_PROGRAMS=10000 "$BUILD/layout_random_test" > "$OUT/layouts" 2>&1 || fail "$(cat "$OUT/layouts")"
 
     step "fuzzers, two minutes each"
     make -s fuzz BUILD="$BUILD" FUZZ_SECONDS=120 || fail "a fuzzer found something"

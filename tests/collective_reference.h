@@ -10,12 +10,12 @@
 
 enum { P_MAX = 7, COUNT_MAX = 200 };
 
-static const ptowsp_collective_kind collective_kinds[] = {PTOWSP_ALL_REDUCE, PTOWSP_REDUCE_SCATTER,
-                                                          PTOWSP_ALL_GATHER, PTOWSP_ALL_TO_ALL,
-                                                          PTOWSP_BROADCAST,  PTOWSP_SEND};
+static const ptowsp_collective_kind collective_kinds[] = {
+    PTOWSP_ALL_REDUCE, PTOWSP_REDUCE_SCATTER, PTOWSP_ALL_GATHER, PTOWSP_ALL_TO_ALL,
+    PTOWSP_BROADCAST,  PTOWSP_SEND,           PTOWSP_SLICE};
 
 static inline bool collective_has(ptowsp_collective_kind kind, ptowsp_algorithm algorithm) {
-    return kind == PTOWSP_SEND ? algorithm == PTOWSP_ALGORITHM_DIRECT
+    return kind == PTOWSP_SEND || kind == PTOWSP_SLICE ? algorithm == PTOWSP_ALGORITHM_DIRECT
            : kind == PTOWSP_ALL_TO_ALL
                ? algorithm == PTOWSP_ALGORITHM_DIRECT || algorithm == PTOWSP_ALGORITHM_RING
                : true;
@@ -166,6 +166,11 @@ static inline void collective_expect(const ptowsp_collective *c, uint32_t me, do
             for (uint64_t e = begin; !c->counts && e < end; e++) {
                 out[outs++] = collective_value_of(c, s, e);
             }
+        }
+        break;
+    case PTOWSP_SLICE:
+        for (uint64_t e = begin; e < end; e++) {
+            out[outs++] = collective_value_of(c, me, e);
         }
         break;
     default:

@@ -742,11 +742,11 @@ static void communicate__texts_of_modules_have_collectives(void **state) {
     static const char *const bad[][2] = {
         {"link", ": , is missing here"},
         {"link, reduce", ": a collective is missing here: all_reduce, reduce_scatter, "
-                         "all_gather, all_to_all, broadcast or send"},
+                         "all_gather, all_to_all, broadcast, send or slice"},
         {"link, send, by hand", ": an algorithm is missing here: direct, doubling, hierarchical "
                                 "or ring"},
         {"link, all_reduce, mean", ": a collective has no such option: sum, max, min, by, "
-                                   "members, stride, counts"},
+                                   "members, stride, counts, in, out"},
         {"link, all_reduce max", ": the line goes on behind what it says"},
         {"link, all_gather", ": kernel k: all_gather has other parameters"},
     };
@@ -781,10 +781,10 @@ static void communicate__wrong_kernels_are_refused(void **state) {
     good.dtype = PTOWSP_F32;
     kernel_is_refused(context, NULL, "module: kernel: desc is NULL");
     desc = good;
-    desc.kind = (ptowsp_collective_kind)6;
+    desc.kind = (ptowsp_collective_kind)7;
     kernel_is_refused(
         context, &desc,
-        "module: kernel k: ranks: kind 6, algorithm 0, reduction 0: there is no such value");
+        "module: kernel k: ranks: kind 7, algorithm 0, reduction 0: there is no such value");
     desc = good;
     desc.dtype = PTOWSP_BOOL;
     kernel_is_refused(context, &desc, "module: kernel k: ranks: all_reduce: elements of type bool");
@@ -796,6 +796,25 @@ static void communicate__wrong_kernels_are_refused(void **state) {
     desc.counts = "counts";
     kernel_is_refused(context, &desc,
                       "module: kernel k: counts are of all_to_all, not of all_reduce");
+    desc = good;
+    desc.in_columns = true;
+    kernel_is_refused(context, &desc,
+                      "module: kernel k: all_reduce does not cut the columns of in");
+    desc.kind = PTOWSP_REDUCE_SCATTER;
+    desc.out_columns = true;
+    kernel_is_refused(context, &desc,
+                      "module: kernel k: reduce_scatter does not cut the columns of out");
+    desc = good;
+    desc.kind = PTOWSP_ALL_TO_ALL;
+    desc.counts = "counts";
+    desc.in_columns = true;
+    kernel_is_refused(context, &desc,
+                      "module: kernel k: ragged all_to_all does not cut the columns of in");
+    desc = good;
+    desc.kind = PTOWSP_ALL_GATHER;
+    desc.is_apart = true;
+    kernel_is_refused(context, &desc,
+                      "module: kernel k: is_apart is of all_reduce, not of all_gather");
     desc = good;
     desc.members = PTOWSP_RANK_COUNT_MAX + 1;
     kernel_is_refused(

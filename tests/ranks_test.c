@@ -381,8 +381,8 @@ static void ranks__wrong_collectives_are_refused_with_a_text(void **state) {
     assert_int_equal(ptowsp_collective_plan(context, &c, 0, NULL, 0, &size), status);              \
     test_error_is(context, status, index, text)
     const uint64_t none = PTOWSP_NO_INDEX, counts[16] = {UINT64_MAX};
-    REFUSED(c.kind = (ptowsp_collective_kind)6, PTOWSP_INVALID_PARAMS, none,
-            "ranks: kind 6, algorithm 4, reduction 0: there is no such value");
+    REFUSED(c.kind = (ptowsp_collective_kind)7, PTOWSP_INVALID_PARAMS, none,
+            "ranks: kind 7, algorithm 4, reduction 0: there is no such value");
     REFUSED(c.dtype = PTOWSP_BOOL, PTOWSP_INVALID_PARAMS, none,
             "ranks: all_reduce: elements of type bool");
     REFUSED(c.members = 0, PTOWSP_INVALID_PARAMS, none, "ranks: all_reduce: no members");

@@ -103,7 +103,8 @@ src/data/column.h src/data/column.c src/data/digest.h src/data/digest.c
 src/data/cost_model.h
 src/data/attention_cost.c
 src/data/linear.c
-src/data/layout.h src/data/layout.c src/data/layout_join.c src/data/relayout.c
+src/data/layout.h src/data/layout.c src/data/layout_join.c src/data/layout_rule.h src/data/layout_rule.c
+src/data/relayout.c
 "
 RANKS="
 src/ranks/ranks.h src/ranks/rounds.c src/ranks/collective.c
@@ -146,11 +147,12 @@ src/kernel/body_text.h src/kernel/body_write.c src/kernel/body_read.c
 "
 ABSENT=src/kernel/absent.h
 WORKLOAD="
-src/workload/module.h src/workload/module.c
+src/workload/module.h src/workload/module.c src/workload/spread.c
 src/workload/plan_axis.c
 src/workload/kernel.c src/workload/kernel_pto.c src/workload/kernel_collective.c src/workload/kernel_hash.c
 src/workload/scalar.c
-src/workload/build.h src/workload/build.c src/workload/variant.c src/workload/workload.c src/workload/process.c
+src/workload/build.h src/workload/build.c src/workload/variant.c src/workload/insert.c src/workload/place.h src/workload/place_steps.c src/workload/place.c
+src/workload/workload.c src/workload/process.c
 src/workload/schedule.h src/workload/schedule.c src/workload/pools.c
 src/workload/check.h src/workload/check.c src/workload/check_pipeline.c
 src/workload/program.h src/workload/compile.h src/workload/read.h
@@ -160,7 +162,7 @@ src/workload/taint.c src/workload/control.h src/workload/control.c
 src/workload/read_exprs.c src/workload/read_statements.c src/workload/read_program.c
 src/text/print_module.c src/text/print_program.c
 src/text/parse.h src/text/lexer.c src/text/parse_expr.c src/text/parse_tree.c
-src/text/parse_schedule.c src/text/parse_collective.c src/text/parse_module.c src/text/save.c
+src/text/parse_schedule.c src/text/parse_collective.c src/text/parse_spread.c src/text/parse_module.c src/text/save.c
 "
 TILE_WORKLOAD="src/workload/tile_kernel.c src/text/parse_body.c src/workload/read_tiles.c"
 REST="

@@ -25,10 +25,20 @@ typedef struct way {
 typedef struct mpi_transport {
     MPI_Comm comm;
     int rank, rank_count;
-    bool has_failed;  // a peer
-    bool *has_ended;  // by peer
-    way *ways;        // by peer: receiving, sending
+    bool is_funneled;  // MPI is called by its main thread alone
+    bool has_failed;   // a peer
+    bool *has_ended;   // by peer
+    way *ways;         // by peer: receiving, sending
 } mpi_transport;
+
+// Does MPI let the calling thread call it? These two functions may always be called.
+static bool may_call(bool is_funneled) {
+    int is_main = 1;
+    if (is_funneled) {
+        MPI_Is_thread_main(&is_main);
+    }
+    return is_main;
+}
 
 static way *way_of(mpi_transport *t, uint32_t peer, bool is_send) {
     return &t->ways[2 * peer + is_send];
@@ -59,6 +69,9 @@ static ptowsp_status transport_send(void *user, uint32_t peer, uint64_t tag, con
                                     uint64_t size) {
     mpi_transport *t = (mpi_transport *)user;
     way *w = way_of(t, peer, true);
+    if (!may_call(t->is_funneled)) {
+        return PTOWSP_UNSUPPORTED;
+    }
     MPI_Wait(&w->request, MPI_STATUS_IGNORE);  // of one that was given up
     ptowsp_status status;
     const int words = way_reserve(w, size, &status);
@@ -79,6 +92,9 @@ static ptowsp_status transport_receive(void *user, uint32_t peer, void *data, ui
     mpi_transport *t = (mpi_transport *)user;
     way *w = way_of(t, peer, false);
     ptowsp_status status;
+    if (!may_call(t->is_funneled)) {
+        return PTOWSP_UNSUPPORTED;
+    }
     const int words = way_reserve(w, capacity, &status);
     if (!words) {
         return status;
@@ -109,6 +125,9 @@ static ptowsp_status transport_test(void *user, uint32_t peer, bool is_send, boo
                                     uint64_t *out_tag, uint64_t *out_size) {
     mpi_transport *t = (mpi_transport *)user;
     way *w = way_of(t, peer, is_send);
+    if (!may_call(t->is_funneled)) {
+        return PTOWSP_UNSUPPORTED;
+    }
     // Before the message is looked for, so that all that the peer has sent is seen.
     look_for_ends(t);
     const bool is_over = t->has_failed || t->has_ended[peer];
@@ -129,8 +148,9 @@ static ptowsp_status transport_test(void *user, uint32_t peer, bool is_send, boo
 
 // A send that is given up goes on from its buffer.
 static void transport_cancel(void *user, uint32_t peer, bool is_send) {
-    way *w = way_of((mpi_transport *)user, peer, is_send);
-    if (!is_send && w->request != MPI_REQUEST_NULL) {
+    mpi_transport *t = (mpi_transport *)user;
+    way *w = way_of(t, peer, is_send);
+    if (!is_send && w->request != MPI_REQUEST_NULL && may_call(t->is_funneled)) {
         MPI_Cancel(&w->request);
         MPI_Wait(&w->request, MPI_STATUS_IGNORE);
     }
@@ -168,6 +188,9 @@ static void transport_free(mpi_transport *t) {
 static void transport_close(void *user, bool has_failed) {
     mpi_transport *t = (mpi_transport *)user;
     uint64_t word = has_failed;
+    if (!may_call(t->is_funneled)) {
+        return;  // its buffers stay, as messages may be under way in them
+    }
     MPI_Request *farewells = (MPI_Request *)malloc((size_t)t->rank_count * sizeof(MPI_Request));
     for (int i = 0; farewells && i < t->rank_count; i++) {
         farewells[i] = MPI_REQUEST_NULL;
@@ -191,6 +214,12 @@ static void transport_close(void *user, bool has_failed) {
 }
 
 int mpi_transport_create(MPI_Comm comm, ptowsp_transport *out_transport) {
+    int level = MPI_THREAD_SINGLE;
+    MPI_Query_thread(&level);
+    const bool is_funneled = level == MPI_THREAD_FUNNELED;
+    if (level < MPI_THREAD_FUNNELED || !may_call(is_funneled)) {
+        return MPI_ERR_UNSUPPORTED_OPERATION;
+    }
     mpi_transport *t = (mpi_transport *)calloc(1, sizeof *t);
     if (!t) {
         return MPI_ERR_NO_MEM;
@@ -200,6 +229,7 @@ int mpi_transport_create(MPI_Comm comm, ptowsp_transport *out_transport) {
         free(t);
         return code;
     }
+    t->is_funneled = is_funneled;
     MPI_Comm_set_errhandler(t->comm, MPI_ERRORS_RETURN);
     MPI_Comm_rank(t->comm, &t->rank);
     MPI_Comm_size(t->comm, &t->rank_count);

@@ -29,8 +29,11 @@ uint32_t world_size_mpi(void) {
 
 static ptowsp_transport world_mpi_transport(world *w) {
     ptowsp_transport transport;
-    if (mpi_transport_create(MPI_COMM_WORLD, &transport) != MPI_SUCCESS) {
-        command_fail("rank %u has no transport", w->rank);
+    const int code = mpi_transport_create(MPI_COMM_WORLD, &transport);
+    if (code != MPI_SUCCESS) {
+        command_fail("rank %u has no transport: %s", w->rank,
+                     code == MPI_ERR_UNSUPPORTED_OPERATION ? "MPI does not let threads call it"
+                                                           : "error of MPI");
     }
     return transport;
 }

@@ -271,7 +271,12 @@ void ptowsp_mesh_layout_print(const ptowsp_mesh *mesh, const ptowsp_mesh_layout 
     PTOWSP_ASSERT(mesh);
     pwsp_text_format(text, "%s[", layout->name);
     for (uint32_t d = 0; d < layout->rank; d++) {
-        pwsp_text_format(text, "%s%lld", d ? " x " : "", (long long)layout->shape[d]);
+        pwsp_text_format(text, "%s", d ? " x " : "");
+        if (layout->shape[d] < 0) {  // of a module's tensor, known when it is bound
+            pwsp_text_format(text, "?");
+        } else {
+            pwsp_text_format(text, "%lld", (long long)layout->shape[d]);
+        }
     }
     pwsp_text_format(text, "] {");
     for (uint32_t a = 0; a < mesh->axis_count; a++) {

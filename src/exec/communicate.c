@@ -176,6 +176,11 @@ PWSP_INTERNAL ptowsp_status pwsp_comm_begin(pwsp_comm *comm, const ptowsp_progra
     if (!program->has_link) {
         return PTOWSP_OK;
     }
+    if (program->mesh_ranks && program->mesh_ranks != comm->bound.rank_count) {
+        return pwsp_fail(comm->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                         "run: %" PRIu32 " ranks are bound, and the module's mesh has %" PRIu32,
+                         comm->bound.rank_count, program->mesh_ranks);
+    }
     if (!pwsp_comm_make_room(comm)) {
         return pwsp_fail(comm->context, PTOWSP_OUT_OF_MEMORY, PTOWSP_NO_INDEX,
                          "run: out of memory");
@@ -238,6 +243,23 @@ static bool pwsp_comm_ragged(const pwsp_comm *comm, const pwsp_kernel_info *kern
            pwsp_comm_fail_size(kernel, "out", args[2], received, "rows", error);
 }
 
+// Parts of columns are equal; is this so?
+static bool pwsp_comm_columns(const pwsp_kernel_info *kernel, const uint64_t *args,
+                              uint32_t members, pwsp_error *error) {
+    const bool is_cut[2] = {kernel->collective.in_columns, kernel->collective.out_columns};
+    for (uint32_t i = 0; i < 2; i++) {
+        if (is_cut[i] && args[2 * i + 1] % members) {
+            pwsp_error_set(error, PTOWSP_UNSUPPORTED_SIZE, PTOWSP_NO_INDEX,
+                           "%s: %s has %" PRIu64 " columns, which %" PRIu32
+                           " members do not divide",
+                           ptowsp_collective_name(kernel->collective.kind), kernel->tiles[i].name,
+                           args[2 * i + 1], members);
+            return false;
+        }
+    }
+    return true;
+}
+
 // The elements of the tiles, by kind.
 static bool pwsp_comm_sizes(const pwsp_comm *comm, const pwsp_kernel_info *kernel,
                             const uint64_t *args, uint64_t *counts, uint32_t me,
@@ -255,8 +277,13 @@ static bool pwsp_comm_sizes(const pwsp_comm *comm, const pwsp_kernel_info *kerne
     const bool is_gather = c->kind == PTOWSP_ALL_GATHER;
     c->count = is_gather ? second : first;
     const uint64_t part = pwsp_comm_part(c->count, c->members, me);
-    const uint64_t takes = c->kind == PTOWSP_ALL_TO_ALL ? part * c->members : part;
+    const uint64_t takes = c->kind == PTOWSP_ALL_TO_ALL   ? part * c->members
+                           : c->kind == PTOWSP_ALL_REDUCE ? c->count
+                                                          : part;
     const uint64_t has = is_gather ? first : second;
+    if (!pwsp_comm_columns(kernel, args, c->members, error)) {
+        return false;
+    }
     return has == takes ||
            pwsp_comm_fail_size(kernel, is_gather ? "in" : "out", has, takes, "elements", error);
 }
@@ -439,6 +466,7 @@ PWSP_INTERNAL bool pwsp_comm_next(pwsp_comm *comm, ptowsp_collective *out, bool 
         pwsp_comm_resolve(comm, task->kernel, task->args, comm->counts, out, out_is_part, error);
     out->algorithm = task->algorithm;
     out->node_size = task->node_size;
+    *out_is_part = *out_is_part && out->kind != PTOWSP_SLICE;  // which sends nothing
     return is_good;
 }
 
@@ -599,13 +627,14 @@ static bool pwsp_comm_lies_together(const pwsp_comm_tile *t) {
                                       (t->tile.row_stride == (int64_t)t->cols || t->rows == 1));
 }
 
-// Copies between a tile and its packed elements.
+// Copies between a tile and its packed elements, block by block of its columns.
 static void pwsp_comm_copy(const pwsp_comm_tile *t, uint64_t element, bool is_packing) {
     const bool are_rows = t->tile.col_stride == 1;
-    const uint64_t step = are_rows ? t->cols : 1;
+    const uint64_t width = t->cols / t->blocks, step = are_rows ? width : 1;
     char *packed = t->packed;
-    for (uint64_t row = 0; row < t->rows; row++) {
-        for (uint64_t col = 0; col < t->cols; col += step) {
+    for (uint64_t line = 0; width > 0 && line < t->blocks * t->rows; line++) {
+        const uint64_t row = line % t->rows, first = line / t->rows * width;
+        for (uint64_t col = first; col < first + width; col += step) {
             const int64_t at =
                 (int64_t)row * t->tile.row_stride + (int64_t)col * t->tile.col_stride;
             char *data = (char *)t->tile.data + at * (int64_t)element;
@@ -618,11 +647,12 @@ static void pwsp_comm_copy(const pwsp_comm_tile *t, uint64_t element, bool is_pa
 
 // *out_data is what the collective reads or writes of a tile. False with an error.
 static bool pwsp_comm_open(pwsp_comm *comm, pwsp_comm_tile *t, const ptowsp_task *task, uint32_t i,
-                           bool is_read, char **out_data) {
+                           uint64_t blocks, bool is_read, char **out_data) {
     t->tile = task->tiles[i];
     t->rows = task->args[2 * i];
     t->cols = task->args[2 * i + 1];
-    t->is_packed = !pwsp_comm_lies_together(t);
+    t->blocks = blocks;
+    t->is_packed = blocks > 1 || !pwsp_comm_lies_together(t);
     if (!t->is_packed) {
         *out_data = (char *)t->tile.data;
         return true;
@@ -666,8 +696,11 @@ static bool pwsp_comm_start(pwsp_comm *comm, const pwsp_kernel_info *kernel,
     comm->is_sender = c.kind == PTOWSP_SEND && pwsp_comm_me(comm, &c) == c.root;
     char *in = NULL, *out = NULL;
     const bool has_rest = c.counts != NULL;  // in `out`, behind the rows that come
-    if (!pwsp_comm_open(comm, &comm->in, task, 0, true, &in) ||
-        (kernel->tile_count > 1 && !pwsp_comm_open(comm, &comm->out, task, 1, has_rest, &out))) {
+    const uint64_t in_blocks = kernel->collective.in_columns ? c.members : 1;
+    const uint64_t out_blocks = kernel->collective.out_columns ? c.members : 1;
+    if (!pwsp_comm_open(comm, &comm->in, task, 0, in_blocks, true, &in) ||
+        (kernel->tile_count > 1 &&
+         !pwsp_comm_open(comm, &comm->out, task, 1, out_blocks, has_rest, &out))) {
         return false;
     }
     out = kernel->tile_count > 1 ? out : in;

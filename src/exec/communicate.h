@@ -37,7 +37,7 @@ typedef struct pwsp_comm_task {
 // A tile that is sent or received: in place if its elements lie together, else packed.
 typedef struct pwsp_comm_tile {
     ptowsp_tile tile;
-    uint64_t rows, cols;
+    uint64_t rows, cols, blocks;  // blocks of columns, one behind another when packed
     char *packed;
     uint64_t capacity;
     bool is_packed;

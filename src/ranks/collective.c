@@ -4,13 +4,13 @@
 
 #include <inttypes.h>
 
-static const char pwsp_collective_names[][16] = {"all_reduce", "reduce_scatter", "all_gather",
-                                                 "all_to_all", "broadcast",      "send"};
+static const char pwsp_collective_names[][16] = {
+    "all_reduce", "reduce_scatter", "all_gather", "all_to_all", "broadcast", "send", "slice"};
 static const char pwsp_algorithm_names[][16] = {"auto", "direct", "doubling", "hierarchical",
                                                 "ring"};
 
 const char *ptowsp_collective_name(ptowsp_collective_kind kind) {
-    return (uint32_t)kind <= PTOWSP_SEND ? pwsp_collective_names[kind] : "none";
+    return (uint32_t)kind <= PTOWSP_SLICE ? pwsp_collective_names[kind] : "none";
 }
 
 const char *ptowsp_algorithm_name(ptowsp_algorithm algorithm) {
@@ -29,6 +29,7 @@ PWSP_INTERNAL ptowsp_status pwsp_ranks_fail(ptowsp_context *context, ptowsp_stat
 
 PWSP_INTERNAL bool pwsp_collective_has(ptowsp_collective_kind kind, ptowsp_algorithm algorithm) {
     switch (kind) {
+    case PTOWSP_SLICE:
     case PTOWSP_SEND: return algorithm == PTOWSP_ALGORITHM_DIRECT;
     case PTOWSP_ALL_TO_ALL:
         return algorithm == PTOWSP_ALGORITHM_DIRECT || algorithm == PTOWSP_ALGORITHM_RING;
@@ -52,7 +53,7 @@ PWSP_INTERNAL ptowsp_status pwsp_collective_check(ptowsp_context *context,
     if (!c) {
         return pwsp_ranks_fail(context, bad, PTOWSP_NO_INDEX, "no collective");
     }
-    if ((uint32_t)c->kind > PTOWSP_SEND || (uint32_t)c->algorithm > PTOWSP_ALGORITHM_RING ||
+    if ((uint32_t)c->kind > PTOWSP_SLICE || (uint32_t)c->algorithm > PTOWSP_ALGORITHM_RING ||
         (uint32_t)c->reduction > PTOWSP_REDUCTION_MIN) {
         return pwsp_ranks_fail(context, bad, PTOWSP_NO_INDEX,
                                "kind %u, algorithm %u, reduction %u: there is no such value",

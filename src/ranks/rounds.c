@@ -493,6 +493,14 @@ static void pwsp_rounds_one(pwsp_rounds *r) {
     }
 }
 
+static void pwsp_rounds_slice(pwsp_rounds *r) {
+    const uint64_t own = pwsp_rounds_len(r, r->me);
+    r->size.in_count = r->count;
+    r->size.out_count = own;
+    pwsp_rounds_next(r);
+    pwsp_rounds_copy(r, PTOWSP_SPACE_IN, pwsp_rounds_at(r, r->me), PTOWSP_SPACE_OUT, 0, own);
+}
+
 PWSP_INTERNAL void pwsp_collective_visit(const ptowsp_collective *collective, uint32_t member,
                                          pwsp_step_fn fn, void *user,
                                          ptowsp_collective_size *out_size) {
@@ -516,6 +524,7 @@ PWSP_INTERNAL void pwsp_collective_visit(const ptowsp_collective *collective, ui
         pwsp_rounds_all_to_all(&r, collective->algorithm == PTOWSP_ALGORITHM_DIRECT);
         break;
     case PTOWSP_BROADCAST: pwsp_rounds_broadcast(&r, inner); break;
+    case PTOWSP_SLICE: pwsp_rounds_slice(&r); break;
     default: pwsp_rounds_one(&r); break;
     }
     *out_size = r.size;

@@ -1,14 +1,18 @@
 // Reading a module's text: tokens, the words of the grammar, and what the rooms of the parser share.
 //
 //      module      = "module" name [ "slots" int ] { declaration } { workload }
-//      declaration = "axis" name ( int | "dynamic" | "ragged" [ dtype ] | "sparse"
+//      declaration = "mesh" name int { "," name int } [ "by" algorithm ]
+//                  | "axis" name ( int | "dynamic" | "ragged" [ dtype ] | "sparse"
 //                                | "plan" [ "," "its" ( "merges" | "lanes" ) ] )
 //                  | "symbol" name
 //                  | "array" name dtype
 //                  | "tensor" name dtype "[" [ size { "," size } ] "]" location [ "transient" ]
+//                    [ "spread" spread { "," spread } ]
 //                  | "kernel" name "(" "axes" int { "," parameter } ")" unit [ time ] [ source ]
 //                    with the body of a tile kernel below (kernel/body_text.h)
 //                  | "kernel" name "(" "axes" int { "," parameter } ")" "link" "," collective
+//                  | "rule" name name
+//      spread      = name ( "dim" int | "sum" | "max" )
 //      size        = int | "?" | expr, of a transient tensor
 //      parameter   = ( "in" | "out" | "inout" ) name dtype size "x" size
 //                  | name type
@@ -157,10 +161,16 @@ PWSP_INTERNAL bool pwsp_parse_type(pwsp_parser *p, ptowsp_type *out_type);
 PWSP_INTERNAL bool pwsp_parse_dtype(pwsp_parser *p, ptowsp_dtype *out_dtype);
 PWSP_INTERNAL bool pwsp_parse_kernel(pwsp_parser *p);
 
+// The line of a mesh; what stands behind a tensor that was just made; the line of a rule.
+PWSP_INTERNAL bool pwsp_parse_mesh(pwsp_parser *p);
+PWSP_INTERNAL bool pwsp_parse_spreads(pwsp_parser *p, ptowsp_tensor tensor);
+PWSP_INTERNAL bool pwsp_parse_rule(pwsp_parser *p);
+
 // A number of 32 bits.
 PWSP_INTERNAL bool pwsp_parse_count(pwsp_parser *p, uint32_t *out_count);
 
 // The rest of the line of a kernel that communicates, behind its unit; params are those in the text.
+PWSP_INTERNAL bool pwsp_parse_algorithm(pwsp_parser *p, ptowsp_algorithm *out_algorithm);
 PWSP_INTERNAL bool pwsp_parse_collective(pwsp_parser *p, const ptowsp_kernel_desc *params);
 
 // Is what was made the kernel of a line?

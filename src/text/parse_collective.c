@@ -2,25 +2,25 @@
 //
 //      collective = kind {", " option}          behind "link, "
 //      option     = "sum" | "max" | "min" | "by" algorithm | "members" number | "stride" number
-//                 | "counts" name
+//                 | "counts" name | "in" "columns" | "out" "columns"
 
 #include "parse.h"
 
 static bool pwsp_parse_collective_kind(pwsp_parser *p, ptowsp_collective_desc *desc) {
-    for (int kind = PTOWSP_ALL_REDUCE; kind <= PTOWSP_SEND; kind++) {
+    for (int kind = PTOWSP_ALL_REDUCE; kind <= PTOWSP_SLICE; kind++) {
         if (pwsp_parse_try(p, ptowsp_collective_name((ptowsp_collective_kind)kind))) {
             desc->kind = (ptowsp_collective_kind)kind;
             return true;
         }
     }
     return pwsp_parse_fail(p, "a collective is missing here: all_reduce, reduce_scatter, "
-                              "all_gather, all_to_all, broadcast or send");
+                              "all_gather, all_to_all, broadcast, send or slice");
 }
 
-static bool pwsp_parse_algorithm(pwsp_parser *p, ptowsp_collective_desc *desc) {
+PWSP_INTERNAL bool pwsp_parse_algorithm(pwsp_parser *p, ptowsp_algorithm *out_algorithm) {
     for (int i = PTOWSP_ALGORITHM_DIRECT; i <= PTOWSP_ALGORITHM_RING; i++) {
         if (pwsp_parse_try(p, ptowsp_algorithm_name((ptowsp_algorithm)i))) {
-            desc->algorithm = (ptowsp_algorithm)i;
+            *out_algorithm = (ptowsp_algorithm)i;
             return true;
         }
     }
@@ -38,7 +38,7 @@ static bool pwsp_parse_collective_option(pwsp_parser *p, ptowsp_collective_desc 
         }
     }
     if (pwsp_parse_try(p, "by")) {
-        return pwsp_parse_algorithm(p, desc);
+        return pwsp_parse_algorithm(p, &desc->algorithm);
     }
     if (pwsp_parse_try(p, "members")) {
         return pwsp_parse_count(p, &desc->members);
@@ -50,8 +50,17 @@ static bool pwsp_parse_collective_option(pwsp_parser *p, ptowsp_collective_desc 
         desc->counts = counts;
         return pwsp_parse_name(p, "an array", counts);
     }
+    if (pwsp_parse_try(p, "in")) {
+        desc->in_columns = true;
+        return pwsp_parse_expect(p, "columns");
+    }
+    if (pwsp_parse_try(p, "out")) {
+        desc->out_columns = true;
+        return pwsp_parse_expect(p, "columns");
+    }
     return pwsp_parse_fail(p, "a collective has no such option: sum, max, min, by, members, "
-                              "stride, counts");
+                              "stride, counts, in, "
+                              "out");
 }
 
 PWSP_INTERNAL bool pwsp_parse_collective(pwsp_parser *p, const ptowsp_kernel_desc *params) {
@@ -63,6 +72,7 @@ PWSP_INTERNAL bool pwsp_parse_collective(pwsp_parser *p, const ptowsp_kernel_des
     if (!pwsp_parse_expect(p, ",") || !pwsp_parse_collective_kind(p, &desc)) {
         return false;
     }
+    desc.is_apart = desc.kind == PTOWSP_ALL_REDUCE && params->tiles[1].name != NULL;
     while (pwsp_parse_try(p, ",")) {
         if (!pwsp_parse_collective_option(p, &desc, counts)) {
             return false;

@@ -153,14 +153,15 @@ static bool pwsp_parse_tensor_line(pwsp_parser *p) {
     for (uint32_t i = 0; i < desc.rank; i++) {
         has_sizes = has_sizes || sizes[i].id;
     }
+    ptowsp_tensor tensor = {0};
     if (pwsp_parse_try(p, "transient")) {
-        ptowsp_tensor_transient(p->module, &desc, sizes);
+        tensor = ptowsp_tensor_transient(p->module, &desc, sizes);
     } else if (has_sizes) {
         return pwsp_parse_fail(p, "a size by an expression is for transient tensors");
     } else {
-        ptowsp_tensor_make(p->module, &desc);
+        tensor = ptowsp_tensor_make(p->module, &desc);
     }
-    return pwsp_parse_built(p, p->line, p->start);
+    return pwsp_parse_built(p, p->line, p->start) && pwsp_parse_spreads(p, tensor);
 }
 
 // -- kernels --------------------------------------------------------------------------------------
@@ -403,6 +404,8 @@ static bool pwsp_parse_declaration(pwsp_parser *p) {
            : pwsp_parse_try(p, "array")    ? pwsp_parse_array_line(p)
            : pwsp_parse_try(p, "tensor")   ? pwsp_parse_tensor_line(p)
            : pwsp_parse_try(p, "kernel")   ? pwsp_parse_kernel(p)
+           : pwsp_parse_try(p, "mesh")     ? pwsp_parse_mesh(p)
+           : pwsp_parse_try(p, "rule")     ? pwsp_parse_rule(p)
            : pwsp_parse_try(p, "workload") ? pwsp_parse_workload(p)
            : p->saved && pwsp_parse_try(p, "program")
                ? pwsp_parse_name(p, "a workload", p->saved->workload)
@@ -470,6 +473,7 @@ PWSP_INTERNAL ptowsp_status pwsp_parse_text(ptowsp_context *context, const char 
     }
     if (!p.is_failed) {
         pwsp_parse_close(&p, 0);
+        pwsp_parse_built(&p, p.line, 1);  // what is found when a workload is complete
     }
     pwsp_memory_free(&context->memory, p.nodes, (size_t)p.node_capacity * sizeof *p.nodes);
     pwsp_arena_free(&p.arena);

@@ -118,6 +118,10 @@ static void pwsp_print_kernels(const ptowsp_module *m, ptowsp_text text) {
         if (kernel->code) {
             pwsp_body_write(kernel->body, text);
         }
+        if (kernel->rule) {
+            pwsp_print_named(text, "rule ", kernel->name, " ");
+            pwsp_text_format(text, "\"%s\"\n", kernel->rule);
+        }
     }
 }
 
@@ -127,6 +131,7 @@ static void pwsp_print_declarations(const ptowsp_module *m, ptowsp_text text) {
         pwsp_text_format(text, " slots %u", m->slot_count);
     }
     pwsp_text_format(text, "\n");
+    pwsp_mesh_print(m, text);
     pwsp_print_axes(m, text);
     for (uint32_t i = 1; i < m->symbols.count; i++) {
         if (PWSP_SYMBOL(m, i)->name) {  // else it is what the module's error is about
@@ -148,17 +153,20 @@ static void pwsp_print_declarations(const ptowsp_module *m, ptowsp_text text) {
         pwsp_print_named(text, "tensor ", tensor->name, " ");
         pwsp_text_format(text, "%s [", ptowsp_dtype_name(tensor->dtype));
         const pwsp_transient_info *transient = pwsp_module_transient(m, i);
+        const ptowsp_mesh_layout layout = pwsp_tensor_layout(m, i);
         for (uint32_t j = 0; j < tensor->rank; j++) {
             pwsp_text_format(text, "%s", j ? ", " : "");
             if (transient && transient->sizes[j]) {
                 ptowsp_expr size = {(ptowsp_module *)(uintptr_t)m, transient->sizes[j]};
                 ptowsp_expr_print(size, text);
             } else {
-                pwsp_print_size(tensor->shape[j], text);
+                pwsp_print_size(layout.shape[j], text);
             }
         }
-        pwsp_text_format(text, "] %s%s\n", ptowsp_location_name(tensor->location),
+        pwsp_text_format(text, "] %s%s", ptowsp_location_name(tensor->location),
                          transient ? " transient" : "");
+        pwsp_spreads_print(m, i, text);
+        pwsp_text_format(text, "\n");
     }
     pwsp_print_kernels(m, text);
 }

@@ -186,6 +186,43 @@ static void pwsp_print_load(const ptowsp_program *p, const pwsp_slot_op *load, p
     }
 }
 
+// The elements of a tile, as far as it is in the tensor; 0: they are not known.
+static uint64_t pwsp_print_elements(const ptowsp_program *p, const pwsp_tile_view *view) {
+    const ptowsp_tensor_desc *tensor =
+        PWSP_PROGRAM_AT(p, tensors, ptowsp_tensor_desc, view->tensor);
+    const int64_t given[2] = {view->rows, view->cols};
+    const bool is_moved[2] = {view->has_row, view->has_col};
+    uint64_t elements = view->has_limit ? 0 : 1;
+    for (uint32_t i = 0; i < 2; i++) {
+        const int64_t size = tensor->rank + i >= 2 ? tensor->shape[tensor->rank + i - 2] : 1;
+        const bool is_known = size > 0 && (!is_moved[i] || given[i]);
+        const int64_t least = given[i] && given[i] < size ? given[i] : size;
+        elements = is_known ? elements * (uint64_t)least : 0;
+    }
+    return elements;
+}
+
+// What a rank moves in a task of a collective at most, as ptowsp_relayout_step has it.
+static void pwsp_print_moved(const ptowsp_program *p, const pwsp_task_op *task, ptowsp_text text) {
+    const pwsp_kernel_info *kernel = PWSP_PROGRAM_AT(p, kernels, pwsp_kernel_info, task->kernel);
+    const uint64_t members = kernel->collective.members;
+    const uint32_t which = kernel->collective.kind == PTOWSP_ALL_GATHER;  // the whole is `out`
+    const uint64_t all =
+        pwsp_print_elements(p, PWSP_PROGRAM_AT(p, views, pwsp_tile_view, task->first_view + which));
+    uint64_t moved = all - (members ? all / members : 0);
+    switch (kernel->collective.kind) {
+    case PTOWSP_ALL_REDUCE: moved *= 2; break;
+    case PTOWSP_SLICE: moved = 0; break;
+    case PTOWSP_BROADCAST:
+    case PTOWSP_SEND: moved = all; break;
+    default: break;
+    }
+    if (members && all && !kernel->collective.counts) {
+        pwsp_text_format(text, ", moves %" PRIu64 " bytes",
+                         moved * ptowsp_dtype_size(kernel->tiles[0].dtype));
+    }
+}
+
 static void pwsp_print_task_op(const ptowsp_program *p, const pwsp_task_op *task,
                                ptowsp_text text) {
     pwsp_text_format(text, "(");
@@ -203,6 +240,9 @@ static void pwsp_print_task_op(const ptowsp_program *p, const pwsp_task_op *task
             pwsp_text_format(text, " %s ", names[i]);
             pwsp_print_code(p, keys[i], text);
         }
+    }
+    if (PWSP_PROGRAM_AT(p, kernels, pwsp_kernel_info, task->kernel)->unit == PTOWSP_UNIT_LINK) {
+        pwsp_print_moved(p, task, text);
     }
 }
 

@@ -28,4 +28,15 @@ PWSP_INTERNAL uint32_t pwsp_node_process(const ptowsp_module *module, uint32_t n
 PWSP_INTERNAL const uint32_t *pwsp_nodes_after(ptowsp_module *module, const ptowsp_node *after,
                                                uint32_t *count);
 
+// A task that is put into the last workload, before a node of it.
+typedef struct pwsp_insert {
+    uint32_t before;
+    const pwsp_task_info *task;
+} pwsp_insert;
+
+// Puts tasks into the last workload, which is closed, and numbers its nodes anew. Those before one
+// node keep their order.
+PWSP_INTERNAL void pwsp_nodes_insert(ptowsp_module *module, uint32_t workload,
+                                     const pwsp_insert *inserts, uint32_t count);
+
 #endif

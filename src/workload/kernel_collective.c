@@ -4,7 +4,7 @@
 // time gives its tasks a lane of their own, and executors hand them to exec/communicate.
 //
 //      kind             tiles            scalars
-//      all_reduce       inout data
+//      all_reduce       inout data; is_apart: in in, out out
 //      broadcast        inout data       root
 //      send             inout data       root, target
 //      the others       in in, out out
@@ -14,6 +14,28 @@
 #include "../ranks/ranks.h"
 
 #include <inttypes.h>
+
+// Which kinds cut a tile into parts, by bits.
+#define PWSP_CUTS_IN  (1u << PTOWSP_REDUCE_SCATTER | 1u << PTOWSP_ALL_TO_ALL | 1u << PTOWSP_SLICE)
+#define PWSP_CUTS_OUT (1u << PTOWSP_ALL_GATHER | 1u << PTOWSP_ALL_TO_ALL)
+
+// Columns are cut where the kind cuts that tile, and not by counts; only ALL_REDUCE has a choice of
+// tiles. Fails otherwise.
+static void pwsp_collective_check_tiles(ptowsp_module *module, const ptowsp_collective_desc *desc) {
+    const uint32_t kind = 1u << desc->kind;
+    if ((desc->in_columns && (!(kind & PWSP_CUTS_IN) || desc->counts)) ||
+        (desc->out_columns && (!(kind & PWSP_CUTS_OUT) || desc->counts))) {
+        pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                         "kernel %s: %s%s does not cut the columns of %s", desc->name,
+                         desc->counts ? "ragged " : "", ptowsp_collective_name(desc->kind),
+                         desc->in_columns && (!(kind & PWSP_CUTS_IN) || desc->counts) ? "in"
+                                                                                      : "out");
+    } else if (desc->is_apart && desc->kind != PTOWSP_ALL_REDUCE) {
+        pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                         "kernel %s: is_apart is of all_reduce, not of %s", desc->name,
+                         ptowsp_collective_name(desc->kind));
+    }
+}
 
 // Checks what does not depend on a run; false with an error.
 static bool pwsp_collective_check_desc(ptowsp_module *module, const ptowsp_collective_desc *desc) {
@@ -33,6 +55,8 @@ static bool pwsp_collective_check_desc(ptowsp_module *module, const ptowsp_colle
         pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
                          "kernel %s: counts are of all_to_all, not of %s", desc->name,
                          ptowsp_collective_name(desc->kind));
+    } else {
+        pwsp_collective_check_tiles(module, desc);
     }
     return pwsp_module_is_good(module);
 }
@@ -48,7 +72,7 @@ static void pwsp_collective_params(const ptowsp_collective_desc *desc, ptowsp_ke
     const ptowsp_scalar_param target = {"target", PTOWSP_TYPE_I64};
     memset(params, 0, sizeof *params);
     params->name = desc->name;
-    if (has_root || desc->kind == PTOWSP_ALL_REDUCE) {
+    if (has_root || (desc->kind == PTOWSP_ALL_REDUCE && !desc->is_apart)) {
         params->tiles[0] = data;
     } else {
         params->tiles[0] = in;
@@ -85,6 +109,8 @@ ptowsp_kernel ptowsp_kernel_collective(ptowsp_module *module, const ptowsp_colle
     info.collective.reduction = desc->reduction;
     info.collective.members = desc->members;
     info.collective.stride = desc->stride;
+    info.collective.in_columns = desc->in_columns;
+    info.collective.out_columns = desc->out_columns;
     info.collective.counts = desc->counts ? pwsp_module_array(module, desc->counts, PTOWSP_I64) : 0;
     if (pwsp_module_is_good(module) && pwsp_kernel_copy_params(module, &params, &info)) {
         kernel.id = pwsp_kernel_register(module, &info);
@@ -118,4 +144,6 @@ PWSP_INTERNAL void pwsp_collective_info_print(const ptowsp_module *module,
         pwsp_text_format(text, ", counts ");
         pwsp_name_print(PWSP_ARRAY(module, info->counts)->name, text);
     }
+    pwsp_text_format(text, "%s%s", info->in_columns ? ", in columns" : "",
+                     info->out_columns ? ", out columns" : "");
 }

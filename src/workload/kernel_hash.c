@@ -55,6 +55,7 @@ PWSP_INTERNAL uint64_t pwsp_kernel_info_hash(const pwsp_kernel_info *info) {
         hash = pwsp_hash_number(hash, c->members);
         hash = pwsp_hash_number(hash, c->stride);
         hash = pwsp_hash_number(hash, c->counts != 0);
+        hash = pwsp_hash_number(hash, (uint64_t)c->in_columns * 2 + c->out_columns);
     }
     return info->pto ? pwsp_kernel_hash_pto(hash, info->pto) : hash;
 }

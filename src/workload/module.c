@@ -277,6 +277,7 @@ void ptowsp_module_destroy(ptowsp_module *module) {
     pwsp_table_free(&module->channels, &memory, sizeof(pwsp_channel_info));
     pwsp_table_free(&module->ports, &memory, sizeof(pwsp_port_info));
     pwsp_table_free(&module->transients, &memory, sizeof(pwsp_transient_info));
+    pwsp_table_free(&module->spreads, &memory, sizeof(pwsp_spread_info));
     pwsp_memory_free(&memory, module->exprs.nodes,
                      (size_t)module->exprs.capacity * sizeof(pwsp_expr_node));
     pwsp_arena_free(&module->arena);

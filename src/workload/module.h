@@ -6,6 +6,7 @@
 #include "../base/base.h"
 #include "../base/context.h"
 #include "../data/expr.h"
+#include "../data/layout_rule.h"
 #include "../data/array.h"
 #include "../data/names.h"
 #include "../data/region.h"
@@ -51,6 +52,19 @@ typedef struct pwsp_transient_info {
     uint32_t sizes[PTOWSP_TENSOR_RANK_MAX];  // expressions, or 0: as declared
 } pwsp_transient_info;
 
+// The mesh of a module.
+typedef struct pwsp_mesh_info {
+    ptowsp_mesh mesh;
+    ptowsp_algorithm algorithm;  // of sums and maxima that are placed
+    uint32_t rank_count;
+} pwsp_mesh_info;
+
+// How a tensor is spread, by its id in the table.
+typedef struct pwsp_spread_info {
+    ptowsp_spread axes[PTOWSP_MESH_AXIS_MAX];
+    bool is_given;
+} pwsp_spread_info;
+
 typedef struct pwsp_variable_info {
     const char *name;
     ptowsp_type type;
@@ -80,6 +94,7 @@ typedef struct pwsp_collective_info {
     ptowsp_reduction reduction;
     uint32_t members, stride;  // 0: all ranks; 1
     uint32_t counts;           // an array, or 0
+    bool in_columns, out_columns;
 } pwsp_collective_info;
 
 typedef struct pwsp_kernel_info {
@@ -97,6 +112,7 @@ typedef struct pwsp_kernel_info {
     pwsp_collective_info collective;  // of PTOWSP_UNIT_LINK
     const pwsp_tile_code *code;       // of a tile kernel, else NULL
     const ptowsp_body *body;          // what it was made of; only in a module
+    const char *rule;                 // of layouts, or NULL; only in a module
     // Of a choice: its variants. No task has it as its kernel, but one of them.
     const pwsp_variant_info *variants;
     uint32_t variant_count;
@@ -235,13 +251,15 @@ struct ptowsp_module {
     pwsp_names bindables, kernel_names, workload_names;
     pwsp_names channel_names, process_names;  // of the last pipeline
     pwsp_table axes, symbols, arrays, variables, tensors, kernels, nodes, channels, ports;
-    pwsp_table transients;    // in the order of their tensors
-    uint32_t open;            // the innermost open scope, or 0
-    uint32_t nest;            // how many are open
-    uint32_t workload;        // the last workload
-    uint32_t latency_symbol;  // that overrides the latency of channels, or 0
-    uint32_t task_kernel;     // of the task that is being made, for the place of errors
-    ptowsp_body *bodies;      // of tile kernels, the last one first
+    pwsp_table transients;       // in the order of their tensors
+    const pwsp_mesh_info *mesh;  // or NULL
+    pwsp_table spreads;          // by tensor, of pwsp_spread_info, as far as any is given
+    uint32_t open;               // the innermost open scope, or 0
+    uint32_t nest;               // how many are open
+    uint32_t workload;           // the last workload
+    uint32_t latency_symbol;     // that overrides the latency of channels, or 0
+    uint32_t task_kernel;        // of the task that is being made, for the place of errors
+    ptowsp_body *bodies;         // of tile kernels, the last one first
     ptowsp_status status;
     uint64_t index;
     char text[PWSP_ERROR_TEXT_MAX];
@@ -279,6 +297,17 @@ PWSP_INTERNAL uint32_t pwsp_module_add(ptowsp_module *module, pwsp_table *table,
 // The transient tensor of an id, or NULL.
 PWSP_INTERNAL const pwsp_transient_info *pwsp_module_transient(const ptowsp_module *module,
                                                                uint32_t tensor);
+
+// The layout of a tensor over the module's mesh: sizes that are dynamic are below 0.
+PWSP_INTERNAL ptowsp_mesh_layout pwsp_tensor_layout(const ptowsp_module *module, uint32_t tensor);
+
+// Writes the lines and ends of lines that a mesh, a spread tensor and a rule have in texts.
+PWSP_INTERNAL void pwsp_mesh_print(const ptowsp_module *module, ptowsp_text text);
+PWSP_INTERNAL void pwsp_spreads_print(const ptowsp_module *module, uint32_t tensor,
+                                      ptowsp_text text);
+
+// Places the relayouts that the tasks of a workload ask for, which has just been closed.
+PWSP_INTERNAL void pwsp_place_relayouts(ptowsp_module *module, uint32_t workload);
 
 // Copies into the module's arena; NULL with an error when memory is out.
 PWSP_INTERNAL void *pwsp_module_copy(ptowsp_module *module, const void *data, size_t size);

@@ -112,6 +112,7 @@ static bool pwsp_compiler_kernels(pwsp_compiler *c) {
     for (uint32_t i = 1; i < p->kernels.count; i++) {
         pwsp_kernel_info *kernel = PWSP_TABLE_AT(p->kernels, pwsp_kernel_info, i);
         kernel->body = NULL;
+        kernel->rule = NULL;
         kernel->variants = NULL;  // its tasks have kernels of their own
         pwsp_tile_code_retain(kernel->code);
     }
@@ -235,6 +236,7 @@ static bool pwsp_compiler_tables(pwsp_compiler *c) {
         return false;
     }
     p->latency_symbol = m->latency_symbol;
+    p->mesh_ranks = m->mesh ? m->mesh->rank_count : 0;
     p->slot_count = m->slot_count;
     p->first_slot = 1;
     p->first_arg = p->first_slot + p->slot_count;

@@ -204,6 +204,7 @@ struct ptowsp_program {
     pwsp_pool_info pools[PWSP_POOL_MAX];
     uint32_t pool_count, lane_count;  // with that of the links, if any task communicates
     bool has_link;
+    uint32_t mesh_ranks;  // of the module's mesh, or 0
     // Cells: 0 is always 0; then slots, arguments of the task, variables, entries of sparse
     // loops by their variables, symbols, sizes,
     // temporaries, constants, results of hoisted instructions.

@@ -149,8 +149,12 @@ void ptowsp_scope_end(ptowsp_module *module) {
     for (uint32_t i = 0; i < node->param_count; i++) {
         PWSP_VARIABLE(module, node->first_param + i)->is_open = false;
     }
+    const uint32_t workload = node->parent ? 0 : module->open;
     module->open = node->parent;
     module->nest--;
+    if (workload && module->mesh) {
+        pwsp_place_relayouts(module, workload);
+    }
 }
 
 // -- calls and slots ------------------------------------------------------------------------------

@@ -1,0 +1,40 @@
+// Placing relayouts: what its rooms share.
+
+#ifndef PWSP_PLACE_H
+#define PWSP_PLACE_H
+
+#include "build.h"
+
+// A tensor that holds another one in some layout.
+typedef struct pwsp_target {
+    uint32_t source, tensor;
+    ptowsp_spread axes[PTOWSP_MESH_AXIS_MAX];
+} pwsp_target;
+
+// Steps that are placed, by what they are from and to.
+typedef struct pwsp_brought {
+    uint32_t before, target;
+    pwsp_view_info view;  // of the source
+} pwsp_brought;
+
+typedef struct pwsp_placer {
+    ptowsp_module *module;
+    const ptowsp_mesh *mesh;
+    pwsp_table targets, brought;  // from 1
+    pwsp_table inserts;           // from 1
+    uint32_t *written;            // by tensor: the last node that wrote it
+    uint32_t called;              // the last call
+} pwsp_placer;
+
+// The tensor that holds `source` in a layout; 0 with an error.
+PWSP_INTERNAL uint32_t pwsp_target_of(pwsp_placer *p, uint32_t source, const ptowsp_spread *axes);
+
+// The kernel "all_gather.tp.f32" of a step; 0 with an error.
+PWSP_INTERNAL uint32_t pwsp_step_kernel(const pwsp_placer *p, const ptowsp_relayout_step *step,
+                                        const ptowsp_tensor_desc *tensor);
+
+// Adds the task that does a step, from one tensor to another, before a node.
+PWSP_INTERNAL bool pwsp_step_place(pwsp_placer *p, uint32_t before, uint32_t kernel,
+                                   const pwsp_view_info *view, uint32_t from, uint32_t to);
+
+#endif
