@@ -576,8 +576,8 @@ static void ranks__wrong_collectives_are_refused_with_a_text(void **state) {
     REFUSED(c.dtype = PTOWSP_BOOL, PTOWSP_INVALID_PARAMS, none,
             "ranks: all_reduce: elements of type bool");
     REFUSED(c.members = 0, PTOWSP_INVALID_PARAMS, none, "ranks: all_reduce: no members");
-    REFUSED(c.members = 1025, PTOWSP_LIMIT_EXCEEDED, 1025,
-            "ranks: all_reduce: 1025 members from rank 0, each 1 on: at most 1024 ranks");
+    REFUSED(c.members = 16385, PTOWSP_LIMIT_EXCEEDED, 16385,
+            "ranks: all_reduce: 16385 members from rank 0, each 1 on: at most 16384 ranks");
     REFUSED(c.counts = counts, PTOWSP_INVALID_PARAMS, none,
             "ranks: all_reduce: counts are of all_to_all, without count");
     REFUSED((c.kind = PTOWSP_BROADCAST, c.root = 4), PTOWSP_INVALID_PARAMS, 4,
