@@ -682,6 +682,112 @@ static void together__random_groups_end_as_in_a_slow_simulator(void **state) {
     free(s);
 }
 
+// -- against one rank alone -----------------------------------------------------------------------
+
+static ptowsp_schedule any_schedule(uint64_t *seed, ptowsp_module *m, ptowsp_expr key) {
+    ptowsp_schedule schedule = random_schedule(seed, m);
+    schedule.dispatch =
+        below(seed, 3) ? PTOWSP_DISPATCH_ROUND_ROBIN : PTOWSP_DISPATCH_WORK_STEALING;
+    schedule.timing = (ptowsp_timing)below(seed, 4);
+    schedule.timing_cycles = schedule.timing ? 1 + below(seed, 700) : 0;
+    schedule.timing_count = schedule.timing == PTOWSP_TIMING_BATCHED ? 1 + below(seed, 3) : 0;
+    if (schedule.timing == PTOWSP_TIMING_INTERLEAVED) {
+        schedule.stream_count = 1 + below(seed, 3);
+        schedule.stream_key = key;
+    }
+    if (schedule.window && below(seed, 2)) {
+        schedule.window = 3 + below(seed, 4);
+        schedule.window_policy = PTOWSP_WINDOW_BENCHMARK;
+    }
+    if (below(seed, 3) == 0) {
+        schedule.start = PTOWSP_START_THRESHOLD;
+        schedule.start_threshold = 1 + below(seed, 3);
+    }
+    return schedule;
+}
+
+// Rings of all ranks over links that nobody shares, beside other tasks.
+static ptowsp_module *alike_module(ranks *r, uint64_t *seed) {
+    ptowsp_module *m = NULL;
+    assert_int_equal(ptowsp_module_create(r->context, NULL, &m), PTOWSP_OK);
+    const ptowsp_tensor tensors[2] = {tensor_of(m, "a"), tensor_of(m, "b")};
+    step s;
+    memset(&s, 0, sizeof s);
+    s.algorithm = PTOWSP_ALGORITHM_RING;
+    s.count = 24 * (1 + below(seed, 20));
+    const ptowsp_kernel sum = collective_kernel(m, "sum", &s);
+    const ptowsp_kernel mixes[2] = {mix_kernel(m, "short", 1 + below(seed, 200)),
+                                    mix_kernel(m, "long", 1 + below(seed, 9000))};
+    const bool is_parallel = below(seed, 2);
+    ptowsp_workload_begin(m, "steps");
+    if (is_parallel) {
+        ptowsp_combine_begin(m);
+    }
+    const uint32_t count = 2 + below(seed, 10);
+    for (uint32_t i = 0; i < count; i++) {
+        const ptowsp_tensor tensor = tensors[below(seed, 2)];
+        const uint32_t what = below(seed, 4);
+        task_on(m, what < 2 ? sum : mixes[what - 2], tensor, no_tensor, what < 2 ? s.count : 0, 0,
+                -1, -1);
+    }
+    if (is_parallel) {
+        ptowsp_scope_end(m);
+    }
+    ptowsp_scope_end(m);
+    return m;
+}
+
+// Ranks that do the same are each as one alone: in all results and records, whatever the schedule.
+static void together__ranks_that_do_the_same_are_as_one_alone(void **state) {
+    (void)state;
+    uint64_t seed = test_seed();
+    uint32_t good = 0, held = 0;
+    for (int round = 0; TEST_ROUNDS(round, 600); round++) {
+        const uint32_t count = 2 + below(&seed, 3);
+        const ptowsp_links links = links_of(PTOWSP_LINK_PORT, PTOWSP_LINK_PORT, 0);
+        ptowsp_run_options options;
+        memset(&options, 0, sizeof options);
+        options.mode = PTOWSP_RUN_TIME_ONLY;
+        options.record_tasks = true;
+        ranks r;
+        ranks_begin(&r, count + 1, &links);  // the last one is alone
+        r.group.rank_count = count;
+        ptowsp_module *m = alike_module(&r, &seed);
+        const ptowsp_schedule schedule = any_schedule(&seed, m, ptowsp_u64(m, 0));
+        r.modules[0] = m;
+        const ptowsp_program_desc desc = {NULL, &schedule};
+        ptowsp_status status = ptowsp_program_create(r.context, m, &desc, &r.programs[0]);
+        for (uint32_t i = 0; i <= count && status == PTOWSP_OK; i++) {
+            assert_int_equal(ptowsp_run_create(r.context, r.programs[0], &r.runs[i]), PTOWSP_OK);
+        }
+        if (status == PTOWSP_OK) {
+            ptowsp_run_ranks bound;
+            memset(&bound, 0, sizeof bound);
+            bound.rank_count = count;
+            bound.links = links;
+            bound.cycles_per_us = 1000;
+            assert_int_equal(ptowsp_run_bind_ranks(r.runs[count], &bound), PTOWSP_OK);
+            status = ptowsp_run_execute(r.runs[count], &options);
+            assert_int_equal(ranks_simulate(&r, true), status);
+        }
+        for (uint32_t i = 0; i < count && status == PTOWSP_OK; i++) {
+            ptowsp_run_stats one = *ptowsp_run_result(r.runs[count]);
+            ptowsp_run_stats each = *ptowsp_run_result(r.runs[i]);
+            one.memory_bytes = each.memory_bytes = 0;
+            assert_memory_equal(&one, &each, sizeof one);
+            if (one.task_count) {
+                assert_memory_equal(ptowsp_run_records(r.runs[count]),
+                                    ptowsp_run_records(r.runs[i]),
+                                    (size_t)one.task_count * sizeof(ptowsp_task_record));
+            }
+            good++;
+            held += r.result.collective_count > 1;
+        }
+        ranks_end(&r);
+    }
+    assert_met(good > 600 && held > 300);
+}
+
 // -- thousands ------------------------------------------------------------------------------------
 
 // Members that stand for all end as all of them do, one by one.
@@ -1268,6 +1374,7 @@ int main(void) {
         cmocka_unit_test(together__a_message_waits_for_that_of_another_group),
         cmocka_unit_test(together__lanes_that_choose_go_on_beside_a_collective),
         cmocka_unit_test(together__random_groups_end_as_in_a_slow_simulator),
+        cmocka_unit_test(together__ranks_that_do_the_same_are_as_one_alone),
         cmocka_unit_test(together__symmetry_changes_no_time),
         cmocka_unit_test(together__four_thousand_ranks_are_one_node_by_symmetry),
         cmocka_unit_test(together__two_thousand_stages_are_simulated_one_by_one),
