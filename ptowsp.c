@@ -58172,7 +58172,7 @@ typedef struct pwsp_events {
     bool is_shared;       // lanes of a pool share a queue
     bool is_out_of_memory;
     bool has_ended;     // all tasks are issued
-    uint32_t entering;  // the node of a task or slot load that waits in its call, which may be held
+    uint32_t entering;  // the node of a task that waits for rings, and may be held there
 } pwsp_events;
 
 PWSP_INTERNAL bool pwsp_events_init(pwsp_events *events, pwsp_sim *sim);
@@ -59364,19 +59364,16 @@ PWSP_INTERNAL bool pwsp_events_pipeline(pwsp_events *events, const pwsp_pipeline
 
 PWSP_INTERNAL bool pwsp_events_slot_load(pwsp_events *events, const pwsp_tile_at *tile) {
     pwsp_sim *sim = events->sim;
-    const uint32_t id = events->entering ? events->entering : pwsp_events_node_new(events);
+    uint32_t id = pwsp_events_node_new(events);
     if (id == 0) {
         return pwsp_sim_no_memory(sim);
     }
-    if (events->entering == 0) {
-        events->entering = id;
-        events->nodes[id].refs = 2;  // ours, and until it is done
-        events->nodes[id].pending = 1;
-        events->current = id;
-        pwsp_deps_query_load(&sim->deps, tile);
-        pwsp_events_arrive(events, id);
-        pwsp_events_settle(events);
-    }
+    events->nodes[id].refs = 2;  // ours, and until it is done
+    events->nodes[id].pending = 1;
+    events->current = id;
+    pwsp_deps_query_load(&sim->deps, tile);
+    pwsp_events_arrive(events, id);
+    pwsp_events_settle(events);
     while (!events->nodes[id].is_done) {
         bool has_moved = false;
         // nothing completes before tasks begin to start, not even pipelines
@@ -59388,7 +59385,6 @@ PWSP_INTERNAL bool pwsp_events_slot_load(pwsp_events *events, const pwsp_tile_at
         }
     }
     uint64_t cause = pwsp_events_cause(events, id);
-    events->entering = 0;
     pwsp_events_unref(events, id);
     if (events->now > sim->clock.now) {
         pwsp_sim_move_clock(sim, events->now, PTOWSP_STALL_SLOT, cause);
@@ -59559,7 +59555,7 @@ PWSP_INTERNAL bool pwsp_timeline_reset(pwsp_timeline *time, const uint32_t *edge
 }
 
 PWSP_INTERNAL bool pwsp_timeline_slot_load(pwsp_timeline *time, const pwsp_tile_at *tile) {
-    time->sim.stats.slot_load_count += !(time->is_events && time->events.entering);
+    time->sim.stats.slot_load_count++;
     return time->is_events ? pwsp_events_slot_load(&time->events, tile)
                            : pwsp_lanes_slot_load(&time->lanes, tile);
 }

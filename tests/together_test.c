@@ -701,7 +701,7 @@ static ptowsp_schedule any_schedule(uint64_t *seed, ptowsp_module *m, ptowsp_exp
     }
     if (below(seed, 3) == 0) {
         schedule.start = PTOWSP_START_THRESHOLD;
-        schedule.start_threshold = 1 + below(seed, 3);
+        schedule.start_threshold = 1 + below(seed, 9);
     }
     return schedule;
 }
