@@ -60116,7 +60116,7 @@ typedef struct pwsp_events {
     bool is_shared;       // lanes of a pool share a queue
     bool is_out_of_memory;
     bool has_ended;     // all tasks are issued
-    uint32_t entering;  // the node of a task or slot load that waits in its call, which may be held
+    uint32_t entering;  // the node of a task that waits for rings, and may be held there
 } pwsp_events;
 
 PWSP_INTERNAL bool pwsp_events_init(pwsp_events *events, pwsp_sim *sim);
@@ -61308,19 +61308,16 @@ PWSP_INTERNAL bool pwsp_events_pipeline(pwsp_events *events, const pwsp_pipeline
 
 PWSP_INTERNAL bool pwsp_events_slot_load(pwsp_events *events, const pwsp_tile_at *tile) {
     pwsp_sim *sim = events->sim;
-    const uint32_t id = events->entering ? events->entering : pwsp_events_node_new(events);
+    uint32_t id = pwsp_events_node_new(events);
     if (id == 0) {
         return pwsp_sim_no_memory(sim);
     }
-    if (events->entering == 0) {
-        events->entering = id;
-        events->nodes[id].refs = 2;  // ours, and until it is done
-        events->nodes[id].pending = 1;
-        events->current = id;
-        pwsp_deps_query_load(&sim->deps, tile);
-        pwsp_events_arrive(events, id);
-        pwsp_events_settle(events);
-    }
+    events->nodes[id].refs = 2;  // ours, and until it is done
+    events->nodes[id].pending = 1;
+    events->current = id;
+    pwsp_deps_query_load(&sim->deps, tile);
+    pwsp_events_arrive(events, id);
+    pwsp_events_settle(events);
     while (!events->nodes[id].is_done) {
         bool has_moved = false;
         // nothing completes before tasks begin to start, not even pipelines
@@ -61332,7 +61329,6 @@ PWSP_INTERNAL bool pwsp_events_slot_load(pwsp_events *events, const pwsp_tile_at
         }
     }
     uint64_t cause = pwsp_events_cause(events, id);
-    events->entering = 0;
     pwsp_events_unref(events, id);
     if (events->now > sim->clock.now) {
         pwsp_sim_move_clock(sim, events->now, PTOWSP_STALL_SLOT, cause);
@@ -61503,7 +61499,7 @@ PWSP_INTERNAL bool pwsp_timeline_reset(pwsp_timeline *time, const uint32_t *edge
 }
 
 PWSP_INTERNAL bool pwsp_timeline_slot_load(pwsp_timeline *time, const pwsp_tile_at *tile) {
-    time->sim.stats.slot_load_count += !(time->is_events && time->events.entering);
+    time->sim.stats.slot_load_count++;
     return time->is_events ? pwsp_events_slot_load(&time->events, tile)
                            : pwsp_lanes_slot_load(&time->lanes, tile);
 }
@@ -66013,6 +66009,8 @@ static bool pwsp_comm_choose(pwsp_comm *comm, ptowsp_collective *c, pwsp_error *
     const ptowsp_text none = {NULL, NULL};
     if (c->algorithm == PTOWSP_ALGORITHM_HIERARCHICAL) {
         c->node_size = pwsp_links_inner(c, &comm->bound.links);
+    } else if (c->kind == PTOWSP_SEND) {
+        c->algorithm = PTOWSP_ALGORITHM_DIRECT;  // it has no other, and many members to look at
     }
     return c->algorithm != PTOWSP_ALGORITHM_AUTO ||
            ptowsp_collective_choose(&comm->own, c, &comm->bound.links, none) == PTOWSP_OK ||
@@ -77839,6 +77837,8 @@ typedef struct pwsp_picture {
     uint64_t process_capacity;
     uint64_t *order;   // slots by track and start; NULL: as they come
     uint64_t *firsts;  // by track: where its tasks begin in the order; one more than tracks
+    // Arrows of a set, + 1: the first from and to a slot, and for each the next of its slot.
+    uint64_t *arrows, *first_out, *first_in, *next_out, *next_in;
 } pwsp_picture;
 
 // The end of a run's last task, and its lanes and processes.
@@ -77885,8 +77885,30 @@ PWSP_INLINE uint32_t pwsp_picture_track(const pwsp_picture *picture, uint64_t sl
 // A task with what its record does not have; of a span that is its index.
 PWSP_INTERNAL ptowsp_task_trace pwsp_picture_task(const pwsp_picture *picture, uint64_t slot);
 
+// The name of a track; of a lane of a rank, with its rank or without.
 #define PWSP_TRACK_NAME_MAX (PTOWSP_NAME_MAX + 24)
 PWSP_INTERNAL void pwsp_picture_track_name(const pwsp_picture *picture, uint32_t track, char *name);
+
+PWSP_INTERNAL void pwsp_picture_lane_name(const pwsp_picture *picture, uint32_t track, char *name);
+
+// Lanes of each rank; 0: there are no ranks.
+PWSP_INLINE uint32_t pwsp_picture_rank_lanes(const pwsp_picture *picture) {
+    return picture->set ? picture->set->rank_lanes : 0;
+}
+
+// For how long a task has waited for others that have arrows to it; *out_for is the last of them.
+PWSP_INTERNAL uint64_t pwsp_picture_wait(const pwsp_picture *picture, uint64_t slot,
+                                         uint64_t *out_for);
+
+// Writes "waits for rank 3", of a wait for a slot, into room; returns its length.
+#define PWSP_WAIT_LABEL_MAX 40
+PWSP_INTERNAL size_t pwsp_picture_wait_label(const pwsp_picture *picture, uint64_t slot,
+                                             char *room);
+
+// Are times cycles?
+PWSP_INLINE bool pwsp_picture_has_cycles(const pwsp_picture *picture) {
+    return picture->set ? picture->set->has_cycles : !picture->is_wall;
+}
 
 PWSP_INTERNAL const char *pwsp_picture_title(const pwsp_picture *picture);
 PWSP_INTERNAL const char *pwsp_picture_kernel(const pwsp_picture *picture, uint32_t kernel);
@@ -77914,7 +77936,7 @@ PWSP_INTERNAL size_t pwsp_picture_label(const pwsp_picture *picture, uint64_t sl
 PWSP_INTERNAL uint64_t pwsp_picture_scale(const pwsp_picture *picture, uint64_t cycles);
 
 PWSP_INLINE uint64_t pwsp_picture_ns(const pwsp_picture *picture, uint64_t cycles) {
-    return picture->is_wall || picture->options->clock_mhz == 1000
+    return !pwsp_picture_has_cycles(picture) || picture->options->clock_mhz == 1000
                ? cycles
                : pwsp_picture_scale(picture, cycles);
 }
@@ -78164,11 +78186,63 @@ PWSP_INTERNAL bool pwsp_picture_init(pwsp_picture *picture, const ptowsp_run *ru
     return (is_sorted && !is_ordered) || pwsp_picture_make_order(picture, is_sorted);
 }
 
+// Hangs each arrow of a set on its two slots. False when memory is out.
+static bool pwsp_picture_hang_arrows(pwsp_picture *picture) {
+    const ptowsp_span_set *set = picture->set;
+    const uint64_t count = set->count, arrows = set->arrow_count;
+    if (arrows == 0) {
+        return true;
+    }
+    picture->arrows = (uint64_t *)pwsp_memory_alloc(&picture->memory, 2 * (size_t)(count + arrows) *
+                                                                          sizeof(uint64_t));
+    if (!picture->arrows) {
+        return false;
+    }
+    picture->first_out = picture->arrows;
+    picture->first_in = picture->first_out + count;
+    picture->next_out = picture->first_in + count;
+    picture->next_in = picture->next_out + arrows;
+    for (uint64_t i = arrows; i > 0; i--) {
+        const ptowsp_span_arrow *arrow = &set->arrows[i - 1];
+        picture->next_out[i - 1] = picture->first_out[arrow->from];
+        picture->first_out[arrow->from] = i;
+        picture->next_in[i - 1] = picture->first_in[arrow->to];
+        picture->first_in[arrow->to] = i;
+    }
+    return true;
+}
+
+PWSP_INTERNAL uint64_t pwsp_picture_wait(const pwsp_picture *picture, uint64_t slot,
+                                         uint64_t *out_for) {
+    const ptowsp_task_record *record = pwsp_picture_record(picture, slot);
+    uint64_t waited = 0;
+    for (uint64_t i = picture->arrows ? picture->first_in[slot] : 0; i;
+         i = picture->next_in[i - 1]) {
+        const uint64_t from = picture->set->arrows[i - 1].from;
+        const uint64_t until = pwsp_min_u64(pwsp_picture_record(picture, from)->start, record->end);
+        if (until > record->start && until - record->start > waited) {
+            waited = until - record->start;
+            *out_for = from;
+        }
+    }
+    return waited;
+}
+
+PWSP_INTERNAL size_t pwsp_picture_wait_label(const pwsp_picture *picture, uint64_t slot,
+                                             char *room) {
+    const uint32_t lanes = pwsp_picture_rank_lanes(picture);
+    const uint32_t track = pwsp_picture_track(picture, slot);
+    memcpy(room, lanes ? "waits for rank " : "waits for lane ", 15);
+    const size_t length = 15 + pwsp_label_u64(lanes ? track / lanes : track, room + 15);
+    room[length] = '\0';
+    return length;
+}
+
 PWSP_INTERNAL bool pwsp_picture_init_spans(pwsp_picture *picture, const pwsp_memory *memory,
                                            const ptowsp_span_set *set,
                                            const ptowsp_export_options *options, pwsp_out *out,
                                            ptowsp_task_record *records, bool is_ordered) {
-    uint64_t begin = UINT64_MAX;
+    uint64_t begin = set->has_cycles ? 0 : UINT64_MAX;
     memset(picture, 0, sizeof *picture);
     picture->set = set;
     picture->options = options;
@@ -78177,7 +78251,7 @@ PWSP_INTERNAL bool pwsp_picture_init_spans(pwsp_picture *picture, const pwsp_mem
     picture->is_wall = true;
     picture->records = records;
     picture->count = set->count;
-    for (uint64_t i = 0; i < set->count; i++) {
+    for (uint64_t i = 0; i < set->count && !set->has_cycles; i++) {
         begin = set->spans[i].end ? pwsp_min_u64(begin, set->spans[i].begin) : begin;
     }
     for (uint64_t i = 0; i < set->count; i++) {
@@ -78198,10 +78272,14 @@ PWSP_INTERNAL bool pwsp_picture_init_spans(pwsp_picture *picture, const pwsp_mem
                 span->lane >= picture->lane_count ? span->lane + 1 : picture->lane_count;
         }
     }
+    const uint32_t lanes = set->rank_lanes;
+    if (lanes) {  // all of the last rank
+        picture->lane_count = (picture->lane_count + lanes - 1) / lanes * lanes;
+    }
     picture->track_count = picture->lane_count;
     picture->firsts = (uint64_t *)pwsp_memory_alloc(memory, ((size_t)picture->track_count + 2) *
                                                                 sizeof(uint64_t));
-    if (!picture->firsts) {
+    if (!picture->firsts || !pwsp_picture_hang_arrows(picture)) {
         return false;
     }
     bool is_sorted = pwsp_picture_is_sorted(picture, picture->firsts);
@@ -78220,15 +78298,37 @@ PWSP_INTERNAL void pwsp_picture_free(pwsp_picture *picture) {
     pwsp_memory_free(memory, picture->order, (size_t)picture->count * sizeof(uint64_t));
     pwsp_memory_free(memory, picture->processes,
                      (size_t)picture->process_capacity * sizeof(uint32_t));
+    if (picture->arrows) {
+        pwsp_memory_free(memory, picture->arrows,
+                         2 * (size_t)(picture->set->count + picture->set->arrow_count) *
+                             sizeof(uint64_t));
+    }
 }
 
 // -- names ----------------------------------------------------------------------------------------
 
+PWSP_INTERNAL void pwsp_picture_lane_name(const pwsp_picture *picture, uint32_t track, char *name) {
+    const uint32_t lanes = pwsp_picture_rank_lanes(picture);
+    const uint32_t lane = lanes ? track % lanes : track;
+    if (lanes && picture->set->lane_names) {
+        const char *own = picture->set->lane_names[lane];
+        memcpy(name, own, strlen(own) + 1);
+        return;
+    }
+    memcpy(name, "lane ", 5);
+    name[5 + pwsp_label_u64(lane, name + 5)] = '\0';
+}
+
 PWSP_INTERNAL void pwsp_picture_track_name(const pwsp_picture *picture, uint32_t track,
                                            char *name) {
+    const uint32_t lanes = pwsp_picture_rank_lanes(picture);
     if (track < picture->lane_count) {
-        memcpy(name, "lane ", 5);
-        name[5 + pwsp_label_u64(track, name + 5)] = '\0';
+        size_t length = 0;
+        if (lanes) {
+            length = pwsp_label_u64(track / lanes, name);
+            name[length++] = ' ';
+        }
+        pwsp_picture_lane_name(picture, track, name + length);
         return;
     }
     ptowsp_text_buffer buffer = {name, PWSP_TRACK_NAME_MAX, 0};
@@ -78494,6 +78594,12 @@ static void pwsp_chrome_time(pwsp_out *out, const char *name, uint64_t ns) {
 }
 
 static void pwsp_chrome_track(const pwsp_picture *picture, uint32_t track) {
+    const uint32_t lanes = pwsp_picture_rank_lanes(picture);
+    if (lanes) {
+        pwsp_out_format(picture->out, ",\"pid\":%u,\"tid\":%u", track / lanes + 1,
+                        track % lanes + 1);
+        return;
+    }
     bool is_lane = track < picture->lane_count;
     pwsp_out_text(picture->out, ",\"pid\":");
     pwsp_out_u64(picture->out, picture->is_wall ? PWSP_CHROME_MEASURED
@@ -78503,8 +78609,44 @@ static void pwsp_chrome_track(const pwsp_picture *picture, uint32_t track) {
     pwsp_out_u64(picture->out, (uint64_t)(is_lane ? track : track - picture->lane_count) + 1);
 }
 
+static void pwsp_chrome_thread(pwsp_picture *picture, uint32_t track, const char *name) {
+    pwsp_out *out = picture->out;
+    pwsp_out_text(out, ",\n{\"ph\":\"M\",\"name\":\"thread_name\"");
+    pwsp_chrome_track(picture, track);
+    pwsp_out_text(out, ",\"args\":{\"name\":\"");
+    pwsp_out_json(out, name);
+    pwsp_out_text(out, "\"}},\n{\"ph\":\"M\",\"name\":\"thread_sort_index\"");
+    pwsp_chrome_track(picture, track);
+    pwsp_out_format(out, ",\"args\":{\"sort_index\":%u}}", track);
+}
+
+// A process for each rank.
+static void pwsp_chrome_ranks(pwsp_picture *picture) {
+    const uint32_t lanes = pwsp_picture_rank_lanes(picture);
+    for (uint32_t i = 0; i < picture->track_count && !picture->out->has_failed; i++) {
+        char name[PWSP_TRACK_NAME_MAX];
+        const uint32_t rank = i / lanes;
+        if (i % lanes == 0) {
+            pwsp_out_format(picture->out,
+                            "%s{\"ph\":\"M\",\"name\":\"process_name\",\"pid\":%u,"
+                            "\"args\":{\"name\":\"rank %u\"}}",
+                            i ? ",\n" : "", rank + 1, rank);
+            pwsp_out_format(picture->out,
+                            ",\n{\"ph\":\"M\",\"name\":\"process_sort_index\",\"pid\":%u,"
+                            "\"args\":{\"sort_index\":%u}}",
+                            rank + 1, rank);
+        }
+        pwsp_picture_lane_name(picture, i, name);
+        pwsp_chrome_thread(picture, i, name);
+    }
+}
+
 static void pwsp_chrome_names(pwsp_picture *picture, bool is_first) {
     pwsp_out *out = picture->out;
+    if (pwsp_picture_rank_lanes(picture) && picture->track_count) {
+        pwsp_chrome_ranks(picture);
+        return;
+    }
     pwsp_out_format(
         out, "%s{\"ph\":\"M\",\"name\":\"process_name\",\"pid\":%d,\"args\":{\"name\":\"",
         is_first ? "" : ",\n", picture->is_wall ? PWSP_CHROME_MEASURED : PWSP_CHROME_LANES);
@@ -78518,13 +78660,7 @@ static void pwsp_chrome_names(pwsp_picture *picture, bool is_first) {
     for (uint32_t i = 0; i < picture->track_count && !out->has_failed; i++) {
         char name[PWSP_TRACK_NAME_MAX];
         pwsp_picture_track_name(picture, i, name);
-        pwsp_out_text(out, ",\n{\"ph\":\"M\",\"name\":\"thread_name\"");
-        pwsp_chrome_track(picture, i);
-        pwsp_out_text(out, ",\"args\":{\"name\":\"");
-        pwsp_out_json(out, name);
-        pwsp_out_text(out, "\"}},\n{\"ph\":\"M\",\"name\":\"thread_sort_index\"");
-        pwsp_chrome_track(picture, i);
-        pwsp_out_format(out, ",\"args\":{\"sort_index\":%u}}", i);
+        pwsp_chrome_thread(picture, i, name);
     }
 }
 
@@ -78583,28 +78719,58 @@ static void pwsp_chrome_task(pwsp_picture *picture, uint64_t slot) {
         pwsp_chrome_args(picture, slot);
     }
     pwsp_out_text(out, "}");
+    uint64_t waits_for = 0;
+    const uint64_t waited = pwsp_picture_wait(picture, slot, &waits_for);
+    if (waited) {
+        const uint64_t until = pwsp_picture_ns(picture, record->start + waited);
+        pwsp_picture_wait_label(picture, waits_for, label);
+        pwsp_out_text(out, ",\n{\"ph\":\"X\"");
+        pwsp_chrome_track(picture, pwsp_picture_track(picture, slot));
+        pwsp_chrome_time(out, ",\"ts\":", start);
+        pwsp_chrome_time(out, ",\"dur\":", until - start);
+        pwsp_out_format(out, ",\"cat\":\"rank\",\"name\":\"%s\"}", label);
+    }
+}
+
+// One end of an arrow, at a time of the slot's track.
+static void pwsp_chrome_flow_end(pwsp_picture *picture, const char *kind, const char *name,
+                                 uint64_t id, uint64_t slot, uint64_t time) {
+    pwsp_out *out = picture->out;
+    pwsp_out_format(out, ",\n{\"ph\":%s,\"cat\":\"%s\",\"name\":\"%s\",\"id\":", kind, name, name);
+    pwsp_out_u64(out, id);
+    pwsp_chrome_track(picture, pwsp_picture_track(picture, slot));
+    pwsp_chrome_time(out, ",\"ts\":", time);
+    pwsp_out_text(out, "}");
+}
+
+// The last nanosecond of a slot.
+static uint64_t pwsp_chrome_last(const pwsp_picture *picture, uint64_t slot) {
+    const ptowsp_task_record *record = pwsp_picture_record(picture, slot);
+    uint64_t start = pwsp_picture_ns(picture, record->start);
+    uint64_t end = pwsp_picture_ns(picture, record->end);
+    return end > start ? end - 1 : start;
+}
+
+static uint64_t pwsp_chrome_first(const pwsp_picture *picture, uint64_t slot) {
+    return pwsp_picture_ns(picture, pwsp_picture_record(picture, slot)->start);
 }
 
 static void pwsp_chrome_flows(pwsp_picture *picture) {
-    pwsp_out *out = picture->out;
+    static const char from[] = "\"s\"", to[] = "\"f\",\"bp\":\"e\"";
     const uint64_t *path = picture->path;
-    for (uint64_t i = 0; i + 1 < picture->path_count && !out->has_failed; i++) {
-        const ptowsp_task_record *from = pwsp_picture_record(picture, path[i]);
-        uint64_t start = pwsp_picture_ns(picture, from->start);
-        uint64_t end = pwsp_picture_ns(picture, from->end);
-        pwsp_out_text(out, ",\n{\"ph\":\"s\",\"cat\":\"critical\",\"name\":\"critical\",\"id\":");
-        pwsp_out_u64(out, i + 1);
-        pwsp_chrome_track(picture, pwsp_picture_track(picture, path[i]));
-        pwsp_chrome_time(out, ",\"ts\":", end > start ? end - 1 : start);
-        pwsp_out_text(out,
-                      "},\n{\"ph\":\"f\",\"bp\":\"e\",\"cat\":\"critical\",\"name\":\"critical\""
-                      ",\"id\":");
-        pwsp_out_u64(out, i + 1);
-        pwsp_chrome_track(picture, pwsp_picture_track(picture, path[i + 1]));
-        pwsp_chrome_time(
-            out,
-            ",\"ts\":", pwsp_picture_ns(picture, pwsp_picture_record(picture, path[i + 1])->start));
-        pwsp_out_text(out, "}");
+    for (uint64_t i = 0; i + 1 < picture->path_count && !picture->out->has_failed; i++) {
+        pwsp_chrome_flow_end(picture, from, "critical", i + 1, path[i],
+                             pwsp_chrome_last(picture, path[i]));
+        pwsp_chrome_flow_end(picture, to, "critical", i + 1, path[i + 1],
+                             pwsp_chrome_first(picture, path[i + 1]));
+    }
+    const uint64_t arrow_count = picture->arrows ? picture->set->arrow_count : 0;
+    for (uint64_t i = 0; i < arrow_count && !picture->out->has_failed; i++) {
+        const ptowsp_span_arrow *arrow = &picture->set->arrows[i];
+        pwsp_chrome_flow_end(picture, from, "message", i + 1, arrow->from,
+                             pwsp_chrome_first(picture, arrow->from));
+        pwsp_chrome_flow_end(picture, to, "message", i + 1, arrow->to,
+                             pwsp_chrome_last(picture, arrow->to));
     }
 }
 
@@ -78809,6 +78975,38 @@ static void pwsp_perfetto_sequence(pwsp_picture *picture, pwsp_pb *pb, uint32_t 
     pwsp_packet_end(picture, pb);
 }
 
+// A thread of a process, and its sequence.
+static void pwsp_perfetto_thread(pwsp_picture *picture, pwsp_pb *pb, uint32_t track,
+                                 uint64_t process, uint32_t number, const char *name) {
+    pwsp_packet_begin(pb, PWSP_PB_FIRST);
+    pwsp_pb_open(pb, 60);
+    pwsp_pb_number(pb, 1, (uint64_t)PWSP_PB_TRACK + track);
+    pwsp_pb_open(pb, 4);  // thread
+    pwsp_pb_number(pb, 1, process);
+    pwsp_pb_number(pb, 2, number);
+    pwsp_pb_text(pb, 5, name, strlen(name));
+    pwsp_pb_close(pb);
+    pwsp_pb_close(pb);
+    pwsp_packet_end(picture, pb);
+    pwsp_perfetto_sequence(picture, pb, track);
+}
+
+// A process for each rank. Their uuids are behind those of all tracks.
+static void pwsp_perfetto_ranks(pwsp_picture *picture, pwsp_pb *pb) {
+    const uint32_t lanes = pwsp_picture_rank_lanes(picture);
+    for (uint32_t i = 0; i < picture->track_count && !picture->out->has_failed; i++) {
+        char name[PWSP_TRACK_NAME_MAX];
+        const uint64_t process = (uint64_t)PWSP_PB_TRACK + picture->track_count + i / lanes;
+        if (i % lanes == 0) {
+            memcpy(name, "rank ", 5);
+            name[5 + pwsp_label_u64(i / lanes, name + 5)] = '\0';
+            pwsp_perfetto_process(picture, pb, process, name, i == 0);
+        }
+        pwsp_picture_lane_name(picture, i, name);
+        pwsp_perfetto_thread(picture, pb, i, process, i % lanes + 1, name);
+    }
+}
+
 static void pwsp_perfetto_tracks(pwsp_picture *picture, pwsp_pb *pb, uint32_t base, bool is_first) {
     char title[512];
     uint64_t lanes = (uint64_t)(picture->is_wall ? PWSP_PB_MEASURED : PWSP_PB_LANES);
@@ -78822,17 +79020,8 @@ static void pwsp_perfetto_tracks(pwsp_picture *picture, pwsp_pb *pb, uint32_t ba
         char name[PWSP_TRACK_NAME_MAX];
         bool is_lane = i < picture->lane_count;
         pwsp_picture_track_name(picture, i, name);
-        pwsp_packet_begin(pb, PWSP_PB_FIRST);
-        pwsp_pb_open(pb, 60);
-        pwsp_pb_number(pb, 1, (uint64_t)PWSP_PB_TRACK + base + i);
-        pwsp_pb_open(pb, 4);  // thread
-        pwsp_pb_number(pb, 1, is_lane ? lanes : (uint64_t)PWSP_PB_PROCESSES);
-        pwsp_pb_number(pb, 2, (is_lane ? i : i - picture->lane_count) + 1);
-        pwsp_pb_text(pb, 5, name, strlen(name));
-        pwsp_pb_close(pb);
-        pwsp_pb_close(pb);
-        pwsp_packet_end(picture, pb);
-        pwsp_perfetto_sequence(picture, pb, base + i);
+        pwsp_perfetto_thread(picture, pb, base + i, is_lane ? lanes : (uint64_t)PWSP_PB_PROCESSES,
+                             (is_lane ? i : i - picture->lane_count) + 1, name);
     }
 }
 
@@ -78903,7 +79092,26 @@ static unsigned char *pwsp_perfetto_small(unsigned char *to, uint64_t sequence, 
     return to;
 }
 
+enum { PWSP_PB_ARROWS_MAX = 128 };  // of a slice, each way; the others are left out
+
+static void pwsp_perfetto_arrows(const pwsp_slices *slices, uint64_t slot) {
+    const pwsp_picture *picture = slices->picture;
+    uint32_t count = 0;
+    for (uint64_t i = picture->first_out[slot]; i && count < PWSP_PB_ARROWS_MAX; count++) {
+        pwsp_pb_fixed(slices->pb, 47, i);
+        i = picture->next_out[i - 1];
+    }
+    count = 0;
+    for (uint64_t i = picture->first_in[slot]; i && count < PWSP_PB_ARROWS_MAX; count++) {
+        pwsp_pb_fixed(slices->pb, 48, i);
+        i = picture->next_in[i - 1];
+    }
+}
+
 static void pwsp_perfetto_flows(const pwsp_slices *slices, uint64_t slot) {
+    if (slices->picture->arrows) {
+        pwsp_perfetto_arrows(slices, slot);
+    }
     uint32_t place = slices->places ? slices->places[slot] : 0;
     if (place && place < slices->path_count) {
         pwsp_pb_fixed(slices->pb, 47, place);
@@ -78945,6 +79153,28 @@ static void pwsp_perfetto_begin(pwsp_slices *slices, uint64_t slot, uint64_t seq
     pwsp_packet_end(picture, pb);
 }
 
+// The wait of a task for others, as a slice within its own, which has begun. Returns where it ends,
+// and the time at which it does.
+static unsigned char *pwsp_perfetto_wait(const pwsp_slices *slices, uint64_t slot,
+                                         uint64_t sequence, unsigned char *to, uint64_t *time) {
+    pwsp_picture *picture = slices->picture;
+    const ptowsp_task_record *record = pwsp_picture_record(picture, slot);
+    char label[PWSP_WAIT_LABEL_MAX];
+    uint64_t waits_for = 0;
+    const uint64_t waited = pwsp_picture_wait(picture, slot, &waits_for);
+    if (waited == 0) {
+        return to;
+    }
+    const pwsp_small_name none = {0, 0, NULL};
+    const pwsp_small_name name = {record->kernel,
+                                  pwsp_picture_wait_label(picture, waits_for, label), label};
+    const uint64_t until = pwsp_picture_ns(picture, record->start + waited);
+    to = pwsp_perfetto_small(to, sequence, 0, PWSP_PB_BEGIN, name);
+    to = pwsp_perfetto_small(to, sequence, until - *time, PWSP_PB_END, none);
+    *time = until;
+    return to;
+}
+
 static void pwsp_perfetto_task(pwsp_slices *slices, uint64_t slot) {
     pwsp_picture *picture = slices->picture;
     const ptowsp_task_record *record = pwsp_picture_record(picture, slot);
@@ -78956,7 +79186,8 @@ static void pwsp_perfetto_task(pwsp_slices *slices, uint64_t slot) {
     uint64_t bit = UINT64_C(1) << kernel % 64,
              sequence = (uint64_t)PWSP_PB_OF_TRACK + slices->base + track;
     bool is_short = picture->options->is_short || !pwsp_picture_has_values(picture, slot);
-    bool has_flows = slices->places && slices->places[slot];
+    bool has_flows = (slices->places && slices->places[slot]) ||
+                     (picture->arrows && (picture->first_out[slot] || picture->first_in[slot]));
     uint64_t start = pwsp_picture_ns(picture, record->start);
     uint64_t end = pwsp_picture_ns(picture, record->end);
     char label[PWSP_LABEL_MAX];
@@ -78972,7 +79203,8 @@ static void pwsp_perfetto_task(pwsp_slices *slices, uint64_t slot) {
     } else {
         pwsp_perfetto_begin(slices, slot, sequence, elapsed, name, !(*known & bit));
         *known |= bit;
-        to = room = (unsigned char *)pwsp_out_room(picture->out, PWSP_SMALL_MAX);
+        to = room = (unsigned char *)pwsp_out_room(picture->out, 3 * PWSP_SMALL_MAX);
+        to = pwsp_perfetto_wait(slices, slot, sequence, to, &start);
     }
     to = pwsp_perfetto_small(to, sequence, end - start, PWSP_PB_END, none);
     picture->out->count += (size_t)(to - room);
@@ -79031,7 +79263,11 @@ static bool pwsp_perfetto_picture(pwsp_picture *picture, uint32_t base) {
         for (uint64_t i = 0; has_path && i < slices.path_count; i++) {
             slices.places[path[i]] = (uint32_t)i + 1;
         }
-        pwsp_perfetto_tracks(picture, slices.pb, base, base == 0);
+        if (pwsp_picture_rank_lanes(picture)) {
+            pwsp_perfetto_ranks(picture, slices.pb);
+        } else {
+            pwsp_perfetto_tracks(picture, slices.pb, base, base == 0);
+        }
         for (uint64_t i = 0; i < picture->count && !picture->out->has_failed; i++) {
             pwsp_perfetto_task(&slices, pwsp_picture_slot(picture, i));
         }
@@ -79201,7 +79437,8 @@ enum {
     PWSP_SVG_RIGHT = 16,
     PWSP_SVG_TOP = 56,
     PWSP_SVG_SCALE = 100,
-    PWSP_SVG_LEGEND = 150  // width of an entry
+    PWSP_SVG_LEGEND = 150,  // width of an entry
+    PWSP_SVG_ARROWS = 1000  // at most
 };
 
 typedef struct pwsp_svg {
@@ -79258,7 +79495,7 @@ static void pwsp_svg_head(pwsp_svg *svg, uint32_t height) {
     pwsp_out_xml(out, pwsp_picture_title(picture));
     pwsp_out_text(out, "</text>\n<text class=\"u\" x=\"12\" y=\"42\">");
     pwsp_svg_count(out, picture->makespan);
-    pwsp_out_text(out, picture->is_wall ? " ns, measured: " : " cycles, ");
+    pwsp_out_text(out, pwsp_picture_has_cycles(picture) ? " cycles, " : " ns, measured: ");
     pwsp_svg_count(out, picture->task_count);
     bool has_lanes = picture->lane_count > 0;
     uint32_t tracks = has_lanes ? picture->lane_count : picture->track_count;
@@ -79267,6 +79504,9 @@ static void pwsp_svg_head(pwsp_svg *svg, uint32_t height) {
                     tracks == 1 ? ""
                     : has_lanes ? "s"
                                 : "es");
+    if (pwsp_picture_rank_lanes(picture)) {
+        pwsp_out_format(out, " of %u ranks", tracks / pwsp_picture_rank_lanes(picture));
+    }
     uint64_t capacity;
     if (picture->busy && pwsp_mul_fits(picture->makespan, tracks, &capacity)) {
         pwsp_out_format(out, ", lanes busy %.1f %% of the time",
@@ -79359,6 +79599,44 @@ static void pwsp_svg_label(pwsp_svg *svg, uint64_t slot, uint64_t x, uint64_t wi
     pwsp_out_text(svg->out, "</text>\n");
 }
 
+// What a task has waited for others, over its bar.
+static void pwsp_svg_wait(pwsp_svg *svg, uint64_t slot, uint32_t y) {
+    char label[PWSP_WAIT_LABEL_MAX];
+    uint64_t waits_for = 0;
+    const ptowsp_task_record *record = pwsp_picture_record(svg->picture, slot);
+    const uint64_t waited = pwsp_picture_wait(svg->picture, slot, &waits_for);
+    const uint64_t x = pwsp_svg_x(svg, record->start);
+    const uint64_t end = pwsp_svg_x(svg, record->start + waited);
+    if (end >= x + PWSP_SVG_SCALE) {
+        svg->has_stall[PTOWSP_STALL_RANK] = true;
+        pwsp_picture_wait_label(svg->picture, waits_for, label);
+        pwsp_svg_rect(svg, x, end - x, y + 2, svg->row - 4);
+        pwsp_out_format(svg->out, " fill=\"url(#s%d)\"><title>%s</title></rect>\n",
+                        (int)PTOWSP_STALL_RANK, label);
+    }
+}
+
+// Lines from where what sends begins to where what receives ends.
+static void pwsp_svg_arrows(pwsp_svg *svg) {
+    const pwsp_picture *picture = svg->picture;
+    const uint64_t count = picture->arrows ? picture->set->arrow_count : 0;
+    for (uint64_t i = 0; count <= PWSP_SVG_ARROWS && i < count; i++) {
+        const ptowsp_span_arrow *arrow = &picture->set->arrows[i];
+        const ptowsp_task_record *from = pwsp_picture_record(picture, arrow->from);
+        const ptowsp_task_record *to = pwsp_picture_record(picture, arrow->to);
+        if (to->end < svg->begin || from->start > svg->end) {
+            continue;
+        }
+        const uint64_t left = PWSP_SVG_LEFT * PWSP_SVG_SCALE;
+        pwsp_svg_hundredths(svg, "<line stroke=\"#c2185b\" stroke-opacity=\"0.7\" x1=\"",
+                            left + pwsp_svg_x(svg, from->start));
+        pwsp_svg_hundredths(svg, " x2=\"", left + pwsp_svg_x(svg, to->end));
+        pwsp_out_format(svg->out, " y1=\"%u\" y2=\"%u\"/>\n",
+                        pwsp_svg_y(svg, pwsp_picture_track(picture, arrow->from)) + svg->row / 2,
+                        pwsp_svg_y(svg, pwsp_picture_track(picture, arrow->to)) + svg->row / 2);
+    }
+}
+
 static void pwsp_svg_bar(pwsp_svg *svg, uint64_t slot, uint64_t x, uint64_t width, uint32_t y) {
     pwsp_picture *picture = svg->picture;
     pwsp_out *out = svg->out;
@@ -79378,6 +79656,7 @@ static void pwsp_svg_bar(pwsp_svg *svg, uint64_t slot, uint64_t x, uint64_t widt
         pwsp_out_format(out, " (task %" PRIu64 ")", record->cause);
     }
     pwsp_out_text(out, "</title></rect>\n");
+    pwsp_svg_wait(svg, slot, y);
     if (svg->is_critical && svg->is_critical[slot] && width >= 5 * PWSP_SVG_SCALE) {
         pwsp_svg_rect(svg, x + 80, width - 160, y + 3, svg->row - 6);
         pwsp_out_text(out, " class=\"c\" pointer-events=\"none\"/>\n");
@@ -79547,6 +79826,7 @@ static void pwsp_svg_draw(pwsp_svg *svg) {
             picture->lane_count > 0 && !picture->is_wall && picture->run->recorder.idle[i] > 0;
         entries += is_of_lane || is_of_process;
     }
+    entries += picture->arrows != NULL;  // waits
     pwsp_svg_legend legend = {0, columns, bottom + 48};
     pwsp_svg_head(svg, bottom + 48 + (entries + columns - 1) / columns * 20);
     for (uint32_t i = 0; i < picture->track_count && !svg->out->has_failed; i += 2) {
@@ -79556,6 +79836,7 @@ static void pwsp_svg_draw(pwsp_svg *svg) {
     }
     pwsp_svg_axis(svg, true);
     pwsp_svg_tracks(svg);
+    pwsp_svg_arrows(svg);
     pwsp_svg_axis(svg, false);
     pwsp_svg_draw_legend(svg, &legend);
     pwsp_out_text(svg->out, "</svg>\n");
@@ -81687,6 +81968,34 @@ ptowsp_status ptowsp_run_report(const ptowsp_run *run, ptowsp_report_format form
 // -- spans ----------------------------------------------------------------------------------------
 
 // Also finds the end and the lanes of its picture.
+static bool pwsp_export_is_name(const char *name) {
+    return name && strlen(name) <= PTOWSP_NAME_MAX;
+}
+
+// Of a set whose spans are good.
+static ptowsp_status pwsp_export_check_ranks(ptowsp_context *context, const ptowsp_span_set *set) {
+    for (uint32_t i = 0; set->lane_names && i < set->rank_lanes; i++) {
+        if (!pwsp_export_is_name(set->lane_names[i])) {
+            return pwsp_fail(context, PTOWSP_INVALID_PARAMS, i,
+                             "export: the name of lane %u is NULL, or too long", i);
+        }
+    }
+    if (set->arrow_count && !set->arrows) {
+        return pwsp_export_refuse(context, "the arrows are NULL");
+    }
+    for (uint64_t i = 0; i < set->arrow_count; i++) {
+        const ptowsp_span_arrow *arrow = &set->arrows[i];
+        if (arrow->from >= set->count || arrow->to >= set->count || !set->spans[arrow->from].end ||
+            !set->spans[arrow->to].end) {
+            return pwsp_fail(context, PTOWSP_INVALID_PARAMS, i,
+                             "export: arrow %" PRIu64 ", from span %" PRIu64 " to %" PRIu64
+                             ": these did not run",
+                             i, arrow->from, arrow->to);
+        }
+    }
+    return PTOWSP_OK;
+}
+
 static ptowsp_status pwsp_export_check_spans(ptowsp_context *context, const ptowsp_span_set *set,
                                              pwsp_export_extent *out_extent) {
     uint64_t begin = UINT64_MAX, end = 0;
@@ -81695,18 +82004,20 @@ static ptowsp_status pwsp_export_check_spans(ptowsp_context *context, const ptow
         return pwsp_export_refuse(context, "the set, its spans or its names are NULL");
     }
     for (uint32_t i = 0; i < set->name_count; i++) {
-        if (!set->names[i] || strlen(set->names[i]) > PTOWSP_NAME_MAX) {
+        if (!pwsp_export_is_name(set->names[i])) {
             return pwsp_fail(context, PTOWSP_INVALID_PARAMS, i,
                              "export: the name of kind %u is NULL, or too long", i);
         }
     }
+    const uint64_t lanes =
+        set->rank_lanes ? (uint64_t)PTOWSP_RANK_COUNT_MAX * set->rank_lanes : PTOWSP_LANE_COUNT_MAX;
     for (uint64_t i = 0; i < set->count; i++) {
         const ptowsp_span *span = &set->spans[i];
-        const char *wrong = span->end == 0                        ? NULL
-                            : span->end < span->begin             ? "ends before it begins"
-                            : span->kind >= set->name_count       ? "is of a kind without a name"
-                            : span->lane >= PTOWSP_LANE_COUNT_MAX ? "is on a lane that cannot be"
-                                                                  : NULL;
+        const char *wrong = span->end == 0                  ? NULL
+                            : span->end < span->begin       ? "ends before it begins"
+                            : span->kind >= set->name_count ? "is of a kind without a name"
+                            : span->lane >= lanes           ? "is on a lane that cannot be"
+                                                            : NULL;
         if (wrong) {
             return pwsp_fail(context, PTOWSP_INVALID_PARAMS, i, "export: span %" PRIu64 " %s", i,
                              wrong);
@@ -81717,8 +82028,8 @@ static ptowsp_status pwsp_export_check_spans(ptowsp_context *context, const ptow
             out_extent->tracks = pwsp_max_u64(out_extent->tracks, span->lane + UINT64_C(1));
         }
     }
-    out_extent->makespan = end ? end - begin : 0;
-    return PTOWSP_OK;
+    out_extent->makespan = end && !set->has_cycles ? end - begin : end;
+    return pwsp_export_check_ranks(context, set);
 }
 
 ptowsp_status ptowsp_spans_export(ptowsp_context *context, const ptowsp_span_set *set,
@@ -81748,6 +82059,237 @@ ptowsp_status ptowsp_spans_export(ptowsp_context *context, const ptowsp_span_set
         status = pwsp_export_check_svg(context, extent, &chosen);
     }
     return status == PTOWSP_OK ? pwsp_export_do(context, &job, &chosen, output) : status;
+}
+
+// =================================================================================================
+// src/report/export_ranks.c
+// =================================================================================================
+
+// The timeline of all ranks of a simulated group: its records as one set of spans.
+//
+//      spans   rank 0: slot 0, slot 1, ... | rank 1: ... |     in the order of records
+//      lanes   each rank: its lanes, and the links as the last one
+//      kinds   the names of all programs' kernels, each once
+//      arrows  from what a task has waited for
+
+#include <inttypes.h>
+
+enum { PWSP_RANKS_LANE_NAME = 16 };
+
+typedef struct pwsp_export_ranks {
+    pwsp_memory memory;
+    const ptowsp_run_group *group;
+    uint64_t *firsts;  // by rank: its first span; one more than ranks
+    ptowsp_span *spans;
+    ptowsp_span_arrow *arrows;
+    uint64_t count, arrow_count, arrow_room;
+    const char **names;
+    uint64_t name_count, name_capacity;
+    uint32_t *kinds;  // by kernel of the program at hand
+    uint64_t kind_capacity;
+    uint32_t lanes;  // of a rank
+    bool has_links;
+    const char **lane_names;  // and behind them their texts
+    size_t lane_names_size;
+} pwsp_export_ranks;
+
+static ptowsp_status pwsp_export_check_group(ptowsp_context *context,
+                                             const ptowsp_run_group *group) {
+    if (group->rank_count == 0 || group->rank_count > PTOWSP_RANK_COUNT_MAX || !group->runs) {
+        return pwsp_fail(context, PTOWSP_INVALID_PARAMS, group->rank_count,
+                         "export: %" PRIu32 " ranks: there are 1 to %d, each with a run",
+                         group->rank_count, PTOWSP_RANK_COUNT_MAX);
+    }
+    for (uint32_t i = 0; i < group->rank_count; i++) {
+        if (!group->runs[i] || !group->runs[i]->is_done || !group->runs[i]->has_records) {
+            return pwsp_fail(context, PTOWSP_INVALID_PARAMS, i,
+                             "export: rank %" PRIu32 " has no run that has recorded tasks", i);
+        }
+    }
+    return PTOWSP_OK;
+}
+
+// Counts spans, arrows and lanes.
+static void pwsp_export_ranks_measure(pwsp_export_ranks *e) {
+    uint32_t own = 0;
+    for (uint32_t i = 0; i < e->group->rank_count; i++) {
+        const ptowsp_run *run = e->group->runs[i];
+        uint64_t waits;
+        ptowsp_run_rank_waits(run, &waits);
+        e->count += ptowsp_run_trace_count(run);
+        e->arrow_room += waits;
+        e->has_links = e->has_links || run->program->has_link;
+        const uint32_t lanes = run->program->lane_count - run->program->has_link;
+        own = lanes > own ? lanes : own;
+    }
+    e->lanes = own + e->has_links;
+}
+
+static bool pwsp_export_ranks_reserve(pwsp_export_ranks *e) {
+    const pwsp_memory *memory = &e->memory;
+    const size_t ranks = e->group->rank_count;
+    e->lane_names_size = e->lanes * (sizeof(char *) + PWSP_RANKS_LANE_NAME);
+    e->firsts = (uint64_t *)pwsp_memory_alloc(memory, (ranks + 1) * sizeof(uint64_t));
+    e->spans =
+        (ptowsp_span *)pwsp_memory_alloc(memory, (size_t)(e->count + 1) * sizeof(ptowsp_span));
+    e->arrows = (ptowsp_span_arrow *)pwsp_memory_alloc(memory, (size_t)(e->arrow_room + 1) *
+                                                                   sizeof(ptowsp_span_arrow));
+    e->lane_names = (const char **)pwsp_memory_alloc(memory, e->lane_names_size);
+    if (!e->firsts || !e->spans || !e->arrows || !e->lane_names) {
+        return false;
+    }
+    char *text = (char *)(e->lane_names + e->lanes);
+    for (uint32_t i = 0; i < e->lanes; i++, text += PWSP_RANKS_LANE_NAME) {
+        memcpy(text, "lane ", 5);
+        text[5 + pwsp_label_u64(i, text + 5)] = '\0';
+        if (e->has_links && i + 1 == e->lanes) {
+            memcpy(text, "links", 6);
+        }
+        e->lane_names[i] = text;
+    }
+    return true;
+}
+
+static void pwsp_export_ranks_free(pwsp_export_ranks *e) {
+    const pwsp_memory *memory = &e->memory;
+    pwsp_memory_free(memory, e->firsts, ((size_t)e->group->rank_count + 1) * sizeof(uint64_t));
+    pwsp_memory_free(memory, e->spans, (size_t)(e->count + 1) * sizeof(ptowsp_span));
+    pwsp_memory_free(memory, e->arrows, (size_t)(e->arrow_room + 1) * sizeof(ptowsp_span_arrow));
+    pwsp_memory_free(memory, (void *)e->lane_names, e->lane_names_size);
+    pwsp_memory_free(memory, (void *)e->names, (size_t)e->name_capacity * sizeof(char *));
+    pwsp_memory_free(memory, e->kinds, (size_t)e->kind_capacity * sizeof(uint32_t));
+}
+
+// Finds the kinds of a program's kernels. False: memory is out.
+static bool pwsp_export_ranks_find_kinds(pwsp_export_ranks *e, const ptowsp_program *program) {
+    const uint64_t count = program->kernels.count;
+    void *names = (void *)e->names, *kinds = e->kinds;
+    bool has_room = pwsp_memory_grow(&e->memory, &names, &e->name_capacity, e->name_count + count,
+                                     sizeof(char *));
+    e->names = (const char **)names;
+    has_room = has_room &&
+               pwsp_memory_grow(&e->memory, &kinds, &e->kind_capacity, count + 1, sizeof(uint32_t));
+    e->kinds = (uint32_t *)kinds;
+    for (uint32_t i = 1; has_room && i < count; i++) {
+        const char *name = PWSP_PROGRAM_AT(program, kernels, pwsp_kernel_info, i)->name;
+        uint32_t kind = 0;
+        while (kind < e->name_count && strcmp(e->names[kind], name) != 0) {
+            kind++;
+        }
+        e->names[kind] = name;
+        e->name_count = kind == e->name_count ? e->name_count + 1 : e->name_count;
+        e->kinds[i] = kind;
+    }
+    return has_room;
+}
+
+// The spans of a rank, from `at` on.
+static void pwsp_export_ranks_take_spans(pwsp_export_ranks *e, uint32_t rank, uint64_t at) {
+    const ptowsp_run *run = e->group->runs[rank];
+    const uint32_t lane_count = run->program->lane_count;
+    for (uint64_t i = 0; i < ptowsp_run_trace_count(run); i++) {
+        const ptowsp_task_record *record = &run->recorder.records[i];
+        const bool is_link = run->program->has_link && record->lane + 1 == lane_count;
+        ptowsp_span *span = &e->spans[at + i];
+        if (record->lane != PTOWSP_NO_LANE) {
+            span->begin = record->start;
+            span->end = record->end;
+            span->lane = rank * e->lanes + (is_link ? e->lanes - 1 : record->lane);
+            span->kind = e->kinds[record->kernel];
+        }
+    }
+}
+
+// The arrows to the spans of a rank, once all spans are there.
+static void pwsp_export_ranks_take_arrows(pwsp_export_ranks *e, uint32_t rank) {
+    uint64_t count, from, to;
+    const ptowsp_rank_wait *waits = ptowsp_run_rank_waits(e->group->runs[rank], &count);
+    for (uint64_t i = 0; i < count; i++) {
+        const uint32_t other = waits[i].from_rank;
+        if (other < e->group->rank_count && waits[i].from_task != PTOWSP_NO_INDEX &&
+            pwsp_recorder_find(&e->group->runs[rank]->recorder, waits[i].task, &to) &&
+            pwsp_recorder_find(&e->group->runs[other]->recorder, waits[i].from_task, &from)) {
+            const ptowsp_span_arrow arrow = {e->firsts[other] + from, e->firsts[rank] + to};
+            if (e->spans[arrow.from].end && e->spans[arrow.to].end) {
+                e->arrows[e->arrow_count++] = arrow;
+            }
+        }
+    }
+}
+
+static bool pwsp_export_ranks_take(pwsp_export_ranks *e) {
+    uint64_t at = 0;
+    for (uint32_t i = 0; i < e->group->rank_count; i++) {
+        const ptowsp_run *run = e->group->runs[i];
+        const bool is_new = i == 0 || run->program != e->group->runs[i - 1]->program;
+        if (is_new && !pwsp_export_ranks_find_kinds(e, run->program)) {
+            return false;
+        }
+        e->firsts[i] = at;
+        pwsp_export_ranks_take_spans(e, i, at);
+        at += ptowsp_run_trace_count(run);
+    }
+    e->firsts[e->group->rank_count] = at;
+    for (uint32_t i = 0; i < e->group->rank_count; i++) {
+        pwsp_export_ranks_take_arrows(e, i);
+    }
+    return true;
+}
+
+// What identifies a span beyond its kernel.
+static void pwsp_export_ranks_label(void *user, uint64_t i, ptowsp_text text) {
+    const pwsp_export_ranks *e = (const pwsp_export_ranks *)user;
+    uint32_t low = 0, high = e->group->rank_count;
+    while (low + 1 < high) {
+        const uint32_t middle = low + (high - low) / 2;
+        *(e->firsts[middle] <= i ? &low : &high) = middle;
+    }
+    const ptowsp_run *run = e->group->runs[low];
+    const ptowsp_task_trace task = ptowsp_run_trace_at(run, i - e->firsts[low]);
+    char label[PWSP_LABEL_MAX];
+    ptowsp_text_buffer buffer = {label, sizeof label, 0};
+    label[0] = '\0';
+    ptowsp_run_print_task(run, &task, ptowsp_text_to_buffer(&buffer));
+    const size_t name = strlen(e->names[e->spans[i].kind]);
+    if (strlen(label) > name) {
+        pwsp_text_format(text, "%s", label + name + 1);
+    }
+}
+
+ptowsp_status ptowsp_run_group_export(ptowsp_context *context, const ptowsp_run_group *group,
+                                      ptowsp_export_format format,
+                                      const ptowsp_export_options *options, ptowsp_output output) {
+    PTOWSP_ASSERT(context && group);
+    ptowsp_status status = pwsp_export_check_group(context, group);
+    if (status != PTOWSP_OK) {
+        return status;
+    }
+    pwsp_export_ranks e;
+    memset(&e, 0, sizeof e);
+    e.memory = context->memory;
+    e.group = group;
+    pwsp_export_ranks_measure(&e);
+    if (pwsp_export_ranks_reserve(&e) && pwsp_export_ranks_take(&e)) {
+        ptowsp_span_set set;
+        memset(&set, 0, sizeof set);
+        set.title = group->runs[0]->program->name;
+        set.spans = e.spans;
+        set.count = e.count;
+        set.names = e.names;
+        set.name_count = (uint32_t)e.name_count;
+        set.label = pwsp_export_ranks_label;
+        set.user = &e;
+        set.rank_lanes = e.lanes;
+        set.lane_names = e.lane_names;
+        set.arrows = e.arrows;
+        set.arrow_count = e.arrow_count;
+        set.has_cycles = true;
+        status = ptowsp_spans_export(context, &set, format, options, output);
+    } else {
+        status = pwsp_fail(context, PTOWSP_OUT_OF_MEMORY, PTOWSP_NO_INDEX, "export: out of memory");
+    }
+    pwsp_export_ranks_free(&e);
+    return status;
 }
 
 // =================================================================================================

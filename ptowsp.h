@@ -2705,7 +2705,8 @@ PTOWSP_API ptowsp_status ptowsp_collective_time(ptowsp_context *context,
                                                 ptowsp_collective_cost *out_cost);
 
 // The algorithm of the least simulated time; of equal ones the first by name. node_size is set to
-// the members that links put into a node where this divides, else HIERARCHICAL is left out.
+// the members that links put into a node where this divides, else HIERARCHICAL is left out. DIRECT
+// is left out beyond 1024 members, but of ALL_TO_ALL, BROADCAST and SEND.
 // Prints "all_reduce of 8 ranks, 4096 bytes, on ascend_910b: ring 28.29 us, ..." into `text`, the
 // cheapest first, unless it has no function.
 PTOWSP_API ptowsp_status ptowsp_collective_choose(ptowsp_context *context,
@@ -5877,6 +5878,11 @@ PTOWSP_API ptowsp_status ptowsp_run_export_transients(const ptowsp_run *run,
                                                       const ptowsp_export_options *options,
                                                       ptowsp_output output);
 
+// From a span to one that waits for it: from what sends to what receives.
+typedef struct ptowsp_span_arrow {
+    uint64_t from, to;  // indices of spans
+} ptowsp_span_arrow;
+
 // Spans with what describes them.
 typedef struct ptowsp_span_set {
     const char *title;
@@ -5887,18 +5893,41 @@ typedef struct ptowsp_span_set {
     // Writes what identifies span i beyond its name, such as "sequence=3 chunk=1". NULL: nothing.
     void (*label)(void *user, uint64_t i, ptowsp_text text);
     void *user;
+    // Of several ranks: rank r has the lanes from r * rank_lanes on. 0: there are no ranks.
+    uint32_t rank_lanes;
+    const char *const *lane_names;  // rank_lanes of them; NULL: "lane 0" and so on
+    const ptowsp_span_arrow *arrows;
+    uint64_t arrow_count;
+    bool has_cycles;  // times are simulated cycles, drawn from 0 on, not nanoseconds
 } ptowsp_span_set;
 
 // Writes spans as PERFETTO, CHROME, SVG, CSV or TABLE, in nanoseconds from the earliest begin on.
 // Spans that did not run are left out of pictures. Options are as above, but `time`.
 //
+// Each rank is a process of its own in PERFETTO and CHROME. Arrows are flows there, and lines in an
+// SVG with at most 1000. A span that begins before another one with an arrow to it has waited for
+// that one: the time between is drawn as `rank` (PTOWSP_STALL_RANK).
+//
 // Memory   Freed on return: 64 bytes per span, and as above.
 // Errors   As ptowsp_run_export. INVALID_PARAMS also: another format; a span that ends before it
-//          begins, or of a kind without a name (the index is its own).
+//          begins, or of a kind without a name (the index is its own); names of lanes that are
+//          NULL or too long; an arrow that is not between spans that ran (the index of the arrow).
 PTOWSP_API ptowsp_status ptowsp_spans_export(ptowsp_context *context, const ptowsp_span_set *set,
                                              ptowsp_export_format format,
                                              const ptowsp_export_options *options,
                                              ptowsp_output output);
+
+// The same for all ranks of a group that has been simulated with records (section 24): lanes of all,
+// the links as the last lane of each, and arrows by ptowsp_run_rank_waits. Tasks in processes of
+// pipelines are left out.
+//
+// Memory   Freed on return: 100 bytes per task.
+// Errors   INVALID_PARAMS also: the group; a run that has recorded no tasks (the index is its rank).
+PTOWSP_API ptowsp_status ptowsp_run_group_export(ptowsp_context *context,
+                                                 const ptowsp_run_group *group,
+                                                 ptowsp_export_format format,
+                                                 const ptowsp_export_options *options,
+                                                 ptowsp_output output);
 
 // -- why a run takes what it takes ----------------------------------------------------------------
 

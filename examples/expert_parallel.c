@@ -23,16 +23,19 @@
 
 enum { DIM = 64, EXPERTS = 16, REPLICAS = 20, TOP_K = 2, BATCHES = 2, RANK_MAX = 4 };
 
-static const char help[] = "usage: expert_parallel [options]\n"
-                           "\n"
-                           "  --ranks N    processes: 1, 2 or 4, default each of them\n"
-                           "  --tokens N   of all ranks and each of 2 batches, a multiple of 4, "
-                           "default 512\n"
-                           "  --draw FILE  a picture of all ranks, SVG\n";
+static const char help[] =
+    "usage: expert_parallel [options]\n"
+    "\n"
+    "  --ranks N    processes: 1, 2 or 4, default each of them\n"
+    "  --tokens N   of all ranks and each of 2 batches, a multiple of 4, "
+    "default 512\n"
+    "  --draw FILE  a picture of all ranks by the clock: SVG, or for a name that\n"
+    "               ends in .pftrace or .json of Perfetto or Chrome\n"
+    "  --simulated FILE  the same of the simulation of all ranks together\n";
 
 typedef struct options {
     uint64_t ranks, tokens;
-    const char *draw;
+    const char *draw, *simulated;
 } options;
 
 static double ns_per_row = 1;  // of an expert, measured
@@ -447,7 +450,7 @@ static int expert_parallel(world *w, void *user) {
     command_check(w->context, ptowsp_program_create(w->context, l->m, NULL, &program));
     command_check(w->context, ptowsp_run_create(w->context, program, &run));
     bind(l, run);
-    const world_picture picture = {o->draw, "expert_parallel", kernel_names, KERNELS};
+    const world_picture picture = {o->draw, o->simulated, "expert_parallel", kernel_names, KERNELS};
     const world_times times = world_execute(w, run, 0, &picture);
     const double error = error_of(l), mean = 2.0 * BATCHES * (double)o->tokens / w->rank_count;
     const bool is_good = world_largest(w, !(error < 1e-5)) == 0;
@@ -471,11 +474,11 @@ static int expert_parallel(world *w, void *user) {
 }
 
 int main(int argc, char **argv) {
-    options o = {0, 512, NULL};
+    options o = {0, 512, NULL, NULL};
     const command_option numbers[] = {{"--ranks", &o.ranks, NULL, 1, RANK_MAX},
                                       {"--tokens", &o.tokens, NULL, 4, 65536}};
-    const command_text texts[] = {{"--draw", &o.draw}};
-    command_parse_texts(argc, argv, help, numbers, 2, texts, 1);
+    const command_text texts[] = {{"--draw", &o.draw}, {"--simulated", &o.simulated}};
+    command_parse_texts(argc, argv, help, numbers, 2, texts, 2);
     o.ranks = world_size() ? world_size() : o.ranks;
     if (o.ranks == 3 || o.ranks > RANK_MAX || o.tokens % RANK_MAX) {
         command_fail("%u ranks, %u tokens: there are 1, 2 or 4 ranks, and a multiple of 4 tokens",

@@ -22,15 +22,18 @@
 
 enum { DIM = 128, ROWS = 32, LAYERS = 8 };
 
-static const char help[] = "usage: pipeline_parallel [options]\n"
-                           "\n"
-                           "  --ranks N    processes: 1, 2, 4 or 8, default 1, 2 and 4\n"
-                           "  --batches N  micro-batches, default 8\n"
-                           "  --draw FILE  a picture of all ranks, SVG\n";
+static const char help[] =
+    "usage: pipeline_parallel [options]\n"
+    "\n"
+    "  --ranks N    processes: 1, 2, 4 or 8, default 1, 2 and 4\n"
+    "  --batches N  micro-batches, default 8\n"
+    "  --draw FILE  a picture of all ranks by the clock: SVG, or for a name that\n"
+    "               ends in .pftrace or .json of Perfetto or Chrome\n"
+    "  --simulated FILE  the same of the simulation of all ranks together\n";
 
 typedef struct options {
     uint64_t ranks, batches;
-    const char *draw;
+    const char *draw, *simulated;
 } options;
 
 static uint64_t ns_per_layer = 1;  // measured
@@ -203,7 +206,7 @@ static int pipeline_parallel(world *w, void *user) {
     const ptowsp_buffer x_buffer = {.data = x}, w_buffer = {.data = weights};
     command_check(w->context, ptowsp_run_bind_tensor(run, "x", &x_buffer));
     command_check(w->context, ptowsp_run_bind_tensor(run, "w", &w_buffer));
-    const world_picture picture = {o->draw, "pipeline_parallel", kernel_names, 2};
+    const world_picture picture = {o->draw, o->simulated, "pipeline_parallel", kernel_names, 2};
     const world_times times = world_execute(w, run, 0, &picture);
     bool is_good = true;
     if (w->rank + 1 == w->rank_count) {
@@ -226,11 +229,11 @@ static int pipeline_parallel(world *w, void *user) {
 }
 
 int main(int argc, char **argv) {
-    options o = {0, 8, NULL};
+    options o = {0, 8, NULL, NULL};
     const command_option numbers[] = {{"--ranks", &o.ranks, NULL, 1, LAYERS},
                                       {"--batches", &o.batches, NULL, 1, 64}};
-    const command_text texts[] = {{"--draw", &o.draw}};
-    command_parse_texts(argc, argv, help, numbers, 2, texts, 1);
+    const command_text texts[] = {{"--draw", &o.draw}, {"--simulated", &o.simulated}};
+    command_parse_texts(argc, argv, help, numbers, 2, texts, 2);
     o.ranks = world_size() ? world_size() : o.ranks;
     if (o.ranks && LAYERS % o.ranks) {
         command_fail("%u ranks do not divide %d layers", (unsigned)o.ranks, LAYERS);

@@ -28,16 +28,19 @@
 
 enum { DIM = 128, HEADS = 8, HEAD = DIM / HEADS, HIDDEN = 256, BLOCK = 32, PIECES = 4 };
 
-static const char help[] = "usage: tensor_parallel [options]\n"
-                           "\n"
-                           "  --ranks N    processes: 1, 2 or 4, default each of them\n"
-                           "  --blocks N   of 32 tokens, default 4\n"
-                           "  --lanes N    threads of a rank, default 1\n"
-                           "  --draw FILE  a picture of all ranks, SVG\n";
+static const char help[] =
+    "usage: tensor_parallel [options]\n"
+    "\n"
+    "  --ranks N    processes: 1, 2 or 4, default each of them\n"
+    "  --blocks N   of 32 tokens, default 4\n"
+    "  --lanes N    threads of a rank, default 1\n"
+    "  --draw FILE  a picture of all ranks by the clock: SVG, or for a name that\n"
+    "               ends in .pftrace or .json of Perfetto or Chrome\n"
+    "  --simulated FILE  the same of the simulation of all ranks together\n";
 
 typedef struct options {
     uint64_t ranks, blocks, lanes;
-    const char *draw;
+    const char *draw, *simulated;
 } options;
 
 // -- kernels --------------------------------------------------------------------------------------
@@ -502,7 +505,7 @@ static int tensor_parallel(world *w, void *user) {
         const ptowsp_buffer buffer = {.data = b.tensors[i].data};
         command_check(w->context, ptowsp_run_bind_tensor(run, b.tensors[i].name, &buffer));
     }
-    const world_picture picture = {o->draw, "tensor_parallel", kernel_names, KERNELS};
+    const world_picture picture = {o->draw, o->simulated, "tensor_parallel", kernel_names, KERNELS};
     const world_times times = world_execute(w, run, (uint32_t)o->lanes, &picture);
     const tensor *y = &b.tensors[Y];
     const uint64_t bits =
@@ -525,12 +528,12 @@ static int tensor_parallel(world *w, void *user) {
 }
 
 int main(int argc, char **argv) {
-    options o = {0, 4, 1, NULL};
+    options o = {0, 4, 1, NULL, NULL};
     const command_option numbers[] = {{"--ranks", &o.ranks, NULL, 1, 4},
                                       {"--blocks", &o.blocks, NULL, 1, 64},
                                       {"--lanes", &o.lanes, NULL, 1, 8}};
-    const command_text texts[] = {{"--draw", &o.draw}};
-    command_parse_texts(argc, argv, help, numbers, 3, texts, 1);
+    const command_text texts[] = {{"--draw", &o.draw}, {"--simulated", &o.simulated}};
+    command_parse_texts(argc, argv, help, numbers, 3, texts, 2);
     o.ranks = world_size() ? world_size() : o.ranks;
     if (o.ranks == 3 || o.ranks > 4) {
         command_fail("%u ranks: there are 1, 2 or 4", (unsigned)o.ranks);

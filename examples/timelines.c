@@ -1,13 +1,14 @@
-// Draws the two pictures of README.md, each with one time axis for what it compares:
+// Draws the three pictures of README.md, each with one time axis for what it compares:
 //
 //      plans.svg       a decode step of a ragged batch on 8 lanes: a chunk plan, whose units go to the
 //                      lane that is free first, and whose merges wait for all of them; and a balanced
 //                      plan of the same batch
 //      pipeline.svg    the pipeline of README.md, with channels of depth 0 and of depth 2
+//      ranks.svg       two stages on two ranks each, which share the link to the other node
 //
 //      timelines --directory examples/pictures
 //
-// Both are simulated: kernels are what they cost. A unit takes 100 cycles and one for each KV token of
+// All are simulated: kernels are what they cost. A unit takes 100 cycles and one for each KV token of
 // each head, a merge 40 for each part; the planner is told so.
 
 #include "ptowsp.h"
@@ -55,17 +56,19 @@ static void picture_text(picture *p, const char *text) {
 
 enum { WIDTH = 960 };
 
-// Adds what a run recorded, over [0, end).
+// Adds what a run recorded, or all runs of a group, over [0, end).
 static void picture_add(picture *p, ptowsp_context *context, const ptowsp_run *run,
-                        const char *title, ptowsp_cycles end) {
+                        const ptowsp_run_group *group, const char *title, ptowsp_cycles end) {
     char place[64];
     unsigned height;
     snprintf(place, sizeof place, "<g transform=\"translate(0 %u)\">\n", p->height);
     picture_text(p, place);
     size_t begin = p->size;
-    ptowsp_export_options options = {.title = title, .end = end, .width = WIDTH};
-    command_check(context, ptowsp_run_export(run, PTOWSP_EXPORT_SVG, &options,
-                                             (ptowsp_output){picture_write, p}));
+    const ptowsp_export_options options = {.title = title, .end = end, .width = WIDTH};
+    const ptowsp_output output = {picture_write, p};
+    command_check(context, group ? ptowsp_run_group_export(context, group, PTOWSP_EXPORT_SVG,
+                                                           &options, output)
+                                 : ptowsp_run_export(run, PTOWSP_EXPORT_SVG, &options, output));
     picture_text(p, "</g>\n");
     picture_write(p, "", 1);  // ends the text
     p->size--;
@@ -262,8 +265,8 @@ static bool draw_plans(ptowsp_context *context, const char *directory) {
     chunks_bind(context, runs[0], work);
     balanced_bind(context, runs[1]);
     ptowsp_cycles old = execute(context, runs[0]), balanced = execute(context, runs[1]);
-    picture_add(&p, context, runs[0], "Chunk plan, merges after a barrier", old);
-    picture_add(&p, context, runs[1], "Balanced plan of the same batch", old);
+    picture_add(&p, context, runs[0], NULL, "Chunk plan, merges after a barrier", old);
+    picture_add(&p, context, runs[1], NULL, "Balanced plan of the same batch", old);
     picture_save(&p, directory, "plans.svg");
     printf("  a step: %llu cycles by the chunk plan, %llu by the balanced one: %s\n",
            (unsigned long long)old, (unsigned long long)balanced,
@@ -319,7 +322,7 @@ static bool draw_pipeline(ptowsp_context *context, const char *directory) {
         snprintf(title, sizeof title, "A channel of depth %u, latency 500", 2 * i);
         command_check(context, ptowsp_run_bind_symbol(run, "depth", 2 * i));
         cycles[i] = execute(context, run);
-        picture_add(&p, context, run, title, cycles[0]);
+        picture_add(&p, context, run, NULL, title, cycles[0]);
     }
     picture_save(&p, directory, "pipeline.svg");
     printf("  12 tiles: %llu cycles at depth 0, %llu at depth 2: %s\n",
@@ -331,17 +334,99 @@ static bool draw_pipeline(ptowsp_context *context, const char *directory) {
     return cycles[1] < cycles[0];
 }
 
+// -- ranks ----------------------------------------------------------------------------------------
+
+enum { RANKS = 4, MICRO_BATCHES = 3, ELEMENTS = 75, GRADIENTS = 125 };  // of 8 bytes
+
+// Ranks 0 and 1 are the first stage of two replicas, 2 and 3 the second. Each micro-batch is sent on;
+// at the end the two ranks of a stage sum their gradients.
+static void stage_make(ptowsp_module *m, int64_t rank) {
+    const bool is_first = rank < RANKS / 2;
+    const ptowsp_kernel_desc work = {.name = "layer",
+                                     .axis_count = 1,
+                                     .tiles = {{"x", PTOWSP_INOUT, PTOWSP_F64, 1, ELEMENTS}},
+                                     .cycles = 900};
+    const ptowsp_collective_desc send = {
+        .name = "send", .kind = PTOWSP_SEND, .dtype = PTOWSP_F64, .members = 2, .stride = 2};
+    const ptowsp_collective_desc sum = {
+        .name = "sum", .algorithm = PTOWSP_ALGORITHM_RING, .dtype = PTOWSP_F64, .members = 2};
+    const ptowsp_tensor_desc x = {
+        .name = "x", .dtype = PTOWSP_F64, .rank = 2, .shape = {MICRO_BATCHES, ELEMENTS}};
+    const ptowsp_tensor_desc g = {
+        .name = "g", .dtype = PTOWSP_F64, .rank = 2, .shape = {1, GRADIENTS}};
+    ptowsp_task_desc layer = {.kernel = ptowsp_kernel_make(m, &work)};
+    ptowsp_task_desc sending = {.kernel = ptowsp_kernel_collective(m, &send),
+                                .scalars = {ptowsp_i64(m, 0), ptowsp_i64(m, 1)}};
+    const ptowsp_task_desc summing = {.kernel = ptowsp_kernel_collective(m, &sum),
+                                      .views = {{.tensor = ptowsp_tensor_make(m, &g)}}};
+    const ptowsp_tensor tensor = ptowsp_tensor_make(m, &x);
+    PTOWSP_WORKLOAD(m, "stage") {
+        PTOWSP_PARALLEL(m, batch, ptowsp_axis_dense(m, "batch", MICRO_BATCHES)) {
+            layer.axes[0] = batch;
+            layer.views[0] = (ptowsp_view){tensor, .row = batch, .rows = 1};
+            sending.views[0] = layer.views[0];
+            PTOWSP_SEQUENCE(m) {
+                ptowsp_task_make(m, is_first ? &layer : &sending);
+                ptowsp_task_make(m, is_first ? &sending : &layer);
+            }
+        }
+        ptowsp_task_make(m, &summing);
+    }
+}
+
+// A byte takes a cycle. Within nodes of 2 it takes 100 more, between them 200.
+static ptowsp_cycles simulate_ranks(ptowsp_context *context, ptowsp_run_group *group,
+                                    ptowsp_link_sharing sharing) {
+    const ptowsp_run_options options = {.record_tasks = true};
+    ptowsp_run_group_result result;
+    group->rank_count = RANKS;
+    group->links.node_size = 2;
+    group->links.inside = (ptowsp_link){100000, 1000, PTOWSP_LINK_PORT};
+    group->links.between = (ptowsp_link){200000, 1000, sharing};
+    group->cycles_per_us = 1000;
+    command_check(context, ptowsp_run_group_simulate(context, group, &options, &result));
+    return result.makespan_cycles;
+}
+
+static bool draw_ranks(ptowsp_context *context, const char *directory) {
+    const ptowsp_schedule schedule = {.lane_count = 1};
+    ptowsp_module *modules[RANKS];
+    ptowsp_program *programs[RANKS];
+    ptowsp_run *runs[RANKS];
+    ptowsp_run_group group = {.runs = runs};
+    picture p = {NULL, 0, 0, 0};
+    for (int i = 0; i < RANKS; i++) {
+        command_check(context, ptowsp_module_create(context, NULL, &modules[i]));
+        stage_make(modules[i], i);
+        runs[i] = run_create(context, modules[i], "stage", &schedule, &programs[i]);
+    }
+    const ptowsp_cycles shared = simulate_ranks(context, &group, PTOWSP_LINK_NODE);
+    picture_add(&p, context, NULL, &group, "Two ranks of a node share a link", shared);
+    const ptowsp_cycles own = simulate_ranks(context, &group, PTOWSP_LINK_PORT);
+    picture_add(&p, context, NULL, &group, "Each has its own", shared);
+    picture_save(&p, directory, "ranks.svg");
+    printf("  two stages on two ranks each: %llu cycles on a shared link, %llu on two: %s\n",
+           (unsigned long long)shared, (unsigned long long)own, own < shared ? "good" : "WRONG");
+    for (int i = 0; i < RANKS; i++) {
+        ptowsp_run_destroy(runs[i]);
+        ptowsp_program_destroy(programs[i]);
+        ptowsp_module_destroy(modules[i]);
+    }
+    return own < shared;
+}
+
 int main(int argc, char **argv) {
     const char *directory = ".";
     const command_text texts[] = {{"--directory", &directory}};
     ptowsp_context *context;
     command_parse_texts(argc, argv,
                         "usage: timelines [options]\n"
-                        "  --directory DIR    where plans.svg and pipeline.svg go (.)\n",
+                        "  --directory DIR    where plans.svg, pipeline.svg and ranks.svg go (.)\n",
                         NULL, 0, texts, 1);
     command_check(NULL, ptowsp_context_create(NULL, &context));
     bool is_good = draw_plans(context, directory);
     is_good &= draw_pipeline(context, directory);
+    is_good &= draw_ranks(context, directory);
     ptowsp_context_destroy(context);
     command_flush();
     return is_good ? 0 : 1;

@@ -1209,9 +1209,10 @@ static void communicate__wrong_runs_are_refused(void **state) {
             assert_int_equal(ptowsp_run_bind_ranks(run, &ranks), PTOWSP_OK);
         } else {
             assert_int_equal(ptowsp_run_bind_ranks(run, &ranks), PTOWSP_INVALID_PARAMS);
-            assert_string_equal(ptowsp_context_error(context).text,
-                                "run: rank 0 of 0, 1850 cycles each us: there are 1 to 1024 ranks, "
-                                "and at most 10^6 cycles");
+            assert_string_equal(
+                ptowsp_context_error(context).text,
+                "run: rank 0 of 0, 1850 cycles each us: there are 1 to 16384 ranks, "
+                "and at most 10^6 cycles");
         }
         if (t->is_ragged) {
             assert_int_equal(

@@ -102,10 +102,10 @@ static void ranks_faults__communicators_need_a_transport_and_a_rank(void **state
     REFUSED(desc.transport.test = NULL, PTOWSP_NO_INDEX, incomplete);
     REFUSED(desc.transport.cancel = NULL, PTOWSP_NO_INDEX, incomplete);
     REFUSED(desc.transport.close = NULL, PTOWSP_NO_INDEX, incomplete);
-    REFUSED(desc.rank_count = 0, 0, "ranks: no rank 0 of 0; there are 1 to 1024");
-    REFUSED(desc.rank = 1, 1, "ranks: no rank 1 of 1; there are 1 to 1024");
-    REFUSED((desc.rank = 7, desc.rank_count = 1025), 7,
-            "ranks: no rank 7 of 1025; there are 1 to 1024");
+    REFUSED(desc.rank_count = 0, 0, "ranks: no rank 0 of 0; there are 1 to 16384");
+    REFUSED(desc.rank = 1, 1, "ranks: no rank 1 of 1; there are 1 to 16384");
+    REFUSED((desc.rank = 7, desc.rank_count = 16385), 7,
+            "ranks: no rank 7 of 16385; there are 1 to 16384");
     REFUSED(desc.links.inside.sharing = (ptowsp_link_sharing)99, PTOWSP_NO_INDEX,
             "ranks: links are shared in an unknown way");
 #undef REFUSED

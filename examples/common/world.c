@@ -8,6 +8,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -168,48 +169,140 @@ int world_run(uint32_t rank_count, uint32_t lane_count, world_fn fn, void *user)
 
 // -- pictures -------------------------------------------------------------------------------------
 
-// Takes the wall clock of the tasks that a run recorded, which began at begin_ns.
-static void take_spans(world *w, const ptowsp_run *run, uint64_t begin_ns) {
+// What a task that communicates takes part in: the k-th SEND from a rank to another one, or the k-th
+// collective of all.
+static void tag_span(world *w, world_span *span, const ptowsp_task_trace *task,
+                     uint64_t *ordinals) {
+    const uint64_t *scalars = task->args + task->axis_count;
+    const bool is_send = task->scalar_count == 2;
+    const uint64_t root = is_send ? scalars[0] : 0, target = is_send ? scalars[1] : 0;
+    if (is_send && (root == target || (root != w->rank && target != w->rank))) {
+        return;
+    }
+    const uint64_t group = is_send ? 1 + root * w->rank_count + target : 0;
+    span->message = group << 32 | ++ordinals[group];
+    span->is_sender = is_send && root == w->rank;
+}
+
+// Takes the tasks that a run recorded: by the wall clock, which began at begin_ns, or simulated.
+static void take_spans(world *w, const ptowsp_run *run, bool is_wall, uint64_t begin_ns) {
+    const uint64_t groups = 1 + (uint64_t)w->rank_count * w->rank_count;
+    const uint32_t link = ptowsp_run_result(run)->lane_count - 1;
+    uint64_t *ordinals = command_allocate(groups, sizeof *ordinals);
+    memset(w->spans, 0, sizeof w->spans);
+    w->span_count = 0;
     for (uint64_t i = 0; i < ptowsp_run_trace_count(run) && w->span_count < WORLD_SPANS; i++) {
         const ptowsp_task_trace task = ptowsp_run_trace_at(run, i);
-        const ptowsp_task_record *clock = ptowsp_run_clock_at(run, i);
-        const ptowsp_task_record *record = task.record;
-        if (clock && clock->lane != PTOWSP_NO_LANE) {
-            const bool is_link = record->lane + 1 == ptowsp_run_result(run)->lane_count;
-            ptowsp_span *span = &w->spans[w->span_count++];
-            span->begin = begin_ns + clock->start;
-            span->end = begin_ns + clock->end;
-            span->lane = 2 * w->rank + is_link;
-            span->kind = record->kernel - 1;
+        const ptowsp_task_record *record = is_wall ? ptowsp_run_clock_at(run, i) : task.record;
+        if (!record || record->lane == PTOWSP_NO_LANE) {
+            continue;
+        }
+        const bool is_link = task.record->lane == link;
+        world_span *span = &w->spans[w->span_count++];
+        span->span.begin = begin_ns + record->start;
+        span->span.end = begin_ns + record->end;
+        span->span.lane = w->rank * w->lane_count + (is_link ? w->lane_count - 1 : record->lane);
+        span->span.kind = record->kernel - 1;
+        if (is_link) {
+            tag_span(w, span, &task, ordinals);
         }
     }
+    free(ordinals);
 }
 
 static bool world_write(void *user, const void *data, size_t size) {
     return fwrite(data, 1, size, (FILE *)user) == size;
 }
 
+typedef struct tagged {
+    uint64_t message, is_sender, begin, span;
+} tagged;
+
+// By message; the sender first, or who begins last.
+static int compare_tagged(const void *left, const void *right) {
+    const tagged *a = (const tagged *)left, *b = (const tagged *)right;
+    if (a->message != b->message) {
+        return a->message < b->message ? -1 : 1;
+    }
+    if (a->is_sender != b->is_sender) {
+        return a->is_sender ? -1 : 1;
+    }
+    return a->begin != b->begin ? (a->begin > b->begin ? -1 : 1)
+                                : (a->span > b->span) - (a->span < b->span);
+}
+
+// Arrows from what the others of a message have waited for. Returns their number.
+static uint64_t find_arrows(const world_span *all, uint64_t count, ptowsp_span_arrow *arrows) {
+    tagged *tags = command_allocate(count, sizeof *tags);
+    uint64_t tag_count = 0, arrow_count = 0;
+    for (uint64_t i = 0; i < count; i++) {
+        if (all[i].message && all[i].span.end) {
+            tags[tag_count++] = (tagged){all[i].message, all[i].is_sender, all[i].span.begin, i};
+        }
+    }
+    qsort(tags, tag_count, sizeof *tags, compare_tagged);
+    for (uint64_t i = 1, first = 0; i < tag_count; i++) {
+        if (tags[i].message != tags[first].message) {
+            first = i;
+        } else {
+            arrows[arrow_count++] = (ptowsp_span_arrow){tags[first].span, tags[i].span};
+        }
+    }
+    free(tags);
+    return arrow_count;
+}
+
+static ptowsp_export_format format_of(const char *path) {
+    const char *dot = strrchr(path, '.');
+    return dot && strcmp(dot, ".json") == 0      ? PTOWSP_EXPORT_CHROME
+           : dot && strcmp(dot, ".pftrace") == 0 ? PTOWSP_EXPORT_PERFETTO
+                                                 : PTOWSP_EXPORT_SVG;
+}
+
+static void export_spans(world *w, const world_picture *picture, const char *path,
+                         ptowsp_span_set *set) {
+    FILE *file = fopen(path, "wb");
+    if (!file) {
+        command_fail("%s cannot be written", path);
+    }
+    const char **lanes = command_allocate(w->lane_count, sizeof *lanes);
+    for (uint32_t i = 0; i < w->lane_count; i++) {
+        lanes[i] = i + 1 == w->lane_count ? "links" : "cores";
+    }
+    set->title = picture->title;
+    set->names = picture->names;
+    set->name_count = picture->name_count;
+    set->rank_lanes = w->lane_count;
+    set->lane_names = lanes;
+    const ptowsp_export_options options = {.title = picture->title};
+    const ptowsp_output output = {world_write, file};
+    command_check(w->context,
+                  ptowsp_spans_export(w->context, set, format_of(path), &options, output));
+    if (fclose(file) != 0) {
+        command_fail("%s cannot be written", path);
+    }
+    free(lanes);
+}
+
 // Rank 0 writes the spans of all ranks.
-static void draw(world *w, const world_picture *picture) {
-    const uint64_t most = world_largest(w, w->span_count);
-    ptowsp_span *all = command_allocate(most * w->rank_count, sizeof *all);
+static void draw(world *w, const world_picture *picture, const char *path, bool is_wall) {
+    const uint64_t most = world_largest(w, w->span_count), count = most * w->rank_count;
+    world_span *all = command_allocate(count, sizeof *all);
     world_gather(w, w->spans, all, most * sizeof *all);  // those behind span_count are zero
     if (w->rank == 0) {
-        const ptowsp_span_set set = {.title = picture->title,
-                                     .spans = all,
-                                     .count = most * w->rank_count,
-                                     .names = picture->names,
-                                     .name_count = picture->name_count};
-        FILE *file = fopen(picture->path, "wb");
-        if (!file) {
-            command_fail("%s cannot be written", picture->path);
+        ptowsp_span *spans = command_allocate(count, sizeof *spans);
+        ptowsp_span_arrow *arrows = command_allocate(count, sizeof *arrows);
+        for (uint64_t i = 0; i < count; i++) {
+            spans[i] = all[i].span;
         }
-        const ptowsp_output output = {world_write, file};
-        command_check(w->context,
-                      ptowsp_spans_export(w->context, &set, PTOWSP_EXPORT_SVG, NULL, output));
-        if (fclose(file) != 0) {
-            command_fail("%s cannot be written", picture->path);
-        }
+        ptowsp_span_set set = {.spans = spans,
+                               .count = count,
+                               .arrows = arrows,
+                               .arrow_count = find_arrows(all, count, arrows),
+                               .has_cycles = !is_wall};
+        export_spans(w, picture, path, &set);
+        free(arrows);
+        free(spans);
     }
     free(all);
 }
@@ -221,8 +314,16 @@ world_times world_execute(world *w, ptowsp_run *run, uint32_t lane_count,
     const ptowsp_run_ranks ranks = {.ranks = w->ranks, .cycles_per_us = 1000};
     const ptowsp_run_options timed = {.mode = PTOWSP_RUN_TIME_ONLY};
     const ptowsp_run_options options = {.lane_count = lane_count};
+    const ptowsp_record_options tasks = {.level = PTOWSP_RECORD_TASKS}, none = {0};
     command_check(w->context, ptowsp_run_bind_ranks(run, &ranks));
+    command_check(w->context, ptowsp_run_record(run, picture->simulated_path ? &tasks : &none));
     command_check(w->context, ptowsp_run_execute(run, &timed));
+    if (picture->simulated_path) {
+        w->lane_count = ptowsp_run_result(run)->lane_count;
+        take_spans(w, run, false, 0);
+        draw(w, picture, picture->simulated_path, false);
+        command_check(w->context, ptowsp_run_record(run, &none));
+    }
     world_times times = {world_largest(w, ptowsp_run_result(run)->makespan_cycles), UINT64_MAX};
     for (int i = 0; i < 10; i++) {
         world_meet(w);
@@ -237,8 +338,9 @@ world_times world_execute(world *w, ptowsp_run *run, uint32_t lane_count,
         world_meet(w);
         const uint64_t begin = ptowsp_clock_ns();
         command_check(w->context, ptowsp_run_execute(run, &options));
-        take_spans(w, run, begin);
-        draw(w, picture);
+        w->lane_count = (lane_count ? lane_count : 1) + 1;
+        take_spans(w, run, true, begin);
+        draw(w, picture, picture->path, true);
     }
     return times;
 }

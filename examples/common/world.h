@@ -13,6 +13,13 @@
 #define WORLD_TRANSPORTS 2
 #define WORLD_SPANS      4096
 
+// A task with what tells others in which message or collective it takes part: 0 for none.
+typedef struct world_span {
+    ptowsp_span span;
+    uint64_t message;
+    uint64_t is_sender;  // of a SEND; of others, who begins last
+} world_span;
+
 typedef struct world {
     uint32_t rank, rank_count;
     ptowsp_context *context;
@@ -22,9 +29,10 @@ typedef struct world {
     uint32_t opened;  // transports so far
     // Another transport for this rank.
     ptowsp_transport (*transport_of)(struct world *w);
-    // When tasks really ran, on a lane for each rank and its links.
-    ptowsp_span spans[WORLD_SPANS];
+    // Of a picture: what the run recorded, and how many lanes a rank has, its links as the last one.
+    world_span spans[WORLD_SPANS];
     uint64_t span_count;
+    uint32_t lane_count;
 } world;
 
 typedef int (*world_fn)(world *w, void *user);
@@ -60,15 +68,17 @@ typedef struct world_times {
     uint64_t simulated_ns, measured_ns;  // of the slowest rank
 } world_times;
 
-// A picture of what ran when: a path, or NULL for none; its title; names of kernels, by id - 1.
+// Pictures of all ranks, of what ran when and of what was simulated: paths, or NULL for none, with
+// names that say which form: Perfetto's *.pftrace, Chrome's *.json, else SVG; the title; names of
+// kernels, by id - 1.
 typedef struct world_picture {
-    const char *path, *title;
+    const char *path, *simulated_path, *title;
     const char *const *names;
     uint32_t name_count;
 } world_picture;
 
 // Simulates a run, whose cycles are nanoseconds, on all ranks together, then executes it: the best of
-// ten. For a picture once more: two lanes for each rank, of its cores and of its links, by wall clock.
+// ten; for a picture once more. Rank 0 draws what all have recorded.
 world_times world_execute(world *w, ptowsp_run *run, uint32_t lane_count,
                           const world_picture *picture);
 

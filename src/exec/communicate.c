@@ -395,6 +395,8 @@ static bool pwsp_comm_choose(pwsp_comm *comm, ptowsp_collective *c, pwsp_error *
     const ptowsp_text none = {NULL, NULL};
     if (c->algorithm == PTOWSP_ALGORITHM_HIERARCHICAL) {
         c->node_size = pwsp_links_inner(c, &comm->bound.links);
+    } else if (c->kind == PTOWSP_SEND) {
+        c->algorithm = PTOWSP_ALGORITHM_DIRECT;  // it has no other, and many members to look at
     }
     return c->algorithm != PTOWSP_ALGORITHM_AUTO ||
            ptowsp_collective_choose(&comm->own, c, &comm->bound.links, none) == PTOWSP_OK ||

@@ -20,6 +20,12 @@ static void pwsp_chrome_time(pwsp_out *out, const char *name, uint64_t ns) {
 }
 
 static void pwsp_chrome_track(const pwsp_picture *picture, uint32_t track) {
+    const uint32_t lanes = pwsp_picture_rank_lanes(picture);
+    if (lanes) {
+        pwsp_out_format(picture->out, ",\"pid\":%u,\"tid\":%u", track / lanes + 1,
+                        track % lanes + 1);
+        return;
+    }
     bool is_lane = track < picture->lane_count;
     pwsp_out_text(picture->out, ",\"pid\":");
     pwsp_out_u64(picture->out, picture->is_wall ? PWSP_CHROME_MEASURED
@@ -29,8 +35,44 @@ static void pwsp_chrome_track(const pwsp_picture *picture, uint32_t track) {
     pwsp_out_u64(picture->out, (uint64_t)(is_lane ? track : track - picture->lane_count) + 1);
 }
 
+static void pwsp_chrome_thread(pwsp_picture *picture, uint32_t track, const char *name) {
+    pwsp_out *out = picture->out;
+    pwsp_out_text(out, ",\n{\"ph\":\"M\",\"name\":\"thread_name\"");
+    pwsp_chrome_track(picture, track);
+    pwsp_out_text(out, ",\"args\":{\"name\":\"");
+    pwsp_out_json(out, name);
+    pwsp_out_text(out, "\"}},\n{\"ph\":\"M\",\"name\":\"thread_sort_index\"");
+    pwsp_chrome_track(picture, track);
+    pwsp_out_format(out, ",\"args\":{\"sort_index\":%u}}", track);
+}
+
+// A process for each rank.
+static void pwsp_chrome_ranks(pwsp_picture *picture) {
+    const uint32_t lanes = pwsp_picture_rank_lanes(picture);
+    for (uint32_t i = 0; i < picture->track_count && !picture->out->has_failed; i++) {
+        char name[PWSP_TRACK_NAME_MAX];
+        const uint32_t rank = i / lanes;
+        if (i % lanes == 0) {
+            pwsp_out_format(picture->out,
+                            "%s{\"ph\":\"M\",\"name\":\"process_name\",\"pid\":%u,"
+                            "\"args\":{\"name\":\"rank %u\"}}",
+                            i ? ",\n" : "", rank + 1, rank);
+            pwsp_out_format(picture->out,
+                            ",\n{\"ph\":\"M\",\"name\":\"process_sort_index\",\"pid\":%u,"
+                            "\"args\":{\"sort_index\":%u}}",
+                            rank + 1, rank);
+        }
+        pwsp_picture_lane_name(picture, i, name);
+        pwsp_chrome_thread(picture, i, name);
+    }
+}
+
 static void pwsp_chrome_names(pwsp_picture *picture, bool is_first) {
     pwsp_out *out = picture->out;
+    if (pwsp_picture_rank_lanes(picture) && picture->track_count) {
+        pwsp_chrome_ranks(picture);
+        return;
+    }
     pwsp_out_format(
         out, "%s{\"ph\":\"M\",\"name\":\"process_name\",\"pid\":%d,\"args\":{\"name\":\"",
         is_first ? "" : ",\n", picture->is_wall ? PWSP_CHROME_MEASURED : PWSP_CHROME_LANES);
@@ -44,13 +86,7 @@ static void pwsp_chrome_names(pwsp_picture *picture, bool is_first) {
     for (uint32_t i = 0; i < picture->track_count && !out->has_failed; i++) {
         char name[PWSP_TRACK_NAME_MAX];
         pwsp_picture_track_name(picture, i, name);
-        pwsp_out_text(out, ",\n{\"ph\":\"M\",\"name\":\"thread_name\"");
-        pwsp_chrome_track(picture, i);
-        pwsp_out_text(out, ",\"args\":{\"name\":\"");
-        pwsp_out_json(out, name);
-        pwsp_out_text(out, "\"}},\n{\"ph\":\"M\",\"name\":\"thread_sort_index\"");
-        pwsp_chrome_track(picture, i);
-        pwsp_out_format(out, ",\"args\":{\"sort_index\":%u}}", i);
+        pwsp_chrome_thread(picture, i, name);
     }
 }
 
@@ -109,28 +145,58 @@ static void pwsp_chrome_task(pwsp_picture *picture, uint64_t slot) {
         pwsp_chrome_args(picture, slot);
     }
     pwsp_out_text(out, "}");
+    uint64_t waits_for = 0;
+    const uint64_t waited = pwsp_picture_wait(picture, slot, &waits_for);
+    if (waited) {
+        const uint64_t until = pwsp_picture_ns(picture, record->start + waited);
+        pwsp_picture_wait_label(picture, waits_for, label);
+        pwsp_out_text(out, ",\n{\"ph\":\"X\"");
+        pwsp_chrome_track(picture, pwsp_picture_track(picture, slot));
+        pwsp_chrome_time(out, ",\"ts\":", start);
+        pwsp_chrome_time(out, ",\"dur\":", until - start);
+        pwsp_out_format(out, ",\"cat\":\"rank\",\"name\":\"%s\"}", label);
+    }
+}
+
+// One end of an arrow, at a time of the slot's track.
+static void pwsp_chrome_flow_end(pwsp_picture *picture, const char *kind, const char *name,
+                                 uint64_t id, uint64_t slot, uint64_t time) {
+    pwsp_out *out = picture->out;
+    pwsp_out_format(out, ",\n{\"ph\":%s,\"cat\":\"%s\",\"name\":\"%s\",\"id\":", kind, name, name);
+    pwsp_out_u64(out, id);
+    pwsp_chrome_track(picture, pwsp_picture_track(picture, slot));
+    pwsp_chrome_time(out, ",\"ts\":", time);
+    pwsp_out_text(out, "}");
+}
+
+// The last nanosecond of a slot.
+static uint64_t pwsp_chrome_last(const pwsp_picture *picture, uint64_t slot) {
+    const ptowsp_task_record *record = pwsp_picture_record(picture, slot);
+    uint64_t start = pwsp_picture_ns(picture, record->start);
+    uint64_t end = pwsp_picture_ns(picture, record->end);
+    return end > start ? end - 1 : start;
+}
+
+static uint64_t pwsp_chrome_first(const pwsp_picture *picture, uint64_t slot) {
+    return pwsp_picture_ns(picture, pwsp_picture_record(picture, slot)->start);
 }
 
 static void pwsp_chrome_flows(pwsp_picture *picture) {
-    pwsp_out *out = picture->out;
+    static const char from[] = "\"s\"", to[] = "\"f\",\"bp\":\"e\"";
     const uint64_t *path = picture->path;
-    for (uint64_t i = 0; i + 1 < picture->path_count && !out->has_failed; i++) {
-        const ptowsp_task_record *from = pwsp_picture_record(picture, path[i]);
-        uint64_t start = pwsp_picture_ns(picture, from->start);
-        uint64_t end = pwsp_picture_ns(picture, from->end);
-        pwsp_out_text(out, ",\n{\"ph\":\"s\",\"cat\":\"critical\",\"name\":\"critical\",\"id\":");
-        pwsp_out_u64(out, i + 1);
-        pwsp_chrome_track(picture, pwsp_picture_track(picture, path[i]));
-        pwsp_chrome_time(out, ",\"ts\":", end > start ? end - 1 : start);
-        pwsp_out_text(out,
-                      "},\n{\"ph\":\"f\",\"bp\":\"e\",\"cat\":\"critical\",\"name\":\"critical\""
-                      ",\"id\":");
-        pwsp_out_u64(out, i + 1);
-        pwsp_chrome_track(picture, pwsp_picture_track(picture, path[i + 1]));
-        pwsp_chrome_time(
-            out,
-            ",\"ts\":", pwsp_picture_ns(picture, pwsp_picture_record(picture, path[i + 1])->start));
-        pwsp_out_text(out, "}");
+    for (uint64_t i = 0; i + 1 < picture->path_count && !picture->out->has_failed; i++) {
+        pwsp_chrome_flow_end(picture, from, "critical", i + 1, path[i],
+                             pwsp_chrome_last(picture, path[i]));
+        pwsp_chrome_flow_end(picture, to, "critical", i + 1, path[i + 1],
+                             pwsp_chrome_first(picture, path[i + 1]));
+    }
+    const uint64_t arrow_count = picture->arrows ? picture->set->arrow_count : 0;
+    for (uint64_t i = 0; i < arrow_count && !picture->out->has_failed; i++) {
+        const ptowsp_span_arrow *arrow = &picture->set->arrows[i];
+        pwsp_chrome_flow_end(picture, from, "message", i + 1, arrow->from,
+                             pwsp_chrome_first(picture, arrow->from));
+        pwsp_chrome_flow_end(picture, to, "message", i + 1, arrow->to,
+                             pwsp_chrome_last(picture, arrow->to));
     }
 }
 

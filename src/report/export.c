@@ -260,6 +260,34 @@ ptowsp_status ptowsp_run_report(const ptowsp_run *run, ptowsp_report_format form
 // -- spans ----------------------------------------------------------------------------------------
 
 // Also finds the end and the lanes of its picture.
+static bool pwsp_export_is_name(const char *name) {
+    return name && strlen(name) <= PTOWSP_NAME_MAX;
+}
+
+// Of a set whose spans are good.
+static ptowsp_status pwsp_export_check_ranks(ptowsp_context *context, const ptowsp_span_set *set) {
+    for (uint32_t i = 0; set->lane_names && i < set->rank_lanes; i++) {
+        if (!pwsp_export_is_name(set->lane_names[i])) {
+            return pwsp_fail(context, PTOWSP_INVALID_PARAMS, i,
+                             "export: the name of lane %u is NULL, or too long", i);
+        }
+    }
+    if (set->arrow_count && !set->arrows) {
+        return pwsp_export_refuse(context, "the arrows are NULL");
+    }
+    for (uint64_t i = 0; i < set->arrow_count; i++) {
+        const ptowsp_span_arrow *arrow = &set->arrows[i];
+        if (arrow->from >= set->count || arrow->to >= set->count || !set->spans[arrow->from].end ||
+            !set->spans[arrow->to].end) {
+            return pwsp_fail(context, PTOWSP_INVALID_PARAMS, i,
+                             "export: arrow %" PRIu64 ", from span %" PRIu64 " to %" PRIu64
+                             ": these did not run",
+                             i, arrow->from, arrow->to);
+        }
+    }
+    return PTOWSP_OK;
+}
+
 static ptowsp_status pwsp_export_check_spans(ptowsp_context *context, const ptowsp_span_set *set,
                                              pwsp_export_extent *out_extent) {
     uint64_t begin = UINT64_MAX, end = 0;
@@ -268,18 +296,20 @@ static ptowsp_status pwsp_export_check_spans(ptowsp_context *context, const ptow
         return pwsp_export_refuse(context, "the set, its spans or its names are NULL");
     }
     for (uint32_t i = 0; i < set->name_count; i++) {
-        if (!set->names[i] || strlen(set->names[i]) > PTOWSP_NAME_MAX) {
+        if (!pwsp_export_is_name(set->names[i])) {
             return pwsp_fail(context, PTOWSP_INVALID_PARAMS, i,
                              "export: the name of kind %u is NULL, or too long", i);
         }
     }
+    const uint64_t lanes =
+        set->rank_lanes ? (uint64_t)PTOWSP_RANK_COUNT_MAX * set->rank_lanes : PTOWSP_LANE_COUNT_MAX;
     for (uint64_t i = 0; i < set->count; i++) {
         const ptowsp_span *span = &set->spans[i];
-        const char *wrong = span->end == 0                        ? NULL
-                            : span->end < span->begin             ? "ends before it begins"
-                            : span->kind >= set->name_count       ? "is of a kind without a name"
-                            : span->lane >= PTOWSP_LANE_COUNT_MAX ? "is on a lane that cannot be"
-                                                                  : NULL;
+        const char *wrong = span->end == 0                  ? NULL
+                            : span->end < span->begin       ? "ends before it begins"
+                            : span->kind >= set->name_count ? "is of a kind without a name"
+                            : span->lane >= lanes           ? "is on a lane that cannot be"
+                                                            : NULL;
         if (wrong) {
             return pwsp_fail(context, PTOWSP_INVALID_PARAMS, i, "export: span %" PRIu64 " %s", i,
                              wrong);
@@ -290,8 +320,8 @@ static ptowsp_status pwsp_export_check_spans(ptowsp_context *context, const ptow
             out_extent->tracks = pwsp_max_u64(out_extent->tracks, span->lane + UINT64_C(1));
         }
     }
-    out_extent->makespan = end ? end - begin : 0;
-    return PTOWSP_OK;
+    out_extent->makespan = end && !set->has_cycles ? end - begin : end;
+    return pwsp_export_check_ranks(context, set);
 }
 
 ptowsp_status ptowsp_spans_export(ptowsp_context *context, const ptowsp_span_set *set,

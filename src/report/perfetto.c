@@ -162,6 +162,38 @@ static void pwsp_perfetto_sequence(pwsp_picture *picture, pwsp_pb *pb, uint32_t 
     pwsp_packet_end(picture, pb);
 }
 
+// A thread of a process, and its sequence.
+static void pwsp_perfetto_thread(pwsp_picture *picture, pwsp_pb *pb, uint32_t track,
+                                 uint64_t process, uint32_t number, const char *name) {
+    pwsp_packet_begin(pb, PWSP_PB_FIRST);
+    pwsp_pb_open(pb, 60);
+    pwsp_pb_number(pb, 1, (uint64_t)PWSP_PB_TRACK + track);
+    pwsp_pb_open(pb, 4);  // thread
+    pwsp_pb_number(pb, 1, process);
+    pwsp_pb_number(pb, 2, number);
+    pwsp_pb_text(pb, 5, name, strlen(name));
+    pwsp_pb_close(pb);
+    pwsp_pb_close(pb);
+    pwsp_packet_end(picture, pb);
+    pwsp_perfetto_sequence(picture, pb, track);
+}
+
+// A process for each rank. Their uuids are behind those of all tracks.
+static void pwsp_perfetto_ranks(pwsp_picture *picture, pwsp_pb *pb) {
+    const uint32_t lanes = pwsp_picture_rank_lanes(picture);
+    for (uint32_t i = 0; i < picture->track_count && !picture->out->has_failed; i++) {
+        char name[PWSP_TRACK_NAME_MAX];
+        const uint64_t process = (uint64_t)PWSP_PB_TRACK + picture->track_count + i / lanes;
+        if (i % lanes == 0) {
+            memcpy(name, "rank ", 5);
+            name[5 + pwsp_label_u64(i / lanes, name + 5)] = '\0';
+            pwsp_perfetto_process(picture, pb, process, name, i == 0);
+        }
+        pwsp_picture_lane_name(picture, i, name);
+        pwsp_perfetto_thread(picture, pb, i, process, i % lanes + 1, name);
+    }
+}
+
 static void pwsp_perfetto_tracks(pwsp_picture *picture, pwsp_pb *pb, uint32_t base, bool is_first) {
     char title[512];
     uint64_t lanes = (uint64_t)(picture->is_wall ? PWSP_PB_MEASURED : PWSP_PB_LANES);
@@ -175,17 +207,8 @@ static void pwsp_perfetto_tracks(pwsp_picture *picture, pwsp_pb *pb, uint32_t ba
         char name[PWSP_TRACK_NAME_MAX];
         bool is_lane = i < picture->lane_count;
         pwsp_picture_track_name(picture, i, name);
-        pwsp_packet_begin(pb, PWSP_PB_FIRST);
-        pwsp_pb_open(pb, 60);
-        pwsp_pb_number(pb, 1, (uint64_t)PWSP_PB_TRACK + base + i);
-        pwsp_pb_open(pb, 4);  // thread
-        pwsp_pb_number(pb, 1, is_lane ? lanes : (uint64_t)PWSP_PB_PROCESSES);
-        pwsp_pb_number(pb, 2, (is_lane ? i : i - picture->lane_count) + 1);
-        pwsp_pb_text(pb, 5, name, strlen(name));
-        pwsp_pb_close(pb);
-        pwsp_pb_close(pb);
-        pwsp_packet_end(picture, pb);
-        pwsp_perfetto_sequence(picture, pb, base + i);
+        pwsp_perfetto_thread(picture, pb, base + i, is_lane ? lanes : (uint64_t)PWSP_PB_PROCESSES,
+                             (is_lane ? i : i - picture->lane_count) + 1, name);
     }
 }
 
@@ -256,7 +279,26 @@ static unsigned char *pwsp_perfetto_small(unsigned char *to, uint64_t sequence, 
     return to;
 }
 
+enum { PWSP_PB_ARROWS_MAX = 128 };  // of a slice, each way; the others are left out
+
+static void pwsp_perfetto_arrows(const pwsp_slices *slices, uint64_t slot) {
+    const pwsp_picture *picture = slices->picture;
+    uint32_t count = 0;
+    for (uint64_t i = picture->first_out[slot]; i && count < PWSP_PB_ARROWS_MAX; count++) {
+        pwsp_pb_fixed(slices->pb, 47, i);
+        i = picture->next_out[i - 1];
+    }
+    count = 0;
+    for (uint64_t i = picture->first_in[slot]; i && count < PWSP_PB_ARROWS_MAX; count++) {
+        pwsp_pb_fixed(slices->pb, 48, i);
+        i = picture->next_in[i - 1];
+    }
+}
+
 static void pwsp_perfetto_flows(const pwsp_slices *slices, uint64_t slot) {
+    if (slices->picture->arrows) {
+        pwsp_perfetto_arrows(slices, slot);
+    }
     uint32_t place = slices->places ? slices->places[slot] : 0;
     if (place && place < slices->path_count) {
         pwsp_pb_fixed(slices->pb, 47, place);
@@ -298,6 +340,28 @@ static void pwsp_perfetto_begin(pwsp_slices *slices, uint64_t slot, uint64_t seq
     pwsp_packet_end(picture, pb);
 }
 
+// The wait of a task for others, as a slice within its own, which has begun. Returns where it ends,
+// and the time at which it does.
+static unsigned char *pwsp_perfetto_wait(const pwsp_slices *slices, uint64_t slot,
+                                         uint64_t sequence, unsigned char *to, uint64_t *time) {
+    pwsp_picture *picture = slices->picture;
+    const ptowsp_task_record *record = pwsp_picture_record(picture, slot);
+    char label[PWSP_WAIT_LABEL_MAX];
+    uint64_t waits_for = 0;
+    const uint64_t waited = pwsp_picture_wait(picture, slot, &waits_for);
+    if (waited == 0) {
+        return to;
+    }
+    const pwsp_small_name none = {0, 0, NULL};
+    const pwsp_small_name name = {record->kernel,
+                                  pwsp_picture_wait_label(picture, waits_for, label), label};
+    const uint64_t until = pwsp_picture_ns(picture, record->start + waited);
+    to = pwsp_perfetto_small(to, sequence, 0, PWSP_PB_BEGIN, name);
+    to = pwsp_perfetto_small(to, sequence, until - *time, PWSP_PB_END, none);
+    *time = until;
+    return to;
+}
+
 static void pwsp_perfetto_task(pwsp_slices *slices, uint64_t slot) {
     pwsp_picture *picture = slices->picture;
     const ptowsp_task_record *record = pwsp_picture_record(picture, slot);
@@ -309,7 +373,8 @@ static void pwsp_perfetto_task(pwsp_slices *slices, uint64_t slot) {
     uint64_t bit = UINT64_C(1) << kernel % 64,
              sequence = (uint64_t)PWSP_PB_OF_TRACK + slices->base + track;
     bool is_short = picture->options->is_short || !pwsp_picture_has_values(picture, slot);
-    bool has_flows = slices->places && slices->places[slot];
+    bool has_flows = (slices->places && slices->places[slot]) ||
+                     (picture->arrows && (picture->first_out[slot] || picture->first_in[slot]));
     uint64_t start = pwsp_picture_ns(picture, record->start);
     uint64_t end = pwsp_picture_ns(picture, record->end);
     char label[PWSP_LABEL_MAX];
@@ -325,7 +390,8 @@ static void pwsp_perfetto_task(pwsp_slices *slices, uint64_t slot) {
     } else {
         pwsp_perfetto_begin(slices, slot, sequence, elapsed, name, !(*known & bit));
         *known |= bit;
-        to = room = (unsigned char *)pwsp_out_room(picture->out, PWSP_SMALL_MAX);
+        to = room = (unsigned char *)pwsp_out_room(picture->out, 3 * PWSP_SMALL_MAX);
+        to = pwsp_perfetto_wait(slices, slot, sequence, to, &start);
     }
     to = pwsp_perfetto_small(to, sequence, end - start, PWSP_PB_END, none);
     picture->out->count += (size_t)(to - room);
@@ -384,7 +450,11 @@ static bool pwsp_perfetto_picture(pwsp_picture *picture, uint32_t base) {
         for (uint64_t i = 0; has_path && i < slices.path_count; i++) {
             slices.places[path[i]] = (uint32_t)i + 1;
         }
-        pwsp_perfetto_tracks(picture, slices.pb, base, base == 0);
+        if (pwsp_picture_rank_lanes(picture)) {
+            pwsp_perfetto_ranks(picture, slices.pb);
+        } else {
+            pwsp_perfetto_tracks(picture, slices.pb, base, base == 0);
+        }
         for (uint64_t i = 0; i < picture->count && !picture->out->has_failed; i++) {
             pwsp_perfetto_task(&slices, pwsp_picture_slot(picture, i));
         }

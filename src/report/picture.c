@@ -224,11 +224,63 @@ PWSP_INTERNAL bool pwsp_picture_init(pwsp_picture *picture, const ptowsp_run *ru
     return (is_sorted && !is_ordered) || pwsp_picture_make_order(picture, is_sorted);
 }
 
+// Hangs each arrow of a set on its two slots. False when memory is out.
+static bool pwsp_picture_hang_arrows(pwsp_picture *picture) {
+    const ptowsp_span_set *set = picture->set;
+    const uint64_t count = set->count, arrows = set->arrow_count;
+    if (arrows == 0) {
+        return true;
+    }
+    picture->arrows = (uint64_t *)pwsp_memory_alloc(&picture->memory, 2 * (size_t)(count + arrows) *
+                                                                          sizeof(uint64_t));
+    if (!picture->arrows) {
+        return false;
+    }
+    picture->first_out = picture->arrows;
+    picture->first_in = picture->first_out + count;
+    picture->next_out = picture->first_in + count;
+    picture->next_in = picture->next_out + arrows;
+    for (uint64_t i = arrows; i > 0; i--) {
+        const ptowsp_span_arrow *arrow = &set->arrows[i - 1];
+        picture->next_out[i - 1] = picture->first_out[arrow->from];
+        picture->first_out[arrow->from] = i;
+        picture->next_in[i - 1] = picture->first_in[arrow->to];
+        picture->first_in[arrow->to] = i;
+    }
+    return true;
+}
+
+PWSP_INTERNAL uint64_t pwsp_picture_wait(const pwsp_picture *picture, uint64_t slot,
+                                         uint64_t *out_for) {
+    const ptowsp_task_record *record = pwsp_picture_record(picture, slot);
+    uint64_t waited = 0;
+    for (uint64_t i = picture->arrows ? picture->first_in[slot] : 0; i;
+         i = picture->next_in[i - 1]) {
+        const uint64_t from = picture->set->arrows[i - 1].from;
+        const uint64_t until = pwsp_min_u64(pwsp_picture_record(picture, from)->start, record->end);
+        if (until > record->start && until - record->start > waited) {
+            waited = until - record->start;
+            *out_for = from;
+        }
+    }
+    return waited;
+}
+
+PWSP_INTERNAL size_t pwsp_picture_wait_label(const pwsp_picture *picture, uint64_t slot,
+                                             char *room) {
+    const uint32_t lanes = pwsp_picture_rank_lanes(picture);
+    const uint32_t track = pwsp_picture_track(picture, slot);
+    memcpy(room, lanes ? "waits for rank " : "waits for lane ", 15);
+    const size_t length = 15 + pwsp_label_u64(lanes ? track / lanes : track, room + 15);
+    room[length] = '\0';
+    return length;
+}
+
 PWSP_INTERNAL bool pwsp_picture_init_spans(pwsp_picture *picture, const pwsp_memory *memory,
                                            const ptowsp_span_set *set,
                                            const ptowsp_export_options *options, pwsp_out *out,
                                            ptowsp_task_record *records, bool is_ordered) {
-    uint64_t begin = UINT64_MAX;
+    uint64_t begin = set->has_cycles ? 0 : UINT64_MAX;
     memset(picture, 0, sizeof *picture);
     picture->set = set;
     picture->options = options;
@@ -237,7 +289,7 @@ PWSP_INTERNAL bool pwsp_picture_init_spans(pwsp_picture *picture, const pwsp_mem
     picture->is_wall = true;
     picture->records = records;
     picture->count = set->count;
-    for (uint64_t i = 0; i < set->count; i++) {
+    for (uint64_t i = 0; i < set->count && !set->has_cycles; i++) {
         begin = set->spans[i].end ? pwsp_min_u64(begin, set->spans[i].begin) : begin;
     }
     for (uint64_t i = 0; i < set->count; i++) {
@@ -258,10 +310,14 @@ PWSP_INTERNAL bool pwsp_picture_init_spans(pwsp_picture *picture, const pwsp_mem
                 span->lane >= picture->lane_count ? span->lane + 1 : picture->lane_count;
         }
     }
+    const uint32_t lanes = set->rank_lanes;
+    if (lanes) {  // all of the last rank
+        picture->lane_count = (picture->lane_count + lanes - 1) / lanes * lanes;
+    }
     picture->track_count = picture->lane_count;
     picture->firsts = (uint64_t *)pwsp_memory_alloc(memory, ((size_t)picture->track_count + 2) *
                                                                 sizeof(uint64_t));
-    if (!picture->firsts) {
+    if (!picture->firsts || !pwsp_picture_hang_arrows(picture)) {
         return false;
     }
     bool is_sorted = pwsp_picture_is_sorted(picture, picture->firsts);
@@ -280,15 +336,37 @@ PWSP_INTERNAL void pwsp_picture_free(pwsp_picture *picture) {
     pwsp_memory_free(memory, picture->order, (size_t)picture->count * sizeof(uint64_t));
     pwsp_memory_free(memory, picture->processes,
                      (size_t)picture->process_capacity * sizeof(uint32_t));
+    if (picture->arrows) {
+        pwsp_memory_free(memory, picture->arrows,
+                         2 * (size_t)(picture->set->count + picture->set->arrow_count) *
+                             sizeof(uint64_t));
+    }
 }
 
 // -- names ----------------------------------------------------------------------------------------
 
+PWSP_INTERNAL void pwsp_picture_lane_name(const pwsp_picture *picture, uint32_t track, char *name) {
+    const uint32_t lanes = pwsp_picture_rank_lanes(picture);
+    const uint32_t lane = lanes ? track % lanes : track;
+    if (lanes && picture->set->lane_names) {
+        const char *own = picture->set->lane_names[lane];
+        memcpy(name, own, strlen(own) + 1);
+        return;
+    }
+    memcpy(name, "lane ", 5);
+    name[5 + pwsp_label_u64(lane, name + 5)] = '\0';
+}
+
 PWSP_INTERNAL void pwsp_picture_track_name(const pwsp_picture *picture, uint32_t track,
                                            char *name) {
+    const uint32_t lanes = pwsp_picture_rank_lanes(picture);
     if (track < picture->lane_count) {
-        memcpy(name, "lane ", 5);
-        name[5 + pwsp_label_u64(track, name + 5)] = '\0';
+        size_t length = 0;
+        if (lanes) {
+            length = pwsp_label_u64(track / lanes, name);
+            name[length++] = ' ';
+        }
+        pwsp_picture_lane_name(picture, track, name + length);
         return;
     }
     ptowsp_text_buffer buffer = {name, PWSP_TRACK_NAME_MAX, 0};

@@ -33,6 +33,8 @@ typedef struct pwsp_picture {
     uint64_t process_capacity;
     uint64_t *order;   // slots by track and start; NULL: as they come
     uint64_t *firsts;  // by track: where its tasks begin in the order; one more than tracks
+    // Arrows of a set, + 1: the first from and to a slot, and for each the next of its slot.
+    uint64_t *arrows, *first_out, *first_in, *next_out, *next_in;
 } pwsp_picture;
 
 // The end of a run's last task, and its lanes and processes.
@@ -79,8 +81,30 @@ PWSP_INLINE uint32_t pwsp_picture_track(const pwsp_picture *picture, uint64_t sl
 // A task with what its record does not have; of a span that is its index.
 PWSP_INTERNAL ptowsp_task_trace pwsp_picture_task(const pwsp_picture *picture, uint64_t slot);
 
+// The name of a track; of a lane of a rank, with its rank or without.
 #define PWSP_TRACK_NAME_MAX (PTOWSP_NAME_MAX + 24)
 PWSP_INTERNAL void pwsp_picture_track_name(const pwsp_picture *picture, uint32_t track, char *name);
+
+PWSP_INTERNAL void pwsp_picture_lane_name(const pwsp_picture *picture, uint32_t track, char *name);
+
+// Lanes of each rank; 0: there are no ranks.
+PWSP_INLINE uint32_t pwsp_picture_rank_lanes(const pwsp_picture *picture) {
+    return picture->set ? picture->set->rank_lanes : 0;
+}
+
+// For how long a task has waited for others that have arrows to it; *out_for is the last of them.
+PWSP_INTERNAL uint64_t pwsp_picture_wait(const pwsp_picture *picture, uint64_t slot,
+                                         uint64_t *out_for);
+
+// Writes "waits for rank 3", of a wait for a slot, into room; returns its length.
+#define PWSP_WAIT_LABEL_MAX 40
+PWSP_INTERNAL size_t pwsp_picture_wait_label(const pwsp_picture *picture, uint64_t slot,
+                                             char *room);
+
+// Are times cycles?
+PWSP_INLINE bool pwsp_picture_has_cycles(const pwsp_picture *picture) {
+    return picture->set ? picture->set->has_cycles : !picture->is_wall;
+}
 
 PWSP_INTERNAL const char *pwsp_picture_title(const pwsp_picture *picture);
 PWSP_INTERNAL const char *pwsp_picture_kernel(const pwsp_picture *picture, uint32_t kernel);
@@ -108,7 +132,7 @@ PWSP_INTERNAL size_t pwsp_picture_label(const pwsp_picture *picture, uint64_t sl
 PWSP_INTERNAL uint64_t pwsp_picture_scale(const pwsp_picture *picture, uint64_t cycles);
 
 PWSP_INLINE uint64_t pwsp_picture_ns(const pwsp_picture *picture, uint64_t cycles) {
-    return picture->is_wall || picture->options->clock_mhz == 1000
+    return !pwsp_picture_has_cycles(picture) || picture->options->clock_mhz == 1000
                ? cycles
                : pwsp_picture_scale(picture, cycles);
 }

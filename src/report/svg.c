@@ -22,7 +22,8 @@ enum {
     PWSP_SVG_RIGHT = 16,
     PWSP_SVG_TOP = 56,
     PWSP_SVG_SCALE = 100,
-    PWSP_SVG_LEGEND = 150  // width of an entry
+    PWSP_SVG_LEGEND = 150,  // width of an entry
+    PWSP_SVG_ARROWS = 1000  // at most
 };
 
 typedef struct pwsp_svg {
@@ -79,7 +80,7 @@ static void pwsp_svg_head(pwsp_svg *svg, uint32_t height) {
     pwsp_out_xml(out, pwsp_picture_title(picture));
     pwsp_out_text(out, "</text>\n<text class=\"u\" x=\"12\" y=\"42\">");
     pwsp_svg_count(out, picture->makespan);
-    pwsp_out_text(out, picture->is_wall ? " ns, measured: " : " cycles, ");
+    pwsp_out_text(out, pwsp_picture_has_cycles(picture) ? " cycles, " : " ns, measured: ");
     pwsp_svg_count(out, picture->task_count);
     bool has_lanes = picture->lane_count > 0;
     uint32_t tracks = has_lanes ? picture->lane_count : picture->track_count;
@@ -88,6 +89,9 @@ static void pwsp_svg_head(pwsp_svg *svg, uint32_t height) {
                     tracks == 1 ? ""
                     : has_lanes ? "s"
                                 : "es");
+    if (pwsp_picture_rank_lanes(picture)) {
+        pwsp_out_format(out, " of %u ranks", tracks / pwsp_picture_rank_lanes(picture));
+    }
     uint64_t capacity;
     if (picture->busy && pwsp_mul_fits(picture->makespan, tracks, &capacity)) {
         pwsp_out_format(out, ", lanes busy %.1f %% of the time",
@@ -180,6 +184,44 @@ static void pwsp_svg_label(pwsp_svg *svg, uint64_t slot, uint64_t x, uint64_t wi
     pwsp_out_text(svg->out, "</text>\n");
 }
 
+// What a task has waited for others, over its bar.
+static void pwsp_svg_wait(pwsp_svg *svg, uint64_t slot, uint32_t y) {
+    char label[PWSP_WAIT_LABEL_MAX];
+    uint64_t waits_for = 0;
+    const ptowsp_task_record *record = pwsp_picture_record(svg->picture, slot);
+    const uint64_t waited = pwsp_picture_wait(svg->picture, slot, &waits_for);
+    const uint64_t x = pwsp_svg_x(svg, record->start);
+    const uint64_t end = pwsp_svg_x(svg, record->start + waited);
+    if (end >= x + PWSP_SVG_SCALE) {
+        svg->has_stall[PTOWSP_STALL_RANK] = true;
+        pwsp_picture_wait_label(svg->picture, waits_for, label);
+        pwsp_svg_rect(svg, x, end - x, y + 2, svg->row - 4);
+        pwsp_out_format(svg->out, " fill=\"url(#s%d)\"><title>%s</title></rect>\n",
+                        (int)PTOWSP_STALL_RANK, label);
+    }
+}
+
+// Lines from where what sends begins to where what receives ends.
+static void pwsp_svg_arrows(pwsp_svg *svg) {
+    const pwsp_picture *picture = svg->picture;
+    const uint64_t count = picture->arrows ? picture->set->arrow_count : 0;
+    for (uint64_t i = 0; count <= PWSP_SVG_ARROWS && i < count; i++) {
+        const ptowsp_span_arrow *arrow = &picture->set->arrows[i];
+        const ptowsp_task_record *from = pwsp_picture_record(picture, arrow->from);
+        const ptowsp_task_record *to = pwsp_picture_record(picture, arrow->to);
+        if (to->end < svg->begin || from->start > svg->end) {
+            continue;
+        }
+        const uint64_t left = PWSP_SVG_LEFT * PWSP_SVG_SCALE;
+        pwsp_svg_hundredths(svg, "<line stroke=\"#c2185b\" stroke-opacity=\"0.7\" x1=\"",
+                            left + pwsp_svg_x(svg, from->start));
+        pwsp_svg_hundredths(svg, " x2=\"", left + pwsp_svg_x(svg, to->end));
+        pwsp_out_format(svg->out, " y1=\"%u\" y2=\"%u\"/>\n",
+                        pwsp_svg_y(svg, pwsp_picture_track(picture, arrow->from)) + svg->row / 2,
+                        pwsp_svg_y(svg, pwsp_picture_track(picture, arrow->to)) + svg->row / 2);
+    }
+}
+
 static void pwsp_svg_bar(pwsp_svg *svg, uint64_t slot, uint64_t x, uint64_t width, uint32_t y) {
     pwsp_picture *picture = svg->picture;
     pwsp_out *out = svg->out;
@@ -199,6 +241,7 @@ static void pwsp_svg_bar(pwsp_svg *svg, uint64_t slot, uint64_t x, uint64_t widt
         pwsp_out_format(out, " (task %" PRIu64 ")", record->cause);
     }
     pwsp_out_text(out, "</title></rect>\n");
+    pwsp_svg_wait(svg, slot, y);
     if (svg->is_critical && svg->is_critical[slot] && width >= 5 * PWSP_SVG_SCALE) {
         pwsp_svg_rect(svg, x + 80, width - 160, y + 3, svg->row - 6);
         pwsp_out_text(out, " class=\"c\" pointer-events=\"none\"/>\n");
@@ -368,6 +411,7 @@ static void pwsp_svg_draw(pwsp_svg *svg) {
             picture->lane_count > 0 && !picture->is_wall && picture->run->recorder.idle[i] > 0;
         entries += is_of_lane || is_of_process;
     }
+    entries += picture->arrows != NULL;  // waits
     pwsp_svg_legend legend = {0, columns, bottom + 48};
     pwsp_svg_head(svg, bottom + 48 + (entries + columns - 1) / columns * 20);
     for (uint32_t i = 0; i < picture->track_count && !svg->out->has_failed; i += 2) {
@@ -377,6 +421,7 @@ static void pwsp_svg_draw(pwsp_svg *svg) {
     }
     pwsp_svg_axis(svg, true);
     pwsp_svg_tracks(svg);
+    pwsp_svg_arrows(svg);
     pwsp_svg_axis(svg, false);
     pwsp_svg_draw_legend(svg, &legend);
     pwsp_out_text(svg->out, "</svg>\n");

@@ -692,19 +692,16 @@ PWSP_INTERNAL bool pwsp_events_pipeline(pwsp_events *events, const pwsp_pipeline
 
 PWSP_INTERNAL bool pwsp_events_slot_load(pwsp_events *events, const pwsp_tile_at *tile) {
     pwsp_sim *sim = events->sim;
-    const uint32_t id = events->entering ? events->entering : pwsp_events_node_new(events);
+    uint32_t id = pwsp_events_node_new(events);
     if (id == 0) {
         return pwsp_sim_no_memory(sim);
     }
-    if (events->entering == 0) {
-        events->entering = id;
-        events->nodes[id].refs = 2;  // ours, and until it is done
-        events->nodes[id].pending = 1;
-        events->current = id;
-        pwsp_deps_query_load(&sim->deps, tile);
-        pwsp_events_arrive(events, id);
-        pwsp_events_settle(events);
-    }
+    events->nodes[id].refs = 2;  // ours, and until it is done
+    events->nodes[id].pending = 1;
+    events->current = id;
+    pwsp_deps_query_load(&sim->deps, tile);
+    pwsp_events_arrive(events, id);
+    pwsp_events_settle(events);
     while (!events->nodes[id].is_done) {
         bool has_moved = false;
         // nothing completes before tasks begin to start, not even pipelines
@@ -716,7 +713,6 @@ PWSP_INTERNAL bool pwsp_events_slot_load(pwsp_events *events, const pwsp_tile_at
         }
     }
     uint64_t cause = pwsp_events_cause(events, id);
-    events->entering = 0;
     pwsp_events_unref(events, id);
     if (events->now > sim->clock.now) {
         pwsp_sim_move_clock(sim, events->now, PTOWSP_STALL_SLOT, cause);

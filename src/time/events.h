@@ -100,7 +100,7 @@ typedef struct pwsp_events {
     bool is_shared;       // lanes of a pool share a queue
     bool is_out_of_memory;
     bool has_ended;     // all tasks are issued
-    uint32_t entering;  // the node of a task or slot load that waits in its call, which may be held
+    uint32_t entering;  // the node of a task that waits for rings, and may be held there
 } pwsp_events;
 
 PWSP_INTERNAL bool pwsp_events_init(pwsp_events *events, pwsp_sim *sim);

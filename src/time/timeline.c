@@ -67,7 +67,7 @@ PWSP_INTERNAL bool pwsp_timeline_reset(pwsp_timeline *time, const uint32_t *edge
 }
 
 PWSP_INTERNAL bool pwsp_timeline_slot_load(pwsp_timeline *time, const pwsp_tile_at *tile) {
-    time->sim.stats.slot_load_count += !(time->is_events && time->events.entering);
+    time->sim.stats.slot_load_count++;
     return time->is_events ? pwsp_events_slot_load(&time->events, tile)
                            : pwsp_lanes_slot_load(&time->lanes, tile);
 }

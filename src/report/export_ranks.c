@@ -1,0 +1,228 @@
+// The timeline of all ranks of a simulated group: its records as one set of spans.
+//
+//      spans   rank 0: slot 0, slot 1, ... | rank 1: ... |     in the order of records
+//      lanes   each rank: its lanes, and the links as the last one
+//      kinds   the names of all programs' kernels, each once
+//      arrows  from what a task has waited for
+
+#include "picture.h"
+
+#include <inttypes.h>
+
+enum { PWSP_RANKS_LANE_NAME = 16 };
+
+typedef struct pwsp_export_ranks {
+    pwsp_memory memory;
+    const ptowsp_run_group *group;
+    uint64_t *firsts;  // by rank: its first span; one more than ranks
+    ptowsp_span *spans;
+    ptowsp_span_arrow *arrows;
+    uint64_t count, arrow_count, arrow_room;
+    const char **names;
+    uint64_t name_count, name_capacity;
+    uint32_t *kinds;  // by kernel of the program at hand
+    uint64_t kind_capacity;
+    uint32_t lanes;  // of a rank
+    bool has_links;
+    const char **lane_names;  // and behind them their texts
+    size_t lane_names_size;
+} pwsp_export_ranks;
+
+static ptowsp_status pwsp_export_check_group(ptowsp_context *context,
+                                             const ptowsp_run_group *group) {
+    if (group->rank_count == 0 || group->rank_count > PTOWSP_RANK_COUNT_MAX || !group->runs) {
+        return pwsp_fail(context, PTOWSP_INVALID_PARAMS, group->rank_count,
+                         "export: %" PRIu32 " ranks: there are 1 to %d, each with a run",
+                         group->rank_count, PTOWSP_RANK_COUNT_MAX);
+    }
+    for (uint32_t i = 0; i < group->rank_count; i++) {
+        if (!group->runs[i] || !group->runs[i]->is_done || !group->runs[i]->has_records) {
+            return pwsp_fail(context, PTOWSP_INVALID_PARAMS, i,
+                             "export: rank %" PRIu32 " has no run that has recorded tasks", i);
+        }
+    }
+    return PTOWSP_OK;
+}
+
+// Counts spans, arrows and lanes.
+static void pwsp_export_ranks_measure(pwsp_export_ranks *e) {
+    uint32_t own = 0;
+    for (uint32_t i = 0; i < e->group->rank_count; i++) {
+        const ptowsp_run *run = e->group->runs[i];
+        uint64_t waits;
+        ptowsp_run_rank_waits(run, &waits);
+        e->count += ptowsp_run_trace_count(run);
+        e->arrow_room += waits;
+        e->has_links = e->has_links || run->program->has_link;
+        const uint32_t lanes = run->program->lane_count - run->program->has_link;
+        own = lanes > own ? lanes : own;
+    }
+    e->lanes = own + e->has_links;
+}
+
+static bool pwsp_export_ranks_reserve(pwsp_export_ranks *e) {
+    const pwsp_memory *memory = &e->memory;
+    const size_t ranks = e->group->rank_count;
+    e->lane_names_size = e->lanes * (sizeof(char *) + PWSP_RANKS_LANE_NAME);
+    e->firsts = (uint64_t *)pwsp_memory_alloc(memory, (ranks + 1) * sizeof(uint64_t));
+    e->spans =
+        (ptowsp_span *)pwsp_memory_alloc(memory, (size_t)(e->count + 1) * sizeof(ptowsp_span));
+    e->arrows = (ptowsp_span_arrow *)pwsp_memory_alloc(memory, (size_t)(e->arrow_room + 1) *
+                                                                   sizeof(ptowsp_span_arrow));
+    e->lane_names = (const char **)pwsp_memory_alloc(memory, e->lane_names_size);
+    if (!e->firsts || !e->spans || !e->arrows || !e->lane_names) {
+        return false;
+    }
+    char *text = (char *)(e->lane_names + e->lanes);
+    for (uint32_t i = 0; i < e->lanes; i++, text += PWSP_RANKS_LANE_NAME) {
+        memcpy(text, "lane ", 5);
+        text[5 + pwsp_label_u64(i, text + 5)] = '\0';
+        if (e->has_links && i + 1 == e->lanes) {
+            memcpy(text, "links", 6);
+        }
+        e->lane_names[i] = text;
+    }
+    return true;
+}
+
+static void pwsp_export_ranks_free(pwsp_export_ranks *e) {
+    const pwsp_memory *memory = &e->memory;
+    pwsp_memory_free(memory, e->firsts, ((size_t)e->group->rank_count + 1) * sizeof(uint64_t));
+    pwsp_memory_free(memory, e->spans, (size_t)(e->count + 1) * sizeof(ptowsp_span));
+    pwsp_memory_free(memory, e->arrows, (size_t)(e->arrow_room + 1) * sizeof(ptowsp_span_arrow));
+    pwsp_memory_free(memory, (void *)e->lane_names, e->lane_names_size);
+    pwsp_memory_free(memory, (void *)e->names, (size_t)e->name_capacity * sizeof(char *));
+    pwsp_memory_free(memory, e->kinds, (size_t)e->kind_capacity * sizeof(uint32_t));
+}
+
+// Finds the kinds of a program's kernels. False: memory is out.
+static bool pwsp_export_ranks_find_kinds(pwsp_export_ranks *e, const ptowsp_program *program) {
+    const uint64_t count = program->kernels.count;
+    void *names = (void *)e->names, *kinds = e->kinds;
+    bool has_room = pwsp_memory_grow(&e->memory, &names, &e->name_capacity, e->name_count + count,
+                                     sizeof(char *));
+    e->names = (const char **)names;
+    has_room = has_room &&
+               pwsp_memory_grow(&e->memory, &kinds, &e->kind_capacity, count + 1, sizeof(uint32_t));
+    e->kinds = (uint32_t *)kinds;
+    for (uint32_t i = 1; has_room && i < count; i++) {
+        const char *name = PWSP_PROGRAM_AT(program, kernels, pwsp_kernel_info, i)->name;
+        uint32_t kind = 0;
+        while (kind < e->name_count && strcmp(e->names[kind], name) != 0) {
+            kind++;
+        }
+        e->names[kind] = name;
+        e->name_count = kind == e->name_count ? e->name_count + 1 : e->name_count;
+        e->kinds[i] = kind;
+    }
+    return has_room;
+}
+
+// The spans of a rank, from `at` on.
+static void pwsp_export_ranks_take_spans(pwsp_export_ranks *e, uint32_t rank, uint64_t at) {
+    const ptowsp_run *run = e->group->runs[rank];
+    const uint32_t lane_count = run->program->lane_count;
+    for (uint64_t i = 0; i < ptowsp_run_trace_count(run); i++) {
+        const ptowsp_task_record *record = &run->recorder.records[i];
+        const bool is_link = run->program->has_link && record->lane + 1 == lane_count;
+        ptowsp_span *span = &e->spans[at + i];
+        if (record->lane != PTOWSP_NO_LANE) {
+            span->begin = record->start;
+            span->end = record->end;
+            span->lane = rank * e->lanes + (is_link ? e->lanes - 1 : record->lane);
+            span->kind = e->kinds[record->kernel];
+        }
+    }
+}
+
+// The arrows to the spans of a rank, once all spans are there.
+static void pwsp_export_ranks_take_arrows(pwsp_export_ranks *e, uint32_t rank) {
+    uint64_t count, from, to;
+    const ptowsp_rank_wait *waits = ptowsp_run_rank_waits(e->group->runs[rank], &count);
+    for (uint64_t i = 0; i < count; i++) {
+        const uint32_t other = waits[i].from_rank;
+        if (other < e->group->rank_count && waits[i].from_task != PTOWSP_NO_INDEX &&
+            pwsp_recorder_find(&e->group->runs[rank]->recorder, waits[i].task, &to) &&
+            pwsp_recorder_find(&e->group->runs[other]->recorder, waits[i].from_task, &from)) {
+            const ptowsp_span_arrow arrow = {e->firsts[other] + from, e->firsts[rank] + to};
+            if (e->spans[arrow.from].end && e->spans[arrow.to].end) {
+                e->arrows[e->arrow_count++] = arrow;
+            }
+        }
+    }
+}
+
+static bool pwsp_export_ranks_take(pwsp_export_ranks *e) {
+    uint64_t at = 0;
+    for (uint32_t i = 0; i < e->group->rank_count; i++) {
+        const ptowsp_run *run = e->group->runs[i];
+        const bool is_new = i == 0 || run->program != e->group->runs[i - 1]->program;
+        if (is_new && !pwsp_export_ranks_find_kinds(e, run->program)) {
+            return false;
+        }
+        e->firsts[i] = at;
+        pwsp_export_ranks_take_spans(e, i, at);
+        at += ptowsp_run_trace_count(run);
+    }
+    e->firsts[e->group->rank_count] = at;
+    for (uint32_t i = 0; i < e->group->rank_count; i++) {
+        pwsp_export_ranks_take_arrows(e, i);
+    }
+    return true;
+}
+
+// What identifies a span beyond its kernel.
+static void pwsp_export_ranks_label(void *user, uint64_t i, ptowsp_text text) {
+    const pwsp_export_ranks *e = (const pwsp_export_ranks *)user;
+    uint32_t low = 0, high = e->group->rank_count;
+    while (low + 1 < high) {
+        const uint32_t middle = low + (high - low) / 2;
+        *(e->firsts[middle] <= i ? &low : &high) = middle;
+    }
+    const ptowsp_run *run = e->group->runs[low];
+    const ptowsp_task_trace task = ptowsp_run_trace_at(run, i - e->firsts[low]);
+    char label[PWSP_LABEL_MAX];
+    ptowsp_text_buffer buffer = {label, sizeof label, 0};
+    label[0] = '\0';
+    ptowsp_run_print_task(run, &task, ptowsp_text_to_buffer(&buffer));
+    const size_t name = strlen(e->names[e->spans[i].kind]);
+    if (strlen(label) > name) {
+        pwsp_text_format(text, "%s", label + name + 1);
+    }
+}
+
+ptowsp_status ptowsp_run_group_export(ptowsp_context *context, const ptowsp_run_group *group,
+                                      ptowsp_export_format format,
+                                      const ptowsp_export_options *options, ptowsp_output output) {
+    PTOWSP_ASSERT(context && group);
+    ptowsp_status status = pwsp_export_check_group(context, group);
+    if (status != PTOWSP_OK) {
+        return status;
+    }
+    pwsp_export_ranks e;
+    memset(&e, 0, sizeof e);
+    e.memory = context->memory;
+    e.group = group;
+    pwsp_export_ranks_measure(&e);
+    if (pwsp_export_ranks_reserve(&e) && pwsp_export_ranks_take(&e)) {
+        ptowsp_span_set set;
+        memset(&set, 0, sizeof set);
+        set.title = group->runs[0]->program->name;
+        set.spans = e.spans;
+        set.count = e.count;
+        set.names = e.names;
+        set.name_count = (uint32_t)e.name_count;
+        set.label = pwsp_export_ranks_label;
+        set.user = &e;
+        set.rank_lanes = e.lanes;
+        set.lane_names = e.lane_names;
+        set.arrows = e.arrows;
+        set.arrow_count = e.arrow_count;
+        set.has_cycles = true;
+        status = ptowsp_spans_export(context, &set, format, options, output);
+    } else {
+        status = pwsp_fail(context, PTOWSP_OUT_OF_MEMORY, PTOWSP_NO_INDEX, "export: out of memory");
+    }
+    pwsp_export_ranks_free(&e);
+    return status;
+}
