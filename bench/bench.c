@@ -300,6 +300,7 @@ WITHOUT_CONTEXT(bench_blas)
 WITHOUT_CONTEXT(bench_lanes)
 WITHOUT_CONTEXT(bench_graph)
 WITHOUT_CONTEXT(bench_emit)
+WITHOUT_CONTEXT(bench_peers)
 
 static const struct {
     const char *name;
@@ -322,6 +323,7 @@ static const struct {
               {"lanes", bench_lanes_group},
               {"graph", bench_graph_group},
               {"emit", bench_emit_group},
+              {"peers", bench_peers_group},
               {"scale", bench_scale_group},
               {"growth", bench_growth_group}};
 

@@ -136,6 +136,10 @@ void bench_kernel(void);
 // Matrix products beside OpenBLAS, if it is there.
 void bench_blas(void);
 
+// Graphs run and simulated beside oneTBB, OpenMP, StarPU and SimGrid, as far as they are there, and
+// the rows of bench_blas.
+void bench_peers(void);
+
 // Programs on threads, beside the same without.
 void bench_lanes(void);
 

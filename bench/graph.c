@@ -31,7 +31,7 @@ static void shape_end_task(graph_shape *s, uint32_t task) {
     s->first[task + 1] = s->edge_count;
 }
 
-static graph_shape shape_chain(void) {
+graph_shape graph_shape_chain(void) {
     graph_shape s = shape_begin("chain", GRAPH_TASKS, GRAPH_TASKS);
     for (uint32_t i = 0; i < s.task_count; i++) {
         if (i > 0) {
@@ -53,7 +53,7 @@ static graph_shape shape_tree(void) {
     return s;
 }
 
-static graph_shape shape_independent(void) {
+graph_shape graph_shape_independent(void) {
     return shape_begin("independent", GRAPH_TASKS, 0);
 }
 
@@ -73,7 +73,7 @@ static graph_shape shape_wavefront(void) {
 }
 
 // Layers of 1024 tasks; each task has four inputs from the layer before.
-static graph_shape shape_random(void) {
+graph_shape graph_shape_random(void) {
     enum { WIDTH = 1024 };
     graph_shape s = shape_begin("random layers, 4 inputs", GRAPH_TASKS, 4 * GRAPH_TASKS);
     uint64_t random = 1;
@@ -254,13 +254,17 @@ static void create_openmp_task(const graph_shape *s, char *marks, uint32_t i) {
     }
 }
 
+void graph_openmp_run(const graph_shape *shape, char *marks, unsigned lane_count) {
+#pragma omp parallel num_threads(lane_count)
+#pragma omp single
+    for (uint32_t i = 0; i < shape->task_count; i++) {
+        create_openmp_task(shape, marks, i);
+    }
+}
+
 static void run_openmp(void *user) {
     graph_bench *b = (graph_bench *)user;
-#pragma omp parallel num_threads(b->lane_count)
-#pragma omp single
-    for (uint32_t i = 0; i < b->shape->task_count; i++) {
-        create_openmp_task(b->shape, b->marks, i);
-    }
+    graph_openmp_run(b->shape, b->marks, b->lane_count);
 }
 #endif
 
@@ -520,8 +524,8 @@ void bench_graph(void) {
 #ifndef BENCH_HAS_TBB
     printf("graph: oneTBB is not installed\n");
 #endif
-    graph_shape shapes[] = {shape_chain(),     shape_tree(),   shape_independent(),
-                            shape_wavefront(), shape_random(), shape_attention()};
+    graph_shape shapes[] = {graph_shape_chain(), shape_tree(),         graph_shape_independent(),
+                            shape_wavefront(),   graph_shape_random(), shape_attention()};
     static const graph_budget budgets[] = {{6, "6 ns"}, {6, "6 ns"},   {6, "6 ns"},
                                            {9, "9 ns"}, {25, "25 ns"}, {0, ""}};
     for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++) {

@@ -26,6 +26,14 @@ static inline void graph_spin(uint32_t rounds) {
     }
 }
 
+// Shapes of 65,536 tasks: memory of calloc. Random: layers of 1,024, four inputs a task.
+graph_shape graph_shape_chain(void);
+graph_shape graph_shape_independent(void);
+graph_shape graph_shape_random(void);
+
+// A shape as OpenMP's tasks with dependencies, built and run, with a byte of marks for each task.
+void graph_openmp_run(const graph_shape *shape, char *marks, unsigned lane_count);
+
 // oneTBB's flow graph, if the benchmark has been built with it. NULL otherwise.
 typedef struct graph_tbb graph_tbb;
 graph_tbb *graph_tbb_build(const graph_shape *shape, unsigned lane_count);
