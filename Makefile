@@ -206,7 +206,7 @@ coverage:
 # Each target is linked twice: to a main that replays its inputs, with the library as tests have it,
 # and to clang's fuzzer with a library under sanitizers, in a folder of its own.
 
-FUZZ_TARGETS := attention builder emit expr graph kernel moe pipeline plan prefix program records trace
+FUZZ_TARGETS := attention builder emit expr graph kernel moe pipeline plan prefix program records trace tree
 FUZZ_SECONDS ?= 60
 FUZZ_FLAGS   := -O1 -g -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all
 FUZZ_MAINS   := $(FUZZ_TARGETS:%=$(BUILD)/tests/fuzz/%)
@@ -217,7 +217,10 @@ $(BUILD)/tests/fuzz/%.o: CPPFLAGS += $(FUZZ_INCLUDE)
 $(FUZZ_MAINS): %: %.o $(FUZZ_MAIN) $(BUILD)/common/lengths.o $(BUILD)/libtested.a
 	$(CC) $(CFLAGS) $^ -o $@ $(FUZZ_LINK) $(TEST_LIBS)
 
-replay: $(FUZZ_MAINS)
+# Trees take the objects of the tests'.
+replay: export NPU_EQUAL_OPTIONS ?= $(TREE_OPTIONS)
+replay: export PTOWSP_TEST_OBJECTS = $(abspath $(BUILD))/npu/cache
+replay: $(FUZZ_MAINS) $(BUILD)/npu/first
 	@for target in $(FUZZ_TARGETS); do seeds=tests/fuzz/corpus/$$target; [ -d $$seeds ] || seeds=tests/traces; \
 	    echo "replaying $$target"; $(abspath $(BUILD))/tests/fuzz/$$target $$seeds/* > $(BUILD)/replay.log 2>&1 || \
 	    { cat $(BUILD)/replay.log; exit 1; }; done

@@ -290,7 +290,7 @@ static void read_event(reader *r, sequence *q, const message *packet) {
         r->counter_time = time;
         break;
     }
-    default: fail_msg("an event of another kind");
+    default: fail_msg("%s", "an event of another kind");
     }
 }
 

@@ -267,7 +267,7 @@ static inline kt_param *kt_param_of(kt *t, kt_value value) {
             return &t->params[i];
         }
     }
-    fail_msg("no parameter");
+    fail_msg("%s", "no parameter");
     return NULL;
 }
 

@@ -323,7 +323,7 @@ static pwsp_insn *find(built *b, uint32_t op) {
             return &b->list.insns[i];
         }
     }
-    fail_msg("there is none");
+    fail_msg("%s", "there is none");
     return NULL;
 }
 

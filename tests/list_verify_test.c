@@ -344,7 +344,7 @@ static uint64_t wait_of(const built *b, uint64_t set) {
             return i;
         }
     }
-    fail_msg("no wait");
+    fail_msg("%s", "no wait");
     return 0;
 }
 

@@ -4,12 +4,9 @@
 // symbols, arrays and data are not compiled in. Schedules that a device does not do are refused by
 // name. See npu_equal.h for how it is run.
 
-#include "npu_equal.h"
-
-#include "npu_sources.h"
+#include "npu_equal_sample.h"
 
 #include "pipeline_random.h"
-#include "workload_sample.h"
 
 enum {
     PROGRAMS = 16,  // of each kind, unless NPU_EQUAL_COUNT says otherwise
@@ -20,44 +17,6 @@ enum {
 
 // -- workloads ------------------------------------------------------------------------------------
 
-static void explain_sample(void *user) {
-    sample *s = (sample *)user;
-    const ptowsp_text text = {write_message, NULL};
-    ptowsp_schedule schedule = s->schedule.schedule;
-    schedule.dispatch_key = ref_build_expr(&s->module, s->schedule.dispatch_key);
-    schedule.priority_key = ref_build_expr(&s->module, s->schedule.priority_key);
-    schedule.stream_key = ref_build_expr(&s->module, s->schedule.stream_key);
-    ptowsp_module_print(s->module.module, text);
-    ptowsp_schedule_print(&schedule, text);
-}
-
-// Compares one binding; the library's own outcome is that of the slow reference, too.
-static void compare_sample(sample *s, ptowsp_run *run, ptowsp_npu *npu, uint64_t random) {
-    npu_subject subject;
-    memset(&subject, 0, sizeof subject);
-    sample_expect(s);
-    ref_bind(run, &s->program, &s->bindings, &s->memory, true);
-    subject.context = s->context;
-    subject.run = run;
-    subject.npu = npu;
-    subject.model = PTOWSP_MODEL_UNIT;
-    subject.slot_count = REF_SLOT_COUNT;
-    subject.random = random;
-    subject.explain = explain_sample;
-    subject.user = s;
-    for (int t = 0; t < s->program.tensor_count; t++) {
-        if (s->program.tensors[t].memory_of == t) {
-            npu_block_add(&subject, s->memory.tensors[t],
-                          (size_t)s->bindings.block_size[t] *
-                              ref_dtype_size(s->program.tensors[t].dtype));
-        }
-    }
-    npu_subject_check(&subject);
-    assert_int_equal(subject.status, s->expected.status);
-    assert_true(subject.makespan == s->expected.makespan);
-    check_data(s, run);
-}
-
 static void compare_program(sample *s, const ptowsp_program *program) {
     ptowsp_run *run = NULL;
     ptowsp_npu *npu = npu_build(s->context, program);
@@ -66,7 +25,7 @@ static void compare_program(sample *s, const ptowsp_program *program) {
     }
     assert_int_equal(ptowsp_run_create(s->context, program, &run), PTOWSP_OK);
     for (unsigned i = 0; i < BINDINGS; i++) {
-        compare_sample(s, run, npu, s->number * 100 + i);
+        npu_compare_sample(s, run, npu, s->number * 100 + i);
         sample_rebind(s);
     }
     ptowsp_run_destroy(run);
@@ -82,20 +41,10 @@ static void compare_schedules(sample *s) {
             s->schedule.schedule.window =
                 1 + i % 2;  // larger ones than there are lanes seldom tell
         }
-        ptowsp_schedule schedule = s->schedule.schedule;
-        schedule.dispatch_key = ref_build_expr(&s->module, s->schedule.dispatch_key);
-        schedule.priority_key = ref_build_expr(&s->module, s->schedule.priority_key);
-        schedule.stream_key = ref_build_expr(&s->module, s->schedule.stream_key);
         if (sample_compile(s, &s->module, &program) != PTOWSP_OK) {
             continue;  // it would be stuck
         }
-        ptowsp_status status =
-            ptowsp_schedule_check(s->module.module, &schedule, PTOWSP_TARGET_ASCEND_NPU);
-        if (status == PTOWSP_UNSUPPORTED) {
-            char text[256];
-            snprintf(text, sizeof text, "%s", ptowsp_context_error(s->context).text);
-            npu_check_refused(s->context, program, text);
-        } else {
+        if (npu_sample_is_supported(s, program)) {
             char name[64];
             snprintf(name, sizeof name, "workload %u, schedule", s->number);
             npu_doing(name, i);

@@ -66,7 +66,7 @@ void expect_log(const Lab &lab, const std::vector<int64_t> &expected) {
         for (int64_t value : lab.log) {
             print_error("%lld ", static_cast<long long>(value));
         }
-        fail_msg("has been noted");
+        fail_msg("%s", "has been noted");
     }
 }
 

@@ -1,7 +1,31 @@
 // Recorded runs: the files of one whose numbers are worked out on paper, read byte by byte; and what
-// is refused. That trees read them is tested where trees are built (npu_tree_test.sh).
+// is refused, memory at every point as well. That trees read them is tested where trees are built
+// (npu_tree_test.sh). The emitter's memory is compiled in, with a hook.
+
+#define _POSIX_C_SOURCE 200809L
+
+#include <stddef.h>
+
+static void *refuse_resize(void *ptr, size_t size);
+#define PTOWSP_NPU_RESIZE(ptr, size) refuse_resize(ptr, size)
+#include "../src/npu/npu_text.c"
 
 #include "npu_fixture.h"
+
+static struct { size_t live, allocations, refuse_at; } hooks;
+
+static void *refuse_resize(void *ptr, size_t size) {
+    if (size == 0) {
+        hooks.live -= ptr != NULL;
+        free(ptr);
+        return NULL;
+    }
+    if (++hooks.allocations == hooks.refuse_at) {
+        return NULL;
+    }
+    hooks.live += ptr == NULL;
+    return realloc(ptr, size);
+}
 
 enum { ROWS = 3, COLS = 8, TEXT_MAX = 4096 };
 
@@ -272,12 +296,164 @@ static void record__does_not_replace_a_directory(void **state) {
     record_end(&r);
 }
 
+// -- several tensors ------------------------------------------------------------------------------
+
+static ptowsp_tensor tensor_of(const npu_fixture *f, const char *name) {
+    const ptowsp_tensor_desc desc = {
+        name, PTOWSP_F32, 2, {PTOWSP_DYNAMIC, COLS, 0, 0, 0, 0, 0, 0}, PTOWSP_LOCATION_GLOBAL};
+    return ptowsp_tensor_make(f->m, &desc);
+}
+
+// Tasks over two tensors and a plan; others over a tensor without elements; one that nobody uses.
+static void build_many(record *r) {
+    npu_fixture *f = &r->f;
+    npu_module_make(f, "many");
+    ptowsp_tensor x = tensor_of(f, "x"), y = tensor_of(f, "y"), z = tensor_of(f, "z");
+    tensor_of(f, "unused");
+    ptowsp_axis rows = ptowsp_axis_dynamic(f->m, "rows"), none = ptowsp_axis_dynamic(f->m, "none");
+    ptowsp_axis units = ptowsp_axis_plan(f->m, "kv"), lanes = ptowsp_axis_plan_lanes(f->m, "kv");
+    ptowsp_kernel_desc desc;
+    memset(&desc, 0, sizeof desc);
+    desc.name = "multiply";
+    desc.axis_count = 1;
+    const ptowsp_tile_param tile = {"data", PTOWSP_INOUT, PTOWSP_F32, 1, COLS};
+    desc.tiles[0] = tile;
+    desc.scalars[0].name = "by";
+    desc.scalars[0].type = PTOWSP_TYPE_U64;
+    desc.fn = multiply;
+    desc.source.text = "// elsewhere\n";
+    desc.source.fn = "multiply";
+    ptowsp_kernel kernel = ptowsp_kernel_make(f->m, &desc);
+    PTOWSP_WORKLOAD(f->m, "main") {
+        PTOWSP_FOR_EACH(f->m, i, rows) {
+            npu_task_make(f, kernel, x, i, ptowsp_u64(f->m, 2));
+            npu_task_make(f, kernel, y, i, ptowsp_u64(f->m, 1));
+        }
+        PTOWSP_FOR_EACH(f->m, n, none) {
+            npu_task_make(f, kernel, z, n, ptowsp_u64(f->m, 1));
+        }
+        PTOWSP_FOR_EACH(f->m, l, lanes) {
+            PTOWSP_FOR_EACH(f->m, u, ptowsp_axis_row(f->m, units, l)) {
+                npu_task_make(f, kernel, x, ptowsp_i64(f->m, 0), ptowsp_u64(f->m, 1));
+            }
+        }
+    }
+    npu_fixture_compile(f, NULL);
+    assert_int_equal(ptowsp_run_create(f->context, f->program, &r->run), PTOWSP_OK);
+}
+
+static void bind_rows(const record *r, const char *name, float *data, int64_t row_count) {
+    ptowsp_buffer buffer;
+    memset(&buffer, 0, sizeof buffer);
+    buffer.data = data;
+    buffer.rank = 2;
+    buffer.shape[0] = row_count;
+    buffer.shape[1] = COLS;
+    assert_int_equal(ptowsp_run_bind_tensor(r->run, name, &buffer), PTOWSP_OK);
+}
+
+typedef struct many {
+    record r;
+    _Alignas(8) float both[5 * COLS];  // x is rows 0 to 2, y 2 to 4
+    ptowsp_work units[2];
+    uint32_t begin[3], merge_begin[3];
+} many;
+
+static void many_begin(many *m) {
+    memset(m, 0, sizeof *m);
+    npu_fixture_begin(&m->r.f);
+    snprintf(m->r.path, sizeof m->r.path, "%s/recording", m->r.f.directory);
+    build_many(&m->r);
+    for (int i = 0; i < 5 * COLS; i++) {
+        m->both[i] = (float)i;
+    }
+    // Two lanes, a unit each, and no merges.
+    for (uint32_t i = 0; i < 2; i++) {
+        m->units[i].work_id = i;
+        m->units[i].params[1] = 4 + i;
+        m->begin[i + 1] = i + 1;
+    }
+    ptowsp_attention_plan plan;
+    memset(&plan, 0, sizeof plan);
+    plan.units = m->units;
+    plan.unit_capacity = plan.unit_count = 2;
+    plan.unit_begin = m->begin;
+    plan.lane_count = 2;
+    plan.merge_begin = m->merge_begin;
+    bind_rows(&m->r, "x", m->both, 3);
+    bind_rows(&m->r, "y", m->both + 2 * COLS, 3);
+    bind_rows(&m->r, "z", m->both, 0);
+    assert_int_equal(ptowsp_run_bind_size(m->r.run, "rows", 3), PTOWSP_OK);
+    assert_int_equal(ptowsp_run_bind_size(m->r.run, "none", 0), PTOWSP_OK);
+    assert_int_equal(ptowsp_run_bind_plan(m->r.run, "kv", &plan), PTOWSP_OK);
+}
+
+// Tensors that share memory are views of one block; a plan is the arrays that it has.
+static void record__tensors_that_overlap_are_one_block(void **state) {
+    (void)state;
+    many m;
+    char got[TEXT_MAX];
+    float before[5 * COLS], after[3 * COLS];
+    many_begin(&m);
+    memcpy(before, m.both, sizeof before);
+    if (ptowsp_npu_record(m.r.f.context, m.r.run, NULL, m.r.path) != PTOWSP_OK) {
+        fail_msg("%s", ptowsp_context_error(m.r.f.context).text);
+    }
+    assert_true(read_file(&m.r, "recording", got) > 0);
+    assert_non_null(strstr(got, "--memory 1=@m1.bin\n--view x=3x8/8x1@1+0\n"
+                                "--view y=3x8/8x1@1+64\n--view z=0x8/8x1@1+0\n"));
+    assert_non_null(strstr(got, "--plan kv=@d1.bin,@d2.bin,@d3.bin,@d4.bin\n"));
+    assert_null(strstr(got, "unused"));
+    assert_int_equal(read_file(&m.r, "m1.bin", got), sizeof before);
+    assert_memory_equal(got, before, sizeof before);
+    assert_int_equal(read_file(&m.r, "d1.bin", got), sizeof m.units);
+    assert_memory_equal(got, m.units, sizeof m.units);
+    assert_int_equal(read_file(&m.r, "d2.bin", got), sizeof m.begin);
+    assert_memory_equal(got, m.begin, sizeof m.begin);
+    assert_int_equal(read_file(&m.r, "d3.bin", got), 0);
+    assert_int_equal(read_file(&m.r, "d4.bin", got), sizeof m.merge_begin);
+    for (int i = 0; i < 3 * COLS; i++) {
+        after[i] = 2 * before[i];
+    }
+    assert_int_equal(read_file(&m.r, "o1.bin", got), sizeof after);  // x
+    assert_memory_equal(got, after, sizeof after);
+    assert_int_equal(read_file(&m.r, "o3.bin", got), 0);  // z
+    record_end(&m.r);
+}
+
+static void record__memory_that_is_refused_leaves_nothing(void **state) {
+    (void)state;
+    many m;
+    many_begin(&m);
+    bool is_done = false;
+    size_t refused_count = 0;
+    for (size_t n = 1; !is_done; n++) {
+        hooks.allocations = 0;
+        hooks.refuse_at = n;
+        const ptowsp_status status = ptowsp_npu_record(m.r.f.context, m.r.run, NULL, m.r.path);
+        hooks.refuse_at = 0;
+        is_done = hooks.allocations < n;
+        assert_int_equal(hooks.live, 0);
+        if (is_done) {
+            assert_int_equal(status, PTOWSP_OK);
+        } else {
+            assert_int_equal(status, PTOWSP_OUT_OF_MEMORY);
+            assert_int_equal(npu_entries(m.r.f.directory), 0);
+            refused_count++;
+        }
+    }
+    assert_true(refused_count > 20);
+    record_end(&m.r);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(record__has_what_was_bound_and_what_came_of_it),
         cmocka_unit_test(record__views_have_strides),
         cmocka_unit_test(record__refuses_what_trees_cannot_check),
         cmocka_unit_test(record__does_not_replace_a_directory),
+        cmocka_unit_test(record__tensors_that_overlap_are_one_block),
+        cmocka_unit_test(record__memory_that_is_refused_leaves_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

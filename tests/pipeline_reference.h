@@ -242,7 +242,7 @@ static inline int64_t sim_eval(const sim_state *s, int actor, int number) {
     case SIM_EQUAL: return a == b;
     case SIM_LESS: return a < b;
     }
-    fail_msg("no such expression");
+    fail_msg("%s", "no such expression");
     return 0;
 }
 

@@ -342,7 +342,8 @@ ptowsp_status ptowsp_npu_record(ptowsp_context *context, ptowsp_run *run,
     r.program = ptowsp_run_program(run);
     npu_print(&r.text, "ptowsp recording 1\nprogram %s\n--model %s\n", emitter.hash,
               models[options ? options->cost.model : PTOWSP_MODEL_UNIT]);
-    if (emitter.status == PTOWSP_OK && npu_record_bindings(&r)) {
+    // Files may have failed where lines have not.
+    if (emitter.status == PTOWSP_OK && npu_record_bindings(&r) && emitter.status == PTOWSP_OK) {
         emitter.status = ptowsp_run_execute(run, options);  // reports in the context
         if (emitter.status == PTOWSP_OK && npu_record_results(&r)) {
             npu_record_end(&r);

@@ -157,7 +157,8 @@ typedef enum npu_found {
     NPU_FOUND_NOTHING,
     NPU_FOUND_EMPTY,
     NPU_FOUND_TREE,
-    NPU_FOUND_OTHER
+    NPU_FOUND_OTHER,
+    NPU_FOUND_UNKNOWN  // errno says why
 } npu_found;
 
 // Does the directory have a manifest.json that begins as ours?
@@ -176,7 +177,7 @@ static npu_found npu_look(const npu_tree *tree) {
     struct stat about;
     if (fstatat(tree->parent_fd, tree->name, &about, AT_SYMLINK_NOFOLLOW) != 0) {
         // A name that is too long shows when the tree is renamed to it.
-        return NPU_FOUND_NOTHING;
+        return errno == ENOENT || errno == ENAMETOOLONG ? NPU_FOUND_NOTHING : NPU_FOUND_UNKNOWN;
     }
     int fd = openat(tree->parent_fd, tree->name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (fd < 0) {
@@ -197,6 +198,9 @@ static npu_found npu_look(const npu_tree *tree) {
 }
 
 static bool npu_may_write(npu_tree *tree, const ptowsp_npu_desc *desc, npu_found found) {
+    if (found == NPU_FOUND_UNKNOWN) {
+        return npu_system_fail(tree, "look at", "");
+    }
     if (found != NPU_FOUND_NOTHING && !desc->is_replacing) {
         return npu_fail(tree->emitter, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
                         "%.300s exists, and is_replacing is not set", desc->directory);
@@ -242,13 +246,18 @@ static int npu_open_written(const npu_tree *tree) {
     struct stat about;
     int fd =
         openat(tree->parent_fd, tree->written, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    if (fd >= 0 && (fstat(fd, &about) != 0 || about.st_uid != geteuid() ||
-                    (about.st_mode & (S_IWGRP | S_IWOTH)))) {
-        close(fd);
-        errno = EPERM;
-        fd = -1;
+    if (fd < 0) {
+        return -1;
     }
-    return fd;
+    int error = fstat(fd, &about) != 0 ? errno : 0;
+    if (!error && (about.st_uid != geteuid() || (about.st_mode & (S_IWGRP | S_IWOTH)))) {
+        error = EPERM;
+    }
+    if (error) {
+        close(fd);
+        errno = error;
+    }
+    return error ? -1 : fd;
 }
 
 static void npu_tree_write_in(npu_tree *tree, const ptowsp_npu_desc *desc) {

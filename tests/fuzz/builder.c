@@ -4,47 +4,9 @@
 
 #include "choices.h"
 
-#include "../workload_sample.h"
+#include "program_ways.h"
 
 enum { SAVED_MAX = 1 << 20 };
-
-static void run_on_lanes(sample *s, const ptowsp_program *program, uint32_t lane_count,
-                         const outcome *first) {
-    static ptowsp_context *contexts[5];
-    static lane_watch watch;
-    ptowsp_run *run = NULL;
-    if (!contexts[lane_count]) {
-        const ptowsp_context_desc desc = test_lanes_desc(lane_count);
-        REQUIRE(ptowsp_context_create(&desc, &contexts[lane_count]) == PTOWSP_OK);
-    }
-    if (watch.task_max == 0) {
-        lane_watch_begin(&watch, REF_TASK_MAX);
-    }
-    lane_watch_restart(&watch, lane_count, 0);
-    s->module.watch.lanes = &watch;
-    s->run_context = contexts[lane_count];
-    s->lane_count = lane_count;
-    sample_refresh(s);
-    REQUIRE(ptowsp_run_create(s->run_context, program, &run) == PTOWSP_OK);
-    ptowsp_status status = check_as_expected(s, run, true);
-    check_same(s, first, run, status, "lanes change something");
-    ptowsp_run_destroy(run);
-    s->module.watch.lanes = NULL;
-    s->run_context = s->context;
-    s->lane_count = 0;
-}
-
-static void run_timed(sample *s, ptowsp_run *run, const outcome *first) {
-    if (!s->program.can_measure || s->program.loads_written) {
-        return;  // control depends on data
-    }
-    sample_expect(s);
-    ref_bind(run, &s->program, &s->bindings, &s->memory, s->program.has_aliases);
-    ptowsp_status status = sample_execute(s, run, PTOWSP_RUN_TIME_ONLY, true);
-    check_run(s, run, status);
-    check_same(s, first, run, status, "measuring differs from executing");
-    REQUIRE(s->module.watch.calls == 0);
-}
 
 static void run_saved(sample *s, const outcome *first) {
     static char saved[SAVED_MAX];

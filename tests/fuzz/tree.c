@@ -1,0 +1,59 @@
+// A libFuzzer target: bytes are the calls that build a program of every statement, its bindings and its
+// schedule, as in builder.c. It runs on one lane, on two and on four, only timed, and as the source
+// tree that is emitted of it, compiled and loaded, with several numbers of cores and threads: all leave
+// the same bytes, slots, numbers of tasks and cycles, or the same error. A tree takes seconds.
+
+#define _POSIX_C_SOURCE 200809L
+
+#include "choices.h"
+
+#include "../npu_equal_sample.h"
+#include "program_ways.h"
+
+static void end_cache(void) {
+    npu_cache_end(NULL);
+}
+
+// Twice, with other bindings: sizes, lengths, symbols, arrays and data are not compiled in.
+static void run_tree(sample *s, const ptowsp_program *program, ptowsp_run *run) {
+    static bool has_cache;
+    static unsigned input;
+    if (!has_cache) {
+        REQUIRE(npu_cache_begin(NULL) == 0);
+        REQUIRE(atexit(end_cache) == 0);
+        has_cache = true;
+    }
+    npu_doing("input", input++);
+    ptowsp_npu *npu = npu_build(s->context, program);
+    if (!npu) {
+        return;  // NPU_EQUAL_TREES: it is only written
+    }
+    npu_compare_sample(s, run, npu, 1);
+    sample_rebind(s);
+    npu_compare_sample(s, run, npu, 2);
+    ptowsp_npu_destroy(npu);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+    ptowsp_program *program = NULL;
+    ptowsp_run *run = NULL;
+    sample *s = sample_make(choices_begin(data, size), 0);
+    sample_schedule(s, 0);
+    sample_expect(s);
+    if (sample_compile(s, &s->module, &program) == PTOWSP_OK) {
+        REQUIRE(ptowsp_run_create(s->context, program, &run) == PTOWSP_OK);
+        const ptowsp_status status = check_execution(s, run);
+        outcome *first = outcome_of(run, status);
+        run_on_lanes(s, program, 2, first);
+        run_on_lanes(s, program, 4, first);
+        run_timed(s, run, first);
+        free(first);
+        if (npu_sample_is_supported(s, program)) {
+            run_tree(s, program, run);
+        }
+        ptowsp_run_destroy(run);
+        ptowsp_program_destroy(program);
+    }
+    sample_free(s);
+    return 0;
+}

@@ -1,0 +1,322 @@
+// A disk that fails: emitting, replacing and building trees, with each call of the system refused in
+// turn, the first, the second, and so on until one run makes all of its calls.
+//
+// The functions here stand before those of the C library, which the linker finds behind the test.
+// Of one refused call the state must be whole: the new tree, or what was there before, and an error
+// that has the system's words. After a disk that refuses from some call on, nothing is promised but an
+// error, no crash, and that the next run on a good disk does its work.
+
+#define _GNU_SOURCE  // RTLD_NEXT
+
+#include "npu_build_fixture.h"
+
+#include <dlfcn.h>
+#include <fcntl.h>
+
+static struct {
+    bool is_on, is_for_good;  // refuses; all calls from one on
+    uint64_t calls, refused_at;
+    const char *refused;  // the function of the first refused call
+    uint64_t closed_again;
+} disk;
+
+static bool disk_refuses(const char *name) {
+    if (!disk.is_on) {
+        return false;
+    }
+    disk.calls++;
+    if (disk.calls != disk.refused_at && !(disk.is_for_good && disk.calls > disk.refused_at)) {
+        return false;
+    }
+    disk.refused = disk.refused ? disk.refused : name;
+    errno = EIO;
+    return true;
+}
+
+// The C library's function of this name, as `real`.
+#define REAL(name)                                                                                 \
+    __typeof__(&name) real;                                                                        \
+    void *found = dlsym(RTLD_NEXT, #name);                                                         \
+    memcpy(&real, &found, sizeof real)
+
+// A function of the system, and what it returns when it is refused.
+#define CALL(type, name, params, args, refusal)                                                    \
+    type name params {                                                                             \
+        REAL(name);                                                                                \
+        return disk_refuses(#name) ? refusal : real args;                                          \
+    }
+
+CALL(int, mkdir, (const char *path, mode_t mode), (path, mode), -1)
+CALL(int, mkdirat, (int fd, const char *path, mode_t mode), (fd, path, mode), -1)
+CALL(int, rename, (const char *from, const char *to), (from, to), -1)
+CALL(int, renameat, (int a, const char *from, int b, const char *to), (a, from, b, to), -1)
+CALL(int, unlinkat, (int fd, const char *path, int flags), (fd, path, flags), -1)
+CALL(int, fsync, (int fd), (fd), -1)
+CALL(ssize_t, write, (int fd, const void *data, size_t size), (fd, data, size), -1)
+CALL(ssize_t, read, (int fd, void *data, size_t size), (fd, data, size), -1)
+CALL(ssize_t, readlink, (const char *path, char *data, size_t size), (path, data, size), -1)
+CALL(int, stat, (const char *path, struct stat *out), (path, out), -1)
+CALL(int, lstat, (const char *path, struct stat *out), (path, out), -1)
+CALL(int, fstat, (int fd, struct stat *out), (fd, out), -1)
+CALL(int, fstatat, (int fd, const char *path, struct stat *out, int flags), (fd, path, out, flags),
+     -1)
+CALL(FILE *, fopen, (const char *path, const char *mode), (path, mode), NULL)
+CALL(DIR *, opendir, (const char *path), (path), NULL)
+CALL(DIR *, fdopendir, (int fd), (fd), NULL)
+
+// Never refused, but a file that is closed twice may be another thread's.
+int close(int fd) {
+    REAL(close);
+    const int result = real(fd);
+    disk.closed_again += result != 0 && errno == EBADF;
+    return result;
+}
+
+int open(const char *path, int flags, ...) {
+    va_list args;
+    va_start(args, flags);
+    const mode_t mode = flags & O_CREAT ? (mode_t)va_arg(args, int) : 0;
+    va_end(args);
+    REAL(open);
+    return disk_refuses("open") ? -1 : real(path, flags, mode);
+}
+
+int openat(int fd, const char *path, int flags, ...) {
+    va_list args;
+    va_start(args, flags);
+    const mode_t mode = flags & O_CREAT ? (mode_t)va_arg(args, int) : 0;
+    va_end(args);
+    REAL(openat);
+    return disk_refuses("openat") ? -1 : real(fd, path, flags, mode);
+}
+
+static bool disk_refused_one_of(const char *names) {
+    const char *found = disk.refused ? strstr(names, disk.refused) : NULL;
+    const size_t length = found ? strlen(disk.refused) : 0;
+    return found && (found == names || found[-1] == ' ') && strchr(" ", found[length]);
+}
+
+static void disk_begin(uint64_t refused_at, bool is_for_good) {
+    disk.calls = 0;
+    disk.refused_at = refused_at;
+    disk.is_for_good = is_for_good;
+    disk.refused = NULL;
+    disk.is_on = true;
+}
+
+// Whether the call was made, and so refused.
+static bool disk_end(void) {
+    disk.is_on = false;
+    return disk.refused != NULL;
+}
+
+// -- trees ----------------------------------------------------------------------------------------
+
+// The number of files below a directory.
+static uint32_t files_below(const char *path) {
+    uint32_t count = 0;
+    DIR *directory = opendir(path);
+    for (struct dirent *entry = directory ? readdir(directory) : NULL; entry;
+         entry = readdir(directory)) {
+        char inside[1024];
+        struct stat about;
+        snprintf(inside, sizeof inside, "%.700s/%.255s", path, entry->d_name);
+        if (entry->d_name[0] != '.' && lstat(inside, &about) == 0) {
+            count += S_ISDIR(about.st_mode) ? files_below(inside) : 1;
+        }
+    }
+    if (directory) {
+        closedir(directory);
+    }
+    return count;
+}
+
+typedef struct trees {
+    npu_fixture f;
+    char path[128];
+    uint32_t file_count;
+} trees;
+
+static void trees_make(trees *t) {
+    memset(t, 0, sizeof *t);
+    npu_fixture_make(&t->f);
+    snprintf(t->path, sizeof t->path, "%s/tree", t->f.directory);
+    const ptowsp_npu_desc desc = {t->path, false, true};
+    assert_int_equal(ptowsp_npu_emit(t->f.context, t->f.program, &desc), PTOWSP_OK);
+    t->file_count = files_below(t->path);
+    assert_true(t->file_count > 20);
+}
+
+// There is nothing, or a tree to be replaced, with a file more.
+static void trees_reset(trees *t, bool is_there) {
+    npu_remove_all(t->f.directory);
+    assert_int_equal(mkdir(t->f.directory, 0755), 0);
+    if (is_there) {
+        const ptowsp_npu_desc desc = {t->path, false, true};
+        assert_int_equal(ptowsp_npu_emit(t->f.context, t->f.program, &desc), PTOWSP_OK);
+        write_file(t->path, "older", "a file of the tree that was there\n");
+    }
+}
+
+// Whether an error has this part; says what it has otherwise.
+static bool says(const ptowsp_context *context, const char *part) {
+    const char *text = ptowsp_context_error(context).text;
+    const bool has_part = strstr(text, part) != NULL;
+    if (!has_part) {
+        print_message("call %llu, %s: %s\n", (unsigned long long)disk.refused_at,
+                      disk.refused ? disk.refused : "none", text);
+    }
+    return has_part;
+}
+
+static void check_whole(const trees *t, bool was_there, ptowsp_status status) {
+    const ptowsp_context *context = t->f.context;
+    const bool is_new = is_there(t->path, "manifest.json") && !is_there(t->path, "older");
+    const uint32_t count = files_below(t->path), beside = npu_entries(t->f.directory);
+    if (is_new && was_there && status != PTOWSP_OK) {
+        assert_int_equal(status, PTOWSP_SYSTEM_FAILED);
+        assert_true(says(context, "is replaced, but the tree that was there cannot be removed"));
+        assert_true(count == t->file_count && beside == 2);
+    } else if (status == PTOWSP_OK) {
+        assert_true(is_new && count == t->file_count && beside == 1);
+    } else {
+        // What cannot be looked into is not replaced.
+        assert_true(status == PTOWSP_SYSTEM_FAILED ? says(context, strerror(EIO))
+                                                   : was_there && status == PTOWSP_INVALID_PARAMS &&
+                                                         says(context, "is not replaced"));
+        assert_int_equal(count, was_there ? t->file_count + 1 : 0);
+        assert_int_equal(beside, was_there ? 1 : 0);
+    }
+}
+
+static void emit_refused(trees *t, bool was_there, bool is_for_good) {
+    uint64_t n = 1, ended = 0;
+    for (bool is_refused = true; is_refused; n++) {
+        const ptowsp_npu_desc desc = {t->path, was_there, true};
+        trees_reset(t, was_there);
+        disk_begin(n, is_for_good);
+        const ptowsp_status status = ptowsp_npu_emit(t->f.context, t->f.program, &desc);
+        is_refused = disk_end();
+        ended += status != PTOWSP_OK;
+        if (is_for_good) {
+            assert_true(status != PTOWSP_OK || !is_refused || disk_refused_one_of("unlinkat"));
+        } else {
+            check_whole(t, was_there, status);
+        }
+    }
+    print_message("%llu calls, %llu of them end it\n", (unsigned long long)n - 2,
+                  (unsigned long long)ended);
+    assert_true(ended > t->file_count);
+}
+
+static void disk__a_refused_call_leaves_the_new_tree_or_nothing(void **state) {
+    (void)state;
+    trees t;
+    trees_make(&t);
+    emit_refused(&t, false, false);
+    npu_fixture_free(&t.f);
+}
+
+static void disk__a_refused_call_leaves_the_new_tree_or_the_old_one(void **state) {
+    (void)state;
+    trees t;
+    trees_make(&t);
+    emit_refused(&t, true, false);
+    npu_fixture_free(&t.f);
+}
+
+static void disk__that_refuses_from_then_on_is_an_error(void **state) {
+    (void)state;
+    trees t;
+    trees_make(&t);
+    emit_refused(&t, true, true);
+    npu_fixture_free(&t.f);
+}
+
+// -- builds ---------------------------------------------------------------------------------------
+
+// Builds with a refused call after another, then without one. An entry that is there is found, and
+// where it is not, most of the calls are made to write and compile.
+static void build_refused(build *b, bool is_found, bool is_for_good) {
+    uint64_t n = 1, ended = 0;
+    for (bool is_refused = true; is_refused; n++) {
+        if (!is_found) {
+            npu_remove_all(b->cache);
+        }
+        const uint32_t before = entries_like(b->cache, "tmp.");
+        disk_begin(n, is_for_good);
+        const ptowsp_status status =
+            ptowsp_npu_build(b->f.context, b->f.program, &b->desc, &b->npu);
+        is_refused = disk_end();
+        assert_true((status == PTOWSP_OK) == (b->npu != NULL));
+        if (status != PTOWSP_OK) {
+            assert_int_equal(status, PTOWSP_SYSTEM_FAILED);
+            assert_true(ptowsp_context_error(b->f.context).text[0] != '\0');
+            // What a compiler has made is looked at; if that fails, it is as if nothing were there.
+            assert_true(is_for_good || disk_refused_one_of("stat") ||
+                        says(b->f.context, strerror(EIO)));
+            ended++;
+        }
+        ptowsp_npu_destroy(b->npu);
+        b->npu = NULL;
+        // What could not be removed has the mark of a temporary, and is removed when it is old.
+        const bool is_removal = disk_refused_one_of("unlinkat fstatat openat fdopendir");
+        assert_true(is_for_good || entries_like(b->cache, "tmp.") <= before + is_removal);
+        assert_int_equal(ptowsp_npu_build(b->f.context, b->f.program, &b->desc, &b->npu),
+                         PTOWSP_OK);
+        ptowsp_npu_destroy(b->npu);
+        b->npu = NULL;
+    }
+    print_message("%llu calls, %llu of them end it\n", (unsigned long long)n - 2,
+                  (unsigned long long)ended);
+    assert_true(ended > 0);
+}
+
+static void disk__a_refused_call_while_an_entry_is_found(void **state) {
+    (void)state;
+    build b;
+    build_make(&b);
+    assert_int_equal(ptowsp_npu_build(b.f.context, b.f.program, &b.desc, &b.npu), PTOWSP_OK);
+    ptowsp_npu_destroy(b.npu);
+    b.npu = NULL;
+    build_refused(&b, true, false);
+    build_free(&b);
+}
+
+static void disk__a_refused_call_while_an_entry_is_made(void **state) {
+    (void)state;
+    build b;
+    build_make(&b);
+    build_refused(&b, false, false);
+    build_free(&b);
+}
+
+// Files that would be standard ones are moved, when the caller has closed those.
+static void disk__no_file_is_closed_twice(void **state) {
+    (void)state;
+    build b;
+    build_make(&b);
+    const int input = dup(0);
+    assert_true(input > 2);
+    close(0);
+    disk.closed_again = 0;
+    const ptowsp_status status = ptowsp_npu_build(b.f.context, b.f.program, &b.desc, &b.npu);
+    const uint64_t closed_again = disk.closed_again;
+    assert_int_equal(dup2(input, 0), 0);
+    close(input);
+    assert_int_equal(status, PTOWSP_OK);
+    assert_int_equal(closed_again, 0);
+    build_free(&b);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(disk__a_refused_call_leaves_the_new_tree_or_nothing),
+        cmocka_unit_test(disk__a_refused_call_leaves_the_new_tree_or_the_old_one),
+        cmocka_unit_test(disk__that_refuses_from_then_on_is_an_error),
+        cmocka_unit_test(disk__a_refused_call_while_an_entry_is_found),
+        cmocka_unit_test(disk__a_refused_call_while_an_entry_is_made),
+        cmocka_unit_test(disk__no_file_is_closed_twice),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
