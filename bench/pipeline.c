@@ -407,7 +407,9 @@ static void report_pipeline(pipeline_bench *b, const char *name, bench_fn other,
                      budget > 0 ? "4 ns" : "",
                      budget > 0,
                      t.own_ns / operations <= budget};
-    report(row);
+    const bool is_bare = other == run_loop;  // no process can do less
+    const bench_limit limit = {is_bare ? other_name : NULL, row.other_value, 1.0 / row.ratio};
+    report_beside_limit(row, limit);
 }
 
 static void bench_pair(uint32_t depth, uint64_t thread_tokens, const char *name) {

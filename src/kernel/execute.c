@@ -574,6 +574,19 @@ static void pwsp_core_fifo_insn(pwsp_tile_core *tile_core, const pwsp_tile_code 
     tile_core->asked = NULL;
 }
 
+// Flags and barriers, which are half of a list and have no tiles to be found. False: another one.
+static bool pwsp_core_sync_insn(const pwsp_tile_core *tile_core, ptoisa_core *core,
+                                const pwsp_insn *insn) {
+    const ptoisa_pipe src = (ptoisa_pipe)insn->src_pipe, dst = (ptoisa_pipe)insn->dst_pipe;
+    const uint32_t event = insn->event + (uint32_t)(tile_core->iteration[insn->loop] & 1);
+    switch (insn->op) {
+    case PTOISA_SET_FLAG: ptoisa_set_flag(core, src, dst, event); return true;
+    case PTOISA_WAIT_FLAG: ptoisa_wait_flag(core, src, dst, event); return true;
+    case PTOISA_PIPE_BARRIER: ptoisa_pipe_barrier(core, src); return true;
+    default: return false;
+    }
+}
+
 // One core executes an instruction. A switch over all of them, and longer than others for it.
 static void pwsp_tile_core_insn_on(pwsp_tile_core *tile_core, const pwsp_tile_code *code,
                                    const pwsp_insn *insn, const ptowsp_task *task) {
@@ -582,7 +595,9 @@ static void pwsp_tile_core_insn_on(pwsp_tile_core *tile_core, const pwsp_tile_co
         return;
     }
     ptoisa_core *core = pwsp_core_of(tile_core, insn);
-    uint32_t event = insn->event + (uint32_t)(tile_core->iteration[insn->loop] & 1);
+    if (pwsp_core_sync_insn(tile_core, core, insn)) {
+        return;
+    }
     const ptoisa_tile *tiles = pwsp_core_tiles(tile_core, insn);
     const ptoisa_tile *d = &tiles[insn->dst[0]], *d1 = &tiles[insn->dst[1]];
     const ptoisa_tile *s[PWSP_INSN_SRC_MAX];
@@ -651,12 +666,8 @@ static void pwsp_tile_core_insn_on(pwsp_tile_core *tile_core, const pwsp_tile_co
         }
         break;
     case PTOISA_SET_FLAG:
-        ptoisa_set_flag(core, (ptoisa_pipe)insn->src_pipe, (ptoisa_pipe)insn->dst_pipe, event);
-        break;
     case PTOISA_WAIT_FLAG:
-        ptoisa_wait_flag(core, (ptoisa_pipe)insn->src_pipe, (ptoisa_pipe)insn->dst_pipe, event);
-        break;
-    case PTOISA_PIPE_BARRIER: ptoisa_pipe_barrier(core, (ptoisa_pipe)insn->src_pipe); break;
+    case PTOISA_PIPE_BARRIER:  // done above
     case PTOISA_NOP:
     case PTOISA_OP_COUNT: break;
     }
@@ -817,9 +828,9 @@ static void pwsp_tile_core_begin(pwsp_tile_core *core, const pwsp_tile_code *cod
     core->core.is_checked = false;
     core->core.is_dry = is_dry;
     core->cost = cost;
-    memset(core->index, 0, sizeof core->index);
-    memset(core->iteration, 0, sizeof core->iteration);
-    for (uint32_t loop = 0; loop <= PTOWSP_LOOP_MAX; loop++) {
+    for (uint32_t loop = 0; loop <= code->loop_count; loop++) {
+        core->index[loop] = 0;
+        core->iteration[loop] = 0;
         core->end[loop] = INT64_MAX;
     }
     core->excess = 0;
