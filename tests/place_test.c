@@ -58,6 +58,8 @@ static void print_of(const ptowsp_module *m, char *out) {
     "only\nrule over \"mk kn mn\"\n"                                                               \
     "kernel onto(axes 0, in a f32 ? x ?, in b f32 ? x ?, inout c f32 ? x ?) cube, 1 cycles, time " \
     "only\nrule onto \"*mk *kn +mn\"\n"                                                            \
+    "kernel fuse(axes 0, in a f32 ? x ?, in b f32 ? x ?, inout c f32 ? x ?) cube, 1 cycles, time " \
+    "only\nrule fuse \"*mn *mn +mn\"\n"                                                            \
     "kernel two(axes 0, in x f32 ? x ?, out y f32 ? x ?, out z f32 ? x ?) vector, 1 cycles, time " \
     "only\nrule two \"mn mn m.\"\n"
 
@@ -164,7 +166,7 @@ static void place__results_say_what_operands_need(void **state) {
         BINARY("larger", "x", "r", "x"),  BINARY("larger", "x", "x", "x"),
         UNARY("norm", "m", "m"),          "task more() x" ON("s") "\n",
         "task twice() x" ON("n") "\n",    BINARY("onto", "n", "m", "s"),
-        BINARY("over", "m", "r", "m"),
+        BINARY("over", "m", "r", "m"),    BINARY("fuse", "s", "r", "s2"),
     };
     for (size_t i = 0; i < sizeof same / sizeof same[0]; i++) {
         char text[256];
@@ -317,17 +319,28 @@ static void place__targets_have_sizes_and_names_of_their_own(void **state) {
     (void)state;
     static char text[TEXT], out[TEXT];
     ptowsp_context *context = context_of(NULL);
-    snprintf(text, TEXT,
-             TENSORS
-             "tensor s.1 f32 [2] global\n" KERNELS
-             "kernel all_reduce.tp.f32(axes 0, in x f32 ? x ?) vector, 1 cycles, time only\n"
-             "workload w\n  " UNARY("norm", "m", "grown") "  " UNARY(
-                 "all", "grown", "r") "  " UNARY("all", "s", "r"));
+    snprintf(
+        text, TEXT,
+        TENSORS
+        "tensor s.1 f32 [2] global\ntensor dn f32 [16, 16] global spread dp dim 1\n" KERNELS
+        "kernel all_reduce.tp.f32(axes 0, in x f32 ? x ?) vector, 1 cycles, time only\n"
+        "workload w\n  " UNARY("norm", "m", "grown") "  " UNARY("all", "grown", "r") "  " UNARY(
+            "all", "s", "r") "  " UNARY("norm", "n", "m") "  " BINARY("add", "bs", "bs", "dn"));
     ptowsp_module *m = module_of(context, text);
     assert_non_null(m);
     print_of(m, out);
     assert_non_null(strstr(out, "tensor grown.1 f32 [size(j) * 4 * 4, 16] global transient\n"));
     assert_non_null(strstr(out, "tensor s.2 f32 [16, 16] global transient\n"));
+    assert_non_null(strstr(out,
+                           "kernel all_gather.tp.f32(axes 0, in in f32 ? x ?, out out f32 ? x ?)"
+                           " link, all_gather, members 4, stride 1\n"));
+    assert_non_null(strstr(out,
+                           "kernel all_to_all.tp.f32.to_rows(axes 0, in in f32 ? x ?, out out f32"
+                           " ? x ?) link, all_to_all, members 4, stride 1, out columns\n"));
+    assert_non_null(strstr(out,
+                           "kernel reduce_scatter.dp.f32.columns(axes 0, in in f32 ? x ?, out out"
+                           " f32 ? x ?) link, reduce_scatter, by direct, members 2, stride 4, in"
+                           " columns\n"));
     assert_non_null(strstr(out, STEP("all_reduce.tp.f32.2", "s", "s.2")));
     ptowsp_module_destroy(m);
     ptowsp_context_destroy(context);
@@ -408,6 +421,12 @@ static void place__joins_that_cannot_be_are_refused(void **state) {
         "  " BINARY("over", "n", "m", "s"),
         "w/task over: parameter c, tensor s, axis 'tp': a partial tensor is read: s[16 x 16] {dp: "
         "replicated, tp: partial sum}, and s[16 x 16] {dp: replicated, tp: replicated} is needed");
+    // Each rank would add all of the product, which is not a summand.
+    is_refused(
+        "  " BINARY("onto", "r", "r2", "s"),
+        "w/task onto: parameter c, tensor s, axis 'tp': a partial tensor is read: s[16 x 16] "
+        "{dp: replicated, tp: partial sum}, and s[16 x 16] {dp: replicated, tp: replicated} is "
+        "needed");
     is_refused(
         "  task twice() x" ON("x") "\n",
         "w/task twice: parameter x, tensor x, axis 'tp': a partial tensor is read: x[16 x 16] {dp: "
@@ -533,19 +552,19 @@ static void place__wrong_declarations_are_refused(void **state) {
     is_wrong("module m\ntensor t f32 [8] global spread tp sum\n", "2:35: the mesh has no axis tp");
     AFTER("rule none \"mn\"", "3:15: there is no kernel none");
 #define RULE(rule) MESH KERNELS "rule all \"" rule "\"\n"
-    is_wrong(RULE("mn"), "24:1: m: rule of kernel all: it has 1 words, and the kernel 2 tiles");
+    is_wrong(RULE("mn"), "26:1: m: rule of kernel all: it has 1 words, and the kernel 2 tiles");
     is_wrong(RULE("mn mn mn"),
-             "24:1: m: rule of kernel all: it has 3 words, and the kernel 2 tiles");
+             "26:1: m: rule of kernel all: it has 3 words, and the kernel 2 tiles");
     is_wrong(RULE("mn  mn"),
-             "24:1: m: rule of kernel all: a word is a mark +, * or ^, if it has one, "
+             "26:1: m: rule of kernel all: a word is a mark +, * or ^, if it has one, "
              "and two letters or dots");
-    is_wrong(RULE("mm mn"), "24:1: m: rule of kernel all: a word has two different letters");
-    is_wrong(RULE("mn mnk"), "24:1: m: rule of kernel all: words have one space between them");
+    is_wrong(RULE("mm mn"), "26:1: m: rule of kernel all: a word has two different letters");
+    is_wrong(RULE("mn mnk"), "26:1: m: rule of kernel all: words have one space between them");
     is_wrong(RULE("-n mn"),
-             "24:1: m: rule of kernel all: a word is a mark +, * or ^, if it has one, "
+             "26:1: m: rule of kernel all: a word is a mark +, * or ^, if it has one, "
              "and two letters or dots");
     is_wrong(RULE("mn mn") "rule all \"mn mn\"\n",
-             "25:1: m: rule of kernel all: there is one already");
+             "27:1: m: rule of kernel all: there is one already");
     AFTER("kernel k(axes 0, inout data f32 ? x ?) link, all_reduce\nrule k \"mn\"",
           "4:1: m: rule of kernel k: a collective has none");
 }
