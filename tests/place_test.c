@@ -423,8 +423,8 @@ static void place__joins_that_cannot_be_are_refused(void **state) {
         "replicated, tp: partial sum}, and s[16 x 16] {dp: replicated, tp: replicated} is needed");
     // Each rank would add all of the product, which is not a summand.
     is_refused(
-        "  " BINARY("onto", "r", "r2", "s"),
-        "w/task onto: parameter c, tensor s, axis 'tp': a partial tensor is read: s[16 x 16] "
+        "  " BINARY("fuse", "r", "r2", "s"),
+        "w/task fuse: parameter c, tensor s, axis 'tp': a partial tensor is read: s[16 x 16] "
         "{dp: replicated, tp: partial sum}, and s[16 x 16] {dp: replicated, tp: replicated} is "
         "needed");
     is_refused(
