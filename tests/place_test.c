@@ -346,6 +346,80 @@ static void place__targets_have_sizes_and_names_of_their_own(void **state) {
     ptowsp_context_destroy(context);
 }
 
+// Tile kernels have rules as others; of a choice, each variant has its own, and its own relayout.
+static void place__tile_kernels_and_variants_have_rules(void **state) {
+    (void)state;
+    static char out[TEXT], again[TEXT];
+    ptowsp_context *context = context_of(NULL);
+    const ptowsp_mesh mesh = {1, {"tp", NULL, NULL, NULL}, {2, 0, 0, 0}};
+    const ptowsp_spread columns = {PTOWSP_SHARDED, 1, NULL};
+    ptowsp_module *m = NULL;
+    assert_int_equal(ptowsp_module_create(context, NULL, &m), PTOWSP_OK);
+    ptowsp_module_mesh(m, &mesh, PTOWSP_ALGORITHM_AUTO);
+    ptowsp_tensor tensors[2];
+    for (int i = 0; i < 2; i++) {
+        const ptowsp_tensor_desc desc = {
+            i ? "y" : "x", PTOWSP_F32, 2, {8, 16}, PTOWSP_LOCATION_GLOBAL};
+        tensors[i] = ptowsp_tensor_make(m, &desc);
+    }
+    ptowsp_tensor_spread(m, tensors[0], &columns);
+    ptowsp_body_desc body;
+    memset(&body, 0, sizeof body);
+    body.name = "exp";
+    ptowsp_body *k = ptowsp_kernel_begin(m, &body);
+    const ptowsp_value x = ptowsp_tile_in(k, "x", PTOWSP_F32, 8, 16);
+    ptowsp_tile_store(ptowsp_tile_out(k, "y", PTOWSP_F32, 8, 16), ptowsp_tile_exp(x));
+    ptowsp_choice_desc choice;
+    memset(&choice, 0, sizeof choice);
+    choice.name = "either";
+    choice.variants[0].kernel = ptowsp_kernel_end(k);
+    ptowsp_kernel_rule(m, choice.variants[0].kernel, ".. ..");
+    ptowsp_kernel_desc desc;
+    memset(&desc, 0, sizeof desc);
+    desc.name = "other";
+    desc.cycles = 1;
+    desc.tiles[0].name = "x";
+    desc.tiles[1].name = "y";
+    for (int i = 0; i < 2; i++) {
+        desc.tiles[i].direction = i ? PTOWSP_OUT : PTOWSP_IN;
+        desc.tiles[i].dtype = PTOWSP_F32;
+        desc.tiles[i].rows = desc.tiles[i].cols = PTOWSP_DYNAMIC;
+    }
+    choice.variants[1].kernel = ptowsp_kernel_make(m, &desc);
+    choice.variants[0].priority = 1;
+    choice.variants[0].condition = ptowsp_eq(ptowsp_symbol(m, "k"), ptowsp_u64(m, 1));
+    const ptowsp_kernel either = ptowsp_kernel_choice(m, &choice);
+    ptowsp_workload_begin(m, "w");
+    ptowsp_task_desc task;
+    memset(&task, 0, sizeof task);
+    task.kernel = either;
+    task.views[0].tensor = tensors[0];
+    task.views[1].tensor = tensors[1];
+    task.views[0].rows = task.views[1].rows = 8;
+    task.views[0].cols = task.views[1].cols = 16;
+    ptowsp_task_make(m, &task);
+    ptowsp_scope_end(m);
+    assert_string_equal(ptowsp_module_error(m).text, "");
+    print_of(m, out);
+    assert_non_null(strstr(out, "rule exp \".. ..\"\n"));
+    const char *gather =
+        "    task all_gather.tp.f32.columns() in = x of 8 x edge out = x.1 of 8 x edge\n";
+    const char *first = strstr(out, gather);
+    assert_non_null(first);
+    assert_non_null(strstr(first + 1, gather));
+    assert_non_null(strstr(out, "    task exp() x = x.1 y = y\n"));
+    assert_non_null(strstr(out, "    task other() x = x.1 of 8 x edge y = y of 8 x 16\n"));
+    const ptowsp_parse_desc attach = {NULL, 0, 1};
+    ptowsp_module *read = NULL;
+    assert_int_equal(ptowsp_module_parse(context, out, strlen(out), &attach, &read, NULL),
+                     PTOWSP_OK);
+    print_of(read, again);
+    assert_string_equal(again, out);
+    ptowsp_module_destroy(read);
+    ptowsp_module_destroy(m);
+    ptowsp_context_destroy(context);
+}
+
 // -- rules ----------------------------------------------------------------------------------------
 
 // The table of joins and the rules agree: what a join gives, the rule needs as it is; and where the
@@ -776,6 +850,7 @@ int main(void) {
         cmocka_unit_test(place__calls_end_what_is_known),
         cmocka_unit_test(place__what_names_nodes_follows_them),
         cmocka_unit_test(place__targets_have_sizes_and_names_of_their_own),
+        cmocka_unit_test(place__tile_kernels_and_variants_have_rules),
         cmocka_unit_test(place__rules_are_those_of_joins),
         cmocka_unit_test(place__joins_that_cannot_be_are_refused),
         cmocka_unit_test(place__relayouts_that_cannot_be_are_refused),
