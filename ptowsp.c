@@ -46869,7 +46869,7 @@ PWSP_INTERNAL void pwsp_nodes_insert(ptowsp_module *module, uint32_t workload,
     }
     const size_t size = 2 * (size_t)r.count * sizeof *r.to;
     r.to = (uint32_t *)pwsp_memory_alloc(memory, size);
-    r.at = r.to + r.count;
+    r.at = r.to ? r.to + r.count : NULL;
     for (uint32_t i = 0; r.to && i < count; i++) {
         r.to[inserts[i].before - workload]++;
     }
@@ -47172,10 +47172,10 @@ static bool pwsp_expr_has_operands(const pwsp_expr_node *node) {
 
 // Does an expression read the variable; or, for variable 0, slots or elements of arrays?
 static bool pwsp_expr_reads(const ptowsp_module *m, uint32_t expr, uint32_t variable) {
-    const pwsp_expr_node *node = &m->exprs.nodes[expr];
     if (expr == 0) {
         return false;
     }
+    const pwsp_expr_node *node = &m->exprs.nodes[expr];
     if (pwsp_expr_has_operands(node)) {
         return pwsp_expr_reads(m, node->a, variable) || pwsp_expr_reads(m, node->b, variable) ||
                pwsp_expr_reads(m, node->c, variable);
@@ -47187,10 +47187,10 @@ static bool pwsp_expr_reads(const ptowsp_module *m, uint32_t expr, uint32_t vari
 }
 
 static bool pwsp_expr_is_same(const ptowsp_module *m, uint32_t a, uint32_t b) {
-    const pwsp_expr_node *x = &m->exprs.nodes[a], *y = &m->exprs.nodes[b];
     if (a == b || a == 0 || b == 0) {
         return a == b;
     }
+    const pwsp_expr_node *x = &m->exprs.nodes[a], *y = &m->exprs.nodes[b];
     if (x->op != y->op || x->type != y->type || x->value != y->value) {
         return false;
     }
@@ -47329,8 +47329,8 @@ static bool pwsp_operand_view(const pwsp_placer *p, pwsp_operand *o, const pwsp_
             return pwsp_placer_refuse(p, o, tile, d, "views have an index of this dimension",
                                       PTOWSP_UNSUPPORTED);
         }
-        const pwsp_expr_node *offset = &p->module->exprs.nodes[*at];
-        const bool is_start = *at == 0 || (offset->op == PWSP_EXPR_CONST && offset->value == 0);
+        const pwsp_expr_node *offset = *at ? &p->module->exprs.nodes[*at] : NULL;
+        const bool is_start = !offset || (offset->op == PWSP_EXPR_CONST && offset->value == 0);
         if (!is_start || *limit || (*size && (tensor->shape[d] < 0 || *size < tensor->shape[d]))) {
             return pwsp_placer_refuse(p, o, tile, d, "the view is a part of this dimension",
                                       PTOWSP_UNSUPPORTED);

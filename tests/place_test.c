@@ -58,6 +58,8 @@ static void print_of(const ptowsp_module *m, char *out) {
     "only\nrule over \"mk kn mn\"\n"                                                               \
     "kernel onto(axes 0, in a f32 ? x ?, in b f32 ? x ?, inout c f32 ? x ?) cube, 1 cycles, time " \
     "only\nrule onto \"*mk *kn +mn\"\n"                                                            \
+    "kernel fuse(axes 0, in a f32 ? x ?, in b f32 ? x ?, inout c f32 ? x ?) cube, 1 cycles, time " \
+    "only\nrule fuse \"*mn *mn +mn\"\n"                                                            \
     "kernel two(axes 0, in x f32 ? x ?, out y f32 ? x ?, out z f32 ? x ?) vector, 1 cycles, time " \
     "only\nrule two \"mn mn m.\"\n"
 
@@ -164,7 +166,7 @@ static void place__results_say_what_operands_need(void **state) {
         BINARY("larger", "x", "r", "x"),  BINARY("larger", "x", "x", "x"),
         UNARY("norm", "m", "m"),          "task more() x" ON("s") "\n",
         "task twice() x" ON("n") "\n",    BINARY("onto", "n", "m", "s"),
-        BINARY("over", "m", "r", "m"),
+        BINARY("over", "m", "r", "m"),    BINARY("fuse", "s", "r", "s2"),
     };
     for (size_t i = 0; i < sizeof same / sizeof same[0]; i++) {
         char text[256];
@@ -317,18 +319,103 @@ static void place__targets_have_sizes_and_names_of_their_own(void **state) {
     (void)state;
     static char text[TEXT], out[TEXT];
     ptowsp_context *context = context_of(NULL);
-    snprintf(text, TEXT,
-             TENSORS
-             "tensor s.1 f32 [2] global\n" KERNELS
-             "kernel all_reduce.tp.f32(axes 0, in x f32 ? x ?) vector, 1 cycles, time only\n"
-             "workload w\n  " UNARY("norm", "m", "grown") "  " UNARY(
-                 "all", "grown", "r") "  " UNARY("all", "s", "r"));
+    snprintf(
+        text, TEXT,
+        TENSORS
+        "tensor s.1 f32 [2] global\ntensor dn f32 [16, 16] global spread dp dim 1\n" KERNELS
+        "kernel all_reduce.tp.f32(axes 0, in x f32 ? x ?) vector, 1 cycles, time only\n"
+        "workload w\n  " UNARY("norm", "m", "grown") "  " UNARY("all", "grown", "r") "  " UNARY(
+            "all", "s", "r") "  " UNARY("norm", "n", "m") "  " BINARY("add", "bs", "bs", "dn"));
     ptowsp_module *m = module_of(context, text);
     assert_non_null(m);
     print_of(m, out);
     assert_non_null(strstr(out, "tensor grown.1 f32 [size(j) * 4 * 4, 16] global transient\n"));
     assert_non_null(strstr(out, "tensor s.2 f32 [16, 16] global transient\n"));
+    assert_non_null(strstr(out,
+                           "kernel all_gather.tp.f32(axes 0, in in f32 ? x ?, out out f32 ? x ?)"
+                           " link, all_gather, members 4, stride 1\n"));
+    assert_non_null(strstr(out,
+                           "kernel all_to_all.tp.f32.to_rows(axes 0, in in f32 ? x ?, out out f32"
+                           " ? x ?) link, all_to_all, members 4, stride 1, out columns\n"));
+    assert_non_null(strstr(out,
+                           "kernel reduce_scatter.dp.f32.columns(axes 0, in in f32 ? x ?, out out"
+                           " f32 ? x ?) link, reduce_scatter, by direct, members 2, stride 4, in"
+                           " columns\n"));
     assert_non_null(strstr(out, STEP("all_reduce.tp.f32.2", "s", "s.2")));
+    ptowsp_module_destroy(m);
+    ptowsp_context_destroy(context);
+}
+
+// Tile kernels have rules as others; of a choice, each variant has its own, and its own relayout.
+static void place__tile_kernels_and_variants_have_rules(void **state) {
+    (void)state;
+    static char out[TEXT], again[TEXT];
+    ptowsp_context *context = context_of(NULL);
+    const ptowsp_mesh mesh = {1, {"tp", NULL, NULL, NULL}, {2, 0, 0, 0}};
+    const ptowsp_spread columns = {PTOWSP_SHARDED, 1, NULL};
+    ptowsp_module *m = NULL;
+    assert_int_equal(ptowsp_module_create(context, NULL, &m), PTOWSP_OK);
+    ptowsp_module_mesh(m, &mesh, PTOWSP_ALGORITHM_AUTO);
+    ptowsp_tensor tensors[2];
+    for (int i = 0; i < 2; i++) {
+        const ptowsp_tensor_desc desc = {
+            i ? "y" : "x", PTOWSP_F32, 2, {8, 16}, PTOWSP_LOCATION_GLOBAL};
+        tensors[i] = ptowsp_tensor_make(m, &desc);
+    }
+    ptowsp_tensor_spread(m, tensors[0], &columns);
+    ptowsp_body_desc body;
+    memset(&body, 0, sizeof body);
+    body.name = "exp";
+    ptowsp_body *k = ptowsp_kernel_begin(m, &body);
+    const ptowsp_value x = ptowsp_tile_in(k, "x", PTOWSP_F32, 8, 16);
+    ptowsp_tile_store(ptowsp_tile_out(k, "y", PTOWSP_F32, 8, 16), ptowsp_tile_exp(x));
+    ptowsp_choice_desc choice;
+    memset(&choice, 0, sizeof choice);
+    choice.name = "either";
+    choice.variants[0].kernel = ptowsp_kernel_end(k);
+    ptowsp_kernel_rule(m, choice.variants[0].kernel, ".. ..");
+    ptowsp_kernel_desc desc;
+    memset(&desc, 0, sizeof desc);
+    desc.name = "other";
+    desc.cycles = 1;
+    desc.tiles[0].name = "x";
+    desc.tiles[1].name = "y";
+    for (int i = 0; i < 2; i++) {
+        desc.tiles[i].direction = i ? PTOWSP_OUT : PTOWSP_IN;
+        desc.tiles[i].dtype = PTOWSP_F32;
+        desc.tiles[i].rows = desc.tiles[i].cols = PTOWSP_DYNAMIC;
+    }
+    choice.variants[1].kernel = ptowsp_kernel_make(m, &desc);
+    choice.variants[0].priority = 1;
+    choice.variants[0].condition = ptowsp_eq(ptowsp_symbol(m, "k"), ptowsp_u64(m, 1));
+    const ptowsp_kernel either = ptowsp_kernel_choice(m, &choice);
+    ptowsp_workload_begin(m, "w");
+    ptowsp_task_desc task;
+    memset(&task, 0, sizeof task);
+    task.kernel = either;
+    task.views[0].tensor = tensors[0];
+    task.views[1].tensor = tensors[1];
+    task.views[0].rows = task.views[1].rows = 8;
+    task.views[0].cols = task.views[1].cols = 16;
+    ptowsp_task_make(m, &task);
+    ptowsp_scope_end(m);
+    assert_string_equal(ptowsp_module_error(m).text, "");
+    print_of(m, out);
+    assert_non_null(strstr(out, "rule exp \".. ..\"\n"));
+    const char *gather =
+        "    task all_gather.tp.f32.columns() in = x of 8 x edge out = x.1 of 8 x edge\n";
+    const char *first = strstr(out, gather);
+    assert_non_null(first);
+    assert_non_null(strstr(first + 1, gather));
+    assert_non_null(strstr(out, "    task exp() x = x.1 y = y\n"));
+    assert_non_null(strstr(out, "    task other() x = x.1 of 8 x edge y = y of 8 x 16\n"));
+    const ptowsp_parse_desc attach = {NULL, 0, 1};
+    ptowsp_module *read = NULL;
+    assert_int_equal(ptowsp_module_parse(context, out, strlen(out), &attach, &read, NULL),
+                     PTOWSP_OK);
+    print_of(read, again);
+    assert_string_equal(again, out);
+    ptowsp_module_destroy(read);
     ptowsp_module_destroy(m);
     ptowsp_context_destroy(context);
 }
@@ -408,6 +495,12 @@ static void place__joins_that_cannot_be_are_refused(void **state) {
         "  " BINARY("over", "n", "m", "s"),
         "w/task over: parameter c, tensor s, axis 'tp': a partial tensor is read: s[16 x 16] {dp: "
         "replicated, tp: partial sum}, and s[16 x 16] {dp: replicated, tp: replicated} is needed");
+    // Each rank would add all of the product, which is not a summand.
+    is_refused(
+        "  " BINARY("fuse", "r", "r2", "s"),
+        "w/task fuse: parameter c, tensor s, axis 'tp': a partial tensor is read: s[16 x 16] "
+        "{dp: replicated, tp: partial sum}, and s[16 x 16] {dp: replicated, tp: replicated} is "
+        "needed");
     is_refused(
         "  task twice() x" ON("x") "\n",
         "w/task twice: parameter x, tensor x, axis 'tp': a partial tensor is read: x[16 x 16] {dp: "
@@ -533,19 +626,19 @@ static void place__wrong_declarations_are_refused(void **state) {
     is_wrong("module m\ntensor t f32 [8] global spread tp sum\n", "2:35: the mesh has no axis tp");
     AFTER("rule none \"mn\"", "3:15: there is no kernel none");
 #define RULE(rule) MESH KERNELS "rule all \"" rule "\"\n"
-    is_wrong(RULE("mn"), "24:1: m: rule of kernel all: it has 1 words, and the kernel 2 tiles");
+    is_wrong(RULE("mn"), "26:1: m: rule of kernel all: it has 1 words, and the kernel 2 tiles");
     is_wrong(RULE("mn mn mn"),
-             "24:1: m: rule of kernel all: it has 3 words, and the kernel 2 tiles");
+             "26:1: m: rule of kernel all: it has 3 words, and the kernel 2 tiles");
     is_wrong(RULE("mn  mn"),
-             "24:1: m: rule of kernel all: a word is a mark +, * or ^, if it has one, "
+             "26:1: m: rule of kernel all: a word is a mark +, * or ^, if it has one, "
              "and two letters or dots");
-    is_wrong(RULE("mm mn"), "24:1: m: rule of kernel all: a word has two different letters");
-    is_wrong(RULE("mn mnk"), "24:1: m: rule of kernel all: words have one space between them");
+    is_wrong(RULE("mm mn"), "26:1: m: rule of kernel all: a word has two different letters");
+    is_wrong(RULE("mn mnk"), "26:1: m: rule of kernel all: words have one space between them");
     is_wrong(RULE("-n mn"),
-             "24:1: m: rule of kernel all: a word is a mark +, * or ^, if it has one, "
+             "26:1: m: rule of kernel all: a word is a mark +, * or ^, if it has one, "
              "and two letters or dots");
     is_wrong(RULE("mn mn") "rule all \"mn mn\"\n",
-             "25:1: m: rule of kernel all: there is one already");
+             "27:1: m: rule of kernel all: there is one already");
     AFTER("kernel k(axes 0, inout data f32 ? x ?) link, all_reduce\nrule k \"mn\"",
           "4:1: m: rule of kernel k: a collective has none");
 }
@@ -757,6 +850,7 @@ int main(void) {
         cmocka_unit_test(place__calls_end_what_is_known),
         cmocka_unit_test(place__what_names_nodes_follows_them),
         cmocka_unit_test(place__targets_have_sizes_and_names_of_their_own),
+        cmocka_unit_test(place__tile_kernels_and_variants_have_rules),
         cmocka_unit_test(place__rules_are_those_of_joins),
         cmocka_unit_test(place__joins_that_cannot_be_are_refused),
         cmocka_unit_test(place__relayouts_that_cannot_be_are_refused),

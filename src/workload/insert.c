@@ -87,7 +87,7 @@ PWSP_INTERNAL void pwsp_nodes_insert(ptowsp_module *module, uint32_t workload,
     }
     const size_t size = 2 * (size_t)r.count * sizeof *r.to;
     r.to = (uint32_t *)pwsp_memory_alloc(memory, size);
-    r.at = r.to + r.count;
+    r.at = r.to ? r.to + r.count : NULL;
     for (uint32_t i = 0; r.to && i < count; i++) {
         r.to[inserts[i].before - workload]++;
     }
