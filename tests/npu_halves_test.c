@@ -4,8 +4,7 @@
 
 #define _POSIX_C_SOURCE 200809L
 
-#include "kernel_loop.h"
-#include "kernel_reference.h"
+#include "kernel_random.h"
 #include "npu_kernel_compare.h"
 
 enum { ROWS = 9 };  // of tasks: 1 to 9
@@ -138,6 +137,37 @@ static void halves__are_those_of_the_library_for_all_rows(void **state) {
     npu_object_end(&o);
 }
 
+// Random kernels (kernel_random.h): those that are cut, most of them with shared rows.
+static void halves__of_random_kernels_are_those_of_the_library(void **state) {
+    (void)state;
+    if (!npu_compiler()) {
+        print_message("there is no C++ compiler: skipped\n");
+        return;
+    }
+    static batch b;
+    const ptowsp_machine a5 = ptowsp_machine_950pr();
+    uint64_t seed = test_seed() + 77;
+    uint32_t split_count = 0;
+    for (uint32_t tries = 0; b.count < 14; tries++) {
+        assert_true(tries < 2000);
+        kt_config config = random_config(test_random(&seed), tries % 2, &a5);
+        config.machine = NULL;
+        kt t = random_kernel_begin(config, tries % 2);
+        kt_lower(&t);
+        ptowsp_kernel_info info = ptowsp_program_kernel_at(kt_compile(&t), 1);
+        bool is_wanted = info.is_split ? split_count < 10 : info.is_mixed;
+        is_wanted = is_wanted && b.count - split_count < (info.is_split ? 14u : 4u);
+        if (is_wanted) {
+            split_count += info.is_split;
+            batch_add(&b, &t);
+        } else {
+            kt_free(&t);
+        }
+    }
+    assert_int_equal(split_count, 10);
+    batch_play(&b, "-std=c++17 -O0");
+}
+
 // -- damage ---------------------------------------------------------------------------------------
 
 // A line of an emitted half: the first with `in` behind `behind`, whose `from` becomes `to`.
@@ -230,6 +260,7 @@ static void halves__damage_of_a_line_is_seen(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(halves__are_those_of_the_library_for_all_rows),
+        cmocka_unit_test(halves__of_random_kernels_are_those_of_the_library),
         cmocka_unit_test(halves__damage_of_a_line_is_seen),
     };
     return cmocka_run_group_tests_name("npu_halves", tests, NULL, NULL);
