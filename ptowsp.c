@@ -41397,23 +41397,63 @@ size_t pwsp_tile_code_size(const pwsp_tile_code *code) {
 }
 
 // =================================================================================================
-// src/kernel/execute.c
+// src/kernel/tile_core.h
 // =================================================================================================
 
-// Running tile kernels: PTO-ISA's functions execute the list of instructions on this CPU.
-//
-// The cores of a mixed kernel take turns: each instruction is executed by its core, one of the vector
-// half by the first vector core and then by the second. Each has clocks, flags and a UB of its own. Of a
-// list that is split each has its part of the rows of every tile; of others the second vector core only
-// fills and frees slots.
+// What the rooms that run tile kernels share: a core's tiles in a task and in the iterations of its
+// loops.
+
+#ifndef PWSP_TILE_CORE_H
+#define PWSP_TILE_CORE_H
+
+// What a vector core has of so many rows: those below the cut, or the rest.
+PWSP_INLINE uint32_t pwsp_block_part(const pwsp_tile_block *block, uint32_t rows, uint32_t turn) {
+    uint32_t first = rows < block->cut ? rows : block->cut;
+    return turn ? rows - first : first;
+}
+
+// What is left of a size behind the index of a loop, up to the loop's end. 0 is no loop.
+PWSP_INLINE int64_t pwsp_core_left(const pwsp_tile_core *core, uint32_t loop, int64_t size) {
+    return loop ? (size < core->end[loop] ? size : core->end[loop]) - core->index[loop] : size;
+}
+
+// From where to where a loop runs in a task; NULL is one as of pwsp_tile_code_iterations.
+PWSP_INTERNAL void pwsp_loop_bounds(const pwsp_tile_code *code, uint32_t loop,
+                                    const ptowsp_task *task, int64_t *out_begin, int64_t *out_end);
+
+// Are the bounds of all loops in order, and the instructions of the task not too many?
+PWSP_INTERNAL bool pwsp_tile_core_check_loops(pwsp_tile_core *core, const pwsp_tile_code *code,
+                                              const ptowsp_task *task);
+
+// Begins an iteration of a loop: the sizes and places of the tiles that depend on it.
+PWSP_INTERNAL void pwsp_tile_core_iterate(pwsp_tile_core *core, const pwsp_tile_code *code,
+                                          const ptowsp_task *task, uint32_t loop, uint64_t n);
+
+// Ends a loop: its rotating tiles are where they were.
+PWSP_INTERNAL void pwsp_tile_core_leave(pwsp_tile_core *core, const pwsp_tile_code *code,
+                                        uint32_t loop, uint64_t count);
+
+// Puts a task's tiles where they are before all loops, with their valid sizes.
+PWSP_INTERNAL void pwsp_tile_core_place(pwsp_tile_core *core, const pwsp_tile_code *code,
+                                        const ptowsp_task *task, bool is_dry);
+
+// Sets the valid sizes of a tile; of one in UB whose rows are shared, on each vector core. A tile of
+// one row is a column seen as a row: its elements are shared.
+PWSP_INTERNAL void pwsp_tile_core_size(pwsp_tile_core *core, const pwsp_tile_code *code,
+                                       const ptowsp_task *task, uint32_t i);
+
+#endif
+
+// =================================================================================================
+// src/kernel/tile_core.c
+// =================================================================================================
+
+// The core that runs tile kernels: its memories, and what a task makes of a list, that is the bounds of
+// loops, the valid sizes of tiles and where they are.
 //
 // Loops run as often as the task's bounds say, checked before anything else. Each iteration sets
 // the sizes and places of the tiles that depend on it. So all iterations are counted one by one, and
 // cycles are exact whatever their number.
-//
-// A task sets every tile's valid sizes from its own, then the instructions run in the list's order,
-// which is one of the orders that the waits allow. Their functions charge the core, so running and
-// counting give the same cycles: counting is running on a dry core.
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -41552,11 +41592,6 @@ static int64_t pwsp_task_size(const ptowsp_task *task, const pwsp_tile_code *cod
     return valid->axis ? ptowsp_task_cols(task, param) : ptowsp_task_rows(task, param);
 }
 
-// What is left of a size behind the index of a loop, up to the loop's end. 0 is no loop.
-static int64_t pwsp_core_left(const pwsp_tile_core *core, uint32_t loop, int64_t size) {
-    return loop ? (size < core->end[loop] ? size : core->end[loop]) - core->index[loop] : size;
-}
-
 static uint32_t pwsp_task_valid(const pwsp_tile_core *core, const ptowsp_task *task,
                                 const pwsp_tile_code *code, const pwsp_valid *valid) {
     return pwsp_valid_at(valid,
@@ -41587,8 +41622,8 @@ static int64_t pwsp_loop_bound(const pwsp_list_bound *bound, const pwsp_tile_cod
     return (int64_t)bits;
 }
 
-static void pwsp_loop_bounds(const pwsp_tile_code *code, uint32_t loop, const ptowsp_task *task,
-                             int64_t *out_begin, int64_t *out_end) {
+PWSP_INTERNAL void pwsp_loop_bounds(const pwsp_tile_code *code, uint32_t loop,
+                                    const ptowsp_task *task, int64_t *out_begin, int64_t *out_end) {
     const pwsp_list_loop *of = &code->loops[loop].of;
     bool is_begin = task || of->begin.kind != PWSP_BOUND_SCALAR;
     bool is_end = task || of->end.kind != PWSP_BOUND_SCALAR;
@@ -41606,9 +41641,8 @@ uint64_t pwsp_tile_code_iterations(const pwsp_tile_code *code, uint32_t loop,
     return end > *out_begin ? (uint64_t)((end - *out_begin + step - 1) / step) : 0;
 }
 
-// Are the bounds of all loops in order, and the instructions of the task not too many?
-static bool pwsp_tile_core_check_loops(pwsp_tile_core *core, const pwsp_tile_code *code,
-                                       const ptowsp_task *task) {
+PWSP_INTERNAL bool pwsp_tile_core_check_loops(pwsp_tile_core *core, const pwsp_tile_code *code,
+                                              const ptowsp_task *task) {
     uint64_t runs[PTOWSP_LOOP_MAX + 1], insns = code->insn_count;
     runs[0] = 1;
     for (uint32_t loop = 1; loop <= code->loop_count; loop++) {
@@ -41684,16 +41718,8 @@ bool pwsp_tile_core_check(pwsp_tile_core *core, const pwsp_tile_code *code,
 
 // -- a task's tiles -------------------------------------------------------------------------------
 
-// What a vector core has of so many rows: those below the cut, or the rest.
-static uint32_t pwsp_block_part(const pwsp_tile_block *block, uint32_t rows, uint32_t turn) {
-    uint32_t first = rows < block->cut ? rows : block->cut;
-    return turn ? rows - first : first;
-}
-
-// Sets the valid sizes of a tile; of one in UB whose rows are shared, on each vector core. A tile of
-// one row is a column seen as a row: its elements are shared.
-static void pwsp_tile_core_size(pwsp_tile_core *core, const pwsp_tile_code *code,
-                                const ptowsp_task *task, uint32_t i) {
+PWSP_INTERNAL void pwsp_tile_core_size(pwsp_tile_core *core, const pwsp_tile_code *code,
+                                       const ptowsp_task *task, uint32_t i) {
     const pwsp_list_tile *from = &code->tiles[i];
     uint32_t rows = pwsp_task_valid(core, task, code, &from->valid_rows);
     uint32_t cols = pwsp_task_valid(core, task, code, &from->valid_cols);
@@ -41706,8 +41732,8 @@ static void pwsp_tile_core_size(pwsp_tile_core *core, const pwsp_tile_code *code
     }
 }
 
-static void pwsp_tile_core_place(pwsp_tile_core *core, const pwsp_tile_code *code,
-                                 const ptowsp_task *task, bool is_dry) {
+PWSP_INTERNAL void pwsp_tile_core_place(pwsp_tile_core *core, const pwsp_tile_code *code,
+                                        const ptowsp_task *task, bool is_dry) {
     if (code->split_tile) {
         const pwsp_valid *rows = &code->tiles[code->split_tile].valid_rows;
         core->block->cut = (pwsp_task_valid(core, task, code, rows) + 1) / 2;
@@ -41750,9 +41776,8 @@ static void pwsp_tile_core_rotate(pwsp_tile_core *core, const pwsp_tile_code *co
     }
 }
 
-// Begins an iteration of a loop: the sizes and places of the tiles that depend on it.
-static void pwsp_tile_core_iterate(pwsp_tile_core *core, const pwsp_tile_code *code,
-                                   const ptowsp_task *task, uint32_t loop, uint64_t n) {
+PWSP_INTERNAL void pwsp_tile_core_iterate(pwsp_tile_core *core, const pwsp_tile_code *code,
+                                          const ptowsp_task *task, uint32_t loop, uint64_t n) {
     const pwsp_code_loop *of = &code->loops[loop];
     core->iteration[loop] = n;
     for (uint32_t i = 0; i < of->tile_count; i++) {
@@ -41764,9 +41789,8 @@ static void pwsp_tile_core_iterate(pwsp_tile_core *core, const pwsp_tile_code *c
     }
 }
 
-// Ends a loop: its rotating tiles are where they were.
-static void pwsp_tile_core_leave(pwsp_tile_core *core, const pwsp_tile_code *code, uint32_t loop,
-                                 uint64_t count) {
+PWSP_INTERNAL void pwsp_tile_core_leave(pwsp_tile_core *core, const pwsp_tile_code *code,
+                                        uint32_t loop, uint64_t count) {
     const pwsp_code_loop *of = &code->loops[loop];
     for (uint32_t i = 0; i < of->tile_count && count && count % 2 == 0; i++) {
         uint32_t at = code->loop_tiles[of->tiles + i];
@@ -41776,6 +41800,23 @@ static void pwsp_tile_core_leave(pwsp_tile_core *core, const pwsp_tile_code *cod
     }
 }
 
+// =================================================================================================
+// src/kernel/execute.c
+// =================================================================================================
+
+// Running tile kernels: PTO-ISA's functions execute the list of instructions on this CPU.
+//
+// The cores of a mixed kernel take turns: each instruction is executed by its core, one of the vector
+// half by the first vector core and then by the second. Each has clocks, flags and a UB of its own. Of a
+// list that is split each has its part of the rows of every tile; of others the second vector core only
+// fills and frees slots.
+//
+// A task sets every tile's valid sizes from its own, then the instructions run in the list's order,
+// which is one of the orders that the waits allow. Their functions charge the core, so running and
+// counting give the same cycles: counting is running on a dry core.
+
+#include <inttypes.h>
+#include <stdio.h>
 // -- instructions ---------------------------------------------------------------------------------
 
 // The core that executes an instruction, and its tiles.

@@ -141,7 +141,7 @@ src/kernel/lower.h src/kernel/lower_tiles.c src/kernel/lower_vector.c src/kernel
 src/kernel/lower_loop.c src/kernel/lower_shape.c src/kernel/lower.c
 src/kernel/legal.h src/kernel/legal.c src/kernel/legal_forms.c
 src/kernel/cut.h src/kernel/cut.c
-src/kernel/compiled.h src/kernel/compiled.c src/kernel/execute.c src/kernel/print_kernel.c
+src/kernel/compiled.h src/kernel/compiled.c src/kernel/tile_core.h src/kernel/tile_core.c src/kernel/execute.c src/kernel/print_kernel.c
 src/kernel/read_kernel.c src/kernel/hash_kernel.c
 src/kernel/body_text.h src/kernel/body_write.c src/kernel/body_read.c
 "
