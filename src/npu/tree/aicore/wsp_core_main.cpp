@@ -7,8 +7,9 @@
 // its own. So it drops cache lines before it reads data of other processors, and writes lines back
 // after it has written data for them.
 //
-// A core waits without a limit of its own: the AICPU tells it to quit however a run ends, and when
-// the AICPU does not end, the host resets the device.
+// A core waits without a limit of its own, as no documented instruction tells it the time: the AICPU
+// tells it to quit however a run ends. When the AICPU does not, the device ends the operators at the
+// run's time limit, which the host has set, and the host resets the device.
 
 #if defined(WSP_ASCEND) &&                                                                         \
     (defined(WSP_UNIT_cube) || defined(WSP_UNIT_vector) || defined(WSP_UNIT_block))
