@@ -336,7 +336,7 @@ static bool draw_pipeline(ptowsp_context *context, const char *directory) {
 
 // -- ranks ----------------------------------------------------------------------------------------
 
-enum { RANKS = 4, MICRO_BATCHES = 3, ELEMENTS = 75, GRADIENTS = 125 };  // of 8 bytes
+enum { RANKS = 4, MICRO_BATCHES = 3, ELEMENTS = 75, GRADIENTS = 100 };  // of 8 bytes
 
 // Ranks 0 and 1 are the first stage of two replicas, 2 and 3 the second. Each micro-batch is sent on;
 // at the end the two ranks of a stage sum their gradients.

@@ -68,7 +68,11 @@ nm "$EXAMPLES/emit_decode" | grep -q ptowsp_npu || fail "emit_decode has no emit
 # tiles, and the last one's 900; at depth 2 the last worker starts at 900 + 500 and computes 4 tiles.
 good timelines --directory "$DIR"
 says "12 tiles: 10500 cycles at depth 0, 5000 at depth 2: good"
-for picture in plans pipeline; do
+# Ranks 0 and 1 send at 900, 1800 and 2700, 600 each. With one link the last of 1 begins at 3900, is
+# there at 4700, and is worked on until 5600; 2 has been done since 5000. The ring that sums 800 bytes
+# takes two messages of 400 + 100 from then on. With two links all is there at 3500, done at 4400.
+says "two stages on two ranks each: 6600 cycles on a shared link, 5400 on two: good"
+for picture in plans pipeline ranks; do
     cmp "$DIR/$picture.svg" "examples/pictures/$picture.svg" ||
         fail "another picture: build/timelines --directory examples/pictures makes it anew"
     grep -qF "(examples/pictures/$picture.svg)" README.md || fail "README.md has no $picture.svg"
@@ -463,11 +467,20 @@ bad "npu: there is no compiler no-such-compiler" emit_decode --compiler no-such-
 # Ranks as processes: the bits do not depend on how many there are.
 for program in tensor_parallel expert_parallel pipeline_parallel; do
     good $program --help
-    good $program --draw "$DIR/ranks.svg"
+    good $program --draw "$DIR/ranks.svg" --simulated "$DIR/simulated.svg"
     rows 3 '^[124] [a-z]* *simulated .* measured .* bits .*: good$'
     [ "$(sed 's/.* bits \([0-9a-f]*\) .*/\1/' "$DIR/out" | sort -u | wc -l)" = 1 ] ||
         fail "$last: other bits: $(cat "$DIR/out")"
-    grep -q '</svg>' "$DIR/ranks.svg" || fail "$last: no picture"
+    for picture in ranks simulated; do
+        grep -q '</svg>' "$DIR/$picture.svg" || fail "$last: no picture $picture"
+        grep -q ' lanes of 4 ranks' "$DIR/$picture.svg" || fail "$last: $picture has not all ranks"
+        grep -q '<line stroke=' "$DIR/$picture.svg" || fail "$last: $picture has no messages"
+    done
+    good $program --ranks 2 --draw "$DIR/ranks.json" --simulated "$DIR/ranks.pftrace"
+    grep -q '"name":"rank 1"' "$DIR/ranks.json" || fail "$last: no process for rank 1"
+    grep -q '"ph":"s","cat":"message"' "$DIR/ranks.json" || fail "$last: no flows"
+    grep -q 'rank 1' "$DIR/ranks.pftrace" || fail "$last: no trace"
+    bad "none/ranks.svg cannot be written" $program --ranks 1 --simulated "$DIR/none/ranks.svg"
     bad "unknown option '--wrong'" $program --wrong
     bad "3 ranks" $program --ranks 3
 done

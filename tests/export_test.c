@@ -700,7 +700,7 @@ static void export__spans_are_drawn_as_tasks_are(void **state) {
     see s = {0};
     bytes b = {0};
     ptowsp_span broken[4];
-    ptowsp_span_set set = {"step", spans, 4, names, 2, span_label, NULL};
+    ptowsp_span_set set = {"step", spans, 4, names, 2, span_label, NULL, 0, NULL, NULL, 0, false};
     ptowsp_output output = {bytes_write, &b};
     int order[4];
     memcpy(order, sequences, sizeof order);

@@ -701,7 +701,10 @@ static ptowsp_schedule any_schedule(uint64_t *seed, ptowsp_module *m, ptowsp_exp
     }
     if (below(seed, 3) == 0) {
         schedule.start = PTOWSP_START_THRESHOLD;
-        schedule.start_threshold = 1 + below(seed, 9);
+        schedule.start_threshold = 1 + below(seed, 14);
+        schedule.window = 0;  // which would not have room for as many
+        schedule.window_policy = PTOWSP_WINDOW_DEFAULT;
+        schedule.ring_sizes[PTOWSP_RING_TASKS] = 0;
     }
     return schedule;
 }

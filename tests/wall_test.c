@@ -284,7 +284,7 @@ static bool survives(fixture *f, size_t refused) {
     const ptowsp_export_options both = {.time = PTOWSP_TIME_BOTH};
     const ptowsp_span spans[] = {{3, 4, 1, 0}, {1, 2, 1, 0}};
     static const char *const names[] = {"name"};
-    const ptowsp_span_set set = {"title", spans, 2, names, 1, NULL, NULL};
+    const ptowsp_span_set set = {"title", spans, 2, names, 1, NULL, NULL, 0, NULL, NULL, 0, false};
     size_t size = 0;
     const ptowsp_output output = {take_bytes, &size};
     f->memory.refuse_at = refused ? f->memory.allocations + refused : 0;
@@ -369,7 +369,8 @@ static void check_nodes(const ptowsp_span *spans, const seen *saw) {
 static void check_picture(ptowsp_context *context, const ptowsp_span *spans) {
     static kept text;
     static const char *const names[] = {"vector", "cube"};
-    const ptowsp_span_set set = {"graph", spans, NODES, names, 2, NULL, NULL};
+    const ptowsp_span_set set = {"graph", spans, NODES, names, 2, NULL,
+                                 NULL,    0,     NULL,  NULL,  0, false};
     const ptowsp_output output = {keep_bytes, &text};
     ptowsp_span read[NODES];
     uint64_t first = UINT64_MAX;

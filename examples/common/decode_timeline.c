@@ -31,13 +31,13 @@ void decode_timeline_write(const decode_step *s, const ptowsp_span *spans) {
     const char *path = s->o.timeline_path, *end = strrchr(path, '.');
     const bool is_picture = end && strcmp(end, ".svg") == 0;
     ptowsp_attention_plan plan = s->plan;
-    const ptowsp_span_set set = {"A decode step on this computer",
-                                 spans,
-                                 plan.unit_count + plan.merge_count,
-                                 names,
-                                 2,
-                                 timeline_label,
-                                 &plan};
+    const ptowsp_span_set set = {.title = "A decode step on this computer",
+                                 .spans = spans,
+                                 .count = plan.unit_count + plan.merge_count,
+                                 .names = names,
+                                 .name_count = 2,
+                                 .label = timeline_label,
+                                 .user = &plan};
     FILE *to = fopen(path, "wb");
     if (!to) {
         command_fail("%s: cannot be written", path);

@@ -187,7 +187,8 @@ static void tag_span(world *w, world_span *span, const ptowsp_task_trace *task,
 // Takes the tasks that a run recorded: by the wall clock, which began at begin_ns, or simulated.
 static void take_spans(world *w, const ptowsp_run *run, bool is_wall, uint64_t begin_ns) {
     const uint64_t groups = 1 + (uint64_t)w->rank_count * w->rank_count;
-    const uint32_t link = ptowsp_run_result(run)->lane_count - 1;
+    // The links are the last lane, behind those of the schedule; there are none without collectives.
+    const uint32_t link = ptowsp_program_lane_count(ptowsp_run_program(run));
     uint64_t *ordinals = command_allocate(groups, sizeof *ordinals);
     memset(w->spans, 0, sizeof w->spans);
     w->span_count = 0;
@@ -319,7 +320,7 @@ world_times world_execute(world *w, ptowsp_run *run, uint32_t lane_count,
     command_check(w->context, ptowsp_run_record(run, picture->simulated_path ? &tasks : &none));
     command_check(w->context, ptowsp_run_execute(run, &timed));
     if (picture->simulated_path) {
-        w->lane_count = ptowsp_run_result(run)->lane_count;
+        w->lane_count = ptowsp_program_lane_count(ptowsp_run_program(run)) + 1;
         take_spans(w, run, false, 0);
         draw(w, picture, picture->simulated_path, false);
         command_check(w->context, ptowsp_run_record(run, &none));

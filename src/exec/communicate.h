@@ -18,6 +18,10 @@
 
 #define PWSP_COMM_MEMO_COUNT 64
 
+// Waiting for what the communicator does: yields, then naps.
+#define PWSP_COMM_YIELDS 200
+#define PWSP_COMM_NAP_NS 50000
+
 // The last times found, by hash.
 typedef struct pwsp_comm_memo {
     uint64_t hash;  // 0: none
@@ -105,6 +109,21 @@ PWSP_INTERNAL bool pwsp_comm_next(pwsp_comm *comm, ptowsp_collective *out, bool 
 // A task has waited for another rank; its index there is PTOWSP_NO_INDEX if it is not known. False:
 // memory is out.
 PWSP_INTERNAL bool pwsp_comm_note_wait(pwsp_comm *comm, const ptowsp_rank_wait *wait);
+
+// The meeting over a communicator; user is the pwsp_comm.
+PWSP_INTERNAL pwsp_meeting pwsp_comm_meet(void *user, uint64_t task, uint64_t start,
+                                          uint64_t *out_cycles);
+
+// The member that this rank is.
+PWSP_INLINE uint32_t pwsp_comm_me(const pwsp_comm *comm, const ptowsp_collective *c) {
+    return (comm->bound.rank - c->first) / c->stride;
+}
+
+// The collective of a task, whose counts go to `counts`. *out_is_part: this rank has something to do
+// in it. False with an error.
+PWSP_INTERNAL bool pwsp_comm_resolve(const pwsp_comm *comm, const pwsp_kernel_info *kernel,
+                                     const uint64_t *args, uint64_t *counts, ptowsp_collective *c,
+                                     bool *out_is_part, pwsp_error *error);
 
 // Runs a task and waits for it. False with comm->error.
 PWSP_INTERNAL bool pwsp_comm_run(pwsp_comm *comm, const pwsp_kernel_info *kernel,

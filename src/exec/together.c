@@ -330,10 +330,10 @@ static ptowsp_status pwsp_together_take(pwsp_together *t, uint32_t rank,
 
 // Gives a run back, with its results if all have some.
 static ptowsp_status pwsp_together_leave(pwsp_together_rank *r, ptowsp_status status) {
-    pwsp_comm *comm = &r->run->walk.comm;
     if (!r->is_claimed) {
         return status;
     }
+    pwsp_comm *comm = &r->run->walk.comm;
     if (r->is_open) {
         const ptowsp_status own = pwsp_run_finish(r->run, status);
         status = status == PTOWSP_OK && own != PTOWSP_OK ? pwsp_together_fail_run(r, own) : status;
