@@ -183,12 +183,12 @@ src/exec/edges.h src/exec/edges.c
 src/exec/recorder.h src/exec/recorder.c
 src/exec/run_pipelines.h src/exec/run_pipelines.c
 src/exec/frontend.h src/exec/frontend_setup.c src/exec/frontend.c
+src/exec/deque.h src/exec/deque.c
 src/exec/workers.h src/exec/workers.c
 src/exec/start.h src/exec/start.c
 src/exec/run.h src/exec/run.c src/exec/run_walk.c
 src/exec/fingerprint.h src/exec/fingerprint.c src/exec/run_execute.c src/exec/run_explore.c
 src/exec/bound.c src/exec/trace.c
-src/exec/deque.h src/exec/deque.c
 src/exec/graph_state.h src/exec/graph_state.c src/exec/graph_kernel.c src/exec/graph_added.c src/exec/graph_seal.c
     src/exec/graph_queue.c
     src/exec/graph_step.c src/exec/graph_lanes.c
