@@ -1025,12 +1025,21 @@ PWSP_INLINE bool pwsp_sleeper_wake(pwsp_sleeper *sleeper, uint32_t what) {
 }
 
 // -- several threads ------------------------------------------------------------------------------
+//
+// The same with a count in place of `asleep`. A waker takes those that it calls off the count: a thread
+// takes tens of microseconds to come, and until then others need not lock and call again. A call is
+// for those that slept at the time, not for a thread that comes later: it might have no use for what
+// is offered, and who has would sleep on.
 
 typedef struct pwsp_sleepers {
     pwsp_mutex mutex;  // protects the sleep, and what the owner likes
     pwsp_cond cond;
+    // Under the lock: threads that have been called and have not come; how many have gone to sleep so
+    // far, which numbers them; and the number from which on they came after the last call.
+    uint32_t called_count;
+    uint64_t slept_count, called_end;
     char padding[PWSP_FALSE_SHARING];
-    uint32_t count;  // atomic: threads that sleep, or are about to
+    uint32_t count;  // atomic: threads that sleep, or are about to, without those called
     char padding_after[PWSP_FALSE_SHARING];
 } pwsp_sleepers;
 
@@ -1141,11 +1150,14 @@ PWSP_INTERNAL bool pwsp_sleeper_rouse(pwsp_sleeper *sleeper, uint32_t what) {
 PWSP_INTERNAL void pwsp_sleepers_init(pwsp_sleepers *sleepers) {
     pwsp_mutex_init(&sleepers->mutex);
     pwsp_cond_init(&sleepers->cond);
+    sleepers->called_count = 0;
+    sleepers->slept_count = 0;
+    sleepers->called_end = 0;
     sleepers->count = 0;
 }
 
 PWSP_INTERNAL void pwsp_sleepers_destroy(pwsp_sleepers *sleepers) {
-    PTOWSP_ASSERT(pwsp_load_relaxed(&sleepers->count) == 0);
+    PTOWSP_ASSERT(pwsp_load_relaxed(&sleepers->count) == 0 && sleepers->called_count == 0);
     pwsp_cond_destroy(&sleepers->cond);
     pwsp_mutex_destroy(&sleepers->mutex);
 }
@@ -1158,7 +1170,13 @@ PWSP_INTERNAL void pwsp_sleepers_begin(pwsp_sleepers *sleepers) {
 PWSP_INTERNAL void pwsp_sleepers_end(pwsp_sleepers *sleepers, bool has_something) {
 #if PWSP_HAS_THREADS
     if (!has_something) {
-        pwsp_cond_wait(&sleepers->cond, &sleepers->mutex);
+        uint64_t number = sleepers->slept_count++;
+        while (sleepers->called_count == 0 || number >= sleepers->called_end) {
+            pwsp_cond_wait(&sleepers->cond, &sleepers->mutex);
+        }
+        sleepers->called_count--;
+        pwsp_mutex_unlock(&sleepers->mutex);
+        return;  // it has been taken off the count
     }
 #endif
     pwsp_fetch_sub_seq_cst(&sleepers->count, 1u);
@@ -1171,6 +1189,11 @@ PWSP_INTERNAL void pwsp_sleepers_end(pwsp_sleepers *sleepers, bool has_something
 }
 
 PWSP_INTERNAL void pwsp_sleepers_call(pwsp_sleepers *sleepers, bool all) {
+    uint32_t count = pwsp_load_relaxed(&sleepers->count);
+    count = all || count == 0 ? count : 1;  // 0: another waker was faster
+    pwsp_fetch_sub_seq_cst(&sleepers->count, count);
+    sleepers->called_count += count;
+    sleepers->called_end = count ? sleepers->slept_count : sleepers->called_end;
     if (all) {
         pwsp_cond_broadcast(&sleepers->cond);
     } else {
@@ -21579,12 +21602,13 @@ static void pwsp_reorder_help(pwsp_reorder *reorder, uint32_t ticket) {
 
 // An open join with one reference; 0 when memory is out.
 static uint32_t pwsp_reorder_new_join(pwsp_reorder *reorder) {
-    uint32_t ticket = pwsp_reorder_ticket(reorder);
     uint32_t id = pwsp_reorder_free_join_id(reorder);
     while (!id && reorder->is_fixed) {
-        pwsp_reorder_help(reorder, ticket);
-        ticket = pwsp_reorder_ticket(reorder);
-        id = pwsp_reorder_free_join_id(reorder);
+        uint32_t ticket = pwsp_reorder_ticket(reorder);
+        id = pwsp_reorder_free_join_id(reorder);  // perhaps since
+        if (!id) {
+            pwsp_reorder_help(reorder, ticket);
+        }
     }
     if (!id) {
         reorder->is_out_of_memory = true;
@@ -21734,12 +21758,13 @@ PWSP_INTERNAL void pwsp_reorder_issue(pwsp_reorder *reorder) {
 // A link to add to a fan; 0 when memory is out. With fixed memory, waits for a free one: links to
 // the fan itself come back when it is done, if none comes earlier.
 static uint32_t pwsp_reorder_link_for(pwsp_reorder *reorder) {
-    uint32_t ticket = pwsp_reorder_ticket(reorder);
     uint32_t id = pwsp_reorder_new_link(reorder);
     while (!id && reorder->is_fixed) {
-        pwsp_reorder_help(reorder, ticket);
-        ticket = pwsp_reorder_ticket(reorder);
-        id = pwsp_reorder_new_link(reorder);
+        uint32_t ticket = pwsp_reorder_ticket(reorder);
+        id = pwsp_reorder_new_link(reorder);  // perhaps since
+        if (!id) {
+            pwsp_reorder_help(reorder, ticket);
+        }
     }
     return id;
 }
@@ -22254,8 +22279,9 @@ static void pwsp_issue_help(const pwsp_issue *issue, uint32_t ticket) {
 
 // Retires until there is room for another entry.
 static bool pwsp_issue_room(pwsp_issue *issue, bool is_task) {
-    for (;;) {
-        uint32_t ticket = pwsp_reorder_ticket(&issue->reorder);
+    // What counts completions is written by all lanes: it is looked at only if there is no room.
+    for (bool has_ticket = false;; has_ticket = true) {
+        uint32_t ticket = has_ticket ? pwsp_reorder_ticket(&issue->reorder) : 0;
         if (!pwsp_issue_retire(issue)) {
             return false;
         }
@@ -22263,7 +22289,9 @@ static bool pwsp_issue_room(pwsp_issue *issue, bool is_task) {
             !(is_task && issue->task_count == issue->desc.task_max)) {
             return true;
         }
-        pwsp_issue_help(issue, ticket);
+        if (has_ticket) {
+            pwsp_issue_help(issue, ticket);
+        }
     }
 }
 
@@ -69094,6 +69122,157 @@ PWSP_INTERNAL bool pwsp_frontend_walk(pwsp_frontend *front, const pwsp_executor 
 }
 
 // =================================================================================================
+// src/exec/deque.h
+// =================================================================================================
+
+// The ready tasks of a lane: a ring. The owner keeps the newest part to itself and offers the
+// oldest to thieves.
+//
+//              top           split            bottom
+//      ring:    |   public    |    private    |    free ...
+//               thieves take  |               owner pushes and pops here
+//               from here
+//
+// The owner works on the private part with plain loads and stores. One 64-bit word, which only
+// compare-and-swap changes, describes the public part:
+//
+//      bits 63..32  tag: incremented by each publish of the owner
+//      bits 31..16  split, modulo 2^16
+//      bits 15..0   top, modulo 2^16
+//
+//      owner                                   thief
+//      writes slots (relaxed)                  loads word (acquire) (2)
+//      publish: split moves up, tag + 1 (1)    reads slots from top on (relaxed)
+//      reclaim: split moves down               CAS top up by what it read (release) (3)
+//      push into a full ring: loads word (4)
+//
+// Invariants. Slots in [top, split) are not written. A thief's CAS succeeds only if the word is the
+// one it has read. If the owner reclaims, overwrites and publishes meanwhile, the tag differs; so a
+// successful CAS means that the slots read are valid. (1) releases to (2) the slots and all that
+// led to their tasks. (4) acquires from (3): a slot is rewritten only after the thief has read it.
+// (1) is sequentially consistent as well: see the sleeping of lanes in graph_lanes.c.
+//
+// Unlike the deque of Chase and Lev (2005), popping costs no fence and thieves take half at once.
+// As in the split deques of Dinan et al. (2009), work must be made public before it can be stolen.
+
+#ifndef PWSP_DEQUE_H
+#define PWSP_DEQUE_H
+
+#define PWSP_DEQUE_SIZE 512u
+
+typedef struct pwsp_deque {
+    uint32_t bottom, split;  // private: [split, bottom)
+    uint32_t limit;          // limit of bottom: a past top + PWSP_DEQUE_SIZE
+    char padding[PWSP_FALSE_SHARING];
+    PWSP_ALIGNAS(8) uint64_t word;  // atomic
+    char padding_after[PWSP_FALSE_SHARING];
+    uint32_t slots[PWSP_DEQUE_SIZE];  // atomic
+} pwsp_deque;
+
+PWSP_INLINE uint64_t pwsp_deque_word(uint64_t tag, uint32_t split, uint32_t top) {
+    return tag << 32 | (uint64_t)(split & 0xffff) << 16 | (top & 0xffff);
+}
+
+// The number of tasks that a word offers.
+PWSP_INLINE uint32_t pwsp_deque_offers(uint64_t word) {
+    return ((uint32_t)(word >> 16) - (uint32_t)word) & 0xffff;
+}
+
+PWSP_INLINE uint32_t pwsp_deque_held(const pwsp_deque *deque) {
+    return deque->bottom - deque->split;
+}
+
+// Empties a deque that no lane uses.
+PWSP_INLINE void pwsp_deque_reset(pwsp_deque *deque) {
+    deque->bottom = 0;
+    deque->split = 0;
+    deque->limit = PWSP_DEQUE_SIZE;
+    pwsp_store_relaxed(&deque->word, UINT64_C(0));
+}
+
+// Finds room, which thieves may have freed; false when the ring is full.
+PWSP_INTERNAL bool pwsp_deque_has_room(pwsp_deque *deque);
+
+// Requires free room.
+PWSP_INLINE void pwsp_deque_push(pwsp_deque *deque, uint32_t task) {
+    pwsp_store_relaxed(&deque->slots[deque->bottom % PWSP_DEQUE_SIZE], task);
+    deque->bottom++;
+}
+
+// Requires that the private part is not empty.
+PWSP_INLINE uint32_t pwsp_deque_pop(pwsp_deque *deque) {
+    return pwsp_load_relaxed(&deque->slots[--deque->bottom % PWSP_DEQUE_SIZE]);
+}
+
+// Makes the `count` oldest private tasks public.
+PWSP_INTERNAL void pwsp_deque_publish(pwsp_deque *deque, uint32_t count);
+
+// Takes up to `count` of the newest public tasks back; returns how many.
+PWSP_INTERNAL uint32_t pwsp_deque_reclaim(pwsp_deque *deque, uint32_t count);
+
+// Takes half of the victim's public tasks, at least one and at most `most`, oldest first; returns
+// how many. The owner may take from its own deque, too.
+#define PWSP_DEQUE_STEAL_MAX (PWSP_DEQUE_SIZE / 2)
+PWSP_INTERNAL uint32_t pwsp_deque_steal(pwsp_deque *victim, uint32_t most, uint32_t *out_tasks);
+
+#endif
+
+// =================================================================================================
+// src/exec/deque.c
+// =================================================================================================
+
+// The deque operations that touch the shared word; see deque.h for the protocol.
+
+PWSP_INTERNAL bool pwsp_deque_has_room(pwsp_deque *deque) {
+    uint64_t word = pwsp_load_acquire(&deque->word);  // (4), pairs with (3)
+    deque->limit = deque->split - pwsp_deque_offers(word) + PWSP_DEQUE_SIZE;
+    return deque->bottom != deque->limit;
+}
+
+PWSP_INTERNAL void pwsp_deque_publish(pwsp_deque *deque, uint32_t count) {
+    PTOWSP_ASSERT(count <= pwsp_deque_held(deque));
+    deque->split += count;
+    uint64_t word = pwsp_load_relaxed(&deque->word), wanted;
+    do {
+        wanted = pwsp_deque_word((word >> 32) + 1, deque->split, (uint32_t)word);
+    } while (!pwsp_cas_seq_cst(&deque->word, &word, wanted));  // (1), pairs with (2)
+}
+
+PWSP_INTERNAL uint32_t pwsp_deque_reclaim(pwsp_deque *deque, uint32_t count) {
+    uint64_t word = pwsp_load_relaxed(&deque->word), wanted;
+    uint32_t taken;
+    do {
+        uint32_t offers = pwsp_deque_offers(word);
+        taken = offers < count ? offers : count;
+        if (taken == 0) {
+            return 0;
+        }
+        wanted = pwsp_deque_word(word >> 32, deque->split - taken, (uint32_t)word);
+    } while (!pwsp_cas_seq_cst(&deque->word, &word, wanted));
+    deque->split -= taken;
+    return taken;
+}
+
+PWSP_INTERNAL uint32_t pwsp_deque_steal(pwsp_deque *victim, uint32_t most, uint32_t *out_tasks) {
+    uint64_t word = pwsp_load_acquire(&victim->word), wanted;  // (2), pairs with (1)
+    uint32_t taken;
+    do {
+        uint32_t offers = pwsp_deque_offers(word);
+        taken = offers - offers / 2;
+        taken = taken < most ? taken : most;
+        if (taken == 0) {
+            return 0;
+        }
+        for (uint32_t i = 0; i < taken; i++) {
+            uint32_t from = ((uint32_t)word + i) % PWSP_DEQUE_SIZE;
+            out_tasks[i] = pwsp_load_relaxed(&victim->slots[from]);
+        }
+        wanted = pwsp_deque_word(word >> 32, (uint32_t)(word >> 16), (uint32_t)word + taken);
+    } while (!pwsp_cas_seq_cst(&victim->word, &word, wanted));  // (3), pairs with (4)
+    return taken;
+}
+
+// =================================================================================================
 // src/exec/workers.h
 // =================================================================================================
 
@@ -69142,12 +69321,20 @@ PWSP_INTERNAL bool pwsp_workers_run(pwsp_workers *workers, ptowsp_context *conte
 
 // The workers: lanes that run ready tasks.
 //
-// Each lane has a queue of ready tasks, oldest first, linked through their entries. Lane 0 walks
-// the program. It hands tasks that it finds ready to the lanes that have arrived, in turn, and runs
-// tasks itself when it has to wait. A lane runs the first task that it makes ready next, without
-// any queue; it adds further ones to its own queue. A lane without tasks takes the oldest task of
-// another lane. Where dispatch chooses the lane, it takes only from lanes that have not arrived
-// (with your executor, or when threads wake late).
+// Lane 0 walks the program, and runs tasks itself when it has to wait. A lane runs the first task that
+// it makes ready next; others, and those that the walk finds ready, go to the lane's deque (deque.h),
+// from which all lanes take, the oldest first. A lane without tasks takes half of what another lane
+// offers. So a task costs no lock, and one or two atomic operations to change hands:
+//
+//      a lane      offers all it has at once, as it cannot know how long its next task takes
+//      the walk    offers what it has when nothing is on offer, when lanes sleep, when it has
+//                  PWSP_WORKERS_HOLD_MAX tasks, and before it helps
+//
+// Queues. Each lane has one under a lock, oldest first, linked through entries. Tasks for which a deque
+// has no room go there, up to PWSP_WORKERS_LIST_MAX at a time, and all behind them, until lanes have
+// taken them, as many at a time. Where dispatch chooses the lane, tasks go to its queue one by one, and
+// another lane takes from there only while that lane has not arrived (with your executor, or when
+// threads wake late).
 //
 // With own threads lane 0 is the calling thread. An executor may run lanes in any order, even one
 // after another. So with an executor, lanes are numbered as they arrive, and the first one walks.
@@ -69159,19 +69346,31 @@ PWSP_INTERNAL bool pwsp_workers_run(pwsp_workers *workers, ptowsp_context *conte
 // sleep but nap, because nobody tells when a message has come.
 //
 // Sleep. A lane that finds nothing spins for some 20 us and then sleeps (see sleeper.h), until a
-// task is added: that changes the count of a queue. The walking lane sleeps until done_count has
-// changed. Other lanes add tasks before that change, so these additions need not wake it.
+// task is offered: that changes the word of a deque, or the count of a queue. The walking lane sleeps
+// until done_count has changed; it offers what it has before. Other lanes add tasks before that
+// change, so these additions need not wake it.
 
-#define PWSP_WORKERS_NONE   UINT32_MAX
-#define PWSP_WORKERS_NAP_NS 50000
+#define PWSP_WORKERS_NONE      UINT32_MAX
+#define PWSP_WORKERS_NAP_NS    50000
+#define PWSP_WORKERS_HOLD_MAX  8u
+#define PWSP_WORKERS_LIST_MAX  64u
+#define PWSP_WORKERS_STEAL_MAX 64u
+
+// Ready tasks, linked through their entries.
+typedef struct pwsp_workers_list {
+    uint32_t first, last;  // places, if there are any
+    uint32_t count;        // of a queue: atomic, changed under the lock
+} pwsp_workers_list;
 
 typedef struct pwsp_workers_lane {
-    pwsp_mutex mutex;      // protects the queue
-    uint32_t first, last;  // places of entries
-    uint32_t count;        // atomic; changed under the lock
-    uint32_t has_come;     // atomic
-    uint32_t kept;         // the lane's next task, or PWSP_WORKERS_NONE
+    pwsp_mutex mutex;  // protects the queue
+    pwsp_workers_list queue;
+    uint32_t has_come;  // atomic
     char padding[PWSP_FALSE_SHARING];
+    uint32_t kept;             // the lane's next task, or PWSP_WORKERS_NONE
+    pwsp_workers_list excess;  // that goes to the queue
+    pwsp_deque deque;          // of places
+    char padding_after[PWSP_FALSE_SHARING];
 } pwsp_workers_lane;
 
 struct pwsp_workers {
@@ -69183,7 +69382,6 @@ struct pwsp_workers {
     uint32_t lane_count;
     uint32_t spin_count;
     bool is_numbered;  // in order of arrival
-    uint32_t next;     // lane that gets the walk's next ready task
     bool is_good;
     pwsp_sleepers sleepers;
     pwsp_sleeper walker;
@@ -69196,36 +69394,47 @@ struct pwsp_workers {
 
 // -- queues ---------------------------------------------------------------------------------------
 
-static void pwsp_workers_push(pwsp_workers *workers, uint32_t index, uint32_t place) {
+static void pwsp_workers_enqueue(pwsp_workers *workers, uint32_t index,
+                                 const pwsp_workers_list *list) {
     pwsp_workers_lane *lane = &workers->lanes[index];
-    pwsp_reorder *reorder = workers->reorder;
-    PTOWSP_ASSERT(index < workers->lane_count && place <= reorder->place_mask);
-    pwsp_reorder_at(reorder, place)->next = PWSP_WORKERS_NONE;
+    pwsp_workers_list *queue = &lane->queue;
+    PTOWSP_ASSERT(index < workers->lane_count && list->count > 0);
     pwsp_mutex_lock(&lane->mutex);
-    if (lane->first == PWSP_WORKERS_NONE) {
-        lane->first = place;
+    if (pwsp_load_relaxed(&queue->count) == 0) {
+        queue->first = list->first;
     } else {
-        pwsp_reorder_at(reorder, lane->last)->next = place;
+        pwsp_reorder_at(workers->reorder, queue->last)->next = list->first;
     }
-    lane->last = place;
-    pwsp_fetch_add_seq_cst(&lane->count, 1u);
+    queue->last = list->last;
+    pwsp_fetch_add_seq_cst(&queue->count, list->count);
     pwsp_mutex_unlock(&lane->mutex);
     pwsp_sleepers_wake(&workers->sleepers, workers->job.is_homed);
 }
 
-// The oldest of a queue, or PWSP_WORKERS_NONE.
-static uint32_t pwsp_workers_pop(pwsp_workers *workers, pwsp_workers_lane *lane) {
-    if (!pwsp_load_relaxed(&lane->count)) {
+// The oldest of a queue, or PWSP_WORKERS_NONE. Without homes half of the queue goes to the deque of the
+// calling lane, which is empty.
+static uint32_t pwsp_workers_dequeue(pwsp_workers *workers, pwsp_workers_list *queue,
+                                     pwsp_mutex *mutex, pwsp_deque *deque) {
+    if (pwsp_load_relaxed(&queue->count) == 0) {
         return PWSP_WORKERS_NONE;
     }
-    pwsp_mutex_lock(&lane->mutex);
-    uint32_t place = lane->first;
-    PTOWSP_ASSERT((place != PWSP_WORKERS_NONE) == (pwsp_load_relaxed(&lane->count) > 0));
-    if (place != PWSP_WORKERS_NONE) {
-        lane->first = pwsp_reorder_at(workers->reorder, place)->next;
-        pwsp_fetch_sub_seq_cst(&lane->count, 1u);
+    bool has_room = pwsp_deque_has_room(deque);
+    PTOWSP_ASSERT(has_room && deque->limit - deque->bottom >= PWSP_WORKERS_LIST_MAX);
+    (void)has_room;
+    pwsp_mutex_lock(mutex);
+    uint32_t count = pwsp_load_relaxed(&queue->count), place = PWSP_WORKERS_NONE;
+    count = workers->job.is_homed && count ? 1 : count - count / 2;
+    count = count < PWSP_WORKERS_LIST_MAX ? count : PWSP_WORKERS_LIST_MAX;
+    for (uint32_t i = 0; i < count; i++) {
+        if (i == 0) {
+            place = queue->first;
+        } else {
+            pwsp_deque_push(deque, queue->first);
+        }
+        queue->first = pwsp_reorder_at(workers->reorder, queue->first)->next;
     }
-    pwsp_mutex_unlock(&lane->mutex);
+    pwsp_fetch_sub_seq_cst(&queue->count, count);
+    pwsp_mutex_unlock(mutex);
     return place;
 }
 
@@ -69235,24 +69444,102 @@ static bool pwsp_workers_may_take(const pwsp_workers *workers, uint32_t index, u
            !pwsp_load_seq_cst(&workers->lanes[other].has_come);
 }
 
+// -- deques ---------------------------------------------------------------------------------------
+
+// Offers all that the calling lane has.
+static void pwsp_workers_offer(pwsp_workers *workers, uint32_t index) {
+    pwsp_workers_lane *lane = &workers->lanes[index];
+    uint32_t held = pwsp_deque_held(&lane->deque);
+    if (held > 0) {
+        pwsp_deque_publish(&lane->deque, held);
+        pwsp_sleepers_wake(&workers->sleepers, false);
+    }
+    if (lane->excess.count > 0) {
+        pwsp_workers_enqueue(workers, index, &lane->excess);
+        lane->excess.count = 0;
+    }
+}
+
+// Gives a ready task to its home, or to the calling lane, which does not offer it yet.
+static void pwsp_workers_push(pwsp_workers *workers, uint32_t index, uint32_t place) {
+    pwsp_workers_lane *lane = &workers->lanes[index];
+    pwsp_workers_list *excess = &lane->excess;
+    pwsp_deque *deque = &lane->deque;
+    pwsp_entry *entry = pwsp_reorder_at(workers->reorder, place);
+    PTOWSP_ASSERT(index < workers->lane_count && place <= workers->reorder->place_mask);
+    if (entry->home != PWSP_NO_HOME) {
+        const pwsp_workers_list one = {place, place, 1};
+        pwsp_workers_enqueue(workers, entry->home, &one);
+    } else if (excess->count == 0 && pwsp_load_relaxed(&lane->queue.count) == 0 &&
+               (deque->bottom != deque->limit || pwsp_deque_has_room(deque))) {
+        pwsp_deque_push(deque, place);
+    } else {
+        if (excess->count == 0) {
+            excess->first = place;
+        } else {
+            pwsp_reorder_at(workers->reorder, excess->last)->next = place;
+        }
+        excess->last = place;
+        excess->count++;
+    }
+}
+
+// The same, and offers it.
+static void pwsp_workers_give(pwsp_workers *workers, uint32_t index, uint32_t place) {
+    pwsp_workers_push(workers, index, place);
+    pwsp_workers_offer(workers, index);
+}
+
+// Should the walk offer what it has? Rarely: each time costs an atomic operation, or a lock.
+static bool pwsp_workers_has_enough(const pwsp_workers *workers) {
+    const pwsp_workers_lane *lane = &workers->lanes[0];
+    return pwsp_deque_held(&lane->deque) >= PWSP_WORKERS_HOLD_MAX ||
+           lane->excess.count >= PWSP_WORKERS_LIST_MAX ||
+           pwsp_deque_offers(pwsp_load_relaxed(&lane->deque.word)) == 0 ||
+           pwsp_sleepers_are(&workers->sleepers);
+}
+
+// The oldest task of a lane's own deque, or some of another's, of which all but one go to its own.
+static uint32_t pwsp_workers_steal(pwsp_workers *workers, uint32_t index, uint32_t other) {
+    uint32_t tasks[PWSP_WORKERS_STEAL_MAX];
+    uint32_t most = index == other ? 1 : PWSP_WORKERS_STEAL_MAX;
+    pwsp_deque *deque = &workers->lanes[other].deque;
+    uint32_t count = pwsp_deque_steal(deque, most, tasks);
+    if (count == 0) {
+        return PWSP_WORKERS_NONE;
+    }
+    for (uint32_t i = 1; i < count; i++) {
+        pwsp_workers_push(workers, index, tasks[i]);
+    }
+    if (index != other && pwsp_deque_offers(pwsp_load_relaxed(&deque->word)) > 0) {
+        pwsp_sleepers_wake(&workers->sleepers, false);  // more is left than this lane takes
+    }
+    return tasks[0];
+}
+
+// The next task of a lane: its own, or another's. What else it has is offered.
 static uint32_t pwsp_workers_take(pwsp_workers *workers, uint32_t index) {
-    for (uint32_t i = 0; i < workers->lane_count; i++) {
+    uint32_t place = PWSP_WORKERS_NONE;
+    pwsp_workers_offer(workers, index);
+    for (uint32_t i = 0; i < workers->lane_count && place == PWSP_WORKERS_NONE; i++) {
         uint32_t other =
             index + i < workers->lane_count ? index + i : index + i - workers->lane_count;
-        if (pwsp_workers_may_take(workers, index, other)) {
-            uint32_t place = pwsp_workers_pop(workers, &workers->lanes[other]);
-            if (place != PWSP_WORKERS_NONE) {
-                return place;
-            }
+        pwsp_workers_lane *lane = &workers->lanes[other];
+        place = pwsp_workers_steal(workers, index, other);
+        if (place == PWSP_WORKERS_NONE && pwsp_workers_may_take(workers, index, other)) {
+            place = pwsp_workers_dequeue(workers, &lane->queue, &lane->mutex,
+                                         &workers->lanes[index].deque);
         }
     }
-    return PWSP_WORKERS_NONE;
+    pwsp_workers_offer(workers, index);
+    return place;
 }
 
 static bool pwsp_workers_has_work(const pwsp_workers *workers, uint32_t index) {
     for (uint32_t i = 0; i < workers->lane_count; i++) {
-        if (pwsp_load_seq_cst(&workers->lanes[i].count) &&
-            pwsp_workers_may_take(workers, index, i)) {
+        if (pwsp_deque_offers(pwsp_load_seq_cst(&workers->lanes[i].deque.word)) ||
+            (pwsp_load_seq_cst(&workers->lanes[i].queue.count) &&
+             pwsp_workers_may_take(workers, index, i))) {
             return true;
         }
     }
@@ -69261,20 +69548,9 @@ static bool pwsp_workers_has_work(const pwsp_workers *workers, uint32_t index) {
 
 // -- the executor ---------------------------------------------------------------------------------
 
-// The lane that gets the walk's next ready task: one that has arrived.
-static uint32_t pwsp_workers_next(pwsp_workers *workers) {
-    uint32_t lane = workers->next;
-    do {
-        lane = lane + 1 == workers->lane_count ? 0 : lane + 1;
-    } while (lane != 0 && !pwsp_load_relaxed(&workers->lanes[lane].has_come));
-    workers->next = lane;
-    return lane;
-}
-
 static void pwsp_workers_ready(void *user, uint32_t by, uint32_t place) {
     pwsp_workers *workers = (pwsp_workers *)user;
     const pwsp_entry *entry = pwsp_reorder_at(workers->reorder, place);
-    uint32_t home = entry->home;
     // One that does not run, as there was no memory to have it wait, is only passed over: another may be
     // under way.
     if (entry->kind == PWSP_ENTRY_TASK && entry->unit == PTOWSP_UNIT_LINK &&
@@ -69284,13 +69560,16 @@ static void pwsp_workers_ready(void *user, uint32_t by, uint32_t place) {
         pwsp_sleepers_wake(&workers->sleepers, false);
         return;
     }
-    if (home == PWSP_NO_HOME) {
-        home = by == PWSP_BY_WALK ? pwsp_workers_next(workers) : by;
-    }
-    if (home == by && workers->lanes[by].kept == PWSP_WORKERS_NONE) {
+    if (by == PWSP_BY_WALK) {
+        pwsp_workers_push(workers, 0, place);
+        if (pwsp_workers_has_enough(workers)) {
+            pwsp_workers_offer(workers, 0);
+        }
+    } else if ((entry->home == PWSP_NO_HOME || entry->home == by) &&
+               workers->lanes[by].kept == PWSP_WORKERS_NONE) {
         workers->lanes[by].kept = place;
     } else {
-        pwsp_workers_push(workers, home, place);
+        pwsp_workers_give(workers, by, place);
     }
 }
 
@@ -69328,7 +69607,7 @@ static void pwsp_workers_move_link(pwsp_workers *workers, uint32_t index) {
         pwsp_reorder_done(reorder, link - 1, index);
         pwsp_sleeper_wake(&workers->walker, PWSP_SLEEPER_ALL);
         if (lane->kept != PWSP_WORKERS_NONE) {
-            pwsp_workers_push(workers, index, lane->kept);
+            pwsp_workers_give(workers, index, lane->kept);
         }
     }
 }
@@ -69341,7 +69620,7 @@ static void pwsp_workers_help(void *user, uint32_t ticket) {
     if (place != PWSP_WORKERS_NONE) {
         uint32_t next = pwsp_workers_run_task(workers, 0, place);
         if (next != PWSP_WORKERS_NONE) {
-            pwsp_workers_push(workers, 0, next);
+            pwsp_workers_give(workers, 0, next);
         }
         return;
     }
@@ -69417,15 +69696,15 @@ PWSP_INTERNAL bool pwsp_workers_run(pwsp_workers *workers, ptowsp_context *conte
     workers->spin_count = pwsp_spin_count(lane_count);
     workers->is_numbered = pwsp_pool_is_user(context->pool);
     workers->is_good = true;
-    workers->next = 0;
     workers->come_count = 0;
     workers->is_over = 0;
     for (uint32_t i = 0; i < lane_count; i++) {
         pwsp_workers_lane *lane = &workers->lanes[i];
-        lane->first = PWSP_WORKERS_NONE;
-        lane->count = 0;
+        lane->queue.count = 0;
+        lane->excess.count = 0;
         lane->kept = PWSP_WORKERS_NONE;
         lane->has_come = i == 0;
+        pwsp_deque_reset(&lane->deque);
     }
     *out_is_kept = pwsp_pool_run(context->pool, pwsp_workers_lane_main, workers);
     return workers->is_good;
@@ -72055,157 +72334,6 @@ ptowsp_status ptowsp_run_poll(ptowsp_run *run) {
 }
 
 // =================================================================================================
-// src/graph/deque.h
-// =================================================================================================
-
-// The ready tasks of a lane: a ring. The owner keeps the newest part to itself and offers the
-// oldest to thieves.
-//
-//              top           split            bottom
-//      ring:    |   public    |    private    |    free ...
-//               thieves take  |               owner pushes and pops here
-//               from here
-//
-// The owner works on the private part with plain loads and stores. One 64-bit word, which only
-// compare-and-swap changes, describes the public part:
-//
-//      bits 63..32  tag: incremented by each publish of the owner
-//      bits 31..16  split, modulo 2^16
-//      bits 15..0   top, modulo 2^16
-//
-//      owner                                   thief
-//      writes slots (relaxed)                  loads word (acquire) (2)
-//      publish: split moves up, tag + 1 (1)    reads slots from top on (relaxed)
-//      reclaim: split moves down               CAS top up by what it read (release) (3)
-//      push into a full ring: loads word (4)
-//
-// Invariants. Slots in [top, split) are not written. A thief's CAS succeeds only if the word is the
-// one it has read. If the owner reclaims, overwrites and publishes meanwhile, the tag differs; so a
-// successful CAS means that the slots read are valid. (1) releases to (2) the slots and all that
-// led to their tasks. (4) acquires from (3): a slot is rewritten only after the thief has read it.
-// (1) is sequentially consistent as well: see the sleeping of lanes in graph_lanes.c.
-//
-// Unlike the deque of Chase and Lev (2005), popping costs no fence and thieves take half at once.
-// As in the split deques of Dinan et al. (2009), work must be made public before it can be stolen.
-
-#ifndef PWSP_DEQUE_H
-#define PWSP_DEQUE_H
-
-#define PWSP_DEQUE_SIZE 512u
-
-typedef struct pwsp_deque {
-    uint32_t bottom, split;  // private: [split, bottom)
-    uint32_t limit;          // limit of bottom: a past top + PWSP_DEQUE_SIZE
-    char padding[PWSP_FALSE_SHARING];
-    PWSP_ALIGNAS(8) uint64_t word;  // atomic
-    char padding_after[PWSP_FALSE_SHARING];
-    uint32_t slots[PWSP_DEQUE_SIZE];  // atomic
-} pwsp_deque;
-
-PWSP_INLINE uint64_t pwsp_deque_word(uint64_t tag, uint32_t split, uint32_t top) {
-    return tag << 32 | (uint64_t)(split & 0xffff) << 16 | (top & 0xffff);
-}
-
-// The number of tasks that a word offers.
-PWSP_INLINE uint32_t pwsp_deque_offers(uint64_t word) {
-    return ((uint32_t)(word >> 16) - (uint32_t)word) & 0xffff;
-}
-
-PWSP_INLINE uint32_t pwsp_deque_held(const pwsp_deque *deque) {
-    return deque->bottom - deque->split;
-}
-
-// Empties a deque that no lane uses.
-PWSP_INLINE void pwsp_deque_reset(pwsp_deque *deque) {
-    deque->bottom = 0;
-    deque->split = 0;
-    deque->limit = PWSP_DEQUE_SIZE;
-    pwsp_store_relaxed(&deque->word, UINT64_C(0));
-}
-
-// Finds room, which thieves may have freed; false when the ring is full.
-PWSP_INTERNAL bool pwsp_deque_has_room(pwsp_deque *deque);
-
-// Requires free room.
-PWSP_INLINE void pwsp_deque_push(pwsp_deque *deque, uint32_t task) {
-    pwsp_store_relaxed(&deque->slots[deque->bottom % PWSP_DEQUE_SIZE], task);
-    deque->bottom++;
-}
-
-// Requires that the private part is not empty.
-PWSP_INLINE uint32_t pwsp_deque_pop(pwsp_deque *deque) {
-    return pwsp_load_relaxed(&deque->slots[--deque->bottom % PWSP_DEQUE_SIZE]);
-}
-
-// Makes the `count` oldest private tasks public.
-PWSP_INTERNAL void pwsp_deque_publish(pwsp_deque *deque, uint32_t count);
-
-// Takes up to `count` of the newest public tasks back; returns how many.
-PWSP_INTERNAL uint32_t pwsp_deque_reclaim(pwsp_deque *deque, uint32_t count);
-
-// Takes half of the victim's public tasks, at least one and at most PWSP_DEQUE_STEAL_MAX, oldest
-// first; returns how many.
-#define PWSP_DEQUE_STEAL_MAX (PWSP_DEQUE_SIZE / 2)
-PWSP_INTERNAL uint32_t pwsp_deque_steal(pwsp_deque *victim, uint32_t *out_tasks);
-
-#endif
-
-// =================================================================================================
-// src/graph/deque.c
-// =================================================================================================
-
-// The deque operations that touch the shared word; see deque.h for the protocol.
-
-PWSP_INTERNAL bool pwsp_deque_has_room(pwsp_deque *deque) {
-    uint64_t word = pwsp_load_acquire(&deque->word);  // (4), pairs with (3)
-    deque->limit = deque->split - pwsp_deque_offers(word) + PWSP_DEQUE_SIZE;
-    return deque->bottom != deque->limit;
-}
-
-PWSP_INTERNAL void pwsp_deque_publish(pwsp_deque *deque, uint32_t count) {
-    PTOWSP_ASSERT(count <= pwsp_deque_held(deque));
-    deque->split += count;
-    uint64_t word = pwsp_load_relaxed(&deque->word), wanted;
-    do {
-        wanted = pwsp_deque_word((word >> 32) + 1, deque->split, (uint32_t)word);
-    } while (!pwsp_cas_seq_cst(&deque->word, &word, wanted));  // (1), pairs with (2)
-}
-
-PWSP_INTERNAL uint32_t pwsp_deque_reclaim(pwsp_deque *deque, uint32_t count) {
-    uint64_t word = pwsp_load_relaxed(&deque->word), wanted;
-    uint32_t taken;
-    do {
-        uint32_t offers = pwsp_deque_offers(word);
-        taken = offers < count ? offers : count;
-        if (taken == 0) {
-            return 0;
-        }
-        wanted = pwsp_deque_word(word >> 32, deque->split - taken, (uint32_t)word);
-    } while (!pwsp_cas_seq_cst(&deque->word, &word, wanted));
-    deque->split -= taken;
-    return taken;
-}
-
-PWSP_INTERNAL uint32_t pwsp_deque_steal(pwsp_deque *victim, uint32_t *out_tasks) {
-    uint64_t word = pwsp_load_acquire(&victim->word), wanted;  // (2), pairs with (1)
-    uint32_t taken;
-    do {
-        uint32_t offers = pwsp_deque_offers(word);
-        taken = offers - offers / 2;
-        taken = taken < PWSP_DEQUE_STEAL_MAX ? taken : PWSP_DEQUE_STEAL_MAX;
-        if (taken == 0) {
-            return 0;
-        }
-        for (uint32_t i = 0; i < taken; i++) {
-            uint32_t from = ((uint32_t)word + i) % PWSP_DEQUE_SIZE;
-            out_tasks[i] = pwsp_load_relaxed(&victim->slots[from]);
-        }
-        wanted = pwsp_deque_word(word >> 32, (uint32_t)(word >> 16), (uint32_t)word + taken);
-    } while (!pwsp_cas_seq_cst(&victim->word, &word, wanted));  // (3), pairs with (4)
-    return taken;
-}
-
-// =================================================================================================
 // src/graph/graph_state.h
 // =================================================================================================
 
@@ -74055,7 +74183,7 @@ static uint32_t pwsp_graph_take(ptowsp_graph *graph, pwsp_graph_lane *lane) {
     }
     for (uint32_t i = 1; i < graph->lane_count; i++) {
         pwsp_graph_lane *victim = &graph->lanes[(lane->index + i) % graph->lane_count];
-        uint32_t count = pwsp_deque_steal(&victim->deque, tasks);
+        uint32_t count = pwsp_deque_steal(&victim->deque, PWSP_DEQUE_STEAL_MAX, tasks);
         if (count > 0) {
             lane->stats.steal_count += count;
             if (!lane->is_alone && pwsp_deque_offers(pwsp_load_relaxed(&victim->deque.word)) > 0) {

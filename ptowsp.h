@@ -5040,8 +5040,8 @@ PTOWSP_API ptowsp_status ptowsp_program_load(ptowsp_context *context, const void
 //          48 to 96 bytes more for each task that has not retired. Lanes take some 100
 //          bytes more for each task of the window, 25 for each tile, and 65 for each tile of a
 //          tensor that tasks write. With three tiles, one of them written, that is again no more
-//          than 256. Repeating an execution allocates nothing; on lanes, only if more tasks are in
-//          flight than ever before.
+//          than 256. Each lane takes 3 KiB. Repeating an execution allocates nothing; on lanes,
+//          only if more tasks are in flight than ever before.
 
 typedef struct ptowsp_run ptowsp_run;
 

@@ -14,14 +14,16 @@
 //               store; the last report wakes nobody; tasks that are left to a parent by load and
 //               store, added ones that do not count as remaining, failures that the parent is not told
 //      lanes    waiters closed without exchange, put without CAS; counters and freed links by load
-//               and store; a done task does not wake the walk, the end does not wake lanes
+//               and store; a done task does not wake the walk, the end does not wake lanes; the walk
+//               sleeps with tasks that it has not offered
 //      start    asking and ending without waking; looking before being asleep
 //      hub      bytes that are not told; a peer's end read behind its bytes
 //
 // Found are all of these, by 1 to 3 delays or by random orders. Not found, as nothing goes wrong: offers
 // and ready tasks that wake nobody (whoever has them does them); offering by a plain store, as a
 // lane offers only when nothing is on offer; and counting what is left to a parent only when all of it is
-// in the ring, as none is offered before.
+// in the ring, as none is offered before. Not found either is a sleeper that takes a call for those that
+// slept before it: tests/models/graph_sleep.pml finds that.
 
 #define PTOWSP_NO_TILES
 #include "explore.h"

@@ -185,13 +185,13 @@ src/exec/edges.h src/exec/edges.c
 src/exec/recorder.h src/exec/recorder.c
 src/exec/run_pipelines.h src/exec/run_pipelines.c
 src/exec/frontend.h src/exec/frontend_setup.c src/exec/frontend.c
+src/exec/deque.h src/exec/deque.c
 src/exec/workers.h src/exec/workers.c
 src/exec/start.h src/exec/start.c
 src/exec/run.h src/exec/run.c src/exec/run_walk.c
 src/exec/fingerprint.h src/exec/fingerprint.c src/exec/run_execute.c src/exec/run_explore.c
 src/exec/together.c
 src/exec/bound.c src/exec/trace.c src/exec/run_start.c
-src/graph/deque.h src/graph/deque.c
 src/graph/graph_state.h src/graph/graph_state.c src/graph/graph_kernel.c src/graph/graph_added.c src/graph/graph_seal.c
     src/graph/graph_queue.c
     src/graph/graph_step.c src/graph/graph_lanes.c

@@ -55,11 +55,14 @@ PWSP_INTERNAL bool pwsp_sleeper_rouse(pwsp_sleeper *sleeper, uint32_t what) {
 PWSP_INTERNAL void pwsp_sleepers_init(pwsp_sleepers *sleepers) {
     pwsp_mutex_init(&sleepers->mutex);
     pwsp_cond_init(&sleepers->cond);
+    sleepers->called_count = 0;
+    sleepers->slept_count = 0;
+    sleepers->called_end = 0;
     sleepers->count = 0;
 }
 
 PWSP_INTERNAL void pwsp_sleepers_destroy(pwsp_sleepers *sleepers) {
-    PTOWSP_ASSERT(pwsp_load_relaxed(&sleepers->count) == 0);
+    PTOWSP_ASSERT(pwsp_load_relaxed(&sleepers->count) == 0 && sleepers->called_count == 0);
     pwsp_cond_destroy(&sleepers->cond);
     pwsp_mutex_destroy(&sleepers->mutex);
 }
@@ -72,7 +75,13 @@ PWSP_INTERNAL void pwsp_sleepers_begin(pwsp_sleepers *sleepers) {
 PWSP_INTERNAL void pwsp_sleepers_end(pwsp_sleepers *sleepers, bool has_something) {
 #if PWSP_HAS_THREADS
     if (!has_something) {
-        pwsp_cond_wait(&sleepers->cond, &sleepers->mutex);
+        uint64_t number = sleepers->slept_count++;
+        while (sleepers->called_count == 0 || number >= sleepers->called_end) {
+            pwsp_cond_wait(&sleepers->cond, &sleepers->mutex);
+        }
+        sleepers->called_count--;
+        pwsp_mutex_unlock(&sleepers->mutex);
+        return;  // it has been taken off the count
     }
 #endif
     pwsp_fetch_sub_seq_cst(&sleepers->count, 1u);
@@ -85,6 +94,11 @@ PWSP_INTERNAL void pwsp_sleepers_end(pwsp_sleepers *sleepers, bool has_something
 }
 
 PWSP_INTERNAL void pwsp_sleepers_call(pwsp_sleepers *sleepers, bool all) {
+    uint32_t count = pwsp_load_relaxed(&sleepers->count);
+    count = all || count == 0 ? count : 1;  // 0: another waker was faster
+    pwsp_fetch_sub_seq_cst(&sleepers->count, count);
+    sleepers->called_count += count;
+    sleepers->called_end = count ? sleepers->slept_count : sleepers->called_end;
     if (all) {
         pwsp_cond_broadcast(&sleepers->cond);
     } else {

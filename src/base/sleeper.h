@@ -42,12 +42,21 @@ PWSP_INLINE bool pwsp_sleeper_wake(pwsp_sleeper *sleeper, uint32_t what) {
 }
 
 // -- several threads ------------------------------------------------------------------------------
+//
+// The same with a count in place of `asleep`. A waker takes those that it calls off the count: a thread
+// takes tens of microseconds to come, and until then others need not lock and call again. A call is
+// for those that slept at the time, not for a thread that comes later: it might have no use for what
+// is offered, and who has would sleep on.
 
 typedef struct pwsp_sleepers {
     pwsp_mutex mutex;  // protects the sleep, and what the owner likes
     pwsp_cond cond;
+    // Under the lock: threads that have been called and have not come; how many have gone to sleep so
+    // far, which numbers them; and the number from which on they came after the last call.
+    uint32_t called_count;
+    uint64_t slept_count, called_end;
     char padding[PWSP_FALSE_SHARING];
-    uint32_t count;  // atomic: threads that sleep, or are about to
+    uint32_t count;  // atomic: threads that sleep, or are about to, without those called
     char padding_after[PWSP_FALSE_SHARING];
 } pwsp_sleepers;
 

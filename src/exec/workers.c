@@ -1,11 +1,19 @@
 // The workers: lanes that run ready tasks.
 //
-// Each lane has a queue of ready tasks, oldest first, linked through their entries. Lane 0 walks
-// the program. It hands tasks that it finds ready to the lanes that have arrived, in turn, and runs
-// tasks itself when it has to wait. A lane runs the first task that it makes ready next, without
-// any queue; it adds further ones to its own queue. A lane without tasks takes the oldest task of
-// another lane. Where dispatch chooses the lane, it takes only from lanes that have not arrived
-// (with your executor, or when threads wake late).
+// Lane 0 walks the program, and runs tasks itself when it has to wait. A lane runs the first task that
+// it makes ready next; others, and those that the walk finds ready, go to the lane's deque (deque.h),
+// from which all lanes take, the oldest first. A lane without tasks takes half of what another lane
+// offers. So a task costs no lock, and one or two atomic operations to change hands:
+//
+//      a lane      offers all it has at once, as it cannot know how long its next task takes
+//      the walk    offers what it has when nothing is on offer, when lanes sleep, when it has
+//                  PWSP_WORKERS_HOLD_MAX tasks, and before it helps
+//
+// Queues. Each lane has one under a lock, oldest first, linked through entries. Tasks for which a deque
+// has no room go there, up to PWSP_WORKERS_LIST_MAX at a time, and all behind them, until lanes have
+// taken them, as many at a time. Where dispatch chooses the lane, tasks go to its queue one by one, and
+// another lane takes from there only while that lane has not arrived (with your executor, or when
+// threads wake late).
 //
 // With own threads lane 0 is the calling thread. An executor may run lanes in any order, even one
 // after another. So with an executor, lanes are numbered as they arrive, and the first one walks.
@@ -17,23 +25,36 @@
 // sleep but nap, because nobody tells when a message has come.
 //
 // Sleep. A lane that finds nothing spins for some 20 us and then sleeps (see sleeper.h), until a
-// task is added: that changes the count of a queue. The walking lane sleeps until done_count has
-// changed. Other lanes add tasks before that change, so these additions need not wake it.
+// task is offered: that changes the word of a deque, or the count of a queue. The walking lane sleeps
+// until done_count has changed; it offers what it has before. Other lanes add tasks before that
+// change, so these additions need not wake it.
 
 #include "workers.h"
 
 #include "../base/sleeper.h"
+#include "deque.h"
 
-#define PWSP_WORKERS_NONE   UINT32_MAX
-#define PWSP_WORKERS_NAP_NS 50000
+#define PWSP_WORKERS_NONE      UINT32_MAX
+#define PWSP_WORKERS_NAP_NS    50000
+#define PWSP_WORKERS_HOLD_MAX  8u
+#define PWSP_WORKERS_LIST_MAX  64u
+#define PWSP_WORKERS_STEAL_MAX 64u
+
+// Ready tasks, linked through their entries.
+typedef struct pwsp_workers_list {
+    uint32_t first, last;  // places, if there are any
+    uint32_t count;        // of a queue: atomic, changed under the lock
+} pwsp_workers_list;
 
 typedef struct pwsp_workers_lane {
-    pwsp_mutex mutex;      // protects the queue
-    uint32_t first, last;  // places of entries
-    uint32_t count;        // atomic; changed under the lock
-    uint32_t has_come;     // atomic
-    uint32_t kept;         // the lane's next task, or PWSP_WORKERS_NONE
+    pwsp_mutex mutex;  // protects the queue
+    pwsp_workers_list queue;
+    uint32_t has_come;  // atomic
     char padding[PWSP_FALSE_SHARING];
+    uint32_t kept;             // the lane's next task, or PWSP_WORKERS_NONE
+    pwsp_workers_list excess;  // that goes to the queue
+    pwsp_deque deque;          // of places
+    char padding_after[PWSP_FALSE_SHARING];
 } pwsp_workers_lane;
 
 struct pwsp_workers {
@@ -45,7 +66,6 @@ struct pwsp_workers {
     uint32_t lane_count;
     uint32_t spin_count;
     bool is_numbered;  // in order of arrival
-    uint32_t next;     // lane that gets the walk's next ready task
     bool is_good;
     pwsp_sleepers sleepers;
     pwsp_sleeper walker;
@@ -58,36 +78,47 @@ struct pwsp_workers {
 
 // -- queues ---------------------------------------------------------------------------------------
 
-static void pwsp_workers_push(pwsp_workers *workers, uint32_t index, uint32_t place) {
+static void pwsp_workers_enqueue(pwsp_workers *workers, uint32_t index,
+                                 const pwsp_workers_list *list) {
     pwsp_workers_lane *lane = &workers->lanes[index];
-    pwsp_reorder *reorder = workers->reorder;
-    PTOWSP_ASSERT(index < workers->lane_count && place <= reorder->place_mask);
-    pwsp_reorder_at(reorder, place)->next = PWSP_WORKERS_NONE;
+    pwsp_workers_list *queue = &lane->queue;
+    PTOWSP_ASSERT(index < workers->lane_count && list->count > 0);
     pwsp_mutex_lock(&lane->mutex);
-    if (lane->first == PWSP_WORKERS_NONE) {
-        lane->first = place;
+    if (pwsp_load_relaxed(&queue->count) == 0) {
+        queue->first = list->first;
     } else {
-        pwsp_reorder_at(reorder, lane->last)->next = place;
+        pwsp_reorder_at(workers->reorder, queue->last)->next = list->first;
     }
-    lane->last = place;
-    pwsp_fetch_add_seq_cst(&lane->count, 1u);
+    queue->last = list->last;
+    pwsp_fetch_add_seq_cst(&queue->count, list->count);
     pwsp_mutex_unlock(&lane->mutex);
     pwsp_sleepers_wake(&workers->sleepers, workers->job.is_homed);
 }
 
-// The oldest of a queue, or PWSP_WORKERS_NONE.
-static uint32_t pwsp_workers_pop(pwsp_workers *workers, pwsp_workers_lane *lane) {
-    if (!pwsp_load_relaxed(&lane->count)) {
+// The oldest of a queue, or PWSP_WORKERS_NONE. Without homes half of the queue goes to the deque of the
+// calling lane, which is empty.
+static uint32_t pwsp_workers_dequeue(pwsp_workers *workers, pwsp_workers_list *queue,
+                                     pwsp_mutex *mutex, pwsp_deque *deque) {
+    if (pwsp_load_relaxed(&queue->count) == 0) {
         return PWSP_WORKERS_NONE;
     }
-    pwsp_mutex_lock(&lane->mutex);
-    uint32_t place = lane->first;
-    PTOWSP_ASSERT((place != PWSP_WORKERS_NONE) == (pwsp_load_relaxed(&lane->count) > 0));
-    if (place != PWSP_WORKERS_NONE) {
-        lane->first = pwsp_reorder_at(workers->reorder, place)->next;
-        pwsp_fetch_sub_seq_cst(&lane->count, 1u);
+    bool has_room = pwsp_deque_has_room(deque);
+    PTOWSP_ASSERT(has_room && deque->limit - deque->bottom >= PWSP_WORKERS_LIST_MAX);
+    (void)has_room;
+    pwsp_mutex_lock(mutex);
+    uint32_t count = pwsp_load_relaxed(&queue->count), place = PWSP_WORKERS_NONE;
+    count = workers->job.is_homed && count ? 1 : count - count / 2;
+    count = count < PWSP_WORKERS_LIST_MAX ? count : PWSP_WORKERS_LIST_MAX;
+    for (uint32_t i = 0; i < count; i++) {
+        if (i == 0) {
+            place = queue->first;
+        } else {
+            pwsp_deque_push(deque, queue->first);
+        }
+        queue->first = pwsp_reorder_at(workers->reorder, queue->first)->next;
     }
-    pwsp_mutex_unlock(&lane->mutex);
+    pwsp_fetch_sub_seq_cst(&queue->count, count);
+    pwsp_mutex_unlock(mutex);
     return place;
 }
 
@@ -97,24 +128,102 @@ static bool pwsp_workers_may_take(const pwsp_workers *workers, uint32_t index, u
            !pwsp_load_seq_cst(&workers->lanes[other].has_come);
 }
 
+// -- deques ---------------------------------------------------------------------------------------
+
+// Offers all that the calling lane has.
+static void pwsp_workers_offer(pwsp_workers *workers, uint32_t index) {
+    pwsp_workers_lane *lane = &workers->lanes[index];
+    uint32_t held = pwsp_deque_held(&lane->deque);
+    if (held > 0) {
+        pwsp_deque_publish(&lane->deque, held);
+        pwsp_sleepers_wake(&workers->sleepers, false);
+    }
+    if (lane->excess.count > 0) {
+        pwsp_workers_enqueue(workers, index, &lane->excess);
+        lane->excess.count = 0;
+    }
+}
+
+// Gives a ready task to its home, or to the calling lane, which does not offer it yet.
+static void pwsp_workers_push(pwsp_workers *workers, uint32_t index, uint32_t place) {
+    pwsp_workers_lane *lane = &workers->lanes[index];
+    pwsp_workers_list *excess = &lane->excess;
+    pwsp_deque *deque = &lane->deque;
+    pwsp_entry *entry = pwsp_reorder_at(workers->reorder, place);
+    PTOWSP_ASSERT(index < workers->lane_count && place <= workers->reorder->place_mask);
+    if (entry->home != PWSP_NO_HOME) {
+        const pwsp_workers_list one = {place, place, 1};
+        pwsp_workers_enqueue(workers, entry->home, &one);
+    } else if (excess->count == 0 && pwsp_load_relaxed(&lane->queue.count) == 0 &&
+               (deque->bottom != deque->limit || pwsp_deque_has_room(deque))) {
+        pwsp_deque_push(deque, place);
+    } else {
+        if (excess->count == 0) {
+            excess->first = place;
+        } else {
+            pwsp_reorder_at(workers->reorder, excess->last)->next = place;
+        }
+        excess->last = place;
+        excess->count++;
+    }
+}
+
+// The same, and offers it.
+static void pwsp_workers_give(pwsp_workers *workers, uint32_t index, uint32_t place) {
+    pwsp_workers_push(workers, index, place);
+    pwsp_workers_offer(workers, index);
+}
+
+// Should the walk offer what it has? Rarely: each time costs an atomic operation, or a lock.
+static bool pwsp_workers_has_enough(const pwsp_workers *workers) {
+    const pwsp_workers_lane *lane = &workers->lanes[0];
+    return pwsp_deque_held(&lane->deque) >= PWSP_WORKERS_HOLD_MAX ||
+           lane->excess.count >= PWSP_WORKERS_LIST_MAX ||
+           pwsp_deque_offers(pwsp_load_relaxed(&lane->deque.word)) == 0 ||
+           pwsp_sleepers_are(&workers->sleepers);
+}
+
+// The oldest task of a lane's own deque, or some of another's, of which all but one go to its own.
+static uint32_t pwsp_workers_steal(pwsp_workers *workers, uint32_t index, uint32_t other) {
+    uint32_t tasks[PWSP_WORKERS_STEAL_MAX];
+    uint32_t most = index == other ? 1 : PWSP_WORKERS_STEAL_MAX;
+    pwsp_deque *deque = &workers->lanes[other].deque;
+    uint32_t count = pwsp_deque_steal(deque, most, tasks);
+    if (count == 0) {
+        return PWSP_WORKERS_NONE;
+    }
+    for (uint32_t i = 1; i < count; i++) {
+        pwsp_workers_push(workers, index, tasks[i]);
+    }
+    if (index != other && pwsp_deque_offers(pwsp_load_relaxed(&deque->word)) > 0) {
+        pwsp_sleepers_wake(&workers->sleepers, false);  // more is left than this lane takes
+    }
+    return tasks[0];
+}
+
+// The next task of a lane: its own, or another's. What else it has is offered.
 static uint32_t pwsp_workers_take(pwsp_workers *workers, uint32_t index) {
-    for (uint32_t i = 0; i < workers->lane_count; i++) {
+    uint32_t place = PWSP_WORKERS_NONE;
+    pwsp_workers_offer(workers, index);
+    for (uint32_t i = 0; i < workers->lane_count && place == PWSP_WORKERS_NONE; i++) {
         uint32_t other =
             index + i < workers->lane_count ? index + i : index + i - workers->lane_count;
-        if (pwsp_workers_may_take(workers, index, other)) {
-            uint32_t place = pwsp_workers_pop(workers, &workers->lanes[other]);
-            if (place != PWSP_WORKERS_NONE) {
-                return place;
-            }
+        pwsp_workers_lane *lane = &workers->lanes[other];
+        place = pwsp_workers_steal(workers, index, other);
+        if (place == PWSP_WORKERS_NONE && pwsp_workers_may_take(workers, index, other)) {
+            place = pwsp_workers_dequeue(workers, &lane->queue, &lane->mutex,
+                                         &workers->lanes[index].deque);
         }
     }
-    return PWSP_WORKERS_NONE;
+    pwsp_workers_offer(workers, index);
+    return place;
 }
 
 static bool pwsp_workers_has_work(const pwsp_workers *workers, uint32_t index) {
     for (uint32_t i = 0; i < workers->lane_count; i++) {
-        if (pwsp_load_seq_cst(&workers->lanes[i].count) &&
-            pwsp_workers_may_take(workers, index, i)) {
+        if (pwsp_deque_offers(pwsp_load_seq_cst(&workers->lanes[i].deque.word)) ||
+            (pwsp_load_seq_cst(&workers->lanes[i].queue.count) &&
+             pwsp_workers_may_take(workers, index, i))) {
             return true;
         }
     }
@@ -123,20 +232,9 @@ static bool pwsp_workers_has_work(const pwsp_workers *workers, uint32_t index) {
 
 // -- the executor ---------------------------------------------------------------------------------
 
-// The lane that gets the walk's next ready task: one that has arrived.
-static uint32_t pwsp_workers_next(pwsp_workers *workers) {
-    uint32_t lane = workers->next;
-    do {
-        lane = lane + 1 == workers->lane_count ? 0 : lane + 1;
-    } while (lane != 0 && !pwsp_load_relaxed(&workers->lanes[lane].has_come));
-    workers->next = lane;
-    return lane;
-}
-
 static void pwsp_workers_ready(void *user, uint32_t by, uint32_t place) {
     pwsp_workers *workers = (pwsp_workers *)user;
     const pwsp_entry *entry = pwsp_reorder_at(workers->reorder, place);
-    uint32_t home = entry->home;
     // One that does not run, as there was no memory to have it wait, is only passed over: another may be
     // under way.
     if (entry->kind == PWSP_ENTRY_TASK && entry->unit == PTOWSP_UNIT_LINK &&
@@ -146,13 +244,16 @@ static void pwsp_workers_ready(void *user, uint32_t by, uint32_t place) {
         pwsp_sleepers_wake(&workers->sleepers, false);
         return;
     }
-    if (home == PWSP_NO_HOME) {
-        home = by == PWSP_BY_WALK ? pwsp_workers_next(workers) : by;
-    }
-    if (home == by && workers->lanes[by].kept == PWSP_WORKERS_NONE) {
+    if (by == PWSP_BY_WALK) {
+        pwsp_workers_push(workers, 0, place);
+        if (pwsp_workers_has_enough(workers)) {
+            pwsp_workers_offer(workers, 0);
+        }
+    } else if ((entry->home == PWSP_NO_HOME || entry->home == by) &&
+               workers->lanes[by].kept == PWSP_WORKERS_NONE) {
         workers->lanes[by].kept = place;
     } else {
-        pwsp_workers_push(workers, home, place);
+        pwsp_workers_give(workers, by, place);
     }
 }
 
@@ -190,7 +291,7 @@ static void pwsp_workers_move_link(pwsp_workers *workers, uint32_t index) {
         pwsp_reorder_done(reorder, link - 1, index);
         pwsp_sleeper_wake(&workers->walker, PWSP_SLEEPER_ALL);
         if (lane->kept != PWSP_WORKERS_NONE) {
-            pwsp_workers_push(workers, index, lane->kept);
+            pwsp_workers_give(workers, index, lane->kept);
         }
     }
 }
@@ -203,7 +304,7 @@ static void pwsp_workers_help(void *user, uint32_t ticket) {
     if (place != PWSP_WORKERS_NONE) {
         uint32_t next = pwsp_workers_run_task(workers, 0, place);
         if (next != PWSP_WORKERS_NONE) {
-            pwsp_workers_push(workers, 0, next);
+            pwsp_workers_give(workers, 0, next);
         }
         return;
     }
@@ -279,15 +380,15 @@ PWSP_INTERNAL bool pwsp_workers_run(pwsp_workers *workers, ptowsp_context *conte
     workers->spin_count = pwsp_spin_count(lane_count);
     workers->is_numbered = pwsp_pool_is_user(context->pool);
     workers->is_good = true;
-    workers->next = 0;
     workers->come_count = 0;
     workers->is_over = 0;
     for (uint32_t i = 0; i < lane_count; i++) {
         pwsp_workers_lane *lane = &workers->lanes[i];
-        lane->first = PWSP_WORKERS_NONE;
-        lane->count = 0;
+        lane->queue.count = 0;
+        lane->excess.count = 0;
         lane->kept = PWSP_WORKERS_NONE;
         lane->has_come = i == 0;
+        pwsp_deque_reset(&lane->deque);
     }
     *out_is_kept = pwsp_pool_run(context->pool, pwsp_workers_lane_main, workers);
     return workers->is_good;

@@ -357,7 +357,7 @@ static uint32_t pwsp_graph_take(ptowsp_graph *graph, pwsp_graph_lane *lane) {
     }
     for (uint32_t i = 1; i < graph->lane_count; i++) {
         pwsp_graph_lane *victim = &graph->lanes[(lane->index + i) % graph->lane_count];
-        uint32_t count = pwsp_deque_steal(&victim->deque, tasks);
+        uint32_t count = pwsp_deque_steal(&victim->deque, PWSP_DEQUE_STEAL_MAX, tasks);
         if (count > 0) {
             lane->stats.steal_count += count;
             if (!lane->is_alone && pwsp_deque_offers(pwsp_load_relaxed(&victim->deque.word)) > 0) {

@@ -23,7 +23,7 @@
 #include "../base/context.h"
 #include "../base/sleeper.h"
 #include "../runtime/arrival.h"
-#include "deque.h"
+#include "../exec/deque.h"
 #include "../exec/start.h"
 
 #define PWSP_GRAPH_NONE UINT32_MAX

@@ -139,8 +139,9 @@ static void pwsp_issue_help(const pwsp_issue *issue, uint32_t ticket) {
 
 // Retires until there is room for another entry.
 static bool pwsp_issue_room(pwsp_issue *issue, bool is_task) {
-    for (;;) {
-        uint32_t ticket = pwsp_reorder_ticket(&issue->reorder);
+    // What counts completions is written by all lanes: it is looked at only if there is no room.
+    for (bool has_ticket = false;; has_ticket = true) {
+        uint32_t ticket = has_ticket ? pwsp_reorder_ticket(&issue->reorder) : 0;
         if (!pwsp_issue_retire(issue)) {
             return false;
         }
@@ -148,7 +149,9 @@ static bool pwsp_issue_room(pwsp_issue *issue, bool is_task) {
             !(is_task && issue->task_count == issue->desc.task_max)) {
             return true;
         }
-        pwsp_issue_help(issue, ticket);
+        if (has_ticket) {
+            pwsp_issue_help(issue, ticket);
+        }
     }
 }
 

@@ -106,12 +106,13 @@ static void pwsp_reorder_help(pwsp_reorder *reorder, uint32_t ticket) {
 
 // An open join with one reference; 0 when memory is out.
 static uint32_t pwsp_reorder_new_join(pwsp_reorder *reorder) {
-    uint32_t ticket = pwsp_reorder_ticket(reorder);
     uint32_t id = pwsp_reorder_free_join_id(reorder);
     while (!id && reorder->is_fixed) {
-        pwsp_reorder_help(reorder, ticket);
-        ticket = pwsp_reorder_ticket(reorder);
-        id = pwsp_reorder_free_join_id(reorder);
+        uint32_t ticket = pwsp_reorder_ticket(reorder);
+        id = pwsp_reorder_free_join_id(reorder);  // perhaps since
+        if (!id) {
+            pwsp_reorder_help(reorder, ticket);
+        }
     }
     if (!id) {
         reorder->is_out_of_memory = true;
@@ -261,12 +262,13 @@ PWSP_INTERNAL void pwsp_reorder_issue(pwsp_reorder *reorder) {
 // A link to add to a fan; 0 when memory is out. With fixed memory, waits for a free one: links to
 // the fan itself come back when it is done, if none comes earlier.
 static uint32_t pwsp_reorder_link_for(pwsp_reorder *reorder) {
-    uint32_t ticket = pwsp_reorder_ticket(reorder);
     uint32_t id = pwsp_reorder_new_link(reorder);
     while (!id && reorder->is_fixed) {
-        pwsp_reorder_help(reorder, ticket);
-        ticket = pwsp_reorder_ticket(reorder);
-        id = pwsp_reorder_new_link(reorder);
+        uint32_t ticket = pwsp_reorder_ticket(reorder);
+        id = pwsp_reorder_new_link(reorder);  // perhaps since
+        if (!id) {
+            pwsp_reorder_help(reorder, ticket);
+        }
     }
     return id;
 }

@@ -37,6 +37,8 @@
 // HOLDS: -DDIRECT
 // FAULT: -DNO_RECHECK               sleeps without looking again
 // FAULT: -DNO_LAST_WAKE
+// FAULT: -DCOUNTED_TWICE            a lane that was called takes itself off the count as well
+// FAULT: -DSTOLEN_CALL              one that comes later takes the call for one that slept
 // FAULT: -DNO_GIVE_UP_WAKE
 // FAULT: -DNO_KEEPER_CHECK          (9)
 // FAULT: -DNO_BUSY_CHECK            (7)
@@ -56,6 +58,8 @@
 byte keeper, busy, sleepers, remaining = TASKS, ended;
 bool starts_alone, direct, mutex, over;
 byte waiting;              // lanes inside pwsp_cond_wait
+byte called_count;         // lanes that have been called, and have not come
+byte callable;             // lanes that slept at the last call
 byte sources = 17, block;  // sets of tasks
 byte offered[LANES];       // public parts of deques
 byte pending[TASKS], fan_in[TASKS], after[TASKS];
@@ -76,14 +80,15 @@ inline wake(all) {
     :: sleepers > 0 ->
         lock();
         if
-        :: all || keeper > 0 -> waiting = 0
-        :: else ->
-            if
-            :: IS_SET(waiting, 0) -> waiting = waiting & ~BIT(0)
-            :: IS_SET(waiting, 1) -> waiting = waiting & ~BIT(1)
-            :: IS_SET(waiting, 2) -> waiting = waiting & ~BIT(2)
-            :: waiting == 0
-            fi
+        :: sleepers == 0
+        :: sleepers > 0 && (all || keeper > 0) ->
+            called_count = called_count + sleepers;
+            sleepers = 0;
+            callable = waiting
+        :: sleepers > 0 && !(all || keeper > 0) ->
+            called_count++;
+            sleepers--;
+            callable = waiting
         fi;
         unlock()
     :: else
@@ -127,16 +132,24 @@ inline sleep() {
 #else
         has_work_for();
 #endif
-        if
-        :: !found ->
-            atomic { waiting = waiting | BIT(me); mutex = false };
-            !IS_SET(waiting, me);
-            lock()
-        :: else
-        fi
-    :: else
+    :: else -> found = true
     fi;
-    sleepers--;
+    if
+    :: !found ->
+        atomic { waiting = waiting | BIT(me); mutex = false };
+#ifdef STOLEN_CALL
+        atomic { called_count > 0 && !mutex -> mutex = true };
+#else
+        atomic { called_count > 0 && IS_SET(callable, me) && !mutex -> mutex = true };
+#endif
+        waiting = waiting & ~BIT(me);
+        callable = callable & ~BIT(me);
+        called_count--;
+#ifdef COUNTED_TWICE
+        sleepers--
+#endif
+    :: else -> sleepers--
+    fi;
     unlock();
     found = false
 }

@@ -86,9 +86,9 @@ PWSP_INTERNAL void pwsp_deque_publish(pwsp_deque *deque, uint32_t count);
 // Takes up to `count` of the newest public tasks back; returns how many.
 PWSP_INTERNAL uint32_t pwsp_deque_reclaim(pwsp_deque *deque, uint32_t count);
 
-// Takes half of the victim's public tasks, at least one and at most PWSP_DEQUE_STEAL_MAX, oldest
-// first; returns how many.
+// Takes half of the victim's public tasks, at least one and at most `most`, oldest first; returns
+// how many. The owner may take from its own deque, too.
 #define PWSP_DEQUE_STEAL_MAX (PWSP_DEQUE_SIZE / 2)
-PWSP_INTERNAL uint32_t pwsp_deque_steal(pwsp_deque *victim, uint32_t *out_tasks);
+PWSP_INTERNAL uint32_t pwsp_deque_steal(pwsp_deque *victim, uint32_t most, uint32_t *out_tasks);
 
 #endif

@@ -32,13 +32,13 @@ PWSP_INTERNAL uint32_t pwsp_deque_reclaim(pwsp_deque *deque, uint32_t count) {
     return taken;
 }
 
-PWSP_INTERNAL uint32_t pwsp_deque_steal(pwsp_deque *victim, uint32_t *out_tasks) {
+PWSP_INTERNAL uint32_t pwsp_deque_steal(pwsp_deque *victim, uint32_t most, uint32_t *out_tasks) {
     uint64_t word = pwsp_load_acquire(&victim->word), wanted;  // (2), pairs with (1)
     uint32_t taken;
     do {
         uint32_t offers = pwsp_deque_offers(word);
         taken = offers - offers / 2;
-        taken = taken < PWSP_DEQUE_STEAL_MAX ? taken : PWSP_DEQUE_STEAL_MAX;
+        taken = taken < most ? taken : most;
         if (taken == 0) {
             return 0;
         }
