@@ -55435,6 +55435,234 @@ PWSP_INTERNAL pwsp_event pwsp_expander_next(pwsp_expander *x) {
 }
 
 // =================================================================================================
+// src/workload/stretch.h
+// =================================================================================================
+
+// A stretch: the next iterations of an innermost loop whose body is one task, where all values that
+// the task needs are in cells and columns and all its tiles lie within their tensors.
+//
+//      event TASK, then:
+//      if (pwsp_stretch_begin(x, &stretch)) {
+//          for (i = 0; i < stretch.count; i++)
+//              pwsp_stretch_step(x, &stretch, stretch.first + i, i);
+//          pwsp_stretch_end(x, &stretch, stretch.count);
+//      }
+//
+// A task of a stretch cannot fail to be found, so a walk without kernels passes over all at once.
+
+#ifndef PWSP_STRETCH_H
+#define PWSP_STRETCH_H
+
+// Where the values of a code are: in a cell, or along a column.
+typedef struct pwsp_source {
+    const uint64_t *at;
+    uint32_t step;
+} pwsp_source;
+
+typedef struct pwsp_stretch_view {
+    const pwsp_tile_view *view;
+    const pwsp_bound_tensor *tensor;
+    pwsp_source index[PWSP_TENSOR_LEAD_MAX], row, col, row_count, col_count;
+    bool is_fixed;  // all tiles are rows x cols of the tensor, at (0, 0)
+} pwsp_stretch_view;
+
+typedef struct pwsp_stretch {
+    uint64_t count;  // iterations, behind the present one
+    uint64_t first;  // the variable of the first; of a sparse loop, the entry
+    const pwsp_loop *loop;
+    const pwsp_array *indices;          // of a sparse loop, or NULL
+    uint64_t *variable, *entry, *args;  // cells
+    uint32_t axis_count, scalar_count, view_count;
+    pwsp_source codes[PTOWSP_TASK_AXIS_MAX + PTOWSP_TASK_SCALAR_MAX];
+    pwsp_source dispatch, priority, stream;
+    pwsp_stretch_view views[PTOWSP_TASK_TILE_MAX];
+} pwsp_stretch;
+
+PWSP_FORCE_INLINE uint64_t pwsp_source_value(pwsp_source source, uint64_t i) {
+    return source.at[i * source.step];
+}
+
+// After TASK: the stretch up to the end of the loop, or of its block. False if there is none.
+PWSP_INTERNAL bool pwsp_stretch_begin(pwsp_expander *x, pwsp_stretch *stretch);
+
+// So many tasks of the stretch have been walked: the last of them is the present one.
+PWSP_INTERNAL void pwsp_stretch_end(pwsp_expander *x, const pwsp_stretch *stretch, uint64_t count);
+
+// A tile of the task of iteration i. Tensor, access and strides are those of the present task.
+PWSP_FORCE_INLINE void pwsp_stretch_tile(pwsp_expander *x, const pwsp_stretch_view *at, uint64_t i,
+                                         uint32_t ordinal) {
+    const pwsp_bound_tensor *tensor = at->tensor;
+    const pwsp_tile_view *view = at->view;
+    pwsp_tile_at *tile = &x->tiles_at[ordinal];
+    int64_t lead = 0;
+    for (uint32_t j = 0; j < view->lead; j++) {
+        pwsp_view_lead(tensor, j, (int64_t)pwsp_source_value(at->index[j], i), &lead);
+    }
+    tile->lead = lead;
+    if (!at->is_fixed) {
+        int64_t row = at->row.at ? (int64_t)pwsp_source_value(at->row, i) : 0;
+        int64_t col = at->col.at ? (int64_t)pwsp_source_value(at->col, i) : 0;
+        pwsp_view_size size = {view->rows, view->cols, INT64_MAX, INT64_MAX};
+        if (view->has_limit) {
+            size.row_max =
+                at->row_count.at ? (int64_t)pwsp_source_value(at->row_count, i) : INT64_MAX;
+            size.col_max =
+                at->col_count.at ? (int64_t)pwsp_source_value(at->col_count, i) : INT64_MAX;
+        }
+        const bool is_inside = pwsp_view_tile(tensor, row, col, &size, tile);
+        PTOWSP_ASSERT(is_inside);
+        (void)is_inside;
+    }
+    if (tensor->data) {
+        x->tiles[ordinal].data =
+            tensor->data + pwsp_tile_offset(tensor, tile) * (int64_t)tensor->element_size;
+    }
+}
+
+// The task of iteration i, from 0, becomes the present one, except for its index and what all tasks
+// of the loop have in common; `at` is stretch->first + i.
+PWSP_FORCE_INLINE void pwsp_stretch_step(pwsp_expander *x, const pwsp_stretch *stretch, uint64_t at,
+                                         uint64_t i) {
+    const uint32_t axis_count = stretch->axis_count, scalar_count = stretch->scalar_count;
+    const uint32_t view_count = stretch->view_count;
+    uint64_t *args = stretch->args;
+    *stretch->variable = at;
+    if (stretch->indices) {
+        *stretch->entry = at;
+        *stretch->variable = pwsp_array_at(stretch->indices, at);
+    }
+    for (uint32_t j = 0; j < axis_count; j++) {
+        *args++ = pwsp_source_value(stretch->codes[j], i);
+    }
+    for (uint32_t j = 0; j < view_count; j++) {
+        pwsp_stretch_tile(x, &stretch->views[j], i, j);
+        *args++ = x->tiles_at[j].rows;
+        *args++ = x->tiles_at[j].cols;
+    }
+    for (uint32_t j = 0; j < scalar_count; j++) {
+        *args++ = pwsp_source_value(stretch->codes[axis_count + j], i);
+    }
+}
+
+#endif
+
+// =================================================================================================
+// src/workload/stretch.c
+// =================================================================================================
+
+// Finds stretches. Everything that a walk checks task by task is checked here, over whole columns;
+// where something is wrong there is no stretch, and the task that is to blame is found one by one.
+
+// False if the value has to be evaluated.
+static bool pwsp_stretch_source(const pwsp_expander *x, const pwsp_loop *loop,
+                                const pwsp_code *code, pwsp_source *out) {
+    const bool is_variable = code->cell == loop->cell;
+    const bool is_entry = loop->axis_kind == PWSP_AXIS_SPARSE && code->cell == loop->entry;
+    out->step = 0;
+    out->at = &x->cells[code->cell];
+    if (code->begin != code->end && !(code->column && x->columns)) {
+        return false;
+    }
+    if (x->columns && (code->begin != code->end || is_variable || is_entry)) {
+        const uint32_t column = code->begin != code->end ? code->column : is_entry;
+        out->at = pwsp_column_at(x->columns, column) + x->block_at + 1;
+        out->step = 1;
+    }
+    return true;
+}
+
+// Is every value in [low, low + size)? The variable of a dense loop may be in its cell alone.
+static bool pwsp_stretch_is_within(const pwsp_stretch *stretch, pwsp_source source, uint64_t low,
+                                   uint64_t size) {
+    if (source.at == stretch->variable) {
+        return !stretch->indices && stretch->first - low < size &&
+               stretch->first + stretch->count - 1 - low < size;
+    }
+    uint64_t outside = 0;
+    const uint64_t count = source.step ? stretch->count : 1;
+    for (uint64_t i = 0; i < count; i++) {
+        const uint64_t value = source.at[i] - low;
+        outside |=
+            value | (size - 1 - value);  // sizes are below 2^63: the sign of one or the other
+    }
+    return outside >> 63 == 0;
+}
+
+// A view whose tiles all lie within its tensor; false if that is not known.
+static bool pwsp_stretch_begin_view(const pwsp_expander *x, const pwsp_stretch *stretch,
+                                    pwsp_stretch_view *at) {
+    const pwsp_tile_view *view = at->view;
+    const pwsp_bound_tensor *tensor = at->tensor;
+    const pwsp_code *codes[4] = {&view->row, &view->col, &view->row_count, &view->col_count};
+    pwsp_source *const sources[4] = {&at->row, &at->col, &at->row_count, &at->col_count};
+    const bool has[4] = {view->has_row, view->has_col, view->has_limit && view->row_count.expr,
+                         view->has_limit && view->col_count.expr};
+    const uint64_t lows[4] = {0, 0, 1, 1};
+    const uint64_t sizes[4] = {(uint64_t)tensor->rows, (uint64_t)tensor->cols, INT64_MAX,
+                               INT64_MAX};
+    bool is_good = ((sizes[0] | sizes[1]) >> 32) == 0;
+    for (uint32_t i = 0; is_good && i < view->lead; i++) {
+        is_good = pwsp_stretch_source(x, stretch->loop, &view->index[i], &at->index[i]) &&
+                  pwsp_stretch_is_within(stretch, at->index[i], 0, (uint64_t)tensor->lead_shape[i]);
+    }
+    for (uint32_t i = 0; is_good && i < 4; i++) {
+        sources[i]->at = NULL;
+        sources[i]->step = 0;
+        is_good = has[i] ? pwsp_stretch_source(x, stretch->loop, codes[i], sources[i]) &&
+                               pwsp_stretch_is_within(stretch, *sources[i], lows[i], sizes[i])
+                         : i >= 2 || sizes[i] > 0;
+    }
+    at->is_fixed = !view->has_row && !view->has_col && !view->has_limit;
+    return is_good;
+}
+
+PWSP_INTERNAL bool pwsp_stretch_begin(pwsp_expander *x, pwsp_stretch *stretch) {
+    const pwsp_op *end = &x->ops[x->next_op];
+    const pwsp_task_op *task = x->task_op;
+    if (end->kind != PWSP_OP_LOOP_END || end->target + 1 != x->next_op) {
+        return false;
+    }
+    const pwsp_frame *frame = &x->frames[x->frame_count - 1];
+    const pwsp_loop *loop = PWSP_PROGRAM_AT(x->program, loops, pwsp_loop, end->at);
+    const int64_t last = x->block ? x->block_end : frame->count;
+    const bool has_columns = !loop->block || x->columns;  // without, something has to be evaluated
+    if (pwsp_axis_is_work(loop->axis_kind) || last - 1 <= frame->i || !has_columns) {
+        return false;
+    }
+    stretch->count = (uint64_t)(last - 1 - frame->i);
+    stretch->first = frame->first + (uint64_t)frame->i + 1;
+    stretch->loop = loop;
+    stretch->indices = loop->axis_kind == PWSP_AXIS_SPARSE ? &x->csrs[loop->csr].indices : NULL;
+    stretch->variable = &x->cells[loop->cell];
+    stretch->entry = &x->cells[loop->entry];
+    stretch->args = x->cells + x->program->first_arg;
+    stretch->axis_count = task->axis_count;
+    stretch->scalar_count = task->scalar_count;
+    stretch->view_count = task->view_count;
+    bool is_good = pwsp_stretch_source(x, loop, &task->dispatch, &stretch->dispatch) &&
+                   pwsp_stretch_source(x, loop, &task->priority, &stretch->priority) &&
+                   pwsp_stretch_source(x, loop, &task->stream, &stretch->stream);
+    const pwsp_code *codes = PWSP_PROGRAM_AT(x->program, codes, pwsp_code, task->first_code);
+    for (uint32_t i = 0; is_good && i < task->axis_count + task->scalar_count; i++) {
+        is_good = pwsp_stretch_source(x, loop, &codes[i], &stretch->codes[i]);
+    }
+    const pwsp_tile_view *views =
+        PWSP_PROGRAM_AT(x->program, views, pwsp_tile_view, task->first_view);
+    for (uint32_t i = 0; is_good && i < task->view_count; i++) {
+        stretch->views[i].view = &views[i];
+        stretch->views[i].tensor = &x->tensors[views[i].tensor];
+        is_good = pwsp_stretch_begin_view(x, stretch, &stretch->views[i]);
+    }
+    return is_good;
+}
+
+PWSP_INTERNAL void pwsp_stretch_end(pwsp_expander *x, const pwsp_stretch *stretch, uint64_t count) {
+    PTOWSP_ASSERT(count <= stretch->count);
+    x->frames[x->frame_count - 1].i += (int64_t)count;
+    x->task_count += count;
+}
+
+// =================================================================================================
 // src/time/rings.h
 // =================================================================================================
 
@@ -67163,8 +67391,8 @@ void ptowsp_run_print_stuck(const ptowsp_run *run, ptowsp_text text) {
 
 // The walks of a run over its program: the first without kernels, which sees that every view lies within
 // its tensor; the second with kernels and time, on the calling thread. There, tasks that need nothing
-// but their cycles are collected and issued in batches, and loops whose only task copies cells and
-// columns have a loop of their own.
+// but their cycles are collected and issued in batches. Stretches have a loop of their own, and the
+// first walk passes over them.
 
 PWSP_INTERNAL ptowsp_status pwsp_run_fail_walk(ptowsp_run *run) {
     return pwsp_walk_fail(&run->walk);
@@ -67186,6 +67414,7 @@ static bool pwsp_run_check_link(ptowsp_run *run) {
 
 PWSP_INTERNAL ptowsp_status pwsp_run_walk_dry(ptowsp_run *run, uint64_t *out_count) {
     pwsp_expander *x = &run->walk.expander;
+    pwsp_stretch stretch;
     pwsp_walk_begin(&run->walk, true);
     for (;;) {
         pwsp_arrival arrival;
@@ -67202,6 +67431,10 @@ PWSP_INTERNAL ptowsp_status pwsp_run_walk_dry(ptowsp_run *run, uint64_t *out_cou
                 (x->kernel->code && !pwsp_walk_check_tiles(&run->walk, x->kernel->code)) ||
                 (x->kernel->unit == PTOWSP_UNIT_LINK && !pwsp_run_check_link(run))) {
                 return pwsp_run_fail_walk(run);
+            }
+            if (!x->kernel->code && x->kernel->unit != PTOWSP_UNIT_LINK &&
+                pwsp_stretch_begin(x, &stretch)) {
+                pwsp_stretch_end(x, &stretch, stretch.count);
             }
             break;
         case PWSP_EVENT_SLOT_LOAD: pwsp_expander_load(x); break;
@@ -67275,148 +67508,169 @@ PWSP_FORCE_INLINE bool pwsp_run_collect(ptowsp_run *run, const pwsp_arrival *arr
     return true;
 }
 
-// Does a task only copy cells and columns, and is it alone in its loop?
-static bool pwsp_run_is_simple(const pwsp_expander *x) {
-    const pwsp_op *end = &x->ops[x->next_op];
-    const pwsp_task_op *task = x->task_op;
-    bool is_simple =
-        end->kind == PWSP_OP_LOOP_END && end->target + 1 == x->next_op && task->view_count == 0;
-    is_simple = is_simple && !pwsp_axis_is_work(
-                                 PWSP_PROGRAM_AT(x->program, loops, pwsp_loop, end->at)->axis_kind);
-    const pwsp_code *codes = PWSP_PROGRAM_AT(x->program, codes, pwsp_code, task->first_code);
-    for (uint32_t i = 0; is_simple && i < task->axis_count + task->scalar_count; i++) {
-        is_simple = codes[i].begin == codes[i].end || (codes[i].column && x->columns);
-    }
-    return is_simple;
-}
-
-// Where the values of a code are, from the next iteration on: in a cell or along a column.
-typedef struct pwsp_run_source {
-    const uint64_t *at;  // NULL: it has to be evaluated
-    uint32_t step;
-} pwsp_run_source;
-
-static pwsp_run_source pwsp_run_source_of(const pwsp_expander *x, const pwsp_code *code) {
-    pwsp_run_source source = {NULL, 0};
-    if (code->column && x->columns) {
-        source.at = pwsp_column_at(x->columns, code->column) + x->block_at + 1;
-        source.step = 1;
-    } else if (code->begin == code->end) {
-        source.at = &x->cells[code->cell];
-    }
-    return source;
-}
-
-// The next iterations of a simple task's loop, up to the end of its block or a full batch. False
-// with the expander's error.
-static bool pwsp_run_simple(ptowsp_run *run, bool is_time_only) {
-    pwsp_expander *x = &run->walk.expander;
-    pwsp_batch *batch = &run->batch;
-    pwsp_frame *frame = &x->frames[x->frame_count - 1];
-    const pwsp_loop *loop = PWSP_PROGRAM_AT(x->program, loops, pwsp_loop, frame->loop);
-    const pwsp_task_op *task = x->task_op;
-    const pwsp_code *codes = PWSP_PROGRAM_AT(x->program, codes, pwsp_code, task->first_code);
-    const pwsp_array *indices =
-        loop->axis_kind == PWSP_AXIS_SPARSE ? &x->csrs[loop->csr].indices : NULL;
-    bool is_called = !is_time_only || x->kernel->cost;
-    uint64_t *variable = &x->cells[loop->cell], *args = x->cells + x->program->first_arg;
-    int64_t end = x->block ? x->block_end : frame->count;
-    uint64_t left = pwsp_min_u64((uint64_t)(end - 1 - frame->i), PWSP_BATCH_MAX - batch->count);
-    uint32_t arg_count = task->axis_count + task->scalar_count, at = batch->count;
-    uint64_t first = (uint64_t)frame->i + 1, cycles = x->kernel->cycles;
-    pwsp_run_source sources[PTOWSP_TASK_AXIS_MAX + PTOWSP_TASK_SCALAR_MAX];
-    PTOWSP_ASSERT(arg_count <= PTOWSP_TASK_AXIS_MAX + PTOWSP_TASK_SCALAR_MAX);
-    for (uint32_t j = 0; j < arg_count; j++) {
-        sources[j] = pwsp_run_source_of(x, &codes[j]);
-    }
-    pwsp_run_source key = pwsp_run_source_of(x, &task->dispatch);
-    for (uint32_t i = 0; i < left; i++) {
-        *variable = first + i;
-        if (indices) {
-            x->cells[loop->entry] = frame->first + first + i;
-            *variable = pwsp_array_at(indices, frame->first + first + i);
-        }
-        for (uint32_t j = 0; j < arg_count; j++) {
-            args[j] = sources[j].at[i * sources[j].step];
-        }
-        batch->count = at + i;
-        batch->keys[at + i] =
-            key.at ? key.at[i * key.step] : pwsp_expander_value(x, task->dispatch);
-        if (!key.at && x->fault.is_set) {
-            pwsp_arrival arrival;
-            return pwsp_walk_keys(x, &arrival);
-        }
-        if (is_called) {
-            x->task.index = x->task_count + i;
-            if (pwsp_walk_is_cut(&run->walk) ||
-                !pwsp_walk_kernel(&run->walk, is_time_only, &cycles)) {
-                return false;
-            }
-        }
-        batch->cycles[at + i] = cycles;
-    }
-    batch->count = at + (uint32_t)left;
-    frame->i += (int64_t)left;
-    x->task_count += left;
-    return true;
-}
-
 // Issues one task behind those that have been collected. False with an error in sim.
 static bool pwsp_run_issue_next(ptowsp_run *run, const pwsp_arrival *arrival) {
     return pwsp_run_flush(run) && pwsp_timeline_task(&run->time, arrival);
 }
 
+// The error of the walk or of time, behind the tasks that have been collected.
+static ptowsp_status pwsp_run_fail(ptowsp_run *run) {
+    bool is_walk = run->walk.expander.status != PTOWSP_OK && pwsp_run_flush(run);
+    return is_walk ? pwsp_run_fail_walk(run) : pwsp_run_fail_time(run);
+}
+
+// What all tasks of a loop have in common.
+typedef struct pwsp_run_mode {
+    bool is_time_only, has_plain, has_data, is_clocked;
+} pwsp_run_mode;
+
+// Does time need only the cycles and the key of the expander's task?
+static bool pwsp_run_is_plain(const ptowsp_run *run, const pwsp_run_mode *mode) {
+    const pwsp_expander *x = &run->walk.expander;
+    return mode->has_plain && !(mode->has_data && x->task_op->view_count) &&
+           !pwsp_sim_has_block(&run->time.sim, x->kernel->unit) &&
+           x->kernel->unit != PTOWSP_UNIT_LINK;
+}
+
+// The tasks of a stretch, each to time. False with an error in the expander or in sim.
+static bool pwsp_run_stretch_timed(ptowsp_run *run, const pwsp_stretch *stretch,
+                                   bool is_time_only) {
+    pwsp_expander *x = &run->walk.expander;
+    const uint64_t count = stretch->count, first = stretch->first, index = x->task_count;
+    pwsp_arrival arrival;
+    pwsp_walk_arrival(x, &arrival);
+    for (uint64_t i = 0; i < count; i++) {
+        uint64_t cycles;
+        pwsp_stretch_step(x, stretch, first + i, i);
+        x->task.index = index + i;
+        if (pwsp_walk_is_cut(&run->walk) || !pwsp_walk_kernel(&run->walk, is_time_only, &cycles)) {
+            return false;
+        }
+        arrival.dispatch_key = pwsp_source_value(stretch->dispatch, i);
+        arrival.priority_key = pwsp_source_value(stretch->priority, i);
+        arrival.stream_key = pwsp_source_value(stretch->stream, i);
+        arrival.cycles = pwsp_walk_scaled(&run->walk, cycles);
+        if (!pwsp_timeline_task(&run->time, &arrival)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+// The next tasks of a stretch, into the batch, which has room for them. False with the expander's
+// error.
+PWSP_FORCE_INLINE bool pwsp_run_stretch_plain(ptowsp_run *run, const pwsp_stretch *stretch,
+                                              uint64_t begin, uint64_t end, bool is_time_only) {
+    pwsp_expander *x = &run->walk.expander;
+    pwsp_batch *batch = &run->batch;
+    const pwsp_kernel_info *kernel = x->kernel;
+    const bool is_called = !is_time_only || kernel->cost || kernel->code;
+    const uint64_t first = stretch->first, index = x->task_count;
+    const pwsp_source key = stretch->dispatch;
+    uint64_t cycles = kernel->cycles;
+    for (uint64_t i = begin; i < end; i++) {
+        pwsp_stretch_step(x, stretch, first + i, i);
+        if (is_called) {
+            x->task.index = index + i;
+            if (pwsp_walk_is_cut(&run->walk) ||
+                !pwsp_walk_kernel(&run->walk, is_time_only, &cycles)) {
+                return false;
+            }
+        }
+        batch->cycles[batch->count] = cycles;
+        batch->keys[batch->count++] = pwsp_source_value(key, i);
+    }
+    return true;
+}
+
+// The tasks of a stretch, into batches. False with an error in the expander or in sim.
+static bool pwsp_run_stretch_batched(ptowsp_run *run, const pwsp_stretch *stretch,
+                                     bool is_time_only) {
+    pwsp_batch *batch = &run->batch;
+    PTOWSP_ASSERT(batch->count > 0 && batch->pool == run->walk.expander.kernel->pool);
+    for (uint64_t i = 0; i < stretch->count;) {
+        if (batch->count == PWSP_BATCH_MAX && !pwsp_run_flush(run)) {
+            return false;
+        }
+        const uint64_t end = pwsp_min_u64(stretch->count, i + (PWSP_BATCH_MAX - batch->count));
+        if (!(is_time_only ? pwsp_run_stretch_plain(run, stretch, i, end, true)
+                           : pwsp_run_stretch_plain(run, stretch, i, end, false))) {
+            return false;
+        }
+        i = end;
+    }
+    return true;
+}
+
+// The stretch behind the present task, if there is one. False with an error in the expander or in
+// sim.
+static bool pwsp_run_stretch(ptowsp_run *run, const pwsp_run_mode *mode, bool is_plain) {
+    pwsp_expander *x = &run->walk.expander;
+    pwsp_stretch stretch;
+    if (mode->is_clocked || !pwsp_stretch_begin(x, &stretch)) {
+        return true;
+    }
+    if (!(is_plain ? pwsp_run_stretch_batched(run, &stretch, mode->is_time_only)
+                   : pwsp_run_stretch_timed(run, &stretch, mode->is_time_only))) {
+        return false;
+    }
+    pwsp_stretch_end(x, &stretch, stretch.count);
+    return true;
+}
+
+// Executes and issues the expander's task. False with an error in the expander or in sim.
+static bool pwsp_run_task(ptowsp_run *run, const pwsp_run_mode *mode) {
+    pwsp_expander *x = &run->walk.expander;
+    pwsp_arrival arrival;
+    pwsp_wall_mark mark = {0, 0, 0, 0};
+    arrival.cycles = 0;
+    mark.ready = mark.start = mode->is_clocked ? pwsp_ticks() : 0;
+    if (!pwsp_walk_keys(x, &arrival) ||
+        !pwsp_walk_kernel(&run->walk, mode->is_time_only, &arrival.cycles)) {
+        return false;
+    }
+    mark.end = mode->is_clocked ? pwsp_ticks() : 0;
+    const bool is_plain = pwsp_run_is_plain(run, mode);
+    if (is_plain) {
+        arrival.pool = x->kernel->pool;
+    } else {
+        pwsp_walk_arrival(x, &arrival);
+        arrival.cycles = pwsp_walk_scaled(&run->walk, arrival.cycles);
+    }
+    if (!(is_plain ? pwsp_run_collect(run, &arrival) : pwsp_run_issue_next(run, &arrival))) {
+        return false;
+    }
+    if (mode->is_clocked) {
+        pwsp_recorder_clock(&run->recorder, x->task.index, &mark);
+    }
+    return pwsp_run_stretch(run, mode, is_plain);
+}
+
 PWSP_INTERNAL ptowsp_status pwsp_run_walk(ptowsp_run *run, bool is_time_only) {
     pwsp_expander *x = &run->walk.expander;
     pwsp_walk_begin(&run->walk, false);
-    bool has_plain = pwsp_timeline_is_plain(&run->time) && !run->walk.scaled_kernel;
-    bool has_data = has_plain && pwsp_timeline_has_data(&run->time);
-    bool is_clocked = run->pipes.clocked != NULL;
-    PTOWSP_ASSERT(!is_clocked || !has_plain);
+    const bool has_plain = pwsp_timeline_is_plain(&run->time) && !run->walk.scaled_kernel;
+    const pwsp_run_mode mode = {is_time_only, has_plain,
+                                has_plain && pwsp_timeline_has_data(&run->time),
+                                run->pipes.clocked != NULL};
+    PTOWSP_ASSERT(!mode.is_clocked || !has_plain);
     run->batch.count = 0;
     for (;;) {
         pwsp_event event = pwsp_walk_event(&run->walk, pwsp_expander_next(x));
         while (PWSP_LIKELY(event == PWSP_EVENT_TASK)) {
-            pwsp_arrival arrival;
-            pwsp_wall_mark mark = {0, 0, 0, 0};
-            arrival.cycles = 0;
-            mark.ready = mark.start = is_clocked ? pwsp_ticks() : 0;
-            if (!pwsp_walk_keys(x, &arrival) ||
-                !pwsp_walk_kernel(&run->walk, is_time_only, &arrival.cycles)) {
-                return pwsp_run_flush(run) ? pwsp_run_fail_walk(run) : pwsp_run_fail_time(run);
-            }
-            mark.end = is_clocked ? pwsp_ticks() : 0;
-            bool is_plain = has_plain && !(has_data && x->task_op->view_count) &&
-                            !pwsp_sim_has_block(&run->time.sim, x->kernel->unit) &&
-                            x->kernel->unit != PTOWSP_UNIT_LINK;
-            if (is_plain) {
-                arrival.pool = x->kernel->pool;
-            } else {
-                pwsp_walk_arrival(x, &arrival);
-                arrival.cycles = pwsp_walk_scaled(&run->walk, arrival.cycles);
-            }
-            if (!(is_plain ? pwsp_run_collect(run, &arrival)
-                           : pwsp_run_issue_next(run, &arrival))) {
-                return pwsp_run_fail_time(run);
-            }
-            if (is_clocked) {
-                pwsp_recorder_clock(&run->recorder, x->task.index, &mark);
-            }
-            if (is_plain && pwsp_run_is_simple(x)) {
-                if (!pwsp_run_simple(run, is_time_only)) {
-                    return pwsp_run_flush(run) ? pwsp_run_fail_walk(run) : pwsp_run_fail_time(run);
-                }
+            if (!pwsp_run_task(run, &mode)) {
+                return pwsp_run_fail(run);
             }
             event = pwsp_walk_event(&run->walk, pwsp_expander_again(x));
         }
         if (event == PWSP_EVENT_NONE) {
             continue;
         }
+        if (event == PWSP_EVENT_ERROR) {
+            return pwsp_run_fail(run);
+        }
         if (!pwsp_run_flush(run)) {
             return pwsp_run_fail_time(run);
-        }
-        if (event == PWSP_EVENT_ERROR) {
-            return pwsp_run_fail_walk(run);
         }
         if (!pwsp_run_event(run, event)) {
             return x->status != PTOWSP_OK ? pwsp_run_fail_walk(run) : pwsp_run_fail_time(run);

@@ -164,7 +164,7 @@ src/workload/read_exprs.c src/workload/read_statements.c src/workload/read_progr
 "
 TILE_WORKLOAD="src/workload/tile_kernel.c src/workload/parse_body.c src/workload/read_tiles.c"
 REST="
-src/workload/expand.h src/workload/expand.c
+src/workload/expand.h src/workload/expand.c src/workload/stretch.h src/workload/stretch.c
 src/time/rings.h src/time/rings.c
 src/time/earliest.h src/time/earliest.c
 src/time/sim.h src/time/sim.c
