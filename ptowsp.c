@@ -18395,12 +18395,13 @@ typedef struct pwsp_access {
     uint32_t row, col;    // of a plain tensor
     uint32_t rows, cols;  // rows 0: the whole tensor
     uint32_t tensor;
-    uint32_t token;                // of small tokens: the task
-    uint8_t flags;                 // PWSP_ACCESS_...
-    uint8_t row_shift, col_shift;  // of its level
+    union {
+        uint32_t token;  // if tokens are small: the task
+        uint32_t cell;   // else: the hash of its cell
+    };
+    uint16_t level;  // 0: it is in the list of those without a cell
+    uint8_t flags;   // PWSP_ACCESS_...
 } pwsp_access;
-
-#define PWSP_ACCESS_NO_LEVEL UINT8_MAX  // row_shift: it is in the list of those without a cell
 
 #define PWSP_ACCESS_READ    PWSP_TILE_READ
 #define PWSP_ACCESS_WRITTEN PWSP_TILE_WRITTEN
@@ -18412,12 +18413,16 @@ typedef struct pwsp_access {
 
 // Accesses of a group of similar size: cells of 2^row_shift x 2^col_shift or, for tensors that are
 // not plain, blocks of 2^row_shift bytes. Each access is in the list of the cell in which it
-// begins.
+// begins. Cells have numbers: those of a row, then the next row, then the next matrix.
 typedef struct pwsp_deps_level {
     uint32_t next;   // of the group; 0 is none
     uint32_t count;  // accesses
     uint8_t row_shift, col_shift;
     bool row_over, col_over;  // some run over into the next cell
+    uint8_t place_shift;      // the number of a matrix's first cell: (place >> place_shift) *
+    uint64_t place_factor;    // place_factor
+    uint64_t row_cells;       // the cells of a row
+    uint64_t first;           // the number of the first cell
 } pwsp_deps_level;
 
 // The facts about a tensor, besides its place.
@@ -18434,10 +18439,13 @@ typedef struct pwsp_deps_tensor {
     uint64_t key, window;  // while groups are found
 } pwsp_deps_tensor;
 
-// The hash of the cell of a level in which a tile begins.
+// The cell in which a tile begins, of the newest level of its group.
 typedef struct pwsp_deps_hint {
-    uint64_t hash;
+    uint32_t cell;   // its hash
+    uint32_t level;  // 0: none
     uint8_t row_shift, col_shift;
+    bool is_fit;              // tiles of this size go there
+    bool row_over, col_over;  // it runs over into the next cell
 } pwsp_deps_hint;
 
 typedef struct pwsp_deps {
@@ -18448,6 +18456,7 @@ typedef struct pwsp_deps {
     uint32_t tensor_count;
     bool is_exact, is_overlap;  // the hazards a task waits for; slot loads always look at overlap
     bool keeps_readers;         // a covered reader may still be waited for
+    bool is_one_pass;           // covered accesses are replaced by queries, not by adding
     uint32_t hazards;
     pwsp_token_ops ops;
     uint64_t clock;
@@ -18472,11 +18481,11 @@ typedef struct pwsp_deps {
     bool is_fixed;                               // takes no more memory
     pwsp_deps_level *levels;                     // from 1
     uint64_t level_count, level_capacity;
-    uint32_t *buckets;  // lists of cells by hash
-    uint64_t bucket_count;
-    uint32_t index_mask;  // of a link: the bits for the access; the others are of the hash
-    uint64_t access_max;  // high-water mark of accesses
-    uint32_t *same;       // from query to add, by tile: an access to take over, + 1
+    uint32_t *buckets;      // lists of cells by hash
+    uint64_t bucket_count;  // those of whole runs of cells are in use
+    uint32_t index_mask;    // of a link: the bits for the access; the others are of the hash
+    uint64_t access_max;    // high-water mark of accesses
+    uint32_t *same;         // from query to add, by tile: an access to take over, + 1
     pwsp_deps_hint hints[PTOWSP_TASK_TILE_MAX];  // from query to add, of the first tiles
     uint32_t same_count;
 } pwsp_deps;
@@ -18824,7 +18833,8 @@ PWSP_INLINE void pwsp_deps_access(const pwsp_deps *deps, const pwsp_tile_at *at,
     access->cols = at->cols;
     access->tensor = at->tensor;
     access->token = 0;
-    access->flags = access->row_shift = access->col_shift = 0;
+    access->level = 0;
+    access->flags = 0;
 }
 
 // Of an access of a tensor that is not plain.
@@ -18952,10 +18962,11 @@ PWSP_INTERNAL bool pwsp_deps_is_within(const pwsp_deps *deps, bool is_plain,
 #define PWSP_CELLS_H
 
 #define PWSP_DEPS_SWEEP_MIN 1024  // accesses
+#define PWSP_DEPS_RUN       64u   // cells
 
 // The position of an access in the grids of its group.
 typedef struct pwsp_extent_at {
-    uint64_t name;  // of the divided space: a matrix, or the memory of a group
+    uint64_t place;  // of the divided matrix; of the memory of a group 0
     uint64_t row, rows, col, cols;
     bool is_wide;  // in no grid
 } pwsp_extent_at;
@@ -18979,57 +18990,141 @@ PWSP_FORCE_INLINE void pwsp_deps_extent(const pwsp_deps *deps, const pwsp_access
         pwsp_deps_extent_of_bytes(deps, at, extent);
         return;
     }
-    extent->name = pwsp_access_place(at) * UINT64_C(0x9e3779b97f4a7c15) + at->tensor;
+    extent->place = pwsp_access_place(at);
     extent->row = at->row;
     extent->rows = at->rows;
     extent->col = at->col;
     extent->cols = at->cols;
 }
 
-// The hash of a cell: a mix of everything that identifies it. The upper half selects the list.
-PWSP_INLINE uint64_t pwsp_deps_hash(const pwsp_extent_at *extent, uint32_t row_shift,
-                                    uint32_t col_shift, uint64_t row, uint64_t col) {
-    uint64_t z = extent->name + row_shift * 64u + col_shift;
-    z = (z ^ (z >> 29)) * UINT64_C(0xbf58476d1ce4e5b9) + row * UINT64_C(0xd6e8feb86659fd93) +
-        col * UINT64_C(0xa0761d6478bd642f);
-    z = (z ^ (z >> 32)) * UINT64_C(0x94d049bb133111eb);
-    return z ^ (z >> 31);
+// The hash of a cell. Runs of cells stay together, so that tiles that tasks access one after
+// another have their lists in the same lines of memory, and the runs are scattered, so that no
+// distance of tiles makes lists long.
+PWSP_INLINE uint32_t pwsp_deps_cell(const pwsp_deps_level *level, uint64_t place, uint64_t row,
+                                    uint64_t col) {
+    const uint64_t number = level->first + (place >> level->place_shift) * level->place_factor +
+                            row * level->row_cells + col;
+    const uint64_t run = number / PWSP_DEPS_RUN * UINT64_C(0x9e3779b97f4a7c15);
+    return (uint32_t)(run >> 32) / PWSP_DEPS_RUN * PWSP_DEPS_RUN + (uint32_t)number % PWSP_DEPS_RUN;
 }
 
-PWSP_INLINE uint32_t *pwsp_deps_bucket(const pwsp_deps *deps, uint64_t hash) {
-    return &deps->buckets[((hash >> 32) * deps->bucket_count) >> 32];
+// The list of a cell.
+PWSP_INLINE uint32_t *pwsp_deps_bucket(const pwsp_deps *deps, uint32_t cell) {
+    const uint64_t run = (cell * (deps->bucket_count / PWSP_DEPS_RUN)) >> 32;
+    return &deps->buckets[run * PWSP_DEPS_RUN + cell % PWSP_DEPS_RUN];
 }
 
-// A link holds the next access, + 1, and some bits of its cell's hash. So accesses of other cells
-// in the same list need not be touched.
+// A link holds the next access, + 1, and some bits that its cell is known by. So accesses of other
+// cells in the same list need not be touched.
 PWSP_INLINE uint32_t pwsp_deps_linked(const pwsp_deps *deps, uint32_t link) {
     return (link & deps->index_mask) - 1;
 }
 
-// Enters an access into the list where queries look for it. The hint may be NULL. False when memory
-// is out.
-PWSP_INTERNAL bool pwsp_deps_enter(pwsp_deps *deps, uint32_t index, const pwsp_deps_hint *hint);
+PWSP_INLINE uint32_t pwsp_deps_mark(uint32_t cell) {
+    return cell * UINT32_C(0x9e3779b1);
+}
+
+// Puts an access into a list.
+PWSP_INLINE void pwsp_deps_push(pwsp_deps *deps, uint32_t *list, uint32_t index, uint32_t cell) {
+    PTOWSP_ASSERT(index < deps->access_count && index < deps->index_mask);
+    PTOWSP_ASSERT(!(deps->accesses[index].flags & PWSP_ACCESS_FREE));
+    deps->nexts[index] = *list;
+    *list = (pwsp_deps_mark(cell) & ~deps->index_mask) | (index + 1);
+}
+
+// Enters an access of a level into the list of its cell.
+PWSP_INLINE void pwsp_deps_enter_cell(pwsp_deps *deps, uint32_t index, uint32_t level,
+                                      uint32_t cell, bool row_over, bool col_over) {
+    pwsp_access *access = &deps->accesses[index];
+    pwsp_deps_level *entered = &deps->levels[level];
+    access->flags |= PWSP_ACCESS_LINKED;
+    access->level = (uint16_t)level;
+    access->cell = deps->ops.is_small ? access->token : cell;
+    entered->count++;
+    entered->row_over |= row_over;
+    entered->col_over |= col_over;
+    pwsp_deps_push(deps, pwsp_deps_bucket(deps, cell), index, cell);
+}
+
+// Enters an access into the list where queries look for it. False when memory is out.
+PWSP_INTERNAL bool pwsp_deps_enter(pwsp_deps *deps, uint32_t index);
 
 // An access has been removed from the list of its cell.
 PWSP_INLINE void pwsp_deps_left(pwsp_deps *deps, const pwsp_access *access) {
-    uint32_t id = deps->tensors[deps->tensors[access->tensor].group].levels;
-    while (deps->levels[id].row_shift != access->row_shift ||
-           deps->levels[id].col_shift != access->col_shift) {
-        id = deps->levels[id].next;
-        PTOWSP_ASSERT(id != 0);
-    }
-    pwsp_deps_level *level = &deps->levels[id];
-    PTOWSP_ASSERT(level->count > 0);
+    pwsp_deps_level *level = &deps->levels[access->level];
+    PTOWSP_ASSERT(access->level > 0 && level->count > 0);
     if (--level->count == 0) {
         level->row_over = level->col_over = false;
     }
 }
 
 // The list that contains an access.
-PWSP_INTERNAL uint32_t *pwsp_deps_list(const pwsp_deps *deps, const pwsp_access *access);
+PWSP_INLINE uint32_t *pwsp_deps_list(const pwsp_deps *deps, const pwsp_access *access) {
+    if (PWSP_UNLIKELY(access->level == 0)) {
+        return &deps->tensors[deps->tensors[access->tensor].group].wides;
+    }
+    if (!deps->ops.is_small) {
+        return pwsp_deps_bucket(deps, access->cell);
+    }
+    const pwsp_deps_level *level = &deps->levels[access->level];
+    pwsp_extent_at at = {0, 0, 0, 0, 0, false};
+    pwsp_deps_extent(deps, access, &at);
+    return pwsp_deps_bucket(deps, pwsp_deps_cell(level, at.place, at.row >> level->row_shift,
+                                                 at.col >> level->col_shift));
+}
 
 // Removes an access from its list.
-PWSP_INTERNAL void pwsp_deps_leave(pwsp_deps *deps, uint32_t index, uint32_t *list);
+PWSP_INLINE void pwsp_deps_leave(pwsp_deps *deps, uint32_t index, uint32_t *list) {
+    pwsp_access *access = &deps->accesses[index];
+    uint32_t *at = list;
+    PTOWSP_ASSERT(access->flags & PWSP_ACCESS_LINKED);
+    access->flags &= (uint8_t)~PWSP_ACCESS_LINKED;
+    if (access->level) {
+        pwsp_deps_left(deps, access);
+    }
+    while (pwsp_deps_linked(deps, *at) != index) {
+        PTOWSP_ASSERT(*at != 0);  // it is in its list
+        at = &deps->nexts[pwsp_deps_linked(deps, *at)];
+    }
+    *at = deps->nexts[index];
+}
+
+// The cells of a level that may hold the start of an access overlapping an extent.
+typedef struct pwsp_cells {
+    uint64_t first_row, last_row, first_col, last_col;
+} pwsp_cells;
+
+PWSP_INLINE pwsp_cells pwsp_deps_cells(const pwsp_deps_level *level, const pwsp_extent_at *extent) {
+    pwsp_cells cells;
+    cells.first_row = extent->row >> level->row_shift;
+    cells.first_col = extent->col >> level->col_shift;
+    cells.last_row = (extent->row + extent->rows - 1) >> level->row_shift;
+    cells.last_col = (extent->col + extent->cols - 1) >> level->col_shift;
+    cells.first_row -= cells.first_row > 0 ? level->row_over : 0;
+    cells.first_col -= cells.first_col > 0 ? level->col_over : 0;
+    return cells;
+}
+
+// Are there more cells to visit than accesses?
+PWSP_INLINE bool pwsp_deps_is_large(const pwsp_cells *cells, uint64_t access_count) {
+    uint64_t rows = cells->last_row - cells->first_row + 1;
+    uint64_t cols = cells->last_col - cells->first_col + 1, count;
+    return (rows | cols) > 4 && (!pwsp_mul_fits(rows, cols, &count) || count > access_count);
+}
+
+// Would a level have cells of this size for tiles of that one: the next power of two?
+PWSP_INLINE bool pwsp_deps_is_fit(uint8_t shift, uint64_t size) {
+    return (UINT64_C(1) << shift) - size < size;
+}
+
+// May a new access go to the cell of a hint? The level may have been reused for other tiles since.
+PWSP_FORCE_INLINE bool pwsp_deps_is_hint_good(const pwsp_deps *deps, const pwsp_deps_hint *hint) {
+    if (!hint->level || !hint->is_fit) {
+        return false;
+    }
+    const pwsp_deps_level *level = &deps->levels[hint->level];
+    return level->row_shift == hint->row_shift && level->col_shift == hint->col_shift;
+}
 
 // -- tokens ---------------------------------------------------------------------------------------
 
@@ -19044,7 +19139,17 @@ PWSP_INLINE pwsp_token pwsp_deps_token(const pwsp_deps *deps, uint32_t index) {
     return token;
 }
 
-PWSP_INTERNAL void pwsp_deps_put_token(pwsp_deps *deps, uint32_t index, const pwsp_token *token);
+PWSP_INLINE void pwsp_deps_put_token(pwsp_deps *deps, uint32_t index, const pwsp_token *token) {
+    if (deps->ops.is_small) {
+        PTOWSP_ASSERT(token->time == 0 && token->task <= UINT32_MAX);
+        deps->accesses[index].token = (uint32_t)token->task;
+    } else {
+        deps->times[index] = token->time;
+        if (deps->has_tasks) {
+            deps->tasks[index] = token->task;
+        }
+    }
+}
 
 PWSP_INLINE bool pwsp_deps_is_dead(const pwsp_deps *deps, uint32_t index) {
     if (deps->accesses[index].flags & PWSP_ACCESS_GONE) {
@@ -19069,8 +19174,20 @@ PWSP_INTERNAL bool pwsp_deps_sweep(pwsp_deps *deps);
 // prefetched from memory while the hand looks for more.
 PWSP_INTERNAL void pwsp_deps_make_room(pwsp_deps *deps, uint32_t count);
 
-// A place for an access, + 1; 0 when memory is out.
-PWSP_INTERNAL uint32_t pwsp_deps_place(pwsp_deps *deps);
+// A place for an access, + 1, behind all others; 0 when memory is out.
+PWSP_INTERNAL uint32_t pwsp_deps_place_new(pwsp_deps *deps);
+
+// A place for an access, + 1, or 0.
+PWSP_INLINE uint32_t pwsp_deps_place(pwsp_deps *deps) {
+    uint32_t index = deps->free_first;
+    if (deps->free_count == 0) {
+        return pwsp_deps_place_new(deps);
+    }
+    PTOWSP_ASSERT(deps->accesses[index].flags & PWSP_ACCESS_FREE);
+    deps->free_first = deps->nexts[index];
+    deps->free_count--;
+    return index + 1;
+}
 
 #endif
 
@@ -19080,9 +19197,10 @@ PWSP_INTERNAL uint32_t pwsp_deps_place(pwsp_deps *deps);
 
 // Levels, cells and room of the map of regions: deps.c explains them.
 
-#define PWSP_DEPS_HAND_STEPS   8   // for each access that is added; half of it for times
-#define PWSP_DEPS_TIMES_MAX    2   // log2 of the largest ratio of a level to a tile
-#define PWSP_DEPS_LEVELS_FIXED 64  // with fixed memory: further tiles are wide
+#define PWSP_DEPS_HAND_STEPS   8           // for each access that is added; half of it for times
+#define PWSP_DEPS_TIMES_MAX    2           // log2 of the largest ratio of a level to a tile
+#define PWSP_DEPS_LEVELS_FIXED 64          // with fixed memory: further tiles are wide
+#define PWSP_DEPS_LEVELS_MAX   UINT16_MAX  // further tiles are wide
 
 PWSP_INTERNAL void pwsp_deps_extent_of_bytes(const pwsp_deps *deps, const pwsp_access *at,
                                              pwsp_extent_at *extent) {
@@ -19090,7 +19208,7 @@ PWSP_INTERNAL void pwsp_deps_extent_of_bytes(const pwsp_deps *deps, const pwsp_a
     uint64_t low, high;
     pwsp_region region = pwsp_deps_region(deps, at);
     pwsp_region_span(&region, &low, &high);
-    extent->name = group;
+    extent->place = 0;
     extent->row = low - deps->tensors[group].origin;
     extent->rows = high - low;
     extent->col = 0;
@@ -19098,16 +19216,50 @@ PWSP_INTERNAL void pwsp_deps_extent_of_bytes(const pwsp_deps *deps, const pwsp_a
     extent->is_wide = high <= low || extent->row > UINT64_MAX - extent->rows;
 }
 
-static void pwsp_deps_push(pwsp_deps *deps, uint32_t *list, uint32_t index, uint64_t hash) {
-    PTOWSP_ASSERT(index < deps->access_count && index < deps->index_mask);
-    PTOWSP_ASSERT(!(deps->accesses[index].flags & PWSP_ACCESS_FREE));
-    deps->nexts[index] = *list;
-    *list = ((uint32_t)hash & ~deps->index_mask) | (index + 1);
+// The number that is odd's inverse modulo 2^64.
+static uint64_t pwsp_deps_inverse(uint64_t odd) {
+    uint64_t inverse = odd;  // of the lowest three bits; each round doubles them
+    for (uint32_t i = 0; i < 5; i++) {
+        inverse *= 2 - odd * inverse;
+    }
+    return inverse;
 }
 
-// The level of a group for a new access; 0 when memory is out, or fixed and used up.
-static uint32_t pwsp_deps_choose_level(pwsp_deps *deps, const pwsp_access *at,
-                                       const pwsp_extent_at *extent) {
+// Numbers the cells of a new level. The places of a plain tensor's matrices are multiples of the
+// greatest common divisor of its leading strides, so that dividing by that is multiplying by an
+// inverse.
+static void pwsp_deps_number(const pwsp_deps *deps, uint32_t tensor, pwsp_deps_level *level,
+                             uint32_t id) {
+    const pwsp_bound_tensor *bound = &deps->bound[tensor];
+    level->first = pwsp_mix64(id) >> 16;
+    level->place_shift = 0;
+    level->place_factor = 0;
+    level->row_cells = 1;
+    if (!deps->tensors[tensor].is_plain) {
+        return;
+    }
+    uint64_t divisor = 0;
+    for (uint32_t i = 0; i < PWSP_TENSOR_LEAD_MAX; i++) {
+        const int64_t stride = bound->lead_shape[i] > 1 ? bound->lead_strides[i] : 0;
+        uint64_t rest = stride < 0 ? 0 - (uint64_t)stride : (uint64_t)stride;
+        while (rest) {
+            const uint64_t next = divisor % rest;
+            divisor = rest;
+            rest = next;
+        }
+    }
+    level->row_cells = ((uint64_t)bound->cols >> level->col_shift) + 1;
+    if (divisor) {
+        level->place_shift = (uint8_t)__builtin_ctzll(divisor);
+        level->place_factor = pwsp_deps_inverse(divisor >> level->place_shift) *
+                              (((uint64_t)bound->rows >> level->row_shift) + 1) * level->row_cells;
+    }
+}
+
+// The level of a group for a new access; 0 if there can be no further one. False when memory is
+// out.
+static bool pwsp_deps_choose_level(pwsp_deps *deps, const pwsp_access *at,
+                                   const pwsp_extent_at *extent, uint32_t *out_level) {
     const pwsp_deps_tensor *tensor = &deps->tensors[at->tensor];
     const pwsp_bound_tensor *bound = &deps->bound[at->tensor];
     pwsp_deps_tensor *first = &deps->tensors[tensor->group];
@@ -19118,7 +19270,8 @@ static uint32_t pwsp_deps_choose_level(pwsp_deps *deps, const pwsp_access *at,
     for (uint32_t id = first->levels; id; id = deps->levels[id].next) {
         const pwsp_deps_level *level = &deps->levels[id];
         if (level->row_shift == row_shift && level->col_shift == col_shift) {
-            return id;
+            *out_level = id;
+            return true;
         }
         if (level->count == 0) {
             empty = id;
@@ -19132,99 +19285,56 @@ static uint32_t pwsp_deps_choose_level(pwsp_deps *deps, const pwsp_access *at,
             }
         }
     }
+    *out_level = best;
     if (best) {
-        return best;
+        return true;
     }
     if (!empty) {
         void *levels = deps->levels;
         empty = (uint32_t)pwsp_max_u64(deps->level_count, 1);
-        if (deps->is_fixed && empty >= deps->level_capacity) {
-            return 0;
+        if (empty > PWSP_DEPS_LEVELS_MAX || (deps->is_fixed && empty >= deps->level_capacity)) {
+            return true;
         }
         if (!pwsp_memory_grow(deps->memory, &levels, &deps->level_capacity, empty + 1u,
                               sizeof(pwsp_deps_level))) {
-            return 0;
+            return false;
         }
         deps->levels = (pwsp_deps_level *)levels;
         deps->level_count = empty + 1u;
         deps->levels[empty].next = first->levels;
         first->levels = empty;
     }
-    pwsp_deps_level level = {deps->levels[empty].next, 0, row_shift, col_shift, false, false};
+    pwsp_deps_level level = {
+        deps->levels[empty].next, 0, row_shift, col_shift, false, false, 0, 0, 0, 0};
+    pwsp_deps_number(deps, at->tensor, &level, empty);
     deps->levels[empty] = level;
-    return empty;
-}
-
-PWSP_INTERNAL bool pwsp_deps_enter(pwsp_deps *deps, uint32_t index, const pwsp_deps_hint *hint) {
-    pwsp_access *access = &deps->accesses[index];
-    pwsp_extent_at extent;
-    pwsp_deps_extent(deps, access, &extent);
-    access->flags |= PWSP_ACCESS_LINKED;
-    uint32_t id = extent.is_wide ? 0 : pwsp_deps_choose_level(deps, access, &extent);
-    if (PWSP_UNLIKELY(id == 0)) {
-        if (!extent.is_wide && !deps->is_fixed) {
-            return false;
-        }
-        access->row_shift = PWSP_ACCESS_NO_LEVEL;
-        pwsp_deps_push(deps, &deps->tensors[deps->tensors[access->tensor].group].wides, index, 0);
-        return true;
-    }
-    pwsp_deps_level *level = &deps->levels[id];
-    uint64_t row = extent.row >> level->row_shift, col = extent.col >> level->col_shift;
-    level->count++;
-    level->row_over |= (extent.row + extent.rows - 1) >> level->row_shift != row;
-    level->col_over |= (extent.col + extent.cols - 1) >> level->col_shift != col;
-    access->row_shift = level->row_shift;
-    access->col_shift = level->col_shift;
-    uint64_t hash;
-    if (hint && hint->row_shift == level->row_shift && hint->col_shift == level->col_shift) {
-        hash = hint->hash;
-    } else {
-        hash = pwsp_deps_hash(&extent, level->row_shift, level->col_shift, row, col);
-    }
-    pwsp_deps_push(deps, pwsp_deps_bucket(deps, hash), index, hash);
+    *out_level = empty;
     return true;
 }
 
-PWSP_INTERNAL uint32_t *pwsp_deps_list(const pwsp_deps *deps, const pwsp_access *access) {
-    pwsp_extent_at extent;
-    pwsp_deps_extent(deps, access, &extent);
-    if (extent.is_wide || access->row_shift == PWSP_ACCESS_NO_LEVEL) {
-        return &deps->tensors[deps->tensors[access->tensor].group].wides;
-    }
-    return pwsp_deps_bucket(deps, pwsp_deps_hash(&extent, access->row_shift, access->col_shift,
-                                                 extent.row >> access->row_shift,
-                                                 extent.col >> access->col_shift));
-}
-
-PWSP_INTERNAL void pwsp_deps_leave(pwsp_deps *deps, uint32_t index, uint32_t *list) {
+PWSP_INTERNAL bool pwsp_deps_enter(pwsp_deps *deps, uint32_t index) {
     pwsp_access *access = &deps->accesses[index];
-    uint32_t *at = list;
-    PTOWSP_ASSERT(access->flags & PWSP_ACCESS_LINKED);
-    access->flags &= (uint8_t)~PWSP_ACCESS_LINKED;
-    if (list != &deps->tensors[deps->tensors[access->tensor].group].wides) {
-        pwsp_deps_left(deps, access);
+    pwsp_extent_at extent;
+    uint32_t id = 0;
+    pwsp_deps_extent(deps, access, &extent);
+    if (!extent.is_wide && !pwsp_deps_choose_level(deps, access, &extent, &id)) {
+        return false;
     }
-    while (pwsp_deps_linked(deps, *at) != index) {
-        PTOWSP_ASSERT(*at != 0);  // it is in its list
-        at = &deps->nexts[pwsp_deps_linked(deps, *at)];
+    if (PWSP_UNLIKELY(id == 0)) {
+        access->flags |= PWSP_ACCESS_LINKED;
+        access->level = 0;
+        pwsp_deps_push(deps, pwsp_deps_list(deps, access), index, 0);
+        return true;
     }
-    *at = deps->nexts[index];
+    const pwsp_deps_level *level = &deps->levels[id];
+    uint64_t row = extent.row >> level->row_shift, col = extent.col >> level->col_shift;
+    pwsp_deps_enter_cell(deps, index, id, pwsp_deps_cell(level, extent.place, row, col),
+                         (extent.row + extent.rows - 1) >> level->row_shift != row,
+                         (extent.col + extent.cols - 1) >> level->col_shift != col);
+    return true;
 }
 
 // -- tokens ---------------------------------------------------------------------------------------
-
-PWSP_INTERNAL void pwsp_deps_put_token(pwsp_deps *deps, uint32_t index, const pwsp_token *token) {
-    if (deps->ops.is_small) {
-        PTOWSP_ASSERT(token->time == 0 && token->task <= UINT32_MAX);
-        deps->accesses[index].token = (uint32_t)token->task;
-    } else {
-        deps->times[index] = token->time;
-        if (deps->has_tasks) {
-            deps->tasks[index] = token->task;
-        }
-    }
-}
 
 PWSP_INTERNAL void pwsp_deps_drop(pwsp_deps *deps, uint32_t index) {
     pwsp_access *access = &deps->accesses[index];
@@ -19253,7 +19363,7 @@ static bool pwsp_deps_enter_all(pwsp_deps *deps) {
         deps->levels[i].row_over = deps->levels[i].col_over = false;
     }
     for (uint32_t i = 0; i < deps->access_count; i++) {
-        if ((deps->accesses[i].flags & PWSP_ACCESS_LINKED) && !pwsp_deps_enter(deps, i, NULL)) {
+        if ((deps->accesses[i].flags & PWSP_ACCESS_LINKED) && !pwsp_deps_enter(deps, i)) {
             return false;
         }
     }
@@ -19317,11 +19427,9 @@ PWSP_INTERNAL void pwsp_deps_make_room(pwsp_deps *deps, uint32_t count) {
                 token = access->flags & PWSP_ACCESS_GONE ? UINT32_MAX : access->token;
             }
             if (is_dead) {
-                uint32_t *list = NULL;
-                if (deps->accesses[index].flags & PWSP_ACCESS_LINKED) {
-                    list = pwsp_deps_list(deps, &deps->accesses[index]);
-                    PWSP_PREFETCH(list);
-                }
+                uint32_t *list =
+                    access->flags & PWSP_ACCESS_LINKED ? pwsp_deps_list(deps, access) : NULL;
+                PWSP_PREFETCH(list);
                 found[found_count] = index;
                 lists[found_count++] = list;
             }
@@ -19405,14 +19513,7 @@ PWSP_INTERNAL void pwsp_deps_clear(pwsp_deps *deps) {
     (void)is_good;
 }
 
-PWSP_INTERNAL uint32_t pwsp_deps_place(pwsp_deps *deps) {
-    if (deps->free_count) {
-        uint32_t index = deps->free_first;
-        PTOWSP_ASSERT(deps->accesses[index].flags & PWSP_ACCESS_FREE);
-        deps->free_first = deps->nexts[index];
-        deps->free_count--;
-        return index + 1;
-    }
+PWSP_INTERNAL uint32_t pwsp_deps_place_new(pwsp_deps *deps) {
     uint64_t needed = deps->access_count + 1;
     if (needed >= UINT32_MAX || !pwsp_deps_grow(deps, needed)) {
         return 0;
@@ -19443,10 +19544,15 @@ PWSP_INTERNAL uint32_t pwsp_deps_place(pwsp_deps *deps) {
 // larger than a cell of its level, and it is in the list of one cell: that in which it begins.
 //
 //      +-----+-----+-----+        Tiles of the usual tiling are cells: looking one up is one probe
-//      |  A  |  BBBBB    |        of a hash table for each level in use. Once a tile of one runs
-//      +-----+--BBBBB----+        over into the next cell (B), queries of the level begin one cell
-//      |     |     |     |        earlier.
+//      |  A  |  BBBBB    |        of a table of lists for each level in use. Once a tile of one
+//      +-----+--BBBBB----+        runs over into the next cell (B), queries of the level begin one
+//      |     |     |     |        cell earlier.
 //      +-----+-----+-----+
+//
+// The cells of a level are numbered along rows, then from row to row and from matrix to matrix. The
+// table keeps runs of 64 numbers together and scatters the runs: tiles that tasks access one after
+// another have neighbouring lists, which are as long as each other, so neither the cache nor the
+// prediction of branches misses often.
 //
 // A panel among small tiles has a level of its own. Small tiles find it with one probe; the panel
 // looks at as many small cells as it covers, or at all accesses if these are fewer. Levels are few:
@@ -19470,10 +19576,9 @@ PWSP_INTERNAL uint32_t pwsp_deps_place(pwsp_deps *deps) {
 
 typedef struct pwsp_deps_query_state {
     pwsp_access at;
-    pwsp_extent_at extent;
-    uint32_t level;       // the first of its group, or 0
-    pwsp_deps_hint hint;  // of that
-    bool is_load;         // of a slot
+    pwsp_deps_hint hint;
+    bool is_cell;  // the hint's cell is all that there is to look at, unless exact
+    bool is_load;  // of a slot
     bool is_read, is_written;
     bool is_plain;
     bool is_exact;            // only the identical tile counts
@@ -19486,21 +19591,28 @@ typedef struct pwsp_deps_query_state {
 PWSP_FORCE_INLINE void pwsp_deps_prepare(const pwsp_deps *deps, const pwsp_tile_at *tile,
                                          pwsp_deps_query_state *query) {
     const pwsp_deps_tensor *tensor = &deps->tensors[tile->tensor];
+    const pwsp_deps_tensor *first = tensor->is_plain ? tensor : &deps->tensors[tensor->group];
+    pwsp_deps_hint *hint = &query->hint;
+    pwsp_extent_at extent;
     pwsp_deps_access(deps, tile, &query->at);
-    pwsp_deps_extent(deps, &query->at, &query->extent);
-    query->level = deps->tensors[tensor->group].levels;
+    pwsp_deps_extent(deps, &query->at, &extent);
     query->is_plain = tensor->is_plain;
-    query->hint.hash = 0;
-    query->hint.row_shift = UINT8_MAX;  // of none
+    query->is_cell = false;
     query->same = 0;
-    if (PWSP_LIKELY(query->level && !query->extent.is_wide)) {
-        const pwsp_deps_level *level = &deps->levels[query->level];
-        query->hint.row_shift = level->row_shift;
-        query->hint.col_shift = level->col_shift;
-        query->hint.hash = pwsp_deps_hash(&query->extent, level->row_shift, level->col_shift,
-                                          query->extent.row >> level->row_shift,
-                                          query->extent.col >> level->col_shift);
-        PWSP_PREFETCH(pwsp_deps_bucket(deps, query->hint.hash));
+    hint->level = extent.is_wide ? 0 : first->levels;
+    if (PWSP_LIKELY(hint->level)) {
+        const pwsp_deps_level *level = &deps->levels[hint->level];
+        uint64_t row = extent.row >> level->row_shift, col = extent.col >> level->col_shift;
+        hint->row_shift = level->row_shift;
+        hint->col_shift = level->col_shift;
+        hint->is_fit = pwsp_deps_is_fit(level->row_shift, extent.rows) &&
+                       pwsp_deps_is_fit(level->col_shift, extent.cols);
+        hint->row_over = (extent.row + extent.rows - 1) >> level->row_shift != row;
+        hint->col_over = (extent.col + extent.cols - 1) >> level->col_shift != col;
+        hint->cell = pwsp_deps_cell(level, extent.place, row, col);
+        query->is_cell = !(level->next | first->wides | hint->row_over | hint->col_over |
+                           level->row_over | level->col_over);
+        PWSP_PREFETCH(pwsp_deps_bucket(deps, hint->cell));
     }
 }
 
@@ -19635,7 +19747,9 @@ static bool pwsp_deps_meet(pwsp_deps *deps, pwsp_deps_query_state *query, uint32
     if (is_hidden && !is_read) {
         return false;
     }
-    bool is_equal = pwsp_deps_is_equal(deps, query->is_plain, at, access);
+    bool is_equal = query->is_plain && at->rows && access->rows
+                        ? pwsp_deps_is_plain_equal(at, access)
+                        : pwsp_deps_is_equal(deps, query->is_plain, at, access);
     bool is_exact = query->is_exact && !pwsp_deps_is_whole(at) && !pwsp_deps_is_whole(access);
     if (!is_equal && (is_exact || !pwsp_deps_is_overlap(deps, query->is_plain, at, access))) {
         return false;
@@ -19659,11 +19773,13 @@ static bool pwsp_deps_meet(pwsp_deps *deps, pwsp_deps_query_state *query, uint32
 }
 
 // Visits all accesses of a cell, and removes the dead ones.
-static void pwsp_deps_walk(pwsp_deps *deps, pwsp_deps_query_state *query, uint64_t hash) {
-    uint32_t *at = pwsp_deps_bucket(deps, hash), mask = deps->index_mask;
+PWSP_FORCE_INLINE void pwsp_deps_walk_in(pwsp_deps *deps, pwsp_deps_query_state *query,
+                                         uint32_t cell) {
+    uint32_t *at = pwsp_deps_bucket(deps, cell), mask = deps->index_mask;
+    const uint32_t mark = pwsp_deps_mark(cell);
     while (*at) {
         uint32_t link = *at, index = (link & mask) - 1;
-        if (((link ^ (uint32_t)hash) & ~mask) == 0 && pwsp_deps_meet(deps, query, index)) {
+        if (((link ^ mark) & ~mask) == 0 && pwsp_deps_meet(deps, query, index)) {
             *at = deps->nexts[index];
             deps->accesses[index].flags &= (uint8_t)~PWSP_ACCESS_LINKED;
             pwsp_deps_left(deps, &deps->accesses[index]);
@@ -19672,6 +19788,10 @@ static void pwsp_deps_walk(pwsp_deps *deps, pwsp_deps_query_state *query, uint64
             at = &deps->nexts[index];
         }
     }
+}
+
+static void pwsp_deps_walk(pwsp_deps *deps, pwsp_deps_query_state *query, uint32_t cell) {
+    pwsp_deps_walk_in(deps, query, cell);
 }
 
 // Visits those of a group that are in no cell.
@@ -19701,29 +19821,6 @@ static void pwsp_deps_meet_all(pwsp_deps *deps, pwsp_deps_query_state *query) {
     deps->wants_sweep = deps->access_count >= PWSP_DEPS_SWEEP_MIN && dead > deps->access_count / 2;
 }
 
-// The cells of a level that may hold the start of an access overlapping an extent.
-typedef struct pwsp_cells {
-    uint64_t first_row, last_row, first_col, last_col;
-} pwsp_cells;
-
-PWSP_INLINE pwsp_cells pwsp_deps_cells(const pwsp_deps_level *level, const pwsp_extent_at *extent) {
-    pwsp_cells cells;
-    cells.first_row = extent->row >> level->row_shift;
-    cells.first_col = extent->col >> level->col_shift;
-    cells.last_row = (extent->row + extent->rows - 1) >> level->row_shift;
-    cells.last_col = (extent->col + extent->cols - 1) >> level->col_shift;
-    cells.first_row -= cells.first_row > 0 ? level->row_over : 0;
-    cells.first_col -= cells.first_col > 0 ? level->col_over : 0;
-    return cells;
-}
-
-// Are there more cells to visit than accesses?
-PWSP_INLINE bool pwsp_deps_is_large(const pwsp_cells *cells, uint64_t access_count) {
-    uint64_t rows = cells->last_row - cells->first_row + 1;
-    uint64_t cols = cells->last_col - cells->first_col + 1, count;
-    return (rows | cols) > 4 && (!pwsp_mul_fits(rows, cols, &count) || count > access_count);
-}
-
 // The identical tile is in a level not smaller than the tile, and begins in the same cell.
 static void pwsp_deps_look_exact(pwsp_deps *deps, pwsp_deps_query_state *query, uint32_t levels,
                                  const pwsp_extent_at *extent) {
@@ -19732,8 +19829,7 @@ static void pwsp_deps_look_exact(pwsp_deps *deps, pwsp_deps_query_state *query, 
         if (level->count && extent->rows - 1 <= (UINT64_C(1) << level->row_shift) - 1 &&
             extent->cols - 1 <= (UINT64_C(1) << level->col_shift) - 1) {
             pwsp_deps_walk(deps, query,
-                           pwsp_deps_hash(extent, level->row_shift, level->col_shift,
-                                          extent->row >> level->row_shift,
+                           pwsp_deps_cell(level, extent->place, extent->row >> level->row_shift,
                                           extent->col >> level->col_shift));
         }
     }
@@ -19741,19 +19837,20 @@ static void pwsp_deps_look_exact(pwsp_deps *deps, pwsp_deps_query_state *query, 
 
 static void pwsp_deps_look(pwsp_deps *deps, pwsp_deps_query_state *query) {
     pwsp_deps_tensor *first = &deps->tensors[deps->tensors[query->at.tensor].group];
-    const pwsp_extent_at *extent = &query->extent;
+    pwsp_extent_at extent;
     if (first->wides) {
         pwsp_deps_walk_wides(deps, query, &first->wides);
     }
     if (!first->levels) {
         return;
     }
-    if (extent->is_wide) {
+    pwsp_deps_extent(deps, &query->at, &extent);
+    if (extent.is_wide) {
         pwsp_deps_meet_all(deps, query);
         return;
     }
     if (query->is_exact) {
-        pwsp_deps_look_exact(deps, query, first->levels, extent);
+        pwsp_deps_look_exact(deps, query, first->levels, &extent);
         return;
     }
     for (uint32_t id = first->levels; id; id = deps->levels[id].next) {
@@ -19761,10 +19858,10 @@ static void pwsp_deps_look(pwsp_deps *deps, pwsp_deps_query_state *query) {
         if (level->count == 0) {
             continue;
         }
-        pwsp_cells cells = pwsp_deps_cells(level, extent);
-        if (id == query->level && cells.first_row == cells.last_row &&
+        pwsp_cells cells = pwsp_deps_cells(level, &extent);
+        if (id == query->hint.level && cells.first_row == cells.last_row &&
             cells.first_col == cells.last_col) {
-            pwsp_deps_walk(deps, query, query->hint.hash);
+            pwsp_deps_walk(deps, query, query->hint.cell);
             continue;
         }
         if (pwsp_deps_is_large(&cells, deps->access_count)) {
@@ -19773,19 +19870,10 @@ static void pwsp_deps_look(pwsp_deps *deps, pwsp_deps_query_state *query) {
         }
         for (uint64_t row = cells.first_row; row <= cells.last_row; row++) {
             for (uint64_t col = cells.first_col; col <= cells.last_col; col++) {
-                pwsp_deps_walk(
-                    deps, query,
-                    pwsp_deps_hash(extent, level->row_shift, level->col_shift, row, col));
+                pwsp_deps_walk(deps, query, pwsp_deps_cell(level, extent.place, row, col));
             }
         }
     }
-}
-
-// A task that waits for all its conflicts may replace covered accesses at once. Otherwise they are
-// replaced when its own accesses are added, so that its queries see the whole past.
-static bool pwsp_deps_is_one_pass(const pwsp_deps *deps) {
-    return (deps->is_exact || deps->is_overlap) &&
-           deps->hazards == (PTOWSP_HAZARD_RAW | PTOWSP_HAZARD_WAR | PTOWSP_HAZARD_WAW);
 }
 
 PWSP_INTERNAL bool pwsp_deps_query(pwsp_deps *deps, const pwsp_tile_at *tiles, uint32_t count) {
@@ -19797,7 +19885,6 @@ PWSP_INTERNAL bool pwsp_deps_query(pwsp_deps *deps, const pwsp_tile_at *tiles, u
         return false;
     }
     pwsp_deps_query_state queries[PTOWSP_TASK_TILE_MAX];
-    bool is_one_pass = pwsp_deps_is_one_pass(deps);
     for (uint32_t first = 0; first < count; first += PTOWSP_TASK_TILE_MAX) {
         uint32_t end = count - first < PTOWSP_TASK_TILE_MAX ? count : first + PTOWSP_TASK_TILE_MAX;
         for (uint32_t i = first; i < end; i++) {
@@ -19813,9 +19900,13 @@ PWSP_INTERNAL bool pwsp_deps_query(pwsp_deps *deps, const pwsp_tile_at *tiles, u
             query->is_read = (tiles[i].access & PWSP_TILE_READ) != 0;
             query->is_written = (tiles[i].access & PWSP_TILE_WRITTEN) != 0;
             query->is_exact = !deps->is_overlap;
-            query->supersedes = is_one_pass && query->is_written;
+            query->supersedes = deps->is_one_pass && query->is_written;
             query->token = NULL;
-            pwsp_deps_look(deps, query);
+            if (PWSP_LIKELY(query->is_cell && !query->is_exact)) {
+                pwsp_deps_walk_in(deps, query, query->hint.cell);
+            } else {
+                pwsp_deps_look(deps, query);
+            }
             deps->same[i] = query->same;
             deps->hints[i - first] = query->hint;
         }
@@ -19864,7 +19955,7 @@ static void pwsp_deps_merge(pwsp_deps *deps, uint32_t index, const pwsp_token *t
 static uint32_t pwsp_deps_add_one(pwsp_deps *deps, const pwsp_tile_at *at, uint32_t same,
                                   const pwsp_deps_hint *hint, const pwsp_token *token) {
     const uint32_t flags = at->access & (PWSP_ACCESS_READ | PWSP_ACCESS_WRITTEN);
-    if (!pwsp_deps_is_one_pass(deps)) {
+    if (!deps->is_one_pass) {
         pwsp_deps_query_state query;
         pwsp_deps_prepare(deps, at, &query);
         query.is_load = false;
@@ -19902,7 +19993,12 @@ static uint32_t pwsp_deps_add_one(pwsp_deps *deps, const pwsp_tile_at *at, uint3
     if (deps->ops.keep) {
         deps->ops.keep(deps->ops.user, token);
     }
-    return pwsp_deps_enter(deps, place - 1, hint) ? place : 0;
+    if (hint && pwsp_deps_is_hint_good(deps, hint)) {
+        pwsp_deps_enter_cell(deps, place - 1, hint->level, hint->cell, hint->row_over,
+                             hint->col_over);
+        return place;
+    }
+    return pwsp_deps_enter(deps, place - 1) ? place : 0;
 }
 
 PWSP_INTERNAL bool pwsp_deps_add(pwsp_deps *deps, const pwsp_tile_at *tiles, uint32_t count,
@@ -19981,6 +20077,9 @@ PWSP_INTERNAL void pwsp_deps_begin(pwsp_deps *deps, const pwsp_timed *timed,
     deps->keeps_readers = (deps->is_exact || deps->is_overlap) &&
                           (deps->hazards & PTOWSP_HAZARD_WAR) &&
                           !(deps->hazards & PTOWSP_HAZARD_WAW);
+    deps->is_one_pass =
+        (deps->is_exact || deps->is_overlap) &&
+        deps->hazards == (PTOWSP_HAZARD_RAW | PTOWSP_HAZARD_WAR | PTOWSP_HAZARD_WAW);
     pwsp_deps_find_tensors(deps, timed, false);
 }
 
@@ -19991,6 +20090,7 @@ PWSP_INTERNAL void pwsp_deps_begin_data(pwsp_deps *deps, const pwsp_timed *timed
     deps->is_overlap = true;
     deps->hazards = PTOWSP_HAZARD_RAW | PTOWSP_HAZARD_WAR | PTOWSP_HAZARD_WAW;
     deps->keeps_readers = false;
+    deps->is_one_pass = true;
     pwsp_deps_find_tensors(deps, timed, true);
 }
 
