@@ -19335,12 +19335,13 @@ typedef struct pwsp_access {
     uint32_t row, col;    // of a plain tensor
     uint32_t rows, cols;  // rows 0: the whole tensor
     uint32_t tensor;
-    uint32_t token;                // of small tokens: the task
-    uint8_t flags;                 // PWSP_ACCESS_...
-    uint8_t row_shift, col_shift;  // of its level
+    union {
+        uint32_t token;  // if tokens are small: the task
+        uint32_t cell;   // else: the hash of its cell
+    };
+    uint16_t level;  // 0: it is in the list of those without a cell
+    uint8_t flags;   // PWSP_ACCESS_...
 } pwsp_access;
-
-#define PWSP_ACCESS_NO_LEVEL UINT8_MAX  // row_shift: it is in the list of those without a cell
 
 #define PWSP_ACCESS_READ    PWSP_TILE_READ
 #define PWSP_ACCESS_WRITTEN PWSP_TILE_WRITTEN
@@ -19352,12 +19353,16 @@ typedef struct pwsp_access {
 
 // Accesses of a group of similar size: cells of 2^row_shift x 2^col_shift or, for tensors that are
 // not plain, blocks of 2^row_shift bytes. Each access is in the list of the cell in which it
-// begins.
+// begins. Cells have numbers: those of a row, then the next row, then the next matrix.
 typedef struct pwsp_deps_level {
     uint32_t next;   // of the group; 0 is none
     uint32_t count;  // accesses
     uint8_t row_shift, col_shift;
     bool row_over, col_over;  // some run over into the next cell
+    uint8_t place_shift;      // the number of a matrix's first cell: (place >> place_shift) *
+    uint64_t place_factor;    // place_factor
+    uint64_t row_cells;       // the cells of a row
+    uint64_t first;           // the number of the first cell
 } pwsp_deps_level;
 
 // The facts about a tensor, besides its place.
@@ -19374,10 +19379,13 @@ typedef struct pwsp_deps_tensor {
     uint64_t key, window;  // while groups are found
 } pwsp_deps_tensor;
 
-// The hash of the cell of a level in which a tile begins.
+// The cell in which a tile begins, of the newest level of its group.
 typedef struct pwsp_deps_hint {
-    uint64_t hash;
+    uint32_t cell;   // its hash
+    uint32_t level;  // 0: none
     uint8_t row_shift, col_shift;
+    bool is_fit;              // tiles of this size go there
+    bool row_over, col_over;  // it runs over into the next cell
 } pwsp_deps_hint;
 
 typedef struct pwsp_deps {
@@ -19388,6 +19396,7 @@ typedef struct pwsp_deps {
     uint32_t tensor_count;
     bool is_exact, is_overlap;  // the hazards a task waits for; slot loads always look at overlap
     bool keeps_readers;         // a covered reader may still be waited for
+    bool is_one_pass;           // covered accesses are replaced by queries, not by adding
     uint32_t hazards;
     pwsp_token_ops ops;
     uint64_t clock;
@@ -19412,11 +19421,11 @@ typedef struct pwsp_deps {
     bool is_fixed;                               // takes no more memory
     pwsp_deps_level *levels;                     // from 1
     uint64_t level_count, level_capacity;
-    uint32_t *buckets;  // lists of cells by hash
-    uint64_t bucket_count;
-    uint32_t index_mask;  // of a link: the bits for the access; the others are of the hash
-    uint64_t access_max;  // high-water mark of accesses
-    uint32_t *same;       // from query to add, by tile: an access to take over, + 1
+    uint32_t *buckets;      // lists of cells by hash
+    uint64_t bucket_count;  // those of whole runs of cells are in use
+    uint32_t index_mask;    // of a link: the bits for the access; the others are of the hash
+    uint64_t access_max;    // high-water mark of accesses
+    uint32_t *same;         // from query to add, by tile: an access to take over, + 1
     pwsp_deps_hint hints[PTOWSP_TASK_TILE_MAX];  // from query to add, of the first tiles
     uint32_t same_count;
 } pwsp_deps;
@@ -19764,7 +19773,8 @@ PWSP_INLINE void pwsp_deps_access(const pwsp_deps *deps, const pwsp_tile_at *at,
     access->cols = at->cols;
     access->tensor = at->tensor;
     access->token = 0;
-    access->flags = access->row_shift = access->col_shift = 0;
+    access->level = 0;
+    access->flags = 0;
 }
 
 // Of an access of a tensor that is not plain.
@@ -19892,10 +19902,11 @@ PWSP_INTERNAL bool pwsp_deps_is_within(const pwsp_deps *deps, bool is_plain,
 #define PWSP_CELLS_H
 
 #define PWSP_DEPS_SWEEP_MIN 1024  // accesses
+#define PWSP_DEPS_RUN       64u   // cells
 
 // The position of an access in the grids of its group.
 typedef struct pwsp_extent_at {
-    uint64_t name;  // of the divided space: a matrix, or the memory of a group
+    uint64_t place;  // of the divided matrix; of the memory of a group 0
     uint64_t row, rows, col, cols;
     bool is_wide;  // in no grid
 } pwsp_extent_at;
@@ -19919,57 +19930,141 @@ PWSP_FORCE_INLINE void pwsp_deps_extent(const pwsp_deps *deps, const pwsp_access
         pwsp_deps_extent_of_bytes(deps, at, extent);
         return;
     }
-    extent->name = pwsp_access_place(at) * UINT64_C(0x9e3779b97f4a7c15) + at->tensor;
+    extent->place = pwsp_access_place(at);
     extent->row = at->row;
     extent->rows = at->rows;
     extent->col = at->col;
     extent->cols = at->cols;
 }
 
-// The hash of a cell: a mix of everything that identifies it. The upper half selects the list.
-PWSP_INLINE uint64_t pwsp_deps_hash(const pwsp_extent_at *extent, uint32_t row_shift,
-                                    uint32_t col_shift, uint64_t row, uint64_t col) {
-    uint64_t z = extent->name + row_shift * 64u + col_shift;
-    z = (z ^ (z >> 29)) * UINT64_C(0xbf58476d1ce4e5b9) + row * UINT64_C(0xd6e8feb86659fd93) +
-        col * UINT64_C(0xa0761d6478bd642f);
-    z = (z ^ (z >> 32)) * UINT64_C(0x94d049bb133111eb);
-    return z ^ (z >> 31);
+// The hash of a cell. Runs of cells stay together, so that tiles that tasks access one after
+// another have their lists in the same lines of memory, and the runs are scattered, so that no
+// distance of tiles makes lists long.
+PWSP_INLINE uint32_t pwsp_deps_cell(const pwsp_deps_level *level, uint64_t place, uint64_t row,
+                                    uint64_t col) {
+    const uint64_t number = level->first + (place >> level->place_shift) * level->place_factor +
+                            row * level->row_cells + col;
+    const uint64_t run = number / PWSP_DEPS_RUN * UINT64_C(0x9e3779b97f4a7c15);
+    return (uint32_t)(run >> 32) / PWSP_DEPS_RUN * PWSP_DEPS_RUN + (uint32_t)number % PWSP_DEPS_RUN;
 }
 
-PWSP_INLINE uint32_t *pwsp_deps_bucket(const pwsp_deps *deps, uint64_t hash) {
-    return &deps->buckets[((hash >> 32) * deps->bucket_count) >> 32];
+// The list of a cell.
+PWSP_INLINE uint32_t *pwsp_deps_bucket(const pwsp_deps *deps, uint32_t cell) {
+    const uint64_t run = (cell * (deps->bucket_count / PWSP_DEPS_RUN)) >> 32;
+    return &deps->buckets[run * PWSP_DEPS_RUN + cell % PWSP_DEPS_RUN];
 }
 
-// A link holds the next access, + 1, and some bits of its cell's hash. So accesses of other cells
-// in the same list need not be touched.
+// A link holds the next access, + 1, and some bits that its cell is known by. So accesses of other
+// cells in the same list need not be touched.
 PWSP_INLINE uint32_t pwsp_deps_linked(const pwsp_deps *deps, uint32_t link) {
     return (link & deps->index_mask) - 1;
 }
 
-// Enters an access into the list where queries look for it. The hint may be NULL. False when memory
-// is out.
-PWSP_INTERNAL bool pwsp_deps_enter(pwsp_deps *deps, uint32_t index, const pwsp_deps_hint *hint);
+PWSP_INLINE uint32_t pwsp_deps_mark(uint32_t cell) {
+    return cell * UINT32_C(0x9e3779b1);
+}
+
+// Puts an access into a list.
+PWSP_INLINE void pwsp_deps_push(pwsp_deps *deps, uint32_t *list, uint32_t index, uint32_t cell) {
+    PTOWSP_ASSERT(index < deps->access_count && index < deps->index_mask);
+    PTOWSP_ASSERT(!(deps->accesses[index].flags & PWSP_ACCESS_FREE));
+    deps->nexts[index] = *list;
+    *list = (pwsp_deps_mark(cell) & ~deps->index_mask) | (index + 1);
+}
+
+// Enters an access of a level into the list of its cell.
+PWSP_INLINE void pwsp_deps_enter_cell(pwsp_deps *deps, uint32_t index, uint32_t level,
+                                      uint32_t cell, bool row_over, bool col_over) {
+    pwsp_access *access = &deps->accesses[index];
+    pwsp_deps_level *entered = &deps->levels[level];
+    access->flags |= PWSP_ACCESS_LINKED;
+    access->level = (uint16_t)level;
+    access->cell = deps->ops.is_small ? access->token : cell;
+    entered->count++;
+    entered->row_over |= row_over;
+    entered->col_over |= col_over;
+    pwsp_deps_push(deps, pwsp_deps_bucket(deps, cell), index, cell);
+}
+
+// Enters an access into the list where queries look for it. False when memory is out.
+PWSP_INTERNAL bool pwsp_deps_enter(pwsp_deps *deps, uint32_t index);
 
 // An access has been removed from the list of its cell.
 PWSP_INLINE void pwsp_deps_left(pwsp_deps *deps, const pwsp_access *access) {
-    uint32_t id = deps->tensors[deps->tensors[access->tensor].group].levels;
-    while (deps->levels[id].row_shift != access->row_shift ||
-           deps->levels[id].col_shift != access->col_shift) {
-        id = deps->levels[id].next;
-        PTOWSP_ASSERT(id != 0);
-    }
-    pwsp_deps_level *level = &deps->levels[id];
-    PTOWSP_ASSERT(level->count > 0);
+    pwsp_deps_level *level = &deps->levels[access->level];
+    PTOWSP_ASSERT(access->level > 0 && level->count > 0);
     if (--level->count == 0) {
         level->row_over = level->col_over = false;
     }
 }
 
 // The list that contains an access.
-PWSP_INTERNAL uint32_t *pwsp_deps_list(const pwsp_deps *deps, const pwsp_access *access);
+PWSP_INLINE uint32_t *pwsp_deps_list(const pwsp_deps *deps, const pwsp_access *access) {
+    if (PWSP_UNLIKELY(access->level == 0)) {
+        return &deps->tensors[deps->tensors[access->tensor].group].wides;
+    }
+    if (!deps->ops.is_small) {
+        return pwsp_deps_bucket(deps, access->cell);
+    }
+    const pwsp_deps_level *level = &deps->levels[access->level];
+    pwsp_extent_at at = {0, 0, 0, 0, 0, false};
+    pwsp_deps_extent(deps, access, &at);
+    return pwsp_deps_bucket(deps, pwsp_deps_cell(level, at.place, at.row >> level->row_shift,
+                                                 at.col >> level->col_shift));
+}
 
 // Removes an access from its list.
-PWSP_INTERNAL void pwsp_deps_leave(pwsp_deps *deps, uint32_t index, uint32_t *list);
+PWSP_INLINE void pwsp_deps_leave(pwsp_deps *deps, uint32_t index, uint32_t *list) {
+    pwsp_access *access = &deps->accesses[index];
+    uint32_t *at = list;
+    PTOWSP_ASSERT(access->flags & PWSP_ACCESS_LINKED);
+    access->flags &= (uint8_t)~PWSP_ACCESS_LINKED;
+    if (access->level) {
+        pwsp_deps_left(deps, access);
+    }
+    while (pwsp_deps_linked(deps, *at) != index) {
+        PTOWSP_ASSERT(*at != 0);  // it is in its list
+        at = &deps->nexts[pwsp_deps_linked(deps, *at)];
+    }
+    *at = deps->nexts[index];
+}
+
+// The cells of a level that may hold the start of an access overlapping an extent.
+typedef struct pwsp_cells {
+    uint64_t first_row, last_row, first_col, last_col;
+} pwsp_cells;
+
+PWSP_INLINE pwsp_cells pwsp_deps_cells(const pwsp_deps_level *level, const pwsp_extent_at *extent) {
+    pwsp_cells cells;
+    cells.first_row = extent->row >> level->row_shift;
+    cells.first_col = extent->col >> level->col_shift;
+    cells.last_row = (extent->row + extent->rows - 1) >> level->row_shift;
+    cells.last_col = (extent->col + extent->cols - 1) >> level->col_shift;
+    cells.first_row -= cells.first_row > 0 ? level->row_over : 0;
+    cells.first_col -= cells.first_col > 0 ? level->col_over : 0;
+    return cells;
+}
+
+// Are there more cells to visit than accesses?
+PWSP_INLINE bool pwsp_deps_is_large(const pwsp_cells *cells, uint64_t access_count) {
+    uint64_t rows = cells->last_row - cells->first_row + 1;
+    uint64_t cols = cells->last_col - cells->first_col + 1, count;
+    return (rows | cols) > 4 && (!pwsp_mul_fits(rows, cols, &count) || count > access_count);
+}
+
+// Would a level have cells of this size for tiles of that one: the next power of two?
+PWSP_INLINE bool pwsp_deps_is_fit(uint8_t shift, uint64_t size) {
+    return (UINT64_C(1) << shift) - size < size;
+}
+
+// May a new access go to the cell of a hint? The level may have been reused for other tiles since.
+PWSP_FORCE_INLINE bool pwsp_deps_is_hint_good(const pwsp_deps *deps, const pwsp_deps_hint *hint) {
+    if (!hint->level || !hint->is_fit) {
+        return false;
+    }
+    const pwsp_deps_level *level = &deps->levels[hint->level];
+    return level->row_shift == hint->row_shift && level->col_shift == hint->col_shift;
+}
 
 // -- tokens ---------------------------------------------------------------------------------------
 
@@ -19984,7 +20079,17 @@ PWSP_INLINE pwsp_token pwsp_deps_token(const pwsp_deps *deps, uint32_t index) {
     return token;
 }
 
-PWSP_INTERNAL void pwsp_deps_put_token(pwsp_deps *deps, uint32_t index, const pwsp_token *token);
+PWSP_INLINE void pwsp_deps_put_token(pwsp_deps *deps, uint32_t index, const pwsp_token *token) {
+    if (deps->ops.is_small) {
+        PTOWSP_ASSERT(token->time == 0 && token->task <= UINT32_MAX);
+        deps->accesses[index].token = (uint32_t)token->task;
+    } else {
+        deps->times[index] = token->time;
+        if (deps->has_tasks) {
+            deps->tasks[index] = token->task;
+        }
+    }
+}
 
 PWSP_INLINE bool pwsp_deps_is_dead(const pwsp_deps *deps, uint32_t index) {
     if (deps->accesses[index].flags & PWSP_ACCESS_GONE) {
@@ -20009,8 +20114,20 @@ PWSP_INTERNAL bool pwsp_deps_sweep(pwsp_deps *deps);
 // prefetched from memory while the hand looks for more.
 PWSP_INTERNAL void pwsp_deps_make_room(pwsp_deps *deps, uint32_t count);
 
-// A place for an access, + 1; 0 when memory is out.
-PWSP_INTERNAL uint32_t pwsp_deps_place(pwsp_deps *deps);
+// A place for an access, + 1, behind all others; 0 when memory is out.
+PWSP_INTERNAL uint32_t pwsp_deps_place_new(pwsp_deps *deps);
+
+// A place for an access, + 1, or 0.
+PWSP_INLINE uint32_t pwsp_deps_place(pwsp_deps *deps) {
+    uint32_t index = deps->free_first;
+    if (deps->free_count == 0) {
+        return pwsp_deps_place_new(deps);
+    }
+    PTOWSP_ASSERT(deps->accesses[index].flags & PWSP_ACCESS_FREE);
+    deps->free_first = deps->nexts[index];
+    deps->free_count--;
+    return index + 1;
+}
 
 #endif
 
@@ -20020,9 +20137,10 @@ PWSP_INTERNAL uint32_t pwsp_deps_place(pwsp_deps *deps);
 
 // Levels, cells and room of the map of regions: deps.c explains them.
 
-#define PWSP_DEPS_HAND_STEPS   8   // for each access that is added; half of it for times
-#define PWSP_DEPS_TIMES_MAX    2   // log2 of the largest ratio of a level to a tile
-#define PWSP_DEPS_LEVELS_FIXED 64  // with fixed memory: further tiles are wide
+#define PWSP_DEPS_HAND_STEPS   8           // for each access that is added; half of it for times
+#define PWSP_DEPS_TIMES_MAX    2           // log2 of the largest ratio of a level to a tile
+#define PWSP_DEPS_LEVELS_FIXED 64          // with fixed memory: further tiles are wide
+#define PWSP_DEPS_LEVELS_MAX   UINT16_MAX  // further tiles are wide
 
 PWSP_INTERNAL void pwsp_deps_extent_of_bytes(const pwsp_deps *deps, const pwsp_access *at,
                                              pwsp_extent_at *extent) {
@@ -20030,7 +20148,7 @@ PWSP_INTERNAL void pwsp_deps_extent_of_bytes(const pwsp_deps *deps, const pwsp_a
     uint64_t low, high;
     pwsp_region region = pwsp_deps_region(deps, at);
     pwsp_region_span(&region, &low, &high);
-    extent->name = group;
+    extent->place = 0;
     extent->row = low - deps->tensors[group].origin;
     extent->rows = high - low;
     extent->col = 0;
@@ -20038,16 +20156,50 @@ PWSP_INTERNAL void pwsp_deps_extent_of_bytes(const pwsp_deps *deps, const pwsp_a
     extent->is_wide = high <= low || extent->row > UINT64_MAX - extent->rows;
 }
 
-static void pwsp_deps_push(pwsp_deps *deps, uint32_t *list, uint32_t index, uint64_t hash) {
-    PTOWSP_ASSERT(index < deps->access_count && index < deps->index_mask);
-    PTOWSP_ASSERT(!(deps->accesses[index].flags & PWSP_ACCESS_FREE));
-    deps->nexts[index] = *list;
-    *list = ((uint32_t)hash & ~deps->index_mask) | (index + 1);
+// The number that is odd's inverse modulo 2^64.
+static uint64_t pwsp_deps_inverse(uint64_t odd) {
+    uint64_t inverse = odd;  // of the lowest three bits; each round doubles them
+    for (uint32_t i = 0; i < 5; i++) {
+        inverse *= 2 - odd * inverse;
+    }
+    return inverse;
 }
 
-// The level of a group for a new access; 0 when memory is out, or fixed and used up.
-static uint32_t pwsp_deps_choose_level(pwsp_deps *deps, const pwsp_access *at,
-                                       const pwsp_extent_at *extent) {
+// Numbers the cells of a new level. The places of a plain tensor's matrices are multiples of the
+// greatest common divisor of its leading strides, so that dividing by that is multiplying by an
+// inverse.
+static void pwsp_deps_number(const pwsp_deps *deps, uint32_t tensor, pwsp_deps_level *level,
+                             uint32_t id) {
+    const pwsp_bound_tensor *bound = &deps->bound[tensor];
+    level->first = pwsp_mix64(id) >> 16;
+    level->place_shift = 0;
+    level->place_factor = 0;
+    level->row_cells = 1;
+    if (!deps->tensors[tensor].is_plain) {
+        return;
+    }
+    uint64_t divisor = 0;
+    for (uint32_t i = 0; i < PWSP_TENSOR_LEAD_MAX; i++) {
+        const int64_t stride = bound->lead_shape[i] > 1 ? bound->lead_strides[i] : 0;
+        uint64_t rest = stride < 0 ? 0 - (uint64_t)stride : (uint64_t)stride;
+        while (rest) {
+            const uint64_t next = divisor % rest;
+            divisor = rest;
+            rest = next;
+        }
+    }
+    level->row_cells = ((uint64_t)bound->cols >> level->col_shift) + 1;
+    if (divisor) {
+        level->place_shift = (uint8_t)__builtin_ctzll(divisor);
+        level->place_factor = pwsp_deps_inverse(divisor >> level->place_shift) *
+                              (((uint64_t)bound->rows >> level->row_shift) + 1) * level->row_cells;
+    }
+}
+
+// The level of a group for a new access; 0 if there can be no further one. False when memory is
+// out.
+static bool pwsp_deps_choose_level(pwsp_deps *deps, const pwsp_access *at,
+                                   const pwsp_extent_at *extent, uint32_t *out_level) {
     const pwsp_deps_tensor *tensor = &deps->tensors[at->tensor];
     const pwsp_bound_tensor *bound = &deps->bound[at->tensor];
     pwsp_deps_tensor *first = &deps->tensors[tensor->group];
@@ -20058,7 +20210,8 @@ static uint32_t pwsp_deps_choose_level(pwsp_deps *deps, const pwsp_access *at,
     for (uint32_t id = first->levels; id; id = deps->levels[id].next) {
         const pwsp_deps_level *level = &deps->levels[id];
         if (level->row_shift == row_shift && level->col_shift == col_shift) {
-            return id;
+            *out_level = id;
+            return true;
         }
         if (level->count == 0) {
             empty = id;
@@ -20072,99 +20225,56 @@ static uint32_t pwsp_deps_choose_level(pwsp_deps *deps, const pwsp_access *at,
             }
         }
     }
+    *out_level = best;
     if (best) {
-        return best;
+        return true;
     }
     if (!empty) {
         void *levels = deps->levels;
         empty = (uint32_t)pwsp_max_u64(deps->level_count, 1);
-        if (deps->is_fixed && empty >= deps->level_capacity) {
-            return 0;
+        if (empty > PWSP_DEPS_LEVELS_MAX || (deps->is_fixed && empty >= deps->level_capacity)) {
+            return true;
         }
         if (!pwsp_memory_grow(deps->memory, &levels, &deps->level_capacity, empty + 1u,
                               sizeof(pwsp_deps_level))) {
-            return 0;
+            return false;
         }
         deps->levels = (pwsp_deps_level *)levels;
         deps->level_count = empty + 1u;
         deps->levels[empty].next = first->levels;
         first->levels = empty;
     }
-    pwsp_deps_level level = {deps->levels[empty].next, 0, row_shift, col_shift, false, false};
+    pwsp_deps_level level = {
+        deps->levels[empty].next, 0, row_shift, col_shift, false, false, 0, 0, 0, 0};
+    pwsp_deps_number(deps, at->tensor, &level, empty);
     deps->levels[empty] = level;
-    return empty;
-}
-
-PWSP_INTERNAL bool pwsp_deps_enter(pwsp_deps *deps, uint32_t index, const pwsp_deps_hint *hint) {
-    pwsp_access *access = &deps->accesses[index];
-    pwsp_extent_at extent;
-    pwsp_deps_extent(deps, access, &extent);
-    access->flags |= PWSP_ACCESS_LINKED;
-    uint32_t id = extent.is_wide ? 0 : pwsp_deps_choose_level(deps, access, &extent);
-    if (PWSP_UNLIKELY(id == 0)) {
-        if (!extent.is_wide && !deps->is_fixed) {
-            return false;
-        }
-        access->row_shift = PWSP_ACCESS_NO_LEVEL;
-        pwsp_deps_push(deps, &deps->tensors[deps->tensors[access->tensor].group].wides, index, 0);
-        return true;
-    }
-    pwsp_deps_level *level = &deps->levels[id];
-    uint64_t row = extent.row >> level->row_shift, col = extent.col >> level->col_shift;
-    level->count++;
-    level->row_over |= (extent.row + extent.rows - 1) >> level->row_shift != row;
-    level->col_over |= (extent.col + extent.cols - 1) >> level->col_shift != col;
-    access->row_shift = level->row_shift;
-    access->col_shift = level->col_shift;
-    uint64_t hash;
-    if (hint && hint->row_shift == level->row_shift && hint->col_shift == level->col_shift) {
-        hash = hint->hash;
-    } else {
-        hash = pwsp_deps_hash(&extent, level->row_shift, level->col_shift, row, col);
-    }
-    pwsp_deps_push(deps, pwsp_deps_bucket(deps, hash), index, hash);
+    *out_level = empty;
     return true;
 }
 
-PWSP_INTERNAL uint32_t *pwsp_deps_list(const pwsp_deps *deps, const pwsp_access *access) {
-    pwsp_extent_at extent;
-    pwsp_deps_extent(deps, access, &extent);
-    if (extent.is_wide || access->row_shift == PWSP_ACCESS_NO_LEVEL) {
-        return &deps->tensors[deps->tensors[access->tensor].group].wides;
-    }
-    return pwsp_deps_bucket(deps, pwsp_deps_hash(&extent, access->row_shift, access->col_shift,
-                                                 extent.row >> access->row_shift,
-                                                 extent.col >> access->col_shift));
-}
-
-PWSP_INTERNAL void pwsp_deps_leave(pwsp_deps *deps, uint32_t index, uint32_t *list) {
+PWSP_INTERNAL bool pwsp_deps_enter(pwsp_deps *deps, uint32_t index) {
     pwsp_access *access = &deps->accesses[index];
-    uint32_t *at = list;
-    PTOWSP_ASSERT(access->flags & PWSP_ACCESS_LINKED);
-    access->flags &= (uint8_t)~PWSP_ACCESS_LINKED;
-    if (list != &deps->tensors[deps->tensors[access->tensor].group].wides) {
-        pwsp_deps_left(deps, access);
+    pwsp_extent_at extent;
+    uint32_t id = 0;
+    pwsp_deps_extent(deps, access, &extent);
+    if (!extent.is_wide && !pwsp_deps_choose_level(deps, access, &extent, &id)) {
+        return false;
     }
-    while (pwsp_deps_linked(deps, *at) != index) {
-        PTOWSP_ASSERT(*at != 0);  // it is in its list
-        at = &deps->nexts[pwsp_deps_linked(deps, *at)];
+    if (PWSP_UNLIKELY(id == 0)) {
+        access->flags |= PWSP_ACCESS_LINKED;
+        access->level = 0;
+        pwsp_deps_push(deps, pwsp_deps_list(deps, access), index, 0);
+        return true;
     }
-    *at = deps->nexts[index];
+    const pwsp_deps_level *level = &deps->levels[id];
+    uint64_t row = extent.row >> level->row_shift, col = extent.col >> level->col_shift;
+    pwsp_deps_enter_cell(deps, index, id, pwsp_deps_cell(level, extent.place, row, col),
+                         (extent.row + extent.rows - 1) >> level->row_shift != row,
+                         (extent.col + extent.cols - 1) >> level->col_shift != col);
+    return true;
 }
 
 // -- tokens ---------------------------------------------------------------------------------------
-
-PWSP_INTERNAL void pwsp_deps_put_token(pwsp_deps *deps, uint32_t index, const pwsp_token *token) {
-    if (deps->ops.is_small) {
-        PTOWSP_ASSERT(token->time == 0 && token->task <= UINT32_MAX);
-        deps->accesses[index].token = (uint32_t)token->task;
-    } else {
-        deps->times[index] = token->time;
-        if (deps->has_tasks) {
-            deps->tasks[index] = token->task;
-        }
-    }
-}
 
 PWSP_INTERNAL void pwsp_deps_drop(pwsp_deps *deps, uint32_t index) {
     pwsp_access *access = &deps->accesses[index];
@@ -20193,7 +20303,7 @@ static bool pwsp_deps_enter_all(pwsp_deps *deps) {
         deps->levels[i].row_over = deps->levels[i].col_over = false;
     }
     for (uint32_t i = 0; i < deps->access_count; i++) {
-        if ((deps->accesses[i].flags & PWSP_ACCESS_LINKED) && !pwsp_deps_enter(deps, i, NULL)) {
+        if ((deps->accesses[i].flags & PWSP_ACCESS_LINKED) && !pwsp_deps_enter(deps, i)) {
             return false;
         }
     }
@@ -20257,11 +20367,9 @@ PWSP_INTERNAL void pwsp_deps_make_room(pwsp_deps *deps, uint32_t count) {
                 token = access->flags & PWSP_ACCESS_GONE ? UINT32_MAX : access->token;
             }
             if (is_dead) {
-                uint32_t *list = NULL;
-                if (deps->accesses[index].flags & PWSP_ACCESS_LINKED) {
-                    list = pwsp_deps_list(deps, &deps->accesses[index]);
-                    PWSP_PREFETCH(list);
-                }
+                uint32_t *list =
+                    access->flags & PWSP_ACCESS_LINKED ? pwsp_deps_list(deps, access) : NULL;
+                PWSP_PREFETCH(list);
                 found[found_count] = index;
                 lists[found_count++] = list;
             }
@@ -20345,14 +20453,7 @@ PWSP_INTERNAL void pwsp_deps_clear(pwsp_deps *deps) {
     (void)is_good;
 }
 
-PWSP_INTERNAL uint32_t pwsp_deps_place(pwsp_deps *deps) {
-    if (deps->free_count) {
-        uint32_t index = deps->free_first;
-        PTOWSP_ASSERT(deps->accesses[index].flags & PWSP_ACCESS_FREE);
-        deps->free_first = deps->nexts[index];
-        deps->free_count--;
-        return index + 1;
-    }
+PWSP_INTERNAL uint32_t pwsp_deps_place_new(pwsp_deps *deps) {
     uint64_t needed = deps->access_count + 1;
     if (needed >= UINT32_MAX || !pwsp_deps_grow(deps, needed)) {
         return 0;
@@ -20383,10 +20484,15 @@ PWSP_INTERNAL uint32_t pwsp_deps_place(pwsp_deps *deps) {
 // larger than a cell of its level, and it is in the list of one cell: that in which it begins.
 //
 //      +-----+-----+-----+        Tiles of the usual tiling are cells: looking one up is one probe
-//      |  A  |  BBBBB    |        of a hash table for each level in use. Once a tile of one runs
-//      +-----+--BBBBB----+        over into the next cell (B), queries of the level begin one cell
-//      |     |     |     |        earlier.
+//      |  A  |  BBBBB    |        of a table of lists for each level in use. Once a tile of one
+//      +-----+--BBBBB----+        runs over into the next cell (B), queries of the level begin one
+//      |     |     |     |        cell earlier.
 //      +-----+-----+-----+
+//
+// The cells of a level are numbered along rows, then from row to row and from matrix to matrix. The
+// table keeps runs of 64 numbers together and scatters the runs: tiles that tasks access one after
+// another have neighbouring lists, which are as long as each other, so neither the cache nor the
+// prediction of branches misses often.
 //
 // A panel among small tiles has a level of its own. Small tiles find it with one probe; the panel
 // looks at as many small cells as it covers, or at all accesses if these are fewer. Levels are few:
@@ -20410,10 +20516,9 @@ PWSP_INTERNAL uint32_t pwsp_deps_place(pwsp_deps *deps) {
 
 typedef struct pwsp_deps_query_state {
     pwsp_access at;
-    pwsp_extent_at extent;
-    uint32_t level;       // the first of its group, or 0
-    pwsp_deps_hint hint;  // of that
-    bool is_load;         // of a slot
+    pwsp_deps_hint hint;
+    bool is_cell;  // the hint's cell is all that there is to look at, unless exact
+    bool is_load;  // of a slot
     bool is_read, is_written;
     bool is_plain;
     bool is_exact;            // only the identical tile counts
@@ -20426,21 +20531,28 @@ typedef struct pwsp_deps_query_state {
 PWSP_FORCE_INLINE void pwsp_deps_prepare(const pwsp_deps *deps, const pwsp_tile_at *tile,
                                          pwsp_deps_query_state *query) {
     const pwsp_deps_tensor *tensor = &deps->tensors[tile->tensor];
+    const pwsp_deps_tensor *first = tensor->is_plain ? tensor : &deps->tensors[tensor->group];
+    pwsp_deps_hint *hint = &query->hint;
+    pwsp_extent_at extent;
     pwsp_deps_access(deps, tile, &query->at);
-    pwsp_deps_extent(deps, &query->at, &query->extent);
-    query->level = deps->tensors[tensor->group].levels;
+    pwsp_deps_extent(deps, &query->at, &extent);
     query->is_plain = tensor->is_plain;
-    query->hint.hash = 0;
-    query->hint.row_shift = UINT8_MAX;  // of none
+    query->is_cell = false;
     query->same = 0;
-    if (PWSP_LIKELY(query->level && !query->extent.is_wide)) {
-        const pwsp_deps_level *level = &deps->levels[query->level];
-        query->hint.row_shift = level->row_shift;
-        query->hint.col_shift = level->col_shift;
-        query->hint.hash = pwsp_deps_hash(&query->extent, level->row_shift, level->col_shift,
-                                          query->extent.row >> level->row_shift,
-                                          query->extent.col >> level->col_shift);
-        PWSP_PREFETCH(pwsp_deps_bucket(deps, query->hint.hash));
+    hint->level = extent.is_wide ? 0 : first->levels;
+    if (PWSP_LIKELY(hint->level)) {
+        const pwsp_deps_level *level = &deps->levels[hint->level];
+        uint64_t row = extent.row >> level->row_shift, col = extent.col >> level->col_shift;
+        hint->row_shift = level->row_shift;
+        hint->col_shift = level->col_shift;
+        hint->is_fit = pwsp_deps_is_fit(level->row_shift, extent.rows) &&
+                       pwsp_deps_is_fit(level->col_shift, extent.cols);
+        hint->row_over = (extent.row + extent.rows - 1) >> level->row_shift != row;
+        hint->col_over = (extent.col + extent.cols - 1) >> level->col_shift != col;
+        hint->cell = pwsp_deps_cell(level, extent.place, row, col);
+        query->is_cell = !(level->next | first->wides | hint->row_over | hint->col_over |
+                           level->row_over | level->col_over);
+        PWSP_PREFETCH(pwsp_deps_bucket(deps, hint->cell));
     }
 }
 
@@ -20575,7 +20687,9 @@ static bool pwsp_deps_meet(pwsp_deps *deps, pwsp_deps_query_state *query, uint32
     if (is_hidden && !is_read) {
         return false;
     }
-    bool is_equal = pwsp_deps_is_equal(deps, query->is_plain, at, access);
+    bool is_equal = query->is_plain && at->rows && access->rows
+                        ? pwsp_deps_is_plain_equal(at, access)
+                        : pwsp_deps_is_equal(deps, query->is_plain, at, access);
     bool is_exact = query->is_exact && !pwsp_deps_is_whole(at) && !pwsp_deps_is_whole(access);
     if (!is_equal && (is_exact || !pwsp_deps_is_overlap(deps, query->is_plain, at, access))) {
         return false;
@@ -20599,11 +20713,13 @@ static bool pwsp_deps_meet(pwsp_deps *deps, pwsp_deps_query_state *query, uint32
 }
 
 // Visits all accesses of a cell, and removes the dead ones.
-static void pwsp_deps_walk(pwsp_deps *deps, pwsp_deps_query_state *query, uint64_t hash) {
-    uint32_t *at = pwsp_deps_bucket(deps, hash), mask = deps->index_mask;
+PWSP_FORCE_INLINE void pwsp_deps_walk_in(pwsp_deps *deps, pwsp_deps_query_state *query,
+                                         uint32_t cell) {
+    uint32_t *at = pwsp_deps_bucket(deps, cell), mask = deps->index_mask;
+    const uint32_t mark = pwsp_deps_mark(cell);
     while (*at) {
         uint32_t link = *at, index = (link & mask) - 1;
-        if (((link ^ (uint32_t)hash) & ~mask) == 0 && pwsp_deps_meet(deps, query, index)) {
+        if (((link ^ mark) & ~mask) == 0 && pwsp_deps_meet(deps, query, index)) {
             *at = deps->nexts[index];
             deps->accesses[index].flags &= (uint8_t)~PWSP_ACCESS_LINKED;
             pwsp_deps_left(deps, &deps->accesses[index]);
@@ -20612,6 +20728,10 @@ static void pwsp_deps_walk(pwsp_deps *deps, pwsp_deps_query_state *query, uint64
             at = &deps->nexts[index];
         }
     }
+}
+
+static void pwsp_deps_walk(pwsp_deps *deps, pwsp_deps_query_state *query, uint32_t cell) {
+    pwsp_deps_walk_in(deps, query, cell);
 }
 
 // Visits those of a group that are in no cell.
@@ -20641,29 +20761,6 @@ static void pwsp_deps_meet_all(pwsp_deps *deps, pwsp_deps_query_state *query) {
     deps->wants_sweep = deps->access_count >= PWSP_DEPS_SWEEP_MIN && dead > deps->access_count / 2;
 }
 
-// The cells of a level that may hold the start of an access overlapping an extent.
-typedef struct pwsp_cells {
-    uint64_t first_row, last_row, first_col, last_col;
-} pwsp_cells;
-
-PWSP_INLINE pwsp_cells pwsp_deps_cells(const pwsp_deps_level *level, const pwsp_extent_at *extent) {
-    pwsp_cells cells;
-    cells.first_row = extent->row >> level->row_shift;
-    cells.first_col = extent->col >> level->col_shift;
-    cells.last_row = (extent->row + extent->rows - 1) >> level->row_shift;
-    cells.last_col = (extent->col + extent->cols - 1) >> level->col_shift;
-    cells.first_row -= cells.first_row > 0 ? level->row_over : 0;
-    cells.first_col -= cells.first_col > 0 ? level->col_over : 0;
-    return cells;
-}
-
-// Are there more cells to visit than accesses?
-PWSP_INLINE bool pwsp_deps_is_large(const pwsp_cells *cells, uint64_t access_count) {
-    uint64_t rows = cells->last_row - cells->first_row + 1;
-    uint64_t cols = cells->last_col - cells->first_col + 1, count;
-    return (rows | cols) > 4 && (!pwsp_mul_fits(rows, cols, &count) || count > access_count);
-}
-
 // The identical tile is in a level not smaller than the tile, and begins in the same cell.
 static void pwsp_deps_look_exact(pwsp_deps *deps, pwsp_deps_query_state *query, uint32_t levels,
                                  const pwsp_extent_at *extent) {
@@ -20672,8 +20769,7 @@ static void pwsp_deps_look_exact(pwsp_deps *deps, pwsp_deps_query_state *query, 
         if (level->count && extent->rows - 1 <= (UINT64_C(1) << level->row_shift) - 1 &&
             extent->cols - 1 <= (UINT64_C(1) << level->col_shift) - 1) {
             pwsp_deps_walk(deps, query,
-                           pwsp_deps_hash(extent, level->row_shift, level->col_shift,
-                                          extent->row >> level->row_shift,
+                           pwsp_deps_cell(level, extent->place, extent->row >> level->row_shift,
                                           extent->col >> level->col_shift));
         }
     }
@@ -20681,19 +20777,20 @@ static void pwsp_deps_look_exact(pwsp_deps *deps, pwsp_deps_query_state *query, 
 
 static void pwsp_deps_look(pwsp_deps *deps, pwsp_deps_query_state *query) {
     pwsp_deps_tensor *first = &deps->tensors[deps->tensors[query->at.tensor].group];
-    const pwsp_extent_at *extent = &query->extent;
+    pwsp_extent_at extent;
     if (first->wides) {
         pwsp_deps_walk_wides(deps, query, &first->wides);
     }
     if (!first->levels) {
         return;
     }
-    if (extent->is_wide) {
+    pwsp_deps_extent(deps, &query->at, &extent);
+    if (extent.is_wide) {
         pwsp_deps_meet_all(deps, query);
         return;
     }
     if (query->is_exact) {
-        pwsp_deps_look_exact(deps, query, first->levels, extent);
+        pwsp_deps_look_exact(deps, query, first->levels, &extent);
         return;
     }
     for (uint32_t id = first->levels; id; id = deps->levels[id].next) {
@@ -20701,10 +20798,10 @@ static void pwsp_deps_look(pwsp_deps *deps, pwsp_deps_query_state *query) {
         if (level->count == 0) {
             continue;
         }
-        pwsp_cells cells = pwsp_deps_cells(level, extent);
-        if (id == query->level && cells.first_row == cells.last_row &&
+        pwsp_cells cells = pwsp_deps_cells(level, &extent);
+        if (id == query->hint.level && cells.first_row == cells.last_row &&
             cells.first_col == cells.last_col) {
-            pwsp_deps_walk(deps, query, query->hint.hash);
+            pwsp_deps_walk(deps, query, query->hint.cell);
             continue;
         }
         if (pwsp_deps_is_large(&cells, deps->access_count)) {
@@ -20713,19 +20810,10 @@ static void pwsp_deps_look(pwsp_deps *deps, pwsp_deps_query_state *query) {
         }
         for (uint64_t row = cells.first_row; row <= cells.last_row; row++) {
             for (uint64_t col = cells.first_col; col <= cells.last_col; col++) {
-                pwsp_deps_walk(
-                    deps, query,
-                    pwsp_deps_hash(extent, level->row_shift, level->col_shift, row, col));
+                pwsp_deps_walk(deps, query, pwsp_deps_cell(level, extent.place, row, col));
             }
         }
     }
-}
-
-// A task that waits for all its conflicts may replace covered accesses at once. Otherwise they are
-// replaced when its own accesses are added, so that its queries see the whole past.
-static bool pwsp_deps_is_one_pass(const pwsp_deps *deps) {
-    return (deps->is_exact || deps->is_overlap) &&
-           deps->hazards == (PTOWSP_HAZARD_RAW | PTOWSP_HAZARD_WAR | PTOWSP_HAZARD_WAW);
 }
 
 PWSP_INTERNAL bool pwsp_deps_query(pwsp_deps *deps, const pwsp_tile_at *tiles, uint32_t count) {
@@ -20737,7 +20825,6 @@ PWSP_INTERNAL bool pwsp_deps_query(pwsp_deps *deps, const pwsp_tile_at *tiles, u
         return false;
     }
     pwsp_deps_query_state queries[PTOWSP_TASK_TILE_MAX];
-    bool is_one_pass = pwsp_deps_is_one_pass(deps);
     for (uint32_t first = 0; first < count; first += PTOWSP_TASK_TILE_MAX) {
         uint32_t end = count - first < PTOWSP_TASK_TILE_MAX ? count : first + PTOWSP_TASK_TILE_MAX;
         for (uint32_t i = first; i < end; i++) {
@@ -20753,9 +20840,13 @@ PWSP_INTERNAL bool pwsp_deps_query(pwsp_deps *deps, const pwsp_tile_at *tiles, u
             query->is_read = (tiles[i].access & PWSP_TILE_READ) != 0;
             query->is_written = (tiles[i].access & PWSP_TILE_WRITTEN) != 0;
             query->is_exact = !deps->is_overlap;
-            query->supersedes = is_one_pass && query->is_written;
+            query->supersedes = deps->is_one_pass && query->is_written;
             query->token = NULL;
-            pwsp_deps_look(deps, query);
+            if (PWSP_LIKELY(query->is_cell && !query->is_exact)) {
+                pwsp_deps_walk_in(deps, query, query->hint.cell);
+            } else {
+                pwsp_deps_look(deps, query);
+            }
             deps->same[i] = query->same;
             deps->hints[i - first] = query->hint;
         }
@@ -20804,7 +20895,7 @@ static void pwsp_deps_merge(pwsp_deps *deps, uint32_t index, const pwsp_token *t
 static uint32_t pwsp_deps_add_one(pwsp_deps *deps, const pwsp_tile_at *at, uint32_t same,
                                   const pwsp_deps_hint *hint, const pwsp_token *token) {
     const uint32_t flags = at->access & (PWSP_ACCESS_READ | PWSP_ACCESS_WRITTEN);
-    if (!pwsp_deps_is_one_pass(deps)) {
+    if (!deps->is_one_pass) {
         pwsp_deps_query_state query;
         pwsp_deps_prepare(deps, at, &query);
         query.is_load = false;
@@ -20842,7 +20933,12 @@ static uint32_t pwsp_deps_add_one(pwsp_deps *deps, const pwsp_tile_at *at, uint3
     if (deps->ops.keep) {
         deps->ops.keep(deps->ops.user, token);
     }
-    return pwsp_deps_enter(deps, place - 1, hint) ? place : 0;
+    if (hint && pwsp_deps_is_hint_good(deps, hint)) {
+        pwsp_deps_enter_cell(deps, place - 1, hint->level, hint->cell, hint->row_over,
+                             hint->col_over);
+        return place;
+    }
+    return pwsp_deps_enter(deps, place - 1) ? place : 0;
 }
 
 PWSP_INTERNAL bool pwsp_deps_add(pwsp_deps *deps, const pwsp_tile_at *tiles, uint32_t count,
@@ -20921,6 +21017,9 @@ PWSP_INTERNAL void pwsp_deps_begin(pwsp_deps *deps, const pwsp_timed *timed,
     deps->keeps_readers = (deps->is_exact || deps->is_overlap) &&
                           (deps->hazards & PTOWSP_HAZARD_WAR) &&
                           !(deps->hazards & PTOWSP_HAZARD_WAW);
+    deps->is_one_pass =
+        (deps->is_exact || deps->is_overlap) &&
+        deps->hazards == (PTOWSP_HAZARD_RAW | PTOWSP_HAZARD_WAR | PTOWSP_HAZARD_WAW);
     pwsp_deps_find_tensors(deps, timed, false);
 }
 
@@ -20931,6 +21030,7 @@ PWSP_INTERNAL void pwsp_deps_begin_data(pwsp_deps *deps, const pwsp_timed *timed
     deps->is_overlap = true;
     deps->hazards = PTOWSP_HAZARD_RAW | PTOWSP_HAZARD_WAR | PTOWSP_HAZARD_WAW;
     deps->keeps_readers = false;
+    deps->is_one_pass = true;
     pwsp_deps_find_tensors(deps, timed, true);
 }
 
@@ -58015,6 +58115,234 @@ PWSP_INTERNAL pwsp_event pwsp_expander_next(pwsp_expander *x) {
 }
 
 // =================================================================================================
+// src/workload/stretch.h
+// =================================================================================================
+
+// A stretch: the next iterations of an innermost loop whose body is one task, where all values that
+// the task needs are in cells and columns and all its tiles lie within their tensors.
+//
+//      event TASK, then:
+//      if (pwsp_stretch_begin(x, &stretch)) {
+//          for (i = 0; i < stretch.count; i++)
+//              pwsp_stretch_step(x, &stretch, stretch.first + i, i);
+//          pwsp_stretch_end(x, &stretch, stretch.count);
+//      }
+//
+// A task of a stretch cannot fail to be found, so a walk without kernels passes over all at once.
+
+#ifndef PWSP_STRETCH_H
+#define PWSP_STRETCH_H
+
+// Where the values of a code are: in a cell, or along a column.
+typedef struct pwsp_source {
+    const uint64_t *at;
+    uint32_t step;
+} pwsp_source;
+
+typedef struct pwsp_stretch_view {
+    const pwsp_tile_view *view;
+    const pwsp_bound_tensor *tensor;
+    pwsp_source index[PWSP_TENSOR_LEAD_MAX], row, col, row_count, col_count;
+    bool is_fixed;  // all tiles are rows x cols of the tensor, at (0, 0)
+} pwsp_stretch_view;
+
+typedef struct pwsp_stretch {
+    uint64_t count;  // iterations, behind the present one
+    uint64_t first;  // the variable of the first; of a sparse loop, the entry
+    const pwsp_loop *loop;
+    const pwsp_array *indices;          // of a sparse loop, or NULL
+    uint64_t *variable, *entry, *args;  // cells
+    uint32_t axis_count, scalar_count, view_count;
+    pwsp_source codes[PTOWSP_TASK_AXIS_MAX + PTOWSP_TASK_SCALAR_MAX];
+    pwsp_source dispatch, priority, stream;
+    pwsp_stretch_view views[PTOWSP_TASK_TILE_MAX];
+} pwsp_stretch;
+
+PWSP_FORCE_INLINE uint64_t pwsp_source_value(pwsp_source source, uint64_t i) {
+    return source.at[i * source.step];
+}
+
+// After TASK: the stretch up to the end of the loop, or of its block. False if there is none.
+PWSP_INTERNAL bool pwsp_stretch_begin(pwsp_expander *x, pwsp_stretch *stretch);
+
+// So many tasks of the stretch have been walked: the last of them is the present one.
+PWSP_INTERNAL void pwsp_stretch_end(pwsp_expander *x, const pwsp_stretch *stretch, uint64_t count);
+
+// A tile of the task of iteration i. Tensor, access and strides are those of the present task.
+PWSP_FORCE_INLINE void pwsp_stretch_tile(pwsp_expander *x, const pwsp_stretch_view *at, uint64_t i,
+                                         uint32_t ordinal) {
+    const pwsp_bound_tensor *tensor = at->tensor;
+    const pwsp_tile_view *view = at->view;
+    pwsp_tile_at *tile = &x->tiles_at[ordinal];
+    int64_t lead = 0;
+    for (uint32_t j = 0; j < view->lead; j++) {
+        pwsp_view_lead(tensor, j, (int64_t)pwsp_source_value(at->index[j], i), &lead);
+    }
+    tile->lead = lead;
+    if (!at->is_fixed) {
+        int64_t row = at->row.at ? (int64_t)pwsp_source_value(at->row, i) : 0;
+        int64_t col = at->col.at ? (int64_t)pwsp_source_value(at->col, i) : 0;
+        pwsp_view_size size = {view->rows, view->cols, INT64_MAX, INT64_MAX};
+        if (view->has_limit) {
+            size.row_max =
+                at->row_count.at ? (int64_t)pwsp_source_value(at->row_count, i) : INT64_MAX;
+            size.col_max =
+                at->col_count.at ? (int64_t)pwsp_source_value(at->col_count, i) : INT64_MAX;
+        }
+        const bool is_inside = pwsp_view_tile(tensor, row, col, &size, tile);
+        PTOWSP_ASSERT(is_inside);
+        (void)is_inside;
+    }
+    if (tensor->data) {
+        x->tiles[ordinal].data =
+            tensor->data + pwsp_tile_offset(tensor, tile) * (int64_t)tensor->element_size;
+    }
+}
+
+// The task of iteration i, from 0, becomes the present one, except for its index and what all tasks
+// of the loop have in common; `at` is stretch->first + i.
+PWSP_FORCE_INLINE void pwsp_stretch_step(pwsp_expander *x, const pwsp_stretch *stretch, uint64_t at,
+                                         uint64_t i) {
+    const uint32_t axis_count = stretch->axis_count, scalar_count = stretch->scalar_count;
+    const uint32_t view_count = stretch->view_count;
+    uint64_t *args = stretch->args;
+    *stretch->variable = at;
+    if (stretch->indices) {
+        *stretch->entry = at;
+        *stretch->variable = pwsp_array_at(stretch->indices, at);
+    }
+    for (uint32_t j = 0; j < axis_count; j++) {
+        *args++ = pwsp_source_value(stretch->codes[j], i);
+    }
+    for (uint32_t j = 0; j < view_count; j++) {
+        pwsp_stretch_tile(x, &stretch->views[j], i, j);
+        *args++ = x->tiles_at[j].rows;
+        *args++ = x->tiles_at[j].cols;
+    }
+    for (uint32_t j = 0; j < scalar_count; j++) {
+        *args++ = pwsp_source_value(stretch->codes[axis_count + j], i);
+    }
+}
+
+#endif
+
+// =================================================================================================
+// src/workload/stretch.c
+// =================================================================================================
+
+// Finds stretches. Everything that a walk checks task by task is checked here, over whole columns;
+// where something is wrong there is no stretch, and the task that is to blame is found one by one.
+
+// False if the value has to be evaluated.
+static bool pwsp_stretch_source(const pwsp_expander *x, const pwsp_loop *loop,
+                                const pwsp_code *code, pwsp_source *out) {
+    const bool is_variable = code->cell == loop->cell;
+    const bool is_entry = loop->axis_kind == PWSP_AXIS_SPARSE && code->cell == loop->entry;
+    out->step = 0;
+    out->at = &x->cells[code->cell];
+    if (code->begin != code->end && !(code->column && x->columns)) {
+        return false;
+    }
+    if (x->columns && (code->begin != code->end || is_variable || is_entry)) {
+        const uint32_t column = code->begin != code->end ? code->column : is_entry;
+        out->at = pwsp_column_at(x->columns, column) + x->block_at + 1;
+        out->step = 1;
+    }
+    return true;
+}
+
+// Is every value in [low, low + size)? The variable of a dense loop may be in its cell alone.
+static bool pwsp_stretch_is_within(const pwsp_stretch *stretch, pwsp_source source, uint64_t low,
+                                   uint64_t size) {
+    if (source.at == stretch->variable) {
+        return !stretch->indices && stretch->first - low < size &&
+               stretch->first + stretch->count - 1 - low < size;
+    }
+    uint64_t outside = 0;
+    const uint64_t count = source.step ? stretch->count : 1;
+    for (uint64_t i = 0; i < count; i++) {
+        const uint64_t value = source.at[i] - low;
+        outside |=
+            value | (size - 1 - value);  // sizes are below 2^63: the sign of one or the other
+    }
+    return outside >> 63 == 0;
+}
+
+// A view whose tiles all lie within its tensor; false if that is not known.
+static bool pwsp_stretch_begin_view(const pwsp_expander *x, const pwsp_stretch *stretch,
+                                    pwsp_stretch_view *at) {
+    const pwsp_tile_view *view = at->view;
+    const pwsp_bound_tensor *tensor = at->tensor;
+    const pwsp_code *codes[4] = {&view->row, &view->col, &view->row_count, &view->col_count};
+    pwsp_source *const sources[4] = {&at->row, &at->col, &at->row_count, &at->col_count};
+    const bool has[4] = {view->has_row, view->has_col, view->has_limit && view->row_count.expr,
+                         view->has_limit && view->col_count.expr};
+    const uint64_t lows[4] = {0, 0, 1, 1};
+    const uint64_t sizes[4] = {(uint64_t)tensor->rows, (uint64_t)tensor->cols, INT64_MAX,
+                               INT64_MAX};
+    bool is_good = ((sizes[0] | sizes[1]) >> 32) == 0;
+    for (uint32_t i = 0; is_good && i < view->lead; i++) {
+        is_good = pwsp_stretch_source(x, stretch->loop, &view->index[i], &at->index[i]) &&
+                  pwsp_stretch_is_within(stretch, at->index[i], 0, (uint64_t)tensor->lead_shape[i]);
+    }
+    for (uint32_t i = 0; is_good && i < 4; i++) {
+        sources[i]->at = NULL;
+        sources[i]->step = 0;
+        is_good = has[i] ? pwsp_stretch_source(x, stretch->loop, codes[i], sources[i]) &&
+                               pwsp_stretch_is_within(stretch, *sources[i], lows[i], sizes[i])
+                         : i >= 2 || sizes[i] > 0;
+    }
+    at->is_fixed = !view->has_row && !view->has_col && !view->has_limit;
+    return is_good;
+}
+
+PWSP_INTERNAL bool pwsp_stretch_begin(pwsp_expander *x, pwsp_stretch *stretch) {
+    const pwsp_op *end = &x->ops[x->next_op];
+    const pwsp_task_op *task = x->task_op;
+    if (end->kind != PWSP_OP_LOOP_END || end->target + 1 != x->next_op) {
+        return false;
+    }
+    const pwsp_frame *frame = &x->frames[x->frame_count - 1];
+    const pwsp_loop *loop = PWSP_PROGRAM_AT(x->program, loops, pwsp_loop, end->at);
+    const int64_t last = x->block ? x->block_end : frame->count;
+    const bool has_columns = !loop->block || x->columns;  // without, something has to be evaluated
+    if (pwsp_axis_is_work(loop->axis_kind) || last - 1 <= frame->i || !has_columns) {
+        return false;
+    }
+    stretch->count = (uint64_t)(last - 1 - frame->i);
+    stretch->first = frame->first + (uint64_t)frame->i + 1;
+    stretch->loop = loop;
+    stretch->indices = loop->axis_kind == PWSP_AXIS_SPARSE ? &x->csrs[loop->csr].indices : NULL;
+    stretch->variable = &x->cells[loop->cell];
+    stretch->entry = &x->cells[loop->entry];
+    stretch->args = x->cells + x->program->first_arg;
+    stretch->axis_count = task->axis_count;
+    stretch->scalar_count = task->scalar_count;
+    stretch->view_count = task->view_count;
+    bool is_good = pwsp_stretch_source(x, loop, &task->dispatch, &stretch->dispatch) &&
+                   pwsp_stretch_source(x, loop, &task->priority, &stretch->priority) &&
+                   pwsp_stretch_source(x, loop, &task->stream, &stretch->stream);
+    const pwsp_code *codes = PWSP_PROGRAM_AT(x->program, codes, pwsp_code, task->first_code);
+    for (uint32_t i = 0; is_good && i < task->axis_count + task->scalar_count; i++) {
+        is_good = pwsp_stretch_source(x, loop, &codes[i], &stretch->codes[i]);
+    }
+    const pwsp_tile_view *views =
+        PWSP_PROGRAM_AT(x->program, views, pwsp_tile_view, task->first_view);
+    for (uint32_t i = 0; is_good && i < task->view_count; i++) {
+        stretch->views[i].view = &views[i];
+        stretch->views[i].tensor = &x->tensors[views[i].tensor];
+        is_good = pwsp_stretch_begin_view(x, stretch, &stretch->views[i]);
+    }
+    return is_good;
+}
+
+PWSP_INTERNAL void pwsp_stretch_end(pwsp_expander *x, const pwsp_stretch *stretch, uint64_t count) {
+    PTOWSP_ASSERT(count <= stretch->count);
+    x->frames[x->frame_count - 1].i += (int64_t)count;
+    x->task_count += count;
+}
+
+// =================================================================================================
 // src/time/rings.h
 // =================================================================================================
 
@@ -59842,30 +60170,24 @@ static bool pwsp_lanes_make_room(pwsp_lanes *lanes) {
             return pwsp_sim_fail_gate(sim, "the window has no room for it");
         }
     }
-    while (pwsp_lanes_next_end(lanes) <= sim->clock.now) {
-        pwsp_lanes_leave(lanes);
-    }
-    if (pwsp_lanes_in_window(lanes) + needed <= schedule->window) {
-        return true;
-    }
-    if (schedule->window_policy == PTOWSP_WINDOW_ABORT) {
-        return pwsp_sim_fail_abort(sim);
-    }
-    if (schedule->window_policy == PTOWSP_WINDOW_BENCHMARK) {
-        sim->stats.window_overflow_count++;
-        return true;
-    }
-    PTOWSP_ASSERT(needed <= schedule->window);
-    while (pwsp_lanes_in_window(lanes) + needed > schedule->window) {
-        pwsp_flight first = pwsp_lanes_leave(lanes);
+    for (;;) {
+        const uint64_t next = pwsp_lanes_next_end(lanes);
+        const bool has_room = pwsp_lanes_in_window(lanes) + needed <= schedule->window;
+        if (next > sim->clock.now && has_room) {
+            return true;
+        }
+        if (next > sim->clock.now && schedule->window_policy == PTOWSP_WINDOW_ABORT) {
+            return pwsp_sim_fail_abort(sim);
+        }
+        if (next > sim->clock.now && schedule->window_policy == PTOWSP_WINDOW_BENCHMARK) {
+            sim->stats.window_overflow_count++;
+            return true;
+        }
+        const pwsp_flight first = pwsp_lanes_leave(lanes);
         if (first.end > sim->clock.now) {
             pwsp_sim_move_clock(sim, first.end, PTOWSP_STALL_WINDOW, first.task);
         }
     }
-    while (pwsp_lanes_next_end(lanes) <= sim->clock.now) {
-        pwsp_lanes_leave(lanes);
-    }
-    return true;
 }
 
 // -- rings ----------------------------------------------------------------------------------------
@@ -70286,8 +70608,8 @@ void ptowsp_run_print_stuck(const ptowsp_run *run, ptowsp_text text) {
 
 // The walks of a run over its program: the first without kernels, which sees that every view lies within
 // its tensor; the second with kernels and time, on the calling thread. There, tasks that need nothing
-// but their cycles are collected and issued in batches, and loops whose only task copies cells and
-// columns have a loop of their own.
+// but their cycles are collected and issued in batches. Stretches have a loop of their own, and the
+// first walk passes over them.
 
 PWSP_INTERNAL ptowsp_status pwsp_run_fail_walk(ptowsp_run *run) {
     return pwsp_walk_fail(&run->walk);
@@ -70309,6 +70631,7 @@ static bool pwsp_run_check_link(ptowsp_run *run) {
 
 PWSP_INTERNAL ptowsp_status pwsp_run_walk_dry(ptowsp_run *run, uint64_t *out_count) {
     pwsp_expander *x = &run->walk.expander;
+    pwsp_stretch stretch;
     pwsp_walk_begin(&run->walk, true);
     for (;;) {
         pwsp_arrival arrival;
@@ -70325,6 +70648,10 @@ PWSP_INTERNAL ptowsp_status pwsp_run_walk_dry(ptowsp_run *run, uint64_t *out_cou
                 (x->kernel->code && !pwsp_walk_check_tiles(&run->walk, x->kernel->code)) ||
                 (x->kernel->unit == PTOWSP_UNIT_LINK && !pwsp_run_check_link(run))) {
                 return pwsp_run_fail_walk(run);
+            }
+            if (!x->kernel->code && x->kernel->unit != PTOWSP_UNIT_LINK &&
+                pwsp_stretch_begin(x, &stretch)) {
+                pwsp_stretch_end(x, &stretch, stretch.count);
             }
             break;
         case PWSP_EVENT_SLOT_LOAD: pwsp_expander_load(x); break;
@@ -70398,107 +70725,152 @@ PWSP_FORCE_INLINE bool pwsp_run_collect(ptowsp_run *run, const pwsp_arrival *arr
     return true;
 }
 
-// Does a task only copy cells and columns, and is it alone in its loop?
-static bool pwsp_run_is_simple(const pwsp_expander *x) {
-    const pwsp_op *end = &x->ops[x->next_op];
-    const pwsp_task_op *task = x->task_op;
-    bool is_simple =
-        end->kind == PWSP_OP_LOOP_END && end->target + 1 == x->next_op && task->view_count == 0;
-    is_simple = is_simple && !pwsp_axis_is_work(
-                                 PWSP_PROGRAM_AT(x->program, loops, pwsp_loop, end->at)->axis_kind);
-    const pwsp_code *codes = PWSP_PROGRAM_AT(x->program, codes, pwsp_code, task->first_code);
-    for (uint32_t i = 0; is_simple && i < task->axis_count + task->scalar_count; i++) {
-        is_simple = codes[i].begin == codes[i].end || (codes[i].column && x->columns);
-    }
-    return is_simple;
-}
-
-// Where the values of a code are, from the next iteration on: in a cell or along a column.
-typedef struct pwsp_run_source {
-    const uint64_t *at;  // NULL: it has to be evaluated
-    uint32_t step;
-} pwsp_run_source;
-
-static pwsp_run_source pwsp_run_source_of(const pwsp_expander *x, const pwsp_code *code) {
-    pwsp_run_source source = {NULL, 0};
-    if (code->column && x->columns) {
-        source.at = pwsp_column_at(x->columns, code->column) + x->block_at + 1;
-        source.step = 1;
-    } else if (code->begin == code->end) {
-        source.at = &x->cells[code->cell];
-    }
-    return source;
-}
-
-// The next iterations of a simple task's loop, up to the end of its block or a full batch. False
-// with the expander's error.
-static bool pwsp_run_simple(ptowsp_run *run, bool is_time_only) {
-    pwsp_expander *x = &run->walk.expander;
-    pwsp_batch *batch = &run->batch;
-    pwsp_frame *frame = &x->frames[x->frame_count - 1];
-    const pwsp_loop *loop = PWSP_PROGRAM_AT(x->program, loops, pwsp_loop, frame->loop);
-    const pwsp_task_op *task = x->task_op;
-    const pwsp_code *codes = PWSP_PROGRAM_AT(x->program, codes, pwsp_code, task->first_code);
-    const pwsp_array *indices =
-        loop->axis_kind == PWSP_AXIS_SPARSE ? &x->csrs[loop->csr].indices : NULL;
-    bool is_called = !is_time_only || x->kernel->cost;
-    uint64_t *variable = &x->cells[loop->cell], *args = x->cells + x->program->first_arg;
-    int64_t end = x->block ? x->block_end : frame->count;
-    uint64_t left = pwsp_min_u64((uint64_t)(end - 1 - frame->i), PWSP_BATCH_MAX - batch->count);
-    uint32_t arg_count = task->axis_count + task->scalar_count, at = batch->count;
-    uint64_t first = (uint64_t)frame->i + 1, cycles = x->kernel->cycles;
-    pwsp_run_source sources[PTOWSP_TASK_AXIS_MAX + PTOWSP_TASK_SCALAR_MAX];
-    PTOWSP_ASSERT(arg_count <= PTOWSP_TASK_AXIS_MAX + PTOWSP_TASK_SCALAR_MAX);
-    for (uint32_t j = 0; j < arg_count; j++) {
-        sources[j] = pwsp_run_source_of(x, &codes[j]);
-    }
-    pwsp_run_source key = pwsp_run_source_of(x, &task->dispatch);
-    for (uint32_t i = 0; i < left; i++) {
-        *variable = first + i;
-        if (indices) {
-            x->cells[loop->entry] = frame->first + first + i;
-            *variable = pwsp_array_at(indices, frame->first + first + i);
-        }
-        for (uint32_t j = 0; j < arg_count; j++) {
-            args[j] = sources[j].at[i * sources[j].step];
-        }
-        batch->count = at + i;
-        batch->keys[at + i] =
-            key.at ? key.at[i * key.step] : pwsp_expander_value(x, task->dispatch);
-        if (!key.at && x->fault.is_set) {
-            pwsp_arrival arrival;
-            return pwsp_walk_keys(x, &arrival);
-        }
-        if (is_called) {
-            x->task.index = x->task_count + i;
-            if (pwsp_walk_is_cut(&run->walk) ||
-                !pwsp_walk_kernel(&run->walk, is_time_only, &cycles)) {
-                return false;
-            }
-        }
-        batch->cycles[at + i] = cycles;
-    }
-    batch->count = at + (uint32_t)left;
-    frame->i += (int64_t)left;
-    x->task_count += left;
-    return true;
-}
-
 // Issues one task behind those that have been collected. False with an error in sim.
 static bool pwsp_run_issue_next(ptowsp_run *run, const pwsp_arrival *arrival) {
     return pwsp_run_flush(run) && pwsp_timeline_task(&run->time, arrival);
 }
 
+// The error of the walk or of time, behind the tasks that have been collected.
+static ptowsp_status pwsp_run_fail(ptowsp_run *run) {
+    bool is_walk = run->walk.expander.status != PTOWSP_OK && pwsp_run_flush(run);
+    return is_walk ? pwsp_run_fail_walk(run) : pwsp_run_fail_time(run);
+}
+
+// What all tasks of a loop have in common.
+typedef struct pwsp_run_mode {
+    bool is_time_only, has_plain, has_data, is_clocked;
+    bool has_meeting;  // a task that communicates may be held, so each is issued alone
+} pwsp_run_mode;
+
+// Does time need only the cycles and the key of the expander's task?
+static bool pwsp_run_is_plain(const ptowsp_run *run, const pwsp_run_mode *mode) {
+    const pwsp_expander *x = &run->walk.expander;
+    return mode->has_plain && !(mode->has_data && x->task_op->view_count) &&
+           !pwsp_sim_has_block(&run->time.sim, x->kernel->unit) &&
+           x->kernel->unit != PTOWSP_UNIT_LINK;
+}
+
+// The tasks of a stretch, each to time. False with an error in the expander or in sim.
+static bool pwsp_run_stretch_timed(ptowsp_run *run, const pwsp_stretch *stretch,
+                                   bool is_time_only) {
+    pwsp_expander *x = &run->walk.expander;
+    const uint64_t count = stretch->count, first = stretch->first, index = x->task_count;
+    pwsp_arrival arrival;
+    pwsp_walk_arrival(x, &arrival);
+    for (uint64_t i = 0; i < count; i++) {
+        uint64_t cycles;
+        pwsp_stretch_step(x, stretch, first + i, i);
+        x->task.index = index + i;
+        if (pwsp_walk_is_cut(&run->walk) || !pwsp_walk_kernel(&run->walk, is_time_only, &cycles)) {
+            return false;
+        }
+        arrival.dispatch_key = pwsp_source_value(stretch->dispatch, i);
+        arrival.priority_key = pwsp_source_value(stretch->priority, i);
+        arrival.stream_key = pwsp_source_value(stretch->stream, i);
+        arrival.cycles = pwsp_walk_scaled(&run->walk, cycles);
+        if (!pwsp_timeline_task(&run->time, &arrival)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+// The next tasks of a stretch, into the batch, which has room for them. False with the expander's
+// error.
+PWSP_FORCE_INLINE bool pwsp_run_stretch_plain(ptowsp_run *run, const pwsp_stretch *stretch,
+                                              uint64_t begin, uint64_t end, bool is_time_only) {
+    pwsp_expander *x = &run->walk.expander;
+    pwsp_batch *batch = &run->batch;
+    const pwsp_kernel_info *kernel = x->kernel;
+    const bool is_called = !is_time_only || kernel->cost || kernel->code;
+    const uint64_t first = stretch->first, index = x->task_count;
+    const pwsp_source key = stretch->dispatch;
+    uint64_t cycles = kernel->cycles;
+    for (uint64_t i = begin; i < end; i++) {
+        pwsp_stretch_step(x, stretch, first + i, i);
+        if (is_called) {
+            x->task.index = index + i;
+            if (pwsp_walk_is_cut(&run->walk) ||
+                !pwsp_walk_kernel(&run->walk, is_time_only, &cycles)) {
+                return false;
+            }
+        }
+        batch->cycles[batch->count] = cycles;
+        batch->keys[batch->count++] = pwsp_source_value(key, i);
+    }
+    return true;
+}
+
+// The tasks of a stretch, into batches. False with an error in the expander or in sim.
+static bool pwsp_run_stretch_batched(ptowsp_run *run, const pwsp_stretch *stretch,
+                                     bool is_time_only) {
+    pwsp_batch *batch = &run->batch;
+    PTOWSP_ASSERT(batch->count > 0 && batch->pool == run->walk.expander.kernel->pool);
+    for (uint64_t i = 0; i < stretch->count;) {
+        if (batch->count == PWSP_BATCH_MAX && !pwsp_run_flush(run)) {
+            return false;
+        }
+        const uint64_t end = pwsp_min_u64(stretch->count, i + (PWSP_BATCH_MAX - batch->count));
+        if (!(is_time_only ? pwsp_run_stretch_plain(run, stretch, i, end, true)
+                           : pwsp_run_stretch_plain(run, stretch, i, end, false))) {
+            return false;
+        }
+        i = end;
+    }
+    return true;
+}
+
+// The stretch behind the present task, if there is one. False with an error in the expander or in
+// sim.
+static bool pwsp_run_stretch(ptowsp_run *run, const pwsp_run_mode *mode, bool is_plain) {
+    pwsp_expander *x = &run->walk.expander;
+    pwsp_stretch stretch;
+    if (mode->is_clocked || mode->has_meeting || !pwsp_stretch_begin(x, &stretch)) {
+        return true;
+    }
+    if (!(is_plain ? pwsp_run_stretch_batched(run, &stretch, mode->is_time_only)
+                   : pwsp_run_stretch_timed(run, &stretch, mode->is_time_only))) {
+        return false;
+    }
+    pwsp_stretch_end(x, &stretch, stretch.count);
+    return true;
+}
+
+// Executes and issues the expander's task. False with an error in the expander or in sim.
+static bool pwsp_run_task(ptowsp_run *run, const pwsp_run_mode *mode) {
+    pwsp_expander *x = &run->walk.expander;
+    pwsp_arrival arrival;
+    pwsp_wall_mark mark = {0, 0, 0, 0};
+    arrival.cycles = 0;
+    mark.ready = mark.start = mode->is_clocked ? pwsp_ticks() : 0;
+    if (!pwsp_walk_keys(x, &arrival) ||
+        !pwsp_walk_kernel(&run->walk, mode->is_time_only, &arrival.cycles)) {
+        return false;
+    }
+    mark.end = mode->is_clocked ? pwsp_ticks() : 0;
+    const bool is_plain = pwsp_run_is_plain(run, mode);
+    if (is_plain) {
+        arrival.pool = x->kernel->pool;
+    } else {
+        pwsp_walk_arrival(x, &arrival);
+        arrival.cycles = pwsp_walk_scaled(&run->walk, arrival.cycles);
+    }
+    if (!(is_plain ? pwsp_run_collect(run, &arrival) : pwsp_run_issue_next(run, &arrival))) {
+        run->held_arrival = arrival;  // if time holds it
+        return false;
+    }
+    if (mode->is_clocked) {
+        pwsp_recorder_clock(&run->recorder, x->task.index, &mark);
+    }
+    return pwsp_run_stretch(run, mode, is_plain);
+}
+
 // The walk cannot go on with an event: it is held, or has failed.
-static ptowsp_status pwsp_run_stop(ptowsp_run *run, pwsp_event event, const pwsp_arrival *arrival) {
+static ptowsp_status pwsp_run_stop(ptowsp_run *run, pwsp_event event) {
     if (!run->time.sim.is_held) {
-        return run->walk.expander.status != PTOWSP_OK ? pwsp_run_fail_walk(run)
-                                                      : pwsp_run_fail_time(run);
+        return pwsp_run_fail(run);
     }
     run->held = event;
-    if (arrival) {
-        run->held_arrival = *arrival;
-    }
     return PTOWSP_BUSY;
 }
 
@@ -70519,62 +70891,36 @@ PWSP_INTERNAL ptowsp_status pwsp_run_walk_on(ptowsp_run *run, bool is_time_only)
     pwsp_expander *x = &run->walk.expander;
     const pwsp_event held = run->held;
     if (held != PWSP_EVENT_NONE && !pwsp_run_again(run)) {
-        return pwsp_run_stop(run, held, NULL);
+        return pwsp_run_stop(run, held);
     }
     run->held = PWSP_EVENT_NONE;
     if (held == PWSP_EVENT_END) {
         return PTOWSP_OK;
     }
-    bool has_plain = pwsp_timeline_is_plain(&run->time) && !run->walk.scaled_kernel;
-    bool has_data = has_plain && pwsp_timeline_has_data(&run->time);
-    bool is_clocked = run->pipes.clocked != NULL;
-    PTOWSP_ASSERT(!is_clocked || !has_plain);
+    const bool has_plain = pwsp_timeline_is_plain(&run->time) && !run->walk.scaled_kernel;
+    const pwsp_run_mode mode = {
+        is_time_only, has_plain, has_plain && pwsp_timeline_has_data(&run->time),
+        run->pipes.clocked != NULL, run->time.sim.meeting.find_cycles != NULL};
+    PTOWSP_ASSERT(!mode.is_clocked || !has_plain);
     for (;;) {
         pwsp_event event = pwsp_walk_event(&run->walk, pwsp_expander_next(x));
         while (PWSP_LIKELY(event == PWSP_EVENT_TASK)) {
-            pwsp_arrival arrival;
-            pwsp_wall_mark mark = {0, 0, 0, 0};
-            arrival.cycles = 0;
-            mark.ready = mark.start = is_clocked ? pwsp_ticks() : 0;
-            if (!pwsp_walk_keys(x, &arrival) ||
-                !pwsp_walk_kernel(&run->walk, is_time_only, &arrival.cycles)) {
-                return pwsp_run_flush(run) ? pwsp_run_fail_walk(run) : pwsp_run_fail_time(run);
-            }
-            mark.end = is_clocked ? pwsp_ticks() : 0;
-            bool is_plain = has_plain && !(has_data && x->task_op->view_count) &&
-                            !pwsp_sim_has_block(&run->time.sim, x->kernel->unit) &&
-                            x->kernel->unit != PTOWSP_UNIT_LINK;
-            if (is_plain) {
-                arrival.pool = x->kernel->pool;
-            } else {
-                pwsp_walk_arrival(x, &arrival);
-                arrival.cycles = pwsp_walk_scaled(&run->walk, arrival.cycles);
-            }
-            if (!(is_plain ? pwsp_run_collect(run, &arrival)
-                           : pwsp_run_issue_next(run, &arrival))) {
-                return pwsp_run_stop(run, event, &arrival);
-            }
-            if (is_clocked) {
-                pwsp_recorder_clock(&run->recorder, x->task.index, &mark);
-            }
-            if (is_plain && pwsp_run_is_simple(x)) {
-                if (!pwsp_run_simple(run, is_time_only)) {
-                    return pwsp_run_flush(run) ? pwsp_run_fail_walk(run) : pwsp_run_fail_time(run);
-                }
+            if (!pwsp_run_task(run, &mode)) {
+                return pwsp_run_stop(run, event);
             }
             event = pwsp_walk_event(&run->walk, pwsp_expander_again(x));
         }
         if (event == PWSP_EVENT_NONE) {
             continue;
         }
+        if (event == PWSP_EVENT_ERROR) {
+            return pwsp_run_fail(run);
+        }
         if (!pwsp_run_flush(run)) {
             return pwsp_run_fail_time(run);
         }
-        if (event == PWSP_EVENT_ERROR) {
-            return pwsp_run_fail_walk(run);
-        }
         if (!pwsp_run_event(run, event)) {
-            return pwsp_run_stop(run, event, NULL);
+            return pwsp_run_stop(run, event);
         }
         if (event == PWSP_EVENT_END) {
             return PTOWSP_OK;

@@ -1,6 +1,7 @@
-// Programs in simulated time. A million tasks are walked and timed, no kernels run. Beside each:
-// the same durations, computed beforehand, through the rule of in-order issue with a binary heap of
-// the tasks in flight and nothing else, as one writes it first.
+// Programs in simulated time. A quarter of a million tasks are walked and timed, no kernels run.
+// Beside each, with the same durations, computed beforehand: the rule of in-order issue with a
+// binary heap of the tasks in flight and nothing else, as one writes it first; then the bare limit,
+// a loop that does only what no way of doing it can leave out.
 
 #include "bench.h"
 
@@ -20,7 +21,8 @@ typedef struct time_bench {
     uint32_t window;  // of the heap beside it
     uint64_t *durations;
     uint64_t *heap;
-    uint64_t makespan;  // of the heap
+    uint64_t makespan;  // of the heap, or of the limit
+    bench_fn limit;     // NULL: none
 } time_bench;
 
 static uint64_t duration_of(uint64_t i) {
@@ -82,6 +84,87 @@ static void run_heap(void *user) {
     bench_keep(&b->makespan);
 }
 
+// -- limits ---------------------------------------------------------------------------------------
+
+#define LEAVES 32  // of a tournament of lanes
+
+static uint64_t games_set(uint64_t *games, uint32_t lane, uint64_t player) {
+    for (uint32_t i = LEAVES + lane; i > 1; i /= 2) {
+        games[i] = player;
+        player = games[i ^ 1] < player ? games[i ^ 1] : player;
+    }
+    return player;
+}
+
+// A window, in order: the task that ends first leaves, the next one is placed. Each lane has a ring
+// of ends, and a tournament of its lanes' first ends finds the first of all.
+static void run_window_limit(void *user) {
+    time_bench *b = (time_bench *)user;
+    b->makespan = 0;
+    uint64_t games[2 * LEAVES], free_at[LANES] = {0}, clock = 0, first = UINT64_MAX;
+    uint32_t head[LANES] = {0}, tail[LANES] = {0}, count = 0, lane = 0, mask = b->window - 1;
+    memset(games, 0xff, sizeof games);
+    for (uint64_t i = 0; i < b->task_count; i++) {
+        while (count == b->window || first >> 5 <= clock) {
+            uint32_t from = (uint32_t)first % LEAVES;
+            clock = first >> 5 > clock ? first >> 5 : clock;
+            const uint64_t *ring = b->heap + from * b->window;
+            uint64_t next = ++head[from] == tail[from] ? UINT64_MAX : ring[head[from] & mask];
+            first = games_set(games, from, next);
+            count--;
+        }
+        uint64_t end = (free_at[lane] > clock ? free_at[lane] : clock) + b->durations[i];
+        b->heap[lane * b->window + (tail[lane] & mask)] = end << 5 | lane;
+        first = head[lane] == tail[lane] ? games_set(games, lane, end << 5 | lane) : first;
+        tail[lane]++;
+        count++;
+        free_at[lane] = end;
+        b->makespan = end > b->makespan ? end : b->makespan;
+        lane = lane + 1 == LANES ? 0 : lane + 1;
+    }
+    bench_keep(&b->makespan);
+}
+
+// Data: a task starts when its tile has been written, in a table of all tiles, and writes its own.
+static void run_table_limit(void *user) {
+    time_bench *b = (time_bench *)user;
+    uint64_t free_at[LANES] = {0}, tiles = b->task_count / 8, i = 0;
+    uint32_t lane = 0;
+    b->makespan = 0;
+    memset(b->heap, 0, tiles * sizeof(uint64_t));
+    for (uint64_t layer = 0; layer < 8; layer++) {
+        for (uint64_t tile = 0; tile < tiles; tile++, i++) {
+            uint64_t ready = b->heap[layer * tiles + ((tile * 7 + layer) & (tiles - 1))];
+            uint64_t end = (free_at[lane] > ready ? free_at[lane] : ready) + b->durations[i];
+            b->heap[(layer + 1) * tiles + tile] = end;
+            free_at[lane] = end;
+            b->makespan = end > b->makespan ? end : b->makespan;
+            lane = lane + 1 == LANES ? 0 : lane + 1;
+        }
+    }
+    bench_keep(&b->makespan);
+}
+
+// Stealing: the lane that is free first takes the next task; a layer waits for the layer before.
+static void run_steal_limit(void *user) {
+    time_bench *b = (time_bench *)user;
+    b->makespan = 0;
+    uint64_t games[2 * LEAVES], latest = 0, first = UINT64_MAX;
+    memset(games, 0xff, sizeof games);
+    for (uint64_t i = 0; i < b->task_count; i++) {
+        if (i % (b->task_count / 8) == 0) {
+            for (uint32_t lane = 0; lane < LANES; lane++) {
+                first = games_set(games, lane, latest << 5 | lane);
+            }
+        }
+        uint64_t end = (first >> 5) + b->durations[i];
+        latest = end > latest ? end : latest;
+        first = games_set(games, (uint32_t)first % LEAVES, end << 5 | first % LEAVES);
+    }
+    b->makespan = latest;
+    bench_keep(&b->makespan);
+}
+
 // -- programs -------------------------------------------------------------------------------------
 
 static void run_program(void *user) {
@@ -107,7 +190,9 @@ static void build_end(time_bench *b, const ptowsp_schedule *schedule) {
     run_program(b);
     b->task_count = ptowsp_run_result(b->run)->task_count;
     b->durations = (uint64_t *)malloc(b->task_count * sizeof(uint64_t));
-    b->heap = (uint64_t *)malloc((b->window + 1) * sizeof(uint64_t));
+    // Of a heap, of the rings of all lanes, or of a table of nine layers of tiles.
+    size_t rings = (size_t)LANES * b->window, tiles = b->task_count / 8 * 9 + 1;
+    b->heap = (uint64_t *)calloc(rings > tiles ? rings : tiles, sizeof(uint64_t));
     require(b->durations && b->heap, "no memory");
     for (uint64_t i = 0; i < b->task_count; i++) {
         b->durations[i] = duration_of(i);
@@ -209,6 +294,19 @@ static void report_tasks(time_bench *b, const char *name, double budget, const c
                      budget > 0,
                      t.own_ns / tasks <= budget};
     report(row);
+    if (b->limit && !is_counting) {
+        t = measure(run_program, b->limit, b, 1, 11);
+        bench_row bare = {"  the same",
+                          "ns/task",
+                          t.own_ns / tasks,
+                          "limit: a loop of this alone",
+                          t.other_ns / tasks,
+                          t.ratio,
+                          "",
+                          false,
+                          false};
+        report(bare);
+    }
     build_free(b);
 }
 
@@ -352,9 +450,11 @@ void bench_time(void) {
     report_tasks(&b, "in order, 24 lanes, no window", 12, "12 ns");
     schedule.window = 64;
     build_loop(&b, schedule);
+    b.limit = run_window_limit;
     report_tasks(&b, "in order, 24 lanes, window 64", 12, "12 ns");
     schedule.window = 8192;
     build_loop(&b, schedule);
+    b.limit = run_window_limit;
     report_tasks(&b, "in order, 24 lanes, window 8192", 12, "12 ns");
     schedule.dispatch = PTOWSP_DISPATCH_AFFINITY;
     build_loop(&b, schedule);
@@ -368,10 +468,12 @@ void bench_time(void) {
     report_tasks(&b, "dataflow, 8 layers by structure, window 8192", 55, "55 ns");
     schedule.dependencies = PTOWSP_DEPENDENCIES_OVERLAP;
     build_layers(&b, true, &schedule);
+    b.limit = run_table_limit;
     report_tasks(&b, "dataflow, 8 layers by their data, window 8192", 55, "55 ns");
     schedule.dependencies = PTOWSP_DEPENDENCIES_STRUCTURE;
     schedule.dispatch = PTOWSP_DISPATCH_WORK_STEALING;
     build_layers(&b, false, &schedule);
+    b.limit = run_steal_limit;
     report_tasks(&b, "work stealing, 8 layers by structure", 55, "55 ns");
     bench_expressions();
     bench_saved();

@@ -166,7 +166,7 @@ src/text/parse_schedule.c src/text/parse_collective.c src/text/parse_spread.c sr
 "
 TILE_WORKLOAD="src/workload/tile_kernel.c src/text/parse_body.c src/workload/read_tiles.c"
 REST="
-src/workload/expand.h src/workload/expand.c
+src/workload/expand.h src/workload/expand.c src/workload/stretch.h src/workload/stretch.c
 src/time/rings.h src/time/rings.c
 src/time/earliest.h src/time/earliest.c
 src/time/sim.h src/time/sim.c

@@ -1,9 +1,11 @@
 // The walks of a run over its program: the first without kernels, which sees that every view lies within
 // its tensor; the second with kernels and time, on the calling thread. There, tasks that need nothing
-// but their cycles are collected and issued in batches, and loops whose only task copies cells and
-// columns have a loop of their own.
+// but their cycles are collected and issued in batches. Stretches have a loop of their own, and the
+// first walk passes over them.
 
 #include "run.h"
+
+#include "../workload/stretch.h"
 
 PWSP_INTERNAL ptowsp_status pwsp_run_fail_walk(ptowsp_run *run) {
     return pwsp_walk_fail(&run->walk);
@@ -25,6 +27,7 @@ static bool pwsp_run_check_link(ptowsp_run *run) {
 
 PWSP_INTERNAL ptowsp_status pwsp_run_walk_dry(ptowsp_run *run, uint64_t *out_count) {
     pwsp_expander *x = &run->walk.expander;
+    pwsp_stretch stretch;
     pwsp_walk_begin(&run->walk, true);
     for (;;) {
         pwsp_arrival arrival;
@@ -41,6 +44,10 @@ PWSP_INTERNAL ptowsp_status pwsp_run_walk_dry(ptowsp_run *run, uint64_t *out_cou
                 (x->kernel->code && !pwsp_walk_check_tiles(&run->walk, x->kernel->code)) ||
                 (x->kernel->unit == PTOWSP_UNIT_LINK && !pwsp_run_check_link(run))) {
                 return pwsp_run_fail_walk(run);
+            }
+            if (!x->kernel->code && x->kernel->unit != PTOWSP_UNIT_LINK &&
+                pwsp_stretch_begin(x, &stretch)) {
+                pwsp_stretch_end(x, &stretch, stretch.count);
             }
             break;
         case PWSP_EVENT_SLOT_LOAD: pwsp_expander_load(x); break;
@@ -114,107 +121,152 @@ PWSP_FORCE_INLINE bool pwsp_run_collect(ptowsp_run *run, const pwsp_arrival *arr
     return true;
 }
 
-// Does a task only copy cells and columns, and is it alone in its loop?
-static bool pwsp_run_is_simple(const pwsp_expander *x) {
-    const pwsp_op *end = &x->ops[x->next_op];
-    const pwsp_task_op *task = x->task_op;
-    bool is_simple =
-        end->kind == PWSP_OP_LOOP_END && end->target + 1 == x->next_op && task->view_count == 0;
-    is_simple = is_simple && !pwsp_axis_is_work(
-                                 PWSP_PROGRAM_AT(x->program, loops, pwsp_loop, end->at)->axis_kind);
-    const pwsp_code *codes = PWSP_PROGRAM_AT(x->program, codes, pwsp_code, task->first_code);
-    for (uint32_t i = 0; is_simple && i < task->axis_count + task->scalar_count; i++) {
-        is_simple = codes[i].begin == codes[i].end || (codes[i].column && x->columns);
-    }
-    return is_simple;
-}
-
-// Where the values of a code are, from the next iteration on: in a cell or along a column.
-typedef struct pwsp_run_source {
-    const uint64_t *at;  // NULL: it has to be evaluated
-    uint32_t step;
-} pwsp_run_source;
-
-static pwsp_run_source pwsp_run_source_of(const pwsp_expander *x, const pwsp_code *code) {
-    pwsp_run_source source = {NULL, 0};
-    if (code->column && x->columns) {
-        source.at = pwsp_column_at(x->columns, code->column) + x->block_at + 1;
-        source.step = 1;
-    } else if (code->begin == code->end) {
-        source.at = &x->cells[code->cell];
-    }
-    return source;
-}
-
-// The next iterations of a simple task's loop, up to the end of its block or a full batch. False
-// with the expander's error.
-static bool pwsp_run_simple(ptowsp_run *run, bool is_time_only) {
-    pwsp_expander *x = &run->walk.expander;
-    pwsp_batch *batch = &run->batch;
-    pwsp_frame *frame = &x->frames[x->frame_count - 1];
-    const pwsp_loop *loop = PWSP_PROGRAM_AT(x->program, loops, pwsp_loop, frame->loop);
-    const pwsp_task_op *task = x->task_op;
-    const pwsp_code *codes = PWSP_PROGRAM_AT(x->program, codes, pwsp_code, task->first_code);
-    const pwsp_array *indices =
-        loop->axis_kind == PWSP_AXIS_SPARSE ? &x->csrs[loop->csr].indices : NULL;
-    bool is_called = !is_time_only || x->kernel->cost;
-    uint64_t *variable = &x->cells[loop->cell], *args = x->cells + x->program->first_arg;
-    int64_t end = x->block ? x->block_end : frame->count;
-    uint64_t left = pwsp_min_u64((uint64_t)(end - 1 - frame->i), PWSP_BATCH_MAX - batch->count);
-    uint32_t arg_count = task->axis_count + task->scalar_count, at = batch->count;
-    uint64_t first = (uint64_t)frame->i + 1, cycles = x->kernel->cycles;
-    pwsp_run_source sources[PTOWSP_TASK_AXIS_MAX + PTOWSP_TASK_SCALAR_MAX];
-    PTOWSP_ASSERT(arg_count <= PTOWSP_TASK_AXIS_MAX + PTOWSP_TASK_SCALAR_MAX);
-    for (uint32_t j = 0; j < arg_count; j++) {
-        sources[j] = pwsp_run_source_of(x, &codes[j]);
-    }
-    pwsp_run_source key = pwsp_run_source_of(x, &task->dispatch);
-    for (uint32_t i = 0; i < left; i++) {
-        *variable = first + i;
-        if (indices) {
-            x->cells[loop->entry] = frame->first + first + i;
-            *variable = pwsp_array_at(indices, frame->first + first + i);
-        }
-        for (uint32_t j = 0; j < arg_count; j++) {
-            args[j] = sources[j].at[i * sources[j].step];
-        }
-        batch->count = at + i;
-        batch->keys[at + i] =
-            key.at ? key.at[i * key.step] : pwsp_expander_value(x, task->dispatch);
-        if (!key.at && x->fault.is_set) {
-            pwsp_arrival arrival;
-            return pwsp_walk_keys(x, &arrival);
-        }
-        if (is_called) {
-            x->task.index = x->task_count + i;
-            if (pwsp_walk_is_cut(&run->walk) ||
-                !pwsp_walk_kernel(&run->walk, is_time_only, &cycles)) {
-                return false;
-            }
-        }
-        batch->cycles[at + i] = cycles;
-    }
-    batch->count = at + (uint32_t)left;
-    frame->i += (int64_t)left;
-    x->task_count += left;
-    return true;
-}
-
 // Issues one task behind those that have been collected. False with an error in sim.
 static bool pwsp_run_issue_next(ptowsp_run *run, const pwsp_arrival *arrival) {
     return pwsp_run_flush(run) && pwsp_timeline_task(&run->time, arrival);
 }
 
+// The error of the walk or of time, behind the tasks that have been collected.
+static ptowsp_status pwsp_run_fail(ptowsp_run *run) {
+    bool is_walk = run->walk.expander.status != PTOWSP_OK && pwsp_run_flush(run);
+    return is_walk ? pwsp_run_fail_walk(run) : pwsp_run_fail_time(run);
+}
+
+// What all tasks of a loop have in common.
+typedef struct pwsp_run_mode {
+    bool is_time_only, has_plain, has_data, is_clocked;
+    bool has_meeting;  // a task that communicates may be held, so each is issued alone
+} pwsp_run_mode;
+
+// Does time need only the cycles and the key of the expander's task?
+static bool pwsp_run_is_plain(const ptowsp_run *run, const pwsp_run_mode *mode) {
+    const pwsp_expander *x = &run->walk.expander;
+    return mode->has_plain && !(mode->has_data && x->task_op->view_count) &&
+           !pwsp_sim_has_block(&run->time.sim, x->kernel->unit) &&
+           x->kernel->unit != PTOWSP_UNIT_LINK;
+}
+
+// The tasks of a stretch, each to time. False with an error in the expander or in sim.
+static bool pwsp_run_stretch_timed(ptowsp_run *run, const pwsp_stretch *stretch,
+                                   bool is_time_only) {
+    pwsp_expander *x = &run->walk.expander;
+    const uint64_t count = stretch->count, first = stretch->first, index = x->task_count;
+    pwsp_arrival arrival;
+    pwsp_walk_arrival(x, &arrival);
+    for (uint64_t i = 0; i < count; i++) {
+        uint64_t cycles;
+        pwsp_stretch_step(x, stretch, first + i, i);
+        x->task.index = index + i;
+        if (pwsp_walk_is_cut(&run->walk) || !pwsp_walk_kernel(&run->walk, is_time_only, &cycles)) {
+            return false;
+        }
+        arrival.dispatch_key = pwsp_source_value(stretch->dispatch, i);
+        arrival.priority_key = pwsp_source_value(stretch->priority, i);
+        arrival.stream_key = pwsp_source_value(stretch->stream, i);
+        arrival.cycles = pwsp_walk_scaled(&run->walk, cycles);
+        if (!pwsp_timeline_task(&run->time, &arrival)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+// The next tasks of a stretch, into the batch, which has room for them. False with the expander's
+// error.
+PWSP_FORCE_INLINE bool pwsp_run_stretch_plain(ptowsp_run *run, const pwsp_stretch *stretch,
+                                              uint64_t begin, uint64_t end, bool is_time_only) {
+    pwsp_expander *x = &run->walk.expander;
+    pwsp_batch *batch = &run->batch;
+    const pwsp_kernel_info *kernel = x->kernel;
+    const bool is_called = !is_time_only || kernel->cost || kernel->code;
+    const uint64_t first = stretch->first, index = x->task_count;
+    const pwsp_source key = stretch->dispatch;
+    uint64_t cycles = kernel->cycles;
+    for (uint64_t i = begin; i < end; i++) {
+        pwsp_stretch_step(x, stretch, first + i, i);
+        if (is_called) {
+            x->task.index = index + i;
+            if (pwsp_walk_is_cut(&run->walk) ||
+                !pwsp_walk_kernel(&run->walk, is_time_only, &cycles)) {
+                return false;
+            }
+        }
+        batch->cycles[batch->count] = cycles;
+        batch->keys[batch->count++] = pwsp_source_value(key, i);
+    }
+    return true;
+}
+
+// The tasks of a stretch, into batches. False with an error in the expander or in sim.
+static bool pwsp_run_stretch_batched(ptowsp_run *run, const pwsp_stretch *stretch,
+                                     bool is_time_only) {
+    pwsp_batch *batch = &run->batch;
+    PTOWSP_ASSERT(batch->count > 0 && batch->pool == run->walk.expander.kernel->pool);
+    for (uint64_t i = 0; i < stretch->count;) {
+        if (batch->count == PWSP_BATCH_MAX && !pwsp_run_flush(run)) {
+            return false;
+        }
+        const uint64_t end = pwsp_min_u64(stretch->count, i + (PWSP_BATCH_MAX - batch->count));
+        if (!(is_time_only ? pwsp_run_stretch_plain(run, stretch, i, end, true)
+                           : pwsp_run_stretch_plain(run, stretch, i, end, false))) {
+            return false;
+        }
+        i = end;
+    }
+    return true;
+}
+
+// The stretch behind the present task, if there is one. False with an error in the expander or in
+// sim.
+static bool pwsp_run_stretch(ptowsp_run *run, const pwsp_run_mode *mode, bool is_plain) {
+    pwsp_expander *x = &run->walk.expander;
+    pwsp_stretch stretch;
+    if (mode->is_clocked || mode->has_meeting || !pwsp_stretch_begin(x, &stretch)) {
+        return true;
+    }
+    if (!(is_plain ? pwsp_run_stretch_batched(run, &stretch, mode->is_time_only)
+                   : pwsp_run_stretch_timed(run, &stretch, mode->is_time_only))) {
+        return false;
+    }
+    pwsp_stretch_end(x, &stretch, stretch.count);
+    return true;
+}
+
+// Executes and issues the expander's task. False with an error in the expander or in sim.
+static bool pwsp_run_task(ptowsp_run *run, const pwsp_run_mode *mode) {
+    pwsp_expander *x = &run->walk.expander;
+    pwsp_arrival arrival;
+    pwsp_wall_mark mark = {0, 0, 0, 0};
+    arrival.cycles = 0;
+    mark.ready = mark.start = mode->is_clocked ? pwsp_ticks() : 0;
+    if (!pwsp_walk_keys(x, &arrival) ||
+        !pwsp_walk_kernel(&run->walk, mode->is_time_only, &arrival.cycles)) {
+        return false;
+    }
+    mark.end = mode->is_clocked ? pwsp_ticks() : 0;
+    const bool is_plain = pwsp_run_is_plain(run, mode);
+    if (is_plain) {
+        arrival.pool = x->kernel->pool;
+    } else {
+        pwsp_walk_arrival(x, &arrival);
+        arrival.cycles = pwsp_walk_scaled(&run->walk, arrival.cycles);
+    }
+    if (!(is_plain ? pwsp_run_collect(run, &arrival) : pwsp_run_issue_next(run, &arrival))) {
+        run->held_arrival = arrival;  // if time holds it
+        return false;
+    }
+    if (mode->is_clocked) {
+        pwsp_recorder_clock(&run->recorder, x->task.index, &mark);
+    }
+    return pwsp_run_stretch(run, mode, is_plain);
+}
+
 // The walk cannot go on with an event: it is held, or has failed.
-static ptowsp_status pwsp_run_stop(ptowsp_run *run, pwsp_event event, const pwsp_arrival *arrival) {
+static ptowsp_status pwsp_run_stop(ptowsp_run *run, pwsp_event event) {
     if (!run->time.sim.is_held) {
-        return run->walk.expander.status != PTOWSP_OK ? pwsp_run_fail_walk(run)
-                                                      : pwsp_run_fail_time(run);
+        return pwsp_run_fail(run);
     }
     run->held = event;
-    if (arrival) {
-        run->held_arrival = *arrival;
-    }
     return PTOWSP_BUSY;
 }
 
@@ -235,62 +287,36 @@ PWSP_INTERNAL ptowsp_status pwsp_run_walk_on(ptowsp_run *run, bool is_time_only)
     pwsp_expander *x = &run->walk.expander;
     const pwsp_event held = run->held;
     if (held != PWSP_EVENT_NONE && !pwsp_run_again(run)) {
-        return pwsp_run_stop(run, held, NULL);
+        return pwsp_run_stop(run, held);
     }
     run->held = PWSP_EVENT_NONE;
     if (held == PWSP_EVENT_END) {
         return PTOWSP_OK;
     }
-    bool has_plain = pwsp_timeline_is_plain(&run->time) && !run->walk.scaled_kernel;
-    bool has_data = has_plain && pwsp_timeline_has_data(&run->time);
-    bool is_clocked = run->pipes.clocked != NULL;
-    PTOWSP_ASSERT(!is_clocked || !has_plain);
+    const bool has_plain = pwsp_timeline_is_plain(&run->time) && !run->walk.scaled_kernel;
+    const pwsp_run_mode mode = {
+        is_time_only, has_plain, has_plain && pwsp_timeline_has_data(&run->time),
+        run->pipes.clocked != NULL, run->time.sim.meeting.find_cycles != NULL};
+    PTOWSP_ASSERT(!mode.is_clocked || !has_plain);
     for (;;) {
         pwsp_event event = pwsp_walk_event(&run->walk, pwsp_expander_next(x));
         while (PWSP_LIKELY(event == PWSP_EVENT_TASK)) {
-            pwsp_arrival arrival;
-            pwsp_wall_mark mark = {0, 0, 0, 0};
-            arrival.cycles = 0;
-            mark.ready = mark.start = is_clocked ? pwsp_ticks() : 0;
-            if (!pwsp_walk_keys(x, &arrival) ||
-                !pwsp_walk_kernel(&run->walk, is_time_only, &arrival.cycles)) {
-                return pwsp_run_flush(run) ? pwsp_run_fail_walk(run) : pwsp_run_fail_time(run);
-            }
-            mark.end = is_clocked ? pwsp_ticks() : 0;
-            bool is_plain = has_plain && !(has_data && x->task_op->view_count) &&
-                            !pwsp_sim_has_block(&run->time.sim, x->kernel->unit) &&
-                            x->kernel->unit != PTOWSP_UNIT_LINK;
-            if (is_plain) {
-                arrival.pool = x->kernel->pool;
-            } else {
-                pwsp_walk_arrival(x, &arrival);
-                arrival.cycles = pwsp_walk_scaled(&run->walk, arrival.cycles);
-            }
-            if (!(is_plain ? pwsp_run_collect(run, &arrival)
-                           : pwsp_run_issue_next(run, &arrival))) {
-                return pwsp_run_stop(run, event, &arrival);
-            }
-            if (is_clocked) {
-                pwsp_recorder_clock(&run->recorder, x->task.index, &mark);
-            }
-            if (is_plain && pwsp_run_is_simple(x)) {
-                if (!pwsp_run_simple(run, is_time_only)) {
-                    return pwsp_run_flush(run) ? pwsp_run_fail_walk(run) : pwsp_run_fail_time(run);
-                }
+            if (!pwsp_run_task(run, &mode)) {
+                return pwsp_run_stop(run, event);
             }
             event = pwsp_walk_event(&run->walk, pwsp_expander_again(x));
         }
         if (event == PWSP_EVENT_NONE) {
             continue;
         }
+        if (event == PWSP_EVENT_ERROR) {
+            return pwsp_run_fail(run);
+        }
         if (!pwsp_run_flush(run)) {
             return pwsp_run_fail_time(run);
         }
-        if (event == PWSP_EVENT_ERROR) {
-            return pwsp_run_fail_walk(run);
-        }
         if (!pwsp_run_event(run, event)) {
-            return pwsp_run_stop(run, event, NULL);
+            return pwsp_run_stop(run, event);
         }
         if (event == PWSP_EVENT_END) {
             return PTOWSP_OK;

@@ -2,9 +2,10 @@
 
 #include "cells.h"
 
-#define PWSP_DEPS_HAND_STEPS   8   // for each access that is added; half of it for times
-#define PWSP_DEPS_TIMES_MAX    2   // log2 of the largest ratio of a level to a tile
-#define PWSP_DEPS_LEVELS_FIXED 64  // with fixed memory: further tiles are wide
+#define PWSP_DEPS_HAND_STEPS   8           // for each access that is added; half of it for times
+#define PWSP_DEPS_TIMES_MAX    2           // log2 of the largest ratio of a level to a tile
+#define PWSP_DEPS_LEVELS_FIXED 64          // with fixed memory: further tiles are wide
+#define PWSP_DEPS_LEVELS_MAX   UINT16_MAX  // further tiles are wide
 
 PWSP_INTERNAL void pwsp_deps_extent_of_bytes(const pwsp_deps *deps, const pwsp_access *at,
                                              pwsp_extent_at *extent) {
@@ -12,7 +13,7 @@ PWSP_INTERNAL void pwsp_deps_extent_of_bytes(const pwsp_deps *deps, const pwsp_a
     uint64_t low, high;
     pwsp_region region = pwsp_deps_region(deps, at);
     pwsp_region_span(&region, &low, &high);
-    extent->name = group;
+    extent->place = 0;
     extent->row = low - deps->tensors[group].origin;
     extent->rows = high - low;
     extent->col = 0;
@@ -20,16 +21,50 @@ PWSP_INTERNAL void pwsp_deps_extent_of_bytes(const pwsp_deps *deps, const pwsp_a
     extent->is_wide = high <= low || extent->row > UINT64_MAX - extent->rows;
 }
 
-static void pwsp_deps_push(pwsp_deps *deps, uint32_t *list, uint32_t index, uint64_t hash) {
-    PTOWSP_ASSERT(index < deps->access_count && index < deps->index_mask);
-    PTOWSP_ASSERT(!(deps->accesses[index].flags & PWSP_ACCESS_FREE));
-    deps->nexts[index] = *list;
-    *list = ((uint32_t)hash & ~deps->index_mask) | (index + 1);
+// The number that is odd's inverse modulo 2^64.
+static uint64_t pwsp_deps_inverse(uint64_t odd) {
+    uint64_t inverse = odd;  // of the lowest three bits; each round doubles them
+    for (uint32_t i = 0; i < 5; i++) {
+        inverse *= 2 - odd * inverse;
+    }
+    return inverse;
 }
 
-// The level of a group for a new access; 0 when memory is out, or fixed and used up.
-static uint32_t pwsp_deps_choose_level(pwsp_deps *deps, const pwsp_access *at,
-                                       const pwsp_extent_at *extent) {
+// Numbers the cells of a new level. The places of a plain tensor's matrices are multiples of the
+// greatest common divisor of its leading strides, so that dividing by that is multiplying by an
+// inverse.
+static void pwsp_deps_number(const pwsp_deps *deps, uint32_t tensor, pwsp_deps_level *level,
+                             uint32_t id) {
+    const pwsp_bound_tensor *bound = &deps->bound[tensor];
+    level->first = pwsp_mix64(id) >> 16;
+    level->place_shift = 0;
+    level->place_factor = 0;
+    level->row_cells = 1;
+    if (!deps->tensors[tensor].is_plain) {
+        return;
+    }
+    uint64_t divisor = 0;
+    for (uint32_t i = 0; i < PWSP_TENSOR_LEAD_MAX; i++) {
+        const int64_t stride = bound->lead_shape[i] > 1 ? bound->lead_strides[i] : 0;
+        uint64_t rest = stride < 0 ? 0 - (uint64_t)stride : (uint64_t)stride;
+        while (rest) {
+            const uint64_t next = divisor % rest;
+            divisor = rest;
+            rest = next;
+        }
+    }
+    level->row_cells = ((uint64_t)bound->cols >> level->col_shift) + 1;
+    if (divisor) {
+        level->place_shift = (uint8_t)__builtin_ctzll(divisor);
+        level->place_factor = pwsp_deps_inverse(divisor >> level->place_shift) *
+                              (((uint64_t)bound->rows >> level->row_shift) + 1) * level->row_cells;
+    }
+}
+
+// The level of a group for a new access; 0 if there can be no further one. False when memory is
+// out.
+static bool pwsp_deps_choose_level(pwsp_deps *deps, const pwsp_access *at,
+                                   const pwsp_extent_at *extent, uint32_t *out_level) {
     const pwsp_deps_tensor *tensor = &deps->tensors[at->tensor];
     const pwsp_bound_tensor *bound = &deps->bound[at->tensor];
     pwsp_deps_tensor *first = &deps->tensors[tensor->group];
@@ -40,7 +75,8 @@ static uint32_t pwsp_deps_choose_level(pwsp_deps *deps, const pwsp_access *at,
     for (uint32_t id = first->levels; id; id = deps->levels[id].next) {
         const pwsp_deps_level *level = &deps->levels[id];
         if (level->row_shift == row_shift && level->col_shift == col_shift) {
-            return id;
+            *out_level = id;
+            return true;
         }
         if (level->count == 0) {
             empty = id;
@@ -54,99 +90,56 @@ static uint32_t pwsp_deps_choose_level(pwsp_deps *deps, const pwsp_access *at,
             }
         }
     }
+    *out_level = best;
     if (best) {
-        return best;
+        return true;
     }
     if (!empty) {
         void *levels = deps->levels;
         empty = (uint32_t)pwsp_max_u64(deps->level_count, 1);
-        if (deps->is_fixed && empty >= deps->level_capacity) {
-            return 0;
+        if (empty > PWSP_DEPS_LEVELS_MAX || (deps->is_fixed && empty >= deps->level_capacity)) {
+            return true;
         }
         if (!pwsp_memory_grow(deps->memory, &levels, &deps->level_capacity, empty + 1u,
                               sizeof(pwsp_deps_level))) {
-            return 0;
+            return false;
         }
         deps->levels = (pwsp_deps_level *)levels;
         deps->level_count = empty + 1u;
         deps->levels[empty].next = first->levels;
         first->levels = empty;
     }
-    pwsp_deps_level level = {deps->levels[empty].next, 0, row_shift, col_shift, false, false};
+    pwsp_deps_level level = {
+        deps->levels[empty].next, 0, row_shift, col_shift, false, false, 0, 0, 0, 0};
+    pwsp_deps_number(deps, at->tensor, &level, empty);
     deps->levels[empty] = level;
-    return empty;
-}
-
-PWSP_INTERNAL bool pwsp_deps_enter(pwsp_deps *deps, uint32_t index, const pwsp_deps_hint *hint) {
-    pwsp_access *access = &deps->accesses[index];
-    pwsp_extent_at extent;
-    pwsp_deps_extent(deps, access, &extent);
-    access->flags |= PWSP_ACCESS_LINKED;
-    uint32_t id = extent.is_wide ? 0 : pwsp_deps_choose_level(deps, access, &extent);
-    if (PWSP_UNLIKELY(id == 0)) {
-        if (!extent.is_wide && !deps->is_fixed) {
-            return false;
-        }
-        access->row_shift = PWSP_ACCESS_NO_LEVEL;
-        pwsp_deps_push(deps, &deps->tensors[deps->tensors[access->tensor].group].wides, index, 0);
-        return true;
-    }
-    pwsp_deps_level *level = &deps->levels[id];
-    uint64_t row = extent.row >> level->row_shift, col = extent.col >> level->col_shift;
-    level->count++;
-    level->row_over |= (extent.row + extent.rows - 1) >> level->row_shift != row;
-    level->col_over |= (extent.col + extent.cols - 1) >> level->col_shift != col;
-    access->row_shift = level->row_shift;
-    access->col_shift = level->col_shift;
-    uint64_t hash;
-    if (hint && hint->row_shift == level->row_shift && hint->col_shift == level->col_shift) {
-        hash = hint->hash;
-    } else {
-        hash = pwsp_deps_hash(&extent, level->row_shift, level->col_shift, row, col);
-    }
-    pwsp_deps_push(deps, pwsp_deps_bucket(deps, hash), index, hash);
+    *out_level = empty;
     return true;
 }
 
-PWSP_INTERNAL uint32_t *pwsp_deps_list(const pwsp_deps *deps, const pwsp_access *access) {
-    pwsp_extent_at extent;
-    pwsp_deps_extent(deps, access, &extent);
-    if (extent.is_wide || access->row_shift == PWSP_ACCESS_NO_LEVEL) {
-        return &deps->tensors[deps->tensors[access->tensor].group].wides;
-    }
-    return pwsp_deps_bucket(deps, pwsp_deps_hash(&extent, access->row_shift, access->col_shift,
-                                                 extent.row >> access->row_shift,
-                                                 extent.col >> access->col_shift));
-}
-
-PWSP_INTERNAL void pwsp_deps_leave(pwsp_deps *deps, uint32_t index, uint32_t *list) {
+PWSP_INTERNAL bool pwsp_deps_enter(pwsp_deps *deps, uint32_t index) {
     pwsp_access *access = &deps->accesses[index];
-    uint32_t *at = list;
-    PTOWSP_ASSERT(access->flags & PWSP_ACCESS_LINKED);
-    access->flags &= (uint8_t)~PWSP_ACCESS_LINKED;
-    if (list != &deps->tensors[deps->tensors[access->tensor].group].wides) {
-        pwsp_deps_left(deps, access);
+    pwsp_extent_at extent;
+    uint32_t id = 0;
+    pwsp_deps_extent(deps, access, &extent);
+    if (!extent.is_wide && !pwsp_deps_choose_level(deps, access, &extent, &id)) {
+        return false;
     }
-    while (pwsp_deps_linked(deps, *at) != index) {
-        PTOWSP_ASSERT(*at != 0);  // it is in its list
-        at = &deps->nexts[pwsp_deps_linked(deps, *at)];
+    if (PWSP_UNLIKELY(id == 0)) {
+        access->flags |= PWSP_ACCESS_LINKED;
+        access->level = 0;
+        pwsp_deps_push(deps, pwsp_deps_list(deps, access), index, 0);
+        return true;
     }
-    *at = deps->nexts[index];
+    const pwsp_deps_level *level = &deps->levels[id];
+    uint64_t row = extent.row >> level->row_shift, col = extent.col >> level->col_shift;
+    pwsp_deps_enter_cell(deps, index, id, pwsp_deps_cell(level, extent.place, row, col),
+                         (extent.row + extent.rows - 1) >> level->row_shift != row,
+                         (extent.col + extent.cols - 1) >> level->col_shift != col);
+    return true;
 }
 
 // -- tokens ---------------------------------------------------------------------------------------
-
-PWSP_INTERNAL void pwsp_deps_put_token(pwsp_deps *deps, uint32_t index, const pwsp_token *token) {
-    if (deps->ops.is_small) {
-        PTOWSP_ASSERT(token->time == 0 && token->task <= UINT32_MAX);
-        deps->accesses[index].token = (uint32_t)token->task;
-    } else {
-        deps->times[index] = token->time;
-        if (deps->has_tasks) {
-            deps->tasks[index] = token->task;
-        }
-    }
-}
 
 PWSP_INTERNAL void pwsp_deps_drop(pwsp_deps *deps, uint32_t index) {
     pwsp_access *access = &deps->accesses[index];
@@ -175,7 +168,7 @@ static bool pwsp_deps_enter_all(pwsp_deps *deps) {
         deps->levels[i].row_over = deps->levels[i].col_over = false;
     }
     for (uint32_t i = 0; i < deps->access_count; i++) {
-        if ((deps->accesses[i].flags & PWSP_ACCESS_LINKED) && !pwsp_deps_enter(deps, i, NULL)) {
+        if ((deps->accesses[i].flags & PWSP_ACCESS_LINKED) && !pwsp_deps_enter(deps, i)) {
             return false;
         }
     }
@@ -239,11 +232,9 @@ PWSP_INTERNAL void pwsp_deps_make_room(pwsp_deps *deps, uint32_t count) {
                 token = access->flags & PWSP_ACCESS_GONE ? UINT32_MAX : access->token;
             }
             if (is_dead) {
-                uint32_t *list = NULL;
-                if (deps->accesses[index].flags & PWSP_ACCESS_LINKED) {
-                    list = pwsp_deps_list(deps, &deps->accesses[index]);
-                    PWSP_PREFETCH(list);
-                }
+                uint32_t *list =
+                    access->flags & PWSP_ACCESS_LINKED ? pwsp_deps_list(deps, access) : NULL;
+                PWSP_PREFETCH(list);
                 found[found_count] = index;
                 lists[found_count++] = list;
             }
@@ -327,14 +318,7 @@ PWSP_INTERNAL void pwsp_deps_clear(pwsp_deps *deps) {
     (void)is_good;
 }
 
-PWSP_INTERNAL uint32_t pwsp_deps_place(pwsp_deps *deps) {
-    if (deps->free_count) {
-        uint32_t index = deps->free_first;
-        PTOWSP_ASSERT(deps->accesses[index].flags & PWSP_ACCESS_FREE);
-        deps->free_first = deps->nexts[index];
-        deps->free_count--;
-        return index + 1;
-    }
+PWSP_INTERNAL uint32_t pwsp_deps_place_new(pwsp_deps *deps) {
     uint64_t needed = deps->access_count + 1;
     if (needed >= UINT32_MAX || !pwsp_deps_grow(deps, needed)) {
         return 0;

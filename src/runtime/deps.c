@@ -10,10 +10,15 @@
 // larger than a cell of its level, and it is in the list of one cell: that in which it begins.
 //
 //      +-----+-----+-----+        Tiles of the usual tiling are cells: looking one up is one probe
-//      |  A  |  BBBBB    |        of a hash table for each level in use. Once a tile of one runs
-//      +-----+--BBBBB----+        over into the next cell (B), queries of the level begin one cell
-//      |     |     |     |        earlier.
+//      |  A  |  BBBBB    |        of a table of lists for each level in use. Once a tile of one
+//      +-----+--BBBBB----+        runs over into the next cell (B), queries of the level begin one
+//      |     |     |     |        cell earlier.
 //      +-----+-----+-----+
+//
+// The cells of a level are numbered along rows, then from row to row and from matrix to matrix. The
+// table keeps runs of 64 numbers together and scatters the runs: tiles that tasks access one after
+// another have neighbouring lists, which are as long as each other, so neither the cache nor the
+// prediction of branches misses often.
 //
 // A panel among small tiles has a level of its own. Small tiles find it with one probe; the panel
 // looks at as many small cells as it covers, or at all accesses if these are fewer. Levels are few:
@@ -39,10 +44,9 @@
 
 typedef struct pwsp_deps_query_state {
     pwsp_access at;
-    pwsp_extent_at extent;
-    uint32_t level;       // the first of its group, or 0
-    pwsp_deps_hint hint;  // of that
-    bool is_load;         // of a slot
+    pwsp_deps_hint hint;
+    bool is_cell;  // the hint's cell is all that there is to look at, unless exact
+    bool is_load;  // of a slot
     bool is_read, is_written;
     bool is_plain;
     bool is_exact;            // only the identical tile counts
@@ -55,21 +59,28 @@ typedef struct pwsp_deps_query_state {
 PWSP_FORCE_INLINE void pwsp_deps_prepare(const pwsp_deps *deps, const pwsp_tile_at *tile,
                                          pwsp_deps_query_state *query) {
     const pwsp_deps_tensor *tensor = &deps->tensors[tile->tensor];
+    const pwsp_deps_tensor *first = tensor->is_plain ? tensor : &deps->tensors[tensor->group];
+    pwsp_deps_hint *hint = &query->hint;
+    pwsp_extent_at extent;
     pwsp_deps_access(deps, tile, &query->at);
-    pwsp_deps_extent(deps, &query->at, &query->extent);
-    query->level = deps->tensors[tensor->group].levels;
+    pwsp_deps_extent(deps, &query->at, &extent);
     query->is_plain = tensor->is_plain;
-    query->hint.hash = 0;
-    query->hint.row_shift = UINT8_MAX;  // of none
+    query->is_cell = false;
     query->same = 0;
-    if (PWSP_LIKELY(query->level && !query->extent.is_wide)) {
-        const pwsp_deps_level *level = &deps->levels[query->level];
-        query->hint.row_shift = level->row_shift;
-        query->hint.col_shift = level->col_shift;
-        query->hint.hash = pwsp_deps_hash(&query->extent, level->row_shift, level->col_shift,
-                                          query->extent.row >> level->row_shift,
-                                          query->extent.col >> level->col_shift);
-        PWSP_PREFETCH(pwsp_deps_bucket(deps, query->hint.hash));
+    hint->level = extent.is_wide ? 0 : first->levels;
+    if (PWSP_LIKELY(hint->level)) {
+        const pwsp_deps_level *level = &deps->levels[hint->level];
+        uint64_t row = extent.row >> level->row_shift, col = extent.col >> level->col_shift;
+        hint->row_shift = level->row_shift;
+        hint->col_shift = level->col_shift;
+        hint->is_fit = pwsp_deps_is_fit(level->row_shift, extent.rows) &&
+                       pwsp_deps_is_fit(level->col_shift, extent.cols);
+        hint->row_over = (extent.row + extent.rows - 1) >> level->row_shift != row;
+        hint->col_over = (extent.col + extent.cols - 1) >> level->col_shift != col;
+        hint->cell = pwsp_deps_cell(level, extent.place, row, col);
+        query->is_cell = !(level->next | first->wides | hint->row_over | hint->col_over |
+                           level->row_over | level->col_over);
+        PWSP_PREFETCH(pwsp_deps_bucket(deps, hint->cell));
     }
 }
 
@@ -204,7 +215,9 @@ static bool pwsp_deps_meet(pwsp_deps *deps, pwsp_deps_query_state *query, uint32
     if (is_hidden && !is_read) {
         return false;
     }
-    bool is_equal = pwsp_deps_is_equal(deps, query->is_plain, at, access);
+    bool is_equal = query->is_plain && at->rows && access->rows
+                        ? pwsp_deps_is_plain_equal(at, access)
+                        : pwsp_deps_is_equal(deps, query->is_plain, at, access);
     bool is_exact = query->is_exact && !pwsp_deps_is_whole(at) && !pwsp_deps_is_whole(access);
     if (!is_equal && (is_exact || !pwsp_deps_is_overlap(deps, query->is_plain, at, access))) {
         return false;
@@ -228,11 +241,13 @@ static bool pwsp_deps_meet(pwsp_deps *deps, pwsp_deps_query_state *query, uint32
 }
 
 // Visits all accesses of a cell, and removes the dead ones.
-static void pwsp_deps_walk(pwsp_deps *deps, pwsp_deps_query_state *query, uint64_t hash) {
-    uint32_t *at = pwsp_deps_bucket(deps, hash), mask = deps->index_mask;
+PWSP_FORCE_INLINE void pwsp_deps_walk_in(pwsp_deps *deps, pwsp_deps_query_state *query,
+                                         uint32_t cell) {
+    uint32_t *at = pwsp_deps_bucket(deps, cell), mask = deps->index_mask;
+    const uint32_t mark = pwsp_deps_mark(cell);
     while (*at) {
         uint32_t link = *at, index = (link & mask) - 1;
-        if (((link ^ (uint32_t)hash) & ~mask) == 0 && pwsp_deps_meet(deps, query, index)) {
+        if (((link ^ mark) & ~mask) == 0 && pwsp_deps_meet(deps, query, index)) {
             *at = deps->nexts[index];
             deps->accesses[index].flags &= (uint8_t)~PWSP_ACCESS_LINKED;
             pwsp_deps_left(deps, &deps->accesses[index]);
@@ -241,6 +256,10 @@ static void pwsp_deps_walk(pwsp_deps *deps, pwsp_deps_query_state *query, uint64
             at = &deps->nexts[index];
         }
     }
+}
+
+static void pwsp_deps_walk(pwsp_deps *deps, pwsp_deps_query_state *query, uint32_t cell) {
+    pwsp_deps_walk_in(deps, query, cell);
 }
 
 // Visits those of a group that are in no cell.
@@ -270,29 +289,6 @@ static void pwsp_deps_meet_all(pwsp_deps *deps, pwsp_deps_query_state *query) {
     deps->wants_sweep = deps->access_count >= PWSP_DEPS_SWEEP_MIN && dead > deps->access_count / 2;
 }
 
-// The cells of a level that may hold the start of an access overlapping an extent.
-typedef struct pwsp_cells {
-    uint64_t first_row, last_row, first_col, last_col;
-} pwsp_cells;
-
-PWSP_INLINE pwsp_cells pwsp_deps_cells(const pwsp_deps_level *level, const pwsp_extent_at *extent) {
-    pwsp_cells cells;
-    cells.first_row = extent->row >> level->row_shift;
-    cells.first_col = extent->col >> level->col_shift;
-    cells.last_row = (extent->row + extent->rows - 1) >> level->row_shift;
-    cells.last_col = (extent->col + extent->cols - 1) >> level->col_shift;
-    cells.first_row -= cells.first_row > 0 ? level->row_over : 0;
-    cells.first_col -= cells.first_col > 0 ? level->col_over : 0;
-    return cells;
-}
-
-// Are there more cells to visit than accesses?
-PWSP_INLINE bool pwsp_deps_is_large(const pwsp_cells *cells, uint64_t access_count) {
-    uint64_t rows = cells->last_row - cells->first_row + 1;
-    uint64_t cols = cells->last_col - cells->first_col + 1, count;
-    return (rows | cols) > 4 && (!pwsp_mul_fits(rows, cols, &count) || count > access_count);
-}
-
 // The identical tile is in a level not smaller than the tile, and begins in the same cell.
 static void pwsp_deps_look_exact(pwsp_deps *deps, pwsp_deps_query_state *query, uint32_t levels,
                                  const pwsp_extent_at *extent) {
@@ -301,8 +297,7 @@ static void pwsp_deps_look_exact(pwsp_deps *deps, pwsp_deps_query_state *query, 
         if (level->count && extent->rows - 1 <= (UINT64_C(1) << level->row_shift) - 1 &&
             extent->cols - 1 <= (UINT64_C(1) << level->col_shift) - 1) {
             pwsp_deps_walk(deps, query,
-                           pwsp_deps_hash(extent, level->row_shift, level->col_shift,
-                                          extent->row >> level->row_shift,
+                           pwsp_deps_cell(level, extent->place, extent->row >> level->row_shift,
                                           extent->col >> level->col_shift));
         }
     }
@@ -310,19 +305,20 @@ static void pwsp_deps_look_exact(pwsp_deps *deps, pwsp_deps_query_state *query, 
 
 static void pwsp_deps_look(pwsp_deps *deps, pwsp_deps_query_state *query) {
     pwsp_deps_tensor *first = &deps->tensors[deps->tensors[query->at.tensor].group];
-    const pwsp_extent_at *extent = &query->extent;
+    pwsp_extent_at extent;
     if (first->wides) {
         pwsp_deps_walk_wides(deps, query, &first->wides);
     }
     if (!first->levels) {
         return;
     }
-    if (extent->is_wide) {
+    pwsp_deps_extent(deps, &query->at, &extent);
+    if (extent.is_wide) {
         pwsp_deps_meet_all(deps, query);
         return;
     }
     if (query->is_exact) {
-        pwsp_deps_look_exact(deps, query, first->levels, extent);
+        pwsp_deps_look_exact(deps, query, first->levels, &extent);
         return;
     }
     for (uint32_t id = first->levels; id; id = deps->levels[id].next) {
@@ -330,10 +326,10 @@ static void pwsp_deps_look(pwsp_deps *deps, pwsp_deps_query_state *query) {
         if (level->count == 0) {
             continue;
         }
-        pwsp_cells cells = pwsp_deps_cells(level, extent);
-        if (id == query->level && cells.first_row == cells.last_row &&
+        pwsp_cells cells = pwsp_deps_cells(level, &extent);
+        if (id == query->hint.level && cells.first_row == cells.last_row &&
             cells.first_col == cells.last_col) {
-            pwsp_deps_walk(deps, query, query->hint.hash);
+            pwsp_deps_walk(deps, query, query->hint.cell);
             continue;
         }
         if (pwsp_deps_is_large(&cells, deps->access_count)) {
@@ -342,19 +338,10 @@ static void pwsp_deps_look(pwsp_deps *deps, pwsp_deps_query_state *query) {
         }
         for (uint64_t row = cells.first_row; row <= cells.last_row; row++) {
             for (uint64_t col = cells.first_col; col <= cells.last_col; col++) {
-                pwsp_deps_walk(
-                    deps, query,
-                    pwsp_deps_hash(extent, level->row_shift, level->col_shift, row, col));
+                pwsp_deps_walk(deps, query, pwsp_deps_cell(level, extent.place, row, col));
             }
         }
     }
-}
-
-// A task that waits for all its conflicts may replace covered accesses at once. Otherwise they are
-// replaced when its own accesses are added, so that its queries see the whole past.
-static bool pwsp_deps_is_one_pass(const pwsp_deps *deps) {
-    return (deps->is_exact || deps->is_overlap) &&
-           deps->hazards == (PTOWSP_HAZARD_RAW | PTOWSP_HAZARD_WAR | PTOWSP_HAZARD_WAW);
 }
 
 PWSP_INTERNAL bool pwsp_deps_query(pwsp_deps *deps, const pwsp_tile_at *tiles, uint32_t count) {
@@ -366,7 +353,6 @@ PWSP_INTERNAL bool pwsp_deps_query(pwsp_deps *deps, const pwsp_tile_at *tiles, u
         return false;
     }
     pwsp_deps_query_state queries[PTOWSP_TASK_TILE_MAX];
-    bool is_one_pass = pwsp_deps_is_one_pass(deps);
     for (uint32_t first = 0; first < count; first += PTOWSP_TASK_TILE_MAX) {
         uint32_t end = count - first < PTOWSP_TASK_TILE_MAX ? count : first + PTOWSP_TASK_TILE_MAX;
         for (uint32_t i = first; i < end; i++) {
@@ -382,9 +368,13 @@ PWSP_INTERNAL bool pwsp_deps_query(pwsp_deps *deps, const pwsp_tile_at *tiles, u
             query->is_read = (tiles[i].access & PWSP_TILE_READ) != 0;
             query->is_written = (tiles[i].access & PWSP_TILE_WRITTEN) != 0;
             query->is_exact = !deps->is_overlap;
-            query->supersedes = is_one_pass && query->is_written;
+            query->supersedes = deps->is_one_pass && query->is_written;
             query->token = NULL;
-            pwsp_deps_look(deps, query);
+            if (PWSP_LIKELY(query->is_cell && !query->is_exact)) {
+                pwsp_deps_walk_in(deps, query, query->hint.cell);
+            } else {
+                pwsp_deps_look(deps, query);
+            }
             deps->same[i] = query->same;
             deps->hints[i - first] = query->hint;
         }
@@ -433,7 +423,7 @@ static void pwsp_deps_merge(pwsp_deps *deps, uint32_t index, const pwsp_token *t
 static uint32_t pwsp_deps_add_one(pwsp_deps *deps, const pwsp_tile_at *at, uint32_t same,
                                   const pwsp_deps_hint *hint, const pwsp_token *token) {
     const uint32_t flags = at->access & (PWSP_ACCESS_READ | PWSP_ACCESS_WRITTEN);
-    if (!pwsp_deps_is_one_pass(deps)) {
+    if (!deps->is_one_pass) {
         pwsp_deps_query_state query;
         pwsp_deps_prepare(deps, at, &query);
         query.is_load = false;
@@ -471,7 +461,12 @@ static uint32_t pwsp_deps_add_one(pwsp_deps *deps, const pwsp_tile_at *at, uint3
     if (deps->ops.keep) {
         deps->ops.keep(deps->ops.user, token);
     }
-    return pwsp_deps_enter(deps, place - 1, hint) ? place : 0;
+    if (hint && pwsp_deps_is_hint_good(deps, hint)) {
+        pwsp_deps_enter_cell(deps, place - 1, hint->level, hint->cell, hint->row_over,
+                             hint->col_over);
+        return place;
+    }
+    return pwsp_deps_enter(deps, place - 1) ? place : 0;
 }
 
 PWSP_INTERNAL bool pwsp_deps_add(pwsp_deps *deps, const pwsp_tile_at *tiles, uint32_t count,
@@ -550,6 +545,9 @@ PWSP_INTERNAL void pwsp_deps_begin(pwsp_deps *deps, const pwsp_timed *timed,
     deps->keeps_readers = (deps->is_exact || deps->is_overlap) &&
                           (deps->hazards & PTOWSP_HAZARD_WAR) &&
                           !(deps->hazards & PTOWSP_HAZARD_WAW);
+    deps->is_one_pass =
+        (deps->is_exact || deps->is_overlap) &&
+        deps->hazards == (PTOWSP_HAZARD_RAW | PTOWSP_HAZARD_WAR | PTOWSP_HAZARD_WAW);
     pwsp_deps_find_tensors(deps, timed, false);
 }
 
@@ -560,6 +558,7 @@ PWSP_INTERNAL void pwsp_deps_begin_data(pwsp_deps *deps, const pwsp_timed *timed
     deps->is_overlap = true;
     deps->hazards = PTOWSP_HAZARD_RAW | PTOWSP_HAZARD_WAR | PTOWSP_HAZARD_WAW;
     deps->keeps_readers = false;
+    deps->is_one_pass = true;
     pwsp_deps_find_tensors(deps, timed, true);
 }
 

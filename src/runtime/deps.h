@@ -13,12 +13,13 @@ typedef struct pwsp_access {
     uint32_t row, col;    // of a plain tensor
     uint32_t rows, cols;  // rows 0: the whole tensor
     uint32_t tensor;
-    uint32_t token;                // of small tokens: the task
-    uint8_t flags;                 // PWSP_ACCESS_...
-    uint8_t row_shift, col_shift;  // of its level
+    union {
+        uint32_t token;  // if tokens are small: the task
+        uint32_t cell;   // else: the hash of its cell
+    };
+    uint16_t level;  // 0: it is in the list of those without a cell
+    uint8_t flags;   // PWSP_ACCESS_...
 } pwsp_access;
-
-#define PWSP_ACCESS_NO_LEVEL UINT8_MAX  // row_shift: it is in the list of those without a cell
 
 #define PWSP_ACCESS_READ    PWSP_TILE_READ
 #define PWSP_ACCESS_WRITTEN PWSP_TILE_WRITTEN
@@ -30,12 +31,16 @@ typedef struct pwsp_access {
 
 // Accesses of a group of similar size: cells of 2^row_shift x 2^col_shift or, for tensors that are
 // not plain, blocks of 2^row_shift bytes. Each access is in the list of the cell in which it
-// begins.
+// begins. Cells have numbers: those of a row, then the next row, then the next matrix.
 typedef struct pwsp_deps_level {
     uint32_t next;   // of the group; 0 is none
     uint32_t count;  // accesses
     uint8_t row_shift, col_shift;
     bool row_over, col_over;  // some run over into the next cell
+    uint8_t place_shift;      // the number of a matrix's first cell: (place >> place_shift) *
+    uint64_t place_factor;    // place_factor
+    uint64_t row_cells;       // the cells of a row
+    uint64_t first;           // the number of the first cell
 } pwsp_deps_level;
 
 // The facts about a tensor, besides its place.
@@ -52,10 +57,13 @@ typedef struct pwsp_deps_tensor {
     uint64_t key, window;  // while groups are found
 } pwsp_deps_tensor;
 
-// The hash of the cell of a level in which a tile begins.
+// The cell in which a tile begins, of the newest level of its group.
 typedef struct pwsp_deps_hint {
-    uint64_t hash;
+    uint32_t cell;   // its hash
+    uint32_t level;  // 0: none
     uint8_t row_shift, col_shift;
+    bool is_fit;              // tiles of this size go there
+    bool row_over, col_over;  // it runs over into the next cell
 } pwsp_deps_hint;
 
 typedef struct pwsp_deps {
@@ -66,6 +74,7 @@ typedef struct pwsp_deps {
     uint32_t tensor_count;
     bool is_exact, is_overlap;  // the hazards a task waits for; slot loads always look at overlap
     bool keeps_readers;         // a covered reader may still be waited for
+    bool is_one_pass;           // covered accesses are replaced by queries, not by adding
     uint32_t hazards;
     pwsp_token_ops ops;
     uint64_t clock;
@@ -90,11 +99,11 @@ typedef struct pwsp_deps {
     bool is_fixed;                               // takes no more memory
     pwsp_deps_level *levels;                     // from 1
     uint64_t level_count, level_capacity;
-    uint32_t *buckets;  // lists of cells by hash
-    uint64_t bucket_count;
-    uint32_t index_mask;  // of a link: the bits for the access; the others are of the hash
-    uint64_t access_max;  // high-water mark of accesses
-    uint32_t *same;       // from query to add, by tile: an access to take over, + 1
+    uint32_t *buckets;      // lists of cells by hash
+    uint64_t bucket_count;  // those of whole runs of cells are in use
+    uint32_t index_mask;    // of a link: the bits for the access; the others are of the hash
+    uint64_t access_max;    // high-water mark of accesses
+    uint32_t *same;         // from query to add, by tile: an access to take over, + 1
     pwsp_deps_hint hints[PTOWSP_TASK_TILE_MAX];  // from query to add, of the first tiles
     uint32_t same_count;
 } pwsp_deps;

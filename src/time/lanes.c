@@ -107,30 +107,24 @@ static bool pwsp_lanes_make_room(pwsp_lanes *lanes) {
             return pwsp_sim_fail_gate(sim, "the window has no room for it");
         }
     }
-    while (pwsp_lanes_next_end(lanes) <= sim->clock.now) {
-        pwsp_lanes_leave(lanes);
-    }
-    if (pwsp_lanes_in_window(lanes) + needed <= schedule->window) {
-        return true;
-    }
-    if (schedule->window_policy == PTOWSP_WINDOW_ABORT) {
-        return pwsp_sim_fail_abort(sim);
-    }
-    if (schedule->window_policy == PTOWSP_WINDOW_BENCHMARK) {
-        sim->stats.window_overflow_count++;
-        return true;
-    }
-    PTOWSP_ASSERT(needed <= schedule->window);
-    while (pwsp_lanes_in_window(lanes) + needed > schedule->window) {
-        pwsp_flight first = pwsp_lanes_leave(lanes);
+    for (;;) {
+        const uint64_t next = pwsp_lanes_next_end(lanes);
+        const bool has_room = pwsp_lanes_in_window(lanes) + needed <= schedule->window;
+        if (next > sim->clock.now && has_room) {
+            return true;
+        }
+        if (next > sim->clock.now && schedule->window_policy == PTOWSP_WINDOW_ABORT) {
+            return pwsp_sim_fail_abort(sim);
+        }
+        if (next > sim->clock.now && schedule->window_policy == PTOWSP_WINDOW_BENCHMARK) {
+            sim->stats.window_overflow_count++;
+            return true;
+        }
+        const pwsp_flight first = pwsp_lanes_leave(lanes);
         if (first.end > sim->clock.now) {
             pwsp_sim_move_clock(sim, first.end, PTOWSP_STALL_WINDOW, first.task);
         }
     }
-    while (pwsp_lanes_next_end(lanes) <= sim->clock.now) {
-        pwsp_lanes_leave(lanes);
-    }
-    return true;
 }
 
 // -- rings ----------------------------------------------------------------------------------------

@@ -1,0 +1,113 @@
+// Finds stretches. Everything that a walk checks task by task is checked here, over whole columns;
+// where something is wrong there is no stretch, and the task that is to blame is found one by one.
+
+#include "stretch.h"
+
+// False if the value has to be evaluated.
+static bool pwsp_stretch_source(const pwsp_expander *x, const pwsp_loop *loop,
+                                const pwsp_code *code, pwsp_source *out) {
+    const bool is_variable = code->cell == loop->cell;
+    const bool is_entry = loop->axis_kind == PWSP_AXIS_SPARSE && code->cell == loop->entry;
+    out->step = 0;
+    out->at = &x->cells[code->cell];
+    if (code->begin != code->end && !(code->column && x->columns)) {
+        return false;
+    }
+    if (x->columns && (code->begin != code->end || is_variable || is_entry)) {
+        const uint32_t column = code->begin != code->end ? code->column : is_entry;
+        out->at = pwsp_column_at(x->columns, column) + x->block_at + 1;
+        out->step = 1;
+    }
+    return true;
+}
+
+// Is every value in [low, low + size)? The variable of a dense loop may be in its cell alone.
+static bool pwsp_stretch_is_within(const pwsp_stretch *stretch, pwsp_source source, uint64_t low,
+                                   uint64_t size) {
+    if (source.at == stretch->variable) {
+        return !stretch->indices && stretch->first - low < size &&
+               stretch->first + stretch->count - 1 - low < size;
+    }
+    uint64_t outside = 0;
+    const uint64_t count = source.step ? stretch->count : 1;
+    for (uint64_t i = 0; i < count; i++) {
+        const uint64_t value = source.at[i] - low;
+        outside |=
+            value | (size - 1 - value);  // sizes are below 2^63: the sign of one or the other
+    }
+    return outside >> 63 == 0;
+}
+
+// A view whose tiles all lie within its tensor; false if that is not known.
+static bool pwsp_stretch_begin_view(const pwsp_expander *x, const pwsp_stretch *stretch,
+                                    pwsp_stretch_view *at) {
+    const pwsp_tile_view *view = at->view;
+    const pwsp_bound_tensor *tensor = at->tensor;
+    const pwsp_code *codes[4] = {&view->row, &view->col, &view->row_count, &view->col_count};
+    pwsp_source *const sources[4] = {&at->row, &at->col, &at->row_count, &at->col_count};
+    const bool has[4] = {view->has_row, view->has_col, view->has_limit && view->row_count.expr,
+                         view->has_limit && view->col_count.expr};
+    const uint64_t lows[4] = {0, 0, 1, 1};
+    const uint64_t sizes[4] = {(uint64_t)tensor->rows, (uint64_t)tensor->cols, INT64_MAX,
+                               INT64_MAX};
+    bool is_good = ((sizes[0] | sizes[1]) >> 32) == 0;
+    for (uint32_t i = 0; is_good && i < view->lead; i++) {
+        is_good = pwsp_stretch_source(x, stretch->loop, &view->index[i], &at->index[i]) &&
+                  pwsp_stretch_is_within(stretch, at->index[i], 0, (uint64_t)tensor->lead_shape[i]);
+    }
+    for (uint32_t i = 0; is_good && i < 4; i++) {
+        sources[i]->at = NULL;
+        sources[i]->step = 0;
+        is_good = has[i] ? pwsp_stretch_source(x, stretch->loop, codes[i], sources[i]) &&
+                               pwsp_stretch_is_within(stretch, *sources[i], lows[i], sizes[i])
+                         : i >= 2 || sizes[i] > 0;
+    }
+    at->is_fixed = !view->has_row && !view->has_col && !view->has_limit;
+    return is_good;
+}
+
+PWSP_INTERNAL bool pwsp_stretch_begin(pwsp_expander *x, pwsp_stretch *stretch) {
+    const pwsp_op *end = &x->ops[x->next_op];
+    const pwsp_task_op *task = x->task_op;
+    if (end->kind != PWSP_OP_LOOP_END || end->target + 1 != x->next_op) {
+        return false;
+    }
+    const pwsp_frame *frame = &x->frames[x->frame_count - 1];
+    const pwsp_loop *loop = PWSP_PROGRAM_AT(x->program, loops, pwsp_loop, end->at);
+    const int64_t last = x->block ? x->block_end : frame->count;
+    const bool has_columns = !loop->block || x->columns;  // without, something has to be evaluated
+    if (pwsp_axis_is_work(loop->axis_kind) || last - 1 <= frame->i || !has_columns) {
+        return false;
+    }
+    stretch->count = (uint64_t)(last - 1 - frame->i);
+    stretch->first = frame->first + (uint64_t)frame->i + 1;
+    stretch->loop = loop;
+    stretch->indices = loop->axis_kind == PWSP_AXIS_SPARSE ? &x->csrs[loop->csr].indices : NULL;
+    stretch->variable = &x->cells[loop->cell];
+    stretch->entry = &x->cells[loop->entry];
+    stretch->args = x->cells + x->program->first_arg;
+    stretch->axis_count = task->axis_count;
+    stretch->scalar_count = task->scalar_count;
+    stretch->view_count = task->view_count;
+    bool is_good = pwsp_stretch_source(x, loop, &task->dispatch, &stretch->dispatch) &&
+                   pwsp_stretch_source(x, loop, &task->priority, &stretch->priority) &&
+                   pwsp_stretch_source(x, loop, &task->stream, &stretch->stream);
+    const pwsp_code *codes = PWSP_PROGRAM_AT(x->program, codes, pwsp_code, task->first_code);
+    for (uint32_t i = 0; is_good && i < task->axis_count + task->scalar_count; i++) {
+        is_good = pwsp_stretch_source(x, loop, &codes[i], &stretch->codes[i]);
+    }
+    const pwsp_tile_view *views =
+        PWSP_PROGRAM_AT(x->program, views, pwsp_tile_view, task->first_view);
+    for (uint32_t i = 0; is_good && i < task->view_count; i++) {
+        stretch->views[i].view = &views[i];
+        stretch->views[i].tensor = &x->tensors[views[i].tensor];
+        is_good = pwsp_stretch_begin_view(x, stretch, &stretch->views[i]);
+    }
+    return is_good;
+}
+
+PWSP_INTERNAL void pwsp_stretch_end(pwsp_expander *x, const pwsp_stretch *stretch, uint64_t count) {
+    PTOWSP_ASSERT(count <= stretch->count);
+    x->frames[x->frame_count - 1].i += (int64_t)count;
+    x->task_count += count;
+}

@@ -1,0 +1,166 @@
+// Loops whose only task is walked many iterations at once: what each task gets is worked out by
+// hand, and an error in the middle names its iteration.
+
+#include "test.h"
+
+enum { TASKS = 334, ROWS = 1000, COLS = 8 };
+
+typedef struct loop {
+    ptowsp_context *context;
+    ptowsp_module *m;
+    ptowsp_kernel_desc kernel;
+    ptowsp_task_desc task;
+    ptowsp_program *program;
+    ptowsp_run *run;
+    int32_t data[ROWS * COLS];
+    uint64_t calls;
+} loop;
+
+// Task i: rows [3 i, 3 i + 4) of the tensor, of which the last task has one; at most i % 5 + 1.
+static ptowsp_cycles check_task(const ptowsp_task *task, void *user) {
+    loop *l = (loop *)user;
+    const uint64_t i = l->calls++;
+    const uint64_t left = ROWS - 3 * i, limit = i % 5 + 1;
+    const uint64_t rows = left < 4 ? left : 4;
+    assert_int_equal(task->index, i);
+    assert_int_equal(task->arg_count, 6);
+    assert_int_equal(task->args[0], 2 * i);
+    assert_int_equal(task->args[1], rows < limit ? rows : limit);
+    assert_int_equal(task->args[2], 2);
+    assert_int_equal(task->args[3], 1);
+    assert_int_equal(task->args[4], 1);
+    assert_int_equal(task->args[5], i * i);
+    assert_ptr_equal(task->tiles[0].data, &l->data[3 * i * COLS + 6]);
+    assert_int_equal(task->tiles[0].row_stride, COLS);
+    assert_ptr_equal(task->tiles[1].data, &l->data[i % 7]);
+    return 1 + i;
+}
+
+static void loop_begin(loop *l) {
+    const ptowsp_tensor_desc x = {
+        .name = "x", .dtype = PTOWSP_I32, .rank = 2, .shape = {ROWS, COLS}};
+    memset(l, 0, sizeof *l);
+    assert_int_equal(ptowsp_context_create(NULL, &l->context), PTOWSP_OK);
+    assert_int_equal(ptowsp_module_create(l->context, NULL, &l->m), PTOWSP_OK);
+    l->kernel.name = "k";
+    l->kernel.axis_count = 1;
+    l->kernel.fn = check_task;
+    l->kernel.user = l;
+    l->kernel.tiles[0] = (ptowsp_tile_param){"a", PTOWSP_INOUT, PTOWSP_I32, 4, 4};
+    l->kernel.tiles[1] = (ptowsp_tile_param){"b", PTOWSP_IN, PTOWSP_I32, 1, 1};
+    l->kernel.scalars[0] = (ptowsp_scalar_param){"s", PTOWSP_TYPE_I64};
+    l->task.views[0].tensor = l->task.views[1].tensor = ptowsp_tensor_make(l->m, &x);
+    l->task.kernel = ptowsp_kernel_make(l->m, &l->kernel);
+}
+
+static ptowsp_status loop_run(loop *l, const ptowsp_schedule *schedule, ptowsp_run_mode mode) {
+    const ptowsp_program_desc desc = {NULL, schedule};
+    const ptowsp_run_options options = {.mode = mode};
+    if (ptowsp_program_create(l->context, l->m, &desc, &l->program) != PTOWSP_OK) {
+        fail_msg("%s", ptowsp_context_error(l->context).text);
+    }
+    assert_int_equal(ptowsp_run_create(l->context, l->program, &l->run), PTOWSP_OK);
+    const ptowsp_buffer x = {.data = l->data, .dtype = PTOWSP_I32};
+    assert_int_equal(ptowsp_run_bind_tensor(l->run, "x", &x), PTOWSP_OK);
+    return ptowsp_run_execute(l->run, &options);
+}
+
+static void loop_end(loop *l) {
+    ptowsp_run_destroy(l->run);
+    ptowsp_program_destroy(l->program);
+    ptowsp_module_destroy(l->m);
+    ptowsp_context_destroy(l->context);
+}
+
+static void stretch__tasks_get_what_is_worked_out_by_hand(void **state) {
+    (void)state;
+    static loop l;
+    for (uint32_t way = 0; way < 4; way++) {
+        loop_begin(&l);
+        ptowsp_module *m = l.m;
+        PTOWSP_WORKLOAD(m, "w") {
+            PTOWSP_PARALLEL(m, i, ptowsp_axis_dense(m, "n", TASKS)) {
+                l.task.axes[0] = ptowsp_mul(i, ptowsp_i64(m, 2));
+                l.task.views[0].row = ptowsp_mul(i, ptowsp_i64(m, 3));
+                l.task.views[0].col = ptowsp_i64(m, 6);
+                l.task.views[0].row_count =
+                    ptowsp_add(ptowsp_rem(i, ptowsp_i64(m, 5)), ptowsp_i64(m, 1));
+                l.task.views[1].col = ptowsp_rem(i, ptowsp_i64(m, 7));
+                l.task.scalars[0] = ptowsp_mul(i, i);
+                ptowsp_task_make(m, &l.task);
+            }
+        }
+        const ptowsp_schedule schedule = {
+            .dependencies = way % 2 ? PTOWSP_DEPENDENCIES_STRUCTURE : PTOWSP_DEPENDENCIES_OVERLAP,
+            .dispatch = way < 2 ? PTOWSP_DISPATCH_ROUND_ROBIN : PTOWSP_DISPATCH_WORK_STEALING,
+            .lane_count = 1};
+        assert_int_equal(loop_run(&l, &schedule, PTOWSP_RUN_EXECUTE), PTOWSP_OK);
+        assert_int_equal(l.calls, TASKS);
+        assert_int_equal(ptowsp_run_result(l.run)->task_count, TASKS);
+        // one lane: 1 + 2 + ... + 334
+        assert_int_equal(ptowsp_run_result(l.run)->makespan_cycles, TASKS * (TASKS + 1) / 2);
+        loop_end(&l);
+    }
+}
+
+// A view whose values are linear in the iteration, and what is said of the first that is wrong.
+typedef struct wrong {
+    int64_t row, row_step, col, count, count_step;
+    int64_t at;
+    const char *text;
+} wrong;
+
+static ptowsp_cycles no_task(const ptowsp_task *task, void *user) {
+    (void)task;
+    (void)user;
+    return 1;
+}
+
+static void stretch__an_error_names_its_iteration(void **state) {
+    (void)state;
+    static loop l;
+    static const wrong all[] = {
+        {0, 4, 0, 4, 0, 250, "row 1000 of tensor x is outside of its 1000 rows"},
+        {750, 1, 0, 4, 0, 250, "row 1000 of tensor x is outside of its 1000 rows"},
+        {250, -1, 0, 4, 0, 251, "row -1 of tensor x is outside of its 1000 rows"},
+        {0, 1, 0, 100, -1, 100, "the tile of tensor x has 0 rows"},
+    };
+    for (uint32_t i = 0; i < 2 * sizeof all / sizeof *all; i++) {
+        const wrong *w = &all[i / 2];
+        loop_begin(&l);
+        ptowsp_module *m = l.m;
+        l.kernel.name = "none";
+        l.kernel.fn = no_task;
+        l.kernel.cost = no_task;
+        l.task.kernel = ptowsp_kernel_make(m, &l.kernel);
+        PTOWSP_WORKLOAD(m, "w") {
+            PTOWSP_PARALLEL(m, at, ptowsp_axis_dense(m, "n", TASKS)) {
+                ptowsp_view *view = &l.task.views[0];
+                view->row =
+                    ptowsp_add(ptowsp_mul(at, ptowsp_i64(m, w->row_step)), ptowsp_i64(m, w->row));
+                view->col = ptowsp_i64(m, w->col);
+                view->row_count = ptowsp_add(ptowsp_mul(at, ptowsp_i64(m, w->count_step)),
+                                             ptowsp_i64(m, w->count));
+                l.task.axes[0] = at;
+                l.task.scalars[0] = at;
+                ptowsp_task_make(m, &l.task);
+            }
+        }
+        const ptowsp_schedule schedule = {.lane_count = 2};
+        const ptowsp_run_mode mode = i % 2 ? PTOWSP_RUN_TIME_ONLY : PTOWSP_RUN_EXECUTE;
+        char text[256];
+        snprintf(text, sizeof text, "w/parallel at/task none (at = %d): a: %s", (int)w->at,
+                 w->text);
+        assert_int_equal(loop_run(&l, &schedule, mode), PTOWSP_INVALID_PARAMS);
+        assert_string_equal(ptowsp_context_error(l.context).text, text);
+        loop_end(&l);
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(stretch__tasks_get_what_is_worked_out_by_hand),
+        cmocka_unit_test(stretch__an_error_names_its_iteration),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
