@@ -129,7 +129,7 @@ machine() {
     mkdir -p "$build"
     : > "$OUT/$name.log"
     for file in ptowsp ptowsp_npu_emit; do
-        if $compiler -std=c11 $WC $options -O1 -c $file.c -o "$build/$file.o" > "$OUT/$name.log" 2>&1; then
+        if $compiler -std=c11 $WC $options $LEVEL -c $file.c -o "$build/$file.o" > "$OUT/$name.log" 2>&1; then
             say "$name" $file ok
         else
             say "$name" $file FAILED

@@ -11,8 +11,8 @@
 
 #define SOAK_KINDS(KIND)                                                                           \
     KIND(program)                                                                                  \
-    KIND(pipeline) KIND(graph) KIND(device) KIND(ranks) KIND(saved) KIND(plan) KIND(emission)      \
-        KIND(records)
+    KIND(pipeline)                                                                                 \
+    KIND(graph) KIND(device) KIND(ranks) KIND(saved) KIND(plan) KIND(emission) KIND(records)
 
 #define SOAK_FAULTS(FAULT)                                                                         \
     FAULT(none) FAULT(memory) FAULT(thread) FAULT(kernel) FAULT(cancel) FAULT(disk) FAULT(death)
