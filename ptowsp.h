@@ -2229,7 +2229,8 @@ PTOWSP_API const char *ptowsp_location_name(ptowsp_location location);
 
 // Narrowing rounds once, to nearest, ties to even. Overflow gives infinity. NaN stays NaN (quiet,
 // with its sign and upper payload bits). Subnormals and widening are exact. ptowsp_convert narrows
-// doubles, also with one rounding.
+// doubles, also with one rounding. (On 32-bit x86 functions return floats by the x87, which makes NaNs
+// quiet.)
 PTOWSP_API uint16_t ptowsp_f16_from_f32(float value);
 PTOWSP_API float ptowsp_f32_from_f16(uint16_t bits);
 PTOWSP_API uint16_t ptowsp_bf16_from_f32(float value);

@@ -848,7 +848,9 @@ static void attention__converts_every_half_exactly(void **unused) {
             }
             uint32_t bits;
             memcpy(&bits, &bf16[half], sizeof bits);
-            assert_int_equal(bits, half << 16);
+            // NaNs may have become quiet, as they do where floats are returned by the x87.
+            const uint32_t quiet = (half & 0x7fff) > 0x7f80 ? 0x400000 : 0;
+            assert_int_equal(bits | quiet, half << 16 | quiet);
         }
     }
     free(halves);

@@ -252,8 +252,27 @@ check_all() {
     step "other compilers without warnings; examples with musl"
     builds
 
-    step "a big-endian machine, s390x under qemu: the library without warnings, and tests if CMOCKA is set"
-    sh tests/machines.sh s390x || fail "what is marked FAILED above"
+    step "all tests, gcc -Os, and with the linker's optimisation"
+    run_tests os CC=gcc CXX=g++ CFLAGS="-Os -g"
+    run_tests lto CC=gcc CXX=g++ AR=gcc-ar CFLAGS="-O2 -g -flto=auto" TESTS="$(without "$COMPILING|isa_.*")"
+
+    if [ -n "${CMOCKA-}" ]; then
+        step "tests in C under MSan, and with musl"
+        c_tests=$(only ".*" | tr ' ' '\n' | grep -vE "^($COMPILING|isa_.*|npu_clock.*)_test\$" | tr '\n' ' ')
+        sh tests/cmocka.sh "$OUT/msan" clang -fsanitize=memory
+        run_tests msan CC=clang CFLAGS="-O1 -g -fsanitize=memory -fno-sanitize-recover=all" $PLAIN PTOWSP_SCALE=10 \
+            CPPFLAGS="-I$CMOCKA/include" LDFLAGS="-L$OUT/msan" TESTS="$c_tests"
+        if command -v musl-gcc > /dev/null; then
+            sh tests/cmocka.sh "$OUT/musl-tests" musl-gcc
+            run_tests musl-tests CC=musl-gcc CFLAGS="-O1 -g -static" $PLAIN PTOWSP_SCALE=10 CPPFLAGS="-I$CMOCKA/include" \
+                LDFLAGS="-L$OUT/musl-tests" TESTS="$(echo "$c_tests" | sed 's/npu_disk_test//')"
+        fi
+    else
+        step "tests under MSan and with musl: skipped, as CMOCKA names no source of cmocka"
+    fi
+
+    step "other machines, under qemu: the library without warnings, and tests if CMOCKA is set"
+    sh tests/machines.sh || fail "what is marked FAILED above"
 
     if command -v aarch64-linux-gnu-gcc > /dev/null && command -v qemu-aarch64 > /dev/null; then
         step "arm64, under qemu: examples with NEON, and the same plan as here"

@@ -284,6 +284,17 @@ static void bf16__known_patterns(void **state) {
     assert_int_equal(test_half_of(PTOWSP_BF16, 0x1.feffffffffp127), 0x7f7f);
 }
 
+// What comes of a float that a function returns: 32-bit x86 returns it in a register of the x87, which
+// makes NaNs quiet.
+static uint32_t returned(uint32_t bits) {
+#if defined(__i386__)
+    const bool is_nan = (bits & 0x7fffffff) > 0x7f800000;
+    return is_nan ? bits | 0x400000 : bits;
+#else
+    return bits;
+#endif
+}
+
 static void f16__every_pattern_widens_exactly_and_returns(void **state) {
     (void)state;
     for (uint32_t h = 0; h <= 0xffff; h++) {
@@ -291,7 +302,7 @@ static void f16__every_pattern_widens_exactly_and_returns(void **state) {
         uint32_t wide = bits_of_f32(ptowsp_f32_from_f16(bits));
         if (reference_is_nan(PTOWSP_F16, bits)) {
             uint32_t expected = (h & 0x8000) << 16 | 0x7f800000 | (h & 0x3ff) << 13;
-            assert_int_equal(wide, expected);
+            assert_int_equal(wide, returned(expected));
             assert_int_equal(ptowsp_f16_from_f32(f32_of(wide)), h | 0x200);
             uint64_t wider = convert(PTOWSP_F64, PTOWSP_F16, bits);
             assert_int_equal(test_half_of(PTOWSP_F16, f64_of(wider)), h | 0x200);
@@ -313,7 +324,7 @@ static void bf16__every_pattern_widens_exactly_and_returns(void **state) {
         uint16_t bits = (uint16_t)h;
         bool is_nan = reference_is_nan(PTOWSP_BF16, bits);
         uint32_t wide = bits_of_f32(ptowsp_f32_from_bf16(bits));
-        assert_int_equal(wide, h << 16);
+        assert_int_equal(wide, returned(h << 16));
         assert_int_equal(ptowsp_bf16_from_f32(f32_of(wide)), is_nan ? h | 0x40 : h);
         uint64_t wider = convert(PTOWSP_F64, PTOWSP_BF16, bits);
         assert_int_equal(test_half_of(PTOWSP_BF16, f64_of(wider)), is_nan ? h | 0x40 : h);

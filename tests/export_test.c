@@ -618,9 +618,10 @@ static bool count_edge(void *user, const ptowsp_edge *edge) {
 }
 
 static unsigned count_text(const bytes *b, const char *text) {
+    const size_t length = strlen(text);  // what is exported has no end
     unsigned count = 0;
-    for (const char *at = strstr((char *)b->data, text); at; at = strstr(at + 1, text)) {
-        count++;
+    for (size_t at = 0; at + length <= b->size; at++) {
+        count += memcmp(b->data + at, text, length) == 0;
     }
     return count;
 }

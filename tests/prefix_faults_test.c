@@ -11,7 +11,8 @@ typedef struct faults_case {
     ptowsp_attention_config config;
     uint32_t parents[3], tokens[3], nodes[COUNT];
     ptowsp_prefix_given given;
-    uint64_t block[2000], plan_block[1024];
+    _Alignas(8) uint64_t block[2000];  // 32-bit machines align by 4
+    _Alignas(8) uint64_t plan_block[1024];
     ptowsp_prefix_tree tree;
     ptowsp_prefix_plan plan;
     ptowsp_plan_info info;

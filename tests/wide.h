@@ -52,18 +52,13 @@ static inline int wide_compare(wide a, wide b) {
     return high_a != high_b ? (high_a < high_b ? -1 : 1) : (a.low > b.low) - (a.low < b.low);
 }
 
-static inline wide wide_twice(wide a) {
-    return wide_add(a, a);
-}
-
 // By adding the multiples that are powers of two. Wraps at 128 bits, which a product of two numbers of
 // 64 bits does not reach.
 static inline wide wide_mul(wide a, wide b) {
     wide sum = wide_of_u64(0);
-    for (int bit = 0; bit < 128; bit++) {
-        const uint64_t word = bit < 64 ? b.low : b.high;
-        sum = word >> bit % 64 & 1 ? wide_add(sum, a) : sum;
-        a = wide_twice(a);
+    for (; b.low || b.high; b = wide_of_bits(b.high >> 1, b.low >> 1 | b.high << 63)) {
+        sum = b.low & 1 ? wide_add(sum, a) : sum;
+        a = wide_add(a, a);
     }
     return sum;
 }
@@ -76,8 +71,8 @@ static inline wide wide_divide(wide a, wide b, wide *out_rest) {
     wide quotient = wide_of_u64(0), rest = wide_of_u64(0);
     for (int bit = 127; bit >= 0; bit--) {
         const uint64_t word = bit < 64 ? bits.low : bits.high;
-        rest = wide_add(wide_twice(rest), wide_of_u64(word >> bit % 64 & 1));
-        quotient = wide_twice(quotient);
+        rest = wide_add(wide_add(rest, rest), wide_of_u64(word >> bit % 64 & 1));
+        quotient = wide_add(quotient, quotient);
         if (wide_compare(rest, divisor) >= 0) {
             rest = wide_sub(rest, divisor);
             quotient = wide_add(quotient, wide_of_u64(1));
