@@ -75786,6 +75786,12 @@ PWSP_INTERNAL ptowsp_status pwsp_device_memory_end(pwsp_device_memory *memory) {
 // The host sleeps for these, and for a finished entry.
 #define PWSP_AWAIT_DONE 2u
 
+// How a thread waits before it sleeps: see pwsp_device_spin.
+typedef struct pwsp_patience {
+    uint32_t round;
+    uint32_t hurry;  // waits that are left without yields
+} pwsp_patience;
+
 typedef struct pwsp_result {
     uint32_t entry, part;
     uint32_t core;
@@ -75831,6 +75837,7 @@ typedef struct pwsp_core {
     uint32_t index, unit;
     pwsp_thread thread;
     bool is_started;
+    pwsp_patience patience;
     // Of its AICPU thread.
     bool is_stuck, is_busy;
     bool is_held;          // a vector core: a task of its block has it, or waits for it
@@ -75849,6 +75856,7 @@ typedef struct pwsp_aicpu {
     uint32_t index;
     pwsp_thread thread;
     bool is_started;
+    pwsp_patience patience;
     pwsp_sleeper sleeper;
     pwsp_graph_tally tally;
     ptowsp_status failed_status;  // of the lowest failed one, in launches
@@ -75970,6 +75978,20 @@ PWSP_INLINE pwsp_core *pwsp_device_block_core(ptowsp_device *device, const pwsp_
 
 // -- threads --------------------------------------------------------------------------------------
 
+// Waits a little, as pwsp_spin does. A yield to a program that computes, and has nothing to do with the
+// device, takes its whole slice, which is milliseconds; a thread that sleeps is let in when it is called.
+// So after a yield that has taken PWSP_DEVICE_LATE_TICKS this wait and the next ones have none. (Beside
+// eight such programs on its processor, a soak case of 0.04 s took 14 s, and takes 0.8 s so.)
+#define PWSP_DEVICE_LATE_TICKS (200 * PWSP_TICKS_US)
+#define PWSP_DEVICE_HURRY      256u
+
+PWSP_INTERNAL bool pwsp_device_spin(const ptowsp_device *device, pwsp_patience *patience);
+
+// The same after a yield has taken so long.
+PWSP_INLINE void pwsp_device_yielded(pwsp_patience *patience, uint64_t ticks) {
+    patience->hurry = ticks >= PWSP_DEVICE_LATE_TICKS ? PWSP_DEVICE_HURRY : patience->hurry;
+}
+
 PWSP_INTERNAL void *pwsp_core_main(void *core);
 PWSP_INTERNAL void *pwsp_aicpu_main(void *aicpu);
 
@@ -75991,12 +76013,13 @@ PWSP_INTERNAL void pwsp_aicpu_close(pwsp_aicpu *aicpu);
 static pwsp_core_task *pwsp_core_wait(pwsp_core *core) {
     pwsp_line *line = &core->line;
     const ptowsp_device *device = core->aicpu->device;
-    for (uint32_t round = 0;;) {
+    core->patience.round = 0;
+    for (;;) {
         pwsp_core_task *task = (pwsp_core_task *)(uintptr_t)pwsp_core_poll(line);
         if (task || pwsp_core_must_quit(line)) {
             return task;
         }
-        if (!pwsp_spin(&round, device->spin_count, device->yield_count)) {
+        if (!pwsp_device_spin(device, &core->patience)) {
             pwsp_sleeper_begin(&core->sleeper, PWSP_AWAIT_ANY);
             pwsp_sleeper_end(&core->sleeper, pwsp_core_poll(line) || pwsp_core_must_quit(line), 0);
         }
@@ -76503,9 +76526,8 @@ static bool pwsp_aicpu_has_news(const pwsp_aicpu *aicpu) {
 
 // Waits a little; the longer the thread has been idle, the longer. left_ns: until a core exceeds
 // its time limit.
-static void pwsp_aicpu_idle(pwsp_aicpu *aicpu, uint32_t *idle_rounds, uint64_t left_ns) {
-    const ptowsp_device *device = aicpu->device;
-    if (!pwsp_spin(idle_rounds, device->spin_count, device->yield_count)) {
+static void pwsp_aicpu_idle(pwsp_aicpu *aicpu, uint64_t left_ns) {
+    if (!pwsp_device_spin(aicpu->device, &aicpu->patience)) {
         uint32_t what = PWSP_AWAIT_ANY;
         what |= aicpu->free_count[0] ? PWSP_AWAIT_VECTOR : 0;
         what |= aicpu->free_count[1] ? PWSP_AWAIT_CUBE : 0;
@@ -76515,16 +76537,16 @@ static void pwsp_aicpu_idle(pwsp_aicpu *aicpu, uint32_t *idle_rounds, uint64_t l
 }
 
 static void pwsp_aicpu_work(pwsp_aicpu *aicpu) {
-    uint32_t idle_rounds = 0;
+    aicpu->patience.round = 0;
     for (uint32_t round = 1; !pwsp_load_seq_cst(&aicpu->device->is_over); round++) {
         bool has_some = pwsp_aicpu_collect(aicpu);
         has_some = pwsp_aicpu_give_out(aicpu) || has_some;
         has_some = pwsp_aicpu_start_blocks(aicpu) || has_some;
         uint64_t left_ns = has_some && round % 64 != 0 ? 0 : pwsp_aicpu_check_time(aicpu);
         if (has_some) {
-            idle_rounds = 0;
+            aicpu->patience.round = 0;
         } else {
-            pwsp_aicpu_idle(aicpu, &idle_rounds, left_ns);
+            pwsp_aicpu_idle(aicpu, left_ns);
         }
     }
 }
@@ -77002,6 +77024,21 @@ PWSP_INTERNAL ptowsp_status pwsp_device_fail_stuck(ptowsp_device *device) {
     return pwsp_fail(device->context, PTOWSP_STUCK, device->stuck_index,
                      "device: core %u has not come back from %s in %" PRIu64 " ns",
                      (unsigned)device->stuck_core, device->stuck_text, device->time_limit_ns);
+}
+
+// -- waiting --------------------------------------------------------------------------------------
+
+PWSP_INTERNAL bool pwsp_device_spin(const ptowsp_device *device, pwsp_patience *patience) {
+    bool is_hasty = patience->hurry > 0,
+         yields = !is_hasty && patience->round >= device->spin_count;
+    uint64_t begin = yields ? pwsp_ticks() : 0;
+    bool goes_on =
+        pwsp_spin(&patience->round, device->spin_count, is_hasty ? 0 : device->yield_count);
+    if (goes_on && yields) {
+        pwsp_device_yielded(patience, pwsp_ticks() - begin);
+    }
+    patience->hurry -= is_hasty && !goes_on;
+    return goes_on;
 }
 
 // -- results --------------------------------------------------------------------------------------

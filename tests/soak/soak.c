@@ -226,8 +226,8 @@ static void add_time(const char *name, pid_t process, uint64_t *ticks) {
     text[size] = '\0';
     const char *at = strrchr(text, ')');  // behind its name, which may have any characters
     const bool is_read =
-        at && sscanf(at + 1, " %*c %ld %*d %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu %ld %ld", &parent,
-                     &own, &system, &ended, &ended_system) == 5;
+        at && sscanf(at + 1, " %*c %ld %*d %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu %ld %ld",
+                     &parent, &own, &system, &ended, &ended_system) == 5;
     if (is_read && (atol(name) == process || parent == process)) {
         *ticks += own + system + (uint64_t)ended + (uint64_t)ended_system;
     }
