@@ -750,7 +750,6 @@ PWSP_INTERNAL void pwsp_cond_wait(pwsp_cond *cond, pwsp_mutex *mutex);  // may w
 // The same, for some time at most.
 PWSP_INTERNAL void pwsp_cond_wait_for(pwsp_cond *cond, pwsp_mutex *mutex, uint64_t time_ns);
 PWSP_INTERNAL void pwsp_cond_signal(pwsp_cond *cond);  // wakes one
-PWSP_INTERNAL void pwsp_cond_broadcast(pwsp_cond *cond);
 
 // Processors that are online, at least 1.
 PWSP_INTERNAL uint32_t pwsp_cpu_count(void);
@@ -856,10 +855,6 @@ PWSP_INTERNAL void pwsp_cond_signal(pwsp_cond *cond) {
     PWSP_PTHREAD(pthread_cond_signal(cond));
 }
 
-PWSP_INTERNAL void pwsp_cond_broadcast(pwsp_cond *cond) {
-    PWSP_PTHREAD(pthread_cond_broadcast(cond));
-}
-
 #else
 
 PWSP_INTERNAL bool pwsp_thread_start(pwsp_thread *out_thread, pwsp_thread_fn fn, void *arg) {
@@ -906,10 +901,6 @@ PWSP_INTERNAL void pwsp_cond_wait_for(pwsp_cond *cond, pwsp_mutex *mutex, uint64
 }
 
 PWSP_INTERNAL void pwsp_cond_signal(pwsp_cond *cond) {
-    (void)cond;
-}
-
-PWSP_INTERNAL void pwsp_cond_broadcast(pwsp_cond *cond) {
     (void)cond;
 }
 
@@ -1030,14 +1021,19 @@ PWSP_INLINE bool pwsp_sleeper_wake(pwsp_sleeper *sleeper, uint32_t what) {
 // takes tens of microseconds to come, and until then others need not lock and call again. A call is
 // for those that slept at the time, not for a thread that comes later: it might have no use for what
 // is offered, and who has would sleep on.
+//
+// Each thread sleeps on a condition of its own, in a list. Where several wait on one, glibc 2.25 to 2.40
+// may lose a signal (its bug 25847), and who has been taken off the count is not called again.
+
+typedef struct pwsp_sleeping {
+    pwsp_cond cond;
+    bool is_called;
+    struct pwsp_sleeping *next;
+} pwsp_sleeping;
 
 typedef struct pwsp_sleepers {
-    pwsp_mutex mutex;  // protects the sleep, and what the owner likes
-    pwsp_cond cond;
-    // Under the lock: threads that have been called and have not come; how many have gone to sleep so
-    // far, which numbers them; and the number from which on they came after the last call.
-    uint32_t called_count;
-    uint64_t slept_count, called_end;
+    pwsp_mutex mutex;      // protects the sleep, and what the owner likes
+    pwsp_sleeping *first;  // under the lock: the one that sleeps for the shortest time
     char padding[PWSP_FALSE_SHARING];
     uint32_t count;  // atomic: threads that sleep, or are about to, without those called
     char padding_after[PWSP_FALSE_SHARING];
@@ -1149,16 +1145,12 @@ PWSP_INTERNAL bool pwsp_sleeper_rouse(pwsp_sleeper *sleeper, uint32_t what) {
 
 PWSP_INTERNAL void pwsp_sleepers_init(pwsp_sleepers *sleepers) {
     pwsp_mutex_init(&sleepers->mutex);
-    pwsp_cond_init(&sleepers->cond);
-    sleepers->called_count = 0;
-    sleepers->slept_count = 0;
-    sleepers->called_end = 0;
+    sleepers->first = NULL;
     sleepers->count = 0;
 }
 
 PWSP_INTERNAL void pwsp_sleepers_destroy(pwsp_sleepers *sleepers) {
-    PTOWSP_ASSERT(pwsp_load_relaxed(&sleepers->count) == 0 && sleepers->called_count == 0);
-    pwsp_cond_destroy(&sleepers->cond);
+    PTOWSP_ASSERT(pwsp_load_relaxed(&sleepers->count) == 0 && !sleepers->first);
     pwsp_mutex_destroy(&sleepers->mutex);
 }
 
@@ -1170,13 +1162,17 @@ PWSP_INTERNAL void pwsp_sleepers_begin(pwsp_sleepers *sleepers) {
 PWSP_INTERNAL void pwsp_sleepers_end(pwsp_sleepers *sleepers, bool has_something) {
 #if PWSP_HAS_THREADS
     if (!has_something) {
-        uint64_t number = sleepers->slept_count++;
-        while (sleepers->called_count == 0 || number >= sleepers->called_end) {
-            pwsp_cond_wait(&sleepers->cond, &sleepers->mutex);
+        pwsp_sleeping own;
+        pwsp_cond_init(&own.cond);
+        own.is_called = false;
+        own.next = sleepers->first;
+        sleepers->first = &own;
+        while (!own.is_called) {
+            pwsp_cond_wait(&own.cond, &sleepers->mutex);
         }
-        sleepers->called_count--;
+        pwsp_cond_destroy(&own.cond);  // who has called has signalled under the lock
         pwsp_mutex_unlock(&sleepers->mutex);
-        return;  // it has been taken off the count
+        return;  // it has been taken off the list and the count
     }
 #endif
     pwsp_fetch_sub_seq_cst(&sleepers->count, 1u);
@@ -1189,15 +1185,14 @@ PWSP_INTERNAL void pwsp_sleepers_end(pwsp_sleepers *sleepers, bool has_something
 }
 
 PWSP_INTERNAL void pwsp_sleepers_call(pwsp_sleepers *sleepers, bool all) {
-    uint32_t count = pwsp_load_relaxed(&sleepers->count);
-    count = all || count == 0 ? count : 1;  // 0: another waker was faster
-    pwsp_fetch_sub_seq_cst(&sleepers->count, count);
-    sleepers->called_count += count;
-    sleepers->called_end = count ? sleepers->slept_count : sleepers->called_end;
-    if (all) {
-        pwsp_cond_broadcast(&sleepers->cond);
-    } else {
-        pwsp_cond_signal(&sleepers->cond);
+    bool is_last = false;
+    while (sleepers->first && !is_last) {  // none: another waker was faster
+        pwsp_sleeping *sleeping = sleepers->first;
+        sleepers->first = sleeping->next;
+        pwsp_fetch_sub_seq_cst(&sleepers->count, 1u);
+        sleeping->is_called = true;
+        pwsp_cond_signal(&sleeping->cond);
+        is_last = !all;
     }
 }
 
