@@ -5,7 +5,7 @@
 //
 // Each row is also cut off at every byte, which must end in an error or a module, under a sanitizer.
 
-#include "../src/workload/parse.h"
+#include "../src/text/parse.h"
 
 #include "test.h"
 
