@@ -1371,6 +1371,75 @@ static void together__every_allocation_may_be_refused(void **state) {
     ranks_end(&r);
 }
 
+// -- a function ends it -----------------------------------------------------------------------------
+
+typedef struct ender {
+    ptowsp_run *cancelled;  // or it fails
+    uint32_t call_count;
+} ender;
+
+static ptowsp_cycles end_it(const ptowsp_task *task, void *user) {
+    ender *e = (ender *)user;
+    (void)task;
+    e->call_count++;
+    if (e->cancelled) {
+        ptowsp_run_cancel(e->cancelled);
+        return 5;
+    }
+    return ptowsp_task_fail(PTOWSP_KERNEL_FAILED);
+}
+
+// A sum, and beside it a task whose cost ends all, alone or in a pipeline. Where lanes choose, the sum
+// has not ended by then: the task is called once all the same, and its rank is named.
+static void together__a_task_beside_a_collective_ends_its_rank(void **state) {
+    (void)state;
+    const ptowsp_links links = links_of(PTOWSP_LINK_PORT, PTOWSP_LINK_PORT, 0);
+    for (uint32_t way = 0; way < 8; way++) {
+        const bool is_in_pipeline = way & 1, is_cancelled = way & 2, chooses = way & 4;
+        const ptowsp_schedule schedule = {
+            .ready = chooses ? PTOWSP_READY_WORK_STEALING : PTOWSP_READY_FIFO};
+        ender e = {NULL, 0};
+        const ptowsp_kernel_desc desc = {.name = "end", .fn = end_it, .cost = end_it, .user = &e};
+        const step s = {
+            .kind = PTOWSP_ALL_REDUCE, .algorithm = PTOWSP_ALGORITHM_RING, .count = 100};
+        ranks r;
+        ranks_begin(&r, 2, &links);
+        for (uint32_t k = 0; k < 2; k++) {
+            ptowsp_module *m = NULL;
+            assert_int_equal(ptowsp_module_create(r.context, NULL, &m), PTOWSP_OK);
+            const ptowsp_task_desc task = {.kernel = ptowsp_kernel_make(m, &desc)};
+            ptowsp_workload_begin(m, "steps");
+            add_step(m, 0, k, &s, tensor_of(m, "a"), no_tensor);
+            if (is_in_pipeline) {
+                PTOWSP_PIPELINE(m, "pipeline") {
+                    PTOWSP_PROCESS(m, "process") {
+                        ptowsp_task_make(m, &task);
+                    }
+                }
+            } else {
+                ptowsp_task_make(m, &task);
+            }
+            ptowsp_scope_end(m);
+            ranks_add(&r, m, &schedule);
+        }
+        e.cancelled = is_cancelled ? r.runs[1] : NULL;
+        assert_int_equal(ranks_simulate(&r, false),
+                         is_cancelled ? PTOWSP_CANCELLED : PTOWSP_KERNEL_FAILED);
+        const ptowsp_error error = ptowsp_context_error(r.context);
+        char text[128];
+        if (is_cancelled) {
+            snprintf(text, sizeof text, "rank 1: run: cancelled; %d tasks accounted for", !chooses);
+        } else {
+            snprintf(text, sizeof text, "rank 0: steps/%stask end: task 1 failed: KERNEL_FAILED",
+                     is_in_pipeline ? "pipeline pipeline/process process/" : "");
+        }
+        assert_string_equal(error.text, text);
+        assert_int_equal(error.index, is_cancelled);
+        assert_int_equal(e.call_count, 1);
+        ranks_end(&r);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(together__groups_share_the_link_of_a_node),
@@ -1384,6 +1453,7 @@ int main(void) {
         cmocka_unit_test(together__wrong_groups_are_refused),
         cmocka_unit_test(together__ranks_that_disagree_fail),
         cmocka_unit_test(together__ragged_counts_that_disagree_fail),
+        cmocka_unit_test(together__a_task_beside_a_collective_ends_its_rank),
         cmocka_unit_test(together__pictures_have_all_ranks),
         cmocka_unit_test(together__measured_ranks_are_drawn_alike),
         cmocka_unit_test(together__every_allocation_may_be_refused),
