@@ -6074,7 +6074,7 @@ typedef struct ptowsp_search_desc {
     uint32_t at_once;         // executions at the same time (Threads); default: 1
     // Binds sizes, plans and tensors to a fresh run of each program, for its lanes
     // (ptowsp_program_lane_count of ptowsp_run_program); an error ends the search. NULL: there is
-    // nothing to bind. What it binds must live until the next call.
+    // nothing to bind. What it binds must live until the next call on this thread.
     ptowsp_status (*bind)(void *user, ptowsp_run *run);
     void *user;
 } ptowsp_search_desc;
