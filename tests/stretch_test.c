@@ -199,10 +199,34 @@ static void stretch__an_entry_in_a_cell_is_checked_to_the_end(void **state) {
     }
 }
 
+// Two thousand million tasks with fixed cycles, of which nothing is called or evaluated, take seconds.
+static void stretch__a_loop_without_calls_meets_the_time_limit(void **state) {
+    (void)state;
+    const uint64_t count = UINT64_C(2000000000);
+    static loop l;
+    loop_begin(&l);
+    ptowsp_module *m = l.m;
+    const ptowsp_kernel_desc fixed = {.name = "fixed", .cycles = 1};
+    const ptowsp_task_desc task = {.kernel = ptowsp_kernel_make(m, &fixed)};
+    PTOWSP_WORKLOAD(m, "w") {
+        PTOWSP_PARALLEL(m, i, ptowsp_axis_dense(m, "n", (int64_t)count)) {
+            (void)i;
+            ptowsp_task_make(m, &task);
+        }
+    }
+    const ptowsp_run_options options = {.mode = PTOWSP_RUN_TIME_ONLY, .time_limit_ns = 10000000};
+    assert_int_equal(ptowsp_program_create(l.context, m, NULL, &l.program), PTOWSP_OK);
+    assert_int_equal(ptowsp_run_create(l.context, l.program, &l.run), PTOWSP_OK);
+    assert_int_equal(ptowsp_run_execute(l.run, &options), PTOWSP_TIMED_OUT);
+    assert_in_range(ptowsp_run_result(l.run)->task_count, 0, count - 1);
+    loop_end(&l);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(stretch__tasks_get_what_is_worked_out_by_hand),
         cmocka_unit_test(stretch__an_error_names_its_iteration),
+        cmocka_unit_test(stretch__a_loop_without_calls_meets_the_time_limit),
         cmocka_unit_test(stretch__an_entry_in_a_cell_is_checked_to_the_end),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
