@@ -2661,7 +2661,8 @@ typedef struct ptowsp_links {
     uint32_t node_size;  // ranks in a node: rank / node_size is the node; 0: all are in one
     ptowsp_link inside, between;   // within a node, and between nodes
     uint64_t reduce_bytes_per_us;  // of a rank's additions, by bytes of one operand. 0: free
-    // A mesh, the last axis fastest; 0 axes: nodes. The first size may be more than there are.
+    // A mesh, the last axis fastest; 0 axes: nodes. Along the first axis are as many as there are
+    // ranks for: its size does not change times.
     uint32_t axis_count;
     uint32_t axis_sizes[PTOWSP_MESH_AXIS_MAX];
     ptowsp_link axes[PTOWSP_MESH_AXIS_MAX];

@@ -791,6 +791,35 @@ static void together__ranks_that_do_the_same_are_as_one_alone(void **state) {
     assert_met(good > 600 && held > 300);
 }
 
+// 8 ranks along one axis, or along 4 times 2.
+static void together__the_first_size_of_a_mesh_changes_no_time(void **state) {
+    (void)state;
+    ptowsp_context *context = NULL;
+    assert_int_equal(ptowsp_context_create(NULL, &context), PTOWSP_OK);
+    for (uint32_t i = 0; i < 3 * 2 * 4; i++) {
+        const uint32_t axis_count = 1 + i / 3 % 2;
+        const ptowsp_collective gather = {.kind = PTOWSP_ALL_GATHER,
+                                          .algorithm =
+                                              (ptowsp_algorithm)(PTOWSP_ALGORITHM_DIRECT + i / 6),
+                                          .dtype = PTOWSP_U8,
+                                          .members = 8,
+                                          .count = 8000};
+        ptowsp_links links;
+        memset(&links, 0, sizeof links);
+        links.axis_count = axis_count;
+        links.axis_sizes[1] = 2;
+        links.axes[0] = links.axes[1] = link_of((ptowsp_link_sharing)(i % 3));
+        ptowsp_collective_cost costs[2];
+        for (uint32_t size = 1; size <= 16; size *= 2) {
+            links.axis_sizes[0] = size;
+            assert_int_equal(ptowsp_collective_time(context, &gather, &links, &costs[size > 1]),
+                             PTOWSP_OK);
+            assert_memory_equal(&costs[0], &costs[size > 1], sizeof costs[0]);
+        }
+    }
+    ptowsp_context_destroy(context);
+}
+
 // -- thousands ------------------------------------------------------------------------------------
 
 // Members that stand for all end as all of them do, one by one.
@@ -1396,8 +1425,8 @@ static void together__a_task_beside_a_collective_ends_its_rank(void **state) {
     const ptowsp_links links = links_of(PTOWSP_LINK_PORT, PTOWSP_LINK_PORT, 0);
     for (uint32_t way = 0; way < 8; way++) {
         const bool is_in_pipeline = way & 1, is_cancelled = way & 2, chooses = way & 4;
-        const ptowsp_schedule schedule = {
-            .ready = chooses ? PTOWSP_READY_WORK_STEALING : PTOWSP_READY_FIFO};
+        const ptowsp_schedule schedule = {.ready = chooses ? PTOWSP_READY_WORK_STEALING
+                                                           : PTOWSP_READY_FIFO};
         ender e = {NULL, 0};
         const ptowsp_kernel_desc desc = {.name = "end", .fn = end_it, .cost = end_it, .user = &e};
         const step s = {
@@ -1447,6 +1476,7 @@ int main(void) {
         cmocka_unit_test(together__lanes_that_choose_go_on_beside_a_collective),
         cmocka_unit_test(together__random_groups_end_as_in_a_slow_simulator),
         cmocka_unit_test(together__ranks_that_do_the_same_are_as_one_alone),
+        cmocka_unit_test(together__the_first_size_of_a_mesh_changes_no_time),
         cmocka_unit_test(together__symmetry_changes_no_time),
         cmocka_unit_test(together__four_thousand_ranks_are_one_node_by_symmetry),
         cmocka_unit_test(together__two_thousand_stages_are_simulated_one_by_one),
