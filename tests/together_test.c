@@ -3,6 +3,7 @@
 
 #include "test.h"
 
+#include "../src/exec/run.h"
 #include "../src/ranks/traffic.h"
 
 #include <inttypes.h>
@@ -1382,6 +1383,9 @@ static void together__every_allocation_may_be_refused(void **state) {
         options.record_tasks = true;
         if (status == PTOWSP_OK) {
             status = ptowsp_run_group_simulate(context, &group, &options, NULL);
+            for (int i = 0; i < 3; i++) {
+                assert_int_equal(runs[i]->is_done, status == PTOWSP_OK);
+            }
         }
         for (int i = 0; i < 3 && status == PTOWSP_OK; i++) {
             bytes b = {NULL, 0, 0};
