@@ -72180,6 +72180,11 @@ ptowsp_status ptowsp_run_group_simulate(ptowsp_context *context, const ptowsp_ru
     for (uint32_t i = 0; i < group->rank_count; i++) {
         status = pwsp_together_leave(&t.ranks[i], status);
     }
+    for (uint32_t i = 0; i < group->rank_count && status != PTOWSP_OK; i++) {
+        if (t.ranks[i].is_claimed) {
+            t.ranks[i].run->is_done = false;  // it may have finished before another one could not
+        }
+    }
     if (status == PTOWSP_OK && out_result) {
         pwsp_together_sum(&t, out_result);
     }
@@ -78998,7 +79003,8 @@ PWSP_INTERNAL bool pwsp_picture_init_spans(pwsp_picture *picture, const pwsp_mem
     }
     const uint32_t lanes = set->rank_lanes;
     if (lanes) {  // all of the last rank
-        picture->lane_count = (picture->lane_count + lanes - 1) / lanes * lanes;
+        picture->lane_count =
+            (uint32_t)(((uint64_t)picture->lane_count + lanes - 1) / lanes * lanes);
     }
     picture->track_count = picture->lane_count;
     picture->firsts = (uint64_t *)pwsp_memory_alloc(memory, ((size_t)picture->track_count + 2) *
@@ -82698,7 +82704,6 @@ ptowsp_status ptowsp_run_report(const ptowsp_run *run, ptowsp_report_format form
 
 // -- spans ----------------------------------------------------------------------------------------
 
-// Also finds the end and the lanes of its picture.
 static bool pwsp_export_is_name(const char *name) {
     return name && strlen(name) <= PTOWSP_NAME_MAX;
 }
@@ -82727,6 +82732,7 @@ static ptowsp_status pwsp_export_check_ranks(ptowsp_context *context, const ptow
     return PTOWSP_OK;
 }
 
+// Also finds the end and the lanes of its picture.
 static ptowsp_status pwsp_export_check_spans(ptowsp_context *context, const ptowsp_span_set *set,
                                              pwsp_export_extent *out_extent) {
     uint64_t begin = UINT64_MAX, end = 0;
@@ -82739,6 +82745,11 @@ static ptowsp_status pwsp_export_check_spans(ptowsp_context *context, const ptow
             return pwsp_fail(context, PTOWSP_INVALID_PARAMS, i,
                              "export: the name of kind %u is NULL, or too long", i);
         }
+    }
+    if (set->rank_lanes > UINT32_MAX / PTOWSP_RANK_COUNT_MAX) {
+        return pwsp_fail(context, PTOWSP_INVALID_PARAMS, set->rank_lanes,
+                         "export: ranks of %u lanes each: at most %u", set->rank_lanes,
+                         UINT32_MAX / PTOWSP_RANK_COUNT_MAX);
     }
     const uint64_t lanes =
         set->rank_lanes ? (uint64_t)PTOWSP_RANK_COUNT_MAX * set->rank_lanes : PTOWSP_LANE_COUNT_MAX;

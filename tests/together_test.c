@@ -1331,6 +1331,13 @@ static void together__measured_ranks_are_drawn_alike(void **state) {
     assert_int_equal(ptowsp_spans_export(context, &set, PTOWSP_EXPORT_TABLE, NULL, output),
                      PTOWSP_OK);
     says(&b, "1 lane 1");
+    b.count = 0;
+    set.rank_lanes = UINT32_MAX;
+    assert_int_equal(ptowsp_spans_export(context, &set, PTOWSP_EXPORT_TABLE, NULL, output),
+                     PTOWSP_INVALID_PARAMS);
+    assert_string_equal(ptowsp_context_error(context).text,
+                        "export: ranks of 4294967295 lanes each: at most 262143");
+    set.rank_lanes = 2;
     free(b.data);
     static const ptowsp_span_arrow wrong[] = {{4, 0}, {0, 4}, {3, 0}, {0, 3}};
     for (int i = 0; i < 4; i++) {
