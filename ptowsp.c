@@ -15839,7 +15839,7 @@ static void pwsp_traffic_set_levels(pwsp_traffic *t) {
                                         : &links->between;
         level->span = span;
         span *= links->axis_count ? links->axis_sizes[i - 1] : links->node_size;
-        level->node_ranks = is_last ? span : level->span;
+        level->node_ranks = !is_last ? level->span : links->axis_count == 1 ? 0 : span;
     }
 }
 
@@ -58246,12 +58246,15 @@ static bool pwsp_stretch_source(const pwsp_expander *x, const pwsp_loop *loop,
     return true;
 }
 
-// Is every value in [low, low + size)? The variable of a dense loop may be in its cell alone.
+// Is every value in [low, low + size)? The variable of a loop, and the entry of a sparse one, may be in
+// its cell alone, which has the value of the present iteration: one of the two counts up.
 static bool pwsp_stretch_is_within(const pwsp_stretch *stretch, pwsp_source source, uint64_t low,
                                    uint64_t size) {
+    if (source.at == (stretch->indices ? stretch->entry : stretch->variable)) {
+        return stretch->first - low < size && stretch->first + stretch->count - 1 - low < size;
+    }
     if (source.at == stretch->variable) {
-        return !stretch->indices && stretch->first - low < size &&
-               stretch->first + stretch->count - 1 - low < size;
+        return false;
     }
     uint64_t outside = 0;
     const uint64_t count = source.step ? stretch->count : 1;
@@ -68507,7 +68510,8 @@ PWSP_INTERNAL bool pwsp_pipes_run(pwsp_pipes *pipes, pwsp_pipeline_arrival *out_
     pwsp_pipes_arrival(pipes, op, first_task, cycles, out_arrival);
     bool is_issued = pwsp_timeline_pipeline(pipes->time, out_arrival);
     if (!is_good && is_issued) {
-        pwsp_timeline_end(pipes->time);  // the last one; the work so far gets its times
+        pwsp_timeline_end(pipes->time);    // the last one; the work so far gets its times
+        pipes->time->sim.is_held = false;  // as far as they do not depend on other ranks
     }
     return is_good && is_issued;
 }
@@ -70802,7 +70806,8 @@ static bool pwsp_run_stretch_batched(ptowsp_run *run, const pwsp_stretch *stretc
     pwsp_batch *batch = &run->batch;
     PTOWSP_ASSERT(batch->count > 0 && batch->pool == run->walk.expander.kernel->pool);
     for (uint64_t i = 0; i < stretch->count;) {
-        if (batch->count == PWSP_BATCH_MAX && !pwsp_run_flush(run)) {
+        if (pwsp_walk_is_cut(&run->walk) ||
+            (batch->count == PWSP_BATCH_MAX && !pwsp_run_flush(run))) {
             return false;
         }
         const uint64_t end = pwsp_min_u64(stretch->count, i + (PWSP_BATCH_MAX - batch->count));
@@ -71926,13 +71931,20 @@ static pwsp_meeting pwsp_together_meet(void *user, uint64_t task, uint64_t start
 
 // -- going on -------------------------------------------------------------------------------------
 
+// Finishes the execution of a rank.
+static ptowsp_status pwsp_together_finish(pwsp_together_rank *r, ptowsp_status status) {
+    r->is_open = false;
+    return pwsp_run_finish(r->run, status);
+}
+
 // The walk of a rank has stopped with a status.
 static ptowsp_status pwsp_together_walked(pwsp_together_rank *r, ptowsp_status status) {
     if (status == PTOWSP_BUSY && r->run->time.sim.is_held) {
         return PTOWSP_OK;
     }
     r->is_over = true;
-    return status == PTOWSP_OK ? status : pwsp_together_fail_run(r, status);
+    return status == PTOWSP_OK ? status
+                               : pwsp_together_fail_run(r, pwsp_together_finish(r, status));
 }
 
 // The part of a rank in its collective has ended: it goes on.
@@ -72033,15 +72045,27 @@ static ptowsp_status pwsp_together_take(pwsp_together *t, uint32_t rank,
     return status == PTOWSP_OK ? status : pwsp_together_fail_run(r, status);
 }
 
+// Finishes a run after another one has failed, whose error stays.
+static void pwsp_together_abandon(pwsp_together_rank *r, ptowsp_status status) {
+    ptowsp_context *context = r->together->context;
+    const ptowsp_error error = ptowsp_context_error(context);
+    char text[PWSP_ERROR_TEXT_MAX];
+    snprintf(text, sizeof text, "%s", error.text);
+    pwsp_together_finish(r, status);
+    pwsp_fail(context, error.status, error.index, "%s", text);
+}
+
 // Gives a run back, with its results if all have some.
 static ptowsp_status pwsp_together_leave(pwsp_together_rank *r, ptowsp_status status) {
     if (!r->is_claimed) {
         return status;
     }
     pwsp_comm *comm = &r->run->walk.comm;
-    if (r->is_open) {
-        const ptowsp_status own = pwsp_run_finish(r->run, status);
-        status = status == PTOWSP_OK && own != PTOWSP_OK ? pwsp_together_fail_run(r, own) : status;
+    if (r->is_open && status != PTOWSP_OK) {
+        pwsp_together_abandon(r, status);
+    } else if (r->is_open) {
+        status = pwsp_together_finish(r, status);
+        status = status == PTOWSP_OK ? status : pwsp_together_fail_run(r, status);
     }
     memset(&comm->together, 0, sizeof comm->together);
     comm->choices = NULL;
@@ -72150,6 +72174,11 @@ ptowsp_status ptowsp_run_group_simulate(ptowsp_context *context, const ptowsp_ru
     status = status == PTOWSP_OK ? pwsp_together_simulate(&t) : status;
     for (uint32_t i = 0; i < group->rank_count; i++) {
         status = pwsp_together_leave(&t.ranks[i], status);
+    }
+    for (uint32_t i = 0; i < group->rank_count && status != PTOWSP_OK; i++) {
+        if (t.ranks[i].is_claimed) {
+            t.ranks[i].run->is_done = false;  // it may have finished before another one could not
+        }
     }
     if (status == PTOWSP_OK && out_result) {
         pwsp_together_sum(&t, out_result);
@@ -79006,7 +79035,8 @@ PWSP_INTERNAL bool pwsp_picture_init_spans(pwsp_picture *picture, const pwsp_mem
     }
     const uint32_t lanes = set->rank_lanes;
     if (lanes) {  // all of the last rank
-        picture->lane_count = (picture->lane_count + lanes - 1) / lanes * lanes;
+        picture->lane_count =
+            (uint32_t)(((uint64_t)picture->lane_count + lanes - 1) / lanes * lanes);
     }
     picture->track_count = picture->lane_count;
     picture->firsts = (uint64_t *)pwsp_memory_alloc(memory, ((size_t)picture->track_count + 2) *
@@ -82084,6 +82114,12 @@ static uint64_t pwsp_search_gather(pwsp_search *search, uint64_t first, uint64_t
     return most ? i : count;
 }
 
+// Is a status that of a search that ends early? Executions that had ended by then count, also behind
+// one that had not.
+static bool pwsp_search_is_end(const pwsp_search *search, ptowsp_status status) {
+    return pwsp_search_is_cut(search) && status == pwsp_halt_status(&search->context->search);
+}
+
 PWSP_INTERNAL ptowsp_status pwsp_search_look_at(pwsp_search *search, uint64_t first, uint64_t step,
                                                 uint64_t count) {
     pwsp_search_lanes *lanes = &search->lanes;
@@ -82101,8 +82137,9 @@ PWSP_INTERNAL ptowsp_status pwsp_search_look_at(pwsp_search *search, uint64_t fi
             pwsp_search_execute_looks(search, search->context);
         }
         for (uint32_t i = 0; i < lanes->look_count; i++) {
-            if (status == PTOWSP_OK) {
-                status = pwsp_search_take(search, &lanes->looks[i]);
+            if (status == PTOWSP_OK || pwsp_search_is_end(search, status)) {
+                const ptowsp_status own = pwsp_search_take(search, &lanes->looks[i]);
+                status = status == PTOWSP_OK ? own : status;
             }
             ptowsp_program_destroy(lanes->looks[i].program);
         }
@@ -82699,7 +82736,6 @@ ptowsp_status ptowsp_run_report(const ptowsp_run *run, ptowsp_report_format form
 
 // -- spans ----------------------------------------------------------------------------------------
 
-// Also finds the end and the lanes of its picture.
 static bool pwsp_export_is_name(const char *name) {
     return name && strlen(name) <= PTOWSP_NAME_MAX;
 }
@@ -82728,6 +82764,7 @@ static ptowsp_status pwsp_export_check_ranks(ptowsp_context *context, const ptow
     return PTOWSP_OK;
 }
 
+// Also finds the end and the lanes of its picture.
 static ptowsp_status pwsp_export_check_spans(ptowsp_context *context, const ptowsp_span_set *set,
                                              pwsp_export_extent *out_extent) {
     uint64_t begin = UINT64_MAX, end = 0;
@@ -82740,6 +82777,11 @@ static ptowsp_status pwsp_export_check_spans(ptowsp_context *context, const ptow
             return pwsp_fail(context, PTOWSP_INVALID_PARAMS, i,
                              "export: the name of kind %u is NULL, or too long", i);
         }
+    }
+    if (set->rank_lanes > UINT32_MAX / PTOWSP_RANK_COUNT_MAX) {
+        return pwsp_fail(context, PTOWSP_INVALID_PARAMS, set->rank_lanes,
+                         "export: ranks of %u lanes each: at most %u", set->rank_lanes,
+                         UINT32_MAX / PTOWSP_RANK_COUNT_MAX);
     }
     const uint64_t lanes =
         set->rank_lanes ? (uint64_t)PTOWSP_RANK_COUNT_MAX * set->rank_lanes : PTOWSP_LANE_COUNT_MAX;

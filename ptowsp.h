@@ -2661,7 +2661,8 @@ typedef struct ptowsp_links {
     uint32_t node_size;  // ranks in a node: rank / node_size is the node; 0: all are in one
     ptowsp_link inside, between;   // within a node, and between nodes
     uint64_t reduce_bytes_per_us;  // of a rank's additions, by bytes of one operand. 0: free
-    // A mesh, the last axis fastest; 0 axes: nodes. The first size may be more than there are.
+    // A mesh, the last axis fastest; 0 axes: nodes. Along the first axis are as many as there are
+    // ranks for: its size does not change times.
     uint32_t axis_count;
     uint32_t axis_sizes[PTOWSP_MESH_AXIS_MAX];
     ptowsp_link axes[PTOWSP_MESH_AXIS_MAX];
@@ -2696,7 +2697,8 @@ typedef struct ptowsp_collective_cost {
 // Symmetry  Ranks that do the same, at the same times, are simulated once: of a RING or HIERARCHICAL
 //          reduction or gathering whose members divide count, one node stands for all.
 // Memory   From the context while it runs: 24 bytes for each rank and round, and 24 for each
-//          message, of the ranks that are simulated.
+//          message, of the ranks that are simulated; 8 for each end of a link, and for each pair of
+//          ranks that a PAIR may join: 2 GB for 16384 ranks in one node.
 // Errors   Those of ptowsp_collective_plan; INVALID_PARAMS (links), LIMIT_EXCEEDED (a time that
 //          does not fit 64 bits), OUT_OF_MEMORY.
 // Cost     All steps of all members, by a logarithm of members.
@@ -5493,8 +5495,9 @@ typedef struct ptowsp_run_group_result {
 // Collectives of a group are matched in their order on each rank, and must be equal. AUTO chooses as
 // for one alone.
 //
-// Memory   From the context: about 150 bytes for each rank, and each collective under way as
-//          ptowsp_collective_time has it, without symmetry. A run takes ptowsp_run_stats.memory_bytes.
+// Memory   From the context: about 330 bytes for each rank, and links and each collective under way
+//          as ptowsp_collective_time has them, without symmetry. A run takes
+//          ptowsp_run_stats.memory_bytes.
 // Threads  Contexts of the runs may be others, which no other thread uses meanwhile.
 // Errors   INVALID_PARAMS (no ranks, a rank without run, links, cycles), BUSY (a run executes, or is
 //          there twice), those of ptowsp_run_execute in time-only mode (the text begins with the
@@ -5894,7 +5897,8 @@ typedef struct ptowsp_span_set {
     // Writes what identifies span i beyond its name, such as "sequence=3 chunk=1". NULL: nothing.
     void (*label)(void *user, uint64_t i, ptowsp_text text);
     void *user;
-    // Of several ranks: rank r has the lanes from r * rank_lanes on. 0: there are no ranks.
+    // Of several ranks: rank r has the lanes from r * rank_lanes on; at most 2^18 - 1. 0: there are
+    // no ranks.
     uint32_t rank_lanes;
     const char *const *lane_names;  // rank_lanes of them; NULL: "lane 0" and so on
     const ptowsp_span_arrow *arrows;
@@ -5909,7 +5913,7 @@ typedef struct ptowsp_span_set {
 // SVG with at most 1000. A span that begins before another one with an arrow to it has waited for
 // that one: the time between is drawn as `rank` (PTOWSP_STALL_RANK).
 //
-// Memory   Freed on return: 64 bytes per span, and as above.
+// Memory   Freed on return: 64 bytes per span, and as above; with arrows 16 more, and 16 per arrow.
 // Errors   As ptowsp_run_export. INVALID_PARAMS also: another format; a span that ends before it
 //          begins, or of a kind without a name (the index is its own); names of lanes that are
 //          NULL or too long; an arrow that is not between spans that ran (the index of the arrow).
@@ -6074,7 +6078,7 @@ typedef struct ptowsp_search_desc {
     uint32_t at_once;         // executions at the same time (Threads); default: 1
     // Binds sizes, plans and tensors to a fresh run of each program, for its lanes
     // (ptowsp_program_lane_count of ptowsp_run_program); an error ends the search. NULL: there is
-    // nothing to bind. What it binds must live until the next call.
+    // nothing to bind. What it binds must live until the next call on this thread.
     ptowsp_status (*bind)(void *user, ptowsp_run *run);
     void *user;
 } ptowsp_search_desc;

@@ -2999,6 +2999,8 @@ NPU_INTERNAL bool npu_kernel_begin(npu_kernel *k, npu_emitter *emitter, uint32_t
 NPU_INTERNAL void npu_kernel_end(npu_kernel *k);
 
 // The parameter size that an extent depends on.
+// Is it the size of its parameter, as the task has it?
+NPU_INTERNAL bool npu_extent_is_plain(const npu_kernel *k, const ptowsp_extent *extent);
 NPU_INTERNAL int64_t npu_param_size(const npu_kernel *k, const ptowsp_extent *extent);
 
 // Begins the function of a half: there are no sizes, windows and scalars in it yet. ANY: its entry.
@@ -3059,7 +3061,9 @@ NPU_INTERNAL void npu_kernel_print_requirements(const npu_kernel *k, npu_text *o
 NPU_INTERNAL void npu_kernel_print_constants(npu_kernel *k, npu_text *out);
 NPU_INTERNAL void npu_kernel_print_declarations(npu_kernel *k, const char *checks, npu_text *out);
 
-// Writes the declarations at the beginning of a loop's body.
+// Writes the declarations at the beginning of a loop's body. Before that, sizes of all loops' tiles are
+// to be added: those of an inner one may depend on a loop around it, which declares them.
+NPU_INTERNAL void npu_kernel_add_loop_sizes(npu_kernel *k);
 NPU_INTERNAL void npu_kernel_print_loop_declarations(npu_kernel *k, uint32_t loop, npu_text *out);
 
 // Writes a tile's address.
@@ -3240,6 +3244,11 @@ static int64_t npu_extent_base(const npu_kernel *k, const ptowsp_extent *extent)
     return is_inside ? 1 : -((int64_t)1 << 30);
 }
 
+NPU_INTERNAL bool npu_extent_is_plain(const npu_kernel *k, const ptowsp_extent *extent) {
+    return extent->loop == 0 && extent->mul == 1 && extent->add == 0 && extent->shift == 0 &&
+           extent->max == npu_param_size(k, extent);
+}
+
 NPU_INTERNAL uint32_t npu_extent_most(const npu_kernel *k, const ptowsp_extent *extent) {
     if (extent->param == PTOWSP_NO_PARAM) {
         return extent->max;
@@ -3303,8 +3312,7 @@ static uint32_t npu_add_size(npu_kernel *k, ptowsp_extent extent) {
         }
         same_axis += other->param == extent.param && other->axis == extent.axis;
     }
-    bool is_plain = extent.loop == 0 && extent.mul == 1 && extent.add == 0 && extent.shift == 0 &&
-                    extent.max == npu_param_size(k, &extent);
+    bool is_plain = npu_extent_is_plain(k, &extent);
     if (!is_plain && same_axis == 0) {
         ptowsp_extent whole = {extent.param, extent.axis, 0, 1, 0, 0, 0};
         whole.max = (uint32_t)npu_param_size(k, &extent);
@@ -3811,7 +3819,7 @@ NPU_INTERNAL void npu_kernel_print_extent(const npu_kernel *k, const ptowsp_exte
             snprintf(whole, sizeof whole, "wsp::least(%s_%s, loop_%u.end)", k->params[e->param],
                      axis, e->loop);
         }
-    } else if (e->mul == 1 && e->shift == 0 && e->add == 0 && e->max == npu_param_size(k, e)) {
+    } else if (npu_extent_is_plain(k, e)) {
         npu_print(out, "wsp::%s(task, %u)", axis, e->param);
         return;
     }
@@ -4068,16 +4076,26 @@ static void npu_print_windows(const npu_kernel *k, npu_text *out) {
     npu_print_windows_of(k, 0, 4, out);
 }
 
-// The tiles that are declared in a loop's body, or at the beginning. They add sizes, which come
-// before them.
+// Is a tile declared in a loop's body, or with 0 at the beginning?
+static bool npu_is_tile_of(const npu_kernel *k, uint32_t i, uint32_t loop) {
+    const npu_tile *tile = &k->tiles[i];
+    return tile->is_used && tile->first == i && npu_kernel_tile_loop(k, i) == loop &&
+           npu_kernel_has_memory(k, tile->object.memory);
+}
+
+static void npu_tile_sizes(npu_kernel *k, uint32_t i, char rows[NPU_SIZE_TEXT_MAX],
+                           char cols[NPU_SIZE_TEXT_MAX]) {
+    npu_kernel_size(k, &k->tiles[i].object.valid_rows, rows);
+    npu_kernel_size(k, &k->tiles[i].object.valid_cols, cols);
+}
+
+// The tiles that are declared there. They add sizes, which come before them.
 static void npu_print_tiles_of(npu_kernel *k, uint32_t loop, uint32_t indent, npu_text *out) {
     for (uint32_t i = 1; i < k->info.tile_object_count; i++) {
         const npu_tile *tile = &k->tiles[i];
         char rows[NPU_SIZE_TEXT_MAX], cols[NPU_SIZE_TEXT_MAX];
-        if (tile->is_used && tile->first == i && npu_kernel_tile_loop(k, i) == loop &&
-            npu_kernel_has_memory(k, tile->object.memory)) {
-            npu_kernel_size(k, &tile->object.valid_rows, rows);
-            npu_kernel_size(k, &tile->object.valid_cols, cols);
+        if (npu_is_tile_of(k, i, loop)) {
+            npu_tile_sizes(k, i, rows, cols);
             if (npu_kernel_is_shared(k, i)) {
                 npu_kernel_share(tile->object.rows == 1 ? cols : rows);
             }
@@ -4088,6 +4106,17 @@ static void npu_print_tiles_of(npu_kernel *k, uint32_t loop, uint32_t indent, np
         const npu_clip *clip = &k->clips[i];
         if (clip->loop == loop) {
             npu_print_tile(k, clip->tile, clip->name, clip->rows, clip->cols, indent, out);
+        }
+    }
+}
+
+NPU_INTERNAL void npu_kernel_add_loop_sizes(npu_kernel *k) {
+    char rows[NPU_SIZE_TEXT_MAX], cols[NPU_SIZE_TEXT_MAX];
+    for (uint32_t loop = 1; loop <= k->info.loop_count; loop++) {
+        for (uint32_t i = 1; i < k->info.tile_object_count; i++) {
+            if (npu_is_tile_of(k, i, loop)) {
+                npu_tile_sizes(k, i, rows, cols);
+            }
         }
     }
 }
@@ -6057,9 +6086,9 @@ static void npu_print_heading(const npu_kernel *k, npu_text *out) {
     npu_print(out, "\n");
 }
 
-// Gives the parameter's size, of which an extent is made, a name.
+// Gives the parameter's size, of which an extent is made, a name; one that is that size needs none.
 static void npu_name_param_size(npu_kernel *k, const ptowsp_extent *extent) {
-    if (extent->param != PTOWSP_NO_PARAM) {
+    if (extent->param != PTOWSP_NO_PARAM && !npu_extent_is_plain(k, extent)) {
         char text[NPU_LOCAL_MAX];
         ptowsp_extent whole = {extent->param, extent->axis, 0, 1, 0, 0, 0};
         whole.max = (uint32_t)npu_param_size(k, extent);
@@ -6148,6 +6177,7 @@ static bool npu_print_mark(npu_kernel *k, const ptowsp_insn_info *insn, npu_text
 // The body, with the declarations of each loop at its beginning.
 static void npu_write_body(npu_kernel *k, const npu_text *body, npu_text *out) {
     size_t at = 0;
+    npu_kernel_add_loop_sizes(k);
     for (uint32_t loop = 1; loop <= k->info.loop_count && body->data; loop++) {
         if (k->loop_at[loop] < at || !npu_kernel_has_loop(k, loop)) {
             continue;
@@ -36846,7 +36876,8 @@ static const char npu_fixed_18[] =
     "    uint32_t node_size;  // ranks in a node: rank / node_size is the node; 0: all are in one\n"
     "    ptowsp_link inside, between;   // within a node, and between nodes\n"
     "    uint64_t reduce_bytes_per_us;  // of a rank's additions, by bytes of one operand. 0: free\n"
-    "    // A mesh, the last axis fastest; 0 axes: nodes. The first size may be more than there are.\n"
+    "    // A mesh, the last axis fastest; 0 axes: nodes. Along the first axis are as many as there are\n"
+    "    // ranks for: its size does not change times.\n"
     "    uint32_t axis_count;\n"
     "    uint32_t axis_sizes[PTOWSP_MESH_AXIS_MAX];\n"
     "    ptowsp_link axes[PTOWSP_MESH_AXIS_MAX];\n"
@@ -36881,7 +36912,8 @@ static const char npu_fixed_18[] =
     "// Symmetry  Ranks that do the same, at the same times, are simulated once: of a RING or HIERARCHICAL\n"
     "//          reduction or gathering whose members divide count, one node stands for all.\n"
     "// Memory   From the context while it runs: 24 bytes for each rank and round, and 24 for each\n"
-    "//          message, of the ranks that are simulated.\n"
+    "//          message, of the ranks that are simulated; 8 for each end of a link, and for each pair of\n"
+    "//          ranks that a PAIR may join: 2 GB for 16384 ranks in one node.\n"
     "// Errors   Those of ptowsp_collective_plan; INVALID_PARAMS (links), LIMIT_EXCEEDED (a time that\n"
     "//          does not fit 64 bits), OUT_OF_MEMORY.\n"
     "// Cost     All steps of all members, by a logarithm of members.\n"
@@ -39678,8 +39710,9 @@ static const char npu_fixed_18[] =
     "// Collectives of a group are matched in their order on each rank, and must be equal. AUTO chooses as\n"
     "// for one alone.\n"
     "//\n"
-    "// Memory   From the context: about 150 bytes for each rank, and each collective under way as\n"
-    "//          ptowsp_collective_time has it, without symmetry. A run takes ptowsp_run_stats.memory_bytes.\n"
+    "// Memory   From the context: about 330 bytes for each rank, and links and each collective under way\n"
+    "//          as ptowsp_collective_time has them, without symmetry. A run takes\n"
+    "//          ptowsp_run_stats.memory_bytes.\n"
     "// Threads  Contexts of the runs may be others, which no other thread uses meanwhile.\n"
     "// Errors   INVALID_PARAMS (no ranks, a rank without run, links, cycles), BUSY (a run executes, or is\n"
     "//          there twice), those of ptowsp_run_execute in time-only mode (the text begins with the\n"
@@ -40079,7 +40112,8 @@ static const char npu_fixed_18[] =
     "    // Writes what identifies span i beyond its name, such as \"sequence=3 chunk=1\". NULL: nothing.\n"
     "    void (*label)(void *user, uint64_t i, ptowsp_text text);\n"
     "    void *user;\n"
-    "    // Of several ranks: rank r has the lanes from r * rank_lanes on. 0: there are no ranks.\n"
+    "    // Of several ranks: rank r has the lanes from r * rank_lanes on; at most 2^18 - 1. 0: there are\n"
+    "    // no ranks.\n"
     "    uint32_t rank_lanes;\n"
     "    const char *const *lane_names;  // rank_lanes of them; NULL: \"lane 0\" and so on\n"
     "    const ptowsp_span_arrow *arrows;\n"
@@ -40094,7 +40128,7 @@ static const char npu_fixed_18[] =
     "// SVG with at most 1000. A span that begins before another one with an arrow to it has waited for\n"
     "// that one: the time between is drawn as `rank` (PTOWSP_STALL_RANK).\n"
     "//\n"
-    "// Memory   Freed on return: 64 bytes per span, and as above.\n"
+    "// Memory   Freed on return: 64 bytes per span, and as above; with arrows 16 more, and 16 per arrow.\n"
     "// Errors   As ptowsp_run_export. INVALID_PARAMS also: another format; a span that ends before it\n"
     "//          begins, or of a kind without a name (the index is its own); names of lanes that are\n"
     "//          NULL or too long; an arrow that is not between spans that ran (the index of the arrow).\n"
@@ -40259,7 +40293,7 @@ static const char npu_fixed_18[] =
     "    uint32_t at_once;         // executions at the same time (Threads); default: 1\n"
     "    // Binds sizes, plans and tensors to a fresh run of each program, for its lanes\n"
     "    // (ptowsp_program_lane_count of ptowsp_run_program); an error ends the search. NULL: there is\n"
-    "    // nothing to bind. What it binds must live until the next call.\n"
+    "    // nothing to bind. What it binds must live until the next call on this thread.\n"
     "    ptowsp_status (*bind)(void *user, ptowsp_run *run);\n"
     "    void *user;\n"
     "} ptowsp_search_desc;\n"

@@ -480,7 +480,7 @@ for program in tensor_parallel expert_parallel pipeline_parallel; do
     grep -q '"name":"rank 1"' "$DIR/ranks.json" || fail "$last: no process for rank 1"
     grep -q '"ph":"s","cat":"message"' "$DIR/ranks.json" || fail "$last: no flows"
     grep -q 'rank 1' "$DIR/ranks.pftrace" || fail "$last: no trace"
-    bad "none/ranks.svg cannot be written" $program --ranks 1 --simulated "$DIR/none/ranks.svg"
+    bad "$DIR/none/ranks.svg cannot be written" $program --ranks 1 --simulated "$DIR/none/ranks.svg"
     bad "unknown option '--wrong'" $program --wrong
     bad "3 ranks" $program --ranks 3
 done

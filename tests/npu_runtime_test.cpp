@@ -1152,7 +1152,7 @@ void bind__refuses_what_cannot_be(void **) {
     EXPECT_ERROR(wsp_runner_bind_tensor(s.runner, "X", &s.x_buffer), bad,
                  "bind: tensor X spans more than 2^61 bytes");
     s.x_buffer.shape[0] = 0;
-    s.x_buffer.data = reinterpret_cast<char *>(s.x.data()) + 4;
+    s.x_buffer.data = reinterpret_cast<char *>(s.x.data()) + 2;  // i686 aligns to 4
     EXPECT_ERROR(wsp_runner_bind_tensor(s.runner, "X", &s.x_buffer), bad,
                  "bind: tensor X is not aligned to its elements of 8 bytes");
     assert_int_equal(wsp_runner_run(s.runner, nullptr, nullptr), PTOWSP_OK);  // as it was before

@@ -1,11 +1,11 @@
 // Hostile texts of modules and of schedules: each row is a text with one fault, and the status and the
 // whole text of the error, whose place is line:column. Every sentence that a parser can say stands here
-// (src/workload/lexer.c, parse_*.c); what the builder refuses is in workload_faults_test.c, bodies of tile
+// (src/text/lexer.c, parse_*.c); what the builder refuses is in workload_faults_test.c, bodies of tile
 // kernels in read_kernel_test.c.
 //
 // Each row is also cut off at every byte, which must end in an error or a module, under a sanitizer.
 
-#include "../src/workload/parse.h"
+#include "../src/text/parse.h"
 
 #include "test.h"
 
@@ -227,9 +227,9 @@ static void parse_faults__collectives(void **state) {
         ROW(REDUCE "\n", "2:55: , is missing here"),
         ROW(REDUCE ", gather\n", "2:57: a collective is missing here: all_reduce, reduce_scatter, "
                                  "all_gather, all_to_all, "
-                                 "broadcast or send"),
-        ROW(REDUCE ", all_reduce, fast\n",
-            "2:69: a collective has no such option: sum, max, min, by, members, stride, counts"),
+                                 "broadcast, send or slice"),
+        ROW(REDUCE ", all_reduce, fast\n", "2:69: a collective has no such option: sum, max, min, "
+                                           "by, members, stride, counts, in, out"),
         ROW(REDUCE ", all_reduce, by tree\n",
             "2:72: an algorithm is missing here: direct, doubling, hierarchical or ring"),
         ROW(REDUCE ", all_reduce, members x\n", "2:77: a number is missing here"),

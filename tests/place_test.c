@@ -606,7 +606,8 @@ static void place__wrong_declarations_are_refused(void **state) {
     is_wrong("module m\nmesh tp 4294967295\n",
              "2:1: m: mesh: more than 65536 ranks with axis 'tp' of 4294967295");
     is_wrong("module m\nmesh tp 4294967296\n", "2:9: this number is too large here");
-    is_wrong("module m\nmesh tp 2048\n", "2:1: m: mesh: 2048 ranks; programs run on at most 1024");
+    is_wrong("module m\nmesh tp 32768\n",
+             "2:1: m: mesh: 32768 ranks; programs run on at most 16384");
     is_wrong("module m\nmesh tp 2, tp 2\n", "2:1: m: mesh: axis 'tp' is there twice");
     is_wrong("module m\nmesh a 1, b 1, c 1, d 1, e 1\n", "2:26: a mesh of more than 4 axes");
     is_wrong("module m\nmesh tp 2 by magic\n",

@@ -3,6 +3,8 @@
 
 #include "test.h"
 
+#include <sched.h>
+
 enum { TASKS_MAX = 64, SPACE_MAX = 2 * 5 * 3 * 4 * 3 };
 
 // Independent tasks with given cycles; with chains, task i comes after task i - chains.
@@ -507,6 +509,74 @@ static void search__finds_the_same_on_any_number_of_lanes(void **state) {
     tasks_free(&t);
 }
 
+// Lanes of the context that execute: the first one waits in `bind` until the other has executed the
+// schedule behind it and has come to the third, and cancels the search then.
+typedef struct ender {
+    tasks *t;
+    uint32_t has_come, is_cancelled;  // atomic
+    bool is_late;
+} ender;
+
+static bool wait_for(const uint32_t *flag) {
+    for (uint64_t start = ptowsp_clock_ns(); ptowsp_clock_ns() - start < UINT64_C(20000000000);) {
+        if (__atomic_load_n(flag, __ATOMIC_SEQ_CST)) {
+            return true;
+        }
+        sched_yield();
+    }
+    return false;
+}
+
+static ptowsp_status ender_bind(void *user, ptowsp_run *run) {
+    ender *e = (ender *)user;
+    const uint32_t lanes = ptowsp_program_lane_count(ptowsp_run_program(run));
+    if (lanes == 2) {
+        e->is_late = !wait_for(&e->has_come);
+        ptowsp_schedule_search_cancel(e->t->context);
+        __atomic_store_n(&e->is_cancelled, 1u, __ATOMIC_SEQ_CST);
+    } else if (lanes == 4) {
+        __atomic_store_n(&e->has_come, 1u, __ATOMIC_SEQ_CST);
+        wait_for(&e->is_cancelled);
+    }
+    return tasks_bind(e->t, run);
+}
+
+static void search__ranks_what_had_ended_behind_what_had_not(void **state) {
+    (void)state;
+    static const ptowsp_dispatch dispatch = PTOWSP_DISPATCH_ROUND_ROBIN;
+    static const ptowsp_ready order = PTOWSP_READY_FIFO;
+    static const uint32_t lanes[] = {1, 2, 3, 4};
+    tasks t = {0};
+    t.lane_count = 2;
+    tasks_make(&t, 6, TASKS_MAX, true);
+    for (int i = 0; i < TASKS_MAX; i++) {
+        task_cycles[i] = 10;
+    }
+    ender e = {&t, 0, 0, false};
+    ptowsp_search_desc desc = desc_of(&t);
+    ptowsp_search_result results[4];
+    ptowsp_search_summary summary;
+    desc.dispatches = &dispatch, desc.dispatch_count = 1;
+    desc.orders = &order, desc.order_count = 1;
+    desc.lane_counts = lanes, desc.lane_count_count = 4;
+    desc.at_once = 2;
+    desc.bind = ender_bind;
+    desc.user = &e;
+    assert_int_equal(ptowsp_schedule_search(t.context, t.m, &desc, results, 4, &summary),
+                     PTOWSP_CANCELLED);
+    assert_false(e.is_late);
+    assert_string_equal(ptowsp_context_error(t.context).text,
+                        "search: cancelled; 2 of 4 schedules executed");
+    assert_true(summary.is_cut && !summary.is_complete);
+    assert_int_equal(summary.evaluation_count, 2);
+    assert_int_equal(summary.result_count, 2);
+    assert_int_equal(results[0].schedule.lane_count, 3);
+    assert_int_equal(results[0].makespan_cycles, 20);
+    assert_int_equal(results[1].schedule.lane_count, 1);
+    assert_int_equal(results[1].makespan_cycles, 60);
+    tasks_free(&t);
+}
+
 typedef struct inner_search {
     tasks *t;
     ptowsp_status status;
@@ -654,6 +724,7 @@ int main(void) {
         cmocka_unit_test(search__ranks_schedules_that_fail_last),
         cmocka_unit_test(search__agrees_with_brute_force),
         cmocka_unit_test(search__finds_the_same_on_any_number_of_lanes),
+        cmocka_unit_test(search__ranks_what_had_ended_behind_what_had_not),
         cmocka_unit_test(search__on_lanes_is_refused_inside_a_job),
         cmocka_unit_test(search__refuses),
         cmocka_unit_test(search__frees_all_when_memory_is_out),

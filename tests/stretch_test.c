@@ -157,10 +157,77 @@ static void stretch__an_error_names_its_iteration(void **state) {
     }
 }
 
+// The entries of a sparse loop in which nothing has to be evaluated are in a cell alone, as is its
+// variable. Each is the row of a view, or the leading index; the first that is outside is named.
+static void stretch__an_entry_in_a_cell_is_checked_to_the_end(void **state) {
+    (void)state;
+    static loop l;
+    static const int32_t indices[ROWS + 20] = {0};
+    for (uint32_t way = 0; way < 4; way++) {
+        const uint64_t count = ROWS + (way % 2 ? 20 : 0);
+        const int32_t indptr[] = {0, (int32_t)count};
+        const ptowsp_csr csr = {PTOWSP_I32, indptr, indices, 1, count};
+        loop_begin(&l);
+        ptowsp_module *m = l.m;
+        const ptowsp_tensor_desc v = {
+            .name = "v", .dtype = PTOWSP_I32, .rank = 3, .shape = {ROWS, 1, COLS}};
+        const ptowsp_tensor deep = ptowsp_tensor_make(m, &v);
+        const ptowsp_kernel_desc none = {
+            .name = "none", .fn = no_task, .tiles = {{"a", PTOWSP_IN, PTOWSP_I32, 1, COLS}}};
+        ptowsp_task_desc task = {.kernel = ptowsp_kernel_make(m, &none)};
+        task.views[0].tensor = way < 2 ? l.task.views[0].tensor : deep;
+        PTOWSP_WORKLOAD(m, "w") {
+            PTOWSP_SELECT(m, e, ptowsp_axis_sparse(m, "s")) {
+                *(way < 2 ? &task.views[0].row : &task.views[0].index[0]) = ptowsp_loop_entry(e);
+                ptowsp_task_make(m, &task);
+            }
+        }
+        assert_int_equal(ptowsp_program_create(l.context, m, NULL, &l.program), PTOWSP_OK);
+        assert_int_equal(ptowsp_run_create(l.context, l.program, &l.run), PTOWSP_OK);
+        const ptowsp_buffer data = {.data = l.data, .dtype = PTOWSP_I32};
+        assert_int_equal(ptowsp_run_bind_tensor(l.run, way < 2 ? "x" : "v", &data), PTOWSP_OK);
+        assert_int_equal(ptowsp_run_bind_csr(l.run, "s", &csr), PTOWSP_OK);
+        const ptowsp_status status = ptowsp_run_execute(l.run, NULL);
+        assert_int_equal(status, way % 2 ? PTOWSP_INVALID_PARAMS : PTOWSP_OK);
+        if (status == PTOWSP_OK) {
+            assert_int_equal(ptowsp_run_result(l.run)->task_count, ROWS);
+        } else {
+            assert_non_null(strstr(ptowsp_context_error(l.context).text, "(e = 0)"));
+            assert_non_null(strstr(ptowsp_context_error(l.context).text, " 1000"));
+        }
+        loop_end(&l);
+    }
+}
+
+// Two thousand million tasks with fixed cycles, of which nothing is called or evaluated, take seconds.
+static void stretch__a_loop_without_calls_meets_the_time_limit(void **state) {
+    (void)state;
+    const uint64_t count = UINT64_C(2000000000);
+    static loop l;
+    loop_begin(&l);
+    ptowsp_module *m = l.m;
+    const ptowsp_kernel_desc fixed = {.name = "fixed", .cycles = 1};
+    const ptowsp_task_desc task = {.kernel = ptowsp_kernel_make(m, &fixed)};
+    PTOWSP_WORKLOAD(m, "w") {
+        PTOWSP_PARALLEL(m, i, ptowsp_axis_dense(m, "n", (int64_t)count)) {
+            (void)i;
+            ptowsp_task_make(m, &task);
+        }
+    }
+    const ptowsp_run_options options = {.mode = PTOWSP_RUN_TIME_ONLY, .time_limit_ns = 10000000};
+    assert_int_equal(ptowsp_program_create(l.context, m, NULL, &l.program), PTOWSP_OK);
+    assert_int_equal(ptowsp_run_create(l.context, l.program, &l.run), PTOWSP_OK);
+    assert_int_equal(ptowsp_run_execute(l.run, &options), PTOWSP_TIMED_OUT);
+    assert_in_range(ptowsp_run_result(l.run)->task_count, 0, count - 1);
+    loop_end(&l);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(stretch__tasks_get_what_is_worked_out_by_hand),
         cmocka_unit_test(stretch__an_error_names_its_iteration),
+        cmocka_unit_test(stretch__a_loop_without_calls_meets_the_time_limit),
+        cmocka_unit_test(stretch__an_entry_in_a_cell_is_checked_to_the_end),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

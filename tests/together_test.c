@@ -3,6 +3,7 @@
 
 #include "test.h"
 
+#include "../src/exec/run.h"
 #include "../src/ranks/traffic.h"
 
 #include <inttypes.h>
@@ -791,6 +792,35 @@ static void together__ranks_that_do_the_same_are_as_one_alone(void **state) {
     assert_met(good > 600 && held > 300);
 }
 
+// 8 ranks along one axis, or along 4 times 2.
+static void together__the_first_size_of_a_mesh_changes_no_time(void **state) {
+    (void)state;
+    ptowsp_context *context = NULL;
+    assert_int_equal(ptowsp_context_create(NULL, &context), PTOWSP_OK);
+    for (uint32_t i = 0; i < 3 * 2 * 4; i++) {
+        const uint32_t axis_count = 1 + i / 3 % 2;
+        const ptowsp_collective gather = {.kind = PTOWSP_ALL_GATHER,
+                                          .algorithm =
+                                              (ptowsp_algorithm)(PTOWSP_ALGORITHM_DIRECT + i / 6),
+                                          .dtype = PTOWSP_U8,
+                                          .members = 8,
+                                          .count = 8000};
+        ptowsp_links links;
+        memset(&links, 0, sizeof links);
+        links.axis_count = axis_count;
+        links.axis_sizes[1] = 2;
+        links.axes[0] = links.axes[1] = link_of((ptowsp_link_sharing)(i % 3));
+        ptowsp_collective_cost costs[2];
+        for (uint32_t size = 1; size <= 16; size *= 2) {
+            links.axis_sizes[0] = size;
+            assert_int_equal(ptowsp_collective_time(context, &gather, &links, &costs[size > 1]),
+                             PTOWSP_OK);
+            assert_memory_equal(&costs[0], &costs[size > 1], sizeof costs[0]);
+        }
+    }
+    ptowsp_context_destroy(context);
+}
+
 // -- thousands ------------------------------------------------------------------------------------
 
 // Members that stand for all end as all of them do, one by one.
@@ -1301,6 +1331,13 @@ static void together__measured_ranks_are_drawn_alike(void **state) {
     assert_int_equal(ptowsp_spans_export(context, &set, PTOWSP_EXPORT_TABLE, NULL, output),
                      PTOWSP_OK);
     says(&b, "1 lane 1");
+    b.count = 0;
+    set.rank_lanes = UINT32_MAX;
+    assert_int_equal(ptowsp_spans_export(context, &set, PTOWSP_EXPORT_TABLE, NULL, output),
+                     PTOWSP_INVALID_PARAMS);
+    assert_string_equal(ptowsp_context_error(context).text,
+                        "export: ranks of 4294967295 lanes each: at most 262143");
+    set.rank_lanes = 2;
     free(b.data);
     static const ptowsp_span_arrow wrong[] = {{4, 0}, {0, 4}, {3, 0}, {0, 3}};
     for (int i = 0; i < 4; i++) {
@@ -1353,6 +1390,9 @@ static void together__every_allocation_may_be_refused(void **state) {
         options.record_tasks = true;
         if (status == PTOWSP_OK) {
             status = ptowsp_run_group_simulate(context, &group, &options, NULL);
+            for (int i = 0; i < 3; i++) {
+                assert_int_equal(runs[i]->is_done, status == PTOWSP_OK);
+            }
         }
         for (int i = 0; i < 3 && status == PTOWSP_OK; i++) {
             bytes b = {NULL, 0, 0};
@@ -1371,6 +1411,75 @@ static void together__every_allocation_may_be_refused(void **state) {
     ranks_end(&r);
 }
 
+// -- a function ends it -----------------------------------------------------------------------------
+
+typedef struct ender {
+    ptowsp_run *cancelled;  // or it fails
+    uint32_t call_count;
+} ender;
+
+static ptowsp_cycles end_it(const ptowsp_task *task, void *user) {
+    ender *e = (ender *)user;
+    (void)task;
+    e->call_count++;
+    if (e->cancelled) {
+        ptowsp_run_cancel(e->cancelled);
+        return 5;
+    }
+    return ptowsp_task_fail(PTOWSP_KERNEL_FAILED);
+}
+
+// A sum, and beside it a task whose cost ends all, alone or in a pipeline. Where lanes choose, the sum
+// has not ended by then: the task is called once all the same, and its rank is named.
+static void together__a_task_beside_a_collective_ends_its_rank(void **state) {
+    (void)state;
+    const ptowsp_links links = links_of(PTOWSP_LINK_PORT, PTOWSP_LINK_PORT, 0);
+    for (uint32_t way = 0; way < 8; way++) {
+        const bool is_in_pipeline = way & 1, is_cancelled = way & 2, chooses = way & 4;
+        const ptowsp_schedule schedule = {.ready = chooses ? PTOWSP_READY_WORK_STEALING
+                                                           : PTOWSP_READY_FIFO};
+        ender e = {NULL, 0};
+        const ptowsp_kernel_desc desc = {.name = "end", .fn = end_it, .cost = end_it, .user = &e};
+        const step s = {
+            .kind = PTOWSP_ALL_REDUCE, .algorithm = PTOWSP_ALGORITHM_RING, .count = 100};
+        ranks r;
+        ranks_begin(&r, 2, &links);
+        for (uint32_t k = 0; k < 2; k++) {
+            ptowsp_module *m = NULL;
+            assert_int_equal(ptowsp_module_create(r.context, NULL, &m), PTOWSP_OK);
+            const ptowsp_task_desc task = {.kernel = ptowsp_kernel_make(m, &desc)};
+            ptowsp_workload_begin(m, "steps");
+            add_step(m, 0, k, &s, tensor_of(m, "a"), no_tensor);
+            if (is_in_pipeline) {
+                PTOWSP_PIPELINE(m, "pipeline") {
+                    PTOWSP_PROCESS(m, "process") {
+                        ptowsp_task_make(m, &task);
+                    }
+                }
+            } else {
+                ptowsp_task_make(m, &task);
+            }
+            ptowsp_scope_end(m);
+            ranks_add(&r, m, &schedule);
+        }
+        e.cancelled = is_cancelled ? r.runs[1] : NULL;
+        assert_int_equal(ranks_simulate(&r, false),
+                         is_cancelled ? PTOWSP_CANCELLED : PTOWSP_KERNEL_FAILED);
+        const ptowsp_error error = ptowsp_context_error(r.context);
+        char text[128];
+        if (is_cancelled) {
+            snprintf(text, sizeof text, "rank 1: run: cancelled; %d tasks accounted for", !chooses);
+        } else {
+            snprintf(text, sizeof text, "rank 0: steps/%stask end: task 1 failed: KERNEL_FAILED",
+                     is_in_pipeline ? "pipeline pipeline/process process/" : "");
+        }
+        assert_string_equal(error.text, text);
+        assert_int_equal(error.index, is_cancelled);
+        assert_int_equal(e.call_count, 1);
+        ranks_end(&r);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(together__groups_share_the_link_of_a_node),
@@ -1378,12 +1487,14 @@ int main(void) {
         cmocka_unit_test(together__lanes_that_choose_go_on_beside_a_collective),
         cmocka_unit_test(together__random_groups_end_as_in_a_slow_simulator),
         cmocka_unit_test(together__ranks_that_do_the_same_are_as_one_alone),
+        cmocka_unit_test(together__the_first_size_of_a_mesh_changes_no_time),
         cmocka_unit_test(together__symmetry_changes_no_time),
         cmocka_unit_test(together__four_thousand_ranks_are_one_node_by_symmetry),
         cmocka_unit_test(together__two_thousand_stages_are_simulated_one_by_one),
         cmocka_unit_test(together__wrong_groups_are_refused),
         cmocka_unit_test(together__ranks_that_disagree_fail),
         cmocka_unit_test(together__ragged_counts_that_disagree_fail),
+        cmocka_unit_test(together__a_task_beside_a_collective_ends_its_rank),
         cmocka_unit_test(together__pictures_have_all_ranks),
         cmocka_unit_test(together__measured_ranks_are_drawn_alike),
         cmocka_unit_test(together__every_allocation_may_be_refused),

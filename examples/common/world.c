@@ -153,9 +153,11 @@ int world_run(uint32_t rank_count, uint32_t lane_count, world_fn fn, void *user)
     int failed = 0;
     for (uint32_t i = 0; i < rank_count; i++) {
         int code = 0;
-        if (waitpid(pids[i], &code, 0) != pids[i] || !WIFEXITED(code) || WEXITSTATUS(code) != 0) {
+        const bool is_over = waitpid(pids[i], &code, 0) == pids[i] && WIFEXITED(code);
+        code = is_over ? WEXITSTATUS(code) : 1;
+        if (code != 0) {
             fprintf(stderr, "rank %u failed\n", i);
-            failed = 1;
+            failed = code > failed ? code : failed;
         }
     }
     for (uint32_t i = 0; i < WORLD_TRANSPORTS; i++) {

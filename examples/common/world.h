@@ -45,7 +45,8 @@ typedef int (*world_fn)(world *w, void *user);
 // How many ranks there are, if this is not the program's choice; else 0.
 uint32_t world_size(void);
 
-// Calls fn in so many processes, each a rank, and returns 0 if all succeed; names the ranks that fail.
+// Calls fn in so many processes, each a rank, and returns 0 if all succeed, else the highest of their
+// codes; names the ranks that fail.
 // The links are measured before.
 int world_run(uint32_t rank_count, uint32_t lane_count, world_fn fn, void *user);
 

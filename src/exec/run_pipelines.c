@@ -156,7 +156,8 @@ PWSP_INTERNAL bool pwsp_pipes_run(pwsp_pipes *pipes, pwsp_pipeline_arrival *out_
     pwsp_pipes_arrival(pipes, op, first_task, cycles, out_arrival);
     bool is_issued = pwsp_timeline_pipeline(pipes->time, out_arrival);
     if (!is_good && is_issued) {
-        pwsp_timeline_end(pipes->time);  // the last one; the work so far gets its times
+        pwsp_timeline_end(pipes->time);    // the last one; the work so far gets its times
+        pipes->time->sim.is_held = false;  // as far as they do not depend on other ranks
     }
     return is_good && is_issued;
 }

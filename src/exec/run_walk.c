@@ -203,7 +203,8 @@ static bool pwsp_run_stretch_batched(ptowsp_run *run, const pwsp_stretch *stretc
     pwsp_batch *batch = &run->batch;
     PTOWSP_ASSERT(batch->count > 0 && batch->pool == run->walk.expander.kernel->pool);
     for (uint64_t i = 0; i < stretch->count;) {
-        if (batch->count == PWSP_BATCH_MAX && !pwsp_run_flush(run)) {
+        if (pwsp_walk_is_cut(&run->walk) ||
+            (batch->count == PWSP_BATCH_MAX && !pwsp_run_flush(run))) {
             return false;
         }
         const uint64_t end = pwsp_min_u64(stretch->count, i + (PWSP_BATCH_MAX - batch->count));

@@ -221,13 +221,20 @@ static pwsp_meeting pwsp_together_meet(void *user, uint64_t task, uint64_t start
 
 // -- going on -------------------------------------------------------------------------------------
 
+// Finishes the execution of a rank.
+static ptowsp_status pwsp_together_finish(pwsp_together_rank *r, ptowsp_status status) {
+    r->is_open = false;
+    return pwsp_run_finish(r->run, status);
+}
+
 // The walk of a rank has stopped with a status.
 static ptowsp_status pwsp_together_walked(pwsp_together_rank *r, ptowsp_status status) {
     if (status == PTOWSP_BUSY && r->run->time.sim.is_held) {
         return PTOWSP_OK;
     }
     r->is_over = true;
-    return status == PTOWSP_OK ? status : pwsp_together_fail_run(r, status);
+    return status == PTOWSP_OK ? status
+                               : pwsp_together_fail_run(r, pwsp_together_finish(r, status));
 }
 
 // The part of a rank in its collective has ended: it goes on.
@@ -328,15 +335,27 @@ static ptowsp_status pwsp_together_take(pwsp_together *t, uint32_t rank,
     return status == PTOWSP_OK ? status : pwsp_together_fail_run(r, status);
 }
 
+// Finishes a run after another one has failed, whose error stays.
+static void pwsp_together_abandon(pwsp_together_rank *r, ptowsp_status status) {
+    ptowsp_context *context = r->together->context;
+    const ptowsp_error error = ptowsp_context_error(context);
+    char text[PWSP_ERROR_TEXT_MAX];
+    snprintf(text, sizeof text, "%s", error.text);
+    pwsp_together_finish(r, status);
+    pwsp_fail(context, error.status, error.index, "%s", text);
+}
+
 // Gives a run back, with its results if all have some.
 static ptowsp_status pwsp_together_leave(pwsp_together_rank *r, ptowsp_status status) {
     if (!r->is_claimed) {
         return status;
     }
     pwsp_comm *comm = &r->run->walk.comm;
-    if (r->is_open) {
-        const ptowsp_status own = pwsp_run_finish(r->run, status);
-        status = status == PTOWSP_OK && own != PTOWSP_OK ? pwsp_together_fail_run(r, own) : status;
+    if (r->is_open && status != PTOWSP_OK) {
+        pwsp_together_abandon(r, status);
+    } else if (r->is_open) {
+        status = pwsp_together_finish(r, status);
+        status = status == PTOWSP_OK ? status : pwsp_together_fail_run(r, status);
     }
     memset(&comm->together, 0, sizeof comm->together);
     comm->choices = NULL;
@@ -445,6 +464,11 @@ ptowsp_status ptowsp_run_group_simulate(ptowsp_context *context, const ptowsp_ru
     status = status == PTOWSP_OK ? pwsp_together_simulate(&t) : status;
     for (uint32_t i = 0; i < group->rank_count; i++) {
         status = pwsp_together_leave(&t.ranks[i], status);
+    }
+    for (uint32_t i = 0; i < group->rank_count && status != PTOWSP_OK; i++) {
+        if (t.ranks[i].is_claimed) {
+            t.ranks[i].run->is_done = false;  // it may have finished before another one could not
+        }
     }
     if (status == PTOWSP_OK && out_result) {
         pwsp_together_sum(&t, out_result);

@@ -20,7 +20,7 @@ NPU_INTERNAL void npu_kernel_print_extent(const npu_kernel *k, const ptowsp_exte
             snprintf(whole, sizeof whole, "wsp::least(%s_%s, loop_%u.end)", k->params[e->param],
                      axis, e->loop);
         }
-    } else if (e->mul == 1 && e->shift == 0 && e->add == 0 && e->max == npu_param_size(k, e)) {
+    } else if (npu_extent_is_plain(k, e)) {
         npu_print(out, "wsp::%s(task, %u)", axis, e->param);
         return;
     }
@@ -277,16 +277,26 @@ static void npu_print_windows(const npu_kernel *k, npu_text *out) {
     npu_print_windows_of(k, 0, 4, out);
 }
 
-// The tiles that are declared in a loop's body, or at the beginning. They add sizes, which come
-// before them.
+// Is a tile declared in a loop's body, or with 0 at the beginning?
+static bool npu_is_tile_of(const npu_kernel *k, uint32_t i, uint32_t loop) {
+    const npu_tile *tile = &k->tiles[i];
+    return tile->is_used && tile->first == i && npu_kernel_tile_loop(k, i) == loop &&
+           npu_kernel_has_memory(k, tile->object.memory);
+}
+
+static void npu_tile_sizes(npu_kernel *k, uint32_t i, char rows[NPU_SIZE_TEXT_MAX],
+                           char cols[NPU_SIZE_TEXT_MAX]) {
+    npu_kernel_size(k, &k->tiles[i].object.valid_rows, rows);
+    npu_kernel_size(k, &k->tiles[i].object.valid_cols, cols);
+}
+
+// The tiles that are declared there. They add sizes, which come before them.
 static void npu_print_tiles_of(npu_kernel *k, uint32_t loop, uint32_t indent, npu_text *out) {
     for (uint32_t i = 1; i < k->info.tile_object_count; i++) {
         const npu_tile *tile = &k->tiles[i];
         char rows[NPU_SIZE_TEXT_MAX], cols[NPU_SIZE_TEXT_MAX];
-        if (tile->is_used && tile->first == i && npu_kernel_tile_loop(k, i) == loop &&
-            npu_kernel_has_memory(k, tile->object.memory)) {
-            npu_kernel_size(k, &tile->object.valid_rows, rows);
-            npu_kernel_size(k, &tile->object.valid_cols, cols);
+        if (npu_is_tile_of(k, i, loop)) {
+            npu_tile_sizes(k, i, rows, cols);
             if (npu_kernel_is_shared(k, i)) {
                 npu_kernel_share(tile->object.rows == 1 ? cols : rows);
             }
@@ -297,6 +307,17 @@ static void npu_print_tiles_of(npu_kernel *k, uint32_t loop, uint32_t indent, np
         const npu_clip *clip = &k->clips[i];
         if (clip->loop == loop) {
             npu_print_tile(k, clip->tile, clip->name, clip->rows, clip->cols, indent, out);
+        }
+    }
+}
+
+NPU_INTERNAL void npu_kernel_add_loop_sizes(npu_kernel *k) {
+    char rows[NPU_SIZE_TEXT_MAX], cols[NPU_SIZE_TEXT_MAX];
+    for (uint32_t loop = 1; loop <= k->info.loop_count; loop++) {
+        for (uint32_t i = 1; i < k->info.tile_object_count; i++) {
+            if (npu_is_tile_of(k, i, loop)) {
+                npu_tile_sizes(k, i, rows, cols);
+            }
         }
     }
 }

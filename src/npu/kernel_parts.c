@@ -94,6 +94,11 @@ static int64_t npu_extent_base(const npu_kernel *k, const ptowsp_extent *extent)
     return is_inside ? 1 : -((int64_t)1 << 30);
 }
 
+NPU_INTERNAL bool npu_extent_is_plain(const npu_kernel *k, const ptowsp_extent *extent) {
+    return extent->loop == 0 && extent->mul == 1 && extent->add == 0 && extent->shift == 0 &&
+           extent->max == npu_param_size(k, extent);
+}
+
 NPU_INTERNAL uint32_t npu_extent_most(const npu_kernel *k, const ptowsp_extent *extent) {
     if (extent->param == PTOWSP_NO_PARAM) {
         return extent->max;
@@ -157,8 +162,7 @@ static uint32_t npu_add_size(npu_kernel *k, ptowsp_extent extent) {
         }
         same_axis += other->param == extent.param && other->axis == extent.axis;
     }
-    bool is_plain = extent.loop == 0 && extent.mul == 1 && extent.add == 0 && extent.shift == 0 &&
-                    extent.max == npu_param_size(k, &extent);
+    bool is_plain = npu_extent_is_plain(k, &extent);
     if (!is_plain && same_axis == 0) {
         ptowsp_extent whole = {extent.param, extent.axis, 0, 1, 0, 0, 0};
         whole.max = (uint32_t)npu_param_size(k, &extent);

@@ -69,9 +69,9 @@ static void npu_print_heading(const npu_kernel *k, npu_text *out) {
     npu_print(out, "\n");
 }
 
-// Gives the parameter's size, of which an extent is made, a name.
+// Gives the parameter's size, of which an extent is made, a name; one that is that size needs none.
 static void npu_name_param_size(npu_kernel *k, const ptowsp_extent *extent) {
-    if (extent->param != PTOWSP_NO_PARAM) {
+    if (extent->param != PTOWSP_NO_PARAM && !npu_extent_is_plain(k, extent)) {
         char text[NPU_LOCAL_MAX];
         ptowsp_extent whole = {extent->param, extent->axis, 0, 1, 0, 0, 0};
         whole.max = (uint32_t)npu_param_size(k, extent);
@@ -160,6 +160,7 @@ static bool npu_print_mark(npu_kernel *k, const ptowsp_insn_info *insn, npu_text
 // The body, with the declarations of each loop at its beginning.
 static void npu_write_body(npu_kernel *k, const npu_text *body, npu_text *out) {
     size_t at = 0;
+    npu_kernel_add_loop_sizes(k);
     for (uint32_t loop = 1; loop <= k->info.loop_count && body->data; loop++) {
         if (k->loop_at[loop] < at || !npu_kernel_has_loop(k, loop)) {
             continue;

@@ -122,6 +122,8 @@ NPU_INTERNAL bool npu_kernel_begin(npu_kernel *k, npu_emitter *emitter, uint32_t
 NPU_INTERNAL void npu_kernel_end(npu_kernel *k);
 
 // The parameter size that an extent depends on.
+// Is it the size of its parameter, as the task has it?
+NPU_INTERNAL bool npu_extent_is_plain(const npu_kernel *k, const ptowsp_extent *extent);
 NPU_INTERNAL int64_t npu_param_size(const npu_kernel *k, const ptowsp_extent *extent);
 
 // Begins the function of a half: there are no sizes, windows and scalars in it yet. ANY: its entry.
@@ -182,7 +184,9 @@ NPU_INTERNAL void npu_kernel_print_requirements(const npu_kernel *k, npu_text *o
 NPU_INTERNAL void npu_kernel_print_constants(npu_kernel *k, npu_text *out);
 NPU_INTERNAL void npu_kernel_print_declarations(npu_kernel *k, const char *checks, npu_text *out);
 
-// Writes the declarations at the beginning of a loop's body.
+// Writes the declarations at the beginning of a loop's body. Before that, sizes of all loops' tiles are
+// to be added: those of an inner one may depend on a loop around it, which declares them.
+NPU_INTERNAL void npu_kernel_add_loop_sizes(npu_kernel *k);
 NPU_INTERNAL void npu_kernel_print_loop_declarations(npu_kernel *k, uint32_t loop, npu_text *out);
 
 // Writes a tile's address.

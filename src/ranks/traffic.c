@@ -37,7 +37,7 @@ static void pwsp_traffic_set_levels(pwsp_traffic *t) {
                                         : &links->between;
         level->span = span;
         span *= links->axis_count ? links->axis_sizes[i - 1] : links->node_size;
-        level->node_ranks = is_last ? span : level->span;
+        level->node_ranks = !is_last ? level->span : links->axis_count == 1 ? 0 : span;
     }
 }
 

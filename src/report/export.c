@@ -259,7 +259,6 @@ ptowsp_status ptowsp_run_report(const ptowsp_run *run, ptowsp_report_format form
 
 // -- spans ----------------------------------------------------------------------------------------
 
-// Also finds the end and the lanes of its picture.
 static bool pwsp_export_is_name(const char *name) {
     return name && strlen(name) <= PTOWSP_NAME_MAX;
 }
@@ -288,6 +287,7 @@ static ptowsp_status pwsp_export_check_ranks(ptowsp_context *context, const ptow
     return PTOWSP_OK;
 }
 
+// Also finds the end and the lanes of its picture.
 static ptowsp_status pwsp_export_check_spans(ptowsp_context *context, const ptowsp_span_set *set,
                                              pwsp_export_extent *out_extent) {
     uint64_t begin = UINT64_MAX, end = 0;
@@ -300,6 +300,11 @@ static ptowsp_status pwsp_export_check_spans(ptowsp_context *context, const ptow
             return pwsp_fail(context, PTOWSP_INVALID_PARAMS, i,
                              "export: the name of kind %u is NULL, or too long", i);
         }
+    }
+    if (set->rank_lanes > UINT32_MAX / PTOWSP_RANK_COUNT_MAX) {
+        return pwsp_fail(context, PTOWSP_INVALID_PARAMS, set->rank_lanes,
+                         "export: ranks of %u lanes each: at most %u", set->rank_lanes,
+                         UINT32_MAX / PTOWSP_RANK_COUNT_MAX);
     }
     const uint64_t lanes =
         set->rank_lanes ? (uint64_t)PTOWSP_RANK_COUNT_MAX * set->rank_lanes : PTOWSP_LANE_COUNT_MAX;

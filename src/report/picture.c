@@ -312,7 +312,8 @@ PWSP_INTERNAL bool pwsp_picture_init_spans(pwsp_picture *picture, const pwsp_mem
     }
     const uint32_t lanes = set->rank_lanes;
     if (lanes) {  // all of the last rank
-        picture->lane_count = (picture->lane_count + lanes - 1) / lanes * lanes;
+        picture->lane_count =
+            (uint32_t)(((uint64_t)picture->lane_count + lanes - 1) / lanes * lanes);
     }
     picture->track_count = picture->lane_count;
     picture->firsts = (uint64_t *)pwsp_memory_alloc(memory, ((size_t)picture->track_count + 2) *

@@ -276,6 +276,12 @@ static uint64_t pwsp_search_gather(pwsp_search *search, uint64_t first, uint64_t
     return most ? i : count;
 }
 
+// Is a status that of a search that ends early? Executions that had ended by then count, also behind
+// one that had not.
+static bool pwsp_search_is_end(const pwsp_search *search, ptowsp_status status) {
+    return pwsp_search_is_cut(search) && status == pwsp_halt_status(&search->context->search);
+}
+
 PWSP_INTERNAL ptowsp_status pwsp_search_look_at(pwsp_search *search, uint64_t first, uint64_t step,
                                                 uint64_t count) {
     pwsp_search_lanes *lanes = &search->lanes;
@@ -293,8 +299,9 @@ PWSP_INTERNAL ptowsp_status pwsp_search_look_at(pwsp_search *search, uint64_t fi
             pwsp_search_execute_looks(search, search->context);
         }
         for (uint32_t i = 0; i < lanes->look_count; i++) {
-            if (status == PTOWSP_OK) {
-                status = pwsp_search_take(search, &lanes->looks[i]);
+            if (status == PTOWSP_OK || pwsp_search_is_end(search, status)) {
+                const ptowsp_status own = pwsp_search_take(search, &lanes->looks[i]);
+                status = status == PTOWSP_OK ? own : status;
             }
             ptowsp_program_destroy(lanes->looks[i].program);
         }

@@ -21,12 +21,15 @@ static bool pwsp_stretch_source(const pwsp_expander *x, const pwsp_loop *loop,
     return true;
 }
 
-// Is every value in [low, low + size)? The variable of a dense loop may be in its cell alone.
+// Is every value in [low, low + size)? The variable of a loop, and the entry of a sparse one, may be in
+// its cell alone, which has the value of the present iteration: one of the two counts up.
 static bool pwsp_stretch_is_within(const pwsp_stretch *stretch, pwsp_source source, uint64_t low,
                                    uint64_t size) {
+    if (source.at == (stretch->indices ? stretch->entry : stretch->variable)) {
+        return stretch->first - low < size && stretch->first + stretch->count - 1 - low < size;
+    }
     if (source.at == stretch->variable) {
-        return !stretch->indices && stretch->first - low < size &&
-               stretch->first + stretch->count - 1 - low < size;
+        return false;
     }
     uint64_t outside = 0;
     const uint64_t count = source.step ? stretch->count : 1;

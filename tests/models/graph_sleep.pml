@@ -1,5 +1,5 @@
 // Lanes that run a graph: how they sleep, wake, stand back for a keeper, and end. A model of
-// src/exec/graph_lanes.c (and of what graph_step.c does with ranges) for spin.
+// src/graph/graph_lanes.c (and of what graph_step.c does with ranges) for spin.
 //
 //      spin -a graph_sleep.pml && gcc -O2 -DCOLLAPSE -o pan pan.c && ./pan -m100000
 //      spin -a -DENDS graph_sleep.pml && gcc -O2 -DCOLLAPSE -o pan pan.c && ./pan -m100000 -a -f
