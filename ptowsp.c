@@ -750,7 +750,6 @@ PWSP_INTERNAL void pwsp_cond_wait(pwsp_cond *cond, pwsp_mutex *mutex);  // may w
 // The same, for some time at most.
 PWSP_INTERNAL void pwsp_cond_wait_for(pwsp_cond *cond, pwsp_mutex *mutex, uint64_t time_ns);
 PWSP_INTERNAL void pwsp_cond_signal(pwsp_cond *cond);  // wakes one
-PWSP_INTERNAL void pwsp_cond_broadcast(pwsp_cond *cond);
 
 // Processors that are online, at least 1.
 PWSP_INTERNAL uint32_t pwsp_cpu_count(void);
@@ -856,10 +855,6 @@ PWSP_INTERNAL void pwsp_cond_signal(pwsp_cond *cond) {
     PWSP_PTHREAD(pthread_cond_signal(cond));
 }
 
-PWSP_INTERNAL void pwsp_cond_broadcast(pwsp_cond *cond) {
-    PWSP_PTHREAD(pthread_cond_broadcast(cond));
-}
-
 #else
 
 PWSP_INTERNAL bool pwsp_thread_start(pwsp_thread *out_thread, pwsp_thread_fn fn, void *arg) {
@@ -906,10 +901,6 @@ PWSP_INTERNAL void pwsp_cond_wait_for(pwsp_cond *cond, pwsp_mutex *mutex, uint64
 }
 
 PWSP_INTERNAL void pwsp_cond_signal(pwsp_cond *cond) {
-    (void)cond;
-}
-
-PWSP_INTERNAL void pwsp_cond_broadcast(pwsp_cond *cond) {
     (void)cond;
 }
 
@@ -1030,14 +1021,19 @@ PWSP_INLINE bool pwsp_sleeper_wake(pwsp_sleeper *sleeper, uint32_t what) {
 // takes tens of microseconds to come, and until then others need not lock and call again. A call is
 // for those that slept at the time, not for a thread that comes later: it might have no use for what
 // is offered, and who has would sleep on.
+//
+// Each thread sleeps on a condition of its own, in a list. Where several wait on one, glibc 2.25 to 2.40
+// may lose a signal (its bug 25847), and who has been taken off the count is not called again.
+
+typedef struct pwsp_sleeping {
+    pwsp_cond cond;
+    bool is_called;
+    struct pwsp_sleeping *next;
+} pwsp_sleeping;
 
 typedef struct pwsp_sleepers {
-    pwsp_mutex mutex;  // protects the sleep, and what the owner likes
-    pwsp_cond cond;
-    // Under the lock: threads that have been called and have not come; how many have gone to sleep so
-    // far, which numbers them; and the number from which on they came after the last call.
-    uint32_t called_count;
-    uint64_t slept_count, called_end;
+    pwsp_mutex mutex;      // protects the sleep, and what the owner likes
+    pwsp_sleeping *first;  // under the lock: the one that sleeps for the shortest time
     char padding[PWSP_FALSE_SHARING];
     uint32_t count;  // atomic: threads that sleep, or are about to, without those called
     char padding_after[PWSP_FALSE_SHARING];
@@ -1149,16 +1145,12 @@ PWSP_INTERNAL bool pwsp_sleeper_rouse(pwsp_sleeper *sleeper, uint32_t what) {
 
 PWSP_INTERNAL void pwsp_sleepers_init(pwsp_sleepers *sleepers) {
     pwsp_mutex_init(&sleepers->mutex);
-    pwsp_cond_init(&sleepers->cond);
-    sleepers->called_count = 0;
-    sleepers->slept_count = 0;
-    sleepers->called_end = 0;
+    sleepers->first = NULL;
     sleepers->count = 0;
 }
 
 PWSP_INTERNAL void pwsp_sleepers_destroy(pwsp_sleepers *sleepers) {
-    PTOWSP_ASSERT(pwsp_load_relaxed(&sleepers->count) == 0 && sleepers->called_count == 0);
-    pwsp_cond_destroy(&sleepers->cond);
+    PTOWSP_ASSERT(pwsp_load_relaxed(&sleepers->count) == 0 && !sleepers->first);
     pwsp_mutex_destroy(&sleepers->mutex);
 }
 
@@ -1170,13 +1162,17 @@ PWSP_INTERNAL void pwsp_sleepers_begin(pwsp_sleepers *sleepers) {
 PWSP_INTERNAL void pwsp_sleepers_end(pwsp_sleepers *sleepers, bool has_something) {
 #if PWSP_HAS_THREADS
     if (!has_something) {
-        uint64_t number = sleepers->slept_count++;
-        while (sleepers->called_count == 0 || number >= sleepers->called_end) {
-            pwsp_cond_wait(&sleepers->cond, &sleepers->mutex);
+        pwsp_sleeping own;
+        pwsp_cond_init(&own.cond);
+        own.is_called = false;
+        own.next = sleepers->first;
+        sleepers->first = &own;
+        while (!own.is_called) {
+            pwsp_cond_wait(&own.cond, &sleepers->mutex);
         }
-        sleepers->called_count--;
+        pwsp_cond_destroy(&own.cond);  // who has called has signalled under the lock
         pwsp_mutex_unlock(&sleepers->mutex);
-        return;  // it has been taken off the count
+        return;  // it has been taken off the list and the count
     }
 #endif
     pwsp_fetch_sub_seq_cst(&sleepers->count, 1u);
@@ -1189,15 +1185,14 @@ PWSP_INTERNAL void pwsp_sleepers_end(pwsp_sleepers *sleepers, bool has_something
 }
 
 PWSP_INTERNAL void pwsp_sleepers_call(pwsp_sleepers *sleepers, bool all) {
-    uint32_t count = pwsp_load_relaxed(&sleepers->count);
-    count = all || count == 0 ? count : 1;  // 0: another waker was faster
-    pwsp_fetch_sub_seq_cst(&sleepers->count, count);
-    sleepers->called_count += count;
-    sleepers->called_end = count ? sleepers->slept_count : sleepers->called_end;
-    if (all) {
-        pwsp_cond_broadcast(&sleepers->cond);
-    } else {
-        pwsp_cond_signal(&sleepers->cond);
+    bool is_last = false;
+    while (sleepers->first && !is_last) {  // none: another waker was faster
+        pwsp_sleeping *sleeping = sleepers->first;
+        sleepers->first = sleeping->next;
+        pwsp_fetch_sub_seq_cst(&sleepers->count, 1u);
+        sleeping->is_called = true;
+        pwsp_cond_signal(&sleeping->cond);
+        is_last = !all;
     }
 }
 
@@ -75815,6 +75810,12 @@ PWSP_INTERNAL ptowsp_status pwsp_device_memory_end(pwsp_device_memory *memory) {
 // The host sleeps for these, and for a finished entry.
 #define PWSP_AWAIT_DONE 2u
 
+// How a thread waits before it sleeps: see pwsp_device_spin.
+typedef struct pwsp_patience {
+    uint32_t round;
+    uint32_t hurry;  // waits that are left without yields
+} pwsp_patience;
+
 typedef struct pwsp_result {
     uint32_t entry, part;
     uint32_t core;
@@ -75860,6 +75861,7 @@ typedef struct pwsp_core {
     uint32_t index, unit;
     pwsp_thread thread;
     bool is_started;
+    pwsp_patience patience;
     // Of its AICPU thread.
     bool is_stuck, is_busy;
     bool is_held;          // a vector core: a task of its block has it, or waits for it
@@ -75878,6 +75880,7 @@ typedef struct pwsp_aicpu {
     uint32_t index;
     pwsp_thread thread;
     bool is_started;
+    pwsp_patience patience;
     pwsp_sleeper sleeper;
     pwsp_graph_tally tally;
     ptowsp_status failed_status;  // of the lowest failed one, in launches
@@ -75999,6 +76002,20 @@ PWSP_INLINE pwsp_core *pwsp_device_block_core(ptowsp_device *device, const pwsp_
 
 // -- threads --------------------------------------------------------------------------------------
 
+// Waits a little, as pwsp_spin does. A yield to a program that computes, and has nothing to do with the
+// device, takes its whole slice, which is milliseconds; a thread that sleeps is let in when it is called.
+// So after a yield that has taken PWSP_DEVICE_LATE_TICKS this wait and the next ones have none. (Beside
+// eight such programs on its processor, a soak case of 0.04 s took 14 s, and takes 0.8 s so.)
+#define PWSP_DEVICE_LATE_TICKS (200 * PWSP_TICKS_US)
+#define PWSP_DEVICE_HURRY      256u
+
+PWSP_INTERNAL bool pwsp_device_spin(const ptowsp_device *device, pwsp_patience *patience);
+
+// The same after a yield has taken so long.
+PWSP_INLINE void pwsp_device_yielded(pwsp_patience *patience, uint64_t ticks) {
+    patience->hurry = ticks >= PWSP_DEVICE_LATE_TICKS ? PWSP_DEVICE_HURRY : patience->hurry;
+}
+
 PWSP_INTERNAL void *pwsp_core_main(void *core);
 PWSP_INTERNAL void *pwsp_aicpu_main(void *aicpu);
 
@@ -76020,12 +76037,13 @@ PWSP_INTERNAL void pwsp_aicpu_close(pwsp_aicpu *aicpu);
 static pwsp_core_task *pwsp_core_wait(pwsp_core *core) {
     pwsp_line *line = &core->line;
     const ptowsp_device *device = core->aicpu->device;
-    for (uint32_t round = 0;;) {
+    core->patience.round = 0;
+    for (;;) {
         pwsp_core_task *task = (pwsp_core_task *)(uintptr_t)pwsp_core_poll(line);
         if (task || pwsp_core_must_quit(line)) {
             return task;
         }
-        if (!pwsp_spin(&round, device->spin_count, device->yield_count)) {
+        if (!pwsp_device_spin(device, &core->patience)) {
             pwsp_sleeper_begin(&core->sleeper, PWSP_AWAIT_ANY);
             pwsp_sleeper_end(&core->sleeper, pwsp_core_poll(line) || pwsp_core_must_quit(line), 0);
         }
@@ -76532,9 +76550,8 @@ static bool pwsp_aicpu_has_news(const pwsp_aicpu *aicpu) {
 
 // Waits a little; the longer the thread has been idle, the longer. left_ns: until a core exceeds
 // its time limit.
-static void pwsp_aicpu_idle(pwsp_aicpu *aicpu, uint32_t *idle_rounds, uint64_t left_ns) {
-    const ptowsp_device *device = aicpu->device;
-    if (!pwsp_spin(idle_rounds, device->spin_count, device->yield_count)) {
+static void pwsp_aicpu_idle(pwsp_aicpu *aicpu, uint64_t left_ns) {
+    if (!pwsp_device_spin(aicpu->device, &aicpu->patience)) {
         uint32_t what = PWSP_AWAIT_ANY;
         what |= aicpu->free_count[0] ? PWSP_AWAIT_VECTOR : 0;
         what |= aicpu->free_count[1] ? PWSP_AWAIT_CUBE : 0;
@@ -76544,16 +76561,16 @@ static void pwsp_aicpu_idle(pwsp_aicpu *aicpu, uint32_t *idle_rounds, uint64_t l
 }
 
 static void pwsp_aicpu_work(pwsp_aicpu *aicpu) {
-    uint32_t idle_rounds = 0;
+    aicpu->patience.round = 0;
     for (uint32_t round = 1; !pwsp_load_seq_cst(&aicpu->device->is_over); round++) {
         bool has_some = pwsp_aicpu_collect(aicpu);
         has_some = pwsp_aicpu_give_out(aicpu) || has_some;
         has_some = pwsp_aicpu_start_blocks(aicpu) || has_some;
         uint64_t left_ns = has_some && round % 64 != 0 ? 0 : pwsp_aicpu_check_time(aicpu);
         if (has_some) {
-            idle_rounds = 0;
+            aicpu->patience.round = 0;
         } else {
-            pwsp_aicpu_idle(aicpu, &idle_rounds, left_ns);
+            pwsp_aicpu_idle(aicpu, left_ns);
         }
     }
 }
@@ -77031,6 +77048,21 @@ PWSP_INTERNAL ptowsp_status pwsp_device_fail_stuck(ptowsp_device *device) {
     return pwsp_fail(device->context, PTOWSP_STUCK, device->stuck_index,
                      "device: core %u has not come back from %s in %" PRIu64 " ns",
                      (unsigned)device->stuck_core, device->stuck_text, device->time_limit_ns);
+}
+
+// -- waiting --------------------------------------------------------------------------------------
+
+PWSP_INTERNAL bool pwsp_device_spin(const ptowsp_device *device, pwsp_patience *patience) {
+    bool is_hasty = patience->hurry > 0,
+         yields = !is_hasty && patience->round >= device->spin_count;
+    uint64_t begin = yields ? pwsp_ticks() : 0;
+    bool goes_on =
+        pwsp_spin(&patience->round, device->spin_count, is_hasty ? 0 : device->yield_count);
+    if (goes_on && yields) {
+        pwsp_device_yielded(patience, pwsp_ticks() - begin);
+    }
+    patience->hurry -= is_hasty && !goes_on;
+    return goes_on;
 }
 
 // -- results --------------------------------------------------------------------------------------

@@ -1,6 +1,6 @@
 // Devices for which the system has no more threads: each thread that a device starts is refused
 // once, and those that have been started end. (The library is inside, pwsp_thread_start too, so
-// that pthread_create can be replaced.)
+// that pthread_create can be replaced.) And how threads of devices wait beside programs that compute.
 
 #include <pthread.h>
 
@@ -10,6 +10,8 @@ __attribute__((unused)) static int test_pthread_create(pthread_t *out_thread,
 #define pthread_create test_pthread_create
 
 #include "../src/base/os.c"
+
+#include "../src/device/device.h"
 
 #include "test.h"
 
@@ -49,9 +51,40 @@ static void device_threads__any_thread_may_be_refused(void **state) {
 #endif
 }
 
+// Rounds until a thread sleeps.
+static uint32_t count_rounds(const ptowsp_device *device, pwsp_patience *patience) {
+    uint32_t rounds = 0;
+    while (pwsp_device_spin(device, patience)) {
+        rounds++;
+    }
+    assert_int_equal(patience->round, 0);
+    return rounds;
+}
+
+static void device_threads__after_a_yield_that_came_late_there_are_none_for_a_while(void **state) {
+    (void)state;
+    static ptowsp_device device;
+    pwsp_patience patience = {0, 0};
+    device.spin_count = 7;
+    device.yield_count = 5;
+    pwsp_device_yielded(&patience, PWSP_DEVICE_LATE_TICKS - 1);
+    assert_int_equal(patience.hurry, 0);
+    assert_in_range(count_rounds(&device, &patience), 8, 12);  // 12, if none of them is late
+    // In the midst of yields:
+    patience.round = 9;
+    pwsp_device_yielded(&patience, PWSP_DEVICE_LATE_TICKS);
+    assert_int_equal(count_rounds(&device, &patience), 0);
+    for (uint32_t i = 1; i < PWSP_DEVICE_HURRY; i++) {
+        assert_int_equal(count_rounds(&device, &patience), 7);
+    }
+    assert_int_equal(patience.hurry, 0);
+    assert_in_range(count_rounds(&device, &patience), 8, 12);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(device_threads__any_thread_may_be_refused),
+        cmocka_unit_test(device_threads__after_a_yield_that_came_late_there_are_none_for_a_while),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

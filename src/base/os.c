@@ -97,10 +97,6 @@ PWSP_INTERNAL void pwsp_cond_signal(pwsp_cond *cond) {
     PWSP_PTHREAD(pthread_cond_signal(cond));
 }
 
-PWSP_INTERNAL void pwsp_cond_broadcast(pwsp_cond *cond) {
-    PWSP_PTHREAD(pthread_cond_broadcast(cond));
-}
-
 #else
 
 PWSP_INTERNAL bool pwsp_thread_start(pwsp_thread *out_thread, pwsp_thread_fn fn, void *arg) {
@@ -147,10 +143,6 @@ PWSP_INTERNAL void pwsp_cond_wait_for(pwsp_cond *cond, pwsp_mutex *mutex, uint64
 }
 
 PWSP_INTERNAL void pwsp_cond_signal(pwsp_cond *cond) {
-    (void)cond;
-}
-
-PWSP_INTERNAL void pwsp_cond_broadcast(pwsp_cond *cond) {
     (void)cond;
 }
 

@@ -38,7 +38,6 @@ PWSP_INTERNAL void pwsp_cond_wait(pwsp_cond *cond, pwsp_mutex *mutex);  // may w
 // The same, for some time at most.
 PWSP_INTERNAL void pwsp_cond_wait_for(pwsp_cond *cond, pwsp_mutex *mutex, uint64_t time_ns);
 PWSP_INTERNAL void pwsp_cond_signal(pwsp_cond *cond);  // wakes one
-PWSP_INTERNAL void pwsp_cond_broadcast(pwsp_cond *cond);
 
 // Processors that are online, at least 1.
 PWSP_INTERNAL uint32_t pwsp_cpu_count(void);

@@ -54,16 +54,12 @@ PWSP_INTERNAL bool pwsp_sleeper_rouse(pwsp_sleeper *sleeper, uint32_t what) {
 
 PWSP_INTERNAL void pwsp_sleepers_init(pwsp_sleepers *sleepers) {
     pwsp_mutex_init(&sleepers->mutex);
-    pwsp_cond_init(&sleepers->cond);
-    sleepers->called_count = 0;
-    sleepers->slept_count = 0;
-    sleepers->called_end = 0;
+    sleepers->first = NULL;
     sleepers->count = 0;
 }
 
 PWSP_INTERNAL void pwsp_sleepers_destroy(pwsp_sleepers *sleepers) {
-    PTOWSP_ASSERT(pwsp_load_relaxed(&sleepers->count) == 0 && sleepers->called_count == 0);
-    pwsp_cond_destroy(&sleepers->cond);
+    PTOWSP_ASSERT(pwsp_load_relaxed(&sleepers->count) == 0 && !sleepers->first);
     pwsp_mutex_destroy(&sleepers->mutex);
 }
 
@@ -75,13 +71,17 @@ PWSP_INTERNAL void pwsp_sleepers_begin(pwsp_sleepers *sleepers) {
 PWSP_INTERNAL void pwsp_sleepers_end(pwsp_sleepers *sleepers, bool has_something) {
 #if PWSP_HAS_THREADS
     if (!has_something) {
-        uint64_t number = sleepers->slept_count++;
-        while (sleepers->called_count == 0 || number >= sleepers->called_end) {
-            pwsp_cond_wait(&sleepers->cond, &sleepers->mutex);
+        pwsp_sleeping own;
+        pwsp_cond_init(&own.cond);
+        own.is_called = false;
+        own.next = sleepers->first;
+        sleepers->first = &own;
+        while (!own.is_called) {
+            pwsp_cond_wait(&own.cond, &sleepers->mutex);
         }
-        sleepers->called_count--;
+        pwsp_cond_destroy(&own.cond);  // who has called has signalled under the lock
         pwsp_mutex_unlock(&sleepers->mutex);
-        return;  // it has been taken off the count
+        return;  // it has been taken off the list and the count
     }
 #endif
     pwsp_fetch_sub_seq_cst(&sleepers->count, 1u);
@@ -94,15 +94,14 @@ PWSP_INTERNAL void pwsp_sleepers_end(pwsp_sleepers *sleepers, bool has_something
 }
 
 PWSP_INTERNAL void pwsp_sleepers_call(pwsp_sleepers *sleepers, bool all) {
-    uint32_t count = pwsp_load_relaxed(&sleepers->count);
-    count = all || count == 0 ? count : 1;  // 0: another waker was faster
-    pwsp_fetch_sub_seq_cst(&sleepers->count, count);
-    sleepers->called_count += count;
-    sleepers->called_end = count ? sleepers->slept_count : sleepers->called_end;
-    if (all) {
-        pwsp_cond_broadcast(&sleepers->cond);
-    } else {
-        pwsp_cond_signal(&sleepers->cond);
+    bool is_last = false;
+    while (sleepers->first && !is_last) {  // none: another waker was faster
+        pwsp_sleeping *sleeping = sleepers->first;
+        sleepers->first = sleeping->next;
+        pwsp_fetch_sub_seq_cst(&sleepers->count, 1u);
+        sleeping->is_called = true;
+        pwsp_cond_signal(&sleeping->cond);
+        is_last = !all;
     }
 }
 

@@ -47,14 +47,19 @@ PWSP_INLINE bool pwsp_sleeper_wake(pwsp_sleeper *sleeper, uint32_t what) {
 // takes tens of microseconds to come, and until then others need not lock and call again. A call is
 // for those that slept at the time, not for a thread that comes later: it might have no use for what
 // is offered, and who has would sleep on.
+//
+// Each thread sleeps on a condition of its own, in a list. Where several wait on one, glibc 2.25 to 2.40
+// may lose a signal (its bug 25847), and who has been taken off the count is not called again.
+
+typedef struct pwsp_sleeping {
+    pwsp_cond cond;
+    bool is_called;
+    struct pwsp_sleeping *next;
+} pwsp_sleeping;
 
 typedef struct pwsp_sleepers {
-    pwsp_mutex mutex;  // protects the sleep, and what the owner likes
-    pwsp_cond cond;
-    // Under the lock: threads that have been called and have not come; how many have gone to sleep so
-    // far, which numbers them; and the number from which on they came after the last call.
-    uint32_t called_count;
-    uint64_t slept_count, called_end;
+    pwsp_mutex mutex;      // protects the sleep, and what the owner likes
+    pwsp_sleeping *first;  // under the lock: the one that sleeps for the shortest time
     char padding[PWSP_FALSE_SHARING];
     uint32_t count;  // atomic: threads that sleep, or are about to, without those called
     char padding_after[PWSP_FALSE_SHARING];

@@ -465,9 +465,8 @@ static bool pwsp_aicpu_has_news(const pwsp_aicpu *aicpu) {
 
 // Waits a little; the longer the thread has been idle, the longer. left_ns: until a core exceeds
 // its time limit.
-static void pwsp_aicpu_idle(pwsp_aicpu *aicpu, uint32_t *idle_rounds, uint64_t left_ns) {
-    const ptowsp_device *device = aicpu->device;
-    if (!pwsp_spin(idle_rounds, device->spin_count, device->yield_count)) {
+static void pwsp_aicpu_idle(pwsp_aicpu *aicpu, uint64_t left_ns) {
+    if (!pwsp_device_spin(aicpu->device, &aicpu->patience)) {
         uint32_t what = PWSP_AWAIT_ANY;
         what |= aicpu->free_count[0] ? PWSP_AWAIT_VECTOR : 0;
         what |= aicpu->free_count[1] ? PWSP_AWAIT_CUBE : 0;
@@ -477,16 +476,16 @@ static void pwsp_aicpu_idle(pwsp_aicpu *aicpu, uint32_t *idle_rounds, uint64_t l
 }
 
 static void pwsp_aicpu_work(pwsp_aicpu *aicpu) {
-    uint32_t idle_rounds = 0;
+    aicpu->patience.round = 0;
     for (uint32_t round = 1; !pwsp_load_seq_cst(&aicpu->device->is_over); round++) {
         bool has_some = pwsp_aicpu_collect(aicpu);
         has_some = pwsp_aicpu_give_out(aicpu) || has_some;
         has_some = pwsp_aicpu_start_blocks(aicpu) || has_some;
         uint64_t left_ns = has_some && round % 64 != 0 ? 0 : pwsp_aicpu_check_time(aicpu);
         if (has_some) {
-            idle_rounds = 0;
+            aicpu->patience.round = 0;
         } else {
-            pwsp_aicpu_idle(aicpu, &idle_rounds, left_ns);
+            pwsp_aicpu_idle(aicpu, left_ns);
         }
     }
 }

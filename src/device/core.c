@@ -9,12 +9,13 @@
 static pwsp_core_task *pwsp_core_wait(pwsp_core *core) {
     pwsp_line *line = &core->line;
     const ptowsp_device *device = core->aicpu->device;
-    for (uint32_t round = 0;;) {
+    core->patience.round = 0;
+    for (;;) {
         pwsp_core_task *task = (pwsp_core_task *)(uintptr_t)pwsp_core_poll(line);
         if (task || pwsp_core_must_quit(line)) {
             return task;
         }
-        if (!pwsp_spin(&round, device->spin_count, device->yield_count)) {
+        if (!pwsp_device_spin(device, &core->patience)) {
             pwsp_sleeper_begin(&core->sleeper, PWSP_AWAIT_ANY);
             pwsp_sleeper_end(&core->sleeper, pwsp_core_poll(line) || pwsp_core_must_quit(line), 0);
         }

@@ -405,6 +405,21 @@ PWSP_INTERNAL ptowsp_status pwsp_device_fail_stuck(ptowsp_device *device) {
                      (unsigned)device->stuck_core, device->stuck_text, device->time_limit_ns);
 }
 
+// -- waiting --------------------------------------------------------------------------------------
+
+PWSP_INTERNAL bool pwsp_device_spin(const ptowsp_device *device, pwsp_patience *patience) {
+    bool is_hasty = patience->hurry > 0,
+         yields = !is_hasty && patience->round >= device->spin_count;
+    uint64_t begin = yields ? pwsp_ticks() : 0;
+    bool goes_on =
+        pwsp_spin(&patience->round, device->spin_count, is_hasty ? 0 : device->yield_count);
+    if (goes_on && yields) {
+        pwsp_device_yielded(patience, pwsp_ticks() - begin);
+    }
+    patience->hurry -= is_hasty && !goes_on;
+    return goes_on;
+}
+
 // -- results --------------------------------------------------------------------------------------
 
 ptowsp_device_stats ptowsp_device_result(const ptowsp_device *device) {

@@ -331,13 +331,16 @@ NPU_INTERNAL bool npu_kernel_may_be_empty(const npu_kernel *k, uint32_t tile) {
     const ptowsp_tile_object *object = &k->tiles[tile].object;
     uint32_t rows = npu_extent_least(k, &object->valid_rows);
     uint32_t cols = npu_extent_least(k, &object->valid_cols);
-    if (npu_kernel_is_shared(k, tile)) {  // by the second vector core, which has fewer
+    if (npu_kernel_is_shared(k, tile)) {
+        // The second vector core has those behind the first one's; that one has as many as half of the
+        // task's, which may be none.
         const ptowsp_extent *split = &k->tiles[k->info.split_tile].object.valid_rows;
         uint32_t first = (npu_extent_most(k, split) + 1) / 2;
+        bool has_first = npu_extent_least(k, split) > 0;
         const ptowsp_extent *shared = object->rows == 1 ? &object->valid_cols : &object->valid_rows;
         bool is_fixed = shared->param == PTOWSP_NO_PARAM;
         uint32_t *size = object->rows == 1 ? &cols : &rows;
-        *size = is_fixed && *size > first ? *size - first : 0;
+        *size = is_fixed && has_first && *size > first ? *size - first : 0;
     }
     return rows == 0 || cols == 0;
 }
