@@ -58336,6 +58336,7 @@ PWSP_INTERNAL bool pwsp_stretch_begin(pwsp_expander *x, pwsp_stretch *stretch) {
 
 PWSP_INTERNAL void pwsp_stretch_end(pwsp_expander *x, const pwsp_stretch *stretch, uint64_t count) {
     PTOWSP_ASSERT(count <= stretch->count);
+    (void)stretch;  // is asserted only
     x->frames[x->frame_count - 1].i += (int64_t)count;
     x->task_count += count;
 }
