@@ -1020,10 +1020,10 @@ PWSP_INLINE bool pwsp_sleeper_wake(pwsp_sleeper *sleeper, uint32_t what) {
 // The same with a count in place of `asleep`. A waker takes those that it calls off the count: a thread
 // takes tens of microseconds to come, and until then others need not lock and call again. A call is
 // for those that slept at the time, not for a thread that comes later: it might have no use for what
-// is offered, and who has would sleep on.
+// is offered, while one that has a use would sleep on.
 //
 // Each thread sleeps on a condition of its own, in a list. Where several wait on one, glibc 2.25 to 2.40
-// may lose a signal (its bug 25847), and who has been taken off the count is not called again.
+// may lose a signal (its bug 25847), and a thread that has been taken off the count is not called again.
 
 typedef struct pwsp_sleeping {
     pwsp_cond cond;
@@ -1170,7 +1170,7 @@ PWSP_INTERNAL void pwsp_sleepers_end(pwsp_sleepers *sleepers, bool has_something
         while (!own.is_called) {
             pwsp_cond_wait(&own.cond, &sleepers->mutex);
         }
-        pwsp_cond_destroy(&own.cond);  // who has called has signalled under the lock
+        pwsp_cond_destroy(&own.cond);  // the caller has signalled under the lock
         pwsp_mutex_unlock(&sleepers->mutex);
         return;  // it has been taken off the list and the count
     }
@@ -59088,9 +59088,9 @@ PWSP_INLINE void pwsp_sim_start_pipeline(pwsp_sim *sim, uint32_t pipeline, uint3
     }
 }
 
-// A simulated pipeline starts: completes its tasks' records. Adds the start to the times of its tasks' records, beginning with
-// `first`. Returns the task that the start comes from, or PTOWSP_NO_INDEX. That task also becomes
-// the cause of tasks that have not waited for another task of the pipeline.
+// A simulated pipeline starts: adds the start to the times of its tasks' records, beginning with
+// `first`, which completes them. Returns the task that the start comes from, or PTOWSP_NO_INDEX. That
+// task also becomes the cause of tasks that have not waited for another task of the pipeline.
 PWSP_INTERNAL uint64_t pwsp_sim_place_records(pwsp_sim *sim, uint64_t first, uint64_t count,
                                               const pwsp_token *ready, uint64_t issue,
                                               uint64_t start);

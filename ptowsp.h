@@ -3676,11 +3676,11 @@ PTOWSP_API void ptowsp_tile_store_add(ptowsp_value param, ptowsp_value value);
 // Values keep their type and bits. In the a2a3 model the halves overlap as far as two slots of each
 // FIFO allow, and the way through global memory is counted; the unit model counts one move, as
 // PTO-WSP does. A cube core's two vector cores share the rows of the vector half if it works row by
-// row, and each has its part of every tile: on elements, rows with a column or a sum of each row, columns, loads and stores. Else one of
-// them does it, as it does with transposed tiles, sorts, masks, gathers, tiles of one row and rows
-// for all others. Where both halves use a parameter
-// that one stores to, and no tile that goes between them orders it, the vector half does the loads
-// and stores of that parameter. On A5 the cores exchange through UB and L1. There nothing is cut:
+// row: on elements, on rows with a column or a sum of each, on columns, in loads and stores. Each has
+// its part of every tile then. Otherwise one of them does all, as with transposed tiles, sorts, masks,
+// gathers, and a row that all others need. Where both halves use a parameter that one stores to, and
+// no tile that goes between them orders it, the vector half does the loads and stores of that
+// parameter. On A5 the cores exchange through UB and L1. There nothing is cut:
 // kernels run and are timed as if one core had both units, and a tree for a device is refused
 // ("direct FIFOs" of the capability table).
 PTOWSP_API ptowsp_value ptowsp_tile_add(ptowsp_value x, ptowsp_value y);
@@ -5489,8 +5489,8 @@ typedef struct ptowsp_run_group_result {
 
 // Simulates the runs together, on one clock that begins at 0: executes each in time-only mode, with
 // these options but mode. Then each has its results and records. All that is under way shares the
-// links by the rules of section 15, so the result depends on the inputs alone: who comes first at a
-// link is served first, ties by rank. out_result may be NULL.
+// links by the rules of section 15, so the result depends on the inputs alone: a link serves
+// first what comes first, ties by rank. out_result may be NULL.
 //
 // Collectives of a group are matched in their order on each rank, and must be equal. AUTO chooses as
 // for one alone.
@@ -6651,9 +6651,9 @@ typedef struct ptowsp_graph_part {
 // Errors   INVALID_PARAMS: a wrong part, which is not added; the task then fails, whatever its
 //          function returns, and the run's error says why (a fault of a desc as in
 //          ptowsp_graph_task_make; a range or a kernel; a priority, if none of the graph's own tasks
-//          has one and no lanes are of units; a unit of which the device has no core; an edge that does not lead to a later
-//          task of the part; NULL). Also, the task is not running (a range never is): the run fails
-//          with it as the index; the graph is not running.
+//          has one and no lanes are of units; a unit of which the device has no core; an edge that
+//          does not lead to a later task of the part; NULL). Also, the task is not running (a range
+//          never is): the run fails with it as the index; the graph is not running.
 //          LIMIT_EXCEEDED: the tasks of the run add more than added_task_max or added_edge_max (with
 //          both 0: any part but an empty one). The
 //          run then ends as if it had been cancelled, but with LIMIT_EXCEEDED and no index. A run

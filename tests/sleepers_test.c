@@ -1,4 +1,4 @@
-// Sleepers of which several are called, one after another or all: who comes, and that no two wait on one
+// Sleepers of which several are called, one after another or all: which of them come, and that no two wait on one
 // condition, as glibc may lose a signal then (src/base/sleeper.h). The room is inside, so that its waits
 // can be counted.
 

@@ -221,7 +221,7 @@ typedef struct tagged {
     uint64_t message, is_sender, begin, span;
 } tagged;
 
-// By message; the sender first, or who begins last.
+// By message; first the sender, or the last to begin.
 static int compare_tagged(const void *left, const void *right) {
     const tagged *a = (const tagged *)left, *b = (const tagged *)right;
     if (a->message != b->message) {

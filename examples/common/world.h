@@ -17,7 +17,7 @@
 typedef struct world_span {
     ptowsp_span span;
     uint64_t message;
-    uint64_t is_sender;  // of a SEND; of others, who begins last
+    uint64_t is_sender;  // of a SEND; of others, the last to begin
 } world_span;
 
 typedef struct world {

@@ -79,7 +79,7 @@ PWSP_INTERNAL void pwsp_sleepers_end(pwsp_sleepers *sleepers, bool has_something
         while (!own.is_called) {
             pwsp_cond_wait(&own.cond, &sleepers->mutex);
         }
-        pwsp_cond_destroy(&own.cond);  // who has called has signalled under the lock
+        pwsp_cond_destroy(&own.cond);  // the caller has signalled under the lock
         pwsp_mutex_unlock(&sleepers->mutex);
         return;  // it has been taken off the list and the count
     }

@@ -46,10 +46,10 @@ PWSP_INLINE bool pwsp_sleeper_wake(pwsp_sleeper *sleeper, uint32_t what) {
 // The same with a count in place of `asleep`. A waker takes those that it calls off the count: a thread
 // takes tens of microseconds to come, and until then others need not lock and call again. A call is
 // for those that slept at the time, not for a thread that comes later: it might have no use for what
-// is offered, and who has would sleep on.
+// is offered, while one that has a use would sleep on.
 //
 // Each thread sleeps on a condition of its own, in a list. Where several wait on one, glibc 2.25 to 2.40
-// may lose a signal (its bug 25847), and who has been taken off the count is not called again.
+// may lose a signal (its bug 25847), and a thread that has been taken off the count is not called again.
 
 typedef struct pwsp_sleeping {
     pwsp_cond cond;

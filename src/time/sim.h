@@ -165,9 +165,9 @@ PWSP_INLINE void pwsp_sim_start_pipeline(pwsp_sim *sim, uint32_t pipeline, uint3
     }
 }
 
-// A simulated pipeline starts: completes its tasks' records. Adds the start to the times of its tasks' records, beginning with
-// `first`. Returns the task that the start comes from, or PTOWSP_NO_INDEX. That task also becomes
-// the cause of tasks that have not waited for another task of the pipeline.
+// A simulated pipeline starts: adds the start to the times of its tasks' records, beginning with
+// `first`, which completes them. Returns the task that the start comes from, or PTOWSP_NO_INDEX. That
+// task also becomes the cause of tasks that have not waited for another task of the pipeline.
 PWSP_INTERNAL uint64_t pwsp_sim_place_records(pwsp_sim *sim, uint64_t first, uint64_t count,
                                               const pwsp_token *ready, uint64_t issue,
                                               uint64_t start);
