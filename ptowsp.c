@@ -1957,6 +1957,28 @@ PWSP_INLINE uint32_t pwsp_divide(uint32_t n, pwsp_divisor divisor) {
     return (uint32_t)(((uint64_t)n * divisor.multiplier) >> divisor.shift);
 }
 
+// Division of any number by a constant, where there are products of 128 bits. The factor is less than 1
+// below 2^64 / by, so the estimate is at most 1 too small.
+typedef struct pwsp_wide_divisor {
+    uint64_t by, factor;
+} pwsp_wide_divisor;
+
+PWSP_INLINE pwsp_wide_divisor pwsp_wide_divisor_make(uint64_t by) {
+    PTOWSP_ASSERT(by > 0);
+    const pwsp_wide_divisor divisor = {by, UINT64_MAX / by};
+    return divisor;
+}
+
+PWSP_INLINE uint64_t pwsp_wide_divide(uint64_t n, const pwsp_wide_divisor *divisor) {
+#if defined(__SIZEOF_INT128__)
+    __extension__ typedef unsigned __int128 product;
+    const uint64_t estimate = (uint64_t)((product)n * divisor->factor >> 64);
+    return estimate + (n - estimate * divisor->by >= divisor->by);
+#else
+    return n / divisor->by;
+#endif
+}
+
 // The sum of ceil(length / chunk). Requires lengths that are not negative, positive_count of them
 // above 0, and chunk > 0.
 PWSP_INTERNAL uint64_t pwsp_lengths_units(const PTOWSP_GM int32_t *lengths, uint64_t count,
@@ -4177,42 +4199,13 @@ PWSP_INTERNAL void pwsp_write_range(pwsp_attention_writer *w, uint32_t sequence,
                                     uint32_t index, const pwsp_query_tile *tile, uint32_t begin,
                                     uint32_t end);
 
-// Ends the lane, and begins the next.
-PWSP_INTERNAL void pwsp_write_lane(pwsp_attention_writer *w);
-
 // Completes the plan, after all lanes.
 PWSP_INTERNAL void pwsp_write_end(pwsp_attention_writer *w);
 
-#endif
-
-// =================================================================================================
-// src/plan/attention_write.c
-// =================================================================================================
-
-// Units, merges and lanes of an attention plan, in the order of the plan.
-//
-// A merge is written with the first part of its tile, and so belongs to the lane of that part. Its
-// slots are counted as parts come. Where the tile goes on in later lanes, the cost of the merge is
-// known only there; at most one lane waits for that, as a lane after it ends with a tile of its own
-// only when this one is complete:
-//
-//      lane        l            l + 1       l + 2
-//      units       ... [part]   [part]      [part] [whole] ...
-//                      merge opens          closes: the cost of lane l is known
-
-PWSP_INTERNAL pwsp_attention_writer pwsp_write_begin(const pwsp_attention *a,
-                                                     ptowsp_attention_plan *plan) {
-    pwsp_attention_writer w;
-    memset(&w, 0, sizeof w);
-    w.a = a;
-    w.plan = plan;
-    w.next = plan->units;
-    plan->unit_begin[0] = plan->merge_begin[0] = 0;
-    return w;
-}
+// -- what a loop over lanes inlines ----------------------------------------------------------------
 
 // Notes the cost of a lane that is known.
-static void pwsp_write_cost(pwsp_attention_writer *w, uint32_t lane, uint64_t cost) {
+PWSP_FORCE_INLINE void pwsp_write_cost(pwsp_attention_writer *w, uint32_t lane, uint64_t cost) {
     const uint32_t *speeds = w->a->config.lane_speeds;
     PTOWSP_ASSERT(!speeds || speeds[lane] > 0 || cost == 0);
     double value = (double)cost * w->a->grid;
@@ -4253,9 +4246,8 @@ PWSP_FORCE_INLINE void pwsp_write_words(PTOWSP_GM ptowsp_work *to, uint64_t a, u
 }
 
 // Opens the merge of a tile: the slots that follow are its parts.
-static void pwsp_write_open(pwsp_attention_writer *w, uint32_t sequence, uint32_t head,
-                            uint32_t tag) {
-    PTOWSP_ASSERT(!w->is_open && w->merges < w->plan->merge_capacity);
+PWSP_FORCE_INLINE void pwsp_write_open(pwsp_attention_writer *w, uint32_t sequence, uint32_t head,
+                                       uint32_t tag) {
     pwsp_write_words(&w->plan->merges[w->merges], pwsp_word_pair(w->merges, tag),
                      pwsp_word_pair(sequence, head), pwsp_word_pair(w->slots, 0));
     w->merges++;
@@ -4265,10 +4257,9 @@ static void pwsp_write_open(pwsp_attention_writer *w, uint32_t sequence, uint32_
 }
 
 // Closes it: the number of its slots is known, and so its cost.
-static void pwsp_write_close(pwsp_attention_writer *w, uint32_t rows) {
+PWSP_FORCE_INLINE void pwsp_write_close(pwsp_attention_writer *w, uint64_t slot_cost) {
     const uint32_t slots = w->slots - w->open_slot;
-    PTOWSP_ASSERT(slots > 0);
-    const uint64_t cost = slots * pwsp_slot_cost(w->a, rows);
+    const uint64_t cost = slots * slot_cost;
     w->plan->merges[w->merges - 1].params[3] = slots;
     if (w->open_lane == w->lane) {
         w->lane_cost += cost;
@@ -4276,6 +4267,100 @@ static void pwsp_write_close(pwsp_attention_writer *w, uint32_t rows) {
         pwsp_write_cost(w, w->open_lane, w->open_cost + cost);
     }
     w->is_open = false;
+}
+
+// Ends the lane, and begins the next.
+PWSP_FORCE_INLINE void pwsp_write_lane(pwsp_attention_writer *w) {
+    PTOWSP_ASSERT(w->next <= w->plan->units + w->plan->unit_capacity &&
+                  w->merges <= w->plan->merge_capacity);
+    if (w->is_open && w->open_lane == w->lane) {
+        w->open_cost = w->lane_cost;
+    } else {
+        pwsp_write_cost(w, w->lane, w->lane_cost);
+    }
+    w->lane++;
+    w->lane_cost = 0;
+    w->plan->unit_begin[w->lane] = (uint32_t)(w->next - w->plan->units);
+    w->plan->merge_begin[w->lane] = w->merges;
+}
+
+// Writes one piece of a tile, with a slot unless it is all of a tile that needs none.
+PWSP_FORCE_INLINE void pwsp_write_piece(pwsp_attention_writer *w, uint32_t sequence, uint32_t head,
+                                        uint32_t index, uint32_t tier, uint32_t flags,
+                                        bool is_slotted, uint32_t begin, uint32_t length) {
+    uint32_t slot = PTOWSP_NO_SLOT;
+    if (is_slotted) {
+        if (flags & PTOWSP_WORK_FIRST) {
+            pwsp_write_open(w, sequence, head, pwsp_word_tag(tier, 0, index));
+        }
+        slot = w->slots++;
+    }
+    pwsp_write_words(w->next++, pwsp_word_pair(slot, pwsp_word_tag(tier, flags, index)),
+                     pwsp_word_pair(sequence, head), pwsp_word_pair(begin, length));
+}
+
+// Writes the one tile of each of `count` heads, as a whole and without slots. With several heads it
+// writes eight at a time, also where fewer are asked for, as long as the plan has room for them: how
+// often a shorter loop goes round cannot be foreseen, and what is too much is overwritten later.
+PWSP_FORCE_INLINE void pwsp_write_wholes(pwsp_attention_writer *w, uint32_t sequence, uint32_t head,
+                                         uint64_t count, uint32_t tier, uint32_t begin,
+                                         uint32_t length) {
+    typedef uint64_t pair __attribute__((vector_size(16)));
+    PTOWSP_GM ptowsp_work *unit = w->next, *last = unit + count;
+    const PTOWSP_GM ptowsp_work *end = w->plan->units + w->plan->unit_capacity;
+    const uint32_t tag = pwsp_word_tag(tier, PTOWSP_WORK_FIRST | PTOWSP_WORK_LAST, 0);
+    const uint64_t slot_tag = pwsp_word_pair(PTOWSP_NO_SLOT, tag), one = pwsp_word_pair(0, 1);
+    const uint64_t begin_length = pwsp_word_pair(begin, length);
+    uint64_t request_head = pwsp_word_pair(sequence, head);
+    w->next = last;
+    if (w->a->config.head_count > 2 && end - last >= 8) {
+        pair first = {slot_tag, request_head}, third = {request_head + one, begin_length};
+        const pair second = {begin_length, slot_tag}, step = {0, 2 * one},
+                   step_third = {2 * one, 0};
+        do {
+#pragma GCC unroll 4
+            for (uint32_t i = 0; i < 4; i++, unit += 2) {
+                PTOWSP_GM char *to = (PTOWSP_GM char *)unit;
+                memcpy(to, &first, 16);
+                memcpy(to + 16, &second, 16);
+                memcpy(to + 32, &third, 16);
+                first += step;
+                third += step_third;
+            }
+        } while (unit < last);
+        return;
+    }
+    for (; unit < last; unit++, request_head += one) {
+        pwsp_write_words(unit, slot_tag, request_head, begin_length);
+    }
+}
+
+#endif
+
+// =================================================================================================
+// src/plan/attention_write.c
+// =================================================================================================
+
+// Units, merges and lanes of an attention plan, in the order of the plan.
+//
+// A merge is written with the first part of its tile, and so belongs to the lane of that part. Its
+// slots are counted as parts come. Where the tile goes on in later lanes, the cost of the merge is
+// known only there; at most one lane waits for that, as a lane after it ends with a tile of its own
+// only when this one is complete:
+//
+//      lane        l            l + 1       l + 2
+//      units       ... [part]   [part]      [part] [whole] ...
+//                      merge opens          closes: the cost of lane l is known
+
+PWSP_INTERNAL pwsp_attention_writer pwsp_write_begin(const pwsp_attention *a,
+                                                     ptowsp_attention_plan *plan) {
+    pwsp_attention_writer w;
+    memset(&w, 0, sizeof w);
+    w.a = a;
+    w.plan = plan;
+    w.next = plan->units;
+    plan->unit_begin[0] = plan->merge_begin[0] = 0;
+    return w;
 }
 
 PWSP_INTERNAL void pwsp_write_range(pwsp_attention_writer *w, uint32_t sequence, uint32_t head,
@@ -4293,21 +4378,14 @@ PWSP_INTERNAL void pwsp_write_range(pwsp_attention_writer *w, uint32_t sequence,
         }
         const uint32_t flags = (at == tile->begin ? PTOWSP_WORK_FIRST : 0) |
                                (next == tile->end ? PTOWSP_WORK_LAST : 0);
-        uint32_t slot = PTOWSP_NO_SLOT;
-        if (flags != (PTOWSP_WORK_FIRST | PTOWSP_WORK_LAST) || tile->is_slotted) {
-            if (flags & PTOWSP_WORK_FIRST) {
-                pwsp_write_open(w, sequence, head, pwsp_word_tag(tier, 0, index));
-            }
-            slot = w->slots++;
-        }
-        PTOWSP_ASSERT(w->next < w->plan->units + w->plan->unit_capacity);
-        pwsp_write_words(w->next++, pwsp_word_pair(slot, pwsp_word_tag(tier, flags, index)),
-                         pwsp_word_pair(sequence, head), pwsp_word_pair(at, next - at));
+        const bool is_whole = flags == (PTOWSP_WORK_FIRST | PTOWSP_WORK_LAST);
+        pwsp_write_piece(w, sequence, head, index, tier, flags, !is_whole || tile->is_slotted, at,
+                         next - at);
         at = next;
     }
     w->lane_cost += pieces * a->unit + (end - begin) * tile->rate;
     if (end == tile->end && w->is_open) {
-        pwsp_write_close(w, tile->rows);
+        pwsp_write_close(w, pwsp_slot_cost(a, tile->rows));
     }
 }
 
@@ -4342,19 +4420,9 @@ PWSP_INTERNAL void pwsp_write_heads(pwsp_attention_writer *w, uint32_t sequence,
         return;
     }
     if (tiles == 1 && !pwsp_attention_cuts_chunks(a)) {
-        PTOWSP_GM ptowsp_work *unit = w->next, *last = unit + count;
-        PTOWSP_ASSERT(last <= w->plan->units + w->plan->unit_capacity);
         const uint32_t length = first->end - first->begin;
-        const uint32_t tag = pwsp_word_tag(pwsp_attention_tier(a, sequence),
-                                           PTOWSP_WORK_FIRST | PTOWSP_WORK_LAST, 0);
-        const uint64_t slot_tag = pwsp_word_pair(PTOWSP_NO_SLOT, tag);
-        const uint64_t begin_length = pwsp_word_pair(first->begin, length);
-        uint64_t request_head = pwsp_word_pair(sequence, head);
-        for (; unit < last; unit++) {
-            pwsp_write_words(unit, slot_tag, request_head, begin_length);
-            request_head += pwsp_word_pair(0, 1);
-        }
-        w->next = unit;
+        pwsp_write_wholes(w, sequence, head, count, pwsp_attention_tier(a, sequence), first->begin,
+                          length);
         w->lane_cost += count * (a->unit + length * first->rate);
         return;
     }
@@ -4364,18 +4432,6 @@ PWSP_INTERNAL void pwsp_write_heads(pwsp_attention_writer *w, uint32_t sequence,
             pwsp_write_range(w, sequence, h, i, &tile, tile.begin, tile.end);
         }
     }
-}
-
-PWSP_INTERNAL void pwsp_write_lane(pwsp_attention_writer *w) {
-    if (w->is_open && w->open_lane == w->lane) {
-        w->open_cost = w->lane_cost;
-    } else {
-        pwsp_write_cost(w, w->lane, w->lane_cost);
-    }
-    w->lane++;
-    w->lane_cost = 0;
-    w->plan->unit_begin[w->lane] = (uint32_t)(w->next - w->plan->units);
-    w->plan->merge_begin[w->lane] = w->merges;
 }
 
 PWSP_INTERNAL void pwsp_write_end(pwsp_attention_writer *w) {
@@ -4401,6 +4457,474 @@ PWSP_INTERNAL void pwsp_write_end(pwsp_attention_writer *w) {
     plan->slot_rows = a->slot_rows;
     plan->cost_max = w->cost_max;
     plan->cost_mean = (double)w->total * a->grid / (double)a->speed_sum;
+}
+
+// =================================================================================================
+// src/plan/attention_fill.h
+// =================================================================================================
+
+// How far lanes get in a given time.
+
+#ifndef PWSP_ATTENTION_FILL_H
+#define PWSP_ATTENTION_FILL_H
+
+// What filling lanes adds to a batch that has been counted.
+typedef struct pwsp_attention_splits {
+    uint64_t splits, merges;
+} pwsp_attention_splits;
+
+// Fills all lanes, and writes the plan if there is a writer. False if the batch does not fit.
+PWSP_INTERNAL bool pwsp_attention_fill(const pwsp_attention *a, uint64_t time,
+                                       pwsp_attention_writer *writer,
+                                       pwsp_attention_splits *out_splits);
+
+// The same for decode steps that have tiles.
+PWSP_INTERNAL bool pwsp_decode_fill(const pwsp_attention *a, uint64_t time,
+                                    pwsp_attention_writer *writer,
+                                    pwsp_attention_splits *out_splits);
+
+#define PWSP_SHARE_BITS 31
+
+// What a lane may cost: its speed's share of the time.
+PWSP_INLINE uint64_t pwsp_lane_room(const pwsp_attention *a, uint64_t time, uint32_t lane) {
+    if (!a->config.lane_speeds) {
+        return time;
+    }
+    const uint64_t share =
+        ((uint64_t)a->config.lane_speeds[lane] << PWSP_SHARE_BITS) / a->speed_max;
+    const uint64_t low = time & ((UINT64_C(1) << PWSP_SHARE_BITS) - 1);
+    return (time >> PWSP_SHARE_BITS) * share + (low * share >> PWSP_SHARE_BITS);
+}
+
+// A lane that is being filled.
+typedef struct pwsp_lane_fill {
+    uint64_t time;
+    uint32_t lane;
+    uint64_t room;  // what is left of it
+} pwsp_lane_fill;
+
+// Where the lane's part of a tile ends that does not fit as a whole, from kv on; kv for no part.
+PWSP_INTERNAL uint32_t pwsp_split_find(const pwsp_attention *a, const pwsp_lane_fill *f,
+                                       const pwsp_query_tile *tile, uint32_t kv);
+
+#endif
+
+// =================================================================================================
+// src/plan/attention_fill.c
+// =================================================================================================
+
+// How far lanes get in a given time.
+//
+// Lanes are filled in order, each as far as its time allows; the cut of the last tile is rounded down
+// to a page. So the largest cost is at most the time, if all of the batch fits.
+//
+//      room of the lane   |.......................................|
+//      fill               [rest of a tile][tile][tile][ heads ][part] merge of the part
+//
+//      heads    the heads of a sequence are equal: room / cost of a head says how many fit
+//      part     the first part of a tile also pays for the merge: slots * rows * per_merged_row. How
+//               many slots depends on how many parts the lanes that follow need for the rest; so
+//               the part is made shorter until the two agree
+//
+// Decode steps have a loop of their own, attention_decode.c.
+
+typedef struct pwsp_filler {
+    const pwsp_attention *a;
+    pwsp_attention_writer *writer;  // NULL: only counts
+    pwsp_lane_fill at;
+    // The position: a tile of a head of a sequence, and in it the KV from which it is left.
+    uint32_t sequence, head, index;
+    bool is_inside;
+    uint32_t kv;
+    uint32_t tiles;        // of the sequence
+    uint64_t head_cost;    // of all its tiles
+    pwsp_query_tile tile;  // the first of them
+    uint64_t splits, merges;
+} pwsp_filler;
+
+// -- tiles ----------------------------------------------------------------------------------------
+
+// The end of what the lane can take of a tile from kv on, rounded down to a page, if `room` is for
+// its KV alone; kv for nothing.
+static uint32_t pwsp_piece_end(const pwsp_attention *a, const pwsp_query_tile *tile, uint32_t kv,
+                               uint64_t room) {
+    const uint64_t page = a->config.page_size;
+    if (tile->rate == 0 || tile->end - kv < 2 * a->piece_min) {
+        return kv;
+    }
+    const uint64_t taken = pwsp_min_u64(room / tile->rate, tile->end - a->piece_min - kv);
+    const uint64_t end = (kv + taken) / page * page;
+    return end >= kv + a->piece_min ? (uint32_t)end : kv;
+}
+
+// The lanes after this one that `tokens` of a tile need, if they begin with it.
+static uint64_t pwsp_lanes_needed(const pwsp_attention *a, const pwsp_lane_fill *f,
+                                  const pwsp_query_tile *tile, uint64_t tokens) {
+    const uint64_t page = a->config.page_size;
+    uint64_t needed = 0;
+    for (uint32_t lane = f->lane + 1; lane < a->config.lane_count; lane++) {
+        const uint64_t room = pwsp_lane_room(a, f->time, lane);
+        if (room < a->unit) {
+            continue;
+        }
+        const uint64_t all = (room - a->unit) / tile->rate;
+        const uint64_t most = all / page * page;
+        needed++;
+        if (all >= tokens) {
+            return needed;
+        }
+        if (!a->config.lane_speeds) {
+            return most == 0 ? PWSP_COST_MAX : needed + pwsp_ceil_div_u64(tokens - most, most);
+        }
+        tokens -= most;
+    }
+    return PWSP_COST_MAX;  // too few
+}
+
+PWSP_INTERNAL uint32_t pwsp_split_find(const pwsp_attention *a, const pwsp_lane_fill *f,
+                                       const pwsp_query_tile *tile, uint32_t kv) {
+    if (f->room < a->unit || tile->end - kv < 2 * a->piece_min || tile->rate == 0 ||
+        f->lane == a->worker_last) {
+        return kv;  // with nothing after it the last lane does not split, though it may not fit
+    }
+    const uint64_t room = f->room - a->unit;
+    if (kv > tile->begin) {
+        return pwsp_piece_end(a, tile, kv, room);
+    }
+    const uint64_t slot_cost = pwsp_slot_cost(a, tile->rows);
+    for (uint64_t slots = 2;;) {
+        const uint64_t price = pwsp_mul_u64(slots, slot_cost);
+        const uint32_t end = price < room ? pwsp_piece_end(a, tile, kv, room - price) : kv;
+        if (end == kv) {
+            return kv;
+        }
+        const uint64_t needed = 1 + pwsp_lanes_needed(a, f, tile, tile->end - end);
+        if (needed <= slots) {
+            return end;
+        }
+        slots = needed;
+    }
+}
+
+// The same in INVARIANT mode: the end of the last chunk that fits.
+static uint32_t pwsp_chunks_find(const pwsp_filler *f, const pwsp_query_tile *tile, uint32_t kv) {
+    const pwsp_attention *a = f->a;
+    uint64_t price = 0;
+    if (kv == tile->begin) {
+        price = pwsp_mul_u64(pwsp_chunk_pieces(a, kv, tile->end), pwsp_slot_cost(a, tile->rows));
+    }
+    const uint64_t next = (kv / a->chunk + 1) * a->chunk;
+    if (next >= tile->end) {
+        return kv;  // one piece is left
+    }
+    price = pwsp_sum_u64(price, a->unit + (next - kv) * tile->rate);
+    if (price > f->at.room) {
+        return kv;
+    }
+    // Of a whole chunk, though the tile may have none: it may see less than one.
+    const uint64_t chunk_cost = pwsp_sum_u64(a->unit, pwsp_mul_u64(a->chunk, tile->rate));
+    const uint64_t last = (tile->end - 1) / a->chunk * a->chunk;
+    PTOWSP_ASSERT(chunk_cost > 0);  // otherwise all fits
+    const uint64_t more = (f->at.room - price) / chunk_cost;
+    return (uint32_t)pwsp_min_u64(last, next + pwsp_min_u64(more, last / a->chunk) * a->chunk);
+}
+
+// -- lanes ----------------------------------------------------------------------------------------
+
+// Takes the tile at the position, or what the lane has room for. True if it was all.
+static bool pwsp_fill_tile(pwsp_filler *f) {
+    const pwsp_attention *a = f->a;
+    const pwsp_query_tile tile =
+        f->index == 0 ? f->tile : pwsp_query_tile_at(a, f->sequence, f->index);
+    const uint32_t kv = f->is_inside ? f->kv : tile.begin;
+    const uint64_t cost = pwsp_tile_cost(a, &tile, kv);
+    uint32_t end = tile.end;
+    if (cost > f->at.room) {
+        end = pwsp_attention_cuts_chunks(a) ? pwsp_chunks_find(f, &tile, kv)
+                                            : pwsp_split_find(a, &f->at, &tile, kv);
+    }
+    if (f->writer && end > kv) {
+        pwsp_write_range(f->writer, f->sequence, f->head, f->index, &tile, kv, end);
+    }
+    if (end == tile.end) {
+        f->at.room -= cost;
+        f->is_inside = false;
+        f->index++;
+        if (f->index == f->tiles) {
+            f->index = 0;
+            f->head++;
+        }
+        return true;
+    }
+    if (end > kv) {
+        f->at.room = 0;
+        f->splits++;
+        f->merges += !f->is_inside && !tile.is_slotted;
+        f->is_inside = true;
+        f->kv = end;
+    }
+    return false;
+}
+
+// Moves to the next sequence that has units. False at the end.
+static bool pwsp_fill_next(pwsp_filler *f) {
+    const pwsp_attention *a = f->a;
+    f->tiles = 0;
+    while (f->tiles == 0) {
+        f->sequence++;
+        if (f->sequence >= a->sequence_count) {
+            f->sequence = a->sequence_count;
+            return false;
+        }
+        f->tiles = pwsp_query_tiles(a, f->sequence);
+    }
+    f->head = f->index = 0;
+    // Field by field: a copy by wider loads would wait for what was stored just now.
+    const pwsp_query_tile first = pwsp_query_tile_at(a, f->sequence, 0);
+    f->tile.begin = first.begin;
+    f->tile.end = first.end;
+    f->tile.rows = first.rows;
+    f->tile.is_slotted = first.is_slotted;
+    f->tile.rate = first.rate;
+    f->head_cost = pwsp_tile_cost(a, &first, first.begin);
+    for (uint32_t i = 1; i < f->tiles; i++) {
+        const pwsp_query_tile tile = pwsp_query_tile_at(a, f->sequence, i);
+        f->head_cost += pwsp_tile_cost(a, &tile, tile.begin);
+    }
+    return true;
+}
+
+// Fills a lane. False when the batch has ended.
+static bool pwsp_fill_lane(pwsp_filler *f) {
+    const uint32_t heads = f->a->config.head_count;
+    for (;;) {
+        if (f->head == heads && !pwsp_fill_next(f)) {
+            return false;
+        }
+        if (f->index == 0 && !f->is_inside) {
+            const uint64_t left = heads - f->head;
+            const uint64_t count =
+                f->at.room >= left * f->head_cost ? left : f->at.room / f->head_cost;
+            if (count > 0) {
+                if (f->writer) {
+                    pwsp_write_heads(f->writer, f->sequence, f->head, count, &f->tile);
+                }
+                f->at.room -= count * f->head_cost;
+                f->head += (uint32_t)count;
+                continue;
+            }
+        }
+        if (!pwsp_fill_tile(f)) {
+            return true;
+        }
+    }
+}
+
+PWSP_INTERNAL bool pwsp_attention_fill(const pwsp_attention *a, uint64_t time,
+                                       pwsp_attention_writer *writer,
+                                       pwsp_attention_splits *out_splits) {
+    pwsp_filler f;
+    memset(&f, 0, sizeof f);
+    f.a = a;
+    f.writer = writer;
+    f.at.time = time;
+    f.head = a->config.head_count;  // before the first sequence
+    f.sequence = UINT32_MAX;
+    bool has_more = true;
+    for (; f.at.lane < a->config.lane_count; f.at.lane++) {
+        f.at.room = pwsp_lane_room(a, time, f.at.lane);
+        if (has_more && (!a->config.lane_speeds || a->config.lane_speeds[f.at.lane] > 0)) {
+            const uint64_t room = f.at.room;
+            has_more = pwsp_fill_lane(&f);
+            if (has_more && room == time && f.at.room == room) {
+                break;  // what does not fit the fastest lane, fits none
+            }
+        }
+        if (writer) {
+            pwsp_write_lane(writer);
+        } else if (!has_more) {
+            break;
+        }
+    }
+    out_splits->splits = f.splits;
+    out_splits->merges = f.merges;
+    return !has_more;
+}
+
+// =================================================================================================
+// src/plan/attention_decode.c
+// =================================================================================================
+
+// Filling and writing the lanes of decode steps, in one loop.
+//
+// There all KV of a head is one tile, and all tiles have the same rate. So of a sequence a lane takes
+//
+//      room / cost of a head       whole heads, of which the first may go on from the lane before
+//      (room - merge) / rate       tokens of the head that follows, rounded down to a page
+//
+// The divisors of the second line are those of all lanes, so their quotients come from
+// multiplications; the first quotient is small, which is when processors divide fast. The position is
+// in registers, as all functions are inlined into two loops: one counts, one writes as well.
+
+typedef struct pwsp_decode {
+    const pwsp_attention *a;
+    pwsp_attention_writer *writer;  // NULL: only counts
+    uint64_t rate;
+    pwsp_wide_divisor by_rate;
+    pwsp_divisor by_page;
+    uint64_t slot_cost;
+    uint64_t price;  // of the first of two parts, beside its tokens
+    uint64_t time;
+    uint32_t lane;
+    uint64_t room;  // what is left of it
+    // The position: in a head of a sequence the KV from which it is left.
+    uint32_t sequence, head, kv, length;
+    uint64_t head_cost;
+    uint64_t splits, merges;
+} pwsp_decode;
+
+// Moves to the next sequence that has KV. False at the end.
+PWSP_FORCE_INLINE bool pwsp_decode_next(pwsp_decode *d) {
+    const pwsp_attention *a = d->a;
+    do {
+        d->sequence++;
+        if (d->sequence >= a->sequence_count) {
+            return false;
+        }
+        d->length = (uint32_t)a->kv_lengths[d->sequence];
+    } while (d->length == 0);
+    d->head = 0;
+    d->head_cost = a->unit + d->length * d->rate;
+    return true;
+}
+
+// Takes what is left of a head, and whole heads after it: `count` together.
+PWSP_FORCE_INLINE void pwsp_decode_take(pwsp_decode *d, uint32_t count) {
+    pwsp_attention_writer *w = d->writer;
+    if (w) {
+        const uint32_t tier = pwsp_attention_tier(d->a, d->sequence);
+        const bool is_part = d->kv > 0;
+        w->lane_cost += count * d->head_cost - d->kv * d->rate;
+        if (is_part) {
+            pwsp_write_piece(w, d->sequence, d->head, 0, tier, PTOWSP_WORK_LAST, true, d->kv,
+                             d->length - d->kv);
+            pwsp_write_close(w, d->slot_cost);
+        }
+        pwsp_write_wholes(w, d->sequence, d->head + is_part, count - is_part, tier, 0, d->length);
+    }
+    d->head += count;
+    d->kv = 0;
+}
+
+// Where the lane's part of the head ends that does not fit; d->kv for no part. Nearly always the next
+// lane can take the rest, so that there are two parts.
+PWSP_FORCE_INLINE uint32_t pwsp_decode_end(const pwsp_decode *d) {
+    const pwsp_attention *a = d->a;
+    const bool is_plain = d->kv == 0 && !a->config.lane_speeds && d->rate > 0;
+    if (is_plain) {
+        if (d->room <= d->price || d->length < 2 * a->piece_min || d->lane == a->worker_last) {
+            return 0;
+        }
+        const uint64_t taken = pwsp_min_u64(pwsp_wide_divide(d->room - d->price, &d->by_rate),
+                                            d->length - a->piece_min);
+        const uint32_t end = pwsp_divide((uint32_t)taken, d->by_page) * a->config.page_size;
+        if (end < a->piece_min) {
+            return 0;
+        }
+        if (a->unit + (d->length - end) * d->rate <= d->time) {
+            return end;
+        }
+    }
+    const pwsp_query_tile tile = {0, d->length, a->slot_rows, false, d->rate};
+    const pwsp_lane_fill lane = {d->time, d->lane, d->room};
+    return pwsp_split_find(a, &lane, &tile, d->kv);
+}
+
+// Fills a lane, and leaves what it has room for. False when the batch has ended.
+PWSP_FORCE_INLINE bool pwsp_decode_lane(pwsp_decode *d) {
+    const uint32_t heads = d->a->config.head_count;
+    uint64_t open;  // what an open head does not cost any more
+    for (;;) {
+        if (d->head == heads && !pwsp_decode_next(d)) {
+            return false;
+        }
+        open = d->kv * d->rate;
+        const uint64_t all = (heads - d->head) * d->head_cost - open;
+        if (all > d->room) {
+            break;
+        }
+        d->room -= all;
+        pwsp_decode_take(d, heads - d->head);
+    }
+    if (d->room + open >= d->head_cost) {
+        const uint64_t count = (d->room + open) / d->head_cost;
+        d->room += open - count * d->head_cost;
+        pwsp_decode_take(d, (uint32_t)count);
+    }
+    const uint32_t end = pwsp_decode_end(d);
+    if (end > d->kv) {
+        pwsp_attention_writer *w = d->writer;
+        if (w) {
+            w->lane_cost += d->a->unit + (end - d->kv) * d->rate;
+            pwsp_write_piece(w, d->sequence, d->head, 0, pwsp_attention_tier(d->a, d->sequence),
+                             d->kv == 0 ? PTOWSP_WORK_FIRST : 0, true, d->kv, end - d->kv);
+        }
+        d->splits++;
+        d->merges += d->kv == 0;
+        d->kv = end;
+        d->room = 0;
+    }
+    return true;
+}
+
+PWSP_FORCE_INLINE bool pwsp_decode_lanes(const pwsp_attention *a, uint64_t time,
+                                         pwsp_attention_writer *writer,
+                                         pwsp_attention_splits *out_splits) {
+    const uint64_t rate = a->token + a->slot_rows * a->row_token;
+    const uint64_t slot_cost = pwsp_slot_cost(a, a->slot_rows);
+    pwsp_decode d = {a,
+                     writer,
+                     rate,
+                     pwsp_wide_divisor_make(rate > 0 ? rate : 1),
+                     pwsp_divisor_make(a->config.page_size),
+                     slot_cost,
+                     a->unit + 2 * slot_cost,
+                     time,
+                     0,
+                     0,
+                     UINT32_MAX,
+                     a->config.head_count,
+                     0,
+                     0,
+                     0,
+                     0,
+                     0};
+    bool has_more = true;
+    for (; d.lane < a->config.lane_count; d.lane++) {
+        if (has_more && (!a->config.lane_speeds || a->config.lane_speeds[d.lane] > 0)) {
+            const uint64_t room = d.room = pwsp_lane_room(a, time, d.lane);
+            has_more = pwsp_decode_lane(&d);
+            if (has_more && room == time && d.room == room) {
+                break;  // what does not fit the fastest lane, fits none
+            }
+        }
+        if (writer) {
+            pwsp_write_lane(writer);
+        } else if (!has_more) {
+            break;
+        }
+    }
+    out_splits->splits = d.splits;
+    out_splits->merges = d.merges;
+    return !has_more;
+}
+
+PWSP_INTERNAL bool pwsp_decode_fill(const pwsp_attention *a, uint64_t time,
+                                    pwsp_attention_writer *writer,
+                                    pwsp_attention_splits *out_splits) {
+    PTOWSP_ASSERT(pwsp_attention_is_decode(a) && a->tile_count > 0);
+    return writer ? pwsp_decode_lanes(a, time, writer, out_splits)
+                  : pwsp_decode_lanes(a, time, NULL, out_splits);
 }
 
 // =================================================================================================
@@ -4447,363 +4971,31 @@ PWSP_INTERNAL void pwsp_attention_cut_write(const pwsp_attention *a, const pwsp_
 // Where the lanes' shares end.
 //
 // All decisions follow from one number, the time: what the cost of a lane may be. Lanes are filled in
-// order, each as far as its time allows; the cut of the last tile is rounded down to a page. So the
-// largest cost is at most the time, if all of the batch fits; and the least time in which it fits is
+// order, each as far as its time allows (attention_fill.c). The least time in which the batch fits is
 // nearly the optimum, since a lane that stops earlier never leaves less to the others.
-//
-//      room of the lane   |.......................................|
-//      fill               [rest of a tile][tile][tile][ heads ][part] merge of the part
-//
-//      heads    the heads of a sequence are equal: room / cost of a head says how many fit
-//      part     the first part of a tile also pays for the merge: slots * rows * per_merged_row. How
-//               many slots depends on how many parts the lanes that follow need for the rest; so
-//               the part is made shorter until the two agree
 //
 // The time is found by trying. The first attempt is what the batch costs with a split at every lane,
 // plus half a page of rounding, over all lanes; with large batches it fits nearly always, and is a
 // tenth of a percent from the optimum. Where it does not fit it grows; where the batch is small,
 // bisection is cheap and decides.
 
-#define PWSP_SHARE_BITS 31
-
-typedef struct pwsp_filler {
-    const pwsp_attention *a;
-    pwsp_attention_writer *writer;  // NULL: only counts
-    uint64_t time;
-    uint32_t lane;
-    uint64_t room;
-    // The position: a tile of a head of a sequence, and in it the KV from which it is left.
-    uint32_t sequence, head, index;
-    bool is_inside;
-    uint32_t kv;
-    uint32_t tiles;        // of the sequence
-    uint64_t head_cost;    // of all its tiles
-    pwsp_query_tile tile;  // the first of them
-    uint64_t splits, merges;
-} pwsp_filler;
-
-// What a lane may cost: its speed's share of the time.
-static uint64_t pwsp_lane_room(const pwsp_attention *a, uint64_t time, uint32_t lane) {
-    if (!a->config.lane_speeds) {
-        return time;
-    }
-    const uint64_t share =
-        ((uint64_t)a->config.lane_speeds[lane] << PWSP_SHARE_BITS) / a->speed_max;
-    const uint64_t low = time & ((UINT64_C(1) << PWSP_SHARE_BITS) - 1);
-    return (time >> PWSP_SHARE_BITS) * share + (low * share >> PWSP_SHARE_BITS);
-}
-
-// -- tiles ----------------------------------------------------------------------------------------
-
-// The end of what the lane can take of a tile from kv on, rounded down to a page, if `room` is for
-// its KV alone; kv for nothing.
-static uint32_t pwsp_piece_end(const pwsp_attention *a, const pwsp_query_tile *tile, uint32_t kv,
-                               uint64_t room) {
-    const uint64_t page = a->config.page_size;
-    if (tile->rate == 0 || tile->end - kv < 2 * a->piece_min) {
-        return kv;
-    }
-    const uint64_t taken = pwsp_min_u64(room / tile->rate, tile->end - a->piece_min - kv);
-    const uint64_t end = (kv + taken) / page * page;
-    return end >= kv + a->piece_min ? (uint32_t)end : kv;
-}
-
-// The lanes after this one that `tokens` of a tile need, if they begin with it.
-static uint64_t pwsp_lanes_needed(const pwsp_filler *f, const pwsp_query_tile *tile,
-                                  uint64_t tokens) {
-    const pwsp_attention *a = f->a;
-    const uint64_t page = a->config.page_size;
-    uint64_t needed = 0;
-    for (uint32_t lane = f->lane + 1; lane < a->config.lane_count; lane++) {
-        const uint64_t room = pwsp_lane_room(a, f->time, lane);
-        if (room < a->unit) {
-            continue;
-        }
-        const uint64_t all = (room - a->unit) / tile->rate;
-        const uint64_t most = all / page * page;
-        needed++;
-        if (all >= tokens) {
-            return needed;
-        }
-        if (!a->config.lane_speeds) {
-            return most == 0 ? PWSP_COST_MAX : needed + pwsp_ceil_div_u64(tokens - most, most);
-        }
-        tokens -= most;
-    }
-    return PWSP_COST_MAX;  // too few
-}
-
-// Where the lane's part of a tile ends that does not fit as a whole; kv for no part.
-static uint32_t pwsp_split_find(const pwsp_filler *f, const pwsp_query_tile *tile, uint32_t kv) {
-    const pwsp_attention *a = f->a;
-    if (f->room < a->unit || tile->end - kv < 2 * a->piece_min || tile->rate == 0 ||
-        f->lane == a->worker_last) {
-        return kv;  // with nothing after it the last lane does not split, though it may not fit
-    }
-    const uint64_t room = f->room - a->unit;
-    if (kv > tile->begin) {
-        return pwsp_piece_end(a, tile, kv, room);
-    }
-    const uint64_t slot_cost = pwsp_slot_cost(a, tile->rows);
-    for (uint64_t slots = 2;;) {
-        const uint64_t price = pwsp_mul_u64(slots, slot_cost);
-        const uint32_t end = price < room ? pwsp_piece_end(a, tile, kv, room - price) : kv;
-        if (end == kv) {
-            return kv;
-        }
-        const uint64_t needed = 1 + pwsp_lanes_needed(f, tile, tile->end - end);
-        if (needed <= slots) {
-            return end;
-        }
-        slots = needed;
-    }
-}
-
-// The same in INVARIANT mode: the end of the last chunk that fits.
-static uint32_t pwsp_chunks_find(const pwsp_filler *f, const pwsp_query_tile *tile, uint32_t kv) {
-    const pwsp_attention *a = f->a;
-    uint64_t price = 0;
-    if (kv == tile->begin) {
-        price = pwsp_mul_u64(pwsp_chunk_pieces(a, kv, tile->end), pwsp_slot_cost(a, tile->rows));
-    }
-    const uint64_t next = (kv / a->chunk + 1) * a->chunk;
-    if (next >= tile->end) {
-        return kv;  // one piece is left
-    }
-    price = pwsp_sum_u64(price, a->unit + (next - kv) * tile->rate);
-    if (price > f->room) {
-        return kv;
-    }
-    // Of a whole chunk, though the tile may have none: it may see less than one.
-    const uint64_t chunk_cost = pwsp_sum_u64(a->unit, pwsp_mul_u64(a->chunk, tile->rate));
-    const uint64_t last = (tile->end - 1) / a->chunk * a->chunk;
-    PTOWSP_ASSERT(chunk_cost > 0);  // otherwise all fits
-    const uint64_t more = (f->room - price) / chunk_cost;
-    return (uint32_t)pwsp_min_u64(last, next + pwsp_min_u64(more, last / a->chunk) * a->chunk);
-}
-
-// -- lanes ----------------------------------------------------------------------------------------
-
-// Takes the tile at the position, or what the lane has room for. True if it was all.
-static bool pwsp_fill_tile(pwsp_filler *f) {
-    const pwsp_attention *a = f->a;
-    const pwsp_query_tile tile =
-        f->index == 0 ? f->tile : pwsp_query_tile_at(a, f->sequence, f->index);
-    const uint32_t kv = f->is_inside ? f->kv : tile.begin;
-    const uint64_t cost = pwsp_tile_cost(a, &tile, kv);
-    uint32_t end = tile.end;
-    if (cost > f->room) {
-        end = pwsp_attention_cuts_chunks(a) ? pwsp_chunks_find(f, &tile, kv)
-                                            : pwsp_split_find(f, &tile, kv);
-    }
-    if (f->writer && end > kv) {
-        pwsp_write_range(f->writer, f->sequence, f->head, f->index, &tile, kv, end);
-    }
-    if (end == tile.end) {
-        f->room -= cost;
-        f->is_inside = false;
-        f->index++;
-        if (f->index == f->tiles) {
-            f->index = 0;
-            f->head++;
-        }
-        return true;
-    }
-    if (end > kv) {
-        f->room = 0;
-        f->splits++;
-        f->merges += !f->is_inside && !tile.is_slotted;
-        f->is_inside = true;
-        f->kv = end;
-    }
-    return false;
-}
-
-// Moves to the next sequence that has units. False at the end.
-static bool pwsp_fill_next(pwsp_filler *f) {
-    const pwsp_attention *a = f->a;
-    f->tiles = 0;
-    while (f->tiles == 0) {
-        f->sequence++;
-        if (f->sequence >= a->sequence_count) {
-            f->sequence = a->sequence_count;
-            return false;
-        }
-        f->tiles = pwsp_query_tiles(a, f->sequence);
-    }
-    f->head = f->index = 0;
-    // Field by field: a copy by wider loads would wait for what was stored just now.
-    const pwsp_query_tile first = pwsp_query_tile_at(a, f->sequence, 0);
-    f->tile.begin = first.begin;
-    f->tile.end = first.end;
-    f->tile.rows = first.rows;
-    f->tile.is_slotted = first.is_slotted;
-    f->tile.rate = first.rate;
-    f->head_cost = pwsp_tile_cost(a, &first, first.begin);
-    for (uint32_t i = 1; i < f->tiles; i++) {
-        const pwsp_query_tile tile = pwsp_query_tile_at(a, f->sequence, i);
-        f->head_cost += pwsp_tile_cost(a, &tile, tile.begin);
-    }
-    return true;
-}
-
-// Fills a lane. False when the batch has ended.
-static bool pwsp_fill_lane(pwsp_filler *f) {
-    const uint32_t heads = f->a->config.head_count;
-    for (;;) {
-        if (f->head == heads && !pwsp_fill_next(f)) {
-            return false;
-        }
-        if (f->index == 0 && !f->is_inside) {
-            const uint64_t left = heads - f->head;
-            const uint64_t count = f->room >= left * f->head_cost ? left : f->room / f->head_cost;
-            if (count > 0) {
-                if (f->writer) {
-                    pwsp_write_heads(f->writer, f->sequence, f->head, count, &f->tile);
-                }
-                f->room -= count * f->head_cost;
-                f->head += (uint32_t)count;
-                continue;
-            }
-        }
-        if (!pwsp_fill_tile(f)) {
-            return true;
-        }
-    }
-}
-
-// As pwsp_fill_lane for decode steps, with all that changes in registers. Per lane: one
-// division for heads, one for tokens, one for pages.
-static bool pwsp_fill_decode(pwsp_filler *f) {
-    const pwsp_attention *a = f->a;
-    const PTOWSP_GM int32_t *lengths = a->kv_lengths;
-    const uint32_t count = a->sequence_count, heads = a->config.head_count;
-    const uint64_t rate = f->tile.rate, unit = a->unit, piece_min = a->piece_min;
-    const uint64_t price = unit + 2 * pwsp_slot_cost(a, f->tile.rows);
-    uint64_t room = f->room, head_cost = f->head_cost;
-    uint32_t sequence = f->sequence, head = f->head, kv = f->is_inside ? f->kv : 0;
-    uint32_t length = f->tile.end;
-    bool has_more = true;
-    for (;;) {
-        if (head == heads) {
-            do {
-                sequence++;
-            } while (sequence < count && lengths[sequence] == 0);
-            if (sequence >= count) {
-                has_more = false;
-                break;
-            }
-            length = (uint32_t)lengths[sequence];
-            head = 0;
-            head_cost = unit + length * rate;
-        }
-        const uint64_t all = (heads - head) * head_cost - kv * rate;
-        uint64_t taken = heads - head;
-        if (all <= room) {
-            room -= all;
-        } else {
-            const uint64_t more = kv * rate;  // what an open tile does not cost any more
-            if (room + more < head_cost) {
-                taken = 0;
-            } else {
-                taken = (room + more) / head_cost;
-                room = room + more - taken * head_cost;
-            }
-        }
-        if (taken > 0) {
-            if (f->writer) {
-                f->tile.end = length;
-                if (kv > 0) {
-                    pwsp_write_range(f->writer, sequence, head, 0, &f->tile, kv, length);
-                }
-                if (taken > (kv > 0)) {
-                    pwsp_write_heads(f->writer, sequence, head + (kv > 0), taken - (kv > 0),
-                                     &f->tile);
-                }
-            }
-            head += (uint32_t)taken;
-            kv = 0;
-            if (head == heads) {
-                continue;
-            }
-        }
-        // The tile does not fit. Nearly always the next lane can take the rest of it.
-        f->tile.end = length;
-        uint32_t end = kv;
-        if (kv == 0 && room >= price && f->lane < a->worker_last) {
-            end = pwsp_piece_end(a, &f->tile, 0, room - price);
-            if (end > 0 && (a->config.lane_speeds || unit + (length - end) * rate > f->time)) {
-                f->room = room;
-                end = pwsp_split_find(f, &f->tile, 0);
-            }
-        } else if (kv > 0) {
-            f->room = room;
-            end = pwsp_split_find(f, &f->tile, kv);
-        }
-        if (end > kv) {
-            if (f->writer) {
-                pwsp_write_range(f->writer, sequence, head, 0, &f->tile, kv, end);
-            }
-            f->splits++;
-            f->merges += kv == 0;
-            kv = end;
-            room = 0;
-        }
-        break;
-    }
-    PTOWSP_ASSERT(kv == 0 || (kv >= piece_min && kv < length));
-    (void)piece_min;
-    f->room = room;
-    f->sequence = sequence;
-    f->head = head;
-    f->head_cost = head_cost;
-    f->is_inside = kv > 0;
-    f->kv = kv;
-    f->tile.end = length;
-    return has_more;
-}
-
 // Fills all lanes. False if the batch does not fit.
 static bool pwsp_fill(const pwsp_attention *a, uint64_t time, pwsp_attention_writer *writer,
                       pwsp_attention_cut *cut) {
-    pwsp_filler f;
-    memset(&f, 0, sizeof f);
-    f.a = a;
-    f.writer = writer;
-    f.time = time;
-    f.head = a->config.head_count;  // before the first sequence
-    f.sequence = UINT32_MAX;
+    pwsp_attention_splits s;
     const bool is_decode = pwsp_attention_is_decode(a) && a->tile_count > 0;
-    if (is_decode) {
-        f.tile.rows = a->slot_rows;
-        f.tile.rate = a->token + a->slot_rows * a->row_token;
-    }
-    bool has_more = true;
-    for (f.lane = 0; f.lane < a->config.lane_count; f.lane++) {
-        f.room = pwsp_lane_room(a, time, f.lane);
-        if (has_more && (!a->config.lane_speeds || a->config.lane_speeds[f.lane] > 0)) {
-            const uint64_t room = f.room;
-            has_more = is_decode ? pwsp_fill_decode(&f) : pwsp_fill_lane(&f);
-            if (has_more && room == time && f.room == room) {
-                break;  // what does not fit the fastest lane, fits none
-            }
-        }
-        if (writer) {
-            pwsp_write_lane(writer);
-        } else if (!has_more) {
-            break;
-        }
-    }
+    const bool fits = is_decode ? pwsp_decode_fill(a, time, writer, &s)
+                                : pwsp_attention_fill(a, time, writer, &s);
     cut->time = time;
     cut->unit_count = a->unit_count;
     cut->merge_count = a->merge_count;
     cut->slot_count = a->slot_count;
     if (!pwsp_attention_cuts_chunks(a)) {
-        cut->unit_count += f.splits;
-        cut->merge_count = a->slotted_count + f.merges;
-        cut->slot_count = a->slotted_count + f.splits + f.merges;
+        cut->unit_count += s.splits;
+        cut->merge_count = a->slotted_count + s.merges;
+        cut->slot_count = a->slotted_count + s.splits + s.merges;
     }
-    return !has_more;
+    return fits;
 }
 
 // -- the time -------------------------------------------------------------------------------------

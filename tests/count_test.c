@@ -87,6 +87,23 @@ static void count__divide_is_exact_for_every_small_pair(void **state) {
     }
 }
 
+// Numbers beside multiples of divisors of all sizes, and the largest: there an estimate is too small.
+static void count__wide_divide_is_plain_division(void **state) {
+    (void)state;
+    uint64_t random = test_seed();
+    for (int round = 0; round < 20000; round++) {
+        uint64_t by = test_random(&random) >> test_random_in(&random, 0, 63);
+        by = round < 64 ? UINT64_C(1) << round : by ? by : UINT64_MAX;
+        const pwsp_wide_divisor divisor = pwsp_wide_divisor_make(by);
+        const uint64_t multiple = test_random(&random) / by * by;
+        const uint64_t numbers[] = {0,        by - 1,       by,         multiple - 1,
+                                    multiple, multiple + 1, UINT64_MAX, UINT64_MAX / by * by};
+        for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
+            assert_true(pwsp_wide_divide(numbers[i], &divisor) == numbers[i] / by);
+        }
+    }
+}
+
 // -- the variants ---------------------------------------------------------------------------------
 
 typedef pwsp_lengths_facts (*scan_fn)(const int32_t *lengths, uint64_t count);
@@ -371,6 +388,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(count__divide_is_plain_division_below_2_to_the_31),
         cmocka_unit_test(count__divide_is_exact_for_every_small_pair),
+        cmocka_unit_test(count__wide_divide_is_plain_division),
         cmocka_unit_test(count__says_which_variants_are_tested),
         cmocka_unit_test(count__scan_finds_what_a_plain_loop_finds),
         cmocka_unit_test(count__scan_sees_one_odd_length_at_every_place),

@@ -77,6 +77,7 @@ src/plan/work.c
 src/plan/plan.c
 src/plan/attention.h src/plan/attention.c
 src/plan/attention_write.h src/plan/attention_write.c
+src/plan/attention_fill.h src/plan/attention_fill.c src/plan/attention_decode.c
 src/plan/attention_cut.h src/plan/attention_cut.c
 src/plan/attention_plan.c
 src/plan/attention_update.c
@@ -219,6 +220,7 @@ src/plan/count.h src/plan/count.c
 src/plan/plan.h src/plan/fault.c
 src/plan/attention.h src/plan/attention.c
 src/plan/attention_write.h src/plan/attention_write.c
+src/plan/attention_fill.h src/plan/attention_fill.c src/plan/attention_decode.c
 src/plan/attention_cut.h src/plan/attention_cut.c
 src/plan/attention_plan.c
 src/runtime/plan_batch.c

@@ -33,10 +33,140 @@ PWSP_INTERNAL void pwsp_write_range(pwsp_attention_writer *w, uint32_t sequence,
                                     uint32_t index, const pwsp_query_tile *tile, uint32_t begin,
                                     uint32_t end);
 
-// Ends the lane, and begins the next.
-PWSP_INTERNAL void pwsp_write_lane(pwsp_attention_writer *w);
-
 // Completes the plan, after all lanes.
 PWSP_INTERNAL void pwsp_write_end(pwsp_attention_writer *w);
+
+// -- what a loop over lanes inlines ----------------------------------------------------------------
+
+// Notes the cost of a lane that is known.
+PWSP_FORCE_INLINE void pwsp_write_cost(pwsp_attention_writer *w, uint32_t lane, uint64_t cost) {
+    const uint32_t *speeds = w->a->config.lane_speeds;
+    PTOWSP_ASSERT(!speeds || speeds[lane] > 0 || cost == 0);
+    double value = (double)cost * w->a->grid;
+    if (speeds && cost > 0) {
+        value /= (double)speeds[lane];
+    }
+    if (w->plan->lane_costs) {
+        w->plan->lane_costs[lane] = value;
+    }
+    w->cost_max = value > w->cost_max ? value : w->cost_max;
+    w->total += cost;
+}
+
+// The words of a unit, as they lie in memory. Descriptors are not built field by field, since a load
+// of what was stored just now in smaller pieces waits for it.
+PWSP_FORCE_INLINE uint64_t pwsp_word_pair(uint32_t first, uint32_t second) {
+#if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+    return (uint64_t)first << 32 | second;
+#else
+    return (uint64_t)second << 32 | first;
+#endif
+}
+
+PWSP_FORCE_INLINE uint32_t pwsp_word_tag(uint32_t tier, uint32_t flags, uint32_t index) {
+#if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+    return tier << 24 | flags << 16 | index;
+#else
+    return index << 16 | flags << 8 | tier;
+#endif
+}
+
+PWSP_FORCE_INLINE void pwsp_write_words(PTOWSP_GM ptowsp_work *to, uint64_t a, uint64_t b,
+                                        uint64_t c) {
+    PTOWSP_GM char *bytes = (PTOWSP_GM char *)to;
+    memcpy(bytes, &a, 8);
+    memcpy(bytes + 8, &b, 8);
+    memcpy(bytes + 16, &c, 8);
+}
+
+// Opens the merge of a tile: the slots that follow are its parts.
+PWSP_FORCE_INLINE void pwsp_write_open(pwsp_attention_writer *w, uint32_t sequence, uint32_t head,
+                                       uint32_t tag) {
+    pwsp_write_words(&w->plan->merges[w->merges], pwsp_word_pair(w->merges, tag),
+                     pwsp_word_pair(sequence, head), pwsp_word_pair(w->slots, 0));
+    w->merges++;
+    w->is_open = true;
+    w->open_lane = w->lane;
+    w->open_slot = w->slots;
+}
+
+// Closes it: the number of its slots is known, and so its cost.
+PWSP_FORCE_INLINE void pwsp_write_close(pwsp_attention_writer *w, uint64_t slot_cost) {
+    const uint32_t slots = w->slots - w->open_slot;
+    const uint64_t cost = slots * slot_cost;
+    w->plan->merges[w->merges - 1].params[3] = slots;
+    if (w->open_lane == w->lane) {
+        w->lane_cost += cost;
+    } else {
+        pwsp_write_cost(w, w->open_lane, w->open_cost + cost);
+    }
+    w->is_open = false;
+}
+
+// Ends the lane, and begins the next.
+PWSP_FORCE_INLINE void pwsp_write_lane(pwsp_attention_writer *w) {
+    PTOWSP_ASSERT(w->next <= w->plan->units + w->plan->unit_capacity &&
+                  w->merges <= w->plan->merge_capacity);
+    if (w->is_open && w->open_lane == w->lane) {
+        w->open_cost = w->lane_cost;
+    } else {
+        pwsp_write_cost(w, w->lane, w->lane_cost);
+    }
+    w->lane++;
+    w->lane_cost = 0;
+    w->plan->unit_begin[w->lane] = (uint32_t)(w->next - w->plan->units);
+    w->plan->merge_begin[w->lane] = w->merges;
+}
+
+// Writes one piece of a tile, with a slot unless it is all of a tile that needs none.
+PWSP_FORCE_INLINE void pwsp_write_piece(pwsp_attention_writer *w, uint32_t sequence, uint32_t head,
+                                        uint32_t index, uint32_t tier, uint32_t flags,
+                                        bool is_slotted, uint32_t begin, uint32_t length) {
+    uint32_t slot = PTOWSP_NO_SLOT;
+    if (is_slotted) {
+        if (flags & PTOWSP_WORK_FIRST) {
+            pwsp_write_open(w, sequence, head, pwsp_word_tag(tier, 0, index));
+        }
+        slot = w->slots++;
+    }
+    pwsp_write_words(w->next++, pwsp_word_pair(slot, pwsp_word_tag(tier, flags, index)),
+                     pwsp_word_pair(sequence, head), pwsp_word_pair(begin, length));
+}
+
+// Writes the one tile of each of `count` heads, as a whole and without slots. With several heads it
+// writes eight at a time, also where fewer are asked for, as long as the plan has room for them: how
+// often a shorter loop goes round cannot be foreseen, and what is too much is overwritten later.
+PWSP_FORCE_INLINE void pwsp_write_wholes(pwsp_attention_writer *w, uint32_t sequence, uint32_t head,
+                                         uint64_t count, uint32_t tier, uint32_t begin,
+                                         uint32_t length) {
+    typedef uint64_t pair __attribute__((vector_size(16)));
+    PTOWSP_GM ptowsp_work *unit = w->next, *last = unit + count;
+    const PTOWSP_GM ptowsp_work *end = w->plan->units + w->plan->unit_capacity;
+    const uint32_t tag = pwsp_word_tag(tier, PTOWSP_WORK_FIRST | PTOWSP_WORK_LAST, 0);
+    const uint64_t slot_tag = pwsp_word_pair(PTOWSP_NO_SLOT, tag), one = pwsp_word_pair(0, 1);
+    const uint64_t begin_length = pwsp_word_pair(begin, length);
+    uint64_t request_head = pwsp_word_pair(sequence, head);
+    w->next = last;
+    if (w->a->config.head_count > 2 && end - last >= 8) {
+        pair first = {slot_tag, request_head}, third = {request_head + one, begin_length};
+        const pair second = {begin_length, slot_tag}, step = {0, 2 * one},
+                   step_third = {2 * one, 0};
+        do {
+#pragma GCC unroll 4
+            for (uint32_t i = 0; i < 4; i++, unit += 2) {
+                PTOWSP_GM char *to = (PTOWSP_GM char *)unit;
+                memcpy(to, &first, 16);
+                memcpy(to + 16, &second, 16);
+                memcpy(to + 32, &third, 16);
+                first += step;
+                third += step_third;
+            }
+        } while (unit < last);
+        return;
+    }
+    for (; unit < last; unit++, request_head += one) {
+        pwsp_write_words(unit, slot_tag, request_head, begin_length);
+    }
+}
 
 #endif

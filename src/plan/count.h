@@ -29,6 +29,28 @@ PWSP_INLINE uint32_t pwsp_divide(uint32_t n, pwsp_divisor divisor) {
     return (uint32_t)(((uint64_t)n * divisor.multiplier) >> divisor.shift);
 }
 
+// Division of any number by a constant, where there are products of 128 bits. The factor is less than 1
+// below 2^64 / by, so the estimate is at most 1 too small.
+typedef struct pwsp_wide_divisor {
+    uint64_t by, factor;
+} pwsp_wide_divisor;
+
+PWSP_INLINE pwsp_wide_divisor pwsp_wide_divisor_make(uint64_t by) {
+    PTOWSP_ASSERT(by > 0);
+    const pwsp_wide_divisor divisor = {by, UINT64_MAX / by};
+    return divisor;
+}
+
+PWSP_INLINE uint64_t pwsp_wide_divide(uint64_t n, const pwsp_wide_divisor *divisor) {
+#if defined(__SIZEOF_INT128__)
+    __extension__ typedef unsigned __int128 product;
+    const uint64_t estimate = (uint64_t)((product)n * divisor->factor >> 64);
+    return estimate + (n - estimate * divisor->by >= divisor->by);
+#else
+    return n / divisor->by;
+#endif
+}
+
 // The sum of ceil(length / chunk). Requires lengths that are not negative, positive_count of them
 // above 0, and chunk > 0.
 PWSP_INTERNAL uint64_t pwsp_lengths_units(const PTOWSP_GM int32_t *lengths, uint64_t count,
