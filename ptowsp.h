@@ -1362,7 +1362,8 @@ typedef struct ptowsp_attention_change {
 //          can be seen; so are `changed` not ascending or out of range, and gain_max below 0 or
 //          NaN.
 // Cost     O(units) where the cut is kept, in one walk if the plan has the sizes of
-//          ptowsp_attention_bound, else in two.
+//          ptowsp_attention_bound, else in two. A walk takes longer than planning a decode step:
+//          what an update is for is that lanes, slots and merges stay where they are.
 PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_attention_update(
     const ptowsp_attention_batch *batch, const ptowsp_attention_config *config,
     const uint32_t *changed, uint32_t changed_count, double gain_max, ptowsp_attention_plan *plan,
