@@ -1,10 +1,10 @@
 // Where a kernel's tables grow: operations, tiles and instructions double at 16, 32, .. An allocation
 // that fails meets a step of lowering, cutting, planning or proving only if just that one makes a table
-// grow, so each kernel is preceded by 0 to 15 operations, and every allocation is refused.
+// grow, so each kernel is preceded by 0 to 63 operations, and every allocation is refused.
 
 #include "test.h"
 
-enum { PAD_MAX = 16 };
+enum { PAD_MAX = 64 };
 
 typedef struct kernel_in {
     ptowsp_body *k;
