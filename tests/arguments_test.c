@@ -1,6 +1,8 @@
 // Arguments of the parts that need no module: linear layouts, layouts over meshes, collectives, links
 // and hubs. Each wrong one is refused by itself, in its words, and nothing is written.
 
+#include "../src/ranks/ranks.h"
+
 #include "test.h"
 
 typedef struct fixture {
@@ -343,6 +345,81 @@ static void links__are_refused_by_what_is_wrong(void **state) {
     assert_int_equal(cost.time_ps, 0);
 }
 
+// A choice on links without a name, of counts: 3 elements of 4 bytes. Nothing costs anything there.
+static void choice__is_said_for_counts_and_nameless_links(void **state) {
+    ptowsp_context *context = context_of(state);
+    const uint64_t counts[4] = {0, 1, 2, 0};
+    ptowsp_collective c = good_collective();
+    ptowsp_links none = ptowsp_links_make((ptowsp_links_of)1000);
+    char text[256];
+    ptowsp_text_buffer buffer = {text, sizeof text, 0};
+    c.kind = PTOWSP_ALL_TO_ALL;
+    c.algorithm = PTOWSP_ALGORITHM_AUTO;
+    c.members = 2;
+    c.count = 0;
+    c.counts = counts;
+    assert_int_equal(ptowsp_collective_choose(context, &c, &none, ptowsp_text_to_buffer(&buffer)),
+                     PTOWSP_OK);
+    assert_true(c.algorithm != PTOWSP_ALGORITHM_AUTO);
+    static const char begin[] = "all_to_all of 2 ranks, 12 bytes, on links: ";
+    if (strncmp(text, begin, sizeof begin - 1) != 0 || !strstr(text, " 0.00 us")) {
+        fail_msg("%s", text);
+    }
+    c = good_collective();
+    c.algorithm = PTOWSP_ALGORITHM_AUTO;
+    c.members = 1;
+    none.name = "wires";
+    buffer.length = 0;
+    assert_int_equal(ptowsp_collective_choose(context, &c, &none, ptowsp_text_to_buffer(&buffer)),
+                     PTOWSP_OK);
+    assert_non_null(strstr(text, "all_reduce of 1 rank, 32 bytes, on wires:"));
+    assert_int_equal(ptowsp_collective_choose(context, &c, NULL, ptowsp_text_to_buffer(&buffer)),
+                     PTOWSP_INVALID_PARAMS);
+    c.members = 0;
+    assert_int_equal(ptowsp_collective_choose(context, &c, &none, ptowsp_text_to_buffer(&buffer)),
+                     PTOWSP_INVALID_PARAMS);
+}
+
+// Sums of integers wrap; those of halves are rounded once. Both operands are of two elements.
+static void reduction__of_every_type(void **state) {
+    (void)state;
+    static const struct {
+        ptowsp_dtype dtype;
+        double a[2], b[2], sum[2], most[2], least[2];
+    } cases[] = {{PTOWSP_I8, {100, -7}, {100, 3}, {-56, -4}, {100, 3}, {100, -7}},
+                 {PTOWSP_U8, {200, 7}, {100, 3}, {44, 10}, {200, 7}, {100, 3}},
+                 {PTOWSP_I16, {30000, -7}, {30000, 3}, {-5536, -4}, {30000, 3}, {30000, -7}},
+                 {PTOWSP_U16, {60000, 7}, {10000, 3}, {4464, 10}, {60000, 7}, {10000, 3}},
+                 {PTOWSP_I32, {2e9, -7}, {2e9, 3}, {-294967296, -4}, {2e9, 3}, {2e9, -7}},
+                 {PTOWSP_U32, {4e9, 7}, {1e9, 3}, {705032704, 10}, {4e9, 7}, {1e9, 3}},
+                 {PTOWSP_I64, {4e15, -7}, {-1, 3}, {3999999999999999, -4}, {4e15, 3}, {-1, -7}},
+                 {PTOWSP_U64, {4e15, 7}, {1, 3}, {4000000000000001, 10}, {4e15, 7}, {1, 3}},
+                 {PTOWSP_F32, {0.5, -7}, {1024, 3}, {1024.5, -4}, {1024, 3}, {0.5, -7}},
+                 {PTOWSP_F64, {0.5, -7}, {1024, 3}, {1024.5, -4}, {1024, 3}, {0.5, -7}},
+                 {PTOWSP_F16, {2048, -7}, {1, 3}, {2048, -4}, {2048, 3}, {1, -7}},
+                 {PTOWSP_BF16, {256, -7}, {1, 3}, {256, -4}, {256, 3}, {1, -7}}};
+    for (uint32_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        const double *const expected[3] = {cases[i].sum, cases[i].most, cases[i].least};
+        const ptowsp_reduction reductions[3] = {PTOWSP_REDUCTION_SUM, PTOWSP_REDUCTION_MAX,
+                                                PTOWSP_REDUCTION_MIN};
+        const ptowsp_dtype dtype = cases[i].dtype;
+        for (uint32_t k = 0; k < 3; k++) {
+            uint64_t a[2], b[2], to[2];
+            double got[2];
+            assert_int_equal(ptowsp_convert(a, dtype, cases[i].a, PTOWSP_F64, 2), PTOWSP_OK);
+            assert_int_equal(ptowsp_convert(b, dtype, cases[i].b, PTOWSP_F64, 2), PTOWSP_OK);
+            pwsp_reduce_elements(reductions[k], dtype, to, a, b, 2);
+            assert_int_equal(ptowsp_convert(got, PTOWSP_F64, to, dtype, 2), PTOWSP_OK);
+            for (uint32_t j = 0; j < 2; j++) {
+                if (got[j] < expected[k][j] || got[j] > expected[k][j]) {
+                    fail_msg("%s, reduction %u: %g, expected %g", ptowsp_dtype_name(dtype), k,
+                             got[j], expected[k][j]);
+                }
+            }
+        }
+    }
+}
+
 static void hub__is_refused_by_what_is_wrong(void **state) {
     ptowsp_context *context = context_of(state);
     ptowsp_hub *hub = NULL;
@@ -381,6 +458,8 @@ int main(void) {
         cmocka_unit_test(layout__parts_joins_and_relayouts),
         cmocka_unit_test(collective__is_refused_by_what_is_wrong),
         cmocka_unit_test(links__are_refused_by_what_is_wrong),
+        cmocka_unit_test(choice__is_said_for_counts_and_nameless_links),
+        cmocka_unit_test(reduction__of_every_type),
         cmocka_unit_test(hub__is_refused_by_what_is_wrong),
     };
     return cmocka_run_group_tests(tests, setup, teardown);

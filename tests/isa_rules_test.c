@@ -224,6 +224,32 @@ static void sort__lists_are_rows_of_pairs(void **state) {
     taken(b);
 }
 
+// -- pipes and addresses --------------------------------------------------------------------------
+
+static void core__pipes_and_memories_that_are_none(void **state) {
+    rule_bench *b = (rule_bench *)*state;
+    begin(b, PTOISA_A2A3);
+    ptoisa_tile tile = vec(b, PTOISA_F32, 1, 8);
+    ptoisa_pipe_barrier(b->core, (ptoisa_pipe)9);
+    refused(b, "PIPE_BARRIER: pipe 9");
+    static const struct {
+        int src, dst;
+        uint32_t event;
+        const char *text;
+    } waits[] = {{9, PTOISA_PIPE_V, 0, "WAIT_FLAG: pipes 9 and 1, event 0"},
+                 {PTOISA_PIPE_V, 9, 0, "WAIT_FLAG: pipes 1 and 9, event 0"},
+                 {PTOISA_PIPE_V, PTOISA_PIPE_V, 0, "WAIT_FLAG: pipes 1 and 1, event 0"},
+                 {PTOISA_PIPE_V, PTOISA_PIPE_M, 8, "WAIT_FLAG: pipes 1 and 2, event 8"}};
+    for (uint32_t i = 0; i < 4; i++) {
+        ptoisa_wait_flag(b->core, (ptoisa_pipe)waits[i].src, (ptoisa_pipe)waits[i].dst,
+                         waits[i].event);
+        refused(b, waits[i].text);
+    }
+    tile.memory = 99;
+    ptoisa_tassign(b->core, &tile, 0);
+    refused(b, "TASSIGN: there is no memory 99");
+}
+
 // -- FIFOs ----------------------------------------------------------------------------------------
 
 static void fifo__rules_of_slots_and_parts(void **state) {
@@ -301,6 +327,7 @@ int main(void) {
         cmocka_unit_test_prestate(move__out_of_l0c, &bench),
         cmocka_unit_test_prestate(matmul__what_is_added_has_its_size, &bench),
         cmocka_unit_test_prestate(sort__lists_are_rows_of_pairs, &bench),
+        cmocka_unit_test_prestate(core__pipes_and_memories_that_are_none, &bench),
         cmocka_unit_test_prestate(fifo__rules_of_slots_and_parts, &bench),
         cmocka_unit_test_prestate(print__refuses_what_is_no_tile_and_says_nothing_when_dry, &bench),
     };

@@ -172,6 +172,66 @@ static void refused__time_alone_that_depends_on_transient_data(void **state) {
     assert_int_equal(ptowsp_run_slot(f->run, 1), 1);
 }
 
+// The error of too little memory names the four largest tensors, in whatever order they are declared, and
+// the first place where they all live: where the last one is written.
+static void refused__memory_that_is_not_there(void **state) {
+    fixture *f = (fixture *)*state;
+    static const int64_t sizes[6] = {1, 2, 3,
+                                     4, 5, 6};  // of 64 bytes each; those before are smaller
+    char text[2048], *at = text;
+    at += sprintf(at, "module m\nkernel put(axes 0, out x i32 ? x 16) vector, 1 cycles\n"
+                      "kernel use(axes 0");
+    for (int i = 0; i < 6; i++) {
+        at += sprintf(at, ", in x%d i32 ? x 16", i);
+    }
+    at += sprintf(at, ") vector, 1 cycles\n");
+    for (int i = 0; i < 6; i++) {
+        at += sprintf(at, "tensor t%d i32 [%d, 16] global transient\n", i, (int)sizes[i]);
+    }
+    at += sprintf(at, "workload main\n");
+    for (int i = 0; i < 6; i++) {
+        at += sprintf(at, "  task put() x = t%d\n", i);
+    }
+    at += sprintf(at, "  task use()");
+    for (int i = 0; i < 6; i++) {
+        at += sprintf(at, " x%d = t%d", i, i);
+    }
+    sprintf(at, "\n");
+    const ptowsp_parse_kernel kernels[2] = {{.name = "put", .fn = put_one},
+                                            {.name = "use", .fn = put_one}};
+    const ptowsp_parse_desc attached = {kernels, 2, 0};
+    compile(f, text, &attached);
+    assert_int_equal(ptowsp_run_bind_transients(f->run, NULL, 1343), PTOWSP_OK);
+    assert_int_equal(ptowsp_run_execute(f->run, NULL), PTOWSP_LIMIT_EXCEEDED);
+    test_error_is(
+        f->context, PTOWSP_LIMIT_EXCEEDED, PTOWSP_NO_INDEX,
+        "run: transient tensors take 1344 bytes, and there are 1343; most at main/task "
+        "put: t5 384, t4 320, t3 256, t2 192. Smaller tiles there, or computing again what "
+        "lives long, takes less");
+    assert_int_equal(ptowsp_run_bind_transients(f->run, NULL, 1344), PTOWSP_OK);
+    assert_int_equal(ptowsp_run_execute(f->run, NULL), PTOWSP_OK);
+}
+
+static void refused__sizes_that_no_memory_has(void **state) {
+    fixture *f = (fixture *)*state;
+    compile(f,
+            "module m\naxis n dynamic\n"
+            "tensor a i64 [size(n), 8] global transient\n"
+            "tensor b i64 [size(n), 8] global transient\n"
+            "kernel put(axes 0, out x i64 1 x 8) vector, 1 cycles, time only\n"
+            "kernel use(axes 0, in x i64 1 x 8, in y i64 1 x 8) vector, 1 cycles, time only\n"
+            "workload w\n  task put() x = a\n  task put() x = b\n  task use() x = a y = b\n",
+            NULL);
+    ptowsp_transient_sizes sizes;
+    assert_int_equal(ptowsp_run_bind_size(f->run, "n", INT64_C(1) << 54), PTOWSP_OK);
+    assert_int_equal(ptowsp_run_size_transients(f->run, &sizes), PTOWSP_OK);
+    assert_true(sizes.peak == UINT64_C(1) << 61);  // 64 bytes each row, twice
+    assert_int_equal(ptowsp_run_bind_size(f->run, "n", (INT64_C(1) << 54) + 1), PTOWSP_OK);
+    assert_int_equal(ptowsp_run_size_transients(f->run, &sizes), PTOWSP_LIMIT_EXCEEDED);
+    test_error_is(f->context, PTOWSP_LIMIT_EXCEEDED, PTOWSP_NO_INDEX,
+                  "run: transient tensors, up to b, take more than 2^61 bytes");
+}
+
 // On a device the block is the device's, and large enough.
 static void refused__blocks_that_are_not_the_devices(void **state) {
 #ifndef PTOWSP_NO_THREADS
@@ -220,6 +280,8 @@ int main(void) {
         cmocka_unit_test_setup_teardown(refused__ranks_that_are_not_there, setup, teardown),
         cmocka_unit_test_setup_teardown(refused__time_alone_that_depends_on_transient_data, setup,
                                         teardown),
+        cmocka_unit_test_setup_teardown(refused__memory_that_is_not_there, setup, teardown),
+        cmocka_unit_test_setup_teardown(refused__sizes_that_no_memory_has, setup, teardown),
         cmocka_unit_test_setup_teardown(refused__blocks_that_are_not_the_devices, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
