@@ -289,6 +289,44 @@ static void fifo__rules_of_slots_and_parts(void **state) {
     refused(b, "TPOP: FIFO 4 (vector to cube) is not read by core 1");
 }
 
+// -- names and numbers ----------------------------------------------------------------------------
+
+static void names__of_what_is_none(void **state) {
+    (void)state;
+    static const int none[2] = {1000, -1000};
+    for (uint32_t i = 0; i < 2; i++) {
+        assert_string_equal(ptoisa_op_name((ptoisa_op)none[i]), "no instruction");
+        assert_string_equal(ptoisa_dtype_name((ptoisa_dtype)none[i]), "none");
+        assert_string_equal(ptoisa_memory_name((ptoisa_memory)none[i]), "no memory");
+        assert_string_equal(ptoisa_split_name((ptoisa_split)none[i]), "no split");
+        assert_int_equal(ptoisa_time_of((ptoisa_model)none[i]), PTOISA_TIME_PIPES);
+    }
+    assert_string_equal(ptoisa_op_name(PTOISA_OP_COUNT), "no instruction");
+    assert_string_equal(ptoisa_dtype_name(PTOISA_DTYPE_COUNT), "none");
+    assert_string_equal(ptoisa_memory_name(PTOISA_MEMORY_COUNT), "no memory");
+    assert_string_equal(ptoisa_split_name(PTOISA_SPLIT_COUNT), "no split");
+    assert_string_equal(ptoisa_split_name(PTOISA_NO_SPLIT), "NO_SPLIT");
+    assert_string_equal(ptoisa_split_name(PTOISA_LEFT_RIGHT_ODD), "LEFT_RIGHT_ODD");
+    assert_int_equal(ptoisa_time_of(PTOISA_MODEL_COUNT), PTOISA_TIME_PIPES);
+}
+
+// Elements of 64 bits and booleans as numbers; of no type, 0.
+static void numbers__of_the_widest_types(void **state) {
+    (void)state;
+    const double f64[2] = {0, -2.5};
+    const int64_t i64[2] = {0, -(INT64_C(1) << 53)};
+    const uint64_t u64[2] = {0, UINT64_C(1) << 63};
+    const uint8_t flags[2] = {0, 200};
+    assert_true(ptoisa_get_at(f64, PTOISA_F64, 1) == -2.5);
+    assert_true(ptoisa_get_at(i64, PTOISA_I64, 1) == -0x1p53);
+    assert_true(ptoisa_get_at(u64, PTOISA_U64, 1) == 0x1p63);
+    assert_true(ptoisa_get_at(flags, PTOISA_BOOL, 0) == 0);
+    assert_true(ptoisa_get_at(flags, PTOISA_BOOL, 1) == 1);
+    assert_true(ptoisa_get_at(u64, PTOISA_DTYPE_NONE, 1) == 0);
+    assert_true(ptoisa_get_at(u64, PTOISA_DTYPE_COUNT, 1) == 0);
+    assert_true(ptoisa_get_bits(&u64[1], 8) == UINT64_C(1) << 63);
+}
+
 // -- printing -------------------------------------------------------------------------------------
 
 static void print__refuses_what_is_no_tile_and_says_nothing_when_dry(void **state) {
@@ -329,6 +367,8 @@ int main(void) {
         cmocka_unit_test_prestate(sort__lists_are_rows_of_pairs, &bench),
         cmocka_unit_test_prestate(core__pipes_and_memories_that_are_none, &bench),
         cmocka_unit_test_prestate(fifo__rules_of_slots_and_parts, &bench),
+        cmocka_unit_test(names__of_what_is_none),
+        cmocka_unit_test(numbers__of_the_widest_types),
         cmocka_unit_test_prestate(print__refuses_what_is_no_tile_and_says_nothing_when_dry, &bench),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

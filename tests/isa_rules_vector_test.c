@@ -174,6 +174,24 @@ static void gather__patterns_and_sizes(void **state) {
     taken(b);
 }
 
+// A core that does not check: blocks behind the end are zeros, as the simulator has them.
+static void gather__unchecked_blocks_behind_the_end_are_zeros(void **state) {
+    rule_bench *b = (rule_bench *)*state;
+    begin(b, PTOISA_A2A3);
+    ptoisa_tile d = vec(b, PTOISA_U8, 2, 32), s = vec(b, PTOISA_U8, 2, 32);
+    ptoisa_tile idx = vec(b, PTOISA_U32, 2, 8);
+    memset(s.data, 7, 64);
+    memset(d.data, 9, 64);
+    ((uint32_t *)idx.data)[0] = 32;
+    ((uint32_t *)idx.data)[8] = 33;  // 64 bytes are there
+    b->core->is_checked = false;
+    ptoisa_tgatherb(b->core, &d, &s, &idx);
+    taken(b);
+    for (uint32_t i = 0; i < 64; i++) {
+        assert_int_equal(((uint8_t *)d.data)[i], i < 32 ? 7 : 0);
+    }
+}
+
 static void gather__tables(void **state) {
     rule_bench *b = (rule_bench *)*state;
     begin(b, PTOISA_A5);
@@ -332,6 +350,7 @@ int main(void) {
         cmocka_unit_test_prestate(shape__fills, &bench),
         cmocka_unit_test_prestate(shape__joins_and_ramps, &bench),
         cmocka_unit_test_prestate(gather__patterns_and_sizes, &bench),
+        cmocka_unit_test_prestate(gather__unchecked_blocks_behind_the_end_are_zeros, &bench),
         cmocka_unit_test_prestate(gather__tables, &bench),
         cmocka_unit_test_prestate(vector__columns_rows_and_parts, &bench),
         cmocka_unit_test_prestate(vector__scratch, &bench),
