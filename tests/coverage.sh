@@ -129,7 +129,8 @@ neon() {
     mkdir -p "$N"
     rm -f "$N"/*.profraw
     sh tests/cmocka.sh "$N" aarch64-linux-gnu-gcc
-    some=$(for test in $TESTS; do [ ! -e "tests/$test.c" ] || echo "$test"; done | grep '^isa_')
+    some=$(for test in $TESTS; do [ ! -e "tests/$test.c" ] || echo "$test"; done | grep '^isa_' || true)
+    [ -n "$some" ] || return 0
     # The driver's own options would look for the runtime among clang's files.
     (FLAGS="-O1 -Xclang -fprofile-instrument=clang -Xclang -fcoverage-mapping -Xclang -fcoverage-mcdc"
         found="-19 --target=aarch64-linux-gnu"
