@@ -5,14 +5,16 @@
 # SOURCES are the files of src/ and ptoisa_shim.h, which is made of src/isa/: lines of the shim count
 # as those of the file that they come from, since the tests of instructions include the shim.
 # coverage.lcov has the counts of lines, as llvm-cov exports them; coverage.regions branches and
-# decisions, from its JSON (coverage.sh). A place that several programs were compiled with counts as
-# reached if one of them reaches it.
+# decisions, from its JSON (coverage.sh); counts of other machines follow. A place that several programs
+# were compiled with counts as reached if one of them reaches it.
 #
 # What is not counted:
 #      lines of the preprocessor  macros count where they are used; their branches where they are defined
 #      PTOWSP_ASSERT(...)         its failing side is not to be reached
-#      PTOWSP_ASSERT(0 && "...")  cannot be reached, and says why; counted as the next
+#      PTOWSP_ASSERT(0 && "...")  cannot be reached, and says why; counted as the next. The return, or
+#                                 the break, behind it
 #      if (PWSP_NEVER(...)) {}    cannot be reached, and says why; these are counted by themselves
+#      sizeof(T) == 1             a condition that is a constant here: llvm-cov lists no branch of it
 
 function relative(path) {
     sub(/^.*\/src\//, "src/", path)
@@ -56,6 +58,10 @@ kind == "source" && source != "ptoisa_shim.h" {
     add_group(group(source))
     text[source, FNR] = $0
     length_of[source] = FNR
+    if (is_behind_never && $0 ~ /^ *(return|break|\})/) {
+        is_never[source, FNR] = 1
+    }
+    is_behind_never = $0 ~ /PTOWSP_ASSERT\((0 &&|false)/ || (is_behind_never && $0 ~ /^ *(return|break)/)
     if ($0 ~ /^ *(PTOWSP_ASSERT|PTOISA_ASSERT|NPU_ASSERT|assert)\(/ || $0 ~ /_Static_assert/) {
         in_assert = 1
     }
@@ -72,7 +78,7 @@ kind == "source" && source != "ptoisa_shim.h" {
     }
     in_directive = in_directive || $0 ~ /^ *#/
     if (in_directive) {
-        is_never[source, FNR] = 1
+        is_never[source, FNR] = is_macro[source, FNR] = 1
         in_directive = $0 ~ /\\$/
     }
     if ($0 ~ /PTOWSP_ASSERT\((0 &&|false)/) {
@@ -121,6 +127,15 @@ kind == "lines" && /^DA:/ {
     }
 }
 
+# Which lines have branches that are no constants; those of macros are listed where they are used.
+kind == "lines" && /^BRDA:/ {
+    split(substr($0, 6), part, ",")
+    place = origin(file, part[1])
+    if (place != "") {
+        has_branch[place] = 1
+    }
+}
+
 # -- branches, decisions --------------------------------------------------------------------------
 #
 #      F path
@@ -134,6 +149,9 @@ kind == "regions" && $1 == "F" {
 kind == "regions" && ($1 == "B" || $1 == "M") {
     place = origin(file, $2)
     if (place == "" || place in is_assert) {
+        next
+    }
+    if ($1 == "B" && $6 == 0 && $7 == 0 && !(place in has_branch) && !(place in is_macro)) {
         next
     }
     place = place SUBSEP $3 SUBSEP $4 - $2 SUBSEP $5

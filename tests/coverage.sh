@@ -5,10 +5,17 @@
 #
 #      COVERAGE_SCALE=20     the percentage of rounds of random tests
 #      COVERAGE_TESTS=...    only these tests
+#      CMOCKA=directory      of cmocka's source (tests/cmocka.sh): NEON is measured too, under qemu
+#      NEON_RUNTIME=archive  clang's profile runtime for arm64, if it is not among clang's files
 #
 # What vector code could change runs three times: as this machine chooses, with AVX2 only, and plain
 # (vectors.c). What is the same in all emitted trees counts where tests are linked to it; trees that
 # tests emit and compile do not.
+#
+# NEON is a fourth way, for which clang 19, qemu-aarch64, the cross compiler and the runtime have to be
+# there: on Debian, qemu-user, g++-aarch64-linux-gnu and, after `dpkg --add-architecture arm64`,
+# libclang-rt-19-dev:arm64. Its counts are exported by themselves, as its functions have the names of
+# others.
 #
 # Into $BUILD go coverage.txt (the table), files.txt (a row for each file, those that miss most
 # branches first), and lines/ (every file of src/ with its counts).
@@ -114,9 +121,49 @@ regions() {
         }'
 }
 
+# Tests of the instructions, which need no more than the shim.
+neon() {
+    begun=$(date +%s)
+    echo "running tests of vector code, NEON"
+    N=$BUILD/neon
+    mkdir -p "$N"
+    rm -f "$N"/*.profraw
+    sh tests/cmocka.sh "$N" aarch64-linux-gnu-gcc
+    some=$(for test in $TESTS; do [ ! -e "tests/$test.c" ] || echo "$test"; done | grep '^isa_' || true)
+    [ -n "$some" ] || return 0
+    # The driver's own options would look for the runtime among clang's files.
+    (FLAGS="-O1 -Xclang -fprofile-instrument=clang -Xclang -fcoverage-mapping -Xclang -fcoverage-mcdc"
+        found="-19 --target=aarch64-linux-gnu"
+        BUILD=$N made CPPFLAGS="-DPTOWSP_COVERAGE -I$CMOCKA/include" \
+            $(for test in $some; do echo "$N/tests/$test.o"; done)) > "$W/neon.log" 2>&1 || fail "see $W/neon.log"
+    set --
+    for test in $some; do
+        set -- "$@" ${1+-object} "$N/tests/$test.o"
+        aarch64-linux-gnu-gcc "$N/tests/$test.o" "$runtime" -o "$N/$test" -L"$N" -lcmocka -lm -pthread \
+            -Wl,-u,__llvm_profile_runtime
+        LLVM_PROFILE_FILE="$N/%m.profraw" PTOWSP_SCALE=1 qemu-aarch64 -L /usr/aarch64-linux-gnu "$N/$test" \
+            > "$N/$test.log" 2>&1 || fail "see $N/$test.log"
+    done
+    llvm-profdata-19 merge -sparse "$N"/*.profraw -o "$W/neon.profdata"
+    only="-instr-profile=$W/neon.profdata -ignore-filename-regex=(^|/)(tests|include)/|^/usr/"
+    llvm-cov-19 export $only -format=lcov "$@" > "$W/neon.lcov" 2>> "$W/neon.log"
+    llvm-cov-19 export $only -skip-functions -skip-expansions "$@" 2>> "$W/neon.log" | regions > "$W/neon.regions"
+    took "$(echo "$some" | wc -l) programs, "
+}
+
+: > "$W/neon.lcov"
+: > "$W/neon.regions"
+runtime=${NEON_RUNTIME:-$("clang$found" -print-resource-dir)/lib/linux/libclang_rt.profile-aarch64.a}
+if [ "$found" = -19 ] && [ -n "${CMOCKA:-}" ] && [ -e "$runtime" ] && command -v qemu-aarch64 > /dev/null; then
+    neon
+else
+    echo "without NEON"
+fi
+
 table() {
     awk "$@" -f tests/coverage.awk $(for floor in $FLOORS; do ls src/"$floor"/*.[ch]; done) \
-        $(find src/npu/tree -type f) ptoisa_shim.h "$W/coverage.lcov" "$W/coverage.regions"
+        $(find src/npu/tree -type f) ptoisa_shim.h "$W/coverage.lcov" "$W/neon.lcov" \
+        "$W/coverage.regions" "$W/neon.regions"
 }
 
 begun=$(date +%s)

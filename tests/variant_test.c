@@ -307,6 +307,97 @@ static void test_order_and_reasons(void **state) {
     fixture_end(&f);
 }
 
+// Tiles of fixed sizes, tensors of one row, whole tensors of a size that is bound, and no tensor at all.
+static void test_sizes_and_what_is_wrong(void **state) {
+    (void)state;
+    fixture f;
+    ptowsp_choice_desc desc;
+    ptowsp_task_desc task;
+    fixture_begin(&f);
+    memset(&desc, 0, sizeof desc);
+    memset(&task, 0, sizeof task);
+    const ptowsp_tensor_desc row = {"row", PTOWSP_F32, 1, {COLS}, PTOWSP_LOCATION_GLOBAL};
+    const ptowsp_tensor_desc open = {
+        "open", PTOWSP_F32, 2, {PTOWSP_DYNAMIC, COLS}, PTOWSP_LOCATION_GLOBAL};
+    const ptowsp_tensor one = ptowsp_tensor_make(f.m, &row);
+    const ptowsp_tensor any = ptowsp_tensor_make(f.m, &open);
+    ptowsp_kernel_desc fixed;
+    memset(&fixed, 0, sizeof fixed);
+    fixed.name = "fixed";
+    fixed.axis_count = 1;
+    fixed.fn = count_large;
+    fixed.cycles = 4;
+    const ptowsp_tile_param tile = {"x", PTOWSP_INOUT, PTOWSP_F32, 16, COLS};
+    const ptowsp_scalar_param scalar = {"k", PTOWSP_TYPE_U64};
+    fixed.tiles[0] = tile;
+    fixed.scalars[0] = scalar;
+    const ptowsp_variant variants[] = {{ptowsp_kernel_make(f.m, &fixed), none, 0, 0},
+                                       {f.small, is_small(&f), 0, 0}};
+    desc.name = "c";
+    memcpy(desc.variants, variants, sizeof variants);
+    ptowsp_kernel choice = ptowsp_kernel_choice(f.m, &desc);
+    task.axes[0] = ptowsp_i64(f.m, 0);
+    task.scalars[0] = ptowsp_u64(f.m, 1);
+
+    task.views[0].tensor = f.x;
+    task.views[0].rows = 15;  // at most 16: the condition holds
+    explained_as(&f, choice, &task,
+                 "c: variants in the order in which they are asked\n"
+                 "  fixed                priority 0, cost 4: another size of tile\n"
+                 "  small                priority 0, cost 5: taken\n");
+    task.views[0].cols = COLS - 1;
+    task.views[0].rows = 16;
+    explained_as(&f, choice, &task,
+                 "c: variants in the order in which they are asked\n"
+                 "  fixed                priority 0, cost 4: another size of tile\n"
+                 "  small                priority 0, cost 5: another size of tile\n"
+                 "  otherwise            no variant: an error\n");
+    task.views[0].cols = 0;
+    task.views[0].rows = 17;
+    explained_as(&f, choice, &task,
+                 "c: variants in the order in which they are asked\n"
+                 "  fixed                priority 0, cost 4: another size of tile\n"
+                 "  small                priority 0, cost 5: its condition is false\n"
+                 "  otherwise            no variant: an error\n");
+
+    // Of one row; of as many as are bound, so not known to be few; of no tensor, which is no error here.
+    const ptowsp_tensor tensors[3] = {one, any, {0}};
+    static const char *const verdicts[3] = {"taken", "its condition is false",
+                                            "its condition is false"};
+    desc.variants[0] = desc.variants[1];
+    memset(&desc.variants[1], 0, sizeof desc.variants[1]);
+    desc.name = "d";
+    choice = ptowsp_kernel_choice(f.m, &desc);
+    task.views[0].rows = 0;
+    for (int i = 0; i < 3; i++) {
+        char expected[256];
+        task.views[0].tensor = tensors[i];
+        snprintf(expected, sizeof expected,
+                 "d: variants in the order in which they are asked\n"
+                 "  small                priority 0, cost 5: %s\n%s",
+                 verdicts[i], i ? "  otherwise            no variant: an error\n" : "");
+        explained_as(&f, choice, &task, expected);
+    }
+
+    // An argument that is none makes the module fail, and then there is nothing to explain.
+    char text[300];
+    ptowsp_text_buffer buffer = {text, sizeof text, 0};
+    task.axes[0] = ptowsp_u64(f.m, 0);
+    ptowsp_kernel_explain(f.m, choice, &task, ptowsp_text_to_buffer(&buffer));
+    assert_string_equal(text, "d: variants in the order in which they are asked\n"
+                              "  small                priority 0, cost 5: wrong\n"
+                              "  otherwise            no variant: an error\n");
+    assert_int_equal(ptowsp_module_error(f.m).status, PTOWSP_INVALID_PARAMS);
+    ptowsp_kernel_explain(f.m, choice, NULL, ptowsp_text_to_buffer(&buffer));
+    fixture_end(&f);
+    fixture_begin(&f);
+    const ptowsp_kernel nothing[2] = {{0}, {99}};
+    for (int i = 0; i < 2; i++) {
+        explained_as(&f, nothing[i], NULL, "");
+    }
+    fixture_end(&f);
+}
+
 // -- errors -----------------------------------------------------------------------------------------
 
 static void module_says(fixture *f, ptowsp_choice_desc *desc, const char *text) {
@@ -426,13 +517,10 @@ static void test_every_allocation_refused(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_data_types_and_constants),
-        cmocka_unit_test(test_tasks_choose),
-        cmocka_unit_test(test_after_a_choice),
-        cmocka_unit_test(test_order_and_reasons),
-        cmocka_unit_test(test_equal_scores),
-        cmocka_unit_test(test_declarations_refused),
-        cmocka_unit_test(test_tasks_refused),
+        cmocka_unit_test(test_data_types_and_constants), cmocka_unit_test(test_tasks_choose),
+        cmocka_unit_test(test_after_a_choice),           cmocka_unit_test(test_order_and_reasons),
+        cmocka_unit_test(test_sizes_and_what_is_wrong),  cmocka_unit_test(test_equal_scores),
+        cmocka_unit_test(test_declarations_refused),     cmocka_unit_test(test_tasks_refused),
         cmocka_unit_test(test_every_allocation_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -124,7 +124,7 @@ static ptowsp_status pwsp_device_check_tensors(ptowsp_device *device, const ptow
                          "device: the program has transient tensors: give them a block of the "
                          "device's memory (ptowsp_run_bind_transients)");
     }
-    if (program->transients.count) {
+    if (program->transients.count && transients->size > 0) {  // else it is refused as too small
         ptowsp_status status = pwsp_device_memory_check(&device->memory, transients->block,
                                                         transients->size, "transient tensors");
         if (status != PTOWSP_OK) {

@@ -1,0 +1,161 @@
+// Where tables grow: they double at 16, 32, .. items, so an allocation that fails meets a statement
+// only if just that one makes a table grow. A module with every kind of declaration and statement is
+// preceded by 0 to 15 others, which moves the places, and every allocation is refused: of reading it,
+// compiling it, printing and saving the program.
+
+#include "test.h"
+
+enum { TEXT_MAX = 1 << 15, PAD_MAX = 16 };
+
+static const char declarations[] =
+    "axis n dynamic\n"
+    "axis kv ragged i32\n"
+    "axis pages sparse\n"
+    "axis p plan\n"
+    "axis p plan, its lanes\n"
+    "symbol cut\n"
+    "array order i32\n"
+    "array table u8\n"
+    "tensor t i64 [?, 4, 8] l2\n"
+    "tensor x i32 [8, 8] global\n"
+    "tensor mid i32 [size(n), 8] global transient\n"
+    "tensor low i32 [size(n), 8] global transient\n"
+    "kernel k(axes 1, inout c i64 ? x 8, s u64, \"in\" u64) mix, 7 cycles, time only\n"
+    "kernel move(axes 0, in a i32 1 x 8, out b i32 1 x 8) vector, 2 cycles, time only\n"
+    "kernel w(axes 1) vector, 3 cycles, time only\n"
+    "kernel sum(axes 0, inout data i32 ? x ?) link, all_reduce, sum\n";
+
+static const char statements[] =
+    "  for_each i in n\n"
+    "    task move() a = x at (0, 0) b = mid at (i, 0)\n"
+    "    task move() a = mid at (i, 0) b = low at (i, 0)\n"
+    "    task move() a = low at (i, 0) b = x at (1, 0)\n"
+    "  parallel l in lanes of p\n"
+    "    parallel u in p[l]\n"
+    "      task k(u) c = t[u] at (0, 2) up to p.kv_len[u] rows of edge x 8 s = cut in = 2u tag g "
+    "= 1u as node 9\n"
+    "      task k(u) c = t[u] of 2 x 8 s = u64(u > 1 ? 1 : 2) in = 5u tag g = 2u after node 9\n"
+    "  parallel b in kv\n"
+    "    when order[b] > 3 && table[b] < 9u\n"
+    "      task w(min(i64(order[b]), 7))\n"
+    "    otherwise\n"
+    "      call part(b, order[b] == 1)\n"
+    "  select e in pages[0]\n"
+    "    call part(entry(e), i64(order[e]) == kv[e])\n"
+    "  combine\n"
+    "    slot_load 1 = x at (1, 0) of 1 x 8 element (0, 3)\n"
+    "    sequence\n"
+    "      slot_set 2 = slot_u64[1] + cut\n"
+    "      task sum() data = x as node 10\n"
+    "    pipeline q after node 10\n"
+    "      channel c depth 2 latency cut * 2u\n"
+    "      channel d depth cut latency 3\n"
+    "      event done\n"
+    "      process a replicas r in n produces c, done\n"
+    "        send c(r)\n"
+    "        close c\n"
+    "        when r == 0\n"
+    "          record done\n"
+    "        otherwise\n"
+    "          call part(r, true)\n"
+    "      process b consumes c, done produces d\n"
+    "        consume y from c\n"
+    "          when y > 2\n"
+    "            send d(y)\n"
+    "        wait done\n"
+    "      process f consumes d\n"
+    "        receive z from d\n"
+    "          task move() a = x at (z, 0) b = x at (0, 0)\n"
+    "        for_each j in n\n"
+    "          task w(j)\n";
+
+// `pads` declarations of each kind and statements before the others.
+static size_t text_of(char *text, uint32_t pads) {
+    char *at = text;
+    at += sprintf(at, "module grow slots 4\n");
+    for (uint32_t i = 0; i < pads; i++) {
+        at += sprintf(at, "axis pad_axis_%u %u\nsymbol pad_symbol_%u\narray pad_array_%u i64\n", i,
+                      i + 1, i, i);
+        at += sprintf(at, "tensor pad_tensor_%u i32 [1, 8] global\n", i);
+        at += sprintf(at, "kernel pad_kernel_%u(axes 1) vector, 1 cycles, time only\n", i);
+    }
+    at += sprintf(at, "%s", declarations);
+    at += sprintf(at, "workload part(a i64, f bool)\n  when f && a > -5\n    task w(a + 1)\n");
+    at += sprintf(at, "workload main\n");
+    for (uint32_t i = 0; i < pads; i++) {
+        at += sprintf(at, "  parallel v%u in pad_axis_%u\n    task w(v%u + pad_array_%u[0])\n", i,
+                      i, i, i);
+    }
+    at += sprintf(at, "%s", statements);
+    assert_true(at - text < TEXT_MAX);
+    return (size_t)(at - text);
+}
+
+// Everything that can be done without data; the first status that is not OK.
+static ptowsp_status do_everything(test_memory *memory, const char *text, size_t length,
+                                   char *printed) {
+    const ptowsp_context_desc desc = {test_resize, memory, PTOWSP_THREADS_SERIAL, 1, NULL, NULL};
+    ptowsp_context *context;
+    ptowsp_module *module = NULL;
+    ptowsp_program *program = NULL;
+    ptowsp_run *run = NULL;
+    ptowsp_text_buffer buffer = {printed, 2 * TEXT_MAX, 0};
+    ptowsp_status status = ptowsp_context_create(&desc, &context);
+    if (status != PTOWSP_OK) {
+        return status;
+    }
+    status = ptowsp_module_parse(context, text, length, NULL, &module, NULL);
+    if (status == PTOWSP_OK) {
+        status = ptowsp_program_create(context, module, NULL, &program);
+    }
+    if (status == PTOWSP_OK) {
+        ptowsp_program_print(program, ptowsp_text_to_buffer(&buffer));
+        assert_true(buffer.length < buffer.size);
+        status = ptowsp_run_create(context, program, &run);
+    }
+    if (status == PTOWSP_OK) {
+        status = ptowsp_program_save(context, module, NULL, ptowsp_text_to_buffer(&buffer));
+        assert_true(buffer.length < buffer.size);
+    }
+    if (status != PTOWSP_OK && memory->refuse_at == 0) {
+        fail_msg("%s", ptowsp_context_error(context).text);
+    }
+    if (status != PTOWSP_OK) {
+        assert_int_equal(ptowsp_context_error(context).status, status);
+        assert_non_null(strstr(ptowsp_context_error(context).text, "out of memory"));
+    }
+    ptowsp_run_destroy(run);
+    ptowsp_program_destroy(program);
+    ptowsp_module_destroy(module);
+    ptowsp_context_destroy(context);
+    return status;
+}
+
+static void growth__may_fail_at_every_statement(void **state) {
+    (void)state;
+    static char text[TEXT_MAX], printed[2 * TEXT_MAX];
+    uint64_t refused = 0;
+    for (uint32_t pads = 0; pads < PAD_MAX; pads++) {
+        const size_t length = text_of(text, pads);
+        test_memory memory;
+        memset(&memory, 0, sizeof memory);
+        assert_int_equal(do_everything(&memory, text, length, printed), PTOWSP_OK);
+        const size_t count = memory.allocations;
+        for (size_t n = 1; n <= count; n++) {
+            memset(&memory, 0, sizeof memory);
+            memory.refuse_at = n;
+            assert_int_equal(do_everything(&memory, text, length, printed), PTOWSP_OUT_OF_MEMORY);
+            assert_int_equal(memory.live_bytes, 0);
+            assert_int_equal(memory.live_blocks, 0);
+            refused++;
+        }
+    }
+    assert_true(refused > 1000);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(growth__may_fail_at_every_statement),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,384 @@
+// The rules that instructions have of their own, one by one: what is refused, in which words. Each
+// case is a call that would be good but for one thing; the texts say which. Here loads, stores, moves,
+// products, sorted lists, FIFOs and printing; isa_rules_vector_test.c has the others.
+
+#include "isa_rules.h"
+
+#if PTOISA_CHECKED_DEFAULT
+
+// -- windows --------------------------------------------------------------------------------------
+
+static void load__rules_of_windows_and_tiles(void **state) {
+    rule_bench *b = (rule_bench *)*state;
+    begin(b, PTOISA_A2A3);
+    b->core->is_dry = true;
+    ptoisa_tile d = vec(b, PTOISA_F32, 4, 8);
+    ptoisa_global g = window(PTOISA_F32, 4, 8);
+    ptoisa_tload(b->core, &d, &g);
+    taken(b);
+    g.dtype = 0;
+    ptoisa_tload(b->core, &d, &g);
+    refused(b, "TLOAD: g is no window");
+    g = window(PTOISA_F16, 4, 8);
+    ptoisa_tload(b->core, &d, &g);
+    refused(b, "TLOAD: g is f16, d is f32");
+
+    d = vec(b, PTOISA_F32, 4096, 8);
+    g = window(PTOISA_F32, 4096, 8);
+    ptoisa_tload(b->core, &d, &g);
+    refused(b, "TLOAD: d has 4096 rows, more than 4095");
+    d = tile_in(b, PTOISA_MAT, PTOISA_ROW_MAJOR, PTOISA_F32, 4096, 8);
+    ptoisa_tload(b->core, &d, &g);
+    refused(b, "TLOAD: g has 4096 rows, more than 4095");
+    d.valid_rows = 4095;
+    g = window(PTOISA_F32, 4095, 8);
+    ptoisa_tload(b->core, &d, &g);
+    taken(b);
+
+    d = boxed(b, PTOISA_MAT, PTOISA_I64, 16, 16);
+    g = window(PTOISA_I64, 16, 16);
+    ptoisa_tload(b->core, &d, &g);
+    refused(b, "TLOAD: d is i64 and boxed");
+    d = boxed(b, PTOISA_MAT, PTOISA_F16, 32, 16);
+    g = window(PTOISA_F16, 16, 16);
+    g.shape[2] = 2;
+    ptoisa_tload(b->core, &d, &g);
+    refused(b, "TLOAD: g has shape 1 x 1 x 2 outside its matrix, not 1");
+    d = boxed(b, PTOISA_LEFT, PTOISA_F16, 32, 16);
+    g = window(PTOISA_F16, 32, 16);
+    ptoisa_tload(b->core, &d, &g);
+    refused(b, "TLOAD: d is in L0A, not in UB or L1");
+}
+
+static void store__rules_of_memories_and_types(void **state) {
+    rule_bench *b = (rule_bench *)*state;
+    begin(b, PTOISA_A2A3);
+    b->core->is_dry = true;
+    ptoisa_tile s = vec(b, PTOISA_F32, 4, 8);
+    ptoisa_global g = window(PTOISA_U32, 4, 8);
+    ptoisa_tstore_add(b->core, &g, &s);
+    refused(b, "TSTORE: g is u32, which cannot be added to");
+    g.dtype = PTOISA_I32;
+    ptoisa_tstore(b->core, &g, &s);
+    taken(b);
+    ptoisa_tstore_add(b->core, &g, &s);
+    refused(b, "TSTORE: s is f32, g is i32");
+
+    s = vec(b, PTOISA_F32, 4096, 8);
+    g = window(PTOISA_F32, 4096, 8);
+    ptoisa_tstore(b->core, &g, &s);
+    refused(b, "TSTORE: s has 4096 rows, more than 4095");
+    static const uint32_t large[2][2] = {{8208, 16}, {16, 4096}};
+    static const char *const texts[2] = {"TSTORE: s has 8208 x 16 elements, more than 8192 x 4095",
+                                         "TSTORE: s has 16 x 4096 elements, more than 8192 x 4095"};
+    for (uint32_t i = 0; i < 2; i++) {
+        s = boxed(b, PTOISA_ACC, PTOISA_F32, large[i][0], large[i][1]);
+        g = window(PTOISA_F32, large[i][0], large[i][1]);
+        ptoisa_tstore(b->core, &g, &s);
+        refused(b, texts[i]);
+    }
+    s = boxed(b, PTOISA_MAT, PTOISA_I64, 16, 16);
+    g = window(PTOISA_I64, 16, 16);
+    ptoisa_tstore(b->core, &g, &s);
+    refused(b, "TSTORE: s is i64 and boxed");
+    s = boxed(b, PTOISA_LEFT, PTOISA_F16, 16, 16);
+    g = window(PTOISA_F16, 16, 16);
+    ptoisa_tstore(b->core, &g, &s);
+    refused(b, "TSTORE: s is in L0A, not in L0C, UB or L1");
+    ptoisa_tstore_relu(b->core, &g, &s);
+    refused(b, "TSTORE: s is in L0A, not in L0C");
+
+    // L1 is stored by A2/A3 only.
+    for (uint32_t i = 0; i < 2; i++) {
+        begin(b, i ? PTOISA_A5 : PTOISA_A2A3);
+        b->core->is_dry = true;
+        s = boxed(b, PTOISA_MAT, PTOISA_F16, 16, 16);
+        ptoisa_tstore(b->core, &g, &s);
+        if (i) {
+            refused(b, "TSTORE: s is in L1, which A5 does not store");
+        }
+    }
+    taken(b);
+}
+
+// -- moves ----------------------------------------------------------------------------------------
+
+static void move__into_l0_and_the_tables(void **state) {
+    rule_bench *b = (rule_bench *)*state;
+    begin(b, PTOISA_A2A3);
+    ptoisa_tile d = boxed(b, PTOISA_LEFT, PTOISA_U32, 16, 16);
+    ptoisa_tile s = boxed(b, PTOISA_MAT, PTOISA_U32, 16, 16);
+    ptoisa_tmov(b->core, &d, &s);
+    refused(b, "TMOV: d is u32, which is not multiplied");
+    d = boxed(b, PTOISA_RIGHT, PTOISA_F16, 16, 16);
+    s = tile_in(b, PTOISA_MAT, PTOISA_ROW_MAJOR, PTOISA_F16, 16, 16);
+    ptoisa_tmov(b->core, &d, &s);
+    refused(b, "TMOV: s is in L1 without boxes");
+    d.layout = PTOISA_ZZ;
+    ptoisa_tmov(b->core, &d, &s);
+    refused(b, "TMOV: d is in L0B of 910B and not ZN");
+    d = boxed(b, PTOISA_RIGHT, PTOISA_F16, 32, 16);
+    s = boxed(b, PTOISA_MAT, PTOISA_F16, 16, 16);
+    ptoisa_tmov(b->core, &d, &s);
+    refused(b, "TMOV: d has 32 x 16 of 32 x 16 elements, s 16 x 16 of 16 x 16");
+
+    static const ptoisa_memory tables[2] = {PTOISA_BIAS, PTOISA_SCALING};
+    static const char *const texts[2][3] = {
+        {"TMOV: d is in the bias table and i16",
+         "TMOV: d has 2 rows: the bias table takes one row, row-major",
+         "TMOV: d has 8 x 4 bytes, which 64 does not divide"},
+        {"TMOV: d is in the fixpipe buffer and i16",
+         "TMOV: d has 2 rows: the fixpipe buffer takes one row, row-major",
+         "TMOV: d has 8 x 8 bytes, which 128 does not divide"}};
+    for (uint32_t i = 0; i < 2; i++) {
+        ptoisa_dtype dtype = i ? PTOISA_U64 : PTOISA_F32;
+        d = tile_in(b, tables[i], PTOISA_ROW_MAJOR, PTOISA_I16, 1, 64);
+        s = tile_in(b, PTOISA_MAT, PTOISA_ROW_MAJOR, PTOISA_I16, 1, 64);
+        ptoisa_tmov(b->core, &d, &s);
+        refused(b, texts[i][0]);
+        d = tile_in(b, tables[i], PTOISA_ROW_MAJOR, dtype, 2, 64);
+        s = tile_in(b, PTOISA_MAT, PTOISA_ROW_MAJOR, dtype, 2, 64);
+        ptoisa_tmov(b->core, &d, &s);
+        refused(b, texts[i][1]);
+        d = tile_in(b, tables[i], PTOISA_ROW_MAJOR, dtype, 1, 8);
+        s = tile_in(b, PTOISA_MAT, PTOISA_ROW_MAJOR, dtype, 1, 8);
+        ptoisa_tmov(b->core, &d, &s);
+        refused(b, texts[i][2]);
+        d = tile_in(b, tables[i], PTOISA_ROW_MAJOR, dtype, 1, 64);
+        s = tile_in(b, PTOISA_MAT, PTOISA_ROW_MAJOR, dtype, 1, 64);
+        ptoisa_tmov(b->core, &d, &s);
+        taken(b);
+    }
+}
+
+static void move__out_of_l0c(void **state) {
+    rule_bench *b = (rule_bench *)*state;
+    begin(b, PTOISA_A2A3);
+    ptoisa_tile s = boxed(b, PTOISA_ACC, PTOISA_F32, 16, 16);
+    ptoisa_tile d = boxed(b, PTOISA_MAT, PTOISA_F32, 16, 16);
+    ptoisa_tmov(b->core, &d, &s);
+    refused(b, "TMOV: f32 goes from L0C to L1 as f16 or bf16 on 910B");
+    d = boxed(b, PTOISA_MAT, PTOISA_I16, 16, 16);
+    ptoisa_tmov(b->core, &d, &s);
+    refused(b, "TMOV: f32 out of L0C does not become i16");
+    d = boxed(b, PTOISA_MAT, PTOISA_I8, 32, 32);
+    ptoisa_tmov_quant(b->core, &d, &s, 1, false);
+    refused(b, "TMOV: 32 x 32 elements from (0, 0) do not lie in the valid part of s of 16 x 16");
+    d.valid_rows = d.valid_cols = 16;
+    ptoisa_tmov_quant(b->core, &d, &s, 1, false);
+    refused(b, "TMOV: d has 32 x 32 elements, s 16 x 16");
+    d = boxed(b, PTOISA_VEC, PTOISA_I8, 32, 32);
+    ptoisa_tmov_quant(b->core, &d, &s, 1, false);
+    refused(b, "TMOV: the way from L0C to UB is not on 910B, only on A5");
+    d = boxed(b, PTOISA_LEFT, PTOISA_I8, 32, 32);
+    ptoisa_tmov_quant(b->core, &d, &s, 1, false);
+    refused(b, "TMOV: there is no way from L0C (s) to L0A (d)");
+    s.layout = PTOISA_ZZ;
+    d = boxed(b, PTOISA_MAT, PTOISA_F16, 16, 16);
+    ptoisa_tmov(b->core, &d, &s);
+    refused(b, "TMOV: s is in L0C and not NZ");
+}
+
+// -- products, lists ------------------------------------------------------------------------------
+
+static void matmul__what_is_added_has_its_size(void **state) {
+    rule_bench *b = (rule_bench *)*state;
+    begin(b, PTOISA_A2A3);
+    ptoisa_tile c = boxed(b, PTOISA_ACC, PTOISA_F32, 16, 16);
+    ptoisa_tile add = boxed(b, PTOISA_ACC, PTOISA_F32, 32, 16);
+    ptoisa_tile left = boxed(b, PTOISA_LEFT, PTOISA_F16, 16, 16);
+    ptoisa_tile right = boxed(b, PTOISA_RIGHT, PTOISA_F16, 16, 16);
+    ptoisa_tmatmul_acc(b->core, &c, &add, &left, &right);
+    refused(b, "TMATMUL_ACC: c_in has 32 x 16 valid elements, not 16 x 16");
+    add = boxed(b, PTOISA_ACC, PTOISA_F32, 16, 32);
+    ptoisa_tmatmul_acc(b->core, &c, &add, &left, &right);
+    refused(b, "TMATMUL_ACC: c_in has 16 x 32 valid elements, not 16 x 16");
+    ptoisa_tile bias = tile_in(b, PTOISA_BIAS, PTOISA_ROW_MAJOR, PTOISA_F32, 1, 32);
+    ptoisa_tmatmul_bias(b->core, &c, &left, &right, &bias);
+    refused(b, "TMATMUL_BIAS: bias has 1 x 32 valid elements, not 1 x 16");
+}
+
+static void sort__lists_are_rows_of_pairs(void **state) {
+    rule_bench *b = (rule_bench *)*state;
+    begin(b, PTOISA_A2A3);
+    ptoisa_tile d = vec(b, PTOISA_F32, 1, 32), s0 = vec(b, PTOISA_F32, 1, 8);
+    ptoisa_tile s1 = vec(b, PTOISA_F32, 1, 8), two = vec(b, PTOISA_F32, 2, 8), t = d;
+    t.memory = PTOISA_MAT;
+    uint16_t executed[4];
+    const ptoisa_tile *lists[2] = {&s0, &two};
+    ptoisa_tmrgsort_lists(b->core, &d, NULL, lists, 2, executed, false);
+    refused(b, "TMRGSORT: s1 has 2 valid rows, not 1");
+    lists[1] = &s1;
+    ptoisa_tmrgsort_lists(b->core, &d, &t, lists, 2, executed, false);
+    refused(b, "TMRGSORT: t is in L1, not in UB");
+    s0.valid_cols = 7;
+    ptoisa_tmrgsort_lists(b->core, &d, NULL, lists, 2, executed, false);
+    refused(b, "TMRGSORT: s0: 7 valid columns are not 0 to 65535 pairs of 2");
+    // More than 255 groups of runs.
+    b->core->is_dry = true;
+    ptoisa_tile from = vec(b, PTOISA_F32, 1, 256 * 256), to = vec(b, PTOISA_F32, 1, 256 * 256);
+    ptoisa_tmrgsort(b->core, &to, &from, 64);
+    refused(b, "TMRGSORT: 65536 valid columns are not 1 to 255 groups of 256");
+    from.valid_cols = to.valid_cols = 255 * 256;
+    ptoisa_tmrgsort(b->core, &to, &from, 64);
+    taken(b);
+}
+
+// -- pipes and addresses --------------------------------------------------------------------------
+
+static void core__pipes_and_memories_that_are_none(void **state) {
+    rule_bench *b = (rule_bench *)*state;
+    begin(b, PTOISA_A2A3);
+    ptoisa_tile tile = vec(b, PTOISA_F32, 1, 8);
+    ptoisa_pipe_barrier(b->core, (ptoisa_pipe)9);
+    refused(b, "PIPE_BARRIER: pipe 9");
+    static const struct {
+        int src, dst;
+        uint32_t event;
+        const char *text;
+    } waits[] = {{9, PTOISA_PIPE_V, 0, "WAIT_FLAG: pipes 9 and 1, event 0"},
+                 {PTOISA_PIPE_V, 9, 0, "WAIT_FLAG: pipes 1 and 9, event 0"},
+                 {PTOISA_PIPE_V, PTOISA_PIPE_V, 0, "WAIT_FLAG: pipes 1 and 1, event 0"},
+                 {PTOISA_PIPE_V, PTOISA_PIPE_M, 8, "WAIT_FLAG: pipes 1 and 2, event 8"}};
+    for (uint32_t i = 0; i < 4; i++) {
+        ptoisa_wait_flag(b->core, (ptoisa_pipe)waits[i].src, (ptoisa_pipe)waits[i].dst,
+                         waits[i].event);
+        refused(b, waits[i].text);
+    }
+    tile.memory = 99;
+    ptoisa_tassign(b->core, &tile, 0);
+    refused(b, "TASSIGN: there is no memory 99");
+}
+
+// -- FIFOs ----------------------------------------------------------------------------------------
+
+static void fifo__rules_of_slots_and_parts(void **state) {
+    rule_bench *b = (rule_bench *)*state;
+    begin(b, PTOISA_A2A3);
+    ptoisa_fifo fifo;
+    assert_false(ptoisa_fifo_init(b->core, &fifo, PTOISA_C2V, 2, 0, 2, rooms[6], 0));
+    refused(b, "TPIPE: slots of 0 bytes, no multiple of 32");
+    assert_false(ptoisa_fifo_init(b->core, &fifo, PTOISA_C2V, 2, 48, 2, rooms[6], 0));
+    refused(b, "TPIPE: slots of 48 bytes, no multiple of 32");
+    assert_true(ptoisa_fifo_init(b->core, &fifo, PTOISA_C2V, 2, 4096, 2, rooms[6], 0));
+    ptoisa_tile half = vec(b, PTOISA_F32, 16, 16);
+    ptoisa_fifo_pop(b->core, &fifo, 2, &half, PTOISA_UP_DOWN);
+    refused(b, "TPOP: FIFO 2 (cube to vector) is not read by core 2");
+    ptoisa_tile acc = boxed(b, PTOISA_ACC, PTOISA_F32, 32, 16);
+    ptoisa_fifo_push(b->core, &fifo, 0, &acc, PTOISA_LEFT_RIGHT_ODD);
+    refused(b, "TPUSH: FIFO 2: 16 columns are not odd (LEFT_RIGHT_ODD)");
+    ptoisa_fifo_push(b->core, &fifo, 0, &acc, PTOISA_UP_DOWN_ODD);
+    refused(b, "TPUSH: FIFO 2: 32 rows are not odd (UP_DOWN_ODD)");
+    ptoisa_fifo_push(b->core, &fifo, 0, &acc, PTOISA_NO_SPLIT);
+    taken(b);
+    ptoisa_fifo_pop(b->core, &fifo, 0, &half, PTOISA_UP_DOWN);
+    refused(b, "TPOP: FIFO 2: pushed NO_SPLIT, popped UP_DOWN");
+    ptoisa_fifo_commit(b->core, &fifo, 2);
+    refused(b, "TPUSH: FIFO 2: no slot was allocated (TALLOC)");
+    ptoisa_fifo_release(b->core, &fifo, 2);
+    refused(b, "TFREE: FIFO 2: no slot was popped");
+    assert_false(ptoisa_fifo_finish(b->core, &fifo));
+    refused(b, "FIFO 2 (cube to vector): 1 and 1 tiles were pushed, 1 and 0 popped");
+
+    assert_true(ptoisa_fifo_init(b->core, &fifo, PTOISA_V2C, 4, 4096, 2, rooms[6], 0));
+    ptoisa_tile mat = tile_in(b, PTOISA_MAT, PTOISA_ROW_MAJOR, PTOISA_F32, 16, 16);
+    ptoisa_fifo_pop(b->core, &fifo, 0, &mat, PTOISA_UP_DOWN);
+    refused(b, "TPOP: FIFO 4: a tile in L1 that is not NZ");
+    mat = boxed(b, PTOISA_MAT, PTOISA_F32, 16, 16);
+    ptoisa_fifo_pop(b->core, &fifo, 1, &mat, PTOISA_UP_DOWN);
+    refused(b, "TPOP: FIFO 4 (vector to cube) is not read by core 1");
+}
+
+// -- names and numbers ----------------------------------------------------------------------------
+
+static void names__of_what_is_none(void **state) {
+    (void)state;
+    static const int none[2] = {1000, -1000};
+    for (uint32_t i = 0; i < 2; i++) {
+        assert_string_equal(ptoisa_op_name((ptoisa_op)none[i]), "no instruction");
+        assert_string_equal(ptoisa_dtype_name((ptoisa_dtype)none[i]), "none");
+        assert_string_equal(ptoisa_memory_name((ptoisa_memory)none[i]), "no memory");
+        assert_string_equal(ptoisa_split_name((ptoisa_split)none[i]), "no split");
+        assert_int_equal(ptoisa_time_of((ptoisa_model)none[i]), PTOISA_TIME_PIPES);
+    }
+    assert_string_equal(ptoisa_op_name(PTOISA_OP_COUNT), "no instruction");
+    assert_string_equal(ptoisa_dtype_name(PTOISA_DTYPE_COUNT), "none");
+    assert_string_equal(ptoisa_memory_name(PTOISA_MEMORY_COUNT), "no memory");
+    assert_string_equal(ptoisa_split_name(PTOISA_SPLIT_COUNT), "no split");
+    assert_string_equal(ptoisa_split_name(PTOISA_NO_SPLIT), "NO_SPLIT");
+    assert_string_equal(ptoisa_split_name(PTOISA_LEFT_RIGHT_ODD), "LEFT_RIGHT_ODD");
+    assert_int_equal(ptoisa_time_of(PTOISA_MODEL_COUNT), PTOISA_TIME_PIPES);
+}
+
+// Elements of 64 bits and booleans as numbers; of no type, 0.
+static void numbers__of_the_widest_types(void **state) {
+    (void)state;
+    const double f64[2] = {0, -2.5};
+    const int64_t i64[2] = {0, -(INT64_C(1) << 53)};
+    const uint64_t u64[2] = {0, UINT64_C(1) << 63};
+    const uint8_t flags[2] = {0, 200};
+    assert_true(ptoisa_get_at(f64, PTOISA_F64, 1) == -2.5);
+    assert_true(ptoisa_get_at(i64, PTOISA_I64, 1) == -0x1p53);
+    assert_true(ptoisa_get_at(u64, PTOISA_U64, 1) == 0x1p63);
+    assert_true(ptoisa_get_at(flags, PTOISA_BOOL, 0) == 0);
+    assert_true(ptoisa_get_at(flags, PTOISA_BOOL, 1) == 1);
+    assert_true(ptoisa_get_at(u64, PTOISA_DTYPE_NONE, 1) == 0);
+    assert_true(ptoisa_get_at(u64, PTOISA_DTYPE_COUNT, 1) == 0);
+    assert_true(ptoisa_get_bits(&u64[1], 8) == UINT64_C(1) << 63);
+}
+
+// -- printing -------------------------------------------------------------------------------------
+
+static void print__refuses_what_is_no_tile_and_says_nothing_when_dry(void **state) {
+    rule_bench *b = (rule_bench *)*state;
+    begin(b, PTOISA_A2A3);
+    ptoisa_tile s = vec(b, PTOISA_F32, 2, 8), none = s;
+    s.valid_cols = 2;
+    none.memory = PTOISA_MEMORY_COUNT;
+    const float values[2] = {1, -2.5f};
+    memcpy(s.data, values, sizeof values);
+    memcpy((float *)s.data + 8, values, sizeof values);
+    FILE *to = tmpfile();
+    assert_non_null(to);
+    ptoisa_tprint(b->core, to, &none);
+    assert_int_equal(b->bench.fault_count, 1);
+    assert_non_null(strstr(b->bench.fault, "TPRINT: s is no tile"));
+    b->core->is_dry = true;
+    ptoisa_tprint(b->core, to, &s);
+    assert_int_equal(ftell(to), 0);
+    b->core->is_dry = false;
+    ptoisa_tprint(b->core, to, &s);
+    rewind(to);
+    char text[128];
+    size_t length = fread(text, 1, sizeof text - 1, to);
+    fclose(to);
+    text[length] = 0;
+    assert_string_equal(text, "f32 2 x 2 of 2 x 8 in UB\n1 -2.5\n1 -2.5\n");
+}
+
+int main(void) {
+    static rule_bench bench;
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_prestate(load__rules_of_windows_and_tiles, &bench),
+        cmocka_unit_test_prestate(store__rules_of_memories_and_types, &bench),
+        cmocka_unit_test_prestate(move__into_l0_and_the_tables, &bench),
+        cmocka_unit_test_prestate(move__out_of_l0c, &bench),
+        cmocka_unit_test_prestate(matmul__what_is_added_has_its_size, &bench),
+        cmocka_unit_test_prestate(sort__lists_are_rows_of_pairs, &bench),
+        cmocka_unit_test_prestate(core__pipes_and_memories_that_are_none, &bench),
+        cmocka_unit_test_prestate(fifo__rules_of_slots_and_parts, &bench),
+        cmocka_unit_test(names__of_what_is_none),
+        cmocka_unit_test(numbers__of_the_widest_types),
+        cmocka_unit_test_prestate(print__refuses_what_is_no_tile_and_says_nothing_when_dry, &bench),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
+
+#else
+
+// Without checks there is nothing to test.
+int main(void) {
+    return 0;
+}
+
+#endif

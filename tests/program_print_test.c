@@ -1,0 +1,293 @@
+// Programs, places and decisions as text: what a reader of errors and of reports sees of the kinds that
+// are rare. Expected texts are worked out on paper.
+
+#include "test.h"
+
+enum { TEXT_MAX = 1 << 18 };
+
+typedef struct fixture {
+    ptowsp_context *context;
+    ptowsp_module *module;
+    ptowsp_program *program;
+    ptowsp_run *run;
+} fixture;
+
+static char text[TEXT_MAX], printed[TEXT_MAX];
+
+static int setup(void **state) {
+    static fixture f;
+    memset(&f, 0, sizeof f);
+    *state = &f;
+    return ptowsp_context_create(NULL, &f.context) != PTOWSP_OK;
+}
+
+static int teardown(void **state) {
+    fixture *f = (fixture *)*state;
+    ptowsp_run_destroy(f->run);
+    ptowsp_program_destroy(f->program);
+    ptowsp_module_destroy(f->module);
+    ptowsp_context_destroy(f->context);
+    return 0;
+}
+
+// Compiles `text`; its first workload is the last one.
+static void compile(fixture *f, const ptowsp_parse_desc *attached) {
+    ptowsp_schedule schedule;  // with a ring of bytes, so that memory is given back
+    memset(&schedule, 0, sizeof schedule);
+    schedule.ring_sizes[PTOWSP_RING_BYTES] = 1 << 20;
+    const ptowsp_program_desc desc = {"main", &schedule};
+    if (ptowsp_module_parse(f->context, text, strlen(text), attached, &f->module, NULL) !=
+            PTOWSP_OK ||
+        ptowsp_program_create(f->context, f->module, &desc, &f->program) != PTOWSP_OK ||
+        ptowsp_run_create(f->context, f->program, &f->run) != PTOWSP_OK) {
+        fail_msg("%s", ptowsp_context_error(f->context).text);
+    }
+}
+
+static void has(const char *part) {
+    if (!strstr(printed, part)) {
+        fail_msg("\"%s\" is not in\n%s", part, printed);
+    }
+}
+
+static ptowsp_status execute(fixture *f) {
+    const ptowsp_run_options options = {.mode = PTOWSP_RUN_TIME_ONLY};
+    ptowsp_status status = ptowsp_run_execute(f->run, &options);
+    snprintf(printed, sizeof printed, "%s", ptowsp_context_error(f->context).text);
+    return status;
+}
+
+static void print__has_every_operation(void **state) {
+    fixture *f = (fixture *)*state;
+    ptowsp_text_buffer buffer = {printed, TEXT_MAX, 0};
+    snprintf(text, sizeof text, "%s",
+             "module m slots 2\n"
+             "axis n 4\n"
+             "axis pages sparse\n"
+             "axis p plan\n"
+             "axis p plan, its merges\n"
+             "tensor x i64 [4, 4] global\n"
+             "tensor mid i64 [4, 4] global transient\n"
+             "kernel sum(axes 0, inout data i64 ? x ?) link, all_reduce, members 4\n"
+             "kernel spread(axes 0, inout data i64 ? x ?, root i64) link, broadcast, members 4\n"
+             "kernel put(axes 0, out x i64 4 x 4) vector, 2 cycles, time only\n"
+             "kernel use(axes 1, in x i64 4 x ?) vector, 2 cycles, time only\n"
+             "workload main\n"
+             "  task sum() data = x\n"
+             "  task spread() data = x root = 0\n"
+             "  for_each i in n\n"
+             "    task put() x = mid\n"
+             "    task use(i) x = mid at (0, 0) up to i columns\n"
+             "  select e in pages[0]\n"
+             "    task use(entry(e)) x = x\n"
+             "  parallel g in merges of p\n"
+             "    task use(g) x = x\n");
+    compile(f, NULL);
+    ptowsp_program_print(f->program, ptowsp_text_to_buffer(&buffer));
+    // Of 16 elements each of 4 ranks moves all but its quarter, twice; a broadcast all of them.
+    has("moves 192 bytes");
+    has("moves 128 bytes");
+    has("release mid\n");
+    has("entry(v");
+    // The module as text is read as the same module.
+    static char again[TEXT_MAX];
+    ptowsp_text_buffer first = {printed, TEXT_MAX, 0}, second = {again, TEXT_MAX, 0};
+    ptowsp_module *read;
+    ptowsp_module_print(f->module, ptowsp_text_to_buffer(&first));
+    has("axis p plan, its merges\n");
+    has("up to i columns");
+    assert_int_equal(ptowsp_module_parse(f->context, printed, first.length, NULL, &read, NULL),
+                     PTOWSP_OK);
+    ptowsp_module_print(read, ptowsp_text_to_buffer(&second));
+    assert_string_equal(again, printed);
+    ptowsp_module_destroy(read);
+}
+
+// An array that is read behind its end, in a workload with a parameter that is a bool.
+static void place__has_the_values_around_it(void **state) {
+    fixture *f = (fixture *)*state;
+    const int32_t a[2] = {0, 0};
+    for (int i = 0; i < 2; i++) {
+        snprintf(text, sizeof text,
+                 "module m\narray a i32\nkernel w(axes 1) vector, 1 cycles, time only\n"
+                 "workload part(n i64, f bool, u u64)\n  task w(i64(a[n]))\n"
+                 "workload main\n  call part(5, %s, 7u)\n",
+                 i ? "true" : "false");
+        compile(f, NULL);
+        assert_int_equal(ptowsp_run_bind_array(f->run, "a", PTOWSP_I32, a, 2), PTOWSP_OK);
+        assert_int_equal(execute(f), PTOWSP_INVALID_PARAMS);
+        has(i ? "(n = 5, f = true, u = 7)" : "(n = 5, f = false, u = 7)");
+        has("array a is read at 5; it has 2 elements");
+        teardown(state);
+        assert_int_equal(setup(state), 0);
+    }
+}
+
+// 160 bytes of a place are enough, and 120 of variables: the outermost and the innermost stay.
+static void place__is_cut_where_it_is_long(void **state) {
+    fixture *f = (fixture *)*state;
+    const int32_t a[2] = {0, 0};
+    char *at = text, name[5][64];
+    at += sprintf(at, "module m\narray a i32\naxis n 1\n"
+                      "kernel w(axes 1) vector, 1 cycles, time only\nworkload main\n");
+    for (int i = 0; i < 5; i++) {
+        memset(name[i], 'a' + i, 50);
+        name[i][50] = 0;
+        at += sprintf(at, "%*sfor_each %s in n\n", 2 + 2 * i, "", name[i]);
+    }
+    sprintf(at, "%*stask w(i64(a[%s + 9]))\n", 12, "", name[4]);
+    compile(f, NULL);
+    assert_int_equal(ptowsp_run_bind_array(f->run, "a", PTOWSP_I32, a, 2), PTOWSP_OK);
+    assert_int_equal(execute(f), PTOWSP_INVALID_PARAMS);
+    // "main", something left out, and the two loops that fit with the task.
+    char part[256];
+    snprintf(part, sizeof part, "main/.../for_each %s/for_each %s/task w", name[3], name[4]);
+    has(part);
+    has("...)");
+    assert_null(strstr(printed, "for_each c"));
+}
+
+static void channel__reads_its_depth_inside_the_array(void **state) {
+    fixture *f = (fixture *)*state;
+    const uint64_t a[2] = {1, 1};
+    static const char *const channels[2] = {"depth a[3] latency 0", "depth 1 latency a[4]"};
+    for (int i = 0; i < 2; i++) {
+        snprintf(text, sizeof text,
+                 "module m\narray a u64\nworkload main\n  pipeline p\n    channel c %s\n"
+                 "    process s produces c\n      send c(1)\n"
+                 "    process r consumes c\n      consume x from c\n        sequence\n",
+                 channels[i]);
+        compile(f, NULL);
+        assert_int_equal(ptowsp_run_bind_array(f->run, "a", PTOWSP_U64, a, 2), PTOWSP_OK);
+        assert_int_equal(execute(f), PTOWSP_INVALID_PARAMS);
+        has(i ? "channel c: array a is read at 4; it has 2 elements"
+              : "channel c: array a is read at 3; it has 2 elements");
+        teardown(state);
+        assert_int_equal(setup(state), 0);
+    }
+}
+
+// -- long lists of what is stuck ------------------------------------------------------------------
+
+static void print_stuck(const fixture *f) {
+    ptowsp_text_buffer buffer = {printed, TEXT_MAX, 0};
+    ptowsp_run_print_stuck(f->run, ptowsp_text_to_buffer(&buffer));
+    assert_true(buffer.length < TEXT_MAX);
+}
+
+// One token more than are received, after 150 of them: 300 steps, of which 200 are listed.
+static void stuck__lists_the_last_steps(void **state) {
+    fixture *f = (fixture *)*state;
+    snprintf(text, sizeof text, "%s",
+             "module m\naxis more 151\naxis n 150\n"
+             "kernel w(axes 1) vector, 1 cycles, time only\n"
+             "workload main\n  pipeline p\n    channel c depth 0 latency 0\n"
+             "    process s produces c\n      for_each i in more\n        send c(i)\n"
+             "    process r consumes c\n      for_each k in n\n        receive x from c\n"
+             "          task w(x)\n");
+    compile(f, NULL);
+    assert_int_equal(ptowsp_run_explore(f->run, NULL, NULL), PTOWSP_STUCK);
+    print_stuck(f);
+    has(" steps before\n");
+    const char *before = strstr(printed, "    ... ");
+    const unsigned long long left = strtoull(before + 8, NULL, 10);
+    char first[32];
+    snprintf(first, sizeof first, "\n    %llu  ", left + 1);
+    has(first);
+    snprintf(first, sizeof first, "\n    %llu  ", left + 200);
+    has(first);
+    snprintf(first, sizeof first, "\n    %llu  ", left + 201);
+    assert_null(strstr(printed, first));
+}
+
+// 250 processes that each wait for a token that none sends: 200 are listed.
+static void stuck__lists_200_processes(void **state) {
+    fixture *f = (fixture *)*state;
+    char *at = text;
+    at += sprintf(at, "module m\naxis n 249\nkernel w(axes 1) vector, 1 cycles, time only\n"
+                      "workload main\n  pipeline p\n"
+                      "    channel c depth 1 latency 0\n    channel d depth 1 latency 0\n"
+                      "    process s consumes d produces c\n      receive y from d\n"
+                      "        send c(y)\n"
+                      "    process r replicas i in n consumes c produces d\n"
+                      "      receive x from c\n        send d(x)\n");
+    compile(f, NULL);
+    assert_int_equal(execute(f), PTOWSP_STUCK);
+    print_stuck(f);
+    has(": 250 of 250 processes wait\n");
+    has("  ... 50 more\n");
+}
+
+// -- decisions ------------------------------------------------------------------------------------
+
+static ptowsp_cycles nothing(const ptowsp_task *task, void *user) {
+    (void)task;
+    (void)user;
+    return 3;
+}
+
+static bool append(void *user, const void *data, size_t size) {
+    size_t *length = (size_t *)user;
+    assert_true(*length + size < TEXT_MAX);
+    memcpy(printed + *length, data, size);
+    *length += size;
+    printed[*length] = 0;
+    return true;
+}
+
+static void decide(const fixture *f, ptowsp_report_format format) {
+    size_t length = 0;
+    const ptowsp_output output = {append, &length};
+    assert_int_equal(ptowsp_run_export_decisions(f->run, format, output), PTOWSP_OK);
+}
+
+static void decisions__tell_kernels_apart(void **state) {
+    fixture *f = (fixture *)*state;
+    const ptowsp_parse_kernel kernels[2] = {{.name = "fn", .fn = nothing},
+                                            {.name = "costed", .fn = nothing, .cost = nothing}};
+    const ptowsp_parse_desc attached = {kernels, 2, 0};
+    snprintf(text, sizeof text, "%s",
+             "module m\n"
+             "tensor x f32 [8, 8] global\n"
+             "kernel fn(axes 0) vector\n"
+             "kernel costed(axes 0) vector, cycles by a cost function\n"
+             "kernel fixed(axes 0) cube, 9 cycles, time only\n"
+             "kernel unused(axes 0) vector, 2 cycles, time only\n"
+             "kernel tile(axes 0, inout t f32 8 x 8) vector, 5 instructions\n"
+             "  machine \"910B\"\n"
+             "  %1 = parameter t\n"
+             "  %2 = load %1 : f32 8 x 8\n"
+             "  %3 = add %2, %2 : f32 8 x 8\n"
+             "  store %1, %3\n"
+             "workload main\n  task fn()\n  task costed()\n  task tile() t = x\n");
+    compile(f, &attached);
+    float data[64] = {0};
+    ptowsp_buffer buffer;
+    memset(&buffer, 0, sizeof buffer);
+    buffer.data = data;
+    const ptowsp_record_options record = {.level = PTOWSP_RECORD_TOTALS};
+    assert_int_equal(ptowsp_run_bind_tensor(f->run, "x", &buffer), PTOWSP_OK);
+    assert_int_equal(ptowsp_run_record(f->run, &record), PTOWSP_OK);
+    assert_int_equal(ptowsp_run_execute(f->run, NULL), PTOWSP_OK);
+    decide(f, PTOWSP_REPORT_TEXT);
+    has("its function says how long it took");
+    has("its cost function says how long it takes");
+    has("instructions for 910B, on a core of vector");
+    has("its instructions say how long it takes");
+    assert_null(strstr(printed, "unused"));
+    decide(f, PTOWSP_REPORT_JSON);
+    has(", \"permille\": ");
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(print__has_every_operation, setup, teardown),
+        cmocka_unit_test_setup_teardown(place__has_the_values_around_it, setup, teardown),
+        cmocka_unit_test_setup_teardown(place__is_cut_where_it_is_long, setup, teardown),
+        cmocka_unit_test_setup_teardown(channel__reads_its_depth_inside_the_array, setup, teardown),
+        cmocka_unit_test_setup_teardown(stuck__lists_the_last_steps, setup, teardown),
+        cmocka_unit_test_setup_teardown(stuck__lists_200_processes, setup, teardown),
+        cmocka_unit_test_setup_teardown(decisions__tell_kernels_apart, setup, teardown),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

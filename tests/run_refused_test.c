@@ -1,0 +1,288 @@
+// What a run refuses that has been asked at the wrong time, or for what is not there: calls while it runs,
+// ranks, what-ifs, the memory of transient tensors.
+
+#include "test.h"
+
+typedef struct fixture {
+    ptowsp_context *context;
+    ptowsp_module *module;
+    ptowsp_program *program;
+    ptowsp_run *run, *other;
+    uint32_t busy_count;
+} fixture;
+
+static int setup(void **state) {
+    static fixture f;
+    memset(&f, 0, sizeof f);
+    *state = &f;
+    return ptowsp_context_create(NULL, &f.context) != PTOWSP_OK;
+}
+
+static int teardown(void **state) {
+    fixture *f = (fixture *)*state;
+    ptowsp_run_destroy(f->run);
+    ptowsp_run_destroy(f->other);
+    ptowsp_program_destroy(f->program);
+    ptowsp_module_destroy(f->module);
+    ptowsp_context_destroy(f->context);
+    return 0;
+}
+
+static void compile(fixture *f, const char *text, const ptowsp_parse_desc *attached) {
+    if (ptowsp_module_parse(f->context, text, strlen(text), attached, &f->module, NULL) !=
+            PTOWSP_OK ||
+        ptowsp_program_create(f->context, f->module, NULL, &f->program) != PTOWSP_OK ||
+        ptowsp_run_create(f->context, f->program, &f->run) != PTOWSP_OK) {
+        fail_msg("%s", ptowsp_context_error(f->context).text);
+    }
+}
+
+// Everything that changes the run that calls it, or executes.
+static ptowsp_cycles meddle(const ptowsp_task *task, void *user) {
+    fixture *f = (fixture *)user;
+    (void)task;
+    ptowsp_transient_sizes sizes;
+    ptowsp_what_if what_if = {1, 50, 0};
+    ptowsp_buffer buffer;
+    memset(&buffer, 0, sizeof buffer);
+    const ptowsp_status statuses[] = {
+        ptowsp_run_bind_size(f->run, "n", 1),
+        ptowsp_run_bind_symbol(f->run, "s", 1),
+        ptowsp_run_bind_array(f->run, "a", PTOWSP_I32, &buffer, 1),
+        ptowsp_run_bind_lengths(f->run, "kv", PTOWSP_I32, &buffer, 1),
+        ptowsp_run_bind_csr(f->run, "pages", NULL),
+        ptowsp_run_bind_tensor(f->run, "x", &buffer),
+        ptowsp_run_bind_transients(f->run, NULL, 0),
+        ptowsp_run_bind_plan(f->run, "p", NULL),
+        ptowsp_run_bind_work(f->run, "p", NULL, 0),
+        ptowsp_run_bind_batch(f->run, "p", NULL, NULL, NULL),
+        ptowsp_run_bind_ranks(f->run, NULL),
+        ptowsp_run_size_transients(f->run, &sizes),
+        ptowsp_run_what_if(f->run, NULL, &what_if),
+        ptowsp_run_execute(f->run, NULL),
+        ptowsp_run_start(f->run, NULL),
+    };
+    for (uint32_t i = 0; i < sizeof statuses / sizeof statuses[0]; i++) {
+        f->busy_count += statuses[i] == PTOWSP_BUSY;
+        if (statuses[i] != PTOWSP_BUSY) {
+            print_error("call %u: %s\n", i, ptowsp_status_name(statuses[i]));
+        }
+    }
+    return 1;
+}
+
+static void refused__all_changes_while_it_runs(void **state) {
+    fixture *f = (fixture *)*state;
+    const ptowsp_parse_kernel kernel = {.name = "meddle", .fn = meddle, .user = f};
+    const ptowsp_parse_desc attached = {&kernel, 1, 0};
+    compile(f, "module m\nkernel meddle(axes 0) vector\nworkload w\n  task meddle()\n", &attached);
+    assert_int_equal(ptowsp_run_execute(f->run, NULL), PTOWSP_OK);
+    assert_int_equal(f->busy_count, 15);
+    assert_int_equal(ptowsp_run_result(f->run)->task_count, 1);
+}
+
+static void refused__what_ifs_of_no_kernel(void **state) {
+    fixture *f = (fixture *)*state;
+    compile(f, "module m\nkernel k(axes 0) vector, 4 cycles, time only\nworkload w\n  task k()\n",
+            NULL);
+    static const struct { uint32_t kernel, percent; } cases[] = {{0, 50}, {2, 50}, {1, 1001}};
+    char text[128];
+    for (uint32_t i = 0; i < 3; i++) {
+        ptowsp_what_if what_if = {cases[i].kernel, cases[i].percent, 0};
+        assert_int_equal(ptowsp_run_what_if(f->run, NULL, &what_if), PTOWSP_INVALID_PARAMS);
+        snprintf(text, sizeof text,
+                 "run: what if kernel %u took %u percent: no such kernel, or over 1000",
+                 (unsigned)cases[i].kernel, (unsigned)cases[i].percent);
+        test_error_is(f->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX, text);
+    }
+    ptowsp_what_if what_if = {1, 1000, 0};
+    assert_int_equal(ptowsp_run_what_if(f->run, NULL, &what_if), PTOWSP_OK);
+    assert_int_equal(what_if.makespan_cycles, 40);  // ten times 4
+}
+
+static void refused__ranks_that_are_not_there(void **state) {
+    fixture *f = (fixture *)*state;
+    compile(f,
+            "module m\nkernel sum(axes 0, inout data i64 ? x ?) link, all_reduce\n"
+            "tensor x i64 [4, 4] global\nworkload w\n  task sum() data = x\n",
+            NULL);
+    static const struct {
+        uint32_t rank, count;
+        uint64_t cycles;
+    } cases[] = {{0, 0, 0}, {0, PTOWSP_RANK_COUNT_MAX + 1, 0}, {4, 4, 0}, {0, 4, 1000001}};
+    for (uint32_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        ptowsp_run_ranks ranks;
+        char text[200];
+        memset(&ranks, 0, sizeof ranks);
+        ranks.rank = cases[i].rank;
+        ranks.rank_count = cases[i].count;
+        ranks.cycles_per_us = cases[i].cycles;
+        assert_int_equal(ptowsp_run_bind_ranks(f->run, &ranks), PTOWSP_INVALID_PARAMS);
+        snprintf(
+            text, sizeof text,
+            "run: rank %u of %u, %llu cycles each us: there are 1 to %d ranks, and at most 10^6 "
+            "cycles",
+            (unsigned)cases[i].rank, (unsigned)cases[i].count,
+            (unsigned long long)(cases[i].cycles ? cases[i].cycles : 1850), PTOWSP_RANK_COUNT_MAX);
+        test_error_is(f->context, PTOWSP_INVALID_PARAMS, cases[i].rank, text);
+    }
+    ptowsp_run_ranks good;
+    memset(&good, 0, sizeof good);
+    good.rank_count = 4;
+    good.links.inside.sharing = (ptowsp_link_sharing)9;
+    assert_int_equal(ptowsp_run_bind_ranks(f->run, &good), PTOWSP_INVALID_PARAMS);
+    test_error_is(f->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                  "ranks: links are shared in an unknown way");
+    // Bound, and not bound any more.
+    const ptowsp_run_options options = {.mode = PTOWSP_RUN_TIME_ONLY};
+    good.links.inside.sharing = PTOWSP_LINK_PAIR;
+    assert_int_equal(ptowsp_run_bind_ranks(f->run, &good), PTOWSP_OK);
+    assert_int_equal(ptowsp_run_execute(f->run, &options), PTOWSP_OK);
+    assert_int_equal(ptowsp_run_bind_ranks(f->run, NULL), PTOWSP_OK);
+    assert_int_equal(ptowsp_run_execute(f->run, &options), PTOWSP_INVALID_PARAMS);
+    assert_non_null(strstr(ptowsp_context_error(f->context).text, "rank"));
+}
+
+// -- transient tensors ----------------------------------------------------------------------------
+
+static ptowsp_cycles put_one(const ptowsp_task *task, void *user) {
+    (void)user;
+    *(int32_t *)task->tiles[0].data = 1;
+    return 1;
+}
+
+static const char transient_text[] = "module m slots 2\n"
+                                     "tensor mid i32 [1, 8] global transient\n"
+                                     "kernel put(axes 0, out x i32 1 x 8) vector\n"
+                                     "workload w\n"
+                                     "  task put() x = mid\n"
+                                     "  slot_load 1 = mid element (0, 0)\n";
+
+static void refused__time_alone_that_depends_on_transient_data(void **state) {
+    fixture *f = (fixture *)*state;
+    const ptowsp_parse_kernel kernel = {.name = "put", .fn = put_one};
+    const ptowsp_parse_desc attached = {&kernel, 1, 0};
+    compile(f, transient_text, &attached);
+    const ptowsp_run_options options = {.mode = PTOWSP_RUN_TIME_ONLY};
+    assert_int_equal(ptowsp_run_execute(f->run, &options), PTOWSP_UNSUPPORTED);
+    test_error_is(f->context, PTOWSP_UNSUPPORTED, PTOWSP_NO_INDEX,
+                  "run: a slot is loaded from transient tensor mid, which only kernels write, so "
+                  "that its time is known only by executing");
+    assert_int_equal(ptowsp_run_execute(f->run, NULL), PTOWSP_OK);
+    assert_int_equal(ptowsp_run_slot(f->run, 1), 1);
+}
+
+// The error of too little memory names the four largest tensors, in whatever order they are declared, and
+// the first place where they all live: where the last one is written.
+static void refused__memory_that_is_not_there(void **state) {
+    fixture *f = (fixture *)*state;
+    static const int64_t sizes[6] = {1, 2, 3,
+                                     4, 5, 6};  // of 64 bytes each; those before are smaller
+    char text[2048], *at = text;
+    at += sprintf(at, "module m\nkernel put(axes 0, out x i32 ? x 16) vector, 1 cycles\n"
+                      "kernel use(axes 0");
+    for (int i = 0; i < 6; i++) {
+        at += sprintf(at, ", in x%d i32 ? x 16", i);
+    }
+    at += sprintf(at, ") vector, 1 cycles\n");
+    for (int i = 0; i < 6; i++) {
+        at += sprintf(at, "tensor t%d i32 [%d, 16] global transient\n", i, (int)sizes[i]);
+    }
+    at += sprintf(at, "workload main\n");
+    for (int i = 0; i < 6; i++) {
+        at += sprintf(at, "  task put() x = t%d\n", i);
+    }
+    at += sprintf(at, "  task use()");
+    for (int i = 0; i < 6; i++) {
+        at += sprintf(at, " x%d = t%d", i, i);
+    }
+    sprintf(at, "\n");
+    const ptowsp_parse_kernel kernels[2] = {{.name = "put", .fn = put_one},
+                                            {.name = "use", .fn = put_one}};
+    const ptowsp_parse_desc attached = {kernels, 2, 0};
+    compile(f, text, &attached);
+    assert_int_equal(ptowsp_run_bind_transients(f->run, NULL, 1343), PTOWSP_OK);
+    assert_int_equal(ptowsp_run_execute(f->run, NULL), PTOWSP_LIMIT_EXCEEDED);
+    test_error_is(
+        f->context, PTOWSP_LIMIT_EXCEEDED, PTOWSP_NO_INDEX,
+        "run: transient tensors take 1344 bytes, and there are 1343; most at main/task "
+        "put: t5 384, t4 320, t3 256, t2 192. Smaller tiles there, or computing again what "
+        "lives long, takes less");
+    assert_int_equal(ptowsp_run_bind_transients(f->run, NULL, 1344), PTOWSP_OK);
+    assert_int_equal(ptowsp_run_execute(f->run, NULL), PTOWSP_OK);
+}
+
+static void refused__sizes_that_no_memory_has(void **state) {
+    fixture *f = (fixture *)*state;
+    compile(f,
+            "module m\naxis n dynamic\n"
+            "tensor a i64 [size(n), 8] global transient\n"
+            "tensor b i64 [size(n), 8] global transient\n"
+            "kernel put(axes 0, out x i64 1 x 8) vector, 1 cycles, time only\n"
+            "kernel use(axes 0, in x i64 1 x 8, in y i64 1 x 8) vector, 1 cycles, time only\n"
+            "workload w\n  task put() x = a\n  task put() x = b\n  task use() x = a y = b\n",
+            NULL);
+    ptowsp_transient_sizes sizes;
+    assert_int_equal(ptowsp_run_bind_size(f->run, "n", INT64_C(1) << 54), PTOWSP_OK);
+    assert_int_equal(ptowsp_run_size_transients(f->run, &sizes), PTOWSP_OK);
+    assert_true(sizes.peak == UINT64_C(1) << 61);  // 64 bytes each row, twice
+    assert_int_equal(ptowsp_run_bind_size(f->run, "n", (INT64_C(1) << 54) + 1), PTOWSP_OK);
+    assert_int_equal(ptowsp_run_size_transients(f->run, &sizes), PTOWSP_LIMIT_EXCEEDED);
+    test_error_is(f->context, PTOWSP_LIMIT_EXCEEDED, PTOWSP_NO_INDEX,
+                  "run: transient tensors, up to b, take more than 2^61 bytes");
+}
+
+// On a device the block is the device's, and large enough.
+static void refused__blocks_that_are_not_the_devices(void **state) {
+#ifndef PTOWSP_NO_THREADS
+    fixture *f = (fixture *)*state;
+    const ptowsp_parse_kernel kernel = {.name = "put", .fn = put_one};
+    const ptowsp_parse_desc attached = {&kernel, 1, 0};
+    static _Alignas(64) char own[64];
+    ptowsp_device *device;
+    void *memory;
+    compile(f, transient_text, &attached);
+    assert_int_equal(ptowsp_device_open(f->context, NULL, &device), PTOWSP_OK);
+    assert_int_equal(ptowsp_device_run(device, f->run, NULL), PTOWSP_INVALID_PARAMS);
+    test_error_is(f->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                  "device: the program has transient tensors: give them a block of the device's "
+                  "memory (ptowsp_run_bind_transients)");
+    assert_int_equal(ptowsp_run_bind_transients(f->run, own, sizeof own), PTOWSP_OK);
+    assert_int_equal(ptowsp_device_run(device, f->run, NULL), PTOWSP_INVALID_PARAMS);
+    test_error_is(f->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                  "device: transient tensors of 64 bytes is at no memory of the device");
+    assert_int_equal(ptowsp_device_alloc(device, "block", 64, &memory), PTOWSP_OK);
+    assert_int_equal(ptowsp_run_bind_transients(f->run, memory, 128), PTOWSP_OK);
+    assert_int_equal(ptowsp_device_run(device, f->run, NULL), PTOWSP_INVALID_PARAMS);
+    test_error_is(
+        f->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+        "device: transient tensors of 128 bytes at 0 of 'block' (64 bytes) goes 64 beyond "
+        "its end");
+    // An empty block is one that is too small.
+    assert_int_equal(ptowsp_run_bind_transients(f->run, memory, 0), PTOWSP_OK);
+    assert_int_equal(ptowsp_device_run(device, f->run, NULL), PTOWSP_LIMIT_EXCEEDED);
+    assert_non_null(strstr(ptowsp_context_error(f->context).text,
+                           "run: transient tensors take 64 bytes, and there are 0"));
+    assert_int_equal(ptowsp_run_bind_transients(f->run, memory, 64), PTOWSP_OK);
+    assert_int_equal(ptowsp_device_run(device, f->run, NULL), PTOWSP_OK);
+    assert_int_equal(ptowsp_run_slot(f->run, 1), 1);
+    assert_int_equal(ptowsp_device_free(device, memory), PTOWSP_OK);
+    assert_int_equal(ptowsp_device_close(device), PTOWSP_OK);
+#else
+    (void)state;
+#endif
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(refused__all_changes_while_it_runs, setup, teardown),
+        cmocka_unit_test_setup_teardown(refused__what_ifs_of_no_kernel, setup, teardown),
+        cmocka_unit_test_setup_teardown(refused__ranks_that_are_not_there, setup, teardown),
+        cmocka_unit_test_setup_teardown(refused__time_alone_that_depends_on_transient_data, setup,
+                                        teardown),
+        cmocka_unit_test_setup_teardown(refused__memory_that_is_not_there, setup, teardown),
+        cmocka_unit_test_setup_teardown(refused__sizes_that_no_memory_has, setup, teardown),
+        cmocka_unit_test_setup_teardown(refused__blocks_that_are_not_the_devices, setup, teardown),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
