@@ -3,28 +3,9 @@
 
 #define _POSIX_C_SOURCE 200809L
 
-#include <stddef.h>
-
-static void *refuse_resize(void *ptr, size_t size);
-#define PTOWSP_NPU_RESIZE(ptr, size) refuse_resize(ptr, size)
-#include "../src/npu/npu_text.c"
+#include "npu_refuse.h"
 
 #include "npu_build_fixture.h"
-
-static struct { size_t live, allocations, refuse_at; } hooks;
-
-static void *refuse_resize(void *ptr, size_t size) {
-    if (size == 0) {
-        hooks.live -= ptr != NULL;
-        free(ptr);
-        return NULL;
-    }
-    if (++hooks.allocations == hooks.refuse_at) {
-        return NULL;
-    }
-    hooks.live += ptr == NULL;
-    return realloc(ptr, size);
-}
 
 // Builds with the n-th allocation refused; returns whether that was one too many to refuse.
 static bool survives(build *b, size_t n) {
