@@ -314,19 +314,8 @@ static bool npu_check_families(npu_emitter *emitter) {
     return true;
 }
 
-static bool npu_check_sources(npu_emitter *emitter) {
-    for (uint32_t i = 1; i < emitter->kernel_count; i++) {
-        ptowsp_kernel_info info = ptowsp_program_kernel_at(emitter->program, i);
-        if (info.is_used && !info.is_tile_kernel &&
-            !(info.pto ? npu_own_check(emitter, i) : npu_native_check(emitter, i))) {
-            return false;
-        }
-    }
-    return true;
-}
-
 NPU_INTERNAL void npu_kernels_emit(npu_emitter *emitter) {
-    if (!npu_check_families(emitter) || !npu_check_sources(emitter)) {
+    if (!npu_check_families(emitter)) {
         return;
     }
     for (uint32_t i = 1; i < emitter->kernel_count && emitter->status == PTOWSP_OK; i++) {

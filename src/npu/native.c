@@ -65,19 +65,6 @@ static const char *npu_source_fn(const ptowsp_kernel_info *info) {
     return info->source.fn ? info->source.fn : info->name;
 }
 
-NPU_INTERNAL bool npu_native_check(npu_emitter *emitter, uint32_t kernel) {
-    ptowsp_kernel_info info = ptowsp_program_kernel_at(emitter->program, kernel);
-    if ((!info.source.text && !info.source.file) || !info.has_fn) {
-        return npu_fail(emitter, PTOWSP_UNSUPPORTED, kernel, "kernel %s: no source%s", info.name,
-                        info.has_fn ? "" : ", as it has no function");
-    }
-    if (info.has_cost && !info.source.cost) {
-        return npu_fail(emitter, PTOWSP_UNSUPPORTED, kernel,
-                        "kernel %s: its cost function has no source", info.name);
-    }
-    return true;
-}
-
 // -- breaking into lines --------------------------------------------------------------------------
 
 NPU_INTERNAL bool npu_lex(npu_lexer *lexer, char c, char next) {
@@ -86,7 +73,7 @@ NPU_INTERNAL bool npu_lex(npu_lexer *lexer, char c, char next) {
         if (lexer->is_block_comment && c == '/' && lexer->last == '*') {
             lexer->is_block_comment = false;
         }
-        lexer->last = c;
+        lexer->last = lexer->last == '\0' && c == '*' ? ' ' : c;  // the star of "/*" ends nothing
         return false;
     }
     if (lexer->quote) {

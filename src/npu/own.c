@@ -351,17 +351,6 @@ static void npu_own_print(npu_own *own, const char *source, npu_text *out) {
 
 // -- a kernel -------------------------------------------------------------------------------------
 
-NPU_INTERNAL bool npu_own_check(npu_emitter *emitter, uint32_t kernel) {
-    ptowsp_kernel_info info = ptowsp_program_kernel_at(emitter->program, kernel);
-    if (info.has_cost) {
-        return npu_fail(emitter, PTOWSP_UNSUPPORTED, kernel,
-                        "kernel %s: a PTO-ISA source with a cost function cannot be emitted, as a "
-                        "tree does not have the function (give cycles, or neither)",
-                        info.name);
-    }
-    return true;
-}
-
 // Headers that sources of PTO-ISA include: all that they declare is in the shim.
 static void npu_own_headers(npu_emitter *emitter) {
     static const char text[] = "// In place of PTO-ISA's header of this name.\n"
