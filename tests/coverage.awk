@@ -36,6 +36,18 @@ function origin(file, line) {
     return is_made(file) ? from[file, line] : file SUBSEP line
 }
 
+# Does an if with a condition that never holds depend on it alone, or on others with it?
+function is_never_met(text,    at, depth, rest) {
+    at = index(text, "NEVER(") + 6
+    for (depth = 1; depth > 0 && at <= length(text); at++) {
+        depth += substr(text, at, 1) == "("
+        depth -= substr(text, at, 1) == ")"
+    }
+    rest = substr(text, at)
+    sub(/NEVER\(.*/, "", text)
+    return text !~ /\|\|/ && rest !~ /\|\|/
+}
+
 function group(file,    parts) {
     if (by == "file") {
         return file
@@ -57,7 +69,7 @@ FNR == 1 {
     input++
     kind = FILENAME ~ /\.lcov$/ ? "lines" : FILENAME ~ /\.regions$/ ? "regions" : "source"
     source = relative(FILENAME)
-    in_assert = in_directive = 0
+    in_assert = in_directive = in_condition = 0
     never_indent = -1
     at = 0
     section = ""
@@ -93,9 +105,17 @@ kind == "source" && !is_made(source) {
     if (source != "src/base/base.h" && $0 ~ /(PWSP|NPU|WSP)_(NEVER|ALWAYS)\(/ && $0 !~ /# *define/) {
         marks[group(source)]++
         is_assert[source, FNR] = 1
-        if ($0 ~ /if \(.*(PWSP|NPU|WSP)_NEVER\(.*\{$/ && $0 !~ /\|\|/) {
-            match($0, /^ */)
-            never_indent = RLENGTH
+        match($0, /^ */)
+        condition_indent = RLENGTH
+        condition = ""
+        in_condition = $0 ~ /if \(.*NEVER\(/
+    }
+    if (in_condition) {
+        is_assert[source, FNR] = 1
+        condition = condition $0
+        in_condition = $0 !~ /\{$/
+        if (!in_condition && is_never_met(condition)) {
+            never_indent = condition_indent
         }
     }
 }

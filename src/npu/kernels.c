@@ -201,10 +201,12 @@ NPU_INTERNAL bool npu_kernel_print_body(npu_kernel *k, npu_text *out) {
         if (k->half == NPU_HALF_ANY) {
             npu_print_half(&open, half, &body);
         }
-        is_good = npu_print_mark(k, &insn, &body) || npu_kernel_print_insn(k, &insn, &body) ||
-                  npu_fail(k->emitter, PTOWSP_UNSUPPORTED, k->kernel,
-                           "kernel %s: there is no call for instruction %u, %s", k->info.name, i,
-                           insn.name);
+        is_good = npu_print_mark(k, &insn, &body) || npu_kernel_print_insn(k, &insn, &body);
+        if (NPU_NEVER(!is_good)) {  // kernel_insns.c says why
+            npu_fail(k->emitter, PTOWSP_UNSUPPORTED, k->kernel,
+                     "kernel %s: there is no call for instruction %u, %s", k->info.name, i,
+                     insn.name);
+        }
     }
     npu_print_half(&open, NPU_HALF_ANY, &body);
     npu_write_body(k, &body, out);
@@ -221,8 +223,10 @@ static bool npu_mentions_bf16(const npu_text *text) {
 NPU_INTERNAL bool npu_kernel_check_zeros(const npu_kernel *k) {
     uint64_t end = (k->ends[PTOWSP_MEMORY_L1] + 31) / 32 * 32 + (uint64_t)k->zero_bytes;
     uint32_t limit = k->info.machine.memory_bytes[PTOWSP_MEMORY_L1];
-    return k->zero_bytes == 0 || end <= limit ||
-           npu_fail(k->emitter, PTOWSP_UNSUPPORTED, k->kernel,
+    if (k->zero_bytes == 0 || end <= limit) {
+        return true;
+    }
+    return npu_fail(k->emitter, PTOWSP_UNSUPPORTED, k->kernel,
                     "kernel %s: matmul of %s: a sum may be empty, for which %s wants %u bytes of "
                     "zeros in "
                     "L1, and %u of %u are in use (rule: empty products)",

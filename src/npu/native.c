@@ -58,7 +58,7 @@ static bool npu_read_source(npu_emitter *emitter, uint32_t kernel, npu_text *out
     if (out->data && memchr(out->data, '\n', out->size) && out->data[out->size - 1] != '\n') {
         npu_print(out, "\n");
     }
-    return !out->is_out_of_memory || npu_out_of_memory(emitter);
+    return out->is_out_of_memory ? npu_out_of_memory(emitter) : true;
 }
 
 static const char *npu_source_fn(const ptowsp_kernel_info *info) {
