@@ -12,9 +12,10 @@
 // -- checks ---------------------------------------------------------------------------------------
 
 static bool npu_check_count(npu_emitter *emitter, uint32_t count, uint32_t max, const char *what) {
-    return count <= max || npu_fail(emitter, PTOWSP_LIMIT_EXCEEDED, count,
-                                    "the program has %u %s; a tree has at most %u", (unsigned)count,
-                                    what, (unsigned)max);
+    return count <= max ? true
+                        : npu_fail(emitter, PTOWSP_LIMIT_EXCEEDED, count,
+                                   "the program has %u %s; a tree has at most %u", (unsigned)count,
+                                   what, (unsigned)max);
 }
 
 static bool npu_check_limits(npu_emitter *emitter) {
