@@ -285,6 +285,61 @@ void npu_check__halves_may_be_off_by_their_last_place(void **) {
     }
 }
 
+// Of each type, the same bytes; floats that differ by nothing of a share; integers by no share at all.
+template <typename T> uint64_t wrong_of(uint32_t dtype, T has, T wanted, double tolerance) {
+    Difference difference(dtype, tolerance);
+    difference.largest(reinterpret_cast<const char *>(&wanted));
+    for (int i = 0; i < 2; i++) {
+        difference.compare(reinterpret_cast<const char *>(&has),
+                           reinterpret_cast<const char *>(&wanted), sizeof(T));
+    }
+    assert_int_equal(difference.count, 2);
+    assert_true(difference.wrong_count == 0 || difference.wrong == 0);
+    return difference.wrong_count;
+}
+
+void npu_check__each_type_is_compared_as_it_is(void **) {
+    assert_int_equal(wrong_of<double>(PTOWSP_F64, 100, 101, 0.02), 0);
+    assert_int_equal(wrong_of<double>(PTOWSP_F64, 100, 101, 0.002), 2);
+    assert_int_equal(wrong_of<float>(PTOWSP_F32, 100, 101, 0.02), 0);
+    assert_int_equal(wrong_of<int32_t>(PTOWSP_I32, 100, 101, 0.02), 2);
+    // bf16: 1 and the next, which is 2^-7 more; minus two, of which a subnormal is all of it off.
+    assert_int_equal(wrong_of<uint16_t>(PTOWSP_BF16, 0x3f80, 0x3f81, 1e-9), 0);
+    assert_int_equal(wrong_of<uint16_t>(PTOWSP_BF16, 0x3f80, 0x3f83, 1e-9), 2);
+    assert_int_equal(wrong_of<uint16_t>(PTOWSP_BF16, 0x0001, 0xc000, 0.5), 2);
+    assert_int_equal(wrong_of<uint16_t>(PTOWSP_F16, 0x7e00, 0x7e01, 0.5),
+                     0);  // neither is a number
+}
+
+// -- recording ------------------------------------------------------------------------------------
+
+// A directory stands where each file is to be written, one after the other.
+void npu_check__what_cannot_be_recorded_is_told(void **) {
+    float x[8] = {0};
+    write_bytes("x", x, sizeof x);
+    for (const char *name : {"recording", "d1.bin", "m1.bin", "m2.bin", "o1.bin"}) {
+        const std::string path = path_of((std::string("kept/") + name).c_str());
+        const std::string remove = "rm -rf " + path_of("kept");
+        assert_int_equal(system(remove.c_str()), 0);
+        mkdir(path_of("kept").c_str(), 0700);
+        if (strcmp(name, "recording") != 0) {  // an older one, which is replaced
+            write_bytes("kept/recording", "", 0);
+        }
+        mkdir(path.c_str(), 0700);
+        const std::string text = said({"--record", "%/kept", "--array", "small=1,2", "--tensor",
+                                       "x=2x4@%/x", "--tensor", "y"},
+                                      1, 2);
+        assert_string_equal(text.c_str(),
+                            ("run: --record: " + path + ": Is a directory\n").c_str());
+    }
+    const std::string remove = "rm -rf " + path_of("kept");
+    assert_int_equal(system(remove.c_str()), 0);
+    assert_string_equal(said({"--record", "%/kept", "--symbol", "a\nb=1"}, 1, 2).c_str(),
+                        "run: --record: a line cannot have the name a\nb=1\n");
+}
+
+// -- what is expected -----------------------------------------------------------------------------
+
 // The last view of a name is compared; and only as many elements as it has.
 void npu_check__expectations_are_of_a_tensor_that_is_bound(void **) {
     const float x[8] = {1, 2, 3, 4, 5, 6, 7, 8};
@@ -367,6 +422,8 @@ int main(void) {
         cmocka_unit_test(npu_check__views_that_a_tree_refuses_are_told),
         cmocka_unit_test(npu_check__floats_may_be_off_by_a_share_of_the_largest),
         cmocka_unit_test(npu_check__halves_may_be_off_by_their_last_place),
+        cmocka_unit_test(npu_check__each_type_is_compared_as_it_is),
+        cmocka_unit_test(npu_check__what_cannot_be_recorded_is_told),
         cmocka_unit_test(npu_check__expectations_are_of_a_tensor_that_is_bound),
         cmocka_unit_test(npu_check__options_have_their_values),
         cmocka_unit_test(npu_check__timelines_are_files),

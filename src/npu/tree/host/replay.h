@@ -98,8 +98,9 @@ bool Replay::bind_view(wsp_runner *runner, const std::string &name, const std::s
     buffer.rank = static_cast<uint32_t>(all.size());
     buffer.data = static_cast<char *>(memories_[number - 1]->bytes()) + at;
     views.push_back({name, buffer});
-    return wsp_runner_bind_tensor(runner, name.c_str(), &buffer) == PTOWSP_OK ||
-           fail_usage("--view " + name + ": " + wsp_runner_error(runner).text);
+    return wsp_runner_bind_tensor(runner, name.c_str(), &buffer) == PTOWSP_OK
+               ? true
+               : fail_usage("--view " + name + ": " + wsp_runner_error(runner).text);
 }
 
 bool Replay::take(wsp_runner *runner, const std::string &option, const std::string &value,
@@ -122,8 +123,9 @@ bool Replay::take(wsp_runner *runner, const std::string &option, const std::stri
     } else if (option == "--expect-slot" || option == "--expect-cycles") {
         const bool is_slot = option == "--expect-slot";
         expected_.push_back({option, name, nullptr, 0});
-        return parse_number(is_slot ? rest : name, &expected_.back().number) ||
-               fail_usage("--check: " + option + " has no number");
+        return parse_number(is_slot ? rest : name, &expected_.back().number)
+                   ? true
+                   : fail_usage("--check: " + option + " has no number");
     }
     *out_is_option = true;
     return true;
@@ -186,7 +188,7 @@ bool Replay::compare(const wsp_runner *runner, const wsp_runner_result &result) 
         } else if (expected.option == "--expect-slot") {
             parse_number(expected.name, &slot);
             got = wsp_runner_slot(runner, static_cast<uint32_t>(slot));
-        } else if (WSP_TOLERANCE > 0) {
+        } else if constexpr (WSP_TOLERANCE > 0) {
             continue;  // PTO-ISA counts no cycles
         }
         if (got != expected.number) {
