@@ -44,6 +44,18 @@ static void memory__that_is_refused_is_an_error_and_leaves_nothing(void **state)
         assert_int_equal(entries_like(b.cache, "tmp."), 0);
     }
     assert_int_equal(npu_entries(b.cache), 3);
+    // Where an entry stands that is broken, it is moved away first.
+    is_done = false;
+    char entry[160];
+    assert_int_equal(ptowsp_npu_build(b.f.context, b.f.program, &b.desc, &b.npu), PTOWSP_OK);
+    snprintf(entry, sizeof entry, "%s", ptowsp_npu_directory(b.npu));
+    ptowsp_npu_destroy(b.npu);
+    b.npu = NULL;
+    for (size_t n = found - 20; !is_done; n++) {
+        write_file(entry, "complete", "it is not");
+        is_done = survives(&b, n);
+        assert_int_equal(entries_like(b.cache, "tmp."), 0);
+    }
     build_free(&b);
 }
 

@@ -425,8 +425,8 @@ NPU_INTERNAL void npu_print_wrapped(npu_text *out, uint32_t indent, const char *
         while (end > 0 && statement[end - 1] != ' ') {
             end--;
         }
-        if (end == 0) {
-            break;  // one long word
+        if (NPU_NEVER(end == 0)) {
+            break;  // names have a limit, and so no word is as long as a line
         }
         npu_write(out, statement, end - 1);
         npu_print(out, "\n%*s", (int)indent + 4, "");

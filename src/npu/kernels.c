@@ -83,7 +83,7 @@ static void npu_name_param_size(npu_kernel *k, const ptowsp_extent *extent) {
 static void npu_print_loop_check(npu_kernel *k, const ptowsp_size_check *check, uint32_t number,
                                  npu_text *out) {
     uint32_t loops[2] = {check->a.loop, check->b.loop == check->a.loop ? 0 : check->b.loop};
-    bool is_equal = check->a.param != PTOWSP_NO_PARAM && check->b.param != PTOWSP_NO_PARAM;
+    bool is_equal = check->a.param != PTOWSP_NO_PARAM;  // b is of a parameter
     uint32_t indent = 4;
     npu_text text = {NULL, 0, 0, false};
     for (uint32_t i = 0; i < 2; i++) {
@@ -115,7 +115,7 @@ NPU_INTERNAL void npu_kernel_print_checks(npu_kernel *k, npu_text *out) {
     npu_kernel_print_loops(k, k->info.check_count + 1, out);
     for (uint32_t i = 0; i < k->info.check_count; i++) {
         ptowsp_size_check check = ptowsp_program_size_check_at(k->emitter->program, k->kernel, i);
-        bool is_equal = check.a.param != PTOWSP_NO_PARAM && check.b.param != PTOWSP_NO_PARAM;
+        bool is_equal = check.a.param != PTOWSP_NO_PARAM;  // b is of a parameter
         char a[NPU_LOCAL_MAX], b[NPU_LOCAL_MAX], text[3 * NPU_LOCAL_MAX];
         if (check.a.loop || check.b.loop) {
             npu_name_param_size(k, &check.a);
@@ -202,7 +202,8 @@ NPU_INTERNAL bool npu_kernel_print_body(npu_kernel *k, npu_text *out) {
             npu_print_half(&open, half, &body);
         }
         is_good = npu_print_mark(k, &insn, &body) || npu_kernel_print_insn(k, &insn, &body);
-        if (NPU_NEVER(!is_good)) {  // kernel_insns.c says why
+        // kernel_insns.c says why.
+        if (NPU_NEVER(!is_good)) {
             npu_fail(k->emitter, PTOWSP_UNSUPPORTED, k->kernel,
                      "kernel %s: there is no call for instruction %u, %s", k->info.name, i,
                      insn.name);
