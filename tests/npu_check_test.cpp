@@ -3,8 +3,6 @@
 
 #include "npu_command.h"
 
-#include <unistd.h>
-
 namespace {
 
 std::string recording;  // its lines so far
@@ -30,23 +28,8 @@ void end() {
     write_bytes("kept/recording", recording.data(), recording.size());
 }
 
-// What a command says on its error output, or its output, and the exit code that it must have.
 std::string said(const std::vector<std::string> &arguments, int code, int output) {
-    const std::string path = path_of("said");
-    fflush(stdout);
-    fflush(stderr);
-    const int kept = dup(output);
-    FILE *to = fopen(path.c_str(), "wb");
-    assert_non_null(to);
-    assert_true(dup2(fileno(to), output) >= 0);
-    const int got = command(arguments);
-    fflush(stdout);
-    fflush(stderr);
-    assert_true(dup2(kept, output) >= 0);
-    close(kept);
-    fclose(to);
-    assert_int_equal(got, code);
-    return text_of("said");
+    return said_by([&] { return command(arguments); }, code, output);
 }
 
 void refuses(const std::vector<std::string> &arguments, const std::string &text) {

@@ -229,6 +229,25 @@ std::string text_of(const char *name) {
     return read_text(path_of(name), &text) ? text : "(nothing)";
 }
 
+// What a function that returns an exit code says on its output (1) or error output (2).
+template <typename Function> std::string said_by(Function function, int code, int output) {
+    const std::string path = path_of("said");
+    fflush(stdout);
+    fflush(stderr);
+    const int kept = dup(output);
+    FILE *to = fopen(path.c_str(), "wb");
+    assert_non_null(to);
+    assert_true(dup2(fileno(to), output) >= 0);
+    const int got = function();
+    fflush(stdout);
+    fflush(stderr);
+    assert_true(dup2(kept, output) >= 0);
+    close(kept);
+    fclose(to);
+    assert_int_equal(got, code);
+    return text_of("said");
+}
+
 int make_directory(void **state) {
     (void)state;
     char path[] = "/tmp/wsp_command_XXXXXX";

@@ -276,6 +276,80 @@ void npu_command__helps(void **state) {
     assert_string_equal(noted.c_str(), "");
 }
 
+// What is used, and not part of another thing: names without numbers are those that can be bound.
+void npu_command__lists_what_can_be_bound(void **state) {
+    (void)state;
+    static const wsp_axis_decl axes[] = {{nullptr, 0, 0, 0, 0},
+                                         {nullptr, PTOWSP_AXIS_DYNAMIC, 0, 0, 1},
+                                         {"idle", PTOWSP_AXIS_DYNAMIC, 0, 0, 0},
+                                         {nullptr, PTOWSP_AXIS_SPARSE, 0, 0, 1},
+                                         {"idle", PTOWSP_AXIS_SPARSE, 0, 0, 0},
+                                         {nullptr, PTOWSP_AXIS_PLAN, 0, 0, 1},
+                                         {"kv", PTOWSP_AXIS_PLAN, 0, 0, 0},
+                                         {"kv", PTOWSP_AXIS_PLAN_MERGES, 0, 0, 1},
+                                         {"kv", PTOWSP_AXIS_PLAN_LANES, 0, 0, 1},
+                                         {"rows", PTOWSP_AXIS_DYNAMIC, 0, 0, 1},
+                                         {"four", PTOWSP_AXIS_DENSE, 0, 4, 1}};
+    static const wsp_array_decl arrays[] = {{nullptr, 0, 0, 0},
+                                            {nullptr, 0, 0, 1},
+                                            {"idle", PTOWSP_U8, 0, 0},
+                                            {"sizes", PTOWSP_U8, 0, 1}};
+    static const wsp_symbol_decl symbols[] = {
+        {nullptr, 0}, {nullptr, 1}, {"idle", 0}, {"latency", 1}, {"seed", 1}};
+    static const wsp_tensor_decl tensors[] = {
+        {nullptr, 0, 0, {}, 0, 0, 0, 0},
+        {nullptr, PTOWSP_F32, 1, {3}, 1, 0, 0, 0},
+        {"idle", PTOWSP_F32, 1, {3}, 0, 0, 0, 0},
+        {"between", PTOWSP_F32, 1, {3}, 1, 0, 0, 1},
+        {"one", PTOWSP_F32, 0, {}, 1, 0, 0, 0},
+        {"x", PTOWSP_BF16, 3, {2, PTOWSP_DYNAMIC, 4}, 1, 1, 0, 0}};
+    wsp_program program = wsp_program();
+    program.name = "p";
+    program.axes = axes;
+    program.axis_count = sizeof axes / sizeof axes[0];
+    program.arrays = arrays;
+    program.array_count = sizeof arrays / sizeof arrays[0];
+    program.symbols = symbols;
+    program.symbol_count = sizeof symbols / sizeof symbols[0];
+    program.tensors = tensors;
+    program.tensor_count = sizeof tensors / sizeof tensors[0];
+    program.latency_symbol = 3;
+    const std::string text = said_by(
+        [&] {
+            list(program);
+            return 0;
+        },
+        0, 1);
+    assert_string_equal(
+        text.c_str(), "program p\n--plan kv=@UNITS,@BEGIN,@MERGES,@BEGIN\n"
+                      "--batch kv=KV:QUERIES:lanes=N,heads=N\n--size rows=N\n"
+                      "--array sizes=LIST    u8\n--symbol latency=N    may be left out\n"
+                      "--symbol seed=N\n--tensor one=    f32\n--tensor x=2xNx4    bf16, written\n");
+    unlink(path_of("said").c_str());
+}
+
+// Limits of each integer, and one past them.
+void npu_command__integers_fit_their_types(void **state) {
+    (void)state;
+    const struct {
+        uint32_t dtype;
+        uint64_t most, least;  // least without its sign
+    } cases[] = {{PTOWSP_BOOL, 1, 0},        {PTOWSP_I8, 127, 128},
+                 {PTOWSP_I16, 32767, 32768}, {PTOWSP_I32, 2147483647, 2147483648},
+                 {PTOWSP_U8, 255, 0},        {PTOWSP_U16, 65535, 0},
+                 {PTOWSP_U32, 4294967295, 0}};
+    for (const auto &it : cases) {
+        assert_true(fits(it.most, false, it.dtype));
+        assert_false(fits(it.most + 1, false, it.dtype));
+        assert_false(fits(0 - it.least - 1, true, it.dtype));
+        assert_true(it.least == 0 || fits(0 - it.least, true, it.dtype));
+    }
+    assert_true(fits(UINT64_MAX, false, PTOWSP_U64));
+    assert_false(fits(UINT64_MAX, true, PTOWSP_U64));
+    assert_true(fits(UINT64_C(1) << 63, true, PTOWSP_I64));
+    assert_false(fits(UINT64_C(1) << 63, false, PTOWSP_I64));
+}
+
 int remove_directory(void **state) {
     (void)state;
     for (const char *name : {"indptr", "indices", "lengths", "small", "x", "empty", "out", "units",
@@ -296,6 +370,8 @@ int main(void) {
         cmocka_unit_test(npu_command__refuses_what_it_does_not_understand),
         cmocka_unit_test(npu_command__records_what_it_checks),
         cmocka_unit_test(npu_command__helps),
+        cmocka_unit_test(npu_command__lists_what_can_be_bound),
+        cmocka_unit_test(npu_command__integers_fit_their_types),
     };
     return cmocka_run_group_tests(tests, make_directory, remove_directory);
 }
