@@ -119,7 +119,7 @@ regions() {
 
 table() {
     awk "$@" -f tests/coverage.awk $(for floor in $FLOORS; do ls src/"$floor"/*.[ch]; done) \
-        $(find src/npu/tree -type f) ptoisa_shim.h "$W"/tree/*.made \
+        $(find src/npu/tree -type f) ptoisa_shim.h $(find "$W/tree" -name "*.made") \
         "$W/coverage.lcov" "$W/trees.lcov" "$W/coverage.regions" "$W/trees.regions"
 }
 
@@ -134,6 +134,22 @@ texts() {
     done
 }
 
+# The counts of the libraries of trees, for their files that are the same in all.
+trees_export() {
+    texts
+    set --
+    for library in "$TREES"/*/libwsp_tree.so; do
+        [ ! -f "$library" ] || set -- "$@" ${1+-object} "$library"
+    done
+    only="-instr-profile=$W/coverage.profdata -ignore-filename-regex=/(ptowsp|ptoisa_shim|wsp_core)[.]h$|^/usr/|/headers[.]h$|/kernels/|/(expand|program|dispatch)[.]"
+    : > "$W/trees.lcov"
+    : > "$W/trees.regions"
+    if [ $# -gt 0 ]; then
+        "llvm-cov$found" export $only -format=lcov "$@" > "$W/trees.lcov" 2>> "$W/export.log"
+        "llvm-cov$found" export $only -skip-functions -skip-expansions "$@" 2>> "$W/export.log" | regions > "$W/trees.regions"
+    fi
+}
+
 begun=$(date +%s)
 echo "merging"
 "llvm-profdata$found" merge -sparse "$W"/*.profraw -o "$W/coverage.profdata"
@@ -145,21 +161,7 @@ done
 ONLY="-instr-profile=$W/coverage.profdata -ignore-filename-regex=(^|/)(tests|build|include|examples)/|/ptowsp[.][ch]$|^/usr/"
 "llvm-cov$found" export $ONLY -format=lcov "$@" > "$W/coverage.lcov" 2> "$W/export.log"
 "llvm-cov$found" export $ONLY -skip-functions -skip-expansions "$@" 2>> "$W/export.log" | regions > "$W/coverage.regions"
-texts
-set -- "$@"
-SHARED=$*
-set --
-for object in "$TREES"/*/libwsp_tree.so; do
-    [ ! -f "$object" ] || set -- "$@" ${1+-object} "$object"
-done
-ONLY_TREES="-instr-profile=$W/coverage.profdata -ignore-filename-regex=/(ptowsp|ptoisa_shim|wsp_core)[.]h$|^/usr/|/headers[.]h$|/kernels/|/(expand|program|dispatch)[.]"
-: > "$W/trees.lcov"
-: > "$W/trees.regions"
-if [ $# -gt 0 ]; then
-    "llvm-cov$found" export $ONLY_TREES -format=lcov "$@" > "$W/trees.lcov" 2>> "$W/export.log"
-    "llvm-cov$found" export $ONLY_TREES -skip-functions -skip-expansions "$@" 2>> "$W/export.log" | regions > "$W/trees.regions"
-fi
-set -- $SHARED
+trees_export
 rm -rf "$BUILD/lines"
 "llvm-cov$found" show $ONLY -show-branches=count -output-dir="$BUILD/lines" "$@" 2>> "$W/export.log"
 table -v by=floor > "$BUILD/coverage.txt"
