@@ -5438,8 +5438,7 @@ static void npu_own_arg(const npu_own *own, const ptowsp_pto_arg *arg, npu_text 
         ptowsp_dtype dtype = info->tiles[arg->index].dtype;
         npu_print(out, "wsp::element<%s>(&task->tiles[%u], 0, 0)",
                   dtype == PTOWSP_F64 ? "double" : npu_cpp_type(dtype), arg->index);
-        break;
-    }
+    } break;
     case PTOWSP_PTO_ROWS: npu_print(out, "wsp::rows(task, %u)", arg->index); break;
     case PTOWSP_PTO_COLS: npu_print(out, "wsp::cols(task, %u)", arg->index); break;
     case PTOWSP_PTO_ROW_STRIDE: npu_print(out, "task->tiles[%u].row_stride", arg->index); break;
@@ -5452,8 +5451,7 @@ static void npu_own_arg(const npu_own *own, const ptowsp_pto_arg *arg, npu_text 
                   : type == PTOWSP_TYPE_I64 ? "static_cast<int64_t>(wsp::scalar_bits(task, %u))"
                                             : "wsp::scalar_bits(task, %u)",
                   arg->index);
-        break;
-    }
+    } break;
     default:  // The least number is not written as minus its absolute value, which does not exist.
         npu_print(out, arg->number == INT64_MIN ? "INT64_MIN" : "INT64_C(%lld)",
                   (long long)arg->number);

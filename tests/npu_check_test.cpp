@@ -372,6 +372,31 @@ void npu_check__options_have_their_values(void **) {
     }
 }
 
+// Times count from the first task that has run, in microseconds; task 1 has not.
+void npu_check__timelines_have_a_slice_for_each_task(void **) {
+    static const wsp_kernel_decl kernels[] = {{nullptr, 0, 0, 0, 0, {nullptr}},
+                                              {"load", PTOWSP_UNIT_VECTOR, 0, 0, 0, {nullptr}}};
+    wsp_program program = wsp_program();
+    program.kernels = kernels;
+    wsp::List<ptowsp_span> spans;
+    spans.assign(3, ptowsp_span());
+    spans[0].kind = spans[2].kind = 1;
+    spans[0].begin = 7500;
+    spans[0].end = 9000;
+    spans[0].lane = 2;
+    spans[2].begin = 5000;
+    spans[2].end = 5001;
+    assert_true(write_timeline(path_of("x"), program, spans));
+    assert_string_equal(
+        text_of("x").c_str(),
+        "{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n"
+        "{\"ph\":\"M\",\"name\":\"process_name\",\"pid\":1,\"args\":{\"name\":\"cores\"}},\n"
+        "{\"ph\":\"X\",\"pid\":1,\"tid\":3,\"ts\":2.500,\"dur\":1.500,\"name\":\"load\","
+        "\"args\":{\"task\":0}},\n"
+        "{\"ph\":\"X\",\"pid\":1,\"tid\":1,\"ts\":0.000,\"dur\":0.001,\"name\":\"load\","
+        "\"args\":{\"task\":2}}\n]}\n");
+}
+
 // The runner has no tasks: the file has a beginning and an end.
 void npu_check__timelines_are_files(void **) {
     assert_int_equal(command({"--timeline", "%/x"}), 0);
@@ -409,6 +434,7 @@ int main(void) {
         cmocka_unit_test(npu_check__what_cannot_be_recorded_is_told),
         cmocka_unit_test(npu_check__expectations_are_of_a_tensor_that_is_bound),
         cmocka_unit_test(npu_check__options_have_their_values),
+        cmocka_unit_test(npu_check__timelines_have_a_slice_for_each_task),
         cmocka_unit_test(npu_check__timelines_are_files),
     };
     return cmocka_run_group_tests(tests, make_directory, remove_directory);
