@@ -155,7 +155,7 @@ $(BUILD)/npu_runtime_test: $(SAMPLE)
 # Trees are built without optimisation, with precompiled headers, which the text of the first has, a
 # pipeline. What is the same in all of them is compiled for that one, and its objects are given to the
 # tests.
-TREE_OPTIONS := -O0 -include $(abspath $(BUILD))/npu/headers.h
+TREE_OPTIONS := -O0 -include $(abspath $(BUILD))/npu/headers.h $(TREE_CFLAGS)
 FIRST_TREE    = NPU_EQUAL_COUNT=1 NPU_EQUAL_JOBS=1 NPU_EQUAL_KIND=pipelines $(1) \
     $(abspath $(BUILD))/npu_equal_test > $@.log 2>&1 || cat $@.log
 TREE_FLAGS   := $(shell sed -n '/define NPU_FLAGS/,/"$$/s/.*"\(.*\)"$$/\1/p' src/npu/npu_build.h)
@@ -166,7 +166,7 @@ $(BUILD)/npu/headers.h.gch: tests/npu_headers.h $(BUILD)/npu_equal_test
 	@mkdir -p $(@D)/text
 	@$(call FIRST_TREE,NPU_EQUAL_TREES=$(abspath $(@D))/text)
 	cp $< $(@D)/headers.h
-	cd $(@D)/text/* && $(CXX) $(TREE_FLAGS) -O0 $(addprefix -I,include aicpu aicore host) \
+	cd $(@D)/text/* && $(CXX) $(TREE_FLAGS) -O0 $(TREE_CFLAGS) $(addprefix -I,include aicpu aicore host) \
 	    -x c++-header $(abspath $(@D))/headers.h -o $(abspath $@)
 
 $(BUILD)/npu/first: $(BUILD)/npu/headers.h.gch

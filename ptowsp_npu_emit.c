@@ -57,6 +57,19 @@
 #define PTOWSP_ASSERT(condition) assert(condition)
 #endif
 
+// A condition that never holds; the reason stands beside it. Builds with assertions assert it, others
+// take the way behind it all the same, and for coverage there is none (tests/coverage.awk).
+#if defined(PTOWSP_COVERAGE)
+#define NPU_NEVER(condition) 0
+#else
+#define NPU_NEVER(condition) npu_never(condition)
+
+static inline bool npu_never(bool condition) {
+    PTOWSP_ASSERT(!condition);
+    return condition;
+}
+#endif
+
 #if defined(PTOWSP_NPU_EMIT_C)
 #define NPU_INTERNAL static PWSP_UNUSED
 #else
@@ -588,7 +601,7 @@ static const char npu_reserved_words[] =
 // Is it one of the words, or a numbered name of expand.cpp: scope2?
 static bool npu_is_word(const char *name) {
     size_t length = strlen(name), stem = length;
-    while (stem > 0 && name[stem - 1] >= '0' && name[stem - 1] <= '9') {
+    while (name[stem - 1] <= '9') {
         stem--;
     }
     if ((stem == 5 && strncmp(name, "scope", 5) == 0) ||
@@ -1509,17 +1522,8 @@ static void npu_add_node(npu_expand *x, uint32_t expr, npu_literal literal) {
         npu_add_entry(x, e.id);
         npu_add(x, ".entry");
         break;
-    case PTOWSP_EXPR_SIZE: {
-        ptowsp_axis_info axis = ptowsp_program_axis_at(x->program, e.id);
-        if (axis.kind == PTOWSP_AXIS_DENSE) {
-            ptowsp_expr_info size = {PTOWSP_EXPR_CONST,  PTOWSP_TYPE_I64, 0, 0, 0, 0,
-                                     (uint64_t)axis.size};
-            npu_add_literal(x, &size, NPU_LITERAL_TYPED);
-        } else {
-            npu_add(x, "%s", npu_local_name(x, NPU_LOCAL_SIZE, e.id));
-        }
-        break;
-    }
+    // Of a dense axis it is a literal.
+    case PTOWSP_EXPR_SIZE: npu_add(x, "%s", npu_local_name(x, NPU_LOCAL_SIZE, e.id)); break;
     case PTOWSP_EXPR_SYMBOL: npu_add(x, "%s", npu_local_name(x, NPU_LOCAL_SYMBOL, e.id)); break;
     case PTOWSP_EXPR_ARRAY:
         npu_add(x, "%s[", npu_local_name(x, npu_array_local(e.type), e.id));
@@ -1707,8 +1711,7 @@ static void npu_collect_expr(const npu_collector *c, uint32_t expr) {
         npu_collect(x, c->locals, npu_array_local(e.type), e.id);
     } else if (e.kind == PTOWSP_EXPR_SYMBOL && c->has_others) {
         npu_collect(x, c->locals, NPU_LOCAL_SYMBOL, e.id);
-    } else if (e.kind == PTOWSP_EXPR_SIZE && c->has_others &&
-               ptowsp_program_axis_at(x->program, e.id).kind != PTOWSP_AXIS_DENSE) {
+    } else if (e.kind == PTOWSP_EXPR_SIZE && c->has_others) {
         npu_collect(x, c->locals, NPU_LOCAL_SIZE, e.id);
     }
     if (npu_expr_is_tautology(x, &e)) {
@@ -2170,8 +2173,7 @@ NPU_INTERNAL void npu_pipeline_statement(npu_expand *x, uint32_t i, const ptowsp
     case PTOWSP_STATEMENT_SEND: npu_send(x, s); break;
     case PTOWSP_STATEMENT_CLOSE: npu_channel_word(x, s, "close"); break;
     case PTOWSP_STATEMENT_RECORD: npu_channel_word(x, s, "record"); break;
-    case PTOWSP_STATEMENT_WAIT: npu_channel_word(x, s, "wait"); break;
-    default: break;
+    default: npu_channel_word(x, s, "wait"); break;
     }
 }
 
@@ -2180,10 +2182,8 @@ NPU_INTERNAL void npu_pipeline_end(npu_expand *x, const ptowsp_statement *begin)
         npu_process_end(x, begin);
         return;
     }
-    if (begin->kind == PTOWSP_STATEMENT_PIPELINE) {
-        npu_add(x, "pipeline.run();");
-        npu_end_line(x);
-    }
+    npu_add(x, "pipeline.run();");
+    npu_end_line(x);
     npu_close(x, "");
 }
 
@@ -2717,9 +2717,7 @@ static void npu_prototypes(npu_expand *x) {
     bool has_any = false;
     for (uint32_t i = 0; i < x->emitter->statement_count; i++) {
         ptowsp_statement s = ptowsp_program_statement_at(x->program, i);
-        if (s.kind != PTOWSP_STATEMENT_WORKLOAD) {
-            continue;
-        }
+        PTOWSP_ASSERT(s.kind == PTOWSP_STATEMENT_WORKLOAD);
         char name[NPU_LOCAL_NAME_MAX];
         npu_open_name_of(x, npu_name(x->emitter, NPU_WORKLOAD, i), name);
         if (i > 0) {  // the first has no caller
@@ -3106,16 +3104,10 @@ NPU_INTERNAL void npu_lex_line(npu_lexer *lexer, const char *line, size_t length
 NPU_INTERNAL bool npu_read_file(npu_emitter *emitter, uint32_t kernel, const char *path,
                                 npu_text *out);
 
-// Is the source of a kernel available? False with the emitter's error.
-NPU_INTERNAL bool npu_native_check(npu_emitter *emitter, uint32_t kernel);
-
 // Adds the file of a kernel, shared by all that have the same source.
 NPU_INTERNAL void npu_native_emit(npu_emitter *emitter, uint32_t kernel);
 
 // -- own.c ----------------------------------------------------------------------------------------
-
-// Can a kernel that is a PTO-ISA source be emitted? False with the emitter's error.
-NPU_INTERNAL bool npu_own_check(npu_emitter *emitter, uint32_t kernel);
 
 // Adds its source, the headers of that, and the file that calls its entry.
 NPU_INTERNAL void npu_own_emit(npu_emitter *emitter, uint32_t kernel);
@@ -3162,7 +3154,7 @@ static void npu_operand_name(char name[NPU_LOCAL_MAX], const char *from) {
     static const char ends[] = " rows cols gm part l1 at end ";
     npu_mangle(from, name);
     size_t length = strlen(name), stem = length;
-    while (stem > 0 && name[stem - 1] >= '0' && name[stem - 1] <= '9') {
+    while (name[stem - 1] <= '9') {
         stem--;
     }
     size_t word = stem;
@@ -4406,13 +4398,13 @@ static bool npu_print_global(npu_kernel *k, const ptowsp_insn_info *insn, npu_te
     } else if (insn->form == PTOWSP_FORM_ADD) {
         npu_print(out, "TSTORE<decltype(%s), decltype(%s), AtomicType::AtomicAdd>(%s, %s)", tile,
                   global, global, tile);
-    } else if (insn->form == PTOWSP_FORM_RELU) {
+    } else if (NPU_NEVER(insn->form != PTOWSP_FORM_RELU)) {
+        return false;  // a store has no other form
+    } else {
         npu_print(out,
                   "TSTORE<decltype(%s), decltype(%s), AtomicType::AtomicNone, "
                   "ReluPreMode::NormalRelu>(%s, %s)",
                   tile, global, global, tile);
-    } else {
-        return false;
     }
     return true;
 }
@@ -4577,9 +4569,9 @@ static bool npu_print_call(npu_kernel *k, const ptowsp_insn_info *insn, npu_text
     if (npu_print_right(k, insn, out) || npu_print_special(k, insn, out)) {
         return true;
     }
-    if (!insn->dst[0] || insn->form == PTOWSP_FORM_INPLACE || insn->form == PTOWSP_FORM_EXPAND ||
-        insn->form == PTOWSP_FORM_ASYMMETRIC) {
-        return false;
+    if (NPU_NEVER(!insn->dst[0] || insn->form == PTOWSP_FORM_INPLACE ||
+                  insn->form == PTOWSP_FORM_EXPAND || insn->form == PTOWSP_FORM_ASYMMETRIC)) {
+        return false;  // the library makes no such instruction
     }
     npu_print(out, "%s(%s", insn->name, npu_kernel_tile(k, insn->dst[0]));
     npu_print_tiles(k, insn->dst + 1, 1, out);
@@ -4605,8 +4597,8 @@ NPU_INTERNAL void npu_print_wrapped(npu_text *out, uint32_t indent, const char *
         while (end > 0 && statement[end - 1] != ' ') {
             end--;
         }
-        if (end == 0) {
-            break;  // one long word
+        if (NPU_NEVER(end == 0)) {
+            break;  // names have a limit, and so no word is as long as a line
         }
         npu_write(out, statement, end - 1);
         npu_print(out, "\n%*s", (int)indent + 4, "");
@@ -4999,24 +4991,11 @@ static bool npu_read_source(npu_emitter *emitter, uint32_t kernel, npu_text *out
     if (out->data && memchr(out->data, '\n', out->size) && out->data[out->size - 1] != '\n') {
         npu_print(out, "\n");
     }
-    return !out->is_out_of_memory || npu_out_of_memory(emitter);
+    return out->is_out_of_memory ? npu_out_of_memory(emitter) : true;
 }
 
 static const char *npu_source_fn(const ptowsp_kernel_info *info) {
     return info->source.fn ? info->source.fn : info->name;
-}
-
-NPU_INTERNAL bool npu_native_check(npu_emitter *emitter, uint32_t kernel) {
-    ptowsp_kernel_info info = ptowsp_program_kernel_at(emitter->program, kernel);
-    if ((!info.source.text && !info.source.file) || !info.has_fn) {
-        return npu_fail(emitter, PTOWSP_UNSUPPORTED, kernel, "kernel %s: no source%s", info.name,
-                        info.has_fn ? "" : ", as it has no function");
-    }
-    if (info.has_cost && !info.source.cost) {
-        return npu_fail(emitter, PTOWSP_UNSUPPORTED, kernel,
-                        "kernel %s: its cost function has no source", info.name);
-    }
-    return true;
 }
 
 // -- breaking into lines --------------------------------------------------------------------------
@@ -5027,7 +5006,7 @@ NPU_INTERNAL bool npu_lex(npu_lexer *lexer, char c, char next) {
         if (lexer->is_block_comment && c == '/' && lexer->last == '*') {
             lexer->is_block_comment = false;
         }
-        lexer->last = c;
+        lexer->last = lexer->last == '\0' && c == '*' ? ' ' : c;  // the star of "/*" ends nothing
         return false;
     }
     if (lexer->quote) {
@@ -5459,8 +5438,7 @@ static void npu_own_arg(const npu_own *own, const ptowsp_pto_arg *arg, npu_text 
         ptowsp_dtype dtype = info->tiles[arg->index].dtype;
         npu_print(out, "wsp::element<%s>(&task->tiles[%u], 0, 0)",
                   dtype == PTOWSP_F64 ? "double" : npu_cpp_type(dtype), arg->index);
-        break;
-    }
+    } break;
     case PTOWSP_PTO_ROWS: npu_print(out, "wsp::rows(task, %u)", arg->index); break;
     case PTOWSP_PTO_COLS: npu_print(out, "wsp::cols(task, %u)", arg->index); break;
     case PTOWSP_PTO_ROW_STRIDE: npu_print(out, "task->tiles[%u].row_stride", arg->index); break;
@@ -5473,8 +5451,7 @@ static void npu_own_arg(const npu_own *own, const ptowsp_pto_arg *arg, npu_text 
                   : type == PTOWSP_TYPE_I64 ? "static_cast<int64_t>(wsp::scalar_bits(task, %u))"
                                             : "wsp::scalar_bits(task, %u)",
                   arg->index);
-        break;
-    }
+    } break;
     default:  // The least number is not written as minus its absolute value, which does not exist.
         npu_print(out, arg->number == INT64_MIN ? "INT64_MIN" : "INT64_C(%lld)",
                   (long long)arg->number);
@@ -5605,17 +5582,6 @@ static void npu_own_print(npu_own *own, const char *source, npu_text *out) {
 }
 
 // -- a kernel -------------------------------------------------------------------------------------
-
-NPU_INTERNAL bool npu_own_check(npu_emitter *emitter, uint32_t kernel) {
-    ptowsp_kernel_info info = ptowsp_program_kernel_at(emitter->program, kernel);
-    if (info.has_cost) {
-        return npu_fail(emitter, PTOWSP_UNSUPPORTED, kernel,
-                        "kernel %s: a PTO-ISA source with a cost function cannot be emitted, as a "
-                        "tree does not have the function (give cycles, or neither)",
-                        info.name);
-    }
-    return true;
-}
 
 // Headers that sources of PTO-ISA include: all that they declare is in the shim.
 static void npu_own_headers(npu_emitter *emitter) {
@@ -5837,15 +5803,11 @@ static void npu_print_launches(npu_emitter *emitter, npu_text *out) {
 
 static void npu_print_check(const ptowsp_kernel_info *info, const ptowsp_size_check *check,
                             uint32_t number, npu_text *out) {
-    bool is_equal = check->a.param != PTOWSP_NO_PARAM && check->b.param != PTOWSP_NO_PARAM;
     const char *axis = check->axis ? "columns" : "rows";
     npu_text text = {NULL, 0, 0, false};
     npu_print(&text, "%s: ", check->operation);
-    if (check->b.param == PTOWSP_NO_PARAM) {
-        npu_print(&text, "the valid %s of %s are more than %u", axis,
-                  check->a.param == PTOWSP_NO_PARAM ? "a tile" : info->tiles[check->a.param].name,
-                  check->b.max);
-    } else if (is_equal) {
+    PTOWSP_ASSERT(check->b.param != PTOWSP_NO_PARAM);  // what is always whole is not checked
+    if (check->a.param != PTOWSP_NO_PARAM) {
         npu_print(&text, "the valid %s of %s and %s do not go together", axis,
                   info->tiles[check->a.param].name, info->tiles[check->b.param].name);
     } else {
@@ -6100,7 +6062,7 @@ static void npu_name_param_size(npu_kernel *k, const ptowsp_extent *extent) {
 static void npu_print_loop_check(npu_kernel *k, const ptowsp_size_check *check, uint32_t number,
                                  npu_text *out) {
     uint32_t loops[2] = {check->a.loop, check->b.loop == check->a.loop ? 0 : check->b.loop};
-    bool is_equal = check->a.param != PTOWSP_NO_PARAM && check->b.param != PTOWSP_NO_PARAM;
+    bool is_equal = check->a.param != PTOWSP_NO_PARAM;  // b is of a parameter
     uint32_t indent = 4;
     npu_text text = {NULL, 0, 0, false};
     for (uint32_t i = 0; i < 2; i++) {
@@ -6132,7 +6094,7 @@ NPU_INTERNAL void npu_kernel_print_checks(npu_kernel *k, npu_text *out) {
     npu_kernel_print_loops(k, k->info.check_count + 1, out);
     for (uint32_t i = 0; i < k->info.check_count; i++) {
         ptowsp_size_check check = ptowsp_program_size_check_at(k->emitter->program, k->kernel, i);
-        bool is_equal = check.a.param != PTOWSP_NO_PARAM && check.b.param != PTOWSP_NO_PARAM;
+        bool is_equal = check.a.param != PTOWSP_NO_PARAM;  // b is of a parameter
         char a[NPU_LOCAL_MAX], b[NPU_LOCAL_MAX], text[3 * NPU_LOCAL_MAX];
         if (check.a.loop || check.b.loop) {
             npu_name_param_size(k, &check.a);
@@ -6218,10 +6180,13 @@ NPU_INTERNAL bool npu_kernel_print_body(npu_kernel *k, npu_text *out) {
         if (k->half == NPU_HALF_ANY) {
             npu_print_half(&open, half, &body);
         }
-        is_good = npu_print_mark(k, &insn, &body) || npu_kernel_print_insn(k, &insn, &body) ||
-                  npu_fail(k->emitter, PTOWSP_UNSUPPORTED, k->kernel,
-                           "kernel %s: there is no call for instruction %u, %s", k->info.name, i,
-                           insn.name);
+        is_good = npu_print_mark(k, &insn, &body) || npu_kernel_print_insn(k, &insn, &body);
+        // kernel_insns.c says why.
+        if (NPU_NEVER(!is_good)) {
+            npu_fail(k->emitter, PTOWSP_UNSUPPORTED, k->kernel,
+                     "kernel %s: there is no call for instruction %u, %s", k->info.name, i,
+                     insn.name);
+        }
     }
     npu_print_half(&open, NPU_HALF_ANY, &body);
     npu_write_body(k, &body, out);
@@ -6238,8 +6203,10 @@ static bool npu_mentions_bf16(const npu_text *text) {
 NPU_INTERNAL bool npu_kernel_check_zeros(const npu_kernel *k) {
     uint64_t end = (k->ends[PTOWSP_MEMORY_L1] + 31) / 32 * 32 + (uint64_t)k->zero_bytes;
     uint32_t limit = k->info.machine.memory_bytes[PTOWSP_MEMORY_L1];
-    return k->zero_bytes == 0 || end <= limit ||
-           npu_fail(k->emitter, PTOWSP_UNSUPPORTED, k->kernel,
+    if (k->zero_bytes == 0 || end <= limit) {
+        return true;
+    }
+    return npu_fail(k->emitter, PTOWSP_UNSUPPORTED, k->kernel,
                     "kernel %s: matmul of %s: a sum may be empty, for which %s wants %u bytes of "
                     "zeros in "
                     "L1, and %u of %u are in use (rule: empty products)",
@@ -6331,19 +6298,8 @@ static bool npu_check_families(npu_emitter *emitter) {
     return true;
 }
 
-static bool npu_check_sources(npu_emitter *emitter) {
-    for (uint32_t i = 1; i < emitter->kernel_count; i++) {
-        ptowsp_kernel_info info = ptowsp_program_kernel_at(emitter->program, i);
-        if (info.is_used && !info.is_tile_kernel &&
-            !(info.pto ? npu_own_check(emitter, i) : npu_native_check(emitter, i))) {
-            return false;
-        }
-    }
-    return true;
-}
-
 NPU_INTERNAL void npu_kernels_emit(npu_emitter *emitter) {
-    if (!npu_check_families(emitter) || !npu_check_sources(emitter)) {
+    if (!npu_check_families(emitter)) {
         return;
     }
     for (uint32_t i = 1; i < emitter->kernel_count && emitter->status == PTOWSP_OK; i++) {
@@ -7460,7 +7416,7 @@ static bool npu_write_file(npu_tree *tree, const npu_file *file) {
         }
         done += (size_t)size;
     }
-    return close(fd) == 0 || npu_system_fail(tree, "write", file->path);
+    return close(fd) == 0 ? true : npu_system_fail(tree, "write", file->path);
 }
 
 static bool npu_write_files(npu_tree *tree) {
@@ -7546,8 +7502,9 @@ static bool npu_put_in_place(npu_tree *tree, npu_found found) {
     char old[NPU_TREE_NAME_MAX];
     int parent = tree->parent_fd;
     if (found != NPU_FOUND_TREE) {
-        return renameat(parent, tree->written, parent, tree->name) == 0 ||
-               npu_system_fail(tree, "rename a directory to", "");
+        return renameat(parent, tree->written, parent, tree->name) == 0
+                   ? true
+                   : npu_system_fail(tree, "rename a directory to", "");
     }
     if (!npu_make_name(tree, old, false) || renameat(parent, tree->name, parent, old) != 0) {
         return npu_system_fail(tree, "rename", "");
@@ -7676,9 +7633,10 @@ NPU_INTERNAL void npu_tree_write(npu_emitter *emitter, const ptowsp_npu_desc *de
 // -- checks ---------------------------------------------------------------------------------------
 
 static bool npu_check_count(npu_emitter *emitter, uint32_t count, uint32_t max, const char *what) {
-    return count <= max || npu_fail(emitter, PTOWSP_LIMIT_EXCEEDED, count,
-                                    "the program has %u %s; a tree has at most %u", (unsigned)count,
-                                    what, (unsigned)max);
+    return count <= max ? true
+                        : npu_fail(emitter, PTOWSP_LIMIT_EXCEEDED, count,
+                                   "the program has %u %s; a tree has at most %u", (unsigned)count,
+                                   what, (unsigned)max);
 }
 
 static bool npu_check_limits(npu_emitter *emitter) {
@@ -7695,22 +7653,29 @@ static bool npu_check_limits(npu_emitter *emitter) {
            npu_check_count(emitter, emitter->statement_count, NPU_STATEMENT_MAX, "statements");
 }
 
-// Kernels that are C functions need their source; with a cost function, its source as well.
+// Kernels that are C functions need their source; with a cost function, its source as well. PTO-ISA
+// sources have none of a cost function.
 static bool npu_check_kernels(npu_emitter *emitter) {
     for (uint32_t i = 1; i < emitter->kernel_count; i++) {
         ptowsp_kernel_info kernel = ptowsp_program_kernel_at(emitter->program, i);
-        if (!kernel.is_used || kernel.is_tile_kernel || kernel.pto) {
+        const char *wrong = NULL;
+        if (!kernel.is_used || kernel.is_tile_kernel) {
             continue;
         }
-        if (!kernel.source.text && !kernel.source.file) {
-            return npu_fail(emitter, PTOWSP_UNSUPPORTED, i,
-                            "kernel %s has no source (ptowsp_kernel_source), which a tree needs",
-                            kernel.name);
+        if (kernel.pto) {
+            wrong = kernel.has_cost
+                        ? ": a PTO-ISA source with a cost function cannot be emitted, as "
+                          "a tree does not have the function (give cycles, or neither)"
+                        : NULL;
+        } else if (!kernel.source.text && !kernel.source.file) {
+            wrong = " has no source (ptowsp_kernel_source), which a tree needs";
+        } else if (!kernel.has_fn) {
+            wrong = ": no source, as it has no function";
+        } else if (kernel.has_cost && !kernel.source.cost) {
+            wrong = " has a cost function, which its source does not name";
         }
-        if (kernel.has_cost && !kernel.source.cost) {
-            return npu_fail(emitter, PTOWSP_UNSUPPORTED, i,
-                            "kernel %s has a cost function, which its source does not name",
-                            kernel.name);
+        if (wrong) {
+            return npu_fail(emitter, PTOWSP_UNSUPPORTED, i, "kernel %s%s", kernel.name, wrong);
         }
     }
     return true;
@@ -7898,7 +7863,7 @@ static bool npu_record_fail(npu_recording *r, const char *what, const char *name
 
 // Names stand in front of "=", in a line.
 static bool npu_record_name(npu_recording *r, const char *name) {
-    return !strpbrk(name, "=\n\r") || npu_record_fail(r, "a line cannot have the name", name);
+    return strpbrk(name, "=\n\r") ? npu_record_fail(r, "a line cannot have the name", name) : true;
 }
 
 // -- files ----------------------------------------------------------------------------------------
@@ -8885,11 +8850,7 @@ static bool npu_cache_hash(const char *directory, char hash[NPU_HASH_SIZE]) {
 
 // The file with the hash of an object: KEY.sum for KEY.o.
 static void npu_print_sum(npu_text *text, const npu_text *object) {
-    if (object->is_out_of_memory) {
-        text->is_out_of_memory = true;
-        return;
-    }
-    PTOWSP_ASSERT(object->size > 1);
+    PTOWSP_ASSERT(!object->is_out_of_memory && object->size > 1);  // npu_prepare_work checks it
     npu_print(text, "%.*ssum", (int)object->size - 1, object->data);
 }
 
@@ -9032,8 +8993,8 @@ static bool npu_is_file(const char *path) {
 static bool npu_start(npu_build *build, const npu_text *command, const char *directory,
                       const char *log, pid_t *out_process) {
     errno = npu_process_start(command, directory, log, out_process);
-    return errno == 0 ||
-           npu_build_fail_system(build, "cannot run the compiler", build->compiler.data);
+    return errno ? npu_build_fail_system(build, "cannot run the compiler", build->compiler.data)
+                 : true;
 }
 
 static bool npu_compile_start(npu_build *build, npu_unit *unit) {
@@ -9495,7 +9456,7 @@ NPU_INTERNAL bool npu_build_out_of_memory(npu_build *build) {
 }
 
 NPU_INTERNAL bool npu_build_check(npu_build *build, const npu_text *text) {
-    return !text->is_out_of_memory || npu_build_out_of_memory(build);
+    return text->is_out_of_memory ? npu_build_out_of_memory(build) : true;
 }
 
 // -- inputs of an entry ---------------------------------------------------------------------------
@@ -9688,7 +9649,7 @@ static bool npu_describe_compiler(npu_build *build) {
     const char *name = build->compiler.data;
     if (is_good) {
         errno = npu_process_start(&arguments, directory.data, output.data, &process);
-        is_good = errno == 0 || npu_build_fail_system(build, "cannot run the compiler", name);
+        is_good = errno ? npu_build_fail_system(build, "cannot run the compiler", name) : true;
     }
     if (is_good) {
         int code = npu_process_wait(process);
@@ -9706,7 +9667,7 @@ static bool npu_describe_compiler(npu_build *build) {
             npu_print_key(&build->tool, &build->compiler);
             bool is_read = npu_file_read(output.data, &build->tool);
             is_good = npu_build_check(build, &build->tool) &&
-                      (is_read || npu_build_fail_system(build, "cannot read", output.data));
+                      (is_read ? true : npu_build_fail_system(build, "cannot read", output.data));
         }
     }
     npu_text_free(&arguments);
@@ -9900,10 +9861,12 @@ static bool npu_make_entry(npu_build *build) {
 // The environment of a program with more rights than its user is not to be trusted: PATH, CXX, HOME
 // and others would choose what is run with these rights.
 static bool npu_check_rights(npu_build *build) {
-    return (getuid() == geteuid() && getgid() == getegid()) ||
-           npu_build_fail(
-               build, PTOWSP_UNSUPPORTED,
-               "nothing is built with the rights of another user or group (set-user-ID)");
+    if (getuid() != geteuid() || getgid() != getegid()) {
+        return npu_build_fail(
+            build, PTOWSP_UNSUPPORTED,
+            "nothing is built with the rights of another user or group (set-user-ID)");
+    }
+    return true;
 }
 
 static bool npu_find_or_make(npu_build *build, const ptowsp_npu_build_desc *desc) {
@@ -11304,7 +11267,8 @@ static const char npu_fixed_4[] =
     "    }\n"
     "\n"
     "  public:\n"
-    "    AICORE explicit Fifo(Pipes &pipes, Share mine = Share{0, false}) : pipe(of(pipes)), mine(mine) {\n"
+    "    AICORE explicit Fifo(Pipes &pipes, Share share = Share{0, false})\n"
+    "        : pipe(of(pipes)), mine(share) {\n"
     "    }\n"
     "\n"
     "    template <uint32_t Pitch, typename T> AICORE void push(T &tile) {\n"
@@ -15794,7 +15758,7 @@ static const char npu_fixed_12[] =
     "        free(words);\n"
     "        words = static_cast<uint64_t *>(calloc(bytes_count / 8 + 1, 8));\n"
     "        size = words ? bytes_count : 0;\n"
-    "        return words || fail_usage(\"no memory for \" + std::to_string(bytes_count) + \" bytes\");\n"
+    "        return words ? true : fail_usage(\"no memory for \" + std::to_string(bytes_count) + \" bytes\");\n"
     "    }\n"
     "};\n"
     "\n"
@@ -15838,7 +15802,7 @@ static const char npu_fixed_12[] =
     "    FILE *file = fopen(path.c_str(), \"wb\");\n"
     "    bool is_good = file && fwrite(data.words, 1, data.size, file) == data.size;\n"
     "    is_good = file && fclose(file) == 0 && is_good;\n"
-    "    return is_good || fail_usage(path + \": \" + strerror(errno));\n"
+    "    return is_good ? true : fail_usage(path + \": \" + strerror(errno));\n"
     "}\n"
     "\n"
     "// A list of numbers, or of a file's elements.\n"
@@ -15849,9 +15813,11 @@ static const char npu_fixed_12[] =
     "            return false;\n"
     "        }\n"
     "        *out_count = data->size / size_of(dtype);\n"
-    "        return data->size % size_of(dtype) == 0 ||\n"
-    "               fail_usage(what + \": \" + text.substr(1) + \" has \" + std::to_string(data->size) +\n"
-    "                          \" bytes, which are no whole elements of \" + name_of(dtype));\n"
+    "        return data->size % size_of(dtype) == 0\n"
+    "                   ? true\n"
+    "                   : fail_usage(what + \": \" + text.substr(1) + \" has \" +\n"
+    "                                std::to_string(data->size) +\n"
+    "                                \" bytes, which are no whole elements of \" + name_of(dtype));\n"
     "    }\n"
     "    const wsp::List<std::string> parts = text.empty() ? wsp::List<std::string>() : split(text, ',');\n"
     "    if (!data->resize(parts.size() * size_of(dtype))) {\n"
@@ -16015,9 +15981,10 @@ static const char npu_fixed_12[] =
     "        return fail_usage(\"--check: \" + directory + \" lacks its file \" + name);\n"
     "    }\n"
     "    return line.substr(first + 1) ==\n"
-    "               std::to_string(bytes.size()) + \" \" + hash_of(bytes.data(), bytes.size()) ||\n"
-    "           fail_usage(\"--check: \" + directory + \"/\" + name +\n"
-    "                      \" is not as it was recorded: it is cut off or damaged\");\n"
+    "                   std::to_string(bytes.size()) + \" \" + hash_of(bytes.data(), bytes.size())\n"
+    "               ? true\n"
+    "               : fail_usage(\"--check: \" + directory + \"/\" + name +\n"
+    "                            \" is not as it was recorded: it is cut off or damaged\");\n"
     "}\n"
     "\n"
     "// The options of a recording of a program with this hash.\n"
@@ -16125,7 +16092,7 @@ static const char npu_fixed_12[] =
     "        FILE *file = fopen(path.c_str(), \"wb\");\n"
     "        bool is_written = file && fwrite(bytes, 1, size, file) == size;\n"
     "        is_written = file && fclose(file) == 0 && is_written;\n"
-    "        return is_written || fail(path);\n"
+    "        return is_written ? true : fail(path);\n"
     "    }\n"
     "\n"
     "    std::string directory_, text_, files_;\n"
@@ -16281,25 +16248,30 @@ static const char npu_fixed_12[] =
     "        }\n"
     "    }\n"
     "    bool is_good = cut(value, '@', &sizes, &place) && cut(sizes, '/', &shape, &strides) &&\n"
-    "                   cut(place, '+', &memory, &offset) && parse_count(offset, SIZE_MAX, &at) &&\n"
+    "                   cut(place, '+', &memory, &offset) && parse_count(offset, INT64_MAX / 2, &at) &&\n"
     "                   parse_count(memory, memories_.size(), &number) && number > 0 && buffer.dtype;\n"
     "    const wsp::List<std::string> all = split(shape, 'x'), steps = split(strides, 'x');\n"
     "    is_good = is_good && all.size() == steps.size() && all.size() <= PTOWSP_TENSOR_RANK_MAX;\n"
+    "    const int64_t most = is_good ? static_cast<int64_t>(memories_[number - 1]->size) : 0;\n"
     "    int64_t low = 0, high = 1;  // in elements\n"
-    "    bool is_empty = false;\n"
+    "    bool is_empty = false, is_long = false;\n"
     "    for (size_t i = 0; is_good && i < all.size(); i++) {\n"
     "        is_good = parse_count(all[i], UINT32_MAX, &size) && parse_number(steps[i], &stride);\n"
     "        const int64_t count = static_cast<int64_t>(size), step = static_cast<int64_t>(stride);\n"
     "        is_good = is_good && step > -INT64_C(0x80000000) && step < INT64_C(0x80000000);\n"
     "        buffer.shape[i] = count;\n"
     "        buffer.strides[i] = step;\n"
-    "        (step < 0 ? low : high) += is_good && count ? (count - 1) * step : 0;\n"
+    "        // No longer than the memory, or sums and products of them could overflow.\n"
+    "        const bool is_short =\n"
+    "            is_good && (step == 0 || count <= most / (step < 0 ? -step : step) + 1);\n"
+    "        (step < 0 ? low : high) += is_short && count ? (count - 1) * step : 0;\n"
+    "        is_long = is_long || !is_short;\n"
     "        is_empty = is_empty || count == 0;\n"
     "    }\n"
     "    low = is_empty ? 0 : low;\n"
     "    high = is_empty ? 0 : high;\n"
     "    const int64_t width = size_of(buffer.dtype), offset_bytes = static_cast<int64_t>(at);\n"
-    "    is_good = is_good && offset_bytes + low * width >= 0 &&\n"
+    "    is_good = is_good && (is_empty || !is_long) && offset_bytes + low * width >= 0 &&\n"
     "              offset_bytes + high * width <= static_cast<int64_t>(memories_[number - 1]->size);\n"
     "    if (!is_good) {\n"
     "        return fail_usage(\"--check: the view \" + name + \"=\" + value + \" is outside of its memory\");\n"
@@ -16307,8 +16279,9 @@ static const char npu_fixed_12[] =
     "    buffer.rank = static_cast<uint32_t>(all.size());\n"
     "    buffer.data = static_cast<char *>(memories_[number - 1]->bytes()) + at;\n"
     "    views.push_back({name, buffer});\n"
-    "    return wsp_runner_bind_tensor(runner, name.c_str(), &buffer) == PTOWSP_OK ||\n"
-    "           fail_usage(\"--view \" + name + \": \" + wsp_runner_error(runner).text);\n"
+    "    return wsp_runner_bind_tensor(runner, name.c_str(), &buffer) == PTOWSP_OK\n"
+    "               ? true\n"
+    "               : fail_usage(\"--view \" + name + \": \" + wsp_runner_error(runner).text);\n"
     "}\n"
     "\n"
     "bool Replay::take(wsp_runner *runner, const std::string &option, const std::string &value,\n"
@@ -16331,8 +16304,9 @@ static const char npu_fixed_12[] =
     "    } else if (option == \"--expect-slot\" || option == \"--expect-cycles\") {\n"
     "        const bool is_slot = option == \"--expect-slot\";\n"
     "        expected_.push_back({option, name, nullptr, 0});\n"
-    "        return parse_number(is_slot ? rest : name, &expected_.back().number) ||\n"
-    "               fail_usage(\"--check: \" + option + \" has no number\");\n"
+    "        return parse_number(is_slot ? rest : name, &expected_.back().number)\n"
+    "                   ? true\n"
+    "                   : fail_usage(\"--check: \" + option + \" has no number\");\n"
     "    }\n"
     "    *out_is_option = true;\n"
     "    return true;\n"
@@ -16349,6 +16323,14 @@ static const char npu_fixed_12[] =
     "        }\n"
     "        const char *at = reinterpret_cast<const char *>(wanted.words);\n"
     "        const uint64_t count = wanted.size / width;\n"
+    "        uint64_t has = 1;\n"
+    "        for (uint32_t k = 0; k < buffer.rank; k++) {\n"
+    "            has *= static_cast<uint64_t>(buffer.shape[k]);\n"
+    "        }\n"
+    "        if (has * width != wanted.size) {\n"
+    "            return fail_usage(\"--check: tensor \" + name + \" has \" + std::to_string(has) +\n"
+    "                              \" elements, and not the bytes of what is expected\");\n"
+    "        }\n"
     "        for (uint64_t i = 0; i < count; i++) {\n"
     "            difference.largest(at + i * width);\n"
     "        }\n"
@@ -16387,7 +16369,7 @@ static const char npu_fixed_12[] =
     "        } else if (expected.option == \"--expect-slot\") {\n"
     "            parse_number(expected.name, &slot);\n"
     "            got = wsp_runner_slot(runner, static_cast<uint32_t>(slot));\n"
-    "        } else if (WSP_TOLERANCE > 0) {\n"
+    "        } else if constexpr (WSP_TOLERANCE > 0) {\n"
     "            continue;  // PTO-ISA counts no cycles\n"
     "        }\n"
     "        if (got != expected.number) {\n"
@@ -16572,7 +16554,8 @@ static const char npu_fixed_12[] =
     "    bool record_results(const wsp_runner_result &result);\n"
     "    bool load(const std::string &directory);\n"
     "    bool check(const std::string &option, ptowsp_status status) {\n"
-    "        return status == PTOWSP_OK || fail_usage(option + \": \" + wsp_runner_error(runner_).text);\n"
+    "        return status == PTOWSP_OK ? true\n"
+    "                                   : fail_usage(option + \": \" + wsp_runner_error(runner_).text);\n"
     "    }\n"
     "    bool write_tensors();\n"
     "\n"
@@ -16840,9 +16823,9 @@ static const char npu_fixed_12[] =
     "    } else if (option == \"--symbol\") {\n"
     "        return check(what, wsp_runner_bind_symbol(runner_, name.c_str(), bits));\n"
     "    }\n"
-    "    return (parse_count(name, UINT32_MAX, &slot) ||\n"
-    "            fail_usage(what + \": is no number of a slot\")) &&\n"
-    "           check(what, wsp_runner_bind_slot(runner_, static_cast<uint32_t>(slot), bits));\n"
+    "    return parse_count(name, UINT32_MAX, &slot)\n"
+    "               ? check(what, wsp_runner_bind_slot(runner_, static_cast<uint32_t>(slot), bits))\n"
+    "               : fail_usage(what + \": is no number of a slot\");\n"
     "}\n"
     "\n"
     "bool Command::take_number(const std::string &option, const std::string &value, uint64_t max,\n"
@@ -16886,15 +16869,16 @@ static const char npu_fixed_12[] =
     "    } else if (option == \"--tolerance\") {\n"
     "        char *end = nullptr;\n"
     "        replay_.tolerance = strtod(value.c_str(), &end);\n"
-    "        return (!value.empty() && *end == '\\0' && replay_.tolerance >= 0 &&\n"
-    "                replay_.tolerance < 1) ||\n"
-    "               fail_usage(\"--tolerance: \\\"\" + value + \"\\\" is no number from 0 to 1\");\n"
+    "        return (!value.empty() && *end == '\\0' && replay_.tolerance >= 0 && replay_.tolerance < 1)\n"
+    "                   ? true\n"
+    "                   : fail_usage(\"--tolerance: \\\"\" + value + \"\\\" is no number from 0 to 1\");\n"
     "    } else if (option == \"--aicpu\") {\n"
     "        return take_number(option, value, 16, &options_.aicpu_count);\n"
     "    } else if (option == \"--driver\") {\n"
     "        options_.driver = value == \"host\" ? PTOWSP_DRIVER_HOST : PTOWSP_DRIVER_AICPU;\n"
-    "        return value == \"host\" || value == \"aicpu\" ||\n"
-    "               fail_usage(\"--driver: \\\"\" + value + \"\\\" is neither aicpu nor host\");\n"
+    "        return value == \"host\" || value == \"aicpu\"\n"
+    "                   ? true\n"
+    "                   : fail_usage(\"--driver: \\\"\" + value + \"\\\" is neither aicpu nor host\");\n"
     "    } else if (option == \"--cores\") {\n"
     "        return take_number(option, value, 72, &options_.core_count);\n"
     "    } else if (option == \"--ring\") {\n"
@@ -16910,13 +16894,13 @@ static const char npu_fixed_12[] =
     "        return take_model(value);\n"
     "    } else if (option == \"--record\") {\n"
     "        record_ = value;\n"
-    "        return !value.empty() || fail_usage(\"--record: is to be a directory\");\n"
+    "        return !value.empty() ? true : fail_usage(\"--record: is to be a directory\");\n"
     "    } else if (option == \"--timeline\") {\n"
     "        timeline_ = value;\n"
     "        spans_.assign(size_t(1) << 20, ptowsp_span());\n"
     "        options_.spans = spans_.data();\n"
     "        options_.span_capacity = spans_.size();\n"
-    "        return !value.empty() || fail_usage(\"--timeline: is to be a file\");\n"
+    "        return !value.empty() ? true : fail_usage(\"--timeline: is to be a file\");\n"
     "    } else if (option == \"--write\") {\n"
     "        if (!cut(value, '@', &name, &rest) || name.empty() || rest.empty()) {\n"
     "            return fail_usage(\"--write: \\\"\" + value + \"\\\" is to be NAME@FILE\");\n"
@@ -16965,7 +16949,7 @@ static const char npu_fixed_12[] =
     "    if (options_.ring_size) {\n"
     "        recorder_.line(\"--ring\", std::to_string(options_.ring_size));\n"
     "    }\n"
-    "    if (WSP_TOLERANCE > 0) {\n"
+    "    if constexpr (WSP_TOLERANCE > 0) {\n"
     "        recorder_.line(\"--tolerance\", \"1e-6\");  // wherever it is checked\n"
     "    }\n"
     "    for (const Bound &bound : bound_) {\n"
@@ -17016,7 +17000,7 @@ static const char npu_fixed_12[] =
     "        recorder_.line(\"--expect-slot\",\n"
     "                       std::to_string(i) + \"=\" + std::to_string(wsp_runner_slot(runner_, i)));\n"
     "    }\n"
-    "    if (WSP_TOLERANCE == 0) {\n"
+    "    if constexpr (WSP_TOLERANCE == 0) {\n"
     "        recorder_.line(\"--expect-cycles\", std::to_string(result.makespan_cycles));\n"
     "    }\n"
     "    return recorder_.close();\n"

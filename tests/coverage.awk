@@ -2,8 +2,9 @@
 #
 #      awk -f coverage.awk -v by=floor|file SOURCES... coverage.lcov coverage.regions
 #
-# SOURCES are the files of src/ and ptoisa_shim.h, which is made of src/isa/: lines of the shim count
-# as those of the file that they come from, since the tests of instructions include the shim.
+# SOURCES are the files of src/, ptoisa_shim.h, which is made of src/isa/, and files of emitted trees,
+# which are made of src/npu/tree/ (NAME.made): their lines count as those of the file that they come
+# from, since the tests of instructions include the shim, and others compile trees.
 # coverage.lcov has the counts of lines, as llvm-cov exports them; coverage.regions branches and
 # decisions, from its JSON (coverage.sh); counts of other machines follow. A place that several programs
 # were compiled with counts as reached if one of them reaches it.
@@ -14,17 +15,39 @@
 #      PTOWSP_ASSERT(0 && "...")  cannot be reached, and says why; counted as the next. The return, or
 #                                 the break, behind it
 #      if (PWSP_NEVER(...)) {}    cannot be reached, and says why; these are counted by themselves
+#                                 (NPU_NEVER in src/npu, WSP_NEVER in its tree)
 #      sizeof(T) == 1             a condition that is a constant here: llvm-cov lists no branch of it
 
 function relative(path) {
+    if (path ~ /\.made$/ || (path ~ /\/tree\/[a-z]+\/[^\/]*$/ && path !~ /src\/npu\/tree\//)) {
+        sub(/^.*\//, "tree/", path)  # of an emitted tree, where no two files have one name
+        sub(/\.made$/, "", path)
+    }
     sub(/^.*\/src\//, "src/", path)
     sub(/^.*\/ptoisa_shim\.h$/, "ptoisa_shim.h", path)
     return path
 }
 
-# The file and line that a line of the shim comes from.
+# Is a file made of others?
+function is_made(file) {
+    return file == "ptoisa_shim.h" || file ~ /^tree\//
+}
+
+# The file and line that a line of such a file comes from.
 function origin(file, line) {
-    return file == "ptoisa_shim.h" ? from[line] : file SUBSEP line
+    return is_made(file) ? from[file, line] : file SUBSEP line
+}
+
+# Does an if with a condition that never holds depend on it alone, or on others with it?
+function is_never_met(text,    at, depth, rest) {
+    at = index(text, "NEVER(") + 6
+    for (depth = 1; depth > 0 && at <= length(text); at++) {
+        depth += substr(text, at, 1) == "("
+        depth -= substr(text, at, 1) == ")"
+    }
+    rest = substr(text, at)
+    sub(/NEVER\(.*/, "", text)
+    return text !~ /\|\|/ && rest !~ /\|\|/
 }
 
 function group(file,    parts) {
@@ -48,13 +71,13 @@ FNR == 1 {
     input++
     kind = FILENAME ~ /\.lcov$/ ? "lines" : FILENAME ~ /\.regions$/ ? "regions" : "source"
     source = relative(FILENAME)
-    in_assert = in_directive = 0
+    in_assert = in_directive = in_condition = 0
     never_indent = -1
     at = 0
     section = ""
 }
 
-kind == "source" && source != "ptoisa_shim.h" {
+kind == "source" && !is_made(source) {
     add_group(group(source))
     text[source, FNR] = $0
     length_of[source] = FNR
@@ -85,19 +108,27 @@ kind == "source" && source != "ptoisa_shim.h" {
         marks[group(source)]++
         is_never[source, FNR] = is_assert[source, FNR] = 1
     }
-    if (source != "src/base/base.h" && $0 ~ /PWSP_(NEVER|ALWAYS)\(/) {
+    if (source != "src/base/base.h" && $0 ~ /(PWSP|NPU|WSP)_(NEVER|ALWAYS)\(/ && $0 !~ /# *define/) {
         marks[group(source)]++
         is_assert[source, FNR] = 1
-        if ($0 ~ /if \(.*PWSP_NEVER\(.*\{$/ && $0 !~ /\|\|/) {
-            match($0, /^ */)
-            never_indent = RLENGTH
+        match($0, /^ */)
+        condition_indent = RLENGTH
+        condition = ""
+        in_condition = $0 ~ /if \(.*NEVER\(/
+    }
+    if (in_condition) {
+        is_assert[source, FNR] = 1
+        condition = condition $0
+        in_condition = $0 !~ /\{$/
+        if (!in_condition && is_never_met(condition)) {
+            never_indent = condition_indent
         }
     }
 }
 
-# The shim has the lines of its files in their order, less some.
-kind == "source" && source == "ptoisa_shim.h" {
-    if ($0 ~ /^\/\/ src\/isa\/.*\.[ch]$/) {
+# Such a file has the lines of its parts in their order, less some.
+kind == "source" && is_made(source) {
+    if ($0 ~ /^\/\/ src\/.*\.(c|h|cpp)$/) {
         section = substr($0, 4)
         at = 0
     } else if (section != "" && $0 != "") {
@@ -105,7 +136,7 @@ kind == "source" && source == "ptoisa_shim.h" {
         }
         if (i <= length_of[section]) {
             at = i
-            from[FNR] = section SUBSEP i
+            from[source, FNR] = section SUBSEP i
         }
     }
 }

@@ -9,8 +9,8 @@
 #      NEON_RUNTIME=archive  clang's profile runtime for arm64, if it is not among clang's files
 #
 # What vector code could change runs three times: as this machine chooses, with AVX2 only, and plain
-# (vectors.c). What is the same in all emitted trees counts where tests are linked to it; trees that
-# tests emit and compile do not.
+# (vectors.c). What is the same in all emitted trees counts where tests are linked to it, and in the
+# trees that tests emit, compile and run: they stay in $BUILD/trees until the next run.
 #
 # NEON is a fourth way, for which clang 19, qemu-aarch64, the cross compiler and the runtime have to be
 # there: on Debian, qemu-user, g++-aarch64-linux-gnu and, after `dpkg --add-architecture arm64`,
@@ -41,13 +41,14 @@ for version in -19 -14 ''; do
     fi
 done
 [ "${found+yes}" ] || fail "needs clang, llvm-cov and llvm-profdata of one version"
-FLAGS="-O1 -fprofile-instr-generate -fcoverage-mapping"
-[ "$found" != -19 ] || FLAGS="$FLAGS -fcoverage-mcdc"
+COUNTING="-fprofile-instr-generate -fcoverage-mapping"
+[ "$found" != -19 ] || COUNTING="$COUNTING -fcoverage-mcdc"
+FLAGS="-O1 $COUNTING"
 
 # Assertions stay, as tests break them on purpose.
 made() {
     make -s -k -j"$JOBS" BUILD="$BUILD" CC="clang$found" CXX="clang++$found" CFLAGS="$FLAGS" \
-        CPPFLAGS=-DPTOWSP_COVERAGE EXECUTE_LEVEL=-O0 TEST_LEVEL=-O0 "$@"
+        CPPFLAGS=-DPTOWSP_COVERAGE EXECUTE_LEVEL=-O0 TEST_LEVEL=-O0 TREE_CFLAGS="$COUNTING" "$@"
 }
 
 took() {
@@ -60,7 +61,7 @@ run() {
     echo "running $1"
     shift
     LLVM_PROFILE_FILE="$(cd "$W" && pwd)/%m.profraw" PTOWSP_SCALE=${COVERAGE_SCALE:-20} \
-        made passed TESTS="$*" > "$W/run.log" 2>&1 || {
+        PTOWSP_TEST_CACHE="$TREES" made passed TESTS="$*" > "$W/run.log" 2>&1 || {
         grep '^== .* failed' "$W/run.log" || tail -n 20 "$W/run.log"
         fail "see $W/run.log"
     }
@@ -75,7 +76,9 @@ made $(for test in $TESTS; do echo "$BUILD/$test"; done) > "$W/build.log" 2>&1 |
 }
 took
 
-rm -f "$W"/*.profraw
+rm -rf "$W"/*.profraw "$BUILD/trees"
+mkdir -p -m 700 "$BUILD/trees"
+TREES=$(cd "$BUILD/trees" && pwd)
 run "tests" $TESTS
 if [ "$(uname -m)" = x86_64 ]; then
     vector=$(for test in $TESTS; do echo "$test"; done | grep -E \
@@ -162,8 +165,35 @@ fi
 
 table() {
     awk "$@" -f tests/coverage.awk $(for floor in $FLOORS; do ls src/"$floor"/*.[ch]; done) \
-        $(find src/npu/tree -type f) ptoisa_shim.h "$W/coverage.lcov" "$W/neon.lcov" \
-        "$W/coverage.regions" "$W/neon.regions"
+        $(find src/npu/tree -type f) ptoisa_shim.h $(find "$W/tree" -name "*.made") \
+        "$W/coverage.lcov" "$W/trees.lcov" "$W/neon.lcov" "$W/coverage.regions" "$W/trees.regions" "$W/neon.regions"
+}
+
+# The files of the runtime as trees have them, whose lines coverage.awk finds in those of src/: as
+# NAME.made.
+texts() {
+    rm -rf "$W/tree"
+    mkdir "$W/tree"
+    for file in "$TREES"/*/tree/*/*; do
+        name=$W/tree/${file##*/}.made
+        [ -f "$name" ] || ! grep -q '^// src/npu/tree/' "$file" 2> /dev/null || cp "$file" "$name"
+    done
+}
+
+# The counts of the libraries of trees, for their files that are the same in all.
+trees_export() {
+    texts
+    set --
+    for library in "$TREES"/*/libwsp_tree.so; do
+        [ ! -f "$library" ] || set -- "$@" ${1+-object} "$library"
+    done
+    only="-instr-profile=$W/coverage.profdata -ignore-filename-regex=/(ptowsp|ptoisa_shim|wsp_core)[.]h$|^/usr/|/headers[.]h$|/kernels/|/(expand|program|dispatch)[.]"
+    : > "$W/trees.lcov"
+    : > "$W/trees.regions"
+    if [ $# -gt 0 ]; then
+        "llvm-cov$found" export $only -format=lcov "$@" > "$W/trees.lcov" 2>> "$W/export.log"
+        "llvm-cov$found" export $only -skip-functions -skip-expansions "$@" 2>> "$W/export.log" | regions > "$W/trees.regions"
+    fi
 }
 
 begun=$(date +%s)
@@ -177,6 +207,7 @@ done
 ONLY="-instr-profile=$W/coverage.profdata -ignore-filename-regex=(^|/)(tests|build|include|examples)/|/ptowsp[.][ch]$|^/usr/"
 "llvm-cov$found" export $ONLY -format=lcov "$@" > "$W/coverage.lcov" 2> "$W/export.log"
 "llvm-cov$found" export $ONLY -skip-functions -skip-expansions "$@" 2>> "$W/export.log" | regions > "$W/coverage.regions"
+trees_export
 rm -rf "$BUILD/lines"
 "llvm-cov$found" show $ONLY -show-branches=count -output-dir="$BUILD/lines" "$@" 2>> "$W/export.log"
 table -v by=floor > "$BUILD/coverage.txt"

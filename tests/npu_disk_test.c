@@ -15,13 +15,15 @@
 
 static struct {
     bool is_on, is_for_good;  // refuses; all calls from one on
+    bool is_in_child;         // only calls of children
+    pid_t process;
     uint64_t calls, refused_at;
     const char *refused;  // the function of the first refused call
     uint64_t closed_again;
 } disk;
 
 static bool disk_refuses(const char *name) {
-    if (!disk.is_on) {
+    if (!disk.is_on || disk.is_in_child != (getpid() != disk.process)) {
         return false;
     }
     disk.calls++;
@@ -64,6 +66,28 @@ CALL(FILE *, fopen, (const char *path, const char *mode), (path, mode), NULL)
 CALL(DIR *, opendir, (const char *path), (path), NULL)
 CALL(DIR *, fdopendir, (int fd), (fd), NULL)
 
+CALL(pid_t, fork, (void), (), -1)
+CALL(int, chdir, (const char *path), (path), -1)
+CALL(int, dup2, (int from, int to), (from, to), -1)
+
+#if defined(PTOWSP_COVERAGE)
+// What a child has counted is lost where it becomes another program, or ends without its exit.
+int execvp(const char *path, char *const args[]) {
+    REAL(execvp);
+    __llvm_profile_write_file();
+    return real(path, args);
+}
+
+void _exit(int status) {
+    __typeof__(&_exit) real;
+    void *found = dlsym(RTLD_NEXT, "_exit");
+    memcpy(&real, &found, sizeof real);
+    __llvm_profile_write_file();
+    real(status);
+    abort();
+}
+#endif
+
 // Never refused, but a file that is closed twice may be another thread's.
 int close(int fd) {
     REAL(close);
@@ -98,6 +122,7 @@ static bool disk_refused_one_of(const char *names) {
 
 static void disk_begin(uint64_t refused_at, bool is_for_good) {
     disk.calls = 0;
+    disk.process = getpid();
     disk.refused_at = refused_at;
     disk.is_for_good = is_for_good;
     disk.refused = NULL;
@@ -276,6 +301,12 @@ static void disk__a_refused_call_while_an_entry_is_found(void **state) {
     (void)state;
     build b;
     build_make(&b);
+    // Behind a link, which is read as well.
+    char link[160];
+    snprintf(link, sizeof link, "%s/link", b.f.directory);
+    assert_int_equal(symlink("cache", link), 0);
+    assert_int_equal(mkdir(b.cache, 0700), 0);
+    b.desc.cache_directory = link;
     assert_int_equal(ptowsp_npu_build(b.f.context, b.f.program, &b.desc, &b.npu), PTOWSP_OK);
     ptowsp_npu_destroy(b.npu);
     b.npu = NULL;
@@ -288,6 +319,35 @@ static void disk__a_refused_call_while_an_entry_is_made(void **state) {
     build b;
     build_make(&b);
     build_refused(&b, false, false);
+    build_free(&b);
+}
+
+// Where the child cannot go to the tree, or has no files, the compiler is not run. It counts its calls
+// on its own: chdir is the first, dup2 the next three.
+static void disk__a_child_that_cannot_begin_is_told(void **state) {
+    (void)state;
+    build b;
+    build_make(&b);
+    for (uint64_t n = 0; n < 5; n++) {
+        char text[300];
+        disk.is_in_child = true;
+        disk_begin(n, false);
+        const ptowsp_status status = ptowsp_npu_build(b.f.context, b.f.program, &b.desc, &b.npu);
+        disk_end();
+        disk.is_in_child = false;
+        if (n == 0) {
+            assert_int_equal(status, PTOWSP_OK);
+        } else {
+            assert_int_equal(status, PTOWSP_SYSTEM_FAILED);
+            snprintf(
+                text, sizeof text,
+                "npu: the compiler %s does not work: asked for its --version, it exits with 126",
+                b.compiler);
+            test_error_is(b.f.context, PTOWSP_SYSTEM_FAILED, PTOWSP_NO_INDEX, text);
+        }
+        ptowsp_npu_destroy(b.npu);
+        b.npu = NULL;
+    }
     build_free(&b);
 }
 
@@ -316,6 +376,7 @@ int main(void) {
         cmocka_unit_test(disk__that_refuses_from_then_on_is_an_error),
         cmocka_unit_test(disk__a_refused_call_while_an_entry_is_found),
         cmocka_unit_test(disk__a_refused_call_while_an_entry_is_made),
+        cmocka_unit_test(disk__a_child_that_cannot_begin_is_told),
         cmocka_unit_test(disk__no_file_is_closed_twice),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -4,28 +4,9 @@
 
 #define _POSIX_C_SOURCE 200809L
 
-#include <stddef.h>
-
-static void *refuse_resize(void *ptr, size_t size);
-#define PTOWSP_NPU_RESIZE(ptr, size) refuse_resize(ptr, size)
-#include "../src/npu/npu_text.c"
+#include "npu_refuse.h"
 
 #include "npu_fixture.h"
-
-static struct { size_t live, allocations, refuse_at; } hooks;
-
-static void *refuse_resize(void *ptr, size_t size) {
-    if (size == 0) {
-        hooks.live -= ptr != NULL;
-        free(ptr);
-        return NULL;
-    }
-    if (++hooks.allocations == hooks.refuse_at) {
-        return NULL;
-    }
-    hooks.live += ptr == NULL;
-    return realloc(ptr, size);
-}
 
 enum { ROWS = 3, COLS = 8, TEXT_MAX = 4096 };
 
@@ -271,6 +252,10 @@ static void record__refuses_what_trees_cannot_check(void **state) {
     refused(&r, r.run, NULL, "", PTOWSP_INVALID_PARAMS, nothing);
     refused(&r, r.run, &timed, r.path, PTOWSP_INVALID_PARAMS, no_data);
     refused(&r, r.run, &users, r.path, PTOWSP_INVALID_PARAMS, no_data);
+    const ptowsp_run_options without = {.cost = {PTOWSP_MODEL_USER, NULL, NULL}};
+    const ptowsp_run_options unknown = {.cost = {(ptowsp_model)99, NULL, NULL}};
+    refused(&r, r.run, &without, r.path, PTOWSP_INVALID_PARAMS, no_data);
+    refused(&r, r.run, &unknown, r.path, PTOWSP_INVALID_PARAMS, no_data);
     // What the run itself refuses.
     r.lengths[0] = 5;
     assert_int_equal(ptowsp_run_bind_size(r.run, "rows", ROWS + 1), PTOWSP_OK);
@@ -421,6 +406,123 @@ static void record__tensors_that_overlap_are_one_block(void **state) {
     record_end(&m.r);
 }
 
+// -- names ----------------------------------------------------------------------------------------
+
+enum { NAMED_SIZE, NAMED_CSR, NAMED_LENGTHS, NAMED_ARRAY, NAMED_PLAN, NAMED_TENSOR, NAMED_COUNT };
+
+// A program with one thing of each kind, some more that nothing uses, and rows of axes, which have no
+// names; thing `named` has one with "=".
+static void named_build(record *r, int named) {
+    npu_fixture *f = &r->f;
+    const char *const plain[NAMED_COUNT] = {"rows", "routes", "pages", "sizes", "work", "x"};
+    const char *names[NAMED_COUNT];
+    for (int i = 0; i < NAMED_COUNT; i++) {
+        names[i] = i == named ? "a=b" : plain[i];
+    }
+    npu_module_make(f, "named");
+    const ptowsp_tensor far = tensor_of(f, "far"), x = tensor_of(f, names[NAMED_TENSOR]);
+    const ptowsp_axis rows = ptowsp_axis_dynamic(f->m, names[NAMED_SIZE]);
+    const ptowsp_axis routes = ptowsp_axis_sparse(f->m, names[NAMED_CSR]);
+    const ptowsp_axis pages = ptowsp_axis_ragged(f->m, names[NAMED_LENGTHS]);
+    ptowsp_axis_dynamic(f->m, "idle rows");
+    ptowsp_axis_sparse(f->m, "idle routes");
+    ptowsp_axis_plan(f->m, "idle work");
+    ptowsp_symbol(f->m, "idle symbol");
+    ptowsp_array_at(f->m, "idle array", PTOWSP_I32, ptowsp_i64(f->m, 0));
+    ptowsp_kernel_desc desc;
+    memset(&desc, 0, sizeof desc);
+    desc.name = "multiply";
+    desc.axis_count = 1;
+    const ptowsp_tile_param tile = {"data", PTOWSP_INOUT, PTOWSP_F32, 1, COLS};
+    desc.tiles[0] = tile;
+    desc.scalars[0].name = "by";
+    desc.scalars[0].type = PTOWSP_TYPE_U64;
+    desc.fn = multiply;
+    desc.source.text = "// elsewhere\n";
+    desc.source.fn = "multiply";
+    const ptowsp_kernel kernel = ptowsp_kernel_make(f->m, &desc);
+    PTOWSP_WORKLOAD(f->m, "main") {
+        PTOWSP_FOR_EACH(f->m, i, rows) {
+            PTOWSP_FOR_EACH(f->m, p, ptowsp_axis_row(f->m, pages, i)) {
+                npu_task_make(f, kernel, x, i, ptowsp_u64(f->m, 2));
+            }
+            ptowsp_slot_set(f->m, 0, ptowsp_array_at(f->m, names[NAMED_ARRAY], PTOWSP_I32, i));
+        }
+        PTOWSP_FOR_EACH(f->m, e, routes) {
+            npu_task_make(f, kernel, far, ptowsp_i64(f->m, 0), ptowsp_u64(f->m, 3));
+        }
+        PTOWSP_FOR_EACH(f->m, u, ptowsp_axis_plan(f->m, names[NAMED_PLAN])) {
+            ptowsp_slot_set(f->m, 1, u);
+        }
+    }
+    npu_fixture_compile(f, NULL);
+    assert_int_equal(ptowsp_run_create(f->context, f->program, &r->run), PTOWSP_OK);
+}
+
+static void named_begin(record *r, int named) {
+    static const uint32_t indptr[] = {0, 1}, indices[] = {0};
+    static const int32_t lengths[ROWS] = {1, 0, 2}, sizes[ROWS] = {4, 5, 6};
+    static ptowsp_work units[2];
+    static _Alignas(8) float blocks[3 * ROWS * COLS];
+    memset(r, 0, sizeof *r);
+    npu_fixture_begin(&r->f);
+    snprintf(r->path, sizeof r->path, "%s/recording", r->f.directory);
+    named_build(r, named);
+    for (int i = 0; i < 3 * ROWS * COLS; i++) {
+        blocks[i] = 1;
+    }
+    const ptowsp_csr csr = {PTOWSP_U32, indptr, indices, 1, 1};
+    const char *const name = "a=b";
+    // Two blocks of memory, the second of which is declared first.
+    bind_rows(r, "far", blocks + 2 * ROWS * COLS, ROWS);
+    bind_rows(r, named == NAMED_TENSOR ? name : "x", blocks, ROWS);
+    assert_int_equal(ptowsp_run_bind_size(r->run, named == NAMED_SIZE ? name : "rows", ROWS),
+                     PTOWSP_OK);
+    assert_int_equal(ptowsp_run_bind_csr(r->run, named == NAMED_CSR ? name : "routes", &csr),
+                     PTOWSP_OK);
+    assert_int_equal(ptowsp_run_bind_lengths(r->run, named == NAMED_LENGTHS ? name : "pages",
+                                             PTOWSP_I32, lengths, ROWS),
+                     PTOWSP_OK);
+    assert_int_equal(ptowsp_run_bind_array(r->run, named == NAMED_ARRAY ? name : "sizes",
+                                           PTOWSP_I32, sizes, ROWS),
+                     PTOWSP_OK);
+    assert_int_equal(ptowsp_run_bind_work(r->run, named == NAMED_PLAN ? name : "work", units, 2),
+                     PTOWSP_OK);
+}
+
+static void record__names_are_parts_of_lines(void **state) {
+    (void)state;
+    for (int named = 0; named < NAMED_COUNT; named++) {
+        record r;
+        named_begin(&r, named);
+        refused(&r, r.run, NULL, r.path, PTOWSP_UNSUPPORTED,
+                "emit: recording: a line cannot have the name a=b");
+        record_end(&r);
+    }
+}
+
+// Work without lanes is one array; what nothing uses, and is not bound, is no line.
+static void record__has_no_line_of_what_is_not_bound(void **state) {
+    (void)state;
+    record r;
+    char got[TEXT_MAX];
+    named_begin(&r, -1);
+    if (ptowsp_npu_record(r.f.context, r.run, NULL, r.path) != PTOWSP_OK) {
+        fail_msg("%s", ptowsp_context_error(r.f.context).text);
+    }
+    assert_true(read_file(&r, "recording", got) > 0);
+    assert_null(strstr(got, "idle"));
+    // The memory of x lies before that of far: 3 rows of 32 bytes each.
+    assert_non_null(strstr(got, "--memory 1=@m1.bin\n--memory 2=@m2.bin\n"
+                                "--view far=3x8/8x1@2+0\n--view x=3x8/8x1@1+0\n"));
+    assert_non_null(strstr(got, "--lengths pages=i32@d"));
+    assert_non_null(strstr(got, "--array sizes=@d"));
+    const char *plan = strstr(got, "--plan work=@d");
+    assert_non_null(plan);
+    assert_true(strcspn(plan, ",") > strcspn(plan, "\n"));
+    record_end(&r);
+}
+
 static void record__memory_that_is_refused_leaves_nothing(void **state) {
     (void)state;
     many m;
@@ -453,6 +555,8 @@ int main(void) {
         cmocka_unit_test(record__refuses_what_trees_cannot_check),
         cmocka_unit_test(record__does_not_replace_a_directory),
         cmocka_unit_test(record__tensors_that_overlap_are_one_block),
+        cmocka_unit_test(record__names_are_parts_of_lines),
+        cmocka_unit_test(record__has_no_line_of_what_is_not_bound),
         cmocka_unit_test(record__memory_that_is_refused_leaves_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

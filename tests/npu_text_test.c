@@ -233,6 +233,19 @@ static void names__that_are_reserved_get_an_underscore(void **state) {
 }
 
 // Keywords of C++20 and the alternative operators, from the standard's tables.
+// Of any text: what is no identifier of ours is reserved, too.
+static void names__that_no_mangling_makes_are_reserved(void **state) {
+    (void)state;
+    static const char *const reserved[] = {"", "_x", "a__b", "task2", "entry_", "pipeline10"};
+    for (size_t i = 0; i < sizeof reserved / sizeof reserved[0]; i++) {
+        assert_int_equal(npu_name_is_reserved(reserved[i]), strcmp(reserved[i], "entry_") != 0);
+    }
+    assert_true(npu_name_is_reserved("entry"));
+    assert_false(npu_name_is_reserved("scopes"));
+    assert_false(npu_name_is_reserved("tasks2"));
+    assert_false(npu_name_is_reserved("a_name_that_is_longer_than_any_word_that_is_reserved"));
+}
+
 static void names__no_keyword_is_left(void **state) {
     (void)state;
     const char *const words[] = {"alignas",
@@ -613,6 +626,7 @@ int main(void) {
         cmocka_unit_test(hash__is_murmur3),
         cmocka_unit_test(names__become_identifiers),
         cmocka_unit_test(names__that_are_reserved_get_an_underscore),
+        cmocka_unit_test(names__that_no_mangling_makes_are_reserved),
         cmocka_unit_test(names__no_keyword_is_left),
         cmocka_unit_test(names__nothing_of_the_runtime_is_left),
         cmocka_unit_test(names__that_clash_get_numbers_in_the_order_of_the_tables),

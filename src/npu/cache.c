@@ -328,11 +328,7 @@ static bool npu_cache_hash(const char *directory, char hash[NPU_HASH_SIZE]) {
 
 // The file with the hash of an object: KEY.sum for KEY.o.
 static void npu_print_sum(npu_text *text, const npu_text *object) {
-    if (object->is_out_of_memory) {
-        text->is_out_of_memory = true;
-        return;
-    }
-    PTOWSP_ASSERT(object->size > 1);
+    PTOWSP_ASSERT(!object->is_out_of_memory && object->size > 1);  // npu_prepare_work checks it
     npu_print(text, "%.*ssum", (int)object->size - 1, object->data);
 }
 

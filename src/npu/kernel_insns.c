@@ -226,13 +226,13 @@ static bool npu_print_global(npu_kernel *k, const ptowsp_insn_info *insn, npu_te
     } else if (insn->form == PTOWSP_FORM_ADD) {
         npu_print(out, "TSTORE<decltype(%s), decltype(%s), AtomicType::AtomicAdd>(%s, %s)", tile,
                   global, global, tile);
-    } else if (insn->form == PTOWSP_FORM_RELU) {
+    } else if (NPU_NEVER(insn->form != PTOWSP_FORM_RELU)) {
+        return false;  // a store has no other form
+    } else {
         npu_print(out,
                   "TSTORE<decltype(%s), decltype(%s), AtomicType::AtomicNone, "
                   "ReluPreMode::NormalRelu>(%s, %s)",
                   tile, global, global, tile);
-    } else {
-        return false;
     }
     return true;
 }
@@ -397,9 +397,9 @@ static bool npu_print_call(npu_kernel *k, const ptowsp_insn_info *insn, npu_text
     if (npu_print_right(k, insn, out) || npu_print_special(k, insn, out)) {
         return true;
     }
-    if (!insn->dst[0] || insn->form == PTOWSP_FORM_INPLACE || insn->form == PTOWSP_FORM_EXPAND ||
-        insn->form == PTOWSP_FORM_ASYMMETRIC) {
-        return false;
+    if (NPU_NEVER(!insn->dst[0] || insn->form == PTOWSP_FORM_INPLACE ||
+                  insn->form == PTOWSP_FORM_EXPAND || insn->form == PTOWSP_FORM_ASYMMETRIC)) {
+        return false;  // the library makes no such instruction
     }
     npu_print(out, "%s(%s", insn->name, npu_kernel_tile(k, insn->dst[0]));
     npu_print_tiles(k, insn->dst + 1, 1, out);
@@ -425,8 +425,8 @@ NPU_INTERNAL void npu_print_wrapped(npu_text *out, uint32_t indent, const char *
         while (end > 0 && statement[end - 1] != ' ') {
             end--;
         }
-        if (end == 0) {
-            break;  // one long word
+        if (NPU_NEVER(end == 0)) {
+            break;  // names have a limit, and so no word is as long as a line
         }
         npu_write(out, statement, end - 1);
         npu_print(out, "\n%*s", (int)indent + 4, "");

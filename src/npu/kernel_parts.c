@@ -12,7 +12,7 @@ static void npu_operand_name(char name[NPU_LOCAL_MAX], const char *from) {
     static const char ends[] = " rows cols gm part l1 at end ";
     npu_mangle(from, name);
     size_t length = strlen(name), stem = length;
-    while (stem > 0 && name[stem - 1] >= '0' && name[stem - 1] <= '9') {
+    while (name[stem - 1] <= '9') {
         stem--;
     }
     size_t word = stem;

@@ -83,7 +83,7 @@ static void npu_name_param_size(npu_kernel *k, const ptowsp_extent *extent) {
 static void npu_print_loop_check(npu_kernel *k, const ptowsp_size_check *check, uint32_t number,
                                  npu_text *out) {
     uint32_t loops[2] = {check->a.loop, check->b.loop == check->a.loop ? 0 : check->b.loop};
-    bool is_equal = check->a.param != PTOWSP_NO_PARAM && check->b.param != PTOWSP_NO_PARAM;
+    bool is_equal = check->a.param != PTOWSP_NO_PARAM;  // b is of a parameter
     uint32_t indent = 4;
     npu_text text = {NULL, 0, 0, false};
     for (uint32_t i = 0; i < 2; i++) {
@@ -115,7 +115,7 @@ NPU_INTERNAL void npu_kernel_print_checks(npu_kernel *k, npu_text *out) {
     npu_kernel_print_loops(k, k->info.check_count + 1, out);
     for (uint32_t i = 0; i < k->info.check_count; i++) {
         ptowsp_size_check check = ptowsp_program_size_check_at(k->emitter->program, k->kernel, i);
-        bool is_equal = check.a.param != PTOWSP_NO_PARAM && check.b.param != PTOWSP_NO_PARAM;
+        bool is_equal = check.a.param != PTOWSP_NO_PARAM;  // b is of a parameter
         char a[NPU_LOCAL_MAX], b[NPU_LOCAL_MAX], text[3 * NPU_LOCAL_MAX];
         if (check.a.loop || check.b.loop) {
             npu_name_param_size(k, &check.a);
@@ -201,10 +201,13 @@ NPU_INTERNAL bool npu_kernel_print_body(npu_kernel *k, npu_text *out) {
         if (k->half == NPU_HALF_ANY) {
             npu_print_half(&open, half, &body);
         }
-        is_good = npu_print_mark(k, &insn, &body) || npu_kernel_print_insn(k, &insn, &body) ||
-                  npu_fail(k->emitter, PTOWSP_UNSUPPORTED, k->kernel,
-                           "kernel %s: there is no call for instruction %u, %s", k->info.name, i,
-                           insn.name);
+        is_good = npu_print_mark(k, &insn, &body) || npu_kernel_print_insn(k, &insn, &body);
+        // kernel_insns.c says why.
+        if (NPU_NEVER(!is_good)) {
+            npu_fail(k->emitter, PTOWSP_UNSUPPORTED, k->kernel,
+                     "kernel %s: there is no call for instruction %u, %s", k->info.name, i,
+                     insn.name);
+        }
     }
     npu_print_half(&open, NPU_HALF_ANY, &body);
     npu_write_body(k, &body, out);
@@ -221,8 +224,10 @@ static bool npu_mentions_bf16(const npu_text *text) {
 NPU_INTERNAL bool npu_kernel_check_zeros(const npu_kernel *k) {
     uint64_t end = (k->ends[PTOWSP_MEMORY_L1] + 31) / 32 * 32 + (uint64_t)k->zero_bytes;
     uint32_t limit = k->info.machine.memory_bytes[PTOWSP_MEMORY_L1];
-    return k->zero_bytes == 0 || end <= limit ||
-           npu_fail(k->emitter, PTOWSP_UNSUPPORTED, k->kernel,
+    if (k->zero_bytes == 0 || end <= limit) {
+        return true;
+    }
+    return npu_fail(k->emitter, PTOWSP_UNSUPPORTED, k->kernel,
                     "kernel %s: matmul of %s: a sum may be empty, for which %s wants %u bytes of "
                     "zeros in "
                     "L1, and %u of %u are in use (rule: empty products)",
@@ -314,19 +319,8 @@ static bool npu_check_families(npu_emitter *emitter) {
     return true;
 }
 
-static bool npu_check_sources(npu_emitter *emitter) {
-    for (uint32_t i = 1; i < emitter->kernel_count; i++) {
-        ptowsp_kernel_info info = ptowsp_program_kernel_at(emitter->program, i);
-        if (info.is_used && !info.is_tile_kernel &&
-            !(info.pto ? npu_own_check(emitter, i) : npu_native_check(emitter, i))) {
-            return false;
-        }
-    }
-    return true;
-}
-
 NPU_INTERNAL void npu_kernels_emit(npu_emitter *emitter) {
-    if (!npu_check_families(emitter) || !npu_check_sources(emitter)) {
+    if (!npu_check_families(emitter)) {
         return;
     }
     for (uint32_t i = 1; i < emitter->kernel_count && emitter->status == PTOWSP_OK; i++) {

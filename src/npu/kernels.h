@@ -229,16 +229,10 @@ NPU_INTERNAL void npu_lex_line(npu_lexer *lexer, const char *line, size_t length
 NPU_INTERNAL bool npu_read_file(npu_emitter *emitter, uint32_t kernel, const char *path,
                                 npu_text *out);
 
-// Is the source of a kernel available? False with the emitter's error.
-NPU_INTERNAL bool npu_native_check(npu_emitter *emitter, uint32_t kernel);
-
 // Adds the file of a kernel, shared by all that have the same source.
 NPU_INTERNAL void npu_native_emit(npu_emitter *emitter, uint32_t kernel);
 
 // -- own.c ----------------------------------------------------------------------------------------
-
-// Can a kernel that is a PTO-ISA source be emitted? False with the emitter's error.
-NPU_INTERNAL bool npu_own_check(npu_emitter *emitter, uint32_t kernel);
 
 // Adds its source, the headers of that, and the file that calls its entry.
 NPU_INTERNAL void npu_own_emit(npu_emitter *emitter, uint32_t kernel);

@@ -58,24 +58,11 @@ static bool npu_read_source(npu_emitter *emitter, uint32_t kernel, npu_text *out
     if (out->data && memchr(out->data, '\n', out->size) && out->data[out->size - 1] != '\n') {
         npu_print(out, "\n");
     }
-    return !out->is_out_of_memory || npu_out_of_memory(emitter);
+    return out->is_out_of_memory ? npu_out_of_memory(emitter) : true;
 }
 
 static const char *npu_source_fn(const ptowsp_kernel_info *info) {
     return info->source.fn ? info->source.fn : info->name;
-}
-
-NPU_INTERNAL bool npu_native_check(npu_emitter *emitter, uint32_t kernel) {
-    ptowsp_kernel_info info = ptowsp_program_kernel_at(emitter->program, kernel);
-    if ((!info.source.text && !info.source.file) || !info.has_fn) {
-        return npu_fail(emitter, PTOWSP_UNSUPPORTED, kernel, "kernel %s: no source%s", info.name,
-                        info.has_fn ? "" : ", as it has no function");
-    }
-    if (info.has_cost && !info.source.cost) {
-        return npu_fail(emitter, PTOWSP_UNSUPPORTED, kernel,
-                        "kernel %s: its cost function has no source", info.name);
-    }
-    return true;
 }
 
 // -- breaking into lines --------------------------------------------------------------------------
@@ -86,7 +73,7 @@ NPU_INTERNAL bool npu_lex(npu_lexer *lexer, char c, char next) {
         if (lexer->is_block_comment && c == '/' && lexer->last == '*') {
             lexer->is_block_comment = false;
         }
-        lexer->last = c;
+        lexer->last = lexer->last == '\0' && c == '*' ? ' ' : c;  // the star of "/*" ends nothing
         return false;
     }
     if (lexer->quote) {

@@ -42,6 +42,19 @@
 #define PTOWSP_ASSERT(condition) assert(condition)
 #endif
 
+// A condition that never holds; the reason stands beside it. Builds with assertions assert it, others
+// take the way behind it all the same, and for coverage there is none (tests/coverage.awk).
+#if defined(PTOWSP_COVERAGE)
+#define NPU_NEVER(condition) 0
+#else
+#define NPU_NEVER(condition) npu_never(condition)
+
+static inline bool npu_never(bool condition) {
+    PTOWSP_ASSERT(!condition);
+    return condition;
+}
+#endif
+
 #if defined(PTOWSP_NPU_EMIT_C)
 #define NPU_INTERNAL static PWSP_UNUSED
 #else

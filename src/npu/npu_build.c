@@ -53,7 +53,7 @@ NPU_INTERNAL bool npu_build_out_of_memory(npu_build *build) {
 }
 
 NPU_INTERNAL bool npu_build_check(npu_build *build, const npu_text *text) {
-    return !text->is_out_of_memory || npu_build_out_of_memory(build);
+    return text->is_out_of_memory ? npu_build_out_of_memory(build) : true;
 }
 
 // -- inputs of an entry ---------------------------------------------------------------------------
@@ -246,7 +246,7 @@ static bool npu_describe_compiler(npu_build *build) {
     const char *name = build->compiler.data;
     if (is_good) {
         errno = npu_process_start(&arguments, directory.data, output.data, &process);
-        is_good = errno == 0 || npu_build_fail_system(build, "cannot run the compiler", name);
+        is_good = errno ? npu_build_fail_system(build, "cannot run the compiler", name) : true;
     }
     if (is_good) {
         int code = npu_process_wait(process);
@@ -264,7 +264,7 @@ static bool npu_describe_compiler(npu_build *build) {
             npu_print_key(&build->tool, &build->compiler);
             bool is_read = npu_file_read(output.data, &build->tool);
             is_good = npu_build_check(build, &build->tool) &&
-                      (is_read || npu_build_fail_system(build, "cannot read", output.data));
+                      (is_read ? true : npu_build_fail_system(build, "cannot read", output.data));
         }
     }
     npu_text_free(&arguments);
@@ -458,10 +458,12 @@ static bool npu_make_entry(npu_build *build) {
 // The environment of a program with more rights than its user is not to be trusted: PATH, CXX, HOME
 // and others would choose what is run with these rights.
 static bool npu_check_rights(npu_build *build) {
-    return (getuid() == geteuid() && getgid() == getegid()) ||
-           npu_build_fail(
-               build, PTOWSP_UNSUPPORTED,
-               "nothing is built with the rights of another user or group (set-user-ID)");
+    if (getuid() != geteuid() || getgid() != getegid()) {
+        return npu_build_fail(
+            build, PTOWSP_UNSUPPORTED,
+            "nothing is built with the rights of another user or group (set-user-ID)");
+    }
+    return true;
 }
 
 static bool npu_find_or_make(npu_build *build, const ptowsp_npu_build_desc *desc) {

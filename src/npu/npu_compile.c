@@ -43,8 +43,8 @@ static bool npu_is_file(const char *path) {
 static bool npu_start(npu_build *build, const npu_text *command, const char *directory,
                       const char *log, pid_t *out_process) {
     errno = npu_process_start(command, directory, log, out_process);
-    return errno == 0 ||
-           npu_build_fail_system(build, "cannot run the compiler", build->compiler.data);
+    return errno ? npu_build_fail_system(build, "cannot run the compiler", build->compiler.data)
+                 : true;
 }
 
 static bool npu_compile_start(npu_build *build, npu_unit *unit) {

@@ -165,15 +165,11 @@ static void npu_print_launches(npu_emitter *emitter, npu_text *out) {
 
 static void npu_print_check(const ptowsp_kernel_info *info, const ptowsp_size_check *check,
                             uint32_t number, npu_text *out) {
-    bool is_equal = check->a.param != PTOWSP_NO_PARAM && check->b.param != PTOWSP_NO_PARAM;
     const char *axis = check->axis ? "columns" : "rows";
     npu_text text = {NULL, 0, 0, false};
     npu_print(&text, "%s: ", check->operation);
-    if (check->b.param == PTOWSP_NO_PARAM) {
-        npu_print(&text, "the valid %s of %s are more than %u", axis,
-                  check->a.param == PTOWSP_NO_PARAM ? "a tile" : info->tiles[check->a.param].name,
-                  check->b.max);
-    } else if (is_equal) {
+    PTOWSP_ASSERT(check->b.param != PTOWSP_NO_PARAM);  // what is always whole is not checked
+    if (check->a.param != PTOWSP_NO_PARAM) {
         npu_print(&text, "the valid %s of %s and %s do not go together", axis,
                   info->tiles[check->a.param].name, info->tiles[check->b.param].name);
     } else {

@@ -12,9 +12,10 @@
 // -- checks ---------------------------------------------------------------------------------------
 
 static bool npu_check_count(npu_emitter *emitter, uint32_t count, uint32_t max, const char *what) {
-    return count <= max || npu_fail(emitter, PTOWSP_LIMIT_EXCEEDED, count,
-                                    "the program has %u %s; a tree has at most %u", (unsigned)count,
-                                    what, (unsigned)max);
+    return count <= max ? true
+                        : npu_fail(emitter, PTOWSP_LIMIT_EXCEEDED, count,
+                                   "the program has %u %s; a tree has at most %u", (unsigned)count,
+                                   what, (unsigned)max);
 }
 
 static bool npu_check_limits(npu_emitter *emitter) {
@@ -31,22 +32,29 @@ static bool npu_check_limits(npu_emitter *emitter) {
            npu_check_count(emitter, emitter->statement_count, NPU_STATEMENT_MAX, "statements");
 }
 
-// Kernels that are C functions need their source; with a cost function, its source as well.
+// Kernels that are C functions need their source; with a cost function, its source as well. PTO-ISA
+// sources have none of a cost function.
 static bool npu_check_kernels(npu_emitter *emitter) {
     for (uint32_t i = 1; i < emitter->kernel_count; i++) {
         ptowsp_kernel_info kernel = ptowsp_program_kernel_at(emitter->program, i);
-        if (!kernel.is_used || kernel.is_tile_kernel || kernel.pto) {
+        const char *wrong = NULL;
+        if (!kernel.is_used || kernel.is_tile_kernel) {
             continue;
         }
-        if (!kernel.source.text && !kernel.source.file) {
-            return npu_fail(emitter, PTOWSP_UNSUPPORTED, i,
-                            "kernel %s has no source (ptowsp_kernel_source), which a tree needs",
-                            kernel.name);
+        if (kernel.pto) {
+            wrong = kernel.has_cost
+                        ? ": a PTO-ISA source with a cost function cannot be emitted, as "
+                          "a tree does not have the function (give cycles, or neither)"
+                        : NULL;
+        } else if (!kernel.source.text && !kernel.source.file) {
+            wrong = " has no source (ptowsp_kernel_source), which a tree needs";
+        } else if (!kernel.has_fn) {
+            wrong = ": no source, as it has no function";
+        } else if (kernel.has_cost && !kernel.source.cost) {
+            wrong = " has a cost function, which its source does not name";
         }
-        if (kernel.has_cost && !kernel.source.cost) {
-            return npu_fail(emitter, PTOWSP_UNSUPPORTED, i,
-                            "kernel %s has a cost function, which its source does not name",
-                            kernel.name);
+        if (wrong) {
+            return npu_fail(emitter, PTOWSP_UNSUPPORTED, i, "kernel %s%s", kernel.name, wrong);
         }
     }
     return true;

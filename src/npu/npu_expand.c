@@ -526,9 +526,7 @@ static void npu_prototypes(npu_expand *x) {
     bool has_any = false;
     for (uint32_t i = 0; i < x->emitter->statement_count; i++) {
         ptowsp_statement s = ptowsp_program_statement_at(x->program, i);
-        if (s.kind != PTOWSP_STATEMENT_WORKLOAD) {
-            continue;
-        }
+        PTOWSP_ASSERT(s.kind == PTOWSP_STATEMENT_WORKLOAD);
         char name[NPU_LOCAL_NAME_MAX];
         npu_open_name_of(x, npu_name(x->emitter, NPU_WORKLOAD, i), name);
         if (i > 0) {  // the first has no caller

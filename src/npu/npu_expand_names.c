@@ -108,8 +108,7 @@ static void npu_collect_expr(const npu_collector *c, uint32_t expr) {
         npu_collect(x, c->locals, npu_array_local(e.type), e.id);
     } else if (e.kind == PTOWSP_EXPR_SYMBOL && c->has_others) {
         npu_collect(x, c->locals, NPU_LOCAL_SYMBOL, e.id);
-    } else if (e.kind == PTOWSP_EXPR_SIZE && c->has_others &&
-               ptowsp_program_axis_at(x->program, e.id).kind != PTOWSP_AXIS_DENSE) {
+    } else if (e.kind == PTOWSP_EXPR_SIZE && c->has_others) {
         npu_collect(x, c->locals, NPU_LOCAL_SIZE, e.id);
     }
     if (npu_expr_is_tautology(x, &e)) {

@@ -173,8 +173,7 @@ NPU_INTERNAL void npu_pipeline_statement(npu_expand *x, uint32_t i, const ptowsp
     case PTOWSP_STATEMENT_SEND: npu_send(x, s); break;
     case PTOWSP_STATEMENT_CLOSE: npu_channel_word(x, s, "close"); break;
     case PTOWSP_STATEMENT_RECORD: npu_channel_word(x, s, "record"); break;
-    case PTOWSP_STATEMENT_WAIT: npu_channel_word(x, s, "wait"); break;
-    default: break;
+    default: npu_channel_word(x, s, "wait"); break;
     }
 }
 
@@ -183,9 +182,7 @@ NPU_INTERNAL void npu_pipeline_end(npu_expand *x, const ptowsp_statement *begin)
         npu_process_end(x, begin);
         return;
     }
-    if (begin->kind == PTOWSP_STATEMENT_PIPELINE) {
-        npu_add(x, "pipeline.run();");
-        npu_end_line(x);
-    }
+    npu_add(x, "pipeline.run();");
+    npu_end_line(x);
     npu_close(x, "");
 }

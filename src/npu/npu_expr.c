@@ -211,17 +211,8 @@ static void npu_add_node(npu_expand *x, uint32_t expr, npu_literal literal) {
         npu_add_entry(x, e.id);
         npu_add(x, ".entry");
         break;
-    case PTOWSP_EXPR_SIZE: {
-        ptowsp_axis_info axis = ptowsp_program_axis_at(x->program, e.id);
-        if (axis.kind == PTOWSP_AXIS_DENSE) {
-            ptowsp_expr_info size = {PTOWSP_EXPR_CONST,  PTOWSP_TYPE_I64, 0, 0, 0, 0,
-                                     (uint64_t)axis.size};
-            npu_add_literal(x, &size, NPU_LITERAL_TYPED);
-        } else {
-            npu_add(x, "%s", npu_local_name(x, NPU_LOCAL_SIZE, e.id));
-        }
-        break;
-    }
+    // Of a dense axis it is a literal.
+    case PTOWSP_EXPR_SIZE: npu_add(x, "%s", npu_local_name(x, NPU_LOCAL_SIZE, e.id)); break;
     case PTOWSP_EXPR_SYMBOL: npu_add(x, "%s", npu_local_name(x, NPU_LOCAL_SYMBOL, e.id)); break;
     case PTOWSP_EXPR_ARRAY:
         npu_add(x, "%s[", npu_local_name(x, npu_array_local(e.type), e.id));

@@ -48,7 +48,7 @@ static const char npu_reserved_words[] =
 // Is it one of the words, or a numbered name of expand.cpp: scope2?
 static bool npu_is_word(const char *name) {
     size_t length = strlen(name), stem = length;
-    while (stem > 0 && name[stem - 1] >= '0' && name[stem - 1] <= '9') {
+    while (name[stem - 1] <= '9') {
         stem--;
     }
     if ((stem == 5 && strncmp(name, "scope", 5) == 0) ||

@@ -204,8 +204,7 @@ static void npu_own_arg(const npu_own *own, const ptowsp_pto_arg *arg, npu_text 
         ptowsp_dtype dtype = info->tiles[arg->index].dtype;
         npu_print(out, "wsp::element<%s>(&task->tiles[%u], 0, 0)",
                   dtype == PTOWSP_F64 ? "double" : npu_cpp_type(dtype), arg->index);
-        break;
-    }
+    } break;
     case PTOWSP_PTO_ROWS: npu_print(out, "wsp::rows(task, %u)", arg->index); break;
     case PTOWSP_PTO_COLS: npu_print(out, "wsp::cols(task, %u)", arg->index); break;
     case PTOWSP_PTO_ROW_STRIDE: npu_print(out, "task->tiles[%u].row_stride", arg->index); break;
@@ -218,8 +217,7 @@ static void npu_own_arg(const npu_own *own, const ptowsp_pto_arg *arg, npu_text 
                   : type == PTOWSP_TYPE_I64 ? "static_cast<int64_t>(wsp::scalar_bits(task, %u))"
                                             : "wsp::scalar_bits(task, %u)",
                   arg->index);
-        break;
-    }
+    } break;
     default:  // The least number is not written as minus its absolute value, which does not exist.
         npu_print(out, arg->number == INT64_MIN ? "INT64_MIN" : "INT64_C(%lld)",
                   (long long)arg->number);
@@ -350,17 +348,6 @@ static void npu_own_print(npu_own *own, const char *source, npu_text *out) {
 }
 
 // -- a kernel -------------------------------------------------------------------------------------
-
-NPU_INTERNAL bool npu_own_check(npu_emitter *emitter, uint32_t kernel) {
-    ptowsp_kernel_info info = ptowsp_program_kernel_at(emitter->program, kernel);
-    if (info.has_cost) {
-        return npu_fail(emitter, PTOWSP_UNSUPPORTED, kernel,
-                        "kernel %s: a PTO-ISA source with a cost function cannot be emitted, as a "
-                        "tree does not have the function (give cycles, or neither)",
-                        info.name);
-    }
-    return true;
-}
 
 // Headers that sources of PTO-ISA include: all that they declare is in the shim.
 static void npu_own_headers(npu_emitter *emitter) {

@@ -44,7 +44,7 @@ static bool npu_record_fail(npu_recording *r, const char *what, const char *name
 
 // Names stand in front of "=", in a line.
 static bool npu_record_name(npu_recording *r, const char *name) {
-    return !strpbrk(name, "=\n\r") || npu_record_fail(r, "a line cannot have the name", name);
+    return strpbrk(name, "=\n\r") ? npu_record_fail(r, "a line cannot have the name", name) : true;
 }
 
 // -- files ----------------------------------------------------------------------------------------

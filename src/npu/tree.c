@@ -134,7 +134,7 @@ static bool npu_write_file(npu_tree *tree, const npu_file *file) {
         }
         done += (size_t)size;
     }
-    return close(fd) == 0 || npu_system_fail(tree, "write", file->path);
+    return close(fd) == 0 ? true : npu_system_fail(tree, "write", file->path);
 }
 
 static bool npu_write_files(npu_tree *tree) {
@@ -220,8 +220,9 @@ static bool npu_put_in_place(npu_tree *tree, npu_found found) {
     char old[NPU_TREE_NAME_MAX];
     int parent = tree->parent_fd;
     if (found != NPU_FOUND_TREE) {
-        return renameat(parent, tree->written, parent, tree->name) == 0 ||
-               npu_system_fail(tree, "rename a directory to", "");
+        return renameat(parent, tree->written, parent, tree->name) == 0
+                   ? true
+                   : npu_system_fail(tree, "rename a directory to", "");
     }
     if (!npu_make_name(tree, old, false) || renameat(parent, tree->name, parent, old) != 0) {
         return npu_system_fail(tree, "rename", "");

@@ -766,7 +766,8 @@ class Fifo {
     }
 
   public:
-    AICORE explicit Fifo(Pipes &pipes, Share mine = Share{0, false}) : pipe(of(pipes)), mine(mine) {
+    AICORE explicit Fifo(Pipes &pipes, Share share = Share{0, false})
+        : pipe(of(pipes)), mine(share) {
     }
 
     template <uint32_t Pitch, typename T> AICORE void push(T &tile) {

@@ -119,7 +119,7 @@ struct Data {
         free(words);
         words = static_cast<uint64_t *>(calloc(bytes_count / 8 + 1, 8));
         size = words ? bytes_count : 0;
-        return words || fail_usage("no memory for " + std::to_string(bytes_count) + " bytes");
+        return words ? true : fail_usage("no memory for " + std::to_string(bytes_count) + " bytes");
     }
 };
 
@@ -163,7 +163,7 @@ bool write_file(const std::string &path, const Data &data) {
     FILE *file = fopen(path.c_str(), "wb");
     bool is_good = file && fwrite(data.words, 1, data.size, file) == data.size;
     is_good = file && fclose(file) == 0 && is_good;
-    return is_good || fail_usage(path + ": " + strerror(errno));
+    return is_good ? true : fail_usage(path + ": " + strerror(errno));
 }
 
 // A list of numbers, or of a file's elements.
@@ -174,9 +174,11 @@ bool read_elements(const std::string &what, const std::string &text, uint32_t dt
             return false;
         }
         *out_count = data->size / size_of(dtype);
-        return data->size % size_of(dtype) == 0 ||
-               fail_usage(what + ": " + text.substr(1) + " has " + std::to_string(data->size) +
-                          " bytes, which are no whole elements of " + name_of(dtype));
+        return data->size % size_of(dtype) == 0
+                   ? true
+                   : fail_usage(what + ": " + text.substr(1) + " has " +
+                                std::to_string(data->size) +
+                                " bytes, which are no whole elements of " + name_of(dtype));
     }
     const wsp::List<std::string> parts = text.empty() ? wsp::List<std::string>() : split(text, ',');
     if (!data->resize(parts.size() * size_of(dtype))) {

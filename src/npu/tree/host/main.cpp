@@ -110,7 +110,8 @@ class Command {
     bool record_results(const wsp_runner_result &result);
     bool load(const std::string &directory);
     bool check(const std::string &option, ptowsp_status status) {
-        return status == PTOWSP_OK || fail_usage(option + ": " + wsp_runner_error(runner_).text);
+        return status == PTOWSP_OK ? true
+                                   : fail_usage(option + ": " + wsp_runner_error(runner_).text);
     }
     bool write_tensors();
 
@@ -378,9 +379,9 @@ bool Command::bind(const std::string &option, const std::string &name, const std
     } else if (option == "--symbol") {
         return check(what, wsp_runner_bind_symbol(runner_, name.c_str(), bits));
     }
-    return (parse_count(name, UINT32_MAX, &slot) ||
-            fail_usage(what + ": is no number of a slot")) &&
-           check(what, wsp_runner_bind_slot(runner_, static_cast<uint32_t>(slot), bits));
+    return parse_count(name, UINT32_MAX, &slot)
+               ? check(what, wsp_runner_bind_slot(runner_, static_cast<uint32_t>(slot), bits))
+               : fail_usage(what + ": is no number of a slot");
 }
 
 bool Command::take_number(const std::string &option, const std::string &value, uint64_t max,
@@ -424,15 +425,16 @@ bool Command::take(const std::string &option, const std::string &value) {
     } else if (option == "--tolerance") {
         char *end = nullptr;
         replay_.tolerance = strtod(value.c_str(), &end);
-        return (!value.empty() && *end == '\0' && replay_.tolerance >= 0 &&
-                replay_.tolerance < 1) ||
-               fail_usage("--tolerance: \"" + value + "\" is no number from 0 to 1");
+        return (!value.empty() && *end == '\0' && replay_.tolerance >= 0 && replay_.tolerance < 1)
+                   ? true
+                   : fail_usage("--tolerance: \"" + value + "\" is no number from 0 to 1");
     } else if (option == "--aicpu") {
         return take_number(option, value, 16, &options_.aicpu_count);
     } else if (option == "--driver") {
         options_.driver = value == "host" ? PTOWSP_DRIVER_HOST : PTOWSP_DRIVER_AICPU;
-        return value == "host" || value == "aicpu" ||
-               fail_usage("--driver: \"" + value + "\" is neither aicpu nor host");
+        return value == "host" || value == "aicpu"
+                   ? true
+                   : fail_usage("--driver: \"" + value + "\" is neither aicpu nor host");
     } else if (option == "--cores") {
         return take_number(option, value, 72, &options_.core_count);
     } else if (option == "--ring") {
@@ -448,13 +450,13 @@ bool Command::take(const std::string &option, const std::string &value) {
         return take_model(value);
     } else if (option == "--record") {
         record_ = value;
-        return !value.empty() || fail_usage("--record: is to be a directory");
+        return !value.empty() ? true : fail_usage("--record: is to be a directory");
     } else if (option == "--timeline") {
         timeline_ = value;
         spans_.assign(size_t(1) << 20, ptowsp_span());
         options_.spans = spans_.data();
         options_.span_capacity = spans_.size();
-        return !value.empty() || fail_usage("--timeline: is to be a file");
+        return !value.empty() ? true : fail_usage("--timeline: is to be a file");
     } else if (option == "--write") {
         if (!cut(value, '@', &name, &rest) || name.empty() || rest.empty()) {
             return fail_usage("--write: \"" + value + "\" is to be NAME@FILE");
@@ -503,7 +505,7 @@ bool Command::record_inputs() {
     if (options_.ring_size) {
         recorder_.line("--ring", std::to_string(options_.ring_size));
     }
-    if (WSP_TOLERANCE > 0) {
+    if constexpr (WSP_TOLERANCE > 0) {
         recorder_.line("--tolerance", "1e-6");  // wherever it is checked
     }
     for (const Bound &bound : bound_) {
@@ -554,7 +556,7 @@ bool Command::record_results(const wsp_runner_result &result) {
         recorder_.line("--expect-slot",
                        std::to_string(i) + "=" + std::to_string(wsp_runner_slot(runner_, i)));
     }
-    if (WSP_TOLERANCE == 0) {
+    if constexpr (WSP_TOLERANCE == 0) {
         recorder_.line("--expect-cycles", std::to_string(result.makespan_cycles));
     }
     return recorder_.close();

@@ -59,9 +59,10 @@ bool check_recorded_file(const std::string &directory, const std::string &line) 
         return fail_usage("--check: " + directory + " lacks its file " + name);
     }
     return line.substr(first + 1) ==
-               std::to_string(bytes.size()) + " " + hash_of(bytes.data(), bytes.size()) ||
-           fail_usage("--check: " + directory + "/" + name +
-                      " is not as it was recorded: it is cut off or damaged");
+                   std::to_string(bytes.size()) + " " + hash_of(bytes.data(), bytes.size())
+               ? true
+               : fail_usage("--check: " + directory + "/" + name +
+                            " is not as it was recorded: it is cut off or damaged");
 }
 
 // The options of a recording of a program with this hash.
@@ -169,7 +170,7 @@ class Recorder {
         FILE *file = fopen(path.c_str(), "wb");
         bool is_written = file && fwrite(bytes, 1, size, file) == size;
         is_written = file && fclose(file) == 0 && is_written;
-        return is_written || fail(path);
+        return is_written ? true : fail(path);
     }
 
     std::string directory_, text_, files_;

@@ -67,25 +67,30 @@ bool Replay::bind_view(wsp_runner *runner, const std::string &name, const std::s
         }
     }
     bool is_good = cut(value, '@', &sizes, &place) && cut(sizes, '/', &shape, &strides) &&
-                   cut(place, '+', &memory, &offset) && parse_count(offset, SIZE_MAX, &at) &&
+                   cut(place, '+', &memory, &offset) && parse_count(offset, INT64_MAX / 2, &at) &&
                    parse_count(memory, memories_.size(), &number) && number > 0 && buffer.dtype;
     const wsp::List<std::string> all = split(shape, 'x'), steps = split(strides, 'x');
     is_good = is_good && all.size() == steps.size() && all.size() <= PTOWSP_TENSOR_RANK_MAX;
+    const int64_t most = is_good ? static_cast<int64_t>(memories_[number - 1]->size) : 0;
     int64_t low = 0, high = 1;  // in elements
-    bool is_empty = false;
+    bool is_empty = false, is_long = false;
     for (size_t i = 0; is_good && i < all.size(); i++) {
         is_good = parse_count(all[i], UINT32_MAX, &size) && parse_number(steps[i], &stride);
         const int64_t count = static_cast<int64_t>(size), step = static_cast<int64_t>(stride);
         is_good = is_good && step > -INT64_C(0x80000000) && step < INT64_C(0x80000000);
         buffer.shape[i] = count;
         buffer.strides[i] = step;
-        (step < 0 ? low : high) += is_good && count ? (count - 1) * step : 0;
+        // No longer than the memory, or sums and products of them could overflow.
+        const bool is_short =
+            is_good && (step == 0 || count <= most / (step < 0 ? -step : step) + 1);
+        (step < 0 ? low : high) += is_short && count ? (count - 1) * step : 0;
+        is_long = is_long || !is_short;
         is_empty = is_empty || count == 0;
     }
     low = is_empty ? 0 : low;
     high = is_empty ? 0 : high;
     const int64_t width = size_of(buffer.dtype), offset_bytes = static_cast<int64_t>(at);
-    is_good = is_good && offset_bytes + low * width >= 0 &&
+    is_good = is_good && (is_empty || !is_long) && offset_bytes + low * width >= 0 &&
               offset_bytes + high * width <= static_cast<int64_t>(memories_[number - 1]->size);
     if (!is_good) {
         return fail_usage("--check: the view " + name + "=" + value + " is outside of its memory");
@@ -93,8 +98,9 @@ bool Replay::bind_view(wsp_runner *runner, const std::string &name, const std::s
     buffer.rank = static_cast<uint32_t>(all.size());
     buffer.data = static_cast<char *>(memories_[number - 1]->bytes()) + at;
     views.push_back({name, buffer});
-    return wsp_runner_bind_tensor(runner, name.c_str(), &buffer) == PTOWSP_OK ||
-           fail_usage("--view " + name + ": " + wsp_runner_error(runner).text);
+    return wsp_runner_bind_tensor(runner, name.c_str(), &buffer) == PTOWSP_OK
+               ? true
+               : fail_usage("--view " + name + ": " + wsp_runner_error(runner).text);
 }
 
 bool Replay::take(wsp_runner *runner, const std::string &option, const std::string &value,
@@ -117,8 +123,9 @@ bool Replay::take(wsp_runner *runner, const std::string &option, const std::stri
     } else if (option == "--expect-slot" || option == "--expect-cycles") {
         const bool is_slot = option == "--expect-slot";
         expected_.push_back({option, name, nullptr, 0});
-        return parse_number(is_slot ? rest : name, &expected_.back().number) ||
-               fail_usage("--check: " + option + " has no number");
+        return parse_number(is_slot ? rest : name, &expected_.back().number)
+                   ? true
+                   : fail_usage("--check: " + option + " has no number");
     }
     *out_is_option = true;
     return true;
@@ -135,6 +142,14 @@ bool Replay::compare_tensor(const std::string &name, const Data &wanted) const {
         }
         const char *at = reinterpret_cast<const char *>(wanted.words);
         const uint64_t count = wanted.size / width;
+        uint64_t has = 1;
+        for (uint32_t k = 0; k < buffer.rank; k++) {
+            has *= static_cast<uint64_t>(buffer.shape[k]);
+        }
+        if (has * width != wanted.size) {
+            return fail_usage("--check: tensor " + name + " has " + std::to_string(has) +
+                              " elements, and not the bytes of what is expected");
+        }
         for (uint64_t i = 0; i < count; i++) {
             difference.largest(at + i * width);
         }
@@ -173,7 +188,7 @@ bool Replay::compare(const wsp_runner *runner, const wsp_runner_result &result) 
         } else if (expected.option == "--expect-slot") {
             parse_number(expected.name, &slot);
             got = wsp_runner_slot(runner, static_cast<uint32_t>(slot));
-        } else if (WSP_TOLERANCE > 0) {
+        } else if constexpr (WSP_TOLERANCE > 0) {
             continue;  // PTO-ISA counts no cycles
         }
         if (got != expected.number) {

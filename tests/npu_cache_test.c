@@ -1,0 +1,312 @@
+// Where trees are kept, what builds them, and how large they may be: paths that the system does not take,
+// an environment that says nothing, compilers that say strange things, many kernels and many headers.
+
+#include "npu_build_fixture.h"
+
+static ptowsp_status try_build(build *b, const ptowsp_npu_build_desc *desc) {
+    ptowsp_npu_destroy(b->npu);
+    return ptowsp_npu_build(b->f.context, b->f.program, desc, &b->npu);
+}
+
+static void builds(build *b, const ptowsp_npu_build_desc *desc) {
+    if (try_build(b, desc) != PTOWSP_OK) {
+        fail_msg("%s", ptowsp_context_error(b->f.context).text);
+    }
+}
+
+static void fails(build *b, const char *text) {
+    assert_int_equal(try_build(b, &b->desc), PTOWSP_SYSTEM_FAILED);
+    test_error_is(b->f.context, PTOWSP_SYSTEM_FAILED, PTOWSP_NO_INDEX, text);
+}
+
+// -- what the environment says --------------------------------------------------------------------
+
+static void keep(char *kept[4], bool is_back) {
+    static const char names[4][16] = {"CXX", "PATH", "HOME", "XDG_CACHE_HOME"};
+    for (int i = 0; i < 4; i++) {
+        if (!is_back) {
+            kept[i] = getenv(names[i]) ? strdup(getenv(names[i])) : NULL;
+        } else if (kept[i]) {
+            setenv(names[i], kept[i], 1);
+        } else {
+            unsetenv(names[i]);
+        }
+        if (is_back) {
+            free(kept[i]);
+        }
+    }
+}
+
+// Without a description, and with an empty one: c++ of the path, -O1, and the user's cache.
+static void cache__nothing_said_is_the_default(void **state) {
+    (void)state;
+    build b;
+    char *kept[4], path[1200];
+    build_make(&b);
+    keep(kept, false);
+    snprintf(path, sizeof path, "%s:%s", b.fake, kept[1] ? kept[1] : "/usr/bin:/bin");
+    setenv("PATH", path, 1);
+    setenv("HOME", b.f.directory, 1);
+    unsetenv("XDG_CACHE_HOME");
+    static const char *const compilers[] = {NULL, "", "  "};
+    for (int i = 0; i < 3; i++) {
+        const ptowsp_npu_build_desc empty = {"", "", NULL};
+        unsetenv("CXX");
+        if (compilers[i]) {
+            setenv("CXX", compilers[i], 1);
+        }
+        builds(&b, i % 2 ? &empty : NULL);
+        assert_int_equal(ptowsp_npu_was_cached(b.npu), i > 0);
+        assert_non_null(strstr(read_file(ptowsp_npu_directory(b.npu), "key"), "3 c++\n"));
+        assert_non_null(strstr(read_file(ptowsp_npu_directory(b.npu), "key"), "3 -O1\n"));
+    }
+    // What all trees share is compiled for the eye, the rest to be fast.
+    assert_non_null(strstr(read_file(b.fake, "calls"), "-O1 -Og"));
+    setenv("HOME", "", 1);
+    assert_int_equal(try_build(&b, NULL), PTOWSP_SYSTEM_FAILED);
+    test_error_is(b.f.context, PTOWSP_SYSTEM_FAILED, PTOWSP_NO_INDEX,
+                  "npu: no cache directory: neither XDG_CACHE_HOME nor HOME names one");
+    keep(kept, true);
+    build_free(&b);
+}
+
+// -- paths ----------------------------------------------------------------------------------------
+
+static void cache__paths_that_cannot_be_made_are_named(void **state) {
+    (void)state;
+    build b;
+    char path[200], text[400];
+    build_make(&b);
+    write_file(b.f.directory, "file", "");
+    static const char *const below[] = {"file", "file/a", "file/a/b"};
+    static const char *const whats[] = {"cannot use the cache", "cannot make the cache",
+                                        "cannot make the cache"};
+    for (int i = 0; i < 3; i++) {
+        snprintf(path, sizeof path, "%s/%s", b.f.directory, below[i]);
+        snprintf(text, sizeof text, "npu: %s %s: Not a directory", whats[i], path);
+        b.desc.cache_directory = path;
+        fails(&b, text);
+    }
+    build_free(&b);
+}
+
+// From a directory whose path is long, and from one that was removed, which no path leads to.
+static void cache__paths_from_here_need_a_here(void **state) {
+    (void)state;
+    build b;
+    char here[1024], command[300];
+    static char deep[1200];
+    build_make(&b);
+    assert_non_null(getcwd(here, sizeof here));
+    assert_int_equal(chdir(b.f.directory), 0);
+    for (int i = 0; i < 4; i++) {
+        char name[100] = "";
+        memset(name, 'a' + i, 99);
+        name[99] = '\0';
+        assert_int_equal(mkdir(name, 0755), 0);
+        assert_int_equal(chdir(name), 0);
+    }
+    b.desc.cache_directory = "cache";
+    builds(&b, &b.desc);
+    assert_non_null(getcwd(deep, sizeof deep));
+    assert_true(strlen(deep) > 400);
+    assert_memory_equal(ptowsp_npu_directory(b.npu), deep, strlen(deep));
+    assert_int_equal(mkdir("gone", 0755), 0);
+    assert_int_equal(chdir("gone"), 0);
+    assert_int_equal(rmdir("../gone"), 0);
+    fails(&b, "npu: cannot make the cache cache: No such file or directory");
+    assert_int_equal(chdir(here), 0);
+    snprintf(command, sizeof command, "rm -rf %s/aaaa*", b.f.directory);
+    assert_int_equal(system(command), 0);
+    build_free(&b);
+}
+
+// Slashes at its end do not make another one.
+static void cache__slashes_at_the_end_are_none(void **state) {
+    (void)state;
+    build b;
+    char path[160];
+    build_make(&b);
+    builds(&b, &b.desc);
+    snprintf(path, sizeof path, "%s///", b.cache);
+    b.desc.cache_directory = path;
+    builds(&b, &b.desc);
+    assert_true(ptowsp_npu_was_cached(b.npu));
+    build_free(&b);
+}
+
+// -- what compilers say ---------------------------------------------------------------------------
+
+// A compiler that says these lines, and fails.
+static void says(build *b, const char *lines) {
+    char text[600];
+    write_file(b->fake, "lines", lines);
+    snprintf(text, sizeof text,
+             "#!/bin/sh\ncase \"$*\" in *--version*) echo 1; exit;; esac\ncat '%s/lines'\nexit 1\n",
+             b->fake);
+    write_file(b->fake, "c++", text);
+}
+
+static void compiler__the_first_error_of_its_lines_is_told(void **state) {
+    (void)state;
+    build b;
+    build_make(&b);
+    const struct {
+        const char *lines, *told;
+    } cases[] = {{"a note\n\nb.cpp:3: error: one\nc.cpp: error: two\n", "b.cpp:3: error: one"},
+                 {"\n\nin function f:\nb.o: undefined reference to `g'\n",
+                  "b.o: undefined reference to `g'"},
+                 {"\nonly this", "only this"},
+                 {"first\nsecond\n", "first"},
+                 {"\n\n", "it says nothing"}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        char wanted[200];
+        says(&b, cases[i].lines);
+        snprintf(wanted, sizeof wanted, "npu: the compiler failed: %s (all of it: ", cases[i].told);
+        assert_int_equal(try_build(&b, &b.desc), PTOWSP_SYSTEM_FAILED);
+        assert_memory_equal(ptowsp_context_error(b.f.context).text, wanted, strlen(wanted));
+    }
+    build_free(&b);
+}
+
+// What it leaves must be a file, with something in it.
+static void compiler__its_output_must_be_a_file(void **state) {
+    (void)state;
+    static const char *const makes[] = {": > \"$out\"", "mkdir \"$out\""};
+    for (int i = 0; i < 2; i++) {
+        build b;
+        char text[400];
+        build_make(&b);
+        snprintf(text, sizeof text,
+                 "#!/bin/sh\ncase \"$*\" in *--version*) echo 1; exit;; esac\nout=\n"
+                 "for arg in \"$@\"; do [ \"$out\" != next ] || out=$arg; "
+                 "[ \"$arg\" != -o ] || out=next; done\n%s\n",
+                 makes[i]);
+        write_file(b.fake, "c++", text);
+        assert_int_equal(try_build(&b, &b.desc), PTOWSP_SYSTEM_FAILED);
+        const char *told = "npu: the compiler failed: it says nothing (all of it: ";
+        assert_memory_equal(ptowsp_context_error(b.f.context).text, told, strlen(told));
+        assert_int_equal(entries_like(b.cache, "tmp."), 0);
+        build_free(&b);
+    }
+}
+
+// -- large programs -------------------------------------------------------------------------------
+
+static ptowsp_kernel native_of(const npu_fixture *f, int number, const char *text) {
+    char name[16];
+    snprintf(name, sizeof name, "k%d", number);
+    return npu_native_make(f, name, text);
+}
+
+// C functions of different sources are compiled alone, tile kernels 16 at a time.
+static void large__kernels_are_compiled_in_groups(void **state) {
+    (void)state;
+    enum { NATIVE = 34, TILED = 17 };
+    build b;
+    char text[300];
+    build_make(&b);
+    npu_program_free(&b.f);
+    npu_module_make(&b.f, "large");
+    ptowsp_module *m = b.f.m;
+    const ptowsp_tensor_desc x = {
+        "x", PTOWSP_F32, 2, {64, 8, 0, 0, 0, 0, 0, 0}, PTOWSP_LOCATION_GLOBAL};
+    const ptowsp_tensor tensor = ptowsp_tensor_make(m, &x);
+    ptowsp_kernel kernels[NATIVE + TILED];
+    for (int i = 0; i < NATIVE; i++) {
+        snprintf(text, sizeof text, "// %d\n%s", i, NPU_SCALE_TEXT);
+        kernels[i] = native_of(&b.f, i, text);
+    }
+    for (int i = NATIVE; i < NATIVE + TILED; i++) {
+        ptowsp_body_desc desc;
+        char name[16];
+        memset(&desc, 0, sizeof desc);
+        snprintf(name, sizeof name, "t%d", i);
+        desc.name = name;
+        ptowsp_body *k = ptowsp_kernel_begin(m, &desc);
+        const ptowsp_value y = ptowsp_tile_inout(k, "y", PTOWSP_F32, 8, 8);
+        ptowsp_tile_store(y, ptowsp_tile_mul(y, ptowsp_tile_const(k, i)));
+        kernels[i] = ptowsp_kernel_end(k);
+    }
+    PTOWSP_WORKLOAD(m, "main") {
+        for (int i = 0; i < NATIVE + TILED; i++) {
+            ptowsp_task_desc task;
+            memset(&task, 0, sizeof task);
+            task.kernel = kernels[i];
+            task.views[0].tensor = tensor;
+            if (i < NATIVE) {
+                task.axes[0] = ptowsp_i64(m, 0);
+                task.scalars[0] = ptowsp_u64(m, 1);
+            }
+            ptowsp_task_make(m, &task);
+        }
+    }
+    npu_fixture_compile(&b.f, NULL);
+    builds(&b, &b.desc);
+    uint32_t native = 0, tiled = 0;
+    for (const char *at = read_file(b.fake, "calls"); (at = strstr(at, " -c aicore/")); at++) {
+        native += strncmp(at, " -c aicore/kernels/k", 20) == 0;
+        tiled += strncmp(at, " -c aicore/kernels/t", 20) == 0;
+    }
+    assert_int_equal(native, NATIVE);
+    // 16 of them before dispatch.cpp, and one behind.
+    assert_int_equal(tiled, 1);
+    assert_non_null(strstr(read_file(b.fake, "calls"), " -c aicore/dispatch.cpp"));
+    build_free(&b);
+}
+
+// Trees have some 25 headers of their own, and may have 64.
+static void large__too_many_headers_are_refused(void **state) {
+    (void)state;
+    build b;
+    static char text[8192];
+    char *at = text;
+    build_make(&b);
+    npu_program_free(&b.f);
+    npu_module_make(&b.f, "large");
+    for (int i = 0; i < 64; i++) {
+        char name[16];
+        snprintf(name, sizeof name, "h%d.h", i);
+        write_file(b.f.directory, name, "int one;\n");
+        at += sprintf(at, "#include \"%s\"\n", name);
+    }
+    sprintf(at, "void own(float *) {}\n");
+    ptowsp_pto_source pto;
+    memset(&pto, 0, sizeof pto);
+    pto.text = text;
+    pto.include_dirs[0] = b.f.directory;
+    ptowsp_kernel_desc desc;
+    memset(&desc, 0, sizeof desc);
+    desc.name = "own";
+    const ptowsp_tile_param tile = {"data", PTOWSP_INOUT, PTOWSP_F32, 8, 8};
+    desc.tiles[0] = tile;
+    desc.pto = &pto;
+    ptowsp_task_desc task;
+    memset(&task, 0, sizeof task);
+    const ptowsp_tensor_desc x = {
+        "x", PTOWSP_F32, 2, {8, 8, 0, 0, 0, 0, 0, 0}, PTOWSP_LOCATION_GLOBAL};
+    task.kernel = ptowsp_kernel_make(b.f.m, &desc);
+    task.views[0].tensor = ptowsp_tensor_make(b.f.m, &x);
+    PTOWSP_WORKLOAD(b.f.m, "main") {
+        ptowsp_task_make(b.f.m, &task);
+    }
+    npu_fixture_compile(&b.f, NULL);
+    assert_int_equal(try_build(&b, &b.desc), PTOWSP_LIMIT_EXCEEDED);
+    test_error_is(b.f.context, PTOWSP_LIMIT_EXCEEDED, PTOWSP_NO_INDEX,
+                  "npu: the tree has too many headers");
+    build_free(&b);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(cache__nothing_said_is_the_default),
+        cmocka_unit_test(cache__paths_that_cannot_be_made_are_named),
+        cmocka_unit_test(cache__paths_from_here_need_a_here),
+        cmocka_unit_test(cache__slashes_at_the_end_are_none),
+        cmocka_unit_test(compiler__the_first_error_of_its_lines_is_told),
+        cmocka_unit_test(compiler__its_output_must_be_a_file),
+        cmocka_unit_test(large__kernels_are_compiled_in_groups),
+        cmocka_unit_test(large__too_many_headers_are_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
