@@ -1249,6 +1249,7 @@ PWSP_INTERNAL void pwsp_nap(uint64_t ns) {
 
 // Requires that the sink has a function.
 PWSP_INTERNAL void pwsp_text_write(ptowsp_text text, const char *piece, size_t length);
+PWSP_INTERNAL void pwsp_text_put(ptowsp_text text, const char *string);
 PWSP_INTERNAL void pwsp_text_format(ptowsp_text text, const char *format, ...) PWSP_PRINTF(2, 3);
 PWSP_INTERNAL void pwsp_text_vformat(ptowsp_text text, const char *format, va_list args)
     PWSP_PRINTF(2, 0);
@@ -1311,6 +1312,13 @@ PWSP_INTERNAL ptowsp_text pwsp_text_to_hash(uint64_t *hash) {
 PWSP_INTERNAL void pwsp_text_write(ptowsp_text text, const char *piece, size_t length) {
     PTOWSP_ASSERT(text.write && "a text sink without a function");
     text.write(text.user, piece, length);
+}
+
+PWSP_INTERNAL void pwsp_text_put(ptowsp_text text, const char *string) {
+    const size_t length = strlen(string);
+    if (length > 0) {
+        pwsp_text_write(text, string, length);
+    }
 }
 
 PWSP_INTERNAL void pwsp_text_vformat(ptowsp_text text, const char *format, va_list args) {
@@ -12629,9 +12637,12 @@ static void pwsp_name_print_behind(const char *before, const char *name, ptowsp_
         is_word = pwsp_name_is_word_part(name[i]);
     }
     for (uint32_t i = 0; is_word && reserved[i][0] != '\0'; i++) {
-        is_word = strcmp(name, reserved[i]) != 0;
+        is_word = name[0] != reserved[i][0] || strcmp(name, reserved[i]) != 0;
     }
-    pwsp_text_format(text, is_word ? "%s%s" : "%s\"%s\"", before, name);
+    pwsp_text_put(text, before);
+    pwsp_text_put(text, is_word ? "" : "\"");
+    pwsp_text_put(text, name);
+    pwsp_text_put(text, is_word ? "" : "\"");
 }
 
 PWSP_INTERNAL void pwsp_name_print(const char *name, ptowsp_text text) {
@@ -44535,11 +44546,11 @@ PWSP_INTERNAL void pwsp_module_print_step(const ptowsp_module *module, uint32_t 
     case PWSP_NODE_PROCESS: name = node->name; break;
     default: break;
     }
-    pwsp_text_format(text, "%s", pwsp_statement_words[node->kind]);
+    pwsp_text_put(text, pwsp_statement_words[node->kind]);
     if (node->kind == PWSP_NODE_SLOT_SET || node->kind == PWSP_NODE_SLOT_LOAD) {
         pwsp_text_format(text, " %u", node->slot);
     } else if (name) {
-        pwsp_text_format(text, " ");
+        pwsp_text_put(text, " ");
         pwsp_name_print(name, text);
     }
 }
@@ -51913,6 +51924,7 @@ typedef struct pwsp_blocker {
     const pwsp_loop *loop;
     uint32_t first_op, end_op;  // of the loop's body
     pwsp_loop_block block;
+    uint32_t temp_count;                        // one more than the last of these that has a column
     uint32_t temp_columns[PWSP_CODE_TEMP_MAX];  // by temporary; 0: none yet
     pwsp_block_value temps[PWSP_CODE_TEMP_MAX];
 } pwsp_blocker;
@@ -52021,6 +52033,7 @@ static bool pwsp_blocker_step(pwsp_blocker *b, const pwsp_instruction *from,
     }
     b->block.step_count++;
     b->temp_columns[temp] = is_last ? b->temp_columns[temp] : result;
+    b->temp_count = b->temp_count > temp ? b->temp_count : temp + 1;
     b->temps[temp].varies = true;
     b->temps[temp].at = result;
     step->opcode = from->opcode;
@@ -52072,7 +52085,7 @@ static void pwsp_blocker_code(pwsp_blocker *b, pwsp_code *code) {
         b->program->hoists.count = before.first_hoist + before.hoist_count;
         b->program->fills.count = before.first_fill + before.fill_count;
         b->program->steps.count = before.first_step + before.step_count;
-        for (uint32_t i = 0; i < PWSP_CODE_TEMP_MAX; i++) {
+        for (uint32_t i = 0; i < b->temp_count; i++) {
             b->temp_columns[i] = b->temp_columns[i] < before.column_count ? b->temp_columns[i] : 0;
         }
     }
@@ -52125,16 +52138,19 @@ static bool pwsp_blocker_is_innermost(const ptowsp_program *p, uint32_t first, u
 PWSP_INTERNAL bool pwsp_compiler_blocks(pwsp_compiler *c) {
     ptowsp_program *p = c->program;
     uint32_t hoist_max = 0;
+    pwsp_blocker b;
+    memset(&b, 0, sizeof b);
+    b.c = c;
+    b.program = p;
     for (uint32_t i = 0; p->pipelines.count == 0 && i < p->ops.count; i++) {
         const pwsp_op *op = PWSP_OP_AT(p, i);
         if (op->kind != PWSP_OP_LOOP || !pwsp_blocker_is_innermost(p, i + 1, op->target - 1)) {
             continue;
         }
         pwsp_loop *loop = PWSP_TABLE_AT(p->loops, pwsp_loop, op->at);
-        pwsp_blocker b;
-        memset(&b, 0, sizeof b);
-        b.c = c;
-        b.program = p;
+        memset(b.temp_columns, 0, b.temp_count * sizeof b.temp_columns[0]);
+        memset(&b.block, 0, sizeof b.block);
+        b.temp_count = 0;
         b.loop = loop;
         b.first_op = i + 1;
         b.end_op = op->target - 1;
@@ -54999,20 +55015,23 @@ static bool pwsp_lex_bad(pwsp_parser *p, char c) {
 }
 
 static void pwsp_lex_name(pwsp_parser *p, bool is_quoted) {
+    const char *begin = p->text + p->at;
+    const size_t left = p->length - p->at;
     size_t length = 0;
-    for (; p->at < p->length; p->at++) {
-        char c = p->text[p->at];
+    for (; length < left && length <= PTOWSP_NAME_MAX; length++) {
+        char c = begin[length];
         if (is_quoted ? c == '"' || c < ' ' || c >= 0x7f : !pwsp_name_is_word_part(c)) {
             break;
         }
-        if (length == PTOWSP_NAME_MAX) {
-            p->token = PWSP_TOKEN_LINE_END;
-            pwsp_parse_fail(p, "a name of more than %d characters", PTOWSP_NAME_MAX);
-            return;
-        }
-        p->word[length++] = c;
     }
+    if (length > PTOWSP_NAME_MAX) {
+        p->token = PWSP_TOKEN_LINE_END;
+        pwsp_parse_fail(p, "a name of more than %d characters", PTOWSP_NAME_MAX);
+        return;
+    }
+    memcpy(p->word, begin, length);
     p->word[length] = '\0';
+    p->at += length;
     p->token = is_quoted ? PWSP_TOKEN_NAME : PWSP_TOKEN_WORD;
     if (is_quoted && (p->at == p->length || p->text[p->at] != '"')) {
         p->token = PWSP_TOKEN_LINE_END;
@@ -55039,17 +55058,22 @@ static bool pwsp_lex_fraction(pwsp_parser *p) {
 }
 
 static void pwsp_lex_number(pwsp_parser *p) {
-    p->number = 0;
+    const char *text = p->text;
+    const size_t end = p->length;
+    size_t at = p->at;
+    uint64_t number = 0;
     p->token = PWSP_TOKEN_NUMBER;
-    for (; p->at < p->length && pwsp_is_digit(p->text[p->at]); p->at++) {
-        uint64_t digit = (uint64_t)(p->text[p->at] - '0');
-        if (p->number > (UINT64_MAX - digit) / 10) {
+    for (; at < end && pwsp_is_digit(text[at]); at++) {
+        uint64_t digit = (uint64_t)(text[at] - '0');
+        if (number > UINT64_MAX / 10 || number * 10 > UINT64_MAX - digit) {
             p->token = PWSP_TOKEN_LINE_END;
             pwsp_parse_fail(p, "this number is more than 2^64 - 1");
             return;
         }
-        p->number = p->number * 10 + digit;
+        number = number * 10 + digit;
     }
+    p->number = number;
+    p->at = at;
     if (p->has_reals && pwsp_lex_fraction(p)) {
         p->token = PWSP_TOKEN_REAL;
     } else if (p->at < p->length && p->text[p->at] == 'u') {
@@ -55064,14 +55088,29 @@ static void pwsp_lex_number(pwsp_parser *p) {
 
 // The length of the sign that begins with `c` and may go on with `next`; 0 if there is none.
 static size_t pwsp_sign_length(char c, char next) {
-    static const char pairs[][2] = {{'<', '<'}, {'>', '>'}, {'=', '='}, {'!', '='},
-                                    {'<', '='}, {'>', '='}, {'&', '&'}, {'|', '|'}};
-    for (size_t i = 0; i < sizeof pairs / sizeof pairs[0]; i++) {
-        if (pairs[i][0] == c && pairs[i][1] == next) {
-            return 2;
-        }
+    switch (c) {
+    case '<':
+    case '>': return next == c || next == '=' ? 2 : 1;
+    case '=':
+    case '!': return next == '=' ? 2 : 1;
+    case '&':
+    case '|': return next == c ? 2 : 1;
+    case '(':
+    case ')':
+    case '[':
+    case ']':
+    case ',':
+    case '?':
+    case ':':
+    case '+':
+    case '-':
+    case '*':
+    case '/':
+    case '%':
+    case '^':
+    case '~': return 1;
+    default: return 0;
     }
-    return c && strchr("+-*/%&^|<>~!?:()[],=", c) ? 1 : 0;
 }
 
 PWSP_INTERNAL void pwsp_parse_next(pwsp_parser *p) {
@@ -55080,12 +55119,16 @@ PWSP_INTERNAL void pwsp_parse_next(pwsp_parser *p) {
         p->token = PWSP_TOKEN_LINE_END;
         return;
     }
-    while (p->at < p->length && p->text[p->at] == ' ') {
-        p->at++;
+    const char *text = p->text;
+    const size_t end = p->length;
+    size_t at = p->at;
+    while (at < end && text[at] == ' ') {
+        at++;
     }
-    p->column = p->at - p->line_start + 1;
-    char c = p->at < p->length ? p->text[p->at] : '\n';
-    bool is_return = c == '\r' && (p->at + 1 == p->length || p->text[p->at + 1] == '\n');
+    p->at = at;
+    p->column = at - p->line_start + 1;
+    char c = at < end ? text[at] : '\n';
+    bool is_return = c == '\r' && (at + 1 == end || text[at + 1] == '\n');
     if (c == '\n' || c == '#' || is_return) {
         p->token = PWSP_TOKEN_LINE_END;
         return;
@@ -55098,10 +55141,11 @@ PWSP_INTERNAL void pwsp_parse_next(pwsp_parser *p) {
         p->at++;
         pwsp_lex_name(p, true);
     } else {
-        size_t length = pwsp_sign_length(c, p->at + 1 < p->length ? p->text[p->at + 1] : '\0');
+        size_t length = pwsp_sign_length(c, at + 1 < end ? text[at + 1] : '\0');
         if (length > 0) {
-            memcpy(p->word, p->text + p->at, length);
-            p->word[length] = '\0';
+            p->word[0] = c;
+            p->word[1] = length > 1 ? text[at + 1] : '\0';
+            p->word[2] = '\0';
             p->at += length;
             p->token = PWSP_TOKEN_SIGN;
             return;
@@ -55212,14 +55256,15 @@ static uint32_t pwsp_row_operands(const pwsp_parse_row *row) {
 // The operator that the token is, of so many operands, written as a function or not.
 static const pwsp_parse_row *pwsp_parse_operator_at(const pwsp_parser *p, uint32_t operands,
                                                     bool is_function) {
-    if (p->token != (is_function ? PWSP_TOKEN_WORD : PWSP_TOKEN_SIGN) ||
-        (!is_function && strchr("()[],:?", p->word[0]))) {
+    const char c = p->word[0];
+    if (p->token != (is_function ? PWSP_TOKEN_WORD : PWSP_TOKEN_SIGN) || c == '(' || c == ')' ||
+        c == '[' || c == ']' || c == ',' || c == ':' || c == '?') {
         return NULL;
     }
     for (size_t i = 0; i < sizeof pwsp_parse_rows / sizeof pwsp_parse_rows[0]; i++) {
         const pwsp_parse_row *row = &pwsp_parse_rows[i];
-        if ((row->precedence == 0) == is_function && pwsp_row_operands(row) == operands &&
-            p->word[0] == row->text[0] && strcmp(p->word, row->text) == 0) {
+        if (c == row->text[0] && (row->precedence == 0) == is_function &&
+            pwsp_row_operands(row) == operands && strcmp(p->word, row->text) == 0) {
             return row;
         }
     }
@@ -55375,6 +55420,15 @@ static bool pwsp_parse_task_read(pwsp_parser *p, ptowsp_expr *out_expr) {
     return true;
 }
 
+// Does a parenthesis stand behind the token?
+static bool pwsp_parse_is_called(const pwsp_parser *p) {
+    size_t at = p->at;
+    while (at < p->length && p->text[at] == ' ') {
+        at++;
+    }
+    return at < p->length && p->text[at] == '(';
+}
+
 static bool pwsp_parse_word(pwsp_parser *p, ptowsp_expr *out_expr) {
     const uint64_t column = p->column;
     const bool is_word = p->token == PWSP_TOKEN_WORD;
@@ -55392,8 +55446,11 @@ static bool pwsp_parse_word(pwsp_parser *p, ptowsp_expr *out_expr) {
         pwsp_parse_next(p);
         return true;
     }
-    const pwsp_parse_row *row = pwsp_parse_operator_at(p, 1, true);
-    row = row ? row : pwsp_parse_operator_at(p, 2, true);
+    const pwsp_parse_row *row = NULL;
+    if (pwsp_parse_is_called(p)) {
+        row = pwsp_parse_operator_at(p, 1, true);
+        row = row ? row : pwsp_parse_operator_at(p, 2, true);
+    }
     const bool is_size = pwsp_parse_is(p, "size"), is_entry = pwsp_parse_is(p, "entry");
     char name[PTOWSP_NAME_MAX + 1];
     pwsp_parse_name(p, "a value", name);
