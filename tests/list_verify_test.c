@@ -1083,6 +1083,20 @@ static void verify__vector_cores_are_ordered_by_way_of_the_cube_core(void **stat
     }
 }
 
+// What both store to rows that are not shared is the same memory.
+static void verify__a_store_may_meet_itself_on_the_other_vector_core(void **state) {
+    (void)state;
+    for (uint8_t row_loop = 0; row_loop < 2; row_loop++) {
+        halves h;
+        halves_init(&h, 2);
+        h.b.list.split_tile = h.v;
+        halves_add(&h, PTOISA_TLOAD, h.v, 1);
+        halves_flag(&h, PWSP_SIDE_VECTOR, PTOISA_PIPE_MTE2, PTOISA_PIPE_MTE3);
+        halves_add(&h, PTOISA_TSTORE, h.v, 5)->row_loop = row_loop;
+        halves_end(&h, row_loop ? "of the other may meet in rows of tile parameter 4" : NULL);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(verify__refuses_tiles_that_the_device_does_not_take),
@@ -1099,6 +1113,7 @@ int main(void) {
         cmocka_unit_test(verify__a_pop_comes_after_what_was_ahead_of_its_push),
         cmocka_unit_test(verify__a_push_comes_after_what_was_ahead_of_the_pop_of_its_slot),
         cmocka_unit_test(verify__vector_cores_are_ordered_by_way_of_the_cube_core),
+        cmocka_unit_test(verify__a_store_may_meet_itself_on_the_other_vector_core),
         cmocka_unit_test(verify__refuses_lists_that_are_too_long),
         cmocka_unit_test(verify__survives_each_refused_allocation),
         cmocka_unit_test(verify__refuses_the_damage_that_matters),
