@@ -162,7 +162,7 @@ static const struct {
     {64, 8, 256, "generate, 64 sequences x 8 heads, chunk 256", &beside_copy},
     {256, 1, 512, "generate, 256 sequences x 1 head", &beside_copy},
     {256, 1, 512, "generate, 256 sequences x 1 head", &beside_loops},
-    {256, 1, 512, "the same, beside its shuffles", &beside_shuffles},
+    {256, 1, 512, "generate, 256 sequences x 1 head", &beside_shuffles},
     {100000, 8, 1024, "generate_parallel, 100,000 sequences x 8 heads", &beside_one_lane},
 };
 
