@@ -5,6 +5,8 @@
 //      exp       the same polynomial on an array, with neither tile nor time
 //      rows      each element loaded and added to one of four sums, and nothing stored
 //      add       two loads and a store
+//      descriptors   of one head, 16 at a time: 26 shuffles and 6 stores as src/plan/generate.c has them,
+//                and no arithmetic. `left` has a byte for each descriptor, `right` 6 vectors
 
 #include "bench.h"
 
@@ -92,6 +94,39 @@ DEFINE_PRODUCTS(products_i8_avx2, PTOISA_AVX2, __m256i, 16, _mm256_setzero_si256
 DEFINE_LOOPS(avx2, PTOISA_AVX2)
 DEFINE_LOOPS(avx512, PTOISA_AVX512)
 
+// Indices are not those of real descriptors; how long a shuffle takes does not depend on them.
+PTOISA_AVX512 static void descriptors_avx512(void *user) {
+    const limit_arrays *a = (const limit_arrays *)user;
+    __m512i of[6], take = _mm512_set1_epi64(9), order = _mm512_set1_epi32(3);
+    memcpy(of, a->right, sizeof of);
+    __asm__ volatile("" : "+v"(take), "+v"(order));
+    for (uint32_t i = 0; i + 16 <= a->count; i += 16) {
+        char *out = (char *)a->out + (size_t)i * 24;
+        __m128i bytes;
+        memcpy(&bytes, (const char *)a->left + i, sizeof bytes);
+        const __m512i at = _mm512_permutexvar_epi32(order, _mm512_cvtepu8_epi32(bytes));
+        PTOISA_MM_UNROLL
+        for (int half = 0; half < 2; half++) {
+            __m512i pairs[3];
+            PTOISA_MM_UNROLL
+            for (int k = 0; k < 3; k++) {
+                const __m512i x = _mm512_permutexvar_epi32(at, of[2 * k]);
+                const __m512i y = _mm512_permutexvar_epi32(at, of[2 * k + 1]);
+                pairs[k] = half ? _mm512_unpackhi_epi32(x, y) : _mm512_unpacklo_epi32(x, y);
+            }
+            PTOISA_MM_UNROLL
+            for (int part = 0; part < 3; part++) {
+                __m512i words = _mm512_permutex2var_epi64(pairs[0], take, pairs[1]);
+                words =
+                    _mm512_mask_permutexvar_epi64(words, (__mmask8)(0x24 << part), take, pairs[2]);
+                __asm__ volatile("" : "+v"(take));  // or the three would be one
+                memcpy(out + 192 * half + 64 * part, &words, sizeof words);
+            }
+        }
+    }
+    bench_keep(a->out);
+}
+
 bench_fn limit_of(limit_kind kind) {
     const bool is_wide = ptoisa_has_avx512();
     if (!ptoisa_has_avx2()) {
@@ -106,6 +141,7 @@ bench_fn limit_of(limit_kind kind) {
         return is_wide ? products_i8_avx512 : products_i8_avx2;
     case LIMIT_EXP: return is_wide ? exp_avx512 : exp_avx2;
     case LIMIT_ADD: return is_wide ? add_avx512 : add_avx2;
+    case LIMIT_DESCRIPTORS: return is_wide ? descriptors_avx512 : NULL;
     case LIMIT_ROWS: break;
     }
     return is_wide ? rows_avx512 : rows_avx2;

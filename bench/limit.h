@@ -10,7 +10,8 @@ typedef enum limit_kind {
     LIMIT_PRODUCTS_I8,
     LIMIT_EXP,
     LIMIT_ADD,
-    LIMIT_ROWS
+    LIMIT_ROWS,
+    LIMIT_DESCRIPTORS
 } limit_kind;
 
 // First in the argument of the loops. All are different memory, of whole vectors.

@@ -2,6 +2,8 @@
 
 #include "bench.h"
 
+#include "limit.h"
+
 #include "common/lengths.h"
 
 #include <stdio.h>
@@ -11,6 +13,7 @@
 // -- planning -------------------------------------------------------------------------------------
 
 typedef struct plan_bench {
+    limit_arrays limit;  // of descriptors of one head
     ptowsp_context *context;
     int32_t *lengths;
     ptowsp_batch batch;
@@ -141,6 +144,9 @@ static const bench_case beside_copy = {
 static const bench_case beside_loops = {
     "",   "us/1000",   0.0, 10, ROUNDS, run_generate, "three plain loops", run_generate_plain,
     COPY, BUDGET_NONE, 0.0};
+static const bench_case beside_shuffles = {
+    "",   "us/1000",   0.0, 10, ROUNDS, run_generate, COPY, "its shuffles and stores alone",
+    NULL, BUDGET_NONE, 0.0};
 static const bench_case beside_one_lane = {
     "",           "us/1000", 0.0,         1,  11, run_generate_parallel, "generate on one lane",
     run_generate, COPY,      BUDGET_NONE, 0.0};
@@ -156,6 +162,7 @@ static const struct {
     {64, 8, 256, "generate, 64 sequences x 8 heads, chunk 256", &beside_copy},
     {256, 1, 512, "generate, 256 sequences x 1 head", &beside_copy},
     {256, 1, 512, "generate, 256 sequences x 1 head", &beside_loops},
+    {256, 1, 512, "generate, 256 sequences x 1 head", &beside_shuffles},
     {100000, 8, 1024, "generate_parallel, 100,000 sequences x 8 heads", &beside_one_lane},
 };
 
@@ -183,6 +190,13 @@ void bench_plan(ptowsp_context *context) {
         set_batch(&b, plan_cases[i].sequences, plan_cases[i].heads, plan_cases[i].chunk);
         check_generate(&b);
         of.work = (double)b.info.work_count / 1e3;
+        if (plan_cases[i].of == &beside_shuffles) {
+            b.limit.left = (const float *)b.lengths;
+            b.limit.right = (const float *)b.copy;
+            b.limit.out = (float *)b.work;
+            b.limit.count = (uint32_t)b.info.work_count;
+            of.limit = limit_of(LIMIT_DESCRIPTORS);
+        }
         bench_measure(&of, &b);
     }
     free(b.lengths);

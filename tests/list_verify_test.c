@@ -956,6 +956,147 @@ static void split__is_by_the_rows_of_the_task(void **state) {
     }
 }
 
+// -- what FIFOs order -----------------------------------------------------------------------------
+
+// Two halves by hand: tiles of 16 x 16 f32, of the vector half v and w, of the cube half l and k.
+typedef struct halves {
+    built b;
+    uint32_t v, w, l, k;
+} halves;
+
+static void halves_init(halves *h, uint8_t slots) {
+    built *b = &h->b;
+    built_init(b, PTOISA_A2A3);
+    b->list.is_mixed = true;
+    h->v = built_vec(b, 16, 16);
+    h->w = built_vec(b, 16, 16);
+    h->l = built_tile(b, PTOISA_MAT, 16, 16);
+    h->k = built_tile(b, PTOISA_MAT, 16, 16);
+    b->list.tiles[h->w].address = b->list.tiles[h->k].address = 1024;
+    b->list.used[PTOISA_VEC] = b->list.used[PTOISA_MAT] = 2048;
+    for (int f = 0; f < PWSP_FIFO_COUNT; f++) {
+        b->list.fifos[f].slot_bytes = 1024;
+        b->list.fifos[f].slots = slots;
+        b->list.fifos[f].flag = (uint8_t)(2 * f);
+    }
+}
+
+// Appends a load or store of a parameter, or TPUSH or TPOP, of the half that its tile is of.
+static pwsp_insn *halves_add(halves *h, uint32_t op, uint32_t tile, uint16_t param) {
+    built *b = &h->b;
+    bool is_read = op == PTOISA_TSTORE || op == PWSP_INSN_TPUSH;
+    bool is_vector = b->list.tiles[tile].memory == PTOISA_VEC;
+    pwsp_insn *insn = built_op(b, (ptoisa_op)op, is_read ? 0 : tile, is_read ? tile : 0, 0);
+    insn->side = is_vector ? PWSP_SIDE_VECTOR : PWSP_SIDE_CUBE;
+    insn->param = param;
+    if (pwsp_insn_is_fifo(insn)) {
+        insn->mode = is_vector == (op == PWSP_INSN_TPUSH) ? PWSP_FIFO_TO_CUBE : PWSP_FIFO_TO_VECTOR;
+    }
+    return insn;
+}
+
+static void halves_flag(halves *h, pwsp_side side, ptoisa_pipe src, ptoisa_pipe dst) {
+    for (int is_wait = 0; is_wait < 2; is_wait++) {
+        built_sync(&h->b, is_wait ? PTOISA_WAIT_FLAG : PTOISA_SET_FLAG, src, dst, 0);
+        h->b.list.insns[h->b.list.insn_count - 1].side = (uint8_t)side;
+    }
+}
+
+// Ends both halves. False, with a text that has `text`, or true.
+static void halves_end(halves *h, const char *text) {
+    for (int side = PWSP_SIDE_CUBE; side <= PWSP_SIDE_VECTOR; side++) {
+        built_sync(&h->b, PTOISA_PIPE_BARRIER, PTOISA_PIPE_ALL, 0, 0);
+        h->b.list.insns[h->b.list.insn_count - 1].side = (uint8_t)side;
+    }
+    bool is_proved = is_good(&h->b);
+    if (is_proved == (text != NULL) || (text && !strstr(h->b.fault.text, text))) {
+        fail_msg("%s instead of %s", is_proved ? "nothing" : h->b.fault.text,
+                 text ? text : "nothing");
+    }
+    built_free(&h->b);
+}
+
+// A store of the vector half, its push, and behind the pop a load of the cube half.
+static void verify__a_pop_comes_after_what_was_ahead_of_its_push(void **state) {
+    (void)state;
+    for (int is_early = 0; is_early < 2; is_early++) {
+        halves h;
+        halves_init(&h, 2);
+        halves_add(&h, PTOISA_TLOAD, h.v, 1);
+        halves_flag(&h, PWSP_SIDE_VECTOR, PTOISA_PIPE_MTE2, PTOISA_PIPE_MTE3);
+        halves_add(&h, PTOISA_TSTORE, h.v, 5);
+        halves_add(&h, PWSP_INSN_TPUSH, h.v, 0);
+        if (is_early) {
+            halves_add(&h, PTOISA_TLOAD, h.k, 5);
+        }
+        halves_add(&h, PWSP_INSN_TPOP, h.l, 0);
+        if (!is_early) {
+            halves_add(&h, PTOISA_TLOAD, h.k, 5);
+        }
+        halves_end(&h, is_early ? "and no FIFO orders what they do to tile parameter 4" : NULL);
+    }
+}
+
+// A load of the cube half, a pop, and a store behind the push that needs its slot: with two slots the
+// push does not wait for it.
+static void verify__a_push_comes_after_what_was_ahead_of_the_pop_of_its_slot(void **state) {
+    (void)state;
+    for (uint8_t slots = 1; slots <= 2; slots++) {
+        halves h;
+        halves_init(&h, slots);
+        halves_add(&h, PTOISA_TLOAD, h.k, 5);
+        halves_add(&h, PTOISA_TLOAD, h.v, 1);
+        halves_flag(&h, PWSP_SIDE_VECTOR, PTOISA_PIPE_MTE2, PTOISA_PIPE_MTE3);
+        halves_add(&h, PWSP_INSN_TPUSH, h.v, 0);
+        halves_add(&h, PWSP_INSN_TPOP, h.l, 0);
+        halves_add(&h, PWSP_INSN_TPUSH, h.v, 0);
+        halves_add(&h, PTOISA_TSTORE, h.v, 5);
+        halves_add(&h, PWSP_INSN_TPOP, h.l, 0);
+        halves_end(&h, slots == 1 ? NULL : "and no FIFO orders what they do to tile parameter 4");
+    }
+}
+
+// A vector core stores rows that the other one loads, behind a push to the cube core and a pop of
+// what that pushes: it waits for both. So the tile that was pushed is free by then.
+static void verify__vector_cores_are_ordered_by_way_of_the_cube_core(void **state) {
+    (void)state;
+    for (int is_early = 0; is_early < 2; is_early++) {
+        halves h;
+        halves_init(&h, 2);
+        h.b.list.split_tile = h.v;
+        halves_add(&h, PTOISA_TLOAD, h.v, 1);
+        halves_flag(&h, PWSP_SIDE_VECTOR, PTOISA_PIPE_MTE2, PTOISA_PIPE_MTE3);
+        halves_add(&h, PTOISA_TSTORE, h.v, 5);
+        halves_add(&h, PWSP_INSN_TPUSH, h.v, 0);
+        halves_add(&h, PWSP_INSN_TPOP, h.l, 0);
+        halves_flag(&h, PWSP_SIDE_CUBE, PTOISA_PIPE_MTE2, PTOISA_PIPE_FIX);
+        halves_add(&h, PWSP_INSN_TPUSH, h.l, 0);
+        if (is_early) {  // after the store of its own core
+            halves_flag(&h, PWSP_SIDE_VECTOR, PTOISA_PIPE_MTE3, PTOISA_PIPE_MTE2);
+            halves_add(&h, PTOISA_TLOAD, h.w, 5)->row = 16;
+        }
+        halves_add(&h, PWSP_INSN_TPOP, h.v, 0);
+        if (!is_early) {
+            halves_add(&h, PTOISA_TLOAD, h.w, 5)->row = 16;
+        }
+        halves_end(&h, is_early ? "of the other may meet in rows of tile parameter 4" : NULL);
+    }
+}
+
+// What both store to rows that are not shared is the same memory.
+static void verify__a_store_may_meet_itself_on_the_other_vector_core(void **state) {
+    (void)state;
+    for (uint8_t row_loop = 0; row_loop < 2; row_loop++) {
+        halves h;
+        halves_init(&h, 2);
+        h.b.list.split_tile = h.v;
+        halves_add(&h, PTOISA_TLOAD, h.v, 1);
+        halves_flag(&h, PWSP_SIDE_VECTOR, PTOISA_PIPE_MTE2, PTOISA_PIPE_MTE3);
+        halves_add(&h, PTOISA_TSTORE, h.v, 5)->row_loop = row_loop;
+        halves_end(&h, row_loop ? "of the other may meet in rows of tile parameter 4" : NULL);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(verify__refuses_tiles_that_the_device_does_not_take),
@@ -969,6 +1110,10 @@ int main(void) {
         cmocka_unit_test(split__is_refused_where_rows_meet),
         cmocka_unit_test(split__damage_of_both_vector_cores_is_seen),
         cmocka_unit_test(split__is_by_the_rows_of_the_task),
+        cmocka_unit_test(verify__a_pop_comes_after_what_was_ahead_of_its_push),
+        cmocka_unit_test(verify__a_push_comes_after_what_was_ahead_of_the_pop_of_its_slot),
+        cmocka_unit_test(verify__vector_cores_are_ordered_by_way_of_the_cube_core),
+        cmocka_unit_test(verify__a_store_may_meet_itself_on_the_other_vector_core),
         cmocka_unit_test(verify__refuses_lists_that_are_too_long),
         cmocka_unit_test(verify__survives_each_refused_allocation),
         cmocka_unit_test(verify__refuses_the_damage_that_matters),

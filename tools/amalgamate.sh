@@ -132,7 +132,7 @@ src/kernel/list.h src/kernel/list.c
 src/kernel/memory.h src/kernel/memory.c src/kernel/rotate.h src/kernel/rotate.c
 src/kernel/waits.h src/kernel/waits_state.h src/kernel/waits_spans.c src/kernel/waits_loops.c src/kernel/waits.c
 src/kernel/split.h src/kernel/split.c
-src/kernel/unroll.h src/kernel/unroll.c src/kernel/proof.h src/kernel/proof.c
+src/kernel/unroll.h src/kernel/unroll.c src/kernel/proof.h src/kernel/proof_state.h src/kernel/proof_tiles.c src/kernel/proof_order.c src/kernel/proof.c
 src/kernel/description.h src/kernel/description.c
 src/kernel/body.h src/kernel/body.c
 src/kernel/builder.h src/kernel/builder.c src/kernel/ops.c src/kernel/loops.c

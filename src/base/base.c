@@ -147,10 +147,12 @@ static pwsp_arena_block *pwsp_arena_grow(pwsp_arena *arena, pwsp_arena_block *la
     }
     size_t block_size = last ? last->size * 2 : PWSP_ARENA_BLOCK_MIN;
     block_size = block_size < size + overhead ? size + overhead : block_size;
-    pwsp_arena_block *block = (pwsp_arena_block *)pwsp_memory_alloc(&arena->memory, block_size);
+    const pwsp_memory *memory = &arena->memory;  // not zeroed: pwsp_arena_take zeroes what it gives
+    pwsp_arena_block *block = (pwsp_arena_block *)memory->resize(memory->user, NULL, 0, block_size);
     if (!block) {
         return NULL;
     }
+    block->next = NULL;
     block->size = block_size;
     block->used = sizeof(pwsp_arena_block);
     if (last) {

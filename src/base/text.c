@@ -41,6 +41,13 @@ PWSP_INTERNAL void pwsp_text_write(ptowsp_text text, const char *piece, size_t l
     text.write(text.user, piece, length);
 }
 
+PWSP_INTERNAL void pwsp_text_put(ptowsp_text text, const char *string) {
+    const size_t length = strlen(string);
+    if (length > 0) {
+        pwsp_text_write(text, string, length);
+    }
+}
+
 PWSP_INTERNAL void pwsp_text_vformat(ptowsp_text text, const char *format, va_list args) {
     char piece[PWSP_TEXT_PIECE_MAX];
     int length = vsnprintf(piece, sizeof piece, format, args);

@@ -18,6 +18,7 @@
 
 // Requires that the sink has a function.
 PWSP_INTERNAL void pwsp_text_write(ptowsp_text text, const char *piece, size_t length);
+PWSP_INTERNAL void pwsp_text_put(ptowsp_text text, const char *string);
 PWSP_INTERNAL void pwsp_text_format(ptowsp_text text, const char *format, ...) PWSP_PRINTF(2, 3);
 PWSP_INTERNAL void pwsp_text_vformat(ptowsp_text text, const char *format, va_list args)
     PWSP_PRINTF(2, 0);

@@ -165,9 +165,12 @@ static void pwsp_name_print_behind(const char *before, const char *name, ptowsp_
         is_word = pwsp_name_is_word_part(name[i]);
     }
     for (uint32_t i = 0; is_word && reserved[i][0] != '\0'; i++) {
-        is_word = strcmp(name, reserved[i]) != 0;
+        is_word = name[0] != reserved[i][0] || strcmp(name, reserved[i]) != 0;
     }
-    pwsp_text_format(text, is_word ? "%s%s" : "%s\"%s\"", before, name);
+    pwsp_text_put(text, before);
+    pwsp_text_put(text, is_word ? "" : "\"");
+    pwsp_text_put(text, name);
+    pwsp_text_put(text, is_word ? "" : "\"");
 }
 
 PWSP_INTERNAL void pwsp_name_print(const char *name, ptowsp_text text) {

@@ -20,18 +20,17 @@
 #include <stdio.h>
 
 const pwsp_legal_form *pwsp_legal_form_of(ptoisa_op op) {
-    static const pwsp_legal_form forms[] = {
+    switch (op) {
 #define PWSP_LEGAL_FORM(name, places, sizes, scratch, effect)                                      \
-    {PTOISA_##name, places, PWSP_SIZES_##sizes, PWSP_SCRATCH_##scratch, PWSP_EFFECT_##effect},
+    case PTOISA_##name: {                                                                          \
+        static const pwsp_legal_form form = {PTOISA_##name, places, PWSP_SIZES_##sizes,            \
+                                             PWSP_SCRATCH_##scratch, PWSP_EFFECT_##effect};        \
+        return &form;                                                                              \
+    }
         PWSP_LEGAL_FORMS(PWSP_LEGAL_FORM)
 #undef PWSP_LEGAL_FORM
-    };
-    for (size_t i = 0; i < sizeof forms / sizeof forms[0]; i++) {
-        if (forms[i].op == op) {
-            return &forms[i];
-        }
+    default: return NULL;
     }
-    return NULL;
 }
 
 // -- places ---------------------------------------------------------------------------------------

@@ -17,8 +17,7 @@
 // A list with loops is proved for any number of their iterations.
 //
 // Errors   INVALID_PARAMS   what is wrong; LIMIT_EXCEEDED (2^30 instructions), OUT_OF_MEMORY.
-// Cost     O(n * d), where at most d instructions can run while one of them is held up; and O(n)
-//          memory.
+// Cost     O(n * d), where at most d instructions can be under way with one of them; and O(n) memory.
 PWSP_INTERNAL bool pwsp_list_verify(const pwsp_list *list, const ptoisa_machine *machine,
                                     pwsp_list_fault *fault);
 

@@ -28,7 +28,6 @@ bool pwsp_tile_core_reserve_tiles(pwsp_tile_core *core, const pwsp_tile_code *co
         if (!core->block) {
             return false;
         }
-        memset(core->block, 0, sizeof *core->block);
     }
     tiles = core->block->tiles;
     if (!pwsp_memory_grow(&core->memory, &tiles, &core->block->tile_capacity,

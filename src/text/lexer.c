@@ -45,20 +45,23 @@ static bool pwsp_lex_bad(pwsp_parser *p, char c) {
 }
 
 static void pwsp_lex_name(pwsp_parser *p, bool is_quoted) {
+    const char *begin = p->text + p->at;
+    const size_t left = p->length - p->at;
     size_t length = 0;
-    for (; p->at < p->length; p->at++) {
-        char c = p->text[p->at];
+    for (; length < left && length <= PTOWSP_NAME_MAX; length++) {
+        char c = begin[length];
         if (is_quoted ? c == '"' || c < ' ' || c >= 0x7f : !pwsp_name_is_word_part(c)) {
             break;
         }
-        if (length == PTOWSP_NAME_MAX) {
-            p->token = PWSP_TOKEN_LINE_END;
-            pwsp_parse_fail(p, "a name of more than %d characters", PTOWSP_NAME_MAX);
-            return;
-        }
-        p->word[length++] = c;
     }
+    if (length > PTOWSP_NAME_MAX) {
+        p->token = PWSP_TOKEN_LINE_END;
+        pwsp_parse_fail(p, "a name of more than %d characters", PTOWSP_NAME_MAX);
+        return;
+    }
+    memcpy(p->word, begin, length);
     p->word[length] = '\0';
+    p->at += length;
     p->token = is_quoted ? PWSP_TOKEN_NAME : PWSP_TOKEN_WORD;
     if (is_quoted && (p->at == p->length || p->text[p->at] != '"')) {
         p->token = PWSP_TOKEN_LINE_END;
@@ -85,17 +88,22 @@ static bool pwsp_lex_fraction(pwsp_parser *p) {
 }
 
 static void pwsp_lex_number(pwsp_parser *p) {
-    p->number = 0;
+    const char *text = p->text;
+    const size_t end = p->length;
+    size_t at = p->at;
+    uint64_t number = 0;
     p->token = PWSP_TOKEN_NUMBER;
-    for (; p->at < p->length && pwsp_is_digit(p->text[p->at]); p->at++) {
-        uint64_t digit = (uint64_t)(p->text[p->at] - '0');
-        if (p->number > (UINT64_MAX - digit) / 10) {
+    for (; at < end && pwsp_is_digit(text[at]); at++) {
+        uint64_t digit = (uint64_t)(text[at] - '0');
+        if (number > UINT64_MAX / 10 || number * 10 > UINT64_MAX - digit) {
             p->token = PWSP_TOKEN_LINE_END;
             pwsp_parse_fail(p, "this number is more than 2^64 - 1");
             return;
         }
-        p->number = p->number * 10 + digit;
+        number = number * 10 + digit;
     }
+    p->number = number;
+    p->at = at;
     if (p->has_reals && pwsp_lex_fraction(p)) {
         p->token = PWSP_TOKEN_REAL;
     } else if (p->at < p->length && p->text[p->at] == 'u') {
@@ -110,14 +118,29 @@ static void pwsp_lex_number(pwsp_parser *p) {
 
 // The length of the sign that begins with `c` and may go on with `next`; 0 if there is none.
 static size_t pwsp_sign_length(char c, char next) {
-    static const char pairs[][2] = {{'<', '<'}, {'>', '>'}, {'=', '='}, {'!', '='},
-                                    {'<', '='}, {'>', '='}, {'&', '&'}, {'|', '|'}};
-    for (size_t i = 0; i < sizeof pairs / sizeof pairs[0]; i++) {
-        if (pairs[i][0] == c && pairs[i][1] == next) {
-            return 2;
-        }
+    switch (c) {
+    case '<':
+    case '>': return next == c || next == '=' ? 2 : 1;
+    case '=':
+    case '!': return next == '=' ? 2 : 1;
+    case '&':
+    case '|': return next == c ? 2 : 1;
+    case '(':
+    case ')':
+    case '[':
+    case ']':
+    case ',':
+    case '?':
+    case ':':
+    case '+':
+    case '-':
+    case '*':
+    case '/':
+    case '%':
+    case '^':
+    case '~': return 1;
+    default: return 0;
     }
-    return c && strchr("+-*/%&^|<>~!?:()[],=", c) ? 1 : 0;
 }
 
 PWSP_INTERNAL void pwsp_parse_next(pwsp_parser *p) {
@@ -126,12 +149,16 @@ PWSP_INTERNAL void pwsp_parse_next(pwsp_parser *p) {
         p->token = PWSP_TOKEN_LINE_END;
         return;
     }
-    while (p->at < p->length && p->text[p->at] == ' ') {
-        p->at++;
+    const char *text = p->text;
+    const size_t end = p->length;
+    size_t at = p->at;
+    while (at < end && text[at] == ' ') {
+        at++;
     }
-    p->column = p->at - p->line_start + 1;
-    char c = p->at < p->length ? p->text[p->at] : '\n';
-    bool is_return = c == '\r' && (p->at + 1 == p->length || p->text[p->at + 1] == '\n');
+    p->at = at;
+    p->column = at - p->line_start + 1;
+    char c = at < end ? text[at] : '\n';
+    bool is_return = c == '\r' && (at + 1 == end || text[at + 1] == '\n');
     if (c == '\n' || c == '#' || is_return) {
         p->token = PWSP_TOKEN_LINE_END;
         return;
@@ -144,10 +171,11 @@ PWSP_INTERNAL void pwsp_parse_next(pwsp_parser *p) {
         p->at++;
         pwsp_lex_name(p, true);
     } else {
-        size_t length = pwsp_sign_length(c, p->at + 1 < p->length ? p->text[p->at + 1] : '\0');
+        size_t length = pwsp_sign_length(c, at + 1 < end ? text[at + 1] : '\0');
         if (length > 0) {
-            memcpy(p->word, p->text + p->at, length);
-            p->word[length] = '\0';
+            p->word[0] = c;
+            p->word[1] = length > 1 ? text[at + 1] : '\0';
+            p->word[2] = '\0';
             p->at += length;
             p->token = PWSP_TOKEN_SIGN;
             return;

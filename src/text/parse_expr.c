@@ -58,14 +58,15 @@ static uint32_t pwsp_row_operands(const pwsp_parse_row *row) {
 // The operator that the token is, of so many operands, written as a function or not.
 static const pwsp_parse_row *pwsp_parse_operator_at(const pwsp_parser *p, uint32_t operands,
                                                     bool is_function) {
-    if (p->token != (is_function ? PWSP_TOKEN_WORD : PWSP_TOKEN_SIGN) ||
-        (!is_function && strchr("()[],:?", p->word[0]))) {
+    const char c = p->word[0];
+    if (p->token != (is_function ? PWSP_TOKEN_WORD : PWSP_TOKEN_SIGN) || c == '(' || c == ')' ||
+        c == '[' || c == ']' || c == ',' || c == ':' || c == '?') {
         return NULL;
     }
     for (size_t i = 0; i < sizeof pwsp_parse_rows / sizeof pwsp_parse_rows[0]; i++) {
         const pwsp_parse_row *row = &pwsp_parse_rows[i];
-        if ((row->precedence == 0) == is_function && pwsp_row_operands(row) == operands &&
-            p->word[0] == row->text[0] && strcmp(p->word, row->text) == 0) {
+        if (c == row->text[0] && (row->precedence == 0) == is_function &&
+            pwsp_row_operands(row) == operands && strcmp(p->word, row->text) == 0) {
             return row;
         }
     }
@@ -221,6 +222,15 @@ static bool pwsp_parse_task_read(pwsp_parser *p, ptowsp_expr *out_expr) {
     return true;
 }
 
+// Does a parenthesis stand behind the token?
+static bool pwsp_parse_is_called(const pwsp_parser *p) {
+    size_t at = p->at;
+    while (at < p->length && p->text[at] == ' ') {
+        at++;
+    }
+    return at < p->length && p->text[at] == '(';
+}
+
 static bool pwsp_parse_word(pwsp_parser *p, ptowsp_expr *out_expr) {
     const uint64_t column = p->column;
     const bool is_word = p->token == PWSP_TOKEN_WORD;
@@ -238,8 +248,11 @@ static bool pwsp_parse_word(pwsp_parser *p, ptowsp_expr *out_expr) {
         pwsp_parse_next(p);
         return true;
     }
-    const pwsp_parse_row *row = pwsp_parse_operator_at(p, 1, true);
-    row = row ? row : pwsp_parse_operator_at(p, 2, true);
+    const pwsp_parse_row *row = NULL;
+    if (pwsp_parse_is_called(p)) {
+        row = pwsp_parse_operator_at(p, 1, true);
+        row = row ? row : pwsp_parse_operator_at(p, 2, true);
+    }
     const bool is_size = pwsp_parse_is(p, "size"), is_entry = pwsp_parse_is(p, "entry");
     char name[PTOWSP_NAME_MAX + 1];
     pwsp_parse_name(p, "a value", name);

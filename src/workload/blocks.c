@@ -35,6 +35,7 @@ typedef struct pwsp_blocker {
     const pwsp_loop *loop;
     uint32_t first_op, end_op;  // of the loop's body
     pwsp_loop_block block;
+    uint32_t temp_count;                        // one more than the last of these that has a column
     uint32_t temp_columns[PWSP_CODE_TEMP_MAX];  // by temporary; 0: none yet
     pwsp_block_value temps[PWSP_CODE_TEMP_MAX];
 } pwsp_blocker;
@@ -143,6 +144,7 @@ static bool pwsp_blocker_step(pwsp_blocker *b, const pwsp_instruction *from,
     }
     b->block.step_count++;
     b->temp_columns[temp] = is_last ? b->temp_columns[temp] : result;
+    b->temp_count = b->temp_count > temp ? b->temp_count : temp + 1;
     b->temps[temp].varies = true;
     b->temps[temp].at = result;
     step->opcode = from->opcode;
@@ -194,7 +196,7 @@ static void pwsp_blocker_code(pwsp_blocker *b, pwsp_code *code) {
         b->program->hoists.count = before.first_hoist + before.hoist_count;
         b->program->fills.count = before.first_fill + before.fill_count;
         b->program->steps.count = before.first_step + before.step_count;
-        for (uint32_t i = 0; i < PWSP_CODE_TEMP_MAX; i++) {
+        for (uint32_t i = 0; i < b->temp_count; i++) {
             b->temp_columns[i] = b->temp_columns[i] < before.column_count ? b->temp_columns[i] : 0;
         }
     }
@@ -247,16 +249,19 @@ static bool pwsp_blocker_is_innermost(const ptowsp_program *p, uint32_t first, u
 PWSP_INTERNAL bool pwsp_compiler_blocks(pwsp_compiler *c) {
     ptowsp_program *p = c->program;
     uint32_t hoist_max = 0;
+    pwsp_blocker b;
+    memset(&b, 0, sizeof b);
+    b.c = c;
+    b.program = p;
     for (uint32_t i = 0; p->pipelines.count == 0 && i < p->ops.count; i++) {
         const pwsp_op *op = PWSP_OP_AT(p, i);
         if (op->kind != PWSP_OP_LOOP || !pwsp_blocker_is_innermost(p, i + 1, op->target - 1)) {
             continue;
         }
         pwsp_loop *loop = PWSP_TABLE_AT(p->loops, pwsp_loop, op->at);
-        pwsp_blocker b;
-        memset(&b, 0, sizeof b);
-        b.c = c;
-        b.program = p;
+        memset(b.temp_columns, 0, b.temp_count * sizeof b.temp_columns[0]);
+        memset(&b.block, 0, sizeof b.block);
+        b.temp_count = 0;
         b.loop = loop;
         b.first_op = i + 1;
         b.end_op = op->target - 1;

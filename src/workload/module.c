@@ -38,11 +38,11 @@ PWSP_INTERNAL void pwsp_module_print_step(const ptowsp_module *module, uint32_t 
     case PWSP_NODE_PROCESS: name = node->name; break;
     default: break;
     }
-    pwsp_text_format(text, "%s", pwsp_statement_words[node->kind]);
+    pwsp_text_put(text, pwsp_statement_words[node->kind]);
     if (node->kind == PWSP_NODE_SLOT_SET || node->kind == PWSP_NODE_SLOT_LOAD) {
         pwsp_text_format(text, " %u", node->slot);
     } else if (name) {
-        pwsp_text_format(text, " ");
+        pwsp_text_put(text, " ");
         pwsp_name_print(name, text);
     }
 }

@@ -1,0 +1,417 @@
+// The proof's view of time: which instructions have surely ended when another one begins.
+//
+// A core's pipes are chains, and a core that waits joins two of them: for a flag, for a slot of a FIFO,
+// at a barrier. A step that can be taken never disables another (a marked graph), so what must come
+// before what is a partial order, whatever the speeds of pipes. Of a chain all up to some place have
+// ended, so one number for each pipe says all that an instruction knows of it:
+//
+//      MTE2   0 load a   1 set 0 ->          5 load b      knows nothing of V: must not touch what 4 does
+//      V                 2 wait <- 0  4 add                knows MTE2 up to 1: 0 has ended
+//
+//      set, TPUSH, TPOP     keep what their pipe knows, and that they have ended
+//      wait                 learns what its set kept
+//      TPOP                 what its TPUSH kept
+//      TPUSH                what the TPOP kept that took out what its slot had before
+//      barrier of all       each of the core's pipes learns what any of them knows, and that all have ended
+//
+// A2/A3's vector pipe begins instructions before the one ahead has ended. So it knows of itself only up
+// to its last barrier, or what comes back from another pipe; a flag is set when all before it has ended.
+//
+// Then three things must hold, of every instruction:
+//
+//      - of earlier ones in the list that access the same bytes, one of both writing, it knows that they
+//        have ended. Only those that it does not know of are looked at: they are few, as pipes depend on
+//        each other. So is each pair that can be under way together;
+//      - a set knows that the wait for its event before it has ended;
+//      - S, at its end, knows of every store to global memory.
+//
+// Sets come before their waits in the list, TPUSH before TPOP, and a TPUSH behind the TPOP that frees its
+// slot, which is checked first. So the order of the list lets every pipe reach its end, and there can be
+// no deadlock. What devices do beyond that (a push waits for several pops at once) only delays.
+//
+// Cores. In a mixed list the cube core follows one half, and both vector cores follow the other. What
+// the cube core pops, both have pushed, and what it pushes has room once both have popped. Both vector
+// cores are alike, so one suffices: a clock has its own pipes, those of the other vector core, and those of
+// the cube core. Seen from the other vector core these two change places, and the cube core knows the
+// same of both. If the list is split, each accesses a UB of its own and its rows of global memory: those
+// of two accesses with one and the same first row, outside of loops over rows, are apart; all others
+// must be in order, from either core to the other. If it is not, the second core only pushes and pops. All
+// that others learn by way of it they learn from the first one, which waits for more. So it is left out.
+//
+// The passes that placed flags keep such numbers too (waits.c), with code of their own. What both could
+// have wrong the tests would see: their judge has no clocks, and runs lists on pipes of random speeds.
+
+#include "proof_state.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+// -- flags ----------------------------------------------------------------------------------------
+
+static bool pwsp_proof_refuse_flag(const pwsp_proof *proof, uint32_t i, const char *what) {
+    const pwsp_insn *insn = &proof->list->insns[i];
+    return pwsp_list_fail(proof->fault, PTOWSP_INVALID_PARAMS, pwsp_proof_insn_of(proof, i),
+                          "verify: instruction %" PRIu32 " (%s %s to %s, event %u) %s",
+                          pwsp_proof_insn_of(proof, i), pwsp_proof_name(proof, i),
+                          ptoisa_pipe_name((ptoisa_pipe)insn->src_pipe),
+                          ptoisa_pipe_name((ptoisa_pipe)insn->dst_pipe), insn->event, what);
+}
+
+// An event: the set that was not waited for yet, and the last wait; instructions + 1.
+typedef struct pwsp_proof_event {
+    uint32_t set, wait;
+} pwsp_proof_event;
+
+// Matches a set or a wait with what its event has had.
+static bool pwsp_proof_match_flag(pwsp_proof *proof, uint32_t i, pwsp_proof_event *event) {
+    bool is_set = proof->list->insns[i].op == PTOISA_SET_FLAG;
+    if (is_set == (event->set != 0)) {
+        return pwsp_proof_refuse_flag(proof, i, is_set ? "is set already" : "is not set before");
+    }
+    if (is_set) {
+        proof->partner[i] = event->wait ? event->wait - 1 : PWSP_PROOF_NONE;
+        proof->clock_of[i] = proof->clock_count++;
+        event->set = i + 1;
+    } else {
+        proof->partner[i] = event->set - 1;
+        event->set = 0;
+        event->wait = i + 1;
+    }
+    return true;
+}
+
+PWSP_INTERNAL bool pwsp_proof_match_flags(pwsp_proof *proof) {
+    pwsp_proof_event events[PWSP_PROOF_HALVES][PTOISA_PIPE_COUNT][PTOISA_PIPE_COUNT]
+                           [PTOISA_EVENT_COUNT];
+    memset(events, 0, sizeof events);
+    uint32_t open_count = 0;
+    for (uint32_t i = 0; i < proof->count; i++) {
+        const pwsp_insn *insn = &proof->list->insns[i];
+        uint32_t src = insn->src_pipe, dst = insn->dst_pipe, event = insn->event;
+        bool is_set = insn->op == PTOISA_SET_FLAG;
+        if (!pwsp_proof_is_sync(insn)) {
+            proof->pipes[i] = (uint8_t)pwsp_insn_pipe(proof->list, insn);
+            continue;
+        }
+        if (insn->op == PTOISA_PIPE_BARRIER) {
+            if (src > PTOISA_PIPE_ALL) {
+                return pwsp_proof_refuse_flag(proof, i, "is for no pipe");
+            }
+            proof->pipes[i] = (uint8_t)src;
+            continue;
+        }
+        if (src >= PTOISA_PIPE_COUNT || dst >= PTOISA_PIPE_COUNT || src == dst ||
+            event >= PTOISA_EVENT_COUNT) {
+            return pwsp_proof_refuse_flag(proof, i, "is no flag");
+        }
+        proof->pipes[i] = (uint8_t)(is_set ? src : dst);
+        if (!pwsp_proof_match_flag(proof, i,
+                                   &events[pwsp_proof_half_of(proof, i)][src][dst][event])) {
+            return false;
+        }
+        open_count += is_set ? 1 : UINT32_MAX;
+    }
+    const pwsp_proof_event *left = &events[0][0][0][0];
+    for (; open_count && !left->set; left++) {
+    }
+    return !open_count || pwsp_proof_refuse_flag(proof, left->set - 1, "is never waited for");
+}
+
+// -- FIFOs ----------------------------------------------------------------------------------------
+
+static bool pwsp_proof_refuse_fifo(const pwsp_proof *proof, uint32_t i, const char *what) {
+    const pwsp_insn *insn = &proof->list->insns[i];
+    return pwsp_list_fail(proof->fault, PTOWSP_INVALID_PARAMS, pwsp_proof_insn_of(proof, i),
+                          "verify: instruction %" PRIu32 " (%s, FIFO %u) %s",
+                          pwsp_proof_insn_of(proof, i), pwsp_proof_name(proof, i), insn->mode,
+                          what);
+}
+
+// Is TPUSH or TPOP on the core that it is for, and its tile one for the slots?
+static bool pwsp_proof_check_fifo(const pwsp_proof *proof, uint32_t i) {
+    const pwsp_list *list = proof->list;
+    const pwsp_insn *insn = &list->insns[i];
+    bool is_push = insn->op == PWSP_INSN_TPUSH;
+    uint32_t tile = is_push ? insn->src[0] : insn->dst[0];
+    if (insn->mode >= PWSP_FIFO_COUNT || !list->fifos[insn->mode].slot_bytes || !tile) {
+        return pwsp_proof_refuse_fifo(proof, i, "is of no FIFO");
+    }
+    const pwsp_list_fifo *fifo = &list->fifos[insn->mode];
+    if (fifo->slots == 0 || fifo->slots > PWSP_FIFO_SLOTS || fifo->flag > 14) {
+        return pwsp_proof_refuse_fifo(proof, i, "has too many slots or flags, or none");
+    }
+    bool is_vector = is_push != (insn->mode == PWSP_FIFO_TO_VECTOR);
+    if (is_vector != (insn->side == PWSP_SIDE_VECTOR)) {
+        return pwsp_proof_refuse_fifo(proof, i, "is at the wrong end");
+    }
+    return pwsp_list_slot_bytes(&list->tiles[tile], proof->split_rows) <= fifo->slot_bytes ||
+           pwsp_proof_refuse_fifo(proof, i, "has a tile beyond its slot");
+}
+
+static bool pwsp_proof_is_same_slot(const pwsp_list_tile *a, const pwsp_list_tile *b) {
+    return a->dtype == b->dtype && pwsp_valid_is_equal(&a->valid_rows, &b->valid_rows) &&
+           pwsp_valid_is_equal(&a->valid_cols, &b->valid_cols);
+}
+
+// In the list's order each finds its slot filled or free.
+PWSP_INTERNAL bool pwsp_proof_match_fifos(pwsp_proof *proof) {
+    const pwsp_list *list = proof->list;
+    uint32_t pushed[PWSP_FIFO_COUNT] = {0}, popped[PWSP_FIFO_COUNT] = {0};
+    uint32_t pushes[PWSP_FIFO_COUNT][PWSP_FIFO_SLOTS], pops[PWSP_FIFO_COUNT][PWSP_FIFO_SLOTS];
+    uint32_t ends[PWSP_PROOF_HALVES] = {PWSP_PROOF_NONE, PWSP_PROOF_NONE};
+    memset(pops, 0xff, sizeof pops);
+    for (uint32_t i = 0; i < proof->count; i++) {
+        const pwsp_insn *insn = &list->insns[i];
+        ends[pwsp_proof_half_of(proof, i)] = i;
+        if (!pwsp_insn_is_fifo(insn)) {
+            continue;
+        }
+        if (!pwsp_proof_check_fifo(proof, i)) {
+            return false;
+        }
+        uint32_t f = insn->mode, slots = list->fifos[f].slots;
+        proof->clock_of[i] = proof->clock_count++;
+        if (insn->op == PWSP_INSN_TPUSH) {
+            if (pushed[f] - popped[f] == slots) {
+                return pwsp_proof_refuse_fifo(proof, i, "finds no free slot");
+            }
+            proof->partner[i] = pops[f][pushed[f] % slots];
+            pushes[f][pushed[f]++ % slots] = i;
+            continue;
+        }
+        if (pushed[f] == popped[f]) {
+            return pwsp_proof_refuse_fifo(proof, i, "finds nothing in it");
+        }
+        uint32_t push = pushes[f][popped[f] % slots];
+        if (!pwsp_proof_is_same_slot(&list->tiles[list->insns[push].src[0]],
+                                     &list->tiles[insn->dst[0]])) {
+            return pwsp_proof_refuse_fifo(proof, i, "finds another tile than it takes");
+        }
+        proof->partner[i] = push;
+        pops[f][popped[f]++ % slots] = i;
+    }
+    for (uint32_t f = 0; f < PWSP_FIFO_COUNT; f++) {
+        if (pushed[f] != popped[f]) {
+            return pwsp_proof_refuse_fifo(proof, pushes[f][(pushed[f] - 1) % PWSP_FIFO_SLOTS],
+                                          "is never taken out");
+        }
+    }
+    for (uint32_t half = 0; half < PWSP_PROOF_HALVES && list->is_mixed; half++) {
+        if (ends[half] != PWSP_PROOF_NONE && proof->pipes[ends[half]] != PTOISA_PIPE_ALL) {
+            return pwsp_list_fail(
+                proof->fault, PTOWSP_INVALID_PARAMS, pwsp_proof_insn_of(proof, ends[half]),
+                "verify: the %s half does not end with a barrier", half ? "vector" : "cube");
+        }
+    }
+    return true;
+}
+
+// -- order ----------------------------------------------------------------------------------------
+
+// The walk over the list: what each pipe of both halves knows, and what it did.
+typedef struct pwsp_proof_walk {
+    const pwsp_proof *proof;
+    pwsp_proof_clock *clocks;  // of sets, TPUSH, TPOP
+    pwsp_proof_clock known[PWSP_PROOF_HALVES][PTOISA_PIPE_COUNT];
+    uint32_t last[PWSP_PROOF_HALVES][PTOISA_PIPE_COUNT];    // access to memory, + 1
+    uint32_t stored[PWSP_PROOF_HALVES][PTOISA_PIPE_COUNT];  // to global memory, + 1
+    bool has_slow_vector;                                   // A2/A3
+} pwsp_proof_walk;
+
+static void pwsp_proof_learn(pwsp_proof_clock *to, const pwsp_proof_clock *from) {
+    uint32_t *a = &to->ended[0][0];
+    const uint32_t *b = &from->ended[0][0];
+    for (uint32_t i = 0; i < PWSP_PROOF_CORES * PTOISA_PIPE_COUNT; i++) {
+        a[i] = a[i] > b[i] ? a[i] : b[i];
+    }
+}
+
+// What the cube core knows of one vector core it knows of the other.
+static void pwsp_proof_level(pwsp_proof_clock *clock) {
+    for (uint32_t p = 0; p < PTOISA_PIPE_COUNT; p++) {
+        uint32_t *a = &clock->ended[1][p], *b = &clock->ended[2][p];
+        *a = *b = *a > *b ? *a : *b;
+    }
+}
+
+// Keeps what a pipe knows behind instruction x of it.
+static void pwsp_proof_keep(pwsp_proof_walk *walk, uint32_t x, uint32_t half, uint32_t pipe) {
+    pwsp_proof_clock *clock = &walk->clocks[walk->proof->clock_of[x]];
+    *clock = walk->known[half][pipe];
+    clock->ended[half][pipe] = x + 1;
+}
+
+// All pipes of a core wait for each other.
+static void pwsp_proof_meet(pwsp_proof_walk *walk, uint32_t x, uint32_t half) {
+    pwsp_proof_clock *known = walk->known[half];
+    for (uint32_t p = 1; p < PTOISA_PIPE_COUNT; p++) {
+        pwsp_proof_learn(&known[0], &known[p]);
+    }
+    for (uint32_t p = 0; p < PTOISA_PIPE_COUNT; p++) {
+        known[0].ended[half][p] = x + 1;
+    }
+    for (uint32_t p = 1; p < PTOISA_PIPE_COUNT; p++) {
+        known[p] = known[0];
+    }
+}
+
+// Are two accesses apart that two cores make? Each has memories of its own.
+static bool pwsp_proof_is_apart(const pwsp_proof_access *p, const pwsp_proof_access *q,
+                                uint32_t p_core, uint32_t q_core) {
+    if (p_core == q_core) {
+        return false;
+    }
+    bool is_of_both_vector = p_core > 0 && q_core > 0;
+    return p->memory != PTOISA_MEMORY_COUNT ||
+           (is_of_both_vector && p->is_shared && q->is_shared && p->row == q->row);
+}
+
+static bool pwsp_proof_refuse_order(const pwsp_proof *proof, uint32_t u, uint32_t x,
+                                    uint32_t x_core, const pwsp_proof_access *access) {
+    char what[96];
+    if (pwsp_proof_half_of(proof, u) == 1 && x_core == 2) {
+        return pwsp_list_fail(proof->fault, PTOWSP_INVALID_PARAMS, pwsp_proof_insn_of(proof, x),
+                              "verify: instruction %" PRIu32 " (%s) of one vector core and %" PRIu32
+                              " (%s) of the other may meet in rows of tile parameter %" PRIu64,
+                              pwsp_proof_insn_of(proof, x), pwsp_proof_name(proof, x),
+                              pwsp_proof_insn_of(proof, u), pwsp_proof_name(proof, u),
+                              access->begin - 1);
+    }
+    if (pwsp_proof_half_of(proof, u) != pwsp_proof_half_of(proof, x)) {
+        return pwsp_list_fail(proof->fault, PTOWSP_UNSUPPORTED, pwsp_proof_insn_of(proof, x),
+                              "instruction %" PRIu32 " (%s) and %" PRIu32
+                              " (%s) are of different cores, and no FIFO orders what they do to "
+                              "tile parameter %" PRIu64,
+                              pwsp_proof_insn_of(proof, x), pwsp_proof_name(proof, x),
+                              pwsp_proof_insn_of(proof, u), pwsp_proof_name(proof, u),
+                              access->begin - 1);
+    }
+    if (access->memory == PTOISA_MEMORY_COUNT) {
+        snprintf(what, sizeof what, "tile parameter %" PRIu64, access->begin - 1);
+    } else {
+        snprintf(what, sizeof what, "bytes %" PRIu64 " to %" PRIu64 " of %s", access->begin,
+                 access->end, ptoisa_memory_name((ptoisa_memory)access->memory));
+    }
+    return pwsp_list_fail(proof->fault, PTOWSP_INVALID_PARAMS, pwsp_proof_insn_of(proof, x),
+                          "verify: instruction %" PRIu32 " (%s on %s) may begin before %" PRIu32
+                          " (%s on %s) is done with %s",
+                          pwsp_proof_insn_of(proof, x), pwsp_proof_name(proof, x),
+                          ptoisa_pipe_name((ptoisa_pipe)proof->pipes[x]),
+                          pwsp_proof_insn_of(proof, u), pwsp_proof_name(proof, u),
+                          ptoisa_pipe_name((ptoisa_pipe)proof->pipes[u]), what);
+}
+
+// Do instruction x and the one before `end`, or one before that in its stream from index `begin` on,
+// touch the same bytes, one of them writing? x is on x_core, and they are on u_core.
+static bool pwsp_proof_is_ordered(const pwsp_proof *proof, uint32_t begin, uint32_t end,
+                                  uint32_t u_core, uint32_t x, uint32_t x_core) {
+    const pwsp_proof_access *accesses = proof->accesses;
+    for (; end > begin; end = proof->before[end - 1]) {
+        uint32_t u = end - 1;
+        for (uint32_t a = proof->starts[u]; a < proof->starts[u + 1]; a++) {
+            for (uint32_t b = proof->starts[x]; b < proof->starts[x + 1]; b++) {
+                const pwsp_proof_access *p = &accesses[a], *q = &accesses[b];
+                if (p->memory == q->memory && p->begin < q->end && q->begin < p->end &&
+                    (p->is_write || q->is_write) && !pwsp_proof_is_apart(p, q, u_core, x_core)) {
+                    return pwsp_proof_refuse_order(proof, u, x, x_core, p);
+                }
+            }
+        }
+    }
+    return true;
+}
+
+// Compares what instruction x accesses with what may be under way: of its core, and global memory
+// with other cores.
+static bool pwsp_proof_check_accesses(pwsp_proof_walk *walk, uint32_t x, uint32_t half,
+                                      uint32_t pipe) {
+    const pwsp_proof *proof = walk->proof;
+    const pwsp_proof_clock *clock = &walk->known[half][pipe];
+    bool is_slow = walk->has_slow_vector && pipe == PTOISA_PIPE_V;
+    if (proof->starts[x] == proof->starts[x + 1]) {
+        return true;
+    }
+    bool is_global = proof->accesses[proof->starts[x + 1] - 1].memory == PTOISA_MEMORY_COUNT;
+    for (uint32_t of = 0; of < PWSP_PROOF_HALVES; of++) {
+        for (uint32_t p = 0; p < PTOISA_PIPE_COUNT && (of == half || is_global); p++) {
+            bool is_own = of == half && p == pipe && !is_slow;
+            if (!is_own && walk->last[of][p] > clock->ended[of][p] &&
+                !pwsp_proof_is_ordered(proof, clock->ended[of][p], walk->last[of][p], of, x,
+                                       half)) {
+                return false;
+            }
+        }
+    }
+    proof->before[x] = walk->last[half][pipe];
+    walk->last[half][pipe] = x + 1;
+    for (uint32_t p = 0; p < PTOISA_PIPE_COUNT && is_global && half == 1 && proof->is_split; p++) {
+        if (!pwsp_proof_is_ordered(proof, clock->ended[2][p], walk->last[1][p], 1, x, 2)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+// Takes the next instruction of the list.
+static bool pwsp_proof_step(pwsp_proof_walk *walk, uint32_t x) {
+    const pwsp_proof *proof = walk->proof;
+    const pwsp_insn *insn = &proof->list->insns[x];
+    uint32_t half = pwsp_proof_half_of(proof, x), pipe = proof->pipes[x];
+    if (pipe == PTOISA_PIPE_ALL) {
+        pwsp_proof_meet(walk, x, half);
+        return true;
+    }
+    pwsp_proof_clock *clock = &walk->known[half][pipe];
+    if (insn->op == PTOISA_PIPE_BARRIER) {
+        clock->ended[half][pipe] = x;
+        return true;
+    }
+    if (insn->op == PTOISA_WAIT_FLAG) {
+        pwsp_proof_learn(clock, &walk->clocks[proof->clock_of[proof->partner[x]]]);
+        return true;
+    }
+    if (insn->op == PTOISA_SET_FLAG) {
+        uint32_t wait = proof->partner[x];
+        pwsp_proof_keep(walk, x, half, pipe);
+        return wait == PWSP_PROOF_NONE || clock->ended[half][insn->dst_pipe] > wait ||
+               pwsp_proof_refuse_flag(proof, x, "may be set before its last wait");
+    }
+    bool is_fifo = pwsp_insn_is_fifo(insn);
+    if (is_fifo && proof->partner[x] != PWSP_PROOF_NONE) {
+        pwsp_proof_learn(clock, &walk->clocks[proof->clock_of[proof->partner[x]]]);
+        if (half == 0) {
+            pwsp_proof_level(clock);
+        }
+    }
+    if (is_fifo) {
+        pwsp_proof_keep(walk, x, half, pipe);
+    }
+    walk->stored[half][pipe] = pwsp_proof_is_store(insn) ? x + 1 : walk->stored[half][pipe];
+    return pwsp_proof_check_accesses(walk, x, half, pipe);
+}
+
+PWSP_INTERNAL bool pwsp_proof_check_order(const pwsp_proof *proof, pwsp_proof_clock *clocks) {
+    pwsp_proof_walk walk;
+    memset(&walk, 0, sizeof walk);
+    walk.proof = proof;
+    walk.clocks = clocks;
+    walk.has_slow_vector = proof->machine->family == PTOISA_A2A3;
+    for (uint32_t x = 0; x < proof->count; x++) {
+        if (!pwsp_proof_step(&walk, x)) {
+            return false;
+        }
+    }
+    uint32_t open = 0;  // the last store, + 1, of which its S knows nothing
+    for (uint32_t half = 0; half < PWSP_PROOF_HALVES; half++) {
+        const pwsp_proof_clock *clock = &walk.known[half][PTOISA_PIPE_S];
+        for (uint32_t p = 0; p < PTOISA_PIPE_COUNT; p++) {
+            uint32_t store = walk.stored[half][p];
+            open = store > clock->ended[half][p] && store > open ? store : open;
+        }
+    }
+    return !open ||
+           pwsp_list_fail(proof->fault, PTOWSP_INVALID_PARAMS, pwsp_proof_insn_of(proof, open - 1),
+                          "verify: S may end before instruction %" PRIu32 " (%s on %s) has stored",
+                          pwsp_proof_insn_of(proof, open - 1), pwsp_proof_name(proof, open - 1),
+                          ptoisa_pipe_name((ptoisa_pipe)proof->pipes[open - 1]));
+}

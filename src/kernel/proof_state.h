@@ -1,0 +1,100 @@
+// The state of the proof, which three files share: tiles and what instructions access
+// (proof_tiles.c), pipes, flags, FIFOs and the order of accesses (proof_order.c), and lists with loops
+// (proof.c).
+
+#ifndef PWSP_PROOF_STATE_H
+#define PWSP_PROOF_STATE_H
+
+#include "proof.h"
+
+// An instruction's bytes: of a memory, or of parameters, one each.
+typedef struct pwsp_proof_access {
+    uint64_t begin, end;
+    uint32_t memory;  // ptoisa_memory, or PTOISA_MEMORY_COUNT: global memory
+    uint32_t row;     // of a parameter, where it begins
+    bool is_write;
+    bool is_shared;  // a vector core has its part of the rows from there on
+} pwsp_proof_access;
+
+#define PWSP_PROOF_NONE UINT32_MAX
+
+// The cube core, or the only one, and the two vector cores. The first two are the halves of a list.
+#define PWSP_PROOF_CORES  3
+#define PWSP_PROOF_HALVES 2
+
+// What has ended: of each core's pipes all instructions below that index.
+typedef struct pwsp_proof_clock {
+    uint32_t ended[PWSP_PROOF_CORES][PTOISA_PIPE_COUNT];
+} pwsp_proof_clock;
+
+typedef struct pwsp_proof {
+    const pwsp_list *list;
+    const ptoisa_machine *machine;
+    pwsp_list_fault *fault;
+    uint32_t count;  // of instructions
+    uint8_t *pipes;  // [insn] whose stream it is in; PTOISA_PIPE_ALL: in all
+    // [insn] of a wait: its set; of a set: the wait for its event before it; of a TPOP: its TPUSH; of a
+    // TPUSH: the TPOP that frees its slot. NONE: there is none.
+    uint32_t *partner;
+    uint32_t *clock_of;    // [insn] of a set, TPUSH, TPOP: which clock says what it knows
+    uint32_t clock_count;  // of those
+    uint32_t *before;      // [insn] the one before it in its stream that accesses memory, + 1
+    uint32_t *starts;      // [insn] its first access
+    pwsp_proof_access *accesses;   // of all instructions
+    uint32_t *first, *last;        // [tile] of roots: instructions + 1
+    uint32_t *born;                // roots in the order of their first use
+    uint32_t born_count;           // of those
+    const uint32_t *origins;       // [insn] of an unrolled list: as the user knows them, or NULL
+    const uint32_t *tile_origins;  // [tile]
+    bool is_split;                 // both vector cores have rows: so many together at most
+    uint32_t split_rows;
+} pwsp_proof;
+
+// How messages call an instruction.
+PWSP_INLINE uint32_t pwsp_proof_insn_of(const pwsp_proof *proof, uint32_t i) {
+    return proof->origins ? proof->origins[i] : i;
+}
+
+PWSP_INLINE const char *pwsp_proof_name(const pwsp_proof *proof, uint32_t i) {
+    return pwsp_insn_name(&proof->list->insns[i]);
+}
+
+PWSP_INLINE bool pwsp_proof_is_sync(const pwsp_insn *insn) {
+    return insn->op == PTOISA_SET_FLAG || insn->op == PTOISA_WAIT_FLAG ||
+           insn->op == PTOISA_PIPE_BARRIER;
+}
+
+PWSP_INLINE bool pwsp_proof_is_store(const pwsp_insn *insn) {
+    return insn->op == PTOISA_TSTORE || insn->op == PTOISA_MSCATTER;
+}
+
+// The half of an instruction, and the first core that follows it.
+PWSP_INLINE uint32_t pwsp_proof_half_of(const pwsp_proof *proof, uint32_t i) {
+    return proof->list->insns[i].side == PWSP_SIDE_VECTOR;
+}
+
+// -- proof_tiles.c --------------------------------------------------------------------------------
+
+// Checks all tiles of all instructions, and counts accesses. `is_checked` is zeroed room for a byte of
+// each tile.
+PWSP_INTERNAL bool pwsp_proof_check_tiles(const pwsp_proof *proof, bool *is_checked,
+                                          uint64_t *out_access_count);
+
+// Finds all accesses and when roots live; what is read must have been written, and not used as
+// scratch since. `is_written` is zeroed room for a byte of each tile.
+PWSP_INTERNAL bool pwsp_proof_find_accesses(pwsp_proof *proof, bool *is_written);
+
+// Are the bytes of roots that live at once apart? `live` is room for a number of each root.
+PWSP_INTERNAL bool pwsp_proof_check_lives(const pwsp_proof *proof, uint32_t *live);
+
+// -- proof_order.c --------------------------------------------------------------------------------
+
+// Finds the stream of each instruction, and its partner if it is a flag's, or TPUSH or TPOP.
+PWSP_INTERNAL bool pwsp_proof_match_flags(pwsp_proof *proof);
+PWSP_INTERNAL bool pwsp_proof_match_fifos(pwsp_proof *proof);
+
+// Checks that accesses are in order, and all that is said of sets and of the last stores. `clocks` is
+// room for clock_count of them.
+PWSP_INTERNAL bool pwsp_proof_check_order(const pwsp_proof *proof, pwsp_proof_clock *clocks);
+
+#endif  // PWSP_PROOF_STATE_H

@@ -1,0 +1,236 @@
+// The proof's view of memory: what each instruction accesses, and whether that may be where it is.
+//
+//      tile       one that the device takes: whole boxes, rows or columns of 32 bytes, aligned
+//      view       inside its root, and a root inside its memory
+//      read       of a root that was written before, and was not scratch since
+//      life       of a root: from its first to its last use in the list. Two that overlap in time are
+//                 apart in bytes
+//
+//      UB   |  a  |        |  c  |        roots come to live one after another: each is compared
+//           |     |   b    |     |        with those that live then, and drops those that do not
+//           +-----+--------+-----+--> instructions
+//
+// A tile is checked where it is used first: nothing of it changes later.
+
+#include "proof_state.h"
+
+#include <inttypes.h>
+
+// How messages call a tile.
+static uint32_t pwsp_proof_tile_of(const pwsp_proof *proof, uint32_t tile) {
+    return proof->tile_origins && tile < proof->list->tile_count ? proof->tile_origins[tile] : tile;
+}
+
+static bool pwsp_proof_refuse_tile(const pwsp_proof *proof, uint32_t tile, uint32_t insn,
+                                   const char *what) {
+    const pwsp_list_tile *t = &proof->list->tiles[tile];
+    return pwsp_list_fail(proof->fault, PTOWSP_INVALID_PARAMS, pwsp_proof_insn_of(proof, insn),
+                          "verify: tile %" PRIu32 " (%" PRIu32 " x %" PRIu32
+                          " %s in %s) of instruction %" PRIu32 " (%s) %s",
+                          pwsp_proof_tile_of(proof, tile), t->rows, t->cols,
+                          ptoisa_dtype_name((ptoisa_dtype)t->dtype),
+                          ptoisa_memory_name((ptoisa_memory)t->memory),
+                          pwsp_proof_insn_of(proof, insn), pwsp_proof_name(proof, insn), what);
+}
+
+// Is it one that the device takes?
+static bool pwsp_proof_check_shape(const pwsp_proof *proof, uint32_t tile, uint32_t insn) {
+    const pwsp_list_tile *t = &proof->list->tiles[tile];
+    uint32_t size = ptoisa_dtype_size((ptoisa_dtype)t->dtype);
+    if (size == 0 || t->memory >= PTOISA_MEMORY_COUNT || t->layout >= PTOISA_LAYOUT_COUNT ||
+        t->rows == 0 || t->cols == 0) {
+        return pwsp_proof_refuse_tile(proof, tile, insn, "is no tile");
+    }
+    if (t->valid_rows.max > t->rows || t->valid_cols.max > t->cols) {
+        return pwsp_proof_refuse_tile(proof, tile, insn, "may be valid beyond what is allocated");
+    }
+    if (t->layout == PTOISA_ROW_MAJOR && (uint64_t)t->cols * size % 32 != 0) {
+        return pwsp_proof_refuse_tile(proof, tile, insn, "has rows that are no multiple of 32");
+    }
+    if (t->layout == PTOISA_COL_MAJOR && (uint64_t)t->rows * size % 32 != 0) {
+        return pwsp_proof_refuse_tile(proof, tile, insn, "has columns that are no multiple of 32");
+    }
+    ptoisa_tile shape = ptoisa_tile_make(NULL, (ptoisa_dtype)t->dtype, (ptoisa_memory)t->memory,
+                                         (ptoisa_layout)t->layout, t->rows, t->cols);
+    if (t->rows % ptoisa_box_rows(&shape) != 0 || t->cols % ptoisa_box_cols(&shape) != 0) {
+        return pwsp_proof_refuse_tile(proof, tile, insn, "has boxes that are not whole");
+    }
+    return true;
+}
+
+// Is it where it may be, in its root and in its memory?
+static bool pwsp_proof_check_address(const pwsp_proof *proof, uint32_t tile, uint32_t insn) {
+    const pwsp_list *list = proof->list;
+    const pwsp_list_tile *t = &list->tiles[tile];
+    if (t->root == 0 || t->root >= list->tile_count || list->tiles[t->root].root != t->root ||
+        (t->root == tile && t->offset != 0)) {
+        return pwsp_proof_refuse_tile(proof, tile, insn, "has no root");
+    }
+    const pwsp_list_tile *root = &list->tiles[t->root];
+    if (t->root != tile && !pwsp_proof_check_shape(proof, t->root, insn)) {
+        return false;
+    }
+    uint64_t root_bytes = pwsp_list_tile_bytes(root), begin = (uint64_t)root->address + t->offset;
+    if (root->memory != t->memory || t->offset + pwsp_list_tile_bytes(t) > root_bytes) {
+        return pwsp_proof_refuse_tile(proof, tile, insn, "is a view that leaves its root");
+    }
+    if (root->address % 32 != 0 || begin % 32 != 0) {
+        return pwsp_proof_refuse_tile(proof, tile, insn, "is at an address that is not aligned");
+    }
+    if (root->address + root_bytes > proof->machine->memory_size[t->memory]) {
+        return pwsp_proof_refuse_tile(proof, tile, insn, "ends beyond its memory");
+    }
+    if (root->address + root_bytes > list->used[t->memory]) {
+        return pwsp_proof_refuse_tile(proof, tile, insn, "ends beyond what is said to be used");
+    }
+    return true;
+}
+
+// An instruction's tiles: those that it reads, then those that it writes, then its scratch.
+#define PWSP_PROOF_OPERANDS (PWSP_INSN_SRC_MAX + 1 + PWSP_INSN_DST_MAX + 1)
+
+static uint32_t pwsp_proof_operand(const pwsp_insn *insn, uint32_t k, bool *out_is_write) {
+    *out_is_write = k > PWSP_INSN_SRC_MAX;
+    if (k < PWSP_INSN_SRC_MAX) {
+        return insn->src[k];
+    }
+    if (k == PWSP_INSN_SRC_MAX) {
+        return insn->is_dst_read ? insn->dst[0] : 0;
+    }
+    k -= PWSP_INSN_SRC_MAX + 1;
+    return k < PWSP_INSN_DST_MAX ? insn->dst[k] : insn->tmp;
+}
+
+// Is an instruction one of this list's?
+static bool pwsp_proof_check_insn(const pwsp_proof *proof, uint32_t i) {
+    const pwsp_insn *insn = &proof->list->insns[i];
+    bool is_mixed = proof->list->is_mixed;
+    bool is_side = is_mixed ? insn->side == PWSP_SIDE_CUBE || insn->side == PWSP_SIDE_VECTOR
+                            : insn->side == PWSP_SIDE_ANY;
+    bool is_insn = insn->op != PTOISA_NOP && insn->op < PTOISA_OP_COUNT;
+    return (is_side && (is_insn || (is_mixed && pwsp_insn_is_fifo(insn)))) ||
+           pwsp_list_fail(proof->fault, PTOWSP_INVALID_PARAMS, pwsp_proof_insn_of(proof, i),
+                          "verify: instruction %" PRIu32 " is none", pwsp_proof_insn_of(proof, i));
+}
+
+// Is a tile one that instruction i may use?
+static bool pwsp_proof_check_operand(const pwsp_proof *proof, uint32_t tile, uint32_t i,
+                                     bool *is_checked) {
+    const pwsp_list *list = proof->list;
+    if (tile >= list->tile_count) {
+        return pwsp_list_fail(
+            proof->fault, PTOWSP_INVALID_PARAMS, pwsp_proof_insn_of(proof, i),
+            "verify: instruction %" PRIu32 " (%s) uses tile %" PRIu32 " of %" PRIu64,
+            pwsp_proof_insn_of(proof, i), pwsp_proof_name(proof, i), tile, list->tile_count);
+    }
+    bool is_vector = list->insns[i].side == PWSP_SIDE_VECTOR;
+    if (list->is_mixed && is_vector != (list->tiles[tile].memory == PTOISA_VEC)) {
+        return pwsp_proof_refuse_tile(proof, tile, i, "is the other core's");
+    }
+    if (!is_checked[tile] &&
+        !(pwsp_proof_check_shape(proof, tile, i) && pwsp_proof_check_address(proof, tile, i))) {
+        return false;
+    }
+    is_checked[tile] = true;
+    return true;
+}
+
+PWSP_INTERNAL bool pwsp_proof_check_tiles(const pwsp_proof *proof, bool *is_checked,
+                                          uint64_t *out_access_count) {
+    *out_access_count = 0;
+    for (uint32_t i = 0; i < proof->count; i++) {
+        const pwsp_insn *insn = &proof->list->insns[i];
+        if (!pwsp_proof_check_insn(proof, i)) {
+            return false;
+        }
+        for (uint32_t k = 0; k < PWSP_PROOF_OPERANDS && !pwsp_proof_is_sync(insn); k++) {
+            bool is_write;
+            uint32_t tile = pwsp_proof_operand(insn, k, &is_write);
+            if (tile && !pwsp_proof_check_operand(proof, tile, i, is_checked)) {
+                return false;
+            }
+            *out_access_count += tile ? 1 : 0;
+        }
+        *out_access_count += insn->param ? 1 : 0;
+    }
+    return true;
+}
+
+PWSP_INTERNAL bool pwsp_proof_find_accesses(pwsp_proof *proof, bool *is_written) {
+    const pwsp_list *list = proof->list;
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < proof->count; i++) {
+        const pwsp_insn *insn = &list->insns[i];
+        proof->starts[i] = count;
+        for (uint32_t k = 0; k < PWSP_PROOF_OPERANDS && !pwsp_proof_is_sync(insn); k++) {
+            bool is_write;
+            uint32_t tile = pwsp_proof_operand(insn, k, &is_write);
+            if (!tile) {
+                continue;
+            }
+            const pwsp_list_tile *t = &list->tiles[tile];
+            if (!is_write && !is_written[t->root]) {
+                return pwsp_proof_refuse_tile(proof, tile, i, "is read before it is written");
+            }
+            if (is_write) {
+                is_written[t->root] = k + 1 < PWSP_PROOF_OPERANDS;
+            }
+            pwsp_proof_access *access = &proof->accesses[count++];
+            access->begin = pwsp_list_tile_address(list, tile);
+            access->end = access->begin + pwsp_list_tile_bytes(t);
+            access->memory = t->memory;
+            access->is_write = is_write;
+            if (!proof->first[t->root]) {
+                proof->first[t->root] = i + 1;
+                proof->born[proof->born_count++] = t->root;
+            }
+            proof->last[t->root] = i + 1;
+        }
+        if (insn->param && !pwsp_proof_is_sync(insn)) {
+            pwsp_proof_access *access = &proof->accesses[count++];
+            access->begin = insn->param;
+            access->end = access->begin + 1;
+            access->memory = PTOISA_MEMORY_COUNT;
+            access->row = insn->row;
+            access->is_shared =
+                proof->is_split && insn->side == PWSP_SIDE_VECTOR && !insn->row_loop;
+            access->is_write = pwsp_proof_is_store(insn);
+        }
+    }
+    proof->starts[proof->count] = count;
+    return true;
+}
+
+static bool pwsp_proof_refuse_life(const pwsp_proof *proof, uint32_t i, uint32_t root,
+                                   uint32_t other) {
+    ptoisa_memory memory = (ptoisa_memory)proof->list->tiles[root].memory;
+    return pwsp_list_fail(proof->fault, PTOWSP_INVALID_PARAMS, pwsp_proof_insn_of(proof, i),
+                          "verify: tile %" PRIu32 " overlaps tile %" PRIu32
+                          " in %s while both live, at instruction %" PRIu32 " (%s)",
+                          pwsp_proof_tile_of(proof, root), pwsp_proof_tile_of(proof, other),
+                          ptoisa_memory_name(memory), pwsp_proof_insn_of(proof, i),
+                          pwsp_proof_name(proof, i));
+}
+
+PWSP_INTERNAL bool pwsp_proof_check_lives(const pwsp_proof *proof, uint32_t *live) {
+    const pwsp_list_tile *tiles = proof->list->tiles;
+    uint32_t live_count = 0;
+    for (uint32_t k = 0; k < proof->born_count; k++) {
+        uint32_t root = proof->born[k], i = proof->first[root] - 1, kept = 0;
+        uint64_t begin = tiles[root].address, end = begin + pwsp_list_tile_bytes(&tiles[root]);
+        for (uint32_t l = 0; l < live_count; l++) {
+            const pwsp_list_tile *other = &tiles[live[l]];
+            if (proof->last[live[l]] <= i) {
+                continue;
+            }
+            live[kept++] = live[l];
+            if (other->memory == tiles[root].memory &&
+                begin < other->address + pwsp_list_tile_bytes(other) && other->address < end) {
+                return pwsp_proof_refuse_life(proof, i, root, live[l]);
+            }
+        }
+        live[kept] = root;
+        live_count = kept + 1;
+    }
+    return true;
+}
