@@ -63913,8 +63913,12 @@ PWSP_FORCE_INLINE bool pwsp_network_is_next(bool is_ordered, const pwsp_network_
 PWSP_FORCE_INLINE void pwsp_network_wake(bool is_ordered, pwsp_pipelines *pipelines,
                                          pwsp_channel_line *line, bool is_done) {
     pwsp_exchange *exchange = &pipelines->exchange;
-    pwsp_process *process = pwsp_exchange_unqueue(exchange, line);
-    PTOWSP_ASSERT(exchange->is_ordered == is_ordered);
+    pwsp_process *process = pwsp_network_first(pipelines, line);
+    if (is_ordered) {
+        pwsp_exchange_unqueue(exchange, line);
+    } else {  // it stands there alone
+        line->first = line->last = 0;
+    }
     if (is_done) {
         process->next_op = pipelines->network_ops[process->next_op].next->index;
     }
@@ -63927,7 +63931,7 @@ PWSP_FORCE_INLINE void pwsp_network_wake(bool is_ordered, pwsp_pipelines *pipeli
     }
 }
 
-PWSP_FORCE_INLINE pwsp_resumed pwsp_network_wait(pwsp_network_mover *mover,
+PWSP_FORCE_INLINE pwsp_resumed pwsp_network_wait(bool is_ordered, pwsp_network_mover *mover,
                                                  const pwsp_network_op *op, pwsp_channel_line *line,
                                                  pwsp_process_wait wait) {
     pwsp_process *process = mover->process;
@@ -63935,7 +63939,13 @@ PWSP_FORCE_INLINE pwsp_resumed pwsp_network_wait(pwsp_network_mover *mover,
     process->channel = op->channel_index;
     process->node = op->node;
     process->time = mover->time;
-    pwsp_exchange_queue(&mover->pipelines->exchange, line, process);
+    if (is_ordered) {
+        pwsp_exchange_queue(&mover->pipelines->exchange, line, process);
+    } else {
+        PTOWSP_ASSERT(line->first == 0);
+        process->after = 0;
+        line->first = line->last = process->index + 1;
+    }
     return pwsp_network_leave(mover, op->index, PWSP_RESUMED_STAYS);
 }
 
@@ -64082,13 +64092,13 @@ PWSP_FORCE_INLINE pwsp_resumed pwsp_network_resume(bool is_ordered, pwsp_pipelin
         } else if (op->kind == PWSP_NETWORK_SEND && !has_records) {
             done = pwsp_network_send(is_ordered, &mover, op);
             if (done == PWSP_NETWORK_WAITS) {
-                return pwsp_network_wait(&mover, op, &op->channel->senders,
+                return pwsp_network_wait(is_ordered, &mover, op, &op->channel->senders,
                                          PWSP_PROCESS_WAITS_FULL);
             }
         } else if (op->kind == PWSP_NETWORK_RECEIVE && !has_records) {
             done = pwsp_network_receive(is_ordered, &mover, op);
             if (done == PWSP_NETWORK_WAITS) {
-                return pwsp_network_wait(&mover, op, &op->channel->receivers,
+                return pwsp_network_wait(is_ordered, &mover, op, &op->channel->receivers,
                                          PWSP_PROCESS_WAITS_EMPTY);
             }
         } else if (op->kind == PWSP_NETWORK_CONSTANT) {
