@@ -57855,6 +57855,9 @@ PWSP_INTERNAL pwsp_event pwsp_expander_next(pwsp_expander *x);
 // than pwsp_expander_next, which does the same.
 PWSP_INTERNAL pwsp_event pwsp_expander_again(pwsp_expander *x);
 
+// The event of an op that is a task, which the caller has reached. It stays where it was.
+PWSP_INTERNAL pwsp_event pwsp_expander_task(pwsp_expander *x, uint32_t op);
+
 // After SLOT_LOAD: reads the element and sets the slot.
 PWSP_INTERNAL void pwsp_expander_load(pwsp_expander *x);
 
@@ -57986,7 +57989,7 @@ static inline bool pwsp_expander_tile(pwsp_expander *x, const pwsp_tile_view *vi
 
 // -- tasks ----------------------------------------------------------------------------------------
 
-static inline pwsp_event pwsp_expander_task(pwsp_expander *x, const pwsp_op *op) {
+static inline pwsp_event pwsp_expander_make_task(pwsp_expander *x, const pwsp_op *op) {
     const ptowsp_program *p = x->program;
     const pwsp_task_op *task = PWSP_PROGRAM_AT(p, tasks, pwsp_task_op, op->at);
     const pwsp_code *codes = PWSP_PROGRAM_AT(p, codes, pwsp_code, task->first_code);
@@ -58307,7 +58310,12 @@ PWSP_INTERNAL pwsp_event pwsp_expander_again(pwsp_expander *x) {
         return PWSP_EVENT_NONE;
     }
     pwsp_expander_set_variable(x, loop, frame);
-    return pwsp_expander_task(x, end - 1);
+    return pwsp_expander_make_task(x, end - 1);
+}
+
+PWSP_INTERNAL pwsp_event pwsp_expander_task(pwsp_expander *x, uint32_t op) {
+    PTOWSP_ASSERT(x->ops[op].kind == PWSP_OP_TASK && !x->unknown);
+    return pwsp_expander_make_task(x, &x->ops[op]);
 }
 
 // Passes over an op whose effect is not known yet.
@@ -58387,7 +58395,7 @@ PWSP_INTERNAL pwsp_event pwsp_expander_next(pwsp_expander *x) {
             break;
         case PWSP_OP_SCOPE: return pwsp_scope_event((pwsp_scope)op->at);
         case PWSP_OP_SCOPE_END: return PWSP_EVENT_SCOPE_END;
-        case PWSP_OP_TASK: return pwsp_expander_task(x, op);
+        case PWSP_OP_TASK: return pwsp_expander_make_task(x, op);
         case PWSP_OP_BRANCH:
         case PWSP_OP_SLOT_SET:
             if (!pwsp_expander_evaluate(x, op)) {
@@ -62595,11 +62603,12 @@ PWSP_INTERNAL void pwsp_channel_note_take(pwsp_channel *channel, uint64_t time) 
 //      ready --move--> ... --send, receive--> waits (full, empty) --woken--> ready ... ended
 //
 // The ready process with the smallest (time, index) moves, and goes on as long as it is the
-// smallest: a heap holds the others. A process that has to wait stands in the line of its channel,
+// smallest. A queue holds the others: a few in order, as most come behind those that are there, and
+// a heap of the rest. A process that has to wait stands in the line of its channel,
 // behind earlier arrivals, and repeats its send or receive at its next move. Each token put wakes
 // the first receiver in line; each token taken wakes the first sender. A woken process is ready, at
 // the time of its arrival. If an earlier process has just taken the token or the room, it stands in
-// line again. So the order of the heap is the whole rule. Only at depth 0, where two processes
+// line again. So the order of the queue is the whole rule. Only at depth 0, where two processes
 // meet, the second to arrive acts for both.
 //
 // No process waits in vain: while one stands in line, as many woken processes are on their way to
@@ -62658,6 +62667,8 @@ typedef struct pwsp_ready {
     uint32_t process;
 } pwsp_ready;
 
+#define PWSP_READY_FEW 16u
+
 typedef struct pwsp_exchange {
     pwsp_channel *channels;
     pwsp_process *processes;
@@ -62666,7 +62677,9 @@ typedef struct pwsp_exchange {
     bool is_by_order;  // time counts steps, and takes none: see explore.c
     bool has_records;  // steps are recorded, by:
     uint32_t ready;    // without order: a stack of processes, the first's index + 1
-    uint32_t heap_count;
+    // With order: all that are ready, in order in few[few_first ... few_end - 1], or in the heap.
+    uint32_t ready_count, few_first, few_end;
+    pwsp_ready few[2 * PWSP_READY_FEW];
     pwsp_ready *heap;
     uint64_t step_count;  // that have been
     uint64_t (*record)(void *user, pwsp_process *process, ptowsp_step_kind kind, uint32_t channel,
@@ -62700,30 +62713,103 @@ PWSP_INTERNAL bool pwsp_exchange_connect(pwsp_exchange *exchange, uint32_t first
 
 // -- the ready ------------------------------------------------------------------------------------
 
-// Puts a process that is ready into the heap.
-PWSP_INTERNAL void pwsp_exchange_push(pwsp_exchange *exchange, const pwsp_ready *ready);
+// Does the process of an index, at a time, come before another one?
+PWSP_FORCE_INLINE bool pwsp_exchange_is_before(uint64_t time, uint32_t index, uint64_t other_time,
+                                               uint32_t other) {
+    return time < other_time || (time == other_time && index < other);
+}
 
-// Removes the first from the heap, which is not empty; inserts another one if it is not NULL.
-PWSP_INTERNAL uint32_t pwsp_exchange_pop(pwsp_exchange *exchange, const pwsp_ready *ready);
+// Makes room behind the few. False if there are as many as can be, and the process is in the heap.
+PWSP_INTERNAL bool pwsp_exchange_make_few(pwsp_exchange *exchange, uint64_t time, uint32_t index);
+
+// Puts a process that is ready into the queue.
+PWSP_FORCE_INLINE void pwsp_exchange_push(pwsp_exchange *exchange, uint64_t time, uint32_t index) {
+    PTOWSP_ASSERT(exchange->ready_count < exchange->running_count);  // each process is in it once
+    if (exchange->few_end == 2 * PWSP_READY_FEW && !pwsp_exchange_make_few(exchange, time, index)) {
+        return;
+    }
+    pwsp_ready *first = &exchange->few[exchange->few_first];
+    pwsp_ready *at = &exchange->few[exchange->few_end++];
+    for (; at > first && pwsp_exchange_is_before(time, index, at[-1].time, at[-1].process); at--) {
+        at[0] = at[-1];
+    }
+    at->time = time;
+    at->process = index;
+    exchange->ready_count++;
+}
+
+PWSP_INTERNAL uint32_t pwsp_exchange_pop_heap(pwsp_exchange *exchange);
+
+// Removes the first of the queue, which is not empty.
+PWSP_FORCE_INLINE uint32_t pwsp_exchange_pop(pwsp_exchange *exchange) {
+    uint32_t few_count = exchange->few_end - exchange->few_first;
+    PTOWSP_ASSERT(exchange->ready_count > 0 && exchange->ready_count >= few_count);
+    if (PWSP_UNLIKELY(exchange->ready_count > few_count)) {
+        const pwsp_ready *few = &exchange->few[exchange->few_first], *heap = exchange->heap;
+        if (few_count == 0 ||
+            pwsp_exchange_is_before(heap->time, heap->process, few->time, few->process)) {
+            return pwsp_exchange_pop_heap(exchange);
+        }
+    }
+    exchange->ready_count--;
+    return exchange->few[exchange->few_first++].process;
+}
+
+// Does a process come before all in the queue?
+PWSP_FORCE_INLINE bool pwsp_exchange_leads(const pwsp_exchange *exchange, uint64_t time,
+                                           uint32_t index) {
+    uint32_t few_count = exchange->few_end - exchange->few_first;
+    const pwsp_ready *few = &exchange->few[exchange->few_first], *heap = exchange->heap;
+    return (few_count == 0 || pwsp_exchange_is_before(time, index, few->time, few->process)) &&
+           (exchange->ready_count == few_count ||
+            pwsp_exchange_is_before(time, index, heap->time, heap->process));
+}
 
 // Does a ready process come before all other ready ones?
 PWSP_INLINE bool pwsp_exchange_is_first(const pwsp_exchange *exchange,
                                         const pwsp_process *process) {
-    const pwsp_ready *first = &exchange->heap[0];
-    return exchange->heap_count == 0 || process->time < first->time ||
-           (process->time == first->time && process->index < first->process);
+    return pwsp_exchange_leads(exchange, process->time, process->index);
 }
 
 PWSP_INLINE void pwsp_exchange_wake(pwsp_exchange *exchange, pwsp_process *process) {
     uint32_t index = process->index;
     process->wait = PWSP_PROCESS_READY;
     if (exchange->is_ordered) {
-        pwsp_ready ready = {process->time, index};
-        pwsp_exchange_push(exchange, &ready);
+        pwsp_exchange_push(exchange, process->time, index);
     } else {
         process->after = exchange->ready;
         exchange->ready = index + 1;
     }
+}
+
+// -- lines ----------------------------------------------------------------------------------------
+
+// Puts a process into a line that is not empty.
+PWSP_INTERNAL void pwsp_exchange_queue_behind(pwsp_exchange *exchange, pwsp_channel_line *line,
+                                              pwsp_process *process);
+
+// Puts a process in line: behind all that arrived before it, or at the same time with a smaller
+// index.
+PWSP_FORCE_INLINE void pwsp_exchange_queue(pwsp_exchange *exchange, pwsp_channel_line *line,
+                                           pwsp_process *process) {
+    if (line->first) {
+        pwsp_exchange_queue_behind(exchange, line, process);
+    } else {
+        process->after = 0;
+        line->first = line->last = process->index + 1;
+    }
+}
+
+// Takes the first out of a line.
+PWSP_FORCE_INLINE pwsp_process *pwsp_exchange_unqueue(pwsp_exchange *exchange,
+                                                      pwsp_channel_line *line) {
+    PTOWSP_ASSERT(line->first > 0 && line->first <= exchange->running_count);
+    pwsp_process *first = &exchange->processes[line->first - 1];
+    line->first = first->after;
+    if (line->first == 0) {
+        line->last = 0;
+    }
+    return first;
 }
 
 // -- operations of processes ----------------------------------------------------------------------
@@ -62829,57 +62915,59 @@ PWSP_INTERNAL ptowsp_status pwsp_exchange_fail(const pwsp_exchange *exchange, pw
 // -- the ready ------------------------------------------------------------------------------------
 
 static bool pwsp_ready_is_less(const pwsp_ready *a, const pwsp_ready *b) {
-    return a->time < b->time || (a->time == b->time && a->process < b->process);
+    return pwsp_exchange_is_before(a->time, a->process, b->time, b->process);
 }
 
-PWSP_INTERNAL void pwsp_exchange_push(pwsp_exchange *exchange, const pwsp_ready *ready) {
+PWSP_INTERNAL bool pwsp_exchange_make_few(pwsp_exchange *exchange, uint64_t time, uint32_t index) {
+    const pwsp_ready ready = {time, index};
+    uint32_t few_count = exchange->few_end - exchange->few_first;
+    if (few_count <= PWSP_READY_FEW) {  // so all of them move once for as many that have left
+        memmove(exchange->few, &exchange->few[exchange->few_first], few_count * sizeof(pwsp_ready));
+        exchange->few_first = 0;
+        exchange->few_end = few_count;
+        return true;
+    }
     pwsp_ready *heap = exchange->heap;
-    PTOWSP_ASSERT(exchange->heap_count < exchange->running_count);  // each process is in it once
-    uint32_t i = exchange->heap_count++;
-    while (i > 0 && pwsp_ready_is_less(ready, &heap[(i - 1) / 2])) {
+    uint32_t i = exchange->ready_count++ - few_count;
+    while (i > 0 && pwsp_ready_is_less(&ready, &heap[(i - 1) / 2])) {
         heap[i] = heap[(i - 1) / 2];
         i = (i - 1) / 2;
     }
-    heap[i] = *ready;
+    heap[i] = ready;
+    return false;
 }
 
-PWSP_INTERNAL uint32_t pwsp_exchange_pop(pwsp_exchange *exchange, const pwsp_ready *other) {
-    PTOWSP_ASSERT(exchange->heap_count > 0);
+PWSP_INTERNAL uint32_t pwsp_exchange_pop_heap(pwsp_exchange *exchange) {
     pwsp_ready *heap = exchange->heap;
     uint32_t i = 0, first = heap[0].process;
-    pwsp_ready ready = other ? *other : heap[--exchange->heap_count];
-    uint32_t count = exchange->heap_count;
+    uint32_t count = --exchange->ready_count - (exchange->few_end - exchange->few_first);
+    pwsp_ready last = heap[count];
     for (uint32_t child = 1; child < count; child = 2 * i + 1) {
         child += child + 1 < count && pwsp_ready_is_less(&heap[child + 1], &heap[child]);
-        if (!pwsp_ready_is_less(&heap[child], &ready)) {
+        if (!pwsp_ready_is_less(&heap[child], &last)) {
             break;
         }
         heap[i] = heap[child];
         i = child;
     }
-    heap[i] = ready;
+    heap[i] = last;
     return first;
 }
 
 // -- lines ----------------------------------------------------------------------------------------
 
-// Puts a process in line: behind all that arrived before it, or at the same time with a smaller
-// index.
-static void pwsp_exchange_queue(pwsp_exchange *exchange, pwsp_channel_line *line,
-                                pwsp_process *process) {
+PWSP_INTERNAL void pwsp_exchange_queue_behind(pwsp_exchange *exchange, pwsp_channel_line *line,
+                                              pwsp_process *process) {
     pwsp_process *processes = exchange->processes;
+    const pwsp_process *last = &processes[line->last - 1];
     uint32_t index = process->index;
     uint32_t *at = &line->first;
     PTOWSP_ASSERT(&processes[index] == process);
-    PTOWSP_ASSERT((line->first == 0) == (line->last == 0));
-    if (line->last) {
-        const pwsp_process *last = &processes[line->last - 1];
-        if (last->time < process->time || (last->time == process->time && line->last - 1 < index)) {
-            at = &processes[line->last - 1].after;
-        }
+    PTOWSP_ASSERT(line->first > 0 && line->last > 0);
+    if (pwsp_exchange_is_before(last->time, line->last - 1, process->time, index)) {
+        at = &processes[line->last - 1].after;
     }
-    while (*at && (processes[*at - 1].time < process->time ||
-                   (processes[*at - 1].time == process->time && *at - 1 < index))) {
+    while (*at && pwsp_exchange_is_before(processes[*at - 1].time, *at - 1, process->time, index)) {
         at = &processes[*at - 1].after;
     }
     PTOWSP_ASSERT(*at != index + 1);  // it stands in line once
@@ -62888,16 +62976,6 @@ static void pwsp_exchange_queue(pwsp_exchange *exchange, pwsp_channel_line *line
     if (process->after == 0) {
         line->last = index + 1;
     }
-}
-
-PWSP_FORCE_INLINE pwsp_process *pwsp_exchange_unqueue(pwsp_exchange *exchange,
-                                                      pwsp_channel_line *line) {
-    pwsp_process *first = &exchange->processes[line->first - 1];
-    line->first = first->after;
-    if (line->first == 0) {
-        line->last = 0;
-    }
-    return first;
 }
 
 static pwsp_exchanged pwsp_exchange_wait(pwsp_exchange *exchange, pwsp_process *process,
@@ -63424,17 +63502,22 @@ typedef enum pwsp_network_kind {
     PWSP_NETWORK_OTHER,
     PWSP_NETWORK_LOOP_END,  // of a loop whose variable counts
     PWSP_NETWORK_SEND,      // of what is in a cell
-    PWSP_NETWORK_RECEIVE
+    PWSP_NETWORK_RECEIVE,
+    PWSP_NETWORK_TASK,
+    PWSP_NETWORK_CONSTANT  // a task that is its cycles alone
 } pwsp_network_kind;
 
 // An op, prepared for that.
 typedef struct pwsp_network_op {
     pwsp_network_kind kind;
-    uint32_t cell;  // of the variable or the token
+    uint32_t cell;   // of the variable or the token
+    uint32_t place;  // of this cell among the private ones of the process, + 1; 0: not there
+    bool is_loop;    // a receive: see pwsp_process
     pwsp_channel *channel;
     const struct pwsp_network_op *next;
-    uint32_t channel_index;
-    uint32_t index;  // of itself
+    uint32_t channel_index, node;
+    uint32_t index;   // of itself
+    uint64_t cycles;  // of a constant task
 } pwsp_network_op;
 
 typedef struct pwsp_pipelines pwsp_pipelines;
@@ -63443,6 +63526,9 @@ typedef struct pwsp_pipelines pwsp_pipelines;
 typedef struct pwsp_pipeline_host {
     // Runs, or counts, the expander's current task, in a process. False with the expander's error.
     bool (*task)(void *user, const pwsp_process *process, ptowsp_cycles *out_cycles);
+    // Do all tasks of an op take the same cycles, and does nobody look at them? Then `task` is not
+    // called for them.
+    bool (*is_constant)(void *user, const pwsp_task_op *task, ptowsp_cycles *out_cycles);
     // Loads the expander's current slot, in a process, once its element has been written. NULL: it
     // already is. False after a failure.
     bool (*load)(void *user);
@@ -63476,8 +63562,10 @@ struct pwsp_pipelines {
     uint64_t process_stats_capacity;
     uint32_t process_count;
     pwsp_chain *chains;
-    pwsp_network_op *network_ops;  // by op
+    pwsp_network_op *network_ops;  // by op, prepared
     uint64_t slot_load_count;
+    uint64_t constant_count;   // tasks for which `task` of the host was not called
+    bool has_constants_found;  // in this execution
     // No run of a pipeline can take less than these, of a process and of a channel; the largest of
     // all runs, and whose they are. See pwsp_pipelines_bound.
     uint64_t process_least, channel_least;
@@ -63755,14 +63843,17 @@ typedef enum pwsp_resumed {
 PWSP_INTERNAL pwsp_resumed pwsp_pipelines_step(pwsp_pipelines *pipelines, pwsp_process *process,
                                                uint32_t *next);
 
-// Run the processes of the pipeline until none can move. The first goes by time. The second goes in
-// any order, which takes one producer and one consumer for each channel, and no kernels that see
-// data. False with an error in the expander.
-PWSP_INTERNAL bool pwsp_pipelines_walk(pwsp_pipelines *pipelines);
-PWSP_INTERNAL bool pwsp_pipelines_walk_freely(pwsp_pipelines *pipelines);
+// The same for an op that is a task, without its place. False with an error in the expander.
+PWSP_INTERNAL bool pwsp_pipelines_step_task(pwsp_pipelines *pipelines, pwsp_process *process,
+                                            uint32_t op);
 
-// Prepares all ops for this, once.
-PWSP_INTERNAL void pwsp_pipelines_prepare_freely(pwsp_pipelines *pipelines);
+// Runs the processes of the pipeline until none can move: in the order of time if the exchange is
+// ordered, otherwise in any order, which takes one producer and one consumer for each channel, and
+// no kernels that see data. False with an error in the expander.
+PWSP_INTERNAL bool pwsp_pipelines_walk(pwsp_pipelines *pipelines);
+
+// Prepares all ops for this, once. False when memory is out.
+PWSP_INTERNAL bool pwsp_pipelines_prepare(pwsp_pipelines *pipelines);
 
 #endif
 
@@ -63770,13 +63861,11 @@ PWSP_INTERNAL void pwsp_pipelines_prepare_freely(pwsp_pipelines *pipelines);
 // src/time/order.c
 // =================================================================================================
 
-// Walking the processes of a pipeline, in the order of time.
+// One step of a process of a pipeline: through the expander to its next event, and what that does
+// by the rules of exchange.h. A process that waits stays at its op, and repeats it when it is woken;
+// or it continues behind the op, if another process has met it there meanwhile.
 //
-// A process is entered, walked to its next wait, and left. The rules of exchange.h decide which one
-// moves, and how sends and receives act. A waiting process stays at its op, and repeats it when it
-// is woken; or it continues behind the op, if another process has met it there meanwhile.
-//
-// Where the order does not matter, network.c has a faster way.
+// network.c decides which process moves, and has a shorter way for most ops.
 
 #include <inttypes.h>
 
@@ -63818,7 +63907,7 @@ static pwsp_resumed pwsp_pipelines_receive(pwsp_pipelines *pipelines, pwsp_proce
     return pwsp_pipelines_exchanged(pipelines, what, receive->channel, x->receive_end, next);
 }
 
-// -- walking --------------------------------------------------------------------------------------
+// -- other events ---------------------------------------------------------------------------------
 
 static bool pwsp_pipelines_task(pwsp_pipelines *pipelines, pwsp_process *process) {
     ptowsp_cycles cycles = 0;
@@ -63896,63 +63985,41 @@ PWSP_INTERNAL pwsp_resumed pwsp_pipelines_step(pwsp_pipelines *pipelines, pwsp_p
     return event == PWSP_EVENT_PROCESS_END ? PWSP_RESUMED_STAYS : PWSP_RESUMED_LATER;
 }
 
-// Runs a process until it waits, has ended, or others come first.
-static pwsp_resumed pwsp_pipelines_resume(pwsp_pipelines *pipelines, pwsp_process *process) {
-    pwsp_resumed resumed;
-    uint32_t next = process->next_op + process->has_met;
-    process->has_met = false;
-    pwsp_process_enter(pipelines, process);
-    do {
-        resumed = pwsp_pipelines_step(pipelines, process, &next);
-    } while (resumed == PWSP_RESUMED_LATER &&
-             pwsp_exchange_is_first(&pipelines->exchange, process));
-    process->next_op = next;
-    if (resumed != PWSP_RESUMED_FAILED) {  // otherwise the error is about this process
-        pwsp_process_leave(pipelines, process);
-    }
-    return resumed;
-}
-
-PWSP_INTERNAL bool pwsp_pipelines_walk(pwsp_pipelines *pipelines) {
-    pwsp_exchange *exchange = &pipelines->exchange;
-    exchange->heap_count = 0;
-    for (uint32_t i = 0; i < exchange->running_count; i++) {
-        pwsp_exchange_wake(exchange, &exchange->processes[i]);
-    }
-    while (exchange->heap_count > 0) {
-        uint32_t first = pwsp_exchange_pop(exchange, NULL);
-        pwsp_process *process = &exchange->processes[first];
-        pwsp_resumed resumed = pwsp_pipelines_resume(pipelines, process);
-        while (resumed == PWSP_RESUMED_LATER) {  // changes places with the first
-            pwsp_ready ready = {process->time, first};
-            first = pwsp_exchange_pop(exchange, &ready);
-            process = &exchange->processes[first];
-            resumed = pwsp_pipelines_resume(pipelines, process);
-        }
-        if (resumed == PWSP_RESUMED_FAILED) {
-            return false;
-        }
-    }
-    return true;
+PWSP_INTERNAL bool pwsp_pipelines_step_task(pwsp_pipelines *pipelines, pwsp_process *process,
+                                            uint32_t op) {
+    return pwsp_expander_task(pipelines->x, op) == PWSP_EVENT_TASK &&
+           pwsp_pipelines_task(pipelines, process);
 }
 
 // =================================================================================================
 // src/time/network.c
 // =================================================================================================
 
-// Walking processes in any order.
+// Walking processes: which one moves, and the ops that need no expander.
 //
 // With one producer and one consumer for each channel, the times of sends and receives follow from
 // each other alone. A network of such processes has one history, in whatever order they move (Kahn,
 // The semantics of a simple language for parallel programming, 1974). So where no kernel reads
 // data, a process may walk as far as it can, and a stack holds the ready ones. Processes switch
-// only where one waits, not wherever another one has an earlier time.
+// only where one waits, not wherever another one has an earlier time. In all other pipelines the
+// order of time decides: after each op a process goes on only if no ready one comes before it.
 //
-// The ops of loops that send and receive are prepared once: each with its operands at hand and with
-// the op that follows it, behind jumps and scopes without effect in a process. These are walked
-// here, with position and time in registers; all other ops take the way of order.c.
+// All ops are prepared once: each with its operands at hand and with the op that follows it, behind
+// jumps and scopes without effect in a process. Sends, receives, tasks and ends of loops are walked
+// here, with position and time in registers; the others, and those that fail, take the way of
+// order.c. So do sends and receives whose steps are recorded.
+//
+// A send or receive that makes the first process in line able to move does the waiting op of that
+// one as well, if this is what would happen next: always without order; with it, if the woken one
+// comes before all others that are ready. That is so but for ties, since it has waited longest.
+//
+//      consumer    receive k ..... receive k + 1         one visit, in which producer's send is done:
+//      producer    send k + d (waits) .. send k + d + 1  it is ready again behind that send
 
 // -- preparing ------------------------------------------------------------------------------------
+
+// The place of a cell that has another one in each process that walks the op.
+#define PWSP_NETWORK_NO_PLACE UINT32_MAX
 
 static const pwsp_network_op *pwsp_network_from(const pwsp_pipelines *pipelines, uint32_t index) {
     for (;;) {
@@ -63974,12 +64041,14 @@ static pwsp_network_op pwsp_network_prepare(const pwsp_pipelines *pipelines, uin
     pwsp_network_op made;
     memset(&made, 0, sizeof made);
     made.index = index;
+    made.node = op->node;
     if (op->kind == PWSP_OP_LOOP_END) {
         const pwsp_loop *loop = PWSP_PROGRAM_AT(program, loops, pwsp_loop, op->at);
         made.kind = loop->axis_kind == PWSP_AXIS_SPARSE || pwsp_axis_is_work(loop->axis_kind)
                         ? PWSP_NETWORK_OTHER
                         : PWSP_NETWORK_LOOP_END;
         made.cell = loop->cell;
+        made.place = PWSP_NETWORK_NO_PLACE;  // in a workload that processes call
         made.next = pwsp_network_from(pipelines, op->target);
     } else if (op->kind == PWSP_OP_SEND) {
         const pwsp_send_op *send = PWSP_PROGRAM_AT(program, sends, pwsp_send_op, op->at);
@@ -63995,85 +64064,155 @@ static pwsp_network_op pwsp_network_prepare(const pwsp_pipelines *pipelines, uin
             PWSP_PROGRAM_AT(program, receives, pwsp_receive_op, op->at);
         made.kind = PWSP_NETWORK_RECEIVE;
         made.cell = receive->cell;
+        made.is_loop = receive->is_loop;
         made.channel_index = receive->channel;
         made.channel = &pipelines->exchange.channels[receive->channel];
+        made.next = pwsp_network_from(pipelines, index + 1);
+    } else if (op->kind == PWSP_OP_TASK) {
+        made.kind = PWSP_NETWORK_TASK;
         made.next = pwsp_network_from(pipelines, index + 1);
     }
     return made;
 }
 
-PWSP_INTERNAL void pwsp_pipelines_prepare_freely(pwsp_pipelines *pipelines) {
-    for (uint32_t i = 0; i < pipelines->program->ops.count; i++) {
+// Finds the places of the cells in the ops of a process, which no other one walks. `places` are by
+// cell, all 0.
+static void pwsp_network_place(const pwsp_pipelines *pipelines, const pwsp_process_op *process,
+                               uint32_t *places) {
+    const uint32_t *privates =
+        PWSP_PROGRAM_AT(pipelines->program, privates, uint32_t, process->first_private);
+    for (uint32_t i = 0; i < process->private_count; i++) {
+        places[privates[i]] = i + 1;
+    }
+    for (uint32_t i = process->first_op;
+         PWSP_OP_AT(pipelines->program, i)->kind != PWSP_OP_PROCESS_END; i++) {
+        pipelines->network_ops[i].place = places[pipelines->network_ops[i].cell];
+    }
+    for (uint32_t i = 0; i < process->private_count; i++) {
+        places[privates[i]] = 0;
+    }
+}
+
+PWSP_INTERNAL bool pwsp_pipelines_prepare(pwsp_pipelines *pipelines) {
+    const ptowsp_program *program = pipelines->program;
+    size_t size = (size_t)program->cell_count * sizeof(uint32_t);
+    uint32_t *places = (uint32_t *)pwsp_memory_alloc(&pipelines->memory, size);
+    for (uint32_t i = 0; places && i < program->ops.count; i++) {
         pipelines->network_ops[i] = pwsp_network_prepare(pipelines, i);
     }
+    for (uint32_t i = 0; places && i < program->processes.count; i++) {
+        pwsp_network_place(pipelines, PWSP_PROCESS_OP_AT(pipelines, i), places);
+    }
+    pwsp_memory_free(&pipelines->memory, places, size);
+    return places != NULL;
 }
 
-// -- walking --------------------------------------------------------------------------------------
+// Which tasks are constant does not change during an execution.
+static void pwsp_network_find_constants(pwsp_pipelines *pipelines) {
+    const pwsp_pipeline_host *host = &pipelines->host;
+    for (uint32_t i = 0; i < pipelines->program->ops.count; i++) {
+        const pwsp_op *op = PWSP_OP_AT(pipelines->program, i);
+        if (op->kind == PWSP_OP_TASK) {
+            const pwsp_task_op *task =
+                PWSP_PROGRAM_AT(pipelines->program, tasks, pwsp_task_op, op->at);
+            pwsp_network_op *made = &pipelines->network_ops[i];
+            made->kind = host->is_constant(host->user, task, &made->cycles) ? PWSP_NETWORK_CONSTANT
+                                                                            : PWSP_NETWORK_TASK;
+        }
+    }
+    pipelines->has_constants_found = true;
+}
 
-// Swaps the cells of a process into place, or out again.
-PWSP_FORCE_INLINE void pwsp_network_swap(const pwsp_pipelines *pipelines,
-                                         const pwsp_process *process) {
-    if (PWSP_UNLIKELY(process->op->private_count > 0)) {
-        pwsp_process_swap(pipelines, process);
+// -- the process that moves -----------------------------------------------------------------------
+
+// In the order of time processes change often, and their private cells stay out of place until an
+// op needs the expander. Without order they are put in place at once.
+typedef struct pwsp_network_mover {
+    pwsp_pipelines *pipelines;
+    pwsp_process *process;
+    uint64_t *cells;
+    uint64_t time;
+    bool is_entered;
+} pwsp_network_mover;
+
+PWSP_FORCE_INLINE void pwsp_network_enter(pwsp_network_mover *mover) {
+    if (!mover->is_entered && PWSP_UNLIKELY(mover->process->op->private_count > 0)) {
+        mover->is_entered = true;
+        pwsp_process_swap(mover->pipelines, mover->process);
     }
 }
 
-// Makes a process wait at a channel where no other waits.
-PWSP_FORCE_INLINE pwsp_resumed pwsp_network_wait(const pwsp_pipelines *pipelines,
-                                                 pwsp_process *process, uint64_t time,
-                                                 const pwsp_network_op *op, pwsp_channel_line *line,
-                                                 pwsp_process_wait wait) {
-    PTOWSP_ASSERT(line->first == 0);
-    process->time = time;
-    process->next_op = op->index;
-    process->wait = wait;
-    process->channel = op->channel_index;
-    process->node = pipelines->x->ops[op->index].node;
-    process->after = 0;
-    line->first = line->last = process->index + 1;
-    pwsp_network_swap(pipelines, process);
-    return PWSP_RESUMED_STAYS;
+// The process stays at an op, or continues there.
+PWSP_FORCE_INLINE pwsp_resumed pwsp_network_leave(pwsp_network_mover *mover, uint32_t op,
+                                                  pwsp_resumed resumed) {
+    mover->process->time = mover->time;
+    mover->process->next_op = op;
+    if (PWSP_UNLIKELY(mover->is_entered)) {
+        pwsp_process_swap(mover->pipelines, mover->process);
+    }
+    return resumed;
 }
 
-// Readies the process that waits at a channel, behind its op, which is done for it.
-PWSP_FORCE_INLINE pwsp_process *pwsp_network_wake(pwsp_pipelines *pipelines,
-                                                  pwsp_channel_line *line) {
-    uint32_t number = line->first;
-    PTOWSP_ASSERT(number > 0 && number <= pipelines->exchange.running_count);
-    pwsp_process *process = &pipelines->exchange.processes[number - 1];
-    process->next_op = pipelines->network_ops[process->next_op].next->index;
-    line->first = line->last = 0;
-    process->wait = PWSP_PROCESS_READY;
-    process->after = pipelines->exchange.ready;
-    pipelines->exchange.ready = number;
-    return process;
+// Where a cell of an op is.
+PWSP_FORCE_INLINE uint64_t *pwsp_network_cell(bool is_ordered, pwsp_network_mover *mover,
+                                              const pwsp_network_op *op) {
+    if (is_ordered && op->place > 0 && !mover->is_entered) {
+        if (PWSP_LIKELY(op->place != PWSP_NETWORK_NO_PLACE)) {
+            return &mover->process->kept[op->place - 1];
+        }
+        pwsp_network_enter(mover);
+    }
+    return &mover->cells[op->cell];
 }
 
-PWSP_FORCE_INLINE void pwsp_network_put(pwsp_channel *channel, uint64_t token, uint64_t *time) {
-    uint64_t sent = pwsp_channel_put(channel, token, *time);
-    if (sent != *time) {
-        channel->full += sent - *time;
+// -- sending and receiving ------------------------------------------------------------------------
+
+PWSP_FORCE_INLINE void pwsp_network_put(bool is_ordered, pwsp_channel *channel,
+                                        pwsp_process *process, uint64_t token, uint64_t *time) {
+    uint64_t sent = pwsp_channel_put(channel, token, *time), waited = sent - *time;
+    if (waited) {
+        if (is_ordered) {
+            process->full += waited;
+            channel->full = pwsp_sum_u64(channel->full, waited);
+        } else {  // of the one producer, so it is below PTOWSP_CYCLES_MAX
+            channel->full += waited;
+        }
         *time = sent;
     }
 }
 
-PWSP_FORCE_INLINE void pwsp_network_take(pwsp_channel *channel, uint64_t *cell, uint64_t *time) {
-    uint64_t received = pwsp_channel_take(channel, *time, cell);
-    if (received != *time) {
-        channel->empty += received - *time;
+PWSP_FORCE_INLINE void pwsp_network_take(bool is_ordered, pwsp_channel *channel,
+                                         pwsp_process *process, uint64_t *cell, uint64_t *time) {
+    uint64_t received = pwsp_channel_take(channel, *time, cell), waited = received - *time;
+    if (waited) {
+        if (is_ordered) {
+            process->empty += waited;
+            channel->empty = pwsp_sum_u64(channel->empty, waited);
+        } else {
+            channel->empty += waited;
+        }
         *time = received;
     }
 }
 
 // At a channel of depth 0.
-PWSP_FORCE_INLINE void pwsp_network_meet(pwsp_channel *channel, uint64_t token,
-                                         uint64_t *sender_time, uint64_t *cell,
-                                         uint64_t *receiver_time) {
+PWSP_FORCE_INLINE void pwsp_network_meet(bool is_ordered, pwsp_channel *channel,
+                                         pwsp_process *sender, uint64_t token,
+                                         uint64_t *sender_time, pwsp_process *receiver,
+                                         uint64_t *cell, uint64_t *receiver_time) {
     uint64_t time = pwsp_max_u64(*sender_time + channel->latency, *receiver_time);
+    uint64_t full = time - *sender_time, empty = time - *receiver_time;
     channel->sent++;
     channel->received++;
-    channel->full += time - *sender_time;
-    channel->empty += time - *receiver_time;
+    if (is_ordered) {
+        channel->full = pwsp_sum_u64(channel->full, full);
+        channel->empty = pwsp_sum_u64(channel->empty, empty);
+        sender->full += full;
+        receiver->empty += empty;
+    } else {
+        channel->full += full;
+        channel->empty += empty;
+    }
     *cell = token;
     *sender_time = *receiver_time = time;
 }
@@ -64081,6 +64220,161 @@ PWSP_FORCE_INLINE void pwsp_network_meet(pwsp_channel *channel, uint64_t token,
 // Can a token sent at a time be received before time ends?
 PWSP_FORCE_INLINE bool pwsp_network_is_due(const pwsp_channel *channel, uint64_t time) {
     return PWSP_LIKELY(time + channel->latency <= PTOWSP_CYCLES_MAX);
+}
+
+PWSP_FORCE_INLINE pwsp_process *pwsp_network_first(const pwsp_pipelines *pipelines,
+                                                   const pwsp_channel_line *line) {
+    return &pipelines->exchange.processes[line->first - 1];
+}
+
+// Would a process that is woken now move before the mover and all others?
+PWSP_FORCE_INLINE bool pwsp_network_is_next(bool is_ordered, const pwsp_network_mover *mover,
+                                            const pwsp_process *woken) {
+    return !is_ordered || PWSP_LIKELY(pwsp_exchange_is_before(woken->time, woken->index,
+                                                              mover->time, mover->process->index) &&
+                                      pwsp_exchange_is_first(&mover->pipelines->exchange, woken));
+}
+
+// Readies the first in line, behind its op if that is done for it.
+PWSP_FORCE_INLINE void pwsp_network_wake(bool is_ordered, pwsp_pipelines *pipelines,
+                                         pwsp_channel_line *line, bool is_done) {
+    pwsp_exchange *exchange = &pipelines->exchange;
+    pwsp_process *process = pwsp_network_first(pipelines, line);
+    if (is_ordered) {
+        pwsp_exchange_unqueue(exchange, line);
+    } else {  // it stands there alone
+        line->first = line->last = 0;
+    }
+    if (is_done) {
+        process->next_op = pipelines->network_ops[process->next_op].next->index;
+    }
+    process->wait = PWSP_PROCESS_READY;
+    if (is_ordered) {
+        pwsp_exchange_push(exchange, process->time, process->index);
+    } else {
+        process->after = exchange->ready;
+        exchange->ready = process->index + 1;
+    }
+}
+
+PWSP_FORCE_INLINE pwsp_resumed pwsp_network_wait(bool is_ordered, pwsp_network_mover *mover,
+                                                 const pwsp_network_op *op, pwsp_channel_line *line,
+                                                 pwsp_process_wait wait) {
+    pwsp_process *process = mover->process;
+    process->wait = wait;
+    process->channel = op->channel_index;
+    process->node = op->node;
+    process->time = mover->time;
+    if (is_ordered) {
+        pwsp_exchange_queue(&mover->pipelines->exchange, line, process);
+    } else {
+        PTOWSP_ASSERT(line->first == 0);
+        process->after = 0;
+        line->first = line->last = process->index + 1;
+    }
+    return pwsp_network_leave(mover, op->index, PWSP_RESUMED_STAYS);
+}
+
+// What a send or receive comes to.
+typedef enum pwsp_network_done {
+    PWSP_NETWORK_DONE,
+    PWSP_NETWORK_WAITS,
+    PWSP_NETWORK_LEFT  // to order.c: nothing has been done
+} pwsp_network_done;
+
+PWSP_FORCE_INLINE pwsp_network_done pwsp_network_send(bool is_ordered, pwsp_network_mover *mover,
+                                                      const pwsp_network_op *op) {
+    pwsp_channel *channel = op->channel;
+    pwsp_pipelines *pipelines = mover->pipelines;
+    pwsp_channel_line *line = &channel->receivers;
+    if (PWSP_UNLIKELY(channel->sent >= channel->limit)) {
+        return PWSP_NETWORK_LEFT;
+    }
+    uint64_t token = *pwsp_network_cell(is_ordered, mover, op);
+    if (pwsp_channel_pending(channel) < channel->depth) {
+        pwsp_network_put(is_ordered, channel, mover->process, token, &mover->time);
+        if (line->first) {
+            pwsp_process *receiver = pwsp_network_first(pipelines, line);
+            bool is_done = pwsp_network_is_next(is_ordered, mover, receiver) &&
+                           PWSP_LIKELY(pwsp_channel_first_due(channel) <= PTOWSP_CYCLES_MAX);
+            if (is_done) {
+                pwsp_network_take(is_ordered, channel, receiver, receiver->inbox, &receiver->time);
+            }
+            pwsp_network_wake(is_ordered, pipelines, line, is_done);
+        }
+        return PWSP_NETWORK_DONE;
+    }
+    if (line->first && channel->depth == 0) {
+        pwsp_process *receiver = pwsp_network_first(pipelines, line);
+        if (!pwsp_network_is_due(channel, mover->time)) {
+            return PWSP_NETWORK_LEFT;
+        }
+        pwsp_network_meet(is_ordered, channel, mover->process, token, &mover->time, receiver,
+                          receiver->inbox, &receiver->time);
+        pwsp_network_wake(is_ordered, pipelines, line, true);
+        return PWSP_NETWORK_DONE;
+    }
+    mover->process->token = token;
+    return PWSP_NETWORK_WAITS;
+}
+
+PWSP_FORCE_INLINE pwsp_network_done pwsp_network_receive(bool is_ordered, pwsp_network_mover *mover,
+                                                         const pwsp_network_op *op) {
+    pwsp_channel *channel = op->channel;
+    pwsp_pipelines *pipelines = mover->pipelines;
+    pwsp_process *process = mover->process;
+    pwsp_channel_line *line = &channel->senders;
+    if (pwsp_channel_pending(channel) > 0) {
+        if (PWSP_UNLIKELY(pwsp_channel_first_due(channel) > PTOWSP_CYCLES_MAX) ||
+            pwsp_halt_is(pipelines->host.halt)) {
+            return PWSP_NETWORK_LEFT;
+        }
+        pwsp_network_take(is_ordered, channel, process, pwsp_network_cell(is_ordered, mover, op),
+                          &mover->time);
+        if (line->first) {
+            pwsp_process *sender = pwsp_network_first(pipelines, line);
+            bool is_done = pwsp_network_is_next(is_ordered, mover, sender) &&
+                           PWSP_LIKELY(channel->sent < channel->limit);
+            if (is_done) {
+                pwsp_network_put(is_ordered, channel, sender, sender->token, &sender->time);
+            }
+            pwsp_network_wake(is_ordered, pipelines, line, is_done);
+        }
+        return PWSP_NETWORK_DONE;
+    }
+    if (line->first && channel->depth == 0) {
+        pwsp_process *sender = pwsp_network_first(pipelines, line);
+        if (PWSP_UNLIKELY(channel->sent >= channel->limit) ||
+            !pwsp_network_is_due(channel, sender->time)) {
+            return PWSP_NETWORK_LEFT;
+        }
+        pwsp_network_meet(is_ordered, channel, sender, sender->token, &sender->time, process,
+                          pwsp_network_cell(is_ordered, mover, op), &mover->time);
+        pwsp_network_wake(is_ordered, pipelines, line, true);
+        return PWSP_NETWORK_DONE;
+    }
+    if (channel->producers == 0) {
+        return PWSP_NETWORK_LEFT;
+    }
+    process->is_loop = op->is_loop;
+    process->inbox = op->place ? &process->kept[op->place - 1] : &mover->cells[op->cell];
+    return PWSP_NETWORK_WAITS;
+}
+
+// -- walking --------------------------------------------------------------------------------------
+
+PWSP_FORCE_INLINE pwsp_network_done pwsp_network_constant(pwsp_network_mover *mover,
+                                                          const pwsp_network_op *op) {
+    uint64_t end = mover->time + op->cycles;
+    if (PWSP_UNLIKELY(end > PTOWSP_CYCLES_MAX) || pwsp_halt_is(mover->pipelines->host.halt)) {
+        return PWSP_NETWORK_LEFT;
+    }
+    mover->time = end;
+    mover->process->busy += op->cycles;
+    mover->process->tasks++;
+    mover->pipelines->x->task_count++;
+    mover->pipelines->constant_count++;
+    return PWSP_NETWORK_DONE;
 }
 
 // An op of another kind, or one that fails.
@@ -64097,120 +64391,120 @@ static pwsp_resumed pwsp_network_other(pwsp_pipelines *pipelines, pwsp_process *
     return resumed;
 }
 
-// Runs a process until it waits or has ended. `continue` follows a finished op. `break` leaves an
-// op that is handled elsewhere: nothing has been done.
-PWSP_FORCE_INLINE pwsp_resumed pwsp_network_resume(pwsp_pipelines *pipelines,
+// Runs a process until it waits or has ended or, with order, another one comes first. An op that
+// is left has done nothing, and takes the way of order.c. After an error the cells of the
+// process stay in place, as the error is about it.
+PWSP_FORCE_INLINE pwsp_resumed pwsp_network_resume(bool is_ordered, pwsp_pipelines *pipelines,
                                                    pwsp_process *process) {
+    const pwsp_exchange *exchange = &pipelines->exchange;
     const pwsp_network_op *op = &pipelines->network_ops[process->next_op + process->has_met];
-    process->has_met = false;
+    const bool has_records = is_ordered && exchange->has_records;
+    const uint32_t index = process->index;
     pwsp_halt *halt = pipelines->host.halt;
-    uint64_t *cells = pipelines->cells;
-    uint64_t time = process->time;
-    pwsp_network_swap(pipelines, process);
+    pwsp_network_mover mover = {pipelines, process, pipelines->cells, process->time, false};
+    process->has_met = false;
+    if (!is_ordered) {
+        pwsp_network_enter(&mover);
+    }
     for (;;) {
-        pwsp_channel *channel = op->channel;
-        switch (op->kind) {
-        case PWSP_NETWORK_LOOP_END: {
+        pwsp_network_done done = PWSP_NETWORK_LEFT;
+        if (op->kind == PWSP_NETWORK_LOOP_END) {
             pwsp_frame *frame = &process->frames[process->frame_count - 1];
-            if (frame->i + 1 == frame->count || pwsp_halt_is(halt)) {
-                break;
+            if (PWSP_LIKELY(frame->i + 1 != frame->count) && !pwsp_halt_is(halt)) {
+                *pwsp_network_cell(is_ordered, &mover, op) = (uint64_t)++frame->i;
+                op = op->next;
+                continue;
             }
-            cells[op->cell] = (uint64_t)++frame->i;
-            op = op->next;
-            continue;
-        }
-        case PWSP_NETWORK_SEND:
-            if (PWSP_UNLIKELY(channel->sent >= channel->limit)) {
-                break;
-            }
-            if (channel->receivers.first) {
-                pwsp_process *receiver =
-                    &pipelines->exchange.processes[channel->receivers.first - 1];
-                if (!pwsp_network_is_due(channel, pwsp_max_u64(time, receiver->time))) {
-                    break;  // its place was free before its receiver came
-                }
-                pwsp_network_wake(pipelines, &channel->receivers);
-                if (channel->depth > 0) {
-                    pwsp_network_put(channel, cells[op->cell], &time);
-                    pwsp_network_take(channel, receiver->inbox, &receiver->time);
-                } else {
-                    pwsp_network_meet(channel, cells[op->cell], &time, receiver->inbox,
-                                      &receiver->time);
-                }
-            } else if (pwsp_channel_pending(channel) < channel->depth) {
-                pwsp_network_put(channel, cells[op->cell], &time);
-            } else {
-                process->token = cells[op->cell];
-                return pwsp_network_wait(pipelines, process, time, op, &channel->senders,
+        } else if (op->kind == PWSP_NETWORK_SEND && !has_records) {
+            done = pwsp_network_send(is_ordered, &mover, op);
+            if (done == PWSP_NETWORK_WAITS) {
+                return pwsp_network_wait(is_ordered, &mover, op, &op->channel->senders,
                                          PWSP_PROCESS_WAITS_FULL);
             }
-            op = op->next;
-            continue;
-        case PWSP_NETWORK_RECEIVE:
-            if (pwsp_channel_pending(channel) > 0) {
-                if (PWSP_UNLIKELY(pwsp_channel_first_due(channel) > PTOWSP_CYCLES_MAX) ||
-                    pwsp_halt_is(halt)) {
-                    break;
-                }
-                pwsp_network_take(channel, &cells[op->cell], &time);
-                if (channel->senders.first) {
-                    pwsp_process *sender = pwsp_network_wake(pipelines, &channel->senders);
-                    pwsp_network_put(channel, sender->token, &sender->time);
-                }
-            } else if (channel->senders.first) {  // at depth 0
-                pwsp_process *sender = &pipelines->exchange.processes[channel->senders.first - 1];
-                if (!pwsp_network_is_due(channel, sender->time)) {
-                    break;
-                }
-                pwsp_network_wake(pipelines, &channel->senders);
-                pwsp_network_meet(channel, sender->token, &sender->time, &cells[op->cell], &time);
-            } else if (channel->producers > 0) {
-                const pwsp_op *from = &pipelines->x->ops[op->index];
-                const pwsp_receive_op *receive =
-                    PWSP_PROGRAM_AT(pipelines->program, receives, pwsp_receive_op, from->at);
-                process->is_loop = receive->is_loop;
-                process->inbox =
-                    receive->place ? &process->kept[receive->place - 1] : &cells[op->cell];
-                return pwsp_network_wait(pipelines, process, time, op, &channel->receivers,
+        } else if (op->kind == PWSP_NETWORK_RECEIVE && !has_records) {
+            done = pwsp_network_receive(is_ordered, &mover, op);
+            if (done == PWSP_NETWORK_WAITS) {
+                return pwsp_network_wait(is_ordered, &mover, op, &op->channel->receivers,
                                          PWSP_PROCESS_WAITS_EMPTY);
-            } else {
-                break;
             }
+        } else if (op->kind == PWSP_NETWORK_CONSTANT) {
+            done = pwsp_network_constant(&mover, op);
+        } else if (op->kind == PWSP_NETWORK_TASK && !pwsp_halt_is(halt)) {
+            pwsp_network_enter(&mover);
+            process->time = mover.time;
+            if (!pwsp_pipelines_step_task(pipelines, process, op->index)) {
+                return PWSP_RESUMED_FAILED;
+            }
+            mover.time = process->time;
+            done = PWSP_NETWORK_DONE;
+        }
+        if (PWSP_LIKELY(done == PWSP_NETWORK_DONE)) {
             op = op->next;
-            continue;
-        case PWSP_NETWORK_OTHER: break;
+        } else {
+            pwsp_network_enter(&mover);
+            process->time = mover.time;
+            pwsp_resumed resumed = pwsp_network_other(pipelines, process, op);
+            if (resumed == PWSP_RESUMED_FAILED) {
+                return resumed;
+            }
+            mover.time = process->time;
+            if (resumed == PWSP_RESUMED_STAYS) {
+                return pwsp_network_leave(&mover, process->next_op, resumed);
+            }
+            op = &pipelines->network_ops[process->next_op];
         }
-        process->time = time;
-        pwsp_resumed resumed = pwsp_network_other(pipelines, process, op);
-        if (resumed == PWSP_RESUMED_STAYS) {
-            pwsp_network_swap(pipelines, process);
+        if (is_ordered && !pwsp_exchange_leads(exchange, mover.time, index)) {
+            return pwsp_network_leave(&mover, op->index, PWSP_RESUMED_LATER);
         }
-        if (resumed != PWSP_RESUMED_LATER) {
-            return resumed;
-        }
-        time = process->time;
-        op = &pipelines->network_ops[process->next_op];
     }
 }
 
-PWSP_INTERNAL bool pwsp_pipelines_walk_freely(pwsp_pipelines *pipelines) {
-    pipelines->exchange.ready = 0;
-    for (uint32_t i = pipelines->exchange.running_count; i > 0; i--) {
-        pwsp_exchange_wake(&pipelines->exchange, &pipelines->exchange.processes[i - 1]);
+// In the order of time.
+static bool pwsp_network_walk_in_order(pwsp_pipelines *pipelines) {
+    pwsp_exchange *exchange = &pipelines->exchange;
+    while (exchange->ready_count > 0) {
+        pwsp_process *process = &exchange->processes[pwsp_exchange_pop(exchange)];
+        pwsp_resumed resumed = pwsp_network_resume(true, pipelines, process);
+        if (resumed == PWSP_RESUMED_FAILED) {
+            return false;
+        }
+        if (resumed == PWSP_RESUMED_LATER) {
+            pwsp_exchange_push(exchange, process->time, process->index);
+        }
     }
-    while (pipelines->exchange.ready) {
-        pwsp_process *process = &pipelines->exchange.processes[pipelines->exchange.ready - 1];
+    return true;
+}
+
+static bool pwsp_network_walk_freely(pwsp_pipelines *pipelines) {
+    pwsp_exchange *exchange = &pipelines->exchange;
+    while (exchange->ready) {
+        pwsp_process *process = &exchange->processes[exchange->ready - 1];
         PTOWSP_ASSERT(process->wait == PWSP_PROCESS_READY);
-        pipelines->exchange.ready = process->after;
+        exchange->ready = process->after;
         if (pwsp_halt_is(pipelines->host.halt)) {
             pwsp_expander_fail_halt(pipelines->x, pipelines->host.halt);
             return false;
         }
-        if (pwsp_network_resume(pipelines, process) == PWSP_RESUMED_FAILED) {
+        if (pwsp_network_resume(false, pipelines, process) == PWSP_RESUMED_FAILED) {
             return false;
         }
     }
     return true;
+}
+
+PWSP_INTERNAL bool pwsp_pipelines_walk(pwsp_pipelines *pipelines) {
+    pwsp_exchange *exchange = &pipelines->exchange;
+    if (!pipelines->has_constants_found) {
+        pwsp_network_find_constants(pipelines);
+    }
+    exchange->ready_count = exchange->few_first = exchange->few_end = 0;
+    exchange->ready = 0;
+    for (uint32_t i = 0; i < exchange->running_count; i++) {  // the first on top
+        uint32_t index = exchange->is_ordered ? i : exchange->running_count - 1 - i;
+        pwsp_exchange_wake(exchange, &exchange->processes[index]);
+    }
+    return exchange->is_ordered ? pwsp_network_walk_in_order(pipelines)
+                                : pwsp_network_walk_freely(pipelines);
 }
 
 // =================================================================================================
@@ -64262,11 +64556,10 @@ PWSP_INTERNAL bool pwsp_pipelines_init(pwsp_pipelines *pipelines, const pwsp_mem
     is_good = is_good && pipelines->field;
     PWSP_PIPELINES_ARRAYS(PWSP_PIPELINES_ALLOC)
 #undef PWSP_PIPELINES_ALLOC
-    if (!is_good) {
+    if (!is_good || !pwsp_pipelines_prepare(pipelines)) {
         pwsp_pipelines_free(pipelines);
         return false;
     }
-    pwsp_pipelines_prepare_freely(pipelines);
     return true;
 }
 
@@ -64389,7 +64682,8 @@ PWSP_INTERNAL void pwsp_pipelines_forget(pwsp_pipelines *pipelines) {
     pipelines->process_count = 0;
     pipelines->exchange.step_count = 0;
     pipelines->chain_count = 0;
-    pipelines->slot_load_count = 0;
+    pipelines->slot_load_count = pipelines->constant_count = 0;
+    pipelines->has_constants_found = false;
     pipelines->process_least = pipelines->channel_least = 0;
     pipelines->least_process = pipelines->least_channel = UINT32_MAX;
     pipelines->is_stuck = false;
@@ -64687,8 +64981,7 @@ static bool pwsp_pipelines_run_open(pwsp_pipelines *pipelines) {
     }
     pipelines->exchange.is_ordered =
         !is_simple || pipelines->host.is_ordered || pipelines->host.has_records;
-    bool is_good = pipelines->exchange.is_ordered ? pwsp_pipelines_walk(pipelines)
-                                                  : pwsp_pipelines_walk_freely(pipelines);
+    bool is_good = pwsp_pipelines_walk(pipelines);
     if (is_good && pipelines->is_out_of_memory) {
         pwsp_expander_fail(pipelines->x, PTOWSP_OUT_OF_MEMORY, PTOWSP_NO_INDEX,
                            "out of memory for records of steps");
@@ -68767,6 +69060,29 @@ static bool pwsp_pipes_task(void *user, const pwsp_process *process, ptowsp_cycl
     return true;
 }
 
+// Is a task of an op its kernel's cycles alone? Only time is measured, nothing is recorded, and
+// there are neither tiles to be checked nor arrays to be read outside their ends.
+static bool pwsp_pipes_is_constant(void *user, const pwsp_task_op *task,
+                                   ptowsp_cycles *out_cycles) {
+    const pwsp_pipes *pipes = (const pwsp_pipes *)user;
+    const pwsp_walk *walk = pipes->walk;
+    const ptowsp_program *program = walk->program;
+    const pwsp_kernel_info *kernel =
+        PWSP_PROGRAM_AT(program, kernels, pwsp_kernel_info, task->kernel);
+    bool is_constant = walk->is_time_only && !pipes->time->sim.has_records && !pipes->tasks.task &&
+                       walk->scaled_kernel == 0 && task->view_count == 0 && !kernel->cost &&
+                       !kernel->code && kernel->unit != PTOWSP_UNIT_LINK;
+    for (uint32_t i = 0; i < task->axis_count + task->scalar_count; i++) {
+        const pwsp_code *code = PWSP_PROGRAM_AT(program, codes, pwsp_code, task->first_code + i);
+        for (uint32_t j = code->begin; is_constant && j < code->end; j++) {
+            is_constant = PWSP_PROGRAM_AT(program, instructions, pwsp_instruction, j)->opcode !=
+                          PWSP_OPCODE_READ;
+        }
+    }
+    *out_cycles = kernel->cycles;
+    return is_constant && kernel->cycles <= PTOWSP_CYCLES_MAX;
+}
+
 static bool pwsp_pipes_load(void *user) {
     const pwsp_process_tasks *tasks = &((pwsp_pipes *)user)->tasks;
     return tasks->load(tasks->user);
@@ -68789,6 +69105,7 @@ PWSP_INTERNAL bool pwsp_pipes_begin(pwsp_pipes *pipes, const ptowsp_run_options 
     pwsp_pipeline_host host;
     memset(&host, 0, sizeof host);
     host.task = pwsp_pipes_task;
+    host.is_constant = pwsp_pipes_is_constant;
     host.load = tasks ? pwsp_pipes_load : NULL;
     host.settle = tasks ? pwsp_pipes_settle : NULL;
     host.user = pipes;
@@ -68831,8 +69148,10 @@ PWSP_INTERNAL bool pwsp_pipes_run(pwsp_pipes *pipes, pwsp_pipeline_arrival *out_
     const pwsp_pipeline_op *op = pipes->walk->expander.pipeline;
     uint64_t first_task = pipes->time->sim.task_count;
     ptowsp_cycles cycles;
+    uint64_t constant_count = pipes->pipelines.constant_count;
     pwsp_sim_tell(&pipes->time->sim, PWSP_MARK_PIPELINE, NULL, 0);
     bool is_good = pwsp_pipelines_run(&pipes->pipelines, &cycles);
+    pipes->time->sim.task_count += pipes->pipelines.constant_count - constant_count;
     pwsp_sim_tell(&pipes->time->sim, PWSP_MARK_END, NULL, 0);
     pwsp_pipes_arrival(pipes, op, first_task, cycles, out_arrival);
     bool is_issued = pwsp_timeline_pipeline(pipes->time, out_arrival);

@@ -4339,7 +4339,7 @@ PTOWSP_API void ptowsp_slot_load(ptowsp_module *module, uint32_t slot, const pto
 // Cost     Some ns per send and per receive, see README.
 // Memory   16 bytes for each token that a channel may hold (its depth, rounded up to a power of
 //          two). Some 350 bytes for each process (replica) and each channel. 8 more for each
-//          variable of a replica and each slot that processes set. 32 for each operation of the
+//          variable of a replica and each slot that processes set. 56 for each operation of the
 //          program.
 
 #define PTOWSP_CHANNEL_DEPTH_MAX 1048576

@@ -86,6 +86,29 @@ static bool pwsp_pipes_task(void *user, const pwsp_process *process, ptowsp_cycl
     return true;
 }
 
+// Is a task of an op its kernel's cycles alone? Only time is measured, nothing is recorded, and
+// there are neither tiles to be checked nor arrays to be read outside their ends.
+static bool pwsp_pipes_is_constant(void *user, const pwsp_task_op *task,
+                                   ptowsp_cycles *out_cycles) {
+    const pwsp_pipes *pipes = (const pwsp_pipes *)user;
+    const pwsp_walk *walk = pipes->walk;
+    const ptowsp_program *program = walk->program;
+    const pwsp_kernel_info *kernel =
+        PWSP_PROGRAM_AT(program, kernels, pwsp_kernel_info, task->kernel);
+    bool is_constant = walk->is_time_only && !pipes->time->sim.has_records && !pipes->tasks.task &&
+                       walk->scaled_kernel == 0 && task->view_count == 0 && !kernel->cost &&
+                       !kernel->code && kernel->unit != PTOWSP_UNIT_LINK;
+    for (uint32_t i = 0; i < task->axis_count + task->scalar_count; i++) {
+        const pwsp_code *code = PWSP_PROGRAM_AT(program, codes, pwsp_code, task->first_code + i);
+        for (uint32_t j = code->begin; is_constant && j < code->end; j++) {
+            is_constant = PWSP_PROGRAM_AT(program, instructions, pwsp_instruction, j)->opcode !=
+                          PWSP_OPCODE_READ;
+        }
+    }
+    *out_cycles = kernel->cycles;
+    return is_constant && kernel->cycles <= PTOWSP_CYCLES_MAX;
+}
+
 static bool pwsp_pipes_load(void *user) {
     const pwsp_process_tasks *tasks = &((pwsp_pipes *)user)->tasks;
     return tasks->load(tasks->user);
@@ -108,6 +131,7 @@ PWSP_INTERNAL bool pwsp_pipes_begin(pwsp_pipes *pipes, const ptowsp_run_options 
     pwsp_pipeline_host host;
     memset(&host, 0, sizeof host);
     host.task = pwsp_pipes_task;
+    host.is_constant = pwsp_pipes_is_constant;
     host.load = tasks ? pwsp_pipes_load : NULL;
     host.settle = tasks ? pwsp_pipes_settle : NULL;
     host.user = pipes;
@@ -150,8 +174,10 @@ PWSP_INTERNAL bool pwsp_pipes_run(pwsp_pipes *pipes, pwsp_pipeline_arrival *out_
     const pwsp_pipeline_op *op = pipes->walk->expander.pipeline;
     uint64_t first_task = pipes->time->sim.task_count;
     ptowsp_cycles cycles;
+    uint64_t constant_count = pipes->pipelines.constant_count;
     pwsp_sim_tell(&pipes->time->sim, PWSP_MARK_PIPELINE, NULL, 0);
     bool is_good = pwsp_pipelines_run(&pipes->pipelines, &cycles);
+    pipes->time->sim.task_count += pipes->pipelines.constant_count - constant_count;
     pwsp_sim_tell(&pipes->time->sim, PWSP_MARK_END, NULL, 0);
     pwsp_pipes_arrival(pipes, op, first_task, cycles, out_arrival);
     bool is_issued = pwsp_timeline_pipeline(pipes->time, out_arrival);

@@ -68,57 +68,59 @@ PWSP_INTERNAL ptowsp_status pwsp_exchange_fail(const pwsp_exchange *exchange, pw
 // -- the ready ------------------------------------------------------------------------------------
 
 static bool pwsp_ready_is_less(const pwsp_ready *a, const pwsp_ready *b) {
-    return a->time < b->time || (a->time == b->time && a->process < b->process);
+    return pwsp_exchange_is_before(a->time, a->process, b->time, b->process);
 }
 
-PWSP_INTERNAL void pwsp_exchange_push(pwsp_exchange *exchange, const pwsp_ready *ready) {
+PWSP_INTERNAL bool pwsp_exchange_make_few(pwsp_exchange *exchange, uint64_t time, uint32_t index) {
+    const pwsp_ready ready = {time, index};
+    uint32_t few_count = exchange->few_end - exchange->few_first;
+    if (few_count <= PWSP_READY_FEW) {  // so all of them move once for as many that have left
+        memmove(exchange->few, &exchange->few[exchange->few_first], few_count * sizeof(pwsp_ready));
+        exchange->few_first = 0;
+        exchange->few_end = few_count;
+        return true;
+    }
     pwsp_ready *heap = exchange->heap;
-    PTOWSP_ASSERT(exchange->heap_count < exchange->running_count);  // each process is in it once
-    uint32_t i = exchange->heap_count++;
-    while (i > 0 && pwsp_ready_is_less(ready, &heap[(i - 1) / 2])) {
+    uint32_t i = exchange->ready_count++ - few_count;
+    while (i > 0 && pwsp_ready_is_less(&ready, &heap[(i - 1) / 2])) {
         heap[i] = heap[(i - 1) / 2];
         i = (i - 1) / 2;
     }
-    heap[i] = *ready;
+    heap[i] = ready;
+    return false;
 }
 
-PWSP_INTERNAL uint32_t pwsp_exchange_pop(pwsp_exchange *exchange, const pwsp_ready *other) {
-    PTOWSP_ASSERT(exchange->heap_count > 0);
+PWSP_INTERNAL uint32_t pwsp_exchange_pop_heap(pwsp_exchange *exchange) {
     pwsp_ready *heap = exchange->heap;
     uint32_t i = 0, first = heap[0].process;
-    pwsp_ready ready = other ? *other : heap[--exchange->heap_count];
-    uint32_t count = exchange->heap_count;
+    uint32_t count = --exchange->ready_count - (exchange->few_end - exchange->few_first);
+    pwsp_ready last = heap[count];
     for (uint32_t child = 1; child < count; child = 2 * i + 1) {
         child += child + 1 < count && pwsp_ready_is_less(&heap[child + 1], &heap[child]);
-        if (!pwsp_ready_is_less(&heap[child], &ready)) {
+        if (!pwsp_ready_is_less(&heap[child], &last)) {
             break;
         }
         heap[i] = heap[child];
         i = child;
     }
-    heap[i] = ready;
+    heap[i] = last;
     return first;
 }
 
 // -- lines ----------------------------------------------------------------------------------------
 
-// Puts a process in line: behind all that arrived before it, or at the same time with a smaller
-// index.
-static void pwsp_exchange_queue(pwsp_exchange *exchange, pwsp_channel_line *line,
-                                pwsp_process *process) {
+PWSP_INTERNAL void pwsp_exchange_queue_behind(pwsp_exchange *exchange, pwsp_channel_line *line,
+                                              pwsp_process *process) {
     pwsp_process *processes = exchange->processes;
+    const pwsp_process *last = &processes[line->last - 1];
     uint32_t index = process->index;
     uint32_t *at = &line->first;
     PTOWSP_ASSERT(&processes[index] == process);
-    PTOWSP_ASSERT((line->first == 0) == (line->last == 0));
-    if (line->last) {
-        const pwsp_process *last = &processes[line->last - 1];
-        if (last->time < process->time || (last->time == process->time && line->last - 1 < index)) {
-            at = &processes[line->last - 1].after;
-        }
+    PTOWSP_ASSERT(line->first > 0 && line->last > 0);
+    if (pwsp_exchange_is_before(last->time, line->last - 1, process->time, index)) {
+        at = &processes[line->last - 1].after;
     }
-    while (*at && (processes[*at - 1].time < process->time ||
-                   (processes[*at - 1].time == process->time && *at - 1 < index))) {
+    while (*at && pwsp_exchange_is_before(processes[*at - 1].time, *at - 1, process->time, index)) {
         at = &processes[*at - 1].after;
     }
     PTOWSP_ASSERT(*at != index + 1);  // it stands in line once
@@ -127,16 +129,6 @@ static void pwsp_exchange_queue(pwsp_exchange *exchange, pwsp_channel_line *line
     if (process->after == 0) {
         line->last = index + 1;
     }
-}
-
-PWSP_FORCE_INLINE pwsp_process *pwsp_exchange_unqueue(pwsp_exchange *exchange,
-                                                      pwsp_channel_line *line) {
-    pwsp_process *first = &exchange->processes[line->first - 1];
-    line->first = first->after;
-    if (line->first == 0) {
-        line->last = 0;
-    }
-    return first;
 }
 
 static pwsp_exchanged pwsp_exchange_wait(pwsp_exchange *exchange, pwsp_process *process,

@@ -5,11 +5,12 @@
 //      ready --move--> ... --send, receive--> waits (full, empty) --woken--> ready ... ended
 //
 // The ready process with the smallest (time, index) moves, and goes on as long as it is the
-// smallest: a heap holds the others. A process that has to wait stands in the line of its channel,
+// smallest. A queue holds the others: a few in order, as most come behind those that are there, and
+// a heap of the rest. A process that has to wait stands in the line of its channel,
 // behind earlier arrivals, and repeats its send or receive at its next move. Each token put wakes
 // the first receiver in line; each token taken wakes the first sender. A woken process is ready, at
 // the time of its arrival. If an earlier process has just taken the token or the room, it stands in
-// line again. So the order of the heap is the whole rule. Only at depth 0, where two processes
+// line again. So the order of the queue is the whole rule. Only at depth 0, where two processes
 // meet, the second to arrive acts for both.
 //
 // No process waits in vain: while one stands in line, as many woken processes are on their way to
@@ -72,6 +73,8 @@ typedef struct pwsp_ready {
     uint32_t process;
 } pwsp_ready;
 
+#define PWSP_READY_FEW 16u
+
 typedef struct pwsp_exchange {
     pwsp_channel *channels;
     pwsp_process *processes;
@@ -80,7 +83,9 @@ typedef struct pwsp_exchange {
     bool is_by_order;  // time counts steps, and takes none: see explore.c
     bool has_records;  // steps are recorded, by:
     uint32_t ready;    // without order: a stack of processes, the first's index + 1
-    uint32_t heap_count;
+    // With order: all that are ready, in order in few[few_first ... few_end - 1], or in the heap.
+    uint32_t ready_count, few_first, few_end;
+    pwsp_ready few[2 * PWSP_READY_FEW];
     pwsp_ready *heap;
     uint64_t step_count;  // that have been
     uint64_t (*record)(void *user, pwsp_process *process, ptowsp_step_kind kind, uint32_t channel,
@@ -114,30 +119,103 @@ PWSP_INTERNAL bool pwsp_exchange_connect(pwsp_exchange *exchange, uint32_t first
 
 // -- the ready ------------------------------------------------------------------------------------
 
-// Puts a process that is ready into the heap.
-PWSP_INTERNAL void pwsp_exchange_push(pwsp_exchange *exchange, const pwsp_ready *ready);
+// Does the process of an index, at a time, come before another one?
+PWSP_FORCE_INLINE bool pwsp_exchange_is_before(uint64_t time, uint32_t index, uint64_t other_time,
+                                               uint32_t other) {
+    return time < other_time || (time == other_time && index < other);
+}
 
-// Removes the first from the heap, which is not empty; inserts another one if it is not NULL.
-PWSP_INTERNAL uint32_t pwsp_exchange_pop(pwsp_exchange *exchange, const pwsp_ready *ready);
+// Makes room behind the few. False if there are as many as can be, and the process is in the heap.
+PWSP_INTERNAL bool pwsp_exchange_make_few(pwsp_exchange *exchange, uint64_t time, uint32_t index);
+
+// Puts a process that is ready into the queue.
+PWSP_FORCE_INLINE void pwsp_exchange_push(pwsp_exchange *exchange, uint64_t time, uint32_t index) {
+    PTOWSP_ASSERT(exchange->ready_count < exchange->running_count);  // each process is in it once
+    if (exchange->few_end == 2 * PWSP_READY_FEW && !pwsp_exchange_make_few(exchange, time, index)) {
+        return;
+    }
+    pwsp_ready *first = &exchange->few[exchange->few_first];
+    pwsp_ready *at = &exchange->few[exchange->few_end++];
+    for (; at > first && pwsp_exchange_is_before(time, index, at[-1].time, at[-1].process); at--) {
+        at[0] = at[-1];
+    }
+    at->time = time;
+    at->process = index;
+    exchange->ready_count++;
+}
+
+PWSP_INTERNAL uint32_t pwsp_exchange_pop_heap(pwsp_exchange *exchange);
+
+// Removes the first of the queue, which is not empty.
+PWSP_FORCE_INLINE uint32_t pwsp_exchange_pop(pwsp_exchange *exchange) {
+    uint32_t few_count = exchange->few_end - exchange->few_first;
+    PTOWSP_ASSERT(exchange->ready_count > 0 && exchange->ready_count >= few_count);
+    if (PWSP_UNLIKELY(exchange->ready_count > few_count)) {
+        const pwsp_ready *few = &exchange->few[exchange->few_first], *heap = exchange->heap;
+        if (few_count == 0 ||
+            pwsp_exchange_is_before(heap->time, heap->process, few->time, few->process)) {
+            return pwsp_exchange_pop_heap(exchange);
+        }
+    }
+    exchange->ready_count--;
+    return exchange->few[exchange->few_first++].process;
+}
+
+// Does a process come before all in the queue?
+PWSP_FORCE_INLINE bool pwsp_exchange_leads(const pwsp_exchange *exchange, uint64_t time,
+                                           uint32_t index) {
+    uint32_t few_count = exchange->few_end - exchange->few_first;
+    const pwsp_ready *few = &exchange->few[exchange->few_first], *heap = exchange->heap;
+    return (few_count == 0 || pwsp_exchange_is_before(time, index, few->time, few->process)) &&
+           (exchange->ready_count == few_count ||
+            pwsp_exchange_is_before(time, index, heap->time, heap->process));
+}
 
 // Does a ready process come before all other ready ones?
 PWSP_INLINE bool pwsp_exchange_is_first(const pwsp_exchange *exchange,
                                         const pwsp_process *process) {
-    const pwsp_ready *first = &exchange->heap[0];
-    return exchange->heap_count == 0 || process->time < first->time ||
-           (process->time == first->time && process->index < first->process);
+    return pwsp_exchange_leads(exchange, process->time, process->index);
 }
 
 PWSP_INLINE void pwsp_exchange_wake(pwsp_exchange *exchange, pwsp_process *process) {
     uint32_t index = process->index;
     process->wait = PWSP_PROCESS_READY;
     if (exchange->is_ordered) {
-        pwsp_ready ready = {process->time, index};
-        pwsp_exchange_push(exchange, &ready);
+        pwsp_exchange_push(exchange, process->time, index);
     } else {
         process->after = exchange->ready;
         exchange->ready = index + 1;
     }
+}
+
+// -- lines ----------------------------------------------------------------------------------------
+
+// Puts a process into a line that is not empty.
+PWSP_INTERNAL void pwsp_exchange_queue_behind(pwsp_exchange *exchange, pwsp_channel_line *line,
+                                              pwsp_process *process);
+
+// Puts a process in line: behind all that arrived before it, or at the same time with a smaller
+// index.
+PWSP_FORCE_INLINE void pwsp_exchange_queue(pwsp_exchange *exchange, pwsp_channel_line *line,
+                                           pwsp_process *process) {
+    if (line->first) {
+        pwsp_exchange_queue_behind(exchange, line, process);
+    } else {
+        process->after = 0;
+        line->first = line->last = process->index + 1;
+    }
+}
+
+// Takes the first out of a line.
+PWSP_FORCE_INLINE pwsp_process *pwsp_exchange_unqueue(pwsp_exchange *exchange,
+                                                      pwsp_channel_line *line) {
+    PTOWSP_ASSERT(line->first > 0 && line->first <= exchange->running_count);
+    pwsp_process *first = &exchange->processes[line->first - 1];
+    line->first = first->after;
+    if (line->first == 0) {
+        line->last = 0;
+    }
+    return first;
 }
 
 // -- operations of processes ----------------------------------------------------------------------

@@ -1,10 +1,8 @@
-// Walking the processes of a pipeline, in the order of time.
+// One step of a process of a pipeline: through the expander to its next event, and what that does
+// by the rules of exchange.h. A process that waits stays at its op, and repeats it when it is woken;
+// or it continues behind the op, if another process has met it there meanwhile.
 //
-// A process is entered, walked to its next wait, and left. The rules of exchange.h decide which one
-// moves, and how sends and receives act. A waiting process stays at its op, and repeats it when it
-// is woken; or it continues behind the op, if another process has met it there meanwhile.
-//
-// Where the order does not matter, network.c has a faster way.
+// network.c decides which process moves, and has a shorter way for most ops.
 
 #include "order.h"
 
@@ -48,7 +46,7 @@ static pwsp_resumed pwsp_pipelines_receive(pwsp_pipelines *pipelines, pwsp_proce
     return pwsp_pipelines_exchanged(pipelines, what, receive->channel, x->receive_end, next);
 }
 
-// -- walking --------------------------------------------------------------------------------------
+// -- other events ---------------------------------------------------------------------------------
 
 static bool pwsp_pipelines_task(pwsp_pipelines *pipelines, pwsp_process *process) {
     ptowsp_cycles cycles = 0;
@@ -126,42 +124,8 @@ PWSP_INTERNAL pwsp_resumed pwsp_pipelines_step(pwsp_pipelines *pipelines, pwsp_p
     return event == PWSP_EVENT_PROCESS_END ? PWSP_RESUMED_STAYS : PWSP_RESUMED_LATER;
 }
 
-// Runs a process until it waits, has ended, or others come first.
-static pwsp_resumed pwsp_pipelines_resume(pwsp_pipelines *pipelines, pwsp_process *process) {
-    pwsp_resumed resumed;
-    uint32_t next = process->next_op + process->has_met;
-    process->has_met = false;
-    pwsp_process_enter(pipelines, process);
-    do {
-        resumed = pwsp_pipelines_step(pipelines, process, &next);
-    } while (resumed == PWSP_RESUMED_LATER &&
-             pwsp_exchange_is_first(&pipelines->exchange, process));
-    process->next_op = next;
-    if (resumed != PWSP_RESUMED_FAILED) {  // otherwise the error is about this process
-        pwsp_process_leave(pipelines, process);
-    }
-    return resumed;
-}
-
-PWSP_INTERNAL bool pwsp_pipelines_walk(pwsp_pipelines *pipelines) {
-    pwsp_exchange *exchange = &pipelines->exchange;
-    exchange->heap_count = 0;
-    for (uint32_t i = 0; i < exchange->running_count; i++) {
-        pwsp_exchange_wake(exchange, &exchange->processes[i]);
-    }
-    while (exchange->heap_count > 0) {
-        uint32_t first = pwsp_exchange_pop(exchange, NULL);
-        pwsp_process *process = &exchange->processes[first];
-        pwsp_resumed resumed = pwsp_pipelines_resume(pipelines, process);
-        while (resumed == PWSP_RESUMED_LATER) {  // changes places with the first
-            pwsp_ready ready = {process->time, first};
-            first = pwsp_exchange_pop(exchange, &ready);
-            process = &exchange->processes[first];
-            resumed = pwsp_pipelines_resume(pipelines, process);
-        }
-        if (resumed == PWSP_RESUMED_FAILED) {
-            return false;
-        }
-    }
-    return true;
+PWSP_INTERNAL bool pwsp_pipelines_step_task(pwsp_pipelines *pipelines, pwsp_process *process,
+                                            uint32_t op) {
+    return pwsp_expander_task(pipelines->x, op) == PWSP_EVENT_TASK &&
+           pwsp_pipelines_task(pipelines, process);
 }

@@ -16,13 +16,16 @@ typedef enum pwsp_resumed {
 PWSP_INTERNAL pwsp_resumed pwsp_pipelines_step(pwsp_pipelines *pipelines, pwsp_process *process,
                                                uint32_t *next);
 
-// Run the processes of the pipeline until none can move. The first goes by time. The second goes in
-// any order, which takes one producer and one consumer for each channel, and no kernels that see
-// data. False with an error in the expander.
-PWSP_INTERNAL bool pwsp_pipelines_walk(pwsp_pipelines *pipelines);
-PWSP_INTERNAL bool pwsp_pipelines_walk_freely(pwsp_pipelines *pipelines);
+// The same for an op that is a task, without its place. False with an error in the expander.
+PWSP_INTERNAL bool pwsp_pipelines_step_task(pwsp_pipelines *pipelines, pwsp_process *process,
+                                            uint32_t op);
 
-// Prepares all ops for this, once.
-PWSP_INTERNAL void pwsp_pipelines_prepare_freely(pwsp_pipelines *pipelines);
+// Runs the processes of the pipeline until none can move: in the order of time if the exchange is
+// ordered, otherwise in any order, which takes one producer and one consumer for each channel, and
+// no kernels that see data. False with an error in the expander.
+PWSP_INTERNAL bool pwsp_pipelines_walk(pwsp_pipelines *pipelines);
+
+// Prepares all ops for this, once. False when memory is out.
+PWSP_INTERNAL bool pwsp_pipelines_prepare(pwsp_pipelines *pipelines);
 
 #endif

@@ -45,11 +45,10 @@ PWSP_INTERNAL bool pwsp_pipelines_init(pwsp_pipelines *pipelines, const pwsp_mem
     is_good = is_good && pipelines->field;
     PWSP_PIPELINES_ARRAYS(PWSP_PIPELINES_ALLOC)
 #undef PWSP_PIPELINES_ALLOC
-    if (!is_good) {
+    if (!is_good || !pwsp_pipelines_prepare(pipelines)) {
         pwsp_pipelines_free(pipelines);
         return false;
     }
-    pwsp_pipelines_prepare_freely(pipelines);
     return true;
 }
 
@@ -172,7 +171,8 @@ PWSP_INTERNAL void pwsp_pipelines_forget(pwsp_pipelines *pipelines) {
     pipelines->process_count = 0;
     pipelines->exchange.step_count = 0;
     pipelines->chain_count = 0;
-    pipelines->slot_load_count = 0;
+    pipelines->slot_load_count = pipelines->constant_count = 0;
+    pipelines->has_constants_found = false;
     pipelines->process_least = pipelines->channel_least = 0;
     pipelines->least_process = pipelines->least_channel = UINT32_MAX;
     pipelines->is_stuck = false;
@@ -470,8 +470,7 @@ static bool pwsp_pipelines_run_open(pwsp_pipelines *pipelines) {
     }
     pipelines->exchange.is_ordered =
         !is_simple || pipelines->host.is_ordered || pipelines->host.has_records;
-    bool is_good = pipelines->exchange.is_ordered ? pwsp_pipelines_walk(pipelines)
-                                                  : pwsp_pipelines_walk_freely(pipelines);
+    bool is_good = pwsp_pipelines_walk(pipelines);
     if (is_good && pipelines->is_out_of_memory) {
         pwsp_expander_fail(pipelines->x, PTOWSP_OUT_OF_MEMORY, PTOWSP_NO_INDEX,
                            "out of memory for records of steps");

@@ -13,17 +13,22 @@ typedef enum pwsp_network_kind {
     PWSP_NETWORK_OTHER,
     PWSP_NETWORK_LOOP_END,  // of a loop whose variable counts
     PWSP_NETWORK_SEND,      // of what is in a cell
-    PWSP_NETWORK_RECEIVE
+    PWSP_NETWORK_RECEIVE,
+    PWSP_NETWORK_TASK,
+    PWSP_NETWORK_CONSTANT  // a task that is its cycles alone
 } pwsp_network_kind;
 
 // An op, prepared for that.
 typedef struct pwsp_network_op {
     pwsp_network_kind kind;
-    uint32_t cell;  // of the variable or the token
+    uint32_t cell;   // of the variable or the token
+    uint32_t place;  // of this cell among the private ones of the process, + 1; 0: not there
+    bool is_loop;    // a receive: see pwsp_process
     pwsp_channel *channel;
     const struct pwsp_network_op *next;
-    uint32_t channel_index;
-    uint32_t index;  // of itself
+    uint32_t channel_index, node;
+    uint32_t index;   // of itself
+    uint64_t cycles;  // of a constant task
 } pwsp_network_op;
 
 typedef struct pwsp_pipelines pwsp_pipelines;
@@ -32,6 +37,9 @@ typedef struct pwsp_pipelines pwsp_pipelines;
 typedef struct pwsp_pipeline_host {
     // Runs, or counts, the expander's current task, in a process. False with the expander's error.
     bool (*task)(void *user, const pwsp_process *process, ptowsp_cycles *out_cycles);
+    // Do all tasks of an op take the same cycles, and does nobody look at them? Then `task` is not
+    // called for them.
+    bool (*is_constant)(void *user, const pwsp_task_op *task, ptowsp_cycles *out_cycles);
     // Loads the expander's current slot, in a process, once its element has been written. NULL: it
     // already is. False after a failure.
     bool (*load)(void *user);
@@ -65,8 +73,10 @@ struct pwsp_pipelines {
     uint64_t process_stats_capacity;
     uint32_t process_count;
     pwsp_chain *chains;
-    pwsp_network_op *network_ops;  // by op
+    pwsp_network_op *network_ops;  // by op, prepared
     uint64_t slot_load_count;
+    uint64_t constant_count;   // tasks for which `task` of the host was not called
+    bool has_constants_found;  // in this execution
     // No run of a pipeline can take less than these, of a process and of a channel; the largest of
     // all runs, and whose they are. See pwsp_pipelines_bound.
     uint64_t process_least, channel_least;

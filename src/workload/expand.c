@@ -107,7 +107,7 @@ static inline bool pwsp_expander_tile(pwsp_expander *x, const pwsp_tile_view *vi
 
 // -- tasks ----------------------------------------------------------------------------------------
 
-static inline pwsp_event pwsp_expander_task(pwsp_expander *x, const pwsp_op *op) {
+static inline pwsp_event pwsp_expander_make_task(pwsp_expander *x, const pwsp_op *op) {
     const ptowsp_program *p = x->program;
     const pwsp_task_op *task = PWSP_PROGRAM_AT(p, tasks, pwsp_task_op, op->at);
     const pwsp_code *codes = PWSP_PROGRAM_AT(p, codes, pwsp_code, task->first_code);
@@ -428,7 +428,12 @@ PWSP_INTERNAL pwsp_event pwsp_expander_again(pwsp_expander *x) {
         return PWSP_EVENT_NONE;
     }
     pwsp_expander_set_variable(x, loop, frame);
-    return pwsp_expander_task(x, end - 1);
+    return pwsp_expander_make_task(x, end - 1);
+}
+
+PWSP_INTERNAL pwsp_event pwsp_expander_task(pwsp_expander *x, uint32_t op) {
+    PTOWSP_ASSERT(x->ops[op].kind == PWSP_OP_TASK && !x->unknown);
+    return pwsp_expander_make_task(x, &x->ops[op]);
 }
 
 // Passes over an op whose effect is not known yet.
@@ -508,7 +513,7 @@ PWSP_INTERNAL pwsp_event pwsp_expander_next(pwsp_expander *x) {
             break;
         case PWSP_OP_SCOPE: return pwsp_scope_event((pwsp_scope)op->at);
         case PWSP_OP_SCOPE_END: return PWSP_EVENT_SCOPE_END;
-        case PWSP_OP_TASK: return pwsp_expander_task(x, op);
+        case PWSP_OP_TASK: return pwsp_expander_make_task(x, op);
         case PWSP_OP_BRANCH:
         case PWSP_OP_SLOT_SET:
             if (!pwsp_expander_evaluate(x, op)) {

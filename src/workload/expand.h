@@ -88,6 +88,9 @@ PWSP_INTERNAL pwsp_event pwsp_expander_next(pwsp_expander *x);
 // than pwsp_expander_next, which does the same.
 PWSP_INTERNAL pwsp_event pwsp_expander_again(pwsp_expander *x);
 
+// The event of an op that is a task, which the caller has reached. It stays where it was.
+PWSP_INTERNAL pwsp_event pwsp_expander_task(pwsp_expander *x, uint32_t op);
+
 // After SLOT_LOAD: reads the element and sets the slot.
 PWSP_INTERNAL void pwsp_expander_load(pwsp_expander *x);
 

@@ -76,7 +76,7 @@ bool Network::start_thread(Process &process, uint32_t number) {
 // The process that moves next, removed from all lists; NONE if none can now.
 uint32_t Network::choose() {
     pwsp_error error;
-    if (is_alive() && exchange_.heap_count == 0 && kernel_count_ == 0) {
+    if (is_alive() && exchange_.ready_count == 0 && kernel_count_ == 0) {
         if (exchange_.ended_count == exchange_.running_count) {
             is_finished_ = true;
             return NONE;
@@ -88,10 +88,10 @@ uint32_t Network::choose() {
         is_over_ = true;
         return choose_to_unwind();
     }
-    if (exchange_.heap_count == 0) {
+    if (exchange_.ready_count == 0) {
         return NONE;  // until a kernel ends
     }
-    const uint32_t next = pwsp_exchange_pop(&exchange_, nullptr);
+    const uint32_t next = pwsp_exchange_pop(&exchange_);
     Process &own = *bodies_[next];
     if (!own.thread && !start_thread(own, next)) {
         char name[PTOWSP_NAME_MAX + 16];

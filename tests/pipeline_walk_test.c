@@ -1,0 +1,504 @@
+// How processes are walked changes nothing. Random pipelines of many replicas that share channels
+// (so that many are ready at one time, and wait in line), with loops, calls, slots, early closes,
+// and tasks that cost the same always or what a function says. Each is run
+//
+//      with records      every send and receive by the rules of exchange.h, step by step
+//      for time alone    prepared operations, waits completed by others, tasks that are their
+//                        cycles alone
+//      with kernels      the same, and kernels are called
+//
+// The first is the reference here; it is held against a slow one elsewhere (pipeline_random_test).
+
+#include "test.h"
+
+enum { WALKS = 2000, STAGE_MAX = 4, REPLICA_MAX = 48 };
+
+typedef struct walk {
+    ptowsp_context *context;
+    ptowsp_module *m;
+    ptowsp_program *program;
+    ptowsp_run *run;
+    uint64_t random;
+    uint64_t called;                     // kernels
+    ptowsp_kernel constant, costed;      // (value)
+    ptowsp_channel channels[STAGE_MAX];  // from each stage to the next
+    uint32_t axis_count, stage_count;
+} walk;
+
+static uint64_t below(walk *w, uint64_t count) {
+    return test_random(&w->random) % count;
+}
+
+// -- building -------------------------------------------------------------------------------------
+
+static ptowsp_cycles count_call(const ptowsp_task *task, void *user) {
+    ((walk *)user)->called++;
+    return (ptowsp_cycles)ptowsp_task_axis(task, 0) % 3;
+}
+
+static ptowsp_cycles cost_of(const ptowsp_task *task, void *user) {
+    (void)user;
+    return (ptowsp_cycles)ptowsp_task_axis(task, 0) % 3 * 10;
+}
+
+static ptowsp_kernel make_kernel(walk *w, const char *name, ptowsp_cycles cycles) {
+    ptowsp_kernel_desc desc;
+    memset(&desc, 0, sizeof desc);
+    desc.name = name;
+    desc.axis_count = 1;
+    desc.fn = count_call;
+    desc.cost = cycles ? NULL : cost_of;
+    desc.cycles = cycles;
+    desc.user = w;
+    return ptowsp_kernel_make(w->m, &desc);
+}
+
+static ptowsp_axis make_axis(walk *w, int64_t size) {
+    char name[16];
+    snprintf(name, sizeof name, "axis_%u", (unsigned)w->axis_count++);
+    return ptowsp_axis_dense(w->m, name, size);
+}
+
+static ptowsp_task_desc task_of(walk *w, ptowsp_expr value) {
+    ptowsp_task_desc task;
+    memset(&task, 0, sizeof task);
+    task.kernel = below(w, 3) ? w->constant : w->costed;
+    task.axes[0] = below(w, 2) ? value : ptowsp_add(value, ptowsp_i64(w->m, 1));
+    return task;
+}
+
+// Nothing, a task, or a call of a workload with a loop of tasks.
+static void work(walk *w, ptowsp_expr value) {
+    ptowsp_task_desc task = task_of(w, value);
+    switch (below(w, 6)) {
+    case 0:
+    case 1: ptowsp_task_make(w->m, &task); break;
+    case 2: ptowsp_call(w->m, "helper", &value, 1); break;
+    default: break;
+    }
+}
+
+static void send(walk *w, ptowsp_channel channel, ptowsp_expr value) {
+    ptowsp_task_desc task = task_of(w, value);
+    switch (below(w, 5)) {
+    case 0: ptowsp_send_task(w->m, channel, &task); break;
+    case 1:
+        ptowsp_slot_set(w->m, 1, value);
+        ptowsp_send(w->m, channel, ptowsp_slot(w->m, 1, PTOWSP_TYPE_I64));
+        break;
+    case 2: ptowsp_send(w->m, channel, ptowsp_add(value, ptowsp_i64(w->m, 3))); break;
+    default: ptowsp_send(w->m, channel, value); break;
+    }
+}
+
+// A process of a stage: takes what the stage before sends, if there is one, and sends on.
+static void build_body(walk *w, uint32_t stage) {
+    ptowsp_module *m = w->m;
+    const bool is_first = stage == 0, is_last = stage + 1 == w->stage_count;
+    const ptowsp_channel none = {0};
+    const ptowsp_channel in = is_first ? none : w->channels[stage - 1];
+    const ptowsp_channel out = is_last ? none : w->channels[stage];
+    if (!is_first) {
+        ptowsp_consumes(m, in);
+    }
+    if (!is_last) {
+        ptowsp_produces(m, out);
+    }
+    if (is_first) {
+        PTOWSP_FOR_EACH(m, k, make_axis(w, test_random_in(&w->random, 1, 12))) {
+            work(w, k);
+            send(w, out, k);
+        }
+    } else if (below(w, 8) == 0) {  // leaves tokens behind, or finds fewer
+        PTOWSP_FOR_EACH(m, k, make_axis(w, test_random_in(&w->random, 1, 12))) {
+            (void)k;
+            PTOWSP_RECEIVE(m, t, in) {
+                work(w, t);
+                if (!is_last) {
+                    send(w, out, t);
+                }
+            }
+        }
+    } else {
+        PTOWSP_CONSUME(m, t, in) {
+            work(w, t);
+            if (!is_last) {
+                send(w, out, t);
+            }
+        }
+    }
+    if (!is_last && below(w, 4) == 0) {
+        ptowsp_close(m, out);
+        work(w, ptowsp_i64(m, 5));
+    }
+}
+
+static void build_pipeline(walk *w) {
+    ptowsp_module *m = w->m;
+    char name[16];
+    for (uint32_t i = 0; i + 1 < w->stage_count; i++) {
+        static const uint32_t depths[6] = {0, 1, 2, 3, 8, 40};
+        static const ptowsp_cycles latencies[5] = {0, 0, 1, 7, 50};
+        ptowsp_channel_desc desc;
+        memset(&desc, 0, sizeof desc);
+        snprintf(name, sizeof name, "channel_%u", (unsigned)i);
+        desc.name = name;
+        desc.depth = depths[below(w, 6)];
+        desc.latency = latencies[below(w, 5)];
+        w->channels[i] = ptowsp_channel_make(m, &desc);
+    }
+    const uint64_t order = below(w, 2);
+    for (uint32_t i = 0; i < w->stage_count; i++) {
+        const uint32_t stage = order ? i : w->stage_count - 1 - i;
+        for (uint64_t k = 0; k <= below(w, 2); k++) {
+            snprintf(name, sizeof name, "process_%u_%u", (unsigned)stage, (unsigned)k);
+            if (below(w, 3)) {
+                const int64_t replicas = below(w, 2) ? 4 : REPLICA_MAX;
+                PTOWSP_REPLICATE(m, r, make_axis(w, test_random_in(&w->random, 1, replicas)),
+                                 name) {
+                    (void)r;
+                    build_body(w, stage);
+                }
+            } else {
+                PTOWSP_PROCESS(m, name) {
+                    build_body(w, stage);
+                }
+            }
+        }
+    }
+}
+
+static void walk_make(walk *w, uint64_t seed) {
+    memset(w, 0, sizeof *w);
+    w->random = seed;
+    w->stage_count = (uint32_t)test_random_in(&w->random, 2, STAGE_MAX);
+    assert_int_equal(ptowsp_context_create(NULL, &w->context), PTOWSP_OK);
+    assert_int_equal(ptowsp_module_create(w->context, NULL, &w->m), PTOWSP_OK);
+    w->constant = make_kernel(w, "constant", 1 + below(w, 2) * 19);
+    w->costed = make_kernel(w, "costed", 0);
+    PTOWSP_WORKLOAD(w->m, "helper") {
+        ptowsp_expr value = ptowsp_workload_param(w->m, "value", PTOWSP_TYPE_I64);
+        PTOWSP_FOR_EACH(w->m, i, make_axis(w, 2)) {
+            ptowsp_task_desc task = task_of(w, ptowsp_add(value, i));
+            ptowsp_task_make(w->m, &task);
+        }
+    }
+    PTOWSP_WORKLOAD(w->m, "main") {
+        PTOWSP_FOR_EACH(w->m, round, make_axis(w, 2)) {
+            (void)round;
+            PTOWSP_PIPELINE(w->m, "pipeline") {
+                build_pipeline(w);
+            }
+        }
+    }
+    if (ptowsp_program_create(w->context, w->m, NULL, &w->program) != PTOWSP_OK) {
+        fail_msg("%s", ptowsp_context_error(w->context).text);
+    }
+    assert_int_equal(ptowsp_run_create(w->context, w->program, &w->run), PTOWSP_OK);
+}
+
+static void walk_free(walk *w) {
+    ptowsp_run_destroy(w->run);
+    ptowsp_program_destroy(w->program);
+    ptowsp_module_destroy(w->m);
+    ptowsp_context_destroy(w->context);
+}
+
+// -- results --------------------------------------------------------------------------------------
+
+enum { RESULT_MAX = 8 * (2 * STAGE_MAX * REPLICA_MAX + STAGE_MAX) + 32 };
+
+typedef struct results {
+    uint64_t numbers[RESULT_MAX];
+    uint32_t count;
+    ptowsp_status status;
+    char text[512];
+} results;
+
+static void add(results *r, uint64_t number) {
+    assert_true(r->count < RESULT_MAX);
+    r->numbers[r->count++] = number;
+}
+
+// All that a run says, with or without records.
+static void walk_execute(walk *w, ptowsp_run_mode mode, bool has_records, results *r) {
+    uint32_t count;
+    ptowsp_run_options options;
+    memset(&options, 0, sizeof options);
+    memset(r, 0, sizeof *r);
+    options.mode = mode;
+    options.record_tasks = has_records;
+    w->called = 0;
+    r->status = ptowsp_run_execute(w->run, &options);
+    if (r->status != PTOWSP_OK) {
+        snprintf(r->text, sizeof r->text, "%s", ptowsp_context_error(w->context).text);
+    }
+    const ptowsp_run_stats *stats = ptowsp_run_result(w->run);
+    add(r, stats->makespan_cycles);
+    add(r, stats->task_count);
+    add(r, stats->busy_cycles);
+    const ptowsp_pipeline_stats *pipelines = ptowsp_run_pipelines(w->run, &count);
+    for (uint32_t i = 0; i < count; i++) {
+        add(r, pipelines[i].run_count);
+        add(r, pipelines[i].makespan_cycles);
+        add(r, pipelines[i].total_cycles);
+    }
+    const ptowsp_process_stats *processes = ptowsp_run_processes(w->run, &count);
+    uint64_t task_count = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        add(r, processes[i].state);
+        add(r, processes[i].channel);
+        add(r, processes[i].end_cycles);
+        add(r, processes[i].task_count);
+        add(r, processes[i].busy_cycles);
+        add(r, processes[i].full_cycles);
+        add(r, processes[i].empty_cycles);
+        task_count += processes[i].task_count;
+    }
+    assert_int_equal(stats->task_count, task_count);
+    assert_int_equal(w->called, mode == PTOWSP_RUN_EXECUTE ? task_count : 0);
+    const ptowsp_channel_stats *channels = ptowsp_run_channels(w->run, &count);
+    for (uint32_t i = 0; i < count; i++) {
+        add(r, channels[i].pending_count);
+        add(r, channels[i].token_count);
+        add(r, channels[i].pending_max);
+        add(r, channels[i].full_cycles);
+        add(r, channels[i].empty_cycles);
+    }
+}
+
+static void results_are_equal(const results *expected, const results *got, unsigned number) {
+    bool is_equal = expected->status == got->status && expected->count == got->count &&
+                    strcmp(expected->text, got->text) == 0;
+    for (uint32_t i = 0; is_equal && i < expected->count; i++) {
+        is_equal = expected->numbers[i] == got->numbers[i];
+        if (!is_equal) {
+            print_message("number %u: %llu, not %llu\n", (unsigned)i,
+                          (unsigned long long)got->numbers[i],
+                          (unsigned long long)expected->numbers[i]);
+        }
+    }
+    if (!is_equal) {
+        fail_msg("pipeline %u: %s \"%s\", not %s \"%s\"", number, ptowsp_status_name(got->status),
+                 got->text, ptowsp_status_name(expected->status), expected->text);
+    }
+}
+
+static void pipeline__the_way_of_walking_changes_nothing(void **state) {
+    (void)state;
+    uint64_t random = test_seed();
+    unsigned ended = 0, stuck = 0;
+    for (unsigned number = 0; TEST_ROUNDS(number, WALKS); number++) {
+        static walk w;
+        static results expected, got;
+        walk_make(&w, test_random(&random));
+        walk_execute(&w, PTOWSP_RUN_TIME_ONLY, true, &expected);
+        assert_true(expected.status == PTOWSP_OK || expected.status == PTOWSP_STUCK);
+        ended += expected.status == PTOWSP_OK;
+        stuck += expected.status == PTOWSP_STUCK;
+        walk_execute(&w, PTOWSP_RUN_TIME_ONLY, false, &got);
+        results_are_equal(&expected, &got, number);
+        walk_execute(&w, PTOWSP_RUN_EXECUTE, false, &got);
+        results_are_equal(&expected, &got, number);
+        walk_free(&w);
+    }
+    print_message("%u pipelines ended, %u were stuck\n", ended, stuck);
+    assert_met(ended > WALKS / 2 && stuck > WALKS / 50);
+}
+
+// -- ties -----------------------------------------------------------------------------------------
+
+// Channels by letter, depth 1. A line for each process: what it does, one after another.
+//
+//      !a    sends a token          ?a    receives one          #    a task of 10 cycles
+//      ?a+   does such a task if it has received one
+typedef struct tied {
+    const char *channels;
+    ptowsp_cycles latencies[4];
+    const char *processes[8];
+    ptowsp_cycles ends[8];  // on paper
+} tied;
+
+static uint32_t channel_of(const tied *t, char letter) {
+    return (uint32_t)(strchr(t->channels, letter) - t->channels);
+}
+
+static void tied_task(walk *w) {
+    ptowsp_task_desc task;
+    memset(&task, 0, sizeof task);
+    task.kernel = w->costed;
+    task.axes[0] = ptowsp_i64(w->m, 1);  // which costs 10 cycles
+    ptowsp_task_make(w->m, &task);
+}
+
+static void tied_body(walk *w, const tied *t, const char *line) {
+    for (const char *c = t->channels; *c; c++) {
+        const char sends[3] = {'!', *c, 0}, receives[3] = {'?', *c, 0};
+        if (strstr(line, receives)) {
+            ptowsp_consumes(w->m, w->channels[channel_of(t, *c)]);
+        }
+        if (strstr(line, sends)) {
+            ptowsp_produces(w->m, w->channels[channel_of(t, *c)]);
+        }
+    }
+    for (const char *c = line; *c; c++) {
+        if (*c == '#') {
+            tied_task(w);
+        } else if (*c == '!') {
+            ptowsp_send(w->m, w->channels[channel_of(t, c[1])], ptowsp_i64(w->m, 1));
+        } else if (*c == '?') {
+            PTOWSP_RECEIVE(w->m, token, w->channels[channel_of(t, c[1])]) {
+                (void)token;
+                if (c[2] == '+') {
+                    tied_task(w);
+                }
+            }
+        }
+    }
+}
+
+static void tied_is(const tied *t) {
+    static walk w;
+    char names[8][16];
+    memset(&w, 0, sizeof w);
+    assert_int_equal(ptowsp_context_create(NULL, &w.context), PTOWSP_OK);
+    assert_int_equal(ptowsp_module_create(w.context, NULL, &w.m), PTOWSP_OK);
+    w.costed = make_kernel(&w, "costed", 0);
+    PTOWSP_WORKLOAD(w.m, "main") {
+        PTOWSP_PIPELINE(w.m, "pipeline") {
+            for (uint32_t i = 0; t->channels[i]; i++) {
+                const char name[2] = {t->channels[i], 0};
+                ptowsp_channel_desc desc;
+                memset(&desc, 0, sizeof desc);
+                desc.name = name;
+                desc.depth = 1;
+                desc.latency = t->latencies[i];
+                w.channels[i] = ptowsp_channel_make(w.m, &desc);
+            }
+            for (int i = 0; i < 8 && t->processes[i]; i++) {
+                snprintf(names[i], sizeof names[i], "process_%d", i);
+                PTOWSP_PROCESS(w.m, names[i]) {
+                    tied_body(&w, t, t->processes[i]);
+                }
+            }
+        }
+    }
+    assert_int_equal(ptowsp_program_create(w.context, w.m, NULL, &w.program), PTOWSP_OK);
+    assert_int_equal(ptowsp_run_create(w.context, w.program, &w.run), PTOWSP_OK);
+    for (int records = 0; records < 2; records++) {
+        ptowsp_run_options options;
+        memset(&options, 0, sizeof options);
+        options.mode = PTOWSP_RUN_TIME_ONLY;
+        options.record_tasks = records == 1;
+        assert_int_equal(ptowsp_run_execute(w.run, &options), PTOWSP_OK);
+        uint32_t count;
+        const ptowsp_process_stats *processes = ptowsp_run_processes(w.run, &count);
+        for (uint32_t i = 0; i < count; i++) {
+            assert_int_equal(processes[i].end_cycles, t->ends[i]);
+        }
+    }
+    walk_free(&w);
+}
+
+// Process 0, once released by 3, sends to a and to b before those move that wait there, since its
+// turn is first. Then 1 takes both tokens and works for 10 cycles; 2, which has waited for a since
+// the beginning, sees the end of it.
+static void pipeline__a_sender_that_is_first_goes_on_before_those_it_wakes(void **state) {
+    (void)state;
+    const tied t = {"rab", {0, 0, 0, 0}, {"?r!a!b", "?b?a+", "?a+", "!r", NULL}, {0, 10, 0, 0}};
+    tied_is(&t);
+}
+
+// Process 2 has filled a and waits for room, which 0 makes; but 0 goes on first, and releases 1,
+// whose turn is before that of 2. So 1 has the room, and 2 that of the token that 3 takes at 10.
+static void pipeline__a_receiver_that_is_first_goes_on_before_those_it_wakes(void **state) {
+    (void)state;
+    const tied t = {
+        "rac", {0, 0, 0, 0}, {"?r?a!c", "?c!a", "!a!a", "#?a?a", "!r", NULL}, {0, 0, 10, 10, 0}};
+    tied_is(&t);
+}
+
+// The same, but 0 first releases 2 and then makes room, at 50, as the token takes so long. Both 2
+// and 3, which waits for the room, come before 0 now, and 2 before 3. So 2 sends at 50. Its token
+// arrives at 100, where 4 takes it and makes room for 3. That token arrives at 150.
+static void pipeline__a_woken_process_waits_for_those_before_it(void **state) {
+    (void)state;
+    const tied t = {"rac",
+                    {0, 50, 0, 0},
+                    {"?r!c?a", "#", "?c!a", "!a!a", "#######?a?a", "!r", NULL},
+                    {50, 10, 50, 100, 150, 0}};
+    tied_is(&t);
+}
+
+// -- tasks that are their cycles alone ------------------------------------------------------------
+
+// Ten tasks of 20 cycles, each sent on; a receiver that takes nothing for them. Tasks that nobody
+// looks at are counted all the same, and looked at when somebody asks.
+static void pipeline__tasks_of_known_cycles_are_still_tasks(void **state) {
+    (void)state;
+    static walk w;
+    memset(&w, 0, sizeof w);
+    assert_int_equal(ptowsp_context_create(NULL, &w.context), PTOWSP_OK);
+    assert_int_equal(ptowsp_module_create(w.context, NULL, &w.m), PTOWSP_OK);
+    w.constant = make_kernel(&w, "constant", 20);
+    PTOWSP_WORKLOAD(w.m, "main") {
+        PTOWSP_PIPELINE(w.m, "pipeline") {
+            ptowsp_channel_desc desc;
+            ptowsp_task_desc task;
+            memset(&desc, 0, sizeof desc);
+            memset(&task, 0, sizeof task);
+            desc.name = "tokens";
+            desc.depth = 2;
+            task.kernel = w.constant;
+            ptowsp_channel tokens = ptowsp_channel_make(w.m, &desc);
+            PTOWSP_PROCESS(w.m, "sender") {
+                ptowsp_produces(w.m, tokens);
+                PTOWSP_FOR_EACH(w.m, i, make_axis(&w, 10)) {
+                    task.axes[0] = i;
+                    ptowsp_send_task(w.m, tokens, &task);
+                }
+            }
+            PTOWSP_PROCESS(w.m, "receiver") {
+                ptowsp_consumes(w.m, tokens);
+                PTOWSP_CONSUME(w.m, t, tokens) {
+                    (void)t;
+                }
+            }
+        }
+    }
+    assert_int_equal(ptowsp_program_create(w.context, w.m, NULL, &w.program), PTOWSP_OK);
+    assert_int_equal(ptowsp_run_create(w.context, w.program, &w.run), PTOWSP_OK);
+    ptowsp_run_options options;
+    memset(&options, 0, sizeof options);
+    options.mode = PTOWSP_RUN_TIME_ONLY;
+    for (int level = PTOWSP_RECORD_NONE; level <= PTOWSP_RECORD_EDGES; level++) {
+        ptowsp_record_options record;
+        memset(&record, 0, sizeof record);
+        record.level = (ptowsp_record_level)level;
+        assert_int_equal(ptowsp_run_record(w.run, &record), PTOWSP_OK);
+        assert_int_equal(ptowsp_run_execute(w.run, &options), PTOWSP_OK);
+        assert_int_equal(ptowsp_run_result(w.run)->makespan_cycles, 200);
+        assert_int_equal(ptowsp_run_result(w.run)->task_count, 10);
+        assert_int_equal(ptowsp_run_result(w.run)->busy_cycles, 200);
+    }
+    // Asked what if they took half, after an execution without records, which it repeats.
+    ptowsp_what_if what_if;
+    memset(&what_if, 0, sizeof what_if);
+    what_if.kernel = w.constant.id;
+    what_if.percent = 50;
+    assert_int_equal(ptowsp_run_record(w.run, NULL), PTOWSP_OK);
+    assert_int_equal(ptowsp_run_what_if(w.run, &options, &what_if), PTOWSP_OK);
+    assert_int_equal(what_if.makespan_cycles, 100);
+    walk_free(&w);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(pipeline__the_way_of_walking_changes_nothing),
+        cmocka_unit_test(pipeline__a_sender_that_is_first_goes_on_before_those_it_wakes),
+        cmocka_unit_test(pipeline__a_receiver_that_is_first_goes_on_before_those_it_wakes),
+        cmocka_unit_test(pipeline__a_woken_process_waits_for_those_before_it),
+        cmocka_unit_test(pipeline__tasks_of_known_cycles_are_still_tasks),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
