@@ -35,7 +35,8 @@
 // It does not own your threads unless you ask, keep global state, allocate behind your back,
 // compile kernels at run time, write files (but those of tuning records that you name), or print.
 // It needs a POSIX libc and, optionally, pthreads; nothing else. Its implementation compiles with
-// gcc and clang, without -ffast-math.
+// gcc and clang, without -ffast-math. Floats have the same bits on every machine; on 32-bit x86
+// without SSE only as C in an ISO mode (-std=c11), as others keep more bits than a float has.
 // (Writing and compiling source trees is the task of an optional third file, ptowsp_npu_emit.c.)
 //
 // HOW TO ADD IT
