@@ -313,12 +313,19 @@ static void context__any_thread_that_cannot_be_started_fails_and_leaks_nothing(v
     threads_reset(0);
 }
 
+enum { ROOM_IS_LARGE = 99 };
+
 // Creates a context with 1000 lanes where there is room for far fewer stacks. Runs in a child.
+// ROOM_IS_LARGE: the limit is not kept, as under qemu.
 static int create_in_little_room(void) {
     struct rlimit limit = {(rlim_t)512 << 20, (rlim_t)512 << 20};
     struct rlimit stack = {(rlim_t)8 << 20, (rlim_t)8 << 20};  // what each thread gets
     if (setrlimit(RLIMIT_STACK, &stack) || setrlimit(RLIMIT_AS, &limit)) {
         return 1;
+    }
+    void *volatile beyond = malloc((size_t)513 << 20);
+    if (beyond) {
+        return ROOM_IS_LARGE;
     }
     test_memory memory = {0, 0, 0, 0};
     ptowsp_context_desc desc = desc_of(OWN, 1000);
@@ -360,6 +367,9 @@ static void context__a_system_without_room_for_threads_is_an_error(void **state)
     int result = 0;
     assert_int_equal(waitpid(child, &result, 0), child);
     assert_true(WIFEXITED(result));
+    if (WEXITSTATUS(result) == ROOM_IS_LARGE) {
+        skip();
+    }
     assert_int_equal(WEXITSTATUS(result), 0);
 }
 
