@@ -5535,8 +5535,9 @@ PTOWSP_API const ptowsp_rank_wait *ptowsp_run_rank_waits(const ptowsp_run *run,
 // ptowsp_run_explore looks at all orders of sends and receives that the pipelines of a program can
 // have if tasks may take any time, for what is bound now. No kernel or cost function is called.
 // Orders that differ only in steps that cannot affect each other are looked at once (stubborn sets,
-// Valmari 1989), as are equal states: what stands where, and the tokens that decide control. Where
-// each channel has one producer and one consumer there is one order.
+// Valmari 1989), as are equal states: what stands where, and the tokens that decide control. So are
+// orders that differ only in which of two replicas moves that stand at the same place and know the
+// same. Where each channel has one producer and one consumer there is one order.
 
 typedef struct ptowsp_explore_options {
     uint64_t state_limit;    // states with a choice that are kept; default: 65,536
