@@ -25,7 +25,7 @@ CMOCKA=${CMOCKA:-}
 SCALE=${PTOWSP_SCALE:-5}
 LIMIT=${LIMIT:-600}
 LEVEL=${LEVEL:--O1}
-JOBS=$(nproc 2> /dev/null || echo 2)
+JOBS=${JOBS:-$(nproc 2> /dev/null || echo 2)}
 W="-Wall -Wextra -Wpedantic -Wconversion -Wsign-conversion -Wshadow -Wundef -Wcast-qual -Werror"
 WC="$W -Wstrict-prototypes -Wmissing-prototypes"
 # Tests may convert sizes as 64-bit machines can.
