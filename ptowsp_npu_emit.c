@@ -7873,7 +7873,8 @@ ptowsp_status ptowsp_npu_emit(ptowsp_context *context, const ptowsp_program *pro
 //      file m1.bin 20480 8a3c...                  size, FNV-1a-64
 //      end 7d1e...                                of all lines before
 //
-// The reader is src/npu/tree/host/recording.h, where run --record writes the same.
+// The reader is src/npu/tree/host/recording.h, where run --record writes the same. Files have the bytes of
+// memory, in the byte order of the machine that recorded.
 
 #include <stdlib.h>
 
@@ -51986,6 +51987,10 @@ static const char npu_fixed_19[] =
     "__extension__ typedef _Float16 half;\n"
     "#else\n"
     "PTOISA_DEFINE_FLOAT16(half, ptoisa_f32_from_f16, ptoisa_f16_from_f32);\n"
+    "#endif\n"
+    "#if PTOISA_NEON\n"
+    "// arm_neon.h has the name, for a type that cannot be computed with.\n"
+    "#define bfloat16_t ptoisa_bfloat16\n"
     "#endif\n"
     "PTOISA_DEFINE_FLOAT16(bfloat16_t, ptoisa_f32_from_bf16, ptoisa_bf16_from_f32);\n"
     "\n"
