@@ -114,7 +114,7 @@ printed() {
     for example in $PRINTED; do
         $compiler -std=c11 -w $options -O1 -I. "examples/$example.c" "$build"/examples/common/*.o \
             "$build/libtested.a" -o "$build/example_$example" -pthread -lm -ldl &&
-            $runner "$build/example_$example" > "$build/$example.txt" 2>&1 ||
+            (cd "$build" && $runner "./example_$example") > "$build/$example.txt" 2>&1 ||  # it may write files
             echo "$1 failed" >> "$build/$example.txt"
         say "$1" "prints_$example" "$(cksum < "$build/$example.txt" | cut -d' ' -f1)"
     done
