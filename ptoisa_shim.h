@@ -8507,8 +8507,19 @@ PTOISA_FN ptoisa_compared ptoisa_compared_of(ptoisa_dtype dtype, double x) {
 PTOISA_CMP_TYPES(PTOISA_CMP_EIGHT)
 #undef PTOISA_CMP_EIGHT
 
+// Byte k of a mask's row is at k ^ this. A mask of words has them in the machine's byte order, in which
+// bit c of a word is that of column c.
+PTOISA_INLINE uint32_t ptoisa_mask_order(const ptoisa_tile *mask) {
+#if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+    return ptoisa_dtype_size((ptoisa_dtype)mask->dtype) - 1;
+#else
+    (void)mask;
+    return 0;
+#endif
+}
+
 // Compares columns [from, cols) of a row; from is a multiple of 8.
-PTOISA_FN void ptoisa_cmp_row(uint8_t *mask, const uint8_t *s0, const uint8_t *s1,
+PTOISA_FN void ptoisa_cmp_row(uint8_t *mask, uint32_t order, const uint8_t *s0, const uint8_t *s1,
                               const ptoisa_compared *scalar, ptoisa_dtype dtype, uint32_t from,
                               uint32_t cols, ptoisa_cmp_mode mode) {
     const uint32_t size = ptoisa_dtype_size(dtype);
@@ -8517,7 +8528,7 @@ PTOISA_FN void ptoisa_cmp_row(uint8_t *mask, const uint8_t *s0, const uint8_t *s
         const uint8_t *x = s0 + c * size, *y = s1 ? s1 + c * size : NULL;
         switch (dtype) {
 #define PTOISA_CMP_CASE(name, stored, compared, convert, from_scalar)                              \
-    case PTOISA_##name: mask[c / 8] = ptoisa_cmp_##name(x, y, scalar, count, mode); break;
+    case PTOISA_##name: mask[(c / 8) ^ order] = ptoisa_cmp_##name(x, y, scalar, count, mode); break;
             PTOISA_CMP_TYPES(PTOISA_CMP_CASE)
 #undef PTOISA_CMP_CASE
         default: break;
@@ -8526,9 +8537,9 @@ PTOISA_FN void ptoisa_cmp_row(uint8_t *mask, const uint8_t *s0, const uint8_t *s
 }
 
 // Selects columns [from, cols) of a row; bytes past s0, or a scalar if s1 is NULL.
-PTOISA_FN void ptoisa_sel_row(uint8_t *d, const uint8_t *mask, const uint8_t *s0, const uint8_t *s1,
-                              const ptoisa_compared *scalar, uint32_t size, uint32_t from,
-                              uint32_t cols) {
+PTOISA_FN void ptoisa_sel_row(uint8_t *d, const uint8_t *mask, uint32_t order, const uint8_t *s0,
+                              const uint8_t *s1, const ptoisa_compared *scalar, uint32_t size,
+                              uint32_t from, uint32_t cols) {
     if (size == 4) {
         for (uint32_t c = from; c < cols; c++) {
             uint32_t x, y = scalar->bits;
@@ -8536,14 +8547,14 @@ PTOISA_FN void ptoisa_sel_row(uint8_t *d, const uint8_t *mask, const uint8_t *s0
             if (s1) {
                 memcpy(&y, s1 + c * 4, 4);
             }
-            x = mask[c / 8] >> c % 8 & 1 ? x : y;
+            x = mask[(c / 8) ^ order] >> c % 8 & 1 ? x : y;
             memcpy(d + c * 4, &x, 4);
         }
         return;
     }
     for (uint32_t c = from; size == 1 && c < cols; c++) {
         const uint8_t y = s1 ? s1[c] : (uint8_t)scalar->bits;
-        d[c] = mask[c / 8] >> c % 8 & 1 ? s0[c] : y;
+        d[c] = mask[(c / 8) ^ order] >> c % 8 & 1 ? s0[c] : y;
     }
     for (uint32_t c = from; size == 2 && c < cols; c++) {
         uint16_t x, y = (uint16_t)scalar->bits;
@@ -8551,12 +8562,14 @@ PTOISA_FN void ptoisa_sel_row(uint8_t *d, const uint8_t *mask, const uint8_t *s0
         if (s1) {
             memcpy(&y, s1 + c * 2, 2);
         }
-        x = mask[c / 8] >> c % 8 & 1 ? x : y;
+        x = mask[(c / 8) ^ order] >> c % 8 & 1 ? x : y;
         memcpy(d + c * 2, &x, 2);
     }
 }
 
 // -- one row, as far as vectors go ----------------------------------------------------------------
+
+// Only where bytes of words have the lowest first (simd.h).
 
 #if PTOISA_X86
 // Both return the columns done.
@@ -8707,6 +8720,7 @@ PTOISA_FN void ptoisa_cmp(ptoisa_core *core, ptoisa_op op, const ptoisa_tile *ma
     const uint32_t cols = s0->valid_cols, bytes = (cols + 7) / 8;
     const uint32_t whole =
         ptoisa_mask_cols(mask, cols) * ptoisa_dtype_size((ptoisa_dtype)mask->dtype);
+    const uint32_t order = ptoisa_mask_order(mask);
 #if PTOISA_X86
     const bool has_vectors = (dtype == PTOISA_F32 || dtype == PTOISA_F16) && ptoisa_has_avx2();
 #endif
@@ -8724,8 +8738,10 @@ PTOISA_FN void ptoisa_cmp(ptoisa_core *core, ptoisa_op op, const ptoisa_tile *ma
             done = ptoisa_cmp_row_neon(row, row0, row1, scalar.f32, cols, mode);
         }
 #endif
-        ptoisa_cmp_row(row, row0, row1, &scalar, dtype, done, cols, mode);
-        memset(row + bytes, 0, whole - bytes);
+        ptoisa_cmp_row(row, order, row0, row1, &scalar, dtype, done, cols, mode);
+        for (uint32_t k = bytes; k < whole; k++) {
+            row[k ^ order] = 0;
+        }
     }
 }
 
@@ -8763,6 +8779,7 @@ PTOISA_FN void ptoisa_sel(ptoisa_core *core, ptoisa_op op, const ptoisa_tile *d,
     }
     const ptoisa_compared scalar = ptoisa_compared_of((ptoisa_dtype)d->dtype, x);
     const uint32_t size = ptoisa_dtype_size((ptoisa_dtype)d->dtype), cols = d->valid_cols;
+    const uint32_t order = ptoisa_mask_order(mask);
 #if PTOISA_X86
     const bool has_vectors = size > 1 && ptoisa_has_avx2();
 #endif
@@ -8780,7 +8797,7 @@ PTOISA_FN void ptoisa_sel(ptoisa_core *core, ptoisa_op op, const ptoisa_tile *d,
             done = ptoisa_sel_row_neon(row, bits, row0, row1, scalar.bits, cols);
         }
 #endif
-        ptoisa_sel_row(row, bits, row0, row1, &scalar, size, done, cols);
+        ptoisa_sel_row(row, bits, order, row0, row1, &scalar, size, done, cols);
     }
 }
 
@@ -9985,6 +10002,10 @@ inline float float_to_odd(double number) {
 __extension__ typedef _Float16 half;
 #else
 PTOISA_DEFINE_FLOAT16(half, ptoisa_f32_from_f16, ptoisa_f16_from_f32);
+#endif
+#if PTOISA_NEON
+// arm_neon.h has the name, for a type that cannot be computed with.
+#define bfloat16_t ptoisa_bfloat16
 #endif
 PTOISA_DEFINE_FLOAT16(bfloat16_t, ptoisa_f32_from_bf16, ptoisa_bf16_from_f32);
 

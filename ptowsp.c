@@ -31564,8 +31564,19 @@ PTOISA_FN ptoisa_compared ptoisa_compared_of(ptoisa_dtype dtype, double x) {
 PTOISA_CMP_TYPES(PTOISA_CMP_EIGHT)
 #undef PTOISA_CMP_EIGHT
 
+// Byte k of a mask's row is at k ^ this. A mask of words has them in the machine's byte order, in which
+// bit c of a word is that of column c.
+PTOISA_INLINE uint32_t ptoisa_mask_order(const ptoisa_tile *mask) {
+#if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+    return ptoisa_dtype_size((ptoisa_dtype)mask->dtype) - 1;
+#else
+    (void)mask;
+    return 0;
+#endif
+}
+
 // Compares columns [from, cols) of a row; from is a multiple of 8.
-PTOISA_FN void ptoisa_cmp_row(uint8_t *mask, const uint8_t *s0, const uint8_t *s1,
+PTOISA_FN void ptoisa_cmp_row(uint8_t *mask, uint32_t order, const uint8_t *s0, const uint8_t *s1,
                               const ptoisa_compared *scalar, ptoisa_dtype dtype, uint32_t from,
                               uint32_t cols, ptoisa_cmp_mode mode) {
     const uint32_t size = ptoisa_dtype_size(dtype);
@@ -31574,7 +31585,7 @@ PTOISA_FN void ptoisa_cmp_row(uint8_t *mask, const uint8_t *s0, const uint8_t *s
         const uint8_t *x = s0 + c * size, *y = s1 ? s1 + c * size : NULL;
         switch (dtype) {
 #define PTOISA_CMP_CASE(name, stored, compared, convert, from_scalar)                              \
-    case PTOISA_##name: mask[c / 8] = ptoisa_cmp_##name(x, y, scalar, count, mode); break;
+    case PTOISA_##name: mask[(c / 8) ^ order] = ptoisa_cmp_##name(x, y, scalar, count, mode); break;
             PTOISA_CMP_TYPES(PTOISA_CMP_CASE)
 #undef PTOISA_CMP_CASE
         default: break;
@@ -31583,9 +31594,9 @@ PTOISA_FN void ptoisa_cmp_row(uint8_t *mask, const uint8_t *s0, const uint8_t *s
 }
 
 // Selects columns [from, cols) of a row; bytes past s0, or a scalar if s1 is NULL.
-PTOISA_FN void ptoisa_sel_row(uint8_t *d, const uint8_t *mask, const uint8_t *s0, const uint8_t *s1,
-                              const ptoisa_compared *scalar, uint32_t size, uint32_t from,
-                              uint32_t cols) {
+PTOISA_FN void ptoisa_sel_row(uint8_t *d, const uint8_t *mask, uint32_t order, const uint8_t *s0,
+                              const uint8_t *s1, const ptoisa_compared *scalar, uint32_t size,
+                              uint32_t from, uint32_t cols) {
     if (size == 4) {
         for (uint32_t c = from; c < cols; c++) {
             uint32_t x, y = scalar->bits;
@@ -31593,14 +31604,14 @@ PTOISA_FN void ptoisa_sel_row(uint8_t *d, const uint8_t *mask, const uint8_t *s0
             if (s1) {
                 memcpy(&y, s1 + c * 4, 4);
             }
-            x = mask[c / 8] >> c % 8 & 1 ? x : y;
+            x = mask[(c / 8) ^ order] >> c % 8 & 1 ? x : y;
             memcpy(d + c * 4, &x, 4);
         }
         return;
     }
     for (uint32_t c = from; size == 1 && c < cols; c++) {
         const uint8_t y = s1 ? s1[c] : (uint8_t)scalar->bits;
-        d[c] = mask[c / 8] >> c % 8 & 1 ? s0[c] : y;
+        d[c] = mask[(c / 8) ^ order] >> c % 8 & 1 ? s0[c] : y;
     }
     for (uint32_t c = from; size == 2 && c < cols; c++) {
         uint16_t x, y = (uint16_t)scalar->bits;
@@ -31608,12 +31619,14 @@ PTOISA_FN void ptoisa_sel_row(uint8_t *d, const uint8_t *mask, const uint8_t *s0
         if (s1) {
             memcpy(&y, s1 + c * 2, 2);
         }
-        x = mask[c / 8] >> c % 8 & 1 ? x : y;
+        x = mask[(c / 8) ^ order] >> c % 8 & 1 ? x : y;
         memcpy(d + c * 2, &x, 2);
     }
 }
 
 // -- one row, as far as vectors go ----------------------------------------------------------------
+
+// Only where bytes of words have the lowest first (simd.h).
 
 #if PTOISA_X86
 // Both return the columns done.
@@ -31764,6 +31777,7 @@ PTOISA_FN void ptoisa_cmp(ptoisa_core *core, ptoisa_op op, const ptoisa_tile *ma
     const uint32_t cols = s0->valid_cols, bytes = (cols + 7) / 8;
     const uint32_t whole =
         ptoisa_mask_cols(mask, cols) * ptoisa_dtype_size((ptoisa_dtype)mask->dtype);
+    const uint32_t order = ptoisa_mask_order(mask);
 #if PTOISA_X86
     const bool has_vectors = (dtype == PTOISA_F32 || dtype == PTOISA_F16) && ptoisa_has_avx2();
 #endif
@@ -31781,8 +31795,10 @@ PTOISA_FN void ptoisa_cmp(ptoisa_core *core, ptoisa_op op, const ptoisa_tile *ma
             done = ptoisa_cmp_row_neon(row, row0, row1, scalar.f32, cols, mode);
         }
 #endif
-        ptoisa_cmp_row(row, row0, row1, &scalar, dtype, done, cols, mode);
-        memset(row + bytes, 0, whole - bytes);
+        ptoisa_cmp_row(row, order, row0, row1, &scalar, dtype, done, cols, mode);
+        for (uint32_t k = bytes; k < whole; k++) {
+            row[k ^ order] = 0;
+        }
     }
 }
 
@@ -31820,6 +31836,7 @@ PTOISA_FN void ptoisa_sel(ptoisa_core *core, ptoisa_op op, const ptoisa_tile *d,
     }
     const ptoisa_compared scalar = ptoisa_compared_of((ptoisa_dtype)d->dtype, x);
     const uint32_t size = ptoisa_dtype_size((ptoisa_dtype)d->dtype), cols = d->valid_cols;
+    const uint32_t order = ptoisa_mask_order(mask);
 #if PTOISA_X86
     const bool has_vectors = size > 1 && ptoisa_has_avx2();
 #endif
@@ -31837,7 +31854,7 @@ PTOISA_FN void ptoisa_sel(ptoisa_core *core, ptoisa_op op, const ptoisa_tile *d,
             done = ptoisa_sel_row_neon(row, bits, row0, row1, scalar.bits, cols);
         }
 #endif
-        ptoisa_sel_row(row, bits, row0, row1, &scalar, size, done, cols);
+        ptoisa_sel_row(row, bits, order, row0, row1, &scalar, size, done, cols);
     }
 }
 
@@ -65146,6 +65163,9 @@ PWSP_INLINE bool pwsp_explorer_sends(const pwsp_process *process) {
 PWSP_INTERNAL bool pwsp_explorer_keep(pwsp_explorer *explorer, uint32_t parent,
                                       pwsp_explore_choice choice);
 PWSP_INTERNAL void pwsp_explorer_go_back(pwsp_explorer *explorer, uint32_t state);
+// Are two processes replicas of one that stand at the same place and know the same? Then the state with
+// one in place of the other is the same. A process is like itself.
+PWSP_INTERNAL bool pwsp_explorer_is_alike(pwsp_explorer *explorer, uint32_t i, uint32_t j);
 
 // Explores the expander's current pipeline. A state that an earlier one had met is not met again.
 PWSP_INTERNAL pwsp_explored pwsp_explorer_run(pwsp_explorer *explorer);
@@ -65386,6 +65406,20 @@ PWSP_INTERNAL bool pwsp_explorer_keep(pwsp_explorer *e, uint32_t parent,
     return true;
 }
 
+PWSP_INTERNAL bool pwsp_explorer_is_alike(pwsp_explorer *e, uint32_t i, uint32_t j) {
+    pwsp_process *a = pwsp_explorer_process(e, i), *b = pwsp_explorer_process(e, j);
+    if (a->op != b->op || a->next_op != b->next_op) {
+        return i == j;
+    }
+    pwsp_explore_coder coder = {e, e->byte_count, false};
+    pwsp_explore_code_process(&coder, a);
+    const uint64_t middle = coder.at;
+    pwsp_explore_code_process(&coder, b);
+    const uint64_t size = middle - e->byte_count;
+    return !e->is_out_of_memory && coder.at - middle == size &&
+           memcmp(e->bytes + e->byte_count, e->bytes + middle, (size_t)size) == 0;
+}
+
 PWSP_INTERNAL void pwsp_explorer_go_back(pwsp_explorer *e, uint32_t state) {
     PTOWSP_ASSERT(state < e->state_count);
     pwsp_explorer_code(e, e->states[state].offset, true);
@@ -65413,6 +65447,10 @@ PWSP_INTERNAL void pwsp_explorer_go_back(pwsp_explorer *e, uint32_t state) {
 // processes of one such set is enough to find every deadlock. So a process that is the only
 // producer or consumer, or sees the end of a stream, moves at once, and of the others the set with
 // the fewest moves is tried.
+//
+// Of moves that differ only in which of two replicas does it, at the same place and with the same
+// knowledge, one is tried: the state with one in place of the other is the same state, so what follows
+// from one move follows from the other with the two exchanged, and gets stuck as soon.
 //
 // How states are kept is in explore_state.c.
 
@@ -65799,6 +65837,30 @@ static bool pwsp_explorer_replay(pwsp_explorer *e, uint32_t parent, pwsp_explore
 static const pwsp_explore_choice pwsp_explore_no_choice = {PWSP_EXPLORE_NOBODY,
                                                            PWSP_EXPLORE_NOBODY};
 
+// Are two moves the same, but for which of replicas that are alike does it?
+static bool pwsp_explorer_is_same(pwsp_explorer *e, pwsp_explore_choice a, pwsp_explore_choice b) {
+    if (!pwsp_explorer_is_alike(e, a.process, b.process)) {
+        return false;
+    }
+    return a.partner == b.partner ||
+           (a.partner != PWSP_EXPLORE_NOBODY && b.partner != PWSP_EXPLORE_NOBODY &&
+            pwsp_explorer_is_alike(e, a.partner, b.partner));
+}
+
+// Puts the moves that are to be tried into the path: of those that are the same, one.
+static void pwsp_explorer_pick(pwsp_explorer *e) {
+    e->path_count = 0;
+    for (uint64_t i = 0; i < e->choice_count; i++) {
+        bool is_same = false;
+        for (uint64_t k = 0; k < e->path_count && !is_same; k++) {
+            is_same = pwsp_explorer_is_same(e, e->path[k], e->choices[i]);
+        }
+        if (!is_same) {
+            e->path[e->path_count++] = e->choices[i];
+        }
+    }
+}
+
 // Tries all choices of a state. *out_choice is the one that gets stuck, or none. False with the
 // expander's error, at a limit, or when memory is out.
 static bool pwsp_explorer_expand(pwsp_explorer *e, uint32_t index,
@@ -65808,8 +65870,11 @@ static bool pwsp_explorer_expand(pwsp_explorer *e, uint32_t index,
         return false;
     }
     PTOWSP_ASSERT(e->choice_count > 1);  // otherwise it is none to keep
-    const uint64_t count = e->choice_count;
-    memcpy(e->path, e->choices, (size_t)count * sizeof *e->path);
+    pwsp_explorer_pick(e);
+    if (e->is_out_of_memory) {
+        return false;
+    }
+    const uint64_t count = e->path_count;
     for (uint64_t i = 0; i < count; i++) {
         const pwsp_explore_choice choice = e->path[i];
         if (i > 0) {

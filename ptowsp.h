@@ -35,7 +35,8 @@
 // It does not own your threads unless you ask, keep global state, allocate behind your back,
 // compile kernels at run time, write files (but those of tuning records that you name), or print.
 // It needs a POSIX libc and, optionally, pthreads; nothing else. Its implementation compiles with
-// gcc and clang, without -ffast-math.
+// gcc and clang, without -ffast-math. Floats have the same bits on every machine; on 32-bit x86
+// without SSE only as C in an ISO mode (-std=c11), as others keep more bits than a float has.
 // (Writing and compiling source trees is the task of an optional third file, ptowsp_npu_emit.c.)
 //
 // HOW TO ADD IT
@@ -5535,8 +5536,9 @@ PTOWSP_API const ptowsp_rank_wait *ptowsp_run_rank_waits(const ptowsp_run *run,
 // ptowsp_run_explore looks at all orders of sends and receives that the pipelines of a program can
 // have if tasks may take any time, for what is bound now. No kernel or cost function is called.
 // Orders that differ only in steps that cannot affect each other are looked at once (stubborn sets,
-// Valmari 1989), as are equal states: what stands where, and the tokens that decide control. Where
-// each channel has one producer and one consumer there is one order.
+// Valmari 1989), as are equal states: what stands where, and the tokens that decide control. So are
+// orders that differ only in which of two replicas moves that stand at the same place and know the
+// same. Where each channel has one producer and one consumer there is one order.
 
 typedef struct ptowsp_explore_options {
     uint64_t state_limit;    // states with a choice that are kept; default: 65,536

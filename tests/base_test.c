@@ -764,7 +764,7 @@ static void base__wide_numbers_are_those_of_the_compiler(void **state) {
     __extension__ typedef unsigned __int128 bits;
     const uint64_t lowest = UINT64_C(1) << 63;  // the magnitude may be 2^127
     uint64_t random = test_seed();
-    for (int i = 0; i < 20000; i++) {
+    for (int i = 0; TEST_ROUNDS(i, 20000); i++) {
         uint64_t words[4];
         for (int k = 0; k < 4; k++) {
             words[k] = number_of_any_size(&random);

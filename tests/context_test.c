@@ -313,12 +313,19 @@ static void context__any_thread_that_cannot_be_started_fails_and_leaks_nothing(v
     threads_reset(0);
 }
 
+enum { ROOM_IS_LARGE = 99 };
+
 // Creates a context with 1000 lanes where there is room for far fewer stacks. Runs in a child.
+// ROOM_IS_LARGE: the limit is not kept, as under qemu.
 static int create_in_little_room(void) {
     struct rlimit limit = {(rlim_t)512 << 20, (rlim_t)512 << 20};
     struct rlimit stack = {(rlim_t)8 << 20, (rlim_t)8 << 20};  // what each thread gets
     if (setrlimit(RLIMIT_STACK, &stack) || setrlimit(RLIMIT_AS, &limit)) {
         return 1;
+    }
+    void *volatile beyond = malloc((size_t)513 << 20);
+    if (beyond) {
+        return ROOM_IS_LARGE;
     }
     test_memory memory = {0, 0, 0, 0};
     ptowsp_context_desc desc = desc_of(OWN, 1000);
@@ -360,6 +367,9 @@ static void context__a_system_without_room_for_threads_is_an_error(void **state)
     int result = 0;
     assert_int_equal(waitpid(child, &result, 0), child);
     assert_true(WIFEXITED(result));
+    if (WEXITSTATUS(result) == ROOM_IS_LARGE) {
+        skip();
+    }
     assert_int_equal(WEXITSTATUS(result), 0);
 }
 
@@ -464,11 +474,13 @@ static ptowsp_status cover_check(ptowsp_context *context, kind which, uint64_t i
     return status;
 }
 
+// All counts up to 70, then every step-th one; at a small scale fewer of both.
 static void check_all_counts(kind which, uint32_t lane_count, uint64_t step) {
+    const uint64_t few = test_rounds(70) < 70 ? test_rounds(70) : 70, stride = step * (70 / few);
     const uint64_t grains[] = {0, 1, 7, UINT64_C(1) << 63, UINT64_MAX};
     ptowsp_context *context = context_of(which, lane_count);
     for (uint64_t item_count = 0; item_count <= ITEM_COUNT_MAX;
-         item_count += item_count < 70 || item_count >= ITEM_COUNT_MAX - 10 ? 1 : step) {
+         item_count += item_count < few || item_count >= ITEM_COUNT_MAX - 10 ? 1 : stride) {
         for (size_t i = 0; i < sizeof grains / sizeof grains[0]; i++) {
             assert_int_equal(cover_check(context, which, item_count, grains[i]), PTOWSP_OK);
         }

@@ -122,6 +122,19 @@ static uint8_t *element(const ptoisa_tile *t, uint32_t r, uint32_t c) {
     return (uint8_t *)t->data + place(t, r, c) * ptoisa_dtype_size((ptoisa_dtype)t->dtype);
 }
 
+// Puts the bits of a number of so many bytes, in the machine's byte order.
+static void put_bits(uint8_t *at, uint64_t bits, uint32_t size) {
+    const uint16_t low = (uint16_t)bits;
+    const uint32_t word = (uint32_t)bits;
+    const uint8_t byte = (uint8_t)bits;
+    memcpy(at,
+           size == 1   ? (const void *)&byte
+           : size == 2 ? (const void *)&low
+           : size == 4 ? (const void *)&word
+                       : (const void *)&bits,
+           size);
+}
+
 static uint8_t *cell(const ptoisa_global *g, uint32_t r, uint32_t c) {
     int64_t size = ptoisa_dtype_size((ptoisa_dtype)g->dtype);
     return (uint8_t *)g->data + (ptoisa_global_row(g, r) + c * g->stride[4]) * size;
@@ -205,8 +218,11 @@ static void tload__puts_any_window_into_any_layout_and_pads(void **state) {
                                                  : 0;
         for (uint32_t r = 0; r < d.rows; r++) {
             for (uint32_t c = 0; c < d.cols; c++) {
-                bool is_valid = r < d.valid_rows && c < d.valid_cols;
-                memcpy(element(&e, r, c), is_valid ? (void *)cell(&g, r, c) : (void *)&pad, size);
+                if (r < d.valid_rows && c < d.valid_cols) {
+                    memcpy(element(&e, r, c), cell(&g, r, c), size);
+                } else {
+                    put_bits(element(&e, r, c), pad, size);
+                }
             }
         }
         ptoisa_tload(&f->core, &d, &g);
@@ -409,12 +425,12 @@ static void shapes__match_double_loops(void **state) {
         d.pad = PTOISA_PAD_MAX;
         ptoisa_tfillpad_expand(&f->core, &d, &s);
         expect_no_fault();
-        uint64_t pad = size == 1 ? 0xff : size == 2 ? 0x7c00 : 0x7f800000;
+        uint8_t pad[8];
+        put_bits(pad, size == 1 ? 0xff : size == 2 ? 0x7c00 : 0x7f800000, size);
         for (uint32_t r = 0; r < d.rows; r++) {
             for (uint32_t c = 0; c < d.cols; c++) {
                 bool is_valid = r < s.valid_rows && c < s.valid_cols;
-                assert_memory_equal(element(&d, r, c),
-                                    is_valid ? (void *)element(&s, r, c) : (void *)&pad, size);
+                assert_memory_equal(element(&d, r, c), is_valid ? element(&s, r, c) : pad, size);
             }
         }
         ptoisa_tile s1 = s;

@@ -163,8 +163,8 @@ static double reference(ptoisa_map_op op, ptoisa_dtype dtype, double x, double y
     case PTOISA_MAP_SUB_ADD: return in_type(dtype, (float)(x - y) + (float)z, i - j + k);
     case PTOISA_MAP_EXP: return in_type(dtype, exp(x), 0);
     case PTOISA_MAP_LOG: return in_type(dtype, log(x), 0);
-    case PTOISA_MAP_SQRT: return in_type(dtype, sqrtf((float)x), 0);
-    case PTOISA_MAP_RSQRT: return in_type(dtype, 1.0f / sqrtf((float)x), 0);
+    case PTOISA_MAP_SQRT: return in_type(dtype, sqrt(x), 0);
+    case PTOISA_MAP_RSQRT: return in_type(dtype, 1.0f / (float)sqrt(x), 0);
     case PTOISA_MAP_RECIP: return in_type(dtype, 1.0f / (float)x, i == 0 ? 0 : 1 / i);
     case PTOISA_MAP_ABS: return in_type(dtype, fabs(x), i < 0 ? -i : i);
     case PTOISA_MAP_NEG: return in_type(dtype, -x, -i);

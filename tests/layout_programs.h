@@ -232,7 +232,9 @@ static float plan_reduced(const plan *p, const ptowsp_relayout_step *step, const
     }
     if (p->algorithm == PTOWSP_ALGORITHM_DOUBLING && count == 4) {
         const bool is_all = step->kind == PTOWSP_RELAYOUT_ALL_REDUCE;
-        return is_all ? (x[0] + x[1]) + (x[2] + x[3]) : (x[0] + x[2]) + (x[1] + x[3]);
+        const float left = x[0] + x[is_all ? 1 : 2];  // rounded: each sum is a message
+        const float right = x[is_all ? 2 : 1] + x[3];
+        return left + right;
     }
     float sum = x[0];
     for (uint32_t i = 1; i < count; i++) {

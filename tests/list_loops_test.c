@@ -4,7 +4,7 @@
 // Random lists pass. Then their flags and barriers are taken away, moved and renamed, one at a time:
 // the proof has to refuse exactly those lists in which the judge finds something wrong.
 
-#include "list_build.h"
+#include "list_judge.h"
 
 #include "../src/kernel/rotate.h"
 

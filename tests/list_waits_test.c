@@ -3,7 +3,7 @@
 // The directed tests say on paper what a list must look like. Random lists are placed, get their
 // flags, are verified, and run on the judge of list_build.h, whose pipes have random speeds.
 
-#include "list_build.h"
+#include "list_judge.h"
 
 // Places tiles, adds flags, verifies, and asks the judge.
 static void finish(built *b) {

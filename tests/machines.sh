@@ -6,32 +6,32 @@
 #
 #      CMOCKA=directory    of cmocka's source (on Debian, `apt-get source cmocka`), which is compiled
 #                          for each machine; without it, libraries are compiled and no tests run
-#      TESTS="a_test ..."  these tests only
+#      TESTS="a_test ..."  these tests only; what is known of the others from an earlier run stays
 #      PTOWSP_SCALE=5      the percentage of rounds of random tests
-#      LIMIT=300           seconds that a test may take; one that takes more is skipped, as emulation
+#      LIMIT=600           seconds that a test may take; one that takes more is skipped, as emulation
 #                          and a busy machine are slow
 #
-# Prints a table, a row for each test and a column for each machine: ok, FAILED, or "-" where it is
-# skipped, with the reasons below. A machine whose compiler or qemu is missing is skipped, and tests in
-# C++ are without its C++ compiler. The last rows are checksums of what examples print: programs, plans
-# and simulated cycles, which every machine, this one included, must print alike.
+# Writes a table to build/machines/table, a row for each test and a column for each machine: ok, FAILED,
+# or "-" where it is skipped. Prints its sums, and which tests failed or are skipped and why. A machine
+# whose compiler or qemu is missing is skipped, and tests in C++ are without its C++ compiler. The last
+# rows of the table are checksums of what examples print: programs, plans and simulated cycles, which
+# every machine, this one included, must print alike.
+#
+# Tests that compile emitted trees and load them have the machine's compiler: it runs here, and what it
+# makes there.
 set -eu
 OUT=${BUILD:-build}/machines
 CMOCKA=${CMOCKA:-}
 SCALE=${PTOWSP_SCALE:-5}
-LIMIT=${LIMIT:-300}
+LIMIT=${LIMIT:-600}
 LEVEL=${LEVEL:--O1}
-JOBS=$(nproc 2> /dev/null || echo 2)
+JOBS=${JOBS:-$(nproc 2> /dev/null || echo 2)}
 W="-Wall -Wextra -Wpedantic -Wconversion -Wsign-conversion -Wshadow -Wundef -Wcast-qual -Werror"
 WC="$W -Wstrict-prototypes -Wmissing-prototypes"
 # Tests may convert sizes as 64-bit machines can.
 WT="-Wall -Wextra -Wpedantic -Wundef -Werror"
 PRINTED="csp_pipeline deadlock hello_workload lattice timelines"
 mkdir -p "$OUT"
-
-# Tests that compile emitted trees and load them, for the machine they run on, which a program under
-# qemu is not on.
-COMPILE='npu_(build|build_memory|equal|error|execute|expand.*|expr|indexing|instruction|kernel|loop|loop_tree|native|ops|oracle.*|own|plan|shape|transient)'
 
 # A machine: name, compiler, its options, qemu, and the directory of the machine's libraries. The long
 # double of ppc64el is a pair of doubles unless an option says otherwise, which references do not hold on.
@@ -43,8 +43,9 @@ arm64|aarch64-linux-gnu-gcc||qemu-aarch64|/usr/aarch64-linux-gnu
 riscv64|riscv64-linux-gnu-gcc||qemu-riscv64|/usr/riscv64-linux-gnu
 ppc64el|powerpc64le-linux-gnu-gcc|-mabi=ieeelongdouble -Wno-psabi|qemu-ppc64le|/usr/powerpc64le-linux-gnu'
 
+# say MACHINE TEST WHAT: notes a result. The last one of a test counts.
 say() {
-    echo "$1 $2 $3" >> "$OUT/results"
+    echo "$1 $2 $3" >> "$OUT/$1.results"
     echo "   $1: $2 $3"
 }
 
@@ -60,7 +61,7 @@ built() {
 # run MACHINE TEST: runs a test and says how it went.
 run() {
     status=0
-    timeout "$LIMIT" env CC="$compiler $options" PTOWSP_SCALE="$SCALE" $runner "$build/$2" > "$build/$2.log" 2>&1 || status=$?
+    timeout "$LIMIT" env CC="$compiler $options" CXX="$cxx $options" PTOWSP_SCALE="$SCALE" $runner "$build/$2" > "$build/$2.log" 2>&1 || status=$?
     case $status in
     0) say "$1" "$2" ok ;;
     124) say "$1" "$2" "skipped: over $LIMIT s" ;;
@@ -78,9 +79,7 @@ tests() {
     some=${TESTS:-$(cd tests && ls ./*_test.c ./*_test.cpp | sed 's,^\./,,; s/\..*//')}
     list=
     for test in $some; do
-        if echo "$test" | grep -qE "^${COMPILE}_test\$"; then
-            say "$1" "$test" "skipped: it compiles trees for the machine that it runs on"
-        elif [ "$1" = i686-x87 ] && [ -e "tests/$test.cpp" ] && echo "$test" | grep -q '^isa_'; then
+        if [ "$1" = i686-x87 ] && [ -e "tests/$test.cpp" ] && echo "$test" | grep -q '^isa_'; then
             say "$1" "$test" "skipped: C++ computes with more than a float's bits there, also what it expects"
         elif { [ -e "tests/$test.cpp" ] || echo "$test" | grep -q '^npu_clock'; } && ! command -v "$cxx" > /dev/null; then
             say "$1" "$test" "skipped: $cxx is missing"
@@ -90,13 +89,20 @@ tests() {
     done
     built "$1" $(for test in $list; do echo "$build/$test"; done)
     grep -m 20 -E 'error:|warning:|undefined reference|\*\*\*' "$OUT/$1.log" || true
-    for test in $list; do
-        if [ -e "$build/$test" ]; then
-            run "$1" "$test"
-        else
-            say "$1" "$test" "FAILED to compile"
-        fi
+    for first in $(seq "$JOBS"); do
+        at=0
+        for test in $list; do
+            at=$((at % JOBS + 1))
+            if [ "$at" -ne "$first" ]; then
+                :
+            elif [ -e "$build/$test" ]; then
+                run "$1" "$test"
+            else
+                say "$1" "$test" "FAILED to compile"
+            fi
+        done &
     done
+    wait
 }
 
 # printed MACHINE: what examples print there.
@@ -108,7 +114,7 @@ printed() {
     for example in $PRINTED; do
         $compiler -std=c11 -w $options -O1 -I. "examples/$example.c" "$build"/examples/common/*.o \
             "$build/libtested.a" -o "$build/example_$example" -pthread -lm -ldl &&
-            $runner "$build/example_$example" > "$build/$example.txt" 2>&1 ||
+            (cd "$build" && $runner "./example_$example") > "$build/$example.txt" 2>&1 ||  # it may write files
             echo "$1 failed" >> "$build/$example.txt"
         say "$1" "prints_$example" "$(cksum < "$build/$example.txt" | cut -d' ' -f1)"
     done
@@ -128,6 +134,7 @@ machine() {
     done
     mkdir -p "$build"
     : > "$OUT/$name.log"
+    [ -n "${TESTS:-}" ] || : > "$OUT/$name.results"
     for file in ptowsp ptowsp_npu_emit; do
         if $compiler -std=c11 $WC $options $LEVEL -c $file.c -o "$build/$file.o" > "$OUT/$name.log" 2>&1; then
             say "$name" $file ok
@@ -144,7 +151,7 @@ machine() {
     printed "$name"
 }
 
-: > "$OUT/results"
+: > "$OUT/here.results"
 if [ -n "$CMOCKA" ]; then
     name=here compiler=gcc options= runner= build=$OUT/here cxx=g++
     mkdir -p "$build"
@@ -159,19 +166,42 @@ while IFS='|' read -r name compiler options qemu root; do
     esac
 done < "$OUT/list"
 
-# A checksum that is not the first machine's, this one's, has an exclamation mark.
-awk '{ m = $1; t = $2; if (!(m in seen)) { seen[m] = ++machines; name[machines] = m }
-       if (t == "-") next
-       if (!(t in row)) { row[t] = ++tests; test[tests] = t }
-       cell[m, t] = $3 == "skipped:" ? "-" : $3
-       if (t ~ /^prints_/ && m != "here" && cell[m, t] != cell["here", t]) { cell[m, t] = cell[m, t] "!"; others++ }
-       count[m, cell[m, t] ~ /^FAILED/ ? "FAILED" : cell[m, t]]++ }
-     END { printf "%-26s", ""; for (i = 1; i <= machines; i++) printf " %11s", name[i]; print ""
-           for (j = 1; j <= tests; j++) { printf "%-26s", test[j]
-               for (i = 1; i <= machines; i++) printf " %11s", cell[name[i], test[j]]; print "" }
-           split("ok FAILED -", kinds, " ")
-           for (k = 1; k <= 3; k++) { printf "%-26s", k == 1 ? "passed" : k == 2 ? "failed" : "skipped"
-               for (i = 1; i <= machines; i++) printf " %11d", count[name[i], kinds[k]]; print "" }
-           exit others > 0 }' "$OUT/results" || echo "x prints FAILED" >> "$OUT/results"
-grep 'skipped' "$OUT/results" | sed 's/^[^ ]* //' | sort | uniq -c || true
-! grep -q FAILED "$OUT/results"
+# The table; a checksum that is not this machine's has an exclamation mark. Then its sums, and the rest.
+awk -v table="$OUT/table" '
+    FNR == 1 { name[++machines] = $1 }
+    $2 == "-" { why[$1, "-"] = $0; next }
+    { if (!($2 in row)) { row[$2] = ++rows; test[rows] = $2 }
+      cell[$1, $2] = $3 == "skipped:" ? "-" : $3; why[$1, $2] = $0 }
+    END {
+        printf "%-26s", "" > table
+        for (i = 1; i <= machines; i++) printf " %11s", name[i] > table
+        for (j = 1; j <= rows; j++) {
+            printf "\n%-26s", test[j] > table
+            kind = test[j] ~ /_test$/ ? "program" : test[j] ~ /^prints_/ ? "print" : "file"
+            for (i = 1; i <= machines; i++) {
+                m = name[i]
+                c = cell[m, test[j]]
+                if (kind == "print" && c != "" && c != cell["here", test[j]]) {
+                    c = c "!"
+                    why[m, test[j]] = why[m, test[j]] ", not as here"
+                }
+                printf " %11s", c > table
+                result = c == "ok" || c == "-" || c == "" ? c : kind == "print" && c !~ /!/ ? "ok" : "FAILED"
+                count[m, kind, result]++
+                failed += result == "FAILED"
+                if (c != "" && result != "ok") rest[++rests] = why[m, test[j]]
+            }
+        }
+        print "" > table
+        printf "%-12s %8s %8s %8s %8s %8s\n", "machine", "compiled", "passed", "failed", "skipped", "prints"
+        for (i = 1; i <= machines; i++) {
+            m = name[i]
+            if (m != "here") printf "%-12s %8d %8d %8d %8d %8d\n", m, count[m, "file", "ok"], count[m, "program", "ok"],
+                count[m, "program", "FAILED"], count[m, "program", "-"], count[m, "print", "ok"]
+            if ((m, "-") in why) print why[m, "-"]
+        }
+        for (k = 1; k <= rests; k++) print rest[k]
+        exit failed > 0
+    }' "$OUT/here.results" $(cut -d'|' -f1 "$OUT/list" | while read -r name; do
+    [ ! -s "$OUT/$name.results" ] || echo "$OUT/$name.results"
+done)

@@ -169,7 +169,13 @@ void npu_command__refuses_what_it_does_not_understand(void **state) {
     has_failed = false;
 }
 
-// The text is by hand from what src/npu/record.c says, its sizes and hashes by another program.
+bool is_little_endian() {
+    const uint16_t one = 1;
+    return *reinterpret_cast<const uint8_t *>(&one) == 1;
+}
+
+// The text is by hand from what src/npu/record.c says, its sizes and hashes by another program: those of
+// words whose lowest byte comes first.
 void npu_command__records_what_it_checks(void **state) {
     (void)state;
     const char *expected = "ptowsp recording 1\n"
@@ -208,6 +214,7 @@ void npu_command__records_what_it_checks(void **state) {
                            "file m2.bin 6 d7e4fcfa299d713d\n"
                            "file o1.bin 6 d80bda3fbe244a0a\n"
                            "end 55ef82041661b010\n";
+    const size_t size_expected = strlen(expected);
     const int32_t numbers[] = {0, 2, 3};
     const ptowsp_work units[] = {{0, 0, 1, 0, {0, 0, 0, 64}}};
     float x[8] = {0};
@@ -239,7 +246,9 @@ void npu_command__records_what_it_checks(void **state) {
     expect_refused({"--check", "%/kept"});
     for (int time = 0; time < 2; time++) {  // the second replaces the first
         assert_int_equal(command(run), 0);
-        assert_true(text_of("kept/recording") == expected);
+        const std::string text = text_of("kept/recording");
+        const size_t same = is_little_endian() ? text.size() : text.find("file d2.bin 12 ");
+        assert_true(text.compare(0, same, expected, 0, same) == 0 && text.size() == size_expected);
     }
     const char *bound = "size batch 4; array small i8[-1 2]; csr adj i32[0 2 3] i32[0 2 3]; "
                         "work parts 1 64; batch parts i32[3 7 1] i32[0 2 3], 4 lanes, 2 heads of "

@@ -67,7 +67,7 @@ static void no_task(void *user, const words_task *task, const ptowsp_task *as_ta
     (void)user;
     (void)task;
     (void)as_task;
-    fail_msg("a task");
+    fail_msg("%s", "a task");
 }
 
 static void check_values(const words_unit *unit, uint32_t number, ptowsp_run *run,

@@ -397,6 +397,42 @@ static void pipeline_explore__a_queue_of_work_has_few_states(void **state) {
     }
 }
 
+// Three tokens are sent, then n replicas may receive. If they are alike, one of them does, three times, and
+// each sees the end: 3 + 3 + n steps. If its index is in what decides, each is another: n receive the first
+// token, n the second, and n the third, after each of which all n see the end: 3 + n + n + n (1 + n).
+static void pipeline_explore__one_of_replicas_that_are_alike_is_tried(void **state) {
+    (void)state;
+    for (int64_t n = 2; n <= 10; n++) {
+        const uint64_t count = (uint64_t)(n / 2);
+        fixture f;
+        ptowsp_explore_stats stats;
+        fixture_make(&f);
+        PTOWSP_WORKLOAD(f.m, "main") {
+            PTOWSP_PIPELINE(f.m, "p") {
+                ptowsp_channel work_at = channel(&f, "work", 3, 0);
+                fill(&f, "fill", work_at, 3);
+                PTOWSP_REPLICATE(f.m, w, axis(&f, "workers", (int64_t)count), "worker") {
+                    ptowsp_consumes(f.m, work_at);
+                    PTOWSP_CONSUME(f.m, t, work_at) {
+                        (void)t;
+                        PTOWSP_WHEN(f.m, ptowsp_eq(n % 2 ? w : ptowsp_i64(f.m, 0),
+                                                   ptowsp_i64(f.m, 7))) {  // none is
+                            take(&f, work_at);
+                        }
+                    }
+                }
+            }
+        }
+        compile(&f, NULL);
+        assert_int_equal(ptowsp_run_explore(f.run, NULL, &stats), PTOWSP_OK);
+        assert_int_equal(stats.state_count, count > 1 ? 3 : 0);
+        assert_int_equal(stats.step_count, n % 2 && count > 1
+                                               ? 3 + count + count + count * (1 + count)
+                                               : 3 + 3 + count);
+        fixture_free(&f);
+    }
+}
+
 // A slot that is set from a token decides whether `use` waits for what only itself sends, in round 2
 // or in none. Where the round does not matter, all rounds have the same states.
 static void pipeline_explore__slots_and_runs_of_a_pipeline(void **state) {
@@ -798,6 +834,7 @@ int main(void) {
         cmocka_unit_test(pipeline_explore__two_locks_get_stuck_in_opposite_orders),
         cmocka_unit_test(pipeline_explore__tokens_that_decide_are_looked_at),
         cmocka_unit_test(pipeline_explore__a_queue_of_work_has_few_states),
+        cmocka_unit_test(pipeline_explore__one_of_replicas_that_are_alike_is_tried),
         cmocka_unit_test(pipeline_explore__slots_and_runs_of_a_pipeline),
         cmocka_unit_test(pipeline_explore__one_that_waits_for_another_may_come_first),
         cmocka_unit_test(pipeline_explore__the_order_of_tokens_that_decide_is_kept),

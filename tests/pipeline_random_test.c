@@ -187,7 +187,11 @@ static void pipeline__agrees_with_the_slow_reference(void **state) {
 // -- one number -----------------------------------------------------------------------------------
 
 static void hash_number(uint64_t *hash, uint64_t number) {
-    *hash = ptowsp_hash(*hash, &number, sizeof number);
+    uint8_t bytes[8];
+    for (int i = 0; i < 8; i++) {
+        bytes[i] = (uint8_t)(number >> 8 * i);  // the lowest first, on every machine
+    }
+    *hash = ptowsp_hash(*hash, bytes, sizeof bytes);
 }
 
 static void hash_results(uint64_t *hash, const ptowsp_run *run, ptowsp_status status) {

@@ -135,6 +135,10 @@ __extension__ typedef _Float16 half;
 #else
 PTOISA_DEFINE_FLOAT16(half, ptoisa_f32_from_f16, ptoisa_f16_from_f32);
 #endif
+#if PTOISA_NEON
+// arm_neon.h has the name, for a type that cannot be computed with.
+#define bfloat16_t ptoisa_bfloat16
+#endif
 PTOISA_DEFINE_FLOAT16(bfloat16_t, ptoisa_f32_from_bf16, ptoisa_bf16_from_f32);
 
 // -- the core of this thread ----------------------------------------------------------------------

@@ -17,6 +17,10 @@
 // producer or consumer, or sees the end of a stream, moves at once, and of the others the set with
 // the fewest moves is tried.
 //
+// Of moves that differ only in which of two replicas does it, at the same place and with the same
+// knowledge, one is tried: the state with one in place of the other is the same state, so what follows
+// from one move follows from the other with the two exchanged, and gets stuck as soon.
+//
 // How states are kept is in explore_state.c.
 
 #include "explore.h"
@@ -404,6 +408,30 @@ static bool pwsp_explorer_replay(pwsp_explorer *e, uint32_t parent, pwsp_explore
 static const pwsp_explore_choice pwsp_explore_no_choice = {PWSP_EXPLORE_NOBODY,
                                                            PWSP_EXPLORE_NOBODY};
 
+// Are two moves the same, but for which of replicas that are alike does it?
+static bool pwsp_explorer_is_same(pwsp_explorer *e, pwsp_explore_choice a, pwsp_explore_choice b) {
+    if (!pwsp_explorer_is_alike(e, a.process, b.process)) {
+        return false;
+    }
+    return a.partner == b.partner ||
+           (a.partner != PWSP_EXPLORE_NOBODY && b.partner != PWSP_EXPLORE_NOBODY &&
+            pwsp_explorer_is_alike(e, a.partner, b.partner));
+}
+
+// Puts the moves that are to be tried into the path: of those that are the same, one.
+static void pwsp_explorer_pick(pwsp_explorer *e) {
+    e->path_count = 0;
+    for (uint64_t i = 0; i < e->choice_count; i++) {
+        bool is_same = false;
+        for (uint64_t k = 0; k < e->path_count && !is_same; k++) {
+            is_same = pwsp_explorer_is_same(e, e->path[k], e->choices[i]);
+        }
+        if (!is_same) {
+            e->path[e->path_count++] = e->choices[i];
+        }
+    }
+}
+
 // Tries all choices of a state. *out_choice is the one that gets stuck, or none. False with the
 // expander's error, at a limit, or when memory is out.
 static bool pwsp_explorer_expand(pwsp_explorer *e, uint32_t index,
@@ -413,8 +441,11 @@ static bool pwsp_explorer_expand(pwsp_explorer *e, uint32_t index,
         return false;
     }
     PTOWSP_ASSERT(e->choice_count > 1);  // otherwise it is none to keep
-    const uint64_t count = e->choice_count;
-    memcpy(e->path, e->choices, (size_t)count * sizeof *e->path);
+    pwsp_explorer_pick(e);
+    if (e->is_out_of_memory) {
+        return false;
+    }
+    const uint64_t count = e->path_count;
     for (uint64_t i = 0; i < count; i++) {
         const pwsp_explore_choice choice = e->path[i];
         if (i > 0) {

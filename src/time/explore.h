@@ -66,6 +66,9 @@ PWSP_INLINE bool pwsp_explorer_sends(const pwsp_process *process) {
 PWSP_INTERNAL bool pwsp_explorer_keep(pwsp_explorer *explorer, uint32_t parent,
                                       pwsp_explore_choice choice);
 PWSP_INTERNAL void pwsp_explorer_go_back(pwsp_explorer *explorer, uint32_t state);
+// Are two processes replicas of one that stand at the same place and know the same? Then the state with
+// one in place of the other is the same. A process is like itself.
+PWSP_INTERNAL bool pwsp_explorer_is_alike(pwsp_explorer *explorer, uint32_t i, uint32_t j);
 
 // Explores the expander's current pipeline. A state that an earlier one had met is not met again.
 PWSP_INTERNAL pwsp_explored pwsp_explorer_run(pwsp_explorer *explorer);

@@ -230,6 +230,20 @@ PWSP_INTERNAL bool pwsp_explorer_keep(pwsp_explorer *e, uint32_t parent,
     return true;
 }
 
+PWSP_INTERNAL bool pwsp_explorer_is_alike(pwsp_explorer *e, uint32_t i, uint32_t j) {
+    pwsp_process *a = pwsp_explorer_process(e, i), *b = pwsp_explorer_process(e, j);
+    if (a->op != b->op || a->next_op != b->next_op) {
+        return i == j;
+    }
+    pwsp_explore_coder coder = {e, e->byte_count, false};
+    pwsp_explore_code_process(&coder, a);
+    const uint64_t middle = coder.at;
+    pwsp_explore_code_process(&coder, b);
+    const uint64_t size = middle - e->byte_count;
+    return !e->is_out_of_memory && coder.at - middle == size &&
+           memcmp(e->bytes + e->byte_count, e->bytes + middle, (size_t)size) == 0;
+}
+
 PWSP_INTERNAL void pwsp_explorer_go_back(pwsp_explorer *e, uint32_t state) {
     PTOWSP_ASSERT(state < e->state_count);
     pwsp_explorer_code(e, e->states[state].offset, true);

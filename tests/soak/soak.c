@@ -10,19 +10,14 @@
 // printed. It begins anew after some hundred cases, so that a sanitizer looks for leaks. What was done
 // is printed at the end.
 //
-// A case is stuck when for so long nobody runs, as all threads sleep, or when it has computed for so
-// long: both are told by processor time. The clock on the wall tells nothing: beside 15 programs that
-// compute on its processor, a case of 0.04 s took half a minute.
+// watch.h says when a case is stuck.
 
 #define _GNU_SOURCE  // MAP_ANONYMOUS
 #include "soak.h"
+#include "watch.h"
 
-#include <ctype.h>
-#include <dirent.h>
 #include <errno.h>
-#include <signal.h>
 #include <sys/mman.h>
-#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -209,92 +204,7 @@ static void run_cases(uint64_t first, uint64_t count, time_t end) {
     }
 }
 
-// -- watching -------------------------------------------------------------------------------------
-
-// Adds the processor time of a process, as /proc/PID/stat has it, if it is this one or a child of it.
-static void add_time(const char *name, pid_t process, uint64_t *ticks) {
-    char path[64], text[1024];
-    long parent;
-    unsigned long own, system;
-    long ended, ended_system;
-    snprintf(path, sizeof path, "/proc/%.20s/stat", name);
-    FILE *file = fopen(path, "r");
-    const size_t size = file ? fread(text, 1, sizeof text - 1, file) : 0;
-    if (file) {
-        fclose(file);
-    }
-    text[size] = '\0';
-    const char *at = strrchr(text, ')');  // behind its name, which may have any characters
-    const bool is_read =
-        at && sscanf(at + 1, " %*c %ld %*d %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu %ld %ld",
-                     &parent, &own, &system, &ended, &ended_system) == 5;
-    if (is_read && (atol(name) == process || parent == process)) {
-        *ticks += own + system + (uint64_t)ended + (uint64_t)ended_system;
-    }
-}
-
-// The processor time of a process and of ranks that it has forked, in ticks; where that is not known, the
-// clock's.
-static uint64_t time_of(pid_t process) {
-    const uint64_t second = (uint64_t)sysconf(_SC_CLK_TCK);
-    uint64_t ticks = 0;
-    DIR *all = opendir("/proc");
-    for (const struct dirent *one; all && (one = readdir(all)) != NULL;) {
-        if (isdigit((unsigned char)one->d_name[0])) {
-            add_time(one->d_name, process, &ticks);
-        }
-    }
-    if (all) {
-        closedir(all);
-    }
-    return ticks ? ticks : (uint64_t)time(NULL) * second;
-}
-
-// Where the threads of a process are, if there is a debugger.
-static void print_threads(pid_t process) {
-    char command[128];
-    snprintf(command, sizeof command,
-             "gdb -p %ld -batch -ex 'thread apply all backtrace' 2> /dev/null", (long)process);
-    fflush(stdout);
-    if (system(command) != 0) {
-        printf("soak: there is no debugger that tells where its threads are\n");
-    }
-}
-
-// Waits for a process. Returns how it ended: 0 if well.
-static int watch(pid_t process) {
-    const uint64_t second = (uint64_t)sysconf(_SC_CLK_TCK);
-    const uint64_t patience = number_of("SOAK_PATIENCE", 120);
-    uint64_t seen = UINT64_MAX, begun_at = 0, spent = 0, before = 0;
-    time_t moved = time(NULL), looked = 0;  // when it last ran, as far as is known
-    for (;;) {
-        int status;
-        const struct timespec pause = {0, 50000000};
-        if (waitpid(process, &status, WNOHANG) == process) {
-            return status;
-        }
-        const uint64_t cases = __atomic_load_n(&soak_now->cases, __ATOMIC_SEQ_CST);
-        if (time(NULL) != looked) {  // once a second
-            const uint64_t now = time_of(process);
-            looked = time(NULL);
-            moved = now != before || cases != seen ? looked : moved;
-            before = now;
-            spent = now > spent ? now : spent;  // less: a rank has ended while this looked
-            begun_at = cases != seen ? spent : begun_at;
-            seen = cases;
-        }
-        if ((uint64_t)(looked - moved) > patience || spent - begun_at > patience * second) {
-            printf("soak: stuck, after %llu s of processor time\n",
-                   (unsigned long long)((spent - begun_at) / second));
-            print_threads(process);
-            kill(process, SIGABRT);
-            kill(process, SIGCONT);
-            waitpid(process, &status, 0);
-            return -1;
-        }
-        nanosleep(&pause, NULL);
-    }
-}
+// -- all of them ------------------------------------------------------------------------------------
 
 static void print_counts(uint64_t seconds) {
     printf("soak: %llu cases in %llu s:", (unsigned long long)soak_now->cases,
@@ -324,6 +234,7 @@ int main(void) {
         print_counts((uint64_t)(time(NULL) - begun));
         return 0;
     }
+    const uint64_t patience = number_of("SOAK_PATIENCE", 120) * (uint64_t)sysconf(_SC_CLK_TCK);
     uint64_t first = number_of("SOAK_FIRST", 1);
     for (; time(NULL) < end; first += CASES_OF_A_PROCESS) {
         fflush(NULL);
@@ -333,7 +244,8 @@ int main(void) {
             run_cases(first, CASES_OF_A_PROCESS, end);
             exit(0);
         }
-        const int status = process > 0 ? watch(process) : -1;
+        const int status =
+            process > 0 ? soak_wait(process, &soak_now->cases, patience, soak_print_threads) : -1;
         if (status != 0) {
             printf("soak: failed in the case of SOAK_SEED=%llu, which repeats it, or later (leaks: "
                    "SOAK_SEED=%llu SOAK_COUNT=%llu)\n",
