@@ -49867,7 +49867,7 @@ static const char npu_fixed_19[] =
     "\n"
     "// -- AVX-512 --------------------------------------------------------------------------------------\n"
     "\n"
-    "// Adds the products of four bytes of x, signed, and of y, unsigned; nothing saturates. Not by the\n"
+    "// Adds the products of four bytes of x, signed, and of y, unsigned, without saturation. Not by the\n"
     "// intrinsic, for which all kinds of sums would have to be compiled for processors that have it.\n"
     "#define PTOISA_MM_QUADS_AVX512(sum, x, y)                                                          \\\n"
     "    __asm__(\"vpdpbusd %1, %2, %0\" : \"+v\"(sum) : \"v\"(x), \"v\"(y))\n"

@@ -257,8 +257,8 @@ static void matmul__k_in_parts_gives_the_same_bits(void **state) {
 }
 
 // Every pair of the extremes of i8 in turn and at random, over every rest of k by 4 and k in parts,
-// from an accumulator that is nearly full: nothing may saturate, and sums wrap.
-static void matmul__bytes_at_their_extremes_wrap_and_do_not_saturate(void **state) {
+// from an accumulator that is nearly full, where sums wrap.
+static void matmul__bytes_at_their_extremes_are_exact_and_wrap(void **state) {
     (void)state;
     start_random();
     static const int8_t extremes[5] = {-128, 127, -127, -1, 0};
@@ -438,7 +438,7 @@ int main(void) {
         cmocka_unit_test(matmul__all_small_sizes_in_the_layouts_of_the_device),
         cmocka_unit_test(matmul__all_layouts),
         cmocka_unit_test(matmul__k_in_parts_gives_the_same_bits),
-        cmocka_unit_test(matmul__bytes_at_their_extremes_wrap_and_do_not_saturate),
+        cmocka_unit_test(matmul__bytes_at_their_extremes_are_exact_and_wrap),
         cmocka_unit_test(matmul__a_sum_is_rounded_once),
         cmocka_unit_test(matmul__instructions_charge_and_compute),
         cmocka_unit_test(matmul__faults_say_what_is_wrong),

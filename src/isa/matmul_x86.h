@@ -197,7 +197,7 @@ PTOISA_AVX2 PTOISA_FN void ptoisa_mm_pack_b_x86(float *to, const ptoisa_tile *b,
 
 // -- AVX-512 --------------------------------------------------------------------------------------
 
-// Adds the products of four bytes of x, signed, and of y, unsigned; nothing saturates. Not by the
+// Adds the products of four bytes of x, signed, and of y, unsigned, without saturation. Not by the
 // intrinsic, for which all kinds of sums would have to be compiled for processors that have it.
 #define PTOISA_MM_QUADS_AVX512(sum, x, y)                                                          \
     __asm__("vpdpbusd %1, %2, %0" : "+v"(sum) : "v"(x), "v"(y))
