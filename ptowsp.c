@@ -23546,6 +23546,11 @@ PTOISA_INLINE bool ptoisa_has_avx512(void) {
            __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") &&
            ptoisa_has_avx2();
 }
+
+// Besides AVX-512: products of bytes, four at a time.
+PTOISA_INLINE bool ptoisa_has_vnni(void) {
+    return __builtin_cpu_supports("avx512vnni");
+}
 #else
 PTOISA_INLINE bool ptoisa_has_avx2(void) {
     return false;
@@ -23566,6 +23571,10 @@ PTOISA_INLINE bool ptoisa_has_avx512(void) {
 
 #ifndef PTOISA_TILE_H
 #define PTOISA_TILE_H
+
+PTOISA_INLINE uint32_t ptoisa_least(uint32_t a, uint32_t b) {
+    return a < b ? a : b;
+}
 
 // Bytes of an element; 0 for none.
 PTOISA_INLINE uint32_t ptoisa_dtype_size(ptoisa_dtype dtype) {
@@ -28476,7 +28485,7 @@ typedef enum ptoisa_map_op {
     PTOISA_MAP_SUB_RELU,
     PTOISA_MAP_ADD_ADD,  // x + y + z
     PTOISA_MAP_SUB_ADD,  // x - y + z
-    PTOISA_MAP_COPY,     // y, bit by bit
+    PTOISA_MAP_COPY,     // y, of words: a float register of an x87 would make NaNs quiet
     PTOISA_MAP_EXP,
     PTOISA_MAP_LOG,
     PTOISA_MAP_SQRT,
@@ -28533,7 +28542,6 @@ typedef ptoisa_map_op ptoisa_loops(ptoisa_word word, const ptoisa_map *map);
     MAP(set, SET, SUB_RELU, PTOISA_F(set, at_least)(PTOISA_F(set, sub)(x, y), zero))               \
     MAP(set, SET, ADD_ADD, PTOISA_F(set, add)(PTOISA_F(set, add)(x, y), z))                        \
     MAP(set, SET, SUB_ADD, PTOISA_F(set, add)(PTOISA_F(set, sub)(x, y), z))                        \
-    MAP(set, SET, COPY, y)                                                                         \
     MAP(set, SET, EXP, PTOISA_F(set, exp)(x))                                                      \
     MAP(set, SET, LOG, PTOISA_F(set, log)(x))                                                      \
     MAP(set, SET, SQRT, PTOISA_F(set, sqrt)(x))                                                    \
@@ -28657,6 +28665,7 @@ PTOISA_DEFINE_F32_SLOW(POW, ptoisa_pow_f32(x, y))
     MAP(L, set, SET, OR, x | y)                                                                    \
     MAP(L, set, SET, XOR, x ^ y)                                                                   \
     MAP(L, set, SET, NOT, ~x)                                                                      \
+    MAP(L, set, SET, COPY, y)                                                                      \
     MAP(L, set, SET, SHL, (ptoisa_u32x##L)(y < 32) & (x << (y & 31)))                              \
     MAP(L, set, SET, SHR,                                                                          \
         (ptoisa_u32x##L)(PTOISA_SIGNED(L, x) >>                                                    \
@@ -28822,9 +28831,9 @@ PTOISA_FN void ptoisa_map_none(const ptoisa_map *map) {
 #define PTOISA_WORD_OPS(OP) OP(ADD) OP(SUB) OP(MUL) OP(ADD_ADD) OP(SUB_ADD) OP(ABS) OP(NEG) OP(RELU)
 #define PTOISA_SLOW_OPS(OP) OP(DIV) OP(DIV_BY) OP(RECIP) OP(REM) OP(FMOD) OP(POW)
 #define PTOISA_FLOAT_OPS(OP)                                                                       \
-    OP(EXPDIF) OP(LEAKY) OP(COPY) OP(MUL_ADD) OP(MUL_ADD_RELU) OP(SUB_RELU)                        \
+    OP(EXPDIF) OP(LEAKY) OP(MUL_ADD) OP(MUL_ADD_RELU) OP(SUB_RELU)                        \
     OP(EXP) OP(LOG) OP(SQRT) OP(RSQRT)
-#define PTOISA_INT_OPS(OP) OP(AND) OP(OR) OP(XOR) OP(NOT) OP(SHL)
+#define PTOISA_INT_OPS(OP) OP(AND) OP(OR) OP(XOR) OP(NOT) OP(SHL) OP(COPY)
 
 PTOISA_WORD_OPS(PTOISA_WORD_LOOPS)
 PTOISA_SLOW_OPS(PTOISA_SLOW_LOOPS)
@@ -29342,10 +29351,6 @@ PTOISA_DEFINE_FUSED(tmuladddst, TMULADDDST, MUL_ADD, s1, d)
 
 // -- sources of different valid regions -----------------------------------------------------------
 
-PTOISA_INLINE uint32_t ptoisa_least(uint32_t a, uint32_t b) {
-    return a < b ? a : b;
-}
-
 // Copies the part of d's valid region from (row, col) on from s, which is valid there.
 PTOISA_FN void ptoisa_part_copy(const ptoisa_tile *d, const ptoisa_tile *s, uint32_t row,
                                 uint32_t rows, uint32_t col) {
@@ -29435,7 +29440,7 @@ PTOISA_FN void ptoisa_expand_copy(const ptoisa_tile *d, uint32_t row, uint32_t r
     map.b = pattern, map.b_pitch = pitch, map.is_scalar = is_scalar;
     map.rows = rows;
     map.cols = bytes / 4;
-    ptoisa_map_run(&ptoisa_loops_COPY, PTOISA_F32, PTOISA_F32, map);
+    ptoisa_map_run(&ptoisa_loops_COPY, PTOISA_U32, PTOISA_U32, map);
     size_t left = bytes % 4, at = bytes - left;
     for (uint32_t r = 0; r < rows && left > 0; r++) {
         const uint8_t *from = (const uint8_t *)(pattern + r * pitch) + (is_scalar ? 0 : at);
@@ -29590,7 +29595,7 @@ PTOISA_DEFINE_EXPAND(expdif, EXPDIF, PTOISA_SET_MAP_FLOAT)  // exp(full - line)
 // Row reductions leave R values: in a column-major tile of one column, or in the first column of a
 // row-major one that has one valid column. f32 rows are reduced by vectors straight away; f16 and
 // bf16 are widened a few rows at a time before that; integers, and rows longer than a piece, go
-// through 16 lanes in memory, by the loops of map.h. 64 x 128 f32 with AVX-512: TROWSUM 0.28 us,
+// through 16 lanes in memory, by the loops of map.h. 64 x 128 f32 with AVX-512: TROWSUM 0.22 us,
 // TROWMAX 0.26, TCOLSUM 0.50.
 
 #ifndef PTOISA_REDUCE_H
@@ -29601,8 +29606,12 @@ PTOISA_DEFINE_EXPAND(expdif, EXPDIF, PTOISA_SET_MAP_FLOAT)  // exp(full - line)
 
 // -- f32 rows, by vectors -------------------------------------------------------------------------
 
-// Lane 0 of a vector after its halves, quarters .. were put together by an operation.
-#define PTOISA_FOLD_c(operation, v) (v)
+// Rows are folded as many at once as a vector has lanes: the lower halves of two rows' lanes are put
+// together in one vector and the upper ones in another, and so on with quarters. Four rows side by
+// side become one vector (JOIN), and the vectors of a group its results (FOLD).
+#define PTOISA_GROUP_c                              1
+#define PTOISA_JOIN_c(operation, part)              (part)[0][0]
+#define PTOISA_FOLD_c(operation, results, lanes, n) ((void)(n), *(results) = (lanes)[0][0])
 #if PTOISA_X86
 // max and min where nothing is NaN.
 PTOISA_AVX2_OP(peak, (__m256 a, __m256 b), _mm256_max_ps(a, b))
@@ -29610,17 +29619,67 @@ PTOISA_AVX2_OP(dip, (__m256 a, __m256 b), _mm256_min_ps(a, b))
 PTOISA_AVX512_OP(peak, (__m512 a, __m512 b), _mm512_maskz_max_ps(PTOISA_ALL_16, a, b))
 PTOISA_AVX512_OP(dip, (__m512 a, __m512 b), _mm512_maskz_min_ps(PTOISA_ALL_16, a, b))
 
-#define PTOISA_DEFINE_FOLD(operation)                                                              \
-    PTOISA_AVX2 PTOISA_ALWAYS float ptoisa_fold_##operation##_avx2(__m256 v) {                     \
-        v = ptoisa_##operation##_avx2(v, _mm256_permute2f128_ps(v, v, 1));                         \
-        v = ptoisa_##operation##_avx2(v, _mm256_permute_ps(v, 0x4e));                              \
-        v = ptoisa_##operation##_avx2(v, _mm256_permute_ps(v, 0xb1));                              \
-        return _mm256_cvtss_f32(v);                                                                \
+// Of two vectors: their lower halves, and their upper ones; of each half the lower quarters; of each
+// quarter the lower pairs; of each pair the lower lanes. At last each result is back in its place.
+#define PTOISA_HALF_OF(name, a, b, low, high)                                                      \
+    PTOISA_AVX512 PTOISA_ALWAYS __m512 ptoisa_##name##_low(__m512 a, __m512 b) {                   \
+        return low;                                                                                \
     }                                                                                              \
-    PTOISA_AVX512 PTOISA_ALWAYS float ptoisa_fold_##operation##_avx512(__m512 v) {                 \
-        return ptoisa_fold_##operation##_avx2(                                                     \
-            ptoisa_##operation##_avx2(_mm512_maskz_extractf32x8_ps(PTOISA_ALL_8, v, 0),            \
-                                      _mm512_maskz_extractf32x8_ps(PTOISA_ALL_8, v, 1)));          \
+    PTOISA_AVX512 PTOISA_ALWAYS __m512 ptoisa_##name##_high(__m512 a, __m512 b) {                  \
+        return high;                                                                               \
+    }
+PTOISA_HALF_OF(halves, a, b, _mm512_maskz_shuffle_f32x4(PTOISA_ALL_16, a, b, 0x44),
+               _mm512_maskz_shuffle_f32x4(PTOISA_ALL_16, a, b, 0xee))
+PTOISA_HALF_OF(quarters, a, b, _mm512_maskz_shuffle_f32x4(PTOISA_ALL_16, a, b, 0x88),
+               _mm512_maskz_shuffle_f32x4(PTOISA_ALL_16, a, b, 0xdd))
+PTOISA_HALF_OF(pairs, a, b,
+               _mm512_castpd_ps(_mm512_maskz_unpacklo_pd(PTOISA_ALL_8, _mm512_castps_pd(a),
+                                                         _mm512_castps_pd(b))),
+               _mm512_castpd_ps(_mm512_maskz_unpackhi_pd(PTOISA_ALL_8, _mm512_castps_pd(a),
+                                                         _mm512_castps_pd(b))))
+PTOISA_HALF_OF(lanes, a, b, _mm512_maskz_shuffle_ps(PTOISA_ALL_16, a, b, 0x88),
+               _mm512_maskz_shuffle_ps(PTOISA_ALL_16, a, b, 0xdd))
+PTOISA_AVX512 PTOISA_ALWAYS __m512 ptoisa_lanes_turned(__m512 x) {
+    const __m512i order = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
+    return _mm512_maskz_permutexvar_ps(PTOISA_ALL_16, order, x);
+}
+
+#define PTOISA_GROUP_avx2   8
+#define PTOISA_GROUP_avx512 16
+#define PTOISA_DEFINE_FOLD(operation)                                                              \
+    PTOISA_AVX2 PTOISA_ALWAYS __m256 ptoisa_halves_##operation(__m256 a, __m256 b) {               \
+        return ptoisa_##operation##_avx2(_mm256_permute2f128_ps(a, b, 0x20),                       \
+                                         _mm256_permute2f128_ps(a, b, 0x31));                      \
+    }                                                                                              \
+    PTOISA_AVX2 PTOISA_ALWAYS __m256 ptoisa_join_##operation##_avx2(__m256 a, __m256 b, __m256 c,  \
+                                                                    __m256 d) {                    \
+        __m256d x = _mm256_castps_pd(ptoisa_halves_##operation(a, b));                             \
+        __m256d y = _mm256_castps_pd(ptoisa_halves_##operation(c, d));                             \
+        return ptoisa_##operation##_avx2(_mm256_castpd_ps(_mm256_unpacklo_pd(x, y)),               \
+                                         _mm256_castpd_ps(_mm256_unpackhi_pd(x, y)));              \
+    }                                                                                              \
+    PTOISA_AVX2 PTOISA_ALWAYS void ptoisa_fold_##operation##_avx2(float *results,                  \
+                                                                  float(*lanes)[8], uint32_t n) {  \
+        __m256 x = _mm256_loadu_ps(lanes[0]), y = _mm256_loadu_ps(lanes[1]);                       \
+        x = ptoisa_##operation##_avx2(_mm256_shuffle_ps(x, y, 0x88),                               \
+                                      _mm256_shuffle_ps(x, y, 0xdd));                              \
+        x = _mm256_permutevar8x32_ps(x, _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7));                \
+        n == 8 ? _mm256_storeu_ps(results, x) : ptoisa_store_n_avx2(results, x, n);                \
+    }                                                                                              \
+    PTOISA_AVX512 PTOISA_ALWAYS __m512 ptoisa_join_##operation##_avx512(__m512 a, __m512 b,        \
+                                                                        __m512 c, __m512 d) {      \
+        a = ptoisa_##operation##_avx512(ptoisa_halves_low(a, b), ptoisa_halves_high(a, b));        \
+        c = ptoisa_##operation##_avx512(ptoisa_halves_low(c, d), ptoisa_halves_high(c, d));        \
+        return ptoisa_##operation##_avx512(ptoisa_quarters_low(a, c), ptoisa_quarters_high(a, c)); \
+    }                                                                                              \
+    PTOISA_AVX512 PTOISA_ALWAYS void ptoisa_fold_##operation##_avx512(                             \
+        float *results, float(*lanes)[16], uint32_t n) {                                           \
+        __m512 a = _mm512_loadu_ps(lanes[0]), b = _mm512_loadu_ps(lanes[1]);                       \
+        __m512 c = _mm512_loadu_ps(lanes[2]), d = _mm512_loadu_ps(lanes[3]);                       \
+        a = ptoisa_##operation##_avx512(ptoisa_pairs_low(a, b), ptoisa_pairs_high(a, b));          \
+        c = ptoisa_##operation##_avx512(ptoisa_pairs_low(c, d), ptoisa_pairs_high(c, d));          \
+        a = ptoisa_##operation##_avx512(ptoisa_lanes_low(a, c), ptoisa_lanes_high(a, c));          \
+        ptoisa_store_n_avx512(results, ptoisa_lanes_turned(a), n);                                 \
     }
 PTOISA_DEFINE_FOLD(add)
 PTOISA_DEFINE_FOLD(mul)
@@ -29628,10 +29687,18 @@ PTOISA_DEFINE_FOLD(max)
 PTOISA_DEFINE_FOLD(min)
 PTOISA_DEFINE_FOLD(peak)
 PTOISA_DEFINE_FOLD(dip)
-#define PTOISA_FOLD_avx2(operation, v)   ptoisa_fold_##operation##_avx2(v)
-#define PTOISA_FOLD_avx512(operation, v) ptoisa_fold_##operation##_avx512(v)
+#define PTOISA_JOIN_avx2(operation, part)                                                          \
+    ptoisa_join_##operation##_avx2(part[0][0], part[1][0], part[2][0], part[3][0])
+#define PTOISA_JOIN_avx512(operation, part)                                                        \
+    ptoisa_join_##operation##_avx512(part[0][0], part[1][0], part[2][0], part[3][0])
+#define PTOISA_FOLD_avx2(operation, results, lanes, n)                                             \
+    ptoisa_fold_##operation##_avx2(results, lanes, n)
+#define PTOISA_FOLD_avx512(operation, results, lanes, n)                                           \
+    ptoisa_fold_##operation##_avx512(results, lanes, n)
 #endif
 #if PTOISA_NEON
+#define PTOISA_GROUP_neon                 1
+#define PTOISA_JOIN_neon(operation, part) (part)[0][0]
 #define PTOISA_DEFINE_FOLD(operation)                                                              \
     PTOISA_ALWAYS float ptoisa_fold_##operation##_neon(float32x4_t v) {                            \
         v = ptoisa_##operation##_neon(v, vextq_f32(v, v, 2));                                      \
@@ -29642,7 +29709,8 @@ PTOISA_DEFINE_FOLD(add)
 PTOISA_DEFINE_FOLD(mul)
 PTOISA_DEFINE_FOLD(max)
 PTOISA_DEFINE_FOLD(min)
-#define PTOISA_FOLD_neon(operation, v) ptoisa_fold_##operation##_neon(v)
+#define PTOISA_FOLD_neon(operation, results, lanes, n)                                             \
+    ((void)(n), *(results) = ptoisa_fold_##operation##_neon(vld1q_f32((lanes)[0])))
 #endif
 
 // Parts are registers where they are vectors: there the loops over them are unrolled at every level.
@@ -29651,38 +29719,84 @@ PTOISA_DEFINE_FOLD(min)
 #define PTOISA_UNROLL_avx512 _Pragma("GCC unroll 16")
 #define PTOISA_UNROLL_neon   _Pragma("GCC unroll 16")
 
+// Rows in groups that are folded together, of which a few are reduced side by side, as each step of
+// a row waits for the one before. Of the last ones missing rows are as the last that is there.
+// LANES_OF leaves the lanes of rows x[i] in part[i][0]; AFTER is done after a group.
+#define PTOISA_BESIDE_c      1
+#define PTOISA_BESIDE_avx2   4
+#define PTOISA_BESIDE_avx512 4
+#define PTOISA_BESIDE_neon   1
+
+#define PTOISA_FOLD_ROWS(set, operation, LANES_OF, AFTER)                                          \
+    enum {                                                                                         \
+        LANES = PTOISA_LANES_##set,                                                                \
+        PARTS = 16 / LANES,                                                                        \
+        GROUP = PTOISA_GROUP_##set,                                                                \
+        BESIDE = PTOISA_BESIDE_##set                                                               \
+    };                                                                                             \
+    __attribute__((aligned(64))) float lanes[GROUP / BESIDE][LANES];                               \
+    for (uint32_t first = 0, n; first < rows; first += n, s += n * pitch) {                        \
+        n = ptoisa_least(rows - first, GROUP);                                                     \
+        for (uint32_t r = 0; r < GROUP; r += BESIDE) {                                             \
+            ptoisa_vec_##set part[BESIDE][PARTS];                                                  \
+            const float *x[BESIDE];                                                                \
+            if (r >= n) {                                                                          \
+                ptoisa_store_##set(lanes[r / BESIDE], ptoisa_all_##set(0.0f));                     \
+                continue;                                                                          \
+            }                                                                                      \
+            PTOISA_UNROLL_##set for (uint32_t i = 0; i < BESIDE; i++) {                            \
+                x[i] = i == 0 ? s + r * pitch : x[i - 1] + (r + i < n ? pitch : 0);                \
+            }                                                                                      \
+            LANES_OF                                                                               \
+            ptoisa_store_##set(lanes[r / BESIDE], PTOISA_JOIN_##set(operation, part));             \
+        }                                                                                          \
+        PTOISA_FOLD_##set(operation, results + first, lanes, n);                                   \
+        AFTER                                                                                      \
+    }
+
+// Does something with each part p of the rows i that are side by side.
+#define PTOISA_EACH_PART(set)                                                                      \
+    PTOISA_UNROLL_##set for (uint32_t i = 0; i < BESIDE; i++)                                      \
+        PTOISA_UNROLL_##set for (uint32_t p = 0; p < PARTS; p++)
+
 // The new element comes first in max and min: there the test for NaN is off the chain of results.
+// ALSO(i, a) is done with each element or its identity.
+#define PTOISA_LANES_OF_ROWS(set, operation, identity, ALSO)                                       \
+    PTOISA_EACH_PART(set) {                                                                        \
+        part[i][p] = ptoisa_all_##set(identity);                                                   \
+    }                                                                                              \
+    uint32_t c = 0;                                                                                \
+    for (; c + 16 <= cols; c += 16) {                                                              \
+        PTOISA_EACH_PART(set) {                                                                    \
+            ptoisa_vec_##set a = ptoisa_load_##set(x[i] + c + p * LANES);                          \
+            part[i][p] = ptoisa_##operation##_##set(a, part[i][p]);                                \
+            ALSO(set, a, i)                                                                        \
+        }                                                                                          \
+    }                                                                                              \
+    for (uint32_t last = c; last < cols; last += LANES) {                                          \
+        const uint32_t left = ptoisa_least(cols - last, LANES);                                    \
+        PTOISA_EACH_PART(set) {                                                                    \
+            if (last == c + p * LANES) {                                                           \
+                ptoisa_vec_##set a = ptoisa_load_n_##set(x[i] + last, left, identity);             \
+                part[i][p] = ptoisa_##operation##_##set(a, part[i][p]);                            \
+                ALSO(set, a, i)                                                                    \
+            }                                                                                      \
+        }                                                                                          \
+    }                                                                                              \
+    PTOISA_UNROLL_##set for (uint32_t h = PARTS / 2; h > 0; h /= 2) {                              \
+        PTOISA_EACH_PART(set) {                                                                    \
+            if (p < h) {                                                                           \
+                part[i][p] = ptoisa_##operation##_##set(part[i][p], part[i][p + h]);               \
+            }                                                                                      \
+        }                                                                                          \
+    }
+
+#define PTOISA_ALSO_NOTHING(set, a, i)
 #define PTOISA_DEFINE_ROWS(set, SET, operation, identity)                                          \
     SET PTOISA_FN void ptoisa_rows_##operation##_##set(                                            \
         float *results, const float *s, size_t pitch, uint32_t rows, uint32_t cols) {              \
-        enum { LANES = PTOISA_LANES_##set, PARTS = 16 / LANES };                                   \
-        for (uint32_t r = 0; r < rows; r++, s += pitch) {                                          \
-            ptoisa_vec_##set part[PARTS];                                                          \
-            PTOISA_UNROLL_##set for (uint32_t i = 0; i < PARTS; i++) {                             \
-                part[i] = ptoisa_all_##set(identity);                                              \
-            }                                                                                      \
-            uint32_t c = 0;                                                                        \
-            for (; c + 16 <= cols; c += 16) {                                                      \
-                PTOISA_UNROLL_##set for (uint32_t i = 0; i < PARTS; i++) {                         \
-                    part[i] =                                                                      \
-                        ptoisa_##operation##_##set(ptoisa_load_##set(s + c + i * LANES), part[i]); \
-                }                                                                                  \
-            }                                                                                      \
-            PTOISA_UNROLL_##set for (uint32_t i = 0; i < PARTS; i++) {                             \
-                uint32_t at = c + i * LANES, n = at < cols ? cols - at : 0;                        \
-                if (n > 0) {                                                                       \
-                    ptoisa_vec_##set x =                                                           \
-                        ptoisa_load_n_##set(s + at, ptoisa_least(n, LANES), identity);             \
-                    part[i] = ptoisa_##operation##_##set(x, part[i]);                              \
-                }                                                                                  \
-            }                                                                                      \
-            PTOISA_UNROLL_##set for (uint32_t h = PARTS / 2; h > 0; h /= 2) {                      \
-                PTOISA_UNROLL_##set for (uint32_t i = 0; i < h; i++) {                             \
-                    part[i] = ptoisa_##operation##_##set(part[i], part[i + h]);                    \
-                }                                                                                  \
-            }                                                                                      \
-            results[r] = PTOISA_FOLD_##set(operation, part[0]);                                    \
-        }                                                                                          \
+        PTOISA_FOLD_ROWS(set, operation,                                                           \
+                         PTOISA_LANES_OF_ROWS(set, operation, identity, PTOISA_ALSO_NOTHING), )    \
     }
 
 #define PTOISA_DEFINE_ALL_ROWS(set, SET)                                                           \
@@ -29704,56 +29818,38 @@ PTOISA_DEFINE_ALL_ROWS(avx512, PTOISA_AVX512)
 // clang-format on
 
 #if PTOISA_X86
-// Maxima and minima of rows that hope for no NaN: one comparison tells it for two vectors at once,
-// and a row that has one is done again as above. 64 x 128: 0.26 us, and 0.44 without this.
-#define PTOISA_ANY_avx2(mask)   (_mm256_movemask_ps(mask) != 0)
-#define PTOISA_ANY_avx512(mask) ((mask) != 0)
+// Maxima and minima of rows that hope for no NaN: the sum of a row's elements is NaN if one of them
+// is. A group where a row's is NaN, also as infinities of both signs meet, is done again as above.
+// Sums are made by multiply-adds: Zen 4 adds on the pipes that maxima take.
+#define PTOISA_ANY_NAN_avx2(v, w)   (uint32_t) _mm256_movemask_ps(_mm256_cmp_ps(v, w, _CMP_UNORD_Q))
+#define PTOISA_ANY_NAN_avx512(v, w) (uint32_t) _mm512_cmp_ps_mask(v, w, _CMP_UNORD_Q)
+#define PTOISA_ALSO_SUM(set, a, i)  sum[i] = ptoisa_fma_##set(a, one, sum[i]);
 
-#define PTOISA_DEFINE_QUICK(set, SET, operation, quick, identity, flags, NONE, OR, COMPARE)        \
+#define PTOISA_LANES_OF_QUICK(set, quick, identity)                                                \
+    ptoisa_vec_##set sum[BESIDE];                                                                  \
+    PTOISA_UNROLL_##set for (uint32_t i = 0; i < BESIDE; i++) {                                    \
+        sum[i] = ptoisa_all_##set(0.0f);                                                           \
+    }                                                                                              \
+    PTOISA_LANES_OF_ROWS(set, quick, identity, PTOISA_ALSO_SUM)                                    \
+    has_nan |= PTOISA_ANY_NAN_##set(sum[0], sum[1]) | PTOISA_ANY_NAN_##set(sum[2], sum[3]);
+
+#define PTOISA_DEFINE_QUICK(set, SET, operation, quick, identity)                                  \
     SET PTOISA_FN void ptoisa_rows_##quick##_##set(float *results, const float *s, size_t pitch,   \
                                                    uint32_t rows, uint32_t cols) {                 \
-        enum { LANES = PTOISA_LANES_##set, PARTS = 16 / LANES };                                   \
-        for (uint32_t r = 0; r < rows; r++, s += pitch) {                                          \
-            ptoisa_vec_##set part[PARTS];                                                          \
-            flags nan = NONE;                                                                      \
-            _Pragma("GCC unroll 16") for (uint32_t i = 0; i < PARTS; i++) {                        \
-                part[i] = ptoisa_all_##set(identity);                                              \
-            }                                                                                      \
-            uint32_t c = 0;                                                                        \
-            for (; c + 32 <= cols; c += 32) {                                                      \
-                _Pragma("GCC unroll 16") for (uint32_t i = 0; i < PARTS; i++) {                    \
-                    ptoisa_vec_##set x = ptoisa_load_##set(s + c + i * LANES);                     \
-                    ptoisa_vec_##set y = ptoisa_load_##set(s + c + 16 + i * LANES);                \
-                    nan = OR(nan, COMPARE(x, y, _CMP_UNORD_Q));                                    \
-                    part[i] = ptoisa_##quick##_##set(x, part[i]);                                  \
-                    part[i] = ptoisa_##quick##_##set(y, part[i]);                                  \
-                }                                                                                  \
-            }                                                                                      \
-            for (uint32_t i = 0; c < cols; c += LANES, i = (i + 1) % PARTS) {                      \
-                ptoisa_vec_##set x =                                                               \
-                    ptoisa_load_n_##set(s + c, ptoisa_least(cols - c, LANES), identity);           \
-                nan = OR(nan, COMPARE(x, x, _CMP_UNORD_Q));                                        \
-                part[i] = ptoisa_##quick##_##set(x, part[i]);                                      \
-            }                                                                                      \
-            if (PARTS == 2) {                                                                      \
-                part[0] = ptoisa_##quick##_##set(part[0], part[PARTS - 1]);                        \
-            }                                                                                      \
-            results[r] = PTOISA_FOLD_##set(quick, part[0]);                                        \
-            if (PTOISA_UNLIKELY(PTOISA_ANY_##set(nan))) {                                          \
-                ptoisa_rows_##operation##_##set(results + r, s, pitch, 1, cols);                   \
-            }                                                                                      \
-        }                                                                                          \
+        const ptoisa_vec_##set one = ptoisa_all_##set(1.0f);                                       \
+        uint32_t has_nan = 0;                                                                      \
+        PTOISA_FOLD_ROWS(                                                                          \
+            set, quick, PTOISA_LANES_OF_QUICK(set, quick, identity),                               \
+            if (PTOISA_UNLIKELY(has_nan != 0)) {                                                   \
+                ptoisa_rows_##operation##_##set(results + first, s, pitch, n, cols);               \
+                has_nan = 0;                                                                       \
+            })                                                                                     \
     }
 
-#define PTOISA_OR_MASK(a, b) ((__mmask16)((a) | (b)))
-PTOISA_DEFINE_QUICK(avx2, PTOISA_AVX2, max, peak, -__builtin_inff(), __m256, _mm256_setzero_ps(),
-                    _mm256_or_ps, _mm256_cmp_ps)
-PTOISA_DEFINE_QUICK(avx2, PTOISA_AVX2, min, dip, __builtin_inff(), __m256, _mm256_setzero_ps(),
-                    _mm256_or_ps, _mm256_cmp_ps)
-PTOISA_DEFINE_QUICK(avx512, PTOISA_AVX512, max, peak, -__builtin_inff(), __mmask16, 0,
-                    PTOISA_OR_MASK, _mm512_cmp_ps_mask)
-PTOISA_DEFINE_QUICK(avx512, PTOISA_AVX512, min, dip, __builtin_inff(), __mmask16, 0, PTOISA_OR_MASK,
-                    _mm512_cmp_ps_mask)
+PTOISA_DEFINE_QUICK(avx2, PTOISA_AVX2, max, peak, -__builtin_inff())
+PTOISA_DEFINE_QUICK(avx2, PTOISA_AVX2, min, dip, __builtin_inff())
+PTOISA_DEFINE_QUICK(avx512, PTOISA_AVX512, max, peak, -__builtin_inff())
+PTOISA_DEFINE_QUICK(avx512, PTOISA_AVX512, min, dip, __builtin_inff())
 #endif
 
 #define PTOISA_ROWS_BY(set, max, min)                                                              \
@@ -30208,12 +30304,17 @@ PTOISA_FN void ptoisa_tcolargmin(ptoisa_core *core, const ptoisa_tile *d, const 
 // How a matrix multiplication is cut into panels and blocks, and the blocks in portable C. Those of
 // x86-64 and arm64 are in matmul_x86.h and matmul_neon.h.
 //
-// Everything is counted in units of 4 bytes: a unit is one f32, or a pair of i16 neighbours in k.
-// f16 and bf16 become f32, and i8 becomes i16, as panels are packed:
+// Everything is counted in units of 4 bytes: a unit is one f32, a pair of i16 neighbours in k, or
+// four of i8. f16 and bf16 become f32 as panels are packed; i8 becomes i16, or stays as it is where a
+// processor multiplies bytes:
 //
-//      A panel     16 rows, boxes of 16 rows x 8 units, one after the other along k: what an f32
-//                  tile in Zz or Nz is already, so that is used in place
-//      B panel     32 columns: a row of 32 units for each unit of k
+//      A panel     16 rows, boxes of 16 rows x 8 units, one after the other along k: what a tile in
+//                  Zz or Nz is already if its words are units, so that is used in place
+//      B panel     32 columns: a row of 32 units for each unit of k; of its last unit, what is
+//                  beyond k is 0, and so products with whatever A has there
+//
+// Bytes are multiplied where one side is unsigned, so bytes of B have 128 added (their top bit is
+// turned), and the sums of a row begin at -128 times the sum of A's row: sums wrap, so that is exact.
 //
 // A block is at most 16 rows x 32 columns of C over one range of k. It keeps its sums in registers,
 // and adds products in the order of k, each by a fused multiply-add; so an element's value depends
@@ -30239,34 +30340,74 @@ typedef struct ptoisa_mm_block {
     const float *b;
     uint32_t rows, cols, k;
     const float *start;          // where sums begin, in rows of 32; NULL: at 0
+    const uint32_t *base;        // added to the sums of each row; of bytes only
     const float *add;            // what is added at the end; NULL: nothing
     uint64_t add_row, add_cols;  // units to the next row, to the next 16 columns
     float *out;
     uint64_t out_row, out_cols;
 } ptoisa_mm_block;
 
+// What a unit is made of.
+typedef enum ptoisa_mm_kind {
+    PTOISA_MM_F32,
+    PTOISA_MM_F16,
+    PTOISA_MM_BF16,
+    PTOISA_MM_PAIRS,  // of i8, as i16
+    PTOISA_MM_QUADS   // of i8
+} ptoisa_mm_kind;
+
 // The code for one processor. Packing takes elements [k, k + k_count) of rows [row, row + rows) of
-// A, or of columns [col, col + cols) of B; k and row begin at a box, and cols is at most 32. In the
-// last unit of a panel of A, an element beyond k_count is 0.
+// A, at most 16, or of columns [col, col + cols) of B, at most 32; k and row begin at a box. Rows of
+// A are packed right before their first block, which then finds them in the first-level cache.
 typedef struct ptoisa_mm_code {
-    void (*pack_a)(float *to, const ptoisa_tile *a, uint32_t row, uint32_t rows, uint32_t k,
-                   uint32_t k_count);
-    void (*pack_b)(float *to, const ptoisa_tile *b, uint32_t col, uint32_t cols, uint32_t k,
-                   uint32_t k_count);
-    void (*block)(const ptoisa_mm_block *block, bool is_int);
+    void (*pack_a)(float *to, const ptoisa_tile *a, ptoisa_mm_kind kind, uint32_t row,
+                   uint32_t rows, uint32_t k, uint32_t k_count);
+    void (*pack_b)(float *to, const ptoisa_tile *b, ptoisa_mm_kind kind, uint32_t col,
+                   uint32_t cols, uint32_t k, uint32_t k_count);
+    void (*block)(const ptoisa_mm_block *block, ptoisa_mm_kind kind);
+    // Bases of 16 rows of a panel of A, of k_count bytes; NULL: bytes are multiplied in pairs.
+    void (*base)(uint32_t *base, const float *a, uint64_t a_step, uint32_t k_count);
 } ptoisa_mm_code;
 
-// Elements of a unit.
-PTOISA_INLINE uint32_t ptoisa_mm_width(const ptoisa_tile *tile) {
-    return tile->dtype == PTOISA_I8 ? 2 : 1;
+PTOISA_INLINE ptoisa_mm_kind ptoisa_mm_kind_of(const ptoisa_mm_code *code, const ptoisa_tile *a) {
+    switch ((ptoisa_dtype)a->dtype) {
+    case PTOISA_F32: return PTOISA_MM_F32;
+    case PTOISA_F16: return PTOISA_MM_F16;
+    case PTOISA_BF16: return PTOISA_MM_BF16;
+    default: return code->base ? PTOISA_MM_QUADS : PTOISA_MM_PAIRS;
+    }
 }
 
-// Units of a row of a panel of A of k elements: whole boxes, and for 2-byte types whole pairs of
-// them, as 32 bytes of a tile become two.
-PTOISA_INLINE uint32_t ptoisa_mm_padded(const ptoisa_tile *a, uint32_t k) {
-    uint32_t units = (k + ptoisa_mm_width(a) - 1) / ptoisa_mm_width(a);
-    return a->dtype == PTOISA_F32 ? (units + 7) / 8 * 8 : (units + 15) / 16 * 16;
+PTOISA_INLINE bool ptoisa_mm_is_int(ptoisa_mm_kind kind) {
+    return kind == PTOISA_MM_PAIRS || kind == PTOISA_MM_QUADS;
 }
+
+// Are units words of the tile? Of other types 32 bytes of a tile become 16 units.
+PTOISA_INLINE bool ptoisa_mm_is_whole(ptoisa_mm_kind kind) {
+    return kind == PTOISA_MM_F32 || kind == PTOISA_MM_QUADS;
+}
+
+// Elements of a unit.
+PTOISA_INLINE uint32_t ptoisa_mm_width(ptoisa_mm_kind kind) {
+    return kind == PTOISA_MM_QUADS ? 4 : kind == PTOISA_MM_PAIRS ? 2 : 1;
+}
+
+// Units of a row of a panel of A of k elements: whole boxes, in pairs where 32 bytes become two.
+PTOISA_INLINE uint32_t ptoisa_mm_padded(ptoisa_mm_kind kind, uint32_t k) {
+    uint32_t units = (k + ptoisa_mm_width(kind) - 1) / ptoisa_mm_width(kind);
+    uint32_t step = ptoisa_mm_is_whole(kind) ? 8 : 16;
+    return (units + step - 1) / step * step;
+}
+
+// Calls a packing with each kind as a constant.
+#define PTOISA_MM_OF_KIND(function, ...)                                                           \
+    switch (kind) {                                                                                \
+    case PTOISA_MM_F32: function(__VA_ARGS__, PTOISA_MM_F32); return;                              \
+    case PTOISA_MM_F16: function(__VA_ARGS__, PTOISA_MM_F16); return;                              \
+    case PTOISA_MM_BF16: function(__VA_ARGS__, PTOISA_MM_BF16); return;                            \
+    case PTOISA_MM_PAIRS: function(__VA_ARGS__, PTOISA_MM_PAIRS); return;                          \
+    case PTOISA_MM_QUADS: function(__VA_ARGS__, PTOISA_MM_QUADS); return;                          \
+    }
 
 // Do 32 bytes of the tile's data hold neighbours in a row (A, or a row-major B), in whole?
 PTOISA_INLINE bool ptoisa_mm_has_row_chunks(const ptoisa_tile *tile) {
@@ -30284,17 +30425,12 @@ PTOISA_INLINE bool ptoisa_mm_is_zn(const ptoisa_tile *tile) {
            ptoisa_box_rows(tile) == 32 / ptoisa_dtype_size((ptoisa_dtype)tile->dtype);
 }
 
-// Makes the upper element of the last pair 0, in every row of a panel of A, if k is odd.
-PTOISA_FN void ptoisa_mm_clear_odd(float *panel, const ptoisa_tile *a, uint32_t rows,
-                                   uint32_t k_count) {
-    if (ptoisa_mm_width(a) == 1 || k_count % 2 == 0) {
-        return;
-    }
-    uint64_t last = (uint64_t)(k_count / 2 / 8) * PTOISA_MM_BOX + k_count / 2 % 8;
-    uint64_t padded = ptoisa_mm_padded(a, k_count);
-    for (uint32_t r = 0; r < rows; r++) {
-        float *unit = panel + r / 16 * 16 * padded + r % 16 * 8 + last;
-        memset((uint8_t *)unit + 2, 0, 2);
+// Makes 0 what is beyond k_count in the last unit of a panel of B.
+PTOISA_FN void ptoisa_mm_clear_rest(float *panel, ptoisa_mm_kind kind, uint32_t k_count) {
+    const uint32_t width = ptoisa_mm_width(kind), used = k_count % width * (4 / width);
+    uint8_t *row = (uint8_t *)(panel + k_count / width * PTOISA_MM_COLS);
+    for (uint32_t c = 0; c < PTOISA_MM_COLS && used > 0; c++) {
+        memset(row + 4 * c + used, 0, 4 - used);
     }
 }
 
@@ -30308,16 +30444,19 @@ PTOISA_INLINE float ptoisa_mm_f32_at(const ptoisa_tile *tile, uint64_t i) {
     return tile->dtype == PTOISA_F16 ? ptoisa_f32_from_f16(bits) : ptoisa_f32_from_bf16(bits);
 }
 
-// One unit of a tile: the element at data[at], and for pairs the next along k at data[next] or 0.
-PTOISA_ALWAYS void ptoisa_mm_take_unit(float *to, const ptoisa_tile *tile, uint64_t at,
-                                       uint64_t next, bool has_next) {
-    if (ptoisa_mm_width(tile) == 1) {
-        *to = ptoisa_mm_f32_at(tile, at);
+// One unit of a tile: its elements at data[at[0]], data[at[1]] ..; beyond count, 0.
+PTOISA_ALWAYS void ptoisa_mm_take_unit(float *to, const ptoisa_tile *tile, ptoisa_mm_kind kind,
+                                       const uint64_t *at, uint32_t count) {
+    if (!ptoisa_mm_is_int(kind)) {
+        *to = ptoisa_mm_f32_at(tile, at[0]);
         return;
     }
-    const int8_t *data = (const int8_t *)tile->data;
-    const int16_t pair[2] = {data[at], (int16_t)(has_next ? data[next] : 0)};
-    memcpy(to, pair, sizeof pair);
+    int8_t bytes[4] = {0, 0, 0, 0};
+    for (uint32_t i = 0; i < count; i++) {
+        bytes[i] = ((const int8_t *)tile->data)[at[i]];
+    }
+    const int16_t pair[2] = {bytes[0], bytes[1]};
+    memcpy(to, kind == PTOISA_MM_PAIRS ? (const void *)pair : bytes, sizeof *to);
 }
 
 PTOISA_FN PTOISA_ONCE uint64_t ptoisa_mm_offset(const ptoisa_tile *tile, uint32_t r, uint32_t c) {
@@ -30326,40 +30465,43 @@ PTOISA_FN PTOISA_ONCE uint64_t ptoisa_mm_offset(const ptoisa_tile *tile, uint32_
 
 // Both packings find the offset of an element once for 32 bytes, where these are neighbours in k.
 
-PTOISA_FN void ptoisa_mm_pack_a_any(float *to, const ptoisa_tile *a, uint32_t row, uint32_t rows,
-                                    uint32_t k, uint32_t k_count) {
-    const uint32_t padded = ptoisa_mm_padded(a, k_count), width = ptoisa_mm_width(a);
+PTOISA_FN void ptoisa_mm_pack_a_any(float *to, const ptoisa_tile *a, ptoisa_mm_kind kind,
+                                    uint32_t row, uint32_t rows, uint32_t k, uint32_t k_count) {
+    const uint32_t width = ptoisa_mm_width(kind);
     const uint32_t run =
         ptoisa_mm_has_row_chunks(a) ? 32 / ptoisa_dtype_size((ptoisa_dtype)a->dtype) : 1;
     for (uint32_t r = 0; r < rows; r++) {
-        float *line = to + (uint64_t)(r / 16) * 16 * padded + r % 16 * 8;
-        uint64_t at = 0, next = 0;
+        uint64_t at[4], last = 0;
         for (uint32_t i = 0; i < k_count; i += width) {
-            bool has_next = i + 1 < k_count;
-            at = (i & (run - 1)) == 0 ? ptoisa_mm_offset(a, row + r, k + i) : at + width;
-            next = run > 1 || !has_next ? at + 1 : ptoisa_mm_offset(a, row + r, k + i + 1);
-            uint32_t u = i >> (width - 1);
-            ptoisa_mm_take_unit(line + u / 8 * PTOISA_MM_BOX + u % 8, a, at, next, has_next);
+            const uint32_t count = ptoisa_least(width, k_count - i), u = i / width;
+            for (uint32_t j = 0; j < count; j++) {
+                bool is_next = ((i + j) & (run - 1)) != 0;
+                at[j] = last = is_next ? last + 1 : ptoisa_mm_offset(a, row + r, k + i + j);
+            }
+            ptoisa_mm_take_unit(to + r * 8 + u / 8 * PTOISA_MM_BOX + u % 8, a, kind, at, count);
         }
     }
 }
 
-PTOISA_FN void ptoisa_mm_pack_b_any(float *to, const ptoisa_tile *b, uint32_t col, uint32_t cols,
-                                    uint32_t k, uint32_t k_count) {
-    const uint32_t width = ptoisa_mm_width(b), units = (k_count + width - 1) / width;
+PTOISA_FN void ptoisa_mm_pack_b_any(float *to, const ptoisa_tile *b, ptoisa_mm_kind kind,
+                                    uint32_t col, uint32_t cols, uint32_t k, uint32_t k_count) {
+    const uint32_t width = ptoisa_mm_width(kind), units = (k_count + width - 1) / width;
     const uint32_t run = ptoisa_mm_is_zn(b) ? 32 / ptoisa_dtype_size((ptoisa_dtype)b->dtype) : 1;
+    memset(to, 0, (size_t)units * PTOISA_MM_COLS * sizeof *to);
     for (uint32_t c = 0; c < cols; c++) {
-        uint64_t at = 0, next = 0;
+        uint64_t at[4], last = 0;
         for (uint32_t i = 0; i < k_count; i += width) {
-            bool has_next = i + 1 < k_count;
-            at = (i & (run - 1)) == 0 ? ptoisa_mm_offset(b, k + i, col + c) : at + width;
-            next = run > 1 || !has_next ? at + 1 : ptoisa_mm_offset(b, k + i + 1, col + c);
-            ptoisa_mm_take_unit(to + (i >> (width - 1)) * PTOISA_MM_COLS + c, b, at, next,
-                                has_next);
+            const uint32_t count = ptoisa_least(width, k_count - i);
+            for (uint32_t j = 0; j < count; j++) {
+                bool is_next = ((i + j) & (run - 1)) != 0;
+                at[j] = last = is_next ? last + 1 : ptoisa_mm_offset(b, k + i + j, col + c);
+            }
+            ptoisa_mm_take_unit(to + i / width * PTOISA_MM_COLS + c, b, kind, at, count);
         }
     }
-    for (uint32_t u = 0; u < units && cols < PTOISA_MM_COLS; u++) {
-        memset(to + u * PTOISA_MM_COLS + cols, 0, (PTOISA_MM_COLS - cols) * sizeof *to);
+    uint8_t *bytes = (uint8_t *)to;
+    for (uint32_t i = 0; i < 4 * units * PTOISA_MM_COLS && kind == PTOISA_MM_QUADS; i++) {
+        bytes[i] ^= 0x80;
     }
 }
 
@@ -30448,7 +30590,8 @@ PTOISA_FN void ptoisa_mm_row_portable_int(const ptoisa_mm_block *t, uint32_t row
     memcpy(t->out + row * t->out_row + half * t->out_cols, sums, cols * sizeof *sums);
 }
 
-PTOISA_FN void ptoisa_mm_block_portable(const ptoisa_mm_block *t, bool is_int) {
+PTOISA_FN void ptoisa_mm_block_portable(const ptoisa_mm_block *t, ptoisa_mm_kind kind) {
+    const bool is_int = ptoisa_mm_is_int(kind);
     for (uint32_t half = 0; half * 16 < t->cols; half++) {
         for (uint32_t row = 0; row < t->rows; row += is_int ? 1 : 4) {
             if (is_int) {
@@ -30461,7 +30604,8 @@ PTOISA_FN void ptoisa_mm_block_portable(const ptoisa_mm_block *t, bool is_int) {
 }
 
 PTOISA_INLINE ptoisa_mm_code ptoisa_mm_portable(void) {
-    ptoisa_mm_code code = {ptoisa_mm_pack_a_any, ptoisa_mm_pack_b_any, ptoisa_mm_block_portable};
+    ptoisa_mm_code code = {ptoisa_mm_pack_a_any, ptoisa_mm_pack_b_any, ptoisa_mm_block_portable,
+                           NULL};
     return code;
 }
 
@@ -30482,14 +30626,14 @@ PTOISA_INLINE ptoisa_mm_code ptoisa_mm_portable(void) {
 // -- packing --------------------------------------------------------------------------------------
 
 // Widens 16 bytes of a row to 4 units (f32) or 8.
-PTOISA_ALWAYS void ptoisa_mm_widen_neon(float *to, uint8x16_t x, ptoisa_dtype dtype) {
-    if (dtype == PTOISA_F32) {
+PTOISA_ALWAYS void ptoisa_mm_widen_neon(float *to, uint8x16_t x, ptoisa_mm_kind kind) {
+    if (kind == PTOISA_MM_F32) {
         vst1q_f32(to, vreinterpretq_f32_u8(x));
-    } else if (dtype == PTOISA_F16) {
+    } else if (kind == PTOISA_MM_F16) {
         float16x8_t halves = vreinterpretq_f16_u8(x);
         vst1q_f32(to, vcvt_f32_f16(vget_low_f16(halves)));
         vst1q_f32(to + 4, vcvt_f32_f16(vget_high_f16(halves)));
-    } else if (dtype == PTOISA_BF16) {
+    } else if (kind == PTOISA_MM_BF16) {
         uint16x8_t halves = vreinterpretq_u16_u8(x);
         vst1q_f32(to, vreinterpretq_f32_u32(vshll_n_u16(vget_low_u16(halves), 16)));
         vst1q_f32(to + 4, vreinterpretq_f32_u32(vshll_n_u16(vget_high_u16(halves), 16)));
@@ -30502,49 +30646,39 @@ PTOISA_ALWAYS void ptoisa_mm_widen_neon(float *to, uint8x16_t x, ptoisa_dtype dt
 
 PTOISA_ALWAYS void ptoisa_mm_pack_a_of_neon(float *to, const ptoisa_tile *a, uint32_t row,
                                             uint32_t rows, uint32_t k, uint32_t k_count,
-                                            ptoisa_dtype dtype) {
-    const uint32_t size = ptoisa_dtype_size(dtype), chunk = 32 / size;
+                                            ptoisa_mm_kind kind) {
+    const uint32_t size = ptoisa_dtype_size((ptoisa_dtype)a->dtype), chunk = 32 / size;
     uint64_t stride = a->layout == PTOISA_ROW_MAJOR ? (uint64_t)a->cols * size : 32;
-    for (uint32_t r0 = 0; r0 < rows; r0 += 16) {
-        uint32_t r_count = rows - r0 < 16 ? rows - r0 : 16;
-        for (uint32_t i = 0; i < k_count; i += chunk) {
-            const uint8_t *from =
-                (const uint8_t *)a->data + size * ptoisa_offset(a, row + r0, k + i);
-            for (uint32_t r = 0; r < r_count; r++) {
-                const uint8_t *line = from + r * stride;
-                float *high = to + r * 8 + (dtype == PTOISA_F32 ? 4 : PTOISA_MM_BOX);
-                ptoisa_mm_widen_neon(to + r * 8, vld1q_u8(line), dtype);
-                ptoisa_mm_widen_neon(high, vld1q_u8(line + 16), dtype);
-            }
-            to += dtype == PTOISA_F32 ? PTOISA_MM_BOX : 2 * PTOISA_MM_BOX;
+    for (uint32_t i = 0; i < k_count; i += chunk) {
+        const uint8_t *from = (const uint8_t *)a->data + size * ptoisa_offset(a, row, k + i);
+        for (uint32_t r = 0; r < rows; r++) {
+            const uint8_t *line = from + r * stride;
+            float *high = to + r * 8 + (kind == PTOISA_MM_F32 ? 4 : PTOISA_MM_BOX);
+            ptoisa_mm_widen_neon(to + r * 8, vld1q_u8(line), kind);
+            ptoisa_mm_widen_neon(high, vld1q_u8(line + 16), kind);
         }
+        to += kind == PTOISA_MM_F32 ? PTOISA_MM_BOX : 2 * PTOISA_MM_BOX;
     }
 }
 
-PTOISA_FN void ptoisa_mm_pack_a_neon(float *to, const ptoisa_tile *a, uint32_t row, uint32_t rows,
-                                     uint32_t k, uint32_t k_count) {
+PTOISA_FN void ptoisa_mm_pack_a_neon(float *to, const ptoisa_tile *a, ptoisa_mm_kind kind,
+                                     uint32_t row, uint32_t rows, uint32_t k, uint32_t k_count) {
     if (!ptoisa_mm_has_row_chunks(a)) {
-        ptoisa_mm_pack_a_any(to, a, row, rows, k, k_count);
+        ptoisa_mm_pack_a_any(to, a, kind, row, rows, k, k_count);
         return;
     }
-    switch ((ptoisa_dtype)a->dtype) {
-    case PTOISA_F32: ptoisa_mm_pack_a_of_neon(to, a, row, rows, k, k_count, PTOISA_F32); break;
-    case PTOISA_F16: ptoisa_mm_pack_a_of_neon(to, a, row, rows, k, k_count, PTOISA_F16); break;
-    case PTOISA_BF16: ptoisa_mm_pack_a_of_neon(to, a, row, rows, k, k_count, PTOISA_BF16); break;
-    default: ptoisa_mm_pack_a_of_neon(to, a, row, rows, k, k_count, PTOISA_I8); break;
-    }
-    ptoisa_mm_clear_odd(to, a, rows, k_count);
+    PTOISA_MM_OF_KIND(ptoisa_mm_pack_a_of_neon, to, a, row, rows, k, k_count)
 }
 
 // Stores 4 columns of what one unit of B's box becomes: one row of a panel, or two.
-PTOISA_ALWAYS void ptoisa_mm_split_neon(float *to, uint32x4_t unit, ptoisa_dtype dtype) {
+PTOISA_ALWAYS void ptoisa_mm_split_neon(float *to, uint32x4_t unit, ptoisa_mm_kind kind) {
     float *next = to + PTOISA_MM_COLS;
-    if (dtype == PTOISA_F32) {
+    if (kind == PTOISA_MM_F32) {
         vst1q_f32(to, vreinterpretq_f32_u32(unit));
-    } else if (dtype == PTOISA_F16) {
+    } else if (kind == PTOISA_MM_F16) {
         vst1q_f32(to, vcvt_f32_f16(vreinterpret_f16_u16(vmovn_u32(unit))));
         vst1q_f32(next, vcvt_f32_f16(vreinterpret_f16_u16(vshrn_n_u32(unit, 16))));
-    } else if (dtype == PTOISA_BF16) {
+    } else if (kind == PTOISA_MM_BF16) {
         vst1q_f32(to, vreinterpretq_f32_u32(vshlq_n_u32(unit, 16)));
         vst1q_f32(next, vreinterpretq_f32_u32(vbicq_u32(unit, vdupq_n_u32(0xffff))));
     } else {
@@ -30556,8 +30690,8 @@ PTOISA_ALWAYS void ptoisa_mm_split_neon(float *to, uint32x4_t unit, ptoisa_dtype
 }
 
 // 4 columns of 16 bytes of a box become 4 rows of one unit of each column.
-PTOISA_ALWAYS void ptoisa_mm_turn_neon(float *to, const uint8_t *from, ptoisa_dtype dtype) {
-    const uint32_t step = (dtype == PTOISA_F32 ? 1 : 2) * PTOISA_MM_COLS;
+PTOISA_ALWAYS void ptoisa_mm_turn_neon(float *to, const uint8_t *from, ptoisa_mm_kind kind) {
+    const uint32_t step = (kind == PTOISA_MM_F32 ? 1 : 2) * PTOISA_MM_COLS;
     uint32x4_t x0 = vreinterpretq_u32_u8(vld1q_u8(from));
     uint32x4_t x1 = vreinterpretq_u32_u8(vld1q_u8(from + 32));
     uint32x4_t x2 = vreinterpretq_u32_u8(vld1q_u8(from + 64));
@@ -30566,39 +30700,34 @@ PTOISA_ALWAYS void ptoisa_mm_turn_neon(float *to, const uint8_t *from, ptoisa_dt
     uint64x2_t y1 = vreinterpretq_u64_u32(vtrn2q_u32(x0, x1));
     uint64x2_t y2 = vreinterpretq_u64_u32(vtrn1q_u32(x2, x3));
     uint64x2_t y3 = vreinterpretq_u64_u32(vtrn2q_u32(x2, x3));
-    ptoisa_mm_split_neon(to, vreinterpretq_u32_u64(vtrn1q_u64(y0, y2)), dtype);
-    ptoisa_mm_split_neon(to + step, vreinterpretq_u32_u64(vtrn1q_u64(y1, y3)), dtype);
-    ptoisa_mm_split_neon(to + 2 * step, vreinterpretq_u32_u64(vtrn2q_u64(y0, y2)), dtype);
-    ptoisa_mm_split_neon(to + 3 * step, vreinterpretq_u32_u64(vtrn2q_u64(y1, y3)), dtype);
+    ptoisa_mm_split_neon(to, vreinterpretq_u32_u64(vtrn1q_u64(y0, y2)), kind);
+    ptoisa_mm_split_neon(to + step, vreinterpretq_u32_u64(vtrn1q_u64(y1, y3)), kind);
+    ptoisa_mm_split_neon(to + 2 * step, vreinterpretq_u32_u64(vtrn2q_u64(y0, y2)), kind);
+    ptoisa_mm_split_neon(to + 3 * step, vreinterpretq_u32_u64(vtrn2q_u64(y1, y3)), kind);
 }
 
 PTOISA_ALWAYS void ptoisa_mm_pack_zn_of_neon(float *to, const ptoisa_tile *b, uint32_t col,
                                              uint32_t cols, uint32_t k, uint32_t k_count,
-                                             ptoisa_dtype dtype) {
-    const uint32_t size = ptoisa_dtype_size(dtype), chunk = 32 / size;
-    const uint32_t step = (dtype == PTOISA_F32 ? 1 : 2) * PTOISA_MM_COLS;
+                                             ptoisa_mm_kind kind) {
+    const uint32_t size = ptoisa_dtype_size((ptoisa_dtype)b->dtype), chunk = 32 / size;
+    const uint32_t step = (kind == PTOISA_MM_F32 ? 1 : 2) * PTOISA_MM_COLS;
     cols = (cols + 15) / 16 * 16;
     for (uint32_t i = 0; i < k_count; i += chunk, to += 8 * step) {
         const uint8_t *from = (const uint8_t *)b->data + size * ptoisa_offset(b, k + i, col);
         for (uint32_t c = 0; c < cols; c += 4) {
-            ptoisa_mm_turn_neon(to + c, from + c * 32, dtype);
-            ptoisa_mm_turn_neon(to + 4 * step + c, from + c * 32 + 16, dtype);
+            ptoisa_mm_turn_neon(to + c, from + c * 32, kind);
+            ptoisa_mm_turn_neon(to + 4 * step + c, from + c * 32 + 16, kind);
         }
     }
 }
 
-PTOISA_FN void ptoisa_mm_pack_b_neon(float *to, const ptoisa_tile *b, uint32_t col, uint32_t cols,
-                                     uint32_t k, uint32_t k_count) {
+PTOISA_FN void ptoisa_mm_pack_b_neon(float *to, const ptoisa_tile *b, ptoisa_mm_kind kind,
+                                     uint32_t col, uint32_t cols, uint32_t k, uint32_t k_count) {
     if (!ptoisa_mm_is_zn(b)) {
-        ptoisa_mm_pack_b_any(to, b, col, cols, k, k_count);
+        ptoisa_mm_pack_b_any(to, b, kind, col, cols, k, k_count);
         return;
     }
-    switch ((ptoisa_dtype)b->dtype) {
-    case PTOISA_F32: ptoisa_mm_pack_zn_of_neon(to, b, col, cols, k, k_count, PTOISA_F32); break;
-    case PTOISA_F16: ptoisa_mm_pack_zn_of_neon(to, b, col, cols, k, k_count, PTOISA_F16); break;
-    case PTOISA_BF16: ptoisa_mm_pack_zn_of_neon(to, b, col, cols, k, k_count, PTOISA_BF16); break;
-    default: ptoisa_mm_pack_zn_of_neon(to, b, col, cols, k, k_count, PTOISA_I8); break;
-    }
+    PTOISA_MM_OF_KIND(ptoisa_mm_pack_zn_of_neon, to, b, col, cols, k, k_count)
 }
 
 // -- sums -----------------------------------------------------------------------------------------
@@ -30689,12 +30818,13 @@ PTOISA_MM_BLOCK_NEON(ptoisa_mm_int_neon, true)
 #undef PTOISA_MM_BLOCK_NEON
 #undef PTOISA_MM_ROWS_NEON
 
-PTOISA_FN void ptoisa_mm_block_neon(const ptoisa_mm_block *t, bool is_int) {
-    is_int ? ptoisa_mm_int_neon(t) : ptoisa_mm_f32_neon(t);
+PTOISA_FN void ptoisa_mm_block_neon(const ptoisa_mm_block *t, ptoisa_mm_kind kind) {
+    ptoisa_mm_is_int(kind) ? ptoisa_mm_int_neon(t) : ptoisa_mm_f32_neon(t);
 }
 
 PTOISA_INLINE ptoisa_mm_code ptoisa_mm_neon(void) {
-    ptoisa_mm_code code = {ptoisa_mm_pack_a_neon, ptoisa_mm_pack_b_neon, ptoisa_mm_block_neon};
+    ptoisa_mm_code code = {ptoisa_mm_pack_a_neon, ptoisa_mm_pack_b_neon, ptoisa_mm_block_neon,
+                           NULL};
     return code;
 }
 
@@ -30711,117 +30841,94 @@ PTOISA_INLINE ptoisa_mm_code ptoisa_mm_neon(void) {
 // 8 rows x 32 columns of sums fill 16 of AVX-512's registers, 6 x 16 fill 12 of AVX2's: enough
 // independent sums to hide the latency of fused multiply-add (4 cycles, two a cycle), while loads,
 // one for each row and one for each vector of columns, stay below one and a half for two products.
+// Sums of bytes are done after a quarter of the steps. There 16 rows are 6, 6 and 4 in code without
+// loops over rows: branches that are predicted and stores of 12 vectors instead of 16 at once take
+// 3 % of the time instead of 6.
 //
-// A box of B (Zn: 16 columns, in each 32 bytes along k) is turned by transposing 8 x 8 units of 4
-// bytes, whatever its type: a unit is then 1, 2 or 4 neighbours in k of one column, and is widened.
+// A box of B (Zn: 16 columns, in each 32 bytes along k) is turned by transposing 8 x 8 words of 4
+// bytes, whatever its type: a word is then 1, 2 or 4 neighbours in k of one column, and is widened.
 
 #ifndef PTOISA_MATMUL_X86_H
 #define PTOISA_MATMUL_X86_H
 
 #if PTOISA_X86
 
-// Where sums begin that begin at 0.
-PTOISA_INLINE const float *ptoisa_mm_zeros(void) {
-    static const float zeros[PTOISA_MM_COLS] = {0};
-    return zeros;
-}
-
 // -- packing --------------------------------------------------------------------------------------
 
-// Widens 32 bytes of a row to 8 units (f32) at low, or to 16, the upper 8 at high.
+// Widens 32 bytes of a row to 8 units (words) at low, or to 16, the upper 8 at high.
 PTOISA_AVX2 PTOISA_ALWAYS void ptoisa_mm_widen(float *low, float *high, const uint8_t *from,
-                                               ptoisa_dtype dtype) {
-    __m256i x = _mm256_loadu_si256((const __m256i *)(const void *)from), l = x, h = x;
-    __m128i x0 = _mm256_castsi256_si128(x), x1 = _mm256_extracti128_si256(x, 1);
-    if (dtype == PTOISA_F16) {
+                                               ptoisa_mm_kind kind) {
+    const __m128i x0 = _mm_loadu_si128((const __m128i *)(const void *)from);
+    const __m128i x1 = _mm_loadu_si128((const __m128i *)(const void *)(from + 16));
+    __m256i l = _mm256_loadu_si256((const __m256i *)(const void *)from), h = l;
+    if (kind == PTOISA_MM_F16) {
         l = _mm256_castps_si256(_mm256_cvtph_ps(x0));
         h = _mm256_castps_si256(_mm256_cvtph_ps(x1));
-    } else if (dtype == PTOISA_BF16) {
+    } else if (kind == PTOISA_MM_BF16) {
         l = _mm256_slli_epi32(_mm256_cvtepu16_epi32(x0), 16);
         h = _mm256_slli_epi32(_mm256_cvtepu16_epi32(x1), 16);
-    } else if (dtype == PTOISA_I8) {
+    } else if (kind == PTOISA_MM_PAIRS) {
         l = _mm256_cvtepi8_epi16(x0);
         h = _mm256_cvtepi8_epi16(x1);
     }
     _mm256_storeu_si256((__m256i *)(void *)low, l);
-    if (dtype != PTOISA_F32) {
+    if (!ptoisa_mm_is_whole(kind)) {
         _mm256_storeu_si256((__m256i *)(void *)high, h);
     }
 }
 
 PTOISA_AVX2 PTOISA_ALWAYS void ptoisa_mm_pack_a_of_x86(float *to, const ptoisa_tile *a,
                                                        uint32_t row, uint32_t rows, uint32_t k,
-                                                       uint32_t k_count, ptoisa_dtype dtype) {
-    const uint32_t size = ptoisa_dtype_size(dtype), chunk = 32 / size;
-    uint64_t stride = a->layout == PTOISA_ROW_MAJOR ? (uint64_t)a->cols * size : 32;
-    for (uint32_t r0 = 0; r0 < rows; r0 += 16) {
-        uint32_t r_count = rows - r0 < 16 ? rows - r0 : 16;
-        for (uint32_t i = 0; i < k_count; i += chunk) {
-            const uint8_t *from =
-                (const uint8_t *)a->data + size * ptoisa_offset(a, row + r0, k + i);
-            for (uint32_t r = 0; r < r_count; r++) {
-                ptoisa_mm_widen(to + r * 8, to + r * 8 + PTOISA_MM_BOX, from + r * stride, dtype);
-            }
-            to += dtype == PTOISA_F32 ? PTOISA_MM_BOX : 2 * PTOISA_MM_BOX;
+                                                       uint32_t k_count, ptoisa_mm_kind kind) {
+    const uint32_t size = ptoisa_dtype_size((ptoisa_dtype)a->dtype), chunk = 32 / size;
+    const bool is_major = a->layout == PTOISA_ROW_MAJOR;
+    // Bytes to the next row, and to the next 32 along k.
+    const size_t stride = is_major ? (size_t)a->cols * size : 32;
+    const size_t step = is_major ? 32 : a->layout == PTOISA_ZZ ? 16 * 32 : (size_t)a->rows * 32;
+    const uint8_t *from = (const uint8_t *)a->data + size * ptoisa_offset(a, row, k);
+    for (uint32_t i = 0; i < k_count; i += chunk, from += step) {
+        for (uint32_t r = 0; r < rows; r++) {
+            ptoisa_mm_widen(to + r * 8, to + r * 8 + PTOISA_MM_BOX, from + r * stride, kind);
         }
+        to += ptoisa_mm_is_whole(kind) ? PTOISA_MM_BOX : 2 * PTOISA_MM_BOX;
     }
 }
 
-PTOISA_AVX2 PTOISA_FN void ptoisa_mm_pack_a_x86(float *to, const ptoisa_tile *a, uint32_t row,
-                                                uint32_t rows, uint32_t k, uint32_t k_count) {
+PTOISA_AVX2 PTOISA_FN void ptoisa_mm_pack_a_x86(float *to, const ptoisa_tile *a,
+                                                ptoisa_mm_kind kind, uint32_t row, uint32_t rows,
+                                                uint32_t k, uint32_t k_count) {
     if (!ptoisa_mm_has_row_chunks(a)) {
-        ptoisa_mm_pack_a_any(to, a, row, rows, k, k_count);
+        ptoisa_mm_pack_a_any(to, a, kind, row, rows, k, k_count);
         return;
     }
-    switch ((ptoisa_dtype)a->dtype) {
-    case PTOISA_F32: ptoisa_mm_pack_a_of_x86(to, a, row, rows, k, k_count, PTOISA_F32); break;
-    case PTOISA_F16: ptoisa_mm_pack_a_of_x86(to, a, row, rows, k, k_count, PTOISA_F16); break;
-    case PTOISA_BF16: ptoisa_mm_pack_a_of_x86(to, a, row, rows, k, k_count, PTOISA_BF16); break;
-    default: ptoisa_mm_pack_a_of_x86(to, a, row, rows, k, k_count, PTOISA_I8); break;
-    }
-    ptoisa_mm_clear_odd(to, a, rows, k_count);
+    PTOISA_MM_OF_KIND(ptoisa_mm_pack_a_of_x86, to, a, row, rows, k, k_count)
 }
 
-// Turns 8 columns of 32 bytes into 8 vectors of one unit of each.
-PTOISA_AVX2 PTOISA_ALWAYS void ptoisa_mm_transpose(__m256 *to, const uint8_t *from) {
-    __m256 x[8], y[8];
+// Turns 16 bytes of 8 columns, which are stride bytes apart, into 4 vectors of one word of each.
+PTOISA_AVX2 PTOISA_ALWAYS void ptoisa_mm_transpose(__m256 *to, const uint8_t *from,
+                                                   const uint32_t stride) {
+    __m256 x[4];
     PTOISA_MM_UNROLL
-    for (int i = 0; i < 8; i++) {
-        // Units 0-3 of columns 0-3 (4-7 of them, if i > 3) below, of columns 4-7 above.
-        const float *column = (const float *)(const void *)(from + i % 4 * 32 + i / 4 * 16);
+    for (uint32_t i = 0; i < 4; i++) {
+        const float *column = (const float *)(const void *)(from + i * stride);
         x[i] = _mm256_insertf128_ps(_mm256_castps128_ps256(_mm_loadu_ps(column)),
-                                    _mm_loadu_ps(column + 32), 1);
+                                    _mm_loadu_ps(column + stride), 1);  // of column i + 4
     }
-    PTOISA_MM_UNROLL
-    for (int i = 0; i < 8; i += 4) {
-        y[i] = _mm256_unpacklo_ps(x[i], x[i + 1]);
-        y[i + 1] = _mm256_unpackhi_ps(x[i], x[i + 1]);
-        y[i + 2] = _mm256_unpacklo_ps(x[i + 2], x[i + 3]);
-        y[i + 3] = _mm256_unpackhi_ps(x[i + 2], x[i + 3]);
-        to[i] = _mm256_shuffle_ps(y[i], y[i + 2], 0x44);
-        to[i + 1] = _mm256_shuffle_ps(y[i], y[i + 2], 0xee);
-        to[i + 2] = _mm256_shuffle_ps(y[i + 1], y[i + 3], 0x44);
-        to[i + 3] = _mm256_shuffle_ps(y[i + 1], y[i + 3], 0xee);
-    }
+    const __m256 low01 = _mm256_unpacklo_ps(x[0], x[1]), high01 = _mm256_unpackhi_ps(x[0], x[1]);
+    const __m256 low23 = _mm256_unpacklo_ps(x[2], x[3]), high23 = _mm256_unpackhi_ps(x[2], x[3]);
+    to[0] = _mm256_shuffle_ps(low01, low23, 0x44);
+    to[1] = _mm256_shuffle_ps(low01, low23, 0xee);
+    to[2] = _mm256_shuffle_ps(high01, high23, 0x44);
+    to[3] = _mm256_shuffle_ps(high01, high23, 0xee);
 }
 
-// The low halves of 8 lanes, as f16.
-PTOISA_AVX2 PTOISA_ALWAYS __m256 ptoisa_mm_halves(__m256i x) {
-    __m128i halves = _mm_packus_epi32(_mm256_castsi256_si128(x), _mm256_extracti128_si256(x, 1));
-    return _mm256_cvtph_ps(halves);
-}
-
-// Stores 8 columns of what one unit of B's box becomes: one row of a panel, or two.
-PTOISA_AVX2 PTOISA_ALWAYS void ptoisa_mm_split(float *to, __m256 unit, ptoisa_dtype dtype) {
-    __m256i x = _mm256_castps_si256(unit);
-    __m256 low = unit, high = unit;
-    if (dtype == PTOISA_F16) {
-        low = ptoisa_mm_halves(_mm256_and_si256(x, _mm256_set1_epi32(0xffff)));
-        high = ptoisa_mm_halves(_mm256_srli_epi32(x, 16));
-    } else if (dtype == PTOISA_BF16) {
-        low = _mm256_castsi256_ps(_mm256_slli_epi32(x, 16));
-        high = _mm256_castsi256_ps(_mm256_andnot_si256(_mm256_set1_epi32(0xffff), x));
-    } else if (dtype == PTOISA_I8) {
+// Stores 8 columns of what one word of B's box becomes: one row of a panel, or two.
+PTOISA_AVX2 PTOISA_ALWAYS void ptoisa_mm_split(float *to, __m256 word, ptoisa_mm_kind kind) {
+    __m256i x = _mm256_castps_si256(word), low = x, high = x;
+    if (kind == PTOISA_MM_BF16) {
+        low = _mm256_slli_epi32(x, 16);
+        high = _mm256_andnot_si256(_mm256_set1_epi32(0xffff), x);
+    } else if (kind == PTOISA_MM_PAIRS) {
         // Bytes 0 and 1, 2 and 3 into the upper halves of 16 bits; shifted down, they keep signs.
         const __m256i at01 =
             _mm256_setr_epi8(-1, 0, -1, 1, -1, 4, -1, 5, -1, 8, -1, 9, -1, 12, -1, 13, -1, 0, -1, 1,
@@ -30829,54 +30936,80 @@ PTOISA_AVX2 PTOISA_ALWAYS void ptoisa_mm_split(float *to, __m256 unit, ptoisa_dt
         const __m256i at23 =
             _mm256_setr_epi8(-1, 2, -1, 3, -1, 6, -1, 7, -1, 10, -1, 11, -1, 14, -1, 15, -1, 2, -1,
                              3, -1, 6, -1, 7, -1, 10, -1, 11, -1, 14, -1, 15);
-        low = _mm256_castsi256_ps(_mm256_srai_epi16(_mm256_shuffle_epi8(x, at01), 8));
-        high = _mm256_castsi256_ps(_mm256_srai_epi16(_mm256_shuffle_epi8(x, at23), 8));
+        low = _mm256_srai_epi16(_mm256_shuffle_epi8(x, at01), 8);
+        high = _mm256_srai_epi16(_mm256_shuffle_epi8(x, at23), 8);
+    } else if (kind == PTOISA_MM_QUADS) {
+        low = _mm256_xor_si256(x, _mm256_set1_epi8(-128));
     }
-    _mm256_storeu_ps(to, low);
-    if (dtype != PTOISA_F32) {
-        _mm256_storeu_ps(to + PTOISA_MM_COLS, high);
+    _mm256_storeu_si256((__m256i *)(void *)to, low);
+    if (!ptoisa_mm_is_whole(kind)) {
+        _mm256_storeu_si256((__m256i *)(void *)(to + PTOISA_MM_COLS), high);
     }
 }
 
-#define PTOISA_MM_SPLIT_CASE(type)                                                                 \
-    PTOISA_MM_UNROLL                                                                               \
-    for (uint32_t u = 0; u < 8; u++) {                                                             \
-        ptoisa_mm_split(to + u * step + c, units[u], type);                                        \
-    }                                                                                              \
-    break;
+// The same of f16 and 16 columns, of which each vector has every other: their lower halves, and
+// their upper ones, are put together before they are widened.
+PTOISA_AVX2 PTOISA_ALWAYS void ptoisa_mm_split_f16(float *to, __m256 even, __m256 odd) {
+    const __m256i x = _mm256_castps_si256(even), y = _mm256_castps_si256(odd);
+    const __m256i rows[2] = {_mm256_blend_epi16(x, _mm256_slli_epi32(y, 16), 0xaa),
+                             _mm256_blend_epi16(_mm256_srli_epi32(x, 16), y, 0xaa)};
+    PTOISA_MM_UNROLL
+    for (int i = 0; i < 2; i++) {
+        float *row = to + i * PTOISA_MM_COLS;
+        _mm256_storeu_ps(row, _mm256_cvtph_ps(_mm256_castsi256_si128(rows[i])));
+        _mm256_storeu_ps(row + 8, _mm256_cvtph_ps(_mm256_extracti128_si256(rows[i], 1)));
+    }
+}
 
-// The type is asked for in each box, so that turning is compiled once.
-PTOISA_AVX2 PTOISA_FN void ptoisa_mm_pack_zn_x86(float *to, const ptoisa_tile *b, uint32_t col,
-                                                 uint32_t cols, uint32_t k, uint32_t k_count) {
-    const ptoisa_dtype dtype = (ptoisa_dtype)b->dtype;
-    const uint32_t size = ptoisa_dtype_size(dtype), chunk = 32 / size;
-    const uint32_t step = (dtype == PTOISA_F32 ? 1 : 2) * PTOISA_MM_COLS;
-    cols = (cols + 15) / 16 * 16;
-    for (uint32_t i = 0; i < k_count; i += chunk) {
-        const uint8_t *from = (const uint8_t *)b->data + size * ptoisa_offset(b, k + i, col);
-        for (uint32_t c = 0; c < cols; c += 8) {
-            __m256 units[8];
-            ptoisa_mm_transpose(units, from + c * 32);
-            switch (dtype) {
-            case PTOISA_F32: PTOISA_MM_SPLIT_CASE(PTOISA_F32)
-            case PTOISA_F16: PTOISA_MM_SPLIT_CASE(PTOISA_F16)
-            case PTOISA_BF16: PTOISA_MM_SPLIT_CASE(PTOISA_BF16)
-            default: PTOISA_MM_SPLIT_CASE(PTOISA_I8)
+// A box of B: 16 columns of 32 bytes become 8 rows of a panel, or 16. Of f16, vectors take every
+// other column.
+PTOISA_AVX2 PTOISA_ALWAYS void ptoisa_mm_turn(float *to, const uint8_t *from, ptoisa_mm_kind kind) {
+    const bool is_f16 = kind == PTOISA_MM_F16;
+    const uint32_t step = (ptoisa_mm_is_whole(kind) ? 1 : 2) * PTOISA_MM_COLS;
+    for (uint32_t first = 0; first < 8; first += 4, from += 16, to += 4 * step) {
+        __m256 left[4], right[4];
+        ptoisa_mm_transpose(left, from, is_f16 ? 64 : 32);
+        ptoisa_mm_transpose(right, from + (is_f16 ? 32 : 8 * 32), is_f16 ? 64 : 32);
+        PTOISA_MM_UNROLL
+        for (uint32_t i = 0; i < 4; i++) {
+            if (is_f16) {
+                ptoisa_mm_split_f16(to + i * step, left[i], right[i]);
+            } else {
+                ptoisa_mm_split(to + i * step, left[i], kind);
+                ptoisa_mm_split(to + i * step + 8, right[i], kind);
             }
         }
-        to += 8 * step;
     }
 }
 
-PTOISA_AVX2 PTOISA_ALWAYS void ptoisa_mm_pack_rows_of_x86(float *to, const ptoisa_tile *b,
-                                                          uint32_t col, uint32_t cols, uint32_t k,
-                                                          uint32_t k_count, ptoisa_dtype dtype) {
-    const uint32_t size = ptoisa_dtype_size(dtype), chunk = 32 / size;
+PTOISA_AVX2 PTOISA_ALWAYS void ptoisa_mm_pack_zn_of_x86(float *to, const ptoisa_tile *b,
+                                                        uint32_t col, uint32_t cols, uint32_t k,
+                                                        uint32_t k_count, ptoisa_mm_kind kind) {
+    const uint32_t size = ptoisa_dtype_size((ptoisa_dtype)b->dtype), chunk = 32 / size;
+    const uint8_t *from = (const uint8_t *)b->data + size * ptoisa_offset(b, k, col);
+    for (uint32_t i = 0; i < k_count; i += chunk, from += (size_t)b->cols * 32) {
+        ptoisa_mm_turn(to, from, kind);
+        if (cols > 16) {
+            ptoisa_mm_turn(to + 16, from + 16 * 32, kind);
+        }
+        to += (ptoisa_mm_is_whole(kind) ? 8 : 16) * PTOISA_MM_COLS;
+    }
+}
+
+PTOISA_AVX2 PTOISA_FN void ptoisa_mm_pack_zn_x86(float *to, const ptoisa_tile *b,
+                                                 ptoisa_mm_kind kind, uint32_t col, uint32_t cols,
+                                                 uint32_t k, uint32_t k_count){
+    PTOISA_MM_OF_KIND(ptoisa_mm_pack_zn_of_x86, to, b, col, cols, k, k_count)}
+
+PTOISA_AVX2 PTOISA_ALWAYS
+    void ptoisa_mm_pack_rows_of_x86(float *to, const ptoisa_tile *b, uint32_t col, uint32_t cols,
+                                    uint32_t k, uint32_t k_count, ptoisa_mm_kind kind) {
+    const uint32_t size = ptoisa_dtype_size((ptoisa_dtype)b->dtype), chunk = 32 / size;
     for (uint32_t i = 0; i < k_count; i++) {
         const uint8_t *from = (const uint8_t *)b->data + size * ptoisa_offset(b, k + i, col);
         uint32_t c = 0;
         for (; c < cols; c += chunk) {
-            ptoisa_mm_widen(to + c, to + c + 8, from + c * size, dtype);
+            ptoisa_mm_widen(to + c, to + c + 8, from + c * size, kind);
         }
         if (c % 16 != 0) {
             _mm256_storeu_ps(to + c, _mm256_setzero_ps());
@@ -30885,46 +31018,69 @@ PTOISA_AVX2 PTOISA_ALWAYS void ptoisa_mm_pack_rows_of_x86(float *to, const ptois
     }
 }
 
-PTOISA_AVX2 PTOISA_FN void ptoisa_mm_pack_b_x86(float *to, const ptoisa_tile *b, uint32_t col,
-                                                uint32_t cols, uint32_t k, uint32_t k_count) {
+PTOISA_AVX2 PTOISA_FN void ptoisa_mm_pack_b_x86(float *to, const ptoisa_tile *b,
+                                                ptoisa_mm_kind kind, uint32_t col, uint32_t cols,
+                                                uint32_t k, uint32_t k_count) {
     if (ptoisa_mm_is_zn(b)) {
-        ptoisa_mm_pack_zn_x86(to, b, col, cols, k, k_count);
-        return;
+        ptoisa_mm_pack_zn_x86(to, b, kind, col, cols, k, k_count);
+    } else if (ptoisa_mm_is_int(kind) || b->layout != PTOISA_ROW_MAJOR ||
+               !ptoisa_mm_has_row_chunks(b)) {
+        ptoisa_mm_pack_b_any(to, b, kind, col, cols, k, k_count);
+    } else {
+        PTOISA_MM_OF_KIND(ptoisa_mm_pack_rows_of_x86, to, b, col, cols, k, k_count)
     }
-    if (b->layout == PTOISA_ROW_MAJOR && ptoisa_mm_has_row_chunks(b)) {
-        switch ((ptoisa_dtype)b->dtype) {
-        case PTOISA_F32:
-            ptoisa_mm_pack_rows_of_x86(to, b, col, cols, k, k_count, PTOISA_F32);
-            return;
-        case PTOISA_F16:
-            ptoisa_mm_pack_rows_of_x86(to, b, col, cols, k, k_count, PTOISA_F16);
-            return;
-        case PTOISA_BF16:
-            ptoisa_mm_pack_rows_of_x86(to, b, col, cols, k, k_count, PTOISA_BF16);
-            return;
-        default: break;
-        }
-    }
-    ptoisa_mm_pack_b_any(to, b, col, cols, k, k_count);
 }
 
 // -- AVX-512 --------------------------------------------------------------------------------------
 
-// rows x (16 * vectors) sums. rows, vectors and is_int are constants where this is inlined.
+// Adds the products of four bytes of x, signed, and of y, unsigned, without saturation. Not by the
+// intrinsic, for which all kinds of sums would have to be compiled for processors that have it.
+#define PTOISA_MM_QUADS_AVX512(sum, x, y)                                                          \
+    __asm__("vpdpbusd %1, %2, %0" : "+v"(sum) : "v"(x), "v"(y))
+
+// sum += x * y, in 16 lanes.
+PTOISA_AVX512 PTOISA_ALWAYS void ptoisa_mm_step_avx512(__m512 *sum, __m512 x, __m512 y,
+                                                       const ptoisa_mm_kind kind) {
+    if (kind == PTOISA_MM_QUADS) {
+        PTOISA_MM_QUADS_AVX512(*sum, x, y);
+    } else if (kind == PTOISA_MM_PAIRS) {
+        const __m512i products = _mm512_madd_epi16(_mm512_castps_si512(x), _mm512_castps_si512(y));
+        *sum = _mm512_castsi512_ps(_mm512_add_epi32(_mm512_castps_si512(*sum), products));
+    } else {
+        *sum = _mm512_fmadd_ps(x, y, *sum);
+    }
+}
+
+PTOISA_AVX512 PTOISA_ALWAYS __m512 ptoisa_mm_add_avx512(__m512 x, __m512 y, const bool is_int) {
+    return is_int ? _mm512_castsi512_ps(
+                        _mm512_add_epi32(_mm512_castps_si512(x), _mm512_castps_si512(y)))
+                  : _mm512_add_ps(x, y);
+}
+
+// rows x (16 * vectors) sums. rows, vectors and kind are constants where this is inlined.
 PTOISA_AVX512 PTOISA_ALWAYS void ptoisa_mm_sum_avx512(const ptoisa_mm_block *t, uint32_t row,
                                                       const uint32_t rows, const uint32_t vectors,
-                                                      const bool is_int) {
+                                                      const ptoisa_mm_kind kind) {
+    const bool is_int = ptoisa_mm_is_int(kind);
     __m512 sum[8][2];
     const uint32_t last = t->cols - 16 * (vectors - 1);
     const __mmask16 mask[2] = {(__mmask16)(vectors == 2 ? 0xffffu : (1u << last) - 1),
                                (__mmask16)((1u << last) - 1)};
-    const uint32_t start_row = t->start ? PTOISA_MM_COLS : 0;
-    const float *start = t->start ? t->start + row * PTOISA_MM_COLS : ptoisa_mm_zeros();
     PTOISA_MM_UNROLL
     for (uint32_t i = 0; i < rows; i++) {
+        const bool has_base = kind == PTOISA_MM_QUADS;
+        const __m512i base = _mm512_set1_epi32(has_base ? (int)t->base[row + i] : 0);
+        sum[i][0] = sum[i][1] = _mm512_castsi512_ps(base);
+    }
+    if (t->start) {
+        const float *start = t->start + row * PTOISA_MM_COLS;
         PTOISA_MM_UNROLL
-        for (uint32_t v = 0; v < vectors; v++) {
-            sum[i][v] = _mm512_loadu_ps(start + i * start_row + 16 * v);
+        for (uint32_t i = 0; i < rows; i++) {
+            PTOISA_MM_UNROLL
+            for (uint32_t v = 0; v < vectors; v++) {
+                const __m512 x = _mm512_loadu_ps(start + i * PTOISA_MM_COLS + 16 * v);
+                sum[i][v] = is_int ? ptoisa_mm_add_avx512(sum[i][v], x, true) : x;
+            }
         }
     }
     const float *b = t->b;
@@ -30942,14 +31098,7 @@ PTOISA_AVX512 PTOISA_ALWAYS void ptoisa_mm_sum_avx512(const ptoisa_mm_block *t, 
                 __m512 x = _mm512_set1_ps(a[i * 8 + j]);
                 PTOISA_MM_UNROLL
                 for (uint32_t v = 0; v < vectors; v++) {
-                    if (is_int) {
-                        __m512i product =
-                            _mm512_madd_epi16(_mm512_castps_si512(x), _mm512_castps_si512(y[v]));
-                        sum[i][v] = _mm512_castsi512_ps(
-                            _mm512_add_epi32(_mm512_castps_si512(sum[i][v]), product));
-                    } else {
-                        sum[i][v] = _mm512_fmadd_ps(x, y[v], sum[i][v]);
-                    }
+                    ptoisa_mm_step_avx512(&sum[i][v], x, y[v], kind);
                 }
             }
         }
@@ -30962,9 +31111,7 @@ PTOISA_AVX512 PTOISA_ALWAYS void ptoisa_mm_sum_avx512(const ptoisa_mm_block *t, 
             PTOISA_MM_UNROLL
             for (uint32_t v = 0; v < vectors; v++) {
                 __m512 x = _mm512_maskz_loadu_ps(mask[v], add + i * add_row + v * add_cols);
-                sum[i][v] = is_int ? _mm512_castsi512_ps(_mm512_add_epi32(
-                                         _mm512_castps_si512(sum[i][v]), _mm512_castps_si512(x)))
-                                   : _mm512_add_ps(sum[i][v], x);
+                sum[i][v] = ptoisa_mm_add_avx512(sum[i][v], x, is_int);
             }
         }
     }
@@ -30979,31 +31126,86 @@ PTOISA_AVX512 PTOISA_ALWAYS void ptoisa_mm_sum_avx512(const ptoisa_mm_block *t, 
     }
 }
 
-#define PTOISA_MM_ROWS_AVX512(count, vectors, is_int)                                              \
+#define PTOISA_MM_ROWS_AVX512(count, vectors, kind)                                                \
     for (; row + count <= t->rows; row += count) {                                                 \
-        ptoisa_mm_sum_avx512(t, row, count, vectors, is_int);                                      \
+        ptoisa_mm_sum_avx512(t, row, count, vectors, kind);                                        \
     }
-#define PTOISA_MM_BLOCK_AVX512(name, vectors, is_int)                                              \
+#define PTOISA_MM_BLOCK_AVX512(name, vectors, kind)                                                \
     PTOISA_AVX512 PTOISA_FN void name(const ptoisa_mm_block *t) {                                  \
         uint32_t row = 0;                                                                          \
-        PTOISA_MM_ROWS_AVX512(8, vectors, is_int)                                                  \
-        PTOISA_MM_ROWS_AVX512(4, vectors, is_int)                                                  \
-        PTOISA_MM_ROWS_AVX512(2, vectors, is_int)                                                  \
-        PTOISA_MM_ROWS_AVX512(1, vectors, is_int)                                                  \
+        PTOISA_MM_ROWS_AVX512(8, vectors, kind)                                                    \
+        PTOISA_MM_ROWS_AVX512(4, vectors, kind)                                                    \
+        PTOISA_MM_ROWS_AVX512(2, vectors, kind)                                                    \
+        PTOISA_MM_ROWS_AVX512(1, vectors, kind)                                                    \
     }
-PTOISA_MM_BLOCK_AVX512(ptoisa_mm_f32_16_avx512, 1, false)
-PTOISA_MM_BLOCK_AVX512(ptoisa_mm_f32_32_avx512, 2, false)
-PTOISA_MM_BLOCK_AVX512(ptoisa_mm_int_16_avx512, 1, true)
-PTOISA_MM_BLOCK_AVX512(ptoisa_mm_int_32_avx512, 2, true)
+PTOISA_MM_BLOCK_AVX512(ptoisa_mm_f32_16_avx512, 1, PTOISA_MM_F32)
+PTOISA_MM_BLOCK_AVX512(ptoisa_mm_f32_32_avx512, 2, PTOISA_MM_F32)
+PTOISA_MM_BLOCK_AVX512(ptoisa_mm_pairs_16_avx512, 1, PTOISA_MM_PAIRS)
+PTOISA_MM_BLOCK_AVX512(ptoisa_mm_pairs_32_avx512, 2, PTOISA_MM_PAIRS)
+PTOISA_MM_BLOCK_AVX512(ptoisa_mm_quads_16_avx512, 1, PTOISA_MM_QUADS)
+PTOISA_MM_BLOCK_AVX512(ptoisa_mm_quads_32_avx512, 2, PTOISA_MM_QUADS)
 #undef PTOISA_MM_BLOCK_AVX512
 #undef PTOISA_MM_ROWS_AVX512
 
-PTOISA_FN void ptoisa_mm_block_avx512(const ptoisa_mm_block *t, bool is_int) {
-    if (is_int) {
-        t->cols > 16 ? ptoisa_mm_int_32_avx512(t) : ptoisa_mm_int_16_avx512(t);
+// Whole blocks of bytes.
+PTOISA_AVX512 PTOISA_FN void ptoisa_mm_quads_whole_avx512(const ptoisa_mm_block *t) {
+    ptoisa_mm_sum_avx512(t, 0, 6, 2, PTOISA_MM_QUADS);
+    ptoisa_mm_sum_avx512(t, 6, 6, 2, PTOISA_MM_QUADS);
+    ptoisa_mm_sum_avx512(t, 12, 4, 2, PTOISA_MM_QUADS);
+}
+
+PTOISA_FN void ptoisa_mm_block_avx512(const ptoisa_mm_block *t, ptoisa_mm_kind kind) {
+    const bool is_wide = t->cols > 16;
+    if (kind == PTOISA_MM_QUADS && is_wide && t->rows == PTOISA_MM_ROWS) {
+        ptoisa_mm_quads_whole_avx512(t);
+    } else if (kind == PTOISA_MM_QUADS) {
+        is_wide ? ptoisa_mm_quads_32_avx512(t) : ptoisa_mm_quads_16_avx512(t);
+    } else if (kind == PTOISA_MM_PAIRS) {
+        is_wide ? ptoisa_mm_pairs_32_avx512(t) : ptoisa_mm_pairs_16_avx512(t);
     } else {
-        t->cols > 16 ? ptoisa_mm_f32_32_avx512(t) : ptoisa_mm_f32_16_avx512(t);
+        is_wide ? ptoisa_mm_f32_32_avx512(t) : ptoisa_mm_f32_16_avx512(t);
     }
+}
+
+// -128 times the sums of 16 rows of bytes. Of each row 8 lanes are summed, as products with 128
+// where there are elements and with 0 beyond them; the lanes are then added by turning them.
+PTOISA_AVX512 PTOISA_FN void ptoisa_mm_base_vnni(uint32_t *base, const float *a, uint64_t a_step,
+                                                 uint32_t k_count) {
+    __m512i sum[8];
+    PTOISA_MM_UNROLL
+    for (int i = 0; i < 8; i++) {
+        sum[i] = _mm512_setzero_si512();  // of rows 2 i and 2 i + 1
+    }
+    for (uint32_t k = 0; k < k_count; k += 32, a += a_step) {
+        const uint32_t left = k_count - k < 32 ? k_count - k : 32;
+        const __mmask32 mask = (__mmask32)(UINT32_MAX >> (32 - left));
+        const __m512i weight = _mm512_maskz_broadcast_i64x4(
+            PTOISA_ALL_8, _mm256_maskz_mov_epi8(mask, _mm256_set1_epi8(-128)));
+        PTOISA_MM_UNROLL
+        for (int i = 0; i < 8; i++) {
+            const __m512i bytes = _mm512_loadu_si512(a + 16 * i);
+            PTOISA_MM_QUADS_AVX512(sum[i], bytes, weight);
+        }
+    }
+    PTOISA_MM_UNROLL
+    for (int i = 0; i < 4; i++) {
+        const __m512i x = sum[2 * i], y = sum[2 * i + 1];
+        sum[i] = _mm512_add_epi32(_mm512_maskz_unpacklo_epi32(PTOISA_ALL_16, x, y),
+                                  _mm512_maskz_unpackhi_epi32(PTOISA_ALL_16, x, y));
+    }
+    PTOISA_MM_UNROLL
+    for (int i = 0; i < 2; i++) {
+        const __m512i x = sum[2 * i], y = sum[2 * i + 1];
+        sum[i] = _mm512_add_epi32(_mm512_maskz_unpacklo_epi64(PTOISA_ALL_8, x, y),
+                                  _mm512_maskz_unpackhi_epi64(PTOISA_ALL_8, x, y));
+    }
+    const __m512i all =
+        _mm512_add_epi32(_mm512_maskz_shuffle_i32x4(PTOISA_ALL_16, sum[0], sum[1], 0x88),
+                         _mm512_maskz_shuffle_i32x4(PTOISA_ALL_16, sum[0], sum[1], 0xdd));
+    const __m512i order = _mm512_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7, 8, 12, 9, 13, 10, 14, 11, 15);
+    _mm512_storeu_si512(
+        base, _mm512_maskz_permutexvar_epi32(PTOISA_ALL_16, order,
+                                             _mm512_sub_epi32(_mm512_setzero_si512(), all)));
 }
 
 // -- AVX2 -----------------------------------------------------------------------------------------
@@ -31040,13 +31242,16 @@ PTOISA_AVX2 PTOISA_ALWAYS void ptoisa_mm_sum_avx2(const ptoisa_mm_block *t, uint
                                                   uint32_t half, const uint32_t rows,
                                                   const bool is_int) {
     __m256 sum[6][2];
-    const uint32_t start_row = t->start ? PTOISA_MM_COLS : 0;
-    const float *start = t->start ? t->start + row * PTOISA_MM_COLS + 16 * half : ptoisa_mm_zeros();
     PTOISA_MM_UNROLL
     for (uint32_t i = 0; i < rows; i++) {
+        sum[i][0] = sum[i][1] = _mm256_setzero_ps();
+    }
+    if (t->start) {
+        const float *start = t->start + row * PTOISA_MM_COLS + 16 * half;
         PTOISA_MM_UNROLL
-        for (uint32_t v = 0; v < 2; v++) {
-            sum[i][v] = _mm256_loadu_ps(start + i * start_row + 8 * v);
+        for (uint32_t i = 0; i < rows; i++) {
+            sum[i][0] = _mm256_loadu_ps(start + i * PTOISA_MM_COLS);
+            sum[i][1] = _mm256_loadu_ps(start + i * PTOISA_MM_COLS + 8);
         }
     }
     const float *b = t->b + 16 * half;
@@ -31123,17 +31328,24 @@ PTOISA_MM_BLOCK_AVX2(ptoisa_mm_int_avx2, true)
 #undef PTOISA_MM_BLOCK_AVX2
 #undef PTOISA_MM_ROWS_AVX2
 
-PTOISA_FN void ptoisa_mm_block_avx2(const ptoisa_mm_block *t, bool is_int) {
-    is_int ? ptoisa_mm_int_avx2(t) : ptoisa_mm_f32_avx2(t);
+PTOISA_FN void ptoisa_mm_block_avx2(const ptoisa_mm_block *t, ptoisa_mm_kind kind) {
+    ptoisa_mm_is_int(kind) ? ptoisa_mm_int_avx2(t) : ptoisa_mm_f32_avx2(t);
+}
+
+PTOISA_INLINE ptoisa_mm_code ptoisa_mm_vnni(void) {
+    ptoisa_mm_code code = {ptoisa_mm_pack_a_x86, ptoisa_mm_pack_b_x86, ptoisa_mm_block_avx512,
+                           ptoisa_mm_base_vnni};
+    return code;
 }
 
 PTOISA_INLINE ptoisa_mm_code ptoisa_mm_avx512(void) {
-    ptoisa_mm_code code = {ptoisa_mm_pack_a_x86, ptoisa_mm_pack_b_x86, ptoisa_mm_block_avx512};
+    ptoisa_mm_code code = {ptoisa_mm_pack_a_x86, ptoisa_mm_pack_b_x86, ptoisa_mm_block_avx512,
+                           NULL};
     return code;
 }
 
 PTOISA_INLINE ptoisa_mm_code ptoisa_mm_avx2(void) {
-    ptoisa_mm_code code = {ptoisa_mm_pack_a_x86, ptoisa_mm_pack_b_x86, ptoisa_mm_block_avx2};
+    ptoisa_mm_code code = {ptoisa_mm_pack_a_x86, ptoisa_mm_pack_b_x86, ptoisa_mm_block_avx2, NULL};
     return code;
 }
 
@@ -31150,11 +31362,11 @@ PTOISA_INLINE ptoisa_mm_code ptoisa_mm_avx2(void) {
 //      c = a * b (+ c_in, + bias)       a: m x k in L0A, b: k x n in L0B, c: m x n in L0C
 //
 // The loops, outermost first: rows of A as far as its panel goes (any number, if it is used in
-// place), 32 columns of B, k, 16 rows. B's panel of 32 columns and up to 256 units of k is packed
+// place, at most 1,024), 32 columns of B, k, 16 rows. B's panel of 32 columns and up to 256 units of k is packed
 // once and stays in the first-level cache while all rows go over it.
 //
-// k beyond 256 units (512 elements of i8) goes through in parts: sums wait in a buffer between them
-// and are carried on, not added, so the cut changes no bit. Buffers are on the stack, 110 KiB.
+// k beyond 256 units (512 or 1,024 elements of i8) goes through in parts: sums wait in a buffer between them
+// and are carried on, not added, so the cut changes no bit. Buffers are on the stack, 114 KiB.
 //
 // C is written in place where it is Nz with boxes of 16 x 16, or row-major; in other layouts
 // through a buffer.
@@ -31165,14 +31377,17 @@ PTOISA_INLINE ptoisa_mm_code ptoisa_mm_avx2(void) {
 #define PTOISA_MM_SIZE_MAX 4095   // m, k and n
 #define PTOISA_MM_UNITS    256    // of k, of one panel
 #define PTOISA_MM_A_UNITS  16384  // of one panel of A
+#define PTOISA_MM_A_ROWS   1024
 #define PTOISA_MM_PART     (PTOISA_MM_A_UNITS / PTOISA_MM_UNITS * PTOISA_MM_COLS)
 
+// Rows of 32 begin at cache lines: matrix products of f16 take 0.985 of the time.
 typedef struct ptoisa_mm_buffers {
-    float a[PTOISA_MM_A_UNITS];
+    __attribute__((aligned(64))) float a[PTOISA_MM_A_UNITS];
     float b[PTOISA_MM_UNITS * PTOISA_MM_COLS];
     float part[PTOISA_MM_PART];                  // sums between parts of k
     float out[PTOISA_MM_ROWS * PTOISA_MM_COLS];  // a block of C in a layout of its own
     float add[PTOISA_MM_ROWS * PTOISA_MM_COLS];
+    uint32_t base[PTOISA_MM_A_ROWS];
 } ptoisa_mm_buffers;
 
 // What one instruction is to do: c = a * b + add. add NULL: nothing; is_bias: one row for all; else
@@ -31186,7 +31401,7 @@ typedef struct ptoisa_mm_task {
 PTOISA_INLINE ptoisa_mm_code ptoisa_mm_best(void) {
 #if PTOISA_X86
     if (ptoisa_has_avx512()) {
-        return ptoisa_mm_avx512();
+        return ptoisa_has_vnni() ? ptoisa_mm_vnni() : ptoisa_mm_avx512();
     }
     if (ptoisa_has_avx2()) {
         return ptoisa_mm_avx2();
@@ -31226,13 +31441,13 @@ PTOISA_FN void ptoisa_mm_one(const ptoisa_mm_code *code, ptoisa_mm_buffers *buff
                              ptoisa_mm_block *t, const ptoisa_mm_task *task, uint32_t row,
                              uint32_t col, float *part, bool is_last) {
     const ptoisa_tile *c = task->c, *add = task->add;
-    const bool is_int = task->a->dtype == PTOISA_I8;
+    const ptoisa_mm_kind kind = ptoisa_mm_kind_of(code, task->a);
     t->add = NULL;
     if (!is_last) {
         t->out = part;
         t->out_row = PTOISA_MM_COLS;
         t->out_cols = 16;
-        code->block(t, is_int);
+        code->block(t, kind);
         return;
     }
     if (add && task->is_bias) {
@@ -31249,27 +31464,35 @@ PTOISA_FN void ptoisa_mm_one(const ptoisa_mm_code *code, ptoisa_mm_buffers *buff
     }
     if (ptoisa_mm_in_place(c, &t->out_row, &t->out_cols)) {
         t->out = (float *)c->data + row * t->out_row + col / 16 * t->out_cols;
-        code->block(t, is_int);
+        code->block(t, kind);
         return;
     }
     t->out = buffers->out;
     t->out_row = PTOISA_MM_COLS;
     t->out_cols = 16;
-    code->block(t, is_int);
+    code->block(t, kind);
     ptoisa_mm_copy(c, buffers->out, t, row, col, true);
 }
 
-// Where the panel of A is, of 16 rows from row on and from element k on: in the tile, or packed.
-PTOISA_INLINE void ptoisa_mm_take_a(ptoisa_mm_block *t, const ptoisa_tile *a, bool is_in_place,
-                                    const float *packed, uint32_t padded, uint32_t first_row,
-                                    uint32_t row, uint32_t k) {
+// Where a panel of A is, from row and element k on: in the tile, or packed.
+typedef struct ptoisa_mm_panel {
+    const float *data;
+    uint64_t step, rows_step;  // from a box to the next, from 16 rows to the next
+} ptoisa_mm_panel;
+
+PTOISA_INLINE ptoisa_mm_panel ptoisa_mm_panel_of(const ptoisa_tile *a, bool is_in_place,
+                                                 const float *packed, uint32_t padded, uint32_t row,
+                                                 uint32_t k) {
+    ptoisa_mm_panel panel = {packed, PTOISA_MM_BOX, (uint64_t)padded * 16};
     if (is_in_place) {
-        t->a = (const float *)a->data + ptoisa_offset(a, row, k);
-        t->a_step = a->layout == PTOISA_NZ ? (uint64_t)a->rows * 8 : PTOISA_MM_BOX;
-    } else {
-        t->a = packed + (uint64_t)(row - first_row) * padded;
-        t->a_step = PTOISA_MM_BOX;
+        const uint32_t size = ptoisa_dtype_size((ptoisa_dtype)a->dtype);
+        const bool is_nz = a->layout == PTOISA_NZ;
+        panel.data = (const float *)(const void *)((const uint8_t *)a->data +
+                                                   ptoisa_offset(a, row, k) * size);
+        panel.step = is_nz ? (uint64_t)a->rows * 8 : PTOISA_MM_BOX;
+        panel.rows_step = is_nz ? PTOISA_MM_BOX : (uint64_t)a->cols * size / 4 * 16;
     }
+    return panel;
 }
 
 // Computes a whole product, of which no size is 0.
@@ -31278,30 +31501,42 @@ PTOISA_FN void ptoisa_mm_run(const ptoisa_mm_code *code, const ptoisa_mm_task *t
     ptoisa_mm_buffers buffers;
     ptoisa_mm_block t;
     const uint32_t m = a->valid_rows, k = a->valid_cols, n = b->valid_cols;
-    const uint32_t width = ptoisa_mm_width(a), k_part = PTOISA_MM_UNITS * width;
+    const ptoisa_mm_kind kind = ptoisa_mm_kind_of(code, a);
+    const uint32_t width = ptoisa_mm_width(kind), k_part = PTOISA_MM_UNITS * width;
     const bool is_in_place =
-        a->dtype == PTOISA_F32 && a->layout != PTOISA_ROW_MAJOR && ptoisa_mm_has_row_chunks(a);
+        ptoisa_mm_is_whole(kind) && a->layout != PTOISA_ROW_MAJOR && ptoisa_mm_has_row_chunks(a);
     const bool is_cut = k > k_part;
-    uint32_t m_part = PTOISA_MM_A_UNITS / ptoisa_mm_padded(a, is_cut ? k_part : k) / 16 * 16;
+    uint32_t m_part = PTOISA_MM_A_UNITS / ptoisa_mm_padded(kind, is_cut ? k_part : k) / 16 * 16;
     m_part = is_in_place && !is_cut ? m : m_part;
+    m_part = ptoisa_least(m_part, PTOISA_MM_A_ROWS);
     for (uint32_t row0 = 0; row0 < m; row0 += m_part) {
         const uint32_t rows = m - row0 < m_part ? m - row0 : m_part;
         for (uint32_t col = 0; col < n; col += PTOISA_MM_COLS) {
             t.cols = n - col < PTOISA_MM_COLS ? n - col : PTOISA_MM_COLS;
             for (uint32_t k0 = 0; k0 < k; k0 += k_part) {
                 const uint32_t k_count = k - k0 < k_part ? k - k0 : k_part;
-                const uint32_t padded = ptoisa_mm_padded(a, k_count);
-                if (!is_in_place && (col == 0 || is_cut)) {
-                    code->pack_a(buffers.a, a, row0, rows, k0, k_count);
-                }
-                code->pack_b(buffers.b, b, col, t.cols, k0, k_count);
+                const uint32_t padded = ptoisa_mm_padded(kind, k_count);
+                const bool is_new = col == 0 || is_cut;
+                code->pack_b(buffers.b, b, kind, col, t.cols, k0, k_count);
+                ptoisa_mm_clear_rest(buffers.b, kind, k_count);
+                const ptoisa_mm_panel panel =
+                    ptoisa_mm_panel_of(a, is_in_place, buffers.a, padded, row0, k0);
                 t.b = buffers.b;
                 t.k = (k_count + width - 1) / width;
                 for (uint32_t r = 0; r < rows; r += PTOISA_MM_ROWS) {
                     float *part = is_cut ? buffers.part + r * PTOISA_MM_COLS : NULL;
                     t.rows = rows - r < PTOISA_MM_ROWS ? rows - r : PTOISA_MM_ROWS;
                     t.start = k0 == 0 ? NULL : part;
-                    ptoisa_mm_take_a(&t, a, is_in_place, buffers.a, padded, row0, row0 + r, k0);
+                    t.a = panel.data + r / 16 * panel.rows_step;
+                    t.a_step = panel.step;
+                    t.base = buffers.base + r;
+                    if (!is_in_place && is_new) {
+                        code->pack_a(buffers.a + r * padded, a, kind, row0 + r, t.rows, k0,
+                                     k_count);
+                    }
+                    if (kind == PTOISA_MM_QUADS && is_new) {
+                        code->base(buffers.base + r, t.a, t.a_step, k_count);
+                    }
                     ptoisa_mm_one(code, &buffers, &t, task, row0 + r, col, part, k0 + k_count == k);
                 }
             }

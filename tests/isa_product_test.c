@@ -91,7 +91,7 @@ static void tile_fill(const ptoisa_tile *tile, int kind) {
 #if !PTOISA_X86 && !PTOISA_NEON
 #define CODES 1
 #else
-#define CODES 3
+#define CODES 4
 #endif
 
 static bool code_at(int i, ptoisa_mm_code *code) {
@@ -100,8 +100,8 @@ static bool code_at(int i, ptoisa_mm_code *code) {
         return true;
     }
 #if PTOISA_X86
-    *code = i == 1 ? ptoisa_mm_avx2() : ptoisa_mm_avx512();
-    return i == 1 ? ptoisa_has_avx2() : ptoisa_has_avx512();
+    *code = i == 1 ? ptoisa_mm_avx2() : i == 2 ? ptoisa_mm_avx512() : ptoisa_mm_vnni();
+    return i == 1 ? ptoisa_has_avx2() : ptoisa_has_avx512() && (i == 2 || ptoisa_has_vnni());
 #elif PTOISA_NEON
     *code = ptoisa_mm_neon();
     return i == 1;
@@ -252,6 +252,53 @@ static void matmul__k_in_parts_gives_the_same_bits(void **state) {
     try_one(700, 40, 20, PTOISA_F16, l, 0, 0);
     try_one(2, 3, 4095, PTOISA_F16, l, 3, 0);
     try_one(4095, 17, 3, PTOISA_F32, l, 2, 0);
+    try_one(2100, 37, 20, PTOISA_I8, l, 2, 0);
+    try_one(1030, 1500, 5, PTOISA_I8, l, 2, 0);
+}
+
+// Every pair of the extremes of i8 in turn and at random, over every rest of k by 4 and k in parts,
+// from an accumulator that is nearly full, where sums wrap.
+static void matmul__bytes_at_their_extremes_are_exact_and_wrap(void **state) {
+    (void)state;
+    start_random();
+    static const int8_t extremes[5] = {-128, 127, -127, -1, 0};
+    const uint32_t depths[] = {1, 2, 3, 4, 5, 31, 33, 64, 127, 1023, 1024, 1025, 1026, 2051, 4095};
+    for (uint32_t i = 0; i < sizeof depths / sizeof *depths * 8; i++) {
+        const uint32_t k = depths[i / 8], m = random_in(1, 37), n = random_in(1, 70);
+        const int kind = (int)(i % 8);  // from 6 on each element at random
+        ptoisa_tile a = tile_new(PTOISA_I8, PTOISA_LEFT, i % 2 ? PTOISA_NZ : PTOISA_ZZ, m, k);
+        ptoisa_tile b = tile_new(PTOISA_I8, PTOISA_RIGHT, PTOISA_ZN, k, n);
+        ptoisa_tile c = tile_new(PTOISA_I32, PTOISA_ACC, PTOISA_NZ, m, n);
+        const size_t bytes = ptoisa_tile_bytes(&c);
+        ptoisa_tile old = c;
+        old.data = malloc(bytes);
+        assert_non_null(old.data);
+        for (uint32_t r = 0; r < k; r++) {
+            for (uint32_t j = 0; j < m; j++) {
+                tile_set(&a, j, r, extremes[kind < 6 ? (uint32_t)kind % 2 : random_in(0, 4)]);
+            }
+            for (uint32_t j = 0; j < n; j++) {
+                tile_set(&b, r, j, extremes[kind < 6 ? (uint32_t)kind / 2 : random_in(0, 4)]);
+            }
+        }
+        for (uint32_t j = 0; j < m * n; j++) {
+            tile_set(&c, j / n, j % n, j % 2 ? INT32_MAX - (double)j : INT32_MIN + (double)j);
+        }
+        memcpy(old.data, c.data, bytes);
+        for (int x = 0; x < CODES; x++) {
+            ptoisa_mm_code code;
+            if (code_at(x, &code)) {
+                ptoisa_mm_task task = {&c, &c, &a, &b, false};
+                memcpy(c.data, old.data, bytes);
+                ptoisa_mm_run(&code, &task);
+                check_product(&task, &old, old.data);
+            }
+        }
+        free(a.data);
+        free(b.data);
+        free(c.data);
+        free(old.data);
+    }
 }
 
 // c + a * b with c an odd multiple of its last place u and a * b = u / 2 * (1 +- 2^-46): an f64 sum
@@ -391,6 +438,7 @@ int main(void) {
         cmocka_unit_test(matmul__all_small_sizes_in_the_layouts_of_the_device),
         cmocka_unit_test(matmul__all_layouts),
         cmocka_unit_test(matmul__k_in_parts_gives_the_same_bits),
+        cmocka_unit_test(matmul__bytes_at_their_extremes_are_exact_and_wrap),
         cmocka_unit_test(matmul__a_sum_is_rounded_once),
         cmocka_unit_test(matmul__instructions_charge_and_compute),
         cmocka_unit_test(matmul__faults_say_what_is_wrong),

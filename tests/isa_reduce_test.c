@@ -187,6 +187,40 @@ static void row__nan_is_kept_wherever_it_stands(void **state) {
     }
 }
 
+// Rows with infinities of both signs, whose sum is NaN though none of their elements is, between rows
+// with a NaN and rows with neither: in groups of up to 16, and in what is left of them.
+static void row__infinities_of_both_signs_are_no_nan(void **state) {
+    test_bench *bench = bench_of(state);
+    for (uint32_t rows = 1; rows < 40; rows++) {
+        const bool is_max = rows % 2;
+        const uint32_t cols = 1 + rows * 7 % 50;
+        test_begin(bench, PTOISA_A2A3, is_max ? "TROWMAX" : "TROWMIN");
+        test_tile *s = test_vec(bench, PTOISA_F32, rows, cols);
+        fill(bench, s, SUM);
+        for (uint32_t r = 0; r < rows; r++) {
+            test_put(s, r, 0, r % 3 ? (double)INFINITY : 7);
+            test_put(s, r, cols - 1, r % 3 ? -(double)INFINITY : -7);
+            if (r % 3 == 2) {
+                test_put(s, r, cols / 2, (double)NAN);
+            }
+        }
+        test_tile *t = scratch_like(bench, s), *d = row_result(bench, PTOISA_F32, rows);
+        test_run(bench);
+        (is_max ? ptoisa_trowmax : ptoisa_trowmin)(&bench->core, &d->tile, &s->tile, &t->tile);
+        for (uint32_t r = 0; r < rows; r++) {
+            double want = ref_was(s, r, 0);
+            for (uint32_t c = 0; c < cols; c++) {
+                double x = ref_was(s, r, c);
+                want = want != want || x != x ? (double)NAN
+                       : is_max               ? fmax(want, x)
+                                              : fmin(want, x);
+            }
+            test_expect(bench, d, r, 0, want, 0);
+        }
+        test_end(bench);
+    }
+}
+
 // The first of the greatest (or least). Rows have ties.
 static void row__arguments_are_the_first_extremes(void **state) {
     test_bench *bench = bench_of(state);
@@ -444,6 +478,27 @@ static void expand__copies_bits(void **state) {
     }
 }
 
+// Words of i32 that would be signalling NaNs: a register for floats may change them.
+static void expand__moves_words_and_no_floats(void **state) {
+    test_bench *bench = bench_of(state);
+    for (uint32_t is_col = 0; is_col < 2; is_col++) {
+        test_begin(bench, PTOISA_A2A3, is_col ? "TCOLEXPAND" : "TROWEXPAND");
+        test_tile *s =
+            is_col ? test_vec(bench, PTOISA_I32, 1, 13) : test_column(bench, PTOISA_I32, 13);
+        for (uint32_t i = 0; i < 13; i++) {
+            test_put(s, is_col ? 0 : i, is_col ? i : 0, (double)(0x7f800001 + (int32_t)i));
+        }
+        test_tile *d = test_vec(bench, PTOISA_I32, 13, 13);
+        d->role = TEST_WRITTEN;
+        test_run(bench);
+        (is_col ? ptoisa_tcolexpand : ptoisa_trowexpand)(&bench->core, &d->tile, &s->tile);
+        for (uint32_t i = 0; i < 13 * 13; i++) {
+            test_expect_bits(bench, d, i / 13, i % 13, 0x7f800001 + (is_col ? i % 13 : i / 13));
+        }
+        test_end(bench);
+    }
+}
+
 // -- by hand --------------------------------------------------------------------------------------
 
 static void row__by_hand(void **state) {
@@ -486,6 +541,7 @@ int main(void) {
         cmocka_unit_test_prestate(row__reductions_match_the_reference, &bench),
         cmocka_unit_test_prestate(row__reduction_of_nothing_is_the_identity, &bench),
         cmocka_unit_test_prestate(row__nan_is_kept_wherever_it_stands, &bench),
+        cmocka_unit_test_prestate(row__infinities_of_both_signs_are_no_nan, &bench),
         cmocka_unit_test_prestate(row__arguments_are_the_first_extremes, &bench),
         cmocka_unit_test_prestate(row__neighbours_are_added, &bench),
         cmocka_unit_test_prestate(row__by_hand, &bench),
@@ -494,6 +550,7 @@ int main(void) {
         cmocka_unit_test_prestate(col__arguments_are_the_first_extremes, &bench),
         cmocka_unit_test_prestate(expand__rows_and_columns_with_an_operation, &bench),
         cmocka_unit_test_prestate(expand__copies_bits, &bench),
+        cmocka_unit_test_prestate(expand__moves_words_and_no_floats, &bench),
     };
     bench.random = test_seed();
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -26,7 +26,7 @@ PTOISA_FN void ptoisa_expand_copy(const ptoisa_tile *d, uint32_t row, uint32_t r
     map.b = pattern, map.b_pitch = pitch, map.is_scalar = is_scalar;
     map.rows = rows;
     map.cols = bytes / 4;
-    ptoisa_map_run(&ptoisa_loops_COPY, PTOISA_F32, PTOISA_F32, map);
+    ptoisa_map_run(&ptoisa_loops_COPY, PTOISA_U32, PTOISA_U32, map);
     size_t left = bytes % 4, at = bytes - left;
     for (uint32_t r = 0; r < rows && left > 0; r++) {
         const uint8_t *from = (const uint8_t *)(pattern + r * pitch) + (is_scalar ? 0 : at);

@@ -439,10 +439,6 @@ PTOISA_DEFINE_FUSED(tmuladddst, TMULADDDST, MUL_ADD, s1, d)
 
 // -- sources of different valid regions -----------------------------------------------------------
 
-PTOISA_INLINE uint32_t ptoisa_least(uint32_t a, uint32_t b) {
-    return a < b ? a : b;
-}
-
 // Copies the part of d's valid region from (row, col) on from s, which is valid there.
 PTOISA_FN void ptoisa_part_copy(const ptoisa_tile *d, const ptoisa_tile *s, uint32_t row,
                                 uint32_t rows, uint32_t col) {

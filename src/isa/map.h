@@ -36,7 +36,7 @@ typedef enum ptoisa_map_op {
     PTOISA_MAP_SUB_RELU,
     PTOISA_MAP_ADD_ADD,  // x + y + z
     PTOISA_MAP_SUB_ADD,  // x - y + z
-    PTOISA_MAP_COPY,     // y, bit by bit
+    PTOISA_MAP_COPY,     // y, of words: a float register of an x87 would make NaNs quiet
     PTOISA_MAP_EXP,
     PTOISA_MAP_LOG,
     PTOISA_MAP_SQRT,
@@ -93,7 +93,6 @@ typedef ptoisa_map_op ptoisa_loops(ptoisa_word word, const ptoisa_map *map);
     MAP(set, SET, SUB_RELU, PTOISA_F(set, at_least)(PTOISA_F(set, sub)(x, y), zero))               \
     MAP(set, SET, ADD_ADD, PTOISA_F(set, add)(PTOISA_F(set, add)(x, y), z))                        \
     MAP(set, SET, SUB_ADD, PTOISA_F(set, add)(PTOISA_F(set, sub)(x, y), z))                        \
-    MAP(set, SET, COPY, y)                                                                         \
     MAP(set, SET, EXP, PTOISA_F(set, exp)(x))                                                      \
     MAP(set, SET, LOG, PTOISA_F(set, log)(x))                                                      \
     MAP(set, SET, SQRT, PTOISA_F(set, sqrt)(x))                                                    \
@@ -217,6 +216,7 @@ PTOISA_DEFINE_F32_SLOW(POW, ptoisa_pow_f32(x, y))
     MAP(L, set, SET, OR, x | y)                                                                    \
     MAP(L, set, SET, XOR, x ^ y)                                                                   \
     MAP(L, set, SET, NOT, ~x)                                                                      \
+    MAP(L, set, SET, COPY, y)                                                                      \
     MAP(L, set, SET, SHL, (ptoisa_u32x##L)(y < 32) & (x << (y & 31)))                              \
     MAP(L, set, SET, SHR,                                                                          \
         (ptoisa_u32x##L)(PTOISA_SIGNED(L, x) >>                                                    \
@@ -382,9 +382,9 @@ PTOISA_FN void ptoisa_map_none(const ptoisa_map *map) {
 #define PTOISA_WORD_OPS(OP) OP(ADD) OP(SUB) OP(MUL) OP(ADD_ADD) OP(SUB_ADD) OP(ABS) OP(NEG) OP(RELU)
 #define PTOISA_SLOW_OPS(OP) OP(DIV) OP(DIV_BY) OP(RECIP) OP(REM) OP(FMOD) OP(POW)
 #define PTOISA_FLOAT_OPS(OP)                                                                       \
-    OP(EXPDIF) OP(LEAKY) OP(COPY) OP(MUL_ADD) OP(MUL_ADD_RELU) OP(SUB_RELU)                        \
+    OP(EXPDIF) OP(LEAKY) OP(MUL_ADD) OP(MUL_ADD_RELU) OP(SUB_RELU)                        \
     OP(EXP) OP(LOG) OP(SQRT) OP(RSQRT)
-#define PTOISA_INT_OPS(OP) OP(AND) OP(OR) OP(XOR) OP(NOT) OP(SHL)
+#define PTOISA_INT_OPS(OP) OP(AND) OP(OR) OP(XOR) OP(NOT) OP(SHL) OP(COPY)
 
 PTOISA_WORD_OPS(PTOISA_WORD_LOOPS)
 PTOISA_SLOW_OPS(PTOISA_SLOW_LOOPS)

@@ -1,12 +1,17 @@
 // How a matrix multiplication is cut into panels and blocks, and the blocks in portable C. Those of
 // x86-64 and arm64 are in matmul_x86.h and matmul_neon.h.
 //
-// Everything is counted in units of 4 bytes: a unit is one f32, or a pair of i16 neighbours in k.
-// f16 and bf16 become f32, and i8 becomes i16, as panels are packed:
+// Everything is counted in units of 4 bytes: a unit is one f32, a pair of i16 neighbours in k, or
+// four of i8. f16 and bf16 become f32 as panels are packed; i8 becomes i16, or stays as it is where a
+// processor multiplies bytes:
 //
-//      A panel     16 rows, boxes of 16 rows x 8 units, one after the other along k: what an f32
-//                  tile in Zz or Nz is already, so that is used in place
-//      B panel     32 columns: a row of 32 units for each unit of k
+//      A panel     16 rows, boxes of 16 rows x 8 units, one after the other along k: what a tile in
+//                  Zz or Nz is already if its words are units, so that is used in place
+//      B panel     32 columns: a row of 32 units for each unit of k; of its last unit, what is
+//                  beyond k is 0, and so products with whatever A has there
+//
+// Bytes are multiplied where one side is unsigned, so bytes of B have 128 added (their top bit is
+// turned), and the sums of a row begin at -128 times the sum of A's row: sums wrap, so that is exact.
 //
 // A block is at most 16 rows x 32 columns of C over one range of k. It keeps its sums in registers,
 // and adds products in the order of k, each by a fused multiply-add; so an element's value depends
@@ -34,34 +39,74 @@ typedef struct ptoisa_mm_block {
     const float *b;
     uint32_t rows, cols, k;
     const float *start;          // where sums begin, in rows of 32; NULL: at 0
+    const uint32_t *base;        // added to the sums of each row; of bytes only
     const float *add;            // what is added at the end; NULL: nothing
     uint64_t add_row, add_cols;  // units to the next row, to the next 16 columns
     float *out;
     uint64_t out_row, out_cols;
 } ptoisa_mm_block;
 
+// What a unit is made of.
+typedef enum ptoisa_mm_kind {
+    PTOISA_MM_F32,
+    PTOISA_MM_F16,
+    PTOISA_MM_BF16,
+    PTOISA_MM_PAIRS,  // of i8, as i16
+    PTOISA_MM_QUADS   // of i8
+} ptoisa_mm_kind;
+
 // The code for one processor. Packing takes elements [k, k + k_count) of rows [row, row + rows) of
-// A, or of columns [col, col + cols) of B; k and row begin at a box, and cols is at most 32. In the
-// last unit of a panel of A, an element beyond k_count is 0.
+// A, at most 16, or of columns [col, col + cols) of B, at most 32; k and row begin at a box. Rows of
+// A are packed right before their first block, which then finds them in the first-level cache.
 typedef struct ptoisa_mm_code {
-    void (*pack_a)(float *to, const ptoisa_tile *a, uint32_t row, uint32_t rows, uint32_t k,
-                   uint32_t k_count);
-    void (*pack_b)(float *to, const ptoisa_tile *b, uint32_t col, uint32_t cols, uint32_t k,
-                   uint32_t k_count);
-    void (*block)(const ptoisa_mm_block *block, bool is_int);
+    void (*pack_a)(float *to, const ptoisa_tile *a, ptoisa_mm_kind kind, uint32_t row,
+                   uint32_t rows, uint32_t k, uint32_t k_count);
+    void (*pack_b)(float *to, const ptoisa_tile *b, ptoisa_mm_kind kind, uint32_t col,
+                   uint32_t cols, uint32_t k, uint32_t k_count);
+    void (*block)(const ptoisa_mm_block *block, ptoisa_mm_kind kind);
+    // Bases of 16 rows of a panel of A, of k_count bytes; NULL: bytes are multiplied in pairs.
+    void (*base)(uint32_t *base, const float *a, uint64_t a_step, uint32_t k_count);
 } ptoisa_mm_code;
 
-// Elements of a unit.
-PTOISA_INLINE uint32_t ptoisa_mm_width(const ptoisa_tile *tile) {
-    return tile->dtype == PTOISA_I8 ? 2 : 1;
+PTOISA_INLINE ptoisa_mm_kind ptoisa_mm_kind_of(const ptoisa_mm_code *code, const ptoisa_tile *a) {
+    switch ((ptoisa_dtype)a->dtype) {
+    case PTOISA_F32: return PTOISA_MM_F32;
+    case PTOISA_F16: return PTOISA_MM_F16;
+    case PTOISA_BF16: return PTOISA_MM_BF16;
+    default: return code->base ? PTOISA_MM_QUADS : PTOISA_MM_PAIRS;
+    }
 }
 
-// Units of a row of a panel of A of k elements: whole boxes, and for 2-byte types whole pairs of
-// them, as 32 bytes of a tile become two.
-PTOISA_INLINE uint32_t ptoisa_mm_padded(const ptoisa_tile *a, uint32_t k) {
-    uint32_t units = (k + ptoisa_mm_width(a) - 1) / ptoisa_mm_width(a);
-    return a->dtype == PTOISA_F32 ? (units + 7) / 8 * 8 : (units + 15) / 16 * 16;
+PTOISA_INLINE bool ptoisa_mm_is_int(ptoisa_mm_kind kind) {
+    return kind == PTOISA_MM_PAIRS || kind == PTOISA_MM_QUADS;
 }
+
+// Are units words of the tile? Of other types 32 bytes of a tile become 16 units.
+PTOISA_INLINE bool ptoisa_mm_is_whole(ptoisa_mm_kind kind) {
+    return kind == PTOISA_MM_F32 || kind == PTOISA_MM_QUADS;
+}
+
+// Elements of a unit.
+PTOISA_INLINE uint32_t ptoisa_mm_width(ptoisa_mm_kind kind) {
+    return kind == PTOISA_MM_QUADS ? 4 : kind == PTOISA_MM_PAIRS ? 2 : 1;
+}
+
+// Units of a row of a panel of A of k elements: whole boxes, in pairs where 32 bytes become two.
+PTOISA_INLINE uint32_t ptoisa_mm_padded(ptoisa_mm_kind kind, uint32_t k) {
+    uint32_t units = (k + ptoisa_mm_width(kind) - 1) / ptoisa_mm_width(kind);
+    uint32_t step = ptoisa_mm_is_whole(kind) ? 8 : 16;
+    return (units + step - 1) / step * step;
+}
+
+// Calls a packing with each kind as a constant.
+#define PTOISA_MM_OF_KIND(function, ...)                                                           \
+    switch (kind) {                                                                                \
+    case PTOISA_MM_F32: function(__VA_ARGS__, PTOISA_MM_F32); return;                              \
+    case PTOISA_MM_F16: function(__VA_ARGS__, PTOISA_MM_F16); return;                              \
+    case PTOISA_MM_BF16: function(__VA_ARGS__, PTOISA_MM_BF16); return;                            \
+    case PTOISA_MM_PAIRS: function(__VA_ARGS__, PTOISA_MM_PAIRS); return;                          \
+    case PTOISA_MM_QUADS: function(__VA_ARGS__, PTOISA_MM_QUADS); return;                          \
+    }
 
 // Do 32 bytes of the tile's data hold neighbours in a row (A, or a row-major B), in whole?
 PTOISA_INLINE bool ptoisa_mm_has_row_chunks(const ptoisa_tile *tile) {
@@ -79,17 +124,12 @@ PTOISA_INLINE bool ptoisa_mm_is_zn(const ptoisa_tile *tile) {
            ptoisa_box_rows(tile) == 32 / ptoisa_dtype_size((ptoisa_dtype)tile->dtype);
 }
 
-// Makes the upper element of the last pair 0, in every row of a panel of A, if k is odd.
-PTOISA_FN void ptoisa_mm_clear_odd(float *panel, const ptoisa_tile *a, uint32_t rows,
-                                   uint32_t k_count) {
-    if (ptoisa_mm_width(a) == 1 || k_count % 2 == 0) {
-        return;
-    }
-    uint64_t last = (uint64_t)(k_count / 2 / 8) * PTOISA_MM_BOX + k_count / 2 % 8;
-    uint64_t padded = ptoisa_mm_padded(a, k_count);
-    for (uint32_t r = 0; r < rows; r++) {
-        float *unit = panel + r / 16 * 16 * padded + r % 16 * 8 + last;
-        memset((uint8_t *)unit + 2, 0, 2);
+// Makes 0 what is beyond k_count in the last unit of a panel of B.
+PTOISA_FN void ptoisa_mm_clear_rest(float *panel, ptoisa_mm_kind kind, uint32_t k_count) {
+    const uint32_t width = ptoisa_mm_width(kind), used = k_count % width * (4 / width);
+    uint8_t *row = (uint8_t *)(panel + k_count / width * PTOISA_MM_COLS);
+    for (uint32_t c = 0; c < PTOISA_MM_COLS && used > 0; c++) {
+        memset(row + 4 * c + used, 0, 4 - used);
     }
 }
 
@@ -103,16 +143,19 @@ PTOISA_INLINE float ptoisa_mm_f32_at(const ptoisa_tile *tile, uint64_t i) {
     return tile->dtype == PTOISA_F16 ? ptoisa_f32_from_f16(bits) : ptoisa_f32_from_bf16(bits);
 }
 
-// One unit of a tile: the element at data[at], and for pairs the next along k at data[next] or 0.
-PTOISA_ALWAYS void ptoisa_mm_take_unit(float *to, const ptoisa_tile *tile, uint64_t at,
-                                       uint64_t next, bool has_next) {
-    if (ptoisa_mm_width(tile) == 1) {
-        *to = ptoisa_mm_f32_at(tile, at);
+// One unit of a tile: its elements at data[at[0]], data[at[1]] ..; beyond count, 0.
+PTOISA_ALWAYS void ptoisa_mm_take_unit(float *to, const ptoisa_tile *tile, ptoisa_mm_kind kind,
+                                       const uint64_t *at, uint32_t count) {
+    if (!ptoisa_mm_is_int(kind)) {
+        *to = ptoisa_mm_f32_at(tile, at[0]);
         return;
     }
-    const int8_t *data = (const int8_t *)tile->data;
-    const int16_t pair[2] = {data[at], (int16_t)(has_next ? data[next] : 0)};
-    memcpy(to, pair, sizeof pair);
+    int8_t bytes[4] = {0, 0, 0, 0};
+    for (uint32_t i = 0; i < count; i++) {
+        bytes[i] = ((const int8_t *)tile->data)[at[i]];
+    }
+    const int16_t pair[2] = {bytes[0], bytes[1]};
+    memcpy(to, kind == PTOISA_MM_PAIRS ? (const void *)pair : bytes, sizeof *to);
 }
 
 PTOISA_FN PTOISA_ONCE uint64_t ptoisa_mm_offset(const ptoisa_tile *tile, uint32_t r, uint32_t c) {
@@ -121,40 +164,43 @@ PTOISA_FN PTOISA_ONCE uint64_t ptoisa_mm_offset(const ptoisa_tile *tile, uint32_
 
 // Both packings find the offset of an element once for 32 bytes, where these are neighbours in k.
 
-PTOISA_FN void ptoisa_mm_pack_a_any(float *to, const ptoisa_tile *a, uint32_t row, uint32_t rows,
-                                    uint32_t k, uint32_t k_count) {
-    const uint32_t padded = ptoisa_mm_padded(a, k_count), width = ptoisa_mm_width(a);
+PTOISA_FN void ptoisa_mm_pack_a_any(float *to, const ptoisa_tile *a, ptoisa_mm_kind kind,
+                                    uint32_t row, uint32_t rows, uint32_t k, uint32_t k_count) {
+    const uint32_t width = ptoisa_mm_width(kind);
     const uint32_t run =
         ptoisa_mm_has_row_chunks(a) ? 32 / ptoisa_dtype_size((ptoisa_dtype)a->dtype) : 1;
     for (uint32_t r = 0; r < rows; r++) {
-        float *line = to + (uint64_t)(r / 16) * 16 * padded + r % 16 * 8;
-        uint64_t at = 0, next = 0;
+        uint64_t at[4], last = 0;
         for (uint32_t i = 0; i < k_count; i += width) {
-            bool has_next = i + 1 < k_count;
-            at = (i & (run - 1)) == 0 ? ptoisa_mm_offset(a, row + r, k + i) : at + width;
-            next = run > 1 || !has_next ? at + 1 : ptoisa_mm_offset(a, row + r, k + i + 1);
-            uint32_t u = i >> (width - 1);
-            ptoisa_mm_take_unit(line + u / 8 * PTOISA_MM_BOX + u % 8, a, at, next, has_next);
+            const uint32_t count = ptoisa_least(width, k_count - i), u = i / width;
+            for (uint32_t j = 0; j < count; j++) {
+                bool is_next = ((i + j) & (run - 1)) != 0;
+                at[j] = last = is_next ? last + 1 : ptoisa_mm_offset(a, row + r, k + i + j);
+            }
+            ptoisa_mm_take_unit(to + r * 8 + u / 8 * PTOISA_MM_BOX + u % 8, a, kind, at, count);
         }
     }
 }
 
-PTOISA_FN void ptoisa_mm_pack_b_any(float *to, const ptoisa_tile *b, uint32_t col, uint32_t cols,
-                                    uint32_t k, uint32_t k_count) {
-    const uint32_t width = ptoisa_mm_width(b), units = (k_count + width - 1) / width;
+PTOISA_FN void ptoisa_mm_pack_b_any(float *to, const ptoisa_tile *b, ptoisa_mm_kind kind,
+                                    uint32_t col, uint32_t cols, uint32_t k, uint32_t k_count) {
+    const uint32_t width = ptoisa_mm_width(kind), units = (k_count + width - 1) / width;
     const uint32_t run = ptoisa_mm_is_zn(b) ? 32 / ptoisa_dtype_size((ptoisa_dtype)b->dtype) : 1;
+    memset(to, 0, (size_t)units * PTOISA_MM_COLS * sizeof *to);
     for (uint32_t c = 0; c < cols; c++) {
-        uint64_t at = 0, next = 0;
+        uint64_t at[4], last = 0;
         for (uint32_t i = 0; i < k_count; i += width) {
-            bool has_next = i + 1 < k_count;
-            at = (i & (run - 1)) == 0 ? ptoisa_mm_offset(b, k + i, col + c) : at + width;
-            next = run > 1 || !has_next ? at + 1 : ptoisa_mm_offset(b, k + i + 1, col + c);
-            ptoisa_mm_take_unit(to + (i >> (width - 1)) * PTOISA_MM_COLS + c, b, at, next,
-                                has_next);
+            const uint32_t count = ptoisa_least(width, k_count - i);
+            for (uint32_t j = 0; j < count; j++) {
+                bool is_next = ((i + j) & (run - 1)) != 0;
+                at[j] = last = is_next ? last + 1 : ptoisa_mm_offset(b, k + i + j, col + c);
+            }
+            ptoisa_mm_take_unit(to + i / width * PTOISA_MM_COLS + c, b, kind, at, count);
         }
     }
-    for (uint32_t u = 0; u < units && cols < PTOISA_MM_COLS; u++) {
-        memset(to + u * PTOISA_MM_COLS + cols, 0, (PTOISA_MM_COLS - cols) * sizeof *to);
+    uint8_t *bytes = (uint8_t *)to;
+    for (uint32_t i = 0; i < 4 * units * PTOISA_MM_COLS && kind == PTOISA_MM_QUADS; i++) {
+        bytes[i] ^= 0x80;
     }
 }
 
@@ -243,7 +289,8 @@ PTOISA_FN void ptoisa_mm_row_portable_int(const ptoisa_mm_block *t, uint32_t row
     memcpy(t->out + row * t->out_row + half * t->out_cols, sums, cols * sizeof *sums);
 }
 
-PTOISA_FN void ptoisa_mm_block_portable(const ptoisa_mm_block *t, bool is_int) {
+PTOISA_FN void ptoisa_mm_block_portable(const ptoisa_mm_block *t, ptoisa_mm_kind kind) {
+    const bool is_int = ptoisa_mm_is_int(kind);
     for (uint32_t half = 0; half * 16 < t->cols; half++) {
         for (uint32_t row = 0; row < t->rows; row += is_int ? 1 : 4) {
             if (is_int) {
@@ -256,7 +303,8 @@ PTOISA_FN void ptoisa_mm_block_portable(const ptoisa_mm_block *t, bool is_int) {
 }
 
 PTOISA_INLINE ptoisa_mm_code ptoisa_mm_portable(void) {
-    ptoisa_mm_code code = {ptoisa_mm_pack_a_any, ptoisa_mm_pack_b_any, ptoisa_mm_block_portable};
+    ptoisa_mm_code code = {ptoisa_mm_pack_a_any, ptoisa_mm_pack_b_any, ptoisa_mm_block_portable,
+                           NULL};
     return code;
 }
 

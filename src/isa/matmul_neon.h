@@ -11,14 +11,14 @@
 // -- packing --------------------------------------------------------------------------------------
 
 // Widens 16 bytes of a row to 4 units (f32) or 8.
-PTOISA_ALWAYS void ptoisa_mm_widen_neon(float *to, uint8x16_t x, ptoisa_dtype dtype) {
-    if (dtype == PTOISA_F32) {
+PTOISA_ALWAYS void ptoisa_mm_widen_neon(float *to, uint8x16_t x, ptoisa_mm_kind kind) {
+    if (kind == PTOISA_MM_F32) {
         vst1q_f32(to, vreinterpretq_f32_u8(x));
-    } else if (dtype == PTOISA_F16) {
+    } else if (kind == PTOISA_MM_F16) {
         float16x8_t halves = vreinterpretq_f16_u8(x);
         vst1q_f32(to, vcvt_f32_f16(vget_low_f16(halves)));
         vst1q_f32(to + 4, vcvt_f32_f16(vget_high_f16(halves)));
-    } else if (dtype == PTOISA_BF16) {
+    } else if (kind == PTOISA_MM_BF16) {
         uint16x8_t halves = vreinterpretq_u16_u8(x);
         vst1q_f32(to, vreinterpretq_f32_u32(vshll_n_u16(vget_low_u16(halves), 16)));
         vst1q_f32(to + 4, vreinterpretq_f32_u32(vshll_n_u16(vget_high_u16(halves), 16)));
@@ -31,49 +31,39 @@ PTOISA_ALWAYS void ptoisa_mm_widen_neon(float *to, uint8x16_t x, ptoisa_dtype dt
 
 PTOISA_ALWAYS void ptoisa_mm_pack_a_of_neon(float *to, const ptoisa_tile *a, uint32_t row,
                                             uint32_t rows, uint32_t k, uint32_t k_count,
-                                            ptoisa_dtype dtype) {
-    const uint32_t size = ptoisa_dtype_size(dtype), chunk = 32 / size;
+                                            ptoisa_mm_kind kind) {
+    const uint32_t size = ptoisa_dtype_size((ptoisa_dtype)a->dtype), chunk = 32 / size;
     uint64_t stride = a->layout == PTOISA_ROW_MAJOR ? (uint64_t)a->cols * size : 32;
-    for (uint32_t r0 = 0; r0 < rows; r0 += 16) {
-        uint32_t r_count = rows - r0 < 16 ? rows - r0 : 16;
-        for (uint32_t i = 0; i < k_count; i += chunk) {
-            const uint8_t *from =
-                (const uint8_t *)a->data + size * ptoisa_offset(a, row + r0, k + i);
-            for (uint32_t r = 0; r < r_count; r++) {
-                const uint8_t *line = from + r * stride;
-                float *high = to + r * 8 + (dtype == PTOISA_F32 ? 4 : PTOISA_MM_BOX);
-                ptoisa_mm_widen_neon(to + r * 8, vld1q_u8(line), dtype);
-                ptoisa_mm_widen_neon(high, vld1q_u8(line + 16), dtype);
-            }
-            to += dtype == PTOISA_F32 ? PTOISA_MM_BOX : 2 * PTOISA_MM_BOX;
+    for (uint32_t i = 0; i < k_count; i += chunk) {
+        const uint8_t *from = (const uint8_t *)a->data + size * ptoisa_offset(a, row, k + i);
+        for (uint32_t r = 0; r < rows; r++) {
+            const uint8_t *line = from + r * stride;
+            float *high = to + r * 8 + (kind == PTOISA_MM_F32 ? 4 : PTOISA_MM_BOX);
+            ptoisa_mm_widen_neon(to + r * 8, vld1q_u8(line), kind);
+            ptoisa_mm_widen_neon(high, vld1q_u8(line + 16), kind);
         }
+        to += kind == PTOISA_MM_F32 ? PTOISA_MM_BOX : 2 * PTOISA_MM_BOX;
     }
 }
 
-PTOISA_FN void ptoisa_mm_pack_a_neon(float *to, const ptoisa_tile *a, uint32_t row, uint32_t rows,
-                                     uint32_t k, uint32_t k_count) {
+PTOISA_FN void ptoisa_mm_pack_a_neon(float *to, const ptoisa_tile *a, ptoisa_mm_kind kind,
+                                     uint32_t row, uint32_t rows, uint32_t k, uint32_t k_count) {
     if (!ptoisa_mm_has_row_chunks(a)) {
-        ptoisa_mm_pack_a_any(to, a, row, rows, k, k_count);
+        ptoisa_mm_pack_a_any(to, a, kind, row, rows, k, k_count);
         return;
     }
-    switch ((ptoisa_dtype)a->dtype) {
-    case PTOISA_F32: ptoisa_mm_pack_a_of_neon(to, a, row, rows, k, k_count, PTOISA_F32); break;
-    case PTOISA_F16: ptoisa_mm_pack_a_of_neon(to, a, row, rows, k, k_count, PTOISA_F16); break;
-    case PTOISA_BF16: ptoisa_mm_pack_a_of_neon(to, a, row, rows, k, k_count, PTOISA_BF16); break;
-    default: ptoisa_mm_pack_a_of_neon(to, a, row, rows, k, k_count, PTOISA_I8); break;
-    }
-    ptoisa_mm_clear_odd(to, a, rows, k_count);
+    PTOISA_MM_OF_KIND(ptoisa_mm_pack_a_of_neon, to, a, row, rows, k, k_count)
 }
 
 // Stores 4 columns of what one unit of B's box becomes: one row of a panel, or two.
-PTOISA_ALWAYS void ptoisa_mm_split_neon(float *to, uint32x4_t unit, ptoisa_dtype dtype) {
+PTOISA_ALWAYS void ptoisa_mm_split_neon(float *to, uint32x4_t unit, ptoisa_mm_kind kind) {
     float *next = to + PTOISA_MM_COLS;
-    if (dtype == PTOISA_F32) {
+    if (kind == PTOISA_MM_F32) {
         vst1q_f32(to, vreinterpretq_f32_u32(unit));
-    } else if (dtype == PTOISA_F16) {
+    } else if (kind == PTOISA_MM_F16) {
         vst1q_f32(to, vcvt_f32_f16(vreinterpret_f16_u16(vmovn_u32(unit))));
         vst1q_f32(next, vcvt_f32_f16(vreinterpret_f16_u16(vshrn_n_u32(unit, 16))));
-    } else if (dtype == PTOISA_BF16) {
+    } else if (kind == PTOISA_MM_BF16) {
         vst1q_f32(to, vreinterpretq_f32_u32(vshlq_n_u32(unit, 16)));
         vst1q_f32(next, vreinterpretq_f32_u32(vbicq_u32(unit, vdupq_n_u32(0xffff))));
     } else {
@@ -85,8 +75,8 @@ PTOISA_ALWAYS void ptoisa_mm_split_neon(float *to, uint32x4_t unit, ptoisa_dtype
 }
 
 // 4 columns of 16 bytes of a box become 4 rows of one unit of each column.
-PTOISA_ALWAYS void ptoisa_mm_turn_neon(float *to, const uint8_t *from, ptoisa_dtype dtype) {
-    const uint32_t step = (dtype == PTOISA_F32 ? 1 : 2) * PTOISA_MM_COLS;
+PTOISA_ALWAYS void ptoisa_mm_turn_neon(float *to, const uint8_t *from, ptoisa_mm_kind kind) {
+    const uint32_t step = (kind == PTOISA_MM_F32 ? 1 : 2) * PTOISA_MM_COLS;
     uint32x4_t x0 = vreinterpretq_u32_u8(vld1q_u8(from));
     uint32x4_t x1 = vreinterpretq_u32_u8(vld1q_u8(from + 32));
     uint32x4_t x2 = vreinterpretq_u32_u8(vld1q_u8(from + 64));
@@ -95,39 +85,34 @@ PTOISA_ALWAYS void ptoisa_mm_turn_neon(float *to, const uint8_t *from, ptoisa_dt
     uint64x2_t y1 = vreinterpretq_u64_u32(vtrn2q_u32(x0, x1));
     uint64x2_t y2 = vreinterpretq_u64_u32(vtrn1q_u32(x2, x3));
     uint64x2_t y3 = vreinterpretq_u64_u32(vtrn2q_u32(x2, x3));
-    ptoisa_mm_split_neon(to, vreinterpretq_u32_u64(vtrn1q_u64(y0, y2)), dtype);
-    ptoisa_mm_split_neon(to + step, vreinterpretq_u32_u64(vtrn1q_u64(y1, y3)), dtype);
-    ptoisa_mm_split_neon(to + 2 * step, vreinterpretq_u32_u64(vtrn2q_u64(y0, y2)), dtype);
-    ptoisa_mm_split_neon(to + 3 * step, vreinterpretq_u32_u64(vtrn2q_u64(y1, y3)), dtype);
+    ptoisa_mm_split_neon(to, vreinterpretq_u32_u64(vtrn1q_u64(y0, y2)), kind);
+    ptoisa_mm_split_neon(to + step, vreinterpretq_u32_u64(vtrn1q_u64(y1, y3)), kind);
+    ptoisa_mm_split_neon(to + 2 * step, vreinterpretq_u32_u64(vtrn2q_u64(y0, y2)), kind);
+    ptoisa_mm_split_neon(to + 3 * step, vreinterpretq_u32_u64(vtrn2q_u64(y1, y3)), kind);
 }
 
 PTOISA_ALWAYS void ptoisa_mm_pack_zn_of_neon(float *to, const ptoisa_tile *b, uint32_t col,
                                              uint32_t cols, uint32_t k, uint32_t k_count,
-                                             ptoisa_dtype dtype) {
-    const uint32_t size = ptoisa_dtype_size(dtype), chunk = 32 / size;
-    const uint32_t step = (dtype == PTOISA_F32 ? 1 : 2) * PTOISA_MM_COLS;
+                                             ptoisa_mm_kind kind) {
+    const uint32_t size = ptoisa_dtype_size((ptoisa_dtype)b->dtype), chunk = 32 / size;
+    const uint32_t step = (kind == PTOISA_MM_F32 ? 1 : 2) * PTOISA_MM_COLS;
     cols = (cols + 15) / 16 * 16;
     for (uint32_t i = 0; i < k_count; i += chunk, to += 8 * step) {
         const uint8_t *from = (const uint8_t *)b->data + size * ptoisa_offset(b, k + i, col);
         for (uint32_t c = 0; c < cols; c += 4) {
-            ptoisa_mm_turn_neon(to + c, from + c * 32, dtype);
-            ptoisa_mm_turn_neon(to + 4 * step + c, from + c * 32 + 16, dtype);
+            ptoisa_mm_turn_neon(to + c, from + c * 32, kind);
+            ptoisa_mm_turn_neon(to + 4 * step + c, from + c * 32 + 16, kind);
         }
     }
 }
 
-PTOISA_FN void ptoisa_mm_pack_b_neon(float *to, const ptoisa_tile *b, uint32_t col, uint32_t cols,
-                                     uint32_t k, uint32_t k_count) {
+PTOISA_FN void ptoisa_mm_pack_b_neon(float *to, const ptoisa_tile *b, ptoisa_mm_kind kind,
+                                     uint32_t col, uint32_t cols, uint32_t k, uint32_t k_count) {
     if (!ptoisa_mm_is_zn(b)) {
-        ptoisa_mm_pack_b_any(to, b, col, cols, k, k_count);
+        ptoisa_mm_pack_b_any(to, b, kind, col, cols, k, k_count);
         return;
     }
-    switch ((ptoisa_dtype)b->dtype) {
-    case PTOISA_F32: ptoisa_mm_pack_zn_of_neon(to, b, col, cols, k, k_count, PTOISA_F32); break;
-    case PTOISA_F16: ptoisa_mm_pack_zn_of_neon(to, b, col, cols, k, k_count, PTOISA_F16); break;
-    case PTOISA_BF16: ptoisa_mm_pack_zn_of_neon(to, b, col, cols, k, k_count, PTOISA_BF16); break;
-    default: ptoisa_mm_pack_zn_of_neon(to, b, col, cols, k, k_count, PTOISA_I8); break;
-    }
+    PTOISA_MM_OF_KIND(ptoisa_mm_pack_zn_of_neon, to, b, col, cols, k, k_count)
 }
 
 // -- sums -----------------------------------------------------------------------------------------
@@ -218,12 +203,13 @@ PTOISA_MM_BLOCK_NEON(ptoisa_mm_int_neon, true)
 #undef PTOISA_MM_BLOCK_NEON
 #undef PTOISA_MM_ROWS_NEON
 
-PTOISA_FN void ptoisa_mm_block_neon(const ptoisa_mm_block *t, bool is_int) {
-    is_int ? ptoisa_mm_int_neon(t) : ptoisa_mm_f32_neon(t);
+PTOISA_FN void ptoisa_mm_block_neon(const ptoisa_mm_block *t, ptoisa_mm_kind kind) {
+    ptoisa_mm_is_int(kind) ? ptoisa_mm_int_neon(t) : ptoisa_mm_f32_neon(t);
 }
 
 PTOISA_INLINE ptoisa_mm_code ptoisa_mm_neon(void) {
-    ptoisa_mm_code code = {ptoisa_mm_pack_a_neon, ptoisa_mm_pack_b_neon, ptoisa_mm_block_neon};
+    ptoisa_mm_code code = {ptoisa_mm_pack_a_neon, ptoisa_mm_pack_b_neon, ptoisa_mm_block_neon,
+                           NULL};
     return code;
 }
 

@@ -17,7 +17,7 @@
 // Row reductions leave R values: in a column-major tile of one column, or in the first column of a
 // row-major one that has one valid column. f32 rows are reduced by vectors straight away; f16 and
 // bf16 are widened a few rows at a time before that; integers, and rows longer than a piece, go
-// through 16 lanes in memory, by the loops of map.h. 64 x 128 f32 with AVX-512: TROWSUM 0.28 us,
+// through 16 lanes in memory, by the loops of map.h. 64 x 128 f32 with AVX-512: TROWSUM 0.22 us,
 // TROWMAX 0.26, TCOLSUM 0.50.
 
 #ifndef PTOISA_REDUCE_H
@@ -30,8 +30,12 @@
 
 // -- f32 rows, by vectors -------------------------------------------------------------------------
 
-// Lane 0 of a vector after its halves, quarters .. were put together by an operation.
-#define PTOISA_FOLD_c(operation, v) (v)
+// Rows are folded as many at once as a vector has lanes: the lower halves of two rows' lanes are put
+// together in one vector and the upper ones in another, and so on with quarters. Four rows side by
+// side become one vector (JOIN), and the vectors of a group its results (FOLD).
+#define PTOISA_GROUP_c                              1
+#define PTOISA_JOIN_c(operation, part)              (part)[0][0]
+#define PTOISA_FOLD_c(operation, results, lanes, n) ((void)(n), *(results) = (lanes)[0][0])
 #if PTOISA_X86
 // max and min where nothing is NaN.
 PTOISA_AVX2_OP(peak, (__m256 a, __m256 b), _mm256_max_ps(a, b))
@@ -39,17 +43,67 @@ PTOISA_AVX2_OP(dip, (__m256 a, __m256 b), _mm256_min_ps(a, b))
 PTOISA_AVX512_OP(peak, (__m512 a, __m512 b), _mm512_maskz_max_ps(PTOISA_ALL_16, a, b))
 PTOISA_AVX512_OP(dip, (__m512 a, __m512 b), _mm512_maskz_min_ps(PTOISA_ALL_16, a, b))
 
-#define PTOISA_DEFINE_FOLD(operation)                                                              \
-    PTOISA_AVX2 PTOISA_ALWAYS float ptoisa_fold_##operation##_avx2(__m256 v) {                     \
-        v = ptoisa_##operation##_avx2(v, _mm256_permute2f128_ps(v, v, 1));                         \
-        v = ptoisa_##operation##_avx2(v, _mm256_permute_ps(v, 0x4e));                              \
-        v = ptoisa_##operation##_avx2(v, _mm256_permute_ps(v, 0xb1));                              \
-        return _mm256_cvtss_f32(v);                                                                \
+// Of two vectors: their lower halves, and their upper ones; of each half the lower quarters; of each
+// quarter the lower pairs; of each pair the lower lanes. At last each result is back in its place.
+#define PTOISA_HALF_OF(name, a, b, low, high)                                                      \
+    PTOISA_AVX512 PTOISA_ALWAYS __m512 ptoisa_##name##_low(__m512 a, __m512 b) {                   \
+        return low;                                                                                \
     }                                                                                              \
-    PTOISA_AVX512 PTOISA_ALWAYS float ptoisa_fold_##operation##_avx512(__m512 v) {                 \
-        return ptoisa_fold_##operation##_avx2(                                                     \
-            ptoisa_##operation##_avx2(_mm512_maskz_extractf32x8_ps(PTOISA_ALL_8, v, 0),            \
-                                      _mm512_maskz_extractf32x8_ps(PTOISA_ALL_8, v, 1)));          \
+    PTOISA_AVX512 PTOISA_ALWAYS __m512 ptoisa_##name##_high(__m512 a, __m512 b) {                  \
+        return high;                                                                               \
+    }
+PTOISA_HALF_OF(halves, a, b, _mm512_maskz_shuffle_f32x4(PTOISA_ALL_16, a, b, 0x44),
+               _mm512_maskz_shuffle_f32x4(PTOISA_ALL_16, a, b, 0xee))
+PTOISA_HALF_OF(quarters, a, b, _mm512_maskz_shuffle_f32x4(PTOISA_ALL_16, a, b, 0x88),
+               _mm512_maskz_shuffle_f32x4(PTOISA_ALL_16, a, b, 0xdd))
+PTOISA_HALF_OF(pairs, a, b,
+               _mm512_castpd_ps(_mm512_maskz_unpacklo_pd(PTOISA_ALL_8, _mm512_castps_pd(a),
+                                                         _mm512_castps_pd(b))),
+               _mm512_castpd_ps(_mm512_maskz_unpackhi_pd(PTOISA_ALL_8, _mm512_castps_pd(a),
+                                                         _mm512_castps_pd(b))))
+PTOISA_HALF_OF(lanes, a, b, _mm512_maskz_shuffle_ps(PTOISA_ALL_16, a, b, 0x88),
+               _mm512_maskz_shuffle_ps(PTOISA_ALL_16, a, b, 0xdd))
+PTOISA_AVX512 PTOISA_ALWAYS __m512 ptoisa_lanes_turned(__m512 x) {
+    const __m512i order = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
+    return _mm512_maskz_permutexvar_ps(PTOISA_ALL_16, order, x);
+}
+
+#define PTOISA_GROUP_avx2   8
+#define PTOISA_GROUP_avx512 16
+#define PTOISA_DEFINE_FOLD(operation)                                                              \
+    PTOISA_AVX2 PTOISA_ALWAYS __m256 ptoisa_halves_##operation(__m256 a, __m256 b) {               \
+        return ptoisa_##operation##_avx2(_mm256_permute2f128_ps(a, b, 0x20),                       \
+                                         _mm256_permute2f128_ps(a, b, 0x31));                      \
+    }                                                                                              \
+    PTOISA_AVX2 PTOISA_ALWAYS __m256 ptoisa_join_##operation##_avx2(__m256 a, __m256 b, __m256 c,  \
+                                                                    __m256 d) {                    \
+        __m256d x = _mm256_castps_pd(ptoisa_halves_##operation(a, b));                             \
+        __m256d y = _mm256_castps_pd(ptoisa_halves_##operation(c, d));                             \
+        return ptoisa_##operation##_avx2(_mm256_castpd_ps(_mm256_unpacklo_pd(x, y)),               \
+                                         _mm256_castpd_ps(_mm256_unpackhi_pd(x, y)));              \
+    }                                                                                              \
+    PTOISA_AVX2 PTOISA_ALWAYS void ptoisa_fold_##operation##_avx2(float *results,                  \
+                                                                  float(*lanes)[8], uint32_t n) {  \
+        __m256 x = _mm256_loadu_ps(lanes[0]), y = _mm256_loadu_ps(lanes[1]);                       \
+        x = ptoisa_##operation##_avx2(_mm256_shuffle_ps(x, y, 0x88),                               \
+                                      _mm256_shuffle_ps(x, y, 0xdd));                              \
+        x = _mm256_permutevar8x32_ps(x, _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7));                \
+        n == 8 ? _mm256_storeu_ps(results, x) : ptoisa_store_n_avx2(results, x, n);                \
+    }                                                                                              \
+    PTOISA_AVX512 PTOISA_ALWAYS __m512 ptoisa_join_##operation##_avx512(__m512 a, __m512 b,        \
+                                                                        __m512 c, __m512 d) {      \
+        a = ptoisa_##operation##_avx512(ptoisa_halves_low(a, b), ptoisa_halves_high(a, b));        \
+        c = ptoisa_##operation##_avx512(ptoisa_halves_low(c, d), ptoisa_halves_high(c, d));        \
+        return ptoisa_##operation##_avx512(ptoisa_quarters_low(a, c), ptoisa_quarters_high(a, c)); \
+    }                                                                                              \
+    PTOISA_AVX512 PTOISA_ALWAYS void ptoisa_fold_##operation##_avx512(                             \
+        float *results, float(*lanes)[16], uint32_t n) {                                           \
+        __m512 a = _mm512_loadu_ps(lanes[0]), b = _mm512_loadu_ps(lanes[1]);                       \
+        __m512 c = _mm512_loadu_ps(lanes[2]), d = _mm512_loadu_ps(lanes[3]);                       \
+        a = ptoisa_##operation##_avx512(ptoisa_pairs_low(a, b), ptoisa_pairs_high(a, b));          \
+        c = ptoisa_##operation##_avx512(ptoisa_pairs_low(c, d), ptoisa_pairs_high(c, d));          \
+        a = ptoisa_##operation##_avx512(ptoisa_lanes_low(a, c), ptoisa_lanes_high(a, c));          \
+        ptoisa_store_n_avx512(results, ptoisa_lanes_turned(a), n);                                 \
     }
 PTOISA_DEFINE_FOLD(add)
 PTOISA_DEFINE_FOLD(mul)
@@ -57,10 +111,18 @@ PTOISA_DEFINE_FOLD(max)
 PTOISA_DEFINE_FOLD(min)
 PTOISA_DEFINE_FOLD(peak)
 PTOISA_DEFINE_FOLD(dip)
-#define PTOISA_FOLD_avx2(operation, v)   ptoisa_fold_##operation##_avx2(v)
-#define PTOISA_FOLD_avx512(operation, v) ptoisa_fold_##operation##_avx512(v)
+#define PTOISA_JOIN_avx2(operation, part)                                                          \
+    ptoisa_join_##operation##_avx2(part[0][0], part[1][0], part[2][0], part[3][0])
+#define PTOISA_JOIN_avx512(operation, part)                                                        \
+    ptoisa_join_##operation##_avx512(part[0][0], part[1][0], part[2][0], part[3][0])
+#define PTOISA_FOLD_avx2(operation, results, lanes, n)                                             \
+    ptoisa_fold_##operation##_avx2(results, lanes, n)
+#define PTOISA_FOLD_avx512(operation, results, lanes, n)                                           \
+    ptoisa_fold_##operation##_avx512(results, lanes, n)
 #endif
 #if PTOISA_NEON
+#define PTOISA_GROUP_neon                 1
+#define PTOISA_JOIN_neon(operation, part) (part)[0][0]
 #define PTOISA_DEFINE_FOLD(operation)                                                              \
     PTOISA_ALWAYS float ptoisa_fold_##operation##_neon(float32x4_t v) {                            \
         v = ptoisa_##operation##_neon(v, vextq_f32(v, v, 2));                                      \
@@ -71,7 +133,8 @@ PTOISA_DEFINE_FOLD(add)
 PTOISA_DEFINE_FOLD(mul)
 PTOISA_DEFINE_FOLD(max)
 PTOISA_DEFINE_FOLD(min)
-#define PTOISA_FOLD_neon(operation, v) ptoisa_fold_##operation##_neon(v)
+#define PTOISA_FOLD_neon(operation, results, lanes, n)                                             \
+    ((void)(n), *(results) = ptoisa_fold_##operation##_neon(vld1q_f32((lanes)[0])))
 #endif
 
 // Parts are registers where they are vectors: there the loops over them are unrolled at every level.
@@ -80,38 +143,84 @@ PTOISA_DEFINE_FOLD(min)
 #define PTOISA_UNROLL_avx512 _Pragma("GCC unroll 16")
 #define PTOISA_UNROLL_neon   _Pragma("GCC unroll 16")
 
+// Rows in groups that are folded together, of which a few are reduced side by side, as each step of
+// a row waits for the one before. Of the last ones missing rows are as the last that is there.
+// LANES_OF leaves the lanes of rows x[i] in part[i][0]; AFTER is done after a group.
+#define PTOISA_BESIDE_c      1
+#define PTOISA_BESIDE_avx2   4
+#define PTOISA_BESIDE_avx512 4
+#define PTOISA_BESIDE_neon   1
+
+#define PTOISA_FOLD_ROWS(set, operation, LANES_OF, AFTER)                                          \
+    enum {                                                                                         \
+        LANES = PTOISA_LANES_##set,                                                                \
+        PARTS = 16 / LANES,                                                                        \
+        GROUP = PTOISA_GROUP_##set,                                                                \
+        BESIDE = PTOISA_BESIDE_##set                                                               \
+    };                                                                                             \
+    __attribute__((aligned(64))) float lanes[GROUP / BESIDE][LANES];                               \
+    for (uint32_t first = 0, n; first < rows; first += n, s += n * pitch) {                        \
+        n = ptoisa_least(rows - first, GROUP);                                                     \
+        for (uint32_t r = 0; r < GROUP; r += BESIDE) {                                             \
+            ptoisa_vec_##set part[BESIDE][PARTS];                                                  \
+            const float *x[BESIDE];                                                                \
+            if (r >= n) {                                                                          \
+                ptoisa_store_##set(lanes[r / BESIDE], ptoisa_all_##set(0.0f));                     \
+                continue;                                                                          \
+            }                                                                                      \
+            PTOISA_UNROLL_##set for (uint32_t i = 0; i < BESIDE; i++) {                            \
+                x[i] = i == 0 ? s + r * pitch : x[i - 1] + (r + i < n ? pitch : 0);                \
+            }                                                                                      \
+            LANES_OF                                                                               \
+            ptoisa_store_##set(lanes[r / BESIDE], PTOISA_JOIN_##set(operation, part));             \
+        }                                                                                          \
+        PTOISA_FOLD_##set(operation, results + first, lanes, n);                                   \
+        AFTER                                                                                      \
+    }
+
+// Does something with each part p of the rows i that are side by side.
+#define PTOISA_EACH_PART(set)                                                                      \
+    PTOISA_UNROLL_##set for (uint32_t i = 0; i < BESIDE; i++)                                      \
+        PTOISA_UNROLL_##set for (uint32_t p = 0; p < PARTS; p++)
+
 // The new element comes first in max and min: there the test for NaN is off the chain of results.
+// ALSO(i, a) is done with each element or its identity.
+#define PTOISA_LANES_OF_ROWS(set, operation, identity, ALSO)                                       \
+    PTOISA_EACH_PART(set) {                                                                        \
+        part[i][p] = ptoisa_all_##set(identity);                                                   \
+    }                                                                                              \
+    uint32_t c = 0;                                                                                \
+    for (; c + 16 <= cols; c += 16) {                                                              \
+        PTOISA_EACH_PART(set) {                                                                    \
+            ptoisa_vec_##set a = ptoisa_load_##set(x[i] + c + p * LANES);                          \
+            part[i][p] = ptoisa_##operation##_##set(a, part[i][p]);                                \
+            ALSO(set, a, i)                                                                        \
+        }                                                                                          \
+    }                                                                                              \
+    for (uint32_t last = c; last < cols; last += LANES) {                                          \
+        const uint32_t left = ptoisa_least(cols - last, LANES);                                    \
+        PTOISA_EACH_PART(set) {                                                                    \
+            if (last == c + p * LANES) {                                                           \
+                ptoisa_vec_##set a = ptoisa_load_n_##set(x[i] + last, left, identity);             \
+                part[i][p] = ptoisa_##operation##_##set(a, part[i][p]);                            \
+                ALSO(set, a, i)                                                                    \
+            }                                                                                      \
+        }                                                                                          \
+    }                                                                                              \
+    PTOISA_UNROLL_##set for (uint32_t h = PARTS / 2; h > 0; h /= 2) {                              \
+        PTOISA_EACH_PART(set) {                                                                    \
+            if (p < h) {                                                                           \
+                part[i][p] = ptoisa_##operation##_##set(part[i][p], part[i][p + h]);               \
+            }                                                                                      \
+        }                                                                                          \
+    }
+
+#define PTOISA_ALSO_NOTHING(set, a, i)
 #define PTOISA_DEFINE_ROWS(set, SET, operation, identity)                                          \
     SET PTOISA_FN void ptoisa_rows_##operation##_##set(                                            \
         float *results, const float *s, size_t pitch, uint32_t rows, uint32_t cols) {              \
-        enum { LANES = PTOISA_LANES_##set, PARTS = 16 / LANES };                                   \
-        for (uint32_t r = 0; r < rows; r++, s += pitch) {                                          \
-            ptoisa_vec_##set part[PARTS];                                                          \
-            PTOISA_UNROLL_##set for (uint32_t i = 0; i < PARTS; i++) {                             \
-                part[i] = ptoisa_all_##set(identity);                                              \
-            }                                                                                      \
-            uint32_t c = 0;                                                                        \
-            for (; c + 16 <= cols; c += 16) {                                                      \
-                PTOISA_UNROLL_##set for (uint32_t i = 0; i < PARTS; i++) {                         \
-                    part[i] =                                                                      \
-                        ptoisa_##operation##_##set(ptoisa_load_##set(s + c + i * LANES), part[i]); \
-                }                                                                                  \
-            }                                                                                      \
-            PTOISA_UNROLL_##set for (uint32_t i = 0; i < PARTS; i++) {                             \
-                uint32_t at = c + i * LANES, n = at < cols ? cols - at : 0;                        \
-                if (n > 0) {                                                                       \
-                    ptoisa_vec_##set x =                                                           \
-                        ptoisa_load_n_##set(s + at, ptoisa_least(n, LANES), identity);             \
-                    part[i] = ptoisa_##operation##_##set(x, part[i]);                              \
-                }                                                                                  \
-            }                                                                                      \
-            PTOISA_UNROLL_##set for (uint32_t h = PARTS / 2; h > 0; h /= 2) {                      \
-                PTOISA_UNROLL_##set for (uint32_t i = 0; i < h; i++) {                             \
-                    part[i] = ptoisa_##operation##_##set(part[i], part[i + h]);                    \
-                }                                                                                  \
-            }                                                                                      \
-            results[r] = PTOISA_FOLD_##set(operation, part[0]);                                    \
-        }                                                                                          \
+        PTOISA_FOLD_ROWS(set, operation,                                                           \
+                         PTOISA_LANES_OF_ROWS(set, operation, identity, PTOISA_ALSO_NOTHING), )    \
     }
 
 #define PTOISA_DEFINE_ALL_ROWS(set, SET)                                                           \
@@ -133,56 +242,38 @@ PTOISA_DEFINE_ALL_ROWS(avx512, PTOISA_AVX512)
 // clang-format on
 
 #if PTOISA_X86
-// Maxima and minima of rows that hope for no NaN: one comparison tells it for two vectors at once,
-// and a row that has one is done again as above. 64 x 128: 0.26 us, and 0.44 without this.
-#define PTOISA_ANY_avx2(mask)   (_mm256_movemask_ps(mask) != 0)
-#define PTOISA_ANY_avx512(mask) ((mask) != 0)
+// Maxima and minima of rows that hope for no NaN: the sum of a row's elements is NaN if one of them
+// is. A group where a row's is NaN, also as infinities of both signs meet, is done again as above.
+// Sums are made by multiply-adds: Zen 4 adds on the pipes that maxima take.
+#define PTOISA_ANY_NAN_avx2(v, w)   (uint32_t) _mm256_movemask_ps(_mm256_cmp_ps(v, w, _CMP_UNORD_Q))
+#define PTOISA_ANY_NAN_avx512(v, w) (uint32_t) _mm512_cmp_ps_mask(v, w, _CMP_UNORD_Q)
+#define PTOISA_ALSO_SUM(set, a, i)  sum[i] = ptoisa_fma_##set(a, one, sum[i]);
 
-#define PTOISA_DEFINE_QUICK(set, SET, operation, quick, identity, flags, NONE, OR, COMPARE)        \
+#define PTOISA_LANES_OF_QUICK(set, quick, identity)                                                \
+    ptoisa_vec_##set sum[BESIDE];                                                                  \
+    PTOISA_UNROLL_##set for (uint32_t i = 0; i < BESIDE; i++) {                                    \
+        sum[i] = ptoisa_all_##set(0.0f);                                                           \
+    }                                                                                              \
+    PTOISA_LANES_OF_ROWS(set, quick, identity, PTOISA_ALSO_SUM)                                    \
+    has_nan |= PTOISA_ANY_NAN_##set(sum[0], sum[1]) | PTOISA_ANY_NAN_##set(sum[2], sum[3]);
+
+#define PTOISA_DEFINE_QUICK(set, SET, operation, quick, identity)                                  \
     SET PTOISA_FN void ptoisa_rows_##quick##_##set(float *results, const float *s, size_t pitch,   \
                                                    uint32_t rows, uint32_t cols) {                 \
-        enum { LANES = PTOISA_LANES_##set, PARTS = 16 / LANES };                                   \
-        for (uint32_t r = 0; r < rows; r++, s += pitch) {                                          \
-            ptoisa_vec_##set part[PARTS];                                                          \
-            flags nan = NONE;                                                                      \
-            _Pragma("GCC unroll 16") for (uint32_t i = 0; i < PARTS; i++) {                        \
-                part[i] = ptoisa_all_##set(identity);                                              \
-            }                                                                                      \
-            uint32_t c = 0;                                                                        \
-            for (; c + 32 <= cols; c += 32) {                                                      \
-                _Pragma("GCC unroll 16") for (uint32_t i = 0; i < PARTS; i++) {                    \
-                    ptoisa_vec_##set x = ptoisa_load_##set(s + c + i * LANES);                     \
-                    ptoisa_vec_##set y = ptoisa_load_##set(s + c + 16 + i * LANES);                \
-                    nan = OR(nan, COMPARE(x, y, _CMP_UNORD_Q));                                    \
-                    part[i] = ptoisa_##quick##_##set(x, part[i]);                                  \
-                    part[i] = ptoisa_##quick##_##set(y, part[i]);                                  \
-                }                                                                                  \
-            }                                                                                      \
-            for (uint32_t i = 0; c < cols; c += LANES, i = (i + 1) % PARTS) {                      \
-                ptoisa_vec_##set x =                                                               \
-                    ptoisa_load_n_##set(s + c, ptoisa_least(cols - c, LANES), identity);           \
-                nan = OR(nan, COMPARE(x, x, _CMP_UNORD_Q));                                        \
-                part[i] = ptoisa_##quick##_##set(x, part[i]);                                      \
-            }                                                                                      \
-            if (PARTS == 2) {                                                                      \
-                part[0] = ptoisa_##quick##_##set(part[0], part[PARTS - 1]);                        \
-            }                                                                                      \
-            results[r] = PTOISA_FOLD_##set(quick, part[0]);                                        \
-            if (PTOISA_UNLIKELY(PTOISA_ANY_##set(nan))) {                                          \
-                ptoisa_rows_##operation##_##set(results + r, s, pitch, 1, cols);                   \
-            }                                                                                      \
-        }                                                                                          \
+        const ptoisa_vec_##set one = ptoisa_all_##set(1.0f);                                       \
+        uint32_t has_nan = 0;                                                                      \
+        PTOISA_FOLD_ROWS(                                                                          \
+            set, quick, PTOISA_LANES_OF_QUICK(set, quick, identity),                               \
+            if (PTOISA_UNLIKELY(has_nan != 0)) {                                                   \
+                ptoisa_rows_##operation##_##set(results + first, s, pitch, n, cols);               \
+                has_nan = 0;                                                                       \
+            })                                                                                     \
     }
 
-#define PTOISA_OR_MASK(a, b) ((__mmask16)((a) | (b)))
-PTOISA_DEFINE_QUICK(avx2, PTOISA_AVX2, max, peak, -__builtin_inff(), __m256, _mm256_setzero_ps(),
-                    _mm256_or_ps, _mm256_cmp_ps)
-PTOISA_DEFINE_QUICK(avx2, PTOISA_AVX2, min, dip, __builtin_inff(), __m256, _mm256_setzero_ps(),
-                    _mm256_or_ps, _mm256_cmp_ps)
-PTOISA_DEFINE_QUICK(avx512, PTOISA_AVX512, max, peak, -__builtin_inff(), __mmask16, 0,
-                    PTOISA_OR_MASK, _mm512_cmp_ps_mask)
-PTOISA_DEFINE_QUICK(avx512, PTOISA_AVX512, min, dip, __builtin_inff(), __mmask16, 0, PTOISA_OR_MASK,
-                    _mm512_cmp_ps_mask)
+PTOISA_DEFINE_QUICK(avx2, PTOISA_AVX2, max, peak, -__builtin_inff())
+PTOISA_DEFINE_QUICK(avx2, PTOISA_AVX2, min, dip, __builtin_inff())
+PTOISA_DEFINE_QUICK(avx512, PTOISA_AVX512, max, peak, -__builtin_inff())
+PTOISA_DEFINE_QUICK(avx512, PTOISA_AVX512, min, dip, __builtin_inff())
 #endif
 
 #define PTOISA_ROWS_BY(set, max, min)                                                              \

@@ -45,6 +45,11 @@ PTOISA_INLINE bool ptoisa_has_avx512(void) {
            __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") &&
            ptoisa_has_avx2();
 }
+
+// Besides AVX-512: products of bytes, four at a time.
+PTOISA_INLINE bool ptoisa_has_vnni(void) {
+    return __builtin_cpu_supports("avx512vnni");
+}
 #else
 PTOISA_INLINE bool ptoisa_has_avx2(void) {
     return false;

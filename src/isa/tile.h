@@ -5,6 +5,10 @@
 
 #include "isa.h"
 
+PTOISA_INLINE uint32_t ptoisa_least(uint32_t a, uint32_t b) {
+    return a < b ? a : b;
+}
+
 // Bytes of an element; 0 for none.
 PTOISA_INLINE uint32_t ptoisa_dtype_size(ptoisa_dtype dtype) {
     static const uint8_t size[PTOISA_DTYPE_COUNT] = {0, 2, 2, 4, 8, 1, 2, 4, 8, 1, 2, 4, 8, 1};
