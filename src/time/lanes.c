@@ -33,7 +33,8 @@ PWSP_INTERNAL size_t pwsp_lanes_bytes(const pwsp_lanes *lanes) {
 }
 
 PWSP_INTERNAL void pwsp_lanes_begin(pwsp_lanes *lanes) {
-    pwsp_window_clear(&lanes->window);
+    pwsp_window_clear(&lanes->window, &lanes->sim->memory,
+                      lanes->sim->has_records || lanes->sim->rings.is_used);
     lanes->is_held = false;
 }
 
@@ -402,22 +403,50 @@ PWSP_INTERNAL bool pwsp_lanes_has_data(const pwsp_lanes *lanes) {
     return is_tracked;
 }
 
+// Until when a task of a batch waits for its data. False when memory is out.
+PWSP_FORCE_INLINE bool pwsp_lanes_batch_wait(pwsp_sim *sim, const pwsp_tile_at *tiles,
+                                             uint32_t tile_count, uint64_t clock, uint64_t *ready) {
+    pwsp_deps *deps = &sim->deps;
+    deps->clock = clock;
+    deps->latest.time = *ready;
+    deps->latest.task = PTOWSP_NO_INDEX;
+    const bool is_good = pwsp_deps_query(deps, tiles, tile_count);
+    *ready = deps->latest.time;
+    return is_good;
+}
+
+// It ends: false when memory is out.
+PWSP_FORCE_INLINE bool pwsp_lanes_batch_tell(pwsp_sim *sim, const pwsp_tile_at *tiles,
+                                             uint32_t tile_count, uint64_t clock,
+                                             const pwsp_token *end) {
+    sim->deps.clock = clock;
+    return pwsp_deps_add(&sim->deps, tiles, tile_count, end);
+}
+
 // The tasks of a batch. Loop state is in local variables, so that the compiler may keep it in
 // registers.
 PWSP_FORCE_INLINE bool pwsp_lanes_batch_run(pwsp_lanes *lanes, const pwsp_batch *batch,
-                                            uint32_t count, bool is_in_order, bool has_window) {
+                                            uint32_t count, bool is_in_order, bool has_window,
+                                            bool has_tiles) {
     pwsp_sim *sim = lanes->sim;
     pwsp_open_scope *scope = &sim->order.scopes[sim->order.depth - 1];
     pwsp_window *window = &lanes->window;
     bool is_parallel = scope->is_parallel;
     uint64_t window_size = sim->schedule->window;
-    uint64_t ready = sim->order.has_structure ? scope->ready.time : 0, done = scope->done.time;
+    uint64_t order = sim->order.has_structure ? scope->ready.time : 0, done = scope->done.time;
     uint64_t clock = sim->clock.now, in_flight_max = sim->stats.in_flight_max;
     uint64_t waited_ready = 0, waited_window = 0, waited_lane = 0, largest = 0;
     bool follows = !is_parallel && sim->order.has_structure;
     bool fits = true, has_memory = true;
     uint64_t winner = window->games[1], in_flight = window->count;
     for (uint32_t i = 0; i < count; i++) {
+        const pwsp_tile_at *tiles = batch->tiles + (size_t)i * batch->tile_count;
+        uint64_t ready = order;
+        if (has_tiles && !pwsp_lanes_batch_wait(sim, tiles, batch->tile_count, clock, &ready)) {
+            count = i;
+            has_memory = false;
+            break;
+        }
         if (is_in_order && ready > clock) {
             waited_ready += ready - clock;
             clock = ready;
@@ -455,11 +484,18 @@ PWSP_FORCE_INLINE bool pwsp_lanes_batch_run(pwsp_lanes *lanes, const pwsp_batch 
         waited_ready += due - clock;
         waited_lane += start - due;
         largest = pwsp_max_u64(largest, end);
-        ready = follows ? end : ready;
+        order = follows ? end : order;
         lane->free = end;
         sim->lane_stats[lane_index].busy_cycles += batch->cycles[i];
         sim->lane_stats[lane_index].task_count++;
         done = is_parallel ? pwsp_max_u64(done, end) : end;
+        const pwsp_token token = {end, sim->task_count + i};
+        if (has_tiles && end >= clock &&
+            !pwsp_lanes_batch_tell(sim, tiles, batch->tile_count, clock, &token)) {
+            count = i;
+            has_memory = false;
+            break;
+        }
     }
     scope->done.time = done;
     scope->ready.time = is_parallel ? scope->ready.time : done;
@@ -477,14 +513,19 @@ PWSP_FORCE_INLINE bool pwsp_lanes_batch_run(pwsp_lanes *lanes, const pwsp_batch 
 
 PWSP_INTERNAL bool pwsp_lanes_batch(pwsp_lanes *lanes, const pwsp_batch *batch, uint32_t count) {
     const ptowsp_schedule *schedule = lanes->sim->schedule;
-    bool has_window = schedule->window != 0;
-    PTOWSP_ASSERT(count <= PWSP_BATCH_MAX && pwsp_lanes_is_plain(lanes));
-    if (schedule->issue == PTOWSP_ISSUE_IN_ORDER) {
-        return has_window ? pwsp_lanes_batch_run(lanes, batch, count, true, true)
-                          : pwsp_lanes_batch_run(lanes, batch, count, true, false);
+    const bool is_in_order = schedule->issue == PTOWSP_ISSUE_IN_ORDER;
+    const bool has_window = schedule->window != 0;
+    PTOWSP_ASSERT(count <= pwsp_batch_room(batch->tile_count) && pwsp_lanes_is_plain(lanes));
+    if (batch->tile_count) {
+        return has_window ? pwsp_lanes_batch_run(lanes, batch, count, is_in_order, true, true)
+                          : pwsp_lanes_batch_run(lanes, batch, count, is_in_order, false, true);
     }
-    return has_window ? pwsp_lanes_batch_run(lanes, batch, count, false, true)
-                      : pwsp_lanes_batch_run(lanes, batch, count, false, false);
+    if (is_in_order) {
+        return has_window ? pwsp_lanes_batch_run(lanes, batch, count, true, true, false)
+                          : pwsp_lanes_batch_run(lanes, batch, count, true, false, false);
+    }
+    return has_window ? pwsp_lanes_batch_run(lanes, batch, count, false, true, false)
+                      : pwsp_lanes_batch_run(lanes, batch, count, false, false, false);
 }
 
 PWSP_INTERNAL bool pwsp_lanes_slot_load(pwsp_lanes *lanes, const pwsp_tile_at *tile) {
