@@ -171,7 +171,7 @@ src/time/rings.h src/time/rings.c
 src/time/earliest.h src/time/earliest.c
 src/time/sim.h src/time/sim.c
 src/time/window.h src/time/window.c
-src/time/lanes.h src/time/lanes.c
+src/time/lanes.h src/time/lanes.c src/time/batch.c
 src/time/events.h src/time/nodes.h src/time/nodes.c src/time/events.c
 src/time/timeline.h src/time/timeline.c
 src/time/channel.h src/time/channel.c
@@ -245,7 +245,7 @@ src/time/rings.h src/time/rings.c
 src/time/earliest.h src/time/earliest.c
 src/time/sim.h src/time/sim.c
 src/time/window.h src/time/window.c
-src/time/lanes.h src/time/lanes.c
+src/time/lanes.h src/time/lanes.c src/time/batch.c
 src/time/events.h src/time/nodes.h src/time/nodes.c src/time/events.c
 src/time/timeline.h src/time/timeline.c
 src/time/channel.h src/time/channel.c

@@ -131,7 +131,9 @@ PWSP_INTERNAL uint64_t pwsp_window_rebase(pwsp_window *window) {
     PTOWSP_ASSERT(base != UINT64_MAX);  // something is in flight
     window->base = base;
     for (uint32_t i = 0; i < window->lane_count; i++) {
-        const pwsp_flight_queue *queue = &window->queues[i];
+        pwsp_flight_queue *queue = &window->queues[i];
+        queue->second =
+            queue->count > 1 ? queue->ring[(queue->head + 1) & (queue->capacity - 1)] : UINT64_MAX;
         window->games[window->leaf_count + i] =
             queue->count ? pwsp_window_player(window, i, queue->ring[queue->head])
                          : PWSP_WINDOW_EMPTY;
