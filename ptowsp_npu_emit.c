@@ -27620,6 +27620,8 @@ static const char npu_fixed_17[] =
     "// another have neighbouring lists, which are as long as each other, so neither the cache nor the\n"
     "// prediction of branches misses often.\n"
     "//\n"
+    "// Where all tiles of a tensor are one tiling, and tokens are times, there are no lists of it: grid.h.\n"
+    "//\n"
     "// A panel among small tiles has a level of its own. Small tiles find it with one probe; the panel\n"
     "// looks at as many small cells as it covers, or at all accesses if these are fewer. Levels are few:\n"
     "// a tile goes to a level in use that is at most four times too large. So does a tile that the end\n"

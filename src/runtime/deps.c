@@ -20,6 +20,8 @@
 // another have neighbouring lists, which are as long as each other, so neither the cache nor the
 // prediction of branches misses often.
 //
+// Where all tiles of a tensor are one tiling, and tokens are times, there are no lists of it: grid.h.
+//
 // A panel among small tiles has a level of its own. Small tiles find it with one probe; the panel
 // looks at as many small cells as it covers, or at all accesses if these are fewer. Levels are few:
 // a tile goes to a level in use that is at most four times too large. So does a tile that the end
