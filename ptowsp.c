@@ -21224,7 +21224,7 @@ PWSP_FORCE_INLINE void pwsp_deps_find_cell(const pwsp_deps *deps, const pwsp_dep
     query->row_shift = row_shift;
     query->col_shift = col_shift;
     query->is_fit =
-        pwsp_deps_is_fit(row_shift, extent->rows) & pwsp_deps_is_fit(col_shift, extent->cols);
+        pwsp_deps_is_fit(row_shift, extent->rows) && pwsp_deps_is_fit(col_shift, extent->cols);
     query->row_over = (extent->row + extent->rows - 1) >> row_shift != row;
     query->col_over = (extent->col + extent->cols - 1) >> col_shift != col;
     query->cell = pwsp_deps_cell(level, extent->place, row, col);

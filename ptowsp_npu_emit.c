@@ -27657,7 +27657,7 @@ static const char npu_fixed_17[] =
     "    query->row_shift = row_shift;\n"
     "    query->col_shift = col_shift;\n"
     "    query->is_fit =\n"
-    "        pwsp_deps_is_fit(row_shift, extent->rows) & pwsp_deps_is_fit(col_shift, extent->cols);\n"
+    "        pwsp_deps_is_fit(row_shift, extent->rows) && pwsp_deps_is_fit(col_shift, extent->cols);\n"
     "    query->row_over = (extent->row + extent->rows - 1) >> row_shift != row;\n"
     "    query->col_over = (extent->col + extent->cols - 1) >> col_shift != col;\n"
     "    query->cell = pwsp_deps_cell(level, extent->place, row, col);\n"
