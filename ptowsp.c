@@ -20679,7 +20679,9 @@ PWSP_INTERNAL bool pwsp_deps_enter(pwsp_deps *deps, uint32_t index) {
 
 // Rebuilds all lists, with only the accesses that are in one.
 static bool pwsp_deps_enter_all(pwsp_deps *deps) {
-    memset(deps->buckets, 0, (size_t)deps->bucket_count * sizeof(uint32_t));
+    if (deps->buckets) {  // none if all accesses are in grids
+        memset(deps->buckets, 0, (size_t)deps->bucket_count * sizeof(uint32_t));
+    }
     for (uint32_t i = 0; i < deps->tensor_count; i++) {
         deps->tensors[i].wides = 0;
     }
