@@ -27591,6 +27591,7 @@ static const char npu_fixed_17[] =
     "    if (needed >= UINT32_MAX || !pwsp_deps_grow(deps, needed)) {\n"
     "        return 0;\n"
     "    }\n"
+    "    deps->accesses[needed - 1].flags = 0;  // it is in no list yet, which growing tables must see\n"
     "    deps->access_count = needed;\n"
     "    deps->access_max = pwsp_max_u64(deps->access_max, needed);\n"
     "    return (uint32_t)needed;\n"

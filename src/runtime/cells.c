@@ -371,6 +371,7 @@ PWSP_INTERNAL uint32_t pwsp_deps_place_new(pwsp_deps *deps) {
     if (needed >= UINT32_MAX || !pwsp_deps_grow(deps, needed)) {
         return 0;
     }
+    deps->accesses[needed - 1].flags = 0;  // it is in no list yet, which growing tables must see
     deps->access_count = needed;
     deps->access_max = pwsp_max_u64(deps->access_max, needed);
     return (uint32_t)needed;
