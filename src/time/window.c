@@ -16,19 +16,18 @@ static size_t pwsp_window_ring_bytes(const pwsp_flight_queue *queue) {
     return (size_t)queue->capacity * sizeof(uint64_t);
 }
 
-static void pwsp_window_free_rings(pwsp_window *window, const pwsp_memory *memory) {
-    for (uint32_t i = 0; i < window->lane_count; i++) {
-        pwsp_flight_queue *queue = &window->queues[i];
-        pwsp_memory_free(memory, queue->ring, pwsp_window_ring_bytes(queue));
-        pwsp_memory_free(memory, queue->tasks, queue->tasks ? pwsp_window_ring_bytes(queue) : 0);
-        memset(queue, 0, sizeof *queue);
-    }
+static void pwsp_window_free_rings(pwsp_flight_queue *queue, const pwsp_memory *memory) {
+    pwsp_memory_free(memory, queue->ring, pwsp_window_ring_bytes(queue));
+    pwsp_memory_free(memory, queue->tasks, queue->tasks ? pwsp_window_ring_bytes(queue) : 0);
+    memset(queue, 0, sizeof *queue);
 }
 
 PWSP_INTERNAL void pwsp_window_clear(pwsp_window *window, const pwsp_memory *memory,
                                      bool has_tasks) {
-    if (has_tasks && !window->has_tasks) {
-        pwsp_window_free_rings(window, memory);  // they have no room for tasks
+    for (uint32_t i = 0; i < window->lane_count; i++) {
+        if (has_tasks && !window->queues[i].tasks) {
+            pwsp_window_free_rings(&window->queues[i], memory);  // it has no room for tasks
+        }
     }
     window->has_tasks = has_tasks;
     for (uint32_t i = 0; i < window->lane_count; i++) {
@@ -67,8 +66,8 @@ PWSP_INTERNAL bool pwsp_window_init(pwsp_window *window, const pwsp_memory *memo
 }
 
 PWSP_INTERNAL void pwsp_window_free(pwsp_window *window, const pwsp_memory *memory) {
-    if (window->queues && window->games) {
-        pwsp_window_free_rings(window, memory);
+    for (uint32_t i = 0; window->queues && window->games && i < window->lane_count; i++) {
+        pwsp_window_free_rings(&window->queues[i], memory);
     }
     pwsp_memory_free(memory, window->queues, window->lane_count * sizeof(pwsp_flight_queue));
     pwsp_memory_free(memory, window->games, 2 * (size_t)window->leaf_count * sizeof(uint64_t));
