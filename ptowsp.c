@@ -19534,13 +19534,13 @@ PWSP_INTERNAL ptowsp_status pwsp_row_work(pwsp_error *error, const char *plan,
 // One access of a tile by a task in flight.
 typedef struct pwsp_access {
     uint32_t place[2];    // of a plain tensor: its leading indices' matrix; else its
-                          // first element
-    uint32_t row, col;    // of a plain tensor
+                          // first element; in a grid, the number of the tile
+    uint32_t row, col;    // of a plain tensor; of one that is free, the next free one in row
     uint32_t rows, cols;  // rows 0: the whole tensor
     uint32_t tensor;
     union {
         uint32_t token;  // if tokens are small: the task
-        uint32_t cell;   // else: the hash of its cell
+        uint32_t cell;   // else: the hash of its cell; in a grid, the page of it
     };
     uint16_t level;  // 0: it is in the list of those without a cell
     uint8_t flags;   // PWSP_ACCESS_...
@@ -19548,11 +19548,12 @@ typedef struct pwsp_access {
 
 #define PWSP_ACCESS_READ    PWSP_TILE_READ
 #define PWSP_ACCESS_WRITTEN PWSP_TILE_WRITTEN
-#define PWSP_ACCESS_GONE    4u   // its token has been dropped
-#define PWSP_ACCESS_HIDDEN  8u   // a later write covers it: it is written for slot loads only
-#define PWSP_ACCESS_OWN     16u  // of the task being added; of several that have merged, the last
-#define PWSP_ACCESS_LINKED  32u  // in a list
-#define PWSP_ACCESS_FREE    64u  // in the list of free ones
+#define PWSP_ACCESS_GONE    4u    // its token has been dropped
+#define PWSP_ACCESS_HIDDEN  8u    // a later write covers it: it is written for slot loads only
+#define PWSP_ACCESS_OWN     16u   // of the task being added; of several that have merged, the last
+#define PWSP_ACCESS_LINKED  32u   // in a list
+#define PWSP_ACCESS_FREE    64u   // in the list of free ones
+#define PWSP_ACCESS_GRID    128u  // linked, in a cell of a grid
 
 // Accesses of a group of similar size: cells of 2^row_shift x 2^col_shift or, for tensors that are
 // not plain, blocks of 2^row_shift bytes. Each access is in the list of the cell in which it
@@ -19568,6 +19569,34 @@ typedef struct pwsp_deps_level {
     uint64_t first;           // the number of the first cell
 } pwsp_deps_level;
 
+// Tensors that tasks access in tiles of one size: grid.h. A page has the accesses of neighbours.
+#define PWSP_DEPS_PAGE 16u
+
+typedef struct pwsp_deps_cell_at {
+    uint32_t written, read;  // accesses, + 1; 0 is none
+} pwsp_deps_cell_at;
+
+typedef struct pwsp_deps_page {
+    pwsp_deps_cell_at cells[PWSP_DEPS_PAGE];
+    uint64_t number;  // UINT64_MAX: it is free
+    uint32_t next;    // of the same hash, or free
+    uint32_t count;   // accesses
+} pwsp_deps_page;
+
+typedef struct pwsp_deps_grid {
+    uint32_t rows, cols;                // of a tile
+    uint64_t row_inverse, col_inverse;  // of these: 2^32 / n, rounded up
+    uint64_t row_tiles, col_tiles;      // of a matrix
+    uint64_t matrix_rows, matrix_cols;
+    uint64_t matrix_count, matrix_step;  // matrices, and the distance from one to the next
+    uint64_t place_factor;  // 1 / matrix_step = place_factor / 2^place_shift, modulo 2^64
+    uint8_t place_shift;
+} pwsp_deps_grid;
+
+// Where the accesses of a tensor are: not known before the first, in a grid, in lists, or there since
+// its grid ended.
+enum { PWSP_DEPS_UNSEEN, PWSP_DEPS_GRID, PWSP_DEPS_LISTS, PWSP_DEPS_LISTS_SINCE };
+
 // The facts about a tensor, besides its place.
 typedef struct pwsp_deps_tensor {
     uint32_t group;  // the lowest tensor that may share memory with it; itself if none does
@@ -19575,6 +19604,7 @@ typedef struct pwsp_deps_tensor {
     bool is_tracked;
     bool is_written;       // by a task, through this tensor or another one of the group
     bool is_loaded;        // by a slot, where a write does not wait for the writes that it covers
+    uint8_t form;          // PWSP_DEPS_...
     uint32_t levels;       // of a group: the first; 0 is none
     uint32_t wides;        // of a group: accesses of whole tensors, and others that have no cell
     uint64_t low, high;    // bytes [low, high) hold all its elements
@@ -19582,14 +19612,29 @@ typedef struct pwsp_deps_tensor {
     uint64_t key, window;  // while groups are found
 } pwsp_deps_tensor;
 
-// The cell in which a tile begins, of the newest level of its group.
-typedef struct pwsp_deps_hint {
+#define PWSP_DEPS_HAZARDS (PTOWSP_HAZARD_RAW | PTOWSP_HAZARD_WAR | PTOWSP_HAZARD_WAW)
+
+// A query for one tile. Until the task is added it is kept for that.
+typedef struct pwsp_deps_query_state {
+    pwsp_access at;
+    // The cell in which the tile begins, of the newest level of its group.
     uint32_t cell;   // its hash
     uint32_t level;  // 0: none
     uint8_t row_shift, col_shift;
     bool is_fit;              // tiles of this size go there
     bool row_over, col_over;  // it runs over into the next cell
-} pwsp_deps_hint;
+    bool is_cell;             // this cell is all that there is to look at, unless exact
+    bool is_grid;             // it is in a grid, which needs the two below and same alone
+    uint64_t tile;            // its number
+    uint32_t page;            // where its page was when last looked for
+    bool is_load;             // of a slot
+    bool is_read, is_written;
+    bool is_plain;
+    bool is_exact;            // only the identical tile counts
+    bool supersedes;          // older accesses within the tile are dropped
+    const pwsp_token *token;  // of the task that is being added, or NULL
+    uint32_t same;            // an access of the identical tile, + 1
+} pwsp_deps_query_state;
 
 typedef struct pwsp_deps {
     const pwsp_memory *memory;
@@ -19608,29 +19653,37 @@ typedef struct pwsp_deps {
     // With is_counted, accesses of several tasks do not merge, and queries list the tokens that they
     // visit, each once, by task. The owner empties the list.
     bool is_counted;
-    bool is_list_lost;  // no memory for it
+    bool is_list_lost;  // no memory for it, or for lists after a grid
     pwsp_token *visited;
     uint64_t visited_count, visited_capacity;
     bool has_tasks;  // unset: tasks of times are not needed
     pwsp_access *accesses;
-    uint32_t *nexts;  // by access: links of lists
+    uint32_t *nexts;  // by access, once there are lists: their links
     uint64_t *times;  // by access, unless tokens are small
     uint64_t *tasks;  // by access, unless tokens are small or without tasks
     uint64_t access_count;
     uint64_t access_capacity, next_capacity, time_capacity, task_capacity;
-    uint32_t free_first, free_last, free_count;  // places that can be taken: a list by nexts
+    uint64_t room;  // the least of those that are in use, once one of them has grown
+    uint32_t free_first, free_last, free_count;  // places that can be taken: a list
     uint32_t hand;                               // the access that is next checked for being dead
     bool wants_sweep;                            // most are dead
     bool is_fixed;                               // takes no more memory
     pwsp_deps_level *levels;                     // from 1
     uint64_t level_count, level_capacity;
-    uint32_t *buckets;      // lists of cells by hash
-    uint64_t bucket_count;  // those of whole runs of cells are in use
-    uint32_t index_mask;    // of a link: the bits for the access; the others are of the hash
-    uint64_t access_max;    // high-water mark of accesses
-    uint32_t *same;         // from query to add, by tile: an access to take over, + 1
-    pwsp_deps_hint hints[PTOWSP_TASK_TILE_MAX];  // from query to add, of the first tiles
+    pwsp_deps_grid *grids;  // by tensor, if there are any
+    pwsp_deps_page *pages;  // from 1
+    uint64_t page_count, page_capacity;
+    uint64_t pages_used;
+    uint32_t free_page;
+    uint32_t *heads;         // pages by hash
+    uint64_t head_capacity;  // a power of two, or 0
+    uint32_t *buckets;       // lists of cells by hash
+    uint64_t bucket_count;   // those of whole runs of cells are in use
+    uint32_t index_mask;     // of a link: the bits for the access; the others are of the hash
+    uint64_t access_max;     // high-water mark of accesses
+    uint32_t *same;          // from query to add, by tile: an access to take over, + 1
     uint32_t same_count;
+    pwsp_deps_query_state queries[PTOWSP_TASK_TILE_MAX];  // from query to add, of the first tiles
 } pwsp_deps;
 
 PWSP_INTERNAL bool pwsp_deps_init(pwsp_deps *deps, const pwsp_memory *memory,
@@ -20232,6 +20285,13 @@ PWSP_INLINE void pwsp_deps_leave(pwsp_deps *deps, uint32_t index, uint32_t *list
     *at = deps->nexts[index];
 }
 
+// The number that is odd's inverse modulo 2^64.
+PWSP_INTERNAL uint64_t pwsp_deps_inverse(uint64_t odd);
+
+// The greatest common divisor of a tensor's leading strides, of which the places of its matrices are
+// multiples; 0 if there is one matrix. Dividing by it is multiplying by an inverse.
+PWSP_INTERNAL uint64_t pwsp_deps_matrix_step(const pwsp_bound_tensor *bound);
+
 // The cells of a level that may hold the start of an access overlapping an extent.
 typedef struct pwsp_cells {
     uint64_t first_row, last_row, first_col, last_col;
@@ -20255,18 +20315,20 @@ PWSP_INLINE bool pwsp_deps_is_large(const pwsp_cells *cells, uint64_t access_cou
     return (rows | cols) > 4 && (!pwsp_mul_fits(rows, cols, &count) || count > access_count);
 }
 
-// Would a level have cells of this size for tiles of that one: the next power of two?
+// Would a level have cells of this size for tiles of that one: the next power of two? That is, is
+// 2^shift < 2 * size <= 2^(shift + 1)?
 PWSP_INLINE bool pwsp_deps_is_fit(uint8_t shift, uint64_t size) {
-    return (UINT64_C(1) << shift) - size < size;
+    return (2 * size - 1) >> shift == 1;
 }
 
-// May a new access go to the cell of a hint? The level may have been reused for other tiles since.
-PWSP_FORCE_INLINE bool pwsp_deps_is_hint_good(const pwsp_deps *deps, const pwsp_deps_hint *hint) {
-    if (!hint->level || !hint->is_fit) {
+// May the access of a query go to its cell? The level may have been reused for other tiles since.
+PWSP_FORCE_INLINE bool pwsp_deps_is_cell_good(const pwsp_deps *deps,
+                                              const pwsp_deps_query_state *query) {
+    if (!query->level || !query->is_fit) {
         return false;
     }
-    const pwsp_deps_level *level = &deps->levels[hint->level];
-    return level->row_shift == hint->row_shift && level->col_shift == hint->col_shift;
+    const pwsp_deps_level *level = &deps->levels[query->level];
+    return level->row_shift == query->row_shift && level->col_shift == query->col_shift;
 }
 
 // -- tokens ---------------------------------------------------------------------------------------
@@ -20305,7 +20367,20 @@ PWSP_INLINE bool pwsp_deps_is_dead(const pwsp_deps *deps, uint32_t index) {
     return deps->ops.is_dead(deps->ops.user, &token);
 }
 
-PWSP_INTERNAL void pwsp_deps_drop(pwsp_deps *deps, uint32_t index);
+// An access is not waited for any more.
+PWSP_INLINE void pwsp_deps_drop(pwsp_deps *deps, uint32_t index) {
+    pwsp_access *access = &deps->accesses[index];
+    if (!(access->flags & PWSP_ACCESS_GONE)) {
+        access->flags |= PWSP_ACCESS_GONE;
+        if (!deps->ops.is_dead) {
+            deps->times[index] = 0;  // the hand looks here first
+        }
+        if (deps->ops.drop) {
+            pwsp_token token = pwsp_deps_token(deps, index);
+            deps->ops.drop(deps->ops.user, &token);
+        }
+    }
+}
 
 // -- room -----------------------------------------------------------------------------------------
 
@@ -20317,6 +20392,9 @@ PWSP_INTERNAL bool pwsp_deps_sweep(pwsp_deps *deps);
 // prefetched from memory while the hand looks for more.
 PWSP_INTERNAL void pwsp_deps_make_room(pwsp_deps *deps, uint32_t count);
 
+// Makes room in lists for all accesses there are. False when memory is out.
+PWSP_INTERNAL bool pwsp_deps_widen(pwsp_deps *deps);
+
 // A place for an access, + 1, behind all others; 0 when memory is out.
 PWSP_INTERNAL uint32_t pwsp_deps_place_new(pwsp_deps *deps);
 
@@ -20327,12 +20405,338 @@ PWSP_INLINE uint32_t pwsp_deps_place(pwsp_deps *deps) {
         return pwsp_deps_place_new(deps);
     }
     PTOWSP_ASSERT(deps->accesses[index].flags & PWSP_ACCESS_FREE);
-    deps->free_first = deps->nexts[index];
+    deps->free_first = deps->accesses[index].row;
     deps->free_count--;
     return index + 1;
 }
 
 #endif
+
+// =================================================================================================
+// src/runtime/grid.h
+// =================================================================================================
+
+// Tensors that tasks access in tiles of one size, each from a multiple of it on, while tokens are
+// times and tasks wait for all hazards.
+//
+// There two tiles are one or apart, and of each there are at most two accesses in the map: one that
+// has written it, and one that stands for all its readers since. So the number of a tile, counted
+// along rows, then from row to row and from matrix to matrix, leads to both at once, and nothing is
+// compared. There is a page of 16 neighbours where one of them has an access, and nothing elsewhere:
+//
+//      tile 37 of tensor 2 -> page (2, 37 / 16), by a table of pages
+//                          -> cells[37 % 16] = {written: access 5, read: access 9}
+//
+// The accesses are those of the map: they have places, die, and are found by the hand as others. When
+// a tile comes that does not fit, a task accesses a tile twice in the same way, something else looks
+// at the tensor, or pages are mostly empty, its accesses move to the lists of the map, and stay there.
+
+#ifndef PWSP_GRID_H
+#define PWSP_GRID_H
+
+// Sees whether a tensor's accesses can be in a grid of tiles like its first one, and notes it. False
+// when memory is out.
+PWSP_INTERNAL bool pwsp_deps_grid_begin(pwsp_deps *deps, const pwsp_tile_at *tile);
+
+// The accesses of a tensor go to the lists of the map, and later ones, too. False when memory is out.
+PWSP_INTERNAL bool pwsp_deps_grid_end(pwsp_deps *deps, uint32_t tensor);
+
+// The page of a number, or 0; and one that is made for it, 0 when memory is out.
+PWSP_INTERNAL uint32_t pwsp_deps_page_find(const pwsp_deps *deps, uint64_t number);
+PWSP_INTERNAL uint32_t pwsp_deps_page_make(pwsp_deps *deps, uint64_t number);
+
+// A page without accesses can be made for another number.
+PWSP_INTERNAL void pwsp_deps_page_release(pwsp_deps *deps, uint32_t page);
+
+// Forgets all pages.
+PWSP_INTERNAL void pwsp_deps_pages_clear(pwsp_deps *deps);
+PWSP_INTERNAL void pwsp_deps_pages_free(pwsp_deps *deps);
+PWSP_INTERNAL size_t pwsp_deps_pages_bytes(const pwsp_deps *deps);
+
+PWSP_INLINE uint64_t pwsp_deps_page_number(uint32_t tensor, uint64_t tile) {
+    return (uint64_t)tensor << 32 | tile / PWSP_DEPS_PAGE;
+}
+
+// Do pages take too much memory: less than four accesses in each, on average?
+PWSP_INLINE bool pwsp_deps_pages_are_sparse(const pwsp_deps *deps) {
+    return 4 * deps->pages_used > deps->access_count + 4 * PWSP_DEPS_PAGE;
+}
+
+// Finds the number of a tile. False if it does not fit.
+PWSP_FORCE_INLINE bool pwsp_deps_grid_number(const pwsp_deps_grid *grid, const pwsp_tile_at *tile,
+                                             uint64_t *out_number) {
+    const uint64_t at_row = (uint64_t)tile->row, at_col = (uint64_t)tile->col;
+    const uint64_t row = at_row * grid->row_inverse >> 32, col = at_col * grid->col_inverse >> 32;
+    const uint64_t matrix = ((uint64_t)tile->lead >> grid->place_shift) * grid->place_factor;
+    // At the end of the tensor a tile is what is left.
+    const uint64_t rows = pwsp_min_u64(grid->rows, grid->matrix_rows - at_row);
+    const uint64_t cols = pwsp_min_u64(grid->cols, grid->matrix_cols - at_col);
+    *out_number = (matrix * grid->row_tiles + row) * grid->col_tiles + col;
+    return (row * grid->rows == at_row) & (col * grid->cols == at_col) & (tile->rows == rows) &
+           (tile->cols == cols) & (matrix < grid->matrix_count);
+}
+
+// Where a cell has an access.
+PWSP_INLINE uint32_t *pwsp_deps_grid_slot(const pwsp_deps *deps, uint32_t index) {
+    const pwsp_access *access = &deps->accesses[index];
+    pwsp_deps_cell_at *cell = &deps->pages[access->cell].cells[access->place[0] % PWSP_DEPS_PAGE];
+    PTOWSP_ASSERT(access->flags & PWSP_ACCESS_GRID);
+    return access->flags & PWSP_ACCESS_WRITTEN ? &cell->written : &cell->read;
+}
+
+// Removes an access from its cell.
+PWSP_INLINE void pwsp_deps_grid_leave(pwsp_deps *deps, uint32_t index) {
+    pwsp_access *access = &deps->accesses[index];
+    *pwsp_deps_grid_slot(deps, index) = 0;
+    access->flags &= (uint8_t) ~(PWSP_ACCESS_LINKED | PWSP_ACCESS_GRID);
+    if (--deps->pages[access->cell].count == 0) {
+        pwsp_deps_page_release(deps, access->cell);
+    }
+}
+
+#endif
+
+// =================================================================================================
+// src/runtime/grid.c
+// =================================================================================================
+
+// Grids begin and end, and their pages: grid.h explains them.
+
+#define PWSP_DEPS_NO_PAGE UINT64_MAX  // the number of a page that is free
+
+// -- pages ----------------------------------------------------------------------------------------
+
+static uint32_t *pwsp_deps_page_head(const pwsp_deps *deps, uint64_t number) {
+    const uint64_t hash = number * UINT64_C(0x9e3779b97f4a7c15) >> 32;
+    return &deps->heads[hash & (deps->head_capacity - 1)];
+}
+
+PWSP_INTERNAL uint32_t pwsp_deps_page_find(const pwsp_deps *deps, uint64_t number) {
+    uint32_t page = *pwsp_deps_page_head(deps, number);
+    while (page && deps->pages[page].number != number) {
+        page = deps->pages[page].next;
+    }
+    return page;
+}
+
+static void pwsp_deps_page_link(pwsp_deps *deps, uint32_t page) {
+    uint32_t *head = pwsp_deps_page_head(deps, deps->pages[page].number);
+    deps->pages[page].next = *head;
+    *head = page;
+}
+
+// Makes room for the heads of a number of pages. False when memory is out.
+static bool pwsp_deps_grow_heads(pwsp_deps *deps, uint64_t count) {
+    if (count <= deps->head_capacity) {
+        return true;
+    }
+    const uint64_t capacity = pwsp_max_u64(2 * deps->head_capacity, 16);
+    uint32_t *heads =
+        (uint32_t *)pwsp_memory_alloc(deps->memory, (size_t)capacity * sizeof(uint32_t));
+    if (!heads) {
+        return false;
+    }
+    memset(heads, 0, (size_t)capacity * sizeof(uint32_t));
+    pwsp_memory_free(deps->memory, deps->heads, (size_t)deps->head_capacity * sizeof(uint32_t));
+    deps->heads = heads;
+    deps->head_capacity = capacity;
+    for (uint32_t i = 1; i < deps->page_count; i++) {
+        if (deps->pages[i].number != PWSP_DEPS_NO_PAGE) {
+            pwsp_deps_page_link(deps, i);
+        }
+    }
+    return true;
+}
+
+// A page that is in no list; 0 when memory is out.
+static uint32_t pwsp_deps_page_new(pwsp_deps *deps) {
+    uint32_t page = deps->free_page;
+    if (page) {
+        deps->free_page = deps->pages[page].next;
+        return page;
+    }
+    void *pages = deps->pages;
+    page = (uint32_t)deps->page_count;
+    if (!pwsp_memory_grow_little(deps->memory, &pages, &deps->page_capacity, page + UINT64_C(1),
+                                 sizeof(pwsp_deps_page))) {
+        return 0;
+    }
+    deps->pages = (pwsp_deps_page *)pages;
+    if (!pwsp_deps_grow_heads(deps, page + UINT64_C(1))) {
+        return 0;
+    }
+    deps->page_count++;
+    return page;
+}
+
+PWSP_INTERNAL uint32_t pwsp_deps_page_make(pwsp_deps *deps, uint64_t number) {
+    const uint32_t page = pwsp_deps_page_new(deps);
+    if (page) {
+        memset(&deps->pages[page], 0, sizeof deps->pages[page]);
+        deps->pages[page].number = number;
+        pwsp_deps_page_link(deps, page);
+        deps->pages_used++;
+    }
+    return page;
+}
+
+PWSP_INTERNAL void pwsp_deps_page_release(pwsp_deps *deps, uint32_t page) {
+    uint32_t *at = pwsp_deps_page_head(deps, deps->pages[page].number);
+    while (*at != page) {
+        PTOWSP_ASSERT(*at != 0);  // it is in its list
+        at = &deps->pages[*at].next;
+    }
+    *at = deps->pages[page].next;
+    deps->pages[page].number = PWSP_DEPS_NO_PAGE;
+    deps->pages[page].next = deps->free_page;
+    deps->free_page = page;
+    deps->pages_used--;
+}
+
+PWSP_INTERNAL void pwsp_deps_pages_clear(pwsp_deps *deps) {
+    if (deps->heads) {
+        memset(deps->heads, 0, (size_t)deps->head_capacity * sizeof(uint32_t));
+    }
+    deps->page_count = deps->page_count ? 1 : 0;
+    deps->pages_used = 0;
+    deps->free_page = 0;
+    memset(deps->queries, 0, sizeof deps->queries);
+}
+
+PWSP_INTERNAL void pwsp_deps_pages_free(pwsp_deps *deps) {
+    pwsp_memory_free(deps->memory, deps->grids,
+                     deps->grids ? deps->tensor_count * sizeof(pwsp_deps_grid) : 0);
+    pwsp_memory_free(deps->memory, deps->pages,
+                     (size_t)deps->page_capacity * sizeof(pwsp_deps_page));
+    pwsp_memory_free(deps->memory, deps->heads, (size_t)deps->head_capacity * sizeof(uint32_t));
+}
+
+PWSP_INTERNAL size_t pwsp_deps_pages_bytes(const pwsp_deps *deps) {
+    return (deps->grids ? deps->tensor_count * sizeof(pwsp_deps_grid) : 0) +
+           (size_t)deps->page_capacity * sizeof(pwsp_deps_page) +
+           (size_t)deps->head_capacity * sizeof(uint32_t);
+}
+
+// -- grids ----------------------------------------------------------------------------------------
+
+// Memory of all grids, and a page for 0, which is none. False when memory is out.
+static bool pwsp_deps_grids_make(pwsp_deps *deps) {
+    if (!deps->grids) {
+        deps->grids = (pwsp_deps_grid *)pwsp_memory_alloc(deps->memory, deps->tensor_count *
+                                                                            sizeof(pwsp_deps_grid));
+    }
+    if (!deps->grids) {
+        return false;
+    }
+    if (deps->page_count == 0) {
+        void *pages = deps->pages;
+        if (!pwsp_memory_grow_little(deps->memory, &pages, &deps->page_capacity, 1,
+                                     sizeof(pwsp_deps_page)) ||
+            !pwsp_deps_grow_heads(deps, 1)) {
+            deps->pages = (pwsp_deps_page *)pages;
+            return false;
+        }
+        deps->pages = (pwsp_deps_page *)pages;
+        memset(deps->pages, 0, sizeof deps->pages[0]);
+        deps->pages[0].number = PWSP_DEPS_NO_PAGE;
+        deps->page_count = 1;
+    }
+    return true;
+}
+
+// The number of a tensor's matrices, as their places count them; 0 if that is not known.
+static uint64_t pwsp_deps_count_matrices(const pwsp_bound_tensor *bound, uint64_t step) {
+    uint64_t last = 0;
+    for (uint32_t i = 0; i < PWSP_TENSOR_LEAD_MAX; i++) {
+        if (bound->lead_shape[i] > 1) {
+            uint64_t reach;
+            if (bound->lead_strides[i] < 0 ||
+                !pwsp_mul_fits((uint64_t)bound->lead_shape[i] - 1, (uint64_t)bound->lead_strides[i],
+                               &reach)) {
+                return 0;
+            }
+            last = pwsp_sum_u64(last, reach);
+        }
+    }
+    return step ? last / step + 1 : 1;
+}
+
+// Describes the grid of a plain tensor's tiles. False if they have no numbers below 2^32.
+static bool pwsp_deps_grid_describe(const pwsp_deps *deps, const pwsp_tile_at *tile,
+                                    pwsp_deps_grid *grid) {
+    const pwsp_bound_tensor *bound = &deps->bound[tile->tensor];
+    const uint64_t rows = (uint64_t)bound->rows, cols = (uint64_t)bound->cols;
+    const uint64_t step = pwsp_deps_matrix_step(bound);
+    uint64_t count, number;
+    memset(grid, 0, sizeof *grid);
+    grid->rows = tile->rows;
+    grid->cols = tile->cols;
+    grid->row_inverse = pwsp_ceil_div_u64(UINT64_C(1) << 32, tile->rows);
+    grid->col_inverse = pwsp_ceil_div_u64(UINT64_C(1) << 32, tile->cols);
+    grid->row_tiles = pwsp_ceil_div_u64(rows, tile->rows);
+    grid->col_tiles = pwsp_ceil_div_u64(cols, tile->cols);
+    grid->matrix_rows = rows;
+    grid->matrix_cols = cols;
+    grid->matrix_step = step;
+    grid->matrix_count = pwsp_deps_count_matrices(bound, step);
+    if (step) {
+        grid->place_shift = (uint8_t)__builtin_ctzll(step);
+        grid->place_factor = pwsp_deps_inverse(step >> grid->place_shift);
+    }
+    // Dividing by an inverse is exact as long as these products are below 2^32.
+    return ((rows * tile->rows) | (cols * tile->cols)) >> 32 == 0 &&
+           pwsp_mul_fits(grid->row_tiles * grid->col_tiles, grid->matrix_count, &count) &&
+           count >> 32 == 0 && pwsp_deps_grid_number(grid, tile, &number);
+}
+
+PWSP_INTERNAL bool pwsp_deps_grid_begin(pwsp_deps *deps, const pwsp_tile_at *tile) {
+    pwsp_deps_tensor *tensor = &deps->tensors[tile->tensor];
+    PTOWSP_ASSERT(tensor->form == PWSP_DEPS_UNSEEN);
+    tensor->form = PWSP_DEPS_LISTS;
+    if (!tensor->is_plain || !tensor->is_tracked || tensor->is_loaded || tile->rows == 0) {
+        return true;
+    }
+    if (!pwsp_deps_grids_make(deps)) {
+        return false;
+    }
+    if (pwsp_deps_grid_describe(deps, tile, &deps->grids[tile->tensor])) {
+        tensor->form = PWSP_DEPS_GRID;
+    }
+    return true;
+}
+
+// Makes an access of a grid what it is in lists.
+static void pwsp_deps_grid_unmake(pwsp_deps *deps, const pwsp_deps_grid *grid, uint32_t index) {
+    pwsp_access *access = &deps->accesses[index];
+    const uint64_t number = pwsp_access_place(access), row = number / grid->col_tiles;
+    const uint64_t place = row / grid->row_tiles * grid->matrix_step;
+    pwsp_deps_grid_leave(deps, index);
+    memcpy(access->place, &place, sizeof place);
+    access->row = (uint32_t)(row % grid->row_tiles * grid->rows);
+    access->col = (uint32_t)(number % grid->col_tiles * grid->cols);
+    access->rows = (uint32_t)pwsp_min_u64(grid->rows, grid->matrix_rows - access->row);
+    access->cols = (uint32_t)pwsp_min_u64(grid->cols, grid->matrix_cols - access->col);
+    access->flags |= PWSP_ACCESS_LINKED;
+}
+
+PWSP_INTERNAL bool pwsp_deps_grid_end(pwsp_deps *deps, uint32_t tensor) {
+    const pwsp_deps_grid *grid = &deps->grids[tensor];
+    PTOWSP_ASSERT(deps->tensors[tensor].form == PWSP_DEPS_GRID);
+    deps->tensors[tensor].form = PWSP_DEPS_LISTS_SINCE;
+    if (!pwsp_deps_widen(deps)) {
+        return false;
+    }
+    for (uint32_t i = 0; i < deps->access_count; i++) {
+        const pwsp_access *access = &deps->accesses[i];
+        if ((access->flags & PWSP_ACCESS_GRID) && access->tensor == tensor) {
+            pwsp_deps_grid_unmake(deps, grid, i);
+            if (!pwsp_deps_enter(deps, i)) {
+                return false;
+            }
+        }
+    }
+    return true;
+}
 
 // =================================================================================================
 // src/runtime/cells.c
@@ -20359,8 +20763,7 @@ PWSP_INTERNAL void pwsp_deps_extent_of_bytes(const pwsp_deps *deps, const pwsp_a
     extent->is_wide = high <= low || extent->row > UINT64_MAX - extent->rows;
 }
 
-// The number that is odd's inverse modulo 2^64.
-static uint64_t pwsp_deps_inverse(uint64_t odd) {
+PWSP_INTERNAL uint64_t pwsp_deps_inverse(uint64_t odd) {
     uint64_t inverse = odd;  // of the lowest three bits; each round doubles them
     for (uint32_t i = 0; i < 5; i++) {
         inverse *= 2 - odd * inverse;
@@ -20368,19 +20771,7 @@ static uint64_t pwsp_deps_inverse(uint64_t odd) {
     return inverse;
 }
 
-// Numbers the cells of a new level. The places of a plain tensor's matrices are multiples of the
-// greatest common divisor of its leading strides, so that dividing by that is multiplying by an
-// inverse.
-static void pwsp_deps_number(const pwsp_deps *deps, uint32_t tensor, pwsp_deps_level *level,
-                             uint32_t id) {
-    const pwsp_bound_tensor *bound = &deps->bound[tensor];
-    level->first = pwsp_mix64(id) >> 16;
-    level->place_shift = 0;
-    level->place_factor = 0;
-    level->row_cells = 1;
-    if (!deps->tensors[tensor].is_plain) {
-        return;
-    }
+PWSP_INTERNAL uint64_t pwsp_deps_matrix_step(const pwsp_bound_tensor *bound) {
     uint64_t divisor = 0;
     for (uint32_t i = 0; i < PWSP_TENSOR_LEAD_MAX; i++) {
         const int64_t stride = bound->lead_shape[i] > 1 ? bound->lead_strides[i] : 0;
@@ -20391,10 +20782,25 @@ static void pwsp_deps_number(const pwsp_deps *deps, uint32_t tensor, pwsp_deps_l
             rest = next;
         }
     }
+    return divisor;
+}
+
+// Numbers the cells of a new level.
+static void pwsp_deps_number(const pwsp_deps *deps, uint32_t tensor, pwsp_deps_level *level,
+                             uint32_t id) {
+    const pwsp_bound_tensor *bound = &deps->bound[tensor];
+    level->first = pwsp_mix64(id) >> 16;
+    level->place_shift = 0;
+    level->place_factor = 0;
+    level->row_cells = 1;
+    if (!deps->tensors[tensor].is_plain) {
+        return;
+    }
+    const uint64_t step = pwsp_deps_matrix_step(bound);
     level->row_cells = ((uint64_t)bound->cols >> level->col_shift) + 1;
-    if (divisor) {
-        level->place_shift = (uint8_t)__builtin_ctzll(divisor);
-        level->place_factor = pwsp_deps_inverse(divisor >> level->place_shift) *
+    if (step) {
+        level->place_shift = (uint8_t)__builtin_ctzll(step);
+        level->place_factor = pwsp_deps_inverse(step >> level->place_shift) *
                               (((uint64_t)bound->rows >> level->row_shift) + 1) * level->row_cells;
     }
 }
@@ -20477,27 +20883,13 @@ PWSP_INTERNAL bool pwsp_deps_enter(pwsp_deps *deps, uint32_t index) {
     return true;
 }
 
-// -- tokens ---------------------------------------------------------------------------------------
-
-PWSP_INTERNAL void pwsp_deps_drop(pwsp_deps *deps, uint32_t index) {
-    pwsp_access *access = &deps->accesses[index];
-    if (!(access->flags & PWSP_ACCESS_GONE)) {
-        access->flags |= PWSP_ACCESS_GONE;
-        if (!deps->ops.is_dead) {
-            deps->times[index] = 0;  // the hand looks here first
-        }
-        if (deps->ops.drop) {
-            pwsp_token token = pwsp_deps_token(deps, index);
-            deps->ops.drop(deps->ops.user, &token);
-        }
-    }
-}
-
 // -- room -----------------------------------------------------------------------------------------
 
 // Rebuilds all lists, with only the accesses that are in one.
 static bool pwsp_deps_enter_all(pwsp_deps *deps) {
-    memset(deps->buckets, 0, (size_t)deps->bucket_count * sizeof(uint32_t));
+    if (deps->buckets) {  // none if all accesses are in grids
+        memset(deps->buckets, 0, (size_t)deps->bucket_count * sizeof(uint32_t));
+    }
     for (uint32_t i = 0; i < deps->tensor_count; i++) {
         deps->tensors[i].wides = 0;
     }
@@ -20506,7 +20898,8 @@ static bool pwsp_deps_enter_all(pwsp_deps *deps) {
         deps->levels[i].row_over = deps->levels[i].col_over = false;
     }
     for (uint32_t i = 0; i < deps->access_count; i++) {
-        if ((deps->accesses[i].flags & PWSP_ACCESS_LINKED) && !pwsp_deps_enter(deps, i)) {
+        const uint32_t flags = deps->accesses[i].flags & (PWSP_ACCESS_LINKED | PWSP_ACCESS_GRID);
+        if (flags == PWSP_ACCESS_LINKED && !pwsp_deps_enter(deps, i)) {
             return false;
         }
     }
@@ -20517,8 +20910,14 @@ PWSP_INTERNAL bool pwsp_deps_sweep(pwsp_deps *deps) {
     uint32_t living = 0;
     for (uint32_t i = 0; i < deps->access_count; i++) {
         if (pwsp_deps_is_dead(deps, i)) {
+            if (deps->accesses[i].flags & PWSP_ACCESS_GRID) {
+                pwsp_deps_grid_leave(deps, i);
+            }
             pwsp_deps_drop(deps, i);
             continue;
+        }
+        if (deps->accesses[i].flags & PWSP_ACCESS_GRID) {
+            *pwsp_deps_grid_slot(deps, i) = living + 1;
         }
         pwsp_token token = pwsp_deps_token(deps, i);
         deps->accesses[living] = deps->accesses[i];
@@ -20537,44 +20936,78 @@ static void pwsp_deps_free_access(pwsp_deps *deps, uint32_t index) {
     pwsp_deps_drop(deps, index);
     deps->accesses[index].flags |= PWSP_ACCESS_FREE;
     if (deps->free_count++) {
-        deps->nexts[deps->free_last] = index;
+        deps->accesses[deps->free_last].row = index;
     } else {
         deps->free_first = index;
     }
     deps->free_last = index;
 }
 
+// What the hand last learned of a token: neighbours are often of one task.
+typedef struct pwsp_deps_hand {
+    uint32_t token;  // UINT32_MAX: of none
+    bool is_dead;
+} pwsp_deps_hand;
+
+// Advances the hand by some steps. Stores the dead accesses that it comes by, and returns their number.
+static uint32_t pwsp_deps_find_dead(pwsp_deps *deps, uint32_t steps, pwsp_deps_hand *known,
+                                    uint32_t *found) {
+    uint32_t found_count = 0;
+    for (uint32_t i = 0; i < steps; i++) {
+        const uint32_t index = deps->hand < deps->access_count ? deps->hand : 0;
+        const pwsp_access *access = &deps->accesses[index];
+        deps->hand = index + 1;
+        if (access->flags & PWSP_ACCESS_FREE) {
+            continue;
+        }
+        if (!deps->ops.is_small || access->token != known->token ||
+            access->flags & PWSP_ACCESS_GONE) {
+            known->is_dead = pwsp_deps_is_dead(deps, index);
+            known->token = access->flags & PWSP_ACCESS_GONE ? UINT32_MAX : access->token;
+        }
+        if (known->is_dead) {
+            found[found_count++] = index;
+        }
+    }
+    return found_count;
+}
+
+// The same for times, of which most are known to live without a look at the access.
+PWSP_FORCE_INLINE uint32_t pwsp_deps_find_past(pwsp_deps *deps, uint32_t steps, uint32_t *found) {
+    const uint64_t *times = deps->times;
+    const uint64_t clock = pwsp_max_u64(deps->clock, 1);  // removed accesses have time 0
+    const uint32_t count = (uint32_t)deps->access_count;
+    uint32_t found_count = 0, hand = deps->hand;
+    for (uint32_t i = 0; i < steps; i++) {
+        hand = hand < count ? hand : 0;
+        if (times[hand] < clock && !(deps->accesses[hand].flags & PWSP_ACCESS_FREE) &&
+            pwsp_deps_is_dead(deps, hand)) {
+            found[found_count++] = hand;
+        }
+        hand++;
+    }
+    deps->hand = hand;
+    return found_count;
+}
+
 PWSP_INTERNAL void pwsp_deps_make_room(pwsp_deps *deps, uint32_t count) {
-    uint32_t found[PWSP_DEPS_HAND_STEPS], *lists[PWSP_DEPS_HAND_STEPS];
-    uint32_t steps = deps->ops.is_small ? PWSP_DEPS_HAND_STEPS : PWSP_DEPS_HAND_STEPS / 2;
-    steps = deps->access_count < steps ? (uint32_t)deps->access_count : steps;
-    uint64_t enough = deps->access_count / PWSP_DEPS_HAND_STEPS + count;
-    const uint64_t *times = deps->ops.is_dead ? NULL : deps->times;
-    uint64_t clock = pwsp_max_u64(deps->clock, 1);  // removed accesses have time 0
-    uint32_t token = UINT32_MAX;                    // small: neighbours are often of one task
-    bool is_dead = false;
+    const uint32_t most = deps->ops.is_small ? PWSP_DEPS_HAND_STEPS : PWSP_DEPS_HAND_STEPS / 2;
+    const uint32_t steps = deps->access_count < most ? (uint32_t)deps->access_count : most;
+    const uint64_t enough = deps->access_count / PWSP_DEPS_HAND_STEPS + count;
+    pwsp_deps_hand known = {UINT32_MAX, false};
     for (uint32_t tile = 0; tile < count && deps->free_count < enough; tile++) {
-        uint32_t found_count = 0;
-        for (uint32_t i = 0; i < steps; i++) {
-            uint32_t index = deps->hand < deps->access_count ? deps->hand : 0;
-            deps->hand = index + 1;
-            if (times && times[index] >= clock) {
-                continue;
-            }
-            const pwsp_access *access = &deps->accesses[index];
-            if (access->flags & PWSP_ACCESS_FREE) {
-                continue;
-            }
-            if (!deps->ops.is_small || access->token != token || access->flags & PWSP_ACCESS_GONE) {
-                is_dead = pwsp_deps_is_dead(deps, index);
-                token = access->flags & PWSP_ACCESS_GONE ? UINT32_MAX : access->token;
-            }
-            if (is_dead) {
-                uint32_t *list =
-                    access->flags & PWSP_ACCESS_LINKED ? pwsp_deps_list(deps, access) : NULL;
-                PWSP_PREFETCH(list);
-                found[found_count] = index;
-                lists[found_count++] = list;
+        uint32_t found[PWSP_DEPS_HAND_STEPS], *lists[PWSP_DEPS_HAND_STEPS];
+        const uint32_t found_count = deps->ops.is_dead
+                                         ? pwsp_deps_find_dead(deps, steps, &known, found)
+                                         : pwsp_deps_find_past(deps, steps, found);
+        for (uint32_t i = 0; i < found_count; i++) {
+            const pwsp_access *access = &deps->accesses[found[i]];
+            lists[i] = NULL;
+            if (access->flags & PWSP_ACCESS_GRID) {
+                pwsp_deps_grid_leave(deps, found[i]);
+            } else if (access->flags & PWSP_ACCESS_LINKED) {
+                lists[i] = pwsp_deps_list(deps, access);
+                PWSP_PREFETCH(lists[i]);
             }
         }
         for (uint32_t i = 0; i < found_count; i++) {
@@ -20587,22 +21020,33 @@ PWSP_INTERNAL void pwsp_deps_make_room(pwsp_deps *deps, uint32_t count) {
 }
 
 static bool pwsp_deps_grow(pwsp_deps *deps, uint64_t needed) {
+    if (PWSP_LIKELY(needed <= deps->room)) {
+        return true;
+    }
     const pwsp_memory *memory = deps->memory;
-    void *accesses = deps->accesses, *nexts = deps->nexts;
-    void *times = deps->times, *tasks = deps->tasks;
+    void *accesses = deps->accesses, *times = deps->times, *tasks = deps->tasks;
     bool has_times = !deps->ops.is_small, has_tasks = has_times && deps->has_tasks;
-    bool is_good =
-        pwsp_memory_grow_little(memory, &accesses, &deps->access_capacity, needed,
-                                sizeof(pwsp_access)) &&
-        pwsp_memory_grow_little(memory, &nexts, &deps->next_capacity, needed, sizeof(uint32_t)) &&
-        (!has_times ||
-         pwsp_memory_grow_little(memory, &times, &deps->time_capacity, needed, sizeof(uint64_t))) &&
-        (!has_tasks ||
-         pwsp_memory_grow_little(memory, &tasks, &deps->task_capacity, needed, sizeof(uint64_t)));
+    bool is_good = pwsp_memory_grow_little(memory, &accesses, &deps->access_capacity, needed,
+                                           sizeof(pwsp_access)) &&
+                   (!has_times || pwsp_memory_grow_little(memory, &times, &deps->time_capacity,
+                                                          needed, sizeof(uint64_t))) &&
+                   (!has_tasks || pwsp_memory_grow_little(memory, &tasks, &deps->task_capacity,
+                                                          needed, sizeof(uint64_t)));
     deps->accesses = (pwsp_access *)accesses;
-    deps->nexts = (uint32_t *)nexts;
     deps->times = (uint64_t *)times;
     deps->tasks = (uint64_t *)tasks;
+    deps->room = deps->access_capacity;
+    deps->room = has_times ? pwsp_min_u64(deps->room, deps->time_capacity) : deps->room;
+    deps->room = has_tasks ? pwsp_min_u64(deps->room, deps->task_capacity) : deps->room;
+    return is_good;
+}
+
+// Makes room for the links of a number of accesses.
+static bool pwsp_deps_grow_nexts(pwsp_deps *deps, uint64_t count) {
+    void *nexts = deps->nexts;
+    bool is_good = pwsp_memory_grow_little(deps->memory, &nexts, &deps->next_capacity, count,
+                                           sizeof(uint32_t));
+    deps->nexts = (uint32_t *)nexts;
     return is_good;
 }
 
@@ -20619,13 +21063,14 @@ static bool pwsp_deps_grow_buckets(pwsp_deps *deps, uint64_t count) {
 PWSP_INTERNAL bool pwsp_deps_reserve(pwsp_deps *deps) {
     deps->has_tasks = true;
     return pwsp_deps_grow(deps, PWSP_DEPS_SWEEP_MIN) &&
+           pwsp_deps_grow_nexts(deps, PWSP_DEPS_SWEEP_MIN) &&
            pwsp_deps_grow_buckets(deps, PWSP_DEPS_SWEEP_MIN);
 }
 
 PWSP_INTERNAL bool pwsp_deps_fix(pwsp_deps *deps, uint32_t access_count) {
     void *levels = deps->levels;
     deps->has_tasks = true;
-    bool is_good = pwsp_deps_grow(deps, access_count) &&
+    bool is_good = pwsp_deps_grow(deps, access_count) && pwsp_deps_grow_nexts(deps, access_count) &&
                    pwsp_deps_grow_buckets(deps, access_count) &&
                    pwsp_memory_grow(deps->memory, &levels, &deps->level_capacity,
                                     PWSP_DEPS_LEVELS_FIXED + 2 * (uint64_t)deps->tensor_count,
@@ -20656,111 +21101,36 @@ PWSP_INTERNAL void pwsp_deps_clear(pwsp_deps *deps) {
     (void)is_good;
 }
 
+PWSP_INTERNAL bool pwsp_deps_widen(pwsp_deps *deps) {
+    const uint64_t needed = deps->access_count;
+    return (needed <= deps->next_capacity || pwsp_deps_grow_nexts(deps, needed)) &&
+           (needed <= deps->bucket_count ||
+            (pwsp_deps_grow_buckets(deps, needed + needed / 4) && pwsp_deps_enter_all(deps)));
+}
+
 PWSP_INTERNAL uint32_t pwsp_deps_place_new(pwsp_deps *deps) {
     uint64_t needed = deps->access_count + 1;
     if (needed >= UINT32_MAX || !pwsp_deps_grow(deps, needed)) {
         return 0;
     }
-    if (needed > deps->bucket_count) {
-        if (!pwsp_deps_grow_buckets(deps, needed + needed / 4) || !pwsp_deps_enter_all(deps)) {
-            return 0;
-        }
-    }
+    deps->accesses[needed - 1].flags = 0;  // it is in no list yet, which growing tables must see
     deps->access_count = needed;
     deps->access_max = pwsp_max_u64(deps->access_max, needed);
     return (uint32_t)needed;
 }
 
 // =================================================================================================
-// src/runtime/deps.c
+// src/runtime/meet.h
 // =================================================================================================
 
-// The map of regions.
-//
-// A tensor whose indices all have memory of their own, and which shares none with another tensor,
-// is *plain*: two tiles of it overlap exactly when their leading indices are the same and their
-// windows intersect. For plain tensors the last two dimensions are covered by grids. Tensors that
-// are not plain are in a group with those whose memory they may share (groups.c); the grid of a
-// group is one of blocks of addresses, and tiles are compared byte by byte.
-//
-// There is a grid for each size of tiles, rounded up to powers of two: a *level*. So a tile is not
-// larger than a cell of its level, and it is in the list of one cell: that in which it begins.
-//
-//      +-----+-----+-----+        Tiles of the usual tiling are cells: looking one up is one probe
-//      |  A  |  BBBBB    |        of a table of lists for each level in use. Once a tile of one
-//      +-----+--BBBBB----+        runs over into the next cell (B), queries of the level begin one
-//      |     |     |     |        cell earlier.
-//      +-----+-----+-----+
-//
-// The cells of a level are numbered along rows, then from row to row and from matrix to matrix. The
-// table keeps runs of 64 numbers together and scatters the runs: tiles that tasks access one after
-// another have neighbouring lists, which are as long as each other, so neither the cache nor the
-// prediction of branches misses often.
-//
-// A panel among small tiles has a level of its own. Small tiles find it with one probe; the panel
-// looks at as many small cells as it covers, or at all accesses if these are fewer. Levels are few:
-// a tile goes to a level in use that is at most four times too large. So does a tile that the end
-// of its tensor has cut off, whatever its size. A level without tiles is reused. Whole tensors are
-// in a list of their group that every query looks through, and their queries compare with all
-// accesses.
-//
-// A write makes older accesses within its tile invisible. Writers in the tile are no longer the
-// last ones: readers wait for the new writer, and so do writers, if at all. (Slot loads still look
-// at them where a write does not wait for writes, so there they are hidden and not dropped.)
-// Readers in the tile stay where later writers wait for readers but not for the new writer.
-// Accesses of tasks that ended before the clock are dead, and new accesses take their places. A
-// hand goes round all accesses, a few steps for each new one, so the map is hardly larger than the
-// tasks in flight.
-//
-// The dependences found, and so the memory they take, do not depend on the order of lists or on
-// hash collisions: only accesses that overlap a query are touched.
+// What a query makes of the accesses that it finds: visits them, and covers or takes over those that
+// its tile supersedes. deps.c explains the rules.
 
-// -- queries --------------------------------------------------------------------------------------
-
-typedef struct pwsp_deps_query_state {
-    pwsp_access at;
-    pwsp_deps_hint hint;
-    bool is_cell;  // the hint's cell is all that there is to look at, unless exact
-    bool is_load;  // of a slot
-    bool is_read, is_written;
-    bool is_plain;
-    bool is_exact;            // only the identical tile counts
-    bool supersedes;          // older accesses within the tile are dropped
-    const pwsp_token *token;  // of the task that is being added, or NULL
-    uint32_t same;            // an access of the identical tile, + 1
-} pwsp_deps_query_state;
-
-// Fields that do not depend on other findings, so that they can be prefetched from memory.
-PWSP_FORCE_INLINE void pwsp_deps_prepare(const pwsp_deps *deps, const pwsp_tile_at *tile,
-                                         pwsp_deps_query_state *query) {
-    const pwsp_deps_tensor *tensor = &deps->tensors[tile->tensor];
-    const pwsp_deps_tensor *first = tensor->is_plain ? tensor : &deps->tensors[tensor->group];
-    pwsp_deps_hint *hint = &query->hint;
-    pwsp_extent_at extent;
-    pwsp_deps_access(deps, tile, &query->at);
-    pwsp_deps_extent(deps, &query->at, &extent);
-    query->is_plain = tensor->is_plain;
-    query->is_cell = false;
-    query->same = 0;
-    hint->level = extent.is_wide ? 0 : first->levels;
-    if (PWSP_LIKELY(hint->level)) {
-        const pwsp_deps_level *level = &deps->levels[hint->level];
-        uint64_t row = extent.row >> level->row_shift, col = extent.col >> level->col_shift;
-        hint->row_shift = level->row_shift;
-        hint->col_shift = level->col_shift;
-        hint->is_fit = pwsp_deps_is_fit(level->row_shift, extent.rows) &&
-                       pwsp_deps_is_fit(level->col_shift, extent.cols);
-        hint->row_over = (extent.row + extent.rows - 1) >> level->row_shift != row;
-        hint->col_over = (extent.col + extent.cols - 1) >> level->col_shift != col;
-        hint->cell = pwsp_deps_cell(level, extent.place, row, col);
-        query->is_cell = !(level->next | first->wides | hint->row_over | hint->col_over |
-                           level->row_over | level->col_over);
-        PWSP_PREFETCH(pwsp_deps_bucket(deps, hint->cell));
-    }
-}
+#ifndef PWSP_MEET_H
+#define PWSP_MEET_H
 
 // Lists a visited token, if it is not in the list.
-static void pwsp_deps_note(pwsp_deps *deps, const pwsp_token *token) {
+PWSP_INLINE void pwsp_deps_note(pwsp_deps *deps, const pwsp_token *token) {
     uint64_t low = 0, high = deps->visited_count;
     while (low < high) {
         uint64_t middle = low + (high - low) / 2;
@@ -20786,26 +21156,33 @@ static void pwsp_deps_note(pwsp_deps *deps, const pwsp_token *token) {
     deps->visited_count++;
 }
 
-// Of tokens with the same time the lowest task counts, in whatever order they are found.
-static void pwsp_deps_visit(pwsp_deps *deps, uint32_t index) {
-    PTOWSP_ASSERT(!(deps->accesses[index].flags & (PWSP_ACCESS_GONE | PWSP_ACCESS_FREE)));
-    pwsp_token token = pwsp_deps_token(deps, index);
-    if (PWSP_UNLIKELY(deps->is_counted)) {
-        pwsp_deps_note(deps, &token);
-    }
-    if (deps->ops.visit) {
-        deps->ops.visit(deps->ops.user, &token);
-        return;
-    }
+// A task waits for a time. Of tokens with the same time the lowest task counts, in whatever order
+// they are found.
+PWSP_INLINE void pwsp_deps_later(pwsp_deps *deps, uint32_t index) {
+    const uint64_t time = deps->times[index], latest = deps->latest.time;
     deps->visit_count++;
-    if (token.time > deps->latest.time ||
-        (token.time == deps->latest.time && token.task < deps->latest.task)) {
-        deps->latest = token;
+    if (time > latest ||
+        (time == latest && deps->has_tasks && deps->tasks[index] < deps->latest.task)) {
+        deps->latest = pwsp_deps_token(deps, index);
     }
 }
 
+PWSP_INLINE void pwsp_deps_visit(pwsp_deps *deps, uint32_t index) {
+    PTOWSP_ASSERT(!(deps->accesses[index].flags & (PWSP_ACCESS_GONE | PWSP_ACCESS_FREE)));
+    if (PWSP_UNLIKELY(deps->is_counted)) {
+        const pwsp_token token = pwsp_deps_token(deps, index);
+        pwsp_deps_note(deps, &token);
+    }
+    if (deps->ops.visit) {
+        const pwsp_token token = pwsp_deps_token(deps, index);
+        deps->ops.visit(deps->ops.user, &token);
+        return;
+    }
+    pwsp_deps_later(deps, index);
+}
+
 // Makes an access one of the task that is being added.
-static void pwsp_deps_set_token(pwsp_deps *deps, uint32_t index, const pwsp_token *token) {
+PWSP_INLINE void pwsp_deps_set_token(pwsp_deps *deps, uint32_t index, const pwsp_token *token) {
     PTOWSP_ASSERT(index < deps->access_count && !(deps->accesses[index].flags & PWSP_ACCESS_GONE));
     if (deps->ops.keep) {
         pwsp_token before = pwsp_deps_token(deps, index);
@@ -20819,14 +21196,15 @@ static void pwsp_deps_set_token(pwsp_deps *deps, uint32_t index, const pwsp_toke
 // Does an access of another task stay a reader when a write covers it? If a later writer waits for
 // the write, it also waits for the reader, because the write did: by write-after-write, or by
 // write-after-read if the write reads as well.
-static bool pwsp_deps_stays_read(const pwsp_deps *deps, const pwsp_deps_query_state *query,
-                                 const pwsp_access *access) {
+PWSP_INLINE bool pwsp_deps_stays_read(const pwsp_deps *deps, const pwsp_deps_query_state *query,
+                                      const pwsp_access *access) {
     return (access->flags & PWSP_ACCESS_READ) && !query->is_read && deps->keeps_readers;
 }
 
 // A write covers an access: older accesses in it are not waited for any more, except those that
 // stay readers.
-static void pwsp_deps_cover(pwsp_deps *deps, const pwsp_deps_query_state *query, uint32_t index) {
+PWSP_INLINE void pwsp_deps_cover(pwsp_deps *deps, const pwsp_deps_query_state *query,
+                                 uint32_t index) {
     pwsp_access *access = &deps->accesses[index];
     if (access->flags & PWSP_ACCESS_OWN) {
         pwsp_deps_set_token(deps, index, query->token);
@@ -20847,7 +21225,8 @@ static void pwsp_deps_cover(pwsp_deps *deps, const pwsp_deps_query_state *query,
 // An access of the identical tile, which a new access may replace: a reader replaces another
 // reader, a writer any access. Of several accesses that a writer supersedes, one stays for the
 // writer: its own, which may have been a read, or the first.
-static void pwsp_deps_meet_same(pwsp_deps *deps, pwsp_deps_query_state *query, uint32_t index) {
+PWSP_INLINE void pwsp_deps_meet_same(pwsp_deps *deps, pwsp_deps_query_state *query,
+                                     uint32_t index) {
     const pwsp_access *access = &deps->accesses[index];
     bool is_written = (access->flags & PWSP_ACCESS_WRITTEN) != 0;
     if (!query->supersedes) {
@@ -20877,51 +21256,65 @@ static void pwsp_deps_meet_same(pwsp_deps *deps, pwsp_deps_query_state *query, u
     query->same = index + 1;
 }
 
-// Visits one older access. True if it is dead or gone.
-static bool pwsp_deps_meet(pwsp_deps *deps, pwsp_deps_query_state *query, uint32_t index) {
-    pwsp_access *access = &deps->accesses[index];
+// May an access be of the same memory as a query?
+PWSP_INLINE bool pwsp_deps_is_near(const pwsp_deps *deps, const pwsp_deps_query_state *query,
+                                   const pwsp_access *access) {
+    return query->is_plain
+               ? access->tensor == query->at.tensor
+               : deps->tensors[access->tensor].group == deps->tensors[query->at.tensor].group;
+}
+
+// Is an access that is not of the identical tile to be visited? *out_is_equal: it is identical all the
+// same, as a whole tensor or a region of bytes.
+PWSP_INLINE bool pwsp_deps_is_met(const pwsp_deps *deps, const pwsp_deps_query_state *query,
+                                  const pwsp_access *access, bool *out_is_equal) {
     const pwsp_access *at = &query->at;
-    if (query->is_plain ? access->tensor != at->tensor
-                        : deps->tensors[access->tensor].group != deps->tensors[at->tensor].group) {
+    if (!pwsp_deps_is_near(deps, query, access)) {
         return false;
     }
-    bool is_hidden = (access->flags & PWSP_ACCESS_HIDDEN) && !query->is_load;
-    bool is_read = (access->flags & PWSP_ACCESS_READ) != 0;
-    if (is_hidden && !is_read) {
-        return false;
-    }
-    bool is_equal = query->is_plain && at->rows && access->rows
-                        ? pwsp_deps_is_plain_equal(at, access)
-                        : pwsp_deps_is_equal(deps, query->is_plain, at, access);
+    *out_is_equal = pwsp_deps_is_equal(deps, query->is_plain, at, access);
     bool is_exact = query->is_exact && !pwsp_deps_is_whole(at) && !pwsp_deps_is_whole(access);
-    if (!is_equal && (is_exact || !pwsp_deps_is_overlap(deps, query->is_plain, at, access))) {
+    return *out_is_equal || (!is_exact && pwsp_deps_is_overlap(deps, query->is_plain, at, access));
+}
+
+// Visits one older access. True if it is dead or gone.
+PWSP_INLINE bool pwsp_deps_meet(pwsp_deps *deps, pwsp_deps_query_state *query, uint32_t index) {
+    const pwsp_access *access = &deps->accesses[index];
+    bool is_equal = query->is_plain && pwsp_deps_is_plain_equal(&query->at, access);
+    if (PWSP_UNLIKELY(!is_equal) && !pwsp_deps_is_met(deps, query, access, &is_equal)) {
+        return false;
+    }
+    const uint32_t flags = access->flags;
+    const bool is_read = (flags & PWSP_ACCESS_READ) != 0;
+    const bool is_hidden = (flags & PWSP_ACCESS_HIDDEN) && !query->is_load;
+    if (is_hidden && !is_read) {
         return false;
     }
     if (pwsp_deps_is_dead(deps, index)) {
         return true;
     }
-    bool is_written = (access->flags & PWSP_ACCESS_WRITTEN) && !is_hidden;
-    if ((is_written && query->is_read && (deps->hazards & PTOWSP_HAZARD_RAW)) ||
-        (is_read && query->is_written && (deps->hazards & PTOWSP_HAZARD_WAR)) ||
-        (is_written && query->is_written && (deps->hazards & PTOWSP_HAZARD_WAW))) {
+    const bool is_written = (flags & PWSP_ACCESS_WRITTEN) && !is_hidden;
+    const uint32_t hazards = deps->hazards;
+    if ((is_written && query->is_read && (hazards & PTOWSP_HAZARD_RAW)) ||
+        (is_read && query->is_written && (hazards & PTOWSP_HAZARD_WAR)) ||
+        (is_written && query->is_written && (hazards & PTOWSP_HAZARD_WAW))) {
         pwsp_deps_visit(deps, index);
     }
-    if (is_equal) {
+    if (PWSP_LIKELY(is_equal)) {
         pwsp_deps_meet_same(deps, query, index);
     } else if (query->supersedes && !query->is_exact &&
-               pwsp_deps_is_within(deps, query->is_plain, at, access)) {
+               pwsp_deps_is_within(deps, query->is_plain, &query->at, access)) {
         pwsp_deps_cover(deps, query, index);
     }
     return (access->flags & PWSP_ACCESS_GONE) != 0;
 }
 
 // Visits all accesses of a cell, and removes the dead ones.
-PWSP_FORCE_INLINE void pwsp_deps_walk_in(pwsp_deps *deps, pwsp_deps_query_state *query,
-                                         uint32_t cell) {
+PWSP_INLINE void pwsp_deps_walk(pwsp_deps *deps, pwsp_deps_query_state *query, uint32_t cell) {
     uint32_t *at = pwsp_deps_bucket(deps, cell), mask = deps->index_mask;
     const uint32_t mark = pwsp_deps_mark(cell);
-    while (*at) {
-        uint32_t link = *at, index = (link & mask) - 1;
+    for (uint32_t link = *at; link; link = *at) {
+        const uint32_t index = (link & mask) - 1;
         if (((link ^ mark) & ~mask) == 0 && pwsp_deps_meet(deps, query, index)) {
             *at = deps->nexts[index];
             deps->accesses[index].flags &= (uint8_t)~PWSP_ACCESS_LINKED;
@@ -20933,8 +21326,150 @@ PWSP_FORCE_INLINE void pwsp_deps_walk_in(pwsp_deps *deps, pwsp_deps_query_state 
     }
 }
 
-static void pwsp_deps_walk(pwsp_deps *deps, pwsp_deps_query_state *query, uint32_t cell) {
-    pwsp_deps_walk_in(deps, query, cell);
+// -- grids ----------------------------------------------------------------------------------------
+
+// An access of a grid has been found: true if it is alive, else it is removed.
+PWSP_INLINE bool pwsp_deps_grid_is_alive(pwsp_deps *deps, uint32_t index) {
+    if (PWSP_UNLIKELY(deps->times[index] < deps->clock)) {
+        pwsp_deps_grid_leave(deps, index);
+        pwsp_deps_drop(deps, index);
+        return false;
+    }
+    return true;
+}
+
+// The same as pwsp_deps_meet for both accesses of a tile in a grid: all hazards count, both are of the
+// identical tile, and neither is hidden or the task's own.
+PWSP_FORCE_INLINE void pwsp_deps_meet_grid(pwsp_deps *deps, pwsp_deps_query_state *query,
+                                           uint32_t tensor, uint32_t access) {
+    const uint64_t number = pwsp_deps_page_number(tensor, query->tile);
+    query->same = 0;
+    if (PWSP_UNLIKELY(deps->pages[query->page].number != number)) {
+        query->page = pwsp_deps_page_find(deps, number);
+    }
+    const bool is_written = (access & PWSP_TILE_WRITTEN) != 0;
+    const pwsp_deps_cell_at cell = deps->pages[query->page].cells[query->tile % PWSP_DEPS_PAGE];
+    const bool has_written = cell.written && pwsp_deps_grid_is_alive(deps, cell.written - 1);
+    const bool has_read = cell.read && pwsp_deps_grid_is_alive(deps, cell.read - 1);
+    if (has_written) {
+        pwsp_deps_later(deps, cell.written - 1);
+    }
+    if (!is_written) {
+        query->same = has_read ? cell.read : 0;  // readers count as one
+        return;
+    }
+    query->same = has_written ? cell.written : has_read ? cell.read : 0;
+    if (has_read) {
+        pwsp_deps_later(deps, cell.read - 1);
+        if (has_written) {  // one of them is enough for the writer
+            const uint32_t last = cell.read < cell.written ? cell.written : cell.read;
+            query->same = cell.read < cell.written ? cell.read : cell.written;
+            pwsp_deps_grid_leave(deps, last - 1);
+            pwsp_deps_drop(deps, last - 1);
+        }
+    }
+}
+
+#endif
+
+// =================================================================================================
+// src/runtime/deps.c
+// =================================================================================================
+
+// The map of regions.
+//
+// A tensor whose indices all have memory of their own, and which shares none with another tensor,
+// is *plain*: two tiles of it overlap exactly when their leading indices are the same and their
+// windows intersect. For plain tensors the last two dimensions are covered by grids. Tensors that
+// are not plain are in a group with those whose memory they may share (groups.c); the grid of a
+// group is one of blocks of addresses, and tiles are compared byte by byte.
+//
+// There is a grid for each size of tiles, rounded up to powers of two: a *level*. So a tile is not
+// larger than a cell of its level, and it is in the list of one cell: that in which it begins.
+//
+//      +-----+-----+-----+        Tiles of the usual tiling are cells: looking one up is one probe
+//      |  A  |  BBBBB    |        of a table of lists for each level in use. Once a tile of one
+//      +-----+--BBBBB----+        runs over into the next cell (B), queries of the level begin one
+//      |     |     |     |        cell earlier.
+//      +-----+-----+-----+
+//
+// The cells of a level are numbered along rows, then from row to row and from matrix to matrix. The
+// table keeps runs of 64 numbers together and scatters the runs: tiles that tasks access one after
+// another have neighbouring lists, which are as long as each other, so neither the cache nor the
+// prediction of branches misses often.
+//
+// Where all tiles of a tensor are one tiling, and tokens are times, there are no lists of it: grid.h.
+//
+// A panel among small tiles has a level of its own. Small tiles find it with one probe; the panel
+// looks at as many small cells as it covers, or at all accesses if these are fewer. Levels are few:
+// a tile goes to a level in use that is at most four times too large. So does a tile that the end
+// of its tensor has cut off, whatever its size. A level without tiles is reused. Whole tensors are
+// in a list of their group that every query looks through, and their queries compare with all
+// accesses.
+//
+// A write makes older accesses within its tile invisible. Writers in the tile are no longer the
+// last ones: readers wait for the new writer, and so do writers, if at all. (Slot loads still look
+// at them where a write does not wait for writes, so there they are hidden and not dropped.)
+// Readers in the tile stay where later writers wait for readers but not for the new writer.
+// Accesses of tasks that ended before the clock are dead, and new accesses take their places. A
+// hand goes round all accesses, a few steps for each new one, so the map is hardly larger than the
+// tasks in flight.
+//
+// The dependences found, and so the memory they take, do not depend on the order of lists or on
+// hash collisions: only accesses that overlap a query are touched.
+
+// -- queries --------------------------------------------------------------------------------------
+
+// Finds the cell in which an extent begins, in the newest level of its group.
+PWSP_FORCE_INLINE void pwsp_deps_find_cell(const pwsp_deps *deps, const pwsp_deps_tensor *first,
+                                           const pwsp_extent_at *extent,
+                                           pwsp_deps_query_state *query) {
+    query->level = first->levels;
+    query->is_cell = false;
+    if (PWSP_UNLIKELY(!query->level)) {
+        return;
+    }
+    const pwsp_deps_level *level = &deps->levels[query->level];
+    const uint8_t row_shift = level->row_shift, col_shift = level->col_shift;
+    const uint64_t row = extent->row >> row_shift, col = extent->col >> col_shift;
+    query->row_shift = row_shift;
+    query->col_shift = col_shift;
+    query->is_fit =
+        pwsp_deps_is_fit(row_shift, extent->rows) && pwsp_deps_is_fit(col_shift, extent->cols);
+    query->row_over = (extent->row + extent->rows - 1) >> row_shift != row;
+    query->col_over = (extent->col + extent->cols - 1) >> col_shift != col;
+    query->cell = pwsp_deps_cell(level, extent->place, row, col);
+    query->is_cell = !(level->next | first->wides | query->row_over | query->col_over |
+                       level->row_over | level->col_over);
+    PWSP_PREFETCH(pwsp_deps_bucket(deps, query->cell));
+}
+
+// The same for tensors that are not plain, and whole ones.
+static void pwsp_deps_find_other_cell(const pwsp_deps *deps, pwsp_deps_query_state *query) {
+    pwsp_extent_at extent;
+    pwsp_deps_extent(deps, &query->at, &extent);
+    query->level = 0;
+    query->is_cell = false;
+    if (!extent.is_wide) {
+        const uint32_t group = deps->tensors[query->at.tensor].group;
+        pwsp_deps_find_cell(deps, &deps->tensors[group], &extent, query);
+    }
+}
+
+// Fields that do not depend on other findings, so that they can be prefetched from memory.
+PWSP_FORCE_INLINE void pwsp_deps_prepare(const pwsp_deps *deps, const pwsp_tile_at *tile,
+                                         pwsp_deps_query_state *query) {
+    const pwsp_deps_tensor *tensor = &deps->tensors[tile->tensor];
+    pwsp_deps_access(deps, tile, &query->at);
+    query->is_plain = tensor->is_plain;
+    query->same = 0;
+    if (PWSP_LIKELY(tensor->is_plain && tile->rows)) {
+        const pwsp_extent_at extent = {(uint64_t)tile->lead, (uint32_t)tile->row, tile->rows,
+                                       (uint32_t)tile->col,  tile->cols,          false};
+        pwsp_deps_find_cell(deps, tensor, &extent, query);
+    } else {
+        pwsp_deps_find_other_cell(deps, query);
+    }
 }
 
 // Visits those of a group that are in no cell.
@@ -20984,7 +21519,7 @@ static void pwsp_deps_look(pwsp_deps *deps, pwsp_deps_query_state *query) {
     if (first->wides) {
         pwsp_deps_walk_wides(deps, query, &first->wides);
     }
-    if (!first->levels) {
+    if (!first->levels && first->form != PWSP_DEPS_LISTS_SINCE) {
         return;
     }
     pwsp_deps_extent(deps, &query->at, &extent);
@@ -21002,9 +21537,9 @@ static void pwsp_deps_look(pwsp_deps *deps, pwsp_deps_query_state *query) {
             continue;
         }
         pwsp_cells cells = pwsp_deps_cells(level, &extent);
-        if (id == query->hint.level && cells.first_row == cells.last_row &&
+        if (id == query->level && cells.first_row == cells.last_row &&
             cells.first_col == cells.last_col) {
-            pwsp_deps_walk(deps, query, query->hint.cell);
+            pwsp_deps_walk(deps, query, query->cell);
             continue;
         }
         if (pwsp_deps_is_large(&cells, deps->access_count)) {
@@ -21019,6 +21554,52 @@ static void pwsp_deps_look(pwsp_deps *deps, pwsp_deps_query_state *query) {
     }
 }
 
+// Looks for the dependences of a tile that has been prepared.
+PWSP_FORCE_INLINE void pwsp_deps_query_tile(pwsp_deps *deps, uint32_t access,
+                                            pwsp_deps_query_state *query) {
+    query->is_load = false;
+    query->is_read = (access & PWSP_TILE_READ) != 0;
+    query->is_written = (access & PWSP_TILE_WRITTEN) != 0;
+    query->is_exact = !deps->is_overlap;
+    query->supersedes = deps->is_one_pass && query->is_written;
+    query->token = NULL;
+    if (PWSP_LIKELY(query->is_cell && !query->is_exact)) {
+        pwsp_deps_walk(deps, query, query->cell);
+    } else {
+        pwsp_deps_look(deps, query);
+    }
+}
+
+// Prepares queries. Decides where accesses of a new tensor go, and ends grids that a tile does not fit.
+// False when memory is out.
+PWSP_FORCE_INLINE bool pwsp_deps_prepare_all(pwsp_deps *deps, const pwsp_tile_at *tiles,
+                                             uint32_t count, bool has_grids) {
+    for (uint32_t i = 0; i < count; i++) {
+        const pwsp_tile_at *tile = &tiles[i];
+        pwsp_deps_query_state *query = &deps->queries[i];
+        PTOWSP_ASSERT(tile->tensor - 1 < deps->tensor_count - 1);
+        const pwsp_deps_tensor *tensor = &deps->tensors[tile->tensor];
+        if (PWSP_UNLIKELY(tensor->form == PWSP_DEPS_UNSEEN) && has_grids &&
+            !pwsp_deps_grid_begin(deps, tile)) {
+            return false;
+        }
+        query->is_grid = tensor->form == PWSP_DEPS_GRID;
+        if (PWSP_LIKELY(query->is_grid)) {
+            if (PWSP_LIKELY(
+                    pwsp_deps_grid_number(&deps->grids[tile->tensor], tile, &query->tile))) {
+                continue;
+            }
+            if (!pwsp_deps_grid_end(deps, tile->tensor)) {
+                return false;
+            }
+            i = UINT32_MAX;  // all once more
+            continue;
+        }
+        pwsp_deps_prepare(deps, tile, query);
+    }
+    return true;
+}
+
 PWSP_INTERNAL bool pwsp_deps_query(pwsp_deps *deps, const pwsp_tile_at *tiles, uint32_t count) {
     PTOWSP_ASSERT(count <= deps->same_count && (deps->bound || count == 0));
     if (!deps->is_exact && !deps->is_overlap) {
@@ -21027,38 +21608,58 @@ PWSP_INTERNAL bool pwsp_deps_query(pwsp_deps *deps, const pwsp_tile_at *tiles, u
     if (PWSP_UNLIKELY(deps->wants_sweep) && !pwsp_deps_sweep(deps)) {
         return false;
     }
-    pwsp_deps_query_state queries[PTOWSP_TASK_TILE_MAX];
+    const bool has_grids = deps->is_one_pass && !deps->ops.is_dead && !deps->is_counted;
     for (uint32_t first = 0; first < count; first += PTOWSP_TASK_TILE_MAX) {
-        uint32_t end = count - first < PTOWSP_TASK_TILE_MAX ? count : first + PTOWSP_TASK_TILE_MAX;
-        for (uint32_t i = first; i < end; i++) {
-            PTOWSP_ASSERT(tiles[i].tensor > 0 && tiles[i].tensor < deps->tensor_count);
-            pwsp_deps_prepare(deps, &tiles[i], &queries[i - first]);
+        const uint32_t left = count - first;
+        const uint32_t part = left < PTOWSP_TASK_TILE_MAX ? left : PTOWSP_TASK_TILE_MAX;
+        if (!pwsp_deps_prepare_all(deps, tiles + first, part, has_grids)) {
+            return false;
         }
         if (first == 0) {
             pwsp_deps_make_room(deps, count);
         }
-        for (uint32_t i = first; i < end; i++) {
-            pwsp_deps_query_state *query = &queries[i - first];
-            query->is_load = false;
-            query->is_read = (tiles[i].access & PWSP_TILE_READ) != 0;
-            query->is_written = (tiles[i].access & PWSP_TILE_WRITTEN) != 0;
-            query->is_exact = !deps->is_overlap;
-            query->supersedes = deps->is_one_pass && query->is_written;
-            query->token = NULL;
-            if (PWSP_LIKELY(query->is_cell && !query->is_exact)) {
-                pwsp_deps_walk_in(deps, query, query->hint.cell);
+        for (uint32_t i = 0; i < part; i++) {
+            const pwsp_tile_at *tile = &tiles[first + i];
+            pwsp_deps_query_state *query = &deps->queries[i];
+            if (PWSP_LIKELY(query->is_grid)) {
+                pwsp_deps_meet_grid(deps, query, tile->tensor, tile->access);
             } else {
-                pwsp_deps_look(deps, query);
+                pwsp_deps_query_tile(deps, tile->access, query);
             }
-            deps->same[i] = query->same;
-            deps->hints[i - first] = query->hint;
+            deps->same[first + i] = query->same;
         }
     }
     return !deps->is_list_lost;
 }
 
+// A slot load of an element from a grid: the writer of its tile.
+static void pwsp_deps_load_grid(pwsp_deps *deps, const pwsp_tile_at *tile) {
+    const pwsp_deps_grid *grid = &deps->grids[tile->tensor];
+    pwsp_tile_at around = *tile;
+    pwsp_deps_query_state query;
+    around.row -= around.row % grid->rows;
+    around.col -= around.col % grid->cols;
+    around.rows = (uint32_t)pwsp_min_u64(grid->rows, grid->matrix_rows - (uint64_t)around.row);
+    around.cols = (uint32_t)pwsp_min_u64(grid->cols, grid->matrix_cols - (uint64_t)around.col);
+    const bool is_good = pwsp_deps_grid_number(grid, &around, &query.tile);
+    PTOWSP_ASSERT(is_good);
+    (void)is_good;
+    query.page = 0;
+    pwsp_deps_meet_grid(deps, &query, tile->tensor, PWSP_TILE_READ);
+}
+
 PWSP_INTERNAL void pwsp_deps_query_load(pwsp_deps *deps, const pwsp_tile_at *tile) {
     PTOWSP_ASSERT(tile->tensor > 0 && tile->tensor < deps->tensor_count);
+    if (deps->tensors[tile->tensor].form == PWSP_DEPS_GRID) {
+        if (tile->rows == 1 && tile->cols == 1) {
+            pwsp_deps_load_grid(deps, tile);
+            return;
+        }
+        if (!pwsp_deps_grid_end(deps, tile->tensor)) {
+            deps->is_list_lost = true;
+            return;
+        }
+    }
     uint32_t hazards = deps->hazards;
     deps->hazards = PTOWSP_HAZARD_RAW;
     pwsp_deps_query_state query;
@@ -21094,59 +21695,146 @@ static void pwsp_deps_merge(pwsp_deps *deps, uint32_t index, const pwsp_token *t
     deps->accesses[index].flags |= PWSP_ACCESS_OWN;
 }
 
-// Adds an access; same is one to replace, + 1. Returns its place, + 1, or 0 when memory is out.
-static uint32_t pwsp_deps_add_one(pwsp_deps *deps, const pwsp_tile_at *at, uint32_t same,
-                                  const pwsp_deps_hint *hint, const pwsp_token *token) {
+// Looks for accesses that a new one takes over or covers, where the query of its task could not yet
+// do so. Returns the one to take over, + 1.
+static uint32_t pwsp_deps_find_same(pwsp_deps *deps, const pwsp_tile_at *at,
+                                    const pwsp_token *token) {
+    pwsp_deps_query_state query;
+    pwsp_deps_prepare(deps, at, &query);
+    query.is_load = false;
+    query.is_read = (at->access & PWSP_TILE_READ) != 0;
+    query.is_written = query.supersedes = (at->access & PWSP_TILE_WRITTEN) != 0;
+    query.is_exact = deps->is_exact && !deps->is_overlap;
+    query.token = token;
+    uint32_t hazards = deps->hazards;
+    deps->hazards = 0;  // only to find identical and superseded accesses
+    pwsp_deps_look(deps, &query);
+    deps->hazards = hazards;
+    return query.same;
+}
+
+// An access of the task that is being added takes the place of an older one.
+static void pwsp_deps_take_over(pwsp_deps *deps, uint32_t index, uint32_t flags,
+                                const pwsp_token *token) {
+    pwsp_access *found = &deps->accesses[index];
+    if (!(flags & PWSP_ACCESS_WRITTEN)) {
+        pwsp_deps_merge(deps, index, token);
+        return;
+    }
+    uint8_t own = found->flags & PWSP_ACCESS_OWN ? found->flags & PWSP_ACCESS_READ : 0;
+    found->flags =
+        (uint8_t)((found->flags & ~(PWSP_ACCESS_READ | PWSP_ACCESS_WRITTEN)) | own | flags);
+    pwsp_deps_set_token(deps, index, token);
+}
+
+// Adds an access; same is one to replace, + 1, and query that of its tile, or NULL. Returns its place,
+// + 1, or 0 when memory is out.
+PWSP_FORCE_INLINE uint32_t pwsp_deps_add_one(pwsp_deps *deps, const pwsp_tile_at *at, uint32_t same,
+                                             const pwsp_deps_query_state *query,
+                                             const pwsp_token *token) {
     const uint32_t flags = at->access & (PWSP_ACCESS_READ | PWSP_ACCESS_WRITTEN);
     if (!deps->is_one_pass) {
-        pwsp_deps_query_state query;
-        pwsp_deps_prepare(deps, at, &query);
-        query.is_load = false;
-        query.is_read = (flags & PWSP_ACCESS_READ) != 0;
-        query.is_written = query.supersedes = (flags & PWSP_ACCESS_WRITTEN) != 0;
-        query.is_exact = deps->is_exact && !deps->is_overlap;
-        query.token = token;
-        uint32_t hazards = deps->hazards;
-        deps->hazards = 0;  // only to find identical and superseded accesses
-        pwsp_deps_look(deps, &query);
-        deps->hazards = hazards;
-        same = query.same;
+        same = pwsp_deps_find_same(deps, at, token);
     }
     PTOWSP_ASSERT(same <= deps->access_count);
     if (same && !(deps->accesses[same - 1].flags & PWSP_ACCESS_GONE)) {
-        pwsp_access *found = &deps->accesses[same - 1];
-        if (!(flags & PWSP_ACCESS_WRITTEN)) {
-            pwsp_deps_merge(deps, same - 1, token);
-            return same;
-        }
-        uint8_t own = found->flags & PWSP_ACCESS_OWN ? found->flags & PWSP_ACCESS_READ : 0;
-        found->flags =
-            (uint8_t)((found->flags & ~(PWSP_ACCESS_READ | PWSP_ACCESS_WRITTEN)) | own | flags);
-        pwsp_deps_set_token(deps, same - 1, token);
+        pwsp_deps_take_over(deps, same - 1, flags, token);
         return same;
     }
     uint32_t place = pwsp_deps_place(deps);
-    if (place == 0) {
+    if (place == 0 || !pwsp_deps_widen(deps)) {
         return 0;
     }
     pwsp_access *access = &deps->accesses[place - 1];
-    pwsp_deps_access(deps, at, access);
+    if (PWSP_LIKELY(query)) {
+        *access = query->at;
+    } else {
+        pwsp_deps_access(deps, at, access);
+    }
     access->flags = (uint8_t)(flags | PWSP_ACCESS_OWN);
     pwsp_deps_put_token(deps, place - 1, token);
     if (deps->ops.keep) {
         deps->ops.keep(deps->ops.user, token);
     }
-    if (hint && pwsp_deps_is_hint_good(deps, hint)) {
-        pwsp_deps_enter_cell(deps, place - 1, hint->level, hint->cell, hint->row_over,
-                             hint->col_over);
+    if (PWSP_LIKELY(query && pwsp_deps_is_cell_good(deps, query))) {
+        pwsp_deps_enter_cell(deps, place - 1, query->level, query->cell, query->row_over,
+                             query->col_over);
         return place;
     }
     return pwsp_deps_enter(deps, place - 1) ? place : 0;
 }
 
+// Adds an access to a grid, as above. *out_is_full: its cell has one already, of the same task, or the
+// grid takes too much memory; then it has to end.
+PWSP_FORCE_INLINE uint32_t pwsp_deps_add_grid(pwsp_deps *deps, const pwsp_tile_at *at,
+                                              uint32_t same, pwsp_deps_query_state *query,
+                                              const pwsp_token *token, bool *out_is_full) {
+    const uint32_t flags = at->access & (PWSP_ACCESS_READ | PWSP_ACCESS_WRITTEN);
+    const uint64_t number = pwsp_deps_page_number(at->tensor, query->tile);
+    const uint32_t in_page = query->tile % PWSP_DEPS_PAGE;
+    if (same && !(deps->accesses[same - 1].flags & PWSP_ACCESS_GONE)) {
+        pwsp_deps_cell_at *cell = &deps->pages[deps->accesses[same - 1].cell].cells[in_page];
+        pwsp_deps_take_over(deps, same - 1, flags, token);
+        if ((flags & PWSP_ACCESS_WRITTEN) && cell->read == same) {
+            PTOWSP_ASSERT(cell->written == 0);
+            cell->written = same;
+            cell->read = 0;
+        }
+        return same;
+    }
+    if (deps->pages[query->page].number != number) {
+        query->page = pwsp_deps_page_find(deps, number);
+    }
+    if (query->page == 0) {
+        *out_is_full = pwsp_deps_pages_are_sparse(deps);
+        query->page = *out_is_full ? 0 : pwsp_deps_page_make(deps, number);
+        if (query->page == 0) {
+            return 0;
+        }
+    }
+    pwsp_deps_cell_at *cell = &deps->pages[query->page].cells[in_page];
+    uint32_t *slot = flags & PWSP_ACCESS_WRITTEN ? &cell->written : &cell->read;
+    if (PWSP_UNLIKELY(*slot)) {
+        *out_is_full = true;
+        return 0;
+    }
+    const uint32_t place = pwsp_deps_place(deps);
+    if (place == 0) {
+        return 0;
+    }
+    pwsp_access *access = &deps->accesses[place - 1];
+    memcpy(access->place, &query->tile, sizeof query->tile);
+    access->tensor = at->tensor;
+    access->cell = query->page;
+    access->flags = (uint8_t)(flags | PWSP_ACCESS_OWN | PWSP_ACCESS_LINKED | PWSP_ACCESS_GRID);
+    pwsp_deps_put_token(deps, place - 1, token);
+    *slot = place;
+    deps->pages[query->page].count++;
+    return place;
+}
+
+// Adds a tile's access, wherever the tensor's are. Returns its place, + 1, or 0 when memory is out.
+PWSP_FORCE_INLINE uint32_t pwsp_deps_add_tile(pwsp_deps *deps, const pwsp_tile_at *at,
+                                              uint32_t same, pwsp_deps_query_state *query,
+                                              const pwsp_token *token) {
+    if (deps->tensors[at->tensor].form == PWSP_DEPS_GRID) {
+        bool is_full = query == NULL;
+        const uint32_t place =
+            is_full ? 0 : pwsp_deps_add_grid(deps, at, same, query, token, &is_full);
+        if (PWSP_LIKELY(!is_full)) {
+            return place;
+        }
+        if (!pwsp_deps_grid_end(deps, at->tensor)) {
+            return 0;
+        }
+    }
+    return pwsp_deps_add_one(deps, at, same, query && !query->is_grid ? query : NULL, token);
+}
+
 PWSP_INTERNAL bool pwsp_deps_add(pwsp_deps *deps, const pwsp_tile_at *tiles, uint32_t count,
                                  const pwsp_token *token) {
-    bool is_queried = deps->is_exact || deps->is_overlap;
+    const bool is_queried = deps->is_exact || deps->is_overlap;
+    const bool has_queries = is_queried && count <= PTOWSP_TASK_TILE_MAX;
     PTOWSP_ASSERT(count <= deps->same_count);
     if (!is_queried) {
         if (PWSP_UNLIKELY(deps->wants_sweep) && !pwsp_deps_sweep(deps)) {
@@ -21155,13 +21843,11 @@ PWSP_INTERNAL bool pwsp_deps_add(pwsp_deps *deps, const pwsp_tile_at *tiles, uin
         pwsp_deps_make_room(deps, count);
     }
     for (uint32_t i = 0; i < count; i++) {
-        bool is_tracked = deps->tensors[tiles[i].tensor].is_tracked;
         uint32_t same = is_queried ? deps->same[i] : 0;
         deps->same[i] = 0;
-        if (is_tracked) {
-            const pwsp_deps_hint *hint =
-                is_queried && count <= PTOWSP_TASK_TILE_MAX ? &deps->hints[i] : NULL;
-            deps->same[i] = pwsp_deps_add_one(deps, &tiles[i], same, hint, token);
+        if (deps->tensors[tiles[i].tensor].is_tracked) {
+            pwsp_deps_query_state *query = has_queries ? &deps->queries[i] : NULL;
+            deps->same[i] = pwsp_deps_add_tile(deps, &tiles[i], same, query, token);
             if (deps->same[i] == 0) {
                 return false;
             }
@@ -21202,7 +21888,9 @@ static void pwsp_deps_forget(pwsp_deps *deps, const pwsp_bound_tensor *bound) {
     if (deps->access_count && deps->buckets) {  // none if making room for more was refused
         memset(deps->buckets, 0, (size_t)deps->bucket_count * sizeof(uint32_t));
     }
+    pwsp_deps_pages_clear(deps);
     deps->access_count = 0;
+    deps->room = 0;
     deps->free_count = 0;
     deps->hand = 0;
     deps->wants_sweep = false;
@@ -21220,9 +21908,7 @@ PWSP_INTERNAL void pwsp_deps_begin(pwsp_deps *deps, const pwsp_timed *timed,
     deps->keeps_readers = (deps->is_exact || deps->is_overlap) &&
                           (deps->hazards & PTOWSP_HAZARD_WAR) &&
                           !(deps->hazards & PTOWSP_HAZARD_WAW);
-    deps->is_one_pass =
-        (deps->is_exact || deps->is_overlap) &&
-        deps->hazards == (PTOWSP_HAZARD_RAW | PTOWSP_HAZARD_WAR | PTOWSP_HAZARD_WAW);
+    deps->is_one_pass = (deps->is_exact || deps->is_overlap) && deps->hazards == PWSP_DEPS_HAZARDS;
     pwsp_deps_find_tensors(deps, timed, false);
 }
 
@@ -21231,7 +21917,7 @@ PWSP_INTERNAL void pwsp_deps_begin_data(pwsp_deps *deps, const pwsp_timed *timed
     pwsp_deps_forget(deps, bound);
     deps->is_exact = false;
     deps->is_overlap = true;
-    deps->hazards = PTOWSP_HAZARD_RAW | PTOWSP_HAZARD_WAR | PTOWSP_HAZARD_WAW;
+    deps->hazards = PWSP_DEPS_HAZARDS;
     deps->keeps_readers = false;
     deps->is_one_pass = true;
     pwsp_deps_find_tensors(deps, timed, true);
@@ -21254,6 +21940,7 @@ PWSP_INTERNAL void pwsp_deps_free(pwsp_deps *deps) {
     pwsp_memory_free(deps->memory, deps->levels,
                      (size_t)deps->level_capacity * sizeof(pwsp_deps_level));
     pwsp_memory_free(deps->memory, deps->buckets, (size_t)deps->bucket_count * sizeof(uint32_t));
+    pwsp_deps_pages_free(deps);
     pwsp_memory_free(deps->memory, deps->visited,
                      (size_t)deps->visited_capacity * sizeof(pwsp_token));
     memset(deps, 0, sizeof *deps);
@@ -21266,7 +21953,7 @@ PWSP_INTERNAL size_t pwsp_deps_bytes(const pwsp_deps *deps) {
            (size_t)deps->next_capacity * sizeof(uint32_t) +
            (size_t)(deps->time_capacity + deps->task_capacity) * sizeof(uint64_t) +
            (size_t)deps->level_capacity * sizeof(pwsp_deps_level) +
-           (size_t)deps->bucket_count * sizeof(uint32_t) +
+           (size_t)deps->bucket_count * sizeof(uint32_t) + pwsp_deps_pages_bytes(deps) +
            (size_t)deps->visited_capacity * sizeof(pwsp_token);
 }
 
@@ -60325,9 +61012,9 @@ typedef struct pwsp_flight {
     uint64_t task;
 } pwsp_flight;
 
-// Tasks of one lane, in a ring: ends, and behind them (at + capacity) the tasks.
+// Tasks of one lane, in a ring of their ends, and one of the tasks if these are kept.
 typedef struct pwsp_flight_queue {
-    uint64_t *ring;
+    uint64_t *ring, *tasks;
     uint64_t second;    // the end behind the head's, or UINT64_MAX
     uint32_t capacity;  // a power of two, or 0
     uint32_t head, count;
@@ -60341,6 +61028,7 @@ typedef struct pwsp_window {
     uint32_t leaf_count;  // a power of two
     uint32_t lane_bits;   // log2(leaf_count)
     uint64_t count;       // tasks in flight
+    bool has_tasks;       // else they are not kept
 } pwsp_window;
 
 #define PWSP_WINDOW_EMPTY UINT64_MAX  // the player of a lane without tasks
@@ -60348,7 +61036,8 @@ typedef struct pwsp_window {
 // Makes room for lane_count lanes, all empty. False when memory is out.
 PWSP_INTERNAL bool pwsp_window_init(pwsp_window *window, const pwsp_memory *memory,
                                     uint32_t lane_count);
-PWSP_INTERNAL void pwsp_window_clear(pwsp_window *window);
+PWSP_INTERNAL void pwsp_window_clear(pwsp_window *window, const pwsp_memory *memory,
+                                     bool has_tasks);
 PWSP_INTERNAL void pwsp_window_free(pwsp_window *window, const pwsp_memory *memory);
 PWSP_INTERNAL size_t pwsp_window_bytes(const pwsp_window *window);
 
@@ -60444,18 +61133,20 @@ PWSP_INLINE bool pwsp_window_push(pwsp_window *window, const pwsp_memory *memory
     }
     window->count++;
     const pwsp_flight_queue *queue = &window->queues[lane];
-    uint32_t at = (queue->head + queue->count - 1) & (queue->capacity - 1);
-    queue->ring[queue->capacity + at] = task;
+    if (window->has_tasks) {
+        queue->tasks[(queue->head + queue->count - 1) & (queue->capacity - 1)] = task;
+    }
     return true;
 }
 
-// Takes the task that ends first. Requires that there is one.
+// Takes the task that ends first; NO_INDEX if tasks are not kept. Requires that there is one.
 PWSP_INLINE pwsp_flight pwsp_window_pop(pwsp_window *window, uint32_t *out_lane) {
     uint64_t winner = window->games[1];
     PTOWSP_ASSERT(window->count > 0 && winner != PWSP_WINDOW_EMPTY);
     *out_lane = pwsp_window_lane(window, winner);
     const pwsp_flight_queue *queue = &window->queues[*out_lane];
-    pwsp_flight flight = {queue->ring[queue->head], queue->ring[queue->capacity + queue->head]};
+    pwsp_flight flight = {queue->ring[queue->head],
+                          window->has_tasks ? queue->tasks[queue->head] : PTOWSP_NO_INDEX};
     pwsp_window_pop_first(window, winner);
     window->count--;
     return flight;
@@ -60479,7 +61170,24 @@ static uint32_t pwsp_window_start(uint32_t lane, uint32_t capacity) {
     return capacity ? lane * 8 & (capacity - 1) : 0;
 }
 
-PWSP_INTERNAL void pwsp_window_clear(pwsp_window *window) {
+static size_t pwsp_window_ring_bytes(const pwsp_flight_queue *queue) {
+    return (size_t)queue->capacity * sizeof(uint64_t);
+}
+
+static void pwsp_window_free_rings(pwsp_flight_queue *queue, const pwsp_memory *memory) {
+    pwsp_memory_free(memory, queue->ring, pwsp_window_ring_bytes(queue));
+    pwsp_memory_free(memory, queue->tasks, queue->tasks ? pwsp_window_ring_bytes(queue) : 0);
+    memset(queue, 0, sizeof *queue);
+}
+
+PWSP_INTERNAL void pwsp_window_clear(pwsp_window *window, const pwsp_memory *memory,
+                                     bool has_tasks) {
+    for (uint32_t i = 0; i < window->lane_count; i++) {
+        if (has_tasks && !window->queues[i].tasks) {
+            pwsp_window_free_rings(&window->queues[i], memory);  // it has no room for tasks
+        }
+    }
+    window->has_tasks = has_tasks;
     for (uint32_t i = 0; i < window->lane_count; i++) {
         window->queues[i].head = pwsp_window_start(i, window->queues[i].capacity);
         window->queues[i].count = 0;
@@ -60510,14 +61218,14 @@ PWSP_INTERNAL bool pwsp_window_init(pwsp_window *window, const pwsp_memory *memo
         pwsp_window_free(window, memory);
         return false;
     }
-    pwsp_window_clear(window);
+    memset(window->queues, 0, lane_count * sizeof(pwsp_flight_queue));
+    pwsp_window_clear(window, memory, true);
     return true;
 }
 
 PWSP_INTERNAL void pwsp_window_free(pwsp_window *window, const pwsp_memory *memory) {
-    for (uint32_t i = 0; window->queues && i < window->lane_count; i++) {
-        pwsp_memory_free(memory, window->queues[i].ring,
-                         2 * (size_t)window->queues[i].capacity * sizeof(uint64_t));
+    for (uint32_t i = 0; window->queues && window->games && i < window->lane_count; i++) {
+        pwsp_window_free_rings(&window->queues[i], memory);
     }
     pwsp_memory_free(memory, window->queues, window->lane_count * sizeof(pwsp_flight_queue));
     pwsp_memory_free(memory, window->games, 2 * (size_t)window->leaf_count * sizeof(uint64_t));
@@ -60528,7 +61236,8 @@ PWSP_INTERNAL size_t pwsp_window_bytes(const pwsp_window *window) {
     size_t bytes = window->lane_count * sizeof(pwsp_flight_queue) +
                    2 * (size_t)window->leaf_count * sizeof(uint64_t);
     for (uint32_t i = 0; i < window->lane_count; i++) {
-        bytes += 2 * (size_t)window->queues[i].capacity * sizeof(uint64_t);
+        const pwsp_flight_queue *queue = &window->queues[i];
+        bytes += (queue->tasks ? 2 : 1) * pwsp_window_ring_bytes(queue);
     }
     return bytes;
 }
@@ -60541,8 +61250,13 @@ PWSP_INTERNAL bool pwsp_window_grow(pwsp_window *window, const pwsp_memory *memo
         return false;
     }
     uint32_t capacity = queue->capacity ? queue->capacity * 2 : PWSP_FLIGHT_MIN;
-    uint64_t *ring = (uint64_t *)pwsp_memory_alloc(memory, 2 * (size_t)capacity * sizeof(uint64_t));
-    if (!ring) {
+    const size_t bytes = (size_t)capacity * sizeof(uint64_t);
+    uint64_t *ring = (uint64_t *)pwsp_memory_alloc(memory, bytes), *tasks = NULL;
+    if (ring && window->has_tasks) {
+        tasks = (uint64_t *)pwsp_memory_alloc(memory, bytes);
+    }
+    if (!ring || (window->has_tasks && !tasks)) {
+        pwsp_memory_free(memory, ring, bytes);
         return false;
     }
     uint32_t start = pwsp_window_start(lane, capacity);
@@ -60550,10 +61264,14 @@ PWSP_INTERNAL bool pwsp_window_grow(pwsp_window *window, const pwsp_memory *memo
         uint32_t from = (queue->head + i) & (queue->capacity - 1);
         uint32_t to = (start + i) & (capacity - 1);
         ring[to] = queue->ring[from];
-        ring[capacity + to] = queue->ring[queue->capacity + from];
+        if (tasks) {
+            tasks[to] = queue->tasks[from];
+        }
     }
-    pwsp_memory_free(memory, queue->ring, 2 * (size_t)queue->capacity * sizeof(uint64_t));
+    pwsp_memory_free(memory, queue->ring, pwsp_window_ring_bytes(queue));
+    pwsp_memory_free(memory, queue->tasks, queue->tasks ? pwsp_window_ring_bytes(queue) : 0);
     queue->ring = ring;
+    queue->tasks = tasks;
     queue->capacity = capacity;
     queue->head = start;
     return true;
@@ -60570,7 +61288,9 @@ PWSP_INTERNAL uint64_t pwsp_window_rebase(pwsp_window *window) {
     PTOWSP_ASSERT(base != UINT64_MAX);  // something is in flight
     window->base = base;
     for (uint32_t i = 0; i < window->lane_count; i++) {
-        const pwsp_flight_queue *queue = &window->queues[i];
+        pwsp_flight_queue *queue = &window->queues[i];
+        queue->second =
+            queue->count > 1 ? queue->ring[(queue->head + 1) & (queue->capacity - 1)] : UINT64_MAX;
         window->games[window->leaf_count + i] =
             queue->count ? pwsp_window_player(window, i, queue->ring[queue->head])
                          : PWSP_WINDOW_EMPTY;
@@ -60615,21 +61335,32 @@ PWSP_INTERNAL void pwsp_lanes_begin(pwsp_lanes *lanes);
 // Issues a task; its end is then known. False with an error in sim.
 PWSP_INTERNAL bool pwsp_lanes_task(pwsp_lanes *lanes, const pwsp_arrival *arrival);
 
+// The next task would end too late: the error. Returns false.
+PWSP_INTERNAL bool pwsp_lanes_fail_time(pwsp_sim *sim);
+
 // Issues a pipeline, which takes no lane and no place in the window. False with an error in sim.
 PWSP_INTERNAL bool pwsp_lanes_pipeline(pwsp_lanes *lanes, const pwsp_pipeline_arrival *arrival);
 
-// Tasks of one pool without anything but cycles and a dispatch key, all children of the open scope.
-// None takes a block.
-#define PWSP_BATCH_MAX 256
+// Tasks of one pool without anything but cycles, a dispatch key and tiles, of which all have as many,
+// and all children of the open scope. None takes a block.
+#define PWSP_BATCH_MAX      256
+#define PWSP_BATCH_TILE_MAX 128
 
 typedef struct pwsp_batch {
     uint64_t cycles[PWSP_BATCH_MAX];
     uint64_t keys[PWSP_BATCH_MAX];
+    pwsp_tile_at tiles[PWSP_BATCH_TILE_MAX];  // task by task
     uint32_t count;
     uint32_t pool;
+    uint32_t tile_count;  // of a task; 0: time uses none
 } pwsp_batch;
 
-// Does time need only what tasks without tiles have? Not with records, edges, streams, timing, a
+// The most tasks that a batch has room for.
+PWSP_INLINE uint32_t pwsp_batch_room(uint32_t tile_count) {
+    return tile_count ? PWSP_BATCH_TILE_MAX / tile_count : PWSP_BATCH_MAX;
+}
+
+// Does time need only what a batch has? Not with records, edges, streams, timing, a
 // start condition, or any window but stall.
 PWSP_INTERNAL bool pwsp_lanes_is_plain(const pwsp_lanes *lanes);
 
@@ -60681,7 +61412,8 @@ PWSP_INTERNAL size_t pwsp_lanes_bytes(const pwsp_lanes *lanes) {
 }
 
 PWSP_INTERNAL void pwsp_lanes_begin(pwsp_lanes *lanes) {
-    pwsp_window_clear(&lanes->window);
+    pwsp_window_clear(&lanes->window, &lanes->sim->memory,
+                      lanes->sim->has_records || lanes->sim->rings.is_used);
     lanes->is_held = false;
 }
 
@@ -60823,7 +61555,7 @@ static bool pwsp_lanes_wait_rings(pwsp_lanes *lanes, const pwsp_arrival *arrival
 
 // -- tasks ----------------------------------------------------------------------------------------
 
-static bool pwsp_lanes_fail_time(pwsp_sim *sim) {
+PWSP_INTERNAL bool pwsp_lanes_fail_time(pwsp_sim *sim) {
     return pwsp_sim_fail(sim, PTOWSP_LIMIT_EXCEEDED, sim->task_count,
                          "run: task %" PRIu64 " ends after 2^63 - 1 cycles", sim->task_count);
 }
@@ -61029,7 +61761,46 @@ PWSP_INTERNAL bool pwsp_lanes_pipeline(pwsp_lanes *lanes, const pwsp_pipeline_ar
            pwsp_sim_no_memory(sim);
 }
 
-// -- batches --------------------------------------------------------------------------------------
+PWSP_INTERNAL bool pwsp_lanes_slot_load(pwsp_lanes *lanes, const pwsp_tile_at *tile) {
+    pwsp_sim *sim = lanes->sim;
+    if (sim->schedule->issue == PTOWSP_ISSUE_IN_ORDER) {
+        return true;
+    }
+    pwsp_token none = {sim->clock.now, PTOWSP_NO_INDEX};
+    sim->deps.clock = sim->clock.now;
+    sim->deps.latest = none;
+    sim->deps.visit_count = 0;
+    pwsp_deps_query_load(&sim->deps, tile);
+    if (sim->deps.visit_count && !pwsp_sim_is_open(sim)) {
+        return pwsp_sim_fail_gate(sim, "a slot load needs the result of a task");
+    }
+    if (sim->deps.latest.time <= sim->clock.now) {
+        return true;
+    }
+    pwsp_sim_move_clock(sim, sim->deps.latest.time, PTOWSP_STALL_SLOT, sim->deps.latest.task);
+    return true;
+}
+
+// =================================================================================================
+// src/time/batch.c
+// =================================================================================================
+
+// Batches: tasks that need nothing but cycles, a dispatch key and tiles, many at once.
+//
+// With a window, each task that finds it full waits for the earliest end in it. The tournament of
+// window.h finds these ends one by one. But as long as the lanes are behind, a task starts when its
+// lane is free, whenever it has been issued, and nobody asks which end is which: the clocks of the
+// next tasks are the earliest ends, in order, and all that is wanted of the clocks is their sum and
+// the last of them. So a *bulk* of tasks is issued at once:
+//
+//      clock        T      first lane is free
+//      |---x--x--x--|---x----x--|---...           x: ends in the window
+//
+//      the k ends up to T leave, lane by lane, in any order;
+//      as many tasks as there is room now are issued, each when its lane is free.
+//
+// Their ends are after T, as T is before any lane is free. Equal ends make no difference: a task that
+// finds room because several left at once has the clock that it would have waited for.
 
 PWSP_INTERNAL bool pwsp_lanes_is_plain(const pwsp_lanes *lanes) {
     const pwsp_sim *sim = lanes->sim;
@@ -61050,22 +61821,51 @@ PWSP_INTERNAL bool pwsp_lanes_has_data(const pwsp_lanes *lanes) {
     return is_tracked;
 }
 
-// The tasks of a batch. Loop state is in local variables, so that the compiler may keep it in
+// Until when a task of a batch waits for its data. False when memory is out.
+PWSP_FORCE_INLINE bool pwsp_lanes_batch_wait(pwsp_sim *sim, const pwsp_tile_at *tiles,
+                                             uint32_t tile_count, uint64_t clock, uint64_t *ready) {
+    pwsp_deps *deps = &sim->deps;
+    deps->clock = clock;
+    deps->latest.time = *ready;
+    deps->latest.task = PTOWSP_NO_INDEX;
+    const bool is_good = pwsp_deps_query(deps, tiles, tile_count);
+    *ready = deps->latest.time;
+    return is_good;
+}
+
+// It ends: false when memory is out.
+PWSP_FORCE_INLINE bool pwsp_lanes_batch_tell(pwsp_sim *sim, const pwsp_tile_at *tiles,
+                                             uint32_t tile_count, uint64_t clock,
+                                             const pwsp_token *end) {
+    sim->deps.clock = clock;
+    return pwsp_deps_add(&sim->deps, tiles, tile_count, end);
+}
+
+// Tasks begin to end of a batch, one by one. Loop state is in local variables, so that the compiler may keep it in
 // registers.
 PWSP_FORCE_INLINE bool pwsp_lanes_batch_run(pwsp_lanes *lanes, const pwsp_batch *batch,
-                                            uint32_t count, bool is_in_order, bool has_window) {
+                                            uint32_t begin, uint32_t end_task, bool is_in_order,
+                                            bool has_window, bool has_tiles) {
     pwsp_sim *sim = lanes->sim;
     pwsp_open_scope *scope = &sim->order.scopes[sim->order.depth - 1];
     pwsp_window *window = &lanes->window;
     bool is_parallel = scope->is_parallel;
     uint64_t window_size = sim->schedule->window;
-    uint64_t ready = sim->order.has_structure ? scope->ready.time : 0, done = scope->done.time;
+    uint64_t order = sim->order.has_structure ? scope->ready.time : 0, done = scope->done.time;
     uint64_t clock = sim->clock.now, in_flight_max = sim->stats.in_flight_max;
     uint64_t waited_ready = 0, waited_window = 0, waited_lane = 0, largest = 0;
     bool follows = !is_parallel && sim->order.has_structure;
     bool fits = true, has_memory = true;
     uint64_t winner = window->games[1], in_flight = window->count;
-    for (uint32_t i = 0; i < count; i++) {
+    uint32_t count = end_task - begin;
+    for (uint32_t i = begin; i < end_task; i++) {
+        const pwsp_tile_at *tiles = batch->tiles + (size_t)i * batch->tile_count;
+        uint64_t ready = order;
+        if (has_tiles && !pwsp_lanes_batch_wait(sim, tiles, batch->tile_count, clock, &ready)) {
+            count = i - begin;
+            has_memory = false;
+            break;
+        }
         if (is_in_order && ready > clock) {
             waited_ready += ready - clock;
             clock = ready;
@@ -61088,13 +61888,13 @@ PWSP_FORCE_INLINE bool pwsp_lanes_batch_run(pwsp_lanes *lanes, const pwsp_batch 
         uint64_t start = pwsp_max_u64(due, lane->free);
         uint64_t end = start + batch->cycles[i];
         if (PWSP_UNLIKELY(end > PTOWSP_CYCLES_MAX)) {
-            count = i;
+            count = i - begin;
             fits = false;
             break;
         }
         if (has_window && end > clock) {
             if (!pwsp_window_push_after(window, &sim->memory, lane_index, end, &winner)) {
-                count = i;
+                count = i - begin;
                 has_memory = false;
                 break;
             }
@@ -61103,11 +61903,18 @@ PWSP_FORCE_INLINE bool pwsp_lanes_batch_run(pwsp_lanes *lanes, const pwsp_batch 
         waited_ready += due - clock;
         waited_lane += start - due;
         largest = pwsp_max_u64(largest, end);
-        ready = follows ? end : ready;
+        order = follows ? end : order;
         lane->free = end;
         sim->lane_stats[lane_index].busy_cycles += batch->cycles[i];
         sim->lane_stats[lane_index].task_count++;
         done = is_parallel ? pwsp_max_u64(done, end) : end;
+        const pwsp_token token = {end, sim->task_count + (i - begin)};
+        if (has_tiles && end >= clock &&
+            !pwsp_lanes_batch_tell(sim, tiles, batch->tile_count, clock, &token)) {
+            count = i - begin;
+            has_memory = false;
+            break;
+        }
     }
     scope->done.time = done;
     scope->ready.time = is_parallel ? scope->ready.time : done;
@@ -61123,36 +61930,190 @@ PWSP_FORCE_INLINE bool pwsp_lanes_batch_run(pwsp_lanes *lanes, const pwsp_batch 
     return has_memory ? fits || pwsp_lanes_fail_time(sim) : pwsp_sim_no_memory(sim);
 }
 
-PWSP_INTERNAL bool pwsp_lanes_batch(pwsp_lanes *lanes, const pwsp_batch *batch, uint32_t count) {
-    const ptowsp_schedule *schedule = lanes->sim->schedule;
-    bool has_window = schedule->window != 0;
-    PTOWSP_ASSERT(count <= PWSP_BATCH_MAX && pwsp_lanes_is_plain(lanes));
-    if (schedule->issue == PTOWSP_ISSUE_IN_ORDER) {
-        return has_window ? pwsp_lanes_batch_run(lanes, batch, count, true, true)
-                          : pwsp_lanes_batch_run(lanes, batch, count, true, false);
+// -- bulks ----------------------------------------------------------------------------------------
+
+#define PWSP_BULK_LANE_MAX 64   // with more, lanes have little each
+#define PWSP_BULK_MIN      16u  // tasks, unless they are the last of a batch
+
+typedef struct pwsp_bulk {
+    uint64_t first_free, last_free;  // lanes of the pool
+    uint64_t until;                  // ends up to here leave the window
+    uint64_t left, left_sum;         // these: how many, and their sum, modulo 2^64
+    uint64_t left_last;              // the last of them
+    uint32_t left_by_lane[PWSP_BULK_LANE_MAX];
+} pwsp_bulk;
+
+static void pwsp_bulk_count(const pwsp_window *window, pwsp_bulk *bulk) {
+    const uint64_t until = bulk->until;
+    bulk->left = bulk->left_sum = bulk->left_last = 0;
+    for (uint32_t lane = 0; lane < window->lane_count; lane++) {
+        const pwsp_flight_queue *queue = &window->queues[lane];
+        const uint32_t mask = queue->capacity - 1, head = queue->head, count = queue->count;
+        uint64_t last = 0;
+        uint32_t left = 0;
+        for (; left < count; left++) {
+            const uint64_t end = queue->ring[(head + left) & mask];
+            if (end > until) {
+                break;
+            }
+            bulk->left_sum += end;
+            last = end;
+        }
+        bulk->left_by_lane[lane] = left;
+        bulk->left += left;
+        bulk->left_last = pwsp_max_u64(bulk->left_last, last);
     }
-    return has_window ? pwsp_lanes_batch_run(lanes, batch, count, false, true)
-                      : pwsp_lanes_batch_run(lanes, batch, count, false, false);
 }
 
-PWSP_INTERNAL bool pwsp_lanes_slot_load(pwsp_lanes *lanes, const pwsp_tile_at *tile) {
+// Finds ends that leave, as many as wanted at most; false if that is too few. In flight tasks are taken
+// to end evenly until the first lane is free.
+static bool pwsp_bulk_find(const pwsp_window *window, uint64_t clock, uint32_t wanted,
+                           pwsp_bulk *bulk) {
+    const uint64_t span = bulk->first_free - 1 - clock;
+    if (span >> 48) {
+        return false;
+    }
+    uint64_t step = span * (wanted - wanted / 8) / window->count;
+    for (uint32_t i = 0; i < 3; i++) {
+        bulk->until = clock + pwsp_min_u64(step, span);
+        pwsp_bulk_count(window, bulk);
+        if (bulk->left <= wanted) {
+            return bulk->left > 0;
+        }
+        step /= 2;
+    }
+    return false;
+}
+
+// Can tasks of a batch be issued in bulk, and how many? 0: one by one.
+static uint32_t pwsp_bulk_begin(const pwsp_lanes *lanes, const pwsp_batch *batch, uint32_t begin,
+                                uint32_t end, pwsp_bulk *bulk) {
+    const pwsp_sim *sim = lanes->sim;
+    const pwsp_window *window = &lanes->window;
+    const pwsp_open_scope *scope = &sim->order.scopes[sim->order.depth - 1];
+    const pwsp_pool_lanes *pool = &sim->pools[batch->pool];
+    const uint64_t clock = sim->clock.now;
+    const uint32_t rest = end - begin;
+    if (sim->order.has_structure && (!scope->is_parallel || scope->ready.time > clock)) {
+        return 0;
+    }
+    uint64_t any = 0;
+    bulk->first_free = UINT64_MAX;
+    for (uint32_t i = 0; i < pool->count; i++) {
+        const uint64_t free = sim->lanes[pool->first + i].free;
+        bulk->first_free = pwsp_min_u64(bulk->first_free, free);
+        any |= free;
+    }
+    PTOWSP_ASSERT(window->count <= sim->schedule->window);
+    const uint64_t room = sim->schedule->window - window->count;
+    bulk->until = clock;
+    bulk->left = bulk->left_sum = 0;
+    bulk->left_last = clock;
+    if (bulk->first_free <= clock ||
+        (rest > room && !pwsp_bulk_find(window, clock, rest - (uint32_t)room, bulk))) {
+        return 0;
+    }
+    const uint32_t count = (uint32_t)pwsp_min_u64(rest, room + bulk->left);
+    for (uint32_t i = begin; i < begin + count; i++) {
+        any |= batch->cycles[i];
+    }
+    const bool is_early = any >> 54 == 0;  // no end is beyond PTOWSP_CYCLES_MAX
+    return is_early && (count == rest || count >= PWSP_BULK_MIN) ? count : 0;
+}
+
+// Tasks start when their lanes are free. False when memory is out.
+static bool pwsp_bulk_start(pwsp_lanes *lanes, const pwsp_batch *batch, uint32_t begin,
+                            uint32_t count, const pwsp_bulk *bulk) {
     pwsp_sim *sim = lanes->sim;
-    if (sim->schedule->issue == PTOWSP_ISSUE_IN_ORDER) {
-        return true;
+    pwsp_window *window = &lanes->window;
+    pwsp_open_scope *scope = &sim->order.scopes[sim->order.depth - 1];
+    const uint32_t stayed = count - (uint32_t)bulk->left;  // tasks that found room
+    uint64_t starts = 0, largest = 0, last = 0;
+    for (uint32_t i = begin; i < begin + count; i++) {
+        const uint32_t lane_index = pwsp_sim_dispatch(sim, batch->pool, false, batch->keys[i]);
+        pwsp_lane *lane = &sim->lanes[lane_index];
+        pwsp_flight_queue *queue = &window->queues[lane_index];
+        const uint64_t start = lane->free, end = start + batch->cycles[i];
+        PTOWSP_ASSERT(start > bulk->until);
+        if (PWSP_UNLIKELY(queue->count == queue->capacity) &&
+            !pwsp_window_grow(window, &sim->memory, lane_index)) {
+            return pwsp_sim_no_memory(sim);
+        }
+        queue->ring[(queue->head + queue->count++) & (queue->capacity - 1)] = end;
+        lane->free = end;
+        sim->lane_stats[lane_index].busy_cycles += batch->cycles[i];
+        sim->lane_stats[lane_index].task_count++;
+        starts += start;
+        largest = pwsp_max_u64(largest, end);
+        last = end;
     }
-    pwsp_token none = {sim->clock.now, PTOWSP_NO_INDEX};
-    sim->deps.clock = sim->clock.now;
-    sim->deps.latest = none;
-    sim->deps.visit_count = 0;
-    pwsp_deps_query_load(&sim->deps, tile);
-    if (sim->deps.visit_count && !pwsp_sim_is_open(sim)) {
-        return pwsp_sim_fail_gate(sim, "a slot load needs the result of a task");
-    }
-    if (sim->deps.latest.time <= sim->clock.now) {
-        return true;
-    }
-    pwsp_sim_move_clock(sim, sim->deps.latest.time, PTOWSP_STALL_SLOT, sim->deps.latest.task);
+    const uint64_t clocks = stayed * sim->clock.now + bulk->left_sum;
+    sim->stats.stall_cycles[PTOWSP_STALL_LANE] += starts - clocks;
+    sim->stats.stall_cycles[PTOWSP_STALL_WINDOW] += bulk->left_last - sim->clock.now;
+    sim->stats.makespan_cycles = pwsp_max_u64(sim->stats.makespan_cycles, largest);
+    sim->clock.now = bulk->left_last;
+    scope->done.time = scope->is_parallel ? pwsp_max_u64(scope->done.time, largest) : last;
+    scope->ready.time = scope->is_parallel ? scope->ready.time : last;
     return true;
+}
+
+// Issues tasks from `begin` on in bulk, if that can be. *out_count is how many. False with an error.
+static bool pwsp_lanes_bulk(pwsp_lanes *lanes, const pwsp_batch *batch, uint32_t begin,
+                            uint32_t end, uint32_t *out_count) {
+    pwsp_bulk bulk;
+    pwsp_sim *sim = lanes->sim;
+    pwsp_window *window = &lanes->window;
+    const uint32_t count = pwsp_bulk_begin(lanes, batch, begin, end, &bulk);
+    *out_count = count;
+    if (count == 0) {
+        return true;
+    }
+    for (uint32_t lane = 0; bulk.left && lane < window->lane_count; lane++) {
+        pwsp_flight_queue *queue = &window->queues[lane];
+        queue->count -= bulk.left_by_lane[lane];
+        queue->head = (queue->head + bulk.left_by_lane[lane]) & (queue->capacity - 1);
+    }
+    if (!pwsp_bulk_start(lanes, batch, begin, count, &bulk)) {
+        return false;
+    }
+    window->count += count - bulk.left;
+    pwsp_window_rebase(window);
+    sim->stats.in_flight_max = pwsp_max_u64(sim->stats.in_flight_max, window->count);
+    sim->task_count += count;
+    sim->issue_count += count;
+    return true;
+}
+
+// Tasks of a batch one by one.
+static bool pwsp_lanes_batch_part(pwsp_lanes *lanes, const pwsp_batch *batch, uint32_t begin,
+                                  uint32_t end) {
+    const ptowsp_schedule *schedule = lanes->sim->schedule;
+    const bool is_in_order = schedule->issue == PTOWSP_ISSUE_IN_ORDER;
+    const bool has_window = schedule->window != 0;
+    if (batch->tile_count) {
+        return has_window
+                   ? pwsp_lanes_batch_run(lanes, batch, begin, end, is_in_order, true, true)
+                   : pwsp_lanes_batch_run(lanes, batch, begin, end, is_in_order, false, true);
+    }
+    if (is_in_order) {
+        return has_window ? pwsp_lanes_batch_run(lanes, batch, begin, end, true, true, false)
+                          : pwsp_lanes_batch_run(lanes, batch, begin, end, true, false, false);
+    }
+    return has_window ? pwsp_lanes_batch_run(lanes, batch, begin, end, false, true, false)
+                      : pwsp_lanes_batch_run(lanes, batch, begin, end, false, false, false);
+}
+
+PWSP_INTERNAL bool pwsp_lanes_batch(pwsp_lanes *lanes, const pwsp_batch *batch, uint32_t count) {
+    PTOWSP_ASSERT(count <= pwsp_batch_room(batch->tile_count) && pwsp_lanes_is_plain(lanes));
+    const bool has_bulks = lanes->sim->schedule->window && !batch->tile_count &&
+                           lanes->window.lane_count <= PWSP_BULK_LANE_MAX;
+    uint32_t begin = 0;
+    for (uint32_t bulk = has_bulks; bulk && begin < count; begin += bulk) {
+        if (!pwsp_lanes_bulk(lanes, batch, begin, count, &bulk)) {
+            return false;
+        }
+    }
+    return begin == count || pwsp_lanes_batch_part(lanes, batch, begin, count);
 }
 
 // =================================================================================================
@@ -61895,7 +62856,7 @@ PWSP_INTERNAL void pwsp_events_begin(pwsp_events *events) {
     for (uint32_t i = 0; i < lane_count; i++) {
         events->idle[i / 64] |= UINT64_C(1) << i % 64;
     }
-    pwsp_window_clear(&events->running);
+    pwsp_window_clear(&events->running, &events->sim->memory, true);
     events->in_flight = 0;
     events->pipeline_count = 0;
     events->late = 0;
@@ -71657,14 +72618,26 @@ static bool pwsp_run_flush(ptowsp_run *run) {
     return count == 0 || pwsp_timeline_batch(&run->time, batch, count);
 }
 
+// The expander's tiles become those of the next task of the batch.
+PWSP_FORCE_INLINE void pwsp_run_collect_tiles(ptowsp_run *run) {
+    pwsp_batch *batch = &run->batch;
+    pwsp_tile_at *to = batch->tiles + (size_t)batch->count * batch->tile_count;
+    for (uint32_t i = 0; i < batch->tile_count; i++) {
+        to[i] = run->walk.expander.tiles_at[i];
+    }
+}
+
 // Collects a plain task of one pool, up to a full batch. False with an error in sim.
 PWSP_FORCE_INLINE bool pwsp_run_collect(ptowsp_run *run, const pwsp_arrival *arrival) {
     pwsp_batch *batch = &run->batch;
-    if ((batch->count == PWSP_BATCH_MAX || batch->pool != arrival->pool) && !pwsp_run_flush(run)) {
+    const bool is_other = batch->pool != arrival->pool || batch->tile_count != arrival->tile_count;
+    if ((batch->count == pwsp_batch_room(batch->tile_count) || is_other) && !pwsp_run_flush(run)) {
         return false;
     }
-    PTOWSP_ASSERT(batch->count < PWSP_BATCH_MAX);
+    PTOWSP_ASSERT(batch->count < pwsp_batch_room(arrival->tile_count));
     batch->pool = arrival->pool;
+    batch->tile_count = arrival->tile_count;
+    pwsp_run_collect_tiles(run);
     batch->cycles[batch->count] = arrival->cycles;
     batch->keys[batch->count++] = arrival->dispatch_key;
     return true;
@@ -71687,11 +72660,10 @@ typedef struct pwsp_run_mode {
     bool has_meeting;  // a task that communicates may be held, so each is issued alone
 } pwsp_run_mode;
 
-// Does time need only the cycles and the key of the expander's task?
+// Does time need only what a batch has of the expander's task?
 static bool pwsp_run_is_plain(const ptowsp_run *run, const pwsp_run_mode *mode) {
     const pwsp_expander *x = &run->walk.expander;
-    return mode->has_plain && !(mode->has_data && x->task_op->view_count) &&
-           !pwsp_sim_has_block(&run->time.sim, x->kernel->unit) &&
+    return mode->has_plain && !pwsp_sim_has_block(&run->time.sim, x->kernel->unit) &&
            x->kernel->unit != PTOWSP_UNIT_LINK;
 }
 
@@ -71723,7 +72695,8 @@ static bool pwsp_run_stretch_timed(ptowsp_run *run, const pwsp_stretch *stretch,
 // The next tasks of a stretch, into the batch, which has room for them. False with the expander's
 // error.
 PWSP_FORCE_INLINE bool pwsp_run_stretch_plain(ptowsp_run *run, const pwsp_stretch *stretch,
-                                              uint64_t begin, uint64_t end, bool is_time_only) {
+                                              uint64_t begin, uint64_t end, bool is_time_only,
+                                              bool has_tiles) {
     pwsp_expander *x = &run->walk.expander;
     pwsp_batch *batch = &run->batch;
     const pwsp_kernel_info *kernel = x->kernel;
@@ -71740,6 +72713,9 @@ PWSP_FORCE_INLINE bool pwsp_run_stretch_plain(ptowsp_run *run, const pwsp_stretc
                 return false;
             }
         }
+        if (has_tiles) {
+            pwsp_run_collect_tiles(run);
+        }
         batch->cycles[batch->count] = cycles;
         batch->keys[batch->count++] = pwsp_source_value(key, i);
     }
@@ -71750,15 +72726,19 @@ PWSP_FORCE_INLINE bool pwsp_run_stretch_plain(ptowsp_run *run, const pwsp_stretc
 static bool pwsp_run_stretch_batched(ptowsp_run *run, const pwsp_stretch *stretch,
                                      bool is_time_only) {
     pwsp_batch *batch = &run->batch;
+    const uint32_t room = pwsp_batch_room(batch->tile_count);
+    const bool has_tiles = batch->tile_count > 0;
     PTOWSP_ASSERT(batch->count > 0 && batch->pool == run->walk.expander.kernel->pool);
     for (uint64_t i = 0; i < stretch->count;) {
-        if (pwsp_walk_is_cut(&run->walk) ||
-            (batch->count == PWSP_BATCH_MAX && !pwsp_run_flush(run))) {
+        if (pwsp_walk_is_cut(&run->walk) || (batch->count == room && !pwsp_run_flush(run))) {
             return false;
         }
-        const uint64_t end = pwsp_min_u64(stretch->count, i + (PWSP_BATCH_MAX - batch->count));
-        if (!(is_time_only ? pwsp_run_stretch_plain(run, stretch, i, end, true)
-                           : pwsp_run_stretch_plain(run, stretch, i, end, false))) {
+        const uint64_t end = pwsp_min_u64(stretch->count, i + (room - batch->count));
+        const bool is_good =
+            !is_time_only ? pwsp_run_stretch_plain(run, stretch, i, end, false, has_tiles)
+            : has_tiles   ? pwsp_run_stretch_plain(run, stretch, i, end, true, true)
+                          : pwsp_run_stretch_plain(run, stretch, i, end, true, false);
+        if (!is_good) {
             return false;
         }
         i = end;
@@ -71797,6 +72777,7 @@ static bool pwsp_run_task(ptowsp_run *run, const pwsp_run_mode *mode) {
     const bool is_plain = pwsp_run_is_plain(run, mode);
     if (is_plain) {
         arrival.pool = x->kernel->pool;
+        arrival.tile_count = mode->has_data ? x->task_op->view_count : 0;
     } else {
         pwsp_walk_arrival(x, &arrival);
         arrival.cycles = pwsp_walk_scaled(&run->walk, arrival.cycles);
@@ -71822,7 +72803,7 @@ static ptowsp_status pwsp_run_stop(ptowsp_run *run, pwsp_event event) {
 
 PWSP_INTERNAL ptowsp_status pwsp_run_walk(ptowsp_run *run, bool is_time_only) {
     pwsp_walk_begin(&run->walk, false);
-    run->batch.count = 0;
+    run->batch.count = run->batch.tile_count = 0;
     run->held = PWSP_EVENT_NONE;
     return pwsp_run_walk_on(run, is_time_only);
 }

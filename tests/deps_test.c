@@ -579,13 +579,13 @@ static ptowsp_cycles seven_cycles(const ptowsp_task *task, void *user) {
     return 7;
 }
 
-// Tasks without tiles have nothing to look up, whatever the dependencies: they are collected, here
-// ten of 7 cycles before each task that writes x for 100. Two lanes take turns:
+// Tasks are collected with as many tiles as they have: ten of 7 cycles without any in one batch, then a
+// task that writes x for 100 in the next. Two lanes take turns:
 //
 //      lane 0   ten's half to 35, x to 135, half to 170, half to 205, x from 235, when the one
 //               before has written it, to 335
 //      lane 1   half to 35, half to 70, x from 135 to 235, half to 270
-static void batches__tasks_without_tiles_are_collected_among_others(void **state) {
+static void batches__tasks_are_collected_by_the_number_of_their_tiles(void **state) {
     (void)state;
     ptowsp_context *context;
     ptowsp_module *m;
@@ -625,8 +625,9 @@ static void batches__tasks_without_tiles_are_collected_among_others(void **state
         assert_int_equal(stats->task_count, 33);
         assert_int_equal(stats->makespan_cycles, 335);
         for (uint32_t i = 0; i < 10; i++) {
-            assert_int_equal(run->batch.cycles[i], has_records ? 0 : 7);
+            assert_int_equal(run->batch.cycles[i], has_records ? 0 : i ? 7 : 100);
         }
+        assert_int_equal(run->batch.tile_count, has_records ? 0 : 1);
     }
     ptowsp_run_destroy(run);
     ptowsp_program_destroy(program);
@@ -640,7 +641,7 @@ int main(void) {
         cmocka_unit_test(deps__groups_that_are_apart_share_no_bytes),
         cmocka_unit_test(deps__the_usual_packings_are_as_good_as_apart),
         cmocka_unit_test(deps__lists_are_short_whatever_comes_first),
-        cmocka_unit_test(batches__tasks_without_tiles_are_collected_among_others),
+        cmocka_unit_test(batches__tasks_are_collected_by_the_number_of_their_tiles),
         cmocka_unit_test(memory__a_task_of_three_tiles_in_flight_takes_256_bytes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -119,7 +119,7 @@ src/runtime/binding_check.h src/runtime/binding_check.c src/runtime/plan_binding
 src/runtime/plan_batch.h src/runtime/plan_batch.c
 src/runtime/walk_check.h src/runtime/walk_check.c
 src/runtime/deps.h src/runtime/groups.c src/runtime/access.h src/runtime/access.c
-    src/runtime/cells.h src/runtime/cells.c src/runtime/deps.c
+    src/runtime/cells.h src/runtime/grid.h src/runtime/grid.c src/runtime/cells.c src/runtime/meet.h src/runtime/deps.c
 src/runtime/precedence.h src/runtime/precedence.c
 src/runtime/reorder.h src/runtime/reorder.c
 src/runtime/issue.h src/runtime/issue.c
@@ -172,7 +172,7 @@ src/time/rings.h src/time/rings.c
 src/time/earliest.h src/time/earliest.c
 src/time/sim.h src/time/sim.c
 src/time/window.h src/time/window.c
-src/time/lanes.h src/time/lanes.c
+src/time/lanes.h src/time/lanes.c src/time/batch.c
 src/time/events.h src/time/nodes.h src/time/nodes.c src/time/events.c
 src/time/timeline.h src/time/timeline.c
 src/time/channel.h src/time/channel.c
@@ -247,7 +247,7 @@ src/time/rings.h src/time/rings.c
 src/time/earliest.h src/time/earliest.c
 src/time/sim.h src/time/sim.c
 src/time/window.h src/time/window.c
-src/time/lanes.h src/time/lanes.c
+src/time/lanes.h src/time/lanes.c src/time/batch.c
 src/time/events.h src/time/nodes.h src/time/nodes.c src/time/events.c
 src/time/timeline.h src/time/timeline.c
 src/time/channel.h src/time/channel.c

@@ -108,14 +108,26 @@ static bool pwsp_run_flush(ptowsp_run *run) {
     return count == 0 || pwsp_timeline_batch(&run->time, batch, count);
 }
 
+// The expander's tiles become those of the next task of the batch.
+PWSP_FORCE_INLINE void pwsp_run_collect_tiles(ptowsp_run *run) {
+    pwsp_batch *batch = &run->batch;
+    pwsp_tile_at *to = batch->tiles + (size_t)batch->count * batch->tile_count;
+    for (uint32_t i = 0; i < batch->tile_count; i++) {
+        to[i] = run->walk.expander.tiles_at[i];
+    }
+}
+
 // Collects a plain task of one pool, up to a full batch. False with an error in sim.
 PWSP_FORCE_INLINE bool pwsp_run_collect(ptowsp_run *run, const pwsp_arrival *arrival) {
     pwsp_batch *batch = &run->batch;
-    if ((batch->count == PWSP_BATCH_MAX || batch->pool != arrival->pool) && !pwsp_run_flush(run)) {
+    const bool is_other = batch->pool != arrival->pool || batch->tile_count != arrival->tile_count;
+    if ((batch->count == pwsp_batch_room(batch->tile_count) || is_other) && !pwsp_run_flush(run)) {
         return false;
     }
-    PTOWSP_ASSERT(batch->count < PWSP_BATCH_MAX);
+    PTOWSP_ASSERT(batch->count < pwsp_batch_room(arrival->tile_count));
     batch->pool = arrival->pool;
+    batch->tile_count = arrival->tile_count;
+    pwsp_run_collect_tiles(run);
     batch->cycles[batch->count] = arrival->cycles;
     batch->keys[batch->count++] = arrival->dispatch_key;
     return true;
@@ -138,11 +150,10 @@ typedef struct pwsp_run_mode {
     bool has_meeting;  // a task that communicates may be held, so each is issued alone
 } pwsp_run_mode;
 
-// Does time need only the cycles and the key of the expander's task?
+// Does time need only what a batch has of the expander's task?
 static bool pwsp_run_is_plain(const ptowsp_run *run, const pwsp_run_mode *mode) {
     const pwsp_expander *x = &run->walk.expander;
-    return mode->has_plain && !(mode->has_data && x->task_op->view_count) &&
-           !pwsp_sim_has_block(&run->time.sim, x->kernel->unit) &&
+    return mode->has_plain && !pwsp_sim_has_block(&run->time.sim, x->kernel->unit) &&
            x->kernel->unit != PTOWSP_UNIT_LINK;
 }
 
@@ -174,7 +185,8 @@ static bool pwsp_run_stretch_timed(ptowsp_run *run, const pwsp_stretch *stretch,
 // The next tasks of a stretch, into the batch, which has room for them. False with the expander's
 // error.
 PWSP_FORCE_INLINE bool pwsp_run_stretch_plain(ptowsp_run *run, const pwsp_stretch *stretch,
-                                              uint64_t begin, uint64_t end, bool is_time_only) {
+                                              uint64_t begin, uint64_t end, bool is_time_only,
+                                              bool has_tiles) {
     pwsp_expander *x = &run->walk.expander;
     pwsp_batch *batch = &run->batch;
     const pwsp_kernel_info *kernel = x->kernel;
@@ -191,6 +203,9 @@ PWSP_FORCE_INLINE bool pwsp_run_stretch_plain(ptowsp_run *run, const pwsp_stretc
                 return false;
             }
         }
+        if (has_tiles) {
+            pwsp_run_collect_tiles(run);
+        }
         batch->cycles[batch->count] = cycles;
         batch->keys[batch->count++] = pwsp_source_value(key, i);
     }
@@ -201,15 +216,19 @@ PWSP_FORCE_INLINE bool pwsp_run_stretch_plain(ptowsp_run *run, const pwsp_stretc
 static bool pwsp_run_stretch_batched(ptowsp_run *run, const pwsp_stretch *stretch,
                                      bool is_time_only) {
     pwsp_batch *batch = &run->batch;
+    const uint32_t room = pwsp_batch_room(batch->tile_count);
+    const bool has_tiles = batch->tile_count > 0;
     PTOWSP_ASSERT(batch->count > 0 && batch->pool == run->walk.expander.kernel->pool);
     for (uint64_t i = 0; i < stretch->count;) {
-        if (pwsp_walk_is_cut(&run->walk) ||
-            (batch->count == PWSP_BATCH_MAX && !pwsp_run_flush(run))) {
+        if (pwsp_walk_is_cut(&run->walk) || (batch->count == room && !pwsp_run_flush(run))) {
             return false;
         }
-        const uint64_t end = pwsp_min_u64(stretch->count, i + (PWSP_BATCH_MAX - batch->count));
-        if (!(is_time_only ? pwsp_run_stretch_plain(run, stretch, i, end, true)
-                           : pwsp_run_stretch_plain(run, stretch, i, end, false))) {
+        const uint64_t end = pwsp_min_u64(stretch->count, i + (room - batch->count));
+        const bool is_good =
+            !is_time_only ? pwsp_run_stretch_plain(run, stretch, i, end, false, has_tiles)
+            : has_tiles   ? pwsp_run_stretch_plain(run, stretch, i, end, true, true)
+                          : pwsp_run_stretch_plain(run, stretch, i, end, true, false);
+        if (!is_good) {
             return false;
         }
         i = end;
@@ -248,6 +267,7 @@ static bool pwsp_run_task(ptowsp_run *run, const pwsp_run_mode *mode) {
     const bool is_plain = pwsp_run_is_plain(run, mode);
     if (is_plain) {
         arrival.pool = x->kernel->pool;
+        arrival.tile_count = mode->has_data ? x->task_op->view_count : 0;
     } else {
         pwsp_walk_arrival(x, &arrival);
         arrival.cycles = pwsp_walk_scaled(&run->walk, arrival.cycles);
@@ -273,7 +293,7 @@ static ptowsp_status pwsp_run_stop(ptowsp_run *run, pwsp_event event) {
 
 PWSP_INTERNAL ptowsp_status pwsp_run_walk(ptowsp_run *run, bool is_time_only) {
     pwsp_walk_begin(&run->walk, false);
-    run->batch.count = 0;
+    run->batch.count = run->batch.tile_count = 0;
     run->held = PWSP_EVENT_NONE;
     return pwsp_run_walk_on(run, is_time_only);
 }

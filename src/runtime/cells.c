@@ -1,6 +1,6 @@
 // Levels, cells and room of the map of regions: deps.c explains them.
 
-#include "cells.h"
+#include "grid.h"
 
 #define PWSP_DEPS_HAND_STEPS   8           // for each access that is added; half of it for times
 #define PWSP_DEPS_TIMES_MAX    2           // log2 of the largest ratio of a level to a tile
@@ -21,8 +21,7 @@ PWSP_INTERNAL void pwsp_deps_extent_of_bytes(const pwsp_deps *deps, const pwsp_a
     extent->is_wide = high <= low || extent->row > UINT64_MAX - extent->rows;
 }
 
-// The number that is odd's inverse modulo 2^64.
-static uint64_t pwsp_deps_inverse(uint64_t odd) {
+PWSP_INTERNAL uint64_t pwsp_deps_inverse(uint64_t odd) {
     uint64_t inverse = odd;  // of the lowest three bits; each round doubles them
     for (uint32_t i = 0; i < 5; i++) {
         inverse *= 2 - odd * inverse;
@@ -30,19 +29,7 @@ static uint64_t pwsp_deps_inverse(uint64_t odd) {
     return inverse;
 }
 
-// Numbers the cells of a new level. The places of a plain tensor's matrices are multiples of the
-// greatest common divisor of its leading strides, so that dividing by that is multiplying by an
-// inverse.
-static void pwsp_deps_number(const pwsp_deps *deps, uint32_t tensor, pwsp_deps_level *level,
-                             uint32_t id) {
-    const pwsp_bound_tensor *bound = &deps->bound[tensor];
-    level->first = pwsp_mix64(id) >> 16;
-    level->place_shift = 0;
-    level->place_factor = 0;
-    level->row_cells = 1;
-    if (!deps->tensors[tensor].is_plain) {
-        return;
-    }
+PWSP_INTERNAL uint64_t pwsp_deps_matrix_step(const pwsp_bound_tensor *bound) {
     uint64_t divisor = 0;
     for (uint32_t i = 0; i < PWSP_TENSOR_LEAD_MAX; i++) {
         const int64_t stride = bound->lead_shape[i] > 1 ? bound->lead_strides[i] : 0;
@@ -53,10 +40,25 @@ static void pwsp_deps_number(const pwsp_deps *deps, uint32_t tensor, pwsp_deps_l
             rest = next;
         }
     }
+    return divisor;
+}
+
+// Numbers the cells of a new level.
+static void pwsp_deps_number(const pwsp_deps *deps, uint32_t tensor, pwsp_deps_level *level,
+                             uint32_t id) {
+    const pwsp_bound_tensor *bound = &deps->bound[tensor];
+    level->first = pwsp_mix64(id) >> 16;
+    level->place_shift = 0;
+    level->place_factor = 0;
+    level->row_cells = 1;
+    if (!deps->tensors[tensor].is_plain) {
+        return;
+    }
+    const uint64_t step = pwsp_deps_matrix_step(bound);
     level->row_cells = ((uint64_t)bound->cols >> level->col_shift) + 1;
-    if (divisor) {
-        level->place_shift = (uint8_t)__builtin_ctzll(divisor);
-        level->place_factor = pwsp_deps_inverse(divisor >> level->place_shift) *
+    if (step) {
+        level->place_shift = (uint8_t)__builtin_ctzll(step);
+        level->place_factor = pwsp_deps_inverse(step >> level->place_shift) *
                               (((uint64_t)bound->rows >> level->row_shift) + 1) * level->row_cells;
     }
 }
@@ -139,27 +141,13 @@ PWSP_INTERNAL bool pwsp_deps_enter(pwsp_deps *deps, uint32_t index) {
     return true;
 }
 
-// -- tokens ---------------------------------------------------------------------------------------
-
-PWSP_INTERNAL void pwsp_deps_drop(pwsp_deps *deps, uint32_t index) {
-    pwsp_access *access = &deps->accesses[index];
-    if (!(access->flags & PWSP_ACCESS_GONE)) {
-        access->flags |= PWSP_ACCESS_GONE;
-        if (!deps->ops.is_dead) {
-            deps->times[index] = 0;  // the hand looks here first
-        }
-        if (deps->ops.drop) {
-            pwsp_token token = pwsp_deps_token(deps, index);
-            deps->ops.drop(deps->ops.user, &token);
-        }
-    }
-}
-
 // -- room -----------------------------------------------------------------------------------------
 
 // Rebuilds all lists, with only the accesses that are in one.
 static bool pwsp_deps_enter_all(pwsp_deps *deps) {
-    memset(deps->buckets, 0, (size_t)deps->bucket_count * sizeof(uint32_t));
+    if (deps->buckets) {  // none if all accesses are in grids
+        memset(deps->buckets, 0, (size_t)deps->bucket_count * sizeof(uint32_t));
+    }
     for (uint32_t i = 0; i < deps->tensor_count; i++) {
         deps->tensors[i].wides = 0;
     }
@@ -168,7 +156,8 @@ static bool pwsp_deps_enter_all(pwsp_deps *deps) {
         deps->levels[i].row_over = deps->levels[i].col_over = false;
     }
     for (uint32_t i = 0; i < deps->access_count; i++) {
-        if ((deps->accesses[i].flags & PWSP_ACCESS_LINKED) && !pwsp_deps_enter(deps, i)) {
+        const uint32_t flags = deps->accesses[i].flags & (PWSP_ACCESS_LINKED | PWSP_ACCESS_GRID);
+        if (flags == PWSP_ACCESS_LINKED && !pwsp_deps_enter(deps, i)) {
             return false;
         }
     }
@@ -179,8 +168,14 @@ PWSP_INTERNAL bool pwsp_deps_sweep(pwsp_deps *deps) {
     uint32_t living = 0;
     for (uint32_t i = 0; i < deps->access_count; i++) {
         if (pwsp_deps_is_dead(deps, i)) {
+            if (deps->accesses[i].flags & PWSP_ACCESS_GRID) {
+                pwsp_deps_grid_leave(deps, i);
+            }
             pwsp_deps_drop(deps, i);
             continue;
+        }
+        if (deps->accesses[i].flags & PWSP_ACCESS_GRID) {
+            *pwsp_deps_grid_slot(deps, i) = living + 1;
         }
         pwsp_token token = pwsp_deps_token(deps, i);
         deps->accesses[living] = deps->accesses[i];
@@ -199,44 +194,78 @@ static void pwsp_deps_free_access(pwsp_deps *deps, uint32_t index) {
     pwsp_deps_drop(deps, index);
     deps->accesses[index].flags |= PWSP_ACCESS_FREE;
     if (deps->free_count++) {
-        deps->nexts[deps->free_last] = index;
+        deps->accesses[deps->free_last].row = index;
     } else {
         deps->free_first = index;
     }
     deps->free_last = index;
 }
 
+// What the hand last learned of a token: neighbours are often of one task.
+typedef struct pwsp_deps_hand {
+    uint32_t token;  // UINT32_MAX: of none
+    bool is_dead;
+} pwsp_deps_hand;
+
+// Advances the hand by some steps. Stores the dead accesses that it comes by, and returns their number.
+static uint32_t pwsp_deps_find_dead(pwsp_deps *deps, uint32_t steps, pwsp_deps_hand *known,
+                                    uint32_t *found) {
+    uint32_t found_count = 0;
+    for (uint32_t i = 0; i < steps; i++) {
+        const uint32_t index = deps->hand < deps->access_count ? deps->hand : 0;
+        const pwsp_access *access = &deps->accesses[index];
+        deps->hand = index + 1;
+        if (access->flags & PWSP_ACCESS_FREE) {
+            continue;
+        }
+        if (!deps->ops.is_small || access->token != known->token ||
+            access->flags & PWSP_ACCESS_GONE) {
+            known->is_dead = pwsp_deps_is_dead(deps, index);
+            known->token = access->flags & PWSP_ACCESS_GONE ? UINT32_MAX : access->token;
+        }
+        if (known->is_dead) {
+            found[found_count++] = index;
+        }
+    }
+    return found_count;
+}
+
+// The same for times, of which most are known to live without a look at the access.
+PWSP_FORCE_INLINE uint32_t pwsp_deps_find_past(pwsp_deps *deps, uint32_t steps, uint32_t *found) {
+    const uint64_t *times = deps->times;
+    const uint64_t clock = pwsp_max_u64(deps->clock, 1);  // removed accesses have time 0
+    const uint32_t count = (uint32_t)deps->access_count;
+    uint32_t found_count = 0, hand = deps->hand;
+    for (uint32_t i = 0; i < steps; i++) {
+        hand = hand < count ? hand : 0;
+        if (times[hand] < clock && !(deps->accesses[hand].flags & PWSP_ACCESS_FREE) &&
+            pwsp_deps_is_dead(deps, hand)) {
+            found[found_count++] = hand;
+        }
+        hand++;
+    }
+    deps->hand = hand;
+    return found_count;
+}
+
 PWSP_INTERNAL void pwsp_deps_make_room(pwsp_deps *deps, uint32_t count) {
-    uint32_t found[PWSP_DEPS_HAND_STEPS], *lists[PWSP_DEPS_HAND_STEPS];
-    uint32_t steps = deps->ops.is_small ? PWSP_DEPS_HAND_STEPS : PWSP_DEPS_HAND_STEPS / 2;
-    steps = deps->access_count < steps ? (uint32_t)deps->access_count : steps;
-    uint64_t enough = deps->access_count / PWSP_DEPS_HAND_STEPS + count;
-    const uint64_t *times = deps->ops.is_dead ? NULL : deps->times;
-    uint64_t clock = pwsp_max_u64(deps->clock, 1);  // removed accesses have time 0
-    uint32_t token = UINT32_MAX;                    // small: neighbours are often of one task
-    bool is_dead = false;
+    const uint32_t most = deps->ops.is_small ? PWSP_DEPS_HAND_STEPS : PWSP_DEPS_HAND_STEPS / 2;
+    const uint32_t steps = deps->access_count < most ? (uint32_t)deps->access_count : most;
+    const uint64_t enough = deps->access_count / PWSP_DEPS_HAND_STEPS + count;
+    pwsp_deps_hand known = {UINT32_MAX, false};
     for (uint32_t tile = 0; tile < count && deps->free_count < enough; tile++) {
-        uint32_t found_count = 0;
-        for (uint32_t i = 0; i < steps; i++) {
-            uint32_t index = deps->hand < deps->access_count ? deps->hand : 0;
-            deps->hand = index + 1;
-            if (times && times[index] >= clock) {
-                continue;
-            }
-            const pwsp_access *access = &deps->accesses[index];
-            if (access->flags & PWSP_ACCESS_FREE) {
-                continue;
-            }
-            if (!deps->ops.is_small || access->token != token || access->flags & PWSP_ACCESS_GONE) {
-                is_dead = pwsp_deps_is_dead(deps, index);
-                token = access->flags & PWSP_ACCESS_GONE ? UINT32_MAX : access->token;
-            }
-            if (is_dead) {
-                uint32_t *list =
-                    access->flags & PWSP_ACCESS_LINKED ? pwsp_deps_list(deps, access) : NULL;
-                PWSP_PREFETCH(list);
-                found[found_count] = index;
-                lists[found_count++] = list;
+        uint32_t found[PWSP_DEPS_HAND_STEPS], *lists[PWSP_DEPS_HAND_STEPS];
+        const uint32_t found_count = deps->ops.is_dead
+                                         ? pwsp_deps_find_dead(deps, steps, &known, found)
+                                         : pwsp_deps_find_past(deps, steps, found);
+        for (uint32_t i = 0; i < found_count; i++) {
+            const pwsp_access *access = &deps->accesses[found[i]];
+            lists[i] = NULL;
+            if (access->flags & PWSP_ACCESS_GRID) {
+                pwsp_deps_grid_leave(deps, found[i]);
+            } else if (access->flags & PWSP_ACCESS_LINKED) {
+                lists[i] = pwsp_deps_list(deps, access);
+                PWSP_PREFETCH(lists[i]);
             }
         }
         for (uint32_t i = 0; i < found_count; i++) {
@@ -249,22 +278,33 @@ PWSP_INTERNAL void pwsp_deps_make_room(pwsp_deps *deps, uint32_t count) {
 }
 
 static bool pwsp_deps_grow(pwsp_deps *deps, uint64_t needed) {
+    if (PWSP_LIKELY(needed <= deps->room)) {
+        return true;
+    }
     const pwsp_memory *memory = deps->memory;
-    void *accesses = deps->accesses, *nexts = deps->nexts;
-    void *times = deps->times, *tasks = deps->tasks;
+    void *accesses = deps->accesses, *times = deps->times, *tasks = deps->tasks;
     bool has_times = !deps->ops.is_small, has_tasks = has_times && deps->has_tasks;
-    bool is_good =
-        pwsp_memory_grow_little(memory, &accesses, &deps->access_capacity, needed,
-                                sizeof(pwsp_access)) &&
-        pwsp_memory_grow_little(memory, &nexts, &deps->next_capacity, needed, sizeof(uint32_t)) &&
-        (!has_times ||
-         pwsp_memory_grow_little(memory, &times, &deps->time_capacity, needed, sizeof(uint64_t))) &&
-        (!has_tasks ||
-         pwsp_memory_grow_little(memory, &tasks, &deps->task_capacity, needed, sizeof(uint64_t)));
+    bool is_good = pwsp_memory_grow_little(memory, &accesses, &deps->access_capacity, needed,
+                                           sizeof(pwsp_access)) &&
+                   (!has_times || pwsp_memory_grow_little(memory, &times, &deps->time_capacity,
+                                                          needed, sizeof(uint64_t))) &&
+                   (!has_tasks || pwsp_memory_grow_little(memory, &tasks, &deps->task_capacity,
+                                                          needed, sizeof(uint64_t)));
     deps->accesses = (pwsp_access *)accesses;
-    deps->nexts = (uint32_t *)nexts;
     deps->times = (uint64_t *)times;
     deps->tasks = (uint64_t *)tasks;
+    deps->room = deps->access_capacity;
+    deps->room = has_times ? pwsp_min_u64(deps->room, deps->time_capacity) : deps->room;
+    deps->room = has_tasks ? pwsp_min_u64(deps->room, deps->task_capacity) : deps->room;
+    return is_good;
+}
+
+// Makes room for the links of a number of accesses.
+static bool pwsp_deps_grow_nexts(pwsp_deps *deps, uint64_t count) {
+    void *nexts = deps->nexts;
+    bool is_good = pwsp_memory_grow_little(deps->memory, &nexts, &deps->next_capacity, count,
+                                           sizeof(uint32_t));
+    deps->nexts = (uint32_t *)nexts;
     return is_good;
 }
 
@@ -281,13 +321,14 @@ static bool pwsp_deps_grow_buckets(pwsp_deps *deps, uint64_t count) {
 PWSP_INTERNAL bool pwsp_deps_reserve(pwsp_deps *deps) {
     deps->has_tasks = true;
     return pwsp_deps_grow(deps, PWSP_DEPS_SWEEP_MIN) &&
+           pwsp_deps_grow_nexts(deps, PWSP_DEPS_SWEEP_MIN) &&
            pwsp_deps_grow_buckets(deps, PWSP_DEPS_SWEEP_MIN);
 }
 
 PWSP_INTERNAL bool pwsp_deps_fix(pwsp_deps *deps, uint32_t access_count) {
     void *levels = deps->levels;
     deps->has_tasks = true;
-    bool is_good = pwsp_deps_grow(deps, access_count) &&
+    bool is_good = pwsp_deps_grow(deps, access_count) && pwsp_deps_grow_nexts(deps, access_count) &&
                    pwsp_deps_grow_buckets(deps, access_count) &&
                    pwsp_memory_grow(deps->memory, &levels, &deps->level_capacity,
                                     PWSP_DEPS_LEVELS_FIXED + 2 * (uint64_t)deps->tensor_count,
@@ -318,16 +359,19 @@ PWSP_INTERNAL void pwsp_deps_clear(pwsp_deps *deps) {
     (void)is_good;
 }
 
+PWSP_INTERNAL bool pwsp_deps_widen(pwsp_deps *deps) {
+    const uint64_t needed = deps->access_count;
+    return (needed <= deps->next_capacity || pwsp_deps_grow_nexts(deps, needed)) &&
+           (needed <= deps->bucket_count ||
+            (pwsp_deps_grow_buckets(deps, needed + needed / 4) && pwsp_deps_enter_all(deps)));
+}
+
 PWSP_INTERNAL uint32_t pwsp_deps_place_new(pwsp_deps *deps) {
     uint64_t needed = deps->access_count + 1;
     if (needed >= UINT32_MAX || !pwsp_deps_grow(deps, needed)) {
         return 0;
     }
-    if (needed > deps->bucket_count) {
-        if (!pwsp_deps_grow_buckets(deps, needed + needed / 4) || !pwsp_deps_enter_all(deps)) {
-            return 0;
-        }
-    }
+    deps->accesses[needed - 1].flags = 0;  // it is in no list yet, which growing tables must see
     deps->access_count = needed;
     deps->access_max = pwsp_max_u64(deps->access_max, needed);
     return (uint32_t)needed;

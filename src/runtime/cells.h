@@ -133,6 +133,13 @@ PWSP_INLINE void pwsp_deps_leave(pwsp_deps *deps, uint32_t index, uint32_t *list
     *at = deps->nexts[index];
 }
 
+// The number that is odd's inverse modulo 2^64.
+PWSP_INTERNAL uint64_t pwsp_deps_inverse(uint64_t odd);
+
+// The greatest common divisor of a tensor's leading strides, of which the places of its matrices are
+// multiples; 0 if there is one matrix. Dividing by it is multiplying by an inverse.
+PWSP_INTERNAL uint64_t pwsp_deps_matrix_step(const pwsp_bound_tensor *bound);
+
 // The cells of a level that may hold the start of an access overlapping an extent.
 typedef struct pwsp_cells {
     uint64_t first_row, last_row, first_col, last_col;
@@ -156,18 +163,20 @@ PWSP_INLINE bool pwsp_deps_is_large(const pwsp_cells *cells, uint64_t access_cou
     return (rows | cols) > 4 && (!pwsp_mul_fits(rows, cols, &count) || count > access_count);
 }
 
-// Would a level have cells of this size for tiles of that one: the next power of two?
+// Would a level have cells of this size for tiles of that one: the next power of two? That is, is
+// 2^shift < 2 * size <= 2^(shift + 1)?
 PWSP_INLINE bool pwsp_deps_is_fit(uint8_t shift, uint64_t size) {
-    return (UINT64_C(1) << shift) - size < size;
+    return (2 * size - 1) >> shift == 1;
 }
 
-// May a new access go to the cell of a hint? The level may have been reused for other tiles since.
-PWSP_FORCE_INLINE bool pwsp_deps_is_hint_good(const pwsp_deps *deps, const pwsp_deps_hint *hint) {
-    if (!hint->level || !hint->is_fit) {
+// May the access of a query go to its cell? The level may have been reused for other tiles since.
+PWSP_FORCE_INLINE bool pwsp_deps_is_cell_good(const pwsp_deps *deps,
+                                              const pwsp_deps_query_state *query) {
+    if (!query->level || !query->is_fit) {
         return false;
     }
-    const pwsp_deps_level *level = &deps->levels[hint->level];
-    return level->row_shift == hint->row_shift && level->col_shift == hint->col_shift;
+    const pwsp_deps_level *level = &deps->levels[query->level];
+    return level->row_shift == query->row_shift && level->col_shift == query->col_shift;
 }
 
 // -- tokens ---------------------------------------------------------------------------------------
@@ -206,7 +215,20 @@ PWSP_INLINE bool pwsp_deps_is_dead(const pwsp_deps *deps, uint32_t index) {
     return deps->ops.is_dead(deps->ops.user, &token);
 }
 
-PWSP_INTERNAL void pwsp_deps_drop(pwsp_deps *deps, uint32_t index);
+// An access is not waited for any more.
+PWSP_INLINE void pwsp_deps_drop(pwsp_deps *deps, uint32_t index) {
+    pwsp_access *access = &deps->accesses[index];
+    if (!(access->flags & PWSP_ACCESS_GONE)) {
+        access->flags |= PWSP_ACCESS_GONE;
+        if (!deps->ops.is_dead) {
+            deps->times[index] = 0;  // the hand looks here first
+        }
+        if (deps->ops.drop) {
+            pwsp_token token = pwsp_deps_token(deps, index);
+            deps->ops.drop(deps->ops.user, &token);
+        }
+    }
+}
 
 // -- room -----------------------------------------------------------------------------------------
 
@@ -218,6 +240,9 @@ PWSP_INTERNAL bool pwsp_deps_sweep(pwsp_deps *deps);
 // prefetched from memory while the hand looks for more.
 PWSP_INTERNAL void pwsp_deps_make_room(pwsp_deps *deps, uint32_t count);
 
+// Makes room in lists for all accesses there are. False when memory is out.
+PWSP_INTERNAL bool pwsp_deps_widen(pwsp_deps *deps);
+
 // A place for an access, + 1, behind all others; 0 when memory is out.
 PWSP_INTERNAL uint32_t pwsp_deps_place_new(pwsp_deps *deps);
 
@@ -228,7 +253,7 @@ PWSP_INLINE uint32_t pwsp_deps_place(pwsp_deps *deps) {
         return pwsp_deps_place_new(deps);
     }
     PTOWSP_ASSERT(deps->accesses[index].flags & PWSP_ACCESS_FREE);
-    deps->free_first = deps->nexts[index];
+    deps->free_first = deps->accesses[index].row;
     deps->free_count--;
     return index + 1;
 }

@@ -20,6 +20,8 @@
 // another have neighbouring lists, which are as long as each other, so neither the cache nor the
 // prediction of branches misses often.
 //
+// Where all tiles of a tensor are one tiling, and tokens are times, there are no lists of it: grid.h.
+//
 // A panel among small tiles has a level of its own. Small tiles find it with one probe; the panel
 // looks at as many small cells as it covers, or at all accesses if these are fewer. Levels are few:
 // a tile goes to a level in use that is at most four times too large. So does a tile that the end
@@ -38,228 +40,60 @@
 // The dependences found, and so the memory they take, do not depend on the order of lists or on
 // hash collisions: only accesses that overlap a query are touched.
 
-#include "cells.h"
+#include "meet.h"
 
 // -- queries --------------------------------------------------------------------------------------
 
-typedef struct pwsp_deps_query_state {
-    pwsp_access at;
-    pwsp_deps_hint hint;
-    bool is_cell;  // the hint's cell is all that there is to look at, unless exact
-    bool is_load;  // of a slot
-    bool is_read, is_written;
-    bool is_plain;
-    bool is_exact;            // only the identical tile counts
-    bool supersedes;          // older accesses within the tile are dropped
-    const pwsp_token *token;  // of the task that is being added, or NULL
-    uint32_t same;            // an access of the identical tile, + 1
-} pwsp_deps_query_state;
+// Finds the cell in which an extent begins, in the newest level of its group.
+PWSP_FORCE_INLINE void pwsp_deps_find_cell(const pwsp_deps *deps, const pwsp_deps_tensor *first,
+                                           const pwsp_extent_at *extent,
+                                           pwsp_deps_query_state *query) {
+    query->level = first->levels;
+    query->is_cell = false;
+    if (PWSP_UNLIKELY(!query->level)) {
+        return;
+    }
+    const pwsp_deps_level *level = &deps->levels[query->level];
+    const uint8_t row_shift = level->row_shift, col_shift = level->col_shift;
+    const uint64_t row = extent->row >> row_shift, col = extent->col >> col_shift;
+    query->row_shift = row_shift;
+    query->col_shift = col_shift;
+    query->is_fit =
+        pwsp_deps_is_fit(row_shift, extent->rows) && pwsp_deps_is_fit(col_shift, extent->cols);
+    query->row_over = (extent->row + extent->rows - 1) >> row_shift != row;
+    query->col_over = (extent->col + extent->cols - 1) >> col_shift != col;
+    query->cell = pwsp_deps_cell(level, extent->place, row, col);
+    query->is_cell = !(level->next | first->wides | query->row_over | query->col_over |
+                       level->row_over | level->col_over);
+    PWSP_PREFETCH(pwsp_deps_bucket(deps, query->cell));
+}
+
+// The same for tensors that are not plain, and whole ones.
+static void pwsp_deps_find_other_cell(const pwsp_deps *deps, pwsp_deps_query_state *query) {
+    pwsp_extent_at extent;
+    pwsp_deps_extent(deps, &query->at, &extent);
+    query->level = 0;
+    query->is_cell = false;
+    if (!extent.is_wide) {
+        const uint32_t group = deps->tensors[query->at.tensor].group;
+        pwsp_deps_find_cell(deps, &deps->tensors[group], &extent, query);
+    }
+}
 
 // Fields that do not depend on other findings, so that they can be prefetched from memory.
 PWSP_FORCE_INLINE void pwsp_deps_prepare(const pwsp_deps *deps, const pwsp_tile_at *tile,
                                          pwsp_deps_query_state *query) {
     const pwsp_deps_tensor *tensor = &deps->tensors[tile->tensor];
-    const pwsp_deps_tensor *first = tensor->is_plain ? tensor : &deps->tensors[tensor->group];
-    pwsp_deps_hint *hint = &query->hint;
-    pwsp_extent_at extent;
     pwsp_deps_access(deps, tile, &query->at);
-    pwsp_deps_extent(deps, &query->at, &extent);
     query->is_plain = tensor->is_plain;
-    query->is_cell = false;
     query->same = 0;
-    hint->level = extent.is_wide ? 0 : first->levels;
-    if (PWSP_LIKELY(hint->level)) {
-        const pwsp_deps_level *level = &deps->levels[hint->level];
-        uint64_t row = extent.row >> level->row_shift, col = extent.col >> level->col_shift;
-        hint->row_shift = level->row_shift;
-        hint->col_shift = level->col_shift;
-        hint->is_fit = pwsp_deps_is_fit(level->row_shift, extent.rows) &&
-                       pwsp_deps_is_fit(level->col_shift, extent.cols);
-        hint->row_over = (extent.row + extent.rows - 1) >> level->row_shift != row;
-        hint->col_over = (extent.col + extent.cols - 1) >> level->col_shift != col;
-        hint->cell = pwsp_deps_cell(level, extent.place, row, col);
-        query->is_cell = !(level->next | first->wides | hint->row_over | hint->col_over |
-                           level->row_over | level->col_over);
-        PWSP_PREFETCH(pwsp_deps_bucket(deps, hint->cell));
+    if (PWSP_LIKELY(tensor->is_plain && tile->rows)) {
+        const pwsp_extent_at extent = {(uint64_t)tile->lead, (uint32_t)tile->row, tile->rows,
+                                       (uint32_t)tile->col,  tile->cols,          false};
+        pwsp_deps_find_cell(deps, tensor, &extent, query);
+    } else {
+        pwsp_deps_find_other_cell(deps, query);
     }
-}
-
-// Lists a visited token, if it is not in the list.
-static void pwsp_deps_note(pwsp_deps *deps, const pwsp_token *token) {
-    uint64_t low = 0, high = deps->visited_count;
-    while (low < high) {
-        uint64_t middle = low + (high - low) / 2;
-        const pwsp_token *at = &deps->visited[middle];
-        bool is_before =
-            at->task < token->task || (at->task == token->task && at->time < token->time);
-        low = is_before ? middle + 1 : low;
-        high = is_before ? high : middle;
-    }
-    if (low < deps->visited_count && pwsp_token_is_same(&deps->visited[low], token)) {
-        return;
-    }
-    void *visited = deps->visited;
-    if (!pwsp_memory_grow(deps->memory, &visited, &deps->visited_capacity, deps->visited_count + 1,
-                          sizeof(pwsp_token))) {
-        deps->is_list_lost = true;
-        return;
-    }
-    deps->visited = (pwsp_token *)visited;
-    memmove(&deps->visited[low + 1], &deps->visited[low],
-            (size_t)(deps->visited_count - low) * sizeof(pwsp_token));
-    deps->visited[low] = *token;
-    deps->visited_count++;
-}
-
-// Of tokens with the same time the lowest task counts, in whatever order they are found.
-static void pwsp_deps_visit(pwsp_deps *deps, uint32_t index) {
-    PTOWSP_ASSERT(!(deps->accesses[index].flags & (PWSP_ACCESS_GONE | PWSP_ACCESS_FREE)));
-    pwsp_token token = pwsp_deps_token(deps, index);
-    if (PWSP_UNLIKELY(deps->is_counted)) {
-        pwsp_deps_note(deps, &token);
-    }
-    if (deps->ops.visit) {
-        deps->ops.visit(deps->ops.user, &token);
-        return;
-    }
-    deps->visit_count++;
-    if (token.time > deps->latest.time ||
-        (token.time == deps->latest.time && token.task < deps->latest.task)) {
-        deps->latest = token;
-    }
-}
-
-// Makes an access one of the task that is being added.
-static void pwsp_deps_set_token(pwsp_deps *deps, uint32_t index, const pwsp_token *token) {
-    PTOWSP_ASSERT(index < deps->access_count && !(deps->accesses[index].flags & PWSP_ACCESS_GONE));
-    if (deps->ops.keep) {
-        pwsp_token before = pwsp_deps_token(deps, index);
-        deps->ops.keep(deps->ops.user, token);
-        deps->ops.drop(deps->ops.user, &before);
-    }
-    pwsp_deps_put_token(deps, index, token);
-    deps->accesses[index].flags |= PWSP_ACCESS_OWN;
-}
-
-// Does an access of another task stay a reader when a write covers it? If a later writer waits for
-// the write, it also waits for the reader, because the write did: by write-after-write, or by
-// write-after-read if the write reads as well.
-static bool pwsp_deps_stays_read(const pwsp_deps *deps, const pwsp_deps_query_state *query,
-                                 const pwsp_access *access) {
-    return (access->flags & PWSP_ACCESS_READ) && !query->is_read && deps->keeps_readers;
-}
-
-// A write covers an access: older accesses in it are not waited for any more, except those that
-// stay readers.
-static void pwsp_deps_cover(pwsp_deps *deps, const pwsp_deps_query_state *query, uint32_t index) {
-    pwsp_access *access = &deps->accesses[index];
-    if (access->flags & PWSP_ACCESS_OWN) {
-        pwsp_deps_set_token(deps, index, query->token);
-        return;
-    }
-    bool stays_read = pwsp_deps_stays_read(deps, query, access);
-    bool is_loaded = deps->tensors[access->tensor].is_loaded;
-    bool stays_hidden = (access->flags & PWSP_ACCESS_WRITTEN) && is_loaded;
-    if (!stays_read && !stays_hidden) {
-        pwsp_deps_drop(deps, index);
-        return;
-    }
-    uint32_t lost = (stays_read ? 0 : PWSP_ACCESS_READ) | (is_loaded ? 0 : PWSP_ACCESS_WRITTEN);
-    uint32_t gained = stays_hidden ? PWSP_ACCESS_HIDDEN : 0;
-    access->flags = (uint8_t)((access->flags & ~lost) | gained);
-}
-
-// An access of the identical tile, which a new access may replace: a reader replaces another
-// reader, a writer any access. Of several accesses that a writer supersedes, one stays for the
-// writer: its own, which may have been a read, or the first.
-static void pwsp_deps_meet_same(pwsp_deps *deps, pwsp_deps_query_state *query, uint32_t index) {
-    const pwsp_access *access = &deps->accesses[index];
-    bool is_written = (access->flags & PWSP_ACCESS_WRITTEN) != 0;
-    if (!query->supersedes) {
-        bool is_first = query->same == 0 || index < query->same;
-        bool can_merge = !is_written && !deps->is_counted;
-        query->same = can_merge && is_first ? index + 1 : query->same;
-        return;
-    }
-    if (query->same == index + 1) {
-        return;  // found in another cell with the same list
-    }
-    bool is_own = (access->flags & PWSP_ACCESS_OWN) != 0;
-    bool is_for_loads = is_written && deps->tensors[access->tensor].is_loaded;
-    if (!is_own && (is_for_loads || pwsp_deps_stays_read(deps, query, access))) {
-        pwsp_deps_cover(deps, query, index);
-        return;
-    }
-    if (query->same) {
-        bool is_same_own = (deps->accesses[query->same - 1].flags & PWSP_ACCESS_OWN) != 0;
-        bool stays = is_same_own != is_own ? is_same_own : query->same - 1 < index;
-        if (stays) {
-            pwsp_deps_cover(deps, query, index);
-            return;
-        }
-        pwsp_deps_cover(deps, query, query->same - 1);
-    }
-    query->same = index + 1;
-}
-
-// Visits one older access. True if it is dead or gone.
-static bool pwsp_deps_meet(pwsp_deps *deps, pwsp_deps_query_state *query, uint32_t index) {
-    pwsp_access *access = &deps->accesses[index];
-    const pwsp_access *at = &query->at;
-    if (query->is_plain ? access->tensor != at->tensor
-                        : deps->tensors[access->tensor].group != deps->tensors[at->tensor].group) {
-        return false;
-    }
-    bool is_hidden = (access->flags & PWSP_ACCESS_HIDDEN) && !query->is_load;
-    bool is_read = (access->flags & PWSP_ACCESS_READ) != 0;
-    if (is_hidden && !is_read) {
-        return false;
-    }
-    bool is_equal = query->is_plain && at->rows && access->rows
-                        ? pwsp_deps_is_plain_equal(at, access)
-                        : pwsp_deps_is_equal(deps, query->is_plain, at, access);
-    bool is_exact = query->is_exact && !pwsp_deps_is_whole(at) && !pwsp_deps_is_whole(access);
-    if (!is_equal && (is_exact || !pwsp_deps_is_overlap(deps, query->is_plain, at, access))) {
-        return false;
-    }
-    if (pwsp_deps_is_dead(deps, index)) {
-        return true;
-    }
-    bool is_written = (access->flags & PWSP_ACCESS_WRITTEN) && !is_hidden;
-    if ((is_written && query->is_read && (deps->hazards & PTOWSP_HAZARD_RAW)) ||
-        (is_read && query->is_written && (deps->hazards & PTOWSP_HAZARD_WAR)) ||
-        (is_written && query->is_written && (deps->hazards & PTOWSP_HAZARD_WAW))) {
-        pwsp_deps_visit(deps, index);
-    }
-    if (is_equal) {
-        pwsp_deps_meet_same(deps, query, index);
-    } else if (query->supersedes && !query->is_exact &&
-               pwsp_deps_is_within(deps, query->is_plain, at, access)) {
-        pwsp_deps_cover(deps, query, index);
-    }
-    return (access->flags & PWSP_ACCESS_GONE) != 0;
-}
-
-// Visits all accesses of a cell, and removes the dead ones.
-PWSP_FORCE_INLINE void pwsp_deps_walk_in(pwsp_deps *deps, pwsp_deps_query_state *query,
-                                         uint32_t cell) {
-    uint32_t *at = pwsp_deps_bucket(deps, cell), mask = deps->index_mask;
-    const uint32_t mark = pwsp_deps_mark(cell);
-    while (*at) {
-        uint32_t link = *at, index = (link & mask) - 1;
-        if (((link ^ mark) & ~mask) == 0 && pwsp_deps_meet(deps, query, index)) {
-            *at = deps->nexts[index];
-            deps->accesses[index].flags &= (uint8_t)~PWSP_ACCESS_LINKED;
-            pwsp_deps_left(deps, &deps->accesses[index]);
-            pwsp_deps_drop(deps, index);
-        } else {
-            at = &deps->nexts[index];
-        }
-    }
-}
-
-static void pwsp_deps_walk(pwsp_deps *deps, pwsp_deps_query_state *query, uint32_t cell) {
-    pwsp_deps_walk_in(deps, query, cell);
 }
 
 // Visits those of a group that are in no cell.
@@ -309,7 +143,7 @@ static void pwsp_deps_look(pwsp_deps *deps, pwsp_deps_query_state *query) {
     if (first->wides) {
         pwsp_deps_walk_wides(deps, query, &first->wides);
     }
-    if (!first->levels) {
+    if (!first->levels && first->form != PWSP_DEPS_LISTS_SINCE) {
         return;
     }
     pwsp_deps_extent(deps, &query->at, &extent);
@@ -327,9 +161,9 @@ static void pwsp_deps_look(pwsp_deps *deps, pwsp_deps_query_state *query) {
             continue;
         }
         pwsp_cells cells = pwsp_deps_cells(level, &extent);
-        if (id == query->hint.level && cells.first_row == cells.last_row &&
+        if (id == query->level && cells.first_row == cells.last_row &&
             cells.first_col == cells.last_col) {
-            pwsp_deps_walk(deps, query, query->hint.cell);
+            pwsp_deps_walk(deps, query, query->cell);
             continue;
         }
         if (pwsp_deps_is_large(&cells, deps->access_count)) {
@@ -344,6 +178,52 @@ static void pwsp_deps_look(pwsp_deps *deps, pwsp_deps_query_state *query) {
     }
 }
 
+// Looks for the dependences of a tile that has been prepared.
+PWSP_FORCE_INLINE void pwsp_deps_query_tile(pwsp_deps *deps, uint32_t access,
+                                            pwsp_deps_query_state *query) {
+    query->is_load = false;
+    query->is_read = (access & PWSP_TILE_READ) != 0;
+    query->is_written = (access & PWSP_TILE_WRITTEN) != 0;
+    query->is_exact = !deps->is_overlap;
+    query->supersedes = deps->is_one_pass && query->is_written;
+    query->token = NULL;
+    if (PWSP_LIKELY(query->is_cell && !query->is_exact)) {
+        pwsp_deps_walk(deps, query, query->cell);
+    } else {
+        pwsp_deps_look(deps, query);
+    }
+}
+
+// Prepares queries. Decides where accesses of a new tensor go, and ends grids that a tile does not fit.
+// False when memory is out.
+PWSP_FORCE_INLINE bool pwsp_deps_prepare_all(pwsp_deps *deps, const pwsp_tile_at *tiles,
+                                             uint32_t count, bool has_grids) {
+    for (uint32_t i = 0; i < count; i++) {
+        const pwsp_tile_at *tile = &tiles[i];
+        pwsp_deps_query_state *query = &deps->queries[i];
+        PTOWSP_ASSERT(tile->tensor - 1 < deps->tensor_count - 1);
+        const pwsp_deps_tensor *tensor = &deps->tensors[tile->tensor];
+        if (PWSP_UNLIKELY(tensor->form == PWSP_DEPS_UNSEEN) && has_grids &&
+            !pwsp_deps_grid_begin(deps, tile)) {
+            return false;
+        }
+        query->is_grid = tensor->form == PWSP_DEPS_GRID;
+        if (PWSP_LIKELY(query->is_grid)) {
+            if (PWSP_LIKELY(
+                    pwsp_deps_grid_number(&deps->grids[tile->tensor], tile, &query->tile))) {
+                continue;
+            }
+            if (!pwsp_deps_grid_end(deps, tile->tensor)) {
+                return false;
+            }
+            i = UINT32_MAX;  // all once more
+            continue;
+        }
+        pwsp_deps_prepare(deps, tile, query);
+    }
+    return true;
+}
+
 PWSP_INTERNAL bool pwsp_deps_query(pwsp_deps *deps, const pwsp_tile_at *tiles, uint32_t count) {
     PTOWSP_ASSERT(count <= deps->same_count && (deps->bound || count == 0));
     if (!deps->is_exact && !deps->is_overlap) {
@@ -352,38 +232,58 @@ PWSP_INTERNAL bool pwsp_deps_query(pwsp_deps *deps, const pwsp_tile_at *tiles, u
     if (PWSP_UNLIKELY(deps->wants_sweep) && !pwsp_deps_sweep(deps)) {
         return false;
     }
-    pwsp_deps_query_state queries[PTOWSP_TASK_TILE_MAX];
+    const bool has_grids = deps->is_one_pass && !deps->ops.is_dead && !deps->is_counted;
     for (uint32_t first = 0; first < count; first += PTOWSP_TASK_TILE_MAX) {
-        uint32_t end = count - first < PTOWSP_TASK_TILE_MAX ? count : first + PTOWSP_TASK_TILE_MAX;
-        for (uint32_t i = first; i < end; i++) {
-            PTOWSP_ASSERT(tiles[i].tensor > 0 && tiles[i].tensor < deps->tensor_count);
-            pwsp_deps_prepare(deps, &tiles[i], &queries[i - first]);
+        const uint32_t left = count - first;
+        const uint32_t part = left < PTOWSP_TASK_TILE_MAX ? left : PTOWSP_TASK_TILE_MAX;
+        if (!pwsp_deps_prepare_all(deps, tiles + first, part, has_grids)) {
+            return false;
         }
         if (first == 0) {
             pwsp_deps_make_room(deps, count);
         }
-        for (uint32_t i = first; i < end; i++) {
-            pwsp_deps_query_state *query = &queries[i - first];
-            query->is_load = false;
-            query->is_read = (tiles[i].access & PWSP_TILE_READ) != 0;
-            query->is_written = (tiles[i].access & PWSP_TILE_WRITTEN) != 0;
-            query->is_exact = !deps->is_overlap;
-            query->supersedes = deps->is_one_pass && query->is_written;
-            query->token = NULL;
-            if (PWSP_LIKELY(query->is_cell && !query->is_exact)) {
-                pwsp_deps_walk_in(deps, query, query->hint.cell);
+        for (uint32_t i = 0; i < part; i++) {
+            const pwsp_tile_at *tile = &tiles[first + i];
+            pwsp_deps_query_state *query = &deps->queries[i];
+            if (PWSP_LIKELY(query->is_grid)) {
+                pwsp_deps_meet_grid(deps, query, tile->tensor, tile->access);
             } else {
-                pwsp_deps_look(deps, query);
+                pwsp_deps_query_tile(deps, tile->access, query);
             }
-            deps->same[i] = query->same;
-            deps->hints[i - first] = query->hint;
+            deps->same[first + i] = query->same;
         }
     }
     return !deps->is_list_lost;
 }
 
+// A slot load of an element from a grid: the writer of its tile.
+static void pwsp_deps_load_grid(pwsp_deps *deps, const pwsp_tile_at *tile) {
+    const pwsp_deps_grid *grid = &deps->grids[tile->tensor];
+    pwsp_tile_at around = *tile;
+    pwsp_deps_query_state query;
+    around.row -= around.row % grid->rows;
+    around.col -= around.col % grid->cols;
+    around.rows = (uint32_t)pwsp_min_u64(grid->rows, grid->matrix_rows - (uint64_t)around.row);
+    around.cols = (uint32_t)pwsp_min_u64(grid->cols, grid->matrix_cols - (uint64_t)around.col);
+    const bool is_good = pwsp_deps_grid_number(grid, &around, &query.tile);
+    PTOWSP_ASSERT(is_good);
+    (void)is_good;
+    query.page = 0;
+    pwsp_deps_meet_grid(deps, &query, tile->tensor, PWSP_TILE_READ);
+}
+
 PWSP_INTERNAL void pwsp_deps_query_load(pwsp_deps *deps, const pwsp_tile_at *tile) {
     PTOWSP_ASSERT(tile->tensor > 0 && tile->tensor < deps->tensor_count);
+    if (deps->tensors[tile->tensor].form == PWSP_DEPS_GRID) {
+        if (tile->rows == 1 && tile->cols == 1) {
+            pwsp_deps_load_grid(deps, tile);
+            return;
+        }
+        if (!pwsp_deps_grid_end(deps, tile->tensor)) {
+            deps->is_list_lost = true;
+            return;
+        }
+    }
     uint32_t hazards = deps->hazards;
     deps->hazards = PTOWSP_HAZARD_RAW;
     pwsp_deps_query_state query;
@@ -419,59 +319,146 @@ static void pwsp_deps_merge(pwsp_deps *deps, uint32_t index, const pwsp_token *t
     deps->accesses[index].flags |= PWSP_ACCESS_OWN;
 }
 
-// Adds an access; same is one to replace, + 1. Returns its place, + 1, or 0 when memory is out.
-static uint32_t pwsp_deps_add_one(pwsp_deps *deps, const pwsp_tile_at *at, uint32_t same,
-                                  const pwsp_deps_hint *hint, const pwsp_token *token) {
+// Looks for accesses that a new one takes over or covers, where the query of its task could not yet
+// do so. Returns the one to take over, + 1.
+static uint32_t pwsp_deps_find_same(pwsp_deps *deps, const pwsp_tile_at *at,
+                                    const pwsp_token *token) {
+    pwsp_deps_query_state query;
+    pwsp_deps_prepare(deps, at, &query);
+    query.is_load = false;
+    query.is_read = (at->access & PWSP_TILE_READ) != 0;
+    query.is_written = query.supersedes = (at->access & PWSP_TILE_WRITTEN) != 0;
+    query.is_exact = deps->is_exact && !deps->is_overlap;
+    query.token = token;
+    uint32_t hazards = deps->hazards;
+    deps->hazards = 0;  // only to find identical and superseded accesses
+    pwsp_deps_look(deps, &query);
+    deps->hazards = hazards;
+    return query.same;
+}
+
+// An access of the task that is being added takes the place of an older one.
+static void pwsp_deps_take_over(pwsp_deps *deps, uint32_t index, uint32_t flags,
+                                const pwsp_token *token) {
+    pwsp_access *found = &deps->accesses[index];
+    if (!(flags & PWSP_ACCESS_WRITTEN)) {
+        pwsp_deps_merge(deps, index, token);
+        return;
+    }
+    uint8_t own = found->flags & PWSP_ACCESS_OWN ? found->flags & PWSP_ACCESS_READ : 0;
+    found->flags =
+        (uint8_t)((found->flags & ~(PWSP_ACCESS_READ | PWSP_ACCESS_WRITTEN)) | own | flags);
+    pwsp_deps_set_token(deps, index, token);
+}
+
+// Adds an access; same is one to replace, + 1, and query that of its tile, or NULL. Returns its place,
+// + 1, or 0 when memory is out.
+PWSP_FORCE_INLINE uint32_t pwsp_deps_add_one(pwsp_deps *deps, const pwsp_tile_at *at, uint32_t same,
+                                             const pwsp_deps_query_state *query,
+                                             const pwsp_token *token) {
     const uint32_t flags = at->access & (PWSP_ACCESS_READ | PWSP_ACCESS_WRITTEN);
     if (!deps->is_one_pass) {
-        pwsp_deps_query_state query;
-        pwsp_deps_prepare(deps, at, &query);
-        query.is_load = false;
-        query.is_read = (flags & PWSP_ACCESS_READ) != 0;
-        query.is_written = query.supersedes = (flags & PWSP_ACCESS_WRITTEN) != 0;
-        query.is_exact = deps->is_exact && !deps->is_overlap;
-        query.token = token;
-        uint32_t hazards = deps->hazards;
-        deps->hazards = 0;  // only to find identical and superseded accesses
-        pwsp_deps_look(deps, &query);
-        deps->hazards = hazards;
-        same = query.same;
+        same = pwsp_deps_find_same(deps, at, token);
     }
     PTOWSP_ASSERT(same <= deps->access_count);
     if (same && !(deps->accesses[same - 1].flags & PWSP_ACCESS_GONE)) {
-        pwsp_access *found = &deps->accesses[same - 1];
-        if (!(flags & PWSP_ACCESS_WRITTEN)) {
-            pwsp_deps_merge(deps, same - 1, token);
-            return same;
-        }
-        uint8_t own = found->flags & PWSP_ACCESS_OWN ? found->flags & PWSP_ACCESS_READ : 0;
-        found->flags =
-            (uint8_t)((found->flags & ~(PWSP_ACCESS_READ | PWSP_ACCESS_WRITTEN)) | own | flags);
-        pwsp_deps_set_token(deps, same - 1, token);
+        pwsp_deps_take_over(deps, same - 1, flags, token);
         return same;
     }
     uint32_t place = pwsp_deps_place(deps);
-    if (place == 0) {
+    if (place == 0 || !pwsp_deps_widen(deps)) {
         return 0;
     }
     pwsp_access *access = &deps->accesses[place - 1];
-    pwsp_deps_access(deps, at, access);
+    if (PWSP_LIKELY(query)) {
+        *access = query->at;
+    } else {
+        pwsp_deps_access(deps, at, access);
+    }
     access->flags = (uint8_t)(flags | PWSP_ACCESS_OWN);
     pwsp_deps_put_token(deps, place - 1, token);
     if (deps->ops.keep) {
         deps->ops.keep(deps->ops.user, token);
     }
-    if (hint && pwsp_deps_is_hint_good(deps, hint)) {
-        pwsp_deps_enter_cell(deps, place - 1, hint->level, hint->cell, hint->row_over,
-                             hint->col_over);
+    if (PWSP_LIKELY(query && pwsp_deps_is_cell_good(deps, query))) {
+        pwsp_deps_enter_cell(deps, place - 1, query->level, query->cell, query->row_over,
+                             query->col_over);
         return place;
     }
     return pwsp_deps_enter(deps, place - 1) ? place : 0;
 }
 
+// Adds an access to a grid, as above. *out_is_full: its cell has one already, of the same task, or the
+// grid takes too much memory; then it has to end.
+PWSP_FORCE_INLINE uint32_t pwsp_deps_add_grid(pwsp_deps *deps, const pwsp_tile_at *at,
+                                              uint32_t same, pwsp_deps_query_state *query,
+                                              const pwsp_token *token, bool *out_is_full) {
+    const uint32_t flags = at->access & (PWSP_ACCESS_READ | PWSP_ACCESS_WRITTEN);
+    const uint64_t number = pwsp_deps_page_number(at->tensor, query->tile);
+    const uint32_t in_page = query->tile % PWSP_DEPS_PAGE;
+    if (same && !(deps->accesses[same - 1].flags & PWSP_ACCESS_GONE)) {
+        pwsp_deps_cell_at *cell = &deps->pages[deps->accesses[same - 1].cell].cells[in_page];
+        pwsp_deps_take_over(deps, same - 1, flags, token);
+        if ((flags & PWSP_ACCESS_WRITTEN) && cell->read == same) {
+            PTOWSP_ASSERT(cell->written == 0);
+            cell->written = same;
+            cell->read = 0;
+        }
+        return same;
+    }
+    if (deps->pages[query->page].number != number) {
+        query->page = pwsp_deps_page_find(deps, number);
+    }
+    if (query->page == 0) {
+        *out_is_full = pwsp_deps_pages_are_sparse(deps);
+        query->page = *out_is_full ? 0 : pwsp_deps_page_make(deps, number);
+        if (query->page == 0) {
+            return 0;
+        }
+    }
+    pwsp_deps_cell_at *cell = &deps->pages[query->page].cells[in_page];
+    uint32_t *slot = flags & PWSP_ACCESS_WRITTEN ? &cell->written : &cell->read;
+    if (PWSP_UNLIKELY(*slot)) {
+        *out_is_full = true;
+        return 0;
+    }
+    const uint32_t place = pwsp_deps_place(deps);
+    if (place == 0) {
+        return 0;
+    }
+    pwsp_access *access = &deps->accesses[place - 1];
+    memcpy(access->place, &query->tile, sizeof query->tile);
+    access->tensor = at->tensor;
+    access->cell = query->page;
+    access->flags = (uint8_t)(flags | PWSP_ACCESS_OWN | PWSP_ACCESS_LINKED | PWSP_ACCESS_GRID);
+    pwsp_deps_put_token(deps, place - 1, token);
+    *slot = place;
+    deps->pages[query->page].count++;
+    return place;
+}
+
+// Adds a tile's access, wherever the tensor's are. Returns its place, + 1, or 0 when memory is out.
+PWSP_FORCE_INLINE uint32_t pwsp_deps_add_tile(pwsp_deps *deps, const pwsp_tile_at *at,
+                                              uint32_t same, pwsp_deps_query_state *query,
+                                              const pwsp_token *token) {
+    if (deps->tensors[at->tensor].form == PWSP_DEPS_GRID) {
+        bool is_full = query == NULL;
+        const uint32_t place =
+            is_full ? 0 : pwsp_deps_add_grid(deps, at, same, query, token, &is_full);
+        if (PWSP_LIKELY(!is_full)) {
+            return place;
+        }
+        if (!pwsp_deps_grid_end(deps, at->tensor)) {
+            return 0;
+        }
+    }
+    return pwsp_deps_add_one(deps, at, same, query && !query->is_grid ? query : NULL, token);
+}
+
 PWSP_INTERNAL bool pwsp_deps_add(pwsp_deps *deps, const pwsp_tile_at *tiles, uint32_t count,
                                  const pwsp_token *token) {
-    bool is_queried = deps->is_exact || deps->is_overlap;
+    const bool is_queried = deps->is_exact || deps->is_overlap;
+    const bool has_queries = is_queried && count <= PTOWSP_TASK_TILE_MAX;
     PTOWSP_ASSERT(count <= deps->same_count);
     if (!is_queried) {
         if (PWSP_UNLIKELY(deps->wants_sweep) && !pwsp_deps_sweep(deps)) {
@@ -480,13 +467,11 @@ PWSP_INTERNAL bool pwsp_deps_add(pwsp_deps *deps, const pwsp_tile_at *tiles, uin
         pwsp_deps_make_room(deps, count);
     }
     for (uint32_t i = 0; i < count; i++) {
-        bool is_tracked = deps->tensors[tiles[i].tensor].is_tracked;
         uint32_t same = is_queried ? deps->same[i] : 0;
         deps->same[i] = 0;
-        if (is_tracked) {
-            const pwsp_deps_hint *hint =
-                is_queried && count <= PTOWSP_TASK_TILE_MAX ? &deps->hints[i] : NULL;
-            deps->same[i] = pwsp_deps_add_one(deps, &tiles[i], same, hint, token);
+        if (deps->tensors[tiles[i].tensor].is_tracked) {
+            pwsp_deps_query_state *query = has_queries ? &deps->queries[i] : NULL;
+            deps->same[i] = pwsp_deps_add_tile(deps, &tiles[i], same, query, token);
             if (deps->same[i] == 0) {
                 return false;
             }
@@ -527,7 +512,9 @@ static void pwsp_deps_forget(pwsp_deps *deps, const pwsp_bound_tensor *bound) {
     if (deps->access_count && deps->buckets) {  // none if making room for more was refused
         memset(deps->buckets, 0, (size_t)deps->bucket_count * sizeof(uint32_t));
     }
+    pwsp_deps_pages_clear(deps);
     deps->access_count = 0;
+    deps->room = 0;
     deps->free_count = 0;
     deps->hand = 0;
     deps->wants_sweep = false;
@@ -545,9 +532,7 @@ PWSP_INTERNAL void pwsp_deps_begin(pwsp_deps *deps, const pwsp_timed *timed,
     deps->keeps_readers = (deps->is_exact || deps->is_overlap) &&
                           (deps->hazards & PTOWSP_HAZARD_WAR) &&
                           !(deps->hazards & PTOWSP_HAZARD_WAW);
-    deps->is_one_pass =
-        (deps->is_exact || deps->is_overlap) &&
-        deps->hazards == (PTOWSP_HAZARD_RAW | PTOWSP_HAZARD_WAR | PTOWSP_HAZARD_WAW);
+    deps->is_one_pass = (deps->is_exact || deps->is_overlap) && deps->hazards == PWSP_DEPS_HAZARDS;
     pwsp_deps_find_tensors(deps, timed, false);
 }
 
@@ -556,7 +541,7 @@ PWSP_INTERNAL void pwsp_deps_begin_data(pwsp_deps *deps, const pwsp_timed *timed
     pwsp_deps_forget(deps, bound);
     deps->is_exact = false;
     deps->is_overlap = true;
-    deps->hazards = PTOWSP_HAZARD_RAW | PTOWSP_HAZARD_WAR | PTOWSP_HAZARD_WAW;
+    deps->hazards = PWSP_DEPS_HAZARDS;
     deps->keeps_readers = false;
     deps->is_one_pass = true;
     pwsp_deps_find_tensors(deps, timed, true);
@@ -579,6 +564,7 @@ PWSP_INTERNAL void pwsp_deps_free(pwsp_deps *deps) {
     pwsp_memory_free(deps->memory, deps->levels,
                      (size_t)deps->level_capacity * sizeof(pwsp_deps_level));
     pwsp_memory_free(deps->memory, deps->buckets, (size_t)deps->bucket_count * sizeof(uint32_t));
+    pwsp_deps_pages_free(deps);
     pwsp_memory_free(deps->memory, deps->visited,
                      (size_t)deps->visited_capacity * sizeof(pwsp_token));
     memset(deps, 0, sizeof *deps);
@@ -591,6 +577,6 @@ PWSP_INTERNAL size_t pwsp_deps_bytes(const pwsp_deps *deps) {
            (size_t)deps->next_capacity * sizeof(uint32_t) +
            (size_t)(deps->time_capacity + deps->task_capacity) * sizeof(uint64_t) +
            (size_t)deps->level_capacity * sizeof(pwsp_deps_level) +
-           (size_t)deps->bucket_count * sizeof(uint32_t) +
+           (size_t)deps->bucket_count * sizeof(uint32_t) + pwsp_deps_pages_bytes(deps) +
            (size_t)deps->visited_capacity * sizeof(pwsp_token);
 }

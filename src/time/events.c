@@ -137,7 +137,7 @@ PWSP_INTERNAL void pwsp_events_begin(pwsp_events *events) {
     for (uint32_t i = 0; i < lane_count; i++) {
         events->idle[i / 64] |= UINT64_C(1) << i % 64;
     }
-    pwsp_window_clear(&events->running);
+    pwsp_window_clear(&events->running, &events->sim->memory, true);
     events->in_flight = 0;
     events->pipeline_count = 0;
     events->late = 0;

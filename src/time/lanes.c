@@ -33,7 +33,8 @@ PWSP_INTERNAL size_t pwsp_lanes_bytes(const pwsp_lanes *lanes) {
 }
 
 PWSP_INTERNAL void pwsp_lanes_begin(pwsp_lanes *lanes) {
-    pwsp_window_clear(&lanes->window);
+    pwsp_window_clear(&lanes->window, &lanes->sim->memory,
+                      lanes->sim->has_records || lanes->sim->rings.is_used);
     lanes->is_held = false;
 }
 
@@ -175,7 +176,7 @@ static bool pwsp_lanes_wait_rings(pwsp_lanes *lanes, const pwsp_arrival *arrival
 
 // -- tasks ----------------------------------------------------------------------------------------
 
-static bool pwsp_lanes_fail_time(pwsp_sim *sim) {
+PWSP_INTERNAL bool pwsp_lanes_fail_time(pwsp_sim *sim) {
     return pwsp_sim_fail(sim, PTOWSP_LIMIT_EXCEEDED, sim->task_count,
                          "run: task %" PRIu64 " ends after 2^63 - 1 cycles", sim->task_count);
 }
@@ -379,112 +380,6 @@ PWSP_INTERNAL bool pwsp_lanes_pipeline(pwsp_lanes *lanes, const pwsp_pipeline_ar
     return whole->tile_count == 0 ||
            pwsp_deps_add(&sim->deps, whole->tiles, whole->tile_count, &token) ||
            pwsp_sim_no_memory(sim);
-}
-
-// -- batches --------------------------------------------------------------------------------------
-
-PWSP_INTERNAL bool pwsp_lanes_is_plain(const pwsp_lanes *lanes) {
-    const pwsp_sim *sim = lanes->sim;
-    const ptowsp_schedule *schedule = sim->schedule;
-    bool has_window = schedule->window_policy == PTOWSP_WINDOW_ABORT ||
-                      schedule->window_policy == PTOWSP_WINDOW_BENCHMARK;
-    return !sim->has_records && !sim->order.edges && !sim->order.streams &&
-           schedule->timing == PTOWSP_TIMING_IMMEDIATE && schedule->start_threshold == 0 &&
-           !has_window && !sim->rings.is_used;
-}
-
-PWSP_INTERNAL bool pwsp_lanes_has_data(const pwsp_lanes *lanes) {
-    const pwsp_deps *deps = &lanes->sim->deps;
-    bool is_tracked = deps->is_exact || deps->is_overlap;
-    for (uint32_t i = 1; i < deps->tensor_count; i++) {
-        is_tracked = is_tracked || deps->tensors[i].is_tracked;
-    }
-    return is_tracked;
-}
-
-// The tasks of a batch. Loop state is in local variables, so that the compiler may keep it in
-// registers.
-PWSP_FORCE_INLINE bool pwsp_lanes_batch_run(pwsp_lanes *lanes, const pwsp_batch *batch,
-                                            uint32_t count, bool is_in_order, bool has_window) {
-    pwsp_sim *sim = lanes->sim;
-    pwsp_open_scope *scope = &sim->order.scopes[sim->order.depth - 1];
-    pwsp_window *window = &lanes->window;
-    bool is_parallel = scope->is_parallel;
-    uint64_t window_size = sim->schedule->window;
-    uint64_t ready = sim->order.has_structure ? scope->ready.time : 0, done = scope->done.time;
-    uint64_t clock = sim->clock.now, in_flight_max = sim->stats.in_flight_max;
-    uint64_t waited_ready = 0, waited_window = 0, waited_lane = 0, largest = 0;
-    bool follows = !is_parallel && sim->order.has_structure;
-    bool fits = true, has_memory = true;
-    uint64_t winner = window->games[1], in_flight = window->count;
-    for (uint32_t i = 0; i < count; i++) {
-        if (is_in_order && ready > clock) {
-            waited_ready += ready - clock;
-            clock = ready;
-        }
-        if (has_window) {
-            uint64_t first_end = pwsp_window_winner_end(window, winner);
-            if (in_flight == window_size && first_end > clock) {
-                waited_window += first_end - clock;
-                clock = first_end;
-            }
-            while (first_end <= clock) {
-                winner = pwsp_window_pop_first(window, winner);
-                in_flight--;
-                first_end = pwsp_window_winner_end(window, winner);
-            }
-        }
-        uint32_t lane_index = pwsp_sim_dispatch(sim, batch->pool, false, batch->keys[i]);
-        pwsp_lane *lane = &sim->lanes[lane_index];
-        uint64_t due = pwsp_max_u64(clock, ready);
-        uint64_t start = pwsp_max_u64(due, lane->free);
-        uint64_t end = start + batch->cycles[i];
-        if (PWSP_UNLIKELY(end > PTOWSP_CYCLES_MAX)) {
-            count = i;
-            fits = false;
-            break;
-        }
-        if (has_window && end > clock) {
-            if (!pwsp_window_push_after(window, &sim->memory, lane_index, end, &winner)) {
-                count = i;
-                has_memory = false;
-                break;
-            }
-            in_flight_max = pwsp_max_u64(in_flight_max, ++in_flight);
-        }
-        waited_ready += due - clock;
-        waited_lane += start - due;
-        largest = pwsp_max_u64(largest, end);
-        ready = follows ? end : ready;
-        lane->free = end;
-        sim->lane_stats[lane_index].busy_cycles += batch->cycles[i];
-        sim->lane_stats[lane_index].task_count++;
-        done = is_parallel ? pwsp_max_u64(done, end) : end;
-    }
-    scope->done.time = done;
-    scope->ready.time = is_parallel ? scope->ready.time : done;
-    window->count = in_flight;
-    sim->clock.now = clock;
-    sim->task_count += count;
-    sim->issue_count += count;
-    sim->stats.makespan_cycles = pwsp_max_u64(sim->stats.makespan_cycles, largest);
-    sim->stats.in_flight_max = in_flight_max;
-    sim->stats.stall_cycles[PTOWSP_STALL_DEPENDENCY] += waited_ready;
-    sim->stats.stall_cycles[PTOWSP_STALL_WINDOW] += waited_window;
-    sim->stats.stall_cycles[PTOWSP_STALL_LANE] += waited_lane;
-    return has_memory ? fits || pwsp_lanes_fail_time(sim) : pwsp_sim_no_memory(sim);
-}
-
-PWSP_INTERNAL bool pwsp_lanes_batch(pwsp_lanes *lanes, const pwsp_batch *batch, uint32_t count) {
-    const ptowsp_schedule *schedule = lanes->sim->schedule;
-    bool has_window = schedule->window != 0;
-    PTOWSP_ASSERT(count <= PWSP_BATCH_MAX && pwsp_lanes_is_plain(lanes));
-    if (schedule->issue == PTOWSP_ISSUE_IN_ORDER) {
-        return has_window ? pwsp_lanes_batch_run(lanes, batch, count, true, true)
-                          : pwsp_lanes_batch_run(lanes, batch, count, true, false);
-    }
-    return has_window ? pwsp_lanes_batch_run(lanes, batch, count, false, true)
-                      : pwsp_lanes_batch_run(lanes, batch, count, false, false);
 }
 
 PWSP_INTERNAL bool pwsp_lanes_slot_load(pwsp_lanes *lanes, const pwsp_tile_at *tile) {

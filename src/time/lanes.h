@@ -31,21 +31,32 @@ PWSP_INTERNAL void pwsp_lanes_begin(pwsp_lanes *lanes);
 // Issues a task; its end is then known. False with an error in sim.
 PWSP_INTERNAL bool pwsp_lanes_task(pwsp_lanes *lanes, const pwsp_arrival *arrival);
 
+// The next task would end too late: the error. Returns false.
+PWSP_INTERNAL bool pwsp_lanes_fail_time(pwsp_sim *sim);
+
 // Issues a pipeline, which takes no lane and no place in the window. False with an error in sim.
 PWSP_INTERNAL bool pwsp_lanes_pipeline(pwsp_lanes *lanes, const pwsp_pipeline_arrival *arrival);
 
-// Tasks of one pool without anything but cycles and a dispatch key, all children of the open scope.
-// None takes a block.
-#define PWSP_BATCH_MAX 256
+// Tasks of one pool without anything but cycles, a dispatch key and tiles, of which all have as many,
+// and all children of the open scope. None takes a block.
+#define PWSP_BATCH_MAX      256
+#define PWSP_BATCH_TILE_MAX 128
 
 typedef struct pwsp_batch {
     uint64_t cycles[PWSP_BATCH_MAX];
     uint64_t keys[PWSP_BATCH_MAX];
+    pwsp_tile_at tiles[PWSP_BATCH_TILE_MAX];  // task by task
     uint32_t count;
     uint32_t pool;
+    uint32_t tile_count;  // of a task; 0: time uses none
 } pwsp_batch;
 
-// Does time need only what tasks without tiles have? Not with records, edges, streams, timing, a
+// The most tasks that a batch has room for.
+PWSP_INLINE uint32_t pwsp_batch_room(uint32_t tile_count) {
+    return tile_count ? PWSP_BATCH_TILE_MAX / tile_count : PWSP_BATCH_MAX;
+}
+
+// Does time need only what a batch has? Not with records, edges, streams, timing, a
 // start condition, or any window but stall.
 PWSP_INTERNAL bool pwsp_lanes_is_plain(const pwsp_lanes *lanes);
 

@@ -12,7 +12,24 @@ static uint32_t pwsp_window_start(uint32_t lane, uint32_t capacity) {
     return capacity ? lane * 8 & (capacity - 1) : 0;
 }
 
-PWSP_INTERNAL void pwsp_window_clear(pwsp_window *window) {
+static size_t pwsp_window_ring_bytes(const pwsp_flight_queue *queue) {
+    return (size_t)queue->capacity * sizeof(uint64_t);
+}
+
+static void pwsp_window_free_rings(pwsp_flight_queue *queue, const pwsp_memory *memory) {
+    pwsp_memory_free(memory, queue->ring, pwsp_window_ring_bytes(queue));
+    pwsp_memory_free(memory, queue->tasks, queue->tasks ? pwsp_window_ring_bytes(queue) : 0);
+    memset(queue, 0, sizeof *queue);
+}
+
+PWSP_INTERNAL void pwsp_window_clear(pwsp_window *window, const pwsp_memory *memory,
+                                     bool has_tasks) {
+    for (uint32_t i = 0; i < window->lane_count; i++) {
+        if (has_tasks && !window->queues[i].tasks) {
+            pwsp_window_free_rings(&window->queues[i], memory);  // it has no room for tasks
+        }
+    }
+    window->has_tasks = has_tasks;
     for (uint32_t i = 0; i < window->lane_count; i++) {
         window->queues[i].head = pwsp_window_start(i, window->queues[i].capacity);
         window->queues[i].count = 0;
@@ -43,14 +60,14 @@ PWSP_INTERNAL bool pwsp_window_init(pwsp_window *window, const pwsp_memory *memo
         pwsp_window_free(window, memory);
         return false;
     }
-    pwsp_window_clear(window);
+    memset(window->queues, 0, lane_count * sizeof(pwsp_flight_queue));
+    pwsp_window_clear(window, memory, true);
     return true;
 }
 
 PWSP_INTERNAL void pwsp_window_free(pwsp_window *window, const pwsp_memory *memory) {
-    for (uint32_t i = 0; window->queues && i < window->lane_count; i++) {
-        pwsp_memory_free(memory, window->queues[i].ring,
-                         2 * (size_t)window->queues[i].capacity * sizeof(uint64_t));
+    for (uint32_t i = 0; window->queues && window->games && i < window->lane_count; i++) {
+        pwsp_window_free_rings(&window->queues[i], memory);
     }
     pwsp_memory_free(memory, window->queues, window->lane_count * sizeof(pwsp_flight_queue));
     pwsp_memory_free(memory, window->games, 2 * (size_t)window->leaf_count * sizeof(uint64_t));
@@ -61,7 +78,8 @@ PWSP_INTERNAL size_t pwsp_window_bytes(const pwsp_window *window) {
     size_t bytes = window->lane_count * sizeof(pwsp_flight_queue) +
                    2 * (size_t)window->leaf_count * sizeof(uint64_t);
     for (uint32_t i = 0; i < window->lane_count; i++) {
-        bytes += 2 * (size_t)window->queues[i].capacity * sizeof(uint64_t);
+        const pwsp_flight_queue *queue = &window->queues[i];
+        bytes += (queue->tasks ? 2 : 1) * pwsp_window_ring_bytes(queue);
     }
     return bytes;
 }
@@ -74,8 +92,13 @@ PWSP_INTERNAL bool pwsp_window_grow(pwsp_window *window, const pwsp_memory *memo
         return false;
     }
     uint32_t capacity = queue->capacity ? queue->capacity * 2 : PWSP_FLIGHT_MIN;
-    uint64_t *ring = (uint64_t *)pwsp_memory_alloc(memory, 2 * (size_t)capacity * sizeof(uint64_t));
-    if (!ring) {
+    const size_t bytes = (size_t)capacity * sizeof(uint64_t);
+    uint64_t *ring = (uint64_t *)pwsp_memory_alloc(memory, bytes), *tasks = NULL;
+    if (ring && window->has_tasks) {
+        tasks = (uint64_t *)pwsp_memory_alloc(memory, bytes);
+    }
+    if (!ring || (window->has_tasks && !tasks)) {
+        pwsp_memory_free(memory, ring, bytes);
         return false;
     }
     uint32_t start = pwsp_window_start(lane, capacity);
@@ -83,10 +106,14 @@ PWSP_INTERNAL bool pwsp_window_grow(pwsp_window *window, const pwsp_memory *memo
         uint32_t from = (queue->head + i) & (queue->capacity - 1);
         uint32_t to = (start + i) & (capacity - 1);
         ring[to] = queue->ring[from];
-        ring[capacity + to] = queue->ring[queue->capacity + from];
+        if (tasks) {
+            tasks[to] = queue->tasks[from];
+        }
     }
-    pwsp_memory_free(memory, queue->ring, 2 * (size_t)queue->capacity * sizeof(uint64_t));
+    pwsp_memory_free(memory, queue->ring, pwsp_window_ring_bytes(queue));
+    pwsp_memory_free(memory, queue->tasks, queue->tasks ? pwsp_window_ring_bytes(queue) : 0);
     queue->ring = ring;
+    queue->tasks = tasks;
     queue->capacity = capacity;
     queue->head = start;
     return true;
@@ -103,7 +130,9 @@ PWSP_INTERNAL uint64_t pwsp_window_rebase(pwsp_window *window) {
     PTOWSP_ASSERT(base != UINT64_MAX);  // something is in flight
     window->base = base;
     for (uint32_t i = 0; i < window->lane_count; i++) {
-        const pwsp_flight_queue *queue = &window->queues[i];
+        pwsp_flight_queue *queue = &window->queues[i];
+        queue->second =
+            queue->count > 1 ? queue->ring[(queue->head + 1) & (queue->capacity - 1)] : UINT64_MAX;
         window->games[window->leaf_count + i] =
             queue->count ? pwsp_window_player(window, i, queue->ring[queue->head])
                          : PWSP_WINDOW_EMPTY;

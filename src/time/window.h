@@ -26,9 +26,9 @@ typedef struct pwsp_flight {
     uint64_t task;
 } pwsp_flight;
 
-// Tasks of one lane, in a ring: ends, and behind them (at + capacity) the tasks.
+// Tasks of one lane, in a ring of their ends, and one of the tasks if these are kept.
 typedef struct pwsp_flight_queue {
-    uint64_t *ring;
+    uint64_t *ring, *tasks;
     uint64_t second;    // the end behind the head's, or UINT64_MAX
     uint32_t capacity;  // a power of two, or 0
     uint32_t head, count;
@@ -42,6 +42,7 @@ typedef struct pwsp_window {
     uint32_t leaf_count;  // a power of two
     uint32_t lane_bits;   // log2(leaf_count)
     uint64_t count;       // tasks in flight
+    bool has_tasks;       // else they are not kept
 } pwsp_window;
 
 #define PWSP_WINDOW_EMPTY UINT64_MAX  // the player of a lane without tasks
@@ -49,7 +50,8 @@ typedef struct pwsp_window {
 // Makes room for lane_count lanes, all empty. False when memory is out.
 PWSP_INTERNAL bool pwsp_window_init(pwsp_window *window, const pwsp_memory *memory,
                                     uint32_t lane_count);
-PWSP_INTERNAL void pwsp_window_clear(pwsp_window *window);
+PWSP_INTERNAL void pwsp_window_clear(pwsp_window *window, const pwsp_memory *memory,
+                                     bool has_tasks);
 PWSP_INTERNAL void pwsp_window_free(pwsp_window *window, const pwsp_memory *memory);
 PWSP_INTERNAL size_t pwsp_window_bytes(const pwsp_window *window);
 
@@ -145,18 +147,20 @@ PWSP_INLINE bool pwsp_window_push(pwsp_window *window, const pwsp_memory *memory
     }
     window->count++;
     const pwsp_flight_queue *queue = &window->queues[lane];
-    uint32_t at = (queue->head + queue->count - 1) & (queue->capacity - 1);
-    queue->ring[queue->capacity + at] = task;
+    if (window->has_tasks) {
+        queue->tasks[(queue->head + queue->count - 1) & (queue->capacity - 1)] = task;
+    }
     return true;
 }
 
-// Takes the task that ends first. Requires that there is one.
+// Takes the task that ends first; NO_INDEX if tasks are not kept. Requires that there is one.
 PWSP_INLINE pwsp_flight pwsp_window_pop(pwsp_window *window, uint32_t *out_lane) {
     uint64_t winner = window->games[1];
     PTOWSP_ASSERT(window->count > 0 && winner != PWSP_WINDOW_EMPTY);
     *out_lane = pwsp_window_lane(window, winner);
     const pwsp_flight_queue *queue = &window->queues[*out_lane];
-    pwsp_flight flight = {queue->ring[queue->head], queue->ring[queue->capacity + queue->head]};
+    pwsp_flight flight = {queue->ring[queue->head],
+                          window->has_tasks ? queue->tasks[queue->head] : PTOWSP_NO_INDEX};
     pwsp_window_pop_first(window, winner);
     window->count--;
     return flight;

@@ -1,0 +1,81 @@
+// Tensors that tasks access in tiles of one size, each from a multiple of it on, while tokens are
+// times and tasks wait for all hazards.
+//
+// There two tiles are one or apart, and of each there are at most two accesses in the map: one that
+// has written it, and one that stands for all its readers since. So the number of a tile, counted
+// along rows, then from row to row and from matrix to matrix, leads to both at once, and nothing is
+// compared. There is a page of 16 neighbours where one of them has an access, and nothing elsewhere:
+//
+//      tile 37 of tensor 2 -> page (2, 37 / 16), by a table of pages
+//                          -> cells[37 % 16] = {written: access 5, read: access 9}
+//
+// The accesses are those of the map: they have places, die, and are found by the hand as others. When
+// a tile comes that does not fit, a task accesses a tile twice in the same way, something else looks
+// at the tensor, or pages are mostly empty, its accesses move to the lists of the map, and stay there.
+
+#ifndef PWSP_GRID_H
+#define PWSP_GRID_H
+
+#include "cells.h"
+
+// Sees whether a tensor's accesses can be in a grid of tiles like its first one, and notes it. False
+// when memory is out.
+PWSP_INTERNAL bool pwsp_deps_grid_begin(pwsp_deps *deps, const pwsp_tile_at *tile);
+
+// The accesses of a tensor go to the lists of the map, and later ones, too. False when memory is out.
+PWSP_INTERNAL bool pwsp_deps_grid_end(pwsp_deps *deps, uint32_t tensor);
+
+// The page of a number, or 0; and one that is made for it, 0 when memory is out.
+PWSP_INTERNAL uint32_t pwsp_deps_page_find(const pwsp_deps *deps, uint64_t number);
+PWSP_INTERNAL uint32_t pwsp_deps_page_make(pwsp_deps *deps, uint64_t number);
+
+// A page without accesses can be made for another number.
+PWSP_INTERNAL void pwsp_deps_page_release(pwsp_deps *deps, uint32_t page);
+
+// Forgets all pages.
+PWSP_INTERNAL void pwsp_deps_pages_clear(pwsp_deps *deps);
+PWSP_INTERNAL void pwsp_deps_pages_free(pwsp_deps *deps);
+PWSP_INTERNAL size_t pwsp_deps_pages_bytes(const pwsp_deps *deps);
+
+PWSP_INLINE uint64_t pwsp_deps_page_number(uint32_t tensor, uint64_t tile) {
+    return (uint64_t)tensor << 32 | tile / PWSP_DEPS_PAGE;
+}
+
+// Do pages take too much memory: less than four accesses in each, on average?
+PWSP_INLINE bool pwsp_deps_pages_are_sparse(const pwsp_deps *deps) {
+    return 4 * deps->pages_used > deps->access_count + 4 * PWSP_DEPS_PAGE;
+}
+
+// Finds the number of a tile. False if it does not fit.
+PWSP_FORCE_INLINE bool pwsp_deps_grid_number(const pwsp_deps_grid *grid, const pwsp_tile_at *tile,
+                                             uint64_t *out_number) {
+    const uint64_t at_row = (uint64_t)tile->row, at_col = (uint64_t)tile->col;
+    const uint64_t row = at_row * grid->row_inverse >> 32, col = at_col * grid->col_inverse >> 32;
+    const uint64_t matrix = ((uint64_t)tile->lead >> grid->place_shift) * grid->place_factor;
+    // At the end of the tensor a tile is what is left.
+    const uint64_t rows = pwsp_min_u64(grid->rows, grid->matrix_rows - at_row);
+    const uint64_t cols = pwsp_min_u64(grid->cols, grid->matrix_cols - at_col);
+    *out_number = (matrix * grid->row_tiles + row) * grid->col_tiles + col;
+    return (row * grid->rows == at_row) & (col * grid->cols == at_col) & (tile->rows == rows) &
+           (tile->cols == cols) & (matrix < grid->matrix_count);
+}
+
+// Where a cell has an access.
+PWSP_INLINE uint32_t *pwsp_deps_grid_slot(const pwsp_deps *deps, uint32_t index) {
+    const pwsp_access *access = &deps->accesses[index];
+    pwsp_deps_cell_at *cell = &deps->pages[access->cell].cells[access->place[0] % PWSP_DEPS_PAGE];
+    PTOWSP_ASSERT(access->flags & PWSP_ACCESS_GRID);
+    return access->flags & PWSP_ACCESS_WRITTEN ? &cell->written : &cell->read;
+}
+
+// Removes an access from its cell.
+PWSP_INLINE void pwsp_deps_grid_leave(pwsp_deps *deps, uint32_t index) {
+    pwsp_access *access = &deps->accesses[index];
+    *pwsp_deps_grid_slot(deps, index) = 0;
+    access->flags &= (uint8_t) ~(PWSP_ACCESS_LINKED | PWSP_ACCESS_GRID);
+    if (--deps->pages[access->cell].count == 0) {
+        pwsp_deps_page_release(deps, access->cell);
+    }
+}
+
+#endif

@@ -1,0 +1,332 @@
+// Batches: tasks that need nothing but cycles, a dispatch key and tiles, many at once.
+//
+// With a window, each task that finds it full waits for the earliest end in it. The tournament of
+// window.h finds these ends one by one. But as long as the lanes are behind, a task starts when its
+// lane is free, whenever it has been issued, and nobody asks which end is which: the clocks of the
+// next tasks are the earliest ends, in order, and all that is wanted of the clocks is their sum and
+// the last of them. So a *bulk* of tasks is issued at once:
+//
+//      clock        T      first lane is free
+//      |---x--x--x--|---x----x--|---...           x: ends in the window
+//
+//      the k ends up to T leave, lane by lane, in any order;
+//      as many tasks as there is room now are issued, each when its lane is free.
+//
+// Their ends are after T, as T is before any lane is free. Equal ends make no difference: a task that
+// finds room because several left at once has the clock that it would have waited for.
+
+#include "lanes.h"
+
+PWSP_INTERNAL bool pwsp_lanes_is_plain(const pwsp_lanes *lanes) {
+    const pwsp_sim *sim = lanes->sim;
+    const ptowsp_schedule *schedule = sim->schedule;
+    bool has_window = schedule->window_policy == PTOWSP_WINDOW_ABORT ||
+                      schedule->window_policy == PTOWSP_WINDOW_BENCHMARK;
+    return !sim->has_records && !sim->order.edges && !sim->order.streams &&
+           schedule->timing == PTOWSP_TIMING_IMMEDIATE && schedule->start_threshold == 0 &&
+           !has_window && !sim->rings.is_used;
+}
+
+PWSP_INTERNAL bool pwsp_lanes_has_data(const pwsp_lanes *lanes) {
+    const pwsp_deps *deps = &lanes->sim->deps;
+    bool is_tracked = deps->is_exact || deps->is_overlap;
+    for (uint32_t i = 1; i < deps->tensor_count; i++) {
+        is_tracked = is_tracked || deps->tensors[i].is_tracked;
+    }
+    return is_tracked;
+}
+
+// Until when a task of a batch waits for its data. False when memory is out.
+PWSP_FORCE_INLINE bool pwsp_lanes_batch_wait(pwsp_sim *sim, const pwsp_tile_at *tiles,
+                                             uint32_t tile_count, uint64_t clock, uint64_t *ready) {
+    pwsp_deps *deps = &sim->deps;
+    deps->clock = clock;
+    deps->latest.time = *ready;
+    deps->latest.task = PTOWSP_NO_INDEX;
+    const bool is_good = pwsp_deps_query(deps, tiles, tile_count);
+    *ready = deps->latest.time;
+    return is_good;
+}
+
+// It ends: false when memory is out.
+PWSP_FORCE_INLINE bool pwsp_lanes_batch_tell(pwsp_sim *sim, const pwsp_tile_at *tiles,
+                                             uint32_t tile_count, uint64_t clock,
+                                             const pwsp_token *end) {
+    sim->deps.clock = clock;
+    return pwsp_deps_add(&sim->deps, tiles, tile_count, end);
+}
+
+// Tasks begin to end of a batch, one by one. Loop state is in local variables, so that the compiler may keep it in
+// registers.
+PWSP_FORCE_INLINE bool pwsp_lanes_batch_run(pwsp_lanes *lanes, const pwsp_batch *batch,
+                                            uint32_t begin, uint32_t end_task, bool is_in_order,
+                                            bool has_window, bool has_tiles) {
+    pwsp_sim *sim = lanes->sim;
+    pwsp_open_scope *scope = &sim->order.scopes[sim->order.depth - 1];
+    pwsp_window *window = &lanes->window;
+    bool is_parallel = scope->is_parallel;
+    uint64_t window_size = sim->schedule->window;
+    uint64_t order = sim->order.has_structure ? scope->ready.time : 0, done = scope->done.time;
+    uint64_t clock = sim->clock.now, in_flight_max = sim->stats.in_flight_max;
+    uint64_t waited_ready = 0, waited_window = 0, waited_lane = 0, largest = 0;
+    bool follows = !is_parallel && sim->order.has_structure;
+    bool fits = true, has_memory = true;
+    uint64_t winner = window->games[1], in_flight = window->count;
+    uint32_t count = end_task - begin;
+    for (uint32_t i = begin; i < end_task; i++) {
+        const pwsp_tile_at *tiles = batch->tiles + (size_t)i * batch->tile_count;
+        uint64_t ready = order;
+        if (has_tiles && !pwsp_lanes_batch_wait(sim, tiles, batch->tile_count, clock, &ready)) {
+            count = i - begin;
+            has_memory = false;
+            break;
+        }
+        if (is_in_order && ready > clock) {
+            waited_ready += ready - clock;
+            clock = ready;
+        }
+        if (has_window) {
+            uint64_t first_end = pwsp_window_winner_end(window, winner);
+            if (in_flight == window_size && first_end > clock) {
+                waited_window += first_end - clock;
+                clock = first_end;
+            }
+            while (first_end <= clock) {
+                winner = pwsp_window_pop_first(window, winner);
+                in_flight--;
+                first_end = pwsp_window_winner_end(window, winner);
+            }
+        }
+        uint32_t lane_index = pwsp_sim_dispatch(sim, batch->pool, false, batch->keys[i]);
+        pwsp_lane *lane = &sim->lanes[lane_index];
+        uint64_t due = pwsp_max_u64(clock, ready);
+        uint64_t start = pwsp_max_u64(due, lane->free);
+        uint64_t end = start + batch->cycles[i];
+        if (PWSP_UNLIKELY(end > PTOWSP_CYCLES_MAX)) {
+            count = i - begin;
+            fits = false;
+            break;
+        }
+        if (has_window && end > clock) {
+            if (!pwsp_window_push_after(window, &sim->memory, lane_index, end, &winner)) {
+                count = i - begin;
+                has_memory = false;
+                break;
+            }
+            in_flight_max = pwsp_max_u64(in_flight_max, ++in_flight);
+        }
+        waited_ready += due - clock;
+        waited_lane += start - due;
+        largest = pwsp_max_u64(largest, end);
+        order = follows ? end : order;
+        lane->free = end;
+        sim->lane_stats[lane_index].busy_cycles += batch->cycles[i];
+        sim->lane_stats[lane_index].task_count++;
+        done = is_parallel ? pwsp_max_u64(done, end) : end;
+        const pwsp_token token = {end, sim->task_count + (i - begin)};
+        if (has_tiles && end >= clock &&
+            !pwsp_lanes_batch_tell(sim, tiles, batch->tile_count, clock, &token)) {
+            count = i - begin;
+            has_memory = false;
+            break;
+        }
+    }
+    scope->done.time = done;
+    scope->ready.time = is_parallel ? scope->ready.time : done;
+    window->count = in_flight;
+    sim->clock.now = clock;
+    sim->task_count += count;
+    sim->issue_count += count;
+    sim->stats.makespan_cycles = pwsp_max_u64(sim->stats.makespan_cycles, largest);
+    sim->stats.in_flight_max = in_flight_max;
+    sim->stats.stall_cycles[PTOWSP_STALL_DEPENDENCY] += waited_ready;
+    sim->stats.stall_cycles[PTOWSP_STALL_WINDOW] += waited_window;
+    sim->stats.stall_cycles[PTOWSP_STALL_LANE] += waited_lane;
+    return has_memory ? fits || pwsp_lanes_fail_time(sim) : pwsp_sim_no_memory(sim);
+}
+
+// -- bulks ----------------------------------------------------------------------------------------
+
+#define PWSP_BULK_LANE_MAX 64   // with more, lanes have little each
+#define PWSP_BULK_MIN      16u  // tasks, unless they are the last of a batch
+
+typedef struct pwsp_bulk {
+    uint64_t first_free, last_free;  // lanes of the pool
+    uint64_t until;                  // ends up to here leave the window
+    uint64_t left, left_sum;         // these: how many, and their sum, modulo 2^64
+    uint64_t left_last;              // the last of them
+    uint32_t left_by_lane[PWSP_BULK_LANE_MAX];
+} pwsp_bulk;
+
+static void pwsp_bulk_count(const pwsp_window *window, pwsp_bulk *bulk) {
+    const uint64_t until = bulk->until;
+    bulk->left = bulk->left_sum = bulk->left_last = 0;
+    for (uint32_t lane = 0; lane < window->lane_count; lane++) {
+        const pwsp_flight_queue *queue = &window->queues[lane];
+        const uint32_t mask = queue->capacity - 1, head = queue->head, count = queue->count;
+        uint64_t last = 0;
+        uint32_t left = 0;
+        for (; left < count; left++) {
+            const uint64_t end = queue->ring[(head + left) & mask];
+            if (end > until) {
+                break;
+            }
+            bulk->left_sum += end;
+            last = end;
+        }
+        bulk->left_by_lane[lane] = left;
+        bulk->left += left;
+        bulk->left_last = pwsp_max_u64(bulk->left_last, last);
+    }
+}
+
+// Finds ends that leave, as many as wanted at most; false if that is too few. In flight tasks are taken
+// to end evenly until the first lane is free.
+static bool pwsp_bulk_find(const pwsp_window *window, uint64_t clock, uint32_t wanted,
+                           pwsp_bulk *bulk) {
+    const uint64_t span = bulk->first_free - 1 - clock;
+    if (span >> 48) {
+        return false;
+    }
+    uint64_t step = span * (wanted - wanted / 8) / window->count;
+    for (uint32_t i = 0; i < 3; i++) {
+        bulk->until = clock + pwsp_min_u64(step, span);
+        pwsp_bulk_count(window, bulk);
+        if (bulk->left <= wanted) {
+            return bulk->left > 0;
+        }
+        step /= 2;
+    }
+    return false;
+}
+
+// Can tasks of a batch be issued in bulk, and how many? 0: one by one.
+static uint32_t pwsp_bulk_begin(const pwsp_lanes *lanes, const pwsp_batch *batch, uint32_t begin,
+                                uint32_t end, pwsp_bulk *bulk) {
+    const pwsp_sim *sim = lanes->sim;
+    const pwsp_window *window = &lanes->window;
+    const pwsp_open_scope *scope = &sim->order.scopes[sim->order.depth - 1];
+    const pwsp_pool_lanes *pool = &sim->pools[batch->pool];
+    const uint64_t clock = sim->clock.now;
+    const uint32_t rest = end - begin;
+    if (sim->order.has_structure && (!scope->is_parallel || scope->ready.time > clock)) {
+        return 0;
+    }
+    uint64_t any = 0;
+    bulk->first_free = UINT64_MAX;
+    for (uint32_t i = 0; i < pool->count; i++) {
+        const uint64_t free = sim->lanes[pool->first + i].free;
+        bulk->first_free = pwsp_min_u64(bulk->first_free, free);
+        any |= free;
+    }
+    PTOWSP_ASSERT(window->count <= sim->schedule->window);
+    const uint64_t room = sim->schedule->window - window->count;
+    bulk->until = clock;
+    bulk->left = bulk->left_sum = 0;
+    bulk->left_last = clock;
+    if (bulk->first_free <= clock ||
+        (rest > room && !pwsp_bulk_find(window, clock, rest - (uint32_t)room, bulk))) {
+        return 0;
+    }
+    const uint32_t count = (uint32_t)pwsp_min_u64(rest, room + bulk->left);
+    for (uint32_t i = begin; i < begin + count; i++) {
+        any |= batch->cycles[i];
+    }
+    const bool is_early = any >> 54 == 0;  // no end is beyond PTOWSP_CYCLES_MAX
+    return is_early && (count == rest || count >= PWSP_BULK_MIN) ? count : 0;
+}
+
+// Tasks start when their lanes are free. False when memory is out.
+static bool pwsp_bulk_start(pwsp_lanes *lanes, const pwsp_batch *batch, uint32_t begin,
+                            uint32_t count, const pwsp_bulk *bulk) {
+    pwsp_sim *sim = lanes->sim;
+    pwsp_window *window = &lanes->window;
+    pwsp_open_scope *scope = &sim->order.scopes[sim->order.depth - 1];
+    const uint32_t stayed = count - (uint32_t)bulk->left;  // tasks that found room
+    uint64_t starts = 0, largest = 0, last = 0;
+    for (uint32_t i = begin; i < begin + count; i++) {
+        const uint32_t lane_index = pwsp_sim_dispatch(sim, batch->pool, false, batch->keys[i]);
+        pwsp_lane *lane = &sim->lanes[lane_index];
+        pwsp_flight_queue *queue = &window->queues[lane_index];
+        const uint64_t start = lane->free, end = start + batch->cycles[i];
+        PTOWSP_ASSERT(start > bulk->until);
+        if (PWSP_UNLIKELY(queue->count == queue->capacity) &&
+            !pwsp_window_grow(window, &sim->memory, lane_index)) {
+            return pwsp_sim_no_memory(sim);
+        }
+        queue->ring[(queue->head + queue->count++) & (queue->capacity - 1)] = end;
+        lane->free = end;
+        sim->lane_stats[lane_index].busy_cycles += batch->cycles[i];
+        sim->lane_stats[lane_index].task_count++;
+        starts += start;
+        largest = pwsp_max_u64(largest, end);
+        last = end;
+    }
+    const uint64_t clocks = stayed * sim->clock.now + bulk->left_sum;
+    sim->stats.stall_cycles[PTOWSP_STALL_LANE] += starts - clocks;
+    sim->stats.stall_cycles[PTOWSP_STALL_WINDOW] += bulk->left_last - sim->clock.now;
+    sim->stats.makespan_cycles = pwsp_max_u64(sim->stats.makespan_cycles, largest);
+    sim->clock.now = bulk->left_last;
+    scope->done.time = scope->is_parallel ? pwsp_max_u64(scope->done.time, largest) : last;
+    scope->ready.time = scope->is_parallel ? scope->ready.time : last;
+    return true;
+}
+
+// Issues tasks from `begin` on in bulk, if that can be. *out_count is how many. False with an error.
+static bool pwsp_lanes_bulk(pwsp_lanes *lanes, const pwsp_batch *batch, uint32_t begin,
+                            uint32_t end, uint32_t *out_count) {
+    pwsp_bulk bulk;
+    pwsp_sim *sim = lanes->sim;
+    pwsp_window *window = &lanes->window;
+    const uint32_t count = pwsp_bulk_begin(lanes, batch, begin, end, &bulk);
+    *out_count = count;
+    if (count == 0) {
+        return true;
+    }
+    for (uint32_t lane = 0; bulk.left && lane < window->lane_count; lane++) {
+        pwsp_flight_queue *queue = &window->queues[lane];
+        queue->count -= bulk.left_by_lane[lane];
+        queue->head = (queue->head + bulk.left_by_lane[lane]) & (queue->capacity - 1);
+    }
+    if (!pwsp_bulk_start(lanes, batch, begin, count, &bulk)) {
+        return false;
+    }
+    window->count += count - bulk.left;
+    pwsp_window_rebase(window);
+    sim->stats.in_flight_max = pwsp_max_u64(sim->stats.in_flight_max, window->count);
+    sim->task_count += count;
+    sim->issue_count += count;
+    return true;
+}
+
+// Tasks of a batch one by one.
+static bool pwsp_lanes_batch_part(pwsp_lanes *lanes, const pwsp_batch *batch, uint32_t begin,
+                                  uint32_t end) {
+    const ptowsp_schedule *schedule = lanes->sim->schedule;
+    const bool is_in_order = schedule->issue == PTOWSP_ISSUE_IN_ORDER;
+    const bool has_window = schedule->window != 0;
+    if (batch->tile_count) {
+        return has_window
+                   ? pwsp_lanes_batch_run(lanes, batch, begin, end, is_in_order, true, true)
+                   : pwsp_lanes_batch_run(lanes, batch, begin, end, is_in_order, false, true);
+    }
+    if (is_in_order) {
+        return has_window ? pwsp_lanes_batch_run(lanes, batch, begin, end, true, true, false)
+                          : pwsp_lanes_batch_run(lanes, batch, begin, end, true, false, false);
+    }
+    return has_window ? pwsp_lanes_batch_run(lanes, batch, begin, end, false, true, false)
+                      : pwsp_lanes_batch_run(lanes, batch, begin, end, false, false, false);
+}
+
+PWSP_INTERNAL bool pwsp_lanes_batch(pwsp_lanes *lanes, const pwsp_batch *batch, uint32_t count) {
+    PTOWSP_ASSERT(count <= pwsp_batch_room(batch->tile_count) && pwsp_lanes_is_plain(lanes));
+    const bool has_bulks = lanes->sim->schedule->window && !batch->tile_count &&
+                           lanes->window.lane_count <= PWSP_BULK_LANE_MAX;
+    uint32_t begin = 0;
+    for (uint32_t bulk = has_bulks; bulk && begin < count; begin += bulk) {
+        if (!pwsp_lanes_bulk(lanes, batch, begin, count, &bulk)) {
+            return false;
+        }
+    }
+    return begin == count || pwsp_lanes_batch_part(lanes, batch, begin, count);
+}

@@ -1,0 +1,165 @@
+// Plain tasks with a window, batch by batch and in bulk, against the rules done the slow way: the ends
+// of all tasks in flight in an array, the earliest looked for each time. Also against the same run with
+// records, which issues tasks one by one.
+
+#include "test.h"
+
+enum { TASKS_MAX = 3000, LANES_MAX = 70 };
+
+typedef struct batch_sample {
+    uint32_t task_count, lane_count, window, scopes;
+    bool has_keys;
+    uint32_t kind;  // of durations
+    uint64_t salt;
+} batch_sample;
+
+typedef struct batch_result {
+    uint64_t makespan, ready, window, lane, in_flight_max;
+    uint64_t busy[LANES_MAX], ends[LANES_MAX];
+} batch_result;
+
+static uint64_t cycles_of(const batch_sample *s, uint64_t i) {
+    uint64_t x = (i + s->salt) * UINT64_C(0x9e3779b97f4a7c15);
+    x ^= x >> 29;
+    return s->kind == 0   ? 10  // all end together
+           : s->kind == 1 ? x % 4
+           : s->kind == 2 ? 100 + x % 4096
+           : s->kind == 3 ? (x % 64 ? 5 : 20000)
+                          : UINT64_C(1) << x % 40;
+}
+
+static ptowsp_cycles task_cycles(const ptowsp_task *task, void *user) {
+    return cycles_of((const batch_sample *)user, task->index);
+}
+
+static uint64_t max_of(uint64_t a, uint64_t b) {
+    return a > b ? a : b;
+}
+
+static void run_slowly(const batch_sample *s, batch_result *r) {
+    static uint64_t flight[TASKS_MAX];
+    uint64_t clock = 0, scope_ready = 0, done = 0;
+    uint32_t count = 0, turn = 0;
+    memset(r, 0, sizeof *r);
+    for (uint32_t i = 0; i < s->task_count; i++) {
+        const uint32_t in_scope = s->task_count / s->scopes;
+        if (i % in_scope == 0) {
+            scope_ready = done;
+        }
+        for (;;) {  // what has ended leaves; a full window waits for the first
+            uint32_t left = 0;
+            uint64_t first = UINT64_MAX;
+            for (uint32_t k = 0; k < count; k++) {
+                if (flight[k] > clock) {
+                    first = flight[k] < first ? flight[k] : first;
+                    flight[left++] = flight[k];
+                }
+            }
+            count = left;
+            if (count < s->window) {
+                break;
+            }
+            r->window += first - clock;
+            clock = first;
+        }
+        const uint32_t lane = (s->has_keys ? i % in_scope / 7 : turn++) % s->lane_count;
+        const uint64_t due = max_of(clock, scope_ready), start = max_of(due, r->ends[lane]);
+        const uint64_t end = start + cycles_of(s, i);
+        r->ready += due - clock;
+        r->lane += start - due;
+        r->busy[lane] += end - start;
+        r->ends[lane] = end;
+        r->makespan = max_of(r->makespan, end);
+        done = max_of(done, end);
+        if (end > clock) {
+            flight[count++] = end;
+        }
+        r->in_flight_max = max_of(r->in_flight_max, count);
+    }
+}
+
+static void check(const batch_sample *s, const batch_result *r, const ptowsp_run *run) {
+    const ptowsp_run_stats *stats = ptowsp_run_result(run);
+    const ptowsp_lane_stats *lanes = ptowsp_run_lanes(run);
+    assert_int_equal(stats->task_count, s->task_count);
+    assert_int_equal(stats->makespan_cycles, r->makespan);
+    assert_int_equal(stats->in_flight_max, r->in_flight_max);
+    assert_int_equal(stats->stall_cycles[PTOWSP_STALL_DEPENDENCY], r->ready);
+    assert_int_equal(stats->stall_cycles[PTOWSP_STALL_WINDOW], r->window);
+    assert_int_equal(stats->stall_cycles[PTOWSP_STALL_LANE], r->lane);
+    for (uint32_t i = 0; i < s->lane_count; i++) {
+        assert_int_equal(lanes[i].busy_cycles, r->busy[i]);
+        assert_int_equal(lanes[i].end_cycles, r->ends[i]);
+    }
+}
+
+static void check_sample(batch_sample *s) {
+    ptowsp_context *context;
+    ptowsp_module *m;
+    ptowsp_program *program;
+    ptowsp_run *run;
+    batch_result expected;
+    assert_int_equal(ptowsp_context_create(NULL, &context), PTOWSP_OK);
+    assert_int_equal(ptowsp_module_create(context, NULL, &m), PTOWSP_OK);
+    const ptowsp_kernel_desc kernel = {
+        .name = "work", .axis_count = 1, .cost = task_cycles, .user = s};
+    ptowsp_task_desc task = {.kernel = ptowsp_kernel_make(m, &kernel)};
+    PTOWSP_WORKLOAD(m, "main") {
+        PTOWSP_FOR_EACH(m, scope, ptowsp_axis_dense(m, "scopes", s->scopes)) {
+            (void)scope;
+            PTOWSP_PARALLEL(m, i, ptowsp_axis_dense(m, "n", s->task_count / s->scopes)) {
+                task.axes[0] = i;
+                ptowsp_task_make(m, &task);
+            }
+        }
+    }
+    ptowsp_schedule schedule = {.issue = PTOWSP_ISSUE_DATAFLOW,
+                                .dispatch = PTOWSP_DISPATCH_ROUND_ROBIN,
+                                .lane_count = s->lane_count,
+                                .window = s->window,
+                                .dependencies = PTOWSP_DEPENDENCIES_STRUCTURE};
+    if (s->has_keys) {
+        schedule.dispatch = PTOWSP_DISPATCH_AFFINITY;
+        schedule.dispatch_key = ptowsp_div(ptowsp_task_arg(m, 0), ptowsp_i64(m, 7));
+    }
+    const ptowsp_program_desc desc = {NULL, &schedule};
+    if (ptowsp_program_create(context, m, &desc, &program) != PTOWSP_OK) {
+        fail_msg("%s", ptowsp_context_error(context).text);
+    }
+    assert_int_equal(ptowsp_run_create(context, program, &run), PTOWSP_OK);
+    run_slowly(s, &expected);
+    for (int has_records = 0; has_records < 2; has_records++) {
+        const ptowsp_run_options options = {.mode = PTOWSP_RUN_TIME_ONLY,
+                                            .record_tasks = has_records == 1};
+        assert_int_equal(ptowsp_run_execute(run, &options), PTOWSP_OK);
+        check(s, &expected, run);
+    }
+    ptowsp_run_destroy(run);
+    ptowsp_program_destroy(program);
+    ptowsp_module_destroy(m);
+    ptowsp_context_destroy(context);
+}
+
+static void batch__times_are_those_of_the_rules_done_slowly(void **state) {
+    (void)state;
+    const uint64_t seed = test_seed();
+    for (uint32_t sample = 0; TEST_ROUNDS(sample, 150); sample++) {
+        uint64_t random = seed + sample;
+        batch_sample s = {0};
+        s.lane_count = (uint32_t)test_random_in(&random, 1, sample % 8 ? 12 : LANES_MAX);
+        s.scopes = (uint32_t)test_random_in(&random, 1, 3);
+        s.task_count = (uint32_t)test_random_in(&random, 1, TASKS_MAX / 3) * s.scopes;
+        s.window = (uint32_t)test_random_in(&random, 1, sample % 2 ? 1000 : 100);
+        s.has_keys = test_random(&random) % 3 == 0;
+        s.kind = (uint32_t)(test_random(&random) % 5);
+        s.salt = test_random(&random);
+        check_sample(&s);
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(batch__times_are_those_of_the_rules_done_slowly),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

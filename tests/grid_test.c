@@ -1,0 +1,213 @@
+// Grids of the map of regions against its lists, which deps_test.c compares with sets of bytes. Two
+// maps get the same tasks; one has no grids. Each query finds the same time and task, and so many
+// places are taken and free in both after every step. Tiles are mostly those of a grid: at edges, too,
+// several in a task, and twice the same; now and then, in some of the worlds, one that does not fit, a whole tensor, a slot
+// load, or a tensor whose tiles are far apart.
+
+#include "../src/runtime/deps.h"
+
+#include "test.h"
+
+enum { TENSORS = 6, TASKS = 1500, TILES = 4 };
+
+typedef struct grid_world {
+    pwsp_timed timed;
+    pwsp_memory memory;
+    pwsp_bound_tensor bound[TENSORS];
+    bool written[TENSORS], loaded[TENSORS];
+    uint32_t rows[TENSORS], cols[TENSORS];  // of the usual tile
+    pwsp_deps grids, lists;
+    uint32_t odd;  // one of so many tiles does not fit; 0: none
+} grid_world;
+
+static void tensor_random(grid_world *w, uint32_t i, uint64_t *random) {
+    pwsp_bound_tensor *t = &w->bound[i];
+    memset(t, 0, sizeof *t);
+    for (uint32_t l = 0; l < PWSP_TENSOR_LEAD_MAX; l++) {
+        t->lead_shape[l] = 1;
+    }
+    t->is_bound = true;
+    t->element_size = 2;
+    t->base = (uint64_t)i << 40;
+    t->rows = test_random_in(random, 1, 60);
+    t->cols = test_random_in(random, 1, 60);
+    t->col_stride = 1;
+    t->row_stride = t->cols + test_random_in(random, 0, 3);
+    t->lead_shape[0] = test_random_in(random, 1, 5);
+    t->lead_shape[1] = test_random_in(random, 1, i == TENSORS - 1 ? 400 : 4);
+    t->lead_strides[1] = t->rows * t->row_stride + test_random_in(random, 0, 9);
+    t->lead_strides[0] = t->lead_strides[1] * t->lead_shape[1];
+    if (test_random(random) % 8 == 0) {
+        t->lead_strides[0] = -t->lead_strides[0];
+    }
+    w->rows[i] = (uint32_t)test_random_in(random, (t->rows + 4) / 5, t->rows);
+    w->cols[i] = (uint32_t)test_random_in(random, (t->cols + 4) / 5, t->cols);
+    w->written[i] = true;
+    w->loaded[i] = test_random(random) % 4 == 0;
+}
+
+static void world_random(grid_world *w, uint64_t *random) {
+    memset(w, 0, sizeof *w);
+    ptowsp_schedule *schedule = &w->timed.schedule;
+    schedule->issue = PTOWSP_ISSUE_DATAFLOW;
+    schedule->dependencies =
+        test_random(random) % 4 ? PTOWSP_DEPENDENCIES_OVERLAP : PTOWSP_DEPENDENCIES_EXACT;
+    schedule->hazards = PWSP_DEPS_HAZARDS;
+    w->timed.tensor_is_written = w->written;
+    w->timed.tensor_is_loaded = w->loaded;
+    w->odd = test_random(random) % 2 ? 0 : (uint32_t)test_random_in(random, 2, 4000);
+    for (uint32_t i = 1; i < TENSORS; i++) {
+        tensor_random(w, i, random);
+    }
+    w->memory = pwsp_memory_make(NULL, NULL);
+    assert_true(pwsp_deps_init(&w->grids, &w->memory, TENSORS));
+    assert_true(pwsp_deps_init(&w->lists, &w->memory, TENSORS));
+}
+
+static void world_begin(grid_world *w, bool has_tasks) {
+    pwsp_deps_begin(&w->grids, &w->timed, w->bound);
+    pwsp_deps_begin(&w->lists, &w->timed, w->bound);
+    w->grids.has_tasks = w->lists.has_tasks = has_tasks;
+    for (uint32_t i = 1; i < TENSORS; i++) {
+        w->lists.tensors[i].form = PWSP_DEPS_LISTS;
+    }
+}
+
+static void tile_random(const grid_world *w, uint64_t *random, pwsp_tile_at *at) {
+    at->tensor = (uint32_t)test_random_in(random, 1, TENSORS - 1);
+    const pwsp_bound_tensor *t = &w->bound[at->tensor];
+    const uint32_t rows = w->rows[at->tensor], cols = w->cols[at->tensor];
+    const int64_t across = test_random_in(random, 0, t->lead_shape[1] - 1);
+    at->lead = test_random_in(random, 0, t->lead_shape[0] - 1) * t->lead_strides[0] +
+               across * t->lead_strides[1];
+    at->row = test_random_in(random, 0, (t->rows - 1) / rows) * rows;
+    at->col = test_random_in(random, 0, (t->cols - 1) / cols) * cols;
+    at->rows = rows;
+    at->cols = cols;
+    if (w->odd && test_random(random) % w->odd == 0) {
+        switch (test_random(random) % 4) {
+        case 0: at->row = test_random_in(random, 0, t->rows - 1); break;
+        case 1: at->col = test_random_in(random, 0, t->cols - 1); break;
+        case 2: at->rows = (uint32_t)test_random_in(random, 1, t->rows); break;
+        default: at->lead = at->row = at->col = at->rows = at->cols = 0; return;
+        }
+    }
+    at->rows = (uint32_t)pwsp_min_u64(at->rows, (uint64_t)(t->rows - at->row));
+    at->cols = (uint32_t)pwsp_min_u64(at->cols, (uint64_t)(t->cols - at->col));
+}
+
+static void check_same(const grid_world *w) {
+    const pwsp_deps *a = &w->grids, *b = &w->lists;
+    assert_int_equal(a->latest.time, b->latest.time);
+    assert_int_equal(a->latest.task, b->latest.task);
+    assert_int_equal(a->access_count, b->access_count);
+    assert_int_equal(a->access_max, b->access_max);
+    assert_int_equal(a->free_count, b->free_count);
+}
+
+static void load_random(grid_world *w, uint64_t *random) {
+    pwsp_tile_at at;
+    tile_random(w, random, &at);
+    if (at.rows) {
+        at.row += test_random_in(random, 0, at.rows - 1);
+        at.col += test_random_in(random, 0, at.cols - 1);
+        at.rows = at.cols = 1;
+    }
+    pwsp_deps_query_load(&w->grids, &at);
+    pwsp_deps_query_load(&w->lists, &at);
+    check_same(w);
+}
+
+static void task_random(grid_world *w, uint64_t number, uint64_t *random) {
+    pwsp_tile_at tiles[TILES];
+    const uint32_t count = (uint32_t)test_random_in(random, 1, TILES);
+    for (uint32_t i = 0; i < count; i++) {
+        tile_random(w, random, &tiles[i]);
+        if (i && w->odd && test_random(random) % w->odd == 0) {
+            tiles[i] = tiles[i - 1];
+        }
+        tiles[i].access = (uint32_t)test_random_in(random, 1, 3);
+    }
+    const pwsp_token none = {0, PTOWSP_NO_INDEX};
+    w->grids.latest = w->lists.latest = none;
+    assert_true(pwsp_deps_query(&w->grids, tiles, count));
+    assert_true(pwsp_deps_query(&w->lists, tiles, count));
+    check_same(w);
+    const uint64_t start = pwsp_max_u64(w->grids.latest.time, w->grids.clock);
+    const pwsp_token token = {start + (uint64_t)test_random_in(random, 0, 400), number};
+    assert_true(pwsp_deps_add(&w->grids, tiles, count, &token));
+    assert_true(pwsp_deps_add(&w->lists, tiles, count, &token));
+    check_same(w);
+    if (test_random(random) % 16 == 0) {
+        load_random(w, random);
+    }
+    w->grids.clock = w->lists.clock += (uint64_t)test_random_in(random, 0, 6);
+}
+
+static void grid__finds_what_lists_find_and_takes_the_same_places(void **state) {
+    (void)state;
+    const uint64_t seed = test_seed();
+    grid_world *w = (grid_world *)malloc(sizeof *w);
+    uint32_t forms[4] = {0};
+    uint64_t pages = 0;
+    assert_non_null(w);
+    for (uint32_t sample = 0; TEST_ROUNDS(sample, 40); sample++) {
+        uint64_t random = seed + sample;
+        world_random(w, &random);
+        for (uint32_t run = 0; run < 2; run++) {
+            world_begin(w, test_random(&random) % 2);
+            for (uint32_t i = 0; i < TASKS; i++) {
+                task_random(w, i, &random);
+            }
+            for (uint32_t i = 1; i < TENSORS; i++) {
+                forms[w->grids.tensors[i].form]++;
+                assert_true(w->lists.tensors[i].form == PWSP_DEPS_LISTS);
+            }
+            pages = pwsp_max_u64(pages, w->grids.pages_used);
+            assert_int_equal(w->lists.pages_used, 0);
+        }
+        pwsp_deps_free(&w->grids);
+        pwsp_deps_free(&w->lists);
+    }
+    free(w);
+    print_message("grids %u, ended %u, none %u, pages %u\n", (unsigned)forms[PWSP_DEPS_GRID],
+                  (unsigned)forms[PWSP_DEPS_LISTS_SINCE], (unsigned)forms[PWSP_DEPS_LISTS],
+                  (unsigned)pages);
+    assert_true(forms[PWSP_DEPS_GRID] && forms[PWSP_DEPS_LISTS_SINCE] && forms[PWSP_DEPS_LISTS]);
+}
+
+// A task that reads one of 2^30 tiles far apart, again and again: a page for each would take 144
+// bytes, so the grid ends when pages have less than four accesses.
+static void grid__tiles_far_apart_go_to_lists(void **state) {
+    (void)state;
+    grid_world *w = (grid_world *)calloc(1, sizeof *w);
+    assert_non_null(w);
+    uint64_t random = 1;
+    world_random(w, &random);
+    pwsp_bound_tensor *t = &w->bound[1];
+    t->rows = t->cols = t->row_stride = 1;
+    t->lead_shape[0] = 1;
+    t->lead_shape[1] = 1 << 30;
+    t->lead_strides[1] = 1;
+    w->loaded[1] = false;
+    world_begin(w, false);
+    for (uint64_t i = 0; i < 1000; i++) {
+        const pwsp_tile_at at = {1, 1, 1, PWSP_TILE_READ, (int64_t)(i << 20), 0, 0};
+        const pwsp_token end = {1 << 20, i};
+        assert_true(pwsp_deps_query(&w->grids, &at, 1) && pwsp_deps_add(&w->grids, &at, 1, &end));
+        assert_true(4 * w->grids.pages_used <= w->grids.access_count + 4 * PWSP_DEPS_PAGE + 4);
+    }
+    assert_int_equal(w->grids.tensors[1].form, PWSP_DEPS_LISTS_SINCE);
+    assert_int_equal(w->grids.access_count, 1000);
+    pwsp_deps_free(&w->grids);
+    pwsp_deps_free(&w->lists);
+    free(w);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(grid__finds_what_lists_find_and_takes_the_same_places),
+        cmocka_unit_test(grid__tiles_far_apart_go_to_lists),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
