@@ -376,7 +376,7 @@ PWSP_INTERNAL bool pwsp_deps_query(pwsp_deps *deps, const pwsp_tile_at *tiles, u
                 pwsp_deps_look(deps, query);
             }
             deps->same[i] = query->same;
-            deps->hints[i - first] = query->hint;
+            deps->hints[i] = query->hint;
         }
     }
     return !deps->is_list_lost;
@@ -484,8 +484,7 @@ PWSP_INTERNAL bool pwsp_deps_add(pwsp_deps *deps, const pwsp_tile_at *tiles, uin
         uint32_t same = is_queried ? deps->same[i] : 0;
         deps->same[i] = 0;
         if (is_tracked) {
-            const pwsp_deps_hint *hint =
-                is_queried && count <= PTOWSP_TASK_TILE_MAX ? &deps->hints[i] : NULL;
+            const pwsp_deps_hint *hint = is_queried ? &deps->hints[i] : NULL;
             deps->same[i] = pwsp_deps_add_one(deps, &tiles[i], same, hint, token);
             if (deps->same[i] == 0) {
                 return false;
@@ -511,12 +510,35 @@ PWSP_INTERNAL bool pwsp_deps_init(pwsp_deps *deps, const pwsp_memory *memory,
                                                                       sizeof(pwsp_deps_tensor));
     deps->order =
         (uint32_t *)pwsp_memory_alloc(memory, 2 * ((size_t)tensor_count + 1) * sizeof(uint32_t));
-    deps->same_count = tensor_count > PTOWSP_TASK_TILE_MAX ? tensor_count : PTOWSP_TASK_TILE_MAX;
-    deps->same = (uint32_t *)pwsp_memory_alloc(memory, deps->same_count * sizeof(uint32_t));
     for (uint32_t i = 0; deps->order && i < tensor_count; i++) {
         deps->order[i] = i;
     }
-    return deps->tensors && deps->order && deps->same;
+    return deps->tensors && deps->order &&
+           pwsp_deps_widen(deps, tensor_count > PTOWSP_TASK_TILE_MAX ? tensor_count
+                                                                     : PTOWSP_TASK_TILE_MAX);
+}
+
+static void pwsp_deps_free_tiles(pwsp_deps *deps) {
+    pwsp_memory_free(deps->memory, deps->same, deps->same_count * sizeof(uint32_t));
+    pwsp_memory_free(deps->memory, deps->hints, deps->same_count * sizeof(pwsp_deps_hint));
+}
+
+PWSP_INTERNAL bool pwsp_deps_widen(pwsp_deps *deps, uint32_t tile_count) {
+    if (tile_count <= deps->same_count) {
+        return true;
+    }
+    pwsp_deps_free_tiles(deps);
+    deps->same = (uint32_t *)pwsp_memory_alloc(deps->memory, tile_count * sizeof(uint32_t));
+    deps->hints =
+        (pwsp_deps_hint *)pwsp_memory_alloc(deps->memory, tile_count * sizeof(pwsp_deps_hint));
+    deps->same_count = tile_count;
+    if (!deps->same || !deps->hints) {
+        pwsp_deps_free_tiles(deps);
+        deps->same = NULL;
+        deps->hints = NULL;
+        deps->same_count = 0;
+    }
+    return deps->same_count > 0;
 }
 
 static void pwsp_deps_forget(pwsp_deps *deps, const pwsp_bound_tensor *bound) {
@@ -570,7 +592,7 @@ PWSP_INTERNAL void pwsp_deps_free(pwsp_deps *deps) {
                      (deps->tensor_count + 1) * sizeof(pwsp_deps_tensor));
     pwsp_memory_free(deps->memory, deps->order,
                      2 * ((size_t)deps->tensor_count + 1) * sizeof(uint32_t));
-    pwsp_memory_free(deps->memory, deps->same, deps->same_count * sizeof(uint32_t));
+    pwsp_deps_free_tiles(deps);
     pwsp_memory_free(deps->memory, deps->accesses,
                      (size_t)deps->access_capacity * sizeof(pwsp_access));
     pwsp_memory_free(deps->memory, deps->nexts, (size_t)deps->next_capacity * sizeof(uint32_t));
@@ -586,7 +608,7 @@ PWSP_INTERNAL void pwsp_deps_free(pwsp_deps *deps) {
 
 PWSP_INTERNAL size_t pwsp_deps_bytes(const pwsp_deps *deps) {
     return ((size_t)deps->tensor_count + 1) * (sizeof(pwsp_deps_tensor) + 2 * sizeof(uint32_t)) +
-           deps->same_count * sizeof(uint32_t) +
+           deps->same_count * (sizeof(uint32_t) + sizeof(pwsp_deps_hint)) +
            (size_t)deps->access_capacity * sizeof(pwsp_access) +
            (size_t)deps->next_capacity * sizeof(uint32_t) +
            (size_t)(deps->time_capacity + deps->task_capacity) * sizeof(uint64_t) +
