@@ -68643,7 +68643,9 @@ PWSP_INTERNAL bool pwsp_pipes_dry(pwsp_pipes *pipes) {
 #endif
 #define PWSP_PACE_BLOCK_MAX 16u  // tasks of a block
 
+#if !defined(PWSP_PACE_SHORT_TICKS)  // more under a sanitizer, where nothing is short
 #define PWSP_PACE_SHORT_TICKS (PWSP_TICKS_US / 5)
+#endif
 #define PWSP_PACE_BLOCK_TICKS (4 * PWSP_TICKS_US)  // what a block takes
 #if !defined(PWSP_PACE_HOLD_MIN)
 #define PWSP_PACE_HOLD_MIN 64u

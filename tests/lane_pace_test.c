@@ -244,7 +244,9 @@ static void pace__lengths_change_nothing(void **state) {
             fixture_free(&f);
         }
     }
-    assert_met(block_count > 0 && kept_count > 0);
+    assert_met(block_count > 0);
+    assert_met(kept_count > 0 ||
+               LANE_IS_CHECKED);  // where every access is checked nothing is short
 }
 
 // -- failures -------------------------------------------------------------------------------------
@@ -318,7 +320,6 @@ static void pace__memory_may_be_missing(void **state) {
         const bool is_reached = f.memory.allocations >= f.memory.refuse_at;
         assert_true(status == PTOWSP_OK || (is_reached && status == PTOWSP_OUT_OF_MEMORY));
         f.memory.refuse_at = 0;
-        assert_int_equal(execute(&f, 2), PTOWSP_OK);
         assert_int_equal(execute(&f, 2), PTOWSP_OK);
         fixture_free(&f);
         if (!is_reached) {
