@@ -5006,10 +5006,10 @@ PTOWSP_API ptowsp_status ptowsp_program_load(ptowsp_context *context, const void
 // the cycles that kernels return, so it is the same, too.
 //
 // How tasks get to lanes depends on how long they take, which is measured. Iterations of an innermost loop
-// with one task in it, each below 2 us, go to a lane several at a time. While all tasks are below 0.2 us
-// the walking thread runs them itself, as handing them over costs as much. Both need the default window
-// and real lanes that nobody has chosen, the first no streams either; neither is done while the wall clock
-// of tasks is recorded. Results are the same.
+// with one task in it, each below 2 us, go to a lane several at a time, if the window is the default and
+// there are no streams. While all tasks are below 0.2 us the walking thread runs them itself, as handing
+// them over costs as much; not in programs that communicate. Neither is done where a key chooses the real
+// lane, or while the wall clock of tasks is recorded. Results are the same.
 //
 // Affinity, custom, hash and plan also choose the real lane, by key modulo lanes. (While the thread
 // of that lane is slow to wake, others take its tasks.) Otherwise any lane takes any task. In
