@@ -19682,12 +19682,17 @@ typedef struct pwsp_deps {
     uint32_t index_mask;     // of a link: the bits for the access; the others are of the hash
     uint64_t access_max;     // high-water mark of accesses
     uint32_t *same;          // from query to add, by tile: an access to take over, + 1
-    uint32_t same_count;
-    pwsp_deps_query_state queries[PTOWSP_TASK_TILE_MAX];  // from query to add, of the first tiles
+    uint32_t same_count;     // tiles, at most, that are queried and added at once
+    pwsp_deps_query_state *queries;  // the same, unless there are more tiles
+    uint32_t query_count;
 } pwsp_deps;
 
 PWSP_INTERNAL bool pwsp_deps_init(pwsp_deps *deps, const pwsp_memory *memory,
                                   uint32_t tensor_count);
+
+// Makes room for more tiles that are queried and added at once than a task, or a pipeline, has. False when
+// memory is out.
+PWSP_INTERNAL bool pwsp_deps_reserve_tiles(pwsp_deps *deps, uint32_t tile_count);
 
 // Forgets all accesses, and learns which tensors share memory in the current bindings.
 PWSP_INTERNAL void pwsp_deps_begin(pwsp_deps *deps, const pwsp_timed *timed,
@@ -20600,7 +20605,7 @@ PWSP_INTERNAL void pwsp_deps_pages_clear(pwsp_deps *deps) {
     deps->page_count = deps->page_count ? 1 : 0;
     deps->pages_used = 0;
     deps->free_page = 0;
-    memset(deps->queries, 0, sizeof deps->queries);
+    memset(deps->queries, 0, deps->query_count * sizeof *deps->queries);
 }
 
 PWSP_INTERNAL void pwsp_deps_pages_free(pwsp_deps *deps) {
@@ -21609,9 +21614,9 @@ PWSP_INTERNAL bool pwsp_deps_query(pwsp_deps *deps, const pwsp_tile_at *tiles, u
         return false;
     }
     const bool has_grids = deps->is_one_pass && !deps->ops.is_dead && !deps->is_counted;
-    for (uint32_t first = 0; first < count; first += PTOWSP_TASK_TILE_MAX) {
+    for (uint32_t first = 0; first < count; first += deps->query_count) {
         const uint32_t left = count - first;
-        const uint32_t part = left < PTOWSP_TASK_TILE_MAX ? left : PTOWSP_TASK_TILE_MAX;
+        const uint32_t part = left < deps->query_count ? left : deps->query_count;
         if (!pwsp_deps_prepare_all(deps, tiles + first, part, has_grids)) {
             return false;
         }
@@ -21834,7 +21839,7 @@ PWSP_FORCE_INLINE uint32_t pwsp_deps_add_tile(pwsp_deps *deps, const pwsp_tile_a
 PWSP_INTERNAL bool pwsp_deps_add(pwsp_deps *deps, const pwsp_tile_at *tiles, uint32_t count,
                                  const pwsp_token *token) {
     const bool is_queried = deps->is_exact || deps->is_overlap;
-    const bool has_queries = is_queried && count <= PTOWSP_TASK_TILE_MAX;
+    const bool has_queries = is_queried && count <= deps->query_count;
     PTOWSP_ASSERT(count <= deps->same_count);
     if (!is_queried) {
         if (PWSP_UNLIKELY(deps->wants_sweep) && !pwsp_deps_sweep(deps)) {
@@ -21872,12 +21877,38 @@ PWSP_INTERNAL bool pwsp_deps_init(pwsp_deps *deps, const pwsp_memory *memory,
                                                                       sizeof(pwsp_deps_tensor));
     deps->order =
         (uint32_t *)pwsp_memory_alloc(memory, 2 * ((size_t)tensor_count + 1) * sizeof(uint32_t));
-    deps->same_count = tensor_count > PTOWSP_TASK_TILE_MAX ? tensor_count : PTOWSP_TASK_TILE_MAX;
-    deps->same = (uint32_t *)pwsp_memory_alloc(memory, deps->same_count * sizeof(uint32_t));
     for (uint32_t i = 0; deps->order && i < tensor_count; i++) {
         deps->order[i] = i;
     }
-    return deps->tensors && deps->order && deps->same;
+    return deps->tensors && deps->order && pwsp_deps_reserve_tiles(deps, PTOWSP_TASK_TILE_MAX);
+}
+
+static void pwsp_deps_free_tiles(pwsp_deps *deps) {
+    pwsp_memory_free(deps->memory, deps->same, deps->same_count * sizeof(uint32_t));
+    pwsp_memory_free(deps->memory, deps->queries,
+                     deps->query_count * sizeof(pwsp_deps_query_state));
+}
+
+PWSP_INTERNAL bool pwsp_deps_reserve_tiles(pwsp_deps *deps, uint32_t tile_count) {
+    const pwsp_memory *memory = deps->memory;
+    if (tile_count <= deps->query_count) {
+        return true;
+    }
+    const uint32_t same_count = tile_count > deps->tensor_count ? tile_count : deps->tensor_count;
+    uint32_t *same = (uint32_t *)pwsp_memory_alloc(memory, same_count * sizeof(uint32_t));
+    pwsp_deps_query_state *queries = (pwsp_deps_query_state *)pwsp_memory_alloc(
+        memory, tile_count * sizeof(pwsp_deps_query_state));
+    if (!same || !queries) {
+        pwsp_memory_free(memory, same, same_count * sizeof(uint32_t));
+        pwsp_memory_free(memory, queries, tile_count * sizeof(pwsp_deps_query_state));
+        return false;
+    }
+    pwsp_deps_free_tiles(deps);
+    deps->same = same;
+    deps->same_count = same_count;
+    deps->queries = queries;
+    deps->query_count = tile_count;
+    return true;
 }
 
 static void pwsp_deps_forget(pwsp_deps *deps, const pwsp_bound_tensor *bound) {
@@ -21931,7 +21962,7 @@ PWSP_INTERNAL void pwsp_deps_free(pwsp_deps *deps) {
                      (deps->tensor_count + 1) * sizeof(pwsp_deps_tensor));
     pwsp_memory_free(deps->memory, deps->order,
                      2 * ((size_t)deps->tensor_count + 1) * sizeof(uint32_t));
-    pwsp_memory_free(deps->memory, deps->same, deps->same_count * sizeof(uint32_t));
+    pwsp_deps_free_tiles(deps);
     pwsp_memory_free(deps->memory, deps->accesses,
                      (size_t)deps->access_capacity * sizeof(pwsp_access));
     pwsp_memory_free(deps->memory, deps->nexts, (size_t)deps->next_capacity * sizeof(uint32_t));
@@ -21948,7 +21979,7 @@ PWSP_INTERNAL void pwsp_deps_free(pwsp_deps *deps) {
 
 PWSP_INTERNAL size_t pwsp_deps_bytes(const pwsp_deps *deps) {
     return ((size_t)deps->tensor_count + 1) * (sizeof(pwsp_deps_tensor) + 2 * sizeof(uint32_t)) +
-           deps->same_count * sizeof(uint32_t) +
+           deps->same_count * sizeof(uint32_t) + deps->query_count * sizeof(pwsp_deps_query_state) +
            (size_t)deps->access_capacity * sizeof(pwsp_access) +
            (size_t)deps->next_capacity * sizeof(uint32_t) +
            (size_t)(deps->time_capacity + deps->task_capacity) * sizeof(uint64_t) +
@@ -22372,6 +22403,9 @@ typedef struct pwsp_executor {
     // until done_count differs from `ticket`.
     void (*help)(void *user, uint32_t ticket);
     void *user;
+    // Runs one of many ready entries, if there are many: the walking thread need not issue more yet. May
+    // be NULL.
+    void (*lend)(void *user);
 } pwsp_executor;
 
 // Arrays whose items keep their places as they grow: piece k has FIRST << k of them.
@@ -23095,6 +23129,11 @@ PWSP_INTERNAL pwsp_entry *pwsp_issue_open(pwsp_issue *issue, pwsp_entry_kind kin
 //      RELEASE                nothing: it is for the owner; the arrival may be NULL
 PWSP_INTERNAL bool pwsp_issue_submit(pwsp_issue *issue, const pwsp_arrival *arrival);
 
+// A scope begins or ends, edges restart, or a tensor is released, without an entry: while nothing is in
+// flight the owner may run tasks itself, and then need not issue what is between them.
+PWSP_INTERNAL void pwsp_issue_mark(pwsp_issue *issue, pwsp_entry_kind kind, const uint32_t *edges,
+                                   uint32_t edge_count);
+
 // Retire finished entries at the head: the first until there is room, the second until nothing is
 // in flight. False after a failure, as for the next two.
 PWSP_INTERNAL bool pwsp_issue_retire(pwsp_issue *issue);
@@ -23351,7 +23390,7 @@ static bool pwsp_issue_end(pwsp_issue *issue, const pwsp_entry *entry, bool is_g
 
 // Fixed memory: makes room in the map for the tiles of a task.
 static bool pwsp_issue_regions(pwsp_issue *issue, uint32_t count) {
-    PTOWSP_ASSERT(count <= issue->desc.tile_max);
+    PTOWSP_ASSERT(!issue->desc.is_fixed || count <= issue->desc.tile_max);
     if (!issue->desc.is_fixed || pwsp_deps_has_room(&issue->deps, count)) {
         return true;
     }
@@ -23381,24 +23420,35 @@ static bool pwsp_issue_submit_task(pwsp_issue *issue, const pwsp_entry *entry,
            pwsp_issue_end(issue, entry, pwsp_issue_connect(issue, arrival));
 }
 
-PWSP_INTERNAL bool pwsp_issue_submit(pwsp_issue *issue, const pwsp_arrival *arrival) {
-    const pwsp_entry *entry = pwsp_reorder_entry(&issue->reorder, issue->reorder.tail);
-    switch (entry->kind) {
-    case PWSP_ENTRY_TASK: return pwsp_issue_submit_task(issue, entry, arrival);
-    case PWSP_ENTRY_LOAD:
-        pwsp_deps_query_load(&issue->deps, &arrival->tiles[0]);
-        return pwsp_issue_end(issue, entry, true) && pwsp_issue_await(issue, entry);
+PWSP_INTERNAL void pwsp_issue_mark(pwsp_issue *issue, pwsp_entry_kind kind, const uint32_t *edges,
+                                   uint32_t edge_count) {
+    switch (kind) {
     case PWSP_ENTRY_PARALLEL:
     case PWSP_ENTRY_SEQUENTIAL:
-        pwsp_precedence_scope_begin(&issue->order, entry->kind == PWSP_ENTRY_PARALLEL);
+        pwsp_precedence_scope_begin(&issue->order, kind == PWSP_ENTRY_PARALLEL);
         break;
     case PWSP_ENTRY_SCOPE_END: pwsp_precedence_scope_end(&issue->order); break;
-    case PWSP_ENTRY_RESET:
-        pwsp_precedence_reset(&issue->order, arrival->after, arrival->after_count);
-        break;
+    case PWSP_ENTRY_RESET: pwsp_precedence_reset(&issue->order, edges, edge_count); break;
     case PWSP_ENTRY_RELEASE: break;
-    case PWSP_ENTRY_PROCESS_TASK: PTOWSP_ASSERT(0 && "a process has its own way"); break;
+    case PWSP_ENTRY_TASK:
+    case PWSP_ENTRY_PROCESS_TASK:
+    case PWSP_ENTRY_LOAD: PTOWSP_ASSERT(0 && "no mark"); break;
     }
+}
+
+PWSP_INTERNAL bool pwsp_issue_submit(pwsp_issue *issue, const pwsp_arrival *arrival) {
+    const pwsp_entry *entry = pwsp_reorder_entry(&issue->reorder, issue->reorder.tail);
+    PTOWSP_ASSERT(entry->kind != PWSP_ENTRY_PROCESS_TASK);  // a process has its own way
+    if (entry->kind == PWSP_ENTRY_TASK) {
+        return pwsp_issue_submit_task(issue, entry, arrival);
+    }
+    if (entry->kind == PWSP_ENTRY_LOAD) {
+        pwsp_deps_query_load(&issue->deps, &arrival->tiles[0]);
+        return pwsp_issue_end(issue, entry, true) && pwsp_issue_await(issue, entry);
+    }
+    const bool has_edges = entry->kind == PWSP_ENTRY_RESET;
+    pwsp_issue_mark(issue, entry->kind, has_edges ? arrival->after : NULL,
+                    has_edges ? arrival->after_count : 0);
     return pwsp_issue_end(issue, entry, true);
 }
 
@@ -70477,6 +70527,261 @@ PWSP_INTERNAL bool pwsp_pipes_dry(pwsp_pipes *pipes) {
 }
 
 // =================================================================================================
+// src/exec/pace.h
+// =================================================================================================
+
+// The pace of tasks: how long those of each kernel take on lanes, and what follows from it.
+//
+//      short    below 0.2 us    handing a task to another lane costs as much: while all tasks that come
+//                               are short, the walking lane keeps them, and runs them as it does
+//                               without lanes
+//      medium   below 2 us      consecutive iterations of an innermost loop go to a lane as one block
+//      long                     each task alone. So are all of a kernel that is not known yet
+//
+// Lanes note what tasks take, each in numbers of its own, which the walking lane reads. Of several
+// lanes the fastest counts: on a busy machine a lane may be interrupted in the middle of a task.
+//
+// Keeping may be wrong: tasks become longer, or a few of them are very long. So the walking lane looks at
+// the clock after each PWSP_PACE_LOOK tasks, and stops keeping when it finds them long twice in a row:
+// once may be an interruption. It waits for twice as many tasks each time before it keeps again. Numbers stay from one execution to the next.
+
+#ifndef PWSP_PACE_H
+#define PWSP_PACE_H
+
+#define PWSP_PACE_LOOK 16u     // tasks that are kept between looks at the clock
+#if !defined(PWSP_PACE_KNOWN)  // tests/explore_test.c knows sooner
+#define PWSP_PACE_KNOWN 32u    // notes of a kernel before its pace is known
+#endif
+#define PWSP_PACE_BLOCK_MAX 16u  // tasks of a block
+
+#if !defined(PWSP_PACE_SHORT_TICKS)  // more under a sanitizer, where nothing is short
+#define PWSP_PACE_SHORT_TICKS (PWSP_TICKS_US / 5)
+#endif
+#define PWSP_PACE_BLOCK_TICKS (4 * PWSP_TICKS_US)  // what a block takes
+#if !defined(PWSP_PACE_HOLD_MIN)
+#define PWSP_PACE_HOLD_MIN 64u
+#endif
+#define PWSP_PACE_HOLD_MAX (1u << 20)
+#define PWSP_PACE_TERM     (1u << 18)  // kept tasks, then kernels are measured again
+
+// Of a kernel on a lane, which alone writes it. Atomic.
+typedef struct pwsp_pace_note {
+    uint32_t ticks;  // of a task, a moving average
+    uint32_t count;  // of notes, up to PWSP_PACE_KNOWN
+} pwsp_pace_note;
+
+typedef struct pwsp_pace {
+    pwsp_memory memory;
+    pwsp_pace_note *notes;  // by lane, then by kernel; each lane has whole lines of the cache
+    uint32_t kernel_count;
+    uint32_t lane_stride, lane_capacity, lane_count;
+    // Of the walking lane:
+    uint32_t *ticks;      // by kernel: of a task; 0: not known
+    bool is_on;           // in this execution blocks may be made
+    bool may_keep;        // and tasks may be kept
+    uint32_t seen_count;  // tasks seen since it last kept some, up to hold
+    uint32_t hold;        // that many tasks must have been seen before it keeps some
+    uint32_t kept_count;  // tasks kept since kernels were measured
+    uint32_t look_count;  // of these since it looked at the clock
+    uint64_t looked_at;   // ticks
+    bool was_long;        // at the last look
+} pwsp_pace;
+
+// False when memory is out; pwsp_pace_free must still be called.
+PWSP_INTERNAL bool pwsp_pace_init(pwsp_pace *pace, const pwsp_memory *memory,
+                                  uint32_t kernel_count);
+PWSP_INTERNAL void pwsp_pace_free(pwsp_pace *pace);
+PWSP_INTERNAL size_t pwsp_pace_bytes(const pwsp_pace *pace);
+
+// Makes room for lanes; false when memory is out.
+PWSP_INTERNAL bool pwsp_pace_reserve(pwsp_pace *pace, uint32_t lane_count);
+
+// An execution begins on lanes.
+PWSP_INTERNAL void pwsp_pace_begin(pwsp_pace *pace, uint32_t lane_count, bool is_on, bool may_keep);
+
+// -- on lanes -------------------------------------------------------------------------------------
+
+// A lane has run tasks of a kernel in so many ticks.
+PWSP_INTERNAL void pwsp_pace_tell(pwsp_pace *pace, uint32_t lane, uint32_t kernel, uint64_t ticks,
+                                  uint32_t task_count);
+
+// -- on the walking lane --------------------------------------------------------------------------
+
+// Learns what lanes know of a kernel.
+PWSP_INTERNAL void pwsp_pace_learn(pwsp_pace *pace, uint32_t kernel);
+
+// Are tasks of a kernel known to be short?
+PWSP_INLINE bool pwsp_pace_is_short(const pwsp_pace *pace, uint32_t kernel) {
+    return pace->ticks[kernel] - 1 < PWSP_PACE_SHORT_TICKS - 1;  // 0 is not
+}
+
+// May the walking lane run a task while it could issue more? Then it may be late with what comes next, but
+// tasks in flight stay few; and a kernel that is not known has to be measured, even if the other lanes
+// have no processor.
+PWSP_INLINE bool pwsp_pace_may_lend(const pwsp_pace *pace, uint32_t kernel) {
+    return pace->ticks[kernel] <= PWSP_PACE_BLOCK_TICKS / 2;
+}
+
+// The number of tasks for a block of a kernel's, of which there are so many; 1: no block.
+PWSP_INTERNAL uint32_t pwsp_pace_block(const pwsp_pace *pace, uint32_t kernel, uint64_t count);
+
+// Begins to keep tasks.
+PWSP_INTERNAL void pwsp_pace_keep(pwsp_pace *pace);
+
+// The part of pwsp_pace_may_go_on that is rare.
+PWSP_INTERNAL bool pwsp_pace_look(pwsp_pace *pace);
+
+// So many tasks have been kept, at most PWSP_PACE_LOOK: may others be? If not, kernels are measured
+// again.
+PWSP_INLINE bool pwsp_pace_may_go_on(pwsp_pace *pace, uint32_t task_count) {
+    pace->look_count += task_count;
+    return pace->look_count < PWSP_PACE_LOOK || pwsp_pace_look(pace);
+}
+
+#endif
+
+// =================================================================================================
+// src/exec/pace.c
+// =================================================================================================
+
+// How long tasks take; see pace.h.
+
+PWSP_INTERNAL bool pwsp_pace_init(pwsp_pace *pace, const pwsp_memory *memory,
+                                  uint32_t kernel_count) {
+    const uint32_t line = PWSP_FALSE_SHARING / sizeof(pwsp_pace_note);
+    memset(pace, 0, sizeof *pace);
+    pace->memory = *memory;
+    pace->kernel_count = kernel_count;
+    pace->lane_stride = (kernel_count + 2 * line - 1) / line * line;
+    pace->hold = PWSP_PACE_HOLD_MIN;
+    pace->ticks = (uint32_t *)pwsp_memory_alloc(memory, (kernel_count + 1) * sizeof(uint32_t));
+    return pace->ticks != NULL;
+}
+
+static size_t pwsp_pace_notes_size(const pwsp_pace *pace) {
+    return (size_t)pace->lane_capacity * pace->lane_stride * sizeof(pwsp_pace_note);
+}
+
+PWSP_INTERNAL void pwsp_pace_free(pwsp_pace *pace) {
+    const pwsp_memory memory = pace->memory;
+    pwsp_memory_free(&memory, pace->notes, pwsp_pace_notes_size(pace));
+    pwsp_memory_free(&memory, pace->ticks,
+                     pace->ticks ? (pace->kernel_count + 1) * sizeof(uint32_t) : 0);
+    memset(pace, 0, sizeof *pace);
+}
+
+PWSP_INTERNAL size_t pwsp_pace_bytes(const pwsp_pace *pace) {
+    return pwsp_pace_notes_size(pace) + (pace->kernel_count + 1) * sizeof(uint32_t);
+}
+
+PWSP_INTERNAL bool pwsp_pace_reserve(pwsp_pace *pace, uint32_t lane_count) {
+    if (lane_count <= pace->lane_capacity) {
+        return true;
+    }
+    pwsp_pace_note *notes = (pwsp_pace_note *)pwsp_memory_alloc(
+        &pace->memory, (size_t)lane_count * pace->lane_stride * sizeof(pwsp_pace_note));
+    if (!notes) {
+        return false;
+    }
+    pwsp_memory_free(&pace->memory, pace->notes, pwsp_pace_notes_size(pace));
+    pace->notes = notes;
+    pace->lane_capacity = lane_count;
+    return true;
+}
+
+PWSP_INTERNAL void pwsp_pace_begin(pwsp_pace *pace, uint32_t lane_count, bool is_on,
+                                   bool may_keep) {
+    PTOWSP_ASSERT(lane_count <= pace->lane_capacity || !is_on);
+    pace->lane_count = lane_count;
+    pace->is_on = is_on;
+    pace->may_keep = is_on && may_keep;
+}
+
+static pwsp_pace_note *pwsp_pace_at(const pwsp_pace *pace, uint32_t lane, uint32_t kernel) {
+    PTOWSP_ASSERT(lane < pace->lane_capacity && kernel <= pace->kernel_count);
+    return &pace->notes[(size_t)lane * pace->lane_stride + kernel];
+}
+
+// -- on lanes -------------------------------------------------------------------------------------
+
+// An average of some eight notes. One alone changes it little, as it may be an interruption.
+PWSP_INTERNAL void pwsp_pace_tell(pwsp_pace *pace, uint32_t lane, uint32_t kernel, uint64_t ticks,
+                                  uint32_t task_count) {
+    pwsp_pace_note *note = pwsp_pace_at(pace, lane, kernel);
+    const uint32_t count = pwsp_load_relaxed(&note->count);
+    const uint64_t known = pwsp_load_relaxed(&note->ticks);
+    uint64_t next = pwsp_max_u64(pwsp_min_u64(ticks / task_count, UINT32_MAX / 8), 1);
+    if (count > 0) {
+        next = (7 * known + pwsp_min_u64(next, 2 * known + 8)) / 8;
+    }
+    pwsp_store_relaxed(&note->ticks, (uint32_t)next);
+    pwsp_store_relaxed(&note->count, count < PWSP_PACE_KNOWN ? count + 1 : count);
+}
+
+// -- on the walking lane --------------------------------------------------------------------------
+
+PWSP_INTERNAL void pwsp_pace_learn(pwsp_pace *pace, uint32_t kernel) {
+    uint32_t least = UINT32_MAX, count = 0;
+    for (uint32_t i = 0; i < pace->lane_count; i++) {
+        const pwsp_pace_note *note = pwsp_pace_at(pace, i, kernel);
+        const uint32_t noted = pwsp_load_relaxed(&note->count);
+        const uint32_t ticks = pwsp_load_relaxed(&note->ticks);
+        count += noted;
+        least = noted > PWSP_PACE_KNOWN / 4 && ticks < least ? ticks : least;
+    }
+    pace->ticks[kernel] = count >= PWSP_PACE_KNOWN && least < UINT32_MAX ? least + !least : 0;
+}
+
+PWSP_INTERNAL uint32_t pwsp_pace_block(const pwsp_pace *pace, uint32_t kernel, uint64_t count) {
+    const uint32_t ticks = pace->ticks[kernel];
+    if (ticks == 0) {
+        return 1;
+    }
+    // Enough blocks for all lanes, and some more so that lanes end at about the same time.
+    const uint64_t share = count / (4 * (uint64_t)pace->lane_count);
+    const uint64_t most = pwsp_min_u64(PWSP_PACE_BLOCK_TICKS / ticks, PWSP_PACE_BLOCK_MAX);
+    return (uint32_t)pwsp_max_u64(pwsp_min_u64(share, most), 1);
+}
+
+PWSP_INTERNAL void pwsp_pace_keep(pwsp_pace *pace) {
+    pace->look_count = 0;
+    pace->looked_at = pwsp_ticks();
+    pace->was_long = false;
+}
+
+// Measures all kernels anew.
+static void pwsp_pace_forget(pwsp_pace *pace) {
+    for (uint32_t i = 0; i < pace->lane_capacity; i++) {
+        for (uint32_t kernel = 0; kernel <= pace->kernel_count; kernel++) {
+            pwsp_store_relaxed(&pwsp_pace_at(pace, i, kernel)->count, 0u);
+        }
+    }
+    memset(pace->ticks, 0, (pace->kernel_count + 1) * sizeof(uint32_t));
+    pace->kept_count = 0;
+    pace->seen_count = 0;
+}
+
+PWSP_INTERNAL bool pwsp_pace_look(pwsp_pace *pace) {
+    const uint64_t now = pwsp_ticks(), passed = now - pace->looked_at;
+    const bool is_long = passed / pace->look_count > PWSP_TICKS_US;
+    pace->kept_count += pace->look_count;
+    pace->looked_at = now;
+    pace->look_count = 0;
+    if (is_long && pace->was_long) {
+        pace->hold = pace->hold < PWSP_PACE_HOLD_MAX ? 2 * pace->hold : pace->hold;
+        pwsp_pace_forget(pace);
+        return false;
+    }
+    pace->was_long = is_long;
+    if (pace->kept_count >= PWSP_PACE_TERM) {
+        pace->hold = PWSP_PACE_HOLD_MIN;
+        pwsp_pace_forget(pace);
+        return false;
+    }
+    return true;
+}
+
+// =================================================================================================
 // src/exec/frontend.h
 // =================================================================================================
 
@@ -70487,6 +70792,11 @@ PWSP_INTERNAL bool pwsp_pipes_dry(pwsp_pipes *pipes) {
 //                                          | in program order
 //                                          v
 //                                       frontend -> time (timeline.h), errors
+//
+// How tasks are issued depends on how long they take (pace.h): each alone; or several iterations of an
+// innermost loop as one entry, a *block*, whose tasks one lane runs in order. And where all tasks are so
+// short that handing them over costs more than running them, the walking lane *keeps* them: it issues
+// nothing, and runs them as a walk without lanes does (run_walk.c), until others come.
 
 #ifndef PWSP_FRONTEND_H
 #define PWSP_FRONTEND_H
@@ -70513,6 +70823,13 @@ typedef enum pwsp_frontend_failure {
     PWSP_FRONTEND_FAILED_TIME   // the error is the simulation's
 } pwsp_frontend_failure;
 
+// A task that has been issued.
+typedef struct pwsp_issued {
+    const uint64_t *words;
+    uint64_t index;
+    ptowsp_cycles cycles;  // once it has run
+} pwsp_issued;
+
 typedef struct pwsp_frontend {
     pwsp_memory memory;
     pwsp_walk *walk;
@@ -70529,6 +70846,14 @@ typedef struct pwsp_frontend {
     pwsp_task_variables *variables;  // by op of a task
     uint32_t *cells;                 // of variables
     uint64_t cell_count;
+    // Records of the tasks of blocks in flight, a ring: result, index, words.
+    uint64_t *records;
+    uint32_t record_count, record_words;  // 0: no blocks
+    uint64_t record_head, record_tail;
+    uint32_t block_extra;  // tasks in flight without entries of their own
+    pwsp_pace pace;
+    uint64_t long_tail;     // no entry from this one on is of a task that is not short
+    bool wants_to_keep;     // the next tasks are to be kept
     pwsp_tile_core *cores;  // by lane
     uint64_t core_capacity;
     uint32_t core_count;
@@ -70561,11 +70886,102 @@ PWSP_INTERNAL bool pwsp_frontend_move_link(void *user, uint32_t place, ptowsp_cy
 // Runs the tasks of processes: for pwsp_pipes_begin.
 PWSP_INTERNAL pwsp_process_tasks pwsp_frontend_process_tasks(pwsp_frontend *front);
 
-// Walks the program on the calling thread, and returns when all tasks that it has issued are done.
-// Time must have begun. Affinity chooses from vector_count and cube_count lanes; with cube_count 0,
-// from the first for all tasks. False after a failure, which front->failure describes.
-PWSP_INTERNAL bool pwsp_frontend_walk(pwsp_frontend *front, const pwsp_executor *executor,
-                                      uint32_t vector_count, uint32_t cube_count);
+// Begins an execution, with nothing in flight. Affinity chooses from vector_count and cube_count lanes;
+// with cube_count 0, from the first for all tasks. Time and the walk must have begun.
+PWSP_INTERNAL void pwsp_frontend_begin(pwsp_frontend *front, uint32_t vector_count,
+                                       uint32_t cube_count);
+
+// Walks the program on the calling thread, from an event on that has not been handled yet, or NONE. All
+// tasks that have been issued are done when it returns: END; ERROR, a failure, which front->failure
+// describes; or NONE: the next tasks are to be kept.
+PWSP_INTERNAL pwsp_event pwsp_frontend_walk(pwsp_frontend *front, const pwsp_executor *executor,
+                                            pwsp_event event);
+
+// While tasks are kept, a mark has been walked.
+PWSP_INTERNAL void pwsp_frontend_keep_mark(pwsp_frontend *front, pwsp_entry_kind kind);
+
+// -- between the files of the front end -----------------------------------------------------------
+
+PWSP_INLINE const pwsp_task_op *pwsp_frontend_op(const pwsp_frontend *front,
+                                                 const uint64_t *words) {
+    return PWSP_PROGRAM_AT(front->walk->program, tasks, pwsp_task_op, (uint32_t)words[0]);
+}
+
+// The node of a task is above its op.
+PWSP_INLINE uint32_t pwsp_frontend_node(const uint64_t *words) {
+    return (uint32_t)(words[0] >> 32);
+}
+
+PWSP_INLINE pwsp_entry_tile *pwsp_frontend_tiles(const pwsp_frontend *front,
+                                                 const uint64_t *words) {
+    return (pwsp_entry_tile *)(uintptr_t)(words + front->tile_word);
+}
+
+PWSP_INLINE pwsp_issued pwsp_frontend_issued(const pwsp_entry *entry) {
+    const pwsp_issued issued = {pwsp_entry_words(entry), entry->index, entry->cycles};
+    return issued;
+}
+
+PWSP_INLINE pwsp_wall_mark *pwsp_frontend_mark_of(const pwsp_frontend *front,
+                                                  const pwsp_entry *entry) {
+    const pwsp_reorder *reorder = &front->issue.reorder;
+    return &front->marks[(size_t)((const char *)entry - reorder->ring) / reorder->stride];
+}
+
+// The words of the expander's task.
+PWSP_INTERNAL void pwsp_frontend_fill(const pwsp_frontend *front, uint64_t *words,
+                                      const pwsp_arrival *arrival);
+
+// The tiles of a task, as found by the walk.
+PWSP_INTERNAL void pwsp_frontend_find_tiles(const pwsp_frontend *front, const uint64_t *words,
+                                            pwsp_tile_at *at);
+
+// A task as its kernel sees it; args and tiles have room for any.
+PWSP_INTERNAL ptowsp_task pwsp_frontend_task_of(const pwsp_frontend *front,
+                                                const pwsp_issued *issued, uint64_t *args,
+                                                ptowsp_tile *tiles);
+
+// Sets the walk's place and variables as they were at a task, for an error.
+PWSP_INTERNAL void pwsp_frontend_go_back(pwsp_frontend *front, const pwsp_issued *issued);
+
+// Calls the kernel of a task, whose entry it is, or in whose block it is; accounts for one that has
+// run, or failed. The second is false after a failure.
+PWSP_INTERNAL ptowsp_cycles pwsp_frontend_call_task(const pwsp_frontend *front,
+                                                    const pwsp_entry *entry,
+                                                    const pwsp_issued *issued, uint32_t lane);
+PWSP_INTERNAL bool pwsp_frontend_retire_task(pwsp_frontend *front, const pwsp_entry *entry,
+                                             const pwsp_issued *issued);
+
+// A task has been issued, or several of a kernel: are the next ones to be kept?
+PWSP_INTERNAL void pwsp_frontend_see(pwsp_frontend *front, uint32_t kernel, uint32_t task_count);
+
+// -- blocks
+
+// A block has no index.
+PWSP_INLINE bool pwsp_entry_is_block(const pwsp_entry *entry) {
+    return entry->index == PTOWSP_NO_INDEX;
+}
+
+// The words of a block: its number of tasks, and the first one's record.
+PWSP_INLINE uint32_t pwsp_frontend_block_count(const pwsp_entry *entry) {
+    return (uint32_t)pwsp_entry_words(entry)[0];
+}
+
+// Makes room for records; false when memory is out.
+PWSP_INTERNAL bool pwsp_frontend_reserve_blocks(pwsp_frontend *front);
+PWSP_INTERNAL size_t pwsp_frontend_record_bytes(const pwsp_frontend *front);
+PWSP_INTERNAL void pwsp_frontend_begin_blocks(pwsp_frontend *front);
+
+// Retires until so many tasks more may be in flight. False after a failure.
+PWSP_INTERNAL bool pwsp_frontend_has_room(pwsp_frontend *front, uint32_t task_count);
+
+// Issues the iterations behind the present task as blocks, if they can be. False after a failure.
+PWSP_INTERNAL bool pwsp_frontend_blocks(pwsp_frontend *front);
+
+// Runs the tasks of a block up to the first that fails, whose result it is; accounts for them.
+PWSP_INTERNAL ptowsp_cycles pwsp_frontend_call_block(const pwsp_frontend *front,
+                                                     const pwsp_entry *entry, uint32_t lane);
+PWSP_INTERNAL bool pwsp_frontend_retire_block(pwsp_frontend *front, const pwsp_entry *entry);
 
 #endif
 
@@ -70657,7 +71073,8 @@ static bool pwsp_frontend_init(pwsp_frontend *front) {
     desc.tile_max = pwsp_frontend_tile_max(program);
     desc.word_count =
         front->tile_word + desc.tile_max * (uint32_t)(sizeof(pwsp_entry_tile) / sizeof(uint64_t));
-    return pwsp_issue_init(&front->issue, &front->memory, front->time->sim.timed, &desc);
+    return pwsp_issue_init(&front->issue, &front->memory, front->time->sim.timed, &desc) &&
+           pwsp_pace_init(&front->pace, &front->memory, (uint32_t)program->kernels.count);
 }
 
 PWSP_INTERNAL bool pwsp_frontend_reserve(pwsp_frontend *front, uint32_t lane_count) {
@@ -70668,6 +71085,9 @@ PWSP_INTERNAL bool pwsp_frontend_reserve(pwsp_frontend *front, uint32_t lane_cou
         return false;
     }
     front->cores = (pwsp_tile_core *)cores;
+    if (!pwsp_pace_reserve(&front->pace, lane_count) || !pwsp_frontend_reserve_blocks(front)) {
+        return false;
+    }
     while (front->core_count < lane_count) {
         pwsp_tile_core *core = &front->cores[front->core_count];
         memset(core, 0, sizeof *core);
@@ -70729,6 +71149,8 @@ PWSP_INTERNAL void pwsp_frontend_destroy(pwsp_frontend *front) {
     pwsp_memory_free(&memory, front->variables,
                      ((size_t)front->walk->program->tasks.count + 1) * sizeof(pwsp_task_variables));
     pwsp_memory_free(&memory, front->marks, pwsp_frontend_marks(front));
+    pwsp_memory_free(&memory, front->records, pwsp_frontend_record_bytes(front));
+    pwsp_pace_free(&front->pace);
     pwsp_issue_free(&front->issue);
     pwsp_memory_free(&memory, front, sizeof(pwsp_frontend));
 }
@@ -70741,7 +71163,8 @@ PWSP_INTERNAL size_t pwsp_frontend_bytes(const pwsp_frontend *front) {
                    ((size_t)front->walk->program->tasks.count + 1) * sizeof(pwsp_task_variables) +
                    (size_t)front->cell_count * sizeof(uint32_t) +
                    (size_t)front->core_capacity * sizeof(pwsp_tile_core) +
-                   pwsp_frontend_marks(front);
+                   pwsp_frontend_marks(front) + pwsp_frontend_record_bytes(front) +
+                   pwsp_pace_bytes(&front->pace);
     for (uint32_t i = 0; i < front->core_count; i++) {
         bytes += pwsp_tile_core_bytes(&front->cores[i]);
     }
@@ -70749,55 +71172,26 @@ PWSP_INTERNAL size_t pwsp_frontend_bytes(const pwsp_frontend *front) {
 }
 
 // =================================================================================================
-// src/exec/frontend.c
+// src/exec/frontend_words.c
 // =================================================================================================
 
-// Issues a program's tasks and retires them: see frontend.h.
+// What is kept of an issued task until it has run and has been accounted for: everything needed to
+// rebuild it on any thread, as words.
 //
-// An entry stores everything needed to rebuild its task on any thread: the op, axis arguments,
-// scalars, keys (dispatch, priority, stream), the variables around it, the sizes of tiles whose views
-// limit them, and where its tiles begin. A
-// slot load stores the tensor and the place of its one element; a reset stores its edges.
+//      op and node | axis arguments | scalars | keys | variables around it | sizes | tiles begin at
 //
-// A pipeline is walked by the rules of time, and its processes' tasks are issued as they come.
-// Every earlier entry has been retired by then, so the pipeline waits for nothing; later entries
-// wait for its tasks.
+// Keys (dispatch, priority, stream) are there if the program has any, sizes for tiles whose views limit
+// them. Sizes of other tiles follow from their views. The words of a task are in its entry, or in a
+// record of a block (frontend_block.c). A slot load keeps the tensor and the place of its one element
+// there; a reset keeps its edges.
 
-// -- entries --------------------------------------------------------------------------------------
-
-PWSP_INLINE const pwsp_task_op *pwsp_entry_op(const pwsp_frontend *front, const pwsp_entry *entry) {
-    return PWSP_PROGRAM_AT(front->walk->program, tasks, pwsp_task_op,
-                           (uint32_t)pwsp_entry_words(entry)[0]);
-}
-
-// The node of a task is above its op.
-PWSP_INLINE uint32_t pwsp_entry_node(const pwsp_entry *entry) {
-    return (uint32_t)(pwsp_entry_words(entry)[0] >> 32);
-}
-
-PWSP_INLINE pwsp_entry_tile *pwsp_entry_tiles(const pwsp_frontend *front, const pwsp_entry *entry) {
-    return (pwsp_entry_tile *)(void *)(pwsp_entry_words(entry) + front->tile_word);
-}
-
-PWSP_INLINE pwsp_wall_mark *pwsp_frontend_mark_of(const pwsp_frontend *front,
-                                                  const pwsp_entry *entry) {
-    const pwsp_reorder *reorder = &front->issue.reorder;
-    return &front->marks[(size_t)((const char *)entry - reorder->ring) / reorder->stride];
-}
-
-static void pwsp_frontend_fill(const pwsp_frontend *front, pwsp_entry *entry,
-                               const pwsp_arrival *arrival) {
+PWSP_INTERNAL void pwsp_frontend_fill(const pwsp_frontend *front, uint64_t *words,
+                                      const pwsp_arrival *arrival) {
     const pwsp_expander *x = &front->walk->expander;
     const pwsp_task_op *op = x->task_op;
     const uint32_t index = (uint32_t)(op - (const pwsp_task_op *)x->program->tasks.items);
     const uint64_t *args = x->task.args;
-    uint64_t *word = pwsp_entry_words(entry);
-    if (front->clocked) {
-        pwsp_frontend_mark_of(front, entry)->end = 0;
-    }
-    entry->unit = arrival->unit;
-    entry->kernel = arrival->kernel;
-    entry->index = x->task.index;
+    uint64_t *word = words;
     *word++ = (uint64_t)x->node << 32 | index;
     for (uint32_t i = 0; i < op->axis_count; i++) {
         *word++ = args[i];
@@ -70821,8 +71215,8 @@ static void pwsp_frontend_fill(const pwsp_frontend *front, pwsp_entry *entry,
             *word++ = (uint64_t)x->tiles_at[i].rows << 32 | x->tiles_at[i].cols;
         }
     }
-    PTOWSP_ASSERT(word <= pwsp_entry_words(entry) + front->tile_word);
-    pwsp_entry_tile *tiles = pwsp_entry_tiles(front, entry);
+    PTOWSP_ASSERT(word <= words + front->tile_word);
+    pwsp_entry_tile *tiles = pwsp_frontend_tiles(front, words);
     for (uint32_t i = 0; i < op->view_count; i++) {
         const pwsp_tile_at *at = &x->tiles_at[i];
         pwsp_entry_tile tile = {at->lead, at->row, at->col};
@@ -70830,16 +71224,14 @@ static void pwsp_frontend_fill(const pwsp_frontend *front, pwsp_entry *entry,
     }
 }
 
-// The tiles of an entry, as found by the walk.
-static void pwsp_frontend_tiles(const pwsp_frontend *front, const pwsp_entry *entry,
-                                pwsp_tile_at *at) {
-    const pwsp_task_op *op = pwsp_entry_op(front, entry);
-    const pwsp_entry_tile *tiles = pwsp_entry_tiles(front, entry);
+PWSP_INTERNAL void pwsp_frontend_find_tiles(const pwsp_frontend *front, const uint64_t *words,
+                                            pwsp_tile_at *at) {
+    const pwsp_task_op *op = pwsp_frontend_op(front, words);
+    const pwsp_entry_tile *tiles = pwsp_frontend_tiles(front, words);
     const pwsp_tile_view *views =
         PWSP_PROGRAM_AT(front->walk->program, views, pwsp_tile_view, op->first_view);
-    const uint64_t *sizes = pwsp_entry_words(entry) + 1 + op->axis_count + op->scalar_count +
-                            (front->has_keys ? 3 : 0) +
-                            front->variables[(uint32_t)pwsp_entry_words(entry)[0]].count;
+    const uint64_t *sizes = words + 1 + op->axis_count + op->scalar_count +
+                            (front->has_keys ? 3 : 0) + front->variables[(uint32_t)words[0]].count;
     for (uint32_t i = 0; i < op->view_count; i++) {
         const pwsp_bound_tensor *tensor = &front->walk->bindings->effective[views[i].tensor];
         int64_t rows = tensor->rows - tiles[i].row, cols = tensor->cols - tiles[i].col;
@@ -70857,20 +71249,13 @@ static void pwsp_frontend_tiles(const pwsp_frontend *front, const pwsp_entry *en
     }
 }
 
-// The lane or core that dispatch chooses.
-static uint32_t pwsp_frontend_home(const pwsp_frontend *front, const pwsp_arrival *arrival) {
-    uint32_t group = front->home_counts[1] > 0 && pwsp_unit_lane(arrival->unit) == PTOWSP_UNIT_CUBE;
-    return front->home_first[group] +
-           pwsp_lane_choose(front->lane_rule, arrival->dispatch_key, 0, front->home_counts[group]);
-}
-
-// The task of an entry as its kernel sees it; args and tiles have room for any.
-static ptowsp_task pwsp_frontend_task_of(const pwsp_frontend *front, const pwsp_entry *entry,
-                                         uint64_t *args, ptowsp_tile *tiles) {
-    const pwsp_task_op *op = pwsp_entry_op(front, entry);
+PWSP_INTERNAL ptowsp_task pwsp_frontend_task_of(const pwsp_frontend *front,
+                                                const pwsp_issued *issued, uint64_t *args,
+                                                ptowsp_tile *tiles) {
+    const pwsp_task_op *op = pwsp_frontend_op(front, issued->words);
     pwsp_tile_at at[PTOWSP_TASK_TILE_MAX];
-    pwsp_frontend_tiles(front, entry, at);
-    const uint64_t *words = pwsp_entry_words(entry) + 1;
+    pwsp_frontend_find_tiles(front, issued->words, at);
+    const uint64_t *words = issued->words + 1;
     uint64_t *arg = args;
     for (uint32_t i = 0; i < op->axis_count; i++) {
         *arg++ = words[i];
@@ -70894,16 +71279,256 @@ static ptowsp_task pwsp_frontend_task_of(const pwsp_frontend *front, const pwsp_
     task.user_axis_count = op->axis_count;
     task.tile_count = op->view_count;
     task.tiles = tiles;
-    task.index = entry->index;
+    task.index = issued->index;
     task.kernel_name =
         PWSP_PROGRAM_AT(front->walk->program, kernels, pwsp_kernel_info, op->kernel)->name;
     task.lane = 0;
     return task;
 }
 
-// Calls the kernel of an entry: the callback of the reorder buffer.
-static ptowsp_cycles pwsp_frontend_call(void *user, const pwsp_entry *entry, uint32_t lane) {
-    const pwsp_frontend *front = (const pwsp_frontend *)user;
+PWSP_INTERNAL void pwsp_frontend_go_back(pwsp_frontend *front, const pwsp_issued *issued) {
+    pwsp_expander *x = &front->walk->expander;
+    const uint64_t *words = issued->words;
+    const pwsp_task_op *op = pwsp_frontend_op(front, words);
+    const uint64_t *word =
+        words + 1 + op->axis_count + op->scalar_count + (front->has_keys ? 3 : 0);
+    pwsp_task_variables variables = front->variables[(uint32_t)words[0]];
+    for (uint32_t i = 0; i < variables.count; i++) {
+        x->cells[front->cells[variables.first + i]] = word[i];
+    }
+    x->node = pwsp_frontend_node(words);
+    x->task.index = issued->index;
+}
+
+// =================================================================================================
+// src/exec/frontend_block.c
+// =================================================================================================
+
+// Blocks: consecutive iterations of an innermost loop that are issued as one task.
+//
+//      loop       | task | task task task task | task task task task | ...     one entry, then blocks
+//      entry                 count, record ----.
+//      records    ... | result, index, words | result, index, words | ...      a ring, as entries are
+//
+// An entry costs some 150 ns and several lines of the cache that travel between lanes; in a block, tasks
+// share it. The block waits for all that its tasks wait for, and what waits for one of them waits for
+// the block. That forms no cycle, as blocks are consecutive in program order. Within a block tasks run in
+// program order, up to the first that fails. Each is accounted for by itself as the block retires.
+//
+// How many tasks make a block depends on their pace. There are none where tasks of a stretch may differ
+// in more than tiles and numbers (streams), nor with a window of the schedule's own.
+
+#define PWSP_FRONTEND_RECORD_MAX 1024u  // tasks in blocks in flight
+#define PWSP_FRONTEND_RECORD_OWN 2u     // words of a record that are no words of its task
+#define PWSP_FRONTEND_TILE_MAX   64u    // tiles of a block
+
+static uint64_t *pwsp_frontend_record(const pwsp_frontend *front, uint64_t number) {
+    return front->records + (number % front->record_count) * front->record_words;
+}
+
+static pwsp_issued pwsp_frontend_issued_of(const uint64_t *record) {
+    const pwsp_issued issued = {record + PWSP_FRONTEND_RECORD_OWN, record[1], record[0]};
+    return issued;
+}
+
+// Is there a loop with nothing but a task in it?
+static bool pwsp_frontend_has_stretch(const ptowsp_program *program) {
+    for (uint32_t i = 0; i + 1 < program->ops.count; i++) {
+        if (PWSP_OP_AT(program, i)->kind == PWSP_OP_TASK &&
+            PWSP_OP_AT(program, i + 1)->kind == PWSP_OP_LOOP_END) {
+            return true;
+        }
+    }
+    return false;
+}
+
+PWSP_INTERNAL bool pwsp_frontend_reserve_blocks(pwsp_frontend *front) {
+    const ptowsp_program *program = front->walk->program;
+    const pwsp_issue *issue = &front->issue;
+    if (front->records || issue->timed->has_streams || front->is_homed ||
+        issue->desc.place_count < PWSP_FRONTEND_WINDOW_MAX || !pwsp_frontend_has_stretch(program)) {
+        return true;
+    }
+    front->record_words =
+        PWSP_FRONTEND_RECORD_OWN + front->tile_word +
+        issue->desc.tile_max * (uint32_t)(sizeof(pwsp_entry_tile) / sizeof(uint64_t));
+    const size_t size = (size_t)PWSP_FRONTEND_RECORD_MAX * front->record_words * sizeof(uint64_t);
+    if (!pwsp_deps_reserve_tiles(&front->issue.deps, PWSP_FRONTEND_TILE_MAX)) {
+        return false;
+    }
+    front->records = (uint64_t *)pwsp_memory_alloc(&front->memory, size);
+    front->record_count = front->records ? PWSP_FRONTEND_RECORD_MAX : 0;
+    return front->records != NULL;
+}
+
+PWSP_INTERNAL size_t pwsp_frontend_record_bytes(const pwsp_frontend *front) {
+    return (size_t)front->record_count * front->record_words * sizeof(uint64_t);
+}
+
+PWSP_INTERNAL void pwsp_frontend_begin_blocks(pwsp_frontend *front) {
+    front->record_head = front->record_tail = 0;
+    front->block_extra = 0;
+}
+
+// -- issuing --------------------------------------------------------------------------------------
+
+PWSP_INTERNAL bool pwsp_frontend_has_room(pwsp_frontend *front, uint32_t task_count) {
+    pwsp_issue *issue = &front->issue;
+    const pwsp_reorder *reorder = &issue->reorder;
+    while (front->block_extra > 0 &&
+           front->block_extra + issue->task_count + task_count > issue->desc.task_max) {
+        if (!pwsp_issue_await(issue, pwsp_reorder_entry(reorder, reorder->head)) ||
+            !pwsp_issue_retire(issue)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool pwsp_frontend_has_records(pwsp_frontend *front, uint32_t count) {
+    pwsp_issue *issue = &front->issue;
+    const pwsp_reorder *reorder = &issue->reorder;
+    while (front->record_tail - front->record_head + count > front->record_count) {
+        if (!pwsp_issue_await(issue, pwsp_reorder_entry(reorder, reorder->head)) ||
+            !pwsp_issue_retire(issue)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+// The records of iterations [begin, begin + count) of a stretch, and all their tiles.
+static void pwsp_frontend_fill_block(pwsp_frontend *front, const pwsp_stretch *stretch,
+                                     uint64_t begin, uint32_t count, pwsp_tile_at *tiles) {
+    pwsp_expander *x = &front->walk->expander;
+    pwsp_arrival arrival;
+    pwsp_walk_arrival(x, &arrival);
+    for (uint32_t k = 0; k < count; k++) {
+        const uint64_t i = begin + k;
+        uint64_t *record = pwsp_frontend_record(front, front->record_tail++);
+        pwsp_stretch_step(x, stretch, stretch->first + i, i);
+        x->task.index = x->task_count + i;
+        arrival.dispatch_key = pwsp_source_value(stretch->dispatch, i);
+        arrival.priority_key = pwsp_source_value(stretch->priority, i);
+        arrival.stream_key = pwsp_source_value(stretch->stream, i);
+        record[0] = ptowsp_task_fail(PTOWSP_SKIPPED);  // unless it runs
+        record[1] = x->task.index;
+        pwsp_frontend_fill(front, record + PWSP_FRONTEND_RECORD_OWN, &arrival);
+        memcpy(tiles + (size_t)k * arrival.tile_count, x->tiles_at,
+               arrival.tile_count * sizeof *tiles);
+    }
+}
+
+// Issues a block. False after a failure.
+static bool pwsp_frontend_block(pwsp_frontend *front, const pwsp_stretch *stretch, uint64_t begin,
+                                uint32_t count) {
+    const pwsp_expander *x = &front->walk->expander;
+    pwsp_tile_at tiles[PWSP_FRONTEND_TILE_MAX];
+    pwsp_arrival arrival;
+    PTOWSP_ASSERT(count > 1 && count * stretch->view_count <= PWSP_FRONTEND_TILE_MAX);
+    if (!pwsp_frontend_has_room(front, count) || !pwsp_frontend_has_records(front, count)) {
+        return false;
+    }
+    pwsp_entry *entry = pwsp_issue_open(&front->issue, PWSP_ENTRY_TASK);
+    if (!entry) {
+        return false;
+    }
+    pwsp_entry_words(entry)[0] = count;
+    pwsp_entry_words(entry)[1] = front->record_tail;
+    pwsp_frontend_fill_block(front, stretch, begin, count, tiles);
+    memset(&arrival, 0, sizeof arrival);
+    pwsp_walk_arrival(x, &arrival);
+    arrival.tiles = tiles;
+    arrival.tile_count = count * stretch->view_count;
+    entry->unit = arrival.unit;
+    entry->kernel = arrival.kernel;
+    entry->index = PTOWSP_NO_INDEX;
+    front->block_extra += count - 1;
+    return pwsp_issue_submit(&front->issue, &arrival);
+}
+
+PWSP_INTERNAL bool pwsp_frontend_blocks(pwsp_frontend *front) {
+    pwsp_expander *x = &front->walk->expander;
+    const uint32_t kernel = x->task_op->kernel, view_count = x->task_op->view_count;
+    pwsp_stretch stretch;
+    uint64_t i = 0;
+    bool is_good = true;
+    if (!front->records || x->kernel->unit == PTOWSP_UNIT_LINK ||
+        pwsp_pace_block(&front->pace, kernel, UINT64_MAX) < 2 || !pwsp_stretch_begin(x, &stretch)) {
+        return true;
+    }
+    while (is_good && i < stretch.count && !front->wants_to_keep) {
+        uint64_t count = pwsp_pace_block(&front->pace, kernel, stretch.count);
+        count = pwsp_min_u64(count, stretch.count - i);
+        count = view_count ? pwsp_min_u64(count, PWSP_FRONTEND_TILE_MAX / view_count) : count;
+        if (count < 2 || pwsp_halt_is(&front->walk->halt)) {
+            break;  // the rest one by one, or as the walk ends
+        }
+        is_good = pwsp_frontend_block(front, &stretch, i, (uint32_t)count);
+        i += count;
+        pwsp_frontend_see(front, kernel, (uint32_t)count);
+    }
+    if (is_good) {
+        pwsp_stretch_end(x, &stretch, i);
+    }
+    return is_good;
+}
+
+// -- running and retiring -------------------------------------------------------------------------
+
+PWSP_INTERNAL ptowsp_cycles pwsp_frontend_call_block(const pwsp_frontend *front,
+                                                     const pwsp_entry *entry, uint32_t lane) {
+    const uint64_t first = pwsp_entry_words(entry)[1];
+    const uint32_t count = pwsp_frontend_block_count(entry);
+    for (uint32_t k = 0; k < count; k++) {
+        uint64_t *record = pwsp_frontend_record(front, first + k);
+        const pwsp_issued issued = pwsp_frontend_issued_of(record);
+        record[0] = pwsp_frontend_call_task(front, entry, &issued, lane);
+        if (record[0] > PTOWSP_CYCLES_MAX) {
+            return record[0];
+        }
+    }
+    return 0;
+}
+
+PWSP_INTERNAL bool pwsp_frontend_retire_block(pwsp_frontend *front, const pwsp_entry *entry) {
+    const uint64_t first = pwsp_entry_words(entry)[1];
+    const uint32_t count = pwsp_frontend_block_count(entry);
+    PTOWSP_ASSERT(first == front->record_head && front->block_extra >= count - 1);
+    for (uint32_t k = 0; k < count; k++) {
+        const pwsp_issued issued = pwsp_frontend_issued_of(pwsp_frontend_record(front, first + k));
+        if (!pwsp_frontend_retire_task(front, entry, &issued)) {
+            return false;
+        }
+    }
+    front->record_head += count;
+    front->block_extra -= count - 1;
+    return true;
+}
+
+// =================================================================================================
+// src/exec/frontend.c
+// =================================================================================================
+
+// Issues a program's tasks and retires them: see frontend.h.
+//
+// An entry stores a task's words (frontend_words.c), or is a block of tasks (frontend_block.c). A
+// pipeline is walked by the rules of time, and its processes' tasks are issued as they come.
+// Every earlier entry has been retired by then, so the pipeline waits for nothing; later entries
+// wait for its tasks.
+
+// The lane or core that dispatch chooses.
+static uint32_t pwsp_frontend_home(const pwsp_frontend *front, const pwsp_arrival *arrival) {
+    uint32_t group = front->home_counts[1] > 0 && pwsp_unit_lane(arrival->unit) == PTOWSP_UNIT_CUBE;
+    return front->home_first[group] +
+           pwsp_lane_choose(front->lane_rule, arrival->dispatch_key, 0, front->home_counts[group]);
+}
+
+// -- calling --------------------------------------------------------------------------------------
+
+PWSP_INTERNAL ptowsp_cycles pwsp_frontend_call_task(const pwsp_frontend *front,
+                                                    const pwsp_entry *entry,
+                                                    const pwsp_issued *issued, uint32_t lane) {
     if (pwsp_halt_is(&front->walk->halt)) {
         return ptowsp_task_fail(PTOWSP_SKIPPED);
     }
@@ -70911,7 +71536,7 @@ static ptowsp_cycles pwsp_frontend_call(void *user, const pwsp_entry *entry, uin
         PWSP_PROGRAM_AT(front->walk->program, kernels, pwsp_kernel_info, entry->kernel);
     uint64_t args[PTOWSP_TASK_AXIS_MAX + 2 * PTOWSP_TASK_TILE_MAX + PTOWSP_TASK_SCALAR_MAX];
     ptowsp_tile tiles[PTOWSP_TASK_TILE_MAX];
-    ptowsp_task task = pwsp_frontend_task_of(front, entry, args, tiles);
+    ptowsp_task task = pwsp_frontend_task_of(front, issued, args, tiles);
     PTOWSP_ASSERT(lane < front->core_count);
     task.lane = lane;
     if (kernel->code) {
@@ -70923,6 +71548,24 @@ static ptowsp_cycles pwsp_frontend_call(void *user, const pwsp_entry *entry, uin
         return kernel->fn(&task, kernel->user);
     }
     return pwsp_kernel_call(kernel, &task, false);
+}
+
+// Calls the kernel of an entry: the callback of the reorder buffer.
+static ptowsp_cycles pwsp_frontend_call(void *user, const pwsp_entry *entry, uint32_t lane) {
+    pwsp_frontend *front = (pwsp_frontend *)user;
+    const uint32_t count = pwsp_entry_is_block(entry) ? pwsp_frontend_block_count(entry) : 1;
+    const uint64_t start = front->pace.is_on ? pwsp_ticks() : 0;
+    ptowsp_cycles result;
+    if (pwsp_entry_is_block(entry)) {
+        result = pwsp_frontend_call_block(front, entry, lane);
+    } else {
+        const pwsp_issued issued = pwsp_frontend_issued(entry);
+        result = pwsp_frontend_call_task(front, entry, &issued, lane);
+    }
+    if (front->pace.is_on && result <= PTOWSP_CYCLES_MAX) {
+        pwsp_pace_tell(&front->pace, lane, entry->kernel, pwsp_ticks() - start, count);
+    }
+    return result;
 }
 
 PWSP_INTERNAL bool pwsp_frontend_move_link(void *user, uint32_t place, ptowsp_cycles *out_result) {
@@ -70944,7 +71587,8 @@ PWSP_INTERNAL bool pwsp_frontend_move_link(void *user, uint32_t place, ptowsp_cy
         mark->lane = front->home_counts[0] + front->home_counts[1];  // behind those of cores
         mark->start = pwsp_ticks();
     }
-    const ptowsp_task task = pwsp_frontend_task_of(front, entry, args, tiles);
+    const pwsp_issued issued = pwsp_frontend_issued(entry);
+    const ptowsp_task task = pwsp_frontend_task_of(front, &issued, args, tiles);
     if (!pwsp_comm_move(comm, kernel, &task, &is_done)) {
         *out_result = ptowsp_task_fail(comm->error.status);
         return true;
@@ -71008,56 +71652,42 @@ static bool pwsp_frontend_tell(pwsp_frontend *front, bool is_good) {
     return is_good || pwsp_frontend_fail(front, PWSP_FRONTEND_FAILED_TIME);
 }
 
-// Sets the walk's place and variables as they were at a task, for an error.
-static void pwsp_frontend_go_back(pwsp_frontend *front, const pwsp_entry *entry) {
-    pwsp_expander *x = &front->walk->expander;
-    const pwsp_task_op *op = pwsp_entry_op(front, entry);
-    const uint64_t *word =
-        pwsp_entry_words(entry) + 1 + op->axis_count + op->scalar_count + (front->has_keys ? 3 : 0);
-    pwsp_task_variables variables = front->variables[(uint32_t)pwsp_entry_words(entry)[0]];
-    for (uint32_t i = 0; i < variables.count; i++) {
-        x->cells[front->cells[variables.first + i]] = word[i];
-    }
-    x->node = pwsp_entry_node(entry);
-    x->task.index = entry->index;
-}
-
 // A task has failed: reports it as if the walk had stopped at the task.
-static bool pwsp_frontend_fail_task(pwsp_frontend *front, const pwsp_entry *entry) {
+static bool pwsp_frontend_fail_task(pwsp_frontend *front, const pwsp_issued *issued) {
     pwsp_walk *walk = front->walk;
     pwsp_expander *x = &walk->expander;
-    const pwsp_task_op *op = pwsp_entry_op(front, entry);
+    const pwsp_task_op *op = pwsp_frontend_op(front, issued->words);
     const pwsp_kernel_info *kernel =
         PWSP_PROGRAM_AT(x->program, kernels, pwsp_kernel_info, op->kernel);
-    if ((int64_t)entry->cycles == PTOWSP_SKIPPED && front->issue.reorder.is_out_of_memory) {
+    if ((int64_t)issued->cycles == PTOWSP_SKIPPED && front->issue.reorder.is_out_of_memory) {
         pwsp_frontend_no_memory(front);
         return false;
     }
-    if ((int64_t)entry->cycles == PTOWSP_SKIPPED && pwsp_walk_is_cut(walk)) {
+    if ((int64_t)issued->cycles == PTOWSP_SKIPPED && pwsp_walk_is_cut(walk)) {
         return pwsp_frontend_fail(front, PWSP_FRONTEND_FAILED_WALK);
     }
-    pwsp_frontend_go_back(front, entry);
+    pwsp_frontend_go_back(front, issued);
     if (kernel->code) {
         uint64_t args[PTOWSP_TASK_AXIS_MAX + 2 * PTOWSP_TASK_TILE_MAX + PTOWSP_TASK_SCALAR_MAX];
         ptowsp_tile tiles[PTOWSP_TASK_TILE_MAX];
-        ptowsp_task task = pwsp_frontend_task_of(front, entry, args, tiles);
+        ptowsp_task task = pwsp_frontend_task_of(front, issued, args, tiles);
         ptowsp_cycles cycles;
         pwsp_tile_core_run(&walk->tile_core, kernel->code, &task, true, &cycles);
         pwsp_walk_fail_tiles(walk);
     } else if (kernel->unit == PTOWSP_UNIT_LINK) {
         pwsp_walk_fail_comm(x, &walk->comm.error);
     } else {
-        pwsp_walk_fail_kernel(x, entry->cycles);
+        pwsp_walk_fail_kernel(x, issued->cycles);
     }
     return pwsp_frontend_fail(front, PWSP_FRONTEND_FAILED_WALK);
 }
 
 // The cycles of a task that communicates, by its tiles. False after a failure.
-static bool pwsp_frontend_link_cycles(pwsp_frontend *front, const pwsp_entry *entry,
+static bool pwsp_frontend_link_cycles(pwsp_frontend *front, const pwsp_issued *issued,
                                       pwsp_arrival *arrival) {
     pwsp_walk *walk = front->walk;
     const pwsp_kernel_info *kernel =
-        PWSP_PROGRAM_AT(walk->program, kernels, pwsp_kernel_info, entry->kernel);
+        PWSP_PROGRAM_AT(walk->program, kernels, pwsp_kernel_info, arrival->kernel);
     uint64_t args[2 * PTOWSP_TASK_TILE_MAX + PTOWSP_TASK_SCALAR_MAX];
     for (uint32_t i = 0; i < arrival->tile_count; i++) {
         args[2 * i] = arrival->tiles[i].rows;
@@ -71070,32 +71700,36 @@ static bool pwsp_frontend_link_cycles(pwsp_frontend *front, const pwsp_entry *en
     if (pwsp_comm_cycles(&walk->comm, kernel, args, &arrival->cycles, &error)) {
         return true;
     }
-    pwsp_frontend_go_back(front, entry);
+    pwsp_frontend_go_back(front, issued);
     pwsp_walk_fail_comm(&walk->expander, &error);
     return pwsp_frontend_fail(front, PWSP_FRONTEND_FAILED_WALK);
 }
 
-static bool pwsp_frontend_retire_task(pwsp_frontend *front, const pwsp_entry *entry) {
-    const pwsp_task_op *op = pwsp_entry_op(front, entry);
-    const uint64_t *keys = pwsp_entry_words(entry) + 1 + op->axis_count + op->scalar_count;
+PWSP_INTERNAL bool pwsp_frontend_retire_task(pwsp_frontend *front, const pwsp_entry *entry,
+                                             const pwsp_issued *issued) {
+    if (issued->cycles > PTOWSP_CYCLES_MAX) {
+        return pwsp_frontend_fail_task(front, issued);
+    }
+    const pwsp_task_op *op = pwsp_frontend_op(front, issued->words);
+    const uint64_t *keys = issued->words + 1 + op->axis_count + op->scalar_count;
     pwsp_tile_at tiles[PTOWSP_TASK_TILE_MAX];
     pwsp_arrival arrival;
-    pwsp_frontend_tiles(front, entry, tiles);
-    arrival.cycles = entry->cycles;
+    pwsp_frontend_find_tiles(front, issued->words, tiles);
+    arrival.cycles = issued->cycles;
     arrival.dispatch_key = front->has_keys ? keys[0] : 0;
     arrival.priority_key = front->has_keys ? keys[1] : 0;
     arrival.stream_key = front->has_keys ? keys[2] : 0;
     arrival.tiles = tiles;
     arrival.tile_count = op->view_count;
-    arrival.args = pwsp_entry_words(entry) + 1;
+    arrival.args = issued->words + 1;
     arrival.scalars = arrival.args + op->axis_count;
     pwsp_arrival_set_edges(&arrival, front->walk->program, op);
     arrival.kernel = entry->kernel;
-    arrival.node = pwsp_entry_node(entry);
+    arrival.node = pwsp_frontend_node(issued->words);
     arrival.unit = entry->unit;
     arrival.pool =
         PWSP_PROGRAM_AT(front->walk->program, kernels, pwsp_kernel_info, entry->kernel)->pool;
-    if (entry->unit == PTOWSP_UNIT_LINK && !pwsp_frontend_link_cycles(front, entry, &arrival)) {
+    if (entry->unit == PTOWSP_UNIT_LINK && !pwsp_frontend_link_cycles(front, issued, &arrival)) {
         return false;
     }
     bool is_good = pwsp_timeline_task(front->time, &arrival);
@@ -71108,7 +71742,7 @@ static bool pwsp_frontend_retire_load(pwsp_frontend *front, const pwsp_entry *en
     if (entry->index == PWSP_FRONTEND_LOAD_IN_PROCESS) {
         return true;
     }
-    const pwsp_entry_tile *tile = pwsp_entry_tiles(front, entry);
+    const pwsp_entry_tile *tile = pwsp_frontend_tiles(front, pwsp_entry_words(entry));
     pwsp_tile_at at = {(uint32_t)pwsp_entry_words(entry)[0],
                        1,
                        1,
@@ -71123,12 +71757,14 @@ static bool pwsp_frontend_retire(void *user, const pwsp_entry *entry) {
     pwsp_frontend *front = (pwsp_frontend *)user;
     pwsp_timeline *time = front->time;
     const uint64_t *words = pwsp_entry_words(entry);
-    if (entry->kind <= PWSP_ENTRY_PROCESS_TASK && entry->cycles > PTOWSP_CYCLES_MAX) {
-        return pwsp_frontend_fail_task(front, entry);
-    }
+    const pwsp_issued issued = pwsp_frontend_issued(entry);
     switch (entry->kind) {
-    case PWSP_ENTRY_TASK: return pwsp_frontend_retire_task(front, entry);
-    case PWSP_ENTRY_PROCESS_TASK: pwsp_frontend_tell_clock(front, entry); return true;
+    case PWSP_ENTRY_TASK:
+        return pwsp_entry_is_block(entry) ? pwsp_frontend_retire_block(front, entry)
+                                          : pwsp_frontend_retire_task(front, entry, &issued);
+    case PWSP_ENTRY_PROCESS_TASK:
+        pwsp_frontend_tell_clock(front, entry);
+        return entry->cycles <= PTOWSP_CYCLES_MAX || pwsp_frontend_fail_task(front, &issued);
     case PWSP_ENTRY_LOAD: return pwsp_frontend_retire_load(front, entry);
     case PWSP_ENTRY_PARALLEL:
         return pwsp_frontend_tell(front, pwsp_timeline_scope_begin(time, true));
@@ -71151,23 +71787,60 @@ static bool pwsp_frontend_fail_walk(pwsp_frontend *front) {
     return pwsp_issue_settle(&front->issue) && pwsp_frontend_fail(front, PWSP_FRONTEND_FAILED_WALK);
 }
 
+// The words of the opened entry, which is the expander's task.
+static void pwsp_frontend_fill_entry(const pwsp_frontend *front, pwsp_entry *entry,
+                                     const pwsp_arrival *arrival) {
+    if (front->clocked) {
+        pwsp_frontend_mark_of(front, entry)->end = 0;
+    }
+    entry->unit = arrival->unit;
+    entry->kernel = arrival->kernel;
+    entry->index = front->walk->expander.task.index;
+    pwsp_frontend_fill(front, pwsp_entry_words(entry), arrival);
+}
+
+// They are if no long one is in flight, and enough tasks have come before.
+PWSP_INTERNAL void pwsp_frontend_see(pwsp_frontend *front, uint32_t kernel, uint32_t task_count) {
+    pwsp_pace *pace = &front->pace;
+    const pwsp_reorder *reorder = &front->issue.reorder;
+    if (!pace->is_on) {
+        return;
+    }
+    if (!pace->ticks[kernel] || reorder->tail % PWSP_PACE_LOOK == 0) {
+        pwsp_pace_learn(pace, kernel);
+    }
+    if (front->executor.lend && pwsp_pace_may_lend(pace, kernel)) {
+        front->executor.lend(front->executor.user);
+    }
+    const bool is_short = pwsp_pace_is_short(pace, kernel);
+    pace->seen_count += pace->seen_count < pace->hold ? task_count : 0;
+    front->long_tail = is_short ? front->long_tail : reorder->tail;
+    front->wants_to_keep = pace->may_keep && is_short && pace->seen_count >= pace->hold &&
+                           front->long_tail <= reorder->head;
+}
+
 static bool pwsp_frontend_task(pwsp_frontend *front) {
     pwsp_expander *x = &front->walk->expander;
     pwsp_arrival arrival;
     if (!pwsp_walk_keys(x, &arrival)) {
         return pwsp_frontend_fail_walk(front);
     }
-    pwsp_entry *entry = pwsp_issue_open(&front->issue, PWSP_ENTRY_TASK);
+    pwsp_entry *entry =
+        pwsp_frontend_has_room(front, 1) ? pwsp_issue_open(&front->issue, PWSP_ENTRY_TASK) : NULL;
     if (!entry) {
         return false;
     }
     arrival.cycles = 0;
     pwsp_walk_arrival(x, &arrival);
-    pwsp_frontend_fill(front, entry, &arrival);
+    pwsp_frontend_fill_entry(front, entry, &arrival);
     if (front->is_homed && arrival.unit != PTOWSP_UNIT_LINK) {
         entry->home = pwsp_frontend_home(front, &arrival);
     }
-    return pwsp_issue_submit(&front->issue, &arrival);
+    if (!pwsp_issue_submit(&front->issue, &arrival)) {
+        return false;
+    }
+    pwsp_frontend_see(front, arrival.kernel, 1);
+    return !front->pace.is_on || front->wants_to_keep || pwsp_frontend_blocks(front);
 }
 
 // Waits for the writer of the element, and loads it.
@@ -71184,7 +71857,7 @@ static bool pwsp_frontend_load(pwsp_frontend *front, uint64_t in_process) {
     pwsp_entry_tile tile = {x->load_at.lead, x->load_at.row, x->load_at.col};
     entry->index = in_process;
     pwsp_entry_words(entry)[0] = x->load_at.tensor;
-    *pwsp_entry_tiles(front, entry) = tile;
+    *pwsp_frontend_tiles(front, pwsp_entry_words(entry)) = tile;
     if (!pwsp_issue_submit(&front->issue, &arrival)) {
         return false;
     }
@@ -71258,7 +71931,7 @@ static bool pwsp_frontend_process_task(void *user, uint32_t process, ptowsp_cycl
     pwsp_arrival arrival;
     memset(&arrival, 0, sizeof arrival);
     pwsp_walk_arrival(&front->walk->expander, &arrival);
-    pwsp_frontend_fill(front, entry, &arrival);
+    pwsp_frontend_fill_entry(front, entry, &arrival);
     if (!pwsp_issue_submit_process(issue, process, &arrival)) {
         return false;
     }
@@ -71315,18 +71988,15 @@ static bool pwsp_frontend_event(pwsp_frontend *front, pwsp_event event) {
     return true;
 }
 
-static void pwsp_frontend_begin(pwsp_frontend *front, const pwsp_executor *executor,
-                                uint32_t vector_count, uint32_t cube_count) {
+PWSP_INTERNAL void pwsp_frontend_begin(pwsp_frontend *front, uint32_t vector_count,
+                                       uint32_t cube_count) {
     const pwsp_issue_host host = {pwsp_frontend_retire, pwsp_frontend_no_memory, front};
-    const pwsp_executor clocked = {pwsp_frontend_ready, pwsp_frontend_help, front};
-    bool is_clocked = front->clocked != NULL;
+    bool is_lane_clocked = front->clocked != NULL && front->is_lane;
     PTOWSP_ASSERT(vector_count + cube_count <= front->core_count);
-    front->issue.reorder.call =
-        is_clocked && front->is_lane ? pwsp_frontend_call_clocked : pwsp_frontend_call;
+    front->issue.reorder.call = is_lane_clocked ? pwsp_frontend_call_clocked : pwsp_frontend_call;
     front->issue.reorder.call_user = front;
-    pwsp_issue_begin(&front->issue, front->walk->bindings->effective,
-                     is_clocked ? &clocked : executor, &host);
-    front->executor = *executor;
+    pwsp_issue_begin(&front->issue, front->walk->bindings->effective, &front->executor, &host);
+    pwsp_frontend_begin_blocks(front);
     front->failure = PWSP_FRONTEND_GOOD;
     front->home_first[0] = 0;
     front->home_first[1] = vector_count;
@@ -71335,18 +72005,38 @@ static void pwsp_frontend_begin(pwsp_frontend *front, const pwsp_executor *execu
     for (uint32_t i = 0; i < front->core_count; i++) {
         front->cores[i].cost = &front->walk->cost;
     }
+    // Where tasks have lanes of their own, or their wall clock is asked for, each goes alone.
+    pwsp_pace_begin(&front->pace, vector_count,
+                    front->is_lane && !front->is_homed && !front->clocked,
+                    !front->walk->program->has_link);
+    front->long_tail = 0;
+    front->wants_to_keep = false;
 }
 
-PWSP_INTERNAL bool pwsp_frontend_walk(pwsp_frontend *front, const pwsp_executor *executor,
-                                      uint32_t vector_count, uint32_t cube_count) {
-    pwsp_frontend_begin(front, executor, vector_count, cube_count);
-    pwsp_walk_begin(front->walk, false);
-    pwsp_event event;
-    do {
+PWSP_INTERNAL pwsp_event pwsp_frontend_walk(pwsp_frontend *front, const pwsp_executor *executor,
+                                            pwsp_event event) {
+    const pwsp_executor clocked = {pwsp_frontend_ready, pwsp_frontend_help, front, NULL};
+    front->issue.reorder.executor = front->clocked ? clocked : *executor;
+    front->executor = *executor;
+    front->wants_to_keep = false;
+    bool is_good = event == PWSP_EVENT_NONE || pwsp_frontend_event(front, event);
+    while (is_good && event != PWSP_EVENT_END && !front->wants_to_keep) {
         event = pwsp_walk_event(front->walk, pwsp_expander_next(&front->walk->expander));
-    } while (pwsp_frontend_event(front, event) && event != PWSP_EVENT_END);
+        is_good = pwsp_frontend_event(front, event);
+    }
+    is_good = is_good && pwsp_issue_settle(&front->issue);
     pwsp_issue_drain(&front->issue);
-    return front->failure == PWSP_FRONTEND_GOOD;
+    return !is_good || front->failure != PWSP_FRONTEND_GOOD ? PWSP_EVENT_ERROR
+           : event == PWSP_EVENT_END                        ? PWSP_EVENT_END
+                                                            : PWSP_EVENT_NONE;
+}
+
+PWSP_INTERNAL void pwsp_frontend_keep_mark(pwsp_frontend *front, pwsp_entry_kind kind) {
+    const pwsp_expander *x = &front->walk->expander;
+    const uint32_t *edges = (const uint32_t *)x->program->edges.items;
+    const bool has_edges = kind == PWSP_ENTRY_RESET;
+    pwsp_issue_mark(&front->issue, kind, has_edges ? edges + x->reset.first : NULL,
+                    has_edges ? x->reset.count : 0);
 }
 
 // =================================================================================================
@@ -71583,6 +72273,7 @@ PWSP_INTERNAL bool pwsp_workers_run(pwsp_workers *workers, ptowsp_context *conte
 #define PWSP_WORKERS_HOLD_MAX  8u
 #define PWSP_WORKERS_LIST_MAX  64u
 #define PWSP_WORKERS_STEAL_MAX 64u
+#define PWSP_WORKERS_LEND_MIN  4u  // ready tasks for each lane
 
 // Ready tasks, linked through their entries.
 typedef struct pwsp_workers_list {
@@ -71840,16 +72531,24 @@ static void pwsp_workers_move_link(pwsp_workers *workers, uint32_t index) {
     }
 }
 
+// The walking lane runs a task, if it finds one.
+static bool pwsp_workers_run_one(pwsp_workers *workers) {
+    const uint32_t place = pwsp_workers_take(workers, 0);
+    if (place == PWSP_WORKERS_NONE) {
+        return false;
+    }
+    const uint32_t next = pwsp_workers_run_task(workers, 0, place);
+    if (next != PWSP_WORKERS_NONE) {
+        pwsp_workers_give(workers, 0, next);
+    }
+    return true;
+}
+
 static void pwsp_workers_help(void *user, uint32_t ticket) {
     pwsp_workers *workers = (pwsp_workers *)user;
     const pwsp_reorder *reorder = workers->reorder;
     pwsp_workers_move_link(workers, 0);
-    uint32_t place = pwsp_workers_take(workers, 0);
-    if (place != PWSP_WORKERS_NONE) {
-        uint32_t next = pwsp_workers_run_task(workers, 0, place);
-        if (next != PWSP_WORKERS_NONE) {
-            pwsp_workers_give(workers, 0, next);
-        }
+    if (pwsp_workers_run_one(workers)) {
         return;
     }
     uint32_t round = 0;
@@ -71865,6 +72564,18 @@ static void pwsp_workers_help(void *user, uint32_t ticket) {
     }
     pwsp_sleeper_begin(&workers->walker, PWSP_SLEEPER_ALL);
     pwsp_sleeper_end(&workers->walker, pwsp_reorder_ticket(reorder) != ticket, 0);
+}
+
+// Runs a task if all lanes have several to take.
+static void pwsp_workers_lend(void *user) {
+    pwsp_workers *workers = (pwsp_workers *)user;
+    const pwsp_workers_lane *lane = &workers->lanes[0];
+    const uint32_t ready = pwsp_deque_held(&lane->deque) +
+                           pwsp_deque_offers(pwsp_load_relaxed(&lane->deque.word)) +
+                           lane->excess.count + pwsp_load_relaxed(&lane->queue.count);
+    if (ready >= PWSP_WORKERS_LEND_MIN * workers->lane_count) {
+        pwsp_workers_run_one(workers);
+    }
 }
 
 // -- lanes ----------------------------------------------------------------------------------------
@@ -71906,7 +72617,7 @@ static void pwsp_workers_lane_main(void *user, uint32_t lane) {
         pwsp_workers_work(workers, index);
         return;
     }
-    pwsp_executor executor = {pwsp_workers_ready, pwsp_workers_help, workers};
+    pwsp_executor executor = {pwsp_workers_ready, pwsp_workers_help, workers, pwsp_workers_lend};
     workers->is_good = workers->job.issue(workers->job.issue_user, &executor);
     pwsp_store_seq_cst(&workers->is_over, 1u);
     pwsp_sleepers_wake(&workers->sleepers, true);
@@ -72196,6 +72907,8 @@ struct ptowsp_run {
     // On lanes, or on a device; made at the first such execution.
     pwsp_frontend *front;
     pwsp_workers *workers;
+    bool keeps;     // the walking lane runs the tasks itself
+    bool has_kept;  // as it did when the last execution ended
     // Records, as asked for and those of the last execution, and the critical path.
     ptowsp_record_options record;
     pwsp_recorder recorder;
@@ -72255,6 +72968,10 @@ PWSP_INTERNAL ptowsp_status pwsp_run_walk_dry(ptowsp_run *run, uint64_t *out_cou
 // be walked on.
 PWSP_INTERNAL ptowsp_status pwsp_run_walk(ptowsp_run *run, bool is_time_only);
 PWSP_INTERNAL ptowsp_status pwsp_run_walk_on(ptowsp_run *run, bool is_time_only);
+
+// On lanes, with nothing in flight: runs tasks as long as they are to be kept. *out_event is END, or the
+// event that is to be issued, which has been walked; NONE: there is none yet.
+PWSP_INTERNAL ptowsp_status pwsp_run_walk_kept(ptowsp_run *run, pwsp_event *out_event);
 
 // The parts of an execution on the calling thread, of a claimed run whose options have been checked:
 // all before the walk, and all behind it. After an error of the first part, too, comes the last.
@@ -72516,6 +73233,9 @@ void ptowsp_run_print_stuck(const ptowsp_run *run, ptowsp_text text) {
 // its tensor; the second with kernels and time, on the calling thread. There, tasks that need nothing
 // but their cycles are collected and issued in batches. Stretches have a loop of their own, and the
 // first walk passes over them.
+//
+// On lanes the same walk runs the tasks that the walking lane keeps (frontend.h), until one comes that
+// is not to be kept.
 
 PWSP_INTERNAL ptowsp_status pwsp_run_fail_walk(ptowsp_run *run) {
     return pwsp_walk_fail(&run->walk);
@@ -72580,16 +73300,28 @@ PWSP_INTERNAL ptowsp_status pwsp_run_walk_dry(ptowsp_run *run, uint64_t *out_cou
     }
 }
 
+// While tasks are kept, the scheduler hears of marks.
+static bool pwsp_run_mark(ptowsp_run *run, pwsp_entry_kind kind) {
+    if (run->keeps) {
+        pwsp_frontend_keep_mark(run->front, kind);
+    }
+    return true;
+}
+
 // One event of the walk that is not a task. False with an error in sim or in the expander.
 static bool pwsp_run_event(ptowsp_run *run, pwsp_event event) {
     pwsp_expander *x = &run->walk.expander;
     pwsp_timeline *time = &run->time;
     pwsp_pipeline_arrival pipeline;
     switch (event) {
-    case PWSP_EVENT_PARALLEL: return pwsp_timeline_scope_begin(time, true);
-    case PWSP_EVENT_SEQUENTIAL: return pwsp_timeline_scope_begin(time, false);
-    case PWSP_EVENT_SCOPE_END: return pwsp_timeline_scope_end(time);
+    case PWSP_EVENT_PARALLEL:
+        return pwsp_run_mark(run, PWSP_ENTRY_PARALLEL) && pwsp_timeline_scope_begin(time, true);
+    case PWSP_EVENT_SEQUENTIAL:
+        return pwsp_run_mark(run, PWSP_ENTRY_SEQUENTIAL) && pwsp_timeline_scope_begin(time, false);
+    case PWSP_EVENT_SCOPE_END:
+        return pwsp_run_mark(run, PWSP_ENTRY_SCOPE_END) && pwsp_timeline_scope_end(time);
     case PWSP_EVENT_RESET:
+        pwsp_run_mark(run, PWSP_ENTRY_RESET);
         return pwsp_timeline_reset(
             time, (const uint32_t *)run->program->edges.items + x->reset.first, x->reset.count);
     case PWSP_EVENT_RELEASE: pwsp_timeline_release(time, x->released); return true;
@@ -72667,14 +73399,14 @@ static bool pwsp_run_is_plain(const ptowsp_run *run, const pwsp_run_mode *mode) 
            x->kernel->unit != PTOWSP_UNIT_LINK;
 }
 
-// The tasks of a stretch, each to time. False with an error in the expander or in sim.
-static bool pwsp_run_stretch_timed(ptowsp_run *run, const pwsp_stretch *stretch,
-                                   bool is_time_only) {
+// Tasks [begin, end) of a stretch, each to time. False with an error in the expander or in sim.
+static bool pwsp_run_stretch_timed(ptowsp_run *run, const pwsp_stretch *stretch, uint64_t begin,
+                                   uint64_t end, bool is_time_only) {
     pwsp_expander *x = &run->walk.expander;
-    const uint64_t count = stretch->count, first = stretch->first, index = x->task_count;
+    const uint64_t first = stretch->first, index = x->task_count;
     pwsp_arrival arrival;
     pwsp_walk_arrival(x, &arrival);
-    for (uint64_t i = 0; i < count; i++) {
+    for (uint64_t i = begin; i < end; i++) {
         uint64_t cycles;
         pwsp_stretch_step(x, stretch, first + i, i);
         x->task.index = index + i;
@@ -72722,28 +73454,34 @@ PWSP_FORCE_INLINE bool pwsp_run_stretch_plain(ptowsp_run *run, const pwsp_stretc
     return true;
 }
 
-// The tasks of a stretch, into batches. False with an error in the expander or in sim.
-static bool pwsp_run_stretch_batched(ptowsp_run *run, const pwsp_stretch *stretch,
-                                     bool is_time_only) {
+// Tasks [begin, end) of a stretch, into batches. False with an error in the expander or in sim.
+static bool pwsp_run_stretch_batched(ptowsp_run *run, const pwsp_stretch *stretch, uint64_t begin,
+                                     uint64_t end, bool is_time_only) {
     pwsp_batch *batch = &run->batch;
     const uint32_t room = pwsp_batch_room(batch->tile_count);
     const bool has_tiles = batch->tile_count > 0;
     PTOWSP_ASSERT(batch->count > 0 && batch->pool == run->walk.expander.kernel->pool);
-    for (uint64_t i = 0; i < stretch->count;) {
+    for (uint64_t i = begin; i < end;) {
         if (pwsp_walk_is_cut(&run->walk) || (batch->count == room && !pwsp_run_flush(run))) {
             return false;
         }
-        const uint64_t end = pwsp_min_u64(stretch->count, i + (room - batch->count));
+        const uint64_t full = pwsp_min_u64(end, i + (room - batch->count));
         const bool is_good =
-            !is_time_only ? pwsp_run_stretch_plain(run, stretch, i, end, false, has_tiles)
-            : has_tiles   ? pwsp_run_stretch_plain(run, stretch, i, end, true, true)
-                          : pwsp_run_stretch_plain(run, stretch, i, end, true, false);
+            !is_time_only ? pwsp_run_stretch_plain(run, stretch, i, full, false, has_tiles)
+            : has_tiles   ? pwsp_run_stretch_plain(run, stretch, i, full, true, true)
+                          : pwsp_run_stretch_plain(run, stretch, i, full, true, false);
         if (!is_good) {
             return false;
         }
-        i = end;
+        i = full;
     }
     return true;
+}
+
+// So many tasks have been kept: may others be?
+static bool pwsp_run_goes_on(ptowsp_run *run, uint32_t task_count) {
+    run->keeps = pwsp_pace_may_go_on(&run->front->pace, task_count);
+    return run->keeps;
 }
 
 // The stretch behind the present task, if there is one. False with an error in the expander or in
@@ -72754,11 +73492,17 @@ static bool pwsp_run_stretch(ptowsp_run *run, const pwsp_run_mode *mode, bool is
     if (mode->is_clocked || mode->has_meeting || !pwsp_stretch_begin(x, &stretch)) {
         return true;
     }
-    if (!(is_plain ? pwsp_run_stretch_batched(run, &stretch, mode->is_time_only)
-                   : pwsp_run_stretch_timed(run, &stretch, mode->is_time_only))) {
-        return false;
+    const uint64_t step = run->keeps ? PWSP_PACE_LOOK : stretch.count;
+    uint64_t i = 0, end;
+    for (bool goes_on = true; i < stretch.count && goes_on; i = end) {
+        end = pwsp_min_u64(stretch.count, i + step);
+        if (!(is_plain ? pwsp_run_stretch_batched(run, &stretch, i, end, mode->is_time_only)
+                       : pwsp_run_stretch_timed(run, &stretch, i, end, mode->is_time_only))) {
+            return false;
+        }
+        goes_on = !run->keeps || pwsp_run_goes_on(run, (uint32_t)(end - i));
     }
-    pwsp_stretch_end(x, &stretch, stretch.count);
+    pwsp_stretch_end(x, &stretch, i);
     return true;
 }
 
@@ -72805,6 +73549,7 @@ PWSP_INTERNAL ptowsp_status pwsp_run_walk(ptowsp_run *run, bool is_time_only) {
     pwsp_walk_begin(&run->walk, false);
     run->batch.count = run->batch.tile_count = 0;
     run->held = PWSP_EVENT_NONE;
+    run->keeps = false;
     return pwsp_run_walk_on(run, is_time_only);
 }
 
@@ -72812,6 +73557,15 @@ PWSP_INTERNAL ptowsp_status pwsp_run_walk(ptowsp_run *run, bool is_time_only) {
 static bool pwsp_run_again(ptowsp_run *run) {
     return run->held == PWSP_EVENT_TASK ? pwsp_timeline_task(&run->time, &run->held_arrival)
                                         : pwsp_run_event(run, run->held);
+}
+
+static pwsp_run_mode pwsp_run_mode_of(const ptowsp_run *run, bool is_time_only) {
+    const bool has_plain = pwsp_timeline_is_plain(&run->time) && !run->walk.scaled_kernel;
+    const pwsp_run_mode mode = {
+        is_time_only, has_plain, has_plain && pwsp_timeline_has_data(&run->time),
+        run->pipes.clocked != NULL, run->time.sim.meeting.find_cycles != NULL};
+    PTOWSP_ASSERT(!mode.is_clocked || !has_plain);
+    return mode;
 }
 
 PWSP_INTERNAL ptowsp_status pwsp_run_walk_on(ptowsp_run *run, bool is_time_only) {
@@ -72824,11 +73578,7 @@ PWSP_INTERNAL ptowsp_status pwsp_run_walk_on(ptowsp_run *run, bool is_time_only)
     if (held == PWSP_EVENT_END) {
         return PTOWSP_OK;
     }
-    const bool has_plain = pwsp_timeline_is_plain(&run->time) && !run->walk.scaled_kernel;
-    const pwsp_run_mode mode = {
-        is_time_only, has_plain, has_plain && pwsp_timeline_has_data(&run->time),
-        run->pipes.clocked != NULL, run->time.sim.meeting.find_cycles != NULL};
-    PTOWSP_ASSERT(!mode.is_clocked || !has_plain);
+    const pwsp_run_mode mode = pwsp_run_mode_of(run, is_time_only);
     for (;;) {
         pwsp_event event = pwsp_walk_event(&run->walk, pwsp_expander_next(x));
         while (PWSP_LIKELY(event == PWSP_EVENT_TASK)) {
@@ -72853,6 +73603,56 @@ PWSP_INTERNAL ptowsp_status pwsp_run_walk_on(ptowsp_run *run, bool is_time_only)
             return PTOWSP_OK;
         }
     }
+}
+
+// Is the present event one that the walking lane keeps? A pipeline has a way of its own.
+static bool pwsp_run_may_keep(const ptowsp_run *run, pwsp_event event) {
+    return event == PWSP_EVENT_TASK
+               ? pwsp_pace_is_short(&run->front->pace, run->walk.expander.task_op->kernel)
+               : event != PWSP_EVENT_PIPELINE;
+}
+
+PWSP_INTERNAL ptowsp_status pwsp_run_walk_kept(ptowsp_run *run, pwsp_event *out_event) {
+    pwsp_expander *x = &run->walk.expander;
+    const pwsp_run_mode mode = pwsp_run_mode_of(run, false);
+    pwsp_event event = PWSP_EVENT_NONE;
+    *out_event = PWSP_EVENT_NONE;
+    run->batch.count = 0;
+    run->held = PWSP_EVENT_NONE;
+    run->keeps = true;
+    pwsp_pace_keep(&run->front->pace);
+    while (run->keeps) {
+        event = pwsp_walk_event(&run->walk, pwsp_expander_next(x));
+        if (event == PWSP_EVENT_ERROR) {
+            return pwsp_run_fail(run);
+        }
+        if (!pwsp_run_may_keep(run, event)) {
+            *out_event = event;
+            break;
+        }
+        if (event == PWSP_EVENT_TASK) {
+            if (!pwsp_run_task(run, &mode)) {
+                return pwsp_run_fail(run);
+            }
+            run->keeps = run->keeps && pwsp_run_goes_on(run, 1);
+            continue;
+        }
+        if (event == PWSP_EVENT_NONE) {
+            continue;
+        }
+        if (!pwsp_run_flush(run)) {
+            return pwsp_run_fail_time(run);
+        }
+        if (!pwsp_run_event(run, event)) {
+            return pwsp_run_fail(run);
+        }
+        if (event == PWSP_EVENT_END) {
+            *out_event = event;
+            return PTOWSP_OK;
+        }
+    }
+    run->keeps = false;
+    return pwsp_run_flush(run) ? PTOWSP_OK : pwsp_run_fail_time(run);
 }
 
 // =================================================================================================
@@ -73245,7 +74045,7 @@ static ptowsp_status pwsp_run_open_by(ptowsp_run *run, const ptowsp_run_options 
     }
     run->lanes_used = !has_front ? 1 : is_on_lanes ? asked->lane_count : PWSP_RUN_ON_DEVICE;
     pwsp_sim_begin(&run->time.sim, false);
-    run->has_records = run->has_clock = run->is_done = false;
+    run->has_records = run->has_clock = run->is_done = run->keeps = false;
     bool has_memory = pwsp_recorder_begin(&run->recorder, &run->time.sim, &record) &&
                       (!has_front || pwsp_frontend_set_clock(run->front, clocked, is_on_lanes));
     run->walk.is_time_only = options->mode == PTOWSP_RUN_TIME_ONLY;
@@ -73283,32 +74083,61 @@ static ptowsp_status pwsp_run_execute(ptowsp_run *run, const ptowsp_run_options 
 
 // -- on lanes -------------------------------------------------------------------------------------
 
-PWSP_INTERNAL ptowsp_status pwsp_run_issue_to(ptowsp_run *run, const pwsp_executor *executor,
-                                              uint32_t vector_count, uint32_t cube_count) {
-    if (pwsp_frontend_walk(run->front, executor, vector_count, cube_count)) {
+// Issues tasks, from an event on that has been walked, or NONE; up to END, or NONE: then some are to be
+// kept.
+static ptowsp_status pwsp_run_issue(ptowsp_run *run, const pwsp_executor *executor,
+                                    pwsp_event *event) {
+    *event = pwsp_frontend_walk(run->front, executor, *event);
+    if (*event != PWSP_EVENT_ERROR) {
         return PTOWSP_OK;
     }
     return run->front->failure == PWSP_FRONTEND_FAILED_WALK ? pwsp_run_fail_walk(run)
                                                             : pwsp_run_fail_time(run);
 }
 
+PWSP_INTERNAL ptowsp_status pwsp_run_issue_to(ptowsp_run *run, const pwsp_executor *executor,
+                                              uint32_t vector_count, uint32_t cube_count) {
+    pwsp_event event = PWSP_EVENT_NONE;
+    pwsp_frontend_begin(run->front, vector_count, cube_count);
+    pwsp_walk_begin(&run->walk, false);
+    return pwsp_run_issue(run, executor, &event);
+}
+
 typedef struct pwsp_run_on_lanes {
     ptowsp_run *run;
     uint32_t lane_count;
+    pwsp_event event;  // walked, and to be issued, or NONE; at last END
     ptowsp_status status;
 } pwsp_run_on_lanes;
 
+// The walking lane: issues tasks, and in between keeps some.
 static bool pwsp_run_issue_lane(void *user, const pwsp_executor *executor) {
     pwsp_run_on_lanes *on = (pwsp_run_on_lanes *)user;
-    on->status = pwsp_run_issue_to(on->run, executor, on->lane_count, 0);
+    do {
+        on->status = pwsp_run_issue(on->run, executor, &on->event);
+        on->run->has_kept = on->status == PTOWSP_OK && on->event == PWSP_EVENT_NONE;
+        if (on->run->has_kept) {
+            on->status = pwsp_run_walk_kept(on->run, &on->event);
+        }
+    } while (on->status == PTOWSP_OK && on->event != PWSP_EVENT_END);
     return on->status == PTOWSP_OK;
 }
 
+// Other lanes are not called before there is something for them: where all tasks were kept last time, the
+// calling thread begins alone.
 static ptowsp_status pwsp_run_issue_lanes(void *user, ptowsp_run *run) {
     pwsp_run_on_lanes *on = (pwsp_run_on_lanes *)user;
     const pwsp_workers_job job = {&run->front->issue.reorder, run->front->is_homed,
                                   pwsp_run_issue_lane,        on,
                                   pwsp_frontend_move_link,    run->front};
+    pwsp_frontend_begin(run->front, on->lane_count, 0);
+    pwsp_walk_begin(&run->walk, false);
+    if (run->has_kept && run->front->pace.may_keep) {
+        on->status = pwsp_run_walk_kept(run, &on->event);
+        if (on->status != PTOWSP_OK || on->event == PWSP_EVENT_END) {
+            return on->status;
+        }
+    }
     bool is_kept,
         is_good = pwsp_workers_run(run->workers, run->context, on->lane_count, &job, &is_kept);
     if (is_good && !is_kept) {
@@ -73336,7 +74165,7 @@ static ptowsp_status pwsp_run_reserve(ptowsp_run *run, uint32_t lane_count, bool
 // On lanes of the context, which stays busy meanwhile.
 static ptowsp_status pwsp_run_execute_on_lanes(ptowsp_run *run, const ptowsp_run_options *options) {
     ptowsp_context *context = run->context;
-    pwsp_run_on_lanes on = {run, options->lane_count, PTOWSP_OK};
+    pwsp_run_on_lanes on = {run, options->lane_count, PWSP_EVENT_NONE, PTOWSP_OK};
     if (!pwsp_context_enter(context)) {
         return PTOWSP_BUSY;
     }
@@ -79698,7 +80527,7 @@ static void pwsp_program_help(void *user, uint32_t ticket) {
 // Calls the walk with kernels.
 static ptowsp_status pwsp_device_walk(void *user, ptowsp_run *run) {
     ptowsp_device *device = (ptowsp_device *)user;
-    pwsp_executor executor = {pwsp_program_ready, pwsp_program_help, device};
+    pwsp_executor executor = {pwsp_program_ready, pwsp_program_help, device, NULL};
     pwsp_job job;
     memset(&job, 0, sizeof job);
     job.user = device;

@@ -1,7 +1,8 @@
 // Task graphs on threads: building and running empty tasks, in ns per task, and how much of two
 // lanes 200 ns tasks get. Beside each: the same graph as OpenMP tasks with dependencies, which are
 // built while they run, and as a oneTBB flow graph, if this was compiled with them. And tasks that add
-// tasks, beside OpenMP's and oneTBB's nested ones.
+// tasks, beside OpenMP's and oneTBB's nested ones. The limit of a run is a loop on one thread that runs the
+// tasks in order and counts their edges down, with neither queues nor other threads.
 
 #include "graph.h"
 
@@ -134,6 +135,8 @@ typedef struct graph_bench {
     ptowsp_graph *graph;
     graph_tbb *tbb;
     char *marks;  // of OpenMP: where dependencies meet
+    // Of the limit: by task, where its edges begin, how many it waits for, and how many are missing.
+    uint32_t *after_first, *after, *fan_in, *pending;
 } graph_bench;
 
 static ptowsp_status run_task(void *user, uint64_t task, uint32_t lane) {
@@ -195,6 +198,59 @@ static void run_loop(void *user) {
     }
 }
 
+// The tasks and their edges, one after another.
+static void run_edges(void *user) {
+    const graph_bench *b = (const graph_bench *)user;
+    const graph_shape *s = b->shape;
+    uint32_t ready_count = 0;
+    for (uint32_t i = 0; i < s->task_count; i++) {
+        graph_spin(s->spin);
+        for (uint32_t k = b->after_first[i]; k < b->after_first[i + 1]; k++) {
+            const uint32_t task = b->after[k];
+            if (--b->pending[task] == 0) {
+                b->pending[task] = b->fan_in[task];
+                ready_count++;
+            }
+        }
+    }
+    bench_keep(&ready_count);
+}
+
+static uint32_t *graph_array(uint32_t count) {
+    uint32_t *array = (uint32_t *)calloc(count + 1, sizeof(uint32_t));
+    require(array != NULL, "out of memory");
+    return array;
+}
+
+// The edges of a shape by the task that they come from.
+static void limit_begin(graph_bench *b) {
+    const graph_shape *s = b->shape;
+    b->after_first = graph_array(s->task_count + 1);
+    b->after = graph_array(s->edge_count);
+    b->fan_in = graph_array(s->task_count);
+    b->pending = graph_array(s->task_count);
+    for (uint32_t k = 0; k < s->edge_count; k++) {
+        b->after_first[s->before[k] + 1]++;
+    }
+    for (uint32_t i = 0; i < s->task_count; i++) {
+        b->after_first[i + 1] += b->after_first[i];
+        b->fan_in[i] = s->first[i + 1] - s->first[i];
+    }
+    for (uint32_t i = 0; i < s->task_count; i++) {
+        for (uint32_t k = s->first[i]; k < s->first[i + 1]; k++) {
+            b->after[b->after_first[s->before[k]] + b->pending[s->before[k]]++] = i;
+        }
+    }
+    memcpy(b->pending, b->fan_in, s->task_count * sizeof(uint32_t));
+}
+
+static void limit_end(graph_bench *b) {
+    free(b->after_first);
+    free(b->after);
+    free(b->fan_in);
+    free(b->pending);
+}
+
 static void run_nothing(void *user) {
     (void)user;
 }
@@ -211,12 +267,14 @@ static graph_bench bench_begin(const graph_shape *shape, uint32_t lane_count) {
     require(ptowsp_context_create(&desc, &b.context) == PTOWSP_OK, "no context");
     b.marks = (char *)calloc(shape->task_count, 1);
     require(b.marks != NULL, "out of memory");
+    limit_begin(&b);
     return b;
 }
 
 static void bench_end(graph_bench *b) {
     ptowsp_graph_destroy(b->graph);
     ptowsp_context_destroy(b->context);
+    limit_end(b);
     free(b->marks);
 }
 
@@ -298,7 +356,7 @@ static char *name_make(const graph_shape *s, const char *what) {
 }
 
 static void report_graph(const graph_shape *s, const char *what, bench_times t, const char *other,
-                         graph_budget budget) {
+                         graph_budget budget, const bench_times *limit) {
     double tasks = s->task_count, ns = t.own_ns / tasks;
     bench_row row = {name_make(s, what),
                      "ns/task",
@@ -309,7 +367,13 @@ static void report_graph(const graph_shape *s, const char *what, bench_times t, 
                      budget.text,
                      budget.ns > 0,
                      ns <= budget.ns};
-    report(row);
+    bench_limit bare = {NULL, 0, 0};
+    if (limit) {
+        bare.name = "counting edges, one thread";
+        bare.value = limit->other_ns / tasks;
+        bare.share = 1 / limit->ratio;
+    }
+    report_beside_limit(row, bare);
 }
 
 static void bench_shape(const graph_shape *s, graph_budget run_budget) {
@@ -318,32 +382,33 @@ static void bench_shape(const graph_shape *s, graph_budget run_budget) {
     graph_bench b = bench_begin(s, 1);
 #ifdef BENCH_HAS_TBB
     report_graph(s, "build", measure(build_and_destroy, build_tbb, &b, 1, GRAPH_ROUNDS), "oneTBB",
-                 build_budget);
+                 build_budget, NULL);
 #else
     report_graph(s, "build", measure(build_and_destroy, run_nothing, &b, 1, GRAPH_ROUNDS), "-",
-                 build_budget);
+                 build_budget, NULL);
 #endif
     build_graph(&b);
     report_graph(s, "build again, cleared", measure(build_again, run_nothing, &b, 1, 21), "-",
-                 build_budget);
+                 build_budget, NULL);
     bench_end(&b);
     for (uint32_t lanes = 1; lanes <= 2; lanes++) {
         b = bench_begin(s, lanes);
         build_graph(&b);
-        bench_times t = measure(run_graph, run_nothing, &b, 3, 21);
+        bench_times t = measure(run_graph, run_edges, &b, 3, 21);
         char what[16];
         snprintf(what, sizeof what, "%u lane%s", (unsigned)lanes, lanes > 1 ? "s" : "");
         graph_budget two = {1.1 * one_lane / s->task_count, "1.1 of one lane"};
-        report_graph(s, what, t, "-", lanes > 1 ? two : run_budget);
+        report_graph(s, what, t, "-", lanes > 1 ? two : run_budget, &t);
         one_lane = t.own_ns;
 #ifdef BENCH_HAS_TBB
         b.tbb = graph_tbb_build(s, lanes);
-        report_graph(s, what, measure(run_graph, run_tbb, &b, 1, GRAPH_ROUNDS), "oneTBB", none);
+        report_graph(s, what, measure(run_graph, run_tbb, &b, 1, GRAPH_ROUNDS), "oneTBB", none,
+                     NULL);
         graph_tbb_destroy(b.tbb);
 #endif
 #ifdef _OPENMP
         report_graph(s, what, measure(run_graph, run_openmp, &b, 1, GRAPH_ROUNDS),
-                     "OpenMP (builds and runs)", none);
+                     "OpenMP (builds and runs)", none, NULL);
 #endif
         (void)none;
         bench_end(&b);
@@ -371,10 +436,13 @@ static void bench_efficiency(graph_shape *s, double budget, const char *budget_t
     bench_times t = measure(run_graph, run_loop, &b, 1, 21);
     const char *name = name_make(s, "200 ns tasks, 2 lanes");
     double efficiency = 100 / (2 * t.ratio), tasks = s->task_count;
+    const bench_times edges = measure(run_edges, run_loop, &b, 1, 21);
+    const bench_limit limit = {"counting edges, one thread", 100 / edges.ratio,
+                               efficiency * edges.ratio / 100};
     bench_row row = {
         name,    "% busy",    efficiency, "a loop of them, ns/task", t.other_ns / tasks,
         t.ratio, budget_text, true,       efficiency >= budget};
-    report(row);
+    report_beside_limit(row, limit);
     bench_end(&b);
     s->spin = 0;
 }

@@ -6,11 +6,16 @@
 //      readers       task i reads a tile of its own and one that all read, and writes one
 //      chain         each task adds to the same tile
 //      wavefront     task (i, j) reads the tiles (i - 1, j) and (i, j - 1) and writes (i, j)
+//
+// The limit is a bare hand-over: two threads and a ring of numbers, where the first runs every other task
+// itself, or any when the ring is full. Nothing waits for anything, and no time is simulated.
 
 #include "bench.h"
 
 #include "graph.h"
 
+#include <pthread.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,6 +36,68 @@ static ptowsp_cycles lanes_kernel(const ptowsp_task *task, void *user) {
     graph_spin(((const lanes_bench *)user)->spin);
     return 100 + task->index % 7;
 }
+
+// -- the limit ------------------------------------------------------------------------------------
+
+enum { RING = 256, LINE = 128 };
+
+typedef struct hand_over {
+    uint32_t spin;
+    char padding[LINE];
+    uint32_t given;  // atomic: by the first thread
+    char padding_given[LINE];
+    uint32_t taken;  // atomic: by the second
+    char padding_taken[LINE];
+    uint32_t slots[RING];
+} hand_over;
+
+static void *hand_over_main(void *arg) {
+    hand_over *h = (hand_over *)arg;
+    for (uint32_t taken = 0, idle = 0;;) {
+        if (__atomic_load_n(&h->given, __ATOMIC_ACQUIRE) == taken) {
+            if (++idle > 1000) {
+                sched_yield();
+            }
+            continue;
+        }
+        const uint32_t task = h->slots[taken % RING];
+        idle = 0;
+        if (task == UINT32_MAX) {
+            return NULL;
+        }
+        graph_spin(h->spin);
+        __atomic_store_n(&h->taken, ++taken, __ATOMIC_RELEASE);
+    }
+}
+
+static bool hand_over_give(hand_over *h, uint32_t task) {
+    const uint32_t given = h->given;
+    if (given - __atomic_load_n(&h->taken, __ATOMIC_ACQUIRE) == RING) {
+        return false;
+    }
+    h->slots[given % RING] = task;
+    __atomic_store_n(&h->given, given + 1, __ATOMIC_RELEASE);
+    return true;
+}
+
+static void lanes_hand_over(void *user) {
+    static hand_over h;
+    pthread_t thread;
+    memset(&h, 0, sizeof h);
+    h.spin = ((const lanes_bench *)user)->spin;
+    require(pthread_create(&thread, NULL, hand_over_main, &h) == 0, "no thread");
+    for (uint32_t i = 0; i < TASKS; i++) {
+        if (i % 2 == 0 || !hand_over_give(&h, i)) {
+            graph_spin(h.spin);
+        }
+    }
+    while (!hand_over_give(&h, UINT32_MAX)) {
+        sched_yield();
+    }
+    pthread_join(thread, NULL);
+}
+
+// -- programs -------------------------------------------------------------------------------------
 
 static void lanes_check(const lanes_bench *b, ptowsp_status status) {
     require(status == PTOWSP_OK, ptowsp_context_error(b->context).text);
@@ -160,20 +227,27 @@ static void lanes_pattern(pattern p, const char *name) {
     }
     for (int i = 0; i < 3; i++) {
         b.spin = lengths[i] ? lanes_rounds(lengths[i]) : 0;
-        const bench_times times = measure(lanes_run_many, lanes_run_one, &b, 1, LANE_ROUNDS);
         char *title = lanes_titles[p][i];
         snprintf(title, sizeof lanes_titles[p][i], "program, 2 lanes: %s, %u us", name,
                  (unsigned)(lengths[i] / 1000));
-        const bench_row row = {title,
-                               "ns/task",
-                               times.own_ns / TASKS,
-                               "without lanes",
-                               times.other_ns / TASKS,
-                               times.ratio,
-                               "",
-                               false,
-                               false};
-        report(row);
+        bench_case row;
+        memset(&row, 0, sizeof row);
+        row.name = title;
+        row.unit = "ns/task";
+        row.work = TASKS;
+        row.repeat = 1;
+        row.rounds = LANE_ROUNDS;
+        row.own = lanes_run_many;
+        row.other_name = "without lanes";
+        row.other = lanes_run_one;
+        if (p != CHAIN) {  // its tasks wait for each other
+            row.limit_name = "bare hand-over";
+            row.limit = lanes_hand_over;
+        }
+        row.most = lengths[i] ? 600 : 120;
+        row.budget =
+            lengths[i] > 1000 || (lengths[i] && p != INDEPENDENT) ? BUDGET_NONE : BUDGET_VALUE;
+        bench_measure(&row, &b);
     }
     ptowsp_run_destroy(b.run);
     ptowsp_program_destroy(b.program);

@@ -26,6 +26,9 @@
 // slept before it: tests/models/graph_sleep.pml finds that.
 
 #define PTOWSP_NO_TILES
+// Kernels are known soon.
+#define PWSP_PACE_KNOWN    2u
+#define PWSP_PACE_HOLD_MIN 4u
 #include "explore.h"
 
 #include "../ptowsp.c"
@@ -389,6 +392,80 @@ static void run_cancelled(void) {
     program_end(&p);
 }
 
+// Twice, row after row: 24 tasks that take some points, which go to lanes in blocks; then 24 that take none,
+// which the walking lane keeps. The second kind adds up what the first has noted.
+enum { PACED_ROWS = 2, PACED = 24 };
+
+static int64_t paced[2 * PACED];
+static bool paced_in_blocks, paced_kept;
+
+static ptowsp_cycles paced_note(const ptowsp_task *task, void *user) {
+    (void)user;
+    work(2);
+    int64_t *cell = (int64_t *)task->tiles[0].data;
+    *cell = *cell * 10 + ptowsp_task_axis(task, 0) + 1;
+    return 5;
+}
+
+static ptowsp_cycles paced_sum(const ptowsp_task *task, void *user) {
+    (void)user;
+    *(int64_t *)task->tiles[1].data += *(const int64_t *)task->tiles[0].data;
+    return 2;
+}
+
+static void paced_build(ptowsp_module *m) {
+    const ptowsp_tensor_desc desc = {"x", PTOWSP_I64, 2, {2 * PACED, 1}, PTOWSP_LOCATION_GLOBAL};
+    ptowsp_kernel_desc one = {.name = "note", .fn = paced_note},
+                       two = {.name = "sum", .fn = paced_sum};
+    one.axis_count = 1;
+    one.tiles[0] = (ptowsp_tile_param){"out", PTOWSP_INOUT, PTOWSP_I64, 1, 1};
+    two.tiles[0] = (ptowsp_tile_param){"in", PTOWSP_IN, PTOWSP_I64, 1, 1};
+    two.tiles[1] = (ptowsp_tile_param){"sum", PTOWSP_INOUT, PTOWSP_I64, 1, 1};
+    const ptowsp_axis rows = ptowsp_axis_dense(m, "rows", PACED_ROWS);
+    const ptowsp_axis cols = ptowsp_axis_dense(m, "cols", PACED);
+    const ptowsp_tensor x = ptowsp_tensor_make(m, &desc);
+    const ptowsp_kernel notes = ptowsp_kernel_make(m, &one), sums = ptowsp_kernel_make(m, &two);
+    PTOWSP_WORKLOAD(m, "main") {
+        PTOWSP_FOR_EACH(m, i, rows) {
+            PTOWSP_SEQUENCE(m) {
+                PTOWSP_PARALLEL(m, j, cols) {
+                    const ptowsp_task_desc task = {
+                        .kernel = notes, .axes = {i}, .views = {{.tensor = x, .row = j}}};
+                    ptowsp_task_make(m, &task);
+                }
+                PTOWSP_PARALLEL(m, k, cols) {
+                    const ptowsp_expr row = ptowsp_add(k, ptowsp_i64(m, PACED));
+                    const ptowsp_task_desc task = {
+                        .kernel = sums,
+                        .views = {{.tensor = x, .row = k}, {.tensor = x, .row = row}}};
+                    ptowsp_task_make(m, &task);
+                }
+            }
+        }
+    }
+}
+
+static void run_paced(void) {
+    const ptowsp_run_options options = {.lane_count = 2};
+    const ptowsp_module_desc module = {"m", 1};
+    const ptowsp_buffer buffer = {.data = paced};
+    program p;
+    p.context = lanes(2);
+    EXPLORE_CHECK(ptowsp_module_create(p.context, &module, &p.m) == PTOWSP_OK);
+    paced_build(p.m);
+    EXPLORE_CHECK(ptowsp_program_create(p.context, p.m, NULL, &p.program) == PTOWSP_OK);
+    EXPLORE_CHECK(ptowsp_run_create(p.context, p.program, &p.run) == PTOWSP_OK);
+    EXPLORE_CHECK(ptowsp_run_bind_tensor(p.run, "x", &buffer) == PTOWSP_OK);
+    memset(paced, 0, sizeof paced);
+    EXPLORE_CHECK(ptowsp_run_execute(p.run, &options) == PTOWSP_OK);
+    for (int i = 0; i < PACED; i++) {
+        EXPLORE_CHECK(paced[i] == 12 && paced[PACED + i] == 1 + 12);
+    }
+    paced_in_blocks |= p.run->front->record_tail > 0;
+    paced_kept |= p.run->has_kept;
+    program_end(&p);
+}
+
 // -- ranks ----------------------------------------------------------------------------------------
 
 // Three ranks, each a thread, sum vectors twice, through rings that a message fills; each ends when
@@ -479,13 +556,19 @@ EXPLORED(ranks_sum, 2)
 EXPLORED(run_on_lanes, 2)
 EXPLORED(run_cancelled, 1)
 
+static void explore__run_paced(void **state) {
+    (void)state;
+    explored("run_paced", run_paced, 1);
+    assert_true(paced_in_blocks && paced_kept);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(explore__pool_of_two),  cmocka_unit_test(explore__pool_of_three),
         cmocka_unit_test(explore__graph_twice),  cmocka_unit_test(explore__graph_fails),
         cmocka_unit_test(explore__run_on_lanes), cmocka_unit_test(explore__run_cancelled),
         cmocka_unit_test(explore__graph_wide),   cmocka_unit_test(explore__graph_grows),
-        cmocka_unit_test(explore__ranks_sum),
+        cmocka_unit_test(explore__ranks_sum),    cmocka_unit_test(explore__run_paced),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -19,6 +19,7 @@ typedef struct fixture {
     uint32_t call_count;        // atomic
     uint64_t window;
     uint64_t failing;  // tasks from this one on fail
+    bool is_chained;   // all have the same element
 } fixture;
 
 static void run_forwards(void *user, uint32_t lane_count, ptowsp_lane_fn lane, void *job) {
@@ -65,7 +66,7 @@ static ptowsp_kernel kernel_make(fixture *f, const char *name, ptowsp_kernel_fn 
     return ptowsp_kernel_make(f->m, &desc);
 }
 
-// A loop of tasks, each with an element of its own.
+// A loop of tasks, each with an element of its own, or not.
 static void workload_make(fixture *f, ptowsp_kernel_fn fn, uint32_t window) {
     const ptowsp_tensor_desc tensor = {
         "x", PTOWSP_I32, 1, {TASKS, 0, 0, 0, 0, 0, 0, 0}, PTOWSP_LOCATION_GLOBAL};
@@ -75,7 +76,7 @@ static void workload_make(fixture *f, ptowsp_kernel_fn fn, uint32_t window) {
     task.views[0].tensor = ptowsp_tensor_make(f->m, &tensor);
     PTOWSP_WORKLOAD(f->m, "main") {
         PTOWSP_PARALLEL(f->m, i, ptowsp_axis_dense(f->m, "n", TASKS)) {
-            task.views[0].col = i;
+            task.views[0].col = f->is_chained ? ptowsp_i64(f->m, 0) : i;
             ptowsp_task_make(f->m, &task);
         }
     }
@@ -145,7 +146,7 @@ static ptowsp_cycles fail_late(const ptowsp_task *task, void *user) {
     return task->index >= f->failing ? ptowsp_task_fail(PTOWSP_KERNEL_FAILED) : 1;
 }
 
-// All tasks from the third on fail. Memory is refused at each allocation: if that is met while tasks
+// All tasks from the third on fail, and each waits for the one before, so that all are issued first. Memory is refused at each allocation: if that is met while tasks
 // are issued, those before it count, and of them the first that fails.
 static void lane_limits__a_failure_comes_before_memory_that_is_missing_behind_it(void **state) {
     (void)state;
@@ -153,6 +154,7 @@ static void lane_limits__a_failure_comes_before_memory_that_is_missing_behind_it
     for (size_t at = 1;; at++) {
         fixture f;
         fixture_make(&f, run_forwards);
+        f.is_chained = true;
         workload_make(&f, fail_late, 0);
         assert_int_equal(ptowsp_run_create(f.context, f.program, &f.run), PTOWSP_OK);
         bind(&f);

@@ -1,109 +1,11 @@
 // Issues a program's tasks and retires them: see frontend.h.
 //
-// An entry stores everything needed to rebuild its task on any thread: the op, axis arguments,
-// scalars, keys (dispatch, priority, stream), the variables around it, the sizes of tiles whose views
-// limit them, and where its tiles begin. A
-// slot load stores the tensor and the place of its one element; a reset stores its edges.
-//
-// A pipeline is walked by the rules of time, and its processes' tasks are issued as they come.
+// An entry stores a task's words (frontend_words.c), or is a block of tasks (frontend_block.c). A
+// pipeline is walked by the rules of time, and its processes' tasks are issued as they come.
 // Every earlier entry has been retired by then, so the pipeline waits for nothing; later entries
 // wait for its tasks.
 
 #include "frontend.h"
-
-// -- entries --------------------------------------------------------------------------------------
-
-PWSP_INLINE const pwsp_task_op *pwsp_entry_op(const pwsp_frontend *front, const pwsp_entry *entry) {
-    return PWSP_PROGRAM_AT(front->walk->program, tasks, pwsp_task_op,
-                           (uint32_t)pwsp_entry_words(entry)[0]);
-}
-
-// The node of a task is above its op.
-PWSP_INLINE uint32_t pwsp_entry_node(const pwsp_entry *entry) {
-    return (uint32_t)(pwsp_entry_words(entry)[0] >> 32);
-}
-
-PWSP_INLINE pwsp_entry_tile *pwsp_entry_tiles(const pwsp_frontend *front, const pwsp_entry *entry) {
-    return (pwsp_entry_tile *)(void *)(pwsp_entry_words(entry) + front->tile_word);
-}
-
-PWSP_INLINE pwsp_wall_mark *pwsp_frontend_mark_of(const pwsp_frontend *front,
-                                                  const pwsp_entry *entry) {
-    const pwsp_reorder *reorder = &front->issue.reorder;
-    return &front->marks[(size_t)((const char *)entry - reorder->ring) / reorder->stride];
-}
-
-static void pwsp_frontend_fill(const pwsp_frontend *front, pwsp_entry *entry,
-                               const pwsp_arrival *arrival) {
-    const pwsp_expander *x = &front->walk->expander;
-    const pwsp_task_op *op = x->task_op;
-    const uint32_t index = (uint32_t)(op - (const pwsp_task_op *)x->program->tasks.items);
-    const uint64_t *args = x->task.args;
-    uint64_t *word = pwsp_entry_words(entry);
-    if (front->clocked) {
-        pwsp_frontend_mark_of(front, entry)->end = 0;
-    }
-    entry->unit = arrival->unit;
-    entry->kernel = arrival->kernel;
-    entry->index = x->task.index;
-    *word++ = (uint64_t)x->node << 32 | index;
-    for (uint32_t i = 0; i < op->axis_count; i++) {
-        *word++ = args[i];
-    }
-    for (uint32_t i = 0; i < op->scalar_count; i++) {
-        *word++ = args[x->task.axis_arg_count + i];
-    }
-    if (front->has_keys) {
-        *word++ = arrival->dispatch_key;
-        *word++ = arrival->priority_key;
-        *word++ = arrival->stream_key;
-    }
-    pwsp_task_variables variables = front->variables[index];
-    for (uint32_t i = 0; i < variables.count; i++) {
-        *word++ = x->cells[front->cells[variables.first + i]];
-    }
-    const pwsp_tile_view *views =
-        PWSP_PROGRAM_AT(x->program, views, pwsp_tile_view, op->first_view);
-    for (uint32_t i = 0; i < op->view_count; i++) {
-        if (views[i].has_limit) {
-            *word++ = (uint64_t)x->tiles_at[i].rows << 32 | x->tiles_at[i].cols;
-        }
-    }
-    PTOWSP_ASSERT(word <= pwsp_entry_words(entry) + front->tile_word);
-    pwsp_entry_tile *tiles = pwsp_entry_tiles(front, entry);
-    for (uint32_t i = 0; i < op->view_count; i++) {
-        const pwsp_tile_at *at = &x->tiles_at[i];
-        pwsp_entry_tile tile = {at->lead, at->row, at->col};
-        tiles[i] = tile;
-    }
-}
-
-// The tiles of an entry, as found by the walk.
-static void pwsp_frontend_tiles(const pwsp_frontend *front, const pwsp_entry *entry,
-                                pwsp_tile_at *at) {
-    const pwsp_task_op *op = pwsp_entry_op(front, entry);
-    const pwsp_entry_tile *tiles = pwsp_entry_tiles(front, entry);
-    const pwsp_tile_view *views =
-        PWSP_PROGRAM_AT(front->walk->program, views, pwsp_tile_view, op->first_view);
-    const uint64_t *sizes = pwsp_entry_words(entry) + 1 + op->axis_count + op->scalar_count +
-                            (front->has_keys ? 3 : 0) +
-                            front->variables[(uint32_t)pwsp_entry_words(entry)[0]].count;
-    for (uint32_t i = 0; i < op->view_count; i++) {
-        const pwsp_bound_tensor *tensor = &front->walk->bindings->effective[views[i].tensor];
-        int64_t rows = tensor->rows - tiles[i].row, cols = tensor->cols - tiles[i].col;
-        if (views[i].has_limit) {
-            rows = (int64_t)(*sizes >> 32);
-            cols = (int64_t)(*sizes++ & UINT32_MAX);
-        }
-        at[i].tensor = views[i].tensor;
-        at[i].rows = (uint32_t)(views[i].rows && views[i].rows < rows ? views[i].rows : rows);
-        at[i].cols = (uint32_t)(views[i].cols && views[i].cols < cols ? views[i].cols : cols);
-        at[i].access = views[i].access;
-        at[i].lead = tiles[i].lead;
-        at[i].row = tiles[i].row;
-        at[i].col = tiles[i].col;
-    }
-}
 
 // The lane or core that dispatch chooses.
 static uint32_t pwsp_frontend_home(const pwsp_frontend *front, const pwsp_arrival *arrival) {
@@ -112,46 +14,11 @@ static uint32_t pwsp_frontend_home(const pwsp_frontend *front, const pwsp_arriva
            pwsp_lane_choose(front->lane_rule, arrival->dispatch_key, 0, front->home_counts[group]);
 }
 
-// The task of an entry as its kernel sees it; args and tiles have room for any.
-static ptowsp_task pwsp_frontend_task_of(const pwsp_frontend *front, const pwsp_entry *entry,
-                                         uint64_t *args, ptowsp_tile *tiles) {
-    const pwsp_task_op *op = pwsp_entry_op(front, entry);
-    pwsp_tile_at at[PTOWSP_TASK_TILE_MAX];
-    pwsp_frontend_tiles(front, entry, at);
-    const uint64_t *words = pwsp_entry_words(entry) + 1;
-    uint64_t *arg = args;
-    for (uint32_t i = 0; i < op->axis_count; i++) {
-        *arg++ = words[i];
-    }
-    for (uint32_t i = 0; i < op->view_count; i++) {
-        const pwsp_bound_tensor *tensor = &front->walk->bindings->effective[at[i].tensor];
-        *arg++ = at[i].rows;
-        *arg++ = at[i].cols;
-        tiles[i].data =
-            tensor->data + pwsp_tile_offset(tensor, &at[i]) * (int64_t)tensor->element_size;
-        tiles[i].row_stride = tensor->row_stride;
-        tiles[i].col_stride = tensor->col_stride;
-    }
-    for (uint32_t i = 0; i < op->scalar_count; i++) {
-        *arg++ = words[op->axis_count + i];
-    }
-    ptowsp_task task;
-    task.args = args;
-    task.arg_count = (uint32_t)(arg - args);
-    task.axis_arg_count = task.arg_count - op->scalar_count;
-    task.user_axis_count = op->axis_count;
-    task.tile_count = op->view_count;
-    task.tiles = tiles;
-    task.index = entry->index;
-    task.kernel_name =
-        PWSP_PROGRAM_AT(front->walk->program, kernels, pwsp_kernel_info, op->kernel)->name;
-    task.lane = 0;
-    return task;
-}
+// -- calling --------------------------------------------------------------------------------------
 
-// Calls the kernel of an entry: the callback of the reorder buffer.
-static ptowsp_cycles pwsp_frontend_call(void *user, const pwsp_entry *entry, uint32_t lane) {
-    const pwsp_frontend *front = (const pwsp_frontend *)user;
+PWSP_INTERNAL ptowsp_cycles pwsp_frontend_call_task(const pwsp_frontend *front,
+                                                    const pwsp_entry *entry,
+                                                    const pwsp_issued *issued, uint32_t lane) {
     if (pwsp_halt_is(&front->walk->halt)) {
         return ptowsp_task_fail(PTOWSP_SKIPPED);
     }
@@ -159,7 +26,7 @@ static ptowsp_cycles pwsp_frontend_call(void *user, const pwsp_entry *entry, uin
         PWSP_PROGRAM_AT(front->walk->program, kernels, pwsp_kernel_info, entry->kernel);
     uint64_t args[PTOWSP_TASK_AXIS_MAX + 2 * PTOWSP_TASK_TILE_MAX + PTOWSP_TASK_SCALAR_MAX];
     ptowsp_tile tiles[PTOWSP_TASK_TILE_MAX];
-    ptowsp_task task = pwsp_frontend_task_of(front, entry, args, tiles);
+    ptowsp_task task = pwsp_frontend_task_of(front, issued, args, tiles);
     PTOWSP_ASSERT(lane < front->core_count);
     task.lane = lane;
     if (kernel->code) {
@@ -171,6 +38,24 @@ static ptowsp_cycles pwsp_frontend_call(void *user, const pwsp_entry *entry, uin
         return kernel->fn(&task, kernel->user);
     }
     return pwsp_kernel_call(kernel, &task, false);
+}
+
+// Calls the kernel of an entry: the callback of the reorder buffer.
+static ptowsp_cycles pwsp_frontend_call(void *user, const pwsp_entry *entry, uint32_t lane) {
+    pwsp_frontend *front = (pwsp_frontend *)user;
+    const uint32_t count = pwsp_entry_is_block(entry) ? pwsp_frontend_block_count(entry) : 1;
+    const uint64_t start = front->pace.is_on ? pwsp_ticks() : 0;
+    ptowsp_cycles result;
+    if (pwsp_entry_is_block(entry)) {
+        result = pwsp_frontend_call_block(front, entry, lane);
+    } else {
+        const pwsp_issued issued = pwsp_frontend_issued(entry);
+        result = pwsp_frontend_call_task(front, entry, &issued, lane);
+    }
+    if (front->pace.is_on && result <= PTOWSP_CYCLES_MAX) {
+        pwsp_pace_tell(&front->pace, lane, entry->kernel, pwsp_ticks() - start, count);
+    }
+    return result;
 }
 
 PWSP_INTERNAL bool pwsp_frontend_move_link(void *user, uint32_t place, ptowsp_cycles *out_result) {
@@ -192,7 +77,8 @@ PWSP_INTERNAL bool pwsp_frontend_move_link(void *user, uint32_t place, ptowsp_cy
         mark->lane = front->home_counts[0] + front->home_counts[1];  // behind those of cores
         mark->start = pwsp_ticks();
     }
-    const ptowsp_task task = pwsp_frontend_task_of(front, entry, args, tiles);
+    const pwsp_issued issued = pwsp_frontend_issued(entry);
+    const ptowsp_task task = pwsp_frontend_task_of(front, &issued, args, tiles);
     if (!pwsp_comm_move(comm, kernel, &task, &is_done)) {
         *out_result = ptowsp_task_fail(comm->error.status);
         return true;
@@ -256,56 +142,42 @@ static bool pwsp_frontend_tell(pwsp_frontend *front, bool is_good) {
     return is_good || pwsp_frontend_fail(front, PWSP_FRONTEND_FAILED_TIME);
 }
 
-// Sets the walk's place and variables as they were at a task, for an error.
-static void pwsp_frontend_go_back(pwsp_frontend *front, const pwsp_entry *entry) {
-    pwsp_expander *x = &front->walk->expander;
-    const pwsp_task_op *op = pwsp_entry_op(front, entry);
-    const uint64_t *word =
-        pwsp_entry_words(entry) + 1 + op->axis_count + op->scalar_count + (front->has_keys ? 3 : 0);
-    pwsp_task_variables variables = front->variables[(uint32_t)pwsp_entry_words(entry)[0]];
-    for (uint32_t i = 0; i < variables.count; i++) {
-        x->cells[front->cells[variables.first + i]] = word[i];
-    }
-    x->node = pwsp_entry_node(entry);
-    x->task.index = entry->index;
-}
-
 // A task has failed: reports it as if the walk had stopped at the task.
-static bool pwsp_frontend_fail_task(pwsp_frontend *front, const pwsp_entry *entry) {
+static bool pwsp_frontend_fail_task(pwsp_frontend *front, const pwsp_issued *issued) {
     pwsp_walk *walk = front->walk;
     pwsp_expander *x = &walk->expander;
-    const pwsp_task_op *op = pwsp_entry_op(front, entry);
+    const pwsp_task_op *op = pwsp_frontend_op(front, issued->words);
     const pwsp_kernel_info *kernel =
         PWSP_PROGRAM_AT(x->program, kernels, pwsp_kernel_info, op->kernel);
-    if ((int64_t)entry->cycles == PTOWSP_SKIPPED && front->issue.reorder.is_out_of_memory) {
+    if ((int64_t)issued->cycles == PTOWSP_SKIPPED && front->issue.reorder.is_out_of_memory) {
         pwsp_frontend_no_memory(front);
         return false;
     }
-    if ((int64_t)entry->cycles == PTOWSP_SKIPPED && pwsp_walk_is_cut(walk)) {
+    if ((int64_t)issued->cycles == PTOWSP_SKIPPED && pwsp_walk_is_cut(walk)) {
         return pwsp_frontend_fail(front, PWSP_FRONTEND_FAILED_WALK);
     }
-    pwsp_frontend_go_back(front, entry);
+    pwsp_frontend_go_back(front, issued);
     if (kernel->code) {
         uint64_t args[PTOWSP_TASK_AXIS_MAX + 2 * PTOWSP_TASK_TILE_MAX + PTOWSP_TASK_SCALAR_MAX];
         ptowsp_tile tiles[PTOWSP_TASK_TILE_MAX];
-        ptowsp_task task = pwsp_frontend_task_of(front, entry, args, tiles);
+        ptowsp_task task = pwsp_frontend_task_of(front, issued, args, tiles);
         ptowsp_cycles cycles;
         pwsp_tile_core_run(&walk->tile_core, kernel->code, &task, true, &cycles);
         pwsp_walk_fail_tiles(walk);
     } else if (kernel->unit == PTOWSP_UNIT_LINK) {
         pwsp_walk_fail_comm(x, &walk->comm.error);
     } else {
-        pwsp_walk_fail_kernel(x, entry->cycles);
+        pwsp_walk_fail_kernel(x, issued->cycles);
     }
     return pwsp_frontend_fail(front, PWSP_FRONTEND_FAILED_WALK);
 }
 
 // The cycles of a task that communicates, by its tiles. False after a failure.
-static bool pwsp_frontend_link_cycles(pwsp_frontend *front, const pwsp_entry *entry,
+static bool pwsp_frontend_link_cycles(pwsp_frontend *front, const pwsp_issued *issued,
                                       pwsp_arrival *arrival) {
     pwsp_walk *walk = front->walk;
     const pwsp_kernel_info *kernel =
-        PWSP_PROGRAM_AT(walk->program, kernels, pwsp_kernel_info, entry->kernel);
+        PWSP_PROGRAM_AT(walk->program, kernels, pwsp_kernel_info, arrival->kernel);
     uint64_t args[2 * PTOWSP_TASK_TILE_MAX + PTOWSP_TASK_SCALAR_MAX];
     for (uint32_t i = 0; i < arrival->tile_count; i++) {
         args[2 * i] = arrival->tiles[i].rows;
@@ -318,32 +190,36 @@ static bool pwsp_frontend_link_cycles(pwsp_frontend *front, const pwsp_entry *en
     if (pwsp_comm_cycles(&walk->comm, kernel, args, &arrival->cycles, &error)) {
         return true;
     }
-    pwsp_frontend_go_back(front, entry);
+    pwsp_frontend_go_back(front, issued);
     pwsp_walk_fail_comm(&walk->expander, &error);
     return pwsp_frontend_fail(front, PWSP_FRONTEND_FAILED_WALK);
 }
 
-static bool pwsp_frontend_retire_task(pwsp_frontend *front, const pwsp_entry *entry) {
-    const pwsp_task_op *op = pwsp_entry_op(front, entry);
-    const uint64_t *keys = pwsp_entry_words(entry) + 1 + op->axis_count + op->scalar_count;
+PWSP_INTERNAL bool pwsp_frontend_retire_task(pwsp_frontend *front, const pwsp_entry *entry,
+                                             const pwsp_issued *issued) {
+    if (issued->cycles > PTOWSP_CYCLES_MAX) {
+        return pwsp_frontend_fail_task(front, issued);
+    }
+    const pwsp_task_op *op = pwsp_frontend_op(front, issued->words);
+    const uint64_t *keys = issued->words + 1 + op->axis_count + op->scalar_count;
     pwsp_tile_at tiles[PTOWSP_TASK_TILE_MAX];
     pwsp_arrival arrival;
-    pwsp_frontend_tiles(front, entry, tiles);
-    arrival.cycles = entry->cycles;
+    pwsp_frontend_find_tiles(front, issued->words, tiles);
+    arrival.cycles = issued->cycles;
     arrival.dispatch_key = front->has_keys ? keys[0] : 0;
     arrival.priority_key = front->has_keys ? keys[1] : 0;
     arrival.stream_key = front->has_keys ? keys[2] : 0;
     arrival.tiles = tiles;
     arrival.tile_count = op->view_count;
-    arrival.args = pwsp_entry_words(entry) + 1;
+    arrival.args = issued->words + 1;
     arrival.scalars = arrival.args + op->axis_count;
     pwsp_arrival_set_edges(&arrival, front->walk->program, op);
     arrival.kernel = entry->kernel;
-    arrival.node = pwsp_entry_node(entry);
+    arrival.node = pwsp_frontend_node(issued->words);
     arrival.unit = entry->unit;
     arrival.pool =
         PWSP_PROGRAM_AT(front->walk->program, kernels, pwsp_kernel_info, entry->kernel)->pool;
-    if (entry->unit == PTOWSP_UNIT_LINK && !pwsp_frontend_link_cycles(front, entry, &arrival)) {
+    if (entry->unit == PTOWSP_UNIT_LINK && !pwsp_frontend_link_cycles(front, issued, &arrival)) {
         return false;
     }
     bool is_good = pwsp_timeline_task(front->time, &arrival);
@@ -356,7 +232,7 @@ static bool pwsp_frontend_retire_load(pwsp_frontend *front, const pwsp_entry *en
     if (entry->index == PWSP_FRONTEND_LOAD_IN_PROCESS) {
         return true;
     }
-    const pwsp_entry_tile *tile = pwsp_entry_tiles(front, entry);
+    const pwsp_entry_tile *tile = pwsp_frontend_tiles(front, pwsp_entry_words(entry));
     pwsp_tile_at at = {(uint32_t)pwsp_entry_words(entry)[0],
                        1,
                        1,
@@ -371,12 +247,14 @@ static bool pwsp_frontend_retire(void *user, const pwsp_entry *entry) {
     pwsp_frontend *front = (pwsp_frontend *)user;
     pwsp_timeline *time = front->time;
     const uint64_t *words = pwsp_entry_words(entry);
-    if (entry->kind <= PWSP_ENTRY_PROCESS_TASK && entry->cycles > PTOWSP_CYCLES_MAX) {
-        return pwsp_frontend_fail_task(front, entry);
-    }
+    const pwsp_issued issued = pwsp_frontend_issued(entry);
     switch (entry->kind) {
-    case PWSP_ENTRY_TASK: return pwsp_frontend_retire_task(front, entry);
-    case PWSP_ENTRY_PROCESS_TASK: pwsp_frontend_tell_clock(front, entry); return true;
+    case PWSP_ENTRY_TASK:
+        return pwsp_entry_is_block(entry) ? pwsp_frontend_retire_block(front, entry)
+                                          : pwsp_frontend_retire_task(front, entry, &issued);
+    case PWSP_ENTRY_PROCESS_TASK:
+        pwsp_frontend_tell_clock(front, entry);
+        return entry->cycles <= PTOWSP_CYCLES_MAX || pwsp_frontend_fail_task(front, &issued);
     case PWSP_ENTRY_LOAD: return pwsp_frontend_retire_load(front, entry);
     case PWSP_ENTRY_PARALLEL:
         return pwsp_frontend_tell(front, pwsp_timeline_scope_begin(time, true));
@@ -399,23 +277,60 @@ static bool pwsp_frontend_fail_walk(pwsp_frontend *front) {
     return pwsp_issue_settle(&front->issue) && pwsp_frontend_fail(front, PWSP_FRONTEND_FAILED_WALK);
 }
 
+// The words of the opened entry, which is the expander's task.
+static void pwsp_frontend_fill_entry(const pwsp_frontend *front, pwsp_entry *entry,
+                                     const pwsp_arrival *arrival) {
+    if (front->clocked) {
+        pwsp_frontend_mark_of(front, entry)->end = 0;
+    }
+    entry->unit = arrival->unit;
+    entry->kernel = arrival->kernel;
+    entry->index = front->walk->expander.task.index;
+    pwsp_frontend_fill(front, pwsp_entry_words(entry), arrival);
+}
+
+// They are if no long one is in flight, and enough tasks have come before.
+PWSP_INTERNAL void pwsp_frontend_see(pwsp_frontend *front, uint32_t kernel, uint32_t task_count) {
+    pwsp_pace *pace = &front->pace;
+    const pwsp_reorder *reorder = &front->issue.reorder;
+    if (!pace->is_on) {
+        return;
+    }
+    if (!pace->ticks[kernel] || reorder->tail % PWSP_PACE_LOOK == 0) {
+        pwsp_pace_learn(pace, kernel);
+    }
+    if (front->executor.lend && pwsp_pace_may_lend(pace, kernel)) {
+        front->executor.lend(front->executor.user);
+    }
+    const bool is_short = pwsp_pace_is_short(pace, kernel);
+    pace->seen_count += pace->seen_count < pace->hold ? task_count : 0;
+    front->long_tail = is_short ? front->long_tail : reorder->tail;
+    front->wants_to_keep = pace->may_keep && is_short && pace->seen_count >= pace->hold &&
+                           front->long_tail <= reorder->head;
+}
+
 static bool pwsp_frontend_task(pwsp_frontend *front) {
     pwsp_expander *x = &front->walk->expander;
     pwsp_arrival arrival;
     if (!pwsp_walk_keys(x, &arrival)) {
         return pwsp_frontend_fail_walk(front);
     }
-    pwsp_entry *entry = pwsp_issue_open(&front->issue, PWSP_ENTRY_TASK);
+    pwsp_entry *entry =
+        pwsp_frontend_has_room(front, 1) ? pwsp_issue_open(&front->issue, PWSP_ENTRY_TASK) : NULL;
     if (!entry) {
         return false;
     }
     arrival.cycles = 0;
     pwsp_walk_arrival(x, &arrival);
-    pwsp_frontend_fill(front, entry, &arrival);
+    pwsp_frontend_fill_entry(front, entry, &arrival);
     if (front->is_homed && arrival.unit != PTOWSP_UNIT_LINK) {
         entry->home = pwsp_frontend_home(front, &arrival);
     }
-    return pwsp_issue_submit(&front->issue, &arrival);
+    if (!pwsp_issue_submit(&front->issue, &arrival)) {
+        return false;
+    }
+    pwsp_frontend_see(front, arrival.kernel, 1);
+    return !front->pace.is_on || front->wants_to_keep || pwsp_frontend_blocks(front);
 }
 
 // Waits for the writer of the element, and loads it.
@@ -432,7 +347,7 @@ static bool pwsp_frontend_load(pwsp_frontend *front, uint64_t in_process) {
     pwsp_entry_tile tile = {x->load_at.lead, x->load_at.row, x->load_at.col};
     entry->index = in_process;
     pwsp_entry_words(entry)[0] = x->load_at.tensor;
-    *pwsp_entry_tiles(front, entry) = tile;
+    *pwsp_frontend_tiles(front, pwsp_entry_words(entry)) = tile;
     if (!pwsp_issue_submit(&front->issue, &arrival)) {
         return false;
     }
@@ -506,7 +421,7 @@ static bool pwsp_frontend_process_task(void *user, uint32_t process, ptowsp_cycl
     pwsp_arrival arrival;
     memset(&arrival, 0, sizeof arrival);
     pwsp_walk_arrival(&front->walk->expander, &arrival);
-    pwsp_frontend_fill(front, entry, &arrival);
+    pwsp_frontend_fill_entry(front, entry, &arrival);
     if (!pwsp_issue_submit_process(issue, process, &arrival)) {
         return false;
     }
@@ -563,18 +478,15 @@ static bool pwsp_frontend_event(pwsp_frontend *front, pwsp_event event) {
     return true;
 }
 
-static void pwsp_frontend_begin(pwsp_frontend *front, const pwsp_executor *executor,
-                                uint32_t vector_count, uint32_t cube_count) {
+PWSP_INTERNAL void pwsp_frontend_begin(pwsp_frontend *front, uint32_t vector_count,
+                                       uint32_t cube_count) {
     const pwsp_issue_host host = {pwsp_frontend_retire, pwsp_frontend_no_memory, front};
-    const pwsp_executor clocked = {pwsp_frontend_ready, pwsp_frontend_help, front};
-    bool is_clocked = front->clocked != NULL;
+    bool is_lane_clocked = front->clocked != NULL && front->is_lane;
     PTOWSP_ASSERT(vector_count + cube_count <= front->core_count);
-    front->issue.reorder.call =
-        is_clocked && front->is_lane ? pwsp_frontend_call_clocked : pwsp_frontend_call;
+    front->issue.reorder.call = is_lane_clocked ? pwsp_frontend_call_clocked : pwsp_frontend_call;
     front->issue.reorder.call_user = front;
-    pwsp_issue_begin(&front->issue, front->walk->bindings->effective,
-                     is_clocked ? &clocked : executor, &host);
-    front->executor = *executor;
+    pwsp_issue_begin(&front->issue, front->walk->bindings->effective, &front->executor, &host);
+    pwsp_frontend_begin_blocks(front);
     front->failure = PWSP_FRONTEND_GOOD;
     front->home_first[0] = 0;
     front->home_first[1] = vector_count;
@@ -583,16 +495,36 @@ static void pwsp_frontend_begin(pwsp_frontend *front, const pwsp_executor *execu
     for (uint32_t i = 0; i < front->core_count; i++) {
         front->cores[i].cost = &front->walk->cost;
     }
+    // Where tasks have lanes of their own, or their wall clock is asked for, each goes alone.
+    pwsp_pace_begin(&front->pace, vector_count,
+                    front->is_lane && !front->is_homed && !front->clocked,
+                    !front->walk->program->has_link);
+    front->long_tail = 0;
+    front->wants_to_keep = false;
 }
 
-PWSP_INTERNAL bool pwsp_frontend_walk(pwsp_frontend *front, const pwsp_executor *executor,
-                                      uint32_t vector_count, uint32_t cube_count) {
-    pwsp_frontend_begin(front, executor, vector_count, cube_count);
-    pwsp_walk_begin(front->walk, false);
-    pwsp_event event;
-    do {
+PWSP_INTERNAL pwsp_event pwsp_frontend_walk(pwsp_frontend *front, const pwsp_executor *executor,
+                                            pwsp_event event) {
+    const pwsp_executor clocked = {pwsp_frontend_ready, pwsp_frontend_help, front, NULL};
+    front->issue.reorder.executor = front->clocked ? clocked : *executor;
+    front->executor = *executor;
+    front->wants_to_keep = false;
+    bool is_good = event == PWSP_EVENT_NONE || pwsp_frontend_event(front, event);
+    while (is_good && event != PWSP_EVENT_END && !front->wants_to_keep) {
         event = pwsp_walk_event(front->walk, pwsp_expander_next(&front->walk->expander));
-    } while (pwsp_frontend_event(front, event) && event != PWSP_EVENT_END);
+        is_good = pwsp_frontend_event(front, event);
+    }
+    is_good = is_good && pwsp_issue_settle(&front->issue);
     pwsp_issue_drain(&front->issue);
-    return front->failure == PWSP_FRONTEND_GOOD;
+    return !is_good || front->failure != PWSP_FRONTEND_GOOD ? PWSP_EVENT_ERROR
+           : event == PWSP_EVENT_END                        ? PWSP_EVENT_END
+                                                            : PWSP_EVENT_NONE;
+}
+
+PWSP_INTERNAL void pwsp_frontend_keep_mark(pwsp_frontend *front, pwsp_entry_kind kind) {
+    const pwsp_expander *x = &front->walk->expander;
+    const uint32_t *edges = (const uint32_t *)x->program->edges.items;
+    const bool has_edges = kind == PWSP_ENTRY_RESET;
+    pwsp_issue_mark(&front->issue, kind, has_edges ? edges + x->reset.first : NULL,
+                    has_edges ? x->reset.count : 0);
 }

@@ -84,7 +84,8 @@ static bool pwsp_frontend_init(pwsp_frontend *front) {
     desc.tile_max = pwsp_frontend_tile_max(program);
     desc.word_count =
         front->tile_word + desc.tile_max * (uint32_t)(sizeof(pwsp_entry_tile) / sizeof(uint64_t));
-    return pwsp_issue_init(&front->issue, &front->memory, front->time->sim.timed, &desc);
+    return pwsp_issue_init(&front->issue, &front->memory, front->time->sim.timed, &desc) &&
+           pwsp_pace_init(&front->pace, &front->memory, (uint32_t)program->kernels.count);
 }
 
 PWSP_INTERNAL bool pwsp_frontend_reserve(pwsp_frontend *front, uint32_t lane_count) {
@@ -95,6 +96,9 @@ PWSP_INTERNAL bool pwsp_frontend_reserve(pwsp_frontend *front, uint32_t lane_cou
         return false;
     }
     front->cores = (pwsp_tile_core *)cores;
+    if (!pwsp_pace_reserve(&front->pace, lane_count) || !pwsp_frontend_reserve_blocks(front)) {
+        return false;
+    }
     while (front->core_count < lane_count) {
         pwsp_tile_core *core = &front->cores[front->core_count];
         memset(core, 0, sizeof *core);
@@ -156,6 +160,8 @@ PWSP_INTERNAL void pwsp_frontend_destroy(pwsp_frontend *front) {
     pwsp_memory_free(&memory, front->variables,
                      ((size_t)front->walk->program->tasks.count + 1) * sizeof(pwsp_task_variables));
     pwsp_memory_free(&memory, front->marks, pwsp_frontend_marks(front));
+    pwsp_memory_free(&memory, front->records, pwsp_frontend_record_bytes(front));
+    pwsp_pace_free(&front->pace);
     pwsp_issue_free(&front->issue);
     pwsp_memory_free(&memory, front, sizeof(pwsp_frontend));
 }
@@ -168,7 +174,8 @@ PWSP_INTERNAL size_t pwsp_frontend_bytes(const pwsp_frontend *front) {
                    ((size_t)front->walk->program->tasks.count + 1) * sizeof(pwsp_task_variables) +
                    (size_t)front->cell_count * sizeof(uint32_t) +
                    (size_t)front->core_capacity * sizeof(pwsp_tile_core) +
-                   pwsp_frontend_marks(front);
+                   pwsp_frontend_marks(front) + pwsp_frontend_record_bytes(front) +
+                   pwsp_pace_bytes(&front->pace);
     for (uint32_t i = 0; i < front->core_count; i++) {
         bytes += pwsp_tile_core_bytes(&front->cores[i]);
     }

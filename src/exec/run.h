@@ -29,6 +29,8 @@ struct ptowsp_run {
     // On lanes, or on a device; made at the first such execution.
     pwsp_frontend *front;
     pwsp_workers *workers;
+    bool keeps;     // the walking lane runs the tasks itself
+    bool has_kept;  // as it did when the last execution ended
     // Records, as asked for and those of the last execution, and the critical path.
     ptowsp_record_options record;
     pwsp_recorder recorder;
@@ -88,6 +90,10 @@ PWSP_INTERNAL ptowsp_status pwsp_run_walk_dry(ptowsp_run *run, uint64_t *out_cou
 // be walked on.
 PWSP_INTERNAL ptowsp_status pwsp_run_walk(ptowsp_run *run, bool is_time_only);
 PWSP_INTERNAL ptowsp_status pwsp_run_walk_on(ptowsp_run *run, bool is_time_only);
+
+// On lanes, with nothing in flight: runs tasks as long as they are to be kept. *out_event is END, or the
+// event that is to be issued, which has been walked; NONE: there is none yet.
+PWSP_INTERNAL ptowsp_status pwsp_run_walk_kept(ptowsp_run *run, pwsp_event *out_event);
 
 // The parts of an execution on the calling thread, of a claimed run whose options have been checked:
 // all before the walk, and all behind it. After an error of the first part, too, comes the last.

@@ -146,7 +146,7 @@ static ptowsp_status pwsp_run_open_by(ptowsp_run *run, const ptowsp_run_options 
     }
     run->lanes_used = !has_front ? 1 : is_on_lanes ? asked->lane_count : PWSP_RUN_ON_DEVICE;
     pwsp_sim_begin(&run->time.sim, false);
-    run->has_records = run->has_clock = run->is_done = false;
+    run->has_records = run->has_clock = run->is_done = run->keeps = false;
     bool has_memory = pwsp_recorder_begin(&run->recorder, &run->time.sim, &record) &&
                       (!has_front || pwsp_frontend_set_clock(run->front, clocked, is_on_lanes));
     run->walk.is_time_only = options->mode == PTOWSP_RUN_TIME_ONLY;
@@ -184,32 +184,61 @@ static ptowsp_status pwsp_run_execute(ptowsp_run *run, const ptowsp_run_options 
 
 // -- on lanes -------------------------------------------------------------------------------------
 
-PWSP_INTERNAL ptowsp_status pwsp_run_issue_to(ptowsp_run *run, const pwsp_executor *executor,
-                                              uint32_t vector_count, uint32_t cube_count) {
-    if (pwsp_frontend_walk(run->front, executor, vector_count, cube_count)) {
+// Issues tasks, from an event on that has been walked, or NONE; up to END, or NONE: then some are to be
+// kept.
+static ptowsp_status pwsp_run_issue(ptowsp_run *run, const pwsp_executor *executor,
+                                    pwsp_event *event) {
+    *event = pwsp_frontend_walk(run->front, executor, *event);
+    if (*event != PWSP_EVENT_ERROR) {
         return PTOWSP_OK;
     }
     return run->front->failure == PWSP_FRONTEND_FAILED_WALK ? pwsp_run_fail_walk(run)
                                                             : pwsp_run_fail_time(run);
 }
 
+PWSP_INTERNAL ptowsp_status pwsp_run_issue_to(ptowsp_run *run, const pwsp_executor *executor,
+                                              uint32_t vector_count, uint32_t cube_count) {
+    pwsp_event event = PWSP_EVENT_NONE;
+    pwsp_frontend_begin(run->front, vector_count, cube_count);
+    pwsp_walk_begin(&run->walk, false);
+    return pwsp_run_issue(run, executor, &event);
+}
+
 typedef struct pwsp_run_on_lanes {
     ptowsp_run *run;
     uint32_t lane_count;
+    pwsp_event event;  // walked, and to be issued, or NONE; at last END
     ptowsp_status status;
 } pwsp_run_on_lanes;
 
+// The walking lane: issues tasks, and in between keeps some.
 static bool pwsp_run_issue_lane(void *user, const pwsp_executor *executor) {
     pwsp_run_on_lanes *on = (pwsp_run_on_lanes *)user;
-    on->status = pwsp_run_issue_to(on->run, executor, on->lane_count, 0);
+    do {
+        on->status = pwsp_run_issue(on->run, executor, &on->event);
+        on->run->has_kept = on->status == PTOWSP_OK && on->event == PWSP_EVENT_NONE;
+        if (on->run->has_kept) {
+            on->status = pwsp_run_walk_kept(on->run, &on->event);
+        }
+    } while (on->status == PTOWSP_OK && on->event != PWSP_EVENT_END);
     return on->status == PTOWSP_OK;
 }
 
+// Other lanes are not called before there is something for them: where all tasks were kept last time, the
+// calling thread begins alone.
 static ptowsp_status pwsp_run_issue_lanes(void *user, ptowsp_run *run) {
     pwsp_run_on_lanes *on = (pwsp_run_on_lanes *)user;
     const pwsp_workers_job job = {&run->front->issue.reorder, run->front->is_homed,
                                   pwsp_run_issue_lane,        on,
                                   pwsp_frontend_move_link,    run->front};
+    pwsp_frontend_begin(run->front, on->lane_count, 0);
+    pwsp_walk_begin(&run->walk, false);
+    if (run->has_kept && run->front->pace.may_keep) {
+        on->status = pwsp_run_walk_kept(run, &on->event);
+        if (on->status != PTOWSP_OK || on->event == PWSP_EVENT_END) {
+            return on->status;
+        }
+    }
     bool is_kept,
         is_good = pwsp_workers_run(run->workers, run->context, on->lane_count, &job, &is_kept);
     if (is_good && !is_kept) {
@@ -237,7 +266,7 @@ static ptowsp_status pwsp_run_reserve(ptowsp_run *run, uint32_t lane_count, bool
 // On lanes of the context, which stays busy meanwhile.
 static ptowsp_status pwsp_run_execute_on_lanes(ptowsp_run *run, const ptowsp_run_options *options) {
     ptowsp_context *context = run->context;
-    pwsp_run_on_lanes on = {run, options->lane_count, PTOWSP_OK};
+    pwsp_run_on_lanes on = {run, options->lane_count, PWSP_EVENT_NONE, PTOWSP_OK};
     if (!pwsp_context_enter(context)) {
         return PTOWSP_BUSY;
     }

@@ -2,6 +2,9 @@
 // its tensor; the second with kernels and time, on the calling thread. There, tasks that need nothing
 // but their cycles are collected and issued in batches. Stretches have a loop of their own, and the
 // first walk passes over them.
+//
+// On lanes the same walk runs the tasks that the walking lane keeps (frontend.h), until one comes that
+// is not to be kept.
 
 #include "run.h"
 
@@ -70,16 +73,28 @@ PWSP_INTERNAL ptowsp_status pwsp_run_walk_dry(ptowsp_run *run, uint64_t *out_cou
     }
 }
 
+// While tasks are kept, the scheduler hears of marks.
+static bool pwsp_run_mark(ptowsp_run *run, pwsp_entry_kind kind) {
+    if (run->keeps) {
+        pwsp_frontend_keep_mark(run->front, kind);
+    }
+    return true;
+}
+
 // One event of the walk that is not a task. False with an error in sim or in the expander.
 static bool pwsp_run_event(ptowsp_run *run, pwsp_event event) {
     pwsp_expander *x = &run->walk.expander;
     pwsp_timeline *time = &run->time;
     pwsp_pipeline_arrival pipeline;
     switch (event) {
-    case PWSP_EVENT_PARALLEL: return pwsp_timeline_scope_begin(time, true);
-    case PWSP_EVENT_SEQUENTIAL: return pwsp_timeline_scope_begin(time, false);
-    case PWSP_EVENT_SCOPE_END: return pwsp_timeline_scope_end(time);
+    case PWSP_EVENT_PARALLEL:
+        return pwsp_run_mark(run, PWSP_ENTRY_PARALLEL) && pwsp_timeline_scope_begin(time, true);
+    case PWSP_EVENT_SEQUENTIAL:
+        return pwsp_run_mark(run, PWSP_ENTRY_SEQUENTIAL) && pwsp_timeline_scope_begin(time, false);
+    case PWSP_EVENT_SCOPE_END:
+        return pwsp_run_mark(run, PWSP_ENTRY_SCOPE_END) && pwsp_timeline_scope_end(time);
     case PWSP_EVENT_RESET:
+        pwsp_run_mark(run, PWSP_ENTRY_RESET);
         return pwsp_timeline_reset(
             time, (const uint32_t *)run->program->edges.items + x->reset.first, x->reset.count);
     case PWSP_EVENT_RELEASE: pwsp_timeline_release(time, x->released); return true;
@@ -157,14 +172,14 @@ static bool pwsp_run_is_plain(const ptowsp_run *run, const pwsp_run_mode *mode) 
            x->kernel->unit != PTOWSP_UNIT_LINK;
 }
 
-// The tasks of a stretch, each to time. False with an error in the expander or in sim.
-static bool pwsp_run_stretch_timed(ptowsp_run *run, const pwsp_stretch *stretch,
-                                   bool is_time_only) {
+// Tasks [begin, end) of a stretch, each to time. False with an error in the expander or in sim.
+static bool pwsp_run_stretch_timed(ptowsp_run *run, const pwsp_stretch *stretch, uint64_t begin,
+                                   uint64_t end, bool is_time_only) {
     pwsp_expander *x = &run->walk.expander;
-    const uint64_t count = stretch->count, first = stretch->first, index = x->task_count;
+    const uint64_t first = stretch->first, index = x->task_count;
     pwsp_arrival arrival;
     pwsp_walk_arrival(x, &arrival);
-    for (uint64_t i = 0; i < count; i++) {
+    for (uint64_t i = begin; i < end; i++) {
         uint64_t cycles;
         pwsp_stretch_step(x, stretch, first + i, i);
         x->task.index = index + i;
@@ -212,28 +227,34 @@ PWSP_FORCE_INLINE bool pwsp_run_stretch_plain(ptowsp_run *run, const pwsp_stretc
     return true;
 }
 
-// The tasks of a stretch, into batches. False with an error in the expander or in sim.
-static bool pwsp_run_stretch_batched(ptowsp_run *run, const pwsp_stretch *stretch,
-                                     bool is_time_only) {
+// Tasks [begin, end) of a stretch, into batches. False with an error in the expander or in sim.
+static bool pwsp_run_stretch_batched(ptowsp_run *run, const pwsp_stretch *stretch, uint64_t begin,
+                                     uint64_t end, bool is_time_only) {
     pwsp_batch *batch = &run->batch;
     const uint32_t room = pwsp_batch_room(batch->tile_count);
     const bool has_tiles = batch->tile_count > 0;
     PTOWSP_ASSERT(batch->count > 0 && batch->pool == run->walk.expander.kernel->pool);
-    for (uint64_t i = 0; i < stretch->count;) {
+    for (uint64_t i = begin; i < end;) {
         if (pwsp_walk_is_cut(&run->walk) || (batch->count == room && !pwsp_run_flush(run))) {
             return false;
         }
-        const uint64_t end = pwsp_min_u64(stretch->count, i + (room - batch->count));
+        const uint64_t full = pwsp_min_u64(end, i + (room - batch->count));
         const bool is_good =
-            !is_time_only ? pwsp_run_stretch_plain(run, stretch, i, end, false, has_tiles)
-            : has_tiles   ? pwsp_run_stretch_plain(run, stretch, i, end, true, true)
-                          : pwsp_run_stretch_plain(run, stretch, i, end, true, false);
+            !is_time_only ? pwsp_run_stretch_plain(run, stretch, i, full, false, has_tiles)
+            : has_tiles   ? pwsp_run_stretch_plain(run, stretch, i, full, true, true)
+                          : pwsp_run_stretch_plain(run, stretch, i, full, true, false);
         if (!is_good) {
             return false;
         }
-        i = end;
+        i = full;
     }
     return true;
+}
+
+// So many tasks have been kept: may others be?
+static bool pwsp_run_goes_on(ptowsp_run *run, uint32_t task_count) {
+    run->keeps = pwsp_pace_may_go_on(&run->front->pace, task_count);
+    return run->keeps;
 }
 
 // The stretch behind the present task, if there is one. False with an error in the expander or in
@@ -244,11 +265,17 @@ static bool pwsp_run_stretch(ptowsp_run *run, const pwsp_run_mode *mode, bool is
     if (mode->is_clocked || mode->has_meeting || !pwsp_stretch_begin(x, &stretch)) {
         return true;
     }
-    if (!(is_plain ? pwsp_run_stretch_batched(run, &stretch, mode->is_time_only)
-                   : pwsp_run_stretch_timed(run, &stretch, mode->is_time_only))) {
-        return false;
+    const uint64_t step = run->keeps ? PWSP_PACE_LOOK : stretch.count;
+    uint64_t i = 0, end;
+    for (bool goes_on = true; i < stretch.count && goes_on; i = end) {
+        end = pwsp_min_u64(stretch.count, i + step);
+        if (!(is_plain ? pwsp_run_stretch_batched(run, &stretch, i, end, mode->is_time_only)
+                       : pwsp_run_stretch_timed(run, &stretch, i, end, mode->is_time_only))) {
+            return false;
+        }
+        goes_on = !run->keeps || pwsp_run_goes_on(run, (uint32_t)(end - i));
     }
-    pwsp_stretch_end(x, &stretch, stretch.count);
+    pwsp_stretch_end(x, &stretch, i);
     return true;
 }
 
@@ -295,6 +322,7 @@ PWSP_INTERNAL ptowsp_status pwsp_run_walk(ptowsp_run *run, bool is_time_only) {
     pwsp_walk_begin(&run->walk, false);
     run->batch.count = run->batch.tile_count = 0;
     run->held = PWSP_EVENT_NONE;
+    run->keeps = false;
     return pwsp_run_walk_on(run, is_time_only);
 }
 
@@ -302,6 +330,15 @@ PWSP_INTERNAL ptowsp_status pwsp_run_walk(ptowsp_run *run, bool is_time_only) {
 static bool pwsp_run_again(ptowsp_run *run) {
     return run->held == PWSP_EVENT_TASK ? pwsp_timeline_task(&run->time, &run->held_arrival)
                                         : pwsp_run_event(run, run->held);
+}
+
+static pwsp_run_mode pwsp_run_mode_of(const ptowsp_run *run, bool is_time_only) {
+    const bool has_plain = pwsp_timeline_is_plain(&run->time) && !run->walk.scaled_kernel;
+    const pwsp_run_mode mode = {
+        is_time_only, has_plain, has_plain && pwsp_timeline_has_data(&run->time),
+        run->pipes.clocked != NULL, run->time.sim.meeting.find_cycles != NULL};
+    PTOWSP_ASSERT(!mode.is_clocked || !has_plain);
+    return mode;
 }
 
 PWSP_INTERNAL ptowsp_status pwsp_run_walk_on(ptowsp_run *run, bool is_time_only) {
@@ -314,11 +351,7 @@ PWSP_INTERNAL ptowsp_status pwsp_run_walk_on(ptowsp_run *run, bool is_time_only)
     if (held == PWSP_EVENT_END) {
         return PTOWSP_OK;
     }
-    const bool has_plain = pwsp_timeline_is_plain(&run->time) && !run->walk.scaled_kernel;
-    const pwsp_run_mode mode = {
-        is_time_only, has_plain, has_plain && pwsp_timeline_has_data(&run->time),
-        run->pipes.clocked != NULL, run->time.sim.meeting.find_cycles != NULL};
-    PTOWSP_ASSERT(!mode.is_clocked || !has_plain);
+    const pwsp_run_mode mode = pwsp_run_mode_of(run, is_time_only);
     for (;;) {
         pwsp_event event = pwsp_walk_event(&run->walk, pwsp_expander_next(x));
         while (PWSP_LIKELY(event == PWSP_EVENT_TASK)) {
@@ -343,4 +376,54 @@ PWSP_INTERNAL ptowsp_status pwsp_run_walk_on(ptowsp_run *run, bool is_time_only)
             return PTOWSP_OK;
         }
     }
+}
+
+// Is the present event one that the walking lane keeps? A pipeline has a way of its own.
+static bool pwsp_run_may_keep(const ptowsp_run *run, pwsp_event event) {
+    return event == PWSP_EVENT_TASK
+               ? pwsp_pace_is_short(&run->front->pace, run->walk.expander.task_op->kernel)
+               : event != PWSP_EVENT_PIPELINE;
+}
+
+PWSP_INTERNAL ptowsp_status pwsp_run_walk_kept(ptowsp_run *run, pwsp_event *out_event) {
+    pwsp_expander *x = &run->walk.expander;
+    const pwsp_run_mode mode = pwsp_run_mode_of(run, false);
+    pwsp_event event = PWSP_EVENT_NONE;
+    *out_event = PWSP_EVENT_NONE;
+    run->batch.count = 0;
+    run->held = PWSP_EVENT_NONE;
+    run->keeps = true;
+    pwsp_pace_keep(&run->front->pace);
+    while (run->keeps) {
+        event = pwsp_walk_event(&run->walk, pwsp_expander_next(x));
+        if (event == PWSP_EVENT_ERROR) {
+            return pwsp_run_fail(run);
+        }
+        if (!pwsp_run_may_keep(run, event)) {
+            *out_event = event;
+            break;
+        }
+        if (event == PWSP_EVENT_TASK) {
+            if (!pwsp_run_task(run, &mode)) {
+                return pwsp_run_fail(run);
+            }
+            run->keeps = run->keeps && pwsp_run_goes_on(run, 1);
+            continue;
+        }
+        if (event == PWSP_EVENT_NONE) {
+            continue;
+        }
+        if (!pwsp_run_flush(run)) {
+            return pwsp_run_fail_time(run);
+        }
+        if (!pwsp_run_event(run, event)) {
+            return pwsp_run_fail(run);
+        }
+        if (event == PWSP_EVENT_END) {
+            *out_event = event;
+            return PTOWSP_OK;
+        }
+    }
+    run->keeps = false;
+    return pwsp_run_flush(run) ? PTOWSP_OK : pwsp_run_fail_time(run);
 }

@@ -233,9 +233,9 @@ PWSP_INTERNAL bool pwsp_deps_query(pwsp_deps *deps, const pwsp_tile_at *tiles, u
         return false;
     }
     const bool has_grids = deps->is_one_pass && !deps->ops.is_dead && !deps->is_counted;
-    for (uint32_t first = 0; first < count; first += PTOWSP_TASK_TILE_MAX) {
+    for (uint32_t first = 0; first < count; first += deps->query_count) {
         const uint32_t left = count - first;
-        const uint32_t part = left < PTOWSP_TASK_TILE_MAX ? left : PTOWSP_TASK_TILE_MAX;
+        const uint32_t part = left < deps->query_count ? left : deps->query_count;
         if (!pwsp_deps_prepare_all(deps, tiles + first, part, has_grids)) {
             return false;
         }
@@ -458,7 +458,7 @@ PWSP_FORCE_INLINE uint32_t pwsp_deps_add_tile(pwsp_deps *deps, const pwsp_tile_a
 PWSP_INTERNAL bool pwsp_deps_add(pwsp_deps *deps, const pwsp_tile_at *tiles, uint32_t count,
                                  const pwsp_token *token) {
     const bool is_queried = deps->is_exact || deps->is_overlap;
-    const bool has_queries = is_queried && count <= PTOWSP_TASK_TILE_MAX;
+    const bool has_queries = is_queried && count <= deps->query_count;
     PTOWSP_ASSERT(count <= deps->same_count);
     if (!is_queried) {
         if (PWSP_UNLIKELY(deps->wants_sweep) && !pwsp_deps_sweep(deps)) {
@@ -496,12 +496,38 @@ PWSP_INTERNAL bool pwsp_deps_init(pwsp_deps *deps, const pwsp_memory *memory,
                                                                       sizeof(pwsp_deps_tensor));
     deps->order =
         (uint32_t *)pwsp_memory_alloc(memory, 2 * ((size_t)tensor_count + 1) * sizeof(uint32_t));
-    deps->same_count = tensor_count > PTOWSP_TASK_TILE_MAX ? tensor_count : PTOWSP_TASK_TILE_MAX;
-    deps->same = (uint32_t *)pwsp_memory_alloc(memory, deps->same_count * sizeof(uint32_t));
     for (uint32_t i = 0; deps->order && i < tensor_count; i++) {
         deps->order[i] = i;
     }
-    return deps->tensors && deps->order && deps->same;
+    return deps->tensors && deps->order && pwsp_deps_reserve_tiles(deps, PTOWSP_TASK_TILE_MAX);
+}
+
+static void pwsp_deps_free_tiles(pwsp_deps *deps) {
+    pwsp_memory_free(deps->memory, deps->same, deps->same_count * sizeof(uint32_t));
+    pwsp_memory_free(deps->memory, deps->queries,
+                     deps->query_count * sizeof(pwsp_deps_query_state));
+}
+
+PWSP_INTERNAL bool pwsp_deps_reserve_tiles(pwsp_deps *deps, uint32_t tile_count) {
+    const pwsp_memory *memory = deps->memory;
+    if (tile_count <= deps->query_count) {
+        return true;
+    }
+    const uint32_t same_count = tile_count > deps->tensor_count ? tile_count : deps->tensor_count;
+    uint32_t *same = (uint32_t *)pwsp_memory_alloc(memory, same_count * sizeof(uint32_t));
+    pwsp_deps_query_state *queries = (pwsp_deps_query_state *)pwsp_memory_alloc(
+        memory, tile_count * sizeof(pwsp_deps_query_state));
+    if (!same || !queries) {
+        pwsp_memory_free(memory, same, same_count * sizeof(uint32_t));
+        pwsp_memory_free(memory, queries, tile_count * sizeof(pwsp_deps_query_state));
+        return false;
+    }
+    pwsp_deps_free_tiles(deps);
+    deps->same = same;
+    deps->same_count = same_count;
+    deps->queries = queries;
+    deps->query_count = tile_count;
+    return true;
 }
 
 static void pwsp_deps_forget(pwsp_deps *deps, const pwsp_bound_tensor *bound) {
@@ -555,7 +581,7 @@ PWSP_INTERNAL void pwsp_deps_free(pwsp_deps *deps) {
                      (deps->tensor_count + 1) * sizeof(pwsp_deps_tensor));
     pwsp_memory_free(deps->memory, deps->order,
                      2 * ((size_t)deps->tensor_count + 1) * sizeof(uint32_t));
-    pwsp_memory_free(deps->memory, deps->same, deps->same_count * sizeof(uint32_t));
+    pwsp_deps_free_tiles(deps);
     pwsp_memory_free(deps->memory, deps->accesses,
                      (size_t)deps->access_capacity * sizeof(pwsp_access));
     pwsp_memory_free(deps->memory, deps->nexts, (size_t)deps->next_capacity * sizeof(uint32_t));
@@ -572,7 +598,7 @@ PWSP_INTERNAL void pwsp_deps_free(pwsp_deps *deps) {
 
 PWSP_INTERNAL size_t pwsp_deps_bytes(const pwsp_deps *deps) {
     return ((size_t)deps->tensor_count + 1) * (sizeof(pwsp_deps_tensor) + 2 * sizeof(uint32_t)) +
-           deps->same_count * sizeof(uint32_t) +
+           deps->same_count * sizeof(uint32_t) + deps->query_count * sizeof(pwsp_deps_query_state) +
            (size_t)deps->access_capacity * sizeof(pwsp_access) +
            (size_t)deps->next_capacity * sizeof(uint32_t) +
            (size_t)(deps->time_capacity + deps->task_capacity) * sizeof(uint64_t) +

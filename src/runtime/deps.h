@@ -157,12 +157,17 @@ typedef struct pwsp_deps {
     uint32_t index_mask;     // of a link: the bits for the access; the others are of the hash
     uint64_t access_max;     // high-water mark of accesses
     uint32_t *same;          // from query to add, by tile: an access to take over, + 1
-    uint32_t same_count;
-    pwsp_deps_query_state queries[PTOWSP_TASK_TILE_MAX];  // from query to add, of the first tiles
+    uint32_t same_count;     // tiles, at most, that are queried and added at once
+    pwsp_deps_query_state *queries;  // the same, unless there are more tiles
+    uint32_t query_count;
 } pwsp_deps;
 
 PWSP_INTERNAL bool pwsp_deps_init(pwsp_deps *deps, const pwsp_memory *memory,
                                   uint32_t tensor_count);
+
+// Makes room for more tiles that are queried and added at once than a task, or a pipeline, has. False when
+// memory is out.
+PWSP_INTERNAL bool pwsp_deps_reserve_tiles(pwsp_deps *deps, uint32_t tile_count);
 
 // Forgets all accesses, and learns which tensors share memory in the current bindings.
 PWSP_INTERNAL void pwsp_deps_begin(pwsp_deps *deps, const pwsp_timed *timed,

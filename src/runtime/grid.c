@@ -100,7 +100,7 @@ PWSP_INTERNAL void pwsp_deps_pages_clear(pwsp_deps *deps) {
     deps->page_count = deps->page_count ? 1 : 0;
     deps->pages_used = 0;
     deps->free_page = 0;
-    memset(deps->queries, 0, sizeof deps->queries);
+    memset(deps->queries, 0, deps->query_count * sizeof *deps->queries);
 }
 
 PWSP_INTERNAL void pwsp_deps_pages_free(pwsp_deps *deps) {

@@ -221,7 +221,7 @@ static bool pwsp_issue_end(pwsp_issue *issue, const pwsp_entry *entry, bool is_g
 
 // Fixed memory: makes room in the map for the tiles of a task.
 static bool pwsp_issue_regions(pwsp_issue *issue, uint32_t count) {
-    PTOWSP_ASSERT(count <= issue->desc.tile_max);
+    PTOWSP_ASSERT(!issue->desc.is_fixed || count <= issue->desc.tile_max);
     if (!issue->desc.is_fixed || pwsp_deps_has_room(&issue->deps, count)) {
         return true;
     }
@@ -251,24 +251,35 @@ static bool pwsp_issue_submit_task(pwsp_issue *issue, const pwsp_entry *entry,
            pwsp_issue_end(issue, entry, pwsp_issue_connect(issue, arrival));
 }
 
-PWSP_INTERNAL bool pwsp_issue_submit(pwsp_issue *issue, const pwsp_arrival *arrival) {
-    const pwsp_entry *entry = pwsp_reorder_entry(&issue->reorder, issue->reorder.tail);
-    switch (entry->kind) {
-    case PWSP_ENTRY_TASK: return pwsp_issue_submit_task(issue, entry, arrival);
-    case PWSP_ENTRY_LOAD:
-        pwsp_deps_query_load(&issue->deps, &arrival->tiles[0]);
-        return pwsp_issue_end(issue, entry, true) && pwsp_issue_await(issue, entry);
+PWSP_INTERNAL void pwsp_issue_mark(pwsp_issue *issue, pwsp_entry_kind kind, const uint32_t *edges,
+                                   uint32_t edge_count) {
+    switch (kind) {
     case PWSP_ENTRY_PARALLEL:
     case PWSP_ENTRY_SEQUENTIAL:
-        pwsp_precedence_scope_begin(&issue->order, entry->kind == PWSP_ENTRY_PARALLEL);
+        pwsp_precedence_scope_begin(&issue->order, kind == PWSP_ENTRY_PARALLEL);
         break;
     case PWSP_ENTRY_SCOPE_END: pwsp_precedence_scope_end(&issue->order); break;
-    case PWSP_ENTRY_RESET:
-        pwsp_precedence_reset(&issue->order, arrival->after, arrival->after_count);
-        break;
+    case PWSP_ENTRY_RESET: pwsp_precedence_reset(&issue->order, edges, edge_count); break;
     case PWSP_ENTRY_RELEASE: break;
-    case PWSP_ENTRY_PROCESS_TASK: PTOWSP_ASSERT(0 && "a process has its own way"); break;
+    case PWSP_ENTRY_TASK:
+    case PWSP_ENTRY_PROCESS_TASK:
+    case PWSP_ENTRY_LOAD: PTOWSP_ASSERT(0 && "no mark"); break;
     }
+}
+
+PWSP_INTERNAL bool pwsp_issue_submit(pwsp_issue *issue, const pwsp_arrival *arrival) {
+    const pwsp_entry *entry = pwsp_reorder_entry(&issue->reorder, issue->reorder.tail);
+    PTOWSP_ASSERT(entry->kind != PWSP_ENTRY_PROCESS_TASK);  // a process has its own way
+    if (entry->kind == PWSP_ENTRY_TASK) {
+        return pwsp_issue_submit_task(issue, entry, arrival);
+    }
+    if (entry->kind == PWSP_ENTRY_LOAD) {
+        pwsp_deps_query_load(&issue->deps, &arrival->tiles[0]);
+        return pwsp_issue_end(issue, entry, true) && pwsp_issue_await(issue, entry);
+    }
+    const bool has_edges = entry->kind == PWSP_ENTRY_RESET;
+    pwsp_issue_mark(issue, entry->kind, has_edges ? arrival->after : NULL,
+                    has_edges ? arrival->after_count : 0);
     return pwsp_issue_end(issue, entry, true);
 }
 

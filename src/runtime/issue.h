@@ -87,6 +87,11 @@ PWSP_INTERNAL pwsp_entry *pwsp_issue_open(pwsp_issue *issue, pwsp_entry_kind kin
 //      RELEASE                nothing: it is for the owner; the arrival may be NULL
 PWSP_INTERNAL bool pwsp_issue_submit(pwsp_issue *issue, const pwsp_arrival *arrival);
 
+// A scope begins or ends, edges restart, or a tensor is released, without an entry: while nothing is in
+// flight the owner may run tasks itself, and then need not issue what is between them.
+PWSP_INTERNAL void pwsp_issue_mark(pwsp_issue *issue, pwsp_entry_kind kind, const uint32_t *edges,
+                                   uint32_t edge_count);
+
 // Retire finished entries at the head: the first until there is room, the second until nothing is
 // in flight. False after a failure, as for the next two.
 PWSP_INTERNAL bool pwsp_issue_retire(pwsp_issue *issue);

@@ -13,6 +13,10 @@
 //      (9)  take_any                 reads keeper; not let in, it only helps with open ranges
 //      (10) share                    keeper = 0
 //
+// Sleepers are those of base/sleeper.c: a list under the lock, in which a lane that sleeps is the first one;
+// each waits for a call of its own, on a condition of its own. A waker takes those that it calls off the
+// list and the count. Under the lock the list has as many as the count says.
+//
 // What the model leaves out: clocks (whether a lane looks, and whether it finds tasks long or
 // short, is any of both, each time), the order of tasks in a deque (deque.h is about that: here its
 // public and private parts are sets, and each change of the word is one step), spinning (a lane
@@ -38,7 +42,10 @@
 // FAULT: -DNO_RECHECK               sleeps without looking again
 // FAULT: -DNO_LAST_WAKE
 // FAULT: -DCOUNTED_TWICE            a lane that was called takes itself off the count as well
+// FAULT: -DLEFT_IN_LIST             and is called again before it comes
 // FAULT: -DSTOLEN_CALL              one that comes later takes the call for one that slept
+// FAULT: -DONE_CONDITION            ... or its signal, as with one condition for all and glibc 2.25 to 2.40
+// FAULT: -DLOOKS_UNLOCKED           looks before it locks
 // FAULT: -DNO_GIVE_UP_WAKE
 // FAULT: -DNO_KEEPER_CHECK          (9)
 // FAULT: -DNO_BUSY_CHECK            (7)
@@ -57,9 +64,9 @@
 
 byte keeper, busy, sleepers, remaining = TASKS, ended;
 bool starts_alone, direct, mutex, over;
-byte waiting;              // lanes inside pwsp_cond_wait
-byte called_count;         // lanes that have been called, and have not come
-byte callable;             // lanes that slept at the last call
+byte list[LANES], listed;  // lanes that sleep, the first one last
+byte called;               // set of lanes that have been called, and have not come
+byte signals;              // with one condition: those that no lane has taken
 byte sources = 17, block;  // sets of tasks
 byte offered[LANES];       // public parts of deques
 byte pending[TASKS], fan_in[TASKS], after[TASKS];
@@ -75,21 +82,30 @@ inline unlock() {
     mutex = false
 }
 
+// pwsp_graph_wake, with pwsp_sleepers_call. Nothing but the count is read by others meanwhile.
 inline wake(all) {
     if
     :: sleepers > 0 ->
         lock();
-        if
-        :: sleepers == 0
-        :: sleepers > 0 && (all || keeper > 0) ->
-            called_count = called_count + sleepers;
-            sleepers = 0;
-            callable = waiting
-        :: sleepers > 0 && !(all || keeper > 0) ->
-            called_count++;
-            sleepers--;
-            callable = waiting
-        fi;
+        assert(sleepers == listed);
+        do
+        :: listed > 0 ->
+            d_step {
+#ifndef LEFT_IN_LIST
+                listed--;
+                called = called | BIT(list[listed]);
+#else
+                called = called | BIT(list[listed - 1]);
+#endif
+                signals++;
+                sleepers--
+            };
+            if
+            :: all || keeper > 0
+            :: else -> break
+            fi
+        :: else -> break
+        od;
         unlock()
     :: else
     fi
@@ -122,9 +138,7 @@ inline has_work_for() {
     i = 0
 }
 
-inline sleep() {
-    lock();
-    sleepers++;
+inline look_again() {
     if
     :: remaining > 0 ->
 #ifdef NO_RECHECK
@@ -133,18 +147,45 @@ inline sleep() {
         has_work_for();
 #endif
     :: else -> found = true
-    fi;
+    fi
+}
+
+// pwsp_cond_wait until it is called; the lock is held again.
+inline await_call() {
+#if defined(STOLEN_CALL)
+    atomic {
+        called != 0 && !mutex -> mutex = true;
+        if
+        :: IS_SET(called, me) -> called = called & ~BIT(me)
+        :: else -> called = 0
+        fi
+    }
+#elif defined(ONE_CONDITION)
+    do
+    :: atomic { signals > 0 && !mutex -> mutex = true; signals-- };
+        if
+        :: IS_SET(called, me) -> called = called & ~BIT(me); break
+        :: else -> unlock()
+        fi
+    od
+#else
+    atomic { IS_SET(called, me) && !mutex -> mutex = true; called = called & ~BIT(me); signals-- }
+#endif
+}
+
+inline sleep() {
+#ifdef LOOKS_UNLOCKED
+    look_again();
+#endif
+    lock();
+    sleepers++;
+#ifndef LOOKS_UNLOCKED
+    look_again();
+#endif
     if
     :: !found ->
-        atomic { waiting = waiting | BIT(me); mutex = false };
-#ifdef STOLEN_CALL
-        atomic { called_count > 0 && !mutex -> mutex = true };
-#else
-        atomic { called_count > 0 && IS_SET(callable, me) && !mutex -> mutex = true };
-#endif
-        waiting = waiting & ~BIT(me);
-        callable = callable & ~BIT(me);
-        called_count--;
+        atomic { list[listed] = me; listed++; mutex = false };
+        await_call();
 #ifdef COUNTED_TWICE
         sleepers--
 #endif
@@ -448,7 +489,7 @@ proctype Lane(byte me) {
 }
 
 init {
-    byte i, called;
+    byte i, begun;
     d_step {
         after[0] = 6;
         after[1] = 8;
@@ -476,12 +517,12 @@ init {
     fi;
 #endif
     do
-    :: i < LANES && remaining > 0 -> run Lane(i); i++; called++
-    :: i < LANES && called > 0 -> i++  // left out
+    :: i < LANES && remaining > 0 -> run Lane(i); i++; begun++
+    :: i < LANES && begun > 0 -> i++  // left out
     :: else -> break
     od;
-    ended == called;
-    assert(remaining == 0 && ran == 31 && busy == 0 && sleepers == 0);
+    ended == begun;
+    assert(remaining == 0 && ran == 31 && busy == 0 && sleepers == 0 && listed == 0);
     assert(pending[1] == 1 && pending[2] == 1 && pending[3] == 3);
     assert(sources == 0 && block == 0 && offered[0] == 0 && offered[1] == 0);
     over = true

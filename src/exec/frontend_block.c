@@ -1,0 +1,203 @@
+// Blocks: consecutive iterations of an innermost loop that are issued as one task.
+//
+//      loop       | task | task task task task | task task task task | ...     one entry, then blocks
+//      entry                 count, record ----.
+//      records    ... | result, index, words | result, index, words | ...      a ring, as entries are
+//
+// An entry costs some 150 ns and several lines of the cache that travel between lanes; in a block, tasks
+// share it. The block waits for all that its tasks wait for, and what waits for one of them waits for
+// the block. That forms no cycle, as blocks are consecutive in program order. Within a block tasks run in
+// program order, up to the first that fails. Each is accounted for by itself as the block retires.
+//
+// How many tasks make a block depends on their pace. There are none where tasks of a stretch may differ
+// in more than tiles and numbers (streams), nor with a window of the schedule's own.
+
+#include "frontend.h"
+
+#define PWSP_FRONTEND_RECORD_MAX 1024u  // tasks in blocks in flight
+#define PWSP_FRONTEND_RECORD_OWN 2u     // words of a record that are no words of its task
+#define PWSP_FRONTEND_TILE_MAX   64u    // tiles of a block
+
+static uint64_t *pwsp_frontend_record(const pwsp_frontend *front, uint64_t number) {
+    return front->records + (number % front->record_count) * front->record_words;
+}
+
+static pwsp_issued pwsp_frontend_issued_of(const uint64_t *record) {
+    const pwsp_issued issued = {record + PWSP_FRONTEND_RECORD_OWN, record[1], record[0]};
+    return issued;
+}
+
+// Is there a loop with nothing but a task in it?
+static bool pwsp_frontend_has_stretch(const ptowsp_program *program) {
+    for (uint32_t i = 0; i + 1 < program->ops.count; i++) {
+        if (PWSP_OP_AT(program, i)->kind == PWSP_OP_TASK &&
+            PWSP_OP_AT(program, i + 1)->kind == PWSP_OP_LOOP_END) {
+            return true;
+        }
+    }
+    return false;
+}
+
+PWSP_INTERNAL bool pwsp_frontend_reserve_blocks(pwsp_frontend *front) {
+    const ptowsp_program *program = front->walk->program;
+    const pwsp_issue *issue = &front->issue;
+    if (front->records || issue->timed->has_streams || front->is_homed ||
+        issue->desc.place_count < PWSP_FRONTEND_WINDOW_MAX || !pwsp_frontend_has_stretch(program)) {
+        return true;
+    }
+    front->record_words =
+        PWSP_FRONTEND_RECORD_OWN + front->tile_word +
+        issue->desc.tile_max * (uint32_t)(sizeof(pwsp_entry_tile) / sizeof(uint64_t));
+    const size_t size = (size_t)PWSP_FRONTEND_RECORD_MAX * front->record_words * sizeof(uint64_t);
+    if (!pwsp_deps_reserve_tiles(&front->issue.deps, PWSP_FRONTEND_TILE_MAX)) {
+        return false;
+    }
+    front->records = (uint64_t *)pwsp_memory_alloc(&front->memory, size);
+    front->record_count = front->records ? PWSP_FRONTEND_RECORD_MAX : 0;
+    return front->records != NULL;
+}
+
+PWSP_INTERNAL size_t pwsp_frontend_record_bytes(const pwsp_frontend *front) {
+    return (size_t)front->record_count * front->record_words * sizeof(uint64_t);
+}
+
+PWSP_INTERNAL void pwsp_frontend_begin_blocks(pwsp_frontend *front) {
+    front->record_head = front->record_tail = 0;
+    front->block_extra = 0;
+}
+
+// -- issuing --------------------------------------------------------------------------------------
+
+PWSP_INTERNAL bool pwsp_frontend_has_room(pwsp_frontend *front, uint32_t task_count) {
+    pwsp_issue *issue = &front->issue;
+    const pwsp_reorder *reorder = &issue->reorder;
+    while (front->block_extra > 0 &&
+           front->block_extra + issue->task_count + task_count > issue->desc.task_max) {
+        if (!pwsp_issue_await(issue, pwsp_reorder_entry(reorder, reorder->head)) ||
+            !pwsp_issue_retire(issue)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool pwsp_frontend_has_records(pwsp_frontend *front, uint32_t count) {
+    pwsp_issue *issue = &front->issue;
+    const pwsp_reorder *reorder = &issue->reorder;
+    while (front->record_tail - front->record_head + count > front->record_count) {
+        if (!pwsp_issue_await(issue, pwsp_reorder_entry(reorder, reorder->head)) ||
+            !pwsp_issue_retire(issue)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+// The records of iterations [begin, begin + count) of a stretch, and all their tiles.
+static void pwsp_frontend_fill_block(pwsp_frontend *front, const pwsp_stretch *stretch,
+                                     uint64_t begin, uint32_t count, pwsp_tile_at *tiles) {
+    pwsp_expander *x = &front->walk->expander;
+    pwsp_arrival arrival;
+    pwsp_walk_arrival(x, &arrival);
+    for (uint32_t k = 0; k < count; k++) {
+        const uint64_t i = begin + k;
+        uint64_t *record = pwsp_frontend_record(front, front->record_tail++);
+        pwsp_stretch_step(x, stretch, stretch->first + i, i);
+        x->task.index = x->task_count + i;
+        arrival.dispatch_key = pwsp_source_value(stretch->dispatch, i);
+        arrival.priority_key = pwsp_source_value(stretch->priority, i);
+        arrival.stream_key = pwsp_source_value(stretch->stream, i);
+        record[0] = ptowsp_task_fail(PTOWSP_SKIPPED);  // unless it runs
+        record[1] = x->task.index;
+        pwsp_frontend_fill(front, record + PWSP_FRONTEND_RECORD_OWN, &arrival);
+        memcpy(tiles + (size_t)k * arrival.tile_count, x->tiles_at,
+               arrival.tile_count * sizeof *tiles);
+    }
+}
+
+// Issues a block. False after a failure.
+static bool pwsp_frontend_block(pwsp_frontend *front, const pwsp_stretch *stretch, uint64_t begin,
+                                uint32_t count) {
+    const pwsp_expander *x = &front->walk->expander;
+    pwsp_tile_at tiles[PWSP_FRONTEND_TILE_MAX];
+    pwsp_arrival arrival;
+    PTOWSP_ASSERT(count > 1 && count * stretch->view_count <= PWSP_FRONTEND_TILE_MAX);
+    if (!pwsp_frontend_has_room(front, count) || !pwsp_frontend_has_records(front, count)) {
+        return false;
+    }
+    pwsp_entry *entry = pwsp_issue_open(&front->issue, PWSP_ENTRY_TASK);
+    if (!entry) {
+        return false;
+    }
+    pwsp_entry_words(entry)[0] = count;
+    pwsp_entry_words(entry)[1] = front->record_tail;
+    pwsp_frontend_fill_block(front, stretch, begin, count, tiles);
+    memset(&arrival, 0, sizeof arrival);
+    pwsp_walk_arrival(x, &arrival);
+    arrival.tiles = tiles;
+    arrival.tile_count = count * stretch->view_count;
+    entry->unit = arrival.unit;
+    entry->kernel = arrival.kernel;
+    entry->index = PTOWSP_NO_INDEX;
+    front->block_extra += count - 1;
+    return pwsp_issue_submit(&front->issue, &arrival);
+}
+
+PWSP_INTERNAL bool pwsp_frontend_blocks(pwsp_frontend *front) {
+    pwsp_expander *x = &front->walk->expander;
+    const uint32_t kernel = x->task_op->kernel, view_count = x->task_op->view_count;
+    pwsp_stretch stretch;
+    uint64_t i = 0;
+    bool is_good = true;
+    if (!front->records || x->kernel->unit == PTOWSP_UNIT_LINK ||
+        pwsp_pace_block(&front->pace, kernel, UINT64_MAX) < 2 || !pwsp_stretch_begin(x, &stretch)) {
+        return true;
+    }
+    while (is_good && i < stretch.count && !front->wants_to_keep) {
+        uint64_t count = pwsp_pace_block(&front->pace, kernel, stretch.count);
+        count = pwsp_min_u64(count, stretch.count - i);
+        count = view_count ? pwsp_min_u64(count, PWSP_FRONTEND_TILE_MAX / view_count) : count;
+        if (count < 2 || pwsp_halt_is(&front->walk->halt)) {
+            break;  // the rest one by one, or as the walk ends
+        }
+        is_good = pwsp_frontend_block(front, &stretch, i, (uint32_t)count);
+        i += count;
+        pwsp_frontend_see(front, kernel, (uint32_t)count);
+    }
+    if (is_good) {
+        pwsp_stretch_end(x, &stretch, i);
+    }
+    return is_good;
+}
+
+// -- running and retiring -------------------------------------------------------------------------
+
+PWSP_INTERNAL ptowsp_cycles pwsp_frontend_call_block(const pwsp_frontend *front,
+                                                     const pwsp_entry *entry, uint32_t lane) {
+    const uint64_t first = pwsp_entry_words(entry)[1];
+    const uint32_t count = pwsp_frontend_block_count(entry);
+    for (uint32_t k = 0; k < count; k++) {
+        uint64_t *record = pwsp_frontend_record(front, first + k);
+        const pwsp_issued issued = pwsp_frontend_issued_of(record);
+        record[0] = pwsp_frontend_call_task(front, entry, &issued, lane);
+        if (record[0] > PTOWSP_CYCLES_MAX) {
+            return record[0];
+        }
+    }
+    return 0;
+}
+
+PWSP_INTERNAL bool pwsp_frontend_retire_block(pwsp_frontend *front, const pwsp_entry *entry) {
+    const uint64_t first = pwsp_entry_words(entry)[1];
+    const uint32_t count = pwsp_frontend_block_count(entry);
+    PTOWSP_ASSERT(first == front->record_head && front->block_extra >= count - 1);
+    for (uint32_t k = 0; k < count; k++) {
+        const pwsp_issued issued = pwsp_frontend_issued_of(pwsp_frontend_record(front, first + k));
+        if (!pwsp_frontend_retire_task(front, entry, &issued)) {
+            return false;
+        }
+    }
+    front->record_head += count;
+    front->block_extra -= count - 1;
+    return true;
+}
