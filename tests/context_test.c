@@ -30,7 +30,8 @@ __attribute__((unused)) static int test_pthread_create(pthread_t *out_thread,
 #include <unistd.h>
 
 #if defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer) ||                         \
+    __has_feature(memory_sanitizer)
 #define UNDER_SANITIZER 1
 #endif
 #endif
