@@ -430,6 +430,25 @@ static void pipeline__a_woken_process_waits_for_those_before_it(void **state) {
     tied_is(&t);
 }
 
+// Two processes wait for room in a. At 10 process 0, released by 3, takes the token, which wakes 1, and
+// waits for a token itself, as its turn is first. So 1 sends to a receiver that waits, while 2 stands
+// in line: the room that the receiver makes is for 2.
+static void pipeline__a_receive_done_for_another_still_wakes_the_next_sender(void **state) {
+    (void)state;
+    const tied t = {
+        "ra", {0, 0, 0, 0}, {"?r?a?a?a?a", "#!a!a", "#!a!a", "#!r", NULL}, {10, 10, 10, 10}};
+    tied_is(&t);
+}
+
+// The other way round: two receivers wait for a. Process 0 sends to 1 and, as its turn is first, waits
+// for room; 1 makes it, and the token that 0 sends there is for 2.
+static void pipeline__a_send_done_for_another_still_wakes_the_next_receiver(void **state) {
+    (void)state;
+    const tied t = {
+        "rab", {0, 0, 0, 0}, {"?r!a!a?b", "#?a", "#?a!b", "#!r", NULL}, {10, 10, 10, 10}};
+    tied_is(&t);
+}
+
 // -- tasks that are their cycles alone ------------------------------------------------------------
 
 // Ten tasks of 20 cycles, each sent on; a receiver that takes nothing for them. Tasks that nobody
@@ -498,6 +517,8 @@ int main(void) {
         cmocka_unit_test(pipeline__a_sender_that_is_first_goes_on_before_those_it_wakes),
         cmocka_unit_test(pipeline__a_receiver_that_is_first_goes_on_before_those_it_wakes),
         cmocka_unit_test(pipeline__a_woken_process_waits_for_those_before_it),
+        cmocka_unit_test(pipeline__a_receive_done_for_another_still_wakes_the_next_sender),
+        cmocka_unit_test(pipeline__a_send_done_for_another_still_wakes_the_next_receiver),
         cmocka_unit_test(pipeline__tasks_of_known_cycles_are_still_tasks),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -14,7 +14,8 @@
 //
 // A send or receive that makes the first process in line able to move does the waiting op of that
 // one as well, if this is what would happen next: always without order; with it, if the woken one
-// comes before all others that are ready. That is so but for ties, since it has waited longest.
+// comes before all others that are ready, and if nobody waits at the other end of the channel. That is so
+// but for ties, since it has waited longest.
 //
 //      consumer    receive k ..... receive k + 1         one visit, in which producer's send is done:
 //      producer    send k + d (waits) .. send k + d + 1  it is ready again behind that send
@@ -232,12 +233,15 @@ PWSP_FORCE_INLINE pwsp_process *pwsp_network_first(const pwsp_pipelines *pipelin
     return &pipelines->exchange.processes[line->first - 1];
 }
 
-// Would a process that is woken now move before the mover and all others?
+// Would a process that is woken now move before the mover and all others, and wake nobody? `others` are
+// those that it would wake.
 PWSP_FORCE_INLINE bool pwsp_network_is_next(bool is_ordered, const pwsp_network_mover *mover,
-                                            const pwsp_process *woken) {
+                                            const pwsp_process *woken,
+                                            const pwsp_channel_line *others) {
     return !is_ordered || PWSP_LIKELY(pwsp_exchange_is_before(woken->time, woken->index,
                                                               mover->time, mover->process->index) &&
-                                      pwsp_exchange_is_first(&mover->pipelines->exchange, woken));
+                                      pwsp_exchange_is_first(&mover->pipelines->exchange, woken) &&
+                                      others->first == 0);
 }
 
 // Readies the first in line, behind its op if that is done for it.
@@ -300,7 +304,7 @@ PWSP_FORCE_INLINE pwsp_network_done pwsp_network_send(bool is_ordered, pwsp_netw
         pwsp_network_put(is_ordered, channel, mover->process, token, &mover->time);
         if (line->first) {
             pwsp_process *receiver = pwsp_network_first(pipelines, line);
-            bool is_done = pwsp_network_is_next(is_ordered, mover, receiver) &&
+            bool is_done = pwsp_network_is_next(is_ordered, mover, receiver, &channel->senders) &&
                            PWSP_LIKELY(pwsp_channel_first_due(channel) <= PTOWSP_CYCLES_MAX);
             if (is_done) {
                 pwsp_network_take(is_ordered, channel, receiver, receiver->inbox, &receiver->time);
@@ -338,7 +342,7 @@ PWSP_FORCE_INLINE pwsp_network_done pwsp_network_receive(bool is_ordered, pwsp_n
                           &mover->time);
         if (line->first) {
             pwsp_process *sender = pwsp_network_first(pipelines, line);
-            bool is_done = pwsp_network_is_next(is_ordered, mover, sender) &&
+            bool is_done = pwsp_network_is_next(is_ordered, mover, sender, &channel->receivers) &&
                            PWSP_LIKELY(channel->sent < channel->limit);
             if (is_done) {
                 pwsp_network_put(is_ordered, channel, sender, sender->token, &sender->time);
