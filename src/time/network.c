@@ -468,10 +468,20 @@ PWSP_FORCE_INLINE pwsp_resumed pwsp_network_resume(bool is_ordered, pwsp_pipelin
     }
 }
 
+// Whether the walk ends early. Before each visit: a process whose receives are all done for it, as those
+// of a ring are, looks nowhere else.
+static bool pwsp_network_is_halted(pwsp_pipelines *pipelines) {
+    return pwsp_halt_is(pipelines->host.halt) &&
+           pwsp_expander_fail_halt(pipelines->x, pipelines->host.halt);
+}
+
 // In the order of time.
 static bool pwsp_network_walk_in_order(pwsp_pipelines *pipelines) {
     pwsp_exchange *exchange = &pipelines->exchange;
     while (exchange->ready_count > 0) {
+        if (pwsp_network_is_halted(pipelines)) {
+            return false;
+        }
         pwsp_process *process = &exchange->processes[pwsp_exchange_pop(exchange)];
         pwsp_resumed resumed = pwsp_network_resume(true, pipelines, process);
         if (resumed == PWSP_RESUMED_FAILED) {
@@ -490,11 +500,8 @@ static bool pwsp_network_walk_freely(pwsp_pipelines *pipelines) {
         pwsp_process *process = &exchange->processes[exchange->ready - 1];
         PTOWSP_ASSERT(process->wait == PWSP_PROCESS_READY);
         exchange->ready = process->after;
-        if (pwsp_halt_is(pipelines->host.halt)) {
-            pwsp_expander_fail_halt(pipelines->x, pipelines->host.halt);
-            return false;
-        }
-        if (pwsp_network_resume(false, pipelines, process) == PWSP_RESUMED_FAILED) {
+        if (pwsp_network_is_halted(pipelines) ||
+            pwsp_network_resume(false, pipelines, process) == PWSP_RESUMED_FAILED) {
             return false;
         }
     }
