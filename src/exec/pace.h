@@ -11,7 +11,8 @@
 //
 // Keeping may be wrong: tasks become longer, or a few of them are very long. So the walking lane looks at
 // the clock after each PWSP_PACE_LOOK tasks, and stops keeping when it finds them long twice in a row:
-// once may be an interruption. It waits for twice as many tasks each time before it keeps again. Numbers stay from one execution to the next.
+// once may be an interruption. It waits for twice as many tasks each time before it keeps again.
+// Numbers stay from one execution to the next.
 
 #ifndef PWSP_PACE_H
 #define PWSP_PACE_H
