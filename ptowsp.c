@@ -29568,7 +29568,7 @@ PTOISA_FN void ptoisa_map_none(const ptoisa_map *map) {
 #define PTOISA_WORD_OPS(OP) OP(ADD) OP(SUB) OP(MUL) OP(ADD_ADD) OP(SUB_ADD) OP(ABS) OP(NEG) OP(RELU)
 #define PTOISA_SLOW_OPS(OP) OP(DIV) OP(DIV_BY) OP(RECIP) OP(REM) OP(FMOD) OP(POW)
 #define PTOISA_FLOAT_OPS(OP)                                                                       \
-    OP(EXPDIF) OP(LEAKY) OP(MUL_ADD) OP(MUL_ADD_RELU) OP(SUB_RELU)                        \
+    OP(EXPDIF) OP(LEAKY) OP(MUL_ADD) OP(MUL_ADD_RELU) OP(SUB_RELU)                                 \
     OP(EXP) OP(LOG) OP(SQRT) OP(RSQRT)
 #define PTOISA_INT_OPS(OP) OP(AND) OP(OR) OP(XOR) OP(NOT) OP(SHL) OP(COPY)
 
@@ -31771,9 +31771,10 @@ PTOISA_AVX2 PTOISA_FN void ptoisa_mm_pack_b_x86(float *to, const ptoisa_tile *b,
 // -- AVX-512 --------------------------------------------------------------------------------------
 
 // Adds the products of four bytes of x, signed, and of y, unsigned, without saturation. Not by the
-// intrinsic, for which all kinds of sums would have to be compiled for processors that have it.
+// intrinsic, for which all kinds of sums would have to be compiled for processors that have it. With
+// -masm=intel the order of operands is the second one.
 #define PTOISA_MM_QUADS_AVX512(sum, x, y)                                                          \
-    __asm__("vpdpbusd %1, %2, %0" : "+v"(sum) : "v"(x), "v"(y))
+    __asm__("vpdpbusd {%1, %2, %0|%0, %2, %1}" : "+v"(sum) : "v"(x), "v"(y))
 
 // sum += x * y, in 16 lanes.
 PTOISA_AVX512 PTOISA_ALWAYS void ptoisa_mm_step_avx512(__m512 *sum, __m512 x, __m512 y,
@@ -32098,12 +32099,13 @@ PTOISA_INLINE ptoisa_mm_code ptoisa_mm_avx2(void) {
 //
 //      c = a * b (+ c_in, + bias)       a: m x k in L0A, b: k x n in L0B, c: m x n in L0C
 //
-// The loops, outermost first: rows of A as far as its panel goes (any number, if it is used in
-// place, at most 1,024), 32 columns of B, k, 16 rows. B's panel of 32 columns and up to 256 units of k is packed
-// once and stays in the first-level cache while all rows go over it.
+// The loops, outermost first: rows of A as far as its panel goes (1,024, if it is used in place), 32
+// columns of B, k, 16 rows. B's panel of 32 columns and up to 256 units of k is packed once and stays
+// in the first-level cache while all rows go over it.
 //
-// k beyond 256 units (512 or 1,024 elements of i8) goes through in parts: sums wait in a buffer between them
-// and are carried on, not added, so the cut changes no bit. Buffers are on the stack, 114 KiB.
+// k beyond 256 units (512 or 1,024 elements of i8) goes through in parts: sums wait in a buffer
+// between them and are carried on, not added, so the cut changes no bit. Buffers are on the stack,
+// 112 KiB.
 //
 // C is written in place where it is Nz with boxes of 16 x 16, or row-major; in other layouts
 // through a buffer.

@@ -35,8 +35,9 @@
 // It does not own your threads unless you ask, keep global state, allocate behind your back,
 // compile kernels at run time, write files (but those of tuning records that you name), or print.
 // It needs a POSIX libc and, optionally, pthreads; nothing else. Its implementation compiles with
-// gcc and clang, without -ffast-math. Floats have the same bits on every machine; on 32-bit x86
-// without SSE only as C in an ISO mode (-std=c11), as others keep more bits than a float has.
+// gcc and clang, without -ffast-math. Floats have the same bits on every machine. On 32-bit x86
+// without SSE this needs C in an ISO mode (-std=c11): otherwise compilers keep more bits there than
+// a float has.
 // (Writing and compiling source trees is the task of an optional third file, ptowsp_npu_emit.c.)
 //
 // HOW TO ADD IT
@@ -1364,7 +1365,7 @@ typedef struct ptowsp_attention_change {
 //          NaN.
 // Cost     O(units) where the cut is kept, in one walk if the plan has the sizes of
 //          ptowsp_attention_bound, else in two. A walk takes longer than planning a decode step:
-//          what an update is for is that lanes, slots and merges stay where they are.
+//          update a plan to keep lanes, slots and merges where they are, not to save time.
 PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_attention_update(
     const ptowsp_attention_batch *batch, const ptowsp_attention_config *config,
     const uint32_t *changed, uint32_t changed_count, double gain_max, ptowsp_attention_plan *plan,
@@ -5007,11 +5008,12 @@ PTOWSP_API ptowsp_status ptowsp_program_load(ptowsp_context *context, const void
 // cost functions, as several lanes may call them at once. Time is simulated in program order from
 // the cycles that kernels return, so it is the same, too.
 //
-// How tasks get to lanes depends on how long they take, which is measured. Iterations of an innermost loop
-// with one task in it, each below 2 us, go to a lane several at a time, if the window is the default and
-// there are no streams. While all tasks are below 0.2 us the walking thread runs them itself, as handing
-// them over costs as much; not in programs that communicate. Neither is done where a key chooses the real
-// lane, or while the wall clock of tasks is recorded. Results are the same.
+// How tasks get to lanes depends on how long they take, which is measured. Iterations of an
+// innermost loop with one task in it, each below 2 us, go to a lane several at a time, if the window
+// is the default and there are no streams. While all tasks are below 0.2 us, the walking thread runs
+// them itself, as handing them over costs as much; not in programs that communicate. Neither is done
+// where a key chooses the real lane, or while the wall clock of tasks is recorded. Results are the
+// same.
 //
 // Affinity, custom, hash and plan also choose the real lane, by key modulo lanes. (While the thread
 // of that lane is slow to wake, others take its tasks.) Otherwise any lane takes any task. In
@@ -5039,21 +5041,20 @@ PTOWSP_API ptowsp_status ptowsp_program_load(ptowsp_context *context, const void
 // its results must not be read. With a lane_count above 1, and on a device, the context is busy as
 // long. Otherwise any number of runs of a context may be started at once.
 //
-// When a kernel fails, issued tasks that do not depend on it still run, but for those that went to the same
-// lane with it. The error is that of the
-// first failed task in program order, as without lanes. Slots then have the values that the walk,
-// which was ahead, has given them.
+// When a kernel fails, issued tasks that do not depend on it still run, but for those that went to
+// the same lane with it. The error is that of the first failed task in program order, as without
+// lanes. Slots then have the values that the walk, which was ahead, has given them.
 //
 // Memory   A run grows with the tasks in flight, that is, with the window, not with the number of
 //          tasks. In order or fifo it takes 20 to 40 bytes for each task in flight. It takes some
 //          65 more for each tile that dependencies look at, and 60 to 80 more where lanes choose.
 //          With three tiles that is no more than 256. Recording tasks takes memory for each task
 //          (see section 25), and up to 32 bytes more for each task in flight. Rings and depths take
-//          48 to 96 bytes more for each task that has not retired. Lanes take some 100
-//          bytes more for each task of the window, 25 for each tile, and 65 for each tile of a
-//          tensor that tasks write. With three tiles, one of them written, that is again no more
-//          than 256. Each lane takes 3 KiB, and loops with one task in them some 100 KiB. Repeating an execution allocates nothing; on lanes,
-//          only if more tasks are in flight than ever before.
+//          48 to 96 bytes more for each task that has not retired. Lanes take some 100 bytes more
+//          for each task of the window, 25 for each tile, and 65 for each tile of a tensor that
+//          tasks write. With three tiles, one of them written, that is again no more than 256. Each
+//          lane takes 3 KiB, and loops with one task in them some 100 KiB. Repeating an execution
+//          allocates nothing; on lanes, only if more tasks are in flight than ever before.
 
 typedef struct ptowsp_run ptowsp_run;
 
@@ -5544,8 +5545,8 @@ PTOWSP_API const ptowsp_rank_wait *ptowsp_run_rank_waits(const ptowsp_run *run,
 // have if tasks may take any time, for what is bound now. No kernel or cost function is called.
 // Orders that differ only in steps that cannot affect each other are looked at once (stubborn sets,
 // Valmari 1989), as are equal states: what stands where, and the tokens that decide control. So are
-// orders that differ only in which of two replicas moves that stand at the same place and know the
-// same. Where each channel has one producer and one consumer there is one order.
+// orders that differ only in which of two replicas moves, if both stand at the same place and know
+// the same. Where each channel has one producer and one consumer there is one order.
 
 typedef struct ptowsp_explore_options {
     uint64_t state_limit;    // states with a choice that are kept; default: 65,536

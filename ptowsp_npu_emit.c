@@ -4597,8 +4597,10 @@ NPU_INTERNAL void npu_print_wrapped(npu_text *out, uint32_t indent, const char *
         while (end > 0 && statement[end - 1] != ' ') {
             end--;
         }
-        if (NPU_NEVER(end == 0)) {
-            break;  // names have a limit, and so no word is as long as a line
+        // One long word is not broken: names of a source's functions have no limit.
+        end = end ? end : room + strcspn(statement + room, " ") + 1;
+        if (end > length) {
+            break;
         }
         npu_write(out, statement, end - 1);
         npu_print(out, "\n%*s", (int)indent + 4, "");
@@ -7838,8 +7840,8 @@ ptowsp_status ptowsp_npu_emit(ptowsp_context *context, const ptowsp_program *pro
 //      file m1.bin 20480 8a3c...                  size, FNV-1a-64
 //      end 7d1e...                                of all lines before
 //
-// The reader is src/npu/tree/host/recording.h, where run --record writes the same. Files have the bytes of
-// memory, in the byte order of the machine that recorded.
+// The reader is src/npu/tree/host/recording.h, where run --record writes the same. Files have the
+// bytes of memory, in the byte order of the machine that recorded.
 
 #include <stdlib.h>
 
@@ -35518,8 +35520,9 @@ static const char npu_fixed_18[] =
     "// It does not own your threads unless you ask, keep global state, allocate behind your back,\n"
     "// compile kernels at run time, write files (but those of tuning records that you name), or print.\n"
     "// It needs a POSIX libc and, optionally, pthreads; nothing else. Its implementation compiles with\n"
-    "// gcc and clang, without -ffast-math. Floats have the same bits on every machine; on 32-bit x86\n"
-    "// without SSE only as C in an ISO mode (-std=c11), as others keep more bits than a float has.\n"
+    "// gcc and clang, without -ffast-math. Floats have the same bits on every machine. On 32-bit x86\n"
+    "// without SSE this needs C in an ISO mode (-std=c11): otherwise compilers keep more bits there than\n"
+    "// a float has.\n"
     "// (Writing and compiling source trees is the task of an optional third file, ptowsp_npu_emit.c.)\n"
     "//\n"
     "// HOW TO ADD IT\n"
@@ -36847,7 +36850,7 @@ static const char npu_fixed_18[] =
     "//          NaN.\n"
     "// Cost     O(units) where the cut is kept, in one walk if the plan has the sizes of\n"
     "//          ptowsp_attention_bound, else in two. A walk takes longer than planning a decode step:\n"
-    "//          what an update is for is that lanes, slots and merges stay where they are.\n"
+    "//          update a plan to keep lanes, slots and merges where they are, not to save time.\n"
     "PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_attention_update(\n"
     "    const ptowsp_attention_batch *batch, const ptowsp_attention_config *config,\n"
     "    const uint32_t *changed, uint32_t changed_count, double gain_max, ptowsp_attention_plan *plan,\n"
@@ -40490,11 +40493,12 @@ static const char npu_fixed_18[] =
     "// cost functions, as several lanes may call them at once. Time is simulated in program order from\n"
     "// the cycles that kernels return, so it is the same, too.\n"
     "//\n"
-    "// How tasks get to lanes depends on how long they take, which is measured. Iterations of an innermost loop\n"
-    "// with one task in it, each below 2 us, go to a lane several at a time, if the window is the default and\n"
-    "// there are no streams. While all tasks are below 0.2 us the walking thread runs them itself, as handing\n"
-    "// them over costs as much; not in programs that communicate. Neither is done where a key chooses the real\n"
-    "// lane, or while the wall clock of tasks is recorded. Results are the same.\n"
+    "// How tasks get to lanes depends on how long they take, which is measured. Iterations of an\n"
+    "// innermost loop with one task in it, each below 2 us, go to a lane several at a time, if the window\n"
+    "// is the default and there are no streams. While all tasks are below 0.2 us, the walking thread runs\n"
+    "// them itself, as handing them over costs as much; not in programs that communicate. Neither is done\n"
+    "// where a key chooses the real lane, or while the wall clock of tasks is recorded. Results are the\n"
+    "// same.\n"
     "//\n"
     "// Affinity, custom, hash and plan also choose the real lane, by key modulo lanes. (While the thread\n"
     "// of that lane is slow to wake, others take its tasks.) Otherwise any lane takes any task. In\n"
@@ -40522,21 +40526,20 @@ static const char npu_fixed_18[] =
     "// its results must not be read. With a lane_count above 1, and on a device, the context is busy as\n"
     "// long. Otherwise any number of runs of a context may be started at once.\n"
     "//\n"
-    "// When a kernel fails, issued tasks that do not depend on it still run, but for those that went to the same\n"
-    "// lane with it. The error is that of the\n"
-    "// first failed task in program order, as without lanes. Slots then have the values that the walk,\n"
-    "// which was ahead, has given them.\n"
+    "// When a kernel fails, issued tasks that do not depend on it still run, but for those that went to\n"
+    "// the same lane with it. The error is that of the first failed task in program order, as without\n"
+    "// lanes. Slots then have the values that the walk, which was ahead, has given them.\n"
     "//\n"
     "// Memory   A run grows with the tasks in flight, that is, with the window, not with the number of\n"
     "//          tasks. In order or fifo it takes 20 to 40 bytes for each task in flight. It takes some\n"
     "//          65 more for each tile that dependencies look at, and 60 to 80 more where lanes choose.\n"
     "//          With three tiles that is no more than 256. Recording tasks takes memory for each task\n"
     "//          (see section 25), and up to 32 bytes more for each task in flight. Rings and depths take\n"
-    "//          48 to 96 bytes more for each task that has not retired. Lanes take some 100\n"
-    "//          bytes more for each task of the window, 25 for each tile, and 65 for each tile of a\n"
-    "//          tensor that tasks write. With three tiles, one of them written, that is again no more\n"
-    "//          than 256. Each lane takes 3 KiB, and loops with one task in them some 100 KiB. Repeating an execution allocates nothing; on lanes,\n"
-    "//          only if more tasks are in flight than ever before.\n"
+    "//          48 to 96 bytes more for each task that has not retired. Lanes take some 100 bytes more\n"
+    "//          for each task of the window, 25 for each tile, and 65 for each tile of a tensor that\n"
+    "//          tasks write. With three tiles, one of them written, that is again no more than 256. Each\n"
+    "//          lane takes 3 KiB, and loops with one task in them some 100 KiB. Repeating an execution\n"
+    "//          allocates nothing; on lanes, only if more tasks are in flight than ever before.\n"
     "\n"
     "typedef struct ptowsp_run ptowsp_run;\n"
     "\n"
@@ -41027,8 +41030,8 @@ static const char npu_fixed_18[] =
     "// have if tasks may take any time, for what is bound now. No kernel or cost function is called.\n"
     "// Orders that differ only in steps that cannot affect each other are looked at once (stubborn sets,\n"
     "// Valmari 1989), as are equal states: what stands where, and the tokens that decide control. So are\n"
-    "// orders that differ only in which of two replicas moves that stand at the same place and know the\n"
-    "// same. Where each channel has one producer and one consumer there is one order.\n"
+    "// orders that differ only in which of two replicas moves, if both stand at the same place and know\n"
+    "// the same. Where each channel has one producer and one consumer there is one order.\n"
     "\n"
     "typedef struct ptowsp_explore_options {\n"
     "    uint64_t state_limit;    // states with a choice that are kept; default: 65,536\n"
@@ -49034,7 +49037,7 @@ static const char npu_fixed_19[] =
     "#define PTOISA_WORD_OPS(OP) OP(ADD) OP(SUB) OP(MUL) OP(ADD_ADD) OP(SUB_ADD) OP(ABS) OP(NEG) OP(RELU)\n"
     "#define PTOISA_SLOW_OPS(OP) OP(DIV) OP(DIV_BY) OP(RECIP) OP(REM) OP(FMOD) OP(POW)\n"
     "#define PTOISA_FLOAT_OPS(OP)                                                                       \\\n"
-    "    OP(EXPDIF) OP(LEAKY) OP(MUL_ADD) OP(MUL_ADD_RELU) OP(SUB_RELU)                        \\\n"
+    "    OP(EXPDIF) OP(LEAKY) OP(MUL_ADD) OP(MUL_ADD_RELU) OP(SUB_RELU)                                 \\\n"
     "    OP(EXP) OP(LOG) OP(SQRT) OP(RSQRT)\n"
     "#define PTOISA_INT_OPS(OP) OP(AND) OP(OR) OP(XOR) OP(NOT) OP(SHL) OP(COPY)\n"
     "\n"
@@ -51237,9 +51240,10 @@ static const char npu_fixed_19[] =
     "// -- AVX-512 --------------------------------------------------------------------------------------\n"
     "\n"
     "// Adds the products of four bytes of x, signed, and of y, unsigned, without saturation. Not by the\n"
-    "// intrinsic, for which all kinds of sums would have to be compiled for processors that have it.\n"
+    "// intrinsic, for which all kinds of sums would have to be compiled for processors that have it. With\n"
+    "// -masm=intel the order of operands is the second one.\n"
     "#define PTOISA_MM_QUADS_AVX512(sum, x, y)                                                          \\\n"
-    "    __asm__(\"vpdpbusd %1, %2, %0\" : \"+v\"(sum) : \"v\"(x), \"v\"(y))\n"
+    "    __asm__(\"vpdpbusd {%1, %2, %0|%0, %2, %1}\" : \"+v\"(sum) : \"v\"(x), \"v\"(y))\n"
     "\n"
     "// sum += x * y, in 16 lanes.\n"
     "PTOISA_AVX512 PTOISA_ALWAYS void ptoisa_mm_step_avx512(__m512 *sum, __m512 x, __m512 y,\n"
@@ -51564,12 +51568,13 @@ static const char npu_fixed_19[] =
     "//\n"
     "//      c = a * b (+ c_in, + bias)       a: m x k in L0A, b: k x n in L0B, c: m x n in L0C\n"
     "//\n"
-    "// The loops, outermost first: rows of A as far as its panel goes (any number, if it is used in\n"
-    "// place, at most 1,024), 32 columns of B, k, 16 rows. B's panel of 32 columns and up to 256 units of k is packed\n"
-    "// once and stays in the first-level cache while all rows go over it.\n"
+    "// The loops, outermost first: rows of A as far as its panel goes (1,024, if it is used in place), 32\n"
+    "// columns of B, k, 16 rows. B's panel of 32 columns and up to 256 units of k is packed once and stays\n"
+    "// in the first-level cache while all rows go over it.\n"
     "//\n"
-    "// k beyond 256 units (512 or 1,024 elements of i8) goes through in parts: sums wait in a buffer between them\n"
-    "// and are carried on, not added, so the cut changes no bit. Buffers are on the stack, 114 KiB.\n"
+    "// k beyond 256 units (512 or 1,024 elements of i8) goes through in parts: sums wait in a buffer\n"
+    "// between them and are carried on, not added, so the cut changes no bit. Buffers are on the stack,\n"
+    "// 112 KiB.\n"
     "//\n"
     "// C is written in place where it is Nz with boxes of 16 x 16, or row-major; in other layouts\n"
     "// through a buffer.\n"

@@ -213,6 +213,9 @@ check_all() {
     run_tests no-simd CC=gcc CXX=g++ CFLAGS="-O2 -g -DPTOWSP_NO_SIMD" \
         TESTS="$(only "isa_.*|kernel_.*|oracle_kernel|merge|plan.*|count|dtype|attention_kernel")"
 
+    step "products of bytes, with assembly in the other order of operands"
+    run_tests intel CC=gcc CFLAGS="-O2 -g -masm=intel" TESTS=isa_product_test
+
     step "tests of threads, without them"
     run_tests no-threads CC=gcc CFLAGS="-O2 -g -DPTOWSP_NO_THREADS" TESTS="$THREADED"
 

@@ -529,6 +529,37 @@ static void source__kernels_of_one_file_share_it(void **state) {
     }
 }
 
+// A name of C has no limit: a word that is longer than a line is not broken.
+static void source__words_may_be_longer_than_a_line(void **state) {
+    (void)state;
+    char name[151], text[320], wanted[240];
+    memset(name, 'f', sizeof name);
+    name[sizeof name - 1] = '\0';
+    for (int is_pto = 0; is_pto < 2; is_pto++) {
+        source s;
+        source_begin(&s);
+        if (is_pto) {
+            snprintf(text, sizeof text, "void %s() {}\n", name);
+            s.pto.text = text;
+            s.pto.entry = name;
+            snprintf(wanted, sizeof wanted,
+                     "\n    %s(wsp::element<double>(&task->tiles[0],\n        0, 0),", name);
+        } else {
+            snprintf(text, sizeof text,
+                     "static ptowsp_cycles %s(const ptowsp_task *t, void *u) { return 1; }\n",
+                     name);
+            s.desc.pto = NULL;
+            s.desc.fn = nothing;
+            s.desc.source.text = text;
+            s.desc.source.fn = name;
+            snprintf(wanted, sizeof wanted, " \"add\",\n        %s,\n        nullptr, 0);\n", name);
+        }
+        source_emit(&s, "aicore/kernels/add.cpp");
+        has(&s, wanted);
+        source_end(&s);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(source__arguments_have_the_types_of_the_task),
@@ -547,6 +578,7 @@ int main(void) {
         cmocka_unit_test(source__lines_of_functions_are_kept),
         cmocka_unit_test(source__text_is_broken_outside_of_values),
         cmocka_unit_test(source__kernels_of_one_file_share_it),
+        cmocka_unit_test(source__words_may_be_longer_than_a_line),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -382,7 +382,7 @@ PTOISA_FN void ptoisa_map_none(const ptoisa_map *map) {
 #define PTOISA_WORD_OPS(OP) OP(ADD) OP(SUB) OP(MUL) OP(ADD_ADD) OP(SUB_ADD) OP(ABS) OP(NEG) OP(RELU)
 #define PTOISA_SLOW_OPS(OP) OP(DIV) OP(DIV_BY) OP(RECIP) OP(REM) OP(FMOD) OP(POW)
 #define PTOISA_FLOAT_OPS(OP)                                                                       \
-    OP(EXPDIF) OP(LEAKY) OP(MUL_ADD) OP(MUL_ADD_RELU) OP(SUB_RELU)                        \
+    OP(EXPDIF) OP(LEAKY) OP(MUL_ADD) OP(MUL_ADD_RELU) OP(SUB_RELU)                                 \
     OP(EXP) OP(LOG) OP(SQRT) OP(RSQRT)
 #define PTOISA_INT_OPS(OP) OP(AND) OP(OR) OP(XOR) OP(NOT) OP(SHL) OP(COPY)
 

@@ -2,12 +2,13 @@
 //
 //      c = a * b (+ c_in, + bias)       a: m x k in L0A, b: k x n in L0B, c: m x n in L0C
 //
-// The loops, outermost first: rows of A as far as its panel goes (any number, if it is used in
-// place, at most 1,024), 32 columns of B, k, 16 rows. B's panel of 32 columns and up to 256 units of k is packed
-// once and stays in the first-level cache while all rows go over it.
+// The loops, outermost first: rows of A as far as its panel goes (1,024, if it is used in place), 32
+// columns of B, k, 16 rows. B's panel of 32 columns and up to 256 units of k is packed once and stays
+// in the first-level cache while all rows go over it.
 //
-// k beyond 256 units (512 or 1,024 elements of i8) goes through in parts: sums wait in a buffer between them
-// and are carried on, not added, so the cut changes no bit. Buffers are on the stack, 114 KiB.
+// k beyond 256 units (512 or 1,024 elements of i8) goes through in parts: sums wait in a buffer
+// between them and are carried on, not added, so the cut changes no bit. Buffers are on the stack,
+// 112 KiB.
 //
 // C is written in place where it is Nz with boxes of 16 x 16, or row-major; in other layouts
 // through a buffer.

@@ -198,9 +198,10 @@ PTOISA_AVX2 PTOISA_FN void ptoisa_mm_pack_b_x86(float *to, const ptoisa_tile *b,
 // -- AVX-512 --------------------------------------------------------------------------------------
 
 // Adds the products of four bytes of x, signed, and of y, unsigned, without saturation. Not by the
-// intrinsic, for which all kinds of sums would have to be compiled for processors that have it.
+// intrinsic, for which all kinds of sums would have to be compiled for processors that have it. With
+// -masm=intel the order of operands is the second one.
 #define PTOISA_MM_QUADS_AVX512(sum, x, y)                                                          \
-    __asm__("vpdpbusd %1, %2, %0" : "+v"(sum) : "v"(x), "v"(y))
+    __asm__("vpdpbusd {%1, %2, %0|%0, %2, %1}" : "+v"(sum) : "v"(x), "v"(y))
 
 // sum += x * y, in 16 lanes.
 PTOISA_AVX512 PTOISA_ALWAYS void ptoisa_mm_step_avx512(__m512 *sum, __m512 x, __m512 y,

@@ -425,8 +425,10 @@ NPU_INTERNAL void npu_print_wrapped(npu_text *out, uint32_t indent, const char *
         while (end > 0 && statement[end - 1] != ' ') {
             end--;
         }
-        if (NPU_NEVER(end == 0)) {
-            break;  // names have a limit, and so no word is as long as a line
+        // One long word is not broken: names of a source's functions have no limit.
+        end = end ? end : room + strcspn(statement + room, " ") + 1;
+        if (end > length) {
+            break;
         }
         npu_write(out, statement, end - 1);
         npu_print(out, "\n%*s", (int)indent + 4, "");
