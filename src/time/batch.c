@@ -158,6 +158,15 @@ typedef struct pwsp_bulk {
     uint32_t left_by_lane[PWSP_BULK_LANE_MAX];
 } pwsp_bulk;
 
+// A slot load or a pipeline may have moved the clock past ends that are in the window still. No task
+// has its clock from them.
+static void pwsp_bulk_leave(pwsp_window *window, uint64_t clock) {
+    uint32_t lane;
+    while (pwsp_window_first_end(window) <= clock) {
+        pwsp_window_pop(window, &lane);
+    }
+}
+
 static void pwsp_bulk_count(const pwsp_window *window, pwsp_bulk *bulk) {
     const uint64_t until = bulk->until;
     bulk->left = bulk->left_sum = bulk->left_last = 0;
@@ -323,6 +332,9 @@ PWSP_INTERNAL bool pwsp_lanes_batch(pwsp_lanes *lanes, const pwsp_batch *batch, 
     const bool has_bulks = lanes->sim->schedule->window && !batch->tile_count &&
                            lanes->window.lane_count <= PWSP_BULK_LANE_MAX;
     uint32_t begin = 0;
+    if (has_bulks) {
+        pwsp_bulk_leave(&lanes->window, lanes->sim->clock.now);
+    }
     for (uint32_t bulk = has_bulks; bulk && begin < count; begin += bulk) {
         if (!pwsp_lanes_bulk(lanes, batch, begin, count, &bulk)) {
             return false;
