@@ -62088,7 +62088,8 @@ static bool pwsp_bulk_start(pwsp_lanes *lanes, const pwsp_batch *batch, uint32_t
     pwsp_open_scope *scope = &sim->order.scopes[sim->order.depth - 1];
     const uint32_t stayed = count - (uint32_t)bulk->left;  // tasks that found room
     uint64_t starts = 0, largest = 0, last = 0;
-    for (uint32_t i = begin; i < begin + count; i++) {
+    uint32_t i = begin;
+    for (; i < begin + count; i++) {
         const uint32_t lane_index = pwsp_sim_dispatch(sim, batch->pool, false, batch->keys[i]);
         pwsp_lane *lane = &sim->lanes[lane_index];
         pwsp_flight_queue *queue = &window->queues[lane_index];
@@ -62096,7 +62097,7 @@ static bool pwsp_bulk_start(pwsp_lanes *lanes, const pwsp_batch *batch, uint32_t
         PTOWSP_ASSERT(start > bulk->until);
         if (PWSP_UNLIKELY(queue->count == queue->capacity) &&
             !pwsp_window_grow(window, &sim->memory, lane_index)) {
-            return pwsp_sim_no_memory(sim);
+            break;
         }
         queue->ring[(queue->head + queue->count++) & (queue->capacity - 1)] = end;
         lane->free = end;
@@ -62106,10 +62107,15 @@ static bool pwsp_bulk_start(pwsp_lanes *lanes, const pwsp_batch *batch, uint32_t
         largest = pwsp_max_u64(largest, end);
         last = end;
     }
+    sim->task_count += i - begin;
+    sim->issue_count += i - begin;
+    sim->stats.makespan_cycles = pwsp_max_u64(sim->stats.makespan_cycles, largest);
+    if (i < begin + count) {  // the waits of a part are not known
+        return pwsp_sim_no_memory(sim);
+    }
     const uint64_t clocks = stayed * sim->clock.now + bulk->left_sum;
     sim->stats.stall_cycles[PTOWSP_STALL_LANE] += starts - clocks;
     sim->stats.stall_cycles[PTOWSP_STALL_WINDOW] += bulk->left_last - sim->clock.now;
-    sim->stats.makespan_cycles = pwsp_max_u64(sim->stats.makespan_cycles, largest);
     sim->clock.now = bulk->left_last;
     scope->done.time = scope->is_parallel ? pwsp_max_u64(scope->done.time, largest) : last;
     scope->ready.time = scope->is_parallel ? scope->ready.time : last;
@@ -62138,8 +62144,6 @@ static bool pwsp_lanes_bulk(pwsp_lanes *lanes, const pwsp_batch *batch, uint32_t
     window->count += count - bulk.left;
     pwsp_window_rebase(window);
     sim->stats.in_flight_max = pwsp_max_u64(sim->stats.in_flight_max, window->count);
-    sim->task_count += count;
-    sim->issue_count += count;
     return true;
 }
 

@@ -253,8 +253,80 @@ static void batch__ends_that_a_load_or_a_pipeline_has_passed_have_left(void **st
     }
 }
 
+// -- memory ---------------------------------------------------------------------------------------
+
+enum { REFUSED_TASKS = 600, REFUSED_LANES = 2 };
+
+static ptowsp_cycles ten_cycles(const ptowsp_task *task, void *user) {
+    (void)task, (void)user;
+    return 10;
+}
+
+// Each allocation of a first execution is refused in turn: that of a larger ring in the middle of a bulk,
+// too. What then is reported is consistent, and all is well afterwards.
+static void check_refused(test_memory *memory, const ptowsp_program *program,
+                          ptowsp_context *context, size_t refused, bool *out_is_done) {
+    ptowsp_run *run;
+    assert_int_equal(ptowsp_run_create(context, program, &run), PTOWSP_OK);
+    memory->refuse_at = memory->allocations + refused;
+    const ptowsp_status status = ptowsp_run_execute(run, NULL);
+    *out_is_done = memory->allocations < memory->refuse_at;
+    memory->refuse_at = 0;
+    assert_int_equal(status, *out_is_done ? PTOWSP_OK : PTOWSP_OUT_OF_MEMORY);
+    for (uint32_t again = 0; again < 2; again++) {
+        const ptowsp_run_stats *stats = ptowsp_run_result(run);
+        uint64_t done = 0;
+        for (uint32_t i = 0; i < REFUSED_LANES; i++) {
+            const ptowsp_lane_stats *lane = &ptowsp_run_lanes(run)[i];
+            done += lane->task_count;
+            assert_int_equal(lane->busy_cycles, 10 * lane->task_count);
+            assert_true(lane->busy_cycles <= stats->makespan_cycles);
+        }
+        assert_int_equal(stats->task_count, done);
+        assert_true(again == 0 || done == REFUSED_TASKS);
+        assert_int_equal(ptowsp_run_execute(run, NULL), PTOWSP_OK);
+    }
+    ptowsp_run_destroy(run);
+}
+
+static void batch__memory_that_is_refused_leaves_what_was_done(void **state) {
+    (void)state;
+    test_memory memory = {0};
+    const ptowsp_context_desc with_memory = {.resize = test_resize, .resize_user = &memory};
+    const ptowsp_kernel_desc kernel = {.name = "work", .fn = ten_cycles};
+    const ptowsp_schedule schedule = {.dispatch = PTOWSP_DISPATCH_ROUND_ROBIN,
+                                      .lane_count = REFUSED_LANES,
+                                      .window = 1000,
+                                      .dependencies = PTOWSP_DEPENDENCIES_STRUCTURE};
+    const ptowsp_program_desc desc = {NULL, &schedule};
+    ptowsp_context *context;
+    ptowsp_module *m;
+    ptowsp_program *program;
+    assert_int_equal(ptowsp_context_create(&with_memory, &context), PTOWSP_OK);
+    assert_int_equal(ptowsp_module_create(context, NULL, &m), PTOWSP_OK);
+    const ptowsp_task_desc task = {.kernel = ptowsp_kernel_make(m, &kernel)};
+    PTOWSP_WORKLOAD(m, "main") {
+        PTOWSP_PARALLEL(m, i, ptowsp_axis_dense(m, "n", REFUSED_TASKS)) {
+            (void)i;
+            ptowsp_task_make(m, &task);
+        }
+    }
+    assert_int_equal(ptowsp_program_create(context, m, &desc, &program), PTOWSP_OK);
+    bool is_done = false;
+    size_t refused = 0;
+    while (!is_done) {
+        check_refused(&memory, program, context, ++refused, &is_done);
+    }
+    assert_true(refused > 10);  // rings of both lanes have grown to 512
+    ptowsp_program_destroy(program);
+    ptowsp_module_destroy(m);
+    ptowsp_context_destroy(context);
+    assert_int_equal(memory.live_blocks, 0);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(batch__memory_that_is_refused_leaves_what_was_done),
         cmocka_unit_test(batch__ends_that_a_load_or_a_pipeline_has_passed_have_left),
         cmocka_unit_test(batch__times_are_those_of_the_rules_done_slowly),
     };
