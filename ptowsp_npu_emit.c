@@ -28209,6 +28209,7 @@ static const char npu_fixed_17[] =
     "        pwsp_memory_free(memory, queries, tile_count * sizeof(pwsp_deps_query_state));\n"
     "        return false;\n"
     "    }\n"
+    "    memset(queries, 0, tile_count * sizeof *queries);  // their pages are none\n"
     "    pwsp_deps_free_tiles(deps);\n"
     "    deps->same = same;\n"
     "    deps->same_count = same_count;\n"
