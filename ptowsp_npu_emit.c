@@ -23916,7 +23916,7 @@ static const char npu_fixed_17[] =
     "    return true;\n"
     "}\n"
     "\n"
-    "// Takes the winner, which the caller counts, and returns the next one. The next one depends on a\n"
+    "// Takes the winner, which the caller counts, and returns the next one.\n"
     "PWSP_FORCE_INLINE uint64_t pwsp_window_pop_first(pwsp_window *window, uint64_t winner) {\n"
     "    uint32_t lane = pwsp_window_lane(window, winner);\n"
     "    pwsp_flight_queue *queue = &window->queues[lane];\n"
