@@ -21903,6 +21903,7 @@ PWSP_INTERNAL bool pwsp_deps_reserve_tiles(pwsp_deps *deps, uint32_t tile_count)
         pwsp_memory_free(memory, queries, tile_count * sizeof(pwsp_deps_query_state));
         return false;
     }
+    memset(queries, 0, tile_count * sizeof *queries);  // their pages are none
     pwsp_deps_free_tiles(deps);
     deps->same = same;
     deps->same_count = same_count;
@@ -61164,7 +61165,7 @@ PWSP_FORCE_INLINE bool pwsp_window_push_after(pwsp_window *window, const pwsp_me
     return true;
 }
 
-// Takes the winner, which the caller counts, and returns the next one. The next one depends on a
+// Takes the winner, which the caller counts, and returns the next one.
 PWSP_FORCE_INLINE uint64_t pwsp_window_pop_first(pwsp_window *window, uint64_t winner) {
     uint32_t lane = pwsp_window_lane(window, winner);
     pwsp_flight_queue *queue = &window->queues[lane];
@@ -61995,6 +61996,15 @@ typedef struct pwsp_bulk {
     uint32_t left_by_lane[PWSP_BULK_LANE_MAX];
 } pwsp_bulk;
 
+// A slot load or a pipeline may have moved the clock past ends that are in the window still. No task
+// has its clock from them.
+static void pwsp_bulk_leave(pwsp_window *window, uint64_t clock) {
+    uint32_t lane;
+    while (pwsp_window_first_end(window) <= clock) {
+        pwsp_window_pop(window, &lane);
+    }
+}
+
 static void pwsp_bulk_count(const pwsp_window *window, pwsp_bulk *bulk) {
     const uint64_t until = bulk->until;
     bulk->left = bulk->left_sum = bulk->left_last = 0;
@@ -62081,7 +62091,8 @@ static bool pwsp_bulk_start(pwsp_lanes *lanes, const pwsp_batch *batch, uint32_t
     pwsp_open_scope *scope = &sim->order.scopes[sim->order.depth - 1];
     const uint32_t stayed = count - (uint32_t)bulk->left;  // tasks that found room
     uint64_t starts = 0, largest = 0, last = 0;
-    for (uint32_t i = begin; i < begin + count; i++) {
+    uint32_t i = begin;
+    for (; i < begin + count; i++) {
         const uint32_t lane_index = pwsp_sim_dispatch(sim, batch->pool, false, batch->keys[i]);
         pwsp_lane *lane = &sim->lanes[lane_index];
         pwsp_flight_queue *queue = &window->queues[lane_index];
@@ -62089,7 +62100,7 @@ static bool pwsp_bulk_start(pwsp_lanes *lanes, const pwsp_batch *batch, uint32_t
         PTOWSP_ASSERT(start > bulk->until);
         if (PWSP_UNLIKELY(queue->count == queue->capacity) &&
             !pwsp_window_grow(window, &sim->memory, lane_index)) {
-            return pwsp_sim_no_memory(sim);
+            break;
         }
         queue->ring[(queue->head + queue->count++) & (queue->capacity - 1)] = end;
         lane->free = end;
@@ -62099,10 +62110,15 @@ static bool pwsp_bulk_start(pwsp_lanes *lanes, const pwsp_batch *batch, uint32_t
         largest = pwsp_max_u64(largest, end);
         last = end;
     }
+    sim->task_count += i - begin;
+    sim->issue_count += i - begin;
+    sim->stats.makespan_cycles = pwsp_max_u64(sim->stats.makespan_cycles, largest);
+    if (i < begin + count) {  // the waits of a part are not known
+        return pwsp_sim_no_memory(sim);
+    }
     const uint64_t clocks = stayed * sim->clock.now + bulk->left_sum;
     sim->stats.stall_cycles[PTOWSP_STALL_LANE] += starts - clocks;
     sim->stats.stall_cycles[PTOWSP_STALL_WINDOW] += bulk->left_last - sim->clock.now;
-    sim->stats.makespan_cycles = pwsp_max_u64(sim->stats.makespan_cycles, largest);
     sim->clock.now = bulk->left_last;
     scope->done.time = scope->is_parallel ? pwsp_max_u64(scope->done.time, largest) : last;
     scope->ready.time = scope->is_parallel ? scope->ready.time : last;
@@ -62131,8 +62147,6 @@ static bool pwsp_lanes_bulk(pwsp_lanes *lanes, const pwsp_batch *batch, uint32_t
     window->count += count - bulk.left;
     pwsp_window_rebase(window);
     sim->stats.in_flight_max = pwsp_max_u64(sim->stats.in_flight_max, window->count);
-    sim->task_count += count;
-    sim->issue_count += count;
     return true;
 }
 
@@ -62160,6 +62174,9 @@ PWSP_INTERNAL bool pwsp_lanes_batch(pwsp_lanes *lanes, const pwsp_batch *batch, 
     const bool has_bulks = lanes->sim->schedule->window && !batch->tile_count &&
                            lanes->window.lane_count <= PWSP_BULK_LANE_MAX;
     uint32_t begin = 0;
+    if (has_bulks) {
+        pwsp_bulk_leave(&lanes->window, lanes->sim->clock.now);
+    }
     for (uint32_t bulk = has_bulks; bulk && begin < count; begin += bulk) {
         if (!pwsp_lanes_bulk(lanes, batch, begin, count, &bulk)) {
             return false;

@@ -522,6 +522,7 @@ PWSP_INTERNAL bool pwsp_deps_reserve_tiles(pwsp_deps *deps, uint32_t tile_count)
         pwsp_memory_free(memory, queries, tile_count * sizeof(pwsp_deps_query_state));
         return false;
     }
+    memset(queries, 0, tile_count * sizeof *queries);  // their pages are none
     pwsp_deps_free_tiles(deps);
     deps->same = same;
     deps->same_count = same_count;
