@@ -525,7 +525,7 @@ PWSP_INTERNAL bool pwsp_parse_workload(pwsp_parser *p) {
         return false;
     }
     for (bool is_more = pwsp_parse_try(p, "("); is_more;) {
-        ptowsp_type type;
+        ptowsp_type type = PTOWSP_TYPE_NONE;
         if (!pwsp_parse_name(p, "a parameter", name) || !pwsp_parse_type(p, &type) ||
             !pwsp_parse_declare(p, name, ptowsp_workload_param(p->module, name, type))) {
             return false;
