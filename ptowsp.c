@@ -15088,7 +15088,12 @@ ptowsp_status ptowsp_mesh_layout_relayout(ptowsp_context *context, const ptowsp_
     }
     ptowsp_relayout made;
     memset(&made, 0, sizeof made);
-    pwsp_relayout r = {mesh, to, *from, {false}};
+    pwsp_relayout r;
+    memset(&r, 0, sizeof r);
+    r.mesh = mesh;
+    r.to = to;
+    r.now = *from;
+    PTOWSP_ASSERT(mesh->axis_count <= PTOWSP_MESH_AXIS_MAX);  // as has been checked
     for (uint32_t a = 0; a < mesh->axis_count; a++) {
         const ptowsp_spread *now = &from->spreads[a];
         r.is_done[a] = pwsp_spread_is_same(now, &to->spreads[a],
@@ -57266,7 +57271,7 @@ PWSP_INTERNAL bool pwsp_parse_workload(pwsp_parser *p) {
         return false;
     }
     for (bool is_more = pwsp_parse_try(p, "("); is_more;) {
-        ptowsp_type type = PTOWSP_TYPE_I64;
+        ptowsp_type type = PTOWSP_TYPE_NONE;
         if (!pwsp_parse_name(p, "a parameter", name) || !pwsp_parse_type(p, &type) ||
             !pwsp_parse_declare(p, name, ptowsp_workload_param(p->module, name, type))) {
             return false;

@@ -205,6 +205,7 @@ ptowsp_status ptowsp_mesh_layout_relayout(ptowsp_context *context, const ptowsp_
     r.mesh = mesh;
     r.to = to;
     r.now = *from;
+    PTOWSP_ASSERT(mesh->axis_count <= PTOWSP_MESH_AXIS_MAX);  // as has been checked
     for (uint32_t a = 0; a < mesh->axis_count; a++) {
         const ptowsp_spread *now = &from->spreads[a];
         r.is_done[a] = pwsp_spread_is_same(now, &to->spreads[a],
