@@ -22405,9 +22405,6 @@ typedef struct pwsp_executor {
     // until done_count differs from `ticket`.
     void (*help)(void *user, uint32_t ticket);
     void *user;
-    // Runs one of many ready entries, if there are many: the walking thread need not issue more yet. May
-    // be NULL.
-    void (*lend)(void *user);
 } pwsp_executor;
 
 // Arrays whose items keep their places as they grow: piece k has FIRST << k of them.
@@ -70647,13 +70644,6 @@ PWSP_INLINE bool pwsp_pace_is_short(const pwsp_pace *pace, uint32_t kernel) {
     return pace->ticks[kernel] - 1 < PWSP_PACE_SHORT_TICKS - 1;  // 0 is not
 }
 
-// May the walking lane run a task while it could issue more? Then it may be late with what comes next, but
-// tasks in flight stay few; and a kernel that is not known has to be measured, even if the other lanes
-// have no processor.
-PWSP_INLINE bool pwsp_pace_may_lend(const pwsp_pace *pace, uint32_t kernel) {
-    return pace->ticks[kernel] <= PWSP_PACE_BLOCK_TICKS / 2;
-}
-
 // The number of tasks for a block of a kernel's, of which there are so many; 1: no block.
 PWSP_INTERNAL uint32_t pwsp_pace_block(const pwsp_pace *pace, uint32_t kernel, uint64_t count);
 
@@ -71841,9 +71831,6 @@ PWSP_INTERNAL void pwsp_frontend_see(pwsp_frontend *front, uint32_t kernel, uint
     if (!pace->ticks[kernel] || reorder->tail % PWSP_PACE_LOOK == 0) {
         pwsp_pace_learn(pace, kernel);
     }
-    if (front->executor.lend && pwsp_pace_may_lend(pace, kernel)) {
-        front->executor.lend(front->executor.user);
-    }
     const bool is_short = pwsp_pace_is_short(pace, kernel);
     pace->seen_count += pace->seen_count < pace->hold ? task_count : 0;
     front->long_tail = is_short ? front->long_tail : reorder->tail;
@@ -72047,7 +72034,7 @@ PWSP_INTERNAL void pwsp_frontend_begin(pwsp_frontend *front, uint32_t vector_cou
 
 PWSP_INTERNAL pwsp_event pwsp_frontend_walk(pwsp_frontend *front, const pwsp_executor *executor,
                                             pwsp_event event) {
-    const pwsp_executor clocked = {pwsp_frontend_ready, pwsp_frontend_help, front, NULL};
+    const pwsp_executor clocked = {pwsp_frontend_ready, pwsp_frontend_help, front};
     front->issue.reorder.executor = front->clocked ? clocked : *executor;
     front->executor = *executor;
     front->wants_to_keep = false;
@@ -72305,7 +72292,6 @@ PWSP_INTERNAL bool pwsp_workers_run(pwsp_workers *workers, ptowsp_context *conte
 #define PWSP_WORKERS_HOLD_MAX  8u
 #define PWSP_WORKERS_LIST_MAX  64u
 #define PWSP_WORKERS_STEAL_MAX 64u
-#define PWSP_WORKERS_LEND_MIN  4u  // ready tasks for each lane
 
 // Ready tasks, linked through their entries.
 typedef struct pwsp_workers_list {
@@ -72563,24 +72549,16 @@ static void pwsp_workers_move_link(pwsp_workers *workers, uint32_t index) {
     }
 }
 
-// The walking lane runs a task, if it finds one.
-static bool pwsp_workers_run_one(pwsp_workers *workers) {
-    const uint32_t place = pwsp_workers_take(workers, 0);
-    if (place == PWSP_WORKERS_NONE) {
-        return false;
-    }
-    const uint32_t next = pwsp_workers_run_task(workers, 0, place);
-    if (next != PWSP_WORKERS_NONE) {
-        pwsp_workers_give(workers, 0, next);
-    }
-    return true;
-}
-
 static void pwsp_workers_help(void *user, uint32_t ticket) {
     pwsp_workers *workers = (pwsp_workers *)user;
     const pwsp_reorder *reorder = workers->reorder;
     pwsp_workers_move_link(workers, 0);
-    if (pwsp_workers_run_one(workers)) {
+    const uint32_t place = pwsp_workers_take(workers, 0);
+    if (place != PWSP_WORKERS_NONE) {
+        const uint32_t next = pwsp_workers_run_task(workers, 0, place);
+        if (next != PWSP_WORKERS_NONE) {
+            pwsp_workers_give(workers, 0, next);
+        }
         return;
     }
     uint32_t round = 0;
@@ -72596,18 +72574,6 @@ static void pwsp_workers_help(void *user, uint32_t ticket) {
     }
     pwsp_sleeper_begin(&workers->walker, PWSP_SLEEPER_ALL);
     pwsp_sleeper_end(&workers->walker, pwsp_reorder_ticket(reorder) != ticket, 0);
-}
-
-// Runs a task if all lanes have several to take.
-static void pwsp_workers_lend(void *user) {
-    pwsp_workers *workers = (pwsp_workers *)user;
-    const pwsp_workers_lane *lane = &workers->lanes[0];
-    const uint32_t ready = pwsp_deque_held(&lane->deque) +
-                           pwsp_deque_offers(pwsp_load_relaxed(&lane->deque.word)) +
-                           lane->excess.count + pwsp_load_relaxed(&lane->queue.count);
-    if (ready >= PWSP_WORKERS_LEND_MIN * workers->lane_count) {
-        pwsp_workers_run_one(workers);
-    }
 }
 
 // -- lanes ----------------------------------------------------------------------------------------
@@ -72649,7 +72615,7 @@ static void pwsp_workers_lane_main(void *user, uint32_t lane) {
         pwsp_workers_work(workers, index);
         return;
     }
-    pwsp_executor executor = {pwsp_workers_ready, pwsp_workers_help, workers, pwsp_workers_lend};
+    pwsp_executor executor = {pwsp_workers_ready, pwsp_workers_help, workers};
     workers->is_good = workers->job.issue(workers->job.issue_user, &executor);
     pwsp_store_seq_cst(&workers->is_over, 1u);
     pwsp_sleepers_wake(&workers->sleepers, true);

@@ -299,9 +299,6 @@ PWSP_INTERNAL void pwsp_frontend_see(pwsp_frontend *front, uint32_t kernel, uint
     if (!pace->ticks[kernel] || reorder->tail % PWSP_PACE_LOOK == 0) {
         pwsp_pace_learn(pace, kernel);
     }
-    if (front->executor.lend && pwsp_pace_may_lend(pace, kernel)) {
-        front->executor.lend(front->executor.user);
-    }
     const bool is_short = pwsp_pace_is_short(pace, kernel);
     pace->seen_count += pace->seen_count < pace->hold ? task_count : 0;
     front->long_tail = is_short ? front->long_tail : reorder->tail;
@@ -505,7 +502,7 @@ PWSP_INTERNAL void pwsp_frontend_begin(pwsp_frontend *front, uint32_t vector_cou
 
 PWSP_INTERNAL pwsp_event pwsp_frontend_walk(pwsp_frontend *front, const pwsp_executor *executor,
                                             pwsp_event event) {
-    const pwsp_executor clocked = {pwsp_frontend_ready, pwsp_frontend_help, front, NULL};
+    const pwsp_executor clocked = {pwsp_frontend_ready, pwsp_frontend_help, front};
     front->issue.reorder.executor = front->clocked ? clocked : *executor;
     front->executor = *executor;
     front->wants_to_keep = false;

@@ -87,13 +87,6 @@ PWSP_INLINE bool pwsp_pace_is_short(const pwsp_pace *pace, uint32_t kernel) {
     return pace->ticks[kernel] - 1 < PWSP_PACE_SHORT_TICKS - 1;  // 0 is not
 }
 
-// May the walking lane run a task while it could issue more? Then it may be late with what comes next, but
-// tasks in flight stay few; and a kernel that is not known has to be measured, even if the other lanes
-// have no processor.
-PWSP_INLINE bool pwsp_pace_may_lend(const pwsp_pace *pace, uint32_t kernel) {
-    return pace->ticks[kernel] <= PWSP_PACE_BLOCK_TICKS / 2;
-}
-
 // The number of tasks for a block of a kernel's, of which there are so many; 1: no block.
 PWSP_INTERNAL uint32_t pwsp_pace_block(const pwsp_pace *pace, uint32_t kernel, uint64_t count);
 

@@ -39,7 +39,6 @@
 #define PWSP_WORKERS_HOLD_MAX  8u
 #define PWSP_WORKERS_LIST_MAX  64u
 #define PWSP_WORKERS_STEAL_MAX 64u
-#define PWSP_WORKERS_LEND_MIN  4u  // ready tasks for each lane
 
 // Ready tasks, linked through their entries.
 typedef struct pwsp_workers_list {
@@ -297,24 +296,16 @@ static void pwsp_workers_move_link(pwsp_workers *workers, uint32_t index) {
     }
 }
 
-// The walking lane runs a task, if it finds one.
-static bool pwsp_workers_run_one(pwsp_workers *workers) {
-    const uint32_t place = pwsp_workers_take(workers, 0);
-    if (place == PWSP_WORKERS_NONE) {
-        return false;
-    }
-    const uint32_t next = pwsp_workers_run_task(workers, 0, place);
-    if (next != PWSP_WORKERS_NONE) {
-        pwsp_workers_give(workers, 0, next);
-    }
-    return true;
-}
-
 static void pwsp_workers_help(void *user, uint32_t ticket) {
     pwsp_workers *workers = (pwsp_workers *)user;
     const pwsp_reorder *reorder = workers->reorder;
     pwsp_workers_move_link(workers, 0);
-    if (pwsp_workers_run_one(workers)) {
+    const uint32_t place = pwsp_workers_take(workers, 0);
+    if (place != PWSP_WORKERS_NONE) {
+        const uint32_t next = pwsp_workers_run_task(workers, 0, place);
+        if (next != PWSP_WORKERS_NONE) {
+            pwsp_workers_give(workers, 0, next);
+        }
         return;
     }
     uint32_t round = 0;
@@ -330,18 +321,6 @@ static void pwsp_workers_help(void *user, uint32_t ticket) {
     }
     pwsp_sleeper_begin(&workers->walker, PWSP_SLEEPER_ALL);
     pwsp_sleeper_end(&workers->walker, pwsp_reorder_ticket(reorder) != ticket, 0);
-}
-
-// Runs a task if all lanes have several to take.
-static void pwsp_workers_lend(void *user) {
-    pwsp_workers *workers = (pwsp_workers *)user;
-    const pwsp_workers_lane *lane = &workers->lanes[0];
-    const uint32_t ready = pwsp_deque_held(&lane->deque) +
-                           pwsp_deque_offers(pwsp_load_relaxed(&lane->deque.word)) +
-                           lane->excess.count + pwsp_load_relaxed(&lane->queue.count);
-    if (ready >= PWSP_WORKERS_LEND_MIN * workers->lane_count) {
-        pwsp_workers_run_one(workers);
-    }
 }
 
 // -- lanes ----------------------------------------------------------------------------------------
@@ -383,7 +362,7 @@ static void pwsp_workers_lane_main(void *user, uint32_t lane) {
         pwsp_workers_work(workers, index);
         return;
     }
-    pwsp_executor executor = {pwsp_workers_ready, pwsp_workers_help, workers, pwsp_workers_lend};
+    pwsp_executor executor = {pwsp_workers_ready, pwsp_workers_help, workers};
     workers->is_good = workers->job.issue(workers->job.issue_user, &executor);
     pwsp_store_seq_cst(&workers->is_over, 1u);
     pwsp_sleepers_wake(&workers->sleepers, true);

@@ -94,9 +94,6 @@ typedef struct pwsp_executor {
     // until done_count differs from `ticket`.
     void (*help)(void *user, uint32_t ticket);
     void *user;
-    // Runs one of many ready entries, if there are many: the walking thread need not issue more yet. May
-    // be NULL.
-    void (*lend)(void *user);
 } pwsp_executor;
 
 // Arrays whose items keep their places as they grow: piece k has FIRST << k of them.
