@@ -12201,7 +12201,7 @@ static const char npu_fixed_7[] =
     "        failure_.set(PTOWSP_OUT_OF_MEMORY, PTOWSP_NO_INDEX, \"run: out of memory\");\n"
     "        return false;\n"
     "    }\n"
-    "    const pwsp_executor executor = {ready, help, this, nullptr};\n"
+    "    const pwsp_executor executor = {ready, help, this};\n"
     "    const pwsp_issue_host host = {retire, nullptr, this};\n"
     "    pwsp_issue_begin(&issue_, tensors_, &executor, &host);\n"
     "    return true;\n"

@@ -208,7 +208,7 @@ static void scene_make(uint64_t seed, uint32_t dependencies, const pwsp_issue_de
     bound->rows = bound->cols = bound->row_stride = SIDE;
     bound->col_stride = 1;
     const pwsp_executor executor = {make_ready, help, NULL};
-    const pwsp_issue_host host = {retire, no_memory};
+    const pwsp_issue_host host = {retire, no_memory, NULL};
     assert_true(pwsp_issue_init(&the->issue, &the->memory, timed, desc));
     pwsp_issue_begin(&the->issue, the->bound, &executor, &host);
     if (desc->is_fixed) {

@@ -299,7 +299,7 @@ static uint32_t count_free_links(uint32_t id) {
 }
 
 static void play_round(uint32_t failing) {
-    pwsp_executor executor = {push_ready, help, NULL, NULL};
+    pwsp_executor executor = {push_ready, help, NULL};
     pthread_t threads[WORKERS];
     pwsp_reorder_begin(&the.reorder, &executor);
     the.wait_count = 0;

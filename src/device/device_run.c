@@ -89,7 +89,7 @@ static void pwsp_program_help(void *user, uint32_t ticket) {
 // Calls the walk with kernels.
 static ptowsp_status pwsp_device_walk(void *user, ptowsp_run *run) {
     ptowsp_device *device = (ptowsp_device *)user;
-    pwsp_executor executor = {pwsp_program_ready, pwsp_program_help, device, NULL};
+    pwsp_executor executor = {pwsp_program_ready, pwsp_program_help, device};
     pwsp_job job;
     memset(&job, 0, sizeof job);
     job.user = device;

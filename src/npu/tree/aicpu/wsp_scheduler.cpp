@@ -80,7 +80,7 @@ bool Scheduler::begin_issue(const SchedulerOptions &options) {
         failure_.set(PTOWSP_OUT_OF_MEMORY, PTOWSP_NO_INDEX, "run: out of memory");
         return false;
     }
-    const pwsp_executor executor = {ready, help, this, nullptr};
+    const pwsp_executor executor = {ready, help, this};
     const pwsp_issue_host host = {retire, nullptr, this};
     pwsp_issue_begin(&issue_, tensors_, &executor, &host);
     return true;
