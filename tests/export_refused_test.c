@@ -1,30 +1,7 @@
 // What exports and reports refuse, in their words; and outputs that fail: after any number of bytes an
 // export ends, says after how many, and nothing is written any more.
 
-#include "test.h"
-
-typedef struct fixture {
-    ptowsp_context *context;
-    ptowsp_module *module;
-    ptowsp_program *program;
-    ptowsp_run *run;
-} fixture;
-
-static int setup(void **state) {
-    static fixture f;
-    memset(&f, 0, sizeof f);
-    *state = &f;
-    return ptowsp_context_create(NULL, &f.context) != PTOWSP_OK;
-}
-
-static int teardown(void **state) {
-    fixture *f = (fixture *)*state;
-    ptowsp_run_destroy(f->run);
-    ptowsp_program_destroy(f->program);
-    ptowsp_module_destroy(f->module);
-    ptowsp_context_destroy(f->context);
-    return 0;
-}
+#include "program_fixture.h"
 
 static const char sample[] = "module m slots 2\n"
                              "axis n 3\n"

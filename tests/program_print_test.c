@@ -1,34 +1,11 @@
 // Programs, places and decisions as text: what a reader of errors and of reports sees of the kinds that
 // are rare. Expected texts are worked out on paper.
 
-#include "test.h"
+#include "program_fixture.h"
 
 enum { TEXT_MAX = 1 << 18 };
 
-typedef struct fixture {
-    ptowsp_context *context;
-    ptowsp_module *module;
-    ptowsp_program *program;
-    ptowsp_run *run;
-} fixture;
-
 static char text[TEXT_MAX], printed[TEXT_MAX];
-
-static int setup(void **state) {
-    static fixture f;
-    memset(&f, 0, sizeof f);
-    *state = &f;
-    return ptowsp_context_create(NULL, &f.context) != PTOWSP_OK;
-}
-
-static int teardown(void **state) {
-    fixture *f = (fixture *)*state;
-    ptowsp_run_destroy(f->run);
-    ptowsp_program_destroy(f->program);
-    ptowsp_module_destroy(f->module);
-    ptowsp_context_destroy(f->context);
-    return 0;
-}
 
 // Compiles `text`; its first workload is the last one.
 static void compile(fixture *f, const ptowsp_parse_desc *attached) {

@@ -1,34 +1,11 @@
 // Reports of what is too long to be listed: processes, channels, steps, tasks and lanes beyond those that
 // a report has room for are counted instead. And of all kinds of kernels, on one page.
 
-#include "test.h"
+#include "program_fixture.h"
 
 enum { TEXT_MAX = 1 << 20, RING = 40 };
 
-typedef struct fixture {
-    ptowsp_context *context;
-    ptowsp_module *module;
-    ptowsp_program *program;
-    ptowsp_run *run;
-} fixture;
-
 static char text[TEXT_MAX];
-
-static int setup(void **state) {
-    static fixture f;
-    memset(&f, 0, sizeof f);
-    *state = &f;
-    return ptowsp_context_create(NULL, &f.context) != PTOWSP_OK;
-}
-
-static int teardown(void **state) {
-    fixture *f = (fixture *)*state;
-    ptowsp_run_destroy(f->run);
-    ptowsp_program_destroy(f->program);
-    ptowsp_module_destroy(f->module);
-    ptowsp_context_destroy(f->context);
-    return 0;
-}
 
 // Compiles the module that is in `text`, and executes it.
 static ptowsp_status execute(fixture *f, uint32_t lanes, bool has_records) {
