@@ -247,7 +247,8 @@ static bool pwsp_frontend_retire(void *user, const pwsp_entry *entry) {
     pwsp_frontend *front = (pwsp_frontend *)user;
     pwsp_timeline *time = front->time;
     const uint64_t *words = pwsp_entry_words(entry);
-    const pwsp_issued issued = pwsp_frontend_issued(entry);
+    pwsp_issued issued = pwsp_frontend_issued(entry);
+    issued.cycles = entry->cycles;
     switch (entry->kind) {
     case PWSP_ENTRY_TASK:
         return pwsp_entry_is_block(entry) ? pwsp_frontend_retire_block(front, entry)
