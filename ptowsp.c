@@ -62200,11 +62200,20 @@ typedef struct pwsp_events_node {
     uint64_t clock;          // of a task: when it was issued
     uint32_t pending;        // dependences not yet done
     uint32_t refs;
-    uint32_t waiters;  // links
+    uint32_t waiters;  // a list; of a free node, the next one
+    uint32_t next;     // what is behind it in a list, if it is its own link
     uint16_t lane;     // of a task: its lane, or its pool
     uint8_t kind;      // PWSP_EVENTS_JOIN, ...
     bool is_done;
+    bool is_linked;  // it is its own link in a list
 } pwsp_events_node;
+
+// A list of waiters is the place of its first link, or 0. Most nodes wait for one other, or have one
+// waiter, and for these no link is made: a node can be its own link in one list, and it can stand at the
+// end of any list without a link.
+#define PWSP_EVENTS_OWN      (UINT32_C(2) << 30)  // | node
+#define PWSP_EVENTS_LAST     (UINT32_C(3) << 30)  // | node
+#define PWSP_EVENTS_ID_LIMIT (UINT32_C(1) << 30)  // of nodes and of links
 
 // An open join may gain dependences: it is closed when a node waits for it, or its holder drops it.
 // A block task takes a block of lanes.
@@ -62241,8 +62250,8 @@ typedef struct pwsp_events_queue {
     uint64_t count;  // of both
     pwsp_events_entry *heap;
     uint64_t heap_count, heap_capacity;
-    pwsp_events_entry *run;            // a ring
-    uint64_t run_count, run_capacity;  // a power of two, or 0
+    pwsp_events_entry *run;  // a ring
+    uint64_t run_capacity;   // a power of two, or 0
     uint64_t run_head;
     bool is_stale;  // its lane is among the stale ones
 } pwsp_events_queue;
@@ -62339,9 +62348,10 @@ PWSP_INLINE void pwsp_events_set_cause(pwsp_events *events, uint32_t id, uint64_
 
 // The earliest start of a task.
 PWSP_INLINE uint64_t pwsp_events_turn(const pwsp_events *events, uint32_t id) {
-    return events->sim->schedule->timing == PTOWSP_TIMING_INTERLEAVED ? events->turns_at[id]
-                                                                      : events->nodes[id].clock;
+    return events->turns_at ? events->turns_at[id] : events->nodes[id].clock;
 }
+
+// -- queues ---------------------------------------------------------------------------------------
 
 // Does an entry come before another?
 PWSP_INLINE bool pwsp_events_entry_is_less(const pwsp_events *events, const pwsp_events_entry *a,
@@ -62360,14 +62370,30 @@ PWSP_INLINE pwsp_events_entry *pwsp_events_run_at(const pwsp_events_queue *queue
 PWSP_INLINE const pwsp_events_entry *pwsp_events_queue_first(const pwsp_events *events,
                                                              const pwsp_events_queue *queue) {
     PTOWSP_ASSERT(queue->count > 0);
-    if (queue->run_count == 0) {
-        return &queue->heap[0];
-    }
     const pwsp_events_entry *run = pwsp_events_run_at(queue, 0);
     bool is_of_run =
-        queue->heap_count == 0 || pwsp_events_entry_is_less(events, run, &queue->heap[0]);
+        queue->heap_count == 0 || (queue->heap_count < queue->count &&
+                                   pwsp_events_entry_is_less(events, run, &queue->heap[0]));
     return is_of_run ? run : &queue->heap[0];
 }
+
+// Takes the least entry of a queue that is not empty.
+PWSP_INTERNAL pwsp_events_entry pwsp_events_queue_take(const pwsp_events *events,
+                                                       pwsp_events_queue *queue);
+
+PWSP_INLINE pwsp_events_entry pwsp_events_queue_pop(const pwsp_events *events,
+                                                    pwsp_events_queue *queue) {
+    PTOWSP_ASSERT(queue->count > 0);
+    if (PWSP_UNLIKELY(queue->heap_count > 0)) {
+        return pwsp_events_queue_take(events, queue);
+    }
+    queue->count--;
+    return queue->run[queue->run_head++ & (queue->run_capacity - 1)];
+}
+
+// Adds an entry. False when memory is out, which the events then know.
+PWSP_INTERNAL bool pwsp_events_queue_push(pwsp_events *events, pwsp_events_queue *queue,
+                                          uint64_t key, uint32_t node);
 
 // A lane's queue has changed; others steal by its first task.
 PWSP_INLINE void pwsp_events_note_change(pwsp_events *events, uint32_t lane) {
@@ -62378,9 +62404,7 @@ PWSP_INLINE void pwsp_events_note_change(pwsp_events *events, uint32_t lane) {
     }
 }
 
-// Takes the least entry of a queue that is not empty.
-PWSP_INTERNAL pwsp_events_entry pwsp_events_queue_pop(const pwsp_events *events,
-                                                      pwsp_events_queue *queue);
+// -- nodes ----------------------------------------------------------------------------------------
 
 // A node with one reference; 0 when memory is out.
 PWSP_INTERNAL uint32_t pwsp_events_node_new(pwsp_events *events);
@@ -62389,11 +62413,55 @@ PWSP_INTERNAL uint32_t pwsp_events_node_new(pwsp_events *events);
 PWSP_INTERNAL void pwsp_events_ref(pwsp_events *events, uint64_t node);
 PWSP_INTERNAL void pwsp_events_unref(pwsp_events *events, uint64_t node);
 
-// Makes one node wait for another; no effect if that is done or NONE.
-PWSP_INTERNAL void pwsp_events_wait(pwsp_events *events, uint32_t waiter, uint64_t other);
+// Makes a list of waiters one longer with a link. False when memory is out.
+PWSP_INTERNAL bool pwsp_events_link_new(pwsp_events *events, uint32_t waiter, uint32_t *list);
 
-// A node is done: its waiters are told when events settle.
-PWSP_INTERNAL void pwsp_events_fire(pwsp_events *events, uint32_t id);
+// A join gets no further dependences.
+PWSP_INTERNAL void pwsp_events_close(pwsp_events *events, uint64_t id);
+
+// A dependence is done, at a time that a task has caused. Of several that are done at one time the
+// lowest task counts.
+PWSP_INLINE void pwsp_events_later(pwsp_events *events, uint32_t waiter, uint64_t time,
+                                   uint64_t cause) {
+    const uint64_t before = events->nodes[waiter].time;
+    if (time > before || (time == before && cause < pwsp_events_cause(events, waiter))) {
+        events->nodes[waiter].time = time;
+        pwsp_events_set_cause(events, waiter, cause);
+    }
+}
+
+// One more dependence of a node: another that is not done.
+PWSP_INLINE void pwsp_events_add_waiter(pwsp_events *events, uint32_t waiter, uint32_t other) {
+    pwsp_events_node *node = &events->nodes[waiter];
+    uint32_t *list = &events->nodes[other].waiters;
+    if (*list == 0) {
+        *list = PWSP_EVENTS_LAST | waiter;
+    } else if (!node->is_linked) {
+        node->is_linked = true;
+        node->next = *list;
+        *list = PWSP_EVENTS_OWN | waiter;
+    } else if (!pwsp_events_link_new(events, waiter, list)) {
+        return;
+    }
+    node->pending++;
+}
+
+// Makes one node wait for another; no effect if that is done or NONE.
+PWSP_INLINE void pwsp_events_wait(pwsp_events *events, uint32_t waiter, uint64_t other) {
+    if (other == PWSP_EVENTS_NONE || waiter == 0) {
+        return;
+    }
+    PTOWSP_ASSERT(waiter != other);
+    if (events->nodes[other].kind == PWSP_EVENTS_OPEN_JOIN) {
+        pwsp_events_close(events, other);
+    }
+    if (events->nodes[other].is_done) {
+        pwsp_events_later(events, waiter, events->nodes[other].time,
+                          pwsp_events_cause(events, (uint32_t)other));
+    } else {
+        pwsp_events_add_waiter(events, waiter, (uint32_t)other);
+    }
+}
 
 // A task waits only for its lane now: into its queue.
 PWSP_INTERNAL void pwsp_events_make_ready(pwsp_events *events, uint32_t id);
@@ -62401,8 +62469,8 @@ PWSP_INTERNAL void pwsp_events_make_ready(pwsp_events *events, uint32_t id);
 // One dependence less.
 PWSP_INTERNAL void pwsp_events_arrive(pwsp_events *events, uint32_t id);
 
-// Tells the waiters of done nodes, and their waiters in turn.
-PWSP_INTERNAL void pwsp_events_settle(pwsp_events *events);
+// A node is done: tells its waiters, and theirs in turn if they are joins.
+PWSP_INTERNAL void pwsp_events_done(pwsp_events *events, uint32_t id);
 
 // Tokens as the map of regions handles them: the node is `task`.
 PWSP_INTERNAL bool pwsp_events_token_is_dead(void *user, const pwsp_token *token);
@@ -62444,18 +62512,15 @@ static bool pwsp_events_heap_push(pwsp_events *events, pwsp_events_queue *queue,
     return true;
 }
 
-// Makes room for one more entry in the run. False when memory is out.
+// Doubles the room for the run. False when memory is out.
 static bool pwsp_events_run_grow(const pwsp_events *events, pwsp_events_queue *queue) {
-    if (queue->run_count < queue->run_capacity) {
-        return true;
-    }
     uint64_t capacity = queue->run_capacity ? 2 * queue->run_capacity : 16;
     pwsp_events_entry *run = (pwsp_events_entry *)pwsp_memory_alloc(&events->sim->memory,
                                                                     (size_t)capacity * sizeof *run);
     if (!run) {
         return false;
     }
-    for (uint64_t i = 0; i < queue->run_count; i++) {
+    for (uint64_t i = 0; i < queue->run_capacity; i++) {
         run[i] = *pwsp_events_run_at(queue, i);
     }
     pwsp_memory_free(&events->sim->memory, queue->run, (size_t)queue->run_capacity * sizeof *run);
@@ -62465,22 +62530,24 @@ static bool pwsp_events_run_grow(const pwsp_events *events, pwsp_events_queue *q
     return true;
 }
 
-static bool pwsp_events_queue_push(pwsp_events *events, pwsp_events_queue *queue,
-                                   pwsp_events_entry entry) {
-    const uint64_t last = queue->run_count - 1;
-    bool is_last = queue->run_count == 0 ||
-                   pwsp_events_entry_is_less(events, pwsp_events_run_at(queue, last), &entry);
+PWSP_INTERNAL bool pwsp_events_queue_push(pwsp_events *events, pwsp_events_queue *queue,
+                                          uint64_t key, uint32_t node) {
+    const pwsp_events_entry entry = pwsp_events_entry_make(key, node);
+    const uint64_t run_count = queue->count - queue->heap_count;
+    bool is_last =
+        run_count == 0 ||
+        pwsp_events_entry_is_less(events, pwsp_events_run_at(queue, run_count - 1), &entry);
     bool is_first =
         !is_last && pwsp_events_entry_is_less(events, &entry, pwsp_events_run_at(queue, 0));
-    if (is_last || is_first ? !pwsp_events_run_grow(events, queue)
-                            : !pwsp_events_heap_push(events, queue, entry)) {
+    const bool is_of_run = is_last || is_first;
+    if (is_of_run ? run_count == queue->run_capacity && !pwsp_events_run_grow(events, queue)
+                  : !pwsp_events_heap_push(events, queue, entry)) {
         events->is_out_of_memory = true;
         return false;
     }
-    if (is_last || is_first) {
+    if (is_of_run) {
         queue->run_head -= is_first;
-        *pwsp_events_run_at(queue, is_first ? 0 : queue->run_count) = entry;
-        queue->run_count++;
+        *pwsp_events_run_at(queue, is_first ? 0 : run_count) = entry;
     }
     queue->count++;
     return true;
@@ -62505,18 +62572,16 @@ static void pwsp_events_heap_pop(const pwsp_events *events, pwsp_events_queue *q
     queue->heap[i] = last;
 }
 
-PWSP_INTERNAL pwsp_events_entry pwsp_events_queue_pop(const pwsp_events *events,
-                                                      pwsp_events_queue *queue) {
+PWSP_INTERNAL pwsp_events_entry pwsp_events_queue_take(const pwsp_events *events,
+                                                       pwsp_events_queue *queue) {
     const pwsp_events_entry *least = pwsp_events_queue_first(events, queue);
     pwsp_events_entry first = *least;
     queue->count--;
-    if (queue->heap_count && least == queue->heap) {
+    if (least == queue->heap) {
         pwsp_events_heap_pop(events, queue);
     } else {
         queue->run_head++;
-        queue->run_count--;
     }
-    PTOWSP_ASSERT(queue->count == queue->run_count + queue->heap_count);
     return first;
 }
 
@@ -62553,7 +62618,7 @@ PWSP_INTERNAL uint32_t pwsp_events_node_new(pwsp_events *events) {
         events->free_node = events->nodes[id].waiters;
     } else {
         uint64_t next = events->node_count ? events->node_count : 1;
-        if (next >= UINT32_MAX || !pwsp_events_grow_nodes(events, next + 1)) {
+        if (next >= PWSP_EVENTS_ID_LIMIT || !pwsp_events_grow_nodes(events, next + 1)) {
             events->is_out_of_memory = true;
             return 0;
         }
@@ -62580,64 +62645,8 @@ PWSP_INTERNAL void pwsp_events_unref(pwsp_events *events, uint64_t node) {
     }
 }
 
-// A dependence is done. Of several that are done at one time the lowest task counts.
-PWSP_INLINE void pwsp_events_later(pwsp_events *events, uint32_t waiter, uint32_t done) {
-    uint64_t time = events->nodes[done].time, before = events->nodes[waiter].time;
-    if (time < before) {
-        return;
-    }
-    uint64_t cause = pwsp_events_cause(events, done);
-    if (time > before || cause < pwsp_events_cause(events, waiter)) {
-        events->nodes[waiter].time = time;
-        pwsp_events_set_cause(events, waiter, cause);
-    }
-}
-
-// A join gets no further dependences.
-static void pwsp_events_close(pwsp_events *events, uint64_t id) {
-    pwsp_events_node *node = &events->nodes[id];
-    if (node->kind == PWSP_EVENTS_OPEN_JOIN) {
-        node->kind = PWSP_EVENTS_JOIN;
-        pwsp_events_arrive(events, (uint32_t)id);
-        pwsp_events_settle(events);
-    }
-}
-
-// Makes one node wait for another; no effect if that is done.
-PWSP_INTERNAL void pwsp_events_wait(pwsp_events *events, uint32_t waiter, uint64_t other) {
-    if (other == PWSP_EVENTS_NONE || waiter == 0) {
-        return;
-    }
-    PTOWSP_ASSERT(waiter != other);
-    pwsp_events_close(events, other);
-    pwsp_events_node *node = &events->nodes[other];
-    if (node->is_done) {
-        pwsp_events_later(events, waiter, (uint32_t)other);
-        return;
-    }
-    uint32_t id = events->free_link;
-    if (id) {
-        events->free_link = events->links[id].next;
-    } else {
-        void *links = events->links;
-        uint64_t next = events->link_count ? events->link_count : 1;
-        if (next >= UINT32_MAX ||
-            !pwsp_memory_grow_little(&events->sim->memory, &links, &events->link_capacity, next + 1,
-                                     sizeof(pwsp_events_link))) {
-            events->is_out_of_memory = true;
-            return;
-        }
-        events->links = (pwsp_events_link *)links;
-        events->link_count = next + 1;
-        id = (uint32_t)next;
-    }
-    pwsp_events_link link = {waiter, node->waiters};
-    events->links[id] = link;
-    node->waiters = id;
-    events->nodes[waiter].pending++;
-}
-
-PWSP_INTERNAL void pwsp_events_fire(pwsp_events *events, uint32_t id) {
+// A join is done: its waiters are told after those of others.
+static void pwsp_events_fire(pwsp_events *events, uint32_t id) {
     void *fired = events->fired;
     PTOWSP_ASSERT(!events->nodes[id].is_done && events->nodes[id].pending == 0);
     events->nodes[id].is_done = true;
@@ -62650,14 +62659,33 @@ PWSP_INTERNAL void pwsp_events_fire(pwsp_events *events, uint32_t id) {
     events->fired[events->fired_count++] = id;
 }
 
-// A task waits only for its lane now: into its queue.
+PWSP_INTERNAL bool pwsp_events_link_new(pwsp_events *events, uint32_t waiter, uint32_t *list) {
+    uint32_t id = events->free_link;
+    if (id) {
+        events->free_link = events->links[id].next;
+    } else {
+        void *links = events->links;
+        uint64_t next = events->link_count ? events->link_count : 1;
+        if (next >= PWSP_EVENTS_ID_LIMIT ||
+            !pwsp_memory_grow_little(&events->sim->memory, &links, &events->link_capacity, next + 1,
+                                     sizeof(pwsp_events_link))) {
+            events->is_out_of_memory = true;
+            return false;
+        }
+        events->links = (pwsp_events_link *)links;
+        events->link_count = next + 1;
+        id = (uint32_t)next;
+    }
+    pwsp_events_link link = {waiter, *list};
+    events->links[id] = link;
+    *list = id;
+    return true;
+}
+
 PWSP_INTERNAL void pwsp_events_make_ready(pwsp_events *events, uint32_t id) {
-    const pwsp_events_node *node = &events->nodes[id];
-    uint32_t lane = node->lane;
-    pwsp_events_entry entry = pwsp_events_entry_make(
-        events->sim->schedule->ready == PTOWSP_READY_PRIORITY ? events->ranks[id] : node->index,
-        id);
-    if (!pwsp_events_queue_push(events, &events->queues[lane], entry)) {
+    const uint32_t lane = events->nodes[id].lane;
+    const uint64_t key = events->ranks ? events->ranks[id] : events->nodes[id].index;
+    if (!pwsp_events_queue_push(events, &events->queues[lane], key, id)) {
         return;
     }
     if (events->is_shared) {
@@ -62687,16 +62715,12 @@ static void pwsp_events_start_pipeline(pwsp_events *events, uint32_t id) {
     pwsp_sim_start_pipeline(sim, more->pipeline, more->run, start);
     sim->stats.stall_cycles[PTOWSP_STALL_DEPENDENCY] += start - node->clock;
     sim->stats.makespan_cycles = pwsp_max_u64(sim->stats.makespan_cycles, end);
-    pwsp_events_queue_push(events, events->ends, pwsp_events_entry_make(end, id));
+    pwsp_events_queue_push(events, events->ends, end, id);
 }
 
-// One dependence less.
-PWSP_INTERNAL void pwsp_events_arrive(pwsp_events *events, uint32_t id) {
-    pwsp_events_node *node = &events->nodes[id];
-    PTOWSP_ASSERT(node->pending > 0);
-    if (--node->pending > 0) {
-        return;
-    }
+// A node has no open dependence left.
+PWSP_FORCE_INLINE void pwsp_events_opened(pwsp_events *events, uint32_t id) {
+    const pwsp_events_node *node = &events->nodes[id];
     if (node->kind == PWSP_EVENTS_PIPELINE) {
         pwsp_events_start_pipeline(events, id);
         return;
@@ -62706,28 +62730,73 @@ PWSP_INTERNAL void pwsp_events_arrive(pwsp_events *events, uint32_t id) {
         return;
     }
     uint64_t turn = pwsp_events_turn(events, id);
-    if (turn > events->now) {
-        pwsp_events_queue_push(events, events->turns, pwsp_events_entry_make(turn, id));
+    if (PWSP_UNLIKELY(turn > events->now)) {
+        pwsp_events_queue_push(events, events->turns, turn, id);
     } else {
         pwsp_events_make_ready(events, id);
     }
 }
 
-// Tells the waiters of done nodes, and their waiters in turn.
-PWSP_INTERNAL void pwsp_events_settle(pwsp_events *events) {
+PWSP_INTERNAL void pwsp_events_arrive(pwsp_events *events, uint32_t id) {
+    PTOWSP_ASSERT(events->nodes[id].pending > 0);
+    if (--events->nodes[id].pending == 0) {
+        pwsp_events_opened(events, id);
+    }
+}
+
+// Takes the first of a list of waiters.
+PWSP_FORCE_INLINE uint32_t pwsp_events_list_take(pwsp_events *events, uint32_t *list) {
+    const uint32_t at = *list, id = at & (PWSP_EVENTS_ID_LIMIT - 1);
+    if (at >= PWSP_EVENTS_LAST) {
+        *list = 0;
+        return id;
+    }
+    if (at >= PWSP_EVENTS_OWN) {
+        *list = events->nodes[id].next;
+        events->nodes[id].is_linked = false;
+        return id;
+    }
+    const pwsp_events_link link = events->links[id];
+    events->links[id].next = events->free_link;
+    events->free_link = id;
+    *list = link.next;
+    return link.node;
+}
+
+// Tells the waiters of a node that is done.
+static void pwsp_events_tell_waiters(pwsp_events *events, uint32_t id) {
+    const uint64_t time = events->nodes[id].time, cause = pwsp_events_cause(events, id);
+    uint32_t list = events->nodes[id].waiters;
+    PTOWSP_ASSERT(events->nodes[id].is_done);
+    events->nodes[id].waiters = 0;
+    while (list) {
+        const uint32_t waiter = pwsp_events_list_take(events, &list);
+        pwsp_events_later(events, waiter, time, cause);
+        pwsp_events_arrive(events, waiter);
+    }
+    pwsp_events_unref(events, id);  // the cause of its end
+}
+
+// Tells the waiters of joins that are done, and theirs in turn.
+static void pwsp_events_settle(pwsp_events *events) {
     while (events->fired_count > 0) {
-        uint32_t id = events->fired[--events->fired_count];
-        uint32_t link = events->nodes[id].waiters;
-        events->nodes[id].waiters = 0;
-        while (link) {
-            uint32_t next = events->links[link].next, waiter = events->links[link].node;
-            events->links[link].next = events->free_link;
-            events->free_link = link;
-            pwsp_events_later(events, waiter, id);
-            pwsp_events_arrive(events, waiter);
-            link = next;
-        }
-        pwsp_events_unref(events, id);  // the cause of its end
+        pwsp_events_tell_waiters(events, events->fired[--events->fired_count]);
+    }
+}
+
+PWSP_INTERNAL void pwsp_events_done(pwsp_events *events, uint32_t id) {
+    PTOWSP_ASSERT(!events->nodes[id].is_done && events->nodes[id].pending == 0);
+    events->nodes[id].is_done = true;
+    pwsp_events_tell_waiters(events, id);
+    pwsp_events_settle(events);
+}
+
+PWSP_INTERNAL void pwsp_events_close(pwsp_events *events, uint64_t id) {
+    pwsp_events_node *node = &events->nodes[id];
+    if (node->kind == PWSP_EVENTS_OPEN_JOIN) {
+        node->kind = PWSP_EVENTS_JOIN;
+        pwsp_events_arrive(events, (uint32_t)id);
+        pwsp_events_settle(events);
     }
 }
 
@@ -62909,7 +62978,7 @@ PWSP_INTERNAL void pwsp_events_begin(pwsp_events *events) {
     events->free_link = 0;
     events->fired_count = 0;
     for (uint32_t i = 0; i < events->queue_count + 2; i++) {
-        events->queues[i].count = events->queues[i].heap_count = events->queues[i].run_count = 0;
+        events->queues[i].count = events->queues[i].heap_count = 0;
         events->queues[i].is_stale = false;
     }
     events->stale_count = 0;
@@ -63150,8 +63219,7 @@ static void pwsp_events_complete(pwsp_events *events) {
             pwsp_events_set_idle(events, pwsp_sim_block(events->sim, lane));
             pwsp_events_set_idle(events, pwsp_sim_block(events->sim, lane) + 1);
         }
-        pwsp_events_fire(events, id);
-        pwsp_events_settle(events);
+        pwsp_events_done(events, id);
     }
     while (events->ends->count && pwsp_events_first_key(events, events->ends) <= events->now) {
         uint32_t id = pwsp_events_queue_pop(events, events->ends).node;
@@ -63162,8 +63230,7 @@ static void pwsp_events_complete(pwsp_events *events) {
         events->free_pipeline = (uint32_t)at + 1;
         PTOWSP_ASSERT(events->pipeline_count > 0 && events->nodes[id].kind == PWSP_EVENTS_PIPELINE);
         events->pipeline_count--;
-        pwsp_events_fire(events, id);
-        pwsp_events_settle(events);
+        pwsp_events_done(events, id);
     }
     while (events->turns->count && pwsp_events_first_key(events, events->turns) <= events->now) {
         pwsp_events_make_ready(events, pwsp_events_queue_pop(events, events->turns).node);
@@ -63482,12 +63549,12 @@ PWSP_INTERNAL bool pwsp_events_slot_load(pwsp_events *events, const pwsp_tile_at
     if (id == 0) {
         return pwsp_sim_no_memory(sim);
     }
+    events->nodes[id].kind = PWSP_EVENTS_OPEN_JOIN;
     events->nodes[id].refs = 2;  // ours, and until it is done
     events->nodes[id].pending = 1;
     events->current = id;
     pwsp_deps_query_load(&sim->deps, tile);
-    pwsp_events_arrive(events, id);
-    pwsp_events_settle(events);
+    pwsp_events_close(events, id);
     while (!events->nodes[id].is_done) {
         bool has_moved = false;
         // nothing completes before tasks begin to start, not even pipelines

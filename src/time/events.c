@@ -123,7 +123,7 @@ PWSP_INTERNAL void pwsp_events_begin(pwsp_events *events) {
     events->free_link = 0;
     events->fired_count = 0;
     for (uint32_t i = 0; i < events->queue_count + 2; i++) {
-        events->queues[i].count = events->queues[i].heap_count = events->queues[i].run_count = 0;
+        events->queues[i].count = events->queues[i].heap_count = 0;
         events->queues[i].is_stale = false;
     }
     events->stale_count = 0;
@@ -364,8 +364,7 @@ static void pwsp_events_complete(pwsp_events *events) {
             pwsp_events_set_idle(events, pwsp_sim_block(events->sim, lane));
             pwsp_events_set_idle(events, pwsp_sim_block(events->sim, lane) + 1);
         }
-        pwsp_events_fire(events, id);
-        pwsp_events_settle(events);
+        pwsp_events_done(events, id);
     }
     while (events->ends->count && pwsp_events_first_key(events, events->ends) <= events->now) {
         uint32_t id = pwsp_events_queue_pop(events, events->ends).node;
@@ -376,8 +375,7 @@ static void pwsp_events_complete(pwsp_events *events) {
         events->free_pipeline = (uint32_t)at + 1;
         PTOWSP_ASSERT(events->pipeline_count > 0 && events->nodes[id].kind == PWSP_EVENTS_PIPELINE);
         events->pipeline_count--;
-        pwsp_events_fire(events, id);
-        pwsp_events_settle(events);
+        pwsp_events_done(events, id);
     }
     while (events->turns->count && pwsp_events_first_key(events, events->turns) <= events->now) {
         pwsp_events_make_ready(events, pwsp_events_queue_pop(events, events->turns).node);
@@ -696,12 +694,12 @@ PWSP_INTERNAL bool pwsp_events_slot_load(pwsp_events *events, const pwsp_tile_at
     if (id == 0) {
         return pwsp_sim_no_memory(sim);
     }
+    events->nodes[id].kind = PWSP_EVENTS_OPEN_JOIN;
     events->nodes[id].refs = 2;  // ours, and until it is done
     events->nodes[id].pending = 1;
     events->current = id;
     pwsp_deps_query_load(&sim->deps, tile);
-    pwsp_events_arrive(events, id);
-    pwsp_events_settle(events);
+    pwsp_events_close(events, id);
     while (!events->nodes[id].is_done) {
         bool has_moved = false;
         // nothing completes before tasks begin to start, not even pipelines

@@ -14,11 +14,20 @@ typedef struct pwsp_events_node {
     uint64_t clock;          // of a task: when it was issued
     uint32_t pending;        // dependences not yet done
     uint32_t refs;
-    uint32_t waiters;  // links
+    uint32_t waiters;  // a list; of a free node, the next one
+    uint32_t next;     // what is behind it in a list, if it is its own link
     uint16_t lane;     // of a task: its lane, or its pool
     uint8_t kind;      // PWSP_EVENTS_JOIN, ...
     bool is_done;
+    bool is_linked;  // it is its own link in a list
 } pwsp_events_node;
+
+// A list of waiters is the place of its first link, or 0. Most nodes wait for one other, or have one
+// waiter, and for these no link is made: a node can be its own link in one list, and it can stand at the
+// end of any list without a link.
+#define PWSP_EVENTS_OWN      (UINT32_C(2) << 30)  // | node
+#define PWSP_EVENTS_LAST     (UINT32_C(3) << 30)  // | node
+#define PWSP_EVENTS_ID_LIMIT (UINT32_C(1) << 30)  // of nodes and of links
 
 // An open join may gain dependences: it is closed when a node waits for it, or its holder drops it.
 // A block task takes a block of lanes.
@@ -55,8 +64,8 @@ typedef struct pwsp_events_queue {
     uint64_t count;  // of both
     pwsp_events_entry *heap;
     uint64_t heap_count, heap_capacity;
-    pwsp_events_entry *run;            // a ring
-    uint64_t run_count, run_capacity;  // a power of two, or 0
+    pwsp_events_entry *run;  // a ring
+    uint64_t run_capacity;   // a power of two, or 0
     uint64_t run_head;
     bool is_stale;  // its lane is among the stale ones
 } pwsp_events_queue;

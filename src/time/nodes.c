@@ -27,18 +27,15 @@ static bool pwsp_events_heap_push(pwsp_events *events, pwsp_events_queue *queue,
     return true;
 }
 
-// Makes room for one more entry in the run. False when memory is out.
+// Doubles the room for the run. False when memory is out.
 static bool pwsp_events_run_grow(const pwsp_events *events, pwsp_events_queue *queue) {
-    if (queue->run_count < queue->run_capacity) {
-        return true;
-    }
     uint64_t capacity = queue->run_capacity ? 2 * queue->run_capacity : 16;
     pwsp_events_entry *run = (pwsp_events_entry *)pwsp_memory_alloc(&events->sim->memory,
                                                                     (size_t)capacity * sizeof *run);
     if (!run) {
         return false;
     }
-    for (uint64_t i = 0; i < queue->run_count; i++) {
+    for (uint64_t i = 0; i < queue->run_capacity; i++) {
         run[i] = *pwsp_events_run_at(queue, i);
     }
     pwsp_memory_free(&events->sim->memory, queue->run, (size_t)queue->run_capacity * sizeof *run);
@@ -48,22 +45,24 @@ static bool pwsp_events_run_grow(const pwsp_events *events, pwsp_events_queue *q
     return true;
 }
 
-static bool pwsp_events_queue_push(pwsp_events *events, pwsp_events_queue *queue,
-                                   pwsp_events_entry entry) {
-    const uint64_t last = queue->run_count - 1;
-    bool is_last = queue->run_count == 0 ||
-                   pwsp_events_entry_is_less(events, pwsp_events_run_at(queue, last), &entry);
+PWSP_INTERNAL bool pwsp_events_queue_push(pwsp_events *events, pwsp_events_queue *queue,
+                                          uint64_t key, uint32_t node) {
+    const pwsp_events_entry entry = pwsp_events_entry_make(key, node);
+    const uint64_t run_count = queue->count - queue->heap_count;
+    bool is_last =
+        run_count == 0 ||
+        pwsp_events_entry_is_less(events, pwsp_events_run_at(queue, run_count - 1), &entry);
     bool is_first =
         !is_last && pwsp_events_entry_is_less(events, &entry, pwsp_events_run_at(queue, 0));
-    if (is_last || is_first ? !pwsp_events_run_grow(events, queue)
-                            : !pwsp_events_heap_push(events, queue, entry)) {
+    const bool is_of_run = is_last || is_first;
+    if (is_of_run ? run_count == queue->run_capacity && !pwsp_events_run_grow(events, queue)
+                  : !pwsp_events_heap_push(events, queue, entry)) {
         events->is_out_of_memory = true;
         return false;
     }
-    if (is_last || is_first) {
+    if (is_of_run) {
         queue->run_head -= is_first;
-        *pwsp_events_run_at(queue, is_first ? 0 : queue->run_count) = entry;
-        queue->run_count++;
+        *pwsp_events_run_at(queue, is_first ? 0 : run_count) = entry;
     }
     queue->count++;
     return true;
@@ -88,18 +87,16 @@ static void pwsp_events_heap_pop(const pwsp_events *events, pwsp_events_queue *q
     queue->heap[i] = last;
 }
 
-PWSP_INTERNAL pwsp_events_entry pwsp_events_queue_pop(const pwsp_events *events,
-                                                      pwsp_events_queue *queue) {
+PWSP_INTERNAL pwsp_events_entry pwsp_events_queue_take(const pwsp_events *events,
+                                                       pwsp_events_queue *queue) {
     const pwsp_events_entry *least = pwsp_events_queue_first(events, queue);
     pwsp_events_entry first = *least;
     queue->count--;
-    if (queue->heap_count && least == queue->heap) {
+    if (least == queue->heap) {
         pwsp_events_heap_pop(events, queue);
     } else {
         queue->run_head++;
-        queue->run_count--;
     }
-    PTOWSP_ASSERT(queue->count == queue->run_count + queue->heap_count);
     return first;
 }
 
@@ -136,7 +133,7 @@ PWSP_INTERNAL uint32_t pwsp_events_node_new(pwsp_events *events) {
         events->free_node = events->nodes[id].waiters;
     } else {
         uint64_t next = events->node_count ? events->node_count : 1;
-        if (next >= UINT32_MAX || !pwsp_events_grow_nodes(events, next + 1)) {
+        if (next >= PWSP_EVENTS_ID_LIMIT || !pwsp_events_grow_nodes(events, next + 1)) {
             events->is_out_of_memory = true;
             return 0;
         }
@@ -163,64 +160,8 @@ PWSP_INTERNAL void pwsp_events_unref(pwsp_events *events, uint64_t node) {
     }
 }
 
-// A dependence is done. Of several that are done at one time the lowest task counts.
-PWSP_INLINE void pwsp_events_later(pwsp_events *events, uint32_t waiter, uint32_t done) {
-    uint64_t time = events->nodes[done].time, before = events->nodes[waiter].time;
-    if (time < before) {
-        return;
-    }
-    uint64_t cause = pwsp_events_cause(events, done);
-    if (time > before || cause < pwsp_events_cause(events, waiter)) {
-        events->nodes[waiter].time = time;
-        pwsp_events_set_cause(events, waiter, cause);
-    }
-}
-
-// A join gets no further dependences.
-static void pwsp_events_close(pwsp_events *events, uint64_t id) {
-    pwsp_events_node *node = &events->nodes[id];
-    if (node->kind == PWSP_EVENTS_OPEN_JOIN) {
-        node->kind = PWSP_EVENTS_JOIN;
-        pwsp_events_arrive(events, (uint32_t)id);
-        pwsp_events_settle(events);
-    }
-}
-
-// Makes one node wait for another; no effect if that is done.
-PWSP_INTERNAL void pwsp_events_wait(pwsp_events *events, uint32_t waiter, uint64_t other) {
-    if (other == PWSP_EVENTS_NONE || waiter == 0) {
-        return;
-    }
-    PTOWSP_ASSERT(waiter != other);
-    pwsp_events_close(events, other);
-    pwsp_events_node *node = &events->nodes[other];
-    if (node->is_done) {
-        pwsp_events_later(events, waiter, (uint32_t)other);
-        return;
-    }
-    uint32_t id = events->free_link;
-    if (id) {
-        events->free_link = events->links[id].next;
-    } else {
-        void *links = events->links;
-        uint64_t next = events->link_count ? events->link_count : 1;
-        if (next >= UINT32_MAX ||
-            !pwsp_memory_grow_little(&events->sim->memory, &links, &events->link_capacity, next + 1,
-                                     sizeof(pwsp_events_link))) {
-            events->is_out_of_memory = true;
-            return;
-        }
-        events->links = (pwsp_events_link *)links;
-        events->link_count = next + 1;
-        id = (uint32_t)next;
-    }
-    pwsp_events_link link = {waiter, node->waiters};
-    events->links[id] = link;
-    node->waiters = id;
-    events->nodes[waiter].pending++;
-}
-
-PWSP_INTERNAL void pwsp_events_fire(pwsp_events *events, uint32_t id) {
+// A join is done: its waiters are told after those of others.
+static void pwsp_events_fire(pwsp_events *events, uint32_t id) {
     void *fired = events->fired;
     PTOWSP_ASSERT(!events->nodes[id].is_done && events->nodes[id].pending == 0);
     events->nodes[id].is_done = true;
@@ -233,14 +174,33 @@ PWSP_INTERNAL void pwsp_events_fire(pwsp_events *events, uint32_t id) {
     events->fired[events->fired_count++] = id;
 }
 
-// A task waits only for its lane now: into its queue.
+PWSP_INTERNAL bool pwsp_events_link_new(pwsp_events *events, uint32_t waiter, uint32_t *list) {
+    uint32_t id = events->free_link;
+    if (id) {
+        events->free_link = events->links[id].next;
+    } else {
+        void *links = events->links;
+        uint64_t next = events->link_count ? events->link_count : 1;
+        if (next >= PWSP_EVENTS_ID_LIMIT ||
+            !pwsp_memory_grow_little(&events->sim->memory, &links, &events->link_capacity, next + 1,
+                                     sizeof(pwsp_events_link))) {
+            events->is_out_of_memory = true;
+            return false;
+        }
+        events->links = (pwsp_events_link *)links;
+        events->link_count = next + 1;
+        id = (uint32_t)next;
+    }
+    pwsp_events_link link = {waiter, *list};
+    events->links[id] = link;
+    *list = id;
+    return true;
+}
+
 PWSP_INTERNAL void pwsp_events_make_ready(pwsp_events *events, uint32_t id) {
-    const pwsp_events_node *node = &events->nodes[id];
-    uint32_t lane = node->lane;
-    pwsp_events_entry entry = pwsp_events_entry_make(
-        events->sim->schedule->ready == PTOWSP_READY_PRIORITY ? events->ranks[id] : node->index,
-        id);
-    if (!pwsp_events_queue_push(events, &events->queues[lane], entry)) {
+    const uint32_t lane = events->nodes[id].lane;
+    const uint64_t key = events->ranks ? events->ranks[id] : events->nodes[id].index;
+    if (!pwsp_events_queue_push(events, &events->queues[lane], key, id)) {
         return;
     }
     if (events->is_shared) {
@@ -270,16 +230,12 @@ static void pwsp_events_start_pipeline(pwsp_events *events, uint32_t id) {
     pwsp_sim_start_pipeline(sim, more->pipeline, more->run, start);
     sim->stats.stall_cycles[PTOWSP_STALL_DEPENDENCY] += start - node->clock;
     sim->stats.makespan_cycles = pwsp_max_u64(sim->stats.makespan_cycles, end);
-    pwsp_events_queue_push(events, events->ends, pwsp_events_entry_make(end, id));
+    pwsp_events_queue_push(events, events->ends, end, id);
 }
 
-// One dependence less.
-PWSP_INTERNAL void pwsp_events_arrive(pwsp_events *events, uint32_t id) {
-    pwsp_events_node *node = &events->nodes[id];
-    PTOWSP_ASSERT(node->pending > 0);
-    if (--node->pending > 0) {
-        return;
-    }
+// A node has no open dependence left.
+PWSP_FORCE_INLINE void pwsp_events_opened(pwsp_events *events, uint32_t id) {
+    const pwsp_events_node *node = &events->nodes[id];
     if (node->kind == PWSP_EVENTS_PIPELINE) {
         pwsp_events_start_pipeline(events, id);
         return;
@@ -289,28 +245,73 @@ PWSP_INTERNAL void pwsp_events_arrive(pwsp_events *events, uint32_t id) {
         return;
     }
     uint64_t turn = pwsp_events_turn(events, id);
-    if (turn > events->now) {
-        pwsp_events_queue_push(events, events->turns, pwsp_events_entry_make(turn, id));
+    if (PWSP_UNLIKELY(turn > events->now)) {
+        pwsp_events_queue_push(events, events->turns, turn, id);
     } else {
         pwsp_events_make_ready(events, id);
     }
 }
 
-// Tells the waiters of done nodes, and their waiters in turn.
-PWSP_INTERNAL void pwsp_events_settle(pwsp_events *events) {
+PWSP_INTERNAL void pwsp_events_arrive(pwsp_events *events, uint32_t id) {
+    PTOWSP_ASSERT(events->nodes[id].pending > 0);
+    if (--events->nodes[id].pending == 0) {
+        pwsp_events_opened(events, id);
+    }
+}
+
+// Takes the first of a list of waiters.
+PWSP_FORCE_INLINE uint32_t pwsp_events_list_take(pwsp_events *events, uint32_t *list) {
+    const uint32_t at = *list, id = at & (PWSP_EVENTS_ID_LIMIT - 1);
+    if (at >= PWSP_EVENTS_LAST) {
+        *list = 0;
+        return id;
+    }
+    if (at >= PWSP_EVENTS_OWN) {
+        *list = events->nodes[id].next;
+        events->nodes[id].is_linked = false;
+        return id;
+    }
+    const pwsp_events_link link = events->links[id];
+    events->links[id].next = events->free_link;
+    events->free_link = id;
+    *list = link.next;
+    return link.node;
+}
+
+// Tells the waiters of a node that is done.
+static void pwsp_events_tell_waiters(pwsp_events *events, uint32_t id) {
+    const uint64_t time = events->nodes[id].time, cause = pwsp_events_cause(events, id);
+    uint32_t list = events->nodes[id].waiters;
+    PTOWSP_ASSERT(events->nodes[id].is_done);
+    events->nodes[id].waiters = 0;
+    while (list) {
+        const uint32_t waiter = pwsp_events_list_take(events, &list);
+        pwsp_events_later(events, waiter, time, cause);
+        pwsp_events_arrive(events, waiter);
+    }
+    pwsp_events_unref(events, id);  // the cause of its end
+}
+
+// Tells the waiters of joins that are done, and theirs in turn.
+static void pwsp_events_settle(pwsp_events *events) {
     while (events->fired_count > 0) {
-        uint32_t id = events->fired[--events->fired_count];
-        uint32_t link = events->nodes[id].waiters;
-        events->nodes[id].waiters = 0;
-        while (link) {
-            uint32_t next = events->links[link].next, waiter = events->links[link].node;
-            events->links[link].next = events->free_link;
-            events->free_link = link;
-            pwsp_events_later(events, waiter, id);
-            pwsp_events_arrive(events, waiter);
-            link = next;
-        }
-        pwsp_events_unref(events, id);  // the cause of its end
+        pwsp_events_tell_waiters(events, events->fired[--events->fired_count]);
+    }
+}
+
+PWSP_INTERNAL void pwsp_events_done(pwsp_events *events, uint32_t id) {
+    PTOWSP_ASSERT(!events->nodes[id].is_done && events->nodes[id].pending == 0);
+    events->nodes[id].is_done = true;
+    pwsp_events_tell_waiters(events, id);
+    pwsp_events_settle(events);
+}
+
+PWSP_INTERNAL void pwsp_events_close(pwsp_events *events, uint64_t id) {
+    pwsp_events_node *node = &events->nodes[id];
+    if (node->kind == PWSP_EVENTS_OPEN_JOIN) {
+        node->kind = PWSP_EVENTS_JOIN;
+        pwsp_events_arrive(events, (uint32_t)id);
+        pwsp_events_settle(events);
     }
 }
 

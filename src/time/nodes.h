@@ -22,9 +22,10 @@ PWSP_INLINE void pwsp_events_set_cause(pwsp_events *events, uint32_t id, uint64_
 
 // The earliest start of a task.
 PWSP_INLINE uint64_t pwsp_events_turn(const pwsp_events *events, uint32_t id) {
-    return events->sim->schedule->timing == PTOWSP_TIMING_INTERLEAVED ? events->turns_at[id]
-                                                                      : events->nodes[id].clock;
+    return events->turns_at ? events->turns_at[id] : events->nodes[id].clock;
 }
+
+// -- queues ---------------------------------------------------------------------------------------
 
 // Does an entry come before another?
 PWSP_INLINE bool pwsp_events_entry_is_less(const pwsp_events *events, const pwsp_events_entry *a,
@@ -43,14 +44,30 @@ PWSP_INLINE pwsp_events_entry *pwsp_events_run_at(const pwsp_events_queue *queue
 PWSP_INLINE const pwsp_events_entry *pwsp_events_queue_first(const pwsp_events *events,
                                                              const pwsp_events_queue *queue) {
     PTOWSP_ASSERT(queue->count > 0);
-    if (queue->run_count == 0) {
-        return &queue->heap[0];
-    }
     const pwsp_events_entry *run = pwsp_events_run_at(queue, 0);
     bool is_of_run =
-        queue->heap_count == 0 || pwsp_events_entry_is_less(events, run, &queue->heap[0]);
+        queue->heap_count == 0 || (queue->heap_count < queue->count &&
+                                   pwsp_events_entry_is_less(events, run, &queue->heap[0]));
     return is_of_run ? run : &queue->heap[0];
 }
+
+// Takes the least entry of a queue that is not empty.
+PWSP_INTERNAL pwsp_events_entry pwsp_events_queue_take(const pwsp_events *events,
+                                                       pwsp_events_queue *queue);
+
+PWSP_INLINE pwsp_events_entry pwsp_events_queue_pop(const pwsp_events *events,
+                                                    pwsp_events_queue *queue) {
+    PTOWSP_ASSERT(queue->count > 0);
+    if (PWSP_UNLIKELY(queue->heap_count > 0)) {
+        return pwsp_events_queue_take(events, queue);
+    }
+    queue->count--;
+    return queue->run[queue->run_head++ & (queue->run_capacity - 1)];
+}
+
+// Adds an entry. False when memory is out, which the events then know.
+PWSP_INTERNAL bool pwsp_events_queue_push(pwsp_events *events, pwsp_events_queue *queue,
+                                          uint64_t key, uint32_t node);
 
 // A lane's queue has changed; others steal by its first task.
 PWSP_INLINE void pwsp_events_note_change(pwsp_events *events, uint32_t lane) {
@@ -61,9 +78,7 @@ PWSP_INLINE void pwsp_events_note_change(pwsp_events *events, uint32_t lane) {
     }
 }
 
-// Takes the least entry of a queue that is not empty.
-PWSP_INTERNAL pwsp_events_entry pwsp_events_queue_pop(const pwsp_events *events,
-                                                      pwsp_events_queue *queue);
+// -- nodes ----------------------------------------------------------------------------------------
 
 // A node with one reference; 0 when memory is out.
 PWSP_INTERNAL uint32_t pwsp_events_node_new(pwsp_events *events);
@@ -72,11 +87,55 @@ PWSP_INTERNAL uint32_t pwsp_events_node_new(pwsp_events *events);
 PWSP_INTERNAL void pwsp_events_ref(pwsp_events *events, uint64_t node);
 PWSP_INTERNAL void pwsp_events_unref(pwsp_events *events, uint64_t node);
 
-// Makes one node wait for another; no effect if that is done or NONE.
-PWSP_INTERNAL void pwsp_events_wait(pwsp_events *events, uint32_t waiter, uint64_t other);
+// Makes a list of waiters one longer with a link. False when memory is out.
+PWSP_INTERNAL bool pwsp_events_link_new(pwsp_events *events, uint32_t waiter, uint32_t *list);
 
-// A node is done: its waiters are told when events settle.
-PWSP_INTERNAL void pwsp_events_fire(pwsp_events *events, uint32_t id);
+// A join gets no further dependences.
+PWSP_INTERNAL void pwsp_events_close(pwsp_events *events, uint64_t id);
+
+// A dependence is done, at a time that a task has caused. Of several that are done at one time the
+// lowest task counts.
+PWSP_INLINE void pwsp_events_later(pwsp_events *events, uint32_t waiter, uint64_t time,
+                                   uint64_t cause) {
+    const uint64_t before = events->nodes[waiter].time;
+    if (time > before || (time == before && cause < pwsp_events_cause(events, waiter))) {
+        events->nodes[waiter].time = time;
+        pwsp_events_set_cause(events, waiter, cause);
+    }
+}
+
+// One more dependence of a node: another that is not done.
+PWSP_INLINE void pwsp_events_add_waiter(pwsp_events *events, uint32_t waiter, uint32_t other) {
+    pwsp_events_node *node = &events->nodes[waiter];
+    uint32_t *list = &events->nodes[other].waiters;
+    if (*list == 0) {
+        *list = PWSP_EVENTS_LAST | waiter;
+    } else if (!node->is_linked) {
+        node->is_linked = true;
+        node->next = *list;
+        *list = PWSP_EVENTS_OWN | waiter;
+    } else if (!pwsp_events_link_new(events, waiter, list)) {
+        return;
+    }
+    node->pending++;
+}
+
+// Makes one node wait for another; no effect if that is done or NONE.
+PWSP_INLINE void pwsp_events_wait(pwsp_events *events, uint32_t waiter, uint64_t other) {
+    if (other == PWSP_EVENTS_NONE || waiter == 0) {
+        return;
+    }
+    PTOWSP_ASSERT(waiter != other);
+    if (events->nodes[other].kind == PWSP_EVENTS_OPEN_JOIN) {
+        pwsp_events_close(events, other);
+    }
+    if (events->nodes[other].is_done) {
+        pwsp_events_later(events, waiter, events->nodes[other].time,
+                          pwsp_events_cause(events, (uint32_t)other));
+    } else {
+        pwsp_events_add_waiter(events, waiter, (uint32_t)other);
+    }
+}
 
 // A task waits only for its lane now: into its queue.
 PWSP_INTERNAL void pwsp_events_make_ready(pwsp_events *events, uint32_t id);
@@ -84,8 +143,8 @@ PWSP_INTERNAL void pwsp_events_make_ready(pwsp_events *events, uint32_t id);
 // One dependence less.
 PWSP_INTERNAL void pwsp_events_arrive(pwsp_events *events, uint32_t id);
 
-// Tells the waiters of done nodes, and their waiters in turn.
-PWSP_INTERNAL void pwsp_events_settle(pwsp_events *events);
+// A node is done: tells its waiters, and theirs in turn if they are joins.
+PWSP_INTERNAL void pwsp_events_done(pwsp_events *events, uint32_t id);
 
 // Tokens as the map of regions handles them: the node is `task`.
 PWSP_INTERNAL bool pwsp_events_token_is_dead(void *user, const pwsp_token *token);
