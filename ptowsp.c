@@ -46,6 +46,7 @@
 #define PWSP_PRINTF(at, va) __attribute__((format(printf, at, va)))
 #define PWSP_INLINE         static inline PWSP_UNUSED
 #define PWSP_FORCE_INLINE   static inline __attribute__((always_inline, unused))
+#define PWSP_COLD           __attribute__((noinline, cold))
 
 // Conditions that never hold, or always, however the code came here; the reason stands beside them.
 // Debug builds assert it, others take the safe way all the same. In builds for coverage they are
@@ -22075,6 +22076,11 @@ PWSP_FORCE_INLINE uint32_t pwsp_precedence_stream(const pwsp_precedence *order,
 PWSP_FORCE_INLINE bool pwsp_precedence_is_link(const pwsp_precedence *order,
                                                const pwsp_arrival *arrival, bool has_stream) {
     return order->has_link && has_stream && arrival->unit == PTOWSP_UNIT_LINK;
+}
+
+// Is all precedence that of structure?
+PWSP_FORCE_INLINE bool pwsp_precedence_is_structure(const pwsp_precedence *order) {
+    return order->has_structure && !order->streams && !order->edges && !order->has_link;
 }
 
 // The time until which a task waits by structure.
@@ -62406,8 +62412,22 @@ PWSP_INLINE void pwsp_events_note_change(pwsp_events *events, uint32_t lane) {
 
 // -- nodes ----------------------------------------------------------------------------------------
 
+// A place for one more node; 0 when memory is out.
+PWSP_INTERNAL uint32_t pwsp_events_node_place(pwsp_events *events);
+
 // A node with one reference; 0 when memory is out.
-PWSP_INTERNAL uint32_t pwsp_events_node_new(pwsp_events *events);
+PWSP_INLINE uint32_t pwsp_events_node_new(pwsp_events *events) {
+    uint32_t id = events->free_node;
+    if (PWSP_LIKELY(id != 0)) {
+        events->free_node = events->nodes[id].waiters;
+    } else if ((id = pwsp_events_node_place(events)) == 0) {
+        return 0;
+    }
+    const pwsp_events_node node = {0, 0, 0, 0, 0, 1, 0, 0, 0, PWSP_EVENTS_JOIN, false, false};
+    events->nodes[id] = node;
+    pwsp_events_set_cause(events, id, PTOWSP_NO_INDEX);
+    return id;
+}
 
 // Adds, or drops, a reference: a node that is done and has none is free. NONE is ignored.
 PWSP_INTERNAL void pwsp_events_ref(pwsp_events *events, uint64_t node);
@@ -62464,10 +62484,38 @@ PWSP_INLINE void pwsp_events_wait(pwsp_events *events, uint32_t waiter, uint64_t
 }
 
 // A task waits only for its lane now: into its queue.
-PWSP_INTERNAL void pwsp_events_make_ready(pwsp_events *events, uint32_t id);
+PWSP_INLINE void pwsp_events_make_ready(pwsp_events *events, uint32_t id) {
+    const uint32_t lane = events->nodes[id].lane;
+    const uint64_t key = events->ranks ? events->ranks[id] : events->nodes[id].index;
+    if (!pwsp_events_queue_push(events, &events->queues[lane], key, id)) {
+        return;
+    }
+    if (events->is_shared) {
+        events->ready_count[lane]++;
+        return;
+    }
+    pwsp_events_note_change(events, lane);
+    events->ready_count[pwsp_sim_pool_of(events->sim, lane)]++;
+    events->able[lane / 64] |= events->idle[lane / 64] & (UINT64_C(1) << lane % 64);
+}
+
+// What is no task, or whose turn is later, has no open dependence left.
+PWSP_INTERNAL void pwsp_events_open(pwsp_events *events, uint32_t id);
 
 // One dependence less.
-PWSP_INTERNAL void pwsp_events_arrive(pwsp_events *events, uint32_t id);
+PWSP_INLINE void pwsp_events_arrive(pwsp_events *events, uint32_t id) {
+    pwsp_events_node *node = &events->nodes[id];
+    PTOWSP_ASSERT(node->pending > 0);
+    if (--node->pending > 0) {
+        return;
+    }
+    const bool is_task = node->kind == PWSP_EVENTS_TASK || node->kind == PWSP_EVENTS_BLOCK_TASK;
+    if (is_task && pwsp_events_turn(events, id) <= events->now) {
+        pwsp_events_make_ready(events, id);
+    } else {
+        pwsp_events_open(events, id);
+    }
+}
 
 // A node is done: tells its waiters, and theirs in turn if they are joins.
 PWSP_INTERNAL void pwsp_events_done(pwsp_events *events, uint32_t id);
@@ -62612,23 +62660,14 @@ static bool pwsp_events_grow_nodes(pwsp_events *events, uint64_t needed) {
             pwsp_events_grow(events, &events->turns_at, &events->turn_capacity, needed));
 }
 
-PWSP_INTERNAL uint32_t pwsp_events_node_new(pwsp_events *events) {
-    uint32_t id = events->free_node;
-    if (id) {
-        events->free_node = events->nodes[id].waiters;
-    } else {
-        uint64_t next = events->node_count ? events->node_count : 1;
-        if (next >= PWSP_EVENTS_ID_LIMIT || !pwsp_events_grow_nodes(events, next + 1)) {
-            events->is_out_of_memory = true;
-            return 0;
-        }
-        events->node_count = next + 1;
-        id = (uint32_t)next;
+PWSP_INTERNAL uint32_t pwsp_events_node_place(pwsp_events *events) {
+    const uint64_t next = events->node_count ? events->node_count : 1;
+    if (next >= PWSP_EVENTS_ID_LIMIT || !pwsp_events_grow_nodes(events, next + 1)) {
+        events->is_out_of_memory = true;
+        return 0;
     }
-    memset(&events->nodes[id], 0, sizeof events->nodes[id]);
-    pwsp_events_set_cause(events, id, PTOWSP_NO_INDEX);
-    events->nodes[id].refs = 1;
-    return id;
+    events->node_count = next + 1;
+    return (uint32_t)next;
 }
 
 PWSP_INTERNAL void pwsp_events_ref(pwsp_events *events, uint64_t node) {
@@ -62682,22 +62721,6 @@ PWSP_INTERNAL bool pwsp_events_link_new(pwsp_events *events, uint32_t waiter, ui
     return true;
 }
 
-PWSP_INTERNAL void pwsp_events_make_ready(pwsp_events *events, uint32_t id) {
-    const uint32_t lane = events->nodes[id].lane;
-    const uint64_t key = events->ranks ? events->ranks[id] : events->nodes[id].index;
-    if (!pwsp_events_queue_push(events, &events->queues[lane], key, id)) {
-        return;
-    }
-    if (events->is_shared) {
-        events->ready_count[lane]++;
-        return;
-    }
-    pwsp_events_note_change(events, lane);
-    const pwsp_sim *sim = events->sim;
-    events->ready_count[pwsp_sim_pool_of(sim, lane)]++;
-    events->able[lane / 64] |= events->idle[lane / 64] & (UINT64_C(1) << lane % 64);
-}
-
 // A pipeline has no open dependence left: it starts.
 static void pwsp_events_start_pipeline(pwsp_events *events, uint32_t id) {
     const pwsp_events_node *node = &events->nodes[id];
@@ -62718,29 +62741,11 @@ static void pwsp_events_start_pipeline(pwsp_events *events, uint32_t id) {
     pwsp_events_queue_push(events, events->ends, end, id);
 }
 
-// A node has no open dependence left.
-PWSP_FORCE_INLINE void pwsp_events_opened(pwsp_events *events, uint32_t id) {
-    const pwsp_events_node *node = &events->nodes[id];
-    if (node->kind == PWSP_EVENTS_PIPELINE) {
-        pwsp_events_start_pipeline(events, id);
-        return;
-    }
-    if (node->kind == PWSP_EVENTS_JOIN) {
-        pwsp_events_fire(events, id);
-        return;
-    }
-    uint64_t turn = pwsp_events_turn(events, id);
-    if (PWSP_UNLIKELY(turn > events->now)) {
-        pwsp_events_queue_push(events, events->turns, turn, id);
-    } else {
-        pwsp_events_make_ready(events, id);
-    }
-}
-
-PWSP_INTERNAL void pwsp_events_arrive(pwsp_events *events, uint32_t id) {
-    PTOWSP_ASSERT(events->nodes[id].pending > 0);
-    if (--events->nodes[id].pending == 0) {
-        pwsp_events_opened(events, id);
+PWSP_INTERNAL PWSP_COLD void pwsp_events_open(pwsp_events *events, uint32_t id) {
+    switch (events->nodes[id].kind) {
+    case PWSP_EVENTS_PIPELINE: pwsp_events_start_pipeline(events, id); break;
+    case PWSP_EVENTS_JOIN: pwsp_events_fire(events, id); break;
+    default: pwsp_events_queue_push(events, events->turns, pwsp_events_turn(events, id), id); break;
     }
 }
 
@@ -63372,7 +63377,11 @@ static bool pwsp_events_depend(pwsp_events *events, const pwsp_arrival *arrival,
                                bool has_stream) {
     pwsp_sim *sim = events->sim;
     events->current = id;
-    pwsp_precedence_wait(&sim->order, arrival, has_stream);
+    if (pwsp_precedence_is_structure(&sim->order)) {
+        pwsp_events_wait(events, id, pwsp_precedence_ready(&sim->order).task);
+    } else {
+        pwsp_precedence_wait(&sim->order, arrival, has_stream);
+    }
     return arrival->tile_count == 0 ||
            pwsp_deps_query(&sim->deps, arrival->tiles, arrival->tile_count) ||
            pwsp_sim_no_memory(sim);
@@ -63387,7 +63396,14 @@ static bool pwsp_events_tell(pwsp_events *events, const pwsp_arrival *arrival, u
         !pwsp_deps_add(&sim->deps, arrival->tiles, arrival->tile_count, &token)) {
         return pwsp_sim_no_memory(sim);
     }
-    pwsp_precedence_tell(&sim->order, arrival, has_stream, &token);
+    const pwsp_open_scope *scope = &sim->order.scopes[sim->order.depth - 1];
+    const bool has_join = scope->is_parallel && scope->done.task != PWSP_EVENTS_NONE &&
+                          events->nodes[scope->done.task].kind == PWSP_EVENTS_OPEN_JOIN;
+    if (has_join && pwsp_precedence_is_structure(&sim->order)) {
+        pwsp_events_add_waiter(events, (uint32_t)scope->done.task, id);
+    } else {
+        pwsp_precedence_tell(&sim->order, arrival, has_stream, &token);
+    }
     return true;
 }
 

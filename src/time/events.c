@@ -517,7 +517,11 @@ static bool pwsp_events_depend(pwsp_events *events, const pwsp_arrival *arrival,
                                bool has_stream) {
     pwsp_sim *sim = events->sim;
     events->current = id;
-    pwsp_precedence_wait(&sim->order, arrival, has_stream);
+    if (pwsp_precedence_is_structure(&sim->order)) {
+        pwsp_events_wait(events, id, pwsp_precedence_ready(&sim->order).task);
+    } else {
+        pwsp_precedence_wait(&sim->order, arrival, has_stream);
+    }
     return arrival->tile_count == 0 ||
            pwsp_deps_query(&sim->deps, arrival->tiles, arrival->tile_count) ||
            pwsp_sim_no_memory(sim);
@@ -532,7 +536,14 @@ static bool pwsp_events_tell(pwsp_events *events, const pwsp_arrival *arrival, u
         !pwsp_deps_add(&sim->deps, arrival->tiles, arrival->tile_count, &token)) {
         return pwsp_sim_no_memory(sim);
     }
-    pwsp_precedence_tell(&sim->order, arrival, has_stream, &token);
+    const pwsp_open_scope *scope = &sim->order.scopes[sim->order.depth - 1];
+    const bool has_join = scope->is_parallel && scope->done.task != PWSP_EVENTS_NONE &&
+                          events->nodes[scope->done.task].kind == PWSP_EVENTS_OPEN_JOIN;
+    if (has_join && pwsp_precedence_is_structure(&sim->order)) {
+        pwsp_events_add_waiter(events, (uint32_t)scope->done.task, id);
+    } else {
+        pwsp_precedence_tell(&sim->order, arrival, has_stream, &token);
+    }
     return true;
 }
 

@@ -127,23 +127,14 @@ static bool pwsp_events_grow_nodes(pwsp_events *events, uint64_t needed) {
             pwsp_events_grow(events, &events->turns_at, &events->turn_capacity, needed));
 }
 
-PWSP_INTERNAL uint32_t pwsp_events_node_new(pwsp_events *events) {
-    uint32_t id = events->free_node;
-    if (id) {
-        events->free_node = events->nodes[id].waiters;
-    } else {
-        uint64_t next = events->node_count ? events->node_count : 1;
-        if (next >= PWSP_EVENTS_ID_LIMIT || !pwsp_events_grow_nodes(events, next + 1)) {
-            events->is_out_of_memory = true;
-            return 0;
-        }
-        events->node_count = next + 1;
-        id = (uint32_t)next;
+PWSP_INTERNAL uint32_t pwsp_events_node_place(pwsp_events *events) {
+    const uint64_t next = events->node_count ? events->node_count : 1;
+    if (next >= PWSP_EVENTS_ID_LIMIT || !pwsp_events_grow_nodes(events, next + 1)) {
+        events->is_out_of_memory = true;
+        return 0;
     }
-    memset(&events->nodes[id], 0, sizeof events->nodes[id]);
-    pwsp_events_set_cause(events, id, PTOWSP_NO_INDEX);
-    events->nodes[id].refs = 1;
-    return id;
+    events->node_count = next + 1;
+    return (uint32_t)next;
 }
 
 PWSP_INTERNAL void pwsp_events_ref(pwsp_events *events, uint64_t node) {
@@ -197,22 +188,6 @@ PWSP_INTERNAL bool pwsp_events_link_new(pwsp_events *events, uint32_t waiter, ui
     return true;
 }
 
-PWSP_INTERNAL void pwsp_events_make_ready(pwsp_events *events, uint32_t id) {
-    const uint32_t lane = events->nodes[id].lane;
-    const uint64_t key = events->ranks ? events->ranks[id] : events->nodes[id].index;
-    if (!pwsp_events_queue_push(events, &events->queues[lane], key, id)) {
-        return;
-    }
-    if (events->is_shared) {
-        events->ready_count[lane]++;
-        return;
-    }
-    pwsp_events_note_change(events, lane);
-    const pwsp_sim *sim = events->sim;
-    events->ready_count[pwsp_sim_pool_of(sim, lane)]++;
-    events->able[lane / 64] |= events->idle[lane / 64] & (UINT64_C(1) << lane % 64);
-}
-
 // A pipeline has no open dependence left: it starts.
 static void pwsp_events_start_pipeline(pwsp_events *events, uint32_t id) {
     const pwsp_events_node *node = &events->nodes[id];
@@ -233,29 +208,11 @@ static void pwsp_events_start_pipeline(pwsp_events *events, uint32_t id) {
     pwsp_events_queue_push(events, events->ends, end, id);
 }
 
-// A node has no open dependence left.
-PWSP_FORCE_INLINE void pwsp_events_opened(pwsp_events *events, uint32_t id) {
-    const pwsp_events_node *node = &events->nodes[id];
-    if (node->kind == PWSP_EVENTS_PIPELINE) {
-        pwsp_events_start_pipeline(events, id);
-        return;
-    }
-    if (node->kind == PWSP_EVENTS_JOIN) {
-        pwsp_events_fire(events, id);
-        return;
-    }
-    uint64_t turn = pwsp_events_turn(events, id);
-    if (PWSP_UNLIKELY(turn > events->now)) {
-        pwsp_events_queue_push(events, events->turns, turn, id);
-    } else {
-        pwsp_events_make_ready(events, id);
-    }
-}
-
-PWSP_INTERNAL void pwsp_events_arrive(pwsp_events *events, uint32_t id) {
-    PTOWSP_ASSERT(events->nodes[id].pending > 0);
-    if (--events->nodes[id].pending == 0) {
-        pwsp_events_opened(events, id);
+PWSP_INTERNAL PWSP_COLD void pwsp_events_open(pwsp_events *events, uint32_t id) {
+    switch (events->nodes[id].kind) {
+    case PWSP_EVENTS_PIPELINE: pwsp_events_start_pipeline(events, id); break;
+    case PWSP_EVENTS_JOIN: pwsp_events_fire(events, id); break;
+    default: pwsp_events_queue_push(events, events->turns, pwsp_events_turn(events, id), id); break;
     }
 }
 

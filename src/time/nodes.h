@@ -80,8 +80,22 @@ PWSP_INLINE void pwsp_events_note_change(pwsp_events *events, uint32_t lane) {
 
 // -- nodes ----------------------------------------------------------------------------------------
 
+// A place for one more node; 0 when memory is out.
+PWSP_INTERNAL uint32_t pwsp_events_node_place(pwsp_events *events);
+
 // A node with one reference; 0 when memory is out.
-PWSP_INTERNAL uint32_t pwsp_events_node_new(pwsp_events *events);
+PWSP_INLINE uint32_t pwsp_events_node_new(pwsp_events *events) {
+    uint32_t id = events->free_node;
+    if (PWSP_LIKELY(id != 0)) {
+        events->free_node = events->nodes[id].waiters;
+    } else if ((id = pwsp_events_node_place(events)) == 0) {
+        return 0;
+    }
+    const pwsp_events_node node = {0, 0, 0, 0, 0, 1, 0, 0, 0, PWSP_EVENTS_JOIN, false, false};
+    events->nodes[id] = node;
+    pwsp_events_set_cause(events, id, PTOWSP_NO_INDEX);
+    return id;
+}
 
 // Adds, or drops, a reference: a node that is done and has none is free. NONE is ignored.
 PWSP_INTERNAL void pwsp_events_ref(pwsp_events *events, uint64_t node);
@@ -138,10 +152,38 @@ PWSP_INLINE void pwsp_events_wait(pwsp_events *events, uint32_t waiter, uint64_t
 }
 
 // A task waits only for its lane now: into its queue.
-PWSP_INTERNAL void pwsp_events_make_ready(pwsp_events *events, uint32_t id);
+PWSP_INLINE void pwsp_events_make_ready(pwsp_events *events, uint32_t id) {
+    const uint32_t lane = events->nodes[id].lane;
+    const uint64_t key = events->ranks ? events->ranks[id] : events->nodes[id].index;
+    if (!pwsp_events_queue_push(events, &events->queues[lane], key, id)) {
+        return;
+    }
+    if (events->is_shared) {
+        events->ready_count[lane]++;
+        return;
+    }
+    pwsp_events_note_change(events, lane);
+    events->ready_count[pwsp_sim_pool_of(events->sim, lane)]++;
+    events->able[lane / 64] |= events->idle[lane / 64] & (UINT64_C(1) << lane % 64);
+}
+
+// What is no task, or whose turn is later, has no open dependence left.
+PWSP_INTERNAL void pwsp_events_open(pwsp_events *events, uint32_t id);
 
 // One dependence less.
-PWSP_INTERNAL void pwsp_events_arrive(pwsp_events *events, uint32_t id);
+PWSP_INLINE void pwsp_events_arrive(pwsp_events *events, uint32_t id) {
+    pwsp_events_node *node = &events->nodes[id];
+    PTOWSP_ASSERT(node->pending > 0);
+    if (--node->pending > 0) {
+        return;
+    }
+    const bool is_task = node->kind == PWSP_EVENTS_TASK || node->kind == PWSP_EVENTS_BLOCK_TASK;
+    if (is_task && pwsp_events_turn(events, id) <= events->now) {
+        pwsp_events_make_ready(events, id);
+    } else {
+        pwsp_events_open(events, id);
+    }
+}
 
 // A node is done: tells its waiters, and theirs in turn if they are joins.
 PWSP_INTERNAL void pwsp_events_done(pwsp_events *events, uint32_t id);
