@@ -62190,6 +62190,153 @@ PWSP_INTERNAL bool pwsp_lanes_batch(pwsp_lanes *lanes, const pwsp_batch *batch, 
 }
 
 // =================================================================================================
+// src/time/ends.h
+// =================================================================================================
+
+// Which of many lanes is the first to end what it runs, where each runs one task at a time: the
+// tournament of window.h, over one end for each lane instead of a queue.
+//
+// A player is (end - base) << lane_bits | lane, so a game is one minimum and among equal ends the
+// lowest lane wins. Ends too far from base play as the largest number; when such a player wins, or a
+// task ends before base, base moves to the earliest end and all players are made anew.
+
+#ifndef PWSP_ENDS_H
+#define PWSP_ENDS_H
+
+typedef struct pwsp_ends {
+    uint64_t *times;  // by lane; NONE: it runs nothing
+    uint64_t *games;  // [1] is the winner; lane i plays at [leaf_count + i]
+    uint64_t base;
+    uint32_t lane_count;
+    uint32_t leaf_count;  // a power of two
+    uint32_t lane_bits;   // log2(leaf_count)
+} pwsp_ends;
+
+#define PWSP_ENDS_NONE UINT64_MAX  // an end, and a player
+
+// Makes room for lane_count lanes, none of which runs anything. False when memory is out.
+PWSP_INTERNAL bool pwsp_ends_init(pwsp_ends *ends, const pwsp_memory *memory, uint32_t lane_count);
+PWSP_INTERNAL void pwsp_ends_clear(pwsp_ends *ends);
+PWSP_INTERNAL void pwsp_ends_free(pwsp_ends *ends, const pwsp_memory *memory);
+PWSP_INTERNAL size_t pwsp_ends_bytes(const pwsp_ends *ends);
+
+// Moves base to the earliest end, of which there is one, and makes all players anew.
+PWSP_INTERNAL void pwsp_ends_rebase(pwsp_ends *ends);
+
+PWSP_FORCE_INLINE uint64_t pwsp_ends_far(const pwsp_ends *ends) {
+    return (UINT64_MAX >> ends->lane_bits) - 1;
+}
+
+PWSP_FORCE_INLINE uint64_t pwsp_ends_player(const pwsp_ends *ends, uint32_t lane, uint64_t end) {
+    return pwsp_min_u64(end - ends->base, pwsp_ends_far(ends)) << ends->lane_bits | lane;
+}
+
+PWSP_FORCE_INLINE void pwsp_ends_replay(pwsp_ends *ends, uint32_t lane, uint64_t player) {
+    uint64_t *games = ends->games, best = player;
+    uint32_t i = ends->leaf_count + lane;
+    games[i] = best;
+    while (i > 1) {
+        best = pwsp_min_u64(games[i ^ 1], best);
+        i >>= 1;
+        games[i] = best;
+    }
+    if (PWSP_UNLIKELY(best >> ends->lane_bits == pwsp_ends_far(ends))) {
+        pwsp_ends_rebase(ends);
+    }
+}
+
+// A lane that runs nothing runs a task up to an end.
+PWSP_FORCE_INLINE void pwsp_ends_add(pwsp_ends *ends, uint32_t lane, uint64_t end) {
+    PTOWSP_ASSERT(ends->times[lane] == PWSP_ENDS_NONE && end != PWSP_ENDS_NONE);
+    ends->times[lane] = end;
+    if (PWSP_UNLIKELY(end < ends->base)) {
+        pwsp_ends_rebase(ends);
+    } else {
+        pwsp_ends_replay(ends, lane, pwsp_ends_player(ends, lane, end));
+    }
+}
+
+// The earliest end; NONE when no lane runs anything.
+PWSP_FORCE_INLINE uint64_t pwsp_ends_first(const pwsp_ends *ends) {
+    const uint64_t winner = ends->games[1];
+    return winner == PWSP_ENDS_NONE ? PWSP_ENDS_NONE : (winner >> ends->lane_bits) + ends->base;
+}
+
+// The lane with the earliest end runs nothing any more. Requires that there is one.
+PWSP_FORCE_INLINE uint32_t pwsp_ends_take(pwsp_ends *ends) {
+    const uint32_t lane = (uint32_t)ends->games[1] & (ends->leaf_count - 1);
+    PTOWSP_ASSERT(ends->games[1] != PWSP_ENDS_NONE);
+    ends->times[lane] = PWSP_ENDS_NONE;
+    pwsp_ends_replay(ends, lane, PWSP_ENDS_NONE);
+    return lane;
+}
+
+#endif
+
+// =================================================================================================
+// src/time/ends.c
+// =================================================================================================
+
+// Memory of the ends of lanes, and their players made anew.
+
+PWSP_INTERNAL void pwsp_ends_clear(pwsp_ends *ends) {
+    for (uint32_t i = 0; i < ends->lane_count; i++) {
+        ends->times[i] = PWSP_ENDS_NONE;
+    }
+    for (uint32_t i = 0; i < 2 * ends->leaf_count; i++) {
+        ends->games[i] = PWSP_ENDS_NONE;
+    }
+    ends->base = 0;
+}
+
+PWSP_INTERNAL bool pwsp_ends_init(pwsp_ends *ends, const pwsp_memory *memory, uint32_t lane_count) {
+    memset(ends, 0, sizeof *ends);
+    ends->lane_count = lane_count;
+    ends->leaf_count = 2;
+    ends->lane_bits = 1;
+    while (ends->leaf_count < lane_count) {
+        ends->leaf_count *= 2;
+        ends->lane_bits++;
+    }
+    ends->times = (uint64_t *)pwsp_memory_alloc(memory, lane_count * sizeof(uint64_t));
+    ends->games =
+        (uint64_t *)pwsp_memory_alloc(memory, 2 * (size_t)ends->leaf_count * sizeof(uint64_t));
+    if (!ends->times || !ends->games) {
+        pwsp_ends_free(ends, memory);
+        return false;
+    }
+    pwsp_ends_clear(ends);
+    return true;
+}
+
+PWSP_INTERNAL void pwsp_ends_free(pwsp_ends *ends, const pwsp_memory *memory) {
+    pwsp_memory_free(memory, ends->times, ends->lane_count * sizeof(uint64_t));
+    pwsp_memory_free(memory, ends->games, 2 * (size_t)ends->leaf_count * sizeof(uint64_t));
+    memset(ends, 0, sizeof *ends);
+}
+
+PWSP_INTERNAL size_t pwsp_ends_bytes(const pwsp_ends *ends) {
+    return ((size_t)ends->lane_count + 2 * (size_t)ends->leaf_count) * sizeof(uint64_t);
+}
+
+PWSP_INTERNAL PWSP_COLD void pwsp_ends_rebase(pwsp_ends *ends) {
+    uint64_t base = PWSP_ENDS_NONE;
+    for (uint32_t i = 0; i < ends->lane_count; i++) {
+        base = pwsp_min_u64(base, ends->times[i]);
+    }
+    PTOWSP_ASSERT(base != PWSP_ENDS_NONE);  // a lane runs something
+    ends->base = base;
+    for (uint32_t i = 0; i < ends->lane_count; i++) {
+        const uint64_t time = ends->times[i];
+        ends->games[ends->leaf_count + i] =
+            time == PWSP_ENDS_NONE ? PWSP_ENDS_NONE : pwsp_ends_player(ends, i, time);
+    }
+    for (uint32_t i = ends->leaf_count - 1; i > 0; i--) {
+        ends->games[i] = pwsp_min_u64(ends->games[2 * i], ends->games[2 * i + 1]);
+    }
+}
+
+// =================================================================================================
 // src/time/events.h
 // =================================================================================================
 
@@ -62292,13 +62439,15 @@ typedef struct pwsp_events {
     uint64_t pipeline_count;   // issued and not done
     uint32_t late;             // a pipeline that would end too late, or 0
     uint64_t ready_count[PWSP_POOL_MAX];
-    uint64_t *idle;       // bits: lanes that run nothing, and that no block task waits for
-    uint64_t *able;       // bits: idle lanes with tasks in their own queue
-    pwsp_window running;  // by lane: its task, or the block task that waits for its vector lanes
+    uint64_t *idle;     // bits: lanes that run nothing, and that no block task waits for
+    uint64_t *able;     // bits: idle lanes with tasks in their own queue
+    pwsp_ends running;  // lanes that run a task, or a block task that waits for its vector lanes
+    uint32_t *tasks;    // by lane: that task
     uint64_t in_flight;
     uint64_t last_ended;  // the task that completed last
     uint32_t current;     // the node of the task being issued, for visits
     bool is_shared;       // lanes of a pool share a queue
+    bool is_plain;        // see pwsp_events_find_plain
     bool is_out_of_memory;
     bool has_ended;     // all tasks are issued
     uint32_t entering;  // the node of a task that waits for rings, and may be held there
@@ -62312,7 +62461,11 @@ PWSP_INTERNAL size_t pwsp_events_bytes(const pwsp_events *events);
 PWSP_INTERNAL void pwsp_events_begin(pwsp_events *events);
 
 // False with an error in sim, each of them. Errors found elsewhere are reported there:
-PWSP_INTERNAL bool pwsp_events_check(pwsp_events *events);
+PWSP_INTERNAL bool pwsp_events_fail(pwsp_events *events);
+
+PWSP_INLINE bool pwsp_events_check(pwsp_events *events) {
+    return PWSP_LIKELY(!events->late && !events->is_out_of_memory) || pwsp_events_fail(events);
+}
 
 // Simulates until the task can be issued, and issues it.
 PWSP_INTERNAL bool pwsp_events_task(pwsp_events *events, const pwsp_arrival *arrival);
@@ -62451,7 +62604,8 @@ PWSP_INLINE void pwsp_events_later(pwsp_events *events, uint32_t waiter, uint64_
 }
 
 // One more dependence of a node: another that is not done.
-PWSP_INLINE void pwsp_events_add_waiter(pwsp_events *events, uint32_t waiter, uint32_t other) {
+PWSP_FORCE_INLINE void pwsp_events_add_waiter(pwsp_events *events, uint32_t waiter,
+                                              uint32_t other) {
     pwsp_events_node *node = &events->nodes[waiter];
     uint32_t *list = &events->nodes[other].waiters;
     if (*list == 0) {
@@ -62467,7 +62621,7 @@ PWSP_INLINE void pwsp_events_add_waiter(pwsp_events *events, uint32_t waiter, ui
 }
 
 // Makes one node wait for another; no effect if that is done or NONE.
-PWSP_INLINE void pwsp_events_wait(pwsp_events *events, uint32_t waiter, uint64_t other) {
+PWSP_FORCE_INLINE void pwsp_events_wait(pwsp_events *events, uint32_t waiter, uint64_t other) {
     if (other == PWSP_EVENTS_NONE || waiter == 0) {
         return;
     }
@@ -62582,9 +62736,8 @@ PWSP_INTERNAL bool pwsp_events_queue_push(pwsp_events *events, pwsp_events_queue
                                           uint64_t key, uint32_t node) {
     const pwsp_events_entry entry = pwsp_events_entry_make(key, node);
     const uint64_t run_count = queue->count - queue->heap_count;
-    bool is_last =
-        run_count == 0 ||
-        pwsp_events_entry_is_less(events, pwsp_events_run_at(queue, run_count - 1), &entry);
+    bool is_last = run_count == 0 || pwsp_events_entry_is_less(
+                                         events, pwsp_events_run_at(queue, run_count - 1), &entry);
     bool is_first =
         !is_last && pwsp_events_entry_is_less(events, &entry, pwsp_events_run_at(queue, 0));
     const bool is_of_run = is_last || is_first;
@@ -62895,8 +63048,9 @@ PWSP_INTERNAL bool pwsp_events_init(pwsp_events *events, pwsp_sim *sim) {
     events->queues = (pwsp_events_queue *)pwsp_memory_alloc(memory, (events->queue_count + 2) *
                                                                         sizeof(pwsp_events_queue));
     events->idle = (uint64_t *)pwsp_memory_alloc(memory, 2 * words * sizeof(uint64_t));
-    bool is_good =
-        events->queues && events->idle && pwsp_window_init(&events->running, memory, lane_count);
+    events->tasks = (uint32_t *)pwsp_memory_alloc(memory, lane_count * sizeof(uint32_t));
+    bool is_good = events->queues && events->idle && events->tasks &&
+                   pwsp_ends_init(&events->running, memory, lane_count);
     const pwsp_pool_info *pools = sim->timed->pools;
     bool steals = !events->is_shared && sim->schedule->ready == PTOWSP_READY_WORK_STEALING;
     if (is_good && steals) {
@@ -62942,7 +63096,8 @@ PWSP_INTERNAL void pwsp_events_free(pwsp_events *events) {
     }
     pwsp_memory_free(memory, events->queues, (events->queue_count + 2) * sizeof(pwsp_events_queue));
     pwsp_memory_free(memory, events->idle, 2 * words * sizeof(uint64_t));
-    pwsp_window_free(&events->running, memory);
+    pwsp_memory_free(memory, events->tasks, events->sim->timed->lane_count * sizeof(uint32_t));
+    pwsp_ends_free(&events->running, memory);
     pwsp_memory_free(memory, events->stale, events->sim->timed->lane_count * sizeof(uint32_t));
     for (uint32_t i = 0; i < PWSP_POOL_MAX; i++) {
         pwsp_earliest_free(&events->oldest[i], memory);
@@ -62959,8 +63114,8 @@ PWSP_INTERNAL size_t pwsp_events_bytes(const pwsp_events *events) {
                    (size_t)events->link_capacity * sizeof(pwsp_events_link) +
                    (size_t)events->fired_capacity * sizeof(uint32_t) +
                    (events->queue_count + 2) * sizeof(pwsp_events_queue) +
-                   2 * words * sizeof(uint64_t) + pwsp_window_bytes(&events->running) +
-                   (events->stale ? events->sim->timed->lane_count * sizeof(uint32_t) : 0);
+                   2 * words * sizeof(uint64_t) + pwsp_ends_bytes(&events->running) +
+                   (events->stale ? 2 : 1) * events->sim->timed->lane_count * sizeof(uint32_t);
     for (uint32_t i = 0; i < PWSP_POOL_MAX; i++) {
         bytes += pwsp_earliest_bytes(&events->oldest[i]);
     }
@@ -62969,6 +63124,16 @@ PWSP_INTERNAL size_t pwsp_events_bytes(const pwsp_events *events) {
         bytes += (size_t)(queue->heap_capacity + queue->run_capacity) * sizeof(pwsp_events_entry);
     }
     return bytes;
+}
+
+// Is there nothing but tasks of one lane each, in shared queues, which start as soon as they can? Then
+// much of what a step does is left out: functions with `is_plain` are made for both cases.
+static bool pwsp_events_find_plain(const pwsp_events *events) {
+    const pwsp_sim *sim = events->sim;
+    const ptowsp_schedule *schedule = sim->schedule;
+    return events->is_shared && !sim->has_records && !sim->rings.is_used && !sim->timed->has_link &&
+           schedule->pools != PTOWSP_POOLS_BY_UNIT && schedule->start_threshold == 0 &&
+           schedule->timing == PTOWSP_TIMING_IMMEDIATE;
 }
 
 PWSP_INTERNAL void pwsp_events_begin(pwsp_events *events) {
@@ -62997,7 +63162,7 @@ PWSP_INTERNAL void pwsp_events_begin(pwsp_events *events) {
     for (uint32_t i = 0; i < lane_count; i++) {
         events->idle[i / 64] |= UINT64_C(1) << i % 64;
     }
-    pwsp_window_clear(&events->running, &events->sim->memory, true);
+    pwsp_ends_clear(&events->running);
     events->in_flight = 0;
     events->pipeline_count = 0;
     events->late = 0;
@@ -63005,6 +63170,7 @@ PWSP_INTERNAL void pwsp_events_begin(pwsp_events *events) {
     events->is_out_of_memory = false;
     events->has_ended = false;
     events->entering = 0;
+    events->is_plain = pwsp_events_find_plain(events);
     pwsp_token_ops ops = {pwsp_events_token_is_dead,
                           pwsp_events_token_visit,
                           pwsp_events_token_keep,
@@ -63017,12 +63183,11 @@ PWSP_INTERNAL void pwsp_events_begin(pwsp_events *events) {
 }
 
 // Reports an error from a place that could not.
-PWSP_INTERNAL bool pwsp_events_check(pwsp_events *events) {
-    if (events->late) {
-        return pwsp_sim_fail_pipeline(events->sim,
-                                      events->pipelines[events->nodes[events->late].cycles].node);
-    }
-    return !events->is_out_of_memory || pwsp_sim_no_memory(events->sim);
+PWSP_INTERNAL PWSP_COLD bool pwsp_events_fail(pwsp_events *events) {
+    return events->late
+               ? pwsp_sim_fail_pipeline(events->sim,
+                                        events->pipelines[events->nodes[events->late].cycles].node)
+               : pwsp_sim_no_memory(events->sim);
 }
 
 // -- events ---------------------------------------------------------------------------------------
@@ -63045,9 +63210,9 @@ static void pwsp_events_set_busy(pwsp_events *events, uint32_t lane) {
 }
 
 // A lane's task has ended: the lane is idle, unless a block task has taken it meanwhile.
-static void pwsp_events_set_idle(pwsp_events *events, uint32_t lane) {
+PWSP_FORCE_INLINE void pwsp_events_set_idle(pwsp_events *events, uint32_t lane, bool is_plain) {
     uint64_t bit = UINT64_C(1) << lane % 64;
-    if (events->sim->lanes[lane].free > events->now) {
+    if (!is_plain && events->sim->lanes[lane].free > events->now) {
         return;
     }
     events->idle[lane / 64] |= bit;
@@ -63088,37 +63253,40 @@ static bool pwsp_events_meet(pwsp_events *events, const pwsp_events_queue *queue
 
 // Runs the best task of a queue on a lane, from now on. A block task takes its vector lanes now, and
 // starts when both are free, which is known. False with an error, or if it is held.
-static bool pwsp_events_run(pwsp_events *events, uint32_t lane, pwsp_events_queue *queue) {
+PWSP_FORCE_INLINE bool pwsp_events_run(pwsp_events *events, uint32_t lane, pwsp_events_queue *queue,
+                                       bool is_plain) {
     pwsp_sim *sim = events->sim;
-    const bool is_link = sim->timed->has_link && lane + 1 == sim->timed->lane_count;
+    const bool is_link = !is_plain && sim->timed->has_link && lane + 1 == sim->timed->lane_count;
     if (PWSP_UNLIKELY(is_link) && sim->meeting.find_cycles && !pwsp_events_meet(events, queue)) {
         return false;
     }
     uint32_t id = pwsp_events_queue_pop(events, queue).node;
     pwsp_events_note_change(events, (uint32_t)(queue - events->queues));
     pwsp_events_node *node = &events->nodes[id];
-    bool is_block = node->kind == PWSP_EVENTS_BLOCK_TASK;
+    bool is_block = !is_plain && node->kind == PWSP_EVENTS_BLOCK_TASK;
     ptowsp_unit unit = is_block ? PTOWSP_UNIT_MIX : PTOWSP_UNIT_VECTOR;
-    uint64_t start = pwsp_max_u64(events->now, pwsp_sim_last_lane(sim, unit, lane)->free);
+    uint64_t start = events->now;
+    if (is_block) {
+        start = pwsp_max_u64(start, pwsp_sim_last_lane(sim, unit, lane)->free);
+    }
     uint64_t end = start + node->cycles;
     if (end > PTOWSP_CYCLES_MAX) {
         return pwsp_sim_fail(sim, PTOWSP_LIMIT_EXCEEDED, node->index,
                              "run: task %" PRIu64 " ends after 2^63 - 1 cycles", node->index);
     }
     uint64_t known = pwsp_max_u64(node->clock, node->time);
-    uint64_t due = pwsp_max_u64(pwsp_events_turn(events, id), known);
-    uint64_t able = pwsp_max_u64(due, sim->gate_time);
+    uint64_t due = is_plain ? known : pwsp_max_u64(pwsp_events_turn(events, id), known);
+    uint64_t able = is_plain ? known : pwsp_max_u64(due, sim->gate_time);
     ptowsp_run_stats *stats = &sim->stats;
     stats->stall_cycles[PTOWSP_STALL_DEPENDENCY] += known - node->clock;
     stats->stall_cycles[PTOWSP_STALL_TIMING] += due - known;
     stats->stall_cycles[PTOWSP_STALL_START] += able - due;
     stats->stall_cycles[PTOWSP_STALL_LANE] += start - able;
     stats->makespan_cycles = pwsp_max_u64(stats->makespan_cycles, end);
-    if (sim->has_records) {
+    if (!is_plain && sim->has_records) {
         pwsp_events_record(events, id, unit, lane, start);
     }
     PTOWSP_ASSERT((is_block || node->kind == PWSP_EVENTS_TASK) && !node->pending && !node->is_done);
-    PTOWSP_ASSERT(events->idle[lane / 64] >> lane % 64 & 1);
     PTOWSP_ASSERT(events->ready_count[pwsp_sim_pool_of(sim, lane)] > 0);
     pwsp_sim_start(sim, unit, lane, node->index, node->cycles, start);
     events->ready_count[pwsp_sim_pool_of(sim, lane)]--;
@@ -63127,9 +63295,8 @@ static bool pwsp_events_run(pwsp_events *events, uint32_t lane, pwsp_events_queu
         pwsp_events_set_busy(events, pwsp_sim_block(sim, lane));
         pwsp_events_set_busy(events, pwsp_sim_block(sim, lane) + 1);
     }
-    if (!pwsp_window_push(&events->running, &sim->memory, lane, end, id)) {
-        return pwsp_sim_no_memory(sim);
-    }
+    pwsp_ends_add(&events->running, lane, end);
+    events->tasks[lane] = id;
     return true;
 }
 
@@ -63139,7 +63306,7 @@ static bool pwsp_events_take_own(pwsp_events *events) {
     for (uint32_t i = 0; i < words; i++) {
         while (events->able[i]) {
             uint32_t lane = i * 64 + pwsp_events_first_bit(events->able[i]);
-            if (!pwsp_events_run(events, lane, &events->queues[lane])) {
+            if (!pwsp_events_run(events, lane, &events->queues[lane], false)) {
                 return false;
             }
         }
@@ -63173,7 +63340,7 @@ static bool pwsp_events_are_ready(const pwsp_events *events) {
 }
 
 // Idle lanes take tasks of their pool's queue, or steal from other lanes, by index.
-static bool pwsp_events_take_others(pwsp_events *events) {
+PWSP_FORCE_INLINE bool pwsp_events_take_others(pwsp_events *events, bool is_plain) {
     uint32_t words = (events->sim->timed->lane_count + 63) / 64;
     for (uint32_t i = 0; i < words && pwsp_events_are_ready(events); i++) {
         for (uint64_t left = events->idle[i]; left; left &= left - 1) {
@@ -63183,9 +63350,10 @@ static bool pwsp_events_take_others(pwsp_events *events) {
                 continue;
             }
             pwsp_events_queue *queue =
-                &events->queues[events->is_shared ? pool : pwsp_events_victim(events, pool)];
+                &events->queues[is_plain || events->is_shared ? pool
+                                                              : pwsp_events_victim(events, pool)];
             PTOWSP_ASSERT(queue->count > 0);
-            if (!pwsp_events_run(events, lane, queue)) {
+            if (!pwsp_events_run(events, lane, queue, is_plain)) {
                 return false;
             }
         }
@@ -63193,7 +63361,10 @@ static bool pwsp_events_take_others(pwsp_events *events) {
     return true;
 }
 
-static bool pwsp_events_take(pwsp_events *events) {
+PWSP_FORCE_INLINE bool pwsp_events_take(pwsp_events *events, bool is_plain) {
+    if (is_plain) {
+        return pwsp_events_take_others(events, true);
+    }
     if (!pwsp_events_is_open(events)) {
         return true;
     }
@@ -63201,28 +63372,27 @@ static bool pwsp_events_take(pwsp_events *events) {
         return false;
     }
     bool steals = events->is_shared || events->sim->schedule->ready == PTOWSP_READY_WORK_STEALING;
-    return !steals || pwsp_events_take_others(events);
+    return !steals || pwsp_events_take_others(events, false);
 }
 
 // Completes nodes that end now, and readies tasks whose turn has come.
-static void pwsp_events_complete(pwsp_events *events) {
-    while (pwsp_window_first_end(&events->running) == events->now) {
-        uint32_t lane;
-        uint32_t id = (uint32_t)pwsp_window_pop(&events->running, &lane).task;
+PWSP_FORCE_INLINE void pwsp_events_complete(pwsp_events *events, bool is_plain) {
+    while (pwsp_ends_first(&events->running) == events->now) {
+        const uint32_t lane = pwsp_ends_take(&events->running), id = events->tasks[lane];
         pwsp_events_node *node = &events->nodes[id];
         node->time = events->now;
         pwsp_events_set_cause(events, id, node->index);
         events->last_ended = node->index;
         PTOWSP_ASSERT(events->in_flight > 0 && !node->is_done);
         events->in_flight--;
-        if (events->sim->rings.is_used) {
+        if (!is_plain && events->sim->rings.is_used) {
             pwsp_rings_end(&events->sim->rings, node->index, events->now);
             pwsp_rings_retire(&events->sim->rings, events->now);
         }
-        pwsp_events_set_idle(events, lane);
-        if (node->kind == PWSP_EVENTS_BLOCK_TASK) {
-            pwsp_events_set_idle(events, pwsp_sim_block(events->sim, lane));
-            pwsp_events_set_idle(events, pwsp_sim_block(events->sim, lane) + 1);
+        pwsp_events_set_idle(events, lane, is_plain);
+        if (!is_plain && node->kind == PWSP_EVENTS_BLOCK_TASK) {
+            pwsp_events_set_idle(events, pwsp_sim_block(events->sim, lane), false);
+            pwsp_events_set_idle(events, pwsp_sim_block(events->sim, lane) + 1, false);
         }
         pwsp_events_done(events, id);
     }
@@ -63242,13 +63412,12 @@ static void pwsp_events_complete(pwsp_events *events) {
     }
 }
 
-// One step: lanes take tasks, then time moves to the next event, at most to `until`. *out_moved is
-// whether anything happened. False with an error.
-static bool pwsp_events_step(pwsp_events *events, uint64_t until, bool *out_moved) {
-    if (!pwsp_events_take(events)) {
+PWSP_FORCE_INLINE bool pwsp_events_step_as(pwsp_events *events, uint64_t until, bool *out_moved,
+                                           bool is_plain) {
+    if (!pwsp_events_take(events, is_plain)) {
         return false;
     }
-    uint64_t next = pwsp_min_u64(pwsp_window_first_end(&events->running), until);
+    uint64_t next = pwsp_min_u64(pwsp_ends_first(&events->running), until);
     if (events->turns->count) {
         next = pwsp_min_u64(next, pwsp_events_first_key(events, events->turns));
     }
@@ -63259,9 +63428,16 @@ static bool pwsp_events_step(pwsp_events *events, uint64_t until, bool *out_move
     if (*out_moved) {
         PTOWSP_ASSERT(next >= events->now);  // time does not go back
         events->now = next;
-        pwsp_events_complete(events);
+        pwsp_events_complete(events, is_plain);
     }
     return pwsp_events_check(events);
+}
+
+// One step: lanes take tasks, then time moves to the next event, at most to `until`. *out_moved is
+// whether anything happened. False with an error.
+static bool pwsp_events_step(pwsp_events *events, uint64_t until, bool *out_moved) {
+    return events->is_plain ? pwsp_events_step_as(events, until, out_moved, true)
+                            : pwsp_events_step_as(events, until, out_moved, false);
 }
 
 static bool pwsp_events_fail_stuck(pwsp_events *events, const char *what) {
@@ -63283,7 +63459,7 @@ static uint64_t pwsp_events_in_window(const pwsp_events *events) {
 }
 
 // The clock follows to now: first for timing, then for the window.
-static void pwsp_events_move_clock(pwsp_events *events, uint64_t timed) {
+PWSP_FORCE_INLINE void pwsp_events_move_clock(pwsp_events *events, uint64_t timed) {
     pwsp_sim *sim = events->sim;
     if (timed > sim->clock.now) {
         pwsp_sim_move_clock(sim, timed, PTOWSP_STALL_TIMING, PTOWSP_NO_INDEX);
@@ -63373,8 +63549,8 @@ static bool pwsp_events_wait_rings(pwsp_events *events, const pwsp_arrival *arri
 }
 
 // Adds the dependences of a task or pipeline, except its lane.
-static bool pwsp_events_depend(pwsp_events *events, const pwsp_arrival *arrival, uint32_t id,
-                               bool has_stream) {
+PWSP_FORCE_INLINE bool pwsp_events_depend(pwsp_events *events, const pwsp_arrival *arrival,
+                                          uint32_t id, bool has_stream) {
     pwsp_sim *sim = events->sim;
     events->current = id;
     if (pwsp_precedence_is_structure(&sim->order)) {
@@ -63388,8 +63564,8 @@ static bool pwsp_events_depend(pwsp_events *events, const pwsp_arrival *arrival,
 }
 
 // Adds the waiters of what has last got its dependences.
-static bool pwsp_events_tell(pwsp_events *events, const pwsp_arrival *arrival, uint32_t id,
-                             bool has_stream) {
+PWSP_FORCE_INLINE bool pwsp_events_tell(pwsp_events *events, const pwsp_arrival *arrival,
+                                        uint32_t id, bool has_stream) {
     pwsp_sim *sim = events->sim;
     const pwsp_token token = {0, id};
     if (arrival->tile_count &&
@@ -63409,10 +63585,12 @@ static bool pwsp_events_tell(pwsp_events *events, const pwsp_arrival *arrival, u
 
 // The node of the task that is being issued, with its dependences, once there is room for it. 0 with
 // an error, or if the task is held.
-static uint32_t pwsp_events_make_task(pwsp_events *events, const pwsp_arrival *arrival) {
+PWSP_FORCE_INLINE uint32_t pwsp_events_make_task(pwsp_events *events, const pwsp_arrival *arrival,
+                                                 bool is_plain) {
     pwsp_sim *sim = events->sim;
-    const uint64_t timed = pwsp_sim_timing(sim);
-    if (!pwsp_events_make_room(events, timed)) {
+    const uint64_t timed = is_plain ? sim->clock.now : pwsp_sim_timing(sim);
+    const bool has_room = is_plain && events->in_flight < sim->schedule->window;
+    if (!has_room && !pwsp_events_make_room(events, timed)) {
         return 0;
     }
     pwsp_events_move_clock(events, timed);
@@ -63421,8 +63599,9 @@ static uint32_t pwsp_events_make_task(pwsp_events *events, const pwsp_arrival *a
         pwsp_sim_no_memory(sim);
         return 0;
     }
-    events->nodes[id].kind =
-        pwsp_sim_has_block(sim, arrival->unit) ? PWSP_EVENTS_BLOCK_TASK : PWSP_EVENTS_TASK;
+    events->nodes[id].kind = !is_plain && pwsp_sim_has_block(sim, arrival->unit)
+                                 ? PWSP_EVENTS_BLOCK_TASK
+                                 : PWSP_EVENTS_TASK;
     events->nodes[id].pending = 1;  // until all its dependences are known
     sim->deps.visited_count = 0;
     return pwsp_events_depend(events, arrival, id, true) ? id : 0;
@@ -63441,23 +63620,31 @@ static bool pwsp_events_enter(pwsp_events *events, const pwsp_arrival *arrival) 
     return pwsp_events_wait_rings(events, arrival);
 }
 
-PWSP_INTERNAL bool pwsp_events_task(pwsp_events *events, const pwsp_arrival *arrival) {
+// Does the next task begin a batch?
+static bool pwsp_events_is_batch(const pwsp_sim *sim) {
+    const ptowsp_schedule *schedule = sim->schedule;
+    return schedule->timing == PTOWSP_TIMING_RATE_LIMITED || pwsp_sim_room_needed(sim) > 1 ||
+           (schedule->timing == PTOWSP_TIMING_BATCHED && schedule->timing_count == 1);
+}
+
+// Issues a task. False with an error.
+PWSP_FORCE_INLINE bool pwsp_events_issue(pwsp_events *events, const pwsp_arrival *arrival,
+                                         bool is_plain) {
     pwsp_sim *sim = events->sim;
     const ptowsp_schedule *schedule = sim->schedule;
     const uint32_t id =
-        events->entering ? events->entering : pwsp_events_make_task(events, arrival);
+        events->entering ? events->entering : pwsp_events_make_task(events, arrival, is_plain);
     events->entering = id;
-    if (id == 0 || !pwsp_events_enter(events, arrival)) {
+    if (id == 0 || (!is_plain && !pwsp_events_enter(events, arrival))) {
         return false;
     }
     events->entering = 0;
-    if (schedule->timing == PTOWSP_TIMING_RATE_LIMITED || pwsp_sim_room_needed(sim) > 1 ||
-        (schedule->timing == PTOWSP_TIMING_BATCHED && schedule->timing_count == 1)) {
+    if (!is_plain && pwsp_events_is_batch(sim)) {
         sim->batch_clock = sim->clock.now;
     }
-    ptowsp_task_record *record =
-        sim->has_records ? sim->recorder.add(sim->recorder.user, arrival) : NULL;
-    if (sim->has_records && !record) {
+    const bool has_record = !is_plain && sim->has_records;
+    ptowsp_task_record *record = has_record ? sim->recorder.add(sim->recorder.user, arrival) : NULL;
+    if (has_record && !record) {
         return pwsp_sim_no_memory(sim);
     }
     pwsp_events_node *node = &events->nodes[id];
@@ -63465,18 +63652,19 @@ PWSP_INTERNAL bool pwsp_events_task(pwsp_events *events, const pwsp_arrival *arr
     node->cycles = arrival->cycles;
     node->clock = events->now;
     uint64_t turn = events->now;
-    if (schedule->timing == PTOWSP_TIMING_INTERLEAVED) {
+    if (!is_plain && schedule->timing == PTOWSP_TIMING_INTERLEAVED) {
         turn = events->turns_at[id] = pwsp_sim_turn(sim, arrival);
     }
     if (schedule->ready == PTOWSP_READY_PRIORITY) {
         uint64_t sign = sim->timed->is_priority_signed ? UINT64_C(1) << 63 : 0;
         events->ranks[id] = ~(arrival->priority_key ^ sign);
     }
-    bool is_block = node->kind == PWSP_EVENTS_BLOCK_TASK;
-    node->lane = (uint16_t)(events->is_shared ? arrival->pool
-                                              : pwsp_sim_dispatch(sim, arrival->pool, is_block,
-                                                                  arrival->dispatch_key));
-    if (record) {
+    bool is_block = !is_plain && node->kind == PWSP_EVENTS_BLOCK_TASK;
+    node->lane =
+        (uint16_t)(is_plain || events->is_shared
+                       ? arrival->pool
+                       : pwsp_sim_dispatch(sim, arrival->pool, is_block, arrival->dispatch_key));
+    if (has_record) {
         bool is_turn = turn > events->now;
         record->start = record->end = record->ready = 0;
         record->issue = events->now;
@@ -63485,13 +63673,13 @@ PWSP_INTERNAL bool pwsp_events_task(pwsp_events *events, const pwsp_arrival *arr
         record->stall = is_turn ? PTOWSP_STALL_TIMING : sim->clock.stall;
         record->cause = is_turn ? PTOWSP_NO_INDEX : sim->clock.cause;
     }
-    if (!pwsp_sim_take_rings(sim, arrival, UINT64_MAX)) {
+    if (!is_plain && !pwsp_sim_take_rings(sim, arrival, UINT64_MAX)) {
         return false;
     }
     events->in_flight++;
     if (schedule->window) {
-        sim->stats.in_flight_max =
-            pwsp_max_u64(sim->stats.in_flight_max, pwsp_events_in_window(events));
+        sim->stats.in_flight_max = pwsp_max_u64(
+            sim->stats.in_flight_max, is_plain ? events->in_flight : pwsp_events_in_window(events));
     }
     if (!pwsp_events_tell(events, arrival, id, true)) {
         return false;
@@ -63503,6 +63691,11 @@ PWSP_INTERNAL bool pwsp_events_task(pwsp_events *events, const pwsp_arrival *arr
         sim->gate_time = events->now;
     }
     return pwsp_events_check(events);
+}
+
+PWSP_INTERNAL bool pwsp_events_task(pwsp_events *events, const pwsp_arrival *arrival) {
+    return events->is_plain ? pwsp_events_issue(events, arrival, true)
+                            : pwsp_events_issue(events, arrival, false);
 }
 
 // The part of a pipeline that its node has no room for. False when memory is out.

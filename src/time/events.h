@@ -3,8 +3,8 @@
 #ifndef PWSP_EVENTS_H
 #define PWSP_EVENTS_H
 
+#include "ends.h"
 #include "sim.h"
-#include "window.h"
 
 #define PWSP_EVENTS_NONE PTOWSP_NO_INDEX  // no node
 
@@ -100,13 +100,15 @@ typedef struct pwsp_events {
     uint64_t pipeline_count;   // issued and not done
     uint32_t late;             // a pipeline that would end too late, or 0
     uint64_t ready_count[PWSP_POOL_MAX];
-    uint64_t *idle;       // bits: lanes that run nothing, and that no block task waits for
-    uint64_t *able;       // bits: idle lanes with tasks in their own queue
-    pwsp_window running;  // by lane: its task, or the block task that waits for its vector lanes
+    uint64_t *idle;     // bits: lanes that run nothing, and that no block task waits for
+    uint64_t *able;     // bits: idle lanes with tasks in their own queue
+    pwsp_ends running;  // lanes that run a task, or a block task that waits for its vector lanes
+    uint32_t *tasks;    // by lane: that task
     uint64_t in_flight;
     uint64_t last_ended;  // the task that completed last
     uint32_t current;     // the node of the task being issued, for visits
     bool is_shared;       // lanes of a pool share a queue
+    bool is_plain;        // see pwsp_events_find_plain
     bool is_out_of_memory;
     bool has_ended;     // all tasks are issued
     uint32_t entering;  // the node of a task that waits for rings, and may be held there
@@ -120,7 +122,11 @@ PWSP_INTERNAL size_t pwsp_events_bytes(const pwsp_events *events);
 PWSP_INTERNAL void pwsp_events_begin(pwsp_events *events);
 
 // False with an error in sim, each of them. Errors found elsewhere are reported there:
-PWSP_INTERNAL bool pwsp_events_check(pwsp_events *events);
+PWSP_INTERNAL bool pwsp_events_fail(pwsp_events *events);
+
+PWSP_INLINE bool pwsp_events_check(pwsp_events *events) {
+    return PWSP_LIKELY(!events->late && !events->is_out_of_memory) || pwsp_events_fail(events);
+}
 
 // Simulates until the task can be issued, and issues it.
 PWSP_INTERNAL bool pwsp_events_task(pwsp_events *events, const pwsp_arrival *arrival);

@@ -49,9 +49,8 @@ PWSP_INTERNAL bool pwsp_events_queue_push(pwsp_events *events, pwsp_events_queue
                                           uint64_t key, uint32_t node) {
     const pwsp_events_entry entry = pwsp_events_entry_make(key, node);
     const uint64_t run_count = queue->count - queue->heap_count;
-    bool is_last =
-        run_count == 0 ||
-        pwsp_events_entry_is_less(events, pwsp_events_run_at(queue, run_count - 1), &entry);
+    bool is_last = run_count == 0 || pwsp_events_entry_is_less(
+                                         events, pwsp_events_run_at(queue, run_count - 1), &entry);
     bool is_first =
         !is_last && pwsp_events_entry_is_less(events, &entry, pwsp_events_run_at(queue, 0));
     const bool is_of_run = is_last || is_first;

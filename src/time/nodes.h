@@ -119,7 +119,8 @@ PWSP_INLINE void pwsp_events_later(pwsp_events *events, uint32_t waiter, uint64_
 }
 
 // One more dependence of a node: another that is not done.
-PWSP_INLINE void pwsp_events_add_waiter(pwsp_events *events, uint32_t waiter, uint32_t other) {
+PWSP_FORCE_INLINE void pwsp_events_add_waiter(pwsp_events *events, uint32_t waiter,
+                                              uint32_t other) {
     pwsp_events_node *node = &events->nodes[waiter];
     uint32_t *list = &events->nodes[other].waiters;
     if (*list == 0) {
@@ -135,7 +136,7 @@ PWSP_INLINE void pwsp_events_add_waiter(pwsp_events *events, uint32_t waiter, ui
 }
 
 // Makes one node wait for another; no effect if that is done or NONE.
-PWSP_INLINE void pwsp_events_wait(pwsp_events *events, uint32_t waiter, uint64_t other) {
+PWSP_FORCE_INLINE void pwsp_events_wait(pwsp_events *events, uint32_t waiter, uint64_t other) {
     if (other == PWSP_EVENTS_NONE || waiter == 0) {
         return;
     }
