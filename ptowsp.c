@@ -62448,6 +62448,7 @@ typedef struct pwsp_events {
     uint32_t current;     // the node of the task being issued, for visits
     bool is_shared;       // lanes of a pool share a queue
     bool is_plain;        // see pwsp_events_find_plain
+    bool is_structure;    // all precedence is that of structure
     bool is_out_of_memory;
     bool has_ended;     // all tasks are issued
     uint32_t entering;  // the node of a task that waits for rings, and may be held there
@@ -62584,7 +62585,13 @@ PWSP_INLINE uint32_t pwsp_events_node_new(pwsp_events *events) {
 
 // Adds, or drops, a reference: a node that is done and has none is free. NONE is ignored.
 PWSP_INTERNAL void pwsp_events_ref(pwsp_events *events, uint64_t node);
-PWSP_INTERNAL void pwsp_events_unref(pwsp_events *events, uint64_t node);
+PWSP_INLINE void pwsp_events_unref(pwsp_events *events, uint64_t node) {
+    if (node != PWSP_EVENTS_NONE && --events->nodes[node].refs == 0) {
+        PTOWSP_ASSERT(events->nodes[node].is_done);
+        events->nodes[node].waiters = events->free_node;
+        events->free_node = (uint32_t)node;
+    }
+}
 
 // Makes a list of waiters one longer with a link. False when memory is out.
 PWSP_INTERNAL bool pwsp_events_link_new(pwsp_events *events, uint32_t waiter, uint32_t *list);
@@ -62671,8 +62678,25 @@ PWSP_INLINE void pwsp_events_arrive(pwsp_events *events, uint32_t id) {
     }
 }
 
-// A node is done: tells its waiters, and theirs in turn if they are joins.
-PWSP_INTERNAL void pwsp_events_done(pwsp_events *events, uint32_t id);
+// Tells the waiters of a node that is done, and theirs in turn if they are joins.
+PWSP_INTERNAL void pwsp_events_tell_waiters(pwsp_events *events, uint32_t id);
+
+// A node is done.
+PWSP_FORCE_INLINE void pwsp_events_done(pwsp_events *events, uint32_t id) {
+    pwsp_events_node *node = &events->nodes[id];
+    const uint32_t list = node->waiters, waiter = list & (PWSP_EVENTS_ID_LIMIT - 1);
+    PTOWSP_ASSERT(!node->is_done && node->pending == 0);
+    node->is_done = true;
+    if (list >= PWSP_EVENTS_LAST && events->nodes[waiter].pending > 1) {
+        // A child of a parallel scope that is not its last: nothing follows from its end.
+        node->waiters = 0;
+        events->nodes[waiter].pending--;
+        pwsp_events_later(events, waiter, node->time, pwsp_events_cause(events, id));
+        pwsp_events_unref(events, id);
+    } else {
+        pwsp_events_tell_waiters(events, id);
+    }
+}
 
 // Tokens as the map of regions handles them: the node is `task`.
 PWSP_INTERNAL bool pwsp_events_token_is_dead(void *user, const pwsp_token *token);
@@ -62829,14 +62853,6 @@ PWSP_INTERNAL void pwsp_events_ref(pwsp_events *events, uint64_t node) {
     }
 }
 
-PWSP_INTERNAL void pwsp_events_unref(pwsp_events *events, uint64_t node) {
-    if (node != PWSP_EVENTS_NONE && --events->nodes[node].refs == 0) {
-        PTOWSP_ASSERT(events->nodes[node].is_done);
-        events->nodes[node].waiters = events->free_node;
-        events->free_node = (uint32_t)node;
-    }
-}
-
 // A join is done: its waiters are told after those of others.
 static void pwsp_events_fire(pwsp_events *events, uint32_t id) {
     void *fired = events->fired;
@@ -62921,8 +62937,8 @@ PWSP_FORCE_INLINE uint32_t pwsp_events_list_take(pwsp_events *events, uint32_t *
     return link.node;
 }
 
-// Tells the waiters of a node that is done.
-static void pwsp_events_tell_waiters(pwsp_events *events, uint32_t id) {
+// Tells the waiters of one node.
+static void pwsp_events_tell_those_of(pwsp_events *events, uint32_t id) {
     const uint64_t time = events->nodes[id].time, cause = pwsp_events_cause(events, id);
     uint32_t list = events->nodes[id].waiters;
     PTOWSP_ASSERT(events->nodes[id].is_done);
@@ -62938,14 +62954,12 @@ static void pwsp_events_tell_waiters(pwsp_events *events, uint32_t id) {
 // Tells the waiters of joins that are done, and theirs in turn.
 static void pwsp_events_settle(pwsp_events *events) {
     while (events->fired_count > 0) {
-        pwsp_events_tell_waiters(events, events->fired[--events->fired_count]);
+        pwsp_events_tell_those_of(events, events->fired[--events->fired_count]);
     }
 }
 
-PWSP_INTERNAL void pwsp_events_done(pwsp_events *events, uint32_t id) {
-    PTOWSP_ASSERT(!events->nodes[id].is_done && events->nodes[id].pending == 0);
-    events->nodes[id].is_done = true;
-    pwsp_events_tell_waiters(events, id);
+PWSP_INTERNAL void pwsp_events_tell_waiters(pwsp_events *events, uint32_t id) {
+    pwsp_events_tell_those_of(events, id);
     pwsp_events_settle(events);
 }
 
@@ -63126,12 +63140,13 @@ PWSP_INTERNAL size_t pwsp_events_bytes(const pwsp_events *events) {
     return bytes;
 }
 
-// Is there nothing but tasks of one lane each, in shared queues, which start as soon as they can? Then
+// Is there nothing but tasks of one lane each, in one queue, which start as soon as they can? Then
 // much of what a step does is left out: functions with `is_plain` are made for both cases.
 static bool pwsp_events_find_plain(const pwsp_events *events) {
     const pwsp_sim *sim = events->sim;
     const ptowsp_schedule *schedule = sim->schedule;
-    return events->is_shared && !sim->has_records && !sim->rings.is_used && !sim->timed->has_link &&
+    return events->is_shared && sim->timed->pool_count == 1 && !sim->has_records &&
+           !sim->rings.is_used && !sim->timed->has_link &&
            schedule->pools != PTOWSP_POOLS_BY_UNIT && schedule->start_threshold == 0 &&
            schedule->timing == PTOWSP_TIMING_IMMEDIATE;
 }
@@ -63171,6 +63186,7 @@ PWSP_INTERNAL void pwsp_events_begin(pwsp_events *events) {
     events->has_ended = false;
     events->entering = 0;
     events->is_plain = pwsp_events_find_plain(events);
+    events->is_structure = pwsp_precedence_is_structure(&events->sim->order);
     pwsp_token_ops ops = {pwsp_events_token_is_dead,
                           pwsp_events_token_visit,
                           pwsp_events_token_keep,
@@ -63287,9 +63303,10 @@ PWSP_FORCE_INLINE bool pwsp_events_run(pwsp_events *events, uint32_t lane, pwsp_
         pwsp_events_record(events, id, unit, lane, start);
     }
     PTOWSP_ASSERT((is_block || node->kind == PWSP_EVENTS_TASK) && !node->pending && !node->is_done);
-    PTOWSP_ASSERT(events->ready_count[pwsp_sim_pool_of(sim, lane)] > 0);
+    const uint32_t pool = is_plain ? 0 : pwsp_sim_pool_of(sim, lane);
+    PTOWSP_ASSERT(events->ready_count[pool] > 0);
     pwsp_sim_start(sim, unit, lane, node->index, node->cycles, start);
-    events->ready_count[pwsp_sim_pool_of(sim, lane)]--;
+    events->ready_count[pool]--;
     pwsp_events_set_busy(events, lane);
     if (is_block) {
         pwsp_events_set_busy(events, pwsp_sim_block(sim, lane));
@@ -63331,9 +63348,10 @@ static uint32_t pwsp_events_victim(pwsp_events *events, uint32_t pool) {
     return pools[pool].first + pwsp_earliest_first(&events->oldest[pool]);
 }
 
-static bool pwsp_events_are_ready(const pwsp_events *events) {
+PWSP_FORCE_INLINE bool pwsp_events_are_ready(const pwsp_events *events, bool is_plain) {
+    const uint32_t pool_count = is_plain ? 1 : events->sim->timed->pool_count;
     bool are_ready = false;
-    for (uint32_t i = 0; i < events->sim->timed->pool_count; i++) {
+    for (uint32_t i = 0; i < pool_count; i++) {
         are_ready = are_ready || events->ready_count[i];
     }
     return are_ready;
@@ -63342,10 +63360,10 @@ static bool pwsp_events_are_ready(const pwsp_events *events) {
 // Idle lanes take tasks of their pool's queue, or steal from other lanes, by index.
 PWSP_FORCE_INLINE bool pwsp_events_take_others(pwsp_events *events, bool is_plain) {
     uint32_t words = (events->sim->timed->lane_count + 63) / 64;
-    for (uint32_t i = 0; i < words && pwsp_events_are_ready(events); i++) {
+    for (uint32_t i = 0; i < words && pwsp_events_are_ready(events, is_plain); i++) {
         for (uint64_t left = events->idle[i]; left; left &= left - 1) {
             uint32_t lane = i * 64 + pwsp_events_first_bit(left);
-            uint32_t pool = pwsp_sim_pool_of(events->sim, lane);
+            uint32_t pool = is_plain ? 0 : pwsp_sim_pool_of(events->sim, lane);
             if (events->ready_count[pool] == 0) {
                 continue;
             }
@@ -63472,13 +63490,13 @@ PWSP_FORCE_INLINE void pwsp_events_move_clock(pwsp_events *events, uint64_t time
 }
 
 // Simulates until there is room for the next task, at `timed` at the earliest. False with an error.
-static bool pwsp_events_make_room(pwsp_events *events, uint64_t timed) {
+PWSP_FORCE_INLINE bool pwsp_events_make_room(pwsp_events *events, uint64_t timed, bool is_plain) {
     pwsp_sim *sim = events->sim;
     const ptowsp_schedule *schedule = sim->schedule;
-    uint64_t needed = pwsp_sim_room_needed(sim);
+    uint64_t needed = is_plain ? 1 : pwsp_sim_room_needed(sim);
     for (;;) {
-        bool has_room =
-            schedule->window == 0 || pwsp_events_in_window(events) + needed <= schedule->window;
+        const uint64_t count = is_plain ? events->in_flight : pwsp_events_in_window(events);
+        bool has_room = schedule->window == 0 || count + needed <= schedule->window;
         if (events->now >= timed &&
             (has_room || schedule->window_policy == PTOWSP_WINDOW_BENCHMARK)) {
             sim->stats.window_overflow_count += !has_room;
@@ -63553,7 +63571,7 @@ PWSP_FORCE_INLINE bool pwsp_events_depend(pwsp_events *events, const pwsp_arriva
                                           uint32_t id, bool has_stream) {
     pwsp_sim *sim = events->sim;
     events->current = id;
-    if (pwsp_precedence_is_structure(&sim->order)) {
+    if (events->is_structure) {
         pwsp_events_wait(events, id, pwsp_precedence_ready(&sim->order).task);
     } else {
         pwsp_precedence_wait(&sim->order, arrival, has_stream);
@@ -63575,7 +63593,7 @@ PWSP_FORCE_INLINE bool pwsp_events_tell(pwsp_events *events, const pwsp_arrival 
     const pwsp_open_scope *scope = &sim->order.scopes[sim->order.depth - 1];
     const bool has_join = scope->is_parallel && scope->done.task != PWSP_EVENTS_NONE &&
                           events->nodes[scope->done.task].kind == PWSP_EVENTS_OPEN_JOIN;
-    if (has_join && pwsp_precedence_is_structure(&sim->order)) {
+    if (has_join && events->is_structure) {
         pwsp_events_add_waiter(events, (uint32_t)scope->done.task, id);
     } else {
         pwsp_precedence_tell(&sim->order, arrival, has_stream, &token);
@@ -63589,8 +63607,7 @@ PWSP_FORCE_INLINE uint32_t pwsp_events_make_task(pwsp_events *events, const pwsp
                                                  bool is_plain) {
     pwsp_sim *sim = events->sim;
     const uint64_t timed = is_plain ? sim->clock.now : pwsp_sim_timing(sim);
-    const bool has_room = is_plain && events->in_flight < sim->schedule->window;
-    if (!has_room && !pwsp_events_make_room(events, timed)) {
+    if (!pwsp_events_make_room(events, timed, is_plain)) {
         return 0;
     }
     pwsp_events_move_clock(events, timed);
@@ -63796,7 +63813,7 @@ PWSP_INTERNAL bool pwsp_events_end(pwsp_events *events) {
             return pwsp_events_fail_stuck(events, "all tasks are issued");
         }
     }
-    PTOWSP_ASSERT(!pwsp_events_are_ready(events) && events->turns->count == 0);
+    PTOWSP_ASSERT(!pwsp_events_are_ready(events, false) && events->turns->count == 0);
     return true;
 }
 

@@ -113,12 +113,13 @@ PWSP_INTERNAL size_t pwsp_events_bytes(const pwsp_events *events) {
     return bytes;
 }
 
-// Is there nothing but tasks of one lane each, in shared queues, which start as soon as they can? Then
+// Is there nothing but tasks of one lane each, in one queue, which start as soon as they can? Then
 // much of what a step does is left out: functions with `is_plain` are made for both cases.
 static bool pwsp_events_find_plain(const pwsp_events *events) {
     const pwsp_sim *sim = events->sim;
     const ptowsp_schedule *schedule = sim->schedule;
-    return events->is_shared && !sim->has_records && !sim->rings.is_used && !sim->timed->has_link &&
+    return events->is_shared && sim->timed->pool_count == 1 && !sim->has_records &&
+           !sim->rings.is_used && !sim->timed->has_link &&
            schedule->pools != PTOWSP_POOLS_BY_UNIT && schedule->start_threshold == 0 &&
            schedule->timing == PTOWSP_TIMING_IMMEDIATE;
 }
@@ -158,6 +159,7 @@ PWSP_INTERNAL void pwsp_events_begin(pwsp_events *events) {
     events->has_ended = false;
     events->entering = 0;
     events->is_plain = pwsp_events_find_plain(events);
+    events->is_structure = pwsp_precedence_is_structure(&events->sim->order);
     pwsp_token_ops ops = {pwsp_events_token_is_dead,
                           pwsp_events_token_visit,
                           pwsp_events_token_keep,
@@ -274,9 +276,10 @@ PWSP_FORCE_INLINE bool pwsp_events_run(pwsp_events *events, uint32_t lane, pwsp_
         pwsp_events_record(events, id, unit, lane, start);
     }
     PTOWSP_ASSERT((is_block || node->kind == PWSP_EVENTS_TASK) && !node->pending && !node->is_done);
-    PTOWSP_ASSERT(events->ready_count[pwsp_sim_pool_of(sim, lane)] > 0);
+    const uint32_t pool = is_plain ? 0 : pwsp_sim_pool_of(sim, lane);
+    PTOWSP_ASSERT(events->ready_count[pool] > 0);
     pwsp_sim_start(sim, unit, lane, node->index, node->cycles, start);
-    events->ready_count[pwsp_sim_pool_of(sim, lane)]--;
+    events->ready_count[pool]--;
     pwsp_events_set_busy(events, lane);
     if (is_block) {
         pwsp_events_set_busy(events, pwsp_sim_block(sim, lane));
@@ -318,9 +321,10 @@ static uint32_t pwsp_events_victim(pwsp_events *events, uint32_t pool) {
     return pools[pool].first + pwsp_earliest_first(&events->oldest[pool]);
 }
 
-static bool pwsp_events_are_ready(const pwsp_events *events) {
+PWSP_FORCE_INLINE bool pwsp_events_are_ready(const pwsp_events *events, bool is_plain) {
+    const uint32_t pool_count = is_plain ? 1 : events->sim->timed->pool_count;
     bool are_ready = false;
-    for (uint32_t i = 0; i < events->sim->timed->pool_count; i++) {
+    for (uint32_t i = 0; i < pool_count; i++) {
         are_ready = are_ready || events->ready_count[i];
     }
     return are_ready;
@@ -329,10 +333,10 @@ static bool pwsp_events_are_ready(const pwsp_events *events) {
 // Idle lanes take tasks of their pool's queue, or steal from other lanes, by index.
 PWSP_FORCE_INLINE bool pwsp_events_take_others(pwsp_events *events, bool is_plain) {
     uint32_t words = (events->sim->timed->lane_count + 63) / 64;
-    for (uint32_t i = 0; i < words && pwsp_events_are_ready(events); i++) {
+    for (uint32_t i = 0; i < words && pwsp_events_are_ready(events, is_plain); i++) {
         for (uint64_t left = events->idle[i]; left; left &= left - 1) {
             uint32_t lane = i * 64 + pwsp_events_first_bit(left);
-            uint32_t pool = pwsp_sim_pool_of(events->sim, lane);
+            uint32_t pool = is_plain ? 0 : pwsp_sim_pool_of(events->sim, lane);
             if (events->ready_count[pool] == 0) {
                 continue;
             }
@@ -459,13 +463,13 @@ PWSP_FORCE_INLINE void pwsp_events_move_clock(pwsp_events *events, uint64_t time
 }
 
 // Simulates until there is room for the next task, at `timed` at the earliest. False with an error.
-static bool pwsp_events_make_room(pwsp_events *events, uint64_t timed) {
+PWSP_FORCE_INLINE bool pwsp_events_make_room(pwsp_events *events, uint64_t timed, bool is_plain) {
     pwsp_sim *sim = events->sim;
     const ptowsp_schedule *schedule = sim->schedule;
-    uint64_t needed = pwsp_sim_room_needed(sim);
+    uint64_t needed = is_plain ? 1 : pwsp_sim_room_needed(sim);
     for (;;) {
-        bool has_room =
-            schedule->window == 0 || pwsp_events_in_window(events) + needed <= schedule->window;
+        const uint64_t count = is_plain ? events->in_flight : pwsp_events_in_window(events);
+        bool has_room = schedule->window == 0 || count + needed <= schedule->window;
         if (events->now >= timed &&
             (has_room || schedule->window_policy == PTOWSP_WINDOW_BENCHMARK)) {
             sim->stats.window_overflow_count += !has_room;
@@ -540,7 +544,7 @@ PWSP_FORCE_INLINE bool pwsp_events_depend(pwsp_events *events, const pwsp_arriva
                                           uint32_t id, bool has_stream) {
     pwsp_sim *sim = events->sim;
     events->current = id;
-    if (pwsp_precedence_is_structure(&sim->order)) {
+    if (events->is_structure) {
         pwsp_events_wait(events, id, pwsp_precedence_ready(&sim->order).task);
     } else {
         pwsp_precedence_wait(&sim->order, arrival, has_stream);
@@ -562,7 +566,7 @@ PWSP_FORCE_INLINE bool pwsp_events_tell(pwsp_events *events, const pwsp_arrival 
     const pwsp_open_scope *scope = &sim->order.scopes[sim->order.depth - 1];
     const bool has_join = scope->is_parallel && scope->done.task != PWSP_EVENTS_NONE &&
                           events->nodes[scope->done.task].kind == PWSP_EVENTS_OPEN_JOIN;
-    if (has_join && pwsp_precedence_is_structure(&sim->order)) {
+    if (has_join && events->is_structure) {
         pwsp_events_add_waiter(events, (uint32_t)scope->done.task, id);
     } else {
         pwsp_precedence_tell(&sim->order, arrival, has_stream, &token);
@@ -576,8 +580,7 @@ PWSP_FORCE_INLINE uint32_t pwsp_events_make_task(pwsp_events *events, const pwsp
                                                  bool is_plain) {
     pwsp_sim *sim = events->sim;
     const uint64_t timed = is_plain ? sim->clock.now : pwsp_sim_timing(sim);
-    const bool has_room = is_plain && events->in_flight < sim->schedule->window;
-    if (!has_room && !pwsp_events_make_room(events, timed)) {
+    if (!pwsp_events_make_room(events, timed, is_plain)) {
         return 0;
     }
     pwsp_events_move_clock(events, timed);
@@ -783,6 +786,6 @@ PWSP_INTERNAL bool pwsp_events_end(pwsp_events *events) {
             return pwsp_events_fail_stuck(events, "all tasks are issued");
         }
     }
-    PTOWSP_ASSERT(!pwsp_events_are_ready(events) && events->turns->count == 0);
+    PTOWSP_ASSERT(!pwsp_events_are_ready(events, false) && events->turns->count == 0);
     return true;
 }

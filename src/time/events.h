@@ -109,6 +109,7 @@ typedef struct pwsp_events {
     uint32_t current;     // the node of the task being issued, for visits
     bool is_shared;       // lanes of a pool share a queue
     bool is_plain;        // see pwsp_events_find_plain
+    bool is_structure;    // all precedence is that of structure
     bool is_out_of_memory;
     bool has_ended;     // all tasks are issued
     uint32_t entering;  // the node of a task that waits for rings, and may be held there

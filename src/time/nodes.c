@@ -142,14 +142,6 @@ PWSP_INTERNAL void pwsp_events_ref(pwsp_events *events, uint64_t node) {
     }
 }
 
-PWSP_INTERNAL void pwsp_events_unref(pwsp_events *events, uint64_t node) {
-    if (node != PWSP_EVENTS_NONE && --events->nodes[node].refs == 0) {
-        PTOWSP_ASSERT(events->nodes[node].is_done);
-        events->nodes[node].waiters = events->free_node;
-        events->free_node = (uint32_t)node;
-    }
-}
-
 // A join is done: its waiters are told after those of others.
 static void pwsp_events_fire(pwsp_events *events, uint32_t id) {
     void *fired = events->fired;
@@ -234,8 +226,8 @@ PWSP_FORCE_INLINE uint32_t pwsp_events_list_take(pwsp_events *events, uint32_t *
     return link.node;
 }
 
-// Tells the waiters of a node that is done.
-static void pwsp_events_tell_waiters(pwsp_events *events, uint32_t id) {
+// Tells the waiters of one node.
+static void pwsp_events_tell_those_of(pwsp_events *events, uint32_t id) {
     const uint64_t time = events->nodes[id].time, cause = pwsp_events_cause(events, id);
     uint32_t list = events->nodes[id].waiters;
     PTOWSP_ASSERT(events->nodes[id].is_done);
@@ -251,14 +243,12 @@ static void pwsp_events_tell_waiters(pwsp_events *events, uint32_t id) {
 // Tells the waiters of joins that are done, and theirs in turn.
 static void pwsp_events_settle(pwsp_events *events) {
     while (events->fired_count > 0) {
-        pwsp_events_tell_waiters(events, events->fired[--events->fired_count]);
+        pwsp_events_tell_those_of(events, events->fired[--events->fired_count]);
     }
 }
 
-PWSP_INTERNAL void pwsp_events_done(pwsp_events *events, uint32_t id) {
-    PTOWSP_ASSERT(!events->nodes[id].is_done && events->nodes[id].pending == 0);
-    events->nodes[id].is_done = true;
-    pwsp_events_tell_waiters(events, id);
+PWSP_INTERNAL void pwsp_events_tell_waiters(pwsp_events *events, uint32_t id) {
+    pwsp_events_tell_those_of(events, id);
     pwsp_events_settle(events);
 }
 

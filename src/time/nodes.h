@@ -99,7 +99,13 @@ PWSP_INLINE uint32_t pwsp_events_node_new(pwsp_events *events) {
 
 // Adds, or drops, a reference: a node that is done and has none is free. NONE is ignored.
 PWSP_INTERNAL void pwsp_events_ref(pwsp_events *events, uint64_t node);
-PWSP_INTERNAL void pwsp_events_unref(pwsp_events *events, uint64_t node);
+PWSP_INLINE void pwsp_events_unref(pwsp_events *events, uint64_t node) {
+    if (node != PWSP_EVENTS_NONE && --events->nodes[node].refs == 0) {
+        PTOWSP_ASSERT(events->nodes[node].is_done);
+        events->nodes[node].waiters = events->free_node;
+        events->free_node = (uint32_t)node;
+    }
+}
 
 // Makes a list of waiters one longer with a link. False when memory is out.
 PWSP_INTERNAL bool pwsp_events_link_new(pwsp_events *events, uint32_t waiter, uint32_t *list);
@@ -186,8 +192,25 @@ PWSP_INLINE void pwsp_events_arrive(pwsp_events *events, uint32_t id) {
     }
 }
 
-// A node is done: tells its waiters, and theirs in turn if they are joins.
-PWSP_INTERNAL void pwsp_events_done(pwsp_events *events, uint32_t id);
+// Tells the waiters of a node that is done, and theirs in turn if they are joins.
+PWSP_INTERNAL void pwsp_events_tell_waiters(pwsp_events *events, uint32_t id);
+
+// A node is done.
+PWSP_FORCE_INLINE void pwsp_events_done(pwsp_events *events, uint32_t id) {
+    pwsp_events_node *node = &events->nodes[id];
+    const uint32_t list = node->waiters, waiter = list & (PWSP_EVENTS_ID_LIMIT - 1);
+    PTOWSP_ASSERT(!node->is_done && node->pending == 0);
+    node->is_done = true;
+    if (list >= PWSP_EVENTS_LAST && events->nodes[waiter].pending > 1) {
+        // A child of a parallel scope that is not its last: nothing follows from its end.
+        node->waiters = 0;
+        events->nodes[waiter].pending--;
+        pwsp_events_later(events, waiter, node->time, pwsp_events_cause(events, id));
+        pwsp_events_unref(events, id);
+    } else {
+        pwsp_events_tell_waiters(events, id);
+    }
+}
 
 // Tokens as the map of regions handles them: the node is `task`.
 PWSP_INTERNAL bool pwsp_events_token_is_dead(void *user, const pwsp_token *token);
