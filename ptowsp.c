@@ -62486,7 +62486,8 @@ PWSP_INTERNAL bool pwsp_events_end(pwsp_events *events);
 // src/time/nodes.h
 // =================================================================================================
 
-// Nodes, which can be waited for, and the queues of ready tasks.
+// What the rooms of event-driven time share: nodes, which can be waited for, the queues of ready tasks,
+// and the steps.
 
 #ifndef PWSP_NODES_H
 #define PWSP_NODES_H
@@ -62698,6 +62699,19 @@ PWSP_FORCE_INLINE void pwsp_events_done(pwsp_events *events, uint32_t id) {
     }
 }
 
+// -- steps ----------------------------------------------------------------------------------------
+
+// Do tasks start already?
+PWSP_INLINE bool pwsp_events_is_open(const pwsp_events *events) {
+    return events->has_ended || pwsp_sim_is_open(events->sim);
+}
+
+// One step: lanes take tasks, then time moves to the next event, at most to `until`. *out_moved is
+// whether anything happened. False with an error.
+PWSP_INTERNAL bool pwsp_events_step(pwsp_events *events, uint64_t until, bool *out_moved);
+
+// -- tokens ---------------------------------------------------------------------------------------
+
 // Tokens as the map of regions handles them: the node is `task`.
 PWSP_INTERNAL bool pwsp_events_token_is_dead(void *user, const pwsp_token *token);
 PWSP_INTERNAL void pwsp_events_token_visit(void *user, const pwsp_token *token);
@@ -62712,7 +62726,12 @@ PWSP_INTERNAL void pwsp_events_token_merge(void *user, pwsp_token *into, const p
 // =================================================================================================
 
 // Nodes count their open dependences and possible waiters. Links of waiters and free nodes are kept
-// in lists, so that a run takes memory only for the tasks in flight.
+// in lists, so that a run takes memory only for the tasks in flight. Tasks of a parallel scope wait for
+// one node and have one waiter, the scope's join, and take no link for either:
+//
+//      before: c -> b -> a        what the scope waits for; a stands at the end, b and c are their
+//                                 own links
+//      a: join   b: join          the lists of the tasks, of one place each
 
 // -- queues ---------------------------------------------------------------------------------------
 
@@ -63026,191 +63045,13 @@ PWSP_INTERNAL void pwsp_events_token_merge(void *user, pwsp_token *into, const p
 }
 
 // =================================================================================================
-// src/time/events.c
+// src/time/advance.c
 // =================================================================================================
 
-// Event-driven time.
-//
-// When lanes choose, a task's start depends on tasks that are issued after it, so times are found
-// by going from event to event. A *node* is anything that can be waited for: a task, done when it
-// ends, or a join, done when all that it waits for is done. A node counts what it still waits for
-// and lists its waiters. A scope of the tree is a join, and so are readers that count as one. Nodes
-// are reference-counted: they live while a task is in flight, or while they may still gain waiters.
-//
-//      issue -> [waiting: pending > 0] -> [turn is later] -> [ready: in a queue] -> running -> done
-//
-// At each time there are three phases: nodes that end complete; tasks are issued while there is
-// room (by the caller, which walks the program: pwsp_events_task returns when its task has been
-// issued); lanes take tasks. A queue for each lane holds its ready tasks, the best first, by key and
-// then by index; with work stealing as dispatch the lanes of a pool share one queue. Each lane runs
-// at most one task, so the ends are few, and a tournament of lanes finds the next one. A task that
-// takes a block of lanes stands in the queue of its cube lane. That lane takes it although vector
-// lanes of the block still run: these take nothing else any more, so its start is known.
+// One step of event-driven time: idle lanes take ready tasks, then time moves to the next event, and
+// what ends at that time is done. See events.c.
 
 #include <inttypes.h>
-
-// -- life -----------------------------------------------------------------------------------------
-
-PWSP_INTERNAL bool pwsp_events_init(pwsp_events *events, pwsp_sim *sim) {
-    memset(events, 0, sizeof *events);
-    const pwsp_memory *memory = &sim->memory;
-    uint32_t lane_count = sim->timed->lane_count;
-    size_t words = ((size_t)lane_count + 63) / 64;
-    events->sim = sim;
-    events->is_shared = sim->lane_rule == PWSP_LANE_ANY;
-    events->queue_count = events->is_shared ? sim->timed->pool_count : lane_count;
-    events->queues = (pwsp_events_queue *)pwsp_memory_alloc(memory, (events->queue_count + 2) *
-                                                                        sizeof(pwsp_events_queue));
-    events->idle = (uint64_t *)pwsp_memory_alloc(memory, 2 * words * sizeof(uint64_t));
-    events->tasks = (uint32_t *)pwsp_memory_alloc(memory, lane_count * sizeof(uint32_t));
-    bool is_good = events->queues && events->idle && events->tasks &&
-                   pwsp_ends_init(&events->running, memory, lane_count);
-    const pwsp_pool_info *pools = sim->timed->pools;
-    bool steals = !events->is_shared && sim->schedule->ready == PTOWSP_READY_WORK_STEALING;
-    if (is_good && steals) {
-        events->stale = (uint32_t *)pwsp_memory_alloc(memory, lane_count * sizeof(uint32_t));
-        is_good = events->stale != NULL;
-    }
-    for (uint32_t i = 0; i < sim->timed->pool_count && steals && is_good; i++) {
-        is_good =
-            pools[i].count == 0 || pwsp_earliest_init(&events->oldest[i], memory, pools[i].count);
-    }
-    if (!is_good) {
-        pwsp_events_free(events);
-        return false;
-    }
-    events->able = events->idle + words;
-    events->turns = &events->queues[events->queue_count];
-    events->ends = events->turns + 1;
-    return true;
-}
-
-PWSP_INTERNAL void pwsp_events_free(pwsp_events *events) {
-    if (!events->sim) {
-        return;
-    }
-    const pwsp_memory *memory = &events->sim->memory;
-    size_t words = ((size_t)events->sim->timed->lane_count + 63) / 64;
-    pwsp_memory_free(memory, events->nodes,
-                     (size_t)events->node_capacity * sizeof(pwsp_events_node));
-    pwsp_memory_free(memory, events->causes, (size_t)events->cause_capacity * sizeof(uint64_t));
-    pwsp_memory_free(memory, events->ranks, (size_t)events->rank_capacity * sizeof(uint64_t));
-    pwsp_memory_free(memory, events->turns_at, (size_t)events->turn_capacity * sizeof(uint64_t));
-    pwsp_memory_free(memory, events->pipelines,
-                     (size_t)events->pipeline_capacity * sizeof(pwsp_events_pipeline_node));
-    pwsp_memory_free(memory, events->links,
-                     (size_t)events->link_capacity * sizeof(pwsp_events_link));
-    pwsp_memory_free(memory, events->fired, (size_t)events->fired_capacity * sizeof(uint32_t));
-    for (uint32_t i = 0; events->queues && i < events->queue_count + 2; i++) {
-        const pwsp_events_queue *queue = &events->queues[i];
-        pwsp_memory_free(memory, queue->heap,
-                         (size_t)queue->heap_capacity * sizeof(pwsp_events_entry));
-        pwsp_memory_free(memory, queue->run,
-                         (size_t)queue->run_capacity * sizeof(pwsp_events_entry));
-    }
-    pwsp_memory_free(memory, events->queues, (events->queue_count + 2) * sizeof(pwsp_events_queue));
-    pwsp_memory_free(memory, events->idle, 2 * words * sizeof(uint64_t));
-    pwsp_memory_free(memory, events->tasks, events->sim->timed->lane_count * sizeof(uint32_t));
-    pwsp_ends_free(&events->running, memory);
-    pwsp_memory_free(memory, events->stale, events->sim->timed->lane_count * sizeof(uint32_t));
-    for (uint32_t i = 0; i < PWSP_POOL_MAX; i++) {
-        pwsp_earliest_free(&events->oldest[i], memory);
-    }
-    memset(events, 0, sizeof *events);
-}
-
-PWSP_INTERNAL size_t pwsp_events_bytes(const pwsp_events *events) {
-    size_t words = ((size_t)events->sim->timed->lane_count + 63) / 64;
-    uint64_t by_node = events->cause_capacity + events->rank_capacity + events->turn_capacity;
-    size_t bytes = (size_t)events->node_capacity * sizeof(pwsp_events_node) +
-                   (size_t)by_node * sizeof(uint64_t) +
-                   (size_t)events->pipeline_capacity * sizeof(pwsp_events_pipeline_node) +
-                   (size_t)events->link_capacity * sizeof(pwsp_events_link) +
-                   (size_t)events->fired_capacity * sizeof(uint32_t) +
-                   (events->queue_count + 2) * sizeof(pwsp_events_queue) +
-                   2 * words * sizeof(uint64_t) + pwsp_ends_bytes(&events->running) +
-                   (events->stale ? 2 : 1) * events->sim->timed->lane_count * sizeof(uint32_t);
-    for (uint32_t i = 0; i < PWSP_POOL_MAX; i++) {
-        bytes += pwsp_earliest_bytes(&events->oldest[i]);
-    }
-    for (uint32_t i = 0; i < events->queue_count + 2; i++) {
-        const pwsp_events_queue *queue = &events->queues[i];
-        bytes += (size_t)(queue->heap_capacity + queue->run_capacity) * sizeof(pwsp_events_entry);
-    }
-    return bytes;
-}
-
-// Is there nothing but tasks of one lane each, in one queue, which start as soon as they can? Then
-// much of what a step does is left out: functions with `is_plain` are made for both cases.
-static bool pwsp_events_find_plain(const pwsp_events *events) {
-    const pwsp_sim *sim = events->sim;
-    const ptowsp_schedule *schedule = sim->schedule;
-    return events->is_shared && sim->timed->pool_count == 1 && !sim->has_records &&
-           !sim->rings.is_used && !sim->timed->has_link &&
-           schedule->pools != PTOWSP_POOLS_BY_UNIT && schedule->start_threshold == 0 &&
-           schedule->timing == PTOWSP_TIMING_IMMEDIATE;
-}
-
-PWSP_INTERNAL void pwsp_events_begin(pwsp_events *events) {
-    uint32_t lane_count = events->sim->timed->lane_count;
-    size_t words = ((size_t)lane_count + 63) / 64;
-    events->now = 0;
-    events->node_count = 0;
-    events->free_node = 0;
-    events->pipeline_node_count = 0;
-    events->free_pipeline = 0;
-    events->link_count = 0;
-    events->free_link = 0;
-    events->fired_count = 0;
-    for (uint32_t i = 0; i < events->queue_count + 2; i++) {
-        events->queues[i].count = events->queues[i].heap_count = 0;
-        events->queues[i].is_stale = false;
-    }
-    events->stale_count = 0;
-    for (uint32_t i = 0; i < PWSP_POOL_MAX; i++) {
-        events->ready_count[i] = 0;
-        if (events->oldest[i].times) {
-            pwsp_earliest_clear(&events->oldest[i], PTOWSP_CYCLES_MAX);
-        }
-    }
-    memset(events->idle, 0, 2 * words * sizeof(uint64_t));
-    for (uint32_t i = 0; i < lane_count; i++) {
-        events->idle[i / 64] |= UINT64_C(1) << i % 64;
-    }
-    pwsp_ends_clear(&events->running);
-    events->in_flight = 0;
-    events->pipeline_count = 0;
-    events->late = 0;
-    events->last_ended = PWSP_EVENTS_NONE;
-    events->is_out_of_memory = false;
-    events->has_ended = false;
-    events->entering = 0;
-    events->is_plain = pwsp_events_find_plain(events);
-    events->is_structure = pwsp_precedence_is_structure(&events->sim->order);
-    pwsp_token_ops ops = {pwsp_events_token_is_dead,
-                          pwsp_events_token_visit,
-                          pwsp_events_token_keep,
-                          pwsp_events_token_drop,
-                          pwsp_events_token_merge,
-                          events,
-                          true};
-    events->sim->deps.ops = ops;
-    events->sim->order.ops = ops;
-}
-
-// Reports an error from a place that could not.
-PWSP_INTERNAL PWSP_COLD bool pwsp_events_fail(pwsp_events *events) {
-    return events->late
-               ? pwsp_sim_fail_pipeline(events->sim,
-                                        events->pipelines[events->nodes[events->late].cycles].node)
-               : pwsp_sim_no_memory(events->sim);
-}
-
-// -- events ---------------------------------------------------------------------------------------
-
-static bool pwsp_events_is_open(const pwsp_events *events) {
-    return events->has_ended || pwsp_sim_is_open(events->sim);
-}
 
 static uint64_t pwsp_events_first_key(const pwsp_events *events, const pwsp_events_queue *queue) {
     return pwsp_events_entry_key(pwsp_events_queue_first(events, queue));
@@ -63451,12 +63292,195 @@ PWSP_FORCE_INLINE bool pwsp_events_step_as(pwsp_events *events, uint64_t until, 
     return pwsp_events_check(events);
 }
 
-// One step: lanes take tasks, then time moves to the next event, at most to `until`. *out_moved is
-// whether anything happened. False with an error.
-static bool pwsp_events_step(pwsp_events *events, uint64_t until, bool *out_moved) {
+PWSP_INTERNAL bool pwsp_events_step(pwsp_events *events, uint64_t until, bool *out_moved) {
     return events->is_plain ? pwsp_events_step_as(events, until, out_moved, true)
                             : pwsp_events_step_as(events, until, out_moved, false);
 }
+
+// =================================================================================================
+// src/time/events.c
+// =================================================================================================
+
+// Event-driven time.
+//
+// When lanes choose, a task's start depends on tasks that are issued after it, so times are found
+// by going from event to event. A *node* is anything that can be waited for: a task, done when it
+// ends, or a join, done when all that it waits for is done. A node counts what it still waits for
+// and lists its waiters. A scope of the tree is a join, and so are readers that count as one. Nodes
+// are reference-counted: they live while a task is in flight, or while they may still gain waiters.
+//
+//      issue -> [waiting: pending > 0] -> [turn is later] -> [ready: in a queue] -> running -> done
+//
+// At each time there are three phases: nodes that end complete; tasks are issued while there is
+// room (by the caller, which walks the program: pwsp_events_task returns when its task has been
+// issued); lanes take tasks. A queue for each lane holds its ready tasks, the best first, by key and
+// then by index; with work stealing as dispatch the lanes of a pool share one queue. Each lane runs
+// at most one task, so the ends are few, and a tournament of lanes (ends.h) finds the next one. A
+// task that takes a block of lanes stands in the queue of its cube lane. That lane takes it although
+// vector lanes of the block still run: these take nothing else any more, so its start is known.
+//
+// Nodes and queues are in nodes.c, a step of time in advance.c; this is their life and the issue.
+
+#include <inttypes.h>
+
+// -- life -----------------------------------------------------------------------------------------
+
+PWSP_INTERNAL bool pwsp_events_init(pwsp_events *events, pwsp_sim *sim) {
+    memset(events, 0, sizeof *events);
+    const pwsp_memory *memory = &sim->memory;
+    uint32_t lane_count = sim->timed->lane_count;
+    size_t words = ((size_t)lane_count + 63) / 64;
+    events->sim = sim;
+    events->is_shared = sim->lane_rule == PWSP_LANE_ANY;
+    events->queue_count = events->is_shared ? sim->timed->pool_count : lane_count;
+    events->queues = (pwsp_events_queue *)pwsp_memory_alloc(memory, (events->queue_count + 2) *
+                                                                        sizeof(pwsp_events_queue));
+    events->idle = (uint64_t *)pwsp_memory_alloc(memory, 2 * words * sizeof(uint64_t));
+    events->tasks = (uint32_t *)pwsp_memory_alloc(memory, lane_count * sizeof(uint32_t));
+    bool is_good = events->queues && events->idle && events->tasks &&
+                   pwsp_ends_init(&events->running, memory, lane_count);
+    const pwsp_pool_info *pools = sim->timed->pools;
+    bool steals = !events->is_shared && sim->schedule->ready == PTOWSP_READY_WORK_STEALING;
+    if (is_good && steals) {
+        events->stale = (uint32_t *)pwsp_memory_alloc(memory, lane_count * sizeof(uint32_t));
+        is_good = events->stale != NULL;
+    }
+    for (uint32_t i = 0; i < sim->timed->pool_count && steals && is_good; i++) {
+        is_good =
+            pools[i].count == 0 || pwsp_earliest_init(&events->oldest[i], memory, pools[i].count);
+    }
+    if (!is_good) {
+        pwsp_events_free(events);
+        return false;
+    }
+    events->able = events->idle + words;
+    events->turns = &events->queues[events->queue_count];
+    events->ends = events->turns + 1;
+    return true;
+}
+
+PWSP_INTERNAL void pwsp_events_free(pwsp_events *events) {
+    if (!events->sim) {
+        return;
+    }
+    const pwsp_memory *memory = &events->sim->memory;
+    size_t words = ((size_t)events->sim->timed->lane_count + 63) / 64;
+    pwsp_memory_free(memory, events->nodes,
+                     (size_t)events->node_capacity * sizeof(pwsp_events_node));
+    pwsp_memory_free(memory, events->causes, (size_t)events->cause_capacity * sizeof(uint64_t));
+    pwsp_memory_free(memory, events->ranks, (size_t)events->rank_capacity * sizeof(uint64_t));
+    pwsp_memory_free(memory, events->turns_at, (size_t)events->turn_capacity * sizeof(uint64_t));
+    pwsp_memory_free(memory, events->pipelines,
+                     (size_t)events->pipeline_capacity * sizeof(pwsp_events_pipeline_node));
+    pwsp_memory_free(memory, events->links,
+                     (size_t)events->link_capacity * sizeof(pwsp_events_link));
+    pwsp_memory_free(memory, events->fired, (size_t)events->fired_capacity * sizeof(uint32_t));
+    for (uint32_t i = 0; events->queues && i < events->queue_count + 2; i++) {
+        const pwsp_events_queue *queue = &events->queues[i];
+        pwsp_memory_free(memory, queue->heap,
+                         (size_t)queue->heap_capacity * sizeof(pwsp_events_entry));
+        pwsp_memory_free(memory, queue->run,
+                         (size_t)queue->run_capacity * sizeof(pwsp_events_entry));
+    }
+    pwsp_memory_free(memory, events->queues, (events->queue_count + 2) * sizeof(pwsp_events_queue));
+    pwsp_memory_free(memory, events->idle, 2 * words * sizeof(uint64_t));
+    pwsp_memory_free(memory, events->tasks, events->sim->timed->lane_count * sizeof(uint32_t));
+    pwsp_ends_free(&events->running, memory);
+    pwsp_memory_free(memory, events->stale, events->sim->timed->lane_count * sizeof(uint32_t));
+    for (uint32_t i = 0; i < PWSP_POOL_MAX; i++) {
+        pwsp_earliest_free(&events->oldest[i], memory);
+    }
+    memset(events, 0, sizeof *events);
+}
+
+PWSP_INTERNAL size_t pwsp_events_bytes(const pwsp_events *events) {
+    size_t words = ((size_t)events->sim->timed->lane_count + 63) / 64;
+    uint64_t by_node = events->cause_capacity + events->rank_capacity + events->turn_capacity;
+    size_t bytes = (size_t)events->node_capacity * sizeof(pwsp_events_node) +
+                   (size_t)by_node * sizeof(uint64_t) +
+                   (size_t)events->pipeline_capacity * sizeof(pwsp_events_pipeline_node) +
+                   (size_t)events->link_capacity * sizeof(pwsp_events_link) +
+                   (size_t)events->fired_capacity * sizeof(uint32_t) +
+                   (events->queue_count + 2) * sizeof(pwsp_events_queue) +
+                   2 * words * sizeof(uint64_t) + pwsp_ends_bytes(&events->running) +
+                   (events->stale ? 2 : 1) * events->sim->timed->lane_count * sizeof(uint32_t);
+    for (uint32_t i = 0; i < PWSP_POOL_MAX; i++) {
+        bytes += pwsp_earliest_bytes(&events->oldest[i]);
+    }
+    for (uint32_t i = 0; i < events->queue_count + 2; i++) {
+        const pwsp_events_queue *queue = &events->queues[i];
+        bytes += (size_t)(queue->heap_capacity + queue->run_capacity) * sizeof(pwsp_events_entry);
+    }
+    return bytes;
+}
+
+// Is there nothing but tasks of one lane each, in one queue, which start as soon as they can? Then
+// much of what a step does is left out: functions with `is_plain` are made for both cases.
+static bool pwsp_events_find_plain(const pwsp_events *events) {
+    const pwsp_sim *sim = events->sim;
+    const ptowsp_schedule *schedule = sim->schedule;
+    return events->is_shared && sim->timed->pool_count == 1 && !sim->has_records &&
+           !sim->rings.is_used && !sim->timed->has_link &&
+           schedule->pools != PTOWSP_POOLS_BY_UNIT && schedule->start_threshold == 0 &&
+           schedule->timing == PTOWSP_TIMING_IMMEDIATE;
+}
+
+PWSP_INTERNAL void pwsp_events_begin(pwsp_events *events) {
+    uint32_t lane_count = events->sim->timed->lane_count;
+    size_t words = ((size_t)lane_count + 63) / 64;
+    events->now = 0;
+    events->node_count = 0;
+    events->free_node = 0;
+    events->pipeline_node_count = 0;
+    events->free_pipeline = 0;
+    events->link_count = 0;
+    events->free_link = 0;
+    events->fired_count = 0;
+    for (uint32_t i = 0; i < events->queue_count + 2; i++) {
+        events->queues[i].count = events->queues[i].heap_count = 0;
+        events->queues[i].is_stale = false;
+    }
+    events->stale_count = 0;
+    for (uint32_t i = 0; i < PWSP_POOL_MAX; i++) {
+        events->ready_count[i] = 0;
+        if (events->oldest[i].times) {
+            pwsp_earliest_clear(&events->oldest[i], PTOWSP_CYCLES_MAX);
+        }
+    }
+    memset(events->idle, 0, 2 * words * sizeof(uint64_t));
+    for (uint32_t i = 0; i < lane_count; i++) {
+        events->idle[i / 64] |= UINT64_C(1) << i % 64;
+    }
+    pwsp_ends_clear(&events->running);
+    events->in_flight = 0;
+    events->pipeline_count = 0;
+    events->late = 0;
+    events->last_ended = PWSP_EVENTS_NONE;
+    events->is_out_of_memory = false;
+    events->has_ended = false;
+    events->entering = 0;
+    events->is_plain = pwsp_events_find_plain(events);
+    events->is_structure = pwsp_precedence_is_structure(&events->sim->order);
+    pwsp_token_ops ops = {pwsp_events_token_is_dead,
+                          pwsp_events_token_visit,
+                          pwsp_events_token_keep,
+                          pwsp_events_token_drop,
+                          pwsp_events_token_merge,
+                          events,
+                          true};
+    events->sim->deps.ops = ops;
+    events->sim->order.ops = ops;
+}
+
+// Reports an error from a place that could not.
+PWSP_INTERNAL PWSP_COLD bool pwsp_events_fail(pwsp_events *events) {
+    return events->late
+               ? pwsp_sim_fail_pipeline(events->sim,
+                                        events->pipelines[events->nodes[events->late].cycles].node)
+               : pwsp_sim_no_memory(events->sim);
+}
+
+// -- waiting --------------------------------------------------------------------------------------
 
 static bool pwsp_events_fail_stuck(pwsp_events *events, const char *what) {
     if (!pwsp_events_is_open(events)) {
@@ -63813,7 +63837,7 @@ PWSP_INTERNAL bool pwsp_events_end(pwsp_events *events) {
             return pwsp_events_fail_stuck(events, "all tasks are issued");
         }
     }
-    PTOWSP_ASSERT(!pwsp_events_are_ready(events, false) && events->turns->count == 0);
+    PTOWSP_ASSERT(events->turns->count == 0);
     return true;
 }
 

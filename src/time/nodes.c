@@ -1,5 +1,10 @@
 // Nodes count their open dependences and possible waiters. Links of waiters and free nodes are kept
-// in lists, so that a run takes memory only for the tasks in flight.
+// in lists, so that a run takes memory only for the tasks in flight. Tasks of a parallel scope wait for
+// one node and have one waiter, the scope's join, and take no link for either:
+//
+//      before: c -> b -> a        what the scope waits for; a stands at the end, b and c are their
+//                                 own links
+//      a: join   b: join          the lists of the tasks, of one place each
 
 #include "nodes.h"
 

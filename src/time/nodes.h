@@ -1,4 +1,5 @@
-// Nodes, which can be waited for, and the queues of ready tasks.
+// What the rooms of event-driven time share: nodes, which can be waited for, the queues of ready tasks,
+// and the steps.
 
 #ifndef PWSP_NODES_H
 #define PWSP_NODES_H
@@ -211,6 +212,19 @@ PWSP_FORCE_INLINE void pwsp_events_done(pwsp_events *events, uint32_t id) {
         pwsp_events_tell_waiters(events, id);
     }
 }
+
+// -- steps ----------------------------------------------------------------------------------------
+
+// Do tasks start already?
+PWSP_INLINE bool pwsp_events_is_open(const pwsp_events *events) {
+    return events->has_ended || pwsp_sim_is_open(events->sim);
+}
+
+// One step: lanes take tasks, then time moves to the next event, at most to `until`. *out_moved is
+// whether anything happened. False with an error.
+PWSP_INTERNAL bool pwsp_events_step(pwsp_events *events, uint64_t until, bool *out_moved);
+
+// -- tokens ---------------------------------------------------------------------------------------
 
 // Tokens as the map of regions handles them: the node is `task`.
 PWSP_INTERNAL bool pwsp_events_token_is_dead(void *user, const pwsp_token *token);
