@@ -46,6 +46,7 @@
 #define PWSP_PRINTF(at, va) __attribute__((format(printf, at, va)))
 #define PWSP_INLINE         static inline PWSP_UNUSED
 #define PWSP_FORCE_INLINE   static inline __attribute__((always_inline, unused))
+#define PWSP_COLD           __attribute__((noinline, cold))
 
 // Conditions that never hold, or always, however the code came here; the reason stands beside them.
 // Debug builds assert it, others take the safe way all the same. In builds for coverage they are
@@ -22075,6 +22076,11 @@ PWSP_FORCE_INLINE uint32_t pwsp_precedence_stream(const pwsp_precedence *order,
 PWSP_FORCE_INLINE bool pwsp_precedence_is_link(const pwsp_precedence *order,
                                                const pwsp_arrival *arrival, bool has_stream) {
     return order->has_link && has_stream && arrival->unit == PTOWSP_UNIT_LINK;
+}
+
+// Is all precedence that of structure?
+PWSP_FORCE_INLINE bool pwsp_precedence_is_structure(const pwsp_precedence *order) {
+    return order->has_structure && !order->streams && !order->edges && !order->has_link;
 }
 
 // The time until which a task waits by structure.
@@ -62184,6 +62190,153 @@ PWSP_INTERNAL bool pwsp_lanes_batch(pwsp_lanes *lanes, const pwsp_batch *batch, 
 }
 
 // =================================================================================================
+// src/time/ends.h
+// =================================================================================================
+
+// Which of many lanes is the first to end what it runs, where each runs one task at a time: the
+// tournament of window.h, over one end for each lane instead of a queue.
+//
+// A player is (end - base) << lane_bits | lane, so a game is one minimum and among equal ends the
+// lowest lane wins. Ends too far from base play as the largest number; when such a player wins, or a
+// task ends before base, base moves to the earliest end and all players are made anew.
+
+#ifndef PWSP_ENDS_H
+#define PWSP_ENDS_H
+
+typedef struct pwsp_ends {
+    uint64_t *times;  // by lane; NONE: it runs nothing
+    uint64_t *games;  // [1] is the winner; lane i plays at [leaf_count + i]
+    uint64_t base;
+    uint32_t lane_count;
+    uint32_t leaf_count;  // a power of two
+    uint32_t lane_bits;   // log2(leaf_count)
+} pwsp_ends;
+
+#define PWSP_ENDS_NONE UINT64_MAX  // an end, and a player
+
+// Makes room for lane_count lanes, none of which runs anything. False when memory is out.
+PWSP_INTERNAL bool pwsp_ends_init(pwsp_ends *ends, const pwsp_memory *memory, uint32_t lane_count);
+PWSP_INTERNAL void pwsp_ends_clear(pwsp_ends *ends);
+PWSP_INTERNAL void pwsp_ends_free(pwsp_ends *ends, const pwsp_memory *memory);
+PWSP_INTERNAL size_t pwsp_ends_bytes(const pwsp_ends *ends);
+
+// Moves base to the earliest end, of which there is one, and makes all players anew.
+PWSP_INTERNAL void pwsp_ends_rebase(pwsp_ends *ends);
+
+PWSP_FORCE_INLINE uint64_t pwsp_ends_far(const pwsp_ends *ends) {
+    return (UINT64_MAX >> ends->lane_bits) - 1;
+}
+
+PWSP_FORCE_INLINE uint64_t pwsp_ends_player(const pwsp_ends *ends, uint32_t lane, uint64_t end) {
+    return pwsp_min_u64(end - ends->base, pwsp_ends_far(ends)) << ends->lane_bits | lane;
+}
+
+PWSP_FORCE_INLINE void pwsp_ends_replay(pwsp_ends *ends, uint32_t lane, uint64_t player) {
+    uint64_t *games = ends->games, best = player;
+    uint32_t i = ends->leaf_count + lane;
+    games[i] = best;
+    while (i > 1) {
+        best = pwsp_min_u64(games[i ^ 1], best);
+        i >>= 1;
+        games[i] = best;
+    }
+    if (PWSP_UNLIKELY(best >> ends->lane_bits == pwsp_ends_far(ends))) {
+        pwsp_ends_rebase(ends);
+    }
+}
+
+// A lane that runs nothing runs a task up to an end.
+PWSP_FORCE_INLINE void pwsp_ends_add(pwsp_ends *ends, uint32_t lane, uint64_t end) {
+    PTOWSP_ASSERT(ends->times[lane] == PWSP_ENDS_NONE && end != PWSP_ENDS_NONE);
+    ends->times[lane] = end;
+    if (PWSP_UNLIKELY(end < ends->base)) {
+        pwsp_ends_rebase(ends);
+    } else {
+        pwsp_ends_replay(ends, lane, pwsp_ends_player(ends, lane, end));
+    }
+}
+
+// The earliest end; NONE when no lane runs anything.
+PWSP_FORCE_INLINE uint64_t pwsp_ends_first(const pwsp_ends *ends) {
+    const uint64_t winner = ends->games[1];
+    return winner == PWSP_ENDS_NONE ? PWSP_ENDS_NONE : (winner >> ends->lane_bits) + ends->base;
+}
+
+// The lane with the earliest end runs nothing any more. Requires that there is one.
+PWSP_FORCE_INLINE uint32_t pwsp_ends_take(pwsp_ends *ends) {
+    const uint32_t lane = (uint32_t)ends->games[1] & (ends->leaf_count - 1);
+    PTOWSP_ASSERT(ends->games[1] != PWSP_ENDS_NONE);
+    ends->times[lane] = PWSP_ENDS_NONE;
+    pwsp_ends_replay(ends, lane, PWSP_ENDS_NONE);
+    return lane;
+}
+
+#endif
+
+// =================================================================================================
+// src/time/ends.c
+// =================================================================================================
+
+// Memory of the ends of lanes, and their players made anew.
+
+PWSP_INTERNAL void pwsp_ends_clear(pwsp_ends *ends) {
+    for (uint32_t i = 0; i < ends->lane_count; i++) {
+        ends->times[i] = PWSP_ENDS_NONE;
+    }
+    for (uint32_t i = 0; i < 2 * ends->leaf_count; i++) {
+        ends->games[i] = PWSP_ENDS_NONE;
+    }
+    ends->base = 0;
+}
+
+PWSP_INTERNAL bool pwsp_ends_init(pwsp_ends *ends, const pwsp_memory *memory, uint32_t lane_count) {
+    memset(ends, 0, sizeof *ends);
+    ends->lane_count = lane_count;
+    ends->leaf_count = 2;
+    ends->lane_bits = 1;
+    while (ends->leaf_count < lane_count) {
+        ends->leaf_count *= 2;
+        ends->lane_bits++;
+    }
+    ends->times = (uint64_t *)pwsp_memory_alloc(memory, lane_count * sizeof(uint64_t));
+    ends->games =
+        (uint64_t *)pwsp_memory_alloc(memory, 2 * (size_t)ends->leaf_count * sizeof(uint64_t));
+    if (!ends->times || !ends->games) {
+        pwsp_ends_free(ends, memory);
+        return false;
+    }
+    pwsp_ends_clear(ends);
+    return true;
+}
+
+PWSP_INTERNAL void pwsp_ends_free(pwsp_ends *ends, const pwsp_memory *memory) {
+    pwsp_memory_free(memory, ends->times, ends->lane_count * sizeof(uint64_t));
+    pwsp_memory_free(memory, ends->games, 2 * (size_t)ends->leaf_count * sizeof(uint64_t));
+    memset(ends, 0, sizeof *ends);
+}
+
+PWSP_INTERNAL size_t pwsp_ends_bytes(const pwsp_ends *ends) {
+    return ((size_t)ends->lane_count + 2 * (size_t)ends->leaf_count) * sizeof(uint64_t);
+}
+
+PWSP_INTERNAL PWSP_COLD void pwsp_ends_rebase(pwsp_ends *ends) {
+    uint64_t base = PWSP_ENDS_NONE;
+    for (uint32_t i = 0; i < ends->lane_count; i++) {
+        base = pwsp_min_u64(base, ends->times[i]);
+    }
+    PTOWSP_ASSERT(base != PWSP_ENDS_NONE);  // a lane runs something
+    ends->base = base;
+    for (uint32_t i = 0; i < ends->lane_count; i++) {
+        const uint64_t time = ends->times[i];
+        ends->games[ends->leaf_count + i] =
+            time == PWSP_ENDS_NONE ? PWSP_ENDS_NONE : pwsp_ends_player(ends, i, time);
+    }
+    for (uint32_t i = ends->leaf_count - 1; i > 0; i--) {
+        ends->games[i] = pwsp_min_u64(ends->games[2 * i], ends->games[2 * i + 1]);
+    }
+}
+
+// =================================================================================================
 // src/time/events.h
 // =================================================================================================
 
@@ -62200,11 +62353,20 @@ typedef struct pwsp_events_node {
     uint64_t clock;          // of a task: when it was issued
     uint32_t pending;        // dependences not yet done
     uint32_t refs;
-    uint32_t waiters;  // links
+    uint32_t waiters;  // a list; of a free node, the next one
+    uint32_t next;     // what is behind it in a list, if it is its own link
     uint16_t lane;     // of a task: its lane, or its pool
     uint8_t kind;      // PWSP_EVENTS_JOIN, ...
     bool is_done;
+    bool is_linked;  // it is its own link in a list
 } pwsp_events_node;
+
+// A list of waiters is the place of its first link, or 0. Most nodes wait for one other, or have one
+// waiter, and for these no link is made: a node can be its own link in one list, and it can stand at the
+// end of any list without a link.
+#define PWSP_EVENTS_OWN      (UINT32_C(2) << 30)  // | node
+#define PWSP_EVENTS_LAST     (UINT32_C(3) << 30)  // | node
+#define PWSP_EVENTS_ID_LIMIT (UINT32_C(1) << 30)  // of nodes and of links
 
 // An open join may gain dependences: it is closed when a node waits for it, or its holder drops it.
 // A block task takes a block of lanes.
@@ -62241,8 +62403,8 @@ typedef struct pwsp_events_queue {
     uint64_t count;  // of both
     pwsp_events_entry *heap;
     uint64_t heap_count, heap_capacity;
-    pwsp_events_entry *run;            // a ring
-    uint64_t run_count, run_capacity;  // a power of two, or 0
+    pwsp_events_entry *run;  // a ring
+    uint64_t run_capacity;   // a power of two, or 0
     uint64_t run_head;
     bool is_stale;  // its lane is among the stale ones
 } pwsp_events_queue;
@@ -62277,13 +62439,16 @@ typedef struct pwsp_events {
     uint64_t pipeline_count;   // issued and not done
     uint32_t late;             // a pipeline that would end too late, or 0
     uint64_t ready_count[PWSP_POOL_MAX];
-    uint64_t *idle;       // bits: lanes that run nothing, and that no block task waits for
-    uint64_t *able;       // bits: idle lanes with tasks in their own queue
-    pwsp_window running;  // by lane: its task, or the block task that waits for its vector lanes
+    uint64_t *idle;     // bits: lanes that run nothing, and that no block task waits for
+    uint64_t *able;     // bits: idle lanes with tasks in their own queue
+    pwsp_ends running;  // lanes that run a task, or a block task that waits for its vector lanes
+    uint32_t *tasks;    // by lane: that task
     uint64_t in_flight;
     uint64_t last_ended;  // the task that completed last
     uint32_t current;     // the node of the task being issued, for visits
     bool is_shared;       // lanes of a pool share a queue
+    bool is_plain;        // see pwsp_events_find_plain
+    bool is_structure;    // all precedence is that of structure
     bool is_out_of_memory;
     bool has_ended;     // all tasks are issued
     uint32_t entering;  // the node of a task that waits for rings, and may be held there
@@ -62297,7 +62462,11 @@ PWSP_INTERNAL size_t pwsp_events_bytes(const pwsp_events *events);
 PWSP_INTERNAL void pwsp_events_begin(pwsp_events *events);
 
 // False with an error in sim, each of them. Errors found elsewhere are reported there:
-PWSP_INTERNAL bool pwsp_events_check(pwsp_events *events);
+PWSP_INTERNAL bool pwsp_events_fail(pwsp_events *events);
+
+PWSP_INLINE bool pwsp_events_check(pwsp_events *events) {
+    return PWSP_LIKELY(!events->late && !events->is_out_of_memory) || pwsp_events_fail(events);
+}
 
 // Simulates until the task can be issued, and issues it.
 PWSP_INTERNAL bool pwsp_events_task(pwsp_events *events, const pwsp_arrival *arrival);
@@ -62317,7 +62486,8 @@ PWSP_INTERNAL bool pwsp_events_end(pwsp_events *events);
 // src/time/nodes.h
 // =================================================================================================
 
-// Nodes, which can be waited for, and the queues of ready tasks.
+// What the rooms of event-driven time share: nodes, which can be waited for, the queues of ready tasks,
+// and the steps.
 
 #ifndef PWSP_NODES_H
 #define PWSP_NODES_H
@@ -62339,9 +62509,10 @@ PWSP_INLINE void pwsp_events_set_cause(pwsp_events *events, uint32_t id, uint64_
 
 // The earliest start of a task.
 PWSP_INLINE uint64_t pwsp_events_turn(const pwsp_events *events, uint32_t id) {
-    return events->sim->schedule->timing == PTOWSP_TIMING_INTERLEAVED ? events->turns_at[id]
-                                                                      : events->nodes[id].clock;
+    return events->turns_at ? events->turns_at[id] : events->nodes[id].clock;
 }
+
+// -- queues ---------------------------------------------------------------------------------------
 
 // Does an entry come before another?
 PWSP_INLINE bool pwsp_events_entry_is_less(const pwsp_events *events, const pwsp_events_entry *a,
@@ -62360,14 +62531,30 @@ PWSP_INLINE pwsp_events_entry *pwsp_events_run_at(const pwsp_events_queue *queue
 PWSP_INLINE const pwsp_events_entry *pwsp_events_queue_first(const pwsp_events *events,
                                                              const pwsp_events_queue *queue) {
     PTOWSP_ASSERT(queue->count > 0);
-    if (queue->run_count == 0) {
-        return &queue->heap[0];
-    }
     const pwsp_events_entry *run = pwsp_events_run_at(queue, 0);
     bool is_of_run =
-        queue->heap_count == 0 || pwsp_events_entry_is_less(events, run, &queue->heap[0]);
+        queue->heap_count == 0 || (queue->heap_count < queue->count &&
+                                   pwsp_events_entry_is_less(events, run, &queue->heap[0]));
     return is_of_run ? run : &queue->heap[0];
 }
+
+// Takes the least entry of a queue that is not empty.
+PWSP_INTERNAL pwsp_events_entry pwsp_events_queue_take(const pwsp_events *events,
+                                                       pwsp_events_queue *queue);
+
+PWSP_INLINE pwsp_events_entry pwsp_events_queue_pop(const pwsp_events *events,
+                                                    pwsp_events_queue *queue) {
+    PTOWSP_ASSERT(queue->count > 0);
+    if (PWSP_UNLIKELY(queue->heap_count > 0)) {
+        return pwsp_events_queue_take(events, queue);
+    }
+    queue->count--;
+    return queue->run[queue->run_head++ & (queue->run_capacity - 1)];
+}
+
+// Adds an entry. False when memory is out, which the events then know.
+PWSP_INTERNAL bool pwsp_events_queue_push(pwsp_events *events, pwsp_events_queue *queue,
+                                          uint64_t key, uint32_t node);
 
 // A lane's queue has changed; others steal by its first task.
 PWSP_INLINE void pwsp_events_note_change(pwsp_events *events, uint32_t lane) {
@@ -62378,31 +62565,152 @@ PWSP_INLINE void pwsp_events_note_change(pwsp_events *events, uint32_t lane) {
     }
 }
 
-// Takes the least entry of a queue that is not empty.
-PWSP_INTERNAL pwsp_events_entry pwsp_events_queue_pop(const pwsp_events *events,
-                                                      pwsp_events_queue *queue);
+// -- nodes ----------------------------------------------------------------------------------------
+
+// A place for one more node; 0 when memory is out.
+PWSP_INTERNAL uint32_t pwsp_events_node_place(pwsp_events *events);
 
 // A node with one reference; 0 when memory is out.
-PWSP_INTERNAL uint32_t pwsp_events_node_new(pwsp_events *events);
+PWSP_INLINE uint32_t pwsp_events_node_new(pwsp_events *events) {
+    uint32_t id = events->free_node;
+    if (PWSP_LIKELY(id != 0)) {
+        events->free_node = events->nodes[id].waiters;
+    } else if ((id = pwsp_events_node_place(events)) == 0) {
+        return 0;
+    }
+    const pwsp_events_node node = {0, 0, 0, 0, 0, 1, 0, 0, 0, PWSP_EVENTS_JOIN, false, false};
+    events->nodes[id] = node;
+    pwsp_events_set_cause(events, id, PTOWSP_NO_INDEX);
+    return id;
+}
 
 // Adds, or drops, a reference: a node that is done and has none is free. NONE is ignored.
 PWSP_INTERNAL void pwsp_events_ref(pwsp_events *events, uint64_t node);
-PWSP_INTERNAL void pwsp_events_unref(pwsp_events *events, uint64_t node);
+PWSP_INLINE void pwsp_events_unref(pwsp_events *events, uint64_t node) {
+    if (node != PWSP_EVENTS_NONE && --events->nodes[node].refs == 0) {
+        PTOWSP_ASSERT(events->nodes[node].is_done);
+        events->nodes[node].waiters = events->free_node;
+        events->free_node = (uint32_t)node;
+    }
+}
+
+// Makes a list of waiters one longer with a link. False when memory is out.
+PWSP_INTERNAL bool pwsp_events_link_new(pwsp_events *events, uint32_t waiter, uint32_t *list);
+
+// A join gets no further dependences.
+PWSP_INTERNAL void pwsp_events_close(pwsp_events *events, uint64_t id);
+
+// A dependence is done, at a time that a task has caused. Of several that are done at one time the
+// lowest task counts.
+PWSP_INLINE void pwsp_events_later(pwsp_events *events, uint32_t waiter, uint64_t time,
+                                   uint64_t cause) {
+    const uint64_t before = events->nodes[waiter].time;
+    if (time > before || (time == before && cause < pwsp_events_cause(events, waiter))) {
+        events->nodes[waiter].time = time;
+        pwsp_events_set_cause(events, waiter, cause);
+    }
+}
+
+// One more dependence of a node: another that is not done.
+PWSP_FORCE_INLINE void pwsp_events_add_waiter(pwsp_events *events, uint32_t waiter,
+                                              uint32_t other) {
+    pwsp_events_node *node = &events->nodes[waiter];
+    uint32_t *list = &events->nodes[other].waiters;
+    if (*list == 0) {
+        *list = PWSP_EVENTS_LAST | waiter;
+    } else if (!node->is_linked) {
+        node->is_linked = true;
+        node->next = *list;
+        *list = PWSP_EVENTS_OWN | waiter;
+    } else if (!pwsp_events_link_new(events, waiter, list)) {
+        return;
+    }
+    node->pending++;
+}
 
 // Makes one node wait for another; no effect if that is done or NONE.
-PWSP_INTERNAL void pwsp_events_wait(pwsp_events *events, uint32_t waiter, uint64_t other);
-
-// A node is done: its waiters are told when events settle.
-PWSP_INTERNAL void pwsp_events_fire(pwsp_events *events, uint32_t id);
+PWSP_FORCE_INLINE void pwsp_events_wait(pwsp_events *events, uint32_t waiter, uint64_t other) {
+    if (other == PWSP_EVENTS_NONE || waiter == 0) {
+        return;
+    }
+    PTOWSP_ASSERT(waiter != other);
+    if (events->nodes[other].kind == PWSP_EVENTS_OPEN_JOIN) {
+        pwsp_events_close(events, other);
+    }
+    if (events->nodes[other].is_done) {
+        pwsp_events_later(events, waiter, events->nodes[other].time,
+                          pwsp_events_cause(events, (uint32_t)other));
+    } else {
+        pwsp_events_add_waiter(events, waiter, (uint32_t)other);
+    }
+}
 
 // A task waits only for its lane now: into its queue.
-PWSP_INTERNAL void pwsp_events_make_ready(pwsp_events *events, uint32_t id);
+PWSP_INLINE void pwsp_events_make_ready(pwsp_events *events, uint32_t id) {
+    const uint32_t lane = events->nodes[id].lane;
+    const uint64_t key = events->ranks ? events->ranks[id] : events->nodes[id].index;
+    if (!pwsp_events_queue_push(events, &events->queues[lane], key, id)) {
+        return;
+    }
+    if (events->is_shared) {
+        events->ready_count[lane]++;
+        return;
+    }
+    pwsp_events_note_change(events, lane);
+    events->ready_count[pwsp_sim_pool_of(events->sim, lane)]++;
+    events->able[lane / 64] |= events->idle[lane / 64] & (UINT64_C(1) << lane % 64);
+}
+
+// What is no task, or whose turn is later, has no open dependence left.
+PWSP_INTERNAL void pwsp_events_open(pwsp_events *events, uint32_t id);
 
 // One dependence less.
-PWSP_INTERNAL void pwsp_events_arrive(pwsp_events *events, uint32_t id);
+PWSP_INLINE void pwsp_events_arrive(pwsp_events *events, uint32_t id) {
+    pwsp_events_node *node = &events->nodes[id];
+    PTOWSP_ASSERT(node->pending > 0);
+    if (--node->pending > 0) {
+        return;
+    }
+    const bool is_task = node->kind == PWSP_EVENTS_TASK || node->kind == PWSP_EVENTS_BLOCK_TASK;
+    if (is_task && pwsp_events_turn(events, id) <= events->now) {
+        pwsp_events_make_ready(events, id);
+    } else {
+        pwsp_events_open(events, id);
+    }
+}
 
-// Tells the waiters of done nodes, and their waiters in turn.
-PWSP_INTERNAL void pwsp_events_settle(pwsp_events *events);
+// Tells the waiters of a node that is done, and theirs in turn if they are joins.
+PWSP_INTERNAL void pwsp_events_tell_waiters(pwsp_events *events, uint32_t id);
+
+// A node is done.
+PWSP_FORCE_INLINE void pwsp_events_done(pwsp_events *events, uint32_t id) {
+    pwsp_events_node *node = &events->nodes[id];
+    const uint32_t list = node->waiters, waiter = list & (PWSP_EVENTS_ID_LIMIT - 1);
+    PTOWSP_ASSERT(!node->is_done && node->pending == 0);
+    node->is_done = true;
+    if (list >= PWSP_EVENTS_LAST && events->nodes[waiter].pending > 1) {
+        // A child of a parallel scope that is not its last: nothing follows from its end.
+        node->waiters = 0;
+        events->nodes[waiter].pending--;
+        pwsp_events_later(events, waiter, node->time, pwsp_events_cause(events, id));
+        pwsp_events_unref(events, id);
+    } else {
+        pwsp_events_tell_waiters(events, id);
+    }
+}
+
+// -- steps ----------------------------------------------------------------------------------------
+
+// Do tasks start already?
+PWSP_INLINE bool pwsp_events_is_open(const pwsp_events *events) {
+    return events->has_ended || pwsp_sim_is_open(events->sim);
+}
+
+// One step: lanes take tasks, then time moves to the next event, at most to `until`. *out_moved is
+// whether anything happened. False with an error.
+PWSP_INTERNAL bool pwsp_events_step(pwsp_events *events, uint64_t until, bool *out_moved);
+
+// -- tokens ---------------------------------------------------------------------------------------
 
 // Tokens as the map of regions handles them: the node is `task`.
 PWSP_INTERNAL bool pwsp_events_token_is_dead(void *user, const pwsp_token *token);
@@ -62418,7 +62726,12 @@ PWSP_INTERNAL void pwsp_events_token_merge(void *user, pwsp_token *into, const p
 // =================================================================================================
 
 // Nodes count their open dependences and possible waiters. Links of waiters and free nodes are kept
-// in lists, so that a run takes memory only for the tasks in flight.
+// in lists, so that a run takes memory only for the tasks in flight. Tasks of a parallel scope wait for
+// one node and have one waiter, the scope's join, and take no link for either:
+//
+//      before: c -> b -> a        what the scope waits for; a stands at the end, b and c are their
+//                                 own links
+//      a: join   b: join          the lists of the tasks, of one place each
 
 // -- queues ---------------------------------------------------------------------------------------
 
@@ -62444,18 +62757,15 @@ static bool pwsp_events_heap_push(pwsp_events *events, pwsp_events_queue *queue,
     return true;
 }
 
-// Makes room for one more entry in the run. False when memory is out.
+// Doubles the room for the run. False when memory is out.
 static bool pwsp_events_run_grow(const pwsp_events *events, pwsp_events_queue *queue) {
-    if (queue->run_count < queue->run_capacity) {
-        return true;
-    }
     uint64_t capacity = queue->run_capacity ? 2 * queue->run_capacity : 16;
     pwsp_events_entry *run = (pwsp_events_entry *)pwsp_memory_alloc(&events->sim->memory,
                                                                     (size_t)capacity * sizeof *run);
     if (!run) {
         return false;
     }
-    for (uint64_t i = 0; i < queue->run_count; i++) {
+    for (uint64_t i = 0; i < queue->run_capacity; i++) {
         run[i] = *pwsp_events_run_at(queue, i);
     }
     pwsp_memory_free(&events->sim->memory, queue->run, (size_t)queue->run_capacity * sizeof *run);
@@ -62465,22 +62775,23 @@ static bool pwsp_events_run_grow(const pwsp_events *events, pwsp_events_queue *q
     return true;
 }
 
-static bool pwsp_events_queue_push(pwsp_events *events, pwsp_events_queue *queue,
-                                   pwsp_events_entry entry) {
-    const uint64_t last = queue->run_count - 1;
-    bool is_last = queue->run_count == 0 ||
-                   pwsp_events_entry_is_less(events, pwsp_events_run_at(queue, last), &entry);
+PWSP_INTERNAL bool pwsp_events_queue_push(pwsp_events *events, pwsp_events_queue *queue,
+                                          uint64_t key, uint32_t node) {
+    const pwsp_events_entry entry = pwsp_events_entry_make(key, node);
+    const uint64_t run_count = queue->count - queue->heap_count;
+    bool is_last = run_count == 0 || pwsp_events_entry_is_less(
+                                         events, pwsp_events_run_at(queue, run_count - 1), &entry);
     bool is_first =
         !is_last && pwsp_events_entry_is_less(events, &entry, pwsp_events_run_at(queue, 0));
-    if (is_last || is_first ? !pwsp_events_run_grow(events, queue)
-                            : !pwsp_events_heap_push(events, queue, entry)) {
+    const bool is_of_run = is_last || is_first;
+    if (is_of_run ? run_count == queue->run_capacity && !pwsp_events_run_grow(events, queue)
+                  : !pwsp_events_heap_push(events, queue, entry)) {
         events->is_out_of_memory = true;
         return false;
     }
-    if (is_last || is_first) {
+    if (is_of_run) {
         queue->run_head -= is_first;
-        *pwsp_events_run_at(queue, is_first ? 0 : queue->run_count) = entry;
-        queue->run_count++;
+        *pwsp_events_run_at(queue, is_first ? 0 : run_count) = entry;
     }
     queue->count++;
     return true;
@@ -62505,18 +62816,16 @@ static void pwsp_events_heap_pop(const pwsp_events *events, pwsp_events_queue *q
     queue->heap[i] = last;
 }
 
-PWSP_INTERNAL pwsp_events_entry pwsp_events_queue_pop(const pwsp_events *events,
-                                                      pwsp_events_queue *queue) {
+PWSP_INTERNAL pwsp_events_entry pwsp_events_queue_take(const pwsp_events *events,
+                                                       pwsp_events_queue *queue) {
     const pwsp_events_entry *least = pwsp_events_queue_first(events, queue);
     pwsp_events_entry first = *least;
     queue->count--;
-    if (queue->heap_count && least == queue->heap) {
+    if (least == queue->heap) {
         pwsp_events_heap_pop(events, queue);
     } else {
         queue->run_head++;
-        queue->run_count--;
     }
-    PTOWSP_ASSERT(queue->count == queue->run_count + queue->heap_count);
     return first;
 }
 
@@ -62547,23 +62856,14 @@ static bool pwsp_events_grow_nodes(pwsp_events *events, uint64_t needed) {
             pwsp_events_grow(events, &events->turns_at, &events->turn_capacity, needed));
 }
 
-PWSP_INTERNAL uint32_t pwsp_events_node_new(pwsp_events *events) {
-    uint32_t id = events->free_node;
-    if (id) {
-        events->free_node = events->nodes[id].waiters;
-    } else {
-        uint64_t next = events->node_count ? events->node_count : 1;
-        if (next >= UINT32_MAX || !pwsp_events_grow_nodes(events, next + 1)) {
-            events->is_out_of_memory = true;
-            return 0;
-        }
-        events->node_count = next + 1;
-        id = (uint32_t)next;
+PWSP_INTERNAL uint32_t pwsp_events_node_place(pwsp_events *events) {
+    const uint64_t next = events->node_count ? events->node_count : 1;
+    if (next >= PWSP_EVENTS_ID_LIMIT || !pwsp_events_grow_nodes(events, next + 1)) {
+        events->is_out_of_memory = true;
+        return 0;
     }
-    memset(&events->nodes[id], 0, sizeof events->nodes[id]);
-    pwsp_events_set_cause(events, id, PTOWSP_NO_INDEX);
-    events->nodes[id].refs = 1;
-    return id;
+    events->node_count = next + 1;
+    return (uint32_t)next;
 }
 
 PWSP_INTERNAL void pwsp_events_ref(pwsp_events *events, uint64_t node) {
@@ -62572,72 +62872,8 @@ PWSP_INTERNAL void pwsp_events_ref(pwsp_events *events, uint64_t node) {
     }
 }
 
-PWSP_INTERNAL void pwsp_events_unref(pwsp_events *events, uint64_t node) {
-    if (node != PWSP_EVENTS_NONE && --events->nodes[node].refs == 0) {
-        PTOWSP_ASSERT(events->nodes[node].is_done);
-        events->nodes[node].waiters = events->free_node;
-        events->free_node = (uint32_t)node;
-    }
-}
-
-// A dependence is done. Of several that are done at one time the lowest task counts.
-PWSP_INLINE void pwsp_events_later(pwsp_events *events, uint32_t waiter, uint32_t done) {
-    uint64_t time = events->nodes[done].time, before = events->nodes[waiter].time;
-    if (time < before) {
-        return;
-    }
-    uint64_t cause = pwsp_events_cause(events, done);
-    if (time > before || cause < pwsp_events_cause(events, waiter)) {
-        events->nodes[waiter].time = time;
-        pwsp_events_set_cause(events, waiter, cause);
-    }
-}
-
-// A join gets no further dependences.
-static void pwsp_events_close(pwsp_events *events, uint64_t id) {
-    pwsp_events_node *node = &events->nodes[id];
-    if (node->kind == PWSP_EVENTS_OPEN_JOIN) {
-        node->kind = PWSP_EVENTS_JOIN;
-        pwsp_events_arrive(events, (uint32_t)id);
-        pwsp_events_settle(events);
-    }
-}
-
-// Makes one node wait for another; no effect if that is done.
-PWSP_INTERNAL void pwsp_events_wait(pwsp_events *events, uint32_t waiter, uint64_t other) {
-    if (other == PWSP_EVENTS_NONE || waiter == 0) {
-        return;
-    }
-    PTOWSP_ASSERT(waiter != other);
-    pwsp_events_close(events, other);
-    pwsp_events_node *node = &events->nodes[other];
-    if (node->is_done) {
-        pwsp_events_later(events, waiter, (uint32_t)other);
-        return;
-    }
-    uint32_t id = events->free_link;
-    if (id) {
-        events->free_link = events->links[id].next;
-    } else {
-        void *links = events->links;
-        uint64_t next = events->link_count ? events->link_count : 1;
-        if (next >= UINT32_MAX ||
-            !pwsp_memory_grow_little(&events->sim->memory, &links, &events->link_capacity, next + 1,
-                                     sizeof(pwsp_events_link))) {
-            events->is_out_of_memory = true;
-            return;
-        }
-        events->links = (pwsp_events_link *)links;
-        events->link_count = next + 1;
-        id = (uint32_t)next;
-    }
-    pwsp_events_link link = {waiter, node->waiters};
-    events->links[id] = link;
-    node->waiters = id;
-    events->nodes[waiter].pending++;
-}
-
-PWSP_INTERNAL void pwsp_events_fire(pwsp_events *events, uint32_t id) {
+// A join is done: its waiters are told after those of others.
+static void pwsp_events_fire(pwsp_events *events, uint32_t id) {
     void *fired = events->fired;
     PTOWSP_ASSERT(!events->nodes[id].is_done && events->nodes[id].pending == 0);
     events->nodes[id].is_done = true;
@@ -62650,24 +62886,27 @@ PWSP_INTERNAL void pwsp_events_fire(pwsp_events *events, uint32_t id) {
     events->fired[events->fired_count++] = id;
 }
 
-// A task waits only for its lane now: into its queue.
-PWSP_INTERNAL void pwsp_events_make_ready(pwsp_events *events, uint32_t id) {
-    const pwsp_events_node *node = &events->nodes[id];
-    uint32_t lane = node->lane;
-    pwsp_events_entry entry = pwsp_events_entry_make(
-        events->sim->schedule->ready == PTOWSP_READY_PRIORITY ? events->ranks[id] : node->index,
-        id);
-    if (!pwsp_events_queue_push(events, &events->queues[lane], entry)) {
-        return;
+PWSP_INTERNAL bool pwsp_events_link_new(pwsp_events *events, uint32_t waiter, uint32_t *list) {
+    uint32_t id = events->free_link;
+    if (id) {
+        events->free_link = events->links[id].next;
+    } else {
+        void *links = events->links;
+        uint64_t next = events->link_count ? events->link_count : 1;
+        if (next >= PWSP_EVENTS_ID_LIMIT ||
+            !pwsp_memory_grow_little(&events->sim->memory, &links, &events->link_capacity, next + 1,
+                                     sizeof(pwsp_events_link))) {
+            events->is_out_of_memory = true;
+            return false;
+        }
+        events->links = (pwsp_events_link *)links;
+        events->link_count = next + 1;
+        id = (uint32_t)next;
     }
-    if (events->is_shared) {
-        events->ready_count[lane]++;
-        return;
-    }
-    pwsp_events_note_change(events, lane);
-    const pwsp_sim *sim = events->sim;
-    events->ready_count[pwsp_sim_pool_of(sim, lane)]++;
-    events->able[lane / 64] |= events->idle[lane / 64] & (UINT64_C(1) << lane % 64);
+    pwsp_events_link link = {waiter, *list};
+    events->links[id] = link;
+    *list = id;
+    return true;
 }
 
 // A pipeline has no open dependence left: it starts.
@@ -62687,47 +62926,68 @@ static void pwsp_events_start_pipeline(pwsp_events *events, uint32_t id) {
     pwsp_sim_start_pipeline(sim, more->pipeline, more->run, start);
     sim->stats.stall_cycles[PTOWSP_STALL_DEPENDENCY] += start - node->clock;
     sim->stats.makespan_cycles = pwsp_max_u64(sim->stats.makespan_cycles, end);
-    pwsp_events_queue_push(events, events->ends, pwsp_events_entry_make(end, id));
+    pwsp_events_queue_push(events, events->ends, end, id);
 }
 
-// One dependence less.
-PWSP_INTERNAL void pwsp_events_arrive(pwsp_events *events, uint32_t id) {
-    pwsp_events_node *node = &events->nodes[id];
-    PTOWSP_ASSERT(node->pending > 0);
-    if (--node->pending > 0) {
-        return;
-    }
-    if (node->kind == PWSP_EVENTS_PIPELINE) {
-        pwsp_events_start_pipeline(events, id);
-        return;
-    }
-    if (node->kind == PWSP_EVENTS_JOIN) {
-        pwsp_events_fire(events, id);
-        return;
-    }
-    uint64_t turn = pwsp_events_turn(events, id);
-    if (turn > events->now) {
-        pwsp_events_queue_push(events, events->turns, pwsp_events_entry_make(turn, id));
-    } else {
-        pwsp_events_make_ready(events, id);
+PWSP_INTERNAL PWSP_COLD void pwsp_events_open(pwsp_events *events, uint32_t id) {
+    switch (events->nodes[id].kind) {
+    case PWSP_EVENTS_PIPELINE: pwsp_events_start_pipeline(events, id); break;
+    case PWSP_EVENTS_JOIN: pwsp_events_fire(events, id); break;
+    default: pwsp_events_queue_push(events, events->turns, pwsp_events_turn(events, id), id); break;
     }
 }
 
-// Tells the waiters of done nodes, and their waiters in turn.
-PWSP_INTERNAL void pwsp_events_settle(pwsp_events *events) {
+// Takes the first of a list of waiters.
+PWSP_FORCE_INLINE uint32_t pwsp_events_list_take(pwsp_events *events, uint32_t *list) {
+    const uint32_t at = *list, id = at & (PWSP_EVENTS_ID_LIMIT - 1);
+    if (at >= PWSP_EVENTS_LAST) {
+        *list = 0;
+        return id;
+    }
+    if (at >= PWSP_EVENTS_OWN) {
+        *list = events->nodes[id].next;
+        events->nodes[id].is_linked = false;
+        return id;
+    }
+    const pwsp_events_link link = events->links[id];
+    events->links[id].next = events->free_link;
+    events->free_link = id;
+    *list = link.next;
+    return link.node;
+}
+
+// Tells the waiters of one node.
+static void pwsp_events_tell_those_of(pwsp_events *events, uint32_t id) {
+    const uint64_t time = events->nodes[id].time, cause = pwsp_events_cause(events, id);
+    uint32_t list = events->nodes[id].waiters;
+    PTOWSP_ASSERT(events->nodes[id].is_done);
+    events->nodes[id].waiters = 0;
+    while (list) {
+        const uint32_t waiter = pwsp_events_list_take(events, &list);
+        pwsp_events_later(events, waiter, time, cause);
+        pwsp_events_arrive(events, waiter);
+    }
+    pwsp_events_unref(events, id);  // the cause of its end
+}
+
+// Tells the waiters of joins that are done, and theirs in turn.
+static void pwsp_events_settle(pwsp_events *events) {
     while (events->fired_count > 0) {
-        uint32_t id = events->fired[--events->fired_count];
-        uint32_t link = events->nodes[id].waiters;
-        events->nodes[id].waiters = 0;
-        while (link) {
-            uint32_t next = events->links[link].next, waiter = events->links[link].node;
-            events->links[link].next = events->free_link;
-            events->free_link = link;
-            pwsp_events_later(events, waiter, id);
-            pwsp_events_arrive(events, waiter);
-            link = next;
-        }
-        pwsp_events_unref(events, id);  // the cause of its end
+        pwsp_events_tell_those_of(events, events->fired[--events->fired_count]);
+    }
+}
+
+PWSP_INTERNAL void pwsp_events_tell_waiters(pwsp_events *events, uint32_t id) {
+    pwsp_events_tell_those_of(events, id);
+    pwsp_events_settle(events);
+}
+
+PWSP_INTERNAL void pwsp_events_close(pwsp_events *events, uint64_t id) {
+    pwsp_events_node *node = &events->nodes[id];
+    if (node->kind == PWSP_EVENTS_OPEN_JOIN) {
+        node->kind = PWSP_EVENTS_JOIN;
+        pwsp_events_arrive(events, (uint32_t)id);
+        pwsp_events_settle(events);
     }
 }
 
@@ -62785,6 +63045,259 @@ PWSP_INTERNAL void pwsp_events_token_merge(void *user, pwsp_token *into, const p
 }
 
 // =================================================================================================
+// src/time/advance.c
+// =================================================================================================
+
+// One step of event-driven time: idle lanes take ready tasks, then time moves to the next event, and
+// what ends at that time is done. See events.c.
+
+#include <inttypes.h>
+
+static uint64_t pwsp_events_first_key(const pwsp_events *events, const pwsp_events_queue *queue) {
+    return pwsp_events_entry_key(pwsp_events_queue_first(events, queue));
+}
+
+static uint32_t pwsp_events_first_bit(uint64_t word) {
+    return (uint32_t)__builtin_ctzll(word);
+}
+
+static void pwsp_events_set_busy(pwsp_events *events, uint32_t lane) {
+    events->idle[lane / 64] &= ~(UINT64_C(1) << lane % 64);
+    events->able[lane / 64] &= ~(UINT64_C(1) << lane % 64);
+}
+
+// A lane's task has ended: the lane is idle, unless a block task has taken it meanwhile.
+PWSP_FORCE_INLINE void pwsp_events_set_idle(pwsp_events *events, uint32_t lane, bool is_plain) {
+    uint64_t bit = UINT64_C(1) << lane % 64;
+    if (!is_plain && events->sim->lanes[lane].free > events->now) {
+        return;
+    }
+    events->idle[lane / 64] |= bit;
+    if (!events->is_shared && events->queues[lane].count) {
+        events->able[lane / 64] |= bit;
+    }
+}
+
+// Completes the record of a task that starts, before its lanes are occupied.
+static void pwsp_events_record(pwsp_events *events, uint32_t id, ptowsp_unit unit, uint32_t lane,
+                               uint64_t start) {
+    pwsp_sim *sim = events->sim;
+    const pwsp_events_node *node = &events->nodes[id];
+    const pwsp_lane *last = pwsp_sim_last_lane(sim, unit, lane);
+    ptowsp_task_record *record = sim->recorder.at(sim->recorder.user, node->index);
+    pwsp_token ready = {node->time, pwsp_events_cause(events, id)};
+    uint64_t clock_cause = record->cause;  // the cause of the clock, noted at issue
+    ptowsp_stall clock_stall = record->stall;
+    uint64_t turn = pwsp_events_turn(events, id);
+    record->ready = node->time;
+    record->start = start;
+    record->end = start + node->cycles;
+    record->lane = lane;
+    record->stall = pwsp_sim_cause(sim, &ready, last, turn, start, &record->cause);
+    if (start > 0 && start == turn && node->time != start && last->free != start) {
+        record->stall = clock_stall;
+        record->cause = clock_cause;
+    }
+    sim->recorder.done(sim->recorder.user, node->index, pwsp_sim_idle(sim, unit, lane, start));
+}
+
+// Finds the cycles of the best task of the links' queue. False with an error, or if it is held: it
+// then stays in its queue, and nothing has changed.
+static bool pwsp_events_meet(pwsp_events *events, const pwsp_events_queue *queue) {
+    pwsp_events_node *node = &events->nodes[pwsp_events_queue_first(events, queue)->node];
+    return pwsp_sim_meet(events->sim, node->index, events->now, &node->cycles);
+}
+
+// Runs the best task of a queue on a lane, from now on. A block task takes its vector lanes now, and
+// starts when both are free, which is known. False with an error, or if it is held.
+PWSP_FORCE_INLINE bool pwsp_events_run(pwsp_events *events, uint32_t lane, pwsp_events_queue *queue,
+                                       bool is_plain) {
+    pwsp_sim *sim = events->sim;
+    const bool is_link = !is_plain && sim->timed->has_link && lane + 1 == sim->timed->lane_count;
+    if (PWSP_UNLIKELY(is_link) && sim->meeting.find_cycles && !pwsp_events_meet(events, queue)) {
+        return false;
+    }
+    uint32_t id = pwsp_events_queue_pop(events, queue).node;
+    pwsp_events_note_change(events, (uint32_t)(queue - events->queues));
+    pwsp_events_node *node = &events->nodes[id];
+    bool is_block = !is_plain && node->kind == PWSP_EVENTS_BLOCK_TASK;
+    ptowsp_unit unit = is_block ? PTOWSP_UNIT_MIX : PTOWSP_UNIT_VECTOR;
+    uint64_t start = events->now;
+    if (is_block) {
+        start = pwsp_max_u64(start, pwsp_sim_last_lane(sim, unit, lane)->free);
+    }
+    uint64_t end = start + node->cycles;
+    if (end > PTOWSP_CYCLES_MAX) {
+        return pwsp_sim_fail(sim, PTOWSP_LIMIT_EXCEEDED, node->index,
+                             "run: task %" PRIu64 " ends after 2^63 - 1 cycles", node->index);
+    }
+    uint64_t known = pwsp_max_u64(node->clock, node->time);
+    uint64_t due = is_plain ? known : pwsp_max_u64(pwsp_events_turn(events, id), known);
+    uint64_t able = is_plain ? known : pwsp_max_u64(due, sim->gate_time);
+    ptowsp_run_stats *stats = &sim->stats;
+    stats->stall_cycles[PTOWSP_STALL_DEPENDENCY] += known - node->clock;
+    stats->stall_cycles[PTOWSP_STALL_TIMING] += due - known;
+    stats->stall_cycles[PTOWSP_STALL_START] += able - due;
+    stats->stall_cycles[PTOWSP_STALL_LANE] += start - able;
+    stats->makespan_cycles = pwsp_max_u64(stats->makespan_cycles, end);
+    if (!is_plain && sim->has_records) {
+        pwsp_events_record(events, id, unit, lane, start);
+    }
+    PTOWSP_ASSERT((is_block || node->kind == PWSP_EVENTS_TASK) && !node->pending && !node->is_done);
+    const uint32_t pool = is_plain ? 0 : pwsp_sim_pool_of(sim, lane);
+    PTOWSP_ASSERT(events->ready_count[pool] > 0);
+    pwsp_sim_start(sim, unit, lane, node->index, node->cycles, start);
+    events->ready_count[pool]--;
+    pwsp_events_set_busy(events, lane);
+    if (is_block) {
+        pwsp_events_set_busy(events, pwsp_sim_block(sim, lane));
+        pwsp_events_set_busy(events, pwsp_sim_block(sim, lane) + 1);
+    }
+    pwsp_ends_add(&events->running, lane, end);
+    events->tasks[lane] = id;
+    return true;
+}
+
+// Idle lanes take the best task of their own queue, by index. False with an error.
+static bool pwsp_events_take_own(pwsp_events *events) {
+    uint32_t words = (events->sim->timed->lane_count + 63) / 64;
+    for (uint32_t i = 0; i < words; i++) {
+        while (events->able[i]) {
+            uint32_t lane = i * 64 + pwsp_events_first_bit(events->able[i]);
+            if (!pwsp_events_run(events, lane, &events->queues[lane], false)) {
+                return false;
+            }
+        }
+    }
+    return true;
+}
+
+// The lane of a pool from which an idle one steals: that with the oldest ready task.
+static uint32_t pwsp_events_victim(pwsp_events *events, uint32_t pool) {
+    const pwsp_pool_lanes *pools = events->sim->pools;
+    while (events->stale_count > 0) {
+        uint32_t lane = events->stale[--events->stale_count];
+        uint32_t its_pool = pwsp_sim_pool_of(events->sim, lane);
+        pwsp_events_queue *queue = &events->queues[lane];
+        uint64_t index = PTOWSP_CYCLES_MAX;  // none
+        if (queue->count) {
+            index = events->nodes[pwsp_events_queue_first(events, queue)->node].index;
+        }
+        queue->is_stale = false;
+        pwsp_earliest_set(&events->oldest[its_pool], lane - pools[its_pool].first, index);
+    }
+    return pools[pool].first + pwsp_earliest_first(&events->oldest[pool]);
+}
+
+PWSP_FORCE_INLINE bool pwsp_events_are_ready(const pwsp_events *events, bool is_plain) {
+    const uint32_t pool_count = is_plain ? 1 : events->sim->timed->pool_count;
+    bool are_ready = false;
+    for (uint32_t i = 0; i < pool_count; i++) {
+        are_ready = are_ready || events->ready_count[i];
+    }
+    return are_ready;
+}
+
+// Idle lanes take tasks of their pool's queue, or steal from other lanes, by index.
+PWSP_FORCE_INLINE bool pwsp_events_take_others(pwsp_events *events, bool is_plain) {
+    uint32_t words = (events->sim->timed->lane_count + 63) / 64;
+    for (uint32_t i = 0; i < words && pwsp_events_are_ready(events, is_plain); i++) {
+        for (uint64_t left = events->idle[i]; left; left &= left - 1) {
+            uint32_t lane = i * 64 + pwsp_events_first_bit(left);
+            uint32_t pool = is_plain ? 0 : pwsp_sim_pool_of(events->sim, lane);
+            if (events->ready_count[pool] == 0) {
+                continue;
+            }
+            pwsp_events_queue *queue =
+                &events->queues[is_plain || events->is_shared ? pool
+                                                              : pwsp_events_victim(events, pool)];
+            PTOWSP_ASSERT(queue->count > 0);
+            if (!pwsp_events_run(events, lane, queue, is_plain)) {
+                return false;
+            }
+        }
+    }
+    return true;
+}
+
+PWSP_FORCE_INLINE bool pwsp_events_take(pwsp_events *events, bool is_plain) {
+    if (is_plain) {
+        return pwsp_events_take_others(events, true);
+    }
+    if (!pwsp_events_is_open(events)) {
+        return true;
+    }
+    if (!events->is_shared && !pwsp_events_take_own(events)) {
+        return false;
+    }
+    bool steals = events->is_shared || events->sim->schedule->ready == PTOWSP_READY_WORK_STEALING;
+    return !steals || pwsp_events_take_others(events, false);
+}
+
+// Completes nodes that end now, and readies tasks whose turn has come.
+PWSP_FORCE_INLINE void pwsp_events_complete(pwsp_events *events, bool is_plain) {
+    while (pwsp_ends_first(&events->running) == events->now) {
+        const uint32_t lane = pwsp_ends_take(&events->running), id = events->tasks[lane];
+        pwsp_events_node *node = &events->nodes[id];
+        node->time = events->now;
+        pwsp_events_set_cause(events, id, node->index);
+        events->last_ended = node->index;
+        PTOWSP_ASSERT(events->in_flight > 0 && !node->is_done);
+        events->in_flight--;
+        if (!is_plain && events->sim->rings.is_used) {
+            pwsp_rings_end(&events->sim->rings, node->index, events->now);
+            pwsp_rings_retire(&events->sim->rings, events->now);
+        }
+        pwsp_events_set_idle(events, lane, is_plain);
+        if (!is_plain && node->kind == PWSP_EVENTS_BLOCK_TASK) {
+            pwsp_events_set_idle(events, pwsp_sim_block(events->sim, lane), false);
+            pwsp_events_set_idle(events, pwsp_sim_block(events->sim, lane) + 1, false);
+        }
+        pwsp_events_done(events, id);
+    }
+    while (events->ends->count && pwsp_events_first_key(events, events->ends) <= events->now) {
+        uint32_t id = pwsp_events_queue_pop(events, events->ends).node;
+        uint64_t at = events->nodes[id].cycles;
+        events->nodes[id].time = events->now;
+        pwsp_events_set_cause(events, id, events->pipelines[at].end_task);
+        events->pipelines[at].next_free = events->free_pipeline;
+        events->free_pipeline = (uint32_t)at + 1;
+        PTOWSP_ASSERT(events->pipeline_count > 0 && events->nodes[id].kind == PWSP_EVENTS_PIPELINE);
+        events->pipeline_count--;
+        pwsp_events_done(events, id);
+    }
+    while (events->turns->count && pwsp_events_first_key(events, events->turns) <= events->now) {
+        pwsp_events_make_ready(events, pwsp_events_queue_pop(events, events->turns).node);
+    }
+}
+
+PWSP_FORCE_INLINE bool pwsp_events_step_as(pwsp_events *events, uint64_t until, bool *out_moved,
+                                           bool is_plain) {
+    if (!pwsp_events_take(events, is_plain)) {
+        return false;
+    }
+    uint64_t next = pwsp_min_u64(pwsp_ends_first(&events->running), until);
+    if (events->turns->count) {
+        next = pwsp_min_u64(next, pwsp_events_first_key(events, events->turns));
+    }
+    if (events->ends->count) {
+        next = pwsp_min_u64(next, pwsp_events_first_key(events, events->ends));
+    }
+    *out_moved = next != UINT64_MAX;
+    if (*out_moved) {
+        PTOWSP_ASSERT(next >= events->now);  // time does not go back
+        events->now = next;
+        pwsp_events_complete(events, is_plain);
+    }
+    return pwsp_events_check(events);
+}
+
+PWSP_INTERNAL bool pwsp_events_step(pwsp_events *events, uint64_t until, bool *out_moved) {
+    return events->is_plain ? pwsp_events_step_as(events, until, out_moved, true)
+                            : pwsp_events_step_as(events, until, out_moved, false);
+}
+
+// =================================================================================================
 // src/time/events.c
 // =================================================================================================
 
@@ -62802,9 +63315,11 @@ PWSP_INTERNAL void pwsp_events_token_merge(void *user, pwsp_token *into, const p
 // room (by the caller, which walks the program: pwsp_events_task returns when its task has been
 // issued); lanes take tasks. A queue for each lane holds its ready tasks, the best first, by key and
 // then by index; with work stealing as dispatch the lanes of a pool share one queue. Each lane runs
-// at most one task, so the ends are few, and a tournament of lanes finds the next one. A task that
-// takes a block of lanes stands in the queue of its cube lane. That lane takes it although vector
-// lanes of the block still run: these take nothing else any more, so its start is known.
+// at most one task, so the ends are few, and a tournament of lanes (ends.h) finds the next one. A
+// task that takes a block of lanes stands in the queue of its cube lane. That lane takes it although
+// vector lanes of the block still run: these take nothing else any more, so its start is known.
+//
+// Nodes and queues are in nodes.c, a step of time in advance.c; this is their life and the issue.
 
 #include <inttypes.h>
 
@@ -62821,8 +63336,9 @@ PWSP_INTERNAL bool pwsp_events_init(pwsp_events *events, pwsp_sim *sim) {
     events->queues = (pwsp_events_queue *)pwsp_memory_alloc(memory, (events->queue_count + 2) *
                                                                         sizeof(pwsp_events_queue));
     events->idle = (uint64_t *)pwsp_memory_alloc(memory, 2 * words * sizeof(uint64_t));
-    bool is_good =
-        events->queues && events->idle && pwsp_window_init(&events->running, memory, lane_count);
+    events->tasks = (uint32_t *)pwsp_memory_alloc(memory, lane_count * sizeof(uint32_t));
+    bool is_good = events->queues && events->idle && events->tasks &&
+                   pwsp_ends_init(&events->running, memory, lane_count);
     const pwsp_pool_info *pools = sim->timed->pools;
     bool steals = !events->is_shared && sim->schedule->ready == PTOWSP_READY_WORK_STEALING;
     if (is_good && steals) {
@@ -62868,7 +63384,8 @@ PWSP_INTERNAL void pwsp_events_free(pwsp_events *events) {
     }
     pwsp_memory_free(memory, events->queues, (events->queue_count + 2) * sizeof(pwsp_events_queue));
     pwsp_memory_free(memory, events->idle, 2 * words * sizeof(uint64_t));
-    pwsp_window_free(&events->running, memory);
+    pwsp_memory_free(memory, events->tasks, events->sim->timed->lane_count * sizeof(uint32_t));
+    pwsp_ends_free(&events->running, memory);
     pwsp_memory_free(memory, events->stale, events->sim->timed->lane_count * sizeof(uint32_t));
     for (uint32_t i = 0; i < PWSP_POOL_MAX; i++) {
         pwsp_earliest_free(&events->oldest[i], memory);
@@ -62885,8 +63402,8 @@ PWSP_INTERNAL size_t pwsp_events_bytes(const pwsp_events *events) {
                    (size_t)events->link_capacity * sizeof(pwsp_events_link) +
                    (size_t)events->fired_capacity * sizeof(uint32_t) +
                    (events->queue_count + 2) * sizeof(pwsp_events_queue) +
-                   2 * words * sizeof(uint64_t) + pwsp_window_bytes(&events->running) +
-                   (events->stale ? events->sim->timed->lane_count * sizeof(uint32_t) : 0);
+                   2 * words * sizeof(uint64_t) + pwsp_ends_bytes(&events->running) +
+                   (events->stale ? 2 : 1) * events->sim->timed->lane_count * sizeof(uint32_t);
     for (uint32_t i = 0; i < PWSP_POOL_MAX; i++) {
         bytes += pwsp_earliest_bytes(&events->oldest[i]);
     }
@@ -62895,6 +63412,17 @@ PWSP_INTERNAL size_t pwsp_events_bytes(const pwsp_events *events) {
         bytes += (size_t)(queue->heap_capacity + queue->run_capacity) * sizeof(pwsp_events_entry);
     }
     return bytes;
+}
+
+// Is there nothing but tasks of one lane each, in one queue, which start as soon as they can? Then
+// much of what a step does is left out: functions with `is_plain` are made for both cases.
+static bool pwsp_events_find_plain(const pwsp_events *events) {
+    const pwsp_sim *sim = events->sim;
+    const ptowsp_schedule *schedule = sim->schedule;
+    return events->is_shared && sim->timed->pool_count == 1 && !sim->has_records &&
+           !sim->rings.is_used && !sim->timed->has_link &&
+           schedule->pools != PTOWSP_POOLS_BY_UNIT && schedule->start_threshold == 0 &&
+           schedule->timing == PTOWSP_TIMING_IMMEDIATE;
 }
 
 PWSP_INTERNAL void pwsp_events_begin(pwsp_events *events) {
@@ -62909,7 +63437,7 @@ PWSP_INTERNAL void pwsp_events_begin(pwsp_events *events) {
     events->free_link = 0;
     events->fired_count = 0;
     for (uint32_t i = 0; i < events->queue_count + 2; i++) {
-        events->queues[i].count = events->queues[i].heap_count = events->queues[i].run_count = 0;
+        events->queues[i].count = events->queues[i].heap_count = 0;
         events->queues[i].is_stale = false;
     }
     events->stale_count = 0;
@@ -62923,7 +63451,7 @@ PWSP_INTERNAL void pwsp_events_begin(pwsp_events *events) {
     for (uint32_t i = 0; i < lane_count; i++) {
         events->idle[i / 64] |= UINT64_C(1) << i % 64;
     }
-    pwsp_window_clear(&events->running, &events->sim->memory, true);
+    pwsp_ends_clear(&events->running);
     events->in_flight = 0;
     events->pipeline_count = 0;
     events->late = 0;
@@ -62931,6 +63459,8 @@ PWSP_INTERNAL void pwsp_events_begin(pwsp_events *events) {
     events->is_out_of_memory = false;
     events->has_ended = false;
     events->entering = 0;
+    events->is_plain = pwsp_events_find_plain(events);
+    events->is_structure = pwsp_precedence_is_structure(&events->sim->order);
     pwsp_token_ops ops = {pwsp_events_token_is_dead,
                           pwsp_events_token_visit,
                           pwsp_events_token_keep,
@@ -62943,254 +63473,14 @@ PWSP_INTERNAL void pwsp_events_begin(pwsp_events *events) {
 }
 
 // Reports an error from a place that could not.
-PWSP_INTERNAL bool pwsp_events_check(pwsp_events *events) {
-    if (events->late) {
-        return pwsp_sim_fail_pipeline(events->sim,
-                                      events->pipelines[events->nodes[events->late].cycles].node);
-    }
-    return !events->is_out_of_memory || pwsp_sim_no_memory(events->sim);
+PWSP_INTERNAL PWSP_COLD bool pwsp_events_fail(pwsp_events *events) {
+    return events->late
+               ? pwsp_sim_fail_pipeline(events->sim,
+                                        events->pipelines[events->nodes[events->late].cycles].node)
+               : pwsp_sim_no_memory(events->sim);
 }
 
-// -- events ---------------------------------------------------------------------------------------
-
-static bool pwsp_events_is_open(const pwsp_events *events) {
-    return events->has_ended || pwsp_sim_is_open(events->sim);
-}
-
-static uint64_t pwsp_events_first_key(const pwsp_events *events, const pwsp_events_queue *queue) {
-    return pwsp_events_entry_key(pwsp_events_queue_first(events, queue));
-}
-
-static uint32_t pwsp_events_first_bit(uint64_t word) {
-    return (uint32_t)__builtin_ctzll(word);
-}
-
-static void pwsp_events_set_busy(pwsp_events *events, uint32_t lane) {
-    events->idle[lane / 64] &= ~(UINT64_C(1) << lane % 64);
-    events->able[lane / 64] &= ~(UINT64_C(1) << lane % 64);
-}
-
-// A lane's task has ended: the lane is idle, unless a block task has taken it meanwhile.
-static void pwsp_events_set_idle(pwsp_events *events, uint32_t lane) {
-    uint64_t bit = UINT64_C(1) << lane % 64;
-    if (events->sim->lanes[lane].free > events->now) {
-        return;
-    }
-    events->idle[lane / 64] |= bit;
-    if (!events->is_shared && events->queues[lane].count) {
-        events->able[lane / 64] |= bit;
-    }
-}
-
-// Completes the record of a task that starts, before its lanes are occupied.
-static void pwsp_events_record(pwsp_events *events, uint32_t id, ptowsp_unit unit, uint32_t lane,
-                               uint64_t start) {
-    pwsp_sim *sim = events->sim;
-    const pwsp_events_node *node = &events->nodes[id];
-    const pwsp_lane *last = pwsp_sim_last_lane(sim, unit, lane);
-    ptowsp_task_record *record = sim->recorder.at(sim->recorder.user, node->index);
-    pwsp_token ready = {node->time, pwsp_events_cause(events, id)};
-    uint64_t clock_cause = record->cause;  // the cause of the clock, noted at issue
-    ptowsp_stall clock_stall = record->stall;
-    uint64_t turn = pwsp_events_turn(events, id);
-    record->ready = node->time;
-    record->start = start;
-    record->end = start + node->cycles;
-    record->lane = lane;
-    record->stall = pwsp_sim_cause(sim, &ready, last, turn, start, &record->cause);
-    if (start > 0 && start == turn && node->time != start && last->free != start) {
-        record->stall = clock_stall;
-        record->cause = clock_cause;
-    }
-    sim->recorder.done(sim->recorder.user, node->index, pwsp_sim_idle(sim, unit, lane, start));
-}
-
-// Finds the cycles of the best task of the links' queue. False with an error, or if it is held: it
-// then stays in its queue, and nothing has changed.
-static bool pwsp_events_meet(pwsp_events *events, const pwsp_events_queue *queue) {
-    pwsp_events_node *node = &events->nodes[pwsp_events_queue_first(events, queue)->node];
-    return pwsp_sim_meet(events->sim, node->index, events->now, &node->cycles);
-}
-
-// Runs the best task of a queue on a lane, from now on. A block task takes its vector lanes now, and
-// starts when both are free, which is known. False with an error, or if it is held.
-static bool pwsp_events_run(pwsp_events *events, uint32_t lane, pwsp_events_queue *queue) {
-    pwsp_sim *sim = events->sim;
-    const bool is_link = sim->timed->has_link && lane + 1 == sim->timed->lane_count;
-    if (PWSP_UNLIKELY(is_link) && sim->meeting.find_cycles && !pwsp_events_meet(events, queue)) {
-        return false;
-    }
-    uint32_t id = pwsp_events_queue_pop(events, queue).node;
-    pwsp_events_note_change(events, (uint32_t)(queue - events->queues));
-    pwsp_events_node *node = &events->nodes[id];
-    bool is_block = node->kind == PWSP_EVENTS_BLOCK_TASK;
-    ptowsp_unit unit = is_block ? PTOWSP_UNIT_MIX : PTOWSP_UNIT_VECTOR;
-    uint64_t start = pwsp_max_u64(events->now, pwsp_sim_last_lane(sim, unit, lane)->free);
-    uint64_t end = start + node->cycles;
-    if (end > PTOWSP_CYCLES_MAX) {
-        return pwsp_sim_fail(sim, PTOWSP_LIMIT_EXCEEDED, node->index,
-                             "run: task %" PRIu64 " ends after 2^63 - 1 cycles", node->index);
-    }
-    uint64_t known = pwsp_max_u64(node->clock, node->time);
-    uint64_t due = pwsp_max_u64(pwsp_events_turn(events, id), known);
-    uint64_t able = pwsp_max_u64(due, sim->gate_time);
-    ptowsp_run_stats *stats = &sim->stats;
-    stats->stall_cycles[PTOWSP_STALL_DEPENDENCY] += known - node->clock;
-    stats->stall_cycles[PTOWSP_STALL_TIMING] += due - known;
-    stats->stall_cycles[PTOWSP_STALL_START] += able - due;
-    stats->stall_cycles[PTOWSP_STALL_LANE] += start - able;
-    stats->makespan_cycles = pwsp_max_u64(stats->makespan_cycles, end);
-    if (sim->has_records) {
-        pwsp_events_record(events, id, unit, lane, start);
-    }
-    PTOWSP_ASSERT((is_block || node->kind == PWSP_EVENTS_TASK) && !node->pending && !node->is_done);
-    PTOWSP_ASSERT(events->idle[lane / 64] >> lane % 64 & 1);
-    PTOWSP_ASSERT(events->ready_count[pwsp_sim_pool_of(sim, lane)] > 0);
-    pwsp_sim_start(sim, unit, lane, node->index, node->cycles, start);
-    events->ready_count[pwsp_sim_pool_of(sim, lane)]--;
-    pwsp_events_set_busy(events, lane);
-    if (is_block) {
-        pwsp_events_set_busy(events, pwsp_sim_block(sim, lane));
-        pwsp_events_set_busy(events, pwsp_sim_block(sim, lane) + 1);
-    }
-    if (!pwsp_window_push(&events->running, &sim->memory, lane, end, id)) {
-        return pwsp_sim_no_memory(sim);
-    }
-    return true;
-}
-
-// Idle lanes take the best task of their own queue, by index. False with an error.
-static bool pwsp_events_take_own(pwsp_events *events) {
-    uint32_t words = (events->sim->timed->lane_count + 63) / 64;
-    for (uint32_t i = 0; i < words; i++) {
-        while (events->able[i]) {
-            uint32_t lane = i * 64 + pwsp_events_first_bit(events->able[i]);
-            if (!pwsp_events_run(events, lane, &events->queues[lane])) {
-                return false;
-            }
-        }
-    }
-    return true;
-}
-
-// The lane of a pool from which an idle one steals: that with the oldest ready task.
-static uint32_t pwsp_events_victim(pwsp_events *events, uint32_t pool) {
-    const pwsp_pool_lanes *pools = events->sim->pools;
-    while (events->stale_count > 0) {
-        uint32_t lane = events->stale[--events->stale_count];
-        uint32_t its_pool = pwsp_sim_pool_of(events->sim, lane);
-        pwsp_events_queue *queue = &events->queues[lane];
-        uint64_t index = PTOWSP_CYCLES_MAX;  // none
-        if (queue->count) {
-            index = events->nodes[pwsp_events_queue_first(events, queue)->node].index;
-        }
-        queue->is_stale = false;
-        pwsp_earliest_set(&events->oldest[its_pool], lane - pools[its_pool].first, index);
-    }
-    return pools[pool].first + pwsp_earliest_first(&events->oldest[pool]);
-}
-
-static bool pwsp_events_are_ready(const pwsp_events *events) {
-    bool are_ready = false;
-    for (uint32_t i = 0; i < events->sim->timed->pool_count; i++) {
-        are_ready = are_ready || events->ready_count[i];
-    }
-    return are_ready;
-}
-
-// Idle lanes take tasks of their pool's queue, or steal from other lanes, by index.
-static bool pwsp_events_take_others(pwsp_events *events) {
-    uint32_t words = (events->sim->timed->lane_count + 63) / 64;
-    for (uint32_t i = 0; i < words && pwsp_events_are_ready(events); i++) {
-        for (uint64_t left = events->idle[i]; left; left &= left - 1) {
-            uint32_t lane = i * 64 + pwsp_events_first_bit(left);
-            uint32_t pool = pwsp_sim_pool_of(events->sim, lane);
-            if (events->ready_count[pool] == 0) {
-                continue;
-            }
-            pwsp_events_queue *queue =
-                &events->queues[events->is_shared ? pool : pwsp_events_victim(events, pool)];
-            PTOWSP_ASSERT(queue->count > 0);
-            if (!pwsp_events_run(events, lane, queue)) {
-                return false;
-            }
-        }
-    }
-    return true;
-}
-
-static bool pwsp_events_take(pwsp_events *events) {
-    if (!pwsp_events_is_open(events)) {
-        return true;
-    }
-    if (!events->is_shared && !pwsp_events_take_own(events)) {
-        return false;
-    }
-    bool steals = events->is_shared || events->sim->schedule->ready == PTOWSP_READY_WORK_STEALING;
-    return !steals || pwsp_events_take_others(events);
-}
-
-// Completes nodes that end now, and readies tasks whose turn has come.
-static void pwsp_events_complete(pwsp_events *events) {
-    while (pwsp_window_first_end(&events->running) == events->now) {
-        uint32_t lane;
-        uint32_t id = (uint32_t)pwsp_window_pop(&events->running, &lane).task;
-        pwsp_events_node *node = &events->nodes[id];
-        node->time = events->now;
-        pwsp_events_set_cause(events, id, node->index);
-        events->last_ended = node->index;
-        PTOWSP_ASSERT(events->in_flight > 0 && !node->is_done);
-        events->in_flight--;
-        if (events->sim->rings.is_used) {
-            pwsp_rings_end(&events->sim->rings, node->index, events->now);
-            pwsp_rings_retire(&events->sim->rings, events->now);
-        }
-        pwsp_events_set_idle(events, lane);
-        if (node->kind == PWSP_EVENTS_BLOCK_TASK) {
-            pwsp_events_set_idle(events, pwsp_sim_block(events->sim, lane));
-            pwsp_events_set_idle(events, pwsp_sim_block(events->sim, lane) + 1);
-        }
-        pwsp_events_fire(events, id);
-        pwsp_events_settle(events);
-    }
-    while (events->ends->count && pwsp_events_first_key(events, events->ends) <= events->now) {
-        uint32_t id = pwsp_events_queue_pop(events, events->ends).node;
-        uint64_t at = events->nodes[id].cycles;
-        events->nodes[id].time = events->now;
-        pwsp_events_set_cause(events, id, events->pipelines[at].end_task);
-        events->pipelines[at].next_free = events->free_pipeline;
-        events->free_pipeline = (uint32_t)at + 1;
-        PTOWSP_ASSERT(events->pipeline_count > 0 && events->nodes[id].kind == PWSP_EVENTS_PIPELINE);
-        events->pipeline_count--;
-        pwsp_events_fire(events, id);
-        pwsp_events_settle(events);
-    }
-    while (events->turns->count && pwsp_events_first_key(events, events->turns) <= events->now) {
-        pwsp_events_make_ready(events, pwsp_events_queue_pop(events, events->turns).node);
-    }
-}
-
-// One step: lanes take tasks, then time moves to the next event, at most to `until`. *out_moved is
-// whether anything happened. False with an error.
-static bool pwsp_events_step(pwsp_events *events, uint64_t until, bool *out_moved) {
-    if (!pwsp_events_take(events)) {
-        return false;
-    }
-    uint64_t next = pwsp_min_u64(pwsp_window_first_end(&events->running), until);
-    if (events->turns->count) {
-        next = pwsp_min_u64(next, pwsp_events_first_key(events, events->turns));
-    }
-    if (events->ends->count) {
-        next = pwsp_min_u64(next, pwsp_events_first_key(events, events->ends));
-    }
-    *out_moved = next != UINT64_MAX;
-    if (*out_moved) {
-        PTOWSP_ASSERT(next >= events->now);  // time does not go back
-        events->now = next;
-        pwsp_events_complete(events);
-    }
-    return pwsp_events_check(events);
-}
+// -- waiting --------------------------------------------------------------------------------------
 
 static bool pwsp_events_fail_stuck(pwsp_events *events, const char *what) {
     if (!pwsp_events_is_open(events)) {
@@ -63211,7 +63501,7 @@ static uint64_t pwsp_events_in_window(const pwsp_events *events) {
 }
 
 // The clock follows to now: first for timing, then for the window.
-static void pwsp_events_move_clock(pwsp_events *events, uint64_t timed) {
+PWSP_FORCE_INLINE void pwsp_events_move_clock(pwsp_events *events, uint64_t timed) {
     pwsp_sim *sim = events->sim;
     if (timed > sim->clock.now) {
         pwsp_sim_move_clock(sim, timed, PTOWSP_STALL_TIMING, PTOWSP_NO_INDEX);
@@ -63224,13 +63514,13 @@ static void pwsp_events_move_clock(pwsp_events *events, uint64_t timed) {
 }
 
 // Simulates until there is room for the next task, at `timed` at the earliest. False with an error.
-static bool pwsp_events_make_room(pwsp_events *events, uint64_t timed) {
+PWSP_FORCE_INLINE bool pwsp_events_make_room(pwsp_events *events, uint64_t timed, bool is_plain) {
     pwsp_sim *sim = events->sim;
     const ptowsp_schedule *schedule = sim->schedule;
-    uint64_t needed = pwsp_sim_room_needed(sim);
+    uint64_t needed = is_plain ? 1 : pwsp_sim_room_needed(sim);
     for (;;) {
-        bool has_room =
-            schedule->window == 0 || pwsp_events_in_window(events) + needed <= schedule->window;
+        const uint64_t count = is_plain ? events->in_flight : pwsp_events_in_window(events);
+        bool has_room = schedule->window == 0 || count + needed <= schedule->window;
         if (events->now >= timed &&
             (has_room || schedule->window_policy == PTOWSP_WINDOW_BENCHMARK)) {
             sim->stats.window_overflow_count += !has_room;
@@ -63301,35 +63591,47 @@ static bool pwsp_events_wait_rings(pwsp_events *events, const pwsp_arrival *arri
 }
 
 // Adds the dependences of a task or pipeline, except its lane.
-static bool pwsp_events_depend(pwsp_events *events, const pwsp_arrival *arrival, uint32_t id,
-                               bool has_stream) {
+PWSP_FORCE_INLINE bool pwsp_events_depend(pwsp_events *events, const pwsp_arrival *arrival,
+                                          uint32_t id, bool has_stream) {
     pwsp_sim *sim = events->sim;
     events->current = id;
-    pwsp_precedence_wait(&sim->order, arrival, has_stream);
+    if (events->is_structure) {
+        pwsp_events_wait(events, id, pwsp_precedence_ready(&sim->order).task);
+    } else {
+        pwsp_precedence_wait(&sim->order, arrival, has_stream);
+    }
     return arrival->tile_count == 0 ||
            pwsp_deps_query(&sim->deps, arrival->tiles, arrival->tile_count) ||
            pwsp_sim_no_memory(sim);
 }
 
 // Adds the waiters of what has last got its dependences.
-static bool pwsp_events_tell(pwsp_events *events, const pwsp_arrival *arrival, uint32_t id,
-                             bool has_stream) {
+PWSP_FORCE_INLINE bool pwsp_events_tell(pwsp_events *events, const pwsp_arrival *arrival,
+                                        uint32_t id, bool has_stream) {
     pwsp_sim *sim = events->sim;
     const pwsp_token token = {0, id};
     if (arrival->tile_count &&
         !pwsp_deps_add(&sim->deps, arrival->tiles, arrival->tile_count, &token)) {
         return pwsp_sim_no_memory(sim);
     }
-    pwsp_precedence_tell(&sim->order, arrival, has_stream, &token);
+    const pwsp_open_scope *scope = &sim->order.scopes[sim->order.depth - 1];
+    const bool has_join = scope->is_parallel && scope->done.task != PWSP_EVENTS_NONE &&
+                          events->nodes[scope->done.task].kind == PWSP_EVENTS_OPEN_JOIN;
+    if (has_join && events->is_structure) {
+        pwsp_events_add_waiter(events, (uint32_t)scope->done.task, id);
+    } else {
+        pwsp_precedence_tell(&sim->order, arrival, has_stream, &token);
+    }
     return true;
 }
 
 // The node of the task that is being issued, with its dependences, once there is room for it. 0 with
 // an error, or if the task is held.
-static uint32_t pwsp_events_make_task(pwsp_events *events, const pwsp_arrival *arrival) {
+PWSP_FORCE_INLINE uint32_t pwsp_events_make_task(pwsp_events *events, const pwsp_arrival *arrival,
+                                                 bool is_plain) {
     pwsp_sim *sim = events->sim;
-    const uint64_t timed = pwsp_sim_timing(sim);
-    if (!pwsp_events_make_room(events, timed)) {
+    const uint64_t timed = is_plain ? sim->clock.now : pwsp_sim_timing(sim);
+    if (!pwsp_events_make_room(events, timed, is_plain)) {
         return 0;
     }
     pwsp_events_move_clock(events, timed);
@@ -63338,8 +63640,9 @@ static uint32_t pwsp_events_make_task(pwsp_events *events, const pwsp_arrival *a
         pwsp_sim_no_memory(sim);
         return 0;
     }
-    events->nodes[id].kind =
-        pwsp_sim_has_block(sim, arrival->unit) ? PWSP_EVENTS_BLOCK_TASK : PWSP_EVENTS_TASK;
+    events->nodes[id].kind = !is_plain && pwsp_sim_has_block(sim, arrival->unit)
+                                 ? PWSP_EVENTS_BLOCK_TASK
+                                 : PWSP_EVENTS_TASK;
     events->nodes[id].pending = 1;  // until all its dependences are known
     sim->deps.visited_count = 0;
     return pwsp_events_depend(events, arrival, id, true) ? id : 0;
@@ -63358,23 +63661,31 @@ static bool pwsp_events_enter(pwsp_events *events, const pwsp_arrival *arrival) 
     return pwsp_events_wait_rings(events, arrival);
 }
 
-PWSP_INTERNAL bool pwsp_events_task(pwsp_events *events, const pwsp_arrival *arrival) {
+// Does the next task begin a batch?
+static bool pwsp_events_is_batch(const pwsp_sim *sim) {
+    const ptowsp_schedule *schedule = sim->schedule;
+    return schedule->timing == PTOWSP_TIMING_RATE_LIMITED || pwsp_sim_room_needed(sim) > 1 ||
+           (schedule->timing == PTOWSP_TIMING_BATCHED && schedule->timing_count == 1);
+}
+
+// Issues a task. False with an error.
+PWSP_FORCE_INLINE bool pwsp_events_issue(pwsp_events *events, const pwsp_arrival *arrival,
+                                         bool is_plain) {
     pwsp_sim *sim = events->sim;
     const ptowsp_schedule *schedule = sim->schedule;
     const uint32_t id =
-        events->entering ? events->entering : pwsp_events_make_task(events, arrival);
+        events->entering ? events->entering : pwsp_events_make_task(events, arrival, is_plain);
     events->entering = id;
-    if (id == 0 || !pwsp_events_enter(events, arrival)) {
+    if (id == 0 || (!is_plain && !pwsp_events_enter(events, arrival))) {
         return false;
     }
     events->entering = 0;
-    if (schedule->timing == PTOWSP_TIMING_RATE_LIMITED || pwsp_sim_room_needed(sim) > 1 ||
-        (schedule->timing == PTOWSP_TIMING_BATCHED && schedule->timing_count == 1)) {
+    if (!is_plain && pwsp_events_is_batch(sim)) {
         sim->batch_clock = sim->clock.now;
     }
-    ptowsp_task_record *record =
-        sim->has_records ? sim->recorder.add(sim->recorder.user, arrival) : NULL;
-    if (sim->has_records && !record) {
+    const bool has_record = !is_plain && sim->has_records;
+    ptowsp_task_record *record = has_record ? sim->recorder.add(sim->recorder.user, arrival) : NULL;
+    if (has_record && !record) {
         return pwsp_sim_no_memory(sim);
     }
     pwsp_events_node *node = &events->nodes[id];
@@ -63382,18 +63693,19 @@ PWSP_INTERNAL bool pwsp_events_task(pwsp_events *events, const pwsp_arrival *arr
     node->cycles = arrival->cycles;
     node->clock = events->now;
     uint64_t turn = events->now;
-    if (schedule->timing == PTOWSP_TIMING_INTERLEAVED) {
+    if (!is_plain && schedule->timing == PTOWSP_TIMING_INTERLEAVED) {
         turn = events->turns_at[id] = pwsp_sim_turn(sim, arrival);
     }
     if (schedule->ready == PTOWSP_READY_PRIORITY) {
         uint64_t sign = sim->timed->is_priority_signed ? UINT64_C(1) << 63 : 0;
         events->ranks[id] = ~(arrival->priority_key ^ sign);
     }
-    bool is_block = node->kind == PWSP_EVENTS_BLOCK_TASK;
-    node->lane = (uint16_t)(events->is_shared ? arrival->pool
-                                              : pwsp_sim_dispatch(sim, arrival->pool, is_block,
-                                                                  arrival->dispatch_key));
-    if (record) {
+    bool is_block = !is_plain && node->kind == PWSP_EVENTS_BLOCK_TASK;
+    node->lane =
+        (uint16_t)(is_plain || events->is_shared
+                       ? arrival->pool
+                       : pwsp_sim_dispatch(sim, arrival->pool, is_block, arrival->dispatch_key));
+    if (has_record) {
         bool is_turn = turn > events->now;
         record->start = record->end = record->ready = 0;
         record->issue = events->now;
@@ -63402,13 +63714,13 @@ PWSP_INTERNAL bool pwsp_events_task(pwsp_events *events, const pwsp_arrival *arr
         record->stall = is_turn ? PTOWSP_STALL_TIMING : sim->clock.stall;
         record->cause = is_turn ? PTOWSP_NO_INDEX : sim->clock.cause;
     }
-    if (!pwsp_sim_take_rings(sim, arrival, UINT64_MAX)) {
+    if (!is_plain && !pwsp_sim_take_rings(sim, arrival, UINT64_MAX)) {
         return false;
     }
     events->in_flight++;
     if (schedule->window) {
-        sim->stats.in_flight_max =
-            pwsp_max_u64(sim->stats.in_flight_max, pwsp_events_in_window(events));
+        sim->stats.in_flight_max = pwsp_max_u64(
+            sim->stats.in_flight_max, is_plain ? events->in_flight : pwsp_events_in_window(events));
     }
     if (!pwsp_events_tell(events, arrival, id, true)) {
         return false;
@@ -63420,6 +63732,11 @@ PWSP_INTERNAL bool pwsp_events_task(pwsp_events *events, const pwsp_arrival *arr
         sim->gate_time = events->now;
     }
     return pwsp_events_check(events);
+}
+
+PWSP_INTERNAL bool pwsp_events_task(pwsp_events *events, const pwsp_arrival *arrival) {
+    return events->is_plain ? pwsp_events_issue(events, arrival, true)
+                            : pwsp_events_issue(events, arrival, false);
 }
 
 // The part of a pipeline that its node has no room for. False when memory is out.
@@ -63482,12 +63799,12 @@ PWSP_INTERNAL bool pwsp_events_slot_load(pwsp_events *events, const pwsp_tile_at
     if (id == 0) {
         return pwsp_sim_no_memory(sim);
     }
+    events->nodes[id].kind = PWSP_EVENTS_OPEN_JOIN;
     events->nodes[id].refs = 2;  // ours, and until it is done
     events->nodes[id].pending = 1;
     events->current = id;
     pwsp_deps_query_load(&sim->deps, tile);
-    pwsp_events_arrive(events, id);
-    pwsp_events_settle(events);
+    pwsp_events_close(events, id);
     while (!events->nodes[id].is_done) {
         bool has_moved = false;
         // nothing completes before tasks begin to start, not even pipelines
@@ -63520,7 +63837,7 @@ PWSP_INTERNAL bool pwsp_events_end(pwsp_events *events) {
             return pwsp_events_fail_stuck(events, "all tasks are issued");
         }
     }
-    PTOWSP_ASSERT(!pwsp_events_are_ready(events) && events->turns->count == 0);
+    PTOWSP_ASSERT(events->turns->count == 0);
     return true;
 }
 

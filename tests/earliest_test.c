@@ -1,6 +1,7 @@
-// The tournament of lanes, against looking at all of them.
+// The tournaments of lanes, against looking at all of them.
 
 #include "../src/time/earliest.h"
+#include "../src/time/ends.h"
 #include "test.h"
 
 enum { COUNT_MAX = 70, ROUNDS = 2000 };
@@ -40,9 +41,44 @@ static void earliest__takes_the_lowest_of_those_that_are_first(void **state) {
     }
 }
 
+// Ends near each other, equal, beyond what a player can tell from base, before base, and the last
+// one there is.
+static void ends__takes_the_lowest_of_those_that_end_first(void **state) {
+    (void)state;
+    pwsp_memory memory = pwsp_memory_make(NULL, NULL);
+    uint64_t random = 2;
+    for (uint32_t count = 1; count <= COUNT_MAX; count++) {
+        uint64_t times[COUNT_MAX];
+        uint32_t running = 0;
+        pwsp_ends ends;
+        assert_true(pwsp_ends_init(&ends, &memory, count));
+        memset(times, 0xff, sizeof times);
+        for (uint32_t round = 0; round < ROUNDS; round++) {
+            random = random * UINT64_C(6364136223846793005) + 1;
+            uint32_t i = (uint32_t)(random >> 33) % count;
+            if (times[i] == UINT64_MAX && random >> 63) {
+                times[i] = (random >> 59 & 3) + (random >> 61 & 1 ? UINT64_C(1) << 62 : 0);
+                times[i] = random >> 55 & 15 ? times[i] : PTOWSP_CYCLES_MAX;
+                pwsp_ends_add(&ends, i, times[i]);
+                running++;
+            } else if (running) {
+                i = first_of_all(times, count);
+                assert_int_equal(pwsp_ends_take(&ends), i);
+                times[i] = UINT64_MAX;
+                running--;
+            }
+            assert_true(pwsp_ends_first(&ends) == times[first_of_all(times, count)]);
+        }
+        pwsp_ends_clear(&ends);
+        assert_true(pwsp_ends_first(&ends) == UINT64_MAX);
+        pwsp_ends_free(&ends, &memory);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(earliest__takes_the_lowest_of_those_that_are_first),
+        cmocka_unit_test(ends__takes_the_lowest_of_those_that_end_first),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -173,7 +173,8 @@ src/time/earliest.h src/time/earliest.c
 src/time/sim.h src/time/sim.c
 src/time/window.h src/time/window.c
 src/time/lanes.h src/time/lanes.c src/time/batch.c
-src/time/events.h src/time/nodes.h src/time/nodes.c src/time/events.c
+src/time/ends.h src/time/ends.c
+src/time/events.h src/time/nodes.h src/time/nodes.c src/time/advance.c src/time/events.c
 src/time/timeline.h src/time/timeline.c
 src/time/channel.h src/time/channel.c
 src/time/exchange.h src/time/exchange.c src/time/deadlock.c
@@ -249,7 +250,8 @@ src/time/earliest.h src/time/earliest.c
 src/time/sim.h src/time/sim.c
 src/time/window.h src/time/window.c
 src/time/lanes.h src/time/lanes.c src/time/batch.c
-src/time/events.h src/time/nodes.h src/time/nodes.c src/time/events.c
+src/time/ends.h src/time/ends.c
+src/time/events.h src/time/nodes.h src/time/nodes.c src/time/advance.c src/time/events.c
 src/time/timeline.h src/time/timeline.c
 src/time/channel.h src/time/channel.c
 src/time/exchange.h src/time/exchange.c src/time/deadlock.c

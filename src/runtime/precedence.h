@@ -84,6 +84,11 @@ PWSP_FORCE_INLINE bool pwsp_precedence_is_link(const pwsp_precedence *order,
     return order->has_link && has_stream && arrival->unit == PTOWSP_UNIT_LINK;
 }
 
+// Is all precedence that of structure?
+PWSP_FORCE_INLINE bool pwsp_precedence_is_structure(const pwsp_precedence *order) {
+    return order->has_structure && !order->streams && !order->edges && !order->has_link;
+}
+
 // The time until which a task waits by structure.
 PWSP_FORCE_INLINE pwsp_token pwsp_precedence_ready(const pwsp_precedence *order) {
     return order->has_structure ? order->scopes[order->depth - 1].ready : pwsp_token_none();

@@ -12,9 +12,11 @@
 // room (by the caller, which walks the program: pwsp_events_task returns when its task has been
 // issued); lanes take tasks. A queue for each lane holds its ready tasks, the best first, by key and
 // then by index; with work stealing as dispatch the lanes of a pool share one queue. Each lane runs
-// at most one task, so the ends are few, and a tournament of lanes finds the next one. A task that
-// takes a block of lanes stands in the queue of its cube lane. That lane takes it although vector
-// lanes of the block still run: these take nothing else any more, so its start is known.
+// at most one task, so the ends are few, and a tournament of lanes (ends.h) finds the next one. A
+// task that takes a block of lanes stands in the queue of its cube lane. That lane takes it although
+// vector lanes of the block still run: these take nothing else any more, so its start is known.
+//
+// Nodes and queues are in nodes.c, a step of time in advance.c; this is their life and the issue.
 
 #include "events.h"
 
@@ -35,8 +37,9 @@ PWSP_INTERNAL bool pwsp_events_init(pwsp_events *events, pwsp_sim *sim) {
     events->queues = (pwsp_events_queue *)pwsp_memory_alloc(memory, (events->queue_count + 2) *
                                                                         sizeof(pwsp_events_queue));
     events->idle = (uint64_t *)pwsp_memory_alloc(memory, 2 * words * sizeof(uint64_t));
-    bool is_good =
-        events->queues && events->idle && pwsp_window_init(&events->running, memory, lane_count);
+    events->tasks = (uint32_t *)pwsp_memory_alloc(memory, lane_count * sizeof(uint32_t));
+    bool is_good = events->queues && events->idle && events->tasks &&
+                   pwsp_ends_init(&events->running, memory, lane_count);
     const pwsp_pool_info *pools = sim->timed->pools;
     bool steals = !events->is_shared && sim->schedule->ready == PTOWSP_READY_WORK_STEALING;
     if (is_good && steals) {
@@ -82,7 +85,8 @@ PWSP_INTERNAL void pwsp_events_free(pwsp_events *events) {
     }
     pwsp_memory_free(memory, events->queues, (events->queue_count + 2) * sizeof(pwsp_events_queue));
     pwsp_memory_free(memory, events->idle, 2 * words * sizeof(uint64_t));
-    pwsp_window_free(&events->running, memory);
+    pwsp_memory_free(memory, events->tasks, events->sim->timed->lane_count * sizeof(uint32_t));
+    pwsp_ends_free(&events->running, memory);
     pwsp_memory_free(memory, events->stale, events->sim->timed->lane_count * sizeof(uint32_t));
     for (uint32_t i = 0; i < PWSP_POOL_MAX; i++) {
         pwsp_earliest_free(&events->oldest[i], memory);
@@ -99,8 +103,8 @@ PWSP_INTERNAL size_t pwsp_events_bytes(const pwsp_events *events) {
                    (size_t)events->link_capacity * sizeof(pwsp_events_link) +
                    (size_t)events->fired_capacity * sizeof(uint32_t) +
                    (events->queue_count + 2) * sizeof(pwsp_events_queue) +
-                   2 * words * sizeof(uint64_t) + pwsp_window_bytes(&events->running) +
-                   (events->stale ? events->sim->timed->lane_count * sizeof(uint32_t) : 0);
+                   2 * words * sizeof(uint64_t) + pwsp_ends_bytes(&events->running) +
+                   (events->stale ? 2 : 1) * events->sim->timed->lane_count * sizeof(uint32_t);
     for (uint32_t i = 0; i < PWSP_POOL_MAX; i++) {
         bytes += pwsp_earliest_bytes(&events->oldest[i]);
     }
@@ -109,6 +113,17 @@ PWSP_INTERNAL size_t pwsp_events_bytes(const pwsp_events *events) {
         bytes += (size_t)(queue->heap_capacity + queue->run_capacity) * sizeof(pwsp_events_entry);
     }
     return bytes;
+}
+
+// Is there nothing but tasks of one lane each, in one queue, which start as soon as they can? Then
+// much of what a step does is left out: functions with `is_plain` are made for both cases.
+static bool pwsp_events_find_plain(const pwsp_events *events) {
+    const pwsp_sim *sim = events->sim;
+    const ptowsp_schedule *schedule = sim->schedule;
+    return events->is_shared && sim->timed->pool_count == 1 && !sim->has_records &&
+           !sim->rings.is_used && !sim->timed->has_link &&
+           schedule->pools != PTOWSP_POOLS_BY_UNIT && schedule->start_threshold == 0 &&
+           schedule->timing == PTOWSP_TIMING_IMMEDIATE;
 }
 
 PWSP_INTERNAL void pwsp_events_begin(pwsp_events *events) {
@@ -123,7 +138,7 @@ PWSP_INTERNAL void pwsp_events_begin(pwsp_events *events) {
     events->free_link = 0;
     events->fired_count = 0;
     for (uint32_t i = 0; i < events->queue_count + 2; i++) {
-        events->queues[i].count = events->queues[i].heap_count = events->queues[i].run_count = 0;
+        events->queues[i].count = events->queues[i].heap_count = 0;
         events->queues[i].is_stale = false;
     }
     events->stale_count = 0;
@@ -137,7 +152,7 @@ PWSP_INTERNAL void pwsp_events_begin(pwsp_events *events) {
     for (uint32_t i = 0; i < lane_count; i++) {
         events->idle[i / 64] |= UINT64_C(1) << i % 64;
     }
-    pwsp_window_clear(&events->running, &events->sim->memory, true);
+    pwsp_ends_clear(&events->running);
     events->in_flight = 0;
     events->pipeline_count = 0;
     events->late = 0;
@@ -145,6 +160,8 @@ PWSP_INTERNAL void pwsp_events_begin(pwsp_events *events) {
     events->is_out_of_memory = false;
     events->has_ended = false;
     events->entering = 0;
+    events->is_plain = pwsp_events_find_plain(events);
+    events->is_structure = pwsp_precedence_is_structure(&events->sim->order);
     pwsp_token_ops ops = {pwsp_events_token_is_dead,
                           pwsp_events_token_visit,
                           pwsp_events_token_keep,
@@ -157,254 +174,14 @@ PWSP_INTERNAL void pwsp_events_begin(pwsp_events *events) {
 }
 
 // Reports an error from a place that could not.
-PWSP_INTERNAL bool pwsp_events_check(pwsp_events *events) {
-    if (events->late) {
-        return pwsp_sim_fail_pipeline(events->sim,
-                                      events->pipelines[events->nodes[events->late].cycles].node);
-    }
-    return !events->is_out_of_memory || pwsp_sim_no_memory(events->sim);
+PWSP_INTERNAL PWSP_COLD bool pwsp_events_fail(pwsp_events *events) {
+    return events->late
+               ? pwsp_sim_fail_pipeline(events->sim,
+                                        events->pipelines[events->nodes[events->late].cycles].node)
+               : pwsp_sim_no_memory(events->sim);
 }
 
-// -- events ---------------------------------------------------------------------------------------
-
-static bool pwsp_events_is_open(const pwsp_events *events) {
-    return events->has_ended || pwsp_sim_is_open(events->sim);
-}
-
-static uint64_t pwsp_events_first_key(const pwsp_events *events, const pwsp_events_queue *queue) {
-    return pwsp_events_entry_key(pwsp_events_queue_first(events, queue));
-}
-
-static uint32_t pwsp_events_first_bit(uint64_t word) {
-    return (uint32_t)__builtin_ctzll(word);
-}
-
-static void pwsp_events_set_busy(pwsp_events *events, uint32_t lane) {
-    events->idle[lane / 64] &= ~(UINT64_C(1) << lane % 64);
-    events->able[lane / 64] &= ~(UINT64_C(1) << lane % 64);
-}
-
-// A lane's task has ended: the lane is idle, unless a block task has taken it meanwhile.
-static void pwsp_events_set_idle(pwsp_events *events, uint32_t lane) {
-    uint64_t bit = UINT64_C(1) << lane % 64;
-    if (events->sim->lanes[lane].free > events->now) {
-        return;
-    }
-    events->idle[lane / 64] |= bit;
-    if (!events->is_shared && events->queues[lane].count) {
-        events->able[lane / 64] |= bit;
-    }
-}
-
-// Completes the record of a task that starts, before its lanes are occupied.
-static void pwsp_events_record(pwsp_events *events, uint32_t id, ptowsp_unit unit, uint32_t lane,
-                               uint64_t start) {
-    pwsp_sim *sim = events->sim;
-    const pwsp_events_node *node = &events->nodes[id];
-    const pwsp_lane *last = pwsp_sim_last_lane(sim, unit, lane);
-    ptowsp_task_record *record = sim->recorder.at(sim->recorder.user, node->index);
-    pwsp_token ready = {node->time, pwsp_events_cause(events, id)};
-    uint64_t clock_cause = record->cause;  // the cause of the clock, noted at issue
-    ptowsp_stall clock_stall = record->stall;
-    uint64_t turn = pwsp_events_turn(events, id);
-    record->ready = node->time;
-    record->start = start;
-    record->end = start + node->cycles;
-    record->lane = lane;
-    record->stall = pwsp_sim_cause(sim, &ready, last, turn, start, &record->cause);
-    if (start > 0 && start == turn && node->time != start && last->free != start) {
-        record->stall = clock_stall;
-        record->cause = clock_cause;
-    }
-    sim->recorder.done(sim->recorder.user, node->index, pwsp_sim_idle(sim, unit, lane, start));
-}
-
-// Finds the cycles of the best task of the links' queue. False with an error, or if it is held: it
-// then stays in its queue, and nothing has changed.
-static bool pwsp_events_meet(pwsp_events *events, const pwsp_events_queue *queue) {
-    pwsp_events_node *node = &events->nodes[pwsp_events_queue_first(events, queue)->node];
-    return pwsp_sim_meet(events->sim, node->index, events->now, &node->cycles);
-}
-
-// Runs the best task of a queue on a lane, from now on. A block task takes its vector lanes now, and
-// starts when both are free, which is known. False with an error, or if it is held.
-static bool pwsp_events_run(pwsp_events *events, uint32_t lane, pwsp_events_queue *queue) {
-    pwsp_sim *sim = events->sim;
-    const bool is_link = sim->timed->has_link && lane + 1 == sim->timed->lane_count;
-    if (PWSP_UNLIKELY(is_link) && sim->meeting.find_cycles && !pwsp_events_meet(events, queue)) {
-        return false;
-    }
-    uint32_t id = pwsp_events_queue_pop(events, queue).node;
-    pwsp_events_note_change(events, (uint32_t)(queue - events->queues));
-    pwsp_events_node *node = &events->nodes[id];
-    bool is_block = node->kind == PWSP_EVENTS_BLOCK_TASK;
-    ptowsp_unit unit = is_block ? PTOWSP_UNIT_MIX : PTOWSP_UNIT_VECTOR;
-    uint64_t start = pwsp_max_u64(events->now, pwsp_sim_last_lane(sim, unit, lane)->free);
-    uint64_t end = start + node->cycles;
-    if (end > PTOWSP_CYCLES_MAX) {
-        return pwsp_sim_fail(sim, PTOWSP_LIMIT_EXCEEDED, node->index,
-                             "run: task %" PRIu64 " ends after 2^63 - 1 cycles", node->index);
-    }
-    uint64_t known = pwsp_max_u64(node->clock, node->time);
-    uint64_t due = pwsp_max_u64(pwsp_events_turn(events, id), known);
-    uint64_t able = pwsp_max_u64(due, sim->gate_time);
-    ptowsp_run_stats *stats = &sim->stats;
-    stats->stall_cycles[PTOWSP_STALL_DEPENDENCY] += known - node->clock;
-    stats->stall_cycles[PTOWSP_STALL_TIMING] += due - known;
-    stats->stall_cycles[PTOWSP_STALL_START] += able - due;
-    stats->stall_cycles[PTOWSP_STALL_LANE] += start - able;
-    stats->makespan_cycles = pwsp_max_u64(stats->makespan_cycles, end);
-    if (sim->has_records) {
-        pwsp_events_record(events, id, unit, lane, start);
-    }
-    PTOWSP_ASSERT((is_block || node->kind == PWSP_EVENTS_TASK) && !node->pending && !node->is_done);
-    PTOWSP_ASSERT(events->idle[lane / 64] >> lane % 64 & 1);
-    PTOWSP_ASSERT(events->ready_count[pwsp_sim_pool_of(sim, lane)] > 0);
-    pwsp_sim_start(sim, unit, lane, node->index, node->cycles, start);
-    events->ready_count[pwsp_sim_pool_of(sim, lane)]--;
-    pwsp_events_set_busy(events, lane);
-    if (is_block) {
-        pwsp_events_set_busy(events, pwsp_sim_block(sim, lane));
-        pwsp_events_set_busy(events, pwsp_sim_block(sim, lane) + 1);
-    }
-    if (!pwsp_window_push(&events->running, &sim->memory, lane, end, id)) {
-        return pwsp_sim_no_memory(sim);
-    }
-    return true;
-}
-
-// Idle lanes take the best task of their own queue, by index. False with an error.
-static bool pwsp_events_take_own(pwsp_events *events) {
-    uint32_t words = (events->sim->timed->lane_count + 63) / 64;
-    for (uint32_t i = 0; i < words; i++) {
-        while (events->able[i]) {
-            uint32_t lane = i * 64 + pwsp_events_first_bit(events->able[i]);
-            if (!pwsp_events_run(events, lane, &events->queues[lane])) {
-                return false;
-            }
-        }
-    }
-    return true;
-}
-
-// The lane of a pool from which an idle one steals: that with the oldest ready task.
-static uint32_t pwsp_events_victim(pwsp_events *events, uint32_t pool) {
-    const pwsp_pool_lanes *pools = events->sim->pools;
-    while (events->stale_count > 0) {
-        uint32_t lane = events->stale[--events->stale_count];
-        uint32_t its_pool = pwsp_sim_pool_of(events->sim, lane);
-        pwsp_events_queue *queue = &events->queues[lane];
-        uint64_t index = PTOWSP_CYCLES_MAX;  // none
-        if (queue->count) {
-            index = events->nodes[pwsp_events_queue_first(events, queue)->node].index;
-        }
-        queue->is_stale = false;
-        pwsp_earliest_set(&events->oldest[its_pool], lane - pools[its_pool].first, index);
-    }
-    return pools[pool].first + pwsp_earliest_first(&events->oldest[pool]);
-}
-
-static bool pwsp_events_are_ready(const pwsp_events *events) {
-    bool are_ready = false;
-    for (uint32_t i = 0; i < events->sim->timed->pool_count; i++) {
-        are_ready = are_ready || events->ready_count[i];
-    }
-    return are_ready;
-}
-
-// Idle lanes take tasks of their pool's queue, or steal from other lanes, by index.
-static bool pwsp_events_take_others(pwsp_events *events) {
-    uint32_t words = (events->sim->timed->lane_count + 63) / 64;
-    for (uint32_t i = 0; i < words && pwsp_events_are_ready(events); i++) {
-        for (uint64_t left = events->idle[i]; left; left &= left - 1) {
-            uint32_t lane = i * 64 + pwsp_events_first_bit(left);
-            uint32_t pool = pwsp_sim_pool_of(events->sim, lane);
-            if (events->ready_count[pool] == 0) {
-                continue;
-            }
-            pwsp_events_queue *queue =
-                &events->queues[events->is_shared ? pool : pwsp_events_victim(events, pool)];
-            PTOWSP_ASSERT(queue->count > 0);
-            if (!pwsp_events_run(events, lane, queue)) {
-                return false;
-            }
-        }
-    }
-    return true;
-}
-
-static bool pwsp_events_take(pwsp_events *events) {
-    if (!pwsp_events_is_open(events)) {
-        return true;
-    }
-    if (!events->is_shared && !pwsp_events_take_own(events)) {
-        return false;
-    }
-    bool steals = events->is_shared || events->sim->schedule->ready == PTOWSP_READY_WORK_STEALING;
-    return !steals || pwsp_events_take_others(events);
-}
-
-// Completes nodes that end now, and readies tasks whose turn has come.
-static void pwsp_events_complete(pwsp_events *events) {
-    while (pwsp_window_first_end(&events->running) == events->now) {
-        uint32_t lane;
-        uint32_t id = (uint32_t)pwsp_window_pop(&events->running, &lane).task;
-        pwsp_events_node *node = &events->nodes[id];
-        node->time = events->now;
-        pwsp_events_set_cause(events, id, node->index);
-        events->last_ended = node->index;
-        PTOWSP_ASSERT(events->in_flight > 0 && !node->is_done);
-        events->in_flight--;
-        if (events->sim->rings.is_used) {
-            pwsp_rings_end(&events->sim->rings, node->index, events->now);
-            pwsp_rings_retire(&events->sim->rings, events->now);
-        }
-        pwsp_events_set_idle(events, lane);
-        if (node->kind == PWSP_EVENTS_BLOCK_TASK) {
-            pwsp_events_set_idle(events, pwsp_sim_block(events->sim, lane));
-            pwsp_events_set_idle(events, pwsp_sim_block(events->sim, lane) + 1);
-        }
-        pwsp_events_fire(events, id);
-        pwsp_events_settle(events);
-    }
-    while (events->ends->count && pwsp_events_first_key(events, events->ends) <= events->now) {
-        uint32_t id = pwsp_events_queue_pop(events, events->ends).node;
-        uint64_t at = events->nodes[id].cycles;
-        events->nodes[id].time = events->now;
-        pwsp_events_set_cause(events, id, events->pipelines[at].end_task);
-        events->pipelines[at].next_free = events->free_pipeline;
-        events->free_pipeline = (uint32_t)at + 1;
-        PTOWSP_ASSERT(events->pipeline_count > 0 && events->nodes[id].kind == PWSP_EVENTS_PIPELINE);
-        events->pipeline_count--;
-        pwsp_events_fire(events, id);
-        pwsp_events_settle(events);
-    }
-    while (events->turns->count && pwsp_events_first_key(events, events->turns) <= events->now) {
-        pwsp_events_make_ready(events, pwsp_events_queue_pop(events, events->turns).node);
-    }
-}
-
-// One step: lanes take tasks, then time moves to the next event, at most to `until`. *out_moved is
-// whether anything happened. False with an error.
-static bool pwsp_events_step(pwsp_events *events, uint64_t until, bool *out_moved) {
-    if (!pwsp_events_take(events)) {
-        return false;
-    }
-    uint64_t next = pwsp_min_u64(pwsp_window_first_end(&events->running), until);
-    if (events->turns->count) {
-        next = pwsp_min_u64(next, pwsp_events_first_key(events, events->turns));
-    }
-    if (events->ends->count) {
-        next = pwsp_min_u64(next, pwsp_events_first_key(events, events->ends));
-    }
-    *out_moved = next != UINT64_MAX;
-    if (*out_moved) {
-        PTOWSP_ASSERT(next >= events->now);  // time does not go back
-        events->now = next;
-        pwsp_events_complete(events);
-    }
-    return pwsp_events_check(events);
-}
+// -- waiting --------------------------------------------------------------------------------------
 
 static bool pwsp_events_fail_stuck(pwsp_events *events, const char *what) {
     if (!pwsp_events_is_open(events)) {
@@ -425,7 +202,7 @@ static uint64_t pwsp_events_in_window(const pwsp_events *events) {
 }
 
 // The clock follows to now: first for timing, then for the window.
-static void pwsp_events_move_clock(pwsp_events *events, uint64_t timed) {
+PWSP_FORCE_INLINE void pwsp_events_move_clock(pwsp_events *events, uint64_t timed) {
     pwsp_sim *sim = events->sim;
     if (timed > sim->clock.now) {
         pwsp_sim_move_clock(sim, timed, PTOWSP_STALL_TIMING, PTOWSP_NO_INDEX);
@@ -438,13 +215,13 @@ static void pwsp_events_move_clock(pwsp_events *events, uint64_t timed) {
 }
 
 // Simulates until there is room for the next task, at `timed` at the earliest. False with an error.
-static bool pwsp_events_make_room(pwsp_events *events, uint64_t timed) {
+PWSP_FORCE_INLINE bool pwsp_events_make_room(pwsp_events *events, uint64_t timed, bool is_plain) {
     pwsp_sim *sim = events->sim;
     const ptowsp_schedule *schedule = sim->schedule;
-    uint64_t needed = pwsp_sim_room_needed(sim);
+    uint64_t needed = is_plain ? 1 : pwsp_sim_room_needed(sim);
     for (;;) {
-        bool has_room =
-            schedule->window == 0 || pwsp_events_in_window(events) + needed <= schedule->window;
+        const uint64_t count = is_plain ? events->in_flight : pwsp_events_in_window(events);
+        bool has_room = schedule->window == 0 || count + needed <= schedule->window;
         if (events->now >= timed &&
             (has_room || schedule->window_policy == PTOWSP_WINDOW_BENCHMARK)) {
             sim->stats.window_overflow_count += !has_room;
@@ -515,35 +292,47 @@ static bool pwsp_events_wait_rings(pwsp_events *events, const pwsp_arrival *arri
 }
 
 // Adds the dependences of a task or pipeline, except its lane.
-static bool pwsp_events_depend(pwsp_events *events, const pwsp_arrival *arrival, uint32_t id,
-                               bool has_stream) {
+PWSP_FORCE_INLINE bool pwsp_events_depend(pwsp_events *events, const pwsp_arrival *arrival,
+                                          uint32_t id, bool has_stream) {
     pwsp_sim *sim = events->sim;
     events->current = id;
-    pwsp_precedence_wait(&sim->order, arrival, has_stream);
+    if (events->is_structure) {
+        pwsp_events_wait(events, id, pwsp_precedence_ready(&sim->order).task);
+    } else {
+        pwsp_precedence_wait(&sim->order, arrival, has_stream);
+    }
     return arrival->tile_count == 0 ||
            pwsp_deps_query(&sim->deps, arrival->tiles, arrival->tile_count) ||
            pwsp_sim_no_memory(sim);
 }
 
 // Adds the waiters of what has last got its dependences.
-static bool pwsp_events_tell(pwsp_events *events, const pwsp_arrival *arrival, uint32_t id,
-                             bool has_stream) {
+PWSP_FORCE_INLINE bool pwsp_events_tell(pwsp_events *events, const pwsp_arrival *arrival,
+                                        uint32_t id, bool has_stream) {
     pwsp_sim *sim = events->sim;
     const pwsp_token token = {0, id};
     if (arrival->tile_count &&
         !pwsp_deps_add(&sim->deps, arrival->tiles, arrival->tile_count, &token)) {
         return pwsp_sim_no_memory(sim);
     }
-    pwsp_precedence_tell(&sim->order, arrival, has_stream, &token);
+    const pwsp_open_scope *scope = &sim->order.scopes[sim->order.depth - 1];
+    const bool has_join = scope->is_parallel && scope->done.task != PWSP_EVENTS_NONE &&
+                          events->nodes[scope->done.task].kind == PWSP_EVENTS_OPEN_JOIN;
+    if (has_join && events->is_structure) {
+        pwsp_events_add_waiter(events, (uint32_t)scope->done.task, id);
+    } else {
+        pwsp_precedence_tell(&sim->order, arrival, has_stream, &token);
+    }
     return true;
 }
 
 // The node of the task that is being issued, with its dependences, once there is room for it. 0 with
 // an error, or if the task is held.
-static uint32_t pwsp_events_make_task(pwsp_events *events, const pwsp_arrival *arrival) {
+PWSP_FORCE_INLINE uint32_t pwsp_events_make_task(pwsp_events *events, const pwsp_arrival *arrival,
+                                                 bool is_plain) {
     pwsp_sim *sim = events->sim;
-    const uint64_t timed = pwsp_sim_timing(sim);
-    if (!pwsp_events_make_room(events, timed)) {
+    const uint64_t timed = is_plain ? sim->clock.now : pwsp_sim_timing(sim);
+    if (!pwsp_events_make_room(events, timed, is_plain)) {
         return 0;
     }
     pwsp_events_move_clock(events, timed);
@@ -552,8 +341,9 @@ static uint32_t pwsp_events_make_task(pwsp_events *events, const pwsp_arrival *a
         pwsp_sim_no_memory(sim);
         return 0;
     }
-    events->nodes[id].kind =
-        pwsp_sim_has_block(sim, arrival->unit) ? PWSP_EVENTS_BLOCK_TASK : PWSP_EVENTS_TASK;
+    events->nodes[id].kind = !is_plain && pwsp_sim_has_block(sim, arrival->unit)
+                                 ? PWSP_EVENTS_BLOCK_TASK
+                                 : PWSP_EVENTS_TASK;
     events->nodes[id].pending = 1;  // until all its dependences are known
     sim->deps.visited_count = 0;
     return pwsp_events_depend(events, arrival, id, true) ? id : 0;
@@ -572,23 +362,31 @@ static bool pwsp_events_enter(pwsp_events *events, const pwsp_arrival *arrival) 
     return pwsp_events_wait_rings(events, arrival);
 }
 
-PWSP_INTERNAL bool pwsp_events_task(pwsp_events *events, const pwsp_arrival *arrival) {
+// Does the next task begin a batch?
+static bool pwsp_events_is_batch(const pwsp_sim *sim) {
+    const ptowsp_schedule *schedule = sim->schedule;
+    return schedule->timing == PTOWSP_TIMING_RATE_LIMITED || pwsp_sim_room_needed(sim) > 1 ||
+           (schedule->timing == PTOWSP_TIMING_BATCHED && schedule->timing_count == 1);
+}
+
+// Issues a task. False with an error.
+PWSP_FORCE_INLINE bool pwsp_events_issue(pwsp_events *events, const pwsp_arrival *arrival,
+                                         bool is_plain) {
     pwsp_sim *sim = events->sim;
     const ptowsp_schedule *schedule = sim->schedule;
     const uint32_t id =
-        events->entering ? events->entering : pwsp_events_make_task(events, arrival);
+        events->entering ? events->entering : pwsp_events_make_task(events, arrival, is_plain);
     events->entering = id;
-    if (id == 0 || !pwsp_events_enter(events, arrival)) {
+    if (id == 0 || (!is_plain && !pwsp_events_enter(events, arrival))) {
         return false;
     }
     events->entering = 0;
-    if (schedule->timing == PTOWSP_TIMING_RATE_LIMITED || pwsp_sim_room_needed(sim) > 1 ||
-        (schedule->timing == PTOWSP_TIMING_BATCHED && schedule->timing_count == 1)) {
+    if (!is_plain && pwsp_events_is_batch(sim)) {
         sim->batch_clock = sim->clock.now;
     }
-    ptowsp_task_record *record =
-        sim->has_records ? sim->recorder.add(sim->recorder.user, arrival) : NULL;
-    if (sim->has_records && !record) {
+    const bool has_record = !is_plain && sim->has_records;
+    ptowsp_task_record *record = has_record ? sim->recorder.add(sim->recorder.user, arrival) : NULL;
+    if (has_record && !record) {
         return pwsp_sim_no_memory(sim);
     }
     pwsp_events_node *node = &events->nodes[id];
@@ -596,18 +394,19 @@ PWSP_INTERNAL bool pwsp_events_task(pwsp_events *events, const pwsp_arrival *arr
     node->cycles = arrival->cycles;
     node->clock = events->now;
     uint64_t turn = events->now;
-    if (schedule->timing == PTOWSP_TIMING_INTERLEAVED) {
+    if (!is_plain && schedule->timing == PTOWSP_TIMING_INTERLEAVED) {
         turn = events->turns_at[id] = pwsp_sim_turn(sim, arrival);
     }
     if (schedule->ready == PTOWSP_READY_PRIORITY) {
         uint64_t sign = sim->timed->is_priority_signed ? UINT64_C(1) << 63 : 0;
         events->ranks[id] = ~(arrival->priority_key ^ sign);
     }
-    bool is_block = node->kind == PWSP_EVENTS_BLOCK_TASK;
-    node->lane = (uint16_t)(events->is_shared ? arrival->pool
-                                              : pwsp_sim_dispatch(sim, arrival->pool, is_block,
-                                                                  arrival->dispatch_key));
-    if (record) {
+    bool is_block = !is_plain && node->kind == PWSP_EVENTS_BLOCK_TASK;
+    node->lane =
+        (uint16_t)(is_plain || events->is_shared
+                       ? arrival->pool
+                       : pwsp_sim_dispatch(sim, arrival->pool, is_block, arrival->dispatch_key));
+    if (has_record) {
         bool is_turn = turn > events->now;
         record->start = record->end = record->ready = 0;
         record->issue = events->now;
@@ -616,13 +415,13 @@ PWSP_INTERNAL bool pwsp_events_task(pwsp_events *events, const pwsp_arrival *arr
         record->stall = is_turn ? PTOWSP_STALL_TIMING : sim->clock.stall;
         record->cause = is_turn ? PTOWSP_NO_INDEX : sim->clock.cause;
     }
-    if (!pwsp_sim_take_rings(sim, arrival, UINT64_MAX)) {
+    if (!is_plain && !pwsp_sim_take_rings(sim, arrival, UINT64_MAX)) {
         return false;
     }
     events->in_flight++;
     if (schedule->window) {
-        sim->stats.in_flight_max =
-            pwsp_max_u64(sim->stats.in_flight_max, pwsp_events_in_window(events));
+        sim->stats.in_flight_max = pwsp_max_u64(
+            sim->stats.in_flight_max, is_plain ? events->in_flight : pwsp_events_in_window(events));
     }
     if (!pwsp_events_tell(events, arrival, id, true)) {
         return false;
@@ -634,6 +433,11 @@ PWSP_INTERNAL bool pwsp_events_task(pwsp_events *events, const pwsp_arrival *arr
         sim->gate_time = events->now;
     }
     return pwsp_events_check(events);
+}
+
+PWSP_INTERNAL bool pwsp_events_task(pwsp_events *events, const pwsp_arrival *arrival) {
+    return events->is_plain ? pwsp_events_issue(events, arrival, true)
+                            : pwsp_events_issue(events, arrival, false);
 }
 
 // The part of a pipeline that its node has no room for. False when memory is out.
@@ -696,12 +500,12 @@ PWSP_INTERNAL bool pwsp_events_slot_load(pwsp_events *events, const pwsp_tile_at
     if (id == 0) {
         return pwsp_sim_no_memory(sim);
     }
+    events->nodes[id].kind = PWSP_EVENTS_OPEN_JOIN;
     events->nodes[id].refs = 2;  // ours, and until it is done
     events->nodes[id].pending = 1;
     events->current = id;
     pwsp_deps_query_load(&sim->deps, tile);
-    pwsp_events_arrive(events, id);
-    pwsp_events_settle(events);
+    pwsp_events_close(events, id);
     while (!events->nodes[id].is_done) {
         bool has_moved = false;
         // nothing completes before tasks begin to start, not even pipelines
@@ -734,6 +538,6 @@ PWSP_INTERNAL bool pwsp_events_end(pwsp_events *events) {
             return pwsp_events_fail_stuck(events, "all tasks are issued");
         }
     }
-    PTOWSP_ASSERT(!pwsp_events_are_ready(events) && events->turns->count == 0);
+    PTOWSP_ASSERT(events->turns->count == 0);
     return true;
 }

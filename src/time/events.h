@@ -3,8 +3,8 @@
 #ifndef PWSP_EVENTS_H
 #define PWSP_EVENTS_H
 
+#include "ends.h"
 #include "sim.h"
-#include "window.h"
 
 #define PWSP_EVENTS_NONE PTOWSP_NO_INDEX  // no node
 
@@ -14,11 +14,20 @@ typedef struct pwsp_events_node {
     uint64_t clock;          // of a task: when it was issued
     uint32_t pending;        // dependences not yet done
     uint32_t refs;
-    uint32_t waiters;  // links
+    uint32_t waiters;  // a list; of a free node, the next one
+    uint32_t next;     // what is behind it in a list, if it is its own link
     uint16_t lane;     // of a task: its lane, or its pool
     uint8_t kind;      // PWSP_EVENTS_JOIN, ...
     bool is_done;
+    bool is_linked;  // it is its own link in a list
 } pwsp_events_node;
+
+// A list of waiters is the place of its first link, or 0. Most nodes wait for one other, or have one
+// waiter, and for these no link is made: a node can be its own link in one list, and it can stand at the
+// end of any list without a link.
+#define PWSP_EVENTS_OWN      (UINT32_C(2) << 30)  // | node
+#define PWSP_EVENTS_LAST     (UINT32_C(3) << 30)  // | node
+#define PWSP_EVENTS_ID_LIMIT (UINT32_C(1) << 30)  // of nodes and of links
 
 // An open join may gain dependences: it is closed when a node waits for it, or its holder drops it.
 // A block task takes a block of lanes.
@@ -55,8 +64,8 @@ typedef struct pwsp_events_queue {
     uint64_t count;  // of both
     pwsp_events_entry *heap;
     uint64_t heap_count, heap_capacity;
-    pwsp_events_entry *run;            // a ring
-    uint64_t run_count, run_capacity;  // a power of two, or 0
+    pwsp_events_entry *run;  // a ring
+    uint64_t run_capacity;   // a power of two, or 0
     uint64_t run_head;
     bool is_stale;  // its lane is among the stale ones
 } pwsp_events_queue;
@@ -91,13 +100,16 @@ typedef struct pwsp_events {
     uint64_t pipeline_count;   // issued and not done
     uint32_t late;             // a pipeline that would end too late, or 0
     uint64_t ready_count[PWSP_POOL_MAX];
-    uint64_t *idle;       // bits: lanes that run nothing, and that no block task waits for
-    uint64_t *able;       // bits: idle lanes with tasks in their own queue
-    pwsp_window running;  // by lane: its task, or the block task that waits for its vector lanes
+    uint64_t *idle;     // bits: lanes that run nothing, and that no block task waits for
+    uint64_t *able;     // bits: idle lanes with tasks in their own queue
+    pwsp_ends running;  // lanes that run a task, or a block task that waits for its vector lanes
+    uint32_t *tasks;    // by lane: that task
     uint64_t in_flight;
     uint64_t last_ended;  // the task that completed last
     uint32_t current;     // the node of the task being issued, for visits
     bool is_shared;       // lanes of a pool share a queue
+    bool is_plain;        // see pwsp_events_find_plain
+    bool is_structure;    // all precedence is that of structure
     bool is_out_of_memory;
     bool has_ended;     // all tasks are issued
     uint32_t entering;  // the node of a task that waits for rings, and may be held there
@@ -111,7 +123,11 @@ PWSP_INTERNAL size_t pwsp_events_bytes(const pwsp_events *events);
 PWSP_INTERNAL void pwsp_events_begin(pwsp_events *events);
 
 // False with an error in sim, each of them. Errors found elsewhere are reported there:
-PWSP_INTERNAL bool pwsp_events_check(pwsp_events *events);
+PWSP_INTERNAL bool pwsp_events_fail(pwsp_events *events);
+
+PWSP_INLINE bool pwsp_events_check(pwsp_events *events) {
+    return PWSP_LIKELY(!events->late && !events->is_out_of_memory) || pwsp_events_fail(events);
+}
 
 // Simulates until the task can be issued, and issues it.
 PWSP_INTERNAL bool pwsp_events_task(pwsp_events *events, const pwsp_arrival *arrival);

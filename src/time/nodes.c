@@ -1,5 +1,10 @@
 // Nodes count their open dependences and possible waiters. Links of waiters and free nodes are kept
-// in lists, so that a run takes memory only for the tasks in flight.
+// in lists, so that a run takes memory only for the tasks in flight. Tasks of a parallel scope wait for
+// one node and have one waiter, the scope's join, and take no link for either:
+//
+//      before: c -> b -> a        what the scope waits for; a stands at the end, b and c are their
+//                                 own links
+//      a: join   b: join          the lists of the tasks, of one place each
 
 #include "nodes.h"
 
@@ -27,18 +32,15 @@ static bool pwsp_events_heap_push(pwsp_events *events, pwsp_events_queue *queue,
     return true;
 }
 
-// Makes room for one more entry in the run. False when memory is out.
+// Doubles the room for the run. False when memory is out.
 static bool pwsp_events_run_grow(const pwsp_events *events, pwsp_events_queue *queue) {
-    if (queue->run_count < queue->run_capacity) {
-        return true;
-    }
     uint64_t capacity = queue->run_capacity ? 2 * queue->run_capacity : 16;
     pwsp_events_entry *run = (pwsp_events_entry *)pwsp_memory_alloc(&events->sim->memory,
                                                                     (size_t)capacity * sizeof *run);
     if (!run) {
         return false;
     }
-    for (uint64_t i = 0; i < queue->run_count; i++) {
+    for (uint64_t i = 0; i < queue->run_capacity; i++) {
         run[i] = *pwsp_events_run_at(queue, i);
     }
     pwsp_memory_free(&events->sim->memory, queue->run, (size_t)queue->run_capacity * sizeof *run);
@@ -48,22 +50,23 @@ static bool pwsp_events_run_grow(const pwsp_events *events, pwsp_events_queue *q
     return true;
 }
 
-static bool pwsp_events_queue_push(pwsp_events *events, pwsp_events_queue *queue,
-                                   pwsp_events_entry entry) {
-    const uint64_t last = queue->run_count - 1;
-    bool is_last = queue->run_count == 0 ||
-                   pwsp_events_entry_is_less(events, pwsp_events_run_at(queue, last), &entry);
+PWSP_INTERNAL bool pwsp_events_queue_push(pwsp_events *events, pwsp_events_queue *queue,
+                                          uint64_t key, uint32_t node) {
+    const pwsp_events_entry entry = pwsp_events_entry_make(key, node);
+    const uint64_t run_count = queue->count - queue->heap_count;
+    bool is_last = run_count == 0 || pwsp_events_entry_is_less(
+                                         events, pwsp_events_run_at(queue, run_count - 1), &entry);
     bool is_first =
         !is_last && pwsp_events_entry_is_less(events, &entry, pwsp_events_run_at(queue, 0));
-    if (is_last || is_first ? !pwsp_events_run_grow(events, queue)
-                            : !pwsp_events_heap_push(events, queue, entry)) {
+    const bool is_of_run = is_last || is_first;
+    if (is_of_run ? run_count == queue->run_capacity && !pwsp_events_run_grow(events, queue)
+                  : !pwsp_events_heap_push(events, queue, entry)) {
         events->is_out_of_memory = true;
         return false;
     }
-    if (is_last || is_first) {
+    if (is_of_run) {
         queue->run_head -= is_first;
-        *pwsp_events_run_at(queue, is_first ? 0 : queue->run_count) = entry;
-        queue->run_count++;
+        *pwsp_events_run_at(queue, is_first ? 0 : run_count) = entry;
     }
     queue->count++;
     return true;
@@ -88,18 +91,16 @@ static void pwsp_events_heap_pop(const pwsp_events *events, pwsp_events_queue *q
     queue->heap[i] = last;
 }
 
-PWSP_INTERNAL pwsp_events_entry pwsp_events_queue_pop(const pwsp_events *events,
-                                                      pwsp_events_queue *queue) {
+PWSP_INTERNAL pwsp_events_entry pwsp_events_queue_take(const pwsp_events *events,
+                                                       pwsp_events_queue *queue) {
     const pwsp_events_entry *least = pwsp_events_queue_first(events, queue);
     pwsp_events_entry first = *least;
     queue->count--;
-    if (queue->heap_count && least == queue->heap) {
+    if (least == queue->heap) {
         pwsp_events_heap_pop(events, queue);
     } else {
         queue->run_head++;
-        queue->run_count--;
     }
-    PTOWSP_ASSERT(queue->count == queue->run_count + queue->heap_count);
     return first;
 }
 
@@ -130,23 +131,14 @@ static bool pwsp_events_grow_nodes(pwsp_events *events, uint64_t needed) {
             pwsp_events_grow(events, &events->turns_at, &events->turn_capacity, needed));
 }
 
-PWSP_INTERNAL uint32_t pwsp_events_node_new(pwsp_events *events) {
-    uint32_t id = events->free_node;
-    if (id) {
-        events->free_node = events->nodes[id].waiters;
-    } else {
-        uint64_t next = events->node_count ? events->node_count : 1;
-        if (next >= UINT32_MAX || !pwsp_events_grow_nodes(events, next + 1)) {
-            events->is_out_of_memory = true;
-            return 0;
-        }
-        events->node_count = next + 1;
-        id = (uint32_t)next;
+PWSP_INTERNAL uint32_t pwsp_events_node_place(pwsp_events *events) {
+    const uint64_t next = events->node_count ? events->node_count : 1;
+    if (next >= PWSP_EVENTS_ID_LIMIT || !pwsp_events_grow_nodes(events, next + 1)) {
+        events->is_out_of_memory = true;
+        return 0;
     }
-    memset(&events->nodes[id], 0, sizeof events->nodes[id]);
-    pwsp_events_set_cause(events, id, PTOWSP_NO_INDEX);
-    events->nodes[id].refs = 1;
-    return id;
+    events->node_count = next + 1;
+    return (uint32_t)next;
 }
 
 PWSP_INTERNAL void pwsp_events_ref(pwsp_events *events, uint64_t node) {
@@ -155,72 +147,8 @@ PWSP_INTERNAL void pwsp_events_ref(pwsp_events *events, uint64_t node) {
     }
 }
 
-PWSP_INTERNAL void pwsp_events_unref(pwsp_events *events, uint64_t node) {
-    if (node != PWSP_EVENTS_NONE && --events->nodes[node].refs == 0) {
-        PTOWSP_ASSERT(events->nodes[node].is_done);
-        events->nodes[node].waiters = events->free_node;
-        events->free_node = (uint32_t)node;
-    }
-}
-
-// A dependence is done. Of several that are done at one time the lowest task counts.
-PWSP_INLINE void pwsp_events_later(pwsp_events *events, uint32_t waiter, uint32_t done) {
-    uint64_t time = events->nodes[done].time, before = events->nodes[waiter].time;
-    if (time < before) {
-        return;
-    }
-    uint64_t cause = pwsp_events_cause(events, done);
-    if (time > before || cause < pwsp_events_cause(events, waiter)) {
-        events->nodes[waiter].time = time;
-        pwsp_events_set_cause(events, waiter, cause);
-    }
-}
-
-// A join gets no further dependences.
-static void pwsp_events_close(pwsp_events *events, uint64_t id) {
-    pwsp_events_node *node = &events->nodes[id];
-    if (node->kind == PWSP_EVENTS_OPEN_JOIN) {
-        node->kind = PWSP_EVENTS_JOIN;
-        pwsp_events_arrive(events, (uint32_t)id);
-        pwsp_events_settle(events);
-    }
-}
-
-// Makes one node wait for another; no effect if that is done.
-PWSP_INTERNAL void pwsp_events_wait(pwsp_events *events, uint32_t waiter, uint64_t other) {
-    if (other == PWSP_EVENTS_NONE || waiter == 0) {
-        return;
-    }
-    PTOWSP_ASSERT(waiter != other);
-    pwsp_events_close(events, other);
-    pwsp_events_node *node = &events->nodes[other];
-    if (node->is_done) {
-        pwsp_events_later(events, waiter, (uint32_t)other);
-        return;
-    }
-    uint32_t id = events->free_link;
-    if (id) {
-        events->free_link = events->links[id].next;
-    } else {
-        void *links = events->links;
-        uint64_t next = events->link_count ? events->link_count : 1;
-        if (next >= UINT32_MAX ||
-            !pwsp_memory_grow_little(&events->sim->memory, &links, &events->link_capacity, next + 1,
-                                     sizeof(pwsp_events_link))) {
-            events->is_out_of_memory = true;
-            return;
-        }
-        events->links = (pwsp_events_link *)links;
-        events->link_count = next + 1;
-        id = (uint32_t)next;
-    }
-    pwsp_events_link link = {waiter, node->waiters};
-    events->links[id] = link;
-    node->waiters = id;
-    events->nodes[waiter].pending++;
-}
-
-PWSP_INTERNAL void pwsp_events_fire(pwsp_events *events, uint32_t id) {
+// A join is done: its waiters are told after those of others.
+static void pwsp_events_fire(pwsp_events *events, uint32_t id) {
     void *fired = events->fired;
     PTOWSP_ASSERT(!events->nodes[id].is_done && events->nodes[id].pending == 0);
     events->nodes[id].is_done = true;
@@ -233,24 +161,27 @@ PWSP_INTERNAL void pwsp_events_fire(pwsp_events *events, uint32_t id) {
     events->fired[events->fired_count++] = id;
 }
 
-// A task waits only for its lane now: into its queue.
-PWSP_INTERNAL void pwsp_events_make_ready(pwsp_events *events, uint32_t id) {
-    const pwsp_events_node *node = &events->nodes[id];
-    uint32_t lane = node->lane;
-    pwsp_events_entry entry = pwsp_events_entry_make(
-        events->sim->schedule->ready == PTOWSP_READY_PRIORITY ? events->ranks[id] : node->index,
-        id);
-    if (!pwsp_events_queue_push(events, &events->queues[lane], entry)) {
-        return;
+PWSP_INTERNAL bool pwsp_events_link_new(pwsp_events *events, uint32_t waiter, uint32_t *list) {
+    uint32_t id = events->free_link;
+    if (id) {
+        events->free_link = events->links[id].next;
+    } else {
+        void *links = events->links;
+        uint64_t next = events->link_count ? events->link_count : 1;
+        if (next >= PWSP_EVENTS_ID_LIMIT ||
+            !pwsp_memory_grow_little(&events->sim->memory, &links, &events->link_capacity, next + 1,
+                                     sizeof(pwsp_events_link))) {
+            events->is_out_of_memory = true;
+            return false;
+        }
+        events->links = (pwsp_events_link *)links;
+        events->link_count = next + 1;
+        id = (uint32_t)next;
     }
-    if (events->is_shared) {
-        events->ready_count[lane]++;
-        return;
-    }
-    pwsp_events_note_change(events, lane);
-    const pwsp_sim *sim = events->sim;
-    events->ready_count[pwsp_sim_pool_of(sim, lane)]++;
-    events->able[lane / 64] |= events->idle[lane / 64] & (UINT64_C(1) << lane % 64);
+    pwsp_events_link link = {waiter, *list};
+    events->links[id] = link;
+    *list = id;
+    return true;
 }
 
 // A pipeline has no open dependence left: it starts.
@@ -270,47 +201,68 @@ static void pwsp_events_start_pipeline(pwsp_events *events, uint32_t id) {
     pwsp_sim_start_pipeline(sim, more->pipeline, more->run, start);
     sim->stats.stall_cycles[PTOWSP_STALL_DEPENDENCY] += start - node->clock;
     sim->stats.makespan_cycles = pwsp_max_u64(sim->stats.makespan_cycles, end);
-    pwsp_events_queue_push(events, events->ends, pwsp_events_entry_make(end, id));
+    pwsp_events_queue_push(events, events->ends, end, id);
 }
 
-// One dependence less.
-PWSP_INTERNAL void pwsp_events_arrive(pwsp_events *events, uint32_t id) {
-    pwsp_events_node *node = &events->nodes[id];
-    PTOWSP_ASSERT(node->pending > 0);
-    if (--node->pending > 0) {
-        return;
-    }
-    if (node->kind == PWSP_EVENTS_PIPELINE) {
-        pwsp_events_start_pipeline(events, id);
-        return;
-    }
-    if (node->kind == PWSP_EVENTS_JOIN) {
-        pwsp_events_fire(events, id);
-        return;
-    }
-    uint64_t turn = pwsp_events_turn(events, id);
-    if (turn > events->now) {
-        pwsp_events_queue_push(events, events->turns, pwsp_events_entry_make(turn, id));
-    } else {
-        pwsp_events_make_ready(events, id);
+PWSP_INTERNAL PWSP_COLD void pwsp_events_open(pwsp_events *events, uint32_t id) {
+    switch (events->nodes[id].kind) {
+    case PWSP_EVENTS_PIPELINE: pwsp_events_start_pipeline(events, id); break;
+    case PWSP_EVENTS_JOIN: pwsp_events_fire(events, id); break;
+    default: pwsp_events_queue_push(events, events->turns, pwsp_events_turn(events, id), id); break;
     }
 }
 
-// Tells the waiters of done nodes, and their waiters in turn.
-PWSP_INTERNAL void pwsp_events_settle(pwsp_events *events) {
+// Takes the first of a list of waiters.
+PWSP_FORCE_INLINE uint32_t pwsp_events_list_take(pwsp_events *events, uint32_t *list) {
+    const uint32_t at = *list, id = at & (PWSP_EVENTS_ID_LIMIT - 1);
+    if (at >= PWSP_EVENTS_LAST) {
+        *list = 0;
+        return id;
+    }
+    if (at >= PWSP_EVENTS_OWN) {
+        *list = events->nodes[id].next;
+        events->nodes[id].is_linked = false;
+        return id;
+    }
+    const pwsp_events_link link = events->links[id];
+    events->links[id].next = events->free_link;
+    events->free_link = id;
+    *list = link.next;
+    return link.node;
+}
+
+// Tells the waiters of one node.
+static void pwsp_events_tell_those_of(pwsp_events *events, uint32_t id) {
+    const uint64_t time = events->nodes[id].time, cause = pwsp_events_cause(events, id);
+    uint32_t list = events->nodes[id].waiters;
+    PTOWSP_ASSERT(events->nodes[id].is_done);
+    events->nodes[id].waiters = 0;
+    while (list) {
+        const uint32_t waiter = pwsp_events_list_take(events, &list);
+        pwsp_events_later(events, waiter, time, cause);
+        pwsp_events_arrive(events, waiter);
+    }
+    pwsp_events_unref(events, id);  // the cause of its end
+}
+
+// Tells the waiters of joins that are done, and theirs in turn.
+static void pwsp_events_settle(pwsp_events *events) {
     while (events->fired_count > 0) {
-        uint32_t id = events->fired[--events->fired_count];
-        uint32_t link = events->nodes[id].waiters;
-        events->nodes[id].waiters = 0;
-        while (link) {
-            uint32_t next = events->links[link].next, waiter = events->links[link].node;
-            events->links[link].next = events->free_link;
-            events->free_link = link;
-            pwsp_events_later(events, waiter, id);
-            pwsp_events_arrive(events, waiter);
-            link = next;
-        }
-        pwsp_events_unref(events, id);  // the cause of its end
+        pwsp_events_tell_those_of(events, events->fired[--events->fired_count]);
+    }
+}
+
+PWSP_INTERNAL void pwsp_events_tell_waiters(pwsp_events *events, uint32_t id) {
+    pwsp_events_tell_those_of(events, id);
+    pwsp_events_settle(events);
+}
+
+PWSP_INTERNAL void pwsp_events_close(pwsp_events *events, uint64_t id) {
+    pwsp_events_node *node = &events->nodes[id];
+    if (node->kind == PWSP_EVENTS_OPEN_JOIN) {
+        node->kind = PWSP_EVENTS_JOIN;
+        pwsp_events_arrive(events, (uint32_t)id);
+        pwsp_events_settle(events);
     }
 }
 
