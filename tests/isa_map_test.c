@@ -610,8 +610,8 @@ static void reduce__rows_are_summed_in_the_order_that_is_promised(void **unused)
             } else {
                 (which == 0   ? ptoisa_rows_add_avx2
                  : which == 1 ? ptoisa_rows_mul_avx2
-                 : which == 2 ? ptoisa_rows_peak_avx2
-                              : ptoisa_rows_dip_avx2)(got, data, s.cols, rows, cols);
+                 : which == 2 ? ptoisa_rows_max_avx2
+                              : ptoisa_rows_min_avx2)(got, data, s.cols, rows, cols);
             }
             for (uint32_t r = 0; r < rows; r++) {
                 assert_true((want[r] != want[r] && got[r] != got[r]) ||

@@ -36,6 +36,7 @@ src/isa/vector.h
 src/isa/map.h
 src/isa/elementwise.h
 src/isa/broadcast.h
+src/isa/fold.h
 src/isa/reduce.h
 src/isa/matmul_block.h
 src/isa/matmul_neon.h

@@ -272,9 +272,10 @@ PTOISA_FN bool ptoisa_check_tile(ptoisa_core *core, ptoisa_op op, const char *wh
         return ptoisa_fault(core, op, "%s: columns of %u x %u bytes are no multiple of 32", which,
                             tile->rows, size);
     }
-    if (tile->rows % ptoisa_box_rows(tile) != 0 || tile->cols % ptoisa_box_cols(tile) != 0) {
+    const uint32_t box_rows = ptoisa_box_rows(tile), box_cols = ptoisa_box_cols(tile);
+    if ((tile->rows & (box_rows - 1)) != 0 || (tile->cols & (box_cols - 1)) != 0) {
         return ptoisa_fault(core, op, "%s: %u x %u are no whole boxes of %u x %u", which,
-                            tile->rows, tile->cols, ptoisa_box_rows(tile), ptoisa_box_cols(tile));
+                            tile->rows, tile->cols, box_rows, box_cols);
     }
     if (!core->is_dry && (tile->data == NULL || (uintptr_t)tile->data % 32 != 0)) {
         return ptoisa_fault(core, op, "%s: its address %p is not 32-byte aligned", which,
