@@ -59583,8 +59583,13 @@ PWSP_FORCE_INLINE void pwsp_stretch_step(pwsp_expander *x, const pwsp_stretch *s
         *stretch->entry = at;
         *stretch->variable = pwsp_array_at(stretch->indices, at);
     }
-    for (uint32_t j = 0; j < axis_count; j++) {
+    // Without views scalars follow the axes.
+    const uint32_t first_count = view_count ? axis_count : axis_count + scalar_count;
+    for (uint32_t j = 0; j < first_count; j++) {
         *args++ = pwsp_source_value(stretch->codes[j], i);
+    }
+    if (view_count == 0) {
+        return;
     }
     for (uint32_t j = 0; j < view_count; j++) {
         pwsp_stretch_tile(x, &stretch->views[j], i, j);
@@ -60606,6 +60611,10 @@ PWSP_INLINE uint32_t pwsp_sim_dispatch(pwsp_sim *sim, uint32_t pool_index, bool 
     return lane;
 }
 
+// The lanes of the next tasks of a pool, by their keys. Not for ANY.
+PWSP_INTERNAL void pwsp_sim_dispatch_batch(pwsp_sim *sim, uint32_t pool, const uint64_t *keys,
+                                           uint32_t count, uint32_t *out_lanes);
+
 // The reason for a task's start; *out_cause is the task that it waited for.
 PWSP_INTERNAL ptowsp_stall pwsp_sim_cause(const pwsp_sim *sim, const pwsp_token *ready,
                                           const pwsp_lane *lane, uint64_t issue, uint64_t start,
@@ -60994,6 +61003,32 @@ PWSP_INTERNAL uint32_t pwsp_sim_dispatch_other(pwsp_sim *sim, uint32_t pool_inde
                : pool->first + pwsp_lane_choose(sim->lane_rule, key, 0, pool->count);
 }
 
+PWSP_INTERNAL void pwsp_sim_dispatch_batch(pwsp_sim *sim, uint32_t pool_index, const uint64_t *keys,
+                                           uint32_t count, uint32_t *out_lanes) {
+    PTOWSP_ASSERT(sim->lane_rule != PWSP_LANE_ANY);
+    pwsp_pool_lanes *pool = &sim->pools[pool_index];
+    const uint32_t first = pool->first, lane_count = pool->count;
+    if (sim->lane_rule == PWSP_LANE_IN_TURN) {
+        uint32_t next = pool->next;
+        for (uint32_t i = 0; i < count; i++) {
+            out_lanes[i] = first + next;
+            next = next + 1 == lane_count ? 0 : next + 1;
+        }
+        pool->next = next;
+        return;
+    }
+    const bool is_mixed = sim->lane_rule == PWSP_LANE_BY_MIXED_KEY;
+    uint64_t low = 0, span = 0;  // keys [low, low + span) have the lanes from the first on
+    for (uint32_t i = 0; i < count; i++) {
+        const uint64_t key = is_mixed ? pwsp_mix64(keys[i]) : keys[i];
+        if (key - low >= span) {  // keys are often near the one before
+            low = key - pwsp_modulo(key, lane_count);
+            span = low > UINT64_MAX - lane_count ? UINT64_MAX - low + 1 : lane_count;
+        }
+        out_lanes[i] = first + (uint32_t)(key - low);
+    }
+}
+
 PWSP_INTERNAL ptowsp_stall pwsp_sim_cause(const pwsp_sim *sim, const pwsp_token *ready,
                                           const pwsp_lane *lane, uint64_t issue, uint64_t start,
                                           uint64_t *out_cause) {
@@ -61119,7 +61154,7 @@ typedef struct pwsp_flight {
 // Tasks of one lane, in a ring of their ends, and one of the tasks if these are kept.
 typedef struct pwsp_flight_queue {
     uint64_t *ring, *tasks;
-    uint64_t second;    // the end behind the head's, or UINT64_MAX
+    uint64_t second;    // the player behind the head's, or EMPTY
     uint32_t capacity;  // a power of two, or 0
     uint32_t head, count;
 } pwsp_flight_queue;
@@ -61148,7 +61183,10 @@ PWSP_INTERNAL size_t pwsp_window_bytes(const pwsp_window *window);
 // Doubles the ring of a lane. False when memory is out.
 PWSP_INTERNAL bool pwsp_window_grow(pwsp_window *window, const pwsp_memory *memory, uint32_t lane);
 
-// Moves base to the earliest end, rebuilds all players, and returns the winner.
+// Rebuilds all players for a base that no end is before, and returns the winner.
+PWSP_INTERNAL uint64_t pwsp_window_rebuild(pwsp_window *window, uint64_t base);
+
+// The same with the earliest end for a base.
 PWSP_INTERNAL uint64_t pwsp_window_rebase(pwsp_window *window);
 
 // The largest player except EMPTY stands for ends too far from base.
@@ -61196,37 +61234,54 @@ PWSP_INLINE uint64_t pwsp_window_first_end(const pwsp_window *window) {
     return pwsp_window_winner_end(window, window->games[1]);
 }
 
+// Adds a task to its lane's ring; *out_before is how many are before it. False when memory is out.
+PWSP_FORCE_INLINE bool pwsp_window_append(pwsp_window *window, const pwsp_memory *memory,
+                                          uint32_t lane, uint64_t end, uint32_t *out_before) {
+    pwsp_flight_queue *queue = &window->queues[lane];
+    const uint32_t before = queue->count;
+    if (PWSP_UNLIKELY(before == queue->capacity) && !pwsp_window_grow(window, memory, lane)) {
+        return false;
+    }
+    queue->ring[(queue->head + before) & (queue->capacity - 1)] = end;
+    queue->count = before + 1;
+    *out_before = before;
+    return true;
+}
+
 // Adds a task that ends no earlier than the others of its lane; *winner is kept up to date, and the
 // caller counts it. False when memory is out.
 PWSP_FORCE_INLINE bool pwsp_window_push_after(pwsp_window *window, const pwsp_memory *memory,
                                               uint32_t lane, uint64_t end, uint64_t *winner) {
-    pwsp_flight_queue *queue = &window->queues[lane];
-    if (queue->count == queue->capacity && !pwsp_window_grow(window, memory, lane)) {
+    uint32_t before;
+    if (!pwsp_window_append(window, memory, lane, end, &before)) {
         return false;
     }
-    queue->ring[(queue->head + queue->count) & (queue->capacity - 1)] = end;
-    uint32_t before = queue->count++;
     if (PWSP_UNLIKELY(end < window->base)) {
         *winner = pwsp_window_rebase(window);
     } else if (before == 0) {
         *winner = pwsp_window_replay(window, lane, pwsp_window_player(window, lane, end));
     } else if (before == 1) {
-        queue->second = end;
+        window->queues[lane].second = pwsp_window_player(window, lane, end);
     }
     return true;
 }
 
+// Takes the first task of a lane, and returns the lane's next player.
+PWSP_FORCE_INLINE uint64_t pwsp_window_take(pwsp_window *window, uint32_t lane) {
+    pwsp_flight_queue *queue = &window->queues[lane];
+    const uint64_t player = queue->second;
+    const uint32_t mask = queue->capacity - 1, head = queue->head + 1, count = queue->count - 1;
+    const uint64_t third = pwsp_window_player(window, lane, queue->ring[(head + 1) & mask]);
+    queue->count = count;
+    queue->head = head & mask;
+    queue->second = count > 1 ? third : PWSP_WINDOW_EMPTY;  // no branch: it would be a guess
+    return player;
+}
+
 // Takes the winner, which the caller counts, and returns the next one.
 PWSP_FORCE_INLINE uint64_t pwsp_window_pop_first(pwsp_window *window, uint64_t winner) {
-    uint32_t lane = pwsp_window_lane(window, winner);
-    pwsp_flight_queue *queue = &window->queues[lane];
-    uint64_t second = queue->second;
-    queue->count--;
-    queue->head = (queue->head + 1) & (queue->capacity - 1);
-    queue->second =
-        queue->count > 1 ? queue->ring[(queue->head + 1) & (queue->capacity - 1)] : UINT64_MAX;
-    return pwsp_window_replay(
-        window, lane, queue->count ? pwsp_window_player(window, lane, second) : PWSP_WINDOW_EMPTY);
+    const uint32_t lane = pwsp_window_lane(window, winner);
+    return pwsp_window_replay(window, lane, pwsp_window_take(window, lane));
 }
 
 PWSP_INLINE bool pwsp_window_push(pwsp_window *window, const pwsp_memory *memory, uint32_t lane,
@@ -61254,6 +61309,14 @@ PWSP_INLINE pwsp_flight pwsp_window_pop(pwsp_window *window, uint32_t *out_lane)
     pwsp_window_pop_first(window, winner);
     window->count--;
     return flight;
+}
+
+// Takes all tasks that end up to a time.
+PWSP_INLINE void pwsp_window_leave(pwsp_window *window, uint64_t time) {
+    uint32_t lane;
+    while (pwsp_window_first_end(window) <= time) {
+        pwsp_window_pop(window, &lane);
+    }
 }
 
 #endif
@@ -61295,7 +61358,7 @@ PWSP_INTERNAL void pwsp_window_clear(pwsp_window *window, const pwsp_memory *mem
     for (uint32_t i = 0; i < window->lane_count; i++) {
         window->queues[i].head = pwsp_window_start(i, window->queues[i].capacity);
         window->queues[i].count = 0;
-        window->queues[i].second = UINT64_MAX;
+        window->queues[i].second = PWSP_WINDOW_EMPTY;
     }
     for (uint32_t i = 0; i < 2 * window->leaf_count; i++) {
         window->games[i] = PWSP_WINDOW_EMPTY;
@@ -61363,6 +61426,7 @@ PWSP_INTERNAL bool pwsp_window_grow(pwsp_window *window, const pwsp_memory *memo
         pwsp_memory_free(memory, ring, bytes);
         return false;
     }
+    memset(ring, 0xff, bytes);  // the end behind the last may be read, but is not used
     uint32_t start = pwsp_window_start(lane, capacity);
     for (uint32_t i = 0; i < queue->count; i++) {
         uint32_t from = (queue->head + i) & (queue->capacity - 1);
@@ -61381,6 +61445,23 @@ PWSP_INTERNAL bool pwsp_window_grow(pwsp_window *window, const pwsp_memory *memo
     return true;
 }
 
+PWSP_INTERNAL uint64_t pwsp_window_rebuild(pwsp_window *window, uint64_t base) {
+    uint64_t *players = window->games + window->leaf_count;
+    window->base = base;
+    for (uint32_t i = 0; i < window->lane_count; i++) {
+        pwsp_flight_queue *queue = &window->queues[i];
+        const uint32_t head = queue->head, second = (head + 1) & (queue->capacity - 1);
+        players[i] =
+            queue->count ? pwsp_window_player(window, i, queue->ring[head]) : PWSP_WINDOW_EMPTY;
+        queue->second = queue->count > 1 ? pwsp_window_player(window, i, queue->ring[second])
+                                         : PWSP_WINDOW_EMPTY;
+    }
+    for (uint32_t i = window->leaf_count - 1; i > 0; i--) {
+        window->games[i] = pwsp_min_u64(window->games[2 * i], window->games[2 * i + 1]);
+    }
+    return window->games[1];
+}
+
 PWSP_INTERNAL uint64_t pwsp_window_rebase(pwsp_window *window) {
     uint64_t base = UINT64_MAX;
     for (uint32_t i = 0; i < window->lane_count; i++) {
@@ -61390,19 +61471,7 @@ PWSP_INTERNAL uint64_t pwsp_window_rebase(pwsp_window *window) {
         }
     }
     PTOWSP_ASSERT(base != UINT64_MAX);  // something is in flight
-    window->base = base;
-    for (uint32_t i = 0; i < window->lane_count; i++) {
-        pwsp_flight_queue *queue = &window->queues[i];
-        queue->second =
-            queue->count > 1 ? queue->ring[(queue->head + 1) & (queue->capacity - 1)] : UINT64_MAX;
-        window->games[window->leaf_count + i] =
-            queue->count ? pwsp_window_player(window, i, queue->ring[queue->head])
-                         : PWSP_WINDOW_EMPTY;
-    }
-    for (uint32_t i = window->leaf_count - 1; i > 0; i--) {
-        window->games[i] = pwsp_min_u64(window->games[2 * i], window->games[2 * i + 1]);
-    }
-    return window->games[1];
+    return pwsp_window_rebuild(window, base);
 }
 
 // =================================================================================================
@@ -61886,6 +61955,283 @@ PWSP_INTERNAL bool pwsp_lanes_slot_load(pwsp_lanes *lanes, const pwsp_tile_at *t
 }
 
 // =================================================================================================
+// src/time/near.h
+// =================================================================================================
+
+// A batch through a window, task by task, with all times near zero: near.c.
+
+#ifndef PWSP_NEAR_H
+#define PWSP_NEAR_H
+
+// May tasks [begin, end) of a batch be issued so? Nothing in the window has ended by the clock.
+PWSP_INTERNAL bool pwsp_near_may(const pwsp_lanes *lanes, const pwsp_batch *batch, uint32_t begin,
+                                 uint32_t end);
+
+// Issues them; lane_of has the lanes of all of the batch. False with an error in sim.
+PWSP_INTERNAL bool pwsp_near_run(pwsp_lanes *lanes, const pwsp_batch *batch,
+                                 const uint32_t *lane_of, uint32_t begin, uint32_t end);
+
+#endif
+
+// =================================================================================================
+// src/time/near.c
+// =================================================================================================
+
+// Batches through a window, task by task, while all times are near zero.
+//
+// This is the tournament of window.h on a copy of its own, of 32 or 64 lanes, whatever there are: the
+// games of a replay stand one behind the other. Players are ends alone, none too far for one number,
+// and no store of the loop can change where another one goes, which leaves the compiler free.
+//
+//      the window is full:   the winner leaves, and with it the clock is at its end
+//      in any case:          the task is placed; if its lane is empty, its end plays, too
+//
+// All that the tasks wait for is found at the end: the clock moves by the window alone, and of starts
+// and clocks only sums are wanted.
+
+#define PWSP_NEAR_LANE_MAX 64
+#define PWSP_NEAR_MIN      48u  // tasks: fewer are not worth the copy
+
+// All by lane: an index and a constant find any of it.
+typedef struct pwsp_near {
+    uint64_t games[2 * PWSP_NEAR_LANE_MAX];
+    uint64_t *rings[PWSP_NEAR_LANE_MAX];
+    uint64_t seconds[PWSP_NEAR_LANE_MAX];  // players behind the heads', or EMPTY
+    uint32_t masks[PWSP_NEAR_LANE_MAX];    // capacity - 1
+    uint32_t heads[PWSP_NEAR_LANE_MAX], tails[PWSP_NEAR_LANE_MAX];  // modulo 2^32, not capacity
+    uint32_t rooms[PWSP_NEAR_LANE_MAX];                             // capacity - count
+    uint64_t frees[PWSP_NEAR_LANE_MAX];
+    uint64_t cycles[PWSP_NEAR_LANE_MAX];  // of the tasks of the loop
+    uint32_t counts[PWSP_NEAR_LANE_MAX];  // of these
+} pwsp_near;
+
+PWSP_INTERNAL bool pwsp_near_may(const pwsp_lanes *lanes, const pwsp_batch *batch, uint32_t begin,
+                                 uint32_t end) {
+    const pwsp_sim *sim = lanes->sim;
+    const pwsp_open_scope *scope = &sim->order.scopes[sim->order.depth - 1];
+    const bool has_structure = sim->order.has_structure;
+    if (end - begin < PWSP_NEAR_MIN || batch->tile_count ||
+        lanes->window.lane_count > PWSP_NEAR_LANE_MAX ||
+        (has_structure && !scope->is_parallel)) {  // each task waits for the one before
+        return false;
+    }
+    uint64_t any = sim->clock.now | (has_structure ? scope->ready.time : 0);
+    for (uint32_t i = 0; i < lanes->window.lane_count; i++) {
+        any |= sim->lanes[i].free;
+    }
+    for (uint32_t i = begin; i < end; i++) {
+        any |= batch->cycles[i];
+    }
+    return any >> 48 == 0;  // no end is beyond 2^48 * (PWSP_BATCH_MAX + 1)
+}
+
+PWSP_FORCE_INLINE uint64_t pwsp_near_player(uint32_t lane, uint64_t end, uint32_t bits) {
+    return end << bits | lane;
+}
+
+// Replays the games of a lane with a new player, and returns the winner.
+PWSP_FORCE_INLINE uint64_t pwsp_near_replay(pwsp_near *near, uint32_t lane, uint64_t player,
+                                            uint32_t bits) {
+    uint64_t *games = near->games;
+    uint32_t i = (1u << bits) + lane;
+#define PWSP_NEAR_GAME                                                                             \
+    games[i] = player;                                                                             \
+    player = pwsp_min_u64(games[i ^ 1], player);                                                   \
+    i >>= 1;
+    if (bits == 6) {
+        PWSP_NEAR_GAME
+    }
+    PWSP_NEAR_GAME
+    PWSP_NEAR_GAME
+    PWSP_NEAR_GAME
+    PWSP_NEAR_GAME
+    PWSP_NEAR_GAME
+#undef PWSP_NEAR_GAME
+    return player;
+}
+
+PWSP_FORCE_INLINE void pwsp_near_open(pwsp_near *near, const pwsp_window *window, uint32_t lane) {
+    const pwsp_flight_queue *queue = &window->queues[lane];
+    near->rings[lane] = queue->ring;
+    near->masks[lane] = queue->capacity - 1;
+    near->heads[lane] = queue->head;
+    near->tails[lane] = queue->head + queue->count;
+    near->rooms[lane] = queue->capacity - queue->count;
+}
+
+PWSP_FORCE_INLINE void pwsp_near_close(const pwsp_near *near, pwsp_window *window, uint32_t lane) {
+    pwsp_flight_queue *queue = &window->queues[lane];
+    queue->head = near->heads[lane] & near->masks[lane];
+    queue->count = near->tails[lane] - near->heads[lane];
+}
+
+// Copies the window and its lanes, and returns the winner.
+PWSP_FORCE_INLINE uint64_t pwsp_near_begin(pwsp_near *near, const pwsp_lanes *lanes,
+                                           uint32_t bits) {
+    const uint32_t leaf_count = 1u << bits, lane_count = lanes->window.lane_count;
+    uint64_t *games = near->games;
+    for (uint32_t i = 0; i < leaf_count; i++) {
+        games[leaf_count + i] = PWSP_WINDOW_EMPTY;
+    }
+    for (uint32_t i = 0; i < lane_count; i++) {
+        const pwsp_flight_queue *queue = &lanes->window.queues[i];
+        pwsp_near_open(near, &lanes->window, i);
+        near->seconds[i] = PWSP_WINDOW_EMPTY;
+        if (queue->count) {
+            games[leaf_count + i] = pwsp_near_player(i, queue->ring[queue->head], bits);
+        }
+        if (queue->count > 1) {
+            const uint64_t second = queue->ring[(queue->head + 1) & (queue->capacity - 1)];
+            near->seconds[i] = pwsp_near_player(i, second, bits);
+        }
+        near->frees[i] = lanes->sim->lanes[i].free;
+        near->cycles[i] = 0;
+        near->counts[i] = 0;
+    }
+    for (uint32_t i = leaf_count - 1; i > 0; i--) {
+        games[i] = pwsp_min_u64(games[2 * i], games[2 * i + 1]);
+    }
+    return games[1];
+}
+
+// Copies them back.
+static void pwsp_near_end(const pwsp_near *near, pwsp_lanes *lanes) {
+    pwsp_sim *sim = lanes->sim;
+    for (uint32_t i = 0; i < lanes->window.lane_count; i++) {
+        pwsp_near_close(near, &lanes->window, i);
+        sim->lanes[i].free = near->frees[i];
+        sim->lane_stats[i].busy_cycles += near->cycles[i];
+        sim->lane_stats[i].task_count += near->counts[i];
+    }
+    pwsp_window_rebuild(&lanes->window, 0);
+}
+
+// Takes the winner, and returns the next one.
+PWSP_FORCE_INLINE uint64_t pwsp_near_pop(pwsp_near *near, uint64_t winner, uint32_t bits) {
+    const uint32_t lane = (uint32_t)winner & ((1u << bits) - 1);
+    const uint64_t player = near->seconds[lane];
+    const uint32_t head = near->heads[lane] + 1;
+    const uint64_t end = near->rings[lane][(head + 1) & near->masks[lane]];
+    const uint64_t is_last = near->tails[lane] - head < 2;
+    near->heads[lane] = head;
+    near->rooms[lane]++;
+    near->seconds[lane] = pwsp_near_player(lane, end, bits) | (0 - is_last);  // no branch: a guess
+    return pwsp_near_replay(near, lane, player, bits);
+}
+
+// Adds a task of a lane whose ring has room, and returns the winner.
+PWSP_FORCE_INLINE uint64_t pwsp_near_push(pwsp_near *near, uint32_t lane, uint64_t end,
+                                          uint64_t winner, uint32_t bits) {
+    const uint64_t player = pwsp_near_player(lane, end, bits);
+    const uint32_t tail = near->tails[lane];
+    near->rings[lane][tail & near->masks[lane]] = end;
+    near->tails[lane] = tail + 1;
+    near->rooms[lane]--;
+    if (tail == near->heads[lane]) {
+        return pwsp_near_replay(near, lane, player, bits);
+    }
+    near->seconds[lane] = pwsp_min_u64(near->seconds[lane], player);  // EMPTY, or no later
+    return winner;
+}
+
+// Makes room in a lane's ring. False when memory is out.
+PWSP_FORCE_INLINE bool pwsp_near_make_room(pwsp_near *near, pwsp_lanes *lanes, uint32_t lane) {
+    if (PWSP_LIKELY(near->rooms[lane])) {
+        return true;
+    }
+    pwsp_near_close(near, &lanes->window, lane);
+    const bool is_good = pwsp_window_grow(&lanes->window, &lanes->sim->memory, lane);
+    pwsp_near_open(near, &lanes->window, lane);
+    return is_good;
+}
+
+// What the loop finds.
+typedef struct pwsp_near_sums {
+    uint64_t starts, dues, clocks;
+    uint64_t last;  // the end of the last task
+    uint32_t count;
+} pwsp_near_sums;
+
+PWSP_FORCE_INLINE void pwsp_near_loop(pwsp_lanes *lanes, const pwsp_batch *batch,
+                                      const uint32_t *lane_of, uint32_t begin, uint32_t end_task,
+                                      uint64_t ready, uint32_t bits, pwsp_near_sums *sums) {
+    pwsp_near near;
+    pwsp_sim *sim = lanes->sim;
+    const uint64_t window_size = sim->schedule->window;
+    uint64_t clock = sim->clock.now, in_flight = lanes->window.count;
+    uint64_t starts = 0, dues = 0, clocks = 0, end = 0;
+    uint64_t winner = pwsp_near_begin(&near, lanes, bits);
+    uint32_t i = begin;
+    for (; i < end_task; i++) {
+        if (in_flight == window_size) {  // all that is in flight ends after the clock
+            clock = winner >> bits;
+            do {
+                winner = pwsp_near_pop(&near, winner, bits);
+                in_flight--;
+            } while (winner >> bits <= clock);
+        }
+        const uint32_t lane = lane_of[i];
+        const uint64_t cycles = batch->cycles[i], due = pwsp_max_u64(clock, ready);
+        const uint64_t start = pwsp_max_u64(due, near.frees[lane]);
+        end = start + cycles;
+        if (end > clock) {
+            if (!pwsp_near_make_room(&near, lanes, lane)) {
+                break;
+            }
+            winner = pwsp_near_push(&near, lane, end, winner, bits);
+            in_flight++;
+        }
+        near.frees[lane] = end;
+        near.cycles[lane] += cycles;
+        near.counts[lane]++;
+        starts += start;
+        dues += due;
+        clocks += clock;
+    }
+    const pwsp_near_sums found = {starts, dues, clocks, end, i - begin};
+    *sums = found;
+    pwsp_near_end(&near, lanes);
+    lanes->window.count = in_flight;
+    // Once a task had to leave, as many were in flight as may be.
+    const uint64_t most = clock > sim->clock.now ? window_size : in_flight;
+    sim->stats.in_flight_max = pwsp_max_u64(sim->stats.in_flight_max, most);
+    sim->stats.stall_cycles[PTOWSP_STALL_WINDOW] += clock - sim->clock.now;
+    sim->clock.now = clock;
+}
+
+PWSP_INTERNAL bool pwsp_near_run(pwsp_lanes *lanes, const pwsp_batch *batch,
+                                 const uint32_t *lane_of, uint32_t begin, uint32_t end) {
+    pwsp_sim *sim = lanes->sim;
+    pwsp_open_scope *scope = &sim->order.scopes[sim->order.depth - 1];
+    const pwsp_pool_lanes *pool = &sim->pools[batch->pool];
+    const uint64_t ready = sim->order.has_structure ? scope->ready.time : 0;
+    uint64_t *stalls = sim->stats.stall_cycles;
+    if (sim->schedule->issue == PTOWSP_ISSUE_IN_ORDER && ready > sim->clock.now) {
+        stalls[PTOWSP_STALL_DEPENDENCY] += ready - sim->clock.now;
+        sim->clock.now = ready;
+        pwsp_window_leave(&lanes->window, ready);
+    }
+    pwsp_near_sums sums;
+    if (lanes->window.lane_count <= 32) {
+        pwsp_near_loop(lanes, batch, lane_of, begin, end, ready, 5, &sums);
+    } else {
+        pwsp_near_loop(lanes, batch, lane_of, begin, end, ready, 6, &sums);
+    }
+    uint64_t largest = 0;
+    for (uint32_t i = 0; i < pool->count; i++) {
+        largest = pwsp_max_u64(largest, sim->lanes[pool->first + i].free);
+    }
+    sim->task_count += sums.count;
+    sim->issue_count += sums.count;
+    sim->stats.makespan_cycles = pwsp_max_u64(sim->stats.makespan_cycles, largest);
+    stalls[PTOWSP_STALL_DEPENDENCY] += sums.dues - sums.clocks;
+    stalls[PTOWSP_STALL_LANE] += sums.starts - sums.dues;
+    scope->done.time = scope->is_parallel ? pwsp_max_u64(scope->done.time, largest) : sums.last;
+    scope->ready.time = scope->is_parallel ? scope->ready.time : sums.last;
+    return sums.count == end - begin || pwsp_sim_no_memory(sim);
+}
+
+// =================================================================================================
 // src/time/batch.c
 // =================================================================================================
 
@@ -61945,11 +62291,20 @@ PWSP_FORCE_INLINE bool pwsp_lanes_batch_tell(pwsp_sim *sim, const pwsp_tile_at *
     return pwsp_deps_add(&sim->deps, tiles, tile_count, end);
 }
 
+// The lane of a task. lane_of: lanes of all of the batch, or NULL where they depend on time.
+PWSP_FORCE_INLINE uint32_t pwsp_batch_lane(pwsp_sim *sim, const pwsp_batch *batch,
+                                           const uint32_t *lane_of, uint32_t i) {
+    return PWSP_LIKELY(lane_of != NULL)
+               ? lane_of[i]
+               : pwsp_sim_dispatch(sim, batch->pool, false, batch->keys[i]);
+}
+
 // Tasks begin to end of a batch, one by one. Loop state is in local variables, so that the compiler may keep it in
 // registers.
 PWSP_FORCE_INLINE bool pwsp_lanes_batch_run(pwsp_lanes *lanes, const pwsp_batch *batch,
-                                            uint32_t begin, uint32_t end_task, bool is_in_order,
-                                            bool has_window, bool has_tiles) {
+                                            const uint32_t *lane_of, uint32_t begin,
+                                            uint32_t end_task, bool is_in_order, bool has_window,
+                                            bool has_tiles) {
     pwsp_sim *sim = lanes->sim;
     pwsp_open_scope *scope = &sim->order.scopes[sim->order.depth - 1];
     pwsp_window *window = &lanes->window;
@@ -61986,7 +62341,7 @@ PWSP_FORCE_INLINE bool pwsp_lanes_batch_run(pwsp_lanes *lanes, const pwsp_batch 
                 first_end = pwsp_window_winner_end(window, winner);
             }
         }
-        uint32_t lane_index = pwsp_sim_dispatch(sim, batch->pool, false, batch->keys[i]);
+        const uint32_t lane_index = pwsp_batch_lane(sim, batch, lane_of, i);
         pwsp_lane *lane = &sim->lanes[lane_index];
         uint64_t due = pwsp_max_u64(clock, ready);
         uint64_t start = pwsp_max_u64(due, lane->free);
@@ -62037,7 +62392,8 @@ PWSP_FORCE_INLINE bool pwsp_lanes_batch_run(pwsp_lanes *lanes, const pwsp_batch 
 // -- bulks ----------------------------------------------------------------------------------------
 
 #define PWSP_BULK_LANE_MAX 64   // with more, lanes have little each
-#define PWSP_BULK_MIN      16u  // tasks, unless they are the last of a batch
+#define PWSP_BULK_DEPTH    16u  // places in the window for each lane: with fewer, lanes are idle
+#define PWSP_BULK_MIN      16u  // tasks
 
 typedef struct pwsp_bulk {
     uint64_t first_free, last_free;  // lanes of the pool
@@ -62046,15 +62402,6 @@ typedef struct pwsp_bulk {
     uint64_t left_last;              // the last of them
     uint32_t left_by_lane[PWSP_BULK_LANE_MAX];
 } pwsp_bulk;
-
-// A slot load or a pipeline may have moved the clock past ends that are in the window still. No task
-// has its clock from them.
-static void pwsp_bulk_leave(pwsp_window *window, uint64_t clock) {
-    uint32_t lane;
-    while (pwsp_window_first_end(window) <= clock) {
-        pwsp_window_pop(window, &lane);
-    }
-}
 
 static void pwsp_bulk_count(const pwsp_window *window, pwsp_bulk *bulk) {
     const uint64_t until = bulk->until;
@@ -62086,7 +62433,9 @@ static bool pwsp_bulk_find(const pwsp_window *window, uint64_t clock, uint32_t w
     if (span >> 48) {
         return false;
     }
-    uint64_t step = span * (wanted - wanted / 8) / window->count;
+    // A few less than wanted, so that it is seldom too many: the last of each lane is on either side.
+    const uint64_t spare = pwsp_min_u64(window->lane_count / 3 + 1, wanted / 4);
+    uint64_t step = span * (wanted - spare) / window->count;
     for (uint32_t i = 0; i < 3; i++) {
         bulk->until = clock + pwsp_min_u64(step, span);
         pwsp_bulk_count(window, bulk);
@@ -62135,8 +62484,8 @@ static uint32_t pwsp_bulk_begin(const pwsp_lanes *lanes, const pwsp_batch *batch
 }
 
 // Tasks start when their lanes are free. False when memory is out.
-static bool pwsp_bulk_start(pwsp_lanes *lanes, const pwsp_batch *batch, uint32_t begin,
-                            uint32_t count, const pwsp_bulk *bulk) {
+static bool pwsp_bulk_start(pwsp_lanes *lanes, const pwsp_batch *batch, const uint32_t *lane_of,
+                            uint32_t begin, uint32_t count, const pwsp_bulk *bulk) {
     pwsp_sim *sim = lanes->sim;
     pwsp_window *window = &lanes->window;
     pwsp_open_scope *scope = &sim->order.scopes[sim->order.depth - 1];
@@ -62144,16 +62493,14 @@ static bool pwsp_bulk_start(pwsp_lanes *lanes, const pwsp_batch *batch, uint32_t
     uint64_t starts = 0, largest = 0, last = 0;
     uint32_t i = begin;
     for (; i < begin + count; i++) {
-        const uint32_t lane_index = pwsp_sim_dispatch(sim, batch->pool, false, batch->keys[i]);
+        const uint32_t lane_index = pwsp_batch_lane(sim, batch, lane_of, i);
         pwsp_lane *lane = &sim->lanes[lane_index];
-        pwsp_flight_queue *queue = &window->queues[lane_index];
         const uint64_t start = lane->free, end = start + batch->cycles[i];
+        uint32_t before;
         PTOWSP_ASSERT(start > bulk->until);
-        if (PWSP_UNLIKELY(queue->count == queue->capacity) &&
-            !pwsp_window_grow(window, &sim->memory, lane_index)) {
+        if (!pwsp_window_append(window, &sim->memory, lane_index, end, &before)) {
             break;
         }
-        queue->ring[(queue->head + queue->count++) & (queue->capacity - 1)] = end;
         lane->free = end;
         sim->lane_stats[lane_index].busy_cycles += batch->cycles[i];
         sim->lane_stats[lane_index].task_count++;
@@ -62177,8 +62524,8 @@ static bool pwsp_bulk_start(pwsp_lanes *lanes, const pwsp_batch *batch, uint32_t
 }
 
 // Issues tasks from `begin` on in bulk, if that can be. *out_count is how many. False with an error.
-static bool pwsp_lanes_bulk(pwsp_lanes *lanes, const pwsp_batch *batch, uint32_t begin,
-                            uint32_t end, uint32_t *out_count) {
+static bool pwsp_lanes_bulk(pwsp_lanes *lanes, const pwsp_batch *batch, const uint32_t *lane_of,
+                            uint32_t begin, uint32_t end, uint32_t *out_count) {
     pwsp_bulk bulk;
     pwsp_sim *sim = lanes->sim;
     pwsp_window *window = &lanes->window;
@@ -62192,48 +62539,65 @@ static bool pwsp_lanes_bulk(pwsp_lanes *lanes, const pwsp_batch *batch, uint32_t
         queue->count -= bulk.left_by_lane[lane];
         queue->head = (queue->head + bulk.left_by_lane[lane]) & (queue->capacity - 1);
     }
-    if (!pwsp_bulk_start(lanes, batch, begin, count, &bulk)) {
+    if (!pwsp_bulk_start(lanes, batch, lane_of, begin, count, &bulk)) {
         return false;
     }
     window->count += count - bulk.left;
-    pwsp_window_rebase(window);
+    pwsp_window_rebuild(window, sim->clock.now);  // what is in flight ends later
     sim->stats.in_flight_max = pwsp_max_u64(sim->stats.in_flight_max, window->count);
     return true;
 }
 
+// -- batches --------------------------------------------------------------------------------------
+
 // Tasks of a batch one by one.
-static bool pwsp_lanes_batch_part(pwsp_lanes *lanes, const pwsp_batch *batch, uint32_t begin,
-                                  uint32_t end) {
+static bool pwsp_lanes_batch_part(pwsp_lanes *lanes, const pwsp_batch *batch,
+                                  const uint32_t *lane_of, uint32_t begin, uint32_t end) {
     const ptowsp_schedule *schedule = lanes->sim->schedule;
     const bool is_in_order = schedule->issue == PTOWSP_ISSUE_IN_ORDER;
     const bool has_window = schedule->window != 0;
+    if (has_window && lane_of && pwsp_near_may(lanes, batch, begin, end)) {
+        return pwsp_near_run(lanes, batch, lane_of, begin, end);
+    }
     if (batch->tile_count) {
-        return has_window
-                   ? pwsp_lanes_batch_run(lanes, batch, begin, end, is_in_order, true, true)
-                   : pwsp_lanes_batch_run(lanes, batch, begin, end, is_in_order, false, true);
+        return has_window ? pwsp_lanes_batch_run(lanes, batch, lane_of, begin, end, is_in_order,
+                                                 true, true)
+                          : pwsp_lanes_batch_run(lanes, batch, lane_of, begin, end, is_in_order,
+                                                 false, true);
     }
     if (is_in_order) {
-        return has_window ? pwsp_lanes_batch_run(lanes, batch, begin, end, true, true, false)
-                          : pwsp_lanes_batch_run(lanes, batch, begin, end, true, false, false);
+        return has_window
+                   ? pwsp_lanes_batch_run(lanes, batch, lane_of, begin, end, true, true, false)
+                   : pwsp_lanes_batch_run(lanes, batch, lane_of, begin, end, true, false, false);
     }
-    return has_window ? pwsp_lanes_batch_run(lanes, batch, begin, end, false, true, false)
-                      : pwsp_lanes_batch_run(lanes, batch, begin, end, false, false, false);
+    return has_window
+               ? pwsp_lanes_batch_run(lanes, batch, lane_of, begin, end, false, true, false)
+               : pwsp_lanes_batch_run(lanes, batch, lane_of, begin, end, false, false, false);
 }
 
 PWSP_INTERNAL bool pwsp_lanes_batch(pwsp_lanes *lanes, const pwsp_batch *batch, uint32_t count) {
     PTOWSP_ASSERT(count <= pwsp_batch_room(batch->tile_count) && pwsp_lanes_is_plain(lanes));
-    const bool has_bulks = lanes->sim->schedule->window && !batch->tile_count &&
-                           lanes->window.lane_count <= PWSP_BULK_LANE_MAX;
-    uint32_t begin = 0;
-    if (has_bulks) {
-        pwsp_bulk_leave(&lanes->window, lanes->sim->clock.now);
+    pwsp_sim *sim = lanes->sim;
+    uint32_t lane_by_task[PWSP_BATCH_MAX];
+    const uint32_t *lane_of = NULL;
+    if (sim->lane_rule != PWSP_LANE_ANY) {
+        pwsp_sim_dispatch_batch(sim, batch->pool, batch->keys, count, lane_by_task);
+        lane_of = lane_by_task;
     }
-    for (uint32_t bulk = has_bulks; bulk && begin < count; begin += bulk) {
-        if (!pwsp_lanes_bulk(lanes, batch, begin, count, &bulk)) {
+    const uint64_t window = sim->schedule->window;
+    const bool is_through = window && !batch->tile_count;
+    const bool has_bulks = is_through && lanes->window.lane_count <= PWSP_BULK_LANE_MAX &&
+                           window / PWSP_BULK_DEPTH >= sim->pools[batch->pool].count;
+    uint32_t begin = 0;
+    if (is_through) {
+        pwsp_window_leave(&lanes->window, sim->clock.now);
+    }
+    for (uint32_t bulk = has_bulks; bulk && begin + PWSP_BULK_MIN <= count; begin += bulk) {
+        if (!pwsp_lanes_bulk(lanes, batch, lane_of, begin, count, &bulk)) {
             return false;
         }
     }
-    return begin == count || pwsp_lanes_batch_part(lanes, batch, begin, count);
+    return begin == count || pwsp_lanes_batch_part(lanes, batch, lane_of, begin, count);
 }
 
 // =================================================================================================
@@ -69408,6 +69772,18 @@ PWSP_FORCE_INLINE bool pwsp_walk_kernel(pwsp_walk *walk, bool is_time_only,
     return *out_cycles <= PTOWSP_CYCLES_MAX || pwsp_walk_fail_kernel(x, *out_cycles);
 }
 
+// Are a kernel's cycles in time alone those of its cost function?
+PWSP_INLINE bool pwsp_kernel_has_cost_alone(const pwsp_kernel_info *kernel) {
+    return kernel->cost && !kernel->code && kernel->unit != PTOWSP_UNIT_LINK;
+}
+
+// Calls that function for the expander's current task, which has pwsp_no_tiles. False with the
+// expander's error.
+PWSP_FORCE_INLINE bool pwsp_walk_cost(pwsp_expander *x, ptowsp_cycles *out_cycles) {
+    *out_cycles = x->kernel->cost(&x->task, x->kernel->user);
+    return *out_cycles <= PTOWSP_CYCLES_MAX || pwsp_walk_fail_kernel(x, *out_cycles);
+}
+
 // The cycles of the current task as they are asked for.
 PWSP_INLINE ptowsp_cycles pwsp_walk_scaled(const pwsp_walk *walk, ptowsp_cycles cycles) {
     uint64_t percent = walk->scaled_percent;
@@ -73789,11 +74165,11 @@ static bool pwsp_run_stretch_timed(ptowsp_run *run, const pwsp_stretch *stretch,
     return true;
 }
 
-// The next tasks of a stretch, into the batch, which has room for them. False with the expander's
-// error.
+// The next tasks of a stretch, into the batch, which has room for them. is_cost: cycles are those of the
+// kernel's cost function, which alone is called. False with the expander's error.
 PWSP_FORCE_INLINE bool pwsp_run_stretch_plain(ptowsp_run *run, const pwsp_stretch *stretch,
                                               uint64_t begin, uint64_t end, bool is_time_only,
-                                              bool has_tiles) {
+                                              bool is_cost, bool has_tiles) {
     pwsp_expander *x = &run->walk.expander;
     pwsp_batch *batch = &run->batch;
     const pwsp_kernel_info *kernel = x->kernel;
@@ -73801,22 +74177,40 @@ PWSP_FORCE_INLINE bool pwsp_run_stretch_plain(ptowsp_run *run, const pwsp_stretc
     const uint64_t first = stretch->first, index = x->task_count;
     const pwsp_source key = stretch->dispatch;
     uint64_t cycles = kernel->cycles;
+    uint32_t count = batch->count;
     for (uint64_t i = begin; i < end; i++) {
         pwsp_stretch_step(x, stretch, first + i, i);
-        if (is_called) {
+        if (is_cost || is_called) {
             x->task.index = index + i;
             if (pwsp_walk_is_cut(&run->walk) ||
-                !pwsp_walk_kernel(&run->walk, is_time_only, &cycles)) {
+                !(is_cost ? pwsp_walk_cost(x, &cycles)
+                          : pwsp_walk_kernel(&run->walk, is_time_only, &cycles))) {
+                batch->count = count;
                 return false;
             }
         }
         if (has_tiles) {
+            batch->count = count;
             pwsp_run_collect_tiles(run);
         }
-        batch->cycles[batch->count] = cycles;
-        batch->keys[batch->count++] = pwsp_source_value(key, i);
+        batch->cycles[count] = cycles;
+        batch->keys[count++] = pwsp_source_value(key, i);
     }
+    batch->count = count;
     return true;
+}
+
+// The same in time alone: tiles are no part of what a cost function sees.
+static bool pwsp_run_stretch_costs(ptowsp_run *run, const pwsp_stretch *stretch, uint64_t begin,
+                                   uint64_t end, bool has_tiles) {
+    pwsp_expander *x = &run->walk.expander;
+    const ptowsp_tile *tiles = x->task.tiles;
+    x->task.tiles = pwsp_no_tiles;
+    const bool is_good = has_tiles
+                             ? pwsp_run_stretch_plain(run, stretch, begin, end, true, true, true)
+                             : pwsp_run_stretch_plain(run, stretch, begin, end, true, true, false);
+    x->task.tiles = tiles;
+    return is_good;
 }
 
 // Tasks [begin, end) of a stretch, into batches. False with an error in the expander or in sim.
@@ -73825,6 +74219,7 @@ static bool pwsp_run_stretch_batched(ptowsp_run *run, const pwsp_stretch *stretc
     pwsp_batch *batch = &run->batch;
     const uint32_t room = pwsp_batch_room(batch->tile_count);
     const bool has_tiles = batch->tile_count > 0;
+    const bool is_cost = is_time_only && pwsp_kernel_has_cost_alone(run->walk.expander.kernel);
     PTOWSP_ASSERT(batch->count > 0 && batch->pool == run->walk.expander.kernel->pool);
     for (uint64_t i = begin; i < end;) {
         if (pwsp_walk_is_cut(&run->walk) || (batch->count == room && !pwsp_run_flush(run))) {
@@ -73832,9 +74227,9 @@ static bool pwsp_run_stretch_batched(ptowsp_run *run, const pwsp_stretch *stretc
         }
         const uint64_t full = pwsp_min_u64(end, i + (room - batch->count));
         const bool is_good =
-            !is_time_only ? pwsp_run_stretch_plain(run, stretch, i, full, false, has_tiles)
-            : has_tiles   ? pwsp_run_stretch_plain(run, stretch, i, full, true, true)
-                          : pwsp_run_stretch_plain(run, stretch, i, full, true, false);
+            is_cost         ? pwsp_run_stretch_costs(run, stretch, i, full, has_tiles)
+            : !is_time_only ? pwsp_run_stretch_plain(run, stretch, i, full, false, false, has_tiles)
+                            : pwsp_run_stretch_plain(run, stretch, i, full, true, false, has_tiles);
         if (!is_good) {
             return false;
         }

@@ -133,6 +133,18 @@ PWSP_FORCE_INLINE bool pwsp_walk_kernel(pwsp_walk *walk, bool is_time_only,
     return *out_cycles <= PTOWSP_CYCLES_MAX || pwsp_walk_fail_kernel(x, *out_cycles);
 }
 
+// Are a kernel's cycles in time alone those of its cost function?
+PWSP_INLINE bool pwsp_kernel_has_cost_alone(const pwsp_kernel_info *kernel) {
+    return kernel->cost && !kernel->code && kernel->unit != PTOWSP_UNIT_LINK;
+}
+
+// Calls that function for the expander's current task, which has pwsp_no_tiles. False with the
+// expander's error.
+PWSP_FORCE_INLINE bool pwsp_walk_cost(pwsp_expander *x, ptowsp_cycles *out_cycles) {
+    *out_cycles = x->kernel->cost(&x->task, x->kernel->user);
+    return *out_cycles <= PTOWSP_CYCLES_MAX || pwsp_walk_fail_kernel(x, *out_cycles);
+}
+
 // The cycles of the current task as they are asked for.
 PWSP_INLINE ptowsp_cycles pwsp_walk_scaled(const pwsp_walk *walk, ptowsp_cycles cycles) {
     uint64_t percent = walk->scaled_percent;

@@ -197,11 +197,11 @@ static bool pwsp_run_stretch_timed(ptowsp_run *run, const pwsp_stretch *stretch,
     return true;
 }
 
-// The next tasks of a stretch, into the batch, which has room for them. False with the expander's
-// error.
+// The next tasks of a stretch, into the batch, which has room for them. is_cost: cycles are those of the
+// kernel's cost function, which alone is called. False with the expander's error.
 PWSP_FORCE_INLINE bool pwsp_run_stretch_plain(ptowsp_run *run, const pwsp_stretch *stretch,
                                               uint64_t begin, uint64_t end, bool is_time_only,
-                                              bool has_tiles) {
+                                              bool is_cost, bool has_tiles) {
     pwsp_expander *x = &run->walk.expander;
     pwsp_batch *batch = &run->batch;
     const pwsp_kernel_info *kernel = x->kernel;
@@ -209,22 +209,40 @@ PWSP_FORCE_INLINE bool pwsp_run_stretch_plain(ptowsp_run *run, const pwsp_stretc
     const uint64_t first = stretch->first, index = x->task_count;
     const pwsp_source key = stretch->dispatch;
     uint64_t cycles = kernel->cycles;
+    uint32_t count = batch->count;
     for (uint64_t i = begin; i < end; i++) {
         pwsp_stretch_step(x, stretch, first + i, i);
-        if (is_called) {
+        if (is_cost || is_called) {
             x->task.index = index + i;
             if (pwsp_walk_is_cut(&run->walk) ||
-                !pwsp_walk_kernel(&run->walk, is_time_only, &cycles)) {
+                !(is_cost ? pwsp_walk_cost(x, &cycles)
+                          : pwsp_walk_kernel(&run->walk, is_time_only, &cycles))) {
+                batch->count = count;
                 return false;
             }
         }
         if (has_tiles) {
+            batch->count = count;
             pwsp_run_collect_tiles(run);
         }
-        batch->cycles[batch->count] = cycles;
-        batch->keys[batch->count++] = pwsp_source_value(key, i);
+        batch->cycles[count] = cycles;
+        batch->keys[count++] = pwsp_source_value(key, i);
     }
+    batch->count = count;
     return true;
+}
+
+// The same in time alone: tiles are no part of what a cost function sees.
+static bool pwsp_run_stretch_costs(ptowsp_run *run, const pwsp_stretch *stretch, uint64_t begin,
+                                   uint64_t end, bool has_tiles) {
+    pwsp_expander *x = &run->walk.expander;
+    const ptowsp_tile *tiles = x->task.tiles;
+    x->task.tiles = pwsp_no_tiles;
+    const bool is_good = has_tiles
+                             ? pwsp_run_stretch_plain(run, stretch, begin, end, true, true, true)
+                             : pwsp_run_stretch_plain(run, stretch, begin, end, true, true, false);
+    x->task.tiles = tiles;
+    return is_good;
 }
 
 // Tasks [begin, end) of a stretch, into batches. False with an error in the expander or in sim.
@@ -233,6 +251,7 @@ static bool pwsp_run_stretch_batched(ptowsp_run *run, const pwsp_stretch *stretc
     pwsp_batch *batch = &run->batch;
     const uint32_t room = pwsp_batch_room(batch->tile_count);
     const bool has_tiles = batch->tile_count > 0;
+    const bool is_cost = is_time_only && pwsp_kernel_has_cost_alone(run->walk.expander.kernel);
     PTOWSP_ASSERT(batch->count > 0 && batch->pool == run->walk.expander.kernel->pool);
     for (uint64_t i = begin; i < end;) {
         if (pwsp_walk_is_cut(&run->walk) || (batch->count == room && !pwsp_run_flush(run))) {
@@ -240,9 +259,9 @@ static bool pwsp_run_stretch_batched(ptowsp_run *run, const pwsp_stretch *stretc
         }
         const uint64_t full = pwsp_min_u64(end, i + (room - batch->count));
         const bool is_good =
-            !is_time_only ? pwsp_run_stretch_plain(run, stretch, i, full, false, has_tiles)
-            : has_tiles   ? pwsp_run_stretch_plain(run, stretch, i, full, true, true)
-                          : pwsp_run_stretch_plain(run, stretch, i, full, true, false);
+            is_cost         ? pwsp_run_stretch_costs(run, stretch, i, full, has_tiles)
+            : !is_time_only ? pwsp_run_stretch_plain(run, stretch, i, full, false, false, has_tiles)
+                            : pwsp_run_stretch_plain(run, stretch, i, full, true, false, has_tiles);
         if (!is_good) {
             return false;
         }

@@ -16,6 +16,7 @@
 // finds room because several left at once has the clock that it would have waited for.
 
 #include "lanes.h"
+#include "near.h"
 
 PWSP_INTERNAL bool pwsp_lanes_is_plain(const pwsp_lanes *lanes) {
     const pwsp_sim *sim = lanes->sim;
@@ -56,11 +57,20 @@ PWSP_FORCE_INLINE bool pwsp_lanes_batch_tell(pwsp_sim *sim, const pwsp_tile_at *
     return pwsp_deps_add(&sim->deps, tiles, tile_count, end);
 }
 
+// The lane of a task. lane_of: lanes of all of the batch, or NULL where they depend on time.
+PWSP_FORCE_INLINE uint32_t pwsp_batch_lane(pwsp_sim *sim, const pwsp_batch *batch,
+                                           const uint32_t *lane_of, uint32_t i) {
+    return PWSP_LIKELY(lane_of != NULL)
+               ? lane_of[i]
+               : pwsp_sim_dispatch(sim, batch->pool, false, batch->keys[i]);
+}
+
 // Tasks begin to end of a batch, one by one. Loop state is in local variables, so that the compiler may keep it in
 // registers.
 PWSP_FORCE_INLINE bool pwsp_lanes_batch_run(pwsp_lanes *lanes, const pwsp_batch *batch,
-                                            uint32_t begin, uint32_t end_task, bool is_in_order,
-                                            bool has_window, bool has_tiles) {
+                                            const uint32_t *lane_of, uint32_t begin,
+                                            uint32_t end_task, bool is_in_order, bool has_window,
+                                            bool has_tiles) {
     pwsp_sim *sim = lanes->sim;
     pwsp_open_scope *scope = &sim->order.scopes[sim->order.depth - 1];
     pwsp_window *window = &lanes->window;
@@ -97,7 +107,7 @@ PWSP_FORCE_INLINE bool pwsp_lanes_batch_run(pwsp_lanes *lanes, const pwsp_batch 
                 first_end = pwsp_window_winner_end(window, winner);
             }
         }
-        uint32_t lane_index = pwsp_sim_dispatch(sim, batch->pool, false, batch->keys[i]);
+        const uint32_t lane_index = pwsp_batch_lane(sim, batch, lane_of, i);
         pwsp_lane *lane = &sim->lanes[lane_index];
         uint64_t due = pwsp_max_u64(clock, ready);
         uint64_t start = pwsp_max_u64(due, lane->free);
@@ -148,7 +158,8 @@ PWSP_FORCE_INLINE bool pwsp_lanes_batch_run(pwsp_lanes *lanes, const pwsp_batch 
 // -- bulks ----------------------------------------------------------------------------------------
 
 #define PWSP_BULK_LANE_MAX 64   // with more, lanes have little each
-#define PWSP_BULK_MIN      16u  // tasks, unless they are the last of a batch
+#define PWSP_BULK_DEPTH    16u  // places in the window for each lane: with fewer, lanes are idle
+#define PWSP_BULK_MIN      16u  // tasks
 
 typedef struct pwsp_bulk {
     uint64_t first_free, last_free;  // lanes of the pool
@@ -157,15 +168,6 @@ typedef struct pwsp_bulk {
     uint64_t left_last;              // the last of them
     uint32_t left_by_lane[PWSP_BULK_LANE_MAX];
 } pwsp_bulk;
-
-// A slot load or a pipeline may have moved the clock past ends that are in the window still. No task
-// has its clock from them.
-static void pwsp_bulk_leave(pwsp_window *window, uint64_t clock) {
-    uint32_t lane;
-    while (pwsp_window_first_end(window) <= clock) {
-        pwsp_window_pop(window, &lane);
-    }
-}
 
 static void pwsp_bulk_count(const pwsp_window *window, pwsp_bulk *bulk) {
     const uint64_t until = bulk->until;
@@ -197,7 +199,9 @@ static bool pwsp_bulk_find(const pwsp_window *window, uint64_t clock, uint32_t w
     if (span >> 48) {
         return false;
     }
-    uint64_t step = span * (wanted - wanted / 8) / window->count;
+    // A few less than wanted, so that it is seldom too many: the last of each lane is on either side.
+    const uint64_t spare = pwsp_min_u64(window->lane_count / 3 + 1, wanted / 4);
+    uint64_t step = span * (wanted - spare) / window->count;
     for (uint32_t i = 0; i < 3; i++) {
         bulk->until = clock + pwsp_min_u64(step, span);
         pwsp_bulk_count(window, bulk);
@@ -246,8 +250,8 @@ static uint32_t pwsp_bulk_begin(const pwsp_lanes *lanes, const pwsp_batch *batch
 }
 
 // Tasks start when their lanes are free. False when memory is out.
-static bool pwsp_bulk_start(pwsp_lanes *lanes, const pwsp_batch *batch, uint32_t begin,
-                            uint32_t count, const pwsp_bulk *bulk) {
+static bool pwsp_bulk_start(pwsp_lanes *lanes, const pwsp_batch *batch, const uint32_t *lane_of,
+                            uint32_t begin, uint32_t count, const pwsp_bulk *bulk) {
     pwsp_sim *sim = lanes->sim;
     pwsp_window *window = &lanes->window;
     pwsp_open_scope *scope = &sim->order.scopes[sim->order.depth - 1];
@@ -255,16 +259,14 @@ static bool pwsp_bulk_start(pwsp_lanes *lanes, const pwsp_batch *batch, uint32_t
     uint64_t starts = 0, largest = 0, last = 0;
     uint32_t i = begin;
     for (; i < begin + count; i++) {
-        const uint32_t lane_index = pwsp_sim_dispatch(sim, batch->pool, false, batch->keys[i]);
+        const uint32_t lane_index = pwsp_batch_lane(sim, batch, lane_of, i);
         pwsp_lane *lane = &sim->lanes[lane_index];
-        pwsp_flight_queue *queue = &window->queues[lane_index];
         const uint64_t start = lane->free, end = start + batch->cycles[i];
+        uint32_t before;
         PTOWSP_ASSERT(start > bulk->until);
-        if (PWSP_UNLIKELY(queue->count == queue->capacity) &&
-            !pwsp_window_grow(window, &sim->memory, lane_index)) {
+        if (!pwsp_window_append(window, &sim->memory, lane_index, end, &before)) {
             break;
         }
-        queue->ring[(queue->head + queue->count++) & (queue->capacity - 1)] = end;
         lane->free = end;
         sim->lane_stats[lane_index].busy_cycles += batch->cycles[i];
         sim->lane_stats[lane_index].task_count++;
@@ -288,8 +290,8 @@ static bool pwsp_bulk_start(pwsp_lanes *lanes, const pwsp_batch *batch, uint32_t
 }
 
 // Issues tasks from `begin` on in bulk, if that can be. *out_count is how many. False with an error.
-static bool pwsp_lanes_bulk(pwsp_lanes *lanes, const pwsp_batch *batch, uint32_t begin,
-                            uint32_t end, uint32_t *out_count) {
+static bool pwsp_lanes_bulk(pwsp_lanes *lanes, const pwsp_batch *batch, const uint32_t *lane_of,
+                            uint32_t begin, uint32_t end, uint32_t *out_count) {
     pwsp_bulk bulk;
     pwsp_sim *sim = lanes->sim;
     pwsp_window *window = &lanes->window;
@@ -303,46 +305,63 @@ static bool pwsp_lanes_bulk(pwsp_lanes *lanes, const pwsp_batch *batch, uint32_t
         queue->count -= bulk.left_by_lane[lane];
         queue->head = (queue->head + bulk.left_by_lane[lane]) & (queue->capacity - 1);
     }
-    if (!pwsp_bulk_start(lanes, batch, begin, count, &bulk)) {
+    if (!pwsp_bulk_start(lanes, batch, lane_of, begin, count, &bulk)) {
         return false;
     }
     window->count += count - bulk.left;
-    pwsp_window_rebase(window);
+    pwsp_window_rebuild(window, sim->clock.now);  // what is in flight ends later
     sim->stats.in_flight_max = pwsp_max_u64(sim->stats.in_flight_max, window->count);
     return true;
 }
 
+// -- batches --------------------------------------------------------------------------------------
+
 // Tasks of a batch one by one.
-static bool pwsp_lanes_batch_part(pwsp_lanes *lanes, const pwsp_batch *batch, uint32_t begin,
-                                  uint32_t end) {
+static bool pwsp_lanes_batch_part(pwsp_lanes *lanes, const pwsp_batch *batch,
+                                  const uint32_t *lane_of, uint32_t begin, uint32_t end) {
     const ptowsp_schedule *schedule = lanes->sim->schedule;
     const bool is_in_order = schedule->issue == PTOWSP_ISSUE_IN_ORDER;
     const bool has_window = schedule->window != 0;
+    if (has_window && lane_of && pwsp_near_may(lanes, batch, begin, end)) {
+        return pwsp_near_run(lanes, batch, lane_of, begin, end);
+    }
     if (batch->tile_count) {
-        return has_window
-                   ? pwsp_lanes_batch_run(lanes, batch, begin, end, is_in_order, true, true)
-                   : pwsp_lanes_batch_run(lanes, batch, begin, end, is_in_order, false, true);
+        return has_window ? pwsp_lanes_batch_run(lanes, batch, lane_of, begin, end, is_in_order,
+                                                 true, true)
+                          : pwsp_lanes_batch_run(lanes, batch, lane_of, begin, end, is_in_order,
+                                                 false, true);
     }
     if (is_in_order) {
-        return has_window ? pwsp_lanes_batch_run(lanes, batch, begin, end, true, true, false)
-                          : pwsp_lanes_batch_run(lanes, batch, begin, end, true, false, false);
+        return has_window
+                   ? pwsp_lanes_batch_run(lanes, batch, lane_of, begin, end, true, true, false)
+                   : pwsp_lanes_batch_run(lanes, batch, lane_of, begin, end, true, false, false);
     }
-    return has_window ? pwsp_lanes_batch_run(lanes, batch, begin, end, false, true, false)
-                      : pwsp_lanes_batch_run(lanes, batch, begin, end, false, false, false);
+    return has_window
+               ? pwsp_lanes_batch_run(lanes, batch, lane_of, begin, end, false, true, false)
+               : pwsp_lanes_batch_run(lanes, batch, lane_of, begin, end, false, false, false);
 }
 
 PWSP_INTERNAL bool pwsp_lanes_batch(pwsp_lanes *lanes, const pwsp_batch *batch, uint32_t count) {
     PTOWSP_ASSERT(count <= pwsp_batch_room(batch->tile_count) && pwsp_lanes_is_plain(lanes));
-    const bool has_bulks = lanes->sim->schedule->window && !batch->tile_count &&
-                           lanes->window.lane_count <= PWSP_BULK_LANE_MAX;
-    uint32_t begin = 0;
-    if (has_bulks) {
-        pwsp_bulk_leave(&lanes->window, lanes->sim->clock.now);
+    pwsp_sim *sim = lanes->sim;
+    uint32_t lane_by_task[PWSP_BATCH_MAX];
+    const uint32_t *lane_of = NULL;
+    if (sim->lane_rule != PWSP_LANE_ANY) {
+        pwsp_sim_dispatch_batch(sim, batch->pool, batch->keys, count, lane_by_task);
+        lane_of = lane_by_task;
     }
-    for (uint32_t bulk = has_bulks; bulk && begin < count; begin += bulk) {
-        if (!pwsp_lanes_bulk(lanes, batch, begin, count, &bulk)) {
+    const uint64_t window = sim->schedule->window;
+    const bool is_through = window && !batch->tile_count;
+    const bool has_bulks = is_through && lanes->window.lane_count <= PWSP_BULK_LANE_MAX &&
+                           window / PWSP_BULK_DEPTH >= sim->pools[batch->pool].count;
+    uint32_t begin = 0;
+    if (is_through) {
+        pwsp_window_leave(&lanes->window, sim->clock.now);
+    }
+    for (uint32_t bulk = has_bulks; bulk && begin + PWSP_BULK_MIN <= count; begin += bulk) {
+        if (!pwsp_lanes_bulk(lanes, batch, lane_of, begin, count, &bulk)) {
             return false;
         }
     }
-    return begin == count || pwsp_lanes_batch_part(lanes, batch, begin, count);
+    return begin == count || pwsp_lanes_batch_part(lanes, batch, lane_of, begin, count);
 }

@@ -379,6 +379,32 @@ PWSP_INTERNAL uint32_t pwsp_sim_dispatch_other(pwsp_sim *sim, uint32_t pool_inde
                : pool->first + pwsp_lane_choose(sim->lane_rule, key, 0, pool->count);
 }
 
+PWSP_INTERNAL void pwsp_sim_dispatch_batch(pwsp_sim *sim, uint32_t pool_index, const uint64_t *keys,
+                                           uint32_t count, uint32_t *out_lanes) {
+    PTOWSP_ASSERT(sim->lane_rule != PWSP_LANE_ANY);
+    pwsp_pool_lanes *pool = &sim->pools[pool_index];
+    const uint32_t first = pool->first, lane_count = pool->count;
+    if (sim->lane_rule == PWSP_LANE_IN_TURN) {
+        uint32_t next = pool->next;
+        for (uint32_t i = 0; i < count; i++) {
+            out_lanes[i] = first + next;
+            next = next + 1 == lane_count ? 0 : next + 1;
+        }
+        pool->next = next;
+        return;
+    }
+    const bool is_mixed = sim->lane_rule == PWSP_LANE_BY_MIXED_KEY;
+    uint64_t low = 0, span = 0;  // keys [low, low + span) have the lanes from the first on
+    for (uint32_t i = 0; i < count; i++) {
+        const uint64_t key = is_mixed ? pwsp_mix64(keys[i]) : keys[i];
+        if (key - low >= span) {  // keys are often near the one before
+            low = key - pwsp_modulo(key, lane_count);
+            span = low > UINT64_MAX - lane_count ? UINT64_MAX - low + 1 : lane_count;
+        }
+        out_lanes[i] = first + (uint32_t)(key - low);
+    }
+}
+
 PWSP_INTERNAL ptowsp_stall pwsp_sim_cause(const pwsp_sim *sim, const pwsp_token *ready,
                                           const pwsp_lane *lane, uint64_t issue, uint64_t start,
                                           uint64_t *out_cause) {

@@ -306,6 +306,10 @@ PWSP_INLINE uint32_t pwsp_sim_dispatch(pwsp_sim *sim, uint32_t pool_index, bool 
     return lane;
 }
 
+// The lanes of the next tasks of a pool, by their keys. Not for ANY.
+PWSP_INTERNAL void pwsp_sim_dispatch_batch(pwsp_sim *sim, uint32_t pool, const uint64_t *keys,
+                                           uint32_t count, uint32_t *out_lanes);
+
 // The reason for a task's start; *out_cause is the task that it waited for.
 PWSP_INTERNAL ptowsp_stall pwsp_sim_cause(const pwsp_sim *sim, const pwsp_token *ready,
                                           const pwsp_lane *lane, uint64_t issue, uint64_t start,

@@ -33,7 +33,7 @@ PWSP_INTERNAL void pwsp_window_clear(pwsp_window *window, const pwsp_memory *mem
     for (uint32_t i = 0; i < window->lane_count; i++) {
         window->queues[i].head = pwsp_window_start(i, window->queues[i].capacity);
         window->queues[i].count = 0;
-        window->queues[i].second = UINT64_MAX;
+        window->queues[i].second = PWSP_WINDOW_EMPTY;
     }
     for (uint32_t i = 0; i < 2 * window->leaf_count; i++) {
         window->games[i] = PWSP_WINDOW_EMPTY;
@@ -101,6 +101,7 @@ PWSP_INTERNAL bool pwsp_window_grow(pwsp_window *window, const pwsp_memory *memo
         pwsp_memory_free(memory, ring, bytes);
         return false;
     }
+    memset(ring, 0xff, bytes);  // the end behind the last may be read, but is not used
     uint32_t start = pwsp_window_start(lane, capacity);
     for (uint32_t i = 0; i < queue->count; i++) {
         uint32_t from = (queue->head + i) & (queue->capacity - 1);
@@ -119,6 +120,23 @@ PWSP_INTERNAL bool pwsp_window_grow(pwsp_window *window, const pwsp_memory *memo
     return true;
 }
 
+PWSP_INTERNAL uint64_t pwsp_window_rebuild(pwsp_window *window, uint64_t base) {
+    uint64_t *players = window->games + window->leaf_count;
+    window->base = base;
+    for (uint32_t i = 0; i < window->lane_count; i++) {
+        pwsp_flight_queue *queue = &window->queues[i];
+        const uint32_t head = queue->head, second = (head + 1) & (queue->capacity - 1);
+        players[i] =
+            queue->count ? pwsp_window_player(window, i, queue->ring[head]) : PWSP_WINDOW_EMPTY;
+        queue->second = queue->count > 1 ? pwsp_window_player(window, i, queue->ring[second])
+                                         : PWSP_WINDOW_EMPTY;
+    }
+    for (uint32_t i = window->leaf_count - 1; i > 0; i--) {
+        window->games[i] = pwsp_min_u64(window->games[2 * i], window->games[2 * i + 1]);
+    }
+    return window->games[1];
+}
+
 PWSP_INTERNAL uint64_t pwsp_window_rebase(pwsp_window *window) {
     uint64_t base = UINT64_MAX;
     for (uint32_t i = 0; i < window->lane_count; i++) {
@@ -128,17 +146,5 @@ PWSP_INTERNAL uint64_t pwsp_window_rebase(pwsp_window *window) {
         }
     }
     PTOWSP_ASSERT(base != UINT64_MAX);  // something is in flight
-    window->base = base;
-    for (uint32_t i = 0; i < window->lane_count; i++) {
-        pwsp_flight_queue *queue = &window->queues[i];
-        queue->second =
-            queue->count > 1 ? queue->ring[(queue->head + 1) & (queue->capacity - 1)] : UINT64_MAX;
-        window->games[window->leaf_count + i] =
-            queue->count ? pwsp_window_player(window, i, queue->ring[queue->head])
-                         : PWSP_WINDOW_EMPTY;
-    }
-    for (uint32_t i = window->leaf_count - 1; i > 0; i--) {
-        window->games[i] = pwsp_min_u64(window->games[2 * i], window->games[2 * i + 1]);
-    }
-    return window->games[1];
+    return pwsp_window_rebuild(window, base);
 }

@@ -29,7 +29,7 @@ typedef struct pwsp_flight {
 // Tasks of one lane, in a ring of their ends, and one of the tasks if these are kept.
 typedef struct pwsp_flight_queue {
     uint64_t *ring, *tasks;
-    uint64_t second;    // the end behind the head's, or UINT64_MAX
+    uint64_t second;    // the player behind the head's, or EMPTY
     uint32_t capacity;  // a power of two, or 0
     uint32_t head, count;
 } pwsp_flight_queue;
@@ -58,7 +58,10 @@ PWSP_INTERNAL size_t pwsp_window_bytes(const pwsp_window *window);
 // Doubles the ring of a lane. False when memory is out.
 PWSP_INTERNAL bool pwsp_window_grow(pwsp_window *window, const pwsp_memory *memory, uint32_t lane);
 
-// Moves base to the earliest end, rebuilds all players, and returns the winner.
+// Rebuilds all players for a base that no end is before, and returns the winner.
+PWSP_INTERNAL uint64_t pwsp_window_rebuild(pwsp_window *window, uint64_t base);
+
+// The same with the earliest end for a base.
 PWSP_INTERNAL uint64_t pwsp_window_rebase(pwsp_window *window);
 
 // The largest player except EMPTY stands for ends too far from base.
@@ -106,37 +109,54 @@ PWSP_INLINE uint64_t pwsp_window_first_end(const pwsp_window *window) {
     return pwsp_window_winner_end(window, window->games[1]);
 }
 
+// Adds a task to its lane's ring; *out_before is how many are before it. False when memory is out.
+PWSP_FORCE_INLINE bool pwsp_window_append(pwsp_window *window, const pwsp_memory *memory,
+                                          uint32_t lane, uint64_t end, uint32_t *out_before) {
+    pwsp_flight_queue *queue = &window->queues[lane];
+    const uint32_t before = queue->count;
+    if (PWSP_UNLIKELY(before == queue->capacity) && !pwsp_window_grow(window, memory, lane)) {
+        return false;
+    }
+    queue->ring[(queue->head + before) & (queue->capacity - 1)] = end;
+    queue->count = before + 1;
+    *out_before = before;
+    return true;
+}
+
 // Adds a task that ends no earlier than the others of its lane; *winner is kept up to date, and the
 // caller counts it. False when memory is out.
 PWSP_FORCE_INLINE bool pwsp_window_push_after(pwsp_window *window, const pwsp_memory *memory,
                                               uint32_t lane, uint64_t end, uint64_t *winner) {
-    pwsp_flight_queue *queue = &window->queues[lane];
-    if (queue->count == queue->capacity && !pwsp_window_grow(window, memory, lane)) {
+    uint32_t before;
+    if (!pwsp_window_append(window, memory, lane, end, &before)) {
         return false;
     }
-    queue->ring[(queue->head + queue->count) & (queue->capacity - 1)] = end;
-    uint32_t before = queue->count++;
     if (PWSP_UNLIKELY(end < window->base)) {
         *winner = pwsp_window_rebase(window);
     } else if (before == 0) {
         *winner = pwsp_window_replay(window, lane, pwsp_window_player(window, lane, end));
     } else if (before == 1) {
-        queue->second = end;
+        window->queues[lane].second = pwsp_window_player(window, lane, end);
     }
     return true;
 }
 
+// Takes the first task of a lane, and returns the lane's next player.
+PWSP_FORCE_INLINE uint64_t pwsp_window_take(pwsp_window *window, uint32_t lane) {
+    pwsp_flight_queue *queue = &window->queues[lane];
+    const uint64_t player = queue->second;
+    const uint32_t mask = queue->capacity - 1, head = queue->head + 1, count = queue->count - 1;
+    const uint64_t third = pwsp_window_player(window, lane, queue->ring[(head + 1) & mask]);
+    queue->count = count;
+    queue->head = head & mask;
+    queue->second = count > 1 ? third : PWSP_WINDOW_EMPTY;  // no branch: it would be a guess
+    return player;
+}
+
 // Takes the winner, which the caller counts, and returns the next one.
 PWSP_FORCE_INLINE uint64_t pwsp_window_pop_first(pwsp_window *window, uint64_t winner) {
-    uint32_t lane = pwsp_window_lane(window, winner);
-    pwsp_flight_queue *queue = &window->queues[lane];
-    uint64_t second = queue->second;
-    queue->count--;
-    queue->head = (queue->head + 1) & (queue->capacity - 1);
-    queue->second =
-        queue->count > 1 ? queue->ring[(queue->head + 1) & (queue->capacity - 1)] : UINT64_MAX;
-    return pwsp_window_replay(
-        window, lane, queue->count ? pwsp_window_player(window, lane, second) : PWSP_WINDOW_EMPTY);
+    const uint32_t lane = pwsp_window_lane(window, winner);
+    return pwsp_window_replay(window, lane, pwsp_window_take(window, lane));
 }
 
 PWSP_INLINE bool pwsp_window_push(pwsp_window *window, const pwsp_memory *memory, uint32_t lane,
@@ -164,6 +184,14 @@ PWSP_INLINE pwsp_flight pwsp_window_pop(pwsp_window *window, uint32_t *out_lane)
     pwsp_window_pop_first(window, winner);
     window->count--;
     return flight;
+}
+
+// Takes all tasks that end up to a time.
+PWSP_INLINE void pwsp_window_leave(pwsp_window *window, uint64_t time) {
+    uint32_t lane;
+    while (pwsp_window_first_end(window) <= time) {
+        pwsp_window_pop(window, &lane);
+    }
 }
 
 #endif

@@ -94,8 +94,13 @@ PWSP_FORCE_INLINE void pwsp_stretch_step(pwsp_expander *x, const pwsp_stretch *s
         *stretch->entry = at;
         *stretch->variable = pwsp_array_at(stretch->indices, at);
     }
-    for (uint32_t j = 0; j < axis_count; j++) {
+    // Without views scalars follow the axes.
+    const uint32_t first_count = view_count ? axis_count : axis_count + scalar_count;
+    for (uint32_t j = 0; j < first_count; j++) {
         *args++ = pwsp_source_value(stretch->codes[j], i);
+    }
+    if (view_count == 0) {
+        return;
     }
     for (uint32_t j = 0; j < view_count; j++) {
         pwsp_stretch_tile(x, &stretch->views[j], i, j);
