@@ -19536,7 +19536,7 @@ PWSP_INTERNAL ptowsp_status pwsp_row_work(pwsp_error *error, const char *plan,
 // One access of a tile by a task in flight.
 typedef struct pwsp_access {
     uint32_t place[2];    // of a plain tensor: its leading indices' matrix; else its
-                          // first element; in a grid, the number of the tile
+                          // first element; in a grid, the key of the tile
     uint32_t row, col;    // of a plain tensor; of one that is free, the next free one in row
     uint32_t rows, cols;  // rows 0: the whole tensor
     uint32_t tensor;
@@ -19580,7 +19580,7 @@ typedef struct pwsp_deps_cell_at {
 
 typedef struct pwsp_deps_page {
     pwsp_deps_cell_at cells[PWSP_DEPS_PAGE];
-    uint64_t number;  // UINT64_MAX: it is free
+    uint64_t number;  // the keys of its tiles / PWSP_DEPS_PAGE; UINT64_MAX: it is free
     uint32_t next;    // of the same hash, or free
     uint32_t count;   // accesses
 } pwsp_deps_page;
@@ -19627,7 +19627,7 @@ typedef struct pwsp_deps_query_state {
     bool row_over, col_over;  // it runs over into the next cell
     bool is_cell;             // this cell is all that there is to look at, unless exact
     bool is_grid;             // it is in a grid, which needs the two below and same alone
-    uint64_t tile;            // its number
+    uint64_t key;             // of the tile: grid.h
     uint32_t page;            // where its page was when last looked for
     bool is_load;             // of a slot
     bool is_read, is_written;
@@ -20434,6 +20434,9 @@ PWSP_INLINE uint32_t pwsp_deps_place(pwsp_deps *deps) {
 //      tile 37 of tensor 2 -> page (2, 37 / 16), by a table of pages
 //                          -> cells[37 % 16] = {written: access 5, read: access 9}
 //
+// A tensor and the number of a tile are the tile's key. Tasks that come with keys skip all that leads to
+// them: keyed.h.
+//
 // The accesses are those of the map: they have places, die, and are found by the hand as others. When
 // a tile comes that does not fit, a task accesses a tile twice in the same way, something else looks
 // at the tensor, or pages are mostly empty, its accesses move to the lists of the map, and stay there.
@@ -20460,9 +20463,13 @@ PWSP_INTERNAL void pwsp_deps_pages_clear(pwsp_deps *deps);
 PWSP_INTERNAL void pwsp_deps_pages_free(pwsp_deps *deps);
 PWSP_INTERNAL size_t pwsp_deps_pages_bytes(const pwsp_deps *deps);
 
-PWSP_INLINE uint64_t pwsp_deps_page_number(uint32_t tensor, uint64_t tile) {
-    return (uint64_t)tensor << 32 | tile / PWSP_DEPS_PAGE;
+// A tile of any tensor that is in a grid as one number: its key.
+PWSP_INLINE uint64_t pwsp_deps_grid_key(uint32_t tensor, uint64_t number) {
+    return (uint64_t)tensor << 32 | number;
 }
+
+// The tile of a key, except for how it is accessed.
+PWSP_INTERNAL void pwsp_deps_grid_tile(const pwsp_deps *deps, uint64_t key, pwsp_tile_at *out);
 
 // Do pages take too much memory: less than four accesses in each, on average?
 PWSP_INLINE bool pwsp_deps_pages_are_sparse(const pwsp_deps *deps) {
@@ -20483,16 +20490,22 @@ PWSP_FORCE_INLINE bool pwsp_deps_grid_number(const pwsp_deps_grid *grid, const p
            (tile->cols == cols) & (matrix < grid->matrix_count);
 }
 
+// The slot of an access of a tile: that of the one that has written it, or of its readers.
+PWSP_FORCE_INLINE uint32_t *pwsp_deps_page_slot(const pwsp_deps *deps, uint32_t page, uint64_t key,
+                                                uint32_t flags) {
+    pwsp_deps_cell_at *cell = &deps->pages[page].cells[key % PWSP_DEPS_PAGE];
+    return flags & PWSP_ACCESS_WRITTEN ? &cell->written : &cell->read;
+}
+
 // Where a cell has an access.
-PWSP_INLINE uint32_t *pwsp_deps_grid_slot(const pwsp_deps *deps, uint32_t index) {
+PWSP_FORCE_INLINE uint32_t *pwsp_deps_grid_slot(const pwsp_deps *deps, uint32_t index) {
     const pwsp_access *access = &deps->accesses[index];
-    pwsp_deps_cell_at *cell = &deps->pages[access->cell].cells[access->place[0] % PWSP_DEPS_PAGE];
     PTOWSP_ASSERT(access->flags & PWSP_ACCESS_GRID);
-    return access->flags & PWSP_ACCESS_WRITTEN ? &cell->written : &cell->read;
+    return pwsp_deps_page_slot(deps, access->cell, access->place[0], access->flags);
 }
 
 // Removes an access from its cell.
-PWSP_INLINE void pwsp_deps_grid_leave(pwsp_deps *deps, uint32_t index) {
+PWSP_FORCE_INLINE void pwsp_deps_grid_leave(pwsp_deps *deps, uint32_t index) {
     pwsp_access *access = &deps->accesses[index];
     *pwsp_deps_grid_slot(deps, index) = 0;
     access->flags &= (uint8_t) ~(PWSP_ACCESS_LINKED | PWSP_ACCESS_GRID);
@@ -20513,9 +20526,10 @@ PWSP_INLINE void pwsp_deps_grid_leave(pwsp_deps *deps, uint32_t index) {
 
 // -- pages ----------------------------------------------------------------------------------------
 
+// Runs of 16 pages stay together, as tasks access tiles one after another.
 static uint32_t *pwsp_deps_page_head(const pwsp_deps *deps, uint64_t number) {
-    const uint64_t hash = number * UINT64_C(0x9e3779b97f4a7c15) >> 32;
-    return &deps->heads[hash & (deps->head_capacity - 1)];
+    const uint64_t run = number / 16 * UINT64_C(0x9e3779b97f4a7c15) >> 32;
+    return &deps->heads[(run * 16 + number % 16) & (deps->head_capacity - 1)];
 }
 
 PWSP_INTERNAL uint32_t pwsp_deps_page_find(const pwsp_deps *deps, uint64_t number) {
@@ -20712,22 +20726,31 @@ PWSP_INTERNAL bool pwsp_deps_grid_begin(pwsp_deps *deps, const pwsp_tile_at *til
     return true;
 }
 
+PWSP_INTERNAL void pwsp_deps_grid_tile(const pwsp_deps *deps, uint64_t key, pwsp_tile_at *out) {
+    const pwsp_deps_grid *grid = &deps->grids[key >> 32];
+    const uint64_t number = key & UINT32_MAX, row = number / grid->col_tiles;
+    const uint64_t at_row = row % grid->row_tiles * grid->rows;
+    const uint64_t at_col = number % grid->col_tiles * grid->cols;
+    out->tensor = (uint32_t)(key >> 32);
+    out->lead = (int64_t)(row / grid->row_tiles * grid->matrix_step);
+    out->row = (int64_t)at_row;
+    out->col = (int64_t)at_col;
+    out->rows = (uint32_t)pwsp_min_u64(grid->rows, grid->matrix_rows - at_row);
+    out->cols = (uint32_t)pwsp_min_u64(grid->cols, grid->matrix_cols - at_col);
+}
+
 // Makes an access of a grid what it is in lists.
-static void pwsp_deps_grid_unmake(pwsp_deps *deps, const pwsp_deps_grid *grid, uint32_t index) {
+static void pwsp_deps_grid_unmake(pwsp_deps *deps, uint32_t index) {
     pwsp_access *access = &deps->accesses[index];
-    const uint64_t number = pwsp_access_place(access), row = number / grid->col_tiles;
-    const uint64_t place = row / grid->row_tiles * grid->matrix_step;
+    pwsp_tile_at at;
+    pwsp_deps_grid_tile(deps, pwsp_access_place(access), &at);
     pwsp_deps_grid_leave(deps, index);
-    memcpy(access->place, &place, sizeof place);
-    access->row = (uint32_t)(row % grid->row_tiles * grid->rows);
-    access->col = (uint32_t)(number % grid->col_tiles * grid->cols);
-    access->rows = (uint32_t)pwsp_min_u64(grid->rows, grid->matrix_rows - access->row);
-    access->cols = (uint32_t)pwsp_min_u64(grid->cols, grid->matrix_cols - access->col);
-    access->flags |= PWSP_ACCESS_LINKED;
+    const uint8_t flags = access->flags;
+    pwsp_deps_access(deps, &at, access);
+    access->flags = (uint8_t)(flags | PWSP_ACCESS_LINKED);
 }
 
 PWSP_INTERNAL bool pwsp_deps_grid_end(pwsp_deps *deps, uint32_t tensor) {
-    const pwsp_deps_grid *grid = &deps->grids[tensor];
     PTOWSP_ASSERT(deps->tensors[tensor].form == PWSP_DEPS_GRID);
     deps->tensors[tensor].form = PWSP_DEPS_LISTS_SINCE;
     if (!pwsp_deps_widen(deps)) {
@@ -20736,7 +20759,7 @@ PWSP_INTERNAL bool pwsp_deps_grid_end(pwsp_deps *deps, uint32_t tensor) {
     for (uint32_t i = 0; i < deps->access_count; i++) {
         const pwsp_access *access = &deps->accesses[i];
         if ((access->flags & PWSP_ACCESS_GRID) && access->tensor == tensor) {
-            pwsp_deps_grid_unmake(deps, grid, i);
+            pwsp_deps_grid_unmake(deps, i);
             if (!pwsp_deps_enter(deps, i)) {
                 return false;
             }
@@ -20937,11 +20960,14 @@ PWSP_INTERNAL bool pwsp_deps_sweep(pwsp_deps *deps) {
     return pwsp_deps_enter_all(deps);
 }
 
-// Places are taken in the order in which they become free, so that neighbours are of similar age.
-static void pwsp_deps_free_access(pwsp_deps *deps, uint32_t index) {
+// An access that has been dropped. Places are taken in the order in which they become free, so that
+// neighbours are of similar age.
+PWSP_FORCE_INLINE void pwsp_deps_free_access(pwsp_deps *deps, uint32_t index) {
     PTOWSP_ASSERT(!(deps->accesses[index].flags & (PWSP_ACCESS_FREE | PWSP_ACCESS_LINKED)));
-    pwsp_deps_drop(deps, index);
-    deps->accesses[index].flags |= PWSP_ACCESS_FREE;
+    deps->accesses[index].flags |= PWSP_ACCESS_GONE | PWSP_ACCESS_FREE;
+    if (!deps->ops.is_dead) {
+        deps->times[index] = UINT64_MAX;  // the hand passes over it
+    }
     if (deps->free_count++) {
         deps->accesses[deps->free_last].row = index;
     } else {
@@ -20979,22 +21005,53 @@ static uint32_t pwsp_deps_find_dead(pwsp_deps *deps, uint32_t steps, pwsp_deps_h
     return found_count;
 }
 
-// The same for times, of which most are known to live without a look at the access.
+// The same for times, where only the first look at one that is dead is at its access.
 PWSP_FORCE_INLINE uint32_t pwsp_deps_find_past(pwsp_deps *deps, uint32_t steps, uint32_t *found) {
     const uint64_t *times = deps->times;
     const uint64_t clock = pwsp_max_u64(deps->clock, 1);  // removed accesses have time 0
     const uint32_t count = (uint32_t)deps->access_count;
     uint32_t found_count = 0, hand = deps->hand;
+    if (PWSP_LIKELY(steps == 4 && hand + UINT64_C(4) <= count && deps->clock > 0)) {
+        for (uint32_t i = 0; i < 4; i++) {
+            found[found_count] = hand + i;
+            found_count += times[hand + i] < clock;
+        }
+        deps->hand = hand + 4;
+        return found_count;
+    }
     for (uint32_t i = 0; i < steps; i++) {
         hand = hand < count ? hand : 0;
-        if (times[hand] < clock && !(deps->accesses[hand].flags & PWSP_ACCESS_FREE) &&
-            pwsp_deps_is_dead(deps, hand)) {
-            found[found_count++] = hand;
-        }
+        found[found_count] = hand;
+        found_count += times[hand] < clock && (deps->clock > 0 || pwsp_deps_is_dead(deps, hand));
         hand++;
     }
     deps->hand = hand;
     return found_count;
+}
+
+// Frees dead accesses. Their lists are prefetched, unless there are none.
+PWSP_FORCE_INLINE void pwsp_deps_free_found(pwsp_deps *deps, const uint32_t *found,
+                                            uint32_t count) {
+    uint32_t *lists[PWSP_DEPS_HAND_STEPS];
+    for (uint32_t i = 0; deps->buckets && i < count; i++) {
+        const pwsp_access *access = &deps->accesses[found[i]];
+        if ((access->flags & (PWSP_ACCESS_GRID | PWSP_ACCESS_LINKED)) == PWSP_ACCESS_LINKED) {
+            lists[i] = pwsp_deps_list(deps, access);
+            PWSP_PREFETCH(lists[i]);
+        }
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        const uint32_t flags = deps->accesses[found[i]].flags;
+        if (flags & PWSP_ACCESS_GRID) {
+            pwsp_deps_grid_leave(deps, found[i]);  // a time, which nobody holds
+        } else {
+            if (flags & PWSP_ACCESS_LINKED) {
+                pwsp_deps_leave(deps, found[i], lists[i]);
+            }
+            pwsp_deps_drop(deps, found[i]);
+        }
+        pwsp_deps_free_access(deps, found[i]);
+    }
 }
 
 PWSP_INTERNAL void pwsp_deps_make_room(pwsp_deps *deps, uint32_t count) {
@@ -21003,26 +21060,11 @@ PWSP_INTERNAL void pwsp_deps_make_room(pwsp_deps *deps, uint32_t count) {
     const uint64_t enough = deps->access_count / PWSP_DEPS_HAND_STEPS + count;
     pwsp_deps_hand known = {UINT32_MAX, false};
     for (uint32_t tile = 0; tile < count && deps->free_count < enough; tile++) {
-        uint32_t found[PWSP_DEPS_HAND_STEPS], *lists[PWSP_DEPS_HAND_STEPS];
+        uint32_t found[PWSP_DEPS_HAND_STEPS];
         const uint32_t found_count = deps->ops.is_dead
                                          ? pwsp_deps_find_dead(deps, steps, &known, found)
                                          : pwsp_deps_find_past(deps, steps, found);
-        for (uint32_t i = 0; i < found_count; i++) {
-            const pwsp_access *access = &deps->accesses[found[i]];
-            lists[i] = NULL;
-            if (access->flags & PWSP_ACCESS_GRID) {
-                pwsp_deps_grid_leave(deps, found[i]);
-            } else if (access->flags & PWSP_ACCESS_LINKED) {
-                lists[i] = pwsp_deps_list(deps, access);
-                PWSP_PREFETCH(lists[i]);
-            }
-        }
-        for (uint32_t i = 0; i < found_count; i++) {
-            if (lists[i]) {
-                pwsp_deps_leave(deps, found[i], lists[i]);
-            }
-            pwsp_deps_free_access(deps, found[i]);
-        }
+        pwsp_deps_free_found(deps, found, found_count);
     }
 }
 
@@ -21348,14 +21390,14 @@ PWSP_INLINE bool pwsp_deps_grid_is_alive(pwsp_deps *deps, uint32_t index) {
 // The same as pwsp_deps_meet for both accesses of a tile in a grid: all hazards count, both are of the
 // identical tile, and neither is hidden or the task's own.
 PWSP_FORCE_INLINE void pwsp_deps_meet_grid(pwsp_deps *deps, pwsp_deps_query_state *query,
-                                           uint32_t tensor, uint32_t access) {
-    const uint64_t number = pwsp_deps_page_number(tensor, query->tile);
+                                           uint32_t access) {
+    const uint64_t key = query->key;
     query->same = 0;
-    if (PWSP_UNLIKELY(deps->pages[query->page].number != number)) {
-        query->page = pwsp_deps_page_find(deps, number);
+    if (PWSP_UNLIKELY(deps->pages[query->page].number != key / PWSP_DEPS_PAGE)) {
+        query->page = pwsp_deps_page_find(deps, key / PWSP_DEPS_PAGE);
     }
     const bool is_written = (access & PWSP_TILE_WRITTEN) != 0;
-    const pwsp_deps_cell_at cell = deps->pages[query->page].cells[query->tile % PWSP_DEPS_PAGE];
+    const pwsp_deps_cell_at cell = deps->pages[query->page].cells[key % PWSP_DEPS_PAGE];
     const bool has_written = cell.written && pwsp_deps_grid_is_alive(deps, cell.written - 1);
     const bool has_read = cell.read && pwsp_deps_grid_is_alive(deps, cell.read - 1);
     if (has_written) {
@@ -21375,6 +21417,122 @@ PWSP_FORCE_INLINE void pwsp_deps_meet_grid(pwsp_deps *deps, pwsp_deps_query_stat
             pwsp_deps_drop(deps, last - 1);
         }
     }
+}
+
+#endif
+
+// =================================================================================================
+// src/runtime/keyed.h
+// =================================================================================================
+
+// Tasks by the keys of their tiles, where all these are in grids: what pwsp_deps_query and pwsp_deps_add
+// do, with nothing left to look at but the cells.
+//
+//      pwsp_deps_query_keys(deps, keys, accesses, count);      deps->latest: until when it waits
+//      pwsp_deps_add_keys(deps, accesses, count, &end, &has_ended);
+//
+// The caller has made sure that each tensor's form is PWSP_DEPS_GRID. When a grid ends the task is added
+// all the same, but later ones have to come with their tiles, which pwsp_deps_grid_tile finds.
+
+#ifndef PWSP_KEYED_H
+#define PWSP_KEYED_H
+
+// Visits the dependences of a task. False when memory is out.
+PWSP_FORCE_INLINE bool pwsp_deps_query_keys(pwsp_deps *deps, const uint64_t *keys,
+                                            const uint8_t *accesses, uint32_t count) {
+    if (PWSP_UNLIKELY(deps->wants_sweep) && !pwsp_deps_sweep(deps)) {
+        return false;
+    }
+    pwsp_deps_make_room(deps, count);
+    for (uint32_t i = 0; i < count; i++) {
+        deps->queries[i].key = keys[i];
+        pwsp_deps_meet_grid(deps, &deps->queries[i], accesses[i]);
+    }
+    return true;
+}
+
+// An access of the task that is being added takes the place of an older one of its cell.
+PWSP_FORCE_INLINE void pwsp_deps_grid_take(pwsp_deps *deps, uint32_t index, uint32_t flags,
+                                           const pwsp_token *token) {
+    pwsp_access *access = &deps->accesses[index];
+    if (!(flags & PWSP_ACCESS_WRITTEN)) {
+        if (token->time > deps->times[index]) {
+            pwsp_deps_put_token(deps, index, token);
+        }
+        return;
+    }
+    if (!(access->flags & PWSP_ACCESS_WRITTEN)) {
+        uint32_t *slot = pwsp_deps_grid_slot(deps, index);
+        pwsp_deps_cell_at *cell =
+            &deps->pages[access->cell].cells[access->place[0] % PWSP_DEPS_PAGE];
+        PTOWSP_ASSERT(cell->written == 0);
+        *slot = 0;
+        cell->written = index + 1;
+    }
+    access->flags |= (uint8_t)flags;
+    pwsp_deps_put_token(deps, index, token);
+}
+
+// Adds the access of a tile that has been queried. Returns its place, + 1. 0: memory is out, or
+// *out_is_full: its cell has one already, of the same task, or the grid takes too much memory; then it has
+// to end.
+PWSP_FORCE_INLINE uint32_t pwsp_deps_add_grid(pwsp_deps *deps, pwsp_deps_query_state *query,
+                                              uint32_t access, const pwsp_token *token,
+                                              bool *out_is_full) {
+    const uint32_t flags = access & (PWSP_ACCESS_READ | PWSP_ACCESS_WRITTEN), same = query->same;
+    const uint64_t key = query->key, number = key / PWSP_DEPS_PAGE;
+    if (same && !(deps->accesses[same - 1].flags & PWSP_ACCESS_GONE)) {
+        pwsp_deps_grid_take(deps, same - 1, flags, token);
+        return same;
+    }
+    if (PWSP_UNLIKELY(deps->pages[query->page].number != number)) {
+        query->page = pwsp_deps_page_find(deps, number);
+        if (query->page == 0) {
+            *out_is_full = pwsp_deps_pages_are_sparse(deps);
+            query->page = *out_is_full ? 0 : pwsp_deps_page_make(deps, number);
+        }
+        if (query->page == 0) {
+            return 0;
+        }
+    }
+    uint32_t *slot = pwsp_deps_page_slot(deps, query->page, key, flags);
+    if (PWSP_UNLIKELY(*slot)) {
+        *out_is_full = true;
+        return 0;
+    }
+    const uint32_t place = pwsp_deps_place(deps);
+    if (PWSP_UNLIKELY(place == 0)) {
+        return 0;
+    }
+    pwsp_access *at = &deps->accesses[place - 1];
+    memcpy(at->place, &key, sizeof key);
+    at->tensor = (uint32_t)(key >> 32);
+    at->cell = query->page;
+    at->flags = (uint8_t)(flags | PWSP_ACCESS_LINKED | PWSP_ACCESS_GRID);
+    deps->times[place - 1] = token->time;
+    if (deps->has_tasks) {
+        deps->tasks[place - 1] = token->task;
+    }
+    *slot = place;
+    deps->pages[query->page].count++;
+    return place;
+}
+
+// The same for the tiles of a queried task from `first` on, wherever the accesses of their tensors are
+// meanwhile. False when memory is out.
+PWSP_INTERNAL bool pwsp_deps_add_others(pwsp_deps *deps, const uint8_t *accesses, uint32_t first,
+                                        uint32_t count, const pwsp_token *token);
+
+// Adds the task last queried. *out_has_ended: a grid has. False when memory is out.
+PWSP_FORCE_INLINE bool pwsp_deps_add_keys(pwsp_deps *deps, const uint8_t *accesses, uint32_t count,
+                                          const pwsp_token *token, bool *out_has_ended) {
+    for (uint32_t i = 0; i < count; i++) {
+        if (PWSP_UNLIKELY(
+                !pwsp_deps_add_grid(deps, &deps->queries[i], accesses[i], token, out_has_ended))) {
+            return *out_has_ended && pwsp_deps_add_others(deps, accesses, i, count, token);
+        }
+    }
+    return true;
 }
 
 #endif
@@ -21592,8 +21750,9 @@ PWSP_FORCE_INLINE bool pwsp_deps_prepare_all(pwsp_deps *deps, const pwsp_tile_at
         }
         query->is_grid = tensor->form == PWSP_DEPS_GRID;
         if (PWSP_LIKELY(query->is_grid)) {
-            if (PWSP_LIKELY(
-                    pwsp_deps_grid_number(&deps->grids[tile->tensor], tile, &query->tile))) {
+            uint64_t number;
+            if (PWSP_LIKELY(pwsp_deps_grid_number(&deps->grids[tile->tensor], tile, &number))) {
+                query->key = pwsp_deps_grid_key(tile->tensor, number);
                 continue;
             }
             if (!pwsp_deps_grid_end(deps, tile->tensor)) {
@@ -21629,7 +21788,7 @@ PWSP_INTERNAL bool pwsp_deps_query(pwsp_deps *deps, const pwsp_tile_at *tiles, u
             const pwsp_tile_at *tile = &tiles[first + i];
             pwsp_deps_query_state *query = &deps->queries[i];
             if (PWSP_LIKELY(query->is_grid)) {
-                pwsp_deps_meet_grid(deps, query, tile->tensor, tile->access);
+                pwsp_deps_meet_grid(deps, query, tile->access);
             } else {
                 pwsp_deps_query_tile(deps, tile->access, query);
             }
@@ -21648,11 +21807,13 @@ static void pwsp_deps_load_grid(pwsp_deps *deps, const pwsp_tile_at *tile) {
     around.col -= around.col % grid->cols;
     around.rows = (uint32_t)pwsp_min_u64(grid->rows, grid->matrix_rows - (uint64_t)around.row);
     around.cols = (uint32_t)pwsp_min_u64(grid->cols, grid->matrix_cols - (uint64_t)around.col);
-    const bool is_good = pwsp_deps_grid_number(grid, &around, &query.tile);
+    uint64_t number;
+    const bool is_good = pwsp_deps_grid_number(grid, &around, &number);
     PTOWSP_ASSERT(is_good);
     (void)is_good;
+    query.key = pwsp_deps_grid_key(tile->tensor, number);
     query.page = 0;
-    pwsp_deps_meet_grid(deps, &query, tile->tensor, PWSP_TILE_READ);
+    pwsp_deps_meet_grid(deps, &query, PWSP_TILE_READ);
 }
 
 PWSP_INTERNAL void pwsp_deps_query_load(pwsp_deps *deps, const pwsp_tile_at *tile) {
@@ -21771,55 +21932,6 @@ PWSP_FORCE_INLINE uint32_t pwsp_deps_add_one(pwsp_deps *deps, const pwsp_tile_at
     return pwsp_deps_enter(deps, place - 1) ? place : 0;
 }
 
-// Adds an access to a grid, as above. *out_is_full: its cell has one already, of the same task, or the
-// grid takes too much memory; then it has to end.
-PWSP_FORCE_INLINE uint32_t pwsp_deps_add_grid(pwsp_deps *deps, const pwsp_tile_at *at,
-                                              uint32_t same, pwsp_deps_query_state *query,
-                                              const pwsp_token *token, bool *out_is_full) {
-    const uint32_t flags = at->access & (PWSP_ACCESS_READ | PWSP_ACCESS_WRITTEN);
-    const uint64_t number = pwsp_deps_page_number(at->tensor, query->tile);
-    const uint32_t in_page = query->tile % PWSP_DEPS_PAGE;
-    if (same && !(deps->accesses[same - 1].flags & PWSP_ACCESS_GONE)) {
-        pwsp_deps_cell_at *cell = &deps->pages[deps->accesses[same - 1].cell].cells[in_page];
-        pwsp_deps_take_over(deps, same - 1, flags, token);
-        if ((flags & PWSP_ACCESS_WRITTEN) && cell->read == same) {
-            PTOWSP_ASSERT(cell->written == 0);
-            cell->written = same;
-            cell->read = 0;
-        }
-        return same;
-    }
-    if (deps->pages[query->page].number != number) {
-        query->page = pwsp_deps_page_find(deps, number);
-    }
-    if (query->page == 0) {
-        *out_is_full = pwsp_deps_pages_are_sparse(deps);
-        query->page = *out_is_full ? 0 : pwsp_deps_page_make(deps, number);
-        if (query->page == 0) {
-            return 0;
-        }
-    }
-    pwsp_deps_cell_at *cell = &deps->pages[query->page].cells[in_page];
-    uint32_t *slot = flags & PWSP_ACCESS_WRITTEN ? &cell->written : &cell->read;
-    if (PWSP_UNLIKELY(*slot)) {
-        *out_is_full = true;
-        return 0;
-    }
-    const uint32_t place = pwsp_deps_place(deps);
-    if (place == 0) {
-        return 0;
-    }
-    pwsp_access *access = &deps->accesses[place - 1];
-    memcpy(access->place, &query->tile, sizeof query->tile);
-    access->tensor = at->tensor;
-    access->cell = query->page;
-    access->flags = (uint8_t)(flags | PWSP_ACCESS_OWN | PWSP_ACCESS_LINKED | PWSP_ACCESS_GRID);
-    pwsp_deps_put_token(deps, place - 1, token);
-    *slot = place;
-    deps->pages[query->page].count++;
-    return place;
-}
-
 // Adds a tile's access, wherever the tensor's are. Returns its place, + 1, or 0 when memory is out.
 PWSP_FORCE_INLINE uint32_t pwsp_deps_add_tile(pwsp_deps *deps, const pwsp_tile_at *at,
                                               uint32_t same, pwsp_deps_query_state *query,
@@ -21827,7 +21939,7 @@ PWSP_FORCE_INLINE uint32_t pwsp_deps_add_tile(pwsp_deps *deps, const pwsp_tile_a
     if (deps->tensors[at->tensor].form == PWSP_DEPS_GRID) {
         bool is_full = query == NULL;
         const uint32_t place =
-            is_full ? 0 : pwsp_deps_add_grid(deps, at, same, query, token, &is_full);
+            is_full ? 0 : pwsp_deps_add_grid(deps, query, at->access, token, &is_full);
         if (PWSP_LIKELY(!is_full)) {
             return place;
         }
@@ -21836,6 +21948,33 @@ PWSP_FORCE_INLINE uint32_t pwsp_deps_add_tile(pwsp_deps *deps, const pwsp_tile_a
         }
     }
     return pwsp_deps_add_one(deps, at, same, query && !query->is_grid ? query : NULL, token);
+}
+
+// The tiles of a task from `first` on, of which deps->same has accesses, are added: they are not the
+// task's own any more.
+static void pwsp_deps_disown(pwsp_deps *deps, uint32_t first, uint32_t count) {
+    for (uint32_t i = first; i < count; i++) {
+        if (deps->same[i]) {
+            deps->accesses[deps->same[i] - 1].flags &= (uint8_t)~PWSP_ACCESS_OWN;
+        }
+    }
+}
+
+PWSP_INTERNAL bool pwsp_deps_add_others(pwsp_deps *deps, const uint8_t *accesses, uint32_t first,
+                                        uint32_t count, const pwsp_token *token) {
+    for (uint32_t i = first; i < count; i++) {
+        pwsp_deps_query_state *query = &deps->queries[i];
+        pwsp_tile_at at;
+        pwsp_deps_grid_tile(deps, query->key, &at);
+        at.access = accesses[i];
+        query->is_grid = true;
+        deps->same[i] = pwsp_deps_add_tile(deps, &at, query->same, query, token);
+        if (deps->same[i] == 0) {
+            return false;
+        }
+    }
+    pwsp_deps_disown(deps, first, count);
+    return true;
 }
 
 PWSP_INTERNAL bool pwsp_deps_add(pwsp_deps *deps, const pwsp_tile_at *tiles, uint32_t count,
@@ -21860,11 +21999,7 @@ PWSP_INTERNAL bool pwsp_deps_add(pwsp_deps *deps, const pwsp_tile_at *tiles, uin
             }
         }
     }
-    for (uint32_t i = 0; i < count; i++) {
-        if (deps->same[i]) {
-            deps->accesses[deps->same[i] - 1].flags &= (uint8_t)~PWSP_ACCESS_OWN;
-        }
-    }
+    pwsp_deps_disown(deps, 0, count);
     return true;
 }
 
@@ -59496,7 +59631,7 @@ PWSP_INTERNAL pwsp_event pwsp_expander_next(pwsp_expander *x) {
 //      event TASK, then:
 //      if (pwsp_stretch_begin(x, &stretch)) {
 //          for (i = 0; i < stretch.count; i++)
-//              pwsp_stretch_step(x, &stretch, stretch.first + i, i);
+//              pwsp_stretch_step(x, &stretch, stretch.first + i, i, true);
 //          pwsp_stretch_end(x, &stretch, stretch.count);
 //      }
 //
@@ -59528,6 +59663,7 @@ typedef struct pwsp_stretch {
     pwsp_source codes[PTOWSP_TASK_AXIS_MAX + PTOWSP_TASK_SCALAR_MAX];
     pwsp_source dispatch, priority, stream;
     pwsp_stretch_view views[PTOWSP_TASK_TILE_MAX];
+    bool is_fixed;  // all are, and without memory: tiles differ in their matrices alone
 } pwsp_stretch;
 
 PWSP_FORCE_INLINE uint64_t pwsp_source_value(pwsp_source source, uint64_t i) {
@@ -59572,9 +59708,10 @@ PWSP_FORCE_INLINE void pwsp_stretch_tile(pwsp_expander *x, const pwsp_stretch_vi
 }
 
 // The task of iteration i, from 0, becomes the present one, except for its index and what all tasks
-// of the loop have in common; `at` is stretch->first + i.
+// of the loop have in common; `at` is stretch->first + i. Without has_tiles the places of its tiles are left
+// out, for a stretch that is fixed.
 PWSP_FORCE_INLINE void pwsp_stretch_step(pwsp_expander *x, const pwsp_stretch *stretch, uint64_t at,
-                                         uint64_t i) {
+                                         uint64_t i, bool has_tiles) {
     const uint32_t axis_count = stretch->axis_count, scalar_count = stretch->scalar_count;
     const uint32_t view_count = stretch->view_count;
     uint64_t *args = stretch->args;
@@ -59591,7 +59728,10 @@ PWSP_FORCE_INLINE void pwsp_stretch_step(pwsp_expander *x, const pwsp_stretch *s
     if (view_count == 0) {
         return;
     }
-    for (uint32_t j = 0; j < view_count; j++) {
+    if (!has_tiles) {
+        args += 2 * view_count;
+    }
+    for (uint32_t j = 0; has_tiles && j < view_count; j++) {
         pwsp_stretch_tile(x, &stretch->views[j], i, j);
         *args++ = x->tiles_at[j].rows;
         *args++ = x->tiles_at[j].cols;
@@ -59699,6 +59839,7 @@ PWSP_INTERNAL bool pwsp_stretch_begin(pwsp_expander *x, pwsp_stretch *stretch) {
     stretch->axis_count = task->axis_count;
     stretch->scalar_count = task->scalar_count;
     stretch->view_count = task->view_count;
+    stretch->is_fixed = true;
     bool is_good = pwsp_stretch_source(x, loop, &task->dispatch, &stretch->dispatch) &&
                    pwsp_stretch_source(x, loop, &task->priority, &stretch->priority) &&
                    pwsp_stretch_source(x, loop, &task->stream, &stretch->stream);
@@ -59712,6 +59853,7 @@ PWSP_INTERNAL bool pwsp_stretch_begin(pwsp_expander *x, pwsp_stretch *stretch) {
         stretch->views[i].view = &views[i];
         stretch->views[i].tensor = &x->tensors[views[i].tensor];
         is_good = pwsp_stretch_begin_view(x, stretch, &stretch->views[i]);
+        stretch->is_fixed &= stretch->views[i].is_fixed && !stretch->views[i].tensor->data;
     }
     return is_good;
 }
@@ -61523,6 +61665,10 @@ typedef struct pwsp_batch {
     uint64_t cycles[PWSP_BATCH_MAX];
     uint64_t keys[PWSP_BATCH_MAX];
     pwsp_tile_at tiles[PWSP_BATCH_TILE_MAX];  // task by task
+    // With has_tile_keys, instead of the tiles: their keys (grid.h), and how each task accesses them.
+    bool has_tile_keys;
+    uint64_t tile_keys[PWSP_BATCH_TILE_MAX];
+    uint8_t accesses[PTOWSP_TASK_TILE_MAX];
     uint32_t count;
     uint32_t pool;
     uint32_t tile_count;  // of a task; 0: time uses none
@@ -61540,8 +61686,9 @@ PWSP_INTERNAL bool pwsp_lanes_is_plain(const pwsp_lanes *lanes);
 // Does time use the tiles of tasks?
 PWSP_INTERNAL bool pwsp_lanes_has_data(const pwsp_lanes *lanes);
 
-// Issues count tasks of a batch; equal to issuing them one by one. False with an error in sim.
-PWSP_INTERNAL bool pwsp_lanes_batch(pwsp_lanes *lanes, const pwsp_batch *batch, uint32_t count);
+// Issues count tasks of a batch; equal to issuing them one by one. Keys of tiles may become tiles. False
+// with an error in sim.
+PWSP_INTERNAL bool pwsp_lanes_batch(pwsp_lanes *lanes, pwsp_batch *batch, uint32_t count);
 
 // A slot load of one element.
 PWSP_INTERNAL bool pwsp_lanes_slot_load(pwsp_lanes *lanes, const pwsp_tile_at *tile);
@@ -62271,24 +62418,36 @@ PWSP_INTERNAL bool pwsp_lanes_has_data(const pwsp_lanes *lanes) {
     return is_tracked;
 }
 
-// Until when a task of a batch waits for its data. False when memory is out.
-PWSP_FORCE_INLINE bool pwsp_lanes_batch_wait(pwsp_sim *sim, const pwsp_tile_at *tiles,
-                                             uint32_t tile_count, uint64_t clock, uint64_t *ready) {
+// What the tasks of a batch have of their tiles.
+typedef enum pwsp_batch_data { PWSP_BATCH_NONE, PWSP_BATCH_TILES, PWSP_BATCH_KEYS } pwsp_batch_data;
+
+// Until when task i of a batch waits for its data. False when memory is out.
+PWSP_FORCE_INLINE bool pwsp_lanes_batch_wait(pwsp_sim *sim, const pwsp_batch *batch,
+                                             pwsp_batch_data data, uint32_t i, uint64_t clock,
+                                             uint64_t *ready) {
     pwsp_deps *deps = &sim->deps;
+    const uint32_t count = batch->tile_count;
+    const size_t first = (size_t)i * count;
     deps->clock = clock;
     deps->latest.time = *ready;
     deps->latest.task = PTOWSP_NO_INDEX;
-    const bool is_good = pwsp_deps_query(deps, tiles, tile_count);
+    const bool is_good =
+        data == PWSP_BATCH_KEYS
+            ? pwsp_deps_query_keys(deps, batch->tile_keys + first, batch->accesses, count)
+            : pwsp_deps_query(deps, batch->tiles + first, count);
     *ready = deps->latest.time;
     return is_good;
 }
 
-// It ends: false when memory is out.
-PWSP_FORCE_INLINE bool pwsp_lanes_batch_tell(pwsp_sim *sim, const pwsp_tile_at *tiles,
-                                             uint32_t tile_count, uint64_t clock,
-                                             const pwsp_token *end) {
+// It ends: false when memory is out. *out_has_ended: later ones must come with their tiles.
+PWSP_FORCE_INLINE bool pwsp_lanes_batch_tell(pwsp_sim *sim, const pwsp_batch *batch,
+                                             pwsp_batch_data data, uint32_t i, uint64_t clock,
+                                             const pwsp_token *end, bool *out_has_ended) {
+    const uint32_t count = batch->tile_count;
     sim->deps.clock = clock;
-    return pwsp_deps_add(&sim->deps, tiles, tile_count, end);
+    return data == PWSP_BATCH_KEYS
+               ? pwsp_deps_add_keys(&sim->deps, batch->accesses, count, end, out_has_ended)
+               : pwsp_deps_add(&sim->deps, batch->tiles + (size_t)i * count, count, end);
 }
 
 // The lane of a task. lane_of: lanes of all of the batch, or NULL where they depend on time.
@@ -62299,12 +62458,13 @@ PWSP_FORCE_INLINE uint32_t pwsp_batch_lane(pwsp_sim *sim, const pwsp_batch *batc
                : pwsp_sim_dispatch(sim, batch->pool, false, batch->keys[i]);
 }
 
-// Tasks begin to end of a batch, one by one. Loop state is in local variables, so that the compiler may keep it in
-// registers.
+// Tasks *begin to end of a batch, one by one, up to where a grid ends; *begin is the next one. Loop state is
+// in local variables, so that the compiler may keep it in registers.
 PWSP_FORCE_INLINE bool pwsp_lanes_batch_run(pwsp_lanes *lanes, const pwsp_batch *batch,
-                                            const uint32_t *lane_of, uint32_t begin,
+                                            const uint32_t *lane_of, uint32_t *at,
                                             uint32_t end_task, bool is_in_order, bool has_window,
-                                            bool has_tiles) {
+                                            pwsp_batch_data data) {
+    const uint32_t begin = *at;
     pwsp_sim *sim = lanes->sim;
     pwsp_open_scope *scope = &sim->order.scopes[sim->order.depth - 1];
     pwsp_window *window = &lanes->window;
@@ -62314,13 +62474,12 @@ PWSP_FORCE_INLINE bool pwsp_lanes_batch_run(pwsp_lanes *lanes, const pwsp_batch 
     uint64_t clock = sim->clock.now, in_flight_max = sim->stats.in_flight_max;
     uint64_t waited_ready = 0, waited_window = 0, waited_lane = 0, largest = 0;
     bool follows = !is_parallel && sim->order.has_structure;
-    bool fits = true, has_memory = true;
+    bool fits = true, has_memory = true, has_ended = false;
     uint64_t winner = window->games[1], in_flight = window->count;
     uint32_t count = end_task - begin;
     for (uint32_t i = begin; i < end_task; i++) {
-        const pwsp_tile_at *tiles = batch->tiles + (size_t)i * batch->tile_count;
         uint64_t ready = order;
-        if (has_tiles && !pwsp_lanes_batch_wait(sim, tiles, batch->tile_count, clock, &ready)) {
+        if (data && !pwsp_lanes_batch_wait(sim, batch, data, i, clock, &ready)) {
             count = i - begin;
             has_memory = false;
             break;
@@ -62368,13 +62527,17 @@ PWSP_FORCE_INLINE bool pwsp_lanes_batch_run(pwsp_lanes *lanes, const pwsp_batch 
         sim->lane_stats[lane_index].task_count++;
         done = is_parallel ? pwsp_max_u64(done, end) : end;
         const pwsp_token token = {end, sim->task_count + (i - begin)};
-        if (has_tiles && end >= clock &&
-            !pwsp_lanes_batch_tell(sim, tiles, batch->tile_count, clock, &token)) {
+        if (data && !pwsp_lanes_batch_tell(sim, batch, data, i, clock, &token, &has_ended)) {
             count = i - begin;
             has_memory = false;
             break;
         }
+        if (data == PWSP_BATCH_KEYS && PWSP_UNLIKELY(has_ended)) {
+            count = i + 1 - begin;
+            break;
+        }
     }
+    *at = begin + count;
     scope->done.time = done;
     scope->ready.time = is_parallel ? scope->ready.time : done;
     window->count = in_flight;
@@ -62550,32 +62713,53 @@ static bool pwsp_lanes_bulk(pwsp_lanes *lanes, const pwsp_batch *batch, const ui
 
 // -- batches --------------------------------------------------------------------------------------
 
-// Tasks of a batch one by one.
+// Tasks of a batch one by one, up to where a grid ends.
 static bool pwsp_lanes_batch_part(pwsp_lanes *lanes, const pwsp_batch *batch,
-                                  const uint32_t *lane_of, uint32_t begin, uint32_t end) {
+                                  const uint32_t *lane_of, uint32_t *at, uint32_t end) {
     const ptowsp_schedule *schedule = lanes->sim->schedule;
     const bool is_in_order = schedule->issue == PTOWSP_ISSUE_IN_ORDER;
     const bool has_window = schedule->window != 0;
-    if (has_window && lane_of && pwsp_near_may(lanes, batch, begin, end)) {
+    if (has_window && lane_of && pwsp_near_may(lanes, batch, *at, end)) {
+        const uint32_t begin = *at;
+        *at = end;
         return pwsp_near_run(lanes, batch, lane_of, begin, end);
     }
+    if (batch->tile_count && batch->has_tile_keys) {
+        return has_window ? pwsp_lanes_batch_run(lanes, batch, lane_of, at, end, is_in_order, true,
+                                                 PWSP_BATCH_KEYS)
+                          : pwsp_lanes_batch_run(lanes, batch, lane_of, at, end, is_in_order, false,
+                                                 PWSP_BATCH_KEYS);
+    }
     if (batch->tile_count) {
-        return has_window ? pwsp_lanes_batch_run(lanes, batch, lane_of, begin, end, is_in_order,
-                                                 true, true)
-                          : pwsp_lanes_batch_run(lanes, batch, lane_of, begin, end, is_in_order,
-                                                 false, true);
+        return has_window ? pwsp_lanes_batch_run(lanes, batch, lane_of, at, end, is_in_order, true,
+                                                 PWSP_BATCH_TILES)
+                          : pwsp_lanes_batch_run(lanes, batch, lane_of, at, end, is_in_order, false,
+                                                 PWSP_BATCH_TILES);
     }
     if (is_in_order) {
-        return has_window
-                   ? pwsp_lanes_batch_run(lanes, batch, lane_of, begin, end, true, true, false)
-                   : pwsp_lanes_batch_run(lanes, batch, lane_of, begin, end, true, false, false);
+        return has_window ? pwsp_lanes_batch_run(lanes, batch, lane_of, at, end, true, true,
+                                                 PWSP_BATCH_NONE)
+                          : pwsp_lanes_batch_run(lanes, batch, lane_of, at, end, true, false,
+                                                 PWSP_BATCH_NONE);
     }
     return has_window
-               ? pwsp_lanes_batch_run(lanes, batch, lane_of, begin, end, false, true, false)
-               : pwsp_lanes_batch_run(lanes, batch, lane_of, begin, end, false, false, false);
+               ? pwsp_lanes_batch_run(lanes, batch, lane_of, at, end, false, true, PWSP_BATCH_NONE)
+               : pwsp_lanes_batch_run(lanes, batch, lane_of, at, end, false, false,
+                                      PWSP_BATCH_NONE);
 }
 
-PWSP_INTERNAL bool pwsp_lanes_batch(pwsp_lanes *lanes, const pwsp_batch *batch, uint32_t count) {
+// Tasks of a batch from `begin` on get the tiles of their keys.
+static void pwsp_batch_find_tiles(const pwsp_deps *deps, pwsp_batch *batch, uint32_t begin,
+                                  uint32_t end) {
+    const uint32_t tile_count = batch->tile_count;
+    for (uint32_t i = begin * tile_count; i < end * tile_count; i++) {
+        pwsp_deps_grid_tile(deps, batch->tile_keys[i], &batch->tiles[i]);
+        batch->tiles[i].access = batch->accesses[i % tile_count];
+    }
+    batch->has_tile_keys = false;
+}
+
+PWSP_INTERNAL bool pwsp_lanes_batch(pwsp_lanes *lanes, pwsp_batch *batch, uint32_t count) {
     PTOWSP_ASSERT(count <= pwsp_batch_room(batch->tile_count) && pwsp_lanes_is_plain(lanes));
     pwsp_sim *sim = lanes->sim;
     uint32_t lane_by_task[PWSP_BATCH_MAX];
@@ -62597,7 +62781,15 @@ PWSP_INTERNAL bool pwsp_lanes_batch(pwsp_lanes *lanes, const pwsp_batch *batch, 
             return false;
         }
     }
-    return begin == count || pwsp_lanes_batch_part(lanes, batch, lane_of, begin, count);
+    while (begin < count) {
+        if (!pwsp_lanes_batch_part(lanes, batch, lane_of, &begin, count)) {
+            return false;
+        }
+        if (begin < count) {
+            pwsp_batch_find_tiles(&sim->deps, batch, begin, count);
+        }
+    }
+    return true;
 }
 
 // =================================================================================================
@@ -64320,7 +64512,7 @@ PWSP_INLINE bool pwsp_timeline_has_data(const pwsp_timeline *time) {
     return pwsp_lanes_has_data(&time->lanes);
 }
 
-PWSP_INLINE bool pwsp_timeline_batch(pwsp_timeline *time, const pwsp_batch *batch, uint32_t count) {
+PWSP_INLINE bool pwsp_timeline_batch(pwsp_timeline *time, pwsp_batch *batch, uint32_t count) {
     return pwsp_lanes_batch(&time->lanes, batch, count);
 }
 
@@ -72170,7 +72362,7 @@ static void pwsp_frontend_fill_block(pwsp_frontend *front, const pwsp_stretch *s
     for (uint32_t k = 0; k < count; k++) {
         const uint64_t i = begin + k;
         uint64_t *record = pwsp_frontend_record(front, front->record_tail++);
-        pwsp_stretch_step(x, stretch, stretch->first + i, i);
+        pwsp_stretch_step(x, stretch, stretch->first + i, i, true);
         x->task.index = x->task_count + i;
         arrival.dispatch_key = pwsp_source_value(stretch->dispatch, i);
         arrival.priority_key = pwsp_source_value(stretch->priority, i);
@@ -73620,6 +73812,164 @@ PWSP_INTERNAL ptowsp_status pwsp_start_wait(pwsp_start *start) {
 }
 
 // =================================================================================================
+// src/exec/keys.h
+// =================================================================================================
+
+// The keys of the tiles of a stretch, for time whose map of regions has their tensors in grids.
+
+#ifndef PWSP_KEYS_H
+#define PWSP_KEYS_H
+
+// Are all tensors of a stretch in grids, and its tiles of their sizes?
+PWSP_INTERNAL bool pwsp_keys_are_in_grids(const pwsp_deps *deps, const pwsp_stretch *stretch);
+
+// If so, the keys of the tiles of tasks [begin, begin + count), task by task, and how each task accesses
+// them. False if some tile does not begin at a multiple of its size.
+PWSP_INTERNAL bool pwsp_keys_find(const pwsp_deps *deps, const pwsp_stretch *stretch,
+                                  uint64_t begin, uint32_t count, uint64_t *keys,
+                                  uint8_t *accesses);
+
+#endif
+
+// =================================================================================================
+// src/exec/keys.c
+// =================================================================================================
+
+// Keys of tiles, a column at a time: the key of a view's tile is a sum of what its tensor and each of its
+// indices and offsets contribute.
+//
+//      key = tensor << 32 | ((i0 * m0 + i1 * m1) * row_tiles + row / rows) * col_tiles + col / cols
+//
+// So there is one product for each value that changes from task to task, and a division, by an inverse,
+// for each offset that does.
+
+static bool pwsp_keys_is_in_grid(const pwsp_deps *deps, const pwsp_stretch_view *at) {
+    const pwsp_tile_view *view = at->view;
+    const uint32_t id = view->tensor;
+    if (deps->tensors[id].form != PWSP_DEPS_GRID || view->has_limit) {
+        return false;
+    }
+    const pwsp_deps_grid *grid = &deps->grids[id];
+    const uint64_t rows = grid->matrix_rows, cols = grid->matrix_cols;
+    return (view->rows ? pwsp_min_u64((uint64_t)view->rows, rows) : rows) == grid->rows &&
+           (view->cols ? pwsp_min_u64((uint64_t)view->cols, cols) : cols) == grid->cols;
+}
+
+PWSP_INTERNAL bool pwsp_keys_are_in_grids(const pwsp_deps *deps, const pwsp_stretch *stretch) {
+    bool are_in_grids = !deps->is_list_lost;
+    for (uint32_t i = 0; i < stretch->view_count && are_in_grids; i++) {
+        are_in_grids = pwsp_keys_is_in_grid(deps, &stretch->views[i]);
+    }
+    return are_in_grids;
+}
+
+// A value of a view: what it contributes to a key is value / size * factor.
+typedef struct pwsp_keys_part {
+    pwsp_source source;
+    uint64_t size, inverse, factor;
+} pwsp_keys_part;
+
+typedef struct pwsp_keys_column {
+    uint64_t *keys;
+    uint32_t step, count;
+    uint64_t misfits;  // 0: all values so far are multiples of their sizes
+} pwsp_keys_column;
+
+// What one value contributes, which is a multiple of its part's size if no bit of *misfits is set.
+PWSP_FORCE_INLINE uint64_t pwsp_keys_share(const pwsp_keys_part *part, uint64_t value,
+                                           uint64_t *misfits) {
+    const uint64_t tile = value * part->inverse >> 32;
+    *misfits |= tile * part->size ^ value;
+    return tile * part->factor;
+}
+
+// Adds a part that counts up from a value, or is along a column, to the keys.
+PWSP_FORCE_INLINE void pwsp_keys_add_as(pwsp_keys_column *column, const pwsp_keys_part *part,
+                                        const uint64_t *values, uint64_t first, bool is_counted,
+                                        bool is_whole) {
+    const uint64_t factor = part->factor;
+    const uint32_t count = column->count, step = column->step;
+    uint64_t *key = column->keys, misfits = 0;
+    for (uint32_t i = 0; i < count; i++, key += step) {
+        const uint64_t value = is_counted ? first + i : values[i];
+        *key += is_whole ? value * factor : pwsp_keys_share(part, value, &misfits);
+    }
+    column->misfits |= misfits;
+}
+
+static void pwsp_keys_add(pwsp_keys_column *column, const pwsp_keys_part *part,
+                          const uint64_t *values, uint64_t first) {
+    const bool is_whole = part->size == 1;
+    if (values) {
+        is_whole ? pwsp_keys_add_as(column, part, values, 0, false, true)
+                 : pwsp_keys_add_as(column, part, values, 0, false, false);
+    } else {
+        is_whole ? pwsp_keys_add_as(column, part, NULL, first, true, true)
+                 : pwsp_keys_add_as(column, part, NULL, first, true, false);
+    }
+}
+
+// The parts of a view, and what its tensor contributes. Returns their number.
+static uint32_t pwsp_keys_parts(const pwsp_deps *deps, const pwsp_stretch_view *at,
+                                pwsp_keys_part *parts, uint64_t *out_base) {
+    const pwsp_deps_grid *grid = &deps->grids[at->view->tensor];
+    const uint64_t matrix_tiles = grid->row_tiles * grid->col_tiles;
+    uint32_t count = 0;
+    *out_base = pwsp_deps_grid_key(at->view->tensor, 0);
+    for (uint32_t i = 0; i < at->view->lead; i++) {
+        if (at->tensor->lead_shape[i] > 1) {
+            const uint64_t stride = (uint64_t)at->tensor->lead_strides[i];
+            const uint64_t matrices = (stride >> grid->place_shift) * grid->place_factor;
+            const pwsp_keys_part part = {at->index[i], 1, UINT64_C(1) << 32,
+                                         matrices * matrix_tiles};
+            parts[count++] = part;
+        }
+    }
+    if (at->row.at) {
+        const pwsp_keys_part part = {at->row, grid->rows, grid->row_inverse, grid->col_tiles};
+        parts[count++] = part;
+    }
+    if (at->col.at) {
+        const pwsp_keys_part part = {at->col, grid->cols, grid->col_inverse, 1};
+        parts[count++] = part;
+    }
+    return count;
+}
+
+PWSP_INTERNAL bool pwsp_keys_find(const pwsp_deps *deps, const pwsp_stretch *stretch,
+                                  uint64_t begin, uint32_t count, uint64_t *keys,
+                                  uint8_t *accesses) {
+    const uint64_t *counted = stretch->indices ? stretch->entry : stretch->variable;
+    uint64_t misfits = 0;
+    for (uint32_t j = 0; j < stretch->view_count; j++) {
+        pwsp_keys_part parts[PWSP_TENSOR_LEAD_MAX + 2];
+        pwsp_keys_column column = {keys + j, stretch->view_count, count, 0};
+        uint64_t base;
+        const uint32_t part_count = pwsp_keys_parts(deps, &stretch->views[j], parts, &base);
+        for (uint32_t k = 0; k < part_count; k++) {
+            const pwsp_source source = parts[k].source;
+            if (source.step == 0 && source.at != counted) {
+                base += pwsp_keys_share(&parts[k], *source.at, &column.misfits);
+            }
+        }
+        for (uint32_t i = 0; i < count; i++) {
+            column.keys[(size_t)i * column.step] = base;
+        }
+        for (uint32_t k = 0; k < part_count; k++) {
+            const pwsp_source source = parts[k].source;
+            if (source.at == counted) {
+                pwsp_keys_add(&column, &parts[k], NULL, stretch->first + begin);
+            } else if (source.step) {
+                pwsp_keys_add(&column, &parts[k], source.at + begin, 0);
+            }
+        }
+        accesses[j] = (uint8_t)stretch->views[j].view->access;
+        misfits |= column.misfits;
+    }
+    return misfits == 0;
+}
+
+// =================================================================================================
 // src/exec/run.h
 // =================================================================================================
 
@@ -74088,7 +74438,9 @@ static bool pwsp_run_flush(ptowsp_run *run) {
     uint32_t count = batch->count;
     PTOWSP_ASSERT(count <= PWSP_BATCH_MAX);
     batch->count = 0;
-    return count == 0 || pwsp_timeline_batch(&run->time, batch, count);
+    const bool is_good = count == 0 || pwsp_timeline_batch(&run->time, batch, count);
+    batch->has_tile_keys = false;
+    return is_good;
 }
 
 // The expander's tiles become those of the next task of the batch.
@@ -74103,7 +74455,8 @@ PWSP_FORCE_INLINE void pwsp_run_collect_tiles(ptowsp_run *run) {
 // Collects a plain task of one pool, up to a full batch. False with an error in sim.
 PWSP_FORCE_INLINE bool pwsp_run_collect(ptowsp_run *run, const pwsp_arrival *arrival) {
     pwsp_batch *batch = &run->batch;
-    const bool is_other = batch->pool != arrival->pool || batch->tile_count != arrival->tile_count;
+    const bool is_other = batch->pool != arrival->pool ||
+                          batch->tile_count != arrival->tile_count || batch->has_tile_keys;
     if ((batch->count == pwsp_batch_room(batch->tile_count) || is_other) && !pwsp_run_flush(run)) {
         return false;
     }
@@ -74149,7 +74502,7 @@ static bool pwsp_run_stretch_timed(ptowsp_run *run, const pwsp_stretch *stretch,
     pwsp_walk_arrival(x, &arrival);
     for (uint64_t i = begin; i < end; i++) {
         uint64_t cycles;
-        pwsp_stretch_step(x, stretch, first + i, i);
+        pwsp_stretch_step(x, stretch, first + i, i, true);
         x->task.index = index + i;
         if (pwsp_walk_is_cut(&run->walk) || !pwsp_walk_kernel(&run->walk, is_time_only, &cycles)) {
             return false;
@@ -74166,10 +74519,11 @@ static bool pwsp_run_stretch_timed(ptowsp_run *run, const pwsp_stretch *stretch,
 }
 
 // The next tasks of a stretch, into the batch, which has room for them. is_cost: cycles are those of the
-// kernel's cost function, which alone is called. False with the expander's error.
+// kernel's cost function, which alone is called. has_tiles: with their tiles, which the batch otherwise has
+// the keys of. False with the expander's error.
 PWSP_FORCE_INLINE bool pwsp_run_stretch_plain(ptowsp_run *run, const pwsp_stretch *stretch,
                                               uint64_t begin, uint64_t end, bool is_time_only,
-                                              bool is_cost, bool has_tiles) {
+                                              bool is_cost, bool has_tiles, bool is_stepped) {
     pwsp_expander *x = &run->walk.expander;
     pwsp_batch *batch = &run->batch;
     const pwsp_kernel_info *kernel = x->kernel;
@@ -74179,7 +74533,7 @@ PWSP_FORCE_INLINE bool pwsp_run_stretch_plain(ptowsp_run *run, const pwsp_stretc
     uint64_t cycles = kernel->cycles;
     uint32_t count = batch->count;
     for (uint64_t i = begin; i < end; i++) {
-        pwsp_stretch_step(x, stretch, first + i, i);
+        pwsp_stretch_step(x, stretch, first + i, i, is_stepped);
         if (is_cost || is_called) {
             x->task.index = index + i;
             if (pwsp_walk_is_cut(&run->walk) ||
@@ -74202,34 +74556,68 @@ PWSP_FORCE_INLINE bool pwsp_run_stretch_plain(ptowsp_run *run, const pwsp_stretc
 
 // The same in time alone: tiles are no part of what a cost function sees.
 static bool pwsp_run_stretch_costs(ptowsp_run *run, const pwsp_stretch *stretch, uint64_t begin,
-                                   uint64_t end, bool has_tiles) {
+                                   uint64_t end, bool has_tiles, bool is_stepped) {
     pwsp_expander *x = &run->walk.expander;
     const ptowsp_tile *tiles = x->task.tiles;
     x->task.tiles = pwsp_no_tiles;
-    const bool is_good = has_tiles
-                             ? pwsp_run_stretch_plain(run, stretch, begin, end, true, true, true)
-                             : pwsp_run_stretch_plain(run, stretch, begin, end, true, true, false);
+    const bool is_good =
+        has_tiles    ? pwsp_run_stretch_plain(run, stretch, begin, end, true, true, true, true)
+        : is_stepped ? pwsp_run_stretch_plain(run, stretch, begin, end, true, true, false, true)
+                     : pwsp_run_stretch_plain(run, stretch, begin, end, true, true, false, false);
     x->task.tiles = tiles;
     return is_good;
+}
+
+// How many of the next tasks of a stretch the batch takes, and whether by the keys of their tiles, which it
+// then has. False with an error in sim.
+static bool pwsp_run_stretch_room(ptowsp_run *run, const pwsp_stretch *stretch, uint64_t begin,
+                                  uint64_t end, uint32_t *out_count) {
+    pwsp_batch *batch = &run->batch;
+    const pwsp_deps *deps = &run->time.sim.deps;
+    const uint32_t room = pwsp_batch_room(batch->tile_count);
+    bool is_keyed = batch->tile_count && pwsp_keys_are_in_grids(deps, stretch);
+    PTOWSP_ASSERT(!is_keyed || batch->tile_count == stretch->view_count);
+    if ((batch->count == room || batch->has_tile_keys != is_keyed) && !pwsp_run_flush(run)) {
+        return false;
+    }
+    is_keyed =
+        is_keyed && pwsp_keys_are_in_grids(deps, stretch);  // flushed tasks may have ended one
+    *out_count = (uint32_t)pwsp_min_u64(end - begin, room - batch->count);
+    if (is_keyed && !pwsp_keys_find(deps, stretch, begin, *out_count,
+                                    batch->tile_keys + (size_t)batch->count * batch->tile_count,
+                                    batch->accesses)) {
+        is_keyed = false;
+        if (!pwsp_run_flush(run)) {
+            return false;
+        }
+    }
+    batch->has_tile_keys = is_keyed;
+    return true;
 }
 
 // Tasks [begin, end) of a stretch, into batches. False with an error in the expander or in sim.
 static bool pwsp_run_stretch_batched(ptowsp_run *run, const pwsp_stretch *stretch, uint64_t begin,
                                      uint64_t end, bool is_time_only) {
-    pwsp_batch *batch = &run->batch;
-    const uint32_t room = pwsp_batch_room(batch->tile_count);
+    const pwsp_batch *batch = &run->batch;
     const bool has_tiles = batch->tile_count > 0;
     const bool is_cost = is_time_only && pwsp_kernel_has_cost_alone(run->walk.expander.kernel);
+    const bool is_fixed = is_time_only && stretch->is_fixed && !run->walk.expander.kernel->code;
     PTOWSP_ASSERT(batch->count > 0 && batch->pool == run->walk.expander.kernel->pool);
     for (uint64_t i = begin; i < end;) {
-        if (pwsp_walk_is_cut(&run->walk) || (batch->count == room && !pwsp_run_flush(run))) {
+        uint32_t count;
+        if (pwsp_walk_is_cut(&run->walk) || !pwsp_run_stretch_room(run, stretch, i, end, &count)) {
             return false;
         }
-        const uint64_t full = pwsp_min_u64(end, i + (room - batch->count));
+        const uint64_t full = i + count;
+        const bool is_stepped = !(batch->has_tile_keys && is_fixed);
+        const bool puts_tiles = has_tiles && !batch->has_tile_keys;
         const bool is_good =
-            is_cost         ? pwsp_run_stretch_costs(run, stretch, i, full, has_tiles)
-            : !is_time_only ? pwsp_run_stretch_plain(run, stretch, i, full, false, false, has_tiles)
-                            : pwsp_run_stretch_plain(run, stretch, i, full, true, false, has_tiles);
+            is_cost ? pwsp_run_stretch_costs(run, stretch, i, full, puts_tiles, is_stepped)
+            : !is_time_only
+                ? pwsp_run_stretch_plain(run, stretch, i, full, false, false, puts_tiles, true)
+            : is_stepped
+                ? pwsp_run_stretch_plain(run, stretch, i, full, true, false, puts_tiles, true)
+                : pwsp_run_stretch_plain(run, stretch, i, full, true, false, false, false);
         if (!is_good) {
             return false;
         }
@@ -74308,6 +74696,7 @@ static ptowsp_status pwsp_run_stop(ptowsp_run *run, pwsp_event event) {
 PWSP_INTERNAL ptowsp_status pwsp_run_walk(ptowsp_run *run, bool is_time_only) {
     pwsp_walk_begin(&run->walk, false);
     run->batch.count = run->batch.tile_count = 0;
+    run->batch.has_tile_keys = false;
     run->held = PWSP_EVENT_NONE;
     run->keeps = false;
     return pwsp_run_walk_on(run, is_time_only);
@@ -74378,6 +74767,7 @@ PWSP_INTERNAL ptowsp_status pwsp_run_walk_kept(ptowsp_run *run, pwsp_event *out_
     pwsp_event event = PWSP_EVENT_NONE;
     *out_event = PWSP_EVENT_NONE;
     run->batch.count = 0;
+    run->batch.has_tile_keys = false;
     run->held = PWSP_EVENT_NONE;
     run->keeps = true;
     pwsp_pace_keep(&run->front->pace);

@@ -2,9 +2,9 @@
 // maps get the same tasks; one has no grids. Each query finds the same time and task, and so many
 // places are taken and free in both after every step. Tiles are mostly those of a grid: at edges, too,
 // several in a task, and twice the same; now and then, in some of the worlds, one that does not fit, a whole tensor, a slot
-// load, or a tensor whose tiles are far apart.
+// load, or a tensor whose tiles are far apart. Half of the tasks whose tiles are all in grids come by their keys.
 
-#include "../src/runtime/deps.h"
+#include "../src/runtime/keyed.h"
 
 #include "test.h"
 
@@ -17,7 +17,8 @@ typedef struct grid_world {
     bool written[TENSORS], loaded[TENSORS];
     uint32_t rows[TENSORS], cols[TENSORS];  // of the usual tile
     pwsp_deps grids, lists;
-    uint32_t odd;  // one of so many tiles does not fit; 0: none
+    uint32_t odd;                       // one of so many tiles does not fit; 0: none
+    uint64_t keyed_count, ended_count;  // tasks that came by keys, and of these, that ended a grid
 } grid_world;
 
 static void tensor_random(grid_world *w, uint32_t i, uint64_t *random) {
@@ -118,6 +119,25 @@ static void load_random(grid_world *w, uint64_t *random) {
     check_same(w);
 }
 
+// The keys of a task's tiles; false if one is not in a grid.
+static bool find_keys(const pwsp_deps *deps, const pwsp_tile_at *tiles, uint32_t count,
+                      uint64_t *keys, uint8_t *accesses) {
+    for (uint32_t i = 0; i < count; i++) {
+        const uint32_t tensor = tiles[i].tensor;
+        uint64_t number;
+        if (deps->tensors[tensor].form != PWSP_DEPS_GRID ||
+            !pwsp_deps_grid_number(&deps->grids[tensor], &tiles[i], &number)) {
+            return false;
+        }
+        keys[i] = pwsp_deps_grid_key(tensor, number);
+        accesses[i] = (uint8_t)tiles[i].access;
+        pwsp_tile_at back = tiles[i];
+        pwsp_deps_grid_tile(deps, keys[i], &back);
+        assert_memory_equal(&back, &tiles[i], sizeof back);
+    }
+    return true;
+}
+
 static void task_random(grid_world *w, uint64_t number, uint64_t *random) {
     pwsp_tile_at tiles[TILES];
     const uint32_t count = (uint32_t)test_random_in(random, 1, TILES);
@@ -130,12 +150,21 @@ static void task_random(grid_world *w, uint64_t number, uint64_t *random) {
     }
     const pwsp_token none = {0, PTOWSP_NO_INDEX};
     w->grids.latest = w->lists.latest = none;
-    assert_true(pwsp_deps_query(&w->grids, tiles, count));
+    uint64_t keys[TILES];
+    uint8_t accesses[TILES];
+    const bool is_keyed =
+        test_random(random) % 2 && find_keys(&w->grids, tiles, count, keys, accesses);
+    assert_true(is_keyed ? pwsp_deps_query_keys(&w->grids, keys, accesses, count)
+                         : pwsp_deps_query(&w->grids, tiles, count));
     assert_true(pwsp_deps_query(&w->lists, tiles, count));
     check_same(w);
     const uint64_t start = pwsp_max_u64(w->grids.latest.time, w->grids.clock);
     const pwsp_token token = {start + (uint64_t)test_random_in(random, 0, 400), number};
-    assert_true(pwsp_deps_add(&w->grids, tiles, count, &token));
+    bool has_ended = false;
+    assert_true(is_keyed ? pwsp_deps_add_keys(&w->grids, accesses, count, &token, &has_ended)
+                         : pwsp_deps_add(&w->grids, tiles, count, &token));
+    w->keyed_count += is_keyed;
+    w->ended_count += has_ended;
     assert_true(pwsp_deps_add(&w->lists, tiles, count, &token));
     check_same(w);
     if (test_random(random) % 16 == 0) {
@@ -149,7 +178,7 @@ static void grid__finds_what_lists_find_and_takes_the_same_places(void **state) 
     const uint64_t seed = test_seed();
     grid_world *w = (grid_world *)malloc(sizeof *w);
     uint32_t forms[4] = {0};
-    uint64_t pages = 0;
+    uint64_t pages = 0, keyed_count = 0, ended_count = 0;
     assert_non_null(w);
     for (uint32_t sample = 0; TEST_ROUNDS(sample, 40); sample++) {
         uint64_t random = seed + sample;
@@ -166,13 +195,17 @@ static void grid__finds_what_lists_find_and_takes_the_same_places(void **state) 
             pages = pwsp_max_u64(pages, w->grids.pages_used);
             assert_int_equal(w->lists.pages_used, 0);
         }
+        keyed_count += w->keyed_count;
+        ended_count += w->ended_count;
         pwsp_deps_free(&w->grids);
         pwsp_deps_free(&w->lists);
     }
     free(w);
-    print_message("grids %u, ended %u, none %u, pages %u\n", (unsigned)forms[PWSP_DEPS_GRID],
-                  (unsigned)forms[PWSP_DEPS_LISTS_SINCE], (unsigned)forms[PWSP_DEPS_LISTS],
-                  (unsigned)pages);
+    print_message("grids %u, ended %u, none %u, pages %u; by keys %u tasks, of which %u end one\n",
+                  (unsigned)forms[PWSP_DEPS_GRID], (unsigned)forms[PWSP_DEPS_LISTS_SINCE],
+                  (unsigned)forms[PWSP_DEPS_LISTS], (unsigned)pages, (unsigned)keyed_count,
+                  (unsigned)ended_count);
+    assert_true(keyed_count > 0 && ended_count > 0);
     assert_true(forms[PWSP_DEPS_GRID] && forms[PWSP_DEPS_LISTS_SINCE] && forms[PWSP_DEPS_LISTS]);
 }
 

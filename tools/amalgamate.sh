@@ -120,7 +120,7 @@ src/runtime/binding_check.h src/runtime/binding_check.c src/runtime/plan_binding
 src/runtime/plan_batch.h src/runtime/plan_batch.c
 src/runtime/walk_check.h src/runtime/walk_check.c
 src/runtime/deps.h src/runtime/groups.c src/runtime/access.h src/runtime/access.c
-    src/runtime/cells.h src/runtime/grid.h src/runtime/grid.c src/runtime/cells.c src/runtime/meet.h src/runtime/deps.c
+    src/runtime/cells.h src/runtime/grid.h src/runtime/grid.c src/runtime/cells.c src/runtime/meet.h src/runtime/keyed.h src/runtime/deps.c
 src/runtime/precedence.h src/runtime/precedence.c
 src/runtime/reorder.h src/runtime/reorder.c
 src/runtime/issue.h src/runtime/issue.c
@@ -192,7 +192,7 @@ src/exec/frontend.c
 src/exec/deque.h src/exec/deque.c
 src/exec/workers.h src/exec/workers.c
 src/exec/start.h src/exec/start.c
-src/exec/run.h src/exec/run.c src/exec/run_walk.c
+src/exec/keys.h src/exec/keys.c src/exec/run.h src/exec/run.c src/exec/run_walk.c
 src/exec/fingerprint.h src/exec/fingerprint.c src/exec/run_execute.c src/exec/run_explore.c
 src/exec/together.c
 src/exec/bound.c src/exec/trace.c src/exec/run_start.c

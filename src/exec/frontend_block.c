@@ -102,7 +102,7 @@ static void pwsp_frontend_fill_block(pwsp_frontend *front, const pwsp_stretch *s
     for (uint32_t k = 0; k < count; k++) {
         const uint64_t i = begin + k;
         uint64_t *record = pwsp_frontend_record(front, front->record_tail++);
-        pwsp_stretch_step(x, stretch, stretch->first + i, i);
+        pwsp_stretch_step(x, stretch, stretch->first + i, i, true);
         x->task.index = x->task_count + i;
         arrival.dispatch_key = pwsp_source_value(stretch->dispatch, i);
         arrival.priority_key = pwsp_source_value(stretch->priority, i);

@@ -188,11 +188,14 @@ PWSP_INTERNAL bool pwsp_deps_sweep(pwsp_deps *deps) {
     return pwsp_deps_enter_all(deps);
 }
 
-// Places are taken in the order in which they become free, so that neighbours are of similar age.
-static void pwsp_deps_free_access(pwsp_deps *deps, uint32_t index) {
+// An access that has been dropped. Places are taken in the order in which they become free, so that
+// neighbours are of similar age.
+PWSP_FORCE_INLINE void pwsp_deps_free_access(pwsp_deps *deps, uint32_t index) {
     PTOWSP_ASSERT(!(deps->accesses[index].flags & (PWSP_ACCESS_FREE | PWSP_ACCESS_LINKED)));
-    pwsp_deps_drop(deps, index);
-    deps->accesses[index].flags |= PWSP_ACCESS_FREE;
+    deps->accesses[index].flags |= PWSP_ACCESS_GONE | PWSP_ACCESS_FREE;
+    if (!deps->ops.is_dead) {
+        deps->times[index] = UINT64_MAX;  // the hand passes over it
+    }
     if (deps->free_count++) {
         deps->accesses[deps->free_last].row = index;
     } else {
@@ -230,22 +233,53 @@ static uint32_t pwsp_deps_find_dead(pwsp_deps *deps, uint32_t steps, pwsp_deps_h
     return found_count;
 }
 
-// The same for times, of which most are known to live without a look at the access.
+// The same for times, where only the first look at one that is dead is at its access.
 PWSP_FORCE_INLINE uint32_t pwsp_deps_find_past(pwsp_deps *deps, uint32_t steps, uint32_t *found) {
     const uint64_t *times = deps->times;
     const uint64_t clock = pwsp_max_u64(deps->clock, 1);  // removed accesses have time 0
     const uint32_t count = (uint32_t)deps->access_count;
     uint32_t found_count = 0, hand = deps->hand;
+    if (PWSP_LIKELY(steps == 4 && hand + UINT64_C(4) <= count && deps->clock > 0)) {
+        for (uint32_t i = 0; i < 4; i++) {
+            found[found_count] = hand + i;
+            found_count += times[hand + i] < clock;
+        }
+        deps->hand = hand + 4;
+        return found_count;
+    }
     for (uint32_t i = 0; i < steps; i++) {
         hand = hand < count ? hand : 0;
-        if (times[hand] < clock && !(deps->accesses[hand].flags & PWSP_ACCESS_FREE) &&
-            pwsp_deps_is_dead(deps, hand)) {
-            found[found_count++] = hand;
-        }
+        found[found_count] = hand;
+        found_count += times[hand] < clock && (deps->clock > 0 || pwsp_deps_is_dead(deps, hand));
         hand++;
     }
     deps->hand = hand;
     return found_count;
+}
+
+// Frees dead accesses. Their lists are prefetched, unless there are none.
+PWSP_FORCE_INLINE void pwsp_deps_free_found(pwsp_deps *deps, const uint32_t *found,
+                                            uint32_t count) {
+    uint32_t *lists[PWSP_DEPS_HAND_STEPS];
+    for (uint32_t i = 0; deps->buckets && i < count; i++) {
+        const pwsp_access *access = &deps->accesses[found[i]];
+        if ((access->flags & (PWSP_ACCESS_GRID | PWSP_ACCESS_LINKED)) == PWSP_ACCESS_LINKED) {
+            lists[i] = pwsp_deps_list(deps, access);
+            PWSP_PREFETCH(lists[i]);
+        }
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        const uint32_t flags = deps->accesses[found[i]].flags;
+        if (flags & PWSP_ACCESS_GRID) {
+            pwsp_deps_grid_leave(deps, found[i]);  // a time, which nobody holds
+        } else {
+            if (flags & PWSP_ACCESS_LINKED) {
+                pwsp_deps_leave(deps, found[i], lists[i]);
+            }
+            pwsp_deps_drop(deps, found[i]);
+        }
+        pwsp_deps_free_access(deps, found[i]);
+    }
 }
 
 PWSP_INTERNAL void pwsp_deps_make_room(pwsp_deps *deps, uint32_t count) {
@@ -254,26 +288,11 @@ PWSP_INTERNAL void pwsp_deps_make_room(pwsp_deps *deps, uint32_t count) {
     const uint64_t enough = deps->access_count / PWSP_DEPS_HAND_STEPS + count;
     pwsp_deps_hand known = {UINT32_MAX, false};
     for (uint32_t tile = 0; tile < count && deps->free_count < enough; tile++) {
-        uint32_t found[PWSP_DEPS_HAND_STEPS], *lists[PWSP_DEPS_HAND_STEPS];
+        uint32_t found[PWSP_DEPS_HAND_STEPS];
         const uint32_t found_count = deps->ops.is_dead
                                          ? pwsp_deps_find_dead(deps, steps, &known, found)
                                          : pwsp_deps_find_past(deps, steps, found);
-        for (uint32_t i = 0; i < found_count; i++) {
-            const pwsp_access *access = &deps->accesses[found[i]];
-            lists[i] = NULL;
-            if (access->flags & PWSP_ACCESS_GRID) {
-                pwsp_deps_grid_leave(deps, found[i]);
-            } else if (access->flags & PWSP_ACCESS_LINKED) {
-                lists[i] = pwsp_deps_list(deps, access);
-                PWSP_PREFETCH(lists[i]);
-            }
-        }
-        for (uint32_t i = 0; i < found_count; i++) {
-            if (lists[i]) {
-                pwsp_deps_leave(deps, found[i], lists[i]);
-            }
-            pwsp_deps_free_access(deps, found[i]);
-        }
+        pwsp_deps_free_found(deps, found, found_count);
     }
 }
 

@@ -40,7 +40,7 @@
 // The dependences found, and so the memory they take, do not depend on the order of lists or on
 // hash collisions: only accesses that overlap a query are touched.
 
-#include "meet.h"
+#include "keyed.h"
 
 // -- queries --------------------------------------------------------------------------------------
 
@@ -209,8 +209,9 @@ PWSP_FORCE_INLINE bool pwsp_deps_prepare_all(pwsp_deps *deps, const pwsp_tile_at
         }
         query->is_grid = tensor->form == PWSP_DEPS_GRID;
         if (PWSP_LIKELY(query->is_grid)) {
-            if (PWSP_LIKELY(
-                    pwsp_deps_grid_number(&deps->grids[tile->tensor], tile, &query->tile))) {
+            uint64_t number;
+            if (PWSP_LIKELY(pwsp_deps_grid_number(&deps->grids[tile->tensor], tile, &number))) {
+                query->key = pwsp_deps_grid_key(tile->tensor, number);
                 continue;
             }
             if (!pwsp_deps_grid_end(deps, tile->tensor)) {
@@ -246,7 +247,7 @@ PWSP_INTERNAL bool pwsp_deps_query(pwsp_deps *deps, const pwsp_tile_at *tiles, u
             const pwsp_tile_at *tile = &tiles[first + i];
             pwsp_deps_query_state *query = &deps->queries[i];
             if (PWSP_LIKELY(query->is_grid)) {
-                pwsp_deps_meet_grid(deps, query, tile->tensor, tile->access);
+                pwsp_deps_meet_grid(deps, query, tile->access);
             } else {
                 pwsp_deps_query_tile(deps, tile->access, query);
             }
@@ -265,11 +266,13 @@ static void pwsp_deps_load_grid(pwsp_deps *deps, const pwsp_tile_at *tile) {
     around.col -= around.col % grid->cols;
     around.rows = (uint32_t)pwsp_min_u64(grid->rows, grid->matrix_rows - (uint64_t)around.row);
     around.cols = (uint32_t)pwsp_min_u64(grid->cols, grid->matrix_cols - (uint64_t)around.col);
-    const bool is_good = pwsp_deps_grid_number(grid, &around, &query.tile);
+    uint64_t number;
+    const bool is_good = pwsp_deps_grid_number(grid, &around, &number);
     PTOWSP_ASSERT(is_good);
     (void)is_good;
+    query.key = pwsp_deps_grid_key(tile->tensor, number);
     query.page = 0;
-    pwsp_deps_meet_grid(deps, &query, tile->tensor, PWSP_TILE_READ);
+    pwsp_deps_meet_grid(deps, &query, PWSP_TILE_READ);
 }
 
 PWSP_INTERNAL void pwsp_deps_query_load(pwsp_deps *deps, const pwsp_tile_at *tile) {
@@ -388,55 +391,6 @@ PWSP_FORCE_INLINE uint32_t pwsp_deps_add_one(pwsp_deps *deps, const pwsp_tile_at
     return pwsp_deps_enter(deps, place - 1) ? place : 0;
 }
 
-// Adds an access to a grid, as above. *out_is_full: its cell has one already, of the same task, or the
-// grid takes too much memory; then it has to end.
-PWSP_FORCE_INLINE uint32_t pwsp_deps_add_grid(pwsp_deps *deps, const pwsp_tile_at *at,
-                                              uint32_t same, pwsp_deps_query_state *query,
-                                              const pwsp_token *token, bool *out_is_full) {
-    const uint32_t flags = at->access & (PWSP_ACCESS_READ | PWSP_ACCESS_WRITTEN);
-    const uint64_t number = pwsp_deps_page_number(at->tensor, query->tile);
-    const uint32_t in_page = query->tile % PWSP_DEPS_PAGE;
-    if (same && !(deps->accesses[same - 1].flags & PWSP_ACCESS_GONE)) {
-        pwsp_deps_cell_at *cell = &deps->pages[deps->accesses[same - 1].cell].cells[in_page];
-        pwsp_deps_take_over(deps, same - 1, flags, token);
-        if ((flags & PWSP_ACCESS_WRITTEN) && cell->read == same) {
-            PTOWSP_ASSERT(cell->written == 0);
-            cell->written = same;
-            cell->read = 0;
-        }
-        return same;
-    }
-    if (deps->pages[query->page].number != number) {
-        query->page = pwsp_deps_page_find(deps, number);
-    }
-    if (query->page == 0) {
-        *out_is_full = pwsp_deps_pages_are_sparse(deps);
-        query->page = *out_is_full ? 0 : pwsp_deps_page_make(deps, number);
-        if (query->page == 0) {
-            return 0;
-        }
-    }
-    pwsp_deps_cell_at *cell = &deps->pages[query->page].cells[in_page];
-    uint32_t *slot = flags & PWSP_ACCESS_WRITTEN ? &cell->written : &cell->read;
-    if (PWSP_UNLIKELY(*slot)) {
-        *out_is_full = true;
-        return 0;
-    }
-    const uint32_t place = pwsp_deps_place(deps);
-    if (place == 0) {
-        return 0;
-    }
-    pwsp_access *access = &deps->accesses[place - 1];
-    memcpy(access->place, &query->tile, sizeof query->tile);
-    access->tensor = at->tensor;
-    access->cell = query->page;
-    access->flags = (uint8_t)(flags | PWSP_ACCESS_OWN | PWSP_ACCESS_LINKED | PWSP_ACCESS_GRID);
-    pwsp_deps_put_token(deps, place - 1, token);
-    *slot = place;
-    deps->pages[query->page].count++;
-    return place;
-}
-
 // Adds a tile's access, wherever the tensor's are. Returns its place, + 1, or 0 when memory is out.
 PWSP_FORCE_INLINE uint32_t pwsp_deps_add_tile(pwsp_deps *deps, const pwsp_tile_at *at,
                                               uint32_t same, pwsp_deps_query_state *query,
@@ -444,7 +398,7 @@ PWSP_FORCE_INLINE uint32_t pwsp_deps_add_tile(pwsp_deps *deps, const pwsp_tile_a
     if (deps->tensors[at->tensor].form == PWSP_DEPS_GRID) {
         bool is_full = query == NULL;
         const uint32_t place =
-            is_full ? 0 : pwsp_deps_add_grid(deps, at, same, query, token, &is_full);
+            is_full ? 0 : pwsp_deps_add_grid(deps, query, at->access, token, &is_full);
         if (PWSP_LIKELY(!is_full)) {
             return place;
         }
@@ -453,6 +407,33 @@ PWSP_FORCE_INLINE uint32_t pwsp_deps_add_tile(pwsp_deps *deps, const pwsp_tile_a
         }
     }
     return pwsp_deps_add_one(deps, at, same, query && !query->is_grid ? query : NULL, token);
+}
+
+// The tiles of a task from `first` on, of which deps->same has accesses, are added: they are not the
+// task's own any more.
+static void pwsp_deps_disown(pwsp_deps *deps, uint32_t first, uint32_t count) {
+    for (uint32_t i = first; i < count; i++) {
+        if (deps->same[i]) {
+            deps->accesses[deps->same[i] - 1].flags &= (uint8_t)~PWSP_ACCESS_OWN;
+        }
+    }
+}
+
+PWSP_INTERNAL bool pwsp_deps_add_others(pwsp_deps *deps, const uint8_t *accesses, uint32_t first,
+                                        uint32_t count, const pwsp_token *token) {
+    for (uint32_t i = first; i < count; i++) {
+        pwsp_deps_query_state *query = &deps->queries[i];
+        pwsp_tile_at at;
+        pwsp_deps_grid_tile(deps, query->key, &at);
+        at.access = accesses[i];
+        query->is_grid = true;
+        deps->same[i] = pwsp_deps_add_tile(deps, &at, query->same, query, token);
+        if (deps->same[i] == 0) {
+            return false;
+        }
+    }
+    pwsp_deps_disown(deps, first, count);
+    return true;
 }
 
 PWSP_INTERNAL bool pwsp_deps_add(pwsp_deps *deps, const pwsp_tile_at *tiles, uint32_t count,
@@ -477,11 +458,7 @@ PWSP_INTERNAL bool pwsp_deps_add(pwsp_deps *deps, const pwsp_tile_at *tiles, uin
             }
         }
     }
-    for (uint32_t i = 0; i < count; i++) {
-        if (deps->same[i]) {
-            deps->accesses[deps->same[i] - 1].flags &= (uint8_t)~PWSP_ACCESS_OWN;
-        }
-    }
+    pwsp_deps_disown(deps, 0, count);
     return true;
 }
 

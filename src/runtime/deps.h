@@ -9,7 +9,7 @@
 // One access of a tile by a task in flight.
 typedef struct pwsp_access {
     uint32_t place[2];    // of a plain tensor: its leading indices' matrix; else its
-                          // first element; in a grid, the number of the tile
+                          // first element; in a grid, the key of the tile
     uint32_t row, col;    // of a plain tensor; of one that is free, the next free one in row
     uint32_t rows, cols;  // rows 0: the whole tensor
     uint32_t tensor;
@@ -53,7 +53,7 @@ typedef struct pwsp_deps_cell_at {
 
 typedef struct pwsp_deps_page {
     pwsp_deps_cell_at cells[PWSP_DEPS_PAGE];
-    uint64_t number;  // UINT64_MAX: it is free
+    uint64_t number;  // the keys of its tiles / PWSP_DEPS_PAGE; UINT64_MAX: it is free
     uint32_t next;    // of the same hash, or free
     uint32_t count;   // accesses
 } pwsp_deps_page;
@@ -100,7 +100,7 @@ typedef struct pwsp_deps_query_state {
     bool row_over, col_over;  // it runs over into the next cell
     bool is_cell;             // this cell is all that there is to look at, unless exact
     bool is_grid;             // it is in a grid, which needs the two below and same alone
-    uint64_t tile;            // its number
+    uint64_t key;             // of the tile: grid.h
     uint32_t page;            // where its page was when last looked for
     bool is_load;             // of a slot
     bool is_read, is_written;

@@ -6,9 +6,10 @@
 
 // -- pages ----------------------------------------------------------------------------------------
 
+// Runs of 16 pages stay together, as tasks access tiles one after another.
 static uint32_t *pwsp_deps_page_head(const pwsp_deps *deps, uint64_t number) {
-    const uint64_t hash = number * UINT64_C(0x9e3779b97f4a7c15) >> 32;
-    return &deps->heads[hash & (deps->head_capacity - 1)];
+    const uint64_t run = number / 16 * UINT64_C(0x9e3779b97f4a7c15) >> 32;
+    return &deps->heads[(run * 16 + number % 16) & (deps->head_capacity - 1)];
 }
 
 PWSP_INTERNAL uint32_t pwsp_deps_page_find(const pwsp_deps *deps, uint64_t number) {
@@ -205,22 +206,31 @@ PWSP_INTERNAL bool pwsp_deps_grid_begin(pwsp_deps *deps, const pwsp_tile_at *til
     return true;
 }
 
+PWSP_INTERNAL void pwsp_deps_grid_tile(const pwsp_deps *deps, uint64_t key, pwsp_tile_at *out) {
+    const pwsp_deps_grid *grid = &deps->grids[key >> 32];
+    const uint64_t number = key & UINT32_MAX, row = number / grid->col_tiles;
+    const uint64_t at_row = row % grid->row_tiles * grid->rows;
+    const uint64_t at_col = number % grid->col_tiles * grid->cols;
+    out->tensor = (uint32_t)(key >> 32);
+    out->lead = (int64_t)(row / grid->row_tiles * grid->matrix_step);
+    out->row = (int64_t)at_row;
+    out->col = (int64_t)at_col;
+    out->rows = (uint32_t)pwsp_min_u64(grid->rows, grid->matrix_rows - at_row);
+    out->cols = (uint32_t)pwsp_min_u64(grid->cols, grid->matrix_cols - at_col);
+}
+
 // Makes an access of a grid what it is in lists.
-static void pwsp_deps_grid_unmake(pwsp_deps *deps, const pwsp_deps_grid *grid, uint32_t index) {
+static void pwsp_deps_grid_unmake(pwsp_deps *deps, uint32_t index) {
     pwsp_access *access = &deps->accesses[index];
-    const uint64_t number = pwsp_access_place(access), row = number / grid->col_tiles;
-    const uint64_t place = row / grid->row_tiles * grid->matrix_step;
+    pwsp_tile_at at;
+    pwsp_deps_grid_tile(deps, pwsp_access_place(access), &at);
     pwsp_deps_grid_leave(deps, index);
-    memcpy(access->place, &place, sizeof place);
-    access->row = (uint32_t)(row % grid->row_tiles * grid->rows);
-    access->col = (uint32_t)(number % grid->col_tiles * grid->cols);
-    access->rows = (uint32_t)pwsp_min_u64(grid->rows, grid->matrix_rows - access->row);
-    access->cols = (uint32_t)pwsp_min_u64(grid->cols, grid->matrix_cols - access->col);
-    access->flags |= PWSP_ACCESS_LINKED;
+    const uint8_t flags = access->flags;
+    pwsp_deps_access(deps, &at, access);
+    access->flags = (uint8_t)(flags | PWSP_ACCESS_LINKED);
 }
 
 PWSP_INTERNAL bool pwsp_deps_grid_end(pwsp_deps *deps, uint32_t tensor) {
-    const pwsp_deps_grid *grid = &deps->grids[tensor];
     PTOWSP_ASSERT(deps->tensors[tensor].form == PWSP_DEPS_GRID);
     deps->tensors[tensor].form = PWSP_DEPS_LISTS_SINCE;
     if (!pwsp_deps_widen(deps)) {
@@ -229,7 +239,7 @@ PWSP_INTERNAL bool pwsp_deps_grid_end(pwsp_deps *deps, uint32_t tensor) {
     for (uint32_t i = 0; i < deps->access_count; i++) {
         const pwsp_access *access = &deps->accesses[i];
         if ((access->flags & PWSP_ACCESS_GRID) && access->tensor == tensor) {
-            pwsp_deps_grid_unmake(deps, grid, i);
+            pwsp_deps_grid_unmake(deps, i);
             if (!pwsp_deps_enter(deps, i)) {
                 return false;
             }

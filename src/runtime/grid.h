@@ -9,6 +9,9 @@
 //      tile 37 of tensor 2 -> page (2, 37 / 16), by a table of pages
 //                          -> cells[37 % 16] = {written: access 5, read: access 9}
 //
+// A tensor and the number of a tile are the tile's key. Tasks that come with keys skip all that leads to
+// them: keyed.h.
+//
 // The accesses are those of the map: they have places, die, and are found by the hand as others. When
 // a tile comes that does not fit, a task accesses a tile twice in the same way, something else looks
 // at the tensor, or pages are mostly empty, its accesses move to the lists of the map, and stay there.
@@ -37,9 +40,13 @@ PWSP_INTERNAL void pwsp_deps_pages_clear(pwsp_deps *deps);
 PWSP_INTERNAL void pwsp_deps_pages_free(pwsp_deps *deps);
 PWSP_INTERNAL size_t pwsp_deps_pages_bytes(const pwsp_deps *deps);
 
-PWSP_INLINE uint64_t pwsp_deps_page_number(uint32_t tensor, uint64_t tile) {
-    return (uint64_t)tensor << 32 | tile / PWSP_DEPS_PAGE;
+// A tile of any tensor that is in a grid as one number: its key.
+PWSP_INLINE uint64_t pwsp_deps_grid_key(uint32_t tensor, uint64_t number) {
+    return (uint64_t)tensor << 32 | number;
 }
+
+// The tile of a key, except for how it is accessed.
+PWSP_INTERNAL void pwsp_deps_grid_tile(const pwsp_deps *deps, uint64_t key, pwsp_tile_at *out);
 
 // Do pages take too much memory: less than four accesses in each, on average?
 PWSP_INLINE bool pwsp_deps_pages_are_sparse(const pwsp_deps *deps) {
@@ -60,16 +67,22 @@ PWSP_FORCE_INLINE bool pwsp_deps_grid_number(const pwsp_deps_grid *grid, const p
            (tile->cols == cols) & (matrix < grid->matrix_count);
 }
 
+// The slot of an access of a tile: that of the one that has written it, or of its readers.
+PWSP_FORCE_INLINE uint32_t *pwsp_deps_page_slot(const pwsp_deps *deps, uint32_t page, uint64_t key,
+                                                uint32_t flags) {
+    pwsp_deps_cell_at *cell = &deps->pages[page].cells[key % PWSP_DEPS_PAGE];
+    return flags & PWSP_ACCESS_WRITTEN ? &cell->written : &cell->read;
+}
+
 // Where a cell has an access.
-PWSP_INLINE uint32_t *pwsp_deps_grid_slot(const pwsp_deps *deps, uint32_t index) {
+PWSP_FORCE_INLINE uint32_t *pwsp_deps_grid_slot(const pwsp_deps *deps, uint32_t index) {
     const pwsp_access *access = &deps->accesses[index];
-    pwsp_deps_cell_at *cell = &deps->pages[access->cell].cells[access->place[0] % PWSP_DEPS_PAGE];
     PTOWSP_ASSERT(access->flags & PWSP_ACCESS_GRID);
-    return access->flags & PWSP_ACCESS_WRITTEN ? &cell->written : &cell->read;
+    return pwsp_deps_page_slot(deps, access->cell, access->place[0], access->flags);
 }
 
 // Removes an access from its cell.
-PWSP_INLINE void pwsp_deps_grid_leave(pwsp_deps *deps, uint32_t index) {
+PWSP_FORCE_INLINE void pwsp_deps_grid_leave(pwsp_deps *deps, uint32_t index) {
     pwsp_access *access = &deps->accesses[index];
     *pwsp_deps_grid_slot(deps, index) = 0;
     access->flags &= (uint8_t) ~(PWSP_ACCESS_LINKED | PWSP_ACCESS_GRID);

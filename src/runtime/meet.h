@@ -218,14 +218,14 @@ PWSP_INLINE bool pwsp_deps_grid_is_alive(pwsp_deps *deps, uint32_t index) {
 // The same as pwsp_deps_meet for both accesses of a tile in a grid: all hazards count, both are of the
 // identical tile, and neither is hidden or the task's own.
 PWSP_FORCE_INLINE void pwsp_deps_meet_grid(pwsp_deps *deps, pwsp_deps_query_state *query,
-                                           uint32_t tensor, uint32_t access) {
-    const uint64_t number = pwsp_deps_page_number(tensor, query->tile);
+                                           uint32_t access) {
+    const uint64_t key = query->key;
     query->same = 0;
-    if (PWSP_UNLIKELY(deps->pages[query->page].number != number)) {
-        query->page = pwsp_deps_page_find(deps, number);
+    if (PWSP_UNLIKELY(deps->pages[query->page].number != key / PWSP_DEPS_PAGE)) {
+        query->page = pwsp_deps_page_find(deps, key / PWSP_DEPS_PAGE);
     }
     const bool is_written = (access & PWSP_TILE_WRITTEN) != 0;
-    const pwsp_deps_cell_at cell = deps->pages[query->page].cells[query->tile % PWSP_DEPS_PAGE];
+    const pwsp_deps_cell_at cell = deps->pages[query->page].cells[key % PWSP_DEPS_PAGE];
     const bool has_written = cell.written && pwsp_deps_grid_is_alive(deps, cell.written - 1);
     const bool has_read = cell.read && pwsp_deps_grid_is_alive(deps, cell.read - 1);
     if (has_written) {

@@ -92,6 +92,7 @@ PWSP_INTERNAL bool pwsp_stretch_begin(pwsp_expander *x, pwsp_stretch *stretch) {
     stretch->axis_count = task->axis_count;
     stretch->scalar_count = task->scalar_count;
     stretch->view_count = task->view_count;
+    stretch->is_fixed = true;
     bool is_good = pwsp_stretch_source(x, loop, &task->dispatch, &stretch->dispatch) &&
                    pwsp_stretch_source(x, loop, &task->priority, &stretch->priority) &&
                    pwsp_stretch_source(x, loop, &task->stream, &stretch->stream);
@@ -105,6 +106,7 @@ PWSP_INTERNAL bool pwsp_stretch_begin(pwsp_expander *x, pwsp_stretch *stretch) {
         stretch->views[i].view = &views[i];
         stretch->views[i].tensor = &x->tensors[views[i].tensor];
         is_good = pwsp_stretch_begin_view(x, stretch, &stretch->views[i]);
+        stretch->is_fixed &= stretch->views[i].is_fixed && !stretch->views[i].tensor->data;
     }
     return is_good;
 }

@@ -4,7 +4,7 @@
 //      event TASK, then:
 //      if (pwsp_stretch_begin(x, &stretch)) {
 //          for (i = 0; i < stretch.count; i++)
-//              pwsp_stretch_step(x, &stretch, stretch.first + i, i);
+//              pwsp_stretch_step(x, &stretch, stretch.first + i, i, true);
 //          pwsp_stretch_end(x, &stretch, stretch.count);
 //      }
 //
@@ -39,6 +39,7 @@ typedef struct pwsp_stretch {
     pwsp_source codes[PTOWSP_TASK_AXIS_MAX + PTOWSP_TASK_SCALAR_MAX];
     pwsp_source dispatch, priority, stream;
     pwsp_stretch_view views[PTOWSP_TASK_TILE_MAX];
+    bool is_fixed;  // all are, and without memory: tiles differ in their matrices alone
 } pwsp_stretch;
 
 PWSP_FORCE_INLINE uint64_t pwsp_source_value(pwsp_source source, uint64_t i) {
@@ -83,9 +84,10 @@ PWSP_FORCE_INLINE void pwsp_stretch_tile(pwsp_expander *x, const pwsp_stretch_vi
 }
 
 // The task of iteration i, from 0, becomes the present one, except for its index and what all tasks
-// of the loop have in common; `at` is stretch->first + i.
+// of the loop have in common; `at` is stretch->first + i. Without has_tiles the places of its tiles are left
+// out, for a stretch that is fixed.
 PWSP_FORCE_INLINE void pwsp_stretch_step(pwsp_expander *x, const pwsp_stretch *stretch, uint64_t at,
-                                         uint64_t i) {
+                                         uint64_t i, bool has_tiles) {
     const uint32_t axis_count = stretch->axis_count, scalar_count = stretch->scalar_count;
     const uint32_t view_count = stretch->view_count;
     uint64_t *args = stretch->args;
@@ -102,7 +104,10 @@ PWSP_FORCE_INLINE void pwsp_stretch_step(pwsp_expander *x, const pwsp_stretch *s
     if (view_count == 0) {
         return;
     }
-    for (uint32_t j = 0; j < view_count; j++) {
+    if (!has_tiles) {
+        args += 2 * view_count;
+    }
+    for (uint32_t j = 0; has_tiles && j < view_count; j++) {
         pwsp_stretch_tile(x, &stretch->views[j], i, j);
         *args++ = x->tiles_at[j].rows;
         *args++ = x->tiles_at[j].cols;

@@ -1,0 +1,113 @@
+// Tasks by the keys of their tiles, where all these are in grids: what pwsp_deps_query and pwsp_deps_add
+// do, with nothing left to look at but the cells.
+//
+//      pwsp_deps_query_keys(deps, keys, accesses, count);      deps->latest: until when it waits
+//      pwsp_deps_add_keys(deps, accesses, count, &end, &has_ended);
+//
+// The caller has made sure that each tensor's form is PWSP_DEPS_GRID. When a grid ends the task is added
+// all the same, but later ones have to come with their tiles, which pwsp_deps_grid_tile finds.
+
+#ifndef PWSP_KEYED_H
+#define PWSP_KEYED_H
+
+#include "meet.h"
+
+// Visits the dependences of a task. False when memory is out.
+PWSP_FORCE_INLINE bool pwsp_deps_query_keys(pwsp_deps *deps, const uint64_t *keys,
+                                            const uint8_t *accesses, uint32_t count) {
+    if (PWSP_UNLIKELY(deps->wants_sweep) && !pwsp_deps_sweep(deps)) {
+        return false;
+    }
+    pwsp_deps_make_room(deps, count);
+    for (uint32_t i = 0; i < count; i++) {
+        deps->queries[i].key = keys[i];
+        pwsp_deps_meet_grid(deps, &deps->queries[i], accesses[i]);
+    }
+    return true;
+}
+
+// An access of the task that is being added takes the place of an older one of its cell.
+PWSP_FORCE_INLINE void pwsp_deps_grid_take(pwsp_deps *deps, uint32_t index, uint32_t flags,
+                                           const pwsp_token *token) {
+    pwsp_access *access = &deps->accesses[index];
+    if (!(flags & PWSP_ACCESS_WRITTEN)) {
+        if (token->time > deps->times[index]) {
+            pwsp_deps_put_token(deps, index, token);
+        }
+        return;
+    }
+    if (!(access->flags & PWSP_ACCESS_WRITTEN)) {
+        uint32_t *slot = pwsp_deps_grid_slot(deps, index);
+        pwsp_deps_cell_at *cell =
+            &deps->pages[access->cell].cells[access->place[0] % PWSP_DEPS_PAGE];
+        PTOWSP_ASSERT(cell->written == 0);
+        *slot = 0;
+        cell->written = index + 1;
+    }
+    access->flags |= (uint8_t)flags;
+    pwsp_deps_put_token(deps, index, token);
+}
+
+// Adds the access of a tile that has been queried. Returns its place, + 1. 0: memory is out, or
+// *out_is_full: its cell has one already, of the same task, or the grid takes too much memory; then it has
+// to end.
+PWSP_FORCE_INLINE uint32_t pwsp_deps_add_grid(pwsp_deps *deps, pwsp_deps_query_state *query,
+                                              uint32_t access, const pwsp_token *token,
+                                              bool *out_is_full) {
+    const uint32_t flags = access & (PWSP_ACCESS_READ | PWSP_ACCESS_WRITTEN), same = query->same;
+    const uint64_t key = query->key, number = key / PWSP_DEPS_PAGE;
+    if (same && !(deps->accesses[same - 1].flags & PWSP_ACCESS_GONE)) {
+        pwsp_deps_grid_take(deps, same - 1, flags, token);
+        return same;
+    }
+    if (PWSP_UNLIKELY(deps->pages[query->page].number != number)) {
+        query->page = pwsp_deps_page_find(deps, number);
+        if (query->page == 0) {
+            *out_is_full = pwsp_deps_pages_are_sparse(deps);
+            query->page = *out_is_full ? 0 : pwsp_deps_page_make(deps, number);
+        }
+        if (query->page == 0) {
+            return 0;
+        }
+    }
+    uint32_t *slot = pwsp_deps_page_slot(deps, query->page, key, flags);
+    if (PWSP_UNLIKELY(*slot)) {
+        *out_is_full = true;
+        return 0;
+    }
+    const uint32_t place = pwsp_deps_place(deps);
+    if (PWSP_UNLIKELY(place == 0)) {
+        return 0;
+    }
+    pwsp_access *at = &deps->accesses[place - 1];
+    memcpy(at->place, &key, sizeof key);
+    at->tensor = (uint32_t)(key >> 32);
+    at->cell = query->page;
+    at->flags = (uint8_t)(flags | PWSP_ACCESS_LINKED | PWSP_ACCESS_GRID);
+    deps->times[place - 1] = token->time;
+    if (deps->has_tasks) {
+        deps->tasks[place - 1] = token->task;
+    }
+    *slot = place;
+    deps->pages[query->page].count++;
+    return place;
+}
+
+// The same for the tiles of a queried task from `first` on, wherever the accesses of their tensors are
+// meanwhile. False when memory is out.
+PWSP_INTERNAL bool pwsp_deps_add_others(pwsp_deps *deps, const uint8_t *accesses, uint32_t first,
+                                        uint32_t count, const pwsp_token *token);
+
+// Adds the task last queried. *out_has_ended: a grid has. False when memory is out.
+PWSP_FORCE_INLINE bool pwsp_deps_add_keys(pwsp_deps *deps, const uint8_t *accesses, uint32_t count,
+                                          const pwsp_token *token, bool *out_has_ended) {
+    for (uint32_t i = 0; i < count; i++) {
+        if (PWSP_UNLIKELY(
+                !pwsp_deps_add_grid(deps, &deps->queries[i], accesses[i], token, out_has_ended))) {
+            return *out_has_ended && pwsp_deps_add_others(deps, accesses, i, count, token);
+        }
+    }
+    return true;
+}
+
+#endif
