@@ -28,6 +28,10 @@
     ARRAY(frames, pwsp_frame, frame_capacity)                                                      \
     ARRAY(closed, uint8_t, closed_capacity)                                                        \
     ARRAY(exchange.heap, pwsp_ready, heap_capacity)                                                \
+    ARRAY(repeat.processes, pwsp_repeat_process, repeat.process_capacity)                          \
+    ARRAY(repeat.channels, pwsp_channel, repeat.channel_capacity)                                  \
+    ARRAY(repeat.times, uint64_t, repeat.time_capacity)                                            \
+    ARRAY(repeat.values, pwsp_repeat_value, repeat.value_capacity)                                 \
     ARRAY(steps, ptowsp_step_record, step_capacity)                                                \
     ARRAY(chain_steps, uint64_t, chain_capacity)
 
