@@ -14,8 +14,9 @@
 // would stop is walked step by step, and can be cancelled.
 //
 // States are compared as Brent does (An improved Monte Carlo factorization algorithm, 1980): with
-// one that is kept, and replaced after twice as many visits. A look costs as much as the state is
-// large, and looks are as far apart, so that networks without a period pay a percent or two.
+// one that is kept, and replaced after twice as many visits. Of these the first eighth is looked at,
+// so a period is found once it is as short as that; and the more numbers a look has compared, the
+// later the next one. So networks without a period pay a percent or two.
 //
 // A process that stands still while others move may do so only where it cannot meet them. All else
 // that is alive must be later by dt: processes that are ready or wait, and the last d times of each
@@ -62,7 +63,7 @@ static uint64_t *pwsp_repeat_time(const pwsp_channel *channel, uint64_t back) {
 
 // Visits from one state that is kept to the next, at first.
 static uint64_t pwsp_repeat_distance(const pwsp_repeat *repeat) {
-    return 16 + 4 * repeat->weight;
+    return 64 + 8 * repeat->weight;
 }
 
 PWSP_INTERNAL void pwsp_repeat_begin(pwsp_pipelines *pipelines) {
@@ -74,7 +75,7 @@ PWSP_INTERNAL void pwsp_repeat_begin(pwsp_pipelines *pipelines) {
     bool is_off = pipelines->host.has_records || repeat->weight > PWSP_REPEAT_WEIGHT_MAX;
     repeat->visit_count = repeat->other_count = repeat->kept_other_count = 0;
     repeat->distance = pwsp_repeat_distance(repeat);
-    repeat->next_look = is_off ? UINT64_MAX : repeat->distance;
+    repeat->next_look = is_off ? UINT64_MAX : 16 + repeat->weight;
     repeat->is_kept = false;
     repeat->skip_count = 0;
 }
@@ -152,9 +153,9 @@ static bool pwsp_repeat_is_process(const pwsp_pipelines *pipelines, const pwsp_p
     return is_still;
 }
 
-// `times` are those that are kept of the channel.
+// `times` are those that are kept of the channel; *compared counts them.
 static bool pwsp_repeat_is_channel(const pwsp_channel *channel, const pwsp_channel *kept,
-                                   const uint64_t *times, uint64_t dt) {
+                                   const uint64_t *times, uint64_t dt, uint64_t *compared) {
     uint64_t moved = channel->sent - kept->sent;
     if (memcmp(&channel->senders, &kept->senders, sizeof channel->senders) != 0 ||
         memcmp(&channel->receivers, &kept->receivers, sizeof channel->receivers) != 0) {
@@ -174,6 +175,7 @@ static bool pwsp_repeat_is_channel(const pwsp_channel *channel, const pwsp_chann
         return false;
     }
     for (uint64_t i = 0; i < channel->depth; i++) {
+        ++*compared;
         if (*pwsp_repeat_time(channel, i) != times[i] + dt) {
             return false;
         }
@@ -182,23 +184,27 @@ static bool pwsp_repeat_is_channel(const pwsp_channel *channel, const pwsp_chann
 }
 
 // Is the present state the one that is kept, but for times?
-static bool pwsp_repeat_is_same(const pwsp_pipelines *pipelines) {
-    const pwsp_repeat *repeat = &pipelines->repeat;
+static bool pwsp_repeat_is_same(pwsp_pipelines *pipelines) {
+    pwsp_repeat *repeat = &pipelines->repeat;
     const pwsp_exchange *exchange = &pipelines->exchange;
     const uint64_t *times = repeat->times;
     uint32_t first = pwsp_repeat_first(exchange);
-    if (first != repeat->first || repeat->other_count != repeat->kept_other_count) {
+    repeat->compared = 0;
+    if (first != repeat->first ||
+        exchange->processes[first].next_op != repeat->processes[first].next_op ||
+        repeat->other_count != repeat->kept_other_count) {
         return false;
     }
     uint64_t dt = exchange->processes[first].time - repeat->processes[first].time;
     for (uint32_t i = 0; i < exchange->running_count; i++) {
+        repeat->compared++;
         if (!pwsp_repeat_is_process(pipelines, &exchange->processes[i], dt)) {
             return false;
         }
     }
     for (uint32_t i = 0; i < pipelines->op->channel_count; i++) {
         const pwsp_channel *channel = pwsp_repeat_channel(pipelines, i);
-        if (!pwsp_repeat_is_channel(channel, &repeat->channels[i], times, dt)) {
+        if (!pwsp_repeat_is_channel(channel, &repeat->channels[i], times, dt, &repeat->compared)) {
             return false;
         }
         times += channel->depth;
@@ -443,20 +449,25 @@ static bool pwsp_repeat_try(pwsp_pipelines *pipelines) {
 
 PWSP_INTERNAL void pwsp_repeat_look(pwsp_pipelines *pipelines) {
     pwsp_repeat *repeat = &pipelines->repeat;
-    bool has_skipped = repeat->skip_count > 0;
-    if (has_skipped) {
+    if (repeat->skip_count > 0) {
         pwsp_repeat_skip(pipelines);
         repeat->skip_count = 0;
         repeat->is_kept = false;
     } else if (repeat->is_kept && pwsp_repeat_is_same(pipelines) && pwsp_repeat_try(pipelines)) {
         return;
     }
-    if (has_skipped || repeat->other_count != repeat->kept_other_count) {
-        repeat->distance = pwsp_repeat_distance(repeat);
-    }
-    if (!repeat->is_kept || repeat->visit_count - repeat->kept_visit >= repeat->distance) {
-        repeat->distance *= repeat->is_kept ? 2 : 1;
+    bool is_stale = repeat->other_count != repeat->kept_other_count;
+    uint64_t end = repeat->kept_visit + repeat->distance;
+    if (!repeat->is_kept || repeat->visit_count >= end) {
+        uint64_t least = pwsp_repeat_distance(repeat), next = 2 * repeat->distance;
+        repeat->distance = !repeat->is_kept                ? least
+                           : is_stale && next > 16 * least ? 16 * least
+                                                           : next;
         pwsp_repeat_keep(pipelines);
+        repeat->next_look = repeat->is_kept ? repeat->visit_count + 1 : UINT64_MAX;
+    } else {
+        uint64_t next = repeat->visit_count + 1 + repeat->compared / 8;
+        bool is_over = is_stale || next > repeat->kept_visit + 64 + repeat->distance / 8;
+        repeat->next_look = is_over ? end : next;
     }
-    repeat->next_look = repeat->visit_count + 1 + repeat->weight;
 }

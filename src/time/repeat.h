@@ -32,6 +32,7 @@ typedef struct pwsp_repeat {
     uint64_t kept_visit, distance, kept_other_count, task_count, constant_count;
     uint32_t first;  // the process that moved
     bool is_kept;
+    uint64_t compared;  // numbers, by the last look
     pwsp_repeat_process *processes;
     pwsp_channel *channels;
     uint64_t *times;  // by channel and token, the last one first
