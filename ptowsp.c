@@ -65487,8 +65487,10 @@ PWSP_INTERNAL void pwsp_repeat_look(pwsp_pipelines *pipelines) {
     bool is_stale = repeat->other_count != repeat->kept_other_count;
     uint64_t end = repeat->kept_visit + repeat->distance;
     if (!repeat->is_kept || repeat->visit_count >= end) {
-        repeat->distance =
-            repeat->is_kept && !is_stale ? 2 * repeat->distance : pwsp_repeat_distance(repeat);
+        uint64_t least = pwsp_repeat_distance(repeat), next = 2 * repeat->distance;
+        repeat->distance = !repeat->is_kept                ? least
+                           : is_stale && next > 16 * least ? 16 * least
+                                                           : next;
         pwsp_repeat_keep(pipelines);
         repeat->next_look = repeat->is_kept ? repeat->visit_count + 1 : UINT64_MAX;
     } else {
