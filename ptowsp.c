@@ -64818,8 +64818,8 @@ typedef struct pwsp_repeat {
 
 typedef struct pwsp_pipelines pwsp_pipelines;
 
-// Before the walk of a pipeline.
-PWSP_INTERNAL void pwsp_repeat_begin(pwsp_pipelines *pipelines);
+// Before the walk of a pipeline whose channels are open. False when memory is out.
+PWSP_INTERNAL bool pwsp_repeat_begin(pwsp_pipelines *pipelines);
 
 // Before visit `next_look`: skips what repeats.
 PWSP_INTERNAL void pwsp_repeat_look(pwsp_pipelines *pipelines);
@@ -65057,7 +65057,7 @@ PWSP_INTERNAL void pwsp_pipelines_print_stuck(const pwsp_pipelines *pipelines, p
 // comes from and how much loops have added; n such steps give the value after n periods.
 
 #define PWSP_REPEAT_WEIGHT_MAX 4096u  // larger states are not looked at
-#define PWSP_REPEAT_VALUE_MAX  (1u << 20)
+#define PWSP_REPEAT_VALUE_MAX  65536u
 #define PWSP_REPEAT_SHIFT      40
 
 // -- the state ------------------------------------------------------------------------------------
@@ -65094,47 +65094,64 @@ static uint64_t pwsp_repeat_distance(const pwsp_repeat *repeat) {
     return 64 + 8 * repeat->weight;
 }
 
-PWSP_INTERNAL void pwsp_repeat_begin(pwsp_pipelines *pipelines) {
+// The values that move are at most so many; tokens are no more than depths.
+static uint64_t pwsp_repeat_value_max(const pwsp_pipelines *pipelines) {
+    uint64_t count = pipelines->program->cell_count + pipelines->repeat.weight;
+    for (uint32_t i = 0; i < pipelines->exchange.running_count; i++) {
+        count += pipelines->exchange.processes[i].op->private_count + 2;
+    }
+    return count;
+}
+
+static bool pwsp_repeat_make_room(pwsp_pipelines *pipelines) {
+    pwsp_repeat *repeat = &pipelines->repeat;
+    const pwsp_memory *memory = &pipelines->memory;
+    void *processes = repeat->processes, *channels = repeat->channels, *times = repeat->times;
+    void *values = repeat->values;
+    bool is_good =
+        pwsp_memory_room(memory, &processes, &repeat->process_capacity,
+                         pipelines->exchange.running_count, sizeof(pwsp_repeat_process)) &&
+        pwsp_memory_room(memory, &channels, &repeat->channel_capacity,
+                         pipelines->op->channel_count + UINT64_C(1), sizeof(pwsp_channel)) &&
+        pwsp_memory_room(memory, &times, &repeat->time_capacity, repeat->weight,
+                         sizeof(uint64_t)) &&
+        pwsp_memory_room(memory, &values, &repeat->value_capacity, pwsp_repeat_value_max(pipelines),
+                         sizeof(pwsp_repeat_value));
+    repeat->processes = (pwsp_repeat_process *)processes;
+    repeat->channels = (pwsp_channel *)channels;
+    repeat->times = (uint64_t *)times;
+    repeat->values = (pwsp_repeat_value *)values;
+    return is_good;
+}
+
+PWSP_INTERNAL bool pwsp_repeat_begin(pwsp_pipelines *pipelines) {
     pwsp_repeat *repeat = &pipelines->repeat;
     repeat->weight = (uint64_t)pipelines->exchange.running_count + pipelines->op->channel_count;
     for (uint32_t i = 0; i < pipelines->op->channel_count; i++) {
         repeat->weight += pwsp_repeat_channel(pipelines, i)->depth;
     }
-    bool is_off = pipelines->host.has_records || repeat->weight > PWSP_REPEAT_WEIGHT_MAX;
+    bool is_small = repeat->weight <= PWSP_REPEAT_WEIGHT_MAX &&
+                    pwsp_repeat_value_max(pipelines) <= PWSP_REPEAT_VALUE_MAX;
+    bool is_off = pipelines->host.has_records || !is_small;
     repeat->visit_count = repeat->other_count = repeat->kept_other_count = 0;
     repeat->distance = pwsp_repeat_distance(repeat);
     repeat->next_look = is_off ? UINT64_MAX : 16 + repeat->weight;
     repeat->is_kept = false;
     repeat->skip_count = 0;
+    return !is_small || pwsp_repeat_make_room(pipelines);
 }
 
-static bool pwsp_repeat_make_room(pwsp_pipelines *pipelines) {
-    pwsp_repeat *repeat = &pipelines->repeat;
-    void *processes = repeat->processes, *channels = repeat->channels, *times = repeat->times;
-    bool is_good =
-        pwsp_memory_room(&pipelines->memory, &processes, &repeat->process_capacity,
-                         pipelines->exchange.running_count, sizeof(pwsp_repeat_process)) &&
-        pwsp_memory_room(&pipelines->memory, &channels, &repeat->channel_capacity,
-                         pipelines->op->channel_count + UINT64_C(1), sizeof(pwsp_channel)) &&
-        pwsp_memory_room(&pipelines->memory, &times, &repeat->time_capacity, repeat->weight,
-                         sizeof(uint64_t));
-    repeat->processes = (pwsp_repeat_process *)processes;
-    repeat->channels = (pwsp_channel *)channels;
-    repeat->times = (uint64_t *)times;
-    return is_good;
-}
-
-// Keeps the present state. Without memory for it, nothing is skipped.
+// Keeps the present state.
 static void pwsp_repeat_keep(pwsp_pipelines *pipelines) {
     pwsp_repeat *repeat = &pipelines->repeat;
     const pwsp_exchange *exchange = &pipelines->exchange;
-    repeat->is_kept = pwsp_repeat_make_room(pipelines);
+    repeat->is_kept = true;
     repeat->first = pwsp_repeat_first(exchange);
     repeat->kept_visit = repeat->visit_count;
     repeat->kept_other_count = repeat->other_count;
     repeat->task_count = pipelines->x->task_count;
     repeat->constant_count = pipelines->constant_count;
-    for (uint32_t i = 0; repeat->is_kept && i < exchange->running_count; i++) {
+    for (uint32_t i = 0; i < exchange->running_count; i++) {
         const pwsp_process *p = &exchange->processes[i];
         const pwsp_frame *frame = pwsp_repeat_frame(p);
         pwsp_repeat_process kept = {p->time, p->full,    p->empty, p->busy, p->tasks,  0,
@@ -65144,7 +65161,7 @@ static void pwsp_repeat_keep(pwsp_pipelines *pipelines) {
         repeat->processes[i] = kept;
     }
     uint64_t *times = repeat->times;
-    for (uint32_t i = 0; repeat->is_kept && i < pipelines->op->channel_count; i++) {
+    for (uint32_t i = 0; i < pipelines->op->channel_count; i++) {
         const pwsp_channel *channel = pwsp_repeat_channel(pipelines, i);
         repeat->channels[i] = *channel;
         for (uint64_t k = 0; k < channel->depth; k++) {
@@ -65307,26 +65324,6 @@ static void pwsp_repeat_place(pwsp_pipelines *pipelines) {
     }
 }
 
-// At most so many; tokens are no more than depths.
-static uint64_t pwsp_repeat_value_max(const pwsp_pipelines *pipelines) {
-    uint64_t count = pipelines->program->cell_count + pipelines->repeat.weight;
-    for (uint32_t i = 0; i < pipelines->exchange.running_count; i++) {
-        count += pipelines->exchange.processes[i].op->private_count + 2;
-    }
-    return count;
-}
-
-// False if there are too many, or no memory for them.
-static bool pwsp_repeat_make_values(pwsp_pipelines *pipelines, uint64_t count) {
-    pwsp_repeat *repeat = &pipelines->repeat;
-    void *values = repeat->values;
-    bool is_good = count < PWSP_REPEAT_VALUE_MAX &&
-                   pwsp_memory_room(&pipelines->memory, &values, &repeat->value_capacity, count,
-                                    sizeof(pwsp_repeat_value));
-    repeat->values = (pwsp_repeat_value *)values;
-    return is_good;
-}
-
 // The period from here on is followed. It does not end early: it is as short as the ones before.
 static void pwsp_repeat_follow(pwsp_pipelines *pipelines) {
     pwsp_repeat *repeat = &pipelines->repeat;
@@ -65459,13 +65456,12 @@ static void pwsp_repeat_skip(pwsp_pipelines *pipelines) {
     }
 }
 
-// Follows a period, if there are more to be skipped behind it than that takes.
+// Follows a period, if behind it more visits can be skipped than there are values.
 static bool pwsp_repeat_try(pwsp_pipelines *pipelines) {
     pwsp_repeat *repeat = &pipelines->repeat;
     uint64_t period = repeat->visit_count - repeat->kept_visit;
     uint64_t count = pwsp_repeat_count(pipelines), values = pwsp_repeat_value_max(pipelines);
-    if (count < 2 || count - 1 < values / period || pwsp_halt_is(pipelines->host.halt) ||
-        !pwsp_repeat_make_values(pipelines, values)) {
+    if (count < 2 || count - 1 < values / period || pwsp_halt_is(pipelines->host.halt)) {
         return false;
     }
     pwsp_repeat_keep(pipelines);
@@ -65492,7 +65488,7 @@ PWSP_INTERNAL void pwsp_repeat_look(pwsp_pipelines *pipelines) {
                            : is_stale && next > 16 * least ? 16 * least
                                                            : next;
         pwsp_repeat_keep(pipelines);
-        repeat->next_look = repeat->is_kept ? repeat->visit_count + 1 : UINT64_MAX;
+        repeat->next_look = repeat->visit_count + 1;
     } else {
         uint64_t next = repeat->visit_count + 1 + repeat->compared / 8;
         bool is_over = is_stale || next > repeat->kept_visit + 64 + repeat->distance / 8;
@@ -66342,7 +66338,6 @@ PWSP_INTERNAL bool pwsp_pipelines_walk(pwsp_pipelines *pipelines) {
         uint32_t index = exchange->is_ordered ? i : exchange->running_count - 1 - i;
         pwsp_exchange_wake(exchange, &exchange->processes[index]);
     }
-    pwsp_repeat_begin(pipelines);
     return exchange->is_ordered ? pwsp_network_walk_in_order(pipelines)
                                 : pwsp_network_walk_freely(pipelines);
 }
@@ -66825,6 +66820,11 @@ static bool pwsp_pipelines_run_open(pwsp_pipelines *pipelines) {
     }
     pipelines->exchange.is_ordered =
         !is_simple || pipelines->host.is_ordered || pipelines->host.has_records;
+    if (!pwsp_repeat_begin(pipelines)) {
+        pwsp_expander_fail(pipelines->x, PTOWSP_OUT_OF_MEMORY, PTOWSP_NO_INDEX,
+                           "pipeline %s: out of memory", pipelines->op->name);
+        return false;
+    }
     bool is_good = pwsp_pipelines_walk(pipelines);
     if (is_good && pipelines->is_out_of_memory) {
         pwsp_expander_fail(pipelines->x, PTOWSP_OUT_OF_MEMORY, PTOWSP_NO_INDEX,

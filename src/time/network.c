@@ -532,7 +532,6 @@ PWSP_INTERNAL bool pwsp_pipelines_walk(pwsp_pipelines *pipelines) {
         uint32_t index = exchange->is_ordered ? i : exchange->running_count - 1 - i;
         pwsp_exchange_wake(exchange, &exchange->processes[index]);
     }
-    pwsp_repeat_begin(pipelines);
     return exchange->is_ordered ? pwsp_network_walk_in_order(pipelines)
                                 : pwsp_network_walk_freely(pipelines);
 }

@@ -474,6 +474,11 @@ static bool pwsp_pipelines_run_open(pwsp_pipelines *pipelines) {
     }
     pipelines->exchange.is_ordered =
         !is_simple || pipelines->host.is_ordered || pipelines->host.has_records;
+    if (!pwsp_repeat_begin(pipelines)) {
+        pwsp_expander_fail(pipelines->x, PTOWSP_OUT_OF_MEMORY, PTOWSP_NO_INDEX,
+                           "pipeline %s: out of memory", pipelines->op->name);
+        return false;
+    }
     bool is_good = pwsp_pipelines_walk(pipelines);
     if (is_good && pipelines->is_out_of_memory) {
         pwsp_expander_fail(pipelines->x, PTOWSP_OUT_OF_MEMORY, PTOWSP_NO_INDEX,

@@ -48,8 +48,8 @@ typedef struct pwsp_repeat {
 
 typedef struct pwsp_pipelines pwsp_pipelines;
 
-// Before the walk of a pipeline.
-PWSP_INTERNAL void pwsp_repeat_begin(pwsp_pipelines *pipelines);
+// Before the walk of a pipeline whose channels are open. False when memory is out.
+PWSP_INTERNAL bool pwsp_repeat_begin(pwsp_pipelines *pipelines);
 
 // Before visit `next_look`: skips what repeats.
 PWSP_INTERNAL void pwsp_repeat_look(pwsp_pipelines *pipelines);
