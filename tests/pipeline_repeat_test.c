@@ -65,8 +65,16 @@ static void end(random_pipeline *r, int depth) {
     }
 }
 
+// Some begin late, when others have been steady for long.
+static void begin_late(random_pipeline *r) {
+    if (one_in(r, 5)) {
+        sim_task_add(&r->w, sim_literal(r->w.p, 0), in(r, 100, 2000), 0);
+    }
+}
+
 static void source(random_pipeline *r, const int *out) {
     int depth = r->w.depth;
+    begin_late(r);
     for (int64_t i = in(r, 1, 2); i > 0; i--) {
         int value = sim_variable(r->w.p, sim_for(&r->w, loop_count(r)));
         body(r, value, out);
@@ -78,6 +86,7 @@ static void source(random_pipeline *r, const int *out) {
 static void stage(random_pipeline *r, int from, const int *out) {
     int depth = r->w.depth;
     int64_t style = in(r, 0, 3);
+    begin_late(r);
     if (style != 0) {
         int number = sim_for(&r->w, loop_count(r));
         int token = sim_take(&r->w, SIM_RECEIVE, from);
@@ -351,26 +360,32 @@ static void pipeline__of_a_trillion_tokens_ends(void **state) {
     many_free(&b);
 }
 
-// Three producers send to three consumers, each of which has a task of 7 cycles: all take a token
-// every 7 cycles. The last three tokens take no time, so the first consumer gets them all.
-static void pipeline__of_several_at_a_channel_ends(void **state) {
-    (void)state;
+// Producers send to as many consumers, each of which has a task of 7 cycles: all take a token every
+// 7 cycles. The last tokens take no time, so the first consumer gets them all.
+static void several_end(uint32_t replicas) {
     uint32_t count;
     many b;
-    many_make(&b, 9, 0, 3, MANY, MANY - 1, 7, 1);
+    many_make(&b, 9, 0, replicas, MANY, MANY - 1, 7, 1);
     assert_int_equal(many_execute(&b, 0), PTOWSP_OK);
     const ptowsp_process_stats *processes = ptowsp_run_processes(b.run, &count);
-    assert_int_equal(count, 6);
-    for (uint32_t i = 3; i < 6; i++) {
+    assert_int_equal(count, 2 * replicas);
+    for (uint32_t i = replicas; i < count; i++) {
+        uint64_t rest = i == replicas ? replicas : 0;
         assert_int_equal(processes[i].end_cycles, 7 * (MANY - 1));
         assert_int_equal(processes[i].busy_cycles, 7 * (MANY - 1));
-        assert_int_equal(processes[i].task_count, i == 3 ? MANY + 2 : MANY - 1);
+        assert_int_equal(processes[i].task_count, MANY - 1 + rest);
     }
     const ptowsp_channel_stats *channels = ptowsp_run_channels(b.run, &count);
-    assert_int_equal(channels[0].token_count, 3 * MANY);
+    assert_int_equal(channels[0].token_count, replicas * MANY);
     assert_int_equal(channels[0].pending_max, 9);
-    assert_int_equal(ptowsp_run_result(b.run)->task_count, 3 * MANY);
+    assert_int_equal(ptowsp_run_result(b.run)->task_count, replicas * MANY);
     many_free(&b);
+}
+
+static void pipeline__of_several_at_a_channel_ends(void **state) {
+    (void)state;
+    several_end(3);
+    several_end(40);  // more than the few that are ready in order
 }
 
 // The limit is met at the token behind it, at the same time as if each one had been walked.
