@@ -121,6 +121,12 @@ static void chain_make(random_pipeline *r, bool has_replicas) {
             stage(r, before, out);
         }
         sim_end(&r->w);
+        if (has_replicas && before < 0 && one_in(r, 2)) {  // one more, later than the others
+            sim_produces(process_add(r, false), out[0]);
+            sim_task_add(&r->w, sim_literal(r->w.p, 0), in(r, 100, 1500), 0);
+            source(r, out);
+            sim_end(&r->w);
+        }
         before = out[0];
     }
 }
