@@ -4,7 +4,8 @@
 // All tasks use one kernel of four axis arguments, which are all that its cycles depend on: what it
 // costs and what it returns when called are the same number, and its calls are logged. If asked to,
 // each also updates a cell of a tensor that its first argument chooses, and before it a slot is
-// loaded from another one, which is logged, too.
+// loaded from another one, which is logged, too. If asked to, tasks that always take the same few
+// cycles use kernels that say so.
 
 #ifndef PTOWSP_PIPELINE_BUILD_H
 #define PTOWSP_PIPELINE_BUILD_H
@@ -186,6 +187,7 @@ static inline void sim_slot_set(sim_writer *w, uint32_t slot, int value) {
 enum {
     SIM_CALL_MAX = 3 * SIM_STEP_MAX + 2,
     SIM_CELL_COUNT = 8,
+    SIM_FIXED_MAX = 8,
     SIM_SITE_BEFORE = SIM_STMT_MAX,  // of the tasks around the pipeline
     SIM_SITE_AFTER
 };
@@ -203,6 +205,7 @@ typedef struct sim_around {
     sim_issue issue;
     bool has_no_cost;  // the kernel says its cycles when called
     bool has_data;     // tasks update cells, slots are loaded from them
+    bool has_fixed;    // kernels of fixed cycles do the tasks without spread
 } sim_around;
 
 typedef struct sim_built {
@@ -213,6 +216,7 @@ typedef struct sim_built {
     ptowsp_program *program;  // NULL: it could not be compiled, for `status`
     ptowsp_status status;
     ptowsp_kernel kernel;
+    ptowsp_kernel fixed[SIM_FIXED_MAX];  // by cycles; the first is none
     ptowsp_axis axes[SIM_STMT_MAX], replica_axes[SIM_PROCESS_MAX], rounds, lengths;
     ptowsp_channel channels[SIM_CHANNEL_MAX];
     ptowsp_expr variables[SIM_STMT_MAX], replica, round;
@@ -320,7 +324,8 @@ static inline ptowsp_task_desc sim_task_desc(const sim_built *built, ptowsp_expr
     ptowsp_module *m = built->module;
     ptowsp_task_desc desc;
     memset(&desc, 0, sizeof desc);
-    desc.kernel = built->kernel;
+    bool is_fixed = built->around.has_fixed && spread == 0 && 0 < base && base < SIM_FIXED_MAX;
+    desc.kernel = is_fixed ? built->fixed[base] : built->kernel;
     desc.axes[0] = value;
     desc.axes[1] = ptowsp_i64(m, site);
     desc.axes[2] = ptowsp_i64(m, base);
@@ -529,6 +534,13 @@ static inline void sim_build(sim_built *built, ptowsp_context *context, const si
     SIM_KERNEL_SOURCE(&kernel);
 #endif
     built->kernel = ptowsp_kernel_make(built->module, &kernel);
+    kernel.cost = NULL;
+    for (int i = 1; around->has_fixed && i < SIM_FIXED_MAX; i++) {
+        sim_name name = sim_numbered("fixed", i);
+        kernel.name = name.text;
+        kernel.cycles = (ptowsp_cycles)i;
+        built->fixed[i] = ptowsp_kernel_make(built->module, &kernel);
+    }
     sim_build_axes(built);
     sim_build_workload(built);
     ptowsp_schedule schedule;

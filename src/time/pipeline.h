@@ -5,6 +5,7 @@
 
 #include "../workload/expand.h"
 #include "exchange.h"
+#include "repeat.h"
 
 #define PWSP_NO_STEP PTOWSP_NO_INDEX
 
@@ -30,8 +31,6 @@ typedef struct pwsp_network_op {
     uint32_t index;   // of itself
     uint64_t cycles;  // of a constant task
 } pwsp_network_op;
-
-typedef struct pwsp_pipelines pwsp_pipelines;
 
 // The callbacks of a pipeline's owner.
 typedef struct pwsp_pipeline_host {
@@ -85,6 +84,7 @@ struct pwsp_pipelines {
     const pwsp_pipeline_op *op;
     uint32_t index;
     pwsp_exchange exchange;         // its processes, and the channels of all
+    pwsp_repeat repeat;             // its steady state
     ptowsp_process_stats *running;  // their stats
     uint64_t end_task;  // the last on the critical chain; none unless steps are recorded
     uint64_t *cells;    // of the run

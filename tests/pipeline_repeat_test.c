@@ -1,0 +1,444 @@
+// Pipelines that come to a steady state, whose periods are skipped. Random ones with loops of some
+// hundred iterations are compared with the slow reference of pipeline_reference.h. Tasks behind the
+// loops take cycles that depend on tokens, so that tokens must be right as well. And pipelines of
+// 2^40 tokens, which no walk would finish, take what is worked out on paper.
+
+#include "pipeline_check.h"
+
+// Fewer where every access is checked.
+enum { PIPELINES = LANE_IS_CHECKED ? 300 : 1500, STAGE_MAX = 4 };
+
+typedef struct random_pipeline {
+    sim_writer w;
+    uint64_t random;
+    bool has_values;  // now and then a task of a loop takes what its token says
+} random_pipeline;
+
+static int64_t in(random_pipeline *r, int64_t low, int64_t high) {
+    return test_random_in(&r->random, low, high);
+}
+
+static bool one_in(random_pipeline *r, int64_t count) {
+    return in(r, 1, count) == 1;
+}
+
+static int channel_add(random_pipeline *r) {
+    static const uint64_t latencies[] = {0, 0, 1, 3, 7, 50};
+    return sim_channel_add(&r->w, (uint32_t)in(r, 0, 9), latencies[in(r, 0, 5)]);
+}
+
+static sim_process *process_add(random_pipeline *r, bool may_be_several) {
+    sim_process *process = sim_process_add(&r->w);
+    if (may_be_several && one_in(r, 2)) {
+        process->replicas = SIM_REPLICAS_DENSE;
+        process->replica_count = (int)in(r, 2, SIM_REPLICA_MAX);
+    }
+    return process;
+}
+
+static int64_t loop_count(random_pipeline *r) {
+    return in(r, one_in(r, 2) ? 100 : 1, 300);
+}
+
+// Some tasks, and sends of the value to each of the channels, of which -1 is none.
+static void body(random_pipeline *r, int value, const int *out) {
+    for (int i = 0; i < 2; i++) {
+        int64_t spread = r->has_values && one_in(r, 8) ? 9 : 0;
+        if (out[i] >= 0 && one_in(r, 3)) {
+            sim_send_task_add(&r->w, out[i], value, in(r, 0, 7), spread);
+        } else if (out[i] >= 0) {
+            sim_port(&r->w, SIM_SEND, out[i], value);
+        }
+        if (one_in(r, 3)) {
+            sim_task_add(&r->w, value, in(r, 0, 9), spread);
+        }
+    }
+}
+
+static void tail(random_pipeline *r, int value) {
+    sim_task_add(&r->w, value, 1, 30);
+}
+
+static void end(random_pipeline *r, int depth) {
+    while (r->w.depth > depth) {
+        sim_end(&r->w);
+    }
+}
+
+// Some begin late, when others have been steady for long.
+static void begin_late(random_pipeline *r) {
+    if (one_in(r, 5)) {
+        sim_task_add(&r->w, sim_literal(r->w.p, 0), in(r, 100, 2000), 0);
+    }
+}
+
+static void source(random_pipeline *r, const int *out) {
+    int depth = r->w.depth;
+    begin_late(r);
+    for (int64_t i = in(r, 1, 2); i > 0; i--) {
+        int value = sim_variable(r->w.p, sim_for(&r->w, loop_count(r)));
+        body(r, value, out);
+        end(r, depth);
+    }
+}
+
+// A loop, and then all that is left; or only one of both.
+static void stage(random_pipeline *r, int from, const int *out) {
+    int depth = r->w.depth;
+    int64_t style = in(r, 0, 3);
+    begin_late(r);
+    if (style != 0) {
+        int number = sim_for(&r->w, loop_count(r));
+        int token = sim_take(&r->w, SIM_RECEIVE, from);
+        body(r, sim_variable(r->w.p, one_in(r, 4) ? number : token), out);
+        end(r, depth);
+    }
+    if (style != 1) {
+        int value = sim_variable(r->w.p, sim_take(&r->w, SIM_CONSUME, from));
+        if (style > 1) {
+            tail(r, value);
+        }
+        body(r, value, out);
+        end(r, depth);
+    }
+}
+
+static void chain_make(random_pipeline *r, bool has_replicas) {
+    int64_t count = in(r, 2, STAGE_MAX);
+    int before = -1;
+    for (int64_t i = 0; i < count; i++) {
+        int out[2] = {i + 1 < count ? channel_add(r) : -1, -1};
+        sim_process *process = process_add(r, has_replicas);
+        if (before >= 0) {
+            sim_consumes(process, before);
+        }
+        if (out[0] >= 0) {
+            sim_produces(process, out[0]);
+        }
+        if (before < 0) {
+            source(r, out);
+        } else {
+            stage(r, before, out);
+        }
+        sim_end(&r->w);
+        if (has_replicas && before < 0 && one_in(r, 2)) {  // one more, later than the others
+            sim_produces(process_add(r, false), out[0]);
+            sim_task_add(&r->w, sim_literal(r->w.p, 0), in(r, 100, 1500), 0);
+            source(r, out);
+            sim_end(&r->w);
+        }
+        before = out[0];
+    }
+}
+
+// Tokens go round; those that are left at the end are looked at.
+static void ring_make(random_pipeline *r) {
+    int64_t count = in(r, 2, STAGE_MAX), rounds = loop_count(r);
+    int channels[STAGE_MAX];
+    for (int64_t i = 0; i < count; i++) {
+        channels[i] = channel_add(r);
+    }
+    for (int64_t i = 0; i < count; i++) {
+        int from = channels[(i + count - 1) % count], out[2] = {channels[i], -1};
+        sim_process *process = process_add(r, false);
+        sim_consumes(process, from);
+        sim_produces(process, out[0]);
+        int depth = r->w.depth;
+        if (i == 0 || one_in(r, 3)) {
+            int value = sim_variable(r->w.p, sim_for(&r->w, in(r, 1, 4)));
+            sim_port(&r->w, SIM_SEND, out[0],
+                     sim_binary(r->w.p, SIM_ADD, value, sim_literal(r->w.p, 100 * i)));
+            end(r, depth);
+        }
+        sim_for(&r->w, rounds);
+        body(r, sim_variable(r->w.p, sim_take(&r->w, SIM_RECEIVE, from)), out);
+        end(r, depth);
+        if (one_in(r, 2)) {
+            tail(r, sim_variable(r->w.p, sim_take(&r->w, SIM_RECEIVE, from)));
+        }
+        end(r, depth);
+        sim_end(&r->w);
+    }
+}
+
+// A source of two ways, which meet again.
+static void diamond_make(random_pipeline *r) {
+    int left = channel_add(r), right = channel_add(r), late = channel_add(r);
+    const int none[2] = {-1, -1}, both[2] = {left, right}, behind[2] = {late, -1};
+    sim_process *process = process_add(r, false);
+    sim_produces(process, left);
+    sim_produces(process, right);
+    source(r, both);
+    sim_end(&r->w);
+    process = process_add(r, false);
+    sim_consumes(process, left);
+    sim_produces(process, late);
+    stage(r, left, behind);
+    sim_end(&r->w);
+    process = process_add(r, false);
+    sim_consumes(process, late);
+    sim_consumes(process, right);
+    int depth = r->w.depth;
+    int token = sim_take(&r->w, SIM_CONSUME, right);
+    body(r, sim_variable(r->w.p, sim_take(&r->w, SIM_RECEIVE, late)), none);
+    end(r, depth + 1);
+    if (one_in(r, 4)) {
+        tail(r, sim_variable(r->w.p, token));
+    }
+    end(r, depth);
+    sim_end(&r->w);
+}
+
+static void pipeline_make(sim_pipeline *p, uint64_t seed) {
+    random_pipeline r;
+    memset(&r, 0, sizeof r);
+    r.random = seed;
+    sim_begin(&r.w, p);
+    r.has_values = one_in(&r, 6);
+    switch (in(&r, 0, 4)) {
+    case 0:
+    case 1: chain_make(&r, false); break;
+    case 2: chain_make(&r, true); break;
+    case 3: ring_make(&r); break;
+    default: diamond_make(&r); break;
+    }
+}
+
+static sim_sample *sample_random(uint64_t *random, unsigned number) {
+    sim_sample *s = sim_sample_make("pipeline", number);
+    do {
+        memset(&s->p, 0, sizeof s->p);
+        pipeline_make(&s->p, test_random(random));
+    } while (s->p.is_full || !sim_sample_expect(s));
+    s->around.has_fixed = true;
+    return s;
+}
+
+static void pipeline__of_long_loops_agrees_with_the_slow_reference(void **state) {
+    (void)state;
+    uint64_t random = test_seed();
+    unsigned ended = 0, stuck = 0;
+    for (unsigned number = 0; TEST_ROUNDS(number, PIPELINES); number++) {
+        sim_sample *s = sample_random(&random, number);
+        ptowsp_run *run = NULL;
+        sim_sample_build(s);
+        if (s->built.status != PTOWSP_OK) {
+            sim_complain(s, NULL, "it does not compile");
+        }
+        assert_int_equal(ptowsp_run_create(s->context, s->built.program, &run), PTOWSP_OK);
+        sim_bind(&s->built, &s->b, run);
+        sim_check_executions(s, run);
+        size_t allocations = s->memory.allocations;
+        sim_check_status(s, run, sim_sample_execute(s, run, PTOWSP_RUN_TIME_ONLY, false));
+        assert_int_equal(s->memory.allocations, allocations);
+        ended += s->status == PTOWSP_OK;
+        stuck += s->status == PTOWSP_STUCK;
+        ptowsp_run_destroy(run);
+        sim_sample_free(s);
+    }
+    print_message("%u pipelines ended, %u were stuck\n", ended, stuck);
+    assert_met(ended > PIPELINES / 2 && stuck > PIPELINES / 100);
+}
+
+// -- more than can be walked ----------------------------------------------------------------------
+
+#define MANY (INT64_C(1) << 40)
+
+typedef struct many {
+    ptowsp_context *context;
+    ptowsp_module *m;
+    ptowsp_program *program;
+    ptowsp_run *run;
+    ptowsp_kernel work, last;
+    ptowsp_channel channel;
+} many;
+
+static ptowsp_cycles first_axis(const ptowsp_task *task, void *user) {
+    (void)user;
+    return (ptowsp_cycles)ptowsp_task_axis(task, 0);
+}
+
+static ptowsp_kernel make_kernel(const many *b, const char *name, ptowsp_cycles cycles) {
+    ptowsp_kernel_desc desc;
+    memset(&desc, 0, sizeof desc);
+    desc.name = name;
+    desc.axis_count = 1;
+    desc.fn = first_axis;
+    desc.cost = cycles ? NULL : first_axis;
+    desc.cycles = cycles;
+    return ptowsp_kernel_make(b->m, &desc);
+}
+
+static void make_task(const many *b, ptowsp_kernel kernel, ptowsp_expr value) {
+    ptowsp_task_desc task;
+    memset(&task, 0, sizeof task);
+    task.kernel = kernel;
+    task.axes[0] = value;
+    ptowsp_task_make(b->m, &task);
+}
+
+// `replicas` producers send so many tokens each; as many consumers take `taken` each, with tasks of
+// `cycles` if that is not 0, and then the rest, with tasks of as many cycles as tokens modulo `modulo`.
+static void many_make(many *b, uint32_t depth, ptowsp_cycles latency, int64_t replicas,
+                      int64_t sent, int64_t taken, ptowsp_cycles cycles, int64_t modulo) {
+    memset(b, 0, sizeof *b);
+    assert_int_equal(ptowsp_context_create(NULL, &b->context), PTOWSP_OK);
+    assert_int_equal(ptowsp_module_create(b->context, NULL, &b->m), PTOWSP_OK);
+    ptowsp_module *m = b->m;
+    b->work = make_kernel(b, "work", cycles ? cycles : 1);
+    b->last = make_kernel(b, "last", 0);
+    ptowsp_axis count = ptowsp_axis_dense(m, "replicas", replicas);
+    PTOWSP_WORKLOAD(m, "main") {
+        PTOWSP_PIPELINE(m, "pipeline") {
+            ptowsp_channel_desc desc;
+            memset(&desc, 0, sizeof desc);
+            desc.name = "channel";
+            desc.depth = depth;
+            desc.latency = latency;
+            b->channel = ptowsp_channel_make(m, &desc);
+            PTOWSP_REPLICATE(m, r, count, "producer") {
+                (void)r;
+                ptowsp_produces(m, b->channel);
+                PTOWSP_FOR_EACH(m, i, ptowsp_axis_dense(m, "sent", sent)) {
+                    ptowsp_send(m, b->channel, i);
+                }
+            }
+            PTOWSP_REPLICATE(m, r, count, "consumer") {
+                (void)r;
+                ptowsp_consumes(m, b->channel);
+                PTOWSP_FOR_EACH(m, i, ptowsp_axis_dense(m, "taken", taken)) {
+                    (void)i;
+                    PTOWSP_RECEIVE(m, t, b->channel) {
+                        if (cycles) {
+                            make_task(b, b->work, t);
+                        }
+                    }
+                }
+                PTOWSP_CONSUME(m, t, b->channel) {
+                    make_task(b, b->last, ptowsp_rem(t, ptowsp_i64(m, modulo)));
+                }
+            }
+        }
+    }
+    if (ptowsp_program_create(b->context, b->m, NULL, &b->program) != PTOWSP_OK) {
+        fail_msg("%s", ptowsp_context_error(b->context).text);
+    }
+    assert_int_equal(ptowsp_run_create(b->context, b->program, &b->run), PTOWSP_OK);
+}
+
+static ptowsp_status many_execute(const many *b, uint64_t token_limit) {
+    ptowsp_run_options options;
+    memset(&options, 0, sizeof options);
+    options.mode = PTOWSP_RUN_TIME_ONLY;
+    options.token_limit = token_limit;
+    return ptowsp_run_execute(b->run, &options);
+}
+
+static void many_free(many *b) {
+    ptowsp_run_destroy(b->run);
+    ptowsp_program_destroy(b->program);
+    ptowsp_module_destroy(b->m);
+    ptowsp_context_destroy(b->context);
+}
+
+// Two tokens are under way at once, for 50 cycles. The last one is number 2^40 - 1, which is 775
+// modulo 1000.
+static void pipeline__of_a_trillion_tokens_ends(void **state) {
+    (void)state;
+    uint32_t count;
+    many b;
+    many_make(&b, 2, 50, 1, MANY, MANY - 1, 0, 1000);
+    assert_int_equal(many_execute(&b, 0), PTOWSP_OK);
+    const ptowsp_process_stats *processes = ptowsp_run_processes(b.run, &count);
+    assert_int_equal(count, 2);
+    assert_int_equal(processes[0].end_cycles, 25 * MANY - 50);
+    assert_int_equal(processes[0].full_cycles, 25 * MANY - 50);
+    assert_int_equal(processes[0].empty_cycles, 0);
+    assert_int_equal(processes[1].end_cycles, 25 * MANY + 775);
+    assert_int_equal(processes[1].empty_cycles, 25 * MANY);
+    assert_int_equal(processes[1].task_count, 1);
+    const ptowsp_channel_stats *channels = ptowsp_run_channels(b.run, &count);
+    assert_int_equal(channels[0].token_count, MANY);
+    assert_int_equal(channels[0].pending_count, 0);
+    assert_int_equal(channels[0].pending_max, 2);
+    assert_int_equal(channels[0].full_cycles, 25 * MANY - 50);
+    assert_int_equal(channels[0].empty_cycles, 25 * MANY);
+    many_free(&b);
+}
+
+// Producers send to as many consumers, each of which has a task of 7 cycles: all take a token every
+// 7 cycles. The last tokens take no time, so the first consumer gets them all.
+static void several_end(uint32_t replicas) {
+    uint32_t count;
+    many b;
+    many_make(&b, 9, 0, replicas, MANY, MANY - 1, 7, 1);
+    assert_int_equal(many_execute(&b, 0), PTOWSP_OK);
+    const ptowsp_process_stats *processes = ptowsp_run_processes(b.run, &count);
+    assert_int_equal(count, 2 * replicas);
+    for (uint32_t i = replicas; i < count; i++) {
+        uint64_t rest = i == replicas ? replicas : 0;
+        assert_int_equal(processes[i].end_cycles, 7 * (MANY - 1));
+        assert_int_equal(processes[i].busy_cycles, 7 * (MANY - 1));
+        assert_int_equal(processes[i].task_count, MANY - 1 + rest);
+    }
+    const ptowsp_channel_stats *channels = ptowsp_run_channels(b.run, &count);
+    assert_int_equal(channels[0].token_count, replicas * MANY);
+    assert_int_equal(channels[0].pending_max, 9);
+    assert_int_equal(ptowsp_run_result(b.run)->task_count, replicas * MANY);
+    many_free(&b);
+}
+
+static void pipeline__of_several_at_a_channel_ends(void **state) {
+    (void)state;
+    several_end(3);
+    several_end(40);  // more than the few that are ready in order
+}
+
+// The limit is met at the token behind it, at the same time as if each one had been walked.
+static void pipeline__limit_of_tokens_is_met_at_its_token(void **state) {
+    (void)state;
+    uint32_t count;
+    many b;
+    many_make(&b, 2, 50, 1, MANY, MANY - 1, 0, 1000);
+    for (uint64_t more = 0; more < 4; more++) {
+        uint64_t limit = (UINT64_C(1) << 39) + more;
+        char text[160];
+        snprintf(text, sizeof text,
+                 "channel channel gets more than %llu tokens, the limit of this execution",
+                 (unsigned long long)limit);
+        assert_int_equal(many_execute(&b, limit), PTOWSP_LIMIT_EXCEEDED);
+        assert_non_null(strstr(ptowsp_context_error(b.context).text, text));
+        const ptowsp_channel_stats *channels = ptowsp_run_channels(b.run, &count);
+        assert_int_equal(channels[0].token_count, limit);
+    }
+    many_free(&b);
+}
+
+// A token takes 2^30 cycles, so the one at 2^63 is too late: it is number 2^33 - 1, and all before
+// have been received.
+static void pipeline__end_of_time_is_met_at_its_token(void **state) {
+    (void)state;
+    uint32_t count;
+    many b;
+    many_make(&b, 1, UINT64_C(1) << 30, 1, MANY, MANY - 1, 0, 1000);
+    assert_int_equal(many_execute(&b, 0), PTOWSP_LIMIT_EXCEEDED);
+    assert_non_null(strstr(ptowsp_context_error(b.context).text,
+                           "a token of channel channel arrives after 2^63 - 1 cycles"));
+    const ptowsp_channel_stats *channels = ptowsp_run_channels(b.run, &count);
+    assert_int_equal(channels[0].token_count, UINT64_C(1) << 33);
+    assert_int_equal(channels[0].pending_count, 1);
+    const ptowsp_process_stats *processes = ptowsp_run_processes(b.run, &count);
+    assert_int_equal(processes[1].end_cycles, (UINT64_C(1) << 63) - (UINT64_C(1) << 30));
+    many_free(&b);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(pipeline__of_a_trillion_tokens_ends),
+        cmocka_unit_test(pipeline__of_several_at_a_channel_ends),
+        cmocka_unit_test(pipeline__limit_of_tokens_is_met_at_its_token),
+        cmocka_unit_test(pipeline__end_of_time_is_met_at_its_token),
+        cmocka_unit_test(pipeline__of_long_loops_agrees_with_the_slow_reference),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
