@@ -126,6 +126,9 @@ PWSP_INTERNAL pwsp_memory pwsp_memory_make(ptowsp_resize_fn resize, void *user);
 
 // Allocates size > 0 zeroed bytes, or returns NULL. Alignment is malloc's.
 PWSP_INTERNAL void *pwsp_memory_alloc(const pwsp_memory *memory, size_t size);
+
+// The same, for memory that the caller fills: not zeroed.
+PWSP_INTERNAL void *pwsp_memory_take(const pwsp_memory *memory, size_t size);
 PWSP_INTERNAL void pwsp_memory_free(const pwsp_memory *memory, void *ptr, size_t size);
 
 // Makes room for `needed` items in an array that grows by doubling, from 16; what is new is zeroed.
@@ -227,9 +230,13 @@ PWSP_INTERNAL pwsp_memory pwsp_memory_make(ptowsp_resize_fn resize, void *user) 
     return memory;
 }
 
-PWSP_INTERNAL void *pwsp_memory_alloc(const pwsp_memory *memory, size_t size) {
+PWSP_INTERNAL void *pwsp_memory_take(const pwsp_memory *memory, size_t size) {
     PTOWSP_ASSERT(size > 0);
-    void *ptr = memory->resize(memory->user, NULL, 0, size);
+    return memory->resize(memory->user, NULL, 0, size);
+}
+
+PWSP_INTERNAL void *pwsp_memory_alloc(const pwsp_memory *memory, size_t size) {
+    void *ptr = pwsp_memory_take(memory, size);
     return ptr ? memset(ptr, 0, size) : NULL;
 }
 
@@ -319,8 +326,8 @@ static pwsp_arena_block *pwsp_arena_grow(pwsp_arena *arena, pwsp_arena_block *la
     }
     size_t block_size = last ? last->size * 2 : PWSP_ARENA_BLOCK_MIN;
     block_size = block_size < size + overhead ? size + overhead : block_size;
-    const pwsp_memory *memory = &arena->memory;  // not zeroed: pwsp_arena_take zeroes what it gives
-    pwsp_arena_block *block = (pwsp_arena_block *)memory->resize(memory->user, NULL, 0, block_size);
+    // Not zeroed: pwsp_arena_take zeroes what it gives.
+    pwsp_arena_block *block = (pwsp_arena_block *)pwsp_memory_take(&arena->memory, block_size);
     if (!block) {
         return NULL;
     }
@@ -33761,6 +33768,12 @@ PWSP_INLINE bool pwsp_insn_is_mark(const pwsp_insn *insn) {
     return insn->op == PWSP_INSN_LOOP || insn->op == PWSP_INSN_END;
 }
 
+// Is it a flag or a barrier, which has no operands?
+PWSP_INLINE bool pwsp_insn_is_sync(const pwsp_insn *insn) {
+    return insn->op == PTOISA_SET_FLAG || insn->op == PTOISA_WAIT_FLAG ||
+           insn->op == PTOISA_PIPE_BARRIER;
+}
+
 PWSP_INLINE bool pwsp_insn_is_fifo(const pwsp_insn *insn) {
     return insn->op == PWSP_INSN_TPUSH || insn->op == PWSP_INSN_TPOP;
 }
@@ -33885,15 +33898,9 @@ ptoisa_pipe pwsp_insn_pipe(const pwsp_list *list, const pwsp_insn *insn) {
         bool is_vector = list->tiles[insn->src[0]].memory == PTOISA_VEC;
         return is_vector ? PTOISA_PIPE_MTE3 : PTOISA_PIPE_FIX;
     }
-    ptoisa_tile dst, src;
-    memset(&dst, 0, sizeof dst);
-    memset(&src, 0, sizeof src);
-    if (insn->dst[0]) {
-        dst.memory = list->tiles[insn->dst[0]].memory;
-    }
-    if (insn->src[0]) {
-        src.memory = list->tiles[insn->src[0]].memory;
-    }
+    ptoisa_tile dst, src;  // only their memories are looked at
+    dst.memory = insn->dst[0] ? list->tiles[insn->dst[0]].memory : (uint8_t)PTOISA_VEC;
+    src.memory = insn->src[0] ? list->tiles[insn->src[0]].memory : (uint8_t)PTOISA_VEC;
     return ptoisa_pipe_of((ptoisa_op)insn->op, &dst, &src);
 }
 
@@ -34559,7 +34566,7 @@ typedef struct pwsp_waits_pair {
 
 typedef struct pwsp_waits {
     pwsp_list *list;
-    pwsp_memory memory;
+    pwsp_arena *arena;  // of all that is in pointers here
     bool is_out_of_memory;
     bool has_slow_vector;  // A2/A3
     pwsp_side side;        // whose instructions these are
@@ -34567,6 +34574,7 @@ typedef struct pwsp_waits {
     uint8_t *pipes;                         // [insn]
     uint32_t *ticks;                        // [insn] when it is done
     uint32_t (*clocks)[PTOISA_PIPE_COUNT];  // [insn] what its pipe's flags carry behind it
+    uint32_t *places;                       // [insn] which of its stream it is
     uint32_t *streams[PTOISA_PIPE_COUNT];   // each pipe's instructions, and how many so far
     uint32_t stream_count[PTOISA_PIPE_COUNT];
     uint32_t tick;
@@ -34581,12 +34589,14 @@ typedef struct pwsp_waits {
     uint32_t loop_insn;  // where it begins, in instructions and in ops
     uint64_t loop_op;
     uint8_t rotating;  // the pipes that fill roots that rotate with it, as bits
-    pwsp_waits_token tokens[2][PTOISA_PIPE_COUNT][PTOISA_PIPE_COUNT];  // [distance - 1]
+    // [distance - 1] of the loop that ends. The last member: not set before.
+    pwsp_waits_token tokens[2][PTOISA_PIPE_COUNT][PTOISA_PIPE_COUNT];
 } pwsp_waits;
 
 // One operand of an instruction, as addresses.
 typedef struct pwsp_waits_access {
     uint32_t begin, end;
+    uint32_t span;  // that begins with it; behind changes of others, one near it
     bool is_write;
     bool is_rotating;
 } pwsp_waits_access;
@@ -34601,7 +34611,22 @@ PWSP_INLINE bool pwsp_waits_is_store(const pwsp_insn *insn) {
 // -- waits_spans.c --------------------------------------------------------------------------------
 
 // Is an instruction the other core's?
-PWSP_INTERNAL bool pwsp_waits_is_others(const pwsp_waits *w, const pwsp_insn *insn);
+PWSP_INLINE bool pwsp_waits_is_others(const pwsp_waits *w, const pwsp_insn *insn) {
+    return insn->side != w->side && !pwsp_insn_is_mark(insn);
+}
+
+// Makes an array twice as long, in the arena.
+PWSP_INLINE bool pwsp_waits_grow(pwsp_waits *w, void **items, uint64_t *capacity, size_t size) {
+    void *grown = pwsp_arena_alloc(w->arena, (size_t)*capacity * 2 * size, 8);
+    if (!grown) {
+        w->is_out_of_memory = true;
+        return false;
+    }
+    memcpy(grown, *items, (size_t)*capacity * size);
+    *items = grown;
+    *capacity *= 2;
+    return true;
+}
 
 // Has the loop that begins or ends at an instruction none of this core's?
 PWSP_INTERNAL bool pwsp_waits_is_others_loop(const pwsp_waits *w, uint32_t i);
@@ -34610,12 +34635,11 @@ PWSP_INTERNAL bool pwsp_waits_is_others_loop(const pwsp_waits *w, uint32_t i);
 PWSP_INTERNAL uint32_t pwsp_waits_accesses(const pwsp_waits *w, const pwsp_insn *insn,
                                            pwsp_waits_access *out);
 
-// Finds the last instruction of each pipe, + 1, that an operand depends on.
-PWSP_INTERNAL bool pwsp_waits_find_needs(pwsp_waits *w, const pwsp_waits_access *access,
-                                         uint32_t *needs);
+// Finds the last instruction of each pipe, + 1, that an operand depends on. False when memory is out.
+PWSP_INTERNAL bool pwsp_waits_find_needs(pwsp_waits *w, pwsp_waits_access *access, uint32_t *needs);
 
-// Notes what instruction i does to an operand's bytes.
-PWSP_INTERNAL bool pwsp_waits_note(pwsp_waits *w, const pwsp_waits_access *access, uint32_t i);
+// Notes what instruction i does to the bytes of an operand whose needs were found. False as above.
+PWSP_INTERNAL bool pwsp_waits_note(pwsp_waits *w, pwsp_waits_access *access, uint32_t i);
 
 // -- waits.c --------------------------------------------------------------------------------------
 
@@ -34651,8 +34675,8 @@ PWSP_INTERNAL bool pwsp_waits_mark(pwsp_waits *w, uint32_t i);
 // Older accesses can be ignored: the write that replaced them depends on them. A write makes one
 // span of everything it covers, so there are about as many spans as tiles in memory at once.
 
-// Makes a span begin at an address, and returns which. PWSP_WAITS_NONE when memory is out.
-static uint32_t pwsp_waits_split(pwsp_waits *w, uint32_t at) {
+// The last span that begins at an address or before it.
+static uint32_t pwsp_waits_span_at(const pwsp_waits *w, uint32_t at) {
     uint32_t low = 0, high = (uint32_t)w->span_count;
     while (high - low > 1) {
         uint32_t middle = low + (high - low) / 2;
@@ -34662,33 +34686,45 @@ static uint32_t pwsp_waits_split(pwsp_waits *w, uint32_t at) {
             high = middle;
         }
     }
-    if (w->spans[low].begin == at) {
-        return low;
-    }
+    return low;
+}
+
+// Cuts a span in two at an address. False when memory is out.
+static bool pwsp_waits_split(pwsp_waits *w, uint32_t span, uint32_t at) {
     void *items = w->spans;
-    if (!pwsp_memory_grow(&w->memory, &items, &w->span_capacity, w->span_count + 1,
-                          sizeof w->spans[0])) {
-        w->is_out_of_memory = true;
-        return PWSP_WAITS_NONE;
+    if (w->span_count == w->span_capacity &&
+        !pwsp_waits_grow(w, &items, &w->span_capacity, sizeof w->spans[0])) {
+        return false;
     }
     w->spans = (pwsp_waits_span *)items;
-    memmove(&w->spans[low + 1], &w->spans[low], (size_t)(w->span_count - low) * sizeof w->spans[0]);
+    memmove(&w->spans[span + 1], &w->spans[span],
+            (size_t)(w->span_count - span) * sizeof w->spans[0]);
     w->span_count++;
-    w->spans[low + 1].begin = at;
-    return low + 1;
+    w->spans[span + 1].begin = at;
+    return true;
 }
 
-// Finds the spans [*out_begin, *out_end) that an operand covers, cutting those at its ends. False
-// when memory is out.
-static bool pwsp_waits_cover(pwsp_waits *w, const pwsp_waits_access *access, uint32_t *out_begin,
+// Finds the spans [access->span, *out_end) that an operand covers, from a span near the first one on,
+// and cuts those at its ends. False when memory is out.
+static bool pwsp_waits_cover(pwsp_waits *w, pwsp_waits_access *access, uint32_t near,
                              uint32_t *out_end) {
-    *out_begin = pwsp_waits_split(w, access->begin);
-    *out_end = *out_begin == PWSP_WAITS_NONE ? PWSP_WAITS_NONE : pwsp_waits_split(w, access->end);
-    return *out_end != PWSP_WAITS_NONE;
-}
-
-PWSP_INTERNAL bool pwsp_waits_is_others(const pwsp_waits *w, const pwsp_insn *insn) {
-    return insn->side != w->side && !pwsp_insn_is_mark(insn);
+    uint32_t s = near < w->span_count ? near : (uint32_t)w->span_count - 1;
+    while (w->spans[s].begin > access->begin) {
+        s--;
+    }
+    while (s + 1 < w->span_count && w->spans[s + 1].begin <= access->begin) {
+        s++;
+    }
+    if (w->spans[s].begin != access->begin && !pwsp_waits_split(w, s++, access->begin)) {
+        return false;
+    }
+    access->span = s;
+    while (s < w->span_count && w->spans[s].begin < access->end) {
+        s++;
+    }
+    *out_end = s;
+    bool is_cut = s < w->span_count && w->spans[s].begin == access->end;
+    return is_cut || s == access->span || pwsp_waits_split(w, s - 1, access->end);
 }
 
 PWSP_INTERNAL bool pwsp_waits_is_others_loop(const pwsp_waits *w, uint32_t i) {
@@ -34739,34 +34775,31 @@ PWSP_INTERNAL uint32_t pwsp_waits_accesses(const pwsp_waits *w, const pwsp_insn 
     return count;
 }
 
-static void pwsp_waits_need(const pwsp_waits *w, uint32_t access, uint32_t *needs) {
-    if (access) {
-        uint32_t *need = &needs[w->pipes[access - 1]];
-        *need = access > *need ? access : *need;
-    }
-}
-
-PWSP_INTERNAL bool pwsp_waits_find_needs(pwsp_waits *w, const pwsp_waits_access *access,
+PWSP_INTERNAL bool pwsp_waits_find_needs(pwsp_waits *w, pwsp_waits_access *access,
                                          uint32_t *needs) {
-    uint32_t begin, end;
-    if (!pwsp_waits_cover(w, access, &begin, &end)) {
+    uint32_t end;
+    if (!pwsp_waits_cover(w, access, pwsp_waits_span_at(w, access->begin), &end)) {
         return false;
     }
-    for (uint32_t s = begin; s < end; s++) {
+    for (uint32_t s = access->span; s < end; s++) {
         const pwsp_waits_span *span = &w->spans[s];
-        pwsp_waits_need(w, span->write, needs);
+        if (span->write) {
+            uint32_t *need = &needs[w->pipes[span->write - 1]];
+            *need = span->write > *need ? span->write : *need;
+        }
         for (int pipe = 0; pipe < PTOISA_PIPE_COUNT && access->is_write; pipe++) {
-            pwsp_waits_need(w, span->reads[pipe], needs);
+            needs[pipe] = span->reads[pipe] > needs[pipe] ? span->reads[pipe] : needs[pipe];
         }
     }
     return true;
 }
 
-PWSP_INTERNAL bool pwsp_waits_note(pwsp_waits *w, const pwsp_waits_access *access, uint32_t i) {
-    uint32_t begin, end;
-    if (!pwsp_waits_cover(w, access, &begin, &end)) {
+PWSP_INTERNAL bool pwsp_waits_note(pwsp_waits *w, pwsp_waits_access *access, uint32_t i) {
+    uint32_t end;
+    if (!pwsp_waits_cover(w, access, access->span, &end)) {
         return false;
     }
+    uint32_t begin = access->span;
     if (!access->is_write) {
         for (uint32_t s = begin; s < end; s++) {
             w->spans[s].reads[w->pipes[i]] = i + 1;
@@ -34778,9 +34811,11 @@ PWSP_INTERNAL bool pwsp_waits_note(pwsp_waits *w, const pwsp_waits_access *acces
     }
     memset(w->spans[begin].reads, 0, sizeof w->spans[begin].reads);
     w->spans[begin].write = i + 1;
-    memmove(&w->spans[begin + 1], &w->spans[end],
-            (size_t)(w->span_count - end) * sizeof w->spans[0]);
-    w->span_count -= end - begin - 1;
+    if (end - begin > 1) {
+        memmove(&w->spans[begin + 1], &w->spans[end],
+                (size_t)(w->span_count - end) * sizeof w->spans[0]);
+        w->span_count -= end - begin - 1;
+    }
     return true;
 }
 
@@ -35019,8 +35054,8 @@ PWSP_INTERNAL bool pwsp_waits_mark(pwsp_waits *w, uint32_t i) {
 PWSP_INTERNAL uint32_t pwsp_waits_add(pwsp_waits *w, ptoisa_op op, uint32_t src, uint32_t dst,
                                       uint32_t event, uint32_t slot, bool is_early) {
     void *items = w->ops;
-    if (!pwsp_memory_grow(&w->memory, &items, &w->op_capacity, w->op_count + 1, sizeof w->ops[0])) {
-        w->is_out_of_memory = true;
+    if (w->op_count == w->op_capacity &&
+        !pwsp_waits_grow(w, &items, &w->op_capacity, sizeof w->ops[0])) {
         return PWSP_WAITS_NONE;
     }
     w->ops = (pwsp_waits_op *)items;
@@ -35083,35 +35118,51 @@ static uint32_t pwsp_waits_stream_at(const pwsp_waits *w, uint32_t pipe, uint32_
     return low;
 }
 
-// Sets a flag on src no earlier than behind what was done at a tick, as soon as an event is free,
-// and waits for it on dst before instruction i. False if no event is free, even now.
-static bool pwsp_waits_flag(pwsp_waits *w, uint32_t src, uint32_t dst, uint32_t tick, uint32_t i) {
-    uint32_t clock[PTOISA_PIPE_COUNT];
-    pwsp_waits_present(w, src, clock);
-    uint32_t event = pwsp_waits_free_event(w, src, dst, clock);
-    if (event == PTOISA_EVENT_COUNT) {
-        return false;
-    }
-    uint32_t low = pwsp_waits_stream_at(w, src, tick), high = w->stream_count[src];
+// The number of the first instruction of the src's stream, from `low` on, behind which an event is
+// free; *out_event gets it. As many as there are: it is free now. PWSP_WAITS_NONE: not even now.
+static uint32_t pwsp_waits_first_free(const pwsp_waits *w, uint32_t src, uint32_t dst, uint32_t low,
+                                      uint32_t *out_event) {
+    uint32_t clock[PTOISA_PIPE_COUNT], high = w->stream_count[src];
     const uint32_t *stream = w->streams[src];
-    if (low < high &&
-        pwsp_waits_free_event(w, src, dst, w->clocks[stream[low]]) != PTOISA_EVENT_COUNT) {
-        high = low;
+    if (low < high) {  // most often at once
+        *out_event = pwsp_waits_free_event(w, src, dst, w->clocks[stream[low]]);
+        if (*out_event != PTOISA_EVENT_COUNT) {
+            return low;
+        }
+        low++;
     }
-    while (low < high) {
+    pwsp_waits_present(w, src, clock);
+    *out_event = pwsp_waits_free_event(w, src, dst, clock);
+    if (*out_event == PTOISA_EVENT_COUNT) {
+        return PWSP_WAITS_NONE;
+    }
+    while (low < high) {  // one that is free stays so
         uint32_t middle = low + (high - low) / 2;
-        if (pwsp_waits_free_event(w, src, dst, w->clocks[stream[middle]]) == PTOISA_EVENT_COUNT) {
+        uint32_t event = pwsp_waits_free_event(w, src, dst, w->clocks[stream[middle]]);
+        if (event == PTOISA_EVENT_COUNT) {
             low = middle + 1;
         } else {
             high = middle;
+            *out_event = event;
         }
     }
-    uint32_t slot = i;
-    bool is_early = low < w->stream_count[src];
+    return low;
+}
+
+// Sets a flag on src, behind instruction `from` of its stream or as soon after it as an event is
+// free, and waits for it on dst before instruction i. False if no event is free, even now.
+static bool pwsp_waits_flag(pwsp_waits *w, uint32_t src, uint32_t dst, uint32_t from, uint32_t i) {
+    uint32_t clock[PTOISA_PIPE_COUNT], event, slot = i;
+    uint32_t at = pwsp_waits_first_free(w, src, dst, from, &event);
+    if (at == PWSP_WAITS_NONE) {
+        return false;
+    }
+    bool is_early = at < w->stream_count[src];
     if (is_early) {
-        memcpy(clock, w->clocks[stream[low]], sizeof clock);
-        event = pwsp_waits_free_event(w, src, dst, clock);
-        slot = stream[low] + 1;
+        memcpy(clock, w->clocks[w->streams[src][at]], sizeof clock);
+        slot = w->streams[src][at] + 1;
+    } else {
+        pwsp_waits_present(w, src, clock);
     }
     pwsp_waits_pair *pair = &w->pairs[src][dst];
     uint8_t loop = pwsp_waits_is_paired(w, src) ? (uint8_t)w->loop : 0;
@@ -35156,7 +35207,8 @@ static bool pwsp_waits_answer(pwsp_waits *w, uint32_t src, uint32_t dst, uint32_
         }
     }
     PTOWSP_ASSERT(count > 0);
-    return pwsp_waits_flag(w, dst, src, open[(count - 1) / 2], i);
+    uint32_t from = pwsp_waits_stream_at(w, dst, open[(count - 1) / 2]);
+    return pwsp_waits_flag(w, dst, src, from, i);
 }
 
 PWSP_INTERNAL void pwsp_waits_barrier_all(pwsp_waits *w, uint32_t i) {
@@ -35171,11 +35223,11 @@ PWSP_INTERNAL void pwsp_waits_barrier_all(pwsp_waits *w, uint32_t i) {
 // Makes instruction i wait for j, of another pipe.
 static void pwsp_waits_order(pwsp_waits *w, uint32_t j, uint32_t i) {
     uint32_t src = w->pipes[j], dst = w->pipes[i];
-    if (pwsp_waits_flag(w, src, dst, w->ticks[j], i) || pwsp_waits_merge(w, src, dst, j)) {
+    if (pwsp_waits_flag(w, src, dst, w->places[j], i) || pwsp_waits_merge(w, src, dst, j)) {
         return;
     }
     if (pwsp_waits_answer(w, src, dst, i)) {
-        bool is_set = pwsp_waits_flag(w, src, dst, w->ticks[j], i);
+        bool is_set = pwsp_waits_flag(w, src, dst, w->places[j], i);
         PTOWSP_ASSERT(is_set);
         (void)is_set;
         return;
@@ -35184,6 +35236,23 @@ static void pwsp_waits_order(pwsp_waits *w, uint32_t j, uint32_t i) {
 }
 
 // -- the pass -------------------------------------------------------------------------------------
+
+// Orders instruction i behind the last of each pipe that it needs and does not know of, + 1.
+static void pwsp_waits_order_all(pwsp_waits *w, uint32_t *needs, uint32_t i) {
+    const uint32_t *known = w->known[w->pipes[i]];
+    for (;;) {
+        uint32_t latest = 0;
+        for (uint32_t q = 0; q < PTOISA_PIPE_COUNT; q++) {
+            bool is_open = needs[q] > latest && w->ticks[needs[q] - 1] > known[q];
+            latest = is_open ? needs[q] : latest;
+        }
+        if (!latest) {
+            return;
+        }
+        pwsp_waits_order(w, latest - 1, i);
+        needs[w->pipes[latest - 1]] = 0;
+    }
+}
 
 // Puts what instruction i needs before it, and notes what it does.
 static bool pwsp_waits_insn(pwsp_waits *w, uint32_t i) {
@@ -35197,20 +35266,7 @@ static bool pwsp_waits_insn(pwsp_waits *w, uint32_t i) {
     }
     uint32_t own = needs[pipe];
     needs[pipe] = 0;
-    for (;;) {
-        uint32_t latest = 0;
-        for (int q = 0; q < PTOISA_PIPE_COUNT; q++) {
-            latest = needs[q] > latest ? needs[q] : latest;
-        }
-        if (!latest) {
-            break;
-        }
-        uint32_t j = latest - 1;
-        if (w->ticks[j] > w->known[pipe][w->pipes[j]]) {
-            pwsp_waits_order(w, j, i);
-        }
-        needs[w->pipes[j]] = 0;
-    }
+    pwsp_waits_order_all(w, needs, i);
     if (w->has_slow_vector && pipe == PTOISA_PIPE_V && own &&
         w->ticks[own - 1] > w->known[pipe][pipe]) {
         pwsp_waits_add(w, PTOISA_PIPE_BARRIER, pipe, pipe, 0, i, false);
@@ -35218,6 +35274,7 @@ static bool pwsp_waits_insn(pwsp_waits *w, uint32_t i) {
     }
     w->ticks[i] = w->end[pipe] = ++w->tick;
     pwsp_waits_present(w, pipe, w->clocks[i]);
+    w->places[i] = w->stream_count[pipe];
     w->streams[pipe][w->stream_count[pipe]++] = i;
     for (uint32_t k = 0; k < count; k++) {
         if (!pwsp_waits_note(w, &accesses[k], i)) {
@@ -35258,10 +35315,10 @@ static void pwsp_waits_drain(pwsp_waits *w) {
 // Makes the list anew, with what was added. starts is room for 2 * (instructions + 1) + 1 numbers.
 static bool pwsp_waits_rebuild(pwsp_waits *w, uint32_t *starts) {
     pwsp_list *list = w->list;
-    void *items = NULL;
-    uint64_t capacity = 0, count = list->insn_count;
-    if (!pwsp_memory_grow(&w->memory, &items, &capacity, count + w->op_count,
-                          sizeof list->insns[0])) {
+    uint64_t count = list->insn_count, capacity = count + w->op_count;
+    pwsp_insn *insns =
+        (pwsp_insn *)pwsp_memory_take(&list->memory, (size_t)capacity * sizeof list->insns[0]);
+    if (!insns) {
         return false;
     }
     // Counted by place: early ones of slot s at 2 s, others at 2 s + 1, and behind them instruction
@@ -35269,13 +35326,14 @@ static bool pwsp_waits_rebuild(pwsp_waits *w, uint32_t *starts) {
     for (uint64_t k = 0; k < w->op_count; k++) {
         starts[2 * w->ops[k].slot + (w->ops[k].is_early ? 0 : 1) + 1]++;
     }
-    for (uint64_t k = 1; k <= 2 * (count + 1); k++) {
-        starts[k] += starts[k - 1] + (k % 2 == 0 ? 1 : 0);
+    for (uint64_t i = 0; i <= count; i++) {
+        starts[2 * i + 1] += starts[2 * i];
+        starts[2 * i + 2] += starts[2 * i + 1] + 1;
     }
-    pwsp_insn *insns = (pwsp_insn *)items;
     for (uint64_t k = 0; k < w->op_count; k++) {
         const pwsp_waits_op *op = &w->ops[k];
         pwsp_insn *insn = &insns[starts[2 * op->slot + (op->is_early ? 0 : 1)]++];
+        memset(insn, 0, sizeof *insn);
         insn->op = op->op;
         insn->src_pipe = op->src;
         insn->dst_pipe = op->dst;
@@ -35294,27 +35352,31 @@ static bool pwsp_waits_rebuild(pwsp_waits *w, uint32_t *starts) {
             t->last = w->ticks[t->last];
         }
     }
-    pwsp_memory_free(&w->memory, list->insns, (size_t)list->insn_capacity * sizeof list->insns[0]);
+    pwsp_memory_free(&list->memory, list->insns,
+                     (size_t)list->insn_capacity * sizeof list->insns[0]);
     list->insns = insns;
-    list->insn_count = count + w->op_count;
-    list->insn_capacity = capacity;
+    list->insn_count = list->insn_capacity = capacity;
     return true;
 }
 
+// How long the arrays that grow are at first.
+#define PWSP_WAITS_ROOM 32
+
 // Makes room; false when memory is out. All that is known of the list as a whole is put there.
-static bool pwsp_waits_init(pwsp_waits *w, pwsp_arena *arena, const ptoisa_machine *machine) {
+static bool pwsp_waits_init(pwsp_waits *w, const ptoisa_machine *machine) {
     size_t count = (size_t)w->list->insn_count + 1;
-    w->pipes = (uint8_t *)pwsp_arena_alloc(arena, count, 8);
-    w->ticks = (uint32_t *)pwsp_arena_alloc(arena, count * sizeof *w->ticks, 8);
+    uint32_t *room = (uint32_t *)pwsp_arena_alloc(w->arena, 3 * count * sizeof *room, 8);
+    w->pipes = (uint8_t *)pwsp_arena_alloc(w->arena, count, 8);
     w->clocks =
-        (uint32_t(*)[PTOISA_PIPE_COUNT])pwsp_arena_alloc(arena, count * sizeof *w->clocks, 8);
-    uint32_t *streams = (uint32_t *)pwsp_arena_alloc(arena, count * sizeof *streams, 8);
-    void *spans = NULL;
-    bool has_spans = pwsp_memory_grow(&w->memory, &spans, &w->span_capacity, 1, sizeof w->spans[0]);
-    w->spans = (pwsp_waits_span *)spans;
-    if (!w->pipes || !w->ticks || !w->clocks || !streams || !has_spans) {
+        (uint32_t(*)[PTOISA_PIPE_COUNT])pwsp_arena_alloc(w->arena, count * sizeof *w->clocks, 8);
+    w->spans = (pwsp_waits_span *)pwsp_arena_alloc(w->arena, PWSP_WAITS_ROOM * sizeof *w->spans, 8);
+    w->ops = (pwsp_waits_op *)pwsp_arena_alloc(w->arena, PWSP_WAITS_ROOM * sizeof *w->ops, 8);
+    if (!room || !w->pipes || !w->clocks || !w->spans || !w->ops) {
         return false;
     }
+    w->ticks = room;
+    w->places = room + count;
+    w->span_capacity = w->op_capacity = PWSP_WAITS_ROOM;
     w->span_count = 1;
     uint64_t base = 0;
     for (int memory = 0; memory < PTOISA_MEMORY_COUNT; memory++) {
@@ -35324,15 +35386,14 @@ static bool pwsp_waits_init(pwsp_waits *w, pwsp_arena *arena, const ptoisa_machi
     w->memory_base[PTOISA_MEMORY_COUNT] = (uint32_t)base;
     PTOWSP_ASSERT(base <= UINT32_MAX / 2);
     w->has_slow_vector = machine->family == PTOISA_A2A3;
-    uint32_t counts[PTOISA_PIPE_COUNT] = {0};
+    uint32_t counts[PTOISA_PIPE_COUNT] = {0}, *streams = room + 2 * count;
     for (uint64_t i = 0; i < w->list->insn_count; i++) {
         const pwsp_insn *insn = &w->list->insns[i];
         if (pwsp_insn_is_mark(insn) || pwsp_waits_is_others(w, insn)) {
             w->pipes[i] = PTOISA_PIPE_ALL;
             continue;
         }
-        PTOWSP_ASSERT(insn->op != PTOISA_SET_FLAG && insn->op != PTOISA_WAIT_FLAG &&
-                      insn->op != PTOISA_PIPE_BARRIER);
+        PTOWSP_ASSERT(!pwsp_insn_is_sync(insn));
         w->pipes[i] = (uint8_t)pwsp_insn_pipe(w->list, insn);
         counts[w->pipes[i]]++;
     }
@@ -35345,44 +35406,45 @@ static bool pwsp_waits_init(pwsp_waits *w, pwsp_arena *arena, const ptoisa_machi
 
 // Adds the waits of one core.
 static bool pwsp_waits_run(pwsp_list *list, const ptoisa_machine *machine, pwsp_side side,
-                           pwsp_list_fault *fault) {
+                           pwsp_arena *arena, pwsp_list_fault *fault) {
     if (list->insn_count > PWSP_WAITS_INSN_MAX) {
         return pwsp_list_fail(fault, PTOWSP_LIMIT_EXCEEDED, 0,
                               "waits: %" PRIu64 " instructions, more than %u", list->insn_count,
                               PWSP_WAITS_INSN_MAX);
     }
     pwsp_waits w;
-    memset(&w, 0, sizeof w);
+    memset(&w, 0, offsetof(pwsp_waits, tokens));
     w.list = list;
-    w.memory = list->memory;
+    w.arena = arena;
     w.side = side;
-    pwsp_arena arena;
-    pwsp_arena_init(&arena, &w.memory);
-    bool is_good = pwsp_waits_init(&w, &arena, machine);
+    bool is_good = pwsp_waits_init(&w, machine);
     for (uint32_t i = 0; is_good && i < list->insn_count; i++) {
-        is_good =
-            pwsp_waits_is_others(&w, &list->insns[i]) ||
-            (pwsp_insn_is_mark(&list->insns[i]) ? pwsp_waits_mark(&w, i) : pwsp_waits_insn(&w, i));
+        if (w.pipes[i] != PTOISA_PIPE_ALL) {
+            is_good = pwsp_waits_insn(&w, i);
+        } else if (pwsp_insn_is_mark(&list->insns[i])) {
+            is_good = pwsp_waits_mark(&w, i);
+        }
     }
     if (is_good) {
         pwsp_waits_drain(&w);
         size_t size = (2 * ((size_t)list->insn_count + 1) + 1) * sizeof(uint32_t);
-        uint32_t *starts = (uint32_t *)pwsp_arena_alloc(&arena, size, 8);
+        uint32_t *starts = (uint32_t *)pwsp_arena_alloc(arena, size, 8);
         is_good = starts && !w.is_out_of_memory && pwsp_waits_rebuild(&w, starts);
     }
-    pwsp_memory_free(&w.memory, w.spans, (size_t)w.span_capacity * sizeof w.spans[0]);
-    pwsp_memory_free(&w.memory, w.ops, (size_t)w.op_capacity * sizeof w.ops[0]);
-    pwsp_arena_free(&arena);
+    pwsp_arena_reset(arena);
     return is_good || pwsp_list_fail(fault, PTOWSP_OUT_OF_MEMORY, 0, "waits: out of memory");
 }
 
 PWSP_INTERNAL bool pwsp_list_add_waits(pwsp_list *list, const ptoisa_machine *machine,
                                        pwsp_list_fault *fault) {
-    if (!list->is_mixed) {
-        return pwsp_waits_run(list, machine, PWSP_SIDE_ANY, fault);
-    }
-    return pwsp_waits_run(list, machine, PWSP_SIDE_CUBE, fault) &&
-           pwsp_waits_run(list, machine, PWSP_SIDE_VECTOR, fault);
+    pwsp_arena arena;
+    pwsp_arena_init(&arena, &list->memory);
+    bool is_good = list->is_mixed
+                       ? pwsp_waits_run(list, machine, PWSP_SIDE_CUBE, &arena, fault) &&
+                             pwsp_waits_run(list, machine, PWSP_SIDE_VECTOR, &arena, fault)
+                       : pwsp_waits_run(list, machine, PWSP_SIDE_ANY, &arena, fault);
+    pwsp_arena_free(&arena);
+    return is_good;
 }
 
 // =================================================================================================
@@ -35980,11 +36042,6 @@ PWSP_INLINE const char *pwsp_proof_name(const pwsp_proof *proof, uint32_t i) {
     return pwsp_insn_name(&proof->list->insns[i]);
 }
 
-PWSP_INLINE bool pwsp_proof_is_sync(const pwsp_insn *insn) {
-    return insn->op == PTOISA_SET_FLAG || insn->op == PTOISA_WAIT_FLAG ||
-           insn->op == PTOISA_PIPE_BARRIER;
-}
-
 PWSP_INLINE bool pwsp_proof_is_store(const pwsp_insn *insn) {
     return insn->op == PTOISA_TSTORE || insn->op == PTOISA_MSCATTER;
 }
@@ -36167,7 +36224,7 @@ PWSP_INTERNAL bool pwsp_proof_check_tiles(const pwsp_proof *proof, bool *is_chec
         if (!pwsp_proof_check_insn(proof, i)) {
             return false;
         }
-        for (uint32_t k = 0; k < PWSP_PROOF_OPERANDS && !pwsp_proof_is_sync(insn); k++) {
+        for (uint32_t k = 0; k < PWSP_PROOF_OPERANDS && !pwsp_insn_is_sync(insn); k++) {
             bool is_write;
             uint32_t tile = pwsp_proof_operand(insn, k, &is_write);
             if (tile && !pwsp_proof_check_operand(proof, tile, i, is_checked)) {
@@ -36186,7 +36243,7 @@ PWSP_INTERNAL bool pwsp_proof_find_accesses(pwsp_proof *proof, bool *is_written)
     for (uint32_t i = 0; i < proof->count; i++) {
         const pwsp_insn *insn = &list->insns[i];
         proof->starts[i] = count;
-        for (uint32_t k = 0; k < PWSP_PROOF_OPERANDS && !pwsp_proof_is_sync(insn); k++) {
+        for (uint32_t k = 0; k < PWSP_PROOF_OPERANDS && !pwsp_insn_is_sync(insn); k++) {
             bool is_write;
             uint32_t tile = pwsp_proof_operand(insn, k, &is_write);
             if (!tile) {
@@ -36210,7 +36267,7 @@ PWSP_INTERNAL bool pwsp_proof_find_accesses(pwsp_proof *proof, bool *is_written)
             }
             proof->last[t->root] = i + 1;
         }
-        if (insn->param && !pwsp_proof_is_sync(insn)) {
+        if (insn->param && !pwsp_insn_is_sync(insn)) {
             pwsp_proof_access *access = &proof->accesses[count++];
             access->begin = insn->param;
             access->end = access->begin + 1;
@@ -36352,7 +36409,7 @@ PWSP_INTERNAL bool pwsp_proof_match_flags(pwsp_proof *proof) {
         const pwsp_insn *insn = &proof->list->insns[i];
         uint32_t src = insn->src_pipe, dst = insn->dst_pipe, event = insn->event;
         bool is_set = insn->op == PTOISA_SET_FLAG;
-        if (!pwsp_proof_is_sync(insn)) {
+        if (!pwsp_insn_is_sync(insn)) {
             proof->pipes[i] = (uint8_t)pwsp_insn_pipe(proof->list, insn);
             continue;
         }
@@ -42598,11 +42655,12 @@ static pwsp_tile_code *pwsp_tile_code_make(const ptowsp_body *body, const pwsp_l
     size_t loops = list->loop_count ? (list->loop_count + 1) * sizeof(pwsp_code_loop) : 0;
     size_t numbers_at = loops_at + (loops + 15) / 16 * 16;
     size_t size = numbers_at + sizeof(uint32_t) * pwsp_tile_code_loops(list, NULL, NULL);
-    char *block = (char *)pwsp_memory_alloc(&body->memory, size);
+    char *block = (char *)pwsp_memory_take(&body->memory, size);
     if (!block) {
         return NULL;
     }
     pwsp_tile_code *code = (pwsp_tile_code *)(void *)block;
+    memset(code, 0, sizeof *code);
     code->reference_count = 1;
     code->memory = body->memory;
     code->size = size;
@@ -42621,6 +42679,7 @@ static pwsp_tile_code *pwsp_tile_code_make(const ptowsp_body *body, const pwsp_l
     code->loops = (const pwsp_code_loop *)(void *)(block + loops_at);
     code->loop_tiles = (const uint32_t *)(void *)(block + numbers_at);
     if (loops) {
+        memset(block + loops_at, 0, loops);
         pwsp_tile_code_loops(list, (pwsp_code_loop *)(void *)(block + loops_at),
                              (uint32_t *)(void *)(block + numbers_at));
     }
@@ -42827,7 +42886,12 @@ PWSP_INTERNAL void pwsp_tile_core_iterate(pwsp_tile_core *core, const pwsp_tile_
 PWSP_INTERNAL void pwsp_tile_core_leave(pwsp_tile_core *core, const pwsp_tile_code *code,
                                         uint32_t loop, uint64_t count);
 
-// Puts a task's tiles where they are before all loops, with their valid sizes.
+// Says which rows of a task the first vector core has, where two share them: half of them.
+PWSP_INTERNAL void pwsp_tile_core_cut(pwsp_tile_core *core, const pwsp_tile_code *code,
+                                      const ptowsp_task *task);
+
+// Puts a task's tiles where they are before all loops, with their valid sizes; those in UB as they
+// are cut.
 PWSP_INTERNAL void pwsp_tile_core_place(pwsp_tile_core *core, const pwsp_tile_code *code,
                                         const ptowsp_task *task, bool is_dry);
 
@@ -42865,10 +42929,19 @@ bool pwsp_tile_core_reserve_tiles(pwsp_tile_core *core, const pwsp_tile_code *co
     if (!code->is_mixed) {
         return true;
     }
-    if (!core->block) {
-        core->block = (pwsp_tile_block *)pwsp_memory_alloc(&core->memory, sizeof *core->block);
+    if (!core->block) {  // its cores and FIFOs are set up by each run
+        core->block = (pwsp_tile_block *)pwsp_memory_take(&core->memory, sizeof *core->block);
         if (!core->block) {
             return false;
+        }
+        pwsp_tile_block *block = core->block;
+        block->turn = block->cut = block->ub_size = 0;
+        block->tiles = NULL;
+        block->tile_capacity = 0;
+        block->ub = NULL;
+        for (int i = 0; i < PWSP_FIFO_COUNT; i++) {
+            block->fifos[i].slots = NULL;
+            block->fifos[i].size = 0;
         }
     }
     tiles = core->block->tiles;
@@ -43125,12 +43198,16 @@ PWSP_INTERNAL void pwsp_tile_core_size(pwsp_tile_core *core, const pwsp_tile_cod
     }
 }
 
-PWSP_INTERNAL void pwsp_tile_core_place(pwsp_tile_core *core, const pwsp_tile_code *code,
-                                        const ptowsp_task *task, bool is_dry) {
+PWSP_INTERNAL void pwsp_tile_core_cut(pwsp_tile_core *core, const pwsp_tile_code *code,
+                                      const ptowsp_task *task) {
     if (code->split_tile) {
         const pwsp_valid *rows = &code->tiles[code->split_tile].valid_rows;
         core->block->cut = (pwsp_task_valid(core, task, code, rows) + 1) / 2;
     }
+}
+
+PWSP_INTERNAL void pwsp_tile_core_place(pwsp_tile_core *core, const pwsp_tile_code *code,
+                                        const ptowsp_task *task, bool is_dry) {
     uint8_t *memory[PTOISA_MEMORY_COUNT];
     for (int i = 0; i < PTOISA_MEMORY_COUNT; i++) {
         memory[i] = pwsp_tile_core_begin_of(core->blocks[i]);
@@ -43688,6 +43765,7 @@ bool pwsp_tile_core_run(pwsp_tile_core *core, const pwsp_tile_code *code, const 
         return false;
     }
     pwsp_tile_core_begin(core, code, core->cost, is_dry);
+    pwsp_tile_core_cut(core, code, task);
     pwsp_tile_core_place(core, code, task, is_dry);
     pwsp_tile_core_walk(core, code, task, 0, code->insn_count);
     *out_cycles = pwsp_tile_core_cycles(core, code);
@@ -43704,6 +43782,7 @@ bool pwsp_tile_code_measure(const pwsp_tile_code *code, const ptowsp_cost *cost,
     if (code->loop_count && !pwsp_tile_core_check_loops(core, code, NULL)) {
         return false;
     }
+    pwsp_tile_core_cut(core, code, NULL);
     pwsp_tile_core_place(core, code, NULL, true);
     pwsp_tile_core_walk(core, code, NULL, 0, code->insn_count);
     out_stats->cycles = pwsp_tile_core_cycles(core, code);
@@ -43743,17 +43822,22 @@ void pwsp_tile_core_check_all(pwsp_tile_core *core, const pwsp_tile_code *code,
             core->block->vectors[i].fault_user = user;
         }
     }
-    pwsp_tile_core_place(core, code, NULL, true);
-    for (uint32_t i = 1; i < code->tile_count && code->split_tile; i++) {
+    if (code->split_tile) {
         core->block->cut = UINT32_MAX;  // whole tiles, on the first of two vector cores
-        pwsp_tile_core_size(core, code, NULL, i);
     }
+    pwsp_tile_core_place(core, code, NULL, true);
     for (uint32_t i = 0; i < code->insn_count; i++) {
         const pwsp_insn *insn = &code->insns[i];
-        pwsp_core_of(core, insn)->is_checked =
-            !pwsp_insn_is_mark(insn) && !pwsp_insn_is_crossing(code, insn);
+        if (pwsp_insn_is_mark(insn) || pwsp_insn_is_sync(insn)) {
+            continue;  // no operands; and flags are proved
+        }
+        pwsp_core_of(core, insn)->is_checked = !pwsp_insn_is_crossing(code, insn);
         *out_insn = i;
-        pwsp_tile_core_insn(core, code, insn, NULL);
+        if (pwsp_insn_is_fifo(insn)) {
+            pwsp_tile_core_insn(core, code, insn, NULL);  // both vector cores fill and free slots
+        } else {
+            pwsp_tile_core_insn_on(core, code, insn, NULL);
+        }
     }
 }
 

@@ -82,14 +82,8 @@ ptoisa_pipe pwsp_insn_pipe(const pwsp_list *list, const pwsp_insn *insn) {
         bool is_vector = list->tiles[insn->src[0]].memory == PTOISA_VEC;
         return is_vector ? PTOISA_PIPE_MTE3 : PTOISA_PIPE_FIX;
     }
-    ptoisa_tile dst, src;
-    memset(&dst, 0, sizeof dst);
-    memset(&src, 0, sizeof src);
-    if (insn->dst[0]) {
-        dst.memory = list->tiles[insn->dst[0]].memory;
-    }
-    if (insn->src[0]) {
-        src.memory = list->tiles[insn->src[0]].memory;
-    }
+    ptoisa_tile dst, src;  // only their memories are looked at
+    dst.memory = insn->dst[0] ? list->tiles[insn->dst[0]].memory : (uint8_t)PTOISA_VEC;
+    src.memory = insn->src[0] ? list->tiles[insn->src[0]].memory : (uint8_t)PTOISA_VEC;
     return ptoisa_pipe_of((ptoisa_op)insn->op, &dst, &src);
 }

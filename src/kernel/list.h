@@ -222,6 +222,12 @@ PWSP_INLINE bool pwsp_insn_is_mark(const pwsp_insn *insn) {
     return insn->op == PWSP_INSN_LOOP || insn->op == PWSP_INSN_END;
 }
 
+// Is it a flag or a barrier, which has no operands?
+PWSP_INLINE bool pwsp_insn_is_sync(const pwsp_insn *insn) {
+    return insn->op == PTOISA_SET_FLAG || insn->op == PTOISA_WAIT_FLAG ||
+           insn->op == PTOISA_PIPE_BARRIER;
+}
+
 PWSP_INLINE bool pwsp_insn_is_fifo(const pwsp_insn *insn) {
     return insn->op == PWSP_INSN_TPUSH || insn->op == PWSP_INSN_TPOP;
 }

@@ -89,7 +89,7 @@ PWSP_INTERNAL bool pwsp_proof_match_flags(pwsp_proof *proof) {
         const pwsp_insn *insn = &proof->list->insns[i];
         uint32_t src = insn->src_pipe, dst = insn->dst_pipe, event = insn->event;
         bool is_set = insn->op == PTOISA_SET_FLAG;
-        if (!pwsp_proof_is_sync(insn)) {
+        if (!pwsp_insn_is_sync(insn)) {
             proof->pipes[i] = (uint8_t)pwsp_insn_pipe(proof->list, insn);
             continue;
         }

@@ -59,11 +59,6 @@ PWSP_INLINE const char *pwsp_proof_name(const pwsp_proof *proof, uint32_t i) {
     return pwsp_insn_name(&proof->list->insns[i]);
 }
 
-PWSP_INLINE bool pwsp_proof_is_sync(const pwsp_insn *insn) {
-    return insn->op == PTOISA_SET_FLAG || insn->op == PTOISA_WAIT_FLAG ||
-           insn->op == PTOISA_PIPE_BARRIER;
-}
-
 PWSP_INLINE bool pwsp_proof_is_store(const pwsp_insn *insn) {
     return insn->op == PTOISA_TSTORE || insn->op == PTOISA_MSCATTER;
 }

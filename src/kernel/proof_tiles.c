@@ -143,7 +143,7 @@ PWSP_INTERNAL bool pwsp_proof_check_tiles(const pwsp_proof *proof, bool *is_chec
         if (!pwsp_proof_check_insn(proof, i)) {
             return false;
         }
-        for (uint32_t k = 0; k < PWSP_PROOF_OPERANDS && !pwsp_proof_is_sync(insn); k++) {
+        for (uint32_t k = 0; k < PWSP_PROOF_OPERANDS && !pwsp_insn_is_sync(insn); k++) {
             bool is_write;
             uint32_t tile = pwsp_proof_operand(insn, k, &is_write);
             if (tile && !pwsp_proof_check_operand(proof, tile, i, is_checked)) {
@@ -162,7 +162,7 @@ PWSP_INTERNAL bool pwsp_proof_find_accesses(pwsp_proof *proof, bool *is_written)
     for (uint32_t i = 0; i < proof->count; i++) {
         const pwsp_insn *insn = &list->insns[i];
         proof->starts[i] = count;
-        for (uint32_t k = 0; k < PWSP_PROOF_OPERANDS && !pwsp_proof_is_sync(insn); k++) {
+        for (uint32_t k = 0; k < PWSP_PROOF_OPERANDS && !pwsp_insn_is_sync(insn); k++) {
             bool is_write;
             uint32_t tile = pwsp_proof_operand(insn, k, &is_write);
             if (!tile) {
@@ -186,7 +186,7 @@ PWSP_INTERNAL bool pwsp_proof_find_accesses(pwsp_proof *proof, bool *is_written)
             }
             proof->last[t->root] = i + 1;
         }
-        if (insn->param && !pwsp_proof_is_sync(insn)) {
+        if (insn->param && !pwsp_insn_is_sync(insn)) {
             pwsp_proof_access *access = &proof->accesses[count++];
             access->begin = insn->param;
             access->end = access->begin + 1;

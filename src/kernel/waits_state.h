@@ -44,7 +44,7 @@ typedef struct pwsp_waits_pair {
 
 typedef struct pwsp_waits {
     pwsp_list *list;
-    pwsp_memory memory;
+    pwsp_arena *arena;  // of all that is in pointers here
     bool is_out_of_memory;
     bool has_slow_vector;  // A2/A3
     pwsp_side side;        // whose instructions these are
@@ -52,6 +52,7 @@ typedef struct pwsp_waits {
     uint8_t *pipes;                         // [insn]
     uint32_t *ticks;                        // [insn] when it is done
     uint32_t (*clocks)[PTOISA_PIPE_COUNT];  // [insn] what its pipe's flags carry behind it
+    uint32_t *places;                       // [insn] which of its stream it is
     uint32_t *streams[PTOISA_PIPE_COUNT];   // each pipe's instructions, and how many so far
     uint32_t stream_count[PTOISA_PIPE_COUNT];
     uint32_t tick;
@@ -66,12 +67,14 @@ typedef struct pwsp_waits {
     uint32_t loop_insn;  // where it begins, in instructions and in ops
     uint64_t loop_op;
     uint8_t rotating;  // the pipes that fill roots that rotate with it, as bits
-    pwsp_waits_token tokens[2][PTOISA_PIPE_COUNT][PTOISA_PIPE_COUNT];  // [distance - 1]
+    // [distance - 1] of the loop that ends. The last member: not set before.
+    pwsp_waits_token tokens[2][PTOISA_PIPE_COUNT][PTOISA_PIPE_COUNT];
 } pwsp_waits;
 
 // One operand of an instruction, as addresses.
 typedef struct pwsp_waits_access {
     uint32_t begin, end;
+    uint32_t span;  // that begins with it; behind changes of others, one near it
     bool is_write;
     bool is_rotating;
 } pwsp_waits_access;
@@ -86,7 +89,22 @@ PWSP_INLINE bool pwsp_waits_is_store(const pwsp_insn *insn) {
 // -- waits_spans.c --------------------------------------------------------------------------------
 
 // Is an instruction the other core's?
-PWSP_INTERNAL bool pwsp_waits_is_others(const pwsp_waits *w, const pwsp_insn *insn);
+PWSP_INLINE bool pwsp_waits_is_others(const pwsp_waits *w, const pwsp_insn *insn) {
+    return insn->side != w->side && !pwsp_insn_is_mark(insn);
+}
+
+// Makes an array twice as long, in the arena.
+PWSP_INLINE bool pwsp_waits_grow(pwsp_waits *w, void **items, uint64_t *capacity, size_t size) {
+    void *grown = pwsp_arena_alloc(w->arena, (size_t)*capacity * 2 * size, 8);
+    if (!grown) {
+        w->is_out_of_memory = true;
+        return false;
+    }
+    memcpy(grown, *items, (size_t)*capacity * size);
+    *items = grown;
+    *capacity *= 2;
+    return true;
+}
 
 // Has the loop that begins or ends at an instruction none of this core's?
 PWSP_INTERNAL bool pwsp_waits_is_others_loop(const pwsp_waits *w, uint32_t i);
@@ -95,12 +113,11 @@ PWSP_INTERNAL bool pwsp_waits_is_others_loop(const pwsp_waits *w, uint32_t i);
 PWSP_INTERNAL uint32_t pwsp_waits_accesses(const pwsp_waits *w, const pwsp_insn *insn,
                                            pwsp_waits_access *out);
 
-// Finds the last instruction of each pipe, + 1, that an operand depends on.
-PWSP_INTERNAL bool pwsp_waits_find_needs(pwsp_waits *w, const pwsp_waits_access *access,
-                                         uint32_t *needs);
+// Finds the last instruction of each pipe, + 1, that an operand depends on. False when memory is out.
+PWSP_INTERNAL bool pwsp_waits_find_needs(pwsp_waits *w, pwsp_waits_access *access, uint32_t *needs);
 
-// Notes what instruction i does to an operand's bytes.
-PWSP_INTERNAL bool pwsp_waits_note(pwsp_waits *w, const pwsp_waits_access *access, uint32_t i);
+// Notes what instruction i does to the bytes of an operand whose needs were found. False as above.
+PWSP_INTERNAL bool pwsp_waits_note(pwsp_waits *w, pwsp_waits_access *access, uint32_t i);
 
 // -- waits.c --------------------------------------------------------------------------------------
 
