@@ -33738,6 +33738,12 @@ PWSP_INTERNAL void pwsp_list_free(pwsp_list *list);
 // Makes sure that there is a tile 0, which stands for none; false when memory is out.
 PWSP_INTERNAL bool pwsp_list_begin(pwsp_list *list);
 
+// Makes room for so many instructions, and some more; false when memory is out.
+PWSP_INTERNAL bool pwsp_list_reserve(pwsp_list *list, uint64_t insn_count);
+
+// Appends a copy of an instruction, which is not this list's; NULL when memory is out.
+PWSP_INTERNAL pwsp_insn *pwsp_list_append(pwsp_list *list, const pwsp_insn *insn);
+
 // Appends a zeroed instruction or tile; NULL (or 0) when memory is out.
 PWSP_INTERNAL pwsp_insn *pwsp_list_add(pwsp_list *list, ptoisa_op op);
 PWSP_INTERNAL uint32_t pwsp_list_add_tile(pwsp_list *list);
@@ -33844,17 +33850,47 @@ bool pwsp_list_begin(pwsp_list *list) {
     return has_room;
 }
 
-pwsp_insn *pwsp_list_add(pwsp_list *list, ptoisa_op op) {
-    void *items = list->insns;
-    if (!pwsp_memory_grow(&list->memory, &items, &list->insn_capacity, list->insn_count + 1,
-                          sizeof list->insns[0])) {
-        return NULL;
+PWSP_INTERNAL bool pwsp_list_reserve(pwsp_list *list, uint64_t insn_count) {
+    uint64_t capacity = insn_count + insn_count / 4 + 8, size;
+    if (insn_count <= list->insn_capacity) {
+        return true;
     }
-    list->insns = (pwsp_insn *)items;
-    pwsp_insn *insn = &list->insns[list->insn_count++];
-    memset(insn, 0, sizeof *insn);
-    insn->op = (uint8_t)op;
-    return insn;
+    bool is_size = pwsp_mul_fits(capacity, sizeof list->insns[0], &size) && size <= SIZE_MAX;
+    pwsp_insn *insns = is_size ? (pwsp_insn *)pwsp_memory_take(&list->memory, (size_t)size) : NULL;
+    if (!insns) {
+        return false;
+    }
+    if (list->insns) {
+        memcpy(insns, list->insns, (size_t)list->insn_count * sizeof insns[0]);
+        pwsp_memory_free(&list->memory, list->insns, (size_t)list->insn_capacity * sizeof insns[0]);
+    }
+    list->insns = insns;
+    list->insn_capacity = capacity;
+    return true;
+}
+
+// Room for the next instruction; NULL when memory is out.
+static pwsp_insn *pwsp_list_next(pwsp_list *list) {
+    bool has_room =
+        list->insn_count < list->insn_capacity || pwsp_list_reserve(list, list->insn_count * 2 + 8);
+    return has_room ? &list->insns[list->insn_count++] : NULL;
+}
+
+PWSP_INTERNAL pwsp_insn *pwsp_list_append(pwsp_list *list, const pwsp_insn *insn) {
+    pwsp_insn *appended = pwsp_list_next(list);
+    if (appended) {
+        *appended = *insn;
+    }
+    return appended;
+}
+
+pwsp_insn *pwsp_list_add(pwsp_list *list, ptoisa_op op) {
+    pwsp_insn *added = pwsp_list_next(list);
+    if (added) {
+        memset(added, 0, sizeof *added);
+        added->op = (uint8_t)op;
+    }
+    return added;
 }
 
 uint32_t pwsp_list_add_tile(pwsp_list *list) {
@@ -34534,10 +34570,13 @@ PWSP_INTERNAL bool pwsp_list_add_waits(pwsp_list *list, const ptoisa_machine *ma
 #define PWSP_WAITS_BODY_PAIRED 4
 #define PWSP_WAITS_NONE        UINT32_MAX
 
+// Numbers of all pipes, filled up so that compilers compare several at a time; the last is 0.
+#define PWSP_WAITS_ROW 8
+
 typedef struct pwsp_waits_span {
-    uint32_t begin;                     // it ends where the next begins
-    uint32_t write;                     // instruction + 1, or 0
-    uint32_t reads[PTOISA_PIPE_COUNT];  // since the write: instruction + 1 of each pipe, or 0
+    uint32_t begin;                  // it ends where the next begins
+    uint32_t write;                  // instruction + 1, or 0
+    uint32_t reads[PWSP_WAITS_ROW];  // since the write: instruction + 1 of each pipe, or 0
 } pwsp_waits_span;
 
 // An op to be put into the list, before instruction `slot`. Those that belong to the instruction
@@ -34571,15 +34610,15 @@ typedef struct pwsp_waits {
     bool has_slow_vector;  // A2/A3
     pwsp_side side;        // whose instructions these are
     uint32_t memory_base[PTOISA_MEMORY_COUNT + 1];
-    uint8_t *pipes;                         // [insn]
-    uint32_t *ticks;                        // [insn] when it is done
-    uint32_t (*clocks)[PTOISA_PIPE_COUNT];  // [insn] what its pipe's flags carry behind it
-    uint32_t *places;                       // [insn] which of its stream it is
-    uint32_t *streams[PTOISA_PIPE_COUNT];   // each pipe's instructions, and how many so far
+    uint8_t *pipes;                        // [insn]
+    uint32_t *ticks;                       // [insn] when it is done
+    uint32_t (*clocks)[PWSP_WAITS_ROW];    // [insn] what its pipe's flags carry behind it
+    uint32_t *places;                      // [insn] which of its stream it is
+    uint32_t *streams[PTOISA_PIPE_COUNT];  // each pipe's instructions, and how many so far
     uint32_t stream_count[PTOISA_PIPE_COUNT];
     uint32_t tick;
     uint32_t end[PTOISA_PIPE_COUNT];  // each pipe's last tick
-    uint32_t known[PTOISA_PIPE_COUNT][PTOISA_PIPE_COUNT];
+    uint32_t known[PTOISA_PIPE_COUNT][PWSP_WAITS_ROW];
     pwsp_waits_pair pairs[PTOISA_PIPE_COUNT][PTOISA_PIPE_COUNT];
     pwsp_waits_span *spans;
     uint64_t span_count, span_capacity;
@@ -34613,6 +34652,16 @@ PWSP_INLINE bool pwsp_waits_is_store(const pwsp_insn *insn) {
 // Is an instruction the other core's?
 PWSP_INLINE bool pwsp_waits_is_others(const pwsp_waits *w, const pwsp_insn *insn) {
     return insn->side != w->side && !pwsp_insn_is_mark(insn);
+}
+
+// Raises each number of a row to that of another one. Both are below 2^31, so that they are compared
+// with signs, which all machines can.
+PWSP_INLINE void pwsp_waits_raise(uint32_t *PWSP_RESTRICT row, const uint32_t *PWSP_RESTRICT to) {
+    int32_t *a = (int32_t *)row;
+    const int32_t *b = (const int32_t *)to;
+    for (int q = 0; q < PWSP_WAITS_ROW; q++) {
+        a[q] = a[q] > b[q] ? a[q] : b[q];
+    }
 }
 
 // Makes an array twice as long, in the arena.
@@ -34787,8 +34836,8 @@ PWSP_INTERNAL bool pwsp_waits_find_needs(pwsp_waits *w, pwsp_waits_access *acces
             uint32_t *need = &needs[w->pipes[span->write - 1]];
             *need = span->write > *need ? span->write : *need;
         }
-        for (int pipe = 0; pipe < PTOISA_PIPE_COUNT && access->is_write; pipe++) {
-            needs[pipe] = span->reads[pipe] > needs[pipe] ? span->reads[pipe] : needs[pipe];
+        if (access->is_write) {
+            pwsp_waits_raise(needs, span->reads);
         }
     }
     return true;
@@ -35076,12 +35125,6 @@ static void pwsp_waits_present(const pwsp_waits *w, uint32_t pipe, uint32_t *out
     out_clock[pipe] = w->end[pipe];
 }
 
-static void pwsp_waits_learn(pwsp_waits *w, uint32_t pipe, const uint32_t *clock) {
-    for (int q = 0; q < PTOISA_PIPE_COUNT; q++) {
-        w->known[pipe][q] = clock[q] > w->known[pipe][q] ? clock[q] : w->known[pipe][q];
-    }
-}
-
 // Do the flags of a pipe rotate?
 static bool pwsp_waits_is_paired(const pwsp_waits *w, uint32_t src) {
     return w->loop && (w->rotating >> src & 1);
@@ -35122,7 +35165,7 @@ static uint32_t pwsp_waits_stream_at(const pwsp_waits *w, uint32_t pipe, uint32_
 // free; *out_event gets it. As many as there are: it is free now. PWSP_WAITS_NONE: not even now.
 static uint32_t pwsp_waits_first_free(const pwsp_waits *w, uint32_t src, uint32_t dst, uint32_t low,
                                       uint32_t *out_event) {
-    uint32_t clock[PTOISA_PIPE_COUNT], high = w->stream_count[src];
+    uint32_t clock[PWSP_WAITS_ROW], high = w->stream_count[src];
     const uint32_t *stream = w->streams[src];
     if (low < high) {  // most often at once
         *out_event = pwsp_waits_free_event(w, src, dst, w->clocks[stream[low]]);
@@ -35152,7 +35195,7 @@ static uint32_t pwsp_waits_first_free(const pwsp_waits *w, uint32_t src, uint32_
 // Sets a flag on src, behind instruction `from` of its stream or as soon after it as an event is
 // free, and waits for it on dst before instruction i. False if no event is free, even now.
 static bool pwsp_waits_flag(pwsp_waits *w, uint32_t src, uint32_t dst, uint32_t from, uint32_t i) {
-    uint32_t clock[PTOISA_PIPE_COUNT], event, slot = i;
+    uint32_t clock[PWSP_WAITS_ROW], event, slot = i;
     uint32_t at = pwsp_waits_first_free(w, src, dst, from, &event);
     if (at == PWSP_WAITS_NONE) {
         return false;
@@ -35174,7 +35217,7 @@ static bool pwsp_waits_flag(pwsp_waits *w, uint32_t src, uint32_t dst, uint32_t 
         w->ops[pair->last_set].loop = w->ops[wait].loop = loop;
     }
     pair->waited[event] = w->end[dst] = ++w->tick;
-    pwsp_waits_learn(w, dst, clock);
+    pwsp_waits_raise(w->known[dst], clock);
     return true;
 }
 
@@ -35188,7 +35231,7 @@ static bool pwsp_waits_merge(pwsp_waits *w, uint32_t src, uint32_t dst, uint32_t
         w->ops[pair->last_set].slot = j + 1;
         w->ops[pair->last_set].is_early = true;
     }
-    pwsp_waits_learn(w, dst, w->clocks[j]);
+    pwsp_waits_raise(w->known[dst], w->clocks[j]);
     return true;
 }
 
@@ -35258,7 +35301,7 @@ static void pwsp_waits_order_all(pwsp_waits *w, uint32_t *needs, uint32_t i) {
 static bool pwsp_waits_insn(pwsp_waits *w, uint32_t i) {
     pwsp_waits_access accesses[PWSP_WAITS_ACCESS_MAX];
     uint32_t count = pwsp_waits_accesses(w, &w->list->insns[i], accesses);
-    uint32_t needs[PTOISA_PIPE_COUNT] = {0}, pipe = w->pipes[i];
+    uint32_t needs[PWSP_WAITS_ROW] = {0}, pipe = w->pipes[i];
     for (uint32_t k = 0; k < count; k++) {
         if (!pwsp_waits_find_needs(w, &accesses[k], needs)) {
             return false;
@@ -35316,6 +35359,9 @@ static void pwsp_waits_drain(pwsp_waits *w) {
 static bool pwsp_waits_rebuild(pwsp_waits *w, uint32_t *starts) {
     pwsp_list *list = w->list;
     uint64_t count = list->insn_count, capacity = count + w->op_count;
+    if (w->op_count == 0) {
+        return true;
+    }
     pwsp_insn *insns =
         (pwsp_insn *)pwsp_memory_take(&list->memory, (size_t)capacity * sizeof list->insns[0]);
     if (!insns) {
@@ -35368,7 +35414,7 @@ static bool pwsp_waits_init(pwsp_waits *w, const ptoisa_machine *machine) {
     uint32_t *room = (uint32_t *)pwsp_arena_alloc(w->arena, 3 * count * sizeof *room, 8);
     w->pipes = (uint8_t *)pwsp_arena_alloc(w->arena, count, 8);
     w->clocks =
-        (uint32_t(*)[PTOISA_PIPE_COUNT])pwsp_arena_alloc(w->arena, count * sizeof *w->clocks, 8);
+        (uint32_t(*)[PWSP_WAITS_ROW])pwsp_arena_alloc(w->arena, count * sizeof *w->clocks, 8);
     w->spans = (pwsp_waits_span *)pwsp_arena_alloc(w->arena, PWSP_WAITS_ROOM * sizeof *w->spans, 8);
     w->ops = (pwsp_waits_op *)pwsp_arena_alloc(w->arena, PWSP_WAITS_ROOM * sizeof *w->ops, 8);
     if (!room || !w->pipes || !w->clocks || !w->spans || !w->ops) {
@@ -35551,29 +35597,11 @@ static bool pwsp_op_is_by_row(uint32_t op) {
     }
 }
 
-// Is every element of a row-like result made of that element of its operands?
-static bool pwsp_op_is_by_element(uint32_t op) {
-    switch (op) {
-    case PWSP_INSN_TPUSH:
-    case PWSP_INSN_TPOP:
-    case PTOISA_TLOAD:
-    case PTOISA_TSTORE:
-    case PTOISA_TROWEXPAND:
-    case PTOISA_TROWEXPANDADD:
-    case PTOISA_TROWEXPANDSUB:
-    case PTOISA_TROWEXPANDMUL:
-    case PTOISA_TROWEXPANDDIV:
-    case PTOISA_TROWEXPANDMAX:
-    case PTOISA_TROWEXPANDMIN:
-    case PTOISA_TROWEXPANDEXPDIF:
-    case PTOISA_TROWSUM:
-    case PTOISA_TROWMAX:
-    case PTOISA_TROWMIN:
-    case PTOISA_TROWPROD:
-    case PTOISA_TROWARGMAX:
-    case PTOISA_TROWARGMIN: return false;
-    default: return pwsp_op_is_by_row(op);
-    }
+// Of one that is: is every element of a row-like result not made of that element of its operands?
+static bool pwsp_op_is_of_rows(uint32_t op) {
+    return op == PWSP_INSN_TPUSH || op == PWSP_INSN_TPOP || op == PTOISA_TLOAD ||
+           op == PTOISA_TSTORE || (op >= PTOISA_TROWEXPAND && op <= PTOISA_TROWEXPANDEXPDIF) ||
+           (op >= PTOISA_TROWSUM && op <= PTOISA_TROWARGMIN);
 }
 
 // Is a tile a column that is seen as a row, so that its element c is the column's row c?
@@ -35607,15 +35635,19 @@ static uint32_t pwsp_split_operand(const pwsp_insn *insn, uint32_t k) {
 
 // Either all operands are shared by rows, or all by elements.
 static bool pwsp_insn_is_by_row(const pwsp_list *list, const pwsp_insn *insn) {
-    bool is_by_row = pwsp_op_is_by_row(insn->op), is_by_element = pwsp_op_is_by_element(insn->op);
+    bool is_by_row = pwsp_op_is_by_row(insn->op);
+    bool is_by_element = is_by_row && !pwsp_op_is_of_rows(insn->op);
     for (uint32_t k = 0; k < PWSP_SPLIT_OPERANDS && (is_by_row || is_by_element); k++) {
         uint32_t tile = pwsp_split_operand(insn, k);
-        if (tile >= list->tile_count && tile > 0) {
+        if (tile == 0) {
+            continue;
+        }
+        if (tile >= list->tile_count) {
             return false;
         }
         const pwsp_list_tile *of = &list->tiles[tile];
-        is_by_row = is_by_row && (tile == 0 || pwsp_tile_is_by_row(list, of));
-        is_by_element = is_by_element && (tile == 0 || pwsp_tile_is_flat(list, of));
+        is_by_row = is_by_row && pwsp_tile_is_by_row(list, of);
+        is_by_element = is_by_element && pwsp_tile_is_flat(list, of);
     }
     uint32_t sized = insn->scalar.cols_of;  // every core has to have the same number
     return (is_by_row || is_by_element) && (insn->tmp == 0 || insn->tmp < list->tile_count) &&
@@ -36005,9 +36037,12 @@ typedef struct pwsp_proof_access {
 #define PWSP_PROOF_CORES  3
 #define PWSP_PROOF_HALVES 2
 
-// What has ended: of each core's pipes all instructions below that index.
+// What has ended: of each core's pipes all instructions below that index. A row is filled up to 8, so
+// that compilers compare several at a time; what is behind the pipes is of no meaning.
+#define PWSP_PROOF_ROW 8
+
 typedef struct pwsp_proof_clock {
-    uint32_t ended[PWSP_PROOF_CORES][PTOISA_PIPE_COUNT];
+    uint32_t ended[PWSP_PROOF_CORES][PWSP_PROOF_ROW];
 } pwsp_proof_clock;
 
 typedef struct pwsp_proof {
@@ -36170,16 +36205,26 @@ static bool pwsp_proof_check_address(const pwsp_proof *proof, uint32_t tile, uin
 // An instruction's tiles: those that it reads, then those that it writes, then its scratch.
 #define PWSP_PROOF_OPERANDS (PWSP_INSN_SRC_MAX + 1 + PWSP_INSN_DST_MAX + 1)
 
-static uint32_t pwsp_proof_operand(const pwsp_insn *insn, uint32_t k, bool *out_is_write) {
-    *out_is_write = k > PWSP_INSN_SRC_MAX;
-    if (k < PWSP_INSN_SRC_MAX) {
-        return insn->src[k];
+typedef struct pwsp_proof_operands {
+    uint32_t tiles[PWSP_PROOF_OPERANDS];
+    uint32_t read_count, count;
+} pwsp_proof_operands;
+
+static void pwsp_proof_find_operands(const pwsp_insn *insn, pwsp_proof_operands *out) {
+    uint32_t count = 0;
+    for (uint32_t k = 0; k < PWSP_INSN_SRC_MAX; k++) {
+        out->tiles[count] = insn->src[k];
+        count += insn->src[k] != 0;
     }
-    if (k == PWSP_INSN_SRC_MAX) {
-        return insn->is_dst_read ? insn->dst[0] : 0;
+    out->tiles[count] = insn->dst[0];
+    count += insn->is_dst_read && insn->dst[0];
+    out->read_count = count;
+    for (uint32_t k = 0; k < PWSP_INSN_DST_MAX; k++) {
+        out->tiles[count] = insn->dst[k];
+        count += insn->dst[k] != 0;
     }
-    k -= PWSP_INSN_SRC_MAX + 1;
-    return k < PWSP_INSN_DST_MAX ? insn->dst[k] : insn->tmp;
+    out->tiles[count] = insn->tmp;
+    out->count = count + (insn->tmp != 0);
 }
 
 // Is an instruction one of this list's?
@@ -36224,15 +36269,17 @@ PWSP_INTERNAL bool pwsp_proof_check_tiles(const pwsp_proof *proof, bool *is_chec
         if (!pwsp_proof_check_insn(proof, i)) {
             return false;
         }
-        for (uint32_t k = 0; k < PWSP_PROOF_OPERANDS && !pwsp_insn_is_sync(insn); k++) {
-            bool is_write;
-            uint32_t tile = pwsp_proof_operand(insn, k, &is_write);
-            if (tile && !pwsp_proof_check_operand(proof, tile, i, is_checked)) {
+        if (pwsp_insn_is_sync(insn)) {
+            continue;
+        }
+        pwsp_proof_operands operands;
+        pwsp_proof_find_operands(insn, &operands);
+        for (uint32_t k = 0; k < operands.count; k++) {
+            if (!pwsp_proof_check_operand(proof, operands.tiles[k], i, is_checked)) {
                 return false;
             }
-            *out_access_count += tile ? 1 : 0;
         }
-        *out_access_count += insn->param ? 1 : 0;
+        *out_access_count += operands.count + (insn->param ? 1 : 0);
     }
     return true;
 }
@@ -36243,18 +36290,20 @@ PWSP_INTERNAL bool pwsp_proof_find_accesses(pwsp_proof *proof, bool *is_written)
     for (uint32_t i = 0; i < proof->count; i++) {
         const pwsp_insn *insn = &list->insns[i];
         proof->starts[i] = count;
-        for (uint32_t k = 0; k < PWSP_PROOF_OPERANDS && !pwsp_insn_is_sync(insn); k++) {
-            bool is_write;
-            uint32_t tile = pwsp_proof_operand(insn, k, &is_write);
-            if (!tile) {
-                continue;
-            }
+        if (pwsp_insn_is_sync(insn)) {
+            continue;
+        }
+        pwsp_proof_operands operands;
+        pwsp_proof_find_operands(insn, &operands);
+        for (uint32_t k = 0; k < operands.count; k++) {
+            bool is_write = k >= operands.read_count;
+            uint32_t tile = operands.tiles[k];
             const pwsp_list_tile *t = &list->tiles[tile];
             if (!is_write && !is_written[t->root]) {
                 return pwsp_proof_refuse_tile(proof, tile, i, "is read before it is written");
             }
             if (is_write) {
-                is_written[t->root] = k + 1 < PWSP_PROOF_OPERANDS;
+                is_written[t->root] = k + 1 < operands.count || !insn->tmp;  // scratch is not
             }
             pwsp_proof_access *access = &proof->accesses[count++];
             access->begin = pwsp_list_tile_address(list, tile);
@@ -36267,7 +36316,7 @@ PWSP_INTERNAL bool pwsp_proof_find_accesses(pwsp_proof *proof, bool *is_written)
             }
             proof->last[t->root] = i + 1;
         }
-        if (insn->param && !pwsp_insn_is_sync(insn)) {
+        if (insn->param) {
             pwsp_proof_access *access = &proof->accesses[count++];
             access->begin = insn->param;
             access->end = access->begin + 1;
@@ -36403,7 +36452,7 @@ static bool pwsp_proof_match_flag(pwsp_proof *proof, uint32_t i, pwsp_proof_even
 PWSP_INTERNAL bool pwsp_proof_match_flags(pwsp_proof *proof) {
     pwsp_proof_event events[PWSP_PROOF_HALVES][PTOISA_PIPE_COUNT][PTOISA_PIPE_COUNT]
                            [PTOISA_EVENT_COUNT];
-    memset(events, 0, sizeof events);
+    memset(events, 0, proof->list->is_mixed ? sizeof events : sizeof events[0]);
     uint32_t open_count = 0;
     for (uint32_t i = 0; i < proof->count; i++) {
         const pwsp_insn *insn = &proof->list->insns[i];
@@ -36538,10 +36587,12 @@ typedef struct pwsp_proof_walk {
     bool has_slow_vector;                                   // A2/A3
 } pwsp_proof_walk;
 
-static void pwsp_proof_learn(pwsp_proof_clock *to, const pwsp_proof_clock *from) {
-    uint32_t *a = &to->ended[0][0];
-    const uint32_t *b = &from->ended[0][0];
-    for (uint32_t i = 0; i < PWSP_PROOF_CORES * PTOISA_PIPE_COUNT; i++) {
+// There are less than 2^31 instructions, so numbers are compared with signs, which all machines can.
+static void pwsp_proof_learn(pwsp_proof_clock *PWSP_RESTRICT to,
+                             const pwsp_proof_clock *PWSP_RESTRICT from) {
+    int32_t *a = (int32_t *)&to->ended[0][0];
+    const int32_t *b = (const int32_t *)&from->ended[0][0];
+    for (uint32_t i = 0; i < PWSP_PROOF_CORES * PWSP_PROOF_ROW; i++) {
         a[i] = a[i] > b[i] ? a[i] : b[i];
     }
 }
@@ -36652,8 +36703,9 @@ static bool pwsp_proof_check_accesses(pwsp_proof_walk *walk, uint32_t x, uint32_
         return true;
     }
     bool is_global = proof->accesses[proof->starts[x + 1] - 1].memory == PTOISA_MEMORY_COUNT;
-    for (uint32_t of = 0; of < PWSP_PROOF_HALVES; of++) {
-        for (uint32_t p = 0; p < PTOISA_PIPE_COUNT && (of == half || is_global); p++) {
+    uint32_t begin = is_global ? 0 : half, end = is_global ? PWSP_PROOF_HALVES : half + 1;
+    for (uint32_t of = begin; of < end; of++) {
+        for (uint32_t p = 0; p < PTOISA_PIPE_COUNT; p++) {
             bool is_own = of == half && p == pipe && !is_slow;
             if (!is_own && walk->last[of][p] > clock->ended[of][p] &&
                 !pwsp_proof_is_ordered(proof, clock->ended[of][p], walk->last[of][p], of, x,
@@ -39165,15 +39217,31 @@ void pwsp_pass_fold(ptowsp_body *body) {
     }
 }
 
+// The first so many values have a bit each where a pass notes something of them.
+#define PWSP_PASS_BITS 256
+
 // -- drop dead ------------------------------------------------------------------------------------
 
+static bool pwsp_kind_has_effect(uint8_t kind) {
+    return kind == PWSP_KOP_STORE || kind == PWSP_KOP_STORE_ADD || kind == PWSP_KOP_INSTRUCTION ||
+           kind == PWSP_KOP_LOOP || kind == PWSP_KOP_END || kind == PWSP_KOP_NEXT;
+}
+
+// Backwards, with bits of what those behind use, so that most operations need no look at all others.
+// Only one that none behind uses may still be used by one ahead of it.
 void pwsp_pass_drop_dead(ptowsp_body *body) {
+    uint64_t used[PWSP_PASS_BITS / 64];
+    memset(used, 0, sizeof used);
     for (uint64_t i = body->op_count; i-- > 1;) {
         pwsp_kop *op = &body->ops[i];
-        bool has_effect = op->kind == PWSP_KOP_STORE || op->kind == PWSP_KOP_STORE_ADD ||
-                          op->kind == PWSP_KOP_INSTRUCTION || op->kind == PWSP_KOP_LOOP ||
-                          op->kind == PWSP_KOP_END || op->kind == PWSP_KOP_NEXT;
-        op->is_dead = !has_effect && pwsp_body_use_count(body, (uint32_t)i) == 0;
+        bool is_used =
+            pwsp_kind_has_effect(op->kind) || (i < PWSP_PASS_BITS && (used[i / 64] >> i % 64 & 1));
+        op->is_dead = !is_used && pwsp_body_use_count(body, (uint32_t)i) == 0;
+        for (uint32_t j = 0; j < PWSP_KOP_SRC_MAX && !op->is_dead; j++) {
+            if (op->src[j] < PWSP_PASS_BITS) {
+                used[op->src[j] / 64] |= UINT64_C(1) << op->src[j] % 64;
+            }
+        }
     }
 }
 
@@ -41093,7 +41161,8 @@ bool pwsp_lower(ptowsp_body *body, pwsp_list *list, pwsp_list_fault *fault) {
     lowering.list = list;
     size_t size = (size_t)(body->op_count + 1) * sizeof(pwsp_lowered);
     lowering.values = (pwsp_lowered *)pwsp_memory_alloc(&body->memory, size);
-    if (!lowering.values || !pwsp_list_begin(list)) {
+    if (!lowering.values || !pwsp_list_reserve(list, 2 * body->op_count) ||
+        !pwsp_list_begin(list)) {
         pwsp_memory_free(&body->memory, lowering.values, size);
         return pwsp_list_fail(fault, PTOWSP_OUT_OF_MEMORY, 0, "out of memory");
     }
@@ -41321,17 +41390,16 @@ PWSP_INTERNAL void pwsp_legal_form_apply(pwsp_lowering *lw, const pwsp_insn *ins
 #include <stdio.h>
 
 const pwsp_legal_row *pwsp_legal_row_of(ptoisa_op op) {
-    static const pwsp_legal_row rows[] = {
-#define PWSP_LEGAL_ROW(name, a2a3, through, a5) {PTOISA_##name, {(a2a3), (a5)}, (through)},
+    switch (op) {
+#define PWSP_LEGAL_ROW(name, a2a3, through, a5)                                                    \
+    case PTOISA_##name: {                                                                          \
+        static const pwsp_legal_row row = {PTOISA_##name, {(a2a3), (a5)}, (through)};              \
+        return &row;                                                                               \
+    }
         PWSP_LEGAL(PWSP_LEGAL_ROW)
 #undef PWSP_LEGAL_ROW
-    };
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        if (rows[i].op == op) {
-            return &rows[i];
-        }
+    default: return NULL;
     }
-    return NULL;
 }
 
 typedef enum pwsp_legality { PWSP_LEGAL_AS_IT_IS, PWSP_LEGAL_WIDE, PWSP_LEGAL_NOT } pwsp_legality;
@@ -41486,12 +41554,7 @@ static void pwsp_legal_type_apply(pwsp_lowering *lw, const pwsp_insn *insns, uin
         pwsp_legal_widen(lw, insns[at]);
         return;
     }
-    pwsp_insn *insn = pwsp_list_add(lw->list, (ptoisa_op)insns[at].op);
-    if (insn) {
-        *insn = insns[at];
-    } else {
-        lw->is_out = true;
-    }
+    lw->is_out = !pwsp_list_append(lw->list, &insns[at]);
 }
 
 static bool pwsp_legal_rewrite(ptowsp_body *body, pwsp_list *list, pwsp_legal_step step,
@@ -41504,6 +41567,7 @@ static bool pwsp_legal_rewrite(ptowsp_body *body, pwsp_list *list, pwsp_legal_st
     memset(&lw, 0, sizeof lw);
     lw.body = body;
     lw.list = list;
+    lw.is_out = !pwsp_list_reserve(list, count);
     for (uint64_t i = 0; i < count && !lw.is_out; i++) {
         step(&lw, insns, count, i);
     }
@@ -41871,12 +41935,7 @@ void pwsp_legal_form_apply(pwsp_lowering *lw, const pwsp_insn *insns, uint64_t c
             pwsp_form_scratch(lw, (pwsp_legal_scratch)form->scratch, &insn);
         }
     }
-    pwsp_insn *added = lw->is_out ? NULL : pwsp_list_add(lw->list, (ptoisa_op)insn.op);
-    if (added) {
-        *added = insn;
-    } else {
-        lw->is_out = true;
-    }
+    lw->is_out = lw->is_out || !pwsp_list_append(lw->list, &insn);
 }
 
 // -- the proof ------------------------------------------------------------------------------------
@@ -42007,18 +42066,19 @@ PWSP_INTERNAL bool pwsp_list_cut(pwsp_list *list, const ptoisa_machine *machine,
 
 // Cutting a list into a cube and a vector half.
 
+static uint32_t pwsp_cut_side(const pwsp_list *list, uint32_t tile) {
+    return tile ? 1u << (list->tiles[tile].memory == PTOISA_VEC ? PWSP_SIDE_VECTOR : PWSP_SIDE_CUBE)
+                : 0;
+}
+
 // Which cores' memories an instruction's tiles are in, as bits 1 << pwsp_side.
 static uint32_t pwsp_cut_sides(const pwsp_list *list, const pwsp_insn *insn) {
-    uint32_t sides = 0;
-    for (uint32_t k = 0; k < PWSP_INSN_SRC_MAX + PWSP_INSN_DST_MAX + 1; k++) {
-        uint32_t tile = k < PWSP_INSN_SRC_MAX ? insn->src[k]
-                        : k < PWSP_INSN_SRC_MAX + PWSP_INSN_DST_MAX
-                            ? insn->dst[k - PWSP_INSN_SRC_MAX]
-                            : insn->tmp;
-        if (tile) {
-            bool is_vector = list->tiles[tile].memory == PTOISA_VEC;
-            sides |= 1u << (is_vector ? PWSP_SIDE_VECTOR : PWSP_SIDE_CUBE);
-        }
+    uint32_t sides = pwsp_cut_side(list, insn->tmp);
+    for (uint32_t k = 0; k < PWSP_INSN_SRC_MAX; k++) {
+        sides |= pwsp_cut_side(list, insn->src[k]);
+    }
+    for (uint32_t k = 0; k < PWSP_INSN_DST_MAX; k++) {
+        sides |= pwsp_cut_side(list, insn->dst[k]);
     }
     return sides;
 }
@@ -42154,9 +42214,8 @@ static void pwsp_cut_store(pwsp_cut *cut, const pwsp_insn *insn) {
         pwsp_cut_vector(cut, PTOISA_TCVT, narrow, tile, PTOISA_CAST_RINT);
         tile = narrow;
     }
-    pwsp_insn *store = pwsp_list_add(cut->list, PTOISA_TSTORE);
+    pwsp_insn *store = pwsp_list_append(cut->list, insn);
     if (store) {
-        *store = *insn;
         store->src[0] = tile;
         store->side = PWSP_SIDE_VECTOR;
         store->variant =
@@ -42183,12 +42242,11 @@ static bool pwsp_cut_reroute(pwsp_cut *cut, const pwsp_insn *insn) {
         return false;
     }
     uint32_t tile = pwsp_cut_relay(cut, insn->dst[0]);
-    pwsp_insn *load = tile ? pwsp_list_add(cut->list, PTOISA_TLOAD) : NULL;
+    pwsp_insn *load = tile ? pwsp_list_append(cut->list, insn) : NULL;
     if (!load) {
         cut->is_out = true;
         return true;
     }
-    *load = *insn;
     load->dst[0] = tile;
     load->side = PWSP_SIDE_VECTOR;
     pwsp_cut_cross(cut, insn->dst[0], tile, true);
@@ -42284,6 +42342,7 @@ PWSP_INTERNAL bool pwsp_list_cut(pwsp_list *list, const ptoisa_machine *machine,
     cut.list = list;
     cut.param_dtypes = param_dtypes;
     pwsp_cut_find_shared(&cut, insns, count);
+    cut.is_out = !pwsp_list_reserve(list, count);
     for (uint64_t i = 0; i < count && !cut.is_out; i++) {
         uint32_t sides = pwsp_cut_sides(list, &insns[i]);
         if (sides == PWSP_CUT_BOTH) {
@@ -42294,12 +42353,11 @@ PWSP_INTERNAL bool pwsp_list_cut(pwsp_list *list, const ptoisa_machine *machine,
         if (sides == 1u << PWSP_SIDE_CUBE && pwsp_cut_reroute(&cut, &insns[i])) {
             continue;
         }
-        pwsp_insn *insn = pwsp_list_add(list, (ptoisa_op)insns[i].op);
+        pwsp_insn *insn = pwsp_list_append(list, &insns[i]);
         if (!insn) {
             cut.is_out = true;
             break;
         }
-        *insn = insns[i];
         insn->side = (uint8_t)(pwsp_insn_is_mark(insn)         ? PWSP_SIDE_ANY
                                : sides >> PWSP_SIDE_VECTOR & 1 ? PWSP_SIDE_VECTOR
                                                                : PWSP_SIDE_CUBE);

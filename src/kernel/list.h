@@ -192,6 +192,12 @@ PWSP_INTERNAL void pwsp_list_free(pwsp_list *list);
 // Makes sure that there is a tile 0, which stands for none; false when memory is out.
 PWSP_INTERNAL bool pwsp_list_begin(pwsp_list *list);
 
+// Makes room for so many instructions, and some more; false when memory is out.
+PWSP_INTERNAL bool pwsp_list_reserve(pwsp_list *list, uint64_t insn_count);
+
+// Appends a copy of an instruction, which is not this list's; NULL when memory is out.
+PWSP_INTERNAL pwsp_insn *pwsp_list_append(pwsp_list *list, const pwsp_insn *insn);
+
 // Appends a zeroed instruction or tile; NULL (or 0) when memory is out.
 PWSP_INTERNAL pwsp_insn *pwsp_list_add(pwsp_list *list, ptoisa_op op);
 PWSP_INTERNAL uint32_t pwsp_list_add_tile(pwsp_list *list);

@@ -60,12 +60,6 @@ static void pwsp_waits_present(const pwsp_waits *w, uint32_t pipe, uint32_t *out
     out_clock[pipe] = w->end[pipe];
 }
 
-static void pwsp_waits_learn(pwsp_waits *w, uint32_t pipe, const uint32_t *clock) {
-    for (int q = 0; q < PTOISA_PIPE_COUNT; q++) {
-        w->known[pipe][q] = clock[q] > w->known[pipe][q] ? clock[q] : w->known[pipe][q];
-    }
-}
-
 // Do the flags of a pipe rotate?
 static bool pwsp_waits_is_paired(const pwsp_waits *w, uint32_t src) {
     return w->loop && (w->rotating >> src & 1);
@@ -106,7 +100,7 @@ static uint32_t pwsp_waits_stream_at(const pwsp_waits *w, uint32_t pipe, uint32_
 // free; *out_event gets it. As many as there are: it is free now. PWSP_WAITS_NONE: not even now.
 static uint32_t pwsp_waits_first_free(const pwsp_waits *w, uint32_t src, uint32_t dst, uint32_t low,
                                       uint32_t *out_event) {
-    uint32_t clock[PTOISA_PIPE_COUNT], high = w->stream_count[src];
+    uint32_t clock[PWSP_WAITS_ROW], high = w->stream_count[src];
     const uint32_t *stream = w->streams[src];
     if (low < high) {  // most often at once
         *out_event = pwsp_waits_free_event(w, src, dst, w->clocks[stream[low]]);
@@ -136,7 +130,7 @@ static uint32_t pwsp_waits_first_free(const pwsp_waits *w, uint32_t src, uint32_
 // Sets a flag on src, behind instruction `from` of its stream or as soon after it as an event is
 // free, and waits for it on dst before instruction i. False if no event is free, even now.
 static bool pwsp_waits_flag(pwsp_waits *w, uint32_t src, uint32_t dst, uint32_t from, uint32_t i) {
-    uint32_t clock[PTOISA_PIPE_COUNT], event, slot = i;
+    uint32_t clock[PWSP_WAITS_ROW], event, slot = i;
     uint32_t at = pwsp_waits_first_free(w, src, dst, from, &event);
     if (at == PWSP_WAITS_NONE) {
         return false;
@@ -158,7 +152,7 @@ static bool pwsp_waits_flag(pwsp_waits *w, uint32_t src, uint32_t dst, uint32_t 
         w->ops[pair->last_set].loop = w->ops[wait].loop = loop;
     }
     pair->waited[event] = w->end[dst] = ++w->tick;
-    pwsp_waits_learn(w, dst, clock);
+    pwsp_waits_raise(w->known[dst], clock);
     return true;
 }
 
@@ -172,7 +166,7 @@ static bool pwsp_waits_merge(pwsp_waits *w, uint32_t src, uint32_t dst, uint32_t
         w->ops[pair->last_set].slot = j + 1;
         w->ops[pair->last_set].is_early = true;
     }
-    pwsp_waits_learn(w, dst, w->clocks[j]);
+    pwsp_waits_raise(w->known[dst], w->clocks[j]);
     return true;
 }
 
@@ -242,7 +236,7 @@ static void pwsp_waits_order_all(pwsp_waits *w, uint32_t *needs, uint32_t i) {
 static bool pwsp_waits_insn(pwsp_waits *w, uint32_t i) {
     pwsp_waits_access accesses[PWSP_WAITS_ACCESS_MAX];
     uint32_t count = pwsp_waits_accesses(w, &w->list->insns[i], accesses);
-    uint32_t needs[PTOISA_PIPE_COUNT] = {0}, pipe = w->pipes[i];
+    uint32_t needs[PWSP_WAITS_ROW] = {0}, pipe = w->pipes[i];
     for (uint32_t k = 0; k < count; k++) {
         if (!pwsp_waits_find_needs(w, &accesses[k], needs)) {
             return false;
@@ -300,6 +294,9 @@ static void pwsp_waits_drain(pwsp_waits *w) {
 static bool pwsp_waits_rebuild(pwsp_waits *w, uint32_t *starts) {
     pwsp_list *list = w->list;
     uint64_t count = list->insn_count, capacity = count + w->op_count;
+    if (w->op_count == 0) {
+        return true;
+    }
     pwsp_insn *insns =
         (pwsp_insn *)pwsp_memory_take(&list->memory, (size_t)capacity * sizeof list->insns[0]);
     if (!insns) {
@@ -352,7 +349,7 @@ static bool pwsp_waits_init(pwsp_waits *w, const ptoisa_machine *machine) {
     uint32_t *room = (uint32_t *)pwsp_arena_alloc(w->arena, 3 * count * sizeof *room, 8);
     w->pipes = (uint8_t *)pwsp_arena_alloc(w->arena, count, 8);
     w->clocks =
-        (uint32_t(*)[PTOISA_PIPE_COUNT])pwsp_arena_alloc(w->arena, count * sizeof *w->clocks, 8);
+        (uint32_t(*)[PWSP_WAITS_ROW])pwsp_arena_alloc(w->arena, count * sizeof *w->clocks, 8);
     w->spans = (pwsp_waits_span *)pwsp_arena_alloc(w->arena, PWSP_WAITS_ROOM * sizeof *w->spans, 8);
     w->ops = (pwsp_waits_op *)pwsp_arena_alloc(w->arena, PWSP_WAITS_ROOM * sizeof *w->ops, 8);
     if (!room || !w->pipes || !w->clocks || !w->spans || !w->ops) {

@@ -126,8 +126,8 @@ PWSP_INTERNAL bool pwsp_waits_find_needs(pwsp_waits *w, pwsp_waits_access *acces
             uint32_t *need = &needs[w->pipes[span->write - 1]];
             *need = span->write > *need ? span->write : *need;
         }
-        for (int pipe = 0; pipe < PTOISA_PIPE_COUNT && access->is_write; pipe++) {
-            needs[pipe] = span->reads[pipe] > needs[pipe] ? span->reads[pipe] : needs[pipe];
+        if (access->is_write) {
+            pwsp_waits_raise(needs, span->reads);
         }
     }
     return true;

@@ -12,10 +12,13 @@
 #define PWSP_WAITS_BODY_PAIRED 4
 #define PWSP_WAITS_NONE        UINT32_MAX
 
+// Numbers of all pipes, filled up so that compilers compare several at a time; the last is 0.
+#define PWSP_WAITS_ROW 8
+
 typedef struct pwsp_waits_span {
-    uint32_t begin;                     // it ends where the next begins
-    uint32_t write;                     // instruction + 1, or 0
-    uint32_t reads[PTOISA_PIPE_COUNT];  // since the write: instruction + 1 of each pipe, or 0
+    uint32_t begin;                  // it ends where the next begins
+    uint32_t write;                  // instruction + 1, or 0
+    uint32_t reads[PWSP_WAITS_ROW];  // since the write: instruction + 1 of each pipe, or 0
 } pwsp_waits_span;
 
 // An op to be put into the list, before instruction `slot`. Those that belong to the instruction
@@ -49,15 +52,15 @@ typedef struct pwsp_waits {
     bool has_slow_vector;  // A2/A3
     pwsp_side side;        // whose instructions these are
     uint32_t memory_base[PTOISA_MEMORY_COUNT + 1];
-    uint8_t *pipes;                         // [insn]
-    uint32_t *ticks;                        // [insn] when it is done
-    uint32_t (*clocks)[PTOISA_PIPE_COUNT];  // [insn] what its pipe's flags carry behind it
-    uint32_t *places;                       // [insn] which of its stream it is
-    uint32_t *streams[PTOISA_PIPE_COUNT];   // each pipe's instructions, and how many so far
+    uint8_t *pipes;                        // [insn]
+    uint32_t *ticks;                       // [insn] when it is done
+    uint32_t (*clocks)[PWSP_WAITS_ROW];    // [insn] what its pipe's flags carry behind it
+    uint32_t *places;                      // [insn] which of its stream it is
+    uint32_t *streams[PTOISA_PIPE_COUNT];  // each pipe's instructions, and how many so far
     uint32_t stream_count[PTOISA_PIPE_COUNT];
     uint32_t tick;
     uint32_t end[PTOISA_PIPE_COUNT];  // each pipe's last tick
-    uint32_t known[PTOISA_PIPE_COUNT][PTOISA_PIPE_COUNT];
+    uint32_t known[PTOISA_PIPE_COUNT][PWSP_WAITS_ROW];
     pwsp_waits_pair pairs[PTOISA_PIPE_COUNT][PTOISA_PIPE_COUNT];
     pwsp_waits_span *spans;
     uint64_t span_count, span_capacity;
@@ -91,6 +94,16 @@ PWSP_INLINE bool pwsp_waits_is_store(const pwsp_insn *insn) {
 // Is an instruction the other core's?
 PWSP_INLINE bool pwsp_waits_is_others(const pwsp_waits *w, const pwsp_insn *insn) {
     return insn->side != w->side && !pwsp_insn_is_mark(insn);
+}
+
+// Raises each number of a row to that of another one. Both are below 2^31, so that they are compared
+// with signs, which all machines can.
+PWSP_INLINE void pwsp_waits_raise(uint32_t *PWSP_RESTRICT row, const uint32_t *PWSP_RESTRICT to) {
+    int32_t *a = (int32_t *)row;
+    const int32_t *b = (const int32_t *)to;
+    for (int q = 0; q < PWSP_WAITS_ROW; q++) {
+        a[q] = a[q] > b[q] ? a[q] : b[q];
+    }
 }
 
 // Makes an array twice as long, in the arena.
