@@ -127,6 +127,9 @@ PWSP_INTERNAL pwsp_memory pwsp_memory_make(ptowsp_resize_fn resize, void *user);
 
 // Allocates size > 0 zeroed bytes, or returns NULL. Alignment is malloc's.
 PWSP_INTERNAL void *pwsp_memory_alloc(const pwsp_memory *memory, size_t size);
+
+// The same, for memory that the caller fills: not zeroed.
+PWSP_INTERNAL void *pwsp_memory_take(const pwsp_memory *memory, size_t size);
 PWSP_INTERNAL void pwsp_memory_free(const pwsp_memory *memory, void *ptr, size_t size);
 
 // Makes room for `needed` items in an array that grows by doubling, from 16; what is new is zeroed.
@@ -228,9 +231,13 @@ PWSP_INTERNAL pwsp_memory pwsp_memory_make(ptowsp_resize_fn resize, void *user) 
     return memory;
 }
 
-PWSP_INTERNAL void *pwsp_memory_alloc(const pwsp_memory *memory, size_t size) {
+PWSP_INTERNAL void *pwsp_memory_take(const pwsp_memory *memory, size_t size) {
     PTOWSP_ASSERT(size > 0);
-    void *ptr = memory->resize(memory->user, NULL, 0, size);
+    return memory->resize(memory->user, NULL, 0, size);
+}
+
+PWSP_INTERNAL void *pwsp_memory_alloc(const pwsp_memory *memory, size_t size) {
+    void *ptr = pwsp_memory_take(memory, size);
     return ptr ? memset(ptr, 0, size) : NULL;
 }
 
@@ -320,8 +327,8 @@ static pwsp_arena_block *pwsp_arena_grow(pwsp_arena *arena, pwsp_arena_block *la
     }
     size_t block_size = last ? last->size * 2 : PWSP_ARENA_BLOCK_MIN;
     block_size = block_size < size + overhead ? size + overhead : block_size;
-    const pwsp_memory *memory = &arena->memory;  // not zeroed: pwsp_arena_take zeroes what it gives
-    pwsp_arena_block *block = (pwsp_arena_block *)memory->resize(memory->user, NULL, 0, block_size);
+    // Not zeroed: pwsp_arena_take zeroes what it gives.
+    pwsp_arena_block *block = (pwsp_arena_block *)pwsp_memory_take(&arena->memory, block_size);
     if (!block) {
         return NULL;
     }
@@ -33919,6 +33926,12 @@ PWSP_INTERNAL void pwsp_list_free(pwsp_list *list);
 // Makes sure that there is a tile 0, which stands for none; false when memory is out.
 PWSP_INTERNAL bool pwsp_list_begin(pwsp_list *list);
 
+// Makes room for so many instructions, and some more; false when memory is out.
+PWSP_INTERNAL bool pwsp_list_reserve(pwsp_list *list, uint64_t insn_count);
+
+// Appends a copy of an instruction, which is not this list's; NULL when memory is out.
+PWSP_INTERNAL pwsp_insn *pwsp_list_append(pwsp_list *list, const pwsp_insn *insn);
+
 // Appends a zeroed instruction or tile; NULL (or 0) when memory is out.
 PWSP_INTERNAL pwsp_insn *pwsp_list_add(pwsp_list *list, ptoisa_op op);
 PWSP_INTERNAL uint32_t pwsp_list_add_tile(pwsp_list *list);
@@ -33947,6 +33960,12 @@ PWSP_INTERNAL bool pwsp_loop_is_within(const pwsp_list_loop *loops, uint32_t loo
 // Is an instruction LOOP or END?
 PWSP_INLINE bool pwsp_insn_is_mark(const pwsp_insn *insn) {
     return insn->op == PWSP_INSN_LOOP || insn->op == PWSP_INSN_END;
+}
+
+// Is it a flag or a barrier, which has no operands?
+PWSP_INLINE bool pwsp_insn_is_sync(const pwsp_insn *insn) {
+    return insn->op == PTOISA_SET_FLAG || insn->op == PTOISA_WAIT_FLAG ||
+           insn->op == PTOISA_PIPE_BARRIER;
 }
 
 PWSP_INLINE bool pwsp_insn_is_fifo(const pwsp_insn *insn) {
@@ -34019,17 +34038,47 @@ bool pwsp_list_begin(pwsp_list *list) {
     return has_room;
 }
 
-pwsp_insn *pwsp_list_add(pwsp_list *list, ptoisa_op op) {
-    void *items = list->insns;
-    if (!pwsp_memory_grow(&list->memory, &items, &list->insn_capacity, list->insn_count + 1,
-                          sizeof list->insns[0])) {
-        return NULL;
+PWSP_INTERNAL bool pwsp_list_reserve(pwsp_list *list, uint64_t insn_count) {
+    uint64_t capacity = insn_count + insn_count / 4 + 8, size;
+    if (insn_count <= list->insn_capacity) {
+        return true;
     }
-    list->insns = (pwsp_insn *)items;
-    pwsp_insn *insn = &list->insns[list->insn_count++];
-    memset(insn, 0, sizeof *insn);
-    insn->op = (uint8_t)op;
-    return insn;
+    bool is_size = pwsp_mul_fits(capacity, sizeof list->insns[0], &size) && size <= SIZE_MAX;
+    pwsp_insn *insns = is_size ? (pwsp_insn *)pwsp_memory_take(&list->memory, (size_t)size) : NULL;
+    if (!insns) {
+        return false;
+    }
+    if (list->insns) {
+        memcpy(insns, list->insns, (size_t)list->insn_count * sizeof insns[0]);
+        pwsp_memory_free(&list->memory, list->insns, (size_t)list->insn_capacity * sizeof insns[0]);
+    }
+    list->insns = insns;
+    list->insn_capacity = capacity;
+    return true;
+}
+
+// Room for the next instruction; NULL when memory is out.
+static pwsp_insn *pwsp_list_next(pwsp_list *list) {
+    bool has_room =
+        list->insn_count < list->insn_capacity || pwsp_list_reserve(list, list->insn_count * 2 + 8);
+    return has_room ? &list->insns[list->insn_count++] : NULL;
+}
+
+PWSP_INTERNAL pwsp_insn *pwsp_list_append(pwsp_list *list, const pwsp_insn *insn) {
+    pwsp_insn *appended = pwsp_list_next(list);
+    if (appended) {
+        *appended = *insn;
+    }
+    return appended;
+}
+
+pwsp_insn *pwsp_list_add(pwsp_list *list, ptoisa_op op) {
+    pwsp_insn *added = pwsp_list_next(list);
+    if (added) {
+        memset(added, 0, sizeof *added);
+        added->op = (uint8_t)op;
+    }
+    return added;
 }
 
 uint32_t pwsp_list_add_tile(pwsp_list *list) {
@@ -34073,15 +34122,9 @@ ptoisa_pipe pwsp_insn_pipe(const pwsp_list *list, const pwsp_insn *insn) {
         bool is_vector = list->tiles[insn->src[0]].memory == PTOISA_VEC;
         return is_vector ? PTOISA_PIPE_MTE3 : PTOISA_PIPE_FIX;
     }
-    ptoisa_tile dst, src;
-    memset(&dst, 0, sizeof dst);
-    memset(&src, 0, sizeof src);
-    if (insn->dst[0]) {
-        dst.memory = list->tiles[insn->dst[0]].memory;
-    }
-    if (insn->src[0]) {
-        src.memory = list->tiles[insn->src[0]].memory;
-    }
+    ptoisa_tile dst, src;  // only their memories are looked at
+    dst.memory = insn->dst[0] ? list->tiles[insn->dst[0]].memory : (uint8_t)PTOISA_VEC;
+    src.memory = insn->src[0] ? list->tiles[insn->src[0]].memory : (uint8_t)PTOISA_VEC;
     return ptoisa_pipe_of((ptoisa_op)insn->op, &dst, &src);
 }
 
@@ -34715,10 +34758,13 @@ PWSP_INTERNAL bool pwsp_list_add_waits(pwsp_list *list, const ptoisa_machine *ma
 #define PWSP_WAITS_BODY_PAIRED 4
 #define PWSP_WAITS_NONE        UINT32_MAX
 
+// Numbers of all pipes, filled up so that compilers compare several at a time; the last is 0.
+#define PWSP_WAITS_ROW 8
+
 typedef struct pwsp_waits_span {
-    uint32_t begin;                     // it ends where the next begins
-    uint32_t write;                     // instruction + 1, or 0
-    uint32_t reads[PTOISA_PIPE_COUNT];  // since the write: instruction + 1 of each pipe, or 0
+    uint32_t begin;                  // it ends where the next begins
+    uint32_t write;                  // instruction + 1, or 0
+    uint32_t reads[PWSP_WAITS_ROW];  // since the write: instruction + 1 of each pipe, or 0
 } pwsp_waits_span;
 
 // An op to be put into the list, before instruction `slot`. Those that belong to the instruction
@@ -34747,19 +34793,20 @@ typedef struct pwsp_waits_pair {
 
 typedef struct pwsp_waits {
     pwsp_list *list;
-    pwsp_memory memory;
+    pwsp_arena *arena;  // of all that is in pointers here
     bool is_out_of_memory;
     bool has_slow_vector;  // A2/A3
     pwsp_side side;        // whose instructions these are
     uint32_t memory_base[PTOISA_MEMORY_COUNT + 1];
-    uint8_t *pipes;                         // [insn]
-    uint32_t *ticks;                        // [insn] when it is done
-    uint32_t (*clocks)[PTOISA_PIPE_COUNT];  // [insn] what its pipe's flags carry behind it
-    uint32_t *streams[PTOISA_PIPE_COUNT];   // each pipe's instructions, and how many so far
+    uint8_t *pipes;                        // [insn]
+    uint32_t *ticks;                       // [insn] when it is done
+    uint32_t (*clocks)[PWSP_WAITS_ROW];    // [insn] what its pipe's flags carry behind it
+    uint32_t *places;                      // [insn] which of its stream it is
+    uint32_t *streams[PTOISA_PIPE_COUNT];  // each pipe's instructions, and how many so far
     uint32_t stream_count[PTOISA_PIPE_COUNT];
     uint32_t tick;
     uint32_t end[PTOISA_PIPE_COUNT];  // each pipe's last tick
-    uint32_t known[PTOISA_PIPE_COUNT][PTOISA_PIPE_COUNT];
+    uint32_t known[PTOISA_PIPE_COUNT][PWSP_WAITS_ROW];
     pwsp_waits_pair pairs[PTOISA_PIPE_COUNT][PTOISA_PIPE_COUNT];
     pwsp_waits_span *spans;
     uint64_t span_count, span_capacity;
@@ -34769,12 +34816,14 @@ typedef struct pwsp_waits {
     uint32_t loop_insn;  // where it begins, in instructions and in ops
     uint64_t loop_op;
     uint8_t rotating;  // the pipes that fill roots that rotate with it, as bits
-    pwsp_waits_token tokens[2][PTOISA_PIPE_COUNT][PTOISA_PIPE_COUNT];  // [distance - 1]
+    // [distance - 1] of the loop that ends. The last member: not set before.
+    pwsp_waits_token tokens[2][PTOISA_PIPE_COUNT][PTOISA_PIPE_COUNT];
 } pwsp_waits;
 
 // One operand of an instruction, as addresses.
 typedef struct pwsp_waits_access {
     uint32_t begin, end;
+    uint32_t span;  // that begins with it; behind changes of others, one near it
     bool is_write;
     bool is_rotating;
 } pwsp_waits_access;
@@ -34789,7 +34838,32 @@ PWSP_INLINE bool pwsp_waits_is_store(const pwsp_insn *insn) {
 // -- waits_spans.c --------------------------------------------------------------------------------
 
 // Is an instruction the other core's?
-PWSP_INTERNAL bool pwsp_waits_is_others(const pwsp_waits *w, const pwsp_insn *insn);
+PWSP_INLINE bool pwsp_waits_is_others(const pwsp_waits *w, const pwsp_insn *insn) {
+    return insn->side != w->side && !pwsp_insn_is_mark(insn);
+}
+
+// Raises each number of a row to that of another one. Both are below 2^31, so that they are compared
+// with signs, which all machines can.
+PWSP_INLINE void pwsp_waits_raise(uint32_t *PWSP_RESTRICT row, const uint32_t *PWSP_RESTRICT to) {
+    int32_t *a = (int32_t *)row;
+    const int32_t *b = (const int32_t *)to;
+    for (int q = 0; q < PWSP_WAITS_ROW; q++) {
+        a[q] = a[q] > b[q] ? a[q] : b[q];
+    }
+}
+
+// Makes an array twice as long, in the arena.
+PWSP_INLINE bool pwsp_waits_grow(pwsp_waits *w, void **items, uint64_t *capacity, size_t size) {
+    void *grown = pwsp_arena_alloc(w->arena, (size_t)*capacity * 2 * size, 8);
+    if (!grown) {
+        w->is_out_of_memory = true;
+        return false;
+    }
+    memcpy(grown, *items, (size_t)*capacity * size);
+    *items = grown;
+    *capacity *= 2;
+    return true;
+}
 
 // Has the loop that begins or ends at an instruction none of this core's?
 PWSP_INTERNAL bool pwsp_waits_is_others_loop(const pwsp_waits *w, uint32_t i);
@@ -34798,12 +34872,11 @@ PWSP_INTERNAL bool pwsp_waits_is_others_loop(const pwsp_waits *w, uint32_t i);
 PWSP_INTERNAL uint32_t pwsp_waits_accesses(const pwsp_waits *w, const pwsp_insn *insn,
                                            pwsp_waits_access *out);
 
-// Finds the last instruction of each pipe, + 1, that an operand depends on.
-PWSP_INTERNAL bool pwsp_waits_find_needs(pwsp_waits *w, const pwsp_waits_access *access,
-                                         uint32_t *needs);
+// Finds the last instruction of each pipe, + 1, that an operand depends on. False when memory is out.
+PWSP_INTERNAL bool pwsp_waits_find_needs(pwsp_waits *w, pwsp_waits_access *access, uint32_t *needs);
 
-// Notes what instruction i does to an operand's bytes.
-PWSP_INTERNAL bool pwsp_waits_note(pwsp_waits *w, const pwsp_waits_access *access, uint32_t i);
+// Notes what instruction i does to the bytes of an operand whose needs were found. False as above.
+PWSP_INTERNAL bool pwsp_waits_note(pwsp_waits *w, pwsp_waits_access *access, uint32_t i);
 
 // -- waits.c --------------------------------------------------------------------------------------
 
@@ -34839,8 +34912,8 @@ PWSP_INTERNAL bool pwsp_waits_mark(pwsp_waits *w, uint32_t i);
 // Older accesses can be ignored: the write that replaced them depends on them. A write makes one
 // span of everything it covers, so there are about as many spans as tiles in memory at once.
 
-// Makes a span begin at an address, and returns which. PWSP_WAITS_NONE when memory is out.
-static uint32_t pwsp_waits_split(pwsp_waits *w, uint32_t at) {
+// The last span that begins at an address or before it.
+static uint32_t pwsp_waits_span_at(const pwsp_waits *w, uint32_t at) {
     uint32_t low = 0, high = (uint32_t)w->span_count;
     while (high - low > 1) {
         uint32_t middle = low + (high - low) / 2;
@@ -34850,33 +34923,45 @@ static uint32_t pwsp_waits_split(pwsp_waits *w, uint32_t at) {
             high = middle;
         }
     }
-    if (w->spans[low].begin == at) {
-        return low;
-    }
+    return low;
+}
+
+// Cuts a span in two at an address. False when memory is out.
+static bool pwsp_waits_split(pwsp_waits *w, uint32_t span, uint32_t at) {
     void *items = w->spans;
-    if (!pwsp_memory_grow(&w->memory, &items, &w->span_capacity, w->span_count + 1,
-                          sizeof w->spans[0])) {
-        w->is_out_of_memory = true;
-        return PWSP_WAITS_NONE;
+    if (w->span_count == w->span_capacity &&
+        !pwsp_waits_grow(w, &items, &w->span_capacity, sizeof w->spans[0])) {
+        return false;
     }
     w->spans = (pwsp_waits_span *)items;
-    memmove(&w->spans[low + 1], &w->spans[low], (size_t)(w->span_count - low) * sizeof w->spans[0]);
+    memmove(&w->spans[span + 1], &w->spans[span],
+            (size_t)(w->span_count - span) * sizeof w->spans[0]);
     w->span_count++;
-    w->spans[low + 1].begin = at;
-    return low + 1;
+    w->spans[span + 1].begin = at;
+    return true;
 }
 
-// Finds the spans [*out_begin, *out_end) that an operand covers, cutting those at its ends. False
-// when memory is out.
-static bool pwsp_waits_cover(pwsp_waits *w, const pwsp_waits_access *access, uint32_t *out_begin,
+// Finds the spans [access->span, *out_end) that an operand covers, from a span near the first one on,
+// and cuts those at its ends. False when memory is out.
+static bool pwsp_waits_cover(pwsp_waits *w, pwsp_waits_access *access, uint32_t near,
                              uint32_t *out_end) {
-    *out_begin = pwsp_waits_split(w, access->begin);
-    *out_end = *out_begin == PWSP_WAITS_NONE ? PWSP_WAITS_NONE : pwsp_waits_split(w, access->end);
-    return *out_end != PWSP_WAITS_NONE;
-}
-
-PWSP_INTERNAL bool pwsp_waits_is_others(const pwsp_waits *w, const pwsp_insn *insn) {
-    return insn->side != w->side && !pwsp_insn_is_mark(insn);
+    uint32_t s = near < w->span_count ? near : (uint32_t)w->span_count - 1;
+    while (w->spans[s].begin > access->begin) {
+        s--;
+    }
+    while (s + 1 < w->span_count && w->spans[s + 1].begin <= access->begin) {
+        s++;
+    }
+    if (w->spans[s].begin != access->begin && !pwsp_waits_split(w, s++, access->begin)) {
+        return false;
+    }
+    access->span = s;
+    while (s < w->span_count && w->spans[s].begin < access->end) {
+        s++;
+    }
+    *out_end = s;
+    bool is_cut = s < w->span_count && w->spans[s].begin == access->end;
+    return is_cut || s == access->span || pwsp_waits_split(w, s - 1, access->end);
 }
 
 PWSP_INTERNAL bool pwsp_waits_is_others_loop(const pwsp_waits *w, uint32_t i) {
@@ -34927,34 +35012,31 @@ PWSP_INTERNAL uint32_t pwsp_waits_accesses(const pwsp_waits *w, const pwsp_insn 
     return count;
 }
 
-static void pwsp_waits_need(const pwsp_waits *w, uint32_t access, uint32_t *needs) {
-    if (access) {
-        uint32_t *need = &needs[w->pipes[access - 1]];
-        *need = access > *need ? access : *need;
-    }
-}
-
-PWSP_INTERNAL bool pwsp_waits_find_needs(pwsp_waits *w, const pwsp_waits_access *access,
+PWSP_INTERNAL bool pwsp_waits_find_needs(pwsp_waits *w, pwsp_waits_access *access,
                                          uint32_t *needs) {
-    uint32_t begin, end;
-    if (!pwsp_waits_cover(w, access, &begin, &end)) {
+    uint32_t end;
+    if (!pwsp_waits_cover(w, access, pwsp_waits_span_at(w, access->begin), &end)) {
         return false;
     }
-    for (uint32_t s = begin; s < end; s++) {
+    for (uint32_t s = access->span; s < end; s++) {
         const pwsp_waits_span *span = &w->spans[s];
-        pwsp_waits_need(w, span->write, needs);
-        for (int pipe = 0; pipe < PTOISA_PIPE_COUNT && access->is_write; pipe++) {
-            pwsp_waits_need(w, span->reads[pipe], needs);
+        if (span->write) {
+            uint32_t *need = &needs[w->pipes[span->write - 1]];
+            *need = span->write > *need ? span->write : *need;
+        }
+        if (access->is_write) {
+            pwsp_waits_raise(needs, span->reads);
         }
     }
     return true;
 }
 
-PWSP_INTERNAL bool pwsp_waits_note(pwsp_waits *w, const pwsp_waits_access *access, uint32_t i) {
-    uint32_t begin, end;
-    if (!pwsp_waits_cover(w, access, &begin, &end)) {
+PWSP_INTERNAL bool pwsp_waits_note(pwsp_waits *w, pwsp_waits_access *access, uint32_t i) {
+    uint32_t end;
+    if (!pwsp_waits_cover(w, access, access->span, &end)) {
         return false;
     }
+    uint32_t begin = access->span;
     if (!access->is_write) {
         for (uint32_t s = begin; s < end; s++) {
             w->spans[s].reads[w->pipes[i]] = i + 1;
@@ -34966,9 +35048,11 @@ PWSP_INTERNAL bool pwsp_waits_note(pwsp_waits *w, const pwsp_waits_access *acces
     }
     memset(w->spans[begin].reads, 0, sizeof w->spans[begin].reads);
     w->spans[begin].write = i + 1;
-    memmove(&w->spans[begin + 1], &w->spans[end],
-            (size_t)(w->span_count - end) * sizeof w->spans[0]);
-    w->span_count -= end - begin - 1;
+    if (end - begin > 1) {
+        memmove(&w->spans[begin + 1], &w->spans[end],
+                (size_t)(w->span_count - end) * sizeof w->spans[0]);
+        w->span_count -= end - begin - 1;
+    }
     return true;
 }
 
@@ -35207,8 +35291,8 @@ PWSP_INTERNAL bool pwsp_waits_mark(pwsp_waits *w, uint32_t i) {
 PWSP_INTERNAL uint32_t pwsp_waits_add(pwsp_waits *w, ptoisa_op op, uint32_t src, uint32_t dst,
                                       uint32_t event, uint32_t slot, bool is_early) {
     void *items = w->ops;
-    if (!pwsp_memory_grow(&w->memory, &items, &w->op_capacity, w->op_count + 1, sizeof w->ops[0])) {
-        w->is_out_of_memory = true;
+    if (w->op_count == w->op_capacity &&
+        !pwsp_waits_grow(w, &items, &w->op_capacity, sizeof w->ops[0])) {
         return PWSP_WAITS_NONE;
     }
     w->ops = (pwsp_waits_op *)items;
@@ -35227,12 +35311,6 @@ PWSP_INTERNAL uint32_t pwsp_waits_add(pwsp_waits *w, ptoisa_op op, uint32_t src,
 static void pwsp_waits_present(const pwsp_waits *w, uint32_t pipe, uint32_t *out_clock) {
     memcpy(out_clock, w->known[pipe], sizeof w->known[pipe]);
     out_clock[pipe] = w->end[pipe];
-}
-
-static void pwsp_waits_learn(pwsp_waits *w, uint32_t pipe, const uint32_t *clock) {
-    for (int q = 0; q < PTOISA_PIPE_COUNT; q++) {
-        w->known[pipe][q] = clock[q] > w->known[pipe][q] ? clock[q] : w->known[pipe][q];
-    }
 }
 
 // Do the flags of a pipe rotate?
@@ -35271,35 +35349,51 @@ static uint32_t pwsp_waits_stream_at(const pwsp_waits *w, uint32_t pipe, uint32_
     return low;
 }
 
-// Sets a flag on src no earlier than behind what was done at a tick, as soon as an event is free,
-// and waits for it on dst before instruction i. False if no event is free, even now.
-static bool pwsp_waits_flag(pwsp_waits *w, uint32_t src, uint32_t dst, uint32_t tick, uint32_t i) {
-    uint32_t clock[PTOISA_PIPE_COUNT];
-    pwsp_waits_present(w, src, clock);
-    uint32_t event = pwsp_waits_free_event(w, src, dst, clock);
-    if (event == PTOISA_EVENT_COUNT) {
-        return false;
-    }
-    uint32_t low = pwsp_waits_stream_at(w, src, tick), high = w->stream_count[src];
+// The number of the first instruction of the src's stream, from `low` on, behind which an event is
+// free; *out_event gets it. As many as there are: it is free now. PWSP_WAITS_NONE: not even now.
+static uint32_t pwsp_waits_first_free(const pwsp_waits *w, uint32_t src, uint32_t dst, uint32_t low,
+                                      uint32_t *out_event) {
+    uint32_t clock[PWSP_WAITS_ROW], high = w->stream_count[src];
     const uint32_t *stream = w->streams[src];
-    if (low < high &&
-        pwsp_waits_free_event(w, src, dst, w->clocks[stream[low]]) != PTOISA_EVENT_COUNT) {
-        high = low;
+    if (low < high) {  // most often at once
+        *out_event = pwsp_waits_free_event(w, src, dst, w->clocks[stream[low]]);
+        if (*out_event != PTOISA_EVENT_COUNT) {
+            return low;
+        }
+        low++;
     }
-    while (low < high) {
+    pwsp_waits_present(w, src, clock);
+    *out_event = pwsp_waits_free_event(w, src, dst, clock);
+    if (*out_event == PTOISA_EVENT_COUNT) {
+        return PWSP_WAITS_NONE;
+    }
+    while (low < high) {  // one that is free stays so
         uint32_t middle = low + (high - low) / 2;
-        if (pwsp_waits_free_event(w, src, dst, w->clocks[stream[middle]]) == PTOISA_EVENT_COUNT) {
+        uint32_t event = pwsp_waits_free_event(w, src, dst, w->clocks[stream[middle]]);
+        if (event == PTOISA_EVENT_COUNT) {
             low = middle + 1;
         } else {
             high = middle;
+            *out_event = event;
         }
     }
-    uint32_t slot = i;
-    bool is_early = low < w->stream_count[src];
+    return low;
+}
+
+// Sets a flag on src, behind instruction `from` of its stream or as soon after it as an event is
+// free, and waits for it on dst before instruction i. False if no event is free, even now.
+static bool pwsp_waits_flag(pwsp_waits *w, uint32_t src, uint32_t dst, uint32_t from, uint32_t i) {
+    uint32_t clock[PWSP_WAITS_ROW], event, slot = i;
+    uint32_t at = pwsp_waits_first_free(w, src, dst, from, &event);
+    if (at == PWSP_WAITS_NONE) {
+        return false;
+    }
+    bool is_early = at < w->stream_count[src];
     if (is_early) {
-        memcpy(clock, w->clocks[stream[low]], sizeof clock);
-        event = pwsp_waits_free_event(w, src, dst, clock);
-        slot = stream[low] + 1;
+        memcpy(clock, w->clocks[w->streams[src][at]], sizeof clock);
+        slot = w->streams[src][at] + 1;
+    } else {
+        pwsp_waits_present(w, src, clock);
     }
     pwsp_waits_pair *pair = &w->pairs[src][dst];
     uint8_t loop = pwsp_waits_is_paired(w, src) ? (uint8_t)w->loop : 0;
@@ -35311,7 +35405,7 @@ static bool pwsp_waits_flag(pwsp_waits *w, uint32_t src, uint32_t dst, uint32_t 
         w->ops[pair->last_set].loop = w->ops[wait].loop = loop;
     }
     pair->waited[event] = w->end[dst] = ++w->tick;
-    pwsp_waits_learn(w, dst, clock);
+    pwsp_waits_raise(w->known[dst], clock);
     return true;
 }
 
@@ -35325,7 +35419,7 @@ static bool pwsp_waits_merge(pwsp_waits *w, uint32_t src, uint32_t dst, uint32_t
         w->ops[pair->last_set].slot = j + 1;
         w->ops[pair->last_set].is_early = true;
     }
-    pwsp_waits_learn(w, dst, w->clocks[j]);
+    pwsp_waits_raise(w->known[dst], w->clocks[j]);
     return true;
 }
 
@@ -35344,7 +35438,8 @@ static bool pwsp_waits_answer(pwsp_waits *w, uint32_t src, uint32_t dst, uint32_
         }
     }
     PTOWSP_ASSERT(count > 0);
-    return pwsp_waits_flag(w, dst, src, open[(count - 1) / 2], i);
+    uint32_t from = pwsp_waits_stream_at(w, dst, open[(count - 1) / 2]);
+    return pwsp_waits_flag(w, dst, src, from, i);
 }
 
 PWSP_INTERNAL void pwsp_waits_barrier_all(pwsp_waits *w, uint32_t i) {
@@ -35359,11 +35454,11 @@ PWSP_INTERNAL void pwsp_waits_barrier_all(pwsp_waits *w, uint32_t i) {
 // Makes instruction i wait for j, of another pipe.
 static void pwsp_waits_order(pwsp_waits *w, uint32_t j, uint32_t i) {
     uint32_t src = w->pipes[j], dst = w->pipes[i];
-    if (pwsp_waits_flag(w, src, dst, w->ticks[j], i) || pwsp_waits_merge(w, src, dst, j)) {
+    if (pwsp_waits_flag(w, src, dst, w->places[j], i) || pwsp_waits_merge(w, src, dst, j)) {
         return;
     }
     if (pwsp_waits_answer(w, src, dst, i)) {
-        bool is_set = pwsp_waits_flag(w, src, dst, w->ticks[j], i);
+        bool is_set = pwsp_waits_flag(w, src, dst, w->places[j], i);
         PTOWSP_ASSERT(is_set);
         (void)is_set;
         return;
@@ -35373,11 +35468,28 @@ static void pwsp_waits_order(pwsp_waits *w, uint32_t j, uint32_t i) {
 
 // -- the pass -------------------------------------------------------------------------------------
 
+// Orders instruction i behind the last of each pipe that it needs and does not know of, + 1.
+static void pwsp_waits_order_all(pwsp_waits *w, uint32_t *needs, uint32_t i) {
+    const uint32_t *known = w->known[w->pipes[i]];
+    for (;;) {
+        uint32_t latest = 0;
+        for (uint32_t q = 0; q < PTOISA_PIPE_COUNT; q++) {
+            bool is_open = needs[q] > latest && w->ticks[needs[q] - 1] > known[q];
+            latest = is_open ? needs[q] : latest;
+        }
+        if (!latest) {
+            return;
+        }
+        pwsp_waits_order(w, latest - 1, i);
+        needs[w->pipes[latest - 1]] = 0;
+    }
+}
+
 // Puts what instruction i needs before it, and notes what it does.
 static bool pwsp_waits_insn(pwsp_waits *w, uint32_t i) {
     pwsp_waits_access accesses[PWSP_WAITS_ACCESS_MAX];
     uint32_t count = pwsp_waits_accesses(w, &w->list->insns[i], accesses);
-    uint32_t needs[PTOISA_PIPE_COUNT] = {0}, pipe = w->pipes[i];
+    uint32_t needs[PWSP_WAITS_ROW] = {0}, pipe = w->pipes[i];
     for (uint32_t k = 0; k < count; k++) {
         if (!pwsp_waits_find_needs(w, &accesses[k], needs)) {
             return false;
@@ -35385,20 +35497,7 @@ static bool pwsp_waits_insn(pwsp_waits *w, uint32_t i) {
     }
     uint32_t own = needs[pipe];
     needs[pipe] = 0;
-    for (;;) {
-        uint32_t latest = 0;
-        for (int q = 0; q < PTOISA_PIPE_COUNT; q++) {
-            latest = needs[q] > latest ? needs[q] : latest;
-        }
-        if (!latest) {
-            break;
-        }
-        uint32_t j = latest - 1;
-        if (w->ticks[j] > w->known[pipe][w->pipes[j]]) {
-            pwsp_waits_order(w, j, i);
-        }
-        needs[w->pipes[j]] = 0;
-    }
+    pwsp_waits_order_all(w, needs, i);
     if (w->has_slow_vector && pipe == PTOISA_PIPE_V && own &&
         w->ticks[own - 1] > w->known[pipe][pipe]) {
         pwsp_waits_add(w, PTOISA_PIPE_BARRIER, pipe, pipe, 0, i, false);
@@ -35406,6 +35505,7 @@ static bool pwsp_waits_insn(pwsp_waits *w, uint32_t i) {
     }
     w->ticks[i] = w->end[pipe] = ++w->tick;
     pwsp_waits_present(w, pipe, w->clocks[i]);
+    w->places[i] = w->stream_count[pipe];
     w->streams[pipe][w->stream_count[pipe]++] = i;
     for (uint32_t k = 0; k < count; k++) {
         if (!pwsp_waits_note(w, &accesses[k], i)) {
@@ -35446,10 +35546,13 @@ static void pwsp_waits_drain(pwsp_waits *w) {
 // Makes the list anew, with what was added. starts is room for 2 * (instructions + 1) + 1 numbers.
 static bool pwsp_waits_rebuild(pwsp_waits *w, uint32_t *starts) {
     pwsp_list *list = w->list;
-    void *items = NULL;
-    uint64_t capacity = 0, count = list->insn_count;
-    if (!pwsp_memory_grow(&w->memory, &items, &capacity, count + w->op_count,
-                          sizeof list->insns[0])) {
+    uint64_t count = list->insn_count, capacity = count + w->op_count;
+    if (w->op_count == 0) {
+        return true;
+    }
+    pwsp_insn *insns =
+        (pwsp_insn *)pwsp_memory_take(&list->memory, (size_t)capacity * sizeof list->insns[0]);
+    if (!insns) {
         return false;
     }
     // Counted by place: early ones of slot s at 2 s, others at 2 s + 1, and behind them instruction
@@ -35457,13 +35560,14 @@ static bool pwsp_waits_rebuild(pwsp_waits *w, uint32_t *starts) {
     for (uint64_t k = 0; k < w->op_count; k++) {
         starts[2 * w->ops[k].slot + (w->ops[k].is_early ? 0 : 1) + 1]++;
     }
-    for (uint64_t k = 1; k <= 2 * (count + 1); k++) {
-        starts[k] += starts[k - 1] + (k % 2 == 0 ? 1 : 0);
+    for (uint64_t i = 0; i <= count; i++) {
+        starts[2 * i + 1] += starts[2 * i];
+        starts[2 * i + 2] += starts[2 * i + 1] + 1;
     }
-    pwsp_insn *insns = (pwsp_insn *)items;
     for (uint64_t k = 0; k < w->op_count; k++) {
         const pwsp_waits_op *op = &w->ops[k];
         pwsp_insn *insn = &insns[starts[2 * op->slot + (op->is_early ? 0 : 1)]++];
+        memset(insn, 0, sizeof *insn);
         insn->op = op->op;
         insn->src_pipe = op->src;
         insn->dst_pipe = op->dst;
@@ -35482,27 +35586,31 @@ static bool pwsp_waits_rebuild(pwsp_waits *w, uint32_t *starts) {
             t->last = w->ticks[t->last];
         }
     }
-    pwsp_memory_free(&w->memory, list->insns, (size_t)list->insn_capacity * sizeof list->insns[0]);
+    pwsp_memory_free(&list->memory, list->insns,
+                     (size_t)list->insn_capacity * sizeof list->insns[0]);
     list->insns = insns;
-    list->insn_count = count + w->op_count;
-    list->insn_capacity = capacity;
+    list->insn_count = list->insn_capacity = capacity;
     return true;
 }
 
+// How long the arrays that grow are at first.
+#define PWSP_WAITS_ROOM 32
+
 // Makes room; false when memory is out. All that is known of the list as a whole is put there.
-static bool pwsp_waits_init(pwsp_waits *w, pwsp_arena *arena, const ptoisa_machine *machine) {
+static bool pwsp_waits_init(pwsp_waits *w, const ptoisa_machine *machine) {
     size_t count = (size_t)w->list->insn_count + 1;
-    w->pipes = (uint8_t *)pwsp_arena_alloc(arena, count, 8);
-    w->ticks = (uint32_t *)pwsp_arena_alloc(arena, count * sizeof *w->ticks, 8);
+    uint32_t *room = (uint32_t *)pwsp_arena_alloc(w->arena, 3 * count * sizeof *room, 8);
+    w->pipes = (uint8_t *)pwsp_arena_alloc(w->arena, count, 8);
     w->clocks =
-        (uint32_t(*)[PTOISA_PIPE_COUNT])pwsp_arena_alloc(arena, count * sizeof *w->clocks, 8);
-    uint32_t *streams = (uint32_t *)pwsp_arena_alloc(arena, count * sizeof *streams, 8);
-    void *spans = NULL;
-    bool has_spans = pwsp_memory_grow(&w->memory, &spans, &w->span_capacity, 1, sizeof w->spans[0]);
-    w->spans = (pwsp_waits_span *)spans;
-    if (!w->pipes || !w->ticks || !w->clocks || !streams || !has_spans) {
+        (uint32_t(*)[PWSP_WAITS_ROW])pwsp_arena_alloc(w->arena, count * sizeof *w->clocks, 8);
+    w->spans = (pwsp_waits_span *)pwsp_arena_alloc(w->arena, PWSP_WAITS_ROOM * sizeof *w->spans, 8);
+    w->ops = (pwsp_waits_op *)pwsp_arena_alloc(w->arena, PWSP_WAITS_ROOM * sizeof *w->ops, 8);
+    if (!room || !w->pipes || !w->clocks || !w->spans || !w->ops) {
         return false;
     }
+    w->ticks = room;
+    w->places = room + count;
+    w->span_capacity = w->op_capacity = PWSP_WAITS_ROOM;
     w->span_count = 1;
     uint64_t base = 0;
     for (int memory = 0; memory < PTOISA_MEMORY_COUNT; memory++) {
@@ -35512,15 +35620,14 @@ static bool pwsp_waits_init(pwsp_waits *w, pwsp_arena *arena, const ptoisa_machi
     w->memory_base[PTOISA_MEMORY_COUNT] = (uint32_t)base;
     PTOWSP_ASSERT(base <= UINT32_MAX / 2);
     w->has_slow_vector = machine->family == PTOISA_A2A3;
-    uint32_t counts[PTOISA_PIPE_COUNT] = {0};
+    uint32_t counts[PTOISA_PIPE_COUNT] = {0}, *streams = room + 2 * count;
     for (uint64_t i = 0; i < w->list->insn_count; i++) {
         const pwsp_insn *insn = &w->list->insns[i];
         if (pwsp_insn_is_mark(insn) || pwsp_waits_is_others(w, insn)) {
             w->pipes[i] = PTOISA_PIPE_ALL;
             continue;
         }
-        PTOWSP_ASSERT(insn->op != PTOISA_SET_FLAG && insn->op != PTOISA_WAIT_FLAG &&
-                      insn->op != PTOISA_PIPE_BARRIER);
+        PTOWSP_ASSERT(!pwsp_insn_is_sync(insn));
         w->pipes[i] = (uint8_t)pwsp_insn_pipe(w->list, insn);
         counts[w->pipes[i]]++;
     }
@@ -35533,44 +35640,45 @@ static bool pwsp_waits_init(pwsp_waits *w, pwsp_arena *arena, const ptoisa_machi
 
 // Adds the waits of one core.
 static bool pwsp_waits_run(pwsp_list *list, const ptoisa_machine *machine, pwsp_side side,
-                           pwsp_list_fault *fault) {
+                           pwsp_arena *arena, pwsp_list_fault *fault) {
     if (list->insn_count > PWSP_WAITS_INSN_MAX) {
         return pwsp_list_fail(fault, PTOWSP_LIMIT_EXCEEDED, 0,
                               "waits: %" PRIu64 " instructions, more than %u", list->insn_count,
                               PWSP_WAITS_INSN_MAX);
     }
     pwsp_waits w;
-    memset(&w, 0, sizeof w);
+    memset(&w, 0, offsetof(pwsp_waits, tokens));
     w.list = list;
-    w.memory = list->memory;
+    w.arena = arena;
     w.side = side;
-    pwsp_arena arena;
-    pwsp_arena_init(&arena, &w.memory);
-    bool is_good = pwsp_waits_init(&w, &arena, machine);
+    bool is_good = pwsp_waits_init(&w, machine);
     for (uint32_t i = 0; is_good && i < list->insn_count; i++) {
-        is_good =
-            pwsp_waits_is_others(&w, &list->insns[i]) ||
-            (pwsp_insn_is_mark(&list->insns[i]) ? pwsp_waits_mark(&w, i) : pwsp_waits_insn(&w, i));
+        if (w.pipes[i] != PTOISA_PIPE_ALL) {
+            is_good = pwsp_waits_insn(&w, i);
+        } else if (pwsp_insn_is_mark(&list->insns[i])) {
+            is_good = pwsp_waits_mark(&w, i);
+        }
     }
     if (is_good) {
         pwsp_waits_drain(&w);
         size_t size = (2 * ((size_t)list->insn_count + 1) + 1) * sizeof(uint32_t);
-        uint32_t *starts = (uint32_t *)pwsp_arena_alloc(&arena, size, 8);
+        uint32_t *starts = (uint32_t *)pwsp_arena_alloc(arena, size, 8);
         is_good = starts && !w.is_out_of_memory && pwsp_waits_rebuild(&w, starts);
     }
-    pwsp_memory_free(&w.memory, w.spans, (size_t)w.span_capacity * sizeof w.spans[0]);
-    pwsp_memory_free(&w.memory, w.ops, (size_t)w.op_capacity * sizeof w.ops[0]);
-    pwsp_arena_free(&arena);
+    pwsp_arena_reset(arena);
     return is_good || pwsp_list_fail(fault, PTOWSP_OUT_OF_MEMORY, 0, "waits: out of memory");
 }
 
 PWSP_INTERNAL bool pwsp_list_add_waits(pwsp_list *list, const ptoisa_machine *machine,
                                        pwsp_list_fault *fault) {
-    if (!list->is_mixed) {
-        return pwsp_waits_run(list, machine, PWSP_SIDE_ANY, fault);
-    }
-    return pwsp_waits_run(list, machine, PWSP_SIDE_CUBE, fault) &&
-           pwsp_waits_run(list, machine, PWSP_SIDE_VECTOR, fault);
+    pwsp_arena arena;
+    pwsp_arena_init(&arena, &list->memory);
+    bool is_good = list->is_mixed
+                       ? pwsp_waits_run(list, machine, PWSP_SIDE_CUBE, &arena, fault) &&
+                             pwsp_waits_run(list, machine, PWSP_SIDE_VECTOR, &arena, fault)
+                       : pwsp_waits_run(list, machine, PWSP_SIDE_ANY, &arena, fault);
+    pwsp_arena_free(&arena);
+    return is_good;
 }
 
 // =================================================================================================
@@ -35677,29 +35785,11 @@ static bool pwsp_op_is_by_row(uint32_t op) {
     }
 }
 
-// Is every element of a row-like result made of that element of its operands?
-static bool pwsp_op_is_by_element(uint32_t op) {
-    switch (op) {
-    case PWSP_INSN_TPUSH:
-    case PWSP_INSN_TPOP:
-    case PTOISA_TLOAD:
-    case PTOISA_TSTORE:
-    case PTOISA_TROWEXPAND:
-    case PTOISA_TROWEXPANDADD:
-    case PTOISA_TROWEXPANDSUB:
-    case PTOISA_TROWEXPANDMUL:
-    case PTOISA_TROWEXPANDDIV:
-    case PTOISA_TROWEXPANDMAX:
-    case PTOISA_TROWEXPANDMIN:
-    case PTOISA_TROWEXPANDEXPDIF:
-    case PTOISA_TROWSUM:
-    case PTOISA_TROWMAX:
-    case PTOISA_TROWMIN:
-    case PTOISA_TROWPROD:
-    case PTOISA_TROWARGMAX:
-    case PTOISA_TROWARGMIN: return false;
-    default: return pwsp_op_is_by_row(op);
-    }
+// Of one that is: is every element of a row-like result not made of that element of its operands?
+static bool pwsp_op_is_of_rows(uint32_t op) {
+    return op == PWSP_INSN_TPUSH || op == PWSP_INSN_TPOP || op == PTOISA_TLOAD ||
+           op == PTOISA_TSTORE || (op >= PTOISA_TROWEXPAND && op <= PTOISA_TROWEXPANDEXPDIF) ||
+           (op >= PTOISA_TROWSUM && op <= PTOISA_TROWARGMIN);
 }
 
 // Is a tile a column that is seen as a row, so that its element c is the column's row c?
@@ -35733,15 +35823,19 @@ static uint32_t pwsp_split_operand(const pwsp_insn *insn, uint32_t k) {
 
 // Either all operands are shared by rows, or all by elements.
 static bool pwsp_insn_is_by_row(const pwsp_list *list, const pwsp_insn *insn) {
-    bool is_by_row = pwsp_op_is_by_row(insn->op), is_by_element = pwsp_op_is_by_element(insn->op);
+    bool is_by_row = pwsp_op_is_by_row(insn->op);
+    bool is_by_element = is_by_row && !pwsp_op_is_of_rows(insn->op);
     for (uint32_t k = 0; k < PWSP_SPLIT_OPERANDS && (is_by_row || is_by_element); k++) {
         uint32_t tile = pwsp_split_operand(insn, k);
-        if (tile >= list->tile_count && tile > 0) {
+        if (tile == 0) {
+            continue;
+        }
+        if (tile >= list->tile_count) {
             return false;
         }
         const pwsp_list_tile *of = &list->tiles[tile];
-        is_by_row = is_by_row && (tile == 0 || pwsp_tile_is_by_row(list, of));
-        is_by_element = is_by_element && (tile == 0 || pwsp_tile_is_flat(list, of));
+        is_by_row = is_by_row && pwsp_tile_is_by_row(list, of);
+        is_by_element = is_by_element && pwsp_tile_is_flat(list, of);
     }
     uint32_t sized = insn->scalar.cols_of;  // every core has to have the same number
     return (is_by_row || is_by_element) && (insn->tmp == 0 || insn->tmp < list->tile_count) &&
@@ -36131,9 +36225,12 @@ typedef struct pwsp_proof_access {
 #define PWSP_PROOF_CORES  3
 #define PWSP_PROOF_HALVES 2
 
-// What has ended: of each core's pipes all instructions below that index.
+// What has ended: of each core's pipes all instructions below that index. A row is filled up to 8, so
+// that compilers compare several at a time; what is behind the pipes is of no meaning.
+#define PWSP_PROOF_ROW 8
+
 typedef struct pwsp_proof_clock {
-    uint32_t ended[PWSP_PROOF_CORES][PTOISA_PIPE_COUNT];
+    uint32_t ended[PWSP_PROOF_CORES][PWSP_PROOF_ROW];
 } pwsp_proof_clock;
 
 typedef struct pwsp_proof {
@@ -36166,11 +36263,6 @@ PWSP_INLINE uint32_t pwsp_proof_insn_of(const pwsp_proof *proof, uint32_t i) {
 
 PWSP_INLINE const char *pwsp_proof_name(const pwsp_proof *proof, uint32_t i) {
     return pwsp_insn_name(&proof->list->insns[i]);
-}
-
-PWSP_INLINE bool pwsp_proof_is_sync(const pwsp_insn *insn) {
-    return insn->op == PTOISA_SET_FLAG || insn->op == PTOISA_WAIT_FLAG ||
-           insn->op == PTOISA_PIPE_BARRIER;
 }
 
 PWSP_INLINE bool pwsp_proof_is_store(const pwsp_insn *insn) {
@@ -36301,16 +36393,26 @@ static bool pwsp_proof_check_address(const pwsp_proof *proof, uint32_t tile, uin
 // An instruction's tiles: those that it reads, then those that it writes, then its scratch.
 #define PWSP_PROOF_OPERANDS (PWSP_INSN_SRC_MAX + 1 + PWSP_INSN_DST_MAX + 1)
 
-static uint32_t pwsp_proof_operand(const pwsp_insn *insn, uint32_t k, bool *out_is_write) {
-    *out_is_write = k > PWSP_INSN_SRC_MAX;
-    if (k < PWSP_INSN_SRC_MAX) {
-        return insn->src[k];
+typedef struct pwsp_proof_operands {
+    uint32_t tiles[PWSP_PROOF_OPERANDS];
+    uint32_t read_count, count;
+} pwsp_proof_operands;
+
+static void pwsp_proof_find_operands(const pwsp_insn *insn, pwsp_proof_operands *out) {
+    uint32_t count = 0;
+    for (uint32_t k = 0; k < PWSP_INSN_SRC_MAX; k++) {
+        out->tiles[count] = insn->src[k];
+        count += insn->src[k] != 0;
     }
-    if (k == PWSP_INSN_SRC_MAX) {
-        return insn->is_dst_read ? insn->dst[0] : 0;
+    out->tiles[count] = insn->dst[0];
+    count += insn->is_dst_read && insn->dst[0];
+    out->read_count = count;
+    for (uint32_t k = 0; k < PWSP_INSN_DST_MAX; k++) {
+        out->tiles[count] = insn->dst[k];
+        count += insn->dst[k] != 0;
     }
-    k -= PWSP_INSN_SRC_MAX + 1;
-    return k < PWSP_INSN_DST_MAX ? insn->dst[k] : insn->tmp;
+    out->tiles[count] = insn->tmp;
+    out->count = count + (insn->tmp != 0);
 }
 
 // Is an instruction one of this list's?
@@ -36355,15 +36457,17 @@ PWSP_INTERNAL bool pwsp_proof_check_tiles(const pwsp_proof *proof, bool *is_chec
         if (!pwsp_proof_check_insn(proof, i)) {
             return false;
         }
-        for (uint32_t k = 0; k < PWSP_PROOF_OPERANDS && !pwsp_proof_is_sync(insn); k++) {
-            bool is_write;
-            uint32_t tile = pwsp_proof_operand(insn, k, &is_write);
-            if (tile && !pwsp_proof_check_operand(proof, tile, i, is_checked)) {
+        if (pwsp_insn_is_sync(insn)) {
+            continue;
+        }
+        pwsp_proof_operands operands;
+        pwsp_proof_find_operands(insn, &operands);
+        for (uint32_t k = 0; k < operands.count; k++) {
+            if (!pwsp_proof_check_operand(proof, operands.tiles[k], i, is_checked)) {
                 return false;
             }
-            *out_access_count += tile ? 1 : 0;
         }
-        *out_access_count += insn->param ? 1 : 0;
+        *out_access_count += operands.count + (insn->param ? 1 : 0);
     }
     return true;
 }
@@ -36374,18 +36478,20 @@ PWSP_INTERNAL bool pwsp_proof_find_accesses(pwsp_proof *proof, bool *is_written)
     for (uint32_t i = 0; i < proof->count; i++) {
         const pwsp_insn *insn = &list->insns[i];
         proof->starts[i] = count;
-        for (uint32_t k = 0; k < PWSP_PROOF_OPERANDS && !pwsp_proof_is_sync(insn); k++) {
-            bool is_write;
-            uint32_t tile = pwsp_proof_operand(insn, k, &is_write);
-            if (!tile) {
-                continue;
-            }
+        if (pwsp_insn_is_sync(insn)) {
+            continue;
+        }
+        pwsp_proof_operands operands;
+        pwsp_proof_find_operands(insn, &operands);
+        for (uint32_t k = 0; k < operands.count; k++) {
+            bool is_write = k >= operands.read_count;
+            uint32_t tile = operands.tiles[k];
             const pwsp_list_tile *t = &list->tiles[tile];
             if (!is_write && !is_written[t->root]) {
                 return pwsp_proof_refuse_tile(proof, tile, i, "is read before it is written");
             }
             if (is_write) {
-                is_written[t->root] = k + 1 < PWSP_PROOF_OPERANDS;
+                is_written[t->root] = k + 1 < operands.count || !insn->tmp;  // scratch is not
             }
             pwsp_proof_access *access = &proof->accesses[count++];
             access->begin = pwsp_list_tile_address(list, tile);
@@ -36398,7 +36504,7 @@ PWSP_INTERNAL bool pwsp_proof_find_accesses(pwsp_proof *proof, bool *is_written)
             }
             proof->last[t->root] = i + 1;
         }
-        if (insn->param && !pwsp_proof_is_sync(insn)) {
+        if (insn->param) {
             pwsp_proof_access *access = &proof->accesses[count++];
             access->begin = insn->param;
             access->end = access->begin + 1;
@@ -36534,13 +36640,13 @@ static bool pwsp_proof_match_flag(pwsp_proof *proof, uint32_t i, pwsp_proof_even
 PWSP_INTERNAL bool pwsp_proof_match_flags(pwsp_proof *proof) {
     pwsp_proof_event events[PWSP_PROOF_HALVES][PTOISA_PIPE_COUNT][PTOISA_PIPE_COUNT]
                            [PTOISA_EVENT_COUNT];
-    memset(events, 0, sizeof events);
+    memset(events, 0, proof->list->is_mixed ? sizeof events : sizeof events[0]);
     uint32_t open_count = 0;
     for (uint32_t i = 0; i < proof->count; i++) {
         const pwsp_insn *insn = &proof->list->insns[i];
         uint32_t src = insn->src_pipe, dst = insn->dst_pipe, event = insn->event;
         bool is_set = insn->op == PTOISA_SET_FLAG;
-        if (!pwsp_proof_is_sync(insn)) {
+        if (!pwsp_insn_is_sync(insn)) {
             proof->pipes[i] = (uint8_t)pwsp_insn_pipe(proof->list, insn);
             continue;
         }
@@ -36669,10 +36775,12 @@ typedef struct pwsp_proof_walk {
     bool has_slow_vector;                                   // A2/A3
 } pwsp_proof_walk;
 
-static void pwsp_proof_learn(pwsp_proof_clock *to, const pwsp_proof_clock *from) {
-    uint32_t *a = &to->ended[0][0];
-    const uint32_t *b = &from->ended[0][0];
-    for (uint32_t i = 0; i < PWSP_PROOF_CORES * PTOISA_PIPE_COUNT; i++) {
+// There are less than 2^31 instructions, so numbers are compared with signs, which all machines can.
+static void pwsp_proof_learn(pwsp_proof_clock *PWSP_RESTRICT to,
+                             const pwsp_proof_clock *PWSP_RESTRICT from) {
+    int32_t *a = (int32_t *)&to->ended[0][0];
+    const int32_t *b = (const int32_t *)&from->ended[0][0];
+    for (uint32_t i = 0; i < PWSP_PROOF_CORES * PWSP_PROOF_ROW; i++) {
         a[i] = a[i] > b[i] ? a[i] : b[i];
     }
 }
@@ -36783,8 +36891,9 @@ static bool pwsp_proof_check_accesses(pwsp_proof_walk *walk, uint32_t x, uint32_
         return true;
     }
     bool is_global = proof->accesses[proof->starts[x + 1] - 1].memory == PTOISA_MEMORY_COUNT;
-    for (uint32_t of = 0; of < PWSP_PROOF_HALVES; of++) {
-        for (uint32_t p = 0; p < PTOISA_PIPE_COUNT && (of == half || is_global); p++) {
+    uint32_t begin = is_global ? 0 : half, end = is_global ? PWSP_PROOF_HALVES : half + 1;
+    for (uint32_t of = begin; of < end; of++) {
+        for (uint32_t p = 0; p < PTOISA_PIPE_COUNT; p++) {
             bool is_own = of == half && p == pipe && !is_slow;
             if (!is_own && walk->last[of][p] > clock->ended[of][p] &&
                 !pwsp_proof_is_ordered(proof, clock->ended[of][p], walk->last[of][p], of, x,
@@ -39296,15 +39405,31 @@ void pwsp_pass_fold(ptowsp_body *body) {
     }
 }
 
+// The first so many values have a bit each where a pass notes something of them.
+#define PWSP_PASS_BITS 256
+
 // -- drop dead ------------------------------------------------------------------------------------
 
+static bool pwsp_kind_has_effect(uint8_t kind) {
+    return kind == PWSP_KOP_STORE || kind == PWSP_KOP_STORE_ADD || kind == PWSP_KOP_INSTRUCTION ||
+           kind == PWSP_KOP_LOOP || kind == PWSP_KOP_END || kind == PWSP_KOP_NEXT;
+}
+
+// Backwards, with bits of what those behind use, so that most operations need no look at all others.
+// Only one that none behind uses may still be used by one ahead of it.
 void pwsp_pass_drop_dead(ptowsp_body *body) {
+    uint64_t used[PWSP_PASS_BITS / 64];
+    memset(used, 0, sizeof used);
     for (uint64_t i = body->op_count; i-- > 1;) {
         pwsp_kop *op = &body->ops[i];
-        bool has_effect = op->kind == PWSP_KOP_STORE || op->kind == PWSP_KOP_STORE_ADD ||
-                          op->kind == PWSP_KOP_INSTRUCTION || op->kind == PWSP_KOP_LOOP ||
-                          op->kind == PWSP_KOP_END || op->kind == PWSP_KOP_NEXT;
-        op->is_dead = !has_effect && pwsp_body_use_count(body, (uint32_t)i) == 0;
+        bool is_used =
+            pwsp_kind_has_effect(op->kind) || (i < PWSP_PASS_BITS && (used[i / 64] >> i % 64 & 1));
+        op->is_dead = !is_used && pwsp_body_use_count(body, (uint32_t)i) == 0;
+        for (uint32_t j = 0; j < PWSP_KOP_SRC_MAX && !op->is_dead; j++) {
+            if (op->src[j] < PWSP_PASS_BITS) {
+                used[op->src[j] / 64] |= UINT64_C(1) << op->src[j] % 64;
+            }
+        }
     }
 }
 
@@ -41224,7 +41349,8 @@ bool pwsp_lower(ptowsp_body *body, pwsp_list *list, pwsp_list_fault *fault) {
     lowering.list = list;
     size_t size = (size_t)(body->op_count + 1) * sizeof(pwsp_lowered);
     lowering.values = (pwsp_lowered *)pwsp_memory_alloc(&body->memory, size);
-    if (!lowering.values || !pwsp_list_begin(list)) {
+    if (!lowering.values || !pwsp_list_reserve(list, 2 * body->op_count) ||
+        !pwsp_list_begin(list)) {
         pwsp_memory_free(&body->memory, lowering.values, size);
         return pwsp_list_fail(fault, PTOWSP_OUT_OF_MEMORY, 0, "out of memory");
     }
@@ -41452,17 +41578,16 @@ PWSP_INTERNAL void pwsp_legal_form_apply(pwsp_lowering *lw, const pwsp_insn *ins
 #include <stdio.h>
 
 const pwsp_legal_row *pwsp_legal_row_of(ptoisa_op op) {
-    static const pwsp_legal_row rows[] = {
-#define PWSP_LEGAL_ROW(name, a2a3, through, a5) {PTOISA_##name, {(a2a3), (a5)}, (through)},
+    switch (op) {
+#define PWSP_LEGAL_ROW(name, a2a3, through, a5)                                                    \
+    case PTOISA_##name: {                                                                          \
+        static const pwsp_legal_row row = {PTOISA_##name, {(a2a3), (a5)}, (through)};              \
+        return &row;                                                                               \
+    }
         PWSP_LEGAL(PWSP_LEGAL_ROW)
 #undef PWSP_LEGAL_ROW
-    };
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        if (rows[i].op == op) {
-            return &rows[i];
-        }
+    default: return NULL;
     }
-    return NULL;
 }
 
 typedef enum pwsp_legality { PWSP_LEGAL_AS_IT_IS, PWSP_LEGAL_WIDE, PWSP_LEGAL_NOT } pwsp_legality;
@@ -41617,12 +41742,7 @@ static void pwsp_legal_type_apply(pwsp_lowering *lw, const pwsp_insn *insns, uin
         pwsp_legal_widen(lw, insns[at]);
         return;
     }
-    pwsp_insn *insn = pwsp_list_add(lw->list, (ptoisa_op)insns[at].op);
-    if (insn) {
-        *insn = insns[at];
-    } else {
-        lw->is_out = true;
-    }
+    lw->is_out = !pwsp_list_append(lw->list, &insns[at]);
 }
 
 static bool pwsp_legal_rewrite(ptowsp_body *body, pwsp_list *list, pwsp_legal_step step,
@@ -41635,6 +41755,7 @@ static bool pwsp_legal_rewrite(ptowsp_body *body, pwsp_list *list, pwsp_legal_st
     memset(&lw, 0, sizeof lw);
     lw.body = body;
     lw.list = list;
+    lw.is_out = !pwsp_list_reserve(list, count);
     for (uint64_t i = 0; i < count && !lw.is_out; i++) {
         step(&lw, insns, count, i);
     }
@@ -42002,12 +42123,7 @@ void pwsp_legal_form_apply(pwsp_lowering *lw, const pwsp_insn *insns, uint64_t c
             pwsp_form_scratch(lw, (pwsp_legal_scratch)form->scratch, &insn);
         }
     }
-    pwsp_insn *added = lw->is_out ? NULL : pwsp_list_add(lw->list, (ptoisa_op)insn.op);
-    if (added) {
-        *added = insn;
-    } else {
-        lw->is_out = true;
-    }
+    lw->is_out = lw->is_out || !pwsp_list_append(lw->list, &insn);
 }
 
 // -- the proof ------------------------------------------------------------------------------------
@@ -42138,18 +42254,19 @@ PWSP_INTERNAL bool pwsp_list_cut(pwsp_list *list, const ptoisa_machine *machine,
 
 // Cutting a list into a cube and a vector half.
 
+static uint32_t pwsp_cut_side(const pwsp_list *list, uint32_t tile) {
+    return tile ? 1u << (list->tiles[tile].memory == PTOISA_VEC ? PWSP_SIDE_VECTOR : PWSP_SIDE_CUBE)
+                : 0;
+}
+
 // Which cores' memories an instruction's tiles are in, as bits 1 << pwsp_side.
 static uint32_t pwsp_cut_sides(const pwsp_list *list, const pwsp_insn *insn) {
-    uint32_t sides = 0;
-    for (uint32_t k = 0; k < PWSP_INSN_SRC_MAX + PWSP_INSN_DST_MAX + 1; k++) {
-        uint32_t tile = k < PWSP_INSN_SRC_MAX ? insn->src[k]
-                        : k < PWSP_INSN_SRC_MAX + PWSP_INSN_DST_MAX
-                            ? insn->dst[k - PWSP_INSN_SRC_MAX]
-                            : insn->tmp;
-        if (tile) {
-            bool is_vector = list->tiles[tile].memory == PTOISA_VEC;
-            sides |= 1u << (is_vector ? PWSP_SIDE_VECTOR : PWSP_SIDE_CUBE);
-        }
+    uint32_t sides = pwsp_cut_side(list, insn->tmp);
+    for (uint32_t k = 0; k < PWSP_INSN_SRC_MAX; k++) {
+        sides |= pwsp_cut_side(list, insn->src[k]);
+    }
+    for (uint32_t k = 0; k < PWSP_INSN_DST_MAX; k++) {
+        sides |= pwsp_cut_side(list, insn->dst[k]);
     }
     return sides;
 }
@@ -42285,9 +42402,8 @@ static void pwsp_cut_store(pwsp_cut *cut, const pwsp_insn *insn) {
         pwsp_cut_vector(cut, PTOISA_TCVT, narrow, tile, PTOISA_CAST_RINT);
         tile = narrow;
     }
-    pwsp_insn *store = pwsp_list_add(cut->list, PTOISA_TSTORE);
+    pwsp_insn *store = pwsp_list_append(cut->list, insn);
     if (store) {
-        *store = *insn;
         store->src[0] = tile;
         store->side = PWSP_SIDE_VECTOR;
         store->variant =
@@ -42314,12 +42430,11 @@ static bool pwsp_cut_reroute(pwsp_cut *cut, const pwsp_insn *insn) {
         return false;
     }
     uint32_t tile = pwsp_cut_relay(cut, insn->dst[0]);
-    pwsp_insn *load = tile ? pwsp_list_add(cut->list, PTOISA_TLOAD) : NULL;
+    pwsp_insn *load = tile ? pwsp_list_append(cut->list, insn) : NULL;
     if (!load) {
         cut->is_out = true;
         return true;
     }
-    *load = *insn;
     load->dst[0] = tile;
     load->side = PWSP_SIDE_VECTOR;
     pwsp_cut_cross(cut, insn->dst[0], tile, true);
@@ -42415,6 +42530,7 @@ PWSP_INTERNAL bool pwsp_list_cut(pwsp_list *list, const ptoisa_machine *machine,
     cut.list = list;
     cut.param_dtypes = param_dtypes;
     pwsp_cut_find_shared(&cut, insns, count);
+    cut.is_out = !pwsp_list_reserve(list, count);
     for (uint64_t i = 0; i < count && !cut.is_out; i++) {
         uint32_t sides = pwsp_cut_sides(list, &insns[i]);
         if (sides == PWSP_CUT_BOTH) {
@@ -42425,12 +42541,11 @@ PWSP_INTERNAL bool pwsp_list_cut(pwsp_list *list, const ptoisa_machine *machine,
         if (sides == 1u << PWSP_SIDE_CUBE && pwsp_cut_reroute(&cut, &insns[i])) {
             continue;
         }
-        pwsp_insn *insn = pwsp_list_add(list, (ptoisa_op)insns[i].op);
+        pwsp_insn *insn = pwsp_list_append(list, &insns[i]);
         if (!insn) {
             cut.is_out = true;
             break;
         }
-        *insn = insns[i];
         insn->side = (uint8_t)(pwsp_insn_is_mark(insn)         ? PWSP_SIDE_ANY
                                : sides >> PWSP_SIDE_VECTOR & 1 ? PWSP_SIDE_VECTOR
                                                                : PWSP_SIDE_CUBE);
@@ -42786,11 +42901,12 @@ static pwsp_tile_code *pwsp_tile_code_make(const ptowsp_body *body, const pwsp_l
     size_t loops = list->loop_count ? (list->loop_count + 1) * sizeof(pwsp_code_loop) : 0;
     size_t numbers_at = loops_at + (loops + 15) / 16 * 16;
     size_t size = numbers_at + sizeof(uint32_t) * pwsp_tile_code_loops(list, NULL, NULL);
-    char *block = (char *)pwsp_memory_alloc(&body->memory, size);
+    char *block = (char *)pwsp_memory_take(&body->memory, size);
     if (!block) {
         return NULL;
     }
     pwsp_tile_code *code = (pwsp_tile_code *)(void *)block;
+    memset(code, 0, sizeof *code);
     code->reference_count = 1;
     code->memory = body->memory;
     code->size = size;
@@ -42809,6 +42925,7 @@ static pwsp_tile_code *pwsp_tile_code_make(const ptowsp_body *body, const pwsp_l
     code->loops = (const pwsp_code_loop *)(void *)(block + loops_at);
     code->loop_tiles = (const uint32_t *)(void *)(block + numbers_at);
     if (loops) {
+        memset(block + loops_at, 0, loops);
         pwsp_tile_code_loops(list, (pwsp_code_loop *)(void *)(block + loops_at),
                              (uint32_t *)(void *)(block + numbers_at));
     }
@@ -43015,7 +43132,12 @@ PWSP_INTERNAL void pwsp_tile_core_iterate(pwsp_tile_core *core, const pwsp_tile_
 PWSP_INTERNAL void pwsp_tile_core_leave(pwsp_tile_core *core, const pwsp_tile_code *code,
                                         uint32_t loop, uint64_t count);
 
-// Puts a task's tiles where they are before all loops, with their valid sizes.
+// Says which rows of a task the first vector core has, where two share them: half of them.
+PWSP_INTERNAL void pwsp_tile_core_cut(pwsp_tile_core *core, const pwsp_tile_code *code,
+                                      const ptowsp_task *task);
+
+// Puts a task's tiles where they are before all loops, with their valid sizes; those in UB as they
+// are cut.
 PWSP_INTERNAL void pwsp_tile_core_place(pwsp_tile_core *core, const pwsp_tile_code *code,
                                         const ptowsp_task *task, bool is_dry);
 
@@ -43053,10 +43175,19 @@ bool pwsp_tile_core_reserve_tiles(pwsp_tile_core *core, const pwsp_tile_code *co
     if (!code->is_mixed) {
         return true;
     }
-    if (!core->block) {
-        core->block = (pwsp_tile_block *)pwsp_memory_alloc(&core->memory, sizeof *core->block);
+    if (!core->block) {  // its cores and FIFOs are set up by each run
+        core->block = (pwsp_tile_block *)pwsp_memory_take(&core->memory, sizeof *core->block);
         if (!core->block) {
             return false;
+        }
+        pwsp_tile_block *block = core->block;
+        block->turn = block->cut = block->ub_size = 0;
+        block->tiles = NULL;
+        block->tile_capacity = 0;
+        block->ub = NULL;
+        for (int i = 0; i < PWSP_FIFO_COUNT; i++) {
+            block->fifos[i].slots = NULL;
+            block->fifos[i].size = 0;
         }
     }
     tiles = core->block->tiles;
@@ -43313,12 +43444,16 @@ PWSP_INTERNAL void pwsp_tile_core_size(pwsp_tile_core *core, const pwsp_tile_cod
     }
 }
 
-PWSP_INTERNAL void pwsp_tile_core_place(pwsp_tile_core *core, const pwsp_tile_code *code,
-                                        const ptowsp_task *task, bool is_dry) {
+PWSP_INTERNAL void pwsp_tile_core_cut(pwsp_tile_core *core, const pwsp_tile_code *code,
+                                      const ptowsp_task *task) {
     if (code->split_tile) {
         const pwsp_valid *rows = &code->tiles[code->split_tile].valid_rows;
         core->block->cut = (pwsp_task_valid(core, task, code, rows) + 1) / 2;
     }
+}
+
+PWSP_INTERNAL void pwsp_tile_core_place(pwsp_tile_core *core, const pwsp_tile_code *code,
+                                        const ptowsp_task *task, bool is_dry) {
     uint8_t *memory[PTOISA_MEMORY_COUNT];
     for (int i = 0; i < PTOISA_MEMORY_COUNT; i++) {
         memory[i] = pwsp_tile_core_begin_of(core->blocks[i]);
@@ -43876,6 +44011,7 @@ bool pwsp_tile_core_run(pwsp_tile_core *core, const pwsp_tile_code *code, const 
         return false;
     }
     pwsp_tile_core_begin(core, code, core->cost, is_dry);
+    pwsp_tile_core_cut(core, code, task);
     pwsp_tile_core_place(core, code, task, is_dry);
     pwsp_tile_core_walk(core, code, task, 0, code->insn_count);
     *out_cycles = pwsp_tile_core_cycles(core, code);
@@ -43892,6 +44028,7 @@ bool pwsp_tile_code_measure(const pwsp_tile_code *code, const ptowsp_cost *cost,
     if (code->loop_count && !pwsp_tile_core_check_loops(core, code, NULL)) {
         return false;
     }
+    pwsp_tile_core_cut(core, code, NULL);
     pwsp_tile_core_place(core, code, NULL, true);
     pwsp_tile_core_walk(core, code, NULL, 0, code->insn_count);
     out_stats->cycles = pwsp_tile_core_cycles(core, code);
@@ -43931,17 +44068,22 @@ void pwsp_tile_core_check_all(pwsp_tile_core *core, const pwsp_tile_code *code,
             core->block->vectors[i].fault_user = user;
         }
     }
-    pwsp_tile_core_place(core, code, NULL, true);
-    for (uint32_t i = 1; i < code->tile_count && code->split_tile; i++) {
+    if (code->split_tile) {
         core->block->cut = UINT32_MAX;  // whole tiles, on the first of two vector cores
-        pwsp_tile_core_size(core, code, NULL, i);
     }
+    pwsp_tile_core_place(core, code, NULL, true);
     for (uint32_t i = 0; i < code->insn_count; i++) {
         const pwsp_insn *insn = &code->insns[i];
-        pwsp_core_of(core, insn)->is_checked =
-            !pwsp_insn_is_mark(insn) && !pwsp_insn_is_crossing(code, insn);
+        if (pwsp_insn_is_mark(insn) || pwsp_insn_is_sync(insn)) {
+            continue;  // no operands; and flags are proved
+        }
+        pwsp_core_of(core, insn)->is_checked = !pwsp_insn_is_crossing(code, insn);
         *out_insn = i;
-        pwsp_tile_core_insn(core, code, insn, NULL);
+        if (pwsp_insn_is_fifo(insn)) {
+            pwsp_tile_core_insn(core, code, insn, NULL);  // both vector cores fill and free slots
+        } else {
+            pwsp_tile_core_insn_on(core, code, insn, NULL);
+        }
     }
 }
 

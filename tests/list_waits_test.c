@@ -558,7 +558,7 @@ static void waits__survives_each_refused_allocation(void **state) {
             assert_int_equal(b.memory.live_bytes, bytes);
         }
     }
-    assert_true(refused > 10);
+    assert_true(refused > 3);  // all but the last are refused: blocks of an arena, and the list
     b.memory.refuse_at = 0;
     built_must(&b, pwsp_list_verify(&b.list, &b.machine, &b.fault));
     built_free(&b);

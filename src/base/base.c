@@ -55,9 +55,13 @@ PWSP_INTERNAL pwsp_memory pwsp_memory_make(ptowsp_resize_fn resize, void *user) 
     return memory;
 }
 
-PWSP_INTERNAL void *pwsp_memory_alloc(const pwsp_memory *memory, size_t size) {
+PWSP_INTERNAL void *pwsp_memory_take(const pwsp_memory *memory, size_t size) {
     PTOWSP_ASSERT(size > 0);
-    void *ptr = memory->resize(memory->user, NULL, 0, size);
+    return memory->resize(memory->user, NULL, 0, size);
+}
+
+PWSP_INTERNAL void *pwsp_memory_alloc(const pwsp_memory *memory, size_t size) {
+    void *ptr = pwsp_memory_take(memory, size);
     return ptr ? memset(ptr, 0, size) : NULL;
 }
 
@@ -147,8 +151,8 @@ static pwsp_arena_block *pwsp_arena_grow(pwsp_arena *arena, pwsp_arena_block *la
     }
     size_t block_size = last ? last->size * 2 : PWSP_ARENA_BLOCK_MIN;
     block_size = block_size < size + overhead ? size + overhead : block_size;
-    const pwsp_memory *memory = &arena->memory;  // not zeroed: pwsp_arena_take zeroes what it gives
-    pwsp_arena_block *block = (pwsp_arena_block *)memory->resize(memory->user, NULL, 0, block_size);
+    // Not zeroed: pwsp_arena_take zeroes what it gives.
+    pwsp_arena_block *block = (pwsp_arena_block *)pwsp_memory_take(&arena->memory, block_size);
     if (!block) {
         return NULL;
     }

@@ -116,6 +116,9 @@ PWSP_INTERNAL pwsp_memory pwsp_memory_make(ptowsp_resize_fn resize, void *user);
 
 // Allocates size > 0 zeroed bytes, or returns NULL. Alignment is malloc's.
 PWSP_INTERNAL void *pwsp_memory_alloc(const pwsp_memory *memory, size_t size);
+
+// The same, for memory that the caller fills: not zeroed.
+PWSP_INTERNAL void *pwsp_memory_take(const pwsp_memory *memory, size_t size);
 PWSP_INTERNAL void pwsp_memory_free(const pwsp_memory *memory, void *ptr, size_t size);
 
 // Makes room for `needed` items in an array that grows by doubling, from 16; what is new is zeroed.

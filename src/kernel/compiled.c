@@ -182,11 +182,12 @@ static pwsp_tile_code *pwsp_tile_code_make(const ptowsp_body *body, const pwsp_l
     size_t loops = list->loop_count ? (list->loop_count + 1) * sizeof(pwsp_code_loop) : 0;
     size_t numbers_at = loops_at + (loops + 15) / 16 * 16;
     size_t size = numbers_at + sizeof(uint32_t) * pwsp_tile_code_loops(list, NULL, NULL);
-    char *block = (char *)pwsp_memory_alloc(&body->memory, size);
+    char *block = (char *)pwsp_memory_take(&body->memory, size);
     if (!block) {
         return NULL;
     }
     pwsp_tile_code *code = (pwsp_tile_code *)(void *)block;
+    memset(code, 0, sizeof *code);
     code->reference_count = 1;
     code->memory = body->memory;
     code->size = size;
@@ -205,6 +206,7 @@ static pwsp_tile_code *pwsp_tile_code_make(const ptowsp_body *body, const pwsp_l
     code->loops = (const pwsp_code_loop *)(void *)(block + loops_at);
     code->loop_tiles = (const uint32_t *)(void *)(block + numbers_at);
     if (loops) {
+        memset(block + loops_at, 0, loops);
         pwsp_tile_code_loops(list, (pwsp_code_loop *)(void *)(block + loops_at),
                              (uint32_t *)(void *)(block + numbers_at));
     }

@@ -4,18 +4,19 @@
 
 #include "split.h"
 
+static uint32_t pwsp_cut_side(const pwsp_list *list, uint32_t tile) {
+    return tile ? 1u << (list->tiles[tile].memory == PTOISA_VEC ? PWSP_SIDE_VECTOR : PWSP_SIDE_CUBE)
+                : 0;
+}
+
 // Which cores' memories an instruction's tiles are in, as bits 1 << pwsp_side.
 static uint32_t pwsp_cut_sides(const pwsp_list *list, const pwsp_insn *insn) {
-    uint32_t sides = 0;
-    for (uint32_t k = 0; k < PWSP_INSN_SRC_MAX + PWSP_INSN_DST_MAX + 1; k++) {
-        uint32_t tile = k < PWSP_INSN_SRC_MAX ? insn->src[k]
-                        : k < PWSP_INSN_SRC_MAX + PWSP_INSN_DST_MAX
-                            ? insn->dst[k - PWSP_INSN_SRC_MAX]
-                            : insn->tmp;
-        if (tile) {
-            bool is_vector = list->tiles[tile].memory == PTOISA_VEC;
-            sides |= 1u << (is_vector ? PWSP_SIDE_VECTOR : PWSP_SIDE_CUBE);
-        }
+    uint32_t sides = pwsp_cut_side(list, insn->tmp);
+    for (uint32_t k = 0; k < PWSP_INSN_SRC_MAX; k++) {
+        sides |= pwsp_cut_side(list, insn->src[k]);
+    }
+    for (uint32_t k = 0; k < PWSP_INSN_DST_MAX; k++) {
+        sides |= pwsp_cut_side(list, insn->dst[k]);
     }
     return sides;
 }
@@ -151,9 +152,8 @@ static void pwsp_cut_store(pwsp_cut *cut, const pwsp_insn *insn) {
         pwsp_cut_vector(cut, PTOISA_TCVT, narrow, tile, PTOISA_CAST_RINT);
         tile = narrow;
     }
-    pwsp_insn *store = pwsp_list_add(cut->list, PTOISA_TSTORE);
+    pwsp_insn *store = pwsp_list_append(cut->list, insn);
     if (store) {
-        *store = *insn;
         store->src[0] = tile;
         store->side = PWSP_SIDE_VECTOR;
         store->variant =
@@ -180,12 +180,11 @@ static bool pwsp_cut_reroute(pwsp_cut *cut, const pwsp_insn *insn) {
         return false;
     }
     uint32_t tile = pwsp_cut_relay(cut, insn->dst[0]);
-    pwsp_insn *load = tile ? pwsp_list_add(cut->list, PTOISA_TLOAD) : NULL;
+    pwsp_insn *load = tile ? pwsp_list_append(cut->list, insn) : NULL;
     if (!load) {
         cut->is_out = true;
         return true;
     }
-    *load = *insn;
     load->dst[0] = tile;
     load->side = PWSP_SIDE_VECTOR;
     pwsp_cut_cross(cut, insn->dst[0], tile, true);
@@ -281,6 +280,7 @@ PWSP_INTERNAL bool pwsp_list_cut(pwsp_list *list, const ptoisa_machine *machine,
     cut.list = list;
     cut.param_dtypes = param_dtypes;
     pwsp_cut_find_shared(&cut, insns, count);
+    cut.is_out = !pwsp_list_reserve(list, count);
     for (uint64_t i = 0; i < count && !cut.is_out; i++) {
         uint32_t sides = pwsp_cut_sides(list, &insns[i]);
         if (sides == PWSP_CUT_BOTH) {
@@ -291,12 +291,11 @@ PWSP_INTERNAL bool pwsp_list_cut(pwsp_list *list, const ptoisa_machine *machine,
         if (sides == 1u << PWSP_SIDE_CUBE && pwsp_cut_reroute(&cut, &insns[i])) {
             continue;
         }
-        pwsp_insn *insn = pwsp_list_add(list, (ptoisa_op)insns[i].op);
+        pwsp_insn *insn = pwsp_list_append(list, &insns[i]);
         if (!insn) {
             cut.is_out = true;
             break;
         }
-        *insn = insns[i];
         insn->side = (uint8_t)(pwsp_insn_is_mark(insn)         ? PWSP_SIDE_ANY
                                : sides >> PWSP_SIDE_VECTOR & 1 ? PWSP_SIDE_VECTOR
                                                                : PWSP_SIDE_CUBE);

@@ -502,6 +502,7 @@ bool pwsp_tile_core_run(pwsp_tile_core *core, const pwsp_tile_code *code, const 
         return false;
     }
     pwsp_tile_core_begin(core, code, core->cost, is_dry);
+    pwsp_tile_core_cut(core, code, task);
     pwsp_tile_core_place(core, code, task, is_dry);
     pwsp_tile_core_walk(core, code, task, 0, code->insn_count);
     *out_cycles = pwsp_tile_core_cycles(core, code);
@@ -518,6 +519,7 @@ bool pwsp_tile_code_measure(const pwsp_tile_code *code, const ptowsp_cost *cost,
     if (code->loop_count && !pwsp_tile_core_check_loops(core, code, NULL)) {
         return false;
     }
+    pwsp_tile_core_cut(core, code, NULL);
     pwsp_tile_core_place(core, code, NULL, true);
     pwsp_tile_core_walk(core, code, NULL, 0, code->insn_count);
     out_stats->cycles = pwsp_tile_core_cycles(core, code);
@@ -557,16 +559,21 @@ void pwsp_tile_core_check_all(pwsp_tile_core *core, const pwsp_tile_code *code,
             core->block->vectors[i].fault_user = user;
         }
     }
-    pwsp_tile_core_place(core, code, NULL, true);
-    for (uint32_t i = 1; i < code->tile_count && code->split_tile; i++) {
+    if (code->split_tile) {
         core->block->cut = UINT32_MAX;  // whole tiles, on the first of two vector cores
-        pwsp_tile_core_size(core, code, NULL, i);
     }
+    pwsp_tile_core_place(core, code, NULL, true);
     for (uint32_t i = 0; i < code->insn_count; i++) {
         const pwsp_insn *insn = &code->insns[i];
-        pwsp_core_of(core, insn)->is_checked =
-            !pwsp_insn_is_mark(insn) && !pwsp_insn_is_crossing(code, insn);
+        if (pwsp_insn_is_mark(insn) || pwsp_insn_is_sync(insn)) {
+            continue;  // no operands; and flags are proved
+        }
+        pwsp_core_of(core, insn)->is_checked = !pwsp_insn_is_crossing(code, insn);
         *out_insn = i;
-        pwsp_tile_core_insn(core, code, insn, NULL);
+        if (pwsp_insn_is_fifo(insn)) {
+            pwsp_tile_core_insn(core, code, insn, NULL);  // both vector cores fill and free slots
+        } else {
+            pwsp_tile_core_insn_on(core, code, insn, NULL);
+        }
     }
 }

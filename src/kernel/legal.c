@@ -11,17 +11,16 @@
 #include <stdio.h>
 
 const pwsp_legal_row *pwsp_legal_row_of(ptoisa_op op) {
-    static const pwsp_legal_row rows[] = {
-#define PWSP_LEGAL_ROW(name, a2a3, through, a5) {PTOISA_##name, {(a2a3), (a5)}, (through)},
+    switch (op) {
+#define PWSP_LEGAL_ROW(name, a2a3, through, a5)                                                    \
+    case PTOISA_##name: {                                                                          \
+        static const pwsp_legal_row row = {PTOISA_##name, {(a2a3), (a5)}, (through)};              \
+        return &row;                                                                               \
+    }
         PWSP_LEGAL(PWSP_LEGAL_ROW)
 #undef PWSP_LEGAL_ROW
-    };
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        if (rows[i].op == op) {
-            return &rows[i];
-        }
+    default: return NULL;
     }
-    return NULL;
 }
 
 typedef enum pwsp_legality { PWSP_LEGAL_AS_IT_IS, PWSP_LEGAL_WIDE, PWSP_LEGAL_NOT } pwsp_legality;
@@ -176,12 +175,7 @@ static void pwsp_legal_type_apply(pwsp_lowering *lw, const pwsp_insn *insns, uin
         pwsp_legal_widen(lw, insns[at]);
         return;
     }
-    pwsp_insn *insn = pwsp_list_add(lw->list, (ptoisa_op)insns[at].op);
-    if (insn) {
-        *insn = insns[at];
-    } else {
-        lw->is_out = true;
-    }
+    lw->is_out = !pwsp_list_append(lw->list, &insns[at]);
 }
 
 static bool pwsp_legal_rewrite(ptowsp_body *body, pwsp_list *list, pwsp_legal_step step,
@@ -194,6 +188,7 @@ static bool pwsp_legal_rewrite(ptowsp_body *body, pwsp_list *list, pwsp_legal_st
     memset(&lw, 0, sizeof lw);
     lw.body = body;
     lw.list = list;
+    lw.is_out = !pwsp_list_reserve(list, count);
     for (uint64_t i = 0; i < count && !lw.is_out; i++) {
         step(&lw, insns, count, i);
     }

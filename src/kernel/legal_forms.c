@@ -345,12 +345,7 @@ void pwsp_legal_form_apply(pwsp_lowering *lw, const pwsp_insn *insns, uint64_t c
             pwsp_form_scratch(lw, (pwsp_legal_scratch)form->scratch, &insn);
         }
     }
-    pwsp_insn *added = lw->is_out ? NULL : pwsp_list_add(lw->list, (ptoisa_op)insn.op);
-    if (added) {
-        *added = insn;
-    } else {
-        lw->is_out = true;
-    }
+    lw->is_out = lw->is_out || !pwsp_list_append(lw->list, &insn);
 }
 
 // -- the proof ------------------------------------------------------------------------------------

@@ -28,17 +28,47 @@ bool pwsp_list_begin(pwsp_list *list) {
     return has_room;
 }
 
-pwsp_insn *pwsp_list_add(pwsp_list *list, ptoisa_op op) {
-    void *items = list->insns;
-    if (!pwsp_memory_grow(&list->memory, &items, &list->insn_capacity, list->insn_count + 1,
-                          sizeof list->insns[0])) {
-        return NULL;
+PWSP_INTERNAL bool pwsp_list_reserve(pwsp_list *list, uint64_t insn_count) {
+    uint64_t capacity = insn_count + insn_count / 4 + 8, size;
+    if (insn_count <= list->insn_capacity) {
+        return true;
     }
-    list->insns = (pwsp_insn *)items;
-    pwsp_insn *insn = &list->insns[list->insn_count++];
-    memset(insn, 0, sizeof *insn);
-    insn->op = (uint8_t)op;
-    return insn;
+    bool is_size = pwsp_mul_fits(capacity, sizeof list->insns[0], &size) && size <= SIZE_MAX;
+    pwsp_insn *insns = is_size ? (pwsp_insn *)pwsp_memory_take(&list->memory, (size_t)size) : NULL;
+    if (!insns) {
+        return false;
+    }
+    if (list->insns) {
+        memcpy(insns, list->insns, (size_t)list->insn_count * sizeof insns[0]);
+        pwsp_memory_free(&list->memory, list->insns, (size_t)list->insn_capacity * sizeof insns[0]);
+    }
+    list->insns = insns;
+    list->insn_capacity = capacity;
+    return true;
+}
+
+// Room for the next instruction; NULL when memory is out.
+static pwsp_insn *pwsp_list_next(pwsp_list *list) {
+    bool has_room =
+        list->insn_count < list->insn_capacity || pwsp_list_reserve(list, list->insn_count * 2 + 8);
+    return has_room ? &list->insns[list->insn_count++] : NULL;
+}
+
+PWSP_INTERNAL pwsp_insn *pwsp_list_append(pwsp_list *list, const pwsp_insn *insn) {
+    pwsp_insn *appended = pwsp_list_next(list);
+    if (appended) {
+        *appended = *insn;
+    }
+    return appended;
+}
+
+pwsp_insn *pwsp_list_add(pwsp_list *list, ptoisa_op op) {
+    pwsp_insn *added = pwsp_list_next(list);
+    if (added) {
+        memset(added, 0, sizeof *added);
+        added->op = (uint8_t)op;
+    }
+    return added;
 }
 
 uint32_t pwsp_list_add_tile(pwsp_list *list) {
@@ -82,14 +112,8 @@ ptoisa_pipe pwsp_insn_pipe(const pwsp_list *list, const pwsp_insn *insn) {
         bool is_vector = list->tiles[insn->src[0]].memory == PTOISA_VEC;
         return is_vector ? PTOISA_PIPE_MTE3 : PTOISA_PIPE_FIX;
     }
-    ptoisa_tile dst, src;
-    memset(&dst, 0, sizeof dst);
-    memset(&src, 0, sizeof src);
-    if (insn->dst[0]) {
-        dst.memory = list->tiles[insn->dst[0]].memory;
-    }
-    if (insn->src[0]) {
-        src.memory = list->tiles[insn->src[0]].memory;
-    }
+    ptoisa_tile dst, src;  // only their memories are looked at
+    dst.memory = insn->dst[0] ? list->tiles[insn->dst[0]].memory : (uint8_t)PTOISA_VEC;
+    src.memory = insn->src[0] ? list->tiles[insn->src[0]].memory : (uint8_t)PTOISA_VEC;
     return ptoisa_pipe_of((ptoisa_op)insn->op, &dst, &src);
 }

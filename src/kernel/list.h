@@ -192,6 +192,12 @@ PWSP_INTERNAL void pwsp_list_free(pwsp_list *list);
 // Makes sure that there is a tile 0, which stands for none; false when memory is out.
 PWSP_INTERNAL bool pwsp_list_begin(pwsp_list *list);
 
+// Makes room for so many instructions, and some more; false when memory is out.
+PWSP_INTERNAL bool pwsp_list_reserve(pwsp_list *list, uint64_t insn_count);
+
+// Appends a copy of an instruction, which is not this list's; NULL when memory is out.
+PWSP_INTERNAL pwsp_insn *pwsp_list_append(pwsp_list *list, const pwsp_insn *insn);
+
 // Appends a zeroed instruction or tile; NULL (or 0) when memory is out.
 PWSP_INTERNAL pwsp_insn *pwsp_list_add(pwsp_list *list, ptoisa_op op);
 PWSP_INTERNAL uint32_t pwsp_list_add_tile(pwsp_list *list);
@@ -220,6 +226,12 @@ PWSP_INTERNAL bool pwsp_loop_is_within(const pwsp_list_loop *loops, uint32_t loo
 // Is an instruction LOOP or END?
 PWSP_INLINE bool pwsp_insn_is_mark(const pwsp_insn *insn) {
     return insn->op == PWSP_INSN_LOOP || insn->op == PWSP_INSN_END;
+}
+
+// Is it a flag or a barrier, which has no operands?
+PWSP_INLINE bool pwsp_insn_is_sync(const pwsp_insn *insn) {
+    return insn->op == PTOISA_SET_FLAG || insn->op == PTOISA_WAIT_FLAG ||
+           insn->op == PTOISA_PIPE_BARRIER;
 }
 
 PWSP_INLINE bool pwsp_insn_is_fifo(const pwsp_insn *insn) {

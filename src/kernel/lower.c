@@ -201,7 +201,8 @@ bool pwsp_lower(ptowsp_body *body, pwsp_list *list, pwsp_list_fault *fault) {
     lowering.list = list;
     size_t size = (size_t)(body->op_count + 1) * sizeof(pwsp_lowered);
     lowering.values = (pwsp_lowered *)pwsp_memory_alloc(&body->memory, size);
-    if (!lowering.values || !pwsp_list_begin(list)) {
+    if (!lowering.values || !pwsp_list_reserve(list, 2 * body->op_count) ||
+        !pwsp_list_begin(list)) {
         pwsp_memory_free(&body->memory, lowering.values, size);
         return pwsp_list_fail(fault, PTOWSP_OUT_OF_MEMORY, 0, "out of memory");
     }

@@ -124,15 +124,31 @@ void pwsp_pass_fold(ptowsp_body *body) {
     }
 }
 
+// The first so many values have a bit each where a pass notes something of them.
+#define PWSP_PASS_BITS 256
+
 // -- drop dead ------------------------------------------------------------------------------------
 
+static bool pwsp_kind_has_effect(uint8_t kind) {
+    return kind == PWSP_KOP_STORE || kind == PWSP_KOP_STORE_ADD || kind == PWSP_KOP_INSTRUCTION ||
+           kind == PWSP_KOP_LOOP || kind == PWSP_KOP_END || kind == PWSP_KOP_NEXT;
+}
+
+// Backwards, with bits of what those behind use, so that most operations need no look at all others.
+// Only one that none behind uses may still be used by one ahead of it.
 void pwsp_pass_drop_dead(ptowsp_body *body) {
+    uint64_t used[PWSP_PASS_BITS / 64];
+    memset(used, 0, sizeof used);
     for (uint64_t i = body->op_count; i-- > 1;) {
         pwsp_kop *op = &body->ops[i];
-        bool has_effect = op->kind == PWSP_KOP_STORE || op->kind == PWSP_KOP_STORE_ADD ||
-                          op->kind == PWSP_KOP_INSTRUCTION || op->kind == PWSP_KOP_LOOP ||
-                          op->kind == PWSP_KOP_END || op->kind == PWSP_KOP_NEXT;
-        op->is_dead = !has_effect && pwsp_body_use_count(body, (uint32_t)i) == 0;
+        bool is_used =
+            pwsp_kind_has_effect(op->kind) || (i < PWSP_PASS_BITS && (used[i / 64] >> i % 64 & 1));
+        op->is_dead = !is_used && pwsp_body_use_count(body, (uint32_t)i) == 0;
+        for (uint32_t j = 0; j < PWSP_KOP_SRC_MAX && !op->is_dead; j++) {
+            if (op->src[j] < PWSP_PASS_BITS) {
+                used[op->src[j] / 64] |= UINT64_C(1) << op->src[j] % 64;
+            }
+        }
     }
 }
 

@@ -83,13 +83,13 @@ static bool pwsp_proof_match_flag(pwsp_proof *proof, uint32_t i, pwsp_proof_even
 PWSP_INTERNAL bool pwsp_proof_match_flags(pwsp_proof *proof) {
     pwsp_proof_event events[PWSP_PROOF_HALVES][PTOISA_PIPE_COUNT][PTOISA_PIPE_COUNT]
                            [PTOISA_EVENT_COUNT];
-    memset(events, 0, sizeof events);
+    memset(events, 0, proof->list->is_mixed ? sizeof events : sizeof events[0]);
     uint32_t open_count = 0;
     for (uint32_t i = 0; i < proof->count; i++) {
         const pwsp_insn *insn = &proof->list->insns[i];
         uint32_t src = insn->src_pipe, dst = insn->dst_pipe, event = insn->event;
         bool is_set = insn->op == PTOISA_SET_FLAG;
-        if (!pwsp_proof_is_sync(insn)) {
+        if (!pwsp_insn_is_sync(insn)) {
             proof->pipes[i] = (uint8_t)pwsp_insn_pipe(proof->list, insn);
             continue;
         }
@@ -218,10 +218,12 @@ typedef struct pwsp_proof_walk {
     bool has_slow_vector;                                   // A2/A3
 } pwsp_proof_walk;
 
-static void pwsp_proof_learn(pwsp_proof_clock *to, const pwsp_proof_clock *from) {
-    uint32_t *a = &to->ended[0][0];
-    const uint32_t *b = &from->ended[0][0];
-    for (uint32_t i = 0; i < PWSP_PROOF_CORES * PTOISA_PIPE_COUNT; i++) {
+// There are less than 2^31 instructions, so numbers are compared with signs, which all machines can.
+static void pwsp_proof_learn(pwsp_proof_clock *PWSP_RESTRICT to,
+                             const pwsp_proof_clock *PWSP_RESTRICT from) {
+    int32_t *a = (int32_t *)&to->ended[0][0];
+    const int32_t *b = (const int32_t *)&from->ended[0][0];
+    for (uint32_t i = 0; i < PWSP_PROOF_CORES * PWSP_PROOF_ROW; i++) {
         a[i] = a[i] > b[i] ? a[i] : b[i];
     }
 }
@@ -332,8 +334,9 @@ static bool pwsp_proof_check_accesses(pwsp_proof_walk *walk, uint32_t x, uint32_
         return true;
     }
     bool is_global = proof->accesses[proof->starts[x + 1] - 1].memory == PTOISA_MEMORY_COUNT;
-    for (uint32_t of = 0; of < PWSP_PROOF_HALVES; of++) {
-        for (uint32_t p = 0; p < PTOISA_PIPE_COUNT && (of == half || is_global); p++) {
+    uint32_t begin = is_global ? 0 : half, end = is_global ? PWSP_PROOF_HALVES : half + 1;
+    for (uint32_t of = begin; of < end; of++) {
+        for (uint32_t p = 0; p < PTOISA_PIPE_COUNT; p++) {
             bool is_own = of == half && p == pipe && !is_slow;
             if (!is_own && walk->last[of][p] > clock->ended[of][p] &&
                 !pwsp_proof_is_ordered(proof, clock->ended[of][p], walk->last[of][p], of, x,

@@ -89,16 +89,26 @@ static bool pwsp_proof_check_address(const pwsp_proof *proof, uint32_t tile, uin
 // An instruction's tiles: those that it reads, then those that it writes, then its scratch.
 #define PWSP_PROOF_OPERANDS (PWSP_INSN_SRC_MAX + 1 + PWSP_INSN_DST_MAX + 1)
 
-static uint32_t pwsp_proof_operand(const pwsp_insn *insn, uint32_t k, bool *out_is_write) {
-    *out_is_write = k > PWSP_INSN_SRC_MAX;
-    if (k < PWSP_INSN_SRC_MAX) {
-        return insn->src[k];
+typedef struct pwsp_proof_operands {
+    uint32_t tiles[PWSP_PROOF_OPERANDS];
+    uint32_t read_count, count;
+} pwsp_proof_operands;
+
+static void pwsp_proof_find_operands(const pwsp_insn *insn, pwsp_proof_operands *out) {
+    uint32_t count = 0;
+    for (uint32_t k = 0; k < PWSP_INSN_SRC_MAX; k++) {
+        out->tiles[count] = insn->src[k];
+        count += insn->src[k] != 0;
     }
-    if (k == PWSP_INSN_SRC_MAX) {
-        return insn->is_dst_read ? insn->dst[0] : 0;
+    out->tiles[count] = insn->dst[0];
+    count += insn->is_dst_read && insn->dst[0];
+    out->read_count = count;
+    for (uint32_t k = 0; k < PWSP_INSN_DST_MAX; k++) {
+        out->tiles[count] = insn->dst[k];
+        count += insn->dst[k] != 0;
     }
-    k -= PWSP_INSN_SRC_MAX + 1;
-    return k < PWSP_INSN_DST_MAX ? insn->dst[k] : insn->tmp;
+    out->tiles[count] = insn->tmp;
+    out->count = count + (insn->tmp != 0);
 }
 
 // Is an instruction one of this list's?
@@ -143,15 +153,17 @@ PWSP_INTERNAL bool pwsp_proof_check_tiles(const pwsp_proof *proof, bool *is_chec
         if (!pwsp_proof_check_insn(proof, i)) {
             return false;
         }
-        for (uint32_t k = 0; k < PWSP_PROOF_OPERANDS && !pwsp_proof_is_sync(insn); k++) {
-            bool is_write;
-            uint32_t tile = pwsp_proof_operand(insn, k, &is_write);
-            if (tile && !pwsp_proof_check_operand(proof, tile, i, is_checked)) {
+        if (pwsp_insn_is_sync(insn)) {
+            continue;
+        }
+        pwsp_proof_operands operands;
+        pwsp_proof_find_operands(insn, &operands);
+        for (uint32_t k = 0; k < operands.count; k++) {
+            if (!pwsp_proof_check_operand(proof, operands.tiles[k], i, is_checked)) {
                 return false;
             }
-            *out_access_count += tile ? 1 : 0;
         }
-        *out_access_count += insn->param ? 1 : 0;
+        *out_access_count += operands.count + (insn->param ? 1 : 0);
     }
     return true;
 }
@@ -162,18 +174,20 @@ PWSP_INTERNAL bool pwsp_proof_find_accesses(pwsp_proof *proof, bool *is_written)
     for (uint32_t i = 0; i < proof->count; i++) {
         const pwsp_insn *insn = &list->insns[i];
         proof->starts[i] = count;
-        for (uint32_t k = 0; k < PWSP_PROOF_OPERANDS && !pwsp_proof_is_sync(insn); k++) {
-            bool is_write;
-            uint32_t tile = pwsp_proof_operand(insn, k, &is_write);
-            if (!tile) {
-                continue;
-            }
+        if (pwsp_insn_is_sync(insn)) {
+            continue;
+        }
+        pwsp_proof_operands operands;
+        pwsp_proof_find_operands(insn, &operands);
+        for (uint32_t k = 0; k < operands.count; k++) {
+            bool is_write = k >= operands.read_count;
+            uint32_t tile = operands.tiles[k];
             const pwsp_list_tile *t = &list->tiles[tile];
             if (!is_write && !is_written[t->root]) {
                 return pwsp_proof_refuse_tile(proof, tile, i, "is read before it is written");
             }
             if (is_write) {
-                is_written[t->root] = k + 1 < PWSP_PROOF_OPERANDS;
+                is_written[t->root] = k + 1 < operands.count || !insn->tmp;  // scratch is not
             }
             pwsp_proof_access *access = &proof->accesses[count++];
             access->begin = pwsp_list_tile_address(list, tile);
@@ -186,7 +200,7 @@ PWSP_INTERNAL bool pwsp_proof_find_accesses(pwsp_proof *proof, bool *is_written)
             }
             proof->last[t->root] = i + 1;
         }
-        if (insn->param && !pwsp_proof_is_sync(insn)) {
+        if (insn->param) {
             pwsp_proof_access *access = &proof->accesses[count++];
             access->begin = insn->param;
             access->end = access->begin + 1;

@@ -76,29 +76,11 @@ static bool pwsp_op_is_by_row(uint32_t op) {
     }
 }
 
-// Is every element of a row-like result made of that element of its operands?
-static bool pwsp_op_is_by_element(uint32_t op) {
-    switch (op) {
-    case PWSP_INSN_TPUSH:
-    case PWSP_INSN_TPOP:
-    case PTOISA_TLOAD:
-    case PTOISA_TSTORE:
-    case PTOISA_TROWEXPAND:
-    case PTOISA_TROWEXPANDADD:
-    case PTOISA_TROWEXPANDSUB:
-    case PTOISA_TROWEXPANDMUL:
-    case PTOISA_TROWEXPANDDIV:
-    case PTOISA_TROWEXPANDMAX:
-    case PTOISA_TROWEXPANDMIN:
-    case PTOISA_TROWEXPANDEXPDIF:
-    case PTOISA_TROWSUM:
-    case PTOISA_TROWMAX:
-    case PTOISA_TROWMIN:
-    case PTOISA_TROWPROD:
-    case PTOISA_TROWARGMAX:
-    case PTOISA_TROWARGMIN: return false;
-    default: return pwsp_op_is_by_row(op);
-    }
+// Of one that is: is every element of a row-like result not made of that element of its operands?
+static bool pwsp_op_is_of_rows(uint32_t op) {
+    return op == PWSP_INSN_TPUSH || op == PWSP_INSN_TPOP || op == PTOISA_TLOAD ||
+           op == PTOISA_TSTORE || (op >= PTOISA_TROWEXPAND && op <= PTOISA_TROWEXPANDEXPDIF) ||
+           (op >= PTOISA_TROWSUM && op <= PTOISA_TROWARGMIN);
 }
 
 // Is a tile a column that is seen as a row, so that its element c is the column's row c?
@@ -132,15 +114,19 @@ static uint32_t pwsp_split_operand(const pwsp_insn *insn, uint32_t k) {
 
 // Either all operands are shared by rows, or all by elements.
 static bool pwsp_insn_is_by_row(const pwsp_list *list, const pwsp_insn *insn) {
-    bool is_by_row = pwsp_op_is_by_row(insn->op), is_by_element = pwsp_op_is_by_element(insn->op);
+    bool is_by_row = pwsp_op_is_by_row(insn->op);
+    bool is_by_element = is_by_row && !pwsp_op_is_of_rows(insn->op);
     for (uint32_t k = 0; k < PWSP_SPLIT_OPERANDS && (is_by_row || is_by_element); k++) {
         uint32_t tile = pwsp_split_operand(insn, k);
-        if (tile >= list->tile_count && tile > 0) {
+        if (tile == 0) {
+            continue;
+        }
+        if (tile >= list->tile_count) {
             return false;
         }
         const pwsp_list_tile *of = &list->tiles[tile];
-        is_by_row = is_by_row && (tile == 0 || pwsp_tile_is_by_row(list, of));
-        is_by_element = is_by_element && (tile == 0 || pwsp_tile_is_flat(list, of));
+        is_by_row = is_by_row && pwsp_tile_is_by_row(list, of);
+        is_by_element = is_by_element && pwsp_tile_is_flat(list, of);
     }
     uint32_t sized = insn->scalar.cols_of;  // every core has to have the same number
     return (is_by_row || is_by_element) && (insn->tmp == 0 || insn->tmp < list->tile_count) &&

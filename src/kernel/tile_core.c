@@ -23,10 +23,19 @@ bool pwsp_tile_core_reserve_tiles(pwsp_tile_core *core, const pwsp_tile_code *co
     if (!code->is_mixed) {
         return true;
     }
-    if (!core->block) {
-        core->block = (pwsp_tile_block *)pwsp_memory_alloc(&core->memory, sizeof *core->block);
+    if (!core->block) {  // its cores and FIFOs are set up by each run
+        core->block = (pwsp_tile_block *)pwsp_memory_take(&core->memory, sizeof *core->block);
         if (!core->block) {
             return false;
+        }
+        pwsp_tile_block *block = core->block;
+        block->turn = block->cut = block->ub_size = 0;
+        block->tiles = NULL;
+        block->tile_capacity = 0;
+        block->ub = NULL;
+        for (int i = 0; i < PWSP_FIFO_COUNT; i++) {
+            block->fifos[i].slots = NULL;
+            block->fifos[i].size = 0;
         }
     }
     tiles = core->block->tiles;
@@ -283,12 +292,16 @@ PWSP_INTERNAL void pwsp_tile_core_size(pwsp_tile_core *core, const pwsp_tile_cod
     }
 }
 
-PWSP_INTERNAL void pwsp_tile_core_place(pwsp_tile_core *core, const pwsp_tile_code *code,
-                                        const ptowsp_task *task, bool is_dry) {
+PWSP_INTERNAL void pwsp_tile_core_cut(pwsp_tile_core *core, const pwsp_tile_code *code,
+                                      const ptowsp_task *task) {
     if (code->split_tile) {
         const pwsp_valid *rows = &code->tiles[code->split_tile].valid_rows;
         core->block->cut = (pwsp_task_valid(core, task, code, rows) + 1) / 2;
     }
+}
+
+PWSP_INTERNAL void pwsp_tile_core_place(pwsp_tile_core *core, const pwsp_tile_code *code,
+                                        const ptowsp_task *task, bool is_dry) {
     uint8_t *memory[PTOISA_MEMORY_COUNT];
     for (int i = 0; i < PTOISA_MEMORY_COUNT; i++) {
         memory[i] = pwsp_tile_core_begin_of(core->blocks[i]);

@@ -33,7 +33,12 @@ PWSP_INTERNAL void pwsp_tile_core_iterate(pwsp_tile_core *core, const pwsp_tile_
 PWSP_INTERNAL void pwsp_tile_core_leave(pwsp_tile_core *core, const pwsp_tile_code *code,
                                         uint32_t loop, uint64_t count);
 
-// Puts a task's tiles where they are before all loops, with their valid sizes.
+// Says which rows of a task the first vector core has, where two share them: half of them.
+PWSP_INTERNAL void pwsp_tile_core_cut(pwsp_tile_core *core, const pwsp_tile_code *code,
+                                      const ptowsp_task *task);
+
+// Puts a task's tiles where they are before all loops, with their valid sizes; those in UB as they
+// are cut.
 PWSP_INTERNAL void pwsp_tile_core_place(pwsp_tile_core *core, const pwsp_tile_code *code,
                                         const ptowsp_task *task, bool is_dry);
 

@@ -38,8 +38,8 @@
 PWSP_INTERNAL uint32_t pwsp_waits_add(pwsp_waits *w, ptoisa_op op, uint32_t src, uint32_t dst,
                                       uint32_t event, uint32_t slot, bool is_early) {
     void *items = w->ops;
-    if (!pwsp_memory_grow(&w->memory, &items, &w->op_capacity, w->op_count + 1, sizeof w->ops[0])) {
-        w->is_out_of_memory = true;
+    if (w->op_count == w->op_capacity &&
+        !pwsp_waits_grow(w, &items, &w->op_capacity, sizeof w->ops[0])) {
         return PWSP_WAITS_NONE;
     }
     w->ops = (pwsp_waits_op *)items;
@@ -58,12 +58,6 @@ PWSP_INTERNAL uint32_t pwsp_waits_add(pwsp_waits *w, ptoisa_op op, uint32_t src,
 static void pwsp_waits_present(const pwsp_waits *w, uint32_t pipe, uint32_t *out_clock) {
     memcpy(out_clock, w->known[pipe], sizeof w->known[pipe]);
     out_clock[pipe] = w->end[pipe];
-}
-
-static void pwsp_waits_learn(pwsp_waits *w, uint32_t pipe, const uint32_t *clock) {
-    for (int q = 0; q < PTOISA_PIPE_COUNT; q++) {
-        w->known[pipe][q] = clock[q] > w->known[pipe][q] ? clock[q] : w->known[pipe][q];
-    }
 }
 
 // Do the flags of a pipe rotate?
@@ -102,35 +96,51 @@ static uint32_t pwsp_waits_stream_at(const pwsp_waits *w, uint32_t pipe, uint32_
     return low;
 }
 
-// Sets a flag on src no earlier than behind what was done at a tick, as soon as an event is free,
-// and waits for it on dst before instruction i. False if no event is free, even now.
-static bool pwsp_waits_flag(pwsp_waits *w, uint32_t src, uint32_t dst, uint32_t tick, uint32_t i) {
-    uint32_t clock[PTOISA_PIPE_COUNT];
-    pwsp_waits_present(w, src, clock);
-    uint32_t event = pwsp_waits_free_event(w, src, dst, clock);
-    if (event == PTOISA_EVENT_COUNT) {
-        return false;
-    }
-    uint32_t low = pwsp_waits_stream_at(w, src, tick), high = w->stream_count[src];
+// The number of the first instruction of the src's stream, from `low` on, behind which an event is
+// free; *out_event gets it. As many as there are: it is free now. PWSP_WAITS_NONE: not even now.
+static uint32_t pwsp_waits_first_free(const pwsp_waits *w, uint32_t src, uint32_t dst, uint32_t low,
+                                      uint32_t *out_event) {
+    uint32_t clock[PWSP_WAITS_ROW], high = w->stream_count[src];
     const uint32_t *stream = w->streams[src];
-    if (low < high &&
-        pwsp_waits_free_event(w, src, dst, w->clocks[stream[low]]) != PTOISA_EVENT_COUNT) {
-        high = low;
+    if (low < high) {  // most often at once
+        *out_event = pwsp_waits_free_event(w, src, dst, w->clocks[stream[low]]);
+        if (*out_event != PTOISA_EVENT_COUNT) {
+            return low;
+        }
+        low++;
     }
-    while (low < high) {
+    pwsp_waits_present(w, src, clock);
+    *out_event = pwsp_waits_free_event(w, src, dst, clock);
+    if (*out_event == PTOISA_EVENT_COUNT) {
+        return PWSP_WAITS_NONE;
+    }
+    while (low < high) {  // one that is free stays so
         uint32_t middle = low + (high - low) / 2;
-        if (pwsp_waits_free_event(w, src, dst, w->clocks[stream[middle]]) == PTOISA_EVENT_COUNT) {
+        uint32_t event = pwsp_waits_free_event(w, src, dst, w->clocks[stream[middle]]);
+        if (event == PTOISA_EVENT_COUNT) {
             low = middle + 1;
         } else {
             high = middle;
+            *out_event = event;
         }
     }
-    uint32_t slot = i;
-    bool is_early = low < w->stream_count[src];
+    return low;
+}
+
+// Sets a flag on src, behind instruction `from` of its stream or as soon after it as an event is
+// free, and waits for it on dst before instruction i. False if no event is free, even now.
+static bool pwsp_waits_flag(pwsp_waits *w, uint32_t src, uint32_t dst, uint32_t from, uint32_t i) {
+    uint32_t clock[PWSP_WAITS_ROW], event, slot = i;
+    uint32_t at = pwsp_waits_first_free(w, src, dst, from, &event);
+    if (at == PWSP_WAITS_NONE) {
+        return false;
+    }
+    bool is_early = at < w->stream_count[src];
     if (is_early) {
-        memcpy(clock, w->clocks[stream[low]], sizeof clock);
-        event = pwsp_waits_free_event(w, src, dst, clock);
-        slot = stream[low] + 1;
+        memcpy(clock, w->clocks[w->streams[src][at]], sizeof clock);
+        slot = w->streams[src][at] + 1;
+    } else {
+        pwsp_waits_present(w, src, clock);
     }
     pwsp_waits_pair *pair = &w->pairs[src][dst];
     uint8_t loop = pwsp_waits_is_paired(w, src) ? (uint8_t)w->loop : 0;
@@ -142,7 +152,7 @@ static bool pwsp_waits_flag(pwsp_waits *w, uint32_t src, uint32_t dst, uint32_t 
         w->ops[pair->last_set].loop = w->ops[wait].loop = loop;
     }
     pair->waited[event] = w->end[dst] = ++w->tick;
-    pwsp_waits_learn(w, dst, clock);
+    pwsp_waits_raise(w->known[dst], clock);
     return true;
 }
 
@@ -156,7 +166,7 @@ static bool pwsp_waits_merge(pwsp_waits *w, uint32_t src, uint32_t dst, uint32_t
         w->ops[pair->last_set].slot = j + 1;
         w->ops[pair->last_set].is_early = true;
     }
-    pwsp_waits_learn(w, dst, w->clocks[j]);
+    pwsp_waits_raise(w->known[dst], w->clocks[j]);
     return true;
 }
 
@@ -175,7 +185,8 @@ static bool pwsp_waits_answer(pwsp_waits *w, uint32_t src, uint32_t dst, uint32_
         }
     }
     PTOWSP_ASSERT(count > 0);
-    return pwsp_waits_flag(w, dst, src, open[(count - 1) / 2], i);
+    uint32_t from = pwsp_waits_stream_at(w, dst, open[(count - 1) / 2]);
+    return pwsp_waits_flag(w, dst, src, from, i);
 }
 
 PWSP_INTERNAL void pwsp_waits_barrier_all(pwsp_waits *w, uint32_t i) {
@@ -190,11 +201,11 @@ PWSP_INTERNAL void pwsp_waits_barrier_all(pwsp_waits *w, uint32_t i) {
 // Makes instruction i wait for j, of another pipe.
 static void pwsp_waits_order(pwsp_waits *w, uint32_t j, uint32_t i) {
     uint32_t src = w->pipes[j], dst = w->pipes[i];
-    if (pwsp_waits_flag(w, src, dst, w->ticks[j], i) || pwsp_waits_merge(w, src, dst, j)) {
+    if (pwsp_waits_flag(w, src, dst, w->places[j], i) || pwsp_waits_merge(w, src, dst, j)) {
         return;
     }
     if (pwsp_waits_answer(w, src, dst, i)) {
-        bool is_set = pwsp_waits_flag(w, src, dst, w->ticks[j], i);
+        bool is_set = pwsp_waits_flag(w, src, dst, w->places[j], i);
         PTOWSP_ASSERT(is_set);
         (void)is_set;
         return;
@@ -204,11 +215,28 @@ static void pwsp_waits_order(pwsp_waits *w, uint32_t j, uint32_t i) {
 
 // -- the pass -------------------------------------------------------------------------------------
 
+// Orders instruction i behind the last of each pipe that it needs and does not know of, + 1.
+static void pwsp_waits_order_all(pwsp_waits *w, uint32_t *needs, uint32_t i) {
+    const uint32_t *known = w->known[w->pipes[i]];
+    for (;;) {
+        uint32_t latest = 0;
+        for (uint32_t q = 0; q < PTOISA_PIPE_COUNT; q++) {
+            bool is_open = needs[q] > latest && w->ticks[needs[q] - 1] > known[q];
+            latest = is_open ? needs[q] : latest;
+        }
+        if (!latest) {
+            return;
+        }
+        pwsp_waits_order(w, latest - 1, i);
+        needs[w->pipes[latest - 1]] = 0;
+    }
+}
+
 // Puts what instruction i needs before it, and notes what it does.
 static bool pwsp_waits_insn(pwsp_waits *w, uint32_t i) {
     pwsp_waits_access accesses[PWSP_WAITS_ACCESS_MAX];
     uint32_t count = pwsp_waits_accesses(w, &w->list->insns[i], accesses);
-    uint32_t needs[PTOISA_PIPE_COUNT] = {0}, pipe = w->pipes[i];
+    uint32_t needs[PWSP_WAITS_ROW] = {0}, pipe = w->pipes[i];
     for (uint32_t k = 0; k < count; k++) {
         if (!pwsp_waits_find_needs(w, &accesses[k], needs)) {
             return false;
@@ -216,20 +244,7 @@ static bool pwsp_waits_insn(pwsp_waits *w, uint32_t i) {
     }
     uint32_t own = needs[pipe];
     needs[pipe] = 0;
-    for (;;) {
-        uint32_t latest = 0;
-        for (int q = 0; q < PTOISA_PIPE_COUNT; q++) {
-            latest = needs[q] > latest ? needs[q] : latest;
-        }
-        if (!latest) {
-            break;
-        }
-        uint32_t j = latest - 1;
-        if (w->ticks[j] > w->known[pipe][w->pipes[j]]) {
-            pwsp_waits_order(w, j, i);
-        }
-        needs[w->pipes[j]] = 0;
-    }
+    pwsp_waits_order_all(w, needs, i);
     if (w->has_slow_vector && pipe == PTOISA_PIPE_V && own &&
         w->ticks[own - 1] > w->known[pipe][pipe]) {
         pwsp_waits_add(w, PTOISA_PIPE_BARRIER, pipe, pipe, 0, i, false);
@@ -237,6 +252,7 @@ static bool pwsp_waits_insn(pwsp_waits *w, uint32_t i) {
     }
     w->ticks[i] = w->end[pipe] = ++w->tick;
     pwsp_waits_present(w, pipe, w->clocks[i]);
+    w->places[i] = w->stream_count[pipe];
     w->streams[pipe][w->stream_count[pipe]++] = i;
     for (uint32_t k = 0; k < count; k++) {
         if (!pwsp_waits_note(w, &accesses[k], i)) {
@@ -277,10 +293,13 @@ static void pwsp_waits_drain(pwsp_waits *w) {
 // Makes the list anew, with what was added. starts is room for 2 * (instructions + 1) + 1 numbers.
 static bool pwsp_waits_rebuild(pwsp_waits *w, uint32_t *starts) {
     pwsp_list *list = w->list;
-    void *items = NULL;
-    uint64_t capacity = 0, count = list->insn_count;
-    if (!pwsp_memory_grow(&w->memory, &items, &capacity, count + w->op_count,
-                          sizeof list->insns[0])) {
+    uint64_t count = list->insn_count, capacity = count + w->op_count;
+    if (w->op_count == 0) {
+        return true;
+    }
+    pwsp_insn *insns =
+        (pwsp_insn *)pwsp_memory_take(&list->memory, (size_t)capacity * sizeof list->insns[0]);
+    if (!insns) {
         return false;
     }
     // Counted by place: early ones of slot s at 2 s, others at 2 s + 1, and behind them instruction
@@ -288,13 +307,14 @@ static bool pwsp_waits_rebuild(pwsp_waits *w, uint32_t *starts) {
     for (uint64_t k = 0; k < w->op_count; k++) {
         starts[2 * w->ops[k].slot + (w->ops[k].is_early ? 0 : 1) + 1]++;
     }
-    for (uint64_t k = 1; k <= 2 * (count + 1); k++) {
-        starts[k] += starts[k - 1] + (k % 2 == 0 ? 1 : 0);
+    for (uint64_t i = 0; i <= count; i++) {
+        starts[2 * i + 1] += starts[2 * i];
+        starts[2 * i + 2] += starts[2 * i + 1] + 1;
     }
-    pwsp_insn *insns = (pwsp_insn *)items;
     for (uint64_t k = 0; k < w->op_count; k++) {
         const pwsp_waits_op *op = &w->ops[k];
         pwsp_insn *insn = &insns[starts[2 * op->slot + (op->is_early ? 0 : 1)]++];
+        memset(insn, 0, sizeof *insn);
         insn->op = op->op;
         insn->src_pipe = op->src;
         insn->dst_pipe = op->dst;
@@ -313,27 +333,31 @@ static bool pwsp_waits_rebuild(pwsp_waits *w, uint32_t *starts) {
             t->last = w->ticks[t->last];
         }
     }
-    pwsp_memory_free(&w->memory, list->insns, (size_t)list->insn_capacity * sizeof list->insns[0]);
+    pwsp_memory_free(&list->memory, list->insns,
+                     (size_t)list->insn_capacity * sizeof list->insns[0]);
     list->insns = insns;
-    list->insn_count = count + w->op_count;
-    list->insn_capacity = capacity;
+    list->insn_count = list->insn_capacity = capacity;
     return true;
 }
 
+// How long the arrays that grow are at first.
+#define PWSP_WAITS_ROOM 32
+
 // Makes room; false when memory is out. All that is known of the list as a whole is put there.
-static bool pwsp_waits_init(pwsp_waits *w, pwsp_arena *arena, const ptoisa_machine *machine) {
+static bool pwsp_waits_init(pwsp_waits *w, const ptoisa_machine *machine) {
     size_t count = (size_t)w->list->insn_count + 1;
-    w->pipes = (uint8_t *)pwsp_arena_alloc(arena, count, 8);
-    w->ticks = (uint32_t *)pwsp_arena_alloc(arena, count * sizeof *w->ticks, 8);
+    uint32_t *room = (uint32_t *)pwsp_arena_alloc(w->arena, 3 * count * sizeof *room, 8);
+    w->pipes = (uint8_t *)pwsp_arena_alloc(w->arena, count, 8);
     w->clocks =
-        (uint32_t(*)[PTOISA_PIPE_COUNT])pwsp_arena_alloc(arena, count * sizeof *w->clocks, 8);
-    uint32_t *streams = (uint32_t *)pwsp_arena_alloc(arena, count * sizeof *streams, 8);
-    void *spans = NULL;
-    bool has_spans = pwsp_memory_grow(&w->memory, &spans, &w->span_capacity, 1, sizeof w->spans[0]);
-    w->spans = (pwsp_waits_span *)spans;
-    if (!w->pipes || !w->ticks || !w->clocks || !streams || !has_spans) {
+        (uint32_t(*)[PWSP_WAITS_ROW])pwsp_arena_alloc(w->arena, count * sizeof *w->clocks, 8);
+    w->spans = (pwsp_waits_span *)pwsp_arena_alloc(w->arena, PWSP_WAITS_ROOM * sizeof *w->spans, 8);
+    w->ops = (pwsp_waits_op *)pwsp_arena_alloc(w->arena, PWSP_WAITS_ROOM * sizeof *w->ops, 8);
+    if (!room || !w->pipes || !w->clocks || !w->spans || !w->ops) {
         return false;
     }
+    w->ticks = room;
+    w->places = room + count;
+    w->span_capacity = w->op_capacity = PWSP_WAITS_ROOM;
     w->span_count = 1;
     uint64_t base = 0;
     for (int memory = 0; memory < PTOISA_MEMORY_COUNT; memory++) {
@@ -343,15 +367,14 @@ static bool pwsp_waits_init(pwsp_waits *w, pwsp_arena *arena, const ptoisa_machi
     w->memory_base[PTOISA_MEMORY_COUNT] = (uint32_t)base;
     PTOWSP_ASSERT(base <= UINT32_MAX / 2);
     w->has_slow_vector = machine->family == PTOISA_A2A3;
-    uint32_t counts[PTOISA_PIPE_COUNT] = {0};
+    uint32_t counts[PTOISA_PIPE_COUNT] = {0}, *streams = room + 2 * count;
     for (uint64_t i = 0; i < w->list->insn_count; i++) {
         const pwsp_insn *insn = &w->list->insns[i];
         if (pwsp_insn_is_mark(insn) || pwsp_waits_is_others(w, insn)) {
             w->pipes[i] = PTOISA_PIPE_ALL;
             continue;
         }
-        PTOWSP_ASSERT(insn->op != PTOISA_SET_FLAG && insn->op != PTOISA_WAIT_FLAG &&
-                      insn->op != PTOISA_PIPE_BARRIER);
+        PTOWSP_ASSERT(!pwsp_insn_is_sync(insn));
         w->pipes[i] = (uint8_t)pwsp_insn_pipe(w->list, insn);
         counts[w->pipes[i]]++;
     }
@@ -364,42 +387,43 @@ static bool pwsp_waits_init(pwsp_waits *w, pwsp_arena *arena, const ptoisa_machi
 
 // Adds the waits of one core.
 static bool pwsp_waits_run(pwsp_list *list, const ptoisa_machine *machine, pwsp_side side,
-                           pwsp_list_fault *fault) {
+                           pwsp_arena *arena, pwsp_list_fault *fault) {
     if (list->insn_count > PWSP_WAITS_INSN_MAX) {
         return pwsp_list_fail(fault, PTOWSP_LIMIT_EXCEEDED, 0,
                               "waits: %" PRIu64 " instructions, more than %u", list->insn_count,
                               PWSP_WAITS_INSN_MAX);
     }
     pwsp_waits w;
-    memset(&w, 0, sizeof w);
+    memset(&w, 0, offsetof(pwsp_waits, tokens));
     w.list = list;
-    w.memory = list->memory;
+    w.arena = arena;
     w.side = side;
-    pwsp_arena arena;
-    pwsp_arena_init(&arena, &w.memory);
-    bool is_good = pwsp_waits_init(&w, &arena, machine);
+    bool is_good = pwsp_waits_init(&w, machine);
     for (uint32_t i = 0; is_good && i < list->insn_count; i++) {
-        is_good =
-            pwsp_waits_is_others(&w, &list->insns[i]) ||
-            (pwsp_insn_is_mark(&list->insns[i]) ? pwsp_waits_mark(&w, i) : pwsp_waits_insn(&w, i));
+        if (w.pipes[i] != PTOISA_PIPE_ALL) {
+            is_good = pwsp_waits_insn(&w, i);
+        } else if (pwsp_insn_is_mark(&list->insns[i])) {
+            is_good = pwsp_waits_mark(&w, i);
+        }
     }
     if (is_good) {
         pwsp_waits_drain(&w);
         size_t size = (2 * ((size_t)list->insn_count + 1) + 1) * sizeof(uint32_t);
-        uint32_t *starts = (uint32_t *)pwsp_arena_alloc(&arena, size, 8);
+        uint32_t *starts = (uint32_t *)pwsp_arena_alloc(arena, size, 8);
         is_good = starts && !w.is_out_of_memory && pwsp_waits_rebuild(&w, starts);
     }
-    pwsp_memory_free(&w.memory, w.spans, (size_t)w.span_capacity * sizeof w.spans[0]);
-    pwsp_memory_free(&w.memory, w.ops, (size_t)w.op_capacity * sizeof w.ops[0]);
-    pwsp_arena_free(&arena);
+    pwsp_arena_reset(arena);
     return is_good || pwsp_list_fail(fault, PTOWSP_OUT_OF_MEMORY, 0, "waits: out of memory");
 }
 
 PWSP_INTERNAL bool pwsp_list_add_waits(pwsp_list *list, const ptoisa_machine *machine,
                                        pwsp_list_fault *fault) {
-    if (!list->is_mixed) {
-        return pwsp_waits_run(list, machine, PWSP_SIDE_ANY, fault);
-    }
-    return pwsp_waits_run(list, machine, PWSP_SIDE_CUBE, fault) &&
-           pwsp_waits_run(list, machine, PWSP_SIDE_VECTOR, fault);
+    pwsp_arena arena;
+    pwsp_arena_init(&arena, &list->memory);
+    bool is_good = list->is_mixed
+                       ? pwsp_waits_run(list, machine, PWSP_SIDE_CUBE, &arena, fault) &&
+                             pwsp_waits_run(list, machine, PWSP_SIDE_VECTOR, &arena, fault)
+                       : pwsp_waits_run(list, machine, PWSP_SIDE_ANY, &arena, fault);
+    pwsp_arena_free(&arena);
+    return is_good;
 }

@@ -14,8 +14,8 @@
 
 #include "waits_state.h"
 
-// Makes a span begin at an address, and returns which. PWSP_WAITS_NONE when memory is out.
-static uint32_t pwsp_waits_split(pwsp_waits *w, uint32_t at) {
+// The last span that begins at an address or before it.
+static uint32_t pwsp_waits_span_at(const pwsp_waits *w, uint32_t at) {
     uint32_t low = 0, high = (uint32_t)w->span_count;
     while (high - low > 1) {
         uint32_t middle = low + (high - low) / 2;
@@ -25,33 +25,45 @@ static uint32_t pwsp_waits_split(pwsp_waits *w, uint32_t at) {
             high = middle;
         }
     }
-    if (w->spans[low].begin == at) {
-        return low;
-    }
+    return low;
+}
+
+// Cuts a span in two at an address. False when memory is out.
+static bool pwsp_waits_split(pwsp_waits *w, uint32_t span, uint32_t at) {
     void *items = w->spans;
-    if (!pwsp_memory_grow(&w->memory, &items, &w->span_capacity, w->span_count + 1,
-                          sizeof w->spans[0])) {
-        w->is_out_of_memory = true;
-        return PWSP_WAITS_NONE;
+    if (w->span_count == w->span_capacity &&
+        !pwsp_waits_grow(w, &items, &w->span_capacity, sizeof w->spans[0])) {
+        return false;
     }
     w->spans = (pwsp_waits_span *)items;
-    memmove(&w->spans[low + 1], &w->spans[low], (size_t)(w->span_count - low) * sizeof w->spans[0]);
+    memmove(&w->spans[span + 1], &w->spans[span],
+            (size_t)(w->span_count - span) * sizeof w->spans[0]);
     w->span_count++;
-    w->spans[low + 1].begin = at;
-    return low + 1;
+    w->spans[span + 1].begin = at;
+    return true;
 }
 
-// Finds the spans [*out_begin, *out_end) that an operand covers, cutting those at its ends. False
-// when memory is out.
-static bool pwsp_waits_cover(pwsp_waits *w, const pwsp_waits_access *access, uint32_t *out_begin,
+// Finds the spans [access->span, *out_end) that an operand covers, from a span near the first one on,
+// and cuts those at its ends. False when memory is out.
+static bool pwsp_waits_cover(pwsp_waits *w, pwsp_waits_access *access, uint32_t near,
                              uint32_t *out_end) {
-    *out_begin = pwsp_waits_split(w, access->begin);
-    *out_end = *out_begin == PWSP_WAITS_NONE ? PWSP_WAITS_NONE : pwsp_waits_split(w, access->end);
-    return *out_end != PWSP_WAITS_NONE;
-}
-
-PWSP_INTERNAL bool pwsp_waits_is_others(const pwsp_waits *w, const pwsp_insn *insn) {
-    return insn->side != w->side && !pwsp_insn_is_mark(insn);
+    uint32_t s = near < w->span_count ? near : (uint32_t)w->span_count - 1;
+    while (w->spans[s].begin > access->begin) {
+        s--;
+    }
+    while (s + 1 < w->span_count && w->spans[s + 1].begin <= access->begin) {
+        s++;
+    }
+    if (w->spans[s].begin != access->begin && !pwsp_waits_split(w, s++, access->begin)) {
+        return false;
+    }
+    access->span = s;
+    while (s < w->span_count && w->spans[s].begin < access->end) {
+        s++;
+    }
+    *out_end = s;
+    bool is_cut = s < w->span_count && w->spans[s].begin == access->end;
+    return is_cut || s == access->span || pwsp_waits_split(w, s - 1, access->end);
 }
 
 PWSP_INTERNAL bool pwsp_waits_is_others_loop(const pwsp_waits *w, uint32_t i) {
@@ -102,34 +114,31 @@ PWSP_INTERNAL uint32_t pwsp_waits_accesses(const pwsp_waits *w, const pwsp_insn 
     return count;
 }
 
-static void pwsp_waits_need(const pwsp_waits *w, uint32_t access, uint32_t *needs) {
-    if (access) {
-        uint32_t *need = &needs[w->pipes[access - 1]];
-        *need = access > *need ? access : *need;
-    }
-}
-
-PWSP_INTERNAL bool pwsp_waits_find_needs(pwsp_waits *w, const pwsp_waits_access *access,
+PWSP_INTERNAL bool pwsp_waits_find_needs(pwsp_waits *w, pwsp_waits_access *access,
                                          uint32_t *needs) {
-    uint32_t begin, end;
-    if (!pwsp_waits_cover(w, access, &begin, &end)) {
+    uint32_t end;
+    if (!pwsp_waits_cover(w, access, pwsp_waits_span_at(w, access->begin), &end)) {
         return false;
     }
-    for (uint32_t s = begin; s < end; s++) {
+    for (uint32_t s = access->span; s < end; s++) {
         const pwsp_waits_span *span = &w->spans[s];
-        pwsp_waits_need(w, span->write, needs);
-        for (int pipe = 0; pipe < PTOISA_PIPE_COUNT && access->is_write; pipe++) {
-            pwsp_waits_need(w, span->reads[pipe], needs);
+        if (span->write) {
+            uint32_t *need = &needs[w->pipes[span->write - 1]];
+            *need = span->write > *need ? span->write : *need;
+        }
+        if (access->is_write) {
+            pwsp_waits_raise(needs, span->reads);
         }
     }
     return true;
 }
 
-PWSP_INTERNAL bool pwsp_waits_note(pwsp_waits *w, const pwsp_waits_access *access, uint32_t i) {
-    uint32_t begin, end;
-    if (!pwsp_waits_cover(w, access, &begin, &end)) {
+PWSP_INTERNAL bool pwsp_waits_note(pwsp_waits *w, pwsp_waits_access *access, uint32_t i) {
+    uint32_t end;
+    if (!pwsp_waits_cover(w, access, access->span, &end)) {
         return false;
     }
+    uint32_t begin = access->span;
     if (!access->is_write) {
         for (uint32_t s = begin; s < end; s++) {
             w->spans[s].reads[w->pipes[i]] = i + 1;
@@ -141,8 +150,10 @@ PWSP_INTERNAL bool pwsp_waits_note(pwsp_waits *w, const pwsp_waits_access *acces
     }
     memset(w->spans[begin].reads, 0, sizeof w->spans[begin].reads);
     w->spans[begin].write = i + 1;
-    memmove(&w->spans[begin + 1], &w->spans[end],
-            (size_t)(w->span_count - end) * sizeof w->spans[0]);
-    w->span_count -= end - begin - 1;
+    if (end - begin > 1) {
+        memmove(&w->spans[begin + 1], &w->spans[end],
+                (size_t)(w->span_count - end) * sizeof w->spans[0]);
+        w->span_count -= end - begin - 1;
+    }
     return true;
 }

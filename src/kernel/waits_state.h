@@ -12,10 +12,13 @@
 #define PWSP_WAITS_BODY_PAIRED 4
 #define PWSP_WAITS_NONE        UINT32_MAX
 
+// Numbers of all pipes, filled up so that compilers compare several at a time; the last is 0.
+#define PWSP_WAITS_ROW 8
+
 typedef struct pwsp_waits_span {
-    uint32_t begin;                     // it ends where the next begins
-    uint32_t write;                     // instruction + 1, or 0
-    uint32_t reads[PTOISA_PIPE_COUNT];  // since the write: instruction + 1 of each pipe, or 0
+    uint32_t begin;                  // it ends where the next begins
+    uint32_t write;                  // instruction + 1, or 0
+    uint32_t reads[PWSP_WAITS_ROW];  // since the write: instruction + 1 of each pipe, or 0
 } pwsp_waits_span;
 
 // An op to be put into the list, before instruction `slot`. Those that belong to the instruction
@@ -44,19 +47,20 @@ typedef struct pwsp_waits_pair {
 
 typedef struct pwsp_waits {
     pwsp_list *list;
-    pwsp_memory memory;
+    pwsp_arena *arena;  // of all that is in pointers here
     bool is_out_of_memory;
     bool has_slow_vector;  // A2/A3
     pwsp_side side;        // whose instructions these are
     uint32_t memory_base[PTOISA_MEMORY_COUNT + 1];
-    uint8_t *pipes;                         // [insn]
-    uint32_t *ticks;                        // [insn] when it is done
-    uint32_t (*clocks)[PTOISA_PIPE_COUNT];  // [insn] what its pipe's flags carry behind it
-    uint32_t *streams[PTOISA_PIPE_COUNT];   // each pipe's instructions, and how many so far
+    uint8_t *pipes;                        // [insn]
+    uint32_t *ticks;                       // [insn] when it is done
+    uint32_t (*clocks)[PWSP_WAITS_ROW];    // [insn] what its pipe's flags carry behind it
+    uint32_t *places;                      // [insn] which of its stream it is
+    uint32_t *streams[PTOISA_PIPE_COUNT];  // each pipe's instructions, and how many so far
     uint32_t stream_count[PTOISA_PIPE_COUNT];
     uint32_t tick;
     uint32_t end[PTOISA_PIPE_COUNT];  // each pipe's last tick
-    uint32_t known[PTOISA_PIPE_COUNT][PTOISA_PIPE_COUNT];
+    uint32_t known[PTOISA_PIPE_COUNT][PWSP_WAITS_ROW];
     pwsp_waits_pair pairs[PTOISA_PIPE_COUNT][PTOISA_PIPE_COUNT];
     pwsp_waits_span *spans;
     uint64_t span_count, span_capacity;
@@ -66,12 +70,14 @@ typedef struct pwsp_waits {
     uint32_t loop_insn;  // where it begins, in instructions and in ops
     uint64_t loop_op;
     uint8_t rotating;  // the pipes that fill roots that rotate with it, as bits
-    pwsp_waits_token tokens[2][PTOISA_PIPE_COUNT][PTOISA_PIPE_COUNT];  // [distance - 1]
+    // [distance - 1] of the loop that ends. The last member: not set before.
+    pwsp_waits_token tokens[2][PTOISA_PIPE_COUNT][PTOISA_PIPE_COUNT];
 } pwsp_waits;
 
 // One operand of an instruction, as addresses.
 typedef struct pwsp_waits_access {
     uint32_t begin, end;
+    uint32_t span;  // that begins with it; behind changes of others, one near it
     bool is_write;
     bool is_rotating;
 } pwsp_waits_access;
@@ -86,7 +92,32 @@ PWSP_INLINE bool pwsp_waits_is_store(const pwsp_insn *insn) {
 // -- waits_spans.c --------------------------------------------------------------------------------
 
 // Is an instruction the other core's?
-PWSP_INTERNAL bool pwsp_waits_is_others(const pwsp_waits *w, const pwsp_insn *insn);
+PWSP_INLINE bool pwsp_waits_is_others(const pwsp_waits *w, const pwsp_insn *insn) {
+    return insn->side != w->side && !pwsp_insn_is_mark(insn);
+}
+
+// Raises each number of a row to that of another one. Both are below 2^31, so that they are compared
+// with signs, which all machines can.
+PWSP_INLINE void pwsp_waits_raise(uint32_t *PWSP_RESTRICT row, const uint32_t *PWSP_RESTRICT to) {
+    int32_t *a = (int32_t *)row;
+    const int32_t *b = (const int32_t *)to;
+    for (int q = 0; q < PWSP_WAITS_ROW; q++) {
+        a[q] = a[q] > b[q] ? a[q] : b[q];
+    }
+}
+
+// Makes an array twice as long, in the arena.
+PWSP_INLINE bool pwsp_waits_grow(pwsp_waits *w, void **items, uint64_t *capacity, size_t size) {
+    void *grown = pwsp_arena_alloc(w->arena, (size_t)*capacity * 2 * size, 8);
+    if (!grown) {
+        w->is_out_of_memory = true;
+        return false;
+    }
+    memcpy(grown, *items, (size_t)*capacity * size);
+    *items = grown;
+    *capacity *= 2;
+    return true;
+}
 
 // Has the loop that begins or ends at an instruction none of this core's?
 PWSP_INTERNAL bool pwsp_waits_is_others_loop(const pwsp_waits *w, uint32_t i);
@@ -95,12 +126,11 @@ PWSP_INTERNAL bool pwsp_waits_is_others_loop(const pwsp_waits *w, uint32_t i);
 PWSP_INTERNAL uint32_t pwsp_waits_accesses(const pwsp_waits *w, const pwsp_insn *insn,
                                            pwsp_waits_access *out);
 
-// Finds the last instruction of each pipe, + 1, that an operand depends on.
-PWSP_INTERNAL bool pwsp_waits_find_needs(pwsp_waits *w, const pwsp_waits_access *access,
-                                         uint32_t *needs);
+// Finds the last instruction of each pipe, + 1, that an operand depends on. False when memory is out.
+PWSP_INTERNAL bool pwsp_waits_find_needs(pwsp_waits *w, pwsp_waits_access *access, uint32_t *needs);
 
-// Notes what instruction i does to an operand's bytes.
-PWSP_INTERNAL bool pwsp_waits_note(pwsp_waits *w, const pwsp_waits_access *access, uint32_t i);
+// Notes what instruction i does to the bytes of an operand whose needs were found. False as above.
+PWSP_INTERNAL bool pwsp_waits_note(pwsp_waits *w, pwsp_waits_access *access, uint32_t i);
 
 // -- waits.c --------------------------------------------------------------------------------------
 
