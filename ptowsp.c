@@ -37491,10 +37491,8 @@ const char *pwsp_kop_name(pwsp_kop_kind kind) {
     case PWSP_KOP_##name: return text;
         PWSP_KOPS(PWSP_KOP_NAME)
 #undef PWSP_KOP_NAME
-    case PWSP_KOP_NONE:
-    case PWSP_KOP_COUNT: break;
+    default: return "none";
     }
-    return "none";
 }
 
 const char *pwsp_kop_form(pwsp_kop_kind kind) {
@@ -37503,10 +37501,8 @@ const char *pwsp_kop_form(pwsp_kop_kind kind) {
     case PWSP_KOP_##name: return form;
         PWSP_KOPS(PWSP_KOP_FORM)
 #undef PWSP_KOP_FORM
-    case PWSP_KOP_NONE:
-    case PWSP_KOP_COUNT: break;
+    default: return "";
     }
-    return "";
 }
 
 const char *pwsp_compare_text(uint32_t mode) {
@@ -37516,22 +37512,18 @@ const char *pwsp_compare_text(uint32_t mode) {
     case PTOISA_LT: return "<";
     case PTOISA_LE: return "<=";
     case PTOISA_GT: return ">";
-    case PTOISA_GE: return ">=";
+    default: PTOWSP_ASSERT(mode == PTOISA_GE); return ">=";
     }
-    return "?";
 }
 
 const char *pwsp_round_text(uint32_t mode) {
     switch ((ptoisa_round)mode) {
-    case PTOISA_CAST_NONE: return "none";
-    case PTOISA_CAST_RINT: return "nearest";
     case PTOISA_CAST_ROUND: return "away";
     case PTOISA_CAST_FLOOR: return "floor";
     case PTOISA_CAST_CEIL: return "ceil";
     case PTOISA_CAST_TRUNC: return "trunc";
-    case PTOISA_CAST_ODD: return "odd";
+    default: PTOWSP_ASSERT(mode == PTOISA_CAST_RINT); return "nearest";  // no kernel has others
     }
-    return "?";
 }
 
 const pwsp_kop *pwsp_body_built(const ptowsp_body *body, uint32_t op) {
@@ -41266,14 +41258,6 @@ static void pwsp_lower_part(pwsp_lowering *lw, const pwsp_kop *op) {
 static void pwsp_lower_op(pwsp_lowering *lw, const pwsp_kop *op) {
     const ptowsp_body *body = lw->body;
     switch ((pwsp_kop_kind)op->kind) {
-    case PWSP_KOP_PARAM:
-    case PWSP_KOP_SCALAR:
-    case PWSP_KOP_CONST:
-    case PWSP_KOP_SIZE:
-    case PWSP_KOP_CARRY:
-    case PWSP_KOP_NEXT:
-    case PWSP_KOP_NONE:
-    case PWSP_KOP_COUNT: break;
     case PWSP_KOP_LOAD: pwsp_lower_part(lw, op); break;
     case PWSP_KOP_SLICE:
         if (body->ops[op->src[0]].kind == PWSP_KOP_PARAM) {
@@ -41339,6 +41323,7 @@ static void pwsp_lower_op(pwsp_lowering *lw, const pwsp_kop *op) {
     case PWSP_KOP_INSTRUCTION: pwsp_lower_instruction(lw, op); break;
     case PWSP_KOP_LOOP: pwsp_lower_loop(lw, op); break;
     case PWSP_KOP_END: pwsp_lower_end(lw, op); break;
+    default: break;  // parameters and constants: no instruction
     }
 }
 
@@ -42172,12 +42157,10 @@ static const char *pwsp_form_sizes_text(pwsp_legal_sizes sizes) {
     case PWSP_SIZES_COLS: return "source and result have other columns (rule: column sums)";
     case PWSP_SIZES_MASK: return "the mask has no bit for each allocated column (rule: masks)";
     case PWSP_SIZES_RUNS: return "the result has no room for whole runs of 32 (rule: runs)";
-    case PWSP_SIZES_PRODUCT: return "factors and result have other sizes (rule: factors)";
-    case PWSP_SIZES_ROWS:
-    case PWSP_SIZES_PACK:
-    case PWSP_SIZES_ANY: break;  // never refused
+    default:  // the others are never refused
+        PTOWSP_ASSERT(sizes == PWSP_SIZES_PRODUCT);
+        return "factors and result have other sizes (rule: factors)";
     }
-    return "";
 }
 
 bool pwsp_legal_check_forms(const ptowsp_body *body, const pwsp_list *list,
@@ -43810,11 +43793,7 @@ static void pwsp_tile_core_insn_on(pwsp_tile_core *tile_core, const pwsp_tile_co
             ptoisa_tquant_sym(core, d, s[0], s[1]);
         }
         break;
-    case PTOISA_SET_FLAG:
-    case PTOISA_WAIT_FLAG:
-    case PTOISA_PIPE_BARRIER:  // done above
-    case PTOISA_NOP:
-    case PTOISA_OP_COUNT: break;
+    default: break;  // flags and barriers are done above
     }
 #undef PWSP_CASE_UNARY
 #undef PWSP_CASE_BINARY
@@ -44184,10 +44163,8 @@ static const char *pwsp_kernel_print_layout(uint8_t layout) {
     case PTOISA_ZN: return " ZN";
     case PTOISA_ZZ: return " ZZ";
     case PTOISA_NN: return " NN";
-    case PTOISA_ROW_MAJOR:
-    case PTOISA_LAYOUT_COUNT: break;
+    default: return "";
     }
-    return "";
 }
 
 // "x", "0.5" or "%4".
@@ -44572,11 +44549,8 @@ static uint32_t pwsp_read_mode(const pwsp_insn *insn) {
     case PTOISA_CAST_FLOOR: return PTOWSP_ROUND_FLOOR;
     case PTOISA_CAST_CEIL: return PTOWSP_ROUND_CEIL;
     case PTOISA_CAST_TRUNC: return PTOWSP_ROUND_TRUNC;
-    case PTOISA_CAST_NONE:
-    case PTOISA_CAST_RINT:
-    case PTOISA_CAST_ODD: break;  // no kernel asks for odd
+    default: return PTOWSP_ROUND_NEAREST;  // no kernel asks for odd
     }
-    return PTOWSP_ROUND_NEAREST;
 }
 
 PWSP_INTERNAL ptowsp_insn_info pwsp_tile_code_insn_info(const pwsp_tile_code *code, uint32_t i) {
@@ -45457,10 +45431,8 @@ static ptowsp_value pwsp_scan_call(pwsp_body_reader *r, const pwsp_body_args *a)
     case PWSP_KOP_##name: return make;
         PWSP_KOPS(PWSP_KOP_CALL)
 #undef PWSP_KOP_CALL
-    case PWSP_KOP_NONE:
-    case PWSP_KOP_COUNT: break;
+    default: return none;
     }
-    return none;
 }
 
 // -- lines ----------------------------------------------------------------------------------------
@@ -51373,14 +51345,6 @@ static bool pwsp_check_child(pwsp_checker *checker, uint32_t id, bool is_paralle
             checker->link = checker->link ? checker->link : id;
         }
         return true;
-    case PWSP_NODE_SLOT_SET:
-    case PWSP_NODE_SLOT_LOAD:
-    case PWSP_NODE_SEND:
-    case PWSP_NODE_CLOSE:
-    case PWSP_NODE_RECORD:
-    case PWSP_NODE_WAIT:
-    case PWSP_NODE_NONE:
-    case PWSP_NODE_WORKLOAD: return true;
     case PWSP_NODE_CALL:
         return pwsp_check_call(checker, id, &callee) && pwsp_check_workload(checker, callee) &&
                pwsp_check_called(checker, id, callee, out_frames, out_scopes);
@@ -51407,6 +51371,7 @@ static bool pwsp_check_child(pwsp_checker *checker, uint32_t id, bool is_paralle
     case PWSP_NODE_OTHERWISE:
     case PWSP_NODE_CONSUME:
     case PWSP_NODE_RECEIVE: break;
+    default: return true;  // nothing is in it
     }
     if (!pwsp_check_children(checker, id, opens_parallel, out_frames, out_scopes)) {
         return false;
@@ -52486,12 +52451,8 @@ static bool pwsp_compiler_child(pwsp_compiler *c, uint32_t id, bool is_parallel)
     case PWSP_NODE_SEND:
     case PWSP_NODE_RECORD: return pwsp_compiler_send(c, id);
     case PWSP_NODE_CLOSE: return pwsp_compiler_close(c, id);
-    case PWSP_NODE_PROCESS:    // compiled with its pipeline
-    case PWSP_NODE_OTHERWISE:  // compiled with its when
-    case PWSP_NODE_NONE:
-    case PWSP_NODE_WORKLOAD: break;
+    default: return true;  // compiled with its pipeline, or its when
     }
-    return true;
 }
 
 PWSP_INTERNAL bool pwsp_compiler_children(pwsp_compiler *c, uint32_t node, bool is_parallel) {
@@ -53251,14 +53212,8 @@ static bool pwsp_liver_visit(pwsp_liver *l, uint32_t id) {
     case PWSP_NODE_TASK: return pwsp_liver_begin_point(l, id) && pwsp_liver_task(l, id);
     case PWSP_NODE_SLOT_LOAD:
         return pwsp_liver_begin_point(l, id) && pwsp_liver_use(l, id, node->view->tensor, true);
-    case PWSP_NODE_SLOT_SET:
-    case PWSP_NODE_SEND:
-    case PWSP_NODE_RECORD:
-    case PWSP_NODE_CLOSE:
-    case PWSP_NODE_NONE:
-    case PWSP_NODE_WORKLOAD: break;
+    default: return true;  // it touches no tensor
     }
-    return true;
 }
 
 // -- what the program keeps -----------------------------------------------------------------------
@@ -54393,15 +54348,7 @@ static void pwsp_taint_op(pwsp_taint *taint, uint32_t i, bool is_tainted, bool i
         }
         break;
     }
-    case PWSP_OP_LOOP_END:
-    case PWSP_OP_SCOPE:
-    case PWSP_OP_SCOPE_END:
-    case PWSP_OP_JUMP:
-    case PWSP_OP_RETURN:
-    case PWSP_OP_RESET:
-    case PWSP_OP_RELEASE:
-    case PWSP_OP_PROCESS_END:
-    case PWSP_OP_CLOSE: break;
+    default: break;  // it takes no value
     }
     if (is_tainted) {
         pwsp_taint_mark(taint, &taint->ops[i]);
@@ -54625,17 +54572,8 @@ static bool pwsp_control_op(pwsp_control *control, uint32_t i) {
         return true;
     }
     case PWSP_OP_CLOSE: return true;
-    case PWSP_OP_TASK:
-    case PWSP_OP_LOOP_END:
-    case PWSP_OP_SCOPE:
-    case PWSP_OP_SCOPE_END:
-    case PWSP_OP_JUMP:
-    case PWSP_OP_RETURN:
-    case PWSP_OP_RESET:
-    case PWSP_OP_RELEASE:
-    case PWSP_OP_PROCESS_END: break;
+    default: return false;
     }
-    return false;
 }
 
 static void pwsp_control_pass(pwsp_control *control) {
@@ -54710,11 +54648,8 @@ static ptowsp_expr_kind pwsp_read_kind(pwsp_expr_op op) {
     case PWSP_EXPR_##name: return PTOWSP_EXPR_##name;
         PWSP_OPERATORS(PWSP_READ_KIND)
 #undef PWSP_READ_KIND
-    case PWSP_EXPR_TASK_TAG:
-    case PWSP_EXPR_NONE:
-    case PWSP_EXPR_OP_COUNT: break;
+    default: return PTOWSP_EXPR_NONE;  // tags were replaced
     }
-    return PTOWSP_EXPR_NONE;
 }
 
 static bool pwsp_expr_is_leaf(pwsp_expr_op op) {
@@ -72140,19 +72075,9 @@ static bool pwsp_pipes_process_dry(pwsp_pipes *pipes) {
             }
             break;
         case PWSP_EVENT_SLOT_LOAD: pwsp_expander_load(x); break;
-        case PWSP_EVENT_ERROR:
-        case PWSP_EVENT_END:
-        case PWSP_EVENT_PIPELINE: return false;
+        case PWSP_EVENT_ERROR: return false;
         case PWSP_EVENT_PROCESS_END: return true;
-        case PWSP_EVENT_SEND:
-        case PWSP_EVENT_RECEIVE:
-        case PWSP_EVENT_CLOSE:
-        case PWSP_EVENT_PARALLEL:
-        case PWSP_EVENT_SEQUENTIAL:
-        case PWSP_EVENT_SCOPE_END:
-        case PWSP_EVENT_RESET:
-        case PWSP_EVENT_RELEASE:
-        case PWSP_EVENT_NONE: break;
+        default: break;  // tokens are not moved
         }
     }
 }
@@ -73427,9 +73352,11 @@ static bool pwsp_frontend_retire(void *user, const pwsp_entry *entry) {
         const uint32_t *edges = (const uint32_t *)front->walk->program->edges.items + words[0];
         return pwsp_frontend_tell(front, pwsp_timeline_reset(time, edges, (uint32_t)words[1]));
     }
-    case PWSP_ENTRY_RELEASE: pwsp_timeline_release(time, (uint32_t)words[0]); return true;
+    default:
+        PTOWSP_ASSERT(entry->kind == PWSP_ENTRY_RELEASE);
+        pwsp_timeline_release(time, (uint32_t)words[0]);
+        return true;
     }
-    return true;
 }
 
 // -- issuing --------------------------------------------------------------------------------------
@@ -73628,13 +73555,8 @@ static bool pwsp_frontend_event(pwsp_frontend *front, pwsp_event event) {
         return pwsp_issue_settle(&front->issue) &&
                pwsp_frontend_tell(front, pwsp_timeline_end(front->time));
     case PWSP_EVENT_ERROR: return pwsp_frontend_fail_walk(front);
-    case PWSP_EVENT_PROCESS_END:
-    case PWSP_EVENT_SEND:
-    case PWSP_EVENT_RECEIVE:
-    case PWSP_EVENT_CLOSE:
-    case PWSP_EVENT_NONE: break;
+    default: return true;  // none: the walk has looked whether it is cut
     }
-    return true;
 }
 
 PWSP_INTERNAL void pwsp_frontend_begin(pwsp_frontend *front, uint32_t vector_count,
@@ -75072,26 +74994,16 @@ PWSP_INTERNAL ptowsp_status pwsp_run_walk_dry(ptowsp_run *run, uint64_t *out_cou
                 return pwsp_run_fail_walk(run);
             }
             break;
-        case PWSP_EVENT_PARALLEL:
-        case PWSP_EVENT_SEQUENTIAL:
-        case PWSP_EVENT_SCOPE_END:
-        case PWSP_EVENT_RESET:
-        case PWSP_EVENT_RELEASE:
-        case PWSP_EVENT_PROCESS_END:
-        case PWSP_EVENT_SEND:
-        case PWSP_EVENT_RECEIVE:
-        case PWSP_EVENT_CLOSE:
-        case PWSP_EVENT_NONE: break;
+        default: break;  // scopes and edges say nothing of tasks
         }
     }
 }
 
 // While tasks are kept, the scheduler hears of marks.
-static bool pwsp_run_mark(ptowsp_run *run, pwsp_entry_kind kind) {
+static void pwsp_run_mark(ptowsp_run *run, pwsp_entry_kind kind) {
     if (run->keeps) {
         pwsp_frontend_keep_mark(run->front, kind);
     }
-    return true;
 }
 
 // One event of the walk that is not a task. False with an error in sim or in the expander.
@@ -75101,11 +75013,14 @@ static bool pwsp_run_event(ptowsp_run *run, pwsp_event event) {
     pwsp_pipeline_arrival pipeline;
     switch (event) {
     case PWSP_EVENT_PARALLEL:
-        return pwsp_run_mark(run, PWSP_ENTRY_PARALLEL) && pwsp_timeline_scope_begin(time, true);
+        pwsp_run_mark(run, PWSP_ENTRY_PARALLEL);
+        return pwsp_timeline_scope_begin(time, true);
     case PWSP_EVENT_SEQUENTIAL:
-        return pwsp_run_mark(run, PWSP_ENTRY_SEQUENTIAL) && pwsp_timeline_scope_begin(time, false);
+        pwsp_run_mark(run, PWSP_ENTRY_SEQUENTIAL);
+        return pwsp_timeline_scope_begin(time, false);
     case PWSP_EVENT_SCOPE_END:
-        return pwsp_run_mark(run, PWSP_ENTRY_SCOPE_END) && pwsp_timeline_scope_end(time);
+        pwsp_run_mark(run, PWSP_ENTRY_SCOPE_END);
+        return pwsp_timeline_scope_end(time);
     case PWSP_EVENT_RESET:
         pwsp_run_mark(run, PWSP_ENTRY_RESET);
         return pwsp_timeline_reset(
@@ -75115,16 +75030,8 @@ static bool pwsp_run_event(ptowsp_run *run, pwsp_event event) {
         pwsp_expander_load(x);
         return pwsp_timeline_slot_load(time, &x->load_at);
     case PWSP_EVENT_PIPELINE: return pwsp_pipes_run(&run->pipes, &pipeline);
-    case PWSP_EVENT_END: return pwsp_timeline_end(time);
-    case PWSP_EVENT_TASK:
-    case PWSP_EVENT_PROCESS_END:
-    case PWSP_EVENT_SEND:
-    case PWSP_EVENT_RECEIVE:
-    case PWSP_EVENT_CLOSE:
-    case PWSP_EVENT_ERROR:
-    case PWSP_EVENT_NONE: break;
+    default: PTOWSP_ASSERT(event == PWSP_EVENT_END); return pwsp_timeline_end(time);
     }
-    return true;
 }
 
 // Issues the tasks that have been collected. False with an error in sim.
@@ -76204,10 +76111,8 @@ static ptowsp_status pwsp_explore_pipeline(ptowsp_run *run, pwsp_explorer *explo
                          "run: not all orders of pipeline %s have been explored, of %" PRIu64
                          " states and %" PRIu64 " steps at most; none of those explored gets stuck",
                          name, explorer->state_limit, explorer->step_limit);
-    case PWSP_EXPLORED_STUCK:
-    case PWSP_EXPLORED_FAILED: break;
+    default: return pwsp_run_fail_walk(run);  // one is stuck, or fails
     }
-    return pwsp_run_fail_walk(run);
 }
 
 static ptowsp_status pwsp_explore_walk(ptowsp_run *run, pwsp_explorer *explorer) {
@@ -76221,17 +76126,7 @@ static ptowsp_status pwsp_explore_walk(ptowsp_run *run, pwsp_explorer *explorer)
         case PWSP_EVENT_ERROR: return pwsp_run_fail_walk(run);
         case PWSP_EVENT_SLOT_LOAD: pwsp_expander_load(x); break;
         case PWSP_EVENT_PIPELINE: status = pwsp_explore_pipeline(run, explorer); break;
-        case PWSP_EVENT_TASK:
-        case PWSP_EVENT_PARALLEL:
-        case PWSP_EVENT_SEQUENTIAL:
-        case PWSP_EVENT_SCOPE_END:
-        case PWSP_EVENT_RESET:
-        case PWSP_EVENT_RELEASE:
-        case PWSP_EVENT_PROCESS_END:
-        case PWSP_EVENT_SEND:
-        case PWSP_EVENT_RECEIVE:
-        case PWSP_EVENT_CLOSE:
-        case PWSP_EVENT_NONE: break;
+        default: break;  // no task has an effect here
         }
         if (status != PTOWSP_OK) {
             return status;
@@ -82580,10 +82475,8 @@ static const char *pwsp_report_state(ptowsp_process_state state) {
     case PTOWSP_PROCESS_ENDED: return "ended";
     case PTOWSP_PROCESS_STOPPED: return "stopped";
     case PTOWSP_PROCESS_FULL: return "stuck, full,";
-    case PTOWSP_PROCESS_EMPTY: return "stuck, empty,";
-    case PTOWSP_PROCESS_FORCE_INT: break;
+    default: PTOWSP_ASSERT(state == PTOWSP_PROCESS_EMPTY); return "stuck, empty,";
     }
-    return "";
 }
 
 static void pwsp_report_processes(const ptowsp_run *run, const ptowsp_pipeline_stats *pipeline,
@@ -82835,13 +82728,13 @@ PWSP_INTERNAL size_t pwsp_label_u64(uint64_t value, char *room);
 // The names of axis values are those of the variables in the tree, as a kernel's axes have none.
 
 PWSP_INTERNAL const pwsp_task_op *pwsp_label_op(const ptowsp_program *program, uint32_t node) {
-    for (uint32_t i = 0; i < program->ops.count; i++) {
+    for (uint32_t i = 0;; i++) {
+        PTOWSP_ASSERT(i < program->ops.count);
         const pwsp_op *op = PWSP_OP_AT(program, i);
         if (op->kind == PWSP_OP_TASK && op->node == node) {
             return PWSP_PROGRAM_AT(program, tasks, pwsp_task_op, op->at);
         }
     }
-    return NULL;
 }
 
 static const pwsp_kernel_info *pwsp_label_kernel(const ptowsp_program *program,
@@ -87205,8 +87098,7 @@ static bool pwsp_export_write(pwsp_picture *picture, ptowsp_export_format format
     case PTOWSP_EXPORT_TABLE: pwsp_export_table(picture); break;
     case PTOWSP_EXPORT_USAGE_CSV: pwsp_export_usage(picture); break;
     case PTOWSP_EXPORT_EDGES: return pwsp_export_edges(picture, false);
-    case PTOWSP_EXPORT_DOT: return pwsp_export_edges(picture, true);
-    case PTOWSP_EXPORT_FORCE_INT: break;
+    default: PTOWSP_ASSERT(format == PTOWSP_EXPORT_DOT); return pwsp_export_edges(picture, true);
     }
     return true;
 }

@@ -828,6 +828,70 @@ static void export__edges_are_lines_of_dot_and_text(void **state) {
     see_free(&s);
 }
 
+// A clock of 500 MHz has 2 ns in a cycle, one of 3000 MHz a third. The first task takes 10 cycles, the
+// second 11.
+static void export__cycles_become_the_time_of_a_clock(void **state) {
+    (void)state;
+    see s = {0};
+    bytes b = {0};
+    ptowsp_export_options options;
+    memset(&options, 0, sizeof options);
+    see_make(&s, NULL, 2);
+    see_run_tasks(&s);
+    options.clock_mhz = 500;
+    assert_int_equal(export_to(&s, PTOWSP_EXPORT_CHROME, &options, &b), PTOWSP_OK);
+    bytes_write(&b, "", 1);
+    assert_non_null(strstr((char *)b.data, "\"ts\":0.000,\"dur\":0.020"));
+    assert_non_null(strstr((char *)b.data, "\"ts\":0.020,\"dur\":0.022"));
+    options.clock_mhz = 3000;
+    assert_int_equal(export_to(&s, PTOWSP_EXPORT_CHROME, &options, &b), PTOWSP_OK);
+    bytes_write(&b, "", 1);
+    assert_non_null(strstr((char *)b.data, "\"ts\":0.000,\"dur\":0.003"));
+    assert_non_null(strstr((char *)b.data, "\"ts\":0.003,\"dur\":0.004"));  // to 21 / 3
+    see_free(&s);
+    memset(&s, 0, sizeof s);
+    s.merge_cycles = UINT64_MAX / 4;  // times 1000 more than a number holds: the last one
+    see_make(&s, NULL, 1);
+    see_run_tasks(&s);
+    options.clock_mhz = 1;
+    assert_int_equal(export_to(&s, PTOWSP_EXPORT_CHROME, &options, &b), PTOWSP_OK);
+    bytes_write(&b, "", 1);
+    assert_non_null(strstr((char *)b.data, "\"ts\":33.000,\"dur\":18446744073709518.615"));
+    free(b.data);
+    see_free(&s);
+}
+
+// U+FFFD stands for each byte that is no part of a character, and for what XML or JSON cannot have.
+static void export__titles_are_escaped_byte_by_byte(void **state) {
+    (void)state;
+#define BAD "\xef\xbf\xbd"
+    static const char *const titles[][2] = {
+        {"<\t\n\r\"&>\x01", "&lt;&#9;&#10;&#13;&quot;&amp;&gt;" BAD},
+        {"two \xc3\xa9, \xc3(, \xc0\xaf", "two \xc3\xa9, " BAD "(, " BAD BAD},
+        {"three \xe2\x82\xac, \xe2\x82, \xe0\x80\x80",
+         "three \xe2\x82\xac, " BAD BAD ", " BAD BAD BAD},
+        {"half \xed\xa0\x80, last \xee\x80\x80", "half " BAD BAD BAD ", last \xee\x80\x80"},
+        {"none \xef\xbf\xbe, \xef\xbf\xbd", "none " BAD BAD BAD ", " BAD},
+        {"four \xf0\x9f\x98\x80, \xf4\x90\x80\x80, \xff",
+         "four \xf0\x9f\x98\x80, " BAD BAD BAD BAD ", " BAD},
+    };
+#undef BAD
+    see s = {0};
+    bytes b = {0};
+    ptowsp_export_options options;
+    memset(&options, 0, sizeof options);
+    see_make(&s, NULL, 1);
+    see_run_tasks(&s);
+    for (size_t i = 0; i < sizeof titles / sizeof titles[0]; i++) {
+        options.title = titles[i][0];
+        assert_int_equal(export_to(&s, PTOWSP_EXPORT_SVG, &options, &b), PTOWSP_OK);
+        bytes_write(&b, "", 1);
+        assert_non_null(strstr((char *)b.data, titles[i][1]));
+    }
+    free(b.data);
+    see_free(&s);
+}
+
 // -- bad input ------------------------------------------------------------------------------------
 
 static void export__outputs_that_fail_are_told_and_not_called_again(void **state) {
@@ -840,7 +904,7 @@ static void export__outputs_that_fail_are_told_and_not_called_again(void **state
     for (int format = 0; format <= PTOWSP_EXPORT_DOT; format++) {
         bytes all = {0};
         assert_int_equal(export_to(&s, (ptowsp_export_format)format, NULL, &all), PTOWSP_OK);
-        for (size_t limit = 1; limit < all.size; limit += all.size / 5 + 1) {
+        for (size_t limit = 1; limit < all.size; limit += all.size / 50 + 1) {
             bytes b = {NULL, 0, 0, limit};
             const ptowsp_output output = {bytes_write, &b};
             assert_int_equal(ptowsp_run_export(s.run, (ptowsp_export_format)format, NULL, output),
@@ -1105,6 +1169,8 @@ int main(void) {
         cmocka_unit_test(export__spans_are_drawn_as_tasks_are),
         cmocka_unit_test(export__usage_adds_up),
         cmocka_unit_test(export__edges_are_lines_of_dot_and_text),
+        cmocka_unit_test(export__cycles_become_the_time_of_a_clock),
+        cmocka_unit_test(export__titles_are_escaped_byte_by_byte),
         cmocka_unit_test(export__outputs_that_fail_are_told_and_not_called_again),
         cmocka_unit_test(export__refuses_what_it_cannot_draw),
         cmocka_unit_test(export__zero_tasks_are_a_picture_of_nothing),

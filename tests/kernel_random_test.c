@@ -128,10 +128,60 @@ static void random__all_kernels_are_within_their_bounds(void **state) {
     play(false, (uint32_t)test_rounds(1200));
 }
 
+// Reads a module; its n-th allocation is refused, if there are so many. Returns how many there are
+// up to then.
+static size_t read_refused(const char *text, size_t n) {
+    const ptowsp_parse_desc desc = {NULL, 0, 1};
+    test_memory memory;
+    memset(&memory, 0, sizeof memory);
+    ptowsp_context_desc context_desc;
+    memset(&context_desc, 0, sizeof context_desc);
+    context_desc.resize = test_resize;
+    context_desc.resize_user = &memory;
+    ptowsp_context *context;
+    ptowsp_module *m = NULL;
+    assert_int_equal(ptowsp_context_create(&context_desc, &context), PTOWSP_OK);
+    const size_t before = memory.allocations;
+    memory.refuse_at = before + n;
+    const ptowsp_status status = ptowsp_module_parse(context, text, strlen(text), &desc, &m, NULL);
+    const size_t count = memory.allocations - before;
+    if (status != (count < n ? PTOWSP_OK : PTOWSP_OUT_OF_MEMORY)) {
+        fail_msg("%s", ptowsp_context_error(context).text);
+    }
+    assert_true(count < n || strstr(ptowsp_context_error(context).text, "out of memory"));
+    ptowsp_module_destroy(m);
+    ptowsp_context_destroy(context);
+    assert_int_equal(memory.live_blocks, 0);
+    return count;
+}
+
+// Where lists grow depends on the kernel: of many kernels, some allocations of each are refused, so
+// that every pass lacks memory at each place that asks for it. Kernels are read from their texts,
+// which is faster than building them with what they compute.
+static void random__any_allocation_may_be_refused(void **state) {
+    (void)state;
+    static char text[1 << 18];
+    const ptowsp_machine a5 = ptowsp_machine_950pr();
+    uint64_t seed = test_seed() + 2000000;
+    for (int i = 0; TEST_ROUNDS(i, 150); i++) {
+        kt t = random_kernel_begin(random_config(test_random(&seed), i % 2, &a5), i % 2);
+        ptowsp_text_buffer buffer = {text, sizeof text, 0};
+        kt_lower(&t);
+        ptowsp_module_print(t.m, ptowsp_text_to_buffer(&buffer));
+        assert_in_range(buffer.length, 1, sizeof text - 1);
+        kt_free(&t);
+        const size_t count = read_refused(text, SIZE_MAX / 2);
+        for (int k = 0; k < 6; k++) {
+            read_refused(text, 1 + test_random(&seed) % count);
+        }
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(random__exact_kernels_have_the_very_bits),
         cmocka_unit_test(random__all_kernels_are_within_their_bounds),
+        cmocka_unit_test(random__any_allocation_may_be_refused),
     };
     return cmocka_run_group_tests_name("kernel_random", tests, NULL, NULL);
 }

@@ -79,8 +79,40 @@ static ptowsp_schedule schedule_of(int which) {
     return schedule;
 }
 
+// What stands before all of it decides where the tables of a program are full: at random, so that
+// each is at each of the places that add to it.
+static void build_before(fixture *f, uint64_t *random) {
+    ptowsp_axis few = axis(f, "few", 3);
+    PTOWSP_WORKLOAD(f->m, "before") {
+        for (int64_t i = test_random_in(random, 0, 12); i > 0; i--) {
+            const ptowsp_node first = busy(f, i);
+            PTOWSP_FOR_EACH(f->m, k, few) {
+                touch(f, f->reads, f->x, k, 1, linear(f, k, i, 100 + i), i);
+            }
+            ptowsp_pipeline_begin(f->m, "q", &first, (uint32_t)test_random_in(random, 0, 1));
+            ptowsp_channel c = channel(f, "c", 2, 3);
+            PTOWSP_PROCESS(f->m, "make") {
+                ptowsp_produces(f->m, c);
+                PTOWSP_FOR_EACH(f->m, k, few) {
+                    send_work(f, c, k, 1);
+                }
+            }
+            PTOWSP_PROCESS(f->m, "take") {
+                ptowsp_consumes(f->m, c);
+                PTOWSP_CONSUME(f->m, t, c) {
+                    work(f, t, 1);
+                }
+            }
+            ptowsp_scope_end(f->m);
+        }
+        for (int64_t i = test_random_in(random, 0, 20); i > 0; i--) {
+            work(f, linear(f, number(f, i), 3, i), i);
+        }
+    }
+}
+
 // The module with kernels and tensors, as fixture_make, but of an allocator that may refuse.
-static ptowsp_status make(whole *w) {
+static ptowsp_status make_after(whole *w, uint64_t *random) {
     const ptowsp_context_desc desc = {test_resize, &w->memory, PTOWSP_THREADS_SERIAL,
                                       1,           NULL,       NULL};
     fixture *f = &w->f;
@@ -92,9 +124,22 @@ static ptowsp_status make(whole *w) {
         f->reads = kernel_make(f, "reads", note_value, PTOWSP_IN, 2);
         f->updates = kernel_make(f, "updates", note_value, PTOWSP_INOUT, 2);
         f->x = tensor_make(f, "x");
+        if (random) {
+            build_before(f, random);
+        }
         build_everything(f);
     }
+    if (random && status == PTOWSP_OK) {
+        PTOWSP_WORKLOAD(f->m, "all") {
+            ptowsp_call(f->m, "before", NULL, 0);
+            ptowsp_call(f->m, "main", NULL, 0);
+        }
+    }
     return status;
+}
+
+static ptowsp_status make(whole *w) {
+    return make_after(w, NULL);
 }
 
 static ptowsp_status bind(fixture *f) {
@@ -188,6 +233,41 @@ static void pipeline_memory__any_allocation_may_fail(void **state) {
     for (int schedule = 0; schedule < 3; schedule++) {
         assert_true(fail_each_allocation(schedule, false) > 3);
         assert_true(fail_each_allocation(schedule, true) > 5);
+    }
+}
+
+static uint64_t hash_of(const fixture *f) {
+    char text[40000];
+    ptowsp_text_buffer buffer = {text, sizeof text, 0};
+    ptowsp_program_print(f->program, ptowsp_text_to_buffer(&buffer));
+    assert_in_range(buffer.length, 1000, sizeof text - 1);
+    return ptowsp_hash(PTOWSP_HASH_START, text, buffer.length);
+}
+
+static void pipeline_memory__compiling_may_fail_wherever_a_table_is_full(void **state) {
+    (void)state;
+    uint64_t seed = test_seed();
+    for (int round = 0; TEST_ROUNDS(round, 100); round++) {
+        static whole w;
+        uint64_t random = seed + (uint64_t)round, expected = 0;
+        ptowsp_status status = PTOWSP_OUT_OF_MEMORY;
+        begin(&w, round % 3, 0);
+        assert_int_equal(make_after(&w, &random), PTOWSP_OK);
+        assert_int_equal(compile_refusable(&w), PTOWSP_OK);
+        expected = hash_of(&w.f);
+        for (size_t n = 1; status != PTOWSP_OK; n++) {
+            fixture_forget_run(&w.f);
+            w.memory.refuse_at = w.memory.allocations + n;
+            status = compile_refusable(&w);
+            w.memory.refuse_at = 0;
+            if (status != PTOWSP_OK) {
+                assert_int_equal(status, PTOWSP_OUT_OF_MEMORY);
+                assert_non_null(strstr(ptowsp_context_error(w.f.context).text, "out of memory"));
+                assert_int_equal(compile_refusable(&w), PTOWSP_OK);
+            }
+            assert_true(hash_of(&w.f) == expected);
+        }
+        forget(&w);
     }
 }
 
@@ -302,6 +382,7 @@ static void pipeline_memory__a_run_does_not_grow_with_its_tokens(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(pipeline_memory__any_allocation_may_fail),
+        cmocka_unit_test(pipeline_memory__compiling_may_fail_wherever_a_table_is_full),
         cmocka_unit_test(pipeline_memory__growing_may_fail_in_the_middle_of_a_run),
         cmocka_unit_test(pipeline_memory__running_again_allocates_nothing),
         cmocka_unit_test(pipeline_memory__a_run_says_what_it_holds),

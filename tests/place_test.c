@@ -819,27 +819,48 @@ static void place__columns_that_do_not_divide_are_refused_by_the_run(void **stat
     ptowsp_context_destroy(context);
 }
 
+// A module with relayouts behind so many declarations and tasks, which decide where its tables are
+// full.
+static void filled_text(char *text, uint32_t symbols, uint32_t tasks) {
+    size_t length = (size_t)snprintf(text, TEXT, TENSORS KERNELS);
+    for (uint32_t i = 0; i < symbols; i++) {
+        length += (size_t)snprintf(
+            text + length, TEXT - length,
+            "symbol more_s%u\ntensor more_t%u f32 [16, 16] global\n"
+            "kernel more_k%u(axes 0, in x f32 ? x ?) vector, 1 cycles, time only\n",
+            i, i, i);
+    }
+    length += (size_t)snprintf(text + length, TEXT - length, "workload w\n");
+    for (uint32_t i = 0; i < tasks; i++) {
+        length += (size_t)snprintf(text + length, TEXT - length, "  " UNARY("norm", "r", "r2"));
+    }
+    length +=
+        (size_t)snprintf(text + length, TEXT - length,
+                         "  " BINARY("add", "m", "bs", "b") LOOP "    " UNARY("all", "b", "r"));
+    assert_true(length < TEXT);
+}
+
 // Without the n-th allocation, for every n, there is an error and nothing leaks.
 static void place__no_memory_is_an_error(void **state) {
     (void)state;
     static char text[TEXT];
-    bool is_done = false;
-    snprintf(text, TEXT,
-             TENSORS KERNELS "workload w\n  " BINARY("add", "m", "bs", "b") LOOP
-             "    " UNARY("all", "b", "r"));
-    for (size_t n = 1; !is_done; n++) {
-        test_memory memory;
-        memset(&memory, 0, sizeof memory);
-        ptowsp_context *context = context_of(&memory);
-        memory.refuse_at = memory.allocations + n;
-        ptowsp_module *m = module_of(context, text);
-        is_done = m != NULL;
-        if (!m) {
-            assert_int_equal(ptowsp_context_error(context).status, PTOWSP_OUT_OF_MEMORY);
+    for (uint32_t fill = 0; TEST_ROUNDS(fill, 40); fill++) {
+        bool is_done = false;
+        filled_text(text, fill, fill % 2 ? fill * 5 % 37 : 0);
+        for (size_t n = 1; !is_done; n++) {
+            test_memory memory;
+            memset(&memory, 0, sizeof memory);
+            ptowsp_context *context = context_of(&memory);
+            memory.refuse_at = memory.allocations + n;
+            ptowsp_module *m = module_of(context, text);
+            is_done = m != NULL;
+            if (!m) {
+                assert_int_equal(ptowsp_context_error(context).status, PTOWSP_OUT_OF_MEMORY);
+            }
+            ptowsp_module_destroy(m);
+            ptowsp_context_destroy(context);
+            assert_int_equal(memory.live_blocks, 0);
         }
-        ptowsp_module_destroy(m);
-        ptowsp_context_destroy(context);
-        assert_int_equal(memory.live_blocks, 0);
     }
 }
 

@@ -363,6 +363,79 @@ static void workload_memory__growing_may_fail_in_the_middle_of_a_run(void **stat
     }
 }
 
+// Edges of a run, with scopes, streams, explicit edges and tiles that hide others.
+static void build_edges(ptowsp_module *m) {
+    ptowsp_axis batch = ptowsp_axis_dynamic(m, "batch"), inner = ptowsp_axis_dense(m, "inner", 3);
+    ptowsp_tensor x = tensor_make(m, "x", PTOWSP_DYNAMIC, 8);
+    ptowsp_kernel one = kernel_make(m, "one", true);
+    PTOWSP_WORKLOAD(m, "main") {
+        PTOWSP_PARALLEL(m, b, batch) {
+            PTOWSP_FOR_EACH(m, i, inner) {
+                ptowsp_task_desc desc = task_desc(m, one, x, ptowsp_add(b, i), i);
+                const ptowsp_node first = ptowsp_task_make(m, &desc);
+                desc.after[0] = first;
+                ptowsp_task_make(m, &desc);
+            }
+        }
+    }
+}
+
+static bool count_edge(void *user, const ptowsp_edge *edge) {
+    ((size_t *)user)[edge->reason]++;
+    return true;
+}
+
+// The status of a fresh run that records edges, of which it counts those of each reason.
+static ptowsp_status record_edges(fixture *f, int64_t size, size_t refused, size_t *counts) {
+    const ptowsp_record_options edges = {PTOWSP_RECORD_EDGES, 0, 0, 0, false};
+    ptowsp_run_destroy(f->run);
+    assert_int_equal(ptowsp_run_create(f->context, f->program, &f->run), PTOWSP_OK);
+    assert_int_equal(ptowsp_run_record(f->run, &edges), PTOWSP_OK);
+    assert_int_equal(bind_wide(f, size), PTOWSP_OK);
+    f->memory.refuse_at = refused ? f->memory.allocations + refused : 0;
+    const ptowsp_status status = time_wide(f, true);
+    f->memory.refuse_at = 0;
+    memset(counts, 0, PTOWSP_EDGE_COUNT * sizeof *counts);
+    assert_true(ptowsp_run_edges(f->run, PTOWSP_NO_INDEX, count_edge, counts));
+    return status;
+}
+
+static void workload_memory__edges_may_lack_memory_in_the_middle(void **state) {
+    (void)state;
+    enum { SIZE = 100 };
+    for (int which = 1; which < 4; which += 2) {  // both have streams
+        fixture f;
+        memset(&f, 0, sizeof f);
+        const ptowsp_context_desc desc = {test_resize, &f.memory, PTOWSP_THREADS_SERIAL,
+                                          1,           NULL,      NULL};
+        assert_int_equal(ptowsp_context_create(&desc, &f.context), PTOWSP_OK);
+        assert_int_equal(ptowsp_module_create(f.context, NULL, &f.m), PTOWSP_OK);
+        build_edges(f.m);
+        ptowsp_schedule schedule = family(f.m, which);
+        schedule.dependencies = 15;
+        const ptowsp_program_desc program = {NULL, &schedule};
+        assert_int_equal(ptowsp_program_create(f.context, f.m, &program, &f.program), PTOWSP_OK);
+        size_t counts[PTOWSP_EDGE_COUNT], again[PTOWSP_EDGE_COUNT], failed = 0;
+        assert_int_equal(record_edges(&f, SIZE, 0, counts), PTOWSP_OK);
+        assert_int_equal(counts[PTOWSP_EDGE_EXPLICIT], 3 * SIZE);
+        // In each iteration, one to the first task and one to the second; none to the first of all.
+        assert_int_equal(counts[PTOWSP_EDGE_STRUCTURE], 5 * SIZE);
+        ptowsp_status status;
+        while ((status = record_edges(&f, SIZE, failed + 1, again)) != PTOWSP_OK) {
+            failed++;
+            assert_int_equal(status, PTOWSP_OUT_OF_MEMORY);
+            test_error_is(f.context, PTOWSP_OUT_OF_MEMORY, PTOWSP_NO_INDEX, "run: out of memory");
+            assert_int_equal(time_wide(&f, true), PTOWSP_OK);
+            memset(again, 0, sizeof again);
+            assert_true(ptowsp_run_edges(f.run, PTOWSP_NO_INDEX, count_edge, again));
+            assert_memory_equal(again, counts, sizeof counts);
+        }
+        assert_true(failed > 20);
+        assert_memory_equal(again, counts, sizeof counts);  // none is lost without an error
+        fixture_free(&f);
+    }
+}
+
 // -- running again --------------------------------------------------------------------------------
 
 static void workload_memory__running_again_allocates_nothing(void **state) {
@@ -499,6 +572,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(workload_memory__any_allocation_may_fail),
         cmocka_unit_test(workload_memory__growing_may_fail_in_the_middle_of_a_run),
+        cmocka_unit_test(workload_memory__edges_may_lack_memory_in_the_middle),
         cmocka_unit_test(workload_memory__running_again_allocates_nothing),
         cmocka_unit_test(workload_memory__a_smaller_run_allocates_nothing),
         cmocka_unit_test(workload_memory__a_run_says_what_it_holds),

@@ -266,9 +266,11 @@ static bool pwsp_frontend_retire(void *user, const pwsp_entry *entry) {
         const uint32_t *edges = (const uint32_t *)front->walk->program->edges.items + words[0];
         return pwsp_frontend_tell(front, pwsp_timeline_reset(time, edges, (uint32_t)words[1]));
     }
-    case PWSP_ENTRY_RELEASE: pwsp_timeline_release(time, (uint32_t)words[0]); return true;
+    default:
+        PTOWSP_ASSERT(entry->kind == PWSP_ENTRY_RELEASE);
+        pwsp_timeline_release(time, (uint32_t)words[0]);
+        return true;
     }
-    return true;
 }
 
 // -- issuing --------------------------------------------------------------------------------------
@@ -467,13 +469,8 @@ static bool pwsp_frontend_event(pwsp_frontend *front, pwsp_event event) {
         return pwsp_issue_settle(&front->issue) &&
                pwsp_frontend_tell(front, pwsp_timeline_end(front->time));
     case PWSP_EVENT_ERROR: return pwsp_frontend_fail_walk(front);
-    case PWSP_EVENT_PROCESS_END:
-    case PWSP_EVENT_SEND:
-    case PWSP_EVENT_RECEIVE:
-    case PWSP_EVENT_CLOSE:
-    case PWSP_EVENT_NONE: break;
+    default: return true;  // none: the walk has looked whether it is cut
     }
-    return true;
 }
 
 PWSP_INTERNAL void pwsp_frontend_begin(pwsp_frontend *front, uint32_t vector_count,

@@ -61,10 +61,8 @@ static ptowsp_status pwsp_explore_pipeline(ptowsp_run *run, pwsp_explorer *explo
                          "run: not all orders of pipeline %s have been explored, of %" PRIu64
                          " states and %" PRIu64 " steps at most; none of those explored gets stuck",
                          name, explorer->state_limit, explorer->step_limit);
-    case PWSP_EXPLORED_STUCK:
-    case PWSP_EXPLORED_FAILED: break;
+    default: return pwsp_run_fail_walk(run);  // one is stuck, or fails
     }
-    return pwsp_run_fail_walk(run);
 }
 
 static ptowsp_status pwsp_explore_walk(ptowsp_run *run, pwsp_explorer *explorer) {
@@ -78,17 +76,7 @@ static ptowsp_status pwsp_explore_walk(ptowsp_run *run, pwsp_explorer *explorer)
         case PWSP_EVENT_ERROR: return pwsp_run_fail_walk(run);
         case PWSP_EVENT_SLOT_LOAD: pwsp_expander_load(x); break;
         case PWSP_EVENT_PIPELINE: status = pwsp_explore_pipeline(run, explorer); break;
-        case PWSP_EVENT_TASK:
-        case PWSP_EVENT_PARALLEL:
-        case PWSP_EVENT_SEQUENTIAL:
-        case PWSP_EVENT_SCOPE_END:
-        case PWSP_EVENT_RESET:
-        case PWSP_EVENT_RELEASE:
-        case PWSP_EVENT_PROCESS_END:
-        case PWSP_EVENT_SEND:
-        case PWSP_EVENT_RECEIVE:
-        case PWSP_EVENT_CLOSE:
-        case PWSP_EVENT_NONE: break;
+        default: break;  // no task has an effect here
         }
         if (status != PTOWSP_OK) {
             return status;

@@ -200,19 +200,9 @@ static bool pwsp_pipes_process_dry(pwsp_pipes *pipes) {
             }
             break;
         case PWSP_EVENT_SLOT_LOAD: pwsp_expander_load(x); break;
-        case PWSP_EVENT_ERROR:
-        case PWSP_EVENT_END:
-        case PWSP_EVENT_PIPELINE: return false;
+        case PWSP_EVENT_ERROR: return false;
         case PWSP_EVENT_PROCESS_END: return true;
-        case PWSP_EVENT_SEND:
-        case PWSP_EVENT_RECEIVE:
-        case PWSP_EVENT_CLOSE:
-        case PWSP_EVENT_PARALLEL:
-        case PWSP_EVENT_SEQUENTIAL:
-        case PWSP_EVENT_SCOPE_END:
-        case PWSP_EVENT_RESET:
-        case PWSP_EVENT_RELEASE:
-        case PWSP_EVENT_NONE: break;
+        default: break;  // tokens are not moved
         }
     }
 }

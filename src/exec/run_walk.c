@@ -59,26 +59,16 @@ PWSP_INTERNAL ptowsp_status pwsp_run_walk_dry(ptowsp_run *run, uint64_t *out_cou
                 return pwsp_run_fail_walk(run);
             }
             break;
-        case PWSP_EVENT_PARALLEL:
-        case PWSP_EVENT_SEQUENTIAL:
-        case PWSP_EVENT_SCOPE_END:
-        case PWSP_EVENT_RESET:
-        case PWSP_EVENT_RELEASE:
-        case PWSP_EVENT_PROCESS_END:
-        case PWSP_EVENT_SEND:
-        case PWSP_EVENT_RECEIVE:
-        case PWSP_EVENT_CLOSE:
-        case PWSP_EVENT_NONE: break;
+        default: break;  // scopes and edges say nothing of tasks
         }
     }
 }
 
 // While tasks are kept, the scheduler hears of marks.
-static bool pwsp_run_mark(ptowsp_run *run, pwsp_entry_kind kind) {
+static void pwsp_run_mark(ptowsp_run *run, pwsp_entry_kind kind) {
     if (run->keeps) {
         pwsp_frontend_keep_mark(run->front, kind);
     }
-    return true;
 }
 
 // One event of the walk that is not a task. False with an error in sim or in the expander.
@@ -88,11 +78,14 @@ static bool pwsp_run_event(ptowsp_run *run, pwsp_event event) {
     pwsp_pipeline_arrival pipeline;
     switch (event) {
     case PWSP_EVENT_PARALLEL:
-        return pwsp_run_mark(run, PWSP_ENTRY_PARALLEL) && pwsp_timeline_scope_begin(time, true);
+        pwsp_run_mark(run, PWSP_ENTRY_PARALLEL);
+        return pwsp_timeline_scope_begin(time, true);
     case PWSP_EVENT_SEQUENTIAL:
-        return pwsp_run_mark(run, PWSP_ENTRY_SEQUENTIAL) && pwsp_timeline_scope_begin(time, false);
+        pwsp_run_mark(run, PWSP_ENTRY_SEQUENTIAL);
+        return pwsp_timeline_scope_begin(time, false);
     case PWSP_EVENT_SCOPE_END:
-        return pwsp_run_mark(run, PWSP_ENTRY_SCOPE_END) && pwsp_timeline_scope_end(time);
+        pwsp_run_mark(run, PWSP_ENTRY_SCOPE_END);
+        return pwsp_timeline_scope_end(time);
     case PWSP_EVENT_RESET:
         pwsp_run_mark(run, PWSP_ENTRY_RESET);
         return pwsp_timeline_reset(
@@ -102,16 +95,8 @@ static bool pwsp_run_event(ptowsp_run *run, pwsp_event event) {
         pwsp_expander_load(x);
         return pwsp_timeline_slot_load(time, &x->load_at);
     case PWSP_EVENT_PIPELINE: return pwsp_pipes_run(&run->pipes, &pipeline);
-    case PWSP_EVENT_END: return pwsp_timeline_end(time);
-    case PWSP_EVENT_TASK:
-    case PWSP_EVENT_PROCESS_END:
-    case PWSP_EVENT_SEND:
-    case PWSP_EVENT_RECEIVE:
-    case PWSP_EVENT_CLOSE:
-    case PWSP_EVENT_ERROR:
-    case PWSP_EVENT_NONE: break;
+    default: PTOWSP_ASSERT(event == PWSP_EVENT_END); return pwsp_timeline_end(time);
     }
-    return true;
 }
 
 // Issues the tasks that have been collected. False with an error in sim.

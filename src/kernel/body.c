@@ -12,10 +12,8 @@ const char *pwsp_kop_name(pwsp_kop_kind kind) {
     case PWSP_KOP_##name: return text;
         PWSP_KOPS(PWSP_KOP_NAME)
 #undef PWSP_KOP_NAME
-    case PWSP_KOP_NONE:
-    case PWSP_KOP_COUNT: break;
+    default: return "none";
     }
-    return "none";
 }
 
 const char *pwsp_kop_form(pwsp_kop_kind kind) {
@@ -24,10 +22,8 @@ const char *pwsp_kop_form(pwsp_kop_kind kind) {
     case PWSP_KOP_##name: return form;
         PWSP_KOPS(PWSP_KOP_FORM)
 #undef PWSP_KOP_FORM
-    case PWSP_KOP_NONE:
-    case PWSP_KOP_COUNT: break;
+    default: return "";
     }
-    return "";
 }
 
 const char *pwsp_compare_text(uint32_t mode) {
@@ -37,22 +33,18 @@ const char *pwsp_compare_text(uint32_t mode) {
     case PTOISA_LT: return "<";
     case PTOISA_LE: return "<=";
     case PTOISA_GT: return ">";
-    case PTOISA_GE: return ">=";
+    default: PTOWSP_ASSERT(mode == PTOISA_GE); return ">=";
     }
-    return "?";
 }
 
 const char *pwsp_round_text(uint32_t mode) {
     switch ((ptoisa_round)mode) {
-    case PTOISA_CAST_NONE: return "none";
-    case PTOISA_CAST_RINT: return "nearest";
     case PTOISA_CAST_ROUND: return "away";
     case PTOISA_CAST_FLOOR: return "floor";
     case PTOISA_CAST_CEIL: return "ceil";
     case PTOISA_CAST_TRUNC: return "trunc";
-    case PTOISA_CAST_ODD: return "odd";
+    default: PTOWSP_ASSERT(mode == PTOISA_CAST_RINT); return "nearest";  // no kernel has others
     }
-    return "?";
 }
 
 const pwsp_kop *pwsp_body_built(const ptowsp_body *body, uint32_t op) {

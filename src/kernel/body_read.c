@@ -340,10 +340,8 @@ static ptowsp_value pwsp_scan_call(pwsp_body_reader *r, const pwsp_body_args *a)
     case PWSP_KOP_##name: return make;
         PWSP_KOPS(PWSP_KOP_CALL)
 #undef PWSP_KOP_CALL
-    case PWSP_KOP_NONE:
-    case PWSP_KOP_COUNT: break;
+    default: return none;
     }
-    return none;
 }
 
 // -- lines ----------------------------------------------------------------------------------------

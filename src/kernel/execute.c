@@ -301,11 +301,7 @@ static void pwsp_tile_core_insn_on(pwsp_tile_core *tile_core, const pwsp_tile_co
             ptoisa_tquant_sym(core, d, s[0], s[1]);
         }
         break;
-    case PTOISA_SET_FLAG:
-    case PTOISA_WAIT_FLAG:
-    case PTOISA_PIPE_BARRIER:  // done above
-    case PTOISA_NOP:
-    case PTOISA_OP_COUNT: break;
+    default: break;  // flags and barriers are done above
     }
 #undef PWSP_CASE_UNARY
 #undef PWSP_CASE_BINARY

@@ -394,12 +394,10 @@ static const char *pwsp_form_sizes_text(pwsp_legal_sizes sizes) {
     case PWSP_SIZES_COLS: return "source and result have other columns (rule: column sums)";
     case PWSP_SIZES_MASK: return "the mask has no bit for each allocated column (rule: masks)";
     case PWSP_SIZES_RUNS: return "the result has no room for whole runs of 32 (rule: runs)";
-    case PWSP_SIZES_PRODUCT: return "factors and result have other sizes (rule: factors)";
-    case PWSP_SIZES_ROWS:
-    case PWSP_SIZES_PACK:
-    case PWSP_SIZES_ANY: break;  // never refused
+    default:  // the others are never refused
+        PTOWSP_ASSERT(sizes == PWSP_SIZES_PRODUCT);
+        return "factors and result have other sizes (rule: factors)";
     }
-    return "";
 }
 
 bool pwsp_legal_check_forms(const ptowsp_body *body, const pwsp_list *list,

@@ -118,14 +118,6 @@ static void pwsp_lower_part(pwsp_lowering *lw, const pwsp_kop *op) {
 static void pwsp_lower_op(pwsp_lowering *lw, const pwsp_kop *op) {
     const ptowsp_body *body = lw->body;
     switch ((pwsp_kop_kind)op->kind) {
-    case PWSP_KOP_PARAM:
-    case PWSP_KOP_SCALAR:
-    case PWSP_KOP_CONST:
-    case PWSP_KOP_SIZE:
-    case PWSP_KOP_CARRY:
-    case PWSP_KOP_NEXT:
-    case PWSP_KOP_NONE:
-    case PWSP_KOP_COUNT: break;
     case PWSP_KOP_LOAD: pwsp_lower_part(lw, op); break;
     case PWSP_KOP_SLICE:
         if (body->ops[op->src[0]].kind == PWSP_KOP_PARAM) {
@@ -191,6 +183,7 @@ static void pwsp_lower_op(pwsp_lowering *lw, const pwsp_kop *op) {
     case PWSP_KOP_INSTRUCTION: pwsp_lower_instruction(lw, op); break;
     case PWSP_KOP_LOOP: pwsp_lower_loop(lw, op); break;
     case PWSP_KOP_END: pwsp_lower_end(lw, op); break;
+    default: break;  // parameters and constants: no instruction
     }
 }
 

@@ -95,10 +95,8 @@ static const char *pwsp_kernel_print_layout(uint8_t layout) {
     case PTOISA_ZN: return " ZN";
     case PTOISA_ZZ: return " ZZ";
     case PTOISA_NN: return " NN";
-    case PTOISA_ROW_MAJOR:
-    case PTOISA_LAYOUT_COUNT: break;
+    default: return "";
     }
-    return "";
 }
 
 // "x", "0.5" or "%4".

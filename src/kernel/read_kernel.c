@@ -51,11 +51,8 @@ static uint32_t pwsp_read_mode(const pwsp_insn *insn) {
     case PTOISA_CAST_FLOOR: return PTOWSP_ROUND_FLOOR;
     case PTOISA_CAST_CEIL: return PTOWSP_ROUND_CEIL;
     case PTOISA_CAST_TRUNC: return PTOWSP_ROUND_TRUNC;
-    case PTOISA_CAST_NONE:
-    case PTOISA_CAST_RINT:
-    case PTOISA_CAST_ODD: break;  // no kernel asks for odd
+    default: return PTOWSP_ROUND_NEAREST;  // no kernel asks for odd
     }
-    return PTOWSP_ROUND_NEAREST;
 }
 
 PWSP_INTERNAL ptowsp_insn_info pwsp_tile_code_insn_info(const pwsp_tile_code *code, uint32_t i) {

@@ -127,8 +127,7 @@ static bool pwsp_export_write(pwsp_picture *picture, ptowsp_export_format format
     case PTOWSP_EXPORT_TABLE: pwsp_export_table(picture); break;
     case PTOWSP_EXPORT_USAGE_CSV: pwsp_export_usage(picture); break;
     case PTOWSP_EXPORT_EDGES: return pwsp_export_edges(picture, false);
-    case PTOWSP_EXPORT_DOT: return pwsp_export_edges(picture, true);
-    case PTOWSP_EXPORT_FORCE_INT: break;
+    default: PTOWSP_ASSERT(format == PTOWSP_EXPORT_DOT); return pwsp_export_edges(picture, true);
     }
     return true;
 }

@@ -5,13 +5,13 @@
 #include "label.h"
 
 PWSP_INTERNAL const pwsp_task_op *pwsp_label_op(const ptowsp_program *program, uint32_t node) {
-    for (uint32_t i = 0; i < program->ops.count; i++) {
+    for (uint32_t i = 0;; i++) {
+        PTOWSP_ASSERT(i < program->ops.count);
         const pwsp_op *op = PWSP_OP_AT(program, i);
         if (op->kind == PWSP_OP_TASK && op->node == node) {
             return PWSP_PROGRAM_AT(program, tasks, pwsp_task_op, op->at);
         }
     }
-    return NULL;
 }
 
 static const pwsp_kernel_info *pwsp_label_kernel(const ptowsp_program *program,

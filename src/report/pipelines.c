@@ -14,10 +14,8 @@ static const char *pwsp_report_state(ptowsp_process_state state) {
     case PTOWSP_PROCESS_ENDED: return "ended";
     case PTOWSP_PROCESS_STOPPED: return "stopped";
     case PTOWSP_PROCESS_FULL: return "stuck, full,";
-    case PTOWSP_PROCESS_EMPTY: return "stuck, empty,";
-    case PTOWSP_PROCESS_FORCE_INT: break;
+    default: PTOWSP_ASSERT(state == PTOWSP_PROCESS_EMPTY); return "stuck, empty,";
     }
-    return "";
 }
 
 static void pwsp_report_processes(const ptowsp_run *run, const ptowsp_pipeline_stats *pipeline,

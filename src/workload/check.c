@@ -121,14 +121,6 @@ static bool pwsp_check_child(pwsp_checker *checker, uint32_t id, bool is_paralle
             checker->link = checker->link ? checker->link : id;
         }
         return true;
-    case PWSP_NODE_SLOT_SET:
-    case PWSP_NODE_SLOT_LOAD:
-    case PWSP_NODE_SEND:
-    case PWSP_NODE_CLOSE:
-    case PWSP_NODE_RECORD:
-    case PWSP_NODE_WAIT:
-    case PWSP_NODE_NONE:
-    case PWSP_NODE_WORKLOAD: return true;
     case PWSP_NODE_CALL:
         return pwsp_check_call(checker, id, &callee) && pwsp_check_workload(checker, callee) &&
                pwsp_check_called(checker, id, callee, out_frames, out_scopes);
@@ -155,6 +147,7 @@ static bool pwsp_check_child(pwsp_checker *checker, uint32_t id, bool is_paralle
     case PWSP_NODE_OTHERWISE:
     case PWSP_NODE_CONSUME:
     case PWSP_NODE_RECEIVE: break;
+    default: return true;  // nothing is in it
     }
     if (!pwsp_check_children(checker, id, opens_parallel, out_frames, out_scopes)) {
         return false;

@@ -531,12 +531,8 @@ static bool pwsp_compiler_child(pwsp_compiler *c, uint32_t id, bool is_parallel)
     case PWSP_NODE_SEND:
     case PWSP_NODE_RECORD: return pwsp_compiler_send(c, id);
     case PWSP_NODE_CLOSE: return pwsp_compiler_close(c, id);
-    case PWSP_NODE_PROCESS:    // compiled with its pipeline
-    case PWSP_NODE_OTHERWISE:  // compiled with its when
-    case PWSP_NODE_NONE:
-    case PWSP_NODE_WORKLOAD: break;
+    default: return true;  // compiled with its pipeline, or its when
     }
-    return true;
 }
 
 PWSP_INTERNAL bool pwsp_compiler_children(pwsp_compiler *c, uint32_t node, bool is_parallel) {

@@ -135,17 +135,8 @@ static bool pwsp_control_op(pwsp_control *control, uint32_t i) {
         return true;
     }
     case PWSP_OP_CLOSE: return true;
-    case PWSP_OP_TASK:
-    case PWSP_OP_LOOP_END:
-    case PWSP_OP_SCOPE:
-    case PWSP_OP_SCOPE_END:
-    case PWSP_OP_JUMP:
-    case PWSP_OP_RETURN:
-    case PWSP_OP_RESET:
-    case PWSP_OP_RELEASE:
-    case PWSP_OP_PROCESS_END: break;
+    default: return false;
     }
-    return false;
 }
 
 static void pwsp_control_pass(pwsp_control *control) {

@@ -263,14 +263,8 @@ static bool pwsp_liver_visit(pwsp_liver *l, uint32_t id) {
     case PWSP_NODE_TASK: return pwsp_liver_begin_point(l, id) && pwsp_liver_task(l, id);
     case PWSP_NODE_SLOT_LOAD:
         return pwsp_liver_begin_point(l, id) && pwsp_liver_use(l, id, node->view->tensor, true);
-    case PWSP_NODE_SLOT_SET:
-    case PWSP_NODE_SEND:
-    case PWSP_NODE_RECORD:
-    case PWSP_NODE_CLOSE:
-    case PWSP_NODE_NONE:
-    case PWSP_NODE_WORKLOAD: break;
+    default: return true;  // it touches no tensor
     }
-    return true;
 }
 
 // -- what the program keeps -----------------------------------------------------------------------

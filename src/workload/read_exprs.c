@@ -24,11 +24,8 @@ static ptowsp_expr_kind pwsp_read_kind(pwsp_expr_op op) {
     case PWSP_EXPR_##name: return PTOWSP_EXPR_##name;
         PWSP_OPERATORS(PWSP_READ_KIND)
 #undef PWSP_READ_KIND
-    case PWSP_EXPR_TASK_TAG:
-    case PWSP_EXPR_NONE:
-    case PWSP_EXPR_OP_COUNT: break;
+    default: return PTOWSP_EXPR_NONE;  // tags were replaced
     }
-    return PTOWSP_EXPR_NONE;
 }
 
 static bool pwsp_expr_is_leaf(pwsp_expr_op op) {

@@ -143,15 +143,7 @@ static void pwsp_taint_op(pwsp_taint *taint, uint32_t i, bool is_tainted, bool i
         }
         break;
     }
-    case PWSP_OP_LOOP_END:
-    case PWSP_OP_SCOPE:
-    case PWSP_OP_SCOPE_END:
-    case PWSP_OP_JUMP:
-    case PWSP_OP_RETURN:
-    case PWSP_OP_RESET:
-    case PWSP_OP_RELEASE:
-    case PWSP_OP_PROCESS_END:
-    case PWSP_OP_CLOSE: break;
+    default: break;  // it takes no value
     }
     if (is_tainted) {
         pwsp_taint_mark(taint, &taint->ops[i]);
