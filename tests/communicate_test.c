@@ -1381,6 +1381,7 @@ static void *fail_main(void *user) {
         job->status = ptowsp_run_execute(run, &options);
         if (job->status != PTOWSP_OK) {
             snprintf(job->text, sizeof job->text, "%s", ptowsp_context_error(context).text);
+            options.time_limit_ns = 0;  // a rank's failure is found, however late
             job->second = ptowsp_run_execute(run, &options);
         }
     } else if (job->is_late) {

@@ -15,6 +15,8 @@
 
 #include <cmocka.h>
 
+#include "test.h"
+
 static uint64_t seed_state;
 
 static uint64_t next_random(void) {
@@ -33,6 +35,11 @@ static uint64_t start_random(void) {
     seed_state = text ? strtoull(text, NULL, 0) : 20261121;
     print_message("seed %llu (set PTOWSP_SEED to change it)\n", (unsigned long long)seed_state);
     return seed_state;
+}
+
+// Of cases that are tried one by one, a scale below 100 tries that share.
+static bool is_tried(void) {
+    return random_in(0, 99) < test_percent();
 }
 
 static uint32_t round_up(uint32_t x, uint32_t step) {
@@ -209,6 +216,9 @@ static void matmul__all_small_sizes_in_the_layouts_of_the_device(void **state) {
     for (uint32_t m = 1; m <= 35; m += m < 18 ? 1 : 5) {
         for (uint32_t n = 1; n <= 70; n += n < 34 ? 3 : 7) {
             for (int type = 0; type < 4; type++) {
+                if (!is_tried()) {
+                    continue;
+                }
                 layouts l = {random_in(0, 1) ? PTOISA_ZZ : PTOISA_NZ, PTOISA_ZN, PTOISA_NZ,
                              PTOISA_NZ};
                 try_one(m, random_in(1, 40), n, types[type], l, (int)random_in(0, 3),
@@ -225,6 +235,9 @@ static void matmul__all_layouts(void **state) {
         for (uint32_t b = 0; b < PTOISA_LAYOUT_COUNT; b++) {
             for (uint32_t c = 0; c < PTOISA_LAYOUT_COUNT; c++) {
                 for (int type = 0; type < 4; type++) {
+                    if (!is_tried()) {
+                        continue;
+                    }
                     layouts l = {(ptoisa_layout)a, (ptoisa_layout)b, (ptoisa_layout)c,
                                  (ptoisa_layout)random_in(0, PTOISA_LAYOUT_COUNT - 1)};
                     try_one(random_in(1, 40), random_in(1, 70), random_in(1, 70), types[type], l,
@@ -241,6 +254,9 @@ static void matmul__k_in_parts_gives_the_same_bits(void **state) {
     const uint32_t sizes[] = {255, 256, 257, 511, 512, 513, 1024, 1500, 4095};
     for (uint32_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
         for (int type = 0; type < 4; type++) {
+            if (!is_tried()) {
+                continue;
+            }
             layouts l = {random_in(0, 1) ? PTOISA_ZZ : PTOISA_NZ, PTOISA_ZN, PTOISA_NZ, PTOISA_NZ};
             l.a = random_in(0, 3) ? l.a : PTOISA_ROW_MAJOR;
             l.c = random_in(0, 3) ? l.c : PTOISA_ZZ;
@@ -266,6 +282,9 @@ static void matmul__bytes_at_their_extremes_are_exact_and_wrap(void **state) {
     for (uint32_t i = 0; i < sizeof depths / sizeof *depths * 8; i++) {
         const uint32_t k = depths[i / 8], m = random_in(1, 37), n = random_in(1, 70);
         const int kind = (int)(i % 8);  // from 6 on each element at random
+        if (!is_tried()) {
+            continue;
+        }
         ptoisa_tile a = tile_new(PTOISA_I8, PTOISA_LEFT, i % 2 ? PTOISA_NZ : PTOISA_ZZ, m, k);
         ptoisa_tile b = tile_new(PTOISA_I8, PTOISA_RIGHT, PTOISA_ZN, k, n);
         ptoisa_tile c = tile_new(PTOISA_I32, PTOISA_ACC, PTOISA_NZ, m, n);

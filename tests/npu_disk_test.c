@@ -9,8 +9,8 @@
 #define _GNU_SOURCE  // RTLD_NEXT
 
 #include "npu_build_fixture.h"
+#include "real.h"
 
-#include <dlfcn.h>
 #include <fcntl.h>
 
 static struct {
@@ -34,12 +34,6 @@ static bool disk_refuses(const char *name) {
     errno = EIO;
     return true;
 }
-
-// The C library's function of this name, as `real`.
-#define REAL(name)                                                                                 \
-    __typeof__(&name) real;                                                                        \
-    void *found = dlsym(RTLD_NEXT, #name);                                                         \
-    memcpy(&real, &found, sizeof real)
 
 // A function of the system, and what it returns when it is refused.
 #define CALL(type, name, params, args, refusal)                                                    \

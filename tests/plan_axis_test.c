@@ -1518,7 +1518,9 @@ static void plan_axis__modules_and_bindings_can_be_read(void **state) {
     for (int i = 0; i < 3; i++) {
         int64_t size = 0;
         assert_true(ptowsp_run_bound_plan(f.run, ids[i], &bound));
-        assert_memory_equal(&bound, &f.plan, sizeof bound);
+        assert_memory_equal(&bound, &f.plan, offsetof(ptowsp_attention_plan, slot_rows));
+        assert_int_equal(bound.slot_rows, f.plan.slot_rows);
+        assert_true(bound.cost_max == f.plan.cost_max && bound.cost_mean == f.plan.cost_mean);
         assert_true(ptowsp_run_bound_size(f.run, ids[i], &size));
         assert_int_equal(size, sizes[i]);
     }

@@ -372,19 +372,31 @@ static void region__agrees_with_sets_of_bytes(void **state) {
 
 // -- large numbers --------------------------------------------------------------------------------
 
-static wide element_at(const pwsp_region *r, uint64_t i) {
-    const wide row = wide_mul(wide_of_u64(i / r->cols), wide_of_i64(r->row_stride));
-    const wide col = wide_mul(wide_of_u64(i % r->cols), wide_of_i64(r->col_stride));
-    return wide_add(wide_of_u64(r->base), wide_add(row, col));
+enum { SIDE_MAX = 7 };
+
+// Where a tile's elements begin, in any order.
+static uint32_t elements_of(const pwsp_region *r, wide begins[SIDE_MAX * SIDE_MAX]) {
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < r->rows; i++) {
+        const wide offset = wide_mul(wide_of_u64(i), wide_of_i64(r->row_stride));
+        const wide row = wide_add(wide_of_u64(r->base), offset);
+        for (uint32_t j = 0; j < r->cols; j++) {
+            const wide col = wide_mul(wide_of_u64(j), wide_of_i64(r->col_stride));
+            begins[count++] = wide_add(row, col);
+        }
+    }
+    return count;
 }
 
 // Whether two elements meet, pair by pair.
 static bool elements_meet(const pwsp_region *a, const pwsp_region *b) {
-    for (uint64_t i = 0; i < (uint64_t)a->rows * a->cols; i++) {
-        for (uint64_t j = 0; j < (uint64_t)b->rows * b->cols; j++) {
-            const wide x = element_at(a, i), y = element_at(b, j);
-            if (wide_compare(x, wide_add(y, wide_of_u64(b->size))) < 0 &&
-                wide_compare(y, wide_add(x, wide_of_u64(a->size))) < 0) {
+    wide x[SIDE_MAX * SIDE_MAX], y[SIDE_MAX * SIDE_MAX];
+    const uint32_t x_count = elements_of(a, x), y_count = elements_of(b, y);
+    for (uint32_t i = 0; i < x_count; i++) {
+        const wide end = wide_add(x[i], wide_of_u64(a->size));
+        for (uint32_t j = 0; j < y_count; j++) {
+            if (wide_compare(x[i], wide_add(y[j], wide_of_u64(b->size))) < 0 &&
+                wide_compare(y[j], end) < 0) {
                 return true;
             }
         }
@@ -400,14 +412,20 @@ static int64_t random_stride(uint64_t *random) {
 static void region__agrees_with_pairs_of_elements_for_large_strides(void **state) {
     (void)state;
     uint64_t random = test_seed();
+<<<<<<< HEAD
     int met = 0, rounds = 0;
     for (; TEST_ROUNDS(rounds, 20000); rounds++) {
+=======
+    int met = 0;
+    const int rounds = (int)test_rounds(20000);
+    for (int round = 0; round < rounds; round++) {
+>>>>>>> c2872026ef0f0c4bfe75f4104a27f6527a3147fb
         pwsp_region region[2];
         for (int i = 0; i < 2; i++) {
             // At most 6 * 2^58 on either side of the middle of the address space, and twice.
             region[i] = tile(UINT64_C(1) << 63, 1, 0, 1, 0, 1);
-            region[i].rows = (uint32_t)test_random_in(&random, 1, 7);
-            region[i].cols = (uint32_t)test_random_in(&random, 1, 7);
+            region[i].rows = (uint32_t)test_random_in(&random, 1, SIDE_MAX);
+            region[i].cols = (uint32_t)test_random_in(&random, 1, SIDE_MAX);
             region[i].row_stride = random_stride(&random);
             region[i].col_stride = random_stride(&random);
             region[i].size = (uint32_t)test_random_in(&random, 1, 1 << 16);

@@ -8,7 +8,8 @@
 
 #include "test.h"
 
-#include <dlfcn.h>
+#include "real.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/file.h>
@@ -34,12 +35,6 @@ static bool refuses(void) {
 static bool refuses_unless_interrupted(void) {
     return (!disk.is_on || disk.how != EINTR) && refuses();
 }
-
-// The C library's function of this name, as `real`.
-#define REAL(name)                                                                                 \
-    __typeof__(&name) real;                                                                        \
-    void *found = dlsym(RTLD_NEXT, #name);                                                         \
-    memcpy(&real, &found, sizeof real)
 
 #define CALL(type, name, refuse, params, args)                                                     \
     type name params {                                                                             \

@@ -248,7 +248,7 @@ PTOISA_FN void ptoisa_mm_rows_portable(const ptoisa_mm_block *t, uint32_t row, u
     const uint32_t cols = t->cols - half * 16 < 16 ? t->cols - half * 16 : 16;
     float sums[4][16] = {{0}}, line[16];
     for (uint32_t r = 0; t->start && r < rows; r++) {
-        memcpy(sums[r], t->start + (row + r) * PTOISA_MM_COLS + half * 16, sizeof sums[r]);
+        memcpy(sums[r], t->start + (row + r) * PTOISA_MM_COLS + half * 16, cols * sizeof(float));
     }
     for (uint32_t k = 0; k < t->k; k++) {
         const float *a = t->a + k / 8 * t->a_step + row * 8 + k % 8;
@@ -270,7 +270,7 @@ PTOISA_FN void ptoisa_mm_row_portable_int(const ptoisa_mm_block *t, uint32_t row
     uint32_t sums[16] = {0}, add[16];
     uint32_t cols = t->cols - half * 16 < 16 ? t->cols - half * 16 : 16;
     if (t->start) {
-        memcpy(sums, t->start + row * PTOISA_MM_COLS + half * 16, sizeof sums);
+        memcpy(sums, t->start + row * PTOISA_MM_COLS + half * 16, cols * sizeof *sums);
     }
     for (uint32_t k = 0; k < t->k; k++) {
         int16_t x[2], y[32];
