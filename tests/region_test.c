@@ -412,14 +412,8 @@ static int64_t random_stride(uint64_t *random) {
 static void region__agrees_with_pairs_of_elements_for_large_strides(void **state) {
     (void)state;
     uint64_t random = test_seed();
-<<<<<<< HEAD
     int met = 0, rounds = 0;
     for (; TEST_ROUNDS(rounds, 20000); rounds++) {
-=======
-    int met = 0;
-    const int rounds = (int)test_rounds(20000);
-    for (int round = 0; round < rounds; round++) {
->>>>>>> c2872026ef0f0c4bfe75f4104a27f6527a3147fb
         pwsp_region region[2];
         for (int i = 0; i < 2; i++) {
             // At most 6 * 2^58 on either side of the middle of the address space, and twice.
