@@ -632,6 +632,13 @@ static void convert__all_pairs_agree_with_the_reference_for_32_and_64_bits(void 
 
 static void convert__agrees_with_the_compiler_on_f32_and_f64(void **state) {
     (void)state;
+    // qemu 7.2 rounds conversions of integers to f32 twice on ppc64el: to f64, which makes a tie of
+    // this number, and from there to even.
+    volatile uint64_t below = (UINT64_C(1) << 63) + (UINT64_C(3) << 39) - 1;
+    if ((float)below != 0x1.000002p63f) {
+        print_message("skipped: this machine rounds integers twice\n");
+        skip();
+    }
     uint64_t random = test_seed();
     for (int round = 0; TEST_ROUNDS(round, 200000); round++) {
         uint64_t bits = random_pattern(&random, 64);
