@@ -1,8 +1,8 @@
 // Data types: names, sizes and conversions.
 //
 // Expected values: bit patterns worked out in comments; the exact arithmetic of long double, with
-// ldexp, floor and comparisons, as a slow reference for every pair of types. It needs a long double
-// of at least 64 bits precision, which holds each element of each type.
+// ldexp, floor and comparisons, as a slow reference for every pair of types. Where long double has
+// less than 64 bits of precision (armhf), the pairs with integers of 64 bits are left to the patterns.
 
 #include "test.h"
 
@@ -190,7 +190,15 @@ static uint64_t convert(ptowsp_dtype out, ptowsp_dtype in, uint64_t bits) {
     return load(to, out);
 }
 
+// Whether the reference holds each value of the type.
+static bool is_in_reference(ptowsp_dtype dtype) {
+    return LDBL_MANT_DIG >= 64 || is_float(dtype) || bits_in(dtype) < 64;
+}
+
 static void converts_as_the_reference(ptowsp_dtype out, ptowsp_dtype in, uint64_t bits) {
+    if (!is_in_reference(out) || !is_in_reference(in)) {
+        return;
+    }
     uint64_t actual = convert(out, in, bits), expected = reference_convert(out, in, bits);
     if (actual != expected) {
         fail_msg("%s of %s 0x%llx is 0x%llx, not 0x%llx", ptowsp_dtype_name(out),
@@ -624,6 +632,13 @@ static void convert__all_pairs_agree_with_the_reference_for_32_and_64_bits(void 
 
 static void convert__agrees_with_the_compiler_on_f32_and_f64(void **state) {
     (void)state;
+    // qemu 7.2 rounds conversions of integers to f32 twice on ppc64el: to f64, which makes a tie of
+    // this number, and from there to even.
+    volatile uint64_t below = (UINT64_C(1) << 63) + (UINT64_C(3) << 39) - 1;
+    if ((float)below != 0x1.000002p63f) {
+        print_message("skipped: this machine rounds integers twice\n");
+        skip();
+    }
     uint64_t random = test_seed();
     for (int round = 0; TEST_ROUNDS(round, 200000); round++) {
         uint64_t bits = random_pattern(&random, 64);
@@ -728,7 +743,6 @@ static void convert__is_the_same_in_every_rounding_mode(void **state) {
 }
 
 int main(void) {
-    PTOWSP_STATIC_ASSERT(LDBL_MANT_DIG >= 64, "the reference needs a long double of 64 bits");
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(dtype__names_and_sizes_are_those_of_the_manual),
         cmocka_unit_test(f16__known_patterns),

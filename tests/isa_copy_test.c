@@ -5,6 +5,7 @@
 
 #include "../ptoisa_shim.h"
 
+#include <float.h>
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -572,7 +573,10 @@ static void tcvt__rounds_saturates_and_wraps(void **state) {
         ptoisa_cvt_kind kind = ptoisa_cvt_kind_of(to, from);
         pairs += kind == PTOISA_CVT_ANY || kind == PTOISA_CVT_WRAP;
         pairs_a5 += kind == PTOISA_CVT_A5;
-        if (kind == PTOISA_CVT_NONE) {
+        // The reference holds no integer of 64 bits where long double is a double (armhf).
+        const bool is_in_reference =
+            LDBL_MANT_DIG >= 64 || (ptoisa_dtype_size(to) < 8 && ptoisa_dtype_size(from) < 8);
+        if (kind == PTOISA_CVT_NONE || !is_in_reference) {
             continue;
         }
         uint32_t rows = 3, cols = 320, valid = 300, size = ptoisa_dtype_size(from);

@@ -325,6 +325,12 @@ static void matmul__bytes_at_their_extremes_are_exact_and_wrap(void **state) {
 // of the rounds c is subnormal.
 static void matmul__a_sum_is_rounded_once(void **state) {
     (void)state;
+    // musl's fmaf rounds subnormal sums twice: 0x14d053 and less than half of the last place.
+    volatile float x = 0x1.000002p-74f, y = 0x1.fffffcp-77f, z = 0x1.4d053p-129f;
+    if (fmaf(x, y, z) != z) {
+        print_message("skipped: the C library's fmaf, the reference, rounds twice\n");
+        skip();
+    }
     start_random();
     for (int i = 0; i < 200; i++) {
         ptoisa_tile a = tile_new(PTOISA_F32, PTOISA_LEFT, PTOISA_ZZ, 7, 2);
