@@ -8,7 +8,7 @@ enum { TASKS_MAX = 3000, LANES_MAX = 70 };
 
 typedef struct batch_sample {
     uint32_t task_count, lane_count, window, scopes;
-    bool has_keys;
+    bool has_keys, is_in_order;
     uint32_t kind;  // of durations
     uint64_t salt;
 } batch_sample;
@@ -45,6 +45,10 @@ static void run_slowly(const batch_sample *s, batch_result *r) {
         const uint32_t in_scope = s->task_count / s->scopes;
         if (i % in_scope == 0) {
             scope_ready = done;
+        }
+        if (s->is_in_order && scope_ready > clock) {
+            r->ready += scope_ready - clock;
+            clock = scope_ready;
         }
         for (;;) {  // what has ended leaves; a full window waits for the first
             uint32_t left = 0;
@@ -113,7 +117,8 @@ static void check_sample(batch_sample *s) {
             }
         }
     }
-    ptowsp_schedule schedule = {.issue = PTOWSP_ISSUE_DATAFLOW,
+    ptowsp_schedule schedule = {.issue =
+                                    s->is_in_order ? PTOWSP_ISSUE_IN_ORDER : PTOWSP_ISSUE_DATAFLOW,
                                 .dispatch = PTOWSP_DISPATCH_ROUND_ROBIN,
                                 .lane_count = s->lane_count,
                                 .window = s->window,
@@ -153,6 +158,7 @@ static void batch__times_are_those_of_the_rules_done_slowly(void **state) {
         s.has_keys = test_random(&random) % 3 == 0;
         s.kind = (uint32_t)(test_random(&random) % 5);
         s.salt = test_random(&random);
+        s.is_in_order = test_random(&random) % 3 == 0;
         check_sample(&s);
     }
 }
