@@ -8,7 +8,7 @@ enum { TASKS_MAX = 3000, LANES_MAX = 70 };
 
 typedef struct batch_sample {
     uint32_t task_count, lane_count, window, scopes;
-    bool has_keys;
+    bool has_keys, is_in_order;
     uint32_t kind;  // of durations
     uint64_t salt;
 } batch_sample;
@@ -45,6 +45,10 @@ static void run_slowly(const batch_sample *s, batch_result *r) {
         const uint32_t in_scope = s->task_count / s->scopes;
         if (i % in_scope == 0) {
             scope_ready = done;
+        }
+        if (s->is_in_order && scope_ready > clock) {
+            r->ready += scope_ready - clock;
+            clock = scope_ready;
         }
         for (;;) {  // what has ended leaves; a full window waits for the first
             uint32_t left = 0;
@@ -113,7 +117,8 @@ static void check_sample(batch_sample *s) {
             }
         }
     }
-    ptowsp_schedule schedule = {.issue = PTOWSP_ISSUE_DATAFLOW,
+    ptowsp_schedule schedule = {.issue =
+                                    s->is_in_order ? PTOWSP_ISSUE_IN_ORDER : PTOWSP_ISSUE_DATAFLOW,
                                 .dispatch = PTOWSP_DISPATCH_ROUND_ROBIN,
                                 .lane_count = s->lane_count,
                                 .window = s->window,
@@ -153,6 +158,7 @@ static void batch__times_are_those_of_the_rules_done_slowly(void **state) {
         s.has_keys = test_random(&random) % 3 == 0;
         s.kind = (uint32_t)(test_random(&random) % 5);
         s.salt = test_random(&random);
+        s.is_in_order = test_random(&random) % 3 == 0;
         check_sample(&s);
     }
 }
@@ -253,6 +259,65 @@ static void batch__ends_that_a_load_or_a_pipeline_has_passed_have_left(void **st
     }
 }
 
+// -- scopes ---------------------------------------------------------------------------------------
+
+// Lane 1 is busy up to 100000 with a task that is parallel to a sequence: a loop of 100 tasks of 10 cycles
+// on lane 0, and one of 7 behind them. That one starts at 1000, whatever else lane 1 has to do.
+static void check_scope(ptowsp_context *context, ptowsp_module *m,
+                        const ptowsp_schedule *schedule) {
+    const ptowsp_program_desc desc = {NULL, schedule};
+    ptowsp_program *program;
+    ptowsp_run *run;
+    assert_int_equal(ptowsp_program_create(context, m, &desc, &program), PTOWSP_OK);
+    assert_int_equal(ptowsp_run_create(context, program, &run), PTOWSP_OK);
+    for (int has_records = 0; has_records < 2; has_records++) {
+        const ptowsp_run_options options = {.record_tasks = has_records == 1};
+        assert_int_equal(ptowsp_run_execute(run, &options), PTOWSP_OK);
+        assert_int_equal(ptowsp_run_result(run)->makespan_cycles, 100000);
+        assert_int_equal(ptowsp_run_lanes(run)[0].end_cycles, 1007);
+        assert_int_equal(ptowsp_run_lanes(run)[1].end_cycles, 100000);
+    }
+    ptowsp_run_destroy(run);
+    ptowsp_program_destroy(program);
+}
+
+static void batch__a_scope_ends_with_its_own_tasks(void **state) {
+    (void)state;
+    static const char text[] = "module m\n"
+                               "axis once 1\n"
+                               "axis n 100\n"
+                               "kernel work(axes 1) vector, cycles by a cost function\n"
+                               "workload main\n"
+                               "  parallel i in once\n"
+                               "    task work(100000) tag \"lane\" = 1u\n"
+                               "    sequence\n"
+                               "      parallel j in n\n"
+                               "        task work(10) tag \"lane\" = 0u\n"
+                               "      task work(7) tag \"lane\" = 0u\n";
+    const ptowsp_parse_kernel kernel = {.name = "work", .fn = own_cycles, .cost = own_cycles};
+    const ptowsp_parse_desc attached = {&kernel, 1, 0};
+    ptowsp_context *context;
+    ptowsp_module *m;
+    assert_int_equal(ptowsp_context_create(NULL, &context), PTOWSP_OK);
+    if (ptowsp_module_parse(context, text, strlen(text), &attached, &m, NULL) != PTOWSP_OK) {
+        fail_msg("%s", ptowsp_context_error(context).text);
+    }
+    for (uint32_t window = 2; window <= 128; window *= 2) {
+        for (int way = 0; way < 4; way++) {
+            const ptowsp_schedule schedule = {.issue = way % 2 ? PTOWSP_ISSUE_IN_ORDER
+                                                               : PTOWSP_ISSUE_DATAFLOW,
+                                              .dispatch = PTOWSP_DISPATCH_AFFINITY,
+                                              .dispatch_key = ptowsp_task_tag(m, "lane"),
+                                              .lane_count = way < 2 ? 2 : 40,
+                                              .window = window,
+                                              .dependencies = PTOWSP_DEPENDENCIES_STRUCTURE};
+            check_scope(context, m, &schedule);
+        }
+    }
+    ptowsp_module_destroy(m);
+    ptowsp_context_destroy(context);
+}
+
 // -- memory ---------------------------------------------------------------------------------------
 
 enum { REFUSED_TASKS = 600, REFUSED_LANES = 2 };
@@ -328,6 +393,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(batch__memory_that_is_refused_leaves_what_was_done),
         cmocka_unit_test(batch__ends_that_a_load_or_a_pipeline_has_passed_have_left),
+        cmocka_unit_test(batch__a_scope_ends_with_its_own_tasks),
         cmocka_unit_test(batch__times_are_those_of_the_rules_done_slowly),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -117,16 +117,20 @@ PWSP_FORCE_INLINE uint64_t pwsp_near_begin(pwsp_near *near, const pwsp_lanes *la
     return games[1];
 }
 
-// Copies them back.
-static void pwsp_near_end(const pwsp_near *near, pwsp_lanes *lanes) {
+// Copies them back, and returns the latest end of a task of the loop. Lanes may be busy until later
+// with others, of scopes around that of the loop.
+static uint64_t pwsp_near_end(const pwsp_near *near, pwsp_lanes *lanes) {
     pwsp_sim *sim = lanes->sim;
+    uint64_t latest = 0;
     for (uint32_t i = 0; i < lanes->window.lane_count; i++) {
         pwsp_near_close(near, &lanes->window, i);
         sim->lanes[i].free = near->frees[i];
         sim->lane_stats[i].busy_cycles += near->cycles[i];
         sim->lane_stats[i].task_count += near->counts[i];
+        latest = near->counts[i] ? pwsp_max_u64(latest, near->frees[i]) : latest;
     }
     pwsp_window_rebuild(&lanes->window, 0);
+    return latest;
 }
 
 // Takes the winner, and returns the next one.
@@ -171,7 +175,7 @@ PWSP_FORCE_INLINE bool pwsp_near_make_room(pwsp_near *near, pwsp_lanes *lanes, u
 // What the loop finds.
 typedef struct pwsp_near_sums {
     uint64_t starts, dues, clocks;
-    uint64_t last;  // the end of the last task
+    uint64_t last, latest;  // the end of the last task, and the latest of all
     uint32_t count;
 } pwsp_near_sums;
 
@@ -211,9 +215,9 @@ PWSP_FORCE_INLINE void pwsp_near_loop(pwsp_lanes *lanes, const pwsp_batch *batch
         dues += due;
         clocks += clock;
     }
-    const pwsp_near_sums found = {starts, dues, clocks, end, i - begin};
+    const uint64_t latest = pwsp_near_end(&near, lanes);
+    const pwsp_near_sums found = {starts, dues, clocks, end, latest, i - begin};
     *sums = found;
-    pwsp_near_end(&near, lanes);
     lanes->window.count = in_flight;
     // Once a task had to leave, as many were in flight as may be.
     const uint64_t most = clock > sim->clock.now ? window_size : in_flight;
@@ -226,7 +230,6 @@ PWSP_INTERNAL bool pwsp_near_run(pwsp_lanes *lanes, const pwsp_batch *batch,
                                  const uint32_t *lane_of, uint32_t begin, uint32_t end) {
     pwsp_sim *sim = lanes->sim;
     pwsp_open_scope *scope = &sim->order.scopes[sim->order.depth - 1];
-    const pwsp_pool_lanes *pool = &sim->pools[batch->pool];
     const uint64_t ready = sim->order.has_structure ? scope->ready.time : 0;
     uint64_t *stalls = sim->stats.stall_cycles;
     if (sim->schedule->issue == PTOWSP_ISSUE_IN_ORDER && ready > sim->clock.now) {
@@ -240,16 +243,12 @@ PWSP_INTERNAL bool pwsp_near_run(pwsp_lanes *lanes, const pwsp_batch *batch,
     } else {
         pwsp_near_loop(lanes, batch, lane_of, begin, end, ready, 6, &sums);
     }
-    uint64_t largest = 0;
-    for (uint32_t i = 0; i < pool->count; i++) {
-        largest = pwsp_max_u64(largest, sim->lanes[pool->first + i].free);
-    }
     sim->task_count += sums.count;
     sim->issue_count += sums.count;
-    sim->stats.makespan_cycles = pwsp_max_u64(sim->stats.makespan_cycles, largest);
+    sim->stats.makespan_cycles = pwsp_max_u64(sim->stats.makespan_cycles, sums.latest);
     stalls[PTOWSP_STALL_DEPENDENCY] += sums.dues - sums.clocks;
     stalls[PTOWSP_STALL_LANE] += sums.starts - sums.dues;
-    scope->done.time = scope->is_parallel ? pwsp_max_u64(scope->done.time, largest) : sums.last;
+    scope->done.time = scope->is_parallel ? pwsp_max_u64(scope->done.time, sums.latest) : sums.last;
     scope->ready.time = scope->is_parallel ? scope->ready.time : sums.last;
     return sums.count == end - begin || pwsp_sim_no_memory(sim);
 }
