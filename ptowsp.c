@@ -65783,10 +65783,11 @@ typedef struct pwsp_repeat_process {
 // A place of a value: a cell, a token on its way, the iteration of a loop.
 typedef struct pwsp_repeat_value {
     uint64_t *at;
-    uint64_t before;  // the period
-    uint64_t added;   // by a period, to the value of place `source` before it
-    uint64_t after;   // all periods
-    uint32_t source;
+    uint64_t before;       // the period
+    uint64_t added;        // by a period, to the value of place `source` before it
+    uint64_t twice_added;  // by two of them
+    uint64_t after;        // all periods; until then what they add to the value of place `from`
+    uint32_t source, twice_source, from;
 } pwsp_repeat_value;
 
 typedef struct pwsp_repeat {
@@ -66046,11 +66047,13 @@ PWSP_INTERNAL void pwsp_pipelines_print_stuck(const pwsp_pipelines *pipelines, p
 //
 // A process that stands still while others move may do so only where it cannot meet them. All else
 // that is alive must be later by dt: processes that are ready or wait, and the last d times of each
-// channel that moves. Other times are not read any more.
+// channel that moves. Other times are not read any more. Lines follow from who waits where since
+// when, and the mark of a channel from those times: a period finds the one that the last one found.
 //
 // Values move, though: tokens are copied from cell to cell, and loops count. In the period S1 ... S2
 // each place has its own number for a value, times 2^40. Afterwards each place says where its value
-// comes from and how much loops have added; n such steps give the value after n periods.
+// comes from and how much loops have added; n such steps, composed by squaring, give the value after
+// n periods.
 
 #define PWSP_REPEAT_WEIGHT_MAX 4096u  // larger states are not looked at
 #define PWSP_REPEAT_VALUE_MAX  65536u
@@ -66198,21 +66201,10 @@ static bool pwsp_repeat_is_process(const pwsp_pipelines *pipelines, const pwsp_p
 static bool pwsp_repeat_is_channel(const pwsp_channel *channel, const pwsp_channel *kept,
                                    const uint64_t *times, uint64_t dt, uint64_t *compared) {
     uint64_t moved = channel->sent - kept->sent;
-    if (memcmp(&channel->senders, &kept->senders, sizeof channel->senders) != 0 ||
-        memcmp(&channel->receivers, &kept->receivers, sizeof channel->receivers) != 0) {
-        return false;
-    }
     if (!pwsp_repeat_has_moved(channel, kept)) {
         return true;
     }
-    if (channel->received - kept->received != moved || kept->sent < channel->depth ||
-        channel->high != kept->high) {
-        return false;
-    }
-    if (channel->high < channel->depth && (channel->oldest - kept->oldest != moved ||
-                                           pwsp_max_u64(channel->newest, channel->received) -
-                                                   pwsp_max_u64(kept->newest, kept->received) !=
-                                               moved)) {
+    if (channel->received - kept->received != moved || kept->sent < channel->depth) {
         return false;
     }
     for (uint64_t i = 0; i < channel->depth; i++) {
@@ -66258,7 +66250,7 @@ static bool pwsp_repeat_is_same(pwsp_pipelines *pipelines) {
 static uint64_t pwsp_repeat_count(const pwsp_pipelines *pipelines) {
     const pwsp_repeat *repeat = &pipelines->repeat;
     const pwsp_exchange *exchange = &pipelines->exchange;
-    uint64_t count = UINT64_MAX, latest = 0, latency = 0;
+    uint64_t count = UINT64_MAX, latest = 0;
     for (uint32_t i = 0; i < exchange->running_count; i++) {
         const pwsp_process *process = &exchange->processes[i];
         const pwsp_frame *frame = pwsp_repeat_frame(process);
@@ -66274,7 +66266,6 @@ static uint64_t pwsp_repeat_count(const pwsp_pipelines *pipelines) {
     for (uint32_t i = 0; i < pipelines->op->channel_count; i++) {
         const pwsp_channel *channel = pwsp_repeat_channel(pipelines, i);
         uint64_t step = channel->sent - repeat->channels[i].sent;
-        latency = pwsp_max_u64(latency, channel->latency);
         if (step) {
             uint64_t left = channel->limit - pwsp_min_u64(channel->limit, channel->sent + 1);
             count = pwsp_min_u64(count, left / step);
@@ -66282,8 +66273,9 @@ static uint64_t pwsp_repeat_count(const pwsp_pipelines *pipelines) {
     }
     uint32_t first = repeat->first;
     uint64_t dt = exchange->processes[first].time - repeat->processes[first].time;
-    uint64_t left = PTOWSP_CYCLES_MAX - latest;  // latest is at most that
-    return left < latency ? 0 : dt ? pwsp_min_u64(count, (left - latency) / dt) : count;
+    uint64_t tasks = pipelines->x->task_count - repeat->task_count;
+    count = tasks ? pwsp_min_u64(count, (UINT64_MAX - pipelines->x->task_count) / tasks) : count;
+    return dt ? pwsp_min_u64(count, (PTOWSP_CYCLES_MAX - latest) / dt) : count;
 }
 
 // -- following values -----------------------------------------------------------------------------
@@ -66340,30 +66332,30 @@ static void pwsp_repeat_follow(pwsp_pipelines *pipelines) {
     pipelines->host.halt = &repeat->none;
 }
 
-// The value of a place after so many periods.
-static uint64_t pwsp_repeat_after(const pwsp_repeat *repeat, uint32_t place, uint64_t count) {
-    const pwsp_repeat_value *values = repeat->values;
-    uint64_t added = 0;
-    for (uint32_t i = 0; i < repeat->value_count && count > 0 && values[place].source != place;
-         i++, count--) {
-        added += values[place].added;
-        place = values[place].source;
+// What each place has after so many periods.
+static void pwsp_repeat_compose(pwsp_repeat *repeat, uint64_t count) {
+    pwsp_repeat_value *values = repeat->values;
+    for (uint32_t i = 0; i < repeat->value_count; i++) {
+        values[i].from = i;
+        values[i].after = 0;
     }
-    if (count > 0) {  // then the place is one of a circle
-        uint64_t length = 0, around = 0;
-        uint32_t start = place;
-        do {
-            around += values[place].added;
-            place = values[place].source;
-            length++;
-        } while (place != start);
-        added += count / length * around;
-        for (count %= length; count > 0; count--) {
-            added += values[place].added;
-            place = values[place].source;
+    for (; count > 0; count /= 2) {
+        for (uint32_t i = 0; count % 2 && i < repeat->value_count; i++) {
+            values[i].after += values[values[i].from].added;
+            values[i].from = values[values[i].from].source;
+        }
+        for (uint32_t i = 0; i < repeat->value_count; i++) {
+            values[i].twice_added = values[i].added + values[values[i].source].added;
+            values[i].twice_source = values[values[i].source].source;
+        }
+        for (uint32_t i = 0; i < repeat->value_count; i++) {
+            values[i].added = values[i].twice_added;
+            values[i].source = values[i].twice_source;
         }
     }
-    return values[place].before + added;
+    for (uint32_t i = 0; i < repeat->value_count; i++) {
+        values[i].after += values[values[i].from].before;
+    }
 }
 
 // Behind the period: what each place has after `count` more.
@@ -66377,9 +66369,7 @@ static void pwsp_repeat_find_values(pwsp_pipelines *pipelines, uint64_t count) {
         value->added = *value->at & ((UINT64_C(1) << PWSP_REPEAT_SHIFT) - 1);
         PTOWSP_ASSERT(value->source < repeat->value_count);
     }
-    for (uint32_t i = 0; i < repeat->value_count; i++) {
-        repeat->values[i].after = pwsp_repeat_after(repeat, i, count + 1);
-    }
+    pwsp_repeat_compose(repeat, count + 1);
     for (uint32_t i = 0; i < pipelines->exchange.running_count; i++) {
         pwsp_frame *frame = pwsp_repeat_frame(&pipelines->exchange.processes[i]);
         if (frame) {
@@ -66409,7 +66399,6 @@ static void pwsp_repeat_skip_channel(pwsp_channel *channel, const pwsp_channel *
     channel->sent += moved;
     channel->received += moved;
     channel->oldest += moved;
-    channel->newest += moved;
     channel->full = pwsp_repeat_grow(kept->full, channel->full, count);
     channel->empty = pwsp_repeat_grow(kept->empty, channel->empty, count);
     for (uint64_t i = 0; i < channel->depth; i++) {
@@ -66476,19 +66465,14 @@ PWSP_INTERNAL void pwsp_repeat_look(pwsp_pipelines *pipelines) {
     } else if (repeat->is_kept && pwsp_repeat_is_same(pipelines) && pwsp_repeat_try(pipelines)) {
         return;
     }
-    bool is_stale = repeat->other_count != repeat->kept_other_count;
     uint64_t end = repeat->kept_visit + repeat->distance;
     if (!repeat->is_kept || repeat->visit_count >= end) {
-        uint64_t least = pwsp_repeat_distance(repeat), next = 2 * repeat->distance;
-        repeat->distance = !repeat->is_kept                ? least
-                           : is_stale && next > 16 * least ? 16 * least
-                                                           : next;
+        repeat->distance = repeat->is_kept ? 2 * repeat->distance : pwsp_repeat_distance(repeat);
         pwsp_repeat_keep(pipelines);
         repeat->next_look = repeat->visit_count + 1;
     } else {
         uint64_t next = repeat->visit_count + 1 + repeat->compared / 8;
-        bool is_over = is_stale || next > repeat->kept_visit + 64 + repeat->distance / 8;
-        repeat->next_look = is_over ? end : next;
+        repeat->next_look = next > repeat->kept_visit + 64 + repeat->distance / 8 ? end : next;
     }
 }
 

@@ -1,17 +1,23 @@
 // Pipelines that come to a steady state, whose periods are skipped. Random ones with loops of some
-// hundred iterations are compared with the slow reference of pipeline_reference.h. Tasks behind the
+// hundred iterations are compared with the slow reference of pipeline_reference.h, and some of many
+// thousands with themselves when steps are recorded: then each step is walked. Tasks behind the
 // loops take cycles that depend on tokens, so that tokens must be right as well. And pipelines of
 // 2^40 tokens, which no walk would finish, take what is worked out on paper.
 
 #include "pipeline_check.h"
 
 // Fewer where every access is checked.
-enum { PIPELINES = LANE_IS_CHECKED ? 300 : 1500, STAGE_MAX = 4 };
+enum {
+    PIPELINES = LANE_IS_CHECKED ? 300 : 1500,
+    LONG_PIPELINES = LANE_IS_CHECKED ? 100 : 400,
+    STAGE_MAX = 4
+};
 
 typedef struct random_pipeline {
     sim_writer w;
     uint64_t random;
     bool has_values;  // now and then a task of a loop takes what its token says
+    int64_t scale;    // of loops
 } random_pipeline;
 
 static int64_t in(random_pipeline *r, int64_t low, int64_t high) {
@@ -37,7 +43,7 @@ static sim_process *process_add(random_pipeline *r, bool may_be_several) {
 }
 
 static int64_t loop_count(random_pipeline *r) {
-    return in(r, one_in(r, 2) ? 100 : 1, 300);
+    return r->scale * in(r, one_in(r, 2) ? 100 : 1, 300);
 }
 
 // Some tasks, and sends of the value to each of the channels, of which -1 is none.
@@ -189,10 +195,11 @@ static void diamond_make(random_pipeline *r) {
     sim_end(&r->w);
 }
 
-static void pipeline_make(sim_pipeline *p, uint64_t seed) {
+static void pipeline_make(sim_pipeline *p, uint64_t seed, int64_t scale) {
     random_pipeline r;
     memset(&r, 0, sizeof r);
     r.random = seed;
+    r.scale = scale;
     sim_begin(&r.w, p);
     r.has_values = one_in(&r, 6);
     switch (in(&r, 0, 4)) {
@@ -208,7 +215,7 @@ static sim_sample *sample_random(uint64_t *random, unsigned number) {
     sim_sample *s = sim_sample_make("pipeline", number);
     do {
         memset(&s->p, 0, sizeof s->p);
-        pipeline_make(&s->p, test_random(random));
+        pipeline_make(&s->p, test_random(random), 1);
     } while (s->p.is_full || !sim_sample_expect(s));
     s->around.has_fixed = true;
     return s;
@@ -238,6 +245,75 @@ static void pipeline__of_long_loops_agrees_with_the_slow_reference(void **state)
     }
     print_message("%u pipelines ended, %u were stuck\n", ended, stuck);
     assert_met(ended > PIPELINES / 2 && stuck > PIPELINES / 100);
+}
+
+// -- with every step walked -----------------------------------------------------------------------
+
+// All that an execution says, as numbers.
+typedef struct said {
+    uint64_t numbers[800];
+    uint32_t count;
+} said;
+
+static void say(said *all, uint64_t number) {
+    assert_true(all->count < sizeof all->numbers / sizeof *all->numbers);
+    all->numbers[all->count++] = number;
+}
+
+static said say_all(const ptowsp_run *run, ptowsp_status status) {
+    const ptowsp_run_stats *result = ptowsp_run_result(run);
+    uint32_t count;
+    said all;
+    memset(&all, 0, sizeof all);
+    say(&all, (uint64_t)status);
+    say(&all, result->makespan_cycles);
+    say(&all, result->task_count);
+    say(&all, result->busy_cycles);
+    say(&all, result->stall_cycles[PTOWSP_STALL_CHANNEL]);
+    const ptowsp_process_stats *processes = ptowsp_run_processes(run, &count);
+    for (uint32_t i = 0; i < count; i++) {
+        say(&all, processes[i].state);
+        say(&all, processes[i].end_cycles);
+        say(&all, processes[i].task_count);
+        say(&all, processes[i].busy_cycles);
+        say(&all, processes[i].full_cycles);
+        say(&all, processes[i].empty_cycles);
+    }
+    const ptowsp_channel_stats *channels = ptowsp_run_channels(run, &count);
+    for (uint32_t i = 0; i < count; i++) {
+        say(&all, channels[i].token_count);
+        say(&all, channels[i].pending_count);
+        say(&all, channels[i].pending_max);
+        say(&all, channels[i].full_cycles);
+        say(&all, channels[i].empty_cycles);
+    }
+    return all;
+}
+
+static void pipeline__of_long_loops_agrees_with_all_of_its_steps(void **state) {
+    (void)state;
+    uint64_t random = test_seed();
+    for (unsigned number = 0; TEST_ROUNDS(number, LONG_PIPELINES); number++) {
+        sim_sample *s = sim_sample_make("long pipeline", number);
+        ptowsp_run *run = NULL;
+        do {
+            pipeline_make(&s->p, test_random(&random), 12);
+        } while (s->p.is_full);
+        s->around.has_fixed = true;
+        sim_sample_build(s);
+        assert_int_equal(ptowsp_run_create(s->context, s->built.program, &run), PTOWSP_OK);
+        sim_bind(&s->built, &s->b, run);
+        ptowsp_status status = sim_sample_execute(s, run, PTOWSP_RUN_TIME_ONLY, false);
+        said skipped = say_all(run, status);
+        status = sim_sample_execute(s, run, PTOWSP_RUN_TIME_ONLY, true);
+        said walked = say_all(run, status);
+        if (skipped.count != walked.count ||
+            memcmp(skipped.numbers, walked.numbers, sizeof walked.numbers) != 0) {
+            sim_complain(s, NULL, "it says something else than with its steps recorded");
+        }
+        ptowsp_run_destroy(run);
+        sim_sample_free(s);
+    }
 }
 
 // -- more than can be walked ----------------------------------------------------------------------
@@ -394,7 +470,8 @@ static void pipeline__of_several_at_a_channel_ends(void **state) {
     several_end(40);  // more than the few that are ready in order
 }
 
-// The limit is met at the token behind it, at the same time as if each one had been walked.
+// The limit is met at the token behind it, in the same state as if each one had been walked: that
+// of a limit which is met before there is a period, 25 cycles later for each token more.
 static void pipeline__limit_of_tokens_is_met_at_its_token(void **state) {
     (void)state;
     uint32_t count;
@@ -409,7 +486,14 @@ static void pipeline__limit_of_tokens_is_met_at_its_token(void **state) {
         assert_int_equal(many_execute(&b, limit), PTOWSP_LIMIT_EXCEEDED);
         assert_non_null(strstr(ptowsp_context_error(b.context).text, text));
         const ptowsp_channel_stats *channels = ptowsp_run_channels(b.run, &count);
+        const ptowsp_process_stats *processes = ptowsp_run_processes(b.run, &count);
         assert_int_equal(channels[0].token_count, limit);
+        uint64_t pending = channels[0].pending_count;
+        uint64_t ends[2] = {processes[0].end_cycles, processes[1].end_cycles};
+        assert_int_equal(many_execute(&b, 8 + more), PTOWSP_LIMIT_EXCEEDED);
+        assert_int_equal(channels[0].pending_count, pending);
+        assert_int_equal(ends[0] - processes[0].end_cycles, 25 * (limit - 8 - more));
+        assert_int_equal(ends[1] - processes[1].end_cycles, 25 * (limit - 8 - more));
     }
     many_free(&b);
 }
@@ -439,6 +523,7 @@ int main(void) {
         cmocka_unit_test(pipeline__limit_of_tokens_is_met_at_its_token),
         cmocka_unit_test(pipeline__end_of_time_is_met_at_its_token),
         cmocka_unit_test(pipeline__of_long_loops_agrees_with_the_slow_reference),
+        cmocka_unit_test(pipeline__of_long_loops_agrees_with_all_of_its_steps),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -17,10 +17,11 @@ typedef struct pwsp_repeat_process {
 // A place of a value: a cell, a token on its way, the iteration of a loop.
 typedef struct pwsp_repeat_value {
     uint64_t *at;
-    uint64_t before;  // the period
-    uint64_t added;   // by a period, to the value of place `source` before it
-    uint64_t after;   // all periods
-    uint32_t source;
+    uint64_t before;       // the period
+    uint64_t added;        // by a period, to the value of place `source` before it
+    uint64_t twice_added;  // by two of them
+    uint64_t after;        // all periods; until then what they add to the value of place `from`
+    uint32_t source, twice_source, from;
 } pwsp_repeat_value;
 
 typedef struct pwsp_repeat {
