@@ -64094,13 +64094,13 @@ PWSP_INTERNAL size_t pwsp_events_bytes(const pwsp_events *events) {
 }
 
 // Is there nothing but tasks of one lane each, in one queue, which start as soon as they can? Then
-// much of what a step does is left out: functions with `is_plain` are made for both cases.
+// much of what a step does is left out: functions with `is_plain` are made for both cases. Units with
+// pools of their own, and links, are pools more.
 static bool pwsp_events_find_plain(const pwsp_events *events) {
     const pwsp_sim *sim = events->sim;
     const ptowsp_schedule *schedule = sim->schedule;
     return events->is_shared && sim->timed->pool_count == 1 && !sim->has_records &&
-           !sim->rings.is_used && !sim->timed->has_link &&
-           schedule->pools != PTOWSP_POOLS_BY_UNIT && schedule->start_threshold == 0 &&
+           !sim->rings.is_used && schedule->start_threshold == 0 &&
            schedule->timing == PTOWSP_TIMING_IMMEDIATE;
 }
 

@@ -160,6 +160,59 @@ static void memory__every_allocation_may_fail(void **state) {
     free(f);
 }
 
+// Instructions of bf16 become several, and those that take part of the columns are given copies: lists
+// become so much longer that the room for them has to grow. Others between and so many before them
+// decide which instruction finds it full.
+static ptowsp_body *build_longer(ptowsp_module *m, int before, bool is_half) {
+    ptowsp_body_desc desc;
+    memset(&desc, 0, sizeof desc);
+    desc.name = "longer";
+    ptowsp_body *k = ptowsp_kernel_begin(m, &desc);
+    ptowsp_value a = ptowsp_tile_in(k, "a", PTOWSP_F32, 8, 32);
+    ptowsp_value half = ptowsp_tile_in(k, "half", PTOWSP_BF16, 8, 32);
+    ptowsp_value out = ptowsp_tile_out(k, "out", PTOWSP_F32, 8, 10);
+    ptowsp_value half_out = ptowsp_tile_out(k, "half_out", PTOWSP_BF16, 8, 32);
+    for (int i = 0; i < before; i++) {
+        a = ptowsp_tile_abs(ptowsp_tile_neg(a));
+    }
+    ptowsp_value part = ptowsp_tile_slice(a, 0, 0, 8, 20);
+    ptowsp_value sum = ptowsp_tile_deinterleave(part, 1);
+    for (int i = 0; i < 40; i++) {
+        half = is_half ? ptowsp_tile_add(half, half) : half;
+        sum = ptowsp_tile_add(sum, is_half ? sum : ptowsp_tile_deinterleave(part, i % 2));
+    }
+    ptowsp_tile_store(out, sum);
+    ptowsp_tile_store(half_out, half);
+    return k;
+}
+
+static void memory__lists_may_lack_memory_wherever_they_are_full(void **state) {
+    (void)state;
+    for (int round = 0; round < 16; round++) {
+        bool is_done = false;
+        for (size_t n = 1; !is_done; n++) {
+            fixture f;
+            memset(&f, 0, sizeof f);
+            ptowsp_context_desc desc;
+            memset(&desc, 0, sizeof desc);
+            desc.resize = test_resize;
+            desc.resize_user = &f.memory;
+            assert_int_equal(ptowsp_context_create(&desc, &f.context), PTOWSP_OK);
+            assert_int_equal(ptowsp_module_create(f.context, NULL, &f.m), PTOWSP_OK);
+            ptowsp_body *k = build_longer(f.m, round / 2, round % 2);
+            f.memory.refuse_at = f.memory.allocations + n;
+            ptowsp_kernel_end(k);
+            const ptowsp_error error = ptowsp_module_error(f.m);
+            is_done = f.memory.allocations < f.memory.refuse_at;
+            assert_int_equal(error.status, is_done ? PTOWSP_OK : PTOWSP_OUT_OF_MEMORY);
+            assert_true(is_done || strstr(error.text, "out of memory"));
+            ptowsp_module_destroy(f.m);
+            ptowsp_context_destroy(f.context);
+            assert_int_equal(f.memory.live_blocks, 0);
+        }
+    }
+}
+
 static void memory__running_again_allocates_nothing(void **state) {
     (void)state;
     fixture *f = make_fixture();
@@ -240,6 +293,7 @@ static void memory__bodies_die_with_their_module(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(memory__every_allocation_may_fail),
+        cmocka_unit_test(memory__lists_may_lack_memory_wherever_they_are_full),
         cmocka_unit_test(memory__running_again_allocates_nothing),
         cmocka_unit_test(memory__a_run_counts_its_memories),
         cmocka_unit_test(memory__a_program_outlives_its_module),

@@ -854,6 +854,8 @@ static void place__no_memory_is_an_error(void **state) {
             memory.refuse_at = memory.allocations + n;
             ptowsp_module *m = module_of(context, text);
             is_done = m != NULL;
+            // No refusal is passed over.
+            assert_true(m == NULL || memory.allocations < memory.refuse_at);
             if (!m) {
                 assert_int_equal(ptowsp_context_error(context).status, PTOWSP_OUT_OF_MEMORY);
             }

@@ -420,6 +420,8 @@ static void workload_memory__edges_may_lack_memory_in_the_middle(void **state) {
         assert_int_equal(counts[PTOWSP_EDGE_EXPLICIT], 3 * SIZE);
         // In each iteration, one to the first task and one to the second; none to the first of all.
         assert_int_equal(counts[PTOWSP_EDGE_STRUCTURE], 5 * SIZE);
+        // To each task but the first of its stream.
+        assert_int_equal(counts[PTOWSP_EDGE_STREAM], 6 * SIZE - schedule.stream_count);
         ptowsp_status status;
         while ((status = record_edges(&f, SIZE, failed + 1, again)) != PTOWSP_OK) {
             failed++;

@@ -161,9 +161,56 @@ static void workload__with_a_window_of_one_both_ways_to_issue_agree(void **state
     }
 }
 
+// Work stealing in one pool, which starts tasks in a way of its own if nothing else is asked for: so one
+// thing at a time is, with and without records.
+static void workload__stealing_in_one_pool_agrees_with_the_slow_reference(void **state) {
+    (void)state;
+    uint64_t seed = test_seed() + 2;
+    tally counts = {0, 0, 0};
+    for (unsigned number = 0; TEST_ROUNDS(number, PROGRAMS / 2); number++) {
+        sample *s = sample_make(seed, number);
+        for (unsigned i = 0; i < 6; i++) {
+            sample_schedule(s, i);
+            const ptowsp_schedule made = s->schedule.schedule;
+            ptowsp_schedule *schedule = &s->schedule.schedule;
+            memset(schedule, 0, sizeof *schedule);
+            schedule->issue = PTOWSP_ISSUE_DATAFLOW;
+            schedule->dispatch = PTOWSP_DISPATCH_WORK_STEALING;
+            schedule->lane_count = 1 + number % 7;
+            schedule->dependencies = made.dependencies;
+            schedule->hazards = made.hazards;
+            schedule->stream_count = made.stream_count;
+            s->schedule.dispatch_key = s->schedule.priority_key = 0;
+            switch (i) {
+            case 1:
+                schedule->start = PTOWSP_START_THRESHOLD;
+                schedule->start_threshold = 1 + number % 8;  // more than the window: stuck
+                schedule->window = 1 + number % 5;
+                break;
+            case 2: schedule->start = PTOWSP_START_ALL_ISSUED; break;
+            case 3:
+                schedule->timing = PTOWSP_TIMING_RATE_LIMITED;
+                schedule->timing_cycles = 1 + number % 9;
+                break;
+            case 4: schedule->window = 1 + number % 6; break;
+            case 5:
+                schedule->window = 4;
+                schedule->release = PTOWSP_RELEASE_IN_ORDER;
+                break;
+            default: break;  // nothing
+            }
+            check_sample(s, &counts);
+        }
+        sample_free(s);
+    }
+    print_message("%u runs were fine, %u stuck\n", counts.ok, counts.stuck);
+    assert_met(counts.ok > 0 && counts.stuck > 0);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(workload__agrees_with_the_slow_reference),
+        cmocka_unit_test(workload__stealing_in_one_pool_agrees_with_the_slow_reference),
         cmocka_unit_test(workload__with_a_window_of_one_both_ways_to_issue_agree),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
