@@ -75013,7 +75013,8 @@ static bool pwsp_run_event(ptowsp_run *run, pwsp_event event) {
         pwsp_expander_load(x);
         return pwsp_timeline_slot_load(time, &x->load_at);
     case PWSP_EVENT_PIPELINE: return pwsp_pipes_run(&run->pipes, &pipeline);
-    default: PTOWSP_ASSERT(event == PWSP_EVENT_END); return pwsp_timeline_end(time);
+    case PWSP_EVENT_END: return pwsp_timeline_end(time);
+    default: return true;  // none: the walk has looked whether it is cut
     }
 }
 
