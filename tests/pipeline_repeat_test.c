@@ -516,12 +516,83 @@ static void pipeline__end_of_time_is_met_at_its_token(void **state) {
     many_free(&b);
 }
 
+// A producer sends a token every 5 cycles while others pass tokens likewise, which keeps the walk in the
+// order of time. Its consumer takes 3000 and ends; then the channel fills: the producer is stuck with token
+// 5000, of which it has done the task.
+static void pipeline__channel_fills_when_its_consumer_ends(void **state) {
+    (void)state;
+    enum { DEPTH = 2000, TAKEN = 3000, SENT = 20000, CYCLES = 5 };
+    many b;
+    memset(&b, 0, sizeof b);
+    assert_int_equal(ptowsp_context_create(NULL, &b.context), PTOWSP_OK);
+    assert_int_equal(ptowsp_module_create(b.context, NULL, &b.m), PTOWSP_OK);
+    ptowsp_module *m = b.m;
+    b.work = make_kernel(&b, "work", CYCLES);
+    PTOWSP_WORKLOAD(m, "main") {
+        PTOWSP_PIPELINE(m, "pipeline") {
+            ptowsp_channel_desc desc;
+            memset(&desc, 0, sizeof desc);
+            desc.name = "deep";
+            desc.depth = DEPTH;
+            const ptowsp_channel deep = ptowsp_channel_make(m, &desc);
+            desc.name = "shared";
+            desc.depth = 2;
+            const ptowsp_channel shared = ptowsp_channel_make(m, &desc);
+            PTOWSP_PROCESS(m, "producer") {
+                ptowsp_produces(m, deep);
+                PTOWSP_FOR_EACH(m, i, ptowsp_axis_dense(m, "sent", SENT)) {
+                    make_task(&b, b.work, i);
+                    ptowsp_send(m, deep, i);
+                }
+            }
+            PTOWSP_PROCESS(m, "consumer") {
+                ptowsp_consumes(m, deep);
+                PTOWSP_FOR_EACH(m, i, ptowsp_axis_dense(m, "taken", TAKEN)) {
+                    (void)i;
+                    PTOWSP_RECEIVE(m, t, deep) {
+                        (void)t;
+                    }
+                }
+            }
+            PTOWSP_REPLICATE(m, r, ptowsp_axis_dense(m, "replicas", 2), "other_producer") {
+                (void)r;
+                ptowsp_produces(m, shared);
+                PTOWSP_FOR_EACH(m, i, ptowsp_axis_dense(m, "other_sent", SENT)) {
+                    make_task(&b, b.work, i);
+                    ptowsp_send(m, shared, i);
+                }
+            }
+            PTOWSP_PROCESS(m, "other_consumer") {
+                ptowsp_consumes(m, shared);
+                PTOWSP_CONSUME(m, t, shared) {
+                    (void)t;
+                }
+            }
+        }
+    }
+    if (ptowsp_program_create(b.context, b.m, NULL, &b.program) != PTOWSP_OK) {
+        fail_msg("%s", ptowsp_context_error(b.context).text);
+    }
+    assert_int_equal(ptowsp_run_create(b.context, b.program, &b.run), PTOWSP_OK);
+    assert_int_equal(many_execute(&b, 0), PTOWSP_STUCK);
+    uint32_t count;
+    const ptowsp_channel_stats *channels = ptowsp_run_channels(b.run, &count);
+    const ptowsp_process_stats *processes = ptowsp_run_processes(b.run, &count);
+    assert_int_equal(channels[0].token_count, TAKEN + DEPTH);
+    assert_int_equal(channels[0].pending_count, DEPTH);
+    assert_int_equal(processes[0].task_count, TAKEN + DEPTH + 1);
+    assert_int_equal(processes[1].end_cycles, TAKEN * CYCLES);
+    assert_int_equal(channels[1].token_count, 2 * SENT);
+    many_free(&b);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(pipeline__of_a_trillion_tokens_ends),
         cmocka_unit_test(pipeline__of_several_at_a_channel_ends),
         cmocka_unit_test(pipeline__limit_of_tokens_is_met_at_its_token),
         cmocka_unit_test(pipeline__end_of_time_is_met_at_its_token),
+        cmocka_unit_test(pipeline__channel_fills_when_its_consumer_ends),
         cmocka_unit_test(pipeline__of_long_loops_agrees_with_the_slow_reference),
         cmocka_unit_test(pipeline__of_long_loops_agrees_with_all_of_its_steps),
     };
