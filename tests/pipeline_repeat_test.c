@@ -516,6 +516,14 @@ static void pipeline__end_of_time_is_met_at_its_token(void **state) {
     many_free(&b);
 }
 
+static ptowsp_channel channel_make(ptowsp_module *m, const char *name, uint32_t depth) {
+    ptowsp_channel_desc desc;
+    memset(&desc, 0, sizeof desc);
+    desc.name = name;
+    desc.depth = depth;
+    return ptowsp_channel_make(m, &desc);
+}
+
 // A producer sends a token every 5 cycles while others pass tokens likewise, which keeps the walk in the
 // order of time. Its consumer takes 3000 and ends; then the channel fills: the producer is stuck with token
 // 5000, of which it has done the task.
@@ -530,14 +538,8 @@ static void pipeline__channel_fills_when_its_consumer_ends(void **state) {
     b.work = make_kernel(&b, "work", CYCLES);
     PTOWSP_WORKLOAD(m, "main") {
         PTOWSP_PIPELINE(m, "pipeline") {
-            ptowsp_channel_desc desc;
-            memset(&desc, 0, sizeof desc);
-            desc.name = "deep";
-            desc.depth = DEPTH;
-            const ptowsp_channel deep = ptowsp_channel_make(m, &desc);
-            desc.name = "shared";
-            desc.depth = 2;
-            const ptowsp_channel shared = ptowsp_channel_make(m, &desc);
+            const ptowsp_channel deep = channel_make(m, "deep", DEPTH);
+            const ptowsp_channel shared = channel_make(m, "shared", 2);
             PTOWSP_PROCESS(m, "producer") {
                 ptowsp_produces(m, deep);
                 PTOWSP_FOR_EACH(m, i, ptowsp_axis_dense(m, "sent", SENT)) {
@@ -586,6 +588,59 @@ static void pipeline__channel_fills_when_its_consumer_ends(void **state) {
     many_free(&b);
 }
 
+// A process that waits for the last thing that happens stands still meanwhile, and keeps no period from
+// being skipped: without skipping, the limit of time would be met.
+static void pipeline__process_that_waits_to_the_end_stands_still(void **state) {
+    (void)state;
+    many b;
+    memset(&b, 0, sizeof b);
+    assert_int_equal(ptowsp_context_create(NULL, &b.context), PTOWSP_OK);
+    assert_int_equal(ptowsp_module_create(b.context, NULL, &b.m), PTOWSP_OK);
+    ptowsp_module *m = b.m;
+    b.work = make_kernel(&b, "work", 5);
+    PTOWSP_WORKLOAD(m, "main") {
+        PTOWSP_PIPELINE(m, "pipeline") {
+            const ptowsp_channel tokens = channel_make(m, "tokens", 2);
+            const ptowsp_channel done = channel_make(m, "done", 1);
+            PTOWSP_PROCESS(m, "waiter") {
+                ptowsp_consumes(m, done);
+                PTOWSP_RECEIVE(m, t, done) {
+                    make_task(&b, b.work, t);
+                }
+            }
+            PTOWSP_PROCESS(m, "producer") {
+                ptowsp_produces(m, tokens);
+                PTOWSP_FOR_EACH(m, i, ptowsp_axis_dense(m, "sent", MANY)) {
+                    make_task(&b, b.work, i);
+                    ptowsp_send(m, tokens, i);
+                }
+            }
+            PTOWSP_PROCESS(m, "consumer") {
+                ptowsp_consumes(m, tokens);
+                ptowsp_produces(m, done);
+                PTOWSP_CONSUME(m, t, tokens) {
+                    (void)t;
+                }
+                ptowsp_send(m, done, ptowsp_i64(m, 1));
+            }
+        }
+    }
+    if (ptowsp_program_create(b.context, b.m, NULL, &b.program) != PTOWSP_OK) {
+        fail_msg("%s", ptowsp_context_error(b.context).text);
+    }
+    assert_int_equal(ptowsp_run_create(b.context, b.program, &b.run), PTOWSP_OK);
+    ptowsp_run_options options;
+    memset(&options, 0, sizeof options);
+    options.mode = PTOWSP_RUN_TIME_ONLY;
+    options.time_limit_ns = UINT64_C(20000000000);
+    assert_int_equal(ptowsp_run_execute(b.run, &options), PTOWSP_OK);
+    uint32_t count;
+    const ptowsp_process_stats *processes = ptowsp_run_processes(b.run, &count);
+    assert_int_equal(processes[0].end_cycles, 5 * MANY + 5);
+    assert_int_equal(processes[2].end_cycles, 5 * MANY);
+    many_free(&b);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(pipeline__of_a_trillion_tokens_ends),
@@ -593,6 +648,7 @@ int main(void) {
         cmocka_unit_test(pipeline__limit_of_tokens_is_met_at_its_token),
         cmocka_unit_test(pipeline__end_of_time_is_met_at_its_token),
         cmocka_unit_test(pipeline__channel_fills_when_its_consumer_ends),
+        cmocka_unit_test(pipeline__process_that_waits_to_the_end_stands_still),
         cmocka_unit_test(pipeline__of_long_loops_agrees_with_the_slow_reference),
         cmocka_unit_test(pipeline__of_long_loops_agrees_with_all_of_its_steps),
     };
