@@ -66047,8 +66047,8 @@ PWSP_INTERNAL void pwsp_pipelines_print_stuck(const pwsp_pipelines *pipelines, p
 //
 // A process that stands still while others move may do so only where it cannot meet them. All else
 // that is alive must be later by dt: processes that are ready or wait, and the last d times of each
-// channel that moves. Other times are not read any more. Lines follow from who waits where since
-// when, and the mark of a channel from those times: a period finds the one that the last one found.
+// channel that moves. Other times are not read any more. Lines follow from the waits of processes and
+// their times, the mark of a channel from its times: a period finds the one that the last one found.
 //
 // Values move, though: tokens are copied from cell to cell, and loops count. In the period S1 ... S2
 // each place has its own number for a value, times 2^40. Afterwards each place says where its value
@@ -72474,8 +72474,8 @@ PWSP_INLINE pwsp_entry_tile *pwsp_frontend_tiles(const pwsp_frontend *front,
     return (pwsp_entry_tile *)(uintptr_t)(words + front->tile_word);
 }
 
-// A task before its result. Who calls a kernel does not look at the cycles of its entry: they
-// are written by who ends it, and on a device that may be another, which gives up a late core.
+// A task before its result. The caller of a kernel does not look at the cycles of its entry: the
+// thread that ends the entry writes them, on a device perhaps another, which gives up a late core.
 PWSP_INLINE pwsp_issued pwsp_frontend_issued(const pwsp_entry *entry) {
     const pwsp_issued issued = {pwsp_entry_words(entry), entry->index, 0};
     return issued;

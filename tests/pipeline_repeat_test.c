@@ -353,25 +353,51 @@ static void make_task(const many *b, ptowsp_kernel kernel, ptowsp_expr value) {
     ptowsp_task_make(b->m, &task);
 }
 
+static void many_begin(many *b) {
+    memset(b, 0, sizeof *b);
+    assert_int_equal(ptowsp_context_create(NULL, &b->context), PTOWSP_OK);
+    assert_int_equal(ptowsp_module_create(b->context, NULL, &b->m), PTOWSP_OK);
+}
+
+static void many_compile(many *b) {
+    if (ptowsp_program_create(b->context, b->m, NULL, &b->program) != PTOWSP_OK) {
+        fail_msg("%s", ptowsp_context_error(b->context).text);
+    }
+    assert_int_equal(ptowsp_run_create(b->context, b->program, &b->run), PTOWSP_OK);
+}
+
+static ptowsp_channel channel_make(ptowsp_module *m, const char *name, uint32_t depth,
+                                   ptowsp_cycles latency) {
+    ptowsp_channel_desc desc;
+    memset(&desc, 0, sizeof desc);
+    desc.name = name;
+    desc.depth = depth;
+    desc.latency = latency;
+    return ptowsp_channel_make(m, &desc);
+}
+
+// Sends the numbers below `count`, each behind its task.
+static void send_with_tasks(const many *b, ptowsp_channel channel, const char *axis,
+                            int64_t count) {
+    ptowsp_produces(b->m, channel);
+    PTOWSP_FOR_EACH(b->m, i, ptowsp_axis_dense(b->m, axis, count)) {
+        make_task(b, b->work, i);
+        ptowsp_send(b->m, channel, i);
+    }
+}
+
 // `replicas` producers send so many tokens each; as many consumers take `taken` each, with tasks of
 // `cycles` if that is not 0, and then the rest, with tasks of as many cycles as tokens modulo `modulo`.
 static void many_make(many *b, uint32_t depth, ptowsp_cycles latency, int64_t replicas,
                       int64_t sent, int64_t taken, ptowsp_cycles cycles, int64_t modulo) {
-    memset(b, 0, sizeof *b);
-    assert_int_equal(ptowsp_context_create(NULL, &b->context), PTOWSP_OK);
-    assert_int_equal(ptowsp_module_create(b->context, NULL, &b->m), PTOWSP_OK);
+    many_begin(b);
     ptowsp_module *m = b->m;
     b->work = make_kernel(b, "work", cycles ? cycles : 1);
     b->last = make_kernel(b, "last", 0);
     ptowsp_axis count = ptowsp_axis_dense(m, "replicas", replicas);
     PTOWSP_WORKLOAD(m, "main") {
         PTOWSP_PIPELINE(m, "pipeline") {
-            ptowsp_channel_desc desc;
-            memset(&desc, 0, sizeof desc);
-            desc.name = "channel";
-            desc.depth = depth;
-            desc.latency = latency;
-            b->channel = ptowsp_channel_make(m, &desc);
+            b->channel = channel_make(m, "channel", depth, latency);
             PTOWSP_REPLICATE(m, r, count, "producer") {
                 (void)r;
                 ptowsp_produces(m, b->channel);
@@ -396,10 +422,7 @@ static void many_make(many *b, uint32_t depth, ptowsp_cycles latency, int64_t re
             }
         }
     }
-    if (ptowsp_program_create(b->context, b->m, NULL, &b->program) != PTOWSP_OK) {
-        fail_msg("%s", ptowsp_context_error(b->context).text);
-    }
-    assert_int_equal(ptowsp_run_create(b->context, b->program, &b->run), PTOWSP_OK);
+    many_compile(b);
 }
 
 static ptowsp_status many_execute(const many *b, uint64_t token_limit) {
@@ -516,14 +539,6 @@ static void pipeline__end_of_time_is_met_at_its_token(void **state) {
     many_free(&b);
 }
 
-static ptowsp_channel channel_make(ptowsp_module *m, const char *name, uint32_t depth) {
-    ptowsp_channel_desc desc;
-    memset(&desc, 0, sizeof desc);
-    desc.name = name;
-    desc.depth = depth;
-    return ptowsp_channel_make(m, &desc);
-}
-
 // A producer sends a token every 5 cycles while others pass tokens likewise, which keeps the walk in the
 // order of time. Its consumer takes 3000 and ends; then the channel fills: the producer is stuck with token
 // 5000, of which it has done the task.
@@ -531,21 +546,15 @@ static void pipeline__channel_fills_when_its_consumer_ends(void **state) {
     (void)state;
     enum { DEPTH = 2000, TAKEN = 3000, SENT = 20000, CYCLES = 5 };
     many b;
-    memset(&b, 0, sizeof b);
-    assert_int_equal(ptowsp_context_create(NULL, &b.context), PTOWSP_OK);
-    assert_int_equal(ptowsp_module_create(b.context, NULL, &b.m), PTOWSP_OK);
+    many_begin(&b);
     ptowsp_module *m = b.m;
     b.work = make_kernel(&b, "work", CYCLES);
     PTOWSP_WORKLOAD(m, "main") {
         PTOWSP_PIPELINE(m, "pipeline") {
-            const ptowsp_channel deep = channel_make(m, "deep", DEPTH);
-            const ptowsp_channel shared = channel_make(m, "shared", 2);
+            const ptowsp_channel deep = channel_make(m, "deep", DEPTH, 0);
+            const ptowsp_channel shared = channel_make(m, "shared", 2, 0);
             PTOWSP_PROCESS(m, "producer") {
-                ptowsp_produces(m, deep);
-                PTOWSP_FOR_EACH(m, i, ptowsp_axis_dense(m, "sent", SENT)) {
-                    make_task(&b, b.work, i);
-                    ptowsp_send(m, deep, i);
-                }
+                send_with_tasks(&b, deep, "sent", SENT);
             }
             PTOWSP_PROCESS(m, "consumer") {
                 ptowsp_consumes(m, deep);
@@ -558,11 +567,7 @@ static void pipeline__channel_fills_when_its_consumer_ends(void **state) {
             }
             PTOWSP_REPLICATE(m, r, ptowsp_axis_dense(m, "replicas", 2), "other_producer") {
                 (void)r;
-                ptowsp_produces(m, shared);
-                PTOWSP_FOR_EACH(m, i, ptowsp_axis_dense(m, "other_sent", SENT)) {
-                    make_task(&b, b.work, i);
-                    ptowsp_send(m, shared, i);
-                }
+                send_with_tasks(&b, shared, "other_sent", SENT);
             }
             PTOWSP_PROCESS(m, "other_consumer") {
                 ptowsp_consumes(m, shared);
@@ -572,10 +577,7 @@ static void pipeline__channel_fills_when_its_consumer_ends(void **state) {
             }
         }
     }
-    if (ptowsp_program_create(b.context, b.m, NULL, &b.program) != PTOWSP_OK) {
-        fail_msg("%s", ptowsp_context_error(b.context).text);
-    }
-    assert_int_equal(ptowsp_run_create(b.context, b.program, &b.run), PTOWSP_OK);
+    many_compile(&b);
     assert_int_equal(many_execute(&b, 0), PTOWSP_STUCK);
     uint32_t count;
     const ptowsp_channel_stats *channels = ptowsp_run_channels(b.run, &count);
@@ -593,15 +595,13 @@ static void pipeline__channel_fills_when_its_consumer_ends(void **state) {
 static void pipeline__process_that_waits_to_the_end_stands_still(void **state) {
     (void)state;
     many b;
-    memset(&b, 0, sizeof b);
-    assert_int_equal(ptowsp_context_create(NULL, &b.context), PTOWSP_OK);
-    assert_int_equal(ptowsp_module_create(b.context, NULL, &b.m), PTOWSP_OK);
+    many_begin(&b);
     ptowsp_module *m = b.m;
     b.work = make_kernel(&b, "work", 5);
     PTOWSP_WORKLOAD(m, "main") {
         PTOWSP_PIPELINE(m, "pipeline") {
-            const ptowsp_channel tokens = channel_make(m, "tokens", 2);
-            const ptowsp_channel done = channel_make(m, "done", 1);
+            const ptowsp_channel tokens = channel_make(m, "tokens", 2, 0);
+            const ptowsp_channel done = channel_make(m, "done", 1, 0);
             PTOWSP_PROCESS(m, "waiter") {
                 ptowsp_consumes(m, done);
                 PTOWSP_RECEIVE(m, t, done) {
@@ -609,11 +609,7 @@ static void pipeline__process_that_waits_to_the_end_stands_still(void **state) {
                 }
             }
             PTOWSP_PROCESS(m, "producer") {
-                ptowsp_produces(m, tokens);
-                PTOWSP_FOR_EACH(m, i, ptowsp_axis_dense(m, "sent", MANY)) {
-                    make_task(&b, b.work, i);
-                    ptowsp_send(m, tokens, i);
-                }
+                send_with_tasks(&b, tokens, "sent", MANY);
             }
             PTOWSP_PROCESS(m, "consumer") {
                 ptowsp_consumes(m, tokens);
@@ -625,10 +621,7 @@ static void pipeline__process_that_waits_to_the_end_stands_still(void **state) {
             }
         }
     }
-    if (ptowsp_program_create(b.context, b.m, NULL, &b.program) != PTOWSP_OK) {
-        fail_msg("%s", ptowsp_context_error(b.context).text);
-    }
-    assert_int_equal(ptowsp_run_create(b.context, b.program, &b.run), PTOWSP_OK);
+    many_compile(&b);
     ptowsp_run_options options;
     memset(&options, 0, sizeof options);
     options.mode = PTOWSP_RUN_TIME_ONLY;

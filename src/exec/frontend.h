@@ -136,8 +136,8 @@ PWSP_INLINE pwsp_entry_tile *pwsp_frontend_tiles(const pwsp_frontend *front,
     return (pwsp_entry_tile *)(uintptr_t)(words + front->tile_word);
 }
 
-// A task before its result. Who calls a kernel does not look at the cycles of its entry: they
-// are written by who ends it, and on a device that may be another, which gives up a late core.
+// A task before its result. The caller of a kernel does not look at the cycles of its entry: the
+// thread that ends the entry writes them, on a device perhaps another, which gives up a late core.
 PWSP_INLINE pwsp_issued pwsp_frontend_issued(const pwsp_entry *entry) {
     const pwsp_issued issued = {pwsp_entry_words(entry), entry->index, 0};
     return issued;

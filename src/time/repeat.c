@@ -20,8 +20,8 @@
 //
 // A process that stands still while others move may do so only where it cannot meet them. All else
 // that is alive must be later by dt: processes that are ready or wait, and the last d times of each
-// channel that moves. Other times are not read any more. Lines follow from who waits where since
-// when, and the mark of a channel from those times: a period finds the one that the last one found.
+// channel that moves. Other times are not read any more. Lines follow from the waits of processes and
+// their times, the mark of a channel from its times: a period finds the one that the last one found.
 //
 // Values move, though: tokens are copied from cell to cell, and loops count. In the period S1 ... S2
 // each place has its own number for a value, times 2^40. Afterwards each place says where its value
