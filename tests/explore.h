@@ -10,9 +10,15 @@
 // does. A delay at a point passes its turn on to the next thread that can go on. All orders with up
 // to so many delays are tried, and random ones with any number.
 //
+// In half of the random orders atomic stores may be seen late. A store waits with its thread, which
+// sees it at once; others do at a random point. Stores to the same place keep their order. One with
+// release order waits until all before it are seen, as does any other operation that releases or is
+// sequentially consistent. Late stores are fewer than C11 allows, where loads may be early as well,
+// but more than x86 has: there they are seen in their order.
+//
 // What it finds: lost wake-ups and other deadlocks, loops that do not end, broken assertions, wrong
-// results, leaks; in any order of operations that is sequentially consistent. Operations that the
-// processor reorders are not explored: tests/models and the thread sanitizer are for those.
+// results, leaks, memory freed before a store to it is seen. Data that is not atomic is seen at once:
+// the thread sanitizer and tests/models are for that.
 
 #ifndef EXPLORE_H
 #define EXPLORE_H
@@ -42,7 +48,8 @@ enum {
     EXPLORE_STACK = 256 << 10,
     EXPLORE_STEP_MAX = 400000,  // more: it does not end
     EXPLORE_ALONE_MAX = 2000,   // points of one thread in a row before it has to pause
-    EXPLORE_REACH_MAX = 1 << 16
+    EXPLORE_REACH_MAX = 1 << 16,
+    EXPLORE_LATE_MAX = 8  // stores of a thread that wait to be seen
 };
 
 typedef enum explore_state {
@@ -54,6 +61,14 @@ typedef enum explore_state {
     ENDED
 } explore_state;
 
+// A store that others do not see yet.
+typedef struct explore_late {
+    void *at;
+    size_t size;
+    bool is_release;
+    uint64_t value, other;  // `other` is not in memory now: while the thread runs, what others see
+} explore_late;
+
 typedef struct explore_thread {
     ucontext_t context;
     char *stack;  // kept for the next run
@@ -63,6 +78,8 @@ typedef struct explore_thread {
     const void *on;  // what it waits for
     uint64_t until;  // ON_COND_FOR
     const char *doing;
+    explore_late late[EXPLORE_LATE_MAX];  // in the order of the program
+    uint32_t late_count;
 } explore_thread;
 
 // A mutex of the library is used as this. 0: free.
@@ -81,6 +98,7 @@ static struct {
     uint32_t delay_count, delay_next;
     uint64_t random;  // 0: none
     uint32_t rarity;  // of random delays: one of so many points
+    bool has_late;    // stores may be seen late
     // At which steps a delay would change something.
     uint8_t reach[EXPLORE_REACH_MAX];
     bool has_failed;
@@ -160,11 +178,119 @@ static inline bool explore_pass_time(void) {
     return true;
 }
 
+// -- late stores ----------------------------------------------------------------------------------
+//
+// Memory is what the thread sees that runs: what others see of its late stores is beside it.
+
+static inline void explore_forget(explore_thread *thread, uint32_t i) {
+    thread->late_count--;
+    memmove(&thread->late[i], &thread->late[i + 1],
+            (thread->late_count - i) * sizeof *thread->late);
+}
+
+static inline void explore_seen_all(void) {
+    explore.threads[explore.current].late_count = 0;
+}
+
+// Others see a store, and before it those of the thread that have to be seen before.
+static inline void explore_see(uint32_t owner, uint32_t i) {
+    explore_thread *thread = &explore.threads[owner], *current = &explore.threads[explore.current];
+    while (thread->late[i].is_release && i > 0) {
+        explore_see(owner, 0);
+        i--;
+    }
+    const explore_late seen = thread->late[i];
+    explore_forget(thread, i);
+    if (owner == explore.current) {
+        return;
+    }
+    for (i = 0; i < current->late_count; i++) {
+        if (current->late[i].at == seen.at) {
+            current->late[i].other = seen.value;
+            return;
+        }
+    }
+    memcpy(seen.at, &seen.value, seen.size);
+}
+
+static inline void explore_see_some(void) {
+    for (uint32_t i = 0; explore.has_late && i < explore.thread_count; i++) {
+        uint32_t count = explore.threads[i].late_count;
+        if (count > 0 && explore_random() % 8 == 0) {
+            explore_see(i, (uint32_t)(explore_random() % count));
+        }
+    }
+}
+
+// Those to one place are seen; with an operation that releases, all of the current thread.
+static inline void explore_see_before(const void *at, int order) {
+    explore_thread *thread = &explore.threads[explore.current];
+    if (order != __ATOMIC_RELAXED && order != __ATOMIC_ACQUIRE) {
+        explore_seen_all();
+    }
+    for (uint32_t i = 0; i < thread->late_count; i++) {
+        if (thread->late[i].at == at) {
+            explore_see(explore.current, i);
+            return;
+        }
+    }
+}
+
+static inline void explore_store(void *at, const void *value, size_t size, int order) {
+    explore_thread *thread = &explore.threads[explore.current];
+    bool is_late = explore.has_late && order != __ATOMIC_SEQ_CST && explore_random() % 2;
+    explore_see_before(at, is_late ? __ATOMIC_RELAXED : order);
+    if (is_late && thread->late_count == EXPLORE_LATE_MAX) {
+        explore_see(explore.current, 0);
+    }
+    if (is_late) {
+        explore_late *late = &thread->late[thread->late_count++];
+        memset(late, 0, sizeof *late);
+        late->at = at;
+        late->size = size;
+        late->is_release = order == __ATOMIC_RELEASE;
+        memcpy(&late->value, value, size);
+        memcpy(&late->other, at, size);
+    }
+    memcpy(at, value, size);
+}
+
+// Before another thread goes on, and after: memory is as that one sees it.
+static inline void explore_swap(explore_thread *thread, bool runs) {
+    for (uint32_t i = 0; i < thread->late_count; i++) {
+        explore_late *late = &thread->late[i];
+        if (!runs && memcmp(late->at, &late->value, late->size) != 0) {
+            explore_forget(thread, i--);  // overwritten by what is not atomic
+            continue;
+        }
+        if (runs) {
+            late->other = 0;
+            memcpy(&late->other, late->at, late->size);
+        }
+        memcpy(late->at, runs ? &late->value : &late->other, late->size);
+    }
+}
+
+// Memory is given back. No store to it may be late: it could be seen after the next use has begun.
+static inline void explore_free(const void *at, size_t size) {
+    explore_seen_all();
+    for (uint32_t i = 0; i < explore.thread_count; i++) {
+        for (uint32_t k = 0; k < explore.threads[i].late_count; k++) {
+            const char *to = (const char *)explore.threads[i].late[k].at;
+            if (to >= (const char *)at && to < (const char *)at + size) {
+                explore_fail("memory is freed before thread %u's store to it is seen", i);
+            }
+        }
+    }
+}
+
 static inline void explore_go(uint32_t thread) {
     uint32_t from = explore.current;
     if (thread != from) {
+        explore_swap(&explore.threads[from], false);
         explore.current = thread;
         explore.alone = 0;
+        explore_swap(&explore.threads[thread], true);
         swapcontext(&explore.threads[from].context, &explore.threads[thread].context);
     }
 }
@@ -183,6 +309,7 @@ static inline bool explore_is_delayed(void) {
 static inline void explore_point(const char *doing, bool has_paused) {
     explore_thread *thread = &explore.threads[explore.current];
     thread->doing = doing;
+    explore_see_some();
     explore.step++;
     if (explore.step > EXPLORE_STEP_MAX && !explore.random) {
         explore_fail("it does not end; thread %u: %s", explore.current, doing);
@@ -207,6 +334,7 @@ static inline void explore_point(const char *doing, bool has_paused) {
 }
 
 static inline void explore_block(explore_state state, const void *on, const char *doing) {
+    explore_seen_all();
     explore.threads[explore.current].state = state;
     explore.threads[explore.current].on = on;
     explore_point(doing, false);
@@ -242,6 +370,7 @@ static void explore_main(void) {
 
 static inline void explore_make(void *(*fn)(void *arg), void *arg) {
     explore_thread *thread = &explore.threads[explore.thread_count++];
+    thread->late_count = 0;
     thread->fn = fn;
     thread->arg = arg;
     thread->state = READY;
@@ -259,6 +388,7 @@ static inline int explore_create(pthread_t *out, void *(*fn)(void *arg), void *a
         explore_fail("more than %d threads", EXPLORE_THREAD_MAX);
     }
     *out = (pthread_t)explore.thread_count;
+    explore_seen_all();
     explore_make(fn, arg);
     explore_point("starting a thread", false);
     return 0;
@@ -284,6 +414,7 @@ static inline int explore_lock(pthread_mutex_t *at) {
         }
         explore_block(ON_MUTEX, mutex, "lock");
     }
+    explore_seen_all();
     mutex->owner = explore.current + 1;
     return 0;
 }
@@ -293,6 +424,7 @@ static inline int explore_unlock(pthread_mutex_t *at) {
     if (mutex->owner != explore.current + 1) {
         explore_fail("a lock is left that another thread has");
     }
+    explore_seen_all();
     mutex->owner = 0;
     explore_wake(ON_MUTEX, mutex, true);
     explore_point("unlock", false);
@@ -340,6 +472,11 @@ static inline int explore_time(struct timespec *out_time) {
     return 0;
 }
 
+static inline void explore_change(const char *doing, const void *at, int order) {
+    explore_point(doing, false);
+    explore_see_before(at, order);
+}
+
 // -- the library's face ---------------------------------------------------------------------------
 
 #define pthread_create(thread, attributes, fn, arg) explore_create(thread, fn, arg)
@@ -360,25 +497,30 @@ static inline int explore_time(struct timespec *out_time) {
 #define __builtin_ia32_rdtsc()                      (explore.step * 300u)
 #define __builtin_ia32_pause()                      explore_point("pause", true)
 #define __atomic_load_n(at, order)                  (explore_point("load", false), __atomic_load_n(at, order))
-#define __atomic_store_n(at, value, order)                                                         \
-    (explore_point("store", false), __atomic_store_n(at, value, order))
+#define __atomic_store_n(at, to, order)                                                            \
+    __extension__({                                                                                \
+        __typeof__(*(at)) explore_to = (to);                                                       \
+        explore_point("store", false);                                                             \
+        explore_store(at, &explore_to, sizeof explore_to, order);                                  \
+    })
 #define __atomic_exchange_n(at, value, order)                                                      \
-    (explore_point("exchange", false), __atomic_exchange_n(at, value, order))
+    (explore_change("exchange", at, order), __atomic_exchange_n(at, value, order))
 #define __atomic_fetch_add(at, value, order)                                                       \
-    (explore_point("add", false), __atomic_fetch_add(at, value, order))
+    (explore_change("add", at, order), __atomic_fetch_add(at, value, order))
 #define __atomic_fetch_sub(at, value, order)                                                       \
-    (explore_point("subtract", false), __atomic_fetch_sub(at, value, order))
+    (explore_change("subtract", at, order), __atomic_fetch_sub(at, value, order))
 #define __atomic_fetch_and(at, value, order)                                                       \
-    (explore_point("and", false), __atomic_fetch_and(at, value, order))
+    (explore_change("and", at, order), __atomic_fetch_and(at, value, order))
 #define __atomic_fetch_or(at, value, order)                                                        \
-    (explore_point("or", false), __atomic_fetch_or(at, value, order))
+    (explore_change("or", at, order), __atomic_fetch_or(at, value, order))
 #define __atomic_compare_exchange_n(at, expected, desired, is_weak, order, other)                  \
-    (explore_point("compare", false),                                                              \
+    (explore_change("compare", at, order),                                                         \
      __atomic_compare_exchange_n(at, expected, desired, is_weak, order, other))
 #define PTOWSP_ASSERT(condition) EXPLORE_CHECK(condition)
 
 // Threads sleep soon, so that waking them is explored.
-#define PWSP_SPIN_SHORT 1
+#define PWSP_SPIN_SHORT        1
+#define PWSP_DEVICE_SPIN_SHORT 1
 
 // -- orders ---------------------------------------------------------------------------------------
 
@@ -440,6 +582,7 @@ static bool explore_some(void (*scenario)(void), uint64_t seed, uint64_t count) 
     for (uint64_t i = 0; i < count; i++) {
         explore.random = (seed + i) * UINT64_C(0x9e3779b97f4a7c15) | 1;
         explore.rarity = 4u << 2 * ((seed + i) % 3);
+        explore.has_late = (seed + i) / 3 % 2;
         if (!explore_run(scenario)) {
             explore.delay_count = 0;
             snprintf(explore.failure + strlen(explore.failure),
@@ -449,6 +592,7 @@ static bool explore_some(void (*scenario)(void), uint64_t seed, uint64_t count) 
         }
     }
     explore.random = 0;
+    explore.has_late = false;
     return true;
 }
 

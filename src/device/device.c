@@ -10,9 +10,11 @@
 // Rounds of waiting before a sleep: first pauses, fewer if there are more threads than processors,
 // then some rounds that yield. Even with enough processors, other programs may use them: on a busy
 // machine, pausing for 20 us cost 60 us a task, and these rounds some 4.
-#define PWSP_DEVICE_SPIN_LONG  50
+#define PWSP_DEVICE_SPIN_LONG 50
+#if !defined(PWSP_DEVICE_SPIN_SHORT)  // tests/explore.h has less
 #define PWSP_DEVICE_SPIN_SHORT 20
-#define PWSP_DEVICE_YIELD      50
+#endif
+#define PWSP_DEVICE_YIELD 50
 
 // -- open -----------------------------------------------------------------------------------------
 
