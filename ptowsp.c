@@ -3354,12 +3354,18 @@ static uint32_t pwsp_chunk_search(const pwsp_plan_range *range, uint64_t limit) 
         return (uint32_t)(high * align);  // every sequence has at least one unit
     }
     low = pwsp_max_u64(low, pwsp_ceil_div_u64(pwsp_ceil_div_u64(total, limit), align));
+    // With as many units for each, the shortest bounds it from below, the longest from above.
+    const uint64_t each = limit / count;
+    const uint64_t shortest = pwsp_ceil_div_u64((uint32_t)range->facts.positive_min, each);
+    const uint64_t longest = pwsp_ceil_div_u64((uint32_t)range->facts.max, each);
+    low = pwsp_max_u64(low, pwsp_ceil_div_u64(shortest, align));
     if (low >= high) {
         return (uint32_t)(high * align);
     }
-    uint64_t enough = UINT64_MAX;  // a chunk that qualifies by the upper bound
+    uint64_t enough = pwsp_ceil_div_u64(longest, align);  // qualifies by an upper bound
     if (limit > count) {
-        enough = pwsp_ceil_div_u64(pwsp_ceil_div_u64(total - count, limit - count), align);
+        const uint64_t most = pwsp_ceil_div_u64(total - count, limit - count);
+        enough = pwsp_min_u64(enough, pwsp_ceil_div_u64(most, align));
     }
     if (enough < high) {
         high = pwsp_max_u64(enough, low);
@@ -4257,6 +4263,8 @@ typedef struct pwsp_attention_writer {
     const pwsp_attention *a;
     ptowsp_attention_plan *plan;
     PTOWSP_GM ptowsp_work *next;  // unit
+    PTOWSP_GM ptowsp_work *next_merge;
+    const PTOWSP_GM ptowsp_work *eight_last;  // up to here eight units have room; NULL: nowhere
     uint32_t merges, slots;
     uint32_t lane;
     uint64_t lane_cost;  // so far; without the merge that is open
@@ -4327,11 +4335,17 @@ PWSP_FORCE_INLINE void pwsp_write_words(PTOWSP_GM ptowsp_work *to, uint64_t a, u
     memcpy(bytes + 16, &c, 8);
 }
 
+// The first words of the unit of a whole tile without a slot.
+PWSP_FORCE_INLINE uint64_t pwsp_word_whole(uint32_t tier) {
+    const uint32_t tag = pwsp_word_tag(tier, PTOWSP_WORK_FIRST | PTOWSP_WORK_LAST, 0);
+    return pwsp_word_pair(PTOWSP_NO_SLOT, tag);
+}
+
 // Opens the merge of a tile: the slots that follow are its parts.
-PWSP_FORCE_INLINE void pwsp_write_open(pwsp_attention_writer *w, uint32_t sequence, uint32_t head,
-                                       uint32_t tag) {
-    pwsp_write_words(&w->plan->merges[w->merges], pwsp_word_pair(w->merges, tag),
-                     pwsp_word_pair(sequence, head), pwsp_word_pair(w->slots, 0));
+PWSP_FORCE_INLINE void pwsp_write_open(pwsp_attention_writer *w, uint32_t tag,
+                                       uint64_t request_head) {
+    pwsp_write_words(w->next_merge++, pwsp_word_pair(w->merges, tag), request_head,
+                     pwsp_word_pair(w->slots, 0));
     w->merges++;
     w->is_open = true;
     w->open_lane = w->lane;
@@ -4342,7 +4356,7 @@ PWSP_FORCE_INLINE void pwsp_write_open(pwsp_attention_writer *w, uint32_t sequen
 PWSP_FORCE_INLINE void pwsp_write_close(pwsp_attention_writer *w, uint64_t slot_cost) {
     const uint32_t slots = w->slots - w->open_slot;
     const uint64_t cost = slots * slot_cost;
-    w->plan->merges[w->merges - 1].params[3] = slots;
+    w->next_merge[-1].params[3] = slots;
     if (w->open_lane == w->lane) {
         w->lane_cost += cost;
     } else {
@@ -4353,8 +4367,6 @@ PWSP_FORCE_INLINE void pwsp_write_close(pwsp_attention_writer *w, uint64_t slot_
 
 // Ends the lane, and begins the next.
 PWSP_FORCE_INLINE void pwsp_write_lane(pwsp_attention_writer *w) {
-    PTOWSP_ASSERT(w->next <= w->plan->units + w->plan->unit_capacity &&
-                  w->merges <= w->plan->merge_capacity);
     if (w->is_open && w->open_lane == w->lane) {
         w->open_cost = w->lane_cost;
     } else {
@@ -4370,32 +4382,29 @@ PWSP_FORCE_INLINE void pwsp_write_lane(pwsp_attention_writer *w) {
 PWSP_FORCE_INLINE void pwsp_write_piece(pwsp_attention_writer *w, uint32_t sequence, uint32_t head,
                                         uint32_t index, uint32_t tier, uint32_t flags,
                                         bool is_slotted, uint32_t begin, uint32_t length) {
+    const uint64_t request_head = pwsp_word_pair(sequence, head);
     uint32_t slot = PTOWSP_NO_SLOT;
     if (is_slotted) {
         if (flags & PTOWSP_WORK_FIRST) {
-            pwsp_write_open(w, sequence, head, pwsp_word_tag(tier, 0, index));
+            pwsp_write_open(w, pwsp_word_tag(tier, 0, index), request_head);
         }
         slot = w->slots++;
     }
     pwsp_write_words(w->next++, pwsp_word_pair(slot, pwsp_word_tag(tier, flags, index)),
-                     pwsp_word_pair(sequence, head), pwsp_word_pair(begin, length));
+                     request_head, pwsp_word_pair(begin, length));
 }
 
 // Writes the one tile of each of `count` heads, as a whole and without slots. With several heads it
 // writes eight at a time, also where fewer are asked for, as long as the plan has room for them: how
 // often a shorter loop goes round cannot be foreseen, and what is too much is overwritten later.
-PWSP_FORCE_INLINE void pwsp_write_wholes(pwsp_attention_writer *w, uint32_t sequence, uint32_t head,
-                                         uint64_t count, uint32_t tier, uint32_t begin,
-                                         uint32_t length) {
+PWSP_FORCE_INLINE void pwsp_write_wholes(pwsp_attention_writer *w, uint64_t slot_tag,
+                                         uint64_t request_head, uint64_t begin_length,
+                                         uint64_t count) {
     typedef uint64_t pair __attribute__((vector_size(16)));
     PTOWSP_GM ptowsp_work *unit = w->next, *last = unit + count;
-    const PTOWSP_GM ptowsp_work *end = w->plan->units + w->plan->unit_capacity;
-    const uint32_t tag = pwsp_word_tag(tier, PTOWSP_WORK_FIRST | PTOWSP_WORK_LAST, 0);
-    const uint64_t slot_tag = pwsp_word_pair(PTOWSP_NO_SLOT, tag), one = pwsp_word_pair(0, 1);
-    const uint64_t begin_length = pwsp_word_pair(begin, length);
-    uint64_t request_head = pwsp_word_pair(sequence, head);
+    const uint64_t one = pwsp_word_pair(0, 1);
     w->next = last;
-    if (w->a->config.head_count > 2 && end - last >= 8) {
+    if (last <= w->eight_last) {
         pair first = {slot_tag, request_head}, third = {request_head + one, begin_length};
         const pair second = {begin_length, slot_tag}, step = {0, 2 * one},
                    step_third = {2 * one, 0};
@@ -4441,6 +4450,10 @@ PWSP_INTERNAL pwsp_attention_writer pwsp_write_begin(const pwsp_attention *a,
     w.a = a;
     w.plan = plan;
     w.next = plan->units;
+    w.next_merge = plan->merges;
+    if (a->config.head_count > 2 && plan->unit_capacity >= 8) {
+        w.eight_last = plan->units + plan->unit_capacity - 8;
+    }
     plan->unit_begin[0] = plan->merge_begin[0] = 0;
     return w;
 }
@@ -4481,11 +4494,10 @@ static void pwsp_write_slotted(pwsp_attention_writer *w, uint32_t sequence, uint
     const uint32_t tag = pwsp_word_tag(tier, PTOWSP_WORK_FIRST | PTOWSP_WORK_LAST, 0);
     const uint32_t merge_tag = pwsp_word_tag(tier, 0, 0);
     const uint64_t begin_length = pwsp_word_pair(tile->begin, length);
-    PTOWSP_GM ptowsp_work *merge = w->plan->merges + w->merges;
     for (uint32_t i = 0; i < (uint32_t)count; i++) {
         const uint64_t request_head = pwsp_word_pair(sequence, head + i);
         pwsp_write_words(w->next++, pwsp_word_pair(w->slots, tag), request_head, begin_length);
-        pwsp_write_words(merge++, pwsp_word_pair(w->merges++, merge_tag), request_head,
+        pwsp_write_words(w->next_merge++, pwsp_word_pair(w->merges++, merge_tag), request_head,
                          pwsp_word_pair(w->slots++, 1));
     }
     w->lane_cost += count * (a->unit + length * tile->rate + pwsp_slot_cost(a, tile->rows));
@@ -4503,8 +4515,9 @@ PWSP_INTERNAL void pwsp_write_heads(pwsp_attention_writer *w, uint32_t sequence,
     }
     if (tiles == 1 && !pwsp_attention_cuts_chunks(a)) {
         const uint32_t length = first->end - first->begin;
-        pwsp_write_wholes(w, sequence, head, count, pwsp_attention_tier(a, sequence), first->begin,
-                          length);
+        pwsp_write_wholes(w, pwsp_word_whole(pwsp_attention_tier(a, sequence)),
+                          pwsp_word_pair(sequence, head), pwsp_word_pair(first->begin, length),
+                          count);
         w->lane_cost += count * (a->unit + length * first->rate);
         return;
     }
@@ -4520,7 +4533,8 @@ PWSP_INTERNAL void pwsp_write_end(pwsp_attention_writer *w) {
     ptowsp_attention_plan *plan = w->plan;
     const pwsp_attention *a = w->a;
     PTOWSP_ASSERT(!w->is_open && w->lane == a->config.lane_count);
-    PTOWSP_ASSERT(w->slots <= plan->slot_capacity);
+    PTOWSP_ASSERT(w->next <= plan->units + plan->unit_capacity);
+    PTOWSP_ASSERT(w->merges <= plan->merge_capacity && w->slots <= plan->slot_capacity);
     const ptowsp_work none = ptowsp_work_of(PTOWSP_NO_SLOT, 0, PTOWSP_WORK_INVALID, 0, 0, 0, 0);
     const uint32_t units = (uint32_t)(w->next - plan->units);
     for (uint32_t i = units; i < plan->unit_capacity; i++) {
@@ -4841,8 +4855,8 @@ PWSP_INTERNAL bool pwsp_attention_fill(const pwsp_attention *a, uint64_t time,
 //
 // There all KV of a head is one tile, and all tiles have the same rate. So of a sequence a lane takes
 //
-//      room / cost of a head       whole heads, of which the first may go on from the lane before
-//      (room - merge) / rate       tokens of the head that follows, rounded down to a page
+//      room / cost of a head               whole heads, the first may go on from the lane before
+//      (room - merge) / cost of a page     pages of the head that follows
 //
 // The divisors of the second line are those of all lanes, so their quotients come from
 // multiplications; the first quotient is small, which is when processors divide fast. The position is
@@ -4852,16 +4866,19 @@ typedef struct pwsp_decode {
     const pwsp_attention *a;
     pwsp_attention_writer *writer;  // NULL: only counts
     uint64_t rate;
-    pwsp_wide_divisor by_rate;
+    pwsp_wide_divisor by_page_cost;
     pwsp_divisor by_page;
     uint64_t slot_cost;
     uint64_t price;  // of the first of two parts, beside its tokens
+    bool is_plain;   // lanes are alike, and tokens cost something
     uint64_t time;
     uint32_t lane;
     uint64_t room;  // what is left of it
     // The position: in a head of a sequence the KV from which it is left.
     uint32_t sequence, head, kv, length;
     uint64_t head_cost;
+    uint32_t tier;           // of the sequence, and
+    uint64_t whole, all_kv;  // the first and the last words of its whole heads, as they are written
     uint64_t splits, merges;
 } pwsp_decode;
 
@@ -4877,6 +4894,11 @@ PWSP_FORCE_INLINE bool pwsp_decode_next(pwsp_decode *d) {
     } while (d->length == 0);
     d->head = 0;
     d->head_cost = a->unit + d->length * d->rate;
+    d->all_kv = pwsp_word_pair(0, d->length);
+    if (d->writer && a->config.tiers) {
+        d->tier = pwsp_attention_tier(a, d->sequence);
+        d->whole = pwsp_word_whole(d->tier);
+    }
     return true;
 }
 
@@ -4884,15 +4906,15 @@ PWSP_FORCE_INLINE bool pwsp_decode_next(pwsp_decode *d) {
 PWSP_FORCE_INLINE void pwsp_decode_take(pwsp_decode *d, uint32_t count) {
     pwsp_attention_writer *w = d->writer;
     if (w) {
-        const uint32_t tier = pwsp_attention_tier(d->a, d->sequence);
         const bool is_part = d->kv > 0;
         w->lane_cost += count * d->head_cost - d->kv * d->rate;
         if (is_part) {
-            pwsp_write_piece(w, d->sequence, d->head, 0, tier, PTOWSP_WORK_LAST, true, d->kv,
+            pwsp_write_piece(w, d->sequence, d->head, 0, d->tier, PTOWSP_WORK_LAST, true, d->kv,
                              d->length - d->kv);
             pwsp_write_close(w, d->slot_cost);
         }
-        pwsp_write_wholes(w, d->sequence, d->head + is_part, count - is_part, tier, 0, d->length);
+        pwsp_write_wholes(w, d->whole, pwsp_word_pair(d->sequence, d->head + is_part), d->all_kv,
+                          count - is_part);
     }
     d->head += count;
     d->kv = 0;
@@ -4902,14 +4924,13 @@ PWSP_FORCE_INLINE void pwsp_decode_take(pwsp_decode *d, uint32_t count) {
 // lane can take the rest, so that there are two parts.
 PWSP_FORCE_INLINE uint32_t pwsp_decode_end(const pwsp_decode *d) {
     const pwsp_attention *a = d->a;
-    const bool is_plain = d->kv == 0 && !a->config.lane_speeds && d->rate > 0;
-    if (is_plain) {
+    if (d->kv == 0 && d->is_plain) {
         if (d->room <= d->price || d->length < 2 * a->piece_min || d->lane == a->worker_last) {
             return 0;
         }
-        const uint64_t taken = pwsp_min_u64(pwsp_wide_divide(d->room - d->price, &d->by_rate),
-                                            d->length - a->piece_min);
-        const uint32_t end = pwsp_divide((uint32_t)taken, d->by_page) * a->config.page_size;
+        const uint32_t pages = pwsp_divide(d->length - (uint32_t)a->piece_min, d->by_page);
+        const uint64_t taken = pwsp_wide_divide(d->room - d->price, &d->by_page_cost);
+        const uint32_t end = (uint32_t)pwsp_min_u64(taken, pages) * a->config.page_size;
         if (end < a->piece_min) {
             return 0;
         }
@@ -4948,7 +4969,7 @@ PWSP_FORCE_INLINE bool pwsp_decode_lane(pwsp_decode *d) {
         pwsp_attention_writer *w = d->writer;
         if (w) {
             w->lane_cost += d->a->unit + (end - d->kv) * d->rate;
-            pwsp_write_piece(w, d->sequence, d->head, 0, pwsp_attention_tier(d->a, d->sequence),
+            pwsp_write_piece(w, d->sequence, d->head, 0, d->tier,
                              d->kv == 0 ? PTOWSP_WORK_FIRST : 0, true, d->kv, end - d->kv);
         }
         d->splits++;
@@ -4964,13 +4985,15 @@ PWSP_FORCE_INLINE bool pwsp_decode_lanes(const pwsp_attention *a, uint64_t time,
                                          pwsp_attention_splits *out_splits) {
     const uint64_t rate = a->token + a->slot_rows * a->row_token;
     const uint64_t slot_cost = pwsp_slot_cost(a, a->slot_rows);
+    const uint32_t page = a->config.page_size;
     pwsp_decode d = {a,
                      writer,
                      rate,
-                     pwsp_wide_divisor_make(rate > 0 ? rate : 1),
-                     pwsp_divisor_make(a->config.page_size),
+                     pwsp_wide_divisor_make(pwsp_max_u64(pwsp_mul_u64(rate, page), 1)),
+                     pwsp_divisor_make(page),
                      slot_cost,
                      a->unit + 2 * slot_cost,
+                     !a->config.lane_speeds && rate > 0,
                      time,
                      0,
                      0,
@@ -4978,6 +5001,9 @@ PWSP_FORCE_INLINE bool pwsp_decode_lanes(const pwsp_attention *a, uint64_t time,
                      a->config.head_count,
                      0,
                      0,
+                     0,
+                     0,
+                     pwsp_word_whole(0),
                      0,
                      0,
                      0};
