@@ -5,8 +5,9 @@
 //      exp       the same polynomial on an array, with neither tile nor time
 //      rows      each element loaded and added to one of four sums, and nothing stored
 //      add       two loads and a store
-//      descriptors   of one head, 16 at a time: 26 shuffles and 6 stores as src/plan/generate.c has them,
-//                and no arithmetic. `left` has a byte for each descriptor, `right` 6 vectors
+//      descriptors   of one head, 16 at a time: the vector operations of src/plan/generate.c, 17 of them
+//                shuffles, with all that they read in registers, and 6 stores. `left` has a byte for
+//                each descriptor, `right` 6 vectors
 
 #include "bench.h"
 
@@ -94,35 +95,49 @@ DEFINE_PRODUCTS(products_i8_avx2, PTOISA_AVX2, __m256i, 16, _mm256_setzero_si256
 DEFINE_LOOPS(avx2, PTOISA_AVX2)
 DEFINE_LOOPS(avx512, PTOISA_AVX512)
 
-// Indices are not those of real descriptors; how long a shuffle takes does not depend on them.
+// Numbers and indices are not those of real descriptors; how long operations take does not depend on
+// them.
 PTOISA_AVX512 static void descriptors_avx512(void *user) {
     const limit_arrays *a = (const limit_arrays *)user;
-    __m512i of[6], take = _mm512_set1_epi64(9), order = _mm512_set1_epi32(3);
+    const __m512i one = _mm512_set1_epi32(1), zero = _mm512_setzero_si512();
+    __m512i of[6], take = _mm512_set1_epi32(9), ids = zero, number = zero;
     memcpy(of, a->right, sizeof of);
-    __asm__ volatile("" : "+v"(take), "+v"(order));
+    __asm__ volatile("" : "+v"(take));
     for (uint32_t i = 0; i + 16 <= a->count; i += 16) {
         char *out = (char *)a->out + (size_t)i * 24;
         __m128i bytes;
         memcpy(&bytes, (const char *)a->left + i, sizeof bytes);
-        const __m512i at = _mm512_permutexvar_epi32(order, _mm512_cvtepu8_epi32(bytes));
+        const __mmask16 last = _mm_cmpneq_epi8_mask(bytes, _mm_setzero_si128());
+        const __m512i from = _mm512_cvtepu8_epi32(bytes);
+        const __m512i c = _mm512_sub_epi32(number, _mm512_permutexvar_epi32(from, of[0]));
+        const __m512i piece = _mm512_permutexvar_epi32(from, of[1]);
+        const __m512i longer_from = _mm512_permutexvar_epi32(from, of[2]);
+        const __m512i longer = _mm512_max_epi32(_mm512_sub_epi32(c, longer_from), zero);
+        const __m512i start =
+            _mm512_add_epi32(_mm512_mullo_epi32(c, piece), _mm512_mullo_epi32(longer, take));
+        __m512i length =
+            _mm512_mask_add_epi32(piece, _mm512_cmpge_epi32_mask(c, longer_from), piece, one);
+        length = _mm512_mask_permutexvar_epi32(length, last, from, of[3]);
+        __m512i tag = _mm512_permutexvar_epi32(from, of[4]);
+        tag = _mm512_mask_or_epi32(tag, _mm512_testn_epi32_mask(c, c), tag, one);
+        tag = _mm512_mask_or_epi32(tag, last, tag, take);
+        const __m512i request = _mm512_permutexvar_epi32(from, of[5]);
         PTOISA_MM_UNROLL
         for (int half = 0; half < 2; half++) {
-            __m512i pairs[3];
-            PTOISA_MM_UNROLL
-            for (int k = 0; k < 3; k++) {
-                const __m512i x = _mm512_permutexvar_epi32(at, of[2 * k]);
-                const __m512i y = _mm512_permutexvar_epi32(at, of[2 * k + 1]);
-                pairs[k] = half ? _mm512_unpackhi_epi32(x, y) : _mm512_unpacklo_epi32(x, y);
-            }
+            const __m512i tags =
+                half ? _mm512_unpackhi_epi32(tag, request) : _mm512_unpacklo_epi32(tag, request);
+            const __m512i starts =
+                half ? _mm512_unpackhi_epi32(start, length) : _mm512_unpacklo_epi32(start, length);
             PTOISA_MM_UNROLL
             for (int part = 0; part < 3; part++) {
-                __m512i words = _mm512_permutex2var_epi64(pairs[0], take, pairs[1]);
-                words =
-                    _mm512_mask_permutexvar_epi64(words, (__mmask8)(0x24 << part), take, pairs[2]);
+                __m512i words = _mm512_mask2_permutex2var_epi32(
+                    tags, _mm512_add_epi32(take, ids), (__mmask16)(0x6db6 << part), starts);
                 __asm__ volatile("" : "+v"(take));  // or the three would be one
                 memcpy(out + 192 * half + 64 * part, &words, sizeof words);
             }
         }
+        number = _mm512_add_epi32(number, one);
+        ids = _mm512_add_epi32(ids, one);
     }
     bench_keep(a->out);
 }

@@ -144,8 +144,8 @@ static const bench_case beside_copy = {
 static const bench_case beside_loops = {
     "",   "us/1000",   0.0, 10, ROUNDS, run_generate, "three plain loops", run_generate_plain,
     COPY, BUDGET_NONE, 0.0};
-static const bench_case beside_shuffles = {
-    "",   "us/1000",   0.0, 10, ROUNDS, run_generate, COPY, "its shuffles and stores alone",
+static const bench_case beside_operations = {
+    "",   "us/1000",   0.0, 10, ROUNDS, run_generate, COPY, "its vector operations alone",
     NULL, BUDGET_NONE, 0.0};
 static const bench_case beside_one_lane = {
     "",           "us/1000", 0.0,         1,  11, run_generate_parallel, "generate on one lane",
@@ -162,7 +162,7 @@ static const struct {
     {64, 8, 256, "generate, 64 sequences x 8 heads, chunk 256", &beside_copy},
     {256, 1, 512, "generate, 256 sequences x 1 head", &beside_copy},
     {256, 1, 512, "generate, 256 sequences x 1 head", &beside_loops},
-    {256, 1, 512, "generate, 256 sequences x 1 head", &beside_shuffles},
+    {256, 1, 512, "generate, 256 sequences x 1 head", &beside_operations},
     {100000, 8, 1024, "generate_parallel, 100,000 sequences x 8 heads", &beside_one_lane},
 };
 
@@ -190,7 +190,7 @@ void bench_plan(ptowsp_context *context) {
         set_batch(&b, plan_cases[i].sequences, plan_cases[i].heads, plan_cases[i].chunk);
         check_generate(&b);
         of.work = (double)b.info.work_count / 1e3;
-        if (plan_cases[i].of == &beside_shuffles) {
+        if (plan_cases[i].of == &beside_operations) {
             b.limit.left = (const float *)b.lengths;
             b.limit.right = (const float *)b.copy;
             b.limit.out = (float *)b.work;

@@ -2,8 +2,8 @@
 //
 // There all KV of a head is one tile, and all tiles have the same rate. So of a sequence a lane takes
 //
-//      room / cost of a head       whole heads, of which the first may go on from the lane before
-//      (room - merge) / rate       tokens of the head that follows, rounded down to a page
+//      room / cost of a head               whole heads, the first may go on from the lane before
+//      (room - merge) / cost of a page     pages of the head that follows
 //
 // The divisors of the second line are those of all lanes, so their quotients come from
 // multiplications; the first quotient is small, which is when processors divide fast. The position is
@@ -16,16 +16,19 @@ typedef struct pwsp_decode {
     const pwsp_attention *a;
     pwsp_attention_writer *writer;  // NULL: only counts
     uint64_t rate;
-    pwsp_wide_divisor by_rate;
+    pwsp_wide_divisor by_page_cost;
     pwsp_divisor by_page;
     uint64_t slot_cost;
     uint64_t price;  // of the first of two parts, beside its tokens
+    bool is_plain;   // lanes are alike, and tokens cost something
     uint64_t time;
     uint32_t lane;
     uint64_t room;  // what is left of it
     // The position: in a head of a sequence the KV from which it is left.
     uint32_t sequence, head, kv, length;
     uint64_t head_cost;
+    uint32_t tier;           // of the sequence, and
+    uint64_t whole, all_kv;  // the first and the last words of its whole heads, as they are written
     uint64_t splits, merges;
 } pwsp_decode;
 
@@ -41,6 +44,11 @@ PWSP_FORCE_INLINE bool pwsp_decode_next(pwsp_decode *d) {
     } while (d->length == 0);
     d->head = 0;
     d->head_cost = a->unit + d->length * d->rate;
+    d->all_kv = pwsp_word_pair(0, d->length);
+    if (d->writer && a->config.tiers) {
+        d->tier = pwsp_attention_tier(a, d->sequence);
+        d->whole = pwsp_word_whole(d->tier);
+    }
     return true;
 }
 
@@ -48,15 +56,15 @@ PWSP_FORCE_INLINE bool pwsp_decode_next(pwsp_decode *d) {
 PWSP_FORCE_INLINE void pwsp_decode_take(pwsp_decode *d, uint32_t count) {
     pwsp_attention_writer *w = d->writer;
     if (w) {
-        const uint32_t tier = pwsp_attention_tier(d->a, d->sequence);
         const bool is_part = d->kv > 0;
         w->lane_cost += count * d->head_cost - d->kv * d->rate;
         if (is_part) {
-            pwsp_write_piece(w, d->sequence, d->head, 0, tier, PTOWSP_WORK_LAST, true, d->kv,
+            pwsp_write_piece(w, d->sequence, d->head, 0, d->tier, PTOWSP_WORK_LAST, true, d->kv,
                              d->length - d->kv);
             pwsp_write_close(w, d->slot_cost);
         }
-        pwsp_write_wholes(w, d->sequence, d->head + is_part, count - is_part, tier, 0, d->length);
+        pwsp_write_wholes(w, d->whole, pwsp_word_pair(d->sequence, d->head + is_part), d->all_kv,
+                          count - is_part);
     }
     d->head += count;
     d->kv = 0;
@@ -66,14 +74,13 @@ PWSP_FORCE_INLINE void pwsp_decode_take(pwsp_decode *d, uint32_t count) {
 // lane can take the rest, so that there are two parts.
 PWSP_FORCE_INLINE uint32_t pwsp_decode_end(const pwsp_decode *d) {
     const pwsp_attention *a = d->a;
-    const bool is_plain = d->kv == 0 && !a->config.lane_speeds && d->rate > 0;
-    if (is_plain) {
+    if (d->kv == 0 && d->is_plain) {
         if (d->room <= d->price || d->length < 2 * a->piece_min || d->lane == a->worker_last) {
             return 0;
         }
-        const uint64_t taken = pwsp_min_u64(pwsp_wide_divide(d->room - d->price, &d->by_rate),
-                                            d->length - a->piece_min);
-        const uint32_t end = pwsp_divide((uint32_t)taken, d->by_page) * a->config.page_size;
+        const uint32_t pages = pwsp_divide(d->length - (uint32_t)a->piece_min, d->by_page);
+        const uint64_t taken = pwsp_wide_divide(d->room - d->price, &d->by_page_cost);
+        const uint32_t end = (uint32_t)pwsp_min_u64(taken, pages) * a->config.page_size;
         if (end < a->piece_min) {
             return 0;
         }
@@ -112,7 +119,7 @@ PWSP_FORCE_INLINE bool pwsp_decode_lane(pwsp_decode *d) {
         pwsp_attention_writer *w = d->writer;
         if (w) {
             w->lane_cost += d->a->unit + (end - d->kv) * d->rate;
-            pwsp_write_piece(w, d->sequence, d->head, 0, pwsp_attention_tier(d->a, d->sequence),
+            pwsp_write_piece(w, d->sequence, d->head, 0, d->tier,
                              d->kv == 0 ? PTOWSP_WORK_FIRST : 0, true, d->kv, end - d->kv);
         }
         d->splits++;
@@ -128,13 +135,15 @@ PWSP_FORCE_INLINE bool pwsp_decode_lanes(const pwsp_attention *a, uint64_t time,
                                          pwsp_attention_splits *out_splits) {
     const uint64_t rate = a->token + a->slot_rows * a->row_token;
     const uint64_t slot_cost = pwsp_slot_cost(a, a->slot_rows);
+    const uint32_t page = a->config.page_size;
     pwsp_decode d = {a,
                      writer,
                      rate,
-                     pwsp_wide_divisor_make(rate > 0 ? rate : 1),
-                     pwsp_divisor_make(a->config.page_size),
+                     pwsp_wide_divisor_make(pwsp_max_u64(pwsp_mul_u64(rate, page), 1)),
+                     pwsp_divisor_make(page),
                      slot_cost,
                      a->unit + 2 * slot_cost,
+                     !a->config.lane_speeds && rate > 0,
                      time,
                      0,
                      0,
@@ -142,6 +151,9 @@ PWSP_FORCE_INLINE bool pwsp_decode_lanes(const pwsp_attention *a, uint64_t time,
                      a->config.head_count,
                      0,
                      0,
+                     0,
+                     0,
+                     pwsp_word_whole(0),
                      0,
                      0,
                      0};

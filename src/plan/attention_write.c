@@ -18,6 +18,10 @@ PWSP_INTERNAL pwsp_attention_writer pwsp_write_begin(const pwsp_attention *a,
     w.a = a;
     w.plan = plan;
     w.next = plan->units;
+    w.next_merge = plan->merges;
+    if (a->config.head_count > 2 && plan->unit_capacity >= 8) {
+        w.eight_last = plan->units + plan->unit_capacity - 8;
+    }
     plan->unit_begin[0] = plan->merge_begin[0] = 0;
     return w;
 }
@@ -58,11 +62,10 @@ static void pwsp_write_slotted(pwsp_attention_writer *w, uint32_t sequence, uint
     const uint32_t tag = pwsp_word_tag(tier, PTOWSP_WORK_FIRST | PTOWSP_WORK_LAST, 0);
     const uint32_t merge_tag = pwsp_word_tag(tier, 0, 0);
     const uint64_t begin_length = pwsp_word_pair(tile->begin, length);
-    PTOWSP_GM ptowsp_work *merge = w->plan->merges + w->merges;
     for (uint32_t i = 0; i < (uint32_t)count; i++) {
         const uint64_t request_head = pwsp_word_pair(sequence, head + i);
         pwsp_write_words(w->next++, pwsp_word_pair(w->slots, tag), request_head, begin_length);
-        pwsp_write_words(merge++, pwsp_word_pair(w->merges++, merge_tag), request_head,
+        pwsp_write_words(w->next_merge++, pwsp_word_pair(w->merges++, merge_tag), request_head,
                          pwsp_word_pair(w->slots++, 1));
     }
     w->lane_cost += count * (a->unit + length * tile->rate + pwsp_slot_cost(a, tile->rows));
@@ -80,8 +83,9 @@ PWSP_INTERNAL void pwsp_write_heads(pwsp_attention_writer *w, uint32_t sequence,
     }
     if (tiles == 1 && !pwsp_attention_cuts_chunks(a)) {
         const uint32_t length = first->end - first->begin;
-        pwsp_write_wholes(w, sequence, head, count, pwsp_attention_tier(a, sequence), first->begin,
-                          length);
+        pwsp_write_wholes(w, pwsp_word_whole(pwsp_attention_tier(a, sequence)),
+                          pwsp_word_pair(sequence, head), pwsp_word_pair(first->begin, length),
+                          count);
         w->lane_cost += count * (a->unit + length * first->rate);
         return;
     }
@@ -97,7 +101,8 @@ PWSP_INTERNAL void pwsp_write_end(pwsp_attention_writer *w) {
     ptowsp_attention_plan *plan = w->plan;
     const pwsp_attention *a = w->a;
     PTOWSP_ASSERT(!w->is_open && w->lane == a->config.lane_count);
-    PTOWSP_ASSERT(w->slots <= plan->slot_capacity);
+    PTOWSP_ASSERT(w->next <= plan->units + plan->unit_capacity);
+    PTOWSP_ASSERT(w->merges <= plan->merge_capacity && w->slots <= plan->slot_capacity);
     const ptowsp_work none = ptowsp_work_of(PTOWSP_NO_SLOT, 0, PTOWSP_WORK_INVALID, 0, 0, 0, 0);
     const uint32_t units = (uint32_t)(w->next - plan->units);
     for (uint32_t i = units; i < plan->unit_capacity; i++) {

@@ -9,6 +9,8 @@ typedef struct pwsp_attention_writer {
     const pwsp_attention *a;
     ptowsp_attention_plan *plan;
     PTOWSP_GM ptowsp_work *next;  // unit
+    PTOWSP_GM ptowsp_work *next_merge;
+    const PTOWSP_GM ptowsp_work *eight_last;  // up to here eight units have room; NULL: nowhere
     uint32_t merges, slots;
     uint32_t lane;
     uint64_t lane_cost;  // so far; without the merge that is open
@@ -79,11 +81,17 @@ PWSP_FORCE_INLINE void pwsp_write_words(PTOWSP_GM ptowsp_work *to, uint64_t a, u
     memcpy(bytes + 16, &c, 8);
 }
 
+// The first words of the unit of a whole tile without a slot.
+PWSP_FORCE_INLINE uint64_t pwsp_word_whole(uint32_t tier) {
+    const uint32_t tag = pwsp_word_tag(tier, PTOWSP_WORK_FIRST | PTOWSP_WORK_LAST, 0);
+    return pwsp_word_pair(PTOWSP_NO_SLOT, tag);
+}
+
 // Opens the merge of a tile: the slots that follow are its parts.
-PWSP_FORCE_INLINE void pwsp_write_open(pwsp_attention_writer *w, uint32_t sequence, uint32_t head,
-                                       uint32_t tag) {
-    pwsp_write_words(&w->plan->merges[w->merges], pwsp_word_pair(w->merges, tag),
-                     pwsp_word_pair(sequence, head), pwsp_word_pair(w->slots, 0));
+PWSP_FORCE_INLINE void pwsp_write_open(pwsp_attention_writer *w, uint32_t tag,
+                                       uint64_t request_head) {
+    pwsp_write_words(w->next_merge++, pwsp_word_pair(w->merges, tag), request_head,
+                     pwsp_word_pair(w->slots, 0));
     w->merges++;
     w->is_open = true;
     w->open_lane = w->lane;
@@ -94,7 +102,7 @@ PWSP_FORCE_INLINE void pwsp_write_open(pwsp_attention_writer *w, uint32_t sequen
 PWSP_FORCE_INLINE void pwsp_write_close(pwsp_attention_writer *w, uint64_t slot_cost) {
     const uint32_t slots = w->slots - w->open_slot;
     const uint64_t cost = slots * slot_cost;
-    w->plan->merges[w->merges - 1].params[3] = slots;
+    w->next_merge[-1].params[3] = slots;
     if (w->open_lane == w->lane) {
         w->lane_cost += cost;
     } else {
@@ -105,8 +113,6 @@ PWSP_FORCE_INLINE void pwsp_write_close(pwsp_attention_writer *w, uint64_t slot_
 
 // Ends the lane, and begins the next.
 PWSP_FORCE_INLINE void pwsp_write_lane(pwsp_attention_writer *w) {
-    PTOWSP_ASSERT(w->next <= w->plan->units + w->plan->unit_capacity &&
-                  w->merges <= w->plan->merge_capacity);
     if (w->is_open && w->open_lane == w->lane) {
         w->open_cost = w->lane_cost;
     } else {
@@ -122,32 +128,29 @@ PWSP_FORCE_INLINE void pwsp_write_lane(pwsp_attention_writer *w) {
 PWSP_FORCE_INLINE void pwsp_write_piece(pwsp_attention_writer *w, uint32_t sequence, uint32_t head,
                                         uint32_t index, uint32_t tier, uint32_t flags,
                                         bool is_slotted, uint32_t begin, uint32_t length) {
+    const uint64_t request_head = pwsp_word_pair(sequence, head);
     uint32_t slot = PTOWSP_NO_SLOT;
     if (is_slotted) {
         if (flags & PTOWSP_WORK_FIRST) {
-            pwsp_write_open(w, sequence, head, pwsp_word_tag(tier, 0, index));
+            pwsp_write_open(w, pwsp_word_tag(tier, 0, index), request_head);
         }
         slot = w->slots++;
     }
     pwsp_write_words(w->next++, pwsp_word_pair(slot, pwsp_word_tag(tier, flags, index)),
-                     pwsp_word_pair(sequence, head), pwsp_word_pair(begin, length));
+                     request_head, pwsp_word_pair(begin, length));
 }
 
 // Writes the one tile of each of `count` heads, as a whole and without slots. With several heads it
 // writes eight at a time, also where fewer are asked for, as long as the plan has room for them: how
 // often a shorter loop goes round cannot be foreseen, and what is too much is overwritten later.
-PWSP_FORCE_INLINE void pwsp_write_wholes(pwsp_attention_writer *w, uint32_t sequence, uint32_t head,
-                                         uint64_t count, uint32_t tier, uint32_t begin,
-                                         uint32_t length) {
+PWSP_FORCE_INLINE void pwsp_write_wholes(pwsp_attention_writer *w, uint64_t slot_tag,
+                                         uint64_t request_head, uint64_t begin_length,
+                                         uint64_t count) {
     typedef uint64_t pair __attribute__((vector_size(16)));
     PTOWSP_GM ptowsp_work *unit = w->next, *last = unit + count;
-    const PTOWSP_GM ptowsp_work *end = w->plan->units + w->plan->unit_capacity;
-    const uint32_t tag = pwsp_word_tag(tier, PTOWSP_WORK_FIRST | PTOWSP_WORK_LAST, 0);
-    const uint64_t slot_tag = pwsp_word_pair(PTOWSP_NO_SLOT, tag), one = pwsp_word_pair(0, 1);
-    const uint64_t begin_length = pwsp_word_pair(begin, length);
-    uint64_t request_head = pwsp_word_pair(sequence, head);
+    const uint64_t one = pwsp_word_pair(0, 1);
     w->next = last;
-    if (w->a->config.head_count > 2 && end - last >= 8) {
+    if (last <= w->eight_last) {
         pair first = {slot_tag, request_head}, third = {request_head + one, begin_length};
         const pair second = {begin_length, slot_tag}, step = {0, 2 * one},
                    step_third = {2 * one, 0};

@@ -19,29 +19,33 @@
 //                same block of the next head adds n to work_id and 1 to head
 //
 // With one head a sequence may have one descriptor, and a block of its own would be mostly waste. So
-// blocks go across sequences: of a group of sixteen, whose fields are in registers, each descriptor of
-// a block of sixteen takes its sequence's. Which one that is stands in an array of bytes, where each
-// sequence has written its number 64 times from its first descriptor on, and the next over that.
+// blocks go across sequences: there each sequence writes its number into a byte for each of its
+// descriptors, and sixteen descriptors take the fields of theirs by these numbers. As sequences without
+// descriptors have been left out, they are of sixteen sequences at most: one vector of each field.
+// Tag, request, start and length of eight descriptors are two vectors, so one permutation makes each of
+// the three vectors of their words; ids, which just count, lie in its index, and are kept by its mask.
 //
 // Measured on a Zen 5, 256 sequences of 8 heads, gcc 12: 0.32 us per 1,000 descriptors, three plain
-// loops 1.63, memcpy of the bytes 0.18. With 1 head, on a Zen 4, by chunk, instead of a block for each
-// sequence: 5 descriptors to a sequence 1.18 instead of 1.39, three 1.96 (2.29), one 3.69 (5.54). Of
-// these a fifth is cutting, and a fifth writing the bytes; shuffles are most of the rest.
+// loops 1.63, memcpy of the bytes 0.18. With 1 head, on a Zen 4, by chunk: 5 descriptors to a sequence
+// 0.83, three 1.10, one 2.2; memcpy 0.41. Of the first half is the blocks, which are bound by their
+// shuffles, a sixth numbers, a seventh cutting.
 
 #include "generate.h"
 
 #include "../base/cpu.h"
 
-#define PWSP_CUTS 64
+#define PWSP_CUTS 256  // numbers are bytes
 
 // How sequences are cut: pieces of `length` tokens, those from `longer_from` on `align` longer, and
-// the last one `last_length`, whatever is left. A sequence of length 0 has no pieces.
+// the last one `last_length`, whatever is left. A sequence of length 0 has no pieces. Vector code has
+// their numbers, too, and reads sixteen sequences from any one on.
 typedef struct pwsp_cuts {
-    uint32_t piece_count[PWSP_CUTS];
-    uint32_t length[PWSP_CUTS];
-    uint32_t longer_from[PWSP_CUTS];
-    uint32_t last_length[PWSP_CUTS];
-    uint32_t tier[PWSP_CUTS];
+    uint32_t piece_count[PWSP_CUTS + 16];
+    uint32_t length[PWSP_CUTS + 16];
+    uint32_t longer_from[PWSP_CUTS + 16];
+    uint32_t last_length[PWSP_CUTS + 16];
+    uint32_t tier[PWSP_CUTS + 16];
+    uint32_t request[PWSP_CUTS + 16];
 } pwsp_cuts;
 
 // Shared by all sequences.
@@ -187,14 +191,6 @@ PWSP_AVX512 PWSP_FORCE_INLINE __m512i pwsp_join_avx512(__m256i low, __m256i high
     return _mm512_maskz_inserti64x4(PWSP_ALL_8, _mm512_castsi256_si512(low), high, 1);
 }
 
-// The lower or upper eight words. By memory: gcc 12 warns of its own header's ways of doing it in
-// C++.
-PWSP_AVX512 PWSP_FORCE_INLINE __m256i pwsp_half_avx512(__m512i x, uint32_t upper) {
-    __m256i halves[2];
-    memcpy(halves, &x, sizeof halves);
-    return halves[upper];
-}
-
 PWSP_AVX512 PWSP_FORCE_INLINE __m512i pwsp_interleave_avx512(const uint32_t *take_words,
                                                              const uint32_t *put_words,
                                                              __m512i id_tag, __m512i request_head,
@@ -287,152 +283,214 @@ PWSP_AVX512 static void pwsp_write_long_avx512(const pwsp_emit_state *state, con
 
 // -- one head: blocks across sequences ------------------------------------------------------------
 
-enum { PWSP_GROUP = 16, PWSP_GROUP_MAX = 1024 };  // sequences, and descriptors of them
+enum { PWSP_RUN_MAX = 64 * PWSP_CUTS };  // descriptors of the cuts
 
-// The fields of a group of sequences, and where the descriptors of each begin.
-typedef struct pwsp_group {
-    __m512i begin, piece_count, length, longer_from, last_length, tier;
-} pwsp_group;
+typedef struct pwsp_numbers {
+    uint32_t begin[PWSP_CUTS + 16];  // the first descriptor of each sequence
+    uint8_t of[PWSP_RUN_MAX + 32];   // the sequence of each descriptor; another after the last
+} pwsp_numbers;
 
-// Of 16 descriptors: two halves of eight, as 8-byte pairs (id tag), (request head), (start length).
-typedef struct pwsp_pairs {
-    __m512i id_tag[2], request_head[2], start_length[2];
-} pwsp_pairs;
+// Unpacking the words of two fields in this order gives the pairs of descriptors 0 to 7, and 8 to 15.
+static const uint8_t pwsp_run_order[16] = {0, 1, 8, 9, 2, 3, 10, 11, 4, 5, 12, 13, 6, 7, 14, 15};
 
-// Unpacking 4-byte fields gives pairs 0 to 7 and 8 to 15 if they are in this order.
-static const uint32_t pwsp_group_order[16] = {0, 1, 8, 9, 2, 3, 10, 11, 4, 5, 12, 13, 6, 7, 14, 15};
+// Where the words of eight descriptors come from: pairs (tag request) are words 0 to 15, and pairs
+// (start length) 16 to 31. In the place of ids are those of half 0 and 1, in that of heads zeros.
+static const uint32_t pwsp_run_words[2][3][16] = {
+    {{0, 0, 1, 0, 16, 17, 1, 2, 3, 0, 18, 19, 2, 4, 5, 0},
+     {20, 21, 3, 6, 7, 0, 22, 23, 4, 8, 9, 0, 24, 25, 5, 10},
+     {11, 0, 26, 27, 6, 12, 13, 0, 28, 29, 7, 14, 15, 0, 30, 31}},
+    {{8, 0, 1, 0, 16, 17, 9, 2, 3, 0, 18, 19, 10, 4, 5, 0},
+     {20, 21, 11, 6, 7, 0, 22, 23, 12, 8, 9, 0, 24, 25, 13, 10},
+     {11, 0, 26, 27, 14, 12, 13, 0, 28, 29, 15, 14, 15, 0, 30, 31}}};
 
-// Which pair comes where in the three vectors of eight descriptors: of id_tag from 0, of request_head
-// from 8, and at the places of the mask of start_length.
-static const uint64_t pwsp_group_pairs[3][8] = {
-    {0, 8, 0, 1, 9, 1, 2, 10}, {2, 3, 11, 3, 4, 12, 4, 5}, {13, 5, 6, 14, 6, 7, 15, 7}};
-static const uint8_t pwsp_group_masks[3] = {0x24, 0x49, 0x92};
+// What 16 descriptors later is 16 more: numbers, and ids in each of three vectors.
+static const uint32_t pwsp_run_steps[4][16] = {
+    {16, 16, 16, 16, 16, 16, 16, 16, 16, 16, 16, 16, 16, 16, 16, 16},
+    {16, 0, 0, 0, 0, 0, 16, 0, 0, 0, 0, 0, 16, 0, 0, 0},
+    {0, 0, 16, 0, 0, 0, 0, 0, 16, 0, 0, 0, 0, 0, 16, 0},
+    {0, 0, 0, 0, 16, 0, 0, 0, 0, 0, 16, 0, 0, 0, 0, 0}};
 
-// The descriptors from `first` on of a group, of which each has the number of its sequence.
-PWSP_AVX512 PWSP_FORCE_INLINE pwsp_pairs pwsp_group_make(const pwsp_group *group,
-                                                         const uint8_t *numbers, uint32_t first,
-                                                         uint32_t align_tokens, uint32_t request,
-                                                         uint32_t work_id) {
-    const __m512i zero = _mm512_setzero_si512(), align = _mm512_set1_epi32((int)align_tokens);
-    __m512i order, sequence;
-    __m128i bytes;
-    memcpy(&order, pwsp_group_order, sizeof order);
-    memcpy(&bytes, numbers + first, sizeof bytes);
-    sequence = _mm512_maskz_cvtepu8_epi32(0xffff, bytes);
-    sequence = _mm512_maskz_permutexvar_epi32(0xffff, order, sequence);
-#define PWSP_OF(field) _mm512_maskz_permutexvar_epi32(0xffff, sequence, group->field)
-    const __m512i at = _mm512_add_epi32(order, _mm512_set1_epi32((int)first));
-    const __m512i c = _mm512_sub_epi32(at, PWSP_OF(begin));
-    const __m512i piece = PWSP_OF(length), longer_from = PWSP_OF(longer_from);
-    const __m512i last = _mm512_sub_epi32(PWSP_OF(piece_count), _mm512_set1_epi32(1));
-    const __m512i longer = _mm512_maskz_max_epi32(0xffff, _mm512_sub_epi32(c, longer_from), zero);
-    const __m512i start =
-        _mm512_add_epi32(_mm512_mullo_epi32(c, piece), _mm512_mullo_epi32(longer, align));
-    const __mmask16 is_last = _mm512_cmpeq_epi32_mask(c, last);
-    __m512i length =
-        _mm512_mask_add_epi32(piece, _mm512_cmpge_epi32_mask(c, longer_from), piece, align);
-    length = _mm512_mask_mov_epi32(length, is_last, PWSP_OF(last_length));
-    __m512i tag = PWSP_OF(tier);
-    tag = _mm512_mask_or_epi32(tag, _mm512_cmpeq_epi32_mask(c, zero), tag,
-                               _mm512_set1_epi32(PTOWSP_WORK_FIRST << 8));
-    tag = _mm512_mask_or_epi32(tag, is_last, tag, _mm512_set1_epi32(PTOWSP_WORK_LAST << 8));
-#undef PWSP_OF
-    const __m512i id = _mm512_add_epi32(at, _mm512_set1_epi32((int)work_id));
-    const __m512i requests = _mm512_add_epi32(sequence, _mm512_set1_epi32((int)request));
-    const pwsp_pairs pairs = {{_mm512_maskz_unpacklo_epi32(0xffff, id, tag),
-                               _mm512_maskz_unpackhi_epi32(0xffff, id, tag)},
-                              {_mm512_maskz_unpacklo_epi32(0xffff, requests, zero),
-                               _mm512_maskz_unpackhi_epi32(0xffff, requests, zero)},
-                              {_mm512_maskz_unpacklo_epi32(0xffff, start, length),
-                               _mm512_maskz_unpackhi_epi32(0xffff, start, length)}};
-    return pairs;
+typedef struct pwsp_run {
+    __m512i at;       // numbers of 16 descriptors, in the order above
+    __m512i a, b, c;  // the id of the first, in the place of ids; zero elsewhere
+} pwsp_run;
+
+PWSP_AVX512 PWSP_FORCE_INLINE __m512i pwsp_load_avx512(const uint32_t *words) {
+    __m512i x;
+    memcpy(&x, words, sizeof x);
+    return x;
 }
 
-// Vector `part` of the three of eight descriptors.
-PWSP_AVX512 PWSP_FORCE_INLINE __m512i pwsp_group_words(const pwsp_pairs *pairs, uint32_t half,
-                                                       uint32_t part) {
-    __m512i take;
-    memcpy(&take, pwsp_group_pairs[part], sizeof take);
-    return _mm512_mask_permutexvar_epi64(
-        _mm512_permutex2var_epi64(pairs->id_tag[half], take, pairs->request_head[half]),
-        pwsp_group_masks[part], take, pairs->start_length[half]);
+PWSP_AVX512 PWSP_FORCE_INLINE __m512i pwsp_of_avx512(const uint32_t *column, __m512i from) {
+    return _mm512_maskz_permutexvar_epi32(0xffff, from, pwsp_load_avx512(column));
 }
 
-// Stores 16 descriptors.
-PWSP_AVX512 PWSP_FORCE_INLINE void pwsp_group_store(const pwsp_pairs *pairs, char *bytes) {
-    // Written out, and none of them in an array: gcc 12 would copy them by way of the stack.
-    const __m512i a = pwsp_group_words(pairs, 0, 0), b = pwsp_group_words(pairs, 0, 1),
-                  c = pwsp_group_words(pairs, 0, 2), d = pwsp_group_words(pairs, 1, 0),
-                  e = pwsp_group_words(pairs, 1, 1), f = pwsp_group_words(pairs, 1, 2);
+// Stores eight descriptors: those of half 0 or 1.
+PWSP_AVX512 PWSP_FORCE_INLINE void pwsp_run_store(const pwsp_run *run, uint32_t half,
+                                                  __m512i tag_request, __m512i start_length,
+                                                  char *bytes) {
+    const uint32_t(*words)[16] = pwsp_run_words[half];
+#define PWSP_WORDS(part, ids, id_words, head_words)                                                \
+    _mm512_mask2_permutex2var_epi32(tag_request,                                                   \
+                                    _mm512_add_epi32(pwsp_load_avx512(words[part]), ids),          \
+                                    (__mmask16) ~((id_words) | (head_words)), start_length)
+    const __m512i a = PWSP_WORDS(0, run->a, PWSP_ID_WORDS_0, PWSP_HEAD_WORDS_0),
+                  b = PWSP_WORDS(1, run->b, PWSP_ID_WORDS_1, PWSP_HEAD_WORDS_1),
+                  c = PWSP_WORDS(2, run->c, PWSP_ID_WORDS_2, PWSP_HEAD_WORDS_2);
+#undef PWSP_WORDS
+    bytes += 192 * half;
     memcpy(bytes, &a, 64);
     memcpy(bytes + 64, &b, 64);
     memcpy(bytes + 128, &c, 64);
-    memcpy(bytes + 192, &d, 64);
-    memcpy(bytes + 256, &e, 64);
-    memcpy(bytes + 320, &f, 64);
 }
 
-// The numbers of a group of sequences of the cuts, where each has them; begins[i] is where.
-PWSP_AVX512 PWSP_FORCE_INLINE void pwsp_group_number(const uint32_t *piece_counts,
-                                                     const uint32_t *begins, uint8_t *numbers) {
-    for (uint32_t i = 0; i < PWSP_GROUP; i++) {
+// Stores 16 descriptors.
+PWSP_AVX512 PWSP_FORCE_INLINE void pwsp_run_block(const pwsp_cuts *cuts,
+                                                  const pwsp_numbers *numbers, uint32_t at,
+                                                  __m512i align, const pwsp_run *run, char *bytes) {
+    const __m512i zero = _mm512_setzero_si512();
+    const uint8_t *number = numbers->of + at;
+    const uint32_t s = number[0];  // all are of this one and the 15 after it
+    __m128i own, next, order;
+    memcpy(&own, number, sizeof own);
+    memcpy(&next, number + 1, sizeof next);
+    memcpy(&order, pwsp_run_order, sizeof order);
+    const __m128i first = _mm_shuffle_epi8(own, _mm_setzero_si128());
+    own = _mm_shuffle_epi8(own, order);
+    const __mmask16 is_last = _mm_cmpneq_epi8_mask(own, _mm_shuffle_epi8(next, order));
+    const __m512i from = _mm512_maskz_cvtepu8_epi32(0xffff, _mm_sub_epi8(own, first));
+    const __m512i c = _mm512_sub_epi32(run->at, pwsp_of_avx512(numbers->begin + s, from));
+    const __m512i piece = pwsp_of_avx512(cuts->length + s, from);
+    const __m512i longer_from = pwsp_of_avx512(cuts->longer_from + s, from);
+    const __m512i longer = _mm512_maskz_max_epi32(0xffff, _mm512_sub_epi32(c, longer_from), zero);
+    const __m512i start =
+        _mm512_add_epi32(_mm512_mullo_epi32(c, piece), _mm512_mullo_epi32(longer, align));
+    __m512i length =
+        _mm512_mask_add_epi32(piece, _mm512_cmpge_epi32_mask(c, longer_from), piece, align);
+    length = _mm512_mask_permutexvar_epi32(length, is_last, from,
+                                           pwsp_load_avx512(cuts->last_length + s));
+    __m512i tag = pwsp_of_avx512(cuts->tier + s, from);
+    tag = _mm512_mask_or_epi32(tag, _mm512_testn_epi32_mask(c, c), tag,
+                               _mm512_set1_epi32(PTOWSP_WORK_FIRST << 8));
+    tag = _mm512_mask_or_epi32(tag, is_last, tag, _mm512_set1_epi32(PTOWSP_WORK_LAST << 8));
+    const __m512i request = pwsp_of_avx512(cuts->request + s, from);
+    pwsp_run_store(run, 0, _mm512_maskz_unpacklo_epi32(0xffff, tag, request),
+                   _mm512_maskz_unpacklo_epi32(0xffff, start, length), bytes);
+    pwsp_run_store(run, 1, _mm512_maskz_unpackhi_epi32(0xffff, tag, request),
+                   _mm512_maskz_unpackhi_epi32(0xffff, start, length), bytes);
+}
+
+PWSP_AVX512 PWSP_FORCE_INLINE pwsp_run pwsp_run_at(uint32_t at, uint32_t id) {
+    __m128i order;
+    memcpy(&order, pwsp_run_order, sizeof order);
+    const __m512i numbers = _mm512_maskz_cvtepu8_epi32(0xffff, order);
+    const pwsp_run run = {_mm512_add_epi32(numbers, _mm512_set1_epi32((int)at)),
+                          _mm512_maskz_set1_epi32(PWSP_ID_WORDS_0, (int)id),
+                          _mm512_maskz_set1_epi32(PWSP_ID_WORDS_1, (int)id),
+                          _mm512_maskz_set1_epi32(PWSP_ID_WORDS_2, (int)id)};
+    return run;
+}
+
+PWSP_AVX512 PWSP_FORCE_INLINE void pwsp_run_next(pwsp_run *run) {
+    run->at = _mm512_add_epi32(run->at, pwsp_load_avx512(pwsp_run_steps[0]));
+    run->a = _mm512_add_epi32(run->a, pwsp_load_avx512(pwsp_run_steps[1]));
+    run->b = _mm512_add_epi32(run->b, pwsp_load_avx512(pwsp_run_steps[2]));
+    run->c = _mm512_add_epi32(run->c, pwsp_load_avx512(pwsp_run_steps[3]));
+}
+
+// Stores descriptors [at, end), whole blocks of 16. The first descriptor of the cuts has `work_id`.
+PWSP_AVX512 static void pwsp_run_write(const pwsp_cuts *cuts, const pwsp_numbers *numbers,
+                                       uint32_t align_tokens, uint32_t work_id, uint32_t at,
+                                       uint32_t end, char *bytes) {
+    const __m512i align = _mm512_set1_epi32((int)align_tokens);
+    pwsp_run run = pwsp_run_at(at, work_id + at);
+    for (; at < end; at += 16) {
+        pwsp_run_block(cuts, numbers, at, align, &run, bytes);
+        pwsp_run_next(&run);
+        bytes += 16 * sizeof(ptowsp_work);
+    }
+}
+
+// Where the descriptors of each sequence begin: below 2^32, as they have ids. Returns how many there are,
+// or PWSP_RUN_MAX + 1 for more.
+PWSP_AVX512 PWSP_FORCE_INLINE uint32_t pwsp_numbers_begin(const uint32_t *piece_counts,
+                                                          uint32_t count, uint32_t *begins) {
+    const __m512i zero = _mm512_setzero_si512(), last = _mm512_set1_epi32(15);
+    __m512i before = zero;
+    for (uint32_t i = 0; i < count; i += 16) {
+        const __m512i n = pwsp_load_avx512(piece_counts + i);
+        __m512i end = _mm512_add_epi32(n, _mm512_maskz_alignr_epi32(0xffff, n, zero, 15));
+        end = _mm512_add_epi32(end, _mm512_maskz_alignr_epi32(0xffff, end, zero, 14));
+        end = _mm512_add_epi32(end, _mm512_maskz_alignr_epi32(0xffff, end, zero, 12));
+        end = _mm512_add_epi32(end, _mm512_maskz_alignr_epi32(0xffff, end, zero, 8));
+        end = _mm512_add_epi32(end, before);
+        const __m512i begin = _mm512_sub_epi32(end, n);
+        memcpy(begins + i, &begin, sizeof begin);
+        before = _mm512_maskz_permutexvar_epi32(0xffff, last, end);
+    }
+    const uint64_t total = count > 0 ? (uint64_t)begins[count - 1] + piece_counts[count - 1] : 0;
+    return (uint32_t)pwsp_min_u64(total, PWSP_RUN_MAX + 1);
+}
+
+// Numbers the descriptors. Sequences write 16 bytes, which the next ones write over.
+PWSP_AVX512 PWSP_FORCE_INLINE void pwsp_numbers_write(const uint32_t *piece_counts, uint32_t count,
+                                                      pwsp_numbers *numbers, uint32_t total) {
+    const __m128i one = _mm_set1_epi8(1);
+    __m128i number = _mm_setzero_si128();
+    for (uint32_t i = 0; i < count; i++) {
         const uint32_t n = piece_counts[i];
-        for (uint32_t c = 0; c < n + PWSP_GROUP; c += 64) {  // as far as a block may reach
-            memset(numbers + begins[i] + c, (int)i, 64);
+        uint8_t *of = numbers->of + numbers->begin[i];
+        memcpy(of, &number, 16);
+        for (uint32_t c = 16; c < n; c += 16) {
+            memcpy(of + c, &number, 16);
         }
+        number = _mm_add_epi8(number, one);
     }
+    memcpy(numbers->of + total, &number, 16);
 }
 
-// Writes the `total` descriptors of a group, whose cuts are from `first` on; those past the end have
-// no pieces.
-PWSP_AVX512 static void pwsp_group_write(const pwsp_emit_state *state, const pwsp_cuts *cuts,
-                                         uint32_t first, uint32_t request, uint32_t total,
-                                         const uint32_t *begins, const uint8_t *numbers,
-                                         pwsp_emit_cursor *cursor) {
-    pwsp_group group;
-    memcpy(&group.begin, begins, sizeof group.begin);
-    memcpy(&group.piece_count, cuts->piece_count + first, sizeof group.piece_count);
-    memcpy(&group.length, cuts->length + first, sizeof group.length);
-    memcpy(&group.longer_from, cuts->longer_from + first, sizeof group.longer_from);
-    memcpy(&group.last_length, cuts->last_length + first, sizeof group.last_length);
-    memcpy(&group.tier, cuts->tier + first, sizeof group.tier);
-    const uint32_t align = state->desc->align, work_id = cursor->work_id;
-    uint32_t at = 0;
-    for (; at < total && at + PWSP_GROUP <= cursor->room; at += PWSP_GROUP) {
-        const pwsp_pairs pairs = pwsp_group_make(&group, numbers, at, align, request, work_id);
-        pwsp_group_store(&pairs, (char *)(cursor->work + at));
+// Writes cuts of one head. False if they have too many descriptors for numbers.
+PWSP_AVX512 static bool pwsp_write_one_head_avx512(const pwsp_emit_state *state,
+                                                   const pwsp_cuts *cuts, uint32_t count,
+                                                   pwsp_emit_cursor *cursor) {
+    pwsp_numbers numbers;
+    const uint32_t total = pwsp_numbers_begin(cuts->piece_count, count, numbers.begin);
+    if (total > PWSP_RUN_MAX) {
+        return false;
     }
-    if (at < total) {  // no room for 16
-        char bytes[PWSP_GROUP * sizeof *cursor->work];
-        const pwsp_pairs pairs = pwsp_group_make(&group, numbers, at, align, request, work_id);
-        pwsp_group_store(&pairs, bytes);
-        memcpy((void *)(cursor->work + at), bytes,
-               (size_t)(cursor->room - at) * sizeof *cursor->work);
+    pwsp_numbers_write(cuts->piece_count, count, &numbers, total);
+    const uint32_t align = state->desc->align, id = cursor->work_id;
+    uint32_t whole = (total + 15) / 16 * 16;
+    if (whole > cursor->room) {
+        char bytes[16 * sizeof *cursor->work];
+        whole -= 16;
+        pwsp_run_write(cuts, &numbers, align, id, whole, whole + 16, bytes);
+        memcpy((void *)(cursor->work + whole), bytes, (total - whole) * sizeof *cursor->work);
     }
+    pwsp_run_write(cuts, &numbers, align, id, 0, whole, (char *)cursor->work);
     cursor->work += total;
     cursor->room -= total;
     cursor->work_id += total;
+    return true;
 }
 
-// Sequences [first, end) of the cuts; request is that of the cuts' first one.
 PWSP_AVX512 static void pwsp_write_avx512(const pwsp_emit_state *state, const pwsp_cuts *cuts,
-                                          uint32_t first, uint32_t end, uint32_t request,
-                                          pwsp_emit_cursor *cursor) {
+                                          uint32_t count, pwsp_emit_cursor *cursor) {
     const uint32_t head_count = state->desc->head_count, align = state->desc->align;
     PTOWSP_GM ptowsp_work *work = cursor->work;
     uint64_t room = cursor->room;
     uint32_t work_id = cursor->work_id;
-    for (uint32_t i = first; i < end; i++) {
-        const uint32_t n = cuts->piece_count[i];
+    for (uint32_t i = 0; i < count; i++) {
+        const uint32_t n = cuts->piece_count[i], request = cuts->request[i];
         const uint64_t work_count = (uint64_t)n * head_count;
         if (n > 8) {
-            pwsp_write_long_avx512(state, cuts, i, request + i, work_id, work);
+            pwsp_write_long_avx512(state, cuts, i, request, work_id, work);
         } else if (PWSP_LIKELY(room >= work_count + 8)) {
             const pwsp_block_layout *layout = &pwsp_block_layouts[n];
-            pwsp_block block = pwsp_block_make(cuts, i, align, request + i, work_id, 0, layout);
+            pwsp_block block = pwsp_block_make(cuts, i, align, request, work_id, 0, layout);
             pwsp_block_store(block, head_count, layout->head_count, layout->head_count * n, work);
-        } else if (n > 0) {
-            pwsp_emit_plain(state, cuts, i, request + i, work_id, work);
+        } else {
+            pwsp_emit_plain(state, cuts, i, request, work_id, work);
         }
         work += work_count;
         room -= work_count;
@@ -441,35 +499,6 @@ PWSP_AVX512 static void pwsp_write_avx512(const pwsp_emit_state *state, const pw
     cursor->work = work;
     cursor->room = room;
     cursor->work_id = work_id;
-}
-
-// The same for one head. All numbers are written before the first is read: a load of bytes that
-// several stores have written waits until these are in the cache.
-PWSP_AVX512 static void pwsp_write_one_head_avx512(const pwsp_emit_state *state,
-                                                   const pwsp_cuts *cuts, uint32_t count,
-                                                   uint32_t request, pwsp_emit_cursor *cursor) {
-    uint8_t numbers[PWSP_CUTS / PWSP_GROUP][PWSP_GROUP_MAX + 2 * 64];
-    uint32_t begins[PWSP_CUTS];
-    uint64_t totals[PWSP_CUTS / PWSP_GROUP];
-    for (uint32_t first = 0, g = 0; first < count; first += PWSP_GROUP, g++) {
-        totals[g] = 0;
-        for (uint32_t i = first; i < first + PWSP_GROUP; i++) {
-            begins[i] = (uint32_t)totals[g];
-            totals[g] += cuts->piece_count[i];
-        }
-        if (totals[g] <= PWSP_GROUP_MAX) {
-            pwsp_group_number(cuts->piece_count + first, begins + first, numbers[g]);
-        }
-    }
-    for (uint32_t first = 0, g = 0; first < count; first += PWSP_GROUP, g++) {
-        const uint32_t end = count - first < PWSP_GROUP ? count : first + PWSP_GROUP;
-        if (totals[g] <= PWSP_GROUP_MAX) {
-            pwsp_group_write(state, cuts, first, request + first, (uint32_t)totals[g],
-                             begins + first, numbers[g], cursor);
-        } else {
-            pwsp_write_avx512(state, cuts, first, end, request, cursor);
-        }
-    }
 }
 
 // floor(x / divisor) of each lane, below 2^31.
@@ -484,37 +513,68 @@ PWSP_AVX512 PWSP_FORCE_INLINE __m512i pwsp_divide_avx512(__m512i x, pwsp_divisor
     return _mm512_mask_blend_epi32(0xaaaa, x, _mm512_maskz_slli_epi64(PWSP_ALL_8, odd, 32));
 }
 
-// floor(a / b) of eight lanes. In double precision: for a < 2^32 a quotient that is not whole is
-// further from the next whole number than rounding can move it.
-PWSP_AVX512 PWSP_FORCE_INLINE __m256i pwsp_quotient_avx512(__m256i a, __m256i b) {
-    __m512d quotient = _mm512_maskz_div_pd(PWSP_ALL_8, _mm512_maskz_cvtepu32_pd(PWSP_ALL_8, a),
-                                           _mm512_maskz_cvtepu32_pd(PWSP_ALL_8, b));
-    return _mm512_maskz_cvttpd_epu32(PWSP_ALL_8, quotient);
+// Divides sixteen numbers below 2^31 by b, in single precision: an inverse that is a little too small,
+// by more than all roundings, gives quotients that are at most 1 too small after one round if they are
+// below 2^19, and after two if they are not.
+PWSP_AVX512 PWSP_FORCE_INLINE __m512i pwsp_quotient_avx512(__m512i a, __m512i b, uint32_t rounds,
+                                                           __m512i *out_rest) {
+    const __m512 inverse =
+        _mm512_div_ps(_mm512_set1_ps(1.0f - 1.0f / (1 << 20)), _mm512_maskz_cvtepi32_ps(0xffff, b));
+    __m512i quotient = _mm512_setzero_si512();
+    for (uint32_t round = 0; round < rounds; round++) {
+        const __m512 estimate = _mm512_mul_ps(_mm512_maskz_cvtepi32_ps(0xffff, a), inverse);
+        const __m512i more = _mm512_maskz_cvttps_epi32(0xffff, estimate);
+        quotient = _mm512_add_epi32(quotient, more);
+        a = _mm512_sub_epi32(a, _mm512_mullo_epi32(more, b));
+    }
+    const __mmask16 is_less = _mm512_cmpge_epi32_mask(a, b);
+    *out_rest = _mm512_mask_sub_epi32(a, is_less, a, b);
+    return _mm512_mask_add_epi32(quotient, is_less, quotient, _mm512_set1_epi32(1));
 }
 
-// As pwsp_cut_portable. Lanes past the end, and empty sequences, are cut as if of length 1, and
-// then given no pieces.
-PWSP_AVX512 static void pwsp_cut_avx512(const pwsp_emit_state *state,
-                                        const PTOWSP_GM int32_t *lengths, uint32_t count,
-                                        pwsp_cuts *cuts) {
+// The lengths above 0 of `count` sequences from `first` on, and which these are. Returns how many.
+PWSP_AVX512 static uint32_t pwsp_read_avx512(const PTOWSP_GM int32_t *lengths, uint32_t first,
+                                             uint32_t count, uint32_t *out_lengths,
+                                             uint32_t *out_requests) {
+    const __m512i zero = _mm512_setzero_si512();
+    const __m512i order = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+    uint32_t found = 0;
+    for (uint32_t i = 0; i < count; i += 16) {
+        const __mmask16 valid = _cvtu32_mask16(count - i >= 16 ? 0xffff : (1u << (count - i)) - 1);
+        const __m512i given = _mm512_maskz_loadu_epi32(valid, lengths + first + i);
+        const __mmask16 positive = _mm512_cmpgt_epi32_mask(given, zero);
+        __m512i x = given;
+        __m512i request = _mm512_add_epi32(order, _mm512_set1_epi32((int)(first + i)));
+        if (_cvtmask16_u32(positive) != 0xffff) {
+            x = _mm512_maskz_compress_epi32(positive, x);
+            request = _mm512_maskz_compress_epi32(positive, request);
+        }
+        memcpy(out_lengths + found, &x, sizeof x);
+        memcpy(out_requests + found, &request, sizeof request);
+        found += (uint32_t)__builtin_popcount(_cvtmask16_u32(positive));
+    }
+    return found;
+}
+
+// As pwsp_cut_portable, of lengths above 0. Lanes past the end are cut as if of length 1.
+PWSP_AVX512 static void pwsp_cut_avx512(const pwsp_emit_state *state, const uint32_t *lengths,
+                                        uint32_t count, pwsp_cuts *cuts) {
     const pwsp_emit_desc *desc = state->desc;
     const __m512i one = _mm512_set1_epi32(1), zero = _mm512_setzero_si512();
     const __m512i align = _mm512_set1_epi32((int)desc->align);
+    const uint32_t rounds = desc->chunk >> 19 < desc->align ? 1 : 2;  // units / n <= chunk / align
     for (uint32_t i = 0; i < count; i += 16) {
-        __mmask16 valid = _cvtu32_mask16(count - i >= 16 ? 0xffff : (1u << (count - i)) - 1);
-        __m512i given = _mm512_maskz_loadu_epi32(valid, lengths + i);
-        __mmask16 positive = _mm512_cmpgt_epi32_mask(given, zero);
-        __m512i x = _mm512_mask_mov_epi32(one, positive, given);
+        __m512i x = _mm512_maskz_max_epi32(0xffff, pwsp_load_avx512(lengths + i), one);
         __m512i x_less = _mm512_sub_epi32(x, one);
         __m512i n = _mm512_add_epi32(pwsp_divide_avx512(x_less, state->by_chunk), one);
         __m512i piece = _mm512_set1_epi32((int)desc->chunk), longer_from = n;
         if (desc->chunks == PTOWSP_CHUNKS_BALANCED) {
-            __m512i units = _mm512_add_epi32(pwsp_divide_avx512(x_less, state->by_align), one);
-            __m512i each = pwsp_join_avx512(
-                pwsp_quotient_avx512(pwsp_half_avx512(units, 0), pwsp_half_avx512(n, 0)),
-                pwsp_quotient_avx512(pwsp_half_avx512(units, 1), pwsp_half_avx512(n, 1)));
+            __m512i units = x;
+            if (desc->align > 1) {
+                units = _mm512_add_epi32(pwsp_divide_avx512(x_less, state->by_align), one);
+            }
+            __m512i rest, each = pwsp_quotient_avx512(units, n, rounds, &rest);
             piece = _mm512_mullo_epi32(each, align);
-            __m512i rest = _mm512_sub_epi32(units, _mm512_mullo_epi32(each, n));
             longer_from = _mm512_sub_epi32(n, rest);
         }
         __m512i before = _mm512_sub_epi32(n, one);
@@ -530,7 +590,6 @@ PWSP_AVX512 static void pwsp_cut_avx512(const pwsp_emit_state *state,
                                                   _mm512_set1_epi32(desc->tiers[t].length_max));
             tier = _mm512_mask_set1_epi32(tier, covers, desc->tiers[t].id);
         }
-        n = _mm512_maskz_mov_epi32(positive, n);
         memcpy(cuts->piece_count + i, &n, sizeof n);
         memcpy(cuts->length + i, &piece, sizeof piece);
         memcpy(cuts->longer_from + i, &longer_from, sizeof longer_from);
@@ -552,11 +611,13 @@ PWSP_INTERNAL void pwsp_emit(const pwsp_emit_desc *desc, uint32_t first, uint32_
         uint32_t count = (uint32_t)pwsp_min_u64(PWSP_CUTS, end - request);
 #if PWSP_X86
         if (pwsp_cpu_has_avx512()) {
-            pwsp_cut_avx512(&state, desc->lengths + request, count, &cuts);
-            if (desc->head_count == 1) {
-                pwsp_write_one_head_avx512(&state, &cuts, count, request, &cursor);
-            } else {
-                pwsp_write_avx512(&state, &cuts, 0, count, request, &cursor);
+            uint32_t lengths[PWSP_CUTS + 16];
+            const uint32_t found =
+                pwsp_read_avx512(desc->lengths, request, count, lengths, cuts.request);
+            pwsp_cut_avx512(&state, lengths, found, &cuts);
+            if (desc->head_count > 1 ||
+                !pwsp_write_one_head_avx512(&state, &cuts, found, &cursor)) {
+                pwsp_write_avx512(&state, &cuts, found, &cursor);
             }
             request += count;
             continue;

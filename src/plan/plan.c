@@ -187,12 +187,18 @@ static uint32_t pwsp_chunk_search(const pwsp_plan_range *range, uint64_t limit) 
         return (uint32_t)(high * align);  // every sequence has at least one unit
     }
     low = pwsp_max_u64(low, pwsp_ceil_div_u64(pwsp_ceil_div_u64(total, limit), align));
+    // With as many units for each, the shortest bounds it from below, the longest from above.
+    const uint64_t each = limit / count;
+    const uint64_t shortest = pwsp_ceil_div_u64((uint32_t)range->facts.positive_min, each);
+    const uint64_t longest = pwsp_ceil_div_u64((uint32_t)range->facts.max, each);
+    low = pwsp_max_u64(low, pwsp_ceil_div_u64(shortest, align));
     if (low >= high) {
         return (uint32_t)(high * align);
     }
-    uint64_t enough = UINT64_MAX;  // a chunk that qualifies by the upper bound
+    uint64_t enough = pwsp_ceil_div_u64(longest, align);  // qualifies by an upper bound
     if (limit > count) {
-        enough = pwsp_ceil_div_u64(pwsp_ceil_div_u64(total - count, limit - count), align);
+        const uint64_t most = pwsp_ceil_div_u64(total - count, limit - count);
+        enough = pwsp_min_u64(enough, pwsp_ceil_div_u64(most, align));
     }
     if (enough < high) {
         high = pwsp_max_u64(enough, low);
