@@ -119,6 +119,38 @@ static void graph__an_edge_may_be_added_again(void **state) {
     }
 }
 
+// Edges in the order of the tasks that they lead to need less memory; then one is out of order.
+static void graph__edges_come_in_any_order(void **state) {
+    (void)state;
+    for (size_t k = 0; k < lanes_kind_count; k++) {
+        ptowsp_context *context = lanes_context(k);
+        ptowsp_graph *graph;
+        assert_int_equal(ptowsp_graph_create(context, NULL, &graph), PTOWSP_OK);
+        for (int round = 0; round < 2; round++, ptowsp_graph_clear(graph)) {
+            order o;
+            order_begin(&o, 60);
+            for (uint32_t i = 0; i < 60; i++) {
+                order_task(&o, graph);
+                for (uint32_t before = i < 3 ? 0 : i - 3; before < i && i < 40; before++) {
+                    order_edge(&o, graph, before, i);
+                }
+            }
+            assert_int_equal(ptowsp_graph_run(graph), PTOWSP_OK);
+            order_check(&o);
+            order_edge(&o, graph, 59, 50);  // behind 39, and back
+            order_edge(&o, graph, 58, 0);   // before all that are in order
+            order_edge(&o, graph, 39, 57);
+            order_edge(&o, graph, 58, 59);
+            order_restart(&o);
+            assert_int_equal(ptowsp_graph_run(graph), PTOWSP_OK);
+            order_check(&o);
+            order_end(&o);
+        }
+        ptowsp_graph_destroy(graph);
+        ptowsp_context_destroy(context);
+    }
+}
+
 // -- shapes ---------------------------------------------------------------------------------------
 
 // A million tasks one after another: no recursion, and the end waits for all.
@@ -326,6 +358,7 @@ int main(void) {
         cmocka_unit_test(graph__empty_and_single_graphs_run),
         cmocka_unit_test(graph__grows_between_runs_and_is_cleared),
         cmocka_unit_test(graph__an_edge_may_be_added_again),
+        cmocka_unit_test(graph__edges_come_in_any_order),
         cmocka_unit_test(graph__a_chain_of_a_million_tasks),
         cmocka_unit_test(graph__a_million_independent_tasks),
         cmocka_unit_test(graph__fans_of_a_hundred_thousand),

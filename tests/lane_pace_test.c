@@ -2,6 +2,7 @@
 // go to lanes in blocks; long ones, and all in turns. What comes out is what a plain loop computes, and what
 // is recorded, and said of failures, is what it is without lanes.
 
+#include "../src/exec/frontend_block.c"
 #include "../src/exec/run.h"
 
 #include "lane_fixture.h"
@@ -214,12 +215,15 @@ static void pace__lengths_change_nothing(void **state) {
                 at->at = test_random_in(&random, 0, CELLS - 1);
                 at->size = test_random_in(&random, 1, 4);
             }
-            if (p == 0) {
+            if (p == 0) {  // the first tasks of a row of y have cells of the last ones of x
                 places_apart(&f);
+                f.places[1][0].at = f.places[1][1].at = COLS - 7;
             }
-            f.is_sequence = test_random(&random) % 2;
-            const ptowsp_schedule schedule = schedule_of(
-                f.is_sequence ? PTOWSP_DEPENDENCIES_STRUCTURE : PTOWSP_DEPENDENCIES_OVERLAP);
+            f.is_sequence = p > 0 && test_random(&random) % 2;
+            const ptowsp_schedule schedule =
+                schedule_of(p == 0          ? PTOWSP_DEPENDENCIES_EXACT  // tiles meet as a whole
+                            : f.is_sequence ? PTOWSP_DEPENDENCIES_STRUCTURE
+                                            : PTOWSP_DEPENDENCIES_OVERLAP);
             const lane_kind kind = p == 2 ? LANE_LATE : LANE_OWN;
             fixture_make(&f, kind, 3, &schedule);
             pace_reference(&f, expected);
@@ -247,6 +251,41 @@ static void pace__lengths_change_nothing(void **state) {
     assert_met(block_count > 0);
     assert_met(kept_count > 0 ||
                LANE_IS_CHECKED);  // where every access is checked nothing is short
+}
+
+// -- tiles of blocks ------------------------------------------------------------------------------
+
+static void pace__neighbours_are_one_tile(void **state) {
+    (void)state;
+    static const pwsp_tile_at tile = {5,   2, 3, PWSP_TILE_READ,
+                                      100, 8, 9};  // rows 8, 9; cols 9 to 11
+    static const struct {
+        pwsp_tile_at other;
+        uint32_t rows, cols;  // of both together; 0: they are not a tile
+    } cases[] = {
+        {{5, 2, 3, PWSP_TILE_READ, 100, 8, 9}, 2, 3},   // the same
+        {{5, 2, 4, PWSP_TILE_READ, 100, 8, 12}, 2, 7},  // to the right
+        {{5, 6, 3, PWSP_TILE_READ, 100, 10, 9}, 8, 3},  // below
+        {{5, 2, 3, PWSP_TILE_READ, 100, 8, 6}, 0, 0},   // to the left, above: loops go on
+        {{5, 2, 3, PWSP_TILE_READ, 100, 6, 9}, 0, 0},
+        {{5, 2, 3, PWSP_TILE_READ, 100, 8, 13}, 0, 0},  // a gap
+        {{5, 2, 3, PWSP_TILE_READ, 100, 11, 9}, 0, 0},
+        {{5, 2, 3, PWSP_TILE_READ, 100, 8, 11}, 0, 0},     // both have a column
+        {{5, 2, 3, PWSP_TILE_READ, 100, 10, 12}, 0, 0},    // at the corner
+        {{5, 1, 3, PWSP_TILE_READ, 100, 8, 12}, 0, 0},     // fewer rows
+        {{5, 2, 4, PWSP_TILE_READ, 100, 10, 9}, 0, 0},     // more columns
+        {{6, 2, 3, PWSP_TILE_READ, 100, 8, 12}, 0, 0},     // of another tensor
+        {{5, 2, 3, PWSP_TILE_WRITTEN, 100, 8, 12}, 0, 0},  // accessed otherwise
+        {{5, 2, 3, PWSP_TILE_READ, 164, 8, 12}, 0, 0},     // of another matrix
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        pwsp_tile_at joined = tile;
+        assert_int_equal(pwsp_frontend_join_tile(&joined, &cases[i].other), cases[i].rows > 0);
+        pwsp_tile_at expected = tile;
+        expected.rows = cases[i].rows ? cases[i].rows : tile.rows;
+        expected.cols = cases[i].rows ? cases[i].cols : tile.cols;
+        assert_memory_equal(&joined, &expected, sizeof expected);
+    }
 }
 
 // -- failures -------------------------------------------------------------------------------------
@@ -357,10 +396,10 @@ static void pace__kernels_are_known_by_the_fastest_lane(void **state) {
     notes(&pace, 1, 1, 1000000, 1);
     pwsp_pace_learn(&pace, 1);
     assert_int_equal(pace.ticks[1], 46);
-    // Blocks: 4 us of tasks, at most 16 tasks, and eight blocks for two lanes.
+    // Blocks: 8 us of tasks, at most 16 tasks, and eight blocks for two lanes.
     notes(&pace, 0, 2, PWSP_TICKS_US, 32);
     pwsp_pace_learn(&pace, 2);
-    assert_int_equal(pwsp_pace_block(&pace, 2, 1000), 4);
+    assert_int_equal(pwsp_pace_block(&pace, 2, 1000), 8);
     assert_int_equal(pwsp_pace_block(&pace, 1, 1000), 16);
     assert_int_equal(pwsp_pace_block(&pace, 1, 40), 5);
     assert_int_equal(pwsp_pace_block(&pace, 1, 7), 1);
@@ -397,6 +436,7 @@ static void pace__long_tasks_are_not_kept_twice_in_a_row(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(pace__lengths_change_nothing),
+        cmocka_unit_test(pace__neighbours_are_one_tile),
         cmocka_unit_test(pace__a_task_that_fails_is_told_as_without_lanes),
         cmocka_unit_test(pace__a_cancelled_execution_ends_and_the_next_one_is_whole),
         cmocka_unit_test(pace__memory_may_be_missing),

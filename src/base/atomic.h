@@ -41,6 +41,14 @@
 #define pwsp_pause() ((void)0)
 #endif
 
+// Fetches a line that is about to be changed, from whatever processor has it. (gcc has the builtin fetch
+// it for reading, which leaves the other's copy to be taken away later.)
+#if defined(__x86_64__)
+#define pwsp_fetch_line(ptr) __asm__ __volatile__("prefetchw %0" ::"m"(*(ptr)))
+#else
+#define pwsp_fetch_line(ptr) __builtin_prefetch(ptr, 1)
+#endif
+
 // What threads write often sits this far apart: two 64-byte lines, as neighbours are fetched in
 // pairs.
 #define PWSP_FALSE_SHARING 128

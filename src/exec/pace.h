@@ -3,7 +3,7 @@
 //      short    below 0.2 us    handing a task to another lane costs as much: while all tasks that come
 //                               are short, the walking lane keeps them, and runs them as it does
 //                               without lanes
-//      medium   below 2 us      consecutive iterations of an innermost loop go to a lane as one block
+//      medium   below 4 us      consecutive iterations of an innermost loop go to a lane as one block
 //      long                     each task alone. So are all of a kernel that is not known yet
 //
 // Lanes note what tasks take, each in numbers of its own, which the walking lane reads. Of several
@@ -29,7 +29,7 @@
 #if !defined(PWSP_PACE_SHORT_TICKS)  // more under a sanitizer, where nothing is short
 #define PWSP_PACE_SHORT_TICKS (PWSP_TICKS_US / 5)
 #endif
-#define PWSP_PACE_BLOCK_TICKS (4 * PWSP_TICKS_US)  // what a block takes
+#define PWSP_PACE_BLOCK_TICKS (8 * PWSP_TICKS_US)  // what a block takes
 #if !defined(PWSP_PACE_HOLD_MIN)
 #define PWSP_PACE_HOLD_MIN 64u
 #endif

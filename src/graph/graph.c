@@ -69,6 +69,7 @@ ptowsp_status ptowsp_graph_create(ptowsp_context *context, const ptowsp_graph_de
         graph->cube_lane_count = lane_count - 1;
     }
     graph->is_ordered = true;
+    graph->is_sorted = true;
     graph->is_classed = graph->cube_lane_count > 0;
     graph->added_task_max = desc ? desc->added_task_max : 0;
     graph->added_edge_max = desc ? desc->added_edge_max : 0;
@@ -98,7 +99,8 @@ void ptowsp_graph_destroy(ptowsp_graph *graph) {
     PTOWSP_ASSERT(!pwsp_load_relaxed(&graph->is_running));
     PWSP_GRAPH_FREE(graph, nodes, node_capacity);
     PWSP_GRAPH_FREE(graph, counts, count_capacity);
-    PWSP_GRAPH_FREE(graph, edges, edge_capacity);
+    PWSP_GRAPH_FREE(graph, befores, before_capacity);
+    PWSP_GRAPH_FREE(graph, afters, after_capacity);
     PWSP_GRAPH_FREE(graph, ranges, range_capacity);
     PWSP_GRAPH_FREE(graph, names, name_capacity);
     PWSP_GRAPH_FREE(graph, classes, class_capacity);
@@ -129,9 +131,12 @@ void ptowsp_graph_clear(ptowsp_graph *graph) {
     graph->status = PTOWSP_OK;
     graph->is_sealed = false;
     graph->is_ordered = true;
+    graph->is_sorted = true;
     graph->is_classed = graph->cube_lane_count > 0;
     graph->task_count = 0;
+    graph->ready_count = 0;
     graph->edge_count = 0;
+    graph->last_after = 0;
     graph->range_count = 0;
     graph->name_count = 0;
     graph->class_count = 0;
@@ -282,6 +287,7 @@ ptowsp_status ptowsp_graph_task_make(ptowsp_graph *graph, const ptowsp_graph_tas
     graph->counts[index].pending = 0;
     graph->counts[index].fan_in = 0;
     graph->task_count = index + 1;
+    graph->ready_count++;
     graph->is_sealed = false;
     if (out_task) {
         *out_task = index;
@@ -309,6 +315,23 @@ static ptowsp_status pwsp_graph_refuse_edge(ptowsp_graph *graph, uint64_t before
     return pwsp_graph_keep_error(graph, status);
 }
 
+// Makes room for an edge to task `after`. When one is out of order, from then on these are kept.
+static bool pwsp_graph_reserve_edge(ptowsp_graph *graph, uint64_t after) {
+    uint64_t needed = graph->edge_count + 1, edge = 0;
+    bool is_sorted = graph->is_sorted && after >= graph->last_after;
+    if (!PWSP_GRAPH_GROW(graph, befores, before_capacity, needed) ||
+        (!is_sorted && !PWSP_GRAPH_GROW(graph, afters, after_capacity, needed))) {
+        return false;
+    }
+    for (uint32_t task = 0; !is_sorted && graph->is_sorted && edge < graph->edge_count; task++) {
+        for (uint32_t k = 0; k < graph->counts[task].fan_in; k++) {
+            graph->afters[edge++] = task;
+        }
+    }
+    graph->is_sorted = is_sorted;
+    return true;
+}
+
 ptowsp_status ptowsp_graph_edge_make(ptowsp_graph *graph, uint64_t before, uint64_t after) {
     PTOWSP_ASSERT(graph);
     if (PWSP_UNLIKELY(pwsp_load_relaxed(&graph->is_running))) {
@@ -322,13 +345,19 @@ ptowsp_status ptowsp_graph_edge_make(ptowsp_graph *graph, uint64_t before, uint6
                       before == after || index == PWSP_GRAPH_NONE)) {
         return pwsp_graph_refuse_edge(graph, before, after);
     }
-    if (PWSP_UNLIKELY(index == graph->edge_capacity) &&
-        !PWSP_GRAPH_GROW(graph, edges, edge_capacity, index + 1)) {
-        return pwsp_graph_no_memory(graph, "edge");
+    if (PWSP_UNLIKELY(index == graph->before_capacity || !graph->is_sorted ||
+                      after < graph->last_after)) {
+        if (!pwsp_graph_reserve_edge(graph, after)) {
+            return pwsp_graph_no_memory(graph, "edge");
+        }
+        if (!graph->is_sorted) {
+            graph->afters[index] = (uint32_t)after;
+        }
     }
-    graph->edges[index].before = (uint32_t)before;
-    graph->edges[index].after = (uint32_t)after;
+    graph->befores[index] = (uint32_t)before;
+    graph->last_after = (uint32_t)after;
     graph->edge_count = index + 1;
+    graph->ready_count -= graph->counts[after].fan_in++ == 0;
     graph->is_ordered = graph->is_ordered && before < after;
     graph->is_sealed = false;
     return PTOWSP_OK;
@@ -488,13 +517,13 @@ ptowsp_graph_stats ptowsp_graph_result(const ptowsp_graph *graph) {
     bytes += graph->core_capacity * sizeof *graph->core_stats;
     bytes += graph->node_capacity * sizeof *graph->nodes;
     bytes += graph->count_capacity * sizeof *graph->counts;
-    bytes += graph->edge_capacity * sizeof *graph->edges;
     bytes += graph->range_capacity * sizeof *graph->ranges;
     bytes += graph->join_capacity * sizeof *graph->joins;
     bytes += graph->added_capacity * sizeof *graph->added;
     bytes += graph->name_capacity * sizeof *graph->names + graph->class_capacity;
-    bytes += (graph->first_capacity + graph->target_capacity + graph->outcome_capacity +
-              graph->spare_capacity + graph->source_capacity) *
+    bytes += (graph->before_capacity + graph->after_capacity + graph->first_capacity +
+              graph->target_capacity + graph->outcome_capacity + graph->spare_capacity +
+              graph->source_capacity) *
              sizeof(uint32_t);
     stats.memory_bytes = (size_t)(bytes + graph->kind_capacity) + pwsp_start_bytes(graph->start);
     return stats;

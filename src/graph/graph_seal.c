@@ -60,53 +60,70 @@ static bool pwsp_seal_allocate(ptowsp_graph *graph) {
         PWSP_SEAL_ARRAY(pwsp_seal_reserve, kinds, kind_capacity, tasks) &&
         PWSP_SEAL_ARRAY(pwsp_seal_reserve, outcomes, outcome_capacity, tasks) &&
         PWSP_SEAL_ARRAY(pwsp_seal_reserve, spare, spare_capacity, spare) &&
+        PWSP_SEAL_ARRAY(pwsp_seal_reserve, sources, source_capacity, graph->ready_count) &&
         pwsp_graph_reserve_added(graph);
     if (is_whole) {
         PWSP_SEAL_ARRAY(pwsp_seal_trim, nodes, node_capacity, tasks);
         PWSP_SEAL_ARRAY(pwsp_seal_trim, counts, count_capacity, tasks);
-        PWSP_SEAL_ARRAY(pwsp_seal_trim, edges, edge_capacity, edges);
+        PWSP_SEAL_ARRAY(pwsp_seal_trim, befores, before_capacity, edges);
+        PWSP_SEAL_ARRAY(pwsp_seal_trim, afters, after_capacity, edges);
     }
     return is_whole;
 }
 
-// Fan-ins and the rows of edges; returns the number of sources.
-static uint64_t pwsp_seal_rows(ptowsp_graph *graph) {
-    uint64_t task_count = graph->task_count, edge_count = graph->edge_count, source_count = 0;
+// An edge, and the task that it leads to.
+typedef struct pwsp_seal_edge {
+    uint64_t index;
+    uint32_t after, left;  // of a sorted graph: edges to that task which come before
+} pwsp_seal_edge;
+
+static pwsp_seal_edge pwsp_seal_end(const ptowsp_graph *graph) {
+    const pwsp_seal_edge end = {graph->edge_count, (uint32_t)graph->task_count, 0};
+    return end;
+}
+
+// Goes on to the edge before; false at the first one.
+static bool pwsp_seal_go_back(const ptowsp_graph *graph, pwsp_seal_edge *edge) {
+    if (edge->index == 0) {
+        return false;
+    }
+    edge->index--;
+    if (!graph->is_sorted) {
+        edge->after = graph->afters[edge->index];
+        return true;
+    }
+    while (edge->left == 0) {
+        edge->left = graph->counts[--edge->after].fan_in;
+    }
+    edge->left--;
+    return true;
+}
+
+// The rows of edges, and the sources.
+static void pwsp_seal_rows(ptowsp_graph *graph) {
     uint32_t *first = graph->first, *targets = graph->targets;
+    const uint32_t *befores = graph->befores;
     pwsp_graph_count *counts = graph->counts;
-    const pwsp_graph_edge *edges = graph->edges;
-    memset(first, 0, (size_t)(task_count + 1) * sizeof *first);
-    for (uint64_t i = 0; i < task_count; i++) {
-        counts[i].fan_in = 0;
+    memset(first, 0, (size_t)(graph->task_count + 1) * sizeof *first);
+    for (uint64_t i = 0; i < graph->edge_count; i++) {
+        first[befores[i]]++;
     }
-    for (uint64_t i = 0; i < edge_count; i++) {
-        first[edges[i].before]++;
-        counts[edges[i].after].fan_in++;
-    }
-    uint32_t sum = 0;
-    for (uint64_t i = 0; i < task_count; i++) {
+    uint32_t sum = 0, source_count = 0;
+    for (uint64_t i = 0; i < graph->task_count; i++) {
         sum += first[i];
         first[i] = sum;
         counts[i].pending = counts[i].fan_in;
-        source_count += counts[i].fan_in == 0;
-    }
-    PTOWSP_ASSERT(sum == edge_count);
-    first[task_count] = sum;
-    for (uint64_t i = edge_count; i-- > 0;) {
-        targets[--first[edges[i].before]] = edges[i].after;
-    }
-    return source_count;
-}
-
-static void pwsp_seal_sources(ptowsp_graph *graph) {
-    uint32_t count = 0;
-    for (uint64_t i = 0; i < graph->task_count; i++) {
-        if (graph->counts[i].fan_in == 0) {
-            graph->sources[count++] = (uint32_t)i;
+        if (counts[i].fan_in == 0) {
+            graph->sources[source_count++] = (uint32_t)i;
         }
     }
-    PTOWSP_ASSERT(count <= graph->source_capacity);
-    graph->source_count = count;
+    PTOWSP_ASSERT(sum == graph->edge_count && source_count == graph->ready_count);
+    first[graph->task_count] = sum;
+    graph->source_count = source_count;
+    pwsp_seal_edge edge = pwsp_seal_end(graph);
+    while (pwsp_seal_go_back(graph, &edge)) {
+        targets[--first[befores[edge.index]]] = edge.after;
+    }
 }
 
 // Removes tasks in topological order and returns their number. Afterwards pending is as after a run
@@ -168,11 +185,11 @@ static ptowsp_status pwsp_seal_refuse_cycle(ptowsp_graph *graph, uint32_t *previ
 // Every remaining task waits for a remaining task: going back from one to the other ends in a
 // cycle.
 static ptowsp_status pwsp_seal_find_cycle(ptowsp_graph *graph) {
-    uint32_t *previous = graph->spare, *seen = graph->first;  // sealing rebuilds both
-    for (uint64_t i = graph->edge_count; i-- > 0;) {
-        const pwsp_graph_edge *edge = &graph->edges[i];
-        if (graph->counts[edge->before].pending > 0) {
-            previous[edge->after] = edge->before;
+    uint32_t *previous = graph->spare;
+    pwsp_seal_edge edge = pwsp_seal_end(graph);
+    while (pwsp_seal_go_back(graph, &edge)) {
+        if (graph->counts[graph->befores[edge.index]].pending > 0) {
+            previous[edge.after] = graph->befores[edge.index];
         }
     }
     uint32_t task = 0;
@@ -180,9 +197,7 @@ static ptowsp_status pwsp_seal_find_cycle(ptowsp_graph *graph) {
         task++;
         PTOWSP_ASSERT(task < graph->task_count);  // some are left
     }
-    memset(seen, 0, (size_t)graph->task_count * sizeof *seen);
-    while (!seen[task]) {
-        seen[task] = 1;
+    for (uint64_t i = 0; i < graph->task_count; i++) {  // more steps than lead to the cycle
         task = previous[task];
     }
     return pwsp_seal_refuse_cycle(graph, previous, task);
@@ -190,7 +205,6 @@ static ptowsp_status pwsp_seal_find_cycle(ptowsp_graph *graph) {
 
 PWSP_INTERNAL ptowsp_status pwsp_graph_seal(ptowsp_graph *graph) {
     ptowsp_context *context = graph->context;
-    uint64_t source_count = 0;
     if (graph->task_count + graph->added_task_max > PWSP_GRAPH_NONE ||
         graph->edge_count + graph->added_edge_max > PWSP_GRAPH_NONE) {
         bool is_tasks = graph->task_count + graph->added_task_max > PWSP_GRAPH_NONE;
@@ -199,17 +213,12 @@ PWSP_INTERNAL ptowsp_status pwsp_graph_seal(ptowsp_graph *graph) {
                          is_tasks ? "tasks" : "edges",
                          is_tasks ? "added_task_max" : "added_edge_max");
     }
-    bool is_allocated = pwsp_seal_allocate(graph);
-    if (is_allocated) {
-        source_count = pwsp_seal_rows(graph);
-        is_allocated = PWSP_SEAL_ARRAY(pwsp_seal_reserve, sources, source_capacity, source_count);
-    }
-    if (!is_allocated) {
+    if (!pwsp_seal_allocate(graph)) {
         return pwsp_fail(context, PTOWSP_OUT_OF_MEMORY, PTOWSP_NO_INDEX,
                          "graph: no memory for running %" PRIu64 " tasks and %" PRIu64 " edges",
                          graph->task_count, graph->edge_count);
     }
-    pwsp_seal_sources(graph);
+    pwsp_seal_rows(graph);
     if (!graph->is_ordered) {
         if (pwsp_seal_take_away(graph) < graph->task_count) {
             graph->status = pwsp_seal_find_cycle(graph);

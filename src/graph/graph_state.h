@@ -9,9 +9,10 @@
 //      outcomes  status or cause, if it is not done    4
 //      spare     ready tasks that no ring holds        4    (no part of it belongs to a task)
 //
-// By edge: the pair as it was added, 8 bytes, and the target, 4. Few tasks have more properties (a
-// range, a name, a class of priority and unit). These live in separate arrays, which only graphs
-// with such tasks have.
+// By edge: the task before, 4 bytes, as it was added, and the target, 4. Edges are mostly added with
+// the task that they lead to: while they come in the order of these, fan-ins say where each leads, and
+// there are no `afters`. Few tasks have more properties (a range, a name, a class of priority and
+// unit). These live in separate arrays, which only graphs with such tasks have.
 //
 // A graph whose tasks may add tasks (graph_added.c) has room for them behind its own: the arrays by
 // task are as long as task_count + added_task_max, and `targets` as edge_count + added_edge_max.
@@ -43,10 +44,6 @@ typedef struct pwsp_graph_count {
     uint32_t pending;  // atomic while several lanes work
     uint32_t fan_in;
 } pwsp_graph_count;
-
-typedef struct pwsp_graph_edge {
-    uint32_t before, after;
-} pwsp_graph_edge;
 
 // A kernel call, in the graph's arena: one block, with its arguments and tiles behind it.
 typedef struct pwsp_graph_kernel {
@@ -147,6 +144,7 @@ struct ptowsp_graph {
     ptowsp_status status;  // the first error of building
     bool is_sealed;
     bool is_ordered;  // all edges lead to higher numbers, so there is no cycle
+    bool is_sorted;   // edges are in the order of the tasks that they lead to
     bool is_classed;  // some task has a priority, or units have lanes of their own
     bool is_marked;   // kinds and outcomes are not all as before a run
     uint32_t lane_count, cube_lane_count;
@@ -155,8 +153,10 @@ struct ptowsp_graph {
     pwsp_graph_node *nodes;
     pwsp_graph_count *counts;
     uint64_t task_count, node_capacity, count_capacity;
-    pwsp_graph_edge *edges;
-    uint64_t edge_count, edge_capacity;
+    uint64_t ready_count;        // tasks without edges to them
+    uint32_t *befores, *afters;  // by edge; without afters if is_sorted
+    uint64_t edge_count, before_capacity, after_capacity;
+    uint32_t last_after;  // of the last edge
     pwsp_graph_range *ranges;
     uint64_t range_count, range_capacity;
     const char **names;  // by task, as far as name_count
@@ -427,15 +427,20 @@ PWSP_FORCE_INLINE bool pwsp_graph_release(pwsp_graph_count *count, bool is_alone
 }
 
 // Releases all successors of a task, targets [begin, end): returns the first that became ready,
-// pushes the others.
+// pushes the others. If asked to, fetches what these need to run.
 PWSP_FORCE_INLINE uint32_t pwsp_graph_release_all(ptowsp_graph *graph, pwsp_graph_lane *lane,
-                                                  uint32_t begin, uint32_t end, bool is_alone) {
+                                                  uint32_t begin, uint32_t end, bool is_alone,
+                                                  bool fetches) {
     uint32_t next = PWSP_GRAPH_NONE;
     const uint32_t *targets = graph->targets;
     pwsp_graph_count *counts = graph->counts;
     for (uint32_t i = begin; i < end; i++) {
         uint32_t target = targets[i];
         if (pwsp_graph_release(&counts[target], is_alone)) {
+            if (fetches) {
+                __builtin_prefetch(&graph->nodes[target]);
+                __builtin_prefetch(&targets[graph->first[target]]);
+            }
             if (next == PWSP_GRAPH_NONE) {
                 next = target;
             } else {

@@ -51,8 +51,9 @@ PWSP_INTERNAL uint32_t pwsp_graph_finish(ptowsp_graph *graph, pwsp_graph_lane *l
         }
         lane->done_count++;
         uint32_t begin, end = pwsp_graph_row(graph, task, &begin);
-        uint32_t ready = lane->is_alone ? pwsp_graph_release_all(graph, lane, begin, end, true)
-                                        : pwsp_graph_release_all(graph, lane, begin, end, false);
+        uint32_t ready = lane->is_alone
+                             ? pwsp_graph_release_all(graph, lane, begin, end, true, false)
+                             : pwsp_graph_release_all(graph, lane, begin, end, false, false);
         if (next == PWSP_GRAPH_NONE) {
             next = ready;
         } else if (ready != PWSP_GRAPH_NONE) {
