@@ -13519,7 +13519,8 @@ PWSP_INTERNAL bool pwsp_column_run(const pwsp_instruction *code, uint32_t count,
 //
 // What an operation does is the table PWSP_OPCODES. Vectors need other words for some of it: a
 // comparison gives all bits or none, and there is no choice between two values but by such masks.
-// PWSP_VECTOR_OPCODES has those words; divisions have no vector form and are done one by one.
+// PWSP_VECTOR_OPCODES has those words. Divisions have a vector form in doubles, for small numbers; others
+// are done one by one.
 
 #if !defined(PTOWSP_NO_SIMD)
 
@@ -13558,6 +13559,50 @@ typedef int64_t pwsp_signed_8 __attribute__((vector_size(64), aligned(8), may_al
 
 #define PWSP_VECTOR_OPCODES(OP)
 #define PWSP_SINGLE_OPCODES(OP) PWSP_OPCODES(OP)
+#define PWSP_DIVIDED(opcode)    0
+
+#endif
+
+#if !defined(PTOWSP_NO_SIMD)
+
+typedef double pwsp_doubles_8 __attribute__((vector_size(64), aligned(8), may_alias));
+
+#define PWSP_DOUBLES(x)      __builtin_convertvector(PWSP_SIGNED(x), pwsp_doubles_8)
+#define PWSP_DIVIDED(opcode) pwsp_column_divide(opcode, x, y, out, elements)
+
+// Quotients, or remainders, by doubles, as far as whole vectors reach: returns how many. A quotient that is
+// no integer is further from the next one than two doubles are apart, so it is rounded to none, in whatever
+// direction, as long as no number is of a magnitude above 2^51. Else, or if a divisor is 0, none is done.
+PWSP_FORCE_INLINE uint32_t pwsp_column_divide(pwsp_opcode opcode, const uint64_t *x,
+                                              const uint64_t *y, uint64_t *out, uint32_t elements) {
+    const bool is_signed = opcode == PWSP_OPCODE_DIV_I || opcode == PWSP_OPCODE_REM_I;
+    const bool is_rest = opcode == PWSP_OPCODE_REM_I || opcode == PWSP_OPCODE_REM_U;
+    const uint64_t least = is_signed ? UINT64_C(1) << 51 : 0;  // added to -2^51: 0
+    const uint32_t count = elements / PWSP_COLUMN_STEP * PWSP_COLUMN_STEP;
+    pwsp_cells_8 high = {0}, zeros = {0};
+    for (uint32_t i = 0; i < count; i += PWSP_COLUMN_STEP) {
+        const pwsp_cells_8 a = *(const pwsp_cells_8 *)(const void *)(x + i);
+        const pwsp_cells_8 b = *(const pwsp_cells_8 *)(const void *)(y + i);
+        high |= (a + least) | (b + least);
+        zeros |= PWSP_MASK(b == 0);
+    }
+    uint64_t any = 0;
+    for (uint32_t i = 0; i < PWSP_COLUMN_STEP; i++) {
+        any |= high[i] >> (is_signed ? 52 : 51) | zeros[i];
+    }
+    if (any) {
+        return 0;
+    }
+    for (uint32_t i = 0; i < count; i += PWSP_COLUMN_STEP) {
+        const pwsp_cells_8 a = *(const pwsp_cells_8 *)(const void *)(x + i);
+        const pwsp_cells_8 b = *(const pwsp_cells_8 *)(const void *)(y + i);
+        const pwsp_cells_8 quotient = (pwsp_cells_8) __builtin_convertvector(
+            PWSP_DOUBLES(a) / PWSP_DOUBLES(b), pwsp_signed_8);
+        const pwsp_cells_8 rest = a - quotient * b;
+        *(pwsp_cells_8 *)(void *)(out + i) = is_rest ? rest : quotient;
+    }
+    return count;
+}
 
 #endif
 
@@ -13619,7 +13664,7 @@ PWSP_FORCE_INLINE bool pwsp_column_run_body(const pwsp_instruction *code, uint32
         break;
 #define PWSP_SINGLE_RUN(name, result)                                                              \
     case PWSP_OPCODE_##name:                                                                       \
-        for (uint32_t i = 0; i < elements; i++) {                                                  \
+        for (uint32_t i = PWSP_DIVIDED(PWSP_OPCODE_##name); i < elements; i++) {                   \
             const uint64_t a = x[i], b = y[i], c = z[i];                                           \
             (void)b;                                                                               \
             (void)c;                                                                               \
@@ -19540,20 +19585,24 @@ PWSP_INTERNAL ptowsp_status pwsp_row_work(pwsp_error *error, const char *plan,
 #ifndef PWSP_DEPS_H
 #define PWSP_DEPS_H
 
-// One access of a tile by a task in flight.
+// One access of a tile by a task in flight: what it accesses,
 typedef struct pwsp_access {
-    uint32_t place[2];    // of a plain tensor: its leading indices' matrix; else its
-                          // first element; in a grid, the key of the tile
-    uint32_t row, col;    // of a plain tensor; of one that is free, the next free one in row
+    uint32_t place[2];    // of a plain tensor: its leading indices' matrix; else its first element
+    uint32_t row, col;    // of a plain tensor
     uint32_t rows, cols;  // rows 0: the whole tensor
     uint32_t tensor;
+} pwsp_access;
+
+// and what is known of it, which in a grid is all.
+typedef struct pwsp_access_state {
     union {
         uint32_t token;  // if tokens are small: the task
-        uint32_t cell;   // else: the hash of its cell; in a grid, the page of it
+        uint32_t cell;   // else: the hash of its cell; in a grid, its slot
+        uint32_t next;   // of one that is free: the next that is
     };
     uint16_t level;  // 0: it is in the list of those without a cell
-    uint8_t flags;   // PWSP_ACCESS_...
-} pwsp_access;
+    uint16_t flags;  // PWSP_ACCESS_...; no bytes, of which stores could be to anything
+} pwsp_access_state;
 
 #define PWSP_ACCESS_READ    PWSP_TILE_READ
 #define PWSP_ACCESS_WRITTEN PWSP_TILE_WRITTEN
@@ -19581,12 +19630,7 @@ typedef struct pwsp_deps_level {
 // Tensors that tasks access in tiles of one size: grid.h. A page has the accesses of neighbours.
 #define PWSP_DEPS_PAGE 16u
 
-typedef struct pwsp_deps_cell_at {
-    uint32_t written, read;  // accesses, + 1; 0 is none
-} pwsp_deps_cell_at;
-
 typedef struct pwsp_deps_page {
-    pwsp_deps_cell_at cells[PWSP_DEPS_PAGE];
     uint64_t number;  // the keys of its tiles / PWSP_DEPS_PAGE; UINT64_MAX: it is free
     uint32_t next;    // of the same hash, or free
     uint32_t count;   // accesses
@@ -19667,11 +19711,12 @@ typedef struct pwsp_deps {
     uint64_t visited_count, visited_capacity;
     bool has_tasks;  // unset: tasks of times are not needed
     pwsp_access *accesses;
-    uint32_t *nexts;  // by access, once there are lists: their links
-    uint64_t *times;  // by access, unless tokens are small
-    uint64_t *tasks;  // by access, unless tokens are small or without tasks
+    pwsp_access_state *states;  // by access
+    uint32_t *nexts;            // by access, once there are lists: their links
+    uint64_t *times;            // by access, unless tokens are small
+    uint64_t *tasks;            // by access, unless tokens are small or without tasks
     uint64_t access_count;
-    uint64_t access_capacity, next_capacity, time_capacity, task_capacity;
+    uint64_t access_capacity, state_capacity, next_capacity, time_capacity, task_capacity;
     uint64_t room;  // the least of those that are in use, once one of them has grown
     uint32_t free_first, free_last, free_count;  // places that can be taken: a list
     uint32_t hand;                               // the access that is next checked for being dead
@@ -19681,7 +19726,8 @@ typedef struct pwsp_deps {
     uint64_t level_count, level_capacity;
     pwsp_deps_grid *grids;  // by tensor, if there are any
     pwsp_deps_page *pages;  // from 1
-    uint64_t page_count, page_capacity;
+    uint32_t *slots;        // of each page: grid.h
+    uint64_t page_count, page_capacity, slot_capacity;
     uint64_t pages_used;
     uint32_t free_page;
     uint32_t *heads;         // pages by hash
@@ -20042,9 +20088,6 @@ PWSP_INLINE void pwsp_deps_access(const pwsp_deps *deps, const pwsp_tile_at *at,
     access->rows = at->rows;
     access->cols = at->cols;
     access->tensor = at->tensor;
-    access->token = 0;
-    access->level = 0;
-    access->flags = 0;
 }
 
 // Of an access of a tensor that is not plain.
@@ -20237,7 +20280,7 @@ PWSP_INLINE uint32_t pwsp_deps_mark(uint32_t cell) {
 // Puts an access into a list.
 PWSP_INLINE void pwsp_deps_push(pwsp_deps *deps, uint32_t *list, uint32_t index, uint32_t cell) {
     PTOWSP_ASSERT(index < deps->access_count && index < deps->index_mask);
-    PTOWSP_ASSERT(!(deps->accesses[index].flags & PWSP_ACCESS_FREE));
+    PTOWSP_ASSERT(!(deps->states[index].flags & PWSP_ACCESS_FREE));
     deps->nexts[index] = *list;
     *list = (pwsp_deps_mark(cell) & ~deps->index_mask) | (index + 1);
 }
@@ -20245,11 +20288,11 @@ PWSP_INLINE void pwsp_deps_push(pwsp_deps *deps, uint32_t *list, uint32_t index,
 // Enters an access of a level into the list of its cell.
 PWSP_INLINE void pwsp_deps_enter_cell(pwsp_deps *deps, uint32_t index, uint32_t level,
                                       uint32_t cell, bool row_over, bool col_over) {
-    pwsp_access *access = &deps->accesses[index];
+    pwsp_access_state *state = &deps->states[index];
     pwsp_deps_level *entered = &deps->levels[level];
-    access->flags |= PWSP_ACCESS_LINKED;
-    access->level = (uint16_t)level;
-    access->cell = deps->ops.is_small ? access->token : cell;
+    state->flags |= PWSP_ACCESS_LINKED;
+    state->level = (uint16_t)level;
+    state->cell = deps->ops.is_small ? state->token : cell;
     entered->count++;
     entered->row_over |= row_over;
     entered->col_over |= col_over;
@@ -20260,23 +20303,25 @@ PWSP_INLINE void pwsp_deps_enter_cell(pwsp_deps *deps, uint32_t index, uint32_t 
 PWSP_INTERNAL bool pwsp_deps_enter(pwsp_deps *deps, uint32_t index);
 
 // An access has been removed from the list of its cell.
-PWSP_INLINE void pwsp_deps_left(pwsp_deps *deps, const pwsp_access *access) {
-    pwsp_deps_level *level = &deps->levels[access->level];
-    PTOWSP_ASSERT(access->level > 0 && level->count > 0);
+PWSP_INLINE void pwsp_deps_left(pwsp_deps *deps, uint32_t index) {
+    pwsp_deps_level *level = &deps->levels[deps->states[index].level];
+    PTOWSP_ASSERT(deps->states[index].level > 0 && level->count > 0);
     if (--level->count == 0) {
         level->row_over = level->col_over = false;
     }
 }
 
 // The list that contains an access.
-PWSP_INLINE uint32_t *pwsp_deps_list(const pwsp_deps *deps, const pwsp_access *access) {
-    if (PWSP_UNLIKELY(access->level == 0)) {
+PWSP_INLINE uint32_t *pwsp_deps_list(const pwsp_deps *deps, uint32_t index) {
+    const pwsp_access *access = &deps->accesses[index];
+    const pwsp_access_state *state = &deps->states[index];
+    if (PWSP_UNLIKELY(state->level == 0)) {
         return &deps->tensors[deps->tensors[access->tensor].group].wides;
     }
     if (!deps->ops.is_small) {
-        return pwsp_deps_bucket(deps, access->cell);
+        return pwsp_deps_bucket(deps, state->cell);
     }
-    const pwsp_deps_level *level = &deps->levels[access->level];
+    const pwsp_deps_level *level = &deps->levels[state->level];
     pwsp_extent_at at = {0, 0, 0, 0, 0, false};
     pwsp_deps_extent(deps, access, &at);
     return pwsp_deps_bucket(deps, pwsp_deps_cell(level, at.place, at.row >> level->row_shift,
@@ -20285,12 +20330,12 @@ PWSP_INLINE uint32_t *pwsp_deps_list(const pwsp_deps *deps, const pwsp_access *a
 
 // Removes an access from its list.
 PWSP_INLINE void pwsp_deps_leave(pwsp_deps *deps, uint32_t index, uint32_t *list) {
-    pwsp_access *access = &deps->accesses[index];
+    pwsp_access_state *state = &deps->states[index];
     uint32_t *at = list;
-    PTOWSP_ASSERT(access->flags & PWSP_ACCESS_LINKED);
-    access->flags &= (uint8_t)~PWSP_ACCESS_LINKED;
-    if (access->level) {
-        pwsp_deps_left(deps, access);
+    PTOWSP_ASSERT(state->flags & PWSP_ACCESS_LINKED);
+    state->flags &= (uint16_t)~PWSP_ACCESS_LINKED;
+    if (state->level) {
+        pwsp_deps_left(deps, index);
     }
     while (pwsp_deps_linked(deps, *at) != index) {
         PTOWSP_ASSERT(*at != 0);  // it is in its list
@@ -20350,7 +20395,7 @@ PWSP_FORCE_INLINE bool pwsp_deps_is_cell_good(const pwsp_deps *deps,
 PWSP_INLINE pwsp_token pwsp_deps_token(const pwsp_deps *deps, uint32_t index) {
     pwsp_token token = {0, PTOWSP_NO_INDEX};
     if (deps->ops.is_small) {
-        token.task = deps->accesses[index].token;
+        token.task = deps->states[index].token;
     } else {
         token.time = deps->times[index];
         token.task = deps->has_tasks ? deps->tasks[index] : PTOWSP_NO_INDEX;
@@ -20361,7 +20406,7 @@ PWSP_INLINE pwsp_token pwsp_deps_token(const pwsp_deps *deps, uint32_t index) {
 PWSP_INLINE void pwsp_deps_put_token(pwsp_deps *deps, uint32_t index, const pwsp_token *token) {
     if (deps->ops.is_small) {
         PTOWSP_ASSERT(token->time == 0 && token->task <= UINT32_MAX);
-        deps->accesses[index].token = (uint32_t)token->task;
+        deps->states[index].token = (uint32_t)token->task;
     } else {
         deps->times[index] = token->time;
         if (deps->has_tasks) {
@@ -20371,7 +20416,7 @@ PWSP_INLINE void pwsp_deps_put_token(pwsp_deps *deps, uint32_t index, const pwsp
 }
 
 PWSP_INLINE bool pwsp_deps_is_dead(const pwsp_deps *deps, uint32_t index) {
-    if (deps->accesses[index].flags & PWSP_ACCESS_GONE) {
+    if (deps->states[index].flags & PWSP_ACCESS_GONE) {
         return true;
     }
     if (!deps->ops.is_dead) {
@@ -20383,9 +20428,9 @@ PWSP_INLINE bool pwsp_deps_is_dead(const pwsp_deps *deps, uint32_t index) {
 
 // An access is not waited for any more.
 PWSP_INLINE void pwsp_deps_drop(pwsp_deps *deps, uint32_t index) {
-    pwsp_access *access = &deps->accesses[index];
-    if (!(access->flags & PWSP_ACCESS_GONE)) {
-        access->flags |= PWSP_ACCESS_GONE;
+    pwsp_access_state *state = &deps->states[index];
+    if (!(state->flags & PWSP_ACCESS_GONE)) {
+        state->flags |= PWSP_ACCESS_GONE;
         if (!deps->ops.is_dead) {
             deps->times[index] = 0;  // the hand looks here first
         }
@@ -20418,8 +20463,8 @@ PWSP_INLINE uint32_t pwsp_deps_place(pwsp_deps *deps) {
     if (deps->free_count == 0) {
         return pwsp_deps_place_new(deps);
     }
-    PTOWSP_ASSERT(deps->accesses[index].flags & PWSP_ACCESS_FREE);
-    deps->free_first = deps->accesses[index].row;
+    PTOWSP_ASSERT(deps->states[index].flags & PWSP_ACCESS_FREE);
+    deps->free_first = deps->states[index].next;
     deps->free_count--;
     return index + 1;
 }
@@ -20439,17 +20484,22 @@ PWSP_INLINE uint32_t pwsp_deps_place(pwsp_deps *deps) {
 // compared. There is a page of 16 neighbours where one of them has an access, and nothing elsewhere:
 //
 //      tile 37 of tensor 2 -> page (2, 37 / 16), by a table of pages
-//                          -> cells[37 % 16] = {written: access 5, read: access 9}
+//                          -> slots 37 % 16 * 2 = access 5, has written; and the next = access 9, reads
 //
 // A tensor and the number of a tile are the tile's key. Tasks that come with keys skip all that leads to
 // them: keyed.h.
 //
-// The accesses are those of the map: they have places, die, and are found by the hand as others. When
+// The accesses are those of the map: they have places, die, and are found by the hand as others. But
+// all that is known of them is their states: their slots tell their tiles. When
 // a tile comes that does not fit, a task accesses a tile twice in the same way, something else looks
 // at the tensor, or pages are mostly empty, its accesses move to the lists of the map, and stay there.
 
 #ifndef PWSP_GRID_H
 #define PWSP_GRID_H
+
+// Slots are numbered through all pages: those of a tile are that of the access that has written it, and
+// that of its readers' behind it. A slot holds the access, + 1, or 0.
+#define PWSP_DEPS_PAGE_SLOTS (2 * PWSP_DEPS_PAGE)
 
 // Sees whether a tensor's accesses can be in a grid of tiles like its first one, and notes it. False
 // when memory is out.
@@ -20478,9 +20528,10 @@ PWSP_INLINE uint64_t pwsp_deps_grid_key(uint32_t tensor, uint64_t number) {
 // The tile of a key, except for how it is accessed.
 PWSP_INTERNAL void pwsp_deps_grid_tile(const pwsp_deps *deps, uint64_t key, pwsp_tile_at *out);
 
-// Do pages take too much memory: less than four accesses in each, on average?
+// Do pages take too much memory: less than four accesses in each, on average? Or more than 16 GiB?
 PWSP_INLINE bool pwsp_deps_pages_are_sparse(const pwsp_deps *deps) {
-    return 4 * deps->pages_used > deps->access_count + 4 * PWSP_DEPS_PAGE;
+    return 4 * deps->pages_used > deps->access_count + 4 * PWSP_DEPS_PAGE ||
+           deps->pages_used >= UINT32_MAX / PWSP_DEPS_PAGE_SLOTS - 1;
 }
 
 // Finds the number of a tile. False if it does not fit.
@@ -20497,27 +20548,25 @@ PWSP_FORCE_INLINE bool pwsp_deps_grid_number(const pwsp_deps_grid *grid, const p
            (tile->cols == cols) & (matrix < grid->matrix_count);
 }
 
-// The slot of an access of a tile: that of the one that has written it, or of its readers.
-PWSP_FORCE_INLINE uint32_t *pwsp_deps_page_slot(const pwsp_deps *deps, uint32_t page, uint64_t key,
-                                                uint32_t flags) {
-    pwsp_deps_cell_at *cell = &deps->pages[page].cells[key % PWSP_DEPS_PAGE];
-    return flags & PWSP_ACCESS_WRITTEN ? &cell->written : &cell->read;
+PWSP_FORCE_INLINE uint32_t pwsp_deps_grid_slot(uint32_t page, uint64_t key) {
+    return page * PWSP_DEPS_PAGE_SLOTS + 2 * (uint32_t)(key % PWSP_DEPS_PAGE);
 }
 
-// Where a cell has an access.
-PWSP_FORCE_INLINE uint32_t *pwsp_deps_grid_slot(const pwsp_deps *deps, uint32_t index) {
-    const pwsp_access *access = &deps->accesses[index];
-    PTOWSP_ASSERT(access->flags & PWSP_ACCESS_GRID);
-    return pwsp_deps_page_slot(deps, access->cell, access->place[0], access->flags);
+// The key of an access's tile.
+PWSP_INLINE uint64_t pwsp_deps_slot_key(const pwsp_deps *deps, uint32_t slot) {
+    return deps->pages[slot / PWSP_DEPS_PAGE_SLOTS].number * PWSP_DEPS_PAGE +
+           slot % PWSP_DEPS_PAGE_SLOTS / 2;
 }
 
-// Removes an access from its cell.
+// Removes an access from its slot.
 PWSP_FORCE_INLINE void pwsp_deps_grid_leave(pwsp_deps *deps, uint32_t index) {
-    pwsp_access *access = &deps->accesses[index];
-    *pwsp_deps_grid_slot(deps, index) = 0;
-    access->flags &= (uint8_t) ~(PWSP_ACCESS_LINKED | PWSP_ACCESS_GRID);
-    if (--deps->pages[access->cell].count == 0) {
-        pwsp_deps_page_release(deps, access->cell);
+    pwsp_access_state *state = &deps->states[index];
+    const uint32_t slot = state->cell, page = slot / PWSP_DEPS_PAGE_SLOTS;
+    PTOWSP_ASSERT(state->flags & PWSP_ACCESS_GRID);
+    state->flags &= (uint16_t) ~(PWSP_ACCESS_LINKED | PWSP_ACCESS_GRID);
+    deps->slots[slot] = 0;
+    if (--deps->pages[page].count == 0) {
+        pwsp_deps_page_release(deps, page);
     }
 }
 
@@ -20576,6 +20625,18 @@ static bool pwsp_deps_grow_heads(pwsp_deps *deps, uint64_t count) {
     return true;
 }
 
+// Makes room for a number of pages. False when memory is out.
+static bool pwsp_deps_grow_pages(pwsp_deps *deps, uint64_t count) {
+    void *pages = deps->pages, *slots = deps->slots;
+    const bool is_good = pwsp_memory_grow_little(deps->memory, &pages, &deps->page_capacity, count,
+                                                 sizeof(pwsp_deps_page)) &&
+                         pwsp_memory_grow_little(deps->memory, &slots, &deps->slot_capacity, count,
+                                                 PWSP_DEPS_PAGE_SLOTS * sizeof(uint32_t));
+    deps->pages = (pwsp_deps_page *)pages;
+    deps->slots = (uint32_t *)slots;
+    return is_good && pwsp_deps_grow_heads(deps, count);
+}
+
 // A page that is in no list; 0 when memory is out.
 static uint32_t pwsp_deps_page_new(pwsp_deps *deps) {
     uint32_t page = deps->free_page;
@@ -20583,14 +20644,8 @@ static uint32_t pwsp_deps_page_new(pwsp_deps *deps) {
         deps->free_page = deps->pages[page].next;
         return page;
     }
-    void *pages = deps->pages;
     page = (uint32_t)deps->page_count;
-    if (!pwsp_memory_grow_little(deps->memory, &pages, &deps->page_capacity, page + UINT64_C(1),
-                                 sizeof(pwsp_deps_page))) {
-        return 0;
-    }
-    deps->pages = (pwsp_deps_page *)pages;
-    if (!pwsp_deps_grow_heads(deps, page + UINT64_C(1))) {
+    if (!pwsp_deps_grow_pages(deps, page + UINT64_C(1))) {
         return 0;
     }
     deps->page_count++;
@@ -20600,8 +20655,10 @@ static uint32_t pwsp_deps_page_new(pwsp_deps *deps) {
 PWSP_INTERNAL uint32_t pwsp_deps_page_make(pwsp_deps *deps, uint64_t number) {
     const uint32_t page = pwsp_deps_page_new(deps);
     if (page) {
-        memset(&deps->pages[page], 0, sizeof deps->pages[page]);
+        memset(&deps->slots[(size_t)page * PWSP_DEPS_PAGE_SLOTS], 0,
+               PWSP_DEPS_PAGE_SLOTS * sizeof(uint32_t));
         deps->pages[page].number = number;
+        deps->pages[page].count = 0;
         pwsp_deps_page_link(deps, page);
         deps->pages_used++;
     }
@@ -20636,12 +20693,15 @@ PWSP_INTERNAL void pwsp_deps_pages_free(pwsp_deps *deps) {
                      deps->grids ? deps->tensor_count * sizeof(pwsp_deps_grid) : 0);
     pwsp_memory_free(deps->memory, deps->pages,
                      (size_t)deps->page_capacity * sizeof(pwsp_deps_page));
+    pwsp_memory_free(deps->memory, deps->slots,
+                     (size_t)deps->slot_capacity * PWSP_DEPS_PAGE_SLOTS * sizeof(uint32_t));
     pwsp_memory_free(deps->memory, deps->heads, (size_t)deps->head_capacity * sizeof(uint32_t));
 }
 
 PWSP_INTERNAL size_t pwsp_deps_pages_bytes(const pwsp_deps *deps) {
     return (deps->grids ? deps->tensor_count * sizeof(pwsp_deps_grid) : 0) +
            (size_t)deps->page_capacity * sizeof(pwsp_deps_page) +
+           (size_t)deps->slot_capacity * PWSP_DEPS_PAGE_SLOTS * sizeof(uint32_t) +
            (size_t)deps->head_capacity * sizeof(uint32_t);
 }
 
@@ -20657,15 +20717,10 @@ static bool pwsp_deps_grids_make(pwsp_deps *deps) {
         return false;
     }
     if (deps->page_count == 0) {
-        void *pages = deps->pages;
-        if (!pwsp_memory_grow_little(deps->memory, &pages, &deps->page_capacity, 1,
-                                     sizeof(pwsp_deps_page)) ||
-            !pwsp_deps_grow_heads(deps, 1)) {
-            deps->pages = (pwsp_deps_page *)pages;
+        if (!pwsp_deps_grow_pages(deps, 1)) {
             return false;
         }
-        deps->pages = (pwsp_deps_page *)pages;
-        memset(deps->pages, 0, sizeof deps->pages[0]);
+        memset(deps->slots, 0, PWSP_DEPS_PAGE_SLOTS * sizeof(uint32_t));
         deps->pages[0].number = PWSP_DEPS_NO_PAGE;
         deps->page_count = 1;
     }
@@ -20748,13 +20803,12 @@ PWSP_INTERNAL void pwsp_deps_grid_tile(const pwsp_deps *deps, uint64_t key, pwsp
 
 // Makes an access of a grid what it is in lists.
 static void pwsp_deps_grid_unmake(pwsp_deps *deps, uint32_t index) {
-    pwsp_access *access = &deps->accesses[index];
+    pwsp_access_state *state = &deps->states[index];
     pwsp_tile_at at;
-    pwsp_deps_grid_tile(deps, pwsp_access_place(access), &at);
+    pwsp_deps_grid_tile(deps, pwsp_deps_slot_key(deps, state->cell), &at);
     pwsp_deps_grid_leave(deps, index);
-    const uint8_t flags = access->flags;
-    pwsp_deps_access(deps, &at, access);
-    access->flags = (uint8_t)(flags | PWSP_ACCESS_LINKED);
+    pwsp_deps_access(deps, &at, &deps->accesses[index]);
+    state->flags |= PWSP_ACCESS_LINKED;
 }
 
 PWSP_INTERNAL bool pwsp_deps_grid_end(pwsp_deps *deps, uint32_t tensor) {
@@ -20764,8 +20818,9 @@ PWSP_INTERNAL bool pwsp_deps_grid_end(pwsp_deps *deps, uint32_t tensor) {
         return false;
     }
     for (uint32_t i = 0; i < deps->access_count; i++) {
-        const pwsp_access *access = &deps->accesses[i];
-        if ((access->flags & PWSP_ACCESS_GRID) && access->tensor == tensor) {
+        const pwsp_access_state *state = &deps->states[i];
+        if ((state->flags & PWSP_ACCESS_GRID) &&
+            pwsp_deps_slot_key(deps, state->cell) >> 32 == tensor) {
             pwsp_deps_grid_unmake(deps, i);
             if (!pwsp_deps_enter(deps, i)) {
                 return false;
@@ -20899,7 +20954,7 @@ static bool pwsp_deps_choose_level(pwsp_deps *deps, const pwsp_access *at,
 }
 
 PWSP_INTERNAL bool pwsp_deps_enter(pwsp_deps *deps, uint32_t index) {
-    pwsp_access *access = &deps->accesses[index];
+    const pwsp_access *access = &deps->accesses[index];
     pwsp_extent_at extent;
     uint32_t id = 0;
     pwsp_deps_extent(deps, access, &extent);
@@ -20907,9 +20962,9 @@ PWSP_INTERNAL bool pwsp_deps_enter(pwsp_deps *deps, uint32_t index) {
         return false;
     }
     if (PWSP_UNLIKELY(id == 0)) {
-        access->flags |= PWSP_ACCESS_LINKED;
-        access->level = 0;
-        pwsp_deps_push(deps, pwsp_deps_list(deps, access), index, 0);
+        deps->states[index].flags |= PWSP_ACCESS_LINKED;
+        deps->states[index].level = 0;
+        pwsp_deps_push(deps, pwsp_deps_list(deps, index), index, 0);
         return true;
     }
     const pwsp_deps_level *level = &deps->levels[id];
@@ -20935,7 +20990,7 @@ static bool pwsp_deps_enter_all(pwsp_deps *deps) {
         deps->levels[i].row_over = deps->levels[i].col_over = false;
     }
     for (uint32_t i = 0; i < deps->access_count; i++) {
-        const uint32_t flags = deps->accesses[i].flags & (PWSP_ACCESS_LINKED | PWSP_ACCESS_GRID);
+        const uint32_t flags = deps->states[i].flags & (PWSP_ACCESS_LINKED | PWSP_ACCESS_GRID);
         if (flags == PWSP_ACCESS_LINKED && !pwsp_deps_enter(deps, i)) {
             return false;
         }
@@ -20947,17 +21002,18 @@ PWSP_INTERNAL bool pwsp_deps_sweep(pwsp_deps *deps) {
     uint32_t living = 0;
     for (uint32_t i = 0; i < deps->access_count; i++) {
         if (pwsp_deps_is_dead(deps, i)) {
-            if (deps->accesses[i].flags & PWSP_ACCESS_GRID) {
+            if (deps->states[i].flags & PWSP_ACCESS_GRID) {
                 pwsp_deps_grid_leave(deps, i);
             }
             pwsp_deps_drop(deps, i);
             continue;
         }
-        if (deps->accesses[i].flags & PWSP_ACCESS_GRID) {
-            *pwsp_deps_grid_slot(deps, i) = living + 1;
+        if (deps->states[i].flags & PWSP_ACCESS_GRID) {
+            deps->slots[deps->states[i].cell] = living + 1;
         }
         pwsp_token token = pwsp_deps_token(deps, i);
         deps->accesses[living] = deps->accesses[i];
+        deps->states[living] = deps->states[i];
         pwsp_deps_put_token(deps, living++, &token);
     }
     deps->access_count = living;
@@ -20970,13 +21026,13 @@ PWSP_INTERNAL bool pwsp_deps_sweep(pwsp_deps *deps) {
 // An access that has been dropped. Places are taken in the order in which they become free, so that
 // neighbours are of similar age.
 PWSP_FORCE_INLINE void pwsp_deps_free_access(pwsp_deps *deps, uint32_t index) {
-    PTOWSP_ASSERT(!(deps->accesses[index].flags & (PWSP_ACCESS_FREE | PWSP_ACCESS_LINKED)));
-    deps->accesses[index].flags |= PWSP_ACCESS_GONE | PWSP_ACCESS_FREE;
+    PTOWSP_ASSERT(!(deps->states[index].flags & (PWSP_ACCESS_FREE | PWSP_ACCESS_LINKED)));
+    deps->states[index].flags |= PWSP_ACCESS_GONE | PWSP_ACCESS_FREE;
     if (!deps->ops.is_dead) {
         deps->times[index] = UINT64_MAX;  // the hand passes over it
     }
     if (deps->free_count++) {
-        deps->accesses[deps->free_last].row = index;
+        deps->states[deps->free_last].next = index;
     } else {
         deps->free_first = index;
     }
@@ -20995,15 +21051,15 @@ static uint32_t pwsp_deps_find_dead(pwsp_deps *deps, uint32_t steps, pwsp_deps_h
     uint32_t found_count = 0;
     for (uint32_t i = 0; i < steps; i++) {
         const uint32_t index = deps->hand < deps->access_count ? deps->hand : 0;
-        const pwsp_access *access = &deps->accesses[index];
+        const pwsp_access_state *state = &deps->states[index];
         deps->hand = index + 1;
-        if (access->flags & PWSP_ACCESS_FREE) {
+        if (state->flags & PWSP_ACCESS_FREE) {
             continue;
         }
-        if (!deps->ops.is_small || access->token != known->token ||
-            access->flags & PWSP_ACCESS_GONE) {
+        if (!deps->ops.is_small || state->token != known->token ||
+            state->flags & PWSP_ACCESS_GONE) {
             known->is_dead = pwsp_deps_is_dead(deps, index);
-            known->token = access->flags & PWSP_ACCESS_GONE ? UINT32_MAX : access->token;
+            known->token = state->flags & PWSP_ACCESS_GONE ? UINT32_MAX : state->token;
         }
         if (known->is_dead) {
             found[found_count++] = index;
@@ -21012,28 +21068,41 @@ static uint32_t pwsp_deps_find_dead(pwsp_deps *deps, uint32_t steps, pwsp_deps_h
     return found_count;
 }
 
-// The same for times, where only the first look at one that is dead is at its access.
-PWSP_FORCE_INLINE uint32_t pwsp_deps_find_past(pwsp_deps *deps, uint32_t steps, uint32_t *found) {
+// The same for times: four steps, or as many as there are accesses. Only the first look at one that is dead
+// is at its access.
+PWSP_FORCE_INLINE uint32_t pwsp_deps_find_past(pwsp_deps *deps, uint32_t *found) {
     const uint64_t *times = deps->times;
     const uint64_t clock = pwsp_max_u64(deps->clock, 1);  // removed accesses have time 0
-    const uint32_t count = (uint32_t)deps->access_count;
-    uint32_t found_count = 0, hand = deps->hand;
-    if (PWSP_LIKELY(steps == 4 && hand + UINT64_C(4) <= count && deps->clock > 0)) {
-        for (uint32_t i = 0; i < 4; i++) {
-            found[found_count] = hand + i;
-            found_count += times[hand + i] < clock;
+    const uint64_t count = deps->access_count;
+    uint32_t past = 0, hand = deps->hand;
+    if (PWSP_LIKELY(hand + UINT64_C(4) <= count)) {
+        found[0] = hand;
+        past = times[hand] < clock;
+        found[past] = hand + 1;
+        past += times[hand + 1] < clock;
+        found[past] = hand + 2;
+        past += times[hand + 2] < clock;
+        found[past] = hand + 3;
+        past += times[hand + 3] < clock;
+        hand += 4;
+    } else {
+        for (uint64_t i = 0; i < pwsp_min_u64(count, 4); i++) {
+            hand = hand < count ? hand : 0;
+            found[past] = hand;
+            past += times[hand] < clock;
+            hand++;
         }
-        deps->hand = hand + 4;
-        return found_count;
-    }
-    for (uint32_t i = 0; i < steps; i++) {
-        hand = hand < count ? hand : 0;
-        found[found_count] = hand;
-        found_count += times[hand] < clock && (deps->clock > 0 || pwsp_deps_is_dead(deps, hand));
-        hand++;
     }
     deps->hand = hand;
-    return found_count;
+    if (PWSP_LIKELY(deps->clock > 0)) {
+        return past;
+    }
+    uint32_t dead = 0;
+    for (uint32_t i = 0; i < past; i++) {
+        found[dead] = found[i];
+        dead += pwsp_deps_is_dead(deps, found[i]);
+    }
+    return dead;
 }
 
 // Frees dead accesses. Their lists are prefetched, unless there are none.
@@ -21041,14 +21110,14 @@ PWSP_FORCE_INLINE void pwsp_deps_free_found(pwsp_deps *deps, const uint32_t *fou
                                             uint32_t count) {
     uint32_t *lists[PWSP_DEPS_HAND_STEPS];
     for (uint32_t i = 0; deps->buckets && i < count; i++) {
-        const pwsp_access *access = &deps->accesses[found[i]];
-        if ((access->flags & (PWSP_ACCESS_GRID | PWSP_ACCESS_LINKED)) == PWSP_ACCESS_LINKED) {
-            lists[i] = pwsp_deps_list(deps, access);
+        const uint32_t flags = deps->states[found[i]].flags;
+        if ((flags & (PWSP_ACCESS_GRID | PWSP_ACCESS_LINKED)) == PWSP_ACCESS_LINKED) {
+            lists[i] = pwsp_deps_list(deps, found[i]);
             PWSP_PREFETCH(lists[i]);
         }
     }
     for (uint32_t i = 0; i < count; i++) {
-        const uint32_t flags = deps->accesses[found[i]].flags;
+        const uint32_t flags = deps->states[found[i]].flags;
         if (flags & PWSP_ACCESS_GRID) {
             pwsp_deps_grid_leave(deps, found[i]);  // a time, which nobody holds
         } else {
@@ -21070,8 +21139,10 @@ PWSP_INTERNAL void pwsp_deps_make_room(pwsp_deps *deps, uint32_t count) {
         uint32_t found[PWSP_DEPS_HAND_STEPS];
         const uint32_t found_count = deps->ops.is_dead
                                          ? pwsp_deps_find_dead(deps, steps, &known, found)
-                                         : pwsp_deps_find_past(deps, steps, found);
-        pwsp_deps_free_found(deps, found, found_count);
+                                         : pwsp_deps_find_past(deps, found);
+        if (found_count) {
+            pwsp_deps_free_found(deps, found, found_count);
+        }
     }
 }
 
@@ -21080,18 +21151,22 @@ static bool pwsp_deps_grow(pwsp_deps *deps, uint64_t needed) {
         return true;
     }
     const pwsp_memory *memory = deps->memory;
-    void *accesses = deps->accesses, *times = deps->times, *tasks = deps->tasks;
+    void *accesses = deps->accesses, *states = deps->states;
+    void *times = deps->times, *tasks = deps->tasks;
     bool has_times = !deps->ops.is_small, has_tasks = has_times && deps->has_tasks;
     bool is_good = pwsp_memory_grow_little(memory, &accesses, &deps->access_capacity, needed,
                                            sizeof(pwsp_access)) &&
+                   pwsp_memory_grow_little(memory, &states, &deps->state_capacity, needed,
+                                           sizeof(pwsp_access_state)) &&
                    (!has_times || pwsp_memory_grow_little(memory, &times, &deps->time_capacity,
                                                           needed, sizeof(uint64_t))) &&
                    (!has_tasks || pwsp_memory_grow_little(memory, &tasks, &deps->task_capacity,
                                                           needed, sizeof(uint64_t)));
     deps->accesses = (pwsp_access *)accesses;
+    deps->states = (pwsp_access_state *)states;
     deps->times = (uint64_t *)times;
     deps->tasks = (uint64_t *)tasks;
-    deps->room = deps->access_capacity;
+    deps->room = pwsp_min_u64(deps->access_capacity, deps->state_capacity);
     deps->room = has_times ? pwsp_min_u64(deps->room, deps->time_capacity) : deps->room;
     deps->room = has_tasks ? pwsp_min_u64(deps->room, deps->task_capacity) : deps->room;
     return is_good;
@@ -21169,7 +21244,7 @@ PWSP_INTERNAL uint32_t pwsp_deps_place_new(pwsp_deps *deps) {
     if (needed >= UINT32_MAX || !pwsp_deps_grow(deps, needed)) {
         return 0;
     }
-    deps->accesses[needed - 1].flags = 0;  // it is in no list yet, which growing tables must see
+    deps->states[needed - 1].flags = 0;  // it is in no list yet, which growing tables must see
     deps->access_count = needed;
     deps->access_max = pwsp_max_u64(deps->access_max, needed);
     return (uint32_t)needed;
@@ -21224,7 +21299,7 @@ PWSP_INLINE void pwsp_deps_later(pwsp_deps *deps, uint32_t index) {
 }
 
 PWSP_INLINE void pwsp_deps_visit(pwsp_deps *deps, uint32_t index) {
-    PTOWSP_ASSERT(!(deps->accesses[index].flags & (PWSP_ACCESS_GONE | PWSP_ACCESS_FREE)));
+    PTOWSP_ASSERT(!(deps->states[index].flags & (PWSP_ACCESS_GONE | PWSP_ACCESS_FREE)));
     if (PWSP_UNLIKELY(deps->is_counted)) {
         const pwsp_token token = pwsp_deps_token(deps, index);
         pwsp_deps_note(deps, &token);
@@ -21239,43 +21314,43 @@ PWSP_INLINE void pwsp_deps_visit(pwsp_deps *deps, uint32_t index) {
 
 // Makes an access one of the task that is being added.
 PWSP_INLINE void pwsp_deps_set_token(pwsp_deps *deps, uint32_t index, const pwsp_token *token) {
-    PTOWSP_ASSERT(index < deps->access_count && !(deps->accesses[index].flags & PWSP_ACCESS_GONE));
+    PTOWSP_ASSERT(index < deps->access_count && !(deps->states[index].flags & PWSP_ACCESS_GONE));
     if (deps->ops.keep) {
         pwsp_token before = pwsp_deps_token(deps, index);
         deps->ops.keep(deps->ops.user, token);
         deps->ops.drop(deps->ops.user, &before);
     }
     pwsp_deps_put_token(deps, index, token);
-    deps->accesses[index].flags |= PWSP_ACCESS_OWN;
+    deps->states[index].flags |= PWSP_ACCESS_OWN;
 }
 
 // Does an access of another task stay a reader when a write covers it? If a later writer waits for
 // the write, it also waits for the reader, because the write did: by write-after-write, or by
 // write-after-read if the write reads as well.
 PWSP_INLINE bool pwsp_deps_stays_read(const pwsp_deps *deps, const pwsp_deps_query_state *query,
-                                      const pwsp_access *access) {
-    return (access->flags & PWSP_ACCESS_READ) && !query->is_read && deps->keeps_readers;
+                                      uint32_t flags) {
+    return (flags & PWSP_ACCESS_READ) && !query->is_read && deps->keeps_readers;
 }
 
 // A write covers an access: older accesses in it are not waited for any more, except those that
 // stay readers.
 PWSP_INLINE void pwsp_deps_cover(pwsp_deps *deps, const pwsp_deps_query_state *query,
                                  uint32_t index) {
-    pwsp_access *access = &deps->accesses[index];
-    if (access->flags & PWSP_ACCESS_OWN) {
+    const uint32_t flags = deps->states[index].flags;
+    if (flags & PWSP_ACCESS_OWN) {
         pwsp_deps_set_token(deps, index, query->token);
         return;
     }
-    bool stays_read = pwsp_deps_stays_read(deps, query, access);
-    bool is_loaded = deps->tensors[access->tensor].is_loaded;
-    bool stays_hidden = (access->flags & PWSP_ACCESS_WRITTEN) && is_loaded;
+    bool stays_read = pwsp_deps_stays_read(deps, query, flags);
+    bool is_loaded = deps->tensors[deps->accesses[index].tensor].is_loaded;
+    bool stays_hidden = (flags & PWSP_ACCESS_WRITTEN) && is_loaded;
     if (!stays_read && !stays_hidden) {
         pwsp_deps_drop(deps, index);
         return;
     }
     uint32_t lost = (stays_read ? 0 : PWSP_ACCESS_READ) | (is_loaded ? 0 : PWSP_ACCESS_WRITTEN);
     uint32_t gained = stays_hidden ? PWSP_ACCESS_HIDDEN : 0;
-    access->flags = (uint8_t)((access->flags & ~lost) | gained);
+    deps->states[index].flags = (uint16_t)((flags & ~lost) | gained);
 }
 
 // An access of the identical tile, which a new access may replace: a reader replaces another
@@ -21283,8 +21358,8 @@ PWSP_INLINE void pwsp_deps_cover(pwsp_deps *deps, const pwsp_deps_query_state *q
 // writer: its own, which may have been a read, or the first.
 PWSP_INLINE void pwsp_deps_meet_same(pwsp_deps *deps, pwsp_deps_query_state *query,
                                      uint32_t index) {
-    const pwsp_access *access = &deps->accesses[index];
-    bool is_written = (access->flags & PWSP_ACCESS_WRITTEN) != 0;
+    const uint32_t flags = deps->states[index].flags;
+    bool is_written = (flags & PWSP_ACCESS_WRITTEN) != 0;
     if (!query->supersedes) {
         bool is_first = query->same == 0 || index < query->same;
         bool can_merge = !is_written && !deps->is_counted;
@@ -21294,14 +21369,14 @@ PWSP_INLINE void pwsp_deps_meet_same(pwsp_deps *deps, pwsp_deps_query_state *que
     if (query->same == index + 1) {
         return;  // found in another cell with the same list
     }
-    bool is_own = (access->flags & PWSP_ACCESS_OWN) != 0;
-    bool is_for_loads = is_written && deps->tensors[access->tensor].is_loaded;
-    if (!is_own && (is_for_loads || pwsp_deps_stays_read(deps, query, access))) {
+    bool is_own = (flags & PWSP_ACCESS_OWN) != 0;
+    bool is_for_loads = is_written && deps->tensors[deps->accesses[index].tensor].is_loaded;
+    if (!is_own && (is_for_loads || pwsp_deps_stays_read(deps, query, flags))) {
         pwsp_deps_cover(deps, query, index);
         return;
     }
     if (query->same) {
-        bool is_same_own = (deps->accesses[query->same - 1].flags & PWSP_ACCESS_OWN) != 0;
+        bool is_same_own = (deps->states[query->same - 1].flags & PWSP_ACCESS_OWN) != 0;
         bool stays = is_same_own != is_own ? is_same_own : query->same - 1 < index;
         if (stays) {
             pwsp_deps_cover(deps, query, index);
@@ -21340,7 +21415,7 @@ PWSP_INLINE bool pwsp_deps_meet(pwsp_deps *deps, pwsp_deps_query_state *query, u
     if (PWSP_UNLIKELY(!is_equal) && !pwsp_deps_is_met(deps, query, access, &is_equal)) {
         return false;
     }
-    const uint32_t flags = access->flags;
+    const uint32_t flags = deps->states[index].flags;
     const bool is_read = (flags & PWSP_ACCESS_READ) != 0;
     const bool is_hidden = (flags & PWSP_ACCESS_HIDDEN) && !query->is_load;
     if (is_hidden && !is_read) {
@@ -21362,7 +21437,7 @@ PWSP_INLINE bool pwsp_deps_meet(pwsp_deps *deps, pwsp_deps_query_state *query, u
                pwsp_deps_is_within(deps, query->is_plain, &query->at, access)) {
         pwsp_deps_cover(deps, query, index);
     }
-    return (access->flags & PWSP_ACCESS_GONE) != 0;
+    return (deps->states[index].flags & PWSP_ACCESS_GONE) != 0;
 }
 
 // Visits all accesses of a cell, and removes the dead ones.
@@ -21373,8 +21448,8 @@ PWSP_INLINE void pwsp_deps_walk(pwsp_deps *deps, pwsp_deps_query_state *query, u
         const uint32_t index = (link & mask) - 1;
         if (((link ^ mark) & ~mask) == 0 && pwsp_deps_meet(deps, query, index)) {
             *at = deps->nexts[index];
-            deps->accesses[index].flags &= (uint8_t)~PWSP_ACCESS_LINKED;
-            pwsp_deps_left(deps, &deps->accesses[index]);
+            deps->states[index].flags &= (uint16_t)~PWSP_ACCESS_LINKED;
+            pwsp_deps_left(deps, index);
             pwsp_deps_drop(deps, index);
         } else {
             at = &deps->nexts[index];
@@ -21404,22 +21479,23 @@ PWSP_FORCE_INLINE void pwsp_deps_meet_grid(pwsp_deps *deps, pwsp_deps_query_stat
         query->page = pwsp_deps_page_find(deps, key / PWSP_DEPS_PAGE);
     }
     const bool is_written = (access & PWSP_TILE_WRITTEN) != 0;
-    const pwsp_deps_cell_at cell = deps->pages[query->page].cells[key % PWSP_DEPS_PAGE];
-    const bool has_written = cell.written && pwsp_deps_grid_is_alive(deps, cell.written - 1);
-    const bool has_read = cell.read && pwsp_deps_grid_is_alive(deps, cell.read - 1);
+    const uint32_t *slots = &deps->slots[pwsp_deps_grid_slot(query->page, key)];
+    const uint32_t written = slots[0], read = slots[1];
+    const bool has_written = written && pwsp_deps_grid_is_alive(deps, written - 1);
+    const bool has_read = read && pwsp_deps_grid_is_alive(deps, read - 1);
     if (has_written) {
-        pwsp_deps_later(deps, cell.written - 1);
+        pwsp_deps_later(deps, written - 1);
     }
     if (!is_written) {
-        query->same = has_read ? cell.read : 0;  // readers count as one
+        query->same = has_read ? read : 0;  // readers count as one
         return;
     }
-    query->same = has_written ? cell.written : has_read ? cell.read : 0;
+    query->same = has_written ? written : has_read ? read : 0;
     if (has_read) {
-        pwsp_deps_later(deps, cell.read - 1);
+        pwsp_deps_later(deps, read - 1);
         if (has_written) {  // one of them is enough for the writer
-            const uint32_t last = cell.read < cell.written ? cell.written : cell.read;
-            query->same = cell.read < cell.written ? cell.read : cell.written;
+            const uint32_t last = read < written ? written : read;
+            query->same = read < written ? read : written;
             pwsp_deps_grid_leave(deps, last - 1);
             pwsp_deps_drop(deps, last - 1);
         }
@@ -21461,22 +21537,19 @@ PWSP_FORCE_INLINE bool pwsp_deps_query_keys(pwsp_deps *deps, const uint64_t *key
 // An access of the task that is being added takes the place of an older one of its cell.
 PWSP_FORCE_INLINE void pwsp_deps_grid_take(pwsp_deps *deps, uint32_t index, uint32_t flags,
                                            const pwsp_token *token) {
-    pwsp_access *access = &deps->accesses[index];
+    pwsp_access_state *state = &deps->states[index];
     if (!(flags & PWSP_ACCESS_WRITTEN)) {
         if (token->time > deps->times[index]) {
             pwsp_deps_put_token(deps, index, token);
         }
         return;
     }
-    if (!(access->flags & PWSP_ACCESS_WRITTEN)) {
-        uint32_t *slot = pwsp_deps_grid_slot(deps, index);
-        pwsp_deps_cell_at *cell =
-            &deps->pages[access->cell].cells[access->place[0] % PWSP_DEPS_PAGE];
-        PTOWSP_ASSERT(cell->written == 0);
-        *slot = 0;
-        cell->written = index + 1;
+    if (!(state->flags & PWSP_ACCESS_WRITTEN)) {
+        PTOWSP_ASSERT(state->cell % 2 && deps->slots[state->cell - 1] == 0);
+        deps->slots[state->cell--] = 0;
+        deps->slots[state->cell] = index + 1;
     }
-    access->flags |= (uint8_t)flags;
+    state->flags |= (uint16_t)flags;
     pwsp_deps_put_token(deps, index, token);
 }
 
@@ -21488,7 +21561,7 @@ PWSP_FORCE_INLINE uint32_t pwsp_deps_add_grid(pwsp_deps *deps, pwsp_deps_query_s
                                               bool *out_is_full) {
     const uint32_t flags = access & (PWSP_ACCESS_READ | PWSP_ACCESS_WRITTEN), same = query->same;
     const uint64_t key = query->key, number = key / PWSP_DEPS_PAGE;
-    if (same && !(deps->accesses[same - 1].flags & PWSP_ACCESS_GONE)) {
+    if (same && !(deps->states[same - 1].flags & PWSP_ACCESS_GONE)) {
         pwsp_deps_grid_take(deps, same - 1, flags, token);
         return same;
     }
@@ -21502,8 +21575,8 @@ PWSP_FORCE_INLINE uint32_t pwsp_deps_add_grid(pwsp_deps *deps, pwsp_deps_query_s
             return 0;
         }
     }
-    uint32_t *slot = pwsp_deps_page_slot(deps, query->page, key, flags);
-    if (PWSP_UNLIKELY(*slot)) {
+    const uint32_t slot = pwsp_deps_grid_slot(query->page, key) + !(flags & PWSP_ACCESS_WRITTEN);
+    if (PWSP_UNLIKELY(deps->slots[slot])) {
         *out_is_full = true;
         return 0;
     }
@@ -21511,16 +21584,14 @@ PWSP_FORCE_INLINE uint32_t pwsp_deps_add_grid(pwsp_deps *deps, pwsp_deps_query_s
     if (PWSP_UNLIKELY(place == 0)) {
         return 0;
     }
-    pwsp_access *at = &deps->accesses[place - 1];
-    memcpy(at->place, &key, sizeof key);
-    at->tensor = (uint32_t)(key >> 32);
-    at->cell = query->page;
-    at->flags = (uint8_t)(flags | PWSP_ACCESS_LINKED | PWSP_ACCESS_GRID);
+    pwsp_access_state *state = &deps->states[place - 1];
+    state->cell = slot;
+    state->flags = (uint16_t)(flags | PWSP_ACCESS_LINKED | PWSP_ACCESS_GRID);
     deps->times[place - 1] = token->time;
     if (deps->has_tasks) {
         deps->tasks[place - 1] = token->task;
     }
-    *slot = place;
+    deps->slots[slot] = place;
     deps->pages[query->page].count++;
     return place;
 }
@@ -21651,7 +21722,7 @@ static void pwsp_deps_walk_wides(pwsp_deps *deps, pwsp_deps_query_state *query, 
         uint32_t index = pwsp_deps_linked(deps, *at);
         if (pwsp_deps_meet(deps, query, index)) {
             *at = deps->nexts[index];
-            deps->accesses[index].flags &= (uint8_t)~PWSP_ACCESS_LINKED;
+            deps->states[index].flags &= (uint16_t)~PWSP_ACCESS_LINKED;
             pwsp_deps_drop(deps, index);
         } else {
             at = &deps->nexts[index];
@@ -21664,7 +21735,7 @@ static void pwsp_deps_meet_all(pwsp_deps *deps, pwsp_deps_query_state *query) {
     for (uint32_t i = 0; i < deps->access_count; i++) {
         if (pwsp_deps_is_dead(deps, i)) {
             dead++;
-        } else {
+        } else if (!(deps->states[i].flags & PWSP_ACCESS_GRID)) {  // of other tensors
             pwsp_deps_meet(deps, query, i);
         }
     }
@@ -21859,7 +21930,7 @@ PWSP_INTERNAL void pwsp_deps_query_loads(pwsp_deps *deps, const pwsp_tile_at *ti
 
 // A reader of a tile that other tasks also only read: they count as one.
 static void pwsp_deps_merge(pwsp_deps *deps, uint32_t index, const pwsp_token *token) {
-    PTOWSP_ASSERT(index < deps->access_count && !(deps->accesses[index].flags & PWSP_ACCESS_GONE));
+    PTOWSP_ASSERT(index < deps->access_count && !(deps->states[index].flags & PWSP_ACCESS_GONE));
     pwsp_token merged = pwsp_deps_token(deps, index);
     if (deps->ops.merge) {
         deps->ops.merge(deps->ops.user, &merged, token);
@@ -21867,7 +21938,7 @@ static void pwsp_deps_merge(pwsp_deps *deps, uint32_t index, const pwsp_token *t
         merged = *token;
     }
     pwsp_deps_put_token(deps, index, &merged);
-    deps->accesses[index].flags |= PWSP_ACCESS_OWN;
+    deps->states[index].flags |= PWSP_ACCESS_OWN;
 }
 
 // Looks for accesses that a new one takes over or covers, where the query of its task could not yet
@@ -21891,14 +21962,14 @@ static uint32_t pwsp_deps_find_same(pwsp_deps *deps, const pwsp_tile_at *at,
 // An access of the task that is being added takes the place of an older one.
 static void pwsp_deps_take_over(pwsp_deps *deps, uint32_t index, uint32_t flags,
                                 const pwsp_token *token) {
-    pwsp_access *found = &deps->accesses[index];
+    pwsp_access_state *found = &deps->states[index];
     if (!(flags & PWSP_ACCESS_WRITTEN)) {
         pwsp_deps_merge(deps, index, token);
         return;
     }
-    uint8_t own = found->flags & PWSP_ACCESS_OWN ? found->flags & PWSP_ACCESS_READ : 0;
+    uint32_t own = found->flags & PWSP_ACCESS_OWN ? found->flags & PWSP_ACCESS_READ : 0;
     found->flags =
-        (uint8_t)((found->flags & ~(PWSP_ACCESS_READ | PWSP_ACCESS_WRITTEN)) | own | flags);
+        (uint16_t)((found->flags & ~(PWSP_ACCESS_READ | PWSP_ACCESS_WRITTEN)) | own | flags);
     pwsp_deps_set_token(deps, index, token);
 }
 
@@ -21912,7 +21983,7 @@ PWSP_FORCE_INLINE uint32_t pwsp_deps_add_one(pwsp_deps *deps, const pwsp_tile_at
         same = pwsp_deps_find_same(deps, at, token);
     }
     PTOWSP_ASSERT(same <= deps->access_count);
-    if (same && !(deps->accesses[same - 1].flags & PWSP_ACCESS_GONE)) {
+    if (same && !(deps->states[same - 1].flags & PWSP_ACCESS_GONE)) {
         pwsp_deps_take_over(deps, same - 1, flags, token);
         return same;
     }
@@ -21926,7 +21997,8 @@ PWSP_FORCE_INLINE uint32_t pwsp_deps_add_one(pwsp_deps *deps, const pwsp_tile_at
     } else {
         pwsp_deps_access(deps, at, access);
     }
-    access->flags = (uint8_t)(flags | PWSP_ACCESS_OWN);
+    deps->states[place - 1].level = 0;
+    deps->states[place - 1].flags = (uint16_t)(flags | PWSP_ACCESS_OWN);
     pwsp_deps_put_token(deps, place - 1, token);
     if (deps->ops.keep) {
         deps->ops.keep(deps->ops.user, token);
@@ -21962,7 +22034,7 @@ PWSP_FORCE_INLINE uint32_t pwsp_deps_add_tile(pwsp_deps *deps, const pwsp_tile_a
 static void pwsp_deps_disown(pwsp_deps *deps, uint32_t first, uint32_t count) {
     for (uint32_t i = first; i < count; i++) {
         if (deps->same[i]) {
-            deps->accesses[deps->same[i] - 1].flags &= (uint8_t)~PWSP_ACCESS_OWN;
+            deps->states[deps->same[i] - 1].flags &= (uint16_t)~PWSP_ACCESS_OWN;
         }
     }
 }
@@ -22110,6 +22182,8 @@ PWSP_INTERNAL void pwsp_deps_free(pwsp_deps *deps) {
     pwsp_deps_free_tiles(deps);
     pwsp_memory_free(deps->memory, deps->accesses,
                      (size_t)deps->access_capacity * sizeof(pwsp_access));
+    pwsp_memory_free(deps->memory, deps->states,
+                     (size_t)deps->state_capacity * sizeof(pwsp_access_state));
     pwsp_memory_free(deps->memory, deps->nexts, (size_t)deps->next_capacity * sizeof(uint32_t));
     pwsp_memory_free(deps->memory, deps->times, (size_t)deps->time_capacity * sizeof(uint64_t));
     pwsp_memory_free(deps->memory, deps->tasks, (size_t)deps->task_capacity * sizeof(uint64_t));
@@ -22126,6 +22200,7 @@ PWSP_INTERNAL size_t pwsp_deps_bytes(const pwsp_deps *deps) {
     return ((size_t)deps->tensor_count + 1) * (sizeof(pwsp_deps_tensor) + 2 * sizeof(uint32_t)) +
            deps->same_count * sizeof(uint32_t) + deps->query_count * sizeof(pwsp_deps_query_state) +
            (size_t)deps->access_capacity * sizeof(pwsp_access) +
+           (size_t)deps->state_capacity * sizeof(pwsp_access_state) +
            (size_t)deps->next_capacity * sizeof(uint32_t) +
            (size_t)(deps->time_capacity + deps->task_capacity) * sizeof(uint64_t) +
            (size_t)deps->level_capacity * sizeof(pwsp_deps_level) +
@@ -59723,6 +59798,13 @@ typedef struct pwsp_source {
     uint32_t step;
 } pwsp_source;
 
+// An argument of the task that changes from one iteration to the next. The others are those of the task
+// before the stretch.
+typedef struct pwsp_stretch_arg {
+    uint64_t *to;
+    pwsp_source from;
+} pwsp_stretch_arg;
+
 typedef struct pwsp_stretch_view {
     const pwsp_tile_view *view;
     const pwsp_bound_tensor *tensor;
@@ -59734,10 +59816,11 @@ typedef struct pwsp_stretch {
     uint64_t count;  // iterations, behind the present one
     uint64_t first;  // the variable of the first; of a sparse loop, the entry
     const pwsp_loop *loop;
-    const pwsp_array *indices;          // of a sparse loop, or NULL
-    uint64_t *variable, *entry, *args;  // cells
-    uint32_t axis_count, scalar_count, view_count;
-    pwsp_source codes[PTOWSP_TASK_AXIS_MAX + PTOWSP_TASK_SCALAR_MAX];
+    const pwsp_array *indices;   // of a sparse loop, or NULL
+    uint64_t *variable, *entry;  // cells
+    uint64_t *sizes;             // the arguments of the tiles' valid sizes
+    uint32_t view_count, arg_count;
+    pwsp_stretch_arg args[PTOWSP_TASK_AXIS_MAX + PTOWSP_TASK_SCALAR_MAX];
     pwsp_source dispatch, priority, stream;
     pwsp_stretch_view views[PTOWSP_TASK_TILE_MAX];
     bool is_fixed;  // all are, and without memory: tiles differ in their matrices alone
@@ -59789,32 +59872,19 @@ PWSP_FORCE_INLINE void pwsp_stretch_tile(pwsp_expander *x, const pwsp_stretch_vi
 // out, for a stretch that is fixed.
 PWSP_FORCE_INLINE void pwsp_stretch_step(pwsp_expander *x, const pwsp_stretch *stretch, uint64_t at,
                                          uint64_t i, bool has_tiles) {
-    const uint32_t axis_count = stretch->axis_count, scalar_count = stretch->scalar_count;
-    const uint32_t view_count = stretch->view_count;
-    uint64_t *args = stretch->args;
     *stretch->variable = at;
     if (stretch->indices) {
         *stretch->entry = at;
         *stretch->variable = pwsp_array_at(stretch->indices, at);
     }
-    // Without views scalars follow the axes.
-    const uint32_t first_count = view_count ? axis_count : axis_count + scalar_count;
-    for (uint32_t j = 0; j < first_count; j++) {
-        *args++ = pwsp_source_value(stretch->codes[j], i);
+    const pwsp_stretch_arg *end = stretch->args + stretch->arg_count;
+    for (const pwsp_stretch_arg *arg = stretch->args; arg != end; arg++) {
+        *arg->to = pwsp_source_value(arg->from, i);
     }
-    if (view_count == 0) {
-        return;
-    }
-    if (!has_tiles) {
-        args += 2 * view_count;
-    }
-    for (uint32_t j = 0; has_tiles && j < view_count; j++) {
+    for (uint32_t j = 0; has_tiles && j < stretch->view_count; j++) {
         pwsp_stretch_tile(x, &stretch->views[j], i, j);
-        *args++ = x->tiles_at[j].rows;
-        *args++ = x->tiles_at[j].cols;
-    }
-    for (uint32_t j = 0; j < scalar_count; j++) {
-        *args++ = pwsp_source_value(stretch->codes[axis_count + j], i);
+        stretch->sizes[2 * j] = x->tiles_at[j].rows;
+        stretch->sizes[2 * j + 1] = x->tiles_at[j].cols;
     }
 }
 
@@ -59855,14 +59925,13 @@ static bool pwsp_stretch_is_within(const pwsp_stretch *stretch, pwsp_source sour
     if (source.at == stretch->variable) {
         return false;
     }
-    uint64_t outside = 0;
+    uint64_t largest = 0;  // those before low are large, too: sizes are below 2^63
     const uint64_t count = source.step ? stretch->count : 1;
+#pragma GCC unroll 4
     for (uint64_t i = 0; i < count; i++) {
-        const uint64_t value = source.at[i] - low;
-        outside |=
-            value | (size - 1 - value);  // sizes are below 2^63: the sign of one or the other
+        largest = pwsp_max_u64(largest, source.at[i] - low);
     }
-    return outside >> 63 == 0;
+    return largest < size;
 }
 
 // A view whose tiles all lie within its tensor; false if that is not known.
@@ -59893,6 +59962,24 @@ static bool pwsp_stretch_begin_view(const pwsp_expander *x, const pwsp_stretch *
     return is_good;
 }
 
+// Finds the arguments that change: axes, and scalars behind the valid sizes. False if one is not known.
+static bool pwsp_stretch_begin_args(const pwsp_expander *x, pwsp_stretch *stretch) {
+    const pwsp_task_op *task = x->task_op;
+    const pwsp_code *codes = PWSP_PROGRAM_AT(x->program, codes, pwsp_code, task->first_code);
+    uint64_t *args = x->cells + x->program->first_arg;
+    stretch->arg_count = 0;
+    for (uint32_t i = 0; i < task->axis_count + task->scalar_count; i++) {
+        pwsp_stretch_arg *arg = &stretch->args[stretch->arg_count];
+        if (!pwsp_stretch_source(x, stretch->loop, &codes[i], &arg->from)) {
+            return false;
+        }
+        arg->to = args + (i < task->axis_count ? i : i + 2 * task->view_count);
+        stretch->arg_count +=
+            arg->from.step || arg->from.at == stretch->variable || arg->from.at == stretch->entry;
+    }
+    return true;
+}
+
 PWSP_INTERNAL bool pwsp_stretch_begin(pwsp_expander *x, pwsp_stretch *stretch) {
     const pwsp_op *end = &x->ops[x->next_op];
     const pwsp_task_op *task = x->task_op;
@@ -59912,18 +59999,13 @@ PWSP_INTERNAL bool pwsp_stretch_begin(pwsp_expander *x, pwsp_stretch *stretch) {
     stretch->indices = loop->axis_kind == PWSP_AXIS_SPARSE ? &x->csrs[loop->csr].indices : NULL;
     stretch->variable = &x->cells[loop->cell];
     stretch->entry = &x->cells[loop->entry];
-    stretch->args = x->cells + x->program->first_arg;
-    stretch->axis_count = task->axis_count;
-    stretch->scalar_count = task->scalar_count;
+    stretch->sizes = x->cells + x->program->first_arg + task->axis_count;
     stretch->view_count = task->view_count;
     stretch->is_fixed = true;
     bool is_good = pwsp_stretch_source(x, loop, &task->dispatch, &stretch->dispatch) &&
                    pwsp_stretch_source(x, loop, &task->priority, &stretch->priority) &&
                    pwsp_stretch_source(x, loop, &task->stream, &stretch->stream);
-    const pwsp_code *codes = PWSP_PROGRAM_AT(x->program, codes, pwsp_code, task->first_code);
-    for (uint32_t i = 0; is_good && i < task->axis_count + task->scalar_count; i++) {
-        is_good = pwsp_stretch_source(x, loop, &codes[i], &stretch->codes[i]);
-    }
+    is_good = is_good && pwsp_stretch_begin_args(x, stretch);
     const pwsp_tile_view *views =
         PWSP_PROGRAM_AT(x->program, views, pwsp_tile_view, task->first_view);
     for (uint32_t i = 0; is_good && i < task->view_count; i++) {
@@ -61229,9 +61311,13 @@ PWSP_INTERNAL void pwsp_sim_dispatch_batch(pwsp_sim *sim, uint32_t pool_index, c
     const uint32_t first = pool->first, lane_count = pool->count;
     if (sim->lane_rule == PWSP_LANE_IN_TURN) {
         uint32_t next = pool->next;
-        for (uint32_t i = 0; i < count; i++) {
-            out_lanes[i] = first + next;
-            next = next + 1 == lane_count ? 0 : next + 1;
+        for (uint32_t i = 0; i < count;) {
+            const uint32_t left = count - i, round = lane_count - next;
+            const uint32_t end = i + (left < round ? left : round);
+            for (next += first; i < end; i++) {
+                out_lanes[i] = next++;
+            }
+            next = next - first == lane_count ? 0 : next - first;
         }
         pool->next = next;
         return;
@@ -61341,26 +61427,162 @@ const char *ptowsp_stall_name(ptowsp_stall stall) {
 }
 
 // =================================================================================================
+// src/time/tournament.h
+// =================================================================================================
+
+// Which of many lanes ends first, by a tournament over one end of each:
+//
+//      winner:        (12, lane 2)
+//                (15, lane 0)      (12, lane 2)           a lane's new end replays the games on the
+//      ends:    15        21      12        40            way up from it, and no others
+//
+// A player is one number, so that a game is one minimum, and of equal ends the lowest lane's wins:
+// (end - base) << lane_bits | lane. Ends too far from base for that all play as the largest number but
+// NONE, which is the player of a lane without an end. When such a player wins, the owner of the ends
+// moves base up to the earliest one and makes all players anew. So it does for an end before base.
+
+#ifndef PWSP_TOURNAMENT_H
+#define PWSP_TOURNAMENT_H
+
+typedef struct pwsp_tournament {
+    uint64_t *games;  // [1] is the winner; lane i plays at [2^lane_bits + i]
+    uint64_t base;
+    uint32_t lane_count;
+    uint32_t lane_bits;
+} pwsp_tournament;
+
+#define PWSP_PLAYER_NONE UINT64_MAX
+
+// Makes room for lane_count lanes, all without ends. False when memory is out.
+PWSP_INTERNAL bool pwsp_tournament_init(pwsp_tournament *tournament, const pwsp_memory *memory,
+                                        uint32_t lane_count);
+PWSP_INTERNAL void pwsp_tournament_clear(pwsp_tournament *tournament);
+PWSP_INTERNAL void pwsp_tournament_free(pwsp_tournament *tournament, const pwsp_memory *memory);
+PWSP_INTERNAL size_t pwsp_tournament_bytes(const pwsp_tournament *tournament);
+
+// Plays all games of 2^bits players that stand at their places, and returns the winner.
+PWSP_INLINE uint64_t pwsp_games_play(uint64_t *games, uint32_t bits) {
+    for (uint32_t i = (1u << bits) - 1; i > 0; i--) {
+        games[i] = pwsp_min_u64(games[2 * i], games[2 * i + 1]);
+    }
+    return games[1];
+}
+
+// Replays the games of a lane with a new player, and returns the winner. The usual games stand one behind
+// the other: with a constant number of bits nothing else is left.
+PWSP_FORCE_INLINE uint64_t pwsp_games_replay(uint64_t *games, uint32_t bits, uint32_t lane,
+                                             uint64_t player) {
+    uint32_t i = (1u << bits) + lane;
+#define PWSP_GAME                                                                                  \
+    games[i] = player;                                                                             \
+    player = pwsp_min_u64(games[i ^ 1], player);                                                   \
+    i >>= 1;
+    for (; PWSP_UNLIKELY(bits > 6); bits--) {
+        PWSP_GAME
+    }
+    switch (bits) {
+    case 6: PWSP_GAME __attribute__((fallthrough));
+    case 5: PWSP_GAME __attribute__((fallthrough));
+    case 4: PWSP_GAME __attribute__((fallthrough));
+    case 3: PWSP_GAME __attribute__((fallthrough));
+    case 2: PWSP_GAME __attribute__((fallthrough));
+    default: PWSP_GAME
+    }
+#undef PWSP_GAME
+    games[1] = player;
+    return player;
+}
+
+PWSP_FORCE_INLINE uint64_t pwsp_tournament_winner(const pwsp_tournament *tournament) {
+    return tournament->games[1];
+}
+
+PWSP_FORCE_INLINE uint64_t pwsp_tournament_far(const pwsp_tournament *tournament) {
+    return (UINT64_MAX >> tournament->lane_bits) - 1;
+}
+
+PWSP_FORCE_INLINE uint64_t pwsp_tournament_player(const pwsp_tournament *tournament, uint32_t lane,
+                                                  uint64_t end) {
+    const uint64_t far = pwsp_tournament_far(tournament);
+    return pwsp_min_u64(end - tournament->base, far) << tournament->lane_bits | lane;
+}
+
+PWSP_FORCE_INLINE uint32_t pwsp_tournament_lane(const pwsp_tournament *tournament,
+                                                uint64_t player) {
+    return (uint32_t)player & ((1u << tournament->lane_bits) - 1);
+}
+
+// The end of a player that is not far; UINT64_MAX of NONE.
+PWSP_FORCE_INLINE uint64_t pwsp_tournament_end(const pwsp_tournament *tournament, uint64_t player) {
+    return player == PWSP_PLAYER_NONE ? UINT64_MAX
+                                      : (player >> tournament->lane_bits) + tournament->base;
+}
+
+// Replays the games of a lane, and returns the winner. *out_is_far: it is too far, and base has to move.
+PWSP_FORCE_INLINE uint64_t pwsp_tournament_replay(pwsp_tournament *tournament, uint32_t lane,
+                                                  uint64_t player, bool *out_is_far) {
+    const uint64_t winner =
+        pwsp_games_replay(tournament->games, tournament->lane_bits, lane, player);
+    *out_is_far = winner >> tournament->lane_bits == pwsp_tournament_far(tournament);
+    return winner;
+}
+
+#endif
+
+// =================================================================================================
+// src/time/tournament.c
+// =================================================================================================
+
+// Memory of a tournament.
+
+static size_t pwsp_games_bytes(const pwsp_tournament *tournament) {
+    return (sizeof(uint64_t) * 2) << tournament->lane_bits;
+}
+
+PWSP_INTERNAL void pwsp_tournament_clear(pwsp_tournament *tournament) {
+    memset(tournament->games, 0xff, pwsp_games_bytes(tournament));  // all NONE
+    tournament->base = 0;
+}
+
+PWSP_INTERNAL bool pwsp_tournament_init(pwsp_tournament *tournament, const pwsp_memory *memory,
+                                        uint32_t lane_count) {
+    memset(tournament, 0, sizeof *tournament);
+    tournament->lane_count = lane_count;
+    tournament->lane_bits = 1;
+    while (UINT64_C(1) << tournament->lane_bits < lane_count) {
+        tournament->lane_bits++;
+    }
+    tournament->games = (uint64_t *)pwsp_memory_alloc(memory, pwsp_games_bytes(tournament));
+    if (tournament->games) {
+        pwsp_tournament_clear(tournament);
+    }
+    return tournament->games != NULL;
+}
+
+PWSP_INTERNAL void pwsp_tournament_free(pwsp_tournament *tournament, const pwsp_memory *memory) {
+    pwsp_memory_free(memory, tournament->games,
+                     tournament->games ? pwsp_games_bytes(tournament) : 0);
+    memset(tournament, 0, sizeof *tournament);
+}
+
+PWSP_INTERNAL size_t pwsp_tournament_bytes(const pwsp_tournament *tournament) {
+    return pwsp_games_bytes(tournament);
+}
+
+// =================================================================================================
 // src/time/window.h
 // =================================================================================================
 
 // The tasks in flight, and the one that ends first.
 //
 // Tasks of one lane end in the order of their issue, so each lane's ends are a queue, and the
-// earliest end of all is at one of the heads. A tournament over the heads finds it:
+// earliest end of all is at one of the heads, which a tournament finds:
 //
-//      winner:        (12, lane 2)
-//                (15, lane 0)      (12, lane 2)           taking the winner replays the games on
-//      heads:   15        21      12        40            the way up from its lane
+//      heads:   15        21      12        40
 //      queues:  15 18 30  21 33   12 19 60  40
 //
 // A binary heap of all tasks in flight costs log2(window) unpredictable swaps for each task
-// instead.
-//
-// A player is one number, so that a game is one minimum: (end - base) << lane_bits | lane. Ends too
-// far from base for that all play as the largest number. When such a player wins, base moves up to
-// the earliest end and all players are rebuilt. The same happens when a task ends before base:
-// the clock may be far behind the earliest end.
+// instead. The tournament's base moves up when the clock is far behind the earliest end.
 
 #ifndef PWSP_WINDOW_H
 #define PWSP_WINDOW_H
@@ -61373,23 +61595,17 @@ typedef struct pwsp_flight {
 // Tasks of one lane, in a ring of their ends, and one of the tasks if these are kept.
 typedef struct pwsp_flight_queue {
     uint64_t *ring, *tasks;
-    uint64_t second;    // the player behind the head's, or EMPTY
+    uint64_t second;    // the player behind the head's, or NONE
     uint32_t capacity;  // a power of two, or 0
     uint32_t head, count;
 } pwsp_flight_queue;
 
 typedef struct pwsp_window {
-    pwsp_flight_queue *queues;  // by lane
-    uint64_t *games;            // [1] is the winner; lane i plays at [leaf_count + i]
-    uint64_t base;
-    uint32_t lane_count;
-    uint32_t leaf_count;  // a power of two
-    uint32_t lane_bits;   // log2(leaf_count)
-    uint64_t count;       // tasks in flight
-    bool has_tasks;       // else they are not kept
+    pwsp_flight_queue *queues;   // by lane
+    pwsp_tournament tournament;  // of their heads
+    uint64_t count;              // tasks in flight
+    bool has_tasks;              // else they are not kept
 } pwsp_window;
-
-#define PWSP_WINDOW_EMPTY UINT64_MAX  // the player of a lane without tasks
 
 // Makes room for lane_count lanes, all empty. False when memory is out.
 PWSP_INTERNAL bool pwsp_window_init(pwsp_window *window, const pwsp_memory *memory,
@@ -61408,49 +61624,15 @@ PWSP_INTERNAL uint64_t pwsp_window_rebuild(pwsp_window *window, uint64_t base);
 // The same with the earliest end for a base.
 PWSP_INTERNAL uint64_t pwsp_window_rebase(pwsp_window *window);
 
-// The largest player except EMPTY stands for ends too far from base.
-PWSP_FORCE_INLINE uint64_t pwsp_window_far(const pwsp_window *window) {
-    return (UINT64_MAX >> window->lane_bits) - 1;
-}
-
-PWSP_FORCE_INLINE uint64_t pwsp_window_player(const pwsp_window *window, uint32_t lane,
-                                              uint64_t end) {
-    uint64_t distance = pwsp_min_u64(end - window->base, pwsp_window_far(window));
-    return distance << window->lane_bits | lane;
-}
-
-PWSP_FORCE_INLINE uint32_t pwsp_window_lane(const pwsp_window *window, uint64_t player) {
-    return (uint32_t)player & (window->leaf_count - 1);
-}
-
-// The end of a player that is neither EMPTY nor far.
-PWSP_FORCE_INLINE uint64_t pwsp_window_end(const pwsp_window *window, uint64_t player) {
-    return (player >> window->lane_bits) + window->base;
-}
-
 // Replays the games of a lane with a new player, and returns the winner.
 PWSP_FORCE_INLINE uint64_t pwsp_window_replay(pwsp_window *window, uint32_t lane, uint64_t player) {
-    uint64_t *games = window->games;
-    uint64_t best = player;
-    uint32_t i = window->leaf_count + lane;
-    games[i] = best;
-    while (i > 1) {
-        uint64_t other = games[i ^ 1];
-        best = other < best ? other : best;
-        i >>= 1;
-        games[i] = best;
-    }
-    bool is_far = best >> window->lane_bits == pwsp_window_far(window);
-    return PWSP_UNLIKELY(is_far) ? pwsp_window_rebase(window) : best;
-}
-
-// The earliest end of a winner; UINT64_MAX when nothing is in flight.
-PWSP_FORCE_INLINE uint64_t pwsp_window_winner_end(const pwsp_window *window, uint64_t winner) {
-    return winner == PWSP_WINDOW_EMPTY ? UINT64_MAX : pwsp_window_end(window, winner);
+    bool is_far;
+    const uint64_t winner = pwsp_tournament_replay(&window->tournament, lane, player, &is_far);
+    return PWSP_UNLIKELY(is_far) ? pwsp_window_rebase(window) : winner;
 }
 
 PWSP_INLINE uint64_t pwsp_window_first_end(const pwsp_window *window) {
-    return pwsp_window_winner_end(window, window->games[1]);
+    return pwsp_tournament_end(&window->tournament, pwsp_tournament_winner(&window->tournament));
 }
 
 // Adds a task to its lane's ring; *out_before is how many are before it. False when memory is out.
@@ -61475,12 +61657,13 @@ PWSP_FORCE_INLINE bool pwsp_window_push_after(pwsp_window *window, const pwsp_me
     if (!pwsp_window_append(window, memory, lane, end, &before)) {
         return false;
     }
-    if (PWSP_UNLIKELY(end < window->base)) {
+    const uint64_t player = pwsp_tournament_player(&window->tournament, lane, end);
+    if (PWSP_UNLIKELY(end < window->tournament.base)) {
         *winner = pwsp_window_rebase(window);
     } else if (before == 0) {
-        *winner = pwsp_window_replay(window, lane, pwsp_window_player(window, lane, end));
+        *winner = pwsp_window_replay(window, lane, player);
     } else if (before == 1) {
-        window->queues[lane].second = pwsp_window_player(window, lane, end);
+        window->queues[lane].second = player;
     }
     return true;
 }
@@ -61490,16 +61673,17 @@ PWSP_FORCE_INLINE uint64_t pwsp_window_take(pwsp_window *window, uint32_t lane) 
     pwsp_flight_queue *queue = &window->queues[lane];
     const uint64_t player = queue->second;
     const uint32_t mask = queue->capacity - 1, head = queue->head + 1, count = queue->count - 1;
-    const uint64_t third = pwsp_window_player(window, lane, queue->ring[(head + 1) & mask]);
+    const uint64_t third =
+        pwsp_tournament_player(&window->tournament, lane, queue->ring[(head + 1) & mask]);
     queue->count = count;
     queue->head = head & mask;
-    queue->second = count > 1 ? third : PWSP_WINDOW_EMPTY;  // no branch: it would be a guess
+    queue->second = count > 1 ? third : PWSP_PLAYER_NONE;  // no branch: it would be a guess
     return player;
 }
 
 // Takes the winner, which the caller counts, and returns the next one.
 PWSP_FORCE_INLINE uint64_t pwsp_window_pop_first(pwsp_window *window, uint64_t winner) {
-    const uint32_t lane = pwsp_window_lane(window, winner);
+    const uint32_t lane = pwsp_tournament_lane(&window->tournament, winner);
     return pwsp_window_replay(window, lane, pwsp_window_take(window, lane));
 }
 
@@ -61519,9 +61703,9 @@ PWSP_INLINE bool pwsp_window_push(pwsp_window *window, const pwsp_memory *memory
 
 // Takes the task that ends first; NO_INDEX if tasks are not kept. Requires that there is one.
 PWSP_INLINE pwsp_flight pwsp_window_pop(pwsp_window *window, uint32_t *out_lane) {
-    uint64_t winner = window->games[1];
-    PTOWSP_ASSERT(window->count > 0 && winner != PWSP_WINDOW_EMPTY);
-    *out_lane = pwsp_window_lane(window, winner);
+    const uint64_t winner = pwsp_tournament_winner(&window->tournament);
+    PTOWSP_ASSERT(window->count > 0 && winner != PWSP_PLAYER_NONE);
+    *out_lane = pwsp_tournament_lane(&window->tournament, winner);
     const pwsp_flight_queue *queue = &window->queues[*out_lane];
     pwsp_flight flight = {queue->ring[queue->head],
                           window->has_tasks ? queue->tasks[queue->head] : PTOWSP_NO_INDEX};
@@ -61568,60 +61752,51 @@ static void pwsp_window_free_rings(pwsp_flight_queue *queue, const pwsp_memory *
 
 PWSP_INTERNAL void pwsp_window_clear(pwsp_window *window, const pwsp_memory *memory,
                                      bool has_tasks) {
-    for (uint32_t i = 0; i < window->lane_count; i++) {
+    for (uint32_t i = 0; i < window->tournament.lane_count; i++) {
         if (has_tasks && !window->queues[i].tasks) {
             pwsp_window_free_rings(&window->queues[i], memory);  // it has no room for tasks
         }
     }
     window->has_tasks = has_tasks;
-    for (uint32_t i = 0; i < window->lane_count; i++) {
+    for (uint32_t i = 0; i < window->tournament.lane_count; i++) {
         window->queues[i].head = pwsp_window_start(i, window->queues[i].capacity);
         window->queues[i].count = 0;
-        window->queues[i].second = PWSP_WINDOW_EMPTY;
+        window->queues[i].second = PWSP_PLAYER_NONE;
     }
-    for (uint32_t i = 0; i < 2 * window->leaf_count; i++) {
-        window->games[i] = PWSP_WINDOW_EMPTY;
-    }
-    window->base = 0;
+    pwsp_tournament_clear(&window->tournament);
     window->count = 0;
 }
 
 PWSP_INTERNAL bool pwsp_window_init(pwsp_window *window, const pwsp_memory *memory,
                                     uint32_t lane_count) {
     memset(window, 0, sizeof *window);
-    window->lane_count = lane_count;
-    window->leaf_count = 2;
-    window->lane_bits = 1;
-    while (window->leaf_count < lane_count) {
-        window->leaf_count *= 2;
-        window->lane_bits++;
-    }
     window->queues =
         (pwsp_flight_queue *)pwsp_memory_alloc(memory, lane_count * sizeof(pwsp_flight_queue));
-    window->games =
-        (uint64_t *)pwsp_memory_alloc(memory, 2 * (size_t)window->leaf_count * sizeof(uint64_t));
-    if (!window->queues || !window->games) {
+    if (window->queues) {
+        memset(window->queues, 0, lane_count * sizeof(pwsp_flight_queue));
+    }
+    if (!pwsp_tournament_init(&window->tournament, memory, lane_count) || !window->queues) {
         pwsp_window_free(window, memory);
         return false;
     }
-    memset(window->queues, 0, lane_count * sizeof(pwsp_flight_queue));
     pwsp_window_clear(window, memory, true);
     return true;
 }
 
 PWSP_INTERNAL void pwsp_window_free(pwsp_window *window, const pwsp_memory *memory) {
-    for (uint32_t i = 0; window->queues && window->games && i < window->lane_count; i++) {
+    const uint32_t lane_count = window->tournament.lane_count;
+    for (uint32_t i = 0; window->queues && i < lane_count; i++) {
         pwsp_window_free_rings(&window->queues[i], memory);
     }
-    pwsp_memory_free(memory, window->queues, window->lane_count * sizeof(pwsp_flight_queue));
-    pwsp_memory_free(memory, window->games, 2 * (size_t)window->leaf_count * sizeof(uint64_t));
+    pwsp_memory_free(memory, window->queues, lane_count * sizeof(pwsp_flight_queue));
+    pwsp_tournament_free(&window->tournament, memory);
     memset(window, 0, sizeof *window);
 }
 
 PWSP_INTERNAL size_t pwsp_window_bytes(const pwsp_window *window) {
-    size_t bytes = window->lane_count * sizeof(pwsp_flight_queue) +
-                   2 * (size_t)window->leaf_count * sizeof(uint64_t);
-    for (uint32_t i = 0; i < window->lane_count; i++) {
+    size_t bytes = window->tournament.lane_count * sizeof(pwsp_flight_queue) +
+                   pwsp_tournament_bytes(&window->tournament);
+    for (uint32_t i = 0; i < window->tournament.lane_count; i++) {
         const pwsp_flight_queue *queue = &window->queues[i];
         bytes += (queue->tasks ? 2 : 1) * pwsp_window_ring_bytes(queue);
     }
@@ -61629,7 +61804,7 @@ PWSP_INTERNAL size_t pwsp_window_bytes(const pwsp_window *window) {
 }
 
 PWSP_INTERNAL bool pwsp_window_grow(pwsp_window *window, const pwsp_memory *memory, uint32_t lane) {
-    PTOWSP_ASSERT(lane < window->lane_count);
+    PTOWSP_ASSERT(lane < window->tournament.lane_count);
     pwsp_flight_queue *queue = &window->queues[lane];
     PTOWSP_ASSERT(queue->count == queue->capacity);
     if (queue->capacity > UINT32_MAX / 4) {
@@ -61665,25 +61840,24 @@ PWSP_INTERNAL bool pwsp_window_grow(pwsp_window *window, const pwsp_memory *memo
 }
 
 PWSP_INTERNAL uint64_t pwsp_window_rebuild(pwsp_window *window, uint64_t base) {
-    uint64_t *players = window->games + window->leaf_count;
-    window->base = base;
-    for (uint32_t i = 0; i < window->lane_count; i++) {
+    pwsp_tournament *tournament = &window->tournament;
+    uint64_t *players = tournament->games + (UINT64_C(1) << tournament->lane_bits);
+    tournament->base = base;
+    for (uint32_t i = 0; i < tournament->lane_count; i++) {
         pwsp_flight_queue *queue = &window->queues[i];
+        const uint64_t *ring = queue->ring;
         const uint32_t head = queue->head, second = (head + 1) & (queue->capacity - 1);
         players[i] =
-            queue->count ? pwsp_window_player(window, i, queue->ring[head]) : PWSP_WINDOW_EMPTY;
-        queue->second = queue->count > 1 ? pwsp_window_player(window, i, queue->ring[second])
-                                         : PWSP_WINDOW_EMPTY;
+            queue->count ? pwsp_tournament_player(tournament, i, ring[head]) : PWSP_PLAYER_NONE;
+        queue->second = queue->count > 1 ? pwsp_tournament_player(tournament, i, ring[second])
+                                         : PWSP_PLAYER_NONE;
     }
-    for (uint32_t i = window->leaf_count - 1; i > 0; i--) {
-        window->games[i] = pwsp_min_u64(window->games[2 * i], window->games[2 * i + 1]);
-    }
-    return window->games[1];
+    return pwsp_games_play(tournament->games, tournament->lane_bits);
 }
 
 PWSP_INTERNAL uint64_t pwsp_window_rebase(pwsp_window *window) {
     uint64_t base = UINT64_MAX;
-    for (uint32_t i = 0; i < window->lane_count; i++) {
+    for (uint32_t i = 0; i < window->tournament.lane_count; i++) {
         const pwsp_flight_queue *queue = &window->queues[i];
         if (queue->count) {
             base = pwsp_min_u64(base, queue->ring[queue->head]);
@@ -61735,7 +61909,7 @@ PWSP_INTERNAL bool pwsp_lanes_pipeline(pwsp_lanes *lanes, const pwsp_pipeline_ar
 
 // Tasks of one pool without anything but cycles, a dispatch key and tiles, of which all have as many,
 // and all children of the open scope. None takes a block.
-#define PWSP_BATCH_MAX      256
+#define PWSP_BATCH_MAX      512
 #define PWSP_BATCH_TILE_MAX 128
 
 typedef struct pwsp_batch {
@@ -61754,6 +61928,16 @@ typedef struct pwsp_batch {
 // The most tasks that a batch has room for.
 PWSP_INLINE uint32_t pwsp_batch_room(uint32_t tile_count) {
     return tile_count ? PWSP_BATCH_TILE_MAX / tile_count : PWSP_BATCH_MAX;
+}
+
+// The bits that are set in the cycles of any of tasks [begin, end).
+PWSP_INLINE uint64_t pwsp_batch_bits(const pwsp_batch *batch, uint32_t begin, uint32_t end) {
+    uint64_t any = 0;
+#pragma GCC unroll 4
+    for (uint32_t i = begin; i < end; i++) {
+        any |= batch->cycles[i];
+    }
+    return any;
 }
 
 // Does time need only what a batch has? Not with records, edges, streams, timing, a
@@ -62203,7 +62387,7 @@ PWSP_INTERNAL bool pwsp_near_run(pwsp_lanes *lanes, const pwsp_batch *batch,
 
 // Batches through a window, task by task, while all times are near zero.
 //
-// This is the tournament of window.h on a copy of its own, of 32 or 64 lanes, whatever there are: the
+// This is the window with a tournament of its own, of 32 or 64 lanes, whatever there are: the
 // games of a replay stand one behind the other. Players are ends alone, none too far for one number,
 // and no store of the loop can change where another one goes, which leaves the compiler free.
 //
@@ -62220,10 +62404,9 @@ PWSP_INTERNAL bool pwsp_near_run(pwsp_lanes *lanes, const pwsp_batch *batch,
 typedef struct pwsp_near {
     uint64_t games[2 * PWSP_NEAR_LANE_MAX];
     uint64_t *rings[PWSP_NEAR_LANE_MAX];
-    uint64_t seconds[PWSP_NEAR_LANE_MAX];  // players behind the heads', or EMPTY
-    uint32_t masks[PWSP_NEAR_LANE_MAX];    // capacity - 1
+    uint64_t seconds[PWSP_NEAR_LANE_MAX];  // players behind the heads', or NONE
+    uint32_t capacities[PWSP_NEAR_LANE_MAX];
     uint32_t heads[PWSP_NEAR_LANE_MAX], tails[PWSP_NEAR_LANE_MAX];  // modulo 2^32, not capacity
-    uint32_t rooms[PWSP_NEAR_LANE_MAX];                             // capacity - count
     uint64_t frees[PWSP_NEAR_LANE_MAX];
     uint64_t cycles[PWSP_NEAR_LANE_MAX];  // of the tasks of the loop
     uint32_t counts[PWSP_NEAR_LANE_MAX];  // of these
@@ -62235,17 +62418,15 @@ PWSP_INTERNAL bool pwsp_near_may(const pwsp_lanes *lanes, const pwsp_batch *batc
     const pwsp_open_scope *scope = &sim->order.scopes[sim->order.depth - 1];
     const bool has_structure = sim->order.has_structure;
     if (end - begin < PWSP_NEAR_MIN || batch->tile_count ||
-        lanes->window.lane_count > PWSP_NEAR_LANE_MAX ||
+        lanes->window.tournament.lane_count > PWSP_NEAR_LANE_MAX ||
         (has_structure && !scope->is_parallel)) {  // each task waits for the one before
         return false;
     }
     uint64_t any = sim->clock.now | (has_structure ? scope->ready.time : 0);
-    for (uint32_t i = 0; i < lanes->window.lane_count; i++) {
+    for (uint32_t i = 0; i < lanes->window.tournament.lane_count; i++) {
         any |= sim->lanes[i].free;
     }
-    for (uint32_t i = begin; i < end; i++) {
-        any |= batch->cycles[i];
-    }
+    any |= pwsp_batch_bits(batch, begin, end);
     return any >> 48 == 0;  // no end is beyond 2^48 * (PWSP_BATCH_MAX + 1)
 }
 
@@ -62253,54 +62434,32 @@ PWSP_FORCE_INLINE uint64_t pwsp_near_player(uint32_t lane, uint64_t end, uint32_
     return end << bits | lane;
 }
 
-// Replays the games of a lane with a new player, and returns the winner.
-PWSP_FORCE_INLINE uint64_t pwsp_near_replay(pwsp_near *near, uint32_t lane, uint64_t player,
-                                            uint32_t bits) {
-    uint64_t *games = near->games;
-    uint32_t i = (1u << bits) + lane;
-#define PWSP_NEAR_GAME                                                                             \
-    games[i] = player;                                                                             \
-    player = pwsp_min_u64(games[i ^ 1], player);                                                   \
-    i >>= 1;
-    if (bits == 6) {
-        PWSP_NEAR_GAME
-    }
-    PWSP_NEAR_GAME
-    PWSP_NEAR_GAME
-    PWSP_NEAR_GAME
-    PWSP_NEAR_GAME
-    PWSP_NEAR_GAME
-#undef PWSP_NEAR_GAME
-    return player;
-}
-
 PWSP_FORCE_INLINE void pwsp_near_open(pwsp_near *near, const pwsp_window *window, uint32_t lane) {
     const pwsp_flight_queue *queue = &window->queues[lane];
     near->rings[lane] = queue->ring;
-    near->masks[lane] = queue->capacity - 1;
+    near->capacities[lane] = queue->capacity;
     near->heads[lane] = queue->head;
     near->tails[lane] = queue->head + queue->count;
-    near->rooms[lane] = queue->capacity - queue->count;
 }
 
 PWSP_FORCE_INLINE void pwsp_near_close(const pwsp_near *near, pwsp_window *window, uint32_t lane) {
     pwsp_flight_queue *queue = &window->queues[lane];
-    queue->head = near->heads[lane] & near->masks[lane];
+    queue->head = near->heads[lane] & (near->capacities[lane] - 1);
     queue->count = near->tails[lane] - near->heads[lane];
 }
 
 // Copies the window and its lanes, and returns the winner.
 PWSP_FORCE_INLINE uint64_t pwsp_near_begin(pwsp_near *near, const pwsp_lanes *lanes,
                                            uint32_t bits) {
-    const uint32_t leaf_count = 1u << bits, lane_count = lanes->window.lane_count;
+    const uint32_t leaf_count = 1u << bits, lane_count = lanes->window.tournament.lane_count;
     uint64_t *games = near->games;
     for (uint32_t i = 0; i < leaf_count; i++) {
-        games[leaf_count + i] = PWSP_WINDOW_EMPTY;
+        games[leaf_count + i] = PWSP_PLAYER_NONE;
     }
     for (uint32_t i = 0; i < lane_count; i++) {
         const pwsp_flight_queue *queue = &lanes->window.queues[i];
         pwsp_near_open(near, &lanes->window, i);
-        near->seconds[i] = PWSP_WINDOW_EMPTY;
+        near->seconds[i] = PWSP_PLAYER_NONE;
         if (queue->count) {
             games[leaf_count + i] = pwsp_near_player(i, queue->ring[queue->head], bits);
         }
@@ -62312,10 +62471,7 @@ PWSP_FORCE_INLINE uint64_t pwsp_near_begin(pwsp_near *near, const pwsp_lanes *la
         near->cycles[i] = 0;
         near->counts[i] = 0;
     }
-    for (uint32_t i = leaf_count - 1; i > 0; i--) {
-        games[i] = pwsp_min_u64(games[2 * i], games[2 * i + 1]);
-    }
-    return games[1];
+    return pwsp_games_play(games, bits);
 }
 
 // Copies them back, and returns the latest end of a task of the loop. Lanes may be busy until later
@@ -62323,7 +62479,7 @@ PWSP_FORCE_INLINE uint64_t pwsp_near_begin(pwsp_near *near, const pwsp_lanes *la
 static uint64_t pwsp_near_end(const pwsp_near *near, pwsp_lanes *lanes) {
     pwsp_sim *sim = lanes->sim;
     uint64_t latest = 0;
-    for (uint32_t i = 0; i < lanes->window.lane_count; i++) {
+    for (uint32_t i = 0; i < lanes->window.tournament.lane_count; i++) {
         pwsp_near_close(near, &lanes->window, i);
         sim->lanes[i].free = near->frees[i];
         sim->lane_stats[i].busy_cycles += near->cycles[i];
@@ -62339,12 +62495,11 @@ PWSP_FORCE_INLINE uint64_t pwsp_near_pop(pwsp_near *near, uint64_t winner, uint3
     const uint32_t lane = (uint32_t)winner & ((1u << bits) - 1);
     const uint64_t player = near->seconds[lane];
     const uint32_t head = near->heads[lane] + 1;
-    const uint64_t end = near->rings[lane][(head + 1) & near->masks[lane]];
+    const uint64_t end = near->rings[lane][(head + 1) & (near->capacities[lane] - 1)];
     const uint64_t is_last = near->tails[lane] - head < 2;
     near->heads[lane] = head;
-    near->rooms[lane]++;
     near->seconds[lane] = pwsp_near_player(lane, end, bits) | (0 - is_last);  // no branch: a guess
-    return pwsp_near_replay(near, lane, player, bits);
+    return pwsp_games_replay(near->games, bits, lane, player);
 }
 
 // Adds a task of a lane whose ring has room, and returns the winner.
@@ -62352,19 +62507,18 @@ PWSP_FORCE_INLINE uint64_t pwsp_near_push(pwsp_near *near, uint32_t lane, uint64
                                           uint64_t winner, uint32_t bits) {
     const uint64_t player = pwsp_near_player(lane, end, bits);
     const uint32_t tail = near->tails[lane];
-    near->rings[lane][tail & near->masks[lane]] = end;
+    near->rings[lane][tail & (near->capacities[lane] - 1)] = end;
     near->tails[lane] = tail + 1;
-    near->rooms[lane]--;
     if (tail == near->heads[lane]) {
-        return pwsp_near_replay(near, lane, player, bits);
+        return pwsp_games_replay(near->games, bits, lane, player);
     }
-    near->seconds[lane] = pwsp_min_u64(near->seconds[lane], player);  // EMPTY, or no later
+    near->seconds[lane] = pwsp_min_u64(near->seconds[lane], player);  // NONE, or no later
     return winner;
 }
 
 // Makes room in a lane's ring. False when memory is out.
 PWSP_FORCE_INLINE bool pwsp_near_make_room(pwsp_near *near, pwsp_lanes *lanes, uint32_t lane) {
-    if (PWSP_LIKELY(near->rooms[lane])) {
+    if (PWSP_LIKELY(near->tails[lane] - near->heads[lane] < near->capacities[lane])) {
         return true;
     }
     pwsp_near_close(near, &lanes->window, lane);
@@ -62439,7 +62593,7 @@ PWSP_INTERNAL bool pwsp_near_run(pwsp_lanes *lanes, const pwsp_batch *batch,
         pwsp_window_leave(&lanes->window, ready);
     }
     pwsp_near_sums sums;
-    if (lanes->window.lane_count <= 32) {
+    if (lanes->window.tournament.lane_count <= 32) {
         pwsp_near_loop(lanes, batch, lane_of, begin, end, ready, 5, &sums);
     } else {
         pwsp_near_loop(lanes, batch, lane_of, begin, end, ready, 6, &sums);
@@ -62551,7 +62705,7 @@ PWSP_FORCE_INLINE bool pwsp_lanes_batch_run(pwsp_lanes *lanes, const pwsp_batch 
     uint64_t waited_ready = 0, waited_window = 0, waited_lane = 0, largest = 0;
     bool follows = !is_parallel && sim->order.has_structure;
     bool fits = true, has_memory = true, has_ended = false;
-    uint64_t winner = window->games[1], in_flight = window->count;
+    uint64_t winner = pwsp_tournament_winner(&window->tournament), in_flight = window->count;
     uint32_t count = end_task - begin;
     for (uint32_t i = begin; i < end_task; i++) {
         uint64_t ready = order;
@@ -62565,7 +62719,7 @@ PWSP_FORCE_INLINE bool pwsp_lanes_batch_run(pwsp_lanes *lanes, const pwsp_batch 
             clock = ready;
         }
         if (has_window) {
-            uint64_t first_end = pwsp_window_winner_end(window, winner);
+            uint64_t first_end = pwsp_tournament_end(&window->tournament, winner);
             if (in_flight == window_size && first_end > clock) {
                 waited_window += first_end - clock;
                 clock = first_end;
@@ -62573,7 +62727,7 @@ PWSP_FORCE_INLINE bool pwsp_lanes_batch_run(pwsp_lanes *lanes, const pwsp_batch 
             while (first_end <= clock) {
                 winner = pwsp_window_pop_first(window, winner);
                 in_flight--;
-                first_end = pwsp_window_winner_end(window, winner);
+                first_end = pwsp_tournament_end(&window->tournament, winner);
             }
         }
         const uint32_t lane_index = pwsp_batch_lane(sim, batch, lane_of, i);
@@ -62645,7 +62799,7 @@ typedef struct pwsp_bulk {
 static void pwsp_bulk_count(const pwsp_window *window, pwsp_bulk *bulk) {
     const uint64_t until = bulk->until;
     bulk->left = bulk->left_sum = bulk->left_last = 0;
-    for (uint32_t lane = 0; lane < window->lane_count; lane++) {
+    for (uint32_t lane = 0; lane < window->tournament.lane_count; lane++) {
         const pwsp_flight_queue *queue = &window->queues[lane];
         const uint32_t mask = queue->capacity - 1, head = queue->head, count = queue->count;
         uint64_t last = 0;
@@ -62673,7 +62827,7 @@ static bool pwsp_bulk_find(const pwsp_window *window, uint64_t clock, uint32_t w
         return false;
     }
     // A few less than wanted, so that it is seldom too many: the last of each lane is on either side.
-    const uint64_t spare = pwsp_min_u64(window->lane_count / 3 + 1, wanted / 4);
+    const uint64_t spare = pwsp_min_u64(window->tournament.lane_count / 3 + 1, wanted / 4);
     uint64_t step = span * (wanted - spare) / window->count;
     for (uint32_t i = 0; i < 3; i++) {
         bulk->until = clock + pwsp_min_u64(step, span);
@@ -62715,10 +62869,8 @@ static uint32_t pwsp_bulk_begin(const pwsp_lanes *lanes, const pwsp_batch *batch
         return 0;
     }
     const uint32_t count = (uint32_t)pwsp_min_u64(rest, room + bulk->left);
-    for (uint32_t i = begin; i < begin + count; i++) {
-        any |= batch->cycles[i];
-    }
-    const bool is_early = any >> 54 == 0;  // no end is beyond PTOWSP_CYCLES_MAX
+    any |= pwsp_batch_bits(batch, begin, begin + count);
+    const bool is_early = any >> 53 == 0;  // no end is beyond PTOWSP_CYCLES_MAX
     return is_early && (count == rest || count >= PWSP_BULK_MIN) ? count : 0;
 }
 
@@ -62773,7 +62925,7 @@ static bool pwsp_lanes_bulk(pwsp_lanes *lanes, const pwsp_batch *batch, const ui
     if (count == 0) {
         return true;
     }
-    for (uint32_t lane = 0; bulk.left && lane < window->lane_count; lane++) {
+    for (uint32_t lane = 0; bulk.left && lane < window->tournament.lane_count; lane++) {
         pwsp_flight_queue *queue = &window->queues[lane];
         queue->count -= bulk.left_by_lane[lane];
         queue->head = (queue->head + bulk.left_by_lane[lane]) & (queue->capacity - 1);
@@ -62846,7 +62998,8 @@ PWSP_INTERNAL bool pwsp_lanes_batch(pwsp_lanes *lanes, pwsp_batch *batch, uint32
     }
     const uint64_t window = sim->schedule->window;
     const bool is_through = window && !batch->tile_count;
-    const bool has_bulks = is_through && lanes->window.lane_count <= PWSP_BULK_LANE_MAX &&
+    const bool has_bulks = is_through &&
+                           lanes->window.tournament.lane_count <= PWSP_BULK_LANE_MAX &&
                            window / PWSP_BULK_DEPTH >= sim->pools[batch->pool].count;
     uint32_t begin = 0;
     if (is_through) {
@@ -62872,26 +63025,17 @@ PWSP_INTERNAL bool pwsp_lanes_batch(pwsp_lanes *lanes, pwsp_batch *batch, uint32
 // src/time/ends.h
 // =================================================================================================
 
-// Which of many lanes is the first to end what it runs, where each runs one task at a time: the
-// tournament of window.h, over one end for each lane instead of a queue.
-//
-// A player is (end - base) << lane_bits | lane, so a game is one minimum and among equal ends the
-// lowest lane wins. Ends too far from base play as the largest number; when such a player wins, or a
-// task ends before base, base moves to the earliest end and all players are made anew.
+// Which of many lanes is the first to end what it runs, where each runs one task at a time.
 
 #ifndef PWSP_ENDS_H
 #define PWSP_ENDS_H
 
 typedef struct pwsp_ends {
     uint64_t *times;  // by lane; NONE: it runs nothing
-    uint64_t *games;  // [1] is the winner; lane i plays at [leaf_count + i]
-    uint64_t base;
-    uint32_t lane_count;
-    uint32_t leaf_count;  // a power of two
-    uint32_t lane_bits;   // log2(leaf_count)
+    pwsp_tournament tournament;
 } pwsp_ends;
 
-#define PWSP_ENDS_NONE UINT64_MAX  // an end, and a player
+#define PWSP_ENDS_NONE UINT64_MAX
 
 // Makes room for lane_count lanes, none of which runs anything. False when memory is out.
 PWSP_INTERNAL bool pwsp_ends_init(pwsp_ends *ends, const pwsp_memory *memory, uint32_t lane_count);
@@ -62902,24 +63046,10 @@ PWSP_INTERNAL size_t pwsp_ends_bytes(const pwsp_ends *ends);
 // Moves base to the earliest end, of which there is one, and makes all players anew.
 PWSP_INTERNAL void pwsp_ends_rebase(pwsp_ends *ends);
 
-PWSP_FORCE_INLINE uint64_t pwsp_ends_far(const pwsp_ends *ends) {
-    return (UINT64_MAX >> ends->lane_bits) - 1;
-}
-
-PWSP_FORCE_INLINE uint64_t pwsp_ends_player(const pwsp_ends *ends, uint32_t lane, uint64_t end) {
-    return pwsp_min_u64(end - ends->base, pwsp_ends_far(ends)) << ends->lane_bits | lane;
-}
-
 PWSP_FORCE_INLINE void pwsp_ends_replay(pwsp_ends *ends, uint32_t lane, uint64_t player) {
-    uint64_t *games = ends->games, best = player;
-    uint32_t i = ends->leaf_count + lane;
-    games[i] = best;
-    while (i > 1) {
-        best = pwsp_min_u64(games[i ^ 1], best);
-        i >>= 1;
-        games[i] = best;
-    }
-    if (PWSP_UNLIKELY(best >> ends->lane_bits == pwsp_ends_far(ends))) {
+    bool is_far;
+    pwsp_tournament_replay(&ends->tournament, lane, player, &is_far);
+    if (PWSP_UNLIKELY(is_far)) {
         pwsp_ends_rebase(ends);
     }
 }
@@ -62928,25 +63058,25 @@ PWSP_FORCE_INLINE void pwsp_ends_replay(pwsp_ends *ends, uint32_t lane, uint64_t
 PWSP_FORCE_INLINE void pwsp_ends_add(pwsp_ends *ends, uint32_t lane, uint64_t end) {
     PTOWSP_ASSERT(ends->times[lane] == PWSP_ENDS_NONE && end != PWSP_ENDS_NONE);
     ends->times[lane] = end;
-    if (PWSP_UNLIKELY(end < ends->base)) {
+    if (PWSP_UNLIKELY(end < ends->tournament.base)) {
         pwsp_ends_rebase(ends);
     } else {
-        pwsp_ends_replay(ends, lane, pwsp_ends_player(ends, lane, end));
+        pwsp_ends_replay(ends, lane, pwsp_tournament_player(&ends->tournament, lane, end));
     }
 }
 
 // The earliest end; NONE when no lane runs anything.
 PWSP_FORCE_INLINE uint64_t pwsp_ends_first(const pwsp_ends *ends) {
-    const uint64_t winner = ends->games[1];
-    return winner == PWSP_ENDS_NONE ? PWSP_ENDS_NONE : (winner >> ends->lane_bits) + ends->base;
+    return pwsp_tournament_end(&ends->tournament, pwsp_tournament_winner(&ends->tournament));
 }
 
 // The lane with the earliest end runs nothing any more. Requires that there is one.
 PWSP_FORCE_INLINE uint32_t pwsp_ends_take(pwsp_ends *ends) {
-    const uint32_t lane = (uint32_t)ends->games[1] & (ends->leaf_count - 1);
-    PTOWSP_ASSERT(ends->games[1] != PWSP_ENDS_NONE);
+    const uint64_t winner = pwsp_tournament_winner(&ends->tournament);
+    const uint32_t lane = pwsp_tournament_lane(&ends->tournament, winner);
+    PTOWSP_ASSERT(winner != PWSP_PLAYER_NONE);
     ends->times[lane] = PWSP_ENDS_NONE;
-    pwsp_ends_replay(ends, lane, PWSP_ENDS_NONE);
+    pwsp_ends_replay(ends, lane, PWSP_PLAYER_NONE);
     return lane;
 }
 
@@ -62959,28 +63089,15 @@ PWSP_FORCE_INLINE uint32_t pwsp_ends_take(pwsp_ends *ends) {
 // Memory of the ends of lanes, and their players made anew.
 
 PWSP_INTERNAL void pwsp_ends_clear(pwsp_ends *ends) {
-    for (uint32_t i = 0; i < ends->lane_count; i++) {
+    for (uint32_t i = 0; i < ends->tournament.lane_count; i++) {
         ends->times[i] = PWSP_ENDS_NONE;
     }
-    for (uint32_t i = 0; i < 2 * ends->leaf_count; i++) {
-        ends->games[i] = PWSP_ENDS_NONE;
-    }
-    ends->base = 0;
+    pwsp_tournament_clear(&ends->tournament);
 }
 
 PWSP_INTERNAL bool pwsp_ends_init(pwsp_ends *ends, const pwsp_memory *memory, uint32_t lane_count) {
-    memset(ends, 0, sizeof *ends);
-    ends->lane_count = lane_count;
-    ends->leaf_count = 2;
-    ends->lane_bits = 1;
-    while (ends->leaf_count < lane_count) {
-        ends->leaf_count *= 2;
-        ends->lane_bits++;
-    }
     ends->times = (uint64_t *)pwsp_memory_alloc(memory, lane_count * sizeof(uint64_t));
-    ends->games =
-        (uint64_t *)pwsp_memory_alloc(memory, 2 * (size_t)ends->leaf_count * sizeof(uint64_t));
-    if (!ends->times || !ends->games) {
+    if (!pwsp_tournament_init(&ends->tournament, memory, lane_count) || !ends->times) {
         pwsp_ends_free(ends, memory);
         return false;
     }
@@ -62989,30 +63106,31 @@ PWSP_INTERNAL bool pwsp_ends_init(pwsp_ends *ends, const pwsp_memory *memory, ui
 }
 
 PWSP_INTERNAL void pwsp_ends_free(pwsp_ends *ends, const pwsp_memory *memory) {
-    pwsp_memory_free(memory, ends->times, ends->lane_count * sizeof(uint64_t));
-    pwsp_memory_free(memory, ends->games, 2 * (size_t)ends->leaf_count * sizeof(uint64_t));
+    pwsp_memory_free(memory, ends->times, ends->tournament.lane_count * sizeof(uint64_t));
+    pwsp_tournament_free(&ends->tournament, memory);
     memset(ends, 0, sizeof *ends);
 }
 
 PWSP_INTERNAL size_t pwsp_ends_bytes(const pwsp_ends *ends) {
-    return ((size_t)ends->lane_count + 2 * (size_t)ends->leaf_count) * sizeof(uint64_t);
+    return ends->tournament.lane_count * sizeof(uint64_t) +
+           pwsp_tournament_bytes(&ends->tournament);
 }
 
 PWSP_INTERNAL PWSP_COLD void pwsp_ends_rebase(pwsp_ends *ends) {
+    pwsp_tournament *tournament = &ends->tournament;
+    uint64_t *players = tournament->games + (UINT64_C(1) << tournament->lane_bits);
     uint64_t base = PWSP_ENDS_NONE;
-    for (uint32_t i = 0; i < ends->lane_count; i++) {
+    for (uint32_t i = 0; i < tournament->lane_count; i++) {
         base = pwsp_min_u64(base, ends->times[i]);
     }
     PTOWSP_ASSERT(base != PWSP_ENDS_NONE);  // a lane runs something
-    ends->base = base;
-    for (uint32_t i = 0; i < ends->lane_count; i++) {
-        const uint64_t time = ends->times[i];
-        ends->games[ends->leaf_count + i] =
-            time == PWSP_ENDS_NONE ? PWSP_ENDS_NONE : pwsp_ends_player(ends, i, time);
+    tournament->base = base;
+    for (uint32_t i = 0; i < tournament->lane_count; i++) {
+        players[i] = ends->times[i] == PWSP_ENDS_NONE
+                         ? PWSP_PLAYER_NONE
+                         : pwsp_tournament_player(tournament, i, ends->times[i]);
     }
-    for (uint32_t i = ends->leaf_count - 1; i > 0; i--) {
-        ends->games[i] = pwsp_min_u64(ends->games[2 * i], ends->games[2 * i + 1]);
-    }
+    pwsp_games_play(tournament->games, tournament->lane_bits);
 }
 
 // =================================================================================================
@@ -75118,6 +75236,9 @@ PWSP_FORCE_INLINE bool pwsp_run_stretch_plain(ptowsp_run *run, const pwsp_stretc
     const pwsp_source key = stretch->dispatch;
     uint64_t cycles = kernel->cycles;
     uint32_t count = batch->count;
+    if (key.step) {
+        memcpy(&batch->keys[count], key.at + begin, (end - begin) * sizeof(uint64_t));
+    }
     for (uint64_t i = begin; i < end; i++) {
         pwsp_stretch_step(x, stretch, first + i, i, is_stepped);
         if (is_cost || is_called) {
@@ -75134,7 +75255,10 @@ PWSP_FORCE_INLINE bool pwsp_run_stretch_plain(ptowsp_run *run, const pwsp_stretc
             pwsp_run_collect_tiles(run);
         }
         batch->cycles[count] = cycles;
-        batch->keys[count++] = pwsp_source_value(key, i);
+        if (key.step == 0) {
+            batch->keys[count] = *key.at;
+        }
+        count++;
     }
     batch->count = count;
     return true;
