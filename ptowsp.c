@@ -62529,8 +62529,8 @@ PWSP_FORCE_INLINE bool pwsp_near_make_room(pwsp_near *near, pwsp_lanes *lanes, u
 
 // What the loop finds.
 typedef struct pwsp_near_sums {
-    uint64_t starts, dues, clocks;
-    uint64_t last, latest;  // the end of the last task, and the latest of all
+    uint64_t starts, waits, clocks;  // waits: for what is before the scope
+    uint64_t last, latest;           // the end of the last task, and the latest of all
     uint32_t count;
 } pwsp_near_sums;
 
@@ -62541,7 +62541,7 @@ PWSP_FORCE_INLINE void pwsp_near_loop(pwsp_lanes *lanes, const pwsp_batch *batch
     pwsp_sim *sim = lanes->sim;
     const uint64_t window_size = sim->schedule->window;
     uint64_t clock = sim->clock.now, in_flight = lanes->window.count;
-    uint64_t starts = 0, dues = 0, clocks = 0, end = 0;
+    uint64_t starts = 0, waits = 0, clocks = 0, end = 0;
     uint64_t winner = pwsp_near_begin(&near, lanes, bits);
     uint32_t i = begin;
     for (; i < end_task; i++) {
@@ -62553,11 +62553,17 @@ PWSP_FORCE_INLINE void pwsp_near_loop(pwsp_lanes *lanes, const pwsp_batch *batch
             } while (winner >> bits <= clock);
         }
         const uint32_t lane = lane_of[i];
-        const uint64_t cycles = batch->cycles[i], due = pwsp_max_u64(clock, ready);
+        const uint64_t cycles = batch->cycles[i];
+        uint64_t due = clock;
+        if (PWSP_UNLIKELY(ready > clock)) {  // until the clock has passed it
+            waits += ready - clock;
+            due = ready;
+        }
         const uint64_t start = pwsp_max_u64(due, near.frees[lane]);
         end = start + cycles;
         if (end > clock) {
             if (!pwsp_near_make_room(&near, lanes, lane)) {
+                waits -= due - clock;
                 break;
             }
             winner = pwsp_near_push(&near, lane, end, winner, bits);
@@ -62567,11 +62573,10 @@ PWSP_FORCE_INLINE void pwsp_near_loop(pwsp_lanes *lanes, const pwsp_batch *batch
         near.cycles[lane] += cycles;
         near.counts[lane]++;
         starts += start;
-        dues += due;
         clocks += clock;
     }
     const uint64_t latest = pwsp_near_end(&near, lanes);
-    const pwsp_near_sums found = {starts, dues, clocks, end, latest, i - begin};
+    const pwsp_near_sums found = {starts, waits, clocks, end, latest, i - begin};
     *sums = found;
     lanes->window.count = in_flight;
     // Once a task had to leave, as many were in flight as may be.
@@ -62601,8 +62606,8 @@ PWSP_INTERNAL bool pwsp_near_run(pwsp_lanes *lanes, const pwsp_batch *batch,
     sim->task_count += sums.count;
     sim->issue_count += sums.count;
     sim->stats.makespan_cycles = pwsp_max_u64(sim->stats.makespan_cycles, sums.latest);
-    stalls[PTOWSP_STALL_DEPENDENCY] += sums.dues - sums.clocks;
-    stalls[PTOWSP_STALL_LANE] += sums.starts - sums.dues;
+    stalls[PTOWSP_STALL_DEPENDENCY] += sums.waits;
+    stalls[PTOWSP_STALL_LANE] += sums.starts - sums.clocks - sums.waits;
     scope->done.time = scope->is_parallel ? pwsp_max_u64(scope->done.time, sums.latest) : sums.last;
     scope->ready.time = scope->is_parallel ? scope->ready.time : sums.last;
     return sums.count == end - begin || pwsp_sim_no_memory(sim);
