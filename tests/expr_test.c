@@ -273,6 +273,87 @@ static void expr__operators_mean_the_same_in_loops(void **state) {
     }
 }
 
+// Numbers of at most `bits` bits, most of them one off a multiple of their divisor, and in the last
+// block of iterations one that is larger by one, or a divisor 0.
+enum { QUOTIENTS = 8 * 128 };
+
+static void quotients_random(uint64_t *a, uint64_t *b, ptowsp_type type, uint32_t bits,
+                             bool has_zero, uint64_t *random) {
+    const bool is_signed = type == PTOWSP_TYPE_I64;
+    const int64_t most = (int64_t)1 << bits, least = is_signed ? -most : 0;
+    for (int i = 0; i < QUOTIENTS; i++) {
+        const int64_t divisor =
+            (int64_t)(test_random(random) >> (test_random(random) % bits)) % most;
+        int64_t number = (int64_t)(test_random(random) >> (test_random(random) % bits)) % most;
+        number -= divisor ? number % divisor : 0;
+        number += test_random_in(random, -1, 1);
+        number = is_signed && test_random(random) % 2 ? -number : number;
+        number = number < least ? least : number >= most ? most - 1 : number;
+        b[i] = (uint64_t)(is_signed && test_random(random) % 2 ? -divisor : divisor);
+        b[i] += b[i] == 0;
+        a[i] = (uint64_t)number;
+    }
+    a[0] = (uint64_t)(most - 1);
+    a[1] = (uint64_t)least;
+    a[QUOTIENTS - 1] = (uint64_t)most;
+    b[QUOTIENTS - 3] = has_zero ? 0 : (uint64_t)(most - 1);
+}
+
+// In loops, divisions of small numbers are not those of single ones: compares with C's.
+static void check_quotients(op o, ptowsp_type type, uint32_t bits, bool has_zero,
+                            uint64_t *random) {
+    static uint64_t a[QUOTIENTS], b[QUOTIENTS];
+    const ptowsp_dtype dtype = type == PTOWSP_TYPE_I64 ? PTOWSP_I64 : PTOWSP_U64;
+    uint64_t expected = 0;
+    fixture f;
+    fixture_make(&f);
+    ptowsp_module *m = f.m;
+    quotients_random(a, b, type, bits, has_zero, random);
+    PTOWSP_WORKLOAD(m, "main") {
+        PTOWSP_FOR_EACH(m, i, ptowsp_axis_dense(m, "pairs", QUOTIENTS)) {
+            ptowsp_expr x = ptowsp_array_at(m, "a", dtype, i),
+                        y = ptowsp_array_at(m, "b", dtype, i);
+            ptowsp_expr hash = ptowsp_slot(m, 1, PTOWSP_TYPE_U64);
+            ptowsp_slot_set(m, 0, to_u64(ops[o].binary(x, y)));
+            hash = ptowsp_add(ptowsp_mul(hash, ptowsp_u64(m, MIX)),
+                              ptowsp_slot(m, 0, PTOWSP_TYPE_U64));
+            ptowsp_slot_set(m, 1, hash);
+        }
+    }
+    for (int i = 0; i < QUOTIENTS; i++) {
+        const int64_t x = (int64_t)a[i], y = (int64_t)b[i];
+        const bool is_signed = type == PTOWSP_TYPE_I64;
+        const uint64_t quotient = b[i] == 0 ? 0 : is_signed ? (uint64_t)(x / y) : a[i] / b[i];
+        const uint64_t rest = b[i] == 0 ? 0 : is_signed ? (uint64_t)(x % y) : a[i] % b[i];
+        expected = expected * MIX + (o == DIV ? quotient : rest);
+    }
+    evaluator e;
+    assert_int_equal(ptowsp_program_create(f.context, m, NULL, &e.program), PTOWSP_OK);
+    assert_int_equal(ptowsp_run_create(f.context, e.program, &e.run), PTOWSP_OK);
+    assert_int_equal(ptowsp_run_bind_array(e.run, "a", dtype, a, QUOTIENTS), PTOWSP_OK);
+    assert_int_equal(ptowsp_run_bind_array(e.run, "b", dtype, b, QUOTIENTS), PTOWSP_OK);
+    assert_int_equal(ptowsp_run_execute(e.run, NULL), PTOWSP_OK);
+    if (ptowsp_run_slot(e.run, 1) != expected) {
+        fail_msg("%s of %d, %d bits: not what it means", ops[o].name, (int)type, (int)bits);
+    }
+    evaluator_free(&e);
+    fixture_free(&f);
+}
+
+static void expr__quotients_in_loops_are_exact_up_to_where_doubles_are(void **state) {
+    (void)state;
+    uint64_t random = test_seed();
+    for (uint32_t sample = 0; TEST_ROUNDS(sample, 12); sample++) {
+        for (uint32_t bits = 49; bits < 55; bits++) {
+            const bool has_zero = sample % 4 == 3;
+            check_quotients(DIV, PTOWSP_TYPE_I64, bits, has_zero, &random);
+            check_quotients(DIV, PTOWSP_TYPE_U64, bits, has_zero, &random);
+            check_quotients(REM, PTOWSP_TYPE_I64, bits, has_zero, &random);
+            check_quotients(REM, PTOWSP_TYPE_U64, bits, has_zero, &random);
+        }
+    }
+}
+
 // A loop of 300 that reads `table`, of 200, at i or, invariantly, at slot 0: under a condition that
 // holds below `end`, or as an operand that is not looked at from there on.
 static void expr__reads_in_loops_fault_where_an_iteration_needs_them(void **state) {
@@ -605,6 +686,7 @@ int main(void) {
         cmocka_unit_test(expr__select_and_or_look_right_only_when_needed),
         cmocka_unit_test(expr__a_read_without_guard_is_an_error_of_the_run),
         cmocka_unit_test(expr__operators_mean_the_same_in_loops),
+        cmocka_unit_test(expr__quotients_in_loops_are_exact_up_to_where_doubles_are),
         cmocka_unit_test(expr__reads_in_loops_fault_where_an_iteration_needs_them),
         cmocka_unit_test(expr__what_folding_drops_need_not_be_bound),
         cmocka_unit_test(expr__arrays_of_every_dtype_are_extended_to_cells),

@@ -103,6 +103,69 @@ static void stretch__tasks_get_what_is_worked_out_by_hand(void **state) {
     }
 }
 
+typedef struct mixed {
+    uint64_t calls;
+    bool
+        is_worked_out;  // arguments are 3 j and i + j, else j and i: then these are in their cells alone
+} mixed;
+
+// Iteration (j, i) of 5 x 300 tasks, whose arguments change with i, with j alone, or never.
+static ptowsp_cycles check_mixed(const ptowsp_task *task, void *user) {
+    mixed *x = (mixed *)user;
+    const uint64_t j = x->calls / 300, i = x->calls % 300;
+    assert_int_equal(task->index, x->calls++);
+    assert_int_equal(task->arg_count, 6);
+    assert_int_equal(task->args[0], 7);
+    assert_int_equal(task->args[1], i);
+    assert_int_equal(task->args[2], j);
+    assert_int_equal(task->args[3], x->is_worked_out ? 3 * j : j);
+    assert_int_equal(task->args[4], x->is_worked_out ? i + j : i);
+    assert_int_equal(task->args[5], -9);
+    return 1;
+}
+
+static void stretch__arguments_that_do_not_change_stay(void **state) {
+    (void)state;
+    for (uint32_t lanes = 1; lanes < 3; lanes++) {
+        mixed x = {0, lanes == 2};
+        ptowsp_context *context;
+        ptowsp_module *m;
+        ptowsp_program *program;
+        ptowsp_run *run;
+        assert_int_equal(ptowsp_context_create(NULL, &context), PTOWSP_OK);
+        assert_int_equal(ptowsp_module_create(context, NULL, &m), PTOWSP_OK);
+        ptowsp_kernel_desc kernel = {.name = "k", .axis_count = 3, .cost = check_mixed, .user = &x};
+        kernel.scalars[0] = (ptowsp_scalar_param){"r", PTOWSP_TYPE_I64};
+        kernel.scalars[1] = (ptowsp_scalar_param){"s", PTOWSP_TYPE_I64};
+        kernel.scalars[2] = (ptowsp_scalar_param){"c", PTOWSP_TYPE_I64};
+        ptowsp_task_desc task = {.kernel = ptowsp_kernel_make(m, &kernel)};
+        PTOWSP_WORKLOAD(m, "w") {
+            PTOWSP_FOR_EACH(m, j, ptowsp_axis_dense(m, "rows", 5)) {
+                PTOWSP_PARALLEL(m, i, ptowsp_axis_dense(m, "n", 300)) {
+                    task.axes[0] = ptowsp_i64(m, 7);
+                    task.axes[1] = i;
+                    task.axes[2] = j;
+                    task.scalars[0] = x.is_worked_out ? ptowsp_mul(j, ptowsp_i64(m, 3)) : j;
+                    task.scalars[1] = x.is_worked_out ? ptowsp_add(i, j) : i;
+                    task.scalars[2] = ptowsp_i64(m, -9);
+                    ptowsp_task_make(m, &task);
+                }
+            }
+        }
+        const ptowsp_schedule schedule = {.lane_count = lanes};
+        const ptowsp_program_desc desc = {NULL, &schedule};
+        const ptowsp_run_options options = {.mode = PTOWSP_RUN_TIME_ONLY};
+        assert_int_equal(ptowsp_program_create(context, m, &desc, &program), PTOWSP_OK);
+        assert_int_equal(ptowsp_run_create(context, program, &run), PTOWSP_OK);
+        assert_int_equal(ptowsp_run_execute(run, &options), PTOWSP_OK);
+        assert_int_equal(x.calls, 1500);
+        ptowsp_run_destroy(run);
+        ptowsp_program_destroy(program);
+        ptowsp_module_destroy(m);
+        ptowsp_context_destroy(context);
+    }
+}
+
 // A view whose values are linear in the iteration, and what is said of the first that is wrong.
 typedef struct wrong {
     int64_t row, row_step, col, count, count_step;
@@ -225,6 +288,7 @@ static void stretch__a_loop_without_calls_meets_the_time_limit(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(stretch__tasks_get_what_is_worked_out_by_hand),
+        cmocka_unit_test(stretch__arguments_that_do_not_change_stay),
         cmocka_unit_test(stretch__an_error_names_its_iteration),
         cmocka_unit_test(stretch__a_loop_without_calls_meets_the_time_limit),
         cmocka_unit_test(stretch__an_entry_in_a_cell_is_checked_to_the_end),

@@ -172,7 +172,7 @@ src/workload/expand.h src/workload/expand.c src/workload/stretch.h src/workload/
 src/time/rings.h src/time/rings.c
 src/time/earliest.h src/time/earliest.c
 src/time/sim.h src/time/sim.c
-src/time/window.h src/time/window.c
+src/time/tournament.h src/time/tournament.c src/time/window.h src/time/window.c
 src/time/lanes.h src/time/lanes.c src/time/near.h src/time/near.c src/time/batch.c
 src/time/ends.h src/time/ends.c
 src/time/events.h src/time/nodes.h src/time/nodes.c src/time/advance.c src/time/events.c
@@ -249,7 +249,7 @@ $RUNTIME
 src/time/rings.h src/time/rings.c
 src/time/earliest.h src/time/earliest.c
 src/time/sim.h src/time/sim.c
-src/time/window.h src/time/window.c
+src/time/tournament.h src/time/tournament.c src/time/window.h src/time/window.c
 src/time/lanes.h src/time/lanes.c src/time/near.h src/time/near.c src/time/batch.c
 src/time/ends.h src/time/ends.c
 src/time/events.h src/time/nodes.h src/time/nodes.c src/time/advance.c src/time/events.c

@@ -2,7 +2,8 @@
 //
 // What an operation does is the table PWSP_OPCODES. Vectors need other words for some of it: a
 // comparison gives all bits or none, and there is no choice between two values but by such masks.
-// PWSP_VECTOR_OPCODES has those words; divisions have no vector form and are done one by one.
+// PWSP_VECTOR_OPCODES has those words. Divisions have a vector form in doubles, for small numbers; others
+// are done one by one.
 
 #include "column.h"
 
@@ -45,6 +46,50 @@ typedef int64_t pwsp_signed_8 __attribute__((vector_size(64), aligned(8), may_al
 
 #define PWSP_VECTOR_OPCODES(OP)
 #define PWSP_SINGLE_OPCODES(OP) PWSP_OPCODES(OP)
+#define PWSP_DIVIDED(opcode)    0
+
+#endif
+
+#if !defined(PTOWSP_NO_SIMD)
+
+typedef double pwsp_doubles_8 __attribute__((vector_size(64), aligned(8), may_alias));
+
+#define PWSP_DOUBLES(x)      __builtin_convertvector(PWSP_SIGNED(x), pwsp_doubles_8)
+#define PWSP_DIVIDED(opcode) pwsp_column_divide(opcode, x, y, out, elements)
+
+// Quotients, or remainders, by doubles, as far as whole vectors reach: returns how many. A quotient that is
+// no integer is further from the next one than two doubles are apart, so it is rounded to none, in whatever
+// direction, as long as no number is of a magnitude above 2^51. Else, or if a divisor is 0, none is done.
+PWSP_FORCE_INLINE uint32_t pwsp_column_divide(pwsp_opcode opcode, const uint64_t *x,
+                                              const uint64_t *y, uint64_t *out, uint32_t elements) {
+    const bool is_signed = opcode == PWSP_OPCODE_DIV_I || opcode == PWSP_OPCODE_REM_I;
+    const bool is_rest = opcode == PWSP_OPCODE_REM_I || opcode == PWSP_OPCODE_REM_U;
+    const uint64_t least = is_signed ? UINT64_C(1) << 51 : 0;  // added to -2^51: 0
+    const uint32_t count = elements / PWSP_COLUMN_STEP * PWSP_COLUMN_STEP;
+    pwsp_cells_8 high = {0}, zeros = {0};
+    for (uint32_t i = 0; i < count; i += PWSP_COLUMN_STEP) {
+        const pwsp_cells_8 a = *(const pwsp_cells_8 *)(const void *)(x + i);
+        const pwsp_cells_8 b = *(const pwsp_cells_8 *)(const void *)(y + i);
+        high |= (a + least) | (b + least);
+        zeros |= PWSP_MASK(b == 0);
+    }
+    uint64_t any = 0;
+    for (uint32_t i = 0; i < PWSP_COLUMN_STEP; i++) {
+        any |= high[i] >> (is_signed ? 52 : 51) | zeros[i];
+    }
+    if (any) {
+        return 0;
+    }
+    for (uint32_t i = 0; i < count; i += PWSP_COLUMN_STEP) {
+        const pwsp_cells_8 a = *(const pwsp_cells_8 *)(const void *)(x + i);
+        const pwsp_cells_8 b = *(const pwsp_cells_8 *)(const void *)(y + i);
+        const pwsp_cells_8 quotient = (pwsp_cells_8) __builtin_convertvector(
+            PWSP_DOUBLES(a) / PWSP_DOUBLES(b), pwsp_signed_8);
+        const pwsp_cells_8 rest = a - quotient * b;
+        *(pwsp_cells_8 *)(void *)(out + i) = is_rest ? rest : quotient;
+    }
+    return count;
+}
 
 #endif
 
@@ -106,7 +151,7 @@ PWSP_FORCE_INLINE bool pwsp_column_run_body(const pwsp_instruction *code, uint32
         break;
 #define PWSP_SINGLE_RUN(name, result)                                                              \
     case PWSP_OPCODE_##name:                                                                       \
-        for (uint32_t i = 0; i < elements; i++) {                                                  \
+        for (uint32_t i = PWSP_DIVIDED(PWSP_OPCODE_##name); i < elements; i++) {                   \
             const uint64_t a = x[i], b = y[i], c = z[i];                                           \
             (void)b;                                                                               \
             (void)c;                                                                               \

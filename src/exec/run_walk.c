@@ -200,6 +200,9 @@ PWSP_FORCE_INLINE bool pwsp_run_stretch_plain(ptowsp_run *run, const pwsp_stretc
     const pwsp_source key = stretch->dispatch;
     uint64_t cycles = kernel->cycles;
     uint32_t count = batch->count;
+    if (key.step) {
+        memcpy(&batch->keys[count], key.at + begin, (end - begin) * sizeof(uint64_t));
+    }
     for (uint64_t i = begin; i < end; i++) {
         pwsp_stretch_step(x, stretch, first + i, i, is_stepped);
         if (is_cost || is_called) {
@@ -216,7 +219,10 @@ PWSP_FORCE_INLINE bool pwsp_run_stretch_plain(ptowsp_run *run, const pwsp_stretc
             pwsp_run_collect_tiles(run);
         }
         batch->cycles[count] = cycles;
-        batch->keys[count++] = pwsp_source_value(key, i);
+        if (key.step == 0) {
+            batch->keys[count] = *key.at;
+        }
+        count++;
     }
     batch->count = count;
     return true;

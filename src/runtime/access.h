@@ -27,9 +27,6 @@ PWSP_INLINE void pwsp_deps_access(const pwsp_deps *deps, const pwsp_tile_at *at,
     access->rows = at->rows;
     access->cols = at->cols;
     access->tensor = at->tensor;
-    access->token = 0;
-    access->level = 0;
-    access->flags = 0;
 }
 
 // Of an access of a tensor that is not plain.

@@ -120,7 +120,7 @@ static bool pwsp_deps_choose_level(pwsp_deps *deps, const pwsp_access *at,
 }
 
 PWSP_INTERNAL bool pwsp_deps_enter(pwsp_deps *deps, uint32_t index) {
-    pwsp_access *access = &deps->accesses[index];
+    const pwsp_access *access = &deps->accesses[index];
     pwsp_extent_at extent;
     uint32_t id = 0;
     pwsp_deps_extent(deps, access, &extent);
@@ -128,9 +128,9 @@ PWSP_INTERNAL bool pwsp_deps_enter(pwsp_deps *deps, uint32_t index) {
         return false;
     }
     if (PWSP_UNLIKELY(id == 0)) {
-        access->flags |= PWSP_ACCESS_LINKED;
-        access->level = 0;
-        pwsp_deps_push(deps, pwsp_deps_list(deps, access), index, 0);
+        deps->states[index].flags |= PWSP_ACCESS_LINKED;
+        deps->states[index].level = 0;
+        pwsp_deps_push(deps, pwsp_deps_list(deps, index), index, 0);
         return true;
     }
     const pwsp_deps_level *level = &deps->levels[id];
@@ -156,7 +156,7 @@ static bool pwsp_deps_enter_all(pwsp_deps *deps) {
         deps->levels[i].row_over = deps->levels[i].col_over = false;
     }
     for (uint32_t i = 0; i < deps->access_count; i++) {
-        const uint32_t flags = deps->accesses[i].flags & (PWSP_ACCESS_LINKED | PWSP_ACCESS_GRID);
+        const uint32_t flags = deps->states[i].flags & (PWSP_ACCESS_LINKED | PWSP_ACCESS_GRID);
         if (flags == PWSP_ACCESS_LINKED && !pwsp_deps_enter(deps, i)) {
             return false;
         }
@@ -168,17 +168,18 @@ PWSP_INTERNAL bool pwsp_deps_sweep(pwsp_deps *deps) {
     uint32_t living = 0;
     for (uint32_t i = 0; i < deps->access_count; i++) {
         if (pwsp_deps_is_dead(deps, i)) {
-            if (deps->accesses[i].flags & PWSP_ACCESS_GRID) {
+            if (deps->states[i].flags & PWSP_ACCESS_GRID) {
                 pwsp_deps_grid_leave(deps, i);
             }
             pwsp_deps_drop(deps, i);
             continue;
         }
-        if (deps->accesses[i].flags & PWSP_ACCESS_GRID) {
-            *pwsp_deps_grid_slot(deps, i) = living + 1;
+        if (deps->states[i].flags & PWSP_ACCESS_GRID) {
+            deps->slots[deps->states[i].cell] = living + 1;
         }
         pwsp_token token = pwsp_deps_token(deps, i);
         deps->accesses[living] = deps->accesses[i];
+        deps->states[living] = deps->states[i];
         pwsp_deps_put_token(deps, living++, &token);
     }
     deps->access_count = living;
@@ -191,13 +192,13 @@ PWSP_INTERNAL bool pwsp_deps_sweep(pwsp_deps *deps) {
 // An access that has been dropped. Places are taken in the order in which they become free, so that
 // neighbours are of similar age.
 PWSP_FORCE_INLINE void pwsp_deps_free_access(pwsp_deps *deps, uint32_t index) {
-    PTOWSP_ASSERT(!(deps->accesses[index].flags & (PWSP_ACCESS_FREE | PWSP_ACCESS_LINKED)));
-    deps->accesses[index].flags |= PWSP_ACCESS_GONE | PWSP_ACCESS_FREE;
+    PTOWSP_ASSERT(!(deps->states[index].flags & (PWSP_ACCESS_FREE | PWSP_ACCESS_LINKED)));
+    deps->states[index].flags |= PWSP_ACCESS_GONE | PWSP_ACCESS_FREE;
     if (!deps->ops.is_dead) {
         deps->times[index] = UINT64_MAX;  // the hand passes over it
     }
     if (deps->free_count++) {
-        deps->accesses[deps->free_last].row = index;
+        deps->states[deps->free_last].next = index;
     } else {
         deps->free_first = index;
     }
@@ -216,15 +217,15 @@ static uint32_t pwsp_deps_find_dead(pwsp_deps *deps, uint32_t steps, pwsp_deps_h
     uint32_t found_count = 0;
     for (uint32_t i = 0; i < steps; i++) {
         const uint32_t index = deps->hand < deps->access_count ? deps->hand : 0;
-        const pwsp_access *access = &deps->accesses[index];
+        const pwsp_access_state *state = &deps->states[index];
         deps->hand = index + 1;
-        if (access->flags & PWSP_ACCESS_FREE) {
+        if (state->flags & PWSP_ACCESS_FREE) {
             continue;
         }
-        if (!deps->ops.is_small || access->token != known->token ||
-            access->flags & PWSP_ACCESS_GONE) {
+        if (!deps->ops.is_small || state->token != known->token ||
+            state->flags & PWSP_ACCESS_GONE) {
             known->is_dead = pwsp_deps_is_dead(deps, index);
-            known->token = access->flags & PWSP_ACCESS_GONE ? UINT32_MAX : access->token;
+            known->token = state->flags & PWSP_ACCESS_GONE ? UINT32_MAX : state->token;
         }
         if (known->is_dead) {
             found[found_count++] = index;
@@ -233,28 +234,41 @@ static uint32_t pwsp_deps_find_dead(pwsp_deps *deps, uint32_t steps, pwsp_deps_h
     return found_count;
 }
 
-// The same for times, where only the first look at one that is dead is at its access.
-PWSP_FORCE_INLINE uint32_t pwsp_deps_find_past(pwsp_deps *deps, uint32_t steps, uint32_t *found) {
+// The same for times: four steps, or as many as there are accesses. Only the first look at one that is dead
+// is at its access.
+PWSP_FORCE_INLINE uint32_t pwsp_deps_find_past(pwsp_deps *deps, uint32_t *found) {
     const uint64_t *times = deps->times;
     const uint64_t clock = pwsp_max_u64(deps->clock, 1);  // removed accesses have time 0
-    const uint32_t count = (uint32_t)deps->access_count;
-    uint32_t found_count = 0, hand = deps->hand;
-    if (PWSP_LIKELY(steps == 4 && hand + UINT64_C(4) <= count && deps->clock > 0)) {
-        for (uint32_t i = 0; i < 4; i++) {
-            found[found_count] = hand + i;
-            found_count += times[hand + i] < clock;
+    const uint64_t count = deps->access_count;
+    uint32_t past = 0, hand = deps->hand;
+    if (PWSP_LIKELY(hand + UINT64_C(4) <= count)) {
+        found[0] = hand;
+        past = times[hand] < clock;
+        found[past] = hand + 1;
+        past += times[hand + 1] < clock;
+        found[past] = hand + 2;
+        past += times[hand + 2] < clock;
+        found[past] = hand + 3;
+        past += times[hand + 3] < clock;
+        hand += 4;
+    } else {
+        for (uint64_t i = 0; i < pwsp_min_u64(count, 4); i++) {
+            hand = hand < count ? hand : 0;
+            found[past] = hand;
+            past += times[hand] < clock;
+            hand++;
         }
-        deps->hand = hand + 4;
-        return found_count;
-    }
-    for (uint32_t i = 0; i < steps; i++) {
-        hand = hand < count ? hand : 0;
-        found[found_count] = hand;
-        found_count += times[hand] < clock && (deps->clock > 0 || pwsp_deps_is_dead(deps, hand));
-        hand++;
     }
     deps->hand = hand;
-    return found_count;
+    if (PWSP_LIKELY(deps->clock > 0)) {
+        return past;
+    }
+    uint32_t dead = 0;
+    for (uint32_t i = 0; i < past; i++) {
+        found[dead] = found[i];
+        dead += pwsp_deps_is_dead(deps, found[i]);
+    }
+    return dead;
 }
 
 // Frees dead accesses. Their lists are prefetched, unless there are none.
@@ -262,14 +276,14 @@ PWSP_FORCE_INLINE void pwsp_deps_free_found(pwsp_deps *deps, const uint32_t *fou
                                             uint32_t count) {
     uint32_t *lists[PWSP_DEPS_HAND_STEPS];
     for (uint32_t i = 0; deps->buckets && i < count; i++) {
-        const pwsp_access *access = &deps->accesses[found[i]];
-        if ((access->flags & (PWSP_ACCESS_GRID | PWSP_ACCESS_LINKED)) == PWSP_ACCESS_LINKED) {
-            lists[i] = pwsp_deps_list(deps, access);
+        const uint32_t flags = deps->states[found[i]].flags;
+        if ((flags & (PWSP_ACCESS_GRID | PWSP_ACCESS_LINKED)) == PWSP_ACCESS_LINKED) {
+            lists[i] = pwsp_deps_list(deps, found[i]);
             PWSP_PREFETCH(lists[i]);
         }
     }
     for (uint32_t i = 0; i < count; i++) {
-        const uint32_t flags = deps->accesses[found[i]].flags;
+        const uint32_t flags = deps->states[found[i]].flags;
         if (flags & PWSP_ACCESS_GRID) {
             pwsp_deps_grid_leave(deps, found[i]);  // a time, which nobody holds
         } else {
@@ -291,8 +305,10 @@ PWSP_INTERNAL void pwsp_deps_make_room(pwsp_deps *deps, uint32_t count) {
         uint32_t found[PWSP_DEPS_HAND_STEPS];
         const uint32_t found_count = deps->ops.is_dead
                                          ? pwsp_deps_find_dead(deps, steps, &known, found)
-                                         : pwsp_deps_find_past(deps, steps, found);
-        pwsp_deps_free_found(deps, found, found_count);
+                                         : pwsp_deps_find_past(deps, found);
+        if (found_count) {
+            pwsp_deps_free_found(deps, found, found_count);
+        }
     }
 }
 
@@ -301,18 +317,22 @@ static bool pwsp_deps_grow(pwsp_deps *deps, uint64_t needed) {
         return true;
     }
     const pwsp_memory *memory = deps->memory;
-    void *accesses = deps->accesses, *times = deps->times, *tasks = deps->tasks;
+    void *accesses = deps->accesses, *states = deps->states;
+    void *times = deps->times, *tasks = deps->tasks;
     bool has_times = !deps->ops.is_small, has_tasks = has_times && deps->has_tasks;
     bool is_good = pwsp_memory_grow_little(memory, &accesses, &deps->access_capacity, needed,
                                            sizeof(pwsp_access)) &&
+                   pwsp_memory_grow_little(memory, &states, &deps->state_capacity, needed,
+                                           sizeof(pwsp_access_state)) &&
                    (!has_times || pwsp_memory_grow_little(memory, &times, &deps->time_capacity,
                                                           needed, sizeof(uint64_t))) &&
                    (!has_tasks || pwsp_memory_grow_little(memory, &tasks, &deps->task_capacity,
                                                           needed, sizeof(uint64_t)));
     deps->accesses = (pwsp_access *)accesses;
+    deps->states = (pwsp_access_state *)states;
     deps->times = (uint64_t *)times;
     deps->tasks = (uint64_t *)tasks;
-    deps->room = deps->access_capacity;
+    deps->room = pwsp_min_u64(deps->access_capacity, deps->state_capacity);
     deps->room = has_times ? pwsp_min_u64(deps->room, deps->time_capacity) : deps->room;
     deps->room = has_tasks ? pwsp_min_u64(deps->room, deps->task_capacity) : deps->room;
     return is_good;
@@ -390,7 +410,7 @@ PWSP_INTERNAL uint32_t pwsp_deps_place_new(pwsp_deps *deps) {
     if (needed >= UINT32_MAX || !pwsp_deps_grow(deps, needed)) {
         return 0;
     }
-    deps->accesses[needed - 1].flags = 0;  // it is in no list yet, which growing tables must see
+    deps->states[needed - 1].flags = 0;  // it is in no list yet, which growing tables must see
     deps->access_count = needed;
     deps->access_max = pwsp_max_u64(deps->access_max, needed);
     return (uint32_t)needed;

@@ -71,7 +71,7 @@ PWSP_INLINE uint32_t pwsp_deps_mark(uint32_t cell) {
 // Puts an access into a list.
 PWSP_INLINE void pwsp_deps_push(pwsp_deps *deps, uint32_t *list, uint32_t index, uint32_t cell) {
     PTOWSP_ASSERT(index < deps->access_count && index < deps->index_mask);
-    PTOWSP_ASSERT(!(deps->accesses[index].flags & PWSP_ACCESS_FREE));
+    PTOWSP_ASSERT(!(deps->states[index].flags & PWSP_ACCESS_FREE));
     deps->nexts[index] = *list;
     *list = (pwsp_deps_mark(cell) & ~deps->index_mask) | (index + 1);
 }
@@ -79,11 +79,11 @@ PWSP_INLINE void pwsp_deps_push(pwsp_deps *deps, uint32_t *list, uint32_t index,
 // Enters an access of a level into the list of its cell.
 PWSP_INLINE void pwsp_deps_enter_cell(pwsp_deps *deps, uint32_t index, uint32_t level,
                                       uint32_t cell, bool row_over, bool col_over) {
-    pwsp_access *access = &deps->accesses[index];
+    pwsp_access_state *state = &deps->states[index];
     pwsp_deps_level *entered = &deps->levels[level];
-    access->flags |= PWSP_ACCESS_LINKED;
-    access->level = (uint16_t)level;
-    access->cell = deps->ops.is_small ? access->token : cell;
+    state->flags |= PWSP_ACCESS_LINKED;
+    state->level = (uint16_t)level;
+    state->cell = deps->ops.is_small ? state->token : cell;
     entered->count++;
     entered->row_over |= row_over;
     entered->col_over |= col_over;
@@ -94,23 +94,25 @@ PWSP_INLINE void pwsp_deps_enter_cell(pwsp_deps *deps, uint32_t index, uint32_t 
 PWSP_INTERNAL bool pwsp_deps_enter(pwsp_deps *deps, uint32_t index);
 
 // An access has been removed from the list of its cell.
-PWSP_INLINE void pwsp_deps_left(pwsp_deps *deps, const pwsp_access *access) {
-    pwsp_deps_level *level = &deps->levels[access->level];
-    PTOWSP_ASSERT(access->level > 0 && level->count > 0);
+PWSP_INLINE void pwsp_deps_left(pwsp_deps *deps, uint32_t index) {
+    pwsp_deps_level *level = &deps->levels[deps->states[index].level];
+    PTOWSP_ASSERT(deps->states[index].level > 0 && level->count > 0);
     if (--level->count == 0) {
         level->row_over = level->col_over = false;
     }
 }
 
 // The list that contains an access.
-PWSP_INLINE uint32_t *pwsp_deps_list(const pwsp_deps *deps, const pwsp_access *access) {
-    if (PWSP_UNLIKELY(access->level == 0)) {
+PWSP_INLINE uint32_t *pwsp_deps_list(const pwsp_deps *deps, uint32_t index) {
+    const pwsp_access *access = &deps->accesses[index];
+    const pwsp_access_state *state = &deps->states[index];
+    if (PWSP_UNLIKELY(state->level == 0)) {
         return &deps->tensors[deps->tensors[access->tensor].group].wides;
     }
     if (!deps->ops.is_small) {
-        return pwsp_deps_bucket(deps, access->cell);
+        return pwsp_deps_bucket(deps, state->cell);
     }
-    const pwsp_deps_level *level = &deps->levels[access->level];
+    const pwsp_deps_level *level = &deps->levels[state->level];
     pwsp_extent_at at = {0, 0, 0, 0, 0, false};
     pwsp_deps_extent(deps, access, &at);
     return pwsp_deps_bucket(deps, pwsp_deps_cell(level, at.place, at.row >> level->row_shift,
@@ -119,12 +121,12 @@ PWSP_INLINE uint32_t *pwsp_deps_list(const pwsp_deps *deps, const pwsp_access *a
 
 // Removes an access from its list.
 PWSP_INLINE void pwsp_deps_leave(pwsp_deps *deps, uint32_t index, uint32_t *list) {
-    pwsp_access *access = &deps->accesses[index];
+    pwsp_access_state *state = &deps->states[index];
     uint32_t *at = list;
-    PTOWSP_ASSERT(access->flags & PWSP_ACCESS_LINKED);
-    access->flags &= (uint8_t)~PWSP_ACCESS_LINKED;
-    if (access->level) {
-        pwsp_deps_left(deps, access);
+    PTOWSP_ASSERT(state->flags & PWSP_ACCESS_LINKED);
+    state->flags &= (uint16_t)~PWSP_ACCESS_LINKED;
+    if (state->level) {
+        pwsp_deps_left(deps, index);
     }
     while (pwsp_deps_linked(deps, *at) != index) {
         PTOWSP_ASSERT(*at != 0);  // it is in its list
@@ -184,7 +186,7 @@ PWSP_FORCE_INLINE bool pwsp_deps_is_cell_good(const pwsp_deps *deps,
 PWSP_INLINE pwsp_token pwsp_deps_token(const pwsp_deps *deps, uint32_t index) {
     pwsp_token token = {0, PTOWSP_NO_INDEX};
     if (deps->ops.is_small) {
-        token.task = deps->accesses[index].token;
+        token.task = deps->states[index].token;
     } else {
         token.time = deps->times[index];
         token.task = deps->has_tasks ? deps->tasks[index] : PTOWSP_NO_INDEX;
@@ -195,7 +197,7 @@ PWSP_INLINE pwsp_token pwsp_deps_token(const pwsp_deps *deps, uint32_t index) {
 PWSP_INLINE void pwsp_deps_put_token(pwsp_deps *deps, uint32_t index, const pwsp_token *token) {
     if (deps->ops.is_small) {
         PTOWSP_ASSERT(token->time == 0 && token->task <= UINT32_MAX);
-        deps->accesses[index].token = (uint32_t)token->task;
+        deps->states[index].token = (uint32_t)token->task;
     } else {
         deps->times[index] = token->time;
         if (deps->has_tasks) {
@@ -205,7 +207,7 @@ PWSP_INLINE void pwsp_deps_put_token(pwsp_deps *deps, uint32_t index, const pwsp
 }
 
 PWSP_INLINE bool pwsp_deps_is_dead(const pwsp_deps *deps, uint32_t index) {
-    if (deps->accesses[index].flags & PWSP_ACCESS_GONE) {
+    if (deps->states[index].flags & PWSP_ACCESS_GONE) {
         return true;
     }
     if (!deps->ops.is_dead) {
@@ -217,9 +219,9 @@ PWSP_INLINE bool pwsp_deps_is_dead(const pwsp_deps *deps, uint32_t index) {
 
 // An access is not waited for any more.
 PWSP_INLINE void pwsp_deps_drop(pwsp_deps *deps, uint32_t index) {
-    pwsp_access *access = &deps->accesses[index];
-    if (!(access->flags & PWSP_ACCESS_GONE)) {
-        access->flags |= PWSP_ACCESS_GONE;
+    pwsp_access_state *state = &deps->states[index];
+    if (!(state->flags & PWSP_ACCESS_GONE)) {
+        state->flags |= PWSP_ACCESS_GONE;
         if (!deps->ops.is_dead) {
             deps->times[index] = 0;  // the hand looks here first
         }
@@ -252,8 +254,8 @@ PWSP_INLINE uint32_t pwsp_deps_place(pwsp_deps *deps) {
     if (deps->free_count == 0) {
         return pwsp_deps_place_new(deps);
     }
-    PTOWSP_ASSERT(deps->accesses[index].flags & PWSP_ACCESS_FREE);
-    deps->free_first = deps->accesses[index].row;
+    PTOWSP_ASSERT(deps->states[index].flags & PWSP_ACCESS_FREE);
+    deps->free_first = deps->states[index].next;
     deps->free_count--;
     return index + 1;
 }

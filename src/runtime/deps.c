@@ -103,7 +103,7 @@ static void pwsp_deps_walk_wides(pwsp_deps *deps, pwsp_deps_query_state *query, 
         uint32_t index = pwsp_deps_linked(deps, *at);
         if (pwsp_deps_meet(deps, query, index)) {
             *at = deps->nexts[index];
-            deps->accesses[index].flags &= (uint8_t)~PWSP_ACCESS_LINKED;
+            deps->states[index].flags &= (uint16_t)~PWSP_ACCESS_LINKED;
             pwsp_deps_drop(deps, index);
         } else {
             at = &deps->nexts[index];
@@ -116,7 +116,7 @@ static void pwsp_deps_meet_all(pwsp_deps *deps, pwsp_deps_query_state *query) {
     for (uint32_t i = 0; i < deps->access_count; i++) {
         if (pwsp_deps_is_dead(deps, i)) {
             dead++;
-        } else {
+        } else if (!(deps->states[i].flags & PWSP_ACCESS_GRID)) {  // of other tensors
             pwsp_deps_meet(deps, query, i);
         }
     }
@@ -311,7 +311,7 @@ PWSP_INTERNAL void pwsp_deps_query_loads(pwsp_deps *deps, const pwsp_tile_at *ti
 
 // A reader of a tile that other tasks also only read: they count as one.
 static void pwsp_deps_merge(pwsp_deps *deps, uint32_t index, const pwsp_token *token) {
-    PTOWSP_ASSERT(index < deps->access_count && !(deps->accesses[index].flags & PWSP_ACCESS_GONE));
+    PTOWSP_ASSERT(index < deps->access_count && !(deps->states[index].flags & PWSP_ACCESS_GONE));
     pwsp_token merged = pwsp_deps_token(deps, index);
     if (deps->ops.merge) {
         deps->ops.merge(deps->ops.user, &merged, token);
@@ -319,7 +319,7 @@ static void pwsp_deps_merge(pwsp_deps *deps, uint32_t index, const pwsp_token *t
         merged = *token;
     }
     pwsp_deps_put_token(deps, index, &merged);
-    deps->accesses[index].flags |= PWSP_ACCESS_OWN;
+    deps->states[index].flags |= PWSP_ACCESS_OWN;
 }
 
 // Looks for accesses that a new one takes over or covers, where the query of its task could not yet
@@ -343,14 +343,14 @@ static uint32_t pwsp_deps_find_same(pwsp_deps *deps, const pwsp_tile_at *at,
 // An access of the task that is being added takes the place of an older one.
 static void pwsp_deps_take_over(pwsp_deps *deps, uint32_t index, uint32_t flags,
                                 const pwsp_token *token) {
-    pwsp_access *found = &deps->accesses[index];
+    pwsp_access_state *found = &deps->states[index];
     if (!(flags & PWSP_ACCESS_WRITTEN)) {
         pwsp_deps_merge(deps, index, token);
         return;
     }
-    uint8_t own = found->flags & PWSP_ACCESS_OWN ? found->flags & PWSP_ACCESS_READ : 0;
+    uint32_t own = found->flags & PWSP_ACCESS_OWN ? found->flags & PWSP_ACCESS_READ : 0;
     found->flags =
-        (uint8_t)((found->flags & ~(PWSP_ACCESS_READ | PWSP_ACCESS_WRITTEN)) | own | flags);
+        (uint16_t)((found->flags & ~(PWSP_ACCESS_READ | PWSP_ACCESS_WRITTEN)) | own | flags);
     pwsp_deps_set_token(deps, index, token);
 }
 
@@ -364,7 +364,7 @@ PWSP_FORCE_INLINE uint32_t pwsp_deps_add_one(pwsp_deps *deps, const pwsp_tile_at
         same = pwsp_deps_find_same(deps, at, token);
     }
     PTOWSP_ASSERT(same <= deps->access_count);
-    if (same && !(deps->accesses[same - 1].flags & PWSP_ACCESS_GONE)) {
+    if (same && !(deps->states[same - 1].flags & PWSP_ACCESS_GONE)) {
         pwsp_deps_take_over(deps, same - 1, flags, token);
         return same;
     }
@@ -378,7 +378,8 @@ PWSP_FORCE_INLINE uint32_t pwsp_deps_add_one(pwsp_deps *deps, const pwsp_tile_at
     } else {
         pwsp_deps_access(deps, at, access);
     }
-    access->flags = (uint8_t)(flags | PWSP_ACCESS_OWN);
+    deps->states[place - 1].level = 0;
+    deps->states[place - 1].flags = (uint16_t)(flags | PWSP_ACCESS_OWN);
     pwsp_deps_put_token(deps, place - 1, token);
     if (deps->ops.keep) {
         deps->ops.keep(deps->ops.user, token);
@@ -414,7 +415,7 @@ PWSP_FORCE_INLINE uint32_t pwsp_deps_add_tile(pwsp_deps *deps, const pwsp_tile_a
 static void pwsp_deps_disown(pwsp_deps *deps, uint32_t first, uint32_t count) {
     for (uint32_t i = first; i < count; i++) {
         if (deps->same[i]) {
-            deps->accesses[deps->same[i] - 1].flags &= (uint8_t)~PWSP_ACCESS_OWN;
+            deps->states[deps->same[i] - 1].flags &= (uint16_t)~PWSP_ACCESS_OWN;
         }
     }
 }
@@ -562,6 +563,8 @@ PWSP_INTERNAL void pwsp_deps_free(pwsp_deps *deps) {
     pwsp_deps_free_tiles(deps);
     pwsp_memory_free(deps->memory, deps->accesses,
                      (size_t)deps->access_capacity * sizeof(pwsp_access));
+    pwsp_memory_free(deps->memory, deps->states,
+                     (size_t)deps->state_capacity * sizeof(pwsp_access_state));
     pwsp_memory_free(deps->memory, deps->nexts, (size_t)deps->next_capacity * sizeof(uint32_t));
     pwsp_memory_free(deps->memory, deps->times, (size_t)deps->time_capacity * sizeof(uint64_t));
     pwsp_memory_free(deps->memory, deps->tasks, (size_t)deps->task_capacity * sizeof(uint64_t));
@@ -578,6 +581,7 @@ PWSP_INTERNAL size_t pwsp_deps_bytes(const pwsp_deps *deps) {
     return ((size_t)deps->tensor_count + 1) * (sizeof(pwsp_deps_tensor) + 2 * sizeof(uint32_t)) +
            deps->same_count * sizeof(uint32_t) + deps->query_count * sizeof(pwsp_deps_query_state) +
            (size_t)deps->access_capacity * sizeof(pwsp_access) +
+           (size_t)deps->state_capacity * sizeof(pwsp_access_state) +
            (size_t)deps->next_capacity * sizeof(uint32_t) +
            (size_t)(deps->time_capacity + deps->task_capacity) * sizeof(uint64_t) +
            (size_t)deps->level_capacity * sizeof(pwsp_deps_level) +

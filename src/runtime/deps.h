@@ -6,20 +6,24 @@
 #include "arrival.h"
 #include "token.h"
 
-// One access of a tile by a task in flight.
+// One access of a tile by a task in flight: what it accesses,
 typedef struct pwsp_access {
-    uint32_t place[2];    // of a plain tensor: its leading indices' matrix; else its
-                          // first element; in a grid, the key of the tile
-    uint32_t row, col;    // of a plain tensor; of one that is free, the next free one in row
+    uint32_t place[2];    // of a plain tensor: its leading indices' matrix; else its first element
+    uint32_t row, col;    // of a plain tensor
     uint32_t rows, cols;  // rows 0: the whole tensor
     uint32_t tensor;
+} pwsp_access;
+
+// and what is known of it, which in a grid is all.
+typedef struct pwsp_access_state {
     union {
         uint32_t token;  // if tokens are small: the task
-        uint32_t cell;   // else: the hash of its cell; in a grid, the page of it
+        uint32_t cell;   // else: the hash of its cell; in a grid, its slot
+        uint32_t next;   // of one that is free: the next that is
     };
     uint16_t level;  // 0: it is in the list of those without a cell
-    uint8_t flags;   // PWSP_ACCESS_...
-} pwsp_access;
+    uint16_t flags;  // PWSP_ACCESS_...; no bytes, of which stores could be to anything
+} pwsp_access_state;
 
 #define PWSP_ACCESS_READ    PWSP_TILE_READ
 #define PWSP_ACCESS_WRITTEN PWSP_TILE_WRITTEN
@@ -47,12 +51,7 @@ typedef struct pwsp_deps_level {
 // Tensors that tasks access in tiles of one size: grid.h. A page has the accesses of neighbours.
 #define PWSP_DEPS_PAGE 16u
 
-typedef struct pwsp_deps_cell_at {
-    uint32_t written, read;  // accesses, + 1; 0 is none
-} pwsp_deps_cell_at;
-
 typedef struct pwsp_deps_page {
-    pwsp_deps_cell_at cells[PWSP_DEPS_PAGE];
     uint64_t number;  // the keys of its tiles / PWSP_DEPS_PAGE; UINT64_MAX: it is free
     uint32_t next;    // of the same hash, or free
     uint32_t count;   // accesses
@@ -133,11 +132,12 @@ typedef struct pwsp_deps {
     uint64_t visited_count, visited_capacity;
     bool has_tasks;  // unset: tasks of times are not needed
     pwsp_access *accesses;
-    uint32_t *nexts;  // by access, once there are lists: their links
-    uint64_t *times;  // by access, unless tokens are small
-    uint64_t *tasks;  // by access, unless tokens are small or without tasks
+    pwsp_access_state *states;  // by access
+    uint32_t *nexts;            // by access, once there are lists: their links
+    uint64_t *times;            // by access, unless tokens are small
+    uint64_t *tasks;            // by access, unless tokens are small or without tasks
     uint64_t access_count;
-    uint64_t access_capacity, next_capacity, time_capacity, task_capacity;
+    uint64_t access_capacity, state_capacity, next_capacity, time_capacity, task_capacity;
     uint64_t room;  // the least of those that are in use, once one of them has grown
     uint32_t free_first, free_last, free_count;  // places that can be taken: a list
     uint32_t hand;                               // the access that is next checked for being dead
@@ -147,7 +147,8 @@ typedef struct pwsp_deps {
     uint64_t level_count, level_capacity;
     pwsp_deps_grid *grids;  // by tensor, if there are any
     pwsp_deps_page *pages;  // from 1
-    uint64_t page_count, page_capacity;
+    uint32_t *slots;        // of each page: grid.h
+    uint64_t page_count, page_capacity, slot_capacity;
     uint64_t pages_used;
     uint32_t free_page;
     uint32_t *heads;         // pages by hash

@@ -49,6 +49,18 @@ static bool pwsp_deps_grow_heads(pwsp_deps *deps, uint64_t count) {
     return true;
 }
 
+// Makes room for a number of pages. False when memory is out.
+static bool pwsp_deps_grow_pages(pwsp_deps *deps, uint64_t count) {
+    void *pages = deps->pages, *slots = deps->slots;
+    const bool is_good = pwsp_memory_grow_little(deps->memory, &pages, &deps->page_capacity, count,
+                                                 sizeof(pwsp_deps_page)) &&
+                         pwsp_memory_grow_little(deps->memory, &slots, &deps->slot_capacity, count,
+                                                 PWSP_DEPS_PAGE_SLOTS * sizeof(uint32_t));
+    deps->pages = (pwsp_deps_page *)pages;
+    deps->slots = (uint32_t *)slots;
+    return is_good && pwsp_deps_grow_heads(deps, count);
+}
+
 // A page that is in no list; 0 when memory is out.
 static uint32_t pwsp_deps_page_new(pwsp_deps *deps) {
     uint32_t page = deps->free_page;
@@ -56,14 +68,8 @@ static uint32_t pwsp_deps_page_new(pwsp_deps *deps) {
         deps->free_page = deps->pages[page].next;
         return page;
     }
-    void *pages = deps->pages;
     page = (uint32_t)deps->page_count;
-    if (!pwsp_memory_grow_little(deps->memory, &pages, &deps->page_capacity, page + UINT64_C(1),
-                                 sizeof(pwsp_deps_page))) {
-        return 0;
-    }
-    deps->pages = (pwsp_deps_page *)pages;
-    if (!pwsp_deps_grow_heads(deps, page + UINT64_C(1))) {
+    if (!pwsp_deps_grow_pages(deps, page + UINT64_C(1))) {
         return 0;
     }
     deps->page_count++;
@@ -73,8 +79,10 @@ static uint32_t pwsp_deps_page_new(pwsp_deps *deps) {
 PWSP_INTERNAL uint32_t pwsp_deps_page_make(pwsp_deps *deps, uint64_t number) {
     const uint32_t page = pwsp_deps_page_new(deps);
     if (page) {
-        memset(&deps->pages[page], 0, sizeof deps->pages[page]);
+        memset(&deps->slots[(size_t)page * PWSP_DEPS_PAGE_SLOTS], 0,
+               PWSP_DEPS_PAGE_SLOTS * sizeof(uint32_t));
         deps->pages[page].number = number;
+        deps->pages[page].count = 0;
         pwsp_deps_page_link(deps, page);
         deps->pages_used++;
     }
@@ -109,12 +117,15 @@ PWSP_INTERNAL void pwsp_deps_pages_free(pwsp_deps *deps) {
                      deps->grids ? deps->tensor_count * sizeof(pwsp_deps_grid) : 0);
     pwsp_memory_free(deps->memory, deps->pages,
                      (size_t)deps->page_capacity * sizeof(pwsp_deps_page));
+    pwsp_memory_free(deps->memory, deps->slots,
+                     (size_t)deps->slot_capacity * PWSP_DEPS_PAGE_SLOTS * sizeof(uint32_t));
     pwsp_memory_free(deps->memory, deps->heads, (size_t)deps->head_capacity * sizeof(uint32_t));
 }
 
 PWSP_INTERNAL size_t pwsp_deps_pages_bytes(const pwsp_deps *deps) {
     return (deps->grids ? deps->tensor_count * sizeof(pwsp_deps_grid) : 0) +
            (size_t)deps->page_capacity * sizeof(pwsp_deps_page) +
+           (size_t)deps->slot_capacity * PWSP_DEPS_PAGE_SLOTS * sizeof(uint32_t) +
            (size_t)deps->head_capacity * sizeof(uint32_t);
 }
 
@@ -130,15 +141,10 @@ static bool pwsp_deps_grids_make(pwsp_deps *deps) {
         return false;
     }
     if (deps->page_count == 0) {
-        void *pages = deps->pages;
-        if (!pwsp_memory_grow_little(deps->memory, &pages, &deps->page_capacity, 1,
-                                     sizeof(pwsp_deps_page)) ||
-            !pwsp_deps_grow_heads(deps, 1)) {
-            deps->pages = (pwsp_deps_page *)pages;
+        if (!pwsp_deps_grow_pages(deps, 1)) {
             return false;
         }
-        deps->pages = (pwsp_deps_page *)pages;
-        memset(deps->pages, 0, sizeof deps->pages[0]);
+        memset(deps->slots, 0, PWSP_DEPS_PAGE_SLOTS * sizeof(uint32_t));
         deps->pages[0].number = PWSP_DEPS_NO_PAGE;
         deps->page_count = 1;
     }
@@ -221,13 +227,12 @@ PWSP_INTERNAL void pwsp_deps_grid_tile(const pwsp_deps *deps, uint64_t key, pwsp
 
 // Makes an access of a grid what it is in lists.
 static void pwsp_deps_grid_unmake(pwsp_deps *deps, uint32_t index) {
-    pwsp_access *access = &deps->accesses[index];
+    pwsp_access_state *state = &deps->states[index];
     pwsp_tile_at at;
-    pwsp_deps_grid_tile(deps, pwsp_access_place(access), &at);
+    pwsp_deps_grid_tile(deps, pwsp_deps_slot_key(deps, state->cell), &at);
     pwsp_deps_grid_leave(deps, index);
-    const uint8_t flags = access->flags;
-    pwsp_deps_access(deps, &at, access);
-    access->flags = (uint8_t)(flags | PWSP_ACCESS_LINKED);
+    pwsp_deps_access(deps, &at, &deps->accesses[index]);
+    state->flags |= PWSP_ACCESS_LINKED;
 }
 
 PWSP_INTERNAL bool pwsp_deps_grid_end(pwsp_deps *deps, uint32_t tensor) {
@@ -237,8 +242,9 @@ PWSP_INTERNAL bool pwsp_deps_grid_end(pwsp_deps *deps, uint32_t tensor) {
         return false;
     }
     for (uint32_t i = 0; i < deps->access_count; i++) {
-        const pwsp_access *access = &deps->accesses[i];
-        if ((access->flags & PWSP_ACCESS_GRID) && access->tensor == tensor) {
+        const pwsp_access_state *state = &deps->states[i];
+        if ((state->flags & PWSP_ACCESS_GRID) &&
+            pwsp_deps_slot_key(deps, state->cell) >> 32 == tensor) {
             pwsp_deps_grid_unmake(deps, i);
             if (!pwsp_deps_enter(deps, i)) {
                 return false;

@@ -7,12 +7,13 @@
 // compared. There is a page of 16 neighbours where one of them has an access, and nothing elsewhere:
 //
 //      tile 37 of tensor 2 -> page (2, 37 / 16), by a table of pages
-//                          -> cells[37 % 16] = {written: access 5, read: access 9}
+//                          -> slots 37 % 16 * 2 = access 5, has written; and the next = access 9, reads
 //
 // A tensor and the number of a tile are the tile's key. Tasks that come with keys skip all that leads to
 // them: keyed.h.
 //
-// The accesses are those of the map: they have places, die, and are found by the hand as others. When
+// The accesses are those of the map: they have places, die, and are found by the hand as others. But
+// all that is known of them is their states: their slots tell their tiles. When
 // a tile comes that does not fit, a task accesses a tile twice in the same way, something else looks
 // at the tensor, or pages are mostly empty, its accesses move to the lists of the map, and stay there.
 
@@ -20,6 +21,10 @@
 #define PWSP_GRID_H
 
 #include "cells.h"
+
+// Slots are numbered through all pages: those of a tile are that of the access that has written it, and
+// that of its readers' behind it. A slot holds the access, + 1, or 0.
+#define PWSP_DEPS_PAGE_SLOTS (2 * PWSP_DEPS_PAGE)
 
 // Sees whether a tensor's accesses can be in a grid of tiles like its first one, and notes it. False
 // when memory is out.
@@ -48,9 +53,10 @@ PWSP_INLINE uint64_t pwsp_deps_grid_key(uint32_t tensor, uint64_t number) {
 // The tile of a key, except for how it is accessed.
 PWSP_INTERNAL void pwsp_deps_grid_tile(const pwsp_deps *deps, uint64_t key, pwsp_tile_at *out);
 
-// Do pages take too much memory: less than four accesses in each, on average?
+// Do pages take too much memory: less than four accesses in each, on average? Or more than 16 GiB?
 PWSP_INLINE bool pwsp_deps_pages_are_sparse(const pwsp_deps *deps) {
-    return 4 * deps->pages_used > deps->access_count + 4 * PWSP_DEPS_PAGE;
+    return 4 * deps->pages_used > deps->access_count + 4 * PWSP_DEPS_PAGE ||
+           deps->pages_used >= UINT32_MAX / PWSP_DEPS_PAGE_SLOTS - 1;
 }
 
 // Finds the number of a tile. False if it does not fit.
@@ -67,27 +73,25 @@ PWSP_FORCE_INLINE bool pwsp_deps_grid_number(const pwsp_deps_grid *grid, const p
            (tile->cols == cols) & (matrix < grid->matrix_count);
 }
 
-// The slot of an access of a tile: that of the one that has written it, or of its readers.
-PWSP_FORCE_INLINE uint32_t *pwsp_deps_page_slot(const pwsp_deps *deps, uint32_t page, uint64_t key,
-                                                uint32_t flags) {
-    pwsp_deps_cell_at *cell = &deps->pages[page].cells[key % PWSP_DEPS_PAGE];
-    return flags & PWSP_ACCESS_WRITTEN ? &cell->written : &cell->read;
+PWSP_FORCE_INLINE uint32_t pwsp_deps_grid_slot(uint32_t page, uint64_t key) {
+    return page * PWSP_DEPS_PAGE_SLOTS + 2 * (uint32_t)(key % PWSP_DEPS_PAGE);
 }
 
-// Where a cell has an access.
-PWSP_FORCE_INLINE uint32_t *pwsp_deps_grid_slot(const pwsp_deps *deps, uint32_t index) {
-    const pwsp_access *access = &deps->accesses[index];
-    PTOWSP_ASSERT(access->flags & PWSP_ACCESS_GRID);
-    return pwsp_deps_page_slot(deps, access->cell, access->place[0], access->flags);
+// The key of an access's tile.
+PWSP_INLINE uint64_t pwsp_deps_slot_key(const pwsp_deps *deps, uint32_t slot) {
+    return deps->pages[slot / PWSP_DEPS_PAGE_SLOTS].number * PWSP_DEPS_PAGE +
+           slot % PWSP_DEPS_PAGE_SLOTS / 2;
 }
 
-// Removes an access from its cell.
+// Removes an access from its slot.
 PWSP_FORCE_INLINE void pwsp_deps_grid_leave(pwsp_deps *deps, uint32_t index) {
-    pwsp_access *access = &deps->accesses[index];
-    *pwsp_deps_grid_slot(deps, index) = 0;
-    access->flags &= (uint8_t) ~(PWSP_ACCESS_LINKED | PWSP_ACCESS_GRID);
-    if (--deps->pages[access->cell].count == 0) {
-        pwsp_deps_page_release(deps, access->cell);
+    pwsp_access_state *state = &deps->states[index];
+    const uint32_t slot = state->cell, page = slot / PWSP_DEPS_PAGE_SLOTS;
+    PTOWSP_ASSERT(state->flags & PWSP_ACCESS_GRID);
+    state->flags &= (uint16_t) ~(PWSP_ACCESS_LINKED | PWSP_ACCESS_GRID);
+    deps->slots[slot] = 0;
+    if (--deps->pages[page].count == 0) {
+        pwsp_deps_page_release(deps, page);
     }
 }
 

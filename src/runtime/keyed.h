@@ -29,22 +29,19 @@ PWSP_FORCE_INLINE bool pwsp_deps_query_keys(pwsp_deps *deps, const uint64_t *key
 // An access of the task that is being added takes the place of an older one of its cell.
 PWSP_FORCE_INLINE void pwsp_deps_grid_take(pwsp_deps *deps, uint32_t index, uint32_t flags,
                                            const pwsp_token *token) {
-    pwsp_access *access = &deps->accesses[index];
+    pwsp_access_state *state = &deps->states[index];
     if (!(flags & PWSP_ACCESS_WRITTEN)) {
         if (token->time > deps->times[index]) {
             pwsp_deps_put_token(deps, index, token);
         }
         return;
     }
-    if (!(access->flags & PWSP_ACCESS_WRITTEN)) {
-        uint32_t *slot = pwsp_deps_grid_slot(deps, index);
-        pwsp_deps_cell_at *cell =
-            &deps->pages[access->cell].cells[access->place[0] % PWSP_DEPS_PAGE];
-        PTOWSP_ASSERT(cell->written == 0);
-        *slot = 0;
-        cell->written = index + 1;
+    if (!(state->flags & PWSP_ACCESS_WRITTEN)) {
+        PTOWSP_ASSERT(state->cell % 2 && deps->slots[state->cell - 1] == 0);
+        deps->slots[state->cell--] = 0;
+        deps->slots[state->cell] = index + 1;
     }
-    access->flags |= (uint8_t)flags;
+    state->flags |= (uint16_t)flags;
     pwsp_deps_put_token(deps, index, token);
 }
 
@@ -56,7 +53,7 @@ PWSP_FORCE_INLINE uint32_t pwsp_deps_add_grid(pwsp_deps *deps, pwsp_deps_query_s
                                               bool *out_is_full) {
     const uint32_t flags = access & (PWSP_ACCESS_READ | PWSP_ACCESS_WRITTEN), same = query->same;
     const uint64_t key = query->key, number = key / PWSP_DEPS_PAGE;
-    if (same && !(deps->accesses[same - 1].flags & PWSP_ACCESS_GONE)) {
+    if (same && !(deps->states[same - 1].flags & PWSP_ACCESS_GONE)) {
         pwsp_deps_grid_take(deps, same - 1, flags, token);
         return same;
     }
@@ -70,8 +67,8 @@ PWSP_FORCE_INLINE uint32_t pwsp_deps_add_grid(pwsp_deps *deps, pwsp_deps_query_s
             return 0;
         }
     }
-    uint32_t *slot = pwsp_deps_page_slot(deps, query->page, key, flags);
-    if (PWSP_UNLIKELY(*slot)) {
+    const uint32_t slot = pwsp_deps_grid_slot(query->page, key) + !(flags & PWSP_ACCESS_WRITTEN);
+    if (PWSP_UNLIKELY(deps->slots[slot])) {
         *out_is_full = true;
         return 0;
     }
@@ -79,16 +76,14 @@ PWSP_FORCE_INLINE uint32_t pwsp_deps_add_grid(pwsp_deps *deps, pwsp_deps_query_s
     if (PWSP_UNLIKELY(place == 0)) {
         return 0;
     }
-    pwsp_access *at = &deps->accesses[place - 1];
-    memcpy(at->place, &key, sizeof key);
-    at->tensor = (uint32_t)(key >> 32);
-    at->cell = query->page;
-    at->flags = (uint8_t)(flags | PWSP_ACCESS_LINKED | PWSP_ACCESS_GRID);
+    pwsp_access_state *state = &deps->states[place - 1];
+    state->cell = slot;
+    state->flags = (uint16_t)(flags | PWSP_ACCESS_LINKED | PWSP_ACCESS_GRID);
     deps->times[place - 1] = token->time;
     if (deps->has_tasks) {
         deps->tasks[place - 1] = token->task;
     }
-    *slot = place;
+    deps->slots[slot] = place;
     deps->pages[query->page].count++;
     return place;
 }

@@ -45,7 +45,7 @@ PWSP_INLINE void pwsp_deps_later(pwsp_deps *deps, uint32_t index) {
 }
 
 PWSP_INLINE void pwsp_deps_visit(pwsp_deps *deps, uint32_t index) {
-    PTOWSP_ASSERT(!(deps->accesses[index].flags & (PWSP_ACCESS_GONE | PWSP_ACCESS_FREE)));
+    PTOWSP_ASSERT(!(deps->states[index].flags & (PWSP_ACCESS_GONE | PWSP_ACCESS_FREE)));
     if (PWSP_UNLIKELY(deps->is_counted)) {
         const pwsp_token token = pwsp_deps_token(deps, index);
         pwsp_deps_note(deps, &token);
@@ -60,43 +60,43 @@ PWSP_INLINE void pwsp_deps_visit(pwsp_deps *deps, uint32_t index) {
 
 // Makes an access one of the task that is being added.
 PWSP_INLINE void pwsp_deps_set_token(pwsp_deps *deps, uint32_t index, const pwsp_token *token) {
-    PTOWSP_ASSERT(index < deps->access_count && !(deps->accesses[index].flags & PWSP_ACCESS_GONE));
+    PTOWSP_ASSERT(index < deps->access_count && !(deps->states[index].flags & PWSP_ACCESS_GONE));
     if (deps->ops.keep) {
         pwsp_token before = pwsp_deps_token(deps, index);
         deps->ops.keep(deps->ops.user, token);
         deps->ops.drop(deps->ops.user, &before);
     }
     pwsp_deps_put_token(deps, index, token);
-    deps->accesses[index].flags |= PWSP_ACCESS_OWN;
+    deps->states[index].flags |= PWSP_ACCESS_OWN;
 }
 
 // Does an access of another task stay a reader when a write covers it? If a later writer waits for
 // the write, it also waits for the reader, because the write did: by write-after-write, or by
 // write-after-read if the write reads as well.
 PWSP_INLINE bool pwsp_deps_stays_read(const pwsp_deps *deps, const pwsp_deps_query_state *query,
-                                      const pwsp_access *access) {
-    return (access->flags & PWSP_ACCESS_READ) && !query->is_read && deps->keeps_readers;
+                                      uint32_t flags) {
+    return (flags & PWSP_ACCESS_READ) && !query->is_read && deps->keeps_readers;
 }
 
 // A write covers an access: older accesses in it are not waited for any more, except those that
 // stay readers.
 PWSP_INLINE void pwsp_deps_cover(pwsp_deps *deps, const pwsp_deps_query_state *query,
                                  uint32_t index) {
-    pwsp_access *access = &deps->accesses[index];
-    if (access->flags & PWSP_ACCESS_OWN) {
+    const uint32_t flags = deps->states[index].flags;
+    if (flags & PWSP_ACCESS_OWN) {
         pwsp_deps_set_token(deps, index, query->token);
         return;
     }
-    bool stays_read = pwsp_deps_stays_read(deps, query, access);
-    bool is_loaded = deps->tensors[access->tensor].is_loaded;
-    bool stays_hidden = (access->flags & PWSP_ACCESS_WRITTEN) && is_loaded;
+    bool stays_read = pwsp_deps_stays_read(deps, query, flags);
+    bool is_loaded = deps->tensors[deps->accesses[index].tensor].is_loaded;
+    bool stays_hidden = (flags & PWSP_ACCESS_WRITTEN) && is_loaded;
     if (!stays_read && !stays_hidden) {
         pwsp_deps_drop(deps, index);
         return;
     }
     uint32_t lost = (stays_read ? 0 : PWSP_ACCESS_READ) | (is_loaded ? 0 : PWSP_ACCESS_WRITTEN);
     uint32_t gained = stays_hidden ? PWSP_ACCESS_HIDDEN : 0;
-    access->flags = (uint8_t)((access->flags & ~lost) | gained);
+    deps->states[index].flags = (uint16_t)((flags & ~lost) | gained);
 }
 
 // An access of the identical tile, which a new access may replace: a reader replaces another
@@ -104,8 +104,8 @@ PWSP_INLINE void pwsp_deps_cover(pwsp_deps *deps, const pwsp_deps_query_state *q
 // writer: its own, which may have been a read, or the first.
 PWSP_INLINE void pwsp_deps_meet_same(pwsp_deps *deps, pwsp_deps_query_state *query,
                                      uint32_t index) {
-    const pwsp_access *access = &deps->accesses[index];
-    bool is_written = (access->flags & PWSP_ACCESS_WRITTEN) != 0;
+    const uint32_t flags = deps->states[index].flags;
+    bool is_written = (flags & PWSP_ACCESS_WRITTEN) != 0;
     if (!query->supersedes) {
         bool is_first = query->same == 0 || index < query->same;
         bool can_merge = !is_written && !deps->is_counted;
@@ -115,14 +115,14 @@ PWSP_INLINE void pwsp_deps_meet_same(pwsp_deps *deps, pwsp_deps_query_state *que
     if (query->same == index + 1) {
         return;  // found in another cell with the same list
     }
-    bool is_own = (access->flags & PWSP_ACCESS_OWN) != 0;
-    bool is_for_loads = is_written && deps->tensors[access->tensor].is_loaded;
-    if (!is_own && (is_for_loads || pwsp_deps_stays_read(deps, query, access))) {
+    bool is_own = (flags & PWSP_ACCESS_OWN) != 0;
+    bool is_for_loads = is_written && deps->tensors[deps->accesses[index].tensor].is_loaded;
+    if (!is_own && (is_for_loads || pwsp_deps_stays_read(deps, query, flags))) {
         pwsp_deps_cover(deps, query, index);
         return;
     }
     if (query->same) {
-        bool is_same_own = (deps->accesses[query->same - 1].flags & PWSP_ACCESS_OWN) != 0;
+        bool is_same_own = (deps->states[query->same - 1].flags & PWSP_ACCESS_OWN) != 0;
         bool stays = is_same_own != is_own ? is_same_own : query->same - 1 < index;
         if (stays) {
             pwsp_deps_cover(deps, query, index);
@@ -161,7 +161,7 @@ PWSP_INLINE bool pwsp_deps_meet(pwsp_deps *deps, pwsp_deps_query_state *query, u
     if (PWSP_UNLIKELY(!is_equal) && !pwsp_deps_is_met(deps, query, access, &is_equal)) {
         return false;
     }
-    const uint32_t flags = access->flags;
+    const uint32_t flags = deps->states[index].flags;
     const bool is_read = (flags & PWSP_ACCESS_READ) != 0;
     const bool is_hidden = (flags & PWSP_ACCESS_HIDDEN) && !query->is_load;
     if (is_hidden && !is_read) {
@@ -183,7 +183,7 @@ PWSP_INLINE bool pwsp_deps_meet(pwsp_deps *deps, pwsp_deps_query_state *query, u
                pwsp_deps_is_within(deps, query->is_plain, &query->at, access)) {
         pwsp_deps_cover(deps, query, index);
     }
-    return (access->flags & PWSP_ACCESS_GONE) != 0;
+    return (deps->states[index].flags & PWSP_ACCESS_GONE) != 0;
 }
 
 // Visits all accesses of a cell, and removes the dead ones.
@@ -194,8 +194,8 @@ PWSP_INLINE void pwsp_deps_walk(pwsp_deps *deps, pwsp_deps_query_state *query, u
         const uint32_t index = (link & mask) - 1;
         if (((link ^ mark) & ~mask) == 0 && pwsp_deps_meet(deps, query, index)) {
             *at = deps->nexts[index];
-            deps->accesses[index].flags &= (uint8_t)~PWSP_ACCESS_LINKED;
-            pwsp_deps_left(deps, &deps->accesses[index]);
+            deps->states[index].flags &= (uint16_t)~PWSP_ACCESS_LINKED;
+            pwsp_deps_left(deps, index);
             pwsp_deps_drop(deps, index);
         } else {
             at = &deps->nexts[index];
@@ -225,22 +225,23 @@ PWSP_FORCE_INLINE void pwsp_deps_meet_grid(pwsp_deps *deps, pwsp_deps_query_stat
         query->page = pwsp_deps_page_find(deps, key / PWSP_DEPS_PAGE);
     }
     const bool is_written = (access & PWSP_TILE_WRITTEN) != 0;
-    const pwsp_deps_cell_at cell = deps->pages[query->page].cells[key % PWSP_DEPS_PAGE];
-    const bool has_written = cell.written && pwsp_deps_grid_is_alive(deps, cell.written - 1);
-    const bool has_read = cell.read && pwsp_deps_grid_is_alive(deps, cell.read - 1);
+    const uint32_t *slots = &deps->slots[pwsp_deps_grid_slot(query->page, key)];
+    const uint32_t written = slots[0], read = slots[1];
+    const bool has_written = written && pwsp_deps_grid_is_alive(deps, written - 1);
+    const bool has_read = read && pwsp_deps_grid_is_alive(deps, read - 1);
     if (has_written) {
-        pwsp_deps_later(deps, cell.written - 1);
+        pwsp_deps_later(deps, written - 1);
     }
     if (!is_written) {
-        query->same = has_read ? cell.read : 0;  // readers count as one
+        query->same = has_read ? read : 0;  // readers count as one
         return;
     }
-    query->same = has_written ? cell.written : has_read ? cell.read : 0;
+    query->same = has_written ? written : has_read ? read : 0;
     if (has_read) {
-        pwsp_deps_later(deps, cell.read - 1);
+        pwsp_deps_later(deps, read - 1);
         if (has_written) {  // one of them is enough for the writer
-            const uint32_t last = cell.read < cell.written ? cell.written : cell.read;
-            query->same = cell.read < cell.written ? cell.read : cell.written;
+            const uint32_t last = read < written ? written : read;
+            query->same = read < written ? read : written;
             pwsp_deps_grid_leave(deps, last - 1);
             pwsp_deps_drop(deps, last - 1);
         }

@@ -95,7 +95,7 @@ PWSP_FORCE_INLINE bool pwsp_lanes_batch_run(pwsp_lanes *lanes, const pwsp_batch 
     uint64_t waited_ready = 0, waited_window = 0, waited_lane = 0, largest = 0;
     bool follows = !is_parallel && sim->order.has_structure;
     bool fits = true, has_memory = true, has_ended = false;
-    uint64_t winner = window->games[1], in_flight = window->count;
+    uint64_t winner = pwsp_tournament_winner(&window->tournament), in_flight = window->count;
     uint32_t count = end_task - begin;
     for (uint32_t i = begin; i < end_task; i++) {
         uint64_t ready = order;
@@ -109,7 +109,7 @@ PWSP_FORCE_INLINE bool pwsp_lanes_batch_run(pwsp_lanes *lanes, const pwsp_batch 
             clock = ready;
         }
         if (has_window) {
-            uint64_t first_end = pwsp_window_winner_end(window, winner);
+            uint64_t first_end = pwsp_tournament_end(&window->tournament, winner);
             if (in_flight == window_size && first_end > clock) {
                 waited_window += first_end - clock;
                 clock = first_end;
@@ -117,7 +117,7 @@ PWSP_FORCE_INLINE bool pwsp_lanes_batch_run(pwsp_lanes *lanes, const pwsp_batch 
             while (first_end <= clock) {
                 winner = pwsp_window_pop_first(window, winner);
                 in_flight--;
-                first_end = pwsp_window_winner_end(window, winner);
+                first_end = pwsp_tournament_end(&window->tournament, winner);
             }
         }
         const uint32_t lane_index = pwsp_batch_lane(sim, batch, lane_of, i);
@@ -189,7 +189,7 @@ typedef struct pwsp_bulk {
 static void pwsp_bulk_count(const pwsp_window *window, pwsp_bulk *bulk) {
     const uint64_t until = bulk->until;
     bulk->left = bulk->left_sum = bulk->left_last = 0;
-    for (uint32_t lane = 0; lane < window->lane_count; lane++) {
+    for (uint32_t lane = 0; lane < window->tournament.lane_count; lane++) {
         const pwsp_flight_queue *queue = &window->queues[lane];
         const uint32_t mask = queue->capacity - 1, head = queue->head, count = queue->count;
         uint64_t last = 0;
@@ -217,7 +217,7 @@ static bool pwsp_bulk_find(const pwsp_window *window, uint64_t clock, uint32_t w
         return false;
     }
     // A few less than wanted, so that it is seldom too many: the last of each lane is on either side.
-    const uint64_t spare = pwsp_min_u64(window->lane_count / 3 + 1, wanted / 4);
+    const uint64_t spare = pwsp_min_u64(window->tournament.lane_count / 3 + 1, wanted / 4);
     uint64_t step = span * (wanted - spare) / window->count;
     for (uint32_t i = 0; i < 3; i++) {
         bulk->until = clock + pwsp_min_u64(step, span);
@@ -259,10 +259,8 @@ static uint32_t pwsp_bulk_begin(const pwsp_lanes *lanes, const pwsp_batch *batch
         return 0;
     }
     const uint32_t count = (uint32_t)pwsp_min_u64(rest, room + bulk->left);
-    for (uint32_t i = begin; i < begin + count; i++) {
-        any |= batch->cycles[i];
-    }
-    const bool is_early = any >> 54 == 0;  // no end is beyond PTOWSP_CYCLES_MAX
+    any |= pwsp_batch_bits(batch, begin, begin + count);
+    const bool is_early = any >> 53 == 0;  // no end is beyond PTOWSP_CYCLES_MAX
     return is_early && (count == rest || count >= PWSP_BULK_MIN) ? count : 0;
 }
 
@@ -317,7 +315,7 @@ static bool pwsp_lanes_bulk(pwsp_lanes *lanes, const pwsp_batch *batch, const ui
     if (count == 0) {
         return true;
     }
-    for (uint32_t lane = 0; bulk.left && lane < window->lane_count; lane++) {
+    for (uint32_t lane = 0; bulk.left && lane < window->tournament.lane_count; lane++) {
         pwsp_flight_queue *queue = &window->queues[lane];
         queue->count -= bulk.left_by_lane[lane];
         queue->head = (queue->head + bulk.left_by_lane[lane]) & (queue->capacity - 1);
@@ -390,7 +388,8 @@ PWSP_INTERNAL bool pwsp_lanes_batch(pwsp_lanes *lanes, pwsp_batch *batch, uint32
     }
     const uint64_t window = sim->schedule->window;
     const bool is_through = window && !batch->tile_count;
-    const bool has_bulks = is_through && lanes->window.lane_count <= PWSP_BULK_LANE_MAX &&
+    const bool has_bulks = is_through &&
+                           lanes->window.tournament.lane_count <= PWSP_BULK_LANE_MAX &&
                            window / PWSP_BULK_DEPTH >= sim->pools[batch->pool].count;
     uint32_t begin = 0;
     if (is_through) {

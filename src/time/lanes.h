@@ -39,7 +39,7 @@ PWSP_INTERNAL bool pwsp_lanes_pipeline(pwsp_lanes *lanes, const pwsp_pipeline_ar
 
 // Tasks of one pool without anything but cycles, a dispatch key and tiles, of which all have as many,
 // and all children of the open scope. None takes a block.
-#define PWSP_BATCH_MAX      256
+#define PWSP_BATCH_MAX      512
 #define PWSP_BATCH_TILE_MAX 128
 
 typedef struct pwsp_batch {
@@ -58,6 +58,16 @@ typedef struct pwsp_batch {
 // The most tasks that a batch has room for.
 PWSP_INLINE uint32_t pwsp_batch_room(uint32_t tile_count) {
     return tile_count ? PWSP_BATCH_TILE_MAX / tile_count : PWSP_BATCH_MAX;
+}
+
+// The bits that are set in the cycles of any of tasks [begin, end).
+PWSP_INLINE uint64_t pwsp_batch_bits(const pwsp_batch *batch, uint32_t begin, uint32_t end) {
+    uint64_t any = 0;
+#pragma GCC unroll 4
+    for (uint32_t i = begin; i < end; i++) {
+        any |= batch->cycles[i];
+    }
+    return any;
 }
 
 // Does time need only what a batch has? Not with records, edges, streams, timing, a

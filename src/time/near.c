@@ -1,6 +1,6 @@
 // Batches through a window, task by task, while all times are near zero.
 //
-// This is the tournament of window.h on a copy of its own, of 32 or 64 lanes, whatever there are: the
+// This is the window with a tournament of its own, of 32 or 64 lanes, whatever there are: the
 // games of a replay stand one behind the other. Players are ends alone, none too far for one number,
 // and no store of the loop can change where another one goes, which leaves the compiler free.
 //
@@ -19,10 +19,9 @@
 typedef struct pwsp_near {
     uint64_t games[2 * PWSP_NEAR_LANE_MAX];
     uint64_t *rings[PWSP_NEAR_LANE_MAX];
-    uint64_t seconds[PWSP_NEAR_LANE_MAX];  // players behind the heads', or EMPTY
-    uint32_t masks[PWSP_NEAR_LANE_MAX];    // capacity - 1
+    uint64_t seconds[PWSP_NEAR_LANE_MAX];  // players behind the heads', or NONE
+    uint32_t capacities[PWSP_NEAR_LANE_MAX];
     uint32_t heads[PWSP_NEAR_LANE_MAX], tails[PWSP_NEAR_LANE_MAX];  // modulo 2^32, not capacity
-    uint32_t rooms[PWSP_NEAR_LANE_MAX];                             // capacity - count
     uint64_t frees[PWSP_NEAR_LANE_MAX];
     uint64_t cycles[PWSP_NEAR_LANE_MAX];  // of the tasks of the loop
     uint32_t counts[PWSP_NEAR_LANE_MAX];  // of these
@@ -34,17 +33,15 @@ PWSP_INTERNAL bool pwsp_near_may(const pwsp_lanes *lanes, const pwsp_batch *batc
     const pwsp_open_scope *scope = &sim->order.scopes[sim->order.depth - 1];
     const bool has_structure = sim->order.has_structure;
     if (end - begin < PWSP_NEAR_MIN || batch->tile_count ||
-        lanes->window.lane_count > PWSP_NEAR_LANE_MAX ||
+        lanes->window.tournament.lane_count > PWSP_NEAR_LANE_MAX ||
         (has_structure && !scope->is_parallel)) {  // each task waits for the one before
         return false;
     }
     uint64_t any = sim->clock.now | (has_structure ? scope->ready.time : 0);
-    for (uint32_t i = 0; i < lanes->window.lane_count; i++) {
+    for (uint32_t i = 0; i < lanes->window.tournament.lane_count; i++) {
         any |= sim->lanes[i].free;
     }
-    for (uint32_t i = begin; i < end; i++) {
-        any |= batch->cycles[i];
-    }
+    any |= pwsp_batch_bits(batch, begin, end);
     return any >> 48 == 0;  // no end is beyond 2^48 * (PWSP_BATCH_MAX + 1)
 }
 
@@ -52,54 +49,32 @@ PWSP_FORCE_INLINE uint64_t pwsp_near_player(uint32_t lane, uint64_t end, uint32_
     return end << bits | lane;
 }
 
-// Replays the games of a lane with a new player, and returns the winner.
-PWSP_FORCE_INLINE uint64_t pwsp_near_replay(pwsp_near *near, uint32_t lane, uint64_t player,
-                                            uint32_t bits) {
-    uint64_t *games = near->games;
-    uint32_t i = (1u << bits) + lane;
-#define PWSP_NEAR_GAME                                                                             \
-    games[i] = player;                                                                             \
-    player = pwsp_min_u64(games[i ^ 1], player);                                                   \
-    i >>= 1;
-    if (bits == 6) {
-        PWSP_NEAR_GAME
-    }
-    PWSP_NEAR_GAME
-    PWSP_NEAR_GAME
-    PWSP_NEAR_GAME
-    PWSP_NEAR_GAME
-    PWSP_NEAR_GAME
-#undef PWSP_NEAR_GAME
-    return player;
-}
-
 PWSP_FORCE_INLINE void pwsp_near_open(pwsp_near *near, const pwsp_window *window, uint32_t lane) {
     const pwsp_flight_queue *queue = &window->queues[lane];
     near->rings[lane] = queue->ring;
-    near->masks[lane] = queue->capacity - 1;
+    near->capacities[lane] = queue->capacity;
     near->heads[lane] = queue->head;
     near->tails[lane] = queue->head + queue->count;
-    near->rooms[lane] = queue->capacity - queue->count;
 }
 
 PWSP_FORCE_INLINE void pwsp_near_close(const pwsp_near *near, pwsp_window *window, uint32_t lane) {
     pwsp_flight_queue *queue = &window->queues[lane];
-    queue->head = near->heads[lane] & near->masks[lane];
+    queue->head = near->heads[lane] & (near->capacities[lane] - 1);
     queue->count = near->tails[lane] - near->heads[lane];
 }
 
 // Copies the window and its lanes, and returns the winner.
 PWSP_FORCE_INLINE uint64_t pwsp_near_begin(pwsp_near *near, const pwsp_lanes *lanes,
                                            uint32_t bits) {
-    const uint32_t leaf_count = 1u << bits, lane_count = lanes->window.lane_count;
+    const uint32_t leaf_count = 1u << bits, lane_count = lanes->window.tournament.lane_count;
     uint64_t *games = near->games;
     for (uint32_t i = 0; i < leaf_count; i++) {
-        games[leaf_count + i] = PWSP_WINDOW_EMPTY;
+        games[leaf_count + i] = PWSP_PLAYER_NONE;
     }
     for (uint32_t i = 0; i < lane_count; i++) {
         const pwsp_flight_queue *queue = &lanes->window.queues[i];
         pwsp_near_open(near, &lanes->window, i);
-        near->seconds[i] = PWSP_WINDOW_EMPTY;
+        near->seconds[i] = PWSP_PLAYER_NONE;
         if (queue->count) {
             games[leaf_count + i] = pwsp_near_player(i, queue->ring[queue->head], bits);
         }
@@ -111,10 +86,7 @@ PWSP_FORCE_INLINE uint64_t pwsp_near_begin(pwsp_near *near, const pwsp_lanes *la
         near->cycles[i] = 0;
         near->counts[i] = 0;
     }
-    for (uint32_t i = leaf_count - 1; i > 0; i--) {
-        games[i] = pwsp_min_u64(games[2 * i], games[2 * i + 1]);
-    }
-    return games[1];
+    return pwsp_games_play(games, bits);
 }
 
 // Copies them back, and returns the latest end of a task of the loop. Lanes may be busy until later
@@ -122,7 +94,7 @@ PWSP_FORCE_INLINE uint64_t pwsp_near_begin(pwsp_near *near, const pwsp_lanes *la
 static uint64_t pwsp_near_end(const pwsp_near *near, pwsp_lanes *lanes) {
     pwsp_sim *sim = lanes->sim;
     uint64_t latest = 0;
-    for (uint32_t i = 0; i < lanes->window.lane_count; i++) {
+    for (uint32_t i = 0; i < lanes->window.tournament.lane_count; i++) {
         pwsp_near_close(near, &lanes->window, i);
         sim->lanes[i].free = near->frees[i];
         sim->lane_stats[i].busy_cycles += near->cycles[i];
@@ -138,12 +110,11 @@ PWSP_FORCE_INLINE uint64_t pwsp_near_pop(pwsp_near *near, uint64_t winner, uint3
     const uint32_t lane = (uint32_t)winner & ((1u << bits) - 1);
     const uint64_t player = near->seconds[lane];
     const uint32_t head = near->heads[lane] + 1;
-    const uint64_t end = near->rings[lane][(head + 1) & near->masks[lane]];
+    const uint64_t end = near->rings[lane][(head + 1) & (near->capacities[lane] - 1)];
     const uint64_t is_last = near->tails[lane] - head < 2;
     near->heads[lane] = head;
-    near->rooms[lane]++;
     near->seconds[lane] = pwsp_near_player(lane, end, bits) | (0 - is_last);  // no branch: a guess
-    return pwsp_near_replay(near, lane, player, bits);
+    return pwsp_games_replay(near->games, bits, lane, player);
 }
 
 // Adds a task of a lane whose ring has room, and returns the winner.
@@ -151,19 +122,18 @@ PWSP_FORCE_INLINE uint64_t pwsp_near_push(pwsp_near *near, uint32_t lane, uint64
                                           uint64_t winner, uint32_t bits) {
     const uint64_t player = pwsp_near_player(lane, end, bits);
     const uint32_t tail = near->tails[lane];
-    near->rings[lane][tail & near->masks[lane]] = end;
+    near->rings[lane][tail & (near->capacities[lane] - 1)] = end;
     near->tails[lane] = tail + 1;
-    near->rooms[lane]--;
     if (tail == near->heads[lane]) {
-        return pwsp_near_replay(near, lane, player, bits);
+        return pwsp_games_replay(near->games, bits, lane, player);
     }
-    near->seconds[lane] = pwsp_min_u64(near->seconds[lane], player);  // EMPTY, or no later
+    near->seconds[lane] = pwsp_min_u64(near->seconds[lane], player);  // NONE, or no later
     return winner;
 }
 
 // Makes room in a lane's ring. False when memory is out.
 PWSP_FORCE_INLINE bool pwsp_near_make_room(pwsp_near *near, pwsp_lanes *lanes, uint32_t lane) {
-    if (PWSP_LIKELY(near->rooms[lane])) {
+    if (PWSP_LIKELY(near->tails[lane] - near->heads[lane] < near->capacities[lane])) {
         return true;
     }
     pwsp_near_close(near, &lanes->window, lane);
@@ -174,8 +144,8 @@ PWSP_FORCE_INLINE bool pwsp_near_make_room(pwsp_near *near, pwsp_lanes *lanes, u
 
 // What the loop finds.
 typedef struct pwsp_near_sums {
-    uint64_t starts, dues, clocks;
-    uint64_t last, latest;  // the end of the last task, and the latest of all
+    uint64_t starts, waits, clocks;  // waits: for what is before the scope
+    uint64_t last, latest;           // the end of the last task, and the latest of all
     uint32_t count;
 } pwsp_near_sums;
 
@@ -186,7 +156,7 @@ PWSP_FORCE_INLINE void pwsp_near_loop(pwsp_lanes *lanes, const pwsp_batch *batch
     pwsp_sim *sim = lanes->sim;
     const uint64_t window_size = sim->schedule->window;
     uint64_t clock = sim->clock.now, in_flight = lanes->window.count;
-    uint64_t starts = 0, dues = 0, clocks = 0, end = 0;
+    uint64_t starts = 0, waits = 0, clocks = 0, end = 0;
     uint64_t winner = pwsp_near_begin(&near, lanes, bits);
     uint32_t i = begin;
     for (; i < end_task; i++) {
@@ -198,11 +168,17 @@ PWSP_FORCE_INLINE void pwsp_near_loop(pwsp_lanes *lanes, const pwsp_batch *batch
             } while (winner >> bits <= clock);
         }
         const uint32_t lane = lane_of[i];
-        const uint64_t cycles = batch->cycles[i], due = pwsp_max_u64(clock, ready);
+        const uint64_t cycles = batch->cycles[i];
+        uint64_t due = clock;
+        if (PWSP_UNLIKELY(ready > clock)) {  // until the clock has passed it
+            waits += ready - clock;
+            due = ready;
+        }
         const uint64_t start = pwsp_max_u64(due, near.frees[lane]);
         end = start + cycles;
         if (end > clock) {
             if (!pwsp_near_make_room(&near, lanes, lane)) {
+                waits -= due - clock;
                 break;
             }
             winner = pwsp_near_push(&near, lane, end, winner, bits);
@@ -212,11 +188,10 @@ PWSP_FORCE_INLINE void pwsp_near_loop(pwsp_lanes *lanes, const pwsp_batch *batch
         near.cycles[lane] += cycles;
         near.counts[lane]++;
         starts += start;
-        dues += due;
         clocks += clock;
     }
     const uint64_t latest = pwsp_near_end(&near, lanes);
-    const pwsp_near_sums found = {starts, dues, clocks, end, latest, i - begin};
+    const pwsp_near_sums found = {starts, waits, clocks, end, latest, i - begin};
     *sums = found;
     lanes->window.count = in_flight;
     // Once a task had to leave, as many were in flight as may be.
@@ -238,7 +213,7 @@ PWSP_INTERNAL bool pwsp_near_run(pwsp_lanes *lanes, const pwsp_batch *batch,
         pwsp_window_leave(&lanes->window, ready);
     }
     pwsp_near_sums sums;
-    if (lanes->window.lane_count <= 32) {
+    if (lanes->window.tournament.lane_count <= 32) {
         pwsp_near_loop(lanes, batch, lane_of, begin, end, ready, 5, &sums);
     } else {
         pwsp_near_loop(lanes, batch, lane_of, begin, end, ready, 6, &sums);
@@ -246,8 +221,8 @@ PWSP_INTERNAL bool pwsp_near_run(pwsp_lanes *lanes, const pwsp_batch *batch,
     sim->task_count += sums.count;
     sim->issue_count += sums.count;
     sim->stats.makespan_cycles = pwsp_max_u64(sim->stats.makespan_cycles, sums.latest);
-    stalls[PTOWSP_STALL_DEPENDENCY] += sums.dues - sums.clocks;
-    stalls[PTOWSP_STALL_LANE] += sums.starts - sums.dues;
+    stalls[PTOWSP_STALL_DEPENDENCY] += sums.waits;
+    stalls[PTOWSP_STALL_LANE] += sums.starts - sums.clocks - sums.waits;
     scope->done.time = scope->is_parallel ? pwsp_max_u64(scope->done.time, sums.latest) : sums.last;
     scope->ready.time = scope->is_parallel ? scope->ready.time : sums.last;
     return sums.count == end - begin || pwsp_sim_no_memory(sim);

@@ -386,9 +386,13 @@ PWSP_INTERNAL void pwsp_sim_dispatch_batch(pwsp_sim *sim, uint32_t pool_index, c
     const uint32_t first = pool->first, lane_count = pool->count;
     if (sim->lane_rule == PWSP_LANE_IN_TURN) {
         uint32_t next = pool->next;
-        for (uint32_t i = 0; i < count; i++) {
-            out_lanes[i] = first + next;
-            next = next + 1 == lane_count ? 0 : next + 1;
+        for (uint32_t i = 0; i < count;) {
+            const uint32_t left = count - i, round = lane_count - next;
+            const uint32_t end = i + (left < round ? left : round);
+            for (next += first; i < end; i++) {
+                out_lanes[i] = next++;
+            }
+            next = next - first == lane_count ? 0 : next - first;
         }
         pool->next = next;
         return;

@@ -24,60 +24,51 @@ static void pwsp_window_free_rings(pwsp_flight_queue *queue, const pwsp_memory *
 
 PWSP_INTERNAL void pwsp_window_clear(pwsp_window *window, const pwsp_memory *memory,
                                      bool has_tasks) {
-    for (uint32_t i = 0; i < window->lane_count; i++) {
+    for (uint32_t i = 0; i < window->tournament.lane_count; i++) {
         if (has_tasks && !window->queues[i].tasks) {
             pwsp_window_free_rings(&window->queues[i], memory);  // it has no room for tasks
         }
     }
     window->has_tasks = has_tasks;
-    for (uint32_t i = 0; i < window->lane_count; i++) {
+    for (uint32_t i = 0; i < window->tournament.lane_count; i++) {
         window->queues[i].head = pwsp_window_start(i, window->queues[i].capacity);
         window->queues[i].count = 0;
-        window->queues[i].second = PWSP_WINDOW_EMPTY;
+        window->queues[i].second = PWSP_PLAYER_NONE;
     }
-    for (uint32_t i = 0; i < 2 * window->leaf_count; i++) {
-        window->games[i] = PWSP_WINDOW_EMPTY;
-    }
-    window->base = 0;
+    pwsp_tournament_clear(&window->tournament);
     window->count = 0;
 }
 
 PWSP_INTERNAL bool pwsp_window_init(pwsp_window *window, const pwsp_memory *memory,
                                     uint32_t lane_count) {
     memset(window, 0, sizeof *window);
-    window->lane_count = lane_count;
-    window->leaf_count = 2;
-    window->lane_bits = 1;
-    while (window->leaf_count < lane_count) {
-        window->leaf_count *= 2;
-        window->lane_bits++;
-    }
     window->queues =
         (pwsp_flight_queue *)pwsp_memory_alloc(memory, lane_count * sizeof(pwsp_flight_queue));
-    window->games =
-        (uint64_t *)pwsp_memory_alloc(memory, 2 * (size_t)window->leaf_count * sizeof(uint64_t));
-    if (!window->queues || !window->games) {
+    if (window->queues) {
+        memset(window->queues, 0, lane_count * sizeof(pwsp_flight_queue));
+    }
+    if (!pwsp_tournament_init(&window->tournament, memory, lane_count) || !window->queues) {
         pwsp_window_free(window, memory);
         return false;
     }
-    memset(window->queues, 0, lane_count * sizeof(pwsp_flight_queue));
     pwsp_window_clear(window, memory, true);
     return true;
 }
 
 PWSP_INTERNAL void pwsp_window_free(pwsp_window *window, const pwsp_memory *memory) {
-    for (uint32_t i = 0; window->queues && window->games && i < window->lane_count; i++) {
+    const uint32_t lane_count = window->tournament.lane_count;
+    for (uint32_t i = 0; window->queues && i < lane_count; i++) {
         pwsp_window_free_rings(&window->queues[i], memory);
     }
-    pwsp_memory_free(memory, window->queues, window->lane_count * sizeof(pwsp_flight_queue));
-    pwsp_memory_free(memory, window->games, 2 * (size_t)window->leaf_count * sizeof(uint64_t));
+    pwsp_memory_free(memory, window->queues, lane_count * sizeof(pwsp_flight_queue));
+    pwsp_tournament_free(&window->tournament, memory);
     memset(window, 0, sizeof *window);
 }
 
 PWSP_INTERNAL size_t pwsp_window_bytes(const pwsp_window *window) {
-    size_t bytes = window->lane_count * sizeof(pwsp_flight_queue) +
-                   2 * (size_t)window->leaf_count * sizeof(uint64_t);
-    for (uint32_t i = 0; i < window->lane_count; i++) {
+    size_t bytes = window->tournament.lane_count * sizeof(pwsp_flight_queue) +
+                   pwsp_tournament_bytes(&window->tournament);
+    for (uint32_t i = 0; i < window->tournament.lane_count; i++) {
         const pwsp_flight_queue *queue = &window->queues[i];
         bytes += (queue->tasks ? 2 : 1) * pwsp_window_ring_bytes(queue);
     }
@@ -85,7 +76,7 @@ PWSP_INTERNAL size_t pwsp_window_bytes(const pwsp_window *window) {
 }
 
 PWSP_INTERNAL bool pwsp_window_grow(pwsp_window *window, const pwsp_memory *memory, uint32_t lane) {
-    PTOWSP_ASSERT(lane < window->lane_count);
+    PTOWSP_ASSERT(lane < window->tournament.lane_count);
     pwsp_flight_queue *queue = &window->queues[lane];
     PTOWSP_ASSERT(queue->count == queue->capacity);
     if (queue->capacity > UINT32_MAX / 4) {
@@ -121,25 +112,24 @@ PWSP_INTERNAL bool pwsp_window_grow(pwsp_window *window, const pwsp_memory *memo
 }
 
 PWSP_INTERNAL uint64_t pwsp_window_rebuild(pwsp_window *window, uint64_t base) {
-    uint64_t *players = window->games + window->leaf_count;
-    window->base = base;
-    for (uint32_t i = 0; i < window->lane_count; i++) {
+    pwsp_tournament *tournament = &window->tournament;
+    uint64_t *players = tournament->games + (UINT64_C(1) << tournament->lane_bits);
+    tournament->base = base;
+    for (uint32_t i = 0; i < tournament->lane_count; i++) {
         pwsp_flight_queue *queue = &window->queues[i];
+        const uint64_t *ring = queue->ring;
         const uint32_t head = queue->head, second = (head + 1) & (queue->capacity - 1);
         players[i] =
-            queue->count ? pwsp_window_player(window, i, queue->ring[head]) : PWSP_WINDOW_EMPTY;
-        queue->second = queue->count > 1 ? pwsp_window_player(window, i, queue->ring[second])
-                                         : PWSP_WINDOW_EMPTY;
+            queue->count ? pwsp_tournament_player(tournament, i, ring[head]) : PWSP_PLAYER_NONE;
+        queue->second = queue->count > 1 ? pwsp_tournament_player(tournament, i, ring[second])
+                                         : PWSP_PLAYER_NONE;
     }
-    for (uint32_t i = window->leaf_count - 1; i > 0; i--) {
-        window->games[i] = pwsp_min_u64(window->games[2 * i], window->games[2 * i + 1]);
-    }
-    return window->games[1];
+    return pwsp_games_play(tournament->games, tournament->lane_bits);
 }
 
 PWSP_INTERNAL uint64_t pwsp_window_rebase(pwsp_window *window) {
     uint64_t base = UINT64_MAX;
-    for (uint32_t i = 0; i < window->lane_count; i++) {
+    for (uint32_t i = 0; i < window->tournament.lane_count; i++) {
         const pwsp_flight_queue *queue = &window->queues[i];
         if (queue->count) {
             base = pwsp_min_u64(base, queue->ring[queue->head]);

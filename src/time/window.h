@@ -1,25 +1,18 @@
 // The tasks in flight, and the one that ends first.
 //
 // Tasks of one lane end in the order of their issue, so each lane's ends are a queue, and the
-// earliest end of all is at one of the heads. A tournament over the heads finds it:
+// earliest end of all is at one of the heads, which a tournament finds:
 //
-//      winner:        (12, lane 2)
-//                (15, lane 0)      (12, lane 2)           taking the winner replays the games on
-//      heads:   15        21      12        40            the way up from its lane
+//      heads:   15        21      12        40
 //      queues:  15 18 30  21 33   12 19 60  40
 //
 // A binary heap of all tasks in flight costs log2(window) unpredictable swaps for each task
-// instead.
-//
-// A player is one number, so that a game is one minimum: (end - base) << lane_bits | lane. Ends too
-// far from base for that all play as the largest number. When such a player wins, base moves up to
-// the earliest end and all players are rebuilt. The same happens when a task ends before base:
-// the clock may be far behind the earliest end.
+// instead. The tournament's base moves up when the clock is far behind the earliest end.
 
 #ifndef PWSP_WINDOW_H
 #define PWSP_WINDOW_H
 
-#include "../base/base.h"
+#include "tournament.h"
 
 typedef struct pwsp_flight {
     uint64_t end;
@@ -29,23 +22,17 @@ typedef struct pwsp_flight {
 // Tasks of one lane, in a ring of their ends, and one of the tasks if these are kept.
 typedef struct pwsp_flight_queue {
     uint64_t *ring, *tasks;
-    uint64_t second;    // the player behind the head's, or EMPTY
+    uint64_t second;    // the player behind the head's, or NONE
     uint32_t capacity;  // a power of two, or 0
     uint32_t head, count;
 } pwsp_flight_queue;
 
 typedef struct pwsp_window {
-    pwsp_flight_queue *queues;  // by lane
-    uint64_t *games;            // [1] is the winner; lane i plays at [leaf_count + i]
-    uint64_t base;
-    uint32_t lane_count;
-    uint32_t leaf_count;  // a power of two
-    uint32_t lane_bits;   // log2(leaf_count)
-    uint64_t count;       // tasks in flight
-    bool has_tasks;       // else they are not kept
+    pwsp_flight_queue *queues;   // by lane
+    pwsp_tournament tournament;  // of their heads
+    uint64_t count;              // tasks in flight
+    bool has_tasks;              // else they are not kept
 } pwsp_window;
-
-#define PWSP_WINDOW_EMPTY UINT64_MAX  // the player of a lane without tasks
 
 // Makes room for lane_count lanes, all empty. False when memory is out.
 PWSP_INTERNAL bool pwsp_window_init(pwsp_window *window, const pwsp_memory *memory,
@@ -64,49 +51,15 @@ PWSP_INTERNAL uint64_t pwsp_window_rebuild(pwsp_window *window, uint64_t base);
 // The same with the earliest end for a base.
 PWSP_INTERNAL uint64_t pwsp_window_rebase(pwsp_window *window);
 
-// The largest player except EMPTY stands for ends too far from base.
-PWSP_FORCE_INLINE uint64_t pwsp_window_far(const pwsp_window *window) {
-    return (UINT64_MAX >> window->lane_bits) - 1;
-}
-
-PWSP_FORCE_INLINE uint64_t pwsp_window_player(const pwsp_window *window, uint32_t lane,
-                                              uint64_t end) {
-    uint64_t distance = pwsp_min_u64(end - window->base, pwsp_window_far(window));
-    return distance << window->lane_bits | lane;
-}
-
-PWSP_FORCE_INLINE uint32_t pwsp_window_lane(const pwsp_window *window, uint64_t player) {
-    return (uint32_t)player & (window->leaf_count - 1);
-}
-
-// The end of a player that is neither EMPTY nor far.
-PWSP_FORCE_INLINE uint64_t pwsp_window_end(const pwsp_window *window, uint64_t player) {
-    return (player >> window->lane_bits) + window->base;
-}
-
 // Replays the games of a lane with a new player, and returns the winner.
 PWSP_FORCE_INLINE uint64_t pwsp_window_replay(pwsp_window *window, uint32_t lane, uint64_t player) {
-    uint64_t *games = window->games;
-    uint64_t best = player;
-    uint32_t i = window->leaf_count + lane;
-    games[i] = best;
-    while (i > 1) {
-        uint64_t other = games[i ^ 1];
-        best = other < best ? other : best;
-        i >>= 1;
-        games[i] = best;
-    }
-    bool is_far = best >> window->lane_bits == pwsp_window_far(window);
-    return PWSP_UNLIKELY(is_far) ? pwsp_window_rebase(window) : best;
-}
-
-// The earliest end of a winner; UINT64_MAX when nothing is in flight.
-PWSP_FORCE_INLINE uint64_t pwsp_window_winner_end(const pwsp_window *window, uint64_t winner) {
-    return winner == PWSP_WINDOW_EMPTY ? UINT64_MAX : pwsp_window_end(window, winner);
+    bool is_far;
+    const uint64_t winner = pwsp_tournament_replay(&window->tournament, lane, player, &is_far);
+    return PWSP_UNLIKELY(is_far) ? pwsp_window_rebase(window) : winner;
 }
 
 PWSP_INLINE uint64_t pwsp_window_first_end(const pwsp_window *window) {
-    return pwsp_window_winner_end(window, window->games[1]);
+    return pwsp_tournament_end(&window->tournament, pwsp_tournament_winner(&window->tournament));
 }
 
 // Adds a task to its lane's ring; *out_before is how many are before it. False when memory is out.
@@ -131,12 +84,13 @@ PWSP_FORCE_INLINE bool pwsp_window_push_after(pwsp_window *window, const pwsp_me
     if (!pwsp_window_append(window, memory, lane, end, &before)) {
         return false;
     }
-    if (PWSP_UNLIKELY(end < window->base)) {
+    const uint64_t player = pwsp_tournament_player(&window->tournament, lane, end);
+    if (PWSP_UNLIKELY(end < window->tournament.base)) {
         *winner = pwsp_window_rebase(window);
     } else if (before == 0) {
-        *winner = pwsp_window_replay(window, lane, pwsp_window_player(window, lane, end));
+        *winner = pwsp_window_replay(window, lane, player);
     } else if (before == 1) {
-        window->queues[lane].second = pwsp_window_player(window, lane, end);
+        window->queues[lane].second = player;
     }
     return true;
 }
@@ -146,16 +100,17 @@ PWSP_FORCE_INLINE uint64_t pwsp_window_take(pwsp_window *window, uint32_t lane) 
     pwsp_flight_queue *queue = &window->queues[lane];
     const uint64_t player = queue->second;
     const uint32_t mask = queue->capacity - 1, head = queue->head + 1, count = queue->count - 1;
-    const uint64_t third = pwsp_window_player(window, lane, queue->ring[(head + 1) & mask]);
+    const uint64_t third =
+        pwsp_tournament_player(&window->tournament, lane, queue->ring[(head + 1) & mask]);
     queue->count = count;
     queue->head = head & mask;
-    queue->second = count > 1 ? third : PWSP_WINDOW_EMPTY;  // no branch: it would be a guess
+    queue->second = count > 1 ? third : PWSP_PLAYER_NONE;  // no branch: it would be a guess
     return player;
 }
 
 // Takes the winner, which the caller counts, and returns the next one.
 PWSP_FORCE_INLINE uint64_t pwsp_window_pop_first(pwsp_window *window, uint64_t winner) {
-    const uint32_t lane = pwsp_window_lane(window, winner);
+    const uint32_t lane = pwsp_tournament_lane(&window->tournament, winner);
     return pwsp_window_replay(window, lane, pwsp_window_take(window, lane));
 }
 
@@ -175,9 +130,9 @@ PWSP_INLINE bool pwsp_window_push(pwsp_window *window, const pwsp_memory *memory
 
 // Takes the task that ends first; NO_INDEX if tasks are not kept. Requires that there is one.
 PWSP_INLINE pwsp_flight pwsp_window_pop(pwsp_window *window, uint32_t *out_lane) {
-    uint64_t winner = window->games[1];
-    PTOWSP_ASSERT(window->count > 0 && winner != PWSP_WINDOW_EMPTY);
-    *out_lane = pwsp_window_lane(window, winner);
+    const uint64_t winner = pwsp_tournament_winner(&window->tournament);
+    PTOWSP_ASSERT(window->count > 0 && winner != PWSP_PLAYER_NONE);
+    *out_lane = pwsp_tournament_lane(&window->tournament, winner);
     const pwsp_flight_queue *queue = &window->queues[*out_lane];
     pwsp_flight flight = {queue->ring[queue->head],
                           window->has_tasks ? queue->tasks[queue->head] : PTOWSP_NO_INDEX};

@@ -31,14 +31,13 @@ static bool pwsp_stretch_is_within(const pwsp_stretch *stretch, pwsp_source sour
     if (source.at == stretch->variable) {
         return false;
     }
-    uint64_t outside = 0;
+    uint64_t largest = 0;  // those before low are large, too: sizes are below 2^63
     const uint64_t count = source.step ? stretch->count : 1;
+#pragma GCC unroll 4
     for (uint64_t i = 0; i < count; i++) {
-        const uint64_t value = source.at[i] - low;
-        outside |=
-            value | (size - 1 - value);  // sizes are below 2^63: the sign of one or the other
+        largest = pwsp_max_u64(largest, source.at[i] - low);
     }
-    return outside >> 63 == 0;
+    return largest < size;
 }
 
 // A view whose tiles all lie within its tensor; false if that is not known.
@@ -69,6 +68,24 @@ static bool pwsp_stretch_begin_view(const pwsp_expander *x, const pwsp_stretch *
     return is_good;
 }
 
+// Finds the arguments that change: axes, and scalars behind the valid sizes. False if one is not known.
+static bool pwsp_stretch_begin_args(const pwsp_expander *x, pwsp_stretch *stretch) {
+    const pwsp_task_op *task = x->task_op;
+    const pwsp_code *codes = PWSP_PROGRAM_AT(x->program, codes, pwsp_code, task->first_code);
+    uint64_t *args = x->cells + x->program->first_arg;
+    stretch->arg_count = 0;
+    for (uint32_t i = 0; i < task->axis_count + task->scalar_count; i++) {
+        pwsp_stretch_arg *arg = &stretch->args[stretch->arg_count];
+        if (!pwsp_stretch_source(x, stretch->loop, &codes[i], &arg->from)) {
+            return false;
+        }
+        arg->to = args + (i < task->axis_count ? i : i + 2 * task->view_count);
+        stretch->arg_count +=
+            arg->from.step || arg->from.at == stretch->variable || arg->from.at == stretch->entry;
+    }
+    return true;
+}
+
 PWSP_INTERNAL bool pwsp_stretch_begin(pwsp_expander *x, pwsp_stretch *stretch) {
     const pwsp_op *end = &x->ops[x->next_op];
     const pwsp_task_op *task = x->task_op;
@@ -88,18 +105,13 @@ PWSP_INTERNAL bool pwsp_stretch_begin(pwsp_expander *x, pwsp_stretch *stretch) {
     stretch->indices = loop->axis_kind == PWSP_AXIS_SPARSE ? &x->csrs[loop->csr].indices : NULL;
     stretch->variable = &x->cells[loop->cell];
     stretch->entry = &x->cells[loop->entry];
-    stretch->args = x->cells + x->program->first_arg;
-    stretch->axis_count = task->axis_count;
-    stretch->scalar_count = task->scalar_count;
+    stretch->sizes = x->cells + x->program->first_arg + task->axis_count;
     stretch->view_count = task->view_count;
     stretch->is_fixed = true;
     bool is_good = pwsp_stretch_source(x, loop, &task->dispatch, &stretch->dispatch) &&
                    pwsp_stretch_source(x, loop, &task->priority, &stretch->priority) &&
                    pwsp_stretch_source(x, loop, &task->stream, &stretch->stream);
-    const pwsp_code *codes = PWSP_PROGRAM_AT(x->program, codes, pwsp_code, task->first_code);
-    for (uint32_t i = 0; is_good && i < task->axis_count + task->scalar_count; i++) {
-        is_good = pwsp_stretch_source(x, loop, &codes[i], &stretch->codes[i]);
-    }
+    is_good = is_good && pwsp_stretch_begin_args(x, stretch);
     const pwsp_tile_view *views =
         PWSP_PROGRAM_AT(x->program, views, pwsp_tile_view, task->first_view);
     for (uint32_t i = 0; is_good && i < task->view_count; i++) {

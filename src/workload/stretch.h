@@ -22,6 +22,13 @@ typedef struct pwsp_source {
     uint32_t step;
 } pwsp_source;
 
+// An argument of the task that changes from one iteration to the next. The others are those of the task
+// before the stretch.
+typedef struct pwsp_stretch_arg {
+    uint64_t *to;
+    pwsp_source from;
+} pwsp_stretch_arg;
+
 typedef struct pwsp_stretch_view {
     const pwsp_tile_view *view;
     const pwsp_bound_tensor *tensor;
@@ -33,10 +40,11 @@ typedef struct pwsp_stretch {
     uint64_t count;  // iterations, behind the present one
     uint64_t first;  // the variable of the first; of a sparse loop, the entry
     const pwsp_loop *loop;
-    const pwsp_array *indices;          // of a sparse loop, or NULL
-    uint64_t *variable, *entry, *args;  // cells
-    uint32_t axis_count, scalar_count, view_count;
-    pwsp_source codes[PTOWSP_TASK_AXIS_MAX + PTOWSP_TASK_SCALAR_MAX];
+    const pwsp_array *indices;   // of a sparse loop, or NULL
+    uint64_t *variable, *entry;  // cells
+    uint64_t *sizes;             // the arguments of the tiles' valid sizes
+    uint32_t view_count, arg_count;
+    pwsp_stretch_arg args[PTOWSP_TASK_AXIS_MAX + PTOWSP_TASK_SCALAR_MAX];
     pwsp_source dispatch, priority, stream;
     pwsp_stretch_view views[PTOWSP_TASK_TILE_MAX];
     bool is_fixed;  // all are, and without memory: tiles differ in their matrices alone
@@ -88,32 +96,19 @@ PWSP_FORCE_INLINE void pwsp_stretch_tile(pwsp_expander *x, const pwsp_stretch_vi
 // out, for a stretch that is fixed.
 PWSP_FORCE_INLINE void pwsp_stretch_step(pwsp_expander *x, const pwsp_stretch *stretch, uint64_t at,
                                          uint64_t i, bool has_tiles) {
-    const uint32_t axis_count = stretch->axis_count, scalar_count = stretch->scalar_count;
-    const uint32_t view_count = stretch->view_count;
-    uint64_t *args = stretch->args;
     *stretch->variable = at;
     if (stretch->indices) {
         *stretch->entry = at;
         *stretch->variable = pwsp_array_at(stretch->indices, at);
     }
-    // Without views scalars follow the axes.
-    const uint32_t first_count = view_count ? axis_count : axis_count + scalar_count;
-    for (uint32_t j = 0; j < first_count; j++) {
-        *args++ = pwsp_source_value(stretch->codes[j], i);
+    const pwsp_stretch_arg *end = stretch->args + stretch->arg_count;
+    for (const pwsp_stretch_arg *arg = stretch->args; arg != end; arg++) {
+        *arg->to = pwsp_source_value(arg->from, i);
     }
-    if (view_count == 0) {
-        return;
-    }
-    if (!has_tiles) {
-        args += 2 * view_count;
-    }
-    for (uint32_t j = 0; has_tiles && j < view_count; j++) {
+    for (uint32_t j = 0; has_tiles && j < stretch->view_count; j++) {
         pwsp_stretch_tile(x, &stretch->views[j], i, j);
-        *args++ = x->tiles_at[j].rows;
-        *args++ = x->tiles_at[j].cols;
-    }
-    for (uint32_t j = 0; j < scalar_count; j++) {
-        *args++ = pwsp_source_value(stretch->codes[axis_count + j], i);
+        stretch->sizes[2 * j] = x->tiles_at[j].rows;
+        stretch->sizes[2 * j + 1] = x->tiles_at[j].cols;
     }
 }
 

@@ -1,0 +1,37 @@
+// Memory of a tournament.
+
+#include "tournament.h"
+
+static size_t pwsp_games_bytes(const pwsp_tournament *tournament) {
+    return (sizeof(uint64_t) * 2) << tournament->lane_bits;
+}
+
+PWSP_INTERNAL void pwsp_tournament_clear(pwsp_tournament *tournament) {
+    memset(tournament->games, 0xff, pwsp_games_bytes(tournament));  // all NONE
+    tournament->base = 0;
+}
+
+PWSP_INTERNAL bool pwsp_tournament_init(pwsp_tournament *tournament, const pwsp_memory *memory,
+                                        uint32_t lane_count) {
+    memset(tournament, 0, sizeof *tournament);
+    tournament->lane_count = lane_count;
+    tournament->lane_bits = 1;
+    while (UINT64_C(1) << tournament->lane_bits < lane_count) {
+        tournament->lane_bits++;
+    }
+    tournament->games = (uint64_t *)pwsp_memory_alloc(memory, pwsp_games_bytes(tournament));
+    if (tournament->games) {
+        pwsp_tournament_clear(tournament);
+    }
+    return tournament->games != NULL;
+}
+
+PWSP_INTERNAL void pwsp_tournament_free(pwsp_tournament *tournament, const pwsp_memory *memory) {
+    pwsp_memory_free(memory, tournament->games,
+                     tournament->games ? pwsp_games_bytes(tournament) : 0);
+    memset(tournament, 0, sizeof *tournament);
+}
+
+PWSP_INTERNAL size_t pwsp_tournament_bytes(const pwsp_tournament *tournament) {
+    return pwsp_games_bytes(tournament);
+}
