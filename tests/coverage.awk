@@ -1,6 +1,8 @@
 # Coverage of src/ as a table: a row for each floor, or for each file.
 #
-#      awk -f coverage.awk -v by=floor|file SOURCES... coverage.lcov coverage.regions
+#      awk -f coverage.awk -v by=floor|file|place SOURCES... coverage.lcov coverage.regions
+#
+# With by=place, it is a list of lines and sides of branches that are not reached, with their text.
 #
 # SOURCES are the files of src/, ptoisa_shim.h, which is made of src/isa/, and files of emitted trees,
 # which are made of src/npu/tree/ (NAME.made): their lines count as those of the file that they come
@@ -219,7 +221,30 @@ function row(name) {
         cell("decisions", name), name == "all" ? mark_count : marks[name]
 }
 
+# A row for each place that was not reached, sorted by file and line.
+function places(    key, piece, sort) {
+    sort = "LC_ALL=C sort -t: -k1,1 -k2,2n"
+    for (key in hit) {
+        if (!hit[key]) {
+            split(key, piece, SUBSEP)
+            printf "%s:%d: line: %s\n", piece[1], piece[2], text[key] | sort
+        }
+    }
+    for (key in branch) {
+        if (!branch[key]) {
+            split(key, piece, SUBSEP)
+            printf "%s:%d: never %s: %s\n", piece[1], piece[2], piece[6] == 6 ? "true" : "false", \
+                substr(text[piece[1], piece[2]], piece[3], piece[4] == 0 ? piece[5] - piece[3] : 100) | sort
+        }
+    }
+    close(sort)
+}
+
 END {
+    if (by == "place") {
+        places()
+        exit
+    }
     tally(hit, "lines")
     tally(branch, "branches")
     tally(decides, "decisions")
