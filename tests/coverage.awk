@@ -12,6 +12,9 @@
 # were compiled with counts as reached if one of them reaches it.
 #
 # What is not counted:
+#      }                          a line with a closing brace alone
+#      is_good || NAME_fail(...)  the side of a call of NAME_fail or NAME_refuse_WHAT that would be
+#                                 true: they report an error, and are false
 #      lines of the preprocessor  macros count where they are used; their branches where they are defined
 #      PTOWSP_ASSERT(...)         its failing side is not to be reached
 #      PTOWSP_ASSERT(0 && "...")  cannot be reached, and says why; counted as the next. The return, or
@@ -83,6 +86,9 @@ kind == "source" && !is_made(source) {
     add_group(group(source))
     text[source, FNR] = $0
     length_of[source] = FNR
+    if ($0 ~ /^ *\}$/) {
+        is_never[source, FNR] = 1
+    }
     if (is_behind_never && $0 ~ /^ *(return|break|\})/) {
         is_never[source, FNR] = 1
     }
@@ -187,8 +193,12 @@ kind == "regions" && ($1 == "B" || $1 == "M") {
     if ($1 == "B" && $6 == 0 && $7 == 0 && !(place in has_branch) && !(place in is_macro)) {
         next
     }
+    split(place, part, SUBSEP)
+    condition = substr(text[part[1], part[2]], $3)
+    is_refusal = $1 == "B" && condition ~ /^[a-z]+_[a-z_]*_(fail|refuse)(_[a-z]+)?\(/ && \
+        condition !~ /^pwsp_expander_fail_halt/  # which is an event
     place = place SUBSEP $3 SUBSEP $4 - $2 SUBSEP $5
-    for (i = 6; i <= NF; i++) {
+    for (i = is_refusal ? 7 : 6; i <= NF; i++) {
         key = place SUBSEP i
         if ($1 == "B") {
             branch[key] = (key in branch && branch[key]) || $i > 0

@@ -101,7 +101,7 @@ static bool pwsp_memory_extend(const pwsp_memory *memory, void **array, uint64_t
 PWSP_INTERNAL bool pwsp_memory_grow(const pwsp_memory *memory, void **array, uint64_t *capacity,
                                     uint64_t needed, size_t item_size) {
     uint64_t grown = pwsp_max_u64(pwsp_max_u64(needed, 16), *capacity * 2);
-    grown = PWSP_TIGHT(*capacity, 64) ? needed : grown;
+    grown = PWSP_TIGHT(*capacity, 1024) ? needed : grown;
     return needed <= *capacity || pwsp_memory_extend(memory, array, capacity, grown, item_size);
 }
 
@@ -109,7 +109,7 @@ PWSP_INTERNAL bool pwsp_memory_grow_little(const pwsp_memory *memory, void **arr
                                            uint64_t *capacity, uint64_t needed, size_t item_size) {
     uint64_t step = *capacity < 128 ? *capacity : *capacity / (*capacity < 4096 ? 8 : 16);
     uint64_t grown = pwsp_max_u64(pwsp_max_u64(needed, 16), *capacity + step);
-    grown = PWSP_TIGHT(*capacity, 64) ? needed : grown;
+    grown = PWSP_TIGHT(*capacity, 1024) ? needed : grown;
     return needed <= *capacity || pwsp_memory_extend(memory, array, capacity, grown, item_size);
 }
 
