@@ -367,6 +367,7 @@ static void loops__the_proof_refuses_loops_that_the_list_does_not_have(void **st
     const pwsp_insn last = b.list.insns[8];  // before END
     b.list.insns[8].op = PWSP_INSN_LOOP;
     b.list.insns[8].loop = 2;
+    b.list.loops[2].parent = 1;  // all else would be right
     refuses(&b, "verify: instruction 8 (LOOP) is not in turn");
     b.list.insns[8] = last;
     b.list.loops[1].parent = 1;
@@ -403,7 +404,7 @@ static void loops__the_proof_refuses_tiles_that_the_list_does_not_have(void **st
                 if (tile) {
                     char text[96];
                     is_used[tile & UINT8_MAX] = true;
-                    *operands[k] = (uint32_t)list->tile_count;
+                    *operands[k] = UINT32_MAX;
                     snprintf(text, sizeof text, "verify: instruction %d (%s", (int)at,
                              pwsp_insn_name(insn));
                     assert_false(pwsp_list_verify(list, &b.machine, &b.fault));
@@ -418,7 +419,7 @@ static void loops__the_proof_refuses_tiles_that_the_list_does_not_have(void **st
         for (uint32_t tile = 1; tile < list->tile_count && tile <= UINT8_MAX; tile++) {
             const uint32_t root = list->tiles[tile].root;
             if (is_used[tile]) {
-                list->tiles[tile].root = (uint32_t)list->tile_count;
+                list->tiles[tile].root = UINT32_MAX;
                 assert_false(pwsp_list_verify(list, &b.machine, &b.fault));
                 assert_non_null(strstr(b.fault.text, " has no root"));
                 list->tiles[tile].root = root;
