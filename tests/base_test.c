@@ -376,6 +376,9 @@ static void arena__pieces_are_zeroed_aligned_and_apart(void **state) {
 
 static void arena__blocks_double_so_there_are_few(void **state) {
     (void)state;
+    if (test_is_tight()) {
+        skip();
+    }
     test_memory memory = {0, 0, 0, 0};
     pwsp_memory hook = pwsp_memory_make(test_resize, &memory);
     pwsp_arena arena;
@@ -427,6 +430,9 @@ static void arena__size_zero_is_valid_at_any_time(void **state) {
 
 static void arena__huge_sizes_are_refused_and_change_nothing(void **state) {
     (void)state;
+    if (test_is_tight()) {
+        skip();
+    }
     limited_memory limited = {{0, 0, 0, 0}, (size_t)1 << 20, 0};
     pwsp_memory hook = pwsp_memory_make(limited_resize, &limited);
     const size_t sizes[] = {SIZE_MAX,         SIZE_MAX - 1,   SIZE_MAX - 24,      SIZE_MAX - 4096,

@@ -1,6 +1,8 @@
 # Coverage of src/ as a table: a row for each floor, or for each file.
 #
-#      awk -f coverage.awk -v by=floor|file SOURCES... coverage.lcov coverage.regions
+#      awk -f coverage.awk -v by=floor|file|place SOURCES... coverage.lcov coverage.regions
+#
+# With by=place, it is a list of lines and sides of branches that are not reached, with their text.
 #
 # SOURCES are the files of src/, ptoisa_shim.h, which is made of src/isa/, and files of emitted trees,
 # which are made of src/npu/tree/ (NAME.made): their lines count as those of the file that they come
@@ -10,6 +12,9 @@
 # were compiled with counts as reached if one of them reaches it.
 #
 # What is not counted:
+#      }                          a line with a closing brace alone
+#      is_good || NAME_fail(...)  the side of a call of NAME_fail or NAME_refuse_WHAT that would be
+#                                 true: they report an error, and are false
 #      lines of the preprocessor  macros count where they are used; their branches where they are defined
 #      PTOWSP_ASSERT(...)         its failing side is not to be reached
 #      PTOWSP_ASSERT(0 && "...")  cannot be reached, and says why; counted as the next. The return, or
@@ -81,6 +86,9 @@ kind == "source" && !is_made(source) {
     add_group(group(source))
     text[source, FNR] = $0
     length_of[source] = FNR
+    if ($0 ~ /^ *\}$/) {
+        is_never[source, FNR] = 1
+    }
     if (is_behind_never && $0 ~ /^ *(return|break|\})/) {
         is_never[source, FNR] = 1
     }
@@ -185,8 +193,12 @@ kind == "regions" && ($1 == "B" || $1 == "M") {
     if ($1 == "B" && $6 == 0 && $7 == 0 && !(place in has_branch) && !(place in is_macro)) {
         next
     }
+    split(place, part, SUBSEP)
+    condition = substr(text[part[1], part[2]], $3)
+    is_refusal = $1 == "B" && condition ~ /^[a-z]+_[a-z_]*_(fail|refuse)(_[a-z]+)?\(/ && \
+        condition !~ /^pwsp_expander_fail_halt/  # which is an event
     place = place SUBSEP $3 SUBSEP $4 - $2 SUBSEP $5
-    for (i = 6; i <= NF; i++) {
+    for (i = is_refusal ? 7 : 6; i <= NF; i++) {
         key = place SUBSEP i
         if ($1 == "B") {
             branch[key] = (key in branch && branch[key]) || $i > 0
@@ -219,7 +231,30 @@ function row(name) {
         cell("decisions", name), name == "all" ? mark_count : marks[name]
 }
 
+# A row for each place that was not reached, sorted by file and line.
+function places(    key, piece, sort) {
+    sort = "LC_ALL=C sort -t: -k1,1 -k2,2n"
+    for (key in hit) {
+        if (!hit[key]) {
+            split(key, piece, SUBSEP)
+            printf "%s:%d: line: %s\n", piece[1], piece[2], text[key] | sort
+        }
+    }
+    for (key in branch) {
+        if (!branch[key]) {
+            split(key, piece, SUBSEP)
+            printf "%s:%d: never %s: %s\n", piece[1], piece[2], piece[6] == 6 ? "true" : "false", \
+                substr(text[piece[1], piece[2]], piece[3], piece[4] == 0 ? piece[5] - piece[3] : 100) | sort
+        }
+    }
+    close(sort)
+}
+
 END {
+    if (by == "place") {
+        places()
+        exit
+    }
     tally(hit, "lines")
     tally(branch, "branches")
     tally(decides, "decisions")

@@ -12,13 +12,17 @@
 # (vectors.c). What is the same in all emitted trees counts where tests are linked to it, and in the
 # trees that tests emit, compile and run: they stay in $BUILD/trees until the next run.
 #
+# Tests that refuse allocations run once more without any room to spare, so that every request for
+# memory can be refused.
+#
 # NEON is a fourth way, for which clang 19, qemu-aarch64, the cross compiler and the runtime have to be
 # there: on Debian, qemu-user, g++-aarch64-linux-gnu and, after `dpkg --add-architecture arm64`,
 # libclang-rt-19-dev:arm64. Its counts are exported by themselves, as its functions have the names of
 # others.
 #
 # Into $BUILD go coverage.txt (the table), files.txt (a row for each file, those that miss most
-# branches first), and lines/ (every file of src/ with its counts).
+# branches first), missing.txt (lines and sides of branches that are not reached), and lines/ (every file
+# of src/ with its counts).
 set -eu
 BUILD=${BUILD:-build/coverage}
 JOBS=$(nproc 2> /dev/null || echo 2)
@@ -48,7 +52,7 @@ FLAGS="-O1 $COUNTING"
 # Assertions stay, as tests break them on purpose.
 made() {
     make -s -k -j"$JOBS" BUILD="$BUILD" CC="clang$found" CXX="clang++$found" CFLAGS="$FLAGS" \
-        CPPFLAGS=-DPTOWSP_COVERAGE EXECUTE_LEVEL=-O0 TEST_LEVEL=-O0 TREE_CFLAGS="$COUNTING" "$@"
+        CPPFLAGS='-DPTOWSP_COVERAGE -DPTOWSP_TIGHT' EXECUTE_LEVEL=-O0 TEST_LEVEL=-O0 TREE_CFLAGS="$COUNTING" "$@"
 }
 
 took() {
@@ -60,6 +64,7 @@ run() {
     begun=$(date +%s)
     echo "running $1"
     shift
+    [ $# -gt 0 ] || return 0
     LLVM_PROFILE_FILE="$(cd "$W" && pwd)/%m.profraw" PTOWSP_SCALE=${COVERAGE_SCALE:-20} \
         PTOWSP_TEST_CACHE="$TREES" made passed TESTS="$*" > "$W/run.log" 2>&1 || {
         grep '^== .* failed' "$W/run.log" || tail -n 20 "$W/run.log"
@@ -80,6 +85,10 @@ rm -rf "$W"/*.profraw "$BUILD/trees"
 mkdir -p -m 700 "$BUILD/trees"
 TREES=$(cd "$BUILD/trees" && pwd)
 run "tests" $TESTS
+memory=$(for test in $TESTS; do grep -l refuse_at "tests/$test".c* || true; done | sed 's,tests/,,; s/\..*//')
+export PTOWSP_MEMORY=tight
+run "tests of memory, tight" $memory
+unset PTOWSP_MEMORY
 if [ "$(uname -m)" = x86_64 ]; then
     vector=$(for test in $TESTS; do echo "$test"; done | grep -E \
         '^(isa_.*|kernel_.*|oracle_kernel|merge|plan.*|count|dtype|attention_.*|moe_.*|workload_random)_test$' || true)
@@ -212,6 +221,7 @@ rm -rf "$BUILD/lines"
 "llvm-cov$found" show $ONLY -show-branches=count -output-dir="$BUILD/lines" "$@" 2>> "$W/export.log"
 table -v by=floor > "$BUILD/coverage.txt"
 table -v by=file > "$BUILD/files.txt"
+table -v by=place > "$BUILD/missing.txt"
 took
 cat "$BUILD/coverage.txt"
 echo "files: $BUILD/files.txt, lines: $BUILD/lines/"

@@ -377,9 +377,95 @@ static void faults__of_interleaving(void **state) {
            "interleave: the columns of a tail were doubled too often");
 }
 
+// Where one of several sizes or types is wrong, and all others are right.
+static void faults__of_each_size_and_type_by_itself(void **state) {
+    (void)state;
+    const ptowsp_dtype f32 = PTOWSP_F32;
+    FAULT(INVALID_PARAMS, "exp: operand 1 is no value", ptowsp_tile_exp((ptowsp_value){f->k, 0}));
+    FAULT(UNSUPPORTED, "full: none is no type of tiles",
+          ptowsp_tile_full(f->k, PTOWSP_DTYPE_NONE, 1, 1, 0));
+    FAULT(INVALID_PARAMS, "full: 1 x 0; sizes are 1 to 16384",
+          ptowsp_tile_full(f->k, f32, 1, 0, 0));
+    FAULT(INVALID_PARAMS, "full: 16385 x 1; sizes are 1 to 16384",
+          ptowsp_tile_full(f->k, f32, 16385, 1, 0));
+    FAULT(INVALID_PARAMS, "parameter: tile z is 1 x 0; sizes are 1 to 16384",
+          PARAM("z", f32, 1, 0));
+    FAULT(INVALID_PARAMS, "parameter: tile z is 16385 x 1; sizes are 1 to 16384",
+          PARAM("z", f32, 16385, 1));
+    FAULT(INVALID_PARAMS, "slice: 1 x 1 from (0, -1) of 8 x 16",
+          ptowsp_tile_slice(f->x, 0, -1, 1, 1));
+    FAULT(INVALID_PARAMS, "slice: 1 x 0 from (0, 0) of 8 x 16",
+          ptowsp_tile_slice(f->x, 0, 0, 1, 0));
+    FAULT(INVALID_PARAMS, "slice_at: operand 1 is a scalar, not a tile",
+          ptowsp_tile_slice_at(f->s, none, none, 1, 1));
+    FAULT(INVALID_PARAMS, "slice_at: 0 x 16 of 8 x 16",
+          ptowsp_tile_slice_at(f->x, none, none, 0, 16));
+    FAULT(INVALID_PARAMS, "slice_at: 8 x 17 of 8 x 16",
+          ptowsp_tile_slice_at(f->x, none, none, 8, 17));
+    FAULT(INVALID_PARAMS, "store_at: 8 x 32 into o of 8 x 16",
+          VOID(ptowsp_tile_store_at(f->o, none, none, ptowsp_tile_full(f->k, f32, 8, 32, 0))));
+    FAULT(INVALID_PARAMS, "store: 8 x 32 into o of 8 x 16",
+          VOID(ptowsp_tile_store(f->o, ptowsp_tile_full(f->k, f32, 8, 32, 0))));
+    FAULT(LIMIT_EXCEEDED, "matmul: m 8, k 16, n 4096; they are 1 to 4095",
+          ptowsp_tile_matmul(f->x, ptowsp_tile_full(f->k, f32, 16, 4096, 0)));
+    FAULT(INVALID_PARAMS, "matmul_acc: acc is 4 x 16, not 8 x 16",
+          ptowsp_tile_matmul_acc(ptowsp_tile_full(f->k, f32, 4, 16, 0), f->x,
+                                 ptowsp_tile_full(f->k, f32, 16, 16, 0)));
+    FAULT(UNSUPPORTED, "quantize: rows of one element",
+          ptowsp_tile_quantize(ptowsp_tile_full(f->k, f32, 8, 1, 0), f->v));
+    FAULT(INVALID_PARAMS, "interleave: 8 x 16 f32 and 4 x 16 f32",
+          ptowsp_tile_interleave(f->x, ptowsp_tile_full(f->k, f32, 4, 16, 0)));
+    FAULT(INVALID_PARAMS, "interleave: 8 x 16 f32 and 8 x 8 f32",
+          ptowsp_tile_interleave(f->x, ptowsp_tile_full(f->k, f32, 8, 8, 0)));
+    FAULT(INVALID_PARAMS, "interleave: operand 2 is a scalar, not a tile",
+          ptowsp_tile_interleave(f->x, f->s));
+    FAULT(INVALID_PARAMS, "compare: 8 x 16 f32 and 8 x 8 f32",
+          ptowsp_tile_compare(f->x, PTOWSP_LT, ptowsp_tile_full(f->k, f32, 8, 8, 0)));
+    FAULT(INVALID_PARAMS, "compare: 8 x 16 f32 and 8 x 16 i32",
+          ptowsp_tile_compare(f->x, PTOWSP_LT, f->i));
+    FAULT(INVALID_PARAMS, "select: a mask of 8 x 16 for 8 x 8",
+          ptowsp_tile_select(ptowsp_tile_compare(f->x, PTOWSP_LT, f->y),
+                             ptowsp_tile_full(f->k, f32, 8, 8, 0), f->y));
+    FAULT(INVALID_PARAMS, "select: 8 x 16 f32 and 4 x 16 f32",
+          ptowsp_tile_select(ptowsp_tile_compare(f->x, PTOWSP_LT, f->y), f->x,
+                             ptowsp_tile_full(f->k, f32, 4, 16, 0)));
+    FAULT(INVALID_PARAMS, "select: 8 x 16 f32 and 8 x 8 f32",
+          ptowsp_tile_select(ptowsp_tile_compare(f->x, PTOWSP_LT, f->y), f->x,
+                             ptowsp_tile_full(f->k, f32, 8, 8, 0)));
+    FAULT(INVALID_PARAMS, "sort32: 8 x 16 scores and 2 x 16 indices",
+          ptowsp_tile_sort32(f->x, ptowsp_tile_full(f->k, PTOWSP_U32, 2, 16, 0)));
+    FAULT(INVALID_PARAMS, "merge_sort: 96 pairs in runs of 64, which are whole multiples of 32",
+          ptowsp_tile_merge_sort(ptowsp_tile_sort32(ptowsp_tile_full(f->k, f32, 1, 96, 0),
+                                                    ptowsp_tile_iota(f->k, PTOWSP_U32, 96, 0)),
+                                 64));
+    FAULT(INVALID_PARAMS, "alloc: 8 x 8 for a value of 8 x 16",
+          ptowsp_tile_alloc(f->k, (&(ptowsp_alloc_desc){.dtype = f32, .cols = 8, .like = f->x})));
+    FAULT(INVALID_PARAMS, "instruction: there is no instruction without a name",
+          VOID(ptowsp_instruction(f->k, NULL)));
+    static const struct {
+        ptowsp_dtype from, to;
+        const char *text;
+    } pairs[] = {
+        {PTOWSP_U16, PTOWSP_F32, "cvt: TCVT has no u16 to f32"},
+        {PTOWSP_U32, PTOWSP_F32, "cvt: TCVT has no u32 to f32"},
+        {PTOWSP_I32, PTOWSP_BF16, "cvt: TCVT has no i32 to bf16"},
+        {PTOWSP_I16, PTOWSP_I32, "cvt: TCVT has no i16 to i32"},
+        {PTOWSP_BF16, PTOWSP_F16, "cvt: TCVT has no bf16 to f16"},
+        {PTOWSP_I8, PTOWSP_F32, "cvt: TCVT has no i8 to f32"},
+    };
+    for (uint32_t i = 0; i < sizeof pairs / sizeof pairs[0]; i++) {
+        fixture f;
+        begin(&f);
+        ptowsp_value from = ptowsp_tile_full(f.k, pairs[i].from, 1, 32, 0);
+        expect(&f, ptowsp_tile_cvt(from, pairs[i].to, PTOWSP_ROUND_NEAREST), PTOWSP_UNSUPPORTED,
+               pairs[i].text);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(faults__of_operands),
+        cmocka_unit_test(faults__of_each_size_and_type_by_itself),
         cmocka_unit_test(faults__of_other_bodies),
         cmocka_unit_test(faults__of_parameters),
         cmocka_unit_test(faults__of_stores),

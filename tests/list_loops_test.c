@@ -359,6 +359,79 @@ static void loops__the_proof_refuses_marks_that_are_not_in_turn(void **state) {
     built_free(&b);
 }
 
+// Marks of loops that the list does not have, or that are elsewhere in it.
+static void loops__the_proof_refuses_loops_that_the_list_does_not_have(void **state) {
+    (void)state;
+    built b;
+    one_loop(&b);
+    const pwsp_insn last = b.list.insns[8];  // before END
+    b.list.insns[8].op = PWSP_INSN_LOOP;
+    b.list.insns[8].loop = 2;
+    b.list.loops[2].parent = 1;  // all else would be right
+    refuses(&b, "verify: instruction 8 (LOOP) is not in turn");
+    b.list.insns[8] = last;
+    b.list.loops[1].parent = 1;
+    refuses(&b, "verify: instruction 2 (LOOP) is not in turn");
+    b.list.loops[1].parent = 0;
+    b.list.loop_count = 2;
+    refuses(&b, "verify: a loop is not closed");
+    b.list.loop_count = 1;
+    pwsp_insn *loop = find(&b, PWSP_INSN_LOOP);
+    loop->op = PWSP_INSN_END;  // of none
+    refuses(&b, "verify: instruction 2 (END) is not in turn");
+    loop->op = PWSP_INSN_LOOP;
+    built_must(&b, pwsp_list_verify(&b.list, &b.machine, &b.fault));
+    built_free(&b);
+}
+
+// Each operand of each instruction is put beyond the list's tiles, and each root. A proof that would
+// look there reads memory that is not the list's, which sanitizers see.
+static void loops__the_proof_refuses_tiles_that_the_list_does_not_have(void **state) {
+    (void)state;
+    uint64_t random = test_seed(), tried = 0;
+    for (int i = 0; TEST_ROUNDS(i, 30); i++) {
+        built b;
+        random_loops(&b, &random, 8);
+        finish(&b);
+        pwsp_list *list = &b.list;
+        bool is_used[UINT8_MAX + 1] = {false};
+        for (uint64_t at = 0; at < list->insn_count; at++) {
+            pwsp_insn *insn = &list->insns[at];
+            uint32_t *const operands[] = {&insn->dst[0], &insn->dst[1], &insn->src[0],
+                                          &insn->src[1], &insn->src[2], &insn->tmp};
+            for (uint32_t k = 0; k < sizeof operands / sizeof operands[0]; k++) {
+                const uint32_t tile = *operands[k];
+                if (tile) {
+                    char text[96];
+                    is_used[tile & UINT8_MAX] = true;
+                    *operands[k] = UINT32_MAX;
+                    snprintf(text, sizeof text, "verify: instruction %d (%s", (int)at,
+                             pwsp_insn_name(insn));
+                    assert_false(pwsp_list_verify(list, &b.machine, &b.fault));
+                    assert_int_equal(b.fault.status, PTOWSP_INVALID_PARAMS);
+                    assert_int_equal(strncmp(b.fault.text, text, strlen(text)), 0);
+                    assert_non_null(strstr(b.fault.text, " uses tile "));
+                    *operands[k] = tile;
+                    tried++;
+                }
+            }
+        }
+        for (uint32_t tile = 1; tile < list->tile_count && tile <= UINT8_MAX; tile++) {
+            const uint32_t root = list->tiles[tile].root;
+            if (is_used[tile]) {
+                list->tiles[tile].root = UINT32_MAX;
+                assert_false(pwsp_list_verify(list, &b.machine, &b.fault));
+                assert_non_null(strstr(b.fault.text, " has no root"));
+                list->tiles[tile].root = root;
+                tried++;
+            }
+        }
+        built_must(&b, pwsp_list_verify(list, &b.machine, &b.fault));
+        built_free(&b);
+    }
+    assert_true(tried > 20);
+}
+
 // A tile that lives beyond an iteration has one place.
 static void loops__the_proof_refuses_to_rotate_what_is_used_outside(void **state) {
     (void)state;
@@ -450,6 +523,8 @@ int main(void) {
         cmocka_unit_test(loops__random_lists_are_proved_and_judged_good),
         cmocka_unit_test(loops__the_proof_refuses_what_the_judge_finds),
         cmocka_unit_test(loops__the_proof_refuses_marks_that_are_not_in_turn),
+        cmocka_unit_test(loops__the_proof_refuses_loops_that_the_list_does_not_have),
+        cmocka_unit_test(loops__the_proof_refuses_tiles_that_the_list_does_not_have),
         cmocka_unit_test(loops__the_proof_refuses_to_rotate_what_is_used_outside),
         cmocka_unit_test(loops__tiles_have_one_place_where_two_do_not_fit),
         cmocka_unit_test(loops__fit_into_what_they_used),

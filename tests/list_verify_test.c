@@ -495,6 +495,10 @@ static void damage_fifos(built *b, const saved *s, uint64_t *random, damages *d)
         b->list.insns[i].mode ^= 1;
         assert_false(is_good(b));
         restore(s, b);
+        b->list.insns[i].mode = PWSP_FIFO_COUNT;
+        assert_false(is_good(b));
+        assert_non_null(strstr(b->fault.text, ", FIFO 2) is of no FIFO"));
+        restore(s, b);
         b->list.insns[i].side = insn->side == PWSP_SIDE_CUBE ? PWSP_SIDE_VECTOR : PWSP_SIDE_CUBE;
         assert_false(is_good(b));
         restore(s, b);
@@ -518,6 +522,11 @@ static void damage_fifos(built *b, const saved *s, uint64_t *random, damages *d)
             b->list.fifos[f].flag = 15;
             d->fifo.tried++, d->fifo.matters++, d->fifo.refused += !is_good(b);
             b->list.fifos[f] = fifo;
+            for (uint32_t slots = 0; slots <= PWSP_FIFO_SLOTS + 1; slots += PWSP_FIFO_SLOTS + 1) {
+                b->list.fifos[f].slots = (uint8_t)slots;
+                d->fifo.tried++, d->fifo.matters++, d->fifo.refused += !is_good(b);
+                b->list.fifos[f] = fifo;
+            }
         }
     }
 }

@@ -74,6 +74,13 @@ static inline uint64_t test_share(uint64_t count) {
 // What the rounds together must have met, which fewer of them need not.
 #define assert_met(condition) assert_true(test_percent() < 100 || (condition))
 
+// Do arrays and arenas have no room to spare (vectors.c)? Then every request may be refused, and sizes
+// are others.
+static inline bool test_is_tight(void) {
+    const char *text = getenv("PTOWSP_MEMORY");
+    return text && strcmp(text, "tight") == 0;
+}
+
 // A double as f16 or bf16, rounded once.
 static inline uint16_t test_half_of(ptowsp_dtype dtype, double value) {
     uint16_t half = 0;

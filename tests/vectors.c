@@ -3,12 +3,26 @@
 // asks the compiler's own table of features (src/base/cpu.h), which is changed here, before main: the
 // library itself reads no variable of the environment.
 //
+// PTOWSP_MEMORY=tight leaves arrays and arenas no room to spare, in builds with -DPTOWSP_TIGHT
+// (src/base/base.c).
+//
 // Linked into every test program.
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#if defined(PTOWSP_TIGHT)
+extern bool pwsp_is_tight;
+bool pwsp_is_tight;
+
+__attribute__((constructor)) static void choose_memory(void) {
+    const char *wanted = getenv("PTOWSP_MEMORY");
+    pwsp_is_tight = wanted && strcmp(wanted, "tight") == 0;
+}
+#endif
 
 #if defined(__x86_64__)
 

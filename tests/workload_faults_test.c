@@ -1022,6 +1022,98 @@ static void workload_faults__null_is_accepted_where_the_header_says_so(void **st
     ptowsp_context_destroy(NULL);
 }
 
+// Ids beyond all that there is, in place of each thing that has them, and values beyond the last of an
+// enumeration.
+static void workload_faults__things_that_the_module_does_not_have(void **state) {
+    (void)state;
+    fixture f;
+    fixture_make(&f);
+    const ptowsp_axis axis = {1000};
+    const ptowsp_tensor tensor = {1000};
+    const ptowsp_kernel kernel = {1000};
+    ptowsp_mesh_layout layout;
+    ptowsp_expr lost = number(&f, 1);
+    lost.id = 100000;
+    assert_int_equal(ptowsp_expr_type(lost), PTOWSP_TYPE_NONE);
+    ptowsp_loop_entry(lost);
+    refused(&f, "decode: loop_entry: it is not the variable of a loop over a sparse axis");
+    lost.module = f.m;
+    ptowsp_add(number(&f, 1), lost);
+    refused(&f, "decode: add: an operand is no expression");
+    ptowsp_axis_size(f.m, axis);
+    refused(&f, "decode: axis_size: axis 0 is not dense, dynamic or of a plan");
+    ptowsp_axis_size(f.m, f.pages);
+    refused(&f, "decode: axis_size: axis pages is not dense, dynamic or of a plan");
+    PTOWSP_WORKLOAD(f.m, "main") {
+        PTOWSP_PARALLEL(f.m, i, axis) {
+            (void)i;
+        }
+    }
+    refused(&f, "main: loop i: there is no axis 1000");
+    PTOWSP_WORKLOAD(f.m, "main") {
+        ptowsp_workload_param(f.m, "n", (ptowsp_type)99);
+    }
+    refused(&f, "main: parameter n: 99 is no type");
+    PTOWSP_WORKLOAD(f.m, "main") {
+        PTOWSP_PARALLEL(f.m, i, f.heads) {
+            (void)i;
+            ptowsp_workload_param(f.m, "n", PTOWSP_TYPE_I64);
+        }
+    }
+    refused(&f, "main/parallel i: parameter n: parameters come first in a workload");
+    ptowsp_kernel_desc desc = kernel_desc("k");
+    const ptowsp_tile_param tile = {"t", (ptowsp_direction)99, PTOWSP_I32, 1, 1};
+    const ptowsp_scalar_param scalar = {"s", (ptowsp_type)99};
+    desc.tiles[0] = tile;
+    ptowsp_kernel_make(f.m, &desc);
+    refused(&f, "decode: kernel k: tile t has no direction (in, out or inout)");
+    desc = kernel_desc("k");
+    desc.scalars[0] = scalar;
+    ptowsp_kernel_make(f.m, &desc);
+    refused(&f, "decode: kernel k: scalar s has no type");
+    ptowsp_tensor_spread(f.m, tensor, NULL);
+    refused_as(&f, PTOWSP_INVALID_PARAMS, 1000,
+               "decode: spread: there is no tensor 1000, or no spreads");
+    ptowsp_kernel_rule(f.m, kernel, "a -> a");
+    refused_as(&f, PTOWSP_INVALID_PARAMS, 1000,
+               "decode: rule: there is no kernel 1000, or no rule");
+    ptowsp_kernel_rule(f.m, f.work, NULL);
+    refused_as(&f, PTOWSP_INVALID_PARAMS, f.work.id,
+               "decode: rule: there is no kernel 1, or no rule");
+    assert_int_equal(ptowsp_tensor_layout(NULL, f.x, &layout), PTOWSP_INVALID_PARAMS);
+    assert_int_equal(ptowsp_tensor_layout(f.m, tensor, &layout), PTOWSP_INVALID_PARAMS);
+    assert_int_equal(ptowsp_tensor_layout(f.m, (ptowsp_tensor){0}, &layout), PTOWSP_INVALID_PARAMS);
+    assert_int_equal(ptowsp_tensor_layout(f.m, f.x, NULL), PTOWSP_INVALID_PARAMS);
+    fixture_free(&f);
+}
+
+// After the first error every call that builds something gives nothing, and changes nothing.
+static void workload_faults__all_is_quiet_after_the_first(void **state) {
+    (void)state;
+    fixture f;
+    fixture_make(&f);
+    ptowsp_body_desc body;
+    memset(&body, 0, sizeof body);
+    body.name = "tiles";
+    ptowsp_body *k = ptowsp_kernel_begin(f.m, &body);
+    ptowsp_axis_dense(f.m, "heads", 1);
+    const ptowsp_error first = ptowsp_module_error(f.m);
+    assert_int_equal(first.status, PTOWSP_INVALID_PARAMS);
+    assert_int_equal(ptowsp_axis_size(f.m, f.heads).id, 0);
+    assert_int_equal(ptowsp_loop_entry((ptowsp_expr){f.m, 1}).id, 0);
+    assert_int_equal(ptowsp_kernel_collective(f.m, NULL).id, 0);
+    assert_int_equal(ptowsp_axis_plan(f.m, "p").id, 0);
+    assert_int_equal(ptowsp_axis_plan_lanes(f.m, "p").id, 0);
+    ptowsp_module_mesh(f.m, NULL, 0);
+    ptowsp_tensor_spread(f.m, f.x, NULL);
+    ptowsp_kernel_rule(f.m, f.work, NULL);
+    assert_int_equal(ptowsp_kernel_end(k).id, 0);
+    assert_int_equal(work(&f, number(&f, 1)).id, 0);
+    refused_as(&f, first.status, first.index,
+               "decode: axis heads: the name is already that of an axis");
+    fixture_free(&f);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(workload_faults__axes),
@@ -1035,6 +1127,8 @@ int main(void) {
         cmocka_unit_test(workload_faults__views_of_tasks),
         cmocka_unit_test(workload_faults__tags_and_after),
         cmocka_unit_test(workload_faults__parameters_and_calls),
+        cmocka_unit_test(workload_faults__things_that_the_module_does_not_have),
+        cmocka_unit_test(workload_faults__all_is_quiet_after_the_first),
         cmocka_unit_test(workload_faults__slots),
         cmocka_unit_test(workload_faults__where_to_begin),
         cmocka_unit_test(workload_faults__scopes_that_were_left),

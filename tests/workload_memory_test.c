@@ -442,6 +442,9 @@ static void workload_memory__edges_may_lack_memory_in_the_middle(void **state) {
 
 static void workload_memory__running_again_allocates_nothing(void **state) {
     (void)state;
+    if (test_is_tight()) {
+        skip();
+    }
     static const int32_t other_lengths[] = {0, 9, 1, 3};
     for (int which = 0; which < FAMILY_COUNT; which++) {
         for (int has_records = 0; has_records < 2; has_records++) {
@@ -543,6 +546,9 @@ static void workload_memory__a_run_grows_with_its_window_and_not_with_its_tasks(
 
 static void workload_memory__a_program_is_small_whatever_it_runs_over(void **state) {
     (void)state;
+    if (test_is_tight()) {
+        skip();
+    }
     size_t sizes[2];
     static const int64_t extents[] = {2, INT64_C(1) << 40};
     for (int i = 0; i < 2; i++) {

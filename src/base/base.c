@@ -14,6 +14,16 @@
 
 #include <stdlib.h>
 
+// In builds that have it, tests that refuse allocations may leave no room to spare (tests/vectors.c):
+// a small array grows to what is needed, and all that a small arena hands out has a block of its own.
+// So each request reaches the hook that may refuse it, and not only one that makes an array grow.
+#if defined(PTOWSP_TIGHT)
+extern bool pwsp_is_tight;
+#define PWSP_TIGHT(size, limit) (pwsp_is_tight && (size) < (limit))
+#else
+#define PWSP_TIGHT(size, limit) false
+#endif
+
 const char *ptowsp_version(void) {
     return PTOWSP_VERSION;
 }
@@ -91,6 +101,7 @@ static bool pwsp_memory_extend(const pwsp_memory *memory, void **array, uint64_t
 PWSP_INTERNAL bool pwsp_memory_grow(const pwsp_memory *memory, void **array, uint64_t *capacity,
                                     uint64_t needed, size_t item_size) {
     uint64_t grown = pwsp_max_u64(pwsp_max_u64(needed, 16), *capacity * 2);
+    grown = PWSP_TIGHT(*capacity, 1024) ? needed : grown;
     return needed <= *capacity || pwsp_memory_extend(memory, array, capacity, grown, item_size);
 }
 
@@ -98,6 +109,7 @@ PWSP_INTERNAL bool pwsp_memory_grow_little(const pwsp_memory *memory, void **arr
                                            uint64_t *capacity, uint64_t needed, size_t item_size) {
     uint64_t step = *capacity < 128 ? *capacity : *capacity / (*capacity < 4096 ? 8 : 16);
     uint64_t grown = pwsp_max_u64(pwsp_max_u64(needed, 16), *capacity + step);
+    grown = PWSP_TIGHT(*capacity, 1024) ? needed : grown;
     return needed <= *capacity || pwsp_memory_extend(memory, array, capacity, grown, item_size);
 }
 
@@ -150,7 +162,9 @@ static pwsp_arena_block *pwsp_arena_grow(pwsp_arena *arena, pwsp_arena_block *la
         return NULL;
     }
     size_t block_size = last ? last->size * 2 : PWSP_ARENA_BLOCK_MIN;
-    block_size = block_size < size + overhead ? size + overhead : block_size;
+    if (block_size < size + overhead || PWSP_TIGHT(arena->allocated, 1 << 20)) {
+        block_size = size + overhead;
+    }
     // Not zeroed: pwsp_arena_take zeroes what it gives.
     pwsp_arena_block *block = (pwsp_arena_block *)pwsp_memory_take(&arena->memory, block_size);
     if (!block) {

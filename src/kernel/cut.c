@@ -280,7 +280,6 @@ PWSP_INTERNAL bool pwsp_list_cut(pwsp_list *list, const ptoisa_machine *machine,
     cut.list = list;
     cut.param_dtypes = param_dtypes;
     pwsp_cut_find_shared(&cut, insns, count);
-    cut.is_out = !pwsp_list_reserve(list, count);
     for (uint64_t i = 0; i < count && !cut.is_out; i++) {
         uint32_t sides = pwsp_cut_sides(list, &insns[i]);
         if (sides == PWSP_CUT_BOTH) {

@@ -29,29 +29,16 @@ bool pwsp_list_begin(pwsp_list *list) {
 }
 
 PWSP_INTERNAL bool pwsp_list_reserve(pwsp_list *list, uint64_t insn_count) {
-    uint64_t capacity = insn_count + insn_count / 4 + 8, size;
-    if (insn_count <= list->insn_capacity) {
-        return true;
-    }
-    bool is_size = pwsp_mul_fits(capacity, sizeof list->insns[0], &size) && size <= SIZE_MAX;
-    pwsp_insn *insns = is_size ? (pwsp_insn *)pwsp_memory_take(&list->memory, (size_t)size) : NULL;
-    if (!insns) {
-        return false;
-    }
-    if (list->insns) {
-        memcpy(insns, list->insns, (size_t)list->insn_count * sizeof insns[0]);
-        pwsp_memory_free(&list->memory, list->insns, (size_t)list->insn_capacity * sizeof insns[0]);
-    }
-    list->insns = insns;
-    list->insn_capacity = capacity;
-    return true;
+    void *insns = list->insns;
+    bool has_room = pwsp_memory_grow(&list->memory, &insns, &list->insn_capacity, insn_count,
+                                     sizeof list->insns[0]);
+    list->insns = (pwsp_insn *)insns;
+    return has_room;
 }
 
 // Room for the next instruction; NULL when memory is out.
 static pwsp_insn *pwsp_list_next(pwsp_list *list) {
-    bool has_room =
-        list->insn_count < list->insn_capacity || pwsp_list_reserve(list, list->insn_count * 2 + 8);
-    return has_room ? &list->insns[list->insn_count++] : NULL;
+    return pwsp_list_reserve(list, list->insn_count + 1) ? &list->insns[list->insn_count++] : NULL;
 }
 
 PWSP_INTERNAL pwsp_insn *pwsp_list_append(pwsp_list *list, const pwsp_insn *insn) {

@@ -192,7 +192,7 @@ PWSP_INTERNAL void pwsp_list_free(pwsp_list *list);
 // Makes sure that there is a tile 0, which stands for none; false when memory is out.
 PWSP_INTERNAL bool pwsp_list_begin(pwsp_list *list);
 
-// Makes room for so many instructions, and some more; false when memory is out.
+// Makes room for so many instructions; false when memory is out.
 PWSP_INTERNAL bool pwsp_list_reserve(pwsp_list *list, uint64_t insn_count);
 
 // Appends a copy of an instruction, which is not this list's; NULL when memory is out.
