@@ -230,7 +230,7 @@ static bool pwsp_body_keep_ops(ptowsp_body *body, pwsp_kop *was) {
         return true;
     }
     body->changes =
-        (pwsp_body_change *)pwsp_memory_alloc(&body->memory, count * sizeof body->changes[0]);
+        (pwsp_body_change *)pwsp_memory_take(&body->memory, count * sizeof body->changes[0]);
     for (uint64_t i = 1; i < body->op_count && body->changes; i++) {
         if (memcmp(&was[i], &body->ops[i], sizeof was[i]) != 0) {
             pwsp_body_change *change = &body->changes[body->change_count++];
@@ -241,12 +241,12 @@ static bool pwsp_body_keep_ops(ptowsp_body *body, pwsp_kop *was) {
     return body->changes != NULL;
 }
 
-bool pwsp_pass_all(ptowsp_body *body) {
+bool pwsp_pass_all(ptowsp_body *body, pwsp_arena *arena) {
     const size_t ops_size = (size_t)body->op_count * sizeof body->ops[0];
     const size_t insns_size = (size_t)body->insn_count * sizeof body->insns[0];
-    pwsp_kop *was = (pwsp_kop *)pwsp_memory_alloc(&body->memory, ops_size);
+    pwsp_kop *was = (pwsp_kop *)pwsp_arena_take(arena, ops_size, 8);
     pwsp_body_insn *asked =
-        insns_size ? (pwsp_body_insn *)pwsp_memory_alloc(&body->memory, insns_size) : NULL;
+        insns_size ? (pwsp_body_insn *)pwsp_memory_take(&body->memory, insns_size) : NULL;
     bool is_kept = was && (asked || insns_size == 0);
     if (is_kept) {
         memcpy(was, body->ops, ops_size);
@@ -264,6 +264,5 @@ bool pwsp_pass_all(ptowsp_body *body) {
     } else {
         pwsp_memory_free(&body->memory, asked, insns_size);
     }
-    pwsp_memory_free(&body->memory, was, ops_size);
     return is_kept;
 }

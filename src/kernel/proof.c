@@ -25,42 +25,43 @@
 
 #include <inttypes.h>
 
-static bool pwsp_proof_out_of_memory(const pwsp_proof *proof) {
+// Bytes that an instruction and a tile need, as a rule.
+#define PWSP_PROOF_ROOM      128
+#define PWSP_PROOF_TILE_ROOM 48
+
+PWSP_INTERNAL bool pwsp_proof_out_of_memory(const pwsp_proof *proof) {
     return pwsp_list_fail(proof->fault, PTOWSP_OUT_OF_MEMORY, 0, "verify: out of memory");
 }
 
 // Makes room and goes through all checks.
 static bool pwsp_proof_run(pwsp_proof *proof, pwsp_arena *arena) {
     size_t count = (size_t)proof->count + 1, tile_count = (size_t)proof->list->tile_count + 1;
-    uint32_t *room = (uint32_t *)pwsp_arena_alloc(
-        arena, (4 * count + 4 * tile_count) * sizeof *room, sizeof *room);
-    bool *marks = (bool *)pwsp_arena_alloc(arena, 2 * tile_count, 1);
-    proof->pipes = (uint8_t *)pwsp_arena_alloc(arena, count, 1);
-    if (!room || !marks || !proof->pipes) {
-        return pwsp_proof_out_of_memory(proof);
-    }
-    uint64_t access_count;
-    if (!pwsp_proof_check_tiles(proof, marks, &access_count)) {
-        return false;
-    }
-    proof->accesses = (pwsp_proof_access *)pwsp_arena_alloc(
-        arena, (size_t)access_count * sizeof *proof->accesses, sizeof(uint64_t));
-    if (!proof->accesses) {
+    bool has_room =
+        pwsp_arena_begin(arena, count * PWSP_PROOF_ROOM + tile_count * PWSP_PROOF_TILE_ROOM);
+    uint32_t *room =
+        has_room
+            ? (uint32_t *)pwsp_arena_take(arena, (2 * count + 4 * tile_count) * sizeof *room, 8)
+            : NULL;
+    if (!room) {
         return pwsp_proof_out_of_memory(proof);
     }
     proof->before = room;
-    proof->partner = room + count;
-    proof->clock_of = room + 2 * count;
-    proof->starts = room + 3 * count;
-    proof->first = room + 4 * count;
+    proof->starts = room + count;
+    proof->first = room + 2 * count;
     proof->last = proof->first + tile_count;
     proof->born = proof->last + tile_count;
-    if (!pwsp_proof_find_accesses(proof, marks + tile_count) ||
-        !pwsp_proof_check_lives(proof, proof->born + tile_count) ||
-        !pwsp_proof_match_flags(proof) || !pwsp_proof_match_fifos(proof)) {
+    memset(proof->first, 0, tile_count * sizeof *room);
+    proof->tiles =
+        (pwsp_proof_checked *)pwsp_arena_alloc(arena, tile_count * sizeof *proof->tiles, 8);
+    proof->pipes = (uint8_t *)pwsp_arena_take(arena, count, 1);
+    if (!proof->tiles || !proof->pipes) {
+        return pwsp_proof_out_of_memory(proof);
+    }
+    if (!pwsp_proof_find_accesses(proof, arena) ||
+        !pwsp_proof_check_lives(proof, proof->born + tile_count)) {
         return false;
     }
-    pwsp_proof_clock *clocks = (pwsp_proof_clock *)pwsp_arena_alloc(
+    pwsp_proof_clock *clocks = (pwsp_proof_clock *)pwsp_arena_take(
         arena, proof->clock_count * sizeof *clocks, sizeof(uint32_t));
     return clocks ? pwsp_proof_check_order(proof, clocks) : pwsp_proof_out_of_memory(proof);
 }
@@ -80,7 +81,7 @@ static bool pwsp_proof_list(const pwsp_list *whole, const ptoisa_machine *machin
     proof.origins = from ? from->origins : NULL;
     proof.tile_origins = from ? from->tile_origins : NULL;
     pwsp_arena arena;
-    pwsp_arena_init(&arena, &list->memory);
+    pwsp_arena_init(&arena, &list->arena.memory);
     bool is_good = pwsp_proof_run(&proof, &arena);
     pwsp_arena_free(&arena);
     return is_good;
