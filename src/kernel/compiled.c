@@ -230,9 +230,9 @@ static pwsp_tile_code *pwsp_tile_code_make(const ptowsp_body *body, const pwsp_l
     code->is_mixed = list->is_mixed;
     code->split_tile = list->split_tile;
     code->machine = body->machine;
-    for (uint32_t i = 0; i < code->insn_count; i++) {
+    for (uint32_t i = 0; i < code->insn_count && !code->is_cube; i++) {
         uint8_t op = code->insns[i].op;
-        code->is_cube = code->is_cube || (op >= PTOISA_TMATMUL && op <= PTOISA_TGEMV_BIAS);
+        code->is_cube = op >= PTOISA_TMATMUL && op <= PTOISA_TGEMV_BIAS;
     }
     return code;
 }
