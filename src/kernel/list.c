@@ -10,11 +10,16 @@ void pwsp_list_init(pwsp_list *list, pwsp_memory memory) {
     pwsp_arena_init(&list->arena, &memory);
 }
 
-void pwsp_list_free(pwsp_list *list) {
-    pwsp_arena_free(&list->arena);
+PWSP_INTERNAL void pwsp_list_reset(pwsp_list *list) {
+    pwsp_arena_reset(&list->arena);
     list->insns = NULL;
     list->tiles = NULL;
     list->insn_count = list->insn_capacity = list->tile_count = list->tile_capacity = 0;
+}
+
+void pwsp_list_free(pwsp_list *list) {
+    pwsp_list_reset(list);
+    pwsp_arena_free(&list->arena);
 }
 
 // Makes room for so many tiles; false when memory is out.

@@ -190,6 +190,9 @@ typedef struct pwsp_list_fault {
 PWSP_INTERNAL void pwsp_list_init(pwsp_list *list, pwsp_memory memory);
 PWSP_INTERNAL void pwsp_list_free(pwsp_list *list);
 
+// Empties a list, and keeps the blocks of its arena.
+PWSP_INTERNAL void pwsp_list_reset(pwsp_list *list);
+
 // Makes sure that there is a tile 0, which stands for none; false when memory is out.
 PWSP_INTERNAL bool pwsp_list_begin(pwsp_list *list);
 
