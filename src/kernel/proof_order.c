@@ -26,7 +26,7 @@
 //      - S, at its end, knows of every store to global memory.
 //
 // Sets come before their waits in the list, TPUSH before TPOP, and a TPUSH behind the TPOP that frees its
-// slot, which is checked first. So the order of the list lets every pipe reach its end, and there can be
+// slot, which is checked as well. So the order of the list lets every pipe reach its end, and there can be
 // no deadlock. What devices do beyond that (a push waits for several pops at once) only delays.
 //
 // Cores. In a mixed list the cube core follows one half, and both vector cores follow the other. What
