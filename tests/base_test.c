@@ -516,6 +516,79 @@ static void arena__a_second_use_of_several_blocks_allocates_nothing(void **state
     arena_use_twice(1000, 1000);  // 1 MB
 }
 
+static void arena__begin_makes_one_block_for_all_that_is_known(void **state) {
+    (void)state;
+    limited_memory limited = {{0, 0, 0, 0}, (size_t)1 << 20, 0};
+    pwsp_memory hook = pwsp_memory_make(limited_resize, &limited);
+    pwsp_arena arena;
+    pwsp_arena_init(&arena, &hook);
+    assert_false(pwsp_arena_begin(&arena, (size_t)1 << 20));
+    assert_false(pwsp_arena_begin(&arena, SIZE_MAX));
+    assert_int_equal(limited.memory.live_blocks, 0);
+    assert_true(pwsp_arena_begin(&arena, 100000));
+    unsigned char *first = (unsigned char *)pwsp_arena_take(&arena, 60000, 8);
+    unsigned char *second = (unsigned char *)pwsp_arena_alloc(&arena, 40000, 1);
+    assert_true(first && second == first + 60000);
+    assert_int_equal(limited.memory.live_blocks, 1);
+    pwsp_arena_free(&arena);
+    assert_int_equal(limited.memory.live_blocks, 0);
+}
+
+static void arena__arrays_keep_their_items_as_they_grow(void **state) {
+    (void)state;
+    test_memory memory = {0, 0, 0, 0};
+    pwsp_memory hook = pwsp_memory_make(test_resize, &memory);
+    pwsp_arena arena;
+    pwsp_arena_init(&arena, &hook);
+    void *items = NULL;
+    uint64_t capacity = 0, lengths[] = {16, 32, 64, 128, 256, 512, 1024};
+    uint32_t grown = 0;
+    for (uint32_t i = 0; i < 1000; i++) {
+        void *before = items;
+        assert_true(pwsp_arena_extend(&arena, &items, &capacity, i + 1, sizeof(uint32_t)));
+        grown += items != before;
+        assert_int_equal(capacity, lengths[grown - 1]);
+        assert_int_equal((uintptr_t)items % 8, 0);
+        ((uint32_t *)items)[i] = i;
+    }
+    assert_int_equal(grown, 7);
+    void *before = items;
+    const uint64_t huge[] = {UINT64_MAX, UINT64_MAX / 4, SIZE_MAX / 4};
+    for (int i = 0; i < 3; i++) {
+        assert_false(pwsp_arena_extend(&arena, &items, &capacity, huge[i], sizeof(uint32_t)));
+        assert_true(items == before && capacity == 1024);
+    }
+    for (uint32_t i = 0; i < 1000; i++) {
+        assert_int_equal(((uint32_t *)items)[i], i);
+    }
+    pwsp_arena_free(&arena);
+    assert_int_equal(memory.live_blocks, 0);
+}
+
+static void arena__memory_of_it_dies_with_it(void **state) {
+    (void)state;
+    test_memory memory = {0, 0, 0, 0};
+    pwsp_memory hook = pwsp_memory_make(test_resize, &memory);
+    pwsp_arena arena;
+    pwsp_arena_init(&arena, &hook);
+    pwsp_memory of = pwsp_arena_memory(&arena);
+    void *items = NULL;
+    uint64_t capacity = 0;
+    for (uint32_t i = 0; i < 100; i++) {
+        assert_true(pwsp_memory_grow(&of, &items, &capacity, i + 1, sizeof(uint64_t)));
+        ((uint64_t *)items)[i] = i;
+    }
+    for (uint32_t i = 0; i < 100; i++) {
+        assert_int_equal(((uint64_t *)items)[i], i);
+    }
+    size_t bytes = memory.live_bytes;
+    pwsp_memory_free(&of, items, (size_t)capacity * sizeof(uint64_t));
+    assert_int_equal(((uint64_t *)items)[99], 99);  // it stays where it is
+    assert_int_equal(memory.live_bytes, bytes);
+    pwsp_arena_free(&arena);
+    assert_int_equal(memory.live_blocks, 0);
+}
+
 static void arena__every_allocation_may_be_refused(void **state) {
     (void)state;
     size_t refused = 0;
@@ -836,6 +909,9 @@ int main(void) {
         cmocka_unit_test(arena__reset_keeps_every_block),
         cmocka_unit_test(arena__a_second_use_of_one_block_allocates_nothing),
         cmocka_unit_test(arena__a_second_use_of_several_blocks_allocates_nothing),
+        cmocka_unit_test(arena__begin_makes_one_block_for_all_that_is_known),
+        cmocka_unit_test(arena__arrays_keep_their_items_as_they_grow),
+        cmocka_unit_test(arena__memory_of_it_dies_with_it),
         cmocka_unit_test(arena__every_allocation_may_be_refused),
         cmocka_unit_test(math__exp_is_within_one_ulp_over_all_floats),
         cmocka_unit_test(math__exp_is_within_one_ulp_where_it_is_neither_0_nor_infinity),

@@ -29,6 +29,15 @@ static inline void built_free(built *b) {
     assert_int_equal(b->memory.live_bytes, 0);
 }
 
+// Leaves no room in the list's arena, and refuses the n-th allocation from now on (0: none).
+static inline void built_refuse(built *b, size_t n) {
+    b->memory.refuse_at = b->memory.allocations + 1;
+    while (pwsp_arena_take(&b->list.arena, 8, 8)) {
+    }
+    b->memory.allocations = 0;
+    b->memory.refuse_at = n;
+}
+
 // A tile of f32 in the layout that its memory has on A2/A3.
 static inline uint32_t built_tile(built *b, ptoisa_memory memory, uint32_t rows, uint32_t cols) {
     static const uint8_t layouts[PTOISA_MEMORY_COUNT] = {

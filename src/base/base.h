@@ -151,11 +151,28 @@ typedef struct pwsp_arena {
 
 PWSP_INTERNAL void pwsp_arena_init(pwsp_arena *arena, const pwsp_memory *memory);
 
+// Makes the first block, with room for so many bytes; false when memory is out. For when it is known what
+// will be asked for.
+PWSP_INTERNAL bool pwsp_arena_begin(pwsp_arena *arena, size_t size);
+
 // Returns size zeroed bytes aligned to a power of two, or NULL when memory is out. Size 0 is valid.
 PWSP_INTERNAL void *pwsp_arena_alloc(pwsp_arena *arena, size_t size, size_t align);
 
+// The same, for memory that the caller fills: not zeroed.
+PWSP_INTERNAL void *pwsp_arena_take(pwsp_arena *arena, size_t size, size_t align);
+
+// Makes room for `needed` items, aligned to 8, in an array of the arena that grows by doubling: what is
+// new is not zeroed, and what it was before stays in the arena. False, and nothing changed, when
+// memory is out or sizes would overflow.
+PWSP_INTERNAL bool pwsp_arena_extend(pwsp_arena *arena, void **array, uint64_t *capacity,
+                                     uint64_t needed, size_t item_size);
+
 // Copies a terminated string into the arena; NULL when memory is out.
 PWSP_INTERNAL const char *pwsp_arena_copy(pwsp_arena *arena, const char *text);
+
+// Memory that comes from the arena, for what wants a pwsp_memory: to free it does nothing.
+PWSP_INTERNAL pwsp_memory pwsp_arena_memory(pwsp_arena *arena);
+
 PWSP_INTERNAL void pwsp_arena_reset(pwsp_arena *arena);
 PWSP_INTERNAL void pwsp_arena_free(pwsp_arena *arena);
 

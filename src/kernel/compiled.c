@@ -230,9 +230,9 @@ static pwsp_tile_code *pwsp_tile_code_make(const ptowsp_body *body, const pwsp_l
     code->is_mixed = list->is_mixed;
     code->split_tile = list->split_tile;
     code->machine = body->machine;
-    for (uint32_t i = 0; i < code->insn_count; i++) {
+    for (uint32_t i = 0; i < code->insn_count && !code->is_cube; i++) {
         uint8_t op = code->insns[i].op;
-        code->is_cube = code->is_cube || (op >= PTOISA_TMATMUL && op <= PTOISA_TGEMV_BIAS);
+        code->is_cube = op >= PTOISA_TMATMUL && op <= PTOISA_TGEMV_BIAS;
     }
     return code;
 }
@@ -279,17 +279,19 @@ static void pwsp_tile_code_blame(const ptowsp_body *body, const pwsp_list *list,
              more);
 }
 
-static bool pwsp_tile_code_check(const pwsp_tile_code *code, pwsp_list_fault *fault) {
+static bool pwsp_tile_code_check(const pwsp_tile_code *code, pwsp_arena *arena,
+                                 pwsp_list_fault *fault) {
     pwsp_tile_core core;
-    memset(&core, 0, sizeof core);
-    core.memory = code->memory;
+    const size_t after =
+        offsetof(pwsp_tile_core, block);  // what is before it is set up by the check
+    memset((char *)&core + after, 0, sizeof core - after);
+    core.memory = pwsp_arena_memory(arena);
     if (pwsp_tile_core_reserve_tiles(&core, code)) {
         pwsp_tile_code_checks checks = {fault, 0};
         pwsp_tile_core_check_all(&core, code, pwsp_tile_code_on_fault, &checks, &checks.insn);
     } else {
         pwsp_list_fail(fault, PTOWSP_OUT_OF_MEMORY, 0, "out of memory");
     }
-    pwsp_tile_core_free(&core);  // which may have been reserved in part
     return fault->status == PTOWSP_OK;
 }
 
@@ -303,7 +305,7 @@ static bool pwsp_tile_code_try(ptowsp_body *body, pwsp_list *list, const uint8_t
 }
 
 static bool pwsp_tile_code_lower(ptowsp_body *body, pwsp_list *list, pwsp_list_fault *fault) {
-    if (!pwsp_pass_all(body)) {
+    if (!pwsp_pass_all(body, &list->arena)) {
         return pwsp_list_fail(fault, PTOWSP_OUT_OF_MEMORY, 0, "out of memory");
     }
     if (pwsp_tile_code_try(body, list, NULL, fault)) {
@@ -323,15 +325,20 @@ static bool pwsp_tile_code_lower(ptowsp_body *body, pwsp_list *list, pwsp_list_f
     return pwsp_tile_code_try(body, list, dtypes, fault);
 }
 
+// Bytes that passes need for each operation, as a rule.
+#define PWSP_CODE_ROOM 2048
+
 pwsp_tile_code *pwsp_tile_code_create(ptowsp_body *body, pwsp_list_fault *fault) {
     pwsp_list list;
     pwsp_list_init(&list, body->memory);
     pwsp_checks checks;
     memset(&checks, 0, sizeof checks);
-    checks.memory = body->memory;
+    checks.memory = pwsp_arena_memory(&list.arena);
     memset(fault, 0, sizeof *fault);
     pwsp_tile_code *code = NULL;
-    if (pwsp_tile_code_lower(body, &list, fault)) {
+    if (!pwsp_arena_begin(&list.arena, (size_t)body->op_count * PWSP_CODE_ROOM)) {
+        pwsp_list_fail(fault, PTOWSP_OUT_OF_MEMORY, 0, "out of memory");
+    } else if (pwsp_tile_code_lower(body, &list, fault)) {
         for (uint64_t i = 1; i < body->op_count; i++) {
             if (!body->ops[i].is_dead) {
                 pwsp_checks_op(&checks, body, &body->ops[i]);
@@ -341,7 +348,7 @@ pwsp_tile_code *pwsp_tile_code_create(ptowsp_body *body, pwsp_list_fault *fault)
         if (!code) {
             pwsp_list_fail(fault, PTOWSP_OUT_OF_MEMORY, 0, "out of memory");
         } else if (!pwsp_legal_check_forms(body, &list, fault) ||
-                   !pwsp_tile_code_check(code, fault)) {
+                   !pwsp_tile_code_check(code, &list.arena, fault)) {
             pwsp_tile_code_release(code);
             code = NULL;
         }
@@ -349,8 +356,6 @@ pwsp_tile_code *pwsp_tile_code_create(ptowsp_body *body, pwsp_list_fault *fault)
     if (!code) {
         pwsp_tile_code_blame(body, &list, fault);
     }
-    pwsp_memory_free(&checks.memory, checks.items,
-                     (size_t)checks.capacity * sizeof checks.items[0]);
     pwsp_list_free(&list);
     return code;
 }

@@ -194,12 +194,13 @@ static bool pwsp_cut_reroute(pwsp_cut *cut, const pwsp_insn *insn) {
 // -- the list -------------------------------------------------------------------------------------
 
 // Is the list one for both cores? One with instructions that have tiles of both is not cut: their
-// operands are refused when they are checked.
-static bool pwsp_cut_is_needed(const pwsp_list *list) {
+// operands are refused when they are checked. out_sides gets each instruction's sides.
+static bool pwsp_cut_is_needed(const pwsp_list *list, uint8_t *out_sides) {
     uint32_t sides = 0;
     for (uint32_t i = 0; i < list->insn_count; i++) {
         const pwsp_insn *insn = &list->insns[i];
         uint32_t of = pwsp_cut_sides(list, insn);
+        out_sides[i] = (uint8_t)of;
         sides |= of;
         if (of == PWSP_CUT_BOTH && insn->op != PTOISA_TMOV) {
             return false;
@@ -267,21 +268,27 @@ static bool pwsp_cut_size(pwsp_list *list) {
 
 PWSP_INTERNAL bool pwsp_list_cut(pwsp_list *list, const ptoisa_machine *machine,
                                  const uint8_t *param_dtypes, pwsp_list_fault *fault) {
-    if (machine->family != PTOISA_A2A3 || !pwsp_cut_is_needed(list)) {
+    if (machine->family != PTOISA_A2A3) {
+        return true;
+    }
+    uint8_t *sides_of = (uint8_t *)pwsp_arena_take(&list->arena, (size_t)list->insn_count, 1);
+    if (!sides_of) {
+        return pwsp_list_fail(fault, PTOWSP_OUT_OF_MEMORY, 0, "out of memory");
+    }
+    if (!pwsp_cut_is_needed(list, sides_of)) {
         return true;
     }
     pwsp_insn *insns = list->insns;
-    uint64_t count = list->insn_count, capacity = list->insn_capacity;
-    list->insns = NULL;
-    list->insn_count = list->insn_capacity = 0;
+    uint64_t count = list->insn_count;
     list->is_mixed = true;
     pwsp_cut cut;
     memset(&cut, 0, sizeof cut);
     cut.list = list;
     cut.param_dtypes = param_dtypes;
     pwsp_cut_find_shared(&cut, insns, count);
+    cut.is_out = !pwsp_list_renew(list, count);
     for (uint64_t i = 0; i < count && !cut.is_out; i++) {
-        uint32_t sides = pwsp_cut_sides(list, &insns[i]);
+        uint32_t sides = sides_of[i];
         if (sides == PWSP_CUT_BOTH) {
             cut.from = &insns[i];
             pwsp_cut_cross(&cut, insns[i].dst[0], insns[i].src[0], insns[i].is_implied);
@@ -299,7 +306,6 @@ PWSP_INTERNAL bool pwsp_list_cut(pwsp_list *list, const ptoisa_machine *machine,
                                : sides >> PWSP_SIDE_VECTOR & 1 ? PWSP_SIDE_VECTOR
                                                                : PWSP_SIDE_CUBE);
     }
-    pwsp_memory_free(&list->memory, insns, (size_t)capacity * sizeof insns[0]);
     if (!cut.is_out) {
         pwsp_cut_sink(list);
         list->split_tile = pwsp_list_split(list);

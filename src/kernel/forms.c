@@ -20,27 +20,31 @@ static pwsp_form pwsp_form_global(uint8_t src_count) {
     return form;
 }
 
-static pwsp_form pwsp_form_update(uint8_t src_count, bool has_scalar) {
-    pwsp_form form = pwsp_form_make(1, src_count, false, has_scalar);
-    form.is_dst_read = true;
-    return form;
+#define PWSP_FORM_CASE(name, function) case PTOISA_##name:
+
+bool pwsp_op_reads_dst(ptoisa_op op) {
+    switch (op) {
+        PWSP_INSNS_UPDATE(PWSP_FORM_CASE)
+    case PTOISA_TAXPY:
+    case PTOISA_TINSERT: return true;
+    default: return false;
+    }
 }
 
-pwsp_form pwsp_form_of(ptoisa_op op) {
-#define PWSP_FORM_CASE(name, function) case PTOISA_##name:
+// The form but for what it does with the destination.
+static pwsp_form pwsp_form_operands(ptoisa_op op) {
     switch (op) {
         PWSP_INSNS_UNARY(PWSP_FORM_CASE)
         return pwsp_form_make(1, 1, false, false);
         PWSP_INSNS_BINARY(PWSP_FORM_CASE)
-        return pwsp_form_make(1, 2, false, false);
         PWSP_INSNS_UPDATE(PWSP_FORM_CASE)
-        return pwsp_form_update(2, false);
+        return pwsp_form_make(1, 2, false, false);
         PWSP_INSNS_TERNARY(PWSP_FORM_CASE)
         return pwsp_form_make(1, 3, false, false);
         PWSP_INSNS_SCALAR(PWSP_FORM_CASE)
-    case PTOISA_TSDIV: return pwsp_form_make(1, 1, false, true);
+    case PTOISA_TSDIV:
     case PTOISA_TAXPY:
-        return pwsp_form_update(1, true);
+        return pwsp_form_make(1, 1, false, true);
         PWSP_INSNS_TMP(PWSP_FORM_CASE)
         return pwsp_form_make(1, 1, true, false);
         PWSP_INSNS_BINARY_TMP(PWSP_FORM_CASE)
@@ -50,11 +54,11 @@ pwsp_form pwsp_form_of(ptoisa_op op) {
     case PTOISA_MGATHER: return pwsp_form_global(2);
     case PTOISA_MSCATTER: return pwsp_form_global(2);
     case PTOISA_TEXTRACT:
+    case PTOISA_TINSERT:
     case PTOISA_TFILLPAD:
     case PTOISA_TCVT:
     case PTOISA_TMRGSORT:
     case PTOISA_TGATHERMASK: return pwsp_form_make(1, 1, false, false);
-    case PTOISA_TINSERT: return pwsp_form_update(1, false);
     case PTOISA_TEXPANDS:
     case PTOISA_TCI: return pwsp_form_make(1, 0, false, true);
     case PTOISA_TTRI: return pwsp_form_make(1, 0, false, false);
@@ -71,5 +75,11 @@ pwsp_form pwsp_form_of(ptoisa_op op) {
     case PTOISA_TDEINTERLEAVE: return pwsp_form_make(2, 2, false, false);
     default: return pwsp_form_make(0, 0, false, false);
     }
+}
 #undef PWSP_FORM_CASE
+
+pwsp_form pwsp_form_of(ptoisa_op op) {
+    pwsp_form form = pwsp_form_operands(op);
+    form.is_dst_read = pwsp_op_reads_dst(op);
+    return form;
 }

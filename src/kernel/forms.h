@@ -58,6 +58,9 @@ typedef struct pwsp_form {
     bool is_global;    // src[0] of a load, dst[0] of a store is global memory
 } pwsp_form;
 
+// Does an instruction read its first destination?
+PWSP_INTERNAL bool pwsp_op_reads_dst(ptoisa_op op);
+
 // The form of an instruction; no destination: it is not for kernels to write.
 PWSP_INTERNAL pwsp_form pwsp_form_of(ptoisa_op op);
 

@@ -181,18 +181,15 @@ static void pwsp_legal_type_apply(pwsp_lowering *lw, const pwsp_insn *insns, uin
 static bool pwsp_legal_rewrite(ptowsp_body *body, pwsp_list *list, pwsp_legal_step step,
                                pwsp_list_fault *fault) {
     pwsp_insn *insns = list->insns;
-    uint64_t count = list->insn_count, capacity = list->insn_capacity;
-    list->insns = NULL;
-    list->insn_count = list->insn_capacity = 0;
+    uint64_t count = list->insn_count;
     pwsp_lowering lw;
     memset(&lw, 0, sizeof lw);
     lw.body = body;
     lw.list = list;
-    lw.is_out = !pwsp_list_reserve(list, count);
+    lw.is_out = !pwsp_list_renew(list, count);
     for (uint64_t i = 0; i < count && !lw.is_out; i++) {
         step(&lw, insns, count, i);
     }
-    pwsp_memory_free(&list->memory, insns, (size_t)capacity * sizeof insns[0]);
     return !lw.is_out || pwsp_list_fail(fault, PTOWSP_OUT_OF_MEMORY, 0, "out of memory");
 }
 

@@ -7,38 +7,59 @@
 
 void pwsp_list_init(pwsp_list *list, pwsp_memory memory) {
     memset(list, 0, sizeof *list);
-    list->memory = memory;
+    pwsp_arena_init(&list->arena, &memory);
 }
 
-void pwsp_list_free(pwsp_list *list) {
-    pwsp_memory_free(&list->memory, list->insns,
-                     (size_t)list->insn_capacity * sizeof list->insns[0]);
-    pwsp_memory_free(&list->memory, list->tiles,
-                     (size_t)list->tile_capacity * sizeof list->tiles[0]);
+PWSP_INTERNAL void pwsp_list_reset(pwsp_list *list) {
+    pwsp_arena_reset(&list->arena);
     list->insns = NULL;
     list->tiles = NULL;
     list->insn_count = list->insn_capacity = list->tile_count = list->tile_capacity = 0;
 }
 
-bool pwsp_list_begin(pwsp_list *list) {
+void pwsp_list_free(pwsp_list *list) {
+    pwsp_list_reset(list);
+    pwsp_arena_free(&list->arena);
+}
+
+// Makes room for so many tiles; false when memory is out.
+static bool pwsp_list_reserve_tiles(pwsp_list *list, uint64_t count) {
     void *items = list->tiles;
     bool has_room =
-        pwsp_memory_grow(&list->memory, &items, &list->tile_capacity, 1, sizeof list->tiles[0]);
+        pwsp_arena_extend(&list->arena, &items, &list->tile_capacity, count, sizeof list->tiles[0]);
     list->tiles = (pwsp_list_tile *)items;
     return has_room;
 }
 
-PWSP_INTERNAL bool pwsp_list_reserve(pwsp_list *list, uint64_t insn_count) {
-    void *insns = list->insns;
-    bool has_room = pwsp_memory_grow(&list->memory, &insns, &list->insn_capacity, insn_count,
-                                     sizeof list->insns[0]);
-    list->insns = (pwsp_insn *)insns;
+bool pwsp_list_begin(pwsp_list *list) {
+    bool is_new = list->tile_capacity == 0;
+    bool has_room = pwsp_list_reserve_tiles(list, 1);
+    if (has_room && is_new) {
+        memset(&list->tiles[0], 0, sizeof list->tiles[0]);
+    }
     return has_room;
+}
+
+// Makes room for so many instructions; false when memory is out.
+static bool pwsp_list_reserve(pwsp_list *list, uint64_t count) {
+    void *items = list->insns;
+    bool has_room =
+        pwsp_arena_extend(&list->arena, &items, &list->insn_capacity, count, sizeof list->insns[0]);
+    list->insns = (pwsp_insn *)items;
+    return has_room;
+}
+
+PWSP_INTERNAL bool pwsp_list_renew(pwsp_list *list, uint64_t insn_count) {
+    list->insns = NULL;
+    list->insn_count = list->insn_capacity = 0;
+    return pwsp_list_reserve(list, insn_count + insn_count / 4 + 8);
 }
 
 // Room for the next instruction; NULL when memory is out.
 static pwsp_insn *pwsp_list_next(pwsp_list *list) {
-    return pwsp_list_reserve(list, list->insn_count + 1) ? &list->insns[list->insn_count++] : NULL;
+    bool has_room =
+        list->insn_count < list->insn_capacity || pwsp_list_reserve(list, list->insn_count + 1);
+    return has_room ? &list->insns[list->insn_count++] : NULL;
 }
 
 PWSP_INTERNAL pwsp_insn *pwsp_list_append(pwsp_list *list, const pwsp_insn *insn) {
@@ -60,12 +81,9 @@ pwsp_insn *pwsp_list_add(pwsp_list *list, ptoisa_op op) {
 
 uint32_t pwsp_list_add_tile(pwsp_list *list) {
     uint64_t index = list->tile_count ? list->tile_count : 1;
-    void *items = list->tiles;
-    if (!pwsp_memory_grow(&list->memory, &items, &list->tile_capacity, index + 1,
-                          sizeof list->tiles[0])) {
+    if (!pwsp_list_reserve_tiles(list, index + 1)) {
         return 0;
     }
-    list->tiles = (pwsp_list_tile *)items;
     memset(&list->tiles[list->tile_count], 0,
            (size_t)(index + 1 - list->tile_count) * sizeof list->tiles[0]);
     list->tile_count = index + 1;

@@ -164,8 +164,9 @@ typedef struct pwsp_list_loop {
     uint32_t parent;  // the loop around it; 0: none. Its number is lower
 } pwsp_list_loop;
 
+// What passes need while they run comes from the arena as well, so it dies with the list.
 typedef struct pwsp_list {
-    pwsp_memory memory;
+    pwsp_arena arena;                           // of all that is in pointers here
     pwsp_list_loop loops[PTOWSP_LOOP_MAX + 1];  // from 1
     uint32_t loop_count;                        // without number 0
     bool is_mixed;
@@ -189,11 +190,15 @@ typedef struct pwsp_list_fault {
 PWSP_INTERNAL void pwsp_list_init(pwsp_list *list, pwsp_memory memory);
 PWSP_INTERNAL void pwsp_list_free(pwsp_list *list);
 
+// Empties a list, and keeps the blocks of its arena.
+PWSP_INTERNAL void pwsp_list_reset(pwsp_list *list);
+
 // Makes sure that there is a tile 0, which stands for none; false when memory is out.
 PWSP_INTERNAL bool pwsp_list_begin(pwsp_list *list);
 
-// Makes room for so many instructions; false when memory is out.
-PWSP_INTERNAL bool pwsp_list_reserve(pwsp_list *list, uint64_t insn_count);
+// Empties a list of its instructions and makes room for so many, and some more; false when memory is
+// out. Those that it had stay where they are.
+PWSP_INTERNAL bool pwsp_list_renew(pwsp_list *list, uint64_t insn_count);
 
 // Appends a copy of an instruction, which is not this list's; NULL when memory is out.
 PWSP_INTERNAL pwsp_insn *pwsp_list_append(pwsp_list *list, const pwsp_insn *insn);

@@ -19,7 +19,20 @@ static uint32_t pwsp_lower_load(pwsp_lowering *lw, uint32_t param, const pwsp_ko
 
 // -- the walk -------------------------------------------------------------------------------------
 
-// Notes for every value its uses and its last one, and for products whether UB needs them.
+// The first operand of an operation that it reads in UB: factors of products are read in L1, and loads
+// and slices read global memory.
+static uint32_t pwsp_lower_first_read(const pwsp_kop *op) {
+    switch ((pwsp_kop_kind)op->kind) {
+    case PWSP_KOP_MATMUL:
+    case PWSP_KOP_MATMUL_ACC: return 2;
+    case PWSP_KOP_MATMUL_BIAS:
+    case PWSP_KOP_LOAD:
+    case PWSP_KOP_SLICE: return PWSP_KOP_SRC_MAX;
+    default: return 0;
+    }
+}
+
+// Notes for every value its uses and its last one, and whether it is read in UB.
 static void pwsp_lower_uses(pwsp_lowering *lw) {
     const ptowsp_body *body = lw->body;
     for (uint64_t i = 1; i < body->op_count; i++) {
@@ -32,56 +45,31 @@ static void pwsp_lower_uses(pwsp_lowering *lw) {
                       : op->kind == PWSP_KOP_NEXT ? body->loop_ends[op->loop]
                                                   : (uint32_t)i;
         uint32_t loop = op->kind == PWSP_KOP_CARRY ? body->loops[op->loop].parent : op->loop;
+        uint32_t first_read = pwsp_lower_first_read(op);
         for (uint32_t j = op->kind == PWSP_KOP_NEXT; j < PWSP_KOP_SRC_MAX; j++) {
             if (op->src[j]) {
                 pwsp_lower_use(lw, op->src[j], at, loop);
-            }
-        }
-        if (op->kind == PWSP_KOP_INSTRUCTION) {
-            const pwsp_body_insn *insn = &body->insns[op->param - 1];
-            for (uint32_t j = 0; j < PWSP_INSN_SRC_MAX; j++) {
-                if (insn->src[j]) {
-                    pwsp_lower_use(lw, insn->src[j], at, loop);
-                }
-            }
-        }
-    }
-}
-
-// Is the parameter read in UB: by other than a factor of matmul, a load, a slice, or a load or
-// store instruction?
-static bool pwsp_lower_is_read(const ptowsp_body *body, uint32_t value) {
-    for (uint64_t i = 1; i < body->op_count; i++) {
-        const pwsp_kop *op = &body->ops[i];
-        if (op->is_dead || op->kind == PWSP_KOP_LOAD || op->kind == PWSP_KOP_SLICE) {
-            continue;
-        }
-        bool is_matmul = op->kind == PWSP_KOP_MATMUL || op->kind == PWSP_KOP_MATMUL_ACC ||
-                         op->kind == PWSP_KOP_MATMUL_BIAS;
-        bool is_bias = op->kind == PWSP_KOP_MATMUL_BIAS;
-        for (uint32_t j = is_matmul ? 2 : 0; j < PWSP_KOP_SRC_MAX && !is_bias; j++) {
-            if (op->src[j] == value) {
-                return true;
+                lw->values[op->src[j]].is_read |= j >= first_read;
             }
         }
         if (op->kind == PWSP_KOP_INSTRUCTION) {
             const pwsp_body_insn *insn = &body->insns[op->param - 1];
             bool is_global = insn->op == PTOISA_TLOAD || insn->op == PTOISA_MGATHER;
-            for (uint32_t j = is_global ? 1 : 0; j < PWSP_INSN_SRC_MAX; j++) {
-                if (insn->src[j] == value) {
-                    return true;
+            for (uint32_t j = 0; j < PWSP_INSN_SRC_MAX; j++) {
+                if (insn->src[j]) {
+                    pwsp_lower_use(lw, insn->src[j], at, loop);
+                    lw->values[insn->src[j]].is_read |= j > 0 || !is_global;
                 }
             }
         }
     }
-    return false;
 }
 
 static void pwsp_lower_entry(pwsp_lowering *lw) {
     const ptowsp_body *body = lw->body;
     for (uint32_t i = 0; i < body->tile_count; i++) {
         uint32_t value = body->tiles[i].value;
-        if (pwsp_lower_is_read(body, value)) {
+        if (lw->values[value].is_read) {
             lw->at = value;
             uint32_t tile = pwsp_lower_load(lw, i + 1, &body->ops[value]);
             if (tile) {
@@ -193,10 +181,8 @@ bool pwsp_lower(ptowsp_body *body, pwsp_list *list, pwsp_list_fault *fault) {
     lowering.body = body;
     lowering.list = list;
     size_t size = (size_t)(body->op_count + 1) * sizeof(pwsp_lowered);
-    lowering.values = (pwsp_lowered *)pwsp_memory_alloc(&body->memory, size);
-    if (!lowering.values || !pwsp_list_reserve(list, 2 * body->op_count) ||
-        !pwsp_list_begin(list)) {
-        pwsp_memory_free(&body->memory, lowering.values, size);
+    lowering.values = (pwsp_lowered *)pwsp_arena_alloc(&list->arena, size, 8);
+    if (!lowering.values || !pwsp_list_renew(list, 2 * body->op_count) || !pwsp_list_begin(list)) {
         return pwsp_list_fail(fault, PTOWSP_OUT_OF_MEMORY, 0, "out of memory");
     }
     memcpy(list->loops, body->loops, sizeof list->loops);
@@ -209,6 +195,5 @@ bool pwsp_lower(ptowsp_body *body, pwsp_list *list, pwsp_list_fault *fault) {
             pwsp_lower_op(&lowering, &body->ops[i]);
         }
     }
-    pwsp_memory_free(&body->memory, lowering.values, size);
     return !lowering.is_out || pwsp_list_fail(fault, PTOWSP_OUT_OF_MEMORY, 0, "out of memory");
 }

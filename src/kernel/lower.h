@@ -29,6 +29,7 @@ typedef struct pwsp_lowered {
     uint32_t acc;   // in L0C; 0: not there
     uint32_t last;  // the last operation that needs it; of a carried value, in its loop
     uint32_t uses;
+    bool is_read;    // in UB; of a parameter: so it is loaded on entry
     uint32_t after;  // of a carried value: the last operation behind its loop; 0: none
     uint32_t mats[2], mat_loops[2];  // in L1 while a loop runs, as right and as left factor; 0: not
 } pwsp_lowered;

@@ -135,7 +135,7 @@ pwsp_insn *pwsp_insn_emit(pwsp_lowering *lw, ptoisa_op op, uint32_t dst, uint32_
     insn->src[1] = src1;
     insn->src[2] = src2;
     insn->value = lw->at;
-    insn->is_dst_read = pwsp_form_of(op).is_dst_read;
+    insn->is_dst_read = pwsp_op_reads_dst(op);
     return insn;
 }
 

@@ -23,6 +23,8 @@
 //                9    12    29     -            20 or later: one path down
 //      born      0     4    17    26
 //
+// (Leaves have PWSP_PLACING_LEAF roots each, which are looked at one after another.)
+//
 // Loops. A root that is made before a loop and used in it lives to the loop's end, as each
 // iteration uses it; one that is made in it and used behind it lives from its beginning. A root that
 // rotates takes its two places for as long as the loop runs. All else that lives in a body shares
@@ -44,13 +46,15 @@ typedef struct pwsp_placing_root {
     uint32_t size;         // in blocks
     uint32_t address;      // in blocks: what is being tried
     uint32_t best;         // the address in the lowest placement so far
+    uint32_t end;          // last + 1 if it has been placed, else 0
 } pwsp_placing_root;
+
+#define PWSP_PLACING_LEAF 16u
 
 typedef struct pwsp_placing {
     pwsp_list *list;
     const ptoisa_machine *machine;
     pwsp_list_fault *fault;
-    pwsp_arena arena;
     uint32_t *root_of;  // [tile] its index in roots + 1; of roots that are used
     uint32_t loop_first[PTOWSP_LOOP_MAX + 1], loop_last[PTOWSP_LOOP_MAX + 1];  // instructions
     pwsp_placing_root *roots;                                                  // in order of birth
@@ -65,18 +69,6 @@ typedef struct pwsp_placing {
     uint64_t *keys, *spare;  // room for sorting
     uint32_t key_count;
 } pwsp_placing;
-
-// The tiles of an instruction, in the order that decides which of two roots was born first: 0 is
-// none.
-#define PWSP_PLACING_OPERANDS (PWSP_INSN_DST_MAX + PWSP_INSN_SRC_MAX + 1)
-
-static uint32_t pwsp_placing_operand(const pwsp_insn *insn, uint32_t i) {
-    if (i < PWSP_INSN_SRC_MAX) {
-        return insn->src[i];
-    }
-    i -= PWSP_INSN_SRC_MAX;
-    return i < PWSP_INSN_DST_MAX ? insn->dst[i] : insn->tmp;
-}
 
 // -- lives ----------------------------------------------------------------------------------------
 
@@ -101,30 +93,39 @@ static bool pwsp_placing_refuse(pwsp_placing *p, uint32_t tile, uint32_t insn, u
         pwsp_insn_name(&p->list->insns[insn]), live, p->machine->memory_size[t->memory], why);
 }
 
-// Notes every root at its first use, which puts them in order of birth, and its last use.
+// Notes that instruction i uses a tile (0: none).
+static void pwsp_placing_use(pwsp_placing *p, uint32_t tile, uint32_t i) {
+    if (tile) {
+        PTOWSP_ASSERT(tile < p->list->tile_count);
+        uint32_t root = p->list->tiles[tile].root;
+        PTOWSP_ASSERT(root < p->list->tile_count && p->list->tiles[root].root == root);
+        if (!p->root_of[root]) {
+            p->roots[p->root_count].tile = root;
+            p->roots[p->root_count].first = i;
+            p->root_of[root] = ++p->root_count;
+        }
+        p->roots[p->root_of[root] - 1].last = i;
+    }
+}
+
+// Notes every root at its first use, which puts them in order of birth, and its last use. Of those
+// that an instruction uses first, sources are born before destinations.
 static void pwsp_placing_find_lives(pwsp_placing *p) {
     const pwsp_list *list = p->list;
     for (uint32_t i = 0; i < list->insn_count; i++) {
-        if (list->insns[i].op == PWSP_INSN_LOOP) {
-            p->loop_first[list->insns[i].loop] = i;
-        } else if (list->insns[i].op == PWSP_INSN_END) {
-            p->loop_last[list->insns[i].loop] = i;
+        const pwsp_insn *insn = &list->insns[i];
+        if (insn->op == PWSP_INSN_LOOP) {
+            p->loop_first[insn->loop] = i;
+        } else if (insn->op == PWSP_INSN_END) {
+            p->loop_last[insn->loop] = i;
         }
-        for (uint32_t k = 0; k < PWSP_PLACING_OPERANDS; k++) {
-            uint32_t tile = pwsp_placing_operand(&list->insns[i], k);
-            if (!tile) {
-                continue;
-            }
-            PTOWSP_ASSERT(tile < list->tile_count);
-            uint32_t root = list->tiles[tile].root;
-            PTOWSP_ASSERT(root < list->tile_count && list->tiles[root].root == root);
-            if (!p->root_of[root]) {
-                p->roots[p->root_count].tile = root;
-                p->roots[p->root_count].first = i;
-                p->root_of[root] = ++p->root_count;
-            }
-            p->roots[p->root_of[root] - 1].last = i;
+        for (uint32_t k = 0; k < PWSP_INSN_SRC_MAX; k++) {
+            pwsp_placing_use(p, insn->src[k], i);
         }
+        for (uint32_t k = 0; k < PWSP_INSN_DST_MAX; k++) {
+            pwsp_placing_use(p, insn->dst[k], i);
+        }
+        pwsp_placing_use(p, insn->tmp, i);
     }
 }
 
@@ -175,9 +176,10 @@ static bool pwsp_placing_extend_lives(pwsp_placing *p) {
             }
         }
     }
-    uint64_t *keys = (uint64_t *)pwsp_arena_alloc(&p->arena, 2 * (count + 1) * sizeof *keys, 8);
+    uint64_t *keys =
+        (uint64_t *)pwsp_arena_alloc(&p->list->arena, 2 * (count + 1) * sizeof *keys, 8);
     size_t size = (count + 1) * sizeof *p->roots;
-    pwsp_placing_root *roots = (pwsp_placing_root *)pwsp_arena_alloc(&p->arena, size, 8);
+    pwsp_placing_root *roots = (pwsp_placing_root *)pwsp_arena_alloc(&p->list->arena, size, 8);
     if (!keys || !roots) {
         return pwsp_list_fail(p->fault, PTOWSP_OUT_OF_MEMORY, 0, "memory: out of memory");
     }
@@ -200,7 +202,7 @@ static bool pwsp_placing_find_peaks(pwsp_placing *p) {
     // Roots by the instruction at which they die: the first of each, and the next one; + 1.
     size_t count = (size_t)list->insn_count + 1;
     uint32_t *dying =
-        (uint32_t *)pwsp_arena_alloc(&p->arena, (count + p->root_count) * sizeof *dying, 8);
+        (uint32_t *)pwsp_arena_alloc(&p->list->arena, (count + p->root_count) * sizeof *dying, 8);
     if (!dying) {
         return pwsp_list_fail(p->fault, PTOWSP_OUT_OF_MEMORY, 0, "memory: out of memory");
     }
@@ -233,8 +235,8 @@ static bool pwsp_placing_find_peaks(pwsp_placing *p) {
 
 // Says in the tree that root i has been placed.
 static void pwsp_placing_note(pwsp_placing *p, uint32_t i) {
-    uint32_t end = p->room[i].last + 1;
-    for (uint32_t at = p->leaf_count + i; at > 0; at /= 2) {
+    uint32_t end = p->room[i].end = p->room[i].last + 1;
+    for (uint32_t at = p->leaf_count + i / PWSP_PLACING_LEAF; at > 0; at /= 2) {
         p->latest[at] = p->latest[at] > end ? p->latest[at] : end;
     }
 }
@@ -246,12 +248,16 @@ static void pwsp_placing_collect(pwsp_placing *p, uint32_t node, uint32_t low, u
     if (low >= end || p->latest[node] <= first) {
         return;
     }
-    if (width == 1) {
-        p->keys[p->key_count++] = (uint64_t)p->room[low].address << 32 | low;
+    if (width > PWSP_PLACING_LEAF) {
+        pwsp_placing_collect(p, 2 * node, low, width / 2, end, first);
+        pwsp_placing_collect(p, 2 * node + 1, low + width / 2, width / 2, end, first);
         return;
     }
-    pwsp_placing_collect(p, 2 * node, low, width / 2, end, first);
-    pwsp_placing_collect(p, 2 * node + 1, low + width / 2, width / 2, end, first);
+    for (uint32_t i = low; i < end && i < low + width; i++) {
+        if (p->room[i].end > first) {
+            p->keys[p->key_count++] = (uint64_t)p->room[i].address << 32 | i;
+        }
+    }
 }
 
 // The number of the first root that is born after an instruction.
@@ -272,8 +278,8 @@ static uint32_t pwsp_placing_born_after(const pwsp_placing *p, uint32_t insn) {
 static uint32_t pwsp_placing_place(pwsp_placing *p, uint32_t i) {
     pwsp_placing_root *root = &p->room[i];
     p->key_count = 0;
-    pwsp_placing_collect(p, 1, 0, p->leaf_count, pwsp_placing_born_after(p, root->last),
-                         root->first);
+    pwsp_placing_collect(p, 1, 0, p->leaf_count * PWSP_PLACING_LEAF,
+                         pwsp_placing_born_after(p, root->last), root->first);
     pwsp_placing_sort(p->keys, p->spare, p->key_count);
     uint32_t top = 0, best = UINT32_MAX, best_gap = UINT32_MAX;
     for (uint32_t k = 0; k < p->key_count; k++) {
@@ -304,6 +310,7 @@ static uint32_t pwsp_placing_rank(const pwsp_placing_root *root, uint32_t order)
 static uint32_t pwsp_placing_try(pwsp_placing *p, uint32_t order, uint64_t *sequence) {
     for (uint32_t i = 0; i < p->room_count; i++) {
         sequence[i] = (uint64_t)pwsp_placing_rank(&p->room[i], order) << 32 | i;
+        p->room[i].end = 0;
     }
     if (order != 1) {
         pwsp_placing_sort(sequence, p->spare, p->room_count);
@@ -335,7 +342,7 @@ static bool pwsp_placing_refuse_gaps(pwsp_placing *p, uint32_t capacity) {
 // Plans one memory, whose roots are p->room.
 static bool pwsp_placing_plan(pwsp_placing *p, ptoisa_memory memory, uint64_t *sequence) {
     p->leaf_count = 1;
-    while (p->leaf_count < p->room_count) {
+    while (p->leaf_count * PWSP_PLACING_LEAF < p->room_count) {
         p->leaf_count *= 2;
     }
     uint32_t lowest = UINT32_MAX;
@@ -358,26 +365,37 @@ static bool pwsp_placing_plan(pwsp_placing *p, ptoisa_memory memory, uint64_t *s
 // Gathers the roots of each memory, keeping their order, and plans them.
 static bool pwsp_placing_plan_all(pwsp_placing *p) {
     size_t count = p->root_count;
-    p->room = (pwsp_placing_root *)pwsp_arena_alloc(&p->arena, count * sizeof *p->room, 8);
-    p->latest = (uint32_t *)pwsp_arena_alloc(&p->arena, 4 * count * sizeof *p->latest, 8);
-    p->keys = (uint64_t *)pwsp_arena_alloc(&p->arena, 3 * count * sizeof *p->keys, 8);
-    if (!p->room || !p->latest || !p->keys) {
+    pwsp_arena *arena = &p->list->arena;
+    pwsp_placing_root *rooms =
+        (pwsp_placing_root *)pwsp_arena_take(arena, count * sizeof *rooms, 8);
+    p->latest = (uint32_t *)pwsp_arena_take(arena, 4 * count * sizeof *p->latest, 8);
+    p->keys = (uint64_t *)pwsp_arena_take(arena, 3 * count * sizeof *p->keys, 8);
+    if (!rooms || !p->latest || !p->keys) {
         return pwsp_list_fail(p->fault, PTOWSP_OUT_OF_MEMORY, 0, "memory: out of memory");
     }
     p->spare = p->keys + count;
-    for (int memory = 0; memory < PTOISA_MEMORY_COUNT; memory++) {
-        p->room_count = 0;
-        for (uint32_t i = 0; i < p->root_count && p->peak[memory]; i++) {
-            if (p->list->tiles[p->roots[i].tile].memory == memory) {
-                p->room[p->room_count++] = p->roots[i];
-            }
-        }
-        if (p->room_count && !pwsp_placing_plan(p, (ptoisa_memory)memory, p->keys + 2 * count)) {
+    uint32_t counts[PTOISA_MEMORY_COUNT] = {0};
+    pwsp_placing_root *ends[PTOISA_MEMORY_COUNT];
+    for (uint32_t i = 0; i < count; i++) {
+        counts[p->list->tiles[p->roots[i].tile].memory]++;
+    }
+    for (uint32_t memory = 0, begin = 0; memory < PTOISA_MEMORY_COUNT; memory++) {
+        ends[memory] = rooms + begin;
+        begin += counts[memory];
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        *ends[p->list->tiles[p->roots[i].tile].memory]++ = p->roots[i];
+    }
+    for (uint32_t memory = 0; memory < PTOISA_MEMORY_COUNT; memory++) {
+        p->room_count = counts[memory];
+        p->room = ends[memory] - counts[memory];
+        if (p->room_count && p->peak[memory] &&
+            !pwsp_placing_plan(p, (ptoisa_memory)memory, p->keys + 2 * count)) {
             return false;
         }
-        for (uint32_t i = 0; i < p->room_count; i++) {
-            p->roots[p->root_of[p->room[i].tile] - 1].best = p->room[i].best;
-        }
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        p->roots[p->root_of[rooms[i].tile] - 1].best = rooms[i].best;
     }
     return true;
 }
@@ -416,10 +434,9 @@ PWSP_INTERNAL bool pwsp_list_place(pwsp_list *list, const ptoisa_machine *machin
     p.list = list;
     p.machine = machine;
     p.fault = fault;
-    pwsp_arena_init(&p.arena, &list->memory);
     size_t count = (size_t)list->tile_count + 1;
-    p.root_of = (uint32_t *)pwsp_arena_alloc(&p.arena, count * sizeof *p.root_of, 8);
-    p.roots = (pwsp_placing_root *)pwsp_arena_alloc(&p.arena, count * sizeof *p.roots, 8);
+    p.root_of = (uint32_t *)pwsp_arena_alloc(&list->arena, count * sizeof *p.root_of, 8);
+    p.roots = (pwsp_placing_root *)pwsp_arena_alloc(&list->arena, count * sizeof *p.roots, 8);
     bool is_good = true;
     if (!p.root_of || !p.roots) {
         is_good = pwsp_list_fail(fault, PTOWSP_OUT_OF_MEMORY, 0, "memory: out of memory");
@@ -431,6 +448,5 @@ PWSP_INTERNAL bool pwsp_list_place(pwsp_list *list, const ptoisa_machine *machin
     if (is_good) {
         pwsp_placing_commit(&p);
     }
-    pwsp_arena_free(&p.arena);
     return is_good;
 }

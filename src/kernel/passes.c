@@ -124,9 +124,6 @@ void pwsp_pass_fold(ptowsp_body *body) {
     }
 }
 
-// The first so many values have a bit each where a pass notes something of them.
-#define PWSP_PASS_BITS 256
-
 // -- drop dead ------------------------------------------------------------------------------------
 
 static bool pwsp_kind_has_effect(uint8_t kind) {
@@ -134,20 +131,35 @@ static bool pwsp_kind_has_effect(uint8_t kind) {
            kind == PWSP_KOP_LOOP || kind == PWSP_KOP_END || kind == PWSP_KOP_NEXT;
 }
 
-// Backwards, with bits of what those behind use, so that most operations need no look at all others.
-// Only one that none behind uses may still be used by one ahead of it.
-void pwsp_pass_drop_dead(ptowsp_body *body) {
-    uint64_t used[PWSP_PASS_BITS / 64];
-    memset(used, 0, sizeof used);
+// Counts what an operation uses once more; by -1: no more.
+static void pwsp_body_count_uses(const ptowsp_body *body, const pwsp_kop *op, uint32_t *uses,
+                                 uint32_t by) {
+    for (uint32_t j = 0; j < PWSP_KOP_SRC_MAX; j++) {
+        uses[op->src[j]] += by;
+    }
+    if (op->kind == PWSP_KOP_INSTRUCTION) {
+        const pwsp_body_insn *insn = &body->insns[op->param - 1];
+        for (uint32_t j = 0; j < PWSP_INSN_DST_MAX; j++) {
+            uses[insn->dst[j]] += by;
+        }
+        for (uint32_t j = 0; j < PWSP_INSN_SRC_MAX; j++) {
+            uses[insn->src[j]] += by;
+        }
+        uses[insn->tmp] += by;
+        uses[insn->scalar] += by;
+    }
+}
+
+// Backwards: what only dead operations use is dead.
+void pwsp_pass_drop_dead(ptowsp_body *body, uint32_t *uses) {
+    for (uint64_t i = 1; i < body->op_count; i++) {
+        pwsp_body_count_uses(body, &body->ops[i], uses, 1);
+    }
     for (uint64_t i = body->op_count; i-- > 1;) {
         pwsp_kop *op = &body->ops[i];
-        bool is_used =
-            pwsp_kind_has_effect(op->kind) || (i < PWSP_PASS_BITS && (used[i / 64] >> i % 64 & 1));
-        op->is_dead = !is_used && pwsp_body_use_count(body, (uint32_t)i) == 0;
-        for (uint32_t j = 0; j < PWSP_KOP_SRC_MAX && !op->is_dead; j++) {
-            if (op->src[j] < PWSP_PASS_BITS) {
-                used[op->src[j] / 64] |= UINT64_C(1) << op->src[j] % 64;
-            }
+        op->is_dead = !pwsp_kind_has_effect(op->kind) && uses[i] == 0;
+        if (op->is_dead) {
+            pwsp_body_count_uses(body, op, uses, UINT32_MAX);
         }
     }
 }
@@ -230,7 +242,7 @@ static bool pwsp_body_keep_ops(ptowsp_body *body, pwsp_kop *was) {
         return true;
     }
     body->changes =
-        (pwsp_body_change *)pwsp_memory_alloc(&body->memory, count * sizeof body->changes[0]);
+        (pwsp_body_change *)pwsp_memory_take(&body->memory, count * sizeof body->changes[0]);
     for (uint64_t i = 1; i < body->op_count && body->changes; i++) {
         if (memcmp(&was[i], &body->ops[i], sizeof was[i]) != 0) {
             pwsp_body_change *change = &body->changes[body->change_count++];
@@ -241,13 +253,14 @@ static bool pwsp_body_keep_ops(ptowsp_body *body, pwsp_kop *was) {
     return body->changes != NULL;
 }
 
-bool pwsp_pass_all(ptowsp_body *body) {
+bool pwsp_pass_all(ptowsp_body *body, pwsp_arena *arena) {
     const size_t ops_size = (size_t)body->op_count * sizeof body->ops[0];
     const size_t insns_size = (size_t)body->insn_count * sizeof body->insns[0];
-    pwsp_kop *was = (pwsp_kop *)pwsp_memory_alloc(&body->memory, ops_size);
+    pwsp_kop *was = (pwsp_kop *)pwsp_arena_take(arena, ops_size, 8);
     pwsp_body_insn *asked =
-        insns_size ? (pwsp_body_insn *)pwsp_memory_alloc(&body->memory, insns_size) : NULL;
-    bool is_kept = was && (asked || insns_size == 0);
+        insns_size ? (pwsp_body_insn *)pwsp_memory_take(&body->memory, insns_size) : NULL;
+    uint32_t *uses = (uint32_t *)pwsp_arena_alloc(arena, (size_t)body->op_count * sizeof *uses, 8);
+    bool is_kept = was && uses && (asked || insns_size == 0);
     if (is_kept) {
         memcpy(was, body->ops, ops_size);
         if (asked) {
@@ -255,7 +268,7 @@ bool pwsp_pass_all(ptowsp_body *body) {
         }
         pwsp_pass_canonicalise(body);
         pwsp_pass_fold(body);
-        pwsp_pass_drop_dead(body);
+        pwsp_pass_drop_dead(body, uses);
         pwsp_pass_fuse(body);
         is_kept = pwsp_body_keep_ops(body, was);
     }
@@ -264,6 +277,5 @@ bool pwsp_pass_all(ptowsp_body *body) {
     } else {
         pwsp_memory_free(&body->memory, asked, insns_size);
     }
-    pwsp_memory_free(&body->memory, was, ops_size);
     return is_kept;
 }

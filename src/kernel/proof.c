@@ -25,49 +25,50 @@
 
 #include <inttypes.h>
 
-static bool pwsp_proof_out_of_memory(const pwsp_proof *proof) {
+// Bytes that an instruction and a tile need, as a rule.
+#define PWSP_PROOF_ROOM      128
+#define PWSP_PROOF_TILE_ROOM 48
+
+PWSP_INTERNAL bool pwsp_proof_out_of_memory(const pwsp_proof *proof) {
     return pwsp_list_fail(proof->fault, PTOWSP_OUT_OF_MEMORY, 0, "verify: out of memory");
 }
 
 // Makes room and goes through all checks.
 static bool pwsp_proof_run(pwsp_proof *proof, pwsp_arena *arena) {
     size_t count = (size_t)proof->count + 1, tile_count = (size_t)proof->list->tile_count + 1;
-    uint32_t *room = (uint32_t *)pwsp_arena_alloc(
-        arena, (4 * count + 4 * tile_count) * sizeof *room, sizeof *room);
-    bool *marks = (bool *)pwsp_arena_alloc(arena, 2 * tile_count, 1);
-    proof->pipes = (uint8_t *)pwsp_arena_alloc(arena, count, 1);
-    if (!room || !marks || !proof->pipes) {
-        return pwsp_proof_out_of_memory(proof);
-    }
-    uint64_t access_count;
-    if (!pwsp_proof_check_tiles(proof, marks, &access_count)) {
-        return false;
-    }
-    proof->accesses = (pwsp_proof_access *)pwsp_arena_alloc(
-        arena, (size_t)access_count * sizeof *proof->accesses, sizeof(uint64_t));
-    if (!proof->accesses) {
+    bool has_room = arena->first || pwsp_arena_begin(arena, count * PWSP_PROOF_ROOM +
+                                                                tile_count * PWSP_PROOF_TILE_ROOM);
+    uint32_t *room =
+        has_room
+            ? (uint32_t *)pwsp_arena_take(arena, (2 * count + 4 * tile_count) * sizeof *room, 8)
+            : NULL;
+    if (!room) {
         return pwsp_proof_out_of_memory(proof);
     }
     proof->before = room;
-    proof->partner = room + count;
-    proof->clock_of = room + 2 * count;
-    proof->starts = room + 3 * count;
-    proof->first = room + 4 * count;
+    proof->starts = room + count;
+    proof->first = room + 2 * count;
     proof->last = proof->first + tile_count;
     proof->born = proof->last + tile_count;
-    if (!pwsp_proof_find_accesses(proof, marks + tile_count) ||
-        !pwsp_proof_check_lives(proof, proof->born + tile_count) ||
-        !pwsp_proof_match_flags(proof) || !pwsp_proof_match_fifos(proof)) {
+    memset(proof->first, 0, tile_count * sizeof *room);
+    proof->tiles =
+        (pwsp_proof_checked *)pwsp_arena_alloc(arena, tile_count * sizeof *proof->tiles, 8);
+    proof->pipes = (uint8_t *)pwsp_arena_take(arena, count, 1);
+    if (!proof->tiles || !proof->pipes) {
+        return pwsp_proof_out_of_memory(proof);
+    }
+    if (!pwsp_proof_find_accesses(proof, arena) ||
+        !pwsp_proof_check_lives(proof, proof->born + tile_count)) {
         return false;
     }
-    pwsp_proof_clock *clocks = (pwsp_proof_clock *)pwsp_arena_alloc(
+    pwsp_proof_clock *clocks = (pwsp_proof_clock *)pwsp_arena_take(
         arena, proof->clock_count * sizeof *clocks, sizeof(uint32_t));
     return clocks ? pwsp_proof_check_order(proof, clocks) : pwsp_proof_out_of_memory(proof);
 }
 
 // Proves a plain list: a whole one, or what is unrolled of it.
 static bool pwsp_proof_list(const pwsp_list *whole, const ptoisa_machine *machine,
-                            const pwsp_unrolled *from, pwsp_list_fault *fault) {
+                            const pwsp_unrolled *from, pwsp_arena *arena, pwsp_list_fault *fault) {
     const pwsp_list *list = from ? &from->list : whole;
     pwsp_proof proof;
     memset(&proof, 0, sizeof proof);
@@ -79,31 +80,24 @@ static bool pwsp_proof_list(const pwsp_list *whole, const ptoisa_machine *machin
     proof.split_rows = pwsp_list_split_rows(whole);
     proof.origins = from ? from->origins : NULL;
     proof.tile_origins = from ? from->tile_origins : NULL;
-    pwsp_arena arena;
-    pwsp_arena_init(&arena, &list->memory);
-    bool is_good = pwsp_proof_run(&proof, &arena);
-    pwsp_arena_free(&arena);
-    return is_good;
+    pwsp_arena_reset(arena);
+    return pwsp_proof_run(&proof, arena);
 }
 
 // Proves a list with each loop run as often as counts say.
 static bool pwsp_proof_counts(const pwsp_list *list, const ptoisa_machine *machine,
-                              const uint32_t *counts, pwsp_list_fault *fault) {
-    pwsp_unrolled unrolled;
-    bool is_good = pwsp_unroll(list, counts, &unrolled) ||
-                   pwsp_list_fail(fault, PTOWSP_OUT_OF_MEMORY, 0, "verify: out of memory");
-    is_good = is_good && pwsp_proof_list(list, machine, &unrolled, fault);
-    pwsp_unroll_free(&unrolled);
-    return is_good;
+                              const uint32_t *counts, pwsp_unrolled *unrolled, pwsp_arena *arena,
+                              pwsp_list_fault *fault) {
+    return pwsp_unroll(list, counts, unrolled)
+               ? pwsp_proof_list(list, machine, unrolled, arena, fault)
+               : pwsp_list_fail(fault, PTOWSP_OUT_OF_MEMORY, 0, "verify: out of memory");
 }
 
 #define PWSP_PROOF_ITERATIONS 5  // 0 to 4
 
+// Proves a list with loops, in the memory of one plain list and of the arena.
 static bool pwsp_proof_loops(const pwsp_list *list, const ptoisa_machine *machine,
-                             pwsp_list_fault *fault) {
-    if (!pwsp_unroll_check(list, fault)) {
-        return false;
-    }
+                             pwsp_unrolled *unrolled, pwsp_arena *arena, pwsp_list_fault *fault) {
     uint32_t count = list->loop_count;
     for (uint32_t a = 1; a <= count; a++) {
         for (uint32_t b = count == 1 ? 1 : a + 1; b <= count; b++) {
@@ -117,7 +111,7 @@ static bool pwsp_proof_loops(const pwsp_list *list, const ptoisa_machine *machin
                 if (a == b && n >= PWSP_PROOF_ITERATIONS) {
                     break;
                 }
-                if (!pwsp_proof_counts(list, machine, counts, fault)) {
+                if (!pwsp_proof_counts(list, machine, counts, unrolled, arena, fault)) {
                     return false;
                 }
             }
@@ -140,6 +134,18 @@ PWSP_INTERNAL bool pwsp_list_verify(const pwsp_list *list, const ptoisa_machine 
             "verify: instruction %" PRIu32 " (%s) does not let two vector cores share its rows", at,
             at < list->insn_count ? pwsp_insn_name(&list->insns[at]) : "none");
     }
-    return list->loop_count ? pwsp_proof_loops(list, machine, fault)
-                            : pwsp_proof_list(list, machine, NULL, fault);
+    pwsp_arena arena;
+    pwsp_arena_init(&arena, &list->arena.memory);
+    bool is_good;
+    if (list->loop_count) {
+        pwsp_unrolled unrolled;
+        pwsp_unroll_init(&unrolled, list->arena.memory);
+        is_good = pwsp_unroll_check(list, fault) &&
+                  pwsp_proof_loops(list, machine, &unrolled, &arena, fault);
+        pwsp_unroll_free(&unrolled);
+    } else {
+        is_good = pwsp_proof_list(list, machine, NULL, &arena, fault);
+    }
+    pwsp_arena_free(&arena);
+    return is_good;
 }

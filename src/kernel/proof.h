@@ -16,6 +16,8 @@
 //
 // A list with loops is proved for any number of their iterations.
 //
+// Of several faults the first in the list is named: tiles and lives, then flags, FIFOs and order.
+//
 // Errors   INVALID_PARAMS   what is wrong; LIMIT_EXCEEDED (2^30 instructions), OUT_OF_MEMORY.
 // Cost     O(n * d), where at most d instructions can be under way with one of them; and O(n) memory.
 PWSP_INTERNAL bool pwsp_list_verify(const pwsp_list *list, const ptoisa_machine *machine,

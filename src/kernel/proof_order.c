@@ -26,7 +26,7 @@
 //      - S, at its end, knows of every store to global memory.
 //
 // Sets come before their waits in the list, TPUSH before TPOP, and a TPUSH behind the TPOP that frees its
-// slot, which is checked first. So the order of the list lets every pipe reach its end, and there can be
+// slot, which is checked as well. So the order of the list lets every pipe reach its end, and there can be
 // no deadlock. What devices do beyond that (a push waits for several pops at once) only delays.
 //
 // Cores. In a mixed list the cube core follows one half, and both vector cores follow the other. What
@@ -55,66 +55,6 @@ static bool pwsp_proof_refuse_flag(const pwsp_proof *proof, uint32_t i, const ch
                           pwsp_proof_insn_of(proof, i), pwsp_proof_name(proof, i),
                           ptoisa_pipe_name((ptoisa_pipe)insn->src_pipe),
                           ptoisa_pipe_name((ptoisa_pipe)insn->dst_pipe), insn->event, what);
-}
-
-// An event: the set that was not waited for yet, and the last wait; instructions + 1.
-typedef struct pwsp_proof_event {
-    uint32_t set, wait;
-} pwsp_proof_event;
-
-// Matches a set or a wait with what its event has had.
-static bool pwsp_proof_match_flag(pwsp_proof *proof, uint32_t i, pwsp_proof_event *event) {
-    bool is_set = proof->list->insns[i].op == PTOISA_SET_FLAG;
-    if (is_set == (event->set != 0)) {
-        return pwsp_proof_refuse_flag(proof, i, is_set ? "is set already" : "is not set before");
-    }
-    if (is_set) {
-        proof->partner[i] = event->wait ? event->wait - 1 : PWSP_PROOF_NONE;
-        proof->clock_of[i] = proof->clock_count++;
-        event->set = i + 1;
-    } else {
-        proof->partner[i] = event->set - 1;
-        event->set = 0;
-        event->wait = i + 1;
-    }
-    return true;
-}
-
-PWSP_INTERNAL bool pwsp_proof_match_flags(pwsp_proof *proof) {
-    pwsp_proof_event events[PWSP_PROOF_HALVES][PTOISA_PIPE_COUNT][PTOISA_PIPE_COUNT]
-                           [PTOISA_EVENT_COUNT];
-    memset(events, 0, proof->list->is_mixed ? sizeof events : sizeof events[0]);
-    uint32_t open_count = 0;
-    for (uint32_t i = 0; i < proof->count; i++) {
-        const pwsp_insn *insn = &proof->list->insns[i];
-        uint32_t src = insn->src_pipe, dst = insn->dst_pipe, event = insn->event;
-        bool is_set = insn->op == PTOISA_SET_FLAG;
-        if (!pwsp_insn_is_sync(insn)) {
-            proof->pipes[i] = (uint8_t)pwsp_insn_pipe(proof->list, insn);
-            continue;
-        }
-        if (insn->op == PTOISA_PIPE_BARRIER) {
-            if (src > PTOISA_PIPE_ALL) {
-                return pwsp_proof_refuse_flag(proof, i, "is for no pipe");
-            }
-            proof->pipes[i] = (uint8_t)src;
-            continue;
-        }
-        if (src >= PTOISA_PIPE_COUNT || dst >= PTOISA_PIPE_COUNT || src == dst ||
-            event >= PTOISA_EVENT_COUNT) {
-            return pwsp_proof_refuse_flag(proof, i, "is no flag");
-        }
-        proof->pipes[i] = (uint8_t)(is_set ? src : dst);
-        if (!pwsp_proof_match_flag(proof, i,
-                                   &events[pwsp_proof_half_of(proof, i)][src][dst][event])) {
-            return false;
-        }
-        open_count += is_set ? 1 : UINT32_MAX;
-    }
-    const pwsp_proof_event *left = &events[0][0][0][0];
-    for (; open_count && !left->set; left++) {
-    }
-    return !open_count || pwsp_proof_refuse_flag(proof, left->set - 1, "is never waited for");
 }
 
 // -- FIFOs ----------------------------------------------------------------------------------------
@@ -153,69 +93,41 @@ static bool pwsp_proof_is_same_slot(const pwsp_list_tile *a, const pwsp_list_til
            pwsp_valid_is_equal(&a->valid_cols, &b->valid_cols);
 }
 
-// In the list's order each finds its slot filled or free.
-PWSP_INTERNAL bool pwsp_proof_match_fifos(pwsp_proof *proof) {
-    const pwsp_list *list = proof->list;
-    uint32_t pushed[PWSP_FIFO_COUNT] = {0}, popped[PWSP_FIFO_COUNT] = {0};
-    uint32_t pushes[PWSP_FIFO_COUNT][PWSP_FIFO_SLOTS], pops[PWSP_FIFO_COUNT][PWSP_FIFO_SLOTS];
-    uint32_t ends[PWSP_PROOF_HALVES] = {PWSP_PROOF_NONE, PWSP_PROOF_NONE};
-    memset(pops, 0xff, sizeof pops);
-    for (uint32_t i = 0; i < proof->count; i++) {
-        const pwsp_insn *insn = &list->insns[i];
-        ends[pwsp_proof_half_of(proof, i)] = i;
-        if (!pwsp_insn_is_fifo(insn)) {
-            continue;
-        }
-        if (!pwsp_proof_check_fifo(proof, i)) {
-            return false;
-        }
-        uint32_t f = insn->mode, slots = list->fifos[f].slots;
-        proof->clock_of[i] = proof->clock_count++;
-        if (insn->op == PWSP_INSN_TPUSH) {
-            if (pushed[f] - popped[f] == slots) {
-                return pwsp_proof_refuse_fifo(proof, i, "finds no free slot");
-            }
-            proof->partner[i] = pops[f][pushed[f] % slots];
-            pushes[f][pushed[f]++ % slots] = i;
-            continue;
-        }
-        if (pushed[f] == popped[f]) {
-            return pwsp_proof_refuse_fifo(proof, i, "finds nothing in it");
-        }
-        uint32_t push = pushes[f][popped[f] % slots];
-        if (!pwsp_proof_is_same_slot(&list->tiles[list->insns[push].src[0]],
-                                     &list->tiles[insn->dst[0]])) {
-            return pwsp_proof_refuse_fifo(proof, i, "finds another tile than it takes");
-        }
-        proof->partner[i] = push;
-        pops[f][popped[f]++ % slots] = i;
-    }
-    for (uint32_t f = 0; f < PWSP_FIFO_COUNT; f++) {
-        if (pushed[f] != popped[f]) {
-            return pwsp_proof_refuse_fifo(proof, pushes[f][(pushed[f] - 1) % PWSP_FIFO_SLOTS],
-                                          "is never taken out");
-        }
-    }
-    for (uint32_t half = 0; half < PWSP_PROOF_HALVES && list->is_mixed; half++) {
-        if (ends[half] != PWSP_PROOF_NONE && proof->pipes[ends[half]] != PTOISA_PIPE_ALL) {
-            return pwsp_list_fail(
-                proof->fault, PTOWSP_INVALID_PARAMS, pwsp_proof_insn_of(proof, ends[half]),
-                "verify: the %s half does not end with a barrier", half ? "vector" : "cube");
-        }
-    }
-    return true;
-}
-
 // -- order ----------------------------------------------------------------------------------------
+
+// An event: the set that was not waited for yet, and the last wait, as instructions + 1; and which clock
+// the set kept.
+typedef struct pwsp_proof_event {
+    uint32_t set, wait, clock;
+} pwsp_proof_event;
+
+// From one pipe to another one of a core.
+#define PWSP_PROOF_PAIRS (PWSP_PROOF_HALVES * PTOISA_PIPE_COUNT * PTOISA_PIPE_COUNT)
+
+// A FIFO, and of each slot the last TPUSH and what it and the last TPOP knew.
+typedef struct pwsp_proof_fifo {
+    uint32_t pushed, popped;
+    uint32_t pushes[PWSP_FIFO_SLOTS];
+    uint32_t push_clocks[PWSP_FIFO_SLOTS], pop_clocks[PWSP_FIFO_SLOTS];  // + 1; 0: there was none
+} pwsp_proof_fifo;
 
 // The walk over the list: what each pipe of both halves knows, and what it did.
 typedef struct pwsp_proof_walk {
     const pwsp_proof *proof;
+    uint8_t *pipes;            // the proof's: those of flags and barriers are found here
     pwsp_proof_clock *clocks;  // of sets, TPUSH, TPOP
+    uint32_t clock_count;
+    bool has_slow_vector;             // A2/A3
+    uint32_t open_count;              // events that are set
+    uint32_t end[PWSP_PROOF_HALVES];  // the last instruction, + 1
+    pwsp_proof_fifo fifos[PWSP_FIFO_COUNT];
     pwsp_proof_clock known[PWSP_PROOF_HALVES][PTOISA_PIPE_COUNT];
-    uint32_t last[PWSP_PROOF_HALVES][PTOISA_PIPE_COUNT];    // access to memory, + 1
+    uint32_t last[PWSP_PROOF_HALVES][PWSP_PROOF_ROW];       // access to memory, + 1
     uint32_t stored[PWSP_PROOF_HALVES][PTOISA_PIPE_COUNT];  // to global memory, + 1
-    bool has_slow_vector;                                   // A2/A3
+    uint8_t row_of[PWSP_PROOF_PAIRS];                       // in events, + 1; 0: none yet
+    uint32_t row_count;
+    // The last member: not set before.
+    pwsp_proof_event events[PWSP_PROOF_PAIRS][PTOISA_EVENT_COUNT];
 } pwsp_proof_walk;
 
 // There are less than 2^31 instructions, so numbers are compared with signs, which all machines can.
@@ -236,11 +148,12 @@ static void pwsp_proof_level(pwsp_proof_clock *clock) {
     }
 }
 
-// Keeps what a pipe knows behind instruction x of it.
-static void pwsp_proof_keep(pwsp_proof_walk *walk, uint32_t x, uint32_t half, uint32_t pipe) {
-    pwsp_proof_clock *clock = &walk->clocks[walk->proof->clock_of[x]];
+// Keeps what a pipe knows behind instruction x of it. Returns the clock's number.
+static uint32_t pwsp_proof_keep(pwsp_proof_walk *walk, uint32_t x, uint32_t half, uint32_t pipe) {
+    pwsp_proof_clock *clock = &walk->clocks[walk->clock_count];
     *clock = walk->known[half][pipe];
     clock->ended[half][pipe] = x + 1;
+    return walk->clock_count++;
 }
 
 // All pipes of a core wait for each other.
@@ -274,7 +187,7 @@ static bool pwsp_proof_refuse_order(const pwsp_proof *proof, uint32_t u, uint32_
     if (pwsp_proof_half_of(proof, u) == 1 && x_core == 2) {
         return pwsp_list_fail(proof->fault, PTOWSP_INVALID_PARAMS, pwsp_proof_insn_of(proof, x),
                               "verify: instruction %" PRIu32 " (%s) of one vector core and %" PRIu32
-                              " (%s) of the other may meet in rows of tile parameter %" PRIu64,
+                              " (%s) of the other may meet in rows of tile parameter %" PRIu32,
                               pwsp_proof_insn_of(proof, x), pwsp_proof_name(proof, x),
                               pwsp_proof_insn_of(proof, u), pwsp_proof_name(proof, u),
                               access->begin - 1);
@@ -283,15 +196,15 @@ static bool pwsp_proof_refuse_order(const pwsp_proof *proof, uint32_t u, uint32_
         return pwsp_list_fail(proof->fault, PTOWSP_UNSUPPORTED, pwsp_proof_insn_of(proof, x),
                               "instruction %" PRIu32 " (%s) and %" PRIu32
                               " (%s) are of different cores, and no FIFO orders what they do to "
-                              "tile parameter %" PRIu64,
+                              "tile parameter %" PRIu32,
                               pwsp_proof_insn_of(proof, x), pwsp_proof_name(proof, x),
                               pwsp_proof_insn_of(proof, u), pwsp_proof_name(proof, u),
                               access->begin - 1);
     }
     if (access->memory == PTOISA_MEMORY_COUNT) {
-        snprintf(what, sizeof what, "tile parameter %" PRIu64, access->begin - 1);
+        snprintf(what, sizeof what, "tile parameter %" PRIu32, access->begin - 1);
     } else {
-        snprintf(what, sizeof what, "bytes %" PRIu64 " to %" PRIu64 " of %s", access->begin,
+        snprintf(what, sizeof what, "bytes %" PRIu32 " to %" PRIu32 " of %s", access->begin,
                  access->end, ptoisa_memory_name((ptoisa_memory)access->memory));
     }
     return pwsp_list_fail(proof->fault, PTOWSP_INVALID_PARAMS, pwsp_proof_insn_of(proof, x),
@@ -323,23 +236,35 @@ static bool pwsp_proof_is_ordered(const pwsp_proof *proof, uint32_t begin, uint3
     return true;
 }
 
+// May accesses of any pipe be under way of which a clock does not know that they have ended?
+static bool pwsp_proof_is_any_open(const uint32_t *last, const uint32_t *ended) {
+    uint32_t open = 0;
+    for (uint32_t p = 0; p < PWSP_PROOF_ROW; p++) {
+        open |= (uint32_t)((int32_t)last[p] > (int32_t)ended[p]);
+    }
+    return open != 0;
+}
+
 // Compares what instruction x accesses with what may be under way: of its core, and global memory
-// with other cores.
+// with other cores. A pipe that is not slow begins x when all before it have ended.
 static bool pwsp_proof_check_accesses(pwsp_proof_walk *walk, uint32_t x, uint32_t half,
                                       uint32_t pipe) {
     const pwsp_proof *proof = walk->proof;
-    const pwsp_proof_clock *clock = &walk->known[half][pipe];
-    bool is_slow = walk->has_slow_vector && pipe == PTOISA_PIPE_V;
+    pwsp_proof_clock *clock = &walk->known[half][pipe];
     if (proof->starts[x] == proof->starts[x + 1]) {
         return true;
+    }
+    if (!(walk->has_slow_vector && pipe == PTOISA_PIPE_V)) {
+        clock->ended[half][pipe] = x;
     }
     bool is_global = proof->accesses[proof->starts[x + 1] - 1].memory == PTOISA_MEMORY_COUNT;
     uint32_t begin = is_global ? 0 : half, end = is_global ? PWSP_PROOF_HALVES : half + 1;
     for (uint32_t of = begin; of < end; of++) {
+        if (!pwsp_proof_is_any_open(walk->last[of], clock->ended[of])) {
+            continue;
+        }
         for (uint32_t p = 0; p < PTOISA_PIPE_COUNT; p++) {
-            bool is_own = of == half && p == pipe && !is_slow;
-            if (!is_own && walk->last[of][p] > clock->ended[of][p] &&
-                !pwsp_proof_is_ordered(proof, clock->ended[of][p], walk->last[of][p], of, x,
+            if (!pwsp_proof_is_ordered(proof, clock->ended[of][p], walk->last[of][p], of, x,
                                        half)) {
                 return false;
             }
@@ -355,54 +280,154 @@ static bool pwsp_proof_check_accesses(pwsp_proof_walk *walk, uint32_t x, uint32_
     return true;
 }
 
-// Takes the next instruction of the list.
-static bool pwsp_proof_step(pwsp_proof_walk *walk, uint32_t x) {
+// The events of a pair of pipes.
+static pwsp_proof_event *pwsp_proof_events_of(pwsp_proof_walk *walk, uint32_t half, uint32_t src,
+                                              uint32_t dst) {
+    uint8_t *row = &walk->row_of[(half * PTOISA_PIPE_COUNT + src) * PTOISA_PIPE_COUNT + dst];
+    if (*row == 0) {
+        memset(walk->events[walk->row_count], 0, sizeof walk->events[0]);
+        *row = (uint8_t)++walk->row_count;
+    }
+    return walk->events[*row - 1];
+}
+
+// A set finds its event free, as its last wait is known to have ended; a wait finds it set.
+static bool pwsp_proof_step_flag(pwsp_proof_walk *walk, uint32_t x, uint32_t half) {
     const pwsp_proof *proof = walk->proof;
     const pwsp_insn *insn = &proof->list->insns[x];
-    uint32_t half = pwsp_proof_half_of(proof, x), pipe = proof->pipes[x];
-    if (pipe == PTOISA_PIPE_ALL) {
-        pwsp_proof_meet(walk, x, half);
+    uint32_t src = insn->src_pipe, dst = insn->dst_pipe;
+    bool is_set = insn->op == PTOISA_SET_FLAG;
+    if (src >= PTOISA_PIPE_COUNT || dst >= PTOISA_PIPE_COUNT || src == dst ||
+        insn->event >= PTOISA_EVENT_COUNT) {
+        return pwsp_proof_refuse_flag(proof, x, "is no flag");
+    }
+    pwsp_proof_event *event = &pwsp_proof_events_of(walk, half, src, dst)[insn->event];
+    if (is_set == (event->set != 0)) {
+        return pwsp_proof_refuse_flag(proof, x, is_set ? "is set already" : "is not set before");
+    }
+    walk->pipes[x] = (uint8_t)(is_set ? src : dst);
+    if (!is_set) {
+        pwsp_proof_learn(&walk->known[half][dst], &walk->clocks[event->clock]);
+        event->set = 0;
+        event->wait = x + 1;
+        walk->open_count--;
         return true;
     }
-    pwsp_proof_clock *clock = &walk->known[half][pipe];
-    if (insn->op == PTOISA_PIPE_BARRIER) {
-        clock->ended[half][pipe] = x;
-        return true;
+    if (event->wait > walk->known[half][src].ended[half][dst]) {
+        return pwsp_proof_refuse_flag(proof, x, "may be set before its last wait");
     }
-    if (insn->op == PTOISA_WAIT_FLAG) {
-        pwsp_proof_learn(clock, &walk->clocks[proof->clock_of[proof->partner[x]]]);
-        return true;
+    event->set = x + 1;
+    event->clock = pwsp_proof_keep(walk, x, half, src);
+    walk->open_count++;
+    return true;
+}
+
+// A TPUSH finds a free slot, and a TPOP one that is filled with its tile.
+static bool pwsp_proof_step_fifo(pwsp_proof_walk *walk, uint32_t x, uint32_t half, uint32_t pipe) {
+    const pwsp_proof *proof = walk->proof;
+    const pwsp_list *list = proof->list;
+    const pwsp_insn *insn = &list->insns[x];
+    if (!pwsp_proof_check_fifo(proof, x)) {
+        return false;
     }
-    if (insn->op == PTOISA_SET_FLAG) {
-        uint32_t wait = proof->partner[x];
-        pwsp_proof_keep(walk, x, half, pipe);
-        return wait == PWSP_PROOF_NONE || clock->ended[half][insn->dst_pipe] > wait ||
-               pwsp_proof_refuse_flag(proof, x, "may be set before its last wait");
+    pwsp_proof_fifo *fifo = &walk->fifos[insn->mode];
+    bool is_push = insn->op == PWSP_INSN_TPUSH;
+    uint32_t slots = list->fifos[insn->mode].slots, open = fifo->pushed - fifo->popped;
+    if (open == (is_push ? slots : 0)) {
+        return pwsp_proof_refuse_fifo(proof, x,
+                                      is_push ? "finds no free slot" : "finds nothing in it");
     }
-    bool is_fifo = pwsp_insn_is_fifo(insn);
-    if (is_fifo && proof->partner[x] != PWSP_PROOF_NONE) {
-        pwsp_proof_learn(clock, &walk->clocks[proof->clock_of[proof->partner[x]]]);
+    uint32_t slot = (is_push ? fifo->pushed++ : fifo->popped++) % slots;
+    if (!is_push && !pwsp_proof_is_same_slot(&list->tiles[list->insns[fifo->pushes[slot]].src[0]],
+                                             &list->tiles[insn->dst[0]])) {
+        return pwsp_proof_refuse_fifo(proof, x, "finds another tile than it takes");
+    }
+    uint32_t from = is_push ? fifo->pop_clocks[slot] : fifo->push_clocks[slot];
+    if (from) {
+        pwsp_proof_clock *clock = &walk->known[half][pipe];
+        pwsp_proof_learn(clock, &walk->clocks[from - 1]);
         if (half == 0) {
             pwsp_proof_level(clock);
         }
     }
-    if (is_fifo) {
-        pwsp_proof_keep(walk, x, half, pipe);
+    uint32_t *kept = is_push ? &fifo->push_clocks[slot] : &fifo->pop_clocks[slot];
+    *kept = pwsp_proof_keep(walk, x, half, pipe) + 1;
+    fifo->pushes[slot] = is_push ? x : fifo->pushes[slot];
+    return true;
+}
+
+// Takes the next instruction of the list.
+static bool pwsp_proof_step(pwsp_proof_walk *walk, uint32_t x) {
+    const pwsp_proof *proof = walk->proof;
+    const pwsp_insn *insn = &proof->list->insns[x];
+    uint32_t half = pwsp_proof_half_of(proof, x);
+    walk->end[half] = x + 1;
+    if (insn->op == PTOISA_SET_FLAG || insn->op == PTOISA_WAIT_FLAG) {
+        return pwsp_proof_step_flag(walk, x, half);
+    }
+    if (insn->op == PTOISA_PIPE_BARRIER) {
+        if (insn->src_pipe > PTOISA_PIPE_ALL) {
+            return pwsp_proof_refuse_flag(proof, x, "is for no pipe");
+        }
+        walk->pipes[x] = insn->src_pipe;
+        if (insn->src_pipe == PTOISA_PIPE_ALL) {
+            pwsp_proof_meet(walk, x, half);
+        } else {
+            walk->known[half][insn->src_pipe].ended[half][insn->src_pipe] = x;
+        }
+        return true;
+    }
+    uint32_t pipe = proof->pipes[x];
+    if (pwsp_insn_is_fifo(insn) && !pwsp_proof_step_fifo(walk, x, half, pipe)) {
+        return false;
     }
     walk->stored[half][pipe] = pwsp_proof_is_store(insn) ? x + 1 : walk->stored[half][pipe];
     return pwsp_proof_check_accesses(walk, x, half, pipe);
 }
 
+// At the end no event is set, no FIFO has anything in it, and both halves end with a barrier.
+static bool pwsp_proof_check_end(const pwsp_proof_walk *walk) {
+    const pwsp_proof *proof = walk->proof;
+    for (uint32_t pair = 0; pair < PWSP_PROOF_PAIRS && walk->open_count; pair++) {
+        for (uint32_t event = 0; event < PTOISA_EVENT_COUNT && walk->row_of[pair]; event++) {
+            uint32_t set = walk->events[walk->row_of[pair] - 1][event].set;
+            if (set) {
+                return pwsp_proof_refuse_flag(proof, set - 1, "is never waited for");
+            }
+        }
+    }
+    for (uint32_t f = 0; f < PWSP_FIFO_COUNT; f++) {
+        const pwsp_proof_fifo *fifo = &walk->fifos[f];
+        if (fifo->pushed != fifo->popped) {
+            uint32_t slot = (fifo->pushed - 1) % proof->list->fifos[f].slots;
+            return pwsp_proof_refuse_fifo(proof, fifo->pushes[slot], "is never taken out");
+        }
+    }
+    for (uint32_t half = 0; half < PWSP_PROOF_HALVES && proof->list->is_mixed; half++) {
+        if (walk->end[half] && proof->pipes[walk->end[half] - 1] != PTOISA_PIPE_ALL) {
+            uint32_t i = pwsp_proof_insn_of(proof, walk->end[half] - 1);
+            return pwsp_list_fail(proof->fault, PTOWSP_INVALID_PARAMS, i,
+                                  "verify: the %s half does not end with a barrier",
+                                  half ? "vector" : "cube");
+        }
+    }
+    return true;
+}
+
 PWSP_INTERNAL bool pwsp_proof_check_order(const pwsp_proof *proof, pwsp_proof_clock *clocks) {
     pwsp_proof_walk walk;
-    memset(&walk, 0, sizeof walk);
+    memset(&walk, 0, offsetof(pwsp_proof_walk, events));
     walk.proof = proof;
+    walk.pipes = proof->pipes;
     walk.clocks = clocks;
     walk.has_slow_vector = proof->machine->family == PTOISA_A2A3;
     for (uint32_t x = 0; x < proof->count; x++) {
         if (!pwsp_proof_step(&walk, x)) {
             return false;
         }
+    }
+    if (!pwsp_proof_check_end(&walk)) {
+        return false;
     }
     uint32_t open = 0;  // the last store, + 1, of which its S knows nothing
     for (uint32_t half = 0; half < PWSP_PROOF_HALVES; half++) {

@@ -9,12 +9,19 @@
 
 // An instruction's bytes: of a memory, or of parameters, one each.
 typedef struct pwsp_proof_access {
-    uint64_t begin, end;
-    uint32_t memory;  // ptoisa_memory, or PTOISA_MEMORY_COUNT: global memory
-    uint32_t row;     // of a parameter, where it begins
+    uint32_t begin, end;
+    uint32_t row;    // of a parameter, where it begins
+    uint8_t memory;  // ptoisa_memory, or PTOISA_MEMORY_COUNT: global memory
     bool is_write;
     bool is_shared;  // a vector core has its part of the rows from there on
 } pwsp_proof_access;
+
+// A tile that has been checked, as it is accessed; and of a root whether it has been written, and not
+// used as scratch since.
+typedef struct pwsp_proof_checked {
+    pwsp_proof_access access;
+    bool is_checked, is_written;
+} pwsp_proof_checked;
 
 #define PWSP_PROOF_NONE UINT32_MAX
 
@@ -34,16 +41,14 @@ typedef struct pwsp_proof {
     const pwsp_list *list;
     const ptoisa_machine *machine;
     pwsp_list_fault *fault;
-    uint32_t count;  // of instructions
-    uint8_t *pipes;  // [insn] whose stream it is in; PTOISA_PIPE_ALL: in all
-    // [insn] of a wait: its set; of a set: the wait for its event before it; of a TPOP: its TPUSH; of a
-    // TPUSH: the TPOP that frees its slot. NONE: there is none.
-    uint32_t *partner;
-    uint32_t *clock_of;    // [insn] of a set, TPUSH, TPOP: which clock says what it knows
-    uint32_t clock_count;  // of those
-    uint32_t *before;      // [insn] the one before it in its stream that accesses memory, + 1
-    uint32_t *starts;      // [insn] its first access
-    pwsp_proof_access *accesses;   // of all instructions
+    uint32_t count;    // of instructions
+    uint8_t *pipes;    // [insn] whose stream it is in; PTOISA_PIPE_ALL: in all
+    uint32_t *before;  // [insn] the one before it in its stream that accesses memory, + 1
+    uint32_t *starts;  // [insn] its first access
+    pwsp_proof_access *accesses;  // of all instructions
+    uint64_t access_capacity;
+    uint32_t clock_count;          // sets, TPUSH and TPOP, whose clocks are kept
+    pwsp_proof_checked *tiles;     // [tile]
     uint32_t *first, *last;        // [tile] of roots: instructions + 1
     uint32_t *born;                // roots in the order of their first use
     uint32_t born_count;           // of those
@@ -73,26 +78,19 @@ PWSP_INLINE uint32_t pwsp_proof_half_of(const pwsp_proof *proof, uint32_t i) {
 
 // -- proof_tiles.c --------------------------------------------------------------------------------
 
-// Checks all tiles of all instructions, and counts accesses. `is_checked` is zeroed room for a byte of
-// each tile.
-PWSP_INTERNAL bool pwsp_proof_check_tiles(const pwsp_proof *proof, bool *is_checked,
-                                          uint64_t *out_access_count);
-
-// Finds all accesses and when roots live; what is read must have been written, and not used as
-// scratch since. `is_written` is zeroed room for a byte of each tile.
-PWSP_INTERNAL bool pwsp_proof_find_accesses(pwsp_proof *proof, bool *is_written);
+// Checks all tiles of all instructions and finds their accesses and when roots live; what is read must
+// have been written, and not used as scratch since.
+PWSP_INTERNAL bool pwsp_proof_find_accesses(pwsp_proof *proof, pwsp_arena *arena);
 
 // Are the bytes of roots that live at once apart? `live` is room for a number of each root.
 PWSP_INTERNAL bool pwsp_proof_check_lives(const pwsp_proof *proof, uint32_t *live);
 
 // -- proof_order.c --------------------------------------------------------------------------------
 
-// Finds the stream of each instruction, and its partner if it is a flag's, or TPUSH or TPOP.
-PWSP_INTERNAL bool pwsp_proof_match_flags(pwsp_proof *proof);
-PWSP_INTERNAL bool pwsp_proof_match_fifos(pwsp_proof *proof);
-
-// Checks that accesses are in order, and all that is said of sets and of the last stores. `clocks` is
-// room for clock_count of them.
+// Checks flags, FIFOs, that accesses are in order, and all that is said of sets and of the last stores.
+// `clocks` is room for clock_count of them.
 PWSP_INTERNAL bool pwsp_proof_check_order(const pwsp_proof *proof, pwsp_proof_clock *clocks);
+
+PWSP_INTERNAL bool pwsp_proof_out_of_memory(const pwsp_proof *proof);
 
 #endif  // PWSP_PROOF_STATE_H

@@ -124,8 +124,7 @@ static bool pwsp_proof_check_insn(const pwsp_proof *proof, uint32_t i) {
 }
 
 // Is a tile one that instruction i may use?
-static bool pwsp_proof_check_operand(const pwsp_proof *proof, uint32_t tile, uint32_t i,
-                                     bool *is_checked) {
+static bool pwsp_proof_check_operand(const pwsp_proof *proof, uint32_t tile, uint32_t i) {
     const pwsp_list *list = proof->list;
     if (tile >= list->tile_count) {
         return pwsp_list_fail(
@@ -137,82 +136,101 @@ static bool pwsp_proof_check_operand(const pwsp_proof *proof, uint32_t tile, uin
     if (list->is_mixed && is_vector != (list->tiles[tile].memory == PTOISA_VEC)) {
         return pwsp_proof_refuse_tile(proof, tile, i, "is the other core's");
     }
-    if (!is_checked[tile] &&
-        !(pwsp_proof_check_shape(proof, tile, i) && pwsp_proof_check_address(proof, tile, i))) {
+    pwsp_proof_checked *of = &proof->tiles[tile];
+    if (of->is_checked) {
+        return true;
+    }
+    if (!pwsp_proof_check_shape(proof, tile, i) || !pwsp_proof_check_address(proof, tile, i)) {
         return false;
     }
-    is_checked[tile] = true;
+    of->access.begin = pwsp_list_tile_address(list, tile);
+    of->access.end = of->access.begin + (uint32_t)pwsp_list_tile_bytes(&list->tiles[tile]);
+    of->access.memory = list->tiles[tile].memory;
+    of->is_checked = true;
     return true;
 }
 
-PWSP_INTERNAL bool pwsp_proof_check_tiles(const pwsp_proof *proof, bool *is_checked,
-                                          uint64_t *out_access_count) {
-    *out_access_count = 0;
+// Makes room for the accesses of one more instruction, the first of which is number `count`.
+static bool pwsp_proof_reserve(pwsp_proof *proof, pwsp_arena *arena, uint32_t count) {
+    if (count + PWSP_PROOF_OPERANDS < proof->access_capacity) {
+        return true;
+    }
+    void *accesses = proof->accesses;
+    bool has_room =
+        pwsp_arena_extend(arena, &accesses, &proof->access_capacity,
+                          count + PWSP_PROOF_OPERANDS + 1ull, sizeof proof->accesses[0]);
+    proof->accesses = (pwsp_proof_access *)accesses;
+    return has_room || pwsp_proof_out_of_memory(proof);
+}
+
+// Adds the access to global memory of an instruction.
+static void pwsp_proof_add_param(const pwsp_proof *proof, const pwsp_insn *insn,
+                                 pwsp_proof_access *access) {
+    access->begin = insn->param;
+    access->end = insn->param + 1u;
+    access->memory = PTOISA_MEMORY_COUNT;
+    access->row = insn->row;
+    access->is_shared = proof->is_split && insn->side == PWSP_SIDE_VECTOR && !insn->row_loop;
+    access->is_write = pwsp_proof_is_store(insn);
+}
+
+// Checks the tiles of instruction i, and adds its accesses behind the first *count. *unread gets the first
+// tile that is read before it is written.
+static bool pwsp_proof_add_accesses(pwsp_proof *proof, uint32_t i, uint32_t *count,
+                                    uint32_t *unread) {
+    const pwsp_insn *insn = &proof->list->insns[i];
+    pwsp_proof_access *access = &proof->accesses[*count];
+    pwsp_proof_operands operands;
+    pwsp_proof_find_operands(insn, &operands);
+    for (uint32_t k = 0; k < operands.count; k++) {
+        uint32_t tile = operands.tiles[k];
+        if (!pwsp_proof_check_operand(proof, tile, i)) {
+            return false;
+        }
+        uint32_t root = proof->list->tiles[tile].root;
+        pwsp_proof_checked *of = &proof->tiles[root];
+        *access = proof->tiles[tile].access;
+        access->is_write = k >= operands.read_count;
+        if (access++->is_write) {
+            of->is_written = k + 1 < operands.count || !insn->tmp;  // scratch is not
+        } else if (!of->is_written && !*unread) {
+            *unread = tile;
+        }
+        if (!proof->first[root]) {
+            proof->first[root] = i + 1;
+            proof->born[proof->born_count++] = root;
+        }
+        proof->last[root] = i + 1;
+    }
+    if (insn->param) {
+        pwsp_proof_add_param(proof, insn, access++);
+    }
+    *count = (uint32_t)(access - proof->accesses);
+    return true;
+}
+
+PWSP_INTERNAL bool pwsp_proof_find_accesses(pwsp_proof *proof, pwsp_arena *arena) {
+    uint32_t count = 0, unread = 0, unread_at = 0;
     for (uint32_t i = 0; i < proof->count; i++) {
         const pwsp_insn *insn = &proof->list->insns[i];
+        proof->starts[i] = count;
         if (!pwsp_proof_check_insn(proof, i)) {
             return false;
         }
+        proof->clock_count += insn->op == PTOISA_SET_FLAG || pwsp_insn_is_fifo(insn);
         if (pwsp_insn_is_sync(insn)) {
             continue;
         }
-        pwsp_proof_operands operands;
-        pwsp_proof_find_operands(insn, &operands);
-        for (uint32_t k = 0; k < operands.count; k++) {
-            if (!pwsp_proof_check_operand(proof, operands.tiles[k], i, is_checked)) {
-                return false;
-            }
+        unread_at = unread ? unread_at : i;
+        if (!pwsp_proof_reserve(proof, arena, count) ||
+            !pwsp_proof_add_accesses(proof, i, &count, &unread)) {
+            return false;
         }
-        *out_access_count += operands.count + (insn->param ? 1 : 0);
-    }
-    return true;
-}
-
-PWSP_INTERNAL bool pwsp_proof_find_accesses(pwsp_proof *proof, bool *is_written) {
-    const pwsp_list *list = proof->list;
-    uint32_t count = 0;
-    for (uint32_t i = 0; i < proof->count; i++) {
-        const pwsp_insn *insn = &list->insns[i];
-        proof->starts[i] = count;
-        if (pwsp_insn_is_sync(insn)) {
-            continue;
-        }
-        pwsp_proof_operands operands;
-        pwsp_proof_find_operands(insn, &operands);
-        for (uint32_t k = 0; k < operands.count; k++) {
-            bool is_write = k >= operands.read_count;
-            uint32_t tile = operands.tiles[k];
-            const pwsp_list_tile *t = &list->tiles[tile];
-            if (!is_write && !is_written[t->root]) {
-                return pwsp_proof_refuse_tile(proof, tile, i, "is read before it is written");
-            }
-            if (is_write) {
-                is_written[t->root] = k + 1 < operands.count || !insn->tmp;  // scratch is not
-            }
-            pwsp_proof_access *access = &proof->accesses[count++];
-            access->begin = pwsp_list_tile_address(list, tile);
-            access->end = access->begin + pwsp_list_tile_bytes(t);
-            access->memory = t->memory;
-            access->is_write = is_write;
-            if (!proof->first[t->root]) {
-                proof->first[t->root] = i + 1;
-                proof->born[proof->born_count++] = t->root;
-            }
-            proof->last[t->root] = i + 1;
-        }
-        if (insn->param) {
-            pwsp_proof_access *access = &proof->accesses[count++];
-            access->begin = insn->param;
-            access->end = access->begin + 1;
-            access->memory = PTOISA_MEMORY_COUNT;
-            access->row = insn->row;
-            access->is_shared =
-                proof->is_split && insn->side == PWSP_SIDE_VECTOR && !insn->row_loop;
-            access->is_write = pwsp_proof_is_store(insn);
-        }
+        proof->pipes[i] = (uint8_t)pwsp_insn_pipe(proof->list, insn);
     }
     proof->starts[proof->count] = count;
-    return true;
+    return !unread ||
+           pwsp_proof_refuse_tile(proof, unread, unread_at, "is read before it is written");
 }
 
 static bool pwsp_proof_refuse_life(const pwsp_proof *proof, uint32_t i, uint32_t root,

@@ -78,9 +78,8 @@ PWSP_INTERNAL bool pwsp_list_place_loops(pwsp_list *list, const ptoisa_machine *
     if (list->loop_count == 0) {
         return pwsp_list_place(list, machine, fault);
     }
-    pwsp_memory memory = list->memory;
-    size_t size = ((size_t)list->tile_count + 1) * sizeof(pwsp_rotating);
-    pwsp_rotating *roots = (pwsp_rotating *)pwsp_memory_alloc(&memory, size);
+    size_t size = (size_t)list->tile_count * sizeof(pwsp_rotating);
+    pwsp_rotating *roots = (pwsp_rotating *)pwsp_arena_alloc(&list->arena, size, 8);
     if (!roots) {
         return pwsp_list_fail(fault, PTOWSP_OUT_OF_MEMORY, 0, "memory: out of memory");
     }
@@ -103,7 +102,5 @@ PWSP_INTERNAL bool pwsp_list_place_loops(pwsp_list *list, const ptoisa_machine *
         }
     }
     pwsp_rotate_set(list, roots, memories);
-    is_good = is_good && pwsp_list_place(list, machine, fault);
-    pwsp_memory_free(&memory, roots, size);
-    return is_good;
+    return is_good && pwsp_list_place(list, machine, fault);
 }

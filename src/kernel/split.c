@@ -4,8 +4,7 @@
 
 // Is every row of an instruction's result made of the same row of its operands?
 static bool pwsp_op_is_by_row(uint32_t op) {
-    if (op == PWSP_INSN_TPUSH || op == PWSP_INSN_TPOP || op == PTOISA_SET_FLAG ||
-        op == PTOISA_WAIT_FLAG || op == PTOISA_PIPE_BARRIER) {
+    if (op == PWSP_INSN_TPUSH || op == PWSP_INSN_TPOP) {
         return true;
     }
     switch ((ptoisa_op)op) {
@@ -112,24 +111,25 @@ static uint32_t pwsp_split_operand(const pwsp_insn *insn, uint32_t k) {
     return k < PWSP_INSN_DST_MAX ? insn->dst[k] : insn->src[k - PWSP_INSN_DST_MAX];
 }
 
-// Either all operands are shared by rows, or all by elements.
-static bool pwsp_insn_is_by_row(const pwsp_list *list, const pwsp_insn *insn) {
-    bool is_by_row = pwsp_op_is_by_row(insn->op);
-    bool is_by_element = is_by_row && !pwsp_op_is_of_rows(insn->op);
-    for (uint32_t k = 0; k < PWSP_SPLIT_OPERANDS && (is_by_row || is_by_element); k++) {
+// Have all operands of an instruction a property?
+static bool pwsp_split_all(const pwsp_list *list, const pwsp_insn *insn,
+                           bool (*is)(const pwsp_list *list, const pwsp_list_tile *tile)) {
+    for (uint32_t k = 0; k < PWSP_SPLIT_OPERANDS; k++) {
         uint32_t tile = pwsp_split_operand(insn, k);
-        if (tile == 0) {
-            continue;
-        }
-        if (tile >= list->tile_count) {
+        if (tile && (tile >= list->tile_count || !is(list, &list->tiles[tile]))) {
             return false;
         }
-        const pwsp_list_tile *of = &list->tiles[tile];
-        is_by_row = is_by_row && pwsp_tile_is_by_row(list, of);
-        is_by_element = is_by_element && pwsp_tile_is_flat(list, of);
     }
+    return true;
+}
+
+// Either all operands are shared by rows, or all by elements.
+static bool pwsp_insn_is_by_row(const pwsp_list *list, const pwsp_insn *insn) {
     uint32_t sized = insn->scalar.cols_of;  // every core has to have the same number
-    return (is_by_row || is_by_element) && (insn->tmp == 0 || insn->tmp < list->tile_count) &&
+    return pwsp_op_is_by_row(insn->op) &&
+           (pwsp_split_all(list, insn, pwsp_tile_is_by_row) ||
+            (!pwsp_op_is_of_rows(insn->op) && pwsp_split_all(list, insn, pwsp_tile_is_flat))) &&
+           (insn->tmp == 0 || insn->tmp < list->tile_count) &&
            (sized == 0 ||
             (sized < list->tile_count && !pwsp_tile_is_flat(list, &list->tiles[sized])));
 }
@@ -173,7 +173,8 @@ PWSP_INTERNAL uint32_t pwsp_list_split(const pwsp_list *list) {
 PWSP_INTERNAL bool pwsp_list_is_by_row(const pwsp_list *list, uint32_t tile, uint32_t *out_insn) {
     for (uint32_t i = 0; i < list->insn_count; i++) {
         const pwsp_insn *insn = &list->insns[i];
-        if (insn->side == PWSP_SIDE_VECTOR && !pwsp_insn_is_by_row(list, insn)) {
+        if (insn->side == PWSP_SIDE_VECTOR && !pwsp_insn_is_sync(insn) &&
+            !pwsp_insn_is_by_row(list, insn)) {
             *out_insn = i;
             return false;
         }

@@ -94,7 +94,7 @@ PWSP_INTERNAL bool pwsp_unroll_check(const pwsp_list *list, pwsp_list_fault *fau
     if (!pwsp_unroll_check_marks(list, fault)) {
         return false;
     }
-    pwsp_memory memory = list->memory;
+    pwsp_memory memory = list->arena.memory;
     size_t size = ((size_t)list->tile_count + 1) * sizeof(uint32_t);
     uint32_t *scopes = (uint32_t *)pwsp_memory_alloc(&memory, size);
     if (!scopes) {
@@ -123,7 +123,7 @@ static uint32_t pwsp_unroll_copy(pwsp_unrolling *u, uint32_t tile) {
     uint32_t copy = pwsp_list_add_tile(&out->list);
     void *origins = out->tile_origins;
     bool has_room =
-        copy && pwsp_memory_grow(&out->list.memory, &origins, &out->tile_origin_capacity,
+        copy && pwsp_memory_grow(&out->list.arena.memory, &origins, &out->tile_origin_capacity,
                                  copy + 1ull, sizeof out->tile_origins[0]);
     out->tile_origins = (uint32_t *)origins;
     if (!has_room) {
@@ -165,8 +165,9 @@ static bool pwsp_unroll_insn(pwsp_unrolling *u, uint32_t i) {
     pwsp_unrolled *out = u->out;
     pwsp_insn *insn = pwsp_list_add(&out->list, PTOISA_NOP);
     void *origins = out->origins;
-    bool has_room = insn && pwsp_memory_grow(&out->list.memory, &origins, &out->origin_capacity,
-                                             out->list.insn_count, sizeof out->origins[0]);
+    bool has_room =
+        insn && pwsp_memory_grow(&out->list.arena.memory, &origins, &out->origin_capacity,
+                                 out->list.insn_count, sizeof out->origins[0]);
     out->origins = (uint32_t *)origins;
     if (!has_room) {
         return false;
@@ -213,33 +214,56 @@ static bool pwsp_unroll_body(pwsp_unrolling *u, uint32_t begin, uint32_t loop, u
     return true;
 }
 
+// How many instructions the plain list has.
+static uint64_t pwsp_unroll_count(const pwsp_list *list, const uint32_t *counts) {
+    uint64_t runs[PTOWSP_LOOP_MAX + 1], count = 0;
+    uint32_t loop = 0;
+    runs[0] = 1;
+    for (uint32_t of = 1; of <= list->loop_count; of++) {
+        runs[of] = runs[list->loops[of].parent] * counts[of];
+    }
+    for (uint64_t i = 0; i < list->insn_count; i++) {
+        const pwsp_insn *insn = &list->insns[i];
+        bool is_mark = pwsp_insn_is_mark(insn);
+        loop = !is_mark                     ? loop
+               : insn->op == PWSP_INSN_LOOP ? insn->loop
+                                            : list->loops[insn->loop].parent;
+        count += is_mark ? 0 : runs[loop];
+    }
+    return count;
+}
+
+PWSP_INTERNAL void pwsp_unroll_init(pwsp_unrolled *unrolled, pwsp_memory memory) {
+    memset(unrolled, 0, sizeof *unrolled);
+    pwsp_list_init(&unrolled->list, memory);
+}
+
 PWSP_INTERNAL bool pwsp_unroll(const pwsp_list *list, const uint32_t *counts,
-                               pwsp_unrolled *out_unrolled) {
-    memset(out_unrolled, 0, sizeof *out_unrolled);
-    pwsp_list_init(&out_unrolled->list, list->memory);
-    memcpy(out_unrolled->list.used, list->used, sizeof list->used);
-    memcpy(out_unrolled->list.fifos, list->fifos, sizeof list->fifos);
-    out_unrolled->list.is_mixed = list->is_mixed;
+                               pwsp_unrolled *unrolled) {
+    pwsp_list *plain = &unrolled->list;
+    pwsp_list_reset(plain);
+    memcpy(plain->used, list->used, sizeof list->used);
+    memcpy(plain->fifos, list->fifos, sizeof list->fifos);
+    plain->is_mixed = list->is_mixed;
     pwsp_unrolling u;
     memset(&u, 0, sizeof u);
     u.list = list;
-    u.out = out_unrolled;
+    u.out = unrolled;
     u.counts = counts;
-    size_t count = (size_t)list->tile_count + 1, size = 2 * count * sizeof(uint32_t);
-    u.scopes = (uint32_t *)pwsp_memory_alloc(&out_unrolled->list.memory, size);
+    size_t count = (size_t)list->tile_count + 1;
+    u.scopes = (uint32_t *)pwsp_arena_alloc(&plain->arena, 2 * count * sizeof *u.scopes, 8);
     if (!u.scopes) {
         return false;
     }
     u.copies = u.scopes + count;
     pwsp_unroll_find_scopes(list, u.scopes);
     uint32_t end;
-    bool is_good = pwsp_list_begin(&out_unrolled->list) && pwsp_unroll_body(&u, 0, 0, &end);
-    pwsp_memory_free(&out_unrolled->list.memory, u.scopes, size);
-    return is_good;
+    return pwsp_list_begin(plain) && pwsp_list_renew(plain, pwsp_unroll_count(list, counts)) &&
+           pwsp_unroll_body(&u, 0, 0, &end);
 }
 
 PWSP_INTERNAL void pwsp_unroll_free(pwsp_unrolled *unrolled) {
-    pwsp_memory memory = unrolled->list.memory;
+    pwsp_memory memory = unrolled->list.arena.memory;
     pwsp_memory_free(&memory, unrolled->origins,
                      (size_t)unrolled->origin_capacity * sizeof unrolled->origins[0]);
     pwsp_memory_free(&memory, unrolled->tile_origins,

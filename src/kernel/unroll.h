@@ -18,10 +18,12 @@ typedef struct pwsp_unrolled {
 // rotating flag is around it. False with a fault.
 PWSP_INTERNAL bool pwsp_unroll_check(const pwsp_list *list, pwsp_list_fault *fault);
 
-// Makes the plain list: counts[loop] is how often each runs. False when memory is out;
-// pwsp_unroll_free must be called.
+PWSP_INTERNAL void pwsp_unroll_init(pwsp_unrolled *unrolled, pwsp_memory memory);
+
+// Makes the plain list, anew in the memory of the one before: counts[loop] is how often each runs. False
+// when memory is out.
 PWSP_INTERNAL bool pwsp_unroll(const pwsp_list *list, const uint32_t *counts,
-                               pwsp_unrolled *out_unrolled);
+                               pwsp_unrolled *unrolled);
 PWSP_INTERNAL void pwsp_unroll_free(pwsp_unrolled *unrolled);
 
 #endif

@@ -24,7 +24,7 @@
 // can run, and nothing can hang.
 //
 // Mixed lists. The flags of each half are its own, so the pass goes over the list once for each core
-// and skips what the other one runs. TPUSH and TPOP need no flags against each other: they wait for
+// and skips what the other one runs, then puts what both have got into the list. TPUSH and TPOP need no flags against each other: they wait for
 // slots. At the end all pipes of a core wait for each other, as PTO-ISA demands.
 
 #include "waits_state.h"
@@ -39,7 +39,9 @@ PWSP_INTERNAL uint32_t pwsp_waits_add(pwsp_waits *w, ptoisa_op op, uint32_t src,
                                       uint32_t event, uint32_t slot, bool is_early) {
     void *items = w->ops;
     if (w->op_count == w->op_capacity &&
-        !pwsp_waits_grow(w, &items, &w->op_capacity, sizeof w->ops[0])) {
+        !pwsp_arena_extend(&w->list->arena, &items, &w->op_capacity, w->op_count + 1,
+                           sizeof w->ops[0])) {
+        w->is_out_of_memory = true;
         return PWSP_WAITS_NONE;
     }
     w->ops = (pwsp_waits_op *)items;
@@ -51,6 +53,7 @@ PWSP_INTERNAL uint32_t pwsp_waits_add(pwsp_waits *w, ptoisa_op op, uint32_t src,
     added->dst = (uint8_t)dst;
     added->event = (uint8_t)event;
     added->loop = 0;
+    added->side = (uint8_t)w->side;
     return (uint32_t)w->op_count++;
 }
 
@@ -221,8 +224,9 @@ static void pwsp_waits_order_all(pwsp_waits *w, uint32_t *needs, uint32_t i) {
     for (;;) {
         uint32_t latest = 0;
         for (uint32_t q = 0; q < PTOISA_PIPE_COUNT; q++) {
-            bool is_open = needs[q] > latest && w->ticks[needs[q] - 1] > known[q];
-            latest = is_open ? needs[q] : latest;
+            if (needs[q] > latest && w->ticks[needs[q] - 1] > known[q]) {
+                latest = needs[q];
+            }
         }
         if (!latest) {
             return;
@@ -234,13 +238,9 @@ static void pwsp_waits_order_all(pwsp_waits *w, uint32_t *needs, uint32_t i) {
 
 // Puts what instruction i needs before it, and notes what it does.
 static bool pwsp_waits_insn(pwsp_waits *w, uint32_t i) {
-    pwsp_waits_access accesses[PWSP_WAITS_ACCESS_MAX];
-    uint32_t count = pwsp_waits_accesses(w, &w->list->insns[i], accesses);
     uint32_t needs[PWSP_WAITS_ROW] = {0}, pipe = w->pipes[i];
-    for (uint32_t k = 0; k < count; k++) {
-        if (!pwsp_waits_find_needs(w, &accesses[k], needs)) {
-            return false;
-        }
+    if (!pwsp_waits_find_needs(w, i, needs)) {
+        return false;
     }
     uint32_t own = needs[pipe];
     needs[pipe] = 0;
@@ -254,11 +254,6 @@ static bool pwsp_waits_insn(pwsp_waits *w, uint32_t i) {
     pwsp_waits_present(w, pipe, w->clocks[i]);
     w->places[i] = w->stream_count[pipe];
     w->streams[pipe][w->stream_count[pipe]++] = i;
-    for (uint32_t k = 0; k < count; k++) {
-        if (!pwsp_waits_note(w, &accesses[k], i)) {
-            return false;
-        }
-    }
     return !w->is_out_of_memory;
 }
 
@@ -290,40 +285,56 @@ static void pwsp_waits_drain(pwsp_waits *w) {
     }
 }
 
-// Makes the list anew, with what was added. starts is room for 2 * (instructions + 1) + 1 numbers.
-static bool pwsp_waits_rebuild(pwsp_waits *w, uint32_t *starts) {
+// Where an op goes, as 3 * slot and one of three: 0, early ones of the core that has the instruction
+// before it (of a mark, the vector core); 1, early ones of the other core; 2, others.
+static uint32_t pwsp_waits_place_of(const pwsp_list *list, const pwsp_waits_op *op) {
+    uint32_t place = 3 * op->slot;
+    if (!op->is_early) {
+        return place + 2;
+    }
+    uint8_t side = list->insns[op->slot - 1].side;
+    return place + (op->side != (side ? side : list->is_mixed ? PWSP_SIDE_VECTOR : PWSP_SIDE_ANY));
+}
+
+// Makes the list anew, with what was added. False, and nothing changed, when memory is out.
+static bool pwsp_waits_rebuild(pwsp_waits *w) {
     pwsp_list *list = w->list;
     uint64_t count = list->insn_count, capacity = count + w->op_count;
+    size_t places = 3 * (size_t)count + 4;
     if (w->op_count == 0) {
         return true;
     }
+    uint32_t *starts = (uint32_t *)pwsp_arena_alloc(&list->arena, places * sizeof *starts, 8);
     pwsp_insn *insns =
-        (pwsp_insn *)pwsp_memory_take(&list->memory, (size_t)capacity * sizeof list->insns[0]);
-    if (!insns) {
+        (pwsp_insn *)pwsp_arena_take(&list->arena, (size_t)capacity * sizeof *insns, 8);
+    if (!starts || !insns) {
         return false;
     }
-    // Counted by place: early ones of slot s at 2 s, others at 2 s + 1, and behind them instruction
-    // s. starts[k] becomes where the next one of place k goes.
+    // Counted by place; behind the last place of slot s comes instruction s. starts[k] becomes where
+    // the next one of place k goes.
     for (uint64_t k = 0; k < w->op_count; k++) {
-        starts[2 * w->ops[k].slot + (w->ops[k].is_early ? 0 : 1) + 1]++;
+        w->ops[k].slot = pwsp_waits_place_of(list, &w->ops[k]);
+        starts[w->ops[k].slot + 1]++;
     }
     for (uint64_t i = 0; i <= count; i++) {
-        starts[2 * i + 1] += starts[2 * i];
-        starts[2 * i + 2] += starts[2 * i + 1] + 1;
+        uint32_t *at = &starts[3 * i];
+        at[1] += at[0];
+        at[2] += at[1];
+        at[3] += at[2] + 1;
     }
     for (uint64_t k = 0; k < w->op_count; k++) {
         const pwsp_waits_op *op = &w->ops[k];
-        pwsp_insn *insn = &insns[starts[2 * op->slot + (op->is_early ? 0 : 1)]++];
+        pwsp_insn *insn = &insns[starts[op->slot]++];
         memset(insn, 0, sizeof *insn);
         insn->op = op->op;
         insn->src_pipe = op->src;
         insn->dst_pipe = op->dst;
         insn->event = op->event;
         insn->loop = op->loop;
-        insn->side = (uint8_t)w->side;
+        insn->side = op->side;
     }
     for (uint64_t i = 0; i < count; i++) {
-        w->ticks[i] = starts[2 * i + 1];  // all of its slot have gone: it is next
+        w->ticks[i] = starts[3 * i + 2];  // all of its slot have gone: it is next
         insns[w->ticks[i]] = list->insns[i];
     }
     for (uint64_t tile = 1; tile < list->tile_count; tile++) {
@@ -333,8 +344,6 @@ static bool pwsp_waits_rebuild(pwsp_waits *w, uint32_t *starts) {
             t->last = w->ticks[t->last];
         }
     }
-    pwsp_memory_free(&list->memory, list->insns,
-                     (size_t)list->insn_capacity * sizeof list->insns[0]);
     list->insns = insns;
     list->insn_count = list->insn_capacity = capacity;
     return true;
@@ -343,87 +352,81 @@ static bool pwsp_waits_rebuild(pwsp_waits *w, uint32_t *starts) {
 // How long the arrays that grow are at first.
 #define PWSP_WAITS_ROOM 32
 
-// Makes room; false when memory is out. All that is known of the list as a whole is put there.
-static bool pwsp_waits_init(pwsp_waits *w, const ptoisa_machine *machine) {
-    size_t count = (size_t)w->list->insn_count + 1;
-    uint32_t *room = (uint32_t *)pwsp_arena_alloc(w->arena, 3 * count * sizeof *room, 8);
-    w->pipes = (uint8_t *)pwsp_arena_alloc(w->arena, count, 8);
-    w->clocks =
-        (uint32_t(*)[PWSP_WAITS_ROW])pwsp_arena_alloc(w->arena, count * sizeof *w->clocks, 8);
-    w->spans = (pwsp_waits_span *)pwsp_arena_alloc(w->arena, PWSP_WAITS_ROOM * sizeof *w->spans, 8);
-    w->ops = (pwsp_waits_op *)pwsp_arena_alloc(w->arena, PWSP_WAITS_ROOM * sizeof *w->ops, 8);
-    if (!room || !w->pipes || !w->clocks || !w->spans || !w->ops) {
+// Makes room for both cores; false when memory is out.
+static bool pwsp_waits_init(pwsp_waits *w, pwsp_list *list, const ptoisa_machine *machine) {
+    memset(w, 0, offsetof(pwsp_waits, side));
+    w->list = list;
+    w->has_slow_vector = machine->family == PTOISA_A2A3;
+    size_t count = (size_t)list->insn_count + 1;
+    pwsp_arena *arena = &list->arena;
+    w->clocks = (uint32_t(*)[PWSP_WAITS_ROW])pwsp_arena_take(arena, count * sizeof *w->clocks, 8);
+    w->ticks = (uint32_t *)pwsp_arena_take(arena, 3 * count * sizeof *w->ticks, 8);
+    w->pipes = (uint8_t *)pwsp_arena_take(arena, count, 1);
+    w->spans = (pwsp_waits_span *)pwsp_arena_take(arena, PWSP_WAITS_ROOM * sizeof *w->spans, 8);
+    w->ops = (pwsp_waits_op *)pwsp_arena_take(arena, PWSP_WAITS_ROOM * sizeof *w->ops, 8);
+    if (!w->clocks || !w->ticks || !w->pipes || !w->spans || !w->ops) {
         return false;
     }
-    w->ticks = room;
-    w->places = room + count;
+    w->places = w->ticks + count;
+    w->stream_room = w->ticks + 2 * count;
     w->span_capacity = w->op_capacity = PWSP_WAITS_ROOM;
-    w->span_count = 1;
-    uint64_t base = 0;
-    for (int memory = 0; memory < PTOISA_MEMORY_COUNT; memory++) {
-        w->memory_base[memory] = (uint32_t)base;
-        base += machine->memory_size[memory];
-    }
-    w->memory_base[PTOISA_MEMORY_COUNT] = (uint32_t)base;
-    PTOWSP_ASSERT(base <= UINT32_MAX / 2);
-    w->has_slow_vector = machine->family == PTOISA_A2A3;
-    uint32_t counts[PTOISA_PIPE_COUNT] = {0}, *streams = room + 2 * count;
+    return pwsp_waits_find_places(w, machine);
+}
+
+// Begins with a core, which knows nothing yet, of all memories as one span and of its streams.
+static void pwsp_waits_begin(pwsp_waits *w, pwsp_side side) {
+    const size_t begin = offsetof(pwsp_waits, side), end = offsetof(pwsp_waits, tokens);
+    memset((char *)w + begin, 0, end - begin);
+    w->side = side;
+    w->first_op = w->op_count;
+    memset(w->spans, 0, 2 * sizeof w->spans[0]);
+    w->spans[1].begin = UINT32_MAX;
+    w->span_count = 2;
+    uint32_t counts[PTOISA_PIPE_COUNT] = {0}, *streams = w->stream_room;
     for (uint64_t i = 0; i < w->list->insn_count; i++) {
         const pwsp_insn *insn = &w->list->insns[i];
-        if (pwsp_insn_is_mark(insn) || pwsp_waits_is_others(w, insn)) {
-            w->pipes[i] = PTOISA_PIPE_ALL;
-            continue;
+        w->pipes[i] = PTOISA_PIPE_ALL;
+        if (!pwsp_insn_is_mark(insn) && !pwsp_waits_is_others(w, insn)) {
+            PTOWSP_ASSERT(!pwsp_insn_is_sync(insn));
+            w->pipes[i] = (uint8_t)pwsp_insn_pipe(w->list, insn);
+            counts[w->pipes[i]]++;
         }
-        PTOWSP_ASSERT(!pwsp_insn_is_sync(insn));
-        w->pipes[i] = (uint8_t)pwsp_insn_pipe(w->list, insn);
-        counts[w->pipes[i]]++;
     }
     for (int pipe = 0; pipe < PTOISA_PIPE_COUNT; pipe++) {
         w->streams[pipe] = streams;
         streams += counts[pipe];
     }
-    return true;
 }
 
-// Adds the waits of one core.
-static bool pwsp_waits_run(pwsp_list *list, const ptoisa_machine *machine, pwsp_side side,
-                           pwsp_arena *arena, pwsp_list_fault *fault) {
+// Finds the waits of one core; false when memory is out.
+static bool pwsp_waits_run(pwsp_waits *w, pwsp_side side) {
+    bool is_good = true;
+    pwsp_waits_begin(w, side);
+    for (uint32_t i = 0; is_good && i < w->list->insn_count; i++) {
+        if (w->pipes[i] != PTOISA_PIPE_ALL) {
+            is_good = pwsp_waits_insn(w, i);
+        } else if (pwsp_insn_is_mark(&w->list->insns[i])) {
+            is_good = pwsp_waits_mark(w, i);
+        }
+    }
+    if (is_good) {
+        pwsp_waits_drain(w);
+    }
+    return is_good && !w->is_out_of_memory;
+}
+
+PWSP_INTERNAL bool pwsp_list_add_waits(pwsp_list *list, const ptoisa_machine *machine,
+                                       pwsp_list_fault *fault) {
     if (list->insn_count > PWSP_WAITS_INSN_MAX) {
         return pwsp_list_fail(fault, PTOWSP_LIMIT_EXCEEDED, 0,
                               "waits: %" PRIu64 " instructions, more than %u", list->insn_count,
                               PWSP_WAITS_INSN_MAX);
     }
     pwsp_waits w;
-    memset(&w, 0, offsetof(pwsp_waits, tokens));
-    w.list = list;
-    w.arena = arena;
-    w.side = side;
-    bool is_good = pwsp_waits_init(&w, machine);
-    for (uint32_t i = 0; is_good && i < list->insn_count; i++) {
-        if (w.pipes[i] != PTOISA_PIPE_ALL) {
-            is_good = pwsp_waits_insn(&w, i);
-        } else if (pwsp_insn_is_mark(&list->insns[i])) {
-            is_good = pwsp_waits_mark(&w, i);
-        }
-    }
-    if (is_good) {
-        pwsp_waits_drain(&w);
-        size_t size = (2 * ((size_t)list->insn_count + 1) + 1) * sizeof(uint32_t);
-        uint32_t *starts = (uint32_t *)pwsp_arena_alloc(arena, size, 8);
-        is_good = starts && !w.is_out_of_memory && pwsp_waits_rebuild(&w, starts);
-    }
-    pwsp_arena_reset(arena);
+    bool is_good =
+        pwsp_waits_init(&w, list, machine) &&
+        (list->is_mixed ? pwsp_waits_run(&w, PWSP_SIDE_CUBE) && pwsp_waits_run(&w, PWSP_SIDE_VECTOR)
+                        : pwsp_waits_run(&w, PWSP_SIDE_ANY)) &&
+        pwsp_waits_rebuild(&w);
     return is_good || pwsp_list_fail(fault, PTOWSP_OUT_OF_MEMORY, 0, "waits: out of memory");
-}
-
-PWSP_INTERNAL bool pwsp_list_add_waits(pwsp_list *list, const ptoisa_machine *machine,
-                                       pwsp_list_fault *fault) {
-    pwsp_arena arena;
-    pwsp_arena_init(&arena, &list->memory);
-    bool is_good = list->is_mixed
-                       ? pwsp_waits_run(list, machine, PWSP_SIDE_CUBE, &arena, fault) &&
-                             pwsp_waits_run(list, machine, PWSP_SIDE_VECTOR, &arena, fault)
-                       : pwsp_waits_run(list, machine, PWSP_SIDE_ANY, &arena, fault);
-    pwsp_arena_free(&arena);
-    return is_good;
 }

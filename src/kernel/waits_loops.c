@@ -36,13 +36,14 @@
 // Do two instructions touch the same bytes, one of them writing, and in how many iterations again?
 // 0: they do not.
 static uint32_t pwsp_waits_distance(const pwsp_waits *w, uint32_t u, uint32_t x) {
-    pwsp_waits_access of_u[PWSP_WAITS_ACCESS_MAX], of_x[PWSP_WAITS_ACCESS_MAX];
-    uint32_t u_count = pwsp_waits_accesses(w, &w->list->insns[u], of_u);
-    uint32_t x_count = pwsp_waits_accesses(w, &w->list->insns[x], of_x), distance = 0;
-    for (uint32_t a = 0; a < u_count; a++) {
-        for (uint32_t b = 0; b < x_count; b++) {
-            const pwsp_waits_access *p = &of_u[a], *q = &of_x[b];
-            if (p->begin < q->end && q->begin < p->end && (p->is_write || q->is_write)) {
+    pwsp_waits_accesses of_u, of_x;
+    uint32_t distance = 0;
+    pwsp_waits_find_accesses(w, &w->list->insns[u], &of_u);
+    pwsp_waits_find_accesses(w, &w->list->insns[x], &of_x);
+    for (uint32_t a = 0; a < of_u.count; a++) {
+        for (uint32_t b = a < of_u.read_count ? of_x.read_count : 0; b < of_x.count; b++) {
+            const pwsp_waits_place *p = &w->where[of_u.where[a]], *q = &w->where[of_x.where[b]];
+            if (p->begin < q->end && q->begin < p->end) {
                 uint32_t of = p->is_rotating && q->is_rotating ? 2 : 1;
                 distance = distance == 1 ? 1 : of;
             }
@@ -123,6 +124,15 @@ static void pwsp_waits_add_tokens(pwsp_waits *w, uint32_t end) {
     }
 }
 
+// How many ops the other core has got between the mark at `begin` and the one at `end`.
+static uint32_t pwsp_waits_others_ops(const pwsp_waits *w, uint32_t begin, uint32_t end) {
+    uint32_t count = 0;
+    for (uint64_t k = 0; k < w->first_op; k++) {
+        count += w->ops[k].slot > begin && w->ops[k].slot <= end;
+    }
+    return count;
+}
+
 // Is the loop that begins at an instruction one whose iterations may overlap? *out_rotating gets
 // the pipes that fill rotating roots.
 static bool pwsp_waits_overlaps(const pwsp_waits *w, uint32_t i, uint8_t *out_rotating) {
@@ -131,7 +141,8 @@ static bool pwsp_waits_overlaps(const pwsp_waits *w, uint32_t i, uint8_t *out_ro
     for (uint32_t at = i + 1; at < list->insn_count; at++) {
         const pwsp_insn *insn = &list->insns[at];
         if (pwsp_insn_is_mark(insn)) {
-            return insn->op == PWSP_INSN_END && at - i <= PWSP_WAITS_BODY_MAX;
+            return insn->op == PWSP_INSN_END &&
+                   at - i + pwsp_waits_others_ops(w, i, at) <= PWSP_WAITS_BODY_MAX;
         }
         if (pwsp_waits_is_others(w, insn)) {
             continue;

@@ -16,7 +16,7 @@
 #define PWSP_WAITS_ROW 8
 
 typedef struct pwsp_waits_span {
-    uint32_t begin;                  // it ends where the next begins
+    uint32_t begin;                  // it ends where the next begins; UINT32_MAX: there is no next
     uint32_t write;                  // instruction + 1, or 0
     uint32_t reads[PWSP_WAITS_ROW];  // since the write: instruction + 1 of each pipe, or 0
 } pwsp_waits_span;
@@ -28,7 +28,16 @@ typedef struct pwsp_waits_op {
     bool is_early;
     uint8_t op, src, dst, event;
     uint8_t loop;  // with which the event rotates, or 0
+    uint8_t side;  // pwsp_side
 } pwsp_waits_op;
+
+// Where a tile or parameter is: all memories are one behind another, and parameters behind them, of
+// one number each.
+typedef struct pwsp_waits_place {
+    uint32_t begin, end;
+    uint32_t span;  // the one that began there when it was last looked for
+    bool is_rotating;
+} pwsp_waits_place;
 
 // What must come before what in a later iteration, of a pair of pipes: from behind the last of the
 // ones to before the first of the others. Places are in units of half slots: see pwsp_waits_rebuild.
@@ -46,26 +55,28 @@ typedef struct pwsp_waits_pair {
 } pwsp_waits_pair;
 
 typedef struct pwsp_waits {
-    pwsp_list *list;
-    pwsp_arena *arena;  // of all that is in pointers here
+    pwsp_list *list;  // in its arena is all that is in pointers here
     bool is_out_of_memory;
-    bool has_slow_vector;  // A2/A3
-    pwsp_side side;        // whose instructions these are
-    uint32_t memory_base[PTOISA_MEMORY_COUNT + 1];
-    uint8_t *pipes;                        // [insn]
-    uint32_t *ticks;                       // [insn] when it is done
-    uint32_t (*clocks)[PWSP_WAITS_ROW];    // [insn] what its pipe's flags carry behind it
-    uint32_t *places;                      // [insn] which of its stream it is
+    bool has_slow_vector;     // A2/A3
+    pwsp_waits_place *where;  // [tile], and [tile_count + parameter + 1]
+    pwsp_waits_op *ops;       // of both cores
+    uint64_t op_count, op_capacity;
+    uint8_t *pipes;                      // [insn]; PTOISA_PIPE_ALL: a mark, or the other core's
+    uint32_t *ticks;                     // [insn] when it is done
+    uint32_t (*clocks)[PWSP_WAITS_ROW];  // [insn] what its pipe's flags carry behind it
+    uint32_t *places;                    // [insn] which of its stream it is
+    uint32_t *stream_room;
+    pwsp_waits_span *spans;
+    uint64_t span_count, span_capacity;
+    // Of the core in hand.
+    pwsp_side side;
+    uint64_t first_op;
     uint32_t *streams[PTOISA_PIPE_COUNT];  // each pipe's instructions, and how many so far
     uint32_t stream_count[PTOISA_PIPE_COUNT];
     uint32_t tick;
     uint32_t end[PTOISA_PIPE_COUNT];  // each pipe's last tick
     uint32_t known[PTOISA_PIPE_COUNT][PWSP_WAITS_ROW];
     pwsp_waits_pair pairs[PTOISA_PIPE_COUNT][PTOISA_PIPE_COUNT];
-    pwsp_waits_span *spans;
-    uint64_t span_count, span_capacity;
-    pwsp_waits_op *ops;
-    uint64_t op_count, op_capacity;
     uint32_t loop;       // the innermost loop that is open, if it has no other in it
     uint32_t loop_insn;  // where it begins, in instructions and in ops
     uint64_t loop_op;
@@ -74,15 +85,13 @@ typedef struct pwsp_waits {
     pwsp_waits_token tokens[2][PTOISA_PIPE_COUNT][PTOISA_PIPE_COUNT];
 } pwsp_waits;
 
-// One operand of an instruction, as addresses.
-typedef struct pwsp_waits_access {
-    uint32_t begin, end;
-    uint32_t span;  // that begins with it; behind changes of others, one near it
-    bool is_write;
-    bool is_rotating;
-} pwsp_waits_access;
-
 #define PWSP_WAITS_ACCESS_MAX (PWSP_INSN_DST_MAX + PWSP_INSN_SRC_MAX + 3)
+
+// What an instruction reads, then what it writes: indices of `where`.
+typedef struct pwsp_waits_accesses {
+    uint32_t where[PWSP_WAITS_ACCESS_MAX + 1];  // one more than counts
+    uint32_t read_count, count;
+} pwsp_waits_accesses;
 
 // Is global memory what an instruction writes?
 PWSP_INLINE bool pwsp_waits_is_store(const pwsp_insn *insn) {
@@ -106,31 +115,19 @@ PWSP_INLINE void pwsp_waits_raise(uint32_t *PWSP_RESTRICT row, const uint32_t *P
     }
 }
 
-// Makes an array twice as long, in the arena.
-PWSP_INLINE bool pwsp_waits_grow(pwsp_waits *w, void **items, uint64_t *capacity, size_t size) {
-    void *grown = pwsp_arena_alloc(w->arena, (size_t)*capacity * 2 * size, 8);
-    if (!grown) {
-        w->is_out_of_memory = true;
-        return false;
-    }
-    memcpy(grown, *items, (size_t)*capacity * size);
-    *items = grown;
-    *capacity *= 2;
-    return true;
-}
-
 // Has the loop that begins or ends at an instruction none of this core's?
 PWSP_INTERNAL bool pwsp_waits_is_others_loop(const pwsp_waits *w, uint32_t i);
 
-// Lists what an instruction reads and then what it writes. Returns how many there are.
-PWSP_INTERNAL uint32_t pwsp_waits_accesses(const pwsp_waits *w, const pwsp_insn *insn,
-                                           pwsp_waits_access *out);
+// Finds where tiles and parameters are. False when memory is out.
+PWSP_INTERNAL bool pwsp_waits_find_places(pwsp_waits *w, const ptoisa_machine *machine);
 
-// Finds the last instruction of each pipe, + 1, that an operand depends on. False when memory is out.
-PWSP_INTERNAL bool pwsp_waits_find_needs(pwsp_waits *w, pwsp_waits_access *access, uint32_t *needs);
+// Lists what an instruction accesses.
+PWSP_INTERNAL void pwsp_waits_find_accesses(const pwsp_waits *w, const pwsp_insn *insn,
+                                            pwsp_waits_accesses *out);
 
-// Notes what instruction i does to the bytes of an operand whose needs were found. False as above.
-PWSP_INTERNAL bool pwsp_waits_note(pwsp_waits *w, pwsp_waits_access *access, uint32_t i);
+// Finds the last instruction of each pipe, + 1, that instruction i depends on, and notes what i does.
+// False when memory is out.
+PWSP_INTERNAL bool pwsp_waits_find_needs(pwsp_waits *w, uint32_t i, uint32_t *needs);
 
 // -- waits.c --------------------------------------------------------------------------------------
 
