@@ -1,7 +1,7 @@
 // Transient tensors: lifetimes and places on paper, and random programs that give
 // the same results with shared memory as with memory for each tensor.
 
-#include "test.h"
+#include "report_text.h"
 
 #include "../src/exec/run.h"
 
@@ -666,23 +666,13 @@ static void test_every_allocation_refused(void **state) {
 
 // -- text and pictures ----------------------------------------------------------------------------
 
-static bool take(void *user, const void *data, size_t size) {
-    ptowsp_text_buffer *buffer = (ptowsp_text_buffer *)user;
-    if (buffer->length + size >= buffer->size) {
-        return false;
-    }
-    memcpy(buffer->data + buffer->length, data, size);
-    buffer->length += size;
-    buffer->data[buffer->length] = '\0';
-    return true;
-}
-
 static void test_drawn(void **state) {
     (void)state;
     static char text[20000];
     uint64_t out[15];
     ptowsp_text_buffer buffer = {text, sizeof text, 0}, none = {text, 100, 0};
-    ptowsp_output output = {take, &buffer}, failing = {take, &none}, missing = {NULL, NULL};
+    ptowsp_output output = {text_take, &buffer}, failing = {text_take, &none},
+                  missing = {NULL, NULL};
     fixture f;
     pair_make(&f);
     bind_out(&f, out);
