@@ -5692,7 +5692,9 @@ PTOWSP_API const ptowsp_task_record *ptowsp_run_clock_at(const ptowsp_run *run, 
 
 // Writes what identifies a task: "attend request=3 head=1 scale=2". An axis value that is a
 // variable, a symbol, a field of a plan or an element of an array has its name, any other is
-// "axis0" and so on; scalars have the names that their kernel gives them.
+// "axis0" and so on; scalars have the names that their kernel gives them. A task that the run's
+// program does not have, as its node or its number of values is of another one, is "task 7" by its
+// index.
 PTOWSP_API void ptowsp_run_print_task(const ptowsp_run *run, const ptowsp_task_trace *task,
                                       ptowsp_text text);
 

@@ -4,7 +4,7 @@
 // same tile from some task on. Also against the same run with records, which issues tasks one by one, and
 // against executing on lanes, which goes on with tasks that have been kept.
 
-#include "test.h"
+#include "program_fixture.h"
 
 enum {
     LOOPS = 2,
@@ -271,15 +271,12 @@ static void check(const tiles_sample *s, const tiles_result *r, const ptowsp_run
 }
 
 static void check_sample(tiles_sample *s) {
-    ptowsp_context *context;
-    ptowsp_module *m;
-    ptowsp_program *program;
-    ptowsp_run *run;
+    fixture f = {0};
     tiles_result expected;
     const ptowsp_context_desc own = {.threads = PTOWSP_THREADS_OWN, .lane_count = 2};
-    assert_int_equal(ptowsp_context_create(&own, &context), PTOWSP_OK);
-    assert_int_equal(ptowsp_module_create(context, NULL, &m), PTOWSP_OK);
-    build(m, s);
+    assert_int_equal(ptowsp_context_create(&own, &f.context), PTOWSP_OK);
+    assert_int_equal(ptowsp_module_create(f.context, NULL, &f.module), PTOWSP_OK);
+    build(f.module, s);
     const ptowsp_schedule schedule = {.issue = s->is_in_order ? PTOWSP_ISSUE_IN_ORDER
                                                               : PTOWSP_ISSUE_DATAFLOW,
                                       .dispatch = PTOWSP_DISPATCH_ROUND_ROBIN,
@@ -287,13 +284,10 @@ static void check_sample(tiles_sample *s) {
                                       .window = s->window,
                                       .dependencies = PTOWSP_DEPENDENCIES_OVERLAP};
     const ptowsp_program_desc desc = {NULL, &schedule};
-    if (ptowsp_program_create(context, m, &desc, &program) != PTOWSP_OK) {
-        fail_msg("%s", ptowsp_context_error(context).text);
-    }
-    assert_int_equal(ptowsp_run_create(context, program, &run), PTOWSP_OK);
+    program_make(&f, NULL, NULL, &desc);
     static int32_t data[MATRICES * ROWS_MAX * COLS];
     const ptowsp_buffer x = {.data = s->has_data ? data : NULL};
-    assert_int_equal(ptowsp_run_bind_tensor(run, "x", &x), PTOWSP_OK);
+    assert_int_equal(ptowsp_run_bind_tensor(f.run, "x", &x), PTOWSP_OK);
     run_slowly(s, &expected);
     const bool fails = expected.task_count < s->counts[0] + s->counts[1];
     for (uint32_t way = 0; way < (s->has_data && !fails ? 3 : 2); way++) {
@@ -301,14 +295,12 @@ static void check_sample(tiles_sample *s) {
                                                 way < 2 ? PTOWSP_RUN_TIME_ONLY : PTOWSP_RUN_EXECUTE,
                                             .record_tasks = way == 1,
                                             .lane_count = way < 2 ? 1 : 2};
-        assert_int_equal(ptowsp_run_execute(run, &options), fails ? PTOWSP_UNSUPPORTED : PTOWSP_OK);
-        assert_true(!fails || ptowsp_context_error(context).index == s->fail_at);
-        check(s, &expected, run);
+        assert_int_equal(ptowsp_run_execute(f.run, &options),
+                         fails ? PTOWSP_UNSUPPORTED : PTOWSP_OK);
+        assert_true(!fails || ptowsp_context_error(f.context).index == s->fail_at);
+        check(s, &expected, f.run);
     }
-    ptowsp_run_destroy(run);
-    ptowsp_program_destroy(program);
-    ptowsp_module_destroy(m);
-    ptowsp_context_destroy(context);
+    fixture_free(&f);
 }
 
 // -- samples --------------------------------------------------------------------------------------

@@ -23,15 +23,6 @@ static const char sample[] = "module m slots 2\n"
                              "      consume y from c\n"
                              "        task v(y) t = x at (0, 0)\n";
 
-static void compile(fixture *f) {
-    if (ptowsp_module_parse(f->context, sample, sizeof sample - 1, NULL, &f->module, NULL) !=
-            PTOWSP_OK ||
-        ptowsp_program_create(f->context, f->module, NULL, &f->program) != PTOWSP_OK ||
-        ptowsp_run_create(f->context, f->program, &f->run) != PTOWSP_OK) {
-        fail_msg("%s", ptowsp_context_error(f->context).text);
-    }
-}
-
 static void execute(fixture *f) {
     const ptowsp_record_options record = {.level = PTOWSP_RECORD_EDGES};
     const ptowsp_run_options options = {.mode = PTOWSP_RUN_TIME_ONLY};
@@ -68,7 +59,7 @@ static void is_refused(fixture *f, ptowsp_status status, const char *text) {
 static void refused__before_there_is_anything_to_export(void **state) {
     fixture *f = (fixture *)*state;
     all.room = UINT64_MAX;
-    compile(f);
+    program_make(f, sample, NULL, NULL);
     is_refused(f, ptowsp_run_export(f->run, PTOWSP_EXPORT_CSV, NULL, good),
                "export: the run has recorded nothing (ptowsp_run_record)");
     is_refused(f, ptowsp_run_export_transients(f->run, PTOWSP_EXPORT_SVG, NULL, good),
@@ -97,7 +88,7 @@ static void refused__before_there_is_anything_to_export(void **state) {
 static void refused__options_and_formats(void **state) {
     fixture *f = (fixture *)*state;
     all.room = UINT64_MAX;
-    compile(f);
+    program_make(f, sample, NULL, NULL);
     execute(f);
     static const struct {
         ptowsp_export_format format;
@@ -224,7 +215,7 @@ static ptowsp_status export_as(fixture *f, uint32_t format, ptowsp_output output
 static void output__may_fail_after_any_number_of_bytes(void **state) {
     fixture *f = (fixture *)*state;
     ptowsp_transient_sizes sizes;
-    compile(f);
+    program_make(f, sample, NULL, NULL);
     execute(f);
     assert_int_equal(ptowsp_run_size_transients(f->run, &sizes), PTOWSP_OK);
     for (uint32_t format = 0; format <= PTOWSP_EXPORT_DOT + 4; format++) {

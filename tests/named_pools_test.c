@@ -1,7 +1,7 @@
 // Schedules with named pools: lanes, depths, stealing and bounds by hand, beside MIX and links; their
 // text; every refusal. A task of each kernel takes as many cycles as its argument says.
 
-#include "test.h"
+#include "report_text.h"
 
 #define BY_COST ", cycles by a cost function\n"
 #define HEAD                                                                                       \
@@ -285,21 +285,9 @@ static void pools__have_depths_of_their_own(void **state) {
 
 // -- results --------------------------------------------------------------------------------------
 
-static bool take(void *user, const void *data, size_t size) {
-    ptowsp_text_buffer *buffer = (ptowsp_text_buffer *)user;
-    if (buffer->length + size >= buffer->size) {
-        return false;
-    }
-    memcpy(buffer->data + buffer->length, data, size);
-    buffer->length += size;
-    buffer->data[buffer->length] = '\0';
-    return true;
-}
-
 // 13 cycles on 2 lanes, 9 on 1, 6 on 2.
 static void pools__are_in_bounds_reports_and_pictures(void **state) {
     (void)state;
-    static char text[200000];
     static const char *const names[] = {"cores", "dma", "cubes"};
     static const uint32_t lanes[] = {2, 1, 2};
     static const uint64_t work[] = {7, 9, 3};
@@ -321,21 +309,7 @@ static void pools__are_in_bounds_reports_and_pictures(void **state) {
                                  "{\"pool\":\"dma\",\"lanes\":1,\"cycles\":9},"
                                  "{\"pool\":\"cubes\",\"lanes\":2,\"cycles\":3}]",
                                  "cubes work / lanes"};
-    for (int i = 0; i < 3; i++) {
-        ptowsp_text_buffer out = {text, sizeof text, 0};
-        ptowsp_output sink = {take, &out};
-        const ptowsp_report_format format = i == 0   ? PTOWSP_REPORT_TEXT
-                                            : i == 1 ? PTOWSP_REPORT_JSON
-                                                     : PTOWSP_REPORT_HTML;
-        assert_int_equal(ptowsp_run_report(f.run, format, NULL, NULL, 0, sink), PTOWSP_OK);
-        assert_non_null(strstr(text, parts[i]));
-    }
-    ptowsp_text_buffer out = {text, sizeof text, 0};
-    ptowsp_output sink = {take, &out};
-    ptowsp_export_options options;
-    memset(&options, 0, sizeof options);
-    assert_int_equal(ptowsp_run_export(f.run, PTOWSP_EXPORT_SVG, &options, sink), PTOWSP_OK);
-    assert_non_null(strstr(text, "lane 4"));
+    report_has(f.run, parts, "lane 4");
     fixture_end(&f);
 }
 

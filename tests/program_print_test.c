@@ -13,12 +13,7 @@ static void compile(fixture *f, const ptowsp_parse_desc *attached) {
     memset(&schedule, 0, sizeof schedule);
     schedule.ring_sizes[PTOWSP_RING_BYTES] = 1 << 20;
     const ptowsp_program_desc desc = {"main", &schedule};
-    if (ptowsp_module_parse(f->context, text, strlen(text), attached, &f->module, NULL) !=
-            PTOWSP_OK ||
-        ptowsp_program_create(f->context, f->module, &desc, &f->program) != PTOWSP_OK ||
-        ptowsp_run_create(f->context, f->program, &f->run) != PTOWSP_OK) {
-        fail_msg("%s", ptowsp_context_error(f->context).text);
-    }
+    program_make(f, text, attached, &desc);
 }
 
 static void has(const char *part) {

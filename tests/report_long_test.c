@@ -14,11 +14,7 @@ static ptowsp_status execute(fixture *f, uint32_t lanes, bool has_records) {
     schedule.lane_count = lanes;
     const ptowsp_program_desc desc = {NULL, &schedule};
     const ptowsp_run_options options = {.mode = PTOWSP_RUN_TIME_ONLY, .record_tasks = has_records};
-    if (ptowsp_module_parse(f->context, text, strlen(text), NULL, &f->module, NULL) != PTOWSP_OK ||
-        ptowsp_program_create(f->context, f->module, &desc, &f->program) != PTOWSP_OK ||
-        ptowsp_run_create(f->context, f->program, &f->run) != PTOWSP_OK) {
-        fail_msg("%s", ptowsp_context_error(f->context).text);
-    }
+    program_make(f, text, NULL, &desc);
     return ptowsp_run_execute(f->run, &options);
 }
 

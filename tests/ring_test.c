@@ -2,7 +2,7 @@
 // by hand, with its marks, stalls and texts. A task of kernel `work` takes as many cycles as its
 // argument says; `make` writes a tile, `use` reads one, `pass` reads one and writes another.
 
-#include "test.h"
+#include "report_text.h"
 
 // x is bound, p and q are transient, of 4 rows of 64 bytes.
 #define HEAD                                                                                       \
@@ -852,17 +852,6 @@ static void rings__are_in_the_text_of_schedules_and_saved_programs(void **state)
     fixture_end(&f);
 }
 
-static bool take(void *user, const void *data, size_t size) {
-    ptowsp_text_buffer *buffer = (ptowsp_text_buffer *)user;
-    if (buffer->length + size >= buffer->size) {
-        return false;
-    }
-    memcpy(buffer->data + buffer->length, data, size);
-    buffer->length += size;
-    buffer->data[buffer->length] = '\0';
-    return true;
-}
-
 static void rings__are_in_results_reports_and_pictures(void **state) {
     (void)state;
     static char text[200000];
@@ -881,21 +870,7 @@ static void rings__are_in_results_reports_and_pictures(void **state) {
         "  ring bytes  64 at most of 64, stalled for 36 cycles\n",
         "\"rings\":{\"bytes\":{\"size\":64,\"max\":64,\"stall\":36},\"map\":{",
         "<pre>  ring bytes  64 at most of 64"};
-    for (int i = 0; i < 3; i++) {
-        ptowsp_text_buffer out = {text, sizeof text, 0};
-        ptowsp_output sink = {take, &out};
-        const ptowsp_report_format format = i == 0   ? PTOWSP_REPORT_TEXT
-                                            : i == 1 ? PTOWSP_REPORT_JSON
-                                                     : PTOWSP_REPORT_HTML;
-        assert_int_equal(ptowsp_run_report(f.run, format, NULL, NULL, 0, sink), PTOWSP_OK);
-        assert_non_null(strstr(text, parts[i]));
-    }
-    ptowsp_text_buffer out = {text, sizeof text, 0};
-    ptowsp_output sink = {take, &out};
-    ptowsp_export_options options;
-    memset(&options, 0, sizeof options);
-    assert_int_equal(ptowsp_run_export(f.run, PTOWSP_EXPORT_SVG, &options, sink), PTOWSP_OK);
-    assert_non_null(strstr(text, "idle: byte ring"));
+    report_has(f.run, parts, "idle: byte ring");
     fixture_end(&f);
 }
 

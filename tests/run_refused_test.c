@@ -1,41 +1,9 @@
 // What a run refuses that has been asked at the wrong time, or for what is not there: calls while it runs,
 // ranks, what-ifs, the memory of transient tensors.
 
-#include "test.h"
+#include "program_fixture.h"
 
-typedef struct fixture {
-    ptowsp_context *context;
-    ptowsp_module *module;
-    ptowsp_program *program;
-    ptowsp_run *run, *other;
-    uint32_t busy_count;
-} fixture;
-
-static int setup(void **state) {
-    static fixture f;
-    memset(&f, 0, sizeof f);
-    *state = &f;
-    return ptowsp_context_create(NULL, &f.context) != PTOWSP_OK;
-}
-
-static int teardown(void **state) {
-    fixture *f = (fixture *)*state;
-    ptowsp_run_destroy(f->run);
-    ptowsp_run_destroy(f->other);
-    ptowsp_program_destroy(f->program);
-    ptowsp_module_destroy(f->module);
-    ptowsp_context_destroy(f->context);
-    return 0;
-}
-
-static void compile(fixture *f, const char *text, const ptowsp_parse_desc *attached) {
-    if (ptowsp_module_parse(f->context, text, strlen(text), attached, &f->module, NULL) !=
-            PTOWSP_OK ||
-        ptowsp_program_create(f->context, f->module, NULL, &f->program) != PTOWSP_OK ||
-        ptowsp_run_create(f->context, f->program, &f->run) != PTOWSP_OK) {
-        fail_msg("%s", ptowsp_context_error(f->context).text);
-    }
-}
+static uint32_t busy_count;
 
 // Everything that changes the run that calls it, or executes.
 static ptowsp_cycles meddle(const ptowsp_task *task, void *user) {
@@ -63,7 +31,7 @@ static ptowsp_cycles meddle(const ptowsp_task *task, void *user) {
         ptowsp_run_start(f->run, NULL),
     };
     for (uint32_t i = 0; i < sizeof statuses / sizeof statuses[0]; i++) {
-        f->busy_count += statuses[i] == PTOWSP_BUSY;
+        busy_count += statuses[i] == PTOWSP_BUSY;
         if (statuses[i] != PTOWSP_BUSY) {
             print_error("call %u: %s\n", i, ptowsp_status_name(statuses[i]));
         }
@@ -75,16 +43,18 @@ static void refused__all_changes_while_it_runs(void **state) {
     fixture *f = (fixture *)*state;
     const ptowsp_parse_kernel kernel = {.name = "meddle", .fn = meddle, .user = f};
     const ptowsp_parse_desc attached = {&kernel, 1, 0};
-    compile(f, "module m\nkernel meddle(axes 0) vector\nworkload w\n  task meddle()\n", &attached);
+    program_make(f, "module m\nkernel meddle(axes 0) vector\nworkload w\n  task meddle()\n",
+                 &attached, NULL);
     assert_int_equal(ptowsp_run_execute(f->run, NULL), PTOWSP_OK);
-    assert_int_equal(f->busy_count, 15);
+    assert_int_equal(busy_count, 15);
     assert_int_equal(ptowsp_run_result(f->run)->task_count, 1);
 }
 
 static void refused__what_ifs_of_no_kernel(void **state) {
     fixture *f = (fixture *)*state;
-    compile(f, "module m\nkernel k(axes 0) vector, 4 cycles, time only\nworkload w\n  task k()\n",
-            NULL);
+    program_make(f,
+                 "module m\nkernel k(axes 0) vector, 4 cycles, time only\nworkload w\n  task k()\n",
+                 NULL, NULL);
     static const struct { uint32_t kernel, percent; } cases[] = {{0, 50}, {2, 50}, {1, 1001}};
     char text[128];
     for (uint32_t i = 0; i < 3; i++) {
@@ -102,10 +72,10 @@ static void refused__what_ifs_of_no_kernel(void **state) {
 
 static void refused__ranks_that_are_not_there(void **state) {
     fixture *f = (fixture *)*state;
-    compile(f,
-            "module m\nkernel sum(axes 0, inout data i64 ? x ?) link, all_reduce\n"
-            "tensor x i64 [4, 4] global\nworkload w\n  task sum() data = x\n",
-            NULL);
+    program_make(f,
+                 "module m\nkernel sum(axes 0, inout data i64 ? x ?) link, all_reduce\n"
+                 "tensor x i64 [4, 4] global\nworkload w\n  task sum() data = x\n",
+                 NULL, NULL);
     static const struct {
         uint32_t rank, count;
         uint64_t cycles;
@@ -162,7 +132,7 @@ static void refused__time_alone_that_depends_on_transient_data(void **state) {
     fixture *f = (fixture *)*state;
     const ptowsp_parse_kernel kernel = {.name = "put", .fn = put_one};
     const ptowsp_parse_desc attached = {&kernel, 1, 0};
-    compile(f, transient_text, &attached);
+    program_make(f, transient_text, &attached, NULL);
     const ptowsp_run_options options = {.mode = PTOWSP_RUN_TIME_ONLY};
     assert_int_equal(ptowsp_run_execute(f->run, &options), PTOWSP_UNSUPPORTED);
     test_error_is(f->context, PTOWSP_UNSUPPORTED, PTOWSP_NO_INDEX,
@@ -200,7 +170,7 @@ static void refused__memory_that_is_not_there(void **state) {
     const ptowsp_parse_kernel kernels[2] = {{.name = "put", .fn = put_one},
                                             {.name = "use", .fn = put_one}};
     const ptowsp_parse_desc attached = {kernels, 2, 0};
-    compile(f, text, &attached);
+    program_make(f, text, &attached, NULL);
     assert_int_equal(ptowsp_run_bind_transients(f->run, NULL, 1343), PTOWSP_OK);
     assert_int_equal(ptowsp_run_execute(f->run, NULL), PTOWSP_LIMIT_EXCEEDED);
     test_error_is(
@@ -214,14 +184,14 @@ static void refused__memory_that_is_not_there(void **state) {
 
 static void refused__sizes_that_no_memory_has(void **state) {
     fixture *f = (fixture *)*state;
-    compile(f,
-            "module m\naxis n dynamic\n"
-            "tensor a i64 [size(n), 8] global transient\n"
-            "tensor b i64 [size(n), 8] global transient\n"
-            "kernel put(axes 0, out x i64 1 x 8) vector, 1 cycles, time only\n"
-            "kernel use(axes 0, in x i64 1 x 8, in y i64 1 x 8) vector, 1 cycles, time only\n"
-            "workload w\n  task put() x = a\n  task put() x = b\n  task use() x = a y = b\n",
-            NULL);
+    program_make(f,
+                 "module m\naxis n dynamic\n"
+                 "tensor a i64 [size(n), 8] global transient\n"
+                 "tensor b i64 [size(n), 8] global transient\n"
+                 "kernel put(axes 0, out x i64 1 x 8) vector, 1 cycles, time only\n"
+                 "kernel use(axes 0, in x i64 1 x 8, in y i64 1 x 8) vector, 1 cycles, time only\n"
+                 "workload w\n  task put() x = a\n  task put() x = b\n  task use() x = a y = b\n",
+                 NULL, NULL);
     ptowsp_transient_sizes sizes;
     assert_int_equal(ptowsp_run_bind_size(f->run, "n", INT64_C(1) << 54), PTOWSP_OK);
     assert_int_equal(ptowsp_run_size_transients(f->run, &sizes), PTOWSP_OK);
@@ -241,7 +211,7 @@ static void refused__blocks_that_are_not_the_devices(void **state) {
     static _Alignas(64) char own[64];
     ptowsp_device *device;
     void *memory;
-    compile(f, transient_text, &attached);
+    program_make(f, transient_text, &attached, NULL);
     assert_int_equal(ptowsp_device_open(f->context, NULL, &device), PTOWSP_OK);
     assert_int_equal(ptowsp_device_run(device, f->run, NULL), PTOWSP_INVALID_PARAMS);
     test_error_is(f->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,

@@ -32,17 +32,8 @@ static void save__loads_programs_that_run_as_the_reference_says(void **state) {
     const uint64_t seed = test_seed();
     for (unsigned i = 0; i < test_rounds(150); i++) {
         sample *s = sample_make(seed, i);
-        ptowsp_parse_kernel kernels[REF_KERNEL_MAX];
-        char names[REF_KERNEL_MAX][16];
-        memset(kernels, 0, sizeof kernels);
-        for (int k = 0; k < s->program.kernel_count; k++) {
-            snprintf(names[k], sizeof names[k], "k%d", k);
-            kernels[k].name = names[k];
-            kernels[k].fn = ref_kernel_run;
-            kernels[k].cost = ref_kernel_cost;
-            kernels[k].user = &s->module.users[k];
-        }
-        const ptowsp_parse_desc attached = {kernels, (uint32_t)s->program.kernel_count, 0};
+        sample_kernels kernels;
+        const ptowsp_parse_desc attached = sample_attach(s, &kernels);
         for (unsigned j = 0; j < 3; j++) {
             ptowsp_schedule schedule;
             ptowsp_program *program, *loaded;

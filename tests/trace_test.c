@@ -54,6 +54,47 @@ static void trace__tasks_have_their_names_values_and_bytes(void **state) {
     }
 }
 
+// Node and values of the one program's tasks are none of the other's: no kernel of it is named.
+static void trace__task_of_another_program_is_told_by_its_index(void **state) {
+    (void)state;
+    see both[2] = {0};
+    see_make(&both[0], NULL, 2);
+    see_make_pipeline(&both[1]);
+    see_run_tasks(&both[0]);
+    see_run_tasks(&both[1]);
+    for (int from = 0; from < 2; from++) {
+        uint64_t count = ptowsp_run_trace_count(both[from].run), strange = 0;
+        for (uint64_t i = 0; i < count; i++) {
+            char label[2][200], expected[40];
+            ptowsp_task_trace task = ptowsp_run_trace_at(both[from].run, i);
+            for (int by = 0; by < 2; by++) {
+                ptowsp_text_buffer buffer = {label[by], sizeof label[by], 0};
+                ptowsp_run_print_task(both[by].run, &task, ptowsp_text_to_buffer(&buffer));
+            }
+            snprintf(expected, sizeof expected, "task %d", (int)task.index);
+            strange += strcmp(label[1 - from], expected) == 0;
+            assert_string_not_equal(label[from], expected);
+        }
+        assert_true(strange > 0);
+    }
+    // The same node with other numbers of values, and a node beyond all.
+    ptowsp_task_trace task = ptowsp_run_trace_at(both[0].run, 0);
+    ptowsp_task_record record = *task.record;
+    for (int k = 0; k < 3; k++) {
+        char label[200];
+        ptowsp_text_buffer buffer = {label, sizeof label, 0};
+        ptowsp_task_trace other = task;
+        other.record = &record;
+        other.axis_count += k == 0;
+        other.scalar_count += k == 1;
+        record.node = k == 2 ? UINT32_MAX : task.record->node;
+        ptowsp_run_print_task(both[0].run, &other, ptowsp_text_to_buffer(&buffer));
+        assert_string_equal(label, "task 0");
+    }
+    see_free(&both[0]);
+    see_free(&both[1]);
+}
+
 // 3 heads: attend takes 3 (10 + r) + 3 for request r; merge takes 4.
 static void trace__sums_are_those_of_all_tasks(void **state) {
     (void)state;
@@ -295,6 +336,7 @@ static void trace__refuses_what_cannot_be(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(trace__tasks_have_their_names_values_and_bytes),
+        cmocka_unit_test(trace__task_of_another_program_is_told_by_its_index),
         cmocka_unit_test(trace__sums_are_those_of_all_tasks),
         cmocka_unit_test(trace__a_window_and_every_nth_keep_the_same_records),
         cmocka_unit_test(trace__memory_is_for_what_is_kept),

@@ -1,7 +1,7 @@
-// Transient tensors: lifetimes on paper, places against brute force, and random programs that give
+// Transient tensors: lifetimes and places on paper, and random programs that give
 // the same results with shared memory as with memory for each tensor.
 
-#include "test.h"
+#include "report_text.h"
 
 #include "../src/exec/run.h"
 
@@ -308,57 +308,6 @@ static void test_places(void **state) {
     }
     assert_int_equal(ptowsp_run_execute(f.run, NULL), PTOWSP_OK);
     fixture_end(&f);
-}
-
-// -- placement against brute force ----------------------------------------------------------------
-
-static void test_placement_random(void **state) {
-    (void)state;
-    enum { ITEMS = 40, POINTS = 30 };
-    uint64_t random = test_seed();
-    for (int round = 0; TEST_ROUNDS(round, 3000); round++) {
-        pwsp_placed items[ITEMS];
-        pwsp_lifetime lifetimes[3 * ITEMS];
-        bool is_alive[ITEMS][POINTS] = {{false}};
-        uint32_t order[2 * ITEMS], count = (uint32_t)test_random_in(&random, 0, ITEMS), at = 0;
-        uint64_t offsets[ITEMS], alive[POINTS + 1], sum = 0, low = 0, peak = 0;
-        for (uint32_t i = 0; i < count; i++) {
-            items[i].bytes = (uint64_t)test_random_in(&random, 0, 20) * 64;
-            items[i].first_lifetime = at;
-            uint32_t point = (uint32_t)test_random_in(&random, 0, POINTS - 1);
-            for (int j = (int)test_random_in(&random, 0, 3); j > 0 && point < POINTS; j--) {
-                lifetimes[at].first = point;
-                point = (uint32_t)test_random_in(&random, point,
-                                                 point + 6 < POINTS ? point + 6 : POINTS - 1);
-                lifetimes[at++].last = point;
-                for (uint32_t p = lifetimes[at - 1].first; p <= point; p++) {
-                    is_alive[i][p] = true;
-                }
-                point += (uint32_t)test_random_in(&random, 1, 4);
-            }
-            items[i].lifetime_count = at - items[i].first_lifetime;
-            sum += items[i].lifetime_count ? items[i].bytes : 0;
-        }
-        pwsp_placement found =
-            pwsp_placement_find(items, count, lifetimes, POINTS, order, offsets, alive);
-        for (uint32_t p = 0; p < POINTS; p++) {
-            uint64_t bytes = 0;
-            for (uint32_t i = 0; i < count; i++) {
-                bytes += is_alive[i][p] ? items[i].bytes : 0;
-                for (uint32_t j = 0; j < i && is_alive[i][p] && items[i].bytes; j++) {
-                    bool is_apart = items[i].offset >= items[j].offset + items[j].bytes ||
-                                    items[j].offset >= items[i].offset + items[i].bytes;
-                    assert_true(!is_alive[j][p] || !items[j].bytes || is_apart);
-                }
-                if (is_alive[i][p] && items[i].bytes && items[i].offset + items[i].bytes > peak) {
-                    peak = items[i].offset + items[i].bytes;
-                }
-            }
-            low = bytes > low ? bytes : low;
-        }
-        assert_true(found.sum == sum && found.bound == low && found.peak == peak);
-        assert_true(peak >= low && peak <= sum);
-    }
 }
 
 // -- random programs ------------------------------------------------------------------------------
@@ -717,23 +666,13 @@ static void test_every_allocation_refused(void **state) {
 
 // -- text and pictures ----------------------------------------------------------------------------
 
-static bool take(void *user, const void *data, size_t size) {
-    ptowsp_text_buffer *buffer = (ptowsp_text_buffer *)user;
-    if (buffer->length + size >= buffer->size) {
-        return false;
-    }
-    memcpy(buffer->data + buffer->length, data, size);
-    buffer->length += size;
-    buffer->data[buffer->length] = '\0';
-    return true;
-}
-
 static void test_drawn(void **state) {
     (void)state;
     static char text[20000];
     uint64_t out[15];
     ptowsp_text_buffer buffer = {text, sizeof text, 0}, none = {text, 100, 0};
-    ptowsp_output output = {take, &buffer}, failing = {take, &none}, missing = {NULL, NULL};
+    ptowsp_output output = {text_take, &buffer}, failing = {text_take, &none},
+                  missing = {NULL, NULL};
     fixture f;
     pair_make(&f);
     bind_out(&f, out);
@@ -828,7 +767,6 @@ int main(void) {
         cmocka_unit_test(test_lifetimes_in_loops),
         cmocka_unit_test(test_lifetimes_across_calls),
         cmocka_unit_test(test_places),
-        cmocka_unit_test(test_placement_random),
         cmocka_unit_test(test_random_programs),
         cmocka_unit_test(test_cancelled_and_failed_runs),
         cmocka_unit_test(test_blocks_and_limits),

@@ -100,6 +100,25 @@ static inline ptowsp_program_desc sample_desc(const sample *s, ref_module *modul
     return desc;
 }
 
+// Kernels of the program by their names, for what is parsed or loaded.
+typedef struct sample_kernels {
+    ptowsp_parse_kernel kernels[REF_KERNEL_MAX];
+    char names[REF_KERNEL_MAX][16];
+} sample_kernels;
+
+static inline ptowsp_parse_desc sample_attach(sample *s, sample_kernels *out) {
+    memset(out, 0, sizeof *out);
+    for (int k = 0; k < s->program.kernel_count; k++) {
+        snprintf(out->names[k], sizeof out->names[k], "k%d", k);
+        out->kernels[k].name = out->names[k];
+        out->kernels[k].fn = ref_kernel_run;
+        out->kernels[k].cost = ref_kernel_cost;
+        out->kernels[k].user = &s->module.users[k];
+    }
+    const ptowsp_parse_desc desc = {out->kernels, (uint32_t)s->program.kernel_count, 0};
+    return desc;
+}
+
 static inline ptowsp_status sample_compile(sample *s, ref_module *module,
                                            ptowsp_program **out_program) {
     ptowsp_schedule schedule;

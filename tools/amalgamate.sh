@@ -296,7 +296,7 @@ CMakeLists.txt
 Makefile
 aicpu/wsp_core.cpp       aicpu/wsp_core.cpp
 aicore/wsp_aicore.cpp    aicore/wsp_core_main.cpp
-aicore/wsp_kernel.h      aicore/wsp_kernel.h aicore/wsp_dispatch.h
+aicore/wsp_kernel.h      aicore/wsp_target.h aicore/wsp_args.h aicore/wsp_window.h aicore/wsp_product.h aicore/wsp_halves.h aicore/wsp_kernel.h aicore/wsp_dispatch.h
 aicore/wsp_merge.cpp     aicore/wsp_merge.cpp
 aicore/wsp_native.h      aicore/wsp_native.h
 aicpu/wsp_aicpu.cpp      aicore/wsp_worker.cpp aicpu/wsp_clock.cpp aicpu/wsp_scheduler.cpp aicpu/wsp_cores.cpp aicpu/wsp_expand.cpp aicpu/wsp_device_main.cpp

@@ -45,7 +45,7 @@ PWSP_INLINE ptowsp_status pwsp_halt_status(const pwsp_halt *halt) {
 }
 
 // The part of pwsp_halt_is that is rare.
-PWSP_INLINE bool pwsp_halt_look(pwsp_halt *halt) {
+static PWSP_UNUSED PWSP_COLD bool pwsp_halt_look(pwsp_halt *halt) {
     uint32_t word = pwsp_load_relaxed(&halt->word), ends = 0;
     if (pwsp_halt_status(halt) != PTOWSP_OK) {
         return true;

@@ -200,8 +200,12 @@ static bool pwsp_pipes_process_dry(pwsp_pipes *pipes) {
             }
             break;
         case PWSP_EVENT_SLOT_LOAD: pwsp_expander_load(x); break;
-        case PWSP_EVENT_ERROR: return false;
         case PWSP_EVENT_PROCESS_END: return true;
+        case PWSP_EVENT_PIPELINE:  // refused when compiling
+        case PWSP_EVENT_END:       // a RETURN outside all calls, which no process has
+            PTOWSP_ASSERT(0 && "an event that processes do not have");
+            return false;
+        case PWSP_EVENT_ERROR: return false;
         default: break;  // tokens are not moved
         }
     }

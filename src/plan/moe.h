@@ -65,12 +65,13 @@ typedef struct pwsp_moe_units {
 PWSP_INTERNAL ptowsp_status pwsp_moe_configure(const ptowsp_moe_config *config, pwsp_moe_units *u,
                                                ptowsp_plan_info *info);
 
-// Checks the counts and sums up their cost.
-PWSP_INTERNAL ptowsp_status pwsp_moe_counts_sum(pwsp_moe_units *u, ptowsp_plan_info *info);
-
-// Checks that a plan has its arrays.
-PWSP_INTERNAL ptowsp_status pwsp_moe_arrays_check(const ptowsp_moe_plan *plan,
-                                                  ptowsp_plan_info *info);
+// The same with the step: checks configuration and counts, sums up their cost, and checks that the plan
+// has its arrays.
+PWSP_INTERNAL ptowsp_status pwsp_moe_units_start(const ptowsp_moe_config *config,
+                                                 const PTOWSP_GM uint32_t *counts,
+                                                 const PTOWSP_GM uint32_t *offsets,
+                                                 const ptowsp_moe_plan *plan, pwsp_moe_units *u,
+                                                 ptowsp_plan_info *info);
 
 PWSP_INLINE uint32_t pwsp_moe_count_at(const pwsp_moe_units *u, uint32_t batch, uint32_t expert) {
     return u->counts[(size_t)batch * u->expert_count + expert];

@@ -109,15 +109,7 @@ ptowsp_status ptowsp_moe_check(const ptowsp_moe_config *config, const PTOWSP_GM 
                                ptowsp_plan_info *out_info) {
     ptowsp_plan_info spare, *info = pwsp_info_start(out_info, &spare);
     pwsp_moe_units u;
-    ptowsp_status status = pwsp_moe_configure(config, &u, info);
-    if (status == PTOWSP_OK) {
-        u.counts = counts;
-        u.offsets = offsets;
-        status = pwsp_moe_counts_sum(&u, info);
-    }
-    if (status == PTOWSP_OK) {
-        status = pwsp_moe_arrays_check(plan, info);
-    }
+    ptowsp_status status = pwsp_moe_units_start(config, counts, offsets, plan, &u, info);
     if (status == PTOWSP_OK) {
         status = pwsp_moe_numbers_check(&u, plan, info);
     }

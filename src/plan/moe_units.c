@@ -86,7 +86,7 @@ static ptowsp_status pwsp_moe_offsets_check(const pwsp_moe_units *u, ptowsp_plan
     return PTOWSP_OK;
 }
 
-PWSP_INTERNAL ptowsp_status pwsp_moe_counts_sum(pwsp_moe_units *u, ptowsp_plan_info *info) {
+static ptowsp_status pwsp_moe_counts_sum(pwsp_moe_units *u, ptowsp_plan_info *info) {
     if (!u->counts) {
         return pwsp_moe_null(info, 1);
     }
@@ -285,8 +285,7 @@ ptowsp_status ptowsp_moe_unit_bound(const ptowsp_moe_config *config, uint64_t to
     return PTOWSP_OK;
 }
 
-PWSP_INTERNAL ptowsp_status pwsp_moe_arrays_check(const ptowsp_moe_plan *plan,
-                                                  ptowsp_plan_info *info) {
+static ptowsp_status pwsp_moe_arrays_check(const ptowsp_moe_plan *plan, ptowsp_plan_info *info) {
     if (!plan) {
         return pwsp_plan_fail(info, PTOWSP_FAULT_PLAN_NULL, PTOWSP_NO_INDEX, 0, 0);
     }
@@ -296,20 +295,26 @@ PWSP_INTERNAL ptowsp_status pwsp_moe_arrays_check(const ptowsp_moe_plan *plan,
     return plan->unit_begin ? PTOWSP_OK : pwsp_plan_fail(info, PTOWSP_FAULT_PLAN_ARRAY, 1, 0, 0);
 }
 
+PWSP_INTERNAL ptowsp_status pwsp_moe_units_start(const ptowsp_moe_config *config,
+                                                 const PTOWSP_GM uint32_t *counts,
+                                                 const PTOWSP_GM uint32_t *offsets,
+                                                 const ptowsp_moe_plan *plan, pwsp_moe_units *u,
+                                                 ptowsp_plan_info *info) {
+    ptowsp_status status = pwsp_moe_configure(config, u, info);
+    if (status == PTOWSP_OK) {
+        u->counts = counts;
+        u->offsets = offsets;
+        status = pwsp_moe_counts_sum(u, info);
+    }
+    return status == PTOWSP_OK ? pwsp_moe_arrays_check(plan, info) : status;
+}
+
 ptowsp_status ptowsp_moe_generate(const ptowsp_moe_config *config, const PTOWSP_GM uint32_t *counts,
                                   const PTOWSP_GM uint32_t *offsets, ptowsp_moe_plan *plan,
                                   ptowsp_plan_info *out_info) {
     ptowsp_plan_info spare, *info = pwsp_info_start(out_info, &spare);
     pwsp_moe_units u;
-    ptowsp_status status = pwsp_moe_configure(config, &u, info);
-    if (status == PTOWSP_OK) {
-        u.counts = counts;
-        u.offsets = offsets;
-        status = pwsp_moe_counts_sum(&u, info);
-    }
-    if (status == PTOWSP_OK) {
-        status = pwsp_moe_arrays_check(plan, info);
-    }
+    ptowsp_status status = pwsp_moe_units_start(config, counts, offsets, plan, &u, info);
     if (status != PTOWSP_OK) {
         return status;
     }

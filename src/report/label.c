@@ -4,14 +4,20 @@
 
 #include "label.h"
 
-PWSP_INTERNAL const pwsp_task_op *pwsp_label_op(const ptowsp_program *program, uint32_t node) {
-    for (uint32_t i = 0;; i++) {
-        PTOWSP_ASSERT(i < program->ops.count);
+#include <inttypes.h>
+
+PWSP_INTERNAL const pwsp_task_op *pwsp_label_op(const ptowsp_program *program,
+                                                const ptowsp_task_trace *task) {
+    for (uint32_t i = 0; i < program->ops.count; i++) {
         const pwsp_op *op = PWSP_OP_AT(program, i);
-        if (op->kind == PWSP_OP_TASK && op->node == node) {
-            return PWSP_PROGRAM_AT(program, tasks, pwsp_task_op, op->at);
+        if (op->kind == PWSP_OP_TASK && op->node == task->record->node) {
+            const pwsp_task_op *found = PWSP_PROGRAM_AT(program, tasks, pwsp_task_op, op->at);
+            bool is_alike =
+                found->axis_count == task->axis_count && found->scalar_count == task->scalar_count;
+            return is_alike ? found : NULL;
         }
     }
+    return NULL;
 }
 
 static const pwsp_kernel_info *pwsp_label_kernel(const ptowsp_program *program,
@@ -108,8 +114,11 @@ PWSP_INTERNAL size_t pwsp_label_value(const pwsp_label_part *part, uint64_t valu
 void ptowsp_run_print_task(const ptowsp_run *run, const ptowsp_task_trace *task, ptowsp_text text) {
     PTOWSP_ASSERT(run && task && task->record);
     const ptowsp_program *program = run->program;
-    const pwsp_task_op *op = pwsp_label_op(program, task->record->node);
-    PTOWSP_ASSERT(op && "a task that this run has not recorded");
+    const pwsp_task_op *op = pwsp_label_op(program, task);
+    if (!op) {
+        pwsp_text_format(text, "task %" PRIu64, task->index);
+        return;
+    }
     pwsp_text_format(text, "%s", pwsp_label_kernel(program, op)->name);
     for (uint32_t i = 0; i < task->axis_count + task->scalar_count; i++) {
         pwsp_label_part part;

@@ -402,7 +402,7 @@ static void pwsp_pipelines_account(pwsp_pipelines *pipelines) {
         sum->pending_count = pwsp_channel_pending(channel);
         PTOWSP_ASSERT(channel->received <= channel->sent);
         PTOWSP_ASSERT(sum->pending_count <= channel->depth);
-        sum->token_count += channel->sent;
+        sum->token_count = pwsp_sum_u64(sum->token_count, channel->sent);
         sum->pending_max = pwsp_max_u64(sum->pending_max, pwsp_channel_high(channel));
         sum->full_cycles = pwsp_sum_u64(sum->full_cycles, channel->full);
         sum->empty_cycles = pwsp_sum_u64(sum->empty_cycles, channel->empty);

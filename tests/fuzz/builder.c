@@ -13,17 +13,8 @@ static void run_saved(sample *s, const outcome *first) {
     ptowsp_schedule schedule;
     ptowsp_program *loaded = NULL;
     ptowsp_run *run = NULL;
-    ptowsp_parse_kernel kernels[REF_KERNEL_MAX];
-    char names[REF_KERNEL_MAX][16];
-    memset(kernels, 0, sizeof kernels);
-    for (int k = 0; k < s->program.kernel_count; k++) {
-        snprintf(names[k], sizeof names[k], "k%d", k);
-        kernels[k].name = names[k];
-        kernels[k].fn = ref_kernel_run;
-        kernels[k].cost = ref_kernel_cost;
-        kernels[k].user = &s->module.users[k];
-    }
-    const ptowsp_parse_desc attached = {kernels, (uint32_t)s->program.kernel_count, 0};
+    sample_kernels kernels;
+    const ptowsp_parse_desc attached = sample_attach(s, &kernels);
     const ptowsp_program_desc desc = sample_desc(s, &s->module, &schedule);
     ptowsp_text_buffer buffer = {saved, SAVED_MAX, 0};
     REQUIRE(ptowsp_program_save(s->context, s->module.module, &desc,
