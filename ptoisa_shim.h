@@ -494,6 +494,11 @@ PTOISA_INLINE bool ptoisa_has_avx512(void) {
 PTOISA_INLINE bool ptoisa_has_vnni(void) {
     return __builtin_cpu_supports("avx512vnni");
 }
+
+// Besides both: products of bf16, two at a time.
+PTOISA_INLINE bool ptoisa_has_bf16(void) {
+    return __builtin_cpu_supports("avx512bf16");
+}
 #else
 PTOISA_INLINE bool ptoisa_has_avx2(void) {
     return false;
@@ -6534,7 +6539,7 @@ PTOISA_DEFINE_EXPAND(expdif, EXPDIF, PTOISA_SET_MAP_FLOAT)  // exp(full - line)
 // A maximum that is NaN where an element is takes three operations where one does not ask. With
 // AVX-512, rows are hoped to have no NaN, and a group that has one is done again.
 //
-// 64 x 128 f32 with AVX-512: sums take 1.07 times as long as loads and additions alone, maxima 1.32.
+// 64 x 128 f32 with AVX-512: sums take 1.07 times as long as loads and additions alone, maxima 1.25.
 
 #ifndef PTOISA_FOLD_H
 #define PTOISA_FOLD_H
@@ -7339,6 +7344,13 @@ PTOISA_FN void ptoisa_tcolargmin(ptoisa_core *core, const ptoisa_tile *d, const 
 // Bytes are multiplied where one side is unsigned, so bytes of B have 128 added (their top bit is
 // turned), and the sums of a row begin at -128 times the sum of A's row: sums wrap, so that is exact.
 //
+// Where a processor multiplies bf16, a unit is two of them, the first in the upper half: that half is
+// multiplied and added first, rounded, and then the lower one. So the instruction gives the bits of
+// two multiply-adds but for subnormal numbers, which it takes and gives as 0. Panels say how small and
+// how great their numbers are. Of numbers 2^e at least, products and sums are multiples of 2^-126 or
+// more while the exponents of both sides add up to -112; then nothing is subnormal. Panels that may
+// have such sums are multiplied by two multiply-adds. Only whole blocks are multiplied like that.
+//
 // A block is at most 16 rows x 32 columns of C over one range of k. It keeps its sums in registers,
 // and adds products in the order of k, each by a fused multiply-add; so an element's value depends
 // neither on the processor nor on where the element is in its tile.
@@ -7376,8 +7388,23 @@ typedef enum ptoisa_mm_kind {
     PTOISA_MM_F16,
     PTOISA_MM_BF16,
     PTOISA_MM_PAIRS,  // of i8, as i16
-    PTOISA_MM_QUADS   // of i8
+    PTOISA_MM_QUADS,  // of i8
+    PTOISA_MM_DOTS,   // of bf16, two
+    PTOISA_MM_TWICE   // the same panels, by multiply-adds; of blocks only
 } ptoisa_mm_kind;
+
+// Of the magnitudes of a panel's bf16: the least that is not 0, and the greatest, as bits.
+typedef struct ptoisa_mm_span {
+    uint32_t least, greatest;
+} ptoisa_mm_span;
+
+// Does no product or sum of two panels overflow or become subnormal, as far as exponents tell?
+PTOISA_INLINE bool ptoisa_mm_is_normal(ptoisa_mm_span a, ptoisa_mm_span b) {
+    const uint32_t low = (a.least >> 7) + (b.least >> 7);
+    const uint32_t high = (a.greatest >> 7) + (b.greatest >> 7);
+    return a.least >> 7 > 0 && b.least >> 7 > 0 && a.greatest >> 7 < 255 && b.greatest >> 7 < 255 &&
+           low >= 2 * 127 - 112 && high <= 2 * 127 + 126;
+}
 
 // The code for one processor. Packing takes elements [k, k + k_count) of rows [row, row + rows) of
 // A, at most 16, or of columns [col, col + cols) of B, at most 32; k and row begin at a box. Rows of
@@ -7390,29 +7417,22 @@ typedef struct ptoisa_mm_code {
     void (*block)(const ptoisa_mm_block *block, ptoisa_mm_kind kind);
     // Bases of 16 rows of a panel of A, of k_count bytes; NULL: bytes are multiplied in pairs.
     void (*base)(uint32_t *base, const float *a, uint64_t a_step, uint32_t k_count);
+    // Of a panel of bf16, of whole boxes; NULL: bf16 is widened.
+    ptoisa_mm_span (*span)(const float *panel, uint32_t units);
 } ptoisa_mm_code;
-
-PTOISA_INLINE ptoisa_mm_kind ptoisa_mm_kind_of(const ptoisa_mm_code *code, const ptoisa_tile *a) {
-    switch ((ptoisa_dtype)a->dtype) {
-    case PTOISA_F32: return PTOISA_MM_F32;
-    case PTOISA_F16: return PTOISA_MM_F16;
-    case PTOISA_BF16: return PTOISA_MM_BF16;
-    default: return code->base ? PTOISA_MM_QUADS : PTOISA_MM_PAIRS;
-    }
-}
 
 PTOISA_INLINE bool ptoisa_mm_is_int(ptoisa_mm_kind kind) {
     return kind == PTOISA_MM_PAIRS || kind == PTOISA_MM_QUADS;
 }
 
-// Are units words of the tile? Of other types 32 bytes of a tile become 16 units.
+// Are units words of the tile, if perhaps turned? Of other types 32 bytes of a tile become 16 units.
 PTOISA_INLINE bool ptoisa_mm_is_whole(ptoisa_mm_kind kind) {
-    return kind == PTOISA_MM_F32 || kind == PTOISA_MM_QUADS;
+    return kind == PTOISA_MM_F32 || kind == PTOISA_MM_QUADS || kind == PTOISA_MM_DOTS;
 }
 
 // Elements of a unit.
 PTOISA_INLINE uint32_t ptoisa_mm_width(ptoisa_mm_kind kind) {
-    return kind == PTOISA_MM_QUADS ? 4 : kind == PTOISA_MM_PAIRS ? 2 : 1;
+    return kind == PTOISA_MM_QUADS ? 4 : kind == PTOISA_MM_PAIRS || kind == PTOISA_MM_DOTS ? 2 : 1;
 }
 
 // Units of a row of a panel of A of k elements: whole boxes, in pairs where 32 bytes become two.
@@ -7430,6 +7450,8 @@ PTOISA_INLINE uint32_t ptoisa_mm_padded(ptoisa_mm_kind kind, uint32_t k) {
     case PTOISA_MM_BF16: function(__VA_ARGS__, PTOISA_MM_BF16); return;                            \
     case PTOISA_MM_PAIRS: function(__VA_ARGS__, PTOISA_MM_PAIRS); return;                          \
     case PTOISA_MM_QUADS: function(__VA_ARGS__, PTOISA_MM_QUADS); return;                          \
+    case PTOISA_MM_TWICE:                                                                          \
+    case PTOISA_MM_DOTS: function(__VA_ARGS__, PTOISA_MM_DOTS); return;                            \
     }
 
 // Do 32 bytes of the tile's data hold neighbours in a row (A, or a row-major B), in whole?
@@ -7446,6 +7468,19 @@ PTOISA_INLINE bool ptoisa_mm_has_row_chunks(const ptoisa_tile *tile) {
 PTOISA_INLINE bool ptoisa_mm_is_zn(const ptoisa_tile *tile) {
     return tile->layout == PTOISA_ZN &&
            ptoisa_box_rows(tile) == 32 / ptoisa_dtype_size((ptoisa_dtype)tile->dtype);
+}
+
+PTOISA_INLINE ptoisa_mm_kind ptoisa_mm_kind_of(const ptoisa_mm_code *code, const ptoisa_tile *a,
+                                               const ptoisa_tile *b) {
+    const bool is_whole = a->valid_rows % PTOISA_MM_ROWS == 0 && a->valid_cols % 16 == 0 &&
+                          b->valid_cols % PTOISA_MM_COLS == 0 && ptoisa_mm_has_row_chunks(a) &&
+                          ptoisa_mm_is_zn(b);
+    switch ((ptoisa_dtype)a->dtype) {
+    case PTOISA_F32: return PTOISA_MM_F32;
+    case PTOISA_F16: return PTOISA_MM_F16;
+    case PTOISA_BF16: return code->span && is_whole ? PTOISA_MM_DOTS : PTOISA_MM_BF16;
+    default: return code->base ? PTOISA_MM_QUADS : PTOISA_MM_PAIRS;
+    }
 }
 
 // Makes 0 what is beyond k_count in the last unit of a panel of B.
@@ -7628,7 +7663,7 @@ PTOISA_FN void ptoisa_mm_block_portable(const ptoisa_mm_block *t, ptoisa_mm_kind
 
 PTOISA_INLINE ptoisa_mm_code ptoisa_mm_portable(void) {
     ptoisa_mm_code code = {ptoisa_mm_pack_a_any, ptoisa_mm_pack_b_any, ptoisa_mm_block_portable,
-                           NULL};
+                           NULL, NULL};
     return code;
 }
 
@@ -7846,7 +7881,7 @@ PTOISA_FN void ptoisa_mm_block_neon(const ptoisa_mm_block *t, ptoisa_mm_kind kin
 }
 
 PTOISA_INLINE ptoisa_mm_code ptoisa_mm_neon(void) {
-    ptoisa_mm_code code = {ptoisa_mm_pack_a_neon, ptoisa_mm_pack_b_neon, ptoisa_mm_block_neon,
+    ptoisa_mm_code code = {ptoisa_mm_pack_a_neon, ptoisa_mm_pack_b_neon, ptoisa_mm_block_neon, NULL,
                            NULL};
     return code;
 }
@@ -7878,6 +7913,13 @@ PTOISA_INLINE ptoisa_mm_code ptoisa_mm_neon(void) {
 
 // -- packing --------------------------------------------------------------------------------------
 
+// Puts the first bf16 of each word into its upper half.
+PTOISA_AVX2 PTOISA_ALWAYS __m256i ptoisa_mm_turn_words(__m256i x) {
+    return _mm256_shuffle_epi8(x, _mm256_setr_epi8(2, 3, 0, 1, 6, 7, 4, 5, 10, 11, 8, 9, 14, 15, 12,
+                                                   13, 2, 3, 0, 1, 6, 7, 4, 5, 10, 11, 8, 9, 14, 15,
+                                                   12, 13));
+}
+
 // Widens 32 bytes of a row to 8 units (words) at low, or to 16, the upper 8 at high.
 PTOISA_AVX2 PTOISA_ALWAYS void ptoisa_mm_widen(float *low, float *high, const uint8_t *from,
                                                ptoisa_mm_kind kind) {
@@ -7893,6 +7935,8 @@ PTOISA_AVX2 PTOISA_ALWAYS void ptoisa_mm_widen(float *low, float *high, const ui
     } else if (kind == PTOISA_MM_PAIRS) {
         l = _mm256_cvtepi8_epi16(x0);
         h = _mm256_cvtepi8_epi16(x1);
+    } else if (kind == PTOISA_MM_DOTS) {
+        l = ptoisa_mm_turn_words(l);
     }
     _mm256_storeu_si256((__m256i *)(void *)low, l);
     if (!ptoisa_mm_is_whole(kind)) {
@@ -7963,6 +8007,8 @@ PTOISA_AVX2 PTOISA_ALWAYS void ptoisa_mm_split(float *to, __m256 word, ptoisa_mm
         high = _mm256_srai_epi16(_mm256_shuffle_epi8(x, at23), 8);
     } else if (kind == PTOISA_MM_QUADS) {
         low = _mm256_xor_si256(x, _mm256_set1_epi8(-128));
+    } else if (kind == PTOISA_MM_DOTS) {
+        low = ptoisa_mm_turn_words(x);
     }
     _mm256_storeu_si256((__m256i *)(void *)to, low);
     if (!ptoisa_mm_is_whole(kind)) {
@@ -8062,11 +8108,30 @@ PTOISA_AVX2 PTOISA_FN void ptoisa_mm_pack_b_x86(float *to, const ptoisa_tile *b,
 #define PTOISA_MM_QUADS_AVX512(sum, x, y)                                                          \
     __asm__("vpdpbusd {%1, %2, %0|%0, %2, %1}" : "+v"(sum) : "v"(x), "v"(y))
 
+// Adds the products of two bf16 of x and y, those of upper halves first, rounding after each.
+#define PTOISA_MM_DOTS_AVX512(sum, x, y)                                                           \
+    __asm__("vdpbf16ps {%1, %2, %0|%0, %2, %1}" : "+v"(sum) : "v"(x), "v"(y))
+
+// The same by two multiply-adds.
+PTOISA_AVX512 PTOISA_ALWAYS void ptoisa_mm_twice_avx512(__m512 *sum, __m512 x, __m512 y) {
+    const __m512i upper = _mm512_set1_epi32((int)0xffff0000);
+    const __m512i a = _mm512_castps_si512(x), b = _mm512_castps_si512(y);
+    *sum = _mm512_fmadd_ps(_mm512_castsi512_ps(_mm512_and_si512(a, upper)),
+                           _mm512_castsi512_ps(_mm512_and_si512(b, upper)), *sum);
+    *sum =
+        _mm512_fmadd_ps(_mm512_castsi512_ps(_mm512_maskz_slli_epi32(PTOISA_ALL_16, a, 16)),
+                        _mm512_castsi512_ps(_mm512_maskz_slli_epi32(PTOISA_ALL_16, b, 16)), *sum);
+}
+
 // sum += x * y, in 16 lanes.
 PTOISA_AVX512 PTOISA_ALWAYS void ptoisa_mm_step_avx512(__m512 *sum, __m512 x, __m512 y,
                                                        const ptoisa_mm_kind kind) {
     if (kind == PTOISA_MM_QUADS) {
         PTOISA_MM_QUADS_AVX512(*sum, x, y);
+    } else if (kind == PTOISA_MM_DOTS) {
+        PTOISA_MM_DOTS_AVX512(*sum, x, y);
+    } else if (kind == PTOISA_MM_TWICE) {
+        ptoisa_mm_twice_avx512(sum, x, y);
     } else if (kind == PTOISA_MM_PAIRS) {
         const __m512i products = _mm512_madd_epi16(_mm512_castps_si512(x), _mm512_castps_si512(y));
         *sum = _mm512_castsi512_ps(_mm512_add_epi32(_mm512_castps_si512(*sum), products));
@@ -8178,8 +8243,25 @@ PTOISA_AVX512 PTOISA_FN void ptoisa_mm_quads_whole_avx512(const ptoisa_mm_block 
     ptoisa_mm_sum_avx512(t, 12, 4, 2, PTOISA_MM_QUADS);
 }
 
+// Blocks of bf16, which are whole.
+PTOISA_AVX512 PTOISA_FN void ptoisa_mm_dots_avx512(const ptoisa_mm_block *t) {
+    for (uint32_t row = 0; row < PTOISA_MM_ROWS; row += 8) {
+        ptoisa_mm_sum_avx512(t, row, 8, 2, PTOISA_MM_DOTS);
+    }
+}
+
+PTOISA_AVX512 PTOISA_FN void ptoisa_mm_dots_twice_avx512(const ptoisa_mm_block *t) {
+    for (uint32_t row = 0; row < PTOISA_MM_ROWS; row += 8) {
+        ptoisa_mm_sum_avx512(t, row, 8, 2, PTOISA_MM_TWICE);
+    }
+}
+
 PTOISA_FN void ptoisa_mm_block_avx512(const ptoisa_mm_block *t, ptoisa_mm_kind kind) {
     const bool is_wide = t->cols > 16;
+    if (kind == PTOISA_MM_DOTS || kind == PTOISA_MM_TWICE) {
+        kind == PTOISA_MM_DOTS ? ptoisa_mm_dots_avx512(t) : ptoisa_mm_dots_twice_avx512(t);
+        return;
+    }
     if (kind == PTOISA_MM_QUADS && is_wide && t->rows == PTOISA_MM_ROWS) {
         ptoisa_mm_quads_whole_avx512(t);
     } else if (kind == PTOISA_MM_QUADS) {
@@ -8230,6 +8312,31 @@ PTOISA_AVX512 PTOISA_FN void ptoisa_mm_base_vnni(uint32_t *base, const float *a,
     _mm512_storeu_si512(
         base, _mm512_maskz_permutexvar_epi32(PTOISA_ALL_16, order,
                                              _mm512_sub_epi32(_mm512_setzero_si512(), all)));
+}
+
+// The span of a panel of bf16, of whole boxes.
+PTOISA_AVX512 PTOISA_FN ptoisa_mm_span ptoisa_mm_span_avx512(const float *panel, uint32_t units) {
+    const __m512i magnitude = _mm512_set1_epi16(0x7fff), one = _mm512_set1_epi16(1);
+    __m512i least = _mm512_set1_epi16(-1), greatest = _mm512_setzero_si512();
+    for (uint32_t i = 0; i < units; i += 16) {
+        const __m512i x = _mm512_and_si512(_mm512_loadu_si512(panel + i), magnitude);
+        least = _mm512_min_epu16(least, _mm512_sub_epi16(x, one));  // 0 becomes the greatest
+        greatest = _mm512_max_epu16(greatest, x);
+    }
+    const __m512i inverse = _mm512_xor_si512(greatest, _mm512_set1_epi16(-1));
+    const __m256i low = _mm256_min_epu16(_mm512_maskz_extracti64x4_epi64(PTOISA_ALL_8, least, 0),
+                                         _mm512_maskz_extracti64x4_epi64(PTOISA_ALL_8, least, 1));
+    const __m256i high =
+        _mm256_min_epu16(_mm512_maskz_extracti64x4_epi64(PTOISA_ALL_8, inverse, 0),
+                         _mm512_maskz_extracti64x4_epi64(PTOISA_ALL_8, inverse, 1));
+    const __m128i lows =
+        _mm_min_epu16(_mm256_castsi256_si128(low), _mm256_extracti128_si256(low, 1));
+    const __m128i highs =
+        _mm_min_epu16(_mm256_castsi256_si128(high), _mm256_extracti128_si256(high, 1));
+    const ptoisa_mm_span span = {((uint32_t)_mm_cvtsi128_si32(_mm_minpos_epu16(lows)) & 0xffff) + 1,
+                                 ((uint32_t)_mm_cvtsi128_si32(_mm_minpos_epu16(highs)) & 0xffff) ^
+                                     0xffff};
+    return span;
 }
 
 // -- AVX2 -----------------------------------------------------------------------------------------
@@ -8356,20 +8463,27 @@ PTOISA_FN void ptoisa_mm_block_avx2(const ptoisa_mm_block *t, ptoisa_mm_kind kin
     ptoisa_mm_is_int(kind) ? ptoisa_mm_int_avx2(t) : ptoisa_mm_f32_avx2(t);
 }
 
+PTOISA_INLINE ptoisa_mm_code ptoisa_mm_bf16(void) {
+    ptoisa_mm_code code = {ptoisa_mm_pack_a_x86, ptoisa_mm_pack_b_x86, ptoisa_mm_block_avx512,
+                           ptoisa_mm_base_vnni, ptoisa_mm_span_avx512};
+    return code;
+}
+
 PTOISA_INLINE ptoisa_mm_code ptoisa_mm_vnni(void) {
     ptoisa_mm_code code = {ptoisa_mm_pack_a_x86, ptoisa_mm_pack_b_x86, ptoisa_mm_block_avx512,
-                           ptoisa_mm_base_vnni};
+                           ptoisa_mm_base_vnni, NULL};
     return code;
 }
 
 PTOISA_INLINE ptoisa_mm_code ptoisa_mm_avx512(void) {
-    ptoisa_mm_code code = {ptoisa_mm_pack_a_x86, ptoisa_mm_pack_b_x86, ptoisa_mm_block_avx512,
+    ptoisa_mm_code code = {ptoisa_mm_pack_a_x86, ptoisa_mm_pack_b_x86, ptoisa_mm_block_avx512, NULL,
                            NULL};
     return code;
 }
 
 PTOISA_INLINE ptoisa_mm_code ptoisa_mm_avx2(void) {
-    ptoisa_mm_code code = {ptoisa_mm_pack_a_x86, ptoisa_mm_pack_b_x86, ptoisa_mm_block_avx2, NULL};
+    ptoisa_mm_code code = {ptoisa_mm_pack_a_x86, ptoisa_mm_pack_b_x86, ptoisa_mm_block_avx2, NULL,
+                           NULL};
     return code;
 }
 
@@ -8413,6 +8527,7 @@ typedef struct ptoisa_mm_buffers {
     float out[PTOISA_MM_ROWS * PTOISA_MM_COLS];  // a block of C in a layout of its own
     float add[PTOISA_MM_ROWS * PTOISA_MM_COLS];
     uint32_t base[PTOISA_MM_A_ROWS];
+    ptoisa_mm_span span[PTOISA_MM_A_ROWS / PTOISA_MM_ROWS];
 } ptoisa_mm_buffers;
 
 // What one instruction is to do: c = a * b + add. add NULL: nothing; is_bias: one row for all; else
@@ -8425,8 +8540,11 @@ typedef struct ptoisa_mm_task {
 // The fastest code for this processor.
 PTOISA_INLINE ptoisa_mm_code ptoisa_mm_best(void) {
 #if PTOISA_X86
+    if (ptoisa_has_avx512() && ptoisa_has_vnni()) {
+        return ptoisa_has_bf16() ? ptoisa_mm_bf16() : ptoisa_mm_vnni();
+    }
     if (ptoisa_has_avx512()) {
-        return ptoisa_has_vnni() ? ptoisa_mm_vnni() : ptoisa_mm_avx512();
+        return ptoisa_mm_avx512();
     }
     if (ptoisa_has_avx2()) {
         return ptoisa_mm_avx2();
@@ -8460,13 +8578,12 @@ PTOISA_FN void ptoisa_mm_copy(const ptoisa_tile *tile, float *rows_of_32, const 
     }
 }
 
-// Computes one block, of which a, a_step, b, rows, cols, k and start are set. is_last: of the parts
+// Computes one block, of which a, a_step, b, rows, cols, k and start are set, and base if there is one. is_last: of the parts
 // of k. Otherwise sums go to part.
 PTOISA_FN void ptoisa_mm_one(const ptoisa_mm_code *code, ptoisa_mm_buffers *buffers,
-                             ptoisa_mm_block *t, const ptoisa_mm_task *task, uint32_t row,
-                             uint32_t col, float *part, bool is_last) {
+                             ptoisa_mm_block *t, const ptoisa_mm_task *task, ptoisa_mm_kind kind,
+                             uint32_t row, uint32_t col, float *part, bool is_last) {
     const ptoisa_tile *c = task->c, *add = task->add;
-    const ptoisa_mm_kind kind = ptoisa_mm_kind_of(code, task->a);
     t->add = NULL;
     if (!is_last) {
         t->out = part;
@@ -8526,11 +8643,12 @@ PTOISA_FN void ptoisa_mm_run(const ptoisa_mm_code *code, const ptoisa_mm_task *t
     ptoisa_mm_buffers buffers;
     ptoisa_mm_block t;
     const uint32_t m = a->valid_rows, k = a->valid_cols, n = b->valid_cols;
-    const ptoisa_mm_kind kind = ptoisa_mm_kind_of(code, a);
+    const ptoisa_mm_kind kind = ptoisa_mm_kind_of(code, a, b);
     const uint32_t width = ptoisa_mm_width(kind), k_part = PTOISA_MM_UNITS * width;
-    const bool is_in_place =
-        ptoisa_mm_is_whole(kind) && a->layout != PTOISA_ROW_MAJOR && ptoisa_mm_has_row_chunks(a);
+    const bool is_in_place = ptoisa_mm_is_whole(kind) && kind != PTOISA_MM_DOTS &&
+                             a->layout != PTOISA_ROW_MAJOR && ptoisa_mm_has_row_chunks(a);
     const bool is_cut = k > k_part;
+    bool is_normal = true;  // of DOTS: all parts of sums so far, or this block's
     uint32_t m_part = PTOISA_MM_A_UNITS / ptoisa_mm_padded(kind, is_cut ? k_part : k) / 16 * 16;
     m_part = is_in_place && !is_cut ? m : m_part;
     m_part = ptoisa_least(m_part, PTOISA_MM_A_ROWS);
@@ -8544,6 +8662,10 @@ PTOISA_FN void ptoisa_mm_run(const ptoisa_mm_code *code, const ptoisa_mm_task *t
                 const bool is_new = col == 0 || is_cut;
                 code->pack_b(buffers.b, b, kind, col, t.cols, k0, k_count);
                 ptoisa_mm_clear_rest(buffers.b, kind, k_count);
+                ptoisa_mm_span span_b = {0, 0};
+                if (kind == PTOISA_MM_DOTS) {
+                    span_b = code->span(buffers.b, k_count / width * PTOISA_MM_COLS);
+                }
                 const ptoisa_mm_panel panel =
                     ptoisa_mm_panel_of(a, is_in_place, buffers.a, padded, row0, k0);
                 t.b = buffers.b;
@@ -8562,7 +8684,14 @@ PTOISA_FN void ptoisa_mm_run(const ptoisa_mm_code *code, const ptoisa_mm_task *t
                     if (kind == PTOISA_MM_QUADS && is_new) {
                         code->base(buffers.base + r, t.a, t.a_step, k_count);
                     }
-                    ptoisa_mm_one(code, &buffers, &t, task, row0 + r, col, part, k0 + k_count == k);
+                    if (kind == PTOISA_MM_DOTS && is_new) {
+                        buffers.span[r / 16] = code->span(t.a, padded * 16);
+                    }
+                    is_normal =
+                        (is_normal || !is_cut) && ptoisa_mm_is_normal(buffers.span[r / 16], span_b);
+                    ptoisa_mm_one(code, &buffers, &t, task,
+                                  kind == PTOISA_MM_DOTS && !is_normal ? PTOISA_MM_TWICE : kind,
+                                  row0 + r, col, part, k0 + k_count == k);
                 }
             }
         }
