@@ -494,6 +494,11 @@ PTOISA_INLINE bool ptoisa_has_avx512(void) {
 PTOISA_INLINE bool ptoisa_has_vnni(void) {
     return __builtin_cpu_supports("avx512vnni");
 }
+
+// Besides both: products of bf16, two at a time.
+PTOISA_INLINE bool ptoisa_has_bf16(void) {
+    return __builtin_cpu_supports("avx512bf16");
+}
 #else
 PTOISA_INLINE bool ptoisa_has_avx2(void) {
     return false;
@@ -6534,7 +6539,7 @@ PTOISA_DEFINE_EXPAND(expdif, EXPDIF, PTOISA_SET_MAP_FLOAT)  // exp(full - line)
 // A maximum that is NaN where an element is takes three operations where one does not ask. With
 // AVX-512, rows are hoped to have no NaN, and a group that has one is done again.
 //
-// 64 x 128 f32 with AVX-512: sums take 1.07 times as long as loads and additions alone, maxima 1.32.
+// 64 x 128 f32 with AVX-512: sums take 1.07 times as long as loads and additions alone, maxima 1.25.
 
 #ifndef PTOISA_FOLD_H
 #define PTOISA_FOLD_H
@@ -6649,7 +6654,26 @@ PTOISA_DEFINE_FOLD_NEON(min)
     ((void)(n), *(results) = ptoisa_fold_##operation##_neon((lanes)[0]))
 #endif
 
-// -- rows of a group ------------------------------------------------------------------------------
+// -- lanes of rows side by side -------------------------------------------------------------------
+
+// As add, rounded once. Zen 4 adds where it shuffles and finds maxima, and multiplies elsewhere: by
+// multiply-adds sums of rows take 0.92 of the time.
+#if PTOISA_X86
+PTOISA_AVX2_OP(plus, (__m256 a, __m256 b), ptoisa_fma_avx2(a, ptoisa_all_avx2(1.0f), b))
+PTOISA_AVX512_OP(plus, (__m512 a, __m512 b), ptoisa_fma_avx512(a, ptoisa_all_avx512(1.0f), b))
+#endif
+#if PTOISA_NEON
+PTOISA_NEON_OP(plus, (float32x4_t a, float32x4_t b), ptoisa_add_neon(a, b))
+#endif
+PTOISA_C_OP(plus, (float a, float b), ptoisa_add_c(a, b))
+
+// Rows that are reduced side by side, as each step of a row waits for the one before; vectors that
+// 16 lanes are.
+#define PTOISA_BESIDE_c      1
+#define PTOISA_BESIDE_avx2   4
+#define PTOISA_BESIDE_avx512 4
+#define PTOISA_BESIDE_neon   1
+#define PTOISA_PARTS(set)    (16 / PTOISA_LANES_##set)
 
 // Parts are registers where they are vectors: there the loops over them are unrolled at every level.
 #define PTOISA_UNROLL_c      _Pragma("GCC unroll 1")
@@ -6657,102 +6681,111 @@ PTOISA_DEFINE_FOLD_NEON(min)
 #define PTOISA_UNROLL_avx512 _Pragma("GCC unroll 16")
 #define PTOISA_UNROLL_neon   _Pragma("GCC unroll 16")
 
-// Rows that are reduced side by side, as each step of a row waits for the one before.
-#define PTOISA_BESIDE_c      1
-#define PTOISA_BESIDE_avx2   4
-#define PTOISA_BESIDE_avx512 4
-#define PTOISA_BESIDE_neon   1
-
-// Rows in groups. Of the last one missing rows are as the last that is there. LANES_OF leaves the
-// lanes of rows x[i] in part[i][0]; BEFORE and AFTER are done around a group.
-#define PTOISA_FOLD_ROWS(set, operation, BEFORE, LANES_OF, AFTER)                                  \
-    enum {                                                                                         \
-        LANES = PTOISA_LANES_##set,                                                                \
-        PARTS = 16 / LANES,                                                                        \
-        GROUP = PTOISA_GROUP_##set,                                                                \
-        BESIDE = PTOISA_BESIDE_##set                                                               \
-    };                                                                                             \
-    for (uint32_t first = 0, n; first < rows; first += n, s += n * pitch) {                        \
-        ptoisa_vec_##set lanes[GROUP / BESIDE];                                                    \
-        n = ptoisa_least(rows - first, GROUP);                                                     \
-        BEFORE                                                                                     \
-        PTOISA_UNROLL_##set for (uint32_t r = 0; r < GROUP; r += BESIDE) {                         \
-            ptoisa_vec_##set part[BESIDE][PARTS];                                                  \
-            const float *x[BESIDE];                                                                \
-            lanes[r / BESIDE] = ptoisa_all_##set(0.0f);                                            \
-            if (r >= n) {                                                                          \
-                continue;                                                                          \
-            }                                                                                      \
-            PTOISA_UNROLL_##set for (uint32_t i = 0; i < BESIDE; i++) {                            \
-                x[i] = i == 0 ? s + r * pitch : x[i - 1] + (r + i < n ? pitch : 0);                \
-            }                                                                                      \
-            LANES_OF                                                                               \
-            lanes[r / BESIDE] = PTOISA_JOIN_##set(operation, part);                                \
-        }                                                                                          \
-        PTOISA_FOLD_##set(operation, results + first, lanes, n);                                   \
-        AFTER                                                                                      \
-    }
-
-// Does something with each part p of the rows i that are side by side.
+// For each part p of the rows i that are side by side.
 #define PTOISA_EACH_PART(set)                                                                      \
-    PTOISA_UNROLL_##set for (uint32_t i = 0; i < BESIDE; i++)                                      \
-        PTOISA_UNROLL_##set for (uint32_t p = 0; p < PARTS; p++)
+    PTOISA_UNROLL_##set for (uint32_t i = 0; i < PTOISA_BESIDE_##set; i++)                         \
+        PTOISA_UNROLL_##set for (uint32_t p = 0; p < PTOISA_PARTS(set); p++)
 
-// The lanes of rows from column c on, where `part` has what was before: their whole 16 columns, the
-// rest, and both halves of 16 lanes where they are more than one part. The new element comes first
-// in max and min: there the test for NaN is off the chain of results. ALSO(set, a, i) is done with
-// each element or its identity.
-#define PTOISA_LANES_FROM(set, step, operation, identity, ALSO)                                    \
-    for (; c + 16 <= cols; c += 16) {                                                              \
-        PTOISA_EACH_PART(set) {                                                                    \
-            ptoisa_vec_##set a = ptoisa_load_##set(x[i] + c + p * LANES);                          \
-            part[i][p] = ptoisa_##step##_##set(a, part[i][p]);                                     \
-            ALSO(set, a, i)                                                                        \
+// step: the operation as each element of a row has it. sum NULL, or a sum of all elements for each
+// of the rows; lanes then begin with elements instead of the identity, if there are 16.
+//
+//      take      one vector of elements. The new element comes first in max and min: there the test
+//                for NaN is off the chain of results
+//      rest      what is left of rows from column c on, fewer than 16 elements
+//      meet      both halves of 16 lanes, where these are several parts
+//      lanes     all of it, for rows of cols elements: part[i][0] has the lanes of row x[i]
+#define PTOISA_DEFINE_LANES(set, SET, operation, step, identity)                                   \
+    SET PTOISA_ALWAYS void ptoisa_take_##operation##_##set(                                        \
+        ptoisa_vec_##set *part, ptoisa_vec_##set *sum, ptoisa_vec_##set a) {                       \
+        *part = ptoisa_##step##_##set(a, *part);                                                   \
+        if (sum) {                                                                                 \
+            *sum = ptoisa_plus_##set(a, *sum);                                                     \
         }                                                                                          \
     }                                                                                              \
-    for (uint32_t last = c; last < cols; last += LANES) {                                          \
-        const uint32_t left = ptoisa_least(cols - last, LANES);                                    \
-        PTOISA_EACH_PART(set) {                                                                    \
-            if (last == c + p * LANES) {                                                           \
-                ptoisa_vec_##set a = ptoisa_load_n_##set(x[i] + last, left, identity);             \
-                part[i][p] = ptoisa_##step##_##set(a, part[i][p]);                                 \
-                ALSO(set, a, i)                                                                    \
+    SET PTOISA_ALWAYS void ptoisa_rest_##operation##_##set(                                        \
+        ptoisa_vec_##set(*part)[PTOISA_PARTS(set)], ptoisa_vec_##set *sum, const float **x,        \
+        uint32_t c, uint32_t cols) {                                                               \
+        for (uint32_t last = c; last < cols; last += PTOISA_LANES_##set) {                         \
+            const uint32_t left = ptoisa_least(cols - last, PTOISA_LANES_##set);                   \
+            PTOISA_EACH_PART(set) {                                                                \
+                if (last == c + p * PTOISA_LANES_##set) {                                          \
+                    ptoisa_take_##operation##_##set(                                               \
+                        &part[i][p], sum ? sum + i : NULL,                                         \
+                        ptoisa_load_n_##set(x[i] + last, left, identity));                         \
+                }                                                                                  \
             }                                                                                      \
         }                                                                                          \
     }                                                                                              \
-    PTOISA_UNROLL_##set for (uint32_t h = PARTS / 2; h > 0; h /= 2) {                              \
-        PTOISA_EACH_PART(set) {                                                                    \
-            if (p < h) {                                                                           \
-                part[i][p] = ptoisa_##operation##_##set(part[i][p], part[i][p + h]);               \
+    SET PTOISA_ALWAYS void ptoisa_meet_##operation##_##set(                                        \
+        ptoisa_vec_##set(*part)[PTOISA_PARTS(set)]) {                                              \
+        PTOISA_UNROLL_##set for (uint32_t h = PTOISA_PARTS(set) / 2; h > 0; h /= 2) {              \
+            PTOISA_EACH_PART(set) {                                                                \
+                if (p < h) {                                                                       \
+                    part[i][p] = ptoisa_##operation##_##set(part[i][p], part[i][p + h]);           \
+                }                                                                                  \
             }                                                                                      \
         }                                                                                          \
+    }                                                                                              \
+    SET PTOISA_ALWAYS void ptoisa_lanes_##operation##_##set(                                       \
+        ptoisa_vec_##set(*part)[PTOISA_PARTS(set)], ptoisa_vec_##set *sum, const float **x,        \
+        uint32_t cols) {                                                                           \
+        uint32_t c = sum && cols >= 16 ? 16 : 0;                                                   \
+        PTOISA_EACH_PART(set) {                                                                    \
+            part[i][p] = c == 0 ? ptoisa_all_##set(identity)                                       \
+                                : ptoisa_load_##set(x[i] + p * PTOISA_LANES_##set);                \
+            if (sum) {                                                                             \
+                sum[i] = ptoisa_plus_##set(part[i][p], sum[i]);                                    \
+            }                                                                                      \
+        }                                                                                          \
+        for (; c + 16 <= cols; c += 16) {                                                          \
+            PTOISA_EACH_PART(set) {                                                                \
+                ptoisa_take_##operation##_##set(                                                   \
+                    &part[i][p], sum ? sum + i : NULL,                                             \
+                    ptoisa_load_##set(x[i] + c + p * PTOISA_LANES_##set));                         \
+            }                                                                                      \
+        }                                                                                          \
+        ptoisa_rest_##operation##_##set(part, sum, x, c, cols);                                    \
+        ptoisa_meet_##operation##_##set(part);                                                     \
     }
-
-#define PTOISA_ALSO_NOTHING(set, a, i)
-#define PTOISA_LANES_OF_ROWS(set, step, operation, identity)                                       \
-    PTOISA_EACH_PART(set) {                                                                        \
-        part[i][p] = ptoisa_all_##set(identity);                                                   \
-    }                                                                                              \
-    uint32_t c = 0;                                                                                \
-    PTOISA_LANES_FROM(set, step, operation, identity, PTOISA_ALSO_NOTHING)
 
 // -- rows -----------------------------------------------------------------------------------------
 
-#if PTOISA_X86
-// As add, rounded once. Zen 4 adds where it shuffles: by multiply-adds sums of rows take 0.92 of the
-// time.
-PTOISA_AVX2_OP(plus, (__m256 a, __m256 b), ptoisa_fma_avx2(a, ptoisa_all_avx2(1.0f), b))
-PTOISA_AVX512_OP(plus, (__m512 a, __m512 b), ptoisa_fma_avx512(a, ptoisa_all_avx512(1.0f), b))
-#endif
-
-// step: the operation as each element of a row has it.
-#define PTOISA_DEFINE_ROWS(set, SET, operation, step, identity)                                    \
-    SET PTOISA_FN void ptoisa_rows_##operation##_##set(                                            \
-        float *results, const float *s, size_t pitch, uint32_t rows, uint32_t cols) {              \
-        PTOISA_FOLD_ROWS(set, operation, , PTOISA_LANES_OF_ROWS(set, step, operation, identity), ) \
+// A group of n rows; missing ones are as the last that is there. sum NULL, or 2 * BESIDE sums: rows
+// side by side take each half of them in turns, for fewer would keep steps waiting.
+#define PTOISA_DEFINE_GROUP(set, SET, operation)                                                   \
+    SET PTOISA_ALWAYS void ptoisa_group_##operation##_##set(float *results, ptoisa_vec_##set *sum, \
+                                                            const float *s, size_t pitch,          \
+                                                            uint32_t n, uint32_t cols) {           \
+        enum { GROUP = PTOISA_GROUP_##set, BESIDE = PTOISA_BESIDE_##set };                         \
+        ptoisa_vec_##set lanes[GROUP / BESIDE];                                                    \
+        PTOISA_UNROLL_##set for (uint32_t r = 0; r < GROUP; r += BESIDE) {                         \
+            ptoisa_vec_##set part[BESIDE][PTOISA_PARTS(set)];                                      \
+            const float *x[BESIDE];                                                                \
+            lanes[r / BESIDE] = ptoisa_all_##set(0.0f);                                            \
+            if (PTOISA_UNLIKELY(r >= n)) {                                                         \
+                continue;                                                                          \
+            }                                                                                      \
+            PTOISA_UNROLL_##set for (uint32_t i = 0; i < BESIDE; i++) {                            \
+                x[i] = s + ptoisa_least(r + i, n - 1) * pitch;                                     \
+            }                                                                                      \
+            ptoisa_lanes_##operation##_##set(part, sum ? sum + r % (2 * BESIDE) : NULL, x, cols);  \
+            lanes[r / BESIDE] = PTOISA_JOIN_##set(operation, part);                                \
+        }                                                                                          \
+        PTOISA_FOLD_##set(operation, results, lanes, n);                                           \
     }
 
-#define PTOISA_DEFINE_ALL_ROWS(set, SET, plus)                                                     \
+#define PTOISA_DEFINE_ROWS(set, SET, operation, step, identity)                                    \
+    PTOISA_DEFINE_LANES(set, SET, operation, step, identity)                                       \
+    PTOISA_DEFINE_GROUP(set, SET, operation)                                                       \
+    SET PTOISA_FN void ptoisa_rows_##operation##_##set(                                            \
+        float *results, const float *s, size_t pitch, uint32_t rows, uint32_t cols) {              \
+        for (uint32_t first = 0, n; first < rows; first += n, s += n * pitch) {                    \
+            n = ptoisa_least(rows - first, PTOISA_GROUP_##set);                                    \
+            ptoisa_group_##operation##_##set(results + first, NULL, s, pitch, n, cols);            \
+        }                                                                                          \
+    }
+
+#define PTOISA_DEFINE_ALL_ROWS(set, SET)                                                           \
     PTOISA_DEFINE_ROWS(set, SET, add, plus, 0.0f)                                                  \
     PTOISA_DEFINE_ROWS(set, SET, mul, mul, 1.0f)                                                   \
     PTOISA_DEFINE_ROWS(set, SET, max, max, -__builtin_inff())                                      \
@@ -6760,51 +6793,56 @@ PTOISA_AVX512_OP(plus, (__m512 a, __m512 b), ptoisa_fma_avx512(a, ptoisa_all_avx
 
 // clang-format off
 #if PTOISA_NEON
-PTOISA_DEFINE_ALL_ROWS(neon, , add)
+PTOISA_DEFINE_ALL_ROWS(neon, )
 #else
-PTOISA_DEFINE_ALL_ROWS(c, , add)
+PTOISA_DEFINE_ALL_ROWS(c, )
 #endif
 #if PTOISA_X86
-PTOISA_DEFINE_ALL_ROWS(avx2, PTOISA_AVX2, plus)
-PTOISA_DEFINE_ALL_ROWS(avx512, PTOISA_AVX512, plus)
+PTOISA_DEFINE_ALL_ROWS(avx2, PTOISA_AVX2)
+PTOISA_DEFINE_ALL_ROWS(avx512, PTOISA_AVX512)
 #endif
 // clang-format on
 
 #if PTOISA_X86
+// Is one of eight sums NaN?
+PTOISA_AVX512 PTOISA_ALWAYS bool ptoisa_is_nan_among_avx512(const __m512 *sum) {
+    uint32_t lanes = 0;
+    PTOISA_UNROLL_avx512 for (int i = 0; i < 8; i += 2) {
+        lanes |= _mm512_cmp_ps_mask(sum[i], sum[i + 1], _CMP_UNORD_Q);
+    }
+    return lanes != 0;
+}
+
 // Maxima and minima of rows that hope for no NaN: the sum of a group's elements is NaN if one of them
 // is. A group whose sums are NaN, also as infinities of both signs meet, is done again as above. Sums
-// are made by multiply-adds: Zen 4 adds on the pipes that maxima take. The first 16 elements of a row
-// need no maximum. With AVX2 this is slower than asking each element: 16 registers are too few.
-#define PTOISA_ALSO_SUM(set, a, i)        sum[i] = ptoisa_plus_##set(a, sum[i]);
-#define PTOISA_IS_NAN_EITHER_avx512(a, b) (_mm512_cmp_ps_mask(a, b, _CMP_UNORD_Q) != 0)
-
-#define PTOISA_SUMS_OF_QUICK(set)                                                                  \
-    ptoisa_vec_##set sum[BESIDE];                                                                  \
-    PTOISA_UNROLL_##set for (uint32_t i = 0; i < BESIDE; i++) {                                    \
-        sum[i] = ptoisa_all_##set(0.0f);                                                           \
+// are made by multiply-adds, on pipes that maxima do not take. The first 16 elements of a row need no
+// maximum. With AVX2 this is slower than asking each element: 16 registers are too few.
+#define PTOISA_DEFINE_QUICK(operation, quick, identity)                                            \
+    PTOISA_DEFINE_LANES(avx512, PTOISA_AVX512, quick, quick, identity)                             \
+    PTOISA_DEFINE_GROUP(avx512, PTOISA_AVX512, quick)                                              \
+    PTOISA_AVX512 PTOISA_FN void ptoisa_rows_##quick##_avx512(                                     \
+        float *results, const float *s, size_t pitch, uint32_t rows, uint32_t cols) {              \
+        for (uint32_t first = 0, n; first < rows; first += n, s += n * pitch) {                    \
+            __m512 sum[8];                                                                         \
+            PTOISA_UNROLL_avx512 for (int i = 0; i < 8; i++) {                                     \
+                sum[i] = _mm512_setzero_ps();                                                      \
+            }                                                                                      \
+            n = ptoisa_least(rows - first, 16);                                                    \
+            if (PTOISA_LIKELY(n == 16)) { /* code for whole groups takes 0.94 of the time */       \
+                ptoisa_group_##quick##_avx512(results + first, sum, s, pitch, 16, cols);           \
+            } else {                                                                               \
+                ptoisa_group_##quick##_avx512(results + first, sum, s, pitch, n, cols);            \
+            }                                                                                      \
+            if (PTOISA_UNLIKELY(ptoisa_is_nan_among_avx512(sum))) {                                \
+                ptoisa_rows_##operation##_avx512(results + first, s, pitch, n, cols);              \
+            }                                                                                      \
+        }                                                                                          \
     }
 
-#define PTOISA_LANES_OF_QUICK(set, quick, identity)                                                \
-    uint32_t c = cols < 16 ? 0 : 16;                                                               \
-    PTOISA_EACH_PART(set) {                                                                        \
-        part[i][p] = c == 0 ? ptoisa_all_##set(identity) : ptoisa_load_##set(x[i] + p * LANES);    \
-        PTOISA_ALSO_SUM(set, part[i][p], i)                                                        \
-    }                                                                                              \
-    PTOISA_LANES_FROM(set, quick, quick, identity, PTOISA_ALSO_SUM)
-
-#define PTOISA_DEFINE_QUICK(set, SET, operation, quick, identity)                                  \
-    SET PTOISA_FN void ptoisa_rows_##quick##_##set(float *results, const float *s, size_t pitch,   \
-                                                   uint32_t rows, uint32_t cols) {                 \
-        PTOISA_FOLD_ROWS(                                                                          \
-            set, quick, PTOISA_SUMS_OF_QUICK(set), PTOISA_LANES_OF_QUICK(set, quick, identity),    \
-            if (PTOISA_UNLIKELY(PTOISA_IS_NAN_EITHER_##set(sum[0], sum[1]) ||                      \
-                                PTOISA_IS_NAN_EITHER_##set(sum[2], sum[3]))) {                     \
-                ptoisa_rows_##operation##_##set(results + first, s, pitch, n, cols);               \
-            })                                                                                     \
-    }
-
-PTOISA_DEFINE_QUICK(avx512, PTOISA_AVX512, max, peak, -__builtin_inff())
-PTOISA_DEFINE_QUICK(avx512, PTOISA_AVX512, min, dip, __builtin_inff())
+// clang-format off
+PTOISA_DEFINE_QUICK(max, peak, -__builtin_inff())
+PTOISA_DEFINE_QUICK(min, dip, __builtin_inff())
+// clang-format on
 #endif
 
 #define PTOISA_ROWS_BY(set, max, min)                                                              \
@@ -7306,6 +7344,13 @@ PTOISA_FN void ptoisa_tcolargmin(ptoisa_core *core, const ptoisa_tile *d, const 
 // Bytes are multiplied where one side is unsigned, so bytes of B have 128 added (their top bit is
 // turned), and the sums of a row begin at -128 times the sum of A's row: sums wrap, so that is exact.
 //
+// Where a processor multiplies bf16, a unit is two of them, the first in the upper half: that half is
+// multiplied and added first, rounded, and then the lower one. So the instruction gives the bits of
+// two multiply-adds but for subnormal numbers, which it takes and gives as 0. Panels say how small and
+// how great their numbers are. Of numbers 2^e at least, products and sums are multiples of 2^-126 or
+// more while the exponents of both sides add up to -112; then nothing is subnormal. Panels that may
+// have such sums are multiplied by two multiply-adds. Only whole blocks are multiplied like that.
+//
 // A block is at most 16 rows x 32 columns of C over one range of k. It keeps its sums in registers,
 // and adds products in the order of k, each by a fused multiply-add; so an element's value depends
 // neither on the processor nor on where the element is in its tile.
@@ -7343,8 +7388,23 @@ typedef enum ptoisa_mm_kind {
     PTOISA_MM_F16,
     PTOISA_MM_BF16,
     PTOISA_MM_PAIRS,  // of i8, as i16
-    PTOISA_MM_QUADS   // of i8
+    PTOISA_MM_QUADS,  // of i8
+    PTOISA_MM_DOTS,   // of bf16, two
+    PTOISA_MM_TWICE   // the same panels, by multiply-adds; of blocks only
 } ptoisa_mm_kind;
+
+// Of the magnitudes of a panel's bf16: the least that is not 0, and the greatest, as bits.
+typedef struct ptoisa_mm_span {
+    uint32_t least, greatest;
+} ptoisa_mm_span;
+
+// Does no product or sum of two panels overflow or become subnormal, as far as exponents tell?
+PTOISA_INLINE bool ptoisa_mm_is_normal(ptoisa_mm_span a, ptoisa_mm_span b) {
+    const uint32_t low = (a.least >> 7) + (b.least >> 7);
+    const uint32_t high = (a.greatest >> 7) + (b.greatest >> 7);
+    return a.least >> 7 > 0 && b.least >> 7 > 0 && a.greatest >> 7 < 255 && b.greatest >> 7 < 255 &&
+           low >= 2 * 127 - 112 && high <= 2 * 127 + 126;
+}
 
 // The code for one processor. Packing takes elements [k, k + k_count) of rows [row, row + rows) of
 // A, at most 16, or of columns [col, col + cols) of B, at most 32; k and row begin at a box. Rows of
@@ -7357,29 +7417,22 @@ typedef struct ptoisa_mm_code {
     void (*block)(const ptoisa_mm_block *block, ptoisa_mm_kind kind);
     // Bases of 16 rows of a panel of A, of k_count bytes; NULL: bytes are multiplied in pairs.
     void (*base)(uint32_t *base, const float *a, uint64_t a_step, uint32_t k_count);
+    // Of a panel of bf16, of whole boxes; NULL: bf16 is widened.
+    ptoisa_mm_span (*span)(const float *panel, uint32_t units);
 } ptoisa_mm_code;
-
-PTOISA_INLINE ptoisa_mm_kind ptoisa_mm_kind_of(const ptoisa_mm_code *code, const ptoisa_tile *a) {
-    switch ((ptoisa_dtype)a->dtype) {
-    case PTOISA_F32: return PTOISA_MM_F32;
-    case PTOISA_F16: return PTOISA_MM_F16;
-    case PTOISA_BF16: return PTOISA_MM_BF16;
-    default: return code->base ? PTOISA_MM_QUADS : PTOISA_MM_PAIRS;
-    }
-}
 
 PTOISA_INLINE bool ptoisa_mm_is_int(ptoisa_mm_kind kind) {
     return kind == PTOISA_MM_PAIRS || kind == PTOISA_MM_QUADS;
 }
 
-// Are units words of the tile? Of other types 32 bytes of a tile become 16 units.
+// Are units words of the tile, if perhaps turned? Of other types 32 bytes of a tile become 16 units.
 PTOISA_INLINE bool ptoisa_mm_is_whole(ptoisa_mm_kind kind) {
-    return kind == PTOISA_MM_F32 || kind == PTOISA_MM_QUADS;
+    return kind == PTOISA_MM_F32 || kind == PTOISA_MM_QUADS || kind == PTOISA_MM_DOTS;
 }
 
 // Elements of a unit.
 PTOISA_INLINE uint32_t ptoisa_mm_width(ptoisa_mm_kind kind) {
-    return kind == PTOISA_MM_QUADS ? 4 : kind == PTOISA_MM_PAIRS ? 2 : 1;
+    return kind == PTOISA_MM_QUADS ? 4 : kind == PTOISA_MM_PAIRS || kind == PTOISA_MM_DOTS ? 2 : 1;
 }
 
 // Units of a row of a panel of A of k elements: whole boxes, in pairs where 32 bytes become two.
@@ -7397,6 +7450,8 @@ PTOISA_INLINE uint32_t ptoisa_mm_padded(ptoisa_mm_kind kind, uint32_t k) {
     case PTOISA_MM_BF16: function(__VA_ARGS__, PTOISA_MM_BF16); return;                            \
     case PTOISA_MM_PAIRS: function(__VA_ARGS__, PTOISA_MM_PAIRS); return;                          \
     case PTOISA_MM_QUADS: function(__VA_ARGS__, PTOISA_MM_QUADS); return;                          \
+    case PTOISA_MM_TWICE:                                                                          \
+    case PTOISA_MM_DOTS: function(__VA_ARGS__, PTOISA_MM_DOTS); return;                            \
     }
 
 // Do 32 bytes of the tile's data hold neighbours in a row (A, or a row-major B), in whole?
@@ -7413,6 +7468,19 @@ PTOISA_INLINE bool ptoisa_mm_has_row_chunks(const ptoisa_tile *tile) {
 PTOISA_INLINE bool ptoisa_mm_is_zn(const ptoisa_tile *tile) {
     return tile->layout == PTOISA_ZN &&
            ptoisa_box_rows(tile) == 32 / ptoisa_dtype_size((ptoisa_dtype)tile->dtype);
+}
+
+PTOISA_INLINE ptoisa_mm_kind ptoisa_mm_kind_of(const ptoisa_mm_code *code, const ptoisa_tile *a,
+                                               const ptoisa_tile *b) {
+    const bool is_whole = a->valid_rows % PTOISA_MM_ROWS == 0 && a->valid_cols % 16 == 0 &&
+                          b->valid_cols % PTOISA_MM_COLS == 0 && ptoisa_mm_has_row_chunks(a) &&
+                          ptoisa_mm_is_zn(b);
+    switch ((ptoisa_dtype)a->dtype) {
+    case PTOISA_F32: return PTOISA_MM_F32;
+    case PTOISA_F16: return PTOISA_MM_F16;
+    case PTOISA_BF16: return code->span && is_whole ? PTOISA_MM_DOTS : PTOISA_MM_BF16;
+    default: return code->base ? PTOISA_MM_QUADS : PTOISA_MM_PAIRS;
+    }
 }
 
 // Makes 0 what is beyond k_count in the last unit of a panel of B.
@@ -7595,7 +7663,7 @@ PTOISA_FN void ptoisa_mm_block_portable(const ptoisa_mm_block *t, ptoisa_mm_kind
 
 PTOISA_INLINE ptoisa_mm_code ptoisa_mm_portable(void) {
     ptoisa_mm_code code = {ptoisa_mm_pack_a_any, ptoisa_mm_pack_b_any, ptoisa_mm_block_portable,
-                           NULL};
+                           NULL, NULL};
     return code;
 }
 
@@ -7813,7 +7881,7 @@ PTOISA_FN void ptoisa_mm_block_neon(const ptoisa_mm_block *t, ptoisa_mm_kind kin
 }
 
 PTOISA_INLINE ptoisa_mm_code ptoisa_mm_neon(void) {
-    ptoisa_mm_code code = {ptoisa_mm_pack_a_neon, ptoisa_mm_pack_b_neon, ptoisa_mm_block_neon,
+    ptoisa_mm_code code = {ptoisa_mm_pack_a_neon, ptoisa_mm_pack_b_neon, ptoisa_mm_block_neon, NULL,
                            NULL};
     return code;
 }
@@ -7845,6 +7913,13 @@ PTOISA_INLINE ptoisa_mm_code ptoisa_mm_neon(void) {
 
 // -- packing --------------------------------------------------------------------------------------
 
+// Puts the first bf16 of each word into its upper half.
+PTOISA_AVX2 PTOISA_ALWAYS __m256i ptoisa_mm_turn_words(__m256i x) {
+    return _mm256_shuffle_epi8(x, _mm256_setr_epi8(2, 3, 0, 1, 6, 7, 4, 5, 10, 11, 8, 9, 14, 15, 12,
+                                                   13, 2, 3, 0, 1, 6, 7, 4, 5, 10, 11, 8, 9, 14, 15,
+                                                   12, 13));
+}
+
 // Widens 32 bytes of a row to 8 units (words) at low, or to 16, the upper 8 at high.
 PTOISA_AVX2 PTOISA_ALWAYS void ptoisa_mm_widen(float *low, float *high, const uint8_t *from,
                                                ptoisa_mm_kind kind) {
@@ -7860,6 +7935,8 @@ PTOISA_AVX2 PTOISA_ALWAYS void ptoisa_mm_widen(float *low, float *high, const ui
     } else if (kind == PTOISA_MM_PAIRS) {
         l = _mm256_cvtepi8_epi16(x0);
         h = _mm256_cvtepi8_epi16(x1);
+    } else if (kind == PTOISA_MM_DOTS) {
+        l = ptoisa_mm_turn_words(l);
     }
     _mm256_storeu_si256((__m256i *)(void *)low, l);
     if (!ptoisa_mm_is_whole(kind)) {
@@ -7930,6 +8007,8 @@ PTOISA_AVX2 PTOISA_ALWAYS void ptoisa_mm_split(float *to, __m256 word, ptoisa_mm
         high = _mm256_srai_epi16(_mm256_shuffle_epi8(x, at23), 8);
     } else if (kind == PTOISA_MM_QUADS) {
         low = _mm256_xor_si256(x, _mm256_set1_epi8(-128));
+    } else if (kind == PTOISA_MM_DOTS) {
+        low = ptoisa_mm_turn_words(x);
     }
     _mm256_storeu_si256((__m256i *)(void *)to, low);
     if (!ptoisa_mm_is_whole(kind)) {
@@ -8029,11 +8108,30 @@ PTOISA_AVX2 PTOISA_FN void ptoisa_mm_pack_b_x86(float *to, const ptoisa_tile *b,
 #define PTOISA_MM_QUADS_AVX512(sum, x, y)                                                          \
     __asm__("vpdpbusd {%1, %2, %0|%0, %2, %1}" : "+v"(sum) : "v"(x), "v"(y))
 
+// Adds the products of two bf16 of x and y, those of upper halves first, rounding after each.
+#define PTOISA_MM_DOTS_AVX512(sum, x, y)                                                           \
+    __asm__("vdpbf16ps {%1, %2, %0|%0, %2, %1}" : "+v"(sum) : "v"(x), "v"(y))
+
+// The same by two multiply-adds.
+PTOISA_AVX512 PTOISA_ALWAYS void ptoisa_mm_twice_avx512(__m512 *sum, __m512 x, __m512 y) {
+    const __m512i upper = _mm512_set1_epi32((int)0xffff0000);
+    const __m512i a = _mm512_castps_si512(x), b = _mm512_castps_si512(y);
+    *sum = _mm512_fmadd_ps(_mm512_castsi512_ps(_mm512_and_si512(a, upper)),
+                           _mm512_castsi512_ps(_mm512_and_si512(b, upper)), *sum);
+    *sum =
+        _mm512_fmadd_ps(_mm512_castsi512_ps(_mm512_maskz_slli_epi32(PTOISA_ALL_16, a, 16)),
+                        _mm512_castsi512_ps(_mm512_maskz_slli_epi32(PTOISA_ALL_16, b, 16)), *sum);
+}
+
 // sum += x * y, in 16 lanes.
 PTOISA_AVX512 PTOISA_ALWAYS void ptoisa_mm_step_avx512(__m512 *sum, __m512 x, __m512 y,
                                                        const ptoisa_mm_kind kind) {
     if (kind == PTOISA_MM_QUADS) {
         PTOISA_MM_QUADS_AVX512(*sum, x, y);
+    } else if (kind == PTOISA_MM_DOTS) {
+        PTOISA_MM_DOTS_AVX512(*sum, x, y);
+    } else if (kind == PTOISA_MM_TWICE) {
+        ptoisa_mm_twice_avx512(sum, x, y);
     } else if (kind == PTOISA_MM_PAIRS) {
         const __m512i products = _mm512_madd_epi16(_mm512_castps_si512(x), _mm512_castps_si512(y));
         *sum = _mm512_castsi512_ps(_mm512_add_epi32(_mm512_castps_si512(*sum), products));
@@ -8145,8 +8243,25 @@ PTOISA_AVX512 PTOISA_FN void ptoisa_mm_quads_whole_avx512(const ptoisa_mm_block 
     ptoisa_mm_sum_avx512(t, 12, 4, 2, PTOISA_MM_QUADS);
 }
 
+// Blocks of bf16, which are whole.
+PTOISA_AVX512 PTOISA_FN void ptoisa_mm_dots_avx512(const ptoisa_mm_block *t) {
+    for (uint32_t row = 0; row < PTOISA_MM_ROWS; row += 8) {
+        ptoisa_mm_sum_avx512(t, row, 8, 2, PTOISA_MM_DOTS);
+    }
+}
+
+PTOISA_AVX512 PTOISA_FN void ptoisa_mm_dots_twice_avx512(const ptoisa_mm_block *t) {
+    for (uint32_t row = 0; row < PTOISA_MM_ROWS; row += 8) {
+        ptoisa_mm_sum_avx512(t, row, 8, 2, PTOISA_MM_TWICE);
+    }
+}
+
 PTOISA_FN void ptoisa_mm_block_avx512(const ptoisa_mm_block *t, ptoisa_mm_kind kind) {
     const bool is_wide = t->cols > 16;
+    if (kind == PTOISA_MM_DOTS || kind == PTOISA_MM_TWICE) {
+        kind == PTOISA_MM_DOTS ? ptoisa_mm_dots_avx512(t) : ptoisa_mm_dots_twice_avx512(t);
+        return;
+    }
     if (kind == PTOISA_MM_QUADS && is_wide && t->rows == PTOISA_MM_ROWS) {
         ptoisa_mm_quads_whole_avx512(t);
     } else if (kind == PTOISA_MM_QUADS) {
@@ -8197,6 +8312,31 @@ PTOISA_AVX512 PTOISA_FN void ptoisa_mm_base_vnni(uint32_t *base, const float *a,
     _mm512_storeu_si512(
         base, _mm512_maskz_permutexvar_epi32(PTOISA_ALL_16, order,
                                              _mm512_sub_epi32(_mm512_setzero_si512(), all)));
+}
+
+// The span of a panel of bf16, of whole boxes.
+PTOISA_AVX512 PTOISA_FN ptoisa_mm_span ptoisa_mm_span_avx512(const float *panel, uint32_t units) {
+    const __m512i magnitude = _mm512_set1_epi16(0x7fff), one = _mm512_set1_epi16(1);
+    __m512i least = _mm512_set1_epi16(-1), greatest = _mm512_setzero_si512();
+    for (uint32_t i = 0; i < units; i += 16) {
+        const __m512i x = _mm512_and_si512(_mm512_loadu_si512(panel + i), magnitude);
+        least = _mm512_min_epu16(least, _mm512_sub_epi16(x, one));  // 0 becomes the greatest
+        greatest = _mm512_max_epu16(greatest, x);
+    }
+    const __m512i inverse = _mm512_xor_si512(greatest, _mm512_set1_epi16(-1));
+    const __m256i low = _mm256_min_epu16(_mm512_maskz_extracti64x4_epi64(PTOISA_ALL_8, least, 0),
+                                         _mm512_maskz_extracti64x4_epi64(PTOISA_ALL_8, least, 1));
+    const __m256i high =
+        _mm256_min_epu16(_mm512_maskz_extracti64x4_epi64(PTOISA_ALL_8, inverse, 0),
+                         _mm512_maskz_extracti64x4_epi64(PTOISA_ALL_8, inverse, 1));
+    const __m128i lows =
+        _mm_min_epu16(_mm256_castsi256_si128(low), _mm256_extracti128_si256(low, 1));
+    const __m128i highs =
+        _mm_min_epu16(_mm256_castsi256_si128(high), _mm256_extracti128_si256(high, 1));
+    const ptoisa_mm_span span = {((uint32_t)_mm_cvtsi128_si32(_mm_minpos_epu16(lows)) & 0xffff) + 1,
+                                 ((uint32_t)_mm_cvtsi128_si32(_mm_minpos_epu16(highs)) & 0xffff) ^
+                                     0xffff};
+    return span;
 }
 
 // -- AVX2 -----------------------------------------------------------------------------------------
@@ -8323,20 +8463,27 @@ PTOISA_FN void ptoisa_mm_block_avx2(const ptoisa_mm_block *t, ptoisa_mm_kind kin
     ptoisa_mm_is_int(kind) ? ptoisa_mm_int_avx2(t) : ptoisa_mm_f32_avx2(t);
 }
 
+PTOISA_INLINE ptoisa_mm_code ptoisa_mm_bf16(void) {
+    ptoisa_mm_code code = {ptoisa_mm_pack_a_x86, ptoisa_mm_pack_b_x86, ptoisa_mm_block_avx512,
+                           ptoisa_mm_base_vnni, ptoisa_mm_span_avx512};
+    return code;
+}
+
 PTOISA_INLINE ptoisa_mm_code ptoisa_mm_vnni(void) {
     ptoisa_mm_code code = {ptoisa_mm_pack_a_x86, ptoisa_mm_pack_b_x86, ptoisa_mm_block_avx512,
-                           ptoisa_mm_base_vnni};
+                           ptoisa_mm_base_vnni, NULL};
     return code;
 }
 
 PTOISA_INLINE ptoisa_mm_code ptoisa_mm_avx512(void) {
-    ptoisa_mm_code code = {ptoisa_mm_pack_a_x86, ptoisa_mm_pack_b_x86, ptoisa_mm_block_avx512,
+    ptoisa_mm_code code = {ptoisa_mm_pack_a_x86, ptoisa_mm_pack_b_x86, ptoisa_mm_block_avx512, NULL,
                            NULL};
     return code;
 }
 
 PTOISA_INLINE ptoisa_mm_code ptoisa_mm_avx2(void) {
-    ptoisa_mm_code code = {ptoisa_mm_pack_a_x86, ptoisa_mm_pack_b_x86, ptoisa_mm_block_avx2, NULL};
+    ptoisa_mm_code code = {ptoisa_mm_pack_a_x86, ptoisa_mm_pack_b_x86, ptoisa_mm_block_avx2, NULL,
+                           NULL};
     return code;
 }
 
@@ -8380,6 +8527,7 @@ typedef struct ptoisa_mm_buffers {
     float out[PTOISA_MM_ROWS * PTOISA_MM_COLS];  // a block of C in a layout of its own
     float add[PTOISA_MM_ROWS * PTOISA_MM_COLS];
     uint32_t base[PTOISA_MM_A_ROWS];
+    ptoisa_mm_span span[PTOISA_MM_A_ROWS / PTOISA_MM_ROWS];
 } ptoisa_mm_buffers;
 
 // What one instruction is to do: c = a * b + add. add NULL: nothing; is_bias: one row for all; else
@@ -8392,8 +8540,11 @@ typedef struct ptoisa_mm_task {
 // The fastest code for this processor.
 PTOISA_INLINE ptoisa_mm_code ptoisa_mm_best(void) {
 #if PTOISA_X86
+    if (ptoisa_has_avx512() && ptoisa_has_vnni()) {
+        return ptoisa_has_bf16() ? ptoisa_mm_bf16() : ptoisa_mm_vnni();
+    }
     if (ptoisa_has_avx512()) {
-        return ptoisa_has_vnni() ? ptoisa_mm_vnni() : ptoisa_mm_avx512();
+        return ptoisa_mm_avx512();
     }
     if (ptoisa_has_avx2()) {
         return ptoisa_mm_avx2();
@@ -8427,13 +8578,12 @@ PTOISA_FN void ptoisa_mm_copy(const ptoisa_tile *tile, float *rows_of_32, const 
     }
 }
 
-// Computes one block, of which a, a_step, b, rows, cols, k and start are set. is_last: of the parts
+// Computes one block, of which a, a_step, b, rows, cols, k and start are set, and base if there is one. is_last: of the parts
 // of k. Otherwise sums go to part.
 PTOISA_FN void ptoisa_mm_one(const ptoisa_mm_code *code, ptoisa_mm_buffers *buffers,
-                             ptoisa_mm_block *t, const ptoisa_mm_task *task, uint32_t row,
-                             uint32_t col, float *part, bool is_last) {
+                             ptoisa_mm_block *t, const ptoisa_mm_task *task, ptoisa_mm_kind kind,
+                             uint32_t row, uint32_t col, float *part, bool is_last) {
     const ptoisa_tile *c = task->c, *add = task->add;
-    const ptoisa_mm_kind kind = ptoisa_mm_kind_of(code, task->a);
     t->add = NULL;
     if (!is_last) {
         t->out = part;
@@ -8493,11 +8643,12 @@ PTOISA_FN void ptoisa_mm_run(const ptoisa_mm_code *code, const ptoisa_mm_task *t
     ptoisa_mm_buffers buffers;
     ptoisa_mm_block t;
     const uint32_t m = a->valid_rows, k = a->valid_cols, n = b->valid_cols;
-    const ptoisa_mm_kind kind = ptoisa_mm_kind_of(code, a);
+    const ptoisa_mm_kind kind = ptoisa_mm_kind_of(code, a, b);
     const uint32_t width = ptoisa_mm_width(kind), k_part = PTOISA_MM_UNITS * width;
-    const bool is_in_place =
-        ptoisa_mm_is_whole(kind) && a->layout != PTOISA_ROW_MAJOR && ptoisa_mm_has_row_chunks(a);
+    const bool is_in_place = ptoisa_mm_is_whole(kind) && kind != PTOISA_MM_DOTS &&
+                             a->layout != PTOISA_ROW_MAJOR && ptoisa_mm_has_row_chunks(a);
     const bool is_cut = k > k_part;
+    bool is_normal = true;  // of DOTS: all parts of sums so far, or this block's
     uint32_t m_part = PTOISA_MM_A_UNITS / ptoisa_mm_padded(kind, is_cut ? k_part : k) / 16 * 16;
     m_part = is_in_place && !is_cut ? m : m_part;
     m_part = ptoisa_least(m_part, PTOISA_MM_A_ROWS);
@@ -8511,6 +8662,10 @@ PTOISA_FN void ptoisa_mm_run(const ptoisa_mm_code *code, const ptoisa_mm_task *t
                 const bool is_new = col == 0 || is_cut;
                 code->pack_b(buffers.b, b, kind, col, t.cols, k0, k_count);
                 ptoisa_mm_clear_rest(buffers.b, kind, k_count);
+                ptoisa_mm_span span_b = {0, 0};
+                if (kind == PTOISA_MM_DOTS) {
+                    span_b = code->span(buffers.b, k_count / width * PTOISA_MM_COLS);
+                }
                 const ptoisa_mm_panel panel =
                     ptoisa_mm_panel_of(a, is_in_place, buffers.a, padded, row0, k0);
                 t.b = buffers.b;
@@ -8529,7 +8684,14 @@ PTOISA_FN void ptoisa_mm_run(const ptoisa_mm_code *code, const ptoisa_mm_task *t
                     if (kind == PTOISA_MM_QUADS && is_new) {
                         code->base(buffers.base + r, t.a, t.a_step, k_count);
                     }
-                    ptoisa_mm_one(code, &buffers, &t, task, row0 + r, col, part, k0 + k_count == k);
+                    if (kind == PTOISA_MM_DOTS && is_new) {
+                        buffers.span[r / 16] = code->span(t.a, padded * 16);
+                    }
+                    is_normal =
+                        (is_normal || !is_cut) && ptoisa_mm_is_normal(buffers.span[r / 16], span_b);
+                    ptoisa_mm_one(code, &buffers, &t, task,
+                                  kind == PTOISA_MM_DOTS && !is_normal ? PTOISA_MM_TWICE : kind,
+                                  row0 + r, col, part, k0 + k_count == k);
                 }
             }
         }

@@ -99,8 +99,10 @@ static insn_bench *begin_matmul(ptoisa_dtype dtype) {
         }
         b->left[at_left] = b->plain_left[i];
         b->right[at_right] = b->plain_right[i];
-        b->left_half[at_left] = ptowsp_f16_from_f32(b->plain_left[i]);
-        b->right_half[at_right] = ptowsp_f16_from_f32(b->plain_right[i]);
+        b->left_half[at_left] =
+            (dtype == PTOISA_F16 ? ptowsp_f16_from_f32 : ptowsp_bf16_from_f32)(b->plain_left[i]);
+        b->right_half[at_right] =
+            (dtype == PTOISA_F16 ? ptowsp_f16_from_f32 : ptowsp_bf16_from_f32)(b->plain_right[i]);
         b->left_byte[at_left] = (int8_t)b->plain_left[i];
         b->right_byte[at_right] = (int8_t)b->plain_right[i];
     }
@@ -113,6 +115,10 @@ static insn_bench *begin_matmul_f32(void) {
 
 static insn_bench *begin_matmul_f16(void) {
     return begin_matmul(PTOISA_F16);
+}
+
+static insn_bench *begin_matmul_bf16(void) {
+    return begin_matmul(PTOISA_BF16);
 }
 
 static insn_bench *begin_matmul_i8(void) {
@@ -254,6 +260,7 @@ typedef struct insn_case {
 static const insn_case insn_cases[] = {
     MATMUL("f32", begin_matmul_f32, "bare multiply-adds, f32", LIMIT_PRODUCTS_F32),
     MATMUL("f16", begin_matmul_f16, "bare multiply-adds, f32", LIMIT_PRODUCTS_F32),
+    MATMUL("bf16", begin_matmul_bf16, "bare multiply-adds, bf16", LIMIT_PRODUCTS_BF16),
     MATMUL("i8", begin_matmul_i8, "bare multiply-adds, i8", LIMIT_PRODUCTS_I8),
     TIMED("exp 64x64 f32", begin_square, run_exp, run_exp_plain, "a bare loop", LIMIT_EXP),
     TIMED("row sum 64x128 f32", begin_reduction, run_rowsum, run_rowsum_plain, "bare sums", LIMIT_ROWS),

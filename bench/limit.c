@@ -20,6 +20,7 @@
 #if PTOISA_X86
 
 #define VNNI __attribute__((target("avx512f,avx512vnni")))
+#define BF16 __attribute__((target("avx512f,avx512bf16")))
 
 enum { SUMS = 16, PRODUCTS = 128 * 128 * 128 };  // enough sums for any latency
 
@@ -48,6 +49,8 @@ enum { SUMS = 16, PRODUCTS = 128 * 128 * 128 };  // enough sums for any latency
 
 DEFINE_PRODUCTS(products_f32_avx512, PTOISA_AVX512, __m512, 16, _mm512_setzero_ps(),
                 _mm512_set1_ps(1.0f), _mm512_fmadd_ps(x, x, sums[i]))
+DEFINE_PRODUCTS(products_bf16, BF16, __m512, 32, _mm512_setzero_ps(), _mm512_set1_ps(1.0f),
+                _mm512_dpbf16_ps(sums[i], (__m512bh)x, (__m512bh)x))
 DEFINE_PRODUCTS(products_i8_vnni, VNNI, __m512i, 64, _mm512_setzero_si512(), _mm512_set1_epi8(1),
                 _mm512_dpbusd_epi32(sums[i], x, x))
 DEFINE_PRODUCTS(products_i8_avx512, PTOISA_AVX512, __m512i, 32, _mm512_setzero_si512(),
@@ -148,6 +151,11 @@ bench_fn limit_of(limit_kind kind) {
         return NULL;
     }
     switch (kind) {
+    case LIMIT_PRODUCTS_BF16:  // widened where there is no instruction
+        if (is_wide && ptoisa_has_vnni() && ptoisa_has_bf16()) {
+            return products_bf16;
+        }
+        return is_wide ? products_f32_avx512 : products_f32_avx2;
     case LIMIT_PRODUCTS_F32: return is_wide ? products_f32_avx512 : products_f32_avx2;
     case LIMIT_PRODUCTS_I8:
         if (is_wide && __builtin_cpu_supports("avx512vnni")) {

@@ -7,6 +7,7 @@
 
 typedef enum limit_kind {
     LIMIT_PRODUCTS_F32,  // 128^3 multiply-adds
+    LIMIT_PRODUCTS_BF16,
     LIMIT_PRODUCTS_I8,
     LIMIT_EXP,
     LIMIT_ADD,

@@ -98,7 +98,7 @@ static void tile_fill(const ptoisa_tile *tile, int kind) {
 #if !PTOISA_X86 && !PTOISA_NEON
 #define CODES 1
 #else
-#define CODES 4
+#define CODES 5
 #endif
 
 static bool code_at(int i, ptoisa_mm_code *code) {
@@ -107,8 +107,13 @@ static bool code_at(int i, ptoisa_mm_code *code) {
         return true;
     }
 #if PTOISA_X86
-    *code = i == 1 ? ptoisa_mm_avx2() : i == 2 ? ptoisa_mm_avx512() : ptoisa_mm_vnni();
-    return i == 1 ? ptoisa_has_avx2() : ptoisa_has_avx512() && (i == 2 || ptoisa_has_vnni());
+    *code = i == 1   ? ptoisa_mm_avx2()
+            : i == 2 ? ptoisa_mm_avx512()
+            : i == 3 ? ptoisa_mm_vnni()
+                     : ptoisa_mm_bf16();
+    return i == 1 ? ptoisa_has_avx2()
+                  : ptoisa_has_avx512() && (i == 2 || ptoisa_has_vnni()) &&
+                        (i < 4 || ptoisa_has_bf16());
 #elif PTOISA_NEON
     *code = ptoisa_mm_neon();
     return i == 1;
@@ -320,17 +325,21 @@ static void matmul__bytes_at_their_extremes_are_exact_and_wrap(void **state) {
     }
 }
 
-// c + a * b with c an odd multiple of its last place u and a * b = u / 2 * (1 +- 2^-46): an f64 sum
-// of them would be halfway between two f32, and rounding it again would go the wrong way. In half
-// of the rounds c is subnormal.
-static void matmul__a_sum_is_rounded_once(void **state) {
-    (void)state;
-    // musl's fmaf rounds subnormal sums twice: 0x14d053 and less than half of the last place.
+// musl's fmaf rounds subnormal sums twice: 0x14d053 and less than half of the last place.
+static void require_fmaf(void) {
     volatile float x = 0x1.000002p-74f, y = 0x1.fffffcp-77f, z = 0x1.4d053p-129f;
     if (fmaf(x, y, z) != z) {
         print_message("skipped: the C library's fmaf, the reference, rounds twice\n");
         skip();
     }
+}
+
+// c + a * b with c an odd multiple of its last place u and a * b = u / 2 * (1 +- 2^-46): an f64 sum
+// of them would be halfway between two f32, and rounding it again would go the wrong way. In half
+// of the rounds c is subnormal.
+static void matmul__a_sum_is_rounded_once(void **state) {
+    (void)state;
+    require_fmaf();
     start_random();
     for (int i = 0; i < 200; i++) {
         ptoisa_tile a = tile_new(PTOISA_F32, PTOISA_LEFT, PTOISA_ZZ, 7, 2);
@@ -365,6 +374,126 @@ static void matmul__a_sum_is_rounded_once(void **state) {
         free(c.data);
         free(before);
     }
+}
+
+// Exponents of the numbers of both operands. Until k is `until` all are in these ranges; beyond it A
+// is 0, so that sums of one part of k go through the others as they are.
+typedef struct ranges {
+    int a_low, a_high, b_low, b_high;
+    uint32_t until;
+} ranges;
+
+// +-1.xxxxxxx * 2^exponent, or 0: all that bf16 has, subnormal numbers included.
+static double number_of(int low, int high) {
+    const double significand = 1 + random_in(0, 127) / 128.0;
+    const int exponent = low + (int)random_in(0, (uint32_t)(high - low));
+    return random_in(0, 9) == 0 ? 0 : ldexp(random_in(0, 1) ? significand : -significand, exponent);
+}
+
+static void check_ranges(const ranges *of, uint32_t m, uint32_t k, uint32_t n) {
+    ptoisa_tile a =
+        tile_new(PTOISA_BF16, PTOISA_LEFT, random_in(0, 1) ? PTOISA_NZ : PTOISA_ZZ, m, k);
+    ptoisa_tile b = tile_new(PTOISA_BF16, PTOISA_RIGHT, PTOISA_ZN, k, n);
+    ptoisa_tile c = tile_new(PTOISA_F32, PTOISA_ACC, PTOISA_NZ, m, n);
+    for (uint32_t i = 0; i < k; i++) {
+        for (uint32_t j = 0; j < m; j++) {
+            tile_set(&a, j, i, i < of->until ? number_of(of->a_low, of->a_high) : 0);
+        }
+        for (uint32_t j = 0; j < n; j++) {
+            tile_set(&b, i, j, number_of(of->b_low, of->b_high));
+        }
+    }
+    float *sums = (float *)calloc((size_t)m * n, sizeof *sums);
+    assert_non_null(sums);
+    for (uint32_t i = 0; i < m * n; i++) {
+        for (uint32_t j = 0; j < k; j++) {
+            sums[i] =
+                fmaf((float)ptoisa_get(&a, i / n, j), (float)ptoisa_get(&b, j, i % n), sums[i]);
+        }
+    }
+    for (int x = 0; x < CODES; x++) {
+        ptoisa_mm_code code;
+        if (!code_at(x, &code)) {
+            continue;
+        }
+        ptoisa_mm_task task = {&c, NULL, &a, &b, false};
+        memset(c.data, 0xff, ptoisa_tile_bytes(&c));
+        ptoisa_mm_run(&code, &task);
+        assert_true(!code.span || ptoisa_mm_kind_of(&code, &a, &b) == PTOISA_MM_DOTS);
+        for (uint32_t i = 0; i < m * n; i++) {
+            float got = ((const float *)c.data)[ptoisa_offset(&c, i / n, i % n)];
+            if (memcmp(&got, &sums[i], 4) != 0 && !(got != got && sums[i] != sums[i])) {
+                fail_msg("code %d: (%u, %u) is %a, not %a: 2^%d to 2^%d, 2^%d to 2^%d", x, i / n,
+                         i % n, (double)got, (double)sums[i], of->a_low, of->a_high, of->b_low,
+                         of->b_high);
+            }
+        }
+    }
+    free(a.data);
+    free(b.data);
+    free(c.data);
+    free(sums);
+}
+
+// The instruction for bf16 takes and gives subnormal numbers as 0: it must not meet any.
+static void matmul__whole_blocks_of_bf16_to_the_ends_of_their_range(void **state) {
+    (void)state;
+    require_fmaf();
+    start_random();
+    static const ranges cases[] = {
+        {-4, 4, -4, 4, 4095},        {-56, -56, -56, -56, 4095}, {-57, -57, -56, -56, 4095},
+        {-56, -50, -57, -50, 4095},  {-112, -100, 0, 9, 4095},   {-113, -100, 0, 9, 4095},
+        {-100, -20, -60, -20, 4095}, {-133, -126, 9, 20, 4095},  {-20, 127, 9, 20, 4095},
+        {9, 20, -133, -120, 4095},   {60, 63, 60, 63, 4095},     {62, 64, 62, 64, 4095},
+        {126, 127, 126, 127, 4095},  {3, 128, -3, 3, 4095},      {-70, -66, -75, -70, 500},
+    };
+    for (uint32_t i = 0; i < sizeof cases / sizeof *cases * 6; i++) {
+        const ranges *of = &cases[i / 6];
+        const uint32_t depths[] = {16, 48, 512, 528, 1040, 1536};
+        if (is_tried()) {
+            check_ranges(of, 16 * random_in(1, 3), depths[i % 6], 32 * random_in(1, 3));
+        }
+    }
+}
+
+// What panels say of their numbers, and which exponents go together.
+static void matmul__spans_tell_where_sums_may_be_subnormal(void **state) {
+    (void)state;
+    static const struct {
+        uint32_t a_least, a_greatest, b_least, b_greatest;
+        bool is_normal;
+    } cases[] = {
+        {0x3f80, 0x3f80, 0x3f80, 0x3f80, true},   // 1 and 1
+        {0x2380, 0x3f80, 0x2380, 0x3f80, true},   // 2^-56 and 2^-56: 2^-126 is their last place
+        {0x2300, 0x3f80, 0x23ff, 0x3f80, false},  // 2^-57
+        {0x0080, 0x3f80, 0x4680, 0x46ff, true},   // 2^-126 and 2^14
+        {0x0080, 0x3f80, 0x467f, 0x46ff, false},  // 2^-126 and less than that
+        {0x007f, 0x3f80, 0x7f00, 0x7f00, false},  // subnormal
+        {0x3f80, 0x5fff, 0x3f80, 0x5eff, true},   // just below 2^65 and 2^63
+        {0x3f80, 0x5fff, 0x3f80, 0x5fff, false},  // products of 2^129
+        {0x3f80, 0x7f80, 0x3f80, 0x3f80, false},  // infinity
+        {0x10000, 0, 0x0080, 0x7f7f, true},       // nothing but 0
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const ptoisa_mm_span a = {cases[i].a_least, cases[i].a_greatest};
+        const ptoisa_mm_span b = {cases[i].b_least, cases[i].b_greatest};
+        assert_int_equal(ptoisa_mm_is_normal(a, b), cases[i].is_normal);
+        assert_int_equal(ptoisa_mm_is_normal(b, a), cases[i].is_normal);
+    }
+#if PTOISA_X86
+    if (!ptoisa_has_avx512()) {
+        return;
+    }
+    for (uint32_t at = 0; at < 256; at++) {
+        uint16_t words[256];
+        memset(words, 0, sizeof words);
+        words[at] = 0xc000;                // -2
+        words[(at + 100) % 256] = 0x0001;  // the least of all
+        const ptoisa_mm_span span = ptoisa_mm_span_avx512((const float *)(const void *)words, 128);
+        assert_int_equal(span.least, 1);
+        assert_int_equal(span.greatest, 0x4000);
+    }
+#endif
 }
 
 static char last_fault[PTOISA_FAULT_TEXT_MAX];
@@ -465,6 +594,8 @@ int main(void) {
         cmocka_unit_test(matmul__k_in_parts_gives_the_same_bits),
         cmocka_unit_test(matmul__bytes_at_their_extremes_are_exact_and_wrap),
         cmocka_unit_test(matmul__a_sum_is_rounded_once),
+        cmocka_unit_test(matmul__whole_blocks_of_bf16_to_the_ends_of_their_range),
+        cmocka_unit_test(matmul__spans_tell_where_sums_may_be_subnormal),
         cmocka_unit_test(matmul__instructions_charge_and_compute),
         cmocka_unit_test(matmul__faults_say_what_is_wrong),
     };

@@ -12,7 +12,7 @@
 // A maximum that is NaN where an element is takes three operations where one does not ask. With
 // AVX-512, rows are hoped to have no NaN, and a group that has one is done again.
 //
-// 64 x 128 f32 with AVX-512: sums take 1.07 times as long as loads and additions alone, maxima 1.32.
+// 64 x 128 f32 with AVX-512: sums take 1.07 times as long as loads and additions alone, maxima 1.25.
 
 #ifndef PTOISA_FOLD_H
 #define PTOISA_FOLD_H
@@ -129,7 +129,26 @@ PTOISA_DEFINE_FOLD_NEON(min)
     ((void)(n), *(results) = ptoisa_fold_##operation##_neon((lanes)[0]))
 #endif
 
-// -- rows of a group ------------------------------------------------------------------------------
+// -- lanes of rows side by side -------------------------------------------------------------------
+
+// As add, rounded once. Zen 4 adds where it shuffles and finds maxima, and multiplies elsewhere: by
+// multiply-adds sums of rows take 0.92 of the time.
+#if PTOISA_X86
+PTOISA_AVX2_OP(plus, (__m256 a, __m256 b), ptoisa_fma_avx2(a, ptoisa_all_avx2(1.0f), b))
+PTOISA_AVX512_OP(plus, (__m512 a, __m512 b), ptoisa_fma_avx512(a, ptoisa_all_avx512(1.0f), b))
+#endif
+#if PTOISA_NEON
+PTOISA_NEON_OP(plus, (float32x4_t a, float32x4_t b), ptoisa_add_neon(a, b))
+#endif
+PTOISA_C_OP(plus, (float a, float b), ptoisa_add_c(a, b))
+
+// Rows that are reduced side by side, as each step of a row waits for the one before; vectors that
+// 16 lanes are.
+#define PTOISA_BESIDE_c      1
+#define PTOISA_BESIDE_avx2   4
+#define PTOISA_BESIDE_avx512 4
+#define PTOISA_BESIDE_neon   1
+#define PTOISA_PARTS(set)    (16 / PTOISA_LANES_##set)
 
 // Parts are registers where they are vectors: there the loops over them are unrolled at every level.
 #define PTOISA_UNROLL_c      _Pragma("GCC unroll 1")
@@ -137,102 +156,111 @@ PTOISA_DEFINE_FOLD_NEON(min)
 #define PTOISA_UNROLL_avx512 _Pragma("GCC unroll 16")
 #define PTOISA_UNROLL_neon   _Pragma("GCC unroll 16")
 
-// Rows that are reduced side by side, as each step of a row waits for the one before.
-#define PTOISA_BESIDE_c      1
-#define PTOISA_BESIDE_avx2   4
-#define PTOISA_BESIDE_avx512 4
-#define PTOISA_BESIDE_neon   1
-
-// Rows in groups. Of the last one missing rows are as the last that is there. LANES_OF leaves the
-// lanes of rows x[i] in part[i][0]; BEFORE and AFTER are done around a group.
-#define PTOISA_FOLD_ROWS(set, operation, BEFORE, LANES_OF, AFTER)                                  \
-    enum {                                                                                         \
-        LANES = PTOISA_LANES_##set,                                                                \
-        PARTS = 16 / LANES,                                                                        \
-        GROUP = PTOISA_GROUP_##set,                                                                \
-        BESIDE = PTOISA_BESIDE_##set                                                               \
-    };                                                                                             \
-    for (uint32_t first = 0, n; first < rows; first += n, s += n * pitch) {                        \
-        ptoisa_vec_##set lanes[GROUP / BESIDE];                                                    \
-        n = ptoisa_least(rows - first, GROUP);                                                     \
-        BEFORE                                                                                     \
-        PTOISA_UNROLL_##set for (uint32_t r = 0; r < GROUP; r += BESIDE) {                         \
-            ptoisa_vec_##set part[BESIDE][PARTS];                                                  \
-            const float *x[BESIDE];                                                                \
-            lanes[r / BESIDE] = ptoisa_all_##set(0.0f);                                            \
-            if (r >= n) {                                                                          \
-                continue;                                                                          \
-            }                                                                                      \
-            PTOISA_UNROLL_##set for (uint32_t i = 0; i < BESIDE; i++) {                            \
-                x[i] = i == 0 ? s + r * pitch : x[i - 1] + (r + i < n ? pitch : 0);                \
-            }                                                                                      \
-            LANES_OF                                                                               \
-            lanes[r / BESIDE] = PTOISA_JOIN_##set(operation, part);                                \
-        }                                                                                          \
-        PTOISA_FOLD_##set(operation, results + first, lanes, n);                                   \
-        AFTER                                                                                      \
-    }
-
-// Does something with each part p of the rows i that are side by side.
+// For each part p of the rows i that are side by side.
 #define PTOISA_EACH_PART(set)                                                                      \
-    PTOISA_UNROLL_##set for (uint32_t i = 0; i < BESIDE; i++)                                      \
-        PTOISA_UNROLL_##set for (uint32_t p = 0; p < PARTS; p++)
+    PTOISA_UNROLL_##set for (uint32_t i = 0; i < PTOISA_BESIDE_##set; i++)                         \
+        PTOISA_UNROLL_##set for (uint32_t p = 0; p < PTOISA_PARTS(set); p++)
 
-// The lanes of rows from column c on, where `part` has what was before: their whole 16 columns, the
-// rest, and both halves of 16 lanes where they are more than one part. The new element comes first
-// in max and min: there the test for NaN is off the chain of results. ALSO(set, a, i) is done with
-// each element or its identity.
-#define PTOISA_LANES_FROM(set, step, operation, identity, ALSO)                                    \
-    for (; c + 16 <= cols; c += 16) {                                                              \
-        PTOISA_EACH_PART(set) {                                                                    \
-            ptoisa_vec_##set a = ptoisa_load_##set(x[i] + c + p * LANES);                          \
-            part[i][p] = ptoisa_##step##_##set(a, part[i][p]);                                     \
-            ALSO(set, a, i)                                                                        \
+// step: the operation as each element of a row has it. sum NULL, or a sum of all elements for each
+// of the rows; lanes then begin with elements instead of the identity, if there are 16.
+//
+//      take      one vector of elements. The new element comes first in max and min: there the test
+//                for NaN is off the chain of results
+//      rest      what is left of rows from column c on, fewer than 16 elements
+//      meet      both halves of 16 lanes, where these are several parts
+//      lanes     all of it, for rows of cols elements: part[i][0] has the lanes of row x[i]
+#define PTOISA_DEFINE_LANES(set, SET, operation, step, identity)                                   \
+    SET PTOISA_ALWAYS void ptoisa_take_##operation##_##set(                                        \
+        ptoisa_vec_##set *part, ptoisa_vec_##set *sum, ptoisa_vec_##set a) {                       \
+        *part = ptoisa_##step##_##set(a, *part);                                                   \
+        if (sum) {                                                                                 \
+            *sum = ptoisa_plus_##set(a, *sum);                                                     \
         }                                                                                          \
     }                                                                                              \
-    for (uint32_t last = c; last < cols; last += LANES) {                                          \
-        const uint32_t left = ptoisa_least(cols - last, LANES);                                    \
-        PTOISA_EACH_PART(set) {                                                                    \
-            if (last == c + p * LANES) {                                                           \
-                ptoisa_vec_##set a = ptoisa_load_n_##set(x[i] + last, left, identity);             \
-                part[i][p] = ptoisa_##step##_##set(a, part[i][p]);                                 \
-                ALSO(set, a, i)                                                                    \
+    SET PTOISA_ALWAYS void ptoisa_rest_##operation##_##set(                                        \
+        ptoisa_vec_##set(*part)[PTOISA_PARTS(set)], ptoisa_vec_##set *sum, const float **x,        \
+        uint32_t c, uint32_t cols) {                                                               \
+        for (uint32_t last = c; last < cols; last += PTOISA_LANES_##set) {                         \
+            const uint32_t left = ptoisa_least(cols - last, PTOISA_LANES_##set);                   \
+            PTOISA_EACH_PART(set) {                                                                \
+                if (last == c + p * PTOISA_LANES_##set) {                                          \
+                    ptoisa_take_##operation##_##set(                                               \
+                        &part[i][p], sum ? sum + i : NULL,                                         \
+                        ptoisa_load_n_##set(x[i] + last, left, identity));                         \
+                }                                                                                  \
             }                                                                                      \
         }                                                                                          \
     }                                                                                              \
-    PTOISA_UNROLL_##set for (uint32_t h = PARTS / 2; h > 0; h /= 2) {                              \
-        PTOISA_EACH_PART(set) {                                                                    \
-            if (p < h) {                                                                           \
-                part[i][p] = ptoisa_##operation##_##set(part[i][p], part[i][p + h]);               \
+    SET PTOISA_ALWAYS void ptoisa_meet_##operation##_##set(                                        \
+        ptoisa_vec_##set(*part)[PTOISA_PARTS(set)]) {                                              \
+        PTOISA_UNROLL_##set for (uint32_t h = PTOISA_PARTS(set) / 2; h > 0; h /= 2) {              \
+            PTOISA_EACH_PART(set) {                                                                \
+                if (p < h) {                                                                       \
+                    part[i][p] = ptoisa_##operation##_##set(part[i][p], part[i][p + h]);           \
+                }                                                                                  \
             }                                                                                      \
         }                                                                                          \
+    }                                                                                              \
+    SET PTOISA_ALWAYS void ptoisa_lanes_##operation##_##set(                                       \
+        ptoisa_vec_##set(*part)[PTOISA_PARTS(set)], ptoisa_vec_##set *sum, const float **x,        \
+        uint32_t cols) {                                                                           \
+        uint32_t c = sum && cols >= 16 ? 16 : 0;                                                   \
+        PTOISA_EACH_PART(set) {                                                                    \
+            part[i][p] = c == 0 ? ptoisa_all_##set(identity)                                       \
+                                : ptoisa_load_##set(x[i] + p * PTOISA_LANES_##set);                \
+            if (sum) {                                                                             \
+                sum[i] = ptoisa_plus_##set(part[i][p], sum[i]);                                    \
+            }                                                                                      \
+        }                                                                                          \
+        for (; c + 16 <= cols; c += 16) {                                                          \
+            PTOISA_EACH_PART(set) {                                                                \
+                ptoisa_take_##operation##_##set(                                                   \
+                    &part[i][p], sum ? sum + i : NULL,                                             \
+                    ptoisa_load_##set(x[i] + c + p * PTOISA_LANES_##set));                         \
+            }                                                                                      \
+        }                                                                                          \
+        ptoisa_rest_##operation##_##set(part, sum, x, c, cols);                                    \
+        ptoisa_meet_##operation##_##set(part);                                                     \
     }
-
-#define PTOISA_ALSO_NOTHING(set, a, i)
-#define PTOISA_LANES_OF_ROWS(set, step, operation, identity)                                       \
-    PTOISA_EACH_PART(set) {                                                                        \
-        part[i][p] = ptoisa_all_##set(identity);                                                   \
-    }                                                                                              \
-    uint32_t c = 0;                                                                                \
-    PTOISA_LANES_FROM(set, step, operation, identity, PTOISA_ALSO_NOTHING)
 
 // -- rows -----------------------------------------------------------------------------------------
 
-#if PTOISA_X86
-// As add, rounded once. Zen 4 adds where it shuffles: by multiply-adds sums of rows take 0.92 of the
-// time.
-PTOISA_AVX2_OP(plus, (__m256 a, __m256 b), ptoisa_fma_avx2(a, ptoisa_all_avx2(1.0f), b))
-PTOISA_AVX512_OP(plus, (__m512 a, __m512 b), ptoisa_fma_avx512(a, ptoisa_all_avx512(1.0f), b))
-#endif
-
-// step: the operation as each element of a row has it.
-#define PTOISA_DEFINE_ROWS(set, SET, operation, step, identity)                                    \
-    SET PTOISA_FN void ptoisa_rows_##operation##_##set(                                            \
-        float *results, const float *s, size_t pitch, uint32_t rows, uint32_t cols) {              \
-        PTOISA_FOLD_ROWS(set, operation, , PTOISA_LANES_OF_ROWS(set, step, operation, identity), ) \
+// A group of n rows; missing ones are as the last that is there. sum NULL, or 2 * BESIDE sums: rows
+// side by side take each half of them in turns, for fewer would keep steps waiting.
+#define PTOISA_DEFINE_GROUP(set, SET, operation)                                                   \
+    SET PTOISA_ALWAYS void ptoisa_group_##operation##_##set(float *results, ptoisa_vec_##set *sum, \
+                                                            const float *s, size_t pitch,          \
+                                                            uint32_t n, uint32_t cols) {           \
+        enum { GROUP = PTOISA_GROUP_##set, BESIDE = PTOISA_BESIDE_##set };                         \
+        ptoisa_vec_##set lanes[GROUP / BESIDE];                                                    \
+        PTOISA_UNROLL_##set for (uint32_t r = 0; r < GROUP; r += BESIDE) {                         \
+            ptoisa_vec_##set part[BESIDE][PTOISA_PARTS(set)];                                      \
+            const float *x[BESIDE];                                                                \
+            lanes[r / BESIDE] = ptoisa_all_##set(0.0f);                                            \
+            if (PTOISA_UNLIKELY(r >= n)) {                                                         \
+                continue;                                                                          \
+            }                                                                                      \
+            PTOISA_UNROLL_##set for (uint32_t i = 0; i < BESIDE; i++) {                            \
+                x[i] = s + ptoisa_least(r + i, n - 1) * pitch;                                     \
+            }                                                                                      \
+            ptoisa_lanes_##operation##_##set(part, sum ? sum + r % (2 * BESIDE) : NULL, x, cols);  \
+            lanes[r / BESIDE] = PTOISA_JOIN_##set(operation, part);                                \
+        }                                                                                          \
+        PTOISA_FOLD_##set(operation, results, lanes, n);                                           \
     }
 
-#define PTOISA_DEFINE_ALL_ROWS(set, SET, plus)                                                     \
+#define PTOISA_DEFINE_ROWS(set, SET, operation, step, identity)                                    \
+    PTOISA_DEFINE_LANES(set, SET, operation, step, identity)                                       \
+    PTOISA_DEFINE_GROUP(set, SET, operation)                                                       \
+    SET PTOISA_FN void ptoisa_rows_##operation##_##set(                                            \
+        float *results, const float *s, size_t pitch, uint32_t rows, uint32_t cols) {              \
+        for (uint32_t first = 0, n; first < rows; first += n, s += n * pitch) {                    \
+            n = ptoisa_least(rows - first, PTOISA_GROUP_##set);                                    \
+            ptoisa_group_##operation##_##set(results + first, NULL, s, pitch, n, cols);            \
+        }                                                                                          \
+    }
+
+#define PTOISA_DEFINE_ALL_ROWS(set, SET)                                                           \
     PTOISA_DEFINE_ROWS(set, SET, add, plus, 0.0f)                                                  \
     PTOISA_DEFINE_ROWS(set, SET, mul, mul, 1.0f)                                                   \
     PTOISA_DEFINE_ROWS(set, SET, max, max, -__builtin_inff())                                      \
@@ -240,51 +268,56 @@ PTOISA_AVX512_OP(plus, (__m512 a, __m512 b), ptoisa_fma_avx512(a, ptoisa_all_avx
 
 // clang-format off
 #if PTOISA_NEON
-PTOISA_DEFINE_ALL_ROWS(neon, , add)
+PTOISA_DEFINE_ALL_ROWS(neon, )
 #else
-PTOISA_DEFINE_ALL_ROWS(c, , add)
+PTOISA_DEFINE_ALL_ROWS(c, )
 #endif
 #if PTOISA_X86
-PTOISA_DEFINE_ALL_ROWS(avx2, PTOISA_AVX2, plus)
-PTOISA_DEFINE_ALL_ROWS(avx512, PTOISA_AVX512, plus)
+PTOISA_DEFINE_ALL_ROWS(avx2, PTOISA_AVX2)
+PTOISA_DEFINE_ALL_ROWS(avx512, PTOISA_AVX512)
 #endif
 // clang-format on
 
 #if PTOISA_X86
+// Is one of eight sums NaN?
+PTOISA_AVX512 PTOISA_ALWAYS bool ptoisa_is_nan_among_avx512(const __m512 *sum) {
+    uint32_t lanes = 0;
+    PTOISA_UNROLL_avx512 for (int i = 0; i < 8; i += 2) {
+        lanes |= _mm512_cmp_ps_mask(sum[i], sum[i + 1], _CMP_UNORD_Q);
+    }
+    return lanes != 0;
+}
+
 // Maxima and minima of rows that hope for no NaN: the sum of a group's elements is NaN if one of them
 // is. A group whose sums are NaN, also as infinities of both signs meet, is done again as above. Sums
-// are made by multiply-adds: Zen 4 adds on the pipes that maxima take. The first 16 elements of a row
-// need no maximum. With AVX2 this is slower than asking each element: 16 registers are too few.
-#define PTOISA_ALSO_SUM(set, a, i)        sum[i] = ptoisa_plus_##set(a, sum[i]);
-#define PTOISA_IS_NAN_EITHER_avx512(a, b) (_mm512_cmp_ps_mask(a, b, _CMP_UNORD_Q) != 0)
-
-#define PTOISA_SUMS_OF_QUICK(set)                                                                  \
-    ptoisa_vec_##set sum[BESIDE];                                                                  \
-    PTOISA_UNROLL_##set for (uint32_t i = 0; i < BESIDE; i++) {                                    \
-        sum[i] = ptoisa_all_##set(0.0f);                                                           \
+// are made by multiply-adds, on pipes that maxima do not take. The first 16 elements of a row need no
+// maximum. With AVX2 this is slower than asking each element: 16 registers are too few.
+#define PTOISA_DEFINE_QUICK(operation, quick, identity)                                            \
+    PTOISA_DEFINE_LANES(avx512, PTOISA_AVX512, quick, quick, identity)                             \
+    PTOISA_DEFINE_GROUP(avx512, PTOISA_AVX512, quick)                                              \
+    PTOISA_AVX512 PTOISA_FN void ptoisa_rows_##quick##_avx512(                                     \
+        float *results, const float *s, size_t pitch, uint32_t rows, uint32_t cols) {              \
+        for (uint32_t first = 0, n; first < rows; first += n, s += n * pitch) {                    \
+            __m512 sum[8];                                                                         \
+            PTOISA_UNROLL_avx512 for (int i = 0; i < 8; i++) {                                     \
+                sum[i] = _mm512_setzero_ps();                                                      \
+            }                                                                                      \
+            n = ptoisa_least(rows - first, 16);                                                    \
+            if (PTOISA_LIKELY(n == 16)) { /* code for whole groups takes 0.94 of the time */       \
+                ptoisa_group_##quick##_avx512(results + first, sum, s, pitch, 16, cols);           \
+            } else {                                                                               \
+                ptoisa_group_##quick##_avx512(results + first, sum, s, pitch, n, cols);            \
+            }                                                                                      \
+            if (PTOISA_UNLIKELY(ptoisa_is_nan_among_avx512(sum))) {                                \
+                ptoisa_rows_##operation##_avx512(results + first, s, pitch, n, cols);              \
+            }                                                                                      \
+        }                                                                                          \
     }
 
-#define PTOISA_LANES_OF_QUICK(set, quick, identity)                                                \
-    uint32_t c = cols < 16 ? 0 : 16;                                                               \
-    PTOISA_EACH_PART(set) {                                                                        \
-        part[i][p] = c == 0 ? ptoisa_all_##set(identity) : ptoisa_load_##set(x[i] + p * LANES);    \
-        PTOISA_ALSO_SUM(set, part[i][p], i)                                                        \
-    }                                                                                              \
-    PTOISA_LANES_FROM(set, quick, quick, identity, PTOISA_ALSO_SUM)
-
-#define PTOISA_DEFINE_QUICK(set, SET, operation, quick, identity)                                  \
-    SET PTOISA_FN void ptoisa_rows_##quick##_##set(float *results, const float *s, size_t pitch,   \
-                                                   uint32_t rows, uint32_t cols) {                 \
-        PTOISA_FOLD_ROWS(                                                                          \
-            set, quick, PTOISA_SUMS_OF_QUICK(set), PTOISA_LANES_OF_QUICK(set, quick, identity),    \
-            if (PTOISA_UNLIKELY(PTOISA_IS_NAN_EITHER_##set(sum[0], sum[1]) ||                      \
-                                PTOISA_IS_NAN_EITHER_##set(sum[2], sum[3]))) {                     \
-                ptoisa_rows_##operation##_##set(results + first, s, pitch, n, cols);               \
-            })                                                                                     \
-    }
-
-PTOISA_DEFINE_QUICK(avx512, PTOISA_AVX512, max, peak, -__builtin_inff())
-PTOISA_DEFINE_QUICK(avx512, PTOISA_AVX512, min, dip, __builtin_inff())
+// clang-format off
+PTOISA_DEFINE_QUICK(max, peak, -__builtin_inff())
+PTOISA_DEFINE_QUICK(min, dip, __builtin_inff())
+// clang-format on
 #endif
 
 #define PTOISA_ROWS_BY(set, max, min)                                                              \

@@ -35,6 +35,7 @@ typedef struct ptoisa_mm_buffers {
     float out[PTOISA_MM_ROWS * PTOISA_MM_COLS];  // a block of C in a layout of its own
     float add[PTOISA_MM_ROWS * PTOISA_MM_COLS];
     uint32_t base[PTOISA_MM_A_ROWS];
+    ptoisa_mm_span span[PTOISA_MM_A_ROWS / PTOISA_MM_ROWS];
 } ptoisa_mm_buffers;
 
 // What one instruction is to do: c = a * b + add. add NULL: nothing; is_bias: one row for all; else
@@ -47,8 +48,11 @@ typedef struct ptoisa_mm_task {
 // The fastest code for this processor.
 PTOISA_INLINE ptoisa_mm_code ptoisa_mm_best(void) {
 #if PTOISA_X86
+    if (ptoisa_has_avx512() && ptoisa_has_vnni()) {
+        return ptoisa_has_bf16() ? ptoisa_mm_bf16() : ptoisa_mm_vnni();
+    }
     if (ptoisa_has_avx512()) {
-        return ptoisa_has_vnni() ? ptoisa_mm_vnni() : ptoisa_mm_avx512();
+        return ptoisa_mm_avx512();
     }
     if (ptoisa_has_avx2()) {
         return ptoisa_mm_avx2();
@@ -82,13 +86,12 @@ PTOISA_FN void ptoisa_mm_copy(const ptoisa_tile *tile, float *rows_of_32, const 
     }
 }
 
-// Computes one block, of which a, a_step, b, rows, cols, k and start are set. is_last: of the parts
+// Computes one block, of which a, a_step, b, rows, cols, k and start are set, and base if there is one. is_last: of the parts
 // of k. Otherwise sums go to part.
 PTOISA_FN void ptoisa_mm_one(const ptoisa_mm_code *code, ptoisa_mm_buffers *buffers,
-                             ptoisa_mm_block *t, const ptoisa_mm_task *task, uint32_t row,
-                             uint32_t col, float *part, bool is_last) {
+                             ptoisa_mm_block *t, const ptoisa_mm_task *task, ptoisa_mm_kind kind,
+                             uint32_t row, uint32_t col, float *part, bool is_last) {
     const ptoisa_tile *c = task->c, *add = task->add;
-    const ptoisa_mm_kind kind = ptoisa_mm_kind_of(code, task->a);
     t->add = NULL;
     if (!is_last) {
         t->out = part;
@@ -148,11 +151,12 @@ PTOISA_FN void ptoisa_mm_run(const ptoisa_mm_code *code, const ptoisa_mm_task *t
     ptoisa_mm_buffers buffers;
     ptoisa_mm_block t;
     const uint32_t m = a->valid_rows, k = a->valid_cols, n = b->valid_cols;
-    const ptoisa_mm_kind kind = ptoisa_mm_kind_of(code, a);
+    const ptoisa_mm_kind kind = ptoisa_mm_kind_of(code, a, b);
     const uint32_t width = ptoisa_mm_width(kind), k_part = PTOISA_MM_UNITS * width;
-    const bool is_in_place =
-        ptoisa_mm_is_whole(kind) && a->layout != PTOISA_ROW_MAJOR && ptoisa_mm_has_row_chunks(a);
+    const bool is_in_place = ptoisa_mm_is_whole(kind) && kind != PTOISA_MM_DOTS &&
+                             a->layout != PTOISA_ROW_MAJOR && ptoisa_mm_has_row_chunks(a);
     const bool is_cut = k > k_part;
+    bool is_normal = true;  // of DOTS: all parts of sums so far, or this block's
     uint32_t m_part = PTOISA_MM_A_UNITS / ptoisa_mm_padded(kind, is_cut ? k_part : k) / 16 * 16;
     m_part = is_in_place && !is_cut ? m : m_part;
     m_part = ptoisa_least(m_part, PTOISA_MM_A_ROWS);
@@ -166,6 +170,10 @@ PTOISA_FN void ptoisa_mm_run(const ptoisa_mm_code *code, const ptoisa_mm_task *t
                 const bool is_new = col == 0 || is_cut;
                 code->pack_b(buffers.b, b, kind, col, t.cols, k0, k_count);
                 ptoisa_mm_clear_rest(buffers.b, kind, k_count);
+                ptoisa_mm_span span_b = {0, 0};
+                if (kind == PTOISA_MM_DOTS) {
+                    span_b = code->span(buffers.b, k_count / width * PTOISA_MM_COLS);
+                }
                 const ptoisa_mm_panel panel =
                     ptoisa_mm_panel_of(a, is_in_place, buffers.a, padded, row0, k0);
                 t.b = buffers.b;
@@ -184,7 +192,14 @@ PTOISA_FN void ptoisa_mm_run(const ptoisa_mm_code *code, const ptoisa_mm_task *t
                     if (kind == PTOISA_MM_QUADS && is_new) {
                         code->base(buffers.base + r, t.a, t.a_step, k_count);
                     }
-                    ptoisa_mm_one(code, &buffers, &t, task, row0 + r, col, part, k0 + k_count == k);
+                    if (kind == PTOISA_MM_DOTS && is_new) {
+                        buffers.span[r / 16] = code->span(t.a, padded * 16);
+                    }
+                    is_normal =
+                        (is_normal || !is_cut) && ptoisa_mm_is_normal(buffers.span[r / 16], span_b);
+                    ptoisa_mm_one(code, &buffers, &t, task,
+                                  kind == PTOISA_MM_DOTS && !is_normal ? PTOISA_MM_TWICE : kind,
+                                  row0 + r, col, part, k0 + k_count == k);
                 }
             }
         }

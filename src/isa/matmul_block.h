@@ -13,6 +13,13 @@
 // Bytes are multiplied where one side is unsigned, so bytes of B have 128 added (their top bit is
 // turned), and the sums of a row begin at -128 times the sum of A's row: sums wrap, so that is exact.
 //
+// Where a processor multiplies bf16, a unit is two of them, the first in the upper half: that half is
+// multiplied and added first, rounded, and then the lower one. So the instruction gives the bits of
+// two multiply-adds but for subnormal numbers, which it takes and gives as 0. Panels say how small and
+// how great their numbers are. Of numbers 2^e at least, products and sums are multiples of 2^-126 or
+// more while the exponents of both sides add up to -112; then nothing is subnormal. Panels that may
+// have such sums are multiplied by two multiply-adds. Only whole blocks are multiplied like that.
+//
 // A block is at most 16 rows x 32 columns of C over one range of k. It keeps its sums in registers,
 // and adds products in the order of k, each by a fused multiply-add; so an element's value depends
 // neither on the processor nor on where the element is in its tile.
@@ -52,8 +59,23 @@ typedef enum ptoisa_mm_kind {
     PTOISA_MM_F16,
     PTOISA_MM_BF16,
     PTOISA_MM_PAIRS,  // of i8, as i16
-    PTOISA_MM_QUADS   // of i8
+    PTOISA_MM_QUADS,  // of i8
+    PTOISA_MM_DOTS,   // of bf16, two
+    PTOISA_MM_TWICE   // the same panels, by multiply-adds; of blocks only
 } ptoisa_mm_kind;
+
+// Of the magnitudes of a panel's bf16: the least that is not 0, and the greatest, as bits.
+typedef struct ptoisa_mm_span {
+    uint32_t least, greatest;
+} ptoisa_mm_span;
+
+// Does no product or sum of two panels overflow or become subnormal, as far as exponents tell?
+PTOISA_INLINE bool ptoisa_mm_is_normal(ptoisa_mm_span a, ptoisa_mm_span b) {
+    const uint32_t low = (a.least >> 7) + (b.least >> 7);
+    const uint32_t high = (a.greatest >> 7) + (b.greatest >> 7);
+    return a.least >> 7 > 0 && b.least >> 7 > 0 && a.greatest >> 7 < 255 && b.greatest >> 7 < 255 &&
+           low >= 2 * 127 - 112 && high <= 2 * 127 + 126;
+}
 
 // The code for one processor. Packing takes elements [k, k + k_count) of rows [row, row + rows) of
 // A, at most 16, or of columns [col, col + cols) of B, at most 32; k and row begin at a box. Rows of
@@ -66,29 +88,22 @@ typedef struct ptoisa_mm_code {
     void (*block)(const ptoisa_mm_block *block, ptoisa_mm_kind kind);
     // Bases of 16 rows of a panel of A, of k_count bytes; NULL: bytes are multiplied in pairs.
     void (*base)(uint32_t *base, const float *a, uint64_t a_step, uint32_t k_count);
+    // Of a panel of bf16, of whole boxes; NULL: bf16 is widened.
+    ptoisa_mm_span (*span)(const float *panel, uint32_t units);
 } ptoisa_mm_code;
-
-PTOISA_INLINE ptoisa_mm_kind ptoisa_mm_kind_of(const ptoisa_mm_code *code, const ptoisa_tile *a) {
-    switch ((ptoisa_dtype)a->dtype) {
-    case PTOISA_F32: return PTOISA_MM_F32;
-    case PTOISA_F16: return PTOISA_MM_F16;
-    case PTOISA_BF16: return PTOISA_MM_BF16;
-    default: return code->base ? PTOISA_MM_QUADS : PTOISA_MM_PAIRS;
-    }
-}
 
 PTOISA_INLINE bool ptoisa_mm_is_int(ptoisa_mm_kind kind) {
     return kind == PTOISA_MM_PAIRS || kind == PTOISA_MM_QUADS;
 }
 
-// Are units words of the tile? Of other types 32 bytes of a tile become 16 units.
+// Are units words of the tile, if perhaps turned? Of other types 32 bytes of a tile become 16 units.
 PTOISA_INLINE bool ptoisa_mm_is_whole(ptoisa_mm_kind kind) {
-    return kind == PTOISA_MM_F32 || kind == PTOISA_MM_QUADS;
+    return kind == PTOISA_MM_F32 || kind == PTOISA_MM_QUADS || kind == PTOISA_MM_DOTS;
 }
 
 // Elements of a unit.
 PTOISA_INLINE uint32_t ptoisa_mm_width(ptoisa_mm_kind kind) {
-    return kind == PTOISA_MM_QUADS ? 4 : kind == PTOISA_MM_PAIRS ? 2 : 1;
+    return kind == PTOISA_MM_QUADS ? 4 : kind == PTOISA_MM_PAIRS || kind == PTOISA_MM_DOTS ? 2 : 1;
 }
 
 // Units of a row of a panel of A of k elements: whole boxes, in pairs where 32 bytes become two.
@@ -106,6 +121,8 @@ PTOISA_INLINE uint32_t ptoisa_mm_padded(ptoisa_mm_kind kind, uint32_t k) {
     case PTOISA_MM_BF16: function(__VA_ARGS__, PTOISA_MM_BF16); return;                            \
     case PTOISA_MM_PAIRS: function(__VA_ARGS__, PTOISA_MM_PAIRS); return;                          \
     case PTOISA_MM_QUADS: function(__VA_ARGS__, PTOISA_MM_QUADS); return;                          \
+    case PTOISA_MM_TWICE:                                                                          \
+    case PTOISA_MM_DOTS: function(__VA_ARGS__, PTOISA_MM_DOTS); return;                            \
     }
 
 // Do 32 bytes of the tile's data hold neighbours in a row (A, or a row-major B), in whole?
@@ -122,6 +139,19 @@ PTOISA_INLINE bool ptoisa_mm_has_row_chunks(const ptoisa_tile *tile) {
 PTOISA_INLINE bool ptoisa_mm_is_zn(const ptoisa_tile *tile) {
     return tile->layout == PTOISA_ZN &&
            ptoisa_box_rows(tile) == 32 / ptoisa_dtype_size((ptoisa_dtype)tile->dtype);
+}
+
+PTOISA_INLINE ptoisa_mm_kind ptoisa_mm_kind_of(const ptoisa_mm_code *code, const ptoisa_tile *a,
+                                               const ptoisa_tile *b) {
+    const bool is_whole = a->valid_rows % PTOISA_MM_ROWS == 0 && a->valid_cols % 16 == 0 &&
+                          b->valid_cols % PTOISA_MM_COLS == 0 && ptoisa_mm_has_row_chunks(a) &&
+                          ptoisa_mm_is_zn(b);
+    switch ((ptoisa_dtype)a->dtype) {
+    case PTOISA_F32: return PTOISA_MM_F32;
+    case PTOISA_F16: return PTOISA_MM_F16;
+    case PTOISA_BF16: return code->span && is_whole ? PTOISA_MM_DOTS : PTOISA_MM_BF16;
+    default: return code->base ? PTOISA_MM_QUADS : PTOISA_MM_PAIRS;
+    }
 }
 
 // Makes 0 what is beyond k_count in the last unit of a panel of B.
@@ -304,7 +334,7 @@ PTOISA_FN void ptoisa_mm_block_portable(const ptoisa_mm_block *t, ptoisa_mm_kind
 
 PTOISA_INLINE ptoisa_mm_code ptoisa_mm_portable(void) {
     ptoisa_mm_code code = {ptoisa_mm_pack_a_any, ptoisa_mm_pack_b_any, ptoisa_mm_block_portable,
-                           NULL};
+                           NULL, NULL};
     return code;
 }
 

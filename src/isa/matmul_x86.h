@@ -19,6 +19,13 @@
 
 // -- packing --------------------------------------------------------------------------------------
 
+// Puts the first bf16 of each word into its upper half.
+PTOISA_AVX2 PTOISA_ALWAYS __m256i ptoisa_mm_turn_words(__m256i x) {
+    return _mm256_shuffle_epi8(x, _mm256_setr_epi8(2, 3, 0, 1, 6, 7, 4, 5, 10, 11, 8, 9, 14, 15, 12,
+                                                   13, 2, 3, 0, 1, 6, 7, 4, 5, 10, 11, 8, 9, 14, 15,
+                                                   12, 13));
+}
+
 // Widens 32 bytes of a row to 8 units (words) at low, or to 16, the upper 8 at high.
 PTOISA_AVX2 PTOISA_ALWAYS void ptoisa_mm_widen(float *low, float *high, const uint8_t *from,
                                                ptoisa_mm_kind kind) {
@@ -34,6 +41,8 @@ PTOISA_AVX2 PTOISA_ALWAYS void ptoisa_mm_widen(float *low, float *high, const ui
     } else if (kind == PTOISA_MM_PAIRS) {
         l = _mm256_cvtepi8_epi16(x0);
         h = _mm256_cvtepi8_epi16(x1);
+    } else if (kind == PTOISA_MM_DOTS) {
+        l = ptoisa_mm_turn_words(l);
     }
     _mm256_storeu_si256((__m256i *)(void *)low, l);
     if (!ptoisa_mm_is_whole(kind)) {
@@ -104,6 +113,8 @@ PTOISA_AVX2 PTOISA_ALWAYS void ptoisa_mm_split(float *to, __m256 word, ptoisa_mm
         high = _mm256_srai_epi16(_mm256_shuffle_epi8(x, at23), 8);
     } else if (kind == PTOISA_MM_QUADS) {
         low = _mm256_xor_si256(x, _mm256_set1_epi8(-128));
+    } else if (kind == PTOISA_MM_DOTS) {
+        low = ptoisa_mm_turn_words(x);
     }
     _mm256_storeu_si256((__m256i *)(void *)to, low);
     if (!ptoisa_mm_is_whole(kind)) {
@@ -203,11 +214,30 @@ PTOISA_AVX2 PTOISA_FN void ptoisa_mm_pack_b_x86(float *to, const ptoisa_tile *b,
 #define PTOISA_MM_QUADS_AVX512(sum, x, y)                                                          \
     __asm__("vpdpbusd {%1, %2, %0|%0, %2, %1}" : "+v"(sum) : "v"(x), "v"(y))
 
+// Adds the products of two bf16 of x and y, those of upper halves first, rounding after each.
+#define PTOISA_MM_DOTS_AVX512(sum, x, y)                                                           \
+    __asm__("vdpbf16ps {%1, %2, %0|%0, %2, %1}" : "+v"(sum) : "v"(x), "v"(y))
+
+// The same by two multiply-adds.
+PTOISA_AVX512 PTOISA_ALWAYS void ptoisa_mm_twice_avx512(__m512 *sum, __m512 x, __m512 y) {
+    const __m512i upper = _mm512_set1_epi32((int)0xffff0000);
+    const __m512i a = _mm512_castps_si512(x), b = _mm512_castps_si512(y);
+    *sum = _mm512_fmadd_ps(_mm512_castsi512_ps(_mm512_and_si512(a, upper)),
+                           _mm512_castsi512_ps(_mm512_and_si512(b, upper)), *sum);
+    *sum =
+        _mm512_fmadd_ps(_mm512_castsi512_ps(_mm512_maskz_slli_epi32(PTOISA_ALL_16, a, 16)),
+                        _mm512_castsi512_ps(_mm512_maskz_slli_epi32(PTOISA_ALL_16, b, 16)), *sum);
+}
+
 // sum += x * y, in 16 lanes.
 PTOISA_AVX512 PTOISA_ALWAYS void ptoisa_mm_step_avx512(__m512 *sum, __m512 x, __m512 y,
                                                        const ptoisa_mm_kind kind) {
     if (kind == PTOISA_MM_QUADS) {
         PTOISA_MM_QUADS_AVX512(*sum, x, y);
+    } else if (kind == PTOISA_MM_DOTS) {
+        PTOISA_MM_DOTS_AVX512(*sum, x, y);
+    } else if (kind == PTOISA_MM_TWICE) {
+        ptoisa_mm_twice_avx512(sum, x, y);
     } else if (kind == PTOISA_MM_PAIRS) {
         const __m512i products = _mm512_madd_epi16(_mm512_castps_si512(x), _mm512_castps_si512(y));
         *sum = _mm512_castsi512_ps(_mm512_add_epi32(_mm512_castps_si512(*sum), products));
@@ -319,8 +349,25 @@ PTOISA_AVX512 PTOISA_FN void ptoisa_mm_quads_whole_avx512(const ptoisa_mm_block 
     ptoisa_mm_sum_avx512(t, 12, 4, 2, PTOISA_MM_QUADS);
 }
 
+// Blocks of bf16, which are whole.
+PTOISA_AVX512 PTOISA_FN void ptoisa_mm_dots_avx512(const ptoisa_mm_block *t) {
+    for (uint32_t row = 0; row < PTOISA_MM_ROWS; row += 8) {
+        ptoisa_mm_sum_avx512(t, row, 8, 2, PTOISA_MM_DOTS);
+    }
+}
+
+PTOISA_AVX512 PTOISA_FN void ptoisa_mm_dots_twice_avx512(const ptoisa_mm_block *t) {
+    for (uint32_t row = 0; row < PTOISA_MM_ROWS; row += 8) {
+        ptoisa_mm_sum_avx512(t, row, 8, 2, PTOISA_MM_TWICE);
+    }
+}
+
 PTOISA_FN void ptoisa_mm_block_avx512(const ptoisa_mm_block *t, ptoisa_mm_kind kind) {
     const bool is_wide = t->cols > 16;
+    if (kind == PTOISA_MM_DOTS || kind == PTOISA_MM_TWICE) {
+        kind == PTOISA_MM_DOTS ? ptoisa_mm_dots_avx512(t) : ptoisa_mm_dots_twice_avx512(t);
+        return;
+    }
     if (kind == PTOISA_MM_QUADS && is_wide && t->rows == PTOISA_MM_ROWS) {
         ptoisa_mm_quads_whole_avx512(t);
     } else if (kind == PTOISA_MM_QUADS) {
@@ -371,6 +418,31 @@ PTOISA_AVX512 PTOISA_FN void ptoisa_mm_base_vnni(uint32_t *base, const float *a,
     _mm512_storeu_si512(
         base, _mm512_maskz_permutexvar_epi32(PTOISA_ALL_16, order,
                                              _mm512_sub_epi32(_mm512_setzero_si512(), all)));
+}
+
+// The span of a panel of bf16, of whole boxes.
+PTOISA_AVX512 PTOISA_FN ptoisa_mm_span ptoisa_mm_span_avx512(const float *panel, uint32_t units) {
+    const __m512i magnitude = _mm512_set1_epi16(0x7fff), one = _mm512_set1_epi16(1);
+    __m512i least = _mm512_set1_epi16(-1), greatest = _mm512_setzero_si512();
+    for (uint32_t i = 0; i < units; i += 16) {
+        const __m512i x = _mm512_and_si512(_mm512_loadu_si512(panel + i), magnitude);
+        least = _mm512_min_epu16(least, _mm512_sub_epi16(x, one));  // 0 becomes the greatest
+        greatest = _mm512_max_epu16(greatest, x);
+    }
+    const __m512i inverse = _mm512_xor_si512(greatest, _mm512_set1_epi16(-1));
+    const __m256i low = _mm256_min_epu16(_mm512_maskz_extracti64x4_epi64(PTOISA_ALL_8, least, 0),
+                                         _mm512_maskz_extracti64x4_epi64(PTOISA_ALL_8, least, 1));
+    const __m256i high =
+        _mm256_min_epu16(_mm512_maskz_extracti64x4_epi64(PTOISA_ALL_8, inverse, 0),
+                         _mm512_maskz_extracti64x4_epi64(PTOISA_ALL_8, inverse, 1));
+    const __m128i lows =
+        _mm_min_epu16(_mm256_castsi256_si128(low), _mm256_extracti128_si256(low, 1));
+    const __m128i highs =
+        _mm_min_epu16(_mm256_castsi256_si128(high), _mm256_extracti128_si256(high, 1));
+    const ptoisa_mm_span span = {((uint32_t)_mm_cvtsi128_si32(_mm_minpos_epu16(lows)) & 0xffff) + 1,
+                                 ((uint32_t)_mm_cvtsi128_si32(_mm_minpos_epu16(highs)) & 0xffff) ^
+                                     0xffff};
+    return span;
 }
 
 // -- AVX2 -----------------------------------------------------------------------------------------
@@ -497,20 +569,27 @@ PTOISA_FN void ptoisa_mm_block_avx2(const ptoisa_mm_block *t, ptoisa_mm_kind kin
     ptoisa_mm_is_int(kind) ? ptoisa_mm_int_avx2(t) : ptoisa_mm_f32_avx2(t);
 }
 
+PTOISA_INLINE ptoisa_mm_code ptoisa_mm_bf16(void) {
+    ptoisa_mm_code code = {ptoisa_mm_pack_a_x86, ptoisa_mm_pack_b_x86, ptoisa_mm_block_avx512,
+                           ptoisa_mm_base_vnni, ptoisa_mm_span_avx512};
+    return code;
+}
+
 PTOISA_INLINE ptoisa_mm_code ptoisa_mm_vnni(void) {
     ptoisa_mm_code code = {ptoisa_mm_pack_a_x86, ptoisa_mm_pack_b_x86, ptoisa_mm_block_avx512,
-                           ptoisa_mm_base_vnni};
+                           ptoisa_mm_base_vnni, NULL};
     return code;
 }
 
 PTOISA_INLINE ptoisa_mm_code ptoisa_mm_avx512(void) {
-    ptoisa_mm_code code = {ptoisa_mm_pack_a_x86, ptoisa_mm_pack_b_x86, ptoisa_mm_block_avx512,
+    ptoisa_mm_code code = {ptoisa_mm_pack_a_x86, ptoisa_mm_pack_b_x86, ptoisa_mm_block_avx512, NULL,
                            NULL};
     return code;
 }
 
 PTOISA_INLINE ptoisa_mm_code ptoisa_mm_avx2(void) {
-    ptoisa_mm_code code = {ptoisa_mm_pack_a_x86, ptoisa_mm_pack_b_x86, ptoisa_mm_block_avx2, NULL};
+    ptoisa_mm_code code = {ptoisa_mm_pack_a_x86, ptoisa_mm_pack_b_x86, ptoisa_mm_block_avx2, NULL,
+                           NULL};
     return code;
 }
 

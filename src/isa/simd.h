@@ -50,6 +50,11 @@ PTOISA_INLINE bool ptoisa_has_avx512(void) {
 PTOISA_INLINE bool ptoisa_has_vnni(void) {
     return __builtin_cpu_supports("avx512vnni");
 }
+
+// Besides both: products of bf16, two at a time.
+PTOISA_INLINE bool ptoisa_has_bf16(void) {
+    return __builtin_cpu_supports("avx512bf16");
+}
 #else
 PTOISA_INLINE bool ptoisa_has_avx2(void) {
     return false;
