@@ -467,6 +467,40 @@ static void graph_faults__running_allocates_nothing_and_a_task_takes_70_bytes(vo
     }
 }
 
+// Tasks in a row, each with edges to it from the one before, or, backwards, of the one behind.
+static void edges_make(ptowsp_graph *graph, uint64_t task_count, bool is_backwards) {
+    ptowsp_graph_task_desc task = {.fn = succeed};
+    for (uint64_t i = 0; i < task_count; i++) {
+        assert_int_equal(ptowsp_graph_task_make(graph, &task, NULL), PTOWSP_OK);
+    }
+    for (uint64_t i = 1; i < task_count; i++) {
+        const uint64_t after = is_backwards ? task_count - i : i;
+        assert_int_equal(ptowsp_graph_edge_make(graph, after - 1, after), PTOWSP_OK);
+    }
+    assert_int_equal(ptowsp_graph_run(graph), PTOWSP_OK);
+}
+
+// A graph that has had edges in any order, 4 bytes more each, and then more of them in order: the
+// memory of the former does not grow.
+static void graph_faults__memory_of_unordered_edges_stays_as_it_was(void **state) {
+    (void)state;
+    ptowsp_graph *graph, *fresh;
+    ptowsp_context *context;
+    assert_int_equal(ptowsp_context_create(NULL, &context), PTOWSP_OK);
+    assert_int_equal(ptowsp_graph_create(context, NULL, &graph), PTOWSP_OK);
+    assert_int_equal(ptowsp_graph_create(context, NULL, &fresh), PTOWSP_OK);
+    edges_make(graph, 20000, true);
+    ptowsp_graph_clear(graph);
+    edges_make(graph, 100000, false);
+    edges_make(fresh, 100000, false);
+    const size_t bytes = ptowsp_graph_result(graph).memory_bytes;
+    const size_t fresh_bytes = ptowsp_graph_result(fresh).memory_bytes;
+    assert_true(bytes > fresh_bytes && bytes <= fresh_bytes + 4 * 20000 * 9 / 8);
+    ptowsp_graph_destroy(fresh);
+    ptowsp_graph_destroy(graph);
+    ptowsp_context_destroy(context);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(graph_faults__bad_tasks),
@@ -480,6 +514,7 @@ int main(void) {
         cmocka_unit_test(graph_faults__an_executor_that_leaves_a_lane_out_is_reported),
         cmocka_unit_test(graph_faults__every_allocation_may_be_refused),
         cmocka_unit_test(graph_faults__running_allocates_nothing_and_a_task_takes_70_bytes),
+        cmocka_unit_test(graph_faults__memory_of_unordered_edges_stays_as_it_was),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

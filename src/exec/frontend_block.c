@@ -113,13 +113,13 @@ static bool pwsp_frontend_join_tile(pwsp_tile_at *tile, const pwsp_tile_at *othe
 }
 
 // The records of iterations [begin, begin + count) of a stretch, and their tiles, of which the result is
-// the number. Where all that overlaps counts, neighbours of a view are one tile: each costs some 50 ns.
+// the number. Neighbours of a view are one tile, as all that overlaps counts: each costs some 50 ns.
 static uint32_t pwsp_frontend_fill_block(pwsp_frontend *front, const pwsp_stretch *stretch,
                                          uint64_t begin, uint32_t count, pwsp_tile_at *tiles) {
     pwsp_expander *x = &front->walk->expander;
-    const bool joins = front->issue.deps.is_overlap;
     uint32_t last[PTOWSP_TASK_TILE_MAX], tile_count = 0;  // by view: its last tile
     pwsp_arrival arrival;
+    PTOWSP_ASSERT(front->issue.deps.is_overlap);  // whatever the schedule says: data are real
     pwsp_walk_arrival(x, &arrival);
     for (uint32_t k = 0; k < count; k++) {
         const uint64_t i = begin + k;
@@ -133,7 +133,7 @@ static uint32_t pwsp_frontend_fill_block(pwsp_frontend *front, const pwsp_stretc
         record[1] = x->task.index;
         pwsp_frontend_fill(front, record + PWSP_FRONTEND_RECORD_OWN, &arrival);
         for (uint32_t v = 0; v < arrival.tile_count; v++) {
-            if (k == 0 || !joins || !pwsp_frontend_join_tile(&tiles[last[v]], &x->tiles_at[v])) {
+            if (k == 0 || !pwsp_frontend_join_tile(&tiles[last[v]], &x->tiles_at[v])) {
                 last[v] = tile_count;
                 tiles[tile_count++] = x->tiles_at[v];
             }

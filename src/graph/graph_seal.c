@@ -33,7 +33,7 @@ static bool pwsp_seal_reserve(ptowsp_graph *graph, void **array, uint64_t *capac
 // Returns the excess memory of doubling; never fails, because the old block is good enough.
 static void pwsp_seal_trim(ptowsp_graph *graph, void **array, uint64_t *capacity, uint64_t needed,
                            size_t item_size) {
-    if (needed == 0 || *capacity - needed <= needed / 8 || *capacity * item_size < 65536) {
+    if (needed == 0 || *capacity <= needed + needed / 8 || *capacity * item_size < 65536) {
         return;
     }
     void *moved = graph->memory.resize(graph->memory.user, *array, (size_t)*capacity * item_size,
