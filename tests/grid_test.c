@@ -205,8 +205,8 @@ static void grid__finds_what_lists_find_and_takes_the_same_places(void **state) 
                   (unsigned)forms[PWSP_DEPS_GRID], (unsigned)forms[PWSP_DEPS_LISTS_SINCE],
                   (unsigned)forms[PWSP_DEPS_LISTS], (unsigned)pages, (unsigned)keyed_count,
                   (unsigned)ended_count);
-    assert_true(keyed_count > 0 && ended_count > 0);
-    assert_true(forms[PWSP_DEPS_GRID] && forms[PWSP_DEPS_LISTS_SINCE] && forms[PWSP_DEPS_LISTS]);
+    assert_met(keyed_count > 0 && ended_count > 0);
+    assert_met(forms[PWSP_DEPS_GRID] && forms[PWSP_DEPS_LISTS_SINCE] && forms[PWSP_DEPS_LISTS]);
 }
 
 // A task that reads one of 2^30 tiles far apart, again and again: a page for each would take 144
