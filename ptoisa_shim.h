@@ -495,9 +495,20 @@ PTOISA_INLINE bool ptoisa_has_vnni(void) {
     return __builtin_cpu_supports("avx512vnni");
 }
 
-// Besides both: products of bf16, two at a time.
+// Besides both: products of bf16, two at a time. gcc 9 does not know the name, nor all of its
+// assemblers the instruction.
+#if defined(__clang__) || __GNUC__ >= 10
+#define PTOISA_KNOWS_BF16 1
+#else
+#define PTOISA_KNOWS_BF16 0
+#endif
+
 PTOISA_INLINE bool ptoisa_has_bf16(void) {
+#if PTOISA_KNOWS_BF16
     return __builtin_cpu_supports("avx512bf16");
+#else
+    return false;
+#endif
 }
 #else
 PTOISA_INLINE bool ptoisa_has_avx2(void) {
@@ -7398,7 +7409,8 @@ typedef struct ptoisa_mm_span {
     uint32_t least, greatest;
 } ptoisa_mm_span;
 
-// Does no product or sum of two panels overflow or become subnormal, as far as exponents tell?
+// Does no product of two panels overflow, and no product or sum become subnormal, as far as exponents
+// tell?
 PTOISA_INLINE bool ptoisa_mm_is_normal(ptoisa_mm_span a, ptoisa_mm_span b) {
     const uint32_t low = (a.least >> 7) + (b.least >> 7);
     const uint32_t high = (a.greatest >> 7) + (b.greatest >> 7);
@@ -8109,10 +8121,6 @@ PTOISA_AVX2 PTOISA_FN void ptoisa_mm_pack_b_x86(float *to, const ptoisa_tile *b,
     __asm__("vpdpbusd {%1, %2, %0|%0, %2, %1}" : "+v"(sum) : "v"(x), "v"(y))
 
 // Adds the products of two bf16 of x and y, those of upper halves first, rounding after each.
-#define PTOISA_MM_DOTS_AVX512(sum, x, y)                                                           \
-    __asm__("vdpbf16ps {%1, %2, %0|%0, %2, %1}" : "+v"(sum) : "v"(x), "v"(y))
-
-// The same by two multiply-adds.
 PTOISA_AVX512 PTOISA_ALWAYS void ptoisa_mm_twice_avx512(__m512 *sum, __m512 x, __m512 y) {
     const __m512i upper = _mm512_set1_epi32((int)0xffff0000);
     const __m512i a = _mm512_castps_si512(x), b = _mm512_castps_si512(y);
@@ -8122,6 +8130,14 @@ PTOISA_AVX512 PTOISA_ALWAYS void ptoisa_mm_twice_avx512(__m512 *sum, __m512 x, _
         _mm512_fmadd_ps(_mm512_castsi512_ps(_mm512_maskz_slli_epi32(PTOISA_ALL_16, a, 16)),
                         _mm512_castsi512_ps(_mm512_maskz_slli_epi32(PTOISA_ALL_16, b, 16)), *sum);
 }
+
+// The same by one instruction.
+#if PTOISA_KNOWS_BF16
+#define PTOISA_MM_DOTS_AVX512(sum, x, y)                                                           \
+    __asm__("vdpbf16ps {%1, %2, %0|%0, %2, %1}" : "+v"(sum) : "v"(x), "v"(y))
+#else
+#define PTOISA_MM_DOTS_AVX512(sum, x, y) ptoisa_mm_twice_avx512(&(sum), x, y)
+#endif
 
 // sum += x * y, in 16 lanes.
 PTOISA_AVX512 PTOISA_ALWAYS void ptoisa_mm_step_avx512(__m512 *sum, __m512 x, __m512 y,
@@ -8527,7 +8543,10 @@ typedef struct ptoisa_mm_buffers {
     float out[PTOISA_MM_ROWS * PTOISA_MM_COLS];  // a block of C in a layout of its own
     float add[PTOISA_MM_ROWS * PTOISA_MM_COLS];
     uint32_t base[PTOISA_MM_A_ROWS];
+    // Of DOTS, for each 16 rows: the span of their panel, and whether all parts of their sums so far were
+    // normal.
     ptoisa_mm_span span[PTOISA_MM_A_ROWS / PTOISA_MM_ROWS];
+    bool is_normal[PTOISA_MM_A_ROWS / PTOISA_MM_ROWS];
 } ptoisa_mm_buffers;
 
 // What one instruction is to do: c = a * b + add. add NULL: nothing; is_bias: one row for all; else
@@ -8616,6 +8635,20 @@ PTOISA_FN void ptoisa_mm_one(const ptoisa_mm_code *code, ptoisa_mm_buffers *buff
     ptoisa_mm_copy(c, buffers->out, t, row, col, true);
 }
 
+// The kind of a block from row r of a panel on: rows of DOTS keep to multiply-adds, once one of their
+// sums may have become subnormal.
+PTOISA_INLINE ptoisa_mm_kind ptoisa_mm_block_kind(ptoisa_mm_buffers *buffers, ptoisa_mm_kind kind,
+                                                  uint32_t r, ptoisa_mm_span span_b,
+                                                  bool is_first) {
+    if (kind != PTOISA_MM_DOTS) {
+        return kind;
+    }
+    bool *is_normal = &buffers->is_normal[r / PTOISA_MM_ROWS];
+    *is_normal =
+        (is_first || *is_normal) && ptoisa_mm_is_normal(buffers->span[r / PTOISA_MM_ROWS], span_b);
+    return *is_normal ? PTOISA_MM_DOTS : PTOISA_MM_TWICE;
+}
+
 // Where a panel of A is, from row and element k on: in the tile, or packed.
 typedef struct ptoisa_mm_panel {
     const float *data;
@@ -8648,7 +8681,6 @@ PTOISA_FN void ptoisa_mm_run(const ptoisa_mm_code *code, const ptoisa_mm_task *t
     const bool is_in_place = ptoisa_mm_is_whole(kind) && kind != PTOISA_MM_DOTS &&
                              a->layout != PTOISA_ROW_MAJOR && ptoisa_mm_has_row_chunks(a);
     const bool is_cut = k > k_part;
-    bool is_normal = true;  // of DOTS: all parts of sums so far, or this block's
     uint32_t m_part = PTOISA_MM_A_UNITS / ptoisa_mm_padded(kind, is_cut ? k_part : k) / 16 * 16;
     m_part = is_in_place && !is_cut ? m : m_part;
     m_part = ptoisa_least(m_part, PTOISA_MM_A_ROWS);
@@ -8687,10 +8719,8 @@ PTOISA_FN void ptoisa_mm_run(const ptoisa_mm_code *code, const ptoisa_mm_task *t
                     if (kind == PTOISA_MM_DOTS && is_new) {
                         buffers.span[r / 16] = code->span(t.a, padded * 16);
                     }
-                    is_normal =
-                        (is_normal || !is_cut) && ptoisa_mm_is_normal(buffers.span[r / 16], span_b);
                     ptoisa_mm_one(code, &buffers, &t, task,
-                                  kind == PTOISA_MM_DOTS && !is_normal ? PTOISA_MM_TWICE : kind,
+                                  ptoisa_mm_block_kind(&buffers, kind, r, span_b, k0 == 0),
                                   row0 + r, col, part, k0 + k_count == k);
                 }
             }

@@ -496,6 +496,36 @@ static void matmul__spans_tell_where_sums_may_be_subnormal(void **state) {
 #endif
 }
 
+// Sums that may be subnormal go on by multiply-adds, those of other rows and columns do not.
+static void matmul__only_rows_with_subnormal_sums_keep_to_multiply_adds(void **state) {
+    (void)state;
+    static const struct {
+        uint32_t row;
+        bool is_first;
+        uint32_t b_least;
+        ptoisa_mm_kind kind;
+    } blocks[] = {
+        {0, true, 0x3f80, PTOISA_MM_DOTS},    {16, true, 0x0001, PTOISA_MM_TWICE},
+        {0, false, 0x3f80, PTOISA_MM_DOTS},   {16, false, 0x3f80, PTOISA_MM_TWICE},
+        {0, false, 0x0001, PTOISA_MM_TWICE},  {16, false, 0x3f80, PTOISA_MM_TWICE},
+        {0, false, 0x3f80, PTOISA_MM_TWICE},  {0, true, 0x3f80, PTOISA_MM_DOTS},
+        {1008, true, 0x3f80, PTOISA_MM_DOTS}, {1008, false, 0x3f80, PTOISA_MM_DOTS},
+    };
+    ptoisa_mm_buffers *buffers = (ptoisa_mm_buffers *)malloc(sizeof *buffers);
+    assert_non_null(buffers);
+    memset(buffers, 0xff, sizeof *buffers);
+    const ptoisa_mm_span one = {0x3f80, 0x3f80};
+    assert_int_equal(ptoisa_mm_block_kind(buffers, PTOISA_MM_BF16, 0, one, true), PTOISA_MM_BF16);
+    buffers->span[0] = buffers->span[1] = buffers->span[63] = one;
+    for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++) {
+        const ptoisa_mm_span b = {blocks[i].b_least, 0x3f80};
+        assert_int_equal(
+            ptoisa_mm_block_kind(buffers, PTOISA_MM_DOTS, blocks[i].row, b, blocks[i].is_first),
+            blocks[i].kind);
+    }
+    free(buffers);
+}
+
 static char last_fault[PTOISA_FAULT_TEXT_MAX];
 
 static void note_fault(ptoisa_core *core, const char *text) {
@@ -596,6 +626,7 @@ int main(void) {
         cmocka_unit_test(matmul__a_sum_is_rounded_once),
         cmocka_unit_test(matmul__whole_blocks_of_bf16_to_the_ends_of_their_range),
         cmocka_unit_test(matmul__spans_tell_where_sums_may_be_subnormal),
+        cmocka_unit_test(matmul__only_rows_with_subnormal_sums_keep_to_multiply_adds),
         cmocka_unit_test(matmul__instructions_charge_and_compute),
         cmocka_unit_test(matmul__faults_say_what_is_wrong),
     };

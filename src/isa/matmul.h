@@ -35,7 +35,10 @@ typedef struct ptoisa_mm_buffers {
     float out[PTOISA_MM_ROWS * PTOISA_MM_COLS];  // a block of C in a layout of its own
     float add[PTOISA_MM_ROWS * PTOISA_MM_COLS];
     uint32_t base[PTOISA_MM_A_ROWS];
+    // Of DOTS, for each 16 rows: the span of their panel, and whether all parts of their sums so far were
+    // normal.
     ptoisa_mm_span span[PTOISA_MM_A_ROWS / PTOISA_MM_ROWS];
+    bool is_normal[PTOISA_MM_A_ROWS / PTOISA_MM_ROWS];
 } ptoisa_mm_buffers;
 
 // What one instruction is to do: c = a * b + add. add NULL: nothing; is_bias: one row for all; else
@@ -124,6 +127,20 @@ PTOISA_FN void ptoisa_mm_one(const ptoisa_mm_code *code, ptoisa_mm_buffers *buff
     ptoisa_mm_copy(c, buffers->out, t, row, col, true);
 }
 
+// The kind of a block from row r of a panel on: rows of DOTS keep to multiply-adds, once one of their
+// sums may have become subnormal.
+PTOISA_INLINE ptoisa_mm_kind ptoisa_mm_block_kind(ptoisa_mm_buffers *buffers, ptoisa_mm_kind kind,
+                                                  uint32_t r, ptoisa_mm_span span_b,
+                                                  bool is_first) {
+    if (kind != PTOISA_MM_DOTS) {
+        return kind;
+    }
+    bool *is_normal = &buffers->is_normal[r / PTOISA_MM_ROWS];
+    *is_normal =
+        (is_first || *is_normal) && ptoisa_mm_is_normal(buffers->span[r / PTOISA_MM_ROWS], span_b);
+    return *is_normal ? PTOISA_MM_DOTS : PTOISA_MM_TWICE;
+}
+
 // Where a panel of A is, from row and element k on: in the tile, or packed.
 typedef struct ptoisa_mm_panel {
     const float *data;
@@ -156,7 +173,6 @@ PTOISA_FN void ptoisa_mm_run(const ptoisa_mm_code *code, const ptoisa_mm_task *t
     const bool is_in_place = ptoisa_mm_is_whole(kind) && kind != PTOISA_MM_DOTS &&
                              a->layout != PTOISA_ROW_MAJOR && ptoisa_mm_has_row_chunks(a);
     const bool is_cut = k > k_part;
-    bool is_normal = true;  // of DOTS: all parts of sums so far, or this block's
     uint32_t m_part = PTOISA_MM_A_UNITS / ptoisa_mm_padded(kind, is_cut ? k_part : k) / 16 * 16;
     m_part = is_in_place && !is_cut ? m : m_part;
     m_part = ptoisa_least(m_part, PTOISA_MM_A_ROWS);
@@ -195,10 +211,8 @@ PTOISA_FN void ptoisa_mm_run(const ptoisa_mm_code *code, const ptoisa_mm_task *t
                     if (kind == PTOISA_MM_DOTS && is_new) {
                         buffers.span[r / 16] = code->span(t.a, padded * 16);
                     }
-                    is_normal =
-                        (is_normal || !is_cut) && ptoisa_mm_is_normal(buffers.span[r / 16], span_b);
                     ptoisa_mm_one(code, &buffers, &t, task,
-                                  kind == PTOISA_MM_DOTS && !is_normal ? PTOISA_MM_TWICE : kind,
+                                  ptoisa_mm_block_kind(&buffers, kind, r, span_b, k0 == 0),
                                   row0 + r, col, part, k0 + k_count == k);
                 }
             }

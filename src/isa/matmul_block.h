@@ -69,7 +69,8 @@ typedef struct ptoisa_mm_span {
     uint32_t least, greatest;
 } ptoisa_mm_span;
 
-// Does no product or sum of two panels overflow or become subnormal, as far as exponents tell?
+// Does no product of two panels overflow, and no product or sum become subnormal, as far as exponents
+// tell?
 PTOISA_INLINE bool ptoisa_mm_is_normal(ptoisa_mm_span a, ptoisa_mm_span b) {
     const uint32_t low = (a.least >> 7) + (b.least >> 7);
     const uint32_t high = (a.greatest >> 7) + (b.greatest >> 7);

@@ -215,10 +215,6 @@ PTOISA_AVX2 PTOISA_FN void ptoisa_mm_pack_b_x86(float *to, const ptoisa_tile *b,
     __asm__("vpdpbusd {%1, %2, %0|%0, %2, %1}" : "+v"(sum) : "v"(x), "v"(y))
 
 // Adds the products of two bf16 of x and y, those of upper halves first, rounding after each.
-#define PTOISA_MM_DOTS_AVX512(sum, x, y)                                                           \
-    __asm__("vdpbf16ps {%1, %2, %0|%0, %2, %1}" : "+v"(sum) : "v"(x), "v"(y))
-
-// The same by two multiply-adds.
 PTOISA_AVX512 PTOISA_ALWAYS void ptoisa_mm_twice_avx512(__m512 *sum, __m512 x, __m512 y) {
     const __m512i upper = _mm512_set1_epi32((int)0xffff0000);
     const __m512i a = _mm512_castps_si512(x), b = _mm512_castps_si512(y);
@@ -228,6 +224,14 @@ PTOISA_AVX512 PTOISA_ALWAYS void ptoisa_mm_twice_avx512(__m512 *sum, __m512 x, _
         _mm512_fmadd_ps(_mm512_castsi512_ps(_mm512_maskz_slli_epi32(PTOISA_ALL_16, a, 16)),
                         _mm512_castsi512_ps(_mm512_maskz_slli_epi32(PTOISA_ALL_16, b, 16)), *sum);
 }
+
+// The same by one instruction.
+#if PTOISA_KNOWS_BF16
+#define PTOISA_MM_DOTS_AVX512(sum, x, y)                                                           \
+    __asm__("vdpbf16ps {%1, %2, %0|%0, %2, %1}" : "+v"(sum) : "v"(x), "v"(y))
+#else
+#define PTOISA_MM_DOTS_AVX512(sum, x, y) ptoisa_mm_twice_avx512(&(sum), x, y)
+#endif
 
 // sum += x * y, in 16 lanes.
 PTOISA_AVX512 PTOISA_ALWAYS void ptoisa_mm_step_avx512(__m512 *sum, __m512 x, __m512 y,

@@ -51,9 +51,20 @@ PTOISA_INLINE bool ptoisa_has_vnni(void) {
     return __builtin_cpu_supports("avx512vnni");
 }
 
-// Besides both: products of bf16, two at a time.
+// Besides both: products of bf16, two at a time. gcc 9 does not know the name, nor all of its
+// assemblers the instruction.
+#if defined(__clang__) || __GNUC__ >= 10
+#define PTOISA_KNOWS_BF16 1
+#else
+#define PTOISA_KNOWS_BF16 0
+#endif
+
 PTOISA_INLINE bool ptoisa_has_bf16(void) {
+#if PTOISA_KNOWS_BF16
     return __builtin_cpu_supports("avx512bf16");
+#else
+    return false;
+#endif
 }
 #else
 PTOISA_INLINE bool ptoisa_has_avx2(void) {

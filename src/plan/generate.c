@@ -139,7 +139,7 @@ typedef struct pwsp_block_layout {
 } pwsp_block_layout;
 
 static const pwsp_block_layout pwsp_block_layouts[9] = {
-    {{0, 1, 2, 3, 4, 5, 6, 7}, {0, 0, 0, 0, 0, 0, 0, 0}, 1},  // n = 0, and n > 8: part of a head
+    {{0, 1, 2, 3, 4, 5, 6, 7}, {0, 0, 0, 0, 0, 0, 0, 0}, 1},  // n > 8: part of a head
     {{0, 0, 0, 0, 0, 0, 0, 0}, {0, 1, 2, 3, 4, 5, 6, 7}, 8},
     {{0, 1, 0, 1, 0, 1, 0, 1}, {0, 0, 1, 1, 2, 2, 3, 3}, 4},
     {{0, 1, 2, 0, 1, 2, 0, 1}, {0, 0, 0, 1, 1, 1, 2, 2}, 2},
@@ -556,7 +556,8 @@ PWSP_AVX512 static uint32_t pwsp_read_avx512(const PTOWSP_GM int32_t *lengths, u
     return found;
 }
 
-// As pwsp_cut_portable, of lengths above 0. Lanes past the end are cut as if of length 1.
+// As pwsp_cut_portable, of lengths above 0. Nothing reads how lanes past the end are cut; their lengths
+// may be anything.
 PWSP_AVX512 static void pwsp_cut_avx512(const pwsp_emit_state *state, const uint32_t *lengths,
                                         uint32_t count, pwsp_cuts *cuts) {
     const pwsp_emit_desc *desc = state->desc;
