@@ -530,6 +530,69 @@ static void arena__begin_makes_one_block_for_all_that_is_known(void **state) {
     assert_int_equal(limited.memory.live_blocks, 0);
 }
 
+// Blocks behind the first are a quarter of it. Begun again, it has one block that is large enough.
+static void arena__begun_again_gives_back_what_is_too_small(void **state) {
+    (void)state;
+    if (test_is_tight()) {
+        skip();
+    }
+    test_memory memory = {0, 0, 0, 0};
+    pwsp_memory hook = pwsp_memory_make(test_resize, &memory);
+    pwsp_arena arena;
+    pwsp_arena_init(&arena, &hook);
+    assert_true(pwsp_arena_begin(&arena, 400000));
+    assert_true(arena.allocated >= 400000 && arena.allocated < 401000);
+    assert_non_null(pwsp_arena_take(&arena, 400000, 1));
+    for (int i = 0; i < 5; i++) {
+        assert_non_null(pwsp_arena_take(&arena, 90000, 1));
+    }
+    assert_int_equal(memory.live_blocks, 6);
+    assert_true(arena.allocated >= 900000 && arena.allocated < 901000);
+    assert_true(pwsp_arena_begin(&arena, 300000));  // empty, as it is
+    assert_int_equal(memory.live_blocks, 6);
+    assert_non_null(pwsp_arena_take(&arena, 400000, 1));
+    assert_int_equal(memory.live_blocks, 6);
+    assert_true(pwsp_arena_begin(&arena, 500000));
+    assert_int_equal(memory.live_blocks, 1);
+    assert_true(arena.allocated >= 500000 && arena.allocated < 501000);
+    memory.refuse_at = memory.allocations + 1;
+    assert_false(pwsp_arena_begin(&arena, 600000));
+    assert_int_equal(memory.live_blocks, 0);
+    pwsp_arena_free(&arena);
+}
+
+static void arena__goes_back_to_a_mark(void **state) {
+    (void)state;
+    test_memory memory = {0, 0, 0, 0};
+    pwsp_memory hook = pwsp_memory_make(test_resize, &memory);
+    pwsp_arena arena;
+    pwsp_arena_init(&arena, &hook);
+    const pwsp_arena_mark none = pwsp_arena_here(&arena);
+    char *kept = (char *)pwsp_arena_take(&arena, 100, 1);
+    assert_non_null(kept);
+    memset(kept, 7, 100);
+    const pwsp_arena_mark mark = pwsp_arena_here(&arena);
+    char *small = NULL, *large = NULL;
+    size_t blocks = 0;
+    for (int round = 0; round < 3; round++) {
+        char *a = (char *)pwsp_arena_alloc(&arena, 50, 1), *b = NULL;
+        for (int i = 0; i < 10; i++) {
+            b = (char *)pwsp_arena_alloc(&arena, 10000, 1);
+            assert_non_null(b);
+            memset(b, 1, 10000);
+        }
+        assert_true(round == 0 || (a == small && b == large && memory.live_blocks == blocks));
+        small = a, large = b, blocks = memory.live_blocks;
+        pwsp_arena_back(&arena, mark);
+    }
+    assert_true(kept[0] == 7 && kept[99] == 7);
+    pwsp_arena_back(&arena, none);
+    assert_true(pwsp_arena_take(&arena, 100, 1) == kept);
+    assert_int_equal(memory.live_blocks, blocks);
+    pwsp_arena_free(&arena);
+    assert_int_equal(memory.live_blocks, 0);
+}
+
 static void arena__arrays_keep_their_items_as_they_grow(void **state) {
     (void)state;
     test_memory memory = {0, 0, 0, 0};
@@ -760,6 +823,8 @@ int main(void) {
         cmocka_unit_test(arena__a_second_use_of_one_block_allocates_nothing),
         cmocka_unit_test(arena__a_second_use_of_several_blocks_allocates_nothing),
         cmocka_unit_test(arena__begin_makes_one_block_for_all_that_is_known),
+        cmocka_unit_test(arena__begun_again_gives_back_what_is_too_small),
+        cmocka_unit_test(arena__goes_back_to_a_mark),
         cmocka_unit_test(arena__arrays_keep_their_items_as_they_grow),
         cmocka_unit_test(arena__memory_of_it_dies_with_it),
         cmocka_unit_test(arena__every_allocation_may_be_refused),

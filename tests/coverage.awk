@@ -196,7 +196,7 @@ kind == "regions" && ($1 == "B" || $1 == "M") {
     split(place, part, SUBSEP)
     condition = substr(text[part[1], part[2]], $3)
     is_refusal = $1 == "B" && condition ~ /^[a-z]+_[a-z_]*_(fail|refuse)(_[a-z]+)?\(/ && \
-        condition !~ /^pwsp_expander_fail_halt/  # which is an event
+        condition !~ /^pwsp_(expander_fail_halt|view_fail_lead)\(/  # an event, and a question
     place = place SUBSEP $3 SUBSEP $4 - $2 SUBSEP $5
     for (i = is_refusal ? 7 : 6; i <= NF; i++) {
         key = place SUBSEP i

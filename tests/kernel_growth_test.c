@@ -130,9 +130,71 @@ static void growth__may_fail_at_every_step_of_a_kernel(void **state) {
     }
 }
 
+// -- how much -------------------------------------------------------------------------------------
+
+typedef struct peak_memory {
+    test_memory memory;
+    size_t most;
+} peak_memory;
+
+static void *peak_resize(void *user, void *ptr, size_t old_size, size_t new_size) {
+    peak_memory *peak = (peak_memory *)user;
+    void *moved = test_resize(&peak->memory, ptr, old_size, new_size);
+    peak->most = peak->memory.live_bytes > peak->most ? peak->memory.live_bytes : peak->most;
+    return moved;
+}
+
+// While a kernel is made, room for its passes is at most some times what stays of it.
+static void growth__making_takes_some_times_what_is_made(void **state) {
+    (void)state;
+    if (test_is_tight()) {
+        skip();
+    }
+    for (uint32_t length = 500; length <= 4000; length *= 2) {
+        for (uint32_t kind = 0; kind < 3; kind++) {
+            peak_memory peak = {{0, 0, 0, 0}, 0};
+            const ptowsp_context_desc desc = {peak_resize, &peak, PTOWSP_THREADS_SERIAL,
+                                              1,           NULL,  NULL};
+            ptowsp_body_desc k_desc;
+            memset(&k_desc, 0, sizeof k_desc);
+            k_desc.name = "k";
+            ptowsp_context *context;
+            ptowsp_module *module;
+            assert_int_equal(ptowsp_context_create(&desc, &context), PTOWSP_OK);
+            assert_int_equal(ptowsp_module_create(context, NULL, &module), PTOWSP_OK);
+            const size_t before = peak.memory.live_bytes;
+            ptowsp_body *k = ptowsp_kernel_begin(module, &k_desc);
+            ptowsp_value y = ptowsp_tile_inout(k, "y", PTOWSP_F32, 32, 32);
+            ptowsp_value x = ptowsp_tile_load(y), sum = x;
+            if (kind == 2) {
+                ptowsp_tile_loop_begin(k, ptowsp_tile_const(k, 0), ptowsp_tile_const(k, 4), 1);
+                x = sum = ptowsp_tile_carry(x);
+            }
+            for (uint32_t i = 0; i < length; i++) {
+                x = kind == 1 && i % 2 ? ptowsp_tile_exp(x) : ptowsp_tile_add(x, y);
+            }
+            if (kind == 2) {
+                ptowsp_tile_next(sum, x);
+                ptowsp_tile_loop_end(k);
+            }
+            ptowsp_tile_store(y, kind == 2 ? sum : x);
+            ptowsp_kernel_end(k);
+            assert_int_equal(ptowsp_module_error(module).status, PTOWSP_OK);
+            const size_t made = peak.memory.live_bytes - before, most = peak.most - before;
+            print_message("%u operations, kind %u: %zu KB at most, of which %zu KB stay\n", length,
+                          kind, most >> 10, made >> 10);
+            assert_true(most < made * (kind == 2 ? 15 : 6));
+            ptowsp_module_destroy(module);
+            ptowsp_context_destroy(context);
+            assert_int_equal(peak.memory.live_bytes, 0);
+        }
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(growth__may_fail_at_every_step_of_a_kernel),
+        cmocka_unit_test(growth__making_takes_some_times_what_is_made),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -76,10 +76,12 @@ static inline uint64_t test_share(uint64_t count) {
 
 // Do arrays and arenas have no room to spare (vectors.c)? Then every request may be refused, and sizes
 // are others.
-static inline bool test_is_tight(void) {
-    const char *text = getenv("PTOWSP_MEMORY");
-    return text && strcmp(text, "tight") == 0;
-}
+#if defined(PTOWSP_TIGHT)
+extern bool pwsp_is_tight;
+#define test_is_tight() pwsp_is_tight
+#else
+#define test_is_tight() false
+#endif
 
 // A double as f16 or bf16, rounded once.
 static inline uint16_t test_half_of(ptowsp_dtype dtype, double value) {

@@ -139,6 +139,7 @@ PWSP_INTERNAL void pwsp_arena_init(pwsp_arena *arena, const pwsp_memory *memory)
     arena->first = NULL;
     arena->current = NULL;
     arena->allocated = 0;
+    arena->step = 0;
 }
 
 // Cuts size bytes off a block, or returns NULL when they do not fit.
@@ -161,7 +162,7 @@ static pwsp_arena_block *pwsp_arena_grow(pwsp_arena *arena, pwsp_arena_block *la
     if (size > SIZE_MAX / 4 - overhead) {
         return NULL;
     }
-    size_t block_size = last ? last->size * 2 : PWSP_ARENA_BLOCK_MIN;
+    size_t block_size = arena->step ? arena->step : last ? last->size * 2 : PWSP_ARENA_BLOCK_MIN;
     if (block_size < size + overhead || PWSP_TIGHT(arena->allocated, 1 << 20)) {
         block_size = size + overhead;
     }
@@ -182,9 +183,18 @@ static pwsp_arena_block *pwsp_arena_grow(pwsp_arena *arena, pwsp_arena_block *la
 }
 
 PWSP_INTERNAL bool pwsp_arena_begin(pwsp_arena *arena, size_t size) {
-    PTOWSP_ASSERT(!arena->first);
+    if (arena->first && arena->first->size - sizeof(pwsp_arena_block) >= size) {
+        pwsp_arena_reset(arena);
+        return true;
+    }
+    pwsp_arena_free(arena);
+    arena->step = 0;
     arena->current = pwsp_arena_grow(arena, NULL, size, 1);
-    return arena->current != NULL;
+    if (!arena->current) {
+        return false;
+    }
+    arena->step = size / 4 < PWSP_ARENA_BLOCK_MIN ? PWSP_ARENA_BLOCK_MIN : size / 4;
+    return true;
 }
 
 PWSP_INTERNAL void *pwsp_arena_take(pwsp_arena *arena, size_t size, size_t align) {
@@ -249,11 +259,25 @@ PWSP_INTERNAL pwsp_memory pwsp_arena_memory(pwsp_arena *arena) {
     return pwsp_memory_make(pwsp_arena_resize, arena);
 }
 
-PWSP_INTERNAL void pwsp_arena_reset(pwsp_arena *arena) {
-    for (pwsp_arena_block *block = arena->first; block; block = block->next) {
+PWSP_INTERNAL pwsp_arena_mark pwsp_arena_here(const pwsp_arena *arena) {
+    const pwsp_arena_mark mark = {arena->current, arena->current ? arena->current->used : 0};
+    return mark;
+}
+
+PWSP_INTERNAL void pwsp_arena_back(pwsp_arena *arena, pwsp_arena_mark mark) {
+    pwsp_arena_block *block = mark.block ? mark.block->next : arena->first;
+    for (; block; block = block->next) {
         block->used = sizeof(pwsp_arena_block);
     }
-    arena->current = arena->first;
+    if (mark.block) {
+        mark.block->used = mark.used;
+    }
+    arena->current = mark.block ? mark.block : arena->first;
+}
+
+PWSP_INTERNAL void pwsp_arena_reset(pwsp_arena *arena) {
+    const pwsp_arena_mark start = {NULL, 0};
+    pwsp_arena_back(arena, start);
 }
 
 PWSP_INTERNAL void pwsp_arena_free(pwsp_arena *arena) {

@@ -144,15 +144,22 @@ typedef struct pwsp_arena_block pwsp_arena_block;
 
 typedef struct pwsp_arena {
     pwsp_memory memory;
-    pwsp_arena_block *first;    // oldest, smallest
+    pwsp_arena_block *first;    // oldest
     pwsp_arena_block *current;  // allocation takes from here; blocks behind it are empty
     size_t allocated;           // bytes in all blocks, for statistics and tests
+    size_t step;                // of blocks after the first, if it was begun; 0: they double
 } pwsp_arena;
+
+// How far an arena has been used.
+typedef struct pwsp_arena_mark {
+    pwsp_arena_block *block;  // NULL: it had none
+    size_t used;
+} pwsp_arena_mark;
 
 PWSP_INTERNAL void pwsp_arena_init(pwsp_arena *arena, const pwsp_memory *memory);
 
-// Makes the first block, with room for so many bytes; false when memory is out. For when it is known what
-// will be asked for.
+// Empties an arena, whose first block gets room for so many bytes: one that is smaller is given back. False
+// when memory is out. For when it is known what will be asked for: more comes in blocks of a quarter of that.
 PWSP_INTERNAL bool pwsp_arena_begin(pwsp_arena *arena, size_t size);
 
 // Returns size zeroed bytes aligned to a power of two, or NULL when memory is out. Size 0 is valid.
@@ -172,6 +179,10 @@ PWSP_INTERNAL const char *pwsp_arena_copy(pwsp_arena *arena, const char *text);
 
 // Memory that comes from the arena, for what wants a pwsp_memory: to free it does nothing.
 PWSP_INTERNAL pwsp_memory pwsp_arena_memory(pwsp_arena *arena);
+
+// What is taken between a mark and going back to it is given back, and its blocks are kept.
+PWSP_INTERNAL pwsp_arena_mark pwsp_arena_here(const pwsp_arena *arena);
+PWSP_INTERNAL void pwsp_arena_back(pwsp_arena *arena, pwsp_arena_mark mark);
 
 PWSP_INTERNAL void pwsp_arena_reset(pwsp_arena *arena);
 PWSP_INTERNAL void pwsp_arena_free(pwsp_arena *arena);

@@ -326,7 +326,7 @@ static bool pwsp_tile_code_lower(ptowsp_body *body, pwsp_list *list, pwsp_list_f
 }
 
 // Bytes that passes need for each operation, as a rule.
-#define PWSP_CODE_ROOM 2048
+#define PWSP_CODE_ROOM 768
 
 pwsp_tile_code *pwsp_tile_code_create(ptowsp_body *body, pwsp_list_fault *fault) {
     pwsp_list list;

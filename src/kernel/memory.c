@@ -434,6 +434,7 @@ PWSP_INTERNAL bool pwsp_list_place(pwsp_list *list, const ptoisa_machine *machin
     p.list = list;
     p.machine = machine;
     p.fault = fault;
+    const pwsp_arena_mark mark = pwsp_arena_here(&list->arena);
     size_t count = (size_t)list->tile_count + 1;
     p.root_of = (uint32_t *)pwsp_arena_alloc(&list->arena, count * sizeof *p.root_of, 8);
     p.roots = (pwsp_placing_root *)pwsp_arena_alloc(&list->arena, count * sizeof *p.roots, 8);
@@ -448,5 +449,6 @@ PWSP_INTERNAL bool pwsp_list_place(pwsp_list *list, const ptoisa_machine *machin
     if (is_good) {
         pwsp_placing_commit(&p);
     }
+    pwsp_arena_back(&list->arena, mark);
     return is_good;
 }

@@ -256,6 +256,7 @@ static bool pwsp_body_keep_ops(ptowsp_body *body, pwsp_kop *was) {
 bool pwsp_pass_all(ptowsp_body *body, pwsp_arena *arena) {
     const size_t ops_size = (size_t)body->op_count * sizeof body->ops[0];
     const size_t insns_size = (size_t)body->insn_count * sizeof body->insns[0];
+    const pwsp_arena_mark mark = pwsp_arena_here(arena);
     pwsp_kop *was = (pwsp_kop *)pwsp_arena_take(arena, ops_size, 8);
     pwsp_body_insn *asked =
         insns_size ? (pwsp_body_insn *)pwsp_memory_take(&body->memory, insns_size) : NULL;
@@ -277,5 +278,6 @@ bool pwsp_pass_all(ptowsp_body *body, pwsp_arena *arena) {
     } else {
         pwsp_memory_free(&body->memory, asked, insns_size);
     }
+    pwsp_arena_back(arena, mark);
     return is_kept;
 }

@@ -36,8 +36,8 @@ PWSP_INTERNAL bool pwsp_proof_out_of_memory(const pwsp_proof *proof) {
 // Makes room and goes through all checks.
 static bool pwsp_proof_run(pwsp_proof *proof, pwsp_arena *arena) {
     size_t count = (size_t)proof->count + 1, tile_count = (size_t)proof->list->tile_count + 1;
-    bool has_room = arena->first || pwsp_arena_begin(arena, count * PWSP_PROOF_ROOM +
-                                                                tile_count * PWSP_PROOF_TILE_ROOM);
+    bool has_room =
+        pwsp_arena_begin(arena, count * PWSP_PROOF_ROOM + tile_count * PWSP_PROOF_TILE_ROOM);
     uint32_t *room =
         has_room
             ? (uint32_t *)pwsp_arena_take(arena, (2 * count + 4 * tile_count) * sizeof *room, 8)
@@ -80,7 +80,6 @@ static bool pwsp_proof_list(const pwsp_list *whole, const ptoisa_machine *machin
     proof.split_rows = pwsp_list_split_rows(whole);
     proof.origins = from ? from->origins : NULL;
     proof.tile_origins = from ? from->tile_origins : NULL;
-    pwsp_arena_reset(arena);
     return pwsp_proof_run(&proof, arena);
 }
 
