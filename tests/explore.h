@@ -460,6 +460,7 @@ static inline int explore_sleep_for(pthread_cond_t *cond, pthread_mutex_t *at,
 
 static inline int explore_signal(const pthread_cond_t *cond, bool all) {
     explore_point(all ? "broadcast" : "signal", false);
+    explore_seen_all();
     explore_wake(ON_COND, cond, all);
     return 0;
 }
