@@ -43,7 +43,7 @@ printf 'typedef struct pwsp_queue {\n    int a;\n} pwsp_queue;\n' >> "$COPY/tree
 refuses "a type defined twice" "pwsp_queue in src/base/context.h and src/plan/plan.c"
 fresh
 printf '#define PWSP_CUTS 1\n' >> "$COPY/tree/src/plan/plan.c"
-refuses "a macro defined twice" "PWSP_CUTS in src/plan/generate.c and src/plan/plan.c"
+refuses "a macro defined twice" "PWSP_CUTS in src/plan/generate_cuts.h and src/plan/plan.c"
 fresh
 sed -i '1i #include "../plan/generate.h"' "$COPY/tree/src/base/pool.c"
 refuses "an include of a higher room" "includes ../plan/generate.h, which is not below it"

@@ -72,7 +72,7 @@ src/base/pool.h src/base/pool.c
 src/base/context.h src/base/context.c
 src/data/space.c
 src/plan/count.h src/plan/count.c
-src/plan/generate.h src/plan/generate.c
+src/plan/generate.h src/plan/generate_cuts.h src/plan/generate_avx512.c src/plan/generate.c
 src/plan/plan.h src/plan/fault.c
 src/plan/work.c
 src/plan/plan.c
