@@ -5,9 +5,9 @@
 //      exp       the same polynomial on an array, with neither tile nor time
 //      rows      each element loaded and added to one of four sums, and nothing stored
 //      add       two loads and a store
-//      descriptors   of one head, 16 at a time: the vector operations of src/plan/generate_avx512.c, 17 of
-//                them shuffles, but for those that spread numbers, with all that they read in registers, and 6 stores. `left` has a byte for
-//                each descriptor, `right` 6 vectors
+//      descriptors   of one head, 16 at a time: the vector operations of src/plan/generate_avx512.c, 17
+//                of them shuffles, but for those that spread numbers, with all that they read in
+//                registers, and 6 stores. `left` has a byte for each descriptor, `right` 6 vectors
 
 #include "bench.h"
 
