@@ -292,8 +292,9 @@ static uint32_t pwsp_waits_place_of(const pwsp_list *list, const pwsp_waits_op *
     if (!op->is_early) {
         return place + 2;
     }
-    uint8_t side = list->insns[op->slot - 1].side;
-    return place + (op->side != (side ? side : list->is_mixed ? PWSP_SIDE_VECTOR : PWSP_SIDE_ANY));
+    const uint8_t marks = list->is_mixed ? PWSP_SIDE_VECTOR : PWSP_SIDE_ANY;
+    const uint8_t side = list->insns[op->slot - 1].side;
+    return place + (op->side != (side ? side : marks));
 }
 
 // Makes the list anew, with what was added. False, and nothing changed, when memory is out.
