@@ -25465,7 +25465,7 @@ static const char npu_fixed_17[] =
     "    }\n"
     "    pwsp_arena_free(arena);\n"
     "    arena->step = 0;\n"
-    "    arena->current = pwsp_arena_grow(arena, NULL, size, 1);\n"
+    "    arena->current = pwsp_arena_grow(arena, NULL, size, 8);\n"
     "    if (!arena->current) {\n"
     "        return false;\n"
     "    }\n"

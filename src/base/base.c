@@ -189,7 +189,7 @@ PWSP_INTERNAL bool pwsp_arena_begin(pwsp_arena *arena, size_t size) {
     }
     pwsp_arena_free(arena);
     arena->step = 0;
-    arena->current = pwsp_arena_grow(arena, NULL, size, 1);
+    arena->current = pwsp_arena_grow(arena, NULL, size, 8);
     if (!arena->current) {
         return false;
     }

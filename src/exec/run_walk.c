@@ -201,7 +201,7 @@ PWSP_FORCE_INLINE bool pwsp_run_stretch_plain(ptowsp_run *run, const pwsp_stretc
     uint64_t cycles = kernel->cycles;
     uint32_t count = batch->count;
     if (key.step) {
-        memcpy(&batch->keys[count], key.at + begin, (end - begin) * sizeof(uint64_t));
+        memcpy(&batch->keys[count], key.at + begin, (size_t)(end - begin) * sizeof(uint64_t));
     }
     for (uint64_t i = begin; i < end; i++) {
         pwsp_stretch_step(x, stretch, first + i, i, is_stepped);
