@@ -179,7 +179,7 @@ static ptowsp_body *build_longer(ptowsp_module *m, int before, bool is_half) {
     ptowsp_value sum = ptowsp_tile_deinterleave(part, 1);
     for (int i = 0; i < 40; i++) {
         half = is_half ? ptowsp_tile_add(half, half) : half;
-        sum = ptowsp_tile_add(sum, is_half ? sum : ptowsp_tile_deinterleave(part, i % 2));
+        sum = ptowsp_tile_add(sum, is_half ? sum : ptowsp_tile_deinterleave(part, (uint32_t)i % 2));
     }
     ptowsp_tile_store(out, sum);
     ptowsp_tile_store(half_out, half);
