@@ -408,7 +408,7 @@ help:
 	@echo 'make check-all  what a release passes: all compilers and levels, more sanitizers, long runs'
 	@echo 'make machines   library and tests on other machines, under qemu; CMOCKA=directory of cmocka'"'"'s source'
 	@echo 'make coverage   which share of src/ the tests reach, by floor (needs clang and llvm; clang-19 measures most;'
-	@echo '                some half an hour)'
+	@echo '                half an hour and more)'
 	@echo 'make soak       random programs with injected faults, SOAK_SECONDS=3600 of them; SOAK=tsan under TSan'
 	@echo 'make fuzz       FUZZ_SECONDS=60 of each fuzzer, under sanitizers (needs clang); make replay: their corpora'
 	@echo 'make amalgamate ptowsp.c from src/'
