@@ -5,7 +5,7 @@
 // test suite). Products and quotients are compared with 128-bit integers, cut-off text with what
 // snprintf is documented to keep.
 
-#include "../src/base/base.h"
+#include "../src/base/arena.h"
 
 #include "test.h"
 #include "wide.h"

@@ -94,6 +94,7 @@ src/plan/prefix.h src/plan/prefix_tree.c src/plan/prefix_given.c
 src/plan/prefix_choose.c src/plan/prefix_plan.c src/plan/prefix_check.c
 "
 DATA="
+src/base/arena.h src/base/arena.c
 src/data/dtype_names.c src/data/dtype.c
 src/data/array.h src/data/array.c
 src/data/region.h src/data/region.c

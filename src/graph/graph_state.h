@@ -20,6 +20,7 @@
 #ifndef PWSP_GRAPH_STATE_H
 #define PWSP_GRAPH_STATE_H
 
+#include "../base/arena.h"
 #include "../base/wall.h"
 #include "../base/context.h"
 #include "../base/sleeper.h"

@@ -35,7 +35,7 @@
 #ifndef PWSP_LIST_H
 #define PWSP_LIST_H
 
-#include "../base/base.h"
+#include "../base/arena.h"
 #include "../isa/core.h"
 
 // How many valid rows or columns: clamp((mul * size + add) >> shift, 0, max), where `size` is the

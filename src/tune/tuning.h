@@ -3,6 +3,7 @@
 #ifndef PWSP_TUNING_H
 #define PWSP_TUNING_H
 
+#include "../base/arena.h"
 #include "../base/context.h"
 #include "../data/names.h"
 #include "tuning_file.h"

@@ -3,7 +3,7 @@
 #ifndef PWSP_MODULE_H
 #define PWSP_MODULE_H
 
-#include "../base/base.h"
+#include "../base/arena.h"
 #include "../base/context.h"
 #include "../data/expr.h"
 #include "../data/layout_rule.h"
