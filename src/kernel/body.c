@@ -105,7 +105,9 @@ ptowsp_value pwsp_body_add(ptowsp_body *body, const pwsp_kop *op) {
                               "out of memory");
     }
     body->ops = (pwsp_kop *)ops;
-    memset(&body->ops[0], 0, sizeof body->ops[0]);
+    if (index == 1) {
+        memset(&body->ops[0], 0, sizeof body->ops[0]);
+    }
     body->ops[index] = *op;
     body->ops[index].loop = (uint8_t)body->loop;
     body->op_count = index + 1;

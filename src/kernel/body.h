@@ -153,8 +153,6 @@ struct ptowsp_body {
     uint64_t op_count, op_capacity;
     pwsp_body_insn *insns;
     uint64_t insn_count, insn_capacity;
-    pwsp_body_param tiles[PTOWSP_TASK_TILE_MAX];
-    pwsp_body_param scalars[PTOWSP_TASK_SCALAR_MAX];
     uint32_t tile_count, scalar_count;
     pwsp_list_loop loops[PTOWSP_LOOP_MAX + 1];                                  // from 1
     uint32_t loop_begins[PTOWSP_LOOP_MAX + 1], loop_ends[PTOWSP_LOOP_MAX + 1];  // operations
@@ -163,6 +161,9 @@ struct ptowsp_body {
     uint32_t change_count;
     pwsp_body_insn
         *asked;  // [insn_count] the instructions as they were asked for; NULL: as they are
+    // The last members: not set before there are any.
+    pwsp_body_param tiles[PTOWSP_TASK_TILE_MAX];
+    pwsp_body_param scalars[PTOWSP_TASK_SCALAR_MAX];
 };
 
 PWSP_INTERNAL const char *pwsp_kop_name(pwsp_kop_kind kind);
