@@ -189,7 +189,7 @@ PWSP_INTERNAL void pwsp_body_free(ptowsp_body *body);
 PWSP_INTERNAL ptowsp_value pwsp_body_fail(ptowsp_body *body, ptowsp_status status, const char *op,
                                           const char *format, ...) PWSP_PRINTF(4, 5);
 
-// Appends an operation, and returns it as a value; no value when the body has an error.
+// Appends an operation to a body without error, and returns it as a value; no value with an error.
 PWSP_INTERNAL ptowsp_value pwsp_body_add(ptowsp_body *body, const pwsp_kop *op);
 
 // Is there a body that is open and without error?

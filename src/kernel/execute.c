@@ -191,7 +191,7 @@ static void pwsp_core_fifo_insn(pwsp_tile_core *tile_core, const pwsp_tile_code 
                                             tile.valid_cols, code->tiles[of].valid_cols.max, 1);
     bool is_there = is_push ? ptoisa_fifo_alloc(core, fifo, sub, split, &slot)
                             : ptoisa_fifo_acquire(core, fifo, sub, split, &slot);
-    if (!is_there) {
+    if (PWSP_NEVER(!is_there)) {  // the proof has counted slots
         return;
     }
     slot.shape[3] = tile.valid_rows;
@@ -301,7 +301,7 @@ static void pwsp_tile_core_insn_on(pwsp_tile_core *tile_core, const pwsp_tile_co
             ptoisa_tquant_sym(core, d, s[0], s[1]);
         }
         break;
-    default: break;  // flags and barriers are done above
+    default: PTOWSP_ASSERT(0 && "flags and barriers are done above"); break;
     }
 #undef PWSP_CASE_UNARY
 #undef PWSP_CASE_BINARY
@@ -313,9 +313,6 @@ static void pwsp_tile_core_insn_on(pwsp_tile_core *tile_core, const pwsp_tile_co
 
 void pwsp_tile_core_insn(pwsp_tile_core *tile_core, const pwsp_tile_code *code,
                          const pwsp_insn *insn, const ptowsp_task *task) {
-    if (pwsp_insn_is_mark(insn)) {
-        return;
-    }
     pwsp_tile_core_insn_on(tile_core, code, insn, task);
     if (insn->side == PWSP_SIDE_VECTOR && (code->split_tile || pwsp_insn_is_fifo(insn))) {
         tile_core->block->turn = 1;

@@ -138,7 +138,7 @@ static uint32_t pwsp_waits_others_ops(const pwsp_waits *w, uint32_t begin, uint3
 static bool pwsp_waits_overlaps(const pwsp_waits *w, uint32_t i, uint8_t *out_rotating) {
     const pwsp_list *list = w->list;
     *out_rotating = 0;
-    for (uint32_t at = i + 1; at < list->insn_count; at++) {
+    for (uint32_t at = i + 1;; at++) {  // up to its END
         const pwsp_insn *insn = &list->insns[at];
         if (pwsp_insn_is_mark(insn)) {
             return insn->op == PWSP_INSN_END &&
@@ -152,7 +152,6 @@ static bool pwsp_waits_overlaps(const pwsp_waits *w, uint32_t i, uint8_t *out_ro
             *out_rotating = (uint8_t)(*out_rotating | 1u << w->pipes[at]);
         }
     }
-    return false;
 }
 
 // Does every pipe know that all others are done? So it is at the beginning, and behind a barrier.

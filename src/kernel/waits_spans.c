@@ -55,8 +55,7 @@ static bool pwsp_waits_cut(pwsp_waits *w, pwsp_waits_place *place, uint32_t *out
         s++;
     }
     *out_end = s;
-    return w->spans[s].begin == place->end || s == place->span ||
-           pwsp_waits_split(w, s - 1, place->end);
+    return w->spans[s].begin == place->end || pwsp_waits_split(w, s - 1, place->end);
 }
 
 // Finds the spans that an access covers. False when memory is out.
@@ -151,9 +150,7 @@ PWSP_INTERNAL bool pwsp_waits_find_needs(pwsp_waits *w, uint32_t i, pwsp_waits_a
 // Makes one span of [begin, end), which has been written.
 static void pwsp_waits_join(pwsp_waits *w, uint32_t begin, uint32_t end, uint32_t pipe,
                             uint32_t tick) {
-    if (begin == end) {
-        return;
-    }
+    PTOWSP_ASSERT(begin < end);
     pwsp_waits_span *span = &w->spans[begin];
     memset(span->reads, 0, sizeof span->reads);
     span->write = tick;
