@@ -208,6 +208,22 @@ static void scene_mask(kt *t, int which) {
     kt_keep(t, d);
 }
 
+// A transpose of what is written again behind it is of what there was before.
+static void scene_transposed(kt *t, int which) {
+    kt_value x = kt_in(t, PTOWSP_F32, which ? 24 : 1, which ? 1 : 24), d = made_like(t, x);
+    call c = call_of("TADDS", d);
+    from(&c, x);
+    c.desc.scalar = ptowsp_tile_const(t->k, 1);
+    SET(d, x.x[i] + 1)
+    tell(t, &c);
+    kt_value turned = kt_transpose(t, d);
+    c.desc.scalar = ptowsp_tile_const(t->k, 3);
+    SET(d, x.x[i] + 3)
+    tell(t, &c);
+    kt_keep(t, turned);
+    kt_keep(t, d);
+}
+
 // Rows and columns: the index of the largest, a sum from the top, a transpose, the row of the least,
 // sums of neighbours, every second column.
 static void scene_rows_and_columns(kt *t, int which) {
@@ -378,21 +394,23 @@ static void scene_deinterleave(kt *t, int which) {
     other.desc.scalar = kt_const(t, 5).v;
     SET(x, at_col <= at_row + which)
     SET(y, 5)
-    call c = call_of("TDEINTERLEAVE", even);
+    bool is_back = which == 3;
+    call c = call_of(is_back ? "TINTERLEAVE" : "TDEINTERLEAVE", even);
     c.desc.dst[1] = odd.v;
     from(&c, x), from(&c, y);
     KT_EACH(even, r, k) {
-        const kt_value *side = k < 16 ? &x : &y;
-        even.x[KT_AT(even, r, k)] = side->x[KT_AT(x, r, 2 * k % 32)];
-        odd.x[KT_AT(odd, r, k)] = side->x[KT_AT(x, r, 2 * k % 32 + 1)];
+        const kt_value *side = (is_back ? k % 2 == 0 : k < 16) ? &x : &y;
+        even.x[KT_AT(even, r, k)] = side->x[KT_AT(x, r, is_back ? k / 2 : 2 * k % 32)];
+        odd.x[KT_AT(odd, r, k)] = side->x[KT_AT(x, r, is_back ? 16 + k / 2 : 2 * k % 32 + 1)];
     }
     tell(t, &fill);
     tell(t, &other);
     tell(t, &c);
     kt_keep(t, even);
     kt_keep(t, odd);
-    t->refusal =
-        t->config.machine ? NULL : "TDEINTERLEAVE: the instruction is not on 910B, only on A5";
+    t->refusal = t->config.machine ? NULL
+                 : is_back         ? "TINTERLEAVE: the instruction is not on 910B, only on A5"
+                                   : "TDEINTERLEAVE: the instruction is not on 910B, only on A5";
 }
 
 // With a scalar and scratch: bits.
@@ -487,6 +505,11 @@ static void instruction__writes_its_tile_again(void **state) {
     play(scene_rewrite, 1, true);
 }
 
+static void instruction__leaves_a_transpose_as_it_was(void **state) {
+    (void)state;
+    play(scene_transposed, 1, true);
+}
+
 static void instruction__without_sources(void **state) {
     (void)state;
     play(scene_made, 6, true);
@@ -509,7 +532,7 @@ static void instruction__into_a_part_of_a_tile(void **state) {
 
 static void instruction__with_two_results(void **state) {
     (void)state;
-    play(scene_deinterleave, 3, true);
+    play(scene_deinterleave, 4, true);
 }
 
 static void instruction__with_a_scalar_and_scratch(void **state) {
@@ -564,6 +587,7 @@ int main(void) {
         cmocka_unit_test(instruction__of_one_to_three_sources),
         cmocka_unit_test(instruction__that_reads_its_destination),
         cmocka_unit_test(instruction__writes_its_tile_again),
+        cmocka_unit_test(instruction__leaves_a_transpose_as_it_was),
         cmocka_unit_test(instruction__without_sources),
         cmocka_unit_test(instruction__with_a_mode),
         cmocka_unit_test(instruction__to_rows_by_index),

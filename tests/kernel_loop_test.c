@@ -145,6 +145,55 @@ static void loop__adds_products_to_what_is_there(void **state) {
     }
 }
 
+// A sum of products that an instruction reads as well, in the loop or behind it: seen = sum + 1, or 1 if
+// the loop does not run.
+static void watches_a_sum(kt *t, bool is_looped, int which) {
+    kt_value a = kt_in(t, PTOWSP_F16, 16, 24), b = kt_in(t, PTOWSP_F16, 24, 40);
+    ptowsp_value out = lp_out(t, PTOWSP_F32, 16, 40, 16, 40);
+    ptowsp_value seen = lp_out(t, PTOWSP_F32, 16, 40, 16, 40);
+    ptowsp_value zero = ptowsp_tile_full(t->k, PTOWSP_F32, 16, 40, 0);
+    ptowsp_alloc_desc desc;
+    memset(&desc, 0, sizeof desc);
+    desc.dtype = PTOWSP_F32;
+    desc.rows = 16;
+    desc.cols = 40;
+    ptowsp_instruction_desc watch;
+    memset(&watch, 0, sizeof watch);
+    watch.name = "TEXPANDS";
+    watch.dst[0] = ptowsp_tile_alloc(t->k, &desc);
+    watch.scalar = lp_const(t, 1);
+    ptowsp_instruction(t->k, &watch);
+    watch.name = "TADDS";
+    lp l = lp_begin(t, is_looped, 0, 3, 1);
+    while (lp_more(&l)) {
+        ptowsp_value sum = lp_carry(&l, 0, zero);
+        watch.src[0] = sum;
+        if (which == 0) {
+            ptowsp_instruction(t->k, &watch);
+        }
+        lp_next(&l, 0, sum, ptowsp_tile_matmul_acc(sum, a.v, b.v));
+    }
+    watch.src[0] = lp_result(&l, 0, zero);
+    if (which == 1) {
+        ptowsp_instruction(t->k, &watch);
+    }
+    ptowsp_tile_store(out, watch.src[0]);
+    ptowsp_tile_store(seen, watch.dst[0]);
+}
+
+static void loop__shows_its_sum_to_instructions(void **state) {
+    (void)state;
+    const ptowsp_machine a5 = ptowsp_machine_950pr();
+    for (int which = 0; which < 4; which++) {
+        kt_config config = kt_any(test_seed());
+        config.machine = which / 2 ? &a5 : NULL;
+        config.is_integer = true;  // sums are exact in any order
+        config.low = -3;
+        config.high = 3;
+        lp_play(watches_a_sum, which % 2, config);
+    }
+}
+
 // What is made of a carried value where that is needed no more: parts of it, its transpose, another
 // type. None of them is the next value's place, though it has the same bytes.
 static void parts_of_homes(kt *t, bool is_looped, int way) {
@@ -327,6 +376,7 @@ int main(void) {
         cmocka_unit_test(loop__keeps_the_elements_that_a_next_value_does_not_have),
         cmocka_unit_test(loop__does_not_change_what_a_carried_value_begins_as),
         cmocka_unit_test(loop__adds_products_to_what_is_there),
+        cmocka_unit_test(loop__shows_its_sum_to_instructions),
         cmocka_unit_test(loop__parts_of_carried_values_are_not_their_places),
         cmocka_unit_test(loop__sums_stay_in_l0c_where_nothing_else_needs_them),
         cmocka_unit_test(loop__random_kernels_are_what_they_are_unrolled),

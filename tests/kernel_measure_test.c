@@ -82,6 +82,47 @@ static void a2a3__is_a_chain_on_paper(void **state) {
     fixture_free(&f);
 }
 
+// s = 0, and x added to it in a loop from `begin` on, up to `end` or x's 8 rows; y = s.
+static ptowsp_kernel repeated(const fixture *f, double begin, double end) {
+    ptowsp_body *k = ptowsp_kernel_begin(f->module, &(ptowsp_body_desc){.name = "repeated"});
+    ptowsp_value x = ptowsp_tile_in(k, "x", PTOWSP_F32, 8, 64);
+    ptowsp_value y = ptowsp_tile_out(k, "y", PTOWSP_F32, 8, 64);
+    ptowsp_value sum = ptowsp_tile_full(k, PTOWSP_F32, 8, 64, 0);
+    ptowsp_tile_loop_begin(k, ptowsp_tile_const(k, begin),
+                           end > 0 ? ptowsp_tile_const(k, end) : ptowsp_tile_rows(x), 1);
+    ptowsp_value s = ptowsp_tile_carry(sum);
+    ptowsp_tile_next(s, ptowsp_tile_add(s, x));
+    ptowsp_tile_loop_end(k);
+    ptowsp_tile_store(y, s);
+    ptowsp_kernel kernel = ptowsp_kernel_end(k);
+    assert_string_equal(ptowsp_module_error(f->module).text, "");
+    return kernel;
+}
+
+// Full tiles of 512 elements: TLOAD, TEXPANDS and TSTORE, and TADD as often as the loop runs: of rows
+// that end before it begins not once. A task executes at most 2^20 instructions.
+static void unit__counts_loops_that_never_run_and_none_that_run_too_long(void **state) {
+    (void)state;
+    static const struct {
+        double begin, end;
+        uint64_t count;
+    } cases[] = {{6, 0, 2}, {8, 0, 0}, {9, 0, 0}, {0, 3, 3}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        fixture f;
+        fixture_make(&f, NULL);
+        ptowsp_kernel kernel = repeated(&f, cases[i].begin, cases[i].end);
+        ptowsp_kernel_stats stats = measure(&f, kernel, (ptowsp_cost){.model = PTOWSP_MODEL_UNIT});
+        assert_int_equal(stats.cycles, (3 + cases[i].count) * 512);
+        fixture_free(&f);
+    }
+    fixture f;
+    fixture_make(&f, NULL);
+    ptowsp_kernel_stats stats;
+    assert_int_equal(ptowsp_kernel_measure(f.module, repeated(&f, 0, 0x1p21), NULL, &stats),
+                     PTOWSP_LIMIT_EXCEEDED);
+    fixture_free(&f);
+}
+
 typedef struct seen {
     uint32_t count, loads, products;
     const char *last;
@@ -337,6 +378,7 @@ static void machine__is_data(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(unit__is_the_sum_of_elements),
+        cmocka_unit_test(unit__counts_loops_that_never_run_and_none_that_run_too_long),
         cmocka_unit_test(a2a3__is_a_chain_on_paper),
         cmocka_unit_test(user__is_asked_for_each_instruction),
         cmocka_unit_test(mixed__halves_overlap_as_far_as_slots_allow),

@@ -425,6 +425,13 @@ static void fuse__leaves_what_it_cannot_join(void **state) {
     keep(&k, 8, 257, ptowsp_tile_add(product, in(&k, "bias", 1, 257)));
     expect(&k, "TLOAD 257, TLOAD 16, TLOAD 514, TMATMUL 4112, TPUSH 2056, TCOLEXPANDADD 2056, "
                "TSTORE 2056");
+    k = begin_as(true, NULL);  // a factor that is stored to before the sum: the product stays ahead
+    ptowsp_value a = ptowsp_tile_inout(k.k, "a", PTOWSP_F32, 8, 16);
+    product = ptowsp_tile_matmul(a, in(&k, "b", 16, 4));
+    ptowsp_tile_store(a, in(&k, "c", 8, 16));
+    keep(&k, 8, 4, ptowsp_tile_add(product, in(&k, "bias", 1, 4)));
+    expect(&k, "TLOAD 128, TLOAD 4, TLOAD 128, TLOAD 64, TMATMUL 512, TPUSH 32, TSTORE 128, "
+               "TCOLEXPANDADD 32, TSTORE 32");
     k = begin_as(true, NULL);  // relu of what is read elsewhere
     product = ptowsp_tile_relu(ptowsp_tile_matmul(in(&k, "a", 8, 16), in(&k, "b", 16, 4)));
     keep(&k, 8, 4, product);

@@ -175,10 +175,58 @@ static void print__a_loop(void **state) {
     ptowsp_context_destroy(context);
 }
 
+// A kernel on a 910B has such lines.
+static void has_lines(ptowsp_module *m, ptowsp_kernel kernel, const char *const *lines) {
+    assert_string_equal(ptowsp_module_error(m).text, "");
+    sink *out = (sink *)calloc(1, sizeof(sink));
+    assert_non_null(out);
+    ptowsp_text text = {write_text, out};
+    ptowsp_kernel_print(m, kernel, text);
+    for (; *lines; lines++) {
+        if (!strstr(out->text, *lines)) {
+            fail_msg("no \"%s\" in\n%s", *lines, out->text);
+        }
+    }
+    free(out);
+}
+
+// Four sorted runs of 32 pairs become one: a pair is two elements of f32, so runs of 64. What is stored
+// as f16 to row 8 and column 16 is rounded first.
+static void print__runs_and_windows(void **state) {
+    (void)state;
+    ptowsp_context *context;
+    ptowsp_module *m;
+    assert_int_equal(ptowsp_context_create(NULL, &context), PTOWSP_OK);
+    assert_int_equal(ptowsp_module_create(context, NULL, &m), PTOWSP_OK);
+    ptowsp_body_desc desc;
+    memset(&desc, 0, sizeof desc);
+    desc.name = "runs";
+    ptowsp_body *k = ptowsp_kernel_begin(m, &desc);
+    ptowsp_value x = ptowsp_tile_in(k, "x", PTOWSP_F32, 1, 128);
+    ptowsp_value y = ptowsp_tile_out(k, "y", PTOWSP_F32, 1, 16);
+    ptowsp_value pairs = ptowsp_tile_sort32(x, ptowsp_tile_iota(k, PTOWSP_U32, 128, 0));
+    ptowsp_tile_store(y, ptowsp_tile_topk_values(ptowsp_tile_merge_sort(pairs, 32), 16));
+    const char *const runs[] = {"  %5 = merge_sort %4 runs of 32: f32 1 x 256\n",
+                                "  TMRGSORT         V         256  ", " runs of 64\n", NULL};
+    has_lines(m, ptowsp_kernel_end(k), runs);
+    desc.name = "windows";
+    k = ptowsp_kernel_begin(m, &desc);
+    x = ptowsp_tile_in(k, "x", PTOWSP_F32, 8, 16);
+    y = ptowsp_tile_inout(k, "y", PTOWSP_F16, 16, 32);
+    ptowsp_value eight = ptowsp_tile_const(k, 8), sixteen = ptowsp_tile_const(k, 16);
+    ptowsp_tile_store_at(y, eight, sixteen, ptowsp_tile_exp(x));
+    const char *const windows[] = {"  store y %5 at (8, 16)\n", "y <- t2 at (8, 16)\n",
+                                   "f16 8 x 16, for the store to y\n", NULL};
+    has_lines(m, ptowsp_kernel_end(k), windows);
+    ptowsp_module_destroy(m);
+    ptowsp_context_destroy(context);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(print__a_kernel),
         cmocka_unit_test(print__a_loop),
+        cmocka_unit_test(print__runs_and_windows),
     };
     return cmocka_run_group_tests_name("kernel_print", tests, NULL, NULL);
 }

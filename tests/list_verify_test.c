@@ -109,8 +109,18 @@ static void verify__refuses_tiles_that_are_where_they_may_not_be(void **state) {
     built_must(&b, is_good(&b));  // its root is the view's root
     b.list.tiles[of_view].root = view;
     refuses(&b, 2, "verify: tile 3 (1 x 8 f32 in UB) of instruction 2 (TLOAD) has no root");
+    b.list.tiles[of_view].root = 1;
+    b.list.tiles[1].cols = 9;
+    b.list.insns[0].dst[0] = of_view;  // which by itself is one that the device takes
+    refuses(&b, 0,
+            "verify: tile 1 (4 x 9 f32 in UB) of instruction 0 (TLOAD) has rows that are no "
+            "multiple of 32");
+    b.list.tiles[1].cols = 8;
+    b.list.insns[0].dst[0] = 1;
     b.list.insns[2].dst[0] = 9;
     refuses(&b, 2, "verify: instruction 2 (TLOAD) uses tile 9 of 4");
+    b.list.insns[2].dst[0] = b.list.insns[2].param = 0;
+    built_must(&b, is_good(&b));  // it accesses nothing
     b.list.insns[2].op = PTOISA_NOP;
     refuses(&b, 2, "verify: instruction 2 is none");
     b.list.insns[2].op = PTOISA_OP_COUNT;
@@ -188,6 +198,10 @@ static void verify__refuses_flags_that_are_none_or_not_in_turn(void **state) {
     refuses(&b, 0, "verify: instruction 0 (SET_FLAG V to V, event 3) is no flag");
     b.list.insns[0].dst_pipe = PTOISA_PIPE_ALL;
     refuses(&b, 0, "verify: instruction 0 (SET_FLAG V to ALL, event 3) is no flag");
+    b.list.insns[0].dst_pipe = PTOISA_PIPE_S;
+    b.list.insns[0].src_pipe = PTOISA_PIPE_ALL;
+    refuses(&b, 0, "verify: instruction 0 (SET_FLAG ALL to S, event 3) is no flag");
+    b.list.insns[0].dst_pipe = PTOISA_PIPE_ALL;
     b.list.insns[0].op = PTOISA_PIPE_BARRIER;
     b.list.insns[0].src_pipe = 8;
     refuses(&b, 0, "verify: instruction 0 (PIPE_BARRIER no pipe to ALL, event 3) is for no pipe");
@@ -1052,6 +1066,22 @@ static void verify__a_pop_comes_after_what_was_ahead_of_its_push(void **state) {
     }
 }
 
+// The vector core fills the FIFO to the cube core, not the other one.
+static void verify__refuses_a_push_at_the_wrong_end(void **state) {
+    (void)state;
+    for (int is_wrong = 0; is_wrong < 2; is_wrong++) {
+        halves h;
+        halves_init(&h, 2);
+        halves_add(&h, PTOISA_TLOAD, h.v, 1);
+        halves_flag(&h, PWSP_SIDE_VECTOR, PTOISA_PIPE_MTE2, PTOISA_PIPE_MTE3);
+        pwsp_insn *push = halves_add(&h, PWSP_INSN_TPUSH, h.v, 0);
+        push->mode = is_wrong ? PWSP_FIFO_TO_VECTOR : PWSP_FIFO_TO_CUBE;
+        halves_add(&h, PWSP_INSN_TPOP, h.l, 0);
+        halves_end(&h,
+                   is_wrong ? "verify: instruction 3 (TPUSH, FIFO 0) is at the wrong end" : NULL);
+    }
+}
+
 // A load of the cube half, a pop, and a store behind the push that needs its slot: with two slots the
 // push does not wait for it.
 static void verify__a_push_comes_after_what_was_ahead_of_the_pop_of_its_slot(void **state) {
@@ -1126,6 +1156,7 @@ int main(void) {
         cmocka_unit_test(split__damage_of_both_vector_cores_is_seen),
         cmocka_unit_test(split__is_by_the_rows_of_the_task),
         cmocka_unit_test(verify__a_pop_comes_after_what_was_ahead_of_its_push),
+        cmocka_unit_test(verify__refuses_a_push_at_the_wrong_end),
         cmocka_unit_test(verify__a_push_comes_after_what_was_ahead_of_the_pop_of_its_slot),
         cmocka_unit_test(verify__vector_cores_are_ordered_by_way_of_the_cube_core),
         cmocka_unit_test(verify__a_store_may_meet_itself_on_the_other_vector_core),

@@ -123,7 +123,7 @@ PWSP_INTERNAL bool pwsp_arena_extend(pwsp_arena *arena, void **array, uint64_t *
 
 PWSP_INTERNAL const char *pwsp_arena_copy(pwsp_arena *arena, const char *text) {
     size_t size = strlen(text) + 1;
-    void *copy = pwsp_arena_alloc(arena, size, 1);
+    void *copy = pwsp_arena_take(arena, size, 1);
     return copy ? (const char *)memcpy(copy, text, size) : NULL;
 }
 

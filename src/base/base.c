@@ -83,7 +83,8 @@ static bool pwsp_memory_extend(const pwsp_memory *memory, void **array, uint64_t
 
 PWSP_INTERNAL bool pwsp_memory_grow(const pwsp_memory *memory, void **array, uint64_t *capacity,
                                     uint64_t needed, size_t item_size) {
-    uint64_t grown = pwsp_max_u64(pwsp_max_u64(needed, 16), *capacity * 2);
+    uint64_t first = item_size > 128 ? 4 : 16;
+    uint64_t grown = pwsp_max_u64(pwsp_max_u64(needed, first), *capacity * 2);
     grown = PWSP_TIGHT(*capacity, 1024) ? needed : grown;
     return needed <= *capacity || pwsp_memory_extend(memory, array, capacity, grown, item_size);
 }

@@ -131,7 +131,8 @@ PWSP_INTERNAL void *pwsp_memory_alloc(const pwsp_memory *memory, size_t size);
 PWSP_INTERNAL void *pwsp_memory_take(const pwsp_memory *memory, size_t size);
 PWSP_INTERNAL void pwsp_memory_free(const pwsp_memory *memory, void *ptr, size_t size);
 
-// Makes room for `needed` items in an array that grows by doubling, from 16; what is new is zeroed.
+// Makes room for `needed` items in an array that grows by doubling, from 16 (of items of more than 128
+// bytes, from 4); what is new is zeroed.
 // False, and nothing changed, when memory is out or sizes would overflow.
 PWSP_INTERNAL bool pwsp_memory_grow(const pwsp_memory *memory, void **array, uint64_t *capacity,
                                     uint64_t needed, size_t item_size);

@@ -90,9 +90,7 @@ ptowsp_value pwsp_body_fail(ptowsp_body *body, ptowsp_status status, const char 
 
 ptowsp_value pwsp_body_add(ptowsp_body *body, const pwsp_kop *op) {
     ptowsp_value value = {NULL, 0};
-    if (!pwsp_body_is_good(body)) {
-        return value;
-    }
+    PTOWSP_ASSERT(pwsp_body_is_good(body));
     if (body->op_count > PTOWSP_BODY_OP_MAX) {
         return pwsp_body_fail(body, PTOWSP_LIMIT_EXCEEDED, pwsp_kop_name((pwsp_kop_kind)op->kind),
                               "more than %d operations", PTOWSP_BODY_OP_MAX);
@@ -105,7 +103,9 @@ ptowsp_value pwsp_body_add(ptowsp_body *body, const pwsp_kop *op) {
                               "out of memory");
     }
     body->ops = (pwsp_kop *)ops;
-    memset(&body->ops[0], 0, sizeof body->ops[0]);
+    if (index == 1) {
+        memset(&body->ops[0], 0, sizeof body->ops[0]);
+    }
     body->ops[index] = *op;
     body->ops[index].loop = (uint8_t)body->loop;
     body->op_count = index + 1;

@@ -153,8 +153,6 @@ struct ptowsp_body {
     uint64_t op_count, op_capacity;
     pwsp_body_insn *insns;
     uint64_t insn_count, insn_capacity;
-    pwsp_body_param tiles[PTOWSP_TASK_TILE_MAX];
-    pwsp_body_param scalars[PTOWSP_TASK_SCALAR_MAX];
     uint32_t tile_count, scalar_count;
     pwsp_list_loop loops[PTOWSP_LOOP_MAX + 1];                                  // from 1
     uint32_t loop_begins[PTOWSP_LOOP_MAX + 1], loop_ends[PTOWSP_LOOP_MAX + 1];  // operations
@@ -163,6 +161,9 @@ struct ptowsp_body {
     uint32_t change_count;
     pwsp_body_insn
         *asked;  // [insn_count] the instructions as they were asked for; NULL: as they are
+    // The last members: not set before there are any.
+    pwsp_body_param tiles[PTOWSP_TASK_TILE_MAX];
+    pwsp_body_param scalars[PTOWSP_TASK_SCALAR_MAX];
 };
 
 PWSP_INTERNAL const char *pwsp_kop_name(pwsp_kop_kind kind);
@@ -188,7 +189,7 @@ PWSP_INTERNAL void pwsp_body_free(ptowsp_body *body);
 PWSP_INTERNAL ptowsp_value pwsp_body_fail(ptowsp_body *body, ptowsp_status status, const char *op,
                                           const char *format, ...) PWSP_PRINTF(4, 5);
 
-// Appends an operation, and returns it as a value; no value when the body has an error.
+// Appends an operation to a body without error, and returns it as a value; no value with an error.
 PWSP_INTERNAL ptowsp_value pwsp_body_add(ptowsp_body *body, const pwsp_kop *op);
 
 // Is there a body that is open and without error?

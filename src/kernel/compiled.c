@@ -217,12 +217,12 @@ static pwsp_tile_code *pwsp_tile_code_make(const ptowsp_body *body, const pwsp_l
     code->check_count = (uint32_t)checks->count;
     code->param_count = body->tile_count;
     code->scalar_count = body->scalar_count;
-    for (uint32_t i = 0; i < PTOWSP_TASK_TILE_MAX; i++) {
+    for (uint32_t i = 0; i < body->tile_count; i++) {
         code->param_dtypes[i] = (uint8_t)body->tiles[i].dtype;
         code->param_rows[i] = body->tiles[i].rows;
         code->param_cols[i] = body->tiles[i].cols;
     }
-    for (uint32_t i = 0; i < PTOWSP_TASK_SCALAR_MAX; i++) {
+    for (uint32_t i = 0; i < body->scalar_count; i++) {
         code->scalar_dtypes[i] = (uint8_t)body->scalars[i].dtype;
     }
     memcpy(code->used, list->used, sizeof code->used);
@@ -285,8 +285,9 @@ static bool pwsp_tile_code_check(const pwsp_tile_code *code, pwsp_arena *arena,
     const size_t after =
         offsetof(pwsp_tile_core, block);  // what is before it is set up by the check
     memset((char *)&core + after, 0, sizeof core - after);
-    core.memory = pwsp_arena_memory(arena);
-    if (pwsp_tile_core_reserve_tiles(&core, code)) {
+    core.tiles =
+        (ptoisa_tile *)pwsp_arena_alloc(arena, (code->tile_count + 1) * sizeof *core.tiles, 8);
+    if (core.tiles) {
         pwsp_tile_code_checks checks = {fault, 0};
         pwsp_tile_core_check_all(&core, code, pwsp_tile_code_on_fault, &checks, &checks.insn);
     } else {
@@ -315,8 +316,8 @@ static bool pwsp_tile_code_lower(ptowsp_body *body, pwsp_list *list, pwsp_list_f
         return false;
     }
     // Both cores use a parameter, and nothing orders them: see cut.h.
-    uint8_t dtypes[PTOWSP_TASK_TILE_MAX];
-    for (uint32_t i = 0; i < PTOWSP_TASK_TILE_MAX; i++) {
+    uint8_t dtypes[PTOWSP_TASK_TILE_MAX] = {0};
+    for (uint32_t i = 0; i < body->tile_count; i++) {
         dtypes[i] = (uint8_t)body->tiles[i].dtype;
     }
     pwsp_list_free(list);

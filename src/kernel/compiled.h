@@ -129,8 +129,8 @@ PWSP_INTERNAL bool pwsp_tile_core_run(pwsp_tile_core *core, const pwsp_tile_code
 PWSP_INTERNAL bool pwsp_tile_code_measure(const pwsp_tile_code *code, const ptowsp_cost *cost,
                                           pwsp_tile_core *core, ptowsp_kernel_stats *out_stats);
 
-// Checks the operands of every instruction with full tiles, as the device would. *out_insn is the
-// one that on_fault is called for.
+// Checks the operands of every instruction with full tiles, as the device would, on one core that has
+// room for tiles alone. *out_insn is the one that on_fault is called for.
 PWSP_INTERNAL void pwsp_tile_core_check_all(pwsp_tile_core *core, const pwsp_tile_code *code,
                                             ptoisa_fault_fn on_fault, void *user,
                                             uint32_t *out_insn);

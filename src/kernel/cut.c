@@ -211,12 +211,11 @@ static bool pwsp_cut_is_needed(const pwsp_list *list, uint8_t *out_sides) {
 
 // Does an instruction use bytes of a root?
 static bool pwsp_cut_uses(const pwsp_list *list, const pwsp_insn *insn, uint32_t root) {
-    bool uses = insn->tmp && list->tiles[insn->tmp].root == root;
-    for (uint32_t k = 0; k < PWSP_INSN_SRC_MAX; k++) {
-        uses = uses || (insn->src[k] && list->tiles[insn->src[k]].root == root);
-    }
-    for (uint32_t k = 0; k < PWSP_INSN_DST_MAX; k++) {
-        uses = uses || (insn->dst[k] && list->tiles[insn->dst[k]].root == root);
+    pwsp_insn_tiles tiles;
+    pwsp_insn_find_tiles(insn, &tiles);
+    bool uses = false;
+    for (uint32_t k = 0; k < tiles.count; k++) {
+        uses = uses || list->tiles[tiles.at[k]].root == root;
     }
     return uses;
 }
@@ -245,25 +244,21 @@ static void pwsp_cut_sink(pwsp_list *list) {
 
 // Makes the FIFOs: a slot has room for the largest tile. False: it is too large for a device.
 static bool pwsp_cut_size(pwsp_list *list) {
-    bool is_good = true;
     uint32_t split_rows = pwsp_list_split_rows(list);
-    for (uint32_t fifo = 0; fifo < PWSP_FIFO_COUNT; fifo++) {
-        pwsp_list_fifo *of = &list->fifos[fifo];
-        memset(of, 0, sizeof *of);
-        for (uint64_t i = 0; i < list->insn_count; i++) {
-            const pwsp_insn *insn = &list->insns[i];
-            if (insn->op != PWSP_INSN_TPOP || insn->mode != fifo) {
-                continue;
-            }
+    memset(list->fifos, 0, sizeof list->fifos);
+    for (uint64_t i = 0; i < list->insn_count; i++) {
+        const pwsp_insn *insn = &list->insns[i];
+        if (insn->op == PWSP_INSN_TPOP) {
+            pwsp_list_fifo *of = &list->fifos[insn->mode];
             uint64_t bytes = pwsp_list_slot_bytes(&list->tiles[insn->dst[0]], split_rows);
             bytes = (bytes + 511) / 512 * 512;
             of->slot_bytes = bytes > of->slot_bytes ? (uint32_t)bytes : of->slot_bytes;
             of->slots = PWSP_FIFO_SLOTS;
-            of->flag = (uint8_t)(2 * fifo);
+            of->flag = (uint8_t)(2 * insn->mode);
         }
-        is_good = is_good && of->slot_bytes <= PWSP_FIFO_SLOT_MAX;
     }
-    return is_good;
+    return list->fifos[PWSP_FIFO_TO_VECTOR].slot_bytes <= PWSP_FIFO_SLOT_MAX &&
+           list->fifos[PWSP_FIFO_TO_CUBE].slot_bytes <= PWSP_FIFO_SLOT_MAX;
 }
 
 PWSP_INTERNAL bool pwsp_list_cut(pwsp_list *list, const ptoisa_machine *machine,

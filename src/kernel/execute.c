@@ -191,7 +191,7 @@ static void pwsp_core_fifo_insn(pwsp_tile_core *tile_core, const pwsp_tile_code 
                                             tile.valid_cols, code->tiles[of].valid_cols.max, 1);
     bool is_there = is_push ? ptoisa_fifo_alloc(core, fifo, sub, split, &slot)
                             : ptoisa_fifo_acquire(core, fifo, sub, split, &slot);
-    if (!is_there) {
+    if (PWSP_NEVER(!is_there)) {  // the proof has counted slots
         return;
     }
     slot.shape[3] = tile.valid_rows;
@@ -301,7 +301,7 @@ static void pwsp_tile_core_insn_on(pwsp_tile_core *tile_core, const pwsp_tile_co
             ptoisa_tquant_sym(core, d, s[0], s[1]);
         }
         break;
-    default: break;  // flags and barriers are done above
+    default: PTOWSP_ASSERT(0 && "flags and barriers are done above"); break;
     }
 #undef PWSP_CASE_UNARY
 #undef PWSP_CASE_BINARY
@@ -313,9 +313,6 @@ static void pwsp_tile_core_insn_on(pwsp_tile_core *tile_core, const pwsp_tile_co
 
 void pwsp_tile_core_insn(pwsp_tile_core *tile_core, const pwsp_tile_code *code,
                          const pwsp_insn *insn, const ptowsp_task *task) {
-    if (pwsp_insn_is_mark(insn)) {
-        return;
-    }
     pwsp_tile_core_insn_on(tile_core, code, insn, task);
     if (insn->side == PWSP_SIDE_VECTOR && (code->split_tile || pwsp_insn_is_fifo(insn))) {
         tile_core->block->turn = 1;
@@ -470,7 +467,7 @@ static void pwsp_tile_core_begin(pwsp_tile_core *core, const pwsp_tile_code *cod
         core->core.cost = pwsp_tile_core_ask;
         core->core.cost_user = core;
     }
-    if (code->is_mixed) {
+    if (code->is_mixed && core->block) {
         core->block->vectors[0] = core->block->vectors[1] = core->core;
         core->block->turn = core->block->cut = 0;
         for (int i = 0; i < PWSP_FIFO_COUNT; i++) {
@@ -544,32 +541,39 @@ static bool pwsp_insn_is_crossing(const pwsp_tile_code *code, const pwsp_insn *i
     return (from == PTOISA_ACC && to == PTOISA_VEC) || (from == PTOISA_VEC && to == PTOISA_MAT);
 }
 
+// Checks what moves between a slot and a tile. That there is a slot, and how large, is proved.
+static void pwsp_tile_core_check_fifo(pwsp_tile_core *core, const pwsp_tile_code *code,
+                                      const pwsp_insn *insn) {
+    bool is_push = insn->op == PWSP_INSN_TPUSH;
+    uint32_t of = is_push ? insn->src[0] : insn->dst[0];
+    const ptoisa_tile *tile = &core->tiles[of];
+    ptoisa_global slot = ptoisa_global_make(NULL, (ptoisa_dtype)tile->dtype, tile->valid_rows,
+                                            tile->valid_cols, code->tiles[of].valid_cols.max, 1);
+    if (is_push) {
+        ptoisa_tstore(&core->core, &slot, tile);
+    } else {
+        ptoisa_tload(&core->core, tile, &slot);
+    }
+}
+
 void pwsp_tile_core_check_all(pwsp_tile_core *core, const pwsp_tile_code *code,
                               ptoisa_fault_fn on_fault, void *user, uint32_t *out_insn) {
     pwsp_tile_core_begin(core, code, NULL, true);
     core->core.on_fault = on_fault;
     core->core.fault_user = user;
-    if (code->is_mixed) {
-        for (int i = 0; i < 2; i++) {
-            core->block->vectors[i].on_fault = on_fault;
-            core->block->vectors[i].fault_user = user;
-        }
-    }
-    if (code->split_tile) {
-        core->block->cut = UINT32_MAX;  // whole tiles, on the first of two vector cores
-    }
     pwsp_tile_core_place(core, code, NULL, true);
     for (uint32_t i = 0; i < code->insn_count; i++) {
-        const pwsp_insn *insn = &code->insns[i];
-        if (pwsp_insn_is_mark(insn) || pwsp_insn_is_sync(insn)) {
+        if (pwsp_insn_is_mark(&code->insns[i]) || pwsp_insn_is_sync(&code->insns[i])) {
             continue;  // no operands; and flags are proved
         }
-        pwsp_core_of(core, insn)->is_checked = !pwsp_insn_is_crossing(code, insn);
+        pwsp_insn insn = code->insns[i];
+        insn.side = PWSP_SIDE_ANY;  // on one core: the rules of all are the same
+        core->core.is_checked = !pwsp_insn_is_crossing(code, &insn);
         *out_insn = i;
-        if (pwsp_insn_is_fifo(insn)) {
-            pwsp_tile_core_insn(core, code, insn, NULL);  // both vector cores fill and free slots
+        if (pwsp_insn_is_fifo(&insn)) {
+            pwsp_tile_core_check_fifo(core, code, &insn);
         } else {
-            pwsp_tile_core_insn_on(core, code, insn, NULL);
+            pwsp_tile_core_insn_on(core, code, &insn, NULL);
         }
     }
 }

@@ -201,7 +201,8 @@ bool pwsp_legalise(ptowsp_body *body, pwsp_list *list, pwsp_list_fault *fault) {
             return pwsp_legal_refuse(body, list, (uint32_t)i, fault);
         }
         is_wide = is_wide || legality == PWSP_LEGAL_WIDE;
-        has_form = has_form || pwsp_legal_form_of((ptoisa_op)list->insns[i].op);
+        has_form =
+            has_form || pwsp_legal_may_change(pwsp_legal_form_of((ptoisa_op)list->insns[i].op));
     }
     return (!is_wide || pwsp_legal_rewrite(body, list, pwsp_legal_type_apply, fault)) &&
            (!has_form || pwsp_legal_rewrite(body, list, pwsp_legal_form_apply, fault));

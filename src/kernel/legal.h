@@ -139,12 +139,13 @@
 typedef enum pwsp_legal_sizes {
     PWSP_SIZES_ANY = 0,
     PWSP_SIZES_ROWS_4095,  // a tile in UB has at most 4095 rows
-    PWSP_SIZES_ROWS,       // source and result are allocated with the same rows
-    PWSP_SIZES_COLS,       // with the same columns
-    PWSP_SIZES_MASK,       // all columns of tiles and a bit of the mask for each are valid
-    PWSP_SIZES_PACK,       // all columns of the result are valid, and each row fills one
-    PWSP_SIZES_RUNS,       // whole runs of 32 are sorted, in every task
-    PWSP_SIZES_PRODUCT
+    PWSP_SIZES_PRODUCT,    // of factors and result
+    // What an instruction lacks of these, it is given.
+    PWSP_SIZES_ROWS,  // source and result are allocated with the same rows
+    PWSP_SIZES_COLS,  // with the same columns
+    PWSP_SIZES_MASK,  // all columns of tiles and a bit of the mask for each are valid
+    PWSP_SIZES_PACK,  // all columns of the result are valid, and each row fills one
+    PWSP_SIZES_RUNS   // whole runs of 32 are sorted, in every task
 } pwsp_legal_sizes;
 
 typedef enum pwsp_legal_scratch {
@@ -178,6 +179,11 @@ typedef struct pwsp_legal_form {
 // The rows of an instruction; NULL if it has none.
 PWSP_INTERNAL const pwsp_legal_row *pwsp_legal_row_of(ptoisa_op op);
 PWSP_INTERNAL const pwsp_legal_form *pwsp_legal_form_of(ptoisa_op op);
+
+// May an instruction need another form than it has? Else it is right as it is, or refused.
+PWSP_INLINE bool pwsp_legal_may_change(const pwsp_legal_form *form) {
+    return form && (form->sizes >= PWSP_SIZES_ROWS || form->scratch || form->effect);
+}
 
 // Makes the list legal for the body's machine; false with a fault that names instruction, type and
 // machine, or when memory is out.

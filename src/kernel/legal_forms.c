@@ -324,26 +324,28 @@ static bool pwsp_form_is_needed(const pwsp_lowering *lw, const pwsp_insn *insns,
 }
 
 void pwsp_legal_form_apply(pwsp_lowering *lw, const pwsp_insn *insns, uint64_t count, uint64_t at) {
+    const pwsp_legal_form *form = pwsp_legal_form_of((ptoisa_op)insns[at].op);
+    if (!pwsp_legal_may_change(form)) {
+        lw->is_out = !pwsp_list_append(lw->list, &insns[at]);
+        return;
+    }
     pwsp_insn insn = insns[at];
-    const pwsp_legal_form *form = pwsp_legal_form_of((ptoisa_op)insn.op);
     bool is_a2a3 = lw->body->machine.family == PTOISA_A2A3;
     lw->at = insn.value;
-    if (form) {
-        pwsp_form_sizes(lw, (pwsp_legal_sizes)form->sizes, &insn);
-        if (form->effect == PWSP_EFFECT_APART && is_a2a3 && !lw->is_out &&
-            lw->list->tiles[insn.dst[0]].root == lw->list->tiles[insn.src[0]].root) {
-            insn.src[0] = pwsp_form_copy(lw, insn.src[0], lw->list->tiles[insn.src[0]].cols);
+    pwsp_form_sizes(lw, (pwsp_legal_sizes)form->sizes, &insn);
+    if (form->effect == PWSP_EFFECT_APART && is_a2a3 && !lw->is_out &&
+        lw->list->tiles[insn.dst[0]].root == lw->list->tiles[insn.src[0]].root) {
+        insn.src[0] = pwsp_form_copy(lw, insn.src[0], lw->list->tiles[insn.src[0]].cols);
+    }
+    if (form->effect == PWSP_EFFECT_SPOILS && is_a2a3 && !lw->is_out) {
+        pwsp_list_tile src = lw->list->tiles[insn.src[0]];
+        if (pwsp_form_is_needed(lw, insns, count, at + 1, src.root)) {
+            insn.src[0] = pwsp_form_copy(lw, insn.src[0], src.cols);
         }
-        if (form->effect == PWSP_EFFECT_SPOILS && is_a2a3 && !lw->is_out) {
-            pwsp_list_tile src = lw->list->tiles[insn.src[0]];
-            if (pwsp_form_is_needed(lw, insns, count, at + 1, src.root)) {
-                insn.src[0] = pwsp_form_copy(lw, insn.src[0], src.cols);
-            }
-            insn.dst[1] = insn.src[0];
-        }
-        if (form->scratch != PWSP_SCRATCH_QUANT || is_a2a3) {
-            pwsp_form_scratch(lw, (pwsp_legal_scratch)form->scratch, &insn);
-        }
+        insn.dst[1] = insn.src[0];
+    }
+    if (form->scratch != PWSP_SCRATCH_QUANT || is_a2a3) {
+        pwsp_form_scratch(lw, (pwsp_legal_scratch)form->scratch, &insn);
     }
     lw->is_out = lw->is_out || !pwsp_list_append(lw->list, &insn);
 }

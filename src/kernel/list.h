@@ -243,6 +243,33 @@ PWSP_INLINE bool pwsp_insn_is_fifo(const pwsp_insn *insn) {
     return insn->op == PWSP_INSN_TPUSH || insn->op == PWSP_INSN_TPOP;
 }
 
+// An instruction's tiles: those that it reads, then those that it writes, its scratch last. There is
+// room for one more.
+#define PWSP_INSN_TILE_MAX (PWSP_INSN_SRC_MAX + 1 + PWSP_INSN_DST_MAX + 1 + 1)
+
+typedef struct pwsp_insn_tiles {
+    uint32_t at[PWSP_INSN_TILE_MAX];
+    uint32_t read_count, count;
+} pwsp_insn_tiles;
+
+PTOWSP_STATIC_ASSERT(PWSP_INSN_SRC_MAX == 4 && PWSP_INSN_DST_MAX == 2, "find_tiles has them all");
+
+PWSP_INLINE void pwsp_insn_find_tiles(const pwsp_insn *insn, pwsp_insn_tiles *out) {
+    uint32_t count = 0, again = insn->is_dst_read ? insn->dst[0] : 0;
+#define PWSP_INSN_TILE(tile) (out->at[count] = (tile), count += (tile) != 0)
+    PWSP_INSN_TILE(insn->src[0]);
+    PWSP_INSN_TILE(insn->src[1]);
+    PWSP_INSN_TILE(insn->src[2]);
+    PWSP_INSN_TILE(insn->src[3]);
+    PWSP_INSN_TILE(again);
+    out->read_count = count;
+    PWSP_INSN_TILE(insn->dst[0]);
+    PWSP_INSN_TILE(insn->dst[1]);
+    PWSP_INSN_TILE(insn->tmp);
+#undef PWSP_INSN_TILE
+    out->count = count;
+}
+
 PWSP_INLINE const char *pwsp_insn_name(const pwsp_insn *insn) {
     return insn->op == PWSP_INSN_LOOP    ? "LOOP"
            : insn->op == PWSP_INSN_END   ? "END"

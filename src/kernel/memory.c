@@ -93,19 +93,18 @@ static bool pwsp_placing_refuse(pwsp_placing *p, uint32_t tile, uint32_t insn, u
         pwsp_insn_name(&p->list->insns[insn]), live, p->machine->memory_size[t->memory], why);
 }
 
-// Notes that instruction i uses a tile (0: none).
+// Notes that instruction i uses a tile.
 static void pwsp_placing_use(pwsp_placing *p, uint32_t tile, uint32_t i) {
-    if (tile) {
-        PTOWSP_ASSERT(tile < p->list->tile_count);
-        uint32_t root = p->list->tiles[tile].root;
-        PTOWSP_ASSERT(root < p->list->tile_count && p->list->tiles[root].root == root);
-        if (!p->root_of[root]) {
-            p->roots[p->root_count].tile = root;
-            p->roots[p->root_count].first = i;
-            p->root_of[root] = ++p->root_count;
-        }
-        p->roots[p->root_of[root] - 1].last = i;
+    PTOWSP_ASSERT(tile < p->list->tile_count);
+    uint32_t root = p->list->tiles[tile].root;
+    PTOWSP_ASSERT(root < p->list->tile_count && p->list->tiles[root].root == root);
+    uint32_t number = p->root_of[root];
+    if (!number) {
+        p->roots[p->root_count].tile = root;
+        p->roots[p->root_count].first = i;
+        p->root_of[root] = number = ++p->root_count;
     }
+    p->roots[number - 1].last = i;
 }
 
 // Notes every root at its first use, which puts them in order of birth, and its last use. Of those
@@ -119,19 +118,20 @@ static void pwsp_placing_find_lives(pwsp_placing *p) {
         } else if (insn->op == PWSP_INSN_END) {
             p->loop_last[insn->loop] = i;
         }
-        for (uint32_t k = 0; k < PWSP_INSN_SRC_MAX; k++) {
-            pwsp_placing_use(p, insn->src[k], i);
+        pwsp_insn_tiles tiles;
+        pwsp_insn_find_tiles(insn, &tiles);
+        for (uint32_t k = 0; k < tiles.count; k++) {
+            pwsp_placing_use(p, tiles.at[k], i);
         }
-        for (uint32_t k = 0; k < PWSP_INSN_DST_MAX; k++) {
-            pwsp_placing_use(p, insn->dst[k], i);
-        }
-        pwsp_placing_use(p, insn->tmp, i);
     }
 }
 
 // Sorts keys, by merging; short runs by insertion.
 static void pwsp_placing_sort(uint64_t *keys, uint64_t *spare, uint32_t count) {
     const uint32_t run = 16;
+    if (count < 2) {
+        return;
+    }
     for (uint32_t begin = 0; begin < count; begin += run) {
         uint32_t end = count - begin < run ? count : begin + run;
         for (uint32_t i = begin + 1; i < end; i++) {
@@ -241,45 +241,32 @@ static void pwsp_placing_note(pwsp_placing *p, uint32_t i) {
     }
 }
 
-// Collects, as address << 32 | index, those under a node that are placed, born before root number
-// `end`, and not dead before instruction `first`. The node covers roots [low, low + width).
+// Collects, as address << 32 | index, those under a node that are placed, born up to instruction `last`,
+// and not dead before `first`. The node covers roots [low, low + width).
 static void pwsp_placing_collect(pwsp_placing *p, uint32_t node, uint32_t low, uint32_t width,
-                                 uint32_t end, uint32_t first) {
-    if (low >= end || p->latest[node] <= first) {
+                                 uint32_t first, uint32_t last) {
+    if (low >= p->room_count || p->latest[node] <= first || p->room[low].first > last) {
         return;
     }
     if (width > PWSP_PLACING_LEAF) {
-        pwsp_placing_collect(p, 2 * node, low, width / 2, end, first);
-        pwsp_placing_collect(p, 2 * node + 1, low + width / 2, width / 2, end, first);
+        pwsp_placing_collect(p, 2 * node, low, width / 2, first, last);
+        pwsp_placing_collect(p, 2 * node + 1, low + width / 2, width / 2, first, last);
         return;
     }
-    for (uint32_t i = low; i < end && i < low + width; i++) {
-        if (p->room[i].end > first) {
-            p->keys[p->key_count++] = (uint64_t)p->room[i].address << 32 | i;
+    const pwsp_placing_root *root = &p->room[low];
+    const pwsp_placing_root *end = p->room + pwsp_min_u64(low + width, p->room_count);
+    for (; root < end && root->first <= last; root++) {
+        if (root->end > first) {
+            p->keys[p->key_count++] = (uint64_t)root->address << 32 | (uint64_t)(root - p->room);
         }
     }
-}
-
-// The number of the first root that is born after an instruction.
-static uint32_t pwsp_placing_born_after(const pwsp_placing *p, uint32_t insn) {
-    uint32_t low = 0, high = p->room_count;
-    while (low < high) {
-        uint32_t middle = low + (high - low) / 2;
-        if (p->room[middle].first <= insn) {
-            low = middle + 1;
-        } else {
-            high = middle;
-        }
-    }
-    return low;
 }
 
 // Places a root into the smallest gap that holds it, else on top, and returns where it ends.
 static uint32_t pwsp_placing_place(pwsp_placing *p, uint32_t i) {
     pwsp_placing_root *root = &p->room[i];
     p->key_count = 0;
-    pwsp_placing_collect(p, 1, 0, p->leaf_count * PWSP_PLACING_LEAF,
-                         pwsp_placing_born_after(p, root->last), root->first);
+    pwsp_placing_collect(p, 1, 0, p->leaf_count * PWSP_PLACING_LEAF, root->first, root->last);
     pwsp_placing_sort(p->keys, p->spare, p->key_count);
     uint32_t top = 0, best = UINT32_MAX, best_gap = UINT32_MAX;
     for (uint32_t k = 0; k < p->key_count; k++) {

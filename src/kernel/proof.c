@@ -40,17 +40,14 @@ static bool pwsp_proof_run(pwsp_proof *proof, pwsp_arena *arena) {
         pwsp_arena_begin(arena, count * PWSP_PROOF_ROOM + tile_count * PWSP_PROOF_TILE_ROOM);
     uint32_t *room =
         has_room
-            ? (uint32_t *)pwsp_arena_take(arena, (2 * count + 4 * tile_count) * sizeof *room, 8)
+            ? (uint32_t *)pwsp_arena_take(arena, (2 * count + 2 * tile_count) * sizeof *room, 8)
             : NULL;
     if (!room) {
         return pwsp_proof_out_of_memory(proof);
     }
     proof->before = room;
     proof->starts = room + count;
-    proof->first = room + 2 * count;
-    proof->last = proof->first + tile_count;
-    proof->born = proof->last + tile_count;
-    memset(proof->first, 0, tile_count * sizeof *room);
+    proof->born = room + 2 * count;
     proof->tiles =
         (pwsp_proof_checked *)pwsp_arena_alloc(arena, tile_count * sizeof *proof->tiles, 8);
     proof->pipes = (uint8_t *)pwsp_arena_take(arena, count, 1);

@@ -16,11 +16,14 @@ typedef struct pwsp_proof_access {
     bool is_shared;  // a vector core has its part of the rows from there on
 } pwsp_proof_access;
 
-// A tile that has been checked, as it is accessed; and of a root whether it has been written, and not
-// used as scratch since.
+// A tile that has been checked, as it is accessed; and of a root when it lives, and whether it has been
+// written, and not used as scratch since.
 typedef struct pwsp_proof_checked {
     pwsp_proof_access access;
-    bool is_checked, is_written;
+    uint32_t root;
+    uint32_t first, last;  // instructions + 1
+    uint8_t checked_for;   // the side of an instruction that may use it, + 1; 0: none yet
+    bool is_written;
 } pwsp_proof_checked;
 
 #define PWSP_PROOF_NONE UINT32_MAX
@@ -49,7 +52,6 @@ typedef struct pwsp_proof {
     uint64_t access_capacity;
     uint32_t clock_count;          // sets, TPUSH and TPOP, whose clocks are kept
     pwsp_proof_checked *tiles;     // [tile]
-    uint32_t *first, *last;        // [tile] of roots: instructions + 1
     uint32_t *born;                // roots in the order of their first use
     uint32_t born_count;           // of those
     const uint32_t *origins;       // [insn] of an unrolled list: as the user knows them, or NULL

@@ -86,44 +86,17 @@ static bool pwsp_proof_check_address(const pwsp_proof *proof, uint32_t tile, uin
     return true;
 }
 
-// An instruction's tiles: those that it reads, then those that it writes, then its scratch.
-#define PWSP_PROOF_OPERANDS (PWSP_INSN_SRC_MAX + 1 + PWSP_INSN_DST_MAX + 1)
-
-typedef struct pwsp_proof_operands {
-    uint32_t tiles[PWSP_PROOF_OPERANDS];
-    uint32_t read_count, count;
-} pwsp_proof_operands;
-
-static void pwsp_proof_find_operands(const pwsp_insn *insn, pwsp_proof_operands *out) {
-    uint32_t count = 0;
-    for (uint32_t k = 0; k < PWSP_INSN_SRC_MAX; k++) {
-        out->tiles[count] = insn->src[k];
-        count += insn->src[k] != 0;
-    }
-    out->tiles[count] = insn->dst[0];
-    count += insn->is_dst_read && insn->dst[0];
-    out->read_count = count;
-    for (uint32_t k = 0; k < PWSP_INSN_DST_MAX; k++) {
-        out->tiles[count] = insn->dst[k];
-        count += insn->dst[k] != 0;
-    }
-    out->tiles[count] = insn->tmp;
-    out->count = count + (insn->tmp != 0);
-}
-
 // Is an instruction one of this list's?
-static bool pwsp_proof_check_insn(const pwsp_proof *proof, uint32_t i) {
-    const pwsp_insn *insn = &proof->list->insns[i];
-    bool is_mixed = proof->list->is_mixed;
-    bool is_side = is_mixed ? insn->side == PWSP_SIDE_CUBE || insn->side == PWSP_SIDE_VECTOR
-                            : insn->side == PWSP_SIDE_ANY;
+static bool pwsp_proof_check_insn(const pwsp_proof *proof, const pwsp_insn *insn, uint32_t i) {
+    bool is_mixed = proof->list->is_mixed, has_side = insn->side != PWSP_SIDE_ANY;
     bool is_insn = insn->op != PTOISA_NOP && insn->op < PTOISA_OP_COUNT;
-    return (is_side && (is_insn || (is_mixed && pwsp_insn_is_fifo(insn)))) ||
+    return (has_side == is_mixed && insn->side <= PWSP_SIDE_VECTOR &&
+            (is_insn || (is_mixed && pwsp_insn_is_fifo(insn)))) ||
            pwsp_list_fail(proof->fault, PTOWSP_INVALID_PARAMS, pwsp_proof_insn_of(proof, i),
                           "verify: instruction %" PRIu32 " is none", pwsp_proof_insn_of(proof, i));
 }
 
-// Is a tile one that instruction i may use?
+// Is a tile one that instruction i may use? Not asked again of one that an instruction of its side uses.
 static bool pwsp_proof_check_operand(const pwsp_proof *proof, uint32_t tile, uint32_t i) {
     const pwsp_list *list = proof->list;
     if (tile >= list->tile_count) {
@@ -137,28 +110,25 @@ static bool pwsp_proof_check_operand(const pwsp_proof *proof, uint32_t tile, uin
         return pwsp_proof_refuse_tile(proof, tile, i, "is the other core's");
     }
     pwsp_proof_checked *of = &proof->tiles[tile];
-    if (of->is_checked) {
-        return true;
-    }
     if (!pwsp_proof_check_shape(proof, tile, i) || !pwsp_proof_check_address(proof, tile, i)) {
         return false;
     }
     of->access.begin = pwsp_list_tile_address(list, tile);
     of->access.end = of->access.begin + (uint32_t)pwsp_list_tile_bytes(&list->tiles[tile]);
     of->access.memory = list->tiles[tile].memory;
-    of->is_checked = true;
+    of->root = list->tiles[tile].root;
+    of->checked_for = (uint8_t)(list->insns[i].side + 1);
     return true;
 }
 
 // Makes room for the accesses of one more instruction, the first of which is number `count`.
 static bool pwsp_proof_reserve(pwsp_proof *proof, pwsp_arena *arena, uint32_t count) {
-    if (count + PWSP_PROOF_OPERANDS < proof->access_capacity) {
+    if (count + PWSP_INSN_TILE_MAX < proof->access_capacity) {
         return true;
     }
     void *accesses = proof->accesses;
-    bool has_room =
-        pwsp_arena_extend(arena, &accesses, &proof->access_capacity,
-                          count + PWSP_PROOF_OPERANDS + 1ull, sizeof proof->accesses[0]);
+    bool has_room = pwsp_arena_extend(arena, &accesses, &proof->access_capacity,
+                                      count + PWSP_INSN_TILE_MAX + 1ull, sizeof proof->accesses[0]);
     proof->accesses = (pwsp_proof_access *)accesses;
     return has_room || pwsp_proof_out_of_memory(proof);
 }
@@ -180,27 +150,28 @@ static bool pwsp_proof_add_accesses(pwsp_proof *proof, uint32_t i, uint32_t *cou
                                     uint32_t *unread) {
     const pwsp_insn *insn = &proof->list->insns[i];
     pwsp_proof_access *access = &proof->accesses[*count];
-    pwsp_proof_operands operands;
-    pwsp_proof_find_operands(insn, &operands);
-    for (uint32_t k = 0; k < operands.count; k++) {
-        uint32_t tile = operands.tiles[k];
-        if (!pwsp_proof_check_operand(proof, tile, i)) {
+    pwsp_insn_tiles tiles;
+    pwsp_insn_find_tiles(insn, &tiles);
+    for (uint32_t k = 0; k < tiles.count; k++, access++) {
+        const uint32_t tile = tiles.at[k];
+        bool is_checked =
+            tile < proof->list->tile_count && proof->tiles[tile].checked_for == insn->side + 1;
+        if (!is_checked && !pwsp_proof_check_operand(proof, tile, i)) {
             return false;
         }
-        uint32_t root = proof->list->tiles[tile].root;
-        pwsp_proof_checked *of = &proof->tiles[root];
+        pwsp_proof_checked *root = &proof->tiles[proof->tiles[tile].root];
         *access = proof->tiles[tile].access;
-        access->is_write = k >= operands.read_count;
-        if (access++->is_write) {
-            of->is_written = k + 1 < operands.count || !insn->tmp;  // scratch is not
-        } else if (!of->is_written && !*unread) {
+        access->is_write = k >= tiles.read_count;
+        if (access->is_write) {
+            root->is_written = k + 1 < tiles.count || !insn->tmp;  // scratch is not
+        } else if (!root->is_written && !*unread) {
             *unread = tile;
         }
-        if (!proof->first[root]) {
-            proof->first[root] = i + 1;
-            proof->born[proof->born_count++] = root;
+        if (!root->first) {
+            root->first = i + 1;
+            proof->born[proof->born_count++] = proof->tiles[tile].root;
         }
-        proof->last[root] = i + 1;
+        root->last = i + 1;
     }
     if (insn->param) {
         pwsp_proof_add_param(proof, insn, access++);
@@ -210,17 +181,18 @@ static bool pwsp_proof_add_accesses(pwsp_proof *proof, uint32_t i, uint32_t *cou
 }
 
 PWSP_INTERNAL bool pwsp_proof_find_accesses(pwsp_proof *proof, pwsp_arena *arena) {
+    const pwsp_insn *insn = proof->list->insns;
     uint32_t count = 0, unread = 0, unread_at = 0;
-    for (uint32_t i = 0; i < proof->count; i++) {
-        const pwsp_insn *insn = &proof->list->insns[i];
+    for (uint32_t i = 0; i < proof->count; i++, insn++) {
         proof->starts[i] = count;
-        if (!pwsp_proof_check_insn(proof, i)) {
+        if (!pwsp_proof_check_insn(proof, insn, i)) {
             return false;
         }
-        proof->clock_count += insn->op == PTOISA_SET_FLAG || pwsp_insn_is_fifo(insn);
         if (pwsp_insn_is_sync(insn)) {
+            proof->clock_count += insn->op == PTOISA_SET_FLAG;
             continue;
         }
+        proof->clock_count += pwsp_insn_is_fifo(insn);
         unread_at = unread ? unread_at : i;
         if (!pwsp_proof_reserve(proof, arena, count) ||
             !pwsp_proof_add_accesses(proof, i, &count, &unread)) {
@@ -248,11 +220,11 @@ PWSP_INTERNAL bool pwsp_proof_check_lives(const pwsp_proof *proof, uint32_t *liv
     const pwsp_list_tile *tiles = proof->list->tiles;
     uint32_t live_count = 0;
     for (uint32_t k = 0; k < proof->born_count; k++) {
-        uint32_t root = proof->born[k], i = proof->first[root] - 1, kept = 0;
+        uint32_t root = proof->born[k], i = proof->tiles[root].first - 1, kept = 0;
         uint64_t begin = tiles[root].address, end = begin + pwsp_list_tile_bytes(&tiles[root]);
         for (uint32_t l = 0; l < live_count; l++) {
             const pwsp_list_tile *other = &tiles[live[l]];
-            if (proof->last[live[l]] <= i) {
+            if (proof->tiles[live[l]].last <= i) {
                 continue;
             }
             live[kept++] = live[l];

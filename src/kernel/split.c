@@ -111,12 +111,13 @@ static uint32_t pwsp_split_operand(const pwsp_insn *insn, uint32_t k) {
     return k < PWSP_INSN_DST_MAX ? insn->dst[k] : insn->src[k - PWSP_INSN_DST_MAX];
 }
 
-// Have all operands of an instruction a property?
-static bool pwsp_split_all(const pwsp_list *list, const pwsp_insn *insn,
-                           bool (*is)(const pwsp_list *list, const pwsp_list_tile *tile)) {
+// Are all operands of an instruction shared by rows, or all by elements?
+static bool pwsp_split_all(const pwsp_list *list, const pwsp_insn *insn, bool is_flat) {
     for (uint32_t k = 0; k < PWSP_SPLIT_OPERANDS; k++) {
         uint32_t tile = pwsp_split_operand(insn, k);
-        if (tile && (tile >= list->tile_count || !is(list, &list->tiles[tile]))) {
+        if (tile && (tile >= list->tile_count ||
+                     !(is_flat ? pwsp_tile_is_flat(list, &list->tiles[tile])
+                               : pwsp_tile_is_by_row(list, &list->tiles[tile])))) {
             return false;
         }
     }
@@ -127,8 +128,8 @@ static bool pwsp_split_all(const pwsp_list *list, const pwsp_insn *insn,
 static bool pwsp_insn_is_by_row(const pwsp_list *list, const pwsp_insn *insn) {
     uint32_t sized = insn->scalar.cols_of;  // every core has to have the same number
     return pwsp_op_is_by_row(insn->op) &&
-           (pwsp_split_all(list, insn, pwsp_tile_is_by_row) ||
-            (!pwsp_op_is_of_rows(insn->op) && pwsp_split_all(list, insn, pwsp_tile_is_flat))) &&
+           (pwsp_split_all(list, insn, false) ||
+            (!pwsp_op_is_of_rows(insn->op) && pwsp_split_all(list, insn, true))) &&
            (insn->tmp == 0 || insn->tmp < list->tile_count) &&
            (sized == 0 ||
             (sized < list->tile_count && !pwsp_tile_is_flat(list, &list->tiles[sized])));

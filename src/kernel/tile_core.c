@@ -142,9 +142,6 @@ size_t pwsp_tile_core_bytes(const pwsp_tile_core *core) {
 
 static int64_t pwsp_task_size(const ptowsp_task *task, const pwsp_tile_code *code,
                               const pwsp_valid *valid) {
-    if (valid->param == 0) {
-        return 0;
-    }
     uint32_t param = valid->param - 1u;
     if (!task) {
         return valid->axis ? code->param_cols[param] : code->param_rows[param];
@@ -154,6 +151,9 @@ static int64_t pwsp_task_size(const ptowsp_task *task, const pwsp_tile_code *cod
 
 static uint32_t pwsp_task_valid(const pwsp_tile_core *core, const ptowsp_task *task,
                                 const pwsp_tile_code *code, const pwsp_valid *valid) {
+    if (valid->param == 0) {
+        return valid->max;
+    }
     return pwsp_valid_at(valid,
                          pwsp_core_left(core, valid->loop, pwsp_task_size(task, code, valid)));
 }
@@ -278,12 +278,18 @@ bool pwsp_tile_core_check(pwsp_tile_core *core, const pwsp_tile_code *code,
 
 // -- a task's tiles -------------------------------------------------------------------------------
 
+// Do both vector cores have a part of a tile? Without a block a core has whole tiles, to be checked.
+static bool pwsp_tile_core_shares(const pwsp_tile_core *core, const pwsp_tile_code *code,
+                                  const pwsp_list_tile *tile) {
+    return code->split_tile && tile->memory == PTOISA_VEC && core->block;
+}
+
 PWSP_INTERNAL void pwsp_tile_core_size(pwsp_tile_core *core, const pwsp_tile_code *code,
                                        const ptowsp_task *task, uint32_t i) {
     const pwsp_list_tile *from = &code->tiles[i];
     uint32_t rows = pwsp_task_valid(core, task, code, &from->valid_rows);
     uint32_t cols = pwsp_task_valid(core, task, code, &from->valid_cols);
-    bool is_shared = code->split_tile && from->memory == PTOISA_VEC;
+    bool is_shared = pwsp_tile_core_shares(core, code, from);
     for (uint32_t turn = 0; turn < (is_shared ? 2 : 1); turn++) {
         ptoisa_tile *tile = turn ? &core->block->tiles[i] : &core->tiles[i];
         bool is_flat = is_shared && from->rows == 1;
@@ -317,7 +323,7 @@ PWSP_INTERNAL void pwsp_tile_core_place(pwsp_tile_core *core, const pwsp_tile_co
         tile->pad = from->pad;
         tile->rows = from->rows;
         tile->cols = from->cols;
-        if (code->split_tile && from->memory == PTOISA_VEC) {
+        if (pwsp_tile_core_shares(core, code, from)) {
             ptoisa_tile *second = &core->block->tiles[i];
             *second = *tile;
             second->data = tile->data ? pwsp_tile_core_begin_of(core->block->ub) + address : NULL;
@@ -331,7 +337,7 @@ static void pwsp_tile_core_rotate(pwsp_tile_core *core, const pwsp_tile_code *co
                                   bool is_up) {
     const pwsp_list_tile *root = &code->tiles[code->tiles[i].root];
     uint64_t step = pwsp_list_root_step(root);
-    bool is_shared = code->split_tile && root->memory == PTOISA_VEC;
+    bool is_shared = pwsp_tile_core_shares(core, code, root);
     for (uint32_t turn = 0; turn < (is_shared ? 2 : 1); turn++) {
         ptoisa_tile *tile = turn ? &core->block->tiles[i] : &core->tiles[i];
         if (tile->data) {

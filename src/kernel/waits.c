@@ -35,26 +35,23 @@
 
 // -- flags ----------------------------------------------------------------------------------------
 
-PWSP_INTERNAL uint32_t pwsp_waits_add(pwsp_waits *w, ptoisa_op op, uint32_t src, uint32_t dst,
-                                      uint32_t event, uint32_t slot, bool is_early) {
+PWSP_INTERNAL bool pwsp_waits_extend(pwsp_waits *w) {
     void *items = w->ops;
-    if (w->op_count == w->op_capacity &&
-        !pwsp_arena_extend(&w->list->arena, &items, &w->op_capacity, w->op_count + 1,
-                           sizeof w->ops[0])) {
-        w->is_out_of_memory = true;
-        return PWSP_WAITS_NONE;
-    }
+    bool has_room = pwsp_arena_extend(&w->list->arena, &items, &w->op_capacity, w->op_count + 1,
+                                      sizeof w->ops[0]);
     w->ops = (pwsp_waits_op *)items;
-    pwsp_waits_op *added = &w->ops[w->op_count];
-    added->slot = slot;
-    added->is_early = is_early;
-    added->op = (uint8_t)op;
-    added->src = (uint8_t)src;
-    added->dst = (uint8_t)dst;
-    added->event = (uint8_t)event;
-    added->loop = 0;
-    added->side = (uint8_t)w->side;
-    return (uint32_t)w->op_count++;
+    w->is_out_of_memory = w->is_out_of_memory || !has_room;
+    return has_room;
+}
+
+// The flags from one pipe to another.
+static pwsp_waits_pair *pwsp_waits_pair_of(pwsp_waits *w, uint32_t src, uint32_t dst) {
+    uint8_t *number = &w->pair_of[src][dst];
+    if (*number == 0) {
+        memset(&w->pairs[w->pair_count], 0, sizeof w->pairs[0]);
+        *number = ++w->pair_count;
+    }
+    return &w->pairs[*number - 1];
 }
 
 // The clock that a pipe's flags carry if they are set now.
@@ -69,16 +66,16 @@ static bool pwsp_waits_is_paired(const pwsp_waits *w, uint32_t src) {
 }
 
 // The first event of a pair that may be set where `clock` is known, or PTOISA_EVENT_COUNT.
-static uint32_t pwsp_waits_free_event(const pwsp_waits *w, uint32_t src, uint32_t dst,
+static uint32_t pwsp_waits_free_event(pwsp_waits *w, uint32_t src, uint32_t dst,
                                       const uint32_t *clock) {
+    const uint32_t *waited = pwsp_waits_pair_of(w, src, dst)->waited;
     bool is_draining = dst == PTOISA_PIPE_S && (src == PTOISA_PIPE_MTE3 || src == PTOISA_PIPE_FIX);
     bool is_paired = pwsp_waits_is_paired(w, src);
     uint32_t count = is_paired ? PWSP_WAITS_BODY_PAIRED
                      : w->loop ? PWSP_WAITS_BODY_EVENTS
                                : PTOISA_EVENT_COUNT;
     for (uint32_t event = 0; event < count; event += is_paired ? 2 : 1) {
-        if (w->pairs[src][dst].waited[event] <= clock[dst] &&
-            !(is_draining && event == PWSP_EVENT_DRAIN)) {
+        if (waited[event] <= clock[dst] && !(is_draining && event == PWSP_EVENT_DRAIN)) {
             return event;
         }
     }
@@ -101,7 +98,7 @@ static uint32_t pwsp_waits_stream_at(const pwsp_waits *w, uint32_t pipe, uint32_
 
 // The number of the first instruction of the src's stream, from `low` on, behind which an event is
 // free; *out_event gets it. As many as there are: it is free now. PWSP_WAITS_NONE: not even now.
-static uint32_t pwsp_waits_first_free(const pwsp_waits *w, uint32_t src, uint32_t dst, uint32_t low,
+static uint32_t pwsp_waits_first_free(pwsp_waits *w, uint32_t src, uint32_t dst, uint32_t low,
                                       uint32_t *out_event) {
     uint32_t clock[PWSP_WAITS_ROW], high = w->stream_count[src];
     const uint32_t *stream = w->streams[src];
@@ -145,7 +142,7 @@ static bool pwsp_waits_flag(pwsp_waits *w, uint32_t src, uint32_t dst, uint32_t 
     } else {
         pwsp_waits_present(w, src, clock);
     }
-    pwsp_waits_pair *pair = &w->pairs[src][dst];
+    pwsp_waits_pair *pair = pwsp_waits_pair_of(w, src, dst);
     uint8_t loop = pwsp_waits_is_paired(w, src) ? (uint8_t)w->loop : 0;
     pair->last_set = pwsp_waits_add(w, PTOISA_SET_FLAG, src, dst, event, slot, is_early);
     pair->last_slot = i;
@@ -161,7 +158,7 @@ static bool pwsp_waits_flag(pwsp_waits *w, uint32_t src, uint32_t dst, uint32_t 
 
 // Moves the set of a pair's last flag behind instruction j. False if its wait is before j.
 static bool pwsp_waits_merge(pwsp_waits *w, uint32_t src, uint32_t dst, uint32_t j) {
-    const pwsp_waits_pair *pair = &w->pairs[src][dst];
+    const pwsp_waits_pair *pair = pwsp_waits_pair_of(w, src, dst);
     if (!pair->has_last || pair->last_slot <= j) {
         return false;
     }
@@ -176,9 +173,10 @@ static bool pwsp_waits_merge(pwsp_waits *w, uint32_t src, uint32_t dst, uint32_t
 // Lets src know of the older half of the waits on dst that it does not know of, before instruction
 // i. False if dst has no event for that.
 static bool pwsp_waits_answer(pwsp_waits *w, uint32_t src, uint32_t dst, uint32_t i) {
+    const uint32_t *waited = pwsp_waits_pair_of(w, src, dst)->waited;
     uint32_t open[PTOISA_EVENT_COUNT], count = 0;
     for (uint32_t event = 0; event < PTOISA_EVENT_COUNT; event++) {  // of a pair, the first
-        uint32_t tick = w->pairs[src][dst].waited[event];
+        uint32_t tick = waited[event];
         if (tick > w->known[src][dst]) {
             uint32_t at = count++;
             for (; at > 0 && open[at - 1] > tick; at--) {
@@ -201,14 +199,14 @@ PWSP_INTERNAL void pwsp_waits_barrier_all(pwsp_waits *w, uint32_t i) {
     }
 }
 
-// Makes instruction i wait for j, of another pipe.
-static void pwsp_waits_order(pwsp_waits *w, uint32_t j, uint32_t i) {
-    uint32_t src = w->pipes[j], dst = w->pipes[i];
-    if (pwsp_waits_flag(w, src, dst, w->places[j], i) || pwsp_waits_merge(w, src, dst, j)) {
+// Makes instruction i wait for the one that is done at a tick of another pipe.
+static void pwsp_waits_order(pwsp_waits *w, uint32_t src, uint32_t tick, uint32_t i) {
+    uint32_t dst = w->pipes[i], at = pwsp_waits_stream_at(w, src, tick);
+    if (pwsp_waits_flag(w, src, dst, at, i) || pwsp_waits_merge(w, src, dst, w->streams[src][at])) {
         return;
     }
     if (pwsp_waits_answer(w, src, dst, i)) {
-        bool is_set = pwsp_waits_flag(w, src, dst, w->places[j], i);
+        bool is_set = pwsp_waits_flag(w, src, dst, at, i);
         PTOWSP_ASSERT(is_set);
         (void)is_set;
         return;
@@ -218,43 +216,40 @@ static void pwsp_waits_order(pwsp_waits *w, uint32_t j, uint32_t i) {
 
 // -- the pass -------------------------------------------------------------------------------------
 
-// Orders instruction i behind the last of each pipe that it needs and does not know of, + 1.
+// Orders instruction i behind what it needs of other pipes and does not know of.
 static void pwsp_waits_order_all(pwsp_waits *w, uint32_t *needs, uint32_t i) {
     const uint32_t *known = w->known[w->pipes[i]];
-    for (;;) {
-        uint32_t latest = 0;
+    while (pwsp_waits_is_any_above(needs, known)) {
+        uint32_t latest = 0, src = 0;
         for (uint32_t q = 0; q < PTOISA_PIPE_COUNT; q++) {
-            if (needs[q] > latest && w->ticks[needs[q] - 1] > known[q]) {
+            if (needs[q] > latest && needs[q] > known[q]) {
                 latest = needs[q];
+                src = q;
             }
         }
-        if (!latest) {
-            return;
-        }
-        pwsp_waits_order(w, latest - 1, i);
-        needs[w->pipes[latest - 1]] = 0;
+        pwsp_waits_order(w, src, latest, i);
+        needs[src] = 0;
     }
 }
 
 // Puts what instruction i needs before it, and notes what it does.
 static bool pwsp_waits_insn(pwsp_waits *w, uint32_t i) {
+    pwsp_waits_accesses accesses;
     uint32_t needs[PWSP_WAITS_ROW] = {0}, pipe = w->pipes[i];
-    if (!pwsp_waits_find_needs(w, i, needs)) {
+    if (!pwsp_waits_find_needs(w, i, &accesses, needs)) {
         return false;
     }
     uint32_t own = needs[pipe];
     needs[pipe] = 0;
     pwsp_waits_order_all(w, needs, i);
-    if (w->has_slow_vector && pipe == PTOISA_PIPE_V && own &&
-        w->ticks[own - 1] > w->known[pipe][pipe]) {
+    if (w->has_slow_vector && pipe == PTOISA_PIPE_V && own > w->known[pipe][pipe]) {
         pwsp_waits_add(w, PTOISA_PIPE_BARRIER, pipe, pipe, 0, i, false);
         w->known[pipe][pipe] = w->end[pipe];
     }
     w->ticks[i] = w->end[pipe] = ++w->tick;
     pwsp_waits_present(w, pipe, w->clocks[i]);
-    w->places[i] = w->stream_count[pipe];
     w->streams[pipe][w->stream_count[pipe]++] = i;
-    return !w->is_out_of_memory;
+    return pwsp_waits_note(w, &accesses, pipe, w->tick) && !w->is_out_of_memory;
 }
 
 // Lets S wait for the last store of each pipe that stores: a kernel ends when S does.
@@ -361,22 +356,21 @@ static bool pwsp_waits_init(pwsp_waits *w, pwsp_list *list, const ptoisa_machine
     size_t count = (size_t)list->insn_count + 1;
     pwsp_arena *arena = &list->arena;
     w->clocks = (uint32_t(*)[PWSP_WAITS_ROW])pwsp_arena_take(arena, count * sizeof *w->clocks, 8);
-    w->ticks = (uint32_t *)pwsp_arena_take(arena, 3 * count * sizeof *w->ticks, 8);
+    w->ticks = (uint32_t *)pwsp_arena_take(arena, 2 * count * sizeof *w->ticks, 8);
     w->pipes = (uint8_t *)pwsp_arena_take(arena, count, 1);
     w->spans = (pwsp_waits_span *)pwsp_arena_take(arena, PWSP_WAITS_ROOM * sizeof *w->spans, 8);
     w->ops = (pwsp_waits_op *)pwsp_arena_take(arena, PWSP_WAITS_ROOM * sizeof *w->ops, 8);
     if (!w->clocks || !w->ticks || !w->pipes || !w->spans || !w->ops) {
         return false;
     }
-    w->places = w->ticks + count;
-    w->stream_room = w->ticks + 2 * count;
+    w->stream_room = w->ticks + count;
     w->span_capacity = w->op_capacity = PWSP_WAITS_ROOM;
     return pwsp_waits_find_places(w, machine);
 }
 
 // Begins with a core, which knows nothing yet, of all memories as one span and of its streams.
 static void pwsp_waits_begin(pwsp_waits *w, pwsp_side side) {
-    const size_t begin = offsetof(pwsp_waits, side), end = offsetof(pwsp_waits, tokens);
+    const size_t begin = offsetof(pwsp_waits, side), end = offsetof(pwsp_waits, pairs);
     memset((char *)w + begin, 0, end - begin);
     w->side = side;
     w->first_op = w->op_count;

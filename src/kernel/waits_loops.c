@@ -36,13 +36,13 @@
 // Do two instructions touch the same bytes, one of them writing, and in how many iterations again?
 // 0: they do not.
 static uint32_t pwsp_waits_distance(const pwsp_waits *w, uint32_t u, uint32_t x) {
-    pwsp_waits_accesses of_u, of_x;
+    pwsp_insn_tiles of_u, of_x;
     uint32_t distance = 0;
     pwsp_waits_find_accesses(w, &w->list->insns[u], &of_u);
     pwsp_waits_find_accesses(w, &w->list->insns[x], &of_x);
     for (uint32_t a = 0; a < of_u.count; a++) {
         for (uint32_t b = a < of_u.read_count ? of_x.read_count : 0; b < of_x.count; b++) {
-            const pwsp_waits_place *p = &w->where[of_u.where[a]], *q = &w->where[of_x.where[b]];
+            const pwsp_waits_place *p = &w->where[of_u.at[a]], *q = &w->where[of_x.at[b]];
             if (p->begin < q->end && q->begin < p->end) {
                 uint32_t of = p->is_rotating && q->is_rotating ? 2 : 1;
                 distance = distance == 1 ? 1 : of;
@@ -138,7 +138,7 @@ static uint32_t pwsp_waits_others_ops(const pwsp_waits *w, uint32_t begin, uint3
 static bool pwsp_waits_overlaps(const pwsp_waits *w, uint32_t i, uint8_t *out_rotating) {
     const pwsp_list *list = w->list;
     *out_rotating = 0;
-    for (uint32_t at = i + 1; at < list->insn_count; at++) {
+    for (uint32_t at = i + 1;; at++) {  // up to its END
         const pwsp_insn *insn = &list->insns[at];
         if (pwsp_insn_is_mark(insn)) {
             return insn->op == PWSP_INSN_END &&
@@ -152,7 +152,6 @@ static bool pwsp_waits_overlaps(const pwsp_waits *w, uint32_t i, uint8_t *out_ro
             *out_rotating = (uint8_t)(*out_rotating | 1u << w->pipes[at]);
         }
     }
-    return false;
 }
 
 // Does every pipe know that all others are done? So it is at the beginning, and behind a barrier.

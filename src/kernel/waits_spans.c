@@ -44,24 +44,30 @@ static bool pwsp_waits_split(pwsp_waits *w, uint32_t span, uint32_t at) {
     return true;
 }
 
-// Finds the spans [*out_begin, *out_end) that a place covers, and cuts those at its ends. False when
-// memory is out.
-static bool pwsp_waits_cover(pwsp_waits *w, pwsp_waits_place *place, uint32_t *out_begin,
-                             uint32_t *out_end) {
-    uint32_t s = place->span;
-    if (s + 1 >= w->span_count || w->spans[s].begin != place->begin) {
-        s = pwsp_waits_span_at(w, place->begin);
-    }
+// Finds the spans of a place that is not one span, and cuts those at its ends. False when memory is out.
+static bool pwsp_waits_cut(pwsp_waits *w, pwsp_waits_place *place, uint32_t *out_end) {
+    uint32_t s = pwsp_waits_span_at(w, place->begin);
     if (w->spans[s].begin != place->begin && !pwsp_waits_split(w, s++, place->begin)) {
         return false;
     }
-    *out_begin = place->span = s;
+    place->span = s;
     while (w->spans[s].begin < place->end) {
         s++;
     }
     *out_end = s;
-    return w->spans[s].begin == place->end || s == *out_begin ||
-           pwsp_waits_split(w, s - 1, place->end);
+    return w->spans[s].begin == place->end || pwsp_waits_split(w, s - 1, place->end);
+}
+
+// Finds the spans that an access covers. False when memory is out.
+PWSP_INLINE bool pwsp_waits_cover(pwsp_waits *w, pwsp_waits_accesses *accesses, uint32_t k) {
+    pwsp_waits_place *place = &w->where[accesses->of.at[k]];
+    const pwsp_waits_span *span = &w->spans[place->span];
+    accesses->end[k] = place->span + 1;
+    bool is_one = place->span + 1 < w->span_count && span[0].begin == place->begin &&
+                  span[1].begin == place->end;
+    bool is_found = is_one || pwsp_waits_cut(w, place, &accesses->end[k]);
+    accesses->begin[k] = place->span;
+    return is_found;
 }
 
 PWSP_INTERNAL bool pwsp_waits_is_others_loop(const pwsp_waits *w, uint32_t i) {
@@ -104,83 +110,69 @@ PWSP_INTERNAL bool pwsp_waits_find_places(pwsp_waits *w, const ptoisa_machine *m
 }
 
 PWSP_INTERNAL void pwsp_waits_find_accesses(const pwsp_waits *w, const pwsp_insn *insn,
-                                            pwsp_waits_accesses *out) {
-    uint32_t param = (uint32_t)w->list->tile_count + insn->param, count = 0;
-    bool is_store = pwsp_waits_is_store(insn);
+                                            pwsp_insn_tiles *out) {
     PTOWSP_ASSERT(insn->param <= PTOWSP_TASK_TILE_MAX);
-    for (uint32_t k = 0; k < PWSP_INSN_SRC_MAX; k++) {
-        out->where[count] = insn->src[k];
-        count += insn->src[k] != 0;
+    pwsp_insn_find_tiles(insn, out);
+    uint32_t param = (uint32_t)w->list->tile_count + insn->param;
+    if (insn->param && pwsp_waits_is_store(insn)) {
+        out->at[out->count++] = param;
+    } else if (insn->param) {  // before what is written
+        out->at[out->count++] = out->at[out->read_count];
+        out->at[out->read_count++] = param;
     }
-    out->where[count] = insn->dst[0];
-    count += insn->is_dst_read && insn->dst[0];
-    out->where[count] = param;
-    count += insn->param && !is_store;
-    out->read_count = count;
-    out->where[count] = param;
-    count += insn->param && is_store;
-    for (uint32_t k = 0; k < PWSP_INSN_DST_MAX; k++) {
-        out->where[count] = insn->dst[k];
-        count += insn->dst[k] != 0;
-    }
-    out->where[count] = insn->tmp;
-    out->count = count + (insn->tmp != 0);
 }
 
-// Raises needs to what an access to the spans [begin, end) depends on.
-static void pwsp_waits_need(const pwsp_waits *w, uint32_t begin, uint32_t end, bool is_write,
-                            uint32_t *needs) {
-    for (uint32_t s = begin; s < end; s++) {
-        const pwsp_waits_span *span = &w->spans[s];
-        if (span->write) {
-            uint32_t *need = &needs[w->pipes[span->write - 1]];
+PWSP_INTERNAL bool pwsp_waits_find_needs(pwsp_waits *w, uint32_t i, pwsp_waits_accesses *accesses,
+                                         uint32_t *needs) {
+    pwsp_waits_find_accesses(w, &w->list->insns[i], &accesses->of);
+    uint64_t before;
+    do {  // again where a cut has moved what had been found
+        before = w->span_count;
+        for (uint32_t k = 0; k < accesses->of.count; k++) {
+            if (!pwsp_waits_cover(w, accesses, k)) {
+                return false;
+            }
+        }
+    } while (w->span_count != before);
+    for (uint32_t k = 0; k < accesses->of.count; k++) {
+        for (uint32_t s = accesses->begin[k]; s < accesses->end[k]; s++) {
+            const pwsp_waits_span *span = &w->spans[s];
+            uint32_t *need = &needs[span->write_pipe];
             *need = span->write > *need ? span->write : *need;
-        }
-        if (is_write) {
-            pwsp_waits_raise(needs, span->reads);
+            if (k >= accesses->of.read_count) {
+                pwsp_waits_raise(needs, span->reads);
+            }
         }
     }
+    return true;
 }
 
-// Makes one span of [begin, end), which instruction i has written.
-static void pwsp_waits_join(pwsp_waits *w, uint32_t begin, uint32_t end, uint32_t i) {
-    if (begin == end) {
-        return;
-    }
-    memset(w->spans[begin].reads, 0, sizeof w->spans[begin].reads);
-    w->spans[begin].write = i + 1;
+// Makes one span of [begin, end), which has been written.
+static void pwsp_waits_join(pwsp_waits *w, uint32_t begin, uint32_t end, uint32_t pipe,
+                            uint32_t tick) {
+    PTOWSP_ASSERT(begin < end);
+    pwsp_waits_span *span = &w->spans[begin];
+    memset(span->reads, 0, sizeof span->reads);
+    span->write = tick;
+    span->write_pipe = pipe;
     if (end - begin > 1) {
-        memmove(&w->spans[begin + 1], &w->spans[end],
-                (size_t)(w->span_count - end) * sizeof w->spans[0]);
+        memmove(span + 1, &w->spans[end], (size_t)(w->span_count - end) * sizeof *span);
         w->span_count -= end - begin - 1;
     }
 }
 
-// All needs are found before what is written is noted: i does not depend on itself.
-PWSP_INTERNAL bool pwsp_waits_find_needs(pwsp_waits *w, uint32_t i, uint32_t *needs) {
-    pwsp_waits_accesses accesses;
-    pwsp_waits_find_accesses(w, &w->list->insns[i], &accesses);
-    uint32_t begin, end;
-    for (uint32_t k = accesses.read_count; k < accesses.count; k++) {
-        if (!pwsp_waits_cover(w, &w->where[accesses.where[k]], &begin, &end)) {
-            return false;
-        }
-        pwsp_waits_need(w, begin, end, true, needs);
-    }
-    for (uint32_t k = 0; k < accesses.read_count; k++) {
-        if (!pwsp_waits_cover(w, &w->where[accesses.where[k]], &begin, &end)) {
-            return false;
-        }
-        pwsp_waits_need(w, begin, end, false, needs);
-        for (uint32_t s = begin; s < end; s++) {
-            w->spans[s].reads[w->pipes[i]] = i + 1;
+PWSP_INTERNAL bool pwsp_waits_note(pwsp_waits *w, pwsp_waits_accesses *accesses, uint32_t pipe,
+                                   uint32_t tick) {
+    for (uint32_t k = 0; k < accesses->of.read_count; k++) {
+        for (uint32_t s = accesses->begin[k]; s < accesses->end[k]; s++) {
+            w->spans[s].reads[pipe] = tick;
         }
     }
-    for (uint32_t k = accesses.read_count; k < accesses.count; k++) {
-        if (!pwsp_waits_cover(w, &w->where[accesses.where[k]], &begin, &end)) {
+    for (uint32_t k = accesses->of.read_count; k < accesses->of.count; k++) {
+        if (k > accesses->of.read_count && !pwsp_waits_cover(w, accesses, k)) {  // after a join
             return false;
         }
-        pwsp_waits_join(w, begin, end, i);
+        pwsp_waits_join(w, accesses->begin[k], accesses->end[k], pipe, tick);
     }
     return true;
 }

@@ -17,8 +17,8 @@
 
 typedef struct pwsp_waits_span {
     uint32_t begin;                  // it ends where the next begins; UINT32_MAX: there is no next
-    uint32_t write;                  // instruction + 1, or 0
-    uint32_t reads[PWSP_WAITS_ROW];  // since the write: instruction + 1 of each pipe, or 0
+    uint32_t write, write_pipe;      // the tick of the last write, or 0, and its pipe
+    uint32_t reads[PWSP_WAITS_ROW];  // since the write: the last tick of each pipe, or 0
 } pwsp_waits_span;
 
 // An op to be put into the list, before instruction `slot`. Those that belong to the instruction
@@ -64,7 +64,6 @@ typedef struct pwsp_waits {
     uint8_t *pipes;                      // [insn]; PTOISA_PIPE_ALL: a mark, or the other core's
     uint32_t *ticks;                     // [insn] when it is done
     uint32_t (*clocks)[PWSP_WAITS_ROW];  // [insn] what its pipe's flags carry behind it
-    uint32_t *places;                    // [insn] which of its stream it is
     uint32_t *stream_room;
     pwsp_waits_span *spans;
     uint64_t span_count, span_capacity;
@@ -76,21 +75,21 @@ typedef struct pwsp_waits {
     uint32_t tick;
     uint32_t end[PTOISA_PIPE_COUNT];  // each pipe's last tick
     uint32_t known[PTOISA_PIPE_COUNT][PWSP_WAITS_ROW];
-    pwsp_waits_pair pairs[PTOISA_PIPE_COUNT][PTOISA_PIPE_COUNT];
+    uint8_t pair_of[PTOISA_PIPE_COUNT][PTOISA_PIPE_COUNT];  // in pairs, + 1; 0: none yet
+    uint8_t pair_count;
     uint32_t loop;       // the innermost loop that is open, if it has no other in it
     uint32_t loop_insn;  // where it begins, in instructions and in ops
     uint64_t loop_op;
     uint8_t rotating;  // the pipes that fill roots that rotate with it, as bits
-    // [distance - 1] of the loop that ends. The last member: not set before.
+    // The last members, not set before: of the pairs in use, and [distance - 1] of the loop that ends.
+    pwsp_waits_pair pairs[PTOISA_PIPE_COUNT * PTOISA_PIPE_COUNT];
     pwsp_waits_token tokens[2][PTOISA_PIPE_COUNT][PTOISA_PIPE_COUNT];
 } pwsp_waits;
 
-#define PWSP_WAITS_ACCESS_MAX (PWSP_INSN_DST_MAX + PWSP_INSN_SRC_MAX + 3)
-
-// What an instruction reads, then what it writes: indices of `where`.
+// What an instruction accesses, as indices of `where`, and the spans that each access covers.
 typedef struct pwsp_waits_accesses {
-    uint32_t where[PWSP_WAITS_ACCESS_MAX + 1];  // one more than counts
-    uint32_t read_count, count;
+    pwsp_insn_tiles of;  // a parameter among them
+    uint32_t begin[PWSP_INSN_TILE_MAX], end[PWSP_INSN_TILE_MAX];
 } pwsp_waits_accesses;
 
 // Is global memory what an instruction writes?
@@ -115,6 +114,15 @@ PWSP_INLINE void pwsp_waits_raise(uint32_t *PWSP_RESTRICT row, const uint32_t *P
     }
 }
 
+// Is a number of a row above that of another one?
+PWSP_INLINE bool pwsp_waits_is_any_above(const uint32_t *row, const uint32_t *of) {
+    uint32_t above = 0;
+    for (int q = 0; q < PWSP_WAITS_ROW; q++) {
+        above |= (uint32_t)((int32_t)row[q] > (int32_t)of[q]);
+    }
+    return above != 0;
+}
+
 // Has the loop that begins or ends at an instruction none of this core's?
 PWSP_INTERNAL bool pwsp_waits_is_others_loop(const pwsp_waits *w, uint32_t i);
 
@@ -123,17 +131,39 @@ PWSP_INTERNAL bool pwsp_waits_find_places(pwsp_waits *w, const ptoisa_machine *m
 
 // Lists what an instruction accesses.
 PWSP_INTERNAL void pwsp_waits_find_accesses(const pwsp_waits *w, const pwsp_insn *insn,
-                                            pwsp_waits_accesses *out);
+                                            pwsp_insn_tiles *out);
 
-// Finds the last instruction of each pipe, + 1, that instruction i depends on, and notes what i does.
-// False when memory is out.
-PWSP_INTERNAL bool pwsp_waits_find_needs(pwsp_waits *w, uint32_t i, uint32_t *needs);
+// Finds what instruction i accesses, and the last tick of each pipe that it depends on. False when memory
+// is out.
+PWSP_INTERNAL bool pwsp_waits_find_needs(pwsp_waits *w, uint32_t i, pwsp_waits_accesses *accesses,
+                                         uint32_t *needs);
+
+// Notes what an instruction of a pipe has accessed, which is done at a tick. False when memory is out.
+PWSP_INTERNAL bool pwsp_waits_note(pwsp_waits *w, pwsp_waits_accesses *accesses, uint32_t pipe,
+                                   uint32_t tick);
 
 // -- waits.c --------------------------------------------------------------------------------------
 
+// Makes room for another op. False when memory is out.
+PWSP_INTERNAL bool pwsp_waits_extend(pwsp_waits *w);
+
 // Puts an op before an instruction. Returns its place in w->ops, or NONE when memory is out.
-PWSP_INTERNAL uint32_t pwsp_waits_add(pwsp_waits *w, ptoisa_op op, uint32_t src, uint32_t dst,
-                                      uint32_t event, uint32_t slot, bool is_early);
+PWSP_INLINE uint32_t pwsp_waits_add(pwsp_waits *w, ptoisa_op op, uint32_t src, uint32_t dst,
+                                    uint32_t event, uint32_t slot, bool is_early) {
+    if (w->op_count == w->op_capacity && !pwsp_waits_extend(w)) {
+        return PWSP_WAITS_NONE;
+    }
+    pwsp_waits_op *added = &w->ops[w->op_count];
+    added->slot = slot;
+    added->is_early = is_early;
+    added->op = (uint8_t)op;
+    added->src = (uint8_t)src;
+    added->dst = (uint8_t)dst;
+    added->event = (uint8_t)event;
+    added->loop = 0;
+    added->side = (uint8_t)w->side;
+    return (uint32_t)w->op_count++;
+}
 
 // Makes all pipes wait for each other, before instruction i.
 PWSP_INTERNAL void pwsp_waits_barrier_all(pwsp_waits *w, uint32_t i);

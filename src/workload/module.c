@@ -133,7 +133,7 @@ PWSP_INTERNAL uint32_t pwsp_module_add(ptowsp_module *module, pwsp_table *table,
 }
 
 PWSP_INTERNAL void *pwsp_module_copy(ptowsp_module *module, const void *data, size_t size) {
-    void *copy = pwsp_arena_alloc(&module->arena, size, sizeof(uint64_t));
+    void *copy = pwsp_arena_take(&module->arena, size, sizeof(uint64_t));
     if (!copy) {
         pwsp_module_no_memory(module);
         return NULL;

@@ -32,11 +32,12 @@ ptowsp_body *ptowsp_kernel_begin(ptowsp_module *module, const ptowsp_body_desc *
         return NULL;
     }
     pwsp_memory memory = module->context->memory;
-    ptowsp_body *body = (ptowsp_body *)pwsp_memory_alloc(&memory, sizeof(ptowsp_body));
+    ptowsp_body *body = (ptowsp_body *)pwsp_memory_take(&memory, sizeof(ptowsp_body));
     if (!body) {
         pwsp_module_no_memory(module);
         return NULL;
     }
+    memset(body, 0, offsetof(ptowsp_body, tiles));
     body->module = module;
     body->memory = memory;
     memcpy(body->name, name, strlen(name) + 1);
