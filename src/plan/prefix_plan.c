@@ -280,10 +280,7 @@ static ptowsp_status pwsp_prefix_decide(const ptowsp_attention_batch *batch,
     }
     w->cost = (double)w->a.total * w->a.grid;
     w->time = pwsp_prefix_time(&w->a, &w->cut);
-    if (w->join_count > UINT32_MAX) {
-        return pwsp_plan_fail(info, PTOWSP_FAULT_JOINS_SMALL, PTOWSP_NO_INDEX,
-                              pwsp_info_value(w->join_count), UINT32_MAX);
-    }
+    PTOWSP_ASSERT(w->join_count <= UINT32_MAX);  // as many units as the flat plan has
     return PTOWSP_OK;
 }
 
@@ -338,7 +335,8 @@ ptowsp_status ptowsp_prefix_size(const ptowsp_attention_batch *batch,
 // largest set has at most n - i + 1 of them: so many has a chain, where each node loses one request.
 static uint64_t pwsp_shared_tiles_bound(uint64_t requests, uint64_t query_max, uint64_t tokens,
                                         uint64_t tile_tokens) {
-    if (requests < 2 || query_max == 0) {
+    PTOWSP_ASSERT(query_max > 0);
+    if (requests < 2) {
         return 0;
     }
     const uint64_t full = pwsp_min_u64(requests, tokens / query_max);  // that all have query_max
