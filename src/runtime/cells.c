@@ -314,12 +314,18 @@ PWSP_INTERNAL void pwsp_deps_make_room(pwsp_deps *deps, uint32_t count) {
         pwsp_deps_make_room_by_token(deps, count, enough);
         return;
     }
-    for (uint32_t tile = 0; tile < count && deps->free_count < enough; tile++) {
-        uint32_t found[PWSP_DEPS_HAND_STEPS];
-        const uint32_t found_count = pwsp_deps_find_past(deps, found);
-        if (found_count) {
+    // How many are found has no pattern, so they are freed together, unless the hand might come by twice.
+    const bool is_short = deps->access_count < 4 * (uint64_t)count;
+    uint32_t found[PWSP_DEPS_HAND_STEPS], found_count = 0;
+    for (uint32_t tile = 0; tile < count && deps->free_count + found_count < enough; tile++) {
+        found_count += pwsp_deps_find_past(deps, found + found_count);
+        if (found_count > PWSP_DEPS_HAND_STEPS / 2 || is_short) {
             pwsp_deps_free_found(deps, found, found_count);
+            found_count = 0;
         }
+    }
+    if (found_count) {
+        pwsp_deps_free_found(deps, found, found_count);
     }
 }
 
