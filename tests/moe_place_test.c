@@ -137,6 +137,11 @@ static void moe_place__takes_one_group_and_one_node_for_none(void **state) {
     assert_int_equal(ptowsp_moe_place(&without, loads, 1, scratch, sizeof scratch, &of_none, NULL),
                      PTOWSP_OK);
     assert_memory_equal(one, none, sizeof one);
+    // What a move did need not be asked for.
+    assert_int_equal(
+        ptowsp_moe_move(&with, loads, 0, scratch, sizeof scratch, one, NULL, NULL, NULL),
+        PTOWSP_OK);
+    assert_memory_equal(one, none, sizeof one);
     // No layer needs no loads.
     memset(none, 7, sizeof none);
     assert_int_equal(ptowsp_moe_place(&with, NULL, 0, scratch, sizeof scratch, &of_none, NULL),

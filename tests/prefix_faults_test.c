@@ -338,6 +338,43 @@ static void prefix_faults__of_units_that_lanes_divide(void **state) {
     assert_int_equal(sizes.block_bytes, 0);
 }
 
+// With costs whose sums might be 2^62 and more nothing is shared.
+static void prefix_faults__of_sums_that_are_too_large_to_choose(void **state) {
+    (void)state;
+    faults_case f;
+    case_make(&f);
+    ptowsp_prefix_sizes sizes;
+    f.batch.block_tokens = UINT32_C(1) << 30;
+    for (int r = 0; r < COUNT; r++) {
+        f.kv[r] = INT32_MAX;
+    }
+    assert_int_equal(BUILD(f), PTOWSP_OK);
+    assert_int_equal(ptowsp_prefix_size(&f.batch.attention, &f.config, &f.tree, &sizes, &f.info),
+                     PTOWSP_OK);
+    assert_int_equal(sizes.segment_count, COUNT + 1);
+    f.config.cost.per_unit = 1e9;
+    assert_int_equal(ptowsp_prefix_size(&f.batch.attention, &f.config, &f.tree, &sizes, &f.info),
+                     PTOWSP_OK);
+    assert_int_equal(sizes.segment_count, COUNT);
+}
+
+static void prefix_faults__are_none_where_nothing_is_read(void **state) {
+    (void)state;
+    faults_case f;
+    case_make(&f);
+    memset(f.kv, 0, sizeof f.kv);
+    memset(f.begin, 0, sizeof f.begin);
+    assert_int_equal(BUILD(f), PTOWSP_OK);
+    assert_int_equal(PLAN(f), PTOWSP_OK);
+    assert_int_equal(CHECK(f), PTOWSP_OK);
+    char text[600];
+    ptowsp_text_buffer buffer = {text, sizeof text, 0};
+    ptowsp_prefix_print(&f.plan, ptowsp_text_to_buffer(&buffer));
+    const char *begins = "prefix plan: 4 requests, 0 shared segments, 0 joins\n"
+                         "kv tokens read: 0, flat 0\npredicted: cost 0, flat 0; time 0, flat 0\n";
+    assert_memory_equal(text, begins, strlen(begins));
+}
+
 static void prefix_faults__of_bounds(void **state) {
     (void)state;
     faults_case f;
@@ -403,6 +440,10 @@ static void prefix_faults__that_the_check_finds(void **state) {
     FOUND(f, f.plan.requests[1].segment = 9, "position 1 has the value 9 where 5 belongs");
     FOUND(f, f.plan.requests[1].segment = 0, "position 1 has the value 0 where 5 belongs");
     FOUND(f, f.plan.requests[1].segment = 3, "segment 3 has the value 2 where 1 belongs");
+    FOUND(f, f.plan.requests[2].segment = 2, "segment 2 has the value 1 where 2 belongs");
+    FOUND(f, f.plan.segments[0].merge_begin = 1, "segment 0 has the value 1 where 8 belongs");
+    FOUND(f, f.plan.requests = NULL, "array 1 of the prefix plan is NULL");
+    FOUND(f, f.batch.attention.kv_lengths = NULL, "lengths is NULL with sequence_count 4");
     FOUND(f, f.plan.requests[1].join = 0, "position 1 has the value 0 where 2 belongs");
     FOUND(f, f.plan.tokens[2] = 1, "position 2 has the value 1 where 2 belongs");
     FOUND(f, f.plan.joins[3].params[3] = 3, "join 3 has the value 3 where 2 belongs");
@@ -434,6 +475,8 @@ int main(void) {
         cmocka_unit_test(prefix_faults__of_too_many_query_tokens),
         cmocka_unit_test(prefix_faults__of_arrays_that_are_not_there),
         cmocka_unit_test(prefix_faults__of_units_that_lanes_divide),
+        cmocka_unit_test(prefix_faults__of_sums_that_are_too_large_to_choose),
+        cmocka_unit_test(prefix_faults__are_none_where_nothing_is_read),
         cmocka_unit_test(prefix_faults__of_bounds),
         cmocka_unit_test(prefix_faults__that_the_check_finds),
         cmocka_unit_test(prefix_faults__of_ways_that_leave_a_segment_out),
