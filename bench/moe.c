@@ -66,57 +66,72 @@ static void sort_parallel(void *user) {
 
 static void sort_plain(void *user) {
     moe_bench *b = (moe_bench *)user;
-    const uint32_t pairs = b->routes.token_count * MOE_TOP_K;
-    memset(b->counts, 0, MOE_EXPERTS * sizeof *b->counts);
-    for (uint32_t i = 0; i < pairs; i++) {
-        if (b->ids[i] >= 0) {
-            b->counts[b->ids[i]]++;
+    const uint32_t count = b->routes.token_count * MOE_TOP_K;
+    const int32_t *ids = b->ids;
+    uint32_t *pairs = b->pairs, *rows = b->rows;
+    uint32_t next[MOE_EXPERTS] = {0}, row = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        if (ids[i] >= 0) {
+            next[ids[i]]++;
         }
     }
-    uint32_t next[MOE_EXPERTS], row = 0;
     for (uint32_t e = 0; e < MOE_EXPERTS; e++) {
+        b->counts[e] = next[e];
         b->offsets[e] = next[e] = row;
         row += b->counts[e];
     }
     b->offsets[MOE_EXPERTS] = row;
-    for (uint32_t i = 0; i < pairs; i++) {
-        b->rows[i] = PTOWSP_MOE_NO_ROW;
-        if (b->ids[i] >= 0) {
-            const uint32_t at = next[b->ids[i]]++;
-            b->pairs[at] = i;
-            b->rows[i] = at;
+    for (uint32_t i = 0; i < count; i++) {
+        rows[i] = PTOWSP_MOE_NO_ROW;
+        if (ids[i] >= 0) {
+            const uint32_t at = next[ids[i]]++;
+            pairs[at] = i;
+            rows[i] = at;
         }
     }
     bench_keep(b->pairs);
 }
 
-// The limit: nothing but the two stores per pair, as if offsets were known and no id was dropped.
+// The limit: two scattered stores per pair, to a counter of its expert and to its row, as if no id
+// was dropped and rows were there.
 static void sort_stores(void *user) {
     moe_bench *b = (moe_bench *)user;
-    const uint32_t pairs = b->routes.token_count * MOE_TOP_K;
-    uint32_t next[MOE_EXPERTS];
-    memcpy(next, b->offsets, sizeof next);
-    for (uint32_t i = 0; i < pairs; i++) {
-        const uint32_t at = next[b->ids[i]]++;
-        b->pairs[at] = i;
-        b->rows[i] = at;
+    const uint32_t count = b->routes.token_count * MOE_TOP_K;
+    const int32_t *ids = b->ids;
+    const uint32_t *rows = b->rows;
+    uint32_t *pairs = b->pairs, counts[MOE_EXPERTS] = {0};
+    for (uint32_t i = 0; i < count; i += 4) {
+        counts[ids[i]]++;
+        counts[ids[i + 1]]++;
+        counts[ids[i + 2]]++;
+        counts[ids[i + 3]]++;
+    }
+    bench_keep(counts);
+    for (uint32_t i = 0; i < count; i += 4) {
+        const uint32_t at[4] = {rows[i], rows[i + 1], rows[i + 2], rows[i + 3]};
+        pairs[at[0]] = i;
+        pairs[at[1]] = i + 1;
+        pairs[at[2]] = i + 2;
+        pairs[at[3]] = i + 3;
     }
     bench_keep(b->pairs);
 }
 
 static void bench_sort(moe_bench *b) {
-    static const uint32_t tokens[3] = {64, 4096, 65536};
-    static const char *const names[3] = {"MoE sort, 64 x 8 of 256", "MoE sort, 4,096 x 8 of 256",
-                                         "MoE sort, 65,536 x 8 of 256"};
+    static const bench_case cases[3] = {
+        {"MoE sort, 64 x 8 of 256", "us", 1, 200, MOE_ROUNDS, sort_once, "plain counting sort",
+         sort_plain, "its stores alone", sort_stores, BUDGET_NONE, 0},
+        {"MoE sort, 4,096 x 8 of 256", "us", 1, 10, MOE_ROUNDS, sort_once, "plain counting sort",
+         sort_plain, "its stores alone", sort_stores, BUDGET_VALUE, 20},
+        {"MoE sort, 65,536 x 8 of 256", "us", 1, 1, MOE_ROUNDS, sort_once, "plain counting sort",
+         sort_plain, "its stores alone", sort_stores, BUDGET_NONE, 0}};
+    static const uint32_t tokens[3] = {64, 4096, MOE_TOKENS};
     for (int i = 0; i < 3; i++) {
         b->routes.token_count = tokens[i];
-        const uint32_t repeat = i == 0 ? 200 : i == 1 ? 10 : 1;
-        moe_report(names[i], "us", measure(sort_once, sort_plain, b, repeat, MOE_ROUNDS), 1e3,
-                   "plain counting sort", i == 1 ? "20 us" : "", 20);
-        require(memcmp(b->order.pairs, b->pairs, tokens[i] * MOE_TOP_K * sizeof *b->pairs) == 0,
+        bench_measure(&cases[i], b);
+        require(memcmp(b->order.pairs, b->pairs, tokens[i] * MOE_TOP_K * sizeof *b->pairs) == 0 &&
+                    memcmp(b->order.rows, b->rows, tokens[i] * MOE_TOP_K * sizeof *b->rows) == 0,
                 "the same order");
-        moe_report("the same", "us", measure(sort_once, sort_stores, b, repeat, MOE_ROUNDS), 1e3,
-                   "its stores alone", "", 0);
     }
     moe_report("MoE sort, 65,536 x 8, all lanes", "us",
                measure(sort_parallel, sort_once, b, 1, MOE_ROUNDS), 1e3, "one lane", "", 0);

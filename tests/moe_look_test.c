@@ -91,6 +91,21 @@ static void moe_combine__adds_from_the_first_expert(void **state) {
     }
 }
 
+static void moe_combine__adds_whole_strips(void **state) {
+    (void)state;
+    enum { DIM = 32 };
+    float made[2 * DIM], out[DIM];
+    const uint32_t rows[2] = {1, 0};
+    for (int i = 0; i < 2 * DIM; i++) {
+        made[i] = (float)i;
+    }
+    ptowsp_moe_combine(rows, 2, NULL, made, DIM, 0, 1, out);
+    for (int i = 0; i < DIM; i++) {
+        const float sum = (float)(2 * i + DIM);
+        assert_true(out[i] >= sum && out[i] <= sum);
+    }
+}
+
 // -- looking --------------------------------------------------------------------------------------
 
 static void moe_look__counts_what_paper_does(void **state) {
@@ -390,12 +405,23 @@ static void moe_routes__refuse_what_is_wrong(void **state) {
     assert_text(&info, "plan: input 1 is NULL");
     assert_int_equal(ptowsp_moe_routes_generate(&good, scratch, NULL, &info), invalid);
     assert_text(&info, "plan: the output pointer is NULL");
+    t = good;
+    t.token_count = 0;  // no ids need no array
+    assert_int_equal(ptowsp_moe_routes_generate(&t, scratch, NULL, &info), PTOWSP_OK);
+    t = good;
+    t.rank_count = 0;  // one
+    assert_int_equal(ptowsp_moe_routes_generate(&t, scratch, generated, &info), PTOWSP_OK);
+    // Where each token has all experts none can be busier than others, whatever the default skew.
+    t.token_count = 1, t.top_k = t.expert_count = 2, t.skew = 0;
+    assert_int_equal(ptowsp_moe_routes_generate(&t, scratch, generated, &info), PTOWSP_OK);
+    assert_int_equal(generated[0] + generated[1], 1);
 }
 
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(moe_combine__adds_in_order_with_the_same_bits_on_any_lanes),
         cmocka_unit_test(moe_combine__adds_from_the_first_expert),
+        cmocka_unit_test(moe_combine__adds_whole_strips),
         cmocka_unit_test(moe_look__counts_what_paper_does),
         cmocka_unit_test(moe_look__refuses_what_is_wrong),
         cmocka_unit_test(moe_history__decays),

@@ -125,6 +125,30 @@ static void moe_place__gives_the_golden_example(void **state) {
     assert_memory_equal(replicas, expected, sizeof expected);
 }
 
+static void moe_place__takes_one_group_and_one_node_for_none(void **state) {
+    (void)state;
+    const float loads[4] = {9, 5, 1, 1};
+    int32_t one[6], none[6] = {0};
+    const ptowsp_moe_cluster with = cluster_of(4, 6, 1, 1, 2), without = cluster_of(4, 6, 0, 0, 2);
+    const ptowsp_moe_placement of_one = {one, NULL, NULL, 0}, of_none = {none, NULL, NULL, 0};
+    uint64_t scratch[512];
+    assert_int_equal(ptowsp_moe_place(&with, loads, 1, scratch, sizeof scratch, &of_one, NULL),
+                     PTOWSP_OK);
+    assert_int_equal(ptowsp_moe_place(&without, loads, 1, scratch, sizeof scratch, &of_none, NULL),
+                     PTOWSP_OK);
+    assert_memory_equal(one, none, sizeof one);
+    // What a move did need not be asked for.
+    assert_int_equal(
+        ptowsp_moe_move(&with, loads, 0, scratch, sizeof scratch, one, NULL, NULL, NULL),
+        PTOWSP_OK);
+    assert_memory_equal(one, none, sizeof one);
+    // No layer needs no loads.
+    memset(none, 7, sizeof none);
+    assert_int_equal(ptowsp_moe_place(&with, NULL, 0, scratch, sizeof scratch, &of_none, NULL),
+                     PTOWSP_OK);
+    assert_int_equal(none[0], 0x07070707);
+}
+
 static uint32_t divisor_of(uint64_t *random, uint32_t value) {
     uint32_t d;
     do {
@@ -569,6 +593,21 @@ static void moe_share__refuses_what_is_wrong(void **state) {
     counts[0] = 3;
     assert_int_equal(ptowsp_moe_share(&routes, &placement, next, out, &info), invalid);
     assert_text(&info, "plan: expert 0 has 3 where a count or a replica up to 2 belongs");
+    counts[0] = -1;
+    assert_int_equal(ptowsp_moe_share(&routes, &placement, next, out, &info), invalid);
+    assert_text(&info, "plan: expert 0 has -1 where a count or a replica up to 2 belongs");
+    counts[0] = 1;
+    lists[0] = PTOWSP_MOE_EXPERT_MAX;
+    assert_int_equal(ptowsp_moe_share(&routes, &placement, next, out, &info), invalid);
+    assert_text(&info, "plan: expert 0 has 65536 where a count or a replica up to 65535 belongs");
+    lists[0] = 0;
+    assert_int_equal(ptowsp_moe_share(&routes, &placement, next, NULL, &info), invalid);
+    assert_text(&info, "plan: the output pointer is NULL");
+    const ptowsp_moe_placement parts[2] = {{experts, NULL, lists, 2}, {experts, counts, NULL, 2}};
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(ptowsp_moe_share(&routes, &parts[i], next, out, &info), invalid);
+        assert_text(&info, "plan: input 2 is NULL");
+    }
     counts[0] = 2;
     assert_int_equal(ptowsp_moe_share(&routes, &placement, next, out, &info), invalid);
     assert_text(&info, "plan: expert 0 has -1 where a count or a replica up to 65535 belongs");
@@ -578,6 +617,7 @@ static void moe_share__refuses_what_is_wrong(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(moe_place__gives_the_golden_example),
+        cmocka_unit_test(moe_place__takes_one_group_and_one_node_for_none),
         cmocka_unit_test(moe_place__equals_the_rules),
         cmocka_unit_test(moe_move__follows_paper),
         cmocka_unit_test(moe_move__never_moves_more_and_is_never_worse),

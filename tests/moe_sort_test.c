@@ -39,8 +39,9 @@ static void moe_sort__equals_a_stable_sort(void **state) {
     (void)state;
     uint64_t random = test_seed();
     for (int round = 0; TEST_ROUNDS(round, 3000); round++) {
-        const uint32_t experts = round % 16 == 0 ? (uint32_t)test_random_in(&random, 500, 600)
-                                                 : (uint32_t)test_random_in(&random, 1, 40);
+        const uint32_t experts = round % 16 == 0  ? (uint32_t)test_random_in(&random, 500, 600)
+                                 : round % 16 < 4 ? (uint32_t)test_random_in(&random, 190, 260)
+                                                  : (uint32_t)test_random_in(&random, 1, 40);
         const int64_t tokens = round % 32 == 1 ? 1500 : 60;
         sort_case c = case_of((uint32_t)test_random_in(&random, 0, tokens),
                               (uint32_t)test_random_in(&random, 1, 9), experts,
@@ -237,6 +238,54 @@ static void moe_sort__refuses_ids_and_rows_beyond_few_experts_and_on_lanes(void 
     ptowsp_context_destroy(context);
 }
 
+static void moe_sort__takes_an_empty_step_without_arrays(void **state) {
+    (void)state;
+    uint32_t counts[3] = {9, 9, 9}, offsets[4] = {9, 9, 9, 9};
+    const ptowsp_moe_routes routes = {NULL, 0, 2, 3, 4};
+    ptowsp_moe_order order = {counts, offsets, NULL, NULL, NULL, 0, 9, 9, 9, 9};
+    ptowsp_context *context = context_of(2);
+    for (int call = 0; call < 2; call++) {
+        assert_int_equal(call == 0
+                             ? ptowsp_moe_sort(&routes, &order, NULL)
+                             : ptowsp_moe_sort_parallel(context, &routes, &order, NULL, 0, NULL),
+                         PTOWSP_OK);
+        for (int e = 0; e < 3; e++) {
+            assert_int_equal(counts[e] + offsets[e + 1], 0);
+        }
+        assert_int_equal(order.pair_count + order.row_count + order.block_count, 0);
+        assert_true(order.padding_share >= 0 && order.padding_share <= 0);
+        memset(counts, 9, sizeof counts);
+    }
+    ptowsp_context_destroy(context);
+}
+
+typedef struct nested_sort {
+    ptowsp_context *context;
+    sort_case *c;
+    uint32_t *scratch;
+    uint64_t scratch_count;
+} nested_sort;
+
+static void sort_inside(void *user, uint64_t begin, uint64_t end, uint32_t lane) {
+    const nested_sort *n = (const nested_sort *)user;
+    (void)begin, (void)end, (void)lane;
+    assert_int_equal(ptowsp_moe_sort_parallel(n->context, &n->c->routes, &n->c->order, n->scratch,
+                                              n->scratch_count, NULL),
+                     PTOWSP_BUSY);
+}
+
+static void moe_sort__writes_nothing_on_lanes_that_are_busy(void **state) {
+    (void)state;
+    sort_case c = case_of(PTOWSP_MOE_SORT_PARALLEL_MIN, 1, 7, 0);
+    ptowsp_context *context = context_of(2);
+    nested_sort n = {context, &c, fresh(16), 16};
+    assert_int_equal(ptowsp_parallel_for(context, 1, 1, sort_inside, &n), PTOWSP_OK);
+    assert_true(c.order.rows[0] == 0x5a5a5a5a && c.order.counts[0] == 0x5a5a5a5a);
+    ptowsp_context_destroy(context);
+    free(n.scratch);
+    case_free(&c);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(moe_sort__puts_the_pairs_of_the_header_in_order),
@@ -245,6 +294,8 @@ int main(void) {
         cmocka_unit_test(moe_sort__has_the_same_bits_on_any_lanes),
         cmocka_unit_test(moe_sort__refuses_what_is_wrong),
         cmocka_unit_test(moe_sort__refuses_ids_and_rows_beyond_few_experts_and_on_lanes),
+        cmocka_unit_test(moe_sort__takes_an_empty_step_without_arrays),
+        cmocka_unit_test(moe_sort__writes_nothing_on_lanes_that_are_busy),
     };
     return cmocka_run_group_tests_name("moe_sort", tests, NULL, NULL);
 }

@@ -127,13 +127,18 @@ static void moe_units__that_are_wrong_are_found(void **state) {
     FOUND(s, (s.plan.unit_count = 3, s.begin[2] = 3), "unit 3 has the value 0 where 3 belongs");
     FOUND(s, (s.plan.unit_count = 5, s.begin[2] = 5), "unit 4 is beyond what the batch has");
     FOUND(s, s.units[5].params[3] = 1, "unit 5 is beyond what the batch has");
+    FOUND(s, s.units[5].flags = 0, "unit 5 is beyond what the batch has");
     FOUND(s, (s.config.block_rows = 4, s.config.unit_tokens = 0),
           "unit 2 has the value 1 where 0 belongs");
     FOUND(s, s.config.unit_tokens = 2, "unit 3 has the value 3 where 2 belongs");
     FOUND(s, s.costs[1] = 4, "cost 1 (of lanes, largest, mean) is not that of its units");
+    FOUND(s, s.costs[1] = 2, "cost 1 (of lanes, largest, mean) is not that of its units");
     FOUND(s, s.plan.cost_max = 5, "cost 2 (of lanes, largest, mean) is not that of its units");
     FOUND(s, s.plan.cost_mean = 4, "cost 2 (of lanes, largest, mean) is not that of its units");
     FOUND(s, s.begin[1] = 2, "cost 0 (of lanes, largest, mean) is not that of its units");
+    small_make(&s);
+    s.plan.lane_costs = NULL;  // they are not needed
+    assert_int_equal(ptowsp_moe_check(&s.config, s.counts, s.offsets, &s.plan, NULL), PTOWSP_OK);
 }
 
 static void moe_units__are_printed_with_their_lanes(void **state) {
@@ -152,6 +157,25 @@ static void moe_units__are_printed_with_their_lanes(void **state) {
                         "                     1                     1                     3\n");
 }
 
+static void moe_units__of_one_expert_are_read_once_by_a_lane(void **state) {
+    (void)state;
+    const uint32_t counts[1] = {4};
+    ptowsp_moe_config config;
+    memset(&config, 0, sizeof config);
+    config.expert_count = config.lane_count = 1;
+    config.unit_tokens = 2;
+    config.cost.per_token = 1;
+    ptowsp_work units[2];
+    uint32_t begin[2];
+    ptowsp_moe_plan plan = {units, begin, NULL, 2, 0, 0, 0, 0};
+    assert_int_equal(ptowsp_moe_generate(&config, counts, NULL, &plan, NULL), PTOWSP_OK);
+    char text[400];
+    ptowsp_text_buffer buffer = {text, sizeof text, 0};
+    ptowsp_moe_print(&plan, ptowsp_text_to_buffer(&buffer));
+    assert_non_null(strstr(text, "MoE plan: 4 tokens of 1 experts in 2 units, on 1 lanes\n"
+                                 "splits: lanes read 0 experts more than there are\n"));
+}
+
 static void moe_units__split_a_hot_expert_over_lanes(void **state) {
     (void)state;
     const uint32_t counts[4] = {1, 1, 1000, 1};
@@ -167,6 +191,13 @@ static void moe_units__split_a_hot_expert_over_lanes(void **state) {
     for (uint32_t l = 0; l < 8; l++) {
         assert_true(begin[l + 1] > begin[l]);
     }
+    ptowsp_plan_info info;
+    char text[96];
+    snprintf(text, sizeof text, "plan: the range of lane 1 ends at 0, not in order or beyond %u",
+             plan.unit_count);
+    begin[2] = 0;
+    assert_int_equal(ptowsp_moe_check(&config, counts, NULL, &plan, &info), PTOWSP_INVALID_PARAMS);
+    assert_text(&info, text);
 }
 
 static void moe_units__are_none_for_an_empty_step(void **state) {
@@ -241,6 +272,20 @@ static void moe_units__refuse_what_is_wrong(void **state) {
     refused(&config, huge, NULL, &plan, PTOWSP_LIMIT_EXCEEDED, none,
             "plan: the cost of the batch exceeds 2^62 of the planner's grid");
     config = good;
+    config.unit_tokens = 4;
+    config.cost.per_token = 1, config.cost.per_unit = 1e9;
+    refused(&config, huge, NULL, &plan, PTOWSP_LIMIT_EXCEEDED, none,
+            "plan: the cost of the batch exceeds 2^62 of the planner's grid");
+    static uint32_t ones[PTOWSP_MOE_EXPERT_MAX];
+    for (uint32_t e = 0; e < PTOWSP_MOE_EXPERT_MAX; e++) {
+        ones[e] = 1;
+    }
+    config = good;
+    config.expert_count = PTOWSP_MOE_EXPERT_MAX;
+    config.cost.per_token = 1, config.cost.per_expert = 1e9;
+    refused(&config, ones, NULL, &plan, PTOWSP_BUFFER_OVERFLOW, none,
+            "plan: 65536 units do not fit the plan, which holds 4");
+    config = good;
     config.unit_tokens = 1;
     refused(&config, huge, NULL, &plan, PTOWSP_LIMIT_EXCEEDED, none,
             "plan: 8589934590 units are more than the 4294967295 of a plan");
@@ -269,6 +314,7 @@ int main(void) {
         cmocka_unit_test(moe_units__have_every_token_once_and_the_best_time),
         cmocka_unit_test(moe_units__that_are_wrong_are_found),
         cmocka_unit_test(moe_units__are_printed_with_their_lanes),
+        cmocka_unit_test(moe_units__of_one_expert_are_read_once_by_a_lane),
         cmocka_unit_test(moe_units__split_a_hot_expert_over_lanes),
         cmocka_unit_test(moe_units__are_none_for_an_empty_step),
         cmocka_unit_test(moe_units__refuse_what_is_wrong),

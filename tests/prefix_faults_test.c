@@ -228,6 +228,153 @@ static void prefix_faults__of_plans(void **state) {
     assert_int_equal(f.info.fault, PTOWSP_FAULT_TOKENS_SMALL);
 }
 
+// The order of positions is not that of requests: request 0 is the last one.
+static void prefix_faults__name_requests_not_positions(void **state) {
+    (void)state;
+    faults_case f;
+    const ptowsp_tier tiers[1] = {{0, 0, 200}};
+    for (int i = 0; i < 4; i++) {
+        case_make(&f);
+        f.ids[0] = 9;
+        f.batch.attention.query_lengths = f.queries;
+        assert_int_equal(BUILD(f), PTOWSP_OK);
+        assert_int_equal(f.tree.order[3], 0);
+        switch (i) {
+        case 0:
+            f.queries[0] = -3;
+            REFUSED(f, PLAN(f), "sequence 0 has the negative query length -3");
+            break;
+        case 1:
+            f.queries[0] = 300;
+            f.config.is_causal = true;
+            REFUSED(f, PLAN(f), "sequence 0 has 300 queries for 200 KV tokens, under is_causal");
+            break;
+        case 2:
+            f.kv[0] = 201;
+            f.config.tiers = tiers;
+            f.config.tier_count = 1;
+            REFUSED(f, PLAN(f), "sequence 0 has length 201, which no tier covers");
+            break;
+        default:
+            f.queries[0] = 65537;
+            f.config.tile_rows = 1;
+            REFUSED(f, PLAN(f), "sequence 0 has 65537 query tiles, more than 65536");
+        }
+        assert_int_equal(f.info.index, 0);
+    }
+}
+
+static void prefix_faults__of_too_many_query_tokens(void **state) {
+    (void)state;
+    faults_case f;
+    case_make(&f);
+    static const int32_t queries[3] = {INT32_MAX, INT32_MAX, INT32_MAX}, kv[3] = {1, 1, 1};
+    const ptowsp_attention_batch many = {kv, queries, 3};
+    f.tree.request_count = 3;
+    for (uint32_t p = 0; p < 3; p++) {
+        f.tree.order[p] = p;
+        f.tree.common[p] = 0;
+    }
+    f.config.tile_rows = UINT32_MAX;
+    f.config.cost.per_unit = 1;
+    REFUSED(f, ptowsp_prefix_generate(&many, &f.config, &f.tree, &f.plan, &f.info),
+            "6442450941 query tokens do not fit the plan, which holds 4294967295");
+}
+
+static void prefix_faults__of_arrays_that_are_not_there(void **state) {
+    (void)state;
+    faults_case f;
+    case_make(&f), f.plan.segments = NULL;
+    REFUSED(f, PLAN(f), "array 0 of the prefix plan is NULL");
+    f.plan.segment_capacity = 0;
+    REFUSED(f, PLAN(f), "5 segments do not fit the plan, which holds 0");
+    case_make(&f), f.plan.tokens = NULL;
+    REFUSED(f, PLAN(f), "array 2 of the prefix plan is NULL");
+    f.plan.token_capacity = 0;
+    REFUSED(f, PLAN(f), "4 query tokens do not fit the plan, which holds 0");
+    case_make(&f), f.plan.joins = NULL;
+    REFUSED(f, PLAN(f), "array 3 of the prefix plan is NULL");
+    f.plan.join_capacity = 0;
+    REFUSED(f, PLAN(f), "6 joins do not fit the plan, which holds 0");
+    case_make(&f);
+    REFUSED(f, ptowsp_prefix_add(NULL, 0, &f.tree, &f.info), "batch is NULL");
+    REFUSED(f, ptowsp_prefix_add(&f.batch, 0, NULL, &f.info),
+            "the tree, or array 0 of it, is NULL");
+    REFUSED(f, ptowsp_prefix_build_given(&f.given, NULL, &f.info),
+            "the tree, or array 0 of it, is NULL");
+    assert_int_equal(REMOVE(f, 2), PTOWSP_OK);
+    f.kv[2] = -5;
+    REFUSED(f, ADD(f, 2), "sequence 2 has the negative length -5");
+    assert_int_equal(f.tree.request_count, 3);
+    // Nothing needs no arrays.
+    const ptowsp_prefix_given nothing = {{NULL, NULL, 0}, NULL, NULL, 0, NULL};
+    assert_int_equal(ptowsp_prefix_build_given(&nothing, &f.tree, &f.info), PTOWSP_OK);
+    assert_int_equal(f.tree.request_count + f.tree.node_count, 0);
+    // Nor do requests without blocks need ids.
+    memset(f.begin, 0, sizeof f.begin);
+    f.batch.block_ids = NULL;
+    f.kv[2] = 200;
+    for (uint32_t r = 0; r < COUNT; r++) {
+        assert_int_equal(ADD(f, r), PTOWSP_OK);
+    }
+    assert_int_equal(f.tree.request_count, COUNT);
+    assert_int_equal(f.tree.node_count, 0);
+}
+
+// One request of 2^32 - 1 heads, whose units number that much until two lanes divide one.
+static void prefix_faults__of_units_that_lanes_divide(void **state) {
+    (void)state;
+    faults_case f;
+    case_make(&f);
+    const int32_t kv[1] = {2};
+    const ptowsp_attention_batch one = {kv, NULL, 1};
+    ptowsp_prefix_sizes sizes;
+    f.tree.request_count = 1, f.tree.node_count = 0;
+    f.tree.order[0] = f.tree.common[0] = 0;
+    f.tree.owners[0] = PTOWSP_NO_NODE;
+    f.config.head_count = UINT32_MAX;
+    REFUSED(f, ptowsp_prefix_size(&one, &f.config, &f.tree, &sizes, &f.info),
+            "4294967296 units are more than the 4294967295 of a plan");
+    assert_int_equal(sizes.block_bytes, 0);
+}
+
+// With costs whose sums might be 2^62 and more nothing is shared.
+static void prefix_faults__of_sums_that_are_too_large_to_choose(void **state) {
+    (void)state;
+    faults_case f;
+    case_make(&f);
+    ptowsp_prefix_sizes sizes;
+    f.batch.block_tokens = UINT32_C(1) << 30;
+    for (int r = 0; r < COUNT; r++) {
+        f.kv[r] = INT32_MAX;
+    }
+    assert_int_equal(BUILD(f), PTOWSP_OK);
+    assert_int_equal(ptowsp_prefix_size(&f.batch.attention, &f.config, &f.tree, &sizes, &f.info),
+                     PTOWSP_OK);
+    assert_int_equal(sizes.segment_count, COUNT + 1);
+    f.config.cost.per_unit = 1e9;
+    assert_int_equal(ptowsp_prefix_size(&f.batch.attention, &f.config, &f.tree, &sizes, &f.info),
+                     PTOWSP_OK);
+    assert_int_equal(sizes.segment_count, COUNT);
+}
+
+static void prefix_faults__are_none_where_nothing_is_read(void **state) {
+    (void)state;
+    faults_case f;
+    case_make(&f);
+    memset(f.kv, 0, sizeof f.kv);
+    memset(f.begin, 0, sizeof f.begin);
+    assert_int_equal(BUILD(f), PTOWSP_OK);
+    assert_int_equal(PLAN(f), PTOWSP_OK);
+    assert_int_equal(CHECK(f), PTOWSP_OK);
+    char text[600];
+    ptowsp_text_buffer buffer = {text, sizeof text, 0};
+    ptowsp_prefix_print(&f.plan, ptowsp_text_to_buffer(&buffer));
+    const char *begins = "prefix plan: 4 requests, 0 shared segments, 0 joins\n"
+                         "kv tokens read: 0, flat 0\npredicted: cost 0, flat 0; time 0, flat 0\n";
+    assert_memory_equal(text, begins, strlen(begins));
+}
+
 static void prefix_faults__of_bounds(void **state) {
     (void)state;
     faults_case f;
@@ -245,6 +392,11 @@ static void prefix_faults__of_bounds(void **state) {
     REFUSED(f, ptowsp_prefix_bound(&f.config, &limits, &sizes, &f.info),
             "prefix plans have no window, and config.window is 5");
     f.config.window = 0;
+    limits.sequence_count_max = (UINT32_C(1) << 31) + 1;
+    f.config.head_count = 1;
+    REFUSED(f, ptowsp_prefix_bound(&f.config, &limits, &sizes, &f.info),
+            "4294967297 segments do not fit the plan, which holds 4294967295");
+    assert_int_equal(sizes.attention.unit_count + sizes.segment_count + sizes.block_bytes, 0);
     limits.sequence_count_max = UINT32_MAX;
     assert_int_equal(ptowsp_prefix_bound(&f.config, &limits, &sizes, &f.info),
                      PTOWSP_LIMIT_EXCEEDED);
@@ -288,6 +440,10 @@ static void prefix_faults__that_the_check_finds(void **state) {
     FOUND(f, f.plan.requests[1].segment = 9, "position 1 has the value 9 where 5 belongs");
     FOUND(f, f.plan.requests[1].segment = 0, "position 1 has the value 0 where 5 belongs");
     FOUND(f, f.plan.requests[1].segment = 3, "segment 3 has the value 2 where 1 belongs");
+    FOUND(f, f.plan.requests[2].segment = 2, "segment 2 has the value 1 where 2 belongs");
+    FOUND(f, f.plan.segments[0].merge_begin = 1, "segment 0 has the value 1 where 8 belongs");
+    FOUND(f, f.plan.requests = NULL, "array 1 of the prefix plan is NULL");
+    FOUND(f, f.batch.attention.kv_lengths = NULL, "lengths is NULL with sequence_count 4");
     FOUND(f, f.plan.requests[1].join = 0, "position 1 has the value 0 where 2 belongs");
     FOUND(f, f.plan.tokens[2] = 1, "position 2 has the value 1 where 2 belongs");
     FOUND(f, f.plan.joins[3].params[3] = 3, "join 3 has the value 3 where 2 belongs");
@@ -315,6 +471,12 @@ int main(void) {
         cmocka_unit_test(prefix_faults__of_given_trees),
         cmocka_unit_test(prefix_faults__of_adding_and_removing),
         cmocka_unit_test(prefix_faults__of_plans),
+        cmocka_unit_test(prefix_faults__name_requests_not_positions),
+        cmocka_unit_test(prefix_faults__of_too_many_query_tokens),
+        cmocka_unit_test(prefix_faults__of_arrays_that_are_not_there),
+        cmocka_unit_test(prefix_faults__of_units_that_lanes_divide),
+        cmocka_unit_test(prefix_faults__of_sums_that_are_too_large_to_choose),
+        cmocka_unit_test(prefix_faults__are_none_where_nothing_is_read),
         cmocka_unit_test(prefix_faults__of_bounds),
         cmocka_unit_test(prefix_faults__that_the_check_finds),
         cmocka_unit_test(prefix_faults__of_ways_that_leave_a_segment_out),

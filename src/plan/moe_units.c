@@ -139,11 +139,13 @@ static uint64_t pwsp_moe_fit(const pwsp_moe_filler *f, uint64_t start, uint64_t 
     uint64_t taken = 0, rest = room;
     if (u->unit_tokens != UINT64_MAX) {
         const uint64_t full = pwsp_moe_cost_of(u, u->unit_tokens);
-        const uint64_t units = full > 0 ? room / full : 0;
+        PTOWSP_ASSERT(full > 0);  // or `count` would cost nothing, too
+        const uint64_t units = room / full;
         taken = units * u->unit_tokens;  // below count, which did not fit
         rest = room - units * full;
     }
-    if (rest > u->unit && u->token > 0) {
+    if (rest > u->unit) {
+        PTOWSP_ASSERT(u->token > 0);  // or this room would be one unit's more
         taken += (rest - u->unit) / u->token;
     }
     PTOWSP_ASSERT(taken < count);  // it costs no more than the room

@@ -49,7 +49,7 @@ typedef struct pwsp_segment_cost {
     uint64_t slots;  // of fixed
 } pwsp_segment_cost;
 
-static uint64_t pwsp_granule_rate(const pwsp_choice *c, uint64_t tiles, uint64_t rows) {
+PWSP_FORCE_INLINE uint64_t pwsp_granule_rate(const pwsp_choice *c, uint64_t tiles, uint64_t rows) {
     const pwsp_attention *a = c->a;
     uint64_t rate = pwsp_sum_u64(pwsp_mul_u64(tiles, a->token), pwsp_mul_u64(rows, a->row_token));
     rate = pwsp_mul_u64(rate, c->granule);
@@ -83,8 +83,8 @@ static void pwsp_cost_add(pwsp_prefix_cost *to, uint64_t at_end, uint64_t below,
 }
 
 // What the last segment of a tile's request costs from KV token kv on.
-static uint64_t pwsp_last_cost(const pwsp_attention *a, pwsp_query_tile tile, uint32_t kv,
-                               bool is_slotted) {
+PWSP_FORCE_INLINE uint64_t pwsp_last_cost(const pwsp_attention *a, pwsp_query_tile tile,
+                                          uint32_t kv, bool is_slotted) {
     tile.begin = kv;
     tile.is_slotted = is_slotted;
     if (kv < tile.end) {
@@ -120,8 +120,8 @@ static uint64_t pwsp_request_add(const pwsp_choice *c, uint32_t position) {
         const pwsp_query_tile tile = pwsp_query_tile_at(a, position, i);
         const uint64_t pieces = (uint64_t)tile.end / c->granule + 1;
         sum = pwsp_sum_u64(sum, pwsp_mul_u64(tile.end, tile.rate));
-        sum = pwsp_sum_u64(sum, pwsp_mul_u64(pieces, a->unit));
-        sum = pwsp_sum_u64(sum, pwsp_mul_u64(pieces, pwsp_slot_cost(a, tile.rows)));
+        const uint64_t piece = pwsp_sum_u64(a->unit, pwsp_slot_cost(a, tile.rows));
+        sum = pwsp_sum_u64(sum, pwsp_mul_u64(pieces, piece));
         rows += tile.rows;
         alone += pwsp_last_cost(a, tile, 0, false);
         below += pwsp_last_cost(a, tile, end, true);

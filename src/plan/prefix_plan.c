@@ -11,6 +11,7 @@
 //
 // So nothing has to be written per request and level: a join finds its slots through the segments.
 
+#include "attention_write.h"
 #include "prefix.h"
 
 // -- the batch ------------------------------------------------------------------------------------
@@ -109,9 +110,10 @@ PWSP_INTERNAL ptowsp_status pwsp_prefix_prepare(const ptowsp_attention_batch *ba
 // -- segments -------------------------------------------------------------------------------------
 
 // Makes the segment of positions [first, first + count) up to kv_end, under `parent`.
-static void pwsp_segment_make(const ptowsp_prefix_tree *tree, const pwsp_prefix_scratch *s,
-                              uint32_t index, uint32_t parent, uint32_t first, uint32_t count,
-                              uint32_t kv_end) {
+PWSP_FORCE_INLINE void pwsp_segment_make(const ptowsp_prefix_tree *tree,
+                                         const pwsp_prefix_scratch *s, uint32_t index,
+                                         uint32_t parent, uint32_t first, uint32_t count,
+                                         uint32_t kv_end) {
     ptowsp_prefix_segment *segment = &s->segments[index];
     ptowsp_prefix_segment *above = parent == PTOWSP_NO_NODE ? NULL : &s->segments[parent];
     segment->parent = parent;
@@ -278,10 +280,7 @@ static ptowsp_status pwsp_prefix_decide(const ptowsp_attention_batch *batch,
     }
     w->cost = (double)w->a.total * w->a.grid;
     w->time = pwsp_prefix_time(&w->a, &w->cut);
-    if (w->join_count > UINT32_MAX) {
-        return pwsp_plan_fail(info, PTOWSP_FAULT_JOINS_SMALL, PTOWSP_NO_INDEX,
-                              pwsp_info_value(w->join_count), UINT32_MAX);
-    }
+    PTOWSP_ASSERT(w->join_count <= UINT32_MAX);  // as many units as the flat plan has
     return PTOWSP_OK;
 }
 
@@ -336,7 +335,8 @@ ptowsp_status ptowsp_prefix_size(const ptowsp_attention_batch *batch,
 // largest set has at most n - i + 1 of them: so many has a chain, where each node loses one request.
 static uint64_t pwsp_shared_tiles_bound(uint64_t requests, uint64_t query_max, uint64_t tokens,
                                         uint64_t tile_tokens) {
-    if (requests < 2 || query_max == 0) {
+    PTOWSP_ASSERT(query_max > 0);
+    if (requests < 2) {
         return 0;
     }
     const uint64_t full = pwsp_min_u64(requests, tokens / query_max);  // that all have query_max
@@ -515,10 +515,18 @@ static void pwsp_prefix_write_requests(const ptowsp_attention_batch *batch,
     PTOWSP_ASSERT(position == count);
 }
 
+// What the position before had, of a request whose own segment is one tile: as long as the segments
+// above and their tiles are the same, so are the parts that come from there.
+typedef struct pwsp_joins_before {
+    const PTOWSP_GM ptowsp_work *joins, *slots;
+    uint32_t parent;
+    uint64_t token_end;  // where a tile above ends; 0: nothing is known
+} pwsp_joins_before;
+
 // Adds the slots of a segment to the parts of a request's joins, which are one for each head.
 static void pwsp_joins_add(const ptowsp_prefix_plan *plan, const ptowsp_prefix_segment *segment,
                            const ptowsp_prefix_request *request, uint32_t heads,
-                           PTOWSP_GM ptowsp_work *joins) {
+                           PTOWSP_GM ptowsp_work *joins, uint64_t *token_end) {
     const uint32_t tiles = pwsp_segment_tiles(plan, segment), all = plan->attention.tile_tokens;
     if (tiles == 0) {
         return;
@@ -527,6 +535,8 @@ static void pwsp_joins_add(const ptowsp_prefix_plan *plan, const ptowsp_prefix_s
     if (tiles > 1) {
         first = (request[0].token_begin - segment->token_begin) / all;
         last = (request[1].token_begin - 1 - segment->token_begin) / all;
+        const uint64_t end = segment->token_begin + (uint64_t)(first + 1) * all;
+        *token_end = first == last ? pwsp_min_u64(*token_end, end) : 0;
     }
     const PTOWSP_GM ptowsp_work *slots = &plan->attention.merges[segment->merge_begin];
     PTOWSP_ASSERT(first <= last && last < tiles);
@@ -536,6 +546,39 @@ static void pwsp_joins_add(const ptowsp_prefix_plan *plan, const ptowsp_prefix_s
             joins[head].params[3] += ptowsp_work_slot_count(slot);
         }
     }
+}
+
+// Writes the joins of a position, one for each head.
+static void pwsp_position_write_joins(const ptowsp_prefix_plan *plan, uint32_t position,
+                                      uint32_t heads, PTOWSP_GM ptowsp_work *joins,
+                                      pwsp_joins_before *before) {
+    const ptowsp_prefix_request *request = &plan->requests[position];
+    const ptowsp_prefix_segment *segment = &plan->segments[request->segment];
+    const uint32_t join = request->join;
+    const bool is_one = pwsp_segment_tiles(plan, segment) == 1;
+    const bool is_like =
+        is_one && before->parent == segment->parent && request[1].token_begin <= before->token_end;
+    const PTOWSP_GM ptowsp_work *slots = is_one ? pwsp_segment_slots(plan, segment, 0, 0) : NULL;
+    for (uint32_t head = 0; head < heads; head++) {
+        uint32_t parts = is_one ? ptowsp_work_slot_count(&slots[head]) : 0;
+        if (is_like) {
+            parts += before->joins[head].params[3] - ptowsp_work_slot_count(&before->slots[head]);
+        }
+        pwsp_write_words(&joins[head], pwsp_word_pair(join + head, 0),
+                         pwsp_word_pair(request->request, head), pwsp_word_pair(position, parts));
+    }
+    before->joins = joins;
+    before->slots = slots;
+    if (is_like) {
+        return;
+    }
+    before->parent = segment->parent;
+    before->token_end = UINT64_MAX;
+    for (uint32_t i = is_one ? segment->parent : request->segment; i != PTOWSP_NO_NODE;
+         i = plan->segments[i].parent) {
+        pwsp_joins_add(plan, &plan->segments[i], request, heads, joins, &before->token_end);
+    }
+    before->token_end = is_one ? before->token_end : 0;
 }
 
 // Writes joins, and where segments have their slots.
@@ -556,19 +599,14 @@ static void pwsp_prefix_write_joins(const pwsp_prefix_work *w, ptowsp_prefix_pla
         }
     }
     uint32_t join = 0;
+    pwsp_joins_before before = {NULL, NULL, PTOWSP_NO_NODE, 0};
     for (uint32_t p = 0; p < plan->request_count && w->join_count > 0; p++) {
         ptowsp_prefix_request *request = &plan->requests[p];
         if (!pwsp_position_joins(plan->segments, request->segment)) {
             continue;
         }
         request->join = join;
-        for (uint32_t head = 0; head < heads; head++) {
-            plan->joins[join + head] =
-                ptowsp_work_of(join + head, 0, 0, request->request, head, p, 0);
-        }
-        for (uint32_t i = request->segment; i != PTOWSP_NO_NODE; i = plan->segments[i].parent) {
-            pwsp_joins_add(plan, &plan->segments[i], request, heads, &plan->joins[join]);
-        }
+        pwsp_position_write_joins(plan, p, heads, &plan->joins[join], &before);
         join += heads;
     }
     PTOWSP_ASSERT(join == w->join_count);

@@ -215,7 +215,7 @@ static bool pwsp_path_set(const pwsp_id_path *path, const PTOWSP_GM uint64_t *id
     const uint32_t mask = (UINT32_C(1) << path->bits) - 1, shift = 64 - path->bits;
     uint32_t *table = path->table, *places = path->places;
     for (uint32_t i = shared; i < count; i++) {
-        uint32_t at = (uint32_t)(ids[i] * UINT64_C(0x9e3779b97f4a7c15) >> shift);
+        uint64_t at = ids[i] * UINT64_C(0x9e3779b97f4a7c15) >> shift;
         // Blocks that have left are anything: one branch, which tells them and is foreseen.
         while (PWSP_UNLIKELY((table[at] < i) & (places[table[at]] == at))) {
             if (ids[table[at]] == ids[i]) {
@@ -226,7 +226,7 @@ static bool pwsp_path_set(const pwsp_id_path *path, const PTOWSP_GM uint64_t *id
             at = (at + 1) & mask;
         }
         table[at] = i;
-        places[i] = at;
+        places[i] = (uint32_t)at;
     }
     return true;
 }
@@ -291,20 +291,26 @@ static ptowsp_status pwsp_request_unique(const ptowsp_prefix_batch *batch, uint3
     return PTOWSP_OK;
 }
 
+// How many ids both have in common, of the first `count`; they are known to share `common`.
+static uint32_t pwsp_ids_common(const PTOWSP_GM uint64_t *a, const PTOWSP_GM uint64_t *b,
+                                uint32_t common, uint32_t count) {
+    uint32_t i = common;
+    while (i + 4 <= count && ((a[i] ^ b[i]) | (a[i + 1] ^ b[i + 1]) | (a[i + 2] ^ b[i + 2]) |
+                              (a[i + 3] ^ b[i + 3])) == 0) {
+        i += 4;
+    }
+    while (i < count && a[i] == b[i]) {
+        i++;
+    }
+    return i;
+}
+
 // Whether a comes before b, or is equal to it. They are known to share `common` ids; *out_common is
 // how many they do.
 static bool pwsp_key_is_first(const pwsp_prefix_key *a, const pwsp_prefix_key *b, uint32_t common,
                               uint32_t *out_common) {
     const uint32_t least = a->count < b->count ? a->count : b->count;
-    uint32_t i = common;
-    while (i + 4 <= least &&
-           ((a->ids[i] ^ b->ids[i]) | (a->ids[i + 1] ^ b->ids[i + 1]) |
-            (a->ids[i + 2] ^ b->ids[i + 2]) | (a->ids[i + 3] ^ b->ids[i + 3])) == 0) {
-        i += 4;
-    }
-    while (i < least && a->ids[i] == b->ids[i]) {
-        i++;
-    }
+    const uint32_t i = pwsp_ids_common(a->ids, b->ids, common, least);
     *out_common = i;
     if (i < least) {
         return a->ids[i] < b->ids[i];
@@ -324,18 +330,27 @@ static uint64_t pwsp_key_id(const pwsp_prefix_key *key, uint32_t common) {
     return common < key->count ? key->ids[common] : 0;
 }
 
-// Merges the runs [low, middle) and [middle, high) of `from`, whose heads share nothing with what
+// How many ids all requests begin with, as those of one system prompt do.
+static uint32_t pwsp_keys_common(const pwsp_prefix_key *keys, uint32_t count) {
+    uint32_t common = count > 0 ? keys[0].count : 0;
+    for (uint32_t i = 1; i < count && common > 0; i++) {
+        const uint32_t least = keys[i].count < common ? keys[i].count : common;
+        common = pwsp_ids_common(keys[0].ids, keys[i].ids, 0, least);
+    }
+    return common;
+}
+
+// Merges the runs [low, middle) and [middle, high) of `from`, whose heads share what all do with what
 // was written before them, into `to`.
 static void pwsp_runs_merge(const pwsp_prefix_key *keys, pwsp_prefix_item *from, uint32_t low,
                             uint32_t middle, uint32_t high, pwsp_prefix_item *to) {
-    uint32_t i = low, j = middle;
+    pwsp_prefix_item *a = from + low, *b = from + middle;
+    const pwsp_prefix_item *a_end = b, *b_end = from + high;
     to += low;
-    while (i < middle && j < high) {
-        pwsp_prefix_item *a = &from[i], *b = &from[j];
+    while (a < a_end && b < b_end) {
         // Which of them is first has no pattern, so there is no branch for it.
-        const bool is_level = a->common == b->common;
-        uint32_t takes_a = (a->common > b->common) | (is_level & (a->id < b->id));
-        if (is_level & (a->id == b->id)) {
+        uint32_t takes_a = (a->common > b->common) | ((a->common == b->common) & (a->id < b->id));
+        if (((a->common ^ b->common) | (a->id ^ b->id)) == 0) {
             const pwsp_prefix_key *key_a = &keys[a->request], *key_b = &keys[b->request];
             uint32_t common;
             takes_a = pwsp_key_is_first(key_a, key_b, a->common, &common);
@@ -343,22 +358,25 @@ static void pwsp_runs_merge(const pwsp_prefix_key *keys, pwsp_prefix_item *from,
             later->common = common;
             later->id = pwsp_key_id(takes_a ? key_b : key_a, common);
         }
-        *to++ = from[takes_a ? i : j];
-        i += takes_a;
-        j += 1 - takes_a;
+        *to++ = *(takes_a ? a : b);
+        a += takes_a;
+        b += 1 - takes_a;
     }
-    memcpy(to, from + i, (middle - i) * sizeof *to);
-    memcpy(to + (middle - i), from + j, (high - j) * sizeof *to);
+    // One of them has a few left: fewer than are worth a call.
+    while (a < a_end || b < b_end) {
+        *to++ = *(a < a_end ? a++ : b++);
+    }
 }
 
 // Sorts all requests. `common` counts ids.
 static void pwsp_tree_sort(ptowsp_prefix_tree *tree, const pwsp_prefix_scratch *s) {
     const uint32_t count = tree->request_count;
     pwsp_prefix_item *items = s->items, *to = s->items + count;
+    const uint32_t common = pwsp_keys_common(s->keys, count);
     for (uint32_t i = 0; i < count; i++) {
-        items[i].id = pwsp_key_id(&s->keys[i], 0);
+        items[i].id = pwsp_key_id(&s->keys[i], common);
         items[i].request = i;
-        items[i].common = 0;
+        items[i].common = common;
     }
     for (uint64_t width = 1; width < count; width *= 2) {
         for (uint64_t low = 0; low < count; low += 2 * width) {

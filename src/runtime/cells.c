@@ -296,19 +296,36 @@ PWSP_FORCE_INLINE void pwsp_deps_free_found(pwsp_deps *deps, const uint32_t *fou
     }
 }
 
-PWSP_INTERNAL void pwsp_deps_make_room(pwsp_deps *deps, uint32_t count) {
+// The hand for tokens that are not times.
+static void pwsp_deps_make_room_by_token(pwsp_deps *deps, uint32_t count, uint64_t enough) {
     const uint32_t most = deps->ops.is_small ? PWSP_DEPS_HAND_STEPS : PWSP_DEPS_HAND_STEPS / 2;
-    const uint32_t steps = deps->access_count < most ? (uint32_t)deps->access_count : most;
-    const uint64_t enough = deps->access_count / PWSP_DEPS_HAND_STEPS + count;
+    const uint32_t steps = (uint32_t)pwsp_min_u64(deps->access_count, most);
     pwsp_deps_hand known = {UINT32_MAX, false};
     for (uint32_t tile = 0; tile < count && deps->free_count < enough; tile++) {
         uint32_t found[PWSP_DEPS_HAND_STEPS];
-        const uint32_t found_count = deps->ops.is_dead
-                                         ? pwsp_deps_find_dead(deps, steps, &known, found)
-                                         : pwsp_deps_find_past(deps, found);
-        if (found_count) {
+        const uint32_t found_count = pwsp_deps_find_dead(deps, steps, &known, found);
+        pwsp_deps_free_found(deps, found, found_count);
+    }
+}
+
+PWSP_INTERNAL void pwsp_deps_make_room(pwsp_deps *deps, uint32_t count) {
+    const uint64_t enough = deps->access_count / PWSP_DEPS_HAND_STEPS + count;
+    if (deps->ops.is_dead) {
+        pwsp_deps_make_room_by_token(deps, count, enough);
+        return;
+    }
+    // How many are found has no pattern, so they are freed together, unless the hand might come by twice.
+    const bool is_short = deps->access_count < 4 * (uint64_t)count;
+    uint32_t found[PWSP_DEPS_HAND_STEPS], found_count = 0;
+    for (uint32_t tile = 0; tile < count && deps->free_count + found_count < enough; tile++) {
+        found_count += pwsp_deps_find_past(deps, found + found_count);
+        if (found_count > PWSP_DEPS_HAND_STEPS / 2 || is_short) {
             pwsp_deps_free_found(deps, found, found_count);
+            found_count = 0;
         }
+    }
+    if (found_count) {
+        pwsp_deps_free_found(deps, found, found_count);
     }
 }
 
