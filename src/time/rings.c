@@ -260,9 +260,7 @@ PWSP_INTERNAL void pwsp_rings_release(pwsp_rings *rings, uint32_t tensor) {
 }
 
 PWSP_INTERNAL uint32_t pwsp_rings_holder(const pwsp_rings *rings) {
-    if (rings->block_head == rings->block_tail) {
-        return 0;
-    }
+    PTOWSP_ASSERT(rings->block_head != rings->block_tail);
     return rings->timed->tensor_scopes[pwsp_rings_block(rings, rings->block_head)->tensor];
 }
 
