@@ -25,7 +25,9 @@ static uint64_t cycles_of(const batch_sample *s, uint64_t i) {
            : s->kind == 1 ? x % 4
            : s->kind == 2 ? 100 + x % 4096
            : s->kind == 3 ? (x % 64 ? 5 : 20000)
-                          : UINT64_C(1) << x % 40;
+           : s->kind == 4 ? UINT64_C(1) << x % 40
+           : s->kind == 5 ? (UINT64_C(1) << 50) + x % 1024
+                          : (i % 96 == 95 ? 1000000 : 1);
 }
 
 static ptowsp_cycles task_cycles(const ptowsp_task *task, void *user) {
@@ -159,6 +161,22 @@ static void batch__times_are_those_of_the_rules_done_slowly(void **state) {
         s.kind = (uint32_t)(test_random(&random) % 5);
         s.salt = test_random(&random);
         s.is_in_order = test_random(&random) % 3 == 0;
+        check_sample(&s);
+    }
+}
+
+// Lanes that are busy for 2^50 cycles, and tasks in flight of which all but one end early.
+static void batch__ends_far_away_and_ends_that_crowd_are_found(void **state) {
+    (void)state;
+    for (uint32_t i = 0; i < 64; i++) {
+        batch_sample s = {0};
+        s.lane_count = 1 + i / 2 % 4;
+        s.scopes = 1;
+        s.task_count = 1500;
+        s.window = i / 8 % 2 ? 64 : 100;
+        s.kind = 5 + i % 2;
+        s.is_in_order = i / 16 % 2;
+        s.has_keys = i / 32;
         check_sample(&s);
     }
 }
@@ -395,6 +413,7 @@ int main(void) {
         cmocka_unit_test(batch__ends_that_a_load_or_a_pipeline_has_passed_have_left),
         cmocka_unit_test(batch__a_scope_ends_with_its_own_tasks),
         cmocka_unit_test(batch__times_are_those_of_the_rules_done_slowly),
+        cmocka_unit_test(batch__ends_far_away_and_ends_that_crowd_are_found),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
