@@ -246,9 +246,7 @@ PWSP_INTERNAL uint64_t pwsp_rings_group_end(pwsp_rings *rings, ptowsp_depth dept
 // -- bytes ----------------------------------------------------------------------------------------
 
 PWSP_INTERNAL void pwsp_rings_release(pwsp_rings *rings, uint32_t tensor) {
-    if (!rings->tensors) {
-        return;
-    }
+    PTOWSP_ASSERT(rings->tensors);  // without a ring of bytes programs release nothing
     pwsp_ring_tensor *state = &rings->tensors[tensor];
     while (state->block) {
         pwsp_ring_block *block = pwsp_rings_block(rings, state->block - 1);
