@@ -1,6 +1,8 @@
 // What communicators, times of collectives and plans refuse, and the texts: each with one rank, or
 // none at all, since nothing is sent.
 
+#include "../src/ranks/ranks.h"
+
 #include "test.h"
 
 static ptowsp_context *context_make(void) {
@@ -142,6 +144,11 @@ static void ranks_faults__collectives_need_members_and_apart_memory(void **state
         "ranks: all_reduce: rank 0 of 1 is not a member, or members are not ranks";
     REFUSED(c.first = 1, in, out, 0, no_member);
     REFUSED(c.members = 2, in, out, 0, no_member);
+    REFUSED(c.members = 0, in, out, PTOWSP_NO_INDEX, "ranks: all_reduce: no members");
+    REFUSED(c.reduction = (ptowsp_reduction)9, in, out, PTOWSP_NO_INDEX,
+            "ranks: kind 0, algorithm 4, reduction 9: there is no such value");
+    REFUSED(c.algorithm = (ptowsp_algorithm)9, in, out, PTOWSP_NO_INDEX,
+            "ranks: kind 0, algorithm 9, reduction 0: there is no such value");
     REFUSED(c.members = 1, NULL, out, PTOWSP_NO_INDEX, "ranks: all_reduce: in is NULL");
     REFUSED(c.members = 1, in, NULL, PTOWSP_NO_INDEX, "ranks: all_reduce: out is NULL");
     REFUSED(c.members = 1, in, in + 7, PTOWSP_NO_INDEX, "ranks: all_reduce: in and out overlap");
@@ -156,6 +163,20 @@ static void ranks_faults__collectives_need_members_and_apart_memory(void **state
                   "ranks: poll: no place for the answer");
     assert_int_equal(ptowsp_ranks_poll(ranks, &is_done), PTOWSP_OK);  // nothing was started
     assert_true(is_done);
+    // One at a time; and none behind a failure.
+    assert_int_equal(ptowsp_ranks_start(ranks, &good, in, out), PTOWSP_OK);
+    assert_int_equal(ptowsp_ranks_start(ranks, &good, in, out), PTOWSP_BUSY);
+    assert_int_equal(ptowsp_ranks_wait(ranks), PTOWSP_OK);
+    pwsp_ranks_give_up(ranks);
+    for (int i = 0; i < 2; i++) {
+        is_done = false;
+        assert_int_equal(i ? ptowsp_ranks_start(ranks, &good, in, out)
+                           : ptowsp_ranks_poll(ranks, &is_done),
+                         PTOWSP_RANK_FAILED);
+        test_error_is(context, PTOWSP_RANK_FAILED, PTOWSP_NO_INDEX,
+                      "ranks: this communicator has failed before");
+        assert_true(i || is_done);
+    }
     ptowsp_ranks_destroy(ranks);
     ptowsp_hub_destroy(hub);
     ptowsp_context_destroy(context);
