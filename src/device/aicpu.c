@@ -60,12 +60,12 @@ static bool pwsp_device_dequeue_unit(ptowsp_device *device, uint32_t unit, pwsp_
     if (pwsp_load_relaxed(&device->queued_count[unit]) == 0) {
         return false;
     }
-    for (uint32_t level = PWSP_GRAPH_LEVELS; level-- > 0;) {
-        if (pwsp_device_dequeue(device, unit * PWSP_GRAPH_LEVELS + level, out_pick)) {
-            return true;
-        }
+    uint32_t queue = (unit + 1) * PWSP_GRAPH_LEVELS - 1;  // of the highest level first
+    while (!pwsp_device_dequeue(device, queue, out_pick)) {
+        PTOWSP_ASSERT(queue > unit * PWSP_GRAPH_LEVELS);  // one has an entry
+        queue--;
     }
-    return false;
+    return true;
 }
 
 // -- waking ---------------------------------------------------------------------------------------
