@@ -284,6 +284,7 @@ typedef struct rank_job {
     ptowsp_cycles alone, together, again;
     pthread_t thread;
     bool is_started;  // by ptowsp_run_start
+    bool is_clocked;
 } rank_job;
 
 static void bind_all(ptowsp_run *run, const rank_job *job) {
@@ -343,6 +344,10 @@ static void *rank_main(void *user) {
     ptowsp_run_options options;
     memset(&options, 0, sizeof options);
     options.lane_count = job->lane_count;
+    const ptowsp_record_options clocked = {PTOWSP_RECORD_TASKS, 0, 0, 0, true};
+    if (job->is_clocked) {
+        assert_int_equal(ptowsp_run_record(run, &clocked), PTOWSP_OK);
+    }
     if (job->status == PTOWSP_OK && job->is_started) {
         job->status = ptowsp_run_start(run, &options);
         job->status = job->status == PTOWSP_OK ? ptowsp_run_wait(run) : job->status;
@@ -352,6 +357,16 @@ static void *rank_main(void *user) {
     if (job->status == PTOWSP_OK) {
         assert_int_equal(ptowsp_run_result(run)->makespan_cycles, job->alone);
     }
+    for (uint64_t i = 0; job->is_clocked && job->status == PTOWSP_OK && i < job->p->step_count;
+         i++) {  // links are a lane behind the others
+        const ptowsp_task_record *clock = ptowsp_run_clock_at(run, i);
+        const bool is_link = job->p->steps[i].kind < MIX;
+        assert_non_null(clock);
+        assert_true(clock->start <= clock->end);
+        assert_true(job->lane_count == 1 || clock->lane == PTOWSP_NO_LANE ||
+                    is_link == (clock->lane == job->lane_count));
+    }
+    assert_int_equal(ptowsp_run_record(run, NULL), PTOWSP_OK);
     job->again = time_of(run, &job->status);
     snprintf(job->text, sizeof job->text, "%s", ptowsp_context_error(context).text);
     ptowsp_run_destroy(run);
@@ -402,6 +417,7 @@ static void communicate__random_programs_do_what_a_plain_loop_does(void **state)
             jobs[r].lane_count = 1 + below(&seed, 3);
             jobs[r].data = found[r];
             jobs[r].is_started = below(&seed, 3) == 0;
+            jobs[r].is_clocked = below(&seed, 3) == 0;
             assert_int_equal(pthread_create(&jobs[r].thread, NULL, rank_main, &jobs[r]), 0);
         }
         for (uint32_t r = 0; r < p.rank_count; r++) {

@@ -821,6 +821,7 @@ static void pipeline_explore__scopes_of_called_workloads_are_passed(void **state
         }
     }
     PTOWSP_WORKLOAD(f.m, "main") {
+        ptowsp_call(f.m, "called", NULL, 0);  // before the pipeline, too
         PTOWSP_PIPELINE(f.m, "p") {
             ptowsp_channel a = channel(&f, "a", 1, 0);
             PTOWSP_PROCESS(f.m, "put") {
@@ -840,7 +841,8 @@ static void pipeline_explore__scopes_of_called_workloads_are_passed(void **state
     assert_int_equal(stats.step_count, 2);  // a send and a receive
     assert_int_equal(stats.state_count, 0);
     assert_int_equal(execute(&f, PTOWSP_RUN_EXECUTE, false), PTOWSP_OK);
-    assert_int_equal(makespan(&f), 4 * 2 * (1 + 2));  // a process does one after another
+    // On one lane, and then in a process, it is one task after another.
+    assert_int_equal(makespan(&f), 2 * 4 * 2 * (1 + 2));
     fixture_free(&f);
 }
 

@@ -14,7 +14,7 @@ typedef struct call {
 typedef struct fixture {
     ptowsp_context *context;
     ptowsp_module *m;
-    ptowsp_axis units, merges, lanes;
+    ptowsp_axis units, merges, lanes, plain;
     ptowsp_program *program;
     ptowsp_run *run;
     call calls[CALL_MAX];
@@ -62,6 +62,7 @@ static bool fixture_try(fixture *f, test_memory *memory) {
         return false;
     }
     ptowsp_module *m = f->m;
+    f->plain = ptowsp_axis_dense(f->m, "plain", 3);
     f->units = ptowsp_axis_plan(m, "kv");
     f->merges = ptowsp_axis_plan_merges(m, "kv");
     f->lanes = ptowsp_axis_plan_lanes(m, "kv");
@@ -237,6 +238,8 @@ static void plan_batch__plans_and_batches_take_each_others_place(void **state) {
     uint64_t block[64];
     assert_false(ptowsp_run_bound_batch(f.run, f.units.id, &batch, &config, &sizes));
     bind(&f);
+    assert_false(ptowsp_run_bound_batch(f.run, f.plain.id, &batch, &config, &sizes));
+    assert_false(ptowsp_run_bound_plan(f.run, f.plain.id, &plan));
     const uint32_t ids[3] = {f.units.id, f.merges.id, f.lanes.id};
     for (int i = 0; i < 3; i++) {
         assert_true(ptowsp_run_bound_batch(f.run, ids[i], &batch, &config, &sizes));
