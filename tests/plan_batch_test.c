@@ -594,6 +594,10 @@ static void plan_batch__a_batch_is_planned_after_a_failed_binding(void **state) 
                   "plan kv: no memory for its units");
     ptowsp_attention_plan plan;
     assert_false(ptowsp_run_bound_plan(f.run, f.units.id, &plan));
+    memory.refuse_at = memory.allocations + 1;  // its room, once more
+    assert_int_equal(ptowsp_run_execute(f.run, NULL), PTOWSP_OUT_OF_MEMORY);
+    test_error_is(f.context, PTOWSP_OUT_OF_MEMORY, PTOWSP_NO_INDEX,
+                  "plan kv: no memory for its units");
     execute(&f);
     calls_are(&f, drawn, 8);
     fixture_free(&f);
