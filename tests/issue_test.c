@@ -164,7 +164,7 @@ static void *work(void *arg) {
 
 static bool retire(void *user, const pwsp_entry *entry) {
     (void)user;
-    if (entry->kind != PWSP_ENTRY_TASK) {
+    if (entry->kind > PWSP_ENTRY_PROCESS_TASK) {
         the->mark_count++;
         return true;
     }
@@ -465,6 +465,42 @@ static void issue__a_load_returns_when_its_element_is_written(void **state) {
     scene_free();
 }
 
+// The map has room for a few regions. A task of a process that needs one more has to wait for those before,
+// and when one of them fails it is not issued.
+static void issue__a_process_ends_where_a_task_before_has_failed(void **state) {
+    (void)state;
+    const pwsp_issue_desc desc = {SIDE * SIDE, 0, 1, 1, true, 1, 0};
+    for (uint32_t fails = 0; fails < 2; fails++) {
+        scene_make(test_seed(), 0, &desc);
+        the->failing = fails ? 0 : TASKS;
+        the->alloc_limit = UINT64_MAX;  // processes are counted when they come
+        assert_true(pwsp_issue_pipeline_begin(&the->issue));
+        assert_true(pwsp_issue_has_process(&the->issue, 0));
+        bool is_good = true;
+        uint32_t count = 0;
+        for (; is_good && count < SIDE * SIDE; count++) {
+            pwsp_arrival arrival;
+            memset(&arrival, 0, sizeof arrival);
+            pwsp_tile_at tile = {1, 1, 1, PWSP_TILE_WRITTEN, 0, count / SIDE, count % SIDE};
+            pwsp_entry *entry = pwsp_issue_open(&the->issue, PWSP_ENTRY_PROCESS_TASK);
+            assert_non_null(entry);
+            pwsp_entry_words(entry)[0] = count;
+            arrival.tiles = &tile;
+            arrival.tile_count = 1;
+            the->task_count++;
+            is_good = pwsp_issue_submit_process(&the->issue, 0, &arrival);
+            assert_true(is_good || the->tasks[0].has_run);  // by the thread that issues
+        }
+        assert_int_equal(is_good, !fails);
+        assert_int_equal(count < SIDE * SIDE, fails);
+        assert_int_equal(pwsp_issue_settle(&the->issue), !fails);
+        pwsp_issue_drain(&the->issue);
+        assert_false(fails && the->tasks[count - 1].has_run);
+        assert_int_equal(the->retired_count, fails ? 1 : SIDE * SIDE);
+        scene_free();
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(issue__a_task_is_ready_exactly_when_what_the_rules_say_has_run),
@@ -472,6 +508,7 @@ int main(void) {
         cmocka_unit_test(issue__threads_run_what_is_ready_while_memory_is_short),
         cmocka_unit_test(issue__nothing_is_issued_after_a_failure_and_all_before_it_retires),
         cmocka_unit_test(issue__a_load_returns_when_its_element_is_written),
+        cmocka_unit_test(issue__a_process_ends_where_a_task_before_has_failed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
