@@ -2,6 +2,8 @@
 // of all tasks in flight in an array, the earliest looked for each time. Also against the same run with
 // records, which issues tasks one by one.
 
+#include "../src/time/window.h"
+
 #include "test.h"
 
 enum { TASKS_MAX = 3000, LANES_MAX = 70 };
@@ -407,6 +409,19 @@ static void batch__memory_that_is_refused_leaves_what_was_done(void **state) {
     assert_int_equal(memory.live_blocks, 0);
 }
 
+// The ring of a lane has up to 2^30 places: twice as many could not be counted on.
+static void batch__a_ring_of_the_window_stays_below_32_bits(void **state) {
+    (void)state;
+    test_memory memory = {0};
+    const pwsp_memory from = pwsp_memory_make(test_resize, &memory);
+    pwsp_flight_queue queue = {.capacity = 1u << 30, .count = 1u << 30};
+    pwsp_window window = {.queues = &queue};
+    window.tournament.lane_count = 1;
+    assert_false(pwsp_window_grow(&window, &from, 0));
+    assert_int_equal(memory.allocations, 0);
+    assert_int_equal(queue.capacity, 1u << 30);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(batch__memory_that_is_refused_leaves_what_was_done),
@@ -414,6 +429,7 @@ int main(void) {
         cmocka_unit_test(batch__a_scope_ends_with_its_own_tasks),
         cmocka_unit_test(batch__times_are_those_of_the_rules_done_slowly),
         cmocka_unit_test(batch__ends_far_away_and_ends_that_crowd_are_found),
+        cmocka_unit_test(batch__a_ring_of_the_window_stays_below_32_bits),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -582,6 +582,36 @@ static void pipeline_explore__the_order_of_tokens_that_decide_is_kept(void **sta
 
 // -- limits and errors ----------------------------------------------------------------------------
 
+// b sends to c as well, but only after a token of d, which a sends after two of its own: so a's tokens come
+// first, though it is not alone. After the last one a reads an array beyond its end, or not.
+static void only_move_make(fixture *f, bool fails) {
+    fixture_make(f);
+    PTOWSP_WORKLOAD(f->m, "main") {
+        PTOWSP_PIPELINE(f->m, "p") {
+            ptowsp_channel c = channel(f, "c", 3, 0), d = channel(f, "d", 1, 0);
+            PTOWSP_PROCESS(f->m, "a") {
+                ptowsp_produces(f->m, c);
+                ptowsp_produces(f->m, d);
+                send(f, c, 1);
+                send(f, c, 2);
+                PTOWSP_WHEN(f->m, ptowsp_eq(ptowsp_array_at(f->m, "limits", PTOWSP_I32,
+                                                            number(f, fails ? 3 : 2)),
+                                            number(f, 0))) {
+                    send(f, d, 3);
+                }
+            }
+            PTOWSP_PROCESS(f->m, "b") {
+                ptowsp_produces(f->m, c);
+                ptowsp_consumes(f->m, d);
+                take(f, d);
+                send(f, c, 4);
+            }
+            consumer(f, "get", c, 0, 1);
+        }
+    }
+    compile(f, NULL);
+}
+
 static void pipeline_explore__limits_are_kept_and_named(void **state) {
     (void)state;
     fixture f;
@@ -608,6 +638,19 @@ static void pipeline_explore__limits_are_kept_and_named(void **state) {
         assert_int_equal(ptowsp_run_explore(f.run, &options, &stats), PTOWSP_LIMIT_EXCEEDED);
         assert_in_range(stats.step_count, options.step_limit, options.step_limit + 1);
     }
+    options.step_limit = 0;
+    static const int32_t limits[] = {0, 0, 0};
+    fixture only;
+    only_move_make(&only, false);
+    assert_int_equal(ptowsp_run_bind_array(only.run, "limits", PTOWSP_I32, limits, 3), PTOWSP_OK);
+    assert_int_equal(ptowsp_run_explore(only.run, NULL, &stats), PTOWSP_OK);
+    assert_int_equal(stats.step_count, 9);  // four sends, each received, and an end
+    assert_int_equal(stats.state_count, 0);
+    for (options.step_limit = 1; options.step_limit < 9; options.step_limit++) {
+        assert_int_equal(ptowsp_run_explore(only.run, &options, &stats), PTOWSP_LIMIT_EXCEEDED);
+        assert_int_equal(stats.step_count, options.step_limit);
+    }
+    fixture_free(&only);
     options.step_limit = 0;
     options.time_limit_ns = 1;
     assert_int_equal(ptowsp_run_explore(f.run, &options, NULL), PTOWSP_TIMED_OUT);
@@ -939,6 +982,17 @@ static void explore_inside(void *user) {
     assert_int_equal(stats.state_count + stats.step_count, 0);
 }
 
+static void pipeline_explore__an_only_move_may_end_in_an_error(void **state) {
+    (void)state;
+    static const int32_t limits[] = {0, 0, 0};
+    fixture f;
+    only_move_make(&f, true);
+    assert_int_equal(ptowsp_run_bind_array(f.run, "limits", PTOWSP_I32, limits, 3), PTOWSP_OK);
+    assert_int_equal(explore(&f), PTOWSP_INVALID_PARAMS);
+    EXPECT_PARTS(ptowsp_context_error(f.context).text, "main/pipeline p/process a", "limits", "3");
+    fixture_free(&f);
+}
+
 static void pipeline_explore__is_busy_while_the_run_executes(void **state) {
     (void)state;
     fixture f;
@@ -951,12 +1005,31 @@ static void pipeline_explore__is_busy_while_the_run_executes(void **state) {
     fixture_free(&f);
 }
 
+// Three replicas that are alike, and take three tokens.
+static void alike_build(fixture *f) {
+    PTOWSP_WORKLOAD(f->m, "main") {
+        PTOWSP_PIPELINE(f->m, "p") {
+            ptowsp_channel work_at = channel(f, "work", 3, 0);
+            fill(f, "fill", work_at, 3);
+            PTOWSP_REPLICATE(f->m, w, axis(f, "workers", 3), "worker") {
+                (void)w;
+                ptowsp_consumes(f->m, work_at);
+                PTOWSP_CONSUME(f->m, t, work_at) {
+                    work(f, t, 1);
+                }
+            }
+        }
+    }
+    compile(f, NULL);
+}
+
 // Each allocation refused once: an error, nothing lost, and it works the next time.
 static void pipeline_explore__every_allocation_may_be_refused(void **state) {
     (void)state;
     uint64_t refused = 0;
-    for (int tokens = 2; tokens <= 7; tokens++) {  // two that take 2, 2, 3, 3, 4 and 4 of them
-        const int need = tokens / 2 + 1;
+    for (int tokens = 2; tokens <= 8;
+         tokens++) {  // two that take 2, 2, 3, 3, 4 and 4 of them; 8: replicas
+        const int need = tokens / 2 + 1 - (tokens == 8);
         const ptowsp_status expected = tokens <= 2 * (need - 1) ? PTOWSP_STUCK : PTOWSP_OK;
         for (size_t i = 1;; i++) {
             test_memory memory;
@@ -967,7 +1040,11 @@ static void pipeline_explore__every_allocation_may_be_refused(void **state) {
             desc.resize_user = &memory;
             fixture f;
             fixture_make_with(&f, &desc);
-            pool_build(&f, tokens, 2, need, false);
+            if (tokens == 8) {
+                alike_build(&f);
+            } else {
+                pool_build(&f, tokens, 2, need, false);
+            }
             memory.refuse_at = memory.allocations + i;
             ptowsp_status status = explore(&f);
             bool is_over = memory.allocations < memory.refuse_at;
@@ -1005,6 +1082,7 @@ int main(void) {
         cmocka_unit_test(pipeline_explore__tokens_that_decide_are_kept_whole),
         cmocka_unit_test(pipeline_explore__scopes_of_called_workloads_are_passed),
         cmocka_unit_test(pipeline_explore__errors_are_those_of_executing),
+        cmocka_unit_test(pipeline_explore__an_only_move_may_end_in_an_error),
         cmocka_unit_test(pipeline_explore__is_busy_while_the_run_executes),
         cmocka_unit_test(pipeline_explore__every_allocation_may_be_refused),
     };

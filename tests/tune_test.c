@@ -4,6 +4,8 @@
 
 #define _GNU_SOURCE  // mkdtemp, mkfifo, symlink, MAP_ANONYMOUS
 
+#include "../src/tune/tuning.h"
+
 #include "test.h"
 
 #include <errno.h>
@@ -809,6 +811,25 @@ static void tuning__takes_no_machine_with_the_hash_of_another(void **state) {
     tune_remove(&t);
 }
 
+// Records are numbered by 32 bits: as if there were 2^32 - 2 of them.
+static void tuning__says_that_there_are_too_many_records(void **state) {
+    (void)state;
+    tune t = tune_make();
+    t.context = tune_context(&t.memory);
+    assert_int_equal(ptowsp_tuning_create(t.context, NULL, &t.tuning), PTOWSP_OK);
+    const ptowsp_tuning_key key = key_of(1, "m", 1);
+    add(&t, key, 5);
+    t.tuning->table.record_count = UINT32_MAX - 1;
+    assert_int_equal(ptowsp_tuning_add(t.tuning, &key, 7, NULL), PTOWSP_LIMIT_EXCEEDED);
+    test_error_is(t.context, PTOWSP_LIMIT_EXCEEDED, UINT32_MAX - 1,
+                  "tuning: record 4294967294: there are too many");
+    t.tuning->table.record_count = 1;
+    add(&t, key, 7);
+    assert_int_equal(ptowsp_tuning_count(t.tuning).record_count, 2);
+    tune_close(&t);
+    assert_int_equal(rmdir(t.directory), 0);
+}
+
 static void tuning__does_not_compact_what_it_must_not_replace(void **state) {
     (void)state;
     tune t = tune_make();
@@ -1125,6 +1146,7 @@ int main(void) {
         cmocka_unit_test(tuning__refuses_files_with_reasons),
         cmocka_unit_test(tuning__says_that_permission_is_missing),
         cmocka_unit_test(tuning__refuses_what_is_no_measurement),
+        cmocka_unit_test(tuning__says_that_there_are_too_many_records),
         cmocka_unit_test(tuning__takes_no_machine_with_the_hash_of_another),
         cmocka_unit_test(tuning__does_not_compact_what_it_must_not_replace),
         cmocka_unit_test(tuning__survives_every_allocation_that_fails),
