@@ -174,6 +174,15 @@ static void bind_faults__tensors_that_cannot_be_bound(void **state) {
     bad.shape[2] = 2;
     refused(&f, ptowsp_run_bind_tensor(f.run, "d", &bad), PTOWSP_NO_INDEX,
             "bind: tensor d spans more than 2^61 bytes");
+    for (int i = 0; i < 2; i++) {  // 2^60 elements on, or before
+        bad.shape[0] = 2;
+        bad.strides[0] = (i ? -1 : 1) * (INT64_C(1) << 60);
+        bad.strides[1] = 2;
+        bad.strides[2] = 1;
+        refused(&f, ptowsp_run_bind_tensor(f.run, "d", &bad), PTOWSP_NO_INDEX,
+                "bind: tensor d spans more than 2^61 bytes");
+    }
+    memset(bad.strides, 0, sizeof bad.strides);
     for (int i = 61; i <= 62; i++) {  // 1.5 * 2^63 elements, and 1.5 * 2^64
         bad.shape[0] = INT64_C(1) << i;
         refused(&f, ptowsp_run_bind_tensor(f.run, "d", &bad), PTOWSP_NO_INDEX,

@@ -451,6 +451,7 @@ static void tensors_of_nothing_have_no_contents(void **state) {
         for (int t = 0; t < 2; t++) {
             ptowsp_buffer buffer = buffer_of(data[t]);
             buffer.rank = 3;
+            buffer.data = i ? data[t] : NULL;  // not even memory
             buffer.shape[0] = i / 2;
             buffer.shape[1] = buffer.shape[2] = 2;
             assert_int_equal(ptowsp_run_bind_tensor(run, t ? "y" : "x", &buffer), PTOWSP_OK);

@@ -305,8 +305,14 @@ static void plan_batch__binding_refuses_what_no_batch_can_be_planned_with(void *
     ptowsp_attention_sizes sizes = {6, 2, 5, 1, LANES + 1, 1000};
     bind_refused(&f, &sizes, "bind: the capacity of plan kv is not of its configuration");
     sizes.lane_count = LANES;
-    sizes.slot_count = UINT64_C(1) << 32;
-    bind_refused(&f, &sizes, "bind: the capacity of plan kv is not of its configuration");
+    const ptowsp_attention_sizes fits = sizes;
+    for (int i = 0; i < 3; i++) {
+        sizes = fits;
+        *(i == 0   ? &sizes.unit_count
+          : i == 1 ? &sizes.merge_count
+                   : &sizes.slot_count) = UINT64_C(1) << 32;
+        bind_refused(&f, &sizes, "bind: the capacity of plan kv is not of its configuration");
+    }
     assert_int_equal(ptowsp_run_bind_batch(f.run, "kv", NULL, &f.config, NULL),
                      PTOWSP_INVALID_PARAMS);
     test_error_is(f.context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
