@@ -802,7 +802,7 @@ static ptowsp_cycles change(const ptowsp_task *task, void *user) {
 }
 
 typedef struct changed_case {
-    bool is_time_only, is_before, closes;
+    bool is_time_only, is_before, closes, is_on_lanes;
     ptowsp_status status;
     const char *text;
 } changed_case;
@@ -816,7 +816,8 @@ static void changed_run(const changed_case *c) {
     changer changes = {{ROWS}, NULL};
     static matrix data[2];
     const ptowsp_hub_desc hub_desc = {1, 0, false};
-    assert_int_equal(ptowsp_context_create(NULL, &context), PTOWSP_OK);
+    const ptowsp_context_desc lanes = {.threads = PTOWSP_THREADS_OWN, .lane_count = 2};
+    assert_int_equal(ptowsp_context_create(&lanes, &context), PTOWSP_OK);
     assert_int_equal(ptowsp_hub_create(context, &hub_desc, &hub), PTOWSP_OK);
     ptowsp_ranks_desc ranks_desc;
     memset(&ranks_desc, 0, sizeof ranks_desc);
@@ -874,6 +875,7 @@ static void changed_run(const changed_case *c) {
     ptowsp_run_options options;
     memset(&options, 0, sizeof options);
     options.mode = c->is_time_only ? PTOWSP_RUN_TIME_ONLY : PTOWSP_RUN_EXECUTE;
+    options.lane_count = c->is_on_lanes ? 2 : 1;
     assert_int_equal(ptowsp_run_execute(run, &options), c->status);
     assert_string_equal(ptowsp_context_error(context).text, c->text);
     ptowsp_run_destroy(run);
@@ -889,14 +891,18 @@ static void changed_run(const changed_case *c) {
 static void communicate__what_changes_until_a_task_begins_is_found(void **state) {
     (void)state;
     static const changed_case cases[] = {
-        {false, true, false, PTOWSP_UNSUPPORTED_SIZE,
+        {false, true, false, false, PTOWSP_UNSUPPORTED_SIZE,
          "steps/task exchange: task 1: all_to_all: in has 8 rows, and the collective takes 100"},
-        {true, false, false, PTOWSP_UNSUPPORTED_SIZE,
+        {true, false, false, false, PTOWSP_UNSUPPORTED_SIZE,
          "all_to_all: in has 8 rows, and the collective takes 100"},
-        {false, true, true, PTOWSP_RANK_FAILED,
+        {false, true, true, false, PTOWSP_RANK_FAILED,
          "steps/task exchange: task 1: ranks: this communicator has failed before"},
-        {true, false, true, PTOWSP_RANK_FAILED,
+        {true, false, true, false, PTOWSP_RANK_FAILED,
          "run: task 1: ranks: this communicator has failed before"},
+        {false, true, false, true, PTOWSP_UNSUPPORTED_SIZE,
+         "steps/task exchange: task 1: all_to_all: in has 8 rows, and the collective takes 100"},
+        {false, true, true, true, PTOWSP_RANK_FAILED,
+         "steps/task exchange: task 1: ranks: this communicator has failed before"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         changed_run(&cases[i]);

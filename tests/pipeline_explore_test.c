@@ -865,16 +865,18 @@ static void pipeline_explore__scopes_of_called_workloads_are_passed(void **state
     }
     PTOWSP_WORKLOAD(f.m, "main") {
         ptowsp_call(f.m, "called", NULL, 0);  // before the pipeline, too
-        PTOWSP_PIPELINE(f.m, "p") {
-            ptowsp_channel a = channel(&f, "a", 1, 0);
-            PTOWSP_PROCESS(f.m, "put") {
-                ptowsp_produces(f.m, a);
-                ptowsp_call(f.m, "called", NULL, 0);
-                send(&f, a, 1);
-            }
-            PTOWSP_PROCESS(f.m, "get") {
-                ptowsp_consumes(f.m, a);
-                take(&f, a);
+        PTOWSP_COMBINE(f.m) {                 // a scope around a pipeline
+            PTOWSP_PIPELINE(f.m, "p") {
+                ptowsp_channel a = channel(&f, "a", 1, 0);
+                PTOWSP_PROCESS(f.m, "put") {
+                    ptowsp_produces(f.m, a);
+                    ptowsp_call(f.m, "called", NULL, 0);
+                    send(&f, a, 1);
+                }
+                PTOWSP_PROCESS(f.m, "get") {
+                    ptowsp_consumes(f.m, a);
+                    take(&f, a);
+                }
             }
         }
     }
