@@ -306,8 +306,13 @@ static void grid__a_sweep_keeps_what_is_not_over(void **state) {
     w->grids.clock = w->lists.clock = 2000;
     both(w, rows_of(2, 0, 0, PWSP_TILE_READ), 2000);
     assert_true(w->grids.wants_sweep && w->lists.wants_sweep);
-    for (int64_t i = 0; i < COUNT; i++) {
+    for (int64_t n = 0; n < 3 * COUNT; n++) {  // of others in between, which take the places
         const pwsp_token none = {0, PTOWSP_NO_INDEX};
+        const int64_t i = n % COUNT;
+        if (n >= COUNT && n < 2 * COUNT) {
+            both(w, rows_of(3, i, 1, PWSP_TILE_WRITTEN), 7000);
+            continue;
+        }
         pwsp_tile_at at = rows_of(1, i, 1, PWSP_TILE_READ);
         uint64_t key;
         uint8_t access;
@@ -317,7 +322,7 @@ static void grid__a_sweep_keeps_what_is_not_over(void **state) {
         assert_true(pwsp_deps_query(&w->lists, &at, 1));
         check_same(w);
         assert_int_equal(w->grids.latest.time, i % 8 ? 0 : 5000);
-        assert_in_range(w->grids.access_count, COUNT / 8, COUNT / 8 + 2);
+        assert_true(n >= COUNT || w->grids.access_count <= COUNT / 8 + 2);
     }
     plain_free(w);
 }

@@ -299,8 +299,9 @@ static void build_wide(ptowsp_module *m, bool is_burst) {
         }
         PTOWSP_PARALLEL(m, b, batch) {
             if (is_burst) {
-                ptowsp_task_desc desc =
-                    task_desc(m, one, x, ptowsp_sub(ptowsp_i64(m, 1000), b), ptowsp_i64(m, 4));
+                ptowsp_task_desc desc = task_desc(
+                    m, one, x, ptowsp_rem(ptowsp_mul(b, ptowsp_i64(m, 37)), ptowsp_i64(m, 101)),
+                    ptowsp_i64(m, 4));
                 desc.views[0].row = b;
                 ptowsp_task_make(m, &desc);
             } else {
