@@ -292,6 +292,44 @@ static void async__a_kernel_cancels_its_run_and_no_other_begins(void **state) {
     ptowsp_context_destroy(context);
 }
 
+// In time alone a cost function cancels, and what comes next in its process is a task of constant cycles,
+// which is not counted any more.
+static void async__a_cost_function_cancels_a_pipeline(void **state) {
+    (void)state;
+    ptowsp_context *context = three_lanes();
+    endless_program p = {.cancel_at = 3};
+    assert_int_equal(ptowsp_module_create(context, NULL, &p.module), PTOWSP_OK);
+    const ptowsp_kernel_desc desc[2] = {
+        {.name = "cancels", .fn = count_call, .cost = count_call, .user = &p},
+        {.name = "constant", .fn = note_call, .cycles = 5, .user = &p}};
+    PTOWSP_WORKLOAD(p.module, "main") {
+        PTOWSP_PIPELINE(p.module, "pipe") {
+            PTOWSP_PROCESS(p.module, "one") {
+                PTOWSP_FOR_EACH(p.module, i, ptowsp_axis_dense(p.module, "n", 10)) {
+                    (void)i;
+                    for (int k = 0; k < 2; k++) {
+                        const ptowsp_task_desc task = {.kernel =
+                                                           ptowsp_kernel_make(p.module, &desc[k])};
+                        ptowsp_task_make(p.module, &task);
+                    }
+                }
+            }
+        }
+    }
+    assert_int_equal(ptowsp_program_create(context, p.module, NULL, &p.program), PTOWSP_OK);
+    assert_int_equal(ptowsp_run_create(context, p.program, &p.run), PTOWSP_OK);
+    const ptowsp_run_options options = {.mode = PTOWSP_RUN_TIME_ONLY};
+    assert_ended(context, ptowsp_run_execute(p.run, &options), PTOWSP_CANCELLED);
+    assert_int_equal(p.called, 3);
+    assert_int_equal(ptowsp_run_result(p.run)->task_count, 5);  // 1 + 5, 1 + 5, 1 cycles
+    assert_int_equal(ptowsp_run_result(p.run)->makespan_cycles, 13);
+    p.cancel_at = 0;
+    assert_int_equal(ptowsp_run_execute(p.run, &options), PTOWSP_OK);
+    assert_int_equal(ptowsp_run_result(p.run)->makespan_cycles, 60);
+    endless_free(&p);
+    ptowsp_context_destroy(context);
+}
+
 static void bind_left(ptowsp_run *run, const mixer *m) {
     assert_int_equal(ptowsp_run_bind_array(run, "left", PTOWSP_I64, m->left, STEPS * TASKS),
                      PTOWSP_OK);
@@ -606,6 +644,7 @@ int main(void) {
         cmocka_unit_test(async__cancelled_at_any_time_a_run_can_be_repeated),
         cmocka_unit_test(async__what_has_no_end_is_ended),
         cmocka_unit_test(async__a_kernel_cancels_its_run_and_no_other_begins),
+        cmocka_unit_test(async__a_cost_function_cancels_a_pipeline),
         cmocka_unit_test(async__the_next_step_is_bound_while_this_one_runs),
         cmocka_unit_test(async__graphs_are_started_cancelled_and_limited),
         cmocka_unit_test(async__launches_are_cancelled_and_limited),

@@ -2,6 +2,8 @@
 // of all tasks in flight in an array, the earliest looked for each time. Also against the same run with
 // records, which issues tasks one by one.
 
+#include "../src/time/window.h"
+
 #include "test.h"
 
 enum { TASKS_MAX = 3000, LANES_MAX = 70 };
@@ -25,7 +27,9 @@ static uint64_t cycles_of(const batch_sample *s, uint64_t i) {
            : s->kind == 1 ? x % 4
            : s->kind == 2 ? 100 + x % 4096
            : s->kind == 3 ? (x % 64 ? 5 : 20000)
-                          : UINT64_C(1) << x % 40;
+           : s->kind == 4 ? UINT64_C(1) << x % 40
+           : s->kind == 5 ? (UINT64_C(1) << 50) + x % 1024
+                          : (i % 96 == 95 ? 1000000 : 1);
 }
 
 static ptowsp_cycles task_cycles(const ptowsp_task *task, void *user) {
@@ -159,6 +163,22 @@ static void batch__times_are_those_of_the_rules_done_slowly(void **state) {
         s.kind = (uint32_t)(test_random(&random) % 5);
         s.salt = test_random(&random);
         s.is_in_order = test_random(&random) % 3 == 0;
+        check_sample(&s);
+    }
+}
+
+// Lanes that are busy for 2^50 cycles, and tasks in flight of which all but one end early.
+static void batch__ends_far_away_and_ends_that_crowd_are_found(void **state) {
+    (void)state;
+    for (uint32_t i = 0; i < 64; i++) {
+        batch_sample s = {0};
+        s.lane_count = 1 + i / 2 % 4;
+        s.scopes = 1;
+        s.task_count = 1500;
+        s.window = i / 8 % 2 ? 64 : 100;
+        s.kind = 5 + i % 2;
+        s.is_in_order = i / 16 % 2;
+        s.has_keys = i / 32;
         check_sample(&s);
     }
 }
@@ -389,12 +409,27 @@ static void batch__memory_that_is_refused_leaves_what_was_done(void **state) {
     assert_int_equal(memory.live_blocks, 0);
 }
 
+// The ring of a lane has up to 2^30 places: twice as many could not be counted on.
+static void batch__a_ring_of_the_window_stays_below_32_bits(void **state) {
+    (void)state;
+    test_memory memory = {0};
+    const pwsp_memory from = pwsp_memory_make(test_resize, &memory);
+    pwsp_flight_queue queue = {.capacity = 1u << 30, .count = 1u << 30};
+    pwsp_window window = {.queues = &queue};
+    window.tournament.lane_count = 1;
+    assert_false(pwsp_window_grow(&window, &from, 0));
+    assert_int_equal(memory.allocations, 0);
+    assert_int_equal(queue.capacity, 1u << 30);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(batch__memory_that_is_refused_leaves_what_was_done),
         cmocka_unit_test(batch__ends_that_a_load_or_a_pipeline_has_passed_have_left),
         cmocka_unit_test(batch__a_scope_ends_with_its_own_tasks),
         cmocka_unit_test(batch__times_are_those_of_the_rules_done_slowly),
+        cmocka_unit_test(batch__ends_far_away_and_ends_that_crowd_are_found),
+        cmocka_unit_test(batch__a_ring_of_the_window_stays_below_32_bits),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

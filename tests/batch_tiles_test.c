@@ -350,9 +350,38 @@ static void batch__tasks_wait_for_rows_that_others_have_written(void **state) {
     }
 }
 
+// Up to some task all tiles are others; from then on two of a task are one, which ends the grid there, in a
+// batch of a loop that is issued by the numbers of tiles alone.
+static void batch__a_grid_that_ends_in_a_batch_keeps_all_waits(void **state) {
+    (void)state;
+    static const int64_t at[] = {0, 1, 2, 63, 64, 65, 127, 128, 129, 255, 256, 500, 699};
+    for (uint32_t i = 0; i < 8 * sizeof at / sizeof at[0]; i++) {
+        tiles_sample s;
+        memset(&s, 0, sizeof s);
+        s.rows = ROWS_MAX;
+        s.lane_count = 3;
+        s.window = i % 2 ? 0 : 20;
+        s.is_in_order = i / 2 % 2;
+        s.salt = i;
+        s.fail_at = UINT64_MAX;
+        for (uint32_t loop = 0; loop < LOOPS; loop++) {
+            s.counts[loop] = loop ? 60 : TASKS_MAX;
+            for (uint32_t k = 0; k < TILES; k++) {
+                tile_rule *tile = &s.tiles[loop][k];
+                tile->kind = loop == 0 && k == 1 ? ROWS_EQUAL : ROWS_IN_TURN;
+                tile->rows = 4;
+                tile->at = at[i / 8];
+                tile->is_written = k < 2 && (k == 0 || i / 4 % 2);
+            }
+        }
+        check_sample(&s);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(batch__tasks_wait_for_rows_that_others_have_written),
+        cmocka_unit_test(batch__a_grid_that_ends_in_a_batch_keeps_all_waits),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

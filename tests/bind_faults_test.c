@@ -174,6 +174,20 @@ static void bind_faults__tensors_that_cannot_be_bound(void **state) {
     bad.shape[2] = 2;
     refused(&f, ptowsp_run_bind_tensor(f.run, "d", &bad), PTOWSP_NO_INDEX,
             "bind: tensor d spans more than 2^61 bytes");
+    for (int i = 0; i < 2; i++) {  // 2^60 elements on, or before
+        bad.shape[0] = 2;
+        bad.strides[0] = (i ? -1 : 1) * (INT64_C(1) << 60);
+        bad.strides[1] = 2;
+        bad.strides[2] = 1;
+        refused(&f, ptowsp_run_bind_tensor(f.run, "d", &bad), PTOWSP_NO_INDEX,
+                "bind: tensor d spans more than 2^61 bytes");
+    }
+    memset(bad.strides, 0, sizeof bad.strides);
+    for (int i = 61; i <= 62; i++) {  // 1.5 * 2^63 elements, and 1.5 * 2^64
+        bad.shape[0] = INT64_C(1) << i;
+        refused(&f, ptowsp_run_bind_tensor(f.run, "d", &bad), PTOWSP_NO_INDEX,
+                "bind: tensor d spans more than 2^61 bytes");
+    }
     bad.shape[0] = 2;
     bad.strides[0] = INT64_MIN;
     refused(&f, ptowsp_run_bind_tensor(f.run, "d", &bad), PTOWSP_NO_INDEX,
@@ -316,6 +330,45 @@ static void bind_faults__compressed_sparse_rows(void **state) {
     fixture_free(&f);
 }
 
+// A tensor without elements spans nothing, however large its other sizes are.
+static void bind_faults__sizes_beside_a_zero_are_any(void **state) {
+    (void)state;
+    static const struct {
+        int64_t shape[3];
+        bool fits;
+    } cases[] = {{{INT64_C(1) << 61, INT64_C(1) << 61, 0}, true},
+                 {{INT64_C(1) << 61, 0, INT64_C(1) << 61}, true},
+                 {{0, 8, 8}, true},
+                 {{INT64_C(1) << 61, INT64_C(1) << 61, 1}, false},
+                 {{1, INT64_C(1) << 61, 4}, false}};
+    fixture f;
+    fixture_make(&f);
+    ptowsp_tensor_desc desc;
+    memset(&desc, 0, sizeof desc);
+    desc.name = "cube";
+    desc.dtype = PTOWSP_I8;
+    desc.rank = 3;
+    desc.shape[0] = desc.shape[1] = desc.shape[2] = PTOWSP_DYNAMIC;
+    ptowsp_tensor_make(f.m, &desc);
+    PTOWSP_WORKLOAD(f.m, "main") {
+    }
+    compile(&f, NULL);
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        ptowsp_buffer buffer;
+        memset(&buffer, 0, sizeof buffer);
+        buffer.data = f.data;
+        buffer.rank = 3;
+        memcpy(buffer.shape, cases[i].shape, sizeof cases[i].shape);
+        if (cases[i].fits) {
+            assert_int_equal(ptowsp_run_bind_tensor(f.run, "cube", &buffer), PTOWSP_OK);
+        } else {
+            refused(&f, ptowsp_run_bind_tensor(f.run, "cube", &buffer), PTOWSP_NO_INDEX,
+                    "bind: tensor cube spans more than 2^61 bytes");
+        }
+    }
+    fixture_free(&f);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(bind_faults__names_that_the_program_does_not_use_so),
@@ -327,6 +380,7 @@ int main(void) {
         cmocka_unit_test(bind_faults__lengths),
         cmocka_unit_test(bind_faults__unsigned_lengths_beyond_63_bits),
         cmocka_unit_test(bind_faults__compressed_sparse_rows),
+        cmocka_unit_test(bind_faults__sizes_beside_a_zero_are_any),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,8 @@
 // Workloads that communicate: random programs on ranks that are threads, on one lane and on several,
 // against a loop over plain arrays; times worked out on paper; what is refused, and ranks that fail.
 
+#include "../src/ranks/ranks.h"
+
 #include "test.h"
 
 #include <inttypes.h>
@@ -18,6 +20,7 @@ static const struct {
 } collectives[] = {
     {"sum", PTOWSP_ALL_REDUCE, PTOWSP_REDUCTION_SUM, PTOWSP_ALGORITHM_AUTO, NULL},
     {"ring max", PTOWSP_ALL_REDUCE, PTOWSP_REDUCTION_MAX, PTOWSP_ALGORITHM_RING, NULL},
+    {"nodes min", PTOWSP_ALL_REDUCE, PTOWSP_REDUCTION_MIN, PTOWSP_ALGORITHM_HIERARCHICAL, NULL},
     {"scatter", PTOWSP_REDUCE_SCATTER, PTOWSP_REDUCTION_MIN, PTOWSP_ALGORITHM_AUTO, NULL},
     {"gather", PTOWSP_ALL_GATHER, PTOWSP_REDUCTION_SUM, PTOWSP_ALGORITHM_DOUBLING, NULL},
     {"swap", PTOWSP_ALL_TO_ALL, PTOWSP_REDUCTION_SUM, PTOWSP_ALGORITHM_AUTO, NULL},
@@ -281,6 +284,7 @@ typedef struct rank_job {
     ptowsp_cycles alone, together, again;
     pthread_t thread;
     bool is_started;  // by ptowsp_run_start
+    bool is_clocked;
 } rank_job;
 
 static void bind_all(ptowsp_run *run, const rank_job *job) {
@@ -340,6 +344,10 @@ static void *rank_main(void *user) {
     ptowsp_run_options options;
     memset(&options, 0, sizeof options);
     options.lane_count = job->lane_count;
+    const ptowsp_record_options clocked = {PTOWSP_RECORD_TASKS, 0, 0, 0, true};
+    if (job->is_clocked) {
+        assert_int_equal(ptowsp_run_record(run, &clocked), PTOWSP_OK);
+    }
     if (job->status == PTOWSP_OK && job->is_started) {
         job->status = ptowsp_run_start(run, &options);
         job->status = job->status == PTOWSP_OK ? ptowsp_run_wait(run) : job->status;
@@ -349,6 +357,16 @@ static void *rank_main(void *user) {
     if (job->status == PTOWSP_OK) {
         assert_int_equal(ptowsp_run_result(run)->makespan_cycles, job->alone);
     }
+    for (uint64_t i = 0; job->is_clocked && job->status == PTOWSP_OK && i < job->p->step_count;
+         i++) {  // links are a lane behind the others
+        const ptowsp_task_record *clock = ptowsp_run_clock_at(run, i);
+        const bool is_link = job->p->steps[i].kind < MIX;
+        assert_non_null(clock);
+        assert_true(clock->start <= clock->end);
+        assert_true(job->lane_count == 1 || clock->lane == PTOWSP_NO_LANE ||
+                    is_link == (clock->lane == job->lane_count));
+    }
+    assert_int_equal(ptowsp_run_record(run, NULL), PTOWSP_OK);
     job->again = time_of(run, &job->status);
     snprintf(job->text, sizeof job->text, "%s", ptowsp_context_error(context).text);
     ptowsp_run_destroy(run);
@@ -399,6 +417,7 @@ static void communicate__random_programs_do_what_a_plain_loop_does(void **state)
             jobs[r].lane_count = 1 + below(&seed, 3);
             jobs[r].data = found[r];
             jobs[r].is_started = below(&seed, 3) == 0;
+            jobs[r].is_clocked = below(&seed, 3) == 0;
             assert_int_equal(pthread_create(&jobs[r].thread, NULL, rank_main, &jobs[r]), 0);
         }
         for (uint32_t r = 0; r < p.rank_count; r++) {
@@ -551,6 +570,7 @@ typedef struct late_job {
     uint32_t rank;
     ptowsp_collective_kind kind;
     bool is_events;
+    ptowsp_cycles slow;  // rank 1 begins so late
     ptowsp_status status;
     ptowsp_cycles end, alone;
     char text[256];
@@ -573,7 +593,7 @@ static void *late_main(void *user) {
     ptowsp_ranks_create(context, &desc, &bound.ranks);
     ptowsp_module *m = NULL;
     ptowsp_module_create(context, NULL, &m);
-    const ptowsp_kernel slow = mix_kernel(m, "slow", 5000);
+    const ptowsp_kernel slow = mix_kernel(m, "slow", job->slow);
     const ptowsp_kernel meet = collective_kernel(m, "meet", job->kind,
                                                  job->kind == PTOWSP_SEND ? PTOWSP_ALGORITHM_DIRECT
                                                                           : PTOWSP_ALGORITHM_RING);
@@ -614,7 +634,8 @@ static void *late_main(void *user) {
     return NULL;
 }
 
-static void late_run(late_job jobs[2], ptowsp_collective_kind kind, bool is_events) {
+static void late_run(late_job jobs[2], ptowsp_collective_kind kind, bool is_events,
+                     ptowsp_cycles slow) {
     ptowsp_context *context = NULL;
     assert_int_equal(ptowsp_context_create(NULL, &context), PTOWSP_OK);
     ptowsp_hub_desc desc = {2, 0, false};
@@ -626,6 +647,7 @@ static void late_run(late_job jobs[2], ptowsp_collective_kind kind, bool is_even
         jobs[i].rank = i;
         jobs[i].kind = kind;
         jobs[i].is_events = is_events;
+        jobs[i].slow = slow;
         assert_int_equal(pthread_create(&jobs[i].thread, NULL, late_main, &jobs[i]), 0);
     }
     for (uint32_t i = 0; i < 2; i++) {
@@ -640,22 +662,251 @@ static void communicate__ranks_find_the_time_of_all_of_them_together(void **stat
     late_job jobs[2];
     // Halves of 384 bytes. Rank 0 sends at 0, rank 1 at 5000, which comes at 5000 + 384 + 1000; then
     // rank 0 sends its sum, which comes at 6384 + 1384. Rank 1 has sent its own at 5384.
-    late_run(jobs, PTOWSP_ALL_REDUCE, false);
+    late_run(jobs, PTOWSP_ALL_REDUCE, false, 5000);
     assert_int_equal(jobs[0].status, PTOWSP_OK);
     assert_int_equal(jobs[0].end, 6768);
     assert_int_equal(jobs[0].alone, 2768);
     assert_int_equal(jobs[1].end, 7768);
     // A message of 768 bytes waits for its receiver, and its sender for nobody.
-    late_run(jobs, PTOWSP_SEND, false);
+    late_run(jobs, PTOWSP_SEND, false, 5000);
     assert_int_equal(jobs[0].end, 768);
     assert_int_equal(jobs[1].end, 5000);
     // The same where lanes choose among tasks.
-    late_run(jobs, PTOWSP_ALL_REDUCE, true);
+    late_run(jobs, PTOWSP_ALL_REDUCE, true, 5000);
     assert_int_equal(jobs[0].end, 6768);
     assert_int_equal(jobs[1].end, 7768);
-    late_run(jobs, PTOWSP_SEND, true);
+    late_run(jobs, PTOWSP_SEND, true, 5000);
     assert_int_equal(jobs[0].end, 768);
     assert_int_equal(jobs[1].end, 5000);
+    // 2^50 cycles of 10^6 units each are no time of 64 bits.
+    for (int is_events = 0; is_events < 2; is_events++) {
+        late_run(jobs, PTOWSP_ALL_REDUCE, is_events, UINT64_C(1) << 50);
+        for (int i = 0; i < 2; i++) {
+            assert_int_equal(jobs[i].status, PTOWSP_LIMIT_EXCEEDED);
+            assert_string_equal(jobs[i].text, "ranks: all_reduce: its time does not fit 64 bits");
+        }
+    }
+}
+
+// Two rounds of one latency each, at 10^6 cycles each us: a cycle is a picosecond.
+static void communicate__a_sum_ends_before_time_does(void **state) {
+    (void)state;
+    for (uint64_t more = 0; more < 2; more++) {
+        ptowsp_context *context = NULL;
+        ptowsp_module *m = NULL;
+        ptowsp_program *program = NULL;
+        ptowsp_run *run = NULL;
+        assert_int_equal(ptowsp_context_create(NULL, &context), PTOWSP_OK);
+        assert_int_equal(ptowsp_module_create(context, NULL, &m), PTOWSP_OK);
+        const ptowsp_kernel sum =
+            collective_kernel(m, "sum", PTOWSP_ALL_REDUCE, PTOWSP_ALGORITHM_RING);
+        const ptowsp_tensor a = matrix_tensor(m, "a");
+        ptowsp_workload_begin(m, "steps");
+        task_on(m, sum, a, no_tensor);
+        ptowsp_scope_end(m);
+        assert_int_equal(ptowsp_program_create(context, m, NULL, &program), PTOWSP_OK);
+        assert_int_equal(ptowsp_run_create(context, program, &run), PTOWSP_OK);
+        ptowsp_run_ranks ranks;
+        memset(&ranks, 0, sizeof ranks);
+        ranks.rank_count = 2;
+        ranks.cycles_per_us = 1000000;
+        ranks.links.inside.latency_ps = (UINT64_C(1) << 62) - 1 + more;
+        assert_int_equal(ptowsp_run_bind_ranks(run, &ranks), PTOWSP_OK);
+        ptowsp_status status = PTOWSP_OK;
+        const ptowsp_cycles end = time_of(run, &status);
+        assert_int_equal(status, more ? PTOWSP_LIMIT_EXCEEDED : PTOWSP_OK);
+        if (more) {
+            assert_string_equal(ptowsp_context_error(context).text,
+                                "steps/task sum: task 0: all_reduce: it takes more than 2^63 - 1 "
+                                "cycles");
+        } else {
+            assert_true(end == (UINT64_C(1) << 63) - 2);
+        }
+        ptowsp_run_destroy(run);
+        ptowsp_program_destroy(program);
+        ptowsp_module_destroy(m);
+        ptowsp_context_destroy(context);
+    }
+}
+
+// Two groups of two share the link of a node. What member 1 sends to itself is 2^31 - 1 rows of as many
+// elements, which this rank only hears of.
+static void communicate__groups_that_share_a_link_count_all_bytes(void **state) {
+    (void)state;
+    static const int64_t counts[4] = {0, 1, 1, INT32_MAX};
+    for (int is_shared = 0; is_shared < 2; is_shared++) {
+        ptowsp_context *context = NULL;
+        ptowsp_module *m = NULL;
+        ptowsp_program *program = NULL;
+        ptowsp_run *run = NULL;
+        assert_int_equal(ptowsp_context_create(NULL, &context), PTOWSP_OK);
+        assert_int_equal(ptowsp_module_create(context, NULL, &m), PTOWSP_OK);
+        ptowsp_collective_desc desc;
+        memset(&desc, 0, sizeof desc);
+        desc.name = "exchange";
+        desc.kind = PTOWSP_ALL_TO_ALL;
+        desc.algorithm = PTOWSP_ALGORITHM_RING;
+        desc.dtype = PTOWSP_I64;
+        desc.members = 2;
+        desc.counts = "counts";
+        const ptowsp_kernel exchange = ptowsp_kernel_collective(m, &desc);
+        ptowsp_tensor_desc tensor;
+        memset(&tensor, 0, sizeof tensor);
+        tensor.dtype = PTOWSP_I64;
+        tensor.rank = 2;
+        tensor.shape[0] = 1;
+        tensor.shape[1] = INT32_MAX;
+        tensor.name = "a";
+        const ptowsp_tensor a = ptowsp_tensor_make(m, &tensor);
+        tensor.name = "b";
+        const ptowsp_tensor b = ptowsp_tensor_make(m, &tensor);
+        ptowsp_workload_begin(m, "steps");
+        task_on(m, exchange, a, b);
+        ptowsp_scope_end(m);
+        assert_int_equal(ptowsp_program_create(context, m, NULL, &program), PTOWSP_OK);
+        assert_int_equal(ptowsp_run_create(context, program, &run), PTOWSP_OK);
+        assert_int_equal(ptowsp_run_bind_array(run, "counts", PTOWSP_I64, counts, 4), PTOWSP_OK);
+        ptowsp_run_ranks ranks;
+        memset(&ranks, 0, sizeof ranks);
+        ranks.rank_count = 4;
+        ranks.links = links_on_paper();
+        ranks.links.inside.sharing = is_shared ? PTOWSP_LINK_NODE : PTOWSP_LINK_PORT;
+        assert_int_equal(ptowsp_run_bind_ranks(run, &ranks), PTOWSP_OK);
+        ptowsp_status status = PTOWSP_OK;
+        time_of(run, &status);
+        assert_int_equal(status, PTOWSP_LIMIT_EXCEEDED);
+        assert_string_equal(ptowsp_context_error(context).text,
+                            "steps/task exchange: task 0: ranks: all_to_all: its bytes do not fit "
+                            "63 bits");
+        ptowsp_run_destroy(run);
+        ptowsp_program_destroy(program);
+        ptowsp_module_destroy(m);
+        ptowsp_context_destroy(context);
+    }
+}
+
+typedef struct changer {
+    int64_t counts[1];
+    ptowsp_ranks *closed;  // or the count becomes 100
+} changer;
+
+static ptowsp_cycles change(const ptowsp_task *task, void *user) {
+    changer *c = (changer *)user;
+    (void)task;
+    if (c->closed) {
+        pwsp_ranks_give_up(c->closed);
+    } else {
+        c->counts[0] = 100;
+    }
+    return 1;
+}
+
+typedef struct changed_case {
+    bool is_time_only, is_before, closes, is_on_lanes;
+    ptowsp_status status;
+    const char *text;
+} changed_case;
+
+static void changed_run(const changed_case *c) {
+    ptowsp_context *context = NULL;
+    ptowsp_module *m = NULL;
+    ptowsp_program *program = NULL;
+    ptowsp_run *run = NULL;
+    ptowsp_hub *hub = NULL;
+    changer changes = {{ROWS}, NULL};
+    static matrix data[2];
+    const ptowsp_hub_desc hub_desc = {1, 0, false};
+    const ptowsp_context_desc lanes = {.threads = PTOWSP_THREADS_OWN, .lane_count = 2};
+    assert_int_equal(ptowsp_context_create(&lanes, &context), PTOWSP_OK);
+    assert_int_equal(ptowsp_hub_create(context, &hub_desc, &hub), PTOWSP_OK);
+    ptowsp_ranks_desc ranks_desc;
+    memset(&ranks_desc, 0, sizeof ranks_desc);
+    ranks_desc.rank_count = 1;
+    ranks_desc.transport = ptowsp_hub_transport(hub, 0);
+    ptowsp_run_ranks bound;
+    memset(&bound, 0, sizeof bound);
+    assert_int_equal(ptowsp_ranks_create(context, &ranks_desc, &bound.ranks), PTOWSP_OK);
+    assert_int_equal(ptowsp_module_create(context, NULL, &m), PTOWSP_OK);
+    ptowsp_collective_desc desc;
+    memset(&desc, 0, sizeof desc);
+    desc.name = "exchange";
+    desc.kind = PTOWSP_ALL_TO_ALL;
+    desc.algorithm = PTOWSP_ALGORITHM_RING;
+    desc.dtype = PTOWSP_I64;
+    desc.counts = "counts";
+    const ptowsp_kernel exchange = ptowsp_kernel_collective(m, &desc);
+    ptowsp_kernel_desc own;
+    memset(&own, 0, sizeof own);
+    own.name = "change";
+    own.fn = own.cost = change;
+    own.user = &changes;
+    ptowsp_task_desc task;
+    memset(&task, 0, sizeof task);
+    task.kernel = ptowsp_kernel_make(m, &own);
+    const ptowsp_tensor a = matrix_tensor(m, "a"), b = matrix_tensor(m, "b");
+    const ptowsp_kernel slow = mix_kernel(m, "slow", 1000);
+    ptowsp_workload_begin(m, "steps");
+    if (c->is_before) {
+        ptowsp_task_make(m, &task);
+    } else {
+        task_on(m, slow, a, no_tensor);
+    }
+    task_on(m, exchange, a, b);
+    if (!c->is_before) {
+        ptowsp_task_make(m, &task);
+    }
+    ptowsp_scope_end(m);
+    ptowsp_schedule schedule;
+    memset(&schedule, 0, sizeof schedule);
+    schedule.ready = PTOWSP_READY_WORK_STEALING;
+    const ptowsp_program_desc program_desc = {NULL, &schedule};
+    assert_int_equal(ptowsp_program_create(context, m, &program_desc, &program), PTOWSP_OK);
+    assert_int_equal(ptowsp_run_create(context, program, &run), PTOWSP_OK);
+    assert_int_equal(ptowsp_run_bind_array(run, "counts", PTOWSP_I64, changes.counts, 1),
+                     PTOWSP_OK);
+    for (int i = 0; i < 2; i++) {
+        ptowsp_buffer buffer;
+        memset(&buffer, 0, sizeof buffer);
+        buffer.data = data[i];
+        assert_int_equal(ptowsp_run_bind_tensor(run, i ? "b" : "a", &buffer), PTOWSP_OK);
+    }
+    assert_int_equal(ptowsp_run_bind_ranks(run, &bound), PTOWSP_OK);
+    changes.closed = c->closes ? bound.ranks : NULL;
+    ptowsp_run_options options;
+    memset(&options, 0, sizeof options);
+    options.mode = c->is_time_only ? PTOWSP_RUN_TIME_ONLY : PTOWSP_RUN_EXECUTE;
+    options.lane_count = c->is_on_lanes ? 2 : 1;
+    assert_int_equal(ptowsp_run_execute(run, &options), c->status);
+    assert_string_equal(ptowsp_context_error(context).text, c->text);
+    ptowsp_run_destroy(run);
+    ptowsp_program_destroy(program);
+    ptowsp_module_destroy(m);
+    ptowsp_ranks_destroy(bound.ranks);
+    ptowsp_hub_destroy(hub);
+    ptowsp_context_destroy(context);
+}
+
+// Counts are bound memory, which is checked before any task, and read again when the task begins: here a
+// kernel or a cost function has changed them meanwhile, or the communicator has failed.
+static void communicate__what_changes_until_a_task_begins_is_found(void **state) {
+    (void)state;
+    static const changed_case cases[] = {
+        {false, true, false, false, PTOWSP_UNSUPPORTED_SIZE,
+         "steps/task exchange: task 1: all_to_all: in has 8 rows, and the collective takes 100"},
+        {true, false, false, false, PTOWSP_UNSUPPORTED_SIZE,
+         "all_to_all: in has 8 rows, and the collective takes 100"},
+        {false, true, true, false, PTOWSP_RANK_FAILED,
+         "steps/task exchange: task 1: ranks: this communicator has failed before"},
+        {true, false, true, false, PTOWSP_RANK_FAILED,
+         "run: task 1: ranks: this communicator has failed before"},
+        {false, true, false, true, PTOWSP_UNSUPPORTED_SIZE,
+         "steps/task exchange: task 1: all_to_all: in has 8 rows, and the collective takes 100"},
+        {false, true, true, true, PTOWSP_RANK_FAILED,
+         "steps/task exchange: task 1: ranks: this communicator has failed before"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        changed_run(&cases[i]);
+    }
 }
 
 static void communicate__a_thousand_ranks_are_timed_by_one(void **state) {
@@ -1288,6 +1539,7 @@ typedef struct fail_job {
     bool fails;                    // its kernel does
     bool is_late;                  // it never executes
     bool is_cut;                   // it is cancelled
+    bool is_timed;                 // in time alone
     ptowsp_status status, second;  // once more after a failure
     char text[256];
     pthread_t thread;
@@ -1377,6 +1629,7 @@ static void *fail_main(void *user) {
         ptowsp_run_options options;
         memset(&options, 0, sizeof options);
         options.lane_count = job->lane_count;
+        options.mode = job->is_timed ? PTOWSP_RUN_TIME_ONLY : PTOWSP_RUN_EXECUTE;
         options.time_limit_ns = job->is_cut ? UINT64_C(20000000) : 0;
         job->status = ptowsp_run_execute(run, &options);
         if (job->status != PTOWSP_OK) {
@@ -1451,6 +1704,15 @@ static void communicate__a_rank_that_fails_ends_the_runs_of_all(void **state) {
         assert_int_equal(jobs[0].status, PTOWSP_TIMED_OUT);
         assert_string_equal(jobs[0].text, "run: its time limit is over; 0 tasks accounted for");
         assert_true(jobs[1].status == PTOWSP_TIMED_OUT || jobs[1].status == PTOWSP_RANK_FAILED);
+
+        memset(jobs, 0, sizeof jobs);
+        jobs[0].lane_count = jobs[1].lane_count = jobs[2].lane_count = lanes;
+        jobs[0].is_timed = jobs[1].is_timed = true;
+        jobs[2].is_late = jobs[0].is_cut = true;
+        fail_run(jobs, 200);
+        assert_int_equal(jobs[0].status, PTOWSP_TIMED_OUT);
+        assert_string_equal(jobs[0].text, "run: its time limit is over; 0 tasks accounted for");
+        assert_true(jobs[1].status == PTOWSP_TIMED_OUT || jobs[1].status == PTOWSP_RANK_FAILED);
     }
 }
 
@@ -1481,6 +1743,9 @@ int main(void) {
         cmocka_unit_test(communicate__random_programs_do_what_a_plain_loop_does),
         cmocka_unit_test(communicate__other_tasks_run_while_a_sum_is_under_way),
         cmocka_unit_test(communicate__ranks_find_the_time_of_all_of_them_together),
+        cmocka_unit_test(communicate__a_sum_ends_before_time_does),
+        cmocka_unit_test(communicate__groups_that_share_a_link_count_all_bytes),
+        cmocka_unit_test(communicate__what_changes_until_a_task_begins_is_found),
         cmocka_unit_test(communicate__a_thousand_ranks_are_timed_by_one),
         cmocka_unit_test(communicate__texts_of_modules_have_collectives),
         cmocka_unit_test(communicate__wrong_kernels_are_refused),

@@ -237,6 +237,49 @@ static void device_run__only_tensors_with_data_that_are_used_have_to_be_in_its_m
     ptowsp_context_destroy(context);
 }
 
+typedef struct elsewhere {
+    ptowsp_device *device;
+    ptowsp_run *run;
+    uint32_t called;
+} elsewhere;
+
+static ptowsp_cycles run_elsewhere(const ptowsp_task *task, void *user) {
+    elsewhere *e = (elsewhere *)user;
+    (void)task;
+    assert_int_equal(ptowsp_device_run(e->device, e->run, NULL), PTOWSP_BUSY);
+    assert_int_equal(ptowsp_device_start(e->device, e->run, NULL), PTOWSP_BUSY);
+    e->called++;
+    return 1;
+}
+
+// A run executes in its context; a device of another one says so before it says whose the run is.
+static void device_run__a_run_that_executes_elsewhere_is_busy(void **state) {
+    (void)state;
+    ptowsp_context *context = plain_context(), *other = plain_context();
+    elsewhere e = {device_of(context, 1, 1, 0), NULL, 0};
+    ptowsp_module *module;
+    ptowsp_program *program;
+    assert_int_equal(ptowsp_module_create(other, NULL, &module), PTOWSP_OK);
+    const ptowsp_kernel_desc kernel = {.name = "k", .fn = run_elsewhere, .user = &e};
+    const ptowsp_task_desc task = {.kernel = ptowsp_kernel_make(module, &kernel)};
+    PTOWSP_WORKLOAD(module, "main") {
+        ptowsp_task_make(module, &task);
+    }
+    assert_int_equal(ptowsp_program_create(other, module, NULL, &program), PTOWSP_OK);
+    assert_int_equal(ptowsp_run_create(other, program, &e.run), PTOWSP_OK);
+    assert_int_equal(ptowsp_run_execute(e.run, NULL), PTOWSP_OK);
+    assert_int_equal(e.called, 1);
+    assert_int_equal(ptowsp_device_run(e.device, e.run, NULL), PTOWSP_INVALID_PARAMS);
+    test_error_is(context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                  "device: the run is of another context");
+    ptowsp_run_destroy(e.run);
+    ptowsp_program_destroy(program);
+    ptowsp_module_destroy(module);
+    assert_int_equal(ptowsp_device_close(e.device), PTOWSP_OK);
+    ptowsp_context_destroy(context);
+    ptowsp_context_destroy(other);
+}
+
 // -- stuck ----------------------------------------------------------------------------------------
 
 typedef struct waiter {
@@ -254,9 +297,12 @@ static ptowsp_cycles wait_at(const ptowsp_task *task, void *user) {
 
 static void device_run__a_stuck_core_ends_the_run(void **state) {
     (void)state;
-    for (uint32_t cores = 1; cores <= 4; cores += 3) {
+    for (uint32_t i = 0; i < 5; i++) {
+        static const uint32_t core_counts[] = {1, 4, 1, 4, 2};
+        const uint32_t cores = core_counts[i];
+        const bool has_homes = i >= 2;  // then tasks wait for the core that is stuck
         ptowsp_context *context = plain_context();
-        ptowsp_device_desc desc = {.scheduler_count = 2, .vector_count = cores};
+        ptowsp_device_desc desc = {.scheduler_count = i == 4 ? 1 : 2, .vector_count = cores};
         desc.time_limit_ns = 500000000;
         ptowsp_device *device;
         assert_int_equal(ptowsp_device_open(context, &desc, &device), PTOWSP_OK);
@@ -265,15 +311,18 @@ static void device_run__a_stuck_core_ends_the_run(void **state) {
         assert_int_equal(ptowsp_module_create(context, NULL, &module), PTOWSP_OK);
         ptowsp_kernel_desc kernel = {.name = "spin", .axis_count = 1, .fn = wait_at, .user = &w};
         ptowsp_task_desc task = {.kernel = ptowsp_kernel_make(module, &kernel)};
+        ptowsp_schedule schedule = {.dispatch = PTOWSP_DISPATCH_AFFINITY, .lane_count = 4};
         PTOWSP_WORKLOAD(module, "main") {
-            PTOWSP_PARALLEL(module, i, ptowsp_axis_dense(module, "n", 20000)) {
-                task.axes[0] = i;
+            PTOWSP_PARALLEL(module, n, ptowsp_axis_dense(module, "n", 20000)) {
+                task.axes[0] = schedule.dispatch_key = n;
                 ptowsp_task_make(module, &task);
             }
         }
+        const ptowsp_program_desc homes = {NULL, &schedule};
         ptowsp_program *program;
         ptowsp_run *run;
-        assert_int_equal(ptowsp_program_create(context, module, NULL, &program), PTOWSP_OK);
+        assert_int_equal(
+            ptowsp_program_create(context, module, has_homes ? &homes : NULL, &program), PTOWSP_OK);
         assert_int_equal(ptowsp_run_create(context, program, &run), PTOWSP_OK);
         assert_int_equal(ptowsp_device_run(device, run, NULL), PTOWSP_STUCK);
         ptowsp_error error = ptowsp_context_error(context);
@@ -339,8 +388,7 @@ static void device_run__of_stuck_tasks_the_first_in_program_order_is_reported(vo
 
 // -- memory of the host ---------------------------------------------------------------------------
 
-static void device_run__every_allocation_may_be_refused(void **state) {
-    (void)state;
+static void refuse_each(bool starts) {
     for (size_t refuse_at = 1;; refuse_at++) {
         test_memory memory = {0};
         ptowsp_context_desc desc = {.resize = test_resize, .resize_user = &memory};
@@ -354,7 +402,9 @@ static void device_run__every_allocation_may_be_refused(void **state) {
         memset(inside, 0, ROWS * COLS * sizeof(uint64_t));
         ptowsp_run *run = mixer_run(&m, inside);
         memory.refuse_at = memory.allocations + refuse_at;
-        ptowsp_status status = ptowsp_device_run(device, run, NULL);
+        ptowsp_status status =
+            starts ? ptowsp_device_start(device, run, NULL) : ptowsp_device_run(device, run, NULL);
+        status = starts && status == PTOWSP_OK ? ptowsp_run_wait(run) : status;
         bool was_refused = memory.allocations >= memory.refuse_at;
         assert_int_equal(status, was_refused ? PTOWSP_OUT_OF_MEMORY : PTOWSP_OK);
         memory.refuse_at = 0;
@@ -376,12 +426,19 @@ static void device_run__every_allocation_may_be_refused(void **state) {
     }
 }
 
+static void device_run__every_allocation_may_be_refused(void **state) {
+    (void)state;
+    refuse_each(false);
+    refuse_each(true);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(device_run__agrees_with_one_lane_for_random_programs_and_devices),
         cmocka_unit_test(device_run__affinity_chooses_the_core),
         cmocka_unit_test(device_run__what_is_refused_before_any_kernel),
         cmocka_unit_test(device_run__only_tensors_with_data_that_are_used_have_to_be_in_its_memory),
+        cmocka_unit_test(device_run__a_run_that_executes_elsewhere_is_busy),
         cmocka_unit_test(device_run__a_stuck_core_ends_the_run),
         cmocka_unit_test(device_run__of_stuck_tasks_the_first_in_program_order_is_reported),
         cmocka_unit_test(device_run__every_allocation_may_be_refused),

@@ -81,10 +81,32 @@ static void device_threads__after_a_yield_that_came_late_there_are_none_for_a_wh
     assert_in_range(count_rounds(&device, &patience), 8, 12);
 }
 
+// A core that has not come back is told to leave while it has its task; it sees that when it has ended.
+static void device_threads__a_core_that_was_given_up_leaves_when_it_has_ended(void **state) {
+    (void)state;
+    pwsp_line line;
+    memset(&line, 0, sizeof line);
+    assert_false(pwsp_core_may_begin(&line));
+    pwsp_aicpu_open_line(&line);
+    assert_true(pwsp_core_may_begin(&line));
+    pwsp_core_begin(&line, 6);
+    assert_true(pwsp_aicpu_sees_core(&line, 6));
+    assert_false(pwsp_aicpu_sees_core(&line, 7));
+    pwsp_aicpu_give(&line, 4096);
+    assert_true(pwsp_core_poll(&line) == 4096);
+    assert_false(pwsp_core_must_quit(&line));
+    pwsp_aicpu_quit_lost_line(&line);
+    assert_int_equal(pwsp_aicpu_status(&line), PWSP_TASK_ASSIGNED);  // it is not interrupted
+    pwsp_core_done(&line);
+    assert_true(pwsp_core_poll(&line) == 0);
+    assert_true(pwsp_core_must_quit(&line));
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(device_threads__any_thread_may_be_refused),
         cmocka_unit_test(device_threads__after_a_yield_that_came_late_there_are_none_for_a_while),
+        cmocka_unit_test(device_threads__a_core_that_was_given_up_leaves_when_it_has_ended),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

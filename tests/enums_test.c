@@ -95,6 +95,10 @@ static void enums__other_numbers_have_the_word_for_none(void **state) {
     assert_string_equal(ptowsp_dtype_name(PTOWSP_DTYPE_NONE), "none");
     assert_string_equal(ptowsp_unit_name(PTOWSP_UNIT_LINK), "link");
     assert_string_equal(ptowsp_unit_name(PTOWSP_UNIT_COUNT), "unknown");
+    assert_string_equal(ptowsp_ring_name(PTOWSP_RING_COUNT), "unknown");
+    assert_string_equal(ptowsp_depth_name(PTOWSP_DEPTH_COUNT), "unknown");
+    assert_string_equal(ptowsp_stall_name(PTOWSP_STALL_COUNT), "unknown");
+    assert_string_equal(ptowsp_edge_reason_name(PTOWSP_EDGE_COUNT), "unknown");
     assert_int_equal(ptowsp_dtype_size(PTOWSP_DTYPE_NONE), 0);
     assert_int_equal(ptowsp_dtype_size((ptowsp_dtype)FORCE_INT), 0);
     assert_int_equal(ptowsp_dtype_size((ptowsp_dtype)1000), 0);

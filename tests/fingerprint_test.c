@@ -403,11 +403,81 @@ static void fingerprints_are_printed(void **state) {
                               "time ffffffffffffffff\n");
 }
 
+static ptowsp_cycles take_none(const ptowsp_task *task, void *user) {
+    (void)task, (void)user;
+    return 1;
+}
+
+// Tensors of no matrix have no contents, whatever is where they are bound.
+static void tensors_of_nothing_have_no_contents(void **state) {
+    (void)state;
+    ptowsp_context *context;
+    ptowsp_module *m;
+    ptowsp_program *program;
+    ptowsp_run *run;
+    int32_t data[2][4] = {{1, 2, 3, 4}, {5, 6, 7, 8}};
+    ptowsp_fingerprint prints[4];
+    assert_int_equal(ptowsp_context_create(NULL, &context), PTOWSP_OK);
+    assert_int_equal(ptowsp_module_create(context, NULL, &m), PTOWSP_OK);
+    ptowsp_tensor_desc tensor;
+    ptowsp_kernel_desc kernel;
+    ptowsp_task_desc task;
+    memset(&tensor, 0, sizeof tensor);
+    memset(&kernel, 0, sizeof kernel);
+    memset(&task, 0, sizeof task);
+    tensor.dtype = PTOWSP_I32;
+    tensor.rank = 3;
+    tensor.shape[0] = PTOWSP_DYNAMIC;
+    tensor.shape[1] = tensor.shape[2] = 2;
+    kernel.name = "take";
+    kernel.fn = take_none;
+    for (int i = 0; i < 2; i++) {
+        const ptowsp_tile_param tile = {i ? "to" : "from", i ? PTOWSP_INOUT : PTOWSP_IN, PTOWSP_I32,
+                                        2, 2};
+        kernel.tiles[i] = tile;
+        tensor.name = i ? "y" : "x";
+        task.views[i].tensor = ptowsp_tensor_make(m, &tensor);
+    }
+    task.kernel = ptowsp_kernel_make(m, &kernel);
+    PTOWSP_WORKLOAD(m, "main") {
+        PTOWSP_PARALLEL(m, i, ptowsp_axis_dynamic(m, "n")) {
+            task.views[0].index[0] = task.views[1].index[0] = i;
+            ptowsp_task_make(m, &task);
+        }
+    }
+    assert_int_equal(ptowsp_program_create(context, m, NULL, &program), PTOWSP_OK);
+    assert_int_equal(ptowsp_run_create(context, program, &run), PTOWSP_OK);
+    for (int i = 0; i < 4; i++) {  // of none, of one matrix; with other contents
+        for (int t = 0; t < 2; t++) {
+            ptowsp_buffer buffer = buffer_of(data[t]);
+            buffer.rank = 3;
+            buffer.data = i ? data[t] : NULL;  // not even memory
+            buffer.shape[0] = i / 2;
+            buffer.shape[1] = buffer.shape[2] = 2;
+            assert_int_equal(ptowsp_run_bind_tensor(run, t ? "y" : "x", &buffer), PTOWSP_OK);
+        }
+        assert_int_equal(ptowsp_run_bind_size(run, "n", i / 2), PTOWSP_OK);
+        data[0][0] = data[1][3] = i;
+        assert_int_equal(ptowsp_run_execute(run, NULL), PTOWSP_OK);
+        assert_int_equal(ptowsp_run_fingerprint(run, &prints[i]), PTOWSP_OK);
+    }
+    assert_memory_equal(&prints[0], &prints[1], sizeof prints[0]);
+    assert_true(prints[2].inputs != prints[3].inputs && prints[2].results != prints[3].results);
+    assert_true(prints[0].inputs != prints[2].inputs);
+    ptowsp_run_destroy(run);
+    ptowsp_program_destroy(program);
+    ptowsp_module_destroy(m);
+    ptowsp_context_destroy(context);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_thing_changes_its_part), cmocka_unit_test(nothing_else_changes_any),
-        cmocka_unit_test(strict_runs_are_refused),     cmocka_unit_test(wrong_calls_have_a_status),
+        cmocka_unit_test(each_thing_changes_its_part),
+        cmocka_unit_test(nothing_else_changes_any),
+        cmocka_unit_test(strict_runs_are_refused),
+        cmocka_unit_test(wrong_calls_have_a_status),
         cmocka_unit_test(fingerprints_are_printed),
+        cmocka_unit_test(tensors_of_nothing_have_no_contents),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

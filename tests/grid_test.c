@@ -237,10 +237,242 @@ static void grid__tiles_far_apart_go_to_lists(void **state) {
     free(w);
 }
 
+// -- sweeps and memory ----------------------------------------------------------------------------
+
+enum { ROWS = 8192 };
+
+// Tensors of one column, apart. Where memory is not NULL it is that of `grids`.
+static grid_world *plain_make(test_memory *memory, uint32_t dependencies) {
+    grid_world *w = (grid_world *)calloc(1, sizeof *w);
+    assert_non_null(w);
+    w->timed.schedule.issue = PTOWSP_ISSUE_DATAFLOW;
+    w->timed.schedule.dependencies = dependencies;
+    w->timed.schedule.hazards = PWSP_DEPS_HAZARDS;
+    w->timed.tensor_is_written = w->written;
+    w->timed.tensor_is_loaded = w->loaded;
+    for (uint32_t i = 1; i < TENSORS; i++) {
+        pwsp_bound_tensor *t = &w->bound[i];
+        for (uint32_t l = 0; l < PWSP_TENSOR_LEAD_MAX; l++) {
+            t->lead_shape[l] = 1;
+        }
+        t->is_bound = w->written[i] = true;
+        t->element_size = 2;
+        t->base = (uint64_t)i << 40;
+        t->rows = ROWS;
+        t->cols = t->col_stride = t->row_stride = 1;
+        w->loaded[i] = (dependencies & PTOWSP_DEPENDENCIES_OVERLAP) == 0;
+    }
+    w->memory = memory ? pwsp_memory_make(test_resize, memory) : pwsp_memory_make(NULL, NULL);
+    assert_true(pwsp_deps_init(&w->grids, &w->memory, TENSORS));
+    assert_true(pwsp_deps_init(&w->lists, &w->memory, TENSORS));
+    world_begin(w, false);
+    return w;
+}
+
+static void plain_free(grid_world *w) {
+    pwsp_deps_free(&w->grids);
+    pwsp_deps_free(&w->lists);
+    free(w);
+}
+
+// Rows of a tensor; none: all of it.
+static pwsp_tile_at rows_of(uint32_t tensor, int64_t row, uint32_t rows, uint32_t access) {
+    const pwsp_tile_at at = {tensor, rows, rows ? 1 : 0, access, 0, row, 0};
+    return at;
+}
+
+// A task with one tile, in both maps.
+static void both(grid_world *w, pwsp_tile_at at, uint64_t end) {
+    const pwsp_token none = {0, PTOWSP_NO_INDEX}, token = {end, 1};
+    w->grids.latest = w->lists.latest = none;
+    assert_true(pwsp_deps_query(&w->grids, &at, 1) && pwsp_deps_query(&w->lists, &at, 1));
+    check_same(w);
+    assert_true(pwsp_deps_add(&w->grids, &at, 1, &token) &&
+                pwsp_deps_add(&w->lists, &at, 1, &token));
+}
+
+// More than half of the accesses of a grid are over when one of all of another tensor looks at everything,
+// and so the next task, which comes by its key, sweeps them out. What is not over is found as before.
+static void grid__a_sweep_keeps_what_is_not_over(void **state) {
+    (void)state;
+    enum { COUNT = 1600 };
+    grid_world *w = plain_make(NULL, PTOWSP_DEPENDENCIES_OVERLAP);
+    both(w, rows_of(2, 0, 0, PWSP_TILE_READ), 10);
+    both(w, rows_of(2, 7, 1, PWSP_TILE_WRITTEN), 1000);
+    for (int64_t i = 0; i < COUNT; i++) {
+        both(w, rows_of(1, i, 1, PWSP_TILE_WRITTEN), i % 8 ? 1000 : 5000);
+    }
+    assert_int_equal(w->grids.tensors[1].form, PWSP_DEPS_GRID);
+    w->grids.clock = w->lists.clock = 2000;
+    both(w, rows_of(2, 0, 0, PWSP_TILE_READ), 2000);
+    assert_true(w->grids.wants_sweep && w->lists.wants_sweep);
+    for (int64_t n = 0; n < 3 * COUNT; n++) {  // of others in between, which take the places
+        const pwsp_token none = {0, PTOWSP_NO_INDEX};
+        const int64_t i = n % COUNT;
+        if (n >= COUNT && n < 2 * COUNT) {
+            both(w, rows_of(3, i, 1, PWSP_TILE_WRITTEN), 7000);
+            continue;
+        }
+        pwsp_tile_at at = rows_of(1, i, 1, PWSP_TILE_READ);
+        uint64_t key;
+        uint8_t access;
+        w->grids.latest = w->lists.latest = none;
+        assert_true(find_keys(&w->grids, &at, 1, &key, &access));
+        assert_true(pwsp_deps_query_keys(&w->grids, &key, &access, 1));
+        assert_true(pwsp_deps_query(&w->lists, &at, 1));
+        check_same(w);
+        assert_int_equal(w->grids.latest.time, i % 8 ? 0 : 5000);
+        assert_true(n >= COUNT || w->grids.access_count <= COUNT / 8 + 2);
+    }
+    plain_free(w);
+}
+
+// A sweep enters small tiles before large ones, for which it needs another level than before.
+static void grid__a_sweep_may_lack_memory(void **state) {
+    (void)state;
+    for (int way = 0; way < 3;
+         way++) {  // at a query, at one by keys, when adding what is only loaded
+        test_memory memory;
+        memset(&memory, 0, sizeof memory);
+        grid_world *w = plain_make(&memory, way == 2 ? PTOWSP_DEPENDENCIES_STRUCTURE
+                                                     : PTOWSP_DEPENDENCIES_OVERLAP);
+        pwsp_deps *deps = &w->grids;
+        const pwsp_token early = {1000, 1}, late = {9000, 2};
+        pwsp_tile_at at = rows_of(1, 0, 1, PWSP_TILE_WRITTEN),
+                     all = rows_of(2, 0, 0, PWSP_TILE_READ);
+        const uint64_t key = pwsp_deps_grid_key(1, 0);
+        const uint8_t access = PWSP_TILE_WRITTEN;
+        assert_true(pwsp_deps_query(deps, &at, 1) && pwsp_deps_add(deps, &at, 1, &late));
+        assert_true(pwsp_deps_query(deps, &all, 1) && pwsp_deps_add(deps, &all, 1, &early));
+        for (int64_t i = 0; i < 1900; i++) {
+            at = rows_of(2, 4 * i, 4, PWSP_TILE_WRITTEN);
+            assert_true(pwsp_deps_query(deps, &at, 1) &&
+                        pwsp_deps_add(deps, &at, 1, i < 1600 ? &early : &late));
+        }
+        deps->clock = 2000;
+        for (int64_t i = 0; i < 8; i++) {
+            at = rows_of(2, i, 1, PWSP_TILE_WRITTEN);
+            assert_true(pwsp_deps_query(deps, &at, 1) && pwsp_deps_add(deps, &at, 1, &late));
+        }
+        pwsp_deps_query_load(deps, &all);
+        assert_true(deps->wants_sweep);
+        memory.refuse_at = memory.allocations + 1;
+        at = rows_of(2, 0, 4, PWSP_TILE_WRITTEN);
+        const bool is_good = way == 1   ? pwsp_deps_query_keys(deps, &key, &access, 1)
+                             : way == 0 ? pwsp_deps_query(deps, &at, 1)
+                                        : pwsp_deps_add(deps, &at, 1, &late);
+        assert_int_equal(is_good, memory.allocations < memory.refuse_at);
+        assert_false(test_is_tight() && is_good);
+        assert_false(deps->wants_sweep);
+        plain_free(w);
+        assert_int_equal(memory.live_blocks, 0);
+    }
+}
+
+// A grid ends when it gets the same tile twice from one task, or a load of all of its tensor: then lists need
+// memory.
+static void grid__its_end_may_lack_memory(void **state) {
+    (void)state;
+    for (int way = 0; way < 2; way++) {
+        uint32_t refused = 0;
+        for (size_t n = 1;; n++) {
+            test_memory memory;
+            memset(&memory, 0, sizeof memory);
+            grid_world *w = plain_make(&memory, PTOWSP_DEPENDENCIES_OVERLAP);
+            pwsp_deps *deps = &w->grids;
+            const pwsp_token token = {1000, 1};
+            const pwsp_token none = {0, PTOWSP_NO_INDEX};
+            for (int64_t i = 0; i < 20; i++) {
+                const pwsp_tile_at at = rows_of(1, i, 1, PWSP_TILE_WRITTEN);
+                assert_true(pwsp_deps_query(deps, &at, 1) && pwsp_deps_add(deps, &at, 1, &token));
+            }
+            assert_int_equal(deps->tensors[1].form, PWSP_DEPS_GRID);
+            const pwsp_tile_at twice = rows_of(1, 100, 1, PWSP_TILE_WRITTEN);
+            const pwsp_tile_at all = rows_of(1, 0, 0, PWSP_TILE_READ);
+            const uint8_t accesses[2] = {PWSP_TILE_WRITTEN, PWSP_TILE_WRITTEN};
+            uint64_t keys[2];
+            uint8_t access;
+            assert_true(find_keys(deps, &twice, 1, keys, &access));
+            keys[1] = keys[0];
+            memory.refuse_at = memory.allocations + n;
+            bool is_good, has_ended = false;
+            if (way) {
+                deps->latest = none;
+                pwsp_deps_query_load(deps, &all);
+                is_good = !deps->is_list_lost;
+                assert_true(!is_good || deps->latest.time == 1000);
+                assert_int_equal(pwsp_deps_query(deps, &all, 1), is_good);  // it is told then
+            } else {
+                is_good = pwsp_deps_query_keys(deps, keys, accesses, 2) &&
+                          pwsp_deps_add_keys(deps, accesses, 2, &token, &has_ended);
+                assert_true(!is_good || has_ended);
+            }
+            const bool was_refused = memory.allocations >= memory.refuse_at;
+            assert_int_equal(is_good, !was_refused);
+            plain_free(w);
+            assert_int_equal(memory.live_blocks, 0);
+            refused += was_refused;
+            if (!was_refused) {
+                break;
+            }
+        }
+        assert_true(refused > 0);
+    }
+}
+
+// With fixed memory there are levels for 64 sizes and some. What has another size is looked at always, and
+// found all the same.
+static void grid__sizes_beyond_the_levels_are_found(void **state) {
+    (void)state;
+    enum { SIDE = 10 };
+    grid_world *w = plain_make(NULL, PTOWSP_DEPENDENCIES_OVERLAP);
+    pwsp_bound_tensor *t = &w->bound[1];
+    uint64_t random = test_seed();
+    t->rows = t->cols = t->row_stride = 1 << SIDE;
+    world_begin(w, true);
+    w->grids.tensors[1].form = PWSP_DEPS_LISTS;
+    assert_true(pwsp_deps_fix(&w->lists, 1000));
+    for (uint32_t sum = 0; sum < 2 * SIDE;
+         sum++) {  // small ones first: none has the level of another
+        for (uint32_t r = 0; r <= sum; r++) {
+            const uint32_t c = sum - r;
+            if (r < SIDE && c < SIDE) {
+                const pwsp_tile_at at = {1, 1u << r, 1u << c, PWSP_TILE_READ, 0, r, c};
+                both(w, at, 1000 + 100 * r + c);
+            }
+        }
+    }
+    assert_int_equal(w->lists.level_count, w->lists.level_capacity);
+    assert_true(w->grids.level_count > w->lists.level_count);
+    assert_int_not_equal(w->lists.tensors[1].wides, 0);
+    for (int i = 0; i < 2000; i++) {
+        const pwsp_token none = {0, PTOWSP_NO_INDEX};
+        const int64_t row = test_random_in(&random, 0, (1 << SIDE) - 1);
+        const int64_t col = test_random_in(&random, 0, (1 << SIDE) - 1);
+        const pwsp_tile_at at = {1, 1, 1, PWSP_TILE_WRITTEN, 0, row, col};
+        uint64_t latest = 0;
+        for (int64_t r = 0; r < SIDE; r++) {
+            for (int64_t c = 0; c < SIDE; c++) {
+                const bool meets = r <= row && row < r + (1 << r) && c <= col && col < c + (1 << c);
+                latest = meets ? pwsp_max_u64(latest, (uint64_t)(1000 + 100 * r + c)) : latest;
+            }
+        }
+        w->grids.latest = w->lists.latest = none;
+        assert_true(pwsp_deps_query(&w->grids, &at, 1) && pwsp_deps_query(&w->lists, &at, 1));
+        assert_int_equal(w->grids.latest.time, latest);
+        assert_int_equal(w->lists.latest.time, latest);
+    }
+    plain_free(w);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(grid__finds_what_lists_find_and_takes_the_same_places),
         cmocka_unit_test(grid__tiles_far_apart_go_to_lists),
+        cmocka_unit_test(grid__a_sweep_keeps_what_is_not_over),
+        cmocka_unit_test(grid__a_sweep_may_lack_memory),
+        cmocka_unit_test(grid__its_end_may_lack_memory),
+        cmocka_unit_test(grid__sizes_beyond_the_levels_are_found),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -44,6 +44,8 @@ typedef struct scene {
     uint32_t is_over;                    // atomic
     uint32_t failing;                    // the task that fails, or TASKS
     bool is_exact, has_threads;
+    bool may_lack;        // memory
+    uint32_t lack_count;  // how often it did
     uint32_t in_flight_max, wrong_count;
 } scene;
 
@@ -162,30 +164,37 @@ static void *work(void *arg) {
     return NULL;
 }
 
+static void no_memory(void *user) {
+    (void)user;
+    assert_true(the->may_lack);
+    the->lack_count++;
+}
+
 static bool retire(void *user, const pwsp_entry *entry) {
     (void)user;
-    if (entry->kind != PWSP_ENTRY_TASK) {
+    if (entry->kind > PWSP_ENTRY_PROCESS_TASK) {
         the->mark_count++;
         return true;
     }
     assert_int_equal(pwsp_entry_words(entry)[0], the->retired_count);  // in program order
     the->retired_count++;
+    if ((int64_t)entry->cycles == PTOWSP_SKIPPED && the->issue.reorder.is_out_of_memory) {
+        no_memory(NULL);  // it was not known what it has to wait for
+        return false;
+    }
     return entry->cycles <= PTOWSP_CYCLES_MAX;
-}
-
-static void no_memory(void *user) {
-    (void)user;
-    assert_true(false);
 }
 
 // -- scenes ---------------------------------------------------------------------------------------
 
-static void scene_make(uint64_t seed, uint32_t dependencies, const pwsp_issue_desc *desc) {
+// False if it needs more than so many allocations.
+static bool scene_try(uint64_t seed, uint32_t dependencies, const pwsp_issue_desc *desc,
+                      uint64_t alloc_limit) {
     the = (scene *)calloc(1, sizeof *the);
     assert_non_null(the);
     the->random = seed;
     the->failing = TASKS;
-    the->alloc_limit = UINT64_MAX;
+    the->alloc_limit = alloc_limit;
     the->memory = pwsp_memory_make(counted_resize, the);
     pwsp_mutex_init(&the->mutex);
     the->flags[1] = true;
@@ -209,15 +218,22 @@ static void scene_make(uint64_t seed, uint32_t dependencies, const pwsp_issue_de
     bound->col_stride = 1;
     const pwsp_executor executor = {make_ready, help, NULL};
     const pwsp_issue_host host = {retire, no_memory, NULL};
-    assert_true(pwsp_issue_init(&the->issue, &the->memory, timed, desc));
+    if (!pwsp_issue_init(&the->issue, &the->memory, timed, desc)) {
+        return false;
+    }
     pwsp_issue_begin(&the->issue, the->bound, &executor, &host);
     if (desc->is_fixed) {
         the->alloc_limit = the->alloc_count;
     }
+    return true;
+}
+
+static void scene_make(uint64_t seed, uint32_t dependencies, const pwsp_issue_desc *desc) {
+    assert_true(scene_try(seed, dependencies, desc, UINT64_MAX));
 }
 
 static void scene_free(void) {
-    assert_true(the->alloc_count <= the->alloc_limit);
+    assert_true(the->may_lack || the->alloc_count <= the->alloc_limit);
     pwsp_issue_free(&the->issue);
     pwsp_mutex_destroy(&the->mutex);
     free(the);
@@ -465,6 +481,89 @@ static void issue__a_load_returns_when_its_element_is_written(void **state) {
     scene_free();
 }
 
+// The map has room for a few regions. A task of a process that needs one more has to wait for those before,
+// and when one of them fails it is not issued.
+static void issue__a_process_ends_where_a_task_before_has_failed(void **state) {
+    (void)state;
+    const pwsp_issue_desc desc = {SIDE * SIDE, 0, 1, 1, true, 1, 0};
+    for (uint32_t fails = 0; fails < 2; fails++) {
+        scene_make(test_seed(), 0, &desc);
+        the->failing = fails ? 0 : TASKS;
+        the->alloc_limit = UINT64_MAX;  // processes are counted when they come
+        assert_true(pwsp_issue_pipeline_begin(&the->issue));
+        assert_true(pwsp_issue_has_process(&the->issue, 0));
+        bool is_good = true;
+        uint32_t count = 0;
+        for (; is_good && count < SIDE * SIDE; count++) {
+            pwsp_arrival arrival;
+            memset(&arrival, 0, sizeof arrival);
+            pwsp_tile_at tile = {1, 1, 1, PWSP_TILE_WRITTEN, 0, count / SIDE, count % SIDE};
+            pwsp_entry *entry = pwsp_issue_open(&the->issue, PWSP_ENTRY_PROCESS_TASK);
+            assert_non_null(entry);
+            pwsp_entry_words(entry)[0] = count;
+            arrival.tiles = &tile;
+            arrival.tile_count = 1;
+            the->task_count++;
+            is_good = pwsp_issue_submit_process(&the->issue, 0, &arrival);
+            assert_true(is_good || the->tasks[0].has_run);  // by the thread that issues
+        }
+        assert_int_equal(is_good, !fails);
+        assert_int_equal(count < SIDE * SIDE, fails);
+        assert_int_equal(pwsp_issue_settle(&the->issue), !fails);
+        pwsp_issue_drain(&the->issue);
+        assert_false(fails && the->tasks[count - 1].has_run);
+        assert_int_equal(the->retired_count, fails ? 1 : SIDE * SIDE);
+        scene_free();
+    }
+}
+
+// Memory is out at the n-th allocation, of a beginning or later. What came before is retired, and a failure
+// among it is told instead.
+static void issue__memory_may_be_out(void **state) {
+    (void)state;
+    const uint64_t seed = test_seed();
+    uint32_t lacks[2] = {0, 0}, failures = 0;
+    for (uint32_t kind = 0; kind < 4; kind++) {
+        const bool is_fixed = kind & 1, has_failure = kind & 2;
+        const pwsp_issue_desc desc = {TASKS, 0, 1, TILES, is_fixed, 0, 0};
+        uint64_t begun = 0;
+        for (uint64_t n = 0; begun == 0 || (!is_fixed && n < begun + 12); n++) {
+            const bool is_begun =
+                scene_try(seed + n, n % 2 ? PTOWSP_DEPENDENCIES_STRUCTURE : 0, &desc, n);
+            the->may_lack = true;
+            if (!is_begun) {
+                lacks[0]++;
+                scene_free();
+                continue;
+            }
+            begun = begun ? begun : n + 1;
+            the->failing = has_failure ? (uint32_t)chance(TASKS) : TASKS;
+            bool is_good = !is_fixed;
+            while (is_good && the->task_count < TASKS) {
+                is_good = chance(3) ? random_task() : random_mark();
+            }
+            if (is_good) {
+                is_good = pwsp_issue_settle(&the->issue);
+            } else if (!is_fixed) {
+                assert_null(pwsp_issue_open(&the->issue, PWSP_ENTRY_TASK));
+            }
+            pwsp_issue_drain(&the->issue);
+            const bool has_failed = the->retired_count > the->failing && !the->lack_count;
+            assert_int_equal(the->wrong_count, 0);
+            assert_int_equal(the->lack_count, !is_fixed && !is_good && !has_failed);
+            assert_true(!has_failed || the->retired_count == the->failing + 1);
+            assert_true(!is_good || the->run_count == TASKS);
+            lacks[1] += the->lack_count;
+            failures += has_failed && the->alloc_count > the->alloc_limit;
+            scene_free();
+        }
+    }
+    print_message("out of memory at the beginning %u, later %u, beside a failure %u\n", lacks[0],
+                  lacks[1], failures);
+    assert_true(lacks[0] > 10);
+    assert_met(lacks[1] > 0);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(issue__a_task_is_ready_exactly_when_what_the_rules_say_has_run),
@@ -472,6 +571,8 @@ int main(void) {
         cmocka_unit_test(issue__threads_run_what_is_ready_while_memory_is_short),
         cmocka_unit_test(issue__nothing_is_issued_after_a_failure_and_all_before_it_retires),
         cmocka_unit_test(issue__a_load_returns_when_its_element_is_written),
+        cmocka_unit_test(issue__a_process_ends_where_a_task_before_has_failed),
+        cmocka_unit_test(issue__memory_may_be_out),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -29,6 +29,8 @@ typedef struct fixture {
     uint64_t ns[2];      // that a task of x, of y takes
     uint64_t long_each;  // but each of so many takes 20 us; 0: none
     uint64_t failing;    // this task fails
+    uint64_t huge;       // from this one on, each takes a third of all cycles that there are
+    bool is_unrecorded;
     uint64_t cancelling;
     uint64_t data[CELLS + 16];
     uint64_t done[2];  // atomic: tasks of x, of y
@@ -65,6 +67,7 @@ static ptowsp_cycles pace_kernel(const ptowsp_task *task, void *user) {
         ptowsp_run_cancel(f->run);
     }
     return task->index == f->failing ? ptowsp_task_fail(PTOWSP_KERNEL_FAILED)
+           : task->index >= f->huge  ? PTOWSP_CYCLES_MAX / 3
                                      : 10 + task->index % 7;
 }
 
@@ -121,7 +124,7 @@ static void pace_loop(fixture *f, int is_y, ptowsp_tensor tensor, ptowsp_axis ax
 static void fixture_make(fixture *f, lane_kind kind, uint32_t lane_count,
                          const ptowsp_schedule *schedule) {
     f->context = lane_context(kind, lane_count, &f->memory);
-    f->failing = f->cancelling = UINT64_MAX;
+    f->failing = f->cancelling = f->huge = UINT64_MAX;
     assert_int_equal(ptowsp_module_create(f->context, NULL, &f->m), PTOWSP_OK);
     const ptowsp_axis rows = ptowsp_axis_dense(f->m, "rows", ROWS);
     const ptowsp_axis cols = ptowsp_axis_dense(f->m, "cols", COLS);
@@ -159,7 +162,7 @@ static ptowsp_status execute(fixture *f, uint32_t lane_count) {
     ptowsp_run_options options;
     memset(&options, 0, sizeof options);
     options.lane_count = lane_count;
-    options.record_tasks = true;
+    options.record_tasks = !f->is_unrecorded;
     memset(f->data, 0, sizeof f->data);
     f->done[0] = f->done[1] = f->early = f->calls = 0;
     return ptowsp_run_execute(f->run, &options);
@@ -367,6 +370,41 @@ static void pace__memory_may_be_missing(void **state) {
     }
 }
 
+// Time is over where it is without lanes: in the middle of a row, behind it, and when all is issued.
+static void pace__time_is_over_where_it_is_without_lanes(void **state) {
+    (void)state;
+    for (int way = 0; way < 4; way++) {
+        static fixture f;
+        memset(&f, 0, sizeof f);
+        places_apart(&f);
+        ptowsp_schedule schedule = schedule_of(PTOWSP_DEPENDENCIES_STRUCTURE);
+        schedule.lane_count = 1;
+        schedule.ready = way % 2 ? PTOWSP_READY_WORK_STEALING : PTOWSP_READY_FIFO;
+        fixture_make(&f, LANE_OWN, 3, &schedule);
+        f.is_unrecorded = way / 2;
+        for (int i = 0; i < 2; i++) {  // until it knows the pace
+            assert_int_equal(execute(&f, 2), PTOWSP_OK);
+        }
+        static const uint64_t huge[] = {TASKS - 4, TASKS - COLS - 3, TASKS - 2 * COLS - 4,
+                                        TASKS / 2};
+        for (int i = 0; i < 4; i++) {
+            f.huge = huge[i];
+            assert_int_equal(execute(&f, 1), PTOWSP_LIMIT_EXCEEDED);
+            char text[PWSP_ERROR_TEXT_MAX];
+            snprintf(text, sizeof text, "run: task %llu ends after 2^63 - 1 cycles",
+                     (unsigned long long)(huge[i] + 2));  // there was time for two, less what was
+            test_error_is(f.context, PTOWSP_LIMIT_EXCEEDED, huge[i] + 2, text);
+            for (int k = 0; k < 3; k++) {
+                assert_int_equal(execute(&f, 2), PTOWSP_LIMIT_EXCEEDED);
+                test_error_is(f.context, PTOWSP_LIMIT_EXCEEDED, huge[i] + 2, text);
+            }
+        }
+        f.huge = UINT64_MAX;
+        assert_int_equal(execute(&f, 2), PTOWSP_OK);
+        fixture_free(&f);
+    }
+}
+
 // -- the pace itself ------------------------------------------------------------------------------
 
 static void notes(pwsp_pace *pace, uint32_t lane, uint32_t kernel, uint64_t ticks, uint32_t count) {
@@ -442,6 +480,7 @@ int main(void) {
         cmocka_unit_test(pace__memory_may_be_missing),
         cmocka_unit_test(pace__kernels_are_known_by_the_fastest_lane),
         cmocka_unit_test(pace__long_tasks_are_not_kept_twice_in_a_row),
+        cmocka_unit_test(pace__time_is_over_where_it_is_without_lanes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

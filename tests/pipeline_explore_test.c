@@ -582,6 +582,36 @@ static void pipeline_explore__the_order_of_tokens_that_decide_is_kept(void **sta
 
 // -- limits and errors ----------------------------------------------------------------------------
 
+// b sends to c as well, but only after a token of d, which a sends after two of its own: so a's tokens come
+// first, though it is not alone. After the last one a reads an array beyond its end, or not.
+static void only_move_make(fixture *f, bool fails) {
+    fixture_make(f);
+    PTOWSP_WORKLOAD(f->m, "main") {
+        PTOWSP_PIPELINE(f->m, "p") {
+            ptowsp_channel c = channel(f, "c", 3, 0), d = channel(f, "d", 1, 0);
+            PTOWSP_PROCESS(f->m, "a") {
+                ptowsp_produces(f->m, c);
+                ptowsp_produces(f->m, d);
+                send(f, c, 1);
+                send(f, c, 2);
+                PTOWSP_WHEN(f->m, ptowsp_eq(ptowsp_array_at(f->m, "limits", PTOWSP_I32,
+                                                            number(f, fails ? 3 : 2)),
+                                            number(f, 0))) {
+                    send(f, d, 3);
+                }
+            }
+            PTOWSP_PROCESS(f->m, "b") {
+                ptowsp_produces(f->m, c);
+                ptowsp_consumes(f->m, d);
+                take(f, d);
+                send(f, c, 4);
+            }
+            consumer(f, "get", c, 0, 1);
+        }
+    }
+    compile(f, NULL);
+}
+
 static void pipeline_explore__limits_are_kept_and_named(void **state) {
     (void)state;
     fixture f;
@@ -604,6 +634,23 @@ static void pipeline_explore__limits_are_kept_and_named(void **state) {
     options.step_limit--;
     assert_int_equal(ptowsp_run_explore(f.run, &options, &stats), PTOWSP_LIMIT_EXCEEDED);
     assert_in_range(stats.step_count, options.step_limit, options.step_limit + 1);
+    for (options.step_limit = 1; options.step_limit < all.step_count; options.step_limit++) {
+        assert_int_equal(ptowsp_run_explore(f.run, &options, &stats), PTOWSP_LIMIT_EXCEEDED);
+        assert_in_range(stats.step_count, options.step_limit, options.step_limit + 1);
+    }
+    options.step_limit = 0;
+    static const int32_t limits[] = {0, 0, 0};
+    fixture only;
+    only_move_make(&only, false);
+    assert_int_equal(ptowsp_run_bind_array(only.run, "limits", PTOWSP_I32, limits, 3), PTOWSP_OK);
+    assert_int_equal(ptowsp_run_explore(only.run, NULL, &stats), PTOWSP_OK);
+    assert_int_equal(stats.step_count, 9);  // four sends, each received, and an end
+    assert_int_equal(stats.state_count, 0);
+    for (options.step_limit = 1; options.step_limit < 9; options.step_limit++) {
+        assert_int_equal(ptowsp_run_explore(only.run, &options, &stats), PTOWSP_LIMIT_EXCEEDED);
+        assert_int_equal(stats.step_count, options.step_limit);
+    }
+    fixture_free(&only);
     options.step_limit = 0;
     options.time_limit_ns = 1;
     assert_int_equal(ptowsp_run_explore(f.run, &options, NULL), PTOWSP_TIMED_OUT);
@@ -709,6 +756,141 @@ static void pipeline_explore__data_of_kernels_must_not_decide(void **state) {
     fixture_free(&f);
 }
 
+// `ask` loads a slot from x, which no task writes. If that is 1 it waits for what only itself sends.
+static void pipeline_explore__a_slot_loaded_from_bound_data_decides(void **state) {
+    (void)state;
+    for (int32_t loaded = 0; loaded < 2; loaded++) {
+        fixture f;
+        fixture_make(&f);
+        PTOWSP_WORKLOAD(f.m, "main") {
+            PTOWSP_PIPELINE(f.m, "p") {
+                ptowsp_channel a = channel(&f, "a", 1, 0);
+                const ptowsp_view view = {.tensor = f.x, .rows = 2, .cols = 2};
+                PTOWSP_PROCESS(f.m, "ask") {
+                    ptowsp_produces(f.m, a);
+                    ptowsp_consumes(f.m, a);
+                    ptowsp_slot_load(f.m, 3, &view, number(&f, 1), number(&f, 0));
+                    PTOWSP_WHEN(f.m,
+                                ptowsp_eq(ptowsp_slot(f.m, 3, PTOWSP_TYPE_I64), number(&f, 1))) {
+                        take(&f, a);
+                    }
+                    send(&f, a, 1);
+                }
+            }
+        }
+        compile(&f, NULL);
+        ptowsp_buffer buffer;
+        memset(&buffer, 0, sizeof buffer);
+        buffer.data = f.x_data;
+        f.x_data[SIDE] = loaded;  // row 1
+        assert_int_equal(ptowsp_run_bind_tensor(f.run, "x", &buffer), PTOWSP_OK);
+        assert_int_equal(explore(&f), loaded ? PTOWSP_STUCK : PTOWSP_OK);
+        if (loaded) {
+            expect_steps(&f, "ask", 0, "");
+        }
+        fixture_free(&f);
+    }
+}
+
+// One of two tokens is received, and only after a race on another channel it is looked at: so it is kept
+// in a state meanwhile, with all its bits.
+static void pipeline_explore__tokens_that_decide_are_kept_whole(void **state) {
+    (void)state;
+    static const int64_t values[] = {1, 127, 128, 129, 16384, INT64_MAX, -1, INT64_MIN};
+    const size_t count = sizeof values / sizeof values[0];
+    for (size_t i = 0; i < count * count; i++) {
+        const int64_t sent = values[i / count], looked_for = values[i % count];
+        fixture f;
+        fixture_make(&f);
+        PTOWSP_WORKLOAD(f.m, "main") {
+            PTOWSP_PIPELINE(f.m, "p") {
+                ptowsp_channel a = channel(&f, "a", 1, 0), race = channel(&f, "race", 2, 0);
+                ptowsp_channel more = channel(&f, "more", 1, 0);
+                PTOWSP_PROCESS(f.m, "tell") {
+                    ptowsp_produces(f.m, a);
+                    send(&f, a, sent);
+                }
+                for (int k = 0; k < 2; k++) {
+                    PTOWSP_PROCESS(f.m, k ? "one" : "zero") {
+                        ptowsp_produces(f.m, race);
+                        send(&f, race, k);
+                    }
+                }
+                PTOWSP_PROCESS(f.m, "use") {
+                    ptowsp_consumes(f.m, a);
+                    ptowsp_consumes(f.m, race);
+                    ptowsp_consumes(f.m, more);
+                    ptowsp_produces(f.m, more);
+                    PTOWSP_RECEIVE(f.m, t, a) {
+                        take(&f, race);
+                        take(&f, race);
+                        PTOWSP_WHEN(f.m, ptowsp_eq(t, number(&f, looked_for))) {
+                            take(&f, more);
+                        }
+                    }
+                    send(&f, more, 0);
+                }
+            }
+        }
+        compile(&f, NULL);
+        ptowsp_explore_stats stats;
+        assert_int_equal(ptowsp_run_explore(f.run, NULL, &stats),
+                         sent == looked_for ? PTOWSP_STUCK : PTOWSP_OK);
+        assert_true(stats.state_count > 0);
+        fixture_free(&f);
+    }
+}
+
+// A process calls a workload with scopes, an edge and transient data, which change no order.
+static void pipeline_explore__scopes_of_called_workloads_are_passed(void **state) {
+    (void)state;
+    fixture f;
+    fixture_make(&f);
+    const ptowsp_tensor_desc scratch = {
+        "scratch", PTOWSP_I32, 2, {SIDE, SIDE, 0, 0, 0, 0, 0, 0}, PTOWSP_LOCATION_GLOBAL};
+    const ptowsp_tensor t = ptowsp_tensor_transient(f.m, &scratch, NULL);
+    PTOWSP_WORKLOAD(f.m, "called") {
+        PTOWSP_PARALLEL(f.m, i, axis(&f, "four", 4)) {
+            PTOWSP_FOR_EACH(f.m, k, axis(&f, "two", 2)) {
+                (void)k;
+                const ptowsp_node first = touch(&f, f.put, t, i, 0, i, 1);
+                ptowsp_task_desc second = task_desc(&f, f.sees, i, 2);
+                second.views[0].tensor = t;
+                second.views[0].row = i;
+                second.views[0].col = number(&f, 0);
+                second.after[0] = first;
+                ptowsp_task_make(f.m, &second);
+            }
+        }
+    }
+    PTOWSP_WORKLOAD(f.m, "main") {
+        ptowsp_call(f.m, "called", NULL, 0);  // before the pipeline, too
+        PTOWSP_COMBINE(f.m) {                 // a scope around a pipeline
+            PTOWSP_PIPELINE(f.m, "p") {
+                ptowsp_channel a = channel(&f, "a", 1, 0);
+                PTOWSP_PROCESS(f.m, "put") {
+                    ptowsp_produces(f.m, a);
+                    ptowsp_call(f.m, "called", NULL, 0);
+                    send(&f, a, 1);
+                }
+                PTOWSP_PROCESS(f.m, "get") {
+                    ptowsp_consumes(f.m, a);
+                    take(&f, a);
+                }
+            }
+        }
+    }
+    compile(&f, NULL);
+    ptowsp_explore_stats stats;
+    assert_int_equal(ptowsp_run_explore(f.run, NULL, &stats), PTOWSP_OK);
+    assert_int_equal(stats.step_count, 2);  // a send and a receive
+    assert_int_equal(stats.state_count, 0);
+    assert_int_equal(execute(&f, PTOWSP_RUN_EXECUTE, false), PTOWSP_OK);
+    // On one lane, and then in a process, it is one task after another.
+    assert_int_equal(makespan(&f), 2 * 4 * 2 * (1 + 2));
+    fixture_free(&f);
+}
+
 static void closed_make(fixture *f) {
     fixture_make(f);
     PTOWSP_WORKLOAD(f->m, "main") {
@@ -771,6 +953,28 @@ static void pipeline_explore__errors_are_those_of_executing(void **state) {
     EXPECT_PARTS(ptowsp_context_error(f.context).text, "main/pipeline p/process use", "limits",
                  "3");
     fixture_free(&f);
+    fixture_make(&f);
+    PTOWSP_WORKLOAD(f.m, "main") {
+        PTOWSP_PIPELINE(f.m, "p") {
+            ptowsp_channel a = channel(&f, "a", 1, 0);
+            PTOWSP_PROCESS(f.m, "first") {  // before any send
+                ptowsp_produces(f.m, a);
+                PTOWSP_WHEN(f.m,
+                            ptowsp_eq(ptowsp_array_at(f.m, "limits", PTOWSP_I32, number(&f, 2)),
+                                      number(&f, 1))) {
+                    send(&f, a, 0);
+                }
+            }
+            consumer(&f, "use", a, 0, 1);
+        }
+    }
+    compile(&f, NULL);
+    assert_int_equal(ptowsp_run_bind_array(f.run, "limits", PTOWSP_I32, limits, 2), PTOWSP_OK);
+    assert_int_equal(explore(&f), PTOWSP_INVALID_PARAMS);
+    EXPECT_PARTS(ptowsp_context_error(f.context).text, "main/pipeline p/process first", "limits");
+    assert_int_equal(ptowsp_run_bind_array(f.run, "limits", PTOWSP_I32, limits, 3), PTOWSP_OK);
+    assert_int_equal(explore(&f), PTOWSP_OK);
+    fixture_free(&f);
 }
 
 static void explore_inside(void *user) {
@@ -778,6 +982,17 @@ static void explore_inside(void *user) {
     ptowsp_explore_stats stats = {7, 7};
     assert_int_equal(ptowsp_run_explore(f->run, NULL, &stats), PTOWSP_BUSY);
     assert_int_equal(stats.state_count + stats.step_count, 0);
+}
+
+static void pipeline_explore__an_only_move_may_end_in_an_error(void **state) {
+    (void)state;
+    static const int32_t limits[] = {0, 0, 0};
+    fixture f;
+    only_move_make(&f, true);
+    assert_int_equal(ptowsp_run_bind_array(f.run, "limits", PTOWSP_I32, limits, 3), PTOWSP_OK);
+    assert_int_equal(explore(&f), PTOWSP_INVALID_PARAMS);
+    EXPECT_PARTS(ptowsp_context_error(f.context).text, "main/pipeline p/process a", "limits", "3");
+    fixture_free(&f);
 }
 
 static void pipeline_explore__is_busy_while_the_run_executes(void **state) {
@@ -792,12 +1007,32 @@ static void pipeline_explore__is_busy_while_the_run_executes(void **state) {
     fixture_free(&f);
 }
 
+// Three replicas that are alike, and take three tokens.
+static void alike_build(fixture *f) {
+    PTOWSP_WORKLOAD(f->m, "main") {
+        PTOWSP_PIPELINE(f->m, "p") {
+            ptowsp_channel work_at = channel(f, "work", 3, 0);
+            fill(f, "fill", work_at, 3);
+            PTOWSP_REPLICATE(f->m, w, axis(f, "workers", 3), "worker") {
+                (void)w;
+                ptowsp_consumes(f->m, work_at);
+                PTOWSP_CONSUME(f->m, t, work_at) {
+                    work(f, t, 1);
+                }
+            }
+        }
+    }
+    compile(f, NULL);
+}
+
 // Each allocation refused once: an error, nothing lost, and it works the next time.
 static void pipeline_explore__every_allocation_may_be_refused(void **state) {
     (void)state;
     uint64_t refused = 0;
-    for (int tokens = 2; tokens <= 3; tokens++) {  // it gets stuck, it does not
-        const ptowsp_status expected = tokens == 2 ? PTOWSP_STUCK : PTOWSP_OK;
+    for (int tokens = 2; tokens <= 8;
+         tokens++) {  // two that take 2, 2, 3, 3, 4 and 4 of them; 8: replicas
+        const int need = tokens / 2 + 1 - (tokens == 8);
+        const ptowsp_status expected = tokens <= 2 * (need - 1) ? PTOWSP_STUCK : PTOWSP_OK;
         for (size_t i = 1;; i++) {
             test_memory memory;
             memset(&memory, 0, sizeof memory);
@@ -807,7 +1042,11 @@ static void pipeline_explore__every_allocation_may_be_refused(void **state) {
             desc.resize_user = &memory;
             fixture f;
             fixture_make_with(&f, &desc);
-            pool_build(&f, tokens, 2, 2, false);
+            if (tokens == 8) {
+                alike_build(&f);
+            } else {
+                pool_build(&f, tokens, 2, need, false);
+            }
             memory.refuse_at = memory.allocations + i;
             ptowsp_status status = explore(&f);
             bool is_over = memory.allocations < memory.refuse_at;
@@ -841,7 +1080,11 @@ int main(void) {
         cmocka_unit_test(pipeline_explore__limits_are_kept_and_named),
         cmocka_unit_test(pipeline_explore__is_cancelled_by_another_thread),
         cmocka_unit_test(pipeline_explore__data_of_kernels_must_not_decide),
+        cmocka_unit_test(pipeline_explore__a_slot_loaded_from_bound_data_decides),
+        cmocka_unit_test(pipeline_explore__tokens_that_decide_are_kept_whole),
+        cmocka_unit_test(pipeline_explore__scopes_of_called_workloads_are_passed),
         cmocka_unit_test(pipeline_explore__errors_are_those_of_executing),
+        cmocka_unit_test(pipeline_explore__an_only_move_may_end_in_an_error),
         cmocka_unit_test(pipeline_explore__is_busy_while_the_run_executes),
         cmocka_unit_test(pipeline_explore__every_allocation_may_be_refused),
     };

@@ -509,6 +509,49 @@ static void pipeline_faults__an_array_read_outside_by_a_token(void **state) {
     }
 }
 
+// The last row of x and two of y do not go together: known before the task in front of it runs.
+static void pipeline_faults__tiles_that_do_not_go_together(void **state) {
+    (void)state;
+    for (int is_good = 0; is_good < 2; is_good++) {
+        fixture f;
+        fixture_make(&f);
+        ptowsp_body_desc body;
+        memset(&body, 0, sizeof body);
+        body.name = "sum";
+        ptowsp_body *k = ptowsp_kernel_begin(f.m, &body);
+        const ptowsp_value a = ptowsp_tile_in(k, "a", PTOWSP_I32, 2, SIDE);
+        const ptowsp_value b = ptowsp_tile_in(k, "b", PTOWSP_I32, 2, SIDE);
+        ptowsp_tile_store(ptowsp_tile_out(k, "c", PTOWSP_I32, 2, SIDE), ptowsp_tile_add(a, b));
+        ptowsp_task_desc sum;
+        memset(&sum, 0, sizeof sum);
+        sum.kernel = ptowsp_kernel_end(k);
+        sum.views[0].tensor = f.x;
+        sum.views[0].row = number(&f, is_good ? 6 : 7);
+        sum.views[1].tensor = sum.views[2].tensor = f.y;
+        sum.views[2].row = number(&f, 4);
+        PTOWSP_WORKLOAD(f.m, "main") {
+            PTOWSP_PIPELINE(f.m, "p") {
+                PTOWSP_PROCESS(f.m, "only") {
+                    touch(&f, f.put, f.x, number(&f, 6), 1, number(&f, 5), 3);
+                    touch(&f, f.put, f.y, number(&f, 0), 1, number(&f, 7), 3);
+                    ptowsp_task_make(f.m, &sum);
+                }
+            }
+        }
+        compile(&f, NULL);
+        if (is_good) {
+            execute_ok(&f, PTOWSP_RUN_EXECUTE, true);
+            assert_int_equal(f.y_data[4 * SIDE + 1], 12);
+            assert_int_equal(f.y_data[5 * SIDE + 1], 0);
+        } else {
+            EXPECT_PARTS(fails(&f, PTOWSP_INVALID_PARAMS, 2),
+                         "main/pipeline p/process only/task sum: task 2: add: 1 and 2 valid rows");
+            assert_int_equal(f.call_count, 0);
+        }
+        fixture_free(&f);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(pipeline_faults__a_send_after_a_close),
@@ -523,6 +566,7 @@ int main(void) {
         cmocka_unit_test(pipeline_faults__a_view_outside_by_a_token),
         cmocka_unit_test(pipeline_faults__a_view_outside_whatever_the_tokens),
         cmocka_unit_test(pipeline_faults__an_array_read_outside_by_a_token),
+        cmocka_unit_test(pipeline_faults__tiles_that_do_not_go_together),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

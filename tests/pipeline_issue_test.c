@@ -637,6 +637,40 @@ static void pipeline_issue__the_number_of_issued_tasks_does_not_depend_on_pipeli
     fixture_free(&f);
 }
 
+// A task of 2^62 cycles, and a pipeline behind it that takes one cycle too many.
+static void pipeline_issue__the_end_of_time_is_that_of_a_pipeline(void **state) {
+    (void)state;
+    const int64_t half = INT64_C(1) << 62;
+    for (int i = 0; i < 12; i++) {
+        const bool is_late = i % 2;
+        fixture f;
+        fixture_make(&f);
+        PTOWSP_WORKLOAD(f.m, "main") {
+            busy(&f, half);
+            one(&f, "p", is_late ? half : half - 1);
+            if (i / 6) {
+                one(&f, "q", 0);
+            }
+        }
+        ptowsp_schedule schedule = choosing(i / 2 % 3 == 1, 2);
+        schedule.issue = i / 2 % 3 == 2 ? PTOWSP_ISSUE_IN_ORDER : PTOWSP_ISSUE_DATAFLOW;
+        compile(&f, &schedule);
+        for (int mode = 0; mode < 2; mode++) {
+            f.call_count = 0;
+            const ptowsp_status status =
+                execute(&f, mode ? PTOWSP_RUN_TIME_ONLY : PTOWSP_RUN_EXECUTE, false);
+            assert_int_equal(status, is_late ? PTOWSP_LIMIT_EXCEEDED : PTOWSP_OK);
+            if (is_late) {
+                test_error_is(f.context, PTOWSP_LIMIT_EXCEEDED, PTOWSP_NO_INDEX,
+                              "main/pipeline p: the pipeline ends after 2^63 - 1 cycles");
+            } else {
+                assert_true(makespan(&f) == PTOWSP_CYCLES_MAX);
+            }
+        }
+        fixture_free(&f);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(pipeline_issue__a_slot_load_waits_for_the_pipeline_that_writes_its_tensor),
@@ -656,6 +690,7 @@ int main(void) {
         cmocka_unit_test(pipeline_issue__the_number_of_issued_tasks_does_not_depend_on_pipelines),
         cmocka_unit_test(pipeline_issue__results_are_zero_before_the_first_run),
         cmocka_unit_test(pipeline_issue__results_are_written_as_text),
+        cmocka_unit_test(pipeline_issue__the_end_of_time_is_that_of_a_pipeline),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

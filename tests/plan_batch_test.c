@@ -14,7 +14,7 @@ typedef struct call {
 typedef struct fixture {
     ptowsp_context *context;
     ptowsp_module *m;
-    ptowsp_axis units, merges, lanes;
+    ptowsp_axis units, merges, lanes, plain;
     ptowsp_program *program;
     ptowsp_run *run;
     call calls[CALL_MAX];
@@ -62,6 +62,7 @@ static bool fixture_try(fixture *f, test_memory *memory) {
         return false;
     }
     ptowsp_module *m = f->m;
+    f->plain = ptowsp_axis_dense(f->m, "plain", 3);
     f->units = ptowsp_axis_plan(m, "kv");
     f->merges = ptowsp_axis_plan_merges(m, "kv");
     f->lanes = ptowsp_axis_plan_lanes(m, "kv");
@@ -237,6 +238,8 @@ static void plan_batch__plans_and_batches_take_each_others_place(void **state) {
     uint64_t block[64];
     assert_false(ptowsp_run_bound_batch(f.run, f.units.id, &batch, &config, &sizes));
     bind(&f);
+    assert_false(ptowsp_run_bound_batch(f.run, f.plain.id, &batch, &config, &sizes));
+    assert_false(ptowsp_run_bound_plan(f.run, f.plain.id, &plan));
     const uint32_t ids[3] = {f.units.id, f.merges.id, f.lanes.id};
     for (int i = 0; i < 3; i++) {
         assert_true(ptowsp_run_bound_batch(f.run, ids[i], &batch, &config, &sizes));
@@ -302,8 +305,14 @@ static void plan_batch__binding_refuses_what_no_batch_can_be_planned_with(void *
     ptowsp_attention_sizes sizes = {6, 2, 5, 1, LANES + 1, 1000};
     bind_refused(&f, &sizes, "bind: the capacity of plan kv is not of its configuration");
     sizes.lane_count = LANES;
-    sizes.slot_count = UINT64_C(1) << 32;
-    bind_refused(&f, &sizes, "bind: the capacity of plan kv is not of its configuration");
+    const ptowsp_attention_sizes fits = sizes;
+    for (int i = 0; i < 3; i++) {
+        sizes = fits;
+        *(i == 0   ? &sizes.unit_count
+          : i == 1 ? &sizes.merge_count
+                   : &sizes.slot_count) = UINT64_C(1) << 32;
+        bind_refused(&f, &sizes, "bind: the capacity of plan kv is not of its configuration");
+    }
     assert_int_equal(ptowsp_run_bind_batch(f.run, "kv", NULL, &f.config, NULL),
                      PTOWSP_INVALID_PARAMS);
     test_error_is(f.context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
@@ -591,6 +600,10 @@ static void plan_batch__a_batch_is_planned_after_a_failed_binding(void **state) 
                   "plan kv: no memory for its units");
     ptowsp_attention_plan plan;
     assert_false(ptowsp_run_bound_plan(f.run, f.units.id, &plan));
+    memory.refuse_at = memory.allocations + 1;  // its room, once more
+    assert_int_equal(ptowsp_run_execute(f.run, NULL), PTOWSP_OUT_OF_MEMORY);
+    test_error_is(f.context, PTOWSP_OUT_OF_MEMORY, PTOWSP_NO_INDEX,
+                  "plan kv: no memory for its units");
     execute(&f);
     calls_are(&f, drawn, 8);
     fixture_free(&f);

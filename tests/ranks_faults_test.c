@@ -1,6 +1,23 @@
 // What communicators, times of collectives and plans refuse, and the texts: each with one rank, or
 // none at all, since nothing is sent.
 
+#define _POSIX_C_SOURCE 200809L
+
+#include <fcntl.h>
+#include <unistd.h>
+
+// What /proc says is said here, for hubs of processes.
+__attribute__((unused)) static int test_open(const char *path, int flags);
+__attribute__((unused)) static ssize_t test_read(int file, void *data, size_t size);
+#define open test_open
+#define read test_read
+
+#include "../src/ranks/hub.c"
+#include "../src/ranks/ranks.h"
+
+#undef open
+#undef read
+
 #include "test.h"
 
 static ptowsp_context *context_make(void) {
@@ -142,6 +159,11 @@ static void ranks_faults__collectives_need_members_and_apart_memory(void **state
         "ranks: all_reduce: rank 0 of 1 is not a member, or members are not ranks";
     REFUSED(c.first = 1, in, out, 0, no_member);
     REFUSED(c.members = 2, in, out, 0, no_member);
+    REFUSED(c.members = 0, in, out, PTOWSP_NO_INDEX, "ranks: all_reduce: no members");
+    REFUSED(c.reduction = (ptowsp_reduction)9, in, out, PTOWSP_NO_INDEX,
+            "ranks: kind 0, algorithm 4, reduction 9: there is no such value");
+    REFUSED(c.algorithm = (ptowsp_algorithm)9, in, out, PTOWSP_NO_INDEX,
+            "ranks: kind 0, algorithm 9, reduction 0: there is no such value");
     REFUSED(c.members = 1, NULL, out, PTOWSP_NO_INDEX, "ranks: all_reduce: in is NULL");
     REFUSED(c.members = 1, in, NULL, PTOWSP_NO_INDEX, "ranks: all_reduce: out is NULL");
     REFUSED(c.members = 1, in, in + 7, PTOWSP_NO_INDEX, "ranks: all_reduce: in and out overlap");
@@ -156,9 +178,123 @@ static void ranks_faults__collectives_need_members_and_apart_memory(void **state
                   "ranks: poll: no place for the answer");
     assert_int_equal(ptowsp_ranks_poll(ranks, &is_done), PTOWSP_OK);  // nothing was started
     assert_true(is_done);
+    // One at a time; and none behind a failure.
+    assert_int_equal(ptowsp_ranks_start(ranks, &good, in, out), PTOWSP_OK);
+    assert_int_equal(ptowsp_ranks_start(ranks, &good, in, out), PTOWSP_BUSY);
+    assert_int_equal(ptowsp_ranks_wait(ranks), PTOWSP_OK);
+    pwsp_ranks_give_up(ranks);
+    for (int i = 0; i < 2; i++) {
+        is_done = false;
+        assert_int_equal(i ? ptowsp_ranks_start(ranks, &good, in, out)
+                           : ptowsp_ranks_poll(ranks, &is_done),
+                         PTOWSP_RANK_FAILED);
+        test_error_is(context, PTOWSP_RANK_FAILED, PTOWSP_NO_INDEX,
+                      "ranks: this communicator has failed before");
+        assert_true(i || is_done);
+    }
     ptowsp_ranks_destroy(ranks);
     ptowsp_hub_destroy(hub);
     ptowsp_context_destroy(context);
+}
+
+// -- hubs -----------------------------------------------------------------------------------------
+
+static struct {
+    const char *stat;  // of process 7; NULL: open fails, or read does
+    int wrong;
+    bool is_read, has_own;
+} proc;
+
+static int test_open(const char *path, int flags) {
+    const bool is_other = strcmp(path, "/proc/7/stat") == 0;
+    if (is_other ? !proc.stat && !proc.is_read : !proc.has_own) {
+        errno = proc.wrong;
+        return -1;
+    }
+    return open(is_other ? "/dev/null" : "/dev/zero", flags);
+}
+
+static ssize_t test_read(int file, void *data, size_t size) {
+    char byte;
+    if (read(file, &byte, 1) == 1) {  // this process
+        memcpy(data, "1 (me) R 1", 11);
+        return 10;
+    }
+    if (!proc.stat) {
+        errno = proc.wrong;
+        return -1;
+    }
+    const size_t length = strlen(proc.stat) < size ? strlen(proc.stat) : size;
+    memcpy(data, proc.stat, length);
+    return (ssize_t)length;
+}
+
+// The 20th number of /proc/PID/stat is that of the threads: of a process whose main thread has ended, a
+// zombie, others may still run.
+static void ranks_faults__a_process_is_gone_when_proc_says_so(void **state) {
+    (void)state;
+#define FIELDS "1 1 1 0 -1 4 0 0 0 0 0 0 0 0 20 0 "
+    static const struct {
+        const char *stat;
+        int wrong;
+        bool is_read, has_own, is_gone;
+    } cases[] = {{"7 (a) S " FIELDS "1 0 99", 0, true, true, false},
+                 {"7 (a) Z " FIELDS "1 0 99", 0, true, true, true},
+                 {"7 (a) X " FIELDS "1 0 99", 0, true, true, true},
+                 {"7 (a) Z " FIELDS "3 0 99", 0, true, true, false},
+                 {"7 (a) b) Z 1 (c) Z " FIELDS "1 0 99", 0, true, true, true},
+                 {"7 (a) Z) S " FIELDS "1 0 99", 0, true, true, false},
+                 {"7 (a) Z 1 1 1", 0, true, true, false},
+                 {"7 (a)Z " FIELDS "1 0 99", 0, true, true, false},
+                 {"7 a Z " FIELDS "1 0 99", 0, true, true, false},
+                 {"", 0, true, true, false},
+                 {NULL, ENOENT, false, true, true},
+                 {NULL, ENOENT, false, false, false},  // there is no /proc
+                 {NULL, ESRCH, true, true, true},      // gone between the two
+                 {NULL, EACCES, false, true, false},
+                 {NULL, EIO, true, true, false}};
+#undef FIELDS
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        proc.stat = cases[i].stat;
+        proc.wrong = cases[i].wrong;
+        proc.is_read = cases[i].is_read;
+        proc.has_own = cases[i].has_own;
+        errno = 0;
+        if (pwsp_hub_is_gone(7) != cases[i].is_gone) {
+            fail_msg("case %d: %s", (int)i,
+                     cases[i].stat ? cases[i].stat : strerror(cases[i].wrong));
+        }
+    }
+}
+
+// 256 ranks with rings of 2^30 bytes: 2^46 bytes, and a word for each.
+static void ranks_faults__hubs_say_what_memory_there_is_not(void **state) {
+    (void)state;
+    test_memory memory = {0};
+    const ptowsp_context_desc with_memory = {.resize = test_resize, .resize_user = &memory};
+    ptowsp_context *context;
+    assert_int_equal(ptowsp_context_create(&with_memory, &context), PTOWSP_OK);
+    const ptowsp_hub_desc small = {2, 64, false}, large = {256, 1 << 30, true};
+    ptowsp_hub *hub = NULL;
+    for (size_t n = 1; n <= 2; n++) {
+        memory.refuse_at = memory.allocations + n;
+        assert_int_equal(ptowsp_hub_create(context, &small, &hub), PTOWSP_OUT_OF_MEMORY);
+        assert_null(hub);
+        assert_non_null(strstr(ptowsp_context_error(context).text, "ranks: hub: no memory of "));
+    }
+    memory.refuse_at = 0;
+    const ptowsp_status status = ptowsp_hub_create(context, &large, &hub);
+    if (status == PTOWSP_OK) {
+        ptowsp_hub_destroy(hub);  // of pages that nobody has touched
+    } else {
+        const size_t size = sizeof(pwsp_hub_board) + 65536 * (sizeof(pwsp_hub_ring) + (1u << 30));
+        char text[128];
+        snprintf(text, sizeof text, "ranks: hub: no memory of %llu bytes",
+                 (unsigned long long)size);
+        test_error_is(context, PTOWSP_SYSTEM_FAILED, PTOWSP_NO_INDEX, text);
+    }
+    ptowsp_context_destroy(context);
+    assert_int_equal(memory.live_blocks, 0);
 }
 
 int main(void) {
@@ -167,6 +303,8 @@ int main(void) {
         cmocka_unit_test(ranks_faults__times_beyond_64_bits_are_refused),
         cmocka_unit_test(ranks_faults__communicators_need_a_transport_and_a_rank),
         cmocka_unit_test(ranks_faults__collectives_need_members_and_apart_memory),
+        cmocka_unit_test(ranks_faults__a_process_is_gone_when_proc_says_so),
+        cmocka_unit_test(ranks_faults__hubs_say_what_memory_there_is_not),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -288,21 +288,39 @@ static void ranks_relayout__what_is_wrong_is_refused(void **state) {
     alone_end(&a);
 }
 
+// Of each kind of step: sums, what is cut by rows to columns, pieces of unequal sizes together.
 static void ranks_relayout__every_allocation_may_be_refused(void **state) {
     (void)state;
-    uint32_t refused = 0;
-    for (size_t i = 1; i < 40; i++) {
-        alone a;
-        int32_t in[6] = {1, 2, 3, 4, 5, 6}, out[6];
-        alone_make(&a);
-        a.memory.refuse_at = a.memory.allocations + i;
-        ptowsp_status status =
-            ptowsp_ranks_relayout(a.ranks, &mesh, &summed, &whole, PTOWSP_I32, in, out);
-        assert_true(status == PTOWSP_OK || status == PTOWSP_OUT_OF_MEMORY);
-        refused += status == PTOWSP_OUT_OF_MEMORY;
-        alone_end(&a);
+    static const int64_t cuts[2] = {0, 2};
+    static const ptowsp_mesh_layout all = {"t", 4, 2, {2, 3}, {{PTOWSP_REPLICATED, 0, NULL}}};
+    static const ptowsp_mesh_layout rows = {"t", 4, 2, {2, 3}, {{PTOWSP_SHARDED, 0, NULL}}};
+    static const ptowsp_mesh_layout cols = {"t", 4, 2, {2, 3}, {{PTOWSP_SHARDED, 1, NULL}}};
+    static const ptowsp_mesh_layout cut = {"t", 4, 2, {2, 3}, {{PTOWSP_SHARDED, 0, cuts}}};
+    static const struct {
+        const ptowsp_mesh_layout *from, *to;
+        uint32_t least;
+    } pairs[] = {{&summed, &whole, 4}, {&rows, &cols, 3}, {&cut, &all, 2}, {&rows, &all, 2}};
+    for (size_t k = 0; k < sizeof pairs / sizeof pairs[0]; k++) {
+        uint32_t refused = 0;
+        ptowsp_status status = PTOWSP_OUT_OF_MEMORY;
+        for (size_t i = 1; status != PTOWSP_OK; i++) {
+            alone a;
+            int32_t in[6] = {1, 2, 3, 4, 5, 6}, out[6] = {0};
+            alone_make(&a);
+            a.memory.refuse_at = a.memory.allocations + i;
+            status = ptowsp_ranks_relayout(a.ranks, &mesh, pairs[k].from, pairs[k].to, PTOWSP_I32,
+                                           in, out);
+            if (status == PTOWSP_OK) {
+                assert_memory_equal(in, out, sizeof in);
+            } else {
+                assert_int_equal(status, PTOWSP_OUT_OF_MEMORY);
+                assert_non_null(strstr(ptowsp_context_error(a.context).text, "out of memory"));
+                refused++;
+            }
+            alone_end(&a);
+        }
+        assert_true(refused >= pairs[k].least);
     }
-    assert_true(refused >= 4);
 }
 
 int main(void) {

@@ -381,10 +381,55 @@ static void reorder__the_same_holds_where_memory_is_given_once(void **state) {
     play(true);
 }
 
+// Two joins, each of two entries that nobody has run yet, and whose holder has let go of it. A third one has
+// to wait until one of them is done, for which the walking thread runs entries itself.
+static void reorder__a_join_is_waited_for_where_all_are_in_flight(void **state) {
+    (void)state;
+    test_memory heap;
+    memset(&heap, 0, sizeof heap);
+    pwsp_memory memory = pwsp_memory_make(test_resize, &heap);
+    const pwsp_executor executor = {push_ready, help, NULL};
+    uint32_t ready[8];
+    memset(&the, 0, sizeof the);
+    the.ready = ready;
+    assert_true(pwsp_reorder_init(&the.reorder, &memory, 8, 1));
+    the.reorder.call = call;
+    assert_true(pwsp_reorder_fix(&the.reorder, 12, 2));
+    const size_t allocated = heap.allocations;
+    pwsp_reorder_begin(&the.reorder, &executor);
+    pwsp_token held = pwsp_token_none();
+    const pwsp_token none = pwsp_token_none();
+    for (uint32_t me = 0; me < 6; me++) {
+        if (me == 2 || me == 4) {
+            pwsp_reorder_set(&the.reorder, &held, &none);
+        }
+        pwsp_entry *entry = pwsp_reorder_open(&the.reorder, PWSP_ENTRY_TASK);
+        const pwsp_token token = pwsp_reorder_token(&the.reorder);
+        pwsp_entry_words(entry)[0] = me;
+        pwsp_reorder_merge(&the.reorder, &held, &token);
+        assert_true(me == 5 ? the.completed_count >= 2 : the.completed_count == 0);
+        pwsp_reorder_issue(&the.reorder);
+    }
+    assert_true(the.completed_count < 6);
+    while (run_one(0)) {
+    }
+    assert_true(retire());
+    pwsp_reorder_set(&the.reorder, &held, &none);
+    assert_int_equal(the.completed_count, 6);
+    assert_int_equal(the.wrong_count, 0);
+    assert_int_equal(the.reorder.head, 6);
+    assert_int_equal(
+        count_free_joins(the.reorder.free_join) + count_free_joins(the.reorder.freed_join), 2);
+    assert_int_equal(heap.allocations, allocated);
+    pwsp_reorder_free(&the.reorder);
+    assert_int_equal(heap.live_blocks, 0);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(reorder__entries_run_once_and_after_all_that_they_wait_for),
         cmocka_unit_test(reorder__the_same_holds_where_memory_is_given_once),
+        cmocka_unit_test(reorder__a_join_is_waited_for_where_all_are_in_flight),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

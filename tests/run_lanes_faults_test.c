@@ -494,6 +494,106 @@ static void run_lanes_faults__tokens_beyond_a_limit_come_after_kernels(void **st
     }
 }
 
+// The key of task 2 reads an array where the value that was loaded says, or `further`.
+static void run_lanes_faults__a_key_that_reads_beyond_an_array(void **state) {
+    lp p;
+    static const uint64_t keys[3] = {0, 1, 0};
+    (void)state;
+    lp_begin(&p, LANE_OWN, 2);
+    PTOWSP_WORKLOAD(p.m, "main") {
+        PTOWSP_COMBINE(p.m) {
+            lp_task(&p, p.touch, 0, 0, 1, 1);  // 0
+            lp_task(&p, p.touch, 8, 8, 1, 1);  // 1
+            lp_load(&p, 0, 0, 0);
+            ptowsp_task_desc desc;
+            memset(&desc, 0, sizeof desc);
+            desc.kernel = p.step;
+            desc.axes[0] = lp_number(&p, 1);
+            desc.tags[0].name = "core";
+            desc.tags[0].value = ptowsp_array_at(p.m, "keys", PTOWSP_U64,
+                                                 ptowsp_add(ptowsp_slot(p.m, 0, PTOWSP_TYPE_I64),
+                                                            ptowsp_slot(p.m, 1, PTOWSP_TYPE_I64)));
+            ptowsp_task_make(p.m, &desc);  // 2
+        }
+    }
+    ptowsp_schedule schedule = lp_schedule(PTOWSP_DEPENDENCIES_HYBRID);
+    schedule.dispatch = PTOWSP_DISPATCH_AFFINITY;
+    schedule.dispatch_key = ptowsp_task_tag(p.m, "core");
+    schedule.lane_count = 2;
+    lp_compile(&p, &schedule);
+    assert_int_equal(ptowsp_run_bind_array(p.run, "keys", PTOWSP_U64, keys, 3), PTOWSP_OK);
+    lp_works(&p, 3);
+    assert_int_equal(ptowsp_run_bind_slot(p.run, 1, 2), PTOWSP_OK);
+    fails_alike(&p, PTOWSP_INVALID_PARAMS, 3);
+    assert_non_null(strstr(ptowsp_context_error(p.context).text, "array keys"));
+    assert_int_equal(p.watch.calls[1], 1);
+    assert_int_equal(p.watch.calls[2], 0);
+    lp_end(&p);
+}
+
+static ptowsp_cycles too_many_cycles(const ptowsp_insn *insn, void *user) {
+    (void)insn, (void)user;
+    return PTOWSP_CYCLES_MAX + 1;
+}
+
+// A tile kernel that no cost function can count fails on lanes, in loops and processes as without lanes.
+static void run_lanes_faults__a_tile_kernel_that_cannot_be_counted(void **state) {
+    (void)state;
+    for (int is_in_process = 0; is_in_process < 2; is_in_process++) {
+        lp p;
+        static float y[64];
+        const ptowsp_body_desc body = {.name = "double"};
+        const ptowsp_tensor_desc desc = {
+            "y", PTOWSP_F32, 2, {8, 8, 0, 0, 0, 0, 0, 0}, PTOWSP_LOCATION_GLOBAL};
+        lp_begin(&p, LANE_OWN, 2);
+        ptowsp_body *k = ptowsp_kernel_begin(p.m, &body);
+        ptowsp_value v = ptowsp_tile_inout(k, "v", PTOWSP_F32, 8, 8);
+        ptowsp_tile_store(v, ptowsp_tile_add(ptowsp_tile_load(v), ptowsp_tile_load(v)));
+        ptowsp_task_desc task, first;
+        memset(&task, 0, sizeof task);
+        memset(&first, 0, sizeof first);
+        first.kernel = p.known;
+        first.axes[0] = lp_number(&p, 1);
+        task.kernel = ptowsp_kernel_end(k);
+        task.views[0].tensor = ptowsp_tensor_make(p.m, &desc);
+        PTOWSP_WORKLOAD(p.m, "main") {
+            ptowsp_task_make(p.m, &first);
+            if (is_in_process) {
+                PTOWSP_PIPELINE(p.m, "pipe") {
+                    PTOWSP_PROCESS(p.m, "one") {
+                        ptowsp_task_make(p.m, &task);
+                    }
+                }
+            } else {
+                ptowsp_task_make(p.m, &task);
+            }
+        }
+        lp_compile(&p, NULL);
+        ptowsp_buffer buffer;
+        memset(&buffer, 0, sizeof buffer);
+        buffer.data = y;
+        assert_int_equal(ptowsp_run_bind_tensor(p.run, "y", &buffer), PTOWSP_OK);
+        ptowsp_run_options options;
+        memset(&options, 0, sizeof options);
+        for (int mode = 0; mode < 4; mode++) {
+            options.mode = mode == 3 ? PTOWSP_RUN_TIME_ONLY : PTOWSP_RUN_EXECUTE;
+            options.lane_count = mode < 3 ? (uint32_t)mode : 0;
+            options.cost.model = PTOWSP_MODEL_USER;
+            options.cost.fn = too_many_cycles;
+            assert_int_equal(ptowsp_run_execute(p.run, &options), PTOWSP_INVALID_PARAMS);
+            test_error_is(p.context, PTOWSP_INVALID_PARAMS, 1,
+                          is_in_process
+                              ? "main/pipeline pipe/process one/task double: task 1: its cost "
+                                "function says 9223372036854775808 cycles"
+                              : "main/task double: task 1: its cost function says "
+                                "9223372036854775808 cycles");
+            memset(&options.cost, 0, sizeof options.cost);
+            assert_int_equal(ptowsp_run_execute(p.run, &options), PTOWSP_OK);
+        }
+        lp_end(&p);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(run_lanes_faults__the_first_in_program_order_is_told),
@@ -508,6 +608,8 @@ int main(void) {
         cmocka_unit_test(run_lanes_faults__pipelines_that_are_stuck_after_tasks),
         cmocka_unit_test(run_lanes_faults__a_kernel_that_fails_in_a_pipeline),
         cmocka_unit_test(run_lanes_faults__tokens_beyond_a_limit_come_after_kernels),
+        cmocka_unit_test(run_lanes_faults__a_key_that_reads_beyond_an_array),
+        cmocka_unit_test(run_lanes_faults__a_tile_kernel_that_cannot_be_counted),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

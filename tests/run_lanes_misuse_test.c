@@ -409,6 +409,61 @@ static void run_lanes_misuse__memory_may_end_while_tasks_wait(void **state) {
     lp_end(&p);
 }
 
+// The same in a process, whose tasks have cycles that are known: it goes on while they wait. They read all
+// elements of x, one by one, then write them, and again.
+static void run_lanes_misuse__memory_may_end_in_a_process(void **state) {
+    lp p;
+    (void)state;
+    lp_begin(&p, LANE_IN_ORDER, 2);
+    const ptowsp_kernel get = lp_kernel_make(&p, "get known", true, PTOWSP_IN, LP_CYCLES);
+    const ptowsp_kernel touch = lp_kernel_make(&p, "touch known", true, PTOWSP_INOUT, LP_CYCLES);
+    ptowsp_task_desc task;
+    memset(&task, 0, sizeof task);
+    task.axes[0] = lp_number(&p, 1);
+    PTOWSP_WORKLOAD(p.m, "main") {
+        PTOWSP_PIPELINE(p.m, "pipe") {
+            PTOWSP_PROCESS(p.m, "one") {
+                lp_task(&p, touch, 0, 0, LP_SIDE, LP_SIDE);
+                PTOWSP_FOR_EACH(p.m, i, p.batch) {
+                    PTOWSP_FOR_EACH(p.m, k, p.batch) {
+                        for (int t = 0; t < 3; t++) {
+                            task.kernel = t < 2 ? get : touch;
+                            task.views[0] = lp_view(&p, 0, 0, 1, 1);
+                            task.views[0].row = i;
+                            task.views[0].col = k;
+                            ptowsp_task_make(p.m, &task);
+                        }
+                    }
+                }
+            }
+        }
+    }
+    const ptowsp_schedule schedule = lp_schedule(PTOWSP_DEPENDENCIES_HYBRID);
+    lp_compile(&p, &schedule);
+    size_t refused = 0;
+    ptowsp_status status = PTOWSP_OK;
+    for (int64_t batch = 4; batch <= LP_SIDE; batch += 4) {
+        assert_int_equal(ptowsp_run_bind_size(p.run, "batch", batch), PTOWSP_OK);
+        do {
+            // One more each time: what has been allocated before stays.
+            p.memory.refuse_at = p.memory.allocations + 1;
+            status = lp_execute(&p, 2);
+            p.memory.refuse_at = 0;
+            if (status != PTOWSP_OK) {
+                assert_int_equal(status, PTOWSP_OUT_OF_MEMORY);
+                assert_non_null(strstr(ptowsp_context_error(p.context).text, "out of memory"));
+                refused++;
+                assert_int_equal(lp_execute(&p, 2), PTOWSP_OK);
+                assert_int_equal(p.data[0], 2);
+            }
+        } while (status != PTOWSP_OK);
+        assert_int_equal(p.data[(batch - 1) * (LP_SIDE + 1)], 2);
+        assert_true(batch == LP_SIDE || p.data[batch * (LP_SIDE + 1)] == 1);
+    }
+    assert_true(refused > 0);
+    lp_end(&p);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(run_lanes_misuse__more_lanes_than_there_are),
@@ -419,6 +474,7 @@ int main(void) {
         cmocka_unit_test(run_lanes_misuse__measuring_takes_no_notice),
         cmocka_unit_test(run_lanes_misuse__any_allocation_may_fail),
         cmocka_unit_test(run_lanes_misuse__memory_may_end_while_tasks_wait),
+        cmocka_unit_test(run_lanes_misuse__memory_may_end_in_a_process),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

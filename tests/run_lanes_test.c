@@ -583,6 +583,89 @@ static void run_lanes__a_task_in_flight_takes_no_more_than_256_bytes(void **stat
     ptowsp_context_destroy(context);
 }
 
+// -- tile kernels ---------------------------------------------------------------------------------
+
+// Sums n columns of 8 rows, eight at a time. Tasks have other numbers of rows, and other n, than the one
+// before, or the same: in time alone they are counted once as long as they are the same.
+static void run_lanes__tile_kernels_take_as_long_as_their_sizes_say(void **state) {
+    (void)state;
+    enum { PIECES = 12, ROWS = 8, COLS = 64, LAST = 4 };  // the last tile has four rows
+    for (int way = 0; way < 4; way++) {  // the same n; another n each time; two alike
+        lp p;
+        static float x[PIECES * ROWS * COLS], y[PIECES * ROWS * 8];
+        const ptowsp_body_desc body = {.name = "fold"};
+        ptowsp_tensor_desc tensor = {"xs",
+                                     PTOWSP_F32,
+                                     2,
+                                     {(PIECES - 1) * ROWS + LAST, COLS, 0, 0, 0, 0, 0, 0},
+                                     PTOWSP_LOCATION_GLOBAL};
+        lp_begin(&p, LANE_OWN, 2);
+        ptowsp_body *k = ptowsp_kernel_begin(p.m, &body);
+        const ptowsp_value from = ptowsp_tile_in(k, "from", PTOWSP_F32, ROWS, COLS);
+        const ptowsp_value to = ptowsp_tile_out(k, "to", PTOWSP_F32, ROWS, 8);
+        const ptowsp_value n = ptowsp_tile_scalar(k, "n", PTOWSP_I64), none = {NULL, 0};
+        const ptowsp_value zero = ptowsp_tile_full(k, PTOWSP_F32, ROWS, 8, 0);
+        ptowsp_value sum = none;
+        PTOWSP_TILE_LOOP(k, i, ptowsp_tile_const(k, 0), n, 8) {
+            sum = ptowsp_tile_carry(zero);
+            ptowsp_tile_next(sum,
+                             ptowsp_tile_add(sum, ptowsp_tile_slice_at(from, none, i, ROWS, 8)));
+        }
+        ptowsp_tile_store(to, sum);
+        ptowsp_task_desc task;
+        memset(&task, 0, sizeof task);
+        task.kernel = ptowsp_kernel_end(k);
+        task.views[0].tensor = ptowsp_tensor_make(p.m, &tensor);
+        tensor.name = "ys";
+        tensor.shape[1] = 8;
+        task.views[1].tensor = ptowsp_tensor_make(p.m, &tensor);
+        PTOWSP_WORKLOAD(p.m, "main") {
+            PTOWSP_FOR_EACH(p.m, t, ptowsp_axis_dense(p.m, "tiles", PIECES)) {
+                // Backwards, so that other sizes come in between in two of the ways.
+                const ptowsp_expr at = way % 2 ? ptowsp_sub(lp_number(&p, PIECES - 1), t) : t;
+                task.views[0].row = task.views[1].row = ptowsp_mul(at, lp_number(&p, ROWS));
+                task.scalars[0] =
+                    way < 2
+                        ? lp_number(&p, 24)
+                        : ptowsp_mul(lp_number(&p, 8),
+                                     ptowsp_add(lp_number(&p, 1),
+                                                ptowsp_rem(ptowsp_div(t, lp_number(&p, way - 1)),
+                                                           lp_number(&p, 5))));
+                ptowsp_task_make(p.m, &task);
+            }
+        }
+        lp_compile(&p, NULL);
+        for (int i = 0; i < 2; i++) {
+            ptowsp_buffer buffer;
+            memset(&buffer, 0, sizeof buffer);
+            buffer.data = i ? y : x;
+            assert_int_equal(ptowsp_run_bind_tensor(p.run, i ? "ys" : "xs", &buffer), PTOWSP_OK);
+        }
+        for (size_t i = 0; i < sizeof x / sizeof x[0]; i++) {
+            x[i] = 1;
+        }
+        uint64_t makespans[3];
+        for (uint32_t mode = 0; mode < 3; mode++) {
+            ptowsp_run_options options;
+            memset(&options, 0, sizeof options);
+            options.mode = mode == 2 ? PTOWSP_RUN_TIME_ONLY : PTOWSP_RUN_EXECUTE;
+            options.lane_count = mode == 1 ? 2 : 1;
+            memset(y, 0, sizeof y);
+            if (ptowsp_run_execute(p.run, &options) != PTOWSP_OK) {
+                fail_msg("%s", ptowsp_context_error(p.context).text);
+            }
+            makespans[mode] = ptowsp_run_result(p.run)->makespan_cycles;
+            assert_true(makespans[mode] == makespans[0] && makespans[0] > 0);
+            for (int t = 0; t < PIECES && mode < 2; t++) {
+                const int at = way % 2 ? PIECES - 1 - t : t;
+                const float want = way < 2 ? 3 : (float)(1 + t / (way - 1) % 5);
+                assert_true(y[at * ROWS * 8] == want && y[(at * ROWS + LAST - 1) * 8 + 7] == want);
+            }
+        }
+        lp_end(&p);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(run_lanes__a_write_waits_for_all_readers_of_its_tile),
@@ -598,6 +681,7 @@ int main(void) {
         cmocka_unit_test(run_lanes__tile_kernels_give_the_same_bits),
         cmocka_unit_test(run_lanes__memory_does_not_grow_with_the_number_of_tasks),
         cmocka_unit_test(run_lanes__a_task_in_flight_takes_no_more_than_256_bytes),
+        cmocka_unit_test(run_lanes__tile_kernels_take_as_long_as_their_sizes_say),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

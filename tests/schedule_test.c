@@ -1122,6 +1122,42 @@ static void schedule__streams_take_turns(void **state) {
     fixture_free(&f);
 }
 
+// Tasks may start when the n-th is issued: n - 1 times 2^32 cycles after the first, of batches of two half as
+// often. That must be a time, which is known before any is issued.
+static void schedule__a_gate_beyond_the_end_of_time_is_refused(void **state) {
+    (void)state;
+    static const struct {
+        uint64_t threshold;  // 0: all of 2^16 (2^16 + 1)
+        uint32_t batch;
+    } cases[] = {{(UINT64_C(1) << 31) + 1, 0}, {UINT64_C(1) << 32, 0}, {0, 0}, {0, 2}};
+    for (uint32_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        fixture f;
+        char text[128];
+        fixture_make(&f);
+        PTOWSP_WORKLOAD(f.m, "main") {
+            PTOWSP_PARALLEL(f.m, a, ptowsp_axis_dense(f.m, "rows", 65537)) {
+                (void)a;
+                PTOWSP_PARALLEL(f.m, b, ptowsp_axis_dense(f.m, "columns", 65536)) {
+                    (void)b;
+                    work(&f, 1, 0);
+                }
+            }
+        }
+        ptowsp_schedule schedule = lanes(1);
+        schedule.start = cases[i].threshold ? PTOWSP_START_THRESHOLD : PTOWSP_START_ALL_ISSUED;
+        schedule.start_threshold = cases[i].threshold;
+        schedule.timing = cases[i].batch ? PTOWSP_TIMING_BATCHED : PTOWSP_TIMING_RATE_LIMITED;
+        schedule.timing_count = cases[i].batch;
+        schedule.timing_cycles = UINT64_C(1) << 32;
+        assert_int_equal(fixture_run(&f, &schedule), PTOWSP_LIMIT_EXCEEDED);
+        sprintf(text, "run: issuing %llu tasks takes more than 2^63 - 1 cycles",
+                (unsigned long long)(cases[i].threshold ? cases[i].threshold
+                                                        : UINT64_C(65537) * 65536));
+        test_error_is(f.context, PTOWSP_LIMIT_EXCEEDED, PTOWSP_NO_INDEX, text);
+        fixture_free(&f);
+    }
+}
+
 // -- slot loads -----------------------------------------------------------------------------------
 
 // A writer, a load of what it writes, and a task that is there when the slot is 1.
@@ -1287,6 +1323,7 @@ int main(void) {
         cmocka_unit_test(schedule__measuring_cannot_load_what_tasks_write),
         cmocka_unit_test(schedule__what_is_missing_or_not_asked_for_is_refused),
         cmocka_unit_test(schedule__a_batch_larger_than_the_window_is_stuck_from_the_beginning),
+        cmocka_unit_test(schedule__a_gate_beyond_the_end_of_time_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1480,6 +1480,76 @@ static void together__a_task_beside_a_collective_ends_its_rank(void **state) {
     }
 }
 
+static ptowsp_cycles more_rows(const ptowsp_task *task, void *user) {
+    (void)task;
+    *(int64_t *)user = 5000;
+    return 1;
+}
+
+// Counts are read once more when the task begins, and a cost function has changed those of rank 0 by then.
+static void together__counts_that_change_until_a_task_begins_are_found(void **state) {
+    (void)state;
+    const ptowsp_links links = links_of(PTOWSP_LINK_PORT, PTOWSP_LINK_PORT, 0);
+    const ptowsp_schedule schedule = {.ready = PTOWSP_READY_WORK_STEALING};
+    int64_t counts[2][4] = {{5, 250, 125, 7}, {5, 250, 125, 7}};
+    const step s = {.kind = PTOWSP_ALL_TO_ALL,
+                    .algorithm = PTOWSP_ALGORITHM_RING,
+                    .members = 2,
+                    .stride = 1,
+                    .counts = "counts"};
+    ranks r;
+    ranks_begin(&r, 2, &links);
+    for (uint32_t k = 0; k < 2; k++) {
+        ptowsp_module *m = NULL;
+        assert_int_equal(ptowsp_module_create(r.context, NULL, &m), PTOWSP_OK);
+        const ptowsp_kernel_desc desc = {
+            .name = "change", .fn = more_rows, .cost = more_rows, .user = &counts[0][1]};
+        const ptowsp_task_desc task = {.kernel = ptowsp_kernel_make(m, &desc)};
+        const ptowsp_tensor a = tensor_of(m, "a"), b = tensor_of(m, "b");
+        ptowsp_workload_begin(m, "steps");
+        task_on(m, mix_kernel(m, "slow", 1000), a, no_tensor, 0, 0, -1, -1);
+        task_on(m, collective_kernel(m, "exchange", &s), a, b, 1000, 1000, -1, -1);
+        ptowsp_task_make(m, &task);
+        ptowsp_scope_end(m);
+        ranks_add(&r, m, &schedule);
+        assert_int_equal(ptowsp_run_bind_array(r.runs[k], "counts", PTOWSP_I64, counts[k], 4),
+                         PTOWSP_OK);
+    }
+    assert_int_equal(ranks_simulate(&r, false), PTOWSP_UNSUPPORTED_SIZE);
+    assert_string_equal(ptowsp_context_error(r.context).text,
+                        "rank 0: all_to_all: in has 1000 rows, and the collective takes 5005");
+    ranks_end(&r);
+}
+
+// The links count 10^6 units each cycle, in 64 bits: 2^64 / 10^6 is more than 2^44 cycles and less than 2^45.
+static void together__collectives_begin_before_units_are_over(void **state) {
+    (void)state;
+    const ptowsp_links links = links_of(PTOWSP_LINK_PORT, PTOWSP_LINK_PORT, 0);
+    const step s = {.kind = PTOWSP_ALL_REDUCE, .algorithm = PTOWSP_ALGORITHM_RING, .count = 100};
+    for (int is_late = 0; is_late < 2; is_late++) {
+        ranks r;
+        ranks_begin(&r, 2, &links);
+        for (uint32_t k = 0; k < 2; k++) {
+            ptowsp_module *m = NULL;
+            assert_int_equal(ptowsp_module_create(r.context, NULL, &m), PTOWSP_OK);
+            const ptowsp_tensor a = tensor_of(m, "a");
+            ptowsp_workload_begin(m, "steps");
+            task_on(m, mix_kernel(m, "slow", UINT64_C(1) << (44 + is_late)), a, no_tensor, 0, 0, -1,
+                    -1);
+            task_on(m, collective_kernel(m, "sum", &s), a, no_tensor, 100, 0, -1, -1);
+            ptowsp_scope_end(m);
+            ranks_add(&r, m, NULL);
+        }
+        assert_int_equal(ranks_simulate(&r, false), is_late ? PTOWSP_LIMIT_EXCEEDED : PTOWSP_OK);
+        if (is_late) {
+            test_error_is(r.context, PTOWSP_LIMIT_EXCEEDED, 0,
+                          "rank 0: run: task 1 begins in cycle 35184372088832: more than links can "
+                          "be simulated for");
+        }
+        ranks_end(&r);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(together__groups_share_the_link_of_a_node),
@@ -1498,6 +1568,8 @@ int main(void) {
         cmocka_unit_test(together__pictures_have_all_ranks),
         cmocka_unit_test(together__measured_ranks_are_drawn_alike),
         cmocka_unit_test(together__every_allocation_may_be_refused),
+        cmocka_unit_test(together__counts_that_change_until_a_task_begins_are_found),
+        cmocka_unit_test(together__collectives_begin_before_units_are_over),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

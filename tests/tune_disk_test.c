@@ -20,6 +20,7 @@ static struct {
     int how;  // the errno of the call that fails
     uint64_t calls, refused_at;
     bool has_refused;
+    const char *emptied;  // before the next read another program leaves nothing of this file
 } disk;
 
 static bool refuses(void) {
@@ -43,12 +44,20 @@ static bool refuses_unless_interrupted(void) {
     }
 
 CALL(ssize_t, write, refuses, (int fd, const void *data, size_t size), (fd, data, size))
-CALL(ssize_t, read, refuses, (int fd, void *data, size_t size), (fd, data, size))
 CALL(int, fstat, refuses_unless_interrupted, (int fd, struct stat *out), (fd, out))
 CALL(int, fsync, refuses_unless_interrupted, (int fd), (fd))
 CALL(int, rename, refuses_unless_interrupted, (const char *from, const char *to), (from, to))
 CALL(int, chmod, refuses_unless_interrupted, (const char *path, mode_t mode), (path, mode))
 CALL(int, unlink, refuses_unless_interrupted, (const char *path), (path))
+
+ssize_t read(int fd, void *data, size_t size) {
+    REAL(read);
+    if (disk.emptied) {
+        assert_int_equal(truncate(disk.emptied, 0), 0);
+        disk.emptied = NULL;
+    }
+    return refuses() ? -1 : real(fd, data, size);
+}
 
 // Unlocking a file that is open does not fail.
 int flock(int fd, int how) {
@@ -166,9 +175,39 @@ static void disk__may_refuse_or_interrupt_any_call(void **state) {
     ptowsp_context_destroy(context);
 }
 
+// The lock is advice: what does not ask for it may shorten the file between a look at its size and the read.
+static void disk__a_file_that_becomes_empty_while_it_is_read_has_no_records(void **state) {
+    (void)state;
+    ptowsp_context *context;
+    ptowsp_tuning *tuning;
+    ptowsp_tuning_value value;
+    const ptowsp_tuning_key key = key_of(1);
+    snprintf(path, sizeof path, "/tmp/ptowsp_tune_disk_%d", (int)getpid());
+    assert_int_equal(ptowsp_context_create(NULL, &context), PTOWSP_OK);
+    write_file(context);
+    memset(&disk, 0, sizeof disk);
+    disk.emptied = path;
+    assert_int_equal(ptowsp_tuning_create(context, path, &tuning), PTOWSP_OK);
+    assert_null(disk.emptied);
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(ptowsp_tuning_count(tuning).record_count, 0);
+        assert_int_equal(ptowsp_tuning_count(tuning).damaged_count, 0);
+        assert_false(ptowsp_tuning_find(tuning, &key, &value));
+        assert_int_equal(ptowsp_tuning_refresh(tuning), PTOWSP_OK);
+    }
+    assert_int_equal(ptowsp_tuning_count(tuning).tail_bytes, 0);
+    assert_int_equal(ptowsp_tuning_add(tuning, &key, 3, NULL), PTOWSP_OK);
+    assert_true(ptowsp_tuning_find(tuning, &key, &value));
+    assert_true(value.count == 1 && value.newest == 3);
+    ptowsp_tuning_destroy(tuning);
+    unlink(path);
+    ptowsp_context_destroy(context);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(disk__may_refuse_or_interrupt_any_call),
+        cmocka_unit_test(disk__a_file_that_becomes_empty_while_it_is_read_has_no_records),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,6 +4,8 @@
 
 #define _GNU_SOURCE  // mkdtemp, mkfifo, symlink, MAP_ANONYMOUS
 
+#include "../src/tune/tuning.h"
+
 #include "test.h"
 
 #include <errno.h>
@@ -241,6 +243,9 @@ static void tuning__takes_no_hostile_line_even_with_its_hash(void **state) {
         "tune1 00000000000000aa m 01 5 ns a ",
         "tune1 00000000000000aa m 1x 5 ns a ",
         "tune1 00000000000000aa m x1 5 ns a ",
+        "tune1 00000000000000aa m 1y2 5 ns a ",
+        "tune1 00000000000000aa m 1,2 5 ns a ",
+        "tune1 00000000000000aa m 1 5.:1 ns a ",
         "tune1 00000000000000aa m -1 5 ns a ",
         "tune1 00000000000000aa m 1x1x1x1x1x1x1 5 ns a ",
         "tune1 00000000000000aa m 18446744073709551616 5 ns a ",
@@ -778,6 +783,53 @@ static void tuning__refuses_what_is_no_measurement(void **state) {
     tune_remove(&t);
 }
 
+// Two names that FNV-1a gives one hash of 64 bits: one of them has the records.
+static void tuning__takes_no_machine_with_the_hash_of_another(void **state) {
+    (void)state;
+    const ptowsp_tuning_key one = key_of(0xaa, "8yn0iYCKYHlIj4-BwPqk", 1);
+    const ptowsp_tuning_key two = key_of(0xaa, "GReLUrM4wMqfg9yzV3KQ", 1);
+    ptowsp_tuning_value value;
+    assert_true(ptowsp_hash(PTOWSP_HASH_START, one.machine, 20) ==
+                ptowsp_hash(PTOWSP_HASH_START, two.machine, 20));
+    tune t = tune_make();
+    t.context = tune_context(&t.memory);
+    assert_int_equal(ptowsp_tuning_create(t.context, NULL, &t.tuning), PTOWSP_OK);
+    add(&t, one, 5);
+    assert_int_equal(ptowsp_tuning_add(t.tuning, &two, 7, NULL), PTOWSP_INVALID_PARAMS);
+    test_error_is(t.context, PTOWSP_INVALID_PARAMS, 1,
+                  "tuning: record 1: two machines' names have one hash");
+    assert_false(ptowsp_tuning_find(t.tuning, &two, &value));
+    assert_true(ptowsp_tuning_find(t.tuning, &one, &value));
+    assert_true(value.count == 1 && value.newest == 5);
+    tune_close(&t);
+    char lines[512];
+    size_t size = seal(lines, "tune1 00000000000000aa 8yn0iYCKYHlIj4-BwPqk 1 5 ns a ");
+    size += seal(lines + size, "tune1 00000000000000aa GReLUrM4wMqfg9yzV3KQ 1 7 ns a ");
+    const ptowsp_tuning_stats stats = stats_of(&t, lines, size);
+    assert_int_equal(stats.record_count, 1);
+    assert_int_equal(stats.damaged_count, 1);
+    tune_remove(&t);
+}
+
+// Records are numbered by 32 bits: as if there were 2^32 - 2 of them.
+static void tuning__says_that_there_are_too_many_records(void **state) {
+    (void)state;
+    tune t = tune_make();
+    t.context = tune_context(&t.memory);
+    assert_int_equal(ptowsp_tuning_create(t.context, NULL, &t.tuning), PTOWSP_OK);
+    const ptowsp_tuning_key key = key_of(1, "m", 1);
+    add(&t, key, 5);
+    t.tuning->table.record_count = UINT32_MAX - 1;
+    assert_int_equal(ptowsp_tuning_add(t.tuning, &key, 7, NULL), PTOWSP_LIMIT_EXCEEDED);
+    test_error_is(t.context, PTOWSP_LIMIT_EXCEEDED, UINT32_MAX - 1,
+                  "tuning: record 4294967294: there are too many");
+    t.tuning->table.record_count = 1;
+    add(&t, key, 7);
+    assert_int_equal(ptowsp_tuning_count(t.tuning).record_count, 2);
+    tune_close(&t);
+    assert_int_equal(rmdir(t.directory), 0);
+}
+
 static void tuning__does_not_compact_what_it_must_not_replace(void **state) {
     (void)state;
     tune t = tune_make();
@@ -894,7 +946,14 @@ static void measure__rejects_samples_far_from_the_median(void **state) {
     const uint64_t past[] = {40, 50, 60, 102, 0, 45, 55};
     assert_int_equal(ptowsp_measure_samples(past, 7, 1, &m), PTOWSP_OK);
     assert_true(m.outlier_count == 1 && m.most == 60 && m.least == 0);
-    assert_true(m.median == 47.5);          // 0 40 45 50 55 60
+    assert_true(m.median == 47.5);  // 0 40 45 50 55 60
+    // Median 50.5, distances 0.5 0.5 1.5 1.5 2.5 48.5 49.5, MAD of 7: 1.5; limit 7.78: both ends go.
+    const uint64_t both[] = {2, 50, 51, 49, 52, 48, 100, 51};
+    assert_int_equal(ptowsp_measure_samples(both, 8, 1, &m), PTOWSP_OK);
+    assert_true(m.outlier_count == 2 && m.least == 48 && m.most == 52 && m.median == 50.5);
+    const uint64_t low[] = {100, 101, 1, 99, 102, 2};  // MAD 1.5 from 99.5: two low ones
+    assert_int_equal(ptowsp_measure_samples(low, 6, 1, &m), PTOWSP_OK);
+    assert_true(m.outlier_count == 2 && m.least == 99 && m.most == 102 && m.median == 100.5);
     const uint64_t equal[] = {5, 5, 9, 5};  // MAD 0
     assert_int_equal(ptowsp_measure_samples(equal, 4, 2, &m), PTOWSP_OK);
     assert_true(m.median == 2.5 && m.most == 4.5 && m.deviation == 0 && m.outlier_count == 0);
@@ -956,6 +1015,16 @@ static void measure__calls_what_it_is_told_to(void **state) {
     test_error_is(context, PTOWSP_KERNEL_FAILED, 3, "measure: call 3 failed: a kernel failed");
     assert_int_equal(it.calls, 4);
     assert_true(m.median == 0);
+    // By the clock of the machine, 21 times: what takes no time takes less than a second.
+    const uint64_t many[21] = {0};
+    measured real = {many, 0, 0, 0, false};
+    memset(&desc, 0, sizeof desc);
+    desc.fn = measured_fn, desc.user = &real;
+    assert_int_equal(ptowsp_measure(context, &desc, &m), PTOWSP_OK);
+    assert_int_equal(real.calls, 21);
+    assert_int_equal(m.sample_count + m.outlier_count, 21);
+    assert_true(0 <= m.least && m.least <= m.median && m.median <= m.most && m.most < 1e9);
+    desc.clock = measured_clock;
     const uint64_t none[] = {0};
     measured back = {none, 9, 0, 0, true};
     desc.user = &back;
@@ -1077,6 +1146,8 @@ int main(void) {
         cmocka_unit_test(tuning__refuses_files_with_reasons),
         cmocka_unit_test(tuning__says_that_permission_is_missing),
         cmocka_unit_test(tuning__refuses_what_is_no_measurement),
+        cmocka_unit_test(tuning__says_that_there_are_too_many_records),
+        cmocka_unit_test(tuning__takes_no_machine_with_the_hash_of_another),
         cmocka_unit_test(tuning__does_not_compact_what_it_must_not_replace),
         cmocka_unit_test(tuning__survives_every_allocation_that_fails),
         cmocka_unit_test(measure__rejects_samples_far_from_the_median),

@@ -60,12 +60,12 @@ static bool pwsp_device_dequeue_unit(ptowsp_device *device, uint32_t unit, pwsp_
     if (pwsp_load_relaxed(&device->queued_count[unit]) == 0) {
         return false;
     }
-    for (uint32_t level = PWSP_GRAPH_LEVELS; level-- > 0;) {
-        if (pwsp_device_dequeue(device, unit * PWSP_GRAPH_LEVELS + level, out_pick)) {
-            return true;
-        }
+    uint32_t queue = (unit + 1) * PWSP_GRAPH_LEVELS - 1;  // of the highest level first
+    while (!pwsp_device_dequeue(device, queue, out_pick)) {
+        PTOWSP_ASSERT(queue > unit * PWSP_GRAPH_LEVELS);  // one has an entry
+        queue--;
     }
-    return false;
+    return true;
 }
 
 // -- waking ---------------------------------------------------------------------------------------
@@ -260,18 +260,13 @@ static uint32_t pwsp_aicpu_pick(pwsp_aicpu *aicpu) {
 // The same after a core was stuck, when nothing is dispatched any more: one entry from anywhere.
 static uint32_t pwsp_aicpu_pick_any(pwsp_aicpu *aicpu) {
     ptowsp_device *device = aicpu->device;
-    for (uint32_t unit = 0; unit < 2; unit++) {
-        if (pwsp_device_dequeue_unit(device, unit, &aicpu->picks[0])) {
-            return 1;
-        }
+    pwsp_pick *pick = &aicpu->picks[0];
+    bool is_found =
+        pwsp_device_dequeue_unit(device, 0, pick) || pwsp_device_dequeue_unit(device, 1, pick);
+    for (uint32_t i = 0; i < aicpu->core_count && !is_found; i++) {
+        is_found = pwsp_device_dequeue(device, PWSP_GRAPH_CLASSES + aicpu->cores[i], pick);
     }
-    for (uint32_t i = 0; i < aicpu->core_count; i++) {
-        uint32_t queue = PWSP_GRAPH_CLASSES + aicpu->cores[i];
-        if (pwsp_device_dequeue(device, queue, &aicpu->picks[0])) {
-            return 1;
-        }
-    }
-    return 0;
+    return is_found;
 }
 
 // Lets a core that is in no list run an entry.

@@ -31,10 +31,6 @@ static ptowsp_status pwsp_device_desc_check(ptowsp_context *context, ptowsp_devi
                          "device: %" PRIu64 " cores, more than %u", core_count,
                          (unsigned)PTOWSP_DEVICE_CORE_MAX);
     }
-    if (!PWSP_HAS_THREADS) {
-        return pwsp_fail(context, PTOWSP_UNSUPPORTED, PTOWSP_NO_INDEX,
-                         "device: this build has no threads");
-    }
     desc->scheduler_count = desc->scheduler_count ? desc->scheduler_count : 1;
     desc->vector_count = core_count ? desc->vector_count : 1;
     desc->memory_bytes = desc->memory_bytes ? desc->memory_bytes : UINT64_C(1) << 30;
@@ -175,8 +171,10 @@ static ptowsp_status pwsp_device_open(ptowsp_context *context, const ptowsp_devi
     if (!pwsp_device_start(device)) {
         pwsp_device_stop(device);
         pwsp_device_free(device);
-        return pwsp_fail(context, PTOWSP_SYSTEM_FAILED, PTOWSP_NO_INDEX,
-                         "device: the system starts no more threads");
+        return pwsp_fail(context, PWSP_HAS_THREADS ? PTOWSP_SYSTEM_FAILED : PTOWSP_UNSUPPORTED,
+                         PTOWSP_NO_INDEX,
+                         PWSP_HAS_THREADS ? "device: the system starts no more threads"
+                                          : "device: this build has no threads");
     }
     while (pwsp_load_seq_cst(&device->opened_count) < device->scheduler_count) {
         pwsp_sleeper_begin(&device->host, PWSP_AWAIT_ANY);

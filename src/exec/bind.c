@@ -49,9 +49,6 @@ PWSP_INTERNAL bool pwsp_bindings_init(pwsp_bindings *bindings, ptowsp_context *c
 
 PWSP_INTERNAL void pwsp_bindings_free(pwsp_bindings *bindings) {
     const ptowsp_program *program = bindings->program;
-    if (!program) {
-        return;
-    }
     for (uint32_t i = 0; bindings->rooms && i < program->axes.count; i++) {
         pwsp_plan_room_free(&bindings->context->memory, &bindings->rooms[i]);
     }

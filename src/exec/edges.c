@@ -288,9 +288,7 @@ static bool pwsp_edges_data(pwsp_edges *edges, const pwsp_arrival *arrival,
     for (uint32_t pass = 0; pass < 3; pass++) {
         for (uint32_t i = 0; i < arrival->tile_count && is_good; i++) {
             const pwsp_tile_at *at = &arrival->tiles[i];
-            if (at->rows == 0 || at->cols == 0) {
-                continue;
-            }
+            PTOWSP_ASSERT(at->rows > 0 && at->cols > 0);  // views of nothing are refused
             pwsp_region region = pwsp_edges_region(&bound[at->tensor], at);
             uint32_t group = deps->tensors[at->tensor].group;
             if (pass == 0) {

@@ -290,9 +290,7 @@ static void pwsp_recorder_done(void *user, uint64_t index, uint64_t idle_cycles)
     uint64_t slot;
     bool is_found = pwsp_recorder_find(recorder, index, &slot);
     PTOWSP_ASSERT(is_found);
-    if (!is_found) {
-        return;
-    }
+    (void)is_found;
     const ptowsp_task_record *record = &recorder->records[slot];
     pwsp_record_more *more = &recorder->more[slot];
     ptowsp_task_sums *kernel = &recorder->kernels[record->kernel];

@@ -267,14 +267,14 @@ static ptowsp_status pwsp_run_reserve(ptowsp_run *run, uint32_t lane_count, bool
 static ptowsp_status pwsp_run_execute_on_lanes(ptowsp_run *run, const ptowsp_run_options *options) {
     ptowsp_context *context = run->context;
     pwsp_run_on_lanes on = {run, options->lane_count, PWSP_EVENT_NONE, PTOWSP_OK};
-    if (!pwsp_context_enter(context)) {
-        return PTOWSP_BUSY;
+    ptowsp_status status = PTOWSP_BUSY;
+    if (pwsp_context_enter(context)) {
+        status = pwsp_run_reserve(run, options->lane_count, true);
+        if (status == PTOWSP_OK) {
+            status = pwsp_run_execute(run, options, true, pwsp_run_issue_lanes, &on);
+        }
+        pwsp_context_leave(context);
     }
-    ptowsp_status status = pwsp_run_reserve(run, options->lane_count, true);
-    if (status == PTOWSP_OK) {
-        status = pwsp_run_execute(run, options, true, pwsp_run_issue_lanes, &on);
-    }
-    pwsp_context_leave(context);
     return status;
 }
 

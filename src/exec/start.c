@@ -38,10 +38,6 @@ PWSP_INTERNAL ptowsp_status pwsp_start_reserve(pwsp_start **start, ptowsp_contex
     if (*start) {
         return PTOWSP_OK;
     }
-    if (!PWSP_HAS_THREADS) {
-        return pwsp_fail(context, PTOWSP_UNSUPPORTED, PTOWSP_NO_INDEX,
-                         "%s: this build has no threads to start on", what);
-    }
     pwsp_start *made = (pwsp_start *)pwsp_memory_alloc(&context->memory, sizeof *made);
     if (!made) {
         return pwsp_fail(context, PTOWSP_OUT_OF_MEMORY, PTOWSP_NO_INDEX, "%s: out of memory", what);
@@ -51,8 +47,11 @@ PWSP_INTERNAL ptowsp_status pwsp_start_reserve(pwsp_start **start, ptowsp_contex
     pwsp_sleeper_init(&made->done);
     if (!pwsp_thread_start(&made->thread, pwsp_start_main, made)) {
         pwsp_start_free(made);
-        return pwsp_fail(context, PTOWSP_SYSTEM_FAILED, PTOWSP_NO_INDEX,
-                         "%s: a thread could not be started", what);
+        return pwsp_fail(context, PWSP_HAS_THREADS ? PTOWSP_SYSTEM_FAILED : PTOWSP_UNSUPPORTED,
+                         PTOWSP_NO_INDEX,
+                         PWSP_HAS_THREADS ? "%s: a thread could not be started"
+                                          : "%s: this build has no threads to start on",
+                         what);
     }
     *start = made;
     return PTOWSP_OK;

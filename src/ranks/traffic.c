@@ -59,9 +59,6 @@ static bool pwsp_traffic_make_level(pwsp_traffic *t, pwsp_traffic_level *level) 
         outs = ins = pwsp_traffic_node(level, pwsp_traffic_rank(t, t->slot_count - 1)) + 1 -
                      level->node_first;
     }
-    if (outs + ins > SIZE_MAX / sizeof(uint64_t)) {
-        return false;
-    }
     level->out_count = (size_t)(outs + ins);
     level->out = (uint64_t *)pwsp_memory_alloc(&t->memory, level->out_count * sizeof *level->out);
     level->in = level->out ? level->out + outs : NULL;
@@ -163,26 +160,24 @@ static void pwsp_flow_count(void *user, const ptowsp_collective_step *step) {
     *(uint64_t *)user += step->kind == PTOWSP_MOVE_SEND;
 }
 
-static size_t pwsp_flow_cells(const pwsp_flow *flow) {
-    return (size_t)flow->member_count * flow->round_count;
+static uint64_t pwsp_flow_cells(const pwsp_flow *flow) {
+    return (uint64_t)flow->member_count * flow->round_count;
+}
+
+// NULL when memory is out, or for no items.
+static void *pwsp_flow_alloc(const pwsp_traffic *t, uint64_t count, size_t item_size) {
+    return count > 0 && count <= SIZE_MAX / item_size
+               ? pwsp_memory_alloc(&t->memory, (size_t)count * item_size)
+               : NULL;
 }
 
 static bool pwsp_flow_reserve(const pwsp_traffic *t, pwsp_flow *flow, uint64_t send_count) {
-    const size_t cells = pwsp_flow_cells(flow);
+    const uint64_t cells = pwsp_flow_cells(flow);
     flow->send_count = send_count;
-    if (send_count > SIZE_MAX / sizeof(pwsp_traffic_send) ||
-        (flow->round_count && cells > SIZE_MAX / sizeof(pwsp_traffic_cell))) {
-        flow->send_count = flow->round_count = 0;
-        return false;
-    }
-    flow->members = (pwsp_traffic_member *)pwsp_memory_alloc(
-        &t->memory, flow->member_count * sizeof(pwsp_traffic_member));
-    flow->cells = cells ? (pwsp_traffic_cell *)pwsp_memory_alloc(&t->memory,
-                                                                 cells * sizeof(pwsp_traffic_cell))
-                        : NULL;
-    flow->sends = send_count ? (pwsp_traffic_send *)pwsp_memory_alloc(
-                                   &t->memory, (size_t)send_count * sizeof(pwsp_traffic_send))
-                             : NULL;
+    flow->members =
+        (pwsp_traffic_member *)pwsp_flow_alloc(t, flow->member_count, sizeof *flow->members);
+    flow->cells = (pwsp_traffic_cell *)pwsp_flow_alloc(t, cells, sizeof *flow->cells);
+    flow->sends = (pwsp_traffic_send *)pwsp_flow_alloc(t, send_count, sizeof *flow->sends);
     return flow->members && (flow->cells || !cells) && (flow->sends || !send_count);
 }
 
@@ -224,7 +219,7 @@ PWSP_INTERNAL void pwsp_flow_free(const pwsp_traffic *t, pwsp_flow *flow) {
         pwsp_memory_free(&t->memory, flow->members,
                          flow->member_count * sizeof(pwsp_traffic_member));
         pwsp_memory_free(&t->memory, flow->cells,
-                         pwsp_flow_cells(flow) * sizeof(pwsp_traffic_cell));
+                         (size_t)pwsp_flow_cells(flow) * sizeof(pwsp_traffic_cell));
         pwsp_memory_free(&t->memory, flow->sends,
                          (size_t)flow->send_count * sizeof(pwsp_traffic_send));
         pwsp_memory_free(&t->memory, flow, sizeof *flow);

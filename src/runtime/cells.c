@@ -395,15 +395,13 @@ PWSP_INTERNAL bool pwsp_deps_fix(pwsp_deps *deps, uint32_t access_count) {
 }
 
 PWSP_INTERNAL bool pwsp_deps_has_room(pwsp_deps *deps, uint32_t count) {
-    for (uint32_t round = 0; round < 2; round++) {
-        if (deps->free_count + (deps->next_capacity - deps->access_count) >= count) {
-            return true;
-        }
-        if (round == 0 && !pwsp_deps_sweep(deps)) {
-            break;
-        }
+    PTOWSP_ASSERT(deps->is_fixed);
+    if (deps->free_count + (deps->next_capacity - deps->access_count) < count) {
+        const bool is_good = pwsp_deps_sweep(deps);
+        PTOWSP_ASSERT(is_good);  // it asks for no memory
+        (void)is_good;
     }
-    return false;
+    return deps->free_count + (deps->next_capacity - deps->access_count) >= count;
 }
 
 PWSP_INTERNAL void pwsp_deps_clear(pwsp_deps *deps) {

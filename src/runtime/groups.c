@@ -36,9 +36,9 @@ static bool pwsp_deps_layout(const pwsp_bound_tensor *bound, uint64_t *out_low,
         strides[i] = pwsp_deps_stride(bound, i);
     }
     *out_low = *out_high = 0;
-    if (!pwsp_layout_span(PTOWSP_TENSOR_RANK_MAX, shape, strides, &low, &high)) {
-        return false;
-    }
+    const bool fits = pwsp_layout_span(PTOWSP_TENSOR_RANK_MAX, shape, strides, &low, &high);
+    PTOWSP_ASSERT(fits);  // it has been bound
+    (void)fits;
     *out_low = bound->base + (uint64_t)low * bound->element_size;
     *out_high = bound->base + (uint64_t)(high + 1) * bound->element_size;
     return pwsp_layout_is_injective(PTOWSP_TENSOR_RANK_MAX, shape, strides);

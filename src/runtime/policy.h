@@ -28,15 +28,13 @@ typedef enum pwsp_lane_rule {
 // clang-format on
 
 PWSP_INLINE pwsp_lane_rule pwsp_dispatch_rule(ptowsp_dispatch dispatch) {
-    switch (dispatch) {
-#define PWSP_DISPATCH_RULE(with, name, text, rule, cpu_sim, threads, ascend_npu)                   \
-    case PTOWSP_DISPATCH_##name: return PWSP_LANE_##rule;
-        PWSP_DISPATCHES(PWSP_DISPATCH_RULE, )
+    static const uint8_t rules[] = {PWSP_LANE_IN_TURN,
+#define PWSP_DISPATCH_RULE(with, name, text, rule, cpu_sim, threads, ascend_npu) PWSP_LANE_##rule,
+                                    PWSP_DISPATCHES(PWSP_DISPATCH_RULE, )
 #undef PWSP_DISPATCH_RULE
-    case PTOWSP_DISPATCH_DEFAULT:
-    case PTOWSP_DISPATCH_FORCE_INT: break;
-    }
-    return PWSP_LANE_IN_TURN;
+    };
+    PTOWSP_ASSERT((uint32_t)dispatch < sizeof rules);
+    return (pwsp_lane_rule)rules[dispatch];
 }
 
 // Does a key choose the lane?

@@ -181,18 +181,6 @@ PWSP_INTERNAL PWSP_COLD bool pwsp_events_fail(pwsp_events *events) {
                : pwsp_sim_no_memory(events->sim);
 }
 
-// -- waiting --------------------------------------------------------------------------------------
-
-static bool pwsp_events_fail_stuck(pwsp_events *events, const char *what) {
-    if (!pwsp_events_is_open(events)) {
-        return pwsp_sim_fail_gate(events->sim, what);
-    }
-    return pwsp_sim_fail(events->sim, PTOWSP_STUCK, events->sim->task_count,
-                         "run: stuck at task %" PRIu64 " in cycle %" PRIu64 ": %s, and none of "
-                         "%" PRIu64 " tasks in flight can start",
-                         events->sim->task_count, events->now, what, events->in_flight);
-}
-
 // -- issuing --------------------------------------------------------------------------------------
 
 // Tasks in the window.
@@ -236,7 +224,8 @@ PWSP_FORCE_INLINE bool pwsp_events_make_room(pwsp_events *events, uint64_t timed
             return false;
         }
         if (!has_moved) {
-            return pwsp_events_fail_stuck(events, "the window has no room for it");
+            PTOWSP_ASSERT(!pwsp_events_is_open(events));  // else the oldest in flight can start
+            return pwsp_sim_fail_gate(sim, "the window has no room for it");
         }
     }
 }
@@ -513,7 +502,8 @@ PWSP_INTERNAL bool pwsp_events_slot_load(pwsp_events *events, const pwsp_tile_at
             return false;
         }
         if (!has_moved) {
-            return pwsp_events_fail_stuck(events, "a slot load needs the result of a task");
+            PTOWSP_ASSERT(!pwsp_events_is_open(events));
+            return pwsp_sim_fail_gate(sim, "a slot load needs the result of a task");
         }
     }
     uint64_t cause = pwsp_events_cause(events, id);
@@ -534,9 +524,7 @@ PWSP_INTERNAL bool pwsp_events_end(pwsp_events *events) {
         if (!pwsp_events_step(events, UINT64_MAX, &has_moved)) {
             return false;
         }
-        if (!has_moved) {
-            return pwsp_events_fail_stuck(events, "all tasks are issued");
-        }
+        PTOWSP_ASSERT(has_moved);  // the oldest in flight can start
     }
     PTOWSP_ASSERT(events->turns->count == 0);
     return true;

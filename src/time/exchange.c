@@ -44,25 +44,21 @@ PWSP_INTERNAL bool pwsp_exchange_connect(pwsp_exchange *exchange, uint32_t first
 PWSP_INTERNAL ptowsp_status pwsp_exchange_fail(const pwsp_exchange *exchange, pwsp_exchanged what,
                                                uint32_t channel, pwsp_error *error) {
     const pwsp_channel *at = &exchange->channels[channel];
-    switch (what) {
-    case PWSP_EXCHANGE_LATE:
+    if (what == PWSP_EXCHANGE_LATE) {
         return pwsp_error_set(error, PTOWSP_LIMIT_EXCEEDED, PTOWSP_NO_INDEX,
                               "a token of channel %s arrives after 2^63 - 1 cycles", at->name);
-    case PWSP_EXCHANGE_CLOSED:
+    }
+    if (what == PWSP_EXCHANGE_CLOSED) {
         return pwsp_error_set(error, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
                               at->is_event ? "it records event %s after closing it"
                                            : "it sends to channel %s after closing it",
                               at->name);
-    case PWSP_EXCHANGE_LIMIT:
-        return pwsp_error_set(error, PTOWSP_LIMIT_EXCEEDED, PTOWSP_NO_INDEX,
-                              "channel %s gets more than %" PRIu64
-                              " tokens, the limit of this execution",
-                              at->name, at->limit);
-    case PWSP_EXCHANGED:
-    case PWSP_EXCHANGE_WAITS:
-    case PWSP_EXCHANGE_END: break;
     }
-    return PTOWSP_OK;
+    PTOWSP_ASSERT(what == PWSP_EXCHANGE_LIMIT);
+    return pwsp_error_set(error, PTOWSP_LIMIT_EXCEEDED, PTOWSP_NO_INDEX,
+                          "channel %s gets more than %" PRIu64
+                          " tokens, the limit of this execution",
+                          at->name, at->limit);
 }
 
 // -- the ready ------------------------------------------------------------------------------------

@@ -123,9 +123,7 @@ static void pwsp_explorer_mark_set(pwsp_explorer *e, pwsp_process *process) {
         uint32_t channel = at->channel;
         bool sends = pwsp_explorer_sends(at), can = pwsp_explorer_can(e, at);
         first = at->after;
-        if (can && pwsp_explorer_sees_end(e, at)) {
-            continue;
-        }
+        PTOWSP_ASSERT(!pwsp_explorer_sees_end(e, at));  // it has moved before there is a choice
         bool is_meeting = pwsp_explorer_channel(e, at)->depth == 0;
         if (is_meeting || sends == can) {
             pwsp_explorer_add_side(e, channel, true, &first);
@@ -145,7 +143,7 @@ static uint64_t pwsp_explorer_list_set(pwsp_explorer *e, uint64_t at) {
             continue;
         }
         uint32_t partner = PWSP_EXPLORE_NOBODY;
-        if (pwsp_explorer_channel(e, process)->depth == 0 && !pwsp_explorer_sees_end(e, process)) {
+        if (pwsp_explorer_channel(e, process)->depth == 0) {
             partner = pwsp_explorer_sends(process) ? pwsp_explorer_partner(e, process, 0)
                                                    : PWSP_EXPLORE_NOBODY;
             if (partner == PWSP_EXPLORE_NOBODY) {
@@ -228,16 +226,8 @@ static bool pwsp_explorer_arrive(pwsp_explorer *e, pwsp_process *process, pwsp_e
         break;
     case PWSP_EVENT_PROCESS_END: pwsp_exchange_end(exchange, process); break;
     case PWSP_EVENT_SLOT_LOAD: pwsp_expander_load(x); break;
-    case PWSP_EVENT_ERROR:
-    case PWSP_EVENT_END:
-    case PWSP_EVENT_PIPELINE: return false;
-    case PWSP_EVENT_TASK:
-    case PWSP_EVENT_PARALLEL:
-    case PWSP_EVENT_SEQUENTIAL:
-    case PWSP_EVENT_SCOPE_END:
-    case PWSP_EVENT_RESET:
-    case PWSP_EVENT_RELEASE:
-    case PWSP_EVENT_NONE: break;
+    case PWSP_EVENT_ERROR: return false;
+    default: break;  // scopes of workloads that it calls
     }
     return true;
 }

@@ -87,17 +87,8 @@ static bool pwsp_pipelines_event(pwsp_pipelines *pipelines, pwsp_process *proces
         }
         pwsp_expander_load(pipelines->x);
         break;
-    case PWSP_EVENT_PIPELINE:  // refused when compiling
-    case PWSP_EVENT_END:
     case PWSP_EVENT_ERROR: return false;
-    case PWSP_EVENT_SEND:
-    case PWSP_EVENT_RECEIVE:
-    case PWSP_EVENT_PARALLEL:
-    case PWSP_EVENT_SEQUENTIAL:
-    case PWSP_EVENT_SCOPE_END:
-    case PWSP_EVENT_RESET:
-    case PWSP_EVENT_RELEASE:
-    case PWSP_EVENT_NONE: break;
+    default: break;  // scopes of workloads that it calls
     }
     return true;
 }

@@ -246,9 +246,7 @@ PWSP_INTERNAL uint64_t pwsp_rings_group_end(pwsp_rings *rings, ptowsp_depth dept
 // -- bytes ----------------------------------------------------------------------------------------
 
 PWSP_INTERNAL void pwsp_rings_release(pwsp_rings *rings, uint32_t tensor) {
-    if (!rings->tensors) {
-        return;
-    }
+    PTOWSP_ASSERT(rings->tensors);  // without a ring of bytes programs release nothing
     pwsp_ring_tensor *state = &rings->tensors[tensor];
     while (state->block) {
         pwsp_ring_block *block = pwsp_rings_block(rings, state->block - 1);
@@ -260,9 +258,7 @@ PWSP_INTERNAL void pwsp_rings_release(pwsp_rings *rings, uint32_t tensor) {
 }
 
 PWSP_INTERNAL uint32_t pwsp_rings_holder(const pwsp_rings *rings) {
-    if (rings->block_head == rings->block_tail) {
-        return 0;
-    }
+    PTOWSP_ASSERT(rings->block_head != rings->block_tail);
     return rings->timed->tensor_scopes[pwsp_rings_block(rings, rings->block_head)->tensor];
 }
 

@@ -111,10 +111,9 @@ PWSP_INTERNAL void pwsp_steps_print(const pwsp_pipelines *pipelines, const ptows
         pwsp_text_format(text, " receives %" PRId64 " from %s", (int64_t)step->token, channel);
         break;
     case PTOWSP_STEP_END: pwsp_text_format(text, " sees the end of %s", channel); break;
-    case PTOWSP_STEP_CLOSE:
+    default:
+        PTOWSP_ASSERT(step->kind == PTOWSP_STEP_CLOSE);
         pwsp_text_format(text, step->channel == UINT32_MAX ? " ends" : " closes %s", channel);
-        break;
-    case PTOWSP_STEP_FORCE_INT: break;
     }
 }
 

@@ -86,13 +86,13 @@ PWSP_INTERNAL pwsp_tuning_entry *pwsp_tuning_table_find(const pwsp_tuning_table 
 
 // Twice as many slots. Keys differ, so each goes to the first free slot from its own on.
 static bool pwsp_tuning_rehash(pwsp_tuning_table *table) {
-    uint64_t count = table->slot_count ? table->slot_count * 2 : 64;
-    if (count > SIZE_MAX / sizeof(pwsp_tuning_slot)) {
-        return false;
-    }
-    pwsp_tuning_slot *slots = (pwsp_tuning_slot *)pwsp_memory_alloc(
-        table->memory, (size_t)count * sizeof(pwsp_tuning_slot));
-    if (!slots) {
+    uint64_t count = table->slot_count ? table->slot_count * 2 : 64, capacity = 0;
+    void *room = NULL;
+    const bool is_good =
+        pwsp_memory_room(table->memory, &room, &capacity, count, sizeof(pwsp_tuning_slot));
+    pwsp_tuning_slot *slots = (pwsp_tuning_slot *)room;
+    PTOWSP_ASSERT(!is_good || capacity == count);
+    if (!is_good) {
         return false;
     }
     for (uint64_t i = 0; i < table->slot_count; i++) {
