@@ -1,6 +1,7 @@
-// Runs of emitted trees where the system refuses memory or threads. Files of the runtime are compiled
-// in with hooks: each allocation is refused in turn, then each thread. A refusal is a status with its
-// text; the run ends all the same, leaves no memory behind, and the next one is good.
+// Runs of emitted trees where the system refuses memory or threads, or a kernel its task or launch. Files
+// of the runtime are compiled in with hooks: each allocation is refused in turn, then each thread. A
+// refusal is a status with its text; the run ends all the same, leaves no memory behind, and the next one
+// is good.
 
 #include <errno.h>
 #include <pthread.h>
@@ -66,15 +67,30 @@ static void *hook_aligned_alloc(size_t alignment, size_t size) {
 
 using namespace wsp;
 
-// The kernel: adds its scalar to a number.
+// The kernel: adds its scalar to a number, if that is not below 0.
 extern "C" void wsp_core_run(wsp_task *task) {
-    *reinterpret_cast<int32_t *>(task->tiles[0].data) += static_cast<int32_t>(task->args[2]);
+    const int32_t value = static_cast<int32_t>(task->args[2]);
+    *reinterpret_cast<int32_t *>(task->tiles[0].data) += value;
     task->cycles = 10;
-    task->status = PTOWSP_OK;
+    task->status = value < 0 ? PTOWSP_KERNEL_FAILED : PTOWSP_OK;
 }
 
+static int32_t launch(uint32_t count, void *, uint64_t tasks, uint64_t, uint64_t) {
+    for (uint32_t i = 0; i < count; i++) {
+        wsp_core_run(
+            reinterpret_cast<wsp_task *>(static_cast<uintptr_t>(tasks + i * WSP_TASK_STRIDE)));
+    }
+    return 0;
+}
+
+static int32_t launch_refused(uint32_t, void *, uint64_t, uint64_t, uint64_t) {
+    return 507;
+}
+
+static wsp_launch_fn the_launch;
+
 extern "C" wsp_launch_fn wsp_launch_of(uint32_t) {
-    return nullptr;
+    return the_launch;
 }
 
 extern "C" const char *wsp_core_fault_text(uint32_t, uint32_t) {
@@ -170,14 +186,18 @@ wsp_program make_program() {
 
 // -- runs -----------------------------------------------------------------------------------------
 
-const uint32_t AICPU_COUNT = 3, CORE_COUNT = 2;
+constexpr uint32_t AICPU_COUNT = 3, CORE_COUNT = 2;
+const wsp_runner_options OPTIONS = {AICPU_COUNT, CORE_COUNT, 16, 0, 0, nullptr, 0, 0};
 
-// A run of it, bound anew: its status; the text of its error is in `text`.
+// A run, bound anew: its status; the text of its error is in `text`.
 char text[512];
+int32_t x[8];
+wsp_runner_result result;
 
-ptowsp_status run_once() {
-    const wsp_program program = make_program();
-    int32_t x[8] = {0};
+ptowsp_status run_once(const wsp_runner_options &options = OPTIONS, wsp_expand_fn walks = expand) {
+    wsp_program program = make_program();
+    program.expand = walks;
+    memset(x, 0, sizeof x);
     const int32_t lengths[] = {300, 7};
     Bindings bindings(program);
     ptowsp_buffer buffer = ptowsp_buffer();
@@ -190,15 +210,11 @@ ptowsp_status run_once() {
     config.mode = PTOWSP_ATTENTION_INVARIANT;
     config.chunk = 100;  // 3 units, and 1
     assert_int_equal(bindings.bind_batch(AXIS_kv, &batch, &config, nullptr), PTOWSP_OK);
-    wsp_runner_options options = wsp_runner_options();
-    options.aicpu_count = AICPU_COUNT;
-    options.core_count = CORE_COUNT;
-    options.ring_size = 16;
-    wsp_runner_result result = wsp_runner_result();
+    result = wsp_runner_result();
     ptowsp_status status = bindings.verify(PTOWSP_MODEL_UNIT);
     status = status == PTOWSP_OK ? run_program(program, &bindings, options, &result) : status;
     snprintf(text, sizeof text, "%s", bindings.failure.text);
-    if (status == PTOWSP_OK) {
+    if (status == PTOWSP_OK && walks == expand) {
         for (int32_t i = 0; i < 8; i++) {
             assert_int_equal(x[i], i ? i : 4);
         }
@@ -232,8 +248,9 @@ void refused__memory_is_missed_wherever_it_is(void **) {
         texts.insert(text);
         assert_int_equal(hooks.live, 0);
     }
-    assert_true((texts == std::set<std::string>{"run: out of memory", "plan kv: no memory for its units",
-                                                "p/pipe: channel tokens: out of memory"}));
+    assert_true(
+        (texts == std::set<std::string>{"run: out of memory", "plan kv: no memory for its units",
+                                        "p/pipe: channel tokens: out of memory"}));
     expect_good();
 }
 
@@ -269,6 +286,77 @@ void refused__the_block_of_transient_tensors_is_told(void **) {
     expect_good();
 }
 
+// -- kernels --------------------------------------------------------------------------------------
+
+// The first of eight launches or more: no kernel has it, or it fails. Its tasks are not done.
+void refused__launches_end_the_run(void **) {
+    const ptowsp_span none = ptowsp_span();
+    for (uint64_t capacity : {uint64_t(0), uint64_t(5), uint64_t(20)}) {
+        ptowsp_span spans[20];
+        std::fill(spans, spans + 20, none);
+        const wsp_runner_options options = {1, CORE_COUNT, 16,       0,
+                                            0, spans,      capacity, PTOWSP_DRIVER_HOST};
+        the_launch = launch;
+        hooks = {};
+        if (run_once(options) != PTOWSP_OK) {
+            fail_msg("%s", text);
+        }
+        for (uint64_t i = 0; i < 20; i++) {  // of 12 tasks; those of a wave have its span
+            const bool is_there = i < capacity && i < 12;
+            assert_int_equal(spans[i].kind, is_there ? KERNEL_add : 0);
+            assert_true((spans[i].end > 0) == is_there && spans[i].begin <= spans[i].end);
+            assert_true(spans[i].lane < CORE_COUNT);
+        }
+        for (wsp_launch_fn refused : {launch_refused, static_cast<wsp_launch_fn>(nullptr)}) {
+            the_launch = refused;
+            assert_int_equal(run_once(options), PTOWSP_SYSTEM_FAILED);
+            assert_string_equal(text, "p/add: task 0 failed: SYSTEM_FAILED");
+            assert_true(std::all_of(x, x + 8, [](int32_t value) { return value == 0; }));
+        }
+    }
+}
+
+// More scopes than there are places behind the task that fails: they wait for it. No task follows.
+void expand_failure(Run &run) {
+    add(run, 1, -1);
+    for (int i = 0; i < 100; i++) {
+        Scope scope(run, i % 2 ? PARALLEL : SEQUENTIAL);
+    }
+    add(run, 2, 5);
+}
+
+// So do loads, of other elements too.
+void expand_failure_before_load(Run &run) {
+    add(run, 1, -1);
+    for (int i = 0; i < 100; i++) {
+        run.load_slot(1, 0, TENSOR_x, {}, 0, 1, i % 8, 1, 0, 0);
+    }
+    add(run, 2, 5);
+}
+
+// And pipelines, whose processes do not begin.
+void expand_failure_before_pipeline(Run &run) {
+    add(run, 1, -1);
+    Pipeline pipeline(run, 0, 2);
+    pipeline.process("late", 3, {}, [](Run &late) { add(late, 2, 5); });
+    pipeline.run();
+}
+
+void refused__what_follows_a_failure_does_not_begin(void **) {
+    for (wsp_expand_fn walks :
+         {expand_failure, expand_failure_before_load, expand_failure_before_pipeline}) {
+        for (uint32_t aicpu_count = 1; aicpu_count <= AICPU_COUNT; aicpu_count++) {
+            const wsp_runner_options options = {aicpu_count, CORE_COUNT, 1, 0, 0, nullptr, 0, 0};
+            hooks = {};
+            assert_int_equal(run_once(options, walks), PTOWSP_KERNEL_FAILED);
+            assert_string_equal(text, "p/add: task 0 failed: KERNEL_FAILED");
+            assert_int_equal(x[1], -1);
+            assert_int_equal(x[2], 0);
+            assert_int_equal(hooks.live, 0);
+        }
+    }
+}
+
 }  // namespace
 
 int main(void) {
@@ -276,6 +364,8 @@ int main(void) {
         cmocka_unit_test(refused__memory_is_missed_wherever_it_is),
         cmocka_unit_test(refused__threads_are_told),
         cmocka_unit_test(refused__the_block_of_transient_tensors_is_told),
+        cmocka_unit_test(refused__launches_end_the_run),
+        cmocka_unit_test(refused__what_follows_a_failure_does_not_begin),
     };
     return cmocka_run_group_tests(tests, nullptr, nullptr);
 }

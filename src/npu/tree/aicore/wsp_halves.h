@@ -122,9 +122,9 @@ class Fifo {
 
     // The shim gives no slot after a fault; no one else moves nothing.
     template <typename T, typename G>
-    AICORE static bool moves(T &tile, [[maybe_unused]] const G &slot) {
+    AICORE static bool moves([[maybe_unused]] T &tile, [[maybe_unused]] const G &slot) {
 #if WSP_IS_SHIM
-        return any(tile) && slot.data() != nullptr;
+        return slot.data() != nullptr;
 #else
         return any(tile);
 #endif
