@@ -1420,10 +1420,8 @@ static bool npu_expr_has_parens(npu_rank rank, const ptowsp_expr_info *operand, 
     case NPU_RANK_AND:
     case NPU_RANK_OR:
         return inner != NPU_RANK_UNARY && inner != NPU_RANK_COMPARE && (inner != rank || place > 0);
-    case NPU_RANK_SELECT: return inner == NPU_RANK_SELECT && place < 2;
-    case NPU_RANK_LEAF: break;
+    default: return inner == NPU_RANK_SELECT && place < 2;  // of a choice: what is called has none
     }
-    return false;
 }
 
 NPU_INTERNAL void npu_add_u64(npu_expand *x, uint64_t value) {
@@ -4002,15 +4000,9 @@ static void npu_print_tile(npu_kernel *k, uint32_t i, const char *name, const ch
     npu_text_free(&text);
 }
 
-// "16", "i_1" or "i_1 + 16".
+// "16" or "i_1": a window begins at a number, or at a loop's index.
 static void npu_print_start(char text[NPU_SIZE_TEXT_MAX], uint32_t start, uint32_t loop) {
-    if (loop == 0) {
-        snprintf(text, NPU_SIZE_TEXT_MAX, "%u", start);
-    } else if (start == 0) {
-        snprintf(text, NPU_SIZE_TEXT_MAX, "i_%u", loop);
-    } else {
-        snprintf(text, NPU_SIZE_TEXT_MAX, "i_%u + %u", loop, start);
-    }
+    snprintf(text, NPU_SIZE_TEXT_MAX, loop ? "i_%u" : "%u", loop ? loop : start);
 }
 
 // The windows that are declared in a loop's body, or at the beginning.
@@ -4274,11 +4266,7 @@ static void npu_print_scalar(npu_kernel *k, const ptowsp_insn_info *insn, uint32
               : conversion == NPU_SATURATED ? "saturated"
                                             : "compared",
               npu_cpp_type(dtype));
-    const ptowsp_tile_object *sized = &k->tiles[insn->cols_of].object;
-    if (insn->cols_of && !npu_kernel_has_memory(k, sized->memory)) {  // a tile of the other half
-        char text[NPU_LOCAL_MAX];
-        npu_print(out, "%s)", npu_kernel_size(k, &sized->valid_cols, text));
-    } else if (insn->cols_of) {
+    if (insn->cols_of) {
         npu_print(out, "%s.GetValidCol())", npu_kernel_tile(k, insn->cols_of));
     } else {
         k->is_scalar_used[insn->scalar_param] = true;
@@ -10336,12 +10324,14 @@ static const char npu_fixed_2[] =
     "                                                  const ptowsp_attention_config *,\n"
     "                                                  const ptowsp_attention_sizes *,\n"
     "                                                  pwsp_plan_batch *) {\n"
+    "    PTOWSP_ASSERT(0 && \"the axis has been found to be a plan's\");\n"
     "    return pwsp_error_set(error, PTOWSP_UNSUPPORTED, PTOWSP_NO_INDEX, \"bind: %s is no plan\", name);\n"
     "}\n"
     "\n"
     "PWSP_INTERNAL ptowsp_status pwsp_plan_make(pwsp_error *error, const char *name, const pwsp_memory *,\n"
     "                                           const pwsp_plan_batch *, pwsp_plan_room *,\n"
     "                                           ptowsp_attention_plan *) {\n"
+    "    PTOWSP_ASSERT(0 && \"no batch is bound\");\n"
     "    return pwsp_error_set(error, PTOWSP_UNSUPPORTED, PTOWSP_NO_INDEX, \"plan: %s is no plan\", name);\n"
     "}\n"
     "\n"
@@ -11267,9 +11257,8 @@ static const char npu_fixed_4[] =
     "    using Pipe = pto::TPipe<Flag, IsToVector ? pto::Direction::DIR_C2V : pto::Direction::DIR_V2C,\n"
     "                            WSP_FIFO_SLOT_BYTES, WSP_FIFO_SLOT_COUNT>;\n"
     "    using Elements = pto::Shape<1, 1, 1, -1, -1>;\n"
-    "    template <typename T> static constexpr bool is_column() {\n"
-    "        return T::Loc == pto::TileType::Vec && !T::isRowMajor;\n"
-    "    }\n"
+    "    template <typename T>\n"
+    "    static constexpr bool is_column = T::Loc == pto::TileType::Vec && !T::isRowMajor;\n"
     "    template <typename E>\n"
     "    using ByRows = pto::GlobalTensor<E, Elements, pto::Stride<1, 1, 1, -1, 1>, pto::Layout::ND>;\n"
     "    template <typename E>\n"
@@ -11289,7 +11278,7 @@ static const char npu_fixed_4[] =
     "    template <uint32_t Pitch, typename T>\n"
     "    AICORE static auto window(T &tile, __gm__ typename T::DType *at, int rows) {\n"
     "        using E = typename T::DType;\n"
-    "        if constexpr (is_column<T>()) {\n"
+    "        if constexpr (is_column<T>) {\n"
     "            return ByColumn<E>(at, Elements(rows, 1), pto::Stride<1, 1, 1, 1, -1>(rows));\n"
     "        } else {\n"
     "            return ByRows<E>(at, Elements(rows, tile.GetValidCol()),\n"
@@ -15272,8 +15261,7 @@ static const char npu_fixed_10[] =
     "    }\n"
     "    void report_error(ptowsp_status status, uint32_t at, const char *what) override {\n"
     "        char text[800];\n"
-    "        const char *where = scheduler.program().places[at];\n"
-    "        snprintf(text, sizeof text, \"%s: %s\", where ? where : \"\", what);\n"
+    "        snprintf(text, sizeof text, \"%s: %s\", scheduler.program().places[at], what);\n"
     "        scheduler.fail(status, PTOWSP_NO_INDEX, text);\n"
     "    }\n"
     "\n"

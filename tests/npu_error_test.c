@@ -270,9 +270,10 @@ static const process_scene process_scenes[] = {
     {"a kernel before a pipeline fails", PTOWSP_KERNEL_FAILED, 77, {1, 2, 3}, 0, 0, 0},
 };
 
-// In parallel two tasks, of which the second waits for the first; then a slot is loaded.
-static void make_process_body(ptowsp_module *m, ptowsp_kernel kernel, ptowsp_tensor x,
-                              ptowsp_expr token) {
+// What a process calls, and the program does, too: in parallel two tasks, of which the second waits for
+// the first; then a slot is loaded.
+static void make_process_body(ptowsp_module *m, ptowsp_kernel kernel, ptowsp_tensor x) {
+    ptowsp_expr token = ptowsp_workload_param(m, "token", PTOWSP_TYPE_I64);
     ptowsp_expr row = ptowsp_cast(ptowsp_symbol(m, "row"), PTOWSP_TYPE_I64);
     ptowsp_expr at = ptowsp_cast(ptowsp_symbol(m, "at"), PTOWSP_TYPE_I64);
     ptowsp_expr size = ptowsp_array_at(m, "sizes", PTOWSP_I64, ptowsp_add(at, token));
@@ -298,6 +299,9 @@ static void make_processes(ptowsp_module *m) {
     channel.name = "tokens";
     ptowsp_expr zero = ptowsp_i64(m, 0);
     ptowsp_expr first = ptowsp_cast(ptowsp_symbol(m, "first"), PTOWSP_TYPE_I64);
+    PTOWSP_WORKLOAD(m, "body") {
+        make_process_body(m, kernel, x);
+    }
     PTOWSP_WORKLOAD(m, "main") {
         ptowsp_node before = make_task(m, kernel, x, zero, zero, first);
         ptowsp_node pipeline = ptowsp_pipeline_begin(m, "pipeline", &before, 1);
@@ -311,11 +315,12 @@ static void make_processes(ptowsp_module *m) {
         PTOWSP_PROCESS(m, "work") {
             ptowsp_consumes(m, tokens);
             PTOWSP_CONSUME(m, t, tokens) {
-                make_process_body(m, kernel, x, t);
+                ptowsp_call(m, "body", &t, 1);
             }
         }
         ptowsp_scope_end(m);
         make_task_after(m, kernel, x, zero, zero, zero, pipeline);
+        ptowsp_call(m, "body", &zero, 1);
     }
 }
 

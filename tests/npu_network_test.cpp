@@ -529,14 +529,18 @@ void npu_network__tells_apart_processes_of_one_name(void **state) {
         Lab lab;
         uint32_t c = lab.network.channel("c", 1, 0, false, 1);
         lab.network.process(name, 1, {}, [](uint32_t) {});
-        lab.network.process(name, place, {{c, true}, {c, false}}, [c, &lab](uint32_t me) {
+        lab.network.process(name, place, {{c, false}, {c, true}}, [c, &lab](uint32_t me) {
             uint64_t t = 0;
+            lab.network.send(me, c, 7, 1);
+            lab.note(lab.network.receive(me, c, &t, 1));
+            lab.note(static_cast<int64_t>(t));
             lab.network.receive(me, c, &t, 1);
         });
         const char *const texts[] = {"stuck at cycle 0: p[1] finds c empty",
                                      "stuck at cycle 0: p finds c empty"};
         assert_false(lab.network.run(PLACE));
         assert_int_equal(lab.host.status, PTOWSP_STUCK);
+        expect_log(lab, {1, 7});
         assert_int_equal(lab.host.text.compare(0, strlen(texts[place - 1]), texts[place - 1]), 0);
     }
 }

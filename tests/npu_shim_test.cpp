@@ -4,6 +4,7 @@
 #include "wsp_kernel.h"
 
 #include "wsp_dispatch.h"
+#include "wsp_native.h"
 
 #include "test.h"
 
@@ -213,6 +214,55 @@ void shim__faults_end_a_task(void **) {
     }
 }
 
+// -- kernels that are C functions -----------------------------------------------------------------
+
+uint32_t call_count;
+
+// The scalar of the task, without its data and with it.
+ptowsp_cycles cost_of(const ptowsp_task *task, void *) {
+    return task->tiles[0].data ? 0 : ptowsp_task_scalar(task, 0);
+}
+
+ptowsp_cycles run_function(const ptowsp_task *task, void *) {
+    call_count++;
+    *static_cast<float *>(task->tiles[0].data) += 1;
+    return ptowsp_task_scalar(task, 1);
+}
+
+void shim__functions_are_given_cycles_or_cost_them(void **) {
+    const uint64_t failed = ptowsp_task_fail(PTOWSP_LIMIT_EXCEEDED), wrong = PTOWSP_CYCLES_MAX + 1;
+    const struct {
+        bool has_cost;
+        uint64_t given, cost, result;
+        int32_t status;
+        uint64_t cycles;
+        bool is_called;
+    } cases[] = {{false, 0, 0, 9, PTOWSP_OK, 9, true},
+                 {false, 5, 0, 9, PTOWSP_OK, 5, true},
+                 {true, 0, 7, 9, PTOWSP_OK, 7, true},
+                 {true, 5, 0, 9, PTOWSP_OK, 0, true},
+                 {true, 5, 7, failed, PTOWSP_LIMIT_EXCEEDED, 0, true},
+                 {false, 5, 0, wrong, PTOWSP_KERNEL_FAILED, 0, true},
+                 {true, 5, failed, 9, PTOWSP_LIMIT_EXCEEDED, 0, false},
+                 {true, 0, wrong, 9, PTOWSP_KERNEL_FAILED, 0, false}};
+    for (const auto &it : cases) {
+        Case now(1);
+        call_count = 0;
+        now.task.scalar_count = 2;
+        now.task.args[4] = it.cost;
+        now.task.args[5] = it.result;
+        now.task.fault = 3;
+        wsp::run_native(&now.task, "f", run_function, it.has_cost ? cost_of : nullptr, it.given);
+        assert_int_equal(now.task.status, it.status);
+        assert_int_equal(now.task.cycles, it.cycles);
+        assert_int_equal(now.task.fault, 0);
+        assert_int_equal(call_count, it.is_called);
+        assert_true(now.in[0] == (it.is_called ? 2 : 1));
+    }
+}
+
+// -- launches -------------------------------------------------------------------------------------
+
 uint32_t launched[3];  // by unit
 
 template <int Unit> void entry(uint8_t *element, uint32_t count, void *, uint64_t) {
@@ -252,6 +302,7 @@ int main(void) {
         cmocka_unit_test(shim__sums_of_no_products_are_zeros_or_the_bias),
         cmocka_unit_test(shim__cycles_may_be_given),
         cmocka_unit_test(shim__faults_end_a_task),
+        cmocka_unit_test(shim__functions_are_given_cycles_or_cost_them),
         cmocka_unit_test(shim__launches_run_each_task),
     };
     return cmocka_run_group_tests(tests, nullptr, nullptr);

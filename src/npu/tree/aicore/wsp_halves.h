@@ -84,9 +84,8 @@ class Fifo {
     using Pipe = pto::TPipe<Flag, IsToVector ? pto::Direction::DIR_C2V : pto::Direction::DIR_V2C,
                             WSP_FIFO_SLOT_BYTES, WSP_FIFO_SLOT_COUNT>;
     using Elements = pto::Shape<1, 1, 1, -1, -1>;
-    template <typename T> static constexpr bool is_column() {
-        return T::Loc == pto::TileType::Vec && !T::isRowMajor;
-    }
+    template <typename T>
+    static constexpr bool is_column = T::Loc == pto::TileType::Vec && !T::isRowMajor;
     template <typename E>
     using ByRows = pto::GlobalTensor<E, Elements, pto::Stride<1, 1, 1, -1, 1>, pto::Layout::ND>;
     template <typename E>
@@ -106,7 +105,7 @@ class Fifo {
     template <uint32_t Pitch, typename T>
     AICORE static auto window(T &tile, __gm__ typename T::DType *at, int rows) {
         using E = typename T::DType;
-        if constexpr (is_column<T>()) {
+        if constexpr (is_column<T>) {
             return ByColumn<E>(at, Elements(rows, 1), pto::Stride<1, 1, 1, 1, -1>(rows));
         } else {
             return ByRows<E>(at, Elements(rows, tile.GetValidCol()),
