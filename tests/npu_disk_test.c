@@ -17,7 +17,8 @@ static struct {
     bool is_on, is_for_good;  // refuses; all calls from one on
     bool is_in_child;         // only calls of children
     pid_t process;
-    const char *only;  // these functions; NULL: all
+    const char *only;       // these functions; NULL: all
+    const char *only_path;  // of fopen; NULL: any
     uint64_t calls, refused_at;
     const char *refused;  // the function of the first refused call
     uint64_t closed_again;
@@ -69,7 +70,13 @@ CALL(int, lstat, (const char *path, struct stat *out), (path, out), -1)
 CALL(int, fstat, (int fd, struct stat *out), (fd, out), -1)
 CALL(int, fstatat, (int fd, const char *path, struct stat *out, int flags), (fd, path, out, flags),
      -1)
-CALL(FILE *, fopen, (const char *path, const char *mode), (path, mode), NULL)
+
+FILE *fopen(const char *path, const char *mode) {
+    REAL(fopen);
+    const bool is_meant = !disk.only_path || strcmp(disk.only_path, path) == 0;
+    return is_meant && disk_refuses("fopen") ? NULL : real(path, mode);
+}
+
 CALL(DIR *, opendir, (const char *path), (path), NULL)
 CALL(DIR *, fdopendir, (int fd), (fd), NULL)
 
@@ -321,6 +328,31 @@ static void disk__a_refused_call_while_an_entry_is_found(void **state) {
     build_free(&b);
 }
 
+// What the processor is, is part of the key where options say native; without its description, the
+// machine's name.
+static void disk__without_a_processors_description_the_machine_has_a_name(void **state) {
+    (void)state;
+    build b;
+    build_make(&b);
+    b.desc.options = "-O0 -march=native";
+    for (int is_refused = 0; is_refused < 2; is_refused++) {
+        disk.only_path = is_refused ? "/proc/cpuinfo" : NULL;
+        for (int time = 0; time < 2; time++) {  // it is found again
+            disk.only = "fopen";
+            disk_begin((uint64_t)is_refused, false);
+            assert_int_equal(ptowsp_npu_build(b.f.context, b.f.program, &b.desc, &b.npu),
+                             PTOWSP_OK);
+            assert_int_equal(disk_end(), is_refused);
+            disk.only = NULL;
+            assert_int_equal(ptowsp_npu_was_cached(b.npu), time);
+            ptowsp_npu_destroy(b.npu);
+            b.npu = NULL;
+        }
+    }
+    disk.only_path = NULL;
+    build_free(&b);
+}
+
 static void disk__a_refused_call_while_an_entry_is_made(void **state) {
     (void)state;
     build b;
@@ -387,6 +419,7 @@ int main(void) {
         cmocka_unit_test(disk__a_refused_call_leaves_the_new_tree_or_the_old_one),
         cmocka_unit_test(disk__that_refuses_from_then_on_is_an_error),
         cmocka_unit_test(disk__a_refused_call_while_an_entry_is_found),
+        cmocka_unit_test(disk__without_a_processors_description_the_machine_has_a_name),
         cmocka_unit_test(disk__a_refused_call_while_an_entry_is_made),
         cmocka_unit_test(disk__a_child_that_cannot_begin_is_told),
         cmocka_unit_test(disk__no_file_is_closed_twice),
