@@ -250,9 +250,7 @@ inline void run_halves(wsp_task *task, half_fn cube, half_fn vector) {
         Pipes pipes(memory);
         half(task, pipes);
     };
-    if (!pto::RunBlock([&] { run(cube); }, [&] { run(vector); })) {
-        task->fault = FAULT_OF_SHIM;
-    }
+    pto::RunBlock([&] { run(cube); }, [&] { run(vector); });  // a fault has told the task
 }
 
 #elif !defined(WSP_ASCEND)
