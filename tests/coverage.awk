@@ -18,8 +18,7 @@
 #      lines of the preprocessor  macros count where they are used; their branches where they are defined
 #      PTOWSP_ASSERT(...)         its failing side is not to be reached
 #      PTOWSP_ASSERT(0 && "...")  cannot be reached, and says why; counted as the next. The return, or
-#                                 the break, behind it; and the line with the parenthesis before it,
-#                                 if a function begins with it
+#                                 the break, behind it
 #      if (PWSP_NEVER(...)) {}    cannot be reached, and says why; these are counted by themselves
 #                                 (NPU_NEVER in src/npu, WSP_NEVER in its tree)
 #      sizeof(T) == 1             a condition that is a constant here: llvm-cov lists no branch of it
@@ -124,9 +123,6 @@ kind == "source" && !is_made(source) {
     if ($0 ~ /PTOWSP_ASSERT\((0 &&|false)/) {
         marks[group(source)]++
         is_never[source, FNR] = is_assert[source, FNR] = 1
-        if ($0 ~ /^    P/ && text[source, FNR - 1] ~ /\) \{$/) {
-            is_never[source, FNR - 1] = 1
-        }
     }
     if (source != "src/base/base.h" && $0 ~ /(PWSP|NPU|WSP)_(NEVER|ALWAYS)\(/ && $0 !~ /# *define/) {
         marks[group(source)]++

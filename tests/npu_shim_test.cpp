@@ -65,7 +65,7 @@ void pop_column(wsp_task *task, Pipes &pipes) {
     ToCube to_cube(pipes);
     Square all(wsp::rows(task, 0), 1);
     TASSIGN(all, 0);
-    to_cube.pop<1>(all);
+    WSP_UNCOUNTED(to_cube.pop<1>(all));
     for (int i = 0; i < wsp::rows(task, 0); i++) {
         reinterpret_cast<float *>(task->tiles[1].data)[i] = all.GetElement(i, 0);
     }

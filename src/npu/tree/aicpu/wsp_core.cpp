@@ -14,14 +14,12 @@ PWSP_INTERNAL ptowsp_status pwsp_bind_check_batch(pwsp_error *error, const char 
                                                   const ptowsp_attention_config *,
                                                   const ptowsp_attention_sizes *,
                                                   pwsp_plan_batch *) {
-    PTOWSP_ASSERT(0 && "the axis has been found to be a plan's");
     return pwsp_error_set(error, PTOWSP_UNSUPPORTED, PTOWSP_NO_INDEX, "bind: %s is no plan", name);
 }
 
 PWSP_INTERNAL ptowsp_status pwsp_plan_make(pwsp_error *error, const char *name, const pwsp_memory *,
                                            const pwsp_plan_batch *, pwsp_plan_room *,
                                            ptowsp_attention_plan *) {
-    PTOWSP_ASSERT(0 && "no batch is bound");
     return pwsp_error_set(error, PTOWSP_UNSUPPORTED, PTOWSP_NO_INDEX, "plan: %s is no plan", name);
 }
 
