@@ -19,17 +19,23 @@
 
 static void *fake_dlopen(const char *path, int flags);
 static void *fake_dlsym(void *library, const char *name);
+static int fake_mkstemps(char *path, int length);
+static ssize_t fake_write(int file, const void *bytes, size_t size);
 
 #define WSP_ASCEND
 #define WSP_HOST
 #define WSP_HAS_CLOCK 1  // as the other files here have it
 #define dlopen        fake_dlopen
 #define dlsym         fake_dlsym
+#define mkstemps      fake_mkstemps
+#define write         fake_write
 #include "../src/npu/tree/host/wsp_ascend.cpp"
 #include "../src/npu/tree/host/wsp_ascend_launch.cpp"
 #include "../src/npu/tree/host/wsp_run.cpp"
 #undef dlopen
 #undef dlsym
+#undef mkstemps
+#undef write
 
 #include "test.h"
 
@@ -55,8 +61,13 @@ struct Fake {
     uint32_t thread_count = 0;
     size_t fifo_bytes = 0;
     uint32_t is_device_open = 0;
-    // Launches by the host: it finds the cores' libraries, and calls functions in place of kernels.
-    bool has_cores = false;
+    // The cores' libraries: by the host, functions are launched in place of kernels; for the AICPU, cores
+    // are started, and poll.
+    bool has_cores = false, has_symbols = true;
+    std::string started;
+    bool refuses_file = false, refuses_write = false;
+    std::string descriptor;  // the file for the AICPU's function
+    uint32_t time_limit_ms = 7000;
     uint32_t launch_count = 0, launched = 0, most_launched = 0;
     std::string library;
     void (*aicpu)(wsp_device_run *run) = nullptr;
@@ -123,7 +134,7 @@ aclError aclrtResetDevice(int32_t) {
     return 0;
 }
 aclError aclrtSetOpExecuteTimeOutV2(uint64_t microseconds, uint64_t *) {
-    assert_int_equal(microseconds, 6300000);
+    assert_int_equal(microseconds, fake.time_limit_ms * 900);
     FAKE(aclrtSetOpExecuteTimeOutV2)
     return 0;
 }
@@ -143,10 +154,11 @@ aclError aclrtSynchronizeStream(aclrtStream) {
     return 0;
 }
 aclError aclrtSynchronizeStreamWithTimeout(aclrtStream, int32_t milliseconds) {
-    assert_int_equal(milliseconds, 7000);
+    assert_int_equal(milliseconds, fake.time_limit_ms);
     FAKE(aclrtSynchronizeStreamWithTimeout)
     if (fake.aicpu_argument) {  // it was started
         fake.aicpu(there<wsp_device_run>(fake.aicpu_argument));
+        fake.aicpu_argument = 0;
     }
     return 0;
 }
@@ -253,14 +265,15 @@ alignas(PTOWSP_TRANSIENT_ALIGN) char transient_block[77 * 4 * 4 + 48];
 const wsp_array_decl ARRAYS[] = {{"", 0, 0, 0}, {"n", PTOWSP_I64, 0, 1}};
 const wsp_axis_decl AXES[] = {{nullptr, 0, 0, 0, 0},
                               {"m", PTOWSP_AXIS_DYNAMIC, 0, 0, 1},
-                              {"kv", PTOWSP_AXIS_PLAN_LANES, 0, 0, 1}};
+                              {"kv", PTOWSP_AXIS_PLAN_LANES, 0, 0, 1},
+                              {"adj", PTOWSP_AXIS_SPARSE, 0, 0, 1}};
 const wsp_symbol_decl SYMBOLS[] = {{nullptr, 0}, {"s", 1}};
 
 wsp_program make_program(uint32_t kernel_count, const wsp_kernel_decl *kernels) {
     wsp_program program = wsp_program();
     program.name = "p";
     program.axis_count = program.array_count = program.symbol_count = 2;
-    program.axis_count = 3;
+    program.axis_count = 4;
     program.tensor_count = 7;
     program.transients = &TRANSIENT;
     program.kernel_count = kernel_count;
@@ -279,6 +292,7 @@ int64_t elements[3];
 const int32_t lengths[3] = {30, 7, 2048}, queries[3] = {1, 2, 3};
 const uint32_t speeds[2] = {3, 4};
 const ptowsp_tier tiers[1] = {{5, 0, 4096}};
+const int32_t indptr[3] = {0, 1, 3}, indices[3] = {4, 5, 6};
 
 void bind_all(wsp::Bindings *bindings) {
     for (int i = 0; i < 12; i++) {
@@ -307,6 +321,8 @@ void bind_all(wsp::Bindings *bindings) {
     buffer.strides[1] = 1;
     assert_int_equal(bindings->bind_tensor(4, &buffer), PTOWSP_OK);
     assert_int_equal(bindings->bind_array(1, false, PTOWSP_I64, elements, 3), PTOWSP_OK);
+    const ptowsp_csr csr = {PTOWSP_I32, indptr, indices, 2, 3};
+    assert_int_equal(bindings->bind_csr(3, &csr), PTOWSP_OK);
     assert_int_equal(bindings->bind_size(1, 77), PTOWSP_OK);
     assert_int_equal(bindings->bind_symbol(1, 88), PTOWSP_OK);
     assert_int_equal(bindings->bind_slot(0, 5), PTOWSP_OK);
@@ -343,8 +359,11 @@ void look(wsp_device_run *run) {
     assert_int_equal(there<uint8_t>(b.is_symbol_bound, 2)[1], 1);
     const pwsp_array &n = there<pwsp_array>(b.arrays, 2)[1];
     assert_int_equal(there<int64_t>(wsp::address_of(n.data), 3)[2], 1002);
-    const pwsp_plan_batch &kv = there<pwsp_plan_batch>(b.batches, 3)[2];
-    assert_true(kv.is_bound && !there<pwsp_plan_batch>(b.batches, 3)[1].is_bound);
+    const pwsp_bound_csr &adj = there<pwsp_bound_csr>(b.csrs, 4)[3];
+    assert_int_equal(there<int32_t>(wsp::address_of(adj.indptr.data), 3)[2], 3);
+    assert_int_equal(there<int32_t>(wsp::address_of(adj.indices.data), 3)[1], 5);
+    const pwsp_plan_batch &kv = there<pwsp_plan_batch>(b.batches, 4)[2];
+    assert_true(kv.is_bound && !there<pwsp_plan_batch>(b.batches, 4)[1].is_bound);
     assert_int_equal(there<int32_t>(wsp::address_of(kv.batch.kv_lengths), 3)[2], 2048);
     assert_int_equal(there<int32_t>(wsp::address_of(kv.batch.query_lengths), 3)[2], 3);
     assert_int_equal(there<uint32_t>(wsp::address_of(kv.config.lane_speeds), 2)[1], 4);
@@ -391,12 +410,10 @@ struct Outcome {
     uint64_t slot;
 };
 
-Outcome run_once(uint32_t kernel_count, const wsp_kernel_decl *kernels, uint32_t fail_at,
-                 void (*aicpu)(wsp_device_run *), wsp_expand_fn expand = nullptr) {
-    fake = Fake();
-    fake.fail_at = fail_at;
-    fake.aicpu = aicpu;
-    fake.has_cores = expand != nullptr;
+// Of a CANN as it is told beforehand.
+Outcome run_on(const Fake &cann, uint32_t kernel_count, const wsp_kernel_decl *kernels,
+               wsp_expand_fn expand, const wsp_runner_options &chosen) {
+    fake = cann;
     wsp_program program = make_program(kernel_count, kernels);
     program.expand = expand;
     program.schedule.issue = PTOWSP_ISSUE_DATAFLOW;
@@ -409,7 +426,7 @@ Outcome run_once(uint32_t kernel_count, const wsp_kernel_decl *kernels, uint32_t
     wsp::Bindings bindings(program);
     bind_all(&bindings);
     Outcome outcome = Outcome();
-    wsp_runner_options options = {3, 2, 9, 0, 7000, nullptr, 0, 0};
+    wsp_runner_options options = chosen;
     if (expand) {
         options.aicpu_count = 1;
         options.driver = PTOWSP_DRIVER_HOST;
@@ -421,6 +438,17 @@ Outcome run_once(uint32_t kernel_count, const wsp_kernel_decl *kernels, uint32_t
     assert_int_equal(fake.open, 0);
     assert_int_equal(fake.memory.size(), 0);
     return outcome;
+}
+
+const wsp_runner_options OPTIONS = {3, 2, 9, 0, 7000, nullptr, 0, 0};
+
+Outcome run_once(uint32_t kernel_count, const wsp_kernel_decl *kernels, uint32_t fail_at,
+                 void (*aicpu)(wsp_device_run *), wsp_expand_fn expand = nullptr) {
+    Fake cann;
+    cann.fail_at = fail_at;
+    cann.aicpu = aicpu;
+    cann.has_cores = expand != nullptr;
+    return run_on(cann, kernel_count, kernels, expand, OPTIONS);
 }
 
 // A directory with an AICPU's program.
@@ -555,6 +583,120 @@ void npu_ascend__needs_cores_and_their_libraries(void **state) {
     outcome = run_once(1, NO_KERNEL, 0, look);
     setenv("WSP_LIBRARIES", path.c_str(), 1);
     assert_string_equal(outcome.text.c_str(), "device: /nowhere/libwsp_aicpu.so cannot be read");
+}
+
+// -- cores ----------------------------------------------------------------------------------------
+
+const wsp_kernel_decl BOTH[] = {
+    NO_KERNEL[0], {"v", PTOWSP_UNIT_VECTOR, 0, 0, 0, {}}, {"c", PTOWSP_UNIT_CUBE, 0, 0, 0, {}}};
+const wsp_kernel_decl BLOCKS[] = {NO_KERNEL[0], {"m", PTOWSP_UNIT_MIX, 0, 0, 0, {}}};
+
+Fake with_cores(uint32_t fail_at = 0) {
+    Fake cann;
+    cann.fail_at = fail_at;
+    cann.aicpu = look;
+    cann.has_cores = true;
+    return cann;
+}
+
+void npu_ascend__starts_cores_before_the_aicpu(void **state) {
+    (void)state;
+    Outcome outcome = run_on(with_cores(), 3, BOTH, nullptr, OPTIONS);
+    assert_string_equal(outcome.text.c_str(), "");
+    assert_int_equal(outcome.status, PTOWSP_OK);
+    assert_string_equal(fake.started.c_str(), "2 vector, 2 cube, ");
+    assert_int_equal(numbers[11], 1011);
+    // Blocks of a cube core and two vector cores, with the flags between them.
+    const wsp_runner_options one = {3, 1, 9, 0, 7000, nullptr, 0, 0};
+    outcome = run_on(with_cores(), 2, BLOCKS, nullptr, one);
+    assert_string_equal(outcome.text.c_str(), "");
+    assert_string_equal(fake.started.c_str(), "1 block with flags, ");
+    // Zero is a default: an AICPU thread, 4096 tasks in flight, 50 s.
+    Fake cann = with_cores();
+    cann.time_limit_ms = 50000;
+    cann.aicpu = [](wsp_device_run *run) {
+        assert_int_equal(run->aicpu_count, 1);
+        assert_int_equal(run->ring_size, 4096);
+        assert_int_equal(run->time_limit_ms, 40001);
+        assert_int_equal(run->vector_count, 2);  // lanes
+        run->status = PTOWSP_OK;
+    };
+    outcome = run_on(cann, 3, BOTH, nullptr, wsp_runner_options());
+    assert_string_equal(outcome.text.c_str(), "");
+}
+
+void npu_ascend__tells_which_start_failed_and_who_does_not_end(void **state) {
+    (void)state;
+    const struct {
+        uint32_t kernel_count, core_count;
+        const wsp_kernel_decl *kernels;
+        std::vector<std::string> starts, waits;
+    } cases[] = {
+        {3,
+         2,
+         BOTH,
+         {"wsp_start_vector", "wsp_start_cube"},
+         {"the AICPU's loader", "the AICPU", "vector cores", "cube cores"}},
+        {2, 1, BLOCKS, {"wsp_start_block"}, {"the AICPU's loader", "the AICPU", "blocks"}}};
+    for (const auto &it : cases) {
+        const wsp_runner_options options = {3, it.core_count, 9, 0, 7000, nullptr, 0, 0};
+        std::vector<std::string> starts, waits;
+        for (uint32_t i = 1; i < 500; i++) {
+            const Outcome outcome =
+                run_on(with_cores(i), it.kernel_count, it.kernels, nullptr, options);
+            if (fake.failed.empty()) {
+                assert_int_equal(outcome.status, PTOWSP_OK);
+                break;
+            }
+            assert_int_equal(outcome.status, PTOWSP_SYSTEM_FAILED);
+            const std::string call = "device: " + fake.failed;
+            assert_int_equal(outcome.text.compare(0, call.size(), call), 0);
+            assert_true(outcome.text.find(" returned 507") != std::string::npos);
+            if (fake.failed.compare(0, 10, "wsp_start_") == 0) {
+                starts.push_back(fake.failed);
+                assert_string_equal(outcome.text.c_str(), (call + " returned 507").c_str());
+            } else if (fake.failed == "aclrtSynchronizeStreamWithTimeout") {
+                const size_t begin = call.size() + 1;
+                waits.push_back(outcome.text.substr(begin, outcome.text.find(')') - begin));
+            }
+        }
+        assert_true(starts == it.starts);
+        assert_true(waits == it.waits);
+    }
+}
+
+void npu_ascend__needs_what_it_looks_for(void **state) {
+    const std::string path = static_cast<const char *>(*state);
+    Fake cann = with_cores();
+    cann.has_symbols = false;
+    Outcome outcome = run_on(cann, 3, BOTH, nullptr, OPTIONS);
+    assert_int_equal(outcome.status, PTOWSP_SYSTEM_FAILED);
+    assert_string_equal(outcome.text.c_str(),
+                        ("device: " + path + "/libwsp_vector.so has no wsp_start_vector").c_str());
+    // A file in /tmp for the AICPU's function, which is removed.
+    cann = with_cores();
+    cann.refuses_file = true;
+    outcome = run_on(cann, 3, BOTH, nullptr, OPTIONS);
+    assert_string_equal(outcome.text.c_str(), "device: no file in /tmp can be written");
+    cann.refuses_file = false;
+    cann.refuses_write = true;
+    outcome = run_on(cann, 3, BOTH, nullptr, OPTIONS);
+    assert_string_equal(outcome.text.c_str(), "device: no file in /tmp can be written");
+    assert_int_equal(access(fake.descriptor.c_str(), F_OK), -1);
+    run_on(with_cores(), 3, BOTH, nullptr, OPTIONS);
+    assert_int_equal(access(fake.descriptor.c_str(), F_OK), -1);
+    // Without a directory for them, libraries are beside the program.
+    char own[1000] = "";
+    assert_true(readlink("/proc/self/exe", own, sizeof own - 1) > 0);
+    *strrchr(own, '/') = '\0';
+    for (const char *value : {"", static_cast<const char *>(nullptr)}) {
+        value ? setenv("WSP_LIBRARIES", value, 1) : unsetenv("WSP_LIBRARIES");
+        outcome = run_on(with_cores(), 3, BOTH, nullptr, OPTIONS);
+        setenv("WSP_LIBRARIES", path.c_str(), 1);
+        assert_string_equal(
+            outcome.text.c_str(),
+            (std::string("device: ") + own + "/libwsp_aicpu.so cannot be read").c_str());
+    }
 }
 
 // -- the host as driver ---------------------------------------------------------------------------
@@ -696,7 +838,39 @@ void npu_ascend__host_tells_which_call_failed(void **state) {
     assert_true(failures > 30);
 }
 
+// Kernel 4 is in no library.
+void npu_ascend__host_tells_what_it_cannot_launch(void **state) {
+    (void)state;
+    wsp_kernel_decl kernels[5];
+    std::copy(DRIVEN, DRIVEN + 4, kernels);
+    kernels[4] = {"lost", PTOWSP_UNIT_VECTOR, 0, 1, 0, {"x"}};
+    const Outcome outcome =
+        run_once(5, kernels, 0, nullptr, [](wsp::Run &run) { submit(run, 4, 2, 0, 0); });
+    assert_int_equal(outcome.status, PTOWSP_SYSTEM_FAILED);
+    assert_string_equal(outcome.text.c_str(), "device: kernel lost is in no library");
+    assert_int_equal(outcome.index, 0);
+}
+
+template <int Unit> int32_t fake_start(uint32_t count, void *stream, uint64_t run, uint64_t ffts) {
+    static const char *const names[] = {"vector", "cube", "block"};
+    assert_ptr_equal(stream, &fake);
+    assert_int_equal(there<wsp_device_run>(run)->abi_version, WSP_ABI_VERSION);
+    assert_int_equal(ffts, Unit == 2 ? 0xff75 : 0);
+    fake.started += std::to_string(count) + " " + names[Unit] + (ffts ? " with flags" : "") + ", ";
+    return called((std::string("wsp_start_") + names[Unit]).c_str());
+}
+
 }  // namespace
+
+static int fake_mkstemps(char *path, int length) {
+    const int file = fake.refuses_file ? -1 : mkstemps(path, length);
+    fake.descriptor = path;
+    return file;
+}
+
+static ssize_t fake_write(int file, const void *bytes, size_t size) {
+    return write(file, bytes, fake.refuses_write ? size / 2 : size);
+}
 
 static void *fake_dlopen(const char *path, int flags) {
     fake.library = path;
@@ -707,8 +881,20 @@ static void *fake_dlsym(void *library, const char *name) {
     if (library != &fake) {
         return dlsym(library, name);
     }
-    assert_string_equal(name, "wsp_launch_of");
-    return reinterpret_cast<void *>(fake_launch_of);
+    const struct {
+        const char *name;
+        void *function;
+    } symbols[] = {{"wsp_launch_of", reinterpret_cast<void *>(fake_launch_of)},
+                   {"wsp_start_vector", reinterpret_cast<void *>(fake_start<0>)},
+                   {"wsp_start_cube", reinterpret_cast<void *>(fake_start<1>)},
+                   {"wsp_start_block", reinterpret_cast<void *>(fake_start<2>)}};
+    for (const auto &symbol : symbols) {
+        if (fake.has_symbols && strcmp(symbol.name, name) == 0) {
+            return symbol.function;
+        }
+    }
+    assert_false(fake.has_symbols);
+    return nullptr;
 }
 
 int main(void) {
@@ -718,9 +904,13 @@ int main(void) {
         cmocka_unit_test(npu_ascend__tells_which_call_failed),
         cmocka_unit_test(npu_ascend__tells_who_does_not_end),
         cmocka_unit_test(npu_ascend__needs_cores_and_their_libraries),
+        cmocka_unit_test(npu_ascend__starts_cores_before_the_aicpu),
+        cmocka_unit_test(npu_ascend__tells_which_start_failed_and_who_does_not_end),
+        cmocka_unit_test(npu_ascend__needs_what_it_looks_for),
         cmocka_unit_test(npu_ascend__host_launches_what_is_ready),
         cmocka_unit_test(npu_ascend__host_launches_blocks),
         cmocka_unit_test(npu_ascend__host_tells_which_call_failed),
+        cmocka_unit_test(npu_ascend__host_tells_what_it_cannot_launch),
     };
     return cmocka_run_group_tests(tests, make_libraries, remove_libraries);
 }

@@ -59,9 +59,39 @@ static void memory__that_is_refused_is_an_error_and_leaves_nothing(void **state)
     build_free(&b);
 }
 
+// Of a build that fails, the error is its own, or that there is no memory: also for its text alone.
+static void memory__for_the_error_of_a_build_may_be_refused(void **state) {
+    (void)state;
+    build b;
+    build_make(&b);
+    b.desc.compiler = "/nowhere/c++";
+    uint32_t own = 0, others = 0;
+    for (size_t n = 1; own < 2; n++) {  // the second time, nothing was refused
+        ptowsp_npu *npu = b.npu;
+        hooks.allocations = 0;
+        hooks.refuse_at = n;
+        const ptowsp_status status = ptowsp_npu_build(b.f.context, b.f.program, &b.desc, &npu);
+        hooks.refuse_at = 0;
+        const ptowsp_error error = ptowsp_context_error(b.f.context);
+        assert_null(npu);
+        assert_int_equal(error.status, status);
+        assert_int_equal(hooks.live, 0);
+        if (status == PTOWSP_SYSTEM_FAILED && strstr(error.text, "/nowhere/c++")) {
+            own += hooks.allocations < n ? 2 : 0;
+        } else {
+            others += status != PTOWSP_OUT_OF_MEMORY;
+            assert_true(status == PTOWSP_OUT_OF_MEMORY ||
+                        strstr(error.text, "no memory for building"));
+        }
+    }
+    assert_true(others > 0);
+    build_free(&b);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(memory__that_is_refused_is_an_error_and_leaves_nothing),
+        cmocka_unit_test(memory__for_the_error_of_a_build_may_be_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -296,7 +296,7 @@ void npu_check__each_type_is_compared_as_it_is(void **) {
 
 // -- recording ------------------------------------------------------------------------------------
 
-// A directory stands where each file is to be written, one after the other.
+// A directory stands where each file is to be written, one after the other; then a link to a full disk.
 void npu_check__what_cannot_be_recorded_is_told(void **) {
     float x[8] = {0};
     write_bytes("x", x, sizeof x);
@@ -309,11 +309,16 @@ void npu_check__what_cannot_be_recorded_is_told(void **) {
             write_bytes("kept/recording", "", 0);
         }
         mkdir(path.c_str(), 0700);
-        const std::string text = said({"--record", "%/kept", "--array", "small=1,2", "--tensor",
-                                       "x=2x4@%/x", "--tensor", "y"},
-                                      1, 2);
-        assert_string_equal(text.c_str(),
+        const std::vector<std::string> arguments = {
+            "--record", "%/kept", "--array", "small=1,2", "--tensor", "x=2x4@%/x", "--tensor", "y"};
+        assert_string_equal(said(arguments, 1, 2).c_str(),
                             ("run: --record: " + path + ": Is a directory\n").c_str());
+        if (access("/dev/full", W_OK) == 0) {
+            assert_int_equal(rmdir(path.c_str()), 0);
+            assert_int_equal(symlink("/dev/full", path.c_str()), 0);
+            assert_string_equal(said(arguments, 1, 2).c_str(),
+                                ("run: --record: " + path + ": No space left on device\n").c_str());
+        }
     }
     const std::string remove = "rm -rf " + path_of("kept");
     assert_int_equal(system(remove.c_str()), 0);
@@ -379,13 +384,15 @@ void npu_check__timelines_have_a_slice_for_each_task(void **) {
     wsp_program program = wsp_program();
     program.kernels = kernels;
     wsp::List<ptowsp_span> spans;
-    spans.assign(3, ptowsp_span());
-    spans[0].kind = spans[2].kind = 1;
+    spans.assign(4, ptowsp_span());
+    spans[0].kind = spans[2].kind = spans[3].kind = 1;
     spans[0].begin = 7500;
     spans[0].end = 9000;
     spans[0].lane = 2;
     spans[2].begin = 5000;
     spans[2].end = 5001;
+    spans[3].begin = 6000;
+    spans[3].end = 8000;
     assert_true(write_timeline(path_of("x"), program, spans));
     assert_string_equal(
         text_of("x").c_str(),
@@ -394,7 +401,9 @@ void npu_check__timelines_have_a_slice_for_each_task(void **) {
         "{\"ph\":\"X\",\"pid\":1,\"tid\":3,\"ts\":2.500,\"dur\":1.500,\"name\":\"load\","
         "\"args\":{\"task\":0}},\n"
         "{\"ph\":\"X\",\"pid\":1,\"tid\":1,\"ts\":0.000,\"dur\":0.001,\"name\":\"load\","
-        "\"args\":{\"task\":2}}\n]}\n");
+        "\"args\":{\"task\":2}},\n"
+        "{\"ph\":\"X\",\"pid\":1,\"tid\":1,\"ts\":1.000,\"dur\":2.000,\"name\":\"load\","
+        "\"args\":{\"task\":3}}\n]}\n");
 }
 
 // The runner has no tasks: the file has a beginning and an end.

@@ -156,6 +156,49 @@ static void npu_clock__goes_on_after_an_error_only_when_it_begins_anew(void **st
     npu_clock_destroy(clock);
 }
 
+// Every call: nothing comes of it.
+static void expect_nothing_more(npu_clock *clock) {
+    const uint32_t edge = 0;
+    clock_tile tile;
+    clock_pipeline pipeline;
+    memset(&tile, 0, sizeof tile);
+    memset(&pipeline, 0, sizeof pipeline);
+    assert_false(npu_clock_scope_begin(clock, true));
+    assert_false(npu_clock_scope_end(clock));
+    assert_false(npu_clock_reset(clock, &edge, 1));
+    assert_false(npu_clock_slot_load(clock, &tile));
+    assert_false(npu_clock_do_pipeline(clock, &pipeline));
+    assert_false(paper_task(clock, 1));
+}
+
+static void npu_clock__does_nothing_after_an_error_but_end(void **state) {
+    (void)state;
+    ptowsp_schedule schedule = paper_schedule(PTOWSP_ISSUE_DATAFLOW);
+    npu_clock *clock = npu_clock_create();
+    expect_nothing_more(clock);  // not begun
+    paper_begin(clock, &schedule, 1);
+    assert_true(paper_task(clock, 3));
+    assert_false(npu_clock_scope_end(clock));
+    expect_nothing_more(clock);
+    assert_string_equal(npu_clock_error(clock), "clock: no scope is open");
+    assert_false(npu_clock_end(clock));
+    ptowsp_run_stats stats = npu_clock_stats(clock);
+    assert_int_equal(stats.task_count, 1);
+    assert_int_equal(stats.slot_load_count, 0);
+    assert_int_equal(stats.makespan_cycles, 3);
+    // Two tasks of 2^63 - 1 cycles one after another, held back until the second begins them.
+    schedule.timing = PTOWSP_TIMING_RATE_LIMITED;
+    schedule.timing_cycles = 5;
+    schedule.start = PTOWSP_START_THRESHOLD;
+    schedule.start_threshold = 2;
+    paper_begin(clock, &schedule, 1);
+    assert_true(paper_task(clock, PTOWSP_CYCLES_MAX));
+    assert_false(paper_task(clock, PTOWSP_CYCLES_MAX) && npu_clock_end(clock));
+    assert_int_equal(npu_clock_status(clock), PTOWSP_LIMIT_EXCEEDED);
+    expect_nothing_more(clock);
+    npu_clock_destroy(clock);
+}
+
 // -- workloads ------------------------------------------------------------------------------------
 
 // Fresh memory, and what kernels are watched for.
@@ -299,6 +342,7 @@ int main(void) {
         cmocka_unit_test(npu_clock__gives_the_numbers_on_paper),
         cmocka_unit_test(npu_clock__tells_when_the_last_run_of_a_pipeline_has_started),
         cmocka_unit_test(npu_clock__goes_on_after_an_error_only_when_it_begins_anew),
+        cmocka_unit_test(npu_clock__does_nothing_after_an_error_but_end),
         cmocka_unit_test(npu_clock__takes_the_time_of_random_workloads),
         cmocka_unit_test(npu_clock__takes_the_time_of_random_pipelines),
     };

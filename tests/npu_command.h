@@ -1,5 +1,5 @@
 // The command line of emitted trees (src/npu/tree/host/main.cpp), compiled in, on a runner that notes
-// what is bound, and writes `written` into tensor y.
+// what is bound, and writes `written` into tensor y. Memory is out when has_no_memory says so.
 
 #ifndef PTOWSP_NPU_COMMAND_H
 #define PTOWSP_NPU_COMMAND_H
@@ -11,9 +11,16 @@
 #include <string>
 #include <vector>
 
-#define main command_main
+static bool has_no_memory;
+static void *command_calloc(size_t count, size_t size) {
+    return has_no_memory ? nullptr : calloc(count, size);
+}
+
+#define main   command_main
+#define calloc command_calloc
 #include "../src/npu/tree/host/main.cpp"
 #undef main
+#undef calloc
 
 #include "test.h"
 
@@ -37,10 +44,14 @@ std::string listed(ptowsp_dtype dtype, const void *data, uint64_t count) {
         const char *at = static_cast<const char *>(data) + i * size_of(dtype);
         int64_t value = 0;
         int8_t i8;
+        int16_t i16;
         int32_t i32;
         if (size_of(dtype) == 1) {
             memcpy(&i8, at, 1);
             value = i8;
+        } else if (size_of(dtype) == 2) {
+            memcpy(&i16, at, 2);
+            value = i16;
         } else if (size_of(dtype) == 4) {
             memcpy(&i32, at, 4);
             value = i32;
@@ -64,7 +75,8 @@ const wsp_array_decl ARRAYS[] = {{nullptr, 0, 0, 0},
                                  {"small", PTOWSP_I8, 0, 1},
                                  {"wide", PTOWSP_U64, 0, 1},
                                  {"parts.flags", PTOWSP_U8, 0, 1},
-                                 {"parts.lane", PTOWSP_U32, 0, 0}};
+                                 {"parts.lane", PTOWSP_U32, 0, 0},
+                                 {"half", PTOWSP_I16, 0, 1}};
 const wsp_field_decl FIELDS[] = {{5, 4, PTOWSP_PLAN_FLAGS}, {6, 4, PTOWSP_PLAN_LANE}};
 const wsp_symbol_decl SYMBOLS[] = {{nullptr, 0}, {"seed", 1}};
 const wsp_tensor_decl TENSORS[] = {{nullptr, 0, 0, {}, 0, 0, 0, 0},
@@ -77,7 +89,7 @@ struct wsp_program make_program() {
     program.name = "p";
     program.hash = "0123456789abcdef";
     program.axis_count = 6;
-    program.array_count = 7;
+    program.array_count = 8;
     program.symbol_count = 2;
     program.tensor_count = 4;
     program.slot_count = 8;
@@ -99,8 +111,8 @@ struct wsp_runner {
 extern "C" {
 
 ptowsp_status wsp_runner_create(wsp_runner **out_runner) {
-    *out_runner = new wsp_runner();
-    return PTOWSP_OK;
+    *out_runner = has_no_memory ? nullptr : new wsp_runner();
+    return has_no_memory ? PTOWSP_OUT_OF_MEMORY : PTOWSP_OK;
 }
 void wsp_runner_destroy(wsp_runner *runner) {
     delete runner;

@@ -28,6 +28,7 @@ void npu_command__binds_numbers_and_lists(void **state) {
     expect({"--array", "small=-128,127"}, "array small i8[-128 127]");
     expect({"--array", "wide=18446744073709551615"}, "array wide u64[-1]");
     expect({"--array", "small="}, "array small i8[]");
+    expect({"--array", "half=-32768,2,32767"}, "array half i16[-32768 2 32767]");
     expect({"--lengths", "kv=3,0,5"}, "lengths kv i64[3 0 5]");
 }
 
@@ -54,6 +55,7 @@ void npu_command__binds_files(void **state) {
     expect({"--tensor", "x=0x4@%/empty"}, "tensor x 2 0x4 0 bytes 0");
     expect_refused({"--csr", "adj=@%/indptr,@%/indices"});  // 12 bytes are no whole i64
     expect_refused({"--csr", "adj=i32@%/empty,@%/indices"});
+    expect_refused({"--csr", "adj=i32@%/indptr,@%/nothing"});
     expect_refused({"--csr", "adj=f32@%/indptr,@%/indices"});
     expect_refused({"--csr", "adj=@%/indptr"});
     expect_refused({"--csr", "adj=@%/indptr,%/indices"});
@@ -82,6 +84,13 @@ void npu_command__passes_options_and_writes_tensors(void **state) {
     assert_string_equal(bytes, "abcdef");
     assert_int_equal(command({"--tensor", "y", "--write", "y@%/no/such"}), 1);
     assert_int_equal(command({"--tensor", "y", "--write", "y@/dev/full"}), 1);
+    // More than fits a buffer, beside another tensor.
+    assert_int_equal(command({"--tensor", "y", "--tensor", "x=100000x4", "--write", "x@/dev/full"}),
+                     1);
+    assert_int_equal(command({"--tensor", "y", "--tensor", "x=1x4", "--write", "x@/dev/full",
+                              "--write", "y@%/out"}),
+                     1);
+    assert_string_equal(text_of("out").c_str(), "abcdef");
     run_status = PTOWSP_STUCK;
     assert_int_equal(command({"--tensor", "y", "--write", "y@%/not_written"}), 1);
     run_status = PTOWSP_OK;
@@ -100,6 +109,8 @@ void npu_command__binds_plans(void **state) {
     write_bytes("short", units, sizeof units - 8);
     write_bytes("none", units, 0);
     write_bytes("one", begin, 4);
+    const std::vector<uint32_t> lanes(PTOWSP_ATTENTION_LANE_MAX + 2);
+    write_bytes("lanes", lanes.data(), lanes.size() * sizeof lanes[0]);
     expect({"--plan", "parts=@%/units,@%/begin,@%/merges,@%/merge_begin"},
            "plan parts 2 of 2, 1 of 1, 64 to 2 u32[0 1 2] u32[0 1 1]");
     expect({"--plan", "parts=@%/units"}, "work parts 2 36");
@@ -107,8 +118,9 @@ void npu_command__binds_plans(void **state) {
     for (const char *value :
          {"parts=", "parts=%/units", "parts=@%/units,@%/begin", "parts=@%/short",
           "parts=@%/nothing", "parts=@%/units,@%/begin,@%/merges,@%/merge_begin,@%/begin",
-          "parts=@%/units,@%/begin,@%/merges,@%/one", "parts=@%/units,@%/one,@%/merges,@%/one",
-          "parts=@%/units,@%/begin,@%/short,@%/begin", "parts=@%/units,begin,@%/merges,@%/begin"}) {
+          "parts=@%/units,@%/lanes,@%/merges,@%/lanes", "parts=@%/units,@%/begin,@%/merges,@%/one",
+          "parts=@%/units,@%/one,@%/merges,@%/one", "parts=@%/units,@%/begin,@%/short,@%/begin",
+          "parts=@%/units,begin,@%/merges,@%/begin"}) {
         expect_refused({"--plan", value});
     }
     expect_refused({"--array", "parts.flags=1,2"});  // it is bound with its plan
@@ -359,10 +371,55 @@ void npu_command__integers_fit_their_types(void **state) {
     assert_false(fits(UINT64_C(1) << 63, false, PTOWSP_I64));
 }
 
+void npu_command__says_what_cannot_be_read(void **state) {
+    (void)state;
+    const struct {
+        std::vector<std::string> arguments;
+        const char *text;
+    } cases[] = {
+        {{"--array", "small=@%"}, "%: cannot be read"},
+        {{"--lengths", "kv=@%"}, "%: cannot be read"},
+        {{"--tensor", "x=2x4@%"}, "%: cannot be read"},
+        {{"--tensor", "x=2x4@%/nothing"}, "%/nothing: No such file or directory"},
+        {{"--plan", "parts=@%/nothing"}, "%/nothing: No such file or directory"},
+    };
+    for (const auto &it : cases) {
+        std::string wanted = it.text;
+        wanted.replace(0, 1, directory);
+        assert_string_equal(said_by([&] { return command(it.arguments); }, 2, 2).c_str(),
+                            ("run: " + wanted + "\n").c_str());
+    }
+}
+
+void npu_command__says_where_memory_is_out(void **state) {
+    (void)state;
+    const char bytes[3] = {1, 2, 3};
+    write_bytes("small", bytes, sizeof bytes);
+    has_no_memory = true;
+    assert_string_equal(said_by(
+                            [] {
+                                return command({"--size", "batch=4"});
+                            },
+                            1, 2)
+                            .c_str(),
+                        "run: out of memory\n");
+    Data data;
+    uint64_t count = 0;
+    const auto reads = [&](const std::string &text, uint32_t dtype) {
+        return said_by(
+            [&] { return read_elements("--array a", text, dtype, &data, &count) ? 0 : 2; }, 2, 2);
+    };
+    assert_string_equal(reads("@" + path_of("small"), PTOWSP_I8).c_str(),
+                        "run: no memory for 3 bytes\n");
+    assert_string_equal(reads("1,2", PTOWSP_I64).c_str(), "run: no memory for 16 bytes\n");
+    has_no_memory = false;
+}
+
 int remove_directory(void **state) {
     (void)state;
-    for (const char *name : {"indptr", "indices", "lengths", "small", "x", "empty", "out", "units",
-                             "merges", "begin", "merge_begin", "short", "none", "one"}) {
+    for (const char *name :
+         {"indptr", "indices", "lengths", "small", "x", "empty", "out", "units", "merges", "begin",
+          "merge_begin", "short", "none", "one", "lanes", "said"}) {
         unlink(path_of(name).c_str());
     }
     return rmdir(directory.c_str());
@@ -381,6 +438,8 @@ int main(void) {
         cmocka_unit_test(npu_command__helps),
         cmocka_unit_test(npu_command__lists_what_can_be_bound),
         cmocka_unit_test(npu_command__integers_fit_their_types),
+        cmocka_unit_test(npu_command__says_what_cannot_be_read),
+        cmocka_unit_test(npu_command__says_where_memory_is_out),
     };
     return cmocka_run_group_tests(tests, make_directory, remove_directory);
 }

@@ -896,6 +896,26 @@ static void emit__a_full_disk_leaves_nothing(void **state) {
     npu_fixture_free(&f);
 }
 
+// Every name that a new directory of this process could have is taken: 10000 of them.
+static void emit__needs_a_name_beside_the_tree(void **state) {
+    (void)state;
+    npu_fixture f;
+    npu_fixture_make(&f);
+    char path[160], name[300];
+    in_directory(&f, "tree", path);
+    for (int i = 0; i < 10000; i++) {
+        snprintf(name, sizeof name, "%s/.ptowsp-%ld-%d", f.directory, (long)getpid(), i);
+        assert_int_equal(mkdir(name, 0700), 0);
+    }
+    assert_int_equal(emit_to(&f, path, false), PTOWSP_SYSTEM_FAILED);
+    snprintf(name, sizeof name, "emit: cannot create a directory beside %s: File exists", path);
+    assert_string_equal(ptowsp_context_error(f.context).text, name);
+    snprintf(name, sizeof name, "%s/.ptowsp-%ld-9999", f.directory, (long)getpid());
+    assert_int_equal(rmdir(name), 0);
+    assert_int_equal(emit_to(&f, path, false), PTOWSP_OK);
+    npu_fixture_free(&f);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(emit__one_program_gives_one_text),
@@ -921,6 +941,7 @@ int main(void) {
         cmocka_unit_test(emit__a_parent_must_be_writable),
         cmocka_unit_test(emit__a_name_may_be_too_long_for_the_system),
         cmocka_unit_test(emit__a_full_disk_leaves_nothing),
+        cmocka_unit_test(emit__needs_a_name_beside_the_tree),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

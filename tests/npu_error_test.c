@@ -70,8 +70,9 @@ static const scene scenes[] = {
 
 // -- the program ----------------------------------------------------------------------------------
 
-static void make_task(ptowsp_module *m, ptowsp_kernel kernel, ptowsp_tensor tensor,
-                      ptowsp_expr axis, ptowsp_expr row, ptowsp_expr scalar) {
+static ptowsp_node make_task_after(ptowsp_module *m, ptowsp_kernel kernel, ptowsp_tensor tensor,
+                                   ptowsp_expr axis, ptowsp_expr row, ptowsp_expr scalar,
+                                   ptowsp_node after) {
     ptowsp_task_desc desc;
     memset(&desc, 0, sizeof desc);
     desc.kernel = kernel;
@@ -79,7 +80,14 @@ static void make_task(ptowsp_module *m, ptowsp_kernel kernel, ptowsp_tensor tens
     desc.views[0].tensor = tensor;
     desc.views[0].row = row;
     desc.scalars[0] = scalar;
-    ptowsp_task_make(m, &desc);
+    desc.after[0] = after;
+    return ptowsp_task_make(m, &desc);
+}
+
+static ptowsp_node make_task(ptowsp_module *m, ptowsp_kernel kernel, ptowsp_tensor tensor,
+                             ptowsp_expr axis, ptowsp_expr row, ptowsp_expr scalar) {
+    const ptowsp_node none = {0};
+    return make_task_after(m, kernel, tensor, axis, row, scalar, none);
 }
 
 static ptowsp_tensor make_tensor(ptowsp_module *m, const char *name, int64_t rows, int64_t cols) {
@@ -240,6 +248,144 @@ static void npu__errors_in_order_are_those_of_the_library(void **state) {
     check_all(&schedule, "errors in order");
 }
 
+// -- processes ------------------------------------------------------------------------------------
+
+typedef struct process_scene {
+    const char *name;
+    ptowsp_status status;
+    int64_t first;     // what the task before the pipeline is told
+    int64_t sizes[3];  // and those in it, by token
+    int64_t row;       // of their tile
+    int64_t element;   // the row that is loaded of a view of two
+    uint64_t at;       // where `sizes` is read
+} process_scene;
+
+static const process_scene process_scenes[] = {
+    {"a pipeline is well", PTOWSP_OK, 1, {1, 2, 3}, 0, 1, 0},
+    {"a kernel fails in a process", PTOWSP_KERNEL_FAILED, 1, {1, 77, 3}, 0, 0, 0},
+    {"a kernel gives a status in a process", PTOWSP_LIMIT_EXCEEDED, 1, {78, 2, 3}, 0, 0, 0},
+    {"a tile of a process is outside", PTOWSP_INVALID_PARAMS, 1, {1, 2, 3}, ROWS, 0, 0},
+    {"an element of a process is outside", PTOWSP_INVALID_PARAMS, 1, {1, 2, 3}, 0, 0, 3},
+    {"a load of a process is outside its view", PTOWSP_INVALID_PARAMS, 1, {1, 2, 3}, 0, 2, 0},
+    {"a kernel before a pipeline fails", PTOWSP_KERNEL_FAILED, 77, {1, 2, 3}, 0, 0, 0},
+};
+
+// What a process calls, and the program does, too: in parallel two tasks, of which the second waits for
+// the first; then a slot is loaded.
+static void make_process_body(ptowsp_module *m, ptowsp_kernel kernel, ptowsp_tensor x) {
+    ptowsp_expr token = ptowsp_workload_param(m, "token", PTOWSP_TYPE_I64);
+    ptowsp_expr row = ptowsp_cast(ptowsp_symbol(m, "row"), PTOWSP_TYPE_I64);
+    ptowsp_expr at = ptowsp_cast(ptowsp_symbol(m, "at"), PTOWSP_TYPE_I64);
+    ptowsp_expr size = ptowsp_array_at(m, "sizes", PTOWSP_I64, ptowsp_add(at, token));
+    PTOWSP_PARALLEL(m, i, ptowsp_axis_dense(m, "two", 2)) {
+        ptowsp_node first = make_task(m, kernel, x, i, row, size);
+        make_task_after(m, kernel, x, token, row, size, first);
+    }
+    ptowsp_view view;
+    memset(&view, 0, sizeof view);
+    view.tensor = x;
+    view.rows = view.cols = 2;
+    ptowsp_slot_load(m, 1, &view, ptowsp_cast(ptowsp_symbol(m, "element"), PTOWSP_TYPE_I64),
+                     ptowsp_i64(m, 0));
+    make_task(m, kernel, x, ptowsp_slot(m, 1, PTOWSP_TYPE_I64), row, size);
+}
+
+// A task; a pipeline that waits for it, with a token for each element of `sizes`; a task behind it.
+static void make_processes(ptowsp_module *m) {
+    ptowsp_kernel kernel = make_kernel(m);
+    ptowsp_tensor x = make_tensor(m, "x", ROWS, 4);
+    ptowsp_channel_desc channel;
+    memset(&channel, 0, sizeof channel);
+    channel.name = "tokens";
+    ptowsp_expr zero = ptowsp_i64(m, 0);
+    ptowsp_expr first = ptowsp_cast(ptowsp_symbol(m, "first"), PTOWSP_TYPE_I64);
+    PTOWSP_WORKLOAD(m, "body") {
+        make_process_body(m, kernel, x);
+    }
+    PTOWSP_WORKLOAD(m, "main") {
+        ptowsp_node before = make_task(m, kernel, x, zero, zero, first);
+        ptowsp_node pipeline = ptowsp_pipeline_begin(m, "pipeline", &before, 1);
+        ptowsp_channel tokens = ptowsp_channel_make(m, &channel);
+        PTOWSP_PROCESS(m, "send") {
+            ptowsp_produces(m, tokens);
+            PTOWSP_FOR_EACH(m, i, ptowsp_axis_dense(m, "three", 3)) {
+                ptowsp_send(m, tokens, i);
+            }
+        }
+        PTOWSP_PROCESS(m, "work") {
+            ptowsp_consumes(m, tokens);
+            PTOWSP_CONSUME(m, t, tokens) {
+                ptowsp_call(m, "body", &t, 1);
+            }
+        }
+        ptowsp_scope_end(m);
+        make_task_after(m, kernel, x, zero, zero, zero, pipeline);
+        ptowsp_call(m, "body", &zero, 1);
+    }
+}
+
+static void check_process_scene(ptowsp_context *context, const ptowsp_program *program,
+                                ptowsp_npu *npu, const process_scene *now) {
+    int32_t x[ROWS * 4];
+    npu_subject subject;
+    ptowsp_buffer buffer;
+    ptowsp_run *run = NULL;
+    memset(&subject, 0, sizeof subject);
+    memset(&buffer, 0, sizeof buffer);
+    snprintf(npu_now.doing, sizeof npu_now.doing, "%s", now->name);
+    for (int i = 0; i < ROWS * 4; i++) {
+        x[i] = i;
+    }
+    buffer.data = x;
+    assert_int_equal(ptowsp_run_create(context, program, &run), PTOWSP_OK);
+    assert_int_equal(ptowsp_run_bind_tensor(run, "x", &buffer), PTOWSP_OK);
+    assert_int_equal(ptowsp_run_bind_array(run, "sizes", PTOWSP_I64, now->sizes, 3), PTOWSP_OK);
+    assert_int_equal(ptowsp_run_bind_symbol(run, "first", (uint64_t)now->first), PTOWSP_OK);
+    assert_int_equal(ptowsp_run_bind_symbol(run, "row", (uint64_t)now->row), PTOWSP_OK);
+    assert_int_equal(ptowsp_run_bind_symbol(run, "element", (uint64_t)now->element), PTOWSP_OK);
+    assert_int_equal(ptowsp_run_bind_symbol(run, "at", now->at), PTOWSP_OK);
+    subject.context = context;
+    subject.run = run;
+    subject.npu = npu;
+    subject.model = PTOWSP_MODEL_UNIT;
+    subject.slot_count = 2;
+    npu_block_add(&subject, x, sizeof x);
+    npu_subject_check(&subject);
+    if (subject.status != now->status) {
+        NPU_FAIL("the library says %s: %s", ptowsp_status_name(subject.status), subject.error_text);
+    }
+    ptowsp_run_destroy(run);
+}
+
+static void npu__errors_of_processes_are_those_of_the_library(void **state) {
+    (void)state;
+    ptowsp_schedule schedule;
+    memset(&schedule, 0, sizeof schedule);
+    schedule.lane_count = 3;
+    schedule.dependencies = PTOWSP_DEPENDENCIES_HYBRID | PTOWSP_DEPENDENCIES_EXPLICIT;
+    const ptowsp_program_desc desc = {NULL, &schedule};
+    ptowsp_context *context = NULL;
+    ptowsp_module *m = NULL;
+    ptowsp_program *program = NULL;
+    assert_int_equal(ptowsp_context_create(NULL, &context), PTOWSP_OK);
+    assert_int_equal(ptowsp_module_create(context, NULL, &m), PTOWSP_OK);
+    make_processes(m);
+    snprintf(npu_now.doing, sizeof npu_now.doing, "errors of processes");
+    if (ptowsp_program_create(context, m, &desc, &program) != PTOWSP_OK) {
+        NPU_FAIL("%s", ptowsp_context_error(context).text);
+    }
+    ptowsp_npu *npu = npu_build(context, program);
+    for (size_t i = 0; npu && i < sizeof process_scenes / sizeof process_scenes[0]; i++) {
+        check_process_scene(context, program, npu, &process_scenes[i]);
+    }
+    ptowsp_npu_destroy(npu);
+    ptowsp_program_destroy(program);
+    ptowsp_module_destroy(m);
+    ptowsp_context_destroy(context);
+}
+
+// -- replicas -------------------------------------------------------------------------------------
+
 static ptowsp_cycles count(const ptowsp_task *task, void *user) {
     (void)user;
     ++*(int32_t *)task->tiles[0].data;
@@ -335,7 +481,8 @@ int main(void) {
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test(npu__errors_of_trees_are_those_of_the_library),
         cmocka_unit_test(npu__errors_in_order_are_those_of_the_library),
+        cmocka_unit_test(npu__errors_of_processes_are_those_of_the_library),
         cmocka_unit_test(npu__replicas_of_no_size_are_refused_before_anything_runs),
     };
-    return npu_run_tests("npu_error", tests, 3);
+    return npu_run_tests("npu_error", tests, 4);
 }

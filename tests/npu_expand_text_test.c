@@ -466,6 +466,61 @@ static void text__compiles_whatever_things_are_called(void **state) {
     fixture_free(&f);
 }
 
+// The entry of a sparse loop has a name that nobody gave: what is called so inside gets a number.
+static void text__names_that_are_taken_inside_get_a_number(void **state) {
+    (void)state;
+    fixture f;
+    fixture_make(&f, "numbers");
+    ptowsp_module *m = f.m;
+    ptowsp_kernel step = kernel(&f, (ptowsp_kernel_desc){.name = "step", .axis_count = 2});
+    ptowsp_axis rows = ptowsp_axis_dynamic(m, "rows"), adj = ptowsp_axis_sparse(m, "adj");
+    PTOWSP_WORKLOAD(m, "main") {
+        PTOWSP_FOR_EACH(m, r, rows) {
+            ptowsp_expr x = ptowsp_select_begin(m, "x", ptowsp_axis_row(m, adj, r));
+            PTOWSP_FOR_EACH(m, x_entry, rows) {
+                ptowsp_task_make(m, &(ptowsp_task_desc){.kernel = step,
+                                                        .axes = {ptowsp_loop_entry(x), x_entry}});
+            }
+            ptowsp_scope_end(m);
+            ptowsp_expr y = ptowsp_select_begin(m, "y", ptowsp_axis_row(m, adj, r));
+            ptowsp_task_make(
+                m, &(ptowsp_task_desc){.kernel = step, .axes = {ptowsp_loop_entry(y), y}});
+            PTOWSP_PIPELINE(m, "p") {
+                ptowsp_channel channel =
+                    ptowsp_channel_make(m, &(ptowsp_channel_desc){.name = "y_entry", .depth = 2});
+                PTOWSP_PROCESS(m, "send") {
+                    ptowsp_produces(m, channel);
+                    ptowsp_send(m, channel, y);
+                }
+                PTOWSP_PROCESS(m, "take") {
+                    ptowsp_consumes(m, channel);
+                    PTOWSP_CONSUME(m, t, channel) {
+                        ptowsp_task_make(m, &(ptowsp_task_desc){.kernel = step, .axes = {t, t}});
+                    }
+                }
+            }
+            ptowsp_scope_end(m);
+        }
+    }
+    compile(&f, "main", NULL);
+    npu_text text = words_emit(f.context, f.program, false);
+    static const char *const parts[] = {
+        "for (const Entry &x_entry : run.entries(AXIS_adj, r, ",
+        "for (i64 x_entry_2 = 0; x_entry_2 < rows && run.good(); x_entry_2++)",
+        "task.axis(x_entry_2);",
+        "for (const Entry &y_entry : run.entries(AXIS_adj, r, ",
+        "Channel y_entry_2 = pipeline.channel(\"y_entry\", CHANNEL_y_entry, ",
+        "y_entry_2.send(send, y, "};
+    for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
+        if (!strstr(text.data, parts[i])) {
+            fail_msg("there is no %s in\n%s", parts[i], text.data);
+        }
+    }
+    npu_text_free(&text);
+    text_compiles(&f);
+    fixture_free(&f);
+}
+
 // -- sizes ----------------------------------------------------------------------------------------
 
 static void begin_scopes(const fixture *f, ptowsp_axis axis, int depth, ptowsp_kernel step) {
@@ -492,6 +547,33 @@ static void text__as_deep_as_can_be_compiles(void **state) {
         begin_scopes(&f, one, PTOWSP_MODULE_NEST_MAX - 2, step);
     }
     compile(&f, NULL, NULL);
+    text_compiles(&f);
+    fixture_free(&f);
+}
+
+// A deep expression has parts of a statement each; one that is used twice has its parts once.
+static void text__deep_expressions_that_are_used_twice_have_parts_once(void **state) {
+    (void)state;
+    fixture f;
+    fixture_make(&f, "twice");
+    ptowsp_kernel step = kernel(&f, (ptowsp_kernel_desc){.name = "step", .axis_count = 1});
+    PTOWSP_WORKLOAD(f.m, "main") {
+        ptowsp_expr deep = ptowsp_cast(ptowsp_symbol(f.m, "s"), PTOWSP_TYPE_I64);
+        for (int i = 0; i < 120; i++) {
+            deep = ptowsp_sub(number(&f, 3), deep);
+        }
+        ptowsp_task_make(f.m,
+                         &(ptowsp_task_desc){.kernel = step, .axes = {ptowsp_add(deep, deep)}});
+    }
+    compile(&f, NULL, NULL);
+    npu_text text = words_emit(f.context, f.program, false);
+    const char *first = strstr(text.data, "const auto part = [&] { return ");
+    assert_non_null(first);
+    assert_null(strstr(first + 1, "const auto part"));
+    const char *use = strstr(first, "part()");
+    assert_non_null(use);
+    assert_non_null(strstr(use + 1, "part()"));
+    npu_text_free(&text);
     text_compiles(&f);
     fixture_free(&f);
 }
@@ -706,7 +788,9 @@ int main(void) {
         cmocka_unit_test(text__of_sparse_loops_slots_and_calls_is_golden),
         cmocka_unit_test(text__of_a_pipeline_is_golden),
         cmocka_unit_test(text__compiles_whatever_things_are_called),
+        cmocka_unit_test(text__names_that_are_taken_inside_get_a_number),
         cmocka_unit_test(text__as_deep_as_can_be_compiles),
+        cmocka_unit_test(text__deep_expressions_that_are_used_twice_have_parts_once),
         cmocka_unit_test(text__of_thousands_of_statements_compiles_and_does_the_same),
         cmocka_unit_test(text__tells_when_memory_is_out),
         cmocka_unit_test(text__errors_of_expressions_are_told_where_a_run_tells_them),

@@ -32,6 +32,32 @@ static void shared_rows(kt *t, bool is_looped, int which) {
     kt_keep(t, which > 2 ? kt_rowsum(t, x) : kt_mul(t, x, x));
 }
 
+// A factor of which every element is one: a chunk of the other must be whole, or the task is refused.
+static void whole_chunks(kt *t, bool is_looped, int which) {
+    int64_t n = 2 + which, depth = which % 2 ? n * LP_CHUNK : lp_valid(t, n);
+    kt_value b = lp_in(t, PTOWSP_F32, n * LP_CHUNK, 24, depth, 24);
+    ptowsp_value out = lp_out(t, PTOWSP_F32, 16, 24, 16, 24);
+    ptowsp_value zero = ptowsp_tile_full(t->k, PTOWSP_F32, 16, 24, 0);
+    ptowsp_value twos = ptowsp_tile_full(t->k, PTOWSP_F32, 16, LP_CHUNK, 2);
+    lp l = lp_begin_as(t, is_looped, 0, depth, LP_CHUNK, lp_none, ptowsp_tile_rows(b.v));
+    while (lp_more(&l)) {
+        ptowsp_value sum = lp_carry(&l, 0, zero);
+        lp_next(&l, 0, sum,
+                ptowsp_tile_matmul_acc(sum, twos, lp_chunk(&l, NULL, b.v, LP_CHUNK, 24)));
+    }
+    ptowsp_tile_store(out, lp_result(&l, 0, zero));
+}
+
+// A value for two places of a parameter, and the first of them again.
+static void stored_again(kt *t, bool is_looped, int which) {
+    (void)is_looped;
+    ptowsp_value out = lp_out(t, PTOWSP_F32, 32, 24, which ? 29 : 32, which ? 23 : 24);
+    ptowsp_value zero = lp_const(t, 0), three = ptowsp_tile_full(t->k, PTOWSP_F32, 16, 24, 3);
+    ptowsp_tile_store_at(out, zero, zero, three);
+    ptowsp_tile_store_at(out, lp_const(t, 16), zero, three);
+    ptowsp_tile_store_at(out, zero, zero, three);
+}
+
 static void play(bool is_a5, const char *options) {
     if (!npu_compiler()) {
         print_message("there is no C++ compiler: skipped\n");
@@ -49,6 +75,10 @@ static void play(bool is_a5, const char *options) {
     add(&b, lp_gemm, 8, test_random(&seed), is_a5);
     for (int which = 0; which < 12; which++) {
         add(&b, which < 4 ? lp_cache : lp_random, which, test_random(&seed), is_a5);
+    }
+    for (int which = 0; which < 2; which++) {
+        add(&b, whole_chunks, which, test_random(&seed), is_a5);
+        add(&b, stored_again, which, test_random(&seed), is_a5);
     }
     uint32_t first = b.count;
     for (int which = 0; which < 4; which++) {

@@ -3,7 +3,36 @@
 // pipeline_reference.h: status, makespan, and the calls of kernels in their order. Then threads: few
 // of them, many of them, and kernels that run side by side where there is no time.
 
-#include "wsp_pipeline_network.h"
+#include <cerrno>
+#include <climits>
+#include <pthread.h>
+
+// What the system gives: so many threads, so many sets of attributes; and each with a stack, or not.
+static struct {
+    int threads, attributes;
+    bool has_stacks;
+} system_gives = {INT_MAX, INT_MAX, true};
+
+static int system_attr_init(pthread_attr_t *attributes) {
+    return system_gives.attributes-- > 0 ? pthread_attr_init(attributes) : ENOMEM;
+}
+
+static int system_attr_setstacksize(pthread_attr_t *attributes, size_t size) {
+    return system_gives.has_stacks ? pthread_attr_setstacksize(attributes, size) : EINVAL;
+}
+
+static int system_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*main)(void *),
+                         void *argument) {
+    return system_gives.threads-- > 0 ? pthread_create(thread, attributes, main, argument) : EAGAIN;
+}
+
+#define pthread_attr_init         system_attr_init
+#define pthread_attr_setstacksize system_attr_setstacksize
+#define pthread_create            system_create
+#include "../src/npu/tree/aicpu/wsp_pipeline_turns.cpp"
+#undef pthread_attr_init
+#undef pthread_attr_setstacksize
+#undef pthread_create
 
 #include "npu_body.h"
 
@@ -437,31 +466,83 @@ void npu_network__ends_after_errors(void **state) {
 void npu_network__takes_threads_only_for_processes_under_way(void **state) {
     (void)state;
     Lab lab;
-    lab.network.set_thread_max(1);
+    system_gives.threads = 1;
     for (int i = 0; i < 500; i++) {
         lab.network.process("p", 1, {}, [&lab, i](uint32_t) { lab.note(i); });
     }
     expect_ok(lab, 0);
+    system_gives.threads = INT_MAX;
     assert_int_equal(lab.log.size(), 500);
     assert_int_equal(lab.log[499], 499);
 }
 
 void npu_network__refuses_more_threads_than_there_are(void **state) {
     (void)state;
-    Lab lab;
-    lab.network.set_thread_max(3);
-    uint32_t c = lab.network.channel("c", 1, 0, false, 1);
-    for (int i = 0; i < 10; i++) {
-        lab.network.process("p", 1, {{c, false}}, [&lab, c](uint32_t me) {
-            uint64_t t = 0;
-            lab.note(lab.network.receive(me, c, &t, 1));
-        });
+    const struct {
+        int threads, attributes;
+        bool has_stacks;
+        int begun;
+        const char *text;
+    } cases[] = {
+        {3, INT_MAX, true, 3,
+         "process p[3]: there is no thread for it beside those of 3 processes that are under way"},
+        {INT_MAX, 2, true, 2,
+         "process p[2]: there is no thread for it beside those of 2 processes that are under way"},
+        {INT_MAX, INT_MAX, false, 0,
+         "process p[0]: there is no thread for it beside those of 0 processes that are under way"},
+    };
+    for (const auto &c : cases) {
+        Lab lab;
+        system_gives = {c.threads, c.attributes, c.has_stacks};
+        uint32_t channel = lab.network.channel("c", 1, 0, false, 1);
+        for (int i = 0; i < 10; i++) {
+            lab.network.process("p", 1, {{channel, false}}, [&lab, channel](uint32_t me) {
+                uint64_t t = 0;
+                lab.note(lab.network.receive(me, channel, &t, 1));
+            });
+        }
+        lab.network.process("q", 2, {{channel, true}}, [](uint32_t) {});
+        expect_error(lab, PTOWSP_LIMIT_EXCEEDED, 1, c.text);
+        expect_log(lab, std::vector<int64_t>(static_cast<size_t>(c.begun), 0));
+        system_gives = {INT_MAX, INT_MAX, true};
     }
-    lab.network.process("q", 2, {{c, true}}, [](uint32_t) {});
-    expect_error(lab, PTOWSP_LIMIT_EXCEEDED, 1,
-                 "process p[3]: there is no thread for it beside those of 3 processes that are "
-                 "under way");
-    expect_log(lab, {0, 0, 0});
+}
+
+// Replicas are counted when they are known, as the program runs.
+void npu_network__refuses_more_processes_than_a_program_may_have(void **state) {
+    (void)state;
+    Lab lab;
+    for (uint32_t i = 0; i < PTOWSP_PROCESS_MAX; i++) {
+        lab.network.process("p", 1, {}, [&lab](uint32_t) { lab.note(1); });
+    }
+    assert_true(lab.host.good());
+    lab.network.process("p", 3, {}, [&lab](uint32_t) { lab.note(1); });
+    expect_error(lab, PTOWSP_LIMIT_EXCEEDED, 3, "more than 1048576 processes");
+    expect_log(lab, {});
+}
+
+// Processes of one name are replicas where they are declared at one place.
+void npu_network__tells_apart_processes_of_one_name(void **state) {
+    (void)state;
+    static const char name[] = "p";
+    for (uint32_t place = 1; place <= 2; place++) {
+        Lab lab;
+        uint32_t c = lab.network.channel("c", 1, 0, false, 1);
+        lab.network.process(name, 1, {}, [](uint32_t) {});
+        lab.network.process(name, place, {{c, false}, {c, true}}, [c, &lab](uint32_t me) {
+            uint64_t t = 0;
+            lab.network.send(me, c, 7, 1);
+            lab.note(lab.network.receive(me, c, &t, 1));
+            lab.note(static_cast<int64_t>(t));
+            lab.network.receive(me, c, &t, 1);
+        });
+        const char *const texts[] = {"stuck at cycle 0: p[1] finds c empty",
+                                     "stuck at cycle 0: p finds c empty"};
+        assert_false(lab.network.run(PLACE));
+        assert_int_equal(lab.host.status, PTOWSP_STUCK);
+        expect_log(lab, {1, 7});
+        assert_int_equal(lab.host.text.compare(0, strlen(texts[place - 1]), texts[place - 1]), 0);
+    }
 }
 
 // A ring of many processes around which one token goes twice: all of them wait at once.
@@ -719,6 +800,8 @@ int main(void) {
         cmocka_unit_test(npu_network__ends_after_errors),
         cmocka_unit_test(npu_network__takes_threads_only_for_processes_under_way),
         cmocka_unit_test(npu_network__refuses_more_threads_than_there_are),
+        cmocka_unit_test(npu_network__refuses_more_processes_than_a_program_may_have),
+        cmocka_unit_test(npu_network__tells_apart_processes_of_one_name),
         cmocka_unit_test(npu_network__runs_hundreds_of_processes),
         cmocka_unit_test(npu_network__runs_kernels_side_by_side_without_time),
         cmocka_unit_test(npu_network__finds_errors_without_time),

@@ -115,6 +115,25 @@ static void number__literals_stand_beside_numbers_and_alone(void **) {
     assert_int_equal(sum.value(), 3);
 }
 
+static void number__conversions_keep_the_bits(void **) {
+    u64 sum;
+    uint64_t expected = 0;
+    for (uint64_t value : values) {
+        const unsigned long long wide_value = value;  // uint64_t is another type on some machines
+        const i64 number(static_cast<long long>(wide_value));
+        assert_true(u64(wide_value).value() == value && number.bits() == value);
+        assert_true(to_u64(number) == u64(value) && to_i64(u64(value)) == number);
+        assert_true(to_u64(u64(value)).value() == value && to_i64(number).bits() == value);
+        assert_true(to_bool(number) == (value != 0) && to_bool(u64(value)) == (value != 0));
+        assert_true(to_bool(value != 0) == (value != 0));
+        assert_true(to_i64(value != 0) == (value ? 1 : 0) &&
+                    to_u64(value == 0) == (value ? 0u : 1u));
+        sum = sum + u64(wide_value);
+        expected += value;
+    }
+    assert_true(sum.value() == expected);
+}
+
 // -- what does not compile ------------------------------------------------------------------------
 
 // clang-format off
@@ -196,6 +215,7 @@ int main(void) {
         cmocka_unit_test(number__a_devices_float_is_the_nearest_one),
         cmocka_unit_test(number__every_operator_is_that_of_128_bits_cut),
         cmocka_unit_test(number__literals_stand_beside_numbers_and_alone),
+        cmocka_unit_test(number__conversions_keep_the_bits),
     };
     return cmocka_run_group_tests_name("npu_number", tests, NULL, NULL);
 }

@@ -399,6 +399,62 @@ static void own__sources_and_their_headers_are_in_the_tree_byte_for_byte(void **
     npu_fixture_free(&f);
 }
 
+// -- types ----------------------------------------------------------------------------------------
+
+static ptowsp_status find_call(void *user, const char *path, const char *text, size_t size) {
+    char *found = (char *)user;
+    const char *call =
+        strstr(path, "aicore/kernels/typed.cpp") ? strstr(text, "wsp::element<") : NULL;
+    if (call) {
+        snprintf(found, 64, "%.*s", (int)strcspn(call, ";"), call);
+    }
+    (void)size;
+    return PTOWSP_OK;
+}
+
+// The pointer that a source is given is one to the elements of the tensor, in C++'s words for them.
+static void own__sources_are_given_pointers_to_their_elements(void **state) {
+    (void)state;
+    static const struct {
+        ptowsp_dtype dtype;
+        const char *type;
+    } cases[] = {{PTOWSP_F16, "half"},     {PTOWSP_BF16, "bfloat16_t"}, {PTOWSP_F32, "float"},
+                 {PTOWSP_F64, "double"},   {PTOWSP_I8, "int8_t"},       {PTOWSP_I16, "int16_t"},
+                 {PTOWSP_I32, "int32_t"},  {PTOWSP_I64, "int64_t"},     {PTOWSP_U8, "uint8_t"},
+                 {PTOWSP_U16, "uint16_t"}, {PTOWSP_U32, "uint32_t"},    {PTOWSP_U64, "uint64_t"},
+                 {PTOWSP_BOOL, "uint8_t"}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        ptowsp_pto_source pto = no_source;
+        pto.text = "template <typename T> void typed(T *) {}\n";
+        ptowsp_kernel_desc desc = kernel_desc("typed", &pto);
+        memset(&desc.tiles[1], 0, 2 * sizeof desc.tiles[1]);
+        desc.tiles[0].dtype = cases[i].dtype;
+        npu_fixture f;
+        npu_fixture_begin(&f);
+        npu_module_make(&f, "types");
+        ptowsp_kernel kernel = ptowsp_kernel_make(f.m, &desc);
+        ptowsp_tensor_desc tensor;
+        memset(&tensor, 0, sizeof tensor);
+        tensor.name = "x";
+        tensor.dtype = cases[i].dtype;
+        tensor.rank = 2;
+        tensor.shape[0] = tensor.shape[1] = 4;
+        ptowsp_task_desc task;
+        memset(&task, 0, sizeof task);
+        task.kernel = kernel;
+        task.views[0].tensor = ptowsp_tensor_make(f.m, &tensor);
+        PTOWSP_WORKLOAD(f.m, "types") {
+            ptowsp_task_make(f.m, &task);
+        }
+        npu_fixture_compile(&f, NULL);
+        char found[64] = "", wanted[64];
+        snprintf(wanted, sizeof wanted, "wsp::element<%s>(&task->tiles[0], 0, 0))", cases[i].type);
+        assert_int_equal(ptowsp_npu_emit_files(f.context, f.program, find_call, found), PTOWSP_OK);
+        assert_string_equal(found, wanted);
+        npu_fixture_free(&f);
+    }
+}
+
 // -- what is refused ------------------------------------------------------------------------------
 
 static void is_refused(ptowsp_kernel_desc desc, const char *text) {
@@ -553,6 +609,7 @@ static void own__mistakes_in_sources_are_told_by_the_compiler(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(own__sources_are_given_pointers_to_their_elements),
         cmocka_unit_test(own__declarations_that_fit_no_kernel_are_refused),
         cmocka_unit_test(own__sources_and_their_headers_are_in_the_tree_byte_for_byte),
         cmocka_unit_test(own__sources_that_cannot_be_read_or_lack_their_entry_are_refused),

@@ -262,7 +262,7 @@ void run_tree(const sim_sample &s, uint32_t aicpu_count, uint32_t core_count,
                                 {aicpu_count, 4, 0, false, nullptr, nullptr}));
     std::vector<std::thread> threads;
     for (uint32_t i = 0; i < core_count; i++) {
-        threads.emplace_back([&, i] { work(&lines[i], i, &bells[i], scheduler.bell_of(i)); });
+        threads.emplace_back([&, i] { work(&lines[i], i, bells[i], *scheduler.bell_of(i)); });
     }
     for (uint32_t i = 1; i < aicpu_count; i++) {
         threads.emplace_back([&, i] {

@@ -23,6 +23,8 @@ static int raced_openat(int parent, const char *name, int flags, mode_t mode);
 #include "../src/npu/tree.c"
 #undef openat
 
+#include "../src/npu/kernels.h"
+
 #include "npu_fixture.h"
 
 static struct {
@@ -131,6 +133,34 @@ static void text__grows_to_any_length(void **state) {
     assert_int_equal(strlen(text.data), expected);
     assert_string_equal(text.data + text.size - 3, " 9;");
     npu_text_free(&text);
+}
+
+// A hundred columns with what stands before; what goes on stands four columns further in. A word that
+// has no blank in it stays whole.
+static void text__statements_are_broken_at_blanks(void **state) {
+    (void)state;
+    char word[121], statement[400], expected[400];
+    memset(word, 'w', 120);
+    word[120] = '\0';
+    const struct {
+        uint32_t indent;
+        const char *statement, *expected;
+    } cases[] = {
+        {4, "f(%.90s, b);", "    f(%.90s,\n        b);\n"},    // 4 + 97 are 101
+        {4, "f(%.89s, b);", "    f(%.89s, b);\n"},             // and one less
+        {4, "f(%.120s);", "    f(%.120s);\n"},                 // one word, and the last
+        {4, "f(%.120s, b);", "    f(%.120s,\n        b);\n"},  // it ends behind the line
+        {0, "a b %.97s", "a b\n    %.97s\n"},
+        {0, "", "\n"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        npu_text text = {NULL, 0, 0, false};
+        snprintf(statement, sizeof statement, cases[i].statement, word);
+        snprintf(expected, sizeof expected, cases[i].expected, word);
+        npu_print_wrapped(&text, cases[i].indent, statement);
+        assert_string_equal(text.data, expected);
+        npu_text_free(&text);
+    }
 }
 
 static void text__numbers_are_literals(void **state) {
@@ -621,6 +651,7 @@ int main(void) {
         cmocka_unit_test(text__comments_stay_on_their_line),
         cmocka_unit_test(text__json_strings_hold_any_bytes),
         cmocka_unit_test(text__grows_to_any_length),
+        cmocka_unit_test(text__statements_are_broken_at_blanks),
         cmocka_unit_test(text__numbers_are_literals),
         cmocka_unit_test(text__doubles_are_exact),
         cmocka_unit_test(hash__is_murmur3),

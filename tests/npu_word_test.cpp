@@ -133,6 +133,9 @@ void word__tensors_that_a_device_can_move(void **) {
     task.tiles[1].col_stride = 9;
     assert_true(wsp::are_dense(&task, false, 1));
     assert_false(wsp::are_dense(&task, true, 1));
+    // Nor with one row.
+    task.args[3] = 1;
+    assert_true(wsp::are_dense(&task, true, 1));
 }
 
 }  // namespace

@@ -211,15 +211,9 @@ static void npu_print_tile(npu_kernel *k, uint32_t i, const char *name, const ch
     npu_text_free(&text);
 }
 
-// "16", "i_1" or "i_1 + 16".
+// "16" or "i_1": a window begins at a number, or at a loop's index.
 static void npu_print_start(char text[NPU_SIZE_TEXT_MAX], uint32_t start, uint32_t loop) {
-    if (loop == 0) {
-        snprintf(text, NPU_SIZE_TEXT_MAX, "%u", start);
-    } else if (start == 0) {
-        snprintf(text, NPU_SIZE_TEXT_MAX, "i_%u", loop);
-    } else {
-        snprintf(text, NPU_SIZE_TEXT_MAX, "i_%u + %u", loop, start);
-    }
+    snprintf(text, NPU_SIZE_TEXT_MAX, loop ? "i_%u" : "%u", loop ? loop : start);
 }
 
 // The windows that are declared in a loop's body, or at the beginning.

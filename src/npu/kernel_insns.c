@@ -102,11 +102,7 @@ static void npu_print_scalar(npu_kernel *k, const ptowsp_insn_info *insn, uint32
               : conversion == NPU_SATURATED ? "saturated"
                                             : "compared",
               npu_cpp_type(dtype));
-    const ptowsp_tile_object *sized = &k->tiles[insn->cols_of].object;
-    if (insn->cols_of && !npu_kernel_has_memory(k, sized->memory)) {  // a tile of the other half
-        char text[NPU_LOCAL_MAX];
-        npu_print(out, "%s)", npu_kernel_size(k, &sized->valid_cols, text));
-    } else if (insn->cols_of) {
+    if (insn->cols_of) {
         npu_print(out, "%s.GetValidCol())", npu_kernel_tile(k, insn->cols_of));
     } else {
         k->is_scalar_used[insn->scalar_param] = true;

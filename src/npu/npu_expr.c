@@ -109,10 +109,8 @@ static bool npu_expr_has_parens(npu_rank rank, const ptowsp_expr_info *operand, 
     case NPU_RANK_AND:
     case NPU_RANK_OR:
         return inner != NPU_RANK_UNARY && inner != NPU_RANK_COMPARE && (inner != rank || place > 0);
-    case NPU_RANK_SELECT: return inner == NPU_RANK_SELECT && place < 2;
-    case NPU_RANK_LEAF: break;
+    default: return inner == NPU_RANK_SELECT && place < 2;  // of a choice: what is called has none
     }
-    return false;
 }
 
 NPU_INTERNAL void npu_add_u64(npu_expand *x, uint64_t value) {

@@ -120,9 +120,6 @@ AICORE inline void write_results(__gm__ wsp_task *task) {
 
 #else
 
-inline void read_task(wsp_task *) {
-}
-
 inline void write_results(wsp_task *) {
 }
 

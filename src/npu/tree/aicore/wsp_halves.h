@@ -84,9 +84,8 @@ class Fifo {
     using Pipe = pto::TPipe<Flag, IsToVector ? pto::Direction::DIR_C2V : pto::Direction::DIR_V2C,
                             WSP_FIFO_SLOT_BYTES, WSP_FIFO_SLOT_COUNT>;
     using Elements = pto::Shape<1, 1, 1, -1, -1>;
-    template <typename T> static constexpr bool is_column() {
-        return T::Loc == pto::TileType::Vec && !T::isRowMajor;
-    }
+    template <typename T>
+    static constexpr bool is_column = T::Loc == pto::TileType::Vec && !T::isRowMajor;
     template <typename E>
     using ByRows = pto::GlobalTensor<E, Elements, pto::Stride<1, 1, 1, -1, 1>, pto::Layout::ND>;
     template <typename E>
@@ -106,7 +105,7 @@ class Fifo {
     template <uint32_t Pitch, typename T>
     AICORE static auto window(T &tile, __gm__ typename T::DType *at, int rows) {
         using E = typename T::DType;
-        if constexpr (is_column<T>()) {
+        if constexpr (is_column<T>) {
             return ByColumn<E>(at, Elements(rows, 1), pto::Stride<1, 1, 1, 1, -1>(rows));
         } else {
             return ByRows<E>(at, Elements(rows, tile.GetValidCol()),
@@ -122,9 +121,9 @@ class Fifo {
 
     // The shim gives no slot after a fault; no one else moves nothing.
     template <typename T, typename G>
-    AICORE static bool moves(T &tile, [[maybe_unused]] const G &slot) {
+    AICORE static bool moves([[maybe_unused]] T &tile, [[maybe_unused]] const G &slot) {
 #if WSP_IS_SHIM
-        return any(tile) && slot.data() != nullptr;
+        return slot.data() != nullptr;
 #else
         return any(tile);
 #endif
@@ -251,9 +250,7 @@ inline void run_halves(wsp_task *task, half_fn cube, half_fn vector) {
         Pipes pipes(memory);
         half(task, pipes);
     };
-    if (!pto::RunBlock([&] { run(cube); }, [&] { run(vector); })) {
-        task->fault = FAULT_OF_SHIM;
-    }
+    pto::RunBlock([&] { run(cube); }, [&] { run(vector); });  // a fault has told the task
 }
 
 #elif !defined(WSP_ASCEND)

@@ -9,23 +9,15 @@ namespace wsp {
 
 namespace {
 
-void ring(Bell *bell) {
-    if (bell) {
-        bell->ring();
-    }
-}
-
 // The next task; null: the core must quit.
-wsp_task *await_task(const pwsp_line *line, Bell *bell) {
+wsp_task *await_task(const pwsp_line *line, Bell &bell) {
     for (;;) {
-        uint32_t ticket = bell ? bell->ticket() : 0;
+        const uint32_t ticket = bell.ticket();
         const uint64_t task = pwsp_core_poll(line);
         if (task || pwsp_core_must_quit(line)) {
             return reinterpret_cast<wsp_task *>(static_cast<uintptr_t>(task));
         }
-        if (bell) {
-            bell->wait(ticket);
-        }
+        bell.wait(ticket);
     }
 }
 
@@ -44,25 +36,23 @@ void run(wsp_task *task, uint32_t core, Spans spans) {
 
 }  // namespace
 
-void work(pwsp_line *line, uint32_t core, Bell *bell, Bell *aicpu_bell, Spans spans) {
+void work(pwsp_line *line, uint32_t core, Bell &bell, Bell &aicpu_bell, Spans spans) {
     for (;;) {
-        uint32_t ticket = bell ? bell->ticket() : 0;
+        const uint32_t ticket = bell.ticket();
         if (pwsp_core_must_quit(line)) {
             return;
         }
         if (pwsp_core_may_begin(line)) {
             break;
         }
-        if (bell) {
-            bell->wait(ticket);
-        }
+        bell.wait(ticket);
     }
     pwsp_core_begin(line, core);
-    ring(aicpu_bell);
+    aicpu_bell.ring();
     while (wsp_task *task = await_task(line, bell)) {
         run(task, core, spans);
         pwsp_core_done(line);
-        ring(aicpu_bell);
+        aicpu_bell.ring();
     }
 }
 

@@ -16,8 +16,8 @@ struct Spans {
     uint64_t capacity;
 };
 
-// Polls its line and runs its tasks, until it must quit. Without a bell it does not sleep.
-void work(pwsp_line *line, uint32_t core, Bell *bell, Bell *aicpu_bell, Spans spans = Spans());
+// Polls its line and runs its tasks, until it must quit.
+void work(pwsp_line *line, uint32_t core, Bell &bell, Bell &aicpu_bell, Spans spans = Spans());
 
 }  // namespace wsp
 

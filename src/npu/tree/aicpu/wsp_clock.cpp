@@ -40,9 +40,9 @@ bool Clock::give(Held &held) {
     case Held::RESET: return pwsp_timeline_reset(&time_, whole->after, whole->after_count);
     case Held::TASK: return pwsp_timeline_task(&time_, whole);
     case Held::SLOT_LOAD: return pwsp_timeline_slot_load(&time_, whole->tiles);
-    case Held::PIPELINE: return give_pipeline(held.at);
+    case Held::PIPELINE: break;
     }
-    return true;
+    return give_pipeline(held.at);
 }
 
 // The gate is known: passes on all calls that were held back.

@@ -171,9 +171,6 @@ class Run {
     void fail(const pwsp_error &error) {
         fail(error.status, error.index, "%s", error.text);
     }
-    uint32_t place() const {
-        return place_;
-    }
     Target &target() const {
         return *target_;
     }

@@ -124,8 +124,7 @@ struct Pipeline::State final : public NetworkHost {
     }
     void report_error(ptowsp_status status, uint32_t at, const char *what) override {
         char text[800];
-        const char *where = scheduler.program().places[at];
-        snprintf(text, sizeof text, "%s: %s", where ? where : "", what);
+        snprintf(text, sizeof text, "%s: %s", scheduler.program().places[at], what);
         scheduler.fail(status, PTOWSP_NO_INDEX, text);
     }
 

@@ -146,20 +146,15 @@ void Network::yield(uint32_t process) {
     }
 }
 
-// The port of a process; NONE with an error.
-uint32_t Network::find_port(uint32_t process, uint32_t channel, bool is_produced) {
+// The port by which a process produces a channel: the builder has checked that there is one.
+uint32_t Network::find_port(uint32_t process, uint32_t channel) {
     const List<pwsp_port> &ports = bodies_[process]->ports;
-    for (uint32_t i = 0; i < ports.size(); i++) {
-        if (ports[i].channel == channel && ports[i].is_produced == is_produced) {
-            return i;
-        }
+    uint32_t i = 0;
+    while (ports[i].channel != channel || !ports[i].is_produced) {
+        i++;
+        PTOWSP_ASSERT(i < ports.size());
     }
-    pwsp_error error;
-    pwsp_error_set(&error, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                   "process %s does not %s channel %s", at(process).name,
-                   is_produced ? "produce" : "consume", channels_[channel].name);
-    fail(error.status, bodies_[process]->place, error.text);
-    return NONE;
+    return i;
 }
 
 // The outcome of a send or receive: false if it must be repeated.
@@ -186,10 +181,10 @@ bool Network::finish(uint32_t process, pwsp_exchanged what, uint32_t place) {
 }
 
 void Network::send(uint32_t process, uint32_t channel, uint64_t token, uint32_t place) {
-    const uint32_t port = is_alive() ? find_port(process, channel, true) : NONE;
-    if (port == NONE) {
+    if (!is_alive()) {
         return;
     }
+    const uint32_t port = find_port(process, channel);
     pwsp_exchanged what;
     do {
         what = pwsp_exchange_send(&exchange_, &at(process), port, token, place);
@@ -200,7 +195,7 @@ void Network::send(uint32_t process, uint32_t channel, uint64_t token, uint32_t 
 bool Network::receive(uint32_t process, uint32_t channel, uint64_t *token, uint32_t place,
                       bool is_loop) {
     uint64_t received = 0;
-    if (!is_alive() || find_port(process, channel, false) == NONE) {
+    if (!is_alive()) {
         return false;
     }
     at(process).inbox = &received;
@@ -215,9 +210,8 @@ bool Network::receive(uint32_t process, uint32_t channel, uint64_t *token, uint3
 }
 
 void Network::close(uint32_t process, uint32_t channel) {
-    const uint32_t port = is_alive() ? find_port(process, channel, true) : NONE;
-    if (port != NONE) {
-        pwsp_exchange_close(&exchange_, &at(process), port);
+    if (is_alive()) {
+        pwsp_exchange_close(&exchange_, &at(process), find_port(process, channel));
         yield(process);
     }
 }

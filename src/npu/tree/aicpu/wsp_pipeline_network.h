@@ -58,11 +58,6 @@ class Network {
     Network(const Network &) = delete;
     Network &operator=(const Network &) = delete;
 
-    // The largest number of threads at once; without that, as many as the system gives.
-    void set_thread_max(uint32_t count) {
-        thread_max_ = count;
-    }
-
     // The caller keeps the names. An event is a channel of depth 0 whose stream has no end.
     // by_symbol: its latency is that of a symbol, which overrides all.
     uint32_t channel(const char *name, uint64_t depth, uint64_t latency, bool is_event,
@@ -132,14 +127,13 @@ class Network {
     void push(uint32_t process);
     void yield(uint32_t process);
     bool finish(uint32_t process, pwsp_exchanged what, uint32_t place);
-    uint32_t find_port(uint32_t process, uint32_t channel, bool is_produced);
+    uint32_t find_port(uint32_t process, uint32_t channel);
     void begin();
     void end(uint32_t process);
     void fail(ptowsp_status status, uint32_t place, const char *text);
 
     NetworkHost &host_;
     const bool is_timed_;
-    uint32_t thread_max_ = UINT32_MAX;
     uint32_t place_ = 0;
     pwsp_memory memory_;
     pwsp_exchange exchange_;

@@ -53,7 +53,7 @@ bool Network::start_thread(Process &process, uint32_t number) {
     }
     std::unique_ptr<Thread> thread(new (std::nothrow) Thread);
     pthread_attr_t attributes;
-    if (!thread || threads_.size() >= thread_max_ || pthread_attr_init(&attributes) != 0) {
+    if (!thread || pthread_attr_init(&attributes) != 0) {
         return false;
     }
     thread->network = this;

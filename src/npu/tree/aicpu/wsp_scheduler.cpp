@@ -62,11 +62,10 @@ bool Scheduler::begin_issue(const SchedulerOptions &options) {
     timed_.print_place = print_place;
     timed_.user = program_;
 
-    const bool has_window =
-        schedule.window > 0 && (schedule.window_policy == PTOWSP_WINDOW_STALL ||
-                                schedule.window_policy == PTOWSP_WINDOW_DEFAULT);
     pwsp_issue_desc desc = pwsp_issue_desc();
-    desc.task_max = has_window ? std::min(options.ring_size, schedule.window) : options.ring_size;
+    // A full window stalls; devices refuse other policies.
+    desc.task_max =
+        schedule.window ? std::min(options.ring_size, schedule.window) : options.ring_size;
     desc.place_count = 2 * desc.task_max + 16;  // scopes, edges and slot loads besides
     desc.word_count = 1;
     desc.tile_max = 1;
@@ -119,14 +118,7 @@ bool Scheduler::begin(const wsp_program &program, const wsp_bindings &bindings,
     queues_.resize(cores.size() + 2);
     prepare(&scratch_);
     for (uint32_t i = 1; i < program.kernel_count; i++) {
-        if (program.kernels[i].unit == PTOWSP_UNIT_MIX && !has_blocks_) {
-            failure_.set(PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                         "run: kernel %s takes two vector cores with each of %u cube cores, and "
-                         "there are %u",
-                         program.kernels[i].name, static_cast<unsigned>(cube_count),
-                         static_cast<unsigned>(unit_count_[PTOWSP_UNIT_VECTOR]));
-            return false;
-        }
+        PTOWSP_ASSERT(program.kernels[i].unit != PTOWSP_UNIT_MIX || has_blocks_);
     }
     if (!begin_issue(options)) {
         return false;
@@ -280,7 +272,7 @@ void Scheduler::fail_task(const Submission &submission) {
     const char *place = place_text(submission.place);
     const char *more = task.fault ? wsp_core_fault_text(task.kernel, task.fault) : "";
     std::lock_guard<std::mutex> guard(mutex_);
-    if (more && more[0]) {
+    if (more[0]) {
         failure_.set(status, task.index, "%s: task %" PRIu64 ": %s", place, task.index, more);
     } else {
         failure_.set(status, task.index, "%s: task %" PRIu64 " failed: %s", place, task.index,
@@ -327,13 +319,10 @@ bool Scheduler::retire(void *self, const pwsp_entry *entry) {
     Scheduler &me = *static_cast<Scheduler *>(self);
     bool is_good = true;
     switch (entry->kind) {
-    case PWSP_ENTRY_PROCESS_TASK:    // processes run their tasks at once
-    case PWSP_ENTRY_RELEASE: break;  // trees have no rings
     case PWSP_ENTRY_TASK: return me.retire_task(*submission_of(entry));
 #if WSP_HAS_CLOCK
     case PWSP_ENTRY_PARALLEL: return me.check_clock(me.clock_.scope_begin(true));
     case PWSP_ENTRY_SEQUENTIAL: return me.check_clock(me.clock_.scope_begin(false));
-    case PWSP_ENTRY_SCOPE_END: return me.check_clock(me.clock_.scope_end());
     case PWSP_ENTRY_RESET:
         is_good = me.check_clock(me.clock_.reset(me.resets_.front().data(),
                                                  static_cast<uint32_t>(me.resets_.front().size())));
@@ -343,12 +332,13 @@ bool Scheduler::retire(void *self, const pwsp_entry *entry) {
         is_good = me.check_clock(me.clock_.slot_load(me.elements_.front()));
         me.elements_.pop_front();
         break;
+    default:  // trees have no rings, and processes run their tasks at once
+        PTOWSP_ASSERT(entry->kind == PWSP_ENTRY_SCOPE_END);
+        return me.check_clock(me.clock_.scope_end());
 #else
-    case PWSP_ENTRY_PARALLEL:
-    case PWSP_ENTRY_SEQUENTIAL:
-    case PWSP_ENTRY_SCOPE_END: break;
     case PWSP_ENTRY_RESET: me.resets_.pop_front(); break;
     case PWSP_ENTRY_LOAD: me.elements_.pop_front(); break;
+    default: break;  // scopes
 #endif
     }
     return is_good;
@@ -407,9 +397,7 @@ Submission *Scheduler::open() {
 }
 
 void Scheduler::submit(Submission *submission) {
-    if (issue_.has_failed) {
-        return;
-    }
+    PTOWSP_ASSERT(!issue_.has_failed);  // or it would not be good()
     pwsp_entry *entry = pwsp_reorder_entry(&issue_.reorder, issue_.reorder.tail);
     submission->entry = static_cast<uint32_t>(issue_.reorder.tail) & issue_.reorder.place_mask;
     submission->number = task_number_++;

@@ -154,6 +154,9 @@ class Scheduler final : public Target {
     // The following are thread 0's. A walk that fails gives the reason; earlier tasks still run.
     bool good() const override;
     void fail(ptowsp_status status, uint64_t index, const char *text) override;
+    const Failure &walk_failure() const {
+        return walk_failure_;
+    }
     Submission *open() override;
     void submit(Submission *submission) override;
     void scope_begin(bool is_parallel) override;

@@ -45,7 +45,7 @@ void *core_main(void *arg) {
         return nullptr;
     }
 #ifndef WSP_ASCEND
-    work(core.line, thread->index, core.bell, thread->scheduler->bell_of(thread->index),
+    work(core.line, thread->index, *core.bell, *thread->scheduler->bell_of(thread->index),
          thread->spans);
 #endif
     return nullptr;

@@ -13,42 +13,6 @@
 
 namespace wsp {
 
-namespace {
-
-// Sizes are evaluated for it. It has no tasks.
-class NoTasks : public Target {
-  public:
-    bool good() const override {
-        return failure.status == PTOWSP_OK;
-    }
-    void fail(ptowsp_status status, uint64_t index, const char *text) override {
-        if (good()) {
-            pwsp_error_set(&failure, status, index, "%s", text);
-        }
-    }
-    Submission *open() override {
-        return &none_;
-    }
-    void submit(Submission *) override {
-    }
-    void scope_begin(bool) override {
-    }
-    void scope_end() override {
-    }
-    void reset(const uint32_t *, uint32_t) override {
-    }
-    bool await_element(const Region &) override {
-        return false;
-    }
-
-    Failure failure = Failure();
-
-  private:
-    Submission none_ = Submission();
-};
-
-}  // namespace
-
 ptowsp_tensor_desc desc_of(const wsp_tensor_decl &decl) {
     ptowsp_tensor_desc desc = ptowsp_tensor_desc();
     desc.name = decl.name;
@@ -84,13 +48,13 @@ ptowsp_status Transients::bind(Failure *failure, void *block, uint64_t size) {
 
 ptowsp_status Transients::find(Failure *failure, const wsp_bindings &bindings,
                                pwsp_bound_tensor *tensors) {
-    NoTasks target;
-    const Plans plans(program_, bindings, target);
-    if (!target.good()) {
-        *failure = target.failure;
+    Scheduler none;  // no task begins: it keeps the first failure
+    const Plans plans(program_, bindings, none);
+    if (!none.good()) {
+        *failure = none.walk_failure();
         return failure->status;
     }
-    Run run(program_, bindings, target);
+    Run run(program_, bindings, none);
     Sizes sizes(run);
     program_.transients->sizes(run, sizes);
     uint64_t sum = 0;
@@ -98,8 +62,8 @@ ptowsp_status Transients::find(Failure *failure, const wsp_bindings &bindings,
         const uint32_t tensor = program_.transients->tensors[i].tensor;
         const ptowsp_tensor_desc desc = desc_of(program_.tensors[tensor]);
         if (i == sizes.all().size()) {
-            return pwsp_transient_fail_size(failure, desc.name, target.failure.status,
-                                            target.failure.index, target.failure.text);
+            const Failure &why = none.walk_failure();
+            return pwsp_transient_fail_size(failure, desc.name, why.status, why.index, why.text);
         }
         const ptowsp_status status = pwsp_transient_size(failure, &desc, sizes.all()[i].data(),
                                                          &tensors[tensor], &items_[i], &sum);
