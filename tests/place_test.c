@@ -472,6 +472,31 @@ static void place__rules_are_those_of_joins(void **state) {
     assert_int_equal(met, 5 + 6 + 7 + 7);  // lines of the table, for each dimension that they mean
 }
 
+// A maximum that goes on from itself may stay partial; of the others, one that is no operand of the
+// maximum has to be whole. Letters may be capitals.
+static void place__maxima_go_on_from_themselves(void **state) {
+    (void)state;
+    static char text[TEXT], out[TEXT];
+    ptowsp_context *context = context_of(NULL);
+    snprintf(text, TEXT,
+             TENSORS KERNELS
+             "kernel keep(axes 0, in a f32 ? x ?, inout x f32 ? x ?) vector, 1 cycles, time only\n"
+             "rule keep \"MN ^MN\"\n"
+             "workload w\n"
+             "  task keep() a" ON("r") " x" ON("x") "\n"
+                                                    "  task keep() a" ON("s") " x" ON("x") "\n");
+    ptowsp_module *m = module_of(context, text);
+    assert_string_equal(ptowsp_context_error(context).text, "");
+    assert_non_null(m);
+    print_of(m, out);
+    assert_string_equal(
+        strstr(out, "workload w\n"),
+        "workload w\n  task keep() a" ON("r") " x" ON("x") "\n  " STEP(
+            "all_reduce.tp.f32", "s", "s.1") "  task keep() a" ON("s.1") " x" ON("x") "\n");
+    ptowsp_module_destroy(m);
+    ptowsp_context_destroy(context);
+}
+
 // -- what is refused ------------------------------------------------------------------------------
 
 static void is_refused(const char *statements, const char *why) {
@@ -536,6 +561,15 @@ static void place__joins_that_cannot_be_are_refused(void **state) {
                "w/task two: parameter z, tensor r2, axis 'tp': the results of the task are spread "
                "differently: r2[16 x 16] {dp: replicated, tp: replicated}, and r2[16 x 16] {dp: "
                "replicated, tp: dim 0} is needed");
+    is_refused("  task two() x" ON("r") " y" ON("m") " z" ON("n") "\n",
+               "w/task two: parameter z, tensor n, dimension 1, axis 'tp': the results of the task "
+               "are spread differently: n[16 x 16] {dp: replicated, tp: dim 1}, and n[16 x 16] "
+               "{dp: replicated, tp: dim 0} is needed");
+    // A kernel without a rule makes all of each tile at once.
+    is_refused("  " UNARY("all", "r", "m"),
+               "w/task all: parameter y, tensor m, dimension 0, axis 'tp': the kernel makes all of "
+               "this dimension at once: m[16 x 16] {dp: replicated, tp: dim 0}, and m[16 x 16] "
+               "{dp: replicated, tp: replicated} is needed");
     // Sizes.
     is_refused("  " BINARY("add", "n", "eight", "n2"),
                "w/task add: parameter b, tensor eight, dimension 1, axis 'tp': another tile has "
@@ -630,6 +664,11 @@ static void place__wrong_declarations_are_refused(void **state) {
     is_wrong(RULE("mn"), "26:1: m: rule of kernel all: it has 1 words, and the kernel 2 tiles");
     is_wrong(RULE("mn mn mn"),
              "26:1: m: rule of kernel all: it has 3 words, and the kernel 2 tiles");
+    is_wrong(RULE("mn mn mn mn mn mn mn mn mn mn mn mn mn mn mn mn mn"),
+             "26:1: m: rule of kernel all: it has more words than a task has tiles");
+    is_wrong(RULE("[n mn"),
+             "26:1: m: rule of kernel all: a word is a mark +, * or ^, if it has one, "
+             "and two letters or dots");
     is_wrong(RULE("mn  mn"),
              "26:1: m: rule of kernel all: a word is a mark +, * or ^, if it has one, "
              "and two letters or dots");
@@ -875,6 +914,7 @@ int main(void) {
         cmocka_unit_test(place__what_names_nodes_follows_them),
         cmocka_unit_test(place__targets_have_sizes_and_names_of_their_own),
         cmocka_unit_test(place__tile_kernels_and_variants_have_rules),
+        cmocka_unit_test(place__maxima_go_on_from_themselves),
         cmocka_unit_test(place__rules_are_those_of_joins),
         cmocka_unit_test(place__joins_that_cannot_be_are_refused),
         cmocka_unit_test(place__relayouts_that_cannot_be_are_refused),
