@@ -348,7 +348,7 @@ static void options__draw_transient_tensors(void **state) {
     written.length = 0;
     assert_int_equal(ptowsp_run_export_transients(f->run, PTOWSP_EXPORT_SVG, NULL, output),
                      PTOWSP_OK);
-    has(true, ">0 bytes in one block, 0 each alone, 0 alive at most</text>");
+    has(true, ": 0 bytes in one block, 0 each alone, 0 alive at most</text>");
     has(false, "<title>empty: ");
 }
 
