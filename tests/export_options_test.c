@@ -296,6 +296,34 @@ static void options__have_flows_of_short_tasks(void **state) {
               "\"pid\":1,\"tid\":1,\"ts\":0.000}");
 }
 
+// Tiles of tensors of three dimensions say where their matrix is; hazards are by who reads and who writes.
+static void options__say_tiles_of_edges(void **state) {
+    fixture *f = (fixture *)*state;
+    static const char text[] = "module m\n"
+                               "tensor x i32 [3, 4, 8] global\n"
+                               "kernel get(axes 0, in t i32 1 x 8) vector, 3 cycles, time only\n"
+                               "kernel put(axes 0, out t i32 1 x 8) vector, 3 cycles, time only\n"
+                               "kernel idle(axes 0) vector, 3 cycles, time only\n"
+                               "workload main\n"
+                               "  task get() t = x[2] at (1, 0)\n"
+                               "  task put() t = x[2] at (1, 0)\n"
+                               "  task put() t = x[2] at (1, 0)\n"
+                               "  when false\n"
+                               "    task idle()\n";
+    const ptowsp_record_options record = {.level = PTOWSP_RECORD_EDGES};
+    execute_text(f, text, NULL, &record);
+    export_as(f, PTOWSP_EXPORT_EDGES, NULL);
+    // Two matrices of 32 elements are before it.
+    has(true, " x, 1 x 8 at (1, 0) + 64, here 1 x 8 at (1, 0) + 64, write after read\n");
+    has(true, " x, 1 x 8 at (1, 0) + 64, here 1 x 8 at (1, 0) + 64, write after write\n");
+    // Folded, a kernel whose tasks did not run is no node.
+    const ptowsp_export_options options = {.fold = PTOWSP_FOLD_KERNELS};
+    export_as(f, PTOWSP_EXPORT_DOT, &options);
+    has(true, "[label=\"put\\n2 tasks\"]");
+    has(true, "[label=\"get\\n1 task\"]");
+    has(false, "idle");
+}
+
 // Bars of transient tensors: one without bytes has none, and one that is too low or too narrow for its
 // name has no text.
 static void options__draw_transient_tensors(void **state) {
@@ -413,6 +441,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(options__draw_what_is_recorded, setup, teardown),
         cmocka_unit_test_setup_teardown(options__escape_the_first_character, setup, teardown),
         cmocka_unit_test_setup_teardown(options__have_flows_of_short_tasks, setup, teardown),
+        cmocka_unit_test_setup_teardown(options__say_tiles_of_edges, setup, teardown),
         cmocka_unit_test_setup_teardown(options__draw_transient_tensors, setup, teardown),
         cmocka_unit_test_setup_teardown(options__have_usage_without_kernels, setup, teardown),
         cmocka_unit_test_setup_teardown(options__name_each_replica, setup, teardown),
