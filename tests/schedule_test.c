@@ -465,6 +465,28 @@ static void schedule__keys_may_be_parameters_of_workloads(void **state) {
     }
 }
 
+// What keys read of a task is nothing that a task can be given.
+static void schedule__keys_alone_read_tasks(void **state) {
+    (void)state;
+    for (int i = 0; i < 3; i++) {
+        fixture f;
+        fixture_make(&f);
+        PTOWSP_WORKLOAD(f.m, "main") {
+            ptowsp_task_desc desc = task_desc(&f, f.work, 1, 0);
+            desc.axes[1] = i == 0   ? ptowsp_task_variable(f.m, "n")
+                           : i == 1 ? ptowsp_task_arg(f.m, 0)
+                                    : ptowsp_cast(ptowsp_task_tag(f.m, "t"), PTOWSP_TYPE_I64);
+            ptowsp_task_make(f.m, &desc);
+        }
+        if (!strstr(ptowsp_module_error(f.m).text,
+                    "axis argument 1: what belongs to a task has a value in "
+                    "the keys of schedules only")) {
+            fail_msg("%s", ptowsp_module_error(f.m).text);
+        }
+        fixture_free(&f);
+    }
+}
+
 // A tag is compiled wherever a key reads it: here 2048 casts and 2047 sums. That five times is more than
 // 20000.
 static void schedule__keys_with_tags_have_a_limit(void **state) {
@@ -1338,6 +1360,7 @@ int main(void) {
         cmocka_unit_test(schedule__round_robin_goes_round),
         cmocka_unit_test(schedule__affinity_and_custom_take_the_key_modulo_the_lanes),
         cmocka_unit_test(schedule__keys_may_be_parameters_of_workloads),
+        cmocka_unit_test(schedule__keys_alone_read_tasks),
         cmocka_unit_test(schedule__keys_with_tags_have_a_limit),
         cmocka_unit_test(schedule__hash_mixes_the_key),
         cmocka_unit_test(schedule__work_stealing_takes_the_lane_that_is_free_first),
