@@ -5922,9 +5922,10 @@ typedef struct ptowsp_span_set {
 // Writes spans as PERFETTO, CHROME, SVG, CSV or TABLE, in nanoseconds from the earliest begin on.
 // Spans that did not run are left out of pictures. Options are as above, but `time`.
 //
-// Each rank is a process of its own in PERFETTO and CHROME. Arrows are flows there, and lines in an
-// SVG with at most 1000. A span that begins before another one with an arrow to it has waited for
-// that one: the time between is drawn as `rank` (PTOWSP_STALL_RANK).
+// Each rank is a process of its own in PERFETTO and CHROME. Arrows are flows there, at most 128 from
+// and 128 to a span in PERFETTO, and lines in an SVG with at most 1000. A span that begins before
+// another one with an arrow to it has waited for that one: the time between is drawn as `rank`
+// (PTOWSP_STALL_RANK).
 //
 // Memory   Freed on return: 64 bytes per span, and as above; with arrows 16 more, and 16 per arrow.
 // Errors   As ptowsp_run_export. INVALID_PARAMS also: another format; a span that ends before it

@@ -6,6 +6,7 @@
 // snprintf is documented to keep.
 
 #include "../src/base/arena.h"
+#include "../src/base/text.h"
 
 #include "test.h"
 #include "wide.h"
@@ -651,6 +652,58 @@ static void arena__memory_of_it_dies_with_it(void **state) {
     assert_int_equal(memory.live_blocks, 0);
 }
 
+// An array of more bytes than there are addresses is refused before memory is asked for.
+static void memory__has_no_arrays_beyond_all_addresses(void **state) {
+    (void)state;
+    static const uint64_t counts[] = {SIZE_MAX / 8, SIZE_MAX / 16 + 1, UINT64_MAX};
+    test_memory memory = {0, 0, 0, 0};
+    pwsp_memory hook = pwsp_memory_make(test_resize, &memory);
+    pwsp_arena arena;
+    pwsp_arena_init(&arena, &hook);
+    for (uint32_t i = 0; i < 3; i++) {
+        void *items = NULL;
+        uint64_t capacity = 0;
+        assert_false(pwsp_memory_grow(&hook, &items, &capacity, counts[i], 8));
+        assert_false(pwsp_memory_grow_little(&hook, &items, &capacity, counts[i], 8));
+        assert_false(pwsp_memory_room(&hook, &items, &capacity, counts[i], 8));
+        assert_false(pwsp_arena_extend(&arena, &items, &capacity, counts[i], 8));
+        assert_null(items);
+        assert_int_equal(capacity, 0);
+    }
+    assert_int_equal(memory.allocations, 0);
+    pwsp_arena_free(&arena);
+}
+
+typedef struct written {
+    char text[4096];
+    size_t length;
+} written;
+
+static void write_text(void *user, const char *text, size_t length) {
+    written *w = (written *)user;
+    assert_true(length < sizeof w->text - w->length);
+    memcpy(w->text + w->length, text, length);
+    w->length += length;
+    w->text[w->length] = '\0';
+}
+
+// What is formatted goes through a piece of fixed size, and ends where that does.
+static void text__formats_are_cut_and_no_more_than_that(void **state) {
+    (void)state;
+    static char endless[3000];
+    memset(endless, 'x', sizeof endless - 1);
+    written w = {"", 0};
+    const ptowsp_text text = {write_text, &w};
+    pwsp_text_format(text, "%s", "");
+    assert_int_equal(w.length, 0);
+    for (size_t length = PWSP_TEXT_PIECE_MAX - 2; length <= PWSP_TEXT_PIECE_MAX + 1; length++) {
+        w.length = 0;
+        pwsp_text_format(text, "%.*s", (int)length, endless);
+        assert_int_equal(w.length, length < PWSP_TEXT_PIECE_MAX ? length : PWSP_TEXT_PIECE_MAX - 1);
+        assert_int_equal(strspn(w.text, "x"), w.length);
+    }
+}
+
 static void arena__every_allocation_may_be_refused(void **state) {
     (void)state;
     size_t refused = 0;
@@ -831,6 +884,8 @@ int main(void) {
         cmocka_unit_test(arena__arrays_keep_their_items_as_they_grow),
         cmocka_unit_test(arena__memory_of_it_dies_with_it),
         cmocka_unit_test(arena__every_allocation_may_be_refused),
+        cmocka_unit_test(memory__has_no_arrays_beyond_all_addresses),
+        cmocka_unit_test(text__formats_are_cut_and_no_more_than_that),
         cmocka_unit_test(base__mul_fits_says_whether_64_bits_hold_the_product),
         cmocka_unit_test(base__ceil_div_rounds_up_without_overflow),
         cmocka_unit_test(base__wide_numbers_are_those_of_the_compiler),

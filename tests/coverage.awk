@@ -16,7 +16,8 @@
 #      is_good || NAME_fail(...)  the side of a call of NAME_fail or NAME_refuse_WHAT that would be
 #                                 true: they report an error, and are false
 #      lines of the preprocessor  macros count where they are used; their branches where they are defined
-#      PTOWSP_ASSERT(...)         its failing side is not to be reached
+#      PTOWSP_ASSERT(...)         its failing side is not to be reached, also behind "default:" and in
+#                                 PWSP_PTHREAD(...), which asserts that a call works
 #      PTOWSP_ASSERT(0 && "...")  cannot be reached, and says why; counted as the next. The return, or
 #                                 the break, behind it, and the cases before it
 #      if (PWSP_NEVER(...)) {}    cannot be reached, and says why; these are counted by themselves
@@ -101,7 +102,7 @@ kind == "source" && !is_made(source) {
         is_never[source, FNR] = 1
     }
     is_behind_never = $0 ~ /PTOWSP_ASSERT\((0 &&|false)/ || (is_behind_never && $0 ~ /^ *(return|break)/)
-    if ($0 ~ /^ *(PTOWSP_ASSERT|PTOISA_ASSERT|NPU_ASSERT|assert)\(/ || $0 ~ /_Static_assert/) {
+    if ($0 ~ /^ *(default: )?(PTOWSP_ASSERT|PTOISA_ASSERT|NPU_ASSERT|PWSP_PTHREAD|assert)\(/ || $0 ~ /_Static_assert/) {
         in_assert = 1
     }
     if (in_assert) {

@@ -214,6 +214,109 @@ static void decisions__of_executing(void **state) {
     release(&f);
 }
 
+// What else a kernel can be, and says how long it takes: a PTO-ISA source, a collective, a tile kernel of
+// two halves.
+static void decisions__of_all_kinds_of_kernels(void **state) {
+    (void)state;
+    fixture f;
+    memset(&f, 0, sizeof f);
+    f.room = sizeof f.text - 1;
+    ptowsp_module *m;
+    assert_int_equal(ptowsp_context_create(NULL, &f.context), PTOWSP_OK);
+    assert_int_equal(ptowsp_module_create(f.context, NULL, &f.module), PTOWSP_OK);
+    m = f.module;
+    ptowsp_pto_source pto;
+    ptowsp_kernel_desc desc;
+    ptowsp_collective_desc sum;
+    ptowsp_tensor_desc tensor;
+    ptowsp_task_desc task;
+    memset(&pto, 0, sizeof pto);
+    memset(&desc, 0, sizeof desc);
+    memset(&sum, 0, sizeof sum);
+    memset(&tensor, 0, sizeof tensor);
+    memset(&task, 0, sizeof task);
+    pto.text = "void source() {}";
+    desc.name = "source", desc.cycles = 7, desc.pto = &pto;
+    const ptowsp_kernel source = ptowsp_kernel_make(m, &desc);
+    desc.name = "filed", desc.pto = NULL;
+    desc.source.file = "filed.c";
+    const ptowsp_kernel filed = ptowsp_kernel_make(m, &desc);
+    sum.name = "sum", sum.kind = PTOWSP_ALL_REDUCE, sum.dtype = PTOWSP_F32;
+    const ptowsp_kernel collective = ptowsp_kernel_collective(m, &sum);
+    tensor.name = "x", tensor.dtype = PTOWSP_F32, tensor.rank = 2;
+    tensor.shape[0] = tensor.shape[1] = 8;
+    const ptowsp_tensor x = ptowsp_tensor_make(m, &tensor);
+    PTOWSP_WORKLOAD(m, "w") {
+        task.kernel = source;
+        ptowsp_task_make(m, &task);
+        task.kernel = filed;
+        ptowsp_task_make(m, &task);
+        task.kernel = collective;
+        task.views[0].tensor = x;
+        task.views[0].rows = task.views[0].cols = 8;
+        ptowsp_task_make(m, &task);
+    }
+    if (ptowsp_program_create(f.context, m, NULL, &f.program) != PTOWSP_OK) {
+        fail_msg("%s", ptowsp_context_error(f.context).text);
+    }
+    assert_int_equal(ptowsp_run_create(f.context, f.program, &f.run), PTOWSP_OK);
+    written(&f, PTOWSP_REPORT_TEXT);
+    static const char *const lines[] = {
+        "  compile  kernel source: a PTO-ISA source; 7 cycles\n",
+        "  compile  kernel filed: time only; 7 cycles\n",
+        "  compile  kernel sum: all_reduce; the links say how long it takes\n"};
+    for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++) {
+        if (!strstr(f.text, lines[i])) {
+            fail_msg("no %sin\n%s", lines[i], f.text);
+        }
+    }
+    // In a tree there are no links; the other two have sources.
+    assert_non_null(strstr(f.text, "kernel sum: refused by ascend_npu; it has no source\n"));
+    assert_null(strstr(f.text, "kernel source: refused"));
+    assert_null(strstr(f.text, "kernel filed: refused"));
+    ptowsp_run_destroy(f.run);
+    ptowsp_program_destroy(f.program);
+    ptowsp_module_destroy(m);
+    ptowsp_context_destroy(f.context);
+}
+
+// A plan that is not bound says nothing. One that is planned from a batch says so; and tasks that
+// start once some of them have been issued are counted first.
+static void decisions__of_plans(void **state) {
+    (void)state;
+    static const char small[] = "module m\n"
+                                "axis p plan\n"
+                                "axis other plan\n"
+                                "kernel use(axes 1) vector, cycles by a cost function\n"
+                                "workload w\n"
+                                "  parallel u in p\n"
+                                "    task use(u)\n";
+    fixture f;
+    ptowsp_schedule schedule;
+    ptowsp_run_options options;
+    memset(&options, 0, sizeof options);
+    memset(&schedule, 0, sizeof schedule);
+    schedule.lane_count = 2;
+    schedule.timing = PTOWSP_TIMING_BATCHED;
+    schedule.timing_count = 2;
+    schedule.timing_cycles = 5;
+    schedule.start = PTOWSP_START_THRESHOLD;
+    schedule.start_threshold = 3;
+    make(&f, small, &schedule);
+    assert_null(strstr(written(&f, PTOWSP_REPORT_TEXT), "  bind "));
+    ptowsp_work work[4];
+    memset(work, 0, sizeof work);
+    assert_int_equal(ptowsp_run_bind_work(f.run, "p", work, 4), PTOWSP_OK);
+    options.mode = PTOWSP_RUN_TIME_ONLY;
+    assert_int_equal(ptowsp_run_execute(f.run, &options), PTOWSP_OK);
+    written(&f, PTOWSP_REPORT_TEXT);
+    assert_non_null(strstr(f.text, "  bind     plan p: 4 units; bound as a plan\n"));
+    assert_null(strstr(f.text, "plan other"));
+    assert_non_null(strstr(f.text, "  execute  first walk: done; the schedule needs the number of "
+                                   "tasks\n"));
+    release(&f);
+}
+
 static bool count_two(void *user, const ptowsp_decision *decision) {
     (void)decision;
     return ++*(uint32_t *)user < 2;
@@ -246,6 +349,8 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(decisions__of_measuring_time),
         cmocka_unit_test(decisions__of_executing),
+        cmocka_unit_test(decisions__of_all_kinds_of_kernels),
+        cmocka_unit_test(decisions__of_plans),
         cmocka_unit_test(decisions__can_be_stopped),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

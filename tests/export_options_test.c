@@ -142,6 +142,266 @@ static void options__take_any_title(void **state) {
     }
 }
 
+// What is executed and recorded of another module.
+static void execute_text(fixture *f, const char *text, const ptowsp_schedule *schedule,
+                         const ptowsp_record_options *record) {
+    const ptowsp_run_options options = {.mode = PTOWSP_RUN_TIME_ONLY};
+    const ptowsp_program_desc desc = {NULL, schedule};
+    fixture_free(f);
+    memset(f, 0, sizeof *f);
+    assert_int_equal(ptowsp_context_create(NULL, &f->context), PTOWSP_OK);
+    program_make(f, text, NULL, &desc);
+    if (ptowsp_run_record(f->run, record) != PTOWSP_OK ||
+        ptowsp_run_execute(f->run, &options) != PTOWSP_OK) {
+        fail_msg("%s", ptowsp_context_error(f->context).text);
+    }
+}
+
+// A scalar has the name of its parameter, and its sign by its type.
+static void options__name_scalars(void **state) {
+    fixture *f = (fixture *)*state;
+    static const char text[] =
+        "module m\n"
+        "axis n 1\n"
+        "kernel w(axes 2, id u64, step i64, is_last bool) vector, 3 cycles, time only\n"
+        "kernel plain(axes 0) vector, 2 cycles, time only\n"
+        "workload main\n"
+        "  parallel width in n\n"
+        "    task w(width, width - 3) id = 18446744073709551615u step = -7 is_last = true\n"
+        "  task plain()\n";
+    const ptowsp_run_options run = {.mode = PTOWSP_RUN_TIME_ONLY};
+    const ptowsp_record_options record = {.level = PTOWSP_RECORD_TASKS};
+    program_make(f, text, NULL, NULL);
+    assert_int_equal(ptowsp_run_record(f->run, &record), PTOWSP_OK);
+    assert_int_equal(ptowsp_run_execute(f->run, &run), PTOWSP_OK);
+    export_as(f, PTOWSP_EXPORT_CSV, NULL);
+    has(true, "\"w\",\"width=0 axis1=-3 id=18446744073709551615 step=-7 is_last=1\",");
+    has(true, "\"plain\",\"\",");
+    char line[128];
+    ptowsp_text_buffer buffer = {line, sizeof line, 0};
+    const ptowsp_task_trace task = ptowsp_run_trace_at(f->run, 0);
+    ptowsp_run_print_task(f->run, &task, ptowsp_text_to_buffer(&buffer));
+    assert_string_equal(line, "w width=0 axis1=-3 id=18446744073709551615 step=-7 is_last=1");
+    // Where no task has a value, no words have been recorded.
+    static const char none[] = "module m\n"
+                               "kernel plain(axes 0) vector, 2 cycles, time only\n"
+                               "workload main\n"
+                               "  task plain()\n";
+    execute_text(f, none, NULL, &record);
+    export_as(f, PTOWSP_EXPORT_SVG, NULL);
+    has(true, "<title>plain\ntask 0: 0 to 2</title>");
+    has(true, ">2 cycles, 1 task, 1 lane, ");
+}
+
+// A label has 1024 bytes, of which 32 are kept for a value. Names of 63 bytes: each value takes 66, so
+// that 14 of 16 follow the kernel's name: 63 + 13 * 66 + 63 + 32 is 1016.
+static void options__end_labels_that_are_too_long(void **state) {
+    fixture *f = (fixture *)*state;
+    static char text[8192], name[PTOWSP_NAME_MAX];
+    memset(name, 'x', sizeof name - 1);
+    char *at = text + sprintf(text, "module m\naxis n 1\nkernel k%s(axes 8", name);
+    for (int i = 0; i < 8; i++) {
+        at += sprintf(at, ", %s%d i64", name, i);
+    }
+    at += sprintf(at, ") vector, 3 cycles, time only\nworkload main\n");
+    for (int i = 0; i < 8; i++) {
+        at += sprintf(at, "%*sparallel %s%d in n\n", 2 * i + 2, "", name, i);
+    }
+    at += sprintf(at, "%*stask k%s(", 18, "", name);
+    for (int i = 0; i < 8; i++) {
+        at += sprintf(at, "%s%s%d", i ? ", " : "", name, i);
+    }
+    at += sprintf(at, ")");
+    for (int i = 0; i < 8; i++) {
+        at += sprintf(at, " %s%d = %d", name, i, 1 + i);
+    }
+    sprintf(at, "\n");
+    const ptowsp_record_options record = {.level = PTOWSP_RECORD_TASKS};
+    execute_text(f, text, NULL, &record);
+    export_as(f, PTOWSP_EXPORT_SVG, NULL);
+    has(true, "x7=0 ");
+    has(true, "x5=6\ntask 0: ");
+    has(false, "x6=7");
+}
+
+// Of every second task only, gaps between bars say nothing. Names of processes and kernels that are longer
+// than their place are squeezed.
+static void options__draw_what_is_recorded(void **state) {
+    fixture *f = (fixture *)*state;
+    static const char text[] =
+        "module m\n"
+        "axis n 4\n"
+        "kernel \"a kernel of a long name\"(axes 1) vector, 1000 cycles, time only\n"
+        "workload main\n"
+        "  for_each i in n\n"
+        "    task \"a kernel of a long name\"(i)\n"
+        "  pipeline p\n"
+        "    channel c depth 1 latency 0\n"
+        "    process producer_of_it produces c\n"
+        "      send c(1)\n"
+        "    process b consumes c\n"
+        "      consume y from c\n"
+        "        task \"a kernel of a long name\"(y)\n";
+    ptowsp_record_options record = {.level = PTOWSP_RECORD_TASKS};
+    const ptowsp_schedule two = {.lane_count = 2};
+    execute_text(f, text, &two, &record);
+    export_as(f, PTOWSP_EXPORT_SVG, NULL);
+    has(true, " textLength=\"72\" lengthAdjust=\"spacingAndGlyphs\">producer_of_it</text>");
+    has(true,
+        " textLength=\"118\" lengthAdjust=\"spacingAndGlyphs\">a kernel of a long name</text>");
+    has(true, ">b</text>");
+    has(true, "fill=\"url(#s");  // stripes where a lane is idle
+    has(true, "task 1: 1000 to 2000");
+    record.every = 2;
+    execute_text(f, text, &two, &record);
+    export_as(f, PTOWSP_EXPORT_SVG, NULL);
+    has(false, "fill=\"url(#s");
+    has(false, "task 1: ");
+    has(true, "task 2: 2000 to 3000");
+}
+
+// Titles that begin with what has to be escaped.
+static void options__escape_the_first_character(void **state) {
+    fixture *f = (fixture *)*state;
+    static const struct {
+        const char *title, *written;
+    } cases[] = {{"\\x", "\"\\\\x"}, {"\x7fx", "\"\\u007fx"}, {"\xc3\xa9", "\"\xc3\xa9"}};
+    execute(f, PTOWSP_RECORD_TASKS);
+    for (uint32_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        const ptowsp_export_options options = {.title = cases[i].title};
+        export_as(f, PTOWSP_EXPORT_CHROME, &options);
+        has(true, cases[i].written);
+    }
+}
+
+// With many cycles in a nanosecond, tasks begin and end in the same one, and so do flows between them.
+static void options__have_flows_of_short_tasks(void **state) {
+    fixture *f = (fixture *)*state;
+    static const char text[] = "module m\n"
+                               "tensor x i32 [4, 8] global\n"
+                               "kernel w(axes 0, inout t i32 1 x 8) vector, 3 cycles, time only\n"
+                               "workload main\n"
+                               "  task w() t = x\n"
+                               "  task w() t = x\n";
+    const ptowsp_record_options record = {.level = PTOWSP_RECORD_EDGES};
+    execute_text(f, text, NULL, &record);
+    ptowsp_export_options options = {.clock_mhz = 3000};  // 1 ns each
+    export_as(f, PTOWSP_EXPORT_CHROME, &options);
+    has(true, "\"id\":1,\"pid\":1,\"tid\":1,\"ts\":0.000}");
+    has(true, "\"ph\":\"f\",\"bp\":\"e\",\"cat\":\"critical\",\"name\":\"critical\",\"id\":1,"
+              "\"pid\":1,\"tid\":1,\"ts\":0.001}");
+    options.clock_mhz = 100000;
+    export_as(f, PTOWSP_EXPORT_CHROME, &options);
+    has(true, "\"ph\":\"f\",\"bp\":\"e\",\"cat\":\"critical\",\"name\":\"critical\",\"id\":1,"
+              "\"pid\":1,\"tid\":1,\"ts\":0.000}");
+}
+
+// Tiles of tensors of three dimensions say where their matrix is; hazards are by who reads and who writes.
+static void options__say_tiles_of_edges(void **state) {
+    fixture *f = (fixture *)*state;
+    static const char text[] = "module m\n"
+                               "tensor x i32 [3, 4, 8] global\n"
+                               "kernel get(axes 0, in t i32 1 x 8) vector, 3 cycles, time only\n"
+                               "kernel put(axes 0, out t i32 1 x 8) vector, 3 cycles, time only\n"
+                               "kernel idle(axes 0) vector, 3 cycles, time only\n"
+                               "workload main\n"
+                               "  task get() t = x[2] at (1, 0)\n"
+                               "  task put() t = x[2] at (1, 0)\n"
+                               "  task put() t = x[2] at (1, 0)\n"
+                               "  when false\n"
+                               "    task idle()\n";
+    const ptowsp_record_options record = {.level = PTOWSP_RECORD_EDGES};
+    execute_text(f, text, NULL, &record);
+    export_as(f, PTOWSP_EXPORT_EDGES, NULL);
+    // Two matrices of 32 elements are before it.
+    has(true, " x, 1 x 8 at (1, 0) + 64, here 1 x 8 at (1, 0) + 64, write after read\n");
+    has(true, " x, 1 x 8 at (1, 0) + 64, here 1 x 8 at (1, 0) + 64, write after write\n");
+    // Folded, a kernel whose tasks did not run is no node.
+    const ptowsp_export_options options = {.fold = PTOWSP_FOLD_KERNELS};
+    export_as(f, PTOWSP_EXPORT_DOT, &options);
+    has(true, "[label=\"put\\n2 tasks\"]");
+    has(true, "[label=\"get\\n1 task\"]");
+    has(false, "idle");
+}
+
+// Bars of transient tensors: one without bytes has none, and one that is too low or too narrow for its
+// name has no text.
+static void options__draw_transient_tensors(void **state) {
+    fixture *f = (fixture *)*state;
+    static const char text[] = "module m\n"
+                               "symbol rows\n"
+                               "tensor large i32 [1000, 8] global transient\n"
+                               "tensor low i32 [1, 8] global transient\n"
+                               "tensor empty i32 [i64(rows), 8] global transient\n"
+                               "kernel put(axes 0, out t i32 ? x 8) vector, 2 cycles, time only\n"
+                               "kernel use(axes 0, in t i32 ? x 8) vector, 2 cycles, time only\n"
+                               "workload main\n"
+                               "  task put() t = large\n"
+                               "  task put() t = low\n"
+                               "  task put() t = empty\n"
+                               "  task use() t = empty\n"
+                               "  task use() t = low\n"
+                               "  task use() t = large\n";
+    ptowsp_transient_sizes sizes;
+    program_make(f, text, NULL, NULL);
+    assert_int_equal(ptowsp_run_bind_symbol(f->run, "rows", 0), PTOWSP_OK);
+    assert_int_equal(ptowsp_run_size_transients(f->run, &sizes), PTOWSP_OK);
+    assert_int_equal(sizes.peak, 32000 + 64);  // each begins at a multiple of 64
+    written.length = 0;
+    assert_int_equal(ptowsp_run_export_transients(f->run, PTOWSP_EXPORT_SVG, NULL, output),
+                     PTOWSP_OK);
+    has(true, "<title>large: 32000 bytes at ");
+    has(true, "<title>low: 64 bytes at ");
+    has(false, "<title>empty: ");
+    has(true, ">large</text>");
+    has(false, ">low</text>");
+    written.length = 0;
+    assert_int_equal(ptowsp_run_export_transients(f->run, PTOWSP_EXPORT_CSV, NULL, output),
+                     PTOWSP_OK);
+    has(true, "\"empty\",0,0,");
+    // All of them may be empty.
+    static const char nothing[] =
+        "module m\n"
+        "symbol rows\n"
+        "tensor empty i32 [i64(rows), 8] global transient\n"
+        "kernel put(axes 0, out t i32 ? x 8) vector, 2 cycles, time only\n"
+        "workload main\n"
+        "  task put() t = empty\n";
+    fixture_free(f);
+    memset(f, 0, sizeof *f);
+    assert_int_equal(ptowsp_context_create(NULL, &f->context), PTOWSP_OK);
+    program_make(f, nothing, NULL, NULL);
+    assert_int_equal(ptowsp_run_bind_symbol(f->run, "rows", 0), PTOWSP_OK);
+    assert_int_equal(ptowsp_run_size_transients(f->run, &sizes), PTOWSP_OK);
+    written.length = 0;
+    assert_int_equal(ptowsp_run_export_transients(f->run, PTOWSP_EXPORT_SVG, NULL, output),
+                     PTOWSP_OK);
+    has(true, ": 0 bytes in one block, 0 each alone, 0 alive at most</text>");
+    has(false, "<title>empty: ");
+}
+
+// Kernels only are columns of a usage over time: where there are none, times alone.
+static void options__have_usage_without_kernels(void **state) {
+    fixture *f = (fixture *)*state;
+    const ptowsp_record_options record = {.level = PTOWSP_RECORD_TOTALS};
+    execute_text(f, "module m\nworkload main\n  combine\n", NULL, &record);
+    export_as(f, PTOWSP_EXPORT_USAGE_CSV, NULL);
+    assert_string_equal(written.text, "begin,end\r\n");
+    const ptowsp_export_options wall = {.time = PTOWSP_TIME_WALL};
+    assert_int_equal(ptowsp_run_export(f->run, PTOWSP_EXPORT_CHROME, &wall, output),
+                     PTOWSP_INVALID_PARAMS);
+    assert_string_equal(ptowsp_context_error(f->context).text,
+                        "export: the run has recorded no wall clock (has_clock)");
+    assert_int_equal(ptowsp_run_export(f->run, PTOWSP_EXPORT_DOT, NULL, output),
+                     PTOWSP_INVALID_PARAMS);
+    assert_string_equal(ptowsp_context_error(f->context).text,
+                        "export: the run has recorded no edges (PTOWSP_RECORD_EDGES)");
+    assert_int_equal(ptowsp_run_export_transients(f->run, PTOWSP_EXPORT_SVG, NULL, output),
+                     PTOWSP_INVALID_PARAMS);
+    assert_string_equal(ptowsp_context_error(f->context).text,
+                        "export: there are no transient tensors");
+}
+
 // Processes that are one of several have their number.
 static void options__name_each_replica(void **state) {
     fixture *f = (fixture *)*state;
@@ -176,6 +436,14 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(options__make_bars_short, setup, teardown),
         cmocka_unit_test_setup_teardown(options__take_any_title, setup, teardown),
+        cmocka_unit_test_setup_teardown(options__name_scalars, setup, teardown),
+        cmocka_unit_test_setup_teardown(options__end_labels_that_are_too_long, setup, teardown),
+        cmocka_unit_test_setup_teardown(options__draw_what_is_recorded, setup, teardown),
+        cmocka_unit_test_setup_teardown(options__escape_the_first_character, setup, teardown),
+        cmocka_unit_test_setup_teardown(options__have_flows_of_short_tasks, setup, teardown),
+        cmocka_unit_test_setup_teardown(options__say_tiles_of_edges, setup, teardown),
+        cmocka_unit_test_setup_teardown(options__draw_transient_tensors, setup, teardown),
+        cmocka_unit_test_setup_teardown(options__have_usage_without_kernels, setup, teardown),
         cmocka_unit_test_setup_teardown(options__name_each_replica, setup, teardown),
         cmocka_unit_test_setup_teardown(options__leave_pictures_out, setup, teardown),
     };

@@ -486,6 +486,10 @@ static void layout__errors_name_tensor_dimension_and_layouts(void **state) {
     bad = matrix_of(INT64_MAX, 4, r, r);
     refused(context, ptowsp_mesh_layout_check(context, &grid, &bad), PTOWSP_LIMIT_EXCEEDED,
             "layout: the bytes of tensor 'w' do not fit 63 bits");
+    bad = matrix_of(INT64_C(1) << 62, 2, r, r);  // 63 bits are one too few
+    bad.element_bytes = 1;
+    refused(context, ptowsp_mesh_layout_check(context, &grid, &bad), PTOWSP_LIMIT_EXCEEDED,
+            "layout: the bytes of tensor 'w' do not fit 63 bits");
     bad = matrix_of(8, -1, r, r);
     refused(context, ptowsp_mesh_layout_check(context, &grid, &bad), PTOWSP_INVALID_PARAMS,
             "layout: dimension 1 of tensor 'w' has size -1");
@@ -508,6 +512,12 @@ static void layout__errors_name_tensor_dimension_and_layouts(void **state) {
             PTOWSP_INVALID_PARAMS,
             "layout: axis 'dp': relayout makes nothing partial: w[8 x 8] {dp: replicated, tp: dim "
             "0} and v[8 x 8] {dp: partial sum, tp: dim 1}");
+    // A product may be too large though its operands are not.
+    a = matrix_of(INT64_C(1) << 40, 1, r, r), b = matrix_of(1, INT64_C(1) << 40, r, r);
+    refused(context,
+            ptowsp_mesh_layout_join(context, &grid, PTOWSP_JOIN_MATMUL, &a, &b, "c", &made),
+            PTOWSP_LIMIT_EXCEEDED, "layout: the bytes of tensor 'c' do not fit 63 bits");
+    a = matrix_of(8, 8, r, dim(0)), b = matrix_of(8, 8, sum, dim(1));
     b.shape[0] = 4;
     assert_int_equal(ptowsp_mesh_layout_join(NULL, &grid, PTOWSP_JOIN_MATMUL, &a, &b, "c", &made),
                      PTOWSP_INVALID_PARAMS);

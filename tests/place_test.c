@@ -472,6 +472,81 @@ static void place__rules_are_those_of_joins(void **state) {
     assert_int_equal(met, 5 + 6 + 7 + 7);  // lines of the table, for each dimension that they mean
 }
 
+// The layout of a tensor has its whole shape: that of a module's is the part of a rank. It is spread once,
+// and before it is used.
+static void place__tensors_have_layouts(void **state) {
+    (void)state;
+    static char text[TEXT];
+    ptowsp_context *context = context_of(NULL);
+    snprintf(text, TEXT, TENSORS KERNELS "workload w\n  " UNARY("norm", "m", "m"));
+    ptowsp_module *m = module_of(context, text);
+    assert_non_null(m);
+    const ptowsp_tensor r = {1};
+    ptowsp_mesh_layout layout;
+    memset(&layout, 0xff, sizeof layout);
+    assert_int_equal(ptowsp_tensor_layout(m, r, &layout), PTOWSP_OK);
+    assert_string_equal(layout.name, "r");
+    assert_int_equal(layout.rank, 2);
+    assert_int_equal(layout.element_bytes, 4);
+    assert_int_equal(layout.shape[0], 16);
+    assert_int_equal(layout.shape[1], 16);
+    assert_int_equal(layout.spreads[0].kind, PTOWSP_REPLICATED);
+    assert_int_equal(layout.spreads[1].kind, PTOWSP_REPLICATED);
+    uint32_t found = 0;
+    for (uint32_t id = 2; ptowsp_tensor_layout(m, (ptowsp_tensor){id}, &layout) == PTOWSP_OK;
+         id++) {
+        if (strcmp(layout.name, "m") == 0) {
+            found++;
+            assert_int_equal(layout.shape[0], 16);
+            assert_int_equal(layout.shape[1], 16);
+            assert_int_equal(layout.spreads[1].kind, PTOWSP_SHARDED);
+            assert_int_equal(layout.spreads[1].dim, 0);
+        }
+    }
+    assert_int_equal(found, 1);
+    ptowsp_module_destroy(m);
+
+    static const char *const uses[] = {"  task twice() x" ON("t") "\n", "  slot_load 0 = t\n"};
+    for (uint32_t i = 0; i < 2; i++) {
+        snprintf(text, TEXT,
+                 "module m\nmesh tp 4\ntensor t %s [16, 16] global\n" KERNELS "workload w\n%s",
+                 i ? "i32" : "f32", uses[i]);
+        m = module_of(context, text);
+        assert_string_equal(ptowsp_context_error(context).text, "");
+        const ptowsp_spread rows[] = {{PTOWSP_SHARDED, 0, NULL}};
+        ptowsp_tensor_spread(m, (ptowsp_tensor){1}, rows);
+        assert_string_equal(ptowsp_module_error(m).text,
+                            "m: tensor t: a tensor is spread once, and before it is used");
+        ptowsp_module_destroy(m);
+    }
+    ptowsp_context_destroy(context);
+}
+
+// A maximum that goes on from itself may stay partial; of the others, one that is no operand of the
+// maximum has to be whole. Letters may be capitals.
+static void place__maxima_go_on_from_themselves(void **state) {
+    (void)state;
+    static char text[TEXT], out[TEXT];
+    ptowsp_context *context = context_of(NULL);
+    snprintf(text, TEXT,
+             TENSORS KERNELS
+             "kernel keep(axes 0, in a f32 ? x ?, inout x f32 ? x ?) vector, 1 cycles, time only\n"
+             "rule keep \"MN ^MN\"\n"
+             "workload w\n"
+             "  task keep() a" ON("r") " x" ON("x") "\n"
+                                                    "  task keep() a" ON("s") " x" ON("x") "\n");
+    ptowsp_module *m = module_of(context, text);
+    assert_string_equal(ptowsp_context_error(context).text, "");
+    assert_non_null(m);
+    print_of(m, out);
+    assert_string_equal(
+        strstr(out, "workload w\n"),
+        "workload w\n  task keep() a" ON("r") " x" ON("x") "\n  " STEP(
+            "all_reduce.tp.f32", "s", "s.1") "  task keep() a" ON("s.1") " x" ON("x") "\n");
+    ptowsp_module_destroy(m);
+    ptowsp_context_destroy(context);
+}
+
 // -- what is refused ------------------------------------------------------------------------------
 
 static void is_refused(const char *statements, const char *why) {
@@ -536,6 +611,15 @@ static void place__joins_that_cannot_be_are_refused(void **state) {
                "w/task two: parameter z, tensor r2, axis 'tp': the results of the task are spread "
                "differently: r2[16 x 16] {dp: replicated, tp: replicated}, and r2[16 x 16] {dp: "
                "replicated, tp: dim 0} is needed");
+    is_refused("  task two() x" ON("r") " y" ON("m") " z" ON("n") "\n",
+               "w/task two: parameter z, tensor n, dimension 1, axis 'tp': the results of the task "
+               "are spread differently: n[16 x 16] {dp: replicated, tp: dim 1}, and n[16 x 16] "
+               "{dp: replicated, tp: dim 0} is needed");
+    // A kernel without a rule makes all of each tile at once.
+    is_refused("  " UNARY("all", "r", "m"),
+               "w/task all: parameter y, tensor m, dimension 0, axis 'tp': the kernel makes all of "
+               "this dimension at once: m[16 x 16] {dp: replicated, tp: dim 0}, and m[16 x 16] "
+               "{dp: replicated, tp: replicated} is needed");
     // Sizes.
     is_refused("  " BINARY("add", "n", "eight", "n2"),
                "w/task add: parameter b, tensor eight, dimension 1, axis 'tp': another tile has "
@@ -590,6 +674,36 @@ static void place__relayouts_that_cannot_be_are_refused(void **state) {
                "16] {dp: replicated, tp: replicated} is needed");
 }
 
+// As many nodes as a module may have; one relayout is one too many.
+static void place__relayouts_count_as_nodes(void **state) {
+    (void)state;
+    static char text[TEXT];
+    ptowsp_context *context = context_of(NULL);
+    snprintf(text, TEXT, TENSORS KERNELS);
+    ptowsp_module *m = module_of(context, text);
+    assert_non_null(m);
+    ptowsp_task_desc norm, all;
+    memset(&norm, 0, sizeof norm);
+    memset(&all, 0, sizeof all);
+    norm.kernel.id = 4;
+    norm.views[0].tensor.id = norm.views[1].tensor.id = 2;  // r2
+    all.kernel.id = 5;
+    all.views[0].tensor.id = 6;  // s
+    all.views[1].tensor.id = 1;  // r
+    ptowsp_workload_begin(m, "w");
+    for (uint32_t i = 0; i < PTOWSP_MODULE_NODE_MAX - 2; i++) {
+        ptowsp_task_make(m, &norm);
+    }
+    ptowsp_task_make(m, &all);
+    assert_string_equal(ptowsp_module_error(m).text, "");
+    ptowsp_scope_end(m);
+    assert_int_equal(ptowsp_module_error(m).status, PTOWSP_LIMIT_EXCEEDED);
+    assert_string_equal(ptowsp_module_error(m).text,
+                        "m: more than 1000000 nodes, with 1 relayouts");
+    ptowsp_module_destroy(m);
+    ptowsp_context_destroy(context);
+}
+
 // A text that cannot be read.
 static void is_wrong(const char *text, const char *why) {
     ptowsp_context *context = context_of(NULL);
@@ -622,6 +736,11 @@ static void place__wrong_declarations_are_refused(void **state) {
           "3:1: m: layout: tensor 't' of 1 dimensions along axis 'tp': kind 1, dimension 1");
     AFTER("tensor t f32 [8] global spread dp sum", "3:35: the mesh has no axis dp");
     AFTER("tensor t f32 [8] global spread tp sum, tp sum", "3:43: axis tp is there twice");
+    AFTER("tensor t f32 [8] global spread 5 sum",
+          "3:32: the name of an axis of the mesh is missing here");
+    is_wrong("module m\nmesh 5 2\n", "2:6: the name of an axis of a mesh is missing here");
+    AFTER("rule 5 \"mn\"", "3:6: the name of a kernel is missing here");
+    AFTER("rule all 5", "3:10: the name of a rule is missing here");
     AFTER("tensor t f32 [8] global spread tp all",
           "3:35: a spread is missing here: dim, sum or max");
     is_wrong("module m\ntensor t f32 [8] global spread tp sum\n", "2:35: the mesh has no axis tp");
@@ -630,6 +749,11 @@ static void place__wrong_declarations_are_refused(void **state) {
     is_wrong(RULE("mn"), "26:1: m: rule of kernel all: it has 1 words, and the kernel 2 tiles");
     is_wrong(RULE("mn mn mn"),
              "26:1: m: rule of kernel all: it has 3 words, and the kernel 2 tiles");
+    is_wrong(RULE("mn mn mn mn mn mn mn mn mn mn mn mn mn mn mn mn mn"),
+             "26:1: m: rule of kernel all: it has more words than a task has tiles");
+    is_wrong(RULE("[n mn"),
+             "26:1: m: rule of kernel all: a word is a mark +, * or ^, if it has one, "
+             "and two letters or dots");
     is_wrong(RULE("mn  mn"),
              "26:1: m: rule of kernel all: a word is a mark +, * or ^, if it has one, "
              "and two letters or dots");
@@ -834,9 +958,11 @@ static void filled_text(char *text, uint32_t symbols, uint32_t tasks) {
     for (uint32_t i = 0; i < tasks; i++) {
         length += (size_t)snprintf(text + length, TEXT - length, "  " UNARY("norm", "r", "r2"));
     }
-    length +=
-        (size_t)snprintf(text + length, TEXT - length,
-                         "  " BINARY("add", "m", "bs", "b") LOOP "    " UNARY("all", "b", "r"));
+    length += (size_t)snprintf(text + length, TEXT - length,
+                               "  " BINARY("add", "m", "bs", "b") LOOP
+                               "    " UNARY("all", "b", "r") "  task all() x" ON("s") " y" ON(
+                                   "r") " as node 1\n"
+                                        "  task all() x" ON("x") " y" ON("r") " after node 1\n");
     assert_true(length < TEXT);
 }
 
@@ -875,6 +1001,9 @@ int main(void) {
         cmocka_unit_test(place__what_names_nodes_follows_them),
         cmocka_unit_test(place__targets_have_sizes_and_names_of_their_own),
         cmocka_unit_test(place__tile_kernels_and_variants_have_rules),
+        cmocka_unit_test(place__tensors_have_layouts),
+        cmocka_unit_test(place__relayouts_count_as_nodes),
+        cmocka_unit_test(place__maxima_go_on_from_themselves),
         cmocka_unit_test(place__rules_are_those_of_joins),
         cmocka_unit_test(place__joins_that_cannot_be_are_refused),
         cmocka_unit_test(place__relayouts_that_cannot_be_are_refused),

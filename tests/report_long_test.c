@@ -1,5 +1,6 @@
 // Reports of what is too long to be listed: processes, channels, steps, tasks and lanes beyond those that
-// a report has room for are counted instead. And of all kinds of kernels, on one page.
+// a report has room for are counted instead; of times that are none, or as long as there are; and of what
+// is not in every run: collectives, a full window.
 
 #include "program_fixture.h"
 
@@ -110,12 +111,150 @@ static void report__counts_lanes_and_tasks_beyond_its_room(void **state) {
     has("    ... 18 more\n");
 }
 
+static bool take(void *user, const void *data, size_t size) {
+    size_t *length = (size_t *)user;
+    assert_true(size < TEXT_MAX - *length);
+    memcpy(text + *length, data, size);
+    *length += size;
+    text[*length] = '\0';
+    return true;
+}
+
+static void report_as(const fixture *f, ptowsp_report_format format, const ptowsp_what_if *what_ifs,
+                      uint32_t count) {
+    size_t length = 0;
+    const ptowsp_output output = {take, &length};
+    if (ptowsp_run_report(f->run, format, NULL, what_ifs, count, output) != PTOWSP_OK) {
+        fail_msg("%s", ptowsp_context_error(f->context).text);
+    }
+}
+
+// Compiles a module for some lanes and executes it for time alone, with all records.
+static void execute_text(fixture *f, const char *module, const ptowsp_schedule *schedule,
+                         const ptowsp_run_ranks *ranks) {
+    const ptowsp_program_desc desc = {NULL, schedule};
+    const ptowsp_record_options record = {.level = PTOWSP_RECORD_EDGES};
+    const ptowsp_run_options options = {.mode = PTOWSP_RUN_TIME_ONLY};
+    fixture_free(f);
+    memset(f, 0, sizeof *f);
+    assert_int_equal(ptowsp_context_create(NULL, &f->context), PTOWSP_OK);
+    program_make(f, module, NULL, &desc);
+    if (ptowsp_run_record(f->run, &record) != PTOWSP_OK ||
+        (ranks && ptowsp_run_bind_ranks(f->run, ranks) != PTOWSP_OK) ||
+        ptowsp_run_execute(f->run, &options) != PTOWSP_OK) {
+        fail_msg("%s", ptowsp_context_error(f->context).text);
+    }
+}
+
+// Of no cycles, nothing is a part: 0 %. What would take longer than the run has a bar that ends there.
+static void report__has_shares_of_no_time_and_of_more(void **state) {
+    fixture *f = (fixture *)*state;
+    static const char none[] = "module m\n"
+                               "workload main\n"
+                               "  combine\n";
+    execute_text(f, none, NULL, NULL);
+    report_as(f, PTOWSP_REPORT_TEXT, NULL, 0);
+    has("m: 0 cycles, 0 tasks, 1 lanes\n");
+    has("  longest chain of dependencies                 0    0.0 %\n");
+    static const char some[] = "module m\n"
+                               "kernel w(axes 0) vector, 10 cycles, time only\n"
+                               "kernel v(axes 0) vector, 10 cycles, time only\n"
+                               "workload main\n"
+                               "  task w()\n"
+                               "  task v()\n";
+    execute_text(f, some, NULL, NULL);
+    const ptowsp_what_if what_ifs[] = {{1, 300, 40}, {2, 50, 15}};
+    report_as(f, PTOWSP_REPORT_HTML, what_ifs, 2);
+    has("<th>w took 300 %</th><td>40</td><td>200.0 %</td><td><div style=\"width:100.0%\">");
+    has("<th>v took 50 %</th><td>15</td><td>75.0 %</td><td><div style=\"width:75.0%\">");
+    report_as(f, PTOWSP_REPORT_JSON, what_ifs, 2);
+    has("\"what_if\":[\n"
+        "{\"kernel\":\"w\",\"percent\":300,\"makespan\":40},\n"
+        "{\"kernel\":\"v\",\"percent\":50,\"makespan\":15}]");
+    assert_int_equal(lines_with("\"pool\":"), 1);
+}
+
+// All lanes together may have more time than 64 bits count: as much as they count, then.
+static void report__of_the_longest_time(void **state) {
+    fixture *f = (fixture *)*state;
+    static const char longest[] = "module m\n"
+                                  "kernel w(axes 0) vector, 9223372036854775807 cycles, time only\n"
+                                  "workload main\n"
+                                  "  task w()\n";
+    const ptowsp_schedule three = {.lane_count = 3};
+    execute_text(f, longest, &three, NULL);
+    print(f);
+    has("run of module m: 9223372036854775807 cycles, 1 tasks, 3 lanes, 50.0 % busy\n");
+    report_as(f, PTOWSP_REPORT_TEXT, NULL, 0);
+    has("m: 9223372036854775807 cycles, 1 tasks, 3 lanes\n");
+    has("  nothing left                     18446744073709551614  100.0 %\n");
+}
+
+// A lane of two that is issued to while two tasks are in flight found the window full, but was not held up.
+static void report__counts_tasks_that_found_the_window_full(void **state) {
+    fixture *f = (fixture *)*state;
+    static const char module[] = "module m\n"
+                                 "axis n 10\n"
+                                 "kernel w(axes 1) vector, 5 cycles, time only\n"
+                                 "workload main\n"
+                                 "  parallel i in n\n"
+                                 "    task w(i)\n";
+    const ptowsp_schedule schedule = {.lane_count = 4,
+                                      .dispatch = PTOWSP_DISPATCH_ROUND_ROBIN,
+                                      .window = 2,
+                                      .window_policy = PTOWSP_WINDOW_BENCHMARK};
+    execute_text(f, module, &schedule, NULL);
+    const uint64_t count = ptowsp_run_result(f->run)->window_overflow_count;
+    assert_true(count > 0);
+    print(f);
+    char line[96];
+    snprintf(line, sizeof line, "tasks in flight at most, %d found it full\n", (int)count);
+    has(line);
+}
+
+// A ring of 2 over 768 bytes takes 2 * (1000 + 384) cycles; before it, two tasks of 1000 in two pools.
+static void report__has_collectives_and_pools(void **state) {
+    fixture *f = (fixture *)*state;
+    static const char module[] =
+        "module m\n"
+        "tensor a i64 [96, 1] global\n"
+        "kernel w(axes 0, inout x i64 ? x ?) vector, 1000 cycles, time only\n"
+        "kernel c(axes 0, inout x i64 ? x ?) cube, 1000 cycles, time only\n"
+        "kernel sum(axes 0, inout data i64 ? x ?) link, all_reduce, by ring\n"
+        "workload main\n"
+        "  task w() x = a of 96 x 1\n"
+        "  task c() x = a of 96 x 1\n"
+        "  task sum() data = a of 96 x 1\n";
+    const ptowsp_schedule schedule = {
+        .pools = PTOWSP_POOLS_BY_UNIT, .vector_lane_count = 1, .cube_lane_count = 1};
+    ptowsp_run_ranks ranks;
+    memset(&ranks, 0, sizeof ranks);
+    ranks.rank_count = 2;
+    ranks.links.inside.latency_ps = 1000000;
+    ranks.links.inside.bytes_per_us = 1000;
+    ranks.cycles_per_us = 1000;
+    execute_text(f, module, &schedule, &ranks);
+    ptowsp_run_bounds bounds;
+    assert_int_equal(ptowsp_run_find_bounds(f->run, &bounds), PTOWSP_OK);
+    assert_int_equal(bounds.link_cycles, 2768);
+    report_as(f, PTOWSP_REPORT_TEXT, NULL, 0);
+    has("  collectives                                2768   58.1 %\n");  // of 4768
+    report_as(f, PTOWSP_REPORT_JSON, NULL, 0);
+    has(",\"links\":2768}");
+    has("\"cycles\":1000},{\"pool\":\"");
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(report__counts_processes_channels_and_steps_beyond_its_room,
                                         setup, teardown),
         cmocka_unit_test_setup_teardown(report__counts_the_rest_of_a_long_deadlock, setup,
                                         teardown),
+        cmocka_unit_test_setup_teardown(report__has_shares_of_no_time_and_of_more, setup, teardown),
+        cmocka_unit_test_setup_teardown(report__of_the_longest_time, setup, teardown),
+        cmocka_unit_test_setup_teardown(report__counts_tasks_that_found_the_window_full, setup,
+                                        teardown),
+        cmocka_unit_test_setup_teardown(report__has_collectives_and_pools, setup, teardown),
         cmocka_unit_test_setup_teardown(report__counts_lanes_and_tasks_beyond_its_room, setup,
                                         teardown),
     };

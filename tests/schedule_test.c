@@ -424,6 +424,112 @@ static void schedule__affinity_and_custom_take_the_key_modulo_the_lanes(void **s
     fixture_free(&f);
 }
 
+// "The task's variable n" may be a parameter of a workload that is called, if it is i64.
+static void schedule__keys_may_be_parameters_of_workloads(void **state) {
+    (void)state;
+    for (int is_known = 0; is_known < 2; is_known++) {
+        fixture f;
+        fixture_make(&f);
+        PTOWSP_WORKLOAD(f.m, "called") {
+            ptowsp_workload_param(f.m, "other", PTOWSP_TYPE_I64);
+            ptowsp_workload_param(f.m, is_known ? "flag" : "n", PTOWSP_TYPE_BOOL);
+            ptowsp_workload_param(f.m, is_known ? "n" : "number", PTOWSP_TYPE_I64);
+            work(&f, 1, 0);
+        }
+        PTOWSP_WORKLOAD(f.m, "main") {
+            for (int64_t i = 0; i < 4; i++) {
+                const ptowsp_expr args[] = {ptowsp_i64(f.m, 9), ptowsp_bool(f.m, true),
+                                            ptowsp_i64(f.m, 7 - i)};
+                ptowsp_call(f.m, "called", args, 3);
+            }
+        }
+        ptowsp_schedule schedule = lanes(3);
+        schedule.dispatch = PTOWSP_DISPATCH_AFFINITY;
+        schedule.dispatch_key = ptowsp_task_variable(f.m, "n");
+        if (is_known) {
+            static const uint32_t expected[] = {1, 0, 2, 1};  // 7, 6, 5 and 4, modulo 3
+            run_ok(&f, &schedule);
+            for (uint64_t i = 0; i < 4; i++) {
+                expect_lane(&f, i, expected[i]);
+            }
+        } else {
+            const ptowsp_program_desc desc = {NULL, &schedule};
+            assert_int_equal(ptowsp_program_create(f.context, f.m, &desc, &f.program),
+                             PTOWSP_INVALID_PARAMS);
+            if (!strstr(ptowsp_context_error(f.context).text,
+                        "a key of the schedule reads variable n, which no loop around it has")) {
+                fail_msg("%s", ptowsp_context_error(f.context).text);
+            }
+        }
+        fixture_free(&f);
+    }
+}
+
+// What keys read of a task is nothing that a task can be given.
+static void schedule__keys_alone_read_tasks(void **state) {
+    (void)state;
+    for (int i = 0; i < 3; i++) {
+        fixture f;
+        fixture_make(&f);
+        PTOWSP_WORKLOAD(f.m, "main") {
+            ptowsp_task_desc desc = task_desc(&f, f.work, 1, 0);
+            desc.axes[1] = i == 0   ? ptowsp_task_variable(f.m, "n")
+                           : i == 1 ? ptowsp_task_arg(f.m, 0)
+                                    : ptowsp_cast(ptowsp_task_tag(f.m, "t"), PTOWSP_TYPE_I64);
+            ptowsp_task_make(f.m, &desc);
+        }
+        if (!strstr(ptowsp_module_error(f.m).text,
+                    "axis argument 1: what belongs to a task has a value in "
+                    "the keys of schedules only")) {
+            fail_msg("%s", ptowsp_module_error(f.m).text);
+        }
+        fixture_free(&f);
+    }
+}
+
+// A tag is compiled wherever a key reads it: here 2048 casts and 2047 sums. That five times is more than
+// 20000.
+static void schedule__keys_with_tags_have_a_limit(void **state) {
+    (void)state;
+    for (int count = 4; count <= 5; count++) {
+        fixture f;
+        fixture_make(&f);
+        PTOWSP_WORKLOAD(f.m, "main") {
+            PTOWSP_PARALLEL(f.m, i, ptowsp_axis_dense(f.m, "n", 2)) {
+                ptowsp_task_desc desc = task_desc(&f, f.work, 1, 0);
+                ptowsp_expr value = ptowsp_cast(i, PTOWSP_TYPE_U64);
+                for (int level = 0; level < 11; level++) {
+                    value = ptowsp_add(value, value);
+                }
+                desc.tags[0].name = "weight";
+                desc.tags[0].value = value;
+                ptowsp_task_make(f.m, &desc);
+            }
+        }
+        ptowsp_schedule schedule = lanes(3);
+        schedule.dispatch = PTOWSP_DISPATCH_AFFINITY;
+        schedule.dispatch_key = ptowsp_task_tag(f.m, "weight");
+        for (int i = 1; i < count; i++) {
+            schedule.dispatch_key =
+                ptowsp_bitor(schedule.dispatch_key, ptowsp_task_tag(f.m, "weight"));
+        }
+        if (count == 4) {
+            run_ok(&f, &schedule);
+            expect_lane(&f, 0, 0);
+            expect_lane(&f, 1, 2048 % 3);
+        } else {
+            const ptowsp_program_desc desc = {NULL, &schedule};
+            assert_int_equal(ptowsp_program_create(f.context, f.m, &desc, &f.program),
+                             PTOWSP_LIMIT_EXCEEDED);
+            if (!strstr(ptowsp_context_error(f.context).text,
+                        "a key with the tags that it reads has more than 20000 operations")) {
+                fail_msg("%s", ptowsp_context_error(f.context).text);
+            }
+        }
+        fixture_free(&f);
+    }
+}
+
 static void schedule__hash_mixes_the_key(void **state) {
     (void)state;
     // The finalizer of SplitMix64 gives 0, 0x5692161d100b05e5, 0xdbd238973a2b148a,
@@ -1289,6 +1395,9 @@ int main(void) {
         cmocka_unit_test(schedule__default_dispatch_has_as_many_lanes_as_streams),
         cmocka_unit_test(schedule__round_robin_goes_round),
         cmocka_unit_test(schedule__affinity_and_custom_take_the_key_modulo_the_lanes),
+        cmocka_unit_test(schedule__keys_may_be_parameters_of_workloads),
+        cmocka_unit_test(schedule__keys_alone_read_tasks),
+        cmocka_unit_test(schedule__keys_with_tags_have_a_limit),
         cmocka_unit_test(schedule__hash_mixes_the_key),
         cmocka_unit_test(schedule__work_stealing_takes_the_lane_that_is_free_first),
         cmocka_unit_test(schedule__work_stealing_does_not_wait_behind_what_is_not_ready),

@@ -577,6 +577,46 @@ static void search__ranks_what_had_ended_behind_what_had_not(void **state) {
     tasks_free(&t);
 }
 
+// What a list without elements has: the value of the base, and of dispatches and orders all that the keys
+// of the base allow, and PLAN if there are plans.
+static void search__fills_in_the_lists_that_are_left_out(void **state) {
+    (void)state;
+    for (uint32_t i = 0; i < 5; i++) {
+        const bool has_key = i & 1, has_priority = i & 2, has_plan = i & 4;
+        tasks t = {0};
+        tasks_make(&t, 4, TASKS_MAX, true);
+        memset(task_cycles, 0, sizeof task_cycles);
+        if (has_plan) {
+            ptowsp_axis_plan(t.m, "plan");
+        }
+        ptowsp_search_desc desc = desc_of(&t);
+        const ptowsp_expr none = {NULL, 0};
+        desc.base.dispatch_key = has_key ? t.key : none;
+        desc.base.priority_key = has_priority ? t.priority : none;
+        desc.base.dependencies = PTOWSP_DEPENDENCIES_OVERLAP;
+        desc.evaluation_max = 1;
+        ptowsp_search_result result;
+        ptowsp_search_summary summary;
+        search_is_good(&t, &desc, &result, 1, &summary);
+        // Round robin and work stealing, by a key also affinity and hash; fifo and work stealing.
+        assert_int_equal(summary.space_count, (2 + (has_key ? 2 : 0) + (has_plan ? 1 : 0)) *
+                                                  (2 + (has_priority ? 1 : 0)));
+        assert_int_equal(result.schedule.dependencies, PTOWSP_DEPENDENCIES_OVERLAP);
+        // Such tasks take no time at all.
+        assert_int_equal(result.makespan_cycles, 0);
+        char line[2048];
+        ptowsp_text_buffer buffer = {line, sizeof line, 0};
+        ptowsp_search_print(&result, &summary, ptowsp_text_to_buffer(&buffer));
+        assert_non_null(strstr(line, " refused; the budget is spent\n"));
+        assert_non_null(strstr(line, "             0    1.000    0.0 %"));
+        summary.is_cut = true;
+        buffer.length = 0;
+        ptowsp_search_print(&result, &summary, ptowsp_text_to_buffer(&buffer));
+        assert_non_null(strstr(line, " refused; ended early\n"));
+        tasks_free(&t);
+    }
+}
+
 typedef struct inner_search {
     tasks *t;
     ptowsp_status status;
@@ -725,6 +765,7 @@ int main(void) {
         cmocka_unit_test(search__agrees_with_brute_force),
         cmocka_unit_test(search__finds_the_same_on_any_number_of_lanes),
         cmocka_unit_test(search__ranks_what_had_ended_behind_what_had_not),
+        cmocka_unit_test(search__fills_in_the_lists_that_are_left_out),
         cmocka_unit_test(search__on_lanes_is_refused_inside_a_job),
         cmocka_unit_test(search__refuses),
         cmocka_unit_test(search__frees_all_when_memory_is_out),

@@ -307,6 +307,104 @@ static void test_order_and_reasons(void **state) {
     fixture_end(&f);
 }
 
+// Conditions read arrays, by arguments of the task or by numbers. Of a tile kernel the core is said too,
+// and what it takes of each memory.
+static void test_arrays_and_memories(void **state) {
+    (void)state;
+    fixture f;
+    ptowsp_choice_desc desc;
+    ptowsp_task_desc task;
+    ptowsp_body_desc body;
+    fixture_begin(&f);
+    memset(&desc, 0, sizeof desc);
+    memset(&task, 0, sizeof task);
+    memset(&body, 0, sizeof body);
+    const ptowsp_expr three = ptowsp_i64(f.m, 3);
+    const ptowsp_expr by_task = ptowsp_array_at(f.m, "limits", PTOWSP_I64, ptowsp_task_arg(f.m, 0));
+    const ptowsp_expr fixed = ptowsp_array_at(f.m, "limits", PTOWSP_I64, ptowsp_i64(f.m, 1));
+    // An argument that the task does not have is 0.
+    const ptowsp_expr beyond = ptowsp_array_at(f.m, "limits", PTOWSP_I64, ptowsp_task_arg(f.m, 19));
+    desc.name = "c";
+    desc.variants[0].kernel = f.small;
+    desc.variants[0].condition = ptowsp_gt(by_task, three);
+    desc.variants[1].kernel = f.large;
+    desc.variants[1].condition = ptowsp_gt(fixed, three);
+    desc.variants[2].kernel = kernel_make(&f, "other", PTOWSP_F32, count_large, 60);
+    desc.variants[2].condition =
+        ptowsp_select(ptowsp_gt(fixed, three), ptowsp_gt(beyond, three), ptowsp_bool(f.m, true));
+    ptowsp_kernel choice = ptowsp_kernel_choice(f.m, &desc);
+    task.axes[0] = ptowsp_i64(f.m, 2);
+    task.views[0].tensor = f.x;
+    task.scalars[0] = ptowsp_u64(f.m, 1);
+    explained_as(&f, choice, &task,
+                 "c: variants in the order in which they are asked\n"
+                 "  small                priority 0, cost 5: taken if limits[2] > 3\n"
+                 "  large                priority 0, cost 50: taken if limits[1] > 3\n"
+                 "  other                priority 0, cost 60: taken if "
+                 "limits[1] > 3 ? limits[0] > 3 : true\n"
+                 "  otherwise            no variant: an error\n");
+
+    body.name = "exp";
+    ptowsp_body *k = ptowsp_kernel_begin(f.m, &body);
+    const ptowsp_value x = ptowsp_tile_in(k, "x", PTOWSP_F32, 8, 16);
+    ptowsp_tile_store(ptowsp_tile_out(k, "y", PTOWSP_F32, 8, 16), ptowsp_tile_exp(x));
+    memset(&desc, 0, sizeof desc);
+    desc.name = "tiles";
+    desc.variants[0].kernel = ptowsp_kernel_end(k);
+    ptowsp_kernel_stats stats;
+    choice = ptowsp_kernel_choice(f.m, &desc);
+    assert_int_equal(ptowsp_kernel_measure(f.m, desc.variants[0].kernel, NULL, &stats), PTOWSP_OK);
+    // Of one tile in UB at least, and nothing elsewhere.
+    assert_true(stats.memory_bytes[PTOWSP_MEMORY_UB] >= 8 * 16 * 4);
+    char expected[200];
+    snprintf(expected, sizeof expected,
+             "tiles: variants in the order in which they are asked\n"
+             "  exp                  priority 0, cost %llu, vector, %s %u bytes: taken\n",
+             (unsigned long long)stats.cycles, ptowsp_memory_name(PTOWSP_MEMORY_UB),
+             (unsigned)stats.memory_bytes[PTOWSP_MEMORY_UB]);
+    explained_as(&f, choice, NULL, expected);
+
+    // A choice has the rules of its variants.
+    ptowsp_kernel_rule(f.m, choice, "mn mn");
+    assert_non_null(strstr(ptowsp_module_error(f.m).text,
+                           "rule of kernel tiles: a choice has those of its variants"));
+    fixture_end(&f);
+}
+
+// An argument stands in the condition as it is: together they may be too deep.
+static void test_conditions_too_deep(void **state) {
+    (void)state;
+    fixture f;
+    ptowsp_choice_desc desc;
+    fixture_begin(&f);
+    memset(&desc, 0, sizeof desc);
+    ptowsp_expr deep = ptowsp_task_arg(f.m, 0);
+    for (int i = 0; i < PTOWSP_EXPR_DEPTH_MAX - 2; i++) {
+        deep = ptowsp_add(deep, ptowsp_i64(f.m, 1));
+    }
+    desc.name = "c";
+    desc.variants[0].kernel = f.small;
+    desc.variants[0].condition = ptowsp_gt(deep, ptowsp_i64(f.m, 3));
+    const ptowsp_kernel choice = ptowsp_kernel_choice(f.m, &desc);
+    assert_string_equal(ptowsp_module_error(f.m).text, "");
+    PTOWSP_WORKLOAD(f.m, "main") {
+        PTOWSP_PARALLEL(f.m, i, ptowsp_axis_dense(f.m, "n", 2)) {
+            ptowsp_task_desc task;
+            memset(&task, 0, sizeof task);
+            task.kernel = choice;
+            task.axes[0] = ptowsp_mul(ptowsp_add(i, i), ptowsp_add(ptowsp_mul(i, i), i));
+            task.views[0].tensor = f.x;
+            task.scalars[0] = ptowsp_u64(f.m, 1);
+            ptowsp_task_make(f.m, &task);
+        }
+    }
+    assert_int_equal(ptowsp_module_error(f.m).status, PTOWSP_LIMIT_EXCEEDED);
+    assert_non_null(strstr(ptowsp_module_error(f.m).text,
+                           "a condition of a variant: the expression has more than 200 operations "
+                           "in one another, or more than 10000 in all"));
+    fixture_end(&f);
+}
+
 // Tiles of fixed sizes, tensors of one row, whole tensors of a size that is bound, and no tensor at all.
 static void test_sizes_and_what_is_wrong(void **state) {
     (void)state;
@@ -518,7 +616,8 @@ static void test_every_allocation_refused(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_data_types_and_constants), cmocka_unit_test(test_tasks_choose),
-        cmocka_unit_test(test_after_a_choice),           cmocka_unit_test(test_order_and_reasons),
+        cmocka_unit_test(test_after_a_choice),           cmocka_unit_test(test_arrays_and_memories),
+        cmocka_unit_test(test_conditions_too_deep),      cmocka_unit_test(test_order_and_reasons),
         cmocka_unit_test(test_sizes_and_what_is_wrong),  cmocka_unit_test(test_equal_scores),
         cmocka_unit_test(test_declarations_refused),     cmocka_unit_test(test_tasks_refused),
         cmocka_unit_test(test_every_allocation_refused),

@@ -1,5 +1,6 @@
 // The wall clock of tasks: what runs record of it, beside what their kernels have seen.
 
+#include "../src/base/wall.h"
 #include "device_fixture.h"
 
 // Requests with a task each, and one behind it; then a pipeline of two processes.
@@ -515,12 +516,25 @@ static void wall__of_plans(void **state) {
     ptowsp_context_destroy(context);
 }
 
+// Ticks from 1000 to 3000 took 500 ns: 4 each. What was marked before the begin is there at 0; a clock
+// that has not moved tells nothing.
+static void wall__ticks_become_nanoseconds(void **state) {
+    (void)state;
+    const pwsp_wall wall = {{1000, 3000}, {70, 570}}, still = {{1000, 1000}, {70, 70}};
+    assert_int_equal(pwsp_wall_since(&wall, 1000), 0);
+    assert_int_equal(pwsp_wall_since(&wall, 1400), 100);
+    assert_int_equal(pwsp_wall_since(&wall, 3000), 500);
+    assert_int_equal(pwsp_wall_since(&wall, 999), 0);
+    assert_int_equal(pwsp_wall_since(&still, 1400), 0);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(wall__tells_when_and_where_kernels_ran),
         cmocka_unit_test(wall__tells_which_core_of_a_device),
         cmocka_unit_test(wall__of_tasks_that_did_not_run_is_none),
         cmocka_unit_test(wall__every_refused_allocation_is_told),
+        cmocka_unit_test(wall__ticks_become_nanoseconds),
         cmocka_unit_test(wall__of_graphs),
         cmocka_unit_test(wall__of_plans),
     };

@@ -129,8 +129,9 @@ PWSP_INTERNAL const char *pwsp_arena_copy(pwsp_arena *arena, const char *text) {
 
 static void *pwsp_arena_resize(void *user, void *ptr, size_t old_size, size_t new_size) {
     void *moved = new_size ? pwsp_arena_take((pwsp_arena *)user, new_size, 16) : NULL;
+    PTOWSP_ASSERT(!moved || old_size <= new_size);  // arrays only grow
     if (moved && ptr) {
-        memcpy(moved, ptr, old_size < new_size ? old_size : new_size);
+        memcpy(moved, ptr, old_size);
     }
     return moved;
 }

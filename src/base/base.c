@@ -99,14 +99,13 @@ PWSP_INTERNAL bool pwsp_memory_grow_little(const pwsp_memory *memory, void **arr
 
 PWSP_INTERNAL bool pwsp_memory_room(const pwsp_memory *memory, void **array, uint64_t *capacity,
                                     uint64_t needed, size_t item_size) {
-    uint64_t size;
     if (needed <= *capacity) {
         return true;
     }
     pwsp_memory_free(memory, *array, (size_t)*capacity * item_size);
     *array = NULL;
-    if (pwsp_mul_fits(needed, item_size, &size) && size <= SIZE_MAX) {
-        *array = pwsp_memory_alloc(memory, (size_t)size);
+    if (needed <= SIZE_MAX / 2 / item_size) {
+        *array = pwsp_memory_alloc(memory, (size_t)needed * item_size);
     }
     *capacity = *array ? needed : 0;
     return *array != NULL;

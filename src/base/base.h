@@ -46,12 +46,12 @@
 #else
 #define PWSP_NEVER(condition)  (!pwsp_always(!(condition)))
 #define PWSP_ALWAYS(condition) pwsp_always(condition)
-#endif
 
 PWSP_INLINE bool pwsp_always(bool condition) {
     PTOWSP_ASSERT(condition);
     return condition;
 }
+#endif
 
 // At the start of a function: products and sums are rounded apart, as gcc does in ISO C, so that one
 // source gives the same bits here and in an emitted tree. clang would fuse them where it can.

@@ -150,7 +150,7 @@ PWSP_INTERNAL void pwsp_cond_signal(pwsp_cond *cond) {
 
 PWSP_INTERNAL uint32_t pwsp_cpu_count(void) {
     long count = sysconf(_SC_NPROCESSORS_ONLN);
-    return count < 1 ? 1 : count > PTOWSP_LANE_COUNT_MAX ? PTOWSP_LANE_COUNT_MAX : (uint32_t)count;
+    return count < 1 ? 1 : (uint32_t)pwsp_min_u64((uint64_t)count, PTOWSP_LANE_COUNT_MAX);
 }
 
 uint64_t ptowsp_clock_ns(void) {

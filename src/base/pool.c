@@ -231,9 +231,7 @@ PWSP_INTERNAL ptowsp_status pwsp_pool_create(const pwsp_memory *memory,
 }
 
 PWSP_INTERNAL void pwsp_pool_destroy(pwsp_pool *pool) {
-    if (!pool) {
-        return;
-    }
+    PTOWSP_ASSERT(pool);
     pwsp_gate_announce(pool, PWSP_GATE_STOP);
     for (uint32_t i = 0; i < pool->started_count; i++) {
         pwsp_thread_join(pool->workers[i].thread);

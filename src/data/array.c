@@ -18,14 +18,6 @@ static uint64_t pwsp_array_range(const pwsp_array *array, uint64_t i) {
     return low;
 }
 
-PWSP_INTERNAL uint64_t pwsp_array_bytes(const pwsp_array *array) {
-    if (array->range_count) {
-        return ((uint64_t)array->range_count + 1) * sizeof(uint32_t);
-    }
-    uint64_t size = ptowsp_dtype_size(array->dtype);
-    return array->count ? (array->count - 1) * (array->stride ? array->stride : size) + size : 0;
-}
-
 PWSP_INTERNAL uint64_t pwsp_array_at(const pwsp_array *array, uint64_t i) {
     PTOWSP_ASSERT(i < array->count);
     if (array->range_count) {
@@ -46,8 +38,6 @@ PWSP_INTERNAL uint64_t pwsp_array_at(const pwsp_array *array, uint64_t i) {
     case PTOWSP_U32: return ((const uint32_t *)array->data)[i];
     case PTOWSP_U64: return ((const uint64_t *)array->data)[i];
     case PTOWSP_BOOL: return ((const uint8_t *)array->data)[i] != 0;
-    default: break;
+    default: PTOWSP_ASSERT(0 && "an array of floats"); return 0;
     }
-    PTOWSP_ASSERT(0 && "an array of floats");
-    return 0;
 }

@@ -37,7 +37,4 @@ typedef struct pwsp_bound_csr {
 // Element i of an array of integers or bools, as a cell. Requires i < count.
 PWSP_INTERNAL uint64_t pwsp_array_at(const pwsp_array *array, uint64_t i);
 
-// The bytes from its data to the end of its last element.
-PWSP_INTERNAL uint64_t pwsp_array_bytes(const pwsp_array *array);
-
 #endif

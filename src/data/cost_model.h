@@ -11,9 +11,8 @@ PWSP_INLINE bool pwsp_cost_is_valid(const ptowsp_cost *cost) {
         PTOWSP_MODELS(PWSP_MODEL_KNOWN)
 #undef PWSP_MODEL_KNOWN
         return cost->model != PTOWSP_MODEL_USER || cost->fn;
-    case PTOWSP_MODEL_FORCE_INT: break;
+    default: return false;
     }
-    return false;
 }
 
 #endif

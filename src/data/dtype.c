@@ -111,9 +111,7 @@ static pwsp_dtype_format pwsp_dtype_format_of(ptowsp_dtype dtype) {
     case PTOWSP_U16:
     case PTOWSP_U32:
     case PTOWSP_U64: format.kind = PWSP_KIND_UNSIGNED; break;
-    case PTOWSP_BOOL: format.kind = PWSP_KIND_BOOL; break;
-    case PTOWSP_DTYPE_NONE:
-    case PTOWSP_DTYPE_FORCE_INT: break;
+    default: PTOWSP_ASSERT(dtype == PTOWSP_BOOL); format.kind = PWSP_KIND_BOOL;
     }
     return format;
 }

@@ -42,13 +42,10 @@ PWSP_INTERNAL pwsp_opcode pwsp_expr_opcode(pwsp_expr_op op, ptowsp_type operand_
 
 PWSP_INTERNAL const char *pwsp_type_name(ptowsp_type type) {
     switch (type) {
-    case PTOWSP_TYPE_BOOL: return "bool";
     case PTOWSP_TYPE_I64: return "i64";
     case PTOWSP_TYPE_U64: return "u64";
-    case PTOWSP_TYPE_NONE:
-    case PTOWSP_TYPE_FORCE_INT: break;
+    default: PTOWSP_ASSERT(type == PTOWSP_TYPE_BOOL); return "bool";
     }
-    return "none";
 }
 
 PWSP_INTERNAL uint64_t pwsp_opcode_apply(pwsp_opcode opcode, uint64_t a, uint64_t b, uint64_t c) {
@@ -57,34 +54,29 @@ PWSP_INTERNAL uint64_t pwsp_opcode_apply(pwsp_opcode opcode, uint64_t a, uint64_
     case PWSP_OPCODE_##name: return (uint64_t)(result);
         PWSP_OPCODES(PWSP_OPCODE_CASE)
 #undef PWSP_OPCODE_CASE
-    case PWSP_OPCODE_READ:
-    case PWSP_OPCODE_SKIP:
-    case PWSP_OPCODE_SKIP_0:
-    case PWSP_OPCODE_SKIP_1: break;
+    default: PTOWSP_ASSERT(0 && "an operation without a value"); return 0;
     }
-    PTOWSP_ASSERT(0 && "an operation without a value");
-    return 0;
 }
 
 PWSP_INTERNAL ptowsp_type pwsp_expr_result(pwsp_expr_op op, ptowsp_type a, ptowsp_type b,
                                            ptowsp_type c) {
     bool is_integer = a == PTOWSP_TYPE_I64 || a == PTOWSP_TYPE_U64;
-    switch (pwsp_expr_operands(op)) {
+    const pwsp_operands operands = pwsp_expr_operands(op);
+    switch (operands) {
     case PWSP_OPERANDS_INTEGER: return is_integer ? a : PTOWSP_TYPE_NONE;
     case PWSP_OPERANDS_BOOL: return a == PTOWSP_TYPE_BOOL ? a : PTOWSP_TYPE_NONE;
     case PWSP_OPERANDS_ANY:
-        return a == PTOWSP_TYPE_NONE    ? a
-               : op == PWSP_EXPR_TO_I64 ? PTOWSP_TYPE_I64
+        return op == PWSP_EXPR_TO_I64   ? PTOWSP_TYPE_I64
                : op == PWSP_EXPR_TO_U64 ? PTOWSP_TYPE_U64
                                         : PTOWSP_TYPE_BOOL;
     case PWSP_OPERANDS_INTEGERS: return is_integer && a == b ? a : PTOWSP_TYPE_NONE;
-    case PWSP_OPERANDS_EQUALS:
-        return a != PTOWSP_TYPE_NONE && a == b ? PTOWSP_TYPE_BOOL : PTOWSP_TYPE_NONE;
+    case PWSP_OPERANDS_EQUALS: return a == b ? PTOWSP_TYPE_BOOL : PTOWSP_TYPE_NONE;
     case PWSP_OPERANDS_ORDERED: return is_integer && a == b ? PTOWSP_TYPE_BOOL : PTOWSP_TYPE_NONE;
     case PWSP_OPERANDS_BOOLS: return a == PTOWSP_TYPE_BOOL && a == b ? a : PTOWSP_TYPE_NONE;
-    case PWSP_OPERANDS_SELECT: return a == PTOWSP_TYPE_BOOL && b == c ? b : PTOWSP_TYPE_NONE;
+    default:
+        PTOWSP_ASSERT(operands == PWSP_OPERANDS_SELECT);
+        return a == PTOWSP_TYPE_BOOL && b == c ? b : PTOWSP_TYPE_NONE;
     }
-    return PTOWSP_TYPE_NONE;
 }
 
 PWSP_INTERNAL uint32_t pwsp_exprs_add(pwsp_exprs *exprs, const pwsp_memory *memory,

@@ -149,7 +149,8 @@ static bool pwsp_two_steps_hit(const pwsp_step *steps, uint64_t width, uint64_t 
 // The same for any number of steps.
 static bool pwsp_steps_hit(const pwsp_step *steps, uint32_t count, uint64_t width, uint64_t high) {
     PTOWSP_ASSERT(0 < width && width <= high);
-    if (PWSP_NEVER(count == 0)) {  // the width of all steps is that of both spans, which meet
+    // The width of all steps is that of both spans, which meet.
+    if (PWSP_NEVER(count == 0)) {
         return false;
     }
     uint64_t stride = steps[0].stride;
@@ -195,8 +196,8 @@ PWSP_INTERNAL bool pwsp_region_overlaps(const pwsp_region *a, const pwsp_region 
         // Tiles of one tensor, usually: rows are intervals, a multiple of one stride apart.
         uint64_t width = (uint64_t)a->cols * a->size + (uint64_t)b->cols * b->size - 1;
         int64_t stride = a->rows > 1 ? a->row_stride : b->row_stride;
-        if (high < width || (a->rows == 1 && b->rows == 1)) {
-            return true;
+        if (high < width) {
+            return true;  // as single rows always do, whose spans meet
         }
         if (stride > 0 && (b->rows == 1 || b->row_stride == stride)) {
             return high % (uint64_t)stride < width;

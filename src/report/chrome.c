@@ -49,7 +49,7 @@ static void pwsp_chrome_thread(pwsp_picture *picture, uint32_t track, const char
 // A process for each rank.
 static void pwsp_chrome_ranks(pwsp_picture *picture) {
     const uint32_t lanes = pwsp_picture_rank_lanes(picture);
-    for (uint32_t i = 0; i < picture->track_count && !picture->out->has_failed; i++) {
+    for (uint32_t i = 0; i < picture->track_count; i++) {
         char name[PWSP_TRACK_NAME_MAX];
         const uint32_t rank = i / lanes;
         if (i % lanes == 0) {
@@ -83,7 +83,7 @@ static void pwsp_chrome_names(pwsp_picture *picture, bool is_first) {
                       ",\n{\"ph\":\"M\",\"name\":\"process_name\",\"pid\":2,\"args\":{\"name\":"
                       "\"processes\"}}");
     }
-    for (uint32_t i = 0; i < picture->track_count && !out->has_failed; i++) {
+    for (uint32_t i = 0; i < picture->track_count; i++) {
         char name[PWSP_TRACK_NAME_MAX];
         pwsp_picture_track_name(picture, i, name);
         pwsp_chrome_thread(picture, i, name);

@@ -70,6 +70,11 @@ static void pwsp_decide_kernels(pwsp_decider *d) {
                                info.is_mixed ? ", in two halves" : "");
         } else if (info.pto) {
             pwsp_decide_chosen(d, "a PTO-ISA source");
+        } else if (info.unit == PTOWSP_UNIT_LINK) {
+            pwsp_decide_chosen(
+                d, "%s",
+                ptowsp_collective_name(
+                    PWSP_PROGRAM_AT(p, kernels, pwsp_kernel_info, i)->collective.kind));
         } else {
             pwsp_decide_chosen(d, info.has_fn ? "a function" : "time only");
         }
@@ -79,6 +84,8 @@ static void pwsp_decide_kernels(pwsp_decider *d) {
             pwsp_decide_reason(d, "%" PRIu64 " cycles", info.cycles);
         } else if (info.is_tile_kernel) {
             pwsp_decide_reason(d, "its instructions say how long it takes");
+        } else if (info.unit == PTOWSP_UNIT_LINK) {
+            pwsp_decide_reason(d, "the links say how long it takes");
         } else {
             pwsp_decide_reason(d, "its function says how long it took");
         }
@@ -134,7 +141,7 @@ static void pwsp_decide_plans(pwsp_decider *d) {
     const ptowsp_program *p = d->run->program;
     for (uint32_t i = 1; i < p->axes.count; i++) {
         const ptowsp_axis_info axis = ptowsp_program_axis_at(p, i);
-        if (axis.name && axis.kind == PTOWSP_AXIS_PLAN && axis.is_used &&
+        if (axis.kind == PTOWSP_AXIS_PLAN && axis.is_used &&
             d->run->bindings.is_bound[p->first_size + i]) {
             bool is_made = pwsp_bound_batch(&d->run->bindings, i) != NULL;
             pwsp_decide_subject(d, "plan %s", axis.name);
@@ -174,7 +181,7 @@ static void pwsp_decide_execution(pwsp_decider *d) {
                                                    : "every view is checked before a kernel runs");
     pwsp_decide(d, "execute", -1);
     if (run->lanes_used == 1) {
-        bool is_plain = pwsp_timeline_is_plain(&run->time) && !run->walk.scaled_kernel;
+        bool is_plain = pwsp_timeline_is_plain(&run->time);
         pwsp_decide_subject(d, "issue");
         pwsp_decide_chosen(d, is_plain ? "in batches" : "task by task");
         pwsp_decide_reason(d, is_plain ? "nothing is recorded, and lanes do not choose"

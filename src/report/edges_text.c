@@ -117,13 +117,14 @@ static void pwsp_edge_write_folded(const pwsp_edge_writer *writer, size_t from, 
 static bool pwsp_edge_write_groups(pwsp_edge_writer *writer, bool is_dot) {
     pwsp_picture *picture = writer->picture;
     size_t groups = writer->group_count;
-    uint64_t size;
-    if (!pwsp_mul_fits(groups * PTOWSP_EDGE_COUNT * sizeof(uint64_t), groups, &size)) {
-        return false;
-    }
-    writer->counts = (uint64_t *)pwsp_memory_alloc(&picture->memory, (size_t)size);
+    void *counts = NULL;
+    uint64_t capacity = 0;
+    bool is_good =
+        pwsp_memory_room(&picture->memory, &counts, &capacity,
+                         (uint64_t)groups * groups * PTOWSP_EDGE_COUNT, sizeof(uint64_t));
+    writer->counts = (uint64_t *)counts;
     writer->sizes = (uint64_t *)pwsp_memory_alloc(&picture->memory, groups * sizeof(uint64_t));
-    bool is_good = writer->counts && writer->sizes;
+    is_good = is_good && writer->sizes;
     for (uint64_t i = 0; is_good && i < picture->count; i++) {
         writer->sizes[pwsp_edge_group(writer, i)]++;
     }
@@ -143,7 +144,7 @@ static bool pwsp_edge_write_groups(pwsp_edge_writer *writer, bool is_dot) {
         size_t pair = i / PTOWSP_EDGE_COUNT;
         pwsp_edge_write_folded(writer, pair / groups, pair % groups, i % PTOWSP_EDGE_COUNT, is_dot);
     }
-    pwsp_memory_free(&picture->memory, writer->counts, (size_t)size);
+    pwsp_memory_free(&picture->memory, counts, (size_t)capacity * sizeof(uint64_t));
     pwsp_memory_free(&picture->memory, writer->sizes, groups * sizeof(uint64_t));
     return is_good;
 }

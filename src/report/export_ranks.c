@@ -126,11 +126,11 @@ static void pwsp_export_ranks_take_spans(pwsp_export_ranks *e, uint32_t rank, ui
         const ptowsp_task_record *record = &run->recorder.records[i];
         const bool is_link = run->program->has_link && record->lane + 1 == lane_count;
         ptowsp_span *span = &e->spans[at + i];
+        span->kind = e->kinds[record->kernel];
         if (record->lane != PTOWSP_NO_LANE) {
             span->begin = record->start;
             span->end = record->end;
             span->lane = rank * e->lanes + (is_link ? e->lanes - 1 : record->lane);
-            span->kind = e->kinds[record->kernel];
         }
     }
 }

@@ -27,25 +27,23 @@ static const pwsp_kernel_info *pwsp_label_kernel(const ptowsp_program *program,
 
 static const ptowsp_expr_info *pwsp_label_expr(const ptowsp_program *program,
                                                const pwsp_task_op *op, uint32_t i) {
-    uint32_t expr = PWSP_PROGRAM_AT(program, codes, pwsp_code, op->first_code + i)->expr;
-    return expr ? PWSP_PROGRAM_AT(program, exprs, ptowsp_expr_info, expr) : NULL;
+    const uint32_t expr = PWSP_PROGRAM_AT(program, codes, pwsp_code, op->first_code + i)->expr;
+    PTOWSP_ASSERT(expr);  // a task has a value for each
+    return PWSP_PROGRAM_AT(program, exprs, ptowsp_expr_info, expr);
 }
 
 // The name of an axis value or, from axis_count on, of a scalar. Without a name of its own it is
 // made in `room`.
 static const char *pwsp_label_name(const ptowsp_program *program, const pwsp_task_op *op,
                                    uint32_t i, char *room) {
-    const ptowsp_expr_info *expr = pwsp_label_expr(program, op, i);
     if (i >= op->axis_count) {
         return pwsp_label_kernel(program, op)->scalars[i - op->axis_count].name;
     }
-    if (expr && expr->kind == PTOWSP_EXPR_VARIABLE) {
+    const ptowsp_expr_info *expr = pwsp_label_expr(program, op, i);
+    if (expr->kind == PTOWSP_EXPR_VARIABLE) {
         return PWSP_PROGRAM_AT(program, variables, pwsp_variable_info, expr->id)->name;
     }
-    if (expr && expr->kind == PTOWSP_EXPR_SYMBOL) {
-        return PWSP_PROGRAM_AT(program, symbols, pwsp_symbol_info, expr->id)->name;
-    }
-    if (expr && expr->kind == PTOWSP_EXPR_ARRAY) {  // a plan's field is "plan.field"
+    if (expr->kind == PTOWSP_EXPR_ARRAY) {  // a plan's field is "plan.field"
         const char *name = PWSP_PROGRAM_AT(program, arrays, pwsp_array_info, expr->id)->name;
         const char *dot = strrchr(name, '.');
         return dot ? dot + 1 : name;
@@ -90,11 +88,9 @@ PWSP_INTERNAL size_t pwsp_label_u64(uint64_t value, char *room) {
 
 PWSP_INTERNAL void pwsp_label_part_make(const ptowsp_program *program, const pwsp_task_op *op,
                                         uint32_t i, pwsp_label_part *out_part) {
-    const ptowsp_expr_info *expr = pwsp_label_expr(program, op, i);
     ptowsp_type type = i >= op->axis_count
                            ? pwsp_label_kernel(program, op)->scalars[i - op->axis_count].type
-                       : expr ? expr->type
-                              : PTOWSP_TYPE_I64;
+                           : PTOWSP_TYPE_I64;
     out_part->name = pwsp_label_name(program, op, i, out_part->room);
     out_part->name_length = (uint32_t)strlen(out_part->name);
     out_part->is_signed = type == PTOWSP_TYPE_I64;

@@ -44,7 +44,7 @@ static void pwsp_lifetimes_rows(pwsp_lifetimes_job *job, bool is_csv) {
                         job->sizes.peak, job->sizes.sum, job->sizes.low, "tensor", "offset",
                         "bytes");
     }
-    for (uint32_t i = 0; i < job->sizes.lifetime_count && !out->has_failed; i++) {
+    for (uint32_t i = 0; i < job->sizes.lifetime_count; i++) {
         ptowsp_lifetime at = ptowsp_run_lifetime_at(job->run, i);
         char from[PTOWSP_NAME_MAX * 4], to[PTOWSP_NAME_MAX * 4];
         ptowsp_text_buffer first = {from, sizeof from, 0}, last = {to, sizeof to, 0};
@@ -103,7 +103,7 @@ static void pwsp_lifetimes_svg(pwsp_lifetimes_job *job) {
     pwsp_lifetimes_head(job);
     pwsp_out_format(out, "<rect class=\"row\" x=\"%u\" y=\"%u\" width=\"%u\" height=\"%u\"/>\n",
                     PWSP_LIFETIMES_LEFT, PWSP_LIFETIMES_TOP, width, PWSP_LIFETIMES_HEIGHT);
-    for (uint32_t i = 0; i < job->sizes.lifetime_count && !out->has_failed; i++) {
+    for (uint32_t i = 0; i < job->sizes.lifetime_count; i++) {
         ptowsp_lifetime at = ptowsp_run_lifetime_at(job->run, i);
         const char *name = pwsp_lifetime_name(job->run, &at);
         double x = pwsp_lifetimes_scale(at.first, job->sizes.point_count, width);

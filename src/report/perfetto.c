@@ -181,7 +181,7 @@ static void pwsp_perfetto_thread(pwsp_picture *picture, pwsp_pb *pb, uint32_t tr
 // A process for each rank. Their uuids are behind those of all tracks.
 static void pwsp_perfetto_ranks(pwsp_picture *picture, pwsp_pb *pb) {
     const uint32_t lanes = pwsp_picture_rank_lanes(picture);
-    for (uint32_t i = 0; i < picture->track_count && !picture->out->has_failed; i++) {
+    for (uint32_t i = 0; i < picture->track_count; i++) {
         char name[PWSP_TRACK_NAME_MAX];
         const uint64_t process = (uint64_t)PWSP_PB_TRACK + picture->track_count + i / lanes;
         if (i % lanes == 0) {
@@ -203,7 +203,7 @@ static void pwsp_perfetto_tracks(pwsp_picture *picture, pwsp_pb *pb, uint32_t ba
     if (picture->track_count > picture->lane_count) {
         pwsp_perfetto_process(picture, pb, PWSP_PB_PROCESSES, "processes", false);
     }
-    for (uint32_t i = 0; i < picture->track_count && !picture->out->has_failed; i++) {
+    for (uint32_t i = 0; i < picture->track_count; i++) {
         char name[PWSP_TRACK_NAME_MAX];
         bool is_lane = i < picture->lane_count;
         pwsp_picture_track_name(picture, i, name);

@@ -304,7 +304,7 @@ PWSP_INTERNAL bool pwsp_picture_init_spans(pwsp_picture *picture, const pwsp_mem
             record->ready = record->issue = record->start = span->begin - begin;
             record->end = span->end - begin;
             picture->task_count++;
-            picture->busy += record->end - record->start;
+            picture->busy = pwsp_sum_u64(picture->busy, record->end - record->start);
             picture->makespan = pwsp_max_u64(picture->makespan, record->end);
             picture->lane_count =
                 span->lane >= picture->lane_count ? span->lane + 1 : picture->lane_count;

@@ -337,9 +337,10 @@ static void pwsp_svg_axis(pwsp_svg *svg, bool is_grid) {
     pwsp_out *out = svg->out;
     uint32_t bottom = pwsp_svg_y(svg, svg->picture->track_count);
     uint64_t step = pwsp_svg_step(svg);
-    uint64_t time = svg->begin / step * step;
-    time += time < svg->begin ? step : 0;
-    for (; time <= svg->end && !out->has_failed; time += step) {
+    uint64_t after = (step - svg->begin % step) % step;  // from the begin to a tick
+    for (uint64_t left = svg->end - svg->begin; after <= left && !out->has_failed; after = step) {
+        left -= after;
+        uint64_t time = svg->end - left;
         uint64_t x = pwsp_svg_x(svg, time) + PWSP_SVG_LEFT * PWSP_SVG_SCALE;
         if (is_grid) {
             pwsp_svg_hundredths(svg, "<line class=\"g\" x1=\"", x);
@@ -414,7 +415,7 @@ static void pwsp_svg_draw(pwsp_svg *svg) {
     entries += picture->arrows != NULL;  // waits
     pwsp_svg_legend legend = {0, columns, bottom + 48};
     pwsp_svg_head(svg, bottom + 48 + (entries + columns - 1) / columns * 20);
-    for (uint32_t i = 0; i < picture->track_count && !svg->out->has_failed; i += 2) {
+    for (uint32_t i = 0; i < picture->track_count; i += 2) {
         pwsp_out_format(svg->out,
                         "<rect class=\"row\" x=\"%d\" y=\"%u\" width=\"%u\" height=\"%u\"/>\n",
                         PWSP_SVG_LEFT, pwsp_svg_y(svg, i), svg->width, svg->row);

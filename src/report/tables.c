@@ -104,7 +104,7 @@ PWSP_INTERNAL void pwsp_export_usage(pwsp_picture *picture) {
         pwsp_out_csv(out, pwsp_picture_kernel(picture, k));
     }
     pwsp_out_text(out, "\r\n");
-    for (uint64_t bin = 0; bin < usage.bin_count && !out->has_failed; bin++) {
+    for (uint64_t bin = 0; bin < usage.bin_count; bin++) {
         uint64_t begin = bin * usage.bin_cycles;
         pwsp_out_u64(out, begin);
         pwsp_out_text(out, ",");

@@ -144,11 +144,8 @@ static size_t pwsp_sign_length(char c, char next) {
 }
 
 PWSP_INTERNAL void pwsp_parse_next(pwsp_parser *p) {
+    PTOWSP_ASSERT(!p->is_failed);
     p->word[0] = '\0';
-    if (p->is_failed) {
-        p->token = PWSP_TOKEN_LINE_END;
-        return;
-    }
     const char *text = p->text;
     const size_t end = p->length;
     size_t at = p->at;

@@ -33,8 +33,7 @@ static ptowsp_expr pwsp_parse_apply(pwsp_expr_op op, ptowsp_expr a, ptowsp_expr 
     case PWSP_EXPR_NOT: return ptowsp_not(a);
     case PWSP_EXPR_TO_I64: return ptowsp_cast(a, PTOWSP_TYPE_I64);
     case PWSP_EXPR_TO_U64: return ptowsp_cast(a, PTOWSP_TYPE_U64);
-    case PWSP_EXPR_TO_BOOL: return ptowsp_cast(a, PTOWSP_TYPE_BOOL);
-    default: return a;
+    default: PTOWSP_ASSERT(op == PWSP_EXPR_TO_BOOL); return ptowsp_cast(a, PTOWSP_TYPE_BOOL);
     }
 }
 

@@ -100,9 +100,8 @@ static const char *pwsp_opcode_name(pwsp_opcode opcode) {
     case PWSP_OPCODE_READ: return "READ";
     case PWSP_OPCODE_SKIP: return "SKIP";
     case PWSP_OPCODE_SKIP_0: return "SKIP_0";
-    case PWSP_OPCODE_SKIP_1: return "SKIP_1";
+    default: PTOWSP_ASSERT(opcode == PWSP_OPCODE_SKIP_1); return "SKIP_1";
     }
-    return "";
 }
 
 static void pwsp_print_instruction(const ptowsp_program *p, uint32_t i, ptowsp_text text) {

@@ -23,7 +23,7 @@ static uint64_t pwsp_kernel_hash_pto(uint64_t hash, const ptowsp_pto_source *pto
     hash = pwsp_kernel_hash_arg(hash, &pto->block);
     hash = pwsp_kernel_hash_arg(hash, &pto->block_count);
     hash = pwsp_hash_number(hash, (uint64_t)pto->family);
-    return pwsp_hash_number(hash, pto->is_mixed);
+    return pwsp_hash_number(hash, (uint64_t)pto->is_mixed + 2 * (uint64_t)pto->is_as_simulator);
 }
 
 PWSP_INTERNAL uint64_t pwsp_kernel_info_hash(const pwsp_kernel_info *info) {

@@ -82,7 +82,7 @@ static bool pwsp_pto_check(ptowsp_module *module, const pwsp_kernel_info *info,
     if (!pto->text == !pto->file) {
         wrong = pto->text ? "its PTO-ISA source is both a text and a file"
                           : "its PTO-ISA source has neither text nor file";
-    } else if (source->text || source->file || source->fn || source->cost) {
+    } else if (source->text || source->file) {
         wrong = "it has a source and a PTO-ISA source";
     } else if ((uint32_t)pto->family > PTOWSP_FAMILY_A5) {
         wrong = "its PTO-ISA source is for no family of machines";

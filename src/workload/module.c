@@ -29,8 +29,8 @@ PWSP_INTERNAL void pwsp_module_print_step(const ptowsp_module *module, uint32_t 
     const char *name = node->variable  ? PWSP_VARIABLE(module, node->variable)->name
                        : node->channel ? PWSP_CHANNEL(module, node->channel)->name
                                        : NULL;
+    PTOWSP_ASSERT(node->kind != PWSP_NODE_NONE);
     switch (node->kind) {
-    case PWSP_NODE_NONE: return;
     case PWSP_NODE_WORKLOAD: pwsp_name_print(node->name, text); return;
     case PWSP_NODE_TASK: name = PWSP_KERNEL(module, node->task->kernel)->name; break;
     case PWSP_NODE_CALL: name = node->call->name; break;
@@ -177,9 +177,8 @@ static const char *pwsp_bindable_text(const ptowsp_module *module, const pwsp_na
     case PWSP_BIND_SYMBOL: return "a symbol";
     case PWSP_BIND_ARRAY:
         return PWSP_ARRAY(module, name->index)->is_lengths ? "an axis" : "an array";
-    case PWSP_BIND_TENSOR: return "a tensor";
+    default: PTOWSP_ASSERT(name->kind == PWSP_BIND_TENSOR); return "a tensor";
     }
-    return "";
 }
 
 PWSP_INTERNAL const char *pwsp_module_bindable(ptowsp_module *module, const char *what,

@@ -63,9 +63,6 @@ static uint32_t pwsp_field_array(ptowsp_module *module, uint32_t axis, ptowsp_pl
 static const char *pwsp_plan_name(ptowsp_module *module, const char *name, pwsp_axis_kind kind,
                                   uint32_t axis) {
     const pwsp_name *found = pwsp_name_is_valid(name) ? pwsp_module_find(module, name) : NULL;
-    if (!pwsp_module_is_good(module)) {
-        return NULL;
-    }
     if (!found || found->kind != PWSP_BIND_PLAN) {
         if (pwsp_name_is_valid(name) && strlen(name) > PTOWSP_PLAN_NAME_MAX) {
             pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,

@@ -19,12 +19,11 @@ static ptowsp_expr_kind pwsp_read_kind(pwsp_expr_op op) {
     case PWSP_EXPR_SLOT_U64:
     case PWSP_EXPR_SLOT_I64:
     case PWSP_EXPR_SLOT_BOOL: return PTOWSP_EXPR_SLOT;
-    case PWSP_EXPR_TASK_ARG: return PTOWSP_EXPR_TASK_ARG;
 #define PWSP_READ_KIND(name, text, precedence, operands, op_i64, op_u64)                           \
     case PWSP_EXPR_##name: return PTOWSP_EXPR_##name;
         PWSP_OPERATORS(PWSP_READ_KIND)
 #undef PWSP_READ_KIND
-    default: return PTOWSP_EXPR_NONE;  // tags were replaced
+    default: PTOWSP_ASSERT(op == PWSP_EXPR_TASK_ARG); return PTOWSP_EXPR_TASK_ARG;
     }
 }
 
