@@ -309,22 +309,16 @@ PWSP_INTERNAL ptowsp_status pwsp_plan_other_check(const pwsp_attention *a,
 // Checks the ranges of lanes in units or merges.
 static ptowsp_status pwsp_ranges_check(const pwsp_attention *a, const PTOWSP_GM uint32_t *begin,
                                        uint32_t count, ptowsp_plan_info *info) {
-    const uint32_t lanes = a->config.lane_count, *speeds = a->config.lane_speeds;
-    bool is_wrong = begin[0] != 0 || begin[lanes] != count || speeds;
-    for (uint32_t lane = 0; lane < lanes; lane++) {
-        is_wrong |= begin[lane + 1] < begin[lane];
-    }
-    uint32_t from = 0;
-    for (uint32_t lane = 0; is_wrong && lane < lanes; lane++) {  // or lanes have speeds
-        const uint32_t end = begin[lane + 1];
-        const bool works = !speeds || speeds[lane] > 0;
+    for (uint32_t lane = 0; lane < a->config.lane_count; lane++) {
+        const uint32_t from = lane == 0 ? 0 : begin[lane], end = begin[lane + 1];
+        const bool works = !a->config.lane_speeds || a->config.lane_speeds[lane] > 0;
         if (begin[0] != 0 || end < from || end > count || (!works && end > from)) {
             return pwsp_plan_fail(info, PTOWSP_FAULT_LANE_RANGE, lane, end, works ? count : from);
         }
-        from = end;
     }
-    if (begin[lanes] != count) {
-        return pwsp_plan_fail(info, PTOWSP_FAULT_LANE_RANGE, lanes - 1, begin[lanes], count);
+    const uint32_t last = a->config.lane_count;
+    if (begin[last] != count) {
+        return pwsp_plan_fail(info, PTOWSP_FAULT_LANE_RANGE, last - 1, begin[last], count);
     }
     return PTOWSP_OK;
 }
