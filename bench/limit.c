@@ -5,9 +5,9 @@
 //      exp       the same polynomial on an array, with neither tile nor time
 //      rows      each element loaded and added to one of four sums, and nothing stored
 //      add       two loads and a store
-//      descriptors   of one head, 16 at a time: the vector operations of src/plan/generate_avx512.c, 17
+//      descriptors   of one head, 16 at a time: the vector operations of src/plan/generate_avx512.c, 15
 //                of them shuffles, but for those that spread numbers, with all that they read in
-//                registers, and 6 stores. `left` has a byte for each descriptor, `right` 6 vectors
+//                registers, and 6 stores. `left` has a byte for each descriptor, `right` 4 vectors
 
 #include "bench.h"
 
@@ -103,28 +103,28 @@ DEFINE_LOOPS(avx512, PTOISA_AVX512)
 PTOISA_AVX512 static void descriptors_avx512(void *user) {
     const limit_arrays *a = (const limit_arrays *)user;
     const __m512i one = _mm512_set1_epi32(1), zero = _mm512_setzero_si512();
-    __m512i of[6], take = _mm512_set1_epi32(9), ids = zero, number = zero;
+    __m512i of[4], words[3], take = _mm512_set1_epi32(9), number = zero;
     memcpy(of, a->right, sizeof of);
     __asm__ volatile("" : "+v"(take));
+    words[0] = words[1] = words[2] = take;
+    __asm__ volatile("" : "+v"(words[0]), "+v"(words[1]), "+v"(words[2]));  // or they would be one
     for (uint32_t i = 0; i + 16 <= a->count; i += 16) {
         char *out = (char *)a->out + (size_t)i * 24;
         __m128i bytes;
         memcpy(&bytes, (const char *)a->left + i, sizeof bytes);
         const __mmask16 last = _mm_cmpneq_epi8_mask(bytes, _mm_setzero_si128());
         const __m512i from = _mm512_cvtepu8_epi32(bytes);
-        const __m512i c = _mm512_sub_epi32(number, _mm512_permutexvar_epi32(from, of[0]));
-        const __m512i piece = _mm512_permutexvar_epi32(from, of[1]);
-        const __m512i longer_from = _mm512_permutexvar_epi32(from, of[2]);
-        const __m512i longer = _mm512_max_epi32(_mm512_sub_epi32(c, longer_from), zero);
-        const __m512i start =
-            _mm512_add_epi32(_mm512_mullo_epi32(c, piece), _mm512_mullo_epi32(longer, take));
-        __m512i length =
-            _mm512_mask_add_epi32(piece, _mm512_cmpge_epi32_mask(c, longer_from), piece, one);
-        length = _mm512_mask_permutexvar_epi32(length, last, from, of[3]);
-        __m512i tag = _mm512_permutexvar_epi32(from, of[4]);
-        tag = _mm512_mask_or_epi32(tag, _mm512_testn_epi32_mask(c, c), tag, one);
+        const __m512i piece = _mm512_sub_epi16(number, _mm512_permutexvar_epi32(from, of[0]));
+        const __m512i factors = _mm512_permutexvar_epi32(from, of[1]);
+        const __m512i start = _mm512_madd_epi16(_mm512_max_epi16(piece, zero), factors);
+        const __m512i tail = _mm512_permutexvar_epi32(from, of[2]);
+        __m512i length = _mm512_and_si512(factors, take);
+        length = _mm512_mask_add_epi32(length, _mm512_cmpge_epi32_mask(piece, zero), length, one);
+        length = _mm512_mask_madd_epi16(length, last, tail, take);
+        __m512i tag = _mm512_and_si512(tail, take);
+        tag = _mm512_mask_or_epi32(tag, _mm512_testn_epi32_mask(piece, take), tag, one);
         tag = _mm512_mask_or_epi32(tag, last, tag, take);
-        const __m512i request = _mm512_permutexvar_epi32(from, of[5]);
+        const __m512i request = _mm512_permutexvar_epi32(from, of[3]);
         PTOISA_MM_UNROLL
         for (int half = 0; half < 2; half++) {
             const __m512i tags =
@@ -133,14 +133,13 @@ PTOISA_AVX512 static void descriptors_avx512(void *user) {
                 half ? _mm512_unpackhi_epi32(start, length) : _mm512_unpacklo_epi32(start, length);
             PTOISA_MM_UNROLL
             for (int part = 0; part < 3; part++) {
-                __m512i words = _mm512_mask2_permutex2var_epi32(
-                    tags, _mm512_add_epi32(take, ids), (__mmask16)(0x6db6 << part), starts);
-                __asm__ volatile("" : "+v"(take));  // or the three would be one
-                memcpy(out + 192 * half + 64 * part, &words, sizeof words);
+                const __m512i x = _mm512_mask2_permutex2var_epi32(
+                    tags, words[part], (__mmask16)(0x6db6 << part), starts);
+                memcpy(out + 192 * half + 64 * part, &x, sizeof x);
+                words[part] = _mm512_add_epi32(words[part], one);
             }
         }
-        number = _mm512_add_epi32(number, one);
-        ids = _mm512_add_epi32(ids, one);
+        number = _mm512_add_epi16(number, one);
     }
     bench_keep(a->out);
 }

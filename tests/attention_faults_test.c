@@ -353,6 +353,18 @@ static void attention_faults__of_updates(void **state) {
         assert_int_equal(info.fault, PTOWSP_FAULT_LANE_RANGE);
         *ranges[i].bound = kept;
     }
+    uint32_t *const counts[] = {&plan.unit_count, &plan.merge_count};
+    for (int i = 0; i < 2; i++) {  // of arrays that are exactly as large as they are full
+        char text[80];
+        snprintf(text, sizeof text, "plan: the plan says %u where %u belongs",
+                 (unsigned)*counts[i] + 1, (unsigned)*counts[i]);
+        ++*counts[i];
+        assert_int_equal(
+            ptowsp_attention_update(&f.batch, &f.config, NULL, 0, INFINITY, &plan, NULL, &info),
+            PTOWSP_INVALID_PARAMS);
+        assert_text(&info, text);
+        --*counts[i];
+    }
     f.speeds[0] = f.speeds[1] = 1;  // but lane 2 has work
     f.config.lane_speeds = f.speeds;
     assert_int_equal(
@@ -360,6 +372,129 @@ static void attention_faults__of_updates(void **state) {
         PTOWSP_INVALID_PARAMS);
     assert_int_equal(info.fault, PTOWSP_FAULT_LANE_RANGE);
     plan_free(&plan);
+}
+
+// Changes a unit in one of six ways that no step of a batch explains.
+static void unit_change(ptowsp_work *unit, int way) {
+    switch (way) {
+    case 0: unit->flags ^= PTOWSP_WORK_FIRST; break;
+    case 1: unit->flags &= (uint8_t)~PTOWSP_WORK_LAST; break;
+    case 2: unit->flags |= PTOWSP_WORK_INVALID; break;
+    case 3: unit->params[0] ^= 1; break;
+    case 4: unit->params[1] ^= 1; break;
+    case 5: unit->params[3] += 1000; break;
+    default: unit->reserved ^= 1; break;
+    }
+}
+
+// Where each tile is looked at, an update of a plan that someone changed is a plan of the batch again.
+// Decode steps of one head are looked at through their lanes, where the index of a tile is 0 anyway.
+static void attention_faults__updates_plan_anew_what_is_changed(void **state) {
+    (void)state;
+    for (int is_decode = 0; is_decode < 2; is_decode++) {
+        faults_case f;
+        case_make(&f);
+        f.config.page_size = 5;
+        f.batch.query_lengths = is_decode ? NULL : f.queries;
+        f.config.head_count = is_decode ? 1 : 2;
+        aplan plan = plan_make(&f.batch, &f.config);
+        for (uint32_t i = 0; i < plan.unit_count; i++) {
+            for (int way = 0; way < 7 - is_decode; way++) {
+                if (way == 1 && !ptowsp_work_is_last(&plan.units[i])) {
+                    continue;
+                }
+                ptowsp_attention_change change = {false, 0.0};
+                ptowsp_plan_info info;
+                unit_change(&plan.units[i], way);
+                assert_int_equal(ptowsp_attention_update(&f.batch, &f.config, NULL, 0, INFINITY,
+                                                         &plan, &change, &info),
+                                 PTOWSP_OK);
+                if (!change.is_new) {
+                    fail_msg("unit %u changed in way %d is kept", (unsigned)i, way);
+                }
+                plan_check(&f.batch, &f.config, &plan);
+            }
+        }
+        plan_free(&plan);
+    }
+}
+
+// A sequence that came, and is not listed, is found all the same: also as the last one.
+static void attention_faults__updates_find_sequences_that_came(void **state) {
+    (void)state;
+    for (uint32_t came = 0; came < 3; came++) {
+        int32_t lengths[3] = {40, 30, 20};
+        lengths[came] = 0;
+        const abatch batch = {lengths, NULL, 3};
+        aconfig c;
+        memset(&c, 0, sizeof c);
+        c.head_count = 2;
+        c.lane_count = 2;
+        aplan small = plan_make(&batch, &c);
+        lengths[came] = 10;
+        aplan plan = plan_make(&batch, &c);  // has the room for both
+        lengths[came] = 0;
+        assert_int_equal(ptowsp_attention_generate(&batch, &c, &plan, NULL), PTOWSP_OK);
+        assert_int_equal(plan.tile_count, 4);
+        lengths[came] = 10;
+        ptowsp_attention_change change = {false, 0.0};
+        assert_int_equal(
+            ptowsp_attention_update(&batch, &c, NULL, 0, INFINITY, &plan, &change, NULL),
+            PTOWSP_OK);
+        assert_true(change.is_new && plan.tile_count == 6);
+        plan_check(&batch, &c, &plan);
+        plan_free(&plan);
+        plan_free(&small);
+    }
+}
+
+// 2^32 - 1 heads on two lanes: the middle one is split, and so there is one unit too many.
+static void attention_faults__of_one_unit_too_many(void **state) {
+    (void)state;
+    const int32_t length = 1000;
+    const abatch batch = {&length, NULL, 1};
+    aconfig c;
+    memset(&c, 0, sizeof c);
+    c.head_count = UINT32_MAX;
+    c.lane_count = 2;
+    ptowsp_work works[2];
+    uint32_t begins[6];
+    aplan plan;
+    memset(&plan, 0, sizeof plan);
+    plan.units = works;
+    plan.merges = works + 1;
+    plan.unit_begin = begins;
+    plan.merge_begin = begins + 3;
+    plan.unit_capacity = plan.merge_capacity = 1;
+    ptowsp_plan_info info;
+    ptowsp_attention_sizes sizes;
+    const char text[] = "plan: 4294967296 units are more than the 4294967295 of a plan";
+    assert_int_equal(ptowsp_attention_generate(&batch, &c, &plan, &info), PTOWSP_LIMIT_EXCEEDED);
+    assert_text(&info, text);
+    assert_int_equal(ptowsp_attention_size(&batch, &c, &sizes, &info), PTOWSP_LIMIT_EXCEEDED);
+    assert_text(&info, text);
+    c.head_count--;  // one head less is half of them on each lane, and as many units as a plan can have
+    assert_int_equal(ptowsp_attention_generate(&batch, &c, &plan, &info), PTOWSP_BUFFER_OVERFLOW);
+    assert_int_equal(info.fault, PTOWSP_FAULT_UNITS_SMALL);
+    assert_true(info.value == (int64_t)UINT32_MAX - 1);
+}
+
+// Arrays of 32-bit integers number units up to 2^31 - 1; nothing is read of a plan with more.
+static void attention_faults__of_exports(void **state) {
+    (void)state;
+    ptowsp_work unit;
+    const ptowsp_attention_arrays arrays = {NULL, NULL, NULL, NULL};
+    aplan plan;
+    memset(&plan, 0, sizeof plan);
+    assert_int_equal(ptowsp_attention_export(&plan, &arrays), PTOWSP_OK);
+    plan.unit_count = 1;
+    assert_int_equal(ptowsp_attention_export(&plan, &arrays), PTOWSP_INVALID_PARAMS);
+    plan.units = &unit;
+    plan.unit_count = (uint32_t)INT32_MAX + 1;
+    assert_int_equal(ptowsp_attention_export(&plan, &arrays), PTOWSP_LIMIT_EXCEEDED);
+    plan.unit_count = 0;
+    plan.merge_count = 1;
+    assert_int_equal(ptowsp_attention_export(&plan, &arrays), PTOWSP_INVALID_PARAMS);
 }
 
 // Parts without slots need no merges, and their results would be lost.
@@ -385,6 +520,24 @@ static void attention_faults__check_finds_parts_without_slots(void **state) {
     assert_int_equal(ptowsp_attention_check(&batch, &c, &plan, &info), PTOWSP_INVALID_PARAMS);
     assert_int_equal(info.fault, PTOWSP_FAULT_UNIT_WRONG);
     assert_int_equal(info.index, 0);
+    plan_free(&plan);
+}
+
+// Two parts of a tile whose entry in the list of merges is missing.
+static void attention_faults__check_finds_parts_without_a_merge(void **state) {
+    (void)state;
+    const int32_t length = 400;
+    const abatch batch = {&length, NULL, 1};
+    aconfig c;
+    memset(&c, 0, sizeof c);
+    c.head_count = 1;
+    c.lane_count = 2;
+    aplan plan = plan_make(&batch, &c);
+    assert_int_equal(plan.merge_count, 1);
+    plan.merge_count = plan.merge_begin[1] = plan.merge_begin[2] = 0;
+    ptowsp_plan_info info;
+    assert_int_equal(ptowsp_attention_check(&batch, &c, &plan, &info), PTOWSP_INVALID_PARAMS);
+    assert_text(&info, "plan: merge 0 has the value 0 where 1 belongs");
     plan_free(&plan);
 }
 
@@ -489,7 +642,12 @@ int main(void) {
         cmocka_unit_test(attention_faults__of_capacities),
         cmocka_unit_test(attention_faults__of_bounds),
         cmocka_unit_test(attention_faults__of_updates),
+        cmocka_unit_test(attention_faults__updates_plan_anew_what_is_changed),
+        cmocka_unit_test(attention_faults__updates_find_sequences_that_came),
+        cmocka_unit_test(attention_faults__of_one_unit_too_many),
+        cmocka_unit_test(attention_faults__of_exports),
         cmocka_unit_test(attention_faults__check_finds_parts_without_slots),
+        cmocka_unit_test(attention_faults__check_finds_parts_without_a_merge),
         cmocka_unit_test(attention_faults__check_finds_what_is_changed),
         cmocka_unit_test(attention_faults__chunk_plans_say_when_they_exceed_their_units),
     };

@@ -288,9 +288,17 @@ static void attention_plan__place_puts_all_arrays_into_the_block(void **state) {
     assert_int_equal(ptowsp_attention_place(NULL, block, bytes, &plan), PTOWSP_INVALID_PARAMS);
     assert_int_equal(ptowsp_attention_place(&sizes, NULL, bytes, &plan), PTOWSP_INVALID_PARAMS);
     assert_int_equal(ptowsp_attention_place(&sizes, block, bytes, NULL), PTOWSP_INVALID_PARAMS);
-    ptowsp_attention_sizes large = sizes;
-    large.slot_count = UINT64_C(1) << 32;
-    assert_int_equal(ptowsp_attention_place(&large, block, bytes, &plan), PTOWSP_LIMIT_EXCEEDED);
+    ptowsp_attention_sizes large;
+    uint64_t *const counts[] = {&large.unit_count, &large.merge_count, &large.slot_count};
+    for (int i = 0; i < 3; i++) {
+        large = sizes;
+        *counts[i] = UINT64_C(1) << 32;
+        assert_int_equal(ptowsp_attention_place(&large, block, bytes, &plan),
+                         PTOWSP_LIMIT_EXCEEDED);
+    }
+    large = sizes;
+    large.lane_count = 0;
+    assert_int_equal(ptowsp_attention_place(&large, block, bytes, &plan), PTOWSP_INVALID_PARAMS);
 }
 
 // -- balance --------------------------------------------------------------------------------------
@@ -362,6 +370,16 @@ static void attention_plan__print_writes_a_table(void **state) {
         "100\n"
         "                     3                     2                     0                   "
         "100\n");
+    double *const costs = plan.lane_costs;
+    plan.lane_costs = NULL;  // as callers may have it
+    buffer.length = 0;
+    ptowsp_attention_print(&plan, ptowsp_text_to_buffer(&buffer));
+    assert_non_null(strstr(text,
+                           "                 lanes            units each           merges each\n"
+                           "                     0                     1                     1\n"
+                           "                     1                     1                     0\n"
+                           "                     2                     2                     1\n"));
+    plan.lane_costs = costs;
     int32_t now[] = {250, 0, 50};  // sequence 1 ended, and with it a merge
     const abatch rest = {now, NULL, 3};
     assert_int_equal(ptowsp_attention_update(&rest, &c, NULL, 0, INFINITY, &plan, NULL, NULL),
@@ -381,6 +399,20 @@ static void attention_plan__print_writes_a_table(void **state) {
     }
     assert_in_range(lines, 6, 5 + 33);
     assert_non_null(strstr(text, " to 999 "));
+    plan_free(&plan);
+}
+
+// Without work there is no mean cost, and so no ratio.
+static void attention_plan__print_of_nothing_has_no_ratio(void **state) {
+    (void)state;
+    const int32_t lengths[] = {0, 0};
+    const abatch batch = {lengths, NULL, 2};
+    const aconfig c = config_of(2, 1);
+    aplan plan = plan_make(&batch, &c);
+    char text[1024];
+    ptowsp_text_buffer buffer = {text, sizeof text, 0};
+    ptowsp_attention_print(&plan, ptowsp_text_to_buffer(&buffer));
+    assert_non_null(strstr(text, "cost: largest 0, mean 0\n"));
     plan_free(&plan);
 }
 
@@ -446,6 +478,7 @@ int main(void) {
         cmocka_unit_test(attention_plan__place_puts_all_arrays_into_the_block),
         cmocka_unit_test(attention_plan__large_batches_are_balanced),
         cmocka_unit_test(attention_plan__print_writes_a_table),
+        cmocka_unit_test(attention_plan__print_of_nothing_has_no_ratio),
         cmocka_unit_test(attention_plan__export_gives_the_arrays_of_others),
         cmocka_unit_test(attention_plan__merge_row_merges_the_slots_of_a_row),
     };

@@ -756,6 +756,34 @@ static void check__missing_pointers_are_named(void **state) {
     sample_free(&s);
 }
 
+static void check__a_prefix_plan_must_be_that_of_the_job(void **state) {
+    (void)state;
+    static sample s;
+    sample_drawn(&s);
+    round_start(&s, 1);
+    ptowsp_context *c = context_make(PTOWSP_THREADS_SERIAL, 1, NULL);
+    ptowsp_prefix_plan prefix;
+    memset(&prefix, 0, sizeof prefix);
+    ptowsp_attention_job job = s.job;
+    job.prefix = &prefix;
+    expect_refused(c, &s, &job, PTOWSP_NO_INDEX,
+                   "attention: the job's plan is not its prefix plan's");
+    prefix.attention = s.plan;
+    job.plan = &prefix.attention;
+    uint32_t first = 0;
+    while (!ptowsp_work_is_valid(&s.plan.units[first])) {
+        first++;
+    }
+    char text[80];
+    snprintf(text, sizeof text, "attention: unit %u has segment %u of 0", (unsigned)first,
+             (unsigned)s.plan.units[first].params[0]);
+    expect_refused(c, &s, &job, first, text);
+    prefix.join_count = 1;
+    expect_refused(c, &s, &job, PTOWSP_NO_INDEX, "attention: the job's join is NULL");
+    ptowsp_context_destroy(c);
+    sample_free(&s);
+}
+
 static void check__lists_must_have_all_units_once(void **state) {
     (void)state;
     static sample s;
@@ -1116,6 +1144,7 @@ int main(void) {
         cmocka_unit_test(run__all_invalid_runs_nothing_and_needs_no_kernel),
         cmocka_unit_test(run__as_many_lanes_and_workers_as_there_may_be),
         cmocka_unit_test(check__missing_pointers_are_named),
+        cmocka_unit_test(check__a_prefix_plan_must_be_that_of_the_job),
         cmocka_unit_test(check__lists_must_have_all_units_once),
         cmocka_unit_test(check__a_unit_without_kernel_or_merge_is_named),
         cmocka_unit_test(run__inside_a_job_is_busy_and_leaves_the_error_alone),

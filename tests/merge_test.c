@@ -651,8 +651,108 @@ static void merge__every_variant_of_the_sum_is_a_plain_sum(void **state) {
     }
 }
 
+// -- joins ----------------------------------------------------------------------------------------
+
+enum { DEEP_MAX = 200, DEEP_DIM = 3 };
+
+// A request below a chain of segments; every fifth has no KV, the others have one slot or two.
+typedef struct deep_join {
+    ptowsp_prefix_segment segments[DEEP_MAX];
+    ptowsp_prefix_request requests[2];
+    ptowsp_work merges[DEEP_MAX];
+    ptowsp_partial states[2 * DEEP_MAX];
+    float accs[2 * DEEP_MAX * DEEP_DIM];
+    ptowsp_prefix_plan plan;
+    uint32_t slot_count;
+} deep_join;
+
+static void deep_make(deep_join *j, uint32_t depth, uint64_t *random) {
+    memset(j, 0, sizeof *j);
+    for (uint32_t i = 0; i < depth; i++) {
+        const uint32_t slots = 1 + i % 2;
+        ptowsp_prefix_segment *s = &j->segments[i];
+        s->parent = i > 0 ? i - 1 : PTOWSP_NO_NODE;
+        s->token_count = s->count = 1;
+        s->kv_end = i % 5 == 4 ? 0 : 16;
+        s->merge_begin = i;
+        if (s->kv_end > 0) {
+            j->merges[i] = ptowsp_work_of(i, 0, 0, i, 0, j->slot_count, slots);
+            j->slot_count += slots;
+        }
+    }
+    for (uint32_t slot = 0; slot < j->slot_count; slot++) {
+        j->states[slot].m = (float)test_random_in(random, 0, 20) - 10;
+        j->states[slot].l = (float)test_random_in(random, 1, 8);
+        for (uint32_t d = 0; d < DEEP_DIM; d++) {
+            j->accs[slot * DEEP_DIM + d] = (float)test_random_in(random, 0, 100) - 50;
+        }
+    }
+    j->requests[0].segment = depth - 1;
+    j->requests[1].token_begin = 1;
+    j->plan.attention.merges = j->merges;
+    j->plan.attention.tile_tokens = j->plan.attention.group = 1;
+    j->plan.segments = j->segments;
+    j->plan.requests = j->requests;
+}
+
+// The sum of all slots, in double precision.
+static void deep_expect(const deep_join *j, const float *out, float lse) {
+    double sums[DEEP_DIM] = {0, 0, 0}, weight = 0, size = 0;
+    for (uint32_t slot = 0; slot < j->slot_count; slot++) {
+        const double w = exp((double)j->states[slot].m);
+        weight += w * (double)j->states[slot].l;
+        for (uint32_t d = 0; d < DEEP_DIM; d++) {
+            sums[d] += w * (double)j->accs[slot * DEEP_DIM + d];
+        }
+        size += w * 50;
+    }
+    assert_true(fabs((double)lse - log(weight)) < 1e-5);
+    for (uint32_t d = 0; d < DEEP_DIM; d++) {
+        assert_true(fabs((double)out[d] - sums[d] / weight) <= 1e-5 * size / weight);
+    }
+}
+
+// Chains that fit the table of segments, by one or not, and twice as long and more.
+static void join__rows_have_all_segments_above_them(void **state) {
+    (void)state;
+    static deep_join j;
+    uint64_t random = test_seed();
+    const uint32_t depths[] = {1, 2, 63, 64, 65, 66, 128, 129, DEEP_MAX};
+    for (size_t i = 0; i < sizeof depths / sizeof *depths; i++) {
+        deep_make(&j, depths[i], &random);
+        const ptowsp_attention_scratch scratch = {j.states, j.accs, 1, DEEP_DIM};
+        const ptowsp_work join = ptowsp_work_of(0, 0, 0, 0, 0, 0, depths[i]);
+        float out[DEEP_DIM];
+        deep_expect(&j, out, ptowsp_prefix_join_row(&j.plan, &scratch, &join, 0, out));
+    }
+}
+
+static void join__rows_of_empty_slots_are_empty(void **state) {
+    (void)state;
+    static deep_join j;
+    uint64_t random = test_seed();
+    deep_make(&j, 70, &random);
+    for (uint32_t slot = 0; slot < j.slot_count; slot++) {
+        j.states[slot].m = -INFINITY;
+        j.states[slot].l = 0;
+    }
+    const ptowsp_attention_scratch scratch = {j.states, j.accs, 1, DEEP_DIM};
+    const ptowsp_work join = ptowsp_work_of(0, 0, 0, 0, 0, 0, 70);
+    float out[DEEP_DIM] = {1, NAN, 3};
+    assert_true(ptowsp_prefix_join_row(&j.plan, &scratch, &join, 0, out) == -INFINITY);
+    assert_true(out[0] == 0 && out[1] == 0 && out[2] == 0);
+    // A dim of 0 gives the log-sum-exp alone, and needs no rows: ln(2 e^3).
+    j.states[5].m = 3;
+    j.states[5].l = 2;
+    const ptowsp_attention_scratch none = {j.states, NULL, 1, 0};
+    const float lse = ptowsp_prefix_join_row(&j.plan, &none, &join, 0, NULL);
+    assert_true(fabs((double)lse - (3 + log(2))) < 1e-6);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(join__rows_have_all_segments_above_them),
+        cmocka_unit_test(join__rows_of_empty_slots_are_empty),
         cmocka_unit_test(merge__gives_whole_attention_for_every_part_count),
         cmocka_unit_test(merge__gives_whole_attention_for_every_dim),
         cmocka_unit_test(merge__gives_whole_attention_for_every_kind_of_scores),

@@ -32,13 +32,11 @@ typedef struct pwsp_filler {
 // -- tiles ----------------------------------------------------------------------------------------
 
 // The end of what the lane can take of a tile from kv on, rounded down to a page, if `room` is for
-// its KV alone; kv for nothing.
+// its KV alone; kv for nothing. The tile has two pieces at least, and tokens cost something.
 static uint32_t pwsp_piece_end(const pwsp_attention *a, const pwsp_query_tile *tile, uint32_t kv,
                                uint64_t room) {
     const uint64_t page = a->config.page_size;
-    if (tile->rate == 0 || tile->end - kv < 2 * a->piece_min) {
-        return kv;
-    }
+    PTOWSP_ASSERT(tile->rate > 0 && tile->end - kv >= 2 * a->piece_min);
     const uint64_t taken = pwsp_min_u64(room / tile->rate, tile->end - a->piece_min - kv);
     const uint64_t end = (kv + taken) / page * page;
     return end >= kv + a->piece_min ? (uint32_t)end : kv;

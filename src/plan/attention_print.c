@@ -103,6 +103,9 @@ ptowsp_status ptowsp_attention_export(const ptowsp_attention_plan *plan,
         (!plan->merges && plan->merge_count > 0)) {
         return PTOWSP_INVALID_PARAMS;
     }
+    if (plan->unit_count > INT32_MAX) {
+        return PTOWSP_LIMIT_EXCEEDED;
+    }
     uint32_t tiles = 0;
     for (uint32_t i = 0; i < plan->unit_count; i++) {
         if (!ptowsp_work_is_valid(&plan->units[i])) {
@@ -112,9 +115,6 @@ ptowsp_status ptowsp_attention_export(const ptowsp_attention_plan *plan,
     }
     if (tiles != plan->tile_count) {  // o_indptr has room for tile_count
         return PTOWSP_INVALID_PARAMS;
-    }
-    if (plan->unit_count > INT32_MAX) {
-        return PTOWSP_LIMIT_EXCEEDED;
     }
     int32_t tile = 0, piece = 0;
     for (uint32_t i = 0; i < plan->unit_count; i++) {

@@ -20,46 +20,65 @@ typedef struct pwsp_plan_step {
     ptowsp_attention_plan *plan;
     bool writes;
     uint32_t unit;  // the next one
-    uint32_t lane;
+    uint32_t lane, lane_end;
     uint64_t lane_cost, total;
     double cost_max;
 } pwsp_plan_step;
 
-// Ends lanes up to that of unit `unit`, whose costs are known but for merges.
-static void pwsp_step_lanes(pwsp_plan_step *step, uint32_t unit) {
+// What the merges of the lane cost. Those of sequences that ended become INVALID.
+static uint64_t pwsp_step_merges(const pwsp_plan_step *step) {
     const ptowsp_attention_plan *plan = step->plan;
     const pwsp_attention *a = step->a;
-    while (step->lane < plan->lane_count && unit >= plan->unit_begin[step->lane + 1]) {
-        const uint32_t lane = step->lane;
-        uint64_t cost = step->lane_cost;
-        for (uint32_t i = plan->merge_begin[lane]; i < plan->merge_begin[lane + 1]; i++) {
-            const PTOWSP_GM ptowsp_work *merge = &plan->merges[i];
-            const uint32_t sequence = merge->params[0];
-            if (ptowsp_work_is_valid(merge) && sequence < a->sequence_count &&
-                merge->reserved < pwsp_query_tiles(a, sequence)) {
-                const uint32_t rows = pwsp_query_tile_at(a, sequence, merge->reserved).rows;
-                cost += merge->params[3] * pwsp_slot_cost(a, rows);
-            } else if (step->writes) {
-                plan->merges[i].flags = PTOWSP_WORK_INVALID;
-                plan->merges[i].params[3] = 0;
-            }
+    uint64_t cost = 0;
+    for (uint32_t i = plan->merge_begin[step->lane]; i < plan->merge_begin[step->lane + 1]; i++) {
+        PTOWSP_GM ptowsp_work *merge = &plan->merges[i];
+        const uint32_t sequence = merge->params[0], index = merge->reserved;
+        if (ptowsp_work_is_valid(merge) && sequence < a->sequence_count &&
+            index < pwsp_query_tiles(a, sequence)) {
+            const bool is_one = !a->query_lengths;  // query token, so all tiles have as many rows
+            const uint32_t rows =
+                is_one ? a->config.group : pwsp_query_tile_at(a, sequence, index).rows;
+            cost += merge->params[3] * pwsp_slot_cost(a, rows);
+        } else if (step->writes) {
+            merge->flags = PTOWSP_WORK_INVALID;
+            merge->params[3] = 0;
         }
-        double value = (double)cost * a->grid;
-        if (a->config.lane_speeds && cost > 0) {
-            value /= (double)a->config.lane_speeds[lane];
-        }
-        if (step->writes && plan->lane_costs) {
-            plan->lane_costs[lane] = value;
-        }
-        step->cost_max = value > step->cost_max ? value : step->cost_max;
-        step->total += cost;
-        step->lane_cost = 0;
-        step->lane++;
+    }
+    return cost;
+}
+
+static void pwsp_step_lane_begin(pwsp_plan_step *step, uint32_t lane) {
+    const ptowsp_attention_plan *plan = step->plan;
+    step->lane = lane;
+    step->lane_end = lane < plan->lane_count ? plan->unit_begin[lane + 1] : UINT32_MAX;
+    step->lane_cost = 0;
+}
+
+// Ends the lane, whose cost is known but for merges.
+static void pwsp_step_lane_end(pwsp_plan_step *step) {
+    const pwsp_attention *a = step->a;
+    const uint64_t cost = step->lane_cost + pwsp_step_merges(step);
+    double value = (double)cost * a->grid;
+    if (a->config.lane_speeds && cost > 0) {
+        value /= (double)a->config.lane_speeds[step->lane];
+    }
+    if (step->writes && step->plan->lane_costs) {
+        step->plan->lane_costs[step->lane] = value;
+    }
+    step->cost_max = value > step->cost_max ? value : step->cost_max;
+    step->total += cost;
+    pwsp_step_lane_begin(step, step->lane + 1);
+}
+
+// Ends lanes up to that of the next unit.
+PWSP_FORCE_INLINE void pwsp_step_lanes(pwsp_plan_step *step) {
+    while (step->unit >= step->lane_end) {
+        pwsp_step_lane_end(step);
     }
 }
 
 // Passes units that are INVALID, or of sequences before `sequence`, which ended.
-static void pwsp_step_ended(pwsp_plan_step *step, uint64_t sequence) {
+PWSP_FORCE_INLINE void pwsp_step_ended(pwsp_plan_step *step, uint64_t sequence) {
     const ptowsp_attention_plan *plan = step->plan;
     for (; step->unit < plan->unit_count; step->unit++) {
         PTOWSP_GM ptowsp_work *unit = &plan->units[step->unit];
@@ -92,7 +111,7 @@ static bool pwsp_step_tile(pwsp_plan_step *step, uint32_t sequence, uint32_t hea
             return false;
         }
         uint32_t end = ptowsp_work_kv_end(unit);
-        if (is_last ? tile->end < end || at >= tile->end : at >= end || end >= tile->end) {
+        if (is_last ? tile->end < end : at >= end || end >= tile->end) {
             return false;
         }
         end = is_last ? tile->end : end;
@@ -101,7 +120,7 @@ static bool pwsp_step_tile(pwsp_plan_step *step, uint32_t sequence, uint32_t hea
                                           : is_cut && end - at < a->piece_min) {
             return false;
         }
-        pwsp_step_lanes(step, step->unit);
+        pwsp_step_lanes(step);
         step->lane_cost += a->unit + (end - at) * tile->rate;
         if (step->writes) {
             unit->tier = tier;
@@ -122,7 +141,7 @@ static uint32_t pwsp_step_heads(pwsp_plan_step *step, uint32_t sequence, uint32_
     if (step->unit >= plan->unit_count) {
         return 0;
     }
-    pwsp_step_lanes(step, step->unit);
+    pwsp_step_lanes(step);
     const uint32_t heads = step->a->config.head_count - head;
     const uint32_t left = plan->unit_begin[step->lane + 1] - step->unit;
     PTOWSP_GM ptowsp_work *first = &plan->units[step->unit];
@@ -140,8 +159,10 @@ static uint32_t pwsp_step_heads(pwsp_plan_step *step, uint32_t sequence, uint32_
     step->lane_cost += count * (step->a->unit + tile->end * tile->rate);
     if (step->writes) {
         for (uint32_t i = 0; i < count; i++) {
-            first[i].tier = tier;
             first[i].params[3] = tile->end;
+        }
+        for (uint32_t i = 0; step->a->config.tiers && i < count; i++) {
+            first[i].tier = tier;
         }
     }
     step->unit += count;
@@ -151,6 +172,7 @@ static uint32_t pwsp_step_heads(pwsp_plan_step *step, uint32_t sequence, uint32_
 // Walks over the plan. False if its cut cannot serve the batch.
 static bool pwsp_step_walk(pwsp_plan_step *step) {
     const pwsp_attention *a = step->a;
+    pwsp_step_lane_begin(step, 0);
     const bool is_decode = pwsp_attention_is_decode(a);
     for (uint32_t sequence = 0; sequence < a->sequence_count; sequence++) {
         const uint32_t tiles = pwsp_query_tiles(a, sequence);
@@ -179,7 +201,9 @@ static bool pwsp_step_walk(pwsp_plan_step *step) {
         }
     }
     pwsp_step_ended(step, UINT64_MAX);
-    pwsp_step_lanes(step, UINT32_MAX);
+    while (step->lane < step->plan->lane_count) {
+        pwsp_step_lane_end(step);
+    }
     return true;
 }
 
@@ -273,7 +297,7 @@ ptowsp_status ptowsp_attention_update(const ptowsp_attention_batch *batch,
     }
     gain_max = gain_max > 0.0 ? gain_max : PWSP_GAIN_DEFAULT;
     // A plan that has room for any cut is written at once, as planning anew cannot fail.
-    pwsp_plan_step step = {&a, plan, pwsp_plan_has_room(&a, plan), 0, 0, 0, 0, 0.0};
+    pwsp_plan_step step = {&a, plan, pwsp_plan_has_room(&a, plan), 0, 0, 0, 0, 0, 0.0};
     pwsp_attention_cut cut;
     if (changed_count > 0) {
         pwsp_attention_cut_find(&a, NULL, &cut);
@@ -289,7 +313,7 @@ ptowsp_status ptowsp_attention_update(const ptowsp_attention_batch *batch,
         }
     } else {
         if (!step.writes) {
-            const pwsp_plan_step again = {&a, plan, true, 0, 0, 0, 0, 0.0};
+            const pwsp_plan_step again = {&a, plan, true, 0, 0, 0, 0, 0, 0.0};
             step = again;
             const bool serves = pwsp_step_walk(&step);
             PTOWSP_ASSERT(serves);

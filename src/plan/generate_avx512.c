@@ -14,16 +14,12 @@
 //                same block of the next head adds n to work_id and 1 to head
 //
 // With one head a sequence may have one descriptor, and a block of its own would be mostly waste. So
-// blocks go across sequences: there each sequence writes its number into a byte for each of its
-// descriptors, and sixteen descriptors take the fields of theirs by these numbers. As sequences without
-// descriptors have been left out, they are of sixteen sequences at most: one vector of each field.
-// Tag, request, start and length of eight descriptors are two vectors, so one permutation makes each of
-// the three vectors of their words; ids, which just count, lie in its index, and are kept by its mask.
+// blocks go across sequences, if chunks are below 2^15: each sequence writes its number into a byte for
+// each of its descriptors, and sixteen take their fields by these numbers, two fields in a word. As
+// sequences without descriptors have been left out, they are of sixteen sequences at most. One
+// permutation makes each vector of words; ids, which just count, lie in its index, kept by its mask.
 //
-// Measured on a Zen 5, 256 sequences of 8 heads, gcc 12: 0.32 us per 1,000 descriptors, three plain
-// loops 1.63, memcpy of the bytes 0.18. With 1 head, on a Zen 4, by chunk: 5 descriptors to a sequence
-// 0.83, three 1.10, one 2.2; memcpy 0.41. Of the first half is the blocks, which are bound by their
-// shuffles, a sixth numbers, a seventh cutting.
+// On a Zen 4, us per 1,000 descriptors of 256 sequences: 8 heads 0.53, 1 head 0.7, memcpy 0.42.
 
 #include "../base/cpu.h"
 #include "generate_cuts.h"
@@ -180,199 +176,6 @@ PWSP_AVX512 static void pwsp_write_long_avx512(const pwsp_emit_state *state, con
     }
 }
 
-// -- one head: blocks across sequences ------------------------------------------------------------
-
-enum { PWSP_RUN_MAX = 64 * PWSP_CUTS };  // descriptors of the cuts
-
-typedef struct pwsp_numbers {
-    uint32_t begin[PWSP_CUTS + 16];  // the first descriptor of each sequence
-    uint8_t of[PWSP_RUN_MAX + 32];   // the sequence of each descriptor; another after the last
-} pwsp_numbers;
-
-// Unpacking the words of two fields in this order gives the pairs of descriptors 0 to 7, and 8 to 15.
-static const uint8_t pwsp_run_order[16] = {0, 1, 8, 9, 2, 3, 10, 11, 4, 5, 12, 13, 6, 7, 14, 15};
-
-// Where the words of eight descriptors come from: pairs (tag request) are words 0 to 15, and pairs
-// (start length) 16 to 31. In the place of ids are those of half 0 and 1, in that of heads zeros.
-static const uint32_t pwsp_run_words[2][3][16] = {
-    {{0, 0, 1, 0, 16, 17, 1, 2, 3, 0, 18, 19, 2, 4, 5, 0},
-     {20, 21, 3, 6, 7, 0, 22, 23, 4, 8, 9, 0, 24, 25, 5, 10},
-     {11, 0, 26, 27, 6, 12, 13, 0, 28, 29, 7, 14, 15, 0, 30, 31}},
-    {{8, 0, 1, 0, 16, 17, 9, 2, 3, 0, 18, 19, 10, 4, 5, 0},
-     {20, 21, 11, 6, 7, 0, 22, 23, 12, 8, 9, 0, 24, 25, 13, 10},
-     {11, 0, 26, 27, 14, 12, 13, 0, 28, 29, 15, 14, 15, 0, 30, 31}}};
-
-// What 16 descriptors later is 16 more: numbers, and ids in each of three vectors.
-static const uint32_t pwsp_run_steps[4][16] = {
-    {16, 16, 16, 16, 16, 16, 16, 16, 16, 16, 16, 16, 16, 16, 16, 16},
-    {16, 0, 0, 0, 0, 0, 16, 0, 0, 0, 0, 0, 16, 0, 0, 0},
-    {0, 0, 16, 0, 0, 0, 0, 0, 16, 0, 0, 0, 0, 0, 16, 0},
-    {0, 0, 0, 0, 16, 0, 0, 0, 0, 0, 16, 0, 0, 0, 0, 0}};
-
-typedef struct pwsp_run {
-    __m512i at;       // numbers of 16 descriptors, in the order above
-    __m512i a, b, c;  // the id of the first, in the place of ids; zero elsewhere
-} pwsp_run;
-
-PWSP_AVX512 PWSP_FORCE_INLINE __m512i pwsp_load_avx512(const uint32_t *words) {
-    __m512i x;
-    memcpy(&x, words, sizeof x);
-    return x;
-}
-
-PWSP_AVX512 PWSP_FORCE_INLINE __m512i pwsp_of_avx512(const uint32_t *column, __m512i from) {
-    return _mm512_maskz_permutexvar_epi32(0xffff, from, pwsp_load_avx512(column));
-}
-
-// Stores eight descriptors: those of half 0 or 1.
-PWSP_AVX512 PWSP_FORCE_INLINE void pwsp_run_store(const pwsp_run *run, uint32_t half,
-                                                  __m512i tag_request, __m512i start_length,
-                                                  char *bytes) {
-    const uint32_t(*words)[16] = pwsp_run_words[half];
-#define PWSP_WORDS(part, ids, id_words, head_words)                                                \
-    _mm512_mask2_permutex2var_epi32(tag_request,                                                   \
-                                    _mm512_add_epi32(pwsp_load_avx512(words[part]), ids),          \
-                                    (__mmask16) ~((id_words) | (head_words)), start_length)
-    const __m512i a = PWSP_WORDS(0, run->a, PWSP_ID_WORDS_0, PWSP_HEAD_WORDS_0),
-                  b = PWSP_WORDS(1, run->b, PWSP_ID_WORDS_1, PWSP_HEAD_WORDS_1),
-                  c = PWSP_WORDS(2, run->c, PWSP_ID_WORDS_2, PWSP_HEAD_WORDS_2);
-#undef PWSP_WORDS
-    bytes += 192 * half;
-    memcpy(bytes, &a, 64);
-    memcpy(bytes + 64, &b, 64);
-    memcpy(bytes + 128, &c, 64);
-}
-
-// Stores 16 descriptors.
-PWSP_AVX512 PWSP_FORCE_INLINE void pwsp_run_block(const pwsp_cuts *cuts,
-                                                  const pwsp_numbers *numbers, uint32_t at,
-                                                  __m512i align, const pwsp_run *run, char *bytes) {
-    const __m512i zero = _mm512_setzero_si512();
-    const uint8_t *number = numbers->of + at;
-    const uint32_t s = number[0];  // all are of this one and the 15 after it
-    __m128i own, next, order;
-    memcpy(&own, number, sizeof own);
-    memcpy(&next, number + 1, sizeof next);
-    memcpy(&order, pwsp_run_order, sizeof order);
-    const __m128i first = _mm_shuffle_epi8(own, _mm_setzero_si128());
-    own = _mm_shuffle_epi8(own, order);
-    const __mmask16 is_last = _mm_cmpneq_epi8_mask(own, _mm_shuffle_epi8(next, order));
-    const __m512i from = _mm512_maskz_cvtepu8_epi32(0xffff, _mm_sub_epi8(own, first));
-    const __m512i c = _mm512_sub_epi32(run->at, pwsp_of_avx512(numbers->begin + s, from));
-    const __m512i piece = pwsp_of_avx512(cuts->length + s, from);
-    const __m512i longer_from = pwsp_of_avx512(cuts->longer_from + s, from);
-    const __m512i longer = _mm512_maskz_max_epi32(0xffff, _mm512_sub_epi32(c, longer_from), zero);
-    const __m512i start =
-        _mm512_add_epi32(_mm512_mullo_epi32(c, piece), _mm512_mullo_epi32(longer, align));
-    __m512i length =
-        _mm512_mask_add_epi32(piece, _mm512_cmpge_epi32_mask(c, longer_from), piece, align);
-    length = _mm512_mask_permutexvar_epi32(length, is_last, from,
-                                           pwsp_load_avx512(cuts->last_length + s));
-    __m512i tag = pwsp_of_avx512(cuts->tier + s, from);
-    tag = _mm512_mask_or_epi32(tag, _mm512_testn_epi32_mask(c, c), tag,
-                               _mm512_set1_epi32(PTOWSP_WORK_FIRST << 8));
-    tag = _mm512_mask_or_epi32(tag, is_last, tag, _mm512_set1_epi32(PTOWSP_WORK_LAST << 8));
-    const __m512i request = pwsp_of_avx512(cuts->request + s, from);
-    pwsp_run_store(run, 0, _mm512_maskz_unpacklo_epi32(0xffff, tag, request),
-                   _mm512_maskz_unpacklo_epi32(0xffff, start, length), bytes);
-    pwsp_run_store(run, 1, _mm512_maskz_unpackhi_epi32(0xffff, tag, request),
-                   _mm512_maskz_unpackhi_epi32(0xffff, start, length), bytes);
-}
-
-PWSP_AVX512 PWSP_FORCE_INLINE pwsp_run pwsp_run_at(uint32_t at, uint32_t id) {
-    __m128i order;
-    memcpy(&order, pwsp_run_order, sizeof order);
-    const __m512i numbers = _mm512_maskz_cvtepu8_epi32(0xffff, order);
-    const pwsp_run run = {_mm512_add_epi32(numbers, _mm512_set1_epi32((int)at)),
-                          _mm512_maskz_set1_epi32(PWSP_ID_WORDS_0, (int)id),
-                          _mm512_maskz_set1_epi32(PWSP_ID_WORDS_1, (int)id),
-                          _mm512_maskz_set1_epi32(PWSP_ID_WORDS_2, (int)id)};
-    return run;
-}
-
-PWSP_AVX512 PWSP_FORCE_INLINE void pwsp_run_next(pwsp_run *run) {
-    run->at = _mm512_add_epi32(run->at, pwsp_load_avx512(pwsp_run_steps[0]));
-    run->a = _mm512_add_epi32(run->a, pwsp_load_avx512(pwsp_run_steps[1]));
-    run->b = _mm512_add_epi32(run->b, pwsp_load_avx512(pwsp_run_steps[2]));
-    run->c = _mm512_add_epi32(run->c, pwsp_load_avx512(pwsp_run_steps[3]));
-}
-
-// Stores descriptors [at, end), whole blocks of 16. The first descriptor of the cuts has `work_id`.
-PWSP_AVX512 static void pwsp_run_write(const pwsp_cuts *cuts, const pwsp_numbers *numbers,
-                                       uint32_t align_tokens, uint32_t work_id, uint32_t at,
-                                       uint32_t end, char *bytes) {
-    const __m512i align = _mm512_set1_epi32((int)align_tokens);
-    pwsp_run run = pwsp_run_at(at, work_id + at);
-    for (; at < end; at += 16) {
-        pwsp_run_block(cuts, numbers, at, align, &run, bytes);
-        pwsp_run_next(&run);
-        bytes += 16 * sizeof(ptowsp_work);
-    }
-}
-
-// Where the descriptors of each sequence begin: below 2^32, as they have ids. Returns how many there are,
-// or PWSP_RUN_MAX + 1 for more.
-PWSP_AVX512 PWSP_FORCE_INLINE uint32_t pwsp_numbers_begin(const uint32_t *piece_counts,
-                                                          uint32_t count, uint32_t *begins) {
-    const __m512i zero = _mm512_setzero_si512(), last = _mm512_set1_epi32(15);
-    __m512i before = zero;
-    for (uint32_t i = 0; i < count; i += 16) {
-        const __m512i n = pwsp_load_avx512(piece_counts + i);
-        __m512i end = _mm512_add_epi32(n, _mm512_maskz_alignr_epi32(0xffff, n, zero, 15));
-        end = _mm512_add_epi32(end, _mm512_maskz_alignr_epi32(0xffff, end, zero, 14));
-        end = _mm512_add_epi32(end, _mm512_maskz_alignr_epi32(0xffff, end, zero, 12));
-        end = _mm512_add_epi32(end, _mm512_maskz_alignr_epi32(0xffff, end, zero, 8));
-        end = _mm512_add_epi32(end, before);
-        const __m512i begin = _mm512_sub_epi32(end, n);
-        memcpy(begins + i, &begin, sizeof begin);
-        before = _mm512_maskz_permutexvar_epi32(0xffff, last, end);
-    }
-    const uint64_t total = count > 0 ? (uint64_t)begins[count - 1] + piece_counts[count - 1] : 0;
-    return (uint32_t)pwsp_min_u64(total, PWSP_RUN_MAX + 1);
-}
-
-// Numbers the descriptors. Sequences write 16 bytes, which the next ones write over.
-PWSP_AVX512 PWSP_FORCE_INLINE void pwsp_numbers_write(const uint32_t *piece_counts, uint32_t count,
-                                                      pwsp_numbers *numbers, uint32_t total) {
-    const __m128i one = _mm_set1_epi8(1);
-    __m128i number = _mm_setzero_si128();
-    for (uint32_t i = 0; i < count; i++) {
-        const uint32_t n = piece_counts[i];
-        uint8_t *of = numbers->of + numbers->begin[i];
-        memcpy(of, &number, 16);
-        for (uint32_t c = 16; c < n; c += 16) {
-            memcpy(of + c, &number, 16);
-        }
-        number = _mm_add_epi8(number, one);
-    }
-    memcpy(numbers->of + total, &number, 16);
-}
-
-// Writes cuts of one head. False if they have too many descriptors for numbers.
-PWSP_AVX512 static bool pwsp_write_one_head_avx512(const pwsp_emit_state *state,
-                                                   const pwsp_cuts *cuts, uint32_t count,
-                                                   pwsp_emit_cursor *cursor) {
-    pwsp_numbers numbers;
-    const uint32_t total = pwsp_numbers_begin(cuts->piece_count, count, numbers.begin);
-    if (total > PWSP_RUN_MAX) {
-        return false;
-    }
-    pwsp_numbers_write(cuts->piece_count, count, &numbers, total);
-    const uint32_t align = state->desc->align, id = cursor->work_id;
-    uint32_t whole = (total + 15) / 16 * 16;
-    if (whole > cursor->room) {
-        char bytes[16 * sizeof *cursor->work];
-        whole -= 16;
-        pwsp_run_write(cuts, &numbers, align, id, whole, whole + 16, bytes);
-        memcpy((void *)(cursor->work + whole), bytes, (total - whole) * sizeof *cursor->work);
-    }
-    pwsp_run_write(cuts, &numbers, align, id, 0, whole, (char *)cursor->work);
-    cursor->work += total;
-    cursor->room -= total;
-    cursor->work_id += total;
-    return true;
-}
-
 PWSP_AVX512 static void pwsp_write_avx512(const pwsp_emit_state *state, const pwsp_cuts *cuts,
                                           uint32_t count, pwsp_emit_cursor *cursor) {
     const uint32_t head_count = state->desc->head_count, align = state->desc->align;
@@ -400,6 +203,8 @@ PWSP_AVX512 static void pwsp_write_avx512(const pwsp_emit_state *state, const pw
     cursor->work_id = work_id;
 }
 
+// -- cutting ---------------------------------------------------------------------------------------
+
 // floor(x / divisor) of each lane, below 2^31.
 PWSP_AVX512 PWSP_FORCE_INLINE __m512i pwsp_divide_avx512(__m512i x, pwsp_divisor divisor) {
     const __m512i multiplier = _mm512_set1_epi64((int64_t)divisor.multiplier);
@@ -412,13 +217,21 @@ PWSP_AVX512 PWSP_FORCE_INLINE __m512i pwsp_divide_avx512(__m512i x, pwsp_divisor
     return _mm512_mask_blend_epi32(0xaaaa, x, _mm512_maskz_slli_epi64(PWSP_ALL_8, odd, 32));
 }
 
+PWSP_AVX512 PWSP_FORCE_INLINE __m512i pwsp_load_avx512(const uint32_t *words) {
+    __m512i x;
+    memcpy(&x, words, sizeof x);
+    return x;
+}
+
 // Divides sixteen numbers below 2^31 by b, in single precision: an inverse that is a little too small,
 // by more than all roundings, gives quotients that are at most 1 too small after one round if they are
-// below 2^19, and after two if they are not.
+// below 2^19, and after two if they are not. It is an estimate within 2^-14, made better once.
 PWSP_AVX512 PWSP_FORCE_INLINE __m512i pwsp_quotient_avx512(__m512i a, __m512i b, uint32_t rounds,
                                                            __m512i *out_rest) {
-    const __m512 inverse =
-        _mm512_div_ps(_mm512_set1_ps(1.0f - 1.0f / (1 << 20)), _mm512_maskz_cvtepi32_ps(0xffff, b));
+    const __m512 divisor = _mm512_maskz_cvtepi32_ps(0xffff, b);
+    const __m512 estimated = _mm512_maskz_rcp14_ps(0xffff, divisor);
+    const __m512 inverse = _mm512_mul_ps(
+        estimated, _mm512_fnmadd_ps(divisor, estimated, _mm512_set1_ps(2.0f - 1.0f / (1 << 20))));
     __m512i quotient = _mm512_setzero_si512();
     for (uint32_t round = 0; round < rounds; round++) {
         const __m512 estimate = _mm512_mul_ps(_mm512_maskz_cvtepi32_ps(0xffff, a), inverse);
@@ -455,57 +268,290 @@ PWSP_AVX512 static uint32_t pwsp_read_avx512(const PTOWSP_GM int32_t *lengths, u
     return found;
 }
 
+// The last tier needs no look, as each length has one.
+PWSP_AVX512 PWSP_FORCE_INLINE __m512i pwsp_tier_avx512(const pwsp_emit_desc *desc, __m512i x) {
+    uint32_t t = desc->tier_count - 1;
+    __m512i tier = _mm512_set1_epi32(desc->tiers[t].id);
+    while (t-- > 0) {  // so that the first one wins
+        __mmask16 covers = _mm512_cmpge_epi32_mask(x, _mm512_set1_epi32(desc->tiers[t].length_min));
+        covers =
+            _mm512_mask_cmple_epi32_mask(covers, x, _mm512_set1_epi32(desc->tiers[t].length_max));
+        tier = _mm512_mask_set1_epi32(tier, covers, desc->tiers[t].id);
+    }
+    return tier;
+}
+
+// Sixteen sequences, as pwsp_cuts has them.
+typedef struct pwsp_cut_lanes {
+    __m512i piece_count, length, longer_from, last_length;
+} pwsp_cut_lanes;
+
 // As pwsp_cut_portable, of lengths above 0. Nothing reads how lanes past the end are cut; their lengths
 // may be anything.
-PWSP_AVX512 static void pwsp_cut_avx512(const pwsp_emit_state *state, const uint32_t *lengths,
-                                        uint32_t count, pwsp_cuts *cuts) {
+PWSP_AVX512 PWSP_FORCE_INLINE pwsp_cut_lanes pwsp_cut_avx512(const pwsp_emit_state *state,
+                                                             __m512i lengths) {
     const pwsp_emit_desc *desc = state->desc;
-    const __m512i one = _mm512_set1_epi32(1), zero = _mm512_setzero_si512();
+    const __m512i one = _mm512_set1_epi32(1);
     const __m512i align = _mm512_set1_epi32((int)desc->align);
-    const uint32_t rounds = desc->chunk >> 19 < desc->align ? 1 : 2;  // units / n <= chunk / align
-    for (uint32_t i = 0; i < count; i += 16) {
-        __m512i x = _mm512_maskz_max_epi32(0xffff, pwsp_load_avx512(lengths + i), one);
-        __m512i x_less = _mm512_sub_epi32(x, one);
-        __m512i n = _mm512_add_epi32(pwsp_divide_avx512(x_less, state->by_chunk), one);
-        __m512i piece = _mm512_set1_epi32((int)desc->chunk), longer_from = n;
-        if (desc->chunks == PTOWSP_CHUNKS_BALANCED) {
-            __m512i units = x;
-            if (desc->align > 1) {
-                units = _mm512_add_epi32(pwsp_divide_avx512(x_less, state->by_align), one);
-            }
-            __m512i rest, each = pwsp_quotient_avx512(units, n, rounds, &rest);
-            piece = _mm512_mullo_epi32(each, align);
-            longer_from = _mm512_sub_epi32(n, rest);
-        }
-        __m512i before = _mm512_sub_epi32(n, one);
-        __m512i longer =
-            _mm512_maskz_max_epi32(0xffff, _mm512_sub_epi32(before, longer_from), zero);
-        __m512i start =
-            _mm512_add_epi32(_mm512_mullo_epi32(before, piece), _mm512_mullo_epi32(longer, align));
-        __m512i last_length = _mm512_sub_epi32(x, start), tier = zero;
-        for (uint32_t t = desc->tier_count; t-- > 0;) {  // so that the first one wins
-            __mmask16 covers =
-                _mm512_cmpge_epi32_mask(x, _mm512_set1_epi32(desc->tiers[t].length_min));
-            covers = _mm512_mask_cmple_epi32_mask(covers, x,
-                                                  _mm512_set1_epi32(desc->tiers[t].length_max));
-            tier = _mm512_mask_set1_epi32(tier, covers, desc->tiers[t].id);
-        }
-        memcpy(cuts->piece_count + i, &n, sizeof n);
-        memcpy(cuts->length + i, &piece, sizeof piece);
-        memcpy(cuts->longer_from + i, &longer_from, sizeof longer_from);
-        memcpy(cuts->last_length + i, &last_length, sizeof last_length);
-        memcpy(cuts->tier + i, &tier, sizeof tier);
+    const __m512i x = _mm512_maskz_max_epi32(0xffff, lengths, one);
+    const __m512i less = _mm512_sub_epi32(x, one);
+    const __m512i n = _mm512_add_epi32(pwsp_divide_avx512(less, state->by_chunk), one);
+    pwsp_cut_lanes cut = {n, _mm512_set1_epi32((int)desc->chunk), n, x};
+    if (desc->chunks == PTOWSP_CHUNKS_FIXED) {
+        const __m512i over = _mm512_mullo_epi32(_mm512_sub_epi32(n, one), cut.length);
+        cut.last_length = _mm512_sub_epi32(x, over);
+        return cut;
     }
+    const uint32_t rounds = desc->chunk >> 19 < desc->align ? 1 : 2;  // units / n <= chunk / align
+    __m512i units = x, rest;
+    if (desc->align > 1) {
+        units = _mm512_add_epi32(pwsp_divide_avx512(less, state->by_align), one);
+    }
+    cut.length = pwsp_quotient_avx512(units, n, rounds, &rest);
+    cut.longer_from = _mm512_sub_epi32(n, rest);
+    cut.last_length = _mm512_add_epi32(cut.length, _mm512_maskz_min_epi32(0xffff, rest, one));
+    if (desc->align > 1) {
+        const __m512i over = _mm512_sub_epi32(_mm512_mullo_epi32(units, align), x);
+        cut.length = _mm512_mullo_epi32(cut.length, align);
+        cut.last_length = _mm512_sub_epi32(_mm512_mullo_epi32(cut.last_length, align), over);
+    }
+    return cut;
+}
+
+// Cuts sequences into `cuts`. Returns how many have descriptors.
+PWSP_AVX512 static uint32_t pwsp_cuts_avx512(const pwsp_emit_state *state, uint32_t request,
+                                             uint32_t count, pwsp_cuts *cuts) {
+    uint32_t lengths[PWSP_CUTS + 16];
+    const uint32_t found =
+        pwsp_read_avx512(state->desc->lengths, request, count, lengths, cuts->request);
+    for (uint32_t i = 0; i < found; i += 16) {
+        const __m512i x = pwsp_load_avx512(lengths + i);
+        const pwsp_cut_lanes cut = pwsp_cut_avx512(state, x);
+        const __m512i tier = pwsp_tier_avx512(state->desc, x);
+        memcpy(cuts->piece_count + i, &cut.piece_count, 64);
+        memcpy(cuts->length + i, &cut.length, 64);
+        memcpy(cuts->longer_from + i, &cut.longer_from, 64);
+        memcpy(cuts->last_length + i, &cut.last_length, 64);
+        memcpy(cuts->tier + i, &tier, 64);
+    }
+    memset(cuts->piece_count + found, 0, 64);  // behind the last
+    return found;
+}
+
+// -- one head: blocks across sequences ------------------------------------------------------------
+
+enum { PWSP_RUN_MAX = 64 * PWSP_CUTS };  // descriptors of the cuts
+
+// Sequences, and which each descriptor is of. Numbers of descriptors and lengths of pieces are below
+// 2^15, so two of them are one word, the first one the lower half.
+typedef struct pwsp_run {
+    uint32_t begin_switch[PWSP_CUTS + 16];  // its first descriptor, and its first that is longer
+    uint32_t piece_align[PWSP_CUTS + 16];
+    uint32_t tier_last[PWSP_CUTS + 16];  // and the length of the last piece
+    const uint32_t *request;
+    uint8_t of[PWSP_RUN_MAX + 32];  // the sequence of each descriptor; another after the last
+} pwsp_run;
+
+// Unpacking the words of two fields in this order gives the pairs of descriptors 0 to 7, and 8 to 15.
+static const uint8_t pwsp_run_order[16] = {0, 1, 8, 9, 2, 3, 10, 11, 4, 5, 12, 13, 6, 7, 14, 15};
+
+// Where the words of eight descriptors come from: pairs (tag request) are words 0 to 15, and pairs
+// (start length) 16 to 31. In the place of ids are their numbers, in that of heads zeros.
+static const uint32_t pwsp_run_words[3][16] = {
+    {0, 0, 1, 0, 16, 17, 1, 2, 3, 0, 18, 19, 2, 4, 5, 0},
+    {20, 21, 3, 6, 7, 0, 22, 23, 4, 8, 9, 0, 24, 25, 5, 10},
+    {11, 0, 26, 27, 6, 12, 13, 0, 28, 29, 7, 14, 15, 0, 30, 31}};
+
+PWSP_AVX512 PWSP_FORCE_INLINE __m512i pwsp_of_avx512(const uint32_t *column, __m512i from) {
+    return _mm512_maskz_permutexvar_epi32(0xffff, from, pwsp_load_avx512(column));
+}
+
+// Stores eight descriptors. Their ids lie in `words`, which become those of the next eight.
+PWSP_AVX512 PWSP_FORCE_INLINE void pwsp_run_store(__m512i *words, __m512i tag_request,
+                                                  __m512i start_length, char *bytes) {
+#define PWSP_STORE(part, id_words, head_words)                                                     \
+    do {                                                                                           \
+        const __m512i x = _mm512_mask2_permutex2var_epi32(                                         \
+            tag_request, words[part], (__mmask16) ~((id_words) | (head_words)), start_length);     \
+        memcpy(bytes + 64 * (part), &x, 64);                                                       \
+        words[part] = _mm512_add_epi32(words[part], _mm512_maskz_set1_epi32(id_words, 8));         \
+    } while (0)
+    PWSP_STORE(0, PWSP_ID_WORDS_0, PWSP_HEAD_WORDS_0);
+    PWSP_STORE(1, PWSP_ID_WORDS_1, PWSP_HEAD_WORDS_1);
+    PWSP_STORE(2, PWSP_ID_WORDS_2, PWSP_HEAD_WORDS_2);
+#undef PWSP_STORE
+}
+
+// Sixteen descriptors, in the order above.
+typedef struct pwsp_run_block {
+    uint32_t first;     // all are of this sequence and the 15 after it:
+    __m512i from;       // of which of them
+    __mmask16 is_last;  // of its sequence
+} pwsp_run_block;
+
+PWSP_AVX512 PWSP_FORCE_INLINE pwsp_run_block pwsp_run_read(const pwsp_run *run, uint32_t at) {
+    const uint8_t *number = run->of + at;
+    __m128i own, next, order;
+    memcpy(&own, number, sizeof own);
+    memcpy(&next, number + 1, sizeof next);
+    memcpy(&order, pwsp_run_order, sizeof order);
+    const __m128i first = _mm_shuffle_epi8(own, _mm_setzero_si128());
+    own = _mm_shuffle_epi8(own, order);
+    const pwsp_run_block block = {number[0],
+                                  _mm512_maskz_cvtepu8_epi32(0xffff, _mm_sub_epi8(own, first)),
+                                  _mm_cmpneq_epi8_mask(own, _mm_shuffle_epi8(next, order))};
+    return block;
+}
+
+// Stores 16 descriptors. Their numbers stand twice in each word.
+PWSP_AVX512 PWSP_FORCE_INLINE void pwsp_run_block_store(const pwsp_run *run, pwsp_run_block block,
+                                                        __m512i numbers, __m512i align,
+                                                        __m512i *words, char *bytes) {
+    const __m512i zero = _mm512_setzero_si512(), low_half = _mm512_set1_epi32(0xffff);
+    const __m512i high_half = _mm512_set1_epi32(1 << 16);  // as a factor
+    // The piece, and how many before it are longer, if that is not below 0.
+    const __m512i piece =
+        _mm512_sub_epi16(numbers, pwsp_of_avx512(run->begin_switch + block.first, block.from));
+    const __m512i piece_align = pwsp_of_avx512(run->piece_align + block.first, block.from);
+    const __m512i start = _mm512_madd_epi16(_mm512_max_epi16(piece, zero), piece_align);
+    const __m512i tier_last = pwsp_of_avx512(run->tier_last + block.first, block.from);
+    const __mmask16 is_longer = _mm512_cmpge_epi32_mask(piece, zero);
+    __m512i length = _mm512_and_si512(piece_align, low_half);
+    length = _mm512_mask_add_epi32(length, is_longer, length, align);
+    length = _mm512_mask_madd_epi16(length, block.is_last, tier_last, high_half);
+    __m512i tag = _mm512_and_si512(tier_last, low_half);
+    tag = _mm512_mask_or_epi32(tag, _mm512_testn_epi32_mask(piece, low_half), tag,
+                               _mm512_set1_epi32(PTOWSP_WORK_FIRST << 8));
+    tag = _mm512_mask_or_epi32(tag, block.is_last, tag, _mm512_set1_epi32(PTOWSP_WORK_LAST << 8));
+    const __m512i request = pwsp_of_avx512(run->request + block.first, block.from);
+    pwsp_run_store(words, _mm512_maskz_unpacklo_epi32(0xffff, tag, request),
+                   _mm512_maskz_unpacklo_epi32(0xffff, start, length), bytes);
+    pwsp_run_store(words, _mm512_maskz_unpackhi_epi32(0xffff, tag, request),
+                   _mm512_maskz_unpackhi_epi32(0xffff, start, length), bytes + 192);
+}
+
+// Stores all `count` descriptors, in blocks of 16: the last block aside, where it has no room. A block
+// is read while the one before is stored, as a long chain of operations begins with it.
+PWSP_AVX512 static void pwsp_run_write(const pwsp_run *run, uint32_t align_tokens, uint32_t count,
+                                       pwsp_emit_cursor *cursor) {
+    const __m512i align = _mm512_set1_epi32((int)align_tokens);
+    const int id = (int)cursor->work_id;
+    __m512i words[3] = {_mm512_add_epi32(pwsp_load_avx512(pwsp_run_words[0]),
+                                         _mm512_maskz_set1_epi32(PWSP_ID_WORDS_0, id)),
+                        _mm512_add_epi32(pwsp_load_avx512(pwsp_run_words[1]),
+                                         _mm512_maskz_set1_epi32(PWSP_ID_WORDS_1, id)),
+                        _mm512_add_epi32(pwsp_load_avx512(pwsp_run_words[2]),
+                                         _mm512_maskz_set1_epi32(PWSP_ID_WORDS_2, id))};
+    __m128i order;
+    memcpy(&order, pwsp_run_order, sizeof order);
+    __m512i numbers = _mm512_maskz_cvtepu8_epi32(0xffff, order);
+    numbers = _mm512_or_si512(numbers, _mm512_maskz_slli_epi32(0xffff, numbers, 16));
+    char *bytes = (char *)cursor->work;
+    const uint32_t whole = (count + 15) / 16 * 16 <= cursor->room ? count : count / 16 * 16;
+    pwsp_run_block block = pwsp_run_read(run, 0);
+    uint32_t at = 0;
+    for (; at < whole; at += 16) {
+        const pwsp_run_block next = pwsp_run_read(run, at + 16);
+        pwsp_run_block_store(run, block, numbers, align, words, bytes);
+        numbers = _mm512_add_epi16(numbers, _mm512_set1_epi16(16));
+        bytes += 16 * sizeof(ptowsp_work);
+        block = next;
+    }
+    if (at < count) {
+        char spare[16 * sizeof(ptowsp_work)];
+        pwsp_run_block_store(run, block, numbers, align, words, spare);
+        memcpy(bytes, spare, (count - at) * sizeof(ptowsp_work));
+    }
+    cursor->work += count;
+    cursor->room -= count;
+    cursor->work_id += count;
+}
+
+PWSP_AVX512 PWSP_FORCE_INLINE void pwsp_run_halves(__m512i low, __m512i high, uint32_t *out) {
+    const __m512i x = _mm512_or_si512(low, _mm512_maskz_slli_epi32(0xffff, high, 16));
+    memcpy(out, &x, sizeof x);
+}
+
+// Where the descriptors of each sequence begin: below 2^32, as they have ids. Returns how many there are,
+// or PWSP_RUN_MAX + 1 for more.
+PWSP_AVX512 PWSP_FORCE_INLINE uint32_t pwsp_run_begin(const pwsp_cuts *cuts, uint32_t count,
+                                                      uint32_t align_tokens, uint32_t *begins,
+                                                      pwsp_run *run) {
+    const __m512i zero = _mm512_setzero_si512(), last = _mm512_set1_epi32(15);
+    const __m512i align = _mm512_set1_epi32((int)align_tokens);
+    __m512i before = zero;
+    for (uint32_t i = 0; i < count; i += 16) {
+        const __m512i n = pwsp_load_avx512(cuts->piece_count + i);
+        __m512i end = _mm512_add_epi32(n, _mm512_maskz_alignr_epi32(0xffff, n, zero, 15));
+        end = _mm512_add_epi32(end, _mm512_maskz_alignr_epi32(0xffff, end, zero, 14));
+        end = _mm512_add_epi32(end, _mm512_maskz_alignr_epi32(0xffff, end, zero, 12));
+        end = _mm512_add_epi32(end, _mm512_maskz_alignr_epi32(0xffff, end, zero, 8));
+        end = _mm512_add_epi32(end, before);
+        const __m512i begin = _mm512_sub_epi32(end, n);
+        memcpy(begins + i, &begin, sizeof begin);
+        before = _mm512_maskz_permutexvar_epi32(0xffff, last, end);
+        const __m512i longer = pwsp_load_avx512(cuts->longer_from + i);
+        pwsp_run_halves(begin, _mm512_add_epi32(begin, longer), run->begin_switch + i);
+        pwsp_run_halves(pwsp_load_avx512(cuts->length + i), align, run->piece_align + i);
+        pwsp_run_halves(pwsp_load_avx512(cuts->tier + i), pwsp_load_avx512(cuts->last_length + i),
+                        run->tier_last + i);
+    }
+    const uint64_t total =
+        count > 0 ? (uint64_t)begins[count - 1] + cuts->piece_count[count - 1] : 0;
+    return (uint32_t)pwsp_min_u64(total, PWSP_RUN_MAX + 1);
+}
+
+// Numbers the descriptors. Sequences write 16 bytes, which the next ones write over; afterwards the few
+// that have more pieces write those. So no branch depends on how many pieces a sequence has.
+PWSP_AVX512 PWSP_FORCE_INLINE void pwsp_run_number(const uint32_t *piece_counts, uint32_t count,
+                                                   const uint32_t *begins, uint32_t total,
+                                                   uint8_t *of) {
+    const __m128i one = _mm_set1_epi8(1);
+    __m128i number = _mm_setzero_si128();
+    for (uint32_t i = 0; i < count; i += 16) {
+#pragma GCC unroll 16
+        for (uint32_t k = 0; k < 16; k++) {
+            memcpy(of + begins[i + k], &number, 16);
+            number = _mm_add_epi8(number, one);
+        }
+    }
+    for (uint32_t i = 0; i < count; i += 16) {
+        const __m512i n = pwsp_load_avx512(piece_counts + i);
+        uint32_t more = _cvtmask16_u32(_mm512_cmpgt_epu32_mask(n, _mm512_set1_epi32(16)));
+        for (; more; more &= more - 1) {
+            const uint32_t s = i + (uint32_t)__builtin_ctz(more), pieces = piece_counts[s];
+            number = _mm_set1_epi8((char)s);
+            for (uint32_t c = 16; c < pieces - 16; c += 16) {
+                memcpy(of + begins[s] + c, &number, 16);
+            }
+            memcpy(of + begins[s] + pieces - 16, &number, 16);
+        }
+    }
+    number = _mm_set1_epi8((char)count);
+    memcpy(of + total, &number, 16);
+}
+
+// Writes cuts of one head. False if they have too many descriptors for numbers.
+PWSP_AVX512 static bool pwsp_run_cuts(const pwsp_emit_state *state, const pwsp_cuts *cuts,
+                                      uint32_t count, pwsp_emit_cursor *cursor) {
+    pwsp_run run;
+    uint32_t begins[PWSP_CUTS + 16];
+    run.request = cuts->request;
+    const uint32_t total = pwsp_run_begin(cuts, count, state->desc->align, begins, &run);
+    if (total > PWSP_RUN_MAX) {
+        return false;
+    }
+    pwsp_run_number(cuts->piece_count, count, begins, total, run.of);
+    pwsp_run_write(&run, state->desc->align, total, cursor);
+    return true;
 }
 
 PWSP_INTERNAL void pwsp_emit_avx512(const pwsp_emit_state *state, uint32_t request, uint32_t count,
                                     pwsp_emit_cursor *cursor) {
+    const bool is_run = state->desc->head_count == 1 && state->desc->chunk <= INT16_MAX;
     pwsp_cuts cuts;
-    uint32_t lengths[PWSP_CUTS + 16];
-    const uint32_t found =
-        pwsp_read_avx512(state->desc->lengths, request, count, lengths, cuts.request);
-    pwsp_cut_avx512(state, lengths, found, &cuts);
-    if (state->desc->head_count > 1 || !pwsp_write_one_head_avx512(state, &cuts, found, cursor)) {
+    const uint32_t found = pwsp_cuts_avx512(state, request, count, &cuts);
+    if (!is_run || !pwsp_run_cuts(state, &cuts, found, cursor)) {
         pwsp_write_avx512(state, &cuts, found, cursor);
     }
 }
