@@ -27,10 +27,8 @@ typedef struct pwsp_task_variables {
     uint32_t first, count;
 } pwsp_task_variables;
 
-// Where a tile of a task begins: the rest of pwsp_tile_at follows from its view and tensor.
-typedef struct pwsp_entry_tile {
-    int64_t lead, row, col;
-} pwsp_entry_tile;
+// Words of a tile.
+#define PWSP_FRONTEND_TILE_WORDS ((uint32_t)(sizeof(pwsp_tile_at) / sizeof(uint64_t)))
 
 // The index of a slot load in a process; time has already accounted for it.
 #define PWSP_FRONTEND_LOAD_IN_PROCESS 1
@@ -131,9 +129,9 @@ PWSP_INLINE uint32_t pwsp_frontend_node(const uint64_t *words) {
     return (uint32_t)(words[0] >> 32);
 }
 
-PWSP_INLINE pwsp_entry_tile *pwsp_frontend_tiles(const pwsp_frontend *front,
-                                                 const uint64_t *words) {
-    return (pwsp_entry_tile *)(uintptr_t)(words + front->tile_word);
+// The tiles of a task, as found by the walk.
+PWSP_INLINE pwsp_tile_at *pwsp_frontend_tiles(const pwsp_frontend *front, const uint64_t *words) {
+    return (pwsp_tile_at *)(uintptr_t)(words + front->tile_word);
 }
 
 // A task before its result. The caller of a kernel does not look at the cycles of its entry: the
@@ -152,10 +150,6 @@ PWSP_INLINE pwsp_wall_mark *pwsp_frontend_mark_of(const pwsp_frontend *front,
 // The words of the expander's task.
 PWSP_INTERNAL void pwsp_frontend_fill(const pwsp_frontend *front, uint64_t *words,
                                       const pwsp_arrival *arrival);
-
-// The tiles of a task, as found by the walk.
-PWSP_INTERNAL void pwsp_frontend_find_tiles(const pwsp_frontend *front, const uint64_t *words,
-                                            pwsp_tile_at *at);
 
 // A task as its kernel sees it; args and tiles have room for any.
 PWSP_INTERNAL ptowsp_task pwsp_frontend_task_of(const pwsp_frontend *front,
