@@ -2,9 +2,10 @@
 //
 //      counting    the tasks in order; each edge is counted down. No queue. On one thread, or on two by
 //                  blocks in turns, which count by atomic operations and wait for nothing.
-//      scheduling  two threads run each task when all its edges have been counted: one atomic
-//                  operation for an edge, a push and a pop of a stack of the thread's own for a task. A
-//                  thread that has nothing says so, and is given the older half of the other's stack.
+//      scheduling  two threads call each task's function when all its edges have been counted: one
+//                  atomic operation for an edge, a push and a pop of a stack of the thread's own for a
+//                  task. A thread that has nothing says so, and is given the older half of the other's
+//                  stack. While a task runs, the counters behind it are fetched.
 //      building    stores of what a graph is made of, to new memory.
 //
 // The other thread is made once. It sleeps between runs, as the lanes of a context do.
@@ -18,7 +19,18 @@
 #include <stdlib.h>
 #include <string.h>
 
+#if defined(__x86_64__)
+#define FETCH(address) __asm__ volatile("prefetchw %0" ::"m"(*(address)))
+#else
+#define FETCH(address) __builtin_prefetch(address, 1)
+#endif
+
 enum { LINE = 128, BLOCK = 256, GIVE_MAX = 1024, SPIN_MAX = 2000, FETCH_MAX = 8 };
+
+typedef struct limit_task {
+    void (*fn)(const void *user);
+    const void *user;
+} limit_task;
 
 typedef struct limit_thread {
     char padding_before[LINE];
@@ -36,6 +48,7 @@ struct graph_limit {
     const graph_shape *shape;
     // By task: where its edges begin in `after`, how many it waits for, how many of these are missing.
     uint32_t *first, *after, *fan_in, *pending;
+    limit_task *tasks;
     uint32_t mask;  // of stacks
     limit_thread threads[2];
     char padding[LINE];
@@ -86,6 +99,10 @@ static void limit_on_two(graph_limit *limit, void (*job)(graph_limit *limit, uin
 
 // -- beginning and end ----------------------------------------------------------------------------
 
+static void limit_run_task(const void *user) {
+    graph_spin(((const graph_shape *)user)->spin);
+}
+
 static uint32_t *limit_array(size_t count) {
     uint32_t *array = (uint32_t *)calloc(count + 1, sizeof(uint32_t));
     require(array != NULL, "out of memory");
@@ -114,6 +131,11 @@ graph_limit *graph_limit_begin(const graph_shape *shape) {
             limit->after[limit->first[before] + limit->pending[before]++] = i;
         }
     }
+    limit->tasks = (limit_task *)bench_allocate((count + 1) * sizeof(limit_task));
+    for (uint32_t i = 0; i < count; i++) {
+        limit->tasks[i].fn = limit_run_task;
+        limit->tasks[i].user = shape;
+    }
     memcpy(limit->pending, limit->fan_in, count * sizeof(uint32_t));
     for (limit->mask = 1; limit->mask <= count; limit->mask = 2 * limit->mask + 1) {
     }
@@ -136,6 +158,7 @@ void graph_limit_end(graph_limit *limit) {
     pthread_cond_destroy(&limit->changed);
     pthread_mutex_destroy(&limit->mutex);
     free(limit->first), free(limit->after), free(limit->fan_in), free(limit->pending);
+    free(limit->tasks);
     free(limit->threads[0].stack), free(limit->threads[1].stack);
     free(limit);
 }
@@ -218,7 +241,7 @@ static bool limit_want(graph_limit *limit, limit_thread *own) {
 
 static void limit_schedule_half(graph_limit *limit, uint32_t me) {
     limit_thread *own = &limit->threads[me], *other = &limit->threads[1 - me];
-    const uint32_t spin = limit->shape->spin, mask = limit->mask;
+    const uint32_t mask = limit->mask;
     while (own->top != own->bottom || limit_want(limit, own)) {
         if (__atomic_load_n(&other->wants, __ATOMIC_RELAXED) && own->top - own->bottom > 1) {
             limit_give(limit, own, other);
@@ -226,9 +249,9 @@ static void limit_schedule_half(graph_limit *limit, uint32_t me) {
         const uint32_t task = own->stack[--own->top & mask];
         const uint32_t begin = limit->first[task], end = limit->first[task + 1];
         for (uint32_t k = begin; k < end && k < begin + FETCH_MAX; k++) {
-            __builtin_prefetch(&limit->pending[limit->after[k]], 1);
+            FETCH(&limit->pending[limit->after[k]]);
         }
-        graph_spin(spin);
+        limit->tasks[task].fn(limit->tasks[task].user);
         for (uint32_t k = begin; k < end; k++) {
             const uint32_t after = limit->after[k];
             if (limit_release(limit, after)) {
