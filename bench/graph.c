@@ -1,10 +1,9 @@
 // Task graphs on threads: building and running empty tasks, in ns per task, and how much of two
 // lanes 200 ns tasks get. Beside each: the same graph as OpenMP tasks with dependencies, which are
 // built while they run, and as a oneTBB flow graph, if this was compiled with them. And tasks that add
-// tasks, beside OpenMP's and oneTBB's nested ones. The limit of a run is a loop that runs the tasks in
-// order and counts their edges down, without queues, and without waiting for anything: on one thread; for
-// the share of two lanes on two, by blocks in turns, which count by atomic operations. The limit of
-// building is to store what a graph is made of into new memory.
+// tasks, beside OpenMP's and oneTBB's nested ones. The limits are those of graph_limit.c: of a
+// run, the tasks in order and their edges counted down on one thread, without queues; of the share of two
+// lanes, a bare scheduler on two threads; of building, what a graph is made of stored into new memory.
 
 #include "graph.h"
 
@@ -24,6 +23,11 @@ static graph_shape shape_begin(const char *name, uint32_t task_count, uint32_t e
     s.before = (uint32_t *)calloc(edge_max + 1, sizeof(uint32_t));
     require(s.first && s.before, "out of memory");
     return s;
+}
+
+void graph_shape_free(graph_shape *shape) {
+    free(shape->first);
+    free(shape->before);
 }
 
 static void shape_edge(graph_shape *s, uint32_t before) {
@@ -60,14 +64,13 @@ graph_shape graph_shape_independent(void) {
     return shape_begin("independent", GRAPH_TASKS, 0);
 }
 
-static graph_shape shape_wavefront(void) {
-    enum { SIDE = 256 };
-    graph_shape s = shape_begin("2-D wavefront", SIDE * SIDE, 2 * SIDE * SIDE);
+graph_shape graph_shape_wavefront(uint32_t side) {
+    graph_shape s = shape_begin("2-D wavefront", side * side, 2 * side * side);
     for (uint32_t i = 0; i < s.task_count; i++) {
-        if (i >= SIDE) {
-            shape_edge(&s, i - SIDE);
+        if (i >= side) {
+            shape_edge(&s, i - side);
         }
-        if (i % SIDE) {
+        if (i % side) {
             shape_edge(&s, i - 1);
         }
         shape_end_task(&s, i);
@@ -553,8 +556,9 @@ void bench_graph(void) {
 #ifndef BENCH_HAS_TBB
     printf("graph: oneTBB is not installed\n");
 #endif
-    graph_shape shapes[] = {graph_shape_chain(), shape_tree(),         graph_shape_independent(),
-                            shape_wavefront(),   graph_shape_random(), shape_attention()};
+    graph_shape shapes[] = {graph_shape_chain(),       shape_tree(),
+                            graph_shape_independent(), graph_shape_wavefront(256),
+                            graph_shape_random(),      shape_attention()};
     static const graph_budget budgets[] = {{6, "6 ns"}, {6, "6 ns"},   {6, "6 ns"},
                                            {9, "9 ns"}, {25, "25 ns"}, {0, ""}};
     for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++) {
@@ -562,8 +566,7 @@ void bench_graph(void) {
         if (i > 0) {
             bench_efficiency(&shapes[i], i == 4 ? 90 : 95, i == 4 ? "90 %" : "95 %");
         }
-        free(shapes[i].first);
-        free(shapes[i].before);
+        graph_shape_free(&shapes[i]);
     }
     bench_added();
 }

@@ -26,10 +26,13 @@ static inline void graph_spin(uint32_t rounds) {
     }
 }
 
-// Shapes of 65,536 tasks: memory of calloc. Random: layers of 1,024, four inputs a task.
+// Shapes of 65,536 tasks: memory of calloc. Random: layers of 1,024, four inputs a task. Wavefront: side x
+// side tasks, each after those above it and to its left.
 graph_shape graph_shape_chain(void);
 graph_shape graph_shape_independent(void);
 graph_shape graph_shape_random(void);
+graph_shape graph_shape_wavefront(uint32_t side);
+void graph_shape_free(graph_shape *shape);
 
 // Bare limits: graph_limit.c. Counting edges, on one thread or two; scheduling on two; building.
 typedef struct graph_limit graph_limit;
