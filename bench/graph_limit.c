@@ -6,7 +6,8 @@
 //                  atomic operation for an edge, a push and a pop of a stack of the thread's own for a
 //                  task. A thread that has nothing says so, and is given the older half of the other's
 //                  stack. While a task runs, the counters behind it are fetched.
-//      building    stores of what a graph is made of, to new memory.
+//      building    tasks and edges stored as they come, in new memory, and edges then sorted by the
+//                  task that they come from, by counting.
 //
 // The other thread is made once. It sleeps between runs, as the lanes of a context do.
 
@@ -282,21 +283,43 @@ void graph_limit_schedule(graph_limit *limit) {
 
 // -- building -------------------------------------------------------------------------------------
 
+// Tasks and edges are stored as they come. Then edges are sorted by the task that they come from, by counting,
+// and the tasks without edges to them are listed.
 void graph_limit_build(const graph_shape *s) {
-    const size_t tasks = s->task_count, edges = s->edge_count + 1;
-    uint64_t(*nodes)[2] = malloc(tasks * sizeof *nodes);
-    uint32_t(*counts)[2] = malloc(tasks * sizeof *counts), *first = malloc(tasks * sizeof *first);
-    uint32_t *before = malloc(edges * sizeof *before), *after = malloc(edges * sizeof *after);
-    require(nodes && counts && first && before && after, "out of memory");
-    for (uint32_t i = 0; i < s->task_count; i++) {
-        nodes[i][0] = nodes[i][1] = i;
-        counts[i][0] = counts[i][1] = s->first[i + 1] - s->first[i];
-        first[i] = s->first[i];
+    const uint32_t tasks = s->task_count, edges = s->edge_count;
+    limit_task *nodes = (limit_task *)malloc(tasks * sizeof *nodes);
+    uint32_t(*counts)[2] = malloc(tasks * sizeof *counts);
+    uint32_t *first = malloc((tasks + (size_t)1) * sizeof *first);
+    uint32_t *sources = malloc(tasks * sizeof *sources);
+    uint32_t *before = malloc((edges + (size_t)1) * sizeof *before);
+    uint32_t *after = malloc((edges + (size_t)1) * sizeof *after);
+    uint32_t sum = 0, source_count = 0;
+    require(nodes && counts && first && sources && before && after, "out of memory");
+    for (uint32_t i = 0; i < tasks; i++) {
+        nodes[i].fn = limit_run_task;
+        nodes[i].user = s;
         for (uint32_t k = s->first[i]; k < s->first[i + 1]; k++) {
             before[k] = s->before[k];
-            after[k] = i;
+        }
+        counts[i][0] = counts[i][1] = s->first[i + 1] - s->first[i];
+    }
+    memset(first, 0, (tasks + (size_t)1) * sizeof *first);
+    for (uint32_t k = 0; k < edges; k++) {
+        first[before[k]]++;
+    }
+    for (uint32_t i = 0; i < tasks; i++) {
+        sum += first[i];
+        first[i] = sum;
+        if (counts[i][0] == 0) {
+            sources[source_count++] = i;
         }
     }
-    bench_keep(nodes), bench_keep(counts), bench_keep(first), bench_keep(before), bench_keep(after);
-    free(nodes), free(counts), free(first), free(before), free(after);
+    first[tasks] = sum;
+    for (uint32_t i = tasks; i-- > 0;) {
+        for (uint32_t k = s->first[i + 1]; k-- > s->first[i];) {
+            after[--first[before[k]]] = i;
+        }
+    }
+    bench_keep(nodes), bench_keep(counts), bench_keep(sources), bench_keep(after);
+    free(nodes), free(counts), free(first), free(sources), free(before), free(after);
 }
