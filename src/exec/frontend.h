@@ -27,8 +27,14 @@ typedef struct pwsp_task_variables {
     uint32_t first, count;
 } pwsp_task_variables;
 
-// Words of a tile.
-#define PWSP_FRONTEND_TILE_WORDS ((uint32_t)(sizeof(pwsp_tile_at) / sizeof(uint64_t)))
+// A tile of a task, as found by the walk. Its tensor and access are those of its view: a task of three tiles
+// takes no more than 256 bytes.
+typedef struct pwsp_entry_tile {
+    uint32_t rows, cols;
+    int64_t lead, row, col;
+} pwsp_entry_tile;
+
+#define PWSP_FRONTEND_TILE_WORDS ((uint32_t)(sizeof(pwsp_entry_tile) / sizeof(uint64_t)))
 
 // The index of a slot load in a process; time has already accounted for it.
 #define PWSP_FRONTEND_LOAD_IN_PROCESS 1
@@ -129,9 +135,21 @@ PWSP_INLINE uint32_t pwsp_frontend_node(const uint64_t *words) {
     return (uint32_t)(words[0] >> 32);
 }
 
-// The tiles of a task, as found by the walk.
-PWSP_INLINE pwsp_tile_at *pwsp_frontend_tiles(const pwsp_frontend *front, const uint64_t *words) {
-    return (pwsp_tile_at *)(uintptr_t)(words + front->tile_word);
+PWSP_INLINE pwsp_entry_tile *pwsp_frontend_tiles(const pwsp_frontend *front,
+                                                 const uint64_t *words) {
+    return (pwsp_entry_tile *)(uintptr_t)(words + front->tile_word);
+}
+
+PWSP_INLINE pwsp_entry_tile pwsp_entry_tile_of(const pwsp_tile_at *at) {
+    const pwsp_entry_tile tile = {at->rows, at->cols, at->lead, at->row, at->col};
+    return tile;
+}
+
+PWSP_INLINE pwsp_tile_at pwsp_entry_tile_at(const pwsp_entry_tile *tile, uint32_t tensor,
+                                            uint32_t access) {
+    const pwsp_tile_at at = {tensor,     tile->rows, tile->cols, access,
+                             tile->lead, tile->row,  tile->col};
+    return at;
 }
 
 // A task before its result. The caller of a kernel does not look at the cycles of its entry: the

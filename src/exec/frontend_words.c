@@ -4,7 +4,7 @@
 //      op and node | axis arguments | scalars | keys | variables around it | tiles
 //
 // Keys (dispatch, priority, stream) are there if the program has any. Tiles are as the walk found them:
-// making them again from their views took 70 instructions for each, once to run and once to retire. The
+// to find their sizes again took 50 instructions for each, once to run and once to retire. The
 // words of a task are in its entry, or in a record of a block (frontend_block.c). A slot load keeps its
 // one element there; a reset keeps its edges.
 
@@ -34,9 +34,9 @@ PWSP_INTERNAL void pwsp_frontend_fill(const pwsp_frontend *front, uint64_t *word
         *word++ = x->cells[front->cells[variables.first + i]];
     }
     PTOWSP_ASSERT(word <= words + front->tile_word);
-    pwsp_tile_at *tiles = pwsp_frontend_tiles(front, words);
+    pwsp_entry_tile *tiles = pwsp_frontend_tiles(front, words);
     for (uint32_t i = 0; i < op->view_count; i++) {
-        tiles[i] = x->tiles_at[i];
+        tiles[i] = pwsp_entry_tile_of(&x->tiles_at[i]);
     }
 }
 
@@ -44,18 +44,21 @@ PWSP_INTERNAL ptowsp_task pwsp_frontend_task_of(const pwsp_frontend *front,
                                                 const pwsp_issued *issued, uint64_t *args,
                                                 ptowsp_tile *tiles) {
     const pwsp_task_op *op = pwsp_frontend_op(front, issued->words);
-    const pwsp_tile_at *at = pwsp_frontend_tiles(front, issued->words);
+    const pwsp_entry_tile *kept = pwsp_frontend_tiles(front, issued->words);
+    const pwsp_tile_view *views =
+        PWSP_PROGRAM_AT(front->walk->program, views, pwsp_tile_view, op->first_view);
     const uint64_t *words = issued->words + 1;
     uint64_t *arg = args;
     for (uint32_t i = 0; i < op->axis_count; i++) {
         *arg++ = words[i];
     }
     for (uint32_t i = 0; i < op->view_count; i++) {
-        const pwsp_bound_tensor *tensor = &front->walk->bindings->effective[at[i].tensor];
-        *arg++ = at[i].rows;
-        *arg++ = at[i].cols;
+        const pwsp_bound_tensor *tensor = &front->walk->bindings->effective[views[i].tensor];
+        const pwsp_tile_at at = pwsp_entry_tile_at(&kept[i], views[i].tensor, views[i].access);
+        *arg++ = at.rows;
+        *arg++ = at.cols;
         tiles[i].data =
-            tensor->data + pwsp_tile_offset(tensor, &at[i]) * (int64_t)tensor->element_size;
+            tensor->data + pwsp_tile_offset(tensor, &at) * (int64_t)tensor->element_size;
         tiles[i].row_stride = tensor->row_stride;
         tiles[i].col_stride = tensor->col_stride;
     }
