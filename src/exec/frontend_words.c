@@ -3,10 +3,10 @@
 //
 //      op and node | axis arguments | scalars | keys | variables around it | tiles
 //
-// Keys (dispatch, priority, stream) are there if the program has any. Tiles are as the walk found them:
-// to find their sizes again took some 15 % of all instructions of a task. The
-// words of a task are in its entry, or in a record of a block (frontend_block.c). A slot load keeps its
-// one element there; a reset keeps its edges.
+// Keys (dispatch, priority, stream) are there if the program has any. Tiles have their sizes as the walk
+// found them: finding these again, to run and to retire, was some 15 % of a task's instructions. The words
+// of a task are in its entry, or in a record of a block (frontend_block.c). A slot load keeps its one element
+// there; a reset keeps its edges.
 
 #include "frontend.h"
 
