@@ -9,9 +9,6 @@
 
 #include "bench.h"
 
-#if defined(__GLIBC__)
-#include <malloc.h>
-#endif
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -382,23 +379,6 @@ static void bench_shape(const graph_shape *s, graph_budget run_budget) {
     }
 }
 
-// Building as a process does for the first time, with large arrays in new pages, whatever has been freed
-// before. For the rest of the process, so it comes last.
-static void bench_first_builds(graph_shape *shapes, size_t count) {
-#if defined(__GLIBC__)
-    const graph_budget budget = {30, "30 ns"};
-    enum { LARGE = 128 * 1024 };  // malloc's own bound, before it adapts
-    require(mallopt(M_MMAP_THRESHOLD, LARGE) && mallopt(M_TRIM_THRESHOLD, LARGE), "no mallopt");
-    for (size_t i = 0; i < count; i++) {
-        graph_bench b = bench_begin(&shapes[i], 1);
-        const bench_times t = measure(build_and_destroy, build_bare, &b, 1, 21);
-        report_graph(&shapes[i], "build in new pages", t, "-", budget, "a bare counting sort", &t);
-        bench_end(&b);
-    }
-#endif
-    (void)shapes, (void)count;
-}
-
 // How many rounds of graph_spin take 200 ns.
 static uint32_t spin_of_200_ns(void) {
     enum { SPIN_ROUNDS = 10000000 };
@@ -586,10 +566,7 @@ void bench_graph(void) {
         if (i > 0) {
             bench_efficiency(&shapes[i], i == 4 ? 90 : 95, i == 4 ? "90 %" : "95 %");
         }
-    }
-    bench_added();
-    bench_first_builds(shapes, sizeof shapes / sizeof shapes[0]);
-    for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++) {
         graph_shape_free(&shapes[i]);
     }
+    bench_added();
 }
