@@ -20670,6 +20670,7 @@ static const char npu_fixed_17[] =
     "#define PWSP_PRINTF(at, va) __attribute__((format(printf, at, va)))\n"
     "#define PWSP_INLINE         static inline PWSP_UNUSED\n"
     "#define PWSP_FORCE_INLINE   static inline __attribute__((always_inline, unused))\n"
+    "#define PWSP_NOINLINE       __attribute__((noinline))\n"
     "#define PWSP_COLD           __attribute__((noinline, cold))\n"
     "\n"
     "// Conditions that never hold, or always, however the code came here; the reason stands beside them.\n"

@@ -24,7 +24,7 @@ typedef struct bench_line {
     double count;  // instructions per unit, or 0
 } bench_line;
 
-static bench_line lines[160];
+static bench_line lines[192];
 static size_t line_count;
 static const char *group;  // that runs
 
@@ -47,7 +47,12 @@ static void print_line(const bench_line *line) {
     } else {
         printf("%9s %6s  ", "-", "");
     }
-    printf("%s%s", row->budget, !row->has_budget ? "" : row->is_met ? " (met)" : " (NOT MET)");
+    const bool is_shown = line->limit.name && line->limit.share >= BENCH_LIMIT_SHOWN;
+    printf("%s%s", row->budget,
+           !row->has_budget ? ""
+           : row->is_met    ? " (met)"
+           : is_shown       ? " (limit shown)"
+                            : " (NOT MET)");
     if (line->limit.name && strcmp(line->limit.name, row->other) != 0) {
         printf("  limit: %s", line->limit.name);
     }

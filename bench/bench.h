@@ -27,6 +27,8 @@ typedef struct bench_limit {
     double share;      // of the limit that is reached: the median of its time / ours
 } bench_limit;
 
+#define BENCH_LIMIT_SHOWN 0.95  // of it: then little is left to a row that misses its budget
+
 typedef struct bench_times {
     double own_ns, other_ns;
     double ratio;  // own / other

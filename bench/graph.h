@@ -26,10 +26,22 @@ static inline void graph_spin(uint32_t rounds) {
     }
 }
 
-// Shapes of 65,536 tasks: memory of calloc. Random: layers of 1,024, four inputs a task.
+// Shapes of 65,536 tasks: memory of calloc. Random: layers of 1,024, four inputs a task. Wavefront: side x
+// side tasks, each after those above it and to its left.
 graph_shape graph_shape_chain(void);
 graph_shape graph_shape_independent(void);
 graph_shape graph_shape_random(void);
+graph_shape graph_shape_wavefront(uint32_t side);
+void graph_shape_free(graph_shape *shape);
+
+// Bare limits: graph_limit.c. Counting edges, on one thread or two; scheduling on two; building.
+typedef struct graph_limit graph_limit;
+graph_limit *graph_limit_begin(const graph_shape *shape);
+void graph_limit_count(graph_limit *limit);
+void graph_limit_count_on_two(graph_limit *limit);
+void graph_limit_schedule(graph_limit *limit);
+void graph_limit_end(graph_limit *limit);
+void graph_limit_build(const graph_shape *shape);
 
 // A shape as OpenMP's tasks with dependencies, built and run, with a byte of marks for each task.
 void graph_openmp_run(const graph_shape *shape, char *marks, unsigned lane_count);

@@ -8,7 +8,8 @@
 //      wavefront     task (i, j) reads the tiles (i - 1, j) and (i, j - 1) and writes (i, j)
 //
 // The limit is a bare hand-over: two threads and a ring of numbers, where the first runs every other task
-// itself, or any when the ring is full. Nothing waits for anything, and no time is simulated.
+// itself, or any when the ring is full. Nothing waits for anything, and no time is simulated. That of the
+// wavefront is a bare scheduler of its graph (graph_limit.c), which need not be found from tiles first.
 
 #include "bench.h"
 
@@ -29,6 +30,7 @@ typedef struct lanes_bench {
     ptowsp_module *module;
     ptowsp_program *program;
     ptowsp_run *run;
+    graph_limit *limit;  // of the wavefront
     uint32_t spin;
 } lanes_bench;
 
@@ -95,6 +97,10 @@ static void lanes_hand_over(void *user) {
         sched_yield();
     }
     pthread_join(thread, NULL);
+}
+
+static void lanes_schedule(void *user) {
+    graph_limit_schedule(((const lanes_bench *)user)->limit);
 }
 
 // -- programs -------------------------------------------------------------------------------------
@@ -205,6 +211,8 @@ static void lanes_pattern(pattern p, const char *name) {
     static const uint64_t lengths[] = {0, 1000, 10000};
     lanes_bench b;
     memset(&b, 0, sizeof b);
+    graph_shape shape = graph_shape_wavefront(SIDE);
+    b.limit = graph_limit_begin(&shape);
     ptowsp_context_desc desc;
     memset(&desc, 0, sizeof desc);
     desc.threads = PTOWSP_THREADS_OWN;
@@ -226,7 +234,7 @@ static void lanes_pattern(pattern p, const char *name) {
         require(status == PTOWSP_OK, "bind");
     }
     for (int i = 0; i < 3; i++) {
-        b.spin = lengths[i] ? lanes_rounds(lengths[i]) : 0;
+        b.spin = shape.spin = lengths[i] ? lanes_rounds(lengths[i]) : 0;
         char *title = lanes_titles[p][i];
         snprintf(title, sizeof lanes_titles[p][i], "program, 2 lanes: %s, %u us", name,
                  (unsigned)(lengths[i] / 1000));
@@ -241,14 +249,16 @@ static void lanes_pattern(pattern p, const char *name) {
         row.other_name = "without lanes";
         row.other = lanes_run_one;
         if (p != CHAIN) {  // its tasks wait for each other
-            row.limit_name = "bare hand-over";
-            row.limit = lanes_hand_over;
+            row.limit_name = p == WAVEFRONT ? "bare scheduler" : "bare hand-over";
+            row.limit = p == WAVEFRONT ? lanes_schedule : lanes_hand_over;
         }
         row.most = lengths[i] ? 600 : 120;
         row.budget =
             lengths[i] > 1000 || (lengths[i] && p != INDEPENDENT) ? BUDGET_NONE : BUDGET_VALUE;
         bench_measure(&row, &b);
     }
+    graph_limit_end(b.limit);
+    graph_shape_free(&shape);
     ptowsp_run_destroy(b.run);
     ptowsp_program_destroy(b.program);
     ptowsp_module_destroy(b.module);

@@ -198,9 +198,14 @@ static ptowsp_status add_bad(void *user, uint64_t task, uint32_t lane) {
     return PTOWSP_OK;
 }
 
+static ptowsp_cycles some_kernel(const ptowsp_task *task, void *user) {
+    (void)task, (void)user;
+    return 1;
+}
+
 static void graph_added_faults__bad_parts(void **state) {
     (void)state;
-    static const ptowsp_graph_call call = {0};
+    static const ptowsp_graph_call call = {0}, whole = {.fn = some_kernel};
     const ptowsp_graph_task_desc tasks[] = {{.fn = succeed, .range = succeed_range},
                                             {.fn = succeed, .item_count = 1},
                                             {.name = "a\"b"},
@@ -208,7 +213,8 @@ static void graph_added_faults__bad_parts(void **state) {
                                             {.unit = PTOWSP_UNIT_COUNT},
                                             {.range = succeed_range, .item_count = 3},
                                             {.kernel = &call},
-                                            {.priority = 1, .fn = succeed}};
+                                            {.priority = 1, .fn = succeed},
+                                            {.kernel = &whole}};
     static const uint32_t up[][2] = {{0, 1}, {1, 0}}, self[][2] = {{1, 1}}, out[][2] = {{0, 2}};
     const ptowsp_graph_task_desc good[2] = {{.fn = succeed}, {.fn = succeed}};
     const struct {
@@ -225,6 +231,7 @@ static void graph_added_faults__bad_parts(void **state) {
         {{&tasks[6], 1, NULL, 0}, "task 0 that it adds has a kernel without fn"},
         {{&tasks[7], 1, NULL, 0},
          "task 0 that it adds has a priority, but none of the graph's own tasks has one"},
+        {{&tasks[8], 1, NULL, 0}, "task 0 that it adds is a kernel"},
         {{good, 2, up, 2}, "edge 1 that it adds leads to no later task of its part, but to: 0"},
         {{good, 2, self, 1}, "edge 0 that it adds leads to no later task of its part, but to: 1"},
         {{good, 2, out, 1}, "edge 0 that it adds leads to no later task of its part, but to: 2"},
@@ -280,6 +287,67 @@ static void graph_added_faults__tasks_that_do_not_run_cannot_add(void **state) {
     }
 }
 
+static ptowsp_status add_bad_and_fail(void *user, uint64_t task, uint32_t lane) {
+    const bad *b = (const bad *)user;
+    (void)lane;
+    assert_int_equal(ptowsp_graph_add(b->graph, task, b->part, NULL), PTOWSP_INVALID_PARAMS);
+    return (ptowsp_status)-42;
+}
+
+// A task that fails by itself keeps its status, whatever it has asked for.
+static void graph_added_faults__a_status_of_its_own_stays(void **state) {
+    (void)state;
+    for (size_t kind = 0; kind < ANY_KIND_COUNT; kind++) {
+        ptowsp_context *context = any_context(kind);
+        bad b = {.graph = growing(context, 8, 8)};
+        const uint64_t task = add(b.graph, add_bad_and_fail, &b, NULL);
+        assert_int_equal(run_any(kind, context, b.graph), -42);
+        test_error_is(context, (ptowsp_status)-42, 0,
+                      "graph: task 0 failed: it adds tasks, but part is NULL");
+        assert_int_equal(ptowsp_graph_task_status(b.graph, task, NULL), -42);
+        ptowsp_graph_destroy(b.graph);
+        ptowsp_context_destroy(context);
+    }
+}
+
+typedef struct asked {
+    ptowsp_graph *graph;
+    const ptowsp_graph_part *part;
+    ptowsp_status status;
+} asked;
+
+static ptowsp_status ask(void *user, uint64_t task, uint32_t lane) {
+    asked *a = (asked *)user;
+    (void)lane;
+    a->status = ptowsp_graph_add(a->graph, task, a->part, NULL);
+    return PTOWSP_OK;
+}
+
+// A graph without bounds has room for no task and no edge.
+static void graph_added_faults__a_graph_without_bounds_has_room_for_nothing(void **state) {
+    (void)state;
+    static const ptowsp_graph_task_desc empty = {.fn = NULL};
+    static const uint32_t edges[][2] = {{0, 0}};
+    static const ptowsp_graph_part none = {NULL, 0, NULL, 0}, task = {&empty, 1, NULL, 0},
+                                   edge = {NULL, 0, edges, 1};
+    const ptowsp_graph_part *const parts[] = {&none, &task, &edge, NULL};
+    for (size_t i = 0; i < 4 * ANY_KIND_COUNT; i++) {
+        ptowsp_context *context = any_context(i / 4);
+        asked a = {.graph = growing(context, 0, 0), .part = parts[i % 4]};
+        const ptowsp_status wanted = i % 4 ? PTOWSP_LIMIT_EXCEEDED : PTOWSP_OK;
+        add(a.graph, ask, &a, NULL);
+        assert_int_equal(run_any(i / 4, context, a.graph), wanted);
+        assert_int_equal(a.status, wanted);
+        if (i % 4) {
+            test_error_is(context, wanted, PTOWSP_NO_INDEX,
+                          "graph: its tasks add more than added_task_max, 0, tasks or "
+                          "added_edge_max, 0, edges");
+        }
+        ptowsp_graph_destroy(a.graph);
+        ptowsp_context_destroy(context);
+    }
+}
+
 static void graph_added_faults__bounds_that_no_graph_has(void **state) {
     (void)state;
     static const struct {
@@ -325,6 +393,14 @@ static void graph_added_faults__a_device_needs_a_core_of_the_unit(void **state) 
     test_error_is(context, PTOWSP_INVALID_PARAMS, 0,
                   "graph: task 0 failed: task 0 that it adds is of a unit of which the device has "
                   "no core: 1");
+    const ptowsp_graph_task_desc empty = {.unit = PTOWSP_UNIT_CUBE};  // needs none
+    const ptowsp_graph_part nothing = {&empty, 1, NULL, 0};
+    asked a = {.graph = b.graph, .part = &nothing};
+    ptowsp_graph_clear(b.graph);
+    add(b.graph, ask, &a, NULL);
+    assert_int_equal(ptowsp_device_run_graph(device, b.graph), PTOWSP_OK);
+    assert_int_equal(ptowsp_graph_result(b.graph).added_count, 1);
+    assert_int_equal(ptowsp_graph_result(b.graph).done_count, 2);
     ptowsp_device_close(device);
     ptowsp_graph_destroy(b.graph);
     ptowsp_context_destroy(context);
@@ -340,6 +416,8 @@ int main(void) {
         cmocka_unit_test(graph_added_faults__failures_go_up_to_the_graphs_own_tasks),
         cmocka_unit_test(graph_added_faults__bad_parts),
         cmocka_unit_test(graph_added_faults__tasks_that_do_not_run_cannot_add),
+        cmocka_unit_test(graph_added_faults__a_status_of_its_own_stays),
+        cmocka_unit_test(graph_added_faults__a_graph_without_bounds_has_room_for_nothing),
         cmocka_unit_test(graph_added_faults__bounds_that_no_graph_has),
 #ifndef PTOWSP_NO_THREADS
         cmocka_unit_test(graph_added_faults__a_device_needs_a_core_of_the_unit),

@@ -1,5 +1,6 @@
 // Graphs: bad input, circles, failures, cancelling, calls at the wrong time, refused memory.
 
+#include "../src/graph/graph_state.h"
 #include "graph_fixture.h"
 
 static ptowsp_graph *graph_of(ptowsp_context *context) {
@@ -145,6 +146,59 @@ static void graph_faults__a_circle_of_a_million_tasks_has_a_short_text(void **st
     const char *begin = "graph: 1000000 tasks wait for each other in a cycle: 0 -> 1 -> 2 -> 3";
     assert_memory_equal(error.text, begin, strlen(begin));
     assert_string_equal(error.text + strlen(error.text) - 7, " -> ...");
+    ptowsp_graph_destroy(graph);
+    ptowsp_context_destroy(context);
+}
+
+// Tasks 10 to 9 + count in a circle: their numbers take 2 bytes, and 4 between two. The text goes on while it
+// has no more than 220 bytes: with 37 tasks it has 218, with 38 224.
+static void graph_faults__a_circle_is_named_whole_as_far_as_there_is_room(void **state) {
+    (void)state;
+    ptowsp_context *context = lanes_context(0);
+    ptowsp_graph *graph = graph_of(context);
+    for (uint64_t count = 37; count <= 40; count++) {
+        char wanted[400];
+        size_t length =
+            (size_t)snprintf(wanted, sizeof wanted,
+                             "graph: %u tasks wait for each other in a cycle:", (unsigned)count);
+        ptowsp_graph_clear(graph);
+        add(graph, (uint32_t)count + 10, NULL);
+        for (uint64_t i = 0; i < count; i++) {
+            assert_int_equal(ptowsp_graph_edge_make(graph, 10 + i, 10 + (i + 1) % count),
+                             PTOWSP_OK);
+            if (i < 38) {
+                length += (size_t)snprintf(wanted + length, sizeof wanted - length, "%s %u",
+                                           i ? " ->" : "", (unsigned)(10 + i));
+            }
+        }
+        snprintf(wanted + length, sizeof wanted - length, "%s", count > 38 ? " -> ..." : " -> 10");
+        assert_int_equal(ptowsp_graph_seal(graph), PTOWSP_INVALID_PARAMS);
+        test_error_is(context, PTOWSP_INVALID_PARAMS, 10, wanted);
+    }
+    ptowsp_graph_destroy(graph);
+    ptowsp_context_destroy(context);
+}
+
+// Of 2^32 - 1 tasks or edges only the counts are made: they would take 24 and 4 bytes each.
+static void graph_faults__more_tasks_or_edges_than_can_be_counted(void **state) {
+    (void)state;
+    ptowsp_context *context = lanes_context(0);
+    ptowsp_graph *graph = graph_of(context);
+    add(graph, 2, NULL);
+    graph->task_count = UINT32_MAX;
+    const ptowsp_graph_task_desc desc = {.fn = succeed};
+    assert_int_equal(ptowsp_graph_task_make(graph, &desc, NULL), PTOWSP_LIMIT_EXCEEDED);
+    test_error_is(context, PTOWSP_LIMIT_EXCEEDED, UINT32_MAX, "graph: more than 4294967295 tasks");
+    ptowsp_graph_clear(graph);
+    add(graph, 2, NULL);
+    graph->edge_count = UINT32_MAX;
+    assert_int_equal(ptowsp_graph_edge_make(graph, 0, 1), PTOWSP_LIMIT_EXCEEDED);
+    test_error_is(context, PTOWSP_LIMIT_EXCEEDED, UINT32_MAX, "graph: more than 4294967295 edges");
+    // An array that no address space holds is refused before memory is asked for.
+    void *array = NULL;
+    uint64_t capacity = 0;
+    assert_false(pwsp_graph_resize(graph, &array, &capacity, UINT64_MAX / 16, 24));
+    assert_true(!array && capacity == 0);
     ptowsp_graph_destroy(graph);
     ptowsp_context_destroy(context);
 }
@@ -309,7 +363,11 @@ static ptowsp_status meddle(void *user, uint64_t task, uint32_t lane) {
         ptowsp_graph_task_make(m->graph, &desc, &added) == PTOWSP_BUSY &&
         added == PTOWSP_NO_INDEX && ptowsp_graph_edge_make(m->graph, 0, 1) == PTOWSP_BUSY &&
         ptowsp_graph_seal(m->graph) == PTOWSP_BUSY && ptowsp_graph_run(m->graph) == PTOWSP_BUSY &&
-        ptowsp_graph_run(m->other) == PTOWSP_BUSY;
+        ptowsp_graph_run(m->other) == PTOWSP_BUSY &&
+        ptowsp_graph_record(m->graph, NULL, 0) == PTOWSP_BUSY &&
+        ptowsp_graph_limit(m->graph, 1) == PTOWSP_BUSY &&
+        ptowsp_graph_start(m->graph) == PTOWSP_BUSY && ptowsp_graph_wait(m->graph) == PTOWSP_BUSY &&
+        ptowsp_graph_poll(m->graph) == PTOWSP_BUSY;
     return is_busy ? PTOWSP_OK : PTOWSP_UNSUPPORTED;
 }
 
@@ -345,6 +403,25 @@ static void graph_faults__a_running_graph_is_busy(void **state) {
         ptowsp_graph_destroy(m.other);
         ptowsp_context_destroy(context);
     }
+}
+
+static void graph_faults__what_has_not_been_started_is_not_waited_for(void **state) {
+    (void)state;
+    ptowsp_context *context = lanes_context(0);
+    ptowsp_graph *graph = graph_of(context);
+    add(graph, 1, NULL);
+    assert_int_equal(ptowsp_graph_poll(graph), PTOWSP_INVALID_PARAMS);
+    test_error_is(context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                  "graph: it has not been started, or has been waited for");
+    assert_int_equal(ptowsp_graph_edge_make(graph, 0, 0), PTOWSP_INVALID_PARAMS);
+    assert_int_equal(ptowsp_graph_start(graph), PTOWSP_INVALID_PARAMS);  // as seal says
+    test_error_is(context, PTOWSP_INVALID_PARAMS, 0, "graph: edge 0 leads from task 0 to itself");
+    assert_int_equal(ptowsp_graph_wait(graph), PTOWSP_INVALID_PARAMS);
+    ptowsp_graph_clear(graph);  // nor is the context busy
+    add(graph, 1, NULL);
+    assert_int_equal(ptowsp_graph_run(graph), PTOWSP_OK);
+    ptowsp_graph_destroy(graph);
+    ptowsp_context_destroy(context);
 }
 
 static void leave_out(void *user, uint32_t lane_count, ptowsp_lane_fn lane, void *job) {
@@ -507,10 +584,13 @@ int main(void) {
         cmocka_unit_test(graph_faults__bad_edges),
         cmocka_unit_test(graph_faults__circles_are_found_with_their_tasks),
         cmocka_unit_test(graph_faults__a_circle_of_a_million_tasks_has_a_short_text),
+        cmocka_unit_test(graph_faults__a_circle_is_named_whole_as_far_as_there_is_room),
+        cmocka_unit_test(graph_faults__more_tasks_or_edges_than_can_be_counted),
         cmocka_unit_test(graph_faults__what_depends_on_a_failed_task_is_skipped_and_nothing_else),
         cmocka_unit_test(graph_faults__cancelling_inside_a_task_starts_nothing_more),
         cmocka_unit_test(graph_faults__cancelling_from_another_thread),
         cmocka_unit_test(graph_faults__a_running_graph_is_busy),
+        cmocka_unit_test(graph_faults__what_has_not_been_started_is_not_waited_for),
         cmocka_unit_test(graph_faults__an_executor_that_leaves_a_lane_out_is_reported),
         cmocka_unit_test(graph_faults__every_allocation_may_be_refused),
         cmocka_unit_test(graph_faults__running_allocates_nothing_and_a_task_takes_70_bytes),

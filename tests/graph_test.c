@@ -293,6 +293,24 @@ static void graph__ranges_may_be_open_at_the_same_time(void **state) {
     }
 }
 
+// A range of nothing has a time, between those of the tasks around it.
+static void graph__an_empty_range_has_run(void **state) {
+    (void)state;
+    for (size_t k = 0; k < lanes_kind_count; k++) {
+        shape s = shape_make(lanes_context(k), 1);
+        const ptowsp_graph_task_desc range = {.range = add_one};
+        ptowsp_span spans[2];
+        assert_int_equal(ptowsp_graph_task_make(s.graph, &range, NULL), PTOWSP_OK);
+        assert_int_equal(ptowsp_graph_edge_make(s.graph, 0, 1), PTOWSP_OK);
+        assert_int_equal(ptowsp_graph_record(s.graph, spans, 2), PTOWSP_OK);
+        const uint64_t before = ptowsp_clock_ns();
+        shape_run(&s, 1);
+        assert_true(spans[0].begin <= spans[0].end && spans[0].end <= spans[1].begin);
+        assert_true(spans[1].begin <= spans[1].end && spans[1].end >= before);
+        shape_destroy(&s);
+    }
+}
+
 // Ranges of 10 items from 50 on fail, with -100 - begin / 10: the first begins at 50.
 static void graph__a_range_task_fails_as_its_lowest_range(void **state) {
     (void)state;
@@ -364,6 +382,7 @@ int main(void) {
         cmocka_unit_test(graph__fans_of_a_hundred_thousand),
         cmocka_unit_test(graph__ranges_do_each_item_once_between_what_is_before_and_after),
         cmocka_unit_test(graph__ranges_may_be_open_at_the_same_time),
+        cmocka_unit_test(graph__an_empty_range_has_run),
         cmocka_unit_test(graph__a_range_task_fails_as_its_lowest_range),
         cmocka_unit_test(graph__a_cancelled_range_starts_no_more_ranges),
     };

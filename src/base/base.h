@@ -35,6 +35,7 @@
 #define PWSP_PRINTF(at, va) __attribute__((format(printf, at, va)))
 #define PWSP_INLINE         static inline PWSP_UNUSED
 #define PWSP_FORCE_INLINE   static inline __attribute__((always_inline, unused))
+#define PWSP_NOINLINE       __attribute__((noinline))
 #define PWSP_COLD           __attribute__((noinline, cold))
 
 // Conditions that never hold, or always, however the code came here; the reason stands beside them.

@@ -202,9 +202,14 @@ PWSP_INTERNAL bool pwsp_frontend_retire_task(pwsp_frontend *front, const pwsp_en
     }
     const pwsp_task_op *op = pwsp_frontend_op(front, issued->words);
     const uint64_t *keys = issued->words + 1 + op->axis_count + op->scalar_count;
+    const pwsp_tile_view *views =
+        PWSP_PROGRAM_AT(front->walk->program, views, pwsp_tile_view, op->first_view);
+    const pwsp_entry_tile *kept = pwsp_frontend_tiles(front, issued->words);
     pwsp_tile_at tiles[PTOWSP_TASK_TILE_MAX];
     pwsp_arrival arrival;
-    pwsp_frontend_find_tiles(front, issued->words, tiles);
+    for (uint32_t i = 0; i < op->view_count; i++) {
+        tiles[i] = pwsp_entry_tile_at(&kept[i], views[i].tensor, views[i].access);
+    }
     arrival.cycles = issued->cycles;
     arrival.dispatch_key = front->has_keys ? keys[0] : 0;
     arrival.priority_key = front->has_keys ? keys[1] : 0;
@@ -232,14 +237,9 @@ static bool pwsp_frontend_retire_load(pwsp_frontend *front, const pwsp_entry *en
     if (entry->index == PWSP_FRONTEND_LOAD_IN_PROCESS) {
         return true;
     }
-    const pwsp_entry_tile *tile = pwsp_frontend_tiles(front, pwsp_entry_words(entry));
-    pwsp_tile_at at = {(uint32_t)pwsp_entry_words(entry)[0],
-                       1,
-                       1,
-                       PWSP_TILE_READ,
-                       tile->lead,
-                       tile->row,
-                       tile->col};
+    const uint64_t *words = pwsp_entry_words(entry);
+    const pwsp_tile_at at =
+        pwsp_entry_tile_at(pwsp_frontend_tiles(front, words), (uint32_t)words[0], PWSP_TILE_READ);
     return pwsp_frontend_tell(front, pwsp_timeline_slot_load(front->time, &at));
 }
 
@@ -344,10 +344,9 @@ static bool pwsp_frontend_load(pwsp_frontend *front, uint64_t in_process) {
     memset(&arrival, 0, sizeof arrival);
     arrival.tiles = &x->load_at;
     arrival.tile_count = 1;
-    pwsp_entry_tile tile = {x->load_at.lead, x->load_at.row, x->load_at.col};
     entry->index = in_process;
     pwsp_entry_words(entry)[0] = x->load_at.tensor;
-    *pwsp_frontend_tiles(front, pwsp_entry_words(entry)) = tile;
+    *pwsp_frontend_tiles(front, pwsp_entry_words(entry)) = pwsp_entry_tile_of(&x->load_at);
     if (!pwsp_issue_submit(&front->issue, &arrival)) {
         return false;
     }

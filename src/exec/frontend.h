@@ -27,10 +27,14 @@ typedef struct pwsp_task_variables {
     uint32_t first, count;
 } pwsp_task_variables;
 
-// Where a tile of a task begins: the rest of pwsp_tile_at follows from its view and tensor.
+// A tile of a task, as found by the walk. Its tensor and access are those of its view: a task of three tiles
+// takes no more than 256 bytes.
 typedef struct pwsp_entry_tile {
+    uint32_t rows, cols;
     int64_t lead, row, col;
 } pwsp_entry_tile;
+
+#define PWSP_FRONTEND_TILE_WORDS ((uint32_t)(sizeof(pwsp_entry_tile) / sizeof(uint64_t)))
 
 // The index of a slot load in a process; time has already accounted for it.
 #define PWSP_FRONTEND_LOAD_IN_PROCESS 1
@@ -136,6 +140,18 @@ PWSP_INLINE pwsp_entry_tile *pwsp_frontend_tiles(const pwsp_frontend *front,
     return (pwsp_entry_tile *)(uintptr_t)(words + front->tile_word);
 }
 
+PWSP_INLINE pwsp_entry_tile pwsp_entry_tile_of(const pwsp_tile_at *at) {
+    const pwsp_entry_tile tile = {at->rows, at->cols, at->lead, at->row, at->col};
+    return tile;
+}
+
+PWSP_INLINE pwsp_tile_at pwsp_entry_tile_at(const pwsp_entry_tile *tile, uint32_t tensor,
+                                            uint32_t access) {
+    const pwsp_tile_at at = {tensor,     tile->rows, tile->cols, access,
+                             tile->lead, tile->row,  tile->col};
+    return at;
+}
+
 // A task before its result. The caller of a kernel does not look at the cycles of its entry: the
 // thread that ends the entry writes them, on a device perhaps another, which gives up a late core.
 PWSP_INLINE pwsp_issued pwsp_frontend_issued(const pwsp_entry *entry) {
@@ -152,10 +168,6 @@ PWSP_INLINE pwsp_wall_mark *pwsp_frontend_mark_of(const pwsp_frontend *front,
 // The words of the expander's task.
 PWSP_INTERNAL void pwsp_frontend_fill(const pwsp_frontend *front, uint64_t *words,
                                       const pwsp_arrival *arrival);
-
-// The tiles of a task, as found by the walk.
-PWSP_INTERNAL void pwsp_frontend_find_tiles(const pwsp_frontend *front, const uint64_t *words,
-                                            pwsp_tile_at *at);
 
 // A task as its kernel sees it; args and tiles have room for any.
 PWSP_INTERNAL ptowsp_task pwsp_frontend_task_of(const pwsp_frontend *front,

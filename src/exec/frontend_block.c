@@ -45,9 +45,8 @@ PWSP_INTERNAL bool pwsp_frontend_reserve_blocks(pwsp_frontend *front) {
         issue->desc.place_count < PWSP_FRONTEND_WINDOW_MAX || !pwsp_frontend_has_stretch(program)) {
         return true;
     }
-    front->record_words =
-        PWSP_FRONTEND_RECORD_OWN + front->tile_word +
-        issue->desc.tile_max * (uint32_t)(sizeof(pwsp_entry_tile) / sizeof(uint64_t));
+    front->record_words = PWSP_FRONTEND_RECORD_OWN + front->tile_word +
+                          issue->desc.tile_max * PWSP_FRONTEND_TILE_WORDS;
     const size_t size = (size_t)PWSP_FRONTEND_RECORD_MAX * front->record_words * sizeof(uint64_t);
     if (!pwsp_deps_reserve_tiles(&front->issue.deps, PWSP_FRONTEND_TILE_MAX)) {
         return false;

@@ -41,10 +41,6 @@ static bool pwsp_frontend_list_variables(pwsp_frontend *front, uint32_t *out_wor
         front->has_keys = front->has_keys || pwsp_code_is_any(task->dispatch) ||
                           pwsp_code_is_any(task->priority) || pwsp_code_is_any(task->stream);
         uint32_t words = task->axis_count + task->scalar_count + variables->count + 3;
-        for (uint32_t j = 0; j < task->view_count; j++) {
-            words +=
-                PWSP_PROGRAM_AT(program, views, pwsp_tile_view, task->first_view + j)->has_limit;
-        }
         *out_word_count = words > *out_word_count ? words : *out_word_count;
     }
     *out_word_count -= front->has_keys || *out_word_count < 5 ? 0 : 3;
@@ -82,8 +78,7 @@ static bool pwsp_frontend_init(pwsp_frontend *front) {
     }
     desc.place_count = pwsp_frontend_capacity(schedule);
     desc.tile_max = pwsp_frontend_tile_max(program);
-    desc.word_count =
-        front->tile_word + desc.tile_max * (uint32_t)(sizeof(pwsp_entry_tile) / sizeof(uint64_t));
+    desc.word_count = front->tile_word + desc.tile_max * PWSP_FRONTEND_TILE_WORDS;
     return pwsp_issue_init(&front->issue, &front->memory, front->time->sim.timed, &desc) &&
            pwsp_pace_init(&front->pace, &front->memory, (uint32_t)program->kernels.count);
 }

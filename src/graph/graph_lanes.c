@@ -2,7 +2,8 @@
 //
 // A lane that has finished a task counts down `pending` of each successor. The lane runs the first
 // one that reaches 0 next, without any queue; the others go to its deque. So chains cost no queue
-// at all, and only tasks where edges meet cost an atomic operation:
+// at all, and only tasks where edges meet cost an atomic operation (of three or more successors all go
+// to the deque, if the lane is alone: pwsp_graph_release_many):
 //
 //      pending is 1       only this edge is missing: no other lane will write it     load (acquire)
 //      pending is more    other lanes may count down as well           fetch_sub (acquire, release)
@@ -62,6 +63,7 @@
 #define PWSP_GRAPH_WINDOW    64u  // tasks between looks at the clock
 #define PWSP_GRAPH_FETCH_MIN 3u   // counters fetched before a task runs: at least, if any
 #define PWSP_GRAPH_FETCH_MAX 8u   // at most
+#define PWSP_GRAPH_MANY      3u   // successors that are released without guessing
 #define PWSP_GRAPH_OFFER_MAX 64u  // short tasks that a lane must have before it offers some
 
 #define PWSP_GRAPH_SHORT_TICKS (PWSP_TICKS_US / 8)  // tasks for which it may want to be alone
@@ -181,6 +183,28 @@ PWSP_FORCE_INLINE void pwsp_graph_fetch_counters(const ptowsp_graph *graph, uint
     }
 }
 
+// Releases the many successors of a task on a lane that is alone, and pushes those that became ready;
+// false if the deque is not known to have room for all of them. There is no branch on which ones do: in random layers
+// one in four does, and processors guess wrong once a task, which takes 2.5 ns of 23. As a function of its
+// own: within the loop it took 0.6 ns of all other tasks.
+static PWSP_NOINLINE bool pwsp_graph_release_many(const ptowsp_graph *graph, pwsp_deque *deque,
+                                                  uint32_t begin, uint32_t end) {
+    if (deque->limit - deque->bottom < end - begin) {
+        return false;
+    }
+    uint32_t bottom = deque->bottom;
+    for (uint32_t i = begin; i < end; i++) {
+        const uint32_t target = graph->targets[i];
+        pwsp_graph_count *count = &graph->counts[target];
+        const uint32_t pending = count->pending - 1, is_ready = pending == 0;
+        count->pending = pending + (count->fan_in & (0u - is_ready));
+        pwsp_store_relaxed(&deque->slots[bottom % PWSP_DEQUE_SIZE], target);
+        bottom += is_ready;
+    }
+    deque->bottom = bottom;
+    return true;
+}
+
 // Runs up to a window of tasks, beginning with `task`. Returns the task that cannot be run here, or
 // the next one.
 PWSP_FORCE_INLINE uint32_t pwsp_graph_run_window(ptowsp_graph *graph, pwsp_graph_lane *lane,
@@ -204,8 +228,13 @@ PWSP_FORCE_INLINE uint32_t pwsp_graph_run_window(ptowsp_graph *graph, pwsp_graph
             next = pwsp_graph_finish(graph, lane, task, status, false);
             lane->done_count--;
         } else {
-            next = pwsp_graph_release_all(graph, lane, graph->first[task], graph->first[task + 1],
-                                          is_alone, fetches);
+            const uint32_t begin = graph->first[task], end = graph->first[task + 1];
+            if (is_alone && !fetches && PWSP_UNLIKELY(end - begin >= PWSP_GRAPH_MANY) &&
+                pwsp_graph_release_many(graph, &lane->deque, begin, end)) {
+                next = PWSP_GRAPH_NONE;
+            } else {
+                next = pwsp_graph_release_all(graph, lane, begin, end, is_alone, fetches);
+            }
         }
         if (next == PWSP_GRAPH_NONE) {
             next = pwsp_deque_held(&lane->deque) > 0 ? pwsp_deque_pop(&lane->deque)

@@ -2,27 +2,31 @@
 
 #include "graph_state.h"
 
-PWSP_INTERNAL bool pwsp_graph_grow(ptowsp_graph *graph, void **array, uint64_t *capacity,
-                                   uint64_t needed, size_t item_size) {
-    if (needed <= *capacity) {
-        return true;
-    }
-    uint64_t grown = pwsp_max_u64(pwsp_max_u64(needed, 16), *capacity * 2);
-    if (grown > SIZE_MAX / 2 / item_size) {
-        return false;
-    }
-    void *moved = graph->memory.resize(graph->memory.user, *array, (size_t)*capacity * item_size,
-                                       (size_t)grown * item_size);
+PWSP_INTERNAL bool pwsp_graph_resize(ptowsp_graph *graph, void **array, uint64_t *capacity,
+                                     uint64_t count, size_t item_size) {
+    void *moved =
+        count > SIZE_MAX / 2 / item_size
+            ? NULL
+            : graph->memory.resize(graph->memory.user, *array, (size_t)*capacity * item_size,
+                                   (size_t)count * item_size);
     if (!moved) {
         return false;
     }
     *array = moved;
-    *capacity = grown;
+    *capacity = count;
     return true;
 }
 
+PWSP_INTERNAL bool pwsp_graph_grow(ptowsp_graph *graph, void **array, uint64_t *capacity,
+                                   uint64_t needed, size_t item_size) {
+    PTOWSP_ASSERT(needed > *capacity);
+    uint64_t grown = pwsp_max_u64(pwsp_max_u64(needed, 16), *capacity * 2);
+    return pwsp_graph_resize(graph, array, capacity, grown, item_size);
+}
+
 PWSP_INTERNAL const char *pwsp_graph_name(const ptowsp_graph *graph, uint64_t task) {
-    if (task >= graph->task_count && task - graph->task_count < pwsp_graph_added_count(graph)) {
+    PTOWSP_ASSERT(task < graph->task_count + pwsp_graph_added_count(graph));
+    if (task >= graph->task_count) {
         return graph->added[task - graph->task_count].name;
     }
     return task < graph->name_count ? graph->names[task] : NULL;

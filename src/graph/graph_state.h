@@ -246,7 +246,11 @@ PWSP_INLINE ptowsp_span *pwsp_graph_span(const ptowsp_graph *graph, uint64_t tas
     return task < graph->span_capacity ? &graph->spans[task] : NULL;
 }
 
-// Makes room in an array of graph that doubles and is not zeroed.
+// Makes an array longer or shorter, or leaves it as it was: false. What is new is not zeroed.
+PWSP_INTERNAL bool pwsp_graph_resize(ptowsp_graph *graph, void **array, uint64_t *capacity,
+                                     uint64_t count, size_t item_size);
+
+// Makes room in an array of graph that is too short: it doubles.
 PWSP_INTERNAL bool pwsp_graph_grow(ptowsp_graph *graph, void **array, uint64_t *capacity,
                                    uint64_t needed, size_t item_size);
 #define PWSP_GRAPH_GROW(graph, array, capacity, needed)                                            \

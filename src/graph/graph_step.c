@@ -51,14 +51,9 @@ PWSP_INTERNAL uint32_t pwsp_graph_finish(ptowsp_graph *graph, pwsp_graph_lane *l
         }
         lane->done_count++;
         uint32_t begin, end = pwsp_graph_row(graph, task, &begin);
-        uint32_t ready = lane->is_alone
-                             ? pwsp_graph_release_all(graph, lane, begin, end, true, false)
-                             : pwsp_graph_release_all(graph, lane, begin, end, false, false);
-        if (next == PWSP_GRAPH_NONE) {
-            next = ready;
-        } else if (ready != PWSP_GRAPH_NONE) {
-            pwsp_graph_push(graph, lane, ready);
-        }
+        PTOWSP_ASSERT(next == PWSP_GRAPH_NONE);  // else the parent has one more to wait for
+        next = lane->is_alone ? pwsp_graph_release_all(graph, lane, begin, end, true, false)
+                              : pwsp_graph_release_all(graph, lane, begin, end, false, false);
     } while (task >= graph->task_count && pwsp_graph_leave(graph, &task, &status, &is_skipped));
     return next;
 }
