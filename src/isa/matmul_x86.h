@@ -4,8 +4,7 @@
 // independent sums to hide the latency of fused multiply-add (4 cycles, two a cycle), while loads,
 // one for each row and one for each vector of columns, stay below one and a half for two products.
 // Sums of bytes are done after a quarter of the steps. There 16 rows are 6, 6 and 4 in code without
-// loops over rows: branches that are predicted and stores of 12 vectors instead of 16 at once take
-// 3 % of the time instead of 6.
+// loops over rows: its branches are predicted.
 
 #ifndef PTOISA_MATMUL_X86_H
 #define PTOISA_MATMUL_X86_H
@@ -181,14 +180,16 @@ PTOISA_AVX512 PTOISA_ALWAYS void ptoisa_mm_end_avx512(const ptoisa_mm_block *t, 
     }
 }
 
-// rows x 32 sums of whole boxes. Before each but the last one, a piece of the strip is packed if it is of `packed`, f16 or bf16. The last units are gone through row by row, and each row is stored
-// after its own: 16 stores one after another hold up multiply-adds for 20 cycles, on Zen 4.
+// rows x 32 sums of whole boxes. Before each box but the last, a piece of the strip is packed if that
+// is of f16 or bf16. The last units are gone through row by row, and each row is stored after its own:
+// 16 stores one after another hold up multiply-adds for 20 cycles, on Zen 4.
 PTOISA_AVX512 PTOISA_ALWAYS void ptoisa_mm_whole_avx512(const ptoisa_mm_block *t, uint32_t row,
                                                         const uint32_t rows,
                                                         const ptoisa_mm_kind kind,
                                                         const ptoisa_mm_kind packed) {
-    enum { LAST = 4 };  // units, of which B's rows are in registers
-    __m512 sum[8][2], y[LAST][2];
+    // Units that B's rows are in registers for: as many as a product takes cycles.
+    const uint32_t last = kind == PTOISA_MM_DOTS ? 6 : 4;
+    __m512 sum[8][2], y[6][2];
     const float *a = t->a + row * 8, *b = t->b;
     ptoisa_mm_begin_avx512(sum, t, row, rows, 2, kind);
     for (uint32_t k = 8; k < t->k; k += 8, a += t->a_step, b += 8 * PTOISA_MM_COLS) {
@@ -198,17 +199,17 @@ PTOISA_AVX512 PTOISA_ALWAYS void ptoisa_mm_whole_avx512(const ptoisa_mm_block *t
         }
         ptoisa_mm_box_avx512(sum, a, b, 8, rows, 2, kind);
     }
-    ptoisa_mm_box_avx512(sum, a, b, 8 - LAST, rows, 2, kind);
-    a += 8 - LAST, b += (8 - LAST) * PTOISA_MM_COLS;
+    ptoisa_mm_box_avx512(sum, a, b, 8 - last, rows, 2, kind);
+    a += 8 - last, b += (8 - last) * PTOISA_MM_COLS;
     PTOISA_MM_UNROLL
-    for (uint32_t j = 0; j < LAST; j++) {
+    for (uint32_t j = 0; j < last; j++) {
         y[j][0] = _mm512_loadu_ps(b + j * PTOISA_MM_COLS);
         y[j][1] = _mm512_loadu_ps(b + j * PTOISA_MM_COLS + 16);
     }
     PTOISA_MM_UNROLL
     for (uint32_t i = 0; i < rows; i++) {
         PTOISA_MM_UNROLL
-        for (uint32_t j = 0; j < LAST; j++) {
+        for (uint32_t j = 0; j < last; j++) {
             const __m512 x = _mm512_set1_ps(a[i * 8 + j]);
             ptoisa_mm_step_avx512(&sum[i][0], x, y[j][0], kind);
             ptoisa_mm_step_avx512(&sum[i][1], x, y[j][1], kind);
