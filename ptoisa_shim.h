@@ -6548,9 +6548,10 @@ PTOISA_DEFINE_EXPAND(expdif, EXPDIF, PTOISA_SET_MAP_FLOAT)  // exp(full - line)
 //      FOLD      the vectors of the group become its results, by pairs and then by lanes
 //
 // A maximum that is NaN where an element is takes three operations where one does not ask. With
-// AVX-512, rows are hoped to have no NaN, and a group that has one is done again.
+// AVX-512, rows are hoped to have no NaN, and a group that has one is done again: one comparison asks
+// two vectors, beside the maxima of four.
 //
-// 64 x 128 f32 with AVX-512: sums take 1.07 times as long as loads and additions alone, maxima 1.25.
+// 64 x 128 f32 with AVX-512: sums take 1.07 times as long as loads and additions alone, maxima 1.09.
 
 #ifndef PTOISA_FOLD_H
 #define PTOISA_FOLD_H
@@ -6697,32 +6698,22 @@ PTOISA_C_OP(plus, (float a, float b), ptoisa_add_c(a, b))
     PTOISA_UNROLL_##set for (uint32_t i = 0; i < PTOISA_BESIDE_##set; i++)                         \
         PTOISA_UNROLL_##set for (uint32_t p = 0; p < PTOISA_PARTS(set); p++)
 
-// step: the operation as each element of a row has it. sum NULL, or a sum of all elements for each
-// of the rows; lanes then begin with elements instead of the identity, if there are 16.
+// step: the operation as each element of a row has it.
 //
-//      take      one vector of elements. The new element comes first in max and min: there the test
-//                for NaN is off the chain of results
 //      rest      what is left of rows from column c on, fewer than 16 elements
 //      meet      both halves of 16 lanes, where these are several parts
-//      lanes     all of it, for rows of cols elements: part[i][0] has the lanes of row x[i]
+//      lanes     all of it, for rows of cols elements: part[i][0] has the lanes of row x[i]. The new
+//                element comes first in max and min: there the test for NaN is off the chain of
+//                results. nan is for those who have no such test
 #define PTOISA_DEFINE_LANES(set, SET, operation, step, identity)                                   \
-    SET PTOISA_ALWAYS void ptoisa_take_##operation##_##set(                                        \
-        ptoisa_vec_##set *part, ptoisa_vec_##set *sum, ptoisa_vec_##set a) {                       \
-        *part = ptoisa_##step##_##set(a, *part);                                                   \
-        if (sum) {                                                                                 \
-            *sum = ptoisa_plus_##set(a, *sum);                                                     \
-        }                                                                                          \
-    }                                                                                              \
     SET PTOISA_ALWAYS void ptoisa_rest_##operation##_##set(                                        \
-        ptoisa_vec_##set(*part)[PTOISA_PARTS(set)], ptoisa_vec_##set *sum, const float **x,        \
-        uint32_t c, uint32_t cols) {                                                               \
+        ptoisa_vec_##set(*part)[PTOISA_PARTS(set)], const float **x, uint32_t c, uint32_t cols) {  \
         for (uint32_t last = c; last < cols; last += PTOISA_LANES_##set) {                         \
             const uint32_t left = ptoisa_least(cols - last, PTOISA_LANES_##set);                   \
             PTOISA_EACH_PART(set) {                                                                \
                 if (last == c + p * PTOISA_LANES_##set) {                                          \
-                    ptoisa_take_##operation##_##set(                                               \
-                        &part[i][p], sum ? sum + i : NULL,                                         \
-                        ptoisa_load_n_##set(x[i] + last, left, identity));                         \
+                    part[i][p] = ptoisa_##step##_##set(                                            \
+                        ptoisa_load_n_##set(x[i] + last, left, identity), part[i][p]);             \
                 }                                                                                  \
             }                                                                                      \
         }                                                                                          \
@@ -6738,35 +6729,29 @@ PTOISA_C_OP(plus, (float a, float b), ptoisa_add_c(a, b))
         }                                                                                          \
     }                                                                                              \
     SET PTOISA_ALWAYS void ptoisa_lanes_##operation##_##set(                                       \
-        ptoisa_vec_##set(*part)[PTOISA_PARTS(set)], ptoisa_vec_##set *sum, const float **x,        \
+        ptoisa_vec_##set(*part)[PTOISA_PARTS(set)], uint32_t *nan, const float **x,                \
         uint32_t cols) {                                                                           \
-        uint32_t c = sum && cols >= 16 ? 16 : 0;                                                   \
+        uint32_t c = 0;                                                                            \
+        (void)nan;                                                                                 \
         PTOISA_EACH_PART(set) {                                                                    \
-            part[i][p] = c == 0 ? ptoisa_all_##set(identity)                                       \
-                                : ptoisa_load_##set(x[i] + p * PTOISA_LANES_##set);                \
-            if (sum) {                                                                             \
-                sum[i] = ptoisa_plus_##set(part[i][p], sum[i]);                                    \
-            }                                                                                      \
+            part[i][p] = ptoisa_all_##set(identity);                                               \
         }                                                                                          \
         for (; c + 16 <= cols; c += 16) {                                                          \
             PTOISA_EACH_PART(set) {                                                                \
-                ptoisa_take_##operation##_##set(                                                   \
-                    &part[i][p], sum ? sum + i : NULL,                                             \
-                    ptoisa_load_##set(x[i] + c + p * PTOISA_LANES_##set));                         \
+                part[i][p] = ptoisa_##step##_##set(                                                \
+                    ptoisa_load_##set(x[i] + c + p * PTOISA_LANES_##set), part[i][p]);             \
             }                                                                                      \
         }                                                                                          \
-        ptoisa_rest_##operation##_##set(part, sum, x, c, cols);                                    \
+        ptoisa_rest_##operation##_##set(part, x, c, cols);                                         \
         ptoisa_meet_##operation##_##set(part);                                                     \
     }
 
 // -- rows -----------------------------------------------------------------------------------------
 
-// A group of n rows; missing ones are as the last that is there. sum NULL, or 2 * BESIDE sums: rows
-// side by side take each half of them in turns, for fewer would keep steps waiting.
+// A group of n rows; missing ones are as the last that is there.
 #define PTOISA_DEFINE_GROUP(set, SET, operation)                                                   \
-    SET PTOISA_ALWAYS void ptoisa_group_##operation##_##set(float *results, ptoisa_vec_##set *sum, \
-                                                            const float *s, size_t pitch,          \
-                                                            uint32_t n, uint32_t cols) {           \
+    SET PTOISA_ALWAYS void ptoisa_group_##operation##_##set(                                       \
+        float *results, uint32_t *nan, const float *s, size_t pitch, uint32_t n, uint32_t cols) {  \
         enum { GROUP = PTOISA_GROUP_##set, BESIDE = PTOISA_BESIDE_##set };                         \
         ptoisa_vec_##set lanes[GROUP / BESIDE];                                                    \
         PTOISA_UNROLL_##set for (uint32_t r = 0; r < GROUP; r += BESIDE) {                         \
@@ -6779,7 +6764,7 @@ PTOISA_C_OP(plus, (float a, float b), ptoisa_add_c(a, b))
             PTOISA_UNROLL_##set for (uint32_t i = 0; i < BESIDE; i++) {                            \
                 x[i] = s + ptoisa_least(r + i, n - 1) * pitch;                                     \
             }                                                                                      \
-            ptoisa_lanes_##operation##_##set(part, sum ? sum + r % (2 * BESIDE) : NULL, x, cols);  \
+            ptoisa_lanes_##operation##_##set(part, nan, x, cols);                                  \
             lanes[r / BESIDE] = PTOISA_JOIN_##set(operation, part);                                \
         }                                                                                          \
         PTOISA_FOLD_##set(operation, results, lanes, n);                                           \
@@ -6815,36 +6800,63 @@ PTOISA_DEFINE_ALL_ROWS(avx512, PTOISA_AVX512)
 // clang-format on
 
 #if PTOISA_X86
-// Is one of eight sums NaN?
-PTOISA_AVX512 PTOISA_ALWAYS bool ptoisa_is_nan_among_avx512(const __m512 *sum) {
-    uint32_t lanes = 0;
-    PTOISA_UNROLL_avx512 for (int i = 0; i < 8; i += 2) {
-        lanes |= _mm512_cmp_ps_mask(sum[i], sum[i + 1], _CMP_UNORD_Q);
-    }
-    return lanes != 0;
+// The lanes in which one of four vectors is NaN. Masks are put together in general registers: by korw
+// maxima of rows take 1.2 times as long.
+PTOISA_AVX512 PTOISA_ALWAYS uint32_t ptoisa_nan_lanes_avx512(const __m512 *x) {
+    return (uint32_t)(_mm512_cmp_ps_mask(x[0], x[1], _CMP_UNORD_Q) |
+                      _mm512_cmp_ps_mask(x[2], x[3], _CMP_UNORD_Q));
 }
 
-// Maxima and minima of rows that hope for no NaN: the sum of a group's elements is NaN if one of them
-// is. A group whose sums are NaN, also as infinities of both signs meet, is done again as above. Sums
-// are made by multiply-adds, on pipes that maxima do not take. The first 16 elements of a row need no
-// maximum. With AVX2 this is slower than asking each element: 16 registers are too few.
+// take     a vector of each of four rows
+// lanes    all of four rows, begun by their first 16 elements if there are as many
+#define PTOISA_DEFINE_QUICK_LANES(quick, identity)                                                 \
+    PTOISA_AVX512 PTOISA_ALWAYS void ptoisa_take_##quick##_avx512(__m512(*part)[1], uint32_t *nan, \
+                                                                  const __m512 *a) {               \
+        PTOISA_UNROLL_avx512 for (int i = 0; i < 4; i++) {                                         \
+            part[i][0] = ptoisa_##quick##_avx512(a[i], part[i][0]);                                \
+        }                                                                                          \
+        *nan |= ptoisa_nan_lanes_avx512(a);                                                        \
+    }                                                                                              \
+    PTOISA_AVX512 PTOISA_ALWAYS void ptoisa_lanes_##quick##_avx512(                                \
+        __m512(*part)[1], uint32_t *nan, const float **x, uint32_t cols) {                         \
+        const bool is_long = cols >= 16;                                                           \
+        __m512 a[4];                                                                               \
+        PTOISA_UNROLL_avx512 for (int i = 0; i < 4; i++) {                                         \
+            a[i] = is_long ? ptoisa_load_avx512(x[i]) : ptoisa_all_avx512(identity);               \
+            part[i][0] = a[i];                                                                     \
+        }                                                                                          \
+        *nan |= ptoisa_nan_lanes_avx512(a);                                                        \
+        uint32_t c = is_long ? 16 : 0;                                                             \
+        for (; c + 16 <= cols; c += 16) {                                                          \
+            PTOISA_UNROLL_avx512 for (int i = 0; i < 4; i++) {                                     \
+                a[i] = ptoisa_load_avx512(x[i] + c);                                               \
+            }                                                                                      \
+            ptoisa_take_##quick##_avx512(part, nan, a);                                            \
+        }                                                                                          \
+        if (c < cols) {                                                                            \
+            PTOISA_UNROLL_avx512 for (int i = 0; i < 4; i++) {                                     \
+                a[i] = ptoisa_load_n_avx512(x[i] + c, cols - c, identity);                         \
+            }                                                                                      \
+            ptoisa_take_##quick##_avx512(part, nan, a);                                            \
+        }                                                                                          \
+    }
+
+// Maxima and minima of rows that hope for no NaN. A group that has one is done again as above. With
+// AVX2 this is slower than asking each element: 16 registers are too few.
 #define PTOISA_DEFINE_QUICK(operation, quick, identity)                                            \
-    PTOISA_DEFINE_LANES(avx512, PTOISA_AVX512, quick, quick, identity)                             \
+    PTOISA_DEFINE_QUICK_LANES(quick, identity)                                                     \
     PTOISA_DEFINE_GROUP(avx512, PTOISA_AVX512, quick)                                              \
     PTOISA_AVX512 PTOISA_FN void ptoisa_rows_##quick##_avx512(                                     \
         float *results, const float *s, size_t pitch, uint32_t rows, uint32_t cols) {              \
         for (uint32_t first = 0, n; first < rows; first += n, s += n * pitch) {                    \
-            __m512 sum[8];                                                                         \
-            PTOISA_UNROLL_avx512 for (int i = 0; i < 8; i++) {                                     \
-                sum[i] = _mm512_setzero_ps();                                                      \
-            }                                                                                      \
+            uint32_t nan = 0;                                                                      \
             n = ptoisa_least(rows - first, 16);                                                    \
             if (PTOISA_LIKELY(n == 16)) { /* code for whole groups takes 0.94 of the time */       \
-                ptoisa_group_##quick##_avx512(results + first, sum, s, pitch, 16, cols);           \
+                ptoisa_group_##quick##_avx512(results + first, &nan, s, pitch, 16, cols);          \
             } else {                                                                               \
-                ptoisa_group_##quick##_avx512(results + first, sum, s, pitch, n, cols);            \
+                ptoisa_group_##quick##_avx512(results + first, &nan, s, pitch, n, cols);           \
             }                                                                                      \
-            if (PTOISA_UNLIKELY(ptoisa_is_nan_among_avx512(sum))) {                                \
+            if (PTOISA_UNLIKELY(nan != 0)) {                                                       \
                 ptoisa_rows_##operation##_avx512(results + first, s, pitch, n, cols);              \
             }                                                                                      \
         }                                                                                          \
@@ -6908,7 +6920,7 @@ PTOISA_FN void ptoisa_rows_f32(ptoisa_map_op op, float *results, const float *s,
 // row-major one that has one valid column. f32 rows are reduced by vectors straight away (fold.h);
 // f16 and bf16 are widened a few rows at a time before that; integers, and rows longer than a piece,
 // go through 16 lanes in memory, by the loops of map.h. 64 x 128 f32 with AVX-512: TROWSUM 0.20 us,
-// TROWMAX 0.24, TCOLSUM 0.50.
+// TROWMAX 0.20, TCOLSUM 0.50.
 
 #ifndef PTOISA_REDUCE_H
 #define PTOISA_REDUCE_H
@@ -7341,7 +7353,7 @@ PTOISA_FN void ptoisa_tcolargmin(ptoisa_core *core, const ptoisa_tile *d, const 
 // =================================================================================================
 
 // How a matrix multiplication is cut into panels and blocks, and the blocks in portable C. Those of
-// x86-64 and arm64 are in matmul_x86.h and matmul_neon.h.
+// x86-64 and arm64 are in matmul_pack_x86.h and matmul_x86.h, and in matmul_neon.h.
 //
 // Everything is counted in units of 4 bytes: a unit is one f32, a pair of i16 neighbours in k, or
 // four of i8. f16 and bf16 become f32 as panels are packed; i8 becomes i16, or stays as it is where a
@@ -7380,6 +7392,15 @@ PTOISA_FN void ptoisa_tcolargmin(ptoisa_core *core, const ptoisa_tile *d, const 
 #define PTOISA_MM_UNROLL _Pragma("GCC unroll 16")
 #endif
 
+// 16 rows of A that become f32 piece by piece, between the products of the block before them. A piece
+// has 32 bytes of each of 4 rows.
+typedef struct ptoisa_mm_strip {
+    float *to;
+    const uint8_t *from;
+    size_t stride, step;   // bytes to the next row, to the next 32 along k
+    uint32_t done, count;  // pieces
+} ptoisa_mm_strip;
+
 typedef struct ptoisa_mm_block {
     const float *a;   // row 0 of its first box
     uint64_t a_step;  // units from a box to the next
@@ -7391,6 +7412,7 @@ typedef struct ptoisa_mm_block {
     uint64_t add_row, add_cols;  // units to the next row, to the next 16 columns
     float *out;
     uint64_t out_row, out_cols;
+    ptoisa_mm_strip *ahead;  // what may be packed meanwhile
 } ptoisa_mm_block;
 
 // What a unit is made of.
@@ -7431,6 +7453,8 @@ typedef struct ptoisa_mm_code {
     void (*base)(uint32_t *base, const float *a, uint64_t a_step, uint32_t k_count);
     // Of a panel of bf16, of whole boxes; NULL: bf16 is widened.
     ptoisa_mm_span (*span)(const float *panel, uint32_t units);
+    // Packs what is left of a strip of f16 or bf16. NULL: there are no strips.
+    void (*finish)(ptoisa_mm_strip *strip, ptoisa_mm_kind kind);
 } ptoisa_mm_code;
 
 PTOISA_INLINE bool ptoisa_mm_is_int(ptoisa_mm_kind kind) {
@@ -7674,8 +7698,8 @@ PTOISA_FN void ptoisa_mm_block_portable(const ptoisa_mm_block *t, ptoisa_mm_kind
 }
 
 PTOISA_INLINE ptoisa_mm_code ptoisa_mm_portable(void) {
-    ptoisa_mm_code code = {ptoisa_mm_pack_a_any, ptoisa_mm_pack_b_any, ptoisa_mm_block_portable,
-                           NULL, NULL};
+    ptoisa_mm_code code = {
+        ptoisa_mm_pack_a_any, ptoisa_mm_pack_b_any, ptoisa_mm_block_portable, NULL, NULL, NULL};
     return code;
 }
 
@@ -7893,8 +7917,8 @@ PTOISA_FN void ptoisa_mm_block_neon(const ptoisa_mm_block *t, ptoisa_mm_kind kin
 }
 
 PTOISA_INLINE ptoisa_mm_code ptoisa_mm_neon(void) {
-    ptoisa_mm_code code = {ptoisa_mm_pack_a_neon, ptoisa_mm_pack_b_neon, ptoisa_mm_block_neon, NULL,
-                           NULL};
+    ptoisa_mm_code code = {
+        ptoisa_mm_pack_a_neon, ptoisa_mm_pack_b_neon, ptoisa_mm_block_neon, NULL, NULL, NULL};
     return code;
 }
 
@@ -7903,27 +7927,21 @@ PTOISA_INLINE ptoisa_mm_code ptoisa_mm_neon(void) {
 #endif
 
 // =================================================================================================
-// src/isa/matmul_x86.h
+// src/isa/matmul_pack_x86.h
 // =================================================================================================
 
-// Blocks of a matrix multiplication, and the packing of panels, for x86-64.
-//
-// 8 rows x 32 columns of sums fill 16 of AVX-512's registers, 6 x 16 fill 12 of AVX2's: enough
-// independent sums to hide the latency of fused multiply-add (4 cycles, two a cycle), while loads,
-// one for each row and one for each vector of columns, stay below one and a half for two products.
-// Sums of bytes are done after a quarter of the steps. There 16 rows are 6, 6 and 4 in code without
-// loops over rows: branches that are predicted and stores of 12 vectors instead of 16 at once take
-// 3 % of the time instead of 6.
+// The packing of panels of a matrix multiplication for x86-64.
 //
 // A box of B (Zn: 16 columns, in each 32 bytes along k) is turned by transposing 8 x 8 words of 4
 // bytes, whatever its type: a word is then 1, 2 or 4 neighbours in k of one column, and is widened.
+//
+// Shuffles bound it, and stores, one of 32 bytes a cycle on Zen 4. Vectors of AVX-512 save neither: f32
+// take 1.4 times as long by them.
 
-#ifndef PTOISA_MATMUL_X86_H
-#define PTOISA_MATMUL_X86_H
+#ifndef PTOISA_MATMUL_PACK_X86_H
+#define PTOISA_MATMUL_PACK_X86_H
 
 #if PTOISA_X86
-
-// -- packing --------------------------------------------------------------------------------------
 
 // Puts the first bf16 of each word into its upper half.
 PTOISA_AVX2 PTOISA_ALWAYS __m256i ptoisa_mm_turn_words(__m256i x) {
@@ -7981,6 +7999,25 @@ PTOISA_AVX2 PTOISA_FN void ptoisa_mm_pack_a_x86(float *to, const ptoisa_tile *a,
         return;
     }
     PTOISA_MM_OF_KIND(ptoisa_mm_pack_a_of_x86, to, a, row, rows, k, k_count)
+}
+
+// A piece of a strip.
+PTOISA_AVX2 PTOISA_ALWAYS void ptoisa_mm_pack_piece(ptoisa_mm_strip *strip, ptoisa_mm_kind kind) {
+    const uint32_t chunk = strip->done / 4, row = strip->done % 4 * 4;
+    const uint8_t *from = strip->from + chunk * strip->step + row * strip->stride;
+    float *to = strip->to + chunk * 2 * PTOISA_MM_BOX + row * 8;
+    PTOISA_MM_UNROLL
+    for (uint32_t r = 0; r < 4; r++) {
+        ptoisa_mm_widen(to + r * 8, to + r * 8 + PTOISA_MM_BOX, from + r * strip->stride, kind);
+    }
+    strip->done++;
+}
+
+PTOISA_AVX2 PTOISA_FN void ptoisa_mm_finish_x86(ptoisa_mm_strip *strip, ptoisa_mm_kind kind) {
+    while (strip->done < strip->count) {
+        kind == PTOISA_MM_F16 ? ptoisa_mm_pack_piece(strip, PTOISA_MM_F16)
+                              : ptoisa_mm_pack_piece(strip, PTOISA_MM_BF16);
+    }
 }
 
 // Turns 16 bytes of 8 columns, which are stride bytes apart, into 4 vectors of one word of each.
@@ -8112,6 +8149,27 @@ PTOISA_AVX2 PTOISA_FN void ptoisa_mm_pack_b_x86(float *to, const ptoisa_tile *b,
     }
 }
 
+#endif  // PTOISA_X86
+
+#endif
+
+// =================================================================================================
+// src/isa/matmul_x86.h
+// =================================================================================================
+
+// Blocks of a matrix multiplication for x86-64.
+//
+// 8 rows x 32 columns of sums fill 16 of AVX-512's registers, 6 x 16 fill 12 of AVX2's: enough
+// independent sums to hide the latency of fused multiply-add (4 cycles, two a cycle), while loads,
+// one for each row and one for each vector of columns, stay below one and a half for two products.
+// Sums of bytes are done after a quarter of the steps. There 16 rows are 6, 6 and 4 in code without
+// loops over rows: its branches are predicted.
+
+#ifndef PTOISA_MATMUL_X86_H
+#define PTOISA_MATMUL_X86_H
+
+#if PTOISA_X86
+
 // -- AVX-512 --------------------------------------------------------------------------------------
 
 // Adds the products of four bytes of x, signed, and of y, unsigned, without saturation. Not by the
@@ -8162,15 +8220,11 @@ PTOISA_AVX512 PTOISA_ALWAYS __m512 ptoisa_mm_add_avx512(__m512 x, __m512 y, cons
                   : _mm512_add_ps(x, y);
 }
 
-// rows x (16 * vectors) sums. rows, vectors and kind are constants where this is inlined.
-PTOISA_AVX512 PTOISA_ALWAYS void ptoisa_mm_sum_avx512(const ptoisa_mm_block *t, uint32_t row,
-                                                      const uint32_t rows, const uint32_t vectors,
-                                                      const ptoisa_mm_kind kind) {
-    const bool is_int = ptoisa_mm_is_int(kind);
-    __m512 sum[8][2];
-    const uint32_t last = t->cols - 16 * (vectors - 1);
-    const __mmask16 mask[2] = {(__mmask16)(vectors == 2 ? 0xffffu : (1u << last) - 1),
-                               (__mmask16)((1u << last) - 1)};
+// Begins rows x (16 * vectors) sums.
+PTOISA_AVX512 PTOISA_ALWAYS void ptoisa_mm_begin_avx512(__m512 (*sum)[2], const ptoisa_mm_block *t,
+                                                        uint32_t row, const uint32_t rows,
+                                                        const uint32_t vectors,
+                                                        const ptoisa_mm_kind kind) {
     PTOISA_MM_UNROLL
     for (uint32_t i = 0; i < rows; i++) {
         const bool has_base = kind == PTOISA_MM_QUADS;
@@ -8184,29 +8238,47 @@ PTOISA_AVX512 PTOISA_ALWAYS void ptoisa_mm_sum_avx512(const ptoisa_mm_block *t, 
             PTOISA_MM_UNROLL
             for (uint32_t v = 0; v < vectors; v++) {
                 const __m512 x = _mm512_loadu_ps(start + i * PTOISA_MM_COLS + 16 * v);
-                sum[i][v] = is_int ? ptoisa_mm_add_avx512(sum[i][v], x, true) : x;
+                sum[i][v] = ptoisa_mm_is_int(kind) ? ptoisa_mm_add_avx512(sum[i][v], x, true) : x;
             }
         }
     }
-    const float *b = t->b;
-    for (uint32_t k = 0; k < t->k; k += 8) {
-        const float *a = t->a + k / 8 * t->a_step + row * 8;
-        const uint32_t count = t->k - k < 8 ? t->k - k : 8;
-        for (uint32_t j = 0; j < count; j++, b += PTOISA_MM_COLS) {
-            __m512 y[2];
+}
+
+// Adds the products of count units of a box of A and as many rows of B's panel.
+PTOISA_AVX512 PTOISA_ALWAYS void ptoisa_mm_box_avx512(__m512 (*sum)[2], const float *a,
+                                                      const float *b, uint32_t count,
+                                                      const uint32_t rows, const uint32_t vectors,
+                                                      const ptoisa_mm_kind kind) {
+    for (uint32_t j = 0; j < count; j++, b += PTOISA_MM_COLS) {
+        __m512 y[2];
+        PTOISA_MM_UNROLL
+        for (uint32_t v = 0; v < vectors; v++) {
+            y[v] = _mm512_loadu_ps(b + 16 * v);
+        }
+        PTOISA_MM_UNROLL
+        for (uint32_t i = 0; i < rows; i++) {
+            __m512 x = _mm512_set1_ps(a[i * 8 + j]);
             PTOISA_MM_UNROLL
             for (uint32_t v = 0; v < vectors; v++) {
-                y[v] = _mm512_loadu_ps(b + 16 * v);
-            }
-            PTOISA_MM_UNROLL
-            for (uint32_t i = 0; i < rows; i++) {
-                __m512 x = _mm512_set1_ps(a[i * 8 + j]);
-                PTOISA_MM_UNROLL
-                for (uint32_t v = 0; v < vectors; v++) {
-                    ptoisa_mm_step_avx512(&sum[i][v], x, y[v], kind);
-                }
+                ptoisa_mm_step_avx512(&sum[i][v], x, y[v], kind);
             }
         }
+    }
+}
+
+// rows x (16 * vectors) sums. rows, vectors and kind are constants where this is inlined.
+PTOISA_AVX512 PTOISA_ALWAYS void ptoisa_mm_sum_avx512(const ptoisa_mm_block *t, uint32_t row,
+                                                      const uint32_t rows, const uint32_t vectors,
+                                                      const ptoisa_mm_kind kind) {
+    const bool is_int = ptoisa_mm_is_int(kind);
+    __m512 sum[8][2];
+    const uint32_t last = t->cols - 16 * (vectors - 1);
+    const __mmask16 mask[2] = {(__mmask16)(vectors == 2 ? 0xffffu : (1u << last) - 1),
+                               (__mmask16)((1u << last) - 1)};
+    ptoisa_mm_begin_avx512(sum, t, row, rows, vectors, kind);
+    for (uint32_t k = 0; k < t->k; k += 8) {
+        ptoisa_mm_box_avx512(sum, t->a + k / 8 * t->a_step + row * 8, t->b + k * PTOISA_MM_COLS,
+                             ptoisa_least(t->k - k, 8), rows, vectors, kind);
     }
     if (t->add) {
         const uint64_t add_row = t->add_row, add_cols = t->add_cols;
@@ -8252,35 +8324,91 @@ PTOISA_MM_BLOCK_AVX512(ptoisa_mm_quads_32_avx512, 2, PTOISA_MM_QUADS)
 #undef PTOISA_MM_BLOCK_AVX512
 #undef PTOISA_MM_ROWS_AVX512
 
-// Whole blocks of bytes.
+// Adds what is to be added to a row of a whole block, and stores it.
+PTOISA_AVX512 PTOISA_ALWAYS void ptoisa_mm_end_avx512(const ptoisa_mm_block *t, uint32_t row,
+                                                      __m512 *sum, const bool is_int) {
+    PTOISA_MM_UNROLL
+    for (uint32_t v = 0; v < 2; v++) {
+        if (t->add) {
+            const __m512 x = _mm512_loadu_ps(t->add + row * t->add_row + v * t->add_cols);
+            sum[v] = ptoisa_mm_add_avx512(sum[v], x, is_int);
+        }
+        _mm512_storeu_ps(t->out + row * t->out_row + v * t->out_cols, sum[v]);
+    }
+}
+
+// rows x 32 sums of whole boxes. Before each box but the last, a piece of the strip is packed if that
+// is of f16 or bf16. The last units are gone through row by row, and each row is stored after its own:
+// 16 stores one after another hold up multiply-adds for 20 cycles, on Zen 4.
+PTOISA_AVX512 PTOISA_ALWAYS void ptoisa_mm_whole_avx512(const ptoisa_mm_block *t, uint32_t row,
+                                                        const uint32_t rows,
+                                                        const ptoisa_mm_kind kind,
+                                                        const ptoisa_mm_kind packed) {
+    // Units that B's rows are in registers for: as many as a product takes cycles.
+    const uint32_t last = kind == PTOISA_MM_DOTS ? 6 : 4;
+    __m512 sum[8][2], y[6][2];
+    const float *a = t->a + row * 8, *b = t->b;
+    ptoisa_mm_begin_avx512(sum, t, row, rows, 2, kind);
+    for (uint32_t k = 8; k < t->k; k += 8, a += t->a_step, b += 8 * PTOISA_MM_COLS) {
+        if ((packed == PTOISA_MM_F16 || packed == PTOISA_MM_BF16) &&
+            t->ahead->done < t->ahead->count) {
+            ptoisa_mm_pack_piece(t->ahead, packed);
+        }
+        ptoisa_mm_box_avx512(sum, a, b, 8, rows, 2, kind);
+    }
+    ptoisa_mm_box_avx512(sum, a, b, 8 - last, rows, 2, kind);
+    a += 8 - last, b += (8 - last) * PTOISA_MM_COLS;
+    PTOISA_MM_UNROLL
+    for (uint32_t j = 0; j < last; j++) {
+        y[j][0] = _mm512_loadu_ps(b + j * PTOISA_MM_COLS);
+        y[j][1] = _mm512_loadu_ps(b + j * PTOISA_MM_COLS + 16);
+    }
+    PTOISA_MM_UNROLL
+    for (uint32_t i = 0; i < rows; i++) {
+        PTOISA_MM_UNROLL
+        for (uint32_t j = 0; j < last; j++) {
+            const __m512 x = _mm512_set1_ps(a[i * 8 + j]);
+            ptoisa_mm_step_avx512(&sum[i][0], x, y[j][0], kind);
+            ptoisa_mm_step_avx512(&sum[i][1], x, y[j][1], kind);
+        }
+        ptoisa_mm_end_avx512(t, row + i, sum[i], ptoisa_mm_is_int(kind));
+    }
+}
+
+#define PTOISA_MM_WHOLE_AVX512(name, kind, packed)                                                 \
+    PTOISA_AVX512 PTOISA_FN void name(const ptoisa_mm_block *t) {                                  \
+        for (uint32_t row = 0; row < PTOISA_MM_ROWS; row += 8) {                                   \
+            ptoisa_mm_whole_avx512(t, row, 8, kind, packed);                                       \
+        }                                                                                          \
+    }
+PTOISA_MM_WHOLE_AVX512(ptoisa_mm_f32_whole_avx512, PTOISA_MM_F32, PTOISA_MM_F32)
+PTOISA_MM_WHOLE_AVX512(ptoisa_mm_f16_whole_avx512, PTOISA_MM_F32, PTOISA_MM_F16)
+PTOISA_MM_WHOLE_AVX512(ptoisa_mm_bf16_whole_avx512, PTOISA_MM_F32, PTOISA_MM_BF16)
+PTOISA_MM_WHOLE_AVX512(ptoisa_mm_dots_whole_avx512, PTOISA_MM_DOTS, PTOISA_MM_DOTS)
+PTOISA_MM_WHOLE_AVX512(ptoisa_mm_twice_whole_avx512, PTOISA_MM_TWICE, PTOISA_MM_TWICE)
+#undef PTOISA_MM_WHOLE_AVX512
+
 PTOISA_AVX512 PTOISA_FN void ptoisa_mm_quads_whole_avx512(const ptoisa_mm_block *t) {
-    ptoisa_mm_sum_avx512(t, 0, 6, 2, PTOISA_MM_QUADS);
-    ptoisa_mm_sum_avx512(t, 6, 6, 2, PTOISA_MM_QUADS);
-    ptoisa_mm_sum_avx512(t, 12, 4, 2, PTOISA_MM_QUADS);
-}
-
-// Blocks of bf16, which are whole.
-PTOISA_AVX512 PTOISA_FN void ptoisa_mm_dots_avx512(const ptoisa_mm_block *t) {
-    for (uint32_t row = 0; row < PTOISA_MM_ROWS; row += 8) {
-        ptoisa_mm_sum_avx512(t, row, 8, 2, PTOISA_MM_DOTS);
-    }
-}
-
-PTOISA_AVX512 PTOISA_FN void ptoisa_mm_dots_twice_avx512(const ptoisa_mm_block *t) {
-    for (uint32_t row = 0; row < PTOISA_MM_ROWS; row += 8) {
-        ptoisa_mm_sum_avx512(t, row, 8, 2, PTOISA_MM_TWICE);
-    }
+    const ptoisa_mm_kind quads = PTOISA_MM_QUADS;
+    ptoisa_mm_whole_avx512(t, 0, 6, quads, quads);
+    ptoisa_mm_whole_avx512(t, 6, 6, quads, quads);
+    ptoisa_mm_whole_avx512(t, 12, 4, quads, quads);
 }
 
 PTOISA_FN void ptoisa_mm_block_avx512(const ptoisa_mm_block *t, ptoisa_mm_kind kind) {
     const bool is_wide = t->cols > 16;
-    if (kind == PTOISA_MM_DOTS || kind == PTOISA_MM_TWICE) {
-        kind == PTOISA_MM_DOTS ? ptoisa_mm_dots_avx512(t) : ptoisa_mm_dots_twice_avx512(t);
-        return;
+    if (t->rows == PTOISA_MM_ROWS && t->cols == PTOISA_MM_COLS && t->k % 8 == 0) {
+        switch (kind) {
+        case PTOISA_MM_F32: ptoisa_mm_f32_whole_avx512(t); return;
+        case PTOISA_MM_F16: ptoisa_mm_f16_whole_avx512(t); return;
+        case PTOISA_MM_BF16: ptoisa_mm_bf16_whole_avx512(t); return;
+        case PTOISA_MM_QUADS: ptoisa_mm_quads_whole_avx512(t); return;
+        case PTOISA_MM_DOTS: ptoisa_mm_dots_whole_avx512(t); return;
+        case PTOISA_MM_TWICE: ptoisa_mm_twice_whole_avx512(t); return;
+        case PTOISA_MM_PAIRS: break;
+        }
     }
-    if (kind == PTOISA_MM_QUADS && is_wide && t->rows == PTOISA_MM_ROWS) {
-        ptoisa_mm_quads_whole_avx512(t);
-    } else if (kind == PTOISA_MM_QUADS) {
+    if (kind == PTOISA_MM_QUADS) {
         is_wide ? ptoisa_mm_quads_32_avx512(t) : ptoisa_mm_quads_16_avx512(t);
     } else if (kind == PTOISA_MM_PAIRS) {
         is_wide ? ptoisa_mm_pairs_32_avx512(t) : ptoisa_mm_pairs_16_avx512(t);
@@ -8480,26 +8608,31 @@ PTOISA_FN void ptoisa_mm_block_avx2(const ptoisa_mm_block *t, ptoisa_mm_kind kin
 }
 
 PTOISA_INLINE ptoisa_mm_code ptoisa_mm_bf16(void) {
-    ptoisa_mm_code code = {ptoisa_mm_pack_a_x86, ptoisa_mm_pack_b_x86, ptoisa_mm_block_avx512,
-                           ptoisa_mm_base_vnni, ptoisa_mm_span_avx512};
+    ptoisa_mm_code code = {ptoisa_mm_pack_a_x86, ptoisa_mm_pack_b_x86,  ptoisa_mm_block_avx512,
+                           ptoisa_mm_base_vnni,  ptoisa_mm_span_avx512, ptoisa_mm_finish_x86};
     return code;
 }
 
 PTOISA_INLINE ptoisa_mm_code ptoisa_mm_vnni(void) {
-    ptoisa_mm_code code = {ptoisa_mm_pack_a_x86, ptoisa_mm_pack_b_x86, ptoisa_mm_block_avx512,
-                           ptoisa_mm_base_vnni, NULL};
+    ptoisa_mm_code code = {ptoisa_mm_pack_a_x86,
+                           ptoisa_mm_pack_b_x86,
+                           ptoisa_mm_block_avx512,
+                           ptoisa_mm_base_vnni,
+                           NULL,
+                           ptoisa_mm_finish_x86};
     return code;
 }
 
 PTOISA_INLINE ptoisa_mm_code ptoisa_mm_avx512(void) {
-    ptoisa_mm_code code = {ptoisa_mm_pack_a_x86, ptoisa_mm_pack_b_x86, ptoisa_mm_block_avx512, NULL,
-                           NULL};
+    ptoisa_mm_code code = {
+        ptoisa_mm_pack_a_x86, ptoisa_mm_pack_b_x86, ptoisa_mm_block_avx512, NULL, NULL,
+        ptoisa_mm_finish_x86};
     return code;
 }
 
 PTOISA_INLINE ptoisa_mm_code ptoisa_mm_avx2(void) {
-    ptoisa_mm_code code = {ptoisa_mm_pack_a_x86, ptoisa_mm_pack_b_x86, ptoisa_mm_block_avx2, NULL,
-                           NULL};
+    ptoisa_mm_code code = {
+        ptoisa_mm_pack_a_x86, ptoisa_mm_pack_b_x86, ptoisa_mm_block_avx2, NULL, NULL, NULL};
     return code;
 }
 
@@ -8517,7 +8650,9 @@ PTOISA_INLINE ptoisa_mm_code ptoisa_mm_avx2(void) {
 //
 // The loops, outermost first: rows of A as far as its panel goes (1,024, if it is used in place), 32
 // columns of B, k, 16 rows. B's panel of 32 columns and up to 256 units of k is packed once and stays
-// in the first-level cache while all rows go over it.
+// in the first-level cache while all rows go over it. Rows of f16 become f32 between the products of
+// the rows before them, where that costs 3 cycles for 32 bytes of 4 rows instead of 13: all of 128 x
+// 128 x 128 then takes 1.05 times as long as its multiply-adds, and not 1.07.
 //
 // k beyond 256 units (512 or 1,024 elements of i8) goes through in parts: sums wait in a buffer
 // between them and are carried on, not added, so the cut changes no bit. Buffers are on the stack,
@@ -8533,13 +8668,13 @@ PTOISA_INLINE ptoisa_mm_code ptoisa_mm_avx2(void) {
 #define PTOISA_MM_UNITS    256    // of k, of one panel
 #define PTOISA_MM_A_UNITS  16384  // of one panel of A
 #define PTOISA_MM_A_ROWS   1024
-#define PTOISA_MM_PART     (PTOISA_MM_A_UNITS / PTOISA_MM_UNITS * PTOISA_MM_COLS)
+#define PTOISA_MM_SUMS     (PTOISA_MM_A_UNITS / PTOISA_MM_UNITS * PTOISA_MM_COLS)
 
 // Rows of 32 begin at cache lines: matrix products of f16 take 0.985 of the time.
 typedef struct ptoisa_mm_buffers {
     __attribute__((aligned(64))) float a[PTOISA_MM_A_UNITS];
     float b[PTOISA_MM_UNITS * PTOISA_MM_COLS];
-    float part[PTOISA_MM_PART];                  // sums between parts of k
+    float part[PTOISA_MM_SUMS];                  // sums between parts of k
     float out[PTOISA_MM_ROWS * PTOISA_MM_COLS];  // a block of C in a layout of its own
     float add[PTOISA_MM_ROWS * PTOISA_MM_COLS];
     uint32_t base[PTOISA_MM_A_ROWS];
@@ -8670,59 +8805,107 @@ PTOISA_INLINE ptoisa_mm_panel ptoisa_mm_panel_of(const ptoisa_tile *a, bool is_i
     return panel;
 }
 
+// Begins the strip of 16 rows of A from row and element k on.
+PTOISA_FN void ptoisa_mm_begin_strip(ptoisa_mm_strip *strip, float *to, const ptoisa_tile *a,
+                                     uint32_t row, uint32_t k, uint32_t k_count) {
+    const bool is_major = a->layout == PTOISA_ROW_MAJOR;
+    strip->to = to;
+    strip->from = (const uint8_t *)a->data + 2 * ptoisa_offset(a, row, k);
+    strip->stride = is_major ? (size_t)a->cols * 2 : 32;
+    strip->step = is_major ? 32 : a->layout == PTOISA_ZZ ? 16 * 32 : (size_t)a->rows * 32;
+    strip->done = 0;
+    strip->count = (k_count + 15) / 16 * 4;
+}
+
+// Rows of A from row0 on, as many as a panel has, times up to 32 columns of B, over part of k.
+typedef struct ptoisa_mm_part {
+    uint32_t row0, rows, col, k0, k_count;
+    bool is_new;                     // A's panel is not there yet
+    bool is_in_place;                // nor need it be
+    bool is_cut, is_first, is_last;  // of k
+    ptoisa_mm_span span_b;
+} ptoisa_mm_part;
+
+// Computes a part, block by block.
+PTOISA_FN void ptoisa_mm_blocks(const ptoisa_mm_code *code, const ptoisa_mm_task *task,
+                                ptoisa_mm_kind kind, ptoisa_mm_buffers *buffers,
+                                const ptoisa_mm_part *part) {
+    const ptoisa_tile *a = task->a;
+    const uint32_t width = ptoisa_mm_width(kind), k0 = part->k0, k_count = part->k_count;
+    const uint32_t padded = ptoisa_mm_padded(kind, k_count);
+    const ptoisa_mm_panel panel =
+        ptoisa_mm_panel_of(a, part->is_in_place, buffers->a, padded, part->row0, k0);
+    const bool has_strips = code->finish && part->is_new && ptoisa_mm_has_row_chunks(a) &&
+                            (kind == PTOISA_MM_F16 || kind == PTOISA_MM_BF16);
+    bool is_packed = part->is_in_place || !part->is_new;
+    ptoisa_mm_strip strip = {NULL, NULL, 0, 0, 0, 0};
+    ptoisa_mm_block t;
+    t.ahead = &strip;
+    t.b = buffers->b;
+    t.cols = ptoisa_least(task->b->valid_cols - part->col, PTOISA_MM_COLS);
+    t.k = (k_count + width - 1) / width;
+    for (uint32_t r = 0; r < part->rows; r += PTOISA_MM_ROWS) {
+        float *sums = part->is_cut ? buffers->part + r * PTOISA_MM_COLS : NULL;
+        const uint32_t left = part->rows - r, row = part->row0 + r;
+        t.rows = ptoisa_least(left, PTOISA_MM_ROWS);
+        t.start = part->is_first ? NULL : sums;
+        t.a = panel.data + r / 16 * panel.rows_step;
+        t.a_step = panel.step;
+        t.base = buffers->base + r;
+        if (!is_packed) {
+            code->pack_a(buffers->a + r * padded, a, kind, row, t.rows, k0, k_count);
+        }
+        if (kind == PTOISA_MM_QUADS && part->is_new) {
+            code->base(buffers->base + r, t.a, t.a_step, k_count);
+        }
+        if (kind == PTOISA_MM_DOTS && part->is_new) {
+            buffers->span[r / 16] = code->span(t.a, padded * 16);
+        }
+        if (has_strips && left >= 2 * PTOISA_MM_ROWS) {
+            float *next = buffers->a + (r + PTOISA_MM_ROWS) * padded;
+            ptoisa_mm_begin_strip(&strip, next, a, row + PTOISA_MM_ROWS, k0, k_count);
+        }
+        ptoisa_mm_one(code, buffers, &t, task,
+                      ptoisa_mm_block_kind(buffers, kind, r, part->span_b, part->is_first), row,
+                      part->col, sums, part->is_last);
+        if (has_strips) {
+            code->finish(&strip, kind);
+            is_packed = left >= 2 * PTOISA_MM_ROWS;
+        }
+    }
+}
+
 // Computes a whole product, of which no size is 0.
 PTOISA_FN void ptoisa_mm_run(const ptoisa_mm_code *code, const ptoisa_mm_task *task) {
     const ptoisa_tile *a = task->a, *b = task->b;
     ptoisa_mm_buffers buffers;
-    ptoisa_mm_block t;
+    ptoisa_mm_part part;
     const uint32_t m = a->valid_rows, k = a->valid_cols, n = b->valid_cols;
     const ptoisa_mm_kind kind = ptoisa_mm_kind_of(code, a, b);
     const uint32_t width = ptoisa_mm_width(kind), k_part = PTOISA_MM_UNITS * width;
-    const bool is_in_place = ptoisa_mm_is_whole(kind) && kind != PTOISA_MM_DOTS &&
-                             a->layout != PTOISA_ROW_MAJOR && ptoisa_mm_has_row_chunks(a);
-    const bool is_cut = k > k_part;
-    uint32_t m_part = PTOISA_MM_A_UNITS / ptoisa_mm_padded(kind, is_cut ? k_part : k) / 16 * 16;
-    m_part = is_in_place && !is_cut ? m : m_part;
+    part.is_cut = k > k_part;
+    part.is_in_place = ptoisa_mm_is_whole(kind) && kind != PTOISA_MM_DOTS &&
+                       a->layout != PTOISA_ROW_MAJOR && ptoisa_mm_has_row_chunks(a);
+    part.span_b.least = part.span_b.greatest = 0;
+    uint32_t m_part =
+        PTOISA_MM_A_UNITS / ptoisa_mm_padded(kind, part.is_cut ? k_part : k) / 16 * 16;
+    m_part = part.is_in_place && !part.is_cut ? m : m_part;
     m_part = ptoisa_least(m_part, PTOISA_MM_A_ROWS);
-    for (uint32_t row0 = 0; row0 < m; row0 += m_part) {
-        const uint32_t rows = m - row0 < m_part ? m - row0 : m_part;
-        for (uint32_t col = 0; col < n; col += PTOISA_MM_COLS) {
-            t.cols = n - col < PTOISA_MM_COLS ? n - col : PTOISA_MM_COLS;
-            for (uint32_t k0 = 0; k0 < k; k0 += k_part) {
-                const uint32_t k_count = k - k0 < k_part ? k - k0 : k_part;
-                const uint32_t padded = ptoisa_mm_padded(kind, k_count);
-                const bool is_new = col == 0 || is_cut;
-                code->pack_b(buffers.b, b, kind, col, t.cols, k0, k_count);
-                ptoisa_mm_clear_rest(buffers.b, kind, k_count);
-                ptoisa_mm_span span_b = {0, 0};
+    for (part.row0 = 0; part.row0 < m; part.row0 += m_part) {
+        part.rows = ptoisa_least(m - part.row0, m_part);
+        for (part.col = 0; part.col < n; part.col += PTOISA_MM_COLS) {
+            const uint32_t cols = ptoisa_least(n - part.col, PTOISA_MM_COLS);
+            for (part.k0 = 0; part.k0 < k; part.k0 += k_part) {
+                part.k_count = ptoisa_least(k - part.k0, k_part);
+                part.is_new = part.col == 0 || part.is_cut;
+                part.is_first = part.k0 == 0;
+                part.is_last = part.k0 + part.k_count == k;
+                code->pack_b(buffers.b, b, kind, part.col, cols, part.k0, part.k_count);
+                ptoisa_mm_clear_rest(buffers.b, kind, part.k_count);
                 if (kind == PTOISA_MM_DOTS) {
-                    span_b = code->span(buffers.b, k_count / width * PTOISA_MM_COLS);
+                    part.span_b = code->span(buffers.b, part.k_count / width * PTOISA_MM_COLS);
                 }
-                const ptoisa_mm_panel panel =
-                    ptoisa_mm_panel_of(a, is_in_place, buffers.a, padded, row0, k0);
-                t.b = buffers.b;
-                t.k = (k_count + width - 1) / width;
-                for (uint32_t r = 0; r < rows; r += PTOISA_MM_ROWS) {
-                    float *part = is_cut ? buffers.part + r * PTOISA_MM_COLS : NULL;
-                    t.rows = rows - r < PTOISA_MM_ROWS ? rows - r : PTOISA_MM_ROWS;
-                    t.start = k0 == 0 ? NULL : part;
-                    t.a = panel.data + r / 16 * panel.rows_step;
-                    t.a_step = panel.step;
-                    t.base = buffers.base + r;
-                    if (!is_in_place && is_new) {
-                        code->pack_a(buffers.a + r * padded, a, kind, row0 + r, t.rows, k0,
-                                     k_count);
-                    }
-                    if (kind == PTOISA_MM_QUADS && is_new) {
-                        code->base(buffers.base + r, t.a, t.a_step, k_count);
-                    }
-                    if (kind == PTOISA_MM_DOTS && is_new) {
-                        buffers.span[r / 16] = code->span(t.a, padded * 16);
-                    }
-                    ptoisa_mm_one(code, &buffers, &t, task,
-                                  ptoisa_mm_block_kind(&buffers, kind, r, span_b, k0 == 0),
-                                  row0 + r, col, part, k0 + k_count == k);
-                }
+                ptoisa_mm_blocks(code, task, kind, &buffers, &part);
             }
         }
     }

@@ -13,8 +13,8 @@
 #
 # What is not counted:
 #      }                          a line with a closing brace alone
-#      is_good || NAME_fail(...)  the side of a call of NAME_fail or NAME_refuse_WHAT that would be
-#                                 true: they report an error, and are false
+#      is_good || NAME_fail(...)  the side of a call of NAME_fail, NAME_refuse_WHAT or ptoisa_fault that
+#                                 would be true: they report an error, and are false
 #      lines of the preprocessor  macros count where they are used; their branches where they are defined
 #      PTOWSP_ASSERT(...)         its failing side is not to be reached, also behind "default:" and in
 #                                 PWSP_PTHREAD(...), which asserts that a call works
@@ -207,7 +207,7 @@ kind == "regions" && ($1 == "B" || $1 == "M") {
     }
     split(place, part, SUBSEP)
     condition = substr(text[part[1], part[2]], $3)
-    is_refusal = $1 == "B" && condition ~ /^[a-z]+_[a-z_]*_(fail|refuse)(_[a-z]+)?\(/ && \
+    is_refusal = $1 == "B" && condition ~ /^([a-z]+_[a-z_]*_(fail|refuse)(_[a-z]+)?|ptoisa_fault)\(/ && \
         condition !~ /^pwsp_(expander_fail_halt|view_fail_lead)\(/  # an event, and a question
     place = place SUBSEP $3 SUBSEP $4 - $2 SUBSEP $5
     for (i = is_refusal ? 7 : 6; i <= NF; i++) {

@@ -40,6 +40,7 @@ src/isa/fold.h
 src/isa/reduce.h
 src/isa/matmul_block.h
 src/isa/matmul_neon.h
+src/isa/matmul_pack_x86.h
 src/isa/matmul_x86.h
 src/isa/matmul.h
 src/isa/rows.h

@@ -1,5 +1,5 @@
 // How a matrix multiplication is cut into panels and blocks, and the blocks in portable C. Those of
-// x86-64 and arm64 are in matmul_x86.h and matmul_neon.h.
+// x86-64 and arm64 are in matmul_pack_x86.h and matmul_x86.h, and in matmul_neon.h.
 //
 // Everything is counted in units of 4 bytes: a unit is one f32, a pair of i16 neighbours in k, or
 // four of i8. f16 and bf16 become f32 as panels are packed; i8 becomes i16, or stays as it is where a
@@ -40,6 +40,15 @@
 #define PTOISA_MM_UNROLL _Pragma("GCC unroll 16")
 #endif
 
+// 16 rows of A that become f32 piece by piece, between the products of the block before them. A piece
+// has 32 bytes of each of 4 rows.
+typedef struct ptoisa_mm_strip {
+    float *to;
+    const uint8_t *from;
+    size_t stride, step;   // bytes to the next row, to the next 32 along k
+    uint32_t done, count;  // pieces
+} ptoisa_mm_strip;
+
 typedef struct ptoisa_mm_block {
     const float *a;   // row 0 of its first box
     uint64_t a_step;  // units from a box to the next
@@ -51,6 +60,7 @@ typedef struct ptoisa_mm_block {
     uint64_t add_row, add_cols;  // units to the next row, to the next 16 columns
     float *out;
     uint64_t out_row, out_cols;
+    ptoisa_mm_strip *ahead;  // what may be packed meanwhile
 } ptoisa_mm_block;
 
 // What a unit is made of.
@@ -91,6 +101,8 @@ typedef struct ptoisa_mm_code {
     void (*base)(uint32_t *base, const float *a, uint64_t a_step, uint32_t k_count);
     // Of a panel of bf16, of whole boxes; NULL: bf16 is widened.
     ptoisa_mm_span (*span)(const float *panel, uint32_t units);
+    // Packs what is left of a strip of f16 or bf16. NULL: there are no strips.
+    void (*finish)(ptoisa_mm_strip *strip, ptoisa_mm_kind kind);
 } ptoisa_mm_code;
 
 PTOISA_INLINE bool ptoisa_mm_is_int(ptoisa_mm_kind kind) {
@@ -334,8 +346,8 @@ PTOISA_FN void ptoisa_mm_block_portable(const ptoisa_mm_block *t, ptoisa_mm_kind
 }
 
 PTOISA_INLINE ptoisa_mm_code ptoisa_mm_portable(void) {
-    ptoisa_mm_code code = {ptoisa_mm_pack_a_any, ptoisa_mm_pack_b_any, ptoisa_mm_block_portable,
-                           NULL, NULL};
+    ptoisa_mm_code code = {
+        ptoisa_mm_pack_a_any, ptoisa_mm_pack_b_any, ptoisa_mm_block_portable, NULL, NULL, NULL};
     return code;
 }
 

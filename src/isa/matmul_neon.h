@@ -208,8 +208,8 @@ PTOISA_FN void ptoisa_mm_block_neon(const ptoisa_mm_block *t, ptoisa_mm_kind kin
 }
 
 PTOISA_INLINE ptoisa_mm_code ptoisa_mm_neon(void) {
-    ptoisa_mm_code code = {ptoisa_mm_pack_a_neon, ptoisa_mm_pack_b_neon, ptoisa_mm_block_neon, NULL,
-                           NULL};
+    ptoisa_mm_code code = {
+        ptoisa_mm_pack_a_neon, ptoisa_mm_pack_b_neon, ptoisa_mm_block_neon, NULL, NULL, NULL};
     return code;
 }
 

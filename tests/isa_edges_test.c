@@ -1,0 +1,197 @@
+// Edges that no other test of instructions comes to: cores that only count time, tiles that are none,
+// values and types at the ends of what an instruction takes.
+
+#include "isa_calls.h"
+
+static test_bench *bench_of(void **state) {
+    return (test_bench *)*state;
+}
+
+// -- dry cores ------------------------------------------------------------------------------------
+
+// A dry core charges what the call costs on paper, and changes no element.
+static void dry__instructions_cost_time_and_write_nothing(void **state) {
+    test_bench *bench = bench_of(state);
+    for (uint32_t i = 0; i < 2 * CALL_COUNT; i++) {
+        test_call call = call_make(bench, (call_id)(i / 2), (ptoisa_family)(i % 2), 6, 64);
+        for (uint32_t k = 0; k < bench->tile_count; k++) {
+            bench->tiles[k].role = TEST_READ;
+        }
+        bench->core.is_dry = true;
+        test_run(bench);
+        call_run(bench, &call);
+        if (bench->core.sum != call.cycles) {
+            fail_msg("%s: %llu cycles, expected %llu", call.name,
+                     (unsigned long long)bench->core.sum, (unsigned long long)call.cycles);
+        }
+        test_end(bench);
+    }
+}
+
+// -- the ends of ranges ---------------------------------------------------------------------------
+
+// 1.5, 0.5, -0.5, -1.5: numbers of f16 and of f32.
+static void ramp__of_floats_goes_down_and_up(void **state) {
+    test_bench *bench = bench_of(state);
+    static const ptoisa_dtype dtypes[2] = {PTOISA_F16, PTOISA_F32};
+    for (uint32_t i = 0; i < 4; i++) {
+        const bool is_down = i % 2;
+        test_begin(bench, PTOISA_A5, "TCI");
+        test_tile *d = test_vec(bench, dtypes[i / 2], 1, 21);
+        d->role = TEST_WRITTEN;
+        test_run(bench);
+        ptoisa_tci(&bench->core, &d->tile, 1.5, is_down);
+        for (uint32_t c = 0; c < 21; c++) {
+            test_expect(bench, d, 0, c, is_down ? 1.5 - c : 1.5 + c, 0);
+        }
+        test_end(bench);
+    }
+}
+
+// No results, of rows and of columns: nothing is written.
+static void reduce__of_no_results_writes_nothing(void **state) {
+    test_bench *bench = bench_of(state);
+    static _Alignas(32) float scratch[8 * 16];
+    for (uint32_t i = 0; i < 2; i++) {
+        test_begin(bench, PTOISA_A2A3, "TROWSUM, TCOLARGMAX");
+        test_tile *s =
+            test_tile_make(bench, PTOISA_F32, PTOISA_VEC, PTOISA_ROW_MAJOR, 8, 16, 8, 16);
+        test_tile *d = test_vec(bench, i == 0 ? PTOISA_F32 : PTOISA_I32, 8, 16);
+        const ptoisa_tile t = ptoisa_tile_vec(scratch, PTOISA_F32, 8, 16);
+        s->role = d->role = TEST_READ;
+        test_run(bench);
+        if (i == 0) {
+            const ptoisa_tile none = ptoisa_tile_valid(d->tile, 8, 0);
+            ptoisa_trowsum(&bench->core, &none, &s->tile, &t);
+        } else {
+            const ptoisa_tile none = ptoisa_tile_valid(d->tile, 0, 16);
+            ptoisa_tcolargmax(&bench->core, &none, &s->tile, &t);
+        }
+        test_end(bench);
+    }
+}
+
+#if PTOISA_CHECKED_DEFAULT
+
+static void refused(test_bench *bench, const char *text) {
+    assert_int_equal(bench->fault_count, 1);
+    if (strstr(bench->fault, text) == NULL) {
+        fail_msg("\"%s\", expected \"%s\"", bench->fault, text);
+    }
+    assert_true(bench->core.sum == 0);
+    bench->fault_count = 0;
+}
+
+// -- tiles that are none --------------------------------------------------------------------------
+
+// No columns; boxes cut off below, and on the right.
+static void tile__has_columns_and_whole_boxes(void **state) {
+    test_bench *bench = bench_of(state);
+    static const struct {
+        uint32_t rows, cols;
+        const char *text;
+    } cases[] = {{16, 0, "d has 0 x 0 valid elements of 16 x 0"},
+                 {17, 16, "d: 17 x 16 are no whole boxes of 16 x 8"},
+                 {16, 20, "d: 16 x 20 are no whole boxes of 16 x 8"}};
+    static _Alignas(32) float data[32 * 32];
+    for (uint32_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        test_begin(bench, PTOISA_A5, "TMOV");
+        ptoisa_tile d =
+            ptoisa_tile_make(data, PTOISA_F32, PTOISA_MAT, PTOISA_NZ, cases[i].rows, cases[i].cols);
+        const ptoisa_tile s = ptoisa_tile_vec(data, PTOISA_F32, 16, 16);
+        d.valid_rows = d.valid_cols = 0;
+        ptoisa_tmov(&bench->core, &d, &s);
+        refused(bench, cases[i].text);
+        test_end(bench);
+    }
+}
+
+// A tile of 64 x 1,024 f32 has 256 KiB: more than UB of A2/A3, which as the simulator has it ends at 256.
+static void assign__of_a_tile_larger_than_its_memory(void **state) {
+    test_bench *bench = bench_of(state);
+    for (uint32_t i = 0; i < 3; i++) {
+        test_begin(bench, i == 2 ? PTOISA_A5 : PTOISA_A2A3, "TASSIGN");
+        bench->core.is_as_simulator = i == 1;
+        ptoisa_tile tile = ptoisa_tile_vec(NULL, PTOISA_F32, 64, i == 2 ? 2048 : 1024);
+        ptoisa_tassign(&bench->core, &tile, 0);
+        if (i == 0) {
+            refused(bench, "TASSIGN: a tile ends at 262144 of 188416 bytes");
+        } else if (i == 2) {
+            refused(bench, "TASSIGN: a tile ends at 524288 of 262144 bytes");
+        }
+        // As the simulator has it on A5, L1 and UB are the machine's.
+        bench->core.is_as_simulator = true;
+        tile = ptoisa_tile_make(NULL, PTOISA_F32, PTOISA_MAT, PTOISA_ROW_MAJOR, 64, 4096);
+        ptoisa_tassign(&bench->core, &tile, 0);
+        refused(bench, "TASSIGN: a tile ends at 1048576 of 524288 bytes");
+        test_end(bench);
+    }
+}
+
+// -- operands that do not go together -------------------------------------------------------------
+
+// d of 8 indices; values of 7, a column of indices that is not one, and no scratch.
+static void reduce__columns_go_together(void **state) {
+    test_bench *bench = bench_of(state);
+    static _Alignas(32) float data[8 * 16], other[8 * 16];
+    static _Alignas(32) uint32_t at[8 * 16];
+    const ptoisa_tile s = ptoisa_tile_vec(data, PTOISA_F32, 8, 16);
+    const ptoisa_tile d = ptoisa_tile_make(at, PTOISA_U32, PTOISA_VEC, PTOISA_COL_MAJOR, 8, 1);
+    const ptoisa_tile column =
+        ptoisa_tile_make(other, PTOISA_F32, PTOISA_VEC, PTOISA_COL_MAJOR, 8, 1);
+    const ptoisa_tile two = ptoisa_tile_make(other, PTOISA_F32, PTOISA_VEC, PTOISA_COL_MAJOR, 8, 2);
+    ptoisa_tile boxed = ptoisa_tile_make(other, PTOISA_F32, PTOISA_VEC, PTOISA_NZ, 16, 8);
+    test_begin(bench, PTOISA_A2A3, "TROWARGMAX");
+    ptoisa_core *core = &bench->core;
+    const ptoisa_tile fewer = ptoisa_tile_valid(column, 7, 1);
+    ptoisa_trowargmax_values(core, &fewer, &d, &s, &s);
+    refused(bench, "TROWARGMAX: dst has 8 x 1 valid elements, the values 7 x 1");
+    const ptoisa_tile empty = ptoisa_tile_valid(column, 8, 0);
+    ptoisa_trowargmax_values(core, &empty, &d, &s, &s);
+    refused(bench, "TROWARGMAX: dst has 8 x 1 valid elements, the values 8 x 0");
+    ptoisa_trowsum(core, &two, &s, &s);
+    refused(bench, "TROWSUM: dst is no column, nor row-major with one valid column");
+    boxed = ptoisa_tile_valid(boxed, 8, 1);
+    ptoisa_trowsum(core, &boxed, &s, &s);
+    refused(bench, "TROWSUM: dst is no column, nor row-major with one valid column");
+    ptoisa_tile row = ptoisa_tile_vec(at, PTOISA_U32, 1, 16);
+    ptoisa_tcolargmax(core, &row, &s, NULL);
+    refused(bench, "TCOLARGMAX: there is no scratch tile");
+    test_end(bench);
+}
+
+// One is to be valid in all of d, the other in a part of it.
+static void part__is_no_larger_than_the_whole(void **state) {
+    test_bench *bench = bench_of(state);
+    static _Alignas(32) float a[8 * 16], b[8 * 16], c[8 * 16];
+    const ptoisa_tile d = ptoisa_tile_valid(ptoisa_tile_vec(c, PTOISA_F32, 8, 16), 4, 8);
+    const ptoisa_tile whole = ptoisa_tile_valid(ptoisa_tile_vec(a, PTOISA_F32, 8, 16), 4, 8);
+    static const uint32_t sizes[2][2] = {{5, 8}, {4, 9}};
+    for (uint32_t i = 0; i < 4; i++) {
+        const ptoisa_tile part = ptoisa_tile_valid(ptoisa_tile_vec(b, PTOISA_F32, 8, 16),
+                                                   sizes[i / 2][0], sizes[i / 2][1]);
+        test_begin(bench, PTOISA_A2A3, "TPARTADD");
+        ptoisa_tpartadd(&bench->core, &d, i % 2 ? &part : &whole, i % 2 ? &whole : &part);
+        refused(bench, "and dst has 4 x 8: one must be valid in all of dst, the other in a part");
+        test_end(bench);
+    }
+}
+
+#endif
+
+int main(void) {
+    static test_bench bench;
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_prestate(dry__instructions_cost_time_and_write_nothing, &bench),
+        cmocka_unit_test_prestate(ramp__of_floats_goes_down_and_up, &bench),
+        cmocka_unit_test_prestate(reduce__of_no_results_writes_nothing, &bench),
+#if PTOISA_CHECKED_DEFAULT
+        cmocka_unit_test_prestate(tile__has_columns_and_whole_boxes, &bench),
+        cmocka_unit_test_prestate(assign__of_a_tile_larger_than_its_memory, &bench),
+        cmocka_unit_test_prestate(reduce__columns_go_together, &bench),
+        cmocka_unit_test_prestate(part__is_no_larger_than_the_whole, &bench),
+#endif
+    };
+    bench.random = test_seed();
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
