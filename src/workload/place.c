@@ -181,13 +181,10 @@ static uint32_t pwsp_placer_where(const pwsp_placer *p, const pwsp_operand *o) {
     return best;
 }
 
-// Is what stands before one node still what it was at another?
+// Is what stands before one node seen at another? Nothing has written the tensor since.
 static bool pwsp_placer_holds(const pwsp_placer *p, uint32_t brought, uint32_t before,
                               uint32_t tensor) {
     const uint32_t scope = PWSP_NODE(p->module, brought)->parent;
-    if (p->written[tensor] >= brought || p->called >= brought) {
-        return false;
-    }
     for (uint32_t at = PWSP_NODE(p->module, before)->parent; at != scope;
          at = PWSP_NODE(p->module, at)->parent) {
         if (!at || (pwsp_node_is_loop(PWSP_NODE(p->module, at)) &&
@@ -290,22 +287,31 @@ static uint32_t pwsp_operand_steps(pwsp_placer *p, const pwsp_operand *o,
         pwsp_brought *brought = PWSP_TABLE_AT(p->brought, pwsp_brought, id);
         brought->before = before;
         brought->target = from;
+        brought->earlier = p->latest[source];
         brought->view = o->view;
+        p->latest[source] = id;
     }
     return id ? from : 0;
 }
 
-// What an earlier task was given, if that is the same; else 0.
+// What an earlier task was given, if that is the same; else 0. What was written since is old, and all
+// that was brought before it from the same tensor as well.
 static uint32_t pwsp_operand_again(const pwsp_placer *p, const pwsp_operand *o,
                                    const pwsp_rule_tile *tile, uint32_t before) {
-    for (uint32_t i = (uint32_t)p->brought.count; i-- > 1 && !o->is_pinned;) {
+    const uint32_t source = o->view.tensor;
+    const uint32_t written = p->written[source] > p->called ? p->written[source] : p->called;
+    for (uint32_t i = o->is_pinned ? 0 : p->latest[source]; i > 0;) {
         const pwsp_brought *brought = PWSP_TABLE_AT(p->brought, pwsp_brought, i);
+        if (written >= brought->before) {
+            break;
+        }
+        i = brought->earlier;
         const ptowsp_mesh_layout layout = pwsp_tensor_layout(p->module, brought->target);
         bool is_same = pwsp_view_is_same(p->module, &brought->view, &o->view);
         for (uint32_t a = 0; is_same && a < p->mesh->axis_count; a++) {
             is_same = pwsp_spread_is_same(&layout.spreads[a], &tile->need.spreads[a], 0, 0);
         }
-        if (is_same && pwsp_placer_holds(p, brought->before, before, o->view.tensor)) {
+        if (is_same && pwsp_placer_holds(p, brought->before, before, source)) {
             return brought->target;
         }
     }
@@ -442,8 +448,9 @@ PWSP_INTERNAL void pwsp_place_relayouts(ptowsp_module *module, uint32_t workload
     memset(&p, 0, sizeof p);
     p.module = module;
     p.mesh = &module->mesh->mesh;
-    const size_t size = (size_t)module->tensors.count * sizeof *p.written + 1;
+    const size_t size = 2 * (size_t)module->tensors.count * sizeof *p.written + 1;
     p.written = (uint32_t *)pwsp_memory_alloc(memory, size);
+    p.latest = p.written ? p.written + module->tensors.count : NULL;
     if (!p.written) {
         pwsp_module_no_memory(module);
     }

@@ -14,6 +14,7 @@ typedef struct pwsp_target {
 // Steps that are placed, by what they are from and to.
 typedef struct pwsp_brought {
     uint32_t before, target;
+    uint32_t earlier;     // of the same source; 0: none
     pwsp_view_info view;  // of the source
 } pwsp_brought;
 
@@ -23,6 +24,7 @@ typedef struct pwsp_placer {
     pwsp_table targets, brought;  // from 1
     pwsp_table inserts;           // from 1
     uint32_t *written;            // by tensor: the last node that wrote it
+    uint32_t *latest;             // by tensor: the last of `brought` from it
     uint32_t called;              // the last call
 } pwsp_placer;
 
