@@ -198,6 +198,14 @@ static void faults__of_shapes_and_types(void **state) {
           ptowsp_tile_min(half_of(f), PARAM("s16", PTOWSP_I16, 8, 16)));
     FAULT(INVALID_PARAMS, "mul: i16 and i32; ptowsp_tile_cvt makes operand 2 i16",
           ptowsp_tile_mul(PARAM("s16", PTOWSP_I16, 8, 16), f->i));
+    FAULT(INVALID_PARAMS, "add: bf16 and f32; ptowsp_tile_cvt makes operand 1 f32",
+          ptowsp_tile_add(PARAM("b16", PTOWSP_BF16, 8, 16), f->x));
+    FAULT(INVALID_PARAMS, "mul: bf16 and i32; ptowsp_tile_cvt makes both f32",
+          ptowsp_tile_mul(PARAM("b16", PTOWSP_BF16, 8, 16), f->i));
+    FAULT(INVALID_PARAMS, "max: f16 and bf16; ptowsp_tile_cvt makes both f32",
+          ptowsp_tile_max(half_of(f), PARAM("b16", PTOWSP_BF16, 8, 16)));
+    FAULT(INVALID_PARAMS, "sub: i16 and bf16; ptowsp_tile_cvt makes both f32",
+          ptowsp_tile_sub(PARAM("s16", PTOWSP_I16, 8, 16), PARAM("b16", PTOWSP_BF16, 8, 16)));
     FAULT(UNSUPPORTED, "add: operand 1 is i8, which it does not take",
           (byte_of(f), ptowsp_tile_add(f->x, f->x),
            ptowsp_tile_add(PARAM("b", PTOWSP_I8, 8, 16), f->x)));

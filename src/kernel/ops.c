@@ -157,19 +157,51 @@ static bool pwsp_binary_fits(const pwsp_kop *x, const pwsp_kop *y) {
            pwsp_kop_is_vector(y, x->rows) || pwsp_kop_is_vector(y, x->cols);
 }
 
-// The greater of two types of PWSP_DTYPES_BIN is what TCVT makes of the other.
-static uint32_t pwsp_binary_rank(uint32_t dtype) {
-    return dtype == PTOWSP_F32 ? 3 : dtype == PTOWSP_F16 ? 2 : dtype == PTOWSP_I16 ? 1 : 0;
+// The conversions that TCVT has: pairs of types.
+static bool pwsp_cvt_exists(uint32_t from, uint32_t to) {
+    uint32_t f32 = PTOISA_SET(PTOWSP_F16) | PTOISA_SET(PTOWSP_BF16) | PTOISA_SET(PTOWSP_I32) |
+                   PTOISA_SET(PTOWSP_I16) | PTOISA_SET(PTOWSP_F32);
+    switch (from) {
+    case PTOWSP_F32: return f32 >> to & 1;
+    case PTOWSP_F16:
+        return (PTOISA_SET(PTOWSP_F32) | PTOISA_SET(PTOWSP_I32) | PTOISA_SET(PTOWSP_I16) |
+                PTOISA_SET(PTOWSP_I8) | PTOISA_SET(PTOWSP_U8)) >>
+                   to &
+               1;
+    case PTOWSP_BF16: return to == PTOWSP_F32 || to == PTOWSP_I32;
+    case PTOWSP_I16: return to == PTOWSP_F32 || to == PTOWSP_F16;
+    case PTOWSP_I32: return to == PTOWSP_F32 || to == PTOWSP_F16 || to == PTOWSP_I16;
+    case PTOWSP_U8:
+    case PTOWSP_I8: return to == PTOWSP_F16;
+    default: return false;
+    }
 }
 
-// Refuses tiles of two types, and names the conversion that makes them alike.
+// Of two types of PWSP_DTYPES_BIN, the greater is better to compute in.
+static uint32_t pwsp_binary_rank(uint32_t dtype) {
+    return dtype == PTOWSP_F32    ? 4
+           : dtype == PTOWSP_F16  ? 3
+           : dtype == PTOWSP_BF16 ? 2
+           : dtype == PTOWSP_I16  ? 1
+                                  : 0;
+}
+
+// Refuses tiles of two types, and names the conversion that makes them alike: of bf16 and another type
+// than f32 there is none, but from both to f32.
 static void pwsp_binary_mixed(pwsp_builder *b, uint32_t left, uint32_t right) {
     PTOWSP_ASSERT(pwsp_binary_rank(left) != pwsp_binary_rank(right));
     bool is_left_kept = pwsp_binary_rank(left) > pwsp_binary_rank(right);
-    PWSP_BUILDER_FAIL(b, PTOWSP_INVALID_PARAMS, "%s and %s; ptowsp_tile_cvt makes operand %d %s",
-                      ptowsp_dtype_name((ptowsp_dtype)left), ptowsp_dtype_name((ptowsp_dtype)right),
-                      is_left_kept ? 2 : 1,
-                      ptowsp_dtype_name((ptowsp_dtype)(is_left_kept ? left : right)));
+    uint32_t kept = is_left_kept ? left : right;
+    const char *names[2] = {ptowsp_dtype_name((ptowsp_dtype)left),
+                            ptowsp_dtype_name((ptowsp_dtype)right)};
+    if (pwsp_cvt_exists(is_left_kept ? right : left, kept)) {
+        PWSP_BUILDER_FAIL(b, PTOWSP_INVALID_PARAMS,
+                          "%s and %s; ptowsp_tile_cvt makes operand %d %s", names[0], names[1],
+                          is_left_kept ? 2 : 1, ptowsp_dtype_name((ptowsp_dtype)kept));
+    } else {
+        PWSP_BUILDER_FAIL(b, PTOWSP_INVALID_PARAMS, "%s and %s; ptowsp_tile_cvt makes both f32",
+                          names[0], names[1]);
+    }
 }
 
 static ptowsp_value pwsp_binary(ptowsp_value x, ptowsp_value y, pwsp_kop_kind kind) {
@@ -388,26 +420,6 @@ ptowsp_value ptowsp_tile_matmul_bias(ptowsp_value a, ptowsp_value b, ptowsp_valu
 }
 
 // -- types and layout -----------------------------------------------------------------------------
-
-// The conversions that TCVT has: pairs of types.
-static bool pwsp_cvt_exists(uint32_t from, uint32_t to) {
-    uint32_t f32 = PTOISA_SET(PTOWSP_F16) | PTOISA_SET(PTOWSP_BF16) | PTOISA_SET(PTOWSP_I32) |
-                   PTOISA_SET(PTOWSP_I16) | PTOISA_SET(PTOWSP_F32);
-    switch (from) {
-    case PTOWSP_F32: return f32 >> to & 1;
-    case PTOWSP_F16:
-        return (PTOISA_SET(PTOWSP_F32) | PTOISA_SET(PTOWSP_I32) | PTOISA_SET(PTOWSP_I16) |
-                PTOISA_SET(PTOWSP_I8) | PTOISA_SET(PTOWSP_U8)) >>
-                   to &
-               1;
-    case PTOWSP_BF16: return to == PTOWSP_F32 || to == PTOWSP_I32;
-    case PTOWSP_I16: return to == PTOWSP_F32 || to == PTOWSP_F16;
-    case PTOWSP_I32: return to == PTOWSP_F32 || to == PTOWSP_F16 || to == PTOWSP_I16;
-    case PTOWSP_U8:
-    case PTOWSP_I8: return to == PTOWSP_F16;
-    default: return false;
-    }
-}
 
 ptowsp_value ptowsp_tile_cvt(ptowsp_value x, ptowsp_dtype dtype, ptowsp_round round) {
     pwsp_builder b = pwsp_builder_begin(x.body, PWSP_KOP_CVT);
