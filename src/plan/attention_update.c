@@ -161,7 +161,8 @@ static uint32_t pwsp_step_heads(pwsp_plan_step *step, uint32_t sequence, uint32_
         for (uint32_t i = 0; i < count; i++) {
             first[i].params[3] = tile->end;
         }
-        for (uint32_t i = 0; step->a->config.tiers && i < count; i++) {
+        const bool is_other = first->tier != tier || last->tier != tier;  // mostly it is not
+        for (uint32_t i = 0; is_other && i < count; i++) {
             first[i].tier = tier;
         }
     }
