@@ -402,6 +402,38 @@ static void attention_plan__print_writes_a_table(void **state) {
     plan_free(&plan);
 }
 
+// Four heads of two sequences are eight whole units. Tiers are those of the lengths of the step, and
+// 0 where it has none, as in a plan made anew.
+static void attention_plan__updates_set_the_tiers_of_the_step(void **state) {
+    (void)state;
+    int32_t lengths[] = {300, 100};
+    const abatch batch = {lengths, NULL, 2};
+    static const ptowsp_tier tiers[] = {{7, 1, 100}, {9, 101, 1000}};
+    aconfig c = config_of(4, 1);
+    c.tiers = tiers;
+    c.tier_count = 2;
+    aplan plan = plan_make(&batch, &c);
+    const uint8_t expected[3][2] = {{9, 7}, {9, 9}, {0, 0}};
+    for (uint32_t step = 0; step < 3; step++) {
+        if (step > 0) {
+            lengths[1]++;
+            c.tiers = step < 2 ? tiers : NULL;
+            c.tier_count = step < 2 ? 2 : 0;
+            ptowsp_attention_change change;
+            assert_int_equal(
+                ptowsp_attention_update(&batch, &c, NULL, 0, INFINITY, &plan, &change, NULL),
+                PTOWSP_OK);
+            assert_false(change.is_new);
+        }
+        assert_int_equal(plan.unit_count, 8);
+        for (uint32_t i = 0; i < 8; i++) {
+            assert_int_equal(plan.units[i].tier, expected[step][i / 4]);
+        }
+        plan_check(&batch, &c, &plan);
+    }
+    plan_free(&plan);
+}
+
 // Without work there is no mean cost, and so no ratio.
 static void attention_plan__print_of_nothing_has_no_ratio(void **state) {
     (void)state;
@@ -478,6 +510,7 @@ int main(void) {
         cmocka_unit_test(attention_plan__place_puts_all_arrays_into_the_block),
         cmocka_unit_test(attention_plan__large_batches_are_balanced),
         cmocka_unit_test(attention_plan__print_writes_a_table),
+        cmocka_unit_test(attention_plan__updates_set_the_tiers_of_the_step),
         cmocka_unit_test(attention_plan__print_of_nothing_has_no_ratio),
         cmocka_unit_test(attention_plan__export_gives_the_arrays_of_others),
         cmocka_unit_test(attention_plan__merge_row_merges_the_slots_of_a_row),

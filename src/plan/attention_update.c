@@ -158,10 +158,11 @@ static uint32_t pwsp_step_heads(pwsp_plan_step *step, uint32_t sequence, uint32_
     }
     step->lane_cost += count * (step->a->unit + tile->end * tile->rate);
     if (step->writes) {
+        const bool is_other = first->tier != tier;  // all heads have one
         for (uint32_t i = 0; i < count; i++) {
             first[i].params[3] = tile->end;
         }
-        for (uint32_t i = 0; step->a->config.tiers && i < count; i++) {
+        for (uint32_t i = 0; is_other && i < count; i++) {
             first[i].tier = tier;
         }
     }
