@@ -106,6 +106,15 @@ bool Device::copy_from(void *host, const void *device, size_t size) {
 
 namespace {
 
+// The bytes of an array, from its data to the end of its last element.
+uint64_t bytes_of(const pwsp_array &array) {
+    if (array.range_count) {
+        return (uint64_t{array.range_count} + 1) * sizeof(uint32_t);
+    }
+    const uint64_t size = ptowsp_dtype_size(array.dtype);
+    return array.count ? (array.count - 1) * (array.stride ? array.stride : size) + size : 0;
+}
+
 // The tables of bindings, first on the host, then on the device.
 class Bound {
   public:
@@ -119,7 +128,7 @@ class Bound {
   private:
     void add_array(const pwsp_array &array) {
         if (array.is_bound) {
-            copies_.add(address_of(array.data), pwsp_array_bytes(&array), false);
+            copies_.add(address_of(array.data), bytes_of(array), false);
         }
     }
     template <typename T> void add_list(const T *list, uint64_t count) {
