@@ -1369,6 +1369,44 @@ static void schedule__what_is_missing_or_not_asked_for_is_refused(void **state) 
     fixture_free(&f);
 }
 
+static void check_is_unknown(const fixture *f, ptowsp_schedule *schedule, const char *directive,
+                             uint32_t number) {
+    char text[80];
+    snprintf(text, sizeof text, "schedule: %s %u does not exist", directive, (unsigned)number);
+    check_is(f, schedule, PTOWSP_INVALID_PARAMS);
+    assert_string_equal(ptowsp_context_error(f->context).text, text);
+    *schedule = lanes(2);
+    schedule->window = 2;
+}
+
+// The first number behind the enumerators is looked up like any other.
+static void schedule__choices_that_do_not_exist_are_refused_by_name(void **state) {
+    (void)state;
+    static const uint32_t numbers[] = {8, 99, INT32_MAX, UINT32_MAX};
+    fixture f;
+    fixture_make(&f);
+    for (uint32_t i = 0; i < 4; i++) {
+        ptowsp_schedule schedule = lanes(2);
+        schedule.issue = (ptowsp_issue)numbers[i];
+        check_is_unknown(&f, &schedule, "issue", numbers[i]);
+        schedule.dispatch = (ptowsp_dispatch)numbers[i];
+        check_is_unknown(&f, &schedule, "dispatch", numbers[i]);
+        schedule.pools = (ptowsp_pools)numbers[i];
+        check_is_unknown(&f, &schedule, "pools", numbers[i]);
+        schedule.window_policy = (ptowsp_window)numbers[i];
+        check_is_unknown(&f, &schedule, "window", numbers[i]);
+        schedule.release = (ptowsp_release)numbers[i];
+        check_is_unknown(&f, &schedule, "release", numbers[i]);
+        schedule.ready = (ptowsp_ready)numbers[i];
+        check_is_unknown(&f, &schedule, "ready", numbers[i]);
+        schedule.start = (ptowsp_start)numbers[i];
+        check_is_unknown(&f, &schedule, "start", numbers[i]);
+        schedule.timing = (ptowsp_timing)numbers[i];
+        check_is_unknown(&f, &schedule, "timing", numbers[i]);
+    }
+    fixture_free(&f);
+}
+
 static void schedule__a_batch_larger_than_the_window_is_stuck_from_the_beginning(void **state) {
     (void)state;
     fixture f;
@@ -1431,6 +1469,7 @@ int main(void) {
         cmocka_unit_test(schedule__a_load_before_the_start_is_stuck),
         cmocka_unit_test(schedule__measuring_cannot_load_what_tasks_write),
         cmocka_unit_test(schedule__what_is_missing_or_not_asked_for_is_refused),
+        cmocka_unit_test(schedule__choices_that_do_not_exist_are_refused_by_name),
         cmocka_unit_test(schedule__a_batch_larger_than_the_window_is_stuck_from_the_beginning),
         cmocka_unit_test(schedule__a_gate_beyond_the_end_of_time_is_refused),
     };

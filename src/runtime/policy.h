@@ -33,8 +33,8 @@ PWSP_INLINE pwsp_lane_rule pwsp_dispatch_rule(ptowsp_dispatch dispatch) {
                                     PWSP_DISPATCHES(PWSP_DISPATCH_RULE, )
 #undef PWSP_DISPATCH_RULE
     };
-    PTOWSP_ASSERT((uint32_t)dispatch < sizeof rules);
-    return (pwsp_lane_rule)rules[dispatch];
+    // Of a value that does not exist too: schedules are refused only when all has been looked at.
+    return (pwsp_lane_rule)rules[(uint32_t)dispatch < sizeof rules ? (uint32_t)dispatch : 0];
 }
 
 // Does a key choose the lane?
