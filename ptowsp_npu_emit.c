@@ -4002,6 +4002,7 @@ static void npu_print_tile(npu_kernel *k, uint32_t i, const char *name, const ch
 
 // "16" or "i_1": a window begins at a number, or at a loop's index.
 static void npu_print_start(char text[NPU_SIZE_TEXT_MAX], uint32_t start, uint32_t loop) {
+    PTOWSP_ASSERT(loop == 0 || start == 0);
     snprintf(text, NPU_SIZE_TEXT_MAX, loop ? "i_%u" : "%u", loop ? loop : start);
 }
 

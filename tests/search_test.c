@@ -577,6 +577,26 @@ static void search__ranks_what_had_ended_behind_what_had_not(void **state) {
     tasks_free(&t);
 }
 
+// A dispatch that does not exist is refused like any other schedule, and the others are ranked.
+static void search__refuses_choices_that_do_not_exist(void **state) {
+    (void)state;
+    const ptowsp_dispatch dispatches[] = {PTOWSP_DISPATCH_ROUND_ROBIN, (ptowsp_dispatch)99};
+    const ptowsp_ready order = PTOWSP_READY_FIFO;
+    tasks t = {0};
+    tasks_make(&t, 4, TASKS_MAX, true);
+    ptowsp_search_desc desc = desc_of(&t);
+    ptowsp_search_result results[2];
+    ptowsp_search_summary summary;
+    desc.dispatches = dispatches, desc.dispatch_count = 2;
+    desc.orders = &order, desc.order_count = 1;
+    search_is_good(&t, &desc, results, 2, &summary);
+    assert_int_equal(summary.space_count, 2);
+    assert_int_equal(summary.refused_count, 1);
+    assert_int_equal(summary.result_count, 1);
+    assert_int_equal(results[0].schedule.dispatch, PTOWSP_DISPATCH_ROUND_ROBIN);
+    tasks_free(&t);
+}
+
 // What a list without elements has: the value of the base, and of dispatches and orders all that the keys
 // of the base allow, and PLAN if there are plans.
 static void search__fills_in_the_lists_that_are_left_out(void **state) {
@@ -765,6 +785,7 @@ int main(void) {
         cmocka_unit_test(search__agrees_with_brute_force),
         cmocka_unit_test(search__finds_the_same_on_any_number_of_lanes),
         cmocka_unit_test(search__ranks_what_had_ended_behind_what_had_not),
+        cmocka_unit_test(search__refuses_choices_that_do_not_exist),
         cmocka_unit_test(search__fills_in_the_lists_that_are_left_out),
         cmocka_unit_test(search__on_lanes_is_refused_inside_a_job),
         cmocka_unit_test(search__refuses),
