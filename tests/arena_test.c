@@ -42,6 +42,13 @@ static void memory__default_allocates_zeroed_blocks(void **state) {
     pwsp_memory_free(&memory, NULL, 17);
 }
 
+static pwsp_arena arena_of(test_memory *memory) {
+    const pwsp_memory hook = pwsp_memory_make(test_resize, memory);
+    pwsp_arena arena;
+    pwsp_arena_init(&arena, &hook);
+    return arena;
+}
+
 typedef struct arena_piece {
     unsigned char *data;
     size_t size;
@@ -51,9 +58,7 @@ static void arena__pieces_are_zeroed_aligned_and_apart(void **state) {
     (void)state;
     uint64_t random = test_seed();
     test_memory memory = {0, 0, 0, 0};
-    pwsp_memory hook = pwsp_memory_make(test_resize, &memory);
-    pwsp_arena arena;
-    pwsp_arena_init(&arena, &hook);
+    pwsp_arena arena = arena_of(&memory);
     assert_int_equal(memory.allocations, 0);
     static arena_piece pieces[600];
     for (int round = 0; round < 4; round++) {
@@ -88,9 +93,7 @@ static void arena__blocks_double_so_there_are_few(void **state) {
         skip();
     }
     test_memory memory = {0, 0, 0, 0};
-    pwsp_memory hook = pwsp_memory_make(test_resize, &memory);
-    pwsp_arena arena;
-    pwsp_arena_init(&arena, &hook);
+    pwsp_arena arena = arena_of(&memory);
     for (int i = 0; i < 100000; i++) {
         assert_non_null(pwsp_arena_alloc(&arena, 40, 8));
     }
@@ -104,9 +107,7 @@ static void arena__blocks_double_so_there_are_few(void **state) {
 static void arena__a_request_larger_than_a_block_gets_its_own(void **state) {
     (void)state;
     test_memory memory = {0, 0, 0, 0};
-    pwsp_memory hook = pwsp_memory_make(test_resize, &memory);
-    pwsp_arena arena;
-    pwsp_arena_init(&arena, &hook);
+    pwsp_arena arena = arena_of(&memory);
     for (size_t align = 1; align <= 4096; align *= 2) {
         unsigned char *data = (unsigned char *)pwsp_arena_alloc(&arena, 1000003, align);
         assert_non_null(data);
@@ -120,9 +121,7 @@ static void arena__a_request_larger_than_a_block_gets_its_own(void **state) {
 static void arena__size_zero_is_valid_at_any_time(void **state) {
     (void)state;
     test_memory memory = {0, 0, 0, 0};
-    pwsp_memory hook = pwsp_memory_make(test_resize, &memory);
-    pwsp_arena arena;
-    pwsp_arena_init(&arena, &hook);
+    pwsp_arena arena = arena_of(&memory);
     for (size_t align = 1; align <= 64; align *= 2) {
         void *data = pwsp_arena_alloc(&arena, 0, align);
         assert_non_null(data);
@@ -171,9 +170,7 @@ static void arena__huge_sizes_are_refused_and_change_nothing(void **state) {
 static void arena__reset_keeps_every_block(void **state) {
     (void)state;
     test_memory memory = {0, 0, 0, 0};
-    pwsp_memory hook = pwsp_memory_make(test_resize, &memory);
-    pwsp_arena arena;
-    pwsp_arena_init(&arena, &hook);
+    pwsp_arena arena = arena_of(&memory);
     pwsp_arena_reset(&arena);  // of an unused arena
     assert_int_equal(memory.allocations, 0);
     for (int i = 0; i < 300; i++) {
@@ -196,9 +193,7 @@ static void arena__reset_keeps_every_block(void **state) {
 // base.h: "Reset keeps the blocks, so asking for the same again allocates nothing."
 static void arena_use_twice(size_t piece_count, size_t piece_size) {
     test_memory memory = {0, 0, 0, 0};
-    pwsp_memory hook = pwsp_memory_make(test_resize, &memory);
-    pwsp_arena arena;
-    pwsp_arena_init(&arena, &hook);
+    pwsp_arena arena = arena_of(&memory);
     for (int use = 0; use < 3; use++) {
         size_t allocations = memory.allocations;
         for (size_t i = 0; i < piece_count; i++) {
@@ -249,9 +244,7 @@ static void arena__begun_again_gives_back_what_is_too_small(void **state) {
         skip();
     }
     test_memory memory = {0, 0, 0, 0};
-    pwsp_memory hook = pwsp_memory_make(test_resize, &memory);
-    pwsp_arena arena;
-    pwsp_arena_init(&arena, &hook);
+    pwsp_arena arena = arena_of(&memory);
     assert_true(pwsp_arena_begin(&arena, 400000));
     assert_true(arena.allocated >= 400000 && arena.allocated < 401000);
     assert_non_null(pwsp_arena_take(&arena, 400000, 1));
@@ -276,9 +269,7 @@ static void arena__begun_again_gives_back_what_is_too_small(void **state) {
 static void arena__goes_back_to_a_mark(void **state) {
     (void)state;
     test_memory memory = {0, 0, 0, 0};
-    pwsp_memory hook = pwsp_memory_make(test_resize, &memory);
-    pwsp_arena arena;
-    pwsp_arena_init(&arena, &hook);
+    pwsp_arena arena = arena_of(&memory);
     const pwsp_arena_mark none = pwsp_arena_here(&arena);
     char *kept = (char *)pwsp_arena_take(&arena, 100, 1);
     assert_non_null(kept);
@@ -311,9 +302,7 @@ static void arena__arrays_keep_their_items_as_they_grow(void **state) {
         skip();
     }
     test_memory memory = {0, 0, 0, 0};
-    pwsp_memory hook = pwsp_memory_make(test_resize, &memory);
-    pwsp_arena arena;
-    pwsp_arena_init(&arena, &hook);
+    pwsp_arena arena = arena_of(&memory);
     void *items = NULL;
     uint64_t capacity = 0, lengths[] = {16, 32, 64, 128, 256, 512, 1024};
     uint32_t grown = 0;
@@ -342,9 +331,7 @@ static void arena__arrays_keep_their_items_as_they_grow(void **state) {
 static void arena__memory_of_it_dies_with_it(void **state) {
     (void)state;
     test_memory memory = {0, 0, 0, 0};
-    pwsp_memory hook = pwsp_memory_make(test_resize, &memory);
-    pwsp_arena arena;
-    pwsp_arena_init(&arena, &hook);
+    pwsp_arena arena = arena_of(&memory);
     pwsp_memory of = pwsp_arena_memory(&arena);
     void *items = NULL;
     uint64_t capacity = 0;
@@ -368,15 +355,13 @@ static void memory__has_no_arrays_beyond_all_addresses(void **state) {
     (void)state;
     static const uint64_t counts[] = {SIZE_MAX / 8, SIZE_MAX / 16 + 1, UINT64_MAX};
     test_memory memory = {0, 0, 0, 0};
-    pwsp_memory hook = pwsp_memory_make(test_resize, &memory);
-    pwsp_arena arena;
-    pwsp_arena_init(&arena, &hook);
+    pwsp_arena arena = arena_of(&memory);
     for (uint32_t i = 0; i < 3; i++) {
         void *items = NULL;
         uint64_t capacity = 0;
-        assert_false(pwsp_memory_grow(&hook, &items, &capacity, counts[i], 8));
-        assert_false(pwsp_memory_grow_little(&hook, &items, &capacity, counts[i], 8));
-        assert_false(pwsp_memory_room(&hook, &items, &capacity, counts[i], 8));
+        assert_false(pwsp_memory_grow(&arena.memory, &items, &capacity, counts[i], 8));
+        assert_false(pwsp_memory_grow_little(&arena.memory, &items, &capacity, counts[i], 8));
+        assert_false(pwsp_memory_room(&arena.memory, &items, &capacity, counts[i], 8));
         assert_false(pwsp_arena_extend(&arena, &items, &capacity, counts[i], 8));
         assert_null(items);
         assert_int_equal(capacity, 0);
@@ -390,9 +375,7 @@ static void arena__every_allocation_may_be_refused(void **state) {
     size_t refused = 0;
     for (size_t refuse_at = 1; refused + 1 == refuse_at || refuse_at == 1; refuse_at++) {
         test_memory memory = {0, 0, 0, refuse_at};
-        pwsp_memory hook = pwsp_memory_make(test_resize, &memory);
-        pwsp_arena arena;
-        pwsp_arena_init(&arena, &hook);
+        pwsp_arena arena = arena_of(&memory);
         size_t nulls = 0;
         for (int i = 0; i < 2000; i++) {
             size_t allocated = arena.allocated;
