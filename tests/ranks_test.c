@@ -8,6 +8,7 @@
 #include <dirent.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -424,6 +425,79 @@ static void ranks__other_fingerprints_are_an_error_on_all(void **state) {
         assert_string_equal(jobs[i].text, "ranks: rank 3 has another fingerprint than rank 0: "
                                           "0000000000000bad, not 000000000000c0de");
     }
+}
+
+// A transport of a hub. If it is late, what it sends to rank 4 goes out only some time after three others
+// have ended.
+typedef struct late_end {
+    ptowsp_transport hub;
+    atomic_uint *ended;
+    bool is_late;
+} late_end;
+
+static ptowsp_status late_send(void *user, uint32_t peer, uint64_t tag, const void *data,
+                               uint64_t size) {
+    const ptowsp_transport *hub = &((late_end *)user)->hub;
+    return hub->send(hub->user, peer, tag, data, size);
+}
+
+static ptowsp_status late_receive(void *user, uint32_t peer, void *data, uint64_t capacity) {
+    const ptowsp_transport *hub = &((late_end *)user)->hub;
+    return hub->receive(hub->user, peer, data, capacity);
+}
+
+static ptowsp_status late_test(void *user, uint32_t peer, bool is_send, bool *out_is_done,
+                               uint64_t *out_tag, uint64_t *out_size) {
+    late_end *end = (late_end *)user;
+    *out_is_done = false;
+    if (end->is_late && is_send && peer == 4) {
+        if (atomic_load(end->ended) < 3) {
+            return PTOWSP_OK;
+        }
+        nap(20);
+    }
+    return end->hub.test(end->hub.user, peer, is_send, out_is_done, out_tag, out_size);
+}
+
+static void late_cancel(void *user, uint32_t peer, bool is_send) {
+    const ptowsp_transport *hub = &((late_end *)user)->hub;
+    hub->cancel(hub->user, peer, is_send);
+}
+
+static void late_close(void *user, bool has_failed) {
+    late_end *end = (late_end *)user;
+    end->hub.close(end->hub.user, has_failed);
+    atomic_fetch_add(end->ended, 1);
+}
+
+// Rank 4 hears from rank 2 when the others have found the difference and ended.
+static void ranks__a_rank_that_is_late_finds_the_same_difference(void **state) {
+    (void)state;
+    rank_job jobs[P_MAX];
+    late_end ends[5];
+    atomic_uint ended;
+    ptowsp_context *context = context_of(NULL);
+    ptowsp_hub *hub = hub_of(context, 5, 0, false);
+    memset(jobs, 0, sizeof jobs);
+    memset(ends, 0, sizeof ends);
+    atomic_init(&ended, 0);
+    for (uint32_t i = 0; i < 5; i++) {
+        const ptowsp_transport late = {&ends[i],  late_send,   late_receive,
+                                       late_test, late_cancel, late_close};
+        ends[i].hub = ptowsp_hub_transport(hub, i);
+        ends[i].ended = &ended;
+        ends[i].is_late = i == 2;
+        jobs[i].transport = late;
+        jobs[i].fingerprint = i == 3 ? 0xbad : 0xc0de;
+    }
+    run_ranks(jobs, 5, 0, run_nothing, NULL);
+    for (uint32_t i = 0; i < 5; i++) {
+        assert_int_equal(jobs[i].created, PTOWSP_RANK_FAILED);
+        assert_string_equal(jobs[i].text, "ranks: rank 3 has another fingerprint than rank 0: "
+                                          "0000000000000bad, not 000000000000c0de");
+    }
+    ptowsp_hub_destroy(hub);
+    ptowsp_context_destroy(context);
 }
 
 // The other rank of two: answers what rank 0 says of itself with the same, but for one word.
@@ -871,6 +945,7 @@ int main(void) {
         cmocka_unit_test(ranks__lines_of_a_mesh_exchange_ragged_counts),
         cmocka_unit_test(ranks__sums_are_near_those_in_double),
         cmocka_unit_test(ranks__other_fingerprints_are_an_error_on_all),
+        cmocka_unit_test(ranks__a_rank_that_is_late_finds_the_same_difference),
         cmocka_unit_test(ranks__another_version_or_other_links_are_an_error),
         cmocka_unit_test(ranks__ragged_counts_that_disagree_are_an_error_on_all),
         cmocka_unit_test(ranks__messages_that_are_wrong_are_found),

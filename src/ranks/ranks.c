@@ -494,6 +494,7 @@ static ptowsp_status pwsp_ranks_compare(ptowsp_ranks *r, uint64_t fingerprint, u
         for (uint32_t k = 0; k < PWSP_RECORD; k++) {
             const uint64_t due = k == PWSP_RECORD_RANK ? i : records[k];
             if (records[i * PWSP_RECORD + k] != due) {
+                pwsp_ranks_close(r, false);  // the others find it, too, once they have all records
                 return pwsp_ranks_fail(r->context, PTOWSP_RANK_FAILED, i,
                                        "rank %" PRIu32 " has another %s than rank 0: %016" PRIx64
                                        ", not %016" PRIx64,
