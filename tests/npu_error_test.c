@@ -19,7 +19,7 @@ PTOWSP_SOURCE(
         } else if (what == 80) {
             return PTOWSP_CYCLES_MAX + 1;  // no number of cycles, and no status
         }
-        *cell = *cell * 3 + (int32_t)ptowsp_task_axis(task, 0) + 1;
+        *cell = (int32_t)((uint32_t)*cell * 3 + (uint32_t)ptowsp_task_axis(task, 0) + 1);
         return 10;
     })
 
