@@ -50807,7 +50807,7 @@ static const char npu_fixed_19[] =
     "//      meet      both halves of 16 lanes, where these are several parts\n"
     "//      lanes     all of it, for rows of cols elements: part[i][0] has the lanes of row x[i]. The new\n"
     "//                element comes first in max and min: there the test for NaN is off the chain of\n"
-    "//                results. nan is for those who have no such test\n"
+    "//                results. nan is for sets that have no such test\n"
     "#define PTOISA_DEFINE_LANES(set, SET, operation, step, identity)                                   \\\n"
     "    SET PTOISA_ALWAYS void ptoisa_rest_##operation##_##set(                                        \\\n"
     "        ptoisa_vec_##set(*part)[PTOISA_PARTS(set)], const float **x, uint32_t c, uint32_t cols) {  \\\n"

@@ -1,12 +1,11 @@
-// Memory that dies together.
+// Arenas: memory that dies together. Blocks double from PWSP_ARENA_BLOCK_MIN; nothing moves. Reset keeps
+// the blocks, so asking for the same again allocates nothing.
 
 #ifndef PWSP_ARENA_H
 #define PWSP_ARENA_H
 
 #include "base.h"
 
-// An arena hands out memory that dies together. Blocks double from PWSP_ARENA_BLOCK_MIN; nothing
-// moves. Reset keeps the blocks, so asking for the same again allocates nothing.
 #define PWSP_ARENA_BLOCK_MIN 4096
 
 typedef struct pwsp_arena_block pwsp_arena_block;

@@ -168,7 +168,7 @@ PTOISA_C_OP(plus, (float a, float b), ptoisa_add_c(a, b))
 //      meet      both halves of 16 lanes, where these are several parts
 //      lanes     all of it, for rows of cols elements: part[i][0] has the lanes of row x[i]. The new
 //                element comes first in max and min: there the test for NaN is off the chain of
-//                results. nan is for those who have no such test
+//                results. nan is for sets that have no such test
 #define PTOISA_DEFINE_LANES(set, SET, operation, step, identity)                                   \
     SET PTOISA_ALWAYS void ptoisa_rest_##operation##_##set(                                        \
         ptoisa_vec_##set(*part)[PTOISA_PARTS(set)], const float **x, uint32_t c, uint32_t cols) {  \
