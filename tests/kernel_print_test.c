@@ -64,12 +64,17 @@ static const char golden[] =
     "  t13  UB 1536..2304  f32 8 x 24, for %11, view of t7\n"
     "UB: 2592 of 188416 bytes\n";
 
+static ptowsp_module *module_make(ptowsp_context **out_context) {
+    ptowsp_module *m = NULL;
+    assert_int_equal(ptowsp_context_create(NULL, out_context), PTOWSP_OK);
+    assert_int_equal(ptowsp_module_create(*out_context, NULL, &m), PTOWSP_OK);
+    return m;
+}
+
 static void print__a_kernel(void **state) {
     (void)state;
     ptowsp_context *context;
-    ptowsp_module *m;
-    assert_int_equal(ptowsp_context_create(NULL, &context), PTOWSP_OK);
-    assert_int_equal(ptowsp_module_create(context, NULL, &m), PTOWSP_OK);
+    ptowsp_module *m = module_make(&context);
     ptowsp_body_desc desc;
     memset(&desc, 0, sizeof desc);
     desc.name = "clip";
@@ -147,9 +152,7 @@ static const char golden_loop[] =
 static void print__a_loop(void **state) {
     (void)state;
     ptowsp_context *context;
-    ptowsp_module *m;
-    assert_int_equal(ptowsp_context_create(NULL, &context), PTOWSP_OK);
-    assert_int_equal(ptowsp_module_create(context, NULL, &m), PTOWSP_OK);
+    ptowsp_module *m = module_make(&context);
     ptowsp_machine machine = ptowsp_machine_950pr();
     ptowsp_body_desc desc;
     memset(&desc, 0, sizeof desc);
@@ -195,9 +198,7 @@ static void has_lines(ptowsp_module *m, ptowsp_kernel kernel, const char *const 
 static void print__runs_and_windows(void **state) {
     (void)state;
     ptowsp_context *context;
-    ptowsp_module *m;
-    assert_int_equal(ptowsp_context_create(NULL, &context), PTOWSP_OK);
-    assert_int_equal(ptowsp_module_create(context, NULL, &m), PTOWSP_OK);
+    ptowsp_module *m = module_make(&context);
     ptowsp_body_desc desc;
     memset(&desc, 0, sizeof desc);
     desc.name = "runs";
