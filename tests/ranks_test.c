@@ -43,7 +43,8 @@ struct rank_job {
     void (*fn)(rank_job *job, ptowsp_context *context, ptowsp_ranks *ranks);
     void *user;
     test_memory memory;
-    bool has_context;  // of that memory
+    bool has_context;      // of that memory
+    atomic_uint *arrived;  // those that have been created, or not: each waits for all; or NULL
     ptowsp_status created, status;
     uint64_t index;
     char text[256], first_text[256];  // the last error's, and an earlier one's
@@ -61,6 +62,11 @@ static void *rank_main(void *arg) {
     desc.time_limit_ns = job->time_limit_ns;
     ptowsp_ranks *ranks = NULL;
     job->created = ptowsp_ranks_create(context, &desc, &ranks);
+    if (job->arrived) {
+        for (atomic_fetch_add(job->arrived, 1); atomic_load(job->arrived) < job->count;) {
+            sched_yield();
+        }
+    }
     if (job->created == PTOWSP_OK) {
         job->fn(job, context, ranks);
     }
@@ -79,15 +85,18 @@ static ptowsp_hub *hub_of(ptowsp_context *context, uint32_t count, uint32_t ring
     return hub;
 }
 
-// Runs fn on ranks, each a thread.
+// Runs fn on ranks, each a thread, once all are created: a rank that fails earlier would end others'
+// creation.
 static void run_ranks(rank_job *jobs, uint32_t count, uint32_t ring,
                       void (*fn)(rank_job *, ptowsp_context *, ptowsp_ranks *), void *user) {
     ptowsp_context *context = context_of(NULL);
     ptowsp_hub *hub = hub_of(context, count, ring, false);
     pthread_t threads[P_MAX];
+    atomic_uint arrived = 0;
     for (uint32_t i = 0; i < count; i++) {
         jobs[i].rank = i;
         jobs[i].count = count;
+        jobs[i].arrived = &arrived;
         jobs[i].fn = fn;
         jobs[i].user = user;
         if (!jobs[i].transport.send) {
@@ -589,6 +598,45 @@ static void ranks__ragged_counts_that_disagree_are_an_error_on_all(void **state)
     assert_true(is_told);
 }
 
+// A rank that sends a message and fails.
+static void *send_and_fail(void *arg) {
+    const ptowsp_transport *t = (const ptowsp_transport *)arg;
+    bool is_done = false;
+    uint64_t tag, size;
+    if (t->send(t->user, 1, 7, "message", 8) != PTOWSP_OK ||
+        t->test(t->user, 1, true, &is_done, &tag, &size) != PTOWSP_OK || !is_done) {
+        return arg;
+    }
+    t->close(t->user, true);
+    return NULL;
+}
+
+static void ranks__what_a_rank_sent_before_it_failed_arrives(void **state) {
+    (void)state;
+    ptowsp_context *context = context_of(NULL);
+    for (uint32_t round = 0; TEST_ROUNDS(round, 2000); round++) {
+        ptowsp_hub *hub = hub_of(context, 2, 64, false);
+        ptowsp_transport transports[2] = {ptowsp_hub_transport(hub, 0),
+                                          ptowsp_hub_transport(hub, 1)};
+        const ptowsp_transport *t = &transports[1];
+        pthread_t thread;
+        void *wrong = NULL;
+        char text[8] = "";
+        bool is_done = false;
+        uint64_t tag = 0, size = 0;
+        assert_int_equal(pthread_create(&thread, NULL, send_and_fail, &transports[0]), 0);
+        assert_int_equal(t->receive(t->user, 0, text, sizeof text), PTOWSP_OK);
+        while (!is_done) {
+            assert_int_equal(t->test(t->user, 0, false, &is_done, &tag, &size), PTOWSP_OK);
+        }
+        pthread_join(thread, &wrong);
+        assert_null(wrong);
+        assert_string_equal(text, "message");
+        ptowsp_hub_destroy(hub);
+    }
+    ptowsp_context_destroy(context);
+}
+
 // A transport that does something to the third message from rank 0 to rank 1.
 typedef struct bad_transport {
     ptowsp_transport inner;
@@ -948,6 +996,7 @@ int main(void) {
         cmocka_unit_test(ranks__a_rank_that_is_late_finds_the_same_difference),
         cmocka_unit_test(ranks__another_version_or_other_links_are_an_error),
         cmocka_unit_test(ranks__ragged_counts_that_disagree_are_an_error_on_all),
+        cmocka_unit_test(ranks__what_a_rank_sent_before_it_failed_arrives),
         cmocka_unit_test(ranks__messages_that_are_wrong_are_found),
         cmocka_unit_test(ranks__a_rank_that_does_not_answer_is_an_error),
         cmocka_unit_test(ranks__every_allocation_may_be_refused),

@@ -221,7 +221,8 @@ static ptowsp_status pwsp_hub_test(void *user, uint32_t peer, bool is_send, bool
     PTOWSP_ASSERT(t->is_active);
     *out_is_done = false;
     // Before the ring is looked at, so that all that the peer has sent is seen.
-    const uint32_t state = pwsp_load_acquire(&hub->board->states[peer]);
+    const bool has_ended = pwsp_load_acquire(&hub->board->states[peer]) != PWSP_HUB_OPEN ||
+                           pwsp_load_acquire(&hub->board->failed) != 0;
     pwsp_hub_ring *ring =
         is_send ? pwsp_hub_ring_of(hub, end->rank, peer) : pwsp_hub_ring_of(hub, peer, end->rank);
     bool is_good = pwsp_hub_move(hub, ring, t, is_send), is_lost = false;
@@ -239,7 +240,6 @@ static ptowsp_status pwsp_hub_test(void *user, uint32_t peer, bool is_send, bool
         t->is_active = false;
         return PTOWSP_OK;
     }
-    const bool has_ended = state != PWSP_HUB_OPEN || pwsp_load_relaxed(&hub->board->failed);
     return has_ended || is_lost ? PTOWSP_RANK_FAILED : PTOWSP_OK;
 }
 
