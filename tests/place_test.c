@@ -227,6 +227,9 @@ static void place__values_are_brought_over_once(void **state) {
     becomes("  for_each p in i\n    " UNARY("all", "s", "r") "    task more() x" ON("s") "\n",
             "  for_each p in i\n    " STEP("all_reduce.tp.f32", "s", "s.1") "    " UNARY(
                 "all", "s.1", "r") "    task more() x" ON("s") "\n");
+    becomes("  for_each p in i\n    task more() x" ON("s") "\n    " UNARY("all", "s", "r"),
+            "  for_each p in i\n    task more() x" ON("s") "\n    " STEP(
+                "all_reduce.tp.f32", "s", "s.1") "    " UNARY("all", "s.1", "r"));
     // Before a loop that writes it, it is not what the loop reads.
     becomes("  " UNARY("all", "s", "r") "  for_each p in i\n    " UNARY(
                 "all", "s", "r2") "    task more() x" ON("s") "\n",

@@ -463,10 +463,18 @@ ptowsp_tensor ptowsp_tensor_transient(ptowsp_module *module, const ptowsp_tensor
 
 PWSP_INTERNAL const pwsp_transient_info *pwsp_module_transient(const ptowsp_module *module,
                                                                uint32_t tensor) {
-    for (uint32_t i = 1; i < module->transients.count; i++) {
-        const pwsp_transient_info *info = PWSP_TABLE_AT(module->transients, pwsp_transient_info, i);
+    uint32_t low = 1, high = (uint32_t)module->transients.count;
+    while (low < high) {
+        const uint32_t middle = low + (high - low) / 2;
+        const pwsp_transient_info *info =
+            PWSP_TABLE_AT(module->transients, pwsp_transient_info, middle);
         if (info->tensor == tensor) {
             return info;
+        }
+        if (info->tensor < tensor) {
+            low = middle + 1;
+        } else {
+            high = middle;
         }
     }
     return NULL;

@@ -257,6 +257,7 @@ struct ptowsp_module {
     uint32_t open;               // the innermost open scope, or 0
     uint32_t nest;               // how many are open
     uint32_t workload;           // the last workload
+    uint32_t viewed;             // no later tensor is in the view of a statement
     uint32_t latency_symbol;     // that overrides the latency of channels, or 0
     uint32_t task_kernel;        // of the task that is being made, for the place of errors
     ptowsp_body *bodies;         // of tile kernels, the last one first

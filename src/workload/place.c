@@ -134,32 +134,85 @@ static bool pwsp_node_is_loop(const pwsp_node *node) {
            node->kind == PWSP_NODE_SELECT;
 }
 
-static bool pwsp_node_writes(const ptowsp_module *m, const pwsp_node *node, uint32_t tensor) {
-    if (node->kind != PWSP_NODE_TASK) {
-        return node->kind == PWSP_NODE_CALL;
+// -- who writes what ------------------------------------------------------------------------------
+
+// Counts a writer of a tensor, or puts it into the list.
+static void pwsp_placer_writer(pwsp_placer *p, uint32_t tensor, uint32_t id) {
+    uint32_t *end = &p->tensors[tensor].writer_end;
+    if (p->writers) {
+        p->writers[*end] = id;
     }
-    const pwsp_kernel_info *kernel = PWSP_KERNEL(m, node->task->kernel);
-    for (uint32_t i = 0; i < kernel->tile_count; i++) {
-        if (kernel->tiles[i].direction != PTOWSP_IN && node->task->views[i].tensor == tensor) {
-            return true;
-        }
-    }
-    return false;
+    (*end)++;
 }
 
-// Does anything in a scope write the tensor?
-static bool pwsp_scope_writes(const ptowsp_module *m, uint32_t scope, uint32_t tensor) {
+static void pwsp_placer_walk_writers(pwsp_placer *p, uint32_t workload) {
+    const ptowsp_module *m = p->module;
+    for (uint32_t id = workload + 1; id < m->nodes.count; id++) {
+        const pwsp_node *node = PWSP_NODE(m, id);
+        if (node->kind == PWSP_NODE_CALL) {
+            pwsp_placer_writer(p, 0, id);
+        } else if (node->kind == PWSP_NODE_TASK) {
+            const pwsp_kernel_info *kernel = PWSP_KERNEL(m, node->task->kernel);
+            for (uint32_t i = 0; i < kernel->tile_count; i++) {
+                if (kernel->tiles[i].direction != PTOWSP_IN) {
+                    pwsp_placer_writer(p, node->task->views[i].tensor, id);
+                }
+            }
+        }
+    }
+}
+
+// Lists the nodes of a workload that write something, by tensor. False: out of memory.
+static bool pwsp_placer_list_writers(pwsp_placer *p, uint32_t workload) {
+    uint32_t count = 0;
+    pwsp_placer_walk_writers(p, workload);
+    for (uint32_t i = 0; i < p->tensor_count; i++) {
+        const uint32_t begin = count;
+        count += p->tensors[i].writer_end;
+        p->tensors[i].writer_end = begin;
+    }
+    p->writers = (uint32_t *)pwsp_memory_alloc(&p->module->context->memory,
+                                               ((size_t)count + 1) * sizeof *p->writers);
+    p->writer_count = count;
+    if (p->writers) {
+        pwsp_placer_walk_writers(p, workload);
+    }
+    return p->writers != NULL;
+}
+
+// Is there a writer of a tensor from `begin` to `end`?
+static bool pwsp_placer_has_writer(const pwsp_placer *p, uint32_t tensor, uint32_t begin,
+                                   uint32_t end) {
+    uint32_t low = tensor ? p->tensors[tensor - 1].writer_end : 0;
+    uint32_t high = p->tensors[tensor].writer_end;
+    const uint32_t last = high;
+    while (low < high) {
+        const uint32_t middle = low + (high - low) / 2;
+        if (p->writers[middle] < begin) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    return low < last && p->writers[low] < end;
+}
+
+// Does a node from `begin` to `end` write the tensor? A call may.
+static bool pwsp_placer_writes(const pwsp_placer *p, uint32_t tensor, uint32_t begin,
+                               uint32_t end) {
+    return pwsp_placer_has_writer(p, tensor, begin, end) ||
+           pwsp_placer_has_writer(p, 0, begin, end);
+}
+
+// Does anything in a scope?
+static bool pwsp_scope_writes(const pwsp_placer *p, uint32_t scope, uint32_t tensor) {
+    const ptowsp_module *m = p->module;
     uint32_t at = scope;
     while (at && !PWSP_NODE(m, at)->next) {
         at = PWSP_NODE(m, at)->parent;
     }
     const uint32_t end = at ? PWSP_NODE(m, at)->next : (uint32_t)m->nodes.count;
-    for (uint32_t id = scope + 1; id < end; id++) {
-        if (pwsp_node_writes(m, PWSP_NODE(m, id), tensor)) {
-            return true;
-        }
-    }
-    return false;
+    return pwsp_placer_writes(p, tensor, scope + 1, end);
 }
 
 // -- where ----------------------------------------------------------------------------------------
@@ -173,7 +226,7 @@ static uint32_t pwsp_placer_where(const pwsp_placer *p, const pwsp_operand *o) {
         const bool is_loop = pwsp_node_is_loop(node);
         if ((!is_loop && node->kind != PWSP_NODE_COMBINE && node->kind != PWSP_NODE_SEQUENCE) ||
             (is_loop && pwsp_view_reads(p->module, &o->view, node->variable)) ||
-            pwsp_scope_writes(p->module, at, o->view.tensor)) {
+            pwsp_scope_writes(p, at, o->view.tensor)) {
             break;
         }
         best = is_loop ? at : best;
@@ -187,8 +240,8 @@ static bool pwsp_placer_holds(const pwsp_placer *p, uint32_t brought, uint32_t b
     const uint32_t scope = PWSP_NODE(p->module, brought)->parent;
     for (uint32_t at = PWSP_NODE(p->module, before)->parent; at != scope;
          at = PWSP_NODE(p->module, at)->parent) {
-        if (!at || (pwsp_node_is_loop(PWSP_NODE(p->module, at)) &&
-                    pwsp_scope_writes(p->module, at, tensor))) {
+        if (!at ||
+            (pwsp_node_is_loop(PWSP_NODE(p->module, at)) && pwsp_scope_writes(p, at, tensor))) {
             return false;
         }
     }
@@ -287,9 +340,9 @@ static uint32_t pwsp_operand_steps(pwsp_placer *p, const pwsp_operand *o,
         pwsp_brought *brought = PWSP_TABLE_AT(p->brought, pwsp_brought, id);
         brought->before = before;
         brought->target = from;
-        brought->earlier = p->latest[source];
+        brought->earlier = p->tensors[source].brought;
         brought->view = o->view;
-        p->latest[source] = id;
+        p->tensors[source].brought = id;
     }
     return id ? from : 0;
 }
@@ -299,10 +352,9 @@ static uint32_t pwsp_operand_steps(pwsp_placer *p, const pwsp_operand *o,
 static uint32_t pwsp_operand_again(const pwsp_placer *p, const pwsp_operand *o,
                                    const pwsp_rule_tile *tile, uint32_t before) {
     const uint32_t source = o->view.tensor;
-    const uint32_t written = p->written[source] > p->called ? p->written[source] : p->called;
-    for (uint32_t i = o->is_pinned ? 0 : p->latest[source]; i > 0;) {
+    for (uint32_t i = o->is_pinned ? 0 : p->tensors[source].brought; i > 0;) {
         const pwsp_brought *brought = PWSP_TABLE_AT(p->brought, pwsp_brought, i);
-        if (written >= brought->before) {
+        if (pwsp_placer_writes(p, source, brought->before, o->node)) {
             break;
         }
         i = brought->earlier;
@@ -422,24 +474,10 @@ static bool pwsp_placer_slot(const pwsp_placer *p, uint32_t node) {
 }
 
 static bool pwsp_placer_node(pwsp_placer *p, uint32_t id) {
-    const pwsp_node node = *PWSP_NODE(p->module, id);
-    if (node.kind == PWSP_NODE_CALL) {
-        p->called = id;
-    }
-    if (node.kind == PWSP_NODE_SLOT_LOAD) {
-        return pwsp_placer_slot(p, id);
-    }
-    if (node.kind != PWSP_NODE_TASK) {
-        return true;
-    }
-    const pwsp_kernel_info kernel = *PWSP_KERNEL(p->module, node.task->kernel);
-    const bool is_good = pwsp_placer_task(p, id);
-    for (uint32_t i = 0; i < kernel.tile_count; i++) {
-        if (kernel.tiles[i].direction != PTOWSP_IN) {
-            p->written[node.task->views[i].tensor] = id;
-        }
-    }
-    return is_good;
+    const pwsp_node_kind kind = PWSP_NODE(p->module, id)->kind;
+    return kind == PWSP_NODE_TASK        ? pwsp_placer_task(p, id)
+           : kind == PWSP_NODE_SLOT_LOAD ? pwsp_placer_slot(p, id)
+                                         : true;
 }
 
 PWSP_INTERNAL void pwsp_place_relayouts(ptowsp_module *module, uint32_t workload) {
@@ -448,10 +486,10 @@ PWSP_INTERNAL void pwsp_place_relayouts(ptowsp_module *module, uint32_t workload
     memset(&p, 0, sizeof p);
     p.module = module;
     p.mesh = &module->mesh->mesh;
-    const size_t size = 2 * (size_t)module->tensors.count * sizeof *p.written + 1;
-    p.written = (uint32_t *)pwsp_memory_alloc(memory, size);
-    p.latest = p.written ? p.written + module->tensors.count : NULL;
-    if (!p.written) {
+    p.tensor_count = (uint32_t)module->tensors.count + 1;  // at least that of calls
+    const size_t size = (size_t)p.tensor_count * sizeof *p.tensors;
+    p.tensors = (pwsp_placer_tensor *)pwsp_memory_alloc(memory, size);
+    if (!p.tensors || !pwsp_placer_list_writers(&p, workload)) {
         pwsp_module_no_memory(module);
     }
     for (uint32_t id = workload + 1; pwsp_module_is_good(module) && id < module->nodes.count;
@@ -462,7 +500,8 @@ PWSP_INTERNAL void pwsp_place_relayouts(ptowsp_module *module, uint32_t workload
         pwsp_nodes_insert(module, workload, PWSP_TABLE_AT(p.inserts, pwsp_insert, 1),
                           (uint32_t)p.inserts.count - 1);
     }
-    pwsp_memory_free(memory, p.written, size);
+    pwsp_memory_free(memory, p.tensors, size);
+    pwsp_memory_free(memory, p.writers, ((size_t)p.writer_count + 1) * sizeof *p.writers);
     pwsp_memory_free(memory, p.targets.items, (size_t)p.targets.capacity * sizeof(pwsp_target));
     pwsp_memory_free(memory, p.brought.items, (size_t)p.brought.capacity * sizeof(pwsp_brought));
     pwsp_memory_free(memory, p.inserts.items, (size_t)p.inserts.capacity * sizeof(pwsp_insert));

@@ -7,7 +7,8 @@
 
 // A tensor that holds another one in some layout.
 typedef struct pwsp_target {
-    uint32_t source, tensor;
+    uint32_t tensor;
+    uint32_t earlier;  // of the same source; 0: none
     ptowsp_spread axes[PTOWSP_MESH_AXIS_MAX];
 } pwsp_target;
 
@@ -18,14 +19,20 @@ typedef struct pwsp_brought {
     pwsp_view_info view;  // of the source
 } pwsp_brought;
 
+typedef struct pwsp_placer_tensor {
+    uint32_t target;      // the last of `targets` that holds it; 0: none
+    uint32_t brought;     // the last of `brought` from it; 0: none
+    uint32_t writer_end;  // its writers are those from the end of the tensor before
+} pwsp_placer_tensor;
+
 typedef struct pwsp_placer {
     ptowsp_module *module;
     const ptowsp_mesh *mesh;
     pwsp_table targets, brought;  // from 1
     pwsp_table inserts;           // from 1
-    uint32_t *written;            // by tensor: the last node that wrote it
-    uint32_t *latest;             // by tensor: the last of `brought` from it
-    uint32_t called;              // the last call
+    pwsp_placer_tensor *tensors;
+    uint32_t *writers;  // nodes of the workload in order, by tensor; those of tensor 0 are calls
+    uint32_t tensor_count, writer_count;
 } pwsp_placer;
 
 // The tensor that holds `source` in a layout; 0 with an error.

@@ -56,9 +56,9 @@ static uint32_t pwsp_target_make(pwsp_placer *p, uint32_t source, const ptowsp_s
 }
 
 PWSP_INTERNAL uint32_t pwsp_target_of(pwsp_placer *p, uint32_t source, const ptowsp_spread *axes) {
-    for (uint32_t i = 1; i < p->targets.count; i++) {
+    for (uint32_t i = p->tensors[source].target; i > 0;) {
         const pwsp_target *target = PWSP_TABLE_AT(p->targets, pwsp_target, i);
-        bool is_same = target->source == source;
+        bool is_same = true;
         for (uint32_t a = 0; a < p->mesh->axis_count; a++) {
             is_same = is_same && target->axes[a].kind == axes[a].kind &&
                       (axes[a].kind != PTOWSP_SHARDED || target->axes[a].dim == axes[a].dim);
@@ -66,14 +66,16 @@ PWSP_INTERNAL uint32_t pwsp_target_of(pwsp_placer *p, uint32_t source, const pto
         if (is_same) {
             return target->tensor;
         }
+        i = target->earlier;
     }
     const uint32_t tensor = pwsp_target_make(p, source, axes);
     const uint32_t id = tensor ? pwsp_module_add(p->module, &p->targets, sizeof(pwsp_target)) : 0;
     if (id) {
         pwsp_target *target = PWSP_TABLE_AT(p->targets, pwsp_target, id);
-        target->source = source;
         target->tensor = tensor;
+        target->earlier = p->tensors[source].target;
         memcpy(target->axes, axes, sizeof target->axes);
+        p->tensors[source].target = id;
     }
     return id ? tensor : 0;
 }

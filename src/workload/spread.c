@@ -91,7 +91,7 @@ ptowsp_status ptowsp_tensor_layout(const ptowsp_module *module, ptowsp_tensor te
 
 // Has a statement a view of the tensor?
 static bool pwsp_tensor_is_viewed(const ptowsp_module *module, uint32_t tensor) {
-    for (uint32_t id = 1; id < module->nodes.count; id++) {
+    for (uint32_t id = 1; tensor <= module->viewed && id < module->nodes.count; id++) {
         const pwsp_node *node = PWSP_NODE(module, id);
         if (node->view && node->view->tensor == tensor) {
             return true;

@@ -333,6 +333,7 @@ static bool pwsp_view_make(ptowsp_module *module, const ptowsp_view *view, int64
     }
     const ptowsp_tensor_desc *tensor = PWSP_TENSOR(module, view->tensor.id);
     out_info->tensor = view->tensor.id;
+    module->viewed = view->tensor.id > module->viewed ? view->tensor.id : module->viewed;
     uint32_t lead = tensor->rank > 2 ? tensor->rank - 2 : 0, given = 0;
     while (given < PWSP_TENSOR_LEAD_MAX && (view->index[given].id || view->index[given].module)) {
         given++;
