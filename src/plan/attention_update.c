@@ -209,8 +209,13 @@ static bool pwsp_step_decode(pwsp_plan_step *step) {
                 const PTOWSP_GM ptowsp_work *last = unit + count - 1;
                 count -= last->flags == PTOWSP_WORK_FIRST;  // the part that ends the lane
                 last = unit + count - 1;
+                // As the other walk: of a sequence that goes on in this lane two are looked at.
+                const uint32_t more = head > 0 && count > 1;
+                const PTOWSP_GM ptowsp_work *second = unit + more;
                 if (last->flags != whole || last->params[0] != sequence || kv > 0 ||
-                    last->params[1] != head + count - 1 || unit->params[3] > length) {
+                    last->params[1] != head + count - 1 || unit->params[3] > length ||
+                    second->flags != whole || second->params[0] != sequence ||
+                    second->params[1] != head + more || second->params[3] > length) {
                     return false;
                 }
                 step->lane_cost += count * (a->unit + length * rate);
