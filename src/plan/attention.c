@@ -309,6 +309,13 @@ PWSP_INTERNAL ptowsp_status pwsp_plan_other_check(const pwsp_attention *a,
 // Checks the ranges of lanes in units or merges.
 static ptowsp_status pwsp_ranges_check(const pwsp_attention *a, const PTOWSP_GM uint32_t *begin,
                                        uint32_t count, ptowsp_plan_info *info) {
+    bool is_bad = begin[0] != 0 || begin[a->config.lane_count] != count || a->config.lane_speeds;
+    for (uint32_t lane = 0; lane < a->config.lane_count; lane++) {
+        is_bad |= begin[lane + 1] < begin[lane];
+    }
+    if (!is_bad) {
+        return PTOWSP_OK;  // mostly; otherwise again, to find the fault
+    }
     for (uint32_t lane = 0; lane < a->config.lane_count; lane++) {
         const uint32_t from = lane == 0 ? 0 : begin[lane], end = begin[lane + 1];
         const bool works = !a->config.lane_speeds || a->config.lane_speeds[lane] > 0;

@@ -132,6 +132,18 @@ static bool pwsp_step_tile(pwsp_plan_step *step, uint32_t sequence, uint32_t hea
     return true;
 }
 
+// Moves `count` whole units of one sequence to its length.
+PWSP_FORCE_INLINE void pwsp_wholes_move(PTOWSP_GM ptowsp_work *first, uint32_t count,
+                                        uint32_t length, uint8_t tier) {
+    const bool is_other = first->tier != tier;  // all heads have one
+    for (uint32_t i = 0; i < count; i++) {
+        first[i].params[3] = length;
+    }
+    for (uint32_t i = 0; is_other && i < count; i++) {
+        first[i].tier = tier;
+    }
+}
+
 // Moves the whole units of a decode step that follow each other in a lane, from one head of a
 // sequence on, and returns their number. In a lane that has as many units as heads, from the first
 // to the last of them, each is of one head: so only two are looked at, and all only to be written.
@@ -158,23 +170,97 @@ static uint32_t pwsp_step_heads(pwsp_plan_step *step, uint32_t sequence, uint32_
     }
     step->lane_cost += count * (step->a->unit + tile->end * tile->rate);
     if (step->writes) {
-        const bool is_other = first->tier != tier;  // all heads have one
-        for (uint32_t i = 0; i < count; i++) {
-            first[i].params[3] = tile->end;
-        }
-        for (uint32_t i = 0; is_other && i < count; i++) {
-            first[i].tier = tier;
-        }
+        pwsp_wholes_move(first, count, tile->end, tier);
     }
     step->unit += count;
     return count;
 }
 
+// Walks over the plan of a decode step, lane by lane, as long as its units are what planning wrote. Where
+// they are not, as of sequences that ended, it gives up, and the walk over all plans decides: what has
+// been moved until then, that one finds moved.
+static bool pwsp_step_decode(pwsp_plan_step *step) {
+    const pwsp_attention *a = step->a;
+    const ptowsp_attention_plan *plan = step->plan;
+    const uint32_t heads = a->config.head_count, whole = PTOWSP_WORK_FIRST | PTOWSP_WORK_LAST;
+    const uint64_t rate = pwsp_tile_rate(a, a->config.group);
+    PTOWSP_GM ptowsp_work *unit = plan->units;
+    uint32_t sequence = UINT32_MAX, head = heads, kv = 0, length = 0;
+    uint8_t tier = 0;
+    for (uint32_t lane = 0; lane < plan->lane_count; lane++) {
+        const PTOWSP_GM ptowsp_work *end = plan->units + plan->unit_begin[lane + 1];
+        while (unit < end) {
+            for (; head == heads; head = 0) {
+                do {
+                    if (++sequence >= a->sequence_count) {
+                        return false;
+                    }
+                    length = (uint32_t)a->kv_lengths[sequence];
+                } while (length == 0);
+                tier = pwsp_attention_tier(a, sequence);
+            }
+            if (unit->params[0] != sequence || unit->params[1] != head || unit->params[2] != kv ||
+                unit->reserved != 0) {
+                return false;
+            }
+            if (unit->flags == whole) {
+                uint32_t count = heads - head;
+                count = count < end - unit ? count : (uint32_t)(end - unit);
+                const PTOWSP_GM ptowsp_work *last = unit + count - 1;
+                count -= last->flags == PTOWSP_WORK_FIRST;  // the part that ends the lane
+                last = unit + count - 1;
+                // As the other walk: of a sequence that goes on in this lane two are looked at.
+                const uint32_t more = head > 0 && count > 1;
+                const PTOWSP_GM ptowsp_work *second = unit + more;
+                if (last->flags != whole || last->params[0] != sequence || kv > 0 ||
+                    last->params[1] != head + count - 1 || unit->params[3] > length ||
+                    second->flags != whole || second->params[0] != sequence ||
+                    second->params[1] != head + more || second->params[3] > length) {
+                    return false;
+                }
+                step->lane_cost += count * (a->unit + length * rate);
+                if (step->writes) {
+                    pwsp_wholes_move(unit, count, length, tier);
+                }
+                head += count;
+                unit += count;
+                continue;
+            }
+            const bool is_last = unit->flags == PTOWSP_WORK_LAST;
+            const uint32_t flags = is_last ? PTOWSP_WORK_LAST : kv == 0 ? PTOWSP_WORK_FIRST : 0;
+            const uint32_t before = ptowsp_work_kv_end(unit), next = is_last ? length : before;
+            if (unit->flags != flags || is_last != (next == length) || before > length ||
+                next < kv + a->piece_min || (is_last && kv == 0)) {
+                return false;
+            }
+            step->lane_cost += a->unit + (next - kv) * rate;
+            if (step->writes) {
+                unit->tier = tier;
+                unit->params[3] = next - kv;
+            }
+            kv = is_last ? 0 : next;
+            head += is_last;
+            unit++;
+        }
+        pwsp_step_lane_end(step);
+    }
+    while (head == heads && ++sequence < a->sequence_count && a->kv_lengths[sequence] == 0) {
+    }
+    step->unit = plan->unit_count;
+    return head == heads && sequence >= a->sequence_count;
+}
+
 // Walks over the plan. False if its cut cannot serve the batch.
 static bool pwsp_step_walk(pwsp_plan_step *step) {
     const pwsp_attention *a = step->a;
+    const pwsp_plan_step begun = *step;
     pwsp_step_lane_begin(step, 0);
     const bool is_decode = pwsp_attention_is_decode(a);
+    if (is_decode && pwsp_step_decode(step)) {
+        return true;
+    }
+    *step = begun;
+    pwsp_step_lane_begin(step, 0);
     for (uint32_t sequence = 0; sequence < a->sequence_count; sequence++) {
         const uint32_t tiles = pwsp_query_tiles(a, sequence);
         if (tiles == 0) {
