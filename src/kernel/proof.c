@@ -47,6 +47,7 @@ static bool pwsp_proof_run(pwsp_proof *proof, pwsp_arena *arena) {
     }
     proof->before = room;
     proof->starts = room + count;
+    proof->starts[0] = 0;
     proof->born = room + 2 * count;
     proof->tiles =
         (pwsp_proof_checked *)pwsp_arena_alloc(arena, tile_count * sizeof *proof->tiles, 8);
@@ -54,13 +55,7 @@ static bool pwsp_proof_run(pwsp_proof *proof, pwsp_arena *arena) {
     if (!proof->tiles || !proof->pipes) {
         return pwsp_proof_out_of_memory(proof);
     }
-    if (!pwsp_proof_find_accesses(proof, arena) ||
-        !pwsp_proof_check_lives(proof, proof->born + tile_count)) {
-        return false;
-    }
-    pwsp_proof_clock *clocks = (pwsp_proof_clock *)pwsp_arena_take(
-        arena, proof->clock_count * sizeof *clocks, sizeof(uint32_t));
-    return clocks ? pwsp_proof_check_order(proof, clocks) : pwsp_proof_out_of_memory(proof);
+    return pwsp_proof_check_order(proof, arena, proof->born + tile_count);
 }
 
 // Proves a plain list: a whole one, or what is unrolled of it.
