@@ -1,7 +1,8 @@
 // The proof: whatever the speeds of a core's pipes, the list does what it says in its order.
 //
-// Nothing is taken from the passes that made the list. Tiles, addresses and lives are looked at first
-// (proof_tiles.c), then flags, FIFOs and the order of accesses (proof_order.c), of a plain list.
+// Nothing is taken from the passes that made the list. One walk over a plain list looks at tiles,
+// addresses and lives (proof_tiles.c), of which a fault is told first, and at flags, FIFOs and the order
+// of accesses (proof_order.c).
 //
 // Loops are unrolled, and the plain lists are proved: every loop 0 to 4 times, of more than two
 // loops every pair of them (the others 2 times). This suffices for any number of iterations:
