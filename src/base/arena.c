@@ -77,10 +77,10 @@ PWSP_INTERNAL bool pwsp_arena_begin(pwsp_arena *arena, size_t size) {
     return true;
 }
 
-PWSP_INTERNAL void *pwsp_arena_take(pwsp_arena *arena, size_t size, size_t align) {
-    PTOWSP_ASSERT(align > 0 && (align & (align - 1)) == 0);
-    pwsp_arena_block *last = NULL;
-    for (pwsp_arena_block *block = arena->current; block; block = block->next) {
+// Takes from a block behind the current one, which is too full, or from a new one.
+static void *pwsp_arena_take_next(pwsp_arena *arena, size_t size, size_t align) {
+    pwsp_arena_block *last = arena->current;
+    for (pwsp_arena_block *block = last ? last->next : NULL; block; block = block->next) {
         void *ptr = pwsp_arena_cut(block, size, align);
         if (ptr) {
             arena->current = block;
@@ -94,6 +94,12 @@ PWSP_INTERNAL void *pwsp_arena_take(pwsp_arena *arena, size_t size, size_t align
     }
     arena->current = block;
     return pwsp_arena_cut(block, size, align);
+}
+
+PWSP_INTERNAL void *pwsp_arena_take(pwsp_arena *arena, size_t size, size_t align) {
+    PTOWSP_ASSERT(align > 0 && (align & (align - 1)) == 0);
+    void *ptr = arena->current ? pwsp_arena_cut(arena->current, size, align) : NULL;
+    return ptr ? ptr : pwsp_arena_take_next(arena, size, align);
 }
 
 PWSP_INTERNAL void *pwsp_arena_alloc(pwsp_arena *arena, size_t size, size_t align) {

@@ -351,6 +351,7 @@ struct ptoisa_core {
     void *cost_user;
     bool is_dry;               // charge, do not compute
     bool is_checked;           // operands are checked, and what is wrong is a fault
+    bool is_only_checked;      // dry, nothing is charged, and each tile is known to be a whole one
     bool is_as_simulator;      // what PTO-ISA's CPU simulator permits is none
     ptoisa_fault_fn on_fault;  // NULL: print the text to stderr and abort
     void *fault_user;

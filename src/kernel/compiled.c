@@ -326,8 +326,9 @@ static bool pwsp_tile_code_lower(ptowsp_body *body, pwsp_list *list, pwsp_list_f
     return pwsp_tile_code_try(body, list, dtypes, fault);
 }
 
-// Bytes that passes need for each operation, as a rule.
-#define PWSP_CODE_ROOM 768
+// Bytes that passes need for each operation, as a rule; and more, which keeps small kernels in one block.
+#define PWSP_CODE_ROOM      768
+#define PWSP_CODE_ROOM_MORE 16384
 
 pwsp_tile_code *pwsp_tile_code_create(ptowsp_body *body, pwsp_list_fault *fault) {
     pwsp_list list;
@@ -337,7 +338,8 @@ pwsp_tile_code *pwsp_tile_code_create(ptowsp_body *body, pwsp_list_fault *fault)
     checks.memory = pwsp_arena_memory(&list.arena);
     memset(fault, 0, sizeof *fault);
     pwsp_tile_code *code = NULL;
-    if (!pwsp_arena_begin(&list.arena, (size_t)body->op_count * PWSP_CODE_ROOM)) {
+    if (!pwsp_arena_begin(&list.arena,
+                          (size_t)body->op_count * PWSP_CODE_ROOM + PWSP_CODE_ROOM_MORE)) {
         pwsp_list_fail(fault, PTOWSP_OUT_OF_MEMORY, 0, "out of memory");
     } else if (pwsp_tile_code_lower(body, &list, fault)) {
         for (uint64_t i = 1; i < body->op_count; i++) {

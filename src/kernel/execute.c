@@ -559,6 +559,7 @@ static void pwsp_tile_core_check_fifo(pwsp_tile_core *core, const pwsp_tile_code
 void pwsp_tile_core_check_all(pwsp_tile_core *core, const pwsp_tile_code *code,
                               ptoisa_fault_fn on_fault, void *user, uint32_t *out_insn) {
     pwsp_tile_core_begin(core, code, NULL, true);
+    core->core.is_only_checked = true;  // the proof has seen each tile
     core->core.on_fault = on_fault;
     core->core.fault_user = user;
     pwsp_tile_core_place(core, code, NULL, true);

@@ -407,6 +407,9 @@ bool pwsp_legal_check_forms(const ptowsp_body *body, const pwsp_list *list,
     const char *machine = body->machine.name;
     for (uint32_t i = 0; i < list->insn_count; i++) {
         const pwsp_insn *insn = &list->insns[i];
+        if (pwsp_insn_is_sync(insn)) {
+            continue;
+        }
         const pwsp_legal_form *form = pwsp_legal_form_of((ptoisa_op)insn->op);
         uint32_t misplaced = form ? pwsp_form_misplaced(list, form, insn) : 0;
         if (misplaced) {

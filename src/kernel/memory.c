@@ -97,7 +97,6 @@ static bool pwsp_placing_refuse(pwsp_placing *p, uint32_t tile, uint32_t insn, u
 static void pwsp_placing_use(pwsp_placing *p, uint32_t tile, uint32_t i) {
     PTOWSP_ASSERT(tile < p->list->tile_count);
     uint32_t root = p->list->tiles[tile].root;
-    PTOWSP_ASSERT(root < p->list->tile_count && p->list->tiles[root].root == root);
     uint32_t number = p->root_of[root];
     if (!number) {
         p->roots[p->root_count].tile = root;

@@ -1,7 +1,8 @@
 // The proof: whatever the speeds of a core's pipes, the list does what it says in its order.
 //
-// Nothing is taken from the passes that made the list. Tiles, addresses and lives are looked at first
-// (proof_tiles.c), then flags, FIFOs and the order of accesses (proof_order.c), of a plain list.
+// Nothing is taken from the passes that made the list. One walk over a plain list looks at tiles,
+// addresses and lives (proof_tiles.c), of which a fault is told first, and at flags, FIFOs and the order
+// of accesses (proof_order.c).
 //
 // Loops are unrolled, and the plain lists are proved: every loop 0 to 4 times, of more than two
 // loops every pair of them (the others 2 times). This suffices for any number of iterations:
@@ -47,6 +48,7 @@ static bool pwsp_proof_run(pwsp_proof *proof, pwsp_arena *arena) {
     }
     proof->before = room;
     proof->starts = room + count;
+    proof->starts[0] = 0;
     proof->born = room + 2 * count;
     proof->tiles =
         (pwsp_proof_checked *)pwsp_arena_alloc(arena, tile_count * sizeof *proof->tiles, 8);
@@ -54,13 +56,7 @@ static bool pwsp_proof_run(pwsp_proof *proof, pwsp_arena *arena) {
     if (!proof->tiles || !proof->pipes) {
         return pwsp_proof_out_of_memory(proof);
     }
-    if (!pwsp_proof_find_accesses(proof, arena) ||
-        !pwsp_proof_check_lives(proof, proof->born + tile_count)) {
-        return false;
-    }
-    pwsp_proof_clock *clocks = (pwsp_proof_clock *)pwsp_arena_take(
-        arena, proof->clock_count * sizeof *clocks, sizeof(uint32_t));
-    return clocks ? pwsp_proof_check_order(proof, clocks) : pwsp_proof_out_of_memory(proof);
+    return pwsp_proof_check_order(proof, arena, proof->born + tile_count);
 }
 
 // Proves a plain list: a whole one, or what is unrolled of it.

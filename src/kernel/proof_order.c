@@ -96,7 +96,7 @@ static bool pwsp_proof_is_same_slot(const pwsp_list_tile *a, const pwsp_list_til
 // -- order ----------------------------------------------------------------------------------------
 
 // An event: the set that was not waited for yet, and the last wait, as instructions + 1; and which clock
-// the set kept.
+// its sets keep.
 typedef struct pwsp_proof_event {
     uint32_t set, wait, clock;
 } pwsp_proof_event;
@@ -104,18 +104,19 @@ typedef struct pwsp_proof_event {
 // From one pipe to another one of a core.
 #define PWSP_PROOF_PAIRS (PWSP_PROOF_HALVES * PTOISA_PIPE_COUNT * PTOISA_PIPE_COUNT)
 
-// A FIFO, and of each slot the last TPUSH and what it and the last TPOP knew.
+// A FIFO, and of each slot the last TPUSH, and which clocks that and the last TPOP kept.
 typedef struct pwsp_proof_fifo {
     uint32_t pushed, popped;
     uint32_t pushes[PWSP_FIFO_SLOTS];
-    uint32_t push_clocks[PWSP_FIFO_SLOTS], pop_clocks[PWSP_FIFO_SLOTS];  // + 1; 0: there was none
+    uint32_t push_clocks[PWSP_FIFO_SLOTS], pop_clocks[PWSP_FIFO_SLOTS];  // 0: none yet
 } pwsp_proof_fifo;
 
 // The walk over the list: what each pipe of both halves knows, and what it did.
 typedef struct pwsp_proof_walk {
-    const pwsp_proof *proof;
-    uint8_t *pipes;            // the proof's: those of flags and barriers are found here
-    pwsp_proof_clock *clocks;  // of sets, TPUSH, TPOP
+    pwsp_proof *proof;  // its pipes of flags and barriers are found here
+    pwsp_arena *arena;
+    pwsp_proof_clock *clocks;  // from 1: of sets, TPUSH, TPOP, until they are learned from
+    uint64_t clock_capacity;
     uint32_t clock_count;
     bool has_slow_vector;             // A2/A3
     uint32_t open_count;              // events that are set
@@ -148,12 +149,23 @@ static void pwsp_proof_level(pwsp_proof_clock *clock) {
     }
 }
 
-// Keeps what a pipe knows behind instruction x of it. Returns the clock's number.
-static uint32_t pwsp_proof_keep(pwsp_proof_walk *walk, uint32_t x, uint32_t half, uint32_t pipe) {
-    pwsp_proof_clock *clock = &walk->clocks[walk->clock_count];
-    *clock = walk->known[half][pipe];
-    clock->ended[half][pipe] = x + 1;
-    return walk->clock_count++;
+// Keeps what a pipe knows behind instruction x of it, in a clock that has nothing to be learned. False when
+// memory is out.
+static bool pwsp_proof_keep(pwsp_proof_walk *walk, uint32_t x, uint32_t half, uint32_t pipe,
+                            uint32_t *number) {
+    if (*number == 0) {
+        *number = ++walk->clock_count;
+        void *clocks = walk->clocks;
+        if (*number >= walk->clock_capacity &&
+            !pwsp_arena_extend(walk->arena, &clocks, &walk->clock_capacity, *number + 1ull,
+                               sizeof walk->clocks[0])) {
+            return pwsp_proof_out_of_memory(walk->proof);
+        }
+        walk->clocks = (pwsp_proof_clock *)clocks;
+    }
+    walk->clocks[*number] = walk->known[half][pipe];
+    walk->clocks[*number].ended[half][pipe] = x + 1;
+    return true;
 }
 
 // All pipes of a core wait for each other.
@@ -264,7 +276,8 @@ static bool pwsp_proof_check_accesses(pwsp_proof_walk *walk, uint32_t x, uint32_
             continue;
         }
         for (uint32_t p = 0; p < PTOISA_PIPE_COUNT; p++) {
-            if (!pwsp_proof_is_ordered(proof, clock->ended[of][p], walk->last[of][p], of, x,
+            if (walk->last[of][p] > clock->ended[of][p] &&
+                !pwsp_proof_is_ordered(proof, clock->ended[of][p], walk->last[of][p], of, x,
                                        half)) {
                 return false;
             }
@@ -305,7 +318,7 @@ static bool pwsp_proof_step_flag(pwsp_proof_walk *walk, uint32_t x, uint32_t hal
     if (is_set == (event->set != 0)) {
         return pwsp_proof_refuse_flag(proof, x, is_set ? "is set already" : "is not set before");
     }
-    walk->pipes[x] = (uint8_t)(is_set ? src : dst);
+    proof->pipes[x] = (uint8_t)(is_set ? src : dst);
     if (!is_set) {
         pwsp_proof_learn(&walk->known[half][dst], &walk->clocks[event->clock]);
         event->set = 0;
@@ -317,9 +330,8 @@ static bool pwsp_proof_step_flag(pwsp_proof_walk *walk, uint32_t x, uint32_t hal
         return pwsp_proof_refuse_flag(proof, x, "may be set before its last wait");
     }
     event->set = x + 1;
-    event->clock = pwsp_proof_keep(walk, x, half, src);
     walk->open_count++;
-    return true;
+    return pwsp_proof_keep(walk, x, half, src, &event->clock);
 }
 
 // A TPUSH finds a free slot, and a TPOP one that is filled with its tile.
@@ -345,15 +357,14 @@ static bool pwsp_proof_step_fifo(pwsp_proof_walk *walk, uint32_t x, uint32_t hal
     uint32_t from = is_push ? fifo->pop_clocks[slot] : fifo->push_clocks[slot];
     if (from) {
         pwsp_proof_clock *clock = &walk->known[half][pipe];
-        pwsp_proof_learn(clock, &walk->clocks[from - 1]);
+        pwsp_proof_learn(clock, &walk->clocks[from]);
         if (half == 0) {
             pwsp_proof_level(clock);
         }
     }
-    uint32_t *kept = is_push ? &fifo->push_clocks[slot] : &fifo->pop_clocks[slot];
-    *kept = pwsp_proof_keep(walk, x, half, pipe) + 1;
     fifo->pushes[slot] = is_push ? x : fifo->pushes[slot];
-    return true;
+    return pwsp_proof_keep(walk, x, half, pipe,
+                           is_push ? &fifo->push_clocks[slot] : &fifo->pop_clocks[slot]);
 }
 
 // Takes the next instruction of the list.
@@ -369,7 +380,7 @@ static bool pwsp_proof_step(pwsp_proof_walk *walk, uint32_t x) {
         if (insn->src_pipe > PTOISA_PIPE_ALL) {
             return pwsp_proof_refuse_flag(proof, x, "is for no pipe");
         }
-        walk->pipes[x] = insn->src_pipe;
+        proof->pipes[x] = insn->src_pipe;
         if (insn->src_pipe == PTOISA_PIPE_ALL) {
             pwsp_proof_meet(walk, x, half);
         } else {
@@ -414,19 +425,20 @@ static bool pwsp_proof_check_end(const pwsp_proof_walk *walk) {
     return true;
 }
 
-PWSP_INTERNAL bool pwsp_proof_check_order(const pwsp_proof *proof, pwsp_proof_clock *clocks) {
+PWSP_INTERNAL bool pwsp_proof_check_order(pwsp_proof *proof, pwsp_arena *arena, uint32_t *live) {
     pwsp_proof_walk walk;
+    bool is_good = true;
     memset(&walk, 0, offsetof(pwsp_proof_walk, events));
     walk.proof = proof;
-    walk.pipes = proof->pipes;
-    walk.clocks = clocks;
+    walk.arena = arena;
     walk.has_slow_vector = proof->machine->family == PTOISA_A2A3;
-    for (uint32_t x = 0; x < proof->count; x++) {
-        if (!pwsp_proof_step(&walk, x)) {
+    for (uint32_t x = 0; x < proof->count; x++) {  // what is wrong with a tile is said first
+        if (!pwsp_proof_check_tiles(proof, arena, x)) {
             return false;
         }
+        is_good = is_good && pwsp_proof_step(&walk, x);
     }
-    if (!pwsp_proof_check_end(&walk)) {
+    if (!pwsp_proof_check_lives(proof, live) || !is_good || !pwsp_proof_check_end(&walk)) {
         return false;
     }
     uint32_t open = 0;  // the last store, + 1, of which its S knows nothing

@@ -48,9 +48,10 @@ typedef struct pwsp_proof {
     uint8_t *pipes;    // [insn] whose stream it is in; PTOISA_PIPE_ALL: in all
     uint32_t *before;  // [insn] the one before it in its stream that accesses memory, + 1
     uint32_t *starts;  // [insn] its first access
-    pwsp_proof_access *accesses;  // of all instructions
+    pwsp_proof_access *accesses;  // of all instructions so far
     uint64_t access_capacity;
-    uint32_t clock_count;          // sets, TPUSH and TPOP, whose clocks are kept
+    uint32_t access_count;
+    uint32_t unread, unread_at;    // the first tile that is read before it is written, and where
     pwsp_proof_checked *tiles;     // [tile]
     uint32_t *born;                // roots in the order of their first use
     uint32_t born_count;           // of those
@@ -80,18 +81,19 @@ PWSP_INLINE uint32_t pwsp_proof_half_of(const pwsp_proof *proof, uint32_t i) {
 
 // -- proof_tiles.c --------------------------------------------------------------------------------
 
-// Checks all tiles of all instructions and finds their accesses and when roots live; what is read must
-// have been written, and not used as scratch since.
-PWSP_INTERNAL bool pwsp_proof_find_accesses(pwsp_proof *proof, pwsp_arena *arena);
+// Checks instruction i and its tiles, finds its accesses and pipe, and notes that roots live there, and
+// what is read that was not written before, or used as scratch since.
+PWSP_INTERNAL bool pwsp_proof_check_tiles(pwsp_proof *proof, pwsp_arena *arena, uint32_t i);
 
-// Are the bytes of roots that live at once apart? `live` is room for a number of each root.
+// Was all that is read written before, and are the bytes of roots that live at once apart? `live` is
+// room for a number of each root.
 PWSP_INTERNAL bool pwsp_proof_check_lives(const pwsp_proof *proof, uint32_t *live);
 
 // -- proof_order.c --------------------------------------------------------------------------------
 
-// Checks flags, FIFOs, that accesses are in order, and all that is said of sets and of the last stores.
-// `clocks` is room for clock_count of them.
-PWSP_INTERNAL bool pwsp_proof_check_order(const pwsp_proof *proof, pwsp_proof_clock *clocks);
+// Walks over the list: checks tiles and lives, then flags, FIFOs, that accesses are in order, and all that
+// is said of sets and of the last stores. `live` is as above.
+PWSP_INTERNAL bool pwsp_proof_check_order(pwsp_proof *proof, pwsp_arena *arena, uint32_t *live);
 
 PWSP_INTERNAL bool pwsp_proof_out_of_memory(const pwsp_proof *proof);
 

@@ -58,7 +58,7 @@ static bool pwsp_proof_check_shape(const pwsp_proof *proof, uint32_t tile, uint3
     return true;
 }
 
-// Is it where it may be, in its root and in its memory?
+// Is it where it may be, in its root and in its memory? Then that is noted, of its root as well.
 static bool pwsp_proof_check_address(const pwsp_proof *proof, uint32_t tile, uint32_t insn) {
     const pwsp_list *list = proof->list;
     const pwsp_list_tile *t = &list->tiles[tile];
@@ -70,19 +70,26 @@ static bool pwsp_proof_check_address(const pwsp_proof *proof, uint32_t tile, uin
     if (t->root != tile && !pwsp_proof_check_shape(proof, t->root, insn)) {
         return false;
     }
-    uint64_t root_bytes = pwsp_list_tile_bytes(root), begin = (uint64_t)root->address + t->offset;
-    if (root->memory != t->memory || t->offset + pwsp_list_tile_bytes(t) > root_bytes) {
+    uint64_t bytes = pwsp_list_tile_bytes(t), begin = (uint64_t)root->address + t->offset;
+    uint64_t end = root->address + (t->root == tile ? bytes : pwsp_list_tile_bytes(root));
+    if (root->memory != t->memory || begin + bytes > end) {
         return pwsp_proof_refuse_tile(proof, tile, insn, "is a view that leaves its root");
     }
     if (root->address % 32 != 0 || begin % 32 != 0) {
         return pwsp_proof_refuse_tile(proof, tile, insn, "is at an address that is not aligned");
     }
-    if (root->address + root_bytes > proof->machine->memory_size[t->memory]) {
+    if (end > proof->machine->memory_size[t->memory]) {
         return pwsp_proof_refuse_tile(proof, tile, insn, "ends beyond its memory");
     }
-    if (root->address + root_bytes > list->used[t->memory]) {
+    if (end > list->used[t->memory]) {
         return pwsp_proof_refuse_tile(proof, tile, insn, "ends beyond what is said to be used");
     }
+    pwsp_proof_access *of_root = &proof->tiles[t->root].access, *of = &proof->tiles[tile].access;
+    of_root->begin = root->address;
+    of_root->end = (uint32_t)end;
+    of->begin = (uint32_t)begin;
+    of->end = (uint32_t)(begin + bytes);
+    of_root->memory = of->memory = t->memory;
     return true;
 }
 
@@ -113,24 +120,9 @@ static bool pwsp_proof_check_operand(const pwsp_proof *proof, uint32_t tile, uin
     if (!pwsp_proof_check_shape(proof, tile, i) || !pwsp_proof_check_address(proof, tile, i)) {
         return false;
     }
-    of->access.begin = pwsp_list_tile_address(list, tile);
-    of->access.end = of->access.begin + (uint32_t)pwsp_list_tile_bytes(&list->tiles[tile]);
-    of->access.memory = list->tiles[tile].memory;
     of->root = list->tiles[tile].root;
     of->checked_for = (uint8_t)(list->insns[i].side + 1);
     return true;
-}
-
-// Makes room for the accesses of one more instruction, the first of which is number `count`.
-static bool pwsp_proof_reserve(pwsp_proof *proof, pwsp_arena *arena, uint32_t count) {
-    if (count + PWSP_INSN_TILE_MAX < proof->access_capacity) {
-        return true;
-    }
-    void *accesses = proof->accesses;
-    bool has_room = pwsp_arena_extend(arena, &accesses, &proof->access_capacity,
-                                      count + PWSP_INSN_TILE_MAX + 1ull, sizeof proof->accesses[0]);
-    proof->accesses = (pwsp_proof_access *)accesses;
-    return has_room || pwsp_proof_out_of_memory(proof);
 }
 
 // Adds the access to global memory of an instruction.
@@ -144,12 +136,9 @@ static void pwsp_proof_add_param(const pwsp_proof *proof, const pwsp_insn *insn,
     access->is_write = pwsp_proof_is_store(insn);
 }
 
-// Checks the tiles of instruction i, and adds its accesses behind the first *count. *unread gets the first
-// tile that is read before it is written.
-static bool pwsp_proof_add_accesses(pwsp_proof *proof, uint32_t i, uint32_t *count,
-                                    uint32_t *unread) {
-    const pwsp_insn *insn = &proof->list->insns[i];
-    pwsp_proof_access *access = &proof->accesses[*count];
+// Checks the tiles of instruction i, and adds its accesses.
+static bool pwsp_proof_add_accesses(pwsp_proof *proof, const pwsp_insn *insn, uint32_t i) {
+    pwsp_proof_access *access = &proof->accesses[proof->access_count];
     pwsp_insn_tiles tiles;
     pwsp_insn_find_tiles(insn, &tiles);
     for (uint32_t k = 0; k < tiles.count; k++, access++) {
@@ -164,8 +153,9 @@ static bool pwsp_proof_add_accesses(pwsp_proof *proof, uint32_t i, uint32_t *cou
         access->is_write = k >= tiles.read_count;
         if (access->is_write) {
             root->is_written = k + 1 < tiles.count || !insn->tmp;  // scratch is not
-        } else if (!root->is_written && !*unread) {
-            *unread = tile;
+        } else if (!root->is_written && !proof->unread) {
+            proof->unread = tile;
+            proof->unread_at = i;
         }
         if (!root->first) {
             root->first = i + 1;
@@ -176,33 +166,35 @@ static bool pwsp_proof_add_accesses(pwsp_proof *proof, uint32_t i, uint32_t *cou
     if (insn->param) {
         pwsp_proof_add_param(proof, insn, access++);
     }
-    *count = (uint32_t)(access - proof->accesses);
+    proof->access_count = (uint32_t)(access - proof->accesses);
     return true;
 }
 
-PWSP_INTERNAL bool pwsp_proof_find_accesses(pwsp_proof *proof, pwsp_arena *arena) {
-    const pwsp_insn *insn = proof->list->insns;
-    uint32_t count = 0, unread = 0, unread_at = 0;
-    for (uint32_t i = 0; i < proof->count; i++, insn++) {
-        proof->starts[i] = count;
-        if (!pwsp_proof_check_insn(proof, insn, i)) {
-            return false;
-        }
-        if (pwsp_insn_is_sync(insn)) {
-            proof->clock_count += insn->op == PTOISA_SET_FLAG;
-            continue;
-        }
-        proof->clock_count += pwsp_insn_is_fifo(insn);
-        unread_at = unread ? unread_at : i;
-        if (!pwsp_proof_reserve(proof, arena, count) ||
-            !pwsp_proof_add_accesses(proof, i, &count, &unread)) {
-            return false;
-        }
-        proof->pipes[i] = (uint8_t)pwsp_insn_pipe(proof->list, insn);
+PWSP_INTERNAL bool pwsp_proof_check_tiles(pwsp_proof *proof, pwsp_arena *arena, uint32_t i) {
+    const pwsp_insn *insn = &proof->list->insns[i];
+    proof->starts[i + 1] = proof->access_count;
+    if (!pwsp_proof_check_insn(proof, insn, i)) {
+        return false;
     }
-    proof->starts[proof->count] = count;
-    return !unread ||
-           pwsp_proof_refuse_tile(proof, unread, unread_at, "is read before it is written");
+    if (pwsp_insn_is_sync(insn)) {
+        return true;
+    }
+    if (proof->access_count + PWSP_INSN_TILE_MAX >= proof->access_capacity) {
+        void *accesses = proof->accesses;
+        bool has_room = pwsp_arena_extend(arena, &accesses, &proof->access_capacity,
+                                          proof->access_count + PWSP_INSN_TILE_MAX + 1ull,
+                                          sizeof proof->accesses[0]);
+        proof->accesses = (pwsp_proof_access *)accesses;
+        if (!has_room) {
+            return pwsp_proof_out_of_memory(proof);
+        }
+    }
+    if (!pwsp_proof_add_accesses(proof, insn, i)) {
+        return false;
+    }
+    proof->starts[i + 1] = proof->access_count;
+    proof->pipes[i] = (uint8_t)pwsp_insn_pipe(proof->list, insn);
+    return true;
 }
 
 static bool pwsp_proof_refuse_life(const pwsp_proof *proof, uint32_t i, uint32_t root,
@@ -217,23 +209,26 @@ static bool pwsp_proof_refuse_life(const pwsp_proof *proof, uint32_t i, uint32_t
 }
 
 PWSP_INTERNAL bool pwsp_proof_check_lives(const pwsp_proof *proof, uint32_t *live) {
-    const pwsp_list_tile *tiles = proof->list->tiles;
     uint32_t live_count = 0;
+    if (proof->unread) {
+        return pwsp_proof_refuse_tile(proof, proof->unread, proof->unread_at,
+                                      "is read before it is written");
+    }
     for (uint32_t k = 0; k < proof->born_count; k++) {
-        uint32_t root = proof->born[k], i = proof->tiles[root].first - 1, kept = 0;
-        uint64_t begin = tiles[root].address, end = begin + pwsp_list_tile_bytes(&tiles[root]);
+        const pwsp_proof_checked *root = &proof->tiles[proof->born[k]];
+        uint32_t i = root->first - 1, kept = 0;
         for (uint32_t l = 0; l < live_count; l++) {
-            const pwsp_list_tile *other = &tiles[live[l]];
-            if (proof->tiles[live[l]].last <= i) {
+            const pwsp_proof_checked *other = &proof->tiles[live[l]];
+            if (other->last <= i) {
                 continue;
             }
             live[kept++] = live[l];
-            if (other->memory == tiles[root].memory &&
-                begin < other->address + pwsp_list_tile_bytes(other) && other->address < end) {
-                return pwsp_proof_refuse_life(proof, i, root, live[l]);
+            if (other->access.memory == root->access.memory &&
+                root->access.begin < other->access.end && other->access.begin < root->access.end) {
+                return pwsp_proof_refuse_life(proof, i, proof->born[k], live[l]);
             }
         }
-        live[kept] = root;
+        live[kept] = proof->born[k];
         live_count = kept + 1;
     }
     return true;

@@ -82,26 +82,39 @@ static bool pwsp_op_is_of_rows(uint32_t op) {
            (op >= PTOISA_TROWSUM && op <= PTOISA_TROWARGMIN);
 }
 
-// Is a tile a column that is seen as a row, so that its element c is the column's row c?
-static bool pwsp_tile_is_flat(const pwsp_list *list, const pwsp_list_tile *tile) {
-    const pwsp_list_tile *root = &list->tiles[tile->root < list->tile_count ? tile->root : 0];
-    return root->layout == PTOISA_COL_MAJOR && root->cols == 1 &&
-           tile->layout == PTOISA_ROW_MAJOR && tile->rows == 1 && tile->cols == root->rows &&
-           tile->offset == 0 &&
-           ptoisa_dtype_size((ptoisa_dtype)tile->dtype) ==
-               ptoisa_dtype_size((ptoisa_dtype)root->dtype);
-}
+// How two cores share a tile, as bits.
+#define PWSP_SPLIT_ROWS 1u  // row r of the tile lies in row r of its root
+#define PWSP_SPLIT_FLAT 2u  // a column that is seen as a row: its element c is the column's row c
 
-// Does row r of a tile lie in row r of its root? A tile of one row is none of these: with cores that
-// share rows its elements are shared (ptoisa_part_of).
-static bool pwsp_tile_is_by_row(const pwsp_list *list, const pwsp_list_tile *tile) {
+// How two cores may share a tile. A tile of one row is never shared by rows: its elements are shared
+// (ptoisa_part_of).
+static uint32_t pwsp_split_of(const pwsp_list *list, uint32_t index) {
+    if (index >= list->tile_count) {
+        return 0;
+    }
+    const pwsp_list_tile *tile = &list->tiles[index];
+    if (tile->root == index) {
+        return tile->rows > 1 ? PWSP_SPLIT_ROWS : 0;
+    }
     const pwsp_list_tile *root = &list->tiles[tile->root < list->tile_count ? tile->root : 0];
-    return tile->rows > 1 &&
-           (tile == root ||
-            (tile->offset == 0 && tile->layout == root->layout &&
-             (tile->rows == root->rows || tile->layout == PTOISA_ROW_MAJOR || tile->cols == 1) &&
-             tile->cols * ptoisa_dtype_size((ptoisa_dtype)tile->dtype) ==
-                 root->cols * ptoisa_dtype_size((ptoisa_dtype)root->dtype)));
+    const uint32_t size = ptoisa_dtype_size((ptoisa_dtype)tile->dtype);
+    const uint32_t root_size = ptoisa_dtype_size((ptoisa_dtype)root->dtype);
+    if (tile->offset != 0) {
+        return 0;
+    }
+    if (tile->rows > 1) {
+        return tile->layout == root->layout &&
+                       (tile->rows == root->rows || tile->layout == PTOISA_ROW_MAJOR ||
+                        tile->cols == 1) &&
+                       tile->cols * size == root->cols * root_size
+                   ? PWSP_SPLIT_ROWS
+                   : 0;
+    }
+    return root->layout == PTOISA_COL_MAJOR && root->cols == 1 &&
+                   tile->layout == PTOISA_ROW_MAJOR && tile->rows == 1 &&
+                   tile->cols == root->rows && size == root_size
+               ? PWSP_SPLIT_FLAT
+               : 0;
 }
 
 // Operand k of an instruction, without its scratch, which each core has for itself.
@@ -111,28 +124,18 @@ static uint32_t pwsp_split_operand(const pwsp_insn *insn, uint32_t k) {
     return k < PWSP_INSN_DST_MAX ? insn->dst[k] : insn->src[k - PWSP_INSN_DST_MAX];
 }
 
-// Are all operands of an instruction shared by rows, or all by elements?
-static bool pwsp_split_all(const pwsp_list *list, const pwsp_insn *insn, bool is_flat) {
-    for (uint32_t k = 0; k < PWSP_SPLIT_OPERANDS; k++) {
-        uint32_t tile = pwsp_split_operand(insn, k);
-        if (tile && (tile >= list->tile_count ||
-                     !(is_flat ? pwsp_tile_is_flat(list, &list->tiles[tile])
-                               : pwsp_tile_is_by_row(list, &list->tiles[tile])))) {
-            return false;
-        }
-    }
-    return true;
-}
-
 // Either all operands are shared by rows, or all by elements.
 static bool pwsp_insn_is_by_row(const pwsp_list *list, const pwsp_insn *insn) {
     uint32_t sized = insn->scalar.cols_of;  // every core has to have the same number
-    return pwsp_op_is_by_row(insn->op) &&
-           (pwsp_split_all(list, insn, false) ||
-            (!pwsp_op_is_of_rows(insn->op) && pwsp_split_all(list, insn, true))) &&
+    uint32_t ways = PWSP_SPLIT_ROWS | (pwsp_op_is_of_rows(insn->op) ? 0 : PWSP_SPLIT_FLAT);
+    for (uint32_t k = 0; k < PWSP_SPLIT_OPERANDS; k++) {
+        uint32_t tile = pwsp_split_operand(insn, k);
+        ways &= tile ? pwsp_split_of(list, tile) : ways;
+    }
+    return ways && pwsp_op_is_by_row(insn->op) &&
            (insn->tmp == 0 || insn->tmp < list->tile_count) &&
            (sized == 0 ||
-            (sized < list->tile_count && !pwsp_tile_is_flat(list, &list->tiles[sized])));
+            (sized < list->tile_count && !(pwsp_split_of(list, sized) & PWSP_SPLIT_FLAT)));
 }
 
 // Does a store of the vector half go to rows that its other core may use, in another instruction or

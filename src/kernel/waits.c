@@ -234,7 +234,7 @@ static void pwsp_waits_order_all(pwsp_waits *w, uint32_t *needs, uint32_t i) {
 
 // Puts what instruction i needs before it, and notes what it does.
 static bool pwsp_waits_insn(pwsp_waits *w, uint32_t i) {
-    pwsp_waits_accesses accesses;
+    pwsp_insn_tiles accesses;
     uint32_t needs[PWSP_WAITS_ROW] = {0}, pipe = w->pipes[i];
     if (!pwsp_waits_find_needs(w, i, &accesses, needs)) {
         return false;

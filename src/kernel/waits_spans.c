@@ -28,46 +28,57 @@ static uint32_t pwsp_waits_span_at(const pwsp_waits *w, uint32_t at) {
     return low;
 }
 
-// Cuts a span in two at an address. False when memory is out.
-static bool pwsp_waits_split(pwsp_waits *w, uint32_t span, uint32_t at) {
+// Makes room for so many spans; false when memory is out.
+static bool pwsp_waits_reserve(pwsp_waits *w, uint64_t count) {
     void *items = w->spans;
-    if (!pwsp_arena_extend(&w->list->arena, &items, &w->span_capacity, w->span_count + 1,
-                           sizeof w->spans[0])) {
-        w->is_out_of_memory = true;
+    bool has_room =
+        pwsp_arena_extend(&w->list->arena, &items, &w->span_capacity, count, sizeof w->spans[0]);
+    w->spans = (pwsp_waits_span *)items;
+    w->is_out_of_memory = w->is_out_of_memory || !has_room;
+    return has_room;
+}
+
+// Cuts the spans of a place at its ends; the first is `from`. False when memory is out.
+static bool pwsp_waits_cut(pwsp_waits *w, pwsp_waits_place *place, uint32_t from) {
+    uint32_t last = from;
+    while (w->spans[last + 1].begin < place->end) {
+        last++;
+    }
+    const uint32_t head = w->spans[from].begin != place->begin;
+    const uint32_t tail = w->spans[last + 1].begin != place->end, count = head + tail;
+    place->span = from + head;
+    if (count == 0) {
+        return true;
+    }
+    if (w->span_count + count > w->span_capacity && !pwsp_waits_reserve(w, w->span_count + count)) {
         return false;
     }
-    w->spans = (pwsp_waits_span *)items;
-    memmove(&w->spans[span + 1], &w->spans[span],
-            (size_t)(w->span_count - span) * sizeof w->spans[0]);
-    w->span_count++;
-    w->spans[span + 1].begin = at;
+    pwsp_waits_span *spans = w->spans, *next = &spans[last + 1];
+    memmove(next + count, next, (size_t)(w->span_count - last - 1) * sizeof *next);
+    if (head) {
+        memmove(&spans[from + 1], &spans[from], (size_t)(next - &spans[from]) * sizeof *next);
+        spans[from + 1].begin = place->begin;
+        next++;
+    }
+    if (tail) {
+        *next = next[-1];
+        next->begin = place->end;
+    }
+    w->span_count += count;
     return true;
 }
 
-// Finds the spans of a place that is not one span, and cuts those at its ends. False when memory is out.
-static bool pwsp_waits_cut(pwsp_waits *w, pwsp_waits_place *place, uint32_t *out_end) {
-    uint32_t s = pwsp_waits_span_at(w, place->begin);
-    if (w->spans[s].begin != place->begin && !pwsp_waits_split(w, s++, place->begin)) {
-        return false;
-    }
-    place->span = s;
-    while (w->spans[s].begin < place->end) {
-        s++;
-    }
-    *out_end = s;
-    return w->spans[s].begin == place->end || pwsp_waits_split(w, s - 1, place->end);
-}
-
-// Finds the spans that an access covers. False when memory is out.
-PWSP_INLINE bool pwsp_waits_cover(pwsp_waits *w, pwsp_waits_accesses *accesses, uint32_t k) {
-    pwsp_waits_place *place = &w->where[accesses->of.at[k]];
+// Finds the first of the spans that a place covers, none of which goes beyond it. NULL when memory is out.
+PWSP_INLINE pwsp_waits_span *pwsp_waits_cover(pwsp_waits *w, pwsp_waits_place *place) {
     const pwsp_waits_span *span = &w->spans[place->span];
-    accesses->end[k] = place->span + 1;
-    bool is_one = place->span + 1 < w->span_count && span[0].begin == place->begin &&
-                  span[1].begin == place->end;
-    bool is_found = is_one || pwsp_waits_cut(w, place, &accesses->end[k]);
-    accesses->begin[k] = place->span;
-    return is_found;
+    const bool is_found = place->span < w->span_count && span->begin == place->begin;
+    if (!is_found || span[1].begin != place->end) {
+        const uint32_t from = is_found ? place->span : pwsp_waits_span_at(w, place->begin);
+        if (!pwsp_waits_cut(w, place, from)) {
+            return NULL;
+        }
+    }
+    return &w->spans[place->span];
 }
 
 PWSP_INTERNAL bool pwsp_waits_is_others_loop(const pwsp_waits *w, uint32_t i) {
@@ -122,24 +133,19 @@ PWSP_INTERNAL void pwsp_waits_find_accesses(const pwsp_waits *w, const pwsp_insn
     }
 }
 
-PWSP_INTERNAL bool pwsp_waits_find_needs(pwsp_waits *w, uint32_t i, pwsp_waits_accesses *accesses,
+PWSP_INTERNAL bool pwsp_waits_find_needs(pwsp_waits *w, uint32_t i, pwsp_insn_tiles *accesses,
                                          uint32_t *needs) {
-    pwsp_waits_find_accesses(w, &w->list->insns[i], &accesses->of);
-    uint64_t before;
-    do {  // again where a cut has moved what had been found
-        before = w->span_count;
-        for (uint32_t k = 0; k < accesses->of.count; k++) {
-            if (!pwsp_waits_cover(w, accesses, k)) {
-                return false;
-            }
+    pwsp_waits_find_accesses(w, &w->list->insns[i], accesses);
+    for (uint32_t k = 0; k < accesses->count; k++) {
+        pwsp_waits_place *place = &w->where[accesses->at[k]];
+        const pwsp_waits_span *span = pwsp_waits_cover(w, place);
+        if (!span) {
+            return false;
         }
-    } while (w->span_count != before);
-    for (uint32_t k = 0; k < accesses->of.count; k++) {
-        for (uint32_t s = accesses->begin[k]; s < accesses->end[k]; s++) {
-            const pwsp_waits_span *span = &w->spans[s];
+        for (; span->begin < place->end; span++) {
             uint32_t *need = &needs[span->write_pipe];
             *need = span->write > *need ? span->write : *need;
-            if (k >= accesses->of.read_count) {
+            if (k >= accesses->read_count) {
                 pwsp_waits_raise(needs, span->reads);
             }
         }
@@ -147,32 +153,37 @@ PWSP_INTERNAL bool pwsp_waits_find_needs(pwsp_waits *w, uint32_t i, pwsp_waits_a
     return true;
 }
 
-// Makes one span of [begin, end), which has been written.
-static void pwsp_waits_join(pwsp_waits *w, uint32_t begin, uint32_t end, uint32_t pipe,
+// Makes one span of those of a place, which has been written.
+static void pwsp_waits_join(pwsp_waits *w, pwsp_waits_span *span, uint32_t end, uint32_t pipe,
                             uint32_t tick) {
-    PTOWSP_ASSERT(begin < end);
-    pwsp_waits_span *span = &w->spans[begin];
+    pwsp_waits_span *next = span + 1;
     memset(span->reads, 0, sizeof span->reads);
     span->write = tick;
     span->write_pipe = pipe;
-    if (end - begin > 1) {
-        memmove(span + 1, &w->spans[end], (size_t)(w->span_count - end) * sizeof *span);
-        w->span_count -= end - begin - 1;
+    if (next->begin < end) {
+        do {
+            next++;
+        } while (next->begin < end);
+        memmove(span + 1, next, (size_t)(w->spans + w->span_count - next) * sizeof *span);
+        w->span_count -= (uint64_t)(next - span - 1);
     }
 }
 
-PWSP_INTERNAL bool pwsp_waits_note(pwsp_waits *w, pwsp_waits_accesses *accesses, uint32_t pipe,
+PWSP_INTERNAL bool pwsp_waits_note(pwsp_waits *w, const pwsp_insn_tiles *accesses, uint32_t pipe,
                                    uint32_t tick) {
-    for (uint32_t k = 0; k < accesses->of.read_count; k++) {
-        for (uint32_t s = accesses->begin[k]; s < accesses->end[k]; s++) {
-            w->spans[s].reads[pipe] = tick;
-        }
-    }
-    for (uint32_t k = accesses->of.read_count; k < accesses->of.count; k++) {
-        if (k > accesses->of.read_count && !pwsp_waits_cover(w, accesses, k)) {  // after a join
+    for (uint32_t k = 0; k < accesses->count; k++) {
+        pwsp_waits_place *place = &w->where[accesses->at[k]];
+        pwsp_waits_span *span = pwsp_waits_cover(w, place);
+        if (!span) {
             return false;
         }
-        pwsp_waits_join(w, accesses->begin[k], accesses->end[k], pipe, tick);
+        if (k >= accesses->read_count) {
+            pwsp_waits_join(w, span, place->end, pipe, tick);
+            continue;
+        }
+        for (; span->begin < place->end; span++) {
+            span->reads[pipe] = tick;
+        }
     }
     return true;
 }

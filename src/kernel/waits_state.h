@@ -86,12 +86,6 @@ typedef struct pwsp_waits {
     pwsp_waits_token tokens[2][PTOISA_PIPE_COUNT][PTOISA_PIPE_COUNT];
 } pwsp_waits;
 
-// What an instruction accesses, as indices of `where`, and the spans that each access covers.
-typedef struct pwsp_waits_accesses {
-    pwsp_insn_tiles of;  // a parameter among them
-    uint32_t begin[PWSP_INSN_TILE_MAX], end[PWSP_INSN_TILE_MAX];
-} pwsp_waits_accesses;
-
 // Is global memory what an instruction writes?
 PWSP_INLINE bool pwsp_waits_is_store(const pwsp_insn *insn) {
     return insn->op == PTOISA_TSTORE || insn->op == PTOISA_MSCATTER;
@@ -129,17 +123,17 @@ PWSP_INTERNAL bool pwsp_waits_is_others_loop(const pwsp_waits *w, uint32_t i);
 // Finds where tiles and parameters are. False when memory is out.
 PWSP_INTERNAL bool pwsp_waits_find_places(pwsp_waits *w, const ptoisa_machine *machine);
 
-// Lists what an instruction accesses.
+// Lists what an instruction accesses, as indices of `where`: a parameter is among them.
 PWSP_INTERNAL void pwsp_waits_find_accesses(const pwsp_waits *w, const pwsp_insn *insn,
                                             pwsp_insn_tiles *out);
 
 // Finds what instruction i accesses, and the last tick of each pipe that it depends on. False when memory
 // is out.
-PWSP_INTERNAL bool pwsp_waits_find_needs(pwsp_waits *w, uint32_t i, pwsp_waits_accesses *accesses,
+PWSP_INTERNAL bool pwsp_waits_find_needs(pwsp_waits *w, uint32_t i, pwsp_insn_tiles *accesses,
                                          uint32_t *needs);
 
 // Notes what an instruction of a pipe has accessed, which is done at a tick. False when memory is out.
-PWSP_INTERNAL bool pwsp_waits_note(pwsp_waits *w, pwsp_waits_accesses *accesses, uint32_t pipe,
+PWSP_INTERNAL bool pwsp_waits_note(pwsp_waits *w, const pwsp_insn_tiles *accesses, uint32_t pipe,
                                    uint32_t tick);
 
 // -- waits.c --------------------------------------------------------------------------------------
