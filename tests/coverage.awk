@@ -52,6 +52,11 @@ function origin(file, line) {
     return ""
 }
 
+function text_of(place,    part) {
+    split(place, part, SUBSEP)
+    return text[part[1], part[2]]
+}
+
 # Does an if with a condition that never holds depend on it alone, or on others with it?
 function is_never_met(text,    at, depth, rest) {
     at = index(text, "NEVER(") + 6
@@ -165,16 +170,40 @@ kind == "source" && is_made(source) {
 
 kind == "lines" && /^SF:/ {
     file = relative(substr($0, 4))
+    function_at = ""
+    split("", line_of)
+    split("", is_start)
+    split("", runs_here)
 }
 
+# A function begins at such a line; so often it ran.
+kind == "lines" && /^FN:/ {
+    split(substr($0, 4), part, ",")
+    line_of[part[2]] = part[1]
+    is_start[part[1]]
+}
+
+kind == "lines" && /^FNDA:/ {
+    split(substr($0, 6), part, ",")
+    if (part[1] > 0) {
+        has_run[file, line_of[part[2]]]
+        runs_here[file, line_of[part[2]]]
+    }
+}
+
+# A program that does not call a function may lack its code. It then lists all lines of it, also comments
+# and what the preprocessor left out: they count if no program runs the function.
 kind == "lines" && /^DA:/ {
     split(substr($0, 4), part, ",")
+    function_at = part[1] in is_start ? file SUBSEP part[1] : function_at
     place = origin(file, part[1])
-    if (place != "" && !(place in is_never)) {
-        if (!(place in hit)) {
-            hit[place] = 0
-        }
-        hit[place] = hit[place] || part[2] > 0
+    if (place == "" || place in is_never) {
+        next
+    }
+    if (function_at in runs_here) {
+        hit[place] = (place in hit && hit[place]) || part[2] > 0
+    } else if (text_of(place) !~ /^ *\/\//) {
+        unrun[place] = function_at
     }
 }
 
@@ -216,6 +245,15 @@ kind == "regions" && ($1 == "B" || $1 == "M") {
             branch[key] = (key in branch && branch[key]) || $i > 0
         } else {
             decides[key] = (key in decides && decides[key]) || $i > 0
+        }
+    }
+}
+
+# Lines of functions that no program runs.
+function add_unrun(    place) {
+    for (place in unrun) {
+        if (!(place in hit) && !(unrun[place] in has_run)) {
+            hit[place] = 0
         }
     }
 }
@@ -263,6 +301,7 @@ function places(    key, piece, sort) {
 }
 
 END {
+    add_unrun()
     if (by == "place") {
         places()
         exit

@@ -111,6 +111,7 @@ regions() {
             return line
         }
         /^(branches|filename|mcdc_records|segments|summary) / { what = $1 }
+        /^branches [{]/ { what = "" }  # of a summary
         what == "branches" && /[0-9]/ { branch[++count] = numbers($0) }
         what == "filename" {
             split($0, part, "\"")
@@ -133,6 +134,21 @@ regions() {
         }'
 }
 
+# counts NAME OPTIONS FILE...: the counts of objects and libraries, as $W/NAME.lcov and $W/NAME.regions.
+# Each is exported by itself: of all that have a function of one name, as inline functions of C++ are,
+# llvm-cov would take the first, which may be one that never calls it and has no code for it.
+counts() {
+    name=$1 options=$2
+    shift 2
+    for file in "$@"; do
+        "llvm-cov$found" export $options -format=lcov "$file" 2>> "$W/export.log" || true  # no code
+    done > "$W/$name.lcov"
+    for file in "$@"; do
+        "llvm-cov$found" export $options -skip-functions -skip-expansions "$file" 2>> "$W/export.log" || true
+        echo
+    done | regions > "$W/$name.regions"
+}
+
 # Tests of the instructions, which need no more than the shim.
 neon() {
     begun=$(date +%s)
@@ -150,7 +166,7 @@ neon() {
             $(for test in $some; do echo "$N/tests/$test.o"; done)) > "$W/neon.log" 2>&1 || fail "see $W/neon.log"
     set --
     for test in $some; do
-        set -- "$@" ${1+-object} "$N/tests/$test.o"
+        set -- "$@" "$N/tests/$test.o"
         aarch64-linux-gnu-gcc "$N/tests/$test.o" "$runtime" -o "$N/$test" -L"$N" -lcmocka -lm -pthread \
             -Wl,-u,__llvm_profile_runtime
         LLVM_PROFILE_FILE="$N/%m.profraw" PTOWSP_SCALE=1 qemu-aarch64 -L /usr/aarch64-linux-gnu "$N/$test" \
@@ -158,8 +174,7 @@ neon() {
     done
     llvm-profdata-19 merge -sparse "$N"/*.profraw -o "$W/neon.profdata"
     only="-instr-profile=$W/neon.profdata -ignore-filename-regex=(^|/)(tests|include)/|^/usr/"
-    llvm-cov-19 export $only -format=lcov "$@" > "$W/neon.lcov" 2>> "$W/neon.log"
-    llvm-cov-19 export $only -skip-functions -skip-expansions "$@" 2>> "$W/neon.log" | regions > "$W/neon.regions"
+    counts neon "$only" "$@"
     took "$(echo "$some" | wc -l) programs, "
 }
 
@@ -196,31 +211,24 @@ trees_export() {
     texts
     set --
     for library in "$TREES"/*/libwsp_tree.so; do
-        [ ! -f "$library" ] || set -- "$@" ${1+-object} "$library"
+        [ ! -f "$library" ] || set -- "$@" "$library"
     done
     only="-instr-profile=$W/coverage.profdata -ignore-filename-regex=/(ptowsp|ptoisa_shim)[.]h$|/wsp_core[.]|^/usr/|/headers[.]h$|/kernels/|/sources/|/(expand|program|dispatch)[.]"
-    : > "$W/trees.lcov"
-    : > "$W/trees.regions"
-    if [ $# -gt 0 ]; then
-        "llvm-cov$found" export $only -format=lcov "$@" > "$W/trees.lcov" 2>> "$W/export.log"
-        "llvm-cov$found" export $only -skip-functions -skip-expansions "$@" 2>> "$W/export.log" | regions > "$W/trees.regions"
-    fi
+    counts trees "$only" "$@"
 }
 
 begun=$(date +%s)
 echo "merging"
+: > "$W/export.log"
 "llvm-profdata$found" merge -sparse "$W"/*.profraw -o "$W/coverage.profdata"
-# Objects, not archives: llvm-cov wants their sections aligned. The first file has no option before it.
-set --
-for object in $(find "$BUILD/src" "$BUILD/tree" "$BUILD/tests" -name '*.o' 2> /dev/null); do
-    set -- "$@" ${1+-object} "$object"
-done
+# Objects, not archives: llvm-cov wants their sections aligned.
+objects=$(find "$BUILD/src" "$BUILD/tree" "$BUILD/tests" -name '*.o' 2> /dev/null)
 ONLY="-instr-profile=$W/coverage.profdata -ignore-filename-regex=(^|/)(tests|build|examples)/|/(ptowsp[.][ch]|wsp_core[.]h)$|^/usr/"
-"llvm-cov$found" export $ONLY -format=lcov "$@" > "$W/coverage.lcov" 2> "$W/export.log"
-"llvm-cov$found" export $ONLY -skip-functions -skip-expansions "$@" 2>> "$W/export.log" | regions > "$W/coverage.regions"
+counts coverage "$ONLY" $objects
 trees_export
 rm -rf "$BUILD/lines"
-"llvm-cov$found" show $ONLY -show-branches=count -output-dir="$BUILD/lines" "$@" 2>> "$W/export.log"
+"llvm-cov$found" show $ONLY -show-branches=count -output-dir="$BUILD/lines" $(printf -- '-object %s ' $objects) \
+    2>> "$W/export.log"
 table -v by=floor > "$BUILD/coverage.txt"
 table -v by=file > "$BUILD/files.txt"
 table -v by=place > "$BUILD/missing.txt"
