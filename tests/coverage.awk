@@ -22,6 +22,7 @@
 #                                 the break, behind it, and the cases before it
 #      if (PWSP_NEVER(...)) {}    cannot be reached, and says why; these are counted by themselves
 #                                 (NPU_NEVER in src/npu, WSP_NEVER in its tree)
+#      PWSP_ALWAYS(...)           is a constant in builds for coverage: what it says on further lines
 #      sizeof(T) == 1             a condition that is a constant here: llvm-cov lists no branch of it
 
 function relative(path) {
@@ -90,7 +91,7 @@ FNR == 1 {
     input++
     kind = FILENAME ~ /\.lcov$/ ? "lines" : FILENAME ~ /\.regions$/ ? "regions" : "source"
     source = relative(FILENAME)
-    in_assert = in_directive = in_condition = 0
+    in_assert = in_directive = in_condition = in_always = 0
     never_indent = -1
     at = 0
     section = ""
@@ -140,11 +141,15 @@ kind == "source" && !is_made(source) {
         condition_indent = RLENGTH
         condition = ""
         in_condition = $0 ~ /if \(.*NEVER\(/
+        in_always = $0 ~ /ALWAYS\([^;]*$/
+    } else if (in_always) {
+        is_never[source, FNR] = is_assert[source, FNR] = 1
+        in_always = $0 !~ /;$/
     }
     if (in_condition) {
         is_assert[source, FNR] = 1
         condition = condition $0
-        in_condition = $0 !~ /\{$/
+        in_condition = $0 !~ /\{ *(\/\/.*)?$/
         if (!in_condition && is_never_met(condition)) {
             never_indent = condition_indent
         }

@@ -8,21 +8,21 @@
 #      CMOCKA=directory      of cmocka's source (tests/cmocka.sh): NEON is measured too, under qemu
 #      NEON_RUNTIME=archive  clang's profile runtime for arm64, if it is not among clang's files
 #
-# What vector code could change runs three times: as this machine chooses, with AVX2 only, and plain
-# (vectors.c). What is the same in all emitted trees counts where tests are linked to it, and in the
+# What vector code could change runs four times: as this machine chooses, with AVX-512 but not its products
+# of bytes and bf16, with AVX2 only, and plain (vectors.c). What is the same in all emitted trees counts where tests are linked to it, and in the
 # trees that tests emit, compile and run: they stay in $BUILD/trees until the next run.
 #
 # Tests that refuse allocations run once more without any room to spare, so that every request for
 # memory can be refused.
 #
-# NEON is a fourth way, for which clang 19, qemu-aarch64, the cross compiler and the runtime have to be
-# there: on Debian, qemu-user, g++-aarch64-linux-gnu and, after `dpkg --add-architecture arm64`,
-# libclang-rt-19-dev:arm64. Its counts are exported by themselves, as its functions have the names of
-# others.
+# NEON is a fifth way, for which clang 19, qemu-aarch64, the cross compiler and the runtime have to be
+# there: on Debian, qemu-user, g++-aarch64-linux-gnu and, of the architecture arm64, libclang-rt-19-dev,
+# which `dpkg -x` may unpack anywhere. Its counts are exported by themselves, as its functions have the
+# names of others.
 #
 # Into $BUILD go coverage.txt (the table), files.txt (a row for each file, those that miss most
-# branches first), missing.txt (lines and sides of branches that are not reached), and lines/ (every file
-# of src/ with its counts).
+# branches first), missing.txt (lines and sides of branches that are not reached), neon.txt (files that are
+# NEON's alone), and lines/ (every file of src/ with its counts).
 set -eu
 BUILD=${BUILD:-build/coverage}
 JOBS=$(nproc 2> /dev/null || echo 2)
@@ -92,7 +92,7 @@ unset PTOWSP_MEMORY
 if [ "$(uname -m)" = x86_64 ]; then
     vector=$(for test in $TESTS; do echo "$test"; done | grep -E \
         '^(isa_.*|kernel_.*|oracle_kernel|merge|plan.*|count|dtype|attention_.*|moe_.*|workload_random)_test$' || true)
-    for PTOWSP_VECTORS in avx2 plain; do
+    for PTOWSP_VECTORS in avx512 avx2 plain; do
         export PTOWSP_VECTORS
         run "tests of vector code, $PTOWSP_VECTORS" $vector
     done
@@ -187,10 +187,13 @@ else
     echo "without NEON"
 fi
 
+# table BY NAME...: a table of the counts of these names.
 table() {
-    awk "$@" -f tests/coverage.awk $(for floor in $FLOORS; do ls src/"$floor"/*.[ch]; done) \
+    by=$1
+    shift
+    awk -v by="$by" -f tests/coverage.awk $(for floor in $FLOORS; do ls src/"$floor"/*.[ch]; done) \
         $(find src/npu/tree -type f) ptoisa_shim.h $(find "$W/tree" -name "*.made") \
-        "$W/coverage.lcov" "$W/trees.lcov" "$W/neon.lcov" "$W/coverage.regions" "$W/trees.regions" "$W/neon.regions"
+        $(for name in "$@"; do echo "$W/$name.lcov"; done) $(for name in "$@"; do echo "$W/$name.regions"; done)
 }
 
 # The files of the runtime as trees have them, whose lines coverage.awk finds in those of src/: as
@@ -229,9 +232,11 @@ trees_export
 rm -rf "$BUILD/lines"
 "llvm-cov$found" show $ONLY -show-branches=count -output-dir="$BUILD/lines" $(printf -- '-object %s ' $objects) \
     2>> "$W/export.log"
-table -v by=floor > "$BUILD/coverage.txt"
-table -v by=file > "$BUILD/files.txt"
-table -v by=place > "$BUILD/missing.txt"
+table floor coverage trees neon > "$BUILD/coverage.txt"
+table file coverage trees neon > "$BUILD/files.txt"
+table place coverage trees neon > "$BUILD/missing.txt"
+table file neon | grep -E '^file|/[a-z]*_neon' > "$BUILD/neon.txt"
 took
 cat "$BUILD/coverage.txt"
+[ ! -s "$W/neon.lcov" ] || cat "$BUILD/neon.txt"
 echo "files: $BUILD/files.txt, lines: $BUILD/lines/"
