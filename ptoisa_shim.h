@@ -1382,9 +1382,9 @@ PTOISA_FN uint64_t ptoisa_cost_unit(ptoisa_op op, const ptoisa_tile *dst, const 
     case PTOISA_UNIT_SORT: return 5 * ptoisa_valid_count(src0);
     case PTOISA_UNIT_MOVE:
         return src0->memory == PTOISA_MAT && dst->memory > PTOISA_MAT ? 0 : ptoisa_valid_count(dst);
-    case PTOISA_UNIT_MATMUL: return ptoisa_valid_count(dst) * src0->valid_cols;
+    case PTOISA_UNIT_MATMUL: break;
     }
-    return 0;
+    return ptoisa_valid_count(dst) * src0->valid_cols;
 }
 
 // -- transfers ------------------------------------------------------------------------------------
@@ -7046,7 +7046,9 @@ PTOISA_FN uint32_t ptoisa_row_find(ptoisa_dtype dtype, uint32_t extreme, const v
     bool is_float = ptoisa_dtype_is_float(dtype);
     float value = ptoisa_f32_from_bits(extreme);
     bool is_nan = is_float && value != value;
-    for (uint32_t at = 0; at < cols; at += PTOISA_PIECE) {
+    uint32_t first = 0;
+    bool is_there = false;
+    for (uint32_t at = 0; at < cols && !is_there; at += PTOISA_PIECE) {
         uint32_t n = ptoisa_least(cols - at, PTOISA_PIECE), i = 0;
         ptoisa_widen(dtype, &piece, (const uint8_t *)s + at * (size_t)ptoisa_dtype_size(dtype), n);
 #if PTOISA_X86
@@ -7054,13 +7056,13 @@ PTOISA_FN uint32_t ptoisa_row_find(ptoisa_dtype dtype, uint32_t extreme, const v
             i = ptoisa_row_skip_avx2(piece.f32, n, value);
         }
 #endif
-        for (; i < n; i++) {
-            if (ptoisa_is_found(&piece, i, extreme, is_float, is_nan)) {
-                return at + i;
-            }
+        while (i < n && !ptoisa_is_found(&piece, i, extreme, is_float, is_nan)) {
+            i++;
         }
+        is_there = i < n;
+        first = at + i;
     }
-    return 0;
+    return first;
 }
 
 // -- row instructions -----------------------------------------------------------------------------

@@ -221,6 +221,9 @@ static void arena__a_second_use_of_several_blocks_allocates_nothing(void **state
 
 static void arena__begin_makes_one_block_for_all_that_is_known(void **state) {
     (void)state;
+    if (test_is_tight()) {
+        skip();
+    }
     limited_memory limited = {{0, 0, 0, 0}, (size_t)1 << 20, 0};
     pwsp_memory hook = pwsp_memory_make(limited_resize, &limited);
     pwsp_arena arena;

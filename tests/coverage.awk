@@ -22,6 +22,7 @@
 #                                 the break, behind it, and the cases before it
 #      if (PWSP_NEVER(...)) {}    cannot be reached, and says why; these are counted by themselves
 #                                 (NPU_NEVER in src/npu, WSP_NEVER in its tree)
+#      PWSP_ALWAYS(...)           is a constant in builds for coverage: what it says on further lines
 #      sizeof(T) == 1             a condition that is a constant here: llvm-cov lists no branch of it
 
 function relative(path) {
@@ -50,6 +51,11 @@ function origin(file, line) {
     }
     others[file]
     return ""
+}
+
+function text_of(place,    part) {
+    split(place, part, SUBSEP)
+    return text[part[1], part[2]]
 }
 
 # Does an if with a condition that never holds depend on it alone, or on others with it?
@@ -85,7 +91,7 @@ FNR == 1 {
     input++
     kind = FILENAME ~ /\.lcov$/ ? "lines" : FILENAME ~ /\.regions$/ ? "regions" : "source"
     source = relative(FILENAME)
-    in_assert = in_directive = in_condition = 0
+    in_assert = in_directive = in_condition = in_always = 0
     never_indent = -1
     at = 0
     section = ""
@@ -135,11 +141,15 @@ kind == "source" && !is_made(source) {
         condition_indent = RLENGTH
         condition = ""
         in_condition = $0 ~ /if \(.*NEVER\(/
+        in_always = $0 ~ /ALWAYS\([^;]*$/
+    } else if (in_always) {
+        is_never[source, FNR] = is_assert[source, FNR] = 1
+        in_always = $0 !~ /;$/
     }
     if (in_condition) {
         is_assert[source, FNR] = 1
         condition = condition $0
-        in_condition = $0 !~ /\{$/
+        in_condition = $0 !~ /\{ *(\/\/.*)?$/
         if (!in_condition && is_never_met(condition)) {
             never_indent = condition_indent
         }
@@ -165,16 +175,40 @@ kind == "source" && is_made(source) {
 
 kind == "lines" && /^SF:/ {
     file = relative(substr($0, 4))
+    function_at = ""
+    split("", line_of)
+    split("", is_start)
+    split("", runs_here)
 }
 
+# A function begins at such a line; so often it ran.
+kind == "lines" && /^FN:/ {
+    split(substr($0, 4), part, ",")
+    line_of[part[2]] = part[1]
+    is_start[part[1]]
+}
+
+kind == "lines" && /^FNDA:/ {
+    split(substr($0, 6), part, ",")
+    if (part[1] > 0) {
+        has_run[file, line_of[part[2]]]
+        runs_here[file, line_of[part[2]]]
+    }
+}
+
+# A program that does not call a function may lack its code. It then lists all lines of it, also comments
+# and what the preprocessor left out: they count if no program runs the function.
 kind == "lines" && /^DA:/ {
     split(substr($0, 4), part, ",")
+    function_at = part[1] in is_start ? file SUBSEP part[1] : function_at
     place = origin(file, part[1])
-    if (place != "" && !(place in is_never)) {
-        if (!(place in hit)) {
-            hit[place] = 0
-        }
-        hit[place] = hit[place] || part[2] > 0
+    if (place == "" || place in is_never) {
+        next
+    }
+    if (function_at in runs_here) {
+        hit[place] = (place in hit && hit[place]) || part[2] > 0
+    } else if (text_of(place) !~ /^ *\/\//) {
+        unrun[place] = function_at
     }
 }
 
@@ -216,6 +250,15 @@ kind == "regions" && ($1 == "B" || $1 == "M") {
             branch[key] = (key in branch && branch[key]) || $i > 0
         } else {
             decides[key] = (key in decides && decides[key]) || $i > 0
+        }
+    }
+}
+
+# Lines of functions that no program runs.
+function add_unrun(    place) {
+    for (place in unrun) {
+        if (!(place in hit) && !(unrun[place] in has_run)) {
+            hit[place] = 0
         }
     }
 }
@@ -263,6 +306,7 @@ function places(    key, piece, sort) {
 }
 
 END {
+    add_unrun()
     if (by == "place") {
         places()
         exit

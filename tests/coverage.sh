@@ -8,21 +8,21 @@
 #      CMOCKA=directory      of cmocka's source (tests/cmocka.sh): NEON is measured too, under qemu
 #      NEON_RUNTIME=archive  clang's profile runtime for arm64, if it is not among clang's files
 #
-# What vector code could change runs three times: as this machine chooses, with AVX2 only, and plain
-# (vectors.c). What is the same in all emitted trees counts where tests are linked to it, and in the
+# What vector code could change runs four times: as this machine chooses, with AVX-512 but not its products
+# of bytes and bf16, with AVX2 only, and plain (vectors.c). What is the same in all emitted trees counts where tests are linked to it, and in the
 # trees that tests emit, compile and run: they stay in $BUILD/trees until the next run.
 #
 # Tests that refuse allocations run once more without any room to spare, so that every request for
 # memory can be refused.
 #
-# NEON is a fourth way, for which clang 19, qemu-aarch64, the cross compiler and the runtime have to be
-# there: on Debian, qemu-user, g++-aarch64-linux-gnu and, after `dpkg --add-architecture arm64`,
-# libclang-rt-19-dev:arm64. Its counts are exported by themselves, as its functions have the names of
-# others.
+# NEON is a fifth way, for which clang 19, qemu-aarch64, the cross compiler and the runtime have to be
+# there: on Debian, qemu-user, g++-aarch64-linux-gnu and, of the architecture arm64, libclang-rt-19-dev,
+# which `dpkg -x` may unpack anywhere. Its counts are exported by themselves, as its functions have the
+# names of others.
 #
 # Into $BUILD go coverage.txt (the table), files.txt (a row for each file, those that miss most
-# branches first), missing.txt (lines and sides of branches that are not reached), and lines/ (every file
-# of src/ with its counts).
+# branches first), missing.txt (lines and sides of branches that are not reached), neon.txt (files that are
+# NEON's alone), and lines/ (every file of src/ with its counts).
 set -eu
 BUILD=${BUILD:-build/coverage}
 JOBS=$(nproc 2> /dev/null || echo 2)
@@ -92,7 +92,7 @@ unset PTOWSP_MEMORY
 if [ "$(uname -m)" = x86_64 ]; then
     vector=$(for test in $TESTS; do echo "$test"; done | grep -E \
         '^(isa_.*|kernel_.*|oracle_kernel|merge|plan.*|count|dtype|attention_.*|moe_.*|workload_random)_test$' || true)
-    for PTOWSP_VECTORS in avx2 plain; do
+    for PTOWSP_VECTORS in avx512 avx2 plain; do
         export PTOWSP_VECTORS
         run "tests of vector code, $PTOWSP_VECTORS" $vector
     done
@@ -111,6 +111,7 @@ regions() {
             return line
         }
         /^(branches|filename|mcdc_records|segments|summary) / { what = $1 }
+        /^branches [{]/ { what = "" }  # of a summary
         what == "branches" && /[0-9]/ { branch[++count] = numbers($0) }
         what == "filename" {
             split($0, part, "\"")
@@ -133,6 +134,21 @@ regions() {
         }'
 }
 
+# counts NAME OPTIONS FILE...: the counts of objects and libraries, as $W/NAME.lcov and $W/NAME.regions.
+# Each is exported by itself: of all that have a function of one name, as inline functions of C++ are,
+# llvm-cov would take the first, which may be one that never calls it and has no code for it.
+counts() {
+    name=$1 options=$2
+    shift 2
+    for file in "$@"; do
+        "llvm-cov$found" export $options -format=lcov "$file" 2>> "$W/export.log" || true  # no code
+    done > "$W/$name.lcov"
+    for file in "$@"; do
+        "llvm-cov$found" export $options -skip-functions -skip-expansions "$file" 2>> "$W/export.log" || true
+        echo
+    done | regions > "$W/$name.regions"
+}
+
 # Tests of the instructions, which need no more than the shim.
 neon() {
     begun=$(date +%s)
@@ -150,16 +166,15 @@ neon() {
             $(for test in $some; do echo "$N/tests/$test.o"; done)) > "$W/neon.log" 2>&1 || fail "see $W/neon.log"
     set --
     for test in $some; do
-        set -- "$@" ${1+-object} "$N/tests/$test.o"
+        set -- "$@" "$N/tests/$test.o"
         aarch64-linux-gnu-gcc "$N/tests/$test.o" "$runtime" -o "$N/$test" -L"$N" -lcmocka -lm -pthread \
             -Wl,-u,__llvm_profile_runtime
         LLVM_PROFILE_FILE="$N/%m.profraw" PTOWSP_SCALE=1 qemu-aarch64 -L /usr/aarch64-linux-gnu "$N/$test" \
             > "$N/$test.log" 2>&1 || fail "see $N/$test.log"
     done
     llvm-profdata-19 merge -sparse "$N"/*.profraw -o "$W/neon.profdata"
-    only="-instr-profile=$W/neon.profdata -ignore-filename-regex=(^|/)(tests|include)/|^/usr/"
-    llvm-cov-19 export $only -format=lcov "$@" > "$W/neon.lcov" 2>> "$W/neon.log"
-    llvm-cov-19 export $only -skip-functions -skip-expansions "$@" 2>> "$W/neon.log" | regions > "$W/neon.regions"
+    only="-instr-profile=$W/neon.profdata -ignore-filename-regex=(^|/)(tests|include)/|/ptowsp[.]h$|^/usr/"
+    counts neon "$only" "$@"
     took "$(echo "$some" | wc -l) programs, "
 }
 
@@ -172,10 +187,13 @@ else
     echo "without NEON"
 fi
 
+# table BY NAME...: a table of the counts of these names.
 table() {
-    awk "$@" -f tests/coverage.awk $(for floor in $FLOORS; do ls src/"$floor"/*.[ch]; done) \
+    by=$1
+    shift
+    awk -v by="$by" -f tests/coverage.awk $(for floor in $FLOORS; do ls src/"$floor"/*.[ch]; done) \
         $(find src/npu/tree -type f) ptoisa_shim.h $(find "$W/tree" -name "*.made") \
-        "$W/coverage.lcov" "$W/trees.lcov" "$W/neon.lcov" "$W/coverage.regions" "$W/trees.regions" "$W/neon.regions"
+        $(for name in "$@"; do echo "$W/$name.lcov"; done) $(for name in "$@"; do echo "$W/$name.regions"; done)
 }
 
 # The files of the runtime as trees have them, whose lines coverage.awk finds in those of src/: as
@@ -196,34 +214,29 @@ trees_export() {
     texts
     set --
     for library in "$TREES"/*/libwsp_tree.so; do
-        [ ! -f "$library" ] || set -- "$@" ${1+-object} "$library"
+        [ ! -f "$library" ] || set -- "$@" "$library"
     done
     only="-instr-profile=$W/coverage.profdata -ignore-filename-regex=/(ptowsp|ptoisa_shim)[.]h$|/wsp_core[.]|^/usr/|/headers[.]h$|/kernels/|/sources/|/(expand|program|dispatch)[.]"
-    : > "$W/trees.lcov"
-    : > "$W/trees.regions"
-    if [ $# -gt 0 ]; then
-        "llvm-cov$found" export $only -format=lcov "$@" > "$W/trees.lcov" 2>> "$W/export.log"
-        "llvm-cov$found" export $only -skip-functions -skip-expansions "$@" 2>> "$W/export.log" | regions > "$W/trees.regions"
-    fi
+    counts trees "$only" "$@"
 }
 
 begun=$(date +%s)
 echo "merging"
+: > "$W/export.log"
 "llvm-profdata$found" merge -sparse "$W"/*.profraw -o "$W/coverage.profdata"
-# Objects, not archives: llvm-cov wants their sections aligned. The first file has no option before it.
-set --
-for object in $(find "$BUILD/src" "$BUILD/tree" "$BUILD/tests" -name '*.o' 2> /dev/null); do
-    set -- "$@" ${1+-object} "$object"
-done
+# Objects, not archives: llvm-cov wants their sections aligned.
+objects=$(find "$BUILD/src" "$BUILD/tree" "$BUILD/tests" -name '*.o' 2> /dev/null)
 ONLY="-instr-profile=$W/coverage.profdata -ignore-filename-regex=(^|/)(tests|build|examples)/|/(ptowsp[.][ch]|wsp_core[.]h)$|^/usr/"
-"llvm-cov$found" export $ONLY -format=lcov "$@" > "$W/coverage.lcov" 2> "$W/export.log"
-"llvm-cov$found" export $ONLY -skip-functions -skip-expansions "$@" 2>> "$W/export.log" | regions > "$W/coverage.regions"
+counts coverage "$ONLY" $objects
 trees_export
 rm -rf "$BUILD/lines"
-"llvm-cov$found" show $ONLY -show-branches=count -output-dir="$BUILD/lines" "$@" 2>> "$W/export.log"
-table -v by=floor > "$BUILD/coverage.txt"
-table -v by=file > "$BUILD/files.txt"
-table -v by=place > "$BUILD/missing.txt"
+"llvm-cov$found" show $ONLY -show-branches=count -output-dir="$BUILD/lines" $(printf -- '-object %s ' $objects) \
+    2>> "$W/export.log"
+table floor coverage trees neon > "$BUILD/coverage.txt"
+table file coverage trees neon > "$BUILD/files.txt"
+table place coverage trees neon > "$BUILD/missing.txt"
+table file neon | grep -E '^file|/[a-z]*_neon' > "$BUILD/neon.txt"
 took
 cat "$BUILD/coverage.txt"
+[ ! -s "$W/neon.lcov" ] || cat "$BUILD/neon.txt"
 echo "files: $BUILD/files.txt, lines: $BUILD/lines/"

@@ -33,6 +33,25 @@ static void constants__pipes_of_instructions(void **) {
     }
 }
 
+// Memories of a core in KiB, of Ascend 910B and 950PR, as Ascend's documents have them. Of a 910B's UB
+// 8 KiB are kept for row-expands.
+static void constants__sizes_of_memories(void **) {
+    using pto::TileType;
+    static const struct {
+        TileType memory;
+        uint64_t sizes[2];
+    } cases[] = {{TileType::Vec, {184, 256}}, {TileType::Mat, {512, 512}},
+                 {TileType::Left, {64, 64}},  {TileType::Right, {64, 64}},
+                 {TileType::Acc, {128, 256}}, {TileType::Bias, {1, 4}},
+                 {TileType::Scaling, {2, 4}}, {static_cast<TileType>(100), {0, 0}}};
+    const bool is_a5 = pto::shim::default_arch == pto::NPUArch::A5;
+    for (const auto &c : cases) {
+        uint64_t want = c.memory == TileType::Vec && PTOISA_AS_SIMULATOR ? PTOISA_SIMULATOR_UB
+                                                                         : c.sizes[is_a5] * 1024;
+        assert_int_equal(pto::shim::capacity_of(now(c.memory)), want);
+    }
+}
+
 static void constants__sizes_that_are_dynamic_stay_so(void **) {
     using pto::DYNAMIC;
     using pto::shim::product;
@@ -67,6 +86,7 @@ static void constants__lines_of_the_cache_stay(void **) {
 int main() {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(constants__pipes_of_instructions),
+        cmocka_unit_test(constants__sizes_of_memories),
         cmocka_unit_test(constants__sizes_that_are_dynamic_stay_so),
 #ifdef HAS_PAD
         cmocka_unit_test(constants__a_pad_of_ones_own_has_its_bits),

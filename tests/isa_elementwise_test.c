@@ -711,6 +711,25 @@ static void simulator__integers_have_slopes_and_logarithms(void **state) {
     }
 }
 
+// Such an instruction has tiles of one size, too.
+static void simulator__integers_of_other_sizes_are_refused(void **state) {
+    test_bench *bench = bench_of(state);
+    test_begin(bench, PTOISA_A2A3, "TLRELU");
+    bench->core.is_as_simulator = true;
+    test_tile *s = test_vec(bench, PTOISA_I32, 4, 8), *d = test_vec(bench, PTOISA_I32, 4, 8);
+    test_fill(bench, s, TEST_ANY);
+    s->tile.valid_cols = 7;
+    test_run(bench);
+    ptoisa_tlrelu(&bench->core, &d->tile, &s->tile, 3);
+#if PTOISA_CHECKED_DEFAULT
+    assert_int_equal(bench->fault_count, 1);
+    assert_string_equal(bench->fault, "TLRELU: src0 has 4 x 7 valid elements, and 4 x 8 are read");
+    bench->fault_count = 0;
+    d->role = TEST_READ;  // not written
+#endif
+    test_end(bench);
+}
+
 int main(void) {
     static test_bench bench;
     const struct CMUnitTest tests[] = {
@@ -731,6 +750,7 @@ int main(void) {
         cmocka_unit_test_prestate(special__shifts_by_any_amount_are_safe, &bench),
         cmocka_unit_test_prestate(special__by_hand, &bench),
         cmocka_unit_test_prestate(simulator__integers_have_slopes_and_logarithms, &bench),
+        cmocka_unit_test_prestate(simulator__integers_of_other_sizes_are_refused, &bench),
     };
     bench.random = test_seed();
     return cmocka_run_group_tests(tests, NULL, NULL);

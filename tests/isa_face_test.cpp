@@ -1,7 +1,19 @@
 // The C++ face of the shim: its types and constructors as PTO-ISA has them, bindings, 16-bit
 // floats, the same bits as the C functions for every family of instructions, and its faults.
 
+#include <stdlib.h>
+
+#include <string>
+#include <thread>
+#include <vector>
+
+// The memories of a core come from this, so that there can be none.
+static void *face_calloc(size_t count, size_t size);
+#define calloc face_calloc
 #include "isa_face.h"
+#undef calloc
+
+#include "isa_abort.h"
 
 using namespace pto;
 
@@ -273,6 +285,11 @@ static void face__sizes_are_those_of_the_machine(void **) {
     assert_true(faults.has("offset 33 is not a multiple of 32"));
 #endif
     faults.text.clear();
+    // 512 KiB from 182 KiB on: behind what a 910B has, and behind what is there, as the simulator has it.
+    Tile<TileType::Vec, float, 256, 512> large;
+    TASSIGN(large, 182 * 1024);
+    assert_true(faults.has("TASSIGN: a tile ends at 710656 of 524288 bytes"));
+    faults.text.clear();
     TASSIGN(a, UINT64_C(0x123456789000));
     assert_true(faults.has("is no address of this thread's UB"));
     NPU_MEMORY_INIT(shim::default_arch);
@@ -294,6 +311,25 @@ static void face__memories_grow_with_the_machine(void **) {
     ptoisa_this_core().machine = before;
     TASSIGN(a, 0);
     assert_string_equal(faults.text.c_str(), "");
+}
+
+static bool is_memory_out;
+
+static void *face_calloc(size_t count, size_t size) {
+    return is_memory_out ? NULL : calloc(count, size);
+}
+
+// Another thread is another core, whose memories are not there yet.
+static void bind_without_memory() {
+    is_memory_out = true;
+    std::thread([] {
+        Matrix a;
+        TASSIGN(a, 0);
+    }).join();
+}
+
+static void face__a_core_without_memories_ends_the_process(void **) {
+    isa_expect_abort(bind_without_memory, "ptoisa: no memory for a core\n");
 }
 
 // An NZ window and an Nz tile hold the same bytes.
@@ -327,6 +363,25 @@ static void face__nz_windows_load_and_store(void **) {
         }
     }
     ptoisa_core_reset(&ptoisa_this_core());
+}
+
+static void face__nz_windows_fit_their_tiles(void **) {
+    using Nz = GlobalTensor<half, TileShape2D<half, 32, 48, Layout::NZ>,
+                            BaseShape2D<half, 64, 96, Layout::NZ>, Layout::NZ>;
+    using Vec = Tile<TileType::Vec, half, 32, 64, BLayout::ColMajor, 32, 64, SLayout::RowMajor>;
+    face_faults faults;
+    std::vector<half> data(64 * 96);
+    Nz window(data.data());
+    Vec vec;
+    TASSIGN(vec, 0);
+    vec.SetElement(0, 0, (half)3.0f);
+    TLOAD(vec, window);
+    assert_true(faults.has("TLOAD: an NZ window of 32 x 48 for 32 x 64 of 32 rows"));
+    assert_true((float)vec.GetElement(0, 0) == 3);
+    faults.text.clear();
+    TSTORE(window, vec);
+    assert_true(faults.has("TSTORE: an NZ window of 32 x 48 for 32 x 64 of 32 rows"));
+    assert_true((float)data[0] == 0);
 }
 
 // -- the same bits as in C ------------------------------------------------------------------------
@@ -959,7 +1014,9 @@ int main(void) {
         cmocka_unit_test(face__core_init_keeps_memories),
         cmocka_unit_test(face__sizes_are_those_of_the_machine),
         cmocka_unit_test(face__memories_grow_with_the_machine),
+        cmocka_unit_test(face__a_core_without_memories_ends_the_process),
         cmocka_unit_test(face__nz_windows_load_and_store),
+        cmocka_unit_test(face__nz_windows_fit_their_tiles),
         cmocka_unit_test(face__gives_the_bits_and_cycles_of_c),
         cmocka_unit_test(face__masks_and_quantised_tiles_are_those_of_c),
         cmocka_unit_test(face__tables_and_blocks_are_those_of_c),

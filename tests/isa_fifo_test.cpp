@@ -2,7 +2,18 @@
 // against a copy of the whole tile, faults, deadlocks; and an attention kernel in both halves
 // (tests/own/attend.hpp) against double precision.
 
+#include <pthread.h>
+
+#include <string>
+#include <thread>
+#include <vector>
+
+// The threads of a block's cores are started through this, so that one can fail.
+static int test_pthread_create(pthread_t *out_thread, const pthread_attr_t *attributes,
+                               void *(*fn)(void *), void *arg);
+#define pthread_create test_pthread_create
 #include "isa_face.h"
+#undef pthread_create
 
 // The source as each half sees it. Its includes of <pto/..> are the shim, which is read already.
 #undef __DAV_CUBE__
@@ -747,6 +758,92 @@ static void fifo__a_deadlock_is_reported_with_where_each_core_is(void **) {
     assert_true(has_fault("block: vector core 1 ran an instruction of the cube core's pipes"));
 }
 
+// -- what a block cannot have ---------------------------------------------------------------------
+
+static uint32_t threads_refuse_at;  // the thread with this number (from 1); 0 refuses none
+static uint32_t threads_started;
+
+static int test_pthread_create(pthread_t *out_thread, const pthread_attr_t *attributes,
+                               void *(*fn)(void *), void *arg) {
+    bool is_refused = ++threads_started == threads_refuse_at;
+    return is_refused ? EAGAIN : pthread_create(out_thread, attributes, fn, arg);
+}
+
+// Says which core ran.
+static void ran_half(ptoisa_block *, uint32_t core_index, void *arg) {
+    static_cast<bool *>(arg)[core_index] = true;
+}
+
+// Two threads are started, one for each vector core. Without one of them no half runs; the next block
+// has both.
+static void fifo__a_block_without_a_thread_for_a_core_is_a_fault(void **) {
+    for (uint32_t refused = 1; refused <= 3; refused++) {
+        Three three(PTOISA_MODEL_UNIT);
+        bool has_run[3] = {false, false, false};
+        threads_started = 0;
+        threads_refuse_at = refused;
+        bool is_good = ptoisa_block_run(three.cores, ran_half, ran_half, has_run);
+        threads_refuse_at = 0;
+        assert_int_equal(is_good, refused == 3);
+        assert_true(is_good ? faults.empty()
+                            : faults.size() == 1 && has_fault("block: no thread for a core"));
+        assert_int_equal(threads_started, refused < 2 ? refused : 2);
+        for (bool has : has_run) {
+            assert_int_equal(has, is_good);
+        }
+    }
+}
+
+// FIFO 4 has flags 4 and 5, so 3 and 5 cannot begin another; 6 and 2 can, and 15 has no flag behind it.
+static void flags_half(ptoisa_block *block, uint32_t core_index, void *arg) {
+    if (core_index == 0) {
+        ptoisa_fifo **made = static_cast<ptoisa_fifo **>(arg);
+        const uint32_t flags[] = {4, 5, 3, 6, 2, 15, 16};
+        for (uint32_t i = 0; i < 7; i++) {
+            made[i] = ptoisa_block_fifo(block, 0, PTOISA_C2V, flags[i], 4096, 1, NULL);
+        }
+    }
+}
+
+static void fifo__two_flags_are_one_fifos(void **) {
+    Three three(PTOISA_MODEL_UNIT);
+    ptoisa_fifo *made[7];
+    assert_true(ptoisa_block_run(three.cores, flags_half, flags_half, made));
+    assert_int_equal(faults.size(), 4);
+    assert_string_equal(faults[0].c_str(), "TPIPE: flag 5 or 6 is another FIFO's");
+    assert_string_equal(faults[1].c_str(), "TPIPE: flag 3 or 4 is another FIFO's");
+    assert_true(has_fault("TPIPE: flags 15 and 16: there are 16"));
+    assert_true(has_fault("TPIPE: flags 16 and 17: there are 16"));
+    for (uint32_t i = 0; i < 7; i++) {
+        assert_int_equal(made[i] != NULL, i == 0 || i == 3 || i == 4);
+    }
+}
+
+// A pipe of one direction is pushed on one side and popped on the other.
+static void fifo__a_pipe_has_only_the_directions_it_was_made_with(void **) {
+    using Pipe = TPipe<4, Direction::DIR_C2V, 32 * 32 * 4, 2>;
+    std::vector<float> gm(2 * 32 * 32);
+    reset(PTOISA_MODEL_A2A3);
+    assert_true(RunBlock(
+        [&] {
+            set_ffts_base_addr(0);
+            Pipe pipe(gm.data(), 0, 0);
+            FaceMat mat;
+            TPOP<Pipe, FaceMat, face_split>(pipe, mat);
+        },
+        [&] {
+            set_ffts_base_addr(0);
+            Pipe pipe(gm.data(), 0, 0);
+            FaceHalf half_tile;
+            TASSIGN(half_tile, 0);
+            TPUSH<Pipe, FaceHalf, face_split>(pipe, half_tile);
+        }));
+    assert_int_equal(faults.size(), 3);
+    assert_true(has_fault("TPOP: the pipe has no direction for the cube core"));
+    assert_true(has_fault("TPUSH: the pipe has no direction for vector core 0"));
+    assert_true(has_fault("TPUSH: the pipe has no direction for vector core 1"));
+}
+
 // -- through the fixpipe --------------------------------------------------------------------------
 
 // To the nearest number of `bits` binary digits, ties to even.
@@ -1024,6 +1121,9 @@ int main(void) {
         cmocka_unit_test(fifo__a_missing_step_is_a_fault),
         cmocka_unit_test(fifo__the_face_moves_by_tile_and_by_address),
         cmocka_unit_test(fifo__a_deadlock_is_reported_with_where_each_core_is),
+        cmocka_unit_test(fifo__a_block_without_a_thread_for_a_core_is_a_fault),
+        cmocka_unit_test(fifo__two_flags_are_one_fifos),
+        cmocka_unit_test(fifo__a_pipe_has_only_the_directions_it_was_made_with),
         cmocka_unit_test(fifo__what_is_pushed_is_changed_on_its_way),
         cmocka_unit_test(fifo__what_does_not_go_through_the_fixpipe_is_a_fault),
         cmocka_unit_test(fifo__attention_on_three_cores_is_good_to_half_in_every_split),

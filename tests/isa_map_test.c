@@ -554,6 +554,31 @@ static double row_reference(ptoisa_map_op op, const ptoisa_tile *s, uint32_t r) 
     return in_type(dtype, lanes[0], ptoisa_dtype_is_float(dtype) ? 0 : (int64_t)lanes[0]);
 }
 
+// Bits are not of floats, and roots not of integers: such words are left as they are. One lane has no
+// rest of a vector.
+static void vectors__what_there_is_not_writes_nothing(void **unused) {
+    (void)unused;
+    float from[4] = {4, 9, 16, 25}, to[4] = {1, 2, 3, 4};
+    const float was[4] = {1, 2, 3, 4};
+    ptoisa_map map;
+    memset(&map, 0, sizeof map);
+    map.d = to;
+    map.a = map.b = map.c = from;
+    map.rows = 1;
+    map.cols = 4;
+    assert_int_equal(ptoisa_loops_AND(PTOISA_WORD_F32, &map), PTOISA_MAP_AND);
+    assert_int_equal(ptoisa_loops_SHR(PTOISA_WORD_F32, &map), PTOISA_MAP_SHR);
+    assert_int_equal(ptoisa_loops_SQRT(PTOISA_WORD_I32, &map), PTOISA_MAP_SQRT);
+    assert_int_equal(ptoisa_loops_SQRT(PTOISA_WORD_U32, &map), PTOISA_MAP_SQRT);
+    assert_memory_equal(to, was, sizeof to);
+    assert_int_equal(ptoisa_loops_SQRT(PTOISA_WORD_F32, &map), PTOISA_MAP_SQRT);
+    assert_true(to[0] == 2 && to[1] == 3 && to[2] == 4 && to[3] == 5);
+    ptoisa_store_n_c(to, 7, 0);
+    assert_true(to[0] == 2);
+    ptoisa_store_n_c(to, 7, 1);
+    assert_true(to[0] == 7 && to[1] == 3);
+}
+
 static void reduce__rows_are_summed_in_the_order_that_is_promised(void **unused) {
     (void)unused;
     uint64_t state = test_seed();
@@ -804,6 +829,7 @@ int main(void) {
         cmocka_unit_test(elementwise__parts_copy_where_one_source_is_valid),
         cmocka_unit_test(vectors__give_the_same_bits_on_every_machine),
         cmocka_unit_test(vectors__portable_fma_is_exact),
+        cmocka_unit_test(vectors__what_there_is_not_writes_nothing),
         cmocka_unit_test(reduce__rows_are_summed_in_the_order_that_is_promised),
         cmocka_unit_test(reduce__columns_from_top_to_bottom),
         cmocka_unit_test(reduce__nothing_gives_the_identity),

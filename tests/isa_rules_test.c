@@ -4,6 +4,8 @@
 
 #include "isa_rules.h"
 
+#include "isa_abort.h"
+
 #if PTOISA_CHECKED_DEFAULT
 
 // -- windows --------------------------------------------------------------------------------------
@@ -310,6 +312,29 @@ static void names__of_what_is_none(void **state) {
     assert_int_equal(ptoisa_time_of(PTOISA_MODEL_COUNT), PTOISA_TIME_PIPES);
 }
 
+// A core of a model that is none is a 910B, and its instructions take a cycle for each element.
+static void core__of_no_model(void **state) {
+    (void)state;
+    ptoisa_core core;
+    ptoisa_core_init(&core, PTOISA_MODEL_COUNT, NULL);
+    assert_ptr_equal(core.machine, ptoisa_machine_910b());
+    core.is_dry = true;
+    ptoisa_tile t = ptoisa_tile_make(NULL, PTOISA_F32, PTOISA_VEC, PTOISA_ROW_MAJOR, 4, 8);
+    ptoisa_tadds(&core, &t, &t, 1);
+    assert_int_equal(core.busy[PTOISA_PIPE_V], 32);
+}
+
+static void fault_without_a_function(void) {
+    ptoisa_core core;
+    ptoisa_core_init(&core, PTOISA_MODEL_UNIT, NULL);
+    ptoisa_fault(&core, PTOISA_TADD, "%d is wrong", 7);
+}
+
+static void core__a_fault_that_nobody_takes_ends_the_process(void **state) {
+    (void)state;
+    isa_expect_abort(fault_without_a_function, "ptoisa: TADD: 7 is wrong\n");
+}
+
 // Elements of 64 bits and booleans as numbers; of no type, 0.
 static void numbers__of_the_widest_types(void **state) {
     (void)state;
@@ -325,6 +350,41 @@ static void numbers__of_the_widest_types(void **state) {
     assert_true(ptoisa_get_at(u64, PTOISA_DTYPE_NONE, 1) == 0);
     assert_true(ptoisa_get_at(u64, PTOISA_DTYPE_COUNT, 1) == 0);
     assert_true(ptoisa_get_bits(&u64[1], 8) == UINT64_C(1) << 63);
+    assert_true(ptoisa_bits_of(-2.5, PTOISA_F64) == UINT64_C(0xc004000000000000));
+    assert_true(ptoisa_bits_of(0, PTOISA_BOOL) == 0 && ptoisa_bits_of(-7, PTOISA_BOOL) == 1);
+    const int32_t words[3] = {INT32_MIN, -1, 70000};
+    int32_t copied[3];
+    int16_t low[3];
+    ptoisa_low_from_i32(PTOISA_I32, copied, words, 3);
+    ptoisa_low_from_i32(PTOISA_I16, low, words, 3);
+    for (uint32_t i = 0; i < 3; i++) {
+        static const int16_t want[3] = {0, -1, 70000 - 65536};
+        assert_int_equal(copied[i], words[i]);
+        assert_int_equal(low[i], want[i]);
+    }
+}
+
+// Quarters of 9 to 15, which are 2.25 to 3.75, in every mode, and as negative numbers.
+static void numbers__are_rounded_in_every_mode(void **state) {
+    (void)state;
+    static const struct {
+        ptoisa_round round;
+        uint8_t positive[7], negative[7];
+    } modes[] = {{PTOISA_CAST_NONE, {2, 2, 3, 3, 3, 4, 4}, {2, 2, 3, 3, 3, 4, 4}},
+                 {PTOISA_CAST_RINT, {2, 2, 3, 3, 3, 4, 4}, {2, 2, 3, 3, 3, 4, 4}},
+                 {PTOISA_CAST_ROUND, {2, 3, 3, 3, 3, 4, 4}, {2, 3, 3, 3, 3, 4, 4}},
+                 {PTOISA_CAST_FLOOR, {2, 2, 2, 3, 3, 3, 3}, {3, 3, 3, 3, 4, 4, 4}},
+                 {PTOISA_CAST_CEIL, {3, 3, 3, 3, 4, 4, 4}, {2, 2, 2, 3, 3, 3, 3}},
+                 {PTOISA_CAST_TRUNC, {2, 2, 2, 3, 3, 3, 3}, {2, 2, 2, 3, 3, 3, 3}},
+                 {PTOISA_CAST_ODD, {3, 3, 3, 3, 3, 3, 3}, {3, 3, 3, 3, 3, 3, 3}}};
+    for (uint32_t m = 0; m < sizeof modes / sizeof modes[0]; m++) {
+        for (uint32_t i = 0; i < 7; i++) {
+            ptoisa_round round = modes[m].round;
+            assert_int_equal(ptoisa_round_shift(9 + i, 2, false, round), modes[m].positive[i]);
+            assert_int_equal(ptoisa_round_shift(9 + i, 2, true, round), modes[m].negative[i]);
+            assert_int_equal(ptoisa_round_shift(9 + i, 0, true, round), 9 + i);
+        }
+    }
 }
 
 // -- printing -------------------------------------------------------------------------------------
@@ -368,7 +428,10 @@ int main(void) {
         cmocka_unit_test_prestate(core__pipes_and_memories_that_are_none, &bench),
         cmocka_unit_test_prestate(fifo__rules_of_slots_and_parts, &bench),
         cmocka_unit_test(names__of_what_is_none),
+        cmocka_unit_test(core__of_no_model),
+        cmocka_unit_test(core__a_fault_that_nobody_takes_ends_the_process),
         cmocka_unit_test(numbers__of_the_widest_types),
+        cmocka_unit_test(numbers__are_rounded_in_every_mode),
         cmocka_unit_test_prestate(print__refuses_what_is_no_tile_and_says_nothing_when_dry, &bench),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -26,6 +26,25 @@ static void build_mixed(kernel_in *in) {
     ptowsp_tile_store(in->n, ptowsp_tile_cvt(narrow, PTOWSP_F16, PTOWSP_ROUND_NEAREST));
 }
 
+// What both cores use with nothing that orders them: the vector core stores the cube core's products.
+static void build_shared_stores(kernel_in *in) {
+    ptowsp_value x = ptowsp_tile_add(in->x, ptowsp_tile_exp(in->r));
+    x = ptowsp_tile_add(x, ptowsp_tile_cvt(in->n, PTOWSP_F32, PTOWSP_ROUND_NEAREST));
+    ptowsp_value positive = ptowsp_tile_relu(ptowsp_tile_matmul(in->a, in->b));
+    ptowsp_value narrow = ptowsp_tile_matmul(in->a, in->a);
+    ptowsp_tile_store(in->y, x);
+    ptowsp_tile_store(in->r, positive);
+    ptowsp_tile_store(in->n, ptowsp_tile_cvt(narrow, PTOWSP_F16, PTOWSP_ROUND_NEAREST));
+}
+
+// And loads them for it.
+static void build_shared_loads(kernel_in *in) {
+    ptowsp_value product = ptowsp_tile_matmul(in->n, in->b);
+    ptowsp_tile_store(in->n, ptowsp_tile_abs(in->n));
+    ptowsp_tile_store(in->r, product);
+    ptowsp_tile_store(in->y, in->x);
+}
+
 // Products of loops, with sums that are carried.
 static void build_loop(kernel_in *in) {
     ptowsp_value zero = ptowsp_tile_const(in->k, 0), four = ptowsp_tile_const(in->k, 4);
@@ -106,8 +125,9 @@ static ptowsp_status attempt(test_memory *memory, build_fn body, uint32_t which,
 
 static void growth__may_fail_at_every_step_of_a_kernel(void **state) {
     (void)state;
-    static const build_fn bodies[3] = {build_mixed, build_loop, build_forms};
-    for (uint32_t i = 0; i < 3; i++) {
+    static const build_fn bodies[] = {build_mixed, build_shared_stores, build_shared_loads,
+                                      build_loop, build_forms};
+    for (uint32_t i = 0; i < sizeof bodies / sizeof bodies[0]; i++) {
         for (uint32_t which = 0; which < 4; which++) {
             // All steps on one machine; on the others, a few.
             for (uint32_t pads = 0; pads < (test_is_tight() ? 1 : PAD_MAX);

@@ -10,6 +10,7 @@
 #include "kernel_random.h"
 
 #include "../src/kernel/body.h"
+#include "../src/kernel/body_text.h"
 
 #include <locale.h>
 
@@ -755,6 +756,14 @@ static void text__is_the_same_in_every_locale(void **state) {
     ptowsp_context_destroy(context);
 }
 
+static void text__names_of_what_is_none(void **state) {
+    (void)state;
+    assert_string_equal(pwsp_kop_name(PWSP_KOP_NONE), "none");
+    assert_string_equal(pwsp_kop_form(PWSP_KOP_NONE), "");
+    assert_null(pwsp_memory_word(PTOWSP_MEMORY_COUNT));
+    assert_null(pwsp_layout_word(PTOWSP_LAYOUT_COUNT));
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(text__has_every_operation_of_the_table),
@@ -770,6 +779,7 @@ int main(void) {
         cmocka_unit_test(text__is_refused_or_good_with_any_byte_changed),
         cmocka_unit_test(text__survives_any_refused_allocation),
         cmocka_unit_test(text__is_the_same_in_every_locale),
+        cmocka_unit_test(text__names_of_what_is_none),
     };
     return cmocka_run_group_tests_name("kernel_text", tests, NULL, NULL);
 }

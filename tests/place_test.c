@@ -841,6 +841,43 @@ static void place__wrong_calls_are_refused(void **state) {
     "module m\nmesh tp 4 by direct\ntensor s f32 [16, 16] global spread tp sum\n"                  \
     "tensor r f32 [16, 16] global\n" KERNELS "workload w\n  " UNARY("all", "s", "r")
 
+// On four ranks, of 16 x 16 f32: a rank gets three quarters of what it gathers (768 bytes) and sends as
+// much of what it reduces and scatters; of rows that become columns it sends three quarters of its
+// fourth (192); a part of what it has moves nothing.
+static void place__programs_say_what_a_rank_moves(void **state) {
+    (void)state;
+    static const char *const wanted[][2] = {{"task all_gather.tp.f32() m", ", moves 768 bytes"},
+                                            {"task slice.tp.f32() r", ", moves 0 bytes"},
+                                            {"task reduce_scatter.tp.f32", ", moves 768 bytes"},
+                                            {"task all_to_all.tp.f32", ", moves 192 bytes"}};
+    static char text[TEXT];
+    ptowsp_context *context = context_of(NULL);
+    ptowsp_module *m = module_of(
+        context,
+        "module m\nmesh tp 4 by direct\ntensor m f32 [16, 16] global spread tp dim 0\n"
+        "tensor n f32 [16, 16] global spread tp dim 1\ntensor r f32 [16, 16] global\n"
+        "tensor s f32 [16, 16] global spread tp sum\n" KERNELS "workload w\n  " UNARY(
+            "all", "m", "r") "  " BINARY("add", "n", "r", "m") "  " BINARY("add", "m", "s", "n"));
+    ptowsp_program *program = NULL;
+    assert_non_null(m);
+    ptowsp_text_buffer buffer = {text, TEXT, 0};
+    assert_int_equal(ptowsp_program_create(context, m, NULL, &program), PTOWSP_OK);
+    ptowsp_program_print(program, ptowsp_text_to_buffer(&buffer));
+    for (size_t i = 0; i < sizeof wanted / sizeof wanted[0]; i++) {
+        const char *line = strstr(text, wanted[i][0]);
+        if (!line) {
+            fail_msg("no %s in\n%s", wanted[i][0], text);
+        }
+        const char *end = strchr(line, '\n'), *moves = strstr(line, wanted[i][1]);
+        if (!moves || moves + strlen(wanted[i][1]) != end) {
+            fail_msg("%.*s, not%s", (int)(end - line), line, wanted[i][1]);
+        }
+    }
+    ptowsp_program_destroy(program);
+    ptowsp_module_destroy(m);
+    ptowsp_context_destroy(context);
+}
+
 static void place__programs_are_saved_timed_and_not_emitted(void **state) {
     (void)state;
     static char text[TEXT];
@@ -1012,6 +1049,7 @@ int main(void) {
         cmocka_unit_test(place__relayouts_that_cannot_be_are_refused),
         cmocka_unit_test(place__wrong_declarations_are_refused),
         cmocka_unit_test(place__wrong_calls_are_refused),
+        cmocka_unit_test(place__programs_say_what_a_rank_moves),
         cmocka_unit_test(place__programs_are_saved_timed_and_not_emitted),
         cmocka_unit_test(place__columns_that_do_not_divide_are_refused_by_the_run),
         cmocka_unit_test(place__no_memory_is_an_error),

@@ -1,7 +1,8 @@
-// Which vector code the tests run. PTOWSP_VECTORS=avx2 or =plain in the environment hides processor
-// features that are there, so that one machine runs every variant of the library's loops. The library
-// asks the compiler's own table of features (src/base/cpu.h), which is changed here, before main: the
-// library itself reads no variable of the environment.
+// Which vector code the tests run. PTOWSP_VECTORS=avx512 (without products of bytes and bf16), =avx2 or
+// =plain in the environment hides processor features that are there, so that one machine runs every
+// variant of the library's loops. The library asks the compiler's own table of features
+// (src/base/cpu.h), which is changed here, before main: the library itself reads no variable of the
+// environment.
 //
 // PTOWSP_MEMORY=tight leaves arrays and arenas no room to spare, in builds with -DPTOWSP_TIGHT
 // (src/base/base.c).
@@ -32,8 +33,10 @@ struct test_cpu_model {
     uint32_t vendor, type, subtype, features[1];
 };
 extern struct test_cpu_model __cpu_model __attribute__((visibility("hidden")));
+extern uint32_t __cpu_features2[] __attribute__((visibility("hidden")));  // from feature 32 on
 
 enum { FEATURE_AVX2 = 10, FEATURE_FMA = 14, FEATURE_AVX512F = 15 };
+enum { FEATURE_AVX512VNNI = 34, FEATURE_AVX512BF16 = 36 };
 
 __attribute__((constructor)) static void choose_vectors(void) {
     const char *wanted = getenv("PTOWSP_VECTORS");
@@ -41,10 +44,14 @@ __attribute__((constructor)) static void choose_vectors(void) {
         return;
     }
     uint32_t hidden = UINT32_C(1) << FEATURE_AVX512F;
-    if (strcmp(wanted, "plain") == 0) {
+    if (strcmp(wanted, "avx512") == 0) {
+        hidden = 0;
+        __cpu_features2[0] &=
+            ~(UINT32_C(1) << (FEATURE_AVX512VNNI - 32) | UINT32_C(1) << (FEATURE_AVX512BF16 - 32));
+    } else if (strcmp(wanted, "plain") == 0) {
         hidden |= UINT32_C(1) << FEATURE_AVX2 | UINT32_C(1) << FEATURE_FMA;
     } else if (strcmp(wanted, "avx2") != 0) {
-        fprintf(stderr, "PTOWSP_VECTORS is neither avx2 nor plain: %s\n", wanted);
+        fprintf(stderr, "PTOWSP_VECTORS is none of avx512, avx2 and plain: %s\n", wanted);
         exit(1);
     }
     __cpu_model.features[0] &= ~hidden;

@@ -63,6 +63,7 @@ static pwsp_arena_block *pwsp_arena_grow(pwsp_arena *arena, pwsp_arena_block *la
 }
 
 PWSP_INTERNAL bool pwsp_arena_begin(pwsp_arena *arena, size_t size) {
+    size = PWSP_TIGHT(0, 1) ? 0 : size;
     if (arena->first && arena->first->size - sizeof(pwsp_arena_block) >= size) {
         pwsp_arena_reset(arena);
         return true;

@@ -80,9 +80,9 @@ PTOISA_FN uint64_t ptoisa_cost_unit(ptoisa_op op, const ptoisa_tile *dst, const 
     case PTOISA_UNIT_SORT: return 5 * ptoisa_valid_count(src0);
     case PTOISA_UNIT_MOVE:
         return src0->memory == PTOISA_MAT && dst->memory > PTOISA_MAT ? 0 : ptoisa_valid_count(dst);
-    case PTOISA_UNIT_MATMUL: return ptoisa_valid_count(dst) * src0->valid_cols;
+    case PTOISA_UNIT_MATMUL: break;
     }
-    return 0;
+    return ptoisa_valid_count(dst) * src0->valid_cols;
 }
 
 // -- transfers ------------------------------------------------------------------------------------

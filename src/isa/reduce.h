@@ -139,7 +139,9 @@ PTOISA_FN uint32_t ptoisa_row_find(ptoisa_dtype dtype, uint32_t extreme, const v
     bool is_float = ptoisa_dtype_is_float(dtype);
     float value = ptoisa_f32_from_bits(extreme);
     bool is_nan = is_float && value != value;
-    for (uint32_t at = 0; at < cols; at += PTOISA_PIECE) {
+    uint32_t first = 0;
+    bool is_there = false;
+    for (uint32_t at = 0; at < cols && !is_there; at += PTOISA_PIECE) {
         uint32_t n = ptoisa_least(cols - at, PTOISA_PIECE), i = 0;
         ptoisa_widen(dtype, &piece, (const uint8_t *)s + at * (size_t)ptoisa_dtype_size(dtype), n);
 #if PTOISA_X86
@@ -147,13 +149,13 @@ PTOISA_FN uint32_t ptoisa_row_find(ptoisa_dtype dtype, uint32_t extreme, const v
             i = ptoisa_row_skip_avx2(piece.f32, n, value);
         }
 #endif
-        for (; i < n; i++) {
-            if (ptoisa_is_found(&piece, i, extreme, is_float, is_nan)) {
-                return at + i;
-            }
+        while (i < n && !ptoisa_is_found(&piece, i, extreme, is_float, is_nan)) {
+            i++;
         }
+        is_there = i < n;
+        first = at + i;
     }
-    return 0;
+    return first;
 }
 
 // -- row instructions -----------------------------------------------------------------------------

@@ -340,7 +340,7 @@ static ptowsp_value pwsp_scan_call(pwsp_body_reader *r, const pwsp_body_args *a)
     case PWSP_KOP_##name: return make;
         PWSP_KOPS(PWSP_KOP_CALL)
 #undef PWSP_KOP_CALL
-    default: return none;
+    default: PTOWSP_ASSERT(0 && "the kind of a line is one of the table"); return none;
     }
 }
 

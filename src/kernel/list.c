@@ -52,7 +52,7 @@ static bool pwsp_list_reserve(pwsp_list *list, uint64_t count) {
 PWSP_INTERNAL bool pwsp_list_renew(pwsp_list *list, uint64_t insn_count) {
     list->insns = NULL;
     list->insn_count = list->insn_capacity = 0;
-    return pwsp_list_reserve(list, insn_count + insn_count / 4 + 8);
+    return pwsp_list_reserve(list, PWSP_TIGHT(0, 1) ? 0 : insn_count + insn_count / 4 + 8);
 }
 
 // Room for the next instruction; NULL when memory is out.

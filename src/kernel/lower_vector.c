@@ -23,7 +23,7 @@ static pwsp_binary_ops pwsp_binary_ops_of(uint8_t kind) {
         PWSP_BINARY_CASE(DIV, DIV);
         PWSP_BINARY_CASE(MAX, MAX);
         PWSP_BINARY_CASE(MIN, MIN);
-    default: break;
+    default: PTOWSP_ASSERT(0 && "an operation of two tiles"); break;
     }
 #undef PWSP_BINARY_CASE
     return ops;

@@ -139,13 +139,8 @@ static void pwsp_kernel_print_instruction(const ptowsp_body *body, const pwsp_bo
 
 // "16", "i1": where a window begins in one direction.
 static void pwsp_kernel_print_at(uint32_t start, uint32_t loop, ptowsp_text text) {
-    if (loop == 0) {
-        pwsp_text_format(text, "%u", start);
-    } else if (start) {
-        pwsp_text_format(text, "i%u + %u", loop, start);
-    } else {
-        pwsp_text_format(text, "i%u", loop);
-    }
+    PTOWSP_ASSERT(start == 0 || loop == 0);
+    pwsp_text_format(text, loop ? "i%u" : "%u", loop ? loop : start);
 }
 
 static void pwsp_kernel_print_window(uint32_t row, uint32_t row_loop, uint32_t col,

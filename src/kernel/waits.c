@@ -346,7 +346,7 @@ static bool pwsp_waits_rebuild(pwsp_waits *w) {
 }
 
 // How long the arrays that grow are at first.
-#define PWSP_WAITS_ROOM 32
+#define PWSP_WAITS_ROOM (PWSP_TIGHT(0, 1) ? 2u : 32u)
 
 // Makes room for both cores; false when memory is out.
 static bool pwsp_waits_init(pwsp_waits *w, pwsp_list *list, const ptoisa_machine *machine) {

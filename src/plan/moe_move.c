@@ -29,9 +29,10 @@ typedef struct pwsp_moe_mover {
     double max, squares;
     // A change that is tried.
     double *tried;      // [rank_count] loads of the ranks that it touches
-    uint32_t *stamps;   // [rank_count] which ones these are
+    uint64_t *stamps;   // [rank_count] which ones these are
     uint32_t *touched;  // [rank_count] the same as a list
-    uint32_t stamp, touched_count;
+    uint64_t stamp;
+    uint32_t touched_count;
     // What was done: [replica_count] replicas and the experts that they were.
     uint32_t *log_replicas;
     int32_t *log_experts;
@@ -54,7 +55,7 @@ static uint64_t pwsp_moe_mover_carve(pwsp_moe_mover *m, const pwsp_moe_cluster *
     m->first = (uint32_t *)pwsp_moe_carve(&carver, experts, sizeof *m->first);
     m->next = (uint32_t *)pwsp_moe_carve(&carver, replicas, sizeof *m->next);
     m->order = (uint32_t *)pwsp_moe_carve(&carver, ranks, sizeof *m->order);
-    m->stamps = (uint32_t *)pwsp_moe_carve(&carver, ranks, sizeof *m->stamps);
+    m->stamps = (uint64_t *)pwsp_moe_carve(&carver, ranks, sizeof *m->stamps);
     m->touched = (uint32_t *)pwsp_moe_carve(&carver, ranks, sizeof *m->touched);
     m->log_replicas = (uint32_t *)pwsp_moe_carve(&carver, replicas, sizeof *m->log_replicas);
     m->log_experts = (int32_t *)pwsp_moe_carve(&carver, replicas, sizeof *m->log_experts);
@@ -141,10 +142,6 @@ static void pwsp_moe_derive(pwsp_moe_mover *m) {
 static void pwsp_moe_try_begin(pwsp_moe_mover *m) {
     m->touched_count = 0;
     m->stamp++;
-    if (m->stamp == 0) {
-        memset(m->stamps, 0, m->c->rank_count * sizeof *m->stamps);
-        m->stamp = 1;
-    }
 }
 
 static void pwsp_moe_try_add(pwsp_moe_mover *m, uint32_t replica, double load) {

@@ -342,13 +342,6 @@ static bool pwsp_compiler_run(pwsp_compiler *c, uint32_t entry) {
     c->coder.user = c;
     c->coder.first_temp = p->first_temp;
     c->coder.first_const = p->first_const;
-    // Tables that an op may point into with a count of 0 are never NULL.
-    if (!pwsp_memory_grow(&p->memory, &p->views.items, &p->views.capacity, 1,
-                          sizeof(pwsp_tile_view)) ||
-        !pwsp_memory_grow(&p->memory, &p->codes.items, &p->codes.capacity, 1, sizeof(pwsp_code))) {
-        pwsp_module_no_memory(c->module);
-        return false;
-    }
     if (!pwsp_compiler_scopes(c) || !pwsp_compiler_workloads(c)) {
         return false;
     }
