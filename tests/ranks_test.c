@@ -168,6 +168,9 @@ static void ranks__every_collective_is_as_documented_bit_for_bit(void **state) {
     for (uint32_t p = 1; p <= P_MAX; p++) {
         rank_job jobs[P_MAX];
         memset(jobs, 0, sizeof jobs);
+        for (uint32_t i = 0; i < p; i++) {
+            jobs[i].time_limit_ns = UINT64_C(1000000000000);  // all may have one busy processor
+        }
         // Rings may be shorter than messages.
         run_ranks(jobs, p, p < 4 ? 64 : 2048, run_all, NULL);
         for (uint32_t i = 0; i < p; i++) {
@@ -626,8 +629,11 @@ static void ranks__what_a_rank_sent_before_it_failed_arrives(void **state) {
         uint64_t tag = 0, size = 0;
         assert_int_equal(pthread_create(&thread, NULL, send_and_fail, &transports[0]), 0);
         assert_int_equal(t->receive(t->user, 0, text, sizeof text), PTOWSP_OK);
-        while (!is_done) {
+        for (uint32_t tries = 1; !is_done; tries++) {
             assert_int_equal(t->test(t->user, 0, false, &is_done, &tag, &size), PTOWSP_OK);
+            if (tries % 1000 == 0) {  // the sender may have no other processor
+                sched_yield();
+            }
         }
         pthread_join(thread, &wrong);
         assert_null(wrong);
@@ -925,7 +931,7 @@ static void ranks__when_a_process_is_killed_all_others_end(void **state) {
                                     : WIFEXITED(code) && WEXITSTATUS(code) == 1);
         }
         const uint64_t took = ptowsp_clock_ns() - killed;
-        assert_true(took < UINT64_C(10000000000));
+        assert_true(took < UINT64_C(100000000000));  // at once or by their limit, if they are let
         rounds++;
         sooner += took < UINT64_C(1900000000);
         ptowsp_hub_destroy(hub);
