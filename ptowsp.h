@@ -35,9 +35,10 @@
 // It does not own your threads unless you ask, keep global state, allocate behind your back,
 // compile kernels at run time, write files (but those of tuning records that you name), or print.
 // It needs a POSIX libc and, optionally, pthreads; nothing else. Its implementation compiles with
-// gcc and clang, without -ffast-math. Floats have the same bits on every machine. On 32-bit x86
-// without SSE this needs C in an ISO mode (-std=c11): otherwise compilers keep more bits there than
-// a float has.
+// gcc and clang. Floats have the same bits on every machine. So it is an error to compile it with
+// -ffast-math, as far as the compiler says that or parts of it are on. Do not link programs with it
+// either: what they start with then makes subnormal numbers 0. On 32-bit x86 without SSE the same
+// bits need C in an ISO mode (-std=c11): otherwise compilers keep more bits there than a float has.
 // (Writing and compiling source trees is the task of an optional third file, ptowsp_npu_emit.c.)
 //
 // HOW TO ADD IT

@@ -38,7 +38,6 @@ static void assert_ended(ptowsp_context *context, ptowsp_status status, ptowsp_s
 typedef struct canceller {
     ptowsp_run *run;
     ptowsp_graph *graph;
-    ptowsp_device *device;
     uint32_t delay;
     pthread_t thread;
 } canceller;
@@ -48,10 +47,8 @@ static void *cancel_main(void *arg) {
     device_spend(c->delay);
     if (c->run) {
         ptowsp_run_cancel(c->run);
-    } else if (c->graph) {
-        ptowsp_graph_cancel(c->graph);
     } else {
-        ptowsp_device_cancel(c->device);
+        ptowsp_graph_cancel(c->graph);
     }
     return NULL;
 }
@@ -487,39 +484,65 @@ static void async__graphs_are_started_cancelled_and_limited(void **state) {
     assert_met(cancelled && timed_out && done);
 }
 
+// The instances of a launch. From a number of calls on they wait for another thread to cancel it.
+typedef struct launched {
+    ptowsp_device *device;
+    uint64_t called;        // atomic
+    uint64_t cancel_at;     // 0: they do not wait
+    uint32_t is_cancelled;  // atomic
+} launched;
+
+static ptowsp_cycles launched_call(const ptowsp_task *task, void *user) {
+    launched *l = (launched *)user;
+    (void)task;
+    const uint64_t called = __atomic_add_fetch(&l->called, UINT64_C(1), __ATOMIC_SEQ_CST);
+    while (l->cancel_at && called >= l->cancel_at &&
+           !__atomic_load_n(&l->is_cancelled, __ATOMIC_SEQ_CST)) {
+        sched_yield();
+    }
+    device_spend(200);
+    return 1;
+}
+
+static void *cancel_launched(void *arg) {
+    launched *l = (launched *)arg;
+    while (__atomic_load_n(&l->called, __ATOMIC_SEQ_CST) < l->cancel_at) {
+        sched_yield();
+    }
+    ptowsp_device_cancel(l->device);
+    __atomic_store_n(&l->is_cancelled, 1u, __ATOMIC_SEQ_CST);
+    return NULL;
+}
+
 static void async__launches_are_cancelled_and_limited(void **state) {
     (void)state;
-    uint64_t random = test_seed(), called = 0;
+    uint64_t random = test_seed();
     ptowsp_context *context = plain_context();
-    ptowsp_device *device = device_of(context, 1, 2, 0);
-    const ptowsp_kernel_fn kernels[] = {note_call};
+    launched l = {.device = device_of(context, 1, 2, 0)};
+    const ptowsp_kernel_fn kernels[] = {launched_call};
     ptowsp_launch launch = {.kernels = kernels, .kernel_count = 1, .instance_count = 4000000};
-    launch.user = &called;
-    canceller c = {.device = device, .delay = (uint32_t)test_random_in(&random, 20000, 400000)};
-    cancel_begin(&c);
-    cancel_end(&c);  // before the launch, which forgets it
-    for (int i = 0; i < 2; i++) {
-        bool is_limited = i == 1;
-        c.delay = 20000000;
-        launch.time_limit_ns = is_limited ? 3000000 : 0;
-        if (!is_limited) {
-            cancel_begin(&c);
-        }
-        ptowsp_status status = ptowsp_device_launch(device, &launch);
-        if (!is_limited) {
-            cancel_end(&c);
-        }
-        assert_ended(context, status, is_limited ? PTOWSP_TIMED_OUT : PTOWSP_CANCELLED);
-        assert_true(called < launch.instance_count);
-        called = 0;
-    }
-    called = 0;
-    launch.instance_count = 100;
+    launch.user = &l;
+    ptowsp_device_cancel(l.device);  // before the launch, which forgets it
+    launch.time_limit_ns = 3000000;
+    assert_ended(context, ptowsp_device_launch(l.device, &launch), PTOWSP_TIMED_OUT);
+    assert_true(l.called < launch.instance_count);
     launch.time_limit_ns = 0;
-    assert_ended(context, ptowsp_device_launch(device, &launch), PTOWSP_OK);
-    assert_true(called == 100);
-    ptowsp_device_cancel(device);  // after the end
-    assert_int_equal(ptowsp_device_close(device), PTOWSP_OK);
+    for (int round = 0; round < 20; round++) {
+        pthread_t thread;
+        l.called = l.is_cancelled = 0;
+        l.cancel_at = (uint64_t)test_random_in(&random, 1, round % 2 ? 10 : 20000);
+        assert_int_equal(pthread_create(&thread, NULL, cancel_launched, &l), 0);
+        const ptowsp_status status = ptowsp_device_launch(l.device, &launch);
+        assert_int_equal(pthread_join(thread, NULL), 0);
+        assert_ended(context, status, PTOWSP_CANCELLED);
+        assert_in_range(l.called, l.cancel_at, launch.instance_count - 1);
+    }
+    l.called = l.cancel_at = 0;
+    launch.instance_count = 100;
+    assert_ended(context, ptowsp_device_launch(l.device, &launch), PTOWSP_OK);
+    assert_true(l.called == 100);
+    ptowsp_device_cancel(l.device);  // after the end
+    assert_int_equal(ptowsp_device_close(l.device), PTOWSP_OK);
     ptowsp_context_destroy(context);
 }
 

@@ -6,6 +6,7 @@
 #include "test.h"
 
 #include <inttypes.h>
+#include <sched.h>
 
 enum { RANK_MAX = 4, TENSOR_COUNT = 4, ROWS = 8, COLS = 12, STEP_MAX = 14 };
 
@@ -1537,9 +1538,10 @@ typedef struct fail_job {
     uint64_t limit_ns;
     test_memory memory;
     bool fails;                    // its kernel does
-    bool is_late;                  // it never executes
+    bool is_late;                  // it never executes, and stays until the others have
     bool is_cut;                   // it is cancelled
     bool is_timed;                 // in time alone
+    uint32_t *executed;            // atomic: those that have come back
     ptowsp_status status, second;  // once more after a failure
     char text[256];
     pthread_t thread;
@@ -1637,10 +1639,12 @@ static void *fail_main(void *user) {
             options.time_limit_ns = 0;  // a rank's failure is found, however late
             job->second = ptowsp_run_execute(run, &options);
         }
-    } else if (job->is_late) {
-        const uint64_t begin = ptowsp_clock_ns();
-        while (ptowsp_clock_ns() - begin < UINT64_C(400000000)) {
-        }
+    }
+    if (!job->is_late) {
+        __atomic_fetch_add(job->executed, 1u, __ATOMIC_RELEASE);
+    }
+    while (job->is_late && __atomic_load_n(job->executed, __ATOMIC_ACQUIRE) < 2) {
+        sched_yield();
     }
     ptowsp_run_destroy(run);
     ptowsp_program_destroy(program);
@@ -1655,11 +1659,13 @@ static void fail_run(fail_job jobs[3], uint64_t limit_ms) {
     assert_int_equal(ptowsp_context_create(NULL, &context), PTOWSP_OK);
     ptowsp_hub_desc desc = {3, 64, false};
     ptowsp_hub *hub = NULL;
+    uint32_t executed = 0;
     assert_int_equal(ptowsp_hub_create(context, &desc, &hub), PTOWSP_OK);
     for (uint32_t i = 0; i < 3; i++) {
         jobs[i].hub = hub;
         jobs[i].rank = i;
         jobs[i].limit_ns = limit_ms * 1000000;
+        jobs[i].executed = &executed;
         assert_int_equal(pthread_create(&jobs[i].thread, NULL, fail_main, &jobs[i]), 0);
     }
     for (uint32_t i = 0; i < 3; i++) {
@@ -1700,7 +1706,7 @@ static void communicate__a_rank_that_fails_ends_the_runs_of_all(void **state) {
         memset(jobs, 0, sizeof jobs);
         jobs[0].lane_count = jobs[1].lane_count = jobs[2].lane_count = lanes;
         jobs[2].is_late = jobs[0].is_cut = true;
-        fail_run(jobs, 200);
+        fail_run(jobs, 20000);
         assert_int_equal(jobs[0].status, PTOWSP_TIMED_OUT);
         assert_string_equal(jobs[0].text, "run: its time limit is over; 0 tasks accounted for");
         assert_true(jobs[1].status == PTOWSP_TIMED_OUT || jobs[1].status == PTOWSP_RANK_FAILED);
@@ -1709,7 +1715,7 @@ static void communicate__a_rank_that_fails_ends_the_runs_of_all(void **state) {
         jobs[0].lane_count = jobs[1].lane_count = jobs[2].lane_count = lanes;
         jobs[0].is_timed = jobs[1].is_timed = true;
         jobs[2].is_late = jobs[0].is_cut = true;
-        fail_run(jobs, 200);
+        fail_run(jobs, 20000);
         assert_int_equal(jobs[0].status, PTOWSP_TIMED_OUT);
         assert_string_equal(jobs[0].text, "run: its time limit is over; 0 tasks accounted for");
         assert_true(jobs[1].status == PTOWSP_TIMED_OUT || jobs[1].status == PTOWSP_RANK_FAILED);

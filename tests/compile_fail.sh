@@ -237,6 +237,33 @@ check_tiles() {
     fails "no sizes where some are dynamic" "DYNAMIC dimension" < "$work/tile.cpp"
 }
 
+# -- exact floats ---------------------------------------------------------------------------------
+
+# Each option that a compiler tells its files of, with what it defines.
+check_floats() {
+    exact=$language
+    echo 'int unused;' > "$work/exact.c"
+    for option in "-ffast-math -D" "-ffinite-math-only -D" "-ffast-math -fno-finite-math-only __ASSOCIATIVE_MATH__" \
+        "-freciprocal-math __RECIPROCAL_MATH__" "-fno-signed-zeros __NO_SIGNED_ZEROS__"; do
+        # shellcheck disable=SC2086
+        case $option in
+        *' -D') ;;
+        *) $compiler ${option% *} -dM -E "$work/exact.c" | grep -q "${option##* }" || continue ;;
+        esac
+        language="$exact ${option% *} -DPTOWSP_IMPLEMENTATION -Wfatal-errors"
+        fails "the implementation with ${option% *}" "needs exact floats" << EOF
+EOF
+        language="$exact ${option% *}"
+        works "the header with ${option% *}" << EOF
+EOF
+        header=ptoisa_shim.h language="$exact ${option% *} -Wfatal-errors"
+        fails "the shim with ${option% *}" "instructions are exact" << EOF
+EOF
+        header=ptowsp.h
+    done
+    language=$exact
+}
+
 for compiler in "$@"; do
     for language in "-std=c11 -x c" "-std=c++17 -x c++"; do
         label="$compiler ${language%% *}"
@@ -246,6 +273,7 @@ EOF
         check_ranks
         check_sizes
         check_tiers
+        check_floats
     done
     header=ptoisa_shim.h
     check_tiles  # as C++17, the last language

@@ -117,7 +117,7 @@ static void device_faults__a_stuck_core_is_reported_and_the_device_is_lost(void 
         assert_memory_equal(error.text, "device: not closed, as core ", 28);
         uint32_t count = __atomic_load_n(&s.count, __ATOMIC_ACQUIRE);
         __atomic_store_n(&s.flag, 1, __ATOMIC_RELEASE);
-        assert_int_equal(ptowsp_device_close(device), PTOWSP_LEAKED);
+        assert_int_equal(device_close_late(device), PTOWSP_LEAKED);
         test_error_is(context, PTOWSP_LEAKED, 1,
                       "device: closed with 1 pieces of 4 bytes not freed: 'x' (4)");
         assert_int_equal(s.count, count + 1);  // that task has come to its end
@@ -149,7 +149,7 @@ static void device_faults__mix_does_not_wait_for_a_stuck_core(void **state) {
     assert_int_equal(ptowsp_graph_task_status(graph, 2, NULL), PTOWSP_SKIPPED);
     assert_int_equal(ptowsp_device_close(device), PTOWSP_STUCK);
     __atomic_store_n(&s.flag, 1, __ATOMIC_RELEASE);
-    assert_int_equal(ptowsp_device_close(device), PTOWSP_OK);
+    assert_int_equal(device_close_late(device), PTOWSP_OK);
     assert_int_equal(s.count, 1);
     ptowsp_graph_destroy(graph);
     ptowsp_context_destroy(context);
@@ -174,7 +174,7 @@ static void device_faults__stuck_instances_are_reported_the_lowest_first(void **
         assert_int_equal(error.index, 3);
         assert_non_null(strstr(error.text, " has not come back from instance 3 in 500000000 ns"));
         __atomic_store_n(&s.flag, 1, __ATOMIC_RELEASE);
-        assert_int_equal(ptowsp_device_close(device), PTOWSP_OK);
+        assert_int_equal(device_close_late(device), PTOWSP_OK);
         ptowsp_context_destroy(context);
     }
 }

@@ -45,4 +45,14 @@ static inline void device_spend(uint32_t rounds) {
     }
 }
 
+// Closes a device whose cores may come back now. On a busy machine that may take more than its limit.
+static inline ptowsp_status device_close_late(ptowsp_device *device) {
+    const uint64_t begin = ptowsp_clock_ns();
+    ptowsp_status status;
+    do {
+        status = ptowsp_device_close(device);
+    } while (status == PTOWSP_STUCK && ptowsp_clock_ns() - begin < UINT64_C(60000000000));
+    return status;
+}
+
 #endif

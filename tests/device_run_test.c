@@ -332,7 +332,7 @@ static void device_run__a_stuck_core_ends_the_run(void **state) {
         assert_int_equal(ptowsp_device_run(device, run, NULL), PTOWSP_STUCK);
         uint32_t count = __atomic_load_n(&w.count, __ATOMIC_ACQUIRE);
         __atomic_store_n(&w.flag, 1, __ATOMIC_RELEASE);
-        assert_int_equal(ptowsp_device_close(device), PTOWSP_OK);
+        assert_int_equal(device_close_late(device), PTOWSP_OK);
         assert_int_equal(w.count, count + 1);
         assert_int_equal(ptowsp_run_execute(run, NULL), PTOWSP_OK);
         ptowsp_run_destroy(run);
@@ -379,7 +379,7 @@ static void device_run__of_stuck_tasks_the_first_in_program_order_is_reported(vo
     assert_int_equal(error.index, 3);
     assert_non_null(strstr(error.text, " has not come back from task 3 of kernel spin in "));
     __atomic_store_n(&w.flag, 1, __ATOMIC_RELEASE);
-    assert_int_equal(ptowsp_device_close(device), PTOWSP_OK);
+    assert_int_equal(device_close_late(device), PTOWSP_OK);
     ptowsp_run_destroy(run);
     ptowsp_program_destroy(program);
     ptowsp_module_destroy(module);

@@ -168,6 +168,9 @@ static void ranks__every_collective_is_as_documented_bit_for_bit(void **state) {
     for (uint32_t p = 1; p <= P_MAX; p++) {
         rank_job jobs[P_MAX];
         memset(jobs, 0, sizeof jobs);
+        for (uint32_t i = 0; i < p; i++) {
+            jobs[i].time_limit_ns = UINT64_C(1000000000000);  // all may have one busy processor
+        }
         // Rings may be shorter than messages.
         run_ranks(jobs, p, p < 4 ? 64 : 2048, run_all, NULL);
         for (uint32_t i = 0; i < p; i++) {
@@ -626,8 +629,11 @@ static void ranks__what_a_rank_sent_before_it_failed_arrives(void **state) {
         uint64_t tag = 0, size = 0;
         assert_int_equal(pthread_create(&thread, NULL, send_and_fail, &transports[0]), 0);
         assert_int_equal(t->receive(t->user, 0, text, sizeof text), PTOWSP_OK);
-        while (!is_done) {
+        for (uint32_t tries = 1; !is_done; tries++) {
             assert_int_equal(t->test(t->user, 0, false, &is_done, &tag, &size), PTOWSP_OK);
+            if (tries % 1000 == 0) {  // the sender may have no other processor
+                sched_yield();
+            }
         }
         pthread_join(thread, &wrong);
         assert_null(wrong);
@@ -752,9 +758,15 @@ static void ranks__messages_that_are_wrong_are_found(void **state) {
     }
 }
 
-// Rank 1 computes for ever; a rank that has ended well is missed, too.
+// Rank 1 computes until the others have come back, or has ended well: it is missed, too.
+typedef struct late {
+    atomic_uint come_back;
+    bool ends;
+} late;
+
 static void run_late(rank_job *job, ptowsp_context *context, ptowsp_ranks *ranks) {
     (void)context;
+    late *l = (late *)job->user;
     float x = 1, y = 0;
     ptowsp_collective c;
     memset(&c, 0, sizeof c);
@@ -763,31 +775,35 @@ static void run_late(rank_job *job, ptowsp_context *context, ptowsp_ranks *ranks
     c.members = 3;
     c.count = 1;
     if (job->rank == 1) {
-        if (job->user) {
+        if (l->ends) {
             return;
         }
-        nap(200);
+        while (atomic_load(&l->come_back) < 2) {
+            sched_yield();
+        }
     }
     job->status = ptowsp_ranks_run(ranks, &c, &x, &y);
+    atomic_fetch_add(&l->come_back, 1);
 }
 
 static void ranks__a_rank_that_does_not_answer_is_an_error(void **state) {
     (void)state;
     for (int ends = 0; ends < 2; ends++) {
         rank_job jobs[P_MAX];
+        late l = {0, ends != 0};
         memset(jobs, 0, sizeof jobs);
         for (uint32_t i = 0; i < 3; i++) {
-            jobs[i].time_limit_ns = ends ? 0 : 50000000;
+            jobs[i].time_limit_ns = ends ? 0 : 500000000;  // they are created by then
         }
-        run_ranks(jobs, 3, 0, run_late, ends ? jobs : NULL);
+        run_ranks(jobs, 3, 0, run_late, &l);
         bool has_timed_out = false;
         for (uint32_t i = 0; i < 3; i++) {
             assert_int_equal(jobs[i].created, PTOWSP_OK);
             if (jobs[i].status == PTOWSP_TIMED_OUT) {
                 has_timed_out = true;
                 assert_memory_equal(jobs[i].text, "ranks: all_reduce: rank ", 24);
-                assert_true(strstr(jobs[i].text, " did not answer in 50 ms, round ") ||
-                            strstr(jobs[i].text, " did not take a message in 50 ms, round "));
+                assert_true(strstr(jobs[i].text, " did not answer in 500 ms, round ") ||
+                            strstr(jobs[i].text, " did not take a message in 500 ms, round "));
             }
             assert_true(jobs[i].status == PTOWSP_TIMED_OUT ||
                         jobs[i].status == PTOWSP_RANK_FAILED || (ends && i == 1));
@@ -915,7 +931,7 @@ static void ranks__when_a_process_is_killed_all_others_end(void **state) {
                                     : WIFEXITED(code) && WEXITSTATUS(code) == 1);
         }
         const uint64_t took = ptowsp_clock_ns() - killed;
-        assert_true(took < UINT64_C(10000000000));
+        assert_true(took < UINT64_C(100000000000));  // at once or by their limit, if they are let
         rounds++;
         sooner += took < UINT64_C(1900000000);
         ptowsp_hub_destroy(hub);

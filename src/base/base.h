@@ -13,8 +13,11 @@
 #if !defined(__GNUC__)
 #error "ptowsp needs gcc, clang or a compiler that has their builtins"
 #endif
-#if defined(__FINITE_MATH_ONLY__) && __FINITE_MATH_ONLY__
-#error "ptowsp needs infinities: compile its implementation without -ffast-math"
+// Results have the same bits everywhere, infinities and NaNs among them. gcc names each part of
+// -ffast-math that is on; clang names all of it together, and infinities.
+#if defined(__FAST_MATH__) || (defined(__FINITE_MATH_ONLY__) && __FINITE_MATH_ONLY__) ||           \
+    defined(__ASSOCIATIVE_MATH__) || defined(__RECIPROCAL_MATH__) || defined(__NO_SIGNED_ZEROS__)
+#error "ptowsp needs exact floats: compile its implementation without -ffast-math or parts of it"
 #endif
 
 #ifndef PTOWSP_ASSERT

@@ -142,12 +142,13 @@ PWSP_INTERNAL bool pwsp_comm_next(pwsp_comm *comm, ptowsp_collective *out, bool 
                                   pwsp_error *error) {
     PTOWSP_ASSERT(comm->task_head < comm->task_tail);
     const pwsp_comm_task *task = &comm->tasks[comm->task_head++];
-    const bool is_good =
-        pwsp_comm_resolve(comm, task->kernel, task->args, comm->counts, out, out_is_part, error);
+    if (!pwsp_comm_resolve(comm, task->kernel, task->args, comm->counts, out, out_is_part, error)) {
+        return false;
+    }
     out->algorithm = task->algorithm;
     out->node_size = task->node_size;
     *out_is_part = *out_is_part && out->kind != PTOWSP_SLICE;  // which sends nothing
-    return is_good;
+    return true;
 }
 
 PWSP_INTERNAL bool pwsp_comm_note_wait(pwsp_comm *comm, const ptowsp_rank_wait *wait) {

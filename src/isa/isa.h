@@ -27,6 +27,11 @@
 #include <stdint.h>
 #include <string.h>
 
+#if defined(__FAST_MATH__) || (defined(__FINITE_MATH_ONLY__) && __FINITE_MATH_ONLY__) ||           \
+    defined(__ASSOCIATIVE_MATH__) || defined(__RECIPROCAL_MATH__) || defined(__NO_SIGNED_ZEROS__)
+#error "instructions are exact: compile the shim without -ffast-math or parts of it"
+#endif
+
 #define PTOISA_UNUSED      __attribute__((unused))
 #define PTOISA_INLINE      static inline PTOISA_UNUSED
 #define PTOISA_ALWAYS      static inline __attribute__((always_inline, unused))
