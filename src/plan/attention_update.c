@@ -205,7 +205,7 @@ static bool pwsp_step_decode(pwsp_plan_step *step) {
             }
             if (unit->flags == whole) {
                 uint32_t count = heads - head;
-                count = count < end - unit ? count : (uint32_t)(end - unit);
+                count = (uint32_t)pwsp_min_u64(count, (uint64_t)(end - unit));
                 const PTOWSP_GM ptowsp_work *last = unit + count - 1;
                 count -= last->flags == PTOWSP_WORK_FIRST;  // the part that ends the lane
                 last = unit + count - 1;
