@@ -18,6 +18,8 @@
 
 #include "frontend.h"
 
+#include "keys.h"
+
 #define PWSP_FRONTEND_RECORD_MAX 1024u  // tasks in blocks in flight
 #define PWSP_FRONTEND_RECORD_OWN 1u     // words of a record that are no words of its task
 #define PWSP_FRONTEND_TILE_MAX   64u    // tiles of a block
@@ -241,7 +243,8 @@ static bool pwsp_frontend_retire_each(pwsp_frontend *front, const pwsp_entry *en
     return true;
 }
 
-// The same at once, up to the first that has failed, where time needs only what a batch has.
+// The same at once, up to the first that has failed, where time needs only what a batch has: by the keys of
+// tiles, if they have some.
 static bool pwsp_frontend_retire_batch(pwsp_frontend *front, const pwsp_entry *entry) {
     pwsp_batch *batch = front->batch;
     const uint64_t first = pwsp_entry_words(entry)[1];
@@ -253,7 +256,6 @@ static bool pwsp_frontend_retire_batch(pwsp_frontend *front, const pwsp_entry *e
     batch->pool =
         PWSP_PROGRAM_AT(front->walk->program, kernels, pwsp_kernel_info, entry->kernel)->pool;
     batch->tile_count = pwsp_timeline_has_data(front->time) ? op->view_count : 0;
-    batch->has_tile_keys = false;
     PTOWSP_ASSERT(count <= pwsp_batch_room(batch->tile_count));
     for (; done < count; done++) {
         issued = pwsp_frontend_issued_of(front, first + done);
@@ -268,8 +270,17 @@ static bool pwsp_frontend_retire_batch(pwsp_frontend *front, const pwsp_entry *e
                                      &batch->tiles[(size_t)done * batch->tile_count]);
         }
     }
-    if (done > 0 && !pwsp_timeline_batch(front->time, batch, done)) {
-        return pwsp_frontend_tell(front, false);
+    if (done > 0) {
+        const uint32_t tile_count = done * batch->tile_count;
+        const pwsp_deps *deps = &front->time->sim.deps;
+        batch->has_tile_keys =
+            tile_count > 0 && pwsp_keys_of_tiles(deps, batch->tiles, tile_count, batch->tile_keys);
+        for (uint32_t i = 0; i < batch->tile_count; i++) {
+            batch->accesses[i] = (uint8_t)batch->tiles[i].access;
+        }
+        if (!pwsp_timeline_batch(front->time, batch, done)) {
+            return pwsp_frontend_tell(front, false);
+        }
     }
     return done == count || pwsp_frontend_retire_task(front, entry, &issued);
 }

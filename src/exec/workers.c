@@ -24,12 +24,12 @@
 // others away: acquire, release); none waits for it. While there is one, lanes without work do not
 // sleep but nap, because nobody tells when a message has come.
 //
-// Sleep. A lane that finds nothing spins for some 20 us and then sleeps (see sleeper.h). Soon it gives way to
-// other threads as it spins: where lanes share a processor, because others are busy, what it waits for may be
-// behind it. (There tasks of 1 us took 1.7 times as long on two lanes as without lanes, and take 1.2 times.)
-// It sleeps until a task is offered: that changes the word of a deque, or the count of a queue. The walking
-// lane sleeps until done_count has changed; it offers what it has before. Other lanes add tasks before that
-// change, so these additions need not wake it.
+// Sleep. A lane that finds nothing spins for some 20 us, for the most part giving way to other threads: where
+// lanes share a processor, because others are busy, what it waits for may be behind it. (With pauses alone tasks
+// of 1 us took 1.7 times as long there as without lanes, and take 1.1 to 1.2 times.) Then it sleeps (see
+// sleeper.h) until a task is offered: that changes the word of a deque, or the count of a queue. The walking lane
+// sleeps until done_count has changed; it offers what it has before. Other lanes add tasks before that change,
+// so these additions need not wake it.
 
 #include "workers.h"
 
