@@ -1,24 +1,26 @@
 // Grids of the map of regions against its lists, which deps_test.c compares with sets of bytes. Two
 // maps get the same tasks; one has no grids. Each query finds the same time and task, and so many
 // places are taken and free in both after every step. Tiles are mostly those of a grid: at edges, too,
-// several in a task, and twice the same; now and then, in some of the worlds, one that does not fit, a whole tensor, a slot
-// load, or a tensor whose tiles are far apart. Half of the tasks whose tiles are all in grids come by their keys.
+// several in a task, and the same again, which lists get only once if it is in a grid; now and then, in some of
+// the worlds, one that does not fit, a whole tensor, a slot load, or a tensor whose tiles are far apart. Half of
+// the tasks whose tiles are all in grids come by their keys.
 
 #include "../src/runtime/keyed.h"
 
 #include "test.h"
 
-enum { TENSORS = 6, TASKS = 1500, TILES = 4 };
+enum { TENSORS = 6, UNTRACKED = TENSORS, TASKS = 1500, TILES = 4 };
 
 typedef struct grid_world {
     pwsp_timed timed;
     pwsp_memory memory;
-    pwsp_bound_tensor bound[TENSORS];
-    bool written[TENSORS], loaded[TENSORS];
+    pwsp_bound_tensor bound[TENSORS + 1];
+    bool written[TENSORS + 1], loaded[TENSORS + 1];
     uint32_t rows[TENSORS], cols[TENSORS];  // of the usual tile
     pwsp_deps grids, lists;
     uint32_t odd;                       // one of so many tiles does not fit; 0: none
     uint64_t keyed_count, ended_count;  // tasks that came by keys, and of these, that ended a grid
+    uint64_t again_count;               // tiles that were in their tasks before
 } grid_world;
 
 static void tensor_random(grid_world *w, uint32_t i, uint64_t *random) {
@@ -61,17 +63,20 @@ static void world_random(grid_world *w, uint64_t *random) {
         tensor_random(w, i, random);
     }
     w->memory = pwsp_memory_make(NULL, NULL);
-    assert_true(pwsp_deps_init(&w->grids, &w->memory, TENSORS));
-    assert_true(pwsp_deps_init(&w->lists, &w->memory, TENSORS));
+    assert_true(pwsp_deps_init(&w->grids, &w->memory, TENSORS + 1));
+    assert_true(pwsp_deps_init(&w->lists, &w->memory, TENSORS + 1));
 }
 
 static void world_begin(grid_world *w, bool has_tasks) {
+    w->bound[UNTRACKED] = w->bound[1];
+    w->bound[UNTRACKED].base = (uint64_t)UNTRACKED << 40;
     pwsp_deps_begin(&w->grids, &w->timed, w->bound);
     pwsp_deps_begin(&w->lists, &w->timed, w->bound);
     w->grids.has_tasks = w->lists.has_tasks = has_tasks;
-    for (uint32_t i = 1; i < TENSORS; i++) {
+    for (uint32_t i = 1; i <= TENSORS; i++) {
         w->lists.tensors[i].form = PWSP_DEPS_LISTS;
     }
+    w->lists.tensors[UNTRACKED].is_tracked = false;
 }
 
 static void tile_random(const grid_world *w, uint64_t *random, pwsp_tile_at *at) {
@@ -138,16 +143,53 @@ static bool find_keys(const pwsp_deps *deps, const pwsp_tile_at *tiles, uint32_t
     return true;
 }
 
-static void task_random(grid_world *w, uint64_t number, uint64_t *random) {
-    pwsp_tile_at tiles[TILES];
-    const uint32_t count = (uint32_t)test_random_in(random, 1, TILES);
-    for (uint32_t i = 0; i < count; i++) {
-        tile_random(w, random, &tiles[i]);
-        if (i && w->odd && test_random(random) % w->odd == 0) {
-            tiles[i] = tiles[i - 1];
+// Do tiles before one have the same of a plain tensor, and if it is written, too?
+static bool is_again(const pwsp_tile_at *tiles, uint32_t i) {
+    for (uint32_t k = 0; k < i; k++) {
+        const pwsp_tile_at *a = &tiles[k], *b = &tiles[i];
+        if (a->tensor == b->tensor && a->lead == b->lead && a->row == b->row && a->col == b->col &&
+            a->rows == b->rows && a->cols == b->cols &&
+            !((a->access ^ b->access) & PWSP_TILE_WRITTEN)) {
+            return true;
         }
-        tiles[i].access = (uint32_t)test_random_in(random, 1, 3);
     }
+    return false;
+}
+
+// The tiles of a task, without those that come again where that may end a grid for the room of its pages.
+static uint32_t tiles_random(const grid_world *w, pwsp_tile_at *tiles, uint64_t *random) {
+    const pwsp_deps *deps = &w->grids;
+    const bool has_room = !deps->wants_sweep &&
+                          4 * (deps->pages_used + TILES) <= deps->access_count + 4 * PWSP_DEPS_PAGE;
+    const uint32_t most = (uint32_t)test_random_in(random, 1, TILES);
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < most; i++) {
+        tile_random(w, random, &tiles[count]);
+        if (count && test_random(random) % 8 == 0) {
+            tiles[count] = tiles[test_random(random) % count];
+        }
+        tiles[count].access = (uint32_t)test_random_in(random, 1, 3);
+        count += has_room || !is_again(tiles, count);
+    }
+    return count;
+}
+
+// What lists get: they have an access for each tile that comes again, so of a grid one that is not tracked
+// stands for it.
+static void tiles_once(grid_world *w, const pwsp_tile_at *tiles, uint32_t count,
+                       pwsp_tile_at *out_tiles) {
+    for (uint32_t i = 0; i < count; i++) {
+        out_tiles[i] = tiles[i];
+        if (w->grids.tensors[tiles[i].tensor].form == PWSP_DEPS_GRID && is_again(tiles, i)) {
+            out_tiles[i].tensor = UNTRACKED;
+            w->again_count++;
+        }
+    }
+}
+
+static void task_random(grid_world *w, uint64_t number, uint64_t *random) {
+    pwsp_tile_at tiles[TILES], listed[TILES];
+    const uint32_t count = tiles_random(w, tiles, random);
     const pwsp_token none = {0, PTOWSP_NO_INDEX};
     w->grids.latest = w->lists.latest = none;
     uint64_t keys[TILES];
@@ -156,7 +198,8 @@ static void task_random(grid_world *w, uint64_t number, uint64_t *random) {
         test_random(random) % 2 && find_keys(&w->grids, tiles, count, keys, accesses);
     assert_true(is_keyed ? pwsp_deps_query_keys(&w->grids, keys, accesses, count)
                          : pwsp_deps_query(&w->grids, tiles, count));
-    assert_true(pwsp_deps_query(&w->lists, tiles, count));
+    tiles_once(w, tiles, count, listed);
+    assert_true(pwsp_deps_query(&w->lists, listed, count));
     check_same(w);
     const uint64_t start = pwsp_max_u64(w->grids.latest.time, w->grids.clock);
     const pwsp_token token = {start + (uint64_t)test_random_in(random, 0, 400), number};
@@ -165,7 +208,7 @@ static void task_random(grid_world *w, uint64_t number, uint64_t *random) {
                          : pwsp_deps_add(&w->grids, tiles, count, &token));
     w->keyed_count += is_keyed;
     w->ended_count += has_ended;
-    assert_true(pwsp_deps_add(&w->lists, tiles, count, &token));
+    assert_true(pwsp_deps_add(&w->lists, listed, count, &token));
     check_same(w);
     if (test_random(random) % 16 == 0) {
         load_random(w, random);
@@ -178,7 +221,7 @@ static void grid__finds_what_lists_find_and_takes_the_same_places(void **state) 
     const uint64_t seed = test_seed();
     grid_world *w = (grid_world *)malloc(sizeof *w);
     uint32_t forms[4] = {0};
-    uint64_t pages = 0, keyed_count = 0, ended_count = 0;
+    uint64_t pages = 0, keyed_count = 0, ended_count = 0, again_count = 0;
     assert_non_null(w);
     for (uint32_t sample = 0; TEST_ROUNDS(sample, 40); sample++) {
         uint64_t random = seed + sample;
@@ -197,15 +240,17 @@ static void grid__finds_what_lists_find_and_takes_the_same_places(void **state) 
         }
         keyed_count += w->keyed_count;
         ended_count += w->ended_count;
+        again_count += w->again_count;
         pwsp_deps_free(&w->grids);
         pwsp_deps_free(&w->lists);
     }
     free(w);
-    print_message("grids %u, ended %u, none %u, pages %u; by keys %u tasks, of which %u end one\n",
-                  (unsigned)forms[PWSP_DEPS_GRID], (unsigned)forms[PWSP_DEPS_LISTS_SINCE],
-                  (unsigned)forms[PWSP_DEPS_LISTS], (unsigned)pages, (unsigned)keyed_count,
-                  (unsigned)ended_count);
-    assert_met(keyed_count > 0 && ended_count > 0);
+    print_message(
+        "grids %u, ended %u, none %u, pages %u; by keys %u tasks, of which %u end one; %u again\n",
+        (unsigned)forms[PWSP_DEPS_GRID], (unsigned)forms[PWSP_DEPS_LISTS_SINCE],
+        (unsigned)forms[PWSP_DEPS_LISTS], (unsigned)pages, (unsigned)keyed_count,
+        (unsigned)ended_count, (unsigned)again_count);
+    assert_met(keyed_count > 0 && ended_count > 0 && again_count > 0);
     assert_met(forms[PWSP_DEPS_GRID] && forms[PWSP_DEPS_LISTS_SINCE] && forms[PWSP_DEPS_LISTS]);
 }
 
@@ -263,8 +308,8 @@ static grid_world *plain_make(test_memory *memory, uint32_t dependencies) {
         w->loaded[i] = (dependencies & PTOWSP_DEPENDENCIES_OVERLAP) == 0;
     }
     w->memory = memory ? pwsp_memory_make(test_resize, memory) : pwsp_memory_make(NULL, NULL);
-    assert_true(pwsp_deps_init(&w->grids, &w->memory, TENSORS));
-    assert_true(pwsp_deps_init(&w->lists, &w->memory, TENSORS));
+    assert_true(pwsp_deps_init(&w->grids, &w->memory, TENSORS + 1));
+    assert_true(pwsp_deps_init(&w->lists, &w->memory, TENSORS + 1));
     world_begin(w, false);
     return w;
 }
@@ -369,8 +414,44 @@ static void grid__a_sweep_may_lack_memory(void **state) {
     }
 }
 
-// A grid ends when it gets the same tile twice from one task, or a load of all of its tensor: then lists need
-// memory.
+// The task at the corner of a wavefront, which has no tiles before it, writes its tile and reads it twice. It
+// has two accesses, the tensor stays in its grid, and later tasks wait for it as the time says.
+static void grid__a_tile_twice_in_a_task_is_one_access(void **state) {
+    (void)state;
+    for (int is_keyed = 0; is_keyed < 2; is_keyed++) {
+        grid_world *w = plain_make(NULL, PTOWSP_DEPENDENCIES_OVERLAP);
+        pwsp_deps *deps = &w->grids;
+        const pwsp_tile_at corner[] = {rows_of(1, 0, 1, PWSP_TILE_READ | PWSP_TILE_WRITTEN),
+                                       rows_of(1, 0, 1, PWSP_TILE_READ),
+                                       rows_of(1, 0, 1, PWSP_TILE_READ)};
+        const pwsp_tile_at next[] = {rows_of(1, 1, 1, PWSP_TILE_READ | PWSP_TILE_WRITTEN),
+                                     rows_of(1, 0, 1, PWSP_TILE_READ)};
+        const pwsp_token none = {0, PTOWSP_NO_INDEX}, first = {100, 1}, second = {250, 2};
+        assert_true(pwsp_deps_query(deps, next, 1) && pwsp_deps_add(deps, next, 1, &none));
+        uint64_t keys[3];
+        uint8_t accesses[3];
+        bool has_ended = false;
+        deps->latest = none;
+        assert_true(find_keys(deps, corner, 3, keys, accesses));
+        assert_true(is_keyed ? pwsp_deps_query_keys(deps, keys, accesses, 3) &&
+                                   pwsp_deps_add_keys(deps, accesses, 3, &first, &has_ended)
+                             : pwsp_deps_query(deps, corner, 3) &&
+                                   pwsp_deps_add(deps, corner, 3, &first));
+        assert_int_equal(deps->latest.time, 0);
+        assert_int_equal(deps->access_count, 3);
+        assert_true(pwsp_deps_query(deps, next, 2));
+        assert_int_equal(deps->latest.time, 100);
+        assert_true(pwsp_deps_add(deps, next, 2, &second));
+        deps->latest = none;
+        assert_true(pwsp_deps_query(deps, corner, 1));  // the tile's readers, too
+        assert_int_equal(deps->latest.time, 250);
+        assert_int_equal(deps->tensors[1].form, PWSP_DEPS_GRID);
+        assert_false(has_ended);
+        plain_free(w);
+    }
+}
+
+// A grid ends when its pages are mostly empty, or at a load of all of its tensor: then lists need memory.
 static void grid__its_end_may_lack_memory(void **state) {
     (void)state;
     for (int way = 0; way < 2; way++) {
@@ -382,18 +463,18 @@ static void grid__its_end_may_lack_memory(void **state) {
             pwsp_deps *deps = &w->grids;
             const pwsp_token token = {1000, 1};
             const pwsp_token none = {0, PTOWSP_NO_INDEX};
-            for (int64_t i = 0; i < 20; i++) {
-                const pwsp_tile_at at = rows_of(1, i, 1, PWSP_TILE_WRITTEN);
+            // 42 accesses in 27 pages: 4 * 27 > 42 + 4 * 16.
+            for (int64_t i = 0; i < 16 + 26; i++) {
+                const int64_t row = i < 16 ? i : (i - 15) * PWSP_DEPS_PAGE;
+                const pwsp_tile_at at = rows_of(1, row, 1, PWSP_TILE_WRITTEN);
                 assert_true(pwsp_deps_query(deps, &at, 1) && pwsp_deps_add(deps, &at, 1, &token));
             }
             assert_int_equal(deps->tensors[1].form, PWSP_DEPS_GRID);
-            const pwsp_tile_at twice = rows_of(1, 100, 1, PWSP_TILE_WRITTEN);
+            const pwsp_tile_at far = rows_of(1, ROWS - 1, 1, PWSP_TILE_WRITTEN);
             const pwsp_tile_at all = rows_of(1, 0, 0, PWSP_TILE_READ);
-            const uint8_t accesses[2] = {PWSP_TILE_WRITTEN, PWSP_TILE_WRITTEN};
-            uint64_t keys[2];
+            uint64_t key;
             uint8_t access;
-            assert_true(find_keys(deps, &twice, 1, keys, &access));
-            keys[1] = keys[0];
+            assert_true(find_keys(deps, &far, 1, &key, &access));
             memory.refuse_at = memory.allocations + n;
             bool is_good, has_ended = false;
             if (way) {
@@ -403,8 +484,8 @@ static void grid__its_end_may_lack_memory(void **state) {
                 assert_true(!is_good || deps->latest.time == 1000);
                 assert_int_equal(pwsp_deps_query(deps, &all, 1), is_good);  // it is told then
             } else {
-                is_good = pwsp_deps_query_keys(deps, keys, accesses, 2) &&
-                          pwsp_deps_add_keys(deps, accesses, 2, &token, &has_ended);
+                is_good = pwsp_deps_query_keys(deps, &key, &access, 1) &&
+                          pwsp_deps_add_keys(deps, &access, 1, &token, &has_ended);
                 assert_true(!is_good || has_ended);
             }
             const bool was_refused = memory.allocations >= memory.refuse_at;
@@ -471,6 +552,7 @@ int main(void) {
         cmocka_unit_test(grid__tiles_far_apart_go_to_lists),
         cmocka_unit_test(grid__a_sweep_keeps_what_is_not_over),
         cmocka_unit_test(grid__a_sweep_may_lack_memory),
+        cmocka_unit_test(grid__a_tile_twice_in_a_task_is_one_access),
         cmocka_unit_test(grid__its_end_may_lack_memory),
         cmocka_unit_test(grid__sizes_beyond_the_levels_are_found),
     };

@@ -189,12 +189,12 @@ src/exec/communicate.h src/exec/communicate.c src/exec/communicate_time.c src/ex
 src/exec/edges.h src/exec/edges.c
 src/exec/recorder.h src/exec/recorder.c
 src/exec/run_pipelines.h src/exec/run_pipelines.c
-src/exec/pace.h src/exec/pace.c src/exec/frontend.h src/exec/frontend_setup.c src/exec/frontend_words.c src/exec/frontend_block.c
-src/exec/frontend.c
+src/exec/keys.h src/exec/keys.c src/exec/pace.h src/exec/pace.c src/exec/frontend.h src/exec/frontend_setup.c
+src/exec/frontend_words.c src/exec/frontend_block.c src/exec/frontend.c
 src/exec/deque.h src/exec/deque.c
 src/exec/workers.h src/exec/workers.c
 src/exec/start.h src/exec/start.c
-src/exec/keys.h src/exec/keys.c src/exec/run.h src/exec/run.c src/exec/run_walk.c
+src/exec/run.h src/exec/run.c src/exec/run_walk.c
 src/exec/fingerprint.h src/exec/fingerprint.c src/exec/run_execute.c src/exec/run_explore.c
 src/exec/together.c
 src/exec/bound.c src/exec/trace.c src/exec/run_start.c

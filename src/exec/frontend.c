@@ -138,7 +138,7 @@ static void pwsp_frontend_no_memory(void *user) {
     pwsp_frontend_fail(front, PWSP_FRONTEND_FAILED_TIME);
 }
 
-static bool pwsp_frontend_tell(pwsp_frontend *front, bool is_good) {
+PWSP_INTERNAL bool pwsp_frontend_tell(pwsp_frontend *front, bool is_good) {
     return is_good || pwsp_frontend_fail(front, PWSP_FRONTEND_FAILED_TIME);
 }
 
@@ -202,14 +202,9 @@ PWSP_INTERNAL bool pwsp_frontend_retire_task(pwsp_frontend *front, const pwsp_en
     }
     const pwsp_task_op *op = pwsp_frontend_op(front, issued->words);
     const uint64_t *keys = issued->words + 1 + op->axis_count + op->scalar_count;
-    const pwsp_tile_view *views =
-        PWSP_PROGRAM_AT(front->walk->program, views, pwsp_tile_view, op->first_view);
-    const pwsp_entry_tile *kept = pwsp_frontend_tiles(front, issued->words);
     pwsp_tile_at tiles[PTOWSP_TASK_TILE_MAX];
     pwsp_arrival arrival;
-    for (uint32_t i = 0; i < op->view_count; i++) {
-        tiles[i] = pwsp_entry_tile_at(&kept[i], views[i].tensor, views[i].access);
-    }
+    pwsp_frontend_kept_tiles(front, issued, tiles);
     arrival.cycles = issued->cycles;
     arrival.dispatch_key = front->has_keys ? keys[0] : 0;
     arrival.priority_key = front->has_keys ? keys[1] : 0;

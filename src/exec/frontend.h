@@ -58,6 +58,7 @@ typedef struct pwsp_frontend {
     pwsp_walk *walk;
     pwsp_timeline *time;
     pwsp_pipes *pipes;
+    pwsp_batch *batch;  // of the run, which has nothing in it while tasks are issued
     pwsp_issue issue;
     pwsp_frontend_failure failure;
     bool has_keys;  // their values are kept until retirement
@@ -69,7 +70,7 @@ typedef struct pwsp_frontend {
     pwsp_task_variables *variables;  // by op of a task
     uint32_t *cells;                 // of variables
     uint64_t cell_count;
-    // Records of the tasks of blocks in flight, a ring: result, index, words.
+    // Records of the tasks of blocks in flight, a ring: index, words; behind it, the ring of results.
     uint64_t *records;
     uint32_t record_count, record_words;  // 0: no blocks
     uint64_t record_head, record_tail;
@@ -90,7 +91,7 @@ typedef struct pwsp_frontend {
 
 // A front end without lanes. NULL when memory is out.
 PWSP_INTERNAL pwsp_frontend *pwsp_frontend_create(pwsp_walk *walk, pwsp_timeline *time,
-                                                  pwsp_pipes *pipes);
+                                                  pwsp_pipes *pipes, pwsp_batch *batch);
 PWSP_INTERNAL void pwsp_frontend_destroy(pwsp_frontend *front);  // NULL is ignored
 PWSP_INTERNAL size_t pwsp_frontend_bytes(const pwsp_frontend *front);
 
@@ -174,6 +175,10 @@ PWSP_INTERNAL ptowsp_task pwsp_frontend_task_of(const pwsp_frontend *front,
                                                 const pwsp_issued *issued, uint64_t *args,
                                                 ptowsp_tile *tiles);
 
+// The tiles of a task as the walk found them.
+PWSP_INTERNAL void pwsp_frontend_kept_tiles(const pwsp_frontend *front, const pwsp_issued *issued,
+                                            pwsp_tile_at *out_tiles);
+
 // Sets the walk's place and variables as they were at a task, for an error.
 PWSP_INTERNAL void pwsp_frontend_go_back(pwsp_frontend *front, const pwsp_issued *issued);
 
@@ -184,6 +189,9 @@ PWSP_INTERNAL ptowsp_cycles pwsp_frontend_call_task(const pwsp_frontend *front,
                                                     const pwsp_issued *issued, uint32_t lane);
 PWSP_INTERNAL bool pwsp_frontend_retire_task(pwsp_frontend *front, const pwsp_entry *entry,
                                              const pwsp_issued *issued);
+
+// Time has accounted for something, or has failed. False after a failure.
+PWSP_INTERNAL bool pwsp_frontend_tell(pwsp_frontend *front, bool is_good);
 
 // A task has been issued, or several of a kernel: are the next ones to be kept?
 PWSP_INTERNAL void pwsp_frontend_see(pwsp_frontend *front, uint32_t kernel, uint32_t task_count);

@@ -2,7 +2,11 @@
 //
 //      loop       | task | task task task task | task task task task | ...     one entry, then blocks
 //      entry                 count, record ----.
-//      records    ... | result, index, words | result, index, words | ...      a ring, as entries are
+//      records    ... | index, words | index, words | ...                      a ring, as entries are
+//      results    ... | result | result | ...                                  the same
+//
+// Lanes write results and nothing else, so the line of the cache that comes back from another lane has those of
+// eight tasks, and records stay where the walking lane wrote them.
 //
 // An entry costs 0.2 to 0.5 us and several lines of the cache that travel between lanes; in a block, tasks
 // share it. The block waits for all that its tasks wait for, and what waits for one of them waits for
@@ -14,16 +18,26 @@
 
 #include "frontend.h"
 
+#include "keys.h"
+
 #define PWSP_FRONTEND_RECORD_MAX 1024u  // tasks in blocks in flight
-#define PWSP_FRONTEND_RECORD_OWN 2u     // words of a record that are no words of its task
+#define PWSP_FRONTEND_RECORD_OWN 1u     // words of a record that are no words of its task
 #define PWSP_FRONTEND_TILE_MAX   64u    // tiles of a block
 
 static uint64_t *pwsp_frontend_record(const pwsp_frontend *front, uint64_t number) {
     return front->records + (number % front->record_count) * front->record_words;
 }
 
-static pwsp_issued pwsp_frontend_issued_of(const uint64_t *record) {
-    const pwsp_issued issued = {record + PWSP_FRONTEND_RECORD_OWN, record[1], record[0]};
+// The result of a record, behind all records.
+static uint64_t *pwsp_frontend_result(const pwsp_frontend *front, uint64_t number) {
+    return front->records + (size_t)front->record_count * front->record_words +
+           number % front->record_count;
+}
+
+// A task before its result.
+static pwsp_issued pwsp_frontend_issued_of(const pwsp_frontend *front, uint64_t number) {
+    const uint64_t *record = pwsp_frontend_record(front, number);
+    const pwsp_issued issued = {record + PWSP_FRONTEND_RECORD_OWN, record[0], 0};
     return issued;
 }
 
@@ -47,7 +61,8 @@ PWSP_INTERNAL bool pwsp_frontend_reserve_blocks(pwsp_frontend *front) {
     }
     front->record_words = PWSP_FRONTEND_RECORD_OWN + front->tile_word +
                           issue->desc.tile_max * PWSP_FRONTEND_TILE_WORDS;
-    const size_t size = (size_t)PWSP_FRONTEND_RECORD_MAX * front->record_words * sizeof(uint64_t);
+    const size_t size =
+        (size_t)PWSP_FRONTEND_RECORD_MAX * (front->record_words + 1) * sizeof(uint64_t);
     if (!pwsp_deps_reserve_tiles(&front->issue.deps, PWSP_FRONTEND_TILE_MAX)) {
         return false;
     }
@@ -57,7 +72,7 @@ PWSP_INTERNAL bool pwsp_frontend_reserve_blocks(pwsp_frontend *front) {
 }
 
 PWSP_INTERNAL size_t pwsp_frontend_record_bytes(const pwsp_frontend *front) {
-    return (size_t)front->record_count * front->record_words * sizeof(uint64_t);
+    return (size_t)front->record_count * (front->record_words + 1) * sizeof(uint64_t);
 }
 
 PWSP_INTERNAL void pwsp_frontend_begin_blocks(pwsp_frontend *front) {
@@ -122,14 +137,15 @@ static uint32_t pwsp_frontend_fill_block(pwsp_frontend *front, const pwsp_stretc
     pwsp_walk_arrival(x, &arrival);
     for (uint32_t k = 0; k < count; k++) {
         const uint64_t i = begin + k;
-        uint64_t *record = pwsp_frontend_record(front, front->record_tail++);
+        uint64_t *record = pwsp_frontend_record(front, front->record_tail);
+        *pwsp_frontend_result(front, front->record_tail++) =
+            ptowsp_task_fail(PTOWSP_SKIPPED);  // unless it runs
         pwsp_stretch_step(x, stretch, stretch->first + i, i, true);
         x->task.index = x->task_count + i;
         arrival.dispatch_key = pwsp_source_value(stretch->dispatch, i);
         arrival.priority_key = pwsp_source_value(stretch->priority, i);
         arrival.stream_key = pwsp_source_value(stretch->stream, i);
-        record[0] = ptowsp_task_fail(PTOWSP_SKIPPED);  // unless it runs
-        record[1] = x->task.index;
+        record[0] = x->task.index;
         pwsp_frontend_fill(front, record + PWSP_FRONTEND_RECORD_OWN, &arrival);
         for (uint32_t v = 0; v < arrival.tile_count; v++) {
             if (k == 0 || !pwsp_frontend_join_tile(&tiles[last[v]], &x->tiles_at[v])) {
@@ -203,25 +219,81 @@ PWSP_INTERNAL ptowsp_cycles pwsp_frontend_call_block(const pwsp_frontend *front,
     const uint64_t first = pwsp_entry_words(entry)[1];
     const uint32_t count = pwsp_frontend_block_count(entry);
     for (uint32_t k = 0; k < count; k++) {
-        uint64_t *record = pwsp_frontend_record(front, first + k);
-        const pwsp_issued issued = pwsp_frontend_issued_of(record);
-        record[0] = pwsp_frontend_call_task(front, entry, &issued, lane);
-        if (record[0] > PTOWSP_CYCLES_MAX) {
-            return record[0];
+        const pwsp_issued issued = pwsp_frontend_issued_of(front, first + k);
+        const ptowsp_cycles result = pwsp_frontend_call_task(front, entry, &issued, lane);
+        *pwsp_frontend_result(front, first + k) = result;
+        if (result > PTOWSP_CYCLES_MAX) {
+            return result;
         }
     }
     return 0;
 }
 
-PWSP_INTERNAL bool pwsp_frontend_retire_block(pwsp_frontend *front, const pwsp_entry *entry) {
+// Accounts for the tasks of a block one by one. False after a failure.
+static bool pwsp_frontend_retire_each(pwsp_frontend *front, const pwsp_entry *entry) {
     const uint64_t first = pwsp_entry_words(entry)[1];
     const uint32_t count = pwsp_frontend_block_count(entry);
-    PTOWSP_ASSERT(first == front->record_head && front->block_extra >= count - 1);
     for (uint32_t k = 0; k < count; k++) {
-        const pwsp_issued issued = pwsp_frontend_issued_of(pwsp_frontend_record(front, first + k));
+        pwsp_issued issued = pwsp_frontend_issued_of(front, first + k);
+        issued.cycles = *pwsp_frontend_result(front, first + k);
         if (!pwsp_frontend_retire_task(front, entry, &issued)) {
             return false;
         }
+    }
+    return true;
+}
+
+// The same at once, up to the first that has failed, where time needs only what a batch has: by the keys of
+// tiles, if they have some.
+static bool pwsp_frontend_retire_batch(pwsp_frontend *front, const pwsp_entry *entry) {
+    pwsp_batch *batch = front->batch;
+    const uint64_t first = pwsp_entry_words(entry)[1];
+    const uint32_t count = pwsp_frontend_block_count(entry);
+    pwsp_issued issued = pwsp_frontend_issued_of(front, first);
+    const pwsp_task_op *op = pwsp_frontend_op(front, issued.words);
+    const uint32_t key = 1 + op->axis_count + op->scalar_count;
+    uint32_t done = 0;
+    batch->pool =
+        PWSP_PROGRAM_AT(front->walk->program, kernels, pwsp_kernel_info, entry->kernel)->pool;
+    batch->tile_count = pwsp_timeline_has_data(front->time) ? op->view_count : 0;
+    PTOWSP_ASSERT(count <= pwsp_batch_room(batch->tile_count));
+    for (; done < count; done++) {
+        issued = pwsp_frontend_issued_of(front, first + done);
+        issued.cycles = *pwsp_frontend_result(front, first + done);
+        if (issued.cycles > PTOWSP_CYCLES_MAX) {
+            break;
+        }
+        batch->cycles[done] = issued.cycles;
+        batch->keys[done] = front->has_keys ? issued.words[key] : 0;
+        if (batch->tile_count) {
+            pwsp_frontend_kept_tiles(front, &issued,
+                                     &batch->tiles[(size_t)done * batch->tile_count]);
+        }
+    }
+    if (done > 0) {
+        const uint32_t tile_count = done * batch->tile_count;
+        const pwsp_deps *deps = &front->time->sim.deps;
+        batch->has_tile_keys =
+            tile_count > 0 && pwsp_keys_of_tiles(deps, batch->tiles, tile_count, batch->tile_keys);
+        for (uint32_t i = 0; i < batch->tile_count; i++) {
+            batch->accesses[i] = (uint8_t)batch->tiles[i].access;
+        }
+        if (!pwsp_timeline_batch(front->time, batch, done)) {
+            return pwsp_frontend_tell(front, false);
+        }
+    }
+    return done == count || pwsp_frontend_retire_task(front, entry, &issued);
+}
+
+PWSP_INTERNAL bool pwsp_frontend_retire_block(pwsp_frontend *front, const pwsp_entry *entry) {
+    const uint32_t count = pwsp_frontend_block_count(entry);
+    PTOWSP_ASSERT(pwsp_entry_words(entry)[1] == front->record_head);
+    PTOWSP_ASSERT(front->block_extra >= count - 1);
+    const bool is_plain = pwsp_timeline_is_plain(front->time) &&
+                          !pwsp_sim_has_block(&front->time->sim, (ptowsp_unit)entry->unit);
+    if (!(is_plain ? pwsp_frontend_retire_batch(front, entry)
+                   : pwsp_frontend_retire_each(front, entry))) {
+        return false;
     }
     front->record_head += count;
     front->block_extra -= count - 1;

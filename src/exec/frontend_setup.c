@@ -127,13 +127,14 @@ PWSP_INTERNAL bool pwsp_frontend_set_clock(pwsp_frontend *front, pwsp_recorder *
 }
 
 PWSP_INTERNAL pwsp_frontend *pwsp_frontend_create(pwsp_walk *walk, pwsp_timeline *time,
-                                                  pwsp_pipes *pipes) {
+                                                  pwsp_pipes *pipes, pwsp_batch *batch) {
     pwsp_frontend *front = (pwsp_frontend *)pwsp_memory_alloc(&walk->memory, sizeof(pwsp_frontend));
     if (front) {
         front->memory = walk->memory;
         front->walk = walk;
         front->time = time;
         front->pipes = pipes;
+        front->batch = batch;
         if (!pwsp_frontend_init(front)) {
             pwsp_frontend_destroy(front);
             return NULL;

@@ -79,6 +79,17 @@ PWSP_INTERNAL ptowsp_task pwsp_frontend_task_of(const pwsp_frontend *front,
     return task;
 }
 
+PWSP_INTERNAL void pwsp_frontend_kept_tiles(const pwsp_frontend *front, const pwsp_issued *issued,
+                                            pwsp_tile_at *out_tiles) {
+    const pwsp_task_op *op = pwsp_frontend_op(front, issued->words);
+    const pwsp_entry_tile *kept = pwsp_frontend_tiles(front, issued->words);
+    const pwsp_tile_view *views =
+        PWSP_PROGRAM_AT(front->walk->program, views, pwsp_tile_view, op->first_view);
+    for (uint32_t i = 0; i < op->view_count; i++) {
+        out_tiles[i] = pwsp_entry_tile_at(&kept[i], views[i].tensor, views[i].access);
+    }
+}
+
 PWSP_INTERNAL void pwsp_frontend_go_back(pwsp_frontend *front, const pwsp_issued *issued) {
     pwsp_expander *x = &front->walk->expander;
     const uint64_t *words = issued->words;

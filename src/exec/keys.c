@@ -135,3 +135,16 @@ PWSP_INTERNAL bool pwsp_keys_find(const pwsp_deps *deps, const pwsp_stretch *str
     }
     return misfits == 0;
 }
+
+PWSP_INTERNAL bool pwsp_keys_of_tiles(const pwsp_deps *deps, const pwsp_tile_at *tiles,
+                                      uint32_t count, uint64_t *keys) {
+    bool are_in_grids = !deps->is_list_lost;
+    for (uint32_t i = 0; i < count && are_in_grids; i++) {
+        const uint32_t tensor = tiles[i].tensor;
+        uint64_t number = 0;
+        are_in_grids = deps->tensors[tensor].form == PWSP_DEPS_GRID &&
+                       pwsp_deps_grid_number(&deps->grids[tensor], &tiles[i], &number);
+        keys[i] = pwsp_deps_grid_key(tensor, number);
+    }
+    return are_in_grids;
+}

@@ -1,4 +1,4 @@
-// The keys of the tiles of a stretch, for time whose map of regions has their tensors in grids.
+// The keys of tiles, of those of a stretch at once, for time whose map of regions has their tensors in grids.
 
 #ifndef PWSP_KEYS_H
 #define PWSP_KEYS_H
@@ -14,5 +14,9 @@ PWSP_INTERNAL bool pwsp_keys_are_in_grids(const pwsp_deps *deps, const pwsp_stre
 PWSP_INTERNAL bool pwsp_keys_find(const pwsp_deps *deps, const pwsp_stretch *stretch,
                                   uint64_t begin, uint32_t count, uint64_t *keys,
                                   uint8_t *accesses);
+
+// The same for tiles that are known. False if one is in no grid, or does not fit.
+PWSP_INTERNAL bool pwsp_keys_of_tiles(const pwsp_deps *deps, const pwsp_tile_at *tiles,
+                                      uint32_t count, uint64_t *keys);
 
 #endif

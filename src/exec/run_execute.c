@@ -251,8 +251,9 @@ static ptowsp_status pwsp_run_issue_lanes(void *user, ptowsp_run *run) {
 // Makes the front end for a number of lanes or cores. False with an error.
 static ptowsp_status pwsp_run_reserve(ptowsp_run *run, uint32_t lane_count, bool has_workers) {
     const pwsp_memory *memory = &run->context->memory;
-    run->front =
-        run->front ? run->front : pwsp_frontend_create(&run->walk, &run->time, &run->pipes);
+    run->front = run->front
+                     ? run->front
+                     : pwsp_frontend_create(&run->walk, &run->time, &run->pipes, &run->batch);
     bool is_good = run->front && pwsp_frontend_reserve(run->front, lane_count);
     if (is_good && has_workers) {
         run->workers = run->workers ? run->workers : pwsp_workers_create(memory);

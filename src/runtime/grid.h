@@ -4,7 +4,8 @@
 // There two tiles are one or apart, and of each there are at most two accesses in the map: one that
 // has written it, and one that stands for all its readers since. So the number of a tile, counted
 // along rows, then from row to row and from matrix to matrix, leads to both at once, and nothing is
-// compared. There is a page of 16 neighbours where one of them has an access, and nothing elsewhere:
+// compared. A task that accesses a tile twice in the same way, as those at the edge of a wavefront do, has
+// one access for both. There is a page of 16 neighbours where one of them has an access, and nothing elsewhere:
 //
 //      tile 37 of tensor 2 -> page (2, 37 / 16), by a table of pages
 //                          -> slots 37 % 16 * 2 = access 5, has written; and the next = access 9, reads
@@ -13,9 +14,9 @@
 // them: keyed.h.
 //
 // The accesses are those of the map: they have places, die, and are found by the hand as others. But
-// all that is known of them is their states: their slots tell their tiles. When
-// a tile comes that does not fit, a task accesses a tile twice in the same way, something else looks
-// at the tensor, or pages are mostly empty, its accesses move to the lists of the map, and stay there.
+// all that is known of them is their states: their slots tell their tiles. When a tile comes that does not
+// fit, something else looks at the tensor, or pages are mostly empty, its accesses move to the lists of the
+// map, and stay there.
 
 #ifndef PWSP_GRID_H
 #define PWSP_GRID_H

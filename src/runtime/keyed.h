@@ -46,8 +46,7 @@ PWSP_FORCE_INLINE void pwsp_deps_grid_take(pwsp_deps *deps, uint32_t index, uint
 }
 
 // Adds the access of a tile that has been queried. Returns its place, + 1. 0: memory is out, or
-// *out_is_full: its cell has one already, of the same task, or the grid takes too much memory; then it has
-// to end.
+// *out_is_full: the grid takes too much memory, and has to end.
 PWSP_FORCE_INLINE uint32_t pwsp_deps_add_grid(pwsp_deps *deps, pwsp_deps_query_state *query,
                                               uint32_t access, const pwsp_token *token,
                                               bool *out_is_full) {
@@ -68,9 +67,11 @@ PWSP_FORCE_INLINE uint32_t pwsp_deps_add_grid(pwsp_deps *deps, pwsp_deps_query_s
         }
     }
     const uint32_t slot = pwsp_deps_grid_slot(query->page, key) + !(flags & PWSP_ACCESS_WRITTEN);
-    if (PWSP_UNLIKELY(deps->slots[slot])) {
-        *out_is_full = true;
-        return 0;
+    const uint32_t own = deps->slots[slot];
+    if (PWSP_UNLIKELY(own)) {  // another's would be `same`: the task has accessed the tile before
+        PTOWSP_ASSERT(deps->times[own - 1] == token->time);
+        deps->states[own - 1].flags |= (uint16_t)flags;
+        return own;
     }
     const uint32_t place = pwsp_deps_place(deps);
     if (PWSP_UNLIKELY(place == 0)) {
