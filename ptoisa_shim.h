@@ -7406,13 +7406,16 @@ PTOISA_FN void ptoisa_tcolargmin(ptoisa_core *core, const ptoisa_tile *d, const 
 #define PTOISA_MM_UNROLL _Pragma("GCC unroll 16")
 #endif
 
-// 16 rows of A that become f32 piece by piece, between the products of the block before them. A piece
-// has 32 bytes of each of 4 rows.
+// 16 rows of A that become f32, or pairs turned, piece by piece, between the products of the block
+// before them. A piece has 32 bytes of each of 4 rows; of pairs, whose magnitudes it notes, of all 16.
 typedef struct ptoisa_mm_strip {
     float *to;
     const uint8_t *from;
     size_t stride, step;   // bytes to the next row, to the next 32 along k
     uint32_t done, count;  // pieces
+    // At each of 16 places in 32 bytes: the least that is not 0, if any, and the greatest. Of
+    // these 32 the span is that of all.
+    uint16_t extremes[32];
 } ptoisa_mm_strip;
 
 typedef struct ptoisa_mm_block {
@@ -7465,9 +7468,9 @@ typedef struct ptoisa_mm_code {
     void (*block)(const ptoisa_mm_block *block, ptoisa_mm_kind kind);
     // Bases of 16 rows of a panel of A, of k_count bytes; NULL: bytes are multiplied in pairs.
     void (*base)(uint32_t *base, const float *a, uint64_t a_step, uint32_t k_count);
-    // Of a panel of bf16, of whole boxes; NULL: bf16 is widened.
+    // Of a panel of bf16, of whole boxes or a strip's extremes; NULL: bf16 is widened.
     ptoisa_mm_span (*span)(const float *panel, uint32_t units);
-    // Packs what is left of a strip of f16 or bf16. NULL: there are no strips.
+    // Packs what is left of a strip of f16, bf16 or pairs of it. NULL: there are no strips.
     void (*finish)(ptoisa_mm_strip *strip, ptoisa_mm_kind kind);
 } ptoisa_mm_code;
 
@@ -7478,6 +7481,11 @@ PTOISA_INLINE bool ptoisa_mm_is_int(ptoisa_mm_kind kind) {
 // Are units words of the tile, if perhaps turned? Of other types 32 bytes of a tile become 16 units.
 PTOISA_INLINE bool ptoisa_mm_is_whole(ptoisa_mm_kind kind) {
     return kind == PTOISA_MM_F32 || kind == PTOISA_MM_QUADS || kind == PTOISA_MM_DOTS;
+}
+
+// Is A of this kind packed in strips, from a tile that has neighbours in a row?
+PTOISA_INLINE bool ptoisa_mm_has_strips(ptoisa_mm_kind kind) {
+    return kind == PTOISA_MM_F16 || kind == PTOISA_MM_BF16 || kind == PTOISA_MM_DOTS;
 }
 
 // Elements of a unit.
@@ -8015,23 +8023,51 @@ PTOISA_AVX2 PTOISA_FN void ptoisa_mm_pack_a_x86(float *to, const ptoisa_tile *a,
     PTOISA_MM_OF_KIND(ptoisa_mm_pack_a_of_x86, to, a, row, rows, k, k_count)
 }
 
+// Notes the magnitudes of 32 bytes of each of 16 rows of a strip.
+PTOISA_AVX2 PTOISA_ALWAYS void ptoisa_mm_note_piece(ptoisa_mm_strip *strip, const uint8_t *from) {
+    const __m256i magnitude = _mm256_set1_epi16(0x7fff), one = _mm256_set1_epi16(1);
+    __m256i *extremes = (__m256i *)(void *)strip->extremes;
+    __m256i least = _mm256_sub_epi16(_mm256_loadu_si256(extremes), one);  // 0 becomes the greatest
+    __m256i greatest = _mm256_loadu_si256(extremes + 1);
+    PTOISA_MM_UNROLL
+    for (uint32_t r = 0; r < 16; r++) {
+        const void *row = from + r * strip->stride;
+        const __m256i x = _mm256_and_si256(_mm256_loadu_si256((const __m256i *)row), magnitude);
+        least = _mm256_min_epu16(least, _mm256_sub_epi16(x, one));
+        greatest = _mm256_max_epu16(greatest, x);
+    }
+    _mm256_storeu_si256(extremes, _mm256_add_epi16(least, one));
+    _mm256_storeu_si256(extremes + 1, greatest);
+}
+
 // A piece of a strip.
 PTOISA_AVX2 PTOISA_ALWAYS void ptoisa_mm_pack_piece(ptoisa_mm_strip *strip, ptoisa_mm_kind kind) {
-    const uint32_t chunk = strip->done / 4, row = strip->done % 4 * 4;
+    const bool is_dots = kind == PTOISA_MM_DOTS;
+    const uint32_t rows = is_dots ? 16 : 4, pieces = 16 / rows;
+    const uint32_t chunk = strip->done / pieces, row = strip->done % pieces * rows;
     const uint8_t *from = strip->from + chunk * strip->step + row * strip->stride;
-    float *to = strip->to + chunk * 2 * PTOISA_MM_BOX + row * 8;
+    float *to = strip->to + chunk * (is_dots ? 1 : 2) * PTOISA_MM_BOX + row * 8;
     PTOISA_MM_UNROLL
-    for (uint32_t r = 0; r < 4; r++) {
+    for (uint32_t r = 0; r < rows; r++) {
         ptoisa_mm_widen(to + r * 8, to + r * 8 + PTOISA_MM_BOX, from + r * strip->stride, kind);
+    }
+    if (is_dots) {
+        ptoisa_mm_note_piece(strip, from);
     }
     strip->done++;
 }
 
-PTOISA_AVX2 PTOISA_FN void ptoisa_mm_finish_x86(ptoisa_mm_strip *strip, ptoisa_mm_kind kind) {
+PTOISA_AVX2 PTOISA_ALWAYS void ptoisa_mm_finish_of_x86(ptoisa_mm_strip *strip,
+                                                       ptoisa_mm_kind kind) {
     while (strip->done < strip->count) {
-        kind == PTOISA_MM_F16 ? ptoisa_mm_pack_piece(strip, PTOISA_MM_F16)
-                              : ptoisa_mm_pack_piece(strip, PTOISA_MM_BF16);
+        ptoisa_mm_pack_piece(strip, kind);
     }
+}
+
+PTOISA_AVX2 PTOISA_FN void ptoisa_mm_finish_x86(ptoisa_mm_strip *strip, ptoisa_mm_kind kind) {
+    kind == PTOISA_MM_F16    ? ptoisa_mm_finish_of_x86(strip, PTOISA_MM_F16)
+    : kind == PTOISA_MM_BF16 ? ptoisa_mm_finish_of_x86(strip, PTOISA_MM_BF16)
+                             : ptoisa_mm_finish_of_x86(strip, PTOISA_MM_DOTS);
 }
 
 // Turns 16 bytes of 8 columns, which are stride bytes apart, into 4 vectors of one word of each.
@@ -8364,8 +8400,7 @@ PTOISA_AVX512 PTOISA_ALWAYS void ptoisa_mm_whole_avx512(const ptoisa_mm_block *t
     const float *a = t->a + row * 8, *b = t->b;
     ptoisa_mm_begin_avx512(sum, t, row, rows, 2, kind);
     for (uint32_t k = 8; k < t->k; k += 8, a += t->a_step, b += 8 * PTOISA_MM_COLS) {
-        if ((packed == PTOISA_MM_F16 || packed == PTOISA_MM_BF16) &&
-            t->ahead->done < t->ahead->count) {
+        if (ptoisa_mm_has_strips(packed) && t->ahead->done < t->ahead->count) {
             ptoisa_mm_pack_piece(t->ahead, packed);
         }
         ptoisa_mm_box_avx512(sum, a, b, 8, rows, 2, kind);
@@ -8399,7 +8434,7 @@ PTOISA_MM_WHOLE_AVX512(ptoisa_mm_f32_whole_avx512, PTOISA_MM_F32, PTOISA_MM_F32)
 PTOISA_MM_WHOLE_AVX512(ptoisa_mm_f16_whole_avx512, PTOISA_MM_F32, PTOISA_MM_F16)
 PTOISA_MM_WHOLE_AVX512(ptoisa_mm_bf16_whole_avx512, PTOISA_MM_F32, PTOISA_MM_BF16)
 PTOISA_MM_WHOLE_AVX512(ptoisa_mm_dots_whole_avx512, PTOISA_MM_DOTS, PTOISA_MM_DOTS)
-PTOISA_MM_WHOLE_AVX512(ptoisa_mm_twice_whole_avx512, PTOISA_MM_TWICE, PTOISA_MM_TWICE)
+PTOISA_MM_WHOLE_AVX512(ptoisa_mm_twice_whole_avx512, PTOISA_MM_TWICE, PTOISA_MM_DOTS)
 #undef PTOISA_MM_WHOLE_AVX512
 
 PTOISA_AVX512 PTOISA_FN void ptoisa_mm_quads_whole_avx512(const ptoisa_mm_block *t) {
@@ -8666,7 +8701,8 @@ PTOISA_INLINE ptoisa_mm_code ptoisa_mm_avx2(void) {
 // columns of B, k, 16 rows. B's panel of 32 columns and up to 256 units of k is packed once and stays
 // in the first-level cache while all rows go over it. Rows of f16 become f32 between the products of
 // the rows before them, where that costs 3 cycles for 32 bytes of 4 rows instead of 13: all of 128 x
-// 128 x 128 then takes 1.05 times as long as its multiply-adds, and not 1.07.
+// 128 x 128 then takes 1.05 times as long as its multiply-adds, and not 1.07. Rows of bf16 are turned
+// there as well: 1.10, and not 1.11.
 //
 // k beyond 256 units (512 or 1,024 elements of i8) goes through in parts: sums wait in a buffer
 // between them and are carried on, not added, so the cut changes no bit. Buffers are on the stack,
@@ -8821,14 +8857,16 @@ PTOISA_INLINE ptoisa_mm_panel ptoisa_mm_panel_of(const ptoisa_tile *a, bool is_i
 
 // Begins the strip of 16 rows of A from row and element k on.
 PTOISA_FN void ptoisa_mm_begin_strip(ptoisa_mm_strip *strip, float *to, const ptoisa_tile *a,
-                                     uint32_t row, uint32_t k, uint32_t k_count) {
+                                     ptoisa_mm_kind kind, uint32_t row, uint32_t k,
+                                     uint32_t k_count) {
     const bool is_major = a->layout == PTOISA_ROW_MAJOR;
     strip->to = to;
     strip->from = (const uint8_t *)a->data + 2 * ptoisa_offset(a, row, k);
     strip->stride = is_major ? (size_t)a->cols * 2 : 32;
     strip->step = is_major ? 32 : a->layout == PTOISA_ZZ ? 16 * 32 : (size_t)a->rows * 32;
     strip->done = 0;
-    strip->count = (k_count + 15) / 16 * 4;
+    strip->count = (k_count + 15) / 16 * (kind == PTOISA_MM_DOTS ? 1 : 4);
+    memset(strip->extremes, 0, sizeof strip->extremes);
 }
 
 // Rows of A from row0 on, as many as a panel has, times up to 32 columns of B, over part of k.
@@ -8849,11 +8887,12 @@ PTOISA_FN void ptoisa_mm_blocks(const ptoisa_mm_code *code, const ptoisa_mm_task
     const uint32_t padded = ptoisa_mm_padded(kind, k_count);
     const ptoisa_mm_panel panel =
         ptoisa_mm_panel_of(a, part->is_in_place, buffers->a, padded, part->row0, k0);
-    const bool has_strips = code->finish && part->is_new && ptoisa_mm_has_row_chunks(a) &&
-                            (kind == PTOISA_MM_F16 || kind == PTOISA_MM_BF16);
+    const bool has_strips =
+        code->finish && part->is_new && ptoisa_mm_has_row_chunks(a) && ptoisa_mm_has_strips(kind);
     bool is_packed = part->is_in_place || !part->is_new;
-    ptoisa_mm_strip strip = {NULL, NULL, 0, 0, 0, 0};
+    ptoisa_mm_strip strip;
     ptoisa_mm_block t;
+    strip.done = strip.count = 0;
     t.ahead = &strip;
     t.b = buffers->b;
     t.cols = ptoisa_least(task->b->valid_cols - part->col, PTOISA_MM_COLS);
@@ -8866,18 +8905,21 @@ PTOISA_FN void ptoisa_mm_blocks(const ptoisa_mm_code *code, const ptoisa_mm_task
         t.a = panel.data + r / 16 * panel.rows_step;
         t.a_step = panel.step;
         t.base = buffers->base + r;
-        if (!is_packed) {
+        if (!is_packed && kind == PTOISA_MM_DOTS) {
+            ptoisa_mm_begin_strip(&strip, buffers->a + r * padded, a, kind, row, k0, k_count);
+            code->finish(&strip, kind);
+        } else if (!is_packed) {
             code->pack_a(buffers->a + r * padded, a, kind, row, t.rows, k0, k_count);
         }
         if (kind == PTOISA_MM_QUADS && part->is_new) {
             code->base(buffers->base + r, t.a, t.a_step, k_count);
         }
         if (kind == PTOISA_MM_DOTS && part->is_new) {
-            buffers->span[r / 16] = code->span(t.a, padded * 16);
+            buffers->span[r / 16] = code->span((const float *)(const void *)strip.extremes, 16);
         }
         if (has_strips && left >= 2 * PTOISA_MM_ROWS) {
             float *next = buffers->a + (r + PTOISA_MM_ROWS) * padded;
-            ptoisa_mm_begin_strip(&strip, next, a, row + PTOISA_MM_ROWS, k0, k_count);
+            ptoisa_mm_begin_strip(&strip, next, a, kind, row + PTOISA_MM_ROWS, k0, k_count);
         }
         ptoisa_mm_one(code, buffers, &t, task,
                       ptoisa_mm_block_kind(buffers, kind, r, part->span_b, part->is_first), row,

@@ -244,24 +244,25 @@ typedef struct insn_case {
     const char *limit_name;
     int limit;    // a limit_kind, or LIMIT_COPY
     double most;  // times the limit
+    int moved;  // what is timed instead of plain loops, where there is such a loop: a limit_kind, or 0
 } insn_case;
 
-#define MATMUL(name, begin, limit_name, limit)                                                     \
+#define MATMUL(name, begin, limit_name, limit, moved)                                              \
     {                                                                                              \
         "matmul 128x128x128 " name, "GOP/s", 2.0 * 128 * 128 * 128, begin, run_matmul,             \
-            run_matmul_plain, limit_name, limit, 1.0 / 0.95                                        \
+            run_matmul_plain, limit_name, limit, 1.0 / 0.95, moved                                 \
     }
 #define TIMED(name, begin, own, plain, limit_name, limit)                                          \
-    { name, "us", 1.0, begin, own, plain, limit_name, limit, 1.3 }
+    { name, "us", 1.0, begin, own, plain, limit_name, limit, 1.3, 0 }
 #define MOVED(name, vectors, rows, begin, own, plain, limit_name, limit)                           \
-    { name, "GB/s", (vectors)*4.0 * (rows) * (rows), begin, own, plain, limit_name, limit, 1.3 }
+    { name, "GB/s", (vectors)*4.0 * (rows) * (rows), begin, own, plain, limit_name, limit, 1.3, 0 }
 
 // clang-format off
 static const insn_case insn_cases[] = {
-    MATMUL("f32", begin_matmul_f32, "bare multiply-adds, f32", LIMIT_PRODUCTS_F32),
-    MATMUL("f16", begin_matmul_f16, "bare multiply-adds, f32", LIMIT_PRODUCTS_F32),
-    MATMUL("bf16", begin_matmul_bf16, "bare multiply-adds, bf16", LIMIT_PRODUCTS_BF16),
-    MATMUL("i8", begin_matmul_i8, "bare multiply-adds, i8", LIMIT_PRODUCTS_I8),
+    MATMUL("f32", begin_matmul_f32, "bare multiply-adds, f32", LIMIT_PRODUCTS_F32, 0),
+    MATMUL("f16", begin_matmul_f16, "bare multiply-adds, f32", LIMIT_PRODUCTS_F32, LIMIT_MOVED_F16),
+    MATMUL("bf16", begin_matmul_bf16, "bare multiply-adds, bf16", LIMIT_PRODUCTS_BF16, LIMIT_MOVED_BF16),
+    MATMUL("i8", begin_matmul_i8, "bare multiply-adds, i8", LIMIT_PRODUCTS_I8, LIMIT_MOVED_I8),
     TIMED("exp 64x64 f32", begin_square, run_exp, run_exp_plain, "a bare loop", LIMIT_EXP),
     TIMED("row sum 64x128 f32", begin_reduction, run_rowsum, run_rowsum_plain, "bare sums", LIMIT_ROWS),
     TIMED("row max 64x128 f32", begin_reduction, run_rowmax, run_rowmax_plain, "bare sums", LIMIT_ROWS),
@@ -293,6 +294,11 @@ void bench_insns(void) {
                          insn->limit_name, run_load_bare, BUDGET_LIMIT,  insn->most};
         of.limit = is_copy ? run_load_bare : limit_of((limit_kind)insn->limit);
         of.budget = of.limit ? BUDGET_LIMIT : BUDGET_NONE;
+        const bench_fn moved = insn->moved ? limit_of((limit_kind)insn->moved) : NULL;
+        if (moved) {
+            of.other_name = "bare multiply-adds and moves";
+            of.other = moved;
+        }
         insn_bench *b = insn->begin();
         compare(b, insn->own, insn->plain, insn->name);
         bench_measure(&of, b);

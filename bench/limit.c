@@ -2,6 +2,8 @@
 // vectors that the shim uses on this machine. Without vectors there are none: limits are NULL.
 //
 //      matmul    multiply-adds of registers: as many as a product of 128 x 128 x 128 has
+//      moved     the same multiply-adds with the loads of their operands, the least that brings tiles
+//                into panels, one vector of each side between 128 of them, and a store for each sum
 //      exp       the same polynomial on an array, with neither tile nor time
 //      rows      each element loaded and added to one of four sums, and nothing stored
 //      add       two loads and a store
@@ -98,6 +100,99 @@ DEFINE_PRODUCTS(products_i8_avx2, PTOISA_AVX2, __m256i, 16, _mm256_setzero_si256
 DEFINE_LOOPS(avx2, PTOISA_AVX2)
 DEFINE_LOOPS(avx512, PTOISA_AVX512)
 
+// What becomes one vector of A's panel, and one of B's: bytes of A are summed, B's have their top bit
+// turned; f16 is widened; pairs of bf16 are turned, and their magnitudes noted in extremes. 16 columns
+// of B lie 32 bytes apart, so words of 4 bytes take 4 loads and 2 shuffles, f16 a level more.
+PTOISA_AVX512 PTOISA_ALWAYS void move_vectors(const char *a, const char *b, char *panel,
+                                              __m512i *extremes, const ptoisa_mm_kind kind) {
+    const __m512i magnitude = _mm512_set1_epi16(0x7fff);
+    if (kind == PTOISA_MM_F16) {
+        const __m256i half = _mm256_inserti128_si256(
+            _mm256_castsi128_si256(_mm_loadu_si128((const __m128i *)(const void *)b)),
+            _mm_loadu_si128((const __m128i *)(const void *)(b + 32)), 1);
+        __m256i turned = _mm256_unpacklo_epi16(half, half);
+        turned = _mm256_unpacklo_epi64(_mm256_unpackhi_epi32(turned, half), half);
+        const __m256i row = _mm256_loadu_si256((const __m256i *)(const void *)a);
+        _mm512_store_ps(panel, _mm512_cvtph_ps(row));
+        _mm512_store_ps(panel + 64, _mm512_cvtph_ps(turned));
+        return;
+    }
+    __m512i x = _mm512_loadu_si512(a);
+    __m512i y = _mm512_castsi128_si512(_mm_loadu_si128((const __m128i *)(const void *)b));
+    y = _mm512_inserti32x4(y, _mm_loadu_si128((const __m128i *)(const void *)(b + 32)), 1);
+    y = _mm512_inserti32x4(y, _mm_loadu_si128((const __m128i *)(const void *)(b + 64)), 2);
+    y = _mm512_inserti32x4(y, _mm_loadu_si128((const __m128i *)(const void *)(b + 96)), 3);
+    y = _mm512_unpackhi_epi64(_mm512_unpacklo_epi32(y, x), y);
+    if (kind == PTOISA_MM_QUADS) {
+        PTOISA_MM_QUADS_AVX512(extremes[0], x, magnitude);
+        _mm512_store_si512(panel + 64, _mm512_xor_si512(y, _mm512_set1_epi8(-128)));
+        return;
+    }
+    __m512i words[2] = {x, y};
+    PTOISA_MM_UNROLL
+    for (int i = 0; i < 2; i++) {
+        const __m512i bits = _mm512_and_si512(words[i], magnitude);
+        extremes[2 * i] =
+            _mm512_min_epu16(extremes[2 * i], _mm512_sub_epi16(bits, _mm512_set1_epi16(1)));
+        extremes[2 * i + 1] = _mm512_max_epu16(extremes[2 * i + 1], bits);
+        _mm512_store_si512(panel + 64 * i, _mm512_shuffle_epi8(words[i], magnitude));
+    }
+}
+
+// boxes: of 8 rows of A x 8 units x 32 columns. Vectors are moved for 64 boxes at a time, which took
+// less time than one before each box.
+PTOISA_AVX512 PTOISA_ALWAYS void moved_of(void *user, const uint32_t depth, const uint32_t boxes,
+                                          const ptoisa_mm_kind kind) {
+    enum { PANEL = 8 * 1024, TILE = 16 * 1024 };
+    const limit_arrays *a = (const limit_arrays *)user;
+    const char *left = (const char *)a->left, *right = (const char *)a->right;
+    PWSP_ALIGNAS(64) char panels[2 * PANEL];
+    __m512i extremes[4];
+    memset(panels, 0, sizeof panels);
+    for (uint32_t n = 0; n < boxes / depth; n++) {
+        if (n * depth % 64 == 0) {
+            PTOISA_MM_UNROLL
+            for (uint32_t i = 0; i < 4; i++) {
+                extremes[i] = _mm512_setzero_si512();
+            }
+            for (uint32_t i = 0; i < 64; i++) {
+                const uint32_t at = (n * depth + i) * 64 % TILE;
+                move_vectors(left + at, right + at, panels + PANEL + i * 128, extremes, kind);
+            }
+            __asm__ volatile(""
+                             :
+                             : "v"(extremes[0]), "v"(extremes[1]), "v"(extremes[2]),
+                               "v"(extremes[3]));
+        }
+        __m512 sums[8][2];
+        PTOISA_MM_UNROLL
+        for (uint32_t r = 0; r < 8; r++) {
+            sums[r][0] = sums[r][1] = _mm512_setzero_ps();
+        }
+        for (uint32_t k = 0; k < depth; k++) {
+            ptoisa_mm_box_avx512(sums, (const float *)(const void *)(panels + k * 256),
+                                 (const float *)(const void *)(panels + k * 1024 % PANEL), 8, 8, 2,
+                                 kind == PTOISA_MM_F16 ? PTOISA_MM_F32 : kind);
+        }
+        PTOISA_MM_UNROLL
+        for (uint32_t r = 0; r < 8; r++) {
+            _mm512_storeu_ps(a->out + n * 256 + r * 32, sums[r][0]);
+            _mm512_storeu_ps(a->out + n * 256 + r * 32 + 16, sums[r][1]);
+        }
+    }
+    bench_keep(a->out);
+}
+
+PTOISA_AVX512 static void moved_f16(void *user) {
+    moved_of(user, 16, PRODUCTS / 2048, PTOISA_MM_F16);
+}
+PTOISA_AVX512 static void moved_bf16(void *user) {
+    moved_of(user, 8, PRODUCTS / 4096, PTOISA_MM_DOTS);
+}
+PTOISA_AVX512 static void moved_i8(void *user) {
+    moved_of(user, 4, PRODUCTS / 8192, PTOISA_MM_QUADS);
+}
+
 // Numbers and indices are not those of real descriptors; how long operations take does not depend on
 // them.
 PTOISA_AVX512 static void descriptors_avx512(void *user) {
@@ -161,6 +256,10 @@ bench_fn limit_of(limit_kind kind) {
             return products_i8_vnni;
         }
         return is_wide ? products_i8_avx512 : products_i8_avx2;
+    case LIMIT_MOVED_F16: return is_wide ? moved_f16 : NULL;
+    case LIMIT_MOVED_BF16:
+        return is_wide && ptoisa_has_vnni() && ptoisa_has_bf16() ? moved_bf16 : NULL;
+    case LIMIT_MOVED_I8: return is_wide && ptoisa_has_vnni() ? moved_i8 : NULL;
     case LIMIT_EXP: return is_wide ? exp_avx512 : exp_avx2;
     case LIMIT_ADD: return is_wide ? add_avx512 : add_avx2;
     case LIMIT_DESCRIPTORS: return is_wide ? descriptors_avx512 : NULL;

@@ -9,6 +9,9 @@ typedef enum limit_kind {
     LIMIT_PRODUCTS_F32,  // 128^3 multiply-adds
     LIMIT_PRODUCTS_BF16,
     LIMIT_PRODUCTS_I8,
+    LIMIT_MOVED_F16,  // the same, and what brings operands into panels and sums out of registers
+    LIMIT_MOVED_BF16,
+    LIMIT_MOVED_I8,
     LIMIT_EXP,
     LIMIT_ADD,
     LIMIT_ROWS,

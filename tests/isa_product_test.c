@@ -487,11 +487,21 @@ static void matmul__spans_tell_where_sums_may_be_subnormal(void **state) {
     for (uint32_t at = 0; at < 256; at++) {
         uint16_t words[256];
         memset(words, 0, sizeof words);
-        words[at] = 0xc000;                // -2
-        words[(at + 100) % 256] = 0x0001;  // the least of all
+        words[at] = 0xc000;               // -2
+        words[(at + 96) % 256] = 0x0001;  // the least of all, at the same place of 32 bytes
         const ptoisa_mm_span span = ptoisa_mm_span_avx512((const float *)(const void *)words, 128);
         assert_int_equal(span.least, 1);
         assert_int_equal(span.greatest, 0x4000);
+        // What a strip notes of the same numbers, as 16 rows of A.
+        float packed[PTOISA_MM_BOX];
+        ptoisa_mm_strip strip;
+        const ptoisa_tile a = ptoisa_tile_make(words, PTOISA_BF16, PTOISA_LEFT, PTOISA_ZZ, 16, 16);
+        ptoisa_mm_begin_strip(&strip, packed, &a, PTOISA_MM_DOTS, 0, 0, 16);
+        ptoisa_mm_finish_x86(&strip, PTOISA_MM_DOTS);
+        const ptoisa_mm_span noted =
+            ptoisa_mm_span_avx512((const float *)(const void *)strip.extremes, 16);
+        assert_int_equal(noted.least, 1);
+        assert_int_equal(noted.greatest, 0x4000);
     }
 #endif
 }

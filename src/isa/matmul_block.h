@@ -40,13 +40,16 @@
 #define PTOISA_MM_UNROLL _Pragma("GCC unroll 16")
 #endif
 
-// 16 rows of A that become f32 piece by piece, between the products of the block before them. A piece
-// has 32 bytes of each of 4 rows.
+// 16 rows of A that become f32, or pairs turned, piece by piece, between the products of the block
+// before them. A piece has 32 bytes of each of 4 rows; of pairs, whose magnitudes it notes, of all 16.
 typedef struct ptoisa_mm_strip {
     float *to;
     const uint8_t *from;
     size_t stride, step;   // bytes to the next row, to the next 32 along k
     uint32_t done, count;  // pieces
+    // At each of 16 places in 32 bytes: the least that is not 0, if any, and the greatest. Of
+    // these 32 the span is that of all.
+    uint16_t extremes[32];
 } ptoisa_mm_strip;
 
 typedef struct ptoisa_mm_block {
@@ -99,9 +102,9 @@ typedef struct ptoisa_mm_code {
     void (*block)(const ptoisa_mm_block *block, ptoisa_mm_kind kind);
     // Bases of 16 rows of a panel of A, of k_count bytes; NULL: bytes are multiplied in pairs.
     void (*base)(uint32_t *base, const float *a, uint64_t a_step, uint32_t k_count);
-    // Of a panel of bf16, of whole boxes; NULL: bf16 is widened.
+    // Of a panel of bf16, of whole boxes or a strip's extremes; NULL: bf16 is widened.
     ptoisa_mm_span (*span)(const float *panel, uint32_t units);
-    // Packs what is left of a strip of f16 or bf16. NULL: there are no strips.
+    // Packs what is left of a strip of f16, bf16 or pairs of it. NULL: there are no strips.
     void (*finish)(ptoisa_mm_strip *strip, ptoisa_mm_kind kind);
 } ptoisa_mm_code;
 
@@ -112,6 +115,11 @@ PTOISA_INLINE bool ptoisa_mm_is_int(ptoisa_mm_kind kind) {
 // Are units words of the tile, if perhaps turned? Of other types 32 bytes of a tile become 16 units.
 PTOISA_INLINE bool ptoisa_mm_is_whole(ptoisa_mm_kind kind) {
     return kind == PTOISA_MM_F32 || kind == PTOISA_MM_QUADS || kind == PTOISA_MM_DOTS;
+}
+
+// Is A of this kind packed in strips, from a tile that has neighbours in a row?
+PTOISA_INLINE bool ptoisa_mm_has_strips(ptoisa_mm_kind kind) {
+    return kind == PTOISA_MM_F16 || kind == PTOISA_MM_BF16 || kind == PTOISA_MM_DOTS;
 }
 
 // Elements of a unit.

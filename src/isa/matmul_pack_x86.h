@@ -71,23 +71,51 @@ PTOISA_AVX2 PTOISA_FN void ptoisa_mm_pack_a_x86(float *to, const ptoisa_tile *a,
     PTOISA_MM_OF_KIND(ptoisa_mm_pack_a_of_x86, to, a, row, rows, k, k_count)
 }
 
+// Notes the magnitudes of 32 bytes of each of 16 rows of a strip.
+PTOISA_AVX2 PTOISA_ALWAYS void ptoisa_mm_note_piece(ptoisa_mm_strip *strip, const uint8_t *from) {
+    const __m256i magnitude = _mm256_set1_epi16(0x7fff), one = _mm256_set1_epi16(1);
+    __m256i *extremes = (__m256i *)(void *)strip->extremes;
+    __m256i least = _mm256_sub_epi16(_mm256_loadu_si256(extremes), one);  // 0 becomes the greatest
+    __m256i greatest = _mm256_loadu_si256(extremes + 1);
+    PTOISA_MM_UNROLL
+    for (uint32_t r = 0; r < 16; r++) {
+        const void *row = from + r * strip->stride;
+        const __m256i x = _mm256_and_si256(_mm256_loadu_si256((const __m256i *)row), magnitude);
+        least = _mm256_min_epu16(least, _mm256_sub_epi16(x, one));
+        greatest = _mm256_max_epu16(greatest, x);
+    }
+    _mm256_storeu_si256(extremes, _mm256_add_epi16(least, one));
+    _mm256_storeu_si256(extremes + 1, greatest);
+}
+
 // A piece of a strip.
 PTOISA_AVX2 PTOISA_ALWAYS void ptoisa_mm_pack_piece(ptoisa_mm_strip *strip, ptoisa_mm_kind kind) {
-    const uint32_t chunk = strip->done / 4, row = strip->done % 4 * 4;
+    const bool is_dots = kind == PTOISA_MM_DOTS;
+    const uint32_t rows = is_dots ? 16 : 4, pieces = 16 / rows;
+    const uint32_t chunk = strip->done / pieces, row = strip->done % pieces * rows;
     const uint8_t *from = strip->from + chunk * strip->step + row * strip->stride;
-    float *to = strip->to + chunk * 2 * PTOISA_MM_BOX + row * 8;
+    float *to = strip->to + chunk * (is_dots ? 1 : 2) * PTOISA_MM_BOX + row * 8;
     PTOISA_MM_UNROLL
-    for (uint32_t r = 0; r < 4; r++) {
+    for (uint32_t r = 0; r < rows; r++) {
         ptoisa_mm_widen(to + r * 8, to + r * 8 + PTOISA_MM_BOX, from + r * strip->stride, kind);
+    }
+    if (is_dots) {
+        ptoisa_mm_note_piece(strip, from);
     }
     strip->done++;
 }
 
-PTOISA_AVX2 PTOISA_FN void ptoisa_mm_finish_x86(ptoisa_mm_strip *strip, ptoisa_mm_kind kind) {
+PTOISA_AVX2 PTOISA_ALWAYS void ptoisa_mm_finish_of_x86(ptoisa_mm_strip *strip,
+                                                       ptoisa_mm_kind kind) {
     while (strip->done < strip->count) {
-        kind == PTOISA_MM_F16 ? ptoisa_mm_pack_piece(strip, PTOISA_MM_F16)
-                              : ptoisa_mm_pack_piece(strip, PTOISA_MM_BF16);
+        ptoisa_mm_pack_piece(strip, kind);
     }
+}
+
+PTOISA_AVX2 PTOISA_FN void ptoisa_mm_finish_x86(ptoisa_mm_strip *strip, ptoisa_mm_kind kind) {
+    kind == PTOISA_MM_F16    ? ptoisa_mm_finish_of_x86(strip, PTOISA_MM_F16)
+    : kind == PTOISA_MM_BF16 ? ptoisa_mm_finish_of_x86(strip, PTOISA_MM_BF16)
+                             : ptoisa_mm_finish_of_x86(strip, PTOISA_MM_DOTS);
 }
 
 // Turns 16 bytes of 8 columns, which are stride bytes apart, into 4 vectors of one word of each.

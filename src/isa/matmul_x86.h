@@ -193,8 +193,7 @@ PTOISA_AVX512 PTOISA_ALWAYS void ptoisa_mm_whole_avx512(const ptoisa_mm_block *t
     const float *a = t->a + row * 8, *b = t->b;
     ptoisa_mm_begin_avx512(sum, t, row, rows, 2, kind);
     for (uint32_t k = 8; k < t->k; k += 8, a += t->a_step, b += 8 * PTOISA_MM_COLS) {
-        if ((packed == PTOISA_MM_F16 || packed == PTOISA_MM_BF16) &&
-            t->ahead->done < t->ahead->count) {
+        if (ptoisa_mm_has_strips(packed) && t->ahead->done < t->ahead->count) {
             ptoisa_mm_pack_piece(t->ahead, packed);
         }
         ptoisa_mm_box_avx512(sum, a, b, 8, rows, 2, kind);
@@ -228,7 +227,7 @@ PTOISA_MM_WHOLE_AVX512(ptoisa_mm_f32_whole_avx512, PTOISA_MM_F32, PTOISA_MM_F32)
 PTOISA_MM_WHOLE_AVX512(ptoisa_mm_f16_whole_avx512, PTOISA_MM_F32, PTOISA_MM_F16)
 PTOISA_MM_WHOLE_AVX512(ptoisa_mm_bf16_whole_avx512, PTOISA_MM_F32, PTOISA_MM_BF16)
 PTOISA_MM_WHOLE_AVX512(ptoisa_mm_dots_whole_avx512, PTOISA_MM_DOTS, PTOISA_MM_DOTS)
-PTOISA_MM_WHOLE_AVX512(ptoisa_mm_twice_whole_avx512, PTOISA_MM_TWICE, PTOISA_MM_TWICE)
+PTOISA_MM_WHOLE_AVX512(ptoisa_mm_twice_whole_avx512, PTOISA_MM_TWICE, PTOISA_MM_DOTS)
 #undef PTOISA_MM_WHOLE_AVX512
 
 PTOISA_AVX512 PTOISA_FN void ptoisa_mm_quads_whole_avx512(const ptoisa_mm_block *t) {
