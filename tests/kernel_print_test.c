@@ -223,11 +223,42 @@ static void print__runs_and_windows(void **state) {
     ptowsp_context_destroy(context);
 }
 
+// The library's compiler must not show: views of one instruction are numbered from its last operand to
+// its first, whichever argument of a call is computed first. A tile of 8 x 24, one value, and two columns
+// with their scratch are 6 tiles. The result takes the place of its left operand, as nothing else reads that.
+static void print__views_are_numbered_alike_by_all_compilers(void **state) {
+    (void)state;
+    ptowsp_context *context;
+    ptowsp_module *m = module_make(&context);
+    ptowsp_body_desc desc;
+    memset(&desc, 0, sizeof desc);
+    desc.name = "spread";
+    ptowsp_body *k = ptowsp_kernel_begin(m, &desc);
+    ptowsp_value x = ptowsp_tile_in(k, "x", PTOWSP_F32, 8, 24);
+    ptowsp_value one = ptowsp_tile_in(k, "one", PTOWSP_F32, 1, 1);
+    ptowsp_value y = ptowsp_tile_out(k, "y", PTOWSP_F32, 8, 1);
+    ptowsp_value z = ptowsp_tile_out(k, "z", PTOWSP_F32, 8, 1);
+    ptowsp_value spread = ptowsp_tile_rowmax(x);
+    spread = ptowsp_tile_sub(spread, ptowsp_tile_rowmin(x));
+    ptowsp_tile_store(y, spread);
+    ptowsp_tile_store(z, ptowsp_tile_mul(ptowsp_tile_add(spread, one), ptowsp_tile_const(k, 2)));
+    const char *const lines[] = {
+        "  TSUB             V           8  t9 <- t8 t7\n",   // two columns
+        "  TROWEXPANDADD    V           8  t11 <- t10 t",    // a column and one value, which is one
+        "  TMULS            V           8  t13 <- t12 2\n",  // a column and a number
+        "  t7   UB 1600..1632  f32 1 x 8, for %6, view of t",  // the least of each row
+        "  t8   UB 1568..1600  f32 1 x 8, for %5, view of t", NULL};
+    has_lines(m, ptowsp_kernel_end(k), lines);
+    ptowsp_module_destroy(m);
+    ptowsp_context_destroy(context);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(print__a_kernel),
         cmocka_unit_test(print__a_loop),
         cmocka_unit_test(print__runs_and_windows),
+        cmocka_unit_test(print__views_are_numbered_alike_by_all_compilers),
     };
     return cmocka_run_group_tests_name("kernel_print", tests, NULL, NULL);
 }

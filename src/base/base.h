@@ -13,8 +13,8 @@
 #if !defined(__GNUC__)
 #error "ptowsp needs gcc, clang or a compiler that has their builtins"
 #endif
-// Results have the same bits everywhere, infinities and NaNs among them. gcc names each part of
-// -ffast-math that is on; clang names all of it together, and infinities.
+// Results have the same bits everywhere; of a NaN, that it is one. gcc names each part of -ffast-math that
+// is on; clang names all of it together, and infinities.
 #if defined(__FAST_MATH__) || (defined(__FINITE_MATH_ONLY__) && __FINITE_MATH_ONLY__) ||           \
     defined(__ASSOCIATIVE_MATH__) || defined(__RECIPROCAL_MATH__) || defined(__NO_SIGNED_ZEROS__)
 #error "ptowsp needs exact floats: compile its implementation without -ffast-math or parts of it"
@@ -104,14 +104,9 @@ PWSP_INLINE uint64_t pwsp_error_index(int64_t value) {
     return value < 0 ? PTOWSP_NEGATIVE_INDEX : (uint64_t)value;
 }
 
-// Stores a * b and says whether it fits 64 bits.
+// Stores a * b and says whether it fits 64 bits. A check by division would take ten times as long.
 PWSP_INLINE bool pwsp_mul_fits(uint64_t a, uint64_t b, uint64_t *out_product) {
-#if defined(__GNUC__)
-    return !__builtin_mul_overflow(a, b, out_product);  // a division would take ten times as long
-#else
-    *out_product = a * b;
-    return b == 0 || a <= UINT64_MAX / b;
-#endif
+    return !__builtin_mul_overflow(a, b, out_product);
 }
 
 // In builds that have it, tests that refuse allocations may leave no room to spare (tests/vectors.c):

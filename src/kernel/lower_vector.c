@@ -57,21 +57,26 @@ void pwsp_lower_binary(pwsp_lowering *lw, const pwsp_kop *op) {
     const pwsp_kop *x = &lw->body->ops[op->src[0]], *y = &lw->body->ops[op->src[1]];
     uint32_t left = pwsp_lower_value(lw, op->src[0]), right = pwsp_lower_value(lw, op->src[1]);
     uint32_t dst = pwsp_lower_result(lw, op, op->src[0]);
+    // Views are made from the last operand to the first, each by a statement: of a call's arguments some
+    // compilers take the last first, and numbers of tiles are in what is printed, hashed and emitted.
     if (pwsp_lower_is_scalar(lw, op, 1)) {
-        pwsp_insn_emit(lw, ops.scalar, pwsp_lower_flat(lw, dst), pwsp_lower_flat(lw, left), 0, 0)
-            ->scalar = pwsp_lower_scalar(lw->body, op->src[1]);
+        left = pwsp_lower_flat(lw, left);
+        pwsp_insn_emit(lw, ops.scalar, pwsp_lower_flat(lw, dst), left, 0, 0)->scalar =
+            pwsp_lower_scalar(lw->body, op->src[1]);
         return;
     }
     bool is_same = x->rows == y->rows && x->cols == y->cols;
     bool is_row = (y->cols == 1 && y->rows == x->rows) || (y->rows == 1 && y->cols == x->rows);
     if (is_same || (x->cols == 1 && is_row)) {
-        pwsp_insn_emit(lw, ops.tile, pwsp_lower_flat(lw, dst), pwsp_lower_flat(lw, left),
-                       pwsp_lower_flat(lw, right), 0);
+        right = pwsp_lower_flat(lw, right);
+        left = pwsp_lower_flat(lw, left);
+        pwsp_insn_emit(lw, ops.tile, pwsp_lower_flat(lw, dst), left, right, 0);
     } else if (is_row) {
         pwsp_insn_emit(lw, ops.row, dst, left, pwsp_lower_column(lw, right), 0);
     } else if (x->cols == 1) {  // a column and one value: the row that the column is, and a column
-        pwsp_insn_emit(lw, ops.row, pwsp_lower_flat(lw, dst), pwsp_lower_flat(lw, left),
-                       pwsp_lower_column(lw, right), 0);
+        right = pwsp_lower_column(lw, right);
+        left = pwsp_lower_flat(lw, left);
+        pwsp_insn_emit(lw, ops.row, pwsp_lower_flat(lw, dst), left, right, 0);
     } else {
         pwsp_insn_emit(lw, ops.col, dst, left, pwsp_lower_flat(lw, right), 0);
     }
