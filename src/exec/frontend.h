@@ -74,7 +74,8 @@ typedef struct pwsp_frontend {
     uint64_t *records;
     uint32_t record_count, record_words;  // 0: no blocks
     uint64_t record_head, record_tail;
-    uint32_t block_extra;  // tasks in flight without entries of their own
+    bool is_plain, has_data;  // of time, in this execution: see lanes.h
+    uint32_t block_extra;     // tasks in flight without entries of their own
     pwsp_pace pace;
     uint64_t long_tail;     // no entry from this one on is of a task that is not short
     bool wants_to_keep;     // the next tasks are to be kept

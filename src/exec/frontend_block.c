@@ -78,6 +78,9 @@ PWSP_INTERNAL size_t pwsp_frontend_record_bytes(const pwsp_frontend *front) {
 PWSP_INTERNAL void pwsp_frontend_begin_blocks(pwsp_frontend *front) {
     front->record_head = front->record_tail = 0;
     front->block_extra = 0;
+    // Of all tensors: too long to find out for each block.
+    front->is_plain = pwsp_timeline_is_plain(front->time);
+    front->has_data = front->is_plain && pwsp_timeline_has_data(front->time);
 }
 
 // -- issuing --------------------------------------------------------------------------------------
@@ -255,7 +258,7 @@ static bool pwsp_frontend_retire_batch(pwsp_frontend *front, const pwsp_entry *e
     uint32_t done = 0;
     batch->pool =
         PWSP_PROGRAM_AT(front->walk->program, kernels, pwsp_kernel_info, entry->kernel)->pool;
-    batch->tile_count = pwsp_timeline_has_data(front->time) ? op->view_count : 0;
+    batch->tile_count = front->has_data ? op->view_count : 0;
     PTOWSP_ASSERT(count <= pwsp_batch_room(batch->tile_count));
     for (; done < count; done++) {
         issued = pwsp_frontend_issued_of(front, first + done);
@@ -289,8 +292,8 @@ PWSP_INTERNAL bool pwsp_frontend_retire_block(pwsp_frontend *front, const pwsp_e
     const uint32_t count = pwsp_frontend_block_count(entry);
     PTOWSP_ASSERT(pwsp_entry_words(entry)[1] == front->record_head);
     PTOWSP_ASSERT(front->block_extra >= count - 1);
-    const bool is_plain = pwsp_timeline_is_plain(front->time) &&
-                          !pwsp_sim_has_block(&front->time->sim, (ptowsp_unit)entry->unit);
+    const bool is_plain =
+        front->is_plain && !pwsp_sim_has_block(&front->time->sim, (ptowsp_unit)entry->unit);
     if (!(is_plain ? pwsp_frontend_retire_batch(front, entry)
                    : pwsp_frontend_retire_each(front, entry))) {
         return false;
