@@ -106,12 +106,7 @@ PWSP_INLINE uint64_t pwsp_error_index(int64_t value) {
 
 // Stores a * b and says whether it fits 64 bits.
 PWSP_INLINE bool pwsp_mul_fits(uint64_t a, uint64_t b, uint64_t *out_product) {
-#if defined(__GNUC__)
     return !__builtin_mul_overflow(a, b, out_product);  // a division would take ten times as long
-#else
-    *out_product = a * b;
-    return b == 0 || a <= UINT64_MAX / b;
-#endif
 }
 
 // In builds that have it, tests that refuse allocations may leave no room to spare (tests/vectors.c):
