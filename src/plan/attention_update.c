@@ -77,6 +77,12 @@ PWSP_FORCE_INLINE void pwsp_step_lanes(pwsp_plan_step *step) {
     }
 }
 
+static void pwsp_unit_end(PTOWSP_GM ptowsp_work *unit) {
+    unit->flags = PTOWSP_WORK_INVALID;
+    unit->work_id = PTOWSP_NO_SLOT;
+    unit->params[3] = 0;
+}
+
 // Passes units that are INVALID, or of sequences before `sequence`, which ended.
 PWSP_FORCE_INLINE void pwsp_step_ended(pwsp_plan_step *step, uint64_t sequence) {
     const ptowsp_attention_plan *plan = step->plan;
@@ -87,9 +93,7 @@ PWSP_FORCE_INLINE void pwsp_step_ended(pwsp_plan_step *step, uint64_t sequence) 
                 return;
             }
             if (step->writes) {
-                unit->flags = PTOWSP_WORK_INVALID;
-                unit->work_id = PTOWSP_NO_SLOT;
-                unit->params[3] = 0;
+                pwsp_unit_end(unit);
             }
         }
     }
@@ -176,9 +180,47 @@ static uint32_t pwsp_step_heads(pwsp_plan_step *step, uint32_t sequence, uint32_
     return count;
 }
 
-// Walks over the plan of a decode step, lane by lane, as long as its units are what planning wrote. Where
-// they are not, as of sequences that ended, it gives up, and the walk over all plans decides: what has
-// been moved until then, that one finds moved.
+// The first sequence from `sequence` on that has KV, or their number.
+PWSP_FORCE_INLINE uint32_t pwsp_step_sequence(const pwsp_attention *a, uint32_t sequence) {
+    while (sequence < a->sequence_count && a->kv_lengths[sequence] == 0) {
+        sequence++;
+    }
+    return sequence;
+}
+
+// How many whole units of one sequence, from a head on, are next in a lane that has `left` units; 0 if
+// they are not what planning wrote. Of those that go on in a lane two are looked at, as in the walk over
+// all plans.
+PWSP_FORCE_INLINE uint32_t pwsp_step_wholes(const PTOWSP_GM ptowsp_work *unit, uint64_t left,
+                                            uint32_t sequence, uint32_t head, uint32_t heads,
+                                            uint32_t length) {
+    const uint32_t whole = PTOWSP_WORK_FIRST | PTOWSP_WORK_LAST;
+    uint32_t count = (uint32_t)pwsp_min_u64(heads - head, left);
+    count -= unit[count - 1].flags == PTOWSP_WORK_FIRST;  // the part that ends the lane
+    const uint32_t more = head > 0 && count > 1;
+    const PTOWSP_GM ptowsp_work *second = unit + more, *last = unit + count - 1;
+    const bool is_good = last->flags == whole && last->params[0] == sequence &&
+                         last->params[1] == head + count - 1 && unit->params[3] <= length &&
+                         second->flags == whole && second->params[0] == sequence &&
+                         second->params[1] == head + more && second->params[3] <= length;
+    return is_good ? count : 0;
+}
+
+// Where a piece of a tile that is cut ends now, if it begins at `kv`; 0 if it cannot serve.
+PWSP_FORCE_INLINE uint32_t pwsp_step_piece_end(const pwsp_attention *a,
+                                               const PTOWSP_GM ptowsp_work *unit, uint32_t kv,
+                                               uint32_t length) {
+    const bool is_last = unit->flags == PTOWSP_WORK_LAST;
+    const uint32_t flags = is_last ? PTOWSP_WORK_LAST : kv == 0 ? PTOWSP_WORK_FIRST : 0;
+    const uint32_t before = ptowsp_work_kv_end(unit), end = is_last ? length : before;
+    const bool serves = unit->flags == flags && is_last == (end == length) && before <= length &&
+                        end >= kv + a->piece_min && !(is_last && kv == 0);
+    return serves ? end : 0;
+}
+
+// Walks over the plan of a decode step, lane by lane, as long as its units are what planning or an
+// update wrote. Where they are not, or cannot serve, it gives up, and the walk over all plans decides:
+// what has been moved until then, that one finds moved.
 static bool pwsp_step_decode(pwsp_plan_step *step) {
     const pwsp_attention *a = step->a;
     const ptowsp_attention_plan *plan = step->plan;
@@ -190,32 +232,34 @@ static bool pwsp_step_decode(pwsp_plan_step *step) {
     for (uint32_t lane = 0; lane < plan->lane_count; lane++) {
         const PTOWSP_GM ptowsp_work *end = plan->units + plan->unit_begin[lane + 1];
         while (unit < end) {
-            for (; head == heads; head = 0) {
-                do {
-                    if (++sequence >= a->sequence_count) {
-                        return false;
-                    }
-                    length = (uint32_t)a->kv_lengths[sequence];
-                } while (length == 0);
-                tier = pwsp_attention_tier(a, sequence);
+            if (head == heads) {
+                const uint32_t next = pwsp_step_sequence(a, sequence + 1);
+                if (next == a->sequence_count) {  // all units that are left ended
+                    step->unit = (uint32_t)(unit - plan->units);
+                    pwsp_step_ended(step, UINT64_MAX);
+                    unit = plan->units + plan->unit_count;
+                    break;
+                }
+                length = (uint32_t)a->kv_lengths[next];
+                tier = pwsp_attention_tier(a, next);
+                sequence = next;
+                head = 0;
             }
             if (unit->params[0] != sequence || unit->params[1] != head || unit->params[2] != kv ||
                 unit->reserved != 0) {
-                return false;
+                if (kv > 0 || (ptowsp_work_is_valid(unit) && unit->params[0] >= sequence)) {
+                    return false;
+                }
+                if (step->writes && ptowsp_work_is_valid(unit)) {
+                    pwsp_unit_end(unit);
+                }
+                unit++;
+                continue;
             }
             if (unit->flags == whole) {
-                uint32_t count = heads - head;
-                count = (uint32_t)pwsp_min_u64(count, (uint64_t)(end - unit));
-                const PTOWSP_GM ptowsp_work *last = unit + count - 1;
-                count -= last->flags == PTOWSP_WORK_FIRST;  // the part that ends the lane
-                last = unit + count - 1;
-                // As the other walk: of a sequence that goes on in this lane two are looked at.
-                const uint32_t more = head > 0 && count > 1;
-                const PTOWSP_GM ptowsp_work *second = unit + more;
-                if (last->flags != whole || last->params[0] != sequence || kv > 0 ||
-                    last->params[1] != head + count - 1 || unit->params[3] > length ||
-                    second->flags != whole || second->params[0] != sequence ||
-                    second->params[1] != head + more || second->params[3] > length) {
+                const uint32_t count =
+                    pwsp_step_wholes(unit, (uint64_t)(end - unit), sequence, head, heads, length);
+                if (count == 0 || kv > 0) {
                     return false;
                 }
                 step->lane_cost += count * (a->unit + length * rate);
@@ -226,28 +270,23 @@ static bool pwsp_step_decode(pwsp_plan_step *step) {
                 unit += count;
                 continue;
             }
-            const bool is_last = unit->flags == PTOWSP_WORK_LAST;
-            const uint32_t flags = is_last ? PTOWSP_WORK_LAST : kv == 0 ? PTOWSP_WORK_FIRST : 0;
-            const uint32_t before = ptowsp_work_kv_end(unit), next = is_last ? length : before;
-            if (unit->flags != flags || is_last != (next == length) || before > length ||
-                next < kv + a->piece_min || (is_last && kv == 0)) {
+            const uint32_t stop = pwsp_step_piece_end(a, unit, kv, length);
+            if (stop == 0) {
                 return false;
             }
-            step->lane_cost += a->unit + (next - kv) * rate;
+            step->lane_cost += a->unit + (stop - kv) * rate;
             if (step->writes) {
                 unit->tier = tier;
-                unit->params[3] = next - kv;
+                unit->params[3] = stop - kv;
             }
-            kv = is_last ? 0 : next;
-            head += is_last;
+            kv = stop == length ? 0 : stop;
+            head += stop == length;
             unit++;
         }
         pwsp_step_lane_end(step);
     }
-    while (head == heads && ++sequence < a->sequence_count && a->kv_lengths[sequence] == 0) {
-    }
     step->unit = plan->unit_count;
-    return head == heads && sequence >= a->sequence_count;
+    return head == heads && pwsp_step_sequence(a, sequence + 1) == a->sequence_count;
 }
 
 // Walks over the plan. False if its cut cannot serve the batch.
