@@ -189,6 +189,11 @@ PWSP_INTERNAL bool pwsp_deps_sweep(pwsp_deps *deps) {
     return pwsp_deps_enter_all(deps);
 }
 
+// What leads to the next access that becomes free.
+PWSP_FORCE_INLINE uint32_t *pwsp_deps_free_link(pwsp_deps *deps) {
+    return deps->free_count ? &deps->states[deps->free_last].next : &deps->free_first;
+}
+
 // An access that has been dropped. Places are taken in the order in which they become free, so that
 // neighbours are of similar age.
 PWSP_FORCE_INLINE void pwsp_deps_free_access(pwsp_deps *deps, uint32_t index) {
@@ -197,11 +202,8 @@ PWSP_FORCE_INLINE void pwsp_deps_free_access(pwsp_deps *deps, uint32_t index) {
     if (!deps->ops.is_dead) {
         deps->times[index] = UINT64_MAX;  // the hand passes over it
     }
-    if (deps->free_count++) {
-        deps->states[deps->free_last].next = index;
-    } else {
-        deps->free_first = index;
-    }
+    *pwsp_deps_free_link(deps) = index;
+    deps->free_count++;
     deps->free_last = index;
 }
 
@@ -271,9 +273,8 @@ PWSP_FORCE_INLINE uint32_t pwsp_deps_find_past(pwsp_deps *deps, uint32_t *found)
     return dead;
 }
 
-// Frees dead accesses. Their lists are prefetched, unless there are none.
-PWSP_FORCE_INLINE void pwsp_deps_free_found(pwsp_deps *deps, const uint32_t *found,
-                                            uint32_t count) {
+// Frees dead accesses, whose lists are prefetched.
+static void pwsp_deps_free_listed(pwsp_deps *deps, const uint32_t *found, uint32_t count) {
     uint32_t *lists[PWSP_DEPS_HAND_STEPS];
     for (uint32_t i = 0; deps->buckets && i < count; i++) {
         const uint32_t flags = deps->states[found[i]].flags;
@@ -296,15 +297,43 @@ PWSP_FORCE_INLINE void pwsp_deps_free_found(pwsp_deps *deps, const uint32_t *fou
     }
 }
 
+// The same where there are no lists: each is a time in a grid, or has been dropped.
+PWSP_FORCE_INLINE void pwsp_deps_free_unlisted(pwsp_deps *deps, const uint32_t *found,
+                                               uint32_t count) {
+    uint32_t *link = pwsp_deps_free_link(deps);
+    for (uint32_t i = 0; i < count; i++) {
+        const uint32_t index = found[i];
+        pwsp_access_state *state = &deps->states[index];
+        if (PWSP_LIKELY(state->flags & PWSP_ACCESS_GRID)) {
+            pwsp_deps_grid_leave(deps, index);
+        }
+        PTOWSP_ASSERT(!(state->flags & (PWSP_ACCESS_FREE | PWSP_ACCESS_LINKED)));
+        state->flags |= PWSP_ACCESS_GONE | PWSP_ACCESS_FREE;
+        deps->times[index] = UINT64_MAX;
+        *link = index;
+        link = &state->next;
+    }
+    deps->free_count += count;
+    deps->free_last = found[count - 1];
+}
+
+PWSP_FORCE_INLINE void pwsp_deps_free_past(pwsp_deps *deps, const uint32_t *found, uint32_t count) {
+    if (PWSP_LIKELY(!deps->buckets)) {
+        pwsp_deps_free_unlisted(deps, found, count);
+    } else {
+        pwsp_deps_free_listed(deps, found, count);
+    }
+}
+
 // The hand for tokens that are not times.
-static void pwsp_deps_make_room_by_token(pwsp_deps *deps, uint32_t count, uint64_t enough) {
+static PWSP_NOINLINE void pwsp_deps_make_room_by_token(pwsp_deps *deps, uint32_t count, uint64_t enough) {
     const uint32_t most = deps->ops.is_small ? PWSP_DEPS_HAND_STEPS : PWSP_DEPS_HAND_STEPS / 2;
     const uint32_t steps = (uint32_t)pwsp_min_u64(deps->access_count, most);
     pwsp_deps_hand known = {UINT32_MAX, false};
     for (uint32_t tile = 0; tile < count && deps->free_count < enough; tile++) {
         uint32_t found[PWSP_DEPS_HAND_STEPS];
         const uint32_t found_count = pwsp_deps_find_dead(deps, steps, &known, found);
-        pwsp_deps_free_found(deps, found, found_count);
+        pwsp_deps_free_listed(deps, found, found_count);
     }
 }
 
@@ -320,12 +349,14 @@ PWSP_INTERNAL void pwsp_deps_make_room(pwsp_deps *deps, uint32_t count) {
     for (uint32_t tile = 0; tile < count && deps->free_count + found_count < enough; tile++) {
         found_count += pwsp_deps_find_past(deps, found + found_count);
         if (found_count > PWSP_DEPS_HAND_STEPS / 2 || is_short) {
-            pwsp_deps_free_found(deps, found, found_count);
+            if (found_count) {
+                pwsp_deps_free_past(deps, found, found_count);
+            }
             found_count = 0;
         }
     }
     if (found_count) {
-        pwsp_deps_free_found(deps, found, found_count);
+        pwsp_deps_free_past(deps, found, found_count);
     }
 }
 
