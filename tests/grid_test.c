@@ -204,7 +204,7 @@ static void task_random(grid_world *w, uint64_t number, uint64_t *random) {
     const uint64_t start = pwsp_max_u64(w->grids.latest.time, w->grids.clock);
     const pwsp_token token = {start + (uint64_t)test_random_in(random, 0, 400), number};
     bool has_ended = false;
-    assert_true(is_keyed ? pwsp_deps_add_keys(&w->grids, accesses, count, &token, &has_ended)
+    assert_true(is_keyed ? pwsp_deps_add_keys(&w->grids, keys, accesses, count, &token, &has_ended)
                          : pwsp_deps_add(&w->grids, tiles, count, &token));
     w->keyed_count += is_keyed;
     w->ended_count += has_ended;
@@ -434,7 +434,7 @@ static void grid__a_tile_twice_in_a_task_is_one_access(void **state) {
         deps->latest = none;
         assert_true(find_keys(deps, corner, 3, keys, accesses));
         assert_true(is_keyed ? pwsp_deps_query_keys(deps, keys, accesses, 3) &&
-                                   pwsp_deps_add_keys(deps, accesses, 3, &first, &has_ended)
+                                   pwsp_deps_add_keys(deps, keys, accesses, 3, &first, &has_ended)
                              : pwsp_deps_query(deps, corner, 3) &&
                                    pwsp_deps_add(deps, corner, 3, &first));
         assert_int_equal(deps->latest.time, 0);
@@ -485,7 +485,7 @@ static void grid__its_end_may_lack_memory(void **state) {
                 assert_int_equal(pwsp_deps_query(deps, &all, 1), is_good);  // it is told then
             } else {
                 is_good = pwsp_deps_query_keys(deps, &key, &access, 1) &&
-                          pwsp_deps_add_keys(deps, &access, 1, &token, &has_ended);
+                          pwsp_deps_add_keys(deps, &key, &access, 1, &token, &has_ended);
                 assert_true(!is_good || has_ended);
             }
             const bool was_refused = memory.allocations >= memory.refuse_at;
