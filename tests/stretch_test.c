@@ -220,6 +220,42 @@ static void stretch__an_error_names_its_iteration(void **state) {
     }
 }
 
+// One iteration alone is outside: the first ones, those around the end of a block, the last ones.
+static void stretch__one_iteration_outside_is_found_wherever_it_is(void **state) {
+    (void)state;
+    static loop l;
+    for (int64_t i = 0; i < TASKS; i += i == 8 ? 115 : i == 133 ? 195 : 1) {
+        loop_begin(&l);
+        ptowsp_module *m = l.m;
+        const ptowsp_kernel_desc none = {.name = "none",
+                                         .axis_count = 1,
+                                         .cost = no_task,
+                                         .tiles = {{"a", PTOWSP_IN, PTOWSP_I32, 1, COLS}}};
+        ptowsp_task_desc task = {.kernel = ptowsp_kernel_make(m, &none)};
+        task.views[0].tensor = l.task.views[0].tensor;
+        PTOWSP_WORKLOAD(m, "w") {
+            PTOWSP_PARALLEL(m, at, ptowsp_axis_dense(m, "n", TASKS)) {
+                const ptowsp_expr from = ptowsp_sub(at, ptowsp_i64(m, i));
+                const ptowsp_expr is_wrong = ptowsp_max(
+                    ptowsp_sub(ptowsp_i64(m, 1), ptowsp_mul(from, from)), ptowsp_i64(m, 0));
+                task.axes[0] = at;
+                task.views[0].row = ptowsp_mul(is_wrong, ptowsp_i64(m, ROWS));
+                ptowsp_task_make(m, &task);
+            }
+        }
+        const ptowsp_schedule schedule = {.lane_count = 2};
+        char text[256];
+        snprintf(
+            text, sizeof text,
+            "w/parallel at/task none (at = %d): a: row 1000 of tensor x is outside of its 1000 "
+            "rows",
+            (int)i);
+        assert_int_equal(loop_run(&l, &schedule, PTOWSP_RUN_TIME_ONLY), PTOWSP_INVALID_PARAMS);
+        assert_string_equal(ptowsp_context_error(l.context).text, text);
+        loop_end(&l);
+    }
+}
+
 // The entries of a sparse loop in which nothing has to be evaluated are in a cell alone, as is its
 // variable. Each is the row of a view, or the leading index; the first that is outside is named.
 static void stretch__an_entry_in_a_cell_is_checked_to_the_end(void **state) {
@@ -291,6 +327,7 @@ int main(void) {
         cmocka_unit_test(stretch__arguments_that_do_not_change_stay),
         cmocka_unit_test(stretch__an_error_names_its_iteration),
         cmocka_unit_test(stretch__a_loop_without_calls_meets_the_time_limit),
+        cmocka_unit_test(stretch__one_iteration_outside_is_found_wherever_it_is),
         cmocka_unit_test(stretch__an_entry_in_a_cell_is_checked_to_the_end),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

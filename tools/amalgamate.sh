@@ -122,7 +122,8 @@ src/runtime/binding_check.h src/runtime/binding_check.c src/runtime/plan_binding
 src/runtime/plan_batch.h src/runtime/plan_batch.c
 src/runtime/walk_check.h src/runtime/walk_check.c
 src/runtime/deps.h src/runtime/groups.c src/runtime/access.h src/runtime/access.c
-    src/runtime/cells.h src/runtime/grid.h src/runtime/grid.c src/runtime/cells.c src/runtime/meet.h src/runtime/keyed.h src/runtime/deps.c
+    src/runtime/cells.h src/runtime/grid.h src/runtime/grid.c src/runtime/hand.h src/runtime/cells.c src/runtime/meet.h
+    src/runtime/keyed.h src/runtime/keyed.c src/runtime/deps.c
 src/runtime/precedence.h src/runtime/precedence.c
 src/runtime/reorder.h src/runtime/reorder.c
 src/runtime/issue.h src/runtime/issue.c

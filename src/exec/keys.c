@@ -57,6 +57,7 @@ PWSP_FORCE_INLINE void pwsp_keys_add_as(pwsp_keys_column *column, const pwsp_key
     const uint64_t factor = part->factor;
     const uint32_t count = column->count, step = column->step;
     uint64_t *key = column->keys, misfits = 0;
+#pragma GCC unroll 4
     for (uint32_t i = 0; i < count; i++, key += step) {
         const uint64_t value = is_counted ? first + i : values[i];
         *key += is_whole ? value * factor : pwsp_keys_share(part, value, &misfits);
@@ -119,8 +120,10 @@ PWSP_INTERNAL bool pwsp_keys_find(const pwsp_deps *deps, const pwsp_stretch *str
                 base += pwsp_keys_share(&parts[k], *source.at, &column.misfits);
             }
         }
-        for (uint32_t i = 0; i < count; i++) {
-            column.keys[(size_t)i * column.step] = base;
+        uint64_t *key = column.keys;
+#pragma GCC unroll 4
+        for (uint32_t i = 0; i < count; i++, key += column.step) {
+            *key = base;
         }
         for (uint32_t k = 0; k < part_count; k++) {
             const pwsp_source source = parts[k].source;

@@ -247,7 +247,7 @@ PWSP_INTERNAL bool pwsp_deps_query(pwsp_deps *deps, const pwsp_tile_at *tiles, u
             const pwsp_tile_at *tile = &tiles[first + i];
             pwsp_deps_query_state *query = &deps->queries[i];
             if (PWSP_LIKELY(query->is_grid)) {
-                pwsp_deps_meet_grid(deps, query, tile->access);
+                pwsp_deps_meet_grid(deps, query, query->key, tile->access);
             } else {
                 pwsp_deps_query_tile(deps, tile->access, query);
             }
@@ -270,9 +270,8 @@ static void pwsp_deps_load_grid(pwsp_deps *deps, const pwsp_tile_at *tile) {
     const bool is_good = pwsp_deps_grid_number(grid, &around, &number);
     PTOWSP_ASSERT(is_good);
     (void)is_good;
-    query.key = pwsp_deps_grid_key(tile->tensor, number);
     query.page = 0;
-    pwsp_deps_meet_grid(deps, &query, PWSP_TILE_READ);
+    pwsp_deps_meet_grid(deps, &query, pwsp_deps_grid_key(tile->tensor, number), PWSP_TILE_READ);
 }
 
 PWSP_INTERNAL void pwsp_deps_query_load(pwsp_deps *deps, const pwsp_tile_at *tile) {
@@ -399,7 +398,7 @@ PWSP_FORCE_INLINE uint32_t pwsp_deps_add_tile(pwsp_deps *deps, const pwsp_tile_a
     if (deps->tensors[at->tensor].form == PWSP_DEPS_GRID) {
         bool is_full = query == NULL;
         const uint32_t place =
-            is_full ? 0 : pwsp_deps_add_grid(deps, query, at->access, token, &is_full);
+            is_full ? 0 : pwsp_deps_add_grid(deps, query, query->key, at->access, token, &is_full);
         if (PWSP_LIKELY(!is_full)) {
             return place;
         }
@@ -420,13 +419,15 @@ static void pwsp_deps_disown(pwsp_deps *deps, uint32_t first, uint32_t count) {
     }
 }
 
-PWSP_INTERNAL bool pwsp_deps_add_others(pwsp_deps *deps, const uint8_t *accesses, uint32_t first,
-                                        uint32_t count, const pwsp_token *token) {
+PWSP_INTERNAL bool pwsp_deps_add_others(pwsp_deps *deps, const uint64_t *keys,
+                                        const uint8_t *accesses, uint32_t first, uint32_t count,
+                                        const pwsp_token *token) {
     for (uint32_t i = first; i < count; i++) {
         pwsp_deps_query_state *query = &deps->queries[i];
         pwsp_tile_at at;
-        pwsp_deps_grid_tile(deps, query->key, &at);
+        pwsp_deps_grid_tile(deps, keys[i], &at);
         at.access = accesses[i];
+        query->key = keys[i];
         query->is_grid = true;
         deps->same[i] = pwsp_deps_add_tile(deps, &at, query->same, query, token);
         if (deps->same[i] == 0) {

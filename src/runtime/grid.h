@@ -84,16 +84,21 @@ PWSP_INLINE uint64_t pwsp_deps_slot_key(const pwsp_deps *deps, uint32_t slot) {
            slot % PWSP_DEPS_PAGE_SLOTS / 2;
 }
 
-// Removes an access from its slot.
-PWSP_FORCE_INLINE void pwsp_deps_grid_leave(pwsp_deps *deps, uint32_t index) {
-    pwsp_access_state *state = &deps->states[index];
-    const uint32_t slot = state->cell, page = slot / PWSP_DEPS_PAGE_SLOTS;
-    PTOWSP_ASSERT(state->flags & PWSP_ACCESS_GRID);
-    state->flags &= (uint16_t) ~(PWSP_ACCESS_LINKED | PWSP_ACCESS_GRID);
+// Empties the slot of an access that leaves.
+PWSP_FORCE_INLINE void pwsp_deps_slot_clear(pwsp_deps *deps, uint32_t slot) {
+    const uint32_t page = slot / PWSP_DEPS_PAGE_SLOTS;
     deps->slots[slot] = 0;
     if (--deps->pages[page].count == 0) {
         pwsp_deps_page_release(deps, page);
     }
+}
+
+// Removes an access from its slot.
+PWSP_FORCE_INLINE void pwsp_deps_grid_leave(pwsp_deps *deps, uint32_t index) {
+    pwsp_access_state *state = &deps->states[index];
+    PTOWSP_ASSERT(state->flags & PWSP_ACCESS_GRID);
+    state->flags &= (uint16_t) ~(PWSP_ACCESS_LINKED | PWSP_ACCESS_GRID);
+    pwsp_deps_slot_clear(deps, state->cell);
 }
 
 #endif

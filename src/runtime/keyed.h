@@ -2,7 +2,7 @@
 // do, with nothing left to look at but the cells.
 //
 //      pwsp_deps_query_keys(deps, keys, accesses, count);      deps->latest: until when it waits
-//      pwsp_deps_add_keys(deps, accesses, count, &end, &has_ended);
+//      pwsp_deps_add_keys(deps, keys, accesses, count, &end, &has_ended);
 //
 // The caller has made sure that each tensor's form is PWSP_DEPS_GRID. When a grid ends the task is added
 // all the same, but later ones have to come with their tiles, which pwsp_deps_grid_tile finds.
@@ -13,18 +13,8 @@
 #include "meet.h"
 
 // Visits the dependences of a task. False when memory is out.
-PWSP_FORCE_INLINE bool pwsp_deps_query_keys(pwsp_deps *deps, const uint64_t *keys,
-                                            const uint8_t *accesses, uint32_t count) {
-    if (PWSP_UNLIKELY(deps->wants_sweep) && !pwsp_deps_sweep(deps)) {
-        return false;
-    }
-    pwsp_deps_make_room(deps, count);
-    for (uint32_t i = 0; i < count; i++) {
-        deps->queries[i].key = keys[i];
-        pwsp_deps_meet_grid(deps, &deps->queries[i], accesses[i]);
-    }
-    return true;
-}
+PWSP_INTERNAL bool pwsp_deps_query_keys(pwsp_deps *deps, const uint64_t *keys,
+                                        const uint8_t *accesses, uint32_t count);
 
 // An access of the task that is being added takes the place of an older one of its cell.
 PWSP_FORCE_INLINE void pwsp_deps_grid_take(pwsp_deps *deps, uint32_t index, uint32_t flags,
@@ -48,25 +38,27 @@ PWSP_FORCE_INLINE void pwsp_deps_grid_take(pwsp_deps *deps, uint32_t index, uint
 // Adds the access of a tile that has been queried. Returns its place, + 1. 0: memory is out, or
 // *out_is_full: the grid takes too much memory, and has to end.
 PWSP_FORCE_INLINE uint32_t pwsp_deps_add_grid(pwsp_deps *deps, pwsp_deps_query_state *query,
-                                              uint32_t access, const pwsp_token *token,
-                                              bool *out_is_full) {
+                                              uint64_t key, uint32_t access,
+                                              const pwsp_token *token, bool *out_is_full) {
     const uint32_t flags = access & (PWSP_ACCESS_READ | PWSP_ACCESS_WRITTEN), same = query->same;
-    const uint64_t key = query->key, number = key / PWSP_DEPS_PAGE;
+    const uint64_t number = key / PWSP_DEPS_PAGE;
+    uint32_t page = query->page;
     if (same && !(deps->states[same - 1].flags & PWSP_ACCESS_GONE)) {
         pwsp_deps_grid_take(deps, same - 1, flags, token);
         return same;
     }
-    if (PWSP_UNLIKELY(deps->pages[query->page].number != number)) {
-        query->page = pwsp_deps_page_find(deps, number);
-        if (query->page == 0) {
+    if (PWSP_UNLIKELY(deps->pages[page].number != number)) {
+        page = pwsp_deps_page_find(deps, number);
+        if (page == 0) {
             *out_is_full = pwsp_deps_pages_are_sparse(deps);
-            query->page = *out_is_full ? 0 : pwsp_deps_page_make(deps, number);
+            page = *out_is_full ? 0 : pwsp_deps_page_make(deps, number);
         }
-        if (query->page == 0) {
+        query->page = page;
+        if (page == 0) {
             return 0;
         }
     }
-    const uint32_t slot = pwsp_deps_grid_slot(query->page, key) + !(flags & PWSP_ACCESS_WRITTEN);
+    const uint32_t slot = pwsp_deps_grid_slot(page, key) + !(flags & PWSP_ACCESS_WRITTEN);
     const uint32_t own = deps->slots[slot];
     if (PWSP_UNLIKELY(own)) {  // another's would be `same`: the task has accessed the tile before
         PTOWSP_ASSERT(deps->times[own - 1] == token->time);
@@ -85,22 +77,25 @@ PWSP_FORCE_INLINE uint32_t pwsp_deps_add_grid(pwsp_deps *deps, pwsp_deps_query_s
         deps->tasks[place - 1] = token->task;
     }
     deps->slots[slot] = place;
-    deps->pages[query->page].count++;
+    deps->pages[page].count++;
     return place;
 }
 
 // The same for the tiles of a queried task from `first` on, wherever the accesses of their tensors are
 // meanwhile. False when memory is out.
-PWSP_INTERNAL bool pwsp_deps_add_others(pwsp_deps *deps, const uint8_t *accesses, uint32_t first,
-                                        uint32_t count, const pwsp_token *token);
+PWSP_INTERNAL bool pwsp_deps_add_others(pwsp_deps *deps, const uint64_t *keys,
+                                        const uint8_t *accesses, uint32_t first, uint32_t count,
+                                        const pwsp_token *token);
 
 // Adds the task last queried. *out_has_ended: a grid has. False when memory is out.
-PWSP_FORCE_INLINE bool pwsp_deps_add_keys(pwsp_deps *deps, const uint8_t *accesses, uint32_t count,
+PWSP_FORCE_INLINE bool pwsp_deps_add_keys(pwsp_deps *deps, const uint64_t *keys,
+                                          const uint8_t *accesses, uint32_t count,
                                           const pwsp_token *token, bool *out_has_ended) {
-    for (uint32_t i = 0; i < count; i++) {
+    pwsp_deps_query_state *query = deps->queries;
+    for (uint32_t i = 0; i < count; i++, query++) {
         if (PWSP_UNLIKELY(
-                !pwsp_deps_add_grid(deps, &deps->queries[i], accesses[i], token, out_has_ended))) {
-            return *out_has_ended && pwsp_deps_add_others(deps, accesses, i, count, token);
+                !pwsp_deps_add_grid(deps, query, keys[i], accesses[i], token, out_has_ended))) {
+            return *out_has_ended && pwsp_deps_add_others(deps, keys, accesses, i, count, token);
         }
     }
     return true;

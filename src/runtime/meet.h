@@ -218,14 +218,15 @@ PWSP_INLINE bool pwsp_deps_grid_is_alive(pwsp_deps *deps, uint32_t index) {
 // The same as pwsp_deps_meet for both accesses of a tile in a grid: all hazards count, both are of the
 // identical tile, and neither is hidden or the task's own.
 PWSP_FORCE_INLINE void pwsp_deps_meet_grid(pwsp_deps *deps, pwsp_deps_query_state *query,
-                                           uint32_t access) {
-    const uint64_t key = query->key;
+                                           uint64_t key, uint32_t access) {
+    const uint64_t number = key / PWSP_DEPS_PAGE;
+    uint32_t page = query->page;
     query->same = 0;
-    if (PWSP_UNLIKELY(deps->pages[query->page].number != key / PWSP_DEPS_PAGE)) {
-        query->page = pwsp_deps_page_find(deps, key / PWSP_DEPS_PAGE);
+    if (PWSP_UNLIKELY(deps->pages[page].number != number)) {
+        query->page = page = pwsp_deps_page_find(deps, number);
     }
     const bool is_written = (access & PWSP_TILE_WRITTEN) != 0;
-    const uint32_t *slots = &deps->slots[pwsp_deps_grid_slot(query->page, key)];
+    const uint32_t *slots = &deps->slots[pwsp_deps_grid_slot(page, key)];
     const uint32_t written = slots[0], read = slots[1];
     const bool has_written = written && pwsp_deps_grid_is_alive(deps, written - 1);
     const bool has_read = read && pwsp_deps_grid_is_alive(deps, read - 1);

@@ -64,10 +64,11 @@ PWSP_FORCE_INLINE bool pwsp_lanes_batch_tell(pwsp_sim *sim, const pwsp_batch *ba
                                              pwsp_batch_data data, uint32_t i, uint64_t clock,
                                              const pwsp_token *end, bool *out_has_ended) {
     const uint32_t count = batch->tile_count;
+    const size_t first = (size_t)i * count;
     sim->deps.clock = clock;
-    return data == PWSP_BATCH_KEYS
-               ? pwsp_deps_add_keys(&sim->deps, batch->accesses, count, end, out_has_ended)
-               : pwsp_deps_add(&sim->deps, batch->tiles + (size_t)i * count, count, end);
+    return data == PWSP_BATCH_KEYS ? pwsp_deps_add_keys(&sim->deps, batch->tile_keys + first,
+                                                        batch->accesses, count, end, out_has_ended)
+                                   : pwsp_deps_add(&sim->deps, batch->tiles + first, count, end);
 }
 
 // The lane of a task. lane_of: lanes of all of the batch, or NULL where they depend on time.
@@ -96,6 +97,7 @@ PWSP_FORCE_INLINE bool pwsp_lanes_batch_run(pwsp_lanes *lanes, const pwsp_batch 
     bool follows = !is_parallel && sim->order.has_structure;
     bool fits = true, has_memory = true, has_ended = false;
     uint64_t winner = pwsp_tournament_winner(&window->tournament), in_flight = window->count;
+    uint64_t first_end = pwsp_tournament_end(&window->tournament, winner);
     uint32_t count = end_task - begin;
     for (uint32_t i = begin; i < end_task; i++) {
         uint64_t ready = order;
@@ -109,7 +111,6 @@ PWSP_FORCE_INLINE bool pwsp_lanes_batch_run(pwsp_lanes *lanes, const pwsp_batch 
             clock = ready;
         }
         if (has_window) {
-            uint64_t first_end = pwsp_tournament_end(&window->tournament, winner);
             if (in_flight == window_size && first_end > clock) {
                 waited_window += first_end - clock;
                 clock = first_end;
@@ -136,6 +137,7 @@ PWSP_FORCE_INLINE bool pwsp_lanes_batch_run(pwsp_lanes *lanes, const pwsp_batch 
                 has_memory = false;
                 break;
             }
+            first_end = pwsp_min_u64(first_end, end);
             in_flight_max = pwsp_max_u64(in_flight_max, ++in_flight);
         }
         waited_ready += due - clock;

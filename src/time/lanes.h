@@ -40,7 +40,7 @@ PWSP_INTERNAL bool pwsp_lanes_pipeline(pwsp_lanes *lanes, const pwsp_pipeline_ar
 // Tasks of one pool without anything but cycles, a dispatch key and tiles, of which all have as many,
 // and all children of the open scope. None takes a block.
 #define PWSP_BATCH_MAX      512
-#define PWSP_BATCH_TILE_MAX 128
+#define PWSP_BATCH_TILE_MAX 256
 
 typedef struct pwsp_batch {
     uint64_t cycles[PWSP_BATCH_MAX];

@@ -21,6 +21,22 @@ static bool pwsp_stretch_source(const pwsp_expander *x, const pwsp_loop *loop,
     return true;
 }
 
+// The largest distance of values from low. Those before it are large, too: sizes are below 2^63. Two at a
+// time, as each maximum waits for the one before.
+PWSP_FORCE_INLINE uint64_t pwsp_stretch_largest(const uint64_t *values, uint64_t count,
+                                                uint64_t low) {
+    uint64_t even = 0, odd = 0;
+    if (count % 2) {
+        even = *values++ - low;
+    }
+#pragma GCC unroll 4
+    for (const uint64_t *end = values + count / 2 * 2; values != end; values += 2) {
+        even = pwsp_max_u64(even, values[0] - low);
+        odd = pwsp_max_u64(odd, values[1] - low);
+    }
+    return pwsp_max_u64(even, odd);
+}
+
 // Is every value in [low, low + size)? The variable of a loop, and the entry of a sparse one, may be in
 // its cell alone, which has the value of the present iteration: one of the two counts up.
 static bool pwsp_stretch_is_within(const pwsp_stretch *stretch, pwsp_source source, uint64_t low,
@@ -31,13 +47,9 @@ static bool pwsp_stretch_is_within(const pwsp_stretch *stretch, pwsp_source sour
     if (source.at == stretch->variable) {
         return false;
     }
-    uint64_t largest = 0;  // those before low are large, too: sizes are below 2^63
     const uint64_t count = source.step ? stretch->count : 1;
-#pragma GCC unroll 4
-    for (uint64_t i = 0; i < count; i++) {
-        largest = pwsp_max_u64(largest, source.at[i] - low);
-    }
-    return largest < size;
+    return (low ? pwsp_stretch_largest(source.at, count, low)
+                : pwsp_stretch_largest(source.at, count, 0)) < size;
 }
 
 // A view whose tiles all lie within its tensor; false if that is not known.
