@@ -149,7 +149,7 @@ static void pwsp_proof_level(pwsp_proof_clock *clock) {
     }
 }
 
-// Keeps what a pipe knows behind instruction x of it, in a clock that has nothing to be learned. False when
+// Keeps what a pipe knows behind instruction x of it, in a clock that has been learned from. False when
 // memory is out.
 static bool pwsp_proof_keep(pwsp_proof_walk *walk, uint32_t x, uint32_t half, uint32_t pipe,
                             uint32_t *number) {
