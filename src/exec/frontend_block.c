@@ -5,8 +5,8 @@
 //      records    ... | index, words | index, words | ...                      a ring, as entries are
 //      results    ... | result | result | ...                                  the same
 //
-// Lanes write results and nothing else, so the line of the cache that comes back from another lane has those of
-// eight tasks, and records stay where the walking lane wrote them.
+// Lanes write results and nothing else, so a line of the cache that comes back from another lane has
+// those of eight tasks, and records stay where the walking lane wrote them.
 //
 // An entry costs 0.2 to 0.5 us and several lines of the cache that travel between lanes; in a block, tasks
 // share it. The block waits for all that its tasks wait for, and what waits for one of them waits for
@@ -246,8 +246,8 @@ static bool pwsp_frontend_retire_each(pwsp_frontend *front, const pwsp_entry *en
     return true;
 }
 
-// The same at once, up to the first that has failed, where time needs only what a batch has: by the keys of
-// tiles, if they have some.
+// The same at once, up to the first that has failed, where time needs only what a batch has: by the
+// keys of tiles, if they have some.
 static bool pwsp_frontend_retire_batch(pwsp_frontend *front, const pwsp_entry *entry) {
     pwsp_batch *batch = front->batch;
     const uint64_t first = pwsp_entry_words(entry)[1];

@@ -134,7 +134,7 @@ static bool pwsp_node_is_loop(const pwsp_node *node) {
            node->kind == PWSP_NODE_SELECT;
 }
 
-// -- who writes what ------------------------------------------------------------------------------
+// -- writers of tensors ---------------------------------------------------------------------------
 
 // Counts a writer of a tensor, or puts it into the list.
 static void pwsp_placer_writer(pwsp_placer *p, uint32_t tensor, uint32_t id) {
@@ -204,7 +204,7 @@ static bool pwsp_placer_writes(const pwsp_placer *p, uint32_t tensor, uint32_t b
            pwsp_placer_has_writer(p, 0, begin, end);
 }
 
-// Does anything in a scope?
+// Does anything in a scope write the tensor?
 static bool pwsp_scope_writes(const pwsp_placer *p, uint32_t scope, uint32_t tensor) {
     const ptowsp_module *m = p->module;
     uint32_t at = scope;
