@@ -91,7 +91,7 @@ TEST_LIBS = $(LDFLAGS) -pthread -lcmocka -lm -ldl
 # instructions, which are in their tests, and slow references as the library is.
 TEST_LEVEL ?= -O0
 $(BUILD)/tests/isa_%.o $(addprefix $(BUILD)/tests/,$(addsuffix _test.o,deps list_verify list_loops dtype attention_kernel \
-    attention_plan attention_random attention_steps_random attention_invariant \
+    attention_plan attention_random attention_bits attention_invariant \
     moe_units moe_place)): TEST_LEVEL =
 $(addprefix $(BUILD)/tests/isa_,$(addsuffix _test.o,cost face faults fifo kernels map)): TEST_LEVEL = -O0
 

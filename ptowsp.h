@@ -665,7 +665,7 @@ PTOWSP_STATIC_ASSERT(offsetof(ptowsp_work, params) == 8, "params live at 8");
 #define PTOWSP_WORK_LAST  0x02u  // the last chunk of its (request, head)
 #define PTOWSP_WORK_INIT  0x04u  // never set by the planner: for lanes that chain chunks
 
-// Not a unit: from the end of an attention plan to its capacity, and of sequences that ended.
+// Not a unit: fills the arrays of an attention plan, a MoE plan or joins up to their capacity.
 #define PTOWSP_WORK_INVALID 0x80u
 
 PTOWSP_INLINE uint32_t ptowsp_work_request(const PTOWSP_GM ptowsp_work *work) {
@@ -861,6 +861,8 @@ typedef struct ptowsp_plan_config {
     FAULT(SPEEDS_ZERO, INVALID_PARAMS, "the speeds of all %v lanes are 0")                         \
     FAULT(MODE_UNKNOWN, INVALID_PARAMS, "config.mode has the unknown value %v")                    \
     FAULT(CHUNK_PAGES, INVALID_PARAMS, "chunk %v is not a multiple of page_size %l")               \
+    FAULT(GRAIN_PAGES, INVALID_PARAMS, "grain %v is not a multiple of page_size %l")               \
+    FAULT(GRAIN_CHUNK, INVALID_PARAMS, "grain %v does not divide chunk %l")                        \
     FAULT(COST_INVALID, INVALID_PARAMS,                                                            \
           "cost %i (of per_unit, ...) is negative, no number or out of range")                     \
     FAULT(COST_APART, INVALID_PARAMS,                                                              \
@@ -879,9 +881,6 @@ typedef struct ptowsp_plan_config {
     FAULT(SLOTS_SMALL, BUFFER_OVERFLOW, "%v slots do not fit the scratch, which holds %l")         \
     FAULT(PLAN_OTHER, INVALID_PARAMS,                                                              \
           "the plan is of another configuration: it has %v where %l belongs")                      \
-    FAULT(CHANGED_NULL, INVALID_PARAMS, "changed is NULL with changed_count %v")                   \
-    FAULT(CHANGED_ORDER, INVALID_PARAMS, "changed at %i has %v: not ascending, or not below %l")   \
-    FAULT(GAIN_INVALID, INVALID_PARAMS, "gain_max is negative or no number")                       \
     FAULT(COUNT_WRONG, INVALID_PARAMS, "the plan says %v where %l belongs")                        \
     FAULT(LANE_RANGE, INVALID_PARAMS,                                                              \
           "the range of lane %i ends at %v, not in order or beyond %l")                            \
@@ -1140,7 +1139,8 @@ PTOWSP_API PTOWSP_AICORE float ptowsp_merge_finish(const ptowsp_partial *state, 
 // Merges part_count states of one row in order, writes the result row out[dim] and returns the
 // log-sum-exp. Part i is states[i * stride] with accs[i * stride * dim ...]: for arrays
 // states[chunk][row] and accs[chunk][row][dim], stride is the number of rows. A stride of 0 merges
-// the same part repeatedly. dim may be 0, and accs and out NULL then. out must not overlap accs.
+// the same part repeatedly. dim may be 0, and accs and out NULL then. out must not overlap accs. If
+// all parts but one are empty, the bits are those of ptowsp_merge_finish of that one.
 // Cost     About that of reading the parts twice. It is faster than adding parts one by one, as
 //          each row is read once and never rescaled; the two results may differ in the last bits.
 PTOWSP_API PTOWSP_AICORE float ptowsp_merge_partials(const ptowsp_partial *states,
@@ -1198,9 +1198,22 @@ PTOWSP_API PTOWSP_AICORE float ptowsp_merge_partials(const ptowsp_partial *state
 //      work_id     index of the merge                            flags       0; tier is not used
 //
 // Descriptors from unit_count to unit_capacity, and of merges likewise, are PTOWSP_WORK_INVALID,
-// with kv_len 0 (no slots), and flags of nothing else: a captured launch may run over all of them.
-// Lanes without work have empty ranges. The first slots of merges are in ascending order. A merge
-// is on the lane of its tile's first part, which gets less of the KV for it.
+// with kv_len 0 (no slots) and no other flag. Lanes without work have empty ranges. The first slots
+// of merges are in ascending order. A merge is on the lane of its tile's first part, which gets
+// less of the KV for it.
+//
+// Captured launches. A launch of fixed size, as in a CUDA graph, is captured once over the
+// capacities of a plan, and serves every later step:
+//
+//      once        ptowsp_attention_bound of the service's limits, and ptowsp_attention_place in
+//                  one block, which the launch reads
+//      each step   ptowsp_attention_generate into the same plan, or into a copy on the host whose
+//                  block is then copied to the device; ptowsp_attention_export if the kernel reads
+//                  arrays
+//
+// Planning writes every element up to the capacities, so nothing of an earlier step remains. A
+// launch with one block per unit skips INVALID units; a launch with one block per lane reads
+// unit_begin and merge_begin.
 //
 // Modes.
 //
@@ -1209,9 +1222,25 @@ PTOWSP_API PTOWSP_AICORE float ptowsp_merge_partials(const ptowsp_partial *state
 //                  if that pays: at most lane_count - 1 units more than tiles. Slots, and so
 //                  scratch, depend on the number of lanes and not on the batch.
 //      INVARIANT   Every tile is cut at the multiples of `chunk`, then pieces are placed for
-//                  balance. The pieces of a sequence depend on its lengths and the configuration
-//                  alone, so its result has the same bits with any neighbours, in any batch, on any
-//                  number of lanes, if the kernel's do.
+//                  balance. With a window the first piece of a tile starts at the last multiple
+//                  of `grain` at or before the tile's first visible token. No query token of the
+//                  tile sees the tokens between the two. The kernel masks or skips them, and their
+//                  pages may have been freed.
+//
+// INVARIANT guarantees: inside the KV tokens that a query token sees, pieces are cut at the
+// multiples of `chunk` and nowhere else; every piece starts at a multiple of `grain`. Under
+// is_causal both follow from the position of the query token and the configuration alone. They do
+// not depend on the other query tokens of the step (one prefill, prefill in chunks, verification of
+// drafts, decode), on tiles, other sequences, lanes or speeds. Without is_causal they also depend
+// on the sequence's KV length, up to which every query token sees. So a row of the output has the
+// same bits in all of these, if the kernel keeps three rules:
+//
+//      - a row's partial state depends on the row's query and on the KV tokens that it sees in the
+//        piece; blocks inside a piece start at kv_start plus a multiple of a divisor of `grain`,
+//        or at multiples of the block size from KV token 0
+//      - a row that sees nothing of a piece has the empty state (section 9), which merging ignores
+//      - a whole unit gives the bits of ptowsp_merge_finish, and parts those of
+//        ptowsp_merge_partials
 //
 // Cost. The planner balances predicted cost, in the user's unit:
 //
@@ -1252,6 +1281,7 @@ typedef struct ptowsp_attention_cost {
 
 #define PTOWSP_ATTENTION_TILE_ROWS_DEFAULT 64
 #define PTOWSP_ATTENTION_CHUNK_DEFAULT     1024
+#define PTOWSP_ATTENTION_GRAIN_DEFAULT     64  // the block of examples/common/attention.h
 
 // Zero fields mean the defaults; head_count and lane_count are required.
 typedef struct ptowsp_attention_config {
@@ -1268,6 +1298,9 @@ typedef struct ptowsp_attention_config {
     uint32_t piece_min;  // BALANCED: KV tokens of a piece of a split tile, at least, unless all of
                          // the tile's. Rounded up to pages. Default: a page; cost decides beyond
     uint32_t chunk;      // INVARIANT: a multiple of page_size. Default 1024, rounded up to pages
+    uint32_t grain;      // INVARIANT: a multiple of page_size that divides chunk. Default: the
+                         // larger of 64 and page_size if it is a multiple of both and divides
+                         // chunk, else chunk
     ptowsp_attention_cost cost;
     const ptowsp_tier *tiers;  // NULL: none. Otherwise every KV length with units needs one
     uint32_t tier_count;
@@ -1345,36 +1378,9 @@ PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_attention_generate(
     const ptowsp_attention_batch *batch, const ptowsp_attention_config *config,
     ptowsp_attention_plan *plan, ptowsp_plan_info *out_info);
 
-// What ptowsp_attention_update did.
-typedef struct ptowsp_attention_change {
-    bool is_new;  // the batch was planned anew
-    double gain;  // the share of cost_max that planning anew would save at most; 0 if is_new
-} ptowsp_attention_change;
-
-// Takes a plan on to the next step of the same configuration: KV lengths that grew, and sequences
-// that ended (KV length 0), keep the cut. Units of ended sequences become INVALID in place, with
-// kv_len 0, and their merges, too, with 0 slots; the rest of them stays. Their slots stay unused,
-// and tile_count is that of the rest. `changed` lists the sequences, in ascending order, whose plan
-// is not that of one that grew or ended: that came, or whose queries or request changed. With any
-// of these, and wherever the old cut cannot serve (a window that moved past a piece, a new last
-// tile), and where the gain would be above gain_max, the batch is planned anew. In INVARIANT mode a
-// length that grew past a chunk is one of these. gain_max 0 means 0.1; INFINITY never.
-//
-// Errors   As generate; the plan is untouched then. A plan of another configuration, or of a batch
-//          of more sequences, or with ranges of lanes out of order, is INVALID_PARAMS, as far as it
-//          can be seen; so are `changed` not ascending or out of range, and gain_max below 0 or
-//          NaN.
-// Cost     O(units) where the cut is kept, in one walk if the plan has the sizes of
-//          ptowsp_attention_bound, else in two. A walk takes longer than planning a decode step:
-//          update a plan to keep lanes, slots and merges where they are, not to save time.
-PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_attention_update(
-    const ptowsp_attention_batch *batch, const ptowsp_attention_config *config,
-    const uint32_t *changed, uint32_t changed_count, double gain_max, ptowsp_attention_plan *plan,
-    ptowsp_attention_change *out_change, ptowsp_plan_info *out_info);
-
 // Proves a plan: every KV token of every tile of the batch is in exactly one unit, split tiles have
 // exactly one merge with their slots in KV order, ranges of lanes are in order, nothing exceeds a
-// capacity, the rest is INVALID. Serves for plans that were copied, updated or made elsewhere.
+// capacity, the rest is INVALID. Serves for plans that were copied or made elsewhere.
 // Errors   As generate, or INVALID_PARAMS with the first offending unit, merge or lane in
 //          *out_info.
 // Cost     O(units).
@@ -1383,9 +1389,9 @@ PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_attention_check(const ptowsp_attent
                                                              const ptowsp_attention_plan *plan,
                                                              ptowsp_plan_info *out_info);
 
-// Whether the pieces of a sequence depend on its lengths and the configuration alone. True for
-// INVARIANT. A chunk plan is invariant if its chunks are FIXED and chunk_min equals chunk_max; a
-// chunk that ptowsp_plan_chunk_size picked from a range depends on the batch.
+// Whether pieces are independent of the batch (see Modes): true for INVARIANT. A chunk plan is
+// invariant if its chunks are FIXED and chunk_min equals chunk_max; a chunk that
+// ptowsp_plan_chunk_size picked from a range depends on the batch.
 PTOWSP_API bool ptowsp_attention_is_invariant(const ptowsp_attention_config *config);
 PTOWSP_API bool ptowsp_plan_is_invariant(const ptowsp_plan_config *config);
 
@@ -1401,16 +1407,22 @@ PTOWSP_INLINE const PTOWSP_GM ptowsp_work *ptowsp_attention_lane_merges(
     return *out_count ? plan->merges + plan->merge_begin[lane] : plan->merges;  // or NULL
 }
 
-// The plan in arrays of the form that FlashInfer's kernels read. Any may be NULL.
+// The plan in arrays of the form that FlashInfer's kernels read. Any may be NULL. Arrays are filled
+// up to the plan's capacities, as the plan itself is: a captured launch may read all elements.
 typedef struct ptowsp_attention_arrays {
-    int32_t *request_indices;  // [unit_count] sequence of each unit
-    int32_t *kv_tile_indices;  // [unit_count] ordinal of each unit among the pieces of its tile
-    int32_t *o_indptr;         // [tile_count + 1] pieces before each tile, in the order of units
-    int32_t *merge_indptr;     // [merge_count + 1] slots before each merge
+    int32_t *request_indices;  // [unit_capacity] sequence of each unit; then -1
+    int32_t *kv_tile_indices;  // [unit_capacity] ordinal of each unit among the pieces of its tile;
+                               // then -1
+    int32_t *o_indptr;         // [unit_capacity + 1] pieces before each tile, in the order of
+                               // units; from tile_count on unit_count: tiles without pieces
+    int32_t *merge_indptr;     // [merge_capacity + 1] slots before each merge; from merge_count on
+                               // slot_count: merges without slots
 } ptowsp_attention_arrays;
 
-// Errors   INVALID_PARAMS (a NULL; INVALID units, after an update; a tile_count that is not the
-//          units'), LIMIT_EXCEEDED (counts beyond 31 bits).
+// Errors   INVALID_PARAMS (a NULL; counts beyond capacities; INVALID units below unit_count; a
+//          tile_count that is not the units'), LIMIT_EXCEEDED (counts beyond 31 bits). Nothing is
+//          written then.
+// Cost     O(unit_capacity + merge_capacity).
 PTOWSP_API PTOWSP_AICPU ptowsp_status
 ptowsp_attention_export(const ptowsp_attention_plan *plan, const ptowsp_attention_arrays *arrays);
 
@@ -1603,10 +1615,12 @@ typedef struct ptowsp_moe_routes {
 typedef struct ptowsp_moe_order {
     PTOWSP_GM uint32_t *counts;        // [expert_count] pairs of each expert
     PTOWSP_GM uint32_t *offsets;       // [expert_count + 1] first row of each expert
-    PTOWSP_GM uint32_t *pairs;         // [row_capacity] pair of each row; NO_ROW in padding
+    PTOWSP_GM uint32_t *pairs;         // [row_capacity] pair of each row; NO_ROW in padding; from
+                                       // row_count on unspecified
     PTOWSP_GM uint32_t *rows;          // [token_count * top_k] row of each pair; NO_ROW if dropped;
                                        // may be NULL
-    PTOWSP_GM int32_t *block_experts;  // [row_capacity / block_rows] of each block; may be NULL
+    PTOWSP_GM int32_t *block_experts;  // [row_capacity / block_rows] of each block, then -1; may be
+                                       // NULL
     uint32_t row_capacity;             // see ptowsp_moe_row_bound
 
     uint32_t pair_count;   // not dropped
@@ -2061,12 +2075,15 @@ typedef struct ptowsp_prefix_sizes {
     uint64_t block_bytes;  // of all arrays
 } ptowsp_prefix_sizes;
 
+// Units refer to no elements of segments, requests and tokens beyond the counts: they are
+// unspecified.
 typedef struct ptowsp_prefix_plan {
     ptowsp_attention_plan attention;
     ptowsp_prefix_segment *segments;  // [segment_capacity]
     ptowsp_prefix_request *requests;  // [request_capacity + 1]; the last one ends the tokens
     uint32_t *tokens;                 // [token_capacity] query tokens of the batch, in order
-    PTOWSP_GM ptowsp_work *joins;     // [join_capacity] params: request, head, position, parts
+    PTOWSP_GM ptowsp_work *joins;  // [join_capacity] params: request, head, position, parts; from
+                                   // join_count on INVALID
     uint32_t segment_capacity, request_capacity, token_capacity, join_capacity;
 
     uint32_t segment_count, request_count, token_count, join_count;
@@ -5094,8 +5111,8 @@ PTOWSP_API ptowsp_status ptowsp_run_bind_tensor(ptowsp_run *run, const char *ten
                                                 const ptowsp_buffer *buffer);
 
 // Bind the plan of a step to the plan axes of a name; it takes the place of the one before. Counts
-// are copied, the plan's arrays are not: they must live while the run executes. After
-// ptowsp_attention_update, bind the plan again. Executing checks the lists of lanes if the program
+// are copied, the plan's arrays are not: they must live while the run executes. After planning
+// into the same arrays, bind the plan again. Executing checks the lists of lanes if the program
 // uses lanes; to prove the plan itself, use ptowsp_attention_check. MoE plans are bound as
 // ptowsp_moe_plan_units: merge_begin may be NULL in a plan without merges and room for them.
 // Errors   As above, or INVALID_PARAMS: NULL arrays with elements; counts beyond capacities or,

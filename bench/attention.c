@@ -20,6 +20,8 @@ static const char *const type_names[] = {"f32", "f16", "bf16", "i8"};
 typedef struct cache_bench {
     attention_kv kv;
     attention_step step;
+    ptowsp_attention_batch batch;
+    ptowsp_attention_config config;
     char *pool;
     size_t pool_size;
     float *scales, *queries, *outputs;
@@ -33,7 +35,8 @@ typedef struct cache_bench {
     float *accs;
     ptowsp_partial *states;
 
-    uint32_t query_count;  // of prefill: tokens of its one request
+    int32_t query_count;  // of prefill: tokens of its one request
+    uint32_t tile;        // and of a tile
     double flops;
 } cache_bench;
 
@@ -94,7 +97,10 @@ static void cache_create(cache_bench *b, attention_type type, uint32_t request_c
     b->kv.type = type;
     b->kv.key_dim = b->kv.value_dim = dim;
     b->kv.page_size = PAGE;
-    b->step.kv_lengths = b->lengths;
+    b->batch.kv_lengths = b->lengths;
+    b->batch.sequence_count = request_count;
+    b->step.batch = &b->batch;
+    b->step.config = &b->config;
     b->step.pages = b->pages;
     b->step.page_stride = pages_per_request;
 }
@@ -111,7 +117,7 @@ static void make_queries(cache_bench *b, uint32_t token_count, uint32_t group) {
     b->step.outputs = b->outputs;
     b->step.output_head_stride = b->kv.value_dim;
     b->step.output_token_stride = heads * b->kv.value_dim;
-    b->step.group = group;
+    b->config.group = group;
 }
 
 static void cache_destroy(cache_bench *b) {
@@ -127,10 +133,11 @@ static void cache_destroy(cache_bench *b) {
 
 static void decode_unit(const ptowsp_work *work, uint32_t lane, void *user) {
     cache_bench *b = (cache_bench *)user;
-    uint64_t row = (uint64_t)work->work_id * b->step.group;
+    uint64_t row = (uint64_t)work->work_id * b->config.group;
+    attention_unit unit = {ptowsp_work_request(work),  ptowsp_work_head(work),   0,   1,
+                           ptowsp_work_kv_start(work), ptowsp_work_kv_len(work), NULL};
     (void)lane;
-    attention_compute_work(&b->kv, &b->step, work, b->states + row,
-                           b->accs + row * b->kv.value_dim);
+    attention_compute(&b->kv, &b->step, &unit, b->states + row, b->accs + row * b->kv.value_dim);
 }
 
 static void run_decode(void *user) {
@@ -292,11 +299,10 @@ static void run_multiply(void *user) {
 // All tiles of the one request, one after another, each with all tokens that it sees.
 static void run_prefill(void *user) {
     cache_bench *b = (cache_bench *)user;
-    uint32_t length = (uint32_t)b->lengths[0];
-    for (uint32_t at = 0; at < b->query_count; at += b->step.tile) {
-        uint32_t left = b->query_count - at;
-        attention_unit unit = {0, 0,      at,  left < b->step.tile ? left : b->step.tile,
-                               0, length, NULL};
+    uint32_t length = (uint32_t)b->lengths[0], count = (uint32_t)b->query_count;
+    for (uint32_t at = 0; at < count; at += b->tile) {
+        uint32_t left = count - at;
+        attention_unit unit = {0, 0, at, left < b->tile ? left : b->tile, 0, length, NULL};
         attention_compute(&b->kv, &b->step, &unit, NULL, NULL);
     }
     bench_keep(b->outputs);
@@ -310,11 +316,12 @@ static void bench_prefill_case(const char *name, attention_type type, uint32_t d
     cache_create(&b, type, 1, length, 1, dim);
     b.kv.value_dim = value_dim;
     make_queries(&b, query_count, group);
-    uint32_t query_starts[2] = {0, query_count};
-    b.step.query_starts = query_starts;
-    b.step.tile = tile;
-    b.step.is_causal = true;
-    b.query_count = query_count;
+    uint32_t query_start = 0;
+    b.step.query_starts = &query_start;
+    b.batch.query_lengths = &b.query_count;
+    b.config.is_causal = true;
+    b.tile = tile;
+    b.query_count = (int32_t)query_count;
     if (value_dim < dim) {  // latent: values are the first elements of the keys
         b.kv.values = b.kv.keys;
     }

@@ -25,7 +25,7 @@ typedef struct unit_row {
 } unit_row;
 
 typedef struct attention_bench {
-    int32_t *lengths, *longer, *queries;
+    int32_t *lengths, *queries;
     ptowsp_attention_batch batch;
     ptowsp_attention_config config;
     ptowsp_attention_plan plan;
@@ -124,35 +124,6 @@ static void attention_cut_write(void *user) {
     }
     for (uint32_t i = 0; i < b->plan.merge_count; i++) {
         b->plan.merges[i] = b->known.merges[i];
-    }
-    bench_keep(b->plan.units);
-}
-
-// Each step has a token more; the lengths swing between two, so that all steps are alike.
-static void attention_update_once(void *user) {
-    attention_bench *b = (attention_bench *)user;
-    ptowsp_attention_change change;
-    for (uint32_t i = 0; i < b->batch.sequence_count; i++) {
-        b->longer[i]++;
-    }
-    const ptowsp_attention_batch batch = {b->longer, NULL, b->batch.sequence_count};
-    require(ptowsp_attention_update(&batch, &b->config, NULL, 0, 1.0, &b->plan, &change, NULL) ==
-                    PTOWSP_OK &&
-                !change.is_new,
-            "update");
-    bench_keep(b->plan.units);
-}
-
-// What an update cannot do without: each unit that ends a tile holds how long it is now.
-static void attention_lengths_alone(void *user) {
-    attention_bench *b = (attention_bench *)user;
-    for (uint32_t i = 0; i < b->batch.sequence_count; i++) {
-        b->longer[i]++;
-    }
-    for (uint32_t i = 0; i < b->plan.unit_count; i++) {
-        ptowsp_work *unit = &b->plan.units[i];
-        const uint32_t length = (uint32_t)b->longer[unit->params[0]] - unit->params[2];
-        unit->params[3] = ptowsp_work_is_last(unit) ? length : unit->params[3];
     }
     bench_keep(b->plan.units);
 }
@@ -333,29 +304,6 @@ static void attention_others(attention_bench *b, const char *name, double own_us
                      false);
 }
 
-// The plan starts from b->lengths, an update goes on from there.
-static void attention_update_report(attention_bench *b, const char *name) {
-    memcpy(b->longer, b->lengths, b->batch.sequence_count * sizeof *b->longer);
-    attention_plan_once(b);
-    const bench_times beside =
-        measure(attention_update_once, attention_plan_once, b, 5, PLAN_ROUNDS);
-    memcpy(b->longer, b->lengths, b->batch.sequence_count * sizeof *b->longer);
-    attention_plan_once(b);
-    const bench_times alone =
-        measure(attention_lengths_alone, attention_update_once, b, 5, PLAN_ROUNDS);
-    const bench_row row = {attention_title(name, "update"),
-                           "us",
-                           beside.own_ns / 1e3,
-                           "planning",
-                           beside.other_ns / 1e3,
-                           beside.ratio,
-                           "0.3",
-                           true,
-                           beside.ratio <= 0.3};
-    const bench_limit limit = {"the lengths in units alone", alone.own_ns / 1e3, alone.ratio};
-    report_beside_limit(row, limit);
-}
-
 // The time of planning beside memcpy of the units; of decode steps beside that of writing alone, too.
 static void attention_time_report(attention_bench *b, const char *name, bench_times t,
                                   const char *budget, bool is_met) {
@@ -422,7 +370,6 @@ static void attention_case(attention_bench *b, const char *name, double extra_us
                      b->plan.cost_max / b->plan.cost_mean <= most);
     if (!b->batch.query_lengths) {
         attention_others(b, name, own_us);
-        attention_update_report(b, name);
     }
     free(b->block);
     free(b->known_block);
@@ -439,9 +386,8 @@ void bench_attention_plan(void) {
     attention_bench b;
     memset(&b, 0, sizeof b);
     b.lengths = (int32_t *)calloc(MOST, sizeof *b.lengths);
-    b.longer = (int32_t *)calloc(MOST, sizeof *b.longer);
     b.queries = (int32_t *)calloc(MOST, sizeof *b.queries);
-    require(b.lengths && b.longer && b.queries, "memory");
+    require(b.lengths && b.queries, "memory");
     lengths_generate(1, MOST, b.lengths);
     b.batch.kv_lengths = b.lengths;
     b.config.page_size = BLOCK;
@@ -466,6 +412,5 @@ void bench_attention_plan(void) {
     }
     attention_case(&b, "attention plan, prefill 64 x 8,192", 0, "", 1.003, "1.003");
     free(b.lengths);
-    free(b.longer);
     free(b.queries);
 }

@@ -305,10 +305,11 @@ static void cache_create(prefix_bench *b, uint32_t blocks) {
     b->step.outputs = b->outputs;
     b->step.query_token_stride = b->step.output_token_stride = (size_t)KV_HEADS * GROUP * DIM;
     b->step.query_head_stride = b->step.output_head_stride = DIM;
-    b->step.kv_lengths = b->lengths;
+    b->step.batch = &b->batch.attention;
+    b->step.config = &b->config;
+    b->step.plan = &b->flat;
     b->step.pages = b->pages;
     b->step.page_stride = blocks;
-    b->step.group = GROUP;
 }
 
 static void bench_prefix_decode(ptowsp_context *context, const char *name, uint32_t requests,

@@ -37,7 +37,6 @@ int main(int argc, char **argv) {
     }
     decode_say(&s.o, "checking all outputs in double precision");
     decode_check(&s);
-    decode_balanced_update(&s);
     bool is_good = decode_report(&s);
     decode_free(&s);
     return is_good ? 0 : 1;

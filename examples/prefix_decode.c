@@ -278,10 +278,10 @@ static void step_make(prefix_step *s) {
     s->attention.queries = s->queries;
     s->attention.query_token_stride = s->attention.output_token_stride = heads * DIM;
     s->attention.query_head_stride = s->attention.output_head_stride = DIM;
-    s->attention.kv_lengths = s->kv;
+    s->attention.batch = &s->batch.attention;
+    s->attention.config = &s->config;
     s->attention.pages = s->pages;
     s->attention.page_stride = s->page_stride;
-    s->attention.group = (uint32_t)s->o.group;
     s->config.head_count = (uint32_t)s->o.kv_heads;
     s->config.group = (uint32_t)s->o.group;
     s->config.lane_count = (uint32_t)s->o.threads;
@@ -339,6 +339,7 @@ static void run_make(prefix_run *run, prefix_step *s, bool is_tree) {
     run->s = s;
     run->is_tree = is_tree;
     run->attention = s->attention;
+    run->attention.plan = is_tree ? &run->plan.attention : &run->flat;
     run->outputs = (float *)command_allocate(s->count * run->attention.output_token_stride,
                                              sizeof *run->outputs);
     run->attention.outputs = run->outputs;
@@ -390,6 +391,11 @@ static void run_step(prefix_run *run, uint32_t index) {
                             ? ptowsp_prefix_generate(batch, &s->config, &s->tree, &run->plan, NULL)
                             : ptowsp_attention_generate(batch, &s->config, &run->flat, NULL));
     const uint64_t planned = ptowsp_clock_ns();
+    attention_fault fault;
+    if (!attention_step_check(&s->cache, &run->attention, &run->scratch, &fault)) {
+        command_fail("%s is %llu, not %llu", fault.what, (unsigned long long)fault.value,
+                     (unsigned long long)fault.expected);
+    }
     command_check(s->context, ptowsp_attention_run(s->context, &job));
     run->tree_ns[index] = built - start;
     run->plan_ns[index] = planned - built;

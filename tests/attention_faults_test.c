@@ -40,16 +40,13 @@ static void refused(const faults_case *f, ptowsp_status status, ptowsp_plan_faul
     const ptowsp_work first = plan.units[0];
     ptowsp_attention_sizes sizes;
     memset(&sizes, 1, sizeof sizes);
-    for (int call = 0; call < 4; call++) {
+    for (int call = 0; call < 3; call++) {
         ptowsp_plan_info info;
         memset(&info, 0x55, sizeof info);
         ptowsp_status got = PTOWSP_OK;
         switch (call) {
         case 0: got = ptowsp_attention_generate(&f->batch, &f->config, &plan, &info); break;
         case 1: got = ptowsp_attention_size(&f->batch, &f->config, &sizes, &info); break;
-        case 2:
-            got = ptowsp_attention_update(&f->batch, &f->config, NULL, 0, 0, &plan, NULL, &info);
-            break;
         default: got = ptowsp_attention_check(&f->batch, &f->config, &plan, &info); break;
         }
         assert_int_equal(got, status);
@@ -91,6 +88,16 @@ static void attention_faults__of_the_configuration(void **state) {
     f.config.chunk = 100;
     refused(&f, PTOWSP_INVALID_PARAMS, PTOWSP_FAULT_CHUNK_PAGES, none,
             "plan: chunk 100 is not a multiple of page_size 16");
+    f.config.chunk = 128;
+    f.config.grain = 8;
+    refused(&f, PTOWSP_INVALID_PARAMS, PTOWSP_FAULT_GRAIN_PAGES, none,
+            "plan: grain 8 is not a multiple of page_size 16");
+    f.config.grain = 48;
+    refused(&f, PTOWSP_INVALID_PARAMS, PTOWSP_FAULT_GRAIN_CHUNK, none,
+            "plan: grain 48 does not divide chunk 128");
+    f.config.grain = 256;
+    refused(&f, PTOWSP_INVALID_PARAMS, PTOWSP_FAULT_GRAIN_CHUNK, none,
+            "plan: grain 256 does not divide chunk 128");
     case_make(&f);
     f.config.tiers = f.tiers;
     refused(&f, PTOWSP_INVALID_PARAMS, PTOWSP_FAULT_TIERS_EMPTY, none,
@@ -303,40 +310,17 @@ static void attention_faults__of_bounds(void **state) {
     assert_int_equal(sizes.unit_count, 0);
 }
 
-static void attention_faults__of_updates(void **state) {
+// Ranges beyond the counts, out of order, that end early, or of a lane without speed; and counts.
+static void attention_faults__check_finds_wrong_ranges_and_counts(void **state) {
     (void)state;
     faults_case f;
     case_make(&f);
     aplan plan = plan_make(&f.batch, &f.config);
     ptowsp_plan_info info;
-    const uint32_t twice[] = {1, 1}, far[] = {4};
-    const struct {
-        const uint32_t *changed;
-        uint32_t count;
-        double gain_max;
-        const char *text;
-    } cases[] = {{twice, 2, 0, "plan: changed at 1 has 1: not ascending, or not below 4"},
-                 {far, 1, 0, "plan: changed at 0 has 4: not ascending, or not below 4"},
-                 {NULL, 3, 0, "plan: changed is NULL with changed_count 3"},
-                 {NULL, 0, NAN, "plan: gain_max is negative or no number"},
-                 {NULL, 0, -0.1, "plan: gain_max is negative or no number"}};
-    for (int i = 0; i < 5; i++) {
-        assert_int_equal(ptowsp_attention_update(&f.batch, &f.config, cases[i].changed,
-                                                 cases[i].count, cases[i].gain_max, &plan, NULL,
-                                                 &info),
-                         PTOWSP_INVALID_PARAMS);
-        assert_text(&info, cases[i].text);
-    }
-    f.batch.sequence_count = 2;  // the plan has sequence 3
-    assert_int_equal(ptowsp_attention_update(&f.batch, &f.config, NULL, 0, 0, &plan, NULL, &info),
-                     PTOWSP_INVALID_PARAMS);
-    assert_text(&info, "plan: the plan is of another configuration: it has 3 where 2 belongs");
-    case_make(&f);
     f.config.lane_count = 2;
-    assert_int_equal(ptowsp_attention_update(&f.batch, &f.config, NULL, 0, 0, &plan, NULL, &info),
+    assert_int_equal(ptowsp_attention_check(&f.batch, &f.config, &plan, &info),
                      PTOWSP_INVALID_PARAMS);
     assert_text(&info, "plan: the plan is of another configuration: it has 3 where 2 belongs");
-    // Ranges beyond the counts, out of order, that end early, or of a lane without speed.
     case_make(&f);
     struct {
         uint32_t *bound, value;
@@ -347,9 +331,8 @@ static void attention_faults__of_updates(void **state) {
     for (int i = 0; i < 7; i++) {
         const uint32_t kept = *ranges[i].bound;
         *ranges[i].bound = ranges[i].value;
-        assert_int_equal(
-            ptowsp_attention_update(&f.batch, &f.config, NULL, 0, INFINITY, &plan, NULL, &info),
-            PTOWSP_INVALID_PARAMS);
+        assert_int_equal(ptowsp_attention_check(&f.batch, &f.config, &plan, &info),
+                         PTOWSP_INVALID_PARAMS);
         assert_int_equal(info.fault, PTOWSP_FAULT_LANE_RANGE);
         *ranges[i].bound = kept;
     }
@@ -359,93 +342,50 @@ static void attention_faults__of_updates(void **state) {
         snprintf(text, sizeof text, "plan: the plan says %u where %u belongs",
                  (unsigned)*counts[i] + 1, (unsigned)*counts[i]);
         ++*counts[i];
-        assert_int_equal(
-            ptowsp_attention_update(&f.batch, &f.config, NULL, 0, INFINITY, &plan, NULL, &info),
-            PTOWSP_INVALID_PARAMS);
+        assert_int_equal(ptowsp_attention_check(&f.batch, &f.config, &plan, &info),
+                         PTOWSP_INVALID_PARAMS);
         assert_text(&info, text);
         --*counts[i];
     }
+    ++plan.slot_count;  // a slot that no part has
+    ++plan.slot_capacity;
+    assert_int_equal(ptowsp_attention_check(&f.batch, &f.config, &plan, &info),
+                     PTOWSP_INVALID_PARAMS);
+    assert_int_equal(info.fault, PTOWSP_FAULT_COUNT_WRONG);
+    --plan.slot_count;
+    assert_int_equal(ptowsp_attention_check(&f.batch, &f.config, &plan, &info), PTOWSP_OK);
     f.speeds[0] = f.speeds[1] = 1;  // but lane 2 has work
     f.config.lane_speeds = f.speeds;
-    assert_int_equal(
-        ptowsp_attention_update(&f.batch, &f.config, NULL, 0, INFINITY, &plan, NULL, &info),
-        PTOWSP_INVALID_PARAMS);
+    assert_int_equal(ptowsp_attention_check(&f.batch, &f.config, &plan, &info),
+                     PTOWSP_INVALID_PARAMS);
     assert_int_equal(info.fault, PTOWSP_FAULT_LANE_RANGE);
     plan_free(&plan);
 }
 
-// Changes a unit in one of six ways that no step of a batch explains.
-static void unit_change(ptowsp_work *unit, int way) {
-    switch (way) {
-    case 0: unit->flags ^= PTOWSP_WORK_FIRST; break;
-    case 1: unit->flags &= (uint8_t)~PTOWSP_WORK_LAST; break;
-    case 2: unit->flags |= PTOWSP_WORK_INVALID; break;
-    case 3: unit->params[0] ^= 1; break;
-    case 4: unit->params[1] ^= 1; break;
-    case 5: unit->params[3] += 1000; break;
-    default: unit->reserved ^= 1; break;
-    }
-}
-
-// Where each tile is looked at, an update of a plan that someone changed is a plan of the batch again.
-// Decode steps of one head are looked at through their lanes, where the index of a tile is 0 anyway.
-static void attention_faults__updates_plan_anew_what_is_changed(void **state) {
+// An INVALID unit below the count is not of a plan, even without KV: nor is a count that includes one.
+static void attention_faults__check_finds_invalid_units_among_the_others(void **state) {
     (void)state;
-    for (int is_decode = 0; is_decode < 2; is_decode++) {
-        faults_case f;
-        case_make(&f);
-        f.config.page_size = 5;
-        f.batch.query_lengths = is_decode ? NULL : f.queries;
-        f.config.head_count = is_decode ? 1 : 2;
-        aplan plan = plan_make(&f.batch, &f.config);
-        for (uint32_t i = 0; i < plan.unit_count; i++) {
-            for (int way = 0; way < 7 - is_decode; way++) {
-                if (way == 1 && !ptowsp_work_is_last(&plan.units[i])) {
-                    continue;
-                }
-                ptowsp_attention_change change = {false, 0.0};
-                ptowsp_plan_info info;
-                unit_change(&plan.units[i], way);
-                assert_int_equal(ptowsp_attention_update(&f.batch, &f.config, NULL, 0, INFINITY,
-                                                         &plan, &change, &info),
-                                 PTOWSP_OK);
-                if (!change.is_new) {
-                    fail_msg("unit %u changed in way %d is kept", (unsigned)i, way);
-                }
-                plan_check(&f.batch, &f.config, &plan);
-            }
-        }
-        plan_free(&plan);
-    }
-}
-
-// A sequence that came, and is not listed, is found all the same: also as the last one.
-static void attention_faults__updates_find_sequences_that_came(void **state) {
-    (void)state;
-    for (uint32_t came = 0; came < 3; came++) {
-        int32_t lengths[3] = {40, 30, 20};
-        lengths[came] = 0;
-        const abatch batch = {lengths, NULL, 3};
-        aconfig c;
-        memset(&c, 0, sizeof c);
-        c.head_count = 2;
-        c.lane_count = 2;
-        aplan small = plan_make(&batch, &c);
-        lengths[came] = 10;
-        aplan plan = plan_make(&batch, &c);  // has the room for both
-        lengths[came] = 0;
-        assert_int_equal(ptowsp_attention_generate(&batch, &c, &plan, NULL), PTOWSP_OK);
-        assert_int_equal(plan.tile_count, 4);
-        lengths[came] = 10;
-        ptowsp_attention_change change = {false, 0.0};
-        assert_int_equal(
-            ptowsp_attention_update(&batch, &c, NULL, 0, INFINITY, &plan, &change, NULL),
-            PTOWSP_OK);
-        assert_true(change.is_new && plan.tile_count == 6);
-        plan_check(&batch, &c, &plan);
-        plan_free(&plan);
-        plan_free(&small);
-    }
+    const int32_t lengths[] = {40, 30};
+    const abatch both = {lengths, NULL, 2}, first = {lengths, NULL, 1},
+                 second = {lengths + 1, NULL, 1};
+    aconfig c;
+    memset(&c, 0, sizeof c);
+    c.head_count = c.lane_count = 1;
+    aplan plan = plan_make(&both, &c);
+    ptowsp_plan_info info;
+    assert_int_equal(plan.unit_count, 2);
+    plan.tile_count = 1;
+    const ptowsp_work kept = plan.units[1];
+    plan.units[1] = ptowsp_work_of(PTOWSP_NO_SLOT, 0, PTOWSP_WORK_INVALID, 0, 0, 0, 0);
+    assert_int_equal(ptowsp_attention_check(&first, &c, &plan, &info), PTOWSP_INVALID_PARAMS);
+    assert_text(&info, "plan: the plan says 2 where 1 belongs");
+    plan.units[0] = plan.units[1];
+    plan.units[1] = kept;
+    plan.units[1].params[0] = 0;
+    assert_int_equal(ptowsp_attention_check(&second, &c, &plan, &info), PTOWSP_INVALID_PARAMS);
+    assert_int_equal(info.fault, PTOWSP_FAULT_UNIT_WRONG);
+    assert_int_equal(info.index, 0);
+    plan_free(&plan);
 }
 
 // 2^32 - 1 heads on two lanes: the middle one is split, and so there is one unit too many.
@@ -487,13 +427,18 @@ static void attention_faults__of_exports(void **state) {
     aplan plan;
     memset(&plan, 0, sizeof plan);
     assert_int_equal(ptowsp_attention_export(&plan, &arrays), PTOWSP_OK);
-    plan.unit_count = 1;
+    plan.unit_count = plan.unit_capacity = 1;
     assert_int_equal(ptowsp_attention_export(&plan, &arrays), PTOWSP_INVALID_PARAMS);
     plan.units = &unit;
-    plan.unit_count = (uint32_t)INT32_MAX + 1;
+    plan.unit_count = plan.unit_capacity = (uint32_t)INT32_MAX + 1;
     assert_int_equal(ptowsp_attention_export(&plan, &arrays), PTOWSP_LIMIT_EXCEEDED);
+    plan.unit_capacity--;  // fewer than there are
+    assert_int_equal(ptowsp_attention_export(&plan, &arrays), PTOWSP_INVALID_PARAMS);
     plan.unit_count = 0;
-    plan.merge_count = 1;
+    plan.merge_count = plan.merge_capacity = 1;
+    assert_int_equal(ptowsp_attention_export(&plan, &arrays), PTOWSP_INVALID_PARAMS);
+    plan.merges = &unit;
+    plan.merge_capacity = 0;
     assert_int_equal(ptowsp_attention_export(&plan, &arrays), PTOWSP_INVALID_PARAMS);
 }
 
@@ -641,9 +586,8 @@ int main(void) {
         cmocka_unit_test(attention_faults__of_totals),
         cmocka_unit_test(attention_faults__of_capacities),
         cmocka_unit_test(attention_faults__of_bounds),
-        cmocka_unit_test(attention_faults__of_updates),
-        cmocka_unit_test(attention_faults__updates_plan_anew_what_is_changed),
-        cmocka_unit_test(attention_faults__updates_find_sequences_that_came),
+        cmocka_unit_test(attention_faults__check_finds_wrong_ranges_and_counts),
+        cmocka_unit_test(attention_faults__check_finds_invalid_units_among_the_others),
         cmocka_unit_test(attention_faults__of_one_unit_too_many),
         cmocka_unit_test(attention_faults__of_exports),
         cmocka_unit_test(attention_faults__check_finds_parts_without_slots),

@@ -491,6 +491,7 @@ static void attention__chunks_may_cost_more_than_all_that_is_seen(void **state) 
     c.mode = PTOWSP_ATTENTION_INVARIANT;
     c.window = 2;
     c.chunk = 1 << 24;
+    c.grain = 1;
     c.cost.per_token = 1 << 30;
     c.cost.per_merged_row = 1;
     ptowsp_work units[2], merges[1];

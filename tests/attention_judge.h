@@ -30,7 +30,7 @@ static inline void *reference_alloc(uint64_t count, size_t size) {
 
 // A configuration with its defaults filled in.
 typedef struct reference_rules {
-    uint64_t head_count, group, lane_count, window, page_size, tile_tokens, piece_min, chunk;
+    uint64_t head_count, group, lane_count, window, page_size, tile_tokens, piece_min, chunk, grain;
     bool is_causal, is_invariant;
     ptowsp_attention_cost cost;
     const uint32_t *speeds;
@@ -52,6 +52,9 @@ static inline reference_rules reference_rules_of(const ptowsp_attention_config *
     rules.piece_min = reference_ceil(piece_min, rules.page_size) * rules.page_size;
     uint64_t chunk = config->chunk ? config->chunk : PTOWSP_ATTENTION_CHUNK_DEFAULT;
     rules.chunk = reference_ceil(chunk, rules.page_size) * rules.page_size;
+    uint64_t grain = rules.page_size > 64 ? rules.page_size : 64;
+    bool fits = grain % 64 == 0 && grain % rules.page_size == 0 && rules.chunk % grain == 0;
+    rules.grain = config->grain ? config->grain : fits ? grain : rules.chunk;
     rules.is_causal = config->is_causal;
     rules.is_invariant = config->mode == PTOWSP_ATTENTION_INVARIANT;
     const ptowsp_attention_cost standard = {64.0, 1.0, 1.0 / 64, 1.0};
@@ -151,6 +154,7 @@ static inline reference_tile reference_tile_of(const ptowsp_attention_batch *bat
         tile.begin = from < tile.begin ? from : tile.begin;
         tile.end = to > tile.end ? to : tile.end;
     }
+    tile.begin -= rules->is_invariant ? tile.begin % rules->grain : 0;
     tile.tier = reference_tier_of(rules, batch->kv_lengths[sequence]);
     return tile;
 }
@@ -205,10 +209,6 @@ static inline uint64_t reference_chunks(const reference_rules *rules, const refe
 
 // -- the verdict on a plan ------------------------------------------------------------------------
 
-// How a plan came to be. A plan whose cut was KEPT by an update may have INVALID units and merges of
-// sequences that ended, and pieces that a window made short.
-typedef enum reference_origin { REFERENCE_FRESH, REFERENCE_KEPT } reference_origin;
-
 // WRONG: what ptowsp_attention_check has to find. ODD: all is computed once, and yet something is
 // not as the header says: an order, a cost, a cut that is not at a page.
 typedef enum reference_grade { REFERENCE_GOOD, REFERENCE_ODD, REFERENCE_WRONG } reference_grade;
@@ -222,7 +222,6 @@ typedef struct reference_proof {
     const ptowsp_attention_batch *batch;
     const ptowsp_attention_config *config;
     const ptowsp_attention_plan *plan;
-    reference_origin origin;
     reference_rules rules;
     reference_tiles all;
     uint64_t *piece_count;  // of each tile
@@ -295,10 +294,7 @@ static inline void reference_collect(reference_proof *p) {
     for (uint32_t i = 0; i < plan->unit_count; i++) {
         const ptowsp_work *unit = &plan->units[i];
         if (!ptowsp_work_is_valid(unit)) {
-            REFERENCE_REQUIRE(p, REFERENCE_WRONG, unit->params[3] == 0,
-                              "INVALID unit %u has a length", i);
-            REFERENCE_REQUIRE(p, REFERENCE_ODD, p->origin == REFERENCE_KEPT, "unit %u is INVALID",
-                              i);
+            REFERENCE_SAY(p, REFERENCE_WRONG, "unit %u is INVALID", i);
             continue;
         }
         p->live_units++;
@@ -364,7 +360,7 @@ static inline void reference_prove_cut(reference_proof *p, uint64_t t, uint64_t 
     if (p->rules.is_invariant) {
         REFERENCE_REQUIRE(p, REFERENCE_ODD, (end - 1) / at == start / at,
                           "unit %u: a multiple of the chunk is inside", unit);
-    } else if (p->origin == REFERENCE_FRESH && p->piece_count[t] > 1) {
+    } else if (p->piece_count[t] > 1) {
         REFERENCE_REQUIRE(p, REFERENCE_ODD, end - start >= p->rules.piece_min,
                           "unit %u: %u tokens of [%u, %u) are below piece_min %u", unit,
                           (unsigned)(end - start), (unsigned)tile->begin, (unsigned)tile->end,
@@ -427,9 +423,8 @@ static inline void reference_prove_slots(reference_proof *p) {
                           unit->work_id);
         }
     }
-    REFERENCE_REQUIRE(p, REFERENCE_ODD,
-                      p->origin == REFERENCE_KEPT || p->parts == p->plan->slot_count,
-                      "%u parts have %u slots", (unsigned)p->parts, p->plan->slot_count);
+    REFERENCE_REQUIRE(p, REFERENCE_WRONG, p->parts == p->plan->slot_count, "%u parts have %u slots",
+                      (unsigned)p->parts, p->plan->slot_count);
     free(used);
 }
 
@@ -441,10 +436,7 @@ static inline void reference_prove_merges(reference_proof *p) {
     for (uint32_t i = 0; i < plan->merge_count; i++) {
         const ptowsp_work *merge = &plan->merges[i];
         if (!ptowsp_work_is_valid(merge)) {
-            REFERENCE_REQUIRE(p, REFERENCE_WRONG, merge->params[3] == 0,
-                              "INVALID merge %u has slots", i);
-            REFERENCE_REQUIRE(p, REFERENCE_ODD, p->origin == REFERENCE_KEPT, "merge %u is INVALID",
-                              i);
+            REFERENCE_SAY(p, REFERENCE_WRONG, "merge %u is INVALID", i);
             continue;
         }
         p->live_merges++;
@@ -460,9 +452,9 @@ static inline void reference_prove_merges(reference_proof *p) {
         REFERENCE_REQUIRE(p, REFERENCE_WRONG, merge->work_id == i && merge->flags == 0,
                           "merge %u: work_id %u, flags %u", i, merge->work_id, merge->flags);
         REFERENCE_REQUIRE(p, REFERENCE_ODD, p->live_merges == 1 || last < t, "merge %u: order", i);
-        REFERENCE_REQUIRE(
-            p, REFERENCE_ODD, p->origin == REFERENCE_KEPT || merge->params[2] == slots,
-            "merge %u: first slot %u, after %u slots", i, merge->params[2], (unsigned)slots);
+        REFERENCE_REQUIRE(p, REFERENCE_ODD, merge->params[2] == slots,
+                          "merge %u: first slot %u, after %u slots", i, merge->params[2],
+                          (unsigned)slots);
         last = t;
         slots += merge->params[3];
     }
@@ -500,9 +492,7 @@ static inline void reference_prove_order(reference_proof *p) {
     }
     REFERENCE_REQUIRE(p, REFERENCE_ODD, p->plan->tile_count == p->all.count,
                       "tile_count is %u, not %u", p->plan->tile_count, (unsigned)p->all.count);
-    REFERENCE_REQUIRE(p, REFERENCE_ODD,
-                      p->origin == REFERENCE_KEPT || p->all.count == 0 ||
-                          p->plan->slot_rows == p->all.rows_max,
+    REFERENCE_REQUIRE(p, REFERENCE_ODD, p->all.count == 0 || p->plan->slot_rows == p->all.rows_max,
                       "slot_rows is %u, not %u", p->plan->slot_rows, (unsigned)p->all.rows_max);
 }
 
@@ -562,13 +552,12 @@ static inline void reference_prove_costs(reference_proof *p, double *out_max) {
 static inline reference_verdict reference_judge(const ptowsp_attention_batch *batch,
                                                 const ptowsp_attention_config *config,
                                                 const ptowsp_attention_plan *plan,
-                                                reference_origin origin, double *out_cost_max) {
+                                                double *out_cost_max) {
     reference_proof p;
     memset(&p, 0, sizeof p);
     p.batch = batch;
     p.config = config;
     p.plan = plan;
-    p.origin = origin;
     p.rules = reference_rules_of(config);
     if (!reference_prove_counts(&p)) {
         return p.verdict;

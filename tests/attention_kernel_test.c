@@ -33,9 +33,12 @@ typedef struct batch {
     shape s;
     attention_kv kv;
     attention_step step;
+    ptowsp_attention_batch of;
+    ptowsp_attention_config config;
+    ptowsp_attention_plan plan;  // of tiles alone
     uint32_t token_starts[REQUESTS_MAX + 1], page_starts[REQUESTS_MAX + 1];
     uint32_t query_starts[REQUESTS_MAX + 1];
-    int32_t kv_lengths[REQUESTS_MAX];
+    int32_t kv_lengths[REQUESTS_MAX], query_lengths[REQUESTS_MAX];
     uint32_t *pages, page_count;
     double *keys, *values;  // [token of the batch][head][dim], as rounded in the cache
     void *cache[2];
@@ -172,6 +175,7 @@ static void make_pages(batch *b, uint64_t *state) {
         b->token_starts[r + 1] = b->token_starts[r] + s->lengths[r];
         b->query_starts[r + 1] = b->query_starts[r] + s->queries[r];
         b->kv_lengths[r] = (int32_t)s->lengths[r];
+        b->query_lengths[r] = (int32_t)s->queries[r];
         b->page_starts[r + 1] =
             b->page_starts[r] + (s->layout == LAYOUT_CONTIGUOUS
                                      ? 1
@@ -227,18 +231,22 @@ static batch make_batch(const shape *s, uint64_t seed) {
     b.step.lse_head_stride = 1;
     b.step.lse_token_stride = (size_t)s->heads * s->group;
     b.step.pages = b.pages;
-    b.step.group = s->group;
+    b.config.group = s->group;
     b.step.scale = s->scale;
     b.step.cap = s->cap;
-    b.step.window = s->window;
-    b.step.is_causal = s->is_causal;
+    b.config.window = s->window;
+    b.config.is_causal = s->is_causal;
     return b;
 }
 
 // The arrays inside of a batch, once it has its place.
 static void settle(batch *b) {
     b->step.query_starts = b->query_starts;
-    b->step.kv_lengths = b->kv_lengths;
+    b->of.kv_lengths = b->kv_lengths;
+    b->of.query_lengths = b->query_lengths;
+    b->of.sequence_count = b->s.request_count;
+    b->step.batch = &b->of;
+    b->step.config = &b->config;
     b->step.page_starts = b->page_starts;
 }
 
@@ -370,11 +378,12 @@ static void check_pieces(const attention_variant *variant, batch *b, attention_u
     free(out);
 }
 
-// Every row of a batch, in tiles of `tile` query tokens, whole and in pieces.
+// Every row of a batch, in tiles of `tile` query tokens (0: all), whole and in pieces.
 static void check_batch(const attention_variant *variant, batch *b, uint32_t tile,
                         uint64_t *state) {
     const shape *s = &b->s;
-    b->step.tile = tile;
+    b->plan.tile_tokens = tile > 0 ? tile : UINT32_MAX;
+    b->step.plan = &b->plan;
     for (uint32_t request = 0; request < s->request_count; request++) {
         uint32_t tiles = tile > 0 ? (s->queries[request] + tile - 1) / tile : 1;
         for (uint32_t i = 0; i < tiles * s->heads; i++) {
@@ -516,9 +525,12 @@ static void attention__of_one_token_is_its_value_row(void **unused) {
     step.queries = query;
     step.outputs = out;
     step.lse = &lse;
-    step.kv_lengths = &length;
+    const ptowsp_attention_batch batch = {&length, NULL, 1};
+    ptowsp_attention_config config;
+    memset(&config, 0, sizeof config);
+    step.batch = &batch;
+    step.config = &config;
     step.pages = &page;
-    step.group = 1;
     attention_unit unit = {0, 0, 0, 1, 0, 1, NULL};
     ptowsp_partial state;
     attention_compute(&kv, &step, &unit, &state, acc);
@@ -585,7 +597,9 @@ static void attention__row_has_the_bits_that_it_has_alone(void **unused) {
         for (uint32_t r = 0; r < tile.rows; r++) {  // as a group of one head
             attention_step step = b.step;
             attention_unit one = unit;
-            step.group = 1;
+            ptowsp_attention_config config = b.config;
+            config.group = 1;
+            step.config = &config;
             step.queries +=
                 (unit.kv_head * (s.group - 1) + r % s.group) * (size_t)step.query_head_stride;
             one.query_start = r / s.group;
@@ -599,7 +613,7 @@ static void attention__row_has_the_bits_that_it_has_alone(void **unused) {
     }
 }
 
-// A piece that ends later changes nothing for rows that do not see its end.
+// A piece that begins earlier or ends later changes nothing for rows that do not see its ends.
 static void attention__row_depends_on_the_tokens_it_sees_alone(void **unused) {
     (void)unused;
     uint64_t state = test_seed();
@@ -617,8 +631,18 @@ static void attention__row_depends_on_the_tokens_it_sees_alone(void **unused) {
         for (uint32_t r = 0; r < (query + 1) * 4; r++) {
             same_row(&whole, r, &cut, r);
         }
-        free_result(&whole);
         free_result(&cut);
+        for (uint32_t r = 0; s.window > 0 && r < 30; r++) {  // from where each query's window is
+            const uint32_t begin = 150 - 30 + r + 1 - s.window;
+            const uint32_t start = unit.kv_start > begin ? unit.kv_start : begin;
+            attention_unit later = {0, 0, 0, 30, start, 150, NULL};
+            result seen = compute(variant, &b, &b.step, later);
+            for (uint32_t g = 0; g < 4; g++) {
+                same_row(&whole, r * 4 + g, &seen, r * 4 + g);
+            }
+            free_result(&seen);
+        }
+        free_result(&whole);
         free_batch(&b);
     }
 }
@@ -689,7 +713,7 @@ static void attention__finished_row_is_its_finished_state(void **unused) {
             float lse = ptowsp_merge_finish(&parts.states[r], parts.accs + (size_t)r * s.value_dim,
                                             s.value_dim, out);
             assert_memory_equal(out, b.outputs + at * s.value_dim, s.value_dim * sizeof *out);
-            assert_true(lse == b.lse[at] || fabsf(lse - b.lse[at]) <= fabsf(lse) * 1e-6f + 1e-6f);
+            assert_memory_equal(&lse, &b.lse[at], sizeof lse);
         }
         free(out);
         free_result(&parts);
@@ -796,12 +820,21 @@ static void attention__nan_of_a_token_stays_in_the_rows_that_see_it(void **unuse
 
 static void attention__work_names_the_tile(void **unused) {
     (void)unused;
-    const uint32_t starts[] = {0, 1, 71};
+    const uint32_t starts[] = {0, 1};
+    const int32_t queries[] = {1, 70};
+    ptowsp_attention_batch batch = {NULL, queries, 2};
+    ptowsp_attention_config config;
+    ptowsp_attention_plan plan;
     attention_step step;
+    memset(&config, 0, sizeof config);
+    memset(&plan, 0, sizeof plan);
     memset(&step, 0, sizeof step);
+    step.batch = &batch;
+    step.config = &config;
+    step.plan = &plan;
     step.query_starts = starts;
-    step.group = 4;
-    step.tile = 32;
+    config.group = 4;
+    plan.tile_tokens = 32;
     ptowsp_work work = ptowsp_work_of(9, 0, 0, 1, 3, 256, 128);
     work.reserved = 2;
     attention_unit unit = attention_unit_of(&step, &work);
@@ -814,9 +847,72 @@ static void attention__work_names_the_tile(void **unused) {
     assert_int_equal(attention_unit_rows(&step, &unit), 24);
     work.reserved = 3;  // behind the last
     assert_int_equal(attention_unit_of(&step, &work).query_count, 0);
-    step.query_starts = NULL;  // decode
+    batch.query_lengths = NULL;  // decode
     work.reserved = 0;
     assert_int_equal(attention_unit_of(&step, &work).query_count, 1);
+}
+
+// A step of three requests, and each way in which its parts can disagree.
+static void attention__step_check_finds_what_disagrees(void **unused) {
+    (void)unused;
+    const int32_t kv_lengths[] = {300, 40, 70}, queries[] = {100, 1, 1};
+    const uint32_t starts[] = {0, 100, 101};
+    for (int i = 0; i < 15; i++) {
+        ptowsp_attention_batch batch = {kv_lengths, queries, 3};
+        ptowsp_attention_config config;
+        memset(&config, 0, sizeof config);
+        config.head_count = 2;
+        config.group = 4;
+        config.lane_count = 7;
+        config.page_size = 32;
+        ptowsp_attention_sizes sizes;
+        ptowsp_attention_plan plan;
+        assert_int_equal(ptowsp_attention_size(&batch, &config, &sizes, NULL), PTOWSP_OK);
+        void *block = allocate(sizes.block_bytes, 1);
+        assert_int_equal(ptowsp_attention_place(&sizes, block, sizes.block_bytes, &plan),
+                         PTOWSP_OK);
+        assert_int_equal(ptowsp_attention_generate(&batch, &config, &plan, NULL), PTOWSP_OK);
+        assert_true(plan.slot_count > 0);
+        attention_kv kv;
+        attention_step step;
+        memset(&kv, 0, sizeof kv);
+        memset(&step, 0, sizeof step);
+        kv.key_dim = 64, kv.value_dim = 32, kv.page_size = 16;
+        step.batch = &batch, step.config = &config, step.plan = &plan;
+        step.query_starts = starts;
+        ptowsp_attention_scratch scratch = {NULL, NULL, 64, 32};
+        attention_fault fault = {"", 0, 0}, expected = {"", 0, 0};
+        switch (i) {
+#define FAULT(n, change, what, value, belongs)                                                     \
+    case n: {                                                                                      \
+        const attention_fault wrong = {what, value, belongs};                                      \
+        change;                                                                                    \
+        expected = wrong;                                                                          \
+        break;                                                                                     \
+    }
+            FAULT(1, config.group = 8, "group of the plan", 4, 8)
+            FAULT(2, config.tile_rows = 32, "tile_tokens of the plan", 16, 8)
+            FAULT(3, config.tile_rows = 1, "tile_tokens of the plan", 16, 1)
+            FAULT(4, config.lane_count = 6, "lane_count of the plan", 7, 6)
+            FAULT(5, scratch.rows = 63, "rows of the scratch", 63, 64)
+            FAULT(6, scratch.dim = 64, "dim of the scratch", 64, 32)
+            FAULT(7, kv.page_size = 64, "page_size of the cache", 64, 32)
+            FAULT(8, config.page_size = 0, "page_size of the cache", 16, 1)
+            FAULT(9, kv.key_dim = 24, "key_dim of the cache", 24, 32)
+            FAULT(10, kv.key_dim = 592, "key_dim of the cache", 592, ATTENTION_DIM_MAX)
+            FAULT(11, kv.value_dim = scratch.dim = 0, "value_dim of the cache", 0, 16)
+            FAULT(12, step.query_starts = NULL, "query length without query_starts", 100, 1)
+#undef FAULT
+        case 13: scratch.rows = 100; break;  // larger slots are as good
+        case 14: kv.page_size = 0; break;    // nor does a sequence of one page disagree
+        default: break;
+        }
+        assert_int_equal(attention_step_check(&kv, &step, &scratch, &fault), !*expected.what);
+        assert_string_equal(fault.what, expected.what);
+        assert_int_equal(fault.value, expected.value);
+        assert_int_equal(fault.expected, expected.expected);
+        free(block);
+    }
 }
 
 // -- number formats -------------------------------------------------------------------------------
@@ -890,6 +986,7 @@ int main(void) {
         cmocka_unit_test(attention__tokens_that_no_row_sees_are_not_read),
         cmocka_unit_test(attention__nan_of_a_token_stays_in_the_rows_that_see_it),
         cmocka_unit_test(attention__work_names_the_tile),
+        cmocka_unit_test(attention__step_check_finds_what_disagrees),
         cmocka_unit_test(attention__converts_every_half_exactly),
         cmocka_unit_test(attention__converts_any_number_of_elements),
     };

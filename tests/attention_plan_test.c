@@ -1,6 +1,6 @@
 // Attention plans: numbers from paper, the drawing of the header, sizes, bounds, placing, and the
-// balance of large batches. attention_faults_test.c has what is refused; attention_random_test.c and
-// attention_steps_random_test.c hold random batches and their next steps against a slow reference.
+// balance of large batches. attention_faults_test.c has what is refused; attention_random_test.c holds
+// random batches against a slow reference.
 
 #include "attention_fixture.h"
 
@@ -115,10 +115,17 @@ static void attention_plan__tiles_see_what_the_header_says(void **state) {
     plan_free(&plan);
     c.mode = PTOWSP_ATTENTION_INVARIANT;
     c.chunk = 50;  // tile 0: 131 to 158 is cut at 150
+    c.grain = 1;
     plan = plan_make(&batch, &c);
     assert_unit(&plan, 0, 0, 0, 0, 131, 19, 0);
     assert_unit(&plan, 1, 0, 0, 0, 150, 8, 1);
     assert_unit(&plan, 2, 0, 0, 1, 139, 11, 2);
+    plan_free(&plan);
+    c.grain = 25;  // 125 to 158, then 125 to 166
+    plan = plan_make(&batch, &c);
+    assert_unit(&plan, 0, 0, 0, 0, 125, 25, 0);
+    assert_unit(&plan, 1, 0, 0, 0, 150, 8, 1);
+    assert_unit(&plan, 2, 0, 0, 1, 125, 25, 2);
     plan_free(&plan);
     // Without is_causal queries may be beyond the KV: at positions from -50 on.
     const int32_t few[] = {50};
@@ -380,13 +387,6 @@ static void attention_plan__print_writes_a_table(void **state) {
                            "                     1                     1                     0\n"
                            "                     2                     2                     1\n"));
     plan.lane_costs = costs;
-    int32_t now[] = {250, 0, 50};  // sequence 1 ended, and with it a merge
-    const abatch rest = {now, NULL, 3};
-    assert_int_equal(ptowsp_attention_update(&rest, &c, NULL, 0, INFINITY, &plan, NULL, NULL),
-                     PTOWSP_OK);
-    buffer.length = 0;
-    ptowsp_attention_print(&plan, ptowsp_text_to_buffer(&buffer));
-    assert_non_null(strstr(text, "splits: 2 units more than tiles, 1 merges\n"));
     plan_free(&plan);
     c.lane_count = 1000;  // lines stand for lanes
     c.cost.per_unit = 20;
@@ -399,38 +399,6 @@ static void attention_plan__print_writes_a_table(void **state) {
     }
     assert_in_range(lines, 6, 5 + 33);
     assert_non_null(strstr(text, " to 999 "));
-    plan_free(&plan);
-}
-
-// Four heads of two sequences are eight whole units. Tiers are those of the lengths of the step, and
-// 0 where it has none, as in a plan made anew.
-static void attention_plan__updates_set_the_tiers_of_the_step(void **state) {
-    (void)state;
-    int32_t lengths[] = {300, 100};
-    const abatch batch = {lengths, NULL, 2};
-    static const ptowsp_tier tiers[] = {{7, 1, 100}, {9, 101, 1000}};
-    aconfig c = config_of(4, 1);
-    c.tiers = tiers;
-    c.tier_count = 2;
-    aplan plan = plan_make(&batch, &c);
-    const uint8_t expected[3][2] = {{9, 7}, {9, 9}, {0, 0}};
-    for (uint32_t step = 0; step < 3; step++) {
-        if (step > 0) {
-            lengths[1]++;
-            c.tiers = step < 2 ? tiers : NULL;
-            c.tier_count = step < 2 ? 2 : 0;
-            ptowsp_attention_change change;
-            assert_int_equal(
-                ptowsp_attention_update(&batch, &c, NULL, 0, INFINITY, &plan, &change, NULL),
-                PTOWSP_OK);
-            assert_false(change.is_new);
-        }
-        assert_int_equal(plan.unit_count, 8);
-        for (uint32_t i = 0; i < 8; i++) {
-            assert_int_equal(plan.units[i].tier, expected[step][i / 4]);
-        }
-        plan_check(&batch, &c, &plan);
-    }
     plan_free(&plan);
 }
 
@@ -455,7 +423,7 @@ static void attention_plan__export_gives_the_arrays_of_others(void **state) {
     aconfig c = config_of(1, 4);
     c.cost.per_token = 1;
     aplan plan = plan_make(&batch, &c);
-    int32_t request[6], piece[6], o[4], merge[3];
+    int32_t request[6], piece[6], o[7], merge[3];
     ptowsp_attention_arrays arrays = {request, piece, o, merge};
     assert_int_equal(ptowsp_attention_export(&plan, &arrays), PTOWSP_OK);
     const int32_t requests[] = {0, 0, 0, 1, 1, 2}, pieces[] = {0, 1, 2, 0, 1, 0};
@@ -476,6 +444,89 @@ static void attention_plan__export_gives_the_arrays_of_others(void **state) {
     plan.units[5].flags = PTOWSP_WORK_INVALID;
     assert_int_equal(ptowsp_attention_export(&plan, &arrays), PTOWSP_INVALID_PARAMS);
     plan_free(&plan);
+}
+
+// Three steps into one plan for up to 8 units and 4 merges: the second request ends, then all do. Every
+// element of the arrays is written in each step, and none beyond.
+static void attention_plan__export_fills_the_arrays_to_capacity(void **state) {
+    (void)state;
+    enum { UNITS = 8, MERGES = 4, MARK = 0x5a5a5a5a };
+    const int32_t steps[3][3] = {{250, 100, 50}, {250, 0, 50}, {0, 0, 0}};
+    // Four lanes: 100 each of 400 tokens; then 75 each of 300.
+    const int32_t requests[3][UNITS] = {
+        {0, 0, 0, 1, 1, 2, -1, -1}, {0, 0, 0, 0, 2, -1, -1, -1}, {-1, -1, -1, -1, -1, -1, -1, -1}};
+    const int32_t pieces[3][UNITS] = {
+        {0, 1, 2, 0, 1, 0, -1, -1}, {0, 1, 2, 3, 0, -1, -1, -1}, {-1, -1, -1, -1, -1, -1, -1, -1}};
+    const int32_t os[3][UNITS + 1] = {
+        {0, 3, 5, 6, 6, 6, 6, 6, 6}, {0, 4, 5, 5, 5, 5, 5, 5, 5}, {0, 0, 0, 0, 0, 0, 0, 0, 0}};
+    const int32_t merges[3][MERGES + 1] = {{0, 3, 5, 5, 5}, {0, 4, 4, 4, 4}, {0, 0, 0, 0, 0}};
+    aconfig c = config_of(1, 4);
+    c.cost.per_token = 1;
+    const ptowsp_attention_sizes sizes = {UNITS, MERGES, UNITS, 1, 4, 0};
+    ptowsp_work block[UNITS + MERGES + 8];
+    aplan plan;
+    assert_int_equal(ptowsp_attention_place(&sizes, block, sizeof block, &plan), PTOWSP_OK);
+    for (int step = 0; step < 3; step++) {
+        const abatch batch = {steps[step], NULL, 3};
+        int32_t got[4][UNITS + 2];
+        for (int i = 0; i < 4 * (UNITS + 2); i++) {
+            got[i / (UNITS + 2)][i % (UNITS + 2)] = MARK;
+        }
+        const ptowsp_attention_arrays arrays = {got[0], got[1], got[2], got[3]};
+        assert_int_equal(ptowsp_attention_generate(&batch, &c, &plan, NULL), PTOWSP_OK);
+        assert_int_equal(ptowsp_attention_export(&plan, &arrays), PTOWSP_OK);
+        assert_memory_equal(got[0], requests[step], sizeof requests[step]);
+        assert_memory_equal(got[1], pieces[step], sizeof pieces[step]);
+        assert_memory_equal(got[2], os[step], sizeof os[step]);
+        assert_memory_equal(got[3], merges[step], sizeof merges[step]);
+        assert_true(got[0][UNITS] == MARK && got[1][UNITS] == MARK && got[2][UNITS + 1] == MARK);
+        assert_int_equal(got[3][MERGES + 1], MARK);
+    }
+}
+
+// A window of 100 at 1,000 tokens sees tokens 900 on, in a decode step; tiles of two query tokens at
+// 998 and 999 see 899 on.
+static void attention_plan__first_pieces_start_at_the_grain(void **state) {
+    (void)state;
+    const int32_t kv[] = {1000}, queries[] = {2};
+    const struct {
+        uint32_t page, chunk, grain, start[2];  // of decode, of the tile of two
+    } cases[] = {
+        {1, 0, 0, {896, 896}},      // 64: 14 * 64
+        {16, 256, 0, {896, 896}},   // 64, a multiple of 16
+        {128, 0, 0, {896, 896}},    // the page: 7 * 128
+        {1, 100, 0, {900, 800}},    // 64 does not divide 100: the chunk
+        {48, 0, 0, {0, 0}},         // 64 is not of whole pages of 48: the chunk, 1,056
+        {10, 300, 50, {900, 850}},  // as given
+        {1, 300, 1, {900, 899}},    // as given: the window itself
+        {1, 256, 256, {768, 768}},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        aconfig c = config_of(1, 1);
+        c.mode = PTOWSP_ATTENTION_INVARIANT;
+        c.is_causal = true;
+        c.window = 100;
+        c.page_size = cases[i].page;
+        c.chunk = cases[i].chunk;
+        c.grain = cases[i].grain;
+        for (int is_two = 0; is_two < 2; is_two++) {
+            const abatch batch = {kv, is_two ? queries : NULL, 1};
+            aplan plan = plan_make(&batch, &c);
+            const uint32_t chunk = c.chunk ? c.chunk : c.page_size == 48 ? 1056 : 1024;
+            uint32_t at = cases[i].start[is_two], unit = 0;
+            for (; at < 1000; unit++) {
+                const uint32_t next = (at / chunk + 1) * chunk;
+                const uint32_t end = next < 1000 ? next : 1000;
+                assert_true(unit < plan.unit_count);
+                assert_int_equal(plan.units[unit].params[2], at);
+                assert_int_equal(plan.units[unit].params[3], end - at);
+                at = end;
+            }
+            assert_int_equal(plan.unit_count, unit);
+            plan_check(&batch, &c, &plan);
+            plan_free(&plan);
+        }
+    }
 }
 
 // Two slots of two rows, each a half of a softmax: (l 2 + 2), acc (2, 6) + (4, 8).
@@ -510,9 +561,10 @@ int main(void) {
         cmocka_unit_test(attention_plan__place_puts_all_arrays_into_the_block),
         cmocka_unit_test(attention_plan__large_batches_are_balanced),
         cmocka_unit_test(attention_plan__print_writes_a_table),
-        cmocka_unit_test(attention_plan__updates_set_the_tiers_of_the_step),
         cmocka_unit_test(attention_plan__print_of_nothing_has_no_ratio),
         cmocka_unit_test(attention_plan__export_gives_the_arrays_of_others),
+        cmocka_unit_test(attention_plan__export_fills_the_arrays_to_capacity),
+        cmocka_unit_test(attention_plan__first_pieces_start_at_the_grain),
         cmocka_unit_test(attention_plan__merge_row_merges_the_slots_of_a_row),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -142,7 +142,7 @@ static void add_tile(sample *s, uint32_t request, uint32_t piece_count, uint8_t 
     }
 }
 
-// What ptowsp_attention_update does with a sequence that ended.
+// Marks the work of a sequence INVALID, as an engine does that drops a request after planning.
 static void end_request(sample *s, uint32_t request) {
     for (uint32_t i = 0; i < s->plan.unit_count; i++) {
         if (ptowsp_work_request(&s->units[i]) == request) {

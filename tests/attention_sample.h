@@ -228,6 +228,10 @@ static inline void sample_config(sample *s) {
     uint64_t pages = config->page_size ? config->page_size : 1;
     uint64_t chunk = (uint64_t)random_scaled(random, 10) * pages;
     config->chunk = random_one_in(random, 4) || chunk > UINT32_MAX ? 0 : (uint32_t)chunk;
+    uint64_t parts = chunk / pages, part = (uint64_t)random_scaled(random, 5);
+    config->grain = config->chunk > 0 && random_one_in(random, 2) && parts % part == 0
+                        ? (uint32_t)(chunk / part)  // parts / part pages, which divide the chunk
+                        : 0;
     if (!random_one_in(random, 3)) {
         sample_costs(random, &config->cost);
     }
@@ -404,8 +408,8 @@ static inline void require(const sample *s, bool condition, const char *what) {
 }
 
 static inline void require_good(const sample *s, const ptowsp_attention_plan *plan,
-                                reference_origin origin, double *out_cost_max) {
-    reference_verdict verdict = reference_judge(&s->batch, &s->config, plan, origin, out_cost_max);
+                                double *out_cost_max) {
+    reference_verdict verdict = reference_judge(&s->batch, &s->config, plan, out_cost_max);
     if (verdict.grade != REFERENCE_GOOD) {
         sample_print(s);
         fail_msg("%s: %s", verdict.grade == REFERENCE_WRONG ? "wrong" : "odd", verdict.text);

@@ -30,6 +30,8 @@ static void moe_sort__pads_rows_to_blocks(void **state) {
     assert_int_equal(ptowsp_moe_sort(&c.routes, &c.order, NULL), PTOWSP_OK);
     assert_int_equal(c.order.row_count, 8);
     assert_int_equal(c.order.block_count, 2);
+    assert_int_equal(c.order.row_capacity / 4, 4);  // blocks of nobody up to there
+    assert_true(c.order.block_experts[2] == -1 && c.order.block_experts[3] == -1);
     assert_true(c.order.padding_share >= 0.375 && c.order.padding_share <= 0.375);
     require_sorted(&c);
     case_free(&c);

@@ -153,13 +153,14 @@ ptowsp_status wsp_runner_bind_batch(wsp_runner *, const char *plan,
                                     const ptowsp_attention_sizes *capacity) {
     return note(
         "batch %s %s %s, %u lanes, %u heads of %u, window %u, pages %u, tiles %u, pieces %u, "
-        "chunk %u%s%s%s",
+        "chunk %u, grain %u%s%s%s",
         plan, listed(PTOWSP_I32, batch->kv_lengths, batch->sequence_count).c_str(),
         batch->query_lengths
             ? listed(PTOWSP_I32, batch->query_lengths, batch->sequence_count).c_str()
             : "none",
         config->lane_count, config->head_count, config->group, config->window, config->page_size,
-        config->tile_rows, config->piece_min, config->chunk, config->is_causal ? " causal" : "",
+        config->tile_rows, config->piece_min, config->chunk, config->grain,
+        config->is_causal ? " causal" : "",
         config->mode == PTOWSP_ATTENTION_INVARIANT ? " invariant" : "",
         capacity ? " with a capacity" : "");
 }

@@ -126,11 +126,11 @@ void npu_command__binds_plans(void **state) {
     expect_refused({"--array", "parts.flags=1,2"});  // it is bound with its plan
     expect({"--batch", "parts=300,7,2048:lanes=4,heads=2"},
            "batch parts i32[300 7 2048] none, 4 lanes, 2 heads of 0, window 0, pages 0, tiles 0, "
-           "pieces 0, chunk 0");
+           "pieces 0, chunk 0, grain 0");
     expect({"--batch", "parts=@%/begin:1,1,5:heads=1,lanes=2,group=3,window=4,page_size=5,"
-                       "tile_rows=6,piece_min=7,chunk=8,is_causal=1,mode=1"},
+                       "tile_rows=6,piece_min=7,chunk=8,grain=9,is_causal=1,mode=1"},
            "batch parts i32[0 1 2] i32[1 1 5], 2 lanes, 1 heads of 3, window 4, pages 5, tiles 6, "
-           "pieces 7, chunk 8 causal invariant");
+           "pieces 7, chunk 8, grain 9 causal invariant");
     for (const char *value :
          {"parts=", "parts=1,2", "parts=1:", "parts=1:lanes", "parts=1:lanes=-1", "parts=1:lane=1",
           "parts=1:lanes=1,", "parts=x:lanes=1", "parts=1,2:1:lanes=1", "parts=1:1:1:lanes=1",
@@ -264,7 +264,7 @@ void npu_command__records_what_it_checks(void **state) {
     }
     const char *bound = "size batch 4; array small i8[-1 2]; csr adj i32[0 2 3] i32[0 2 3]; "
                         "work parts 1 64; batch parts i32[3 7 1] i32[0 2 3], 4 lanes, 2 heads of "
-                        "0, window 0, pages 0, tiles 0, pieces 0, chunk 0; symbol seed "
+                        "0, window 0, pages 0, tiles 0, pieces 0, chunk 0, grain 0; symbol seed "
                         "18446744073709551615; slot 7 -3; tensor x 2 2x4 0 bytes 5; "
                         "tensor y 1 3x0 0 bytes 0; run 4 2 9 1 0";
     assert_int_equal(command({"--check", "%/kept", "--aicpu", "4"}), 0);

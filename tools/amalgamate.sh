@@ -82,7 +82,6 @@ src/plan/attention_write.h src/plan/attention_write.c
 src/plan/attention_fill.h src/plan/attention_fill.c src/plan/attention_decode.c
 src/plan/attention_cut.h src/plan/attention_cut.c
 src/plan/attention_plan.c
-src/plan/attention_update.c
 src/plan/attention_check.c src/plan/attention_print.c
 src/plan/dispatch.c
 src/plan/merge.c

@@ -411,8 +411,9 @@ static void attention_block(attention_chunk *c, uint32_t token) {
     attention_value(c);
 }
 
-// All that the rows see, in blocks from `start` on.
-static void attention_run(attention_chunk *c, uint32_t start) {
+// All that the rows see, in blocks that begin at multiples of their size: a row's bits then do not depend
+// on where the unit begins.
+static void attention_run(attention_chunk *c) {
     attention_range all = {UINT32_MAX, 0};
     for (uint32_t r = 0; r < c->row_count; r++) {
         if (!attention_is_empty(c->seen[r])) {
@@ -424,7 +425,7 @@ static void attention_run(attention_chunk *c, uint32_t start) {
         return;
     }
     attention_rows rows[2];
-    uint32_t token = start + (all.first - start) / ATTENTION_BLOCK * ATTENTION_BLOCK, turn = 0;
+    uint32_t token = all.first / ATTENTION_BLOCK * ATTENTION_BLOCK, turn = 0;
     attention_find_rows(c->kv, c->pages, c->kv_head, token,
                         attention_clip(all, token, ATTENTION_BLOCK), &rows[turn]);
     for (;;) {
@@ -453,12 +454,63 @@ static uint32_t attention_query_first(const attention_step *step, uint32_t reque
 }
 
 static uint32_t attention_query_count(const attention_step *step, uint32_t request) {
-    return step->query_starts ? step->query_starts[request + 1] - step->query_starts[request] : 1;
+    const ptowsp_attention_batch *batch = step->batch;
+    return batch->query_lengths ? (uint32_t)batch->query_lengths[request] : 1;
+}
+
+static uint32_t attention_group(const attention_step *step) {
+    return step->config->group > 0 ? step->config->group : 1;
+}
+
+// The dimension that belongs in the place of `dim`.
+static uint32_t attention_dim_of(uint32_t dim) {
+    uint32_t whole = (dim + 15) / 16 * 16;
+    return dim == 0 ? 16 : whole < ATTENTION_DIM_MAX ? whole : ATTENTION_DIM_MAX;
+}
+
+bool attention_step_check(const attention_kv *kv, const attention_step *step,
+                          const ptowsp_attention_scratch *scratch, attention_fault *out_fault) {
+    const ptowsp_attention_config *config = step->config;
+    const ptowsp_attention_plan *plan = step->plan;
+    uint32_t group = attention_group(step), slot_rows = plan->slot_count > 0 ? plan->slot_rows : 0;
+    uint32_t tile_rows =
+        config->tile_rows > 0 ? config->tile_rows : PTOWSP_ATTENTION_TILE_ROWS_DEFAULT;
+    uint32_t tile = tile_rows > group ? tile_rows / group : 1;
+    uint32_t page = config->page_size > 0 ? config->page_size : 1;
+    uint32_t kv_page = kv->page_size > 0 ? kv->page_size : 1;
+    bool has_rows = !scratch || scratch->rows >= slot_rows;  // larger slots are as good
+    bool has_dim = !scratch || slot_rows == 0 || scratch->dim == kv->value_dim;
+    const attention_fault faults[] = {
+        {"group of the plan", plan->group, group},
+        {"tile_tokens of the plan", plan->tile_tokens, tile},
+        {"lane_count of the plan", plan->lane_count, config->lane_count},
+        {"rows of the scratch", has_rows ? slot_rows : scratch->rows, slot_rows},
+        {"dim of the scratch", has_dim ? kv->value_dim : scratch->dim, kv->value_dim},
+        {"page_size of the cache", page % kv_page == 0 ? page : kv_page, page},
+        {"key_dim of the cache", kv->key_dim, attention_dim_of(kv->key_dim)},
+        {"value_dim of the cache", kv->value_dim, attention_dim_of(kv->value_dim)},
+    };
+    for (size_t i = 0; i < sizeof faults / sizeof *faults; i++) {
+        if (faults[i].value != faults[i].expected) {
+            *out_fault = faults[i];
+            return false;
+        }
+    }
+    for (uint32_t i = 0; !step->query_starts && i < step->batch->sequence_count; i++) {
+        if (attention_query_count(step, i) != 1) {
+            attention_fault fault = {"query length without query_starts",
+                                     attention_query_count(step, i), 1};
+            *out_fault = fault;
+            return false;
+        }
+    }
+    return true;
 }
 
 attention_unit attention_unit_of(const attention_step *step, const ptowsp_work *work) {
     uint32_t request = ptowsp_work_request(work), q = attention_query_count(step, request);
-    uint64_t tile = step->tile > 0 ? step->tile : q, first = work->reserved * tile;
+    assert(step->plan && step->plan->tile_tokens > 0);
+    uint64_t tile = step->plan->tile_tokens, first = work->reserved * tile;
     attention_unit unit = {request, ptowsp_work_head(work),     0,
                            0,       ptowsp_work_kv_start(work), ptowsp_work_kv_len(work),
                            NULL};
@@ -484,13 +536,13 @@ attention_unit attention_unit_of_prefix(const ptowsp_prefix_plan *plan, const pt
 }
 
 uint32_t attention_unit_rows(const attention_step *step, const attention_unit *unit) {
-    return unit->query_count * step->group;
+    return unit->query_count * attention_group(step);
 }
 
 // The query token of the batch that a row is of.
 static size_t attention_row_token(const attention_step *step, const attention_unit *unit,
                                   uint32_t row) {
-    const uint32_t query = row / step->group;
+    const uint32_t query = row / attention_group(step);
     return unit->tokens
                ? unit->tokens[query]
                : (size_t)attention_query_first(step, unit->request) + unit->query_start + query;
@@ -504,10 +556,11 @@ static attention_range attention_visible(const attention_step *step, const atten
         attention_range all = {start, end};
         return all;
     }
-    int64_t length = step->kv_lengths[unit->request];
+    const ptowsp_attention_config *config = step->config;
+    int64_t length = step->batch->kv_lengths[unit->request];
     int64_t position = length - attention_query_count(step, unit->request) + query;
-    int64_t first = step->window > 0 ? position + 1 - step->window : 0;
-    int64_t stop = step->is_causal ? position + 1 : length;
+    int64_t first = config->window > 0 ? position + 1 - config->window : 0;
+    int64_t stop = config->is_causal ? position + 1 : length;
     first = first > start ? first : start;
     stop = stop < end ? stop : end;
     attention_range range = {start, start};
@@ -539,9 +592,10 @@ static void attention_choose_parts(attention_chunk *c) {
 static void attention_add_row(attention_chunk *c, const attention_step *step,
                               const attention_unit *unit, uint32_t row, uint32_t r, float *accs,
                               attention_range tokens) {
-    size_t query = unit->query_start + row / step->group;
+    uint32_t group = attention_group(step);
+    size_t query = unit->query_start + row / group;
     size_t token = attention_row_token(step, unit, row);
-    size_t head = (size_t)unit->kv_head * step->group + row % step->group;
+    size_t head = (size_t)unit->kv_head * group + row % group;
     c->queries[r] =
         step->queries + token * step->query_token_stride + head * step->query_head_stride;
     c->accs[r] =
@@ -558,15 +612,15 @@ static void attention_add_row(attention_chunk *c, const attention_step *step,
 static void attention_finish_row(const attention_chunk *c, const attention_step *step,
                                  const attention_unit *unit, uint32_t row, uint32_t r) {
     const ptowsp_partial *state = &c->states[r];
-    bool is_empty = state->m == -INFINITY;
-    if (!is_empty) {
+    if (state->m != -INFINITY) {
         c->variant->divide(c->accs[r], c->kv->value_dim, state->l);
     }
     if (step->lse) {
         size_t token = attention_row_token(step, unit, row);
-        size_t head = (size_t)unit->kv_head * step->group + row % step->group;
+        uint32_t group = attention_group(step);
+        size_t head = (size_t)unit->kv_head * group + row % group;
         step->lse[token * step->lse_token_stride + head * step->lse_head_stride] =
-            is_empty ? -INFINITY : state->m + logf(state->l);
+            ptowsp_merge_finish(state, NULL, 0, NULL);
     }
 }
 
@@ -575,8 +629,8 @@ static void attention_compute_with(const attention_variant *variant, const atten
                                    ptowsp_partial *states, float *accs) {
     assert(kv->key_dim > 0 && kv->key_dim % 16 == 0 && kv->key_dim <= ATTENTION_DIM_MAX);
     assert(kv->value_dim > 0 && kv->value_dim % 16 == 0 && kv->value_dim <= ATTENTION_DIM_MAX);
-    assert(step->group > 0 && (states ? accs != NULL : step->outputs != NULL));
-    uint32_t request = unit->request, length = (uint32_t)step->kv_lengths[request];
+    assert(step->batch && step->config && (states ? accs != NULL : step->outputs != NULL));
+    uint32_t request = unit->request, length = (uint32_t)step->batch->kv_lengths[request];
     uint32_t start = unit->kv_start < length ? unit->kv_start : length;
     uint32_t end = unit->kv_len < length - start ? start + unit->kv_len : length;
     uint32_t row_count = attention_unit_rows(step, unit);
@@ -598,7 +652,7 @@ static void attention_compute_with(const attention_variant *variant, const atten
         for (uint32_t r = 0; r < c.row_count; r++) {
             attention_add_row(&c, step, unit, row + r, r, states ? accs : NULL, tokens);
         }
-        attention_run(&c, start);
+        attention_run(&c);
         for (uint32_t r = 0; r < c.row_count; r++) {
             if (states) {
                 states[row + r] = c.states[r];
@@ -616,7 +670,12 @@ void attention_compute(const attention_kv *kv, const attention_step *step,
 }
 
 void attention_compute_work(const attention_kv *kv, const attention_step *step,
-                            const ptowsp_work *work, ptowsp_partial *states, float *accs) {
+                            const ptowsp_attention_scratch *scratch, const ptowsp_work *work) {
     attention_unit unit = attention_unit_of(step, work);
-    attention_compute(kv, step, &unit, states, accs);
+    uint32_t slot = ptowsp_work_slot(work);
+    bool is_part = slot != PTOWSP_NO_SLOT;
+    assert(!is_part ||
+           (attention_unit_rows(step, &unit) <= scratch->rows && scratch->dim == kv->value_dim));
+    attention_compute(kv, step, &unit, is_part ? ptowsp_attention_states(scratch, slot) : NULL,
+                      is_part ? ptowsp_attention_accs(scratch, slot) : NULL);
 }

@@ -74,9 +74,10 @@ struct decode_step {
     char source[256];  // where the lengths come from
 
     uint32_t sequence_count;
-    int32_t *kv_lengths;     // [sequence_count]
-    int32_t *query_lengths;  // [sequence_count]; NULL: 1 each
-    uint32_t *query_starts;  // [sequence_count + 1]; NULL: the sequence's index
+    ptowsp_attention_batch lengths;  // the three that follow
+    int32_t *kv_lengths;             // [sequence_count]
+    int32_t *query_lengths;          // [sequence_count]; NULL: 1 each
+    uint32_t *query_starts;          // [sequence_count + 1]; NULL: the sequence's index
     uint64_t token_count, query_count, prompt_count;
     int32_t length_max;
     uint32_t group;               // query heads of a KV head
@@ -92,12 +93,10 @@ struct decode_step {
     float *queries;         // [query token][head][key_dim]
 
     decode_run balanced;  // the attention plan
+    ptowsp_attention_config config;
     ptowsp_attention_plan plan;
     void *plan_block;
     uint32_t *progress;
-    uint64_t update_ns;     // median
-    uint64_t update_count;  // of steps
-    uint64_t update_new;    // of these, planned anew
 
     decode_run chunks;  // the chunk plan
     bool has_chunks;
@@ -124,9 +123,6 @@ void decode_chunks_step(decode_step *s, uint32_t index);
 
 // Writes the timeline of a step of the attention plan to the file of the options.
 void decode_timeline_write(const decode_step *s, const ptowsp_span *spans);
-
-// Takes the attention plan through steps in which each sequence grows by a token.
-void decode_balanced_update(decode_step *s);
 
 // Compares the outputs of all runs with a plain softmax attention in double precision.
 void decode_check(decode_step *s);

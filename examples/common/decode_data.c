@@ -228,11 +228,11 @@ void decode_data_make(decode_step *s) {
     a->output_head_stride = s->value_dim;
     a->output_token_stride = s->o.heads * s->value_dim;
     a->query_starts = s->query_starts;
-    a->kv_lengths = s->kv_lengths;
     a->pages = s->pages;
     a->page_starts = s->page_starts;
-    a->group = s->group;
-    a->is_causal = s->o.is_prefill;
+    a->batch = &s->lengths;
+    a->config = &s->config;
+    a->plan = &s->plan;
     decode_outputs_make(s, &s->balanced);
     decode_outputs_make(s, &s->chunks);
 }

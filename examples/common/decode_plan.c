@@ -59,59 +59,54 @@ static void decode_times_set(decode_run *run, uint32_t index, uint64_t plan_ns, 
     run->total_ns[index] = plan_ns + run_ns + merge_ns;
 }
 
-// Attends a unit. A whole one writes its outputs; a part its states, to a slot.
-static void decode_attend(decode_run *run, const ptowsp_work *work, uint32_t lane, uint32_t slot) {
-    uint64_t start = ptowsp_clock_ns();
-    bool is_part = slot != PTOWSP_NO_SLOT;
-    attention_compute_work(&run->step->kv, &run->attention, work,
-                           is_part ? ptowsp_attention_states(&run->scratch, slot) : NULL,
-                           is_part ? ptowsp_attention_accs(&run->scratch, slot) : NULL);
+static void decode_count_unit(decode_run *run, uint32_t lane, uint64_t start) {
     run->lanes[lane].busy_ns += ptowsp_clock_ns() - start;
     run->lanes[lane].units++;
 }
 
 // -- attention plan -------------------------------------------------------------------------------
 
-static ptowsp_attention_config decode_balanced_config(const decode_step *s) {
-    ptowsp_attention_config config;
-    memset(&config, 0, sizeof config);
-    config.head_count = (uint32_t)s->o.kv_heads;
-    config.group = s->group;
-    config.lane_count = s->o.lanes ? (uint32_t)s->o.lanes : ptowsp_context_lane_count(s->context);
-    config.mode = s->o.is_invariant ? PTOWSP_ATTENTION_INVARIANT : PTOWSP_ATTENTION_BALANCED;
-    config.is_causal = s->o.is_prefill;
-    config.page_size = (uint32_t)s->o.page;
-    return config;
+static void decode_balanced_config(decode_step *s) {
+    ptowsp_attention_config *config = &s->config;
+    ptowsp_attention_batch lengths = {s->kv_lengths, s->query_lengths, s->sequence_count};
+    s->lengths = lengths;
+    config->head_count = (uint32_t)s->o.kv_heads;
+    config->group = s->group;
+    config->lane_count = s->o.lanes ? (uint32_t)s->o.lanes : ptowsp_context_lane_count(s->context);
+    config->mode = s->o.is_invariant ? PTOWSP_ATTENTION_INVARIANT : PTOWSP_ATTENTION_BALANCED;
+    config->is_causal = s->o.is_prefill;
+    config->page_size = (uint32_t)s->o.page;
 }
 
 // Makes room for the plans of this step and of those after it. An engine does this once, from the
 // size of its cache.
 static void decode_balanced_make(decode_step *s) {
-    ptowsp_attention_config config = decode_balanced_config(s);
     ptowsp_attention_limits limits;
     ptowsp_attention_sizes sizes;
     ptowsp_plan_info info;
     int32_t growth = (int32_t)s->o.steps;
+    decode_balanced_config(s);
     memset(&limits, 0, sizeof limits);
     limits.sequence_count_max = s->sequence_count;
     limits.kv_length_max = s->length_max < INT32_MAX - growth ? s->length_max + growth : INT32_MAX;
     limits.query_length_max = s->o.is_prefill ? DECODE_PROMPT_TOKENS : 1;
     limits.kv_token_count_max = s->token_count + (uint64_t)s->sequence_count * s->o.steps;
     limits.query_token_count_max = s->query_count;
-    decode_plan_check(ptowsp_attention_bound(&config, &limits, &sizes, &info), &info);
+    decode_plan_check(ptowsp_attention_bound(&s->config, &limits, &sizes, &info), &info);
     s->plan_block = command_allocate(sizes.block_bytes, 1);
     command_check(NULL, ptowsp_attention_place(&sizes, s->plan_block, sizes.block_bytes, &s->plan));
 }
 
 static void decode_balanced_plan(decode_step *s) {
-    ptowsp_attention_config config = decode_balanced_config(s);
-    ptowsp_attention_batch batch = {s->kv_lengths, s->query_lengths, s->sequence_count};
     ptowsp_plan_info info;
-    decode_plan_check(ptowsp_attention_generate(&batch, &config, &s->plan, &info), &info);
+    decode_plan_check(ptowsp_attention_generate(&s->lengths, &s->config, &s->plan, &info), &info);
 }
 
 static void decode_balanced_attend(const ptowsp_work *work, uint32_t lane, void *user) {
-    decode_attend((decode_run *)user, work, lane, ptowsp_work_slot(work));
+    decode_run *run = (decode_run *)user;
+    uint64_t start = ptowsp_clock_ns();
+    attention_compute_work(&run->step->kv, &run->attention, &run->scratch, work);
+    decode_count_unit(run, lane, start);
 }
 
 // Merges the rows of a tile.
@@ -119,12 +114,12 @@ static void decode_balanced_merge(const ptowsp_work *merge, uint32_t lane, void 
     decode_run *run = (decode_run *)user;
     const attention_step *a = &run->attention;
     attention_unit unit = attention_unit_of(a, merge);
-    uint32_t row_count = attention_unit_rows(a, &unit);
+    uint32_t row_count = attention_unit_rows(a, &unit), group = run->step->group;
     uint64_t start = ptowsp_clock_ns();
     size_t first = decode_query_start(run->step, unit.request) + (size_t)unit.query_start;
     for (uint32_t row = 0; row < row_count; row++) {
-        size_t head = (size_t)unit.kv_head * a->group + row % a->group;
-        float *out = run->outputs + (first + row / a->group) * a->output_token_stride +
+        size_t head = (size_t)unit.kv_head * group + row % group;
+        float *out = run->outputs + (first + row / group) * a->output_token_stride +
                      head * a->output_head_stride;
         ptowsp_attention_merge_row(&run->scratch, merge, row, out);
     }
@@ -142,7 +137,11 @@ void decode_balanced_step(decode_step *s, uint32_t index) {
     decode_balanced_plan(s);
     uint64_t planned = ptowsp_clock_ns();
     decode_scratch_reserve(run, s->plan.slot_count, s->plan.slot_rows, s->value_dim);
-    run->attention.tile = s->plan.tile_tokens;
+    attention_fault fault;
+    if (!attention_step_check(&s->kv, &run->attention, &run->scratch, &fault)) {
+        command_fail("%s is %llu, not %llu", fault.what, (unsigned long long)fault.value,
+                     (unsigned long long)fault.expected);
+    }
     bool is_drawn = s->o.timeline_path && index + 1 == s->o.steps;
     if (is_drawn) {
         job.spans = (ptowsp_span *)command_allocate(
@@ -162,57 +161,20 @@ void decode_balanced_step(decode_step *s, uint32_t index) {
     run->cost_mean = s->plan.cost_mean;
 }
 
-static int decode_compare(const void *a, const void *b) {
-    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-    return (x > y) - (x < y);
-}
-
-// In the first of these steps requests that brought a prompt are said to have changed, as they go on
-// with one query.
-void decode_balanced_update(decode_step *s) {
-    ptowsp_attention_config config = decode_balanced_config(s);
-    int32_t *lengths = (int32_t *)command_allocate(s->sequence_count, sizeof *lengths);
-    int32_t *queries = (int32_t *)command_allocate(s->sequence_count, sizeof *queries);
-    uint32_t *changed = (uint32_t *)command_allocate(s->sequence_count, sizeof *changed);
-    uint64_t times[DECODE_STEPS_MAX];
-    uint32_t changed_count = 0;
-    for (uint32_t i = 0; i < s->sequence_count; i++) {
-        lengths[i] = s->kv_lengths[i];
-        queries[i] = lengths[i] ? 1 : 0;
-        if (decode_query_length(s, i) > 1) {
-            changed[changed_count++] = i;
-        }
-    }
-    ptowsp_attention_batch batch = {lengths, s->query_lengths ? queries : NULL, s->sequence_count};
-    for (uint32_t k = 0; k < s->o.steps; k++) {
-        for (uint32_t i = 0; i < s->sequence_count; i++) {
-            lengths[i] += lengths[i] > 0 && lengths[i] < INT32_MAX;
-        }
-        ptowsp_attention_change change;
-        ptowsp_plan_info info;
-        uint64_t start = ptowsp_clock_ns();
-        ptowsp_status status = ptowsp_attention_update(
-            &batch, &config, changed, k == 0 ? changed_count : 0, 0.0, &s->plan, &change, &info);
-        times[k] = ptowsp_clock_ns() - start;
-        decode_plan_check(status, &info);
-        decode_plan_check(ptowsp_attention_check(&batch, &config, &s->plan, &info), &info);
-        s->update_new += change.is_new;
-    }
-    qsort(times, (size_t)s->o.steps, sizeof *times, decode_compare);
-    s->update_ns = times[s->o.steps / 2];
-    s->update_count = s->o.steps;
-    free(lengths);
-    free(queries);
-    free(changed);
-}
-
 // -- chunk plan -----------------------------------------------------------------------------------
 
 // The kernel of every tier. A kernel library would use `tier` to choose tile sizes.
 PTOWSP_INLINE void decode_chunk(const ptowsp_work *work, uint32_t lane, void *user, int tier) {
+    decode_run *run = (decode_run *)user;
+    uint64_t start = ptowsp_clock_ns();
+    bool is_part = !ptowsp_work_is_whole(work);
+    attention_unit unit = {ptowsp_work_request(work),  ptowsp_work_head(work),   0,   1,
+                           ptowsp_work_kv_start(work), ptowsp_work_kv_len(work), NULL};
     (void)tier;
-    decode_attend((decode_run *)user, work, lane,
-                  ptowsp_work_is_whole(work) ? PTOWSP_NO_SLOT : work->work_id);
+    attention_compute(&run->step->kv, &run->attention, &unit,
+                      is_part ? ptowsp_attention_states(&run->scratch, work->work_id) : NULL,
+                      is_part ? ptowsp_attention_accs(&run->scratch, work->work_id) : NULL);
+    decode_count_unit(run, lane, start);
 }
 
 PTOWSP_DEFINE_TIERS(decode_chunk, DECODE_TIERS, decode_chunk)
@@ -240,7 +202,7 @@ static ptowsp_status decode_chunks_plan(decode_step *s, ptowsp_plan_info *out_in
 // free first, and merges are shared evenly.
 static void decode_chunks_predict(decode_step *s) {
     decode_run *run = &s->chunks;
-    uint32_t lane_count = decode_balanced_config(s).lane_count;
+    uint32_t lane_count = s->config.lane_count;
     double *heap = (double *)command_allocate(lane_count, sizeof *heap);
     double total = 0.0, merged = 0.0, rows = (double)s->group;
     run->part_count = run->merge_count = 0;

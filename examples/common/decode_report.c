@@ -132,9 +132,7 @@ static void report_table(const decode_step *s, const report_column *b, const rep
     }
     report_row(s, "largest error of a row", errors[0], errors[1]);
     report_row(s, "hash of the outputs", hashes[0], hashes[1]);
-    printf("\n  update   %.1f us for the plan of a next step; planned anew in %s of %s\n",
-           (double)s->update_ns / 1000.0, print_grouped(s->update_new),
-           print_grouped(s->update_count));
+    printf("\n");
     if (!s->has_chunks) {
         printf("  chunks   have no query tiles, so there is no chunk plan with --prefill\n");
     } else if (s->is_over) {
@@ -201,7 +199,6 @@ static void report_json(const decode_step *s, const report_column *b, const repo
            o->is_invariant ? "invariant" : "balanced", (unsigned)s->plan.lane_count);
     json_counts(&s->balanced);
     json_results(&s->balanced, b);
-    printf("\"update_us\": %.3f, ", (double)s->update_ns / 1000.0);
     if (s->has_chunks) {
         json_chunks(s, c);
     }

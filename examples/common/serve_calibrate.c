@@ -20,6 +20,8 @@ enum { SHORT = 64, LONG = 4096, ROWS = 16, REPEATS = 7, READ_MIB = 128, READ_PAR
 typedef struct calibration {
     attention_kv kv;
     attention_step step;
+    ptowsp_attention_batch batch;
+    ptowsp_attention_config config;
     int32_t length;
     uint32_t page;
     float *queries;  // [ROWS][dim]
@@ -31,7 +33,7 @@ typedef struct calibration {
 static double calibrate_time(calibration *c, uint32_t tokens, uint32_t rows) {
     attention_unit unit = {0, 0, 0, 1, 0, tokens, NULL};
     double least = INFINITY;
-    c->step.group = rows;
+    c->config.group = rows;
     for (int i = 0; i < REPEATS; i++) {
         uint64_t start = ptowsp_clock_ns();
         attention_compute(&c->kv, &c->step, &unit, c->states, c->accs);
@@ -66,7 +68,10 @@ static ptowsp_attention_cost calibrate_attention(const serve_model *m) {
     c.step.queries = c.queries;
     c.step.query_token_stride = (size_t)(ROWS * dim);
     c.step.query_head_stride = (size_t)dim;
-    c.step.kv_lengths = &c.length;
+    c.batch.kv_lengths = &c.length;
+    c.batch.sequence_count = 1;
+    c.step.batch = &c.batch;
+    c.step.config = &c.config;
     c.step.pages = &c.page;
     calibrate_time(&c, LONG, ROWS);  // not measured: caches and clock
     double base = calibrate_time(&c, SHORT, 1), one = calibrate_time(&c, LONG, 1);

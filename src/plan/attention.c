@@ -88,6 +88,38 @@ static ptowsp_status pwsp_lanes_set(pwsp_attention *a, ptowsp_plan_info *info) {
     return PTOWSP_OK;
 }
 
+// Sets where the pieces of an INVARIANT plan may begin. The default grain is one that a kernel's blocks
+// of up to 64 tokens divide; where none such fits both the page and the chunk, it is the chunk.
+static ptowsp_status pwsp_pieces_set(pwsp_attention *a, ptowsp_plan_info *info) {
+    const ptowsp_attention_config *c = &a->config;
+    const uint32_t page = c->page_size;
+    a->chunk = c->chunk;
+    a->grain = 1;
+    if (a->chunk == 0) {
+        a->chunk = pwsp_ceil_div_u64(PTOWSP_ATTENTION_CHUNK_DEFAULT, page) * page;
+    }
+    if (!pwsp_attention_cuts_chunks(a)) {
+        return PTOWSP_OK;
+    }
+    if (a->chunk % page != 0) {
+        return pwsp_plan_fail(info, PTOWSP_FAULT_CHUNK_PAGES, PTOWSP_NO_INDEX, c->chunk, page);
+    }
+    a->grain = c->grain;
+    if (a->grain == 0) {
+        const uint32_t block = PTOWSP_ATTENTION_GRAIN_DEFAULT, grain = page > block ? page : block;
+        const bool fits = grain % block == 0 && grain % page == 0 && a->chunk % grain == 0;
+        a->grain = fits ? grain : (uint32_t)a->chunk;
+    }
+    if (a->grain % page != 0) {
+        return pwsp_plan_fail(info, PTOWSP_FAULT_GRAIN_PAGES, PTOWSP_NO_INDEX, a->grain, page);
+    }
+    if (a->chunk % a->grain != 0) {
+        return pwsp_plan_fail(info, PTOWSP_FAULT_GRAIN_CHUNK, PTOWSP_NO_INDEX, a->grain,
+                              pwsp_info_value(a->chunk));
+    }
+    return PTOWSP_OK;
+}
+
 PWSP_INTERNAL ptowsp_status pwsp_attention_configure(const ptowsp_attention_config *config,
                                                      pwsp_attention *a, ptowsp_plan_info *info) {
     memset(a, 0, sizeof *a);
@@ -115,14 +147,10 @@ PWSP_INTERNAL ptowsp_status pwsp_attention_configure(const ptowsp_attention_conf
     a->slot_rows_max = a->tile_tokens * c->group;
     const uint64_t page = c->page_size;
     a->piece_min = pwsp_ceil_div_u64(c->piece_min ? c->piece_min : 1, page) * page;
-    a->chunk = c->chunk;
-    if (a->chunk == 0) {
-        a->chunk = pwsp_ceil_div_u64(PTOWSP_ATTENTION_CHUNK_DEFAULT, page) * page;
-    } else if (pwsp_attention_cuts_chunks(a) && a->chunk % page != 0) {
-        return pwsp_plan_fail(info, PTOWSP_FAULT_CHUNK_PAGES, PTOWSP_NO_INDEX, c->chunk,
-                              c->page_size);
+    status = pwsp_pieces_set(a, info);
+    if (status == PTOWSP_OK) {
+        status = pwsp_costs_set(a, info);
     }
-    status = pwsp_costs_set(a, info);
     if (status == PTOWSP_OK && (c->tiers || c->tier_count > 0)) {
         status = pwsp_tiers_check(c->tiers, c->tier_count, info);
     }
@@ -304,36 +332,4 @@ PWSP_INTERNAL ptowsp_status pwsp_plan_other_check(const pwsp_attention *a,
         }
     }
     return PTOWSP_OK;
-}
-
-// Checks the ranges of lanes in units or merges.
-static ptowsp_status pwsp_ranges_check(const pwsp_attention *a, const PTOWSP_GM uint32_t *begin,
-                                       uint32_t count, ptowsp_plan_info *info) {
-    bool is_bad = begin[0] != 0 || begin[a->config.lane_count] != count || a->config.lane_speeds;
-    for (uint32_t lane = 0; lane < a->config.lane_count; lane++) {
-        is_bad |= begin[lane + 1] < begin[lane];
-    }
-    if (!is_bad) {
-        return PTOWSP_OK;  // mostly; otherwise again, to find the fault
-    }
-    for (uint32_t lane = 0; lane < a->config.lane_count; lane++) {
-        const uint32_t from = lane == 0 ? 0 : begin[lane], end = begin[lane + 1];
-        const bool works = !a->config.lane_speeds || a->config.lane_speeds[lane] > 0;
-        if (begin[0] != 0 || end < from || end > count || (!works && end > from)) {
-            return pwsp_plan_fail(info, PTOWSP_FAULT_LANE_RANGE, lane, end, works ? count : from);
-        }
-    }
-    const uint32_t last = a->config.lane_count;
-    if (begin[last] != count) {
-        return pwsp_plan_fail(info, PTOWSP_FAULT_LANE_RANGE, last - 1, begin[last], count);
-    }
-    return PTOWSP_OK;
-}
-
-PWSP_INTERNAL ptowsp_status pwsp_plan_ranges_check(const pwsp_attention *a,
-                                                   const ptowsp_attention_plan *plan,
-                                                   ptowsp_plan_info *info) {
-    ptowsp_status status = pwsp_ranges_check(a, plan->unit_begin, plan->unit_count, info);
-    return status == PTOWSP_OK ? pwsp_ranges_check(a, plan->merge_begin, plan->merge_count, info)
-                               : status;
 }

@@ -21,6 +21,7 @@ typedef struct pwsp_attention {
     uint32_t speed_max;
     uint64_t speed_sum;
     uint64_t piece_min, chunk;  // in tokens; multiples of the page
+    uint32_t grain;             // a divisor of the chunk where tiles begin; BALANCED: 1
     uint64_t unit, token, row_token, merged_row;
     double grid;  // of the user's unit
 
@@ -60,12 +61,6 @@ PWSP_INTERNAL ptowsp_status pwsp_plan_arrays_check(const ptowsp_attention_plan *
 PWSP_INTERNAL ptowsp_status pwsp_plan_other_check(const pwsp_attention *a,
                                                   const ptowsp_attention_plan *plan,
                                                   ptowsp_plan_info *info);
-
-// Checks the ranges of the lanes of such a plan: they go from 0 to its counts, in order, and lanes
-// without speed have none.
-PWSP_INTERNAL ptowsp_status pwsp_plan_ranges_check(const pwsp_attention *a,
-                                                   const ptowsp_attention_plan *plan,
-                                                   ptowsp_plan_info *info);
 
 // Proves the units, merges and lanes of a plan that has its arrays.
 PWSP_INTERNAL ptowsp_status pwsp_plan_prove(const pwsp_attention *a,
@@ -131,7 +126,7 @@ PWSP_INLINE pwsp_query_tile pwsp_query_tile_at(const pwsp_attention *a, uint32_t
     const int64_t first = kv - queries + before;  // below 0 for queries beyond the KV
     const int64_t unseen = a->config.window ? first - a->config.window + 1 : 0;
     pwsp_query_tile tile;
-    tile.begin = unseen > 0 ? (uint32_t)unseen : 0;
+    tile.begin = unseen > 0 ? (uint32_t)unseen / a->grain * a->grain : 0;
     tile.end = (uint32_t)(a->config.is_causal ? first + tokens : kv);
     tile.rows = (uint32_t)tokens * a->config.group;
     tile.is_slotted = false;

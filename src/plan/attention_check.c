@@ -4,8 +4,6 @@
 //      tiles     [ sequence 0, head 0, tile 0        ] [ ... tile 1 ] ...
 //      units     [0, 64) [64, 128) [128, 200)          [0, 200)       ...
 //      merges    slots 0 to 2                          none           ...
-//
-// INVALID units and merges among them are of sequences that ended; slots may be left out there.
 
 #include "attention.h"
 
@@ -23,27 +21,6 @@ static ptowsp_status pwsp_proof_fail(pwsp_plan_proof *proof, ptowsp_plan_fault f
                           pwsp_info_value(limit));
 }
 
-// Passes INVALID descriptors. They have no KV and no slots.
-static ptowsp_status pwsp_proof_pass(pwsp_plan_proof *proof, ptowsp_plan_fault fault,
-                                     const PTOWSP_GM ptowsp_work *works, uint32_t end,
-                                     uint32_t *next) {
-    for (; *next < end && !ptowsp_work_is_valid(&works[*next]); ++*next) {
-        if (works[*next].params[3] != 0) {
-            return pwsp_proof_fail(proof, fault, *next, works[*next].params[3], 0);
-        }
-    }
-    return PTOWSP_OK;
-}
-
-static ptowsp_status pwsp_proof_to_unit(pwsp_plan_proof *proof, uint32_t end) {
-    return pwsp_proof_pass(proof, PTOWSP_FAULT_UNIT_WRONG, proof->plan->units, end, &proof->unit);
-}
-
-static ptowsp_status pwsp_proof_to_merge(pwsp_plan_proof *proof, uint32_t end) {
-    return pwsp_proof_pass(proof, PTOWSP_FAULT_MERGE_WRONG, proof->plan->merges, end,
-                           &proof->merge);
-}
-
 // Compares the fields of a descriptor with what they should be, in pairs.
 static ptowsp_status pwsp_proof_compare(pwsp_plan_proof *proof, ptowsp_plan_fault fault,
                                         uint64_t index, const uint64_t (*pairs)[2],
@@ -59,10 +36,6 @@ static ptowsp_status pwsp_proof_compare(pwsp_plan_proof *proof, ptowsp_plan_faul
 // Checks the merge of a tile whose slots are from slot_first to the next free one.
 static ptowsp_status pwsp_proof_merge(pwsp_plan_proof *proof, uint32_t sequence, uint32_t head,
                                       uint32_t index, uint32_t slot_first) {
-    ptowsp_status status = pwsp_proof_to_merge(proof, proof->plan->merge_count);
-    if (status != PTOWSP_OK) {
-        return status;
-    }
     if (proof->merge == proof->plan->merge_count) {
         return pwsp_proof_fail(proof, PTOWSP_FAULT_MERGE_WRONG, proof->merge, 0, 1);
     }
@@ -74,9 +47,7 @@ static ptowsp_status pwsp_proof_merge(pwsp_plan_proof *proof, uint32_t sequence,
                                   {merge->params[3], proof->slot - slot_first},
                                   {merge->work_id, proof->merge},
                                   {merge->flags, 0}};
-    status = pwsp_proof_compare(proof, PTOWSP_FAULT_MERGE_WRONG, proof->merge, pairs, 7);
-    proof->merge++;
-    return status;
+    return pwsp_proof_compare(proof, PTOWSP_FAULT_MERGE_WRONG, proof->merge++, pairs, 7);
 }
 
 // Checks the units of a tile, and its merge.
@@ -84,13 +55,9 @@ static ptowsp_status pwsp_proof_tile(pwsp_plan_proof *proof, uint32_t sequence, 
                                      uint32_t index, uint8_t tier) {
     const pwsp_attention *a = proof->a;
     const pwsp_query_tile tile = pwsp_query_tile_at(a, sequence, index);
-    uint32_t slot_first = proof->slot;
+    const uint32_t slot_first = proof->slot;
     uint32_t at = tile.begin;
     while (at < tile.end) {
-        ptowsp_status status = pwsp_proof_to_unit(proof, proof->plan->unit_count);
-        if (status != PTOWSP_OK) {
-            return status;
-        }
         const uint32_t i = proof->unit;
         if (i == proof->plan->unit_count) {
             return pwsp_proof_fail(proof, PTOWSP_FAULT_UNIT_MISSING, i, 0, sequence);
@@ -98,21 +65,16 @@ static ptowsp_status pwsp_proof_tile(pwsp_plan_proof *proof, uint32_t sequence, 
         const PTOWSP_GM ptowsp_work *unit = &proof->plan->units[i];
         const uint32_t left = tile.end - at, length = unit->params[3];
         const bool is_first = at == tile.begin, is_last = length == left;
-        uint32_t slot = PTOWSP_NO_SLOT;
         const bool has_slot = !(is_first && is_last) || tile.is_slotted;
-        if (is_first && has_slot) {  // slots may be left out before it
-            slot = proof->slot = unit->work_id > proof->slot ? unit->work_id : proof->slot;
-            slot_first = slot;
-        } else if (!is_first) {
-            slot = proof->slot;
-        }
+        const uint32_t slot = has_slot ? proof->slot : PTOWSP_NO_SLOT;
         const uint32_t flags =
             (is_first ? PTOWSP_WORK_FIRST : 0) | (is_last ? PTOWSP_WORK_LAST : 0);
         const uint64_t pairs[7][2] = {{unit->params[0], sequence}, {unit->params[1], head},
                                       {unit->reserved, index},     {unit->params[2], at},
                                       {unit->flags, flags},        {unit->tier, tier},
                                       {unit->work_id, slot}};
-        status = pwsp_proof_compare(proof, PTOWSP_FAULT_UNIT_WRONG, i, pairs, 7);
+        const ptowsp_status status =
+            pwsp_proof_compare(proof, PTOWSP_FAULT_UNIT_WRONG, i, pairs, 7);
         if (status != PTOWSP_OK) {
             return status;
         }
@@ -126,7 +88,7 @@ static ptowsp_status pwsp_proof_tile(pwsp_plan_proof *proof, uint32_t sequence, 
             return pwsp_proof_fail(proof, PTOWSP_FAULT_UNIT_WRONG, i, length,
                                    end > at ? end - at : left);
         }
-        if (has_slot) {  // NO_SLOT is no slot of a part
+        if (has_slot) {
             if (slot >= proof->plan->slot_count) {
                 return pwsp_proof_fail(proof, PTOWSP_FAULT_UNIT_WRONG, i, slot,
                                        proof->plan->slot_count);
@@ -138,6 +100,31 @@ static ptowsp_status pwsp_proof_tile(pwsp_plan_proof *proof, uint32_t sequence, 
     }
     return proof->slot > slot_first ? pwsp_proof_merge(proof, sequence, head, index, slot_first)
                                     : PTOWSP_OK;
+}
+
+// Checks the ranges of the lanes in units or in merges: they go from 0 to the count, in order, and lanes
+// without speed have none.
+static ptowsp_status pwsp_ranges_check(const pwsp_attention *a, const PTOWSP_GM uint32_t *begin,
+                                       uint32_t count, ptowsp_plan_info *info) {
+    bool is_bad = begin[0] != 0 || begin[a->config.lane_count] != count || a->config.lane_speeds;
+    for (uint32_t lane = 0; lane < a->config.lane_count; lane++) {
+        is_bad |= begin[lane + 1] < begin[lane];
+    }
+    if (!is_bad) {
+        return PTOWSP_OK;  // mostly; otherwise again, to find the fault
+    }
+    for (uint32_t lane = 0; lane < a->config.lane_count; lane++) {
+        const uint32_t from = lane == 0 ? 0 : begin[lane], end = begin[lane + 1];
+        const bool works = !a->config.lane_speeds || a->config.lane_speeds[lane] > 0;
+        if (begin[0] != 0 || end < from || end > count || (!works && end > from)) {
+            return pwsp_plan_fail(info, PTOWSP_FAULT_LANE_RANGE, lane, end, works ? count : from);
+        }
+    }
+    const uint32_t last = a->config.lane_count;
+    if (begin[last] != count) {
+        return pwsp_plan_fail(info, PTOWSP_FAULT_LANE_RANGE, last - 1, begin[last], count);
+    }
+    return PTOWSP_OK;
 }
 
 // Checks the plan's own numbers: its configuration, counts and capacities.
@@ -162,24 +149,41 @@ static ptowsp_status pwsp_plan_numbers_check(const pwsp_attention *a,
         return pwsp_plan_fail(info, PTOWSP_FAULT_COUNT_WRONG, PTOWSP_NO_INDEX, plan->tile_count,
                               pwsp_info_value(a->tile_count));
     }
-    return pwsp_plan_ranges_check(a, plan, info);
+    status = pwsp_ranges_check(a, plan->unit_begin, plan->unit_count, info);
+    return status == PTOWSP_OK ? pwsp_ranges_check(a, plan->merge_begin, plan->merge_count, info)
+                               : status;
 }
 
-// Checks that nothing but INVALID ones are left.
+// Checks that the descriptors up to the capacity are INVALID, without KV or slots.
+static ptowsp_status pwsp_proof_rest(pwsp_plan_proof *proof, const PTOWSP_GM ptowsp_work *works,
+                                     uint32_t first, uint32_t capacity, ptowsp_plan_fault extra,
+                                     ptowsp_plan_fault wrong) {
+    for (uint32_t i = first; i < capacity; i++) {
+        if (ptowsp_work_is_valid(&works[i])) {
+            return pwsp_proof_fail(proof, extra, i, works[i].flags, PTOWSP_WORK_INVALID);
+        }
+        if (works[i].params[3] != 0) {
+            return pwsp_proof_fail(proof, wrong, i, works[i].params[3], 0);
+        }
+    }
+    return PTOWSP_OK;
+}
+
+// Checks that the plan ends where the batch does.
 static ptowsp_status pwsp_proof_end(pwsp_plan_proof *proof) {
     const ptowsp_attention_plan *plan = proof->plan;
-    ptowsp_status status = pwsp_proof_to_unit(proof, plan->unit_capacity);
-    if (status == PTOWSP_OK && proof->unit < plan->unit_capacity) {
-        status = pwsp_proof_fail(proof, PTOWSP_FAULT_UNIT_EXTRA, proof->unit, 0, 0);
-    }
+    ptowsp_status status = pwsp_proof_rest(proof, plan->units, proof->unit, plan->unit_capacity,
+                                           PTOWSP_FAULT_UNIT_EXTRA, PTOWSP_FAULT_UNIT_WRONG);
     if (status == PTOWSP_OK) {
-        status = pwsp_proof_to_merge(proof, plan->merge_capacity);
+        status = pwsp_proof_rest(proof, plan->merges, proof->merge, plan->merge_capacity,
+                                 PTOWSP_FAULT_MERGE_WRONG, PTOWSP_FAULT_MERGE_WRONG);
     }
-    if (status == PTOWSP_OK && proof->merge < plan->merge_capacity) {
-        status = pwsp_proof_fail(proof, PTOWSP_FAULT_MERGE_WRONG, proof->merge,
-                                 plan->merges[proof->merge].flags, PTOWSP_WORK_INVALID);
-    }
-    return status;
+    const uint64_t pairs[3][2] = {{plan->unit_count, proof->unit},
+                                  {plan->merge_count, proof->merge},
+                                  {plan->slot_count, proof->slot}};
+    return status == PTOWSP_OK
+               ? pwsp_proof_compare(proof, PTOWSP_FAULT_COUNT_WRONG, PTOWSP_NO_INDEX, pairs, 3)
+               : status;
 }
 
 PWSP_INTERNAL ptowsp_status pwsp_plan_prove(const pwsp_attention *a,

@@ -51,13 +51,9 @@ static uint64_t pwsp_square_root(uint64_t x) {
     return root;
 }
 
-PWSP_INTERNAL uint64_t pwsp_attention_cut_least(const pwsp_attention *a) {
-    return pwsp_time_of(a, a->total);
-}
-
 // The time to try first.
 static uint64_t pwsp_time_guess(const pwsp_attention *a) {
-    const uint64_t low = pwsp_attention_cut_least(a);
+    const uint64_t low = pwsp_time_of(a, a->total);
     const uint64_t rate = a->token + a->row_token * a->slot_rows;
     uint64_t cost = a->total, rounding = a->chunk;
     if (!pwsp_attention_cuts_chunks(a)) {
@@ -82,7 +78,7 @@ static uint64_t pwsp_time_guess(const pwsp_attention *a) {
 
 PWSP_INTERNAL bool pwsp_attention_cut_find(const pwsp_attention *a, ptowsp_attention_plan *plan,
                                            pwsp_attention_cut *cut) {
-    uint64_t low = pwsp_attention_cut_least(a);
+    uint64_t low = pwsp_time_of(a, a->total);
     uint64_t time = pwsp_time_guess(a), step = time / 1024 + 1;
     bool has_cut = false;
     const uint64_t pass =

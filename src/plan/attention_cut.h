@@ -11,9 +11,6 @@ typedef struct pwsp_attention_cut {
     uint64_t unit_count, merge_count, slot_count;
 } pwsp_attention_cut;
 
-// The time that no cut is below.
-PWSP_INTERNAL uint64_t pwsp_attention_cut_least(const pwsp_attention *a);
-
 // Whether a plan has room for any cut of a batch.
 PWSP_INTERNAL bool pwsp_plan_has_room(const pwsp_attention *a, const ptowsp_attention_plan *plan);
 

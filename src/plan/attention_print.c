@@ -78,18 +78,11 @@ PWSP_INTERNAL void pwsp_print_costs(const ptowsp_attention_plan *plan, ptowsp_te
 
 void ptowsp_attention_print(const ptowsp_attention_plan *plan, ptowsp_text text) {
     PTOWSP_ASSERT(plan);
-    uint32_t valid = 0, merges = 0;
-    for (uint32_t i = 0; i < plan->unit_count; i++) {
-        valid += ptowsp_work_is_valid(&plan->units[i]);
-    }
-    for (uint32_t i = 0; i < plan->merge_count; i++) {
-        merges += ptowsp_work_is_valid(&plan->merges[i]);
-    }
     pwsp_text_format(text, "attention plan: %u tiles of up to %u rows in %u units, on %u lanes\n",
-                     (unsigned)plan->tile_count, (unsigned)plan->slot_rows, (unsigned)valid,
-                     (unsigned)plan->lane_count);
+                     (unsigned)plan->tile_count, (unsigned)plan->slot_rows,
+                     (unsigned)plan->unit_count, (unsigned)plan->lane_count);
     pwsp_text_format(text, "splits: %u units more than tiles, %u merges\n",
-                     (unsigned)(valid - plan->tile_count), (unsigned)merges);
+                     (unsigned)(plan->unit_count - plan->tile_count), (unsigned)plan->merge_count);
     pwsp_text_format(text, "scratch: %u slots of %u rows of dim + 2 floats\n",
                      (unsigned)plan->slot_count, (unsigned)plan->slot_rows);
     pwsp_print_costs(plan, text);
@@ -97,10 +90,18 @@ void ptowsp_attention_print(const ptowsp_attention_plan *plan, ptowsp_text text)
 
 // -- arrays ---------------------------------------------------------------------------------------
 
+// Fills [first, end) of an array that may be NULL.
+static void pwsp_export_fill(int32_t *array, uint64_t first, uint64_t end, int32_t value) {
+    for (uint64_t i = first; array && i < end; i++) {
+        array[i] = value;
+    }
+}
+
 ptowsp_status ptowsp_attention_export(const ptowsp_attention_plan *plan,
                                       const ptowsp_attention_arrays *arrays) {
     if (!plan || !arrays || (!plan->units && plan->unit_count > 0) ||
-        (!plan->merges && plan->merge_count > 0)) {
+        (!plan->merges && plan->merge_count > 0) || plan->unit_count > plan->unit_capacity ||
+        plan->merge_count > plan->merge_capacity) {
         return PTOWSP_INVALID_PARAMS;
     }
     if (plan->unit_count > INT32_MAX) {
@@ -113,36 +114,30 @@ ptowsp_status ptowsp_attention_export(const ptowsp_attention_plan *plan,
         }
         tiles += ptowsp_work_is_first(&plan->units[i]);
     }
-    if (tiles != plan->tile_count) {  // o_indptr has room for tile_count
+    if (tiles != plan->tile_count) {
         return PTOWSP_INVALID_PARAMS;
     }
-    int32_t tile = 0, piece = 0;
-    for (uint32_t i = 0; i < plan->unit_count; i++) {
+    const uint64_t units = plan->unit_count, capacity = plan->unit_capacity;
+    uint64_t tile = 0;
+    int32_t piece = 0;
+    for (uint64_t i = 0; i < units; i++) {
         const PTOWSP_GM ptowsp_work *unit = &plan->units[i];
         if (ptowsp_work_is_first(unit)) {
             piece = 0;
-            if (arrays->o_indptr) {
-                arrays->o_indptr[tile] = (int32_t)i;
-            }
+            pwsp_export_fill(arrays->o_indptr, tile, tile + 1, (int32_t)i);
             tile++;
         }
-        if (arrays->request_indices) {
-            arrays->request_indices[i] = (int32_t)unit->params[0];
-        }
-        if (arrays->kv_tile_indices) {
-            arrays->kv_tile_indices[i] = piece;
-        }
+        pwsp_export_fill(arrays->request_indices, i, i + 1, (int32_t)unit->params[0]);
+        pwsp_export_fill(arrays->kv_tile_indices, i, i + 1, piece);
         piece++;
     }
-    PTOWSP_ASSERT((uint32_t)tile == plan->tile_count);
-    if (arrays->o_indptr) {
-        arrays->o_indptr[tile] = (int32_t)plan->unit_count;
+    pwsp_export_fill(arrays->request_indices, units, capacity, -1);
+    pwsp_export_fill(arrays->kv_tile_indices, units, capacity, -1);
+    pwsp_export_fill(arrays->o_indptr, tile, capacity + 1, (int32_t)units);
+    for (uint32_t i = 0; i < plan->merge_count; i++) {
+        pwsp_export_fill(arrays->merge_indptr, i, i + 1, (int32_t)plan->merges[i].params[2]);
     }
-    if (arrays->merge_indptr) {
-        for (uint32_t i = 0; i < plan->merge_count; i++) {
-            arrays->merge_indptr[i] = (int32_t)plan->merges[i].params[2];
-        }
-        arrays->merge_indptr[plan->merge_count] = (int32_t)plan->slot_count;
-    }
+    pwsp_export_fill(arrays->merge_indptr, plan->merge_count, (uint64_t)plan->merge_capacity + 1,
+                     (int32_t)plan->slot_count);
     return PTOWSP_OK;
 }

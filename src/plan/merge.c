@@ -16,6 +16,7 @@
 // Parts that are not empty, at most PWSP_MERGE_PARTS of them.
 typedef struct pwsp_merge_parts {
     uint32_t count;
+    bool is_added;  // parts before these are in the sum already
     float weights[PWSP_MERGE_PARTS];
     const float *rows[PWSP_MERGE_PARTS];
 } pwsp_merge_parts;
@@ -205,6 +206,7 @@ static void pwsp_merge_take(ptowsp_partial *whole, pwsp_merge_parts *parts,
         if (parts->count == PWSP_MERGE_PARTS) {
             pwsp_merge_sum(parts, dim, out);
             parts->count = 0;
+            parts->is_added = true;
         }
         const uint32_t first = parts->count;
         for (; i < part_count && parts->count < PWSP_MERGE_PARTS; i++) {
@@ -222,6 +224,17 @@ static void pwsp_merge_take(ptowsp_partial *whole, pwsp_merge_parts *parts,
     }
 }
 
+// Then the rest is added, and the row finished. A single part keeps its bits: a sum from 0 would make 0 of
+// its -0.
+static float pwsp_merge_end(const ptowsp_partial *whole, const pwsp_merge_parts *parts,
+                            uint32_t dim, float *out) {
+    if (parts->count == 1 && !parts->is_added) {
+        return ptowsp_merge_finish(whole, parts->rows[0], dim, out);
+    }
+    pwsp_merge_sum(parts, dim, out);
+    return ptowsp_merge_finish(whole, out, dim, out);
+}
+
 float ptowsp_merge_partials(const ptowsp_partial *states, const float *accs, uint32_t part_count,
                             size_t stride, uint32_t dim, float *out) {
     PTOWSP_ASSERT(part_count == 0 || (states && (dim == 0 || accs)));
@@ -233,9 +246,9 @@ float ptowsp_merge_partials(const ptowsp_partial *states, const float *accs, uin
     }
     pwsp_merge_parts parts;
     parts.count = 0;
+    parts.is_added = false;
     pwsp_merge_take(&whole, &parts, states, accs, part_count, stride, dim, out);
-    pwsp_merge_sum(&parts, dim, out);
-    return ptowsp_merge_finish(&whole, out, dim, out);
+    return pwsp_merge_end(&whole, &parts, dim, out);
 }
 
 float ptowsp_attention_merge_row(const ptowsp_attention_scratch *scratch,
@@ -333,6 +346,7 @@ float ptowsp_prefix_join_row(const ptowsp_prefix_plan *plan,
     ptowsp_partial whole;
     pwsp_merge_parts parts;
     parts.count = 0;
+    parts.is_added = false;
     ptowsp_merge_clear(&whole, out, scratch->dim);
     uint32_t count = 0;
     for (uint32_t depth = 0; depth <= depth_max; depth += count) {
@@ -353,6 +367,5 @@ float ptowsp_prefix_join_row(const ptowsp_prefix_plan *plan,
                             scratch->rows, scratch->dim, out);
         }
     }
-    pwsp_merge_sum(&parts, scratch->dim, out);
-    return ptowsp_merge_finish(&whole, out, scratch->dim, out);
+    return pwsp_merge_end(&whole, &parts, scratch->dim, out);
 }

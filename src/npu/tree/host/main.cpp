@@ -50,7 +50,7 @@ const char HELP[] =
     "  --batch PLAN=KV:lanes=4,heads=2  lengths that the AICPU plans: 1,2,3, or @FILE of i32; "
     "with\n"
     "  --batch PLAN=KV:QUERIES:lanes=4,heads=2   query lengths; further fields are group, window,\n"
-    "                           page_size, tile_rows, piece_min, chunk, is_causal, mode (1: "
+    "                           page_size, tile_rows, piece_min, chunk, grain, is_causal, mode (1: "
     "invariant)\n"
     "  --tensor NAME=2x64@FILE  a tensor's shape and elements, row by row; without a file zeros;\n"
     "                           the shape may be left out if it is declared: NAME, NAME=@FILE\n"
@@ -254,11 +254,17 @@ bool Command::bind_batch(const std::string &name, const std::string &value) {
     const struct {
         const char *name;
         uint32_t *number;
-    } fields[] = {{"lanes", &config.lane_count},    {"heads", &config.head_count},
-                  {"group", &config.group},         {"window", &config.window},
-                  {"page_size", &config.page_size}, {"tile_rows", &config.tile_rows},
-                  {"piece_min", &config.piece_min}, {"chunk", &config.chunk},
-                  {"is_causal", &is_causal},        {"mode", &mode}};
+    } fields[] = {{"lanes", &config.lane_count},
+                  {"heads", &config.head_count},
+                  {"group", &config.group},
+                  {"window", &config.window},
+                  {"page_size", &config.page_size},
+                  {"tile_rows", &config.tile_rows},
+                  {"piece_min", &config.piece_min},
+                  {"chunk", &config.chunk},
+                  {"grain", &config.grain},
+                  {"is_causal", &is_causal},
+                  {"mode", &mode}};
     if (parts.size() != 2 && parts.size() != 3) {
         return fail_usage(what + ": is to be KV:FIELDS, or KV:QUERIES:FIELDS");
     }
