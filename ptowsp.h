@@ -1403,7 +1403,7 @@ PTOWSP_INLINE const PTOWSP_GM ptowsp_work *ptowsp_attention_lane_units(
 }
 PTOWSP_INLINE const PTOWSP_GM ptowsp_work *ptowsp_attention_lane_merges(
     const ptowsp_attention_plan *plan, uint32_t lane, uint32_t *out_count) {
-    *out_count = plan->merge_begin[lane + 1] - plan->merge_begin[lane];
+    *out_count = plan->merge_begin ? plan->merge_begin[lane + 1] - plan->merge_begin[lane] : 0;
     return *out_count ? plan->merges + plan->merge_begin[lane] : plan->merges;  // or NULL
 }
 

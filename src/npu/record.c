@@ -84,6 +84,9 @@ static bool npu_record_span(const npu_recording *r, uint32_t tensor, ptowsp_buff
         low += last < 0 ? last : 0;
         high += last > 0 ? last : 0;
     }
+    if (!buffer->data) {
+        return false;  // executing refuses it
+    }
     int64_t size = (int64_t)ptowsp_dtype_size(buffer->dtype);
     out_span->begin = (uintptr_t)buffer->data + (uintptr_t)(low * size);
     out_span->end = (uintptr_t)buffer->data + (uintptr_t)((high + 1) * size);
@@ -224,6 +227,8 @@ static bool npu_record_plan(npu_recording *r, uint32_t i) {
     if (plan.lane_count) {
         npu_print(&r->text, ",");
         npu_record_data(r, plan.unit_begin, begin_size);
+    }
+    if (plan.merge_begin) {
         npu_print(&r->text, ",");
         npu_record_data(r, plan.merges, plan.merge_count * sizeof(ptowsp_work));
         npu_print(&r->text, ",");

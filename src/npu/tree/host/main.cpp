@@ -44,8 +44,9 @@ const char HELP[] =
     "  --csr AXIS=@INDPTR,@INDICES  rows of a sparse axis: two files of i64, or\n"
     "  --csr AXIS=i32@INDPTR,@INDICES   of another type\n"
     "  --plan PLAN=@UNITS,@BEGIN,@MERGES,@BEGIN   an attention plan: files of descriptors, and\n"
-    "                           where those of each lane begin (u32); or the units of a chunk "
-    "plan:\n"
+    "                           where those of each lane begin (u32); without merges the first "
+    "two,\n"
+    "                           as a MoE plan's; or the units of a chunk plan:\n"
     "  --plan PLAN=@UNITS\n"
     "  --batch PLAN=KV:lanes=4,heads=2  lengths that the AICPU plans: 1,2,3, or @FILE of i32; "
     "with\n"
@@ -209,8 +210,9 @@ bool Command::bind_plan(const std::string &name, const std::string &value) {
     const uint32_t dtypes[4] = {PTOWSP_U64, PTOWSP_U32, PTOWSP_U64, PTOWSP_U32};
     uint64_t counts[4] = {0, 0, 0, 0};
     void *bytes[4] = {nullptr, nullptr, nullptr, nullptr};
-    if (files.size() != 1 && files.size() != 4) {
-        return fail_usage(what + ": is to be @UNITS, or @UNITS,@BEGIN,@MERGES,@BEGIN");
+    if (files.size() > 4 || files.size() == 3) {
+        return fail_usage(what +
+                          ": is to be @UNITS, @UNITS,@BEGIN or @UNITS,@BEGIN,@MERGES,@BEGIN");
     }
     for (size_t i = 0; i < files.size(); i++) {
         data_.emplace_back();
@@ -231,6 +233,7 @@ bool Command::bind_plan(const std::string &name, const std::string &value) {
                      wsp_runner_bind_work(runner_, name.c_str(),
                                           static_cast<ptowsp_work *>(bytes[0]), counts[0] / 3));
     }
+    counts[3] = files.size() == 2 ? counts[1] : counts[3];  // no merges
     if (counts[1] != counts[3] || counts[1] < 2 || counts[1] > PTOWSP_ATTENTION_LANE_MAX + 1 ||
         counts[0] / 3 > UINT32_MAX || counts[2] / 3 > UINT32_MAX) {
         return fail_usage(what + ": the two lists of lanes differ, or there are too many or none");
