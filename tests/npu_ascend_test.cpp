@@ -44,7 +44,7 @@ extern "C" const char *wsp_core_fault_text(uint32_t, uint32_t) {
     return "";
 }
 
-extern "C" wsp_launch_fn wsp_launch_of(uint32_t) {
+extern "C" wsp_launcher wsp_launcher_of(uint32_t) {
     return nullptr;  // those of threads
 }
 
@@ -269,7 +269,7 @@ const wsp_axis_decl AXES[] = {{nullptr, 0, 0, 0, 0},
                               {"adj", PTOWSP_AXIS_SPARSE, 0, 0, 1}};
 const wsp_symbol_decl SYMBOLS[] = {{nullptr, 0}, {"s", 1}};
 
-wsp_program make_program(uint32_t kernel_count, const wsp_kernel_decl *kernels) {
+wsp_program make_program(uint32_t kernel_count, const wsp_kernel *kernels) {
     wsp_program program = wsp_program();
     program.name = "p";
     program.axis_count = program.array_count = program.symbol_count = 2;
@@ -411,7 +411,7 @@ struct Outcome {
 };
 
 // Of a CANN as it is told beforehand.
-Outcome run_on(const Fake &cann, uint32_t kernel_count, const wsp_kernel_decl *kernels,
+Outcome run_on(const Fake &cann, uint32_t kernel_count, const wsp_kernel *kernels,
                wsp_expand_fn expand, const wsp_runner_options &chosen) {
     fake = cann;
     wsp_program program = make_program(kernel_count, kernels);
@@ -442,7 +442,7 @@ Outcome run_on(const Fake &cann, uint32_t kernel_count, const wsp_kernel_decl *k
 
 const wsp_runner_options OPTIONS = {3, 2, 9, 0, 7000, nullptr, 0, 0};
 
-Outcome run_once(uint32_t kernel_count, const wsp_kernel_decl *kernels, uint32_t fail_at,
+Outcome run_once(uint32_t kernel_count, const wsp_kernel *kernels, uint32_t fail_at,
                  void (*aicpu)(wsp_device_run *), wsp_expand_fn expand = nullptr) {
     Fake cann;
     cann.fail_at = fail_at;
@@ -470,7 +470,7 @@ int remove_libraries(void **state) {
     return rmdir(path.c_str());
 }
 
-const wsp_kernel_decl NO_KERNEL[1] = {{nullptr, 0, 0, 0, 0, {}}};
+const wsp_kernel NO_KERNEL[1] = {{nullptr, 0, 0, 0, 0, {}}};
 
 void npu_ascend__copies_what_is_bound_there_and_back(void **state) {
     (void)state;
@@ -549,7 +549,7 @@ void npu_ascend__tells_who_does_not_end(void **state) {
 }
 
 void npu_ascend__needs_cores_and_their_libraries(void **state) {
-    const wsp_kernel_decl kernels[] = {NO_KERNEL[0], {"k", PTOWSP_UNIT_CUBE, 0, 0, 0, {}}};
+    const wsp_kernel kernels[] = {NO_KERNEL[0], {"k", PTOWSP_UNIT_CUBE, 0, 0, 0, {}}};
     const std::string path = static_cast<const char *>(*state);
     Outcome outcome = run_once(2, kernels, 0, look);
     assert_int_equal(outcome.status, PTOWSP_SYSTEM_FAILED);
@@ -566,7 +566,7 @@ void npu_ascend__needs_cores_and_their_libraries(void **state) {
 
     // With MIX all cores are started as blocks, with their FIFOs: 3 cube and 6 vector cores for 3
     // lanes, of which the device has 3.
-    const wsp_kernel_decl mix[] = {NO_KERNEL[0], {"m", PTOWSP_UNIT_MIX, 0, 0, 0, {}}};
+    const wsp_kernel mix[] = {NO_KERNEL[0], {"m", PTOWSP_UNIT_MIX, 0, 0, 0, {}}};
     outcome = run_once(2, mix, 0, look);
     assert_string_equal(outcome.text.c_str(), "device: 4 vector cores are asked for; it has 3");
     const wsp_program mixed = make_program(2, mix);
@@ -587,9 +587,9 @@ void npu_ascend__needs_cores_and_their_libraries(void **state) {
 
 // -- cores ----------------------------------------------------------------------------------------
 
-const wsp_kernel_decl BOTH[] = {
+const wsp_kernel BOTH[] = {
     NO_KERNEL[0], {"v", PTOWSP_UNIT_VECTOR, 0, 0, 0, {}}, {"c", PTOWSP_UNIT_CUBE, 0, 0, 0, {}}};
-const wsp_kernel_decl BLOCKS[] = {NO_KERNEL[0], {"m", PTOWSP_UNIT_MIX, 0, 0, 0, {}}};
+const wsp_kernel BLOCKS[] = {NO_KERNEL[0], {"m", PTOWSP_UNIT_MIX, 0, 0, 0, {}}};
 
 Fake with_cores(uint32_t fail_at = 0) {
     Fake cann;
@@ -629,7 +629,7 @@ void npu_ascend__tells_which_start_failed_and_who_does_not_end(void **state) {
     (void)state;
     const struct {
         uint32_t kernel_count, core_count;
-        const wsp_kernel_decl *kernels;
+        const wsp_kernel *kernels;
         std::vector<std::string> starts, waits;
     } cases[] = {
         {3,
@@ -703,10 +703,10 @@ void npu_ascend__needs_what_it_looks_for(void **state) {
 
 // Kernel 1 adds 100 to an element, on a vector core; kernel 2 stores its scalar, on a cube core;
 // kernel 3, of MIX, adds 100 on its cube core alone, and fails on the second vector core if told.
-const wsp_kernel_decl DRIVEN[] = {NO_KERNEL[0],
-                                  {"add", PTOWSP_UNIT_VECTOR, 0, 1, 0, {"x"}},
-                                  {"put", PTOWSP_UNIT_CUBE, 0, 1, 1, {"x"}},
-                                  {"mix", PTOWSP_UNIT_MIX, 0, 1, 1, {"x"}}};
+const wsp_kernel DRIVEN[] = {NO_KERNEL[0],
+                             {"add", PTOWSP_UNIT_VECTOR, 0, 1, 0, {"x"}},
+                             {"put", PTOWSP_UNIT_CUBE, 0, 1, 1, {"x"}},
+                             {"mix", PTOWSP_UNIT_MIX, 0, 1, 1, {"x"}}};
 
 wsp_task *element_of(uint64_t tasks, uint32_t index) {
     wsp_task *task = there<wsp_task>(tasks + index * WSP_TASK_STRIDE);
@@ -752,7 +752,7 @@ int32_t launch_mix(uint32_t count, void *stream, uint64_t tasks, uint64_t fifos,
     return note_launch(count, stream);
 }
 
-wsp_launch_fn fake_launch_of(uint32_t kernel) {
+wsp_launcher fake_launch_of(uint32_t kernel) {
     return kernel == 1 ? launch_add : kernel == 2 ? launch_put : kernel == 3 ? launch_mix : nullptr;
 }
 
@@ -841,7 +841,7 @@ void npu_ascend__host_tells_which_call_failed(void **state) {
 // Kernel 4 is in no library.
 void npu_ascend__host_tells_what_it_cannot_launch(void **state) {
     (void)state;
-    wsp_kernel_decl kernels[5];
+    wsp_kernel kernels[5];
     std::copy(DRIVEN, DRIVEN + 4, kernels);
     kernels[4] = {"lost", PTOWSP_UNIT_VECTOR, 0, 1, 0, {"x"}};
     const Outcome outcome =
@@ -884,7 +884,7 @@ static void *fake_dlsym(void *library, const char *name) {
     const struct {
         const char *name;
         void *function;
-    } symbols[] = {{"wsp_launch_of", reinterpret_cast<void *>(fake_launch_of)},
+    } symbols[] = {{"wsp_launcher_of", reinterpret_cast<void *>(fake_launch_of)},
                    {"wsp_start_vector", reinterpret_cast<void *>(fake_start<0>)},
                    {"wsp_start_cube", reinterpret_cast<void *>(fake_start<1>)},
                    {"wsp_start_block", reinterpret_cast<void *>(fake_start<2>)}};

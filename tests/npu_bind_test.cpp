@@ -33,8 +33,8 @@ const wsp_symbol_decl symbols[] = {{nullptr, 0}, {"seed", 1}};
 const wsp_tensor_decl tensors[] = {{nullptr, 0, 0, {0}, 0, 0, 0, 0},
                                    {"x", PTOWSP_F32, 2, {4, 4}, 1, 1, 0, 0},
                                    {"between", PTOWSP_F32, 2, {4, 4}, 0, 0, 0, 1}};
-const wsp_kernel_decl kernels[] = {{nullptr, 0, 0, 0, 0, {nullptr}},
-                                   {"step", PTOWSP_UNIT_VECTOR, 1, 0, 1, {nullptr}}};
+const wsp_kernel kernels[] = {{nullptr, 0, 0, 0, 0, {nullptr}},
+                              {"step", PTOWSP_UNIT_VECTOR, 1, 0, 1, {nullptr}}};
 const char *const places[] = {"", "main/task step", "main/for_each lane"};
 
 int64_t lane_count;  // that the walk goes to
@@ -268,7 +268,7 @@ void wsp_core_run(wsp_task *task) {
     task->cycles = 1;
 }
 
-wsp_launch_fn wsp_launch_of(uint32_t) {
+wsp_launcher wsp_launcher_of(uint32_t) {
     return nullptr;
 }
 

@@ -379,8 +379,8 @@ void npu_check__options_have_their_values(void **) {
 
 // Times count from the first task that has run, in microseconds; task 1 has not.
 void npu_check__timelines_have_a_slice_for_each_task(void **) {
-    static const wsp_kernel_decl kernels[] = {{nullptr, 0, 0, 0, 0, {nullptr}},
-                                              {"load", PTOWSP_UNIT_VECTOR, 0, 0, 0, {nullptr}}};
+    static const wsp_kernel kernels[] = {{nullptr, 0, 0, 0, 0, {nullptr}},
+                                         {"load", PTOWSP_UNIT_VECTOR, 0, 0, 0, {nullptr}}};
     wsp_program program = wsp_program();
     program.kernels = kernels;
     wsp::List<ptowsp_span> spans;

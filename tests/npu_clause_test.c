@@ -118,9 +118,9 @@ static void clause__expressions_have_the_parentheses_of_cpp(void **state) {
         "run.set_slot(0, run.slot_bool(3) && run.slot_bool(4) && run.slot_bool(5));",
         "run.set_slot(0, run.slot_bool(3) || (run.slot_bool(4) || run.slot_bool(5)));",
         "run.slot_bool(3) ? run.slot_i64(2) : run.slot_bool(4) ? run.slot_i64(1) :\n",
-        "run.set_slot(0, run.slot_bool(3) ? run.slot_i64(1) : sizes[run.slot_i64(2)]);",
-        "const Array<bool> flags(run, ARRAY_flags);",
-        "run.set_slot(0, flags[run.slot_i64(1)]);"};
+        "run.set_slot(0, run.slot_bool(3) ? run.slot_i64(1) : v_sizes[run.slot_i64(2)]);",
+        "const Array<bool> v_flags(run, ARRAY_flags);",
+        "run.set_slot(0, v_flags[run.slot_i64(1)]);"};
     for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++) {
         has(c.text, lines[i]);
     }
@@ -147,7 +147,7 @@ static void clause__what_is_always_true_is_said_so(void **state) {
     clause_emit(&c, NULL);
     has(c.text, "run.set_slot(0, true);");
     has(c.text, "run.set_slot(3, false);");
-    has(c.text, "run.set_slot(4, p != q);");
+    has(c.text, "run.set_slot(4, v_p != v_q);");
     clause_end(&c);
 }
 
@@ -180,11 +180,11 @@ static void clause__empty_workloads_have_no_names(void **state) {
         }
     }
     clause_emit(&c, NULL);
-    has(c.text, "void idle(Run &/* run */, bool /* p */) {\n}\n");
-    has(c.text, "void conditions(Run &/* run */, bool q) {\n");
-    has(c.text, "void reading(Run &run, bool q) {\n");
+    has(c.text, "void v_idle(Run &/* run */, bool /* v_p */) {\n}\n");
+    has(c.text, "void v_conditions(Run &/* run */, bool v_q) {\n");
+    has(c.text, "void v_reading(Run &run, bool v_q) {\n");
     // In front of all, each has them.
-    has(c.text, "void idle(Run &run, bool p);\n");
+    has(c.text, "void v_idle(Run &run, bool v_p);\n");
     clause_end(&c);
 }
 
@@ -204,7 +204,7 @@ static void clause__loads_have_the_indices_of_their_matrix(void **state) {
         }
     }
     clause_emit(&c, NULL);
-    has(c.text, ", 0, TENSOR_x, {i}, 3, 1, 0, 1, 1, i);");
+    has(c.text, ", 0, TENSOR_x, {v_i}, 3, 1, 0, 1, 1, v_i);");
     clause_end(&c);
 }
 
@@ -222,9 +222,9 @@ static void clause__entries_have_the_names_of_their_loops(void **state) {
         }
     }
     clause_emit(&c, NULL);
-    has(c.text, "for (const Entry &i_entry : run.entries(AXIS_routes)) {");
-    has(c.text, "for (const Entry &j_entry : run.entries(AXIS_routes)) {");
-    has(c.text, "run.set_slot(0, i_entry.entry + j_entry.entry);");
+    has(c.text, "for (const Entry &v_i_entry : run.entries(AXIS_routes)) {");
+    has(c.text, "for (const Entry &v_j_entry : run.entries(AXIS_routes)) {");
+    has(c.text, "run.set_slot(0, v_i_entry.entry + v_j_entry.entry);");
     clause_end(&c);
 }
 
@@ -284,9 +284,9 @@ static void clause__pipelines_name_what_their_processes_load(void **state) {
     clause_emit(&c, NULL);
     has(c.text, "pipeline.loads(TENSOR_x);\n");
     has(c.text, "pipeline.loads(TENSOR_y);\n");
-    has(c.text, "[&](Run &/* idle */) {\n");
+    has(c.text, "[&](Run &/* v_idle */) {\n");
     has(c.text, "pipeline.process(\"more119\"");
-    has(c.text, "done.wait(take, ");
+    has(c.text, "v_done.wait(v_take, ");
     const char *part = strstr(c.text, "const auto part");  // of the workload, whose block is large
     assert_non_null(part);
     assert_null(strstr(part + 1, "const auto part"));

@@ -505,12 +505,12 @@ static void text__names_that_are_taken_inside_get_a_number(void **state) {
     compile(&f, "main", NULL);
     npu_text text = words_emit(f.context, f.program, false);
     static const char *const parts[] = {
-        "for (const Entry &x_entry : run.entries(AXIS_adj, r, ",
-        "for (i64 x_entry_2 = 0; x_entry_2 < rows && run.good(); x_entry_2++)",
-        "task.axis(x_entry_2);",
-        "for (const Entry &y_entry : run.entries(AXIS_adj, r, ",
-        "Channel y_entry_2 = pipeline.channel(\"y_entry\", CHANNEL_y_entry, ",
-        "y_entry_2.send(send, y, "};
+        "for (const Entry &v_x_entry : run.entries(AXIS_adj, v_r, ",
+        "for (i64 v_x_entry_2 = 0; v_x_entry_2 < v_rows && run.good(); v_x_entry_2++)",
+        "task.axis(v_x_entry_2);",
+        "for (const Entry &v_y_entry : run.entries(AXIS_adj, v_r, ",
+        "Channel v_y_entry_2 = pipeline.channel(\"y_entry\", CHANNEL_y_entry, ",
+        "v_y_entry_2.send(v_send, v_y, "};
     for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
         if (!strstr(text.data, parts[i])) {
             fail_msg("there is no %s in\n%s", parts[i], text.data);

@@ -166,31 +166,34 @@ static void expr__parentheses_stand_where_they_are_needed(void **state) {
     ptowsp_expr a = ptowsp_symbol(m, "a"), b = ptowsp_symbol(m, "b"), c = ptowsp_symbol(m, "c");
     ptowsp_expr p = ptowsp_slot(m, 1, PTOWSP_TYPE_BOOL), q = ptowsp_slot(m, 2, PTOWSP_TYPE_BOOL),
                 r = ptowsp_lt(a, b);
-    text_is(&f, ptowsp_add(ptowsp_add(a, b), c), "a + b + c");
-    text_is(&f, ptowsp_add(a, ptowsp_add(b, c)), "a + (b + c)");
-    text_is(&f, ptowsp_sub(a, ptowsp_mul(b, c)), "a - b * c");
-    text_is(&f, ptowsp_mul(a, ptowsp_sub(b, c)), "a * (b - c)");
-    text_is(&f, ptowsp_rem(ptowsp_div(a, b), c), "a / b % c");
-    text_is(&f, ptowsp_div(a, ptowsp_rem(b, c)), "a / (b % c)");
-    text_is(&f, ptowsp_shl(ptowsp_add(a, b), c), "(a + b) << c");
-    text_is(&f, ptowsp_add(a, ptowsp_shr(b, c)), "a + (b >> c)");
-    text_is(&f, ptowsp_bitor(ptowsp_bitor(a, b), c), "a | b | c");
-    text_is(&f, ptowsp_bitor(a, ptowsp_bitand(b, c)), "a | (b & c)");
-    text_is(&f, ptowsp_bitxor(ptowsp_add(a, b), c), "(a + b) ^ c");
-    text_is(&f, ptowsp_le(ptowsp_bitand(a, b), ptowsp_add(b, c)), "(a & b) <= b + c");
-    text_is(&f, ptowsp_and(ptowsp_and(r, p), q), "a < b && run.slot_bool(1) && run.slot_bool(2)");
-    text_is(&f, ptowsp_or(ptowsp_and(r, p), q), "(a < b && run.slot_bool(1)) || run.slot_bool(2)");
-    text_is(&f, ptowsp_and(r, ptowsp_or(p, q)), "a < b && (run.slot_bool(1) || run.slot_bool(2))");
-    text_is(&f, ptowsp_eq(r, ptowsp_not(p)), "(a < b) == (!run.slot_bool(1))");
-    text_is(&f, ptowsp_not(r), "!(a < b)");
-    text_is(&f, ptowsp_neg(ptowsp_neg(ptowsp_cast(a, PTOWSP_TYPE_I64))), "-(-to_i64(a))");
-    text_is(&f, ptowsp_bitnot(ptowsp_neg(a)), "~(-a)");
+    text_is(&f, ptowsp_add(ptowsp_add(a, b), c), "v_a + v_b + v_c");
+    text_is(&f, ptowsp_add(a, ptowsp_add(b, c)), "v_a + (v_b + v_c)");
+    text_is(&f, ptowsp_sub(a, ptowsp_mul(b, c)), "v_a - v_b * v_c");
+    text_is(&f, ptowsp_mul(a, ptowsp_sub(b, c)), "v_a * (v_b - v_c)");
+    text_is(&f, ptowsp_rem(ptowsp_div(a, b), c), "v_a / v_b % v_c");
+    text_is(&f, ptowsp_div(a, ptowsp_rem(b, c)), "v_a / (v_b % v_c)");
+    text_is(&f, ptowsp_shl(ptowsp_add(a, b), c), "(v_a + v_b) << v_c");
+    text_is(&f, ptowsp_add(a, ptowsp_shr(b, c)), "v_a + (v_b >> v_c)");
+    text_is(&f, ptowsp_bitor(ptowsp_bitor(a, b), c), "v_a | v_b | v_c");
+    text_is(&f, ptowsp_bitor(a, ptowsp_bitand(b, c)), "v_a | (v_b & v_c)");
+    text_is(&f, ptowsp_bitxor(ptowsp_add(a, b), c), "(v_a + v_b) ^ v_c");
+    text_is(&f, ptowsp_le(ptowsp_bitand(a, b), ptowsp_add(b, c)), "(v_a & v_b) <= v_b + v_c");
+    text_is(&f, ptowsp_and(ptowsp_and(r, p), q),
+            "v_a < v_b && run.slot_bool(1) && run.slot_bool(2)");
+    text_is(&f, ptowsp_or(ptowsp_and(r, p), q),
+            "(v_a < v_b && run.slot_bool(1)) || run.slot_bool(2)");
+    text_is(&f, ptowsp_and(r, ptowsp_or(p, q)),
+            "v_a < v_b && (run.slot_bool(1) || run.slot_bool(2))");
+    text_is(&f, ptowsp_eq(r, ptowsp_not(p)), "(v_a < v_b) == (!run.slot_bool(1))");
+    text_is(&f, ptowsp_not(r), "!(v_a < v_b)");
+    text_is(&f, ptowsp_neg(ptowsp_neg(ptowsp_cast(a, PTOWSP_TYPE_I64))), "-(-to_i64(v_a))");
+    text_is(&f, ptowsp_bitnot(ptowsp_neg(a)), "~(-v_a)");
     text_is(&f, ptowsp_select(r, a, ptowsp_select(p, b, c)),
-            "a < b ? a : run.slot_bool(1) ? b : c");
+            "v_a < v_b ? v_a : run.slot_bool(1) ? v_b : v_c");
     text_is(&f, ptowsp_select(r, ptowsp_select(p, a, b), c),
-            "a < b ? (run.slot_bool(1) ? a : b) : c");
-    text_is(&f, ptowsp_add(ptowsp_select(r, a, b), c), "(a < b ? a : b) + c");
-    text_is(&f, ptowsp_min(ptowsp_add(a, b), c), "min(a + b, c)");
+            "v_a < v_b ? (run.slot_bool(1) ? v_a : v_b) : v_c");
+    text_is(&f, ptowsp_add(ptowsp_select(r, a, b), c), "(v_a < v_b ? v_a : v_b) + v_c");
+    text_is(&f, ptowsp_min(ptowsp_add(a, b), c), "min(v_a + v_b, v_c)");
     fixture_free(&f);
 }
 

@@ -205,21 +205,21 @@ static void halves__of_no_rows_do_nothing_to_tiles_that_have_all(void **state) {
 static const struct {
     const char *behind, *in, *from, *to;
 } damages[] = {
-    {"_cube(", "TLOAD", "TLOAD", "TLOAD"},  // none
-    {"_cube(", "set_flag(PIPE_M, PIPE_FIX", "set_flag", "if (0) set_flag"},
-    {"_cube(", "wait_flag(PIPE_M, PIPE_FIX", "wait_flag", "if (0) wait_flag"},
-    {"_vector(", "set_flag(PIPE_MTE2, PIPE_V", "set_flag", "if (0) set_flag"},
-    {"_vector(", "wait_flag(PIPE_MTE2, PIPE_V", "wait_flag", "if (0) wait_flag"},
-    {"_vector(", "wait_flag(PIPE_MTE2, PIPE_V", "wait_flag", "if (mine.is_second) wait_flag"},
-    {"_cube(", "to_vector.push<48>(acc_1)", "acc_1", "acc_3"},
-    {"_vector(", "to_vector.pop<48>(t1)", "t1", "t2"},
-    {"_cube(", "to_vector.push<48>", "to_vector", "if (0) to_vector"},
-    {"_vector(", "to_vector.pop<48>", "to_vector", "if (mine.is_second) to_vector"},
-    {"_vector(", "to_cube.push<48>", "to_cube", "if (!mine.is_second) to_cube"},
-    {"_vector(", "wsp::share(", "_rows)", "_rows + 2)"},
-    {"_vector(", "ToVector to_vector", ", mine)", ")"},
-    {"_vector(", "ToCube to_cube", ", mine)", ", wsp::Share{mine.cut + 1, mine.is_second})"},
-    {"_vector(", "wsp::share(", "wsp::share(", "wsp::Share{8, false}; (void)("},
+    {"void cube(", "TLOAD", "TLOAD", "TLOAD"},  // none
+    {"void cube(", "set_flag(PIPE_M, PIPE_FIX", "set_flag", "if (0) set_flag"},
+    {"void cube(", "wait_flag(PIPE_M, PIPE_FIX", "wait_flag", "if (0) wait_flag"},
+    {"void vector(", "set_flag(PIPE_MTE2, PIPE_V", "set_flag", "if (0) set_flag"},
+    {"void vector(", "wait_flag(PIPE_MTE2, PIPE_V", "wait_flag", "if (0) wait_flag"},
+    {"void vector(", "wait_flag(PIPE_MTE2, PIPE_V", "wait_flag", "if (mine.is_second) wait_flag"},
+    {"void cube(", "to_vector.push<48>(acc_1)", "acc_1", "acc_3"},
+    {"void vector(", "to_vector.pop<48>(t1)", "t1", "t2"},
+    {"void cube(", "to_vector.push<48>", "to_vector", "if (0) to_vector"},
+    {"void vector(", "to_vector.pop<48>", "to_vector", "if (mine.is_second) to_vector"},
+    {"void vector(", "to_cube.push<48>", "to_cube", "if (!mine.is_second) to_cube"},
+    {"void vector(", "wsp::share(", "_rows)", "_rows + 2)"},
+    {"void vector(", "ToVector to_vector", ", mine)", ")"},
+    {"void vector(", "ToCube to_cube", ", mine)", ", wsp::Share{mine.cut + 1, mine.is_second})"},
+    {"void vector(", "wsp::share(", "wsp::share(", "wsp::Share{8, false}; (void)("},
 };
 enum { DAMAGE_COUNT = sizeof damages / sizeof damages[0] };
 

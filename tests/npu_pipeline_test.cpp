@@ -49,7 +49,7 @@ extern "C" void wsp_core_run(wsp_task *task) {
                               static_cast<int64_t>(task->args[3]));
 }
 
-extern "C" wsp_launch_fn wsp_launch_of(uint32_t) {
+extern "C" wsp_launcher wsp_launcher_of(uint32_t) {
     return nullptr;
 }
 
@@ -237,7 +237,7 @@ struct Tables {
         program.latency_symbol = SYMBOL_LATENCY;
     }
 
-    wsp_kernel_decl kernels[2] = {};
+    wsp_kernel kernels[2] = {};
     wsp_tensor_decl declared[2] = {};
     pwsp_bound_tensor tensors[2] = {};
     uint64_t symbols[2] = {}, slots[SIM_SLOT_COUNT + 1] = {};

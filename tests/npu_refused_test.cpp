@@ -87,9 +87,9 @@ static int32_t launch_refused(uint32_t, void *, uint64_t, uint64_t, uint64_t) {
     return 507;
 }
 
-static wsp_launch_fn the_launch;
+static wsp_launcher the_launch;
 
-extern "C" wsp_launch_fn wsp_launch_of(uint32_t) {
+extern "C" wsp_launcher wsp_launcher_of(uint32_t) {
     return the_launch;
 }
 
@@ -149,8 +149,8 @@ const wsp_transients TRANSIENT = {1, TRANSIENTS, LIFETIMES, 1, POINTS, size_tran
 const wsp_axis_decl AXES[] = {{nullptr, 0, 0, 0, 0}, {"kv", PTOWSP_AXIS_PLAN, 1, 0, 1}};
 const wsp_array_decl ARRAYS[] = {{"", 0, 0, 0}, {"kv.flags", PTOWSP_U8, 0, 1}};
 const wsp_field_decl FIELDS[] = {{1, AXIS_kv, PTOWSP_PLAN_FLAGS}};
-const wsp_kernel_decl KERNELS[] = {{nullptr, 0, 0, 0, 0, {}},
-                                   {"add", PTOWSP_UNIT_VECTOR, 0, 1, 1, {"x"}}};
+const wsp_kernel KERNELS[] = {{nullptr, 0, 0, 0, 0, {}},
+                              {"add", PTOWSP_UNIT_VECTOR, 0, 1, 1, {"x"}}};
 const char *const PLACES[] = {"", "p/add", "p/pipe", "p/take"};
 
 wsp_program make_program() {
@@ -307,7 +307,7 @@ void refused__launches_end_the_run(void **) {
             assert_true((spans[i].end > 0) == is_there && spans[i].begin <= spans[i].end);
             assert_true(spans[i].lane < CORE_COUNT);
         }
-        for (wsp_launch_fn refused : {launch_refused, static_cast<wsp_launch_fn>(nullptr)}) {
+        for (wsp_launcher refused : {launch_refused, static_cast<wsp_launcher>(nullptr)}) {
             the_launch = refused;
             assert_int_equal(run_once(options), PTOWSP_SYSTEM_FAILED);
             assert_string_equal(text, "p/add: task 0 failed: SYSTEM_FAILED");

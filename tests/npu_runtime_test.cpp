@@ -313,7 +313,7 @@ class Serial final : public Target {
 // The declarations and the schedule of a random program.
 struct Tables {
     wsp_tensor_decl tensors[TENSOR_COUNT];
-    wsp_kernel_decl kernels[13];
+    wsp_kernel kernels[13];
     const char *places[3] = {"", "random/task", "random/slot_load"};
     wsp_program program;
 
@@ -1262,7 +1262,7 @@ void wsp_core_run(wsp_task *task) {
 }
 
 // Launches of all kernels: one after another, last ones first, as their order is free.
-wsp_launch_fn wsp_launch_of(uint32_t) {
+wsp_launcher wsp_launcher_of(uint32_t) {
     return [](uint32_t task_count, void *, uint64_t tasks, uint64_t, uint64_t) -> int32_t {
         for (uint32_t i = task_count; i-- > 0;) {
             wsp_core_run(reinterpret_cast<wsp_task *>(tasks + i * WSP_TASK_STRIDE));

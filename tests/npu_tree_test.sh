@@ -186,7 +186,7 @@ for half in cube:CUBE vector:VEC; do
         "$CXX" -std=c++17 -Wall -Wextra -Wno-unused-parameter -Wno-unused-but-set-variable -Werror \
             -DWSP_ASCEND -DWSP_FOR_CORES -DWSP_UNIT_block -D__DAV_${half#*:}__ -D__CCE_AICORE__ -DHALF=${name}_half \
             -Dwsp=wsp_$name -Dwsp_core_run=${name}_run -Dwsp_kernel_attend=${name}_attend \
-            -Dwsp_tasks_attend=${name}_tasks -Dwsp_launch_attend=${name}_launch -Dwsp_launch_of=${name}_launches \
+            -Dwsp_tasks_attend=${name}_tasks -Dwsp_launch_attend=${name}_launch -Dwsp_launcher_of=${name}_launches \
             -Idevice -Idevice/mixed -Imixed/include -Imixed/aicpu -Imixed/aicore -Imixed/shim \
             -c "$file" -o "$name-$(basename "$file").o" || fail "$file is not for a block"
     done

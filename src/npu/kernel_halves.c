@@ -1,13 +1,13 @@
 // A mixed kernel as C++: a function for its cube half, one for its vector half, and an entry.
 //
-//      namespace wsp_attend {
+//      namespace v_attend {
 //
 //      // What both halves know: the FIFOs between them.
 //      using ToVector = wsp::Fifo<0, true, 2560, 2, TileSplitAxis::TILE_UP_DOWN>;
 //
 //      #if WSP_HAS_CUBE
-//      constexpr uint32_t a_l1_at = 0;              its addresses, in L1 and L0
-//      AICORE inline void attend_cube(__gm__ wsp_task *task, wsp::Pipes &pipes) {
+//      constexpr uint32_t v_a_l1_at = 0;            its addresses, in L1 and L0
+//      AICORE inline void cube(__gm__ wsp_task *task, wsp::Pipes &pipes) {
 //          TMATMUL(acc_1, left_1, right_1);
 //          to_vector.push<40>(acc_1);
 //      }
@@ -15,24 +15,24 @@
 //
 //      #if WSP_HAS_VECTOR
 //      constexpr uint32_t t1_at = 0;                in UB
-//      AICORE inline void attend_vector(__gm__ wsp_task *task, wsp::Pipes &pipes) {
-//          const wsp::Share mine = wsp::share(a_rows);
+//      AICORE inline void vector(__gm__ wsp_task *task, wsp::Pipes &pipes) {
+//          const wsp::Share mine = wsp::share(v_a_rows);
 //          to_vector.pop<40>(t1);                   of this vector core's rows
 //      }
 //      #endif
 //
-//      }  // namespace wsp_attend
+//      }  // namespace v_attend
 //
 //      extern "C" AICORE void wsp_kernel_attend(__gm__ wsp_task *task WSP_BLOCK_PARAM) {
 //          WSP_CHECK(...);                          once, before anything is touched
-//          WSP_HALVES(task, attend_cube, attend_vector);
+//          WSP_HALVES(task, v_attend::cube, v_attend::vector);
 //      }
 //
 // Each function has the kernel's list without the other half's instructions: what is left is in the
 // same order. A loop is in those that have an instruction in it.
 //
 // Where both vector cores have rows (split), sizes of tiles in UB and of windows are those of `mine`, and
-// windows begin at its first row. Else the second core leaves attend_vector after it has passed each
+// windows begin at its first row. Else the second core leaves vector after it has passed each
 // FIFO as often as the first one pushes and pops.
 
 #include "kernels.h"
@@ -183,9 +183,9 @@ static bool npu_print_half_function(npu_kernel *k, npu_half half, npu_text *out)
               is_vector ? "VECTOR" : "CUBE");
     npu_kernel_print_constants(k, out);
     bool has_task = npu_half_mentions(&made, "(task") || npu_half_mentions(&body, "(task");
-    npu_print(out, "\nAICORE inline void %s_%s(__gm__ wsp_task *%s, wsp::Pipes &%s) {\n",
-              npu_name(k->emitter, NPU_KERNEL, k->kernel), npu_half_names[half],
-              has_task ? "task" : "", npu_half_mentions(&made, "(pipes") ? "pipes" : "");
+    npu_print(out, "\nAICORE inline void %s(__gm__ wsp_task *%s, wsp::Pipes &%s) {\n",
+              npu_half_names[half], has_task ? "task" : "",
+              npu_half_mentions(&made, "(pipes") ? "pipes" : "");
     npu_write(out, made.data ? made.data : "", made.size);
     npu_print(out, "\n");
     npu_write(out, body.data ? body.data : "", body.size);
@@ -212,19 +212,18 @@ static void npu_print_halves_entry(npu_kernel *k, npu_text *out) {
     npu_kernel_print_sizes(k, out);
     npu_write(out, checks.data ? checks.data : "", checks.size);
     npu_kernel_print_requirements(k, out);
-    npu_print(out, "    WSP_HALVES(task, wsp_%s::%s_cube, wsp_%s::%s_vector);\n}\n", name, name,
-              name, name);
+    npu_print(out, "    WSP_HALVES(task, v_%s::cube, v_%s::vector);\n}\n", name, name);
     k->is_out_of_memory = k->is_out_of_memory || checks.is_out_of_memory;
     npu_text_free(&checks);
 }
 
 NPU_INTERNAL bool npu_halves_print(npu_kernel *k, npu_text *out) {
     const char *name = npu_name(k->emitter, NPU_KERNEL, k->kernel);
-    npu_print(out, "namespace wsp_%s {\n\n", name);
+    npu_print(out, "namespace v_%s {\n\n", name);
     npu_print_fifo_types(k, out);
     bool is_good = npu_print_half_function(k, NPU_HALF_CUBE, out) &&
                    npu_print_half_function(k, NPU_HALF_VECTOR, out) && npu_kernel_check_zeros(k);
-    npu_print(out, "\n}  // namespace wsp_%s\n", name);
+    npu_print(out, "\n}  // namespace v_%s\n", name);
     npu_print_halves_entry(k, out);
     return is_good;
 }

@@ -6,8 +6,8 @@
 
 // -- names ----------------------------------------------------------------------------------------
 
-// Makes an identifier from a parameter's name, different from all generated names: t12, acc_1,
-// x_rows, x_gm_2, x_part3.
+// Makes an identifier from a parameter's name, different from those made of parameters' names:
+// v_x_rows, v_x_gm_2, v_x_part3.
 static void npu_operand_name(char name[NPU_LOCAL_MAX], const char *from) {
     static const char ends[] = " rows cols gm part l1 at end ";
     npu_mangle(from, name);
@@ -16,14 +16,12 @@ static void npu_operand_name(char name[NPU_LOCAL_MAX], const char *from) {
         stem--;
     }
     size_t word = stem;
-    while (word > 0 && name[word - 1] != '_') {
+    while (name[word - 1] != '_') {
         word--;
     }
     char last[NPU_LOCAL_MAX];
     snprintf(last, sizeof last, " %.*s", (int)(stem - word), name + word);
-    bool is_made = word > 0 && (stem == word || strstr(ends, last) != NULL);
-    bool is_tile = stem == 1 && name[0] == 't' && length > 1;
-    if (is_made || is_tile || strcmp(name, "taken") == 0 || strcmp(name, "scratch") == 0) {
+    if (word > 2 && (stem == word || strstr(ends, last))) {
         memcpy(name + length, "_", 2);
     }
 }

@@ -4,19 +4,19 @@
 //      // Kernel softmax: ...
 //      #include "wsp_kernel.h"
 //
-//      namespace wsp_softmax {
-//      constexpr uint32_t x_at = 0;                     addresses, checked to be in bounds
+//      namespace v_softmax {
+//      constexpr uint32_t v_x_at = 0;                    addresses, checked to be in bounds
 //      }
 //
 //      extern "C" AICORE void wsp_kernel_softmax(__gm__ wsp_task *task) {
-//          using namespace wsp_softmax;
-//          const int x_rows = wsp::rows(task, 0);       sizes, and their checks
-//          auto x_gm = wsp::window<float>(...);         windows
-//          Tile<...> x(x_rows, x_cols);                 tiles
-//          TLOAD(x, x_gm);                              instructions
+//          using namespace v_softmax;
+//          const int v_x_rows = wsp::rows(task, 0);     sizes, and their checks
+//          auto v_x_gm = wsp::window<float>(...);       windows
+//          Tile<...> v_x(v_x_rows, v_x_cols);           tiles
+//          TLOAD(v_x, v_x_gm);                          instructions
 //          for (int n_1 = 0; n_1 < loop_1.count; n_1++) {
 //              const int i_1 = loop_1.at(n_1);          what depends on a loop is declared in it
-//              TASSIGN(y, wsp::place(y_at, 512, n_1));  a tile that has two places, and its flags:
+//              TASSIGN(v_y, wsp::place(v_y_at, 512, n_1));  a tile that has two places, and its flags:
 //              wait_flag(PIPE_V, PIPE_MTE2, wsp::event(6, n_1));
 //          }
 //      }
@@ -243,12 +243,12 @@ static bool npu_print_function(npu_kernel *k, npu_text *out) {
     npu_kernel_print_checks(k, &checks);
     npu_kernel_print_declarations(k, checks.data, &made);
     const char *name = npu_name(k->emitter, NPU_KERNEL, k->kernel);
-    npu_print(out, "namespace wsp_%s {\n\n", name);
+    npu_print(out, "namespace v_%s {\n\n", name);
     npu_kernel_print_constants(k, out);
     npu_print(out,
-              "\n}  // namespace wsp_%s\n\n"
+              "\n}  // namespace v_%s\n\n"
               "extern \"C\" AICORE void wsp_kernel_%s(__gm__ wsp_task *task) {\n"
-              "    using namespace wsp_%s;\n",
+              "    using namespace v_%s;\n",
               name, name, name);
     npu_write(out, made.data ? made.data : "", made.size);
     npu_print(out, "\n");

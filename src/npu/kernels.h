@@ -24,7 +24,7 @@
 
 #include "npu.h"
 
-#define NPU_LOCAL_MAX (NPU_NAME_MAX + 16)
+#define NPU_LOCAL_MAX (NPU_NAME_MAX + 32)
 #define NPU_SIZE_TEXT_MAX                                                                          \
     (2 * NPU_LOCAL_MAX + 32)  // of a size: "64", "x_rows", the smaller of two, or a core's part
 

@@ -1,5 +1,6 @@
-// aicore/kernels/*.cpp of kernels that are C functions: their source, in an anonymous namespace,
-// and a function for each that a core calls. Kernels with one source text share a file.
+// aicore/kernels/*.cpp of kernels that are C functions: their source, in an anonymous namespace of
+// the kernel's, where its names hide those of headers, and a function for each that a core calls.
+// Kernels with one source text share a file.
 //
 // A source's #include lines go before the namespace. A text without line ends, as the preprocessor
 // makes it (PTOWSP_SOURCE), is broken into lines: after { } and ; outside of parentheses,
@@ -216,13 +217,14 @@ static void npu_print_source(npu_text *out, const char *text, bool is_include) {
 static void npu_print_entry(npu_emitter *emitter, uint32_t kernel, npu_text *out) {
     ptowsp_kernel_info info = ptowsp_program_kernel_at(emitter->program, kernel);
     npu_text call = {NULL, 0, 0, false};
-    npu_print(&call, "wsp::run_native(task, ");
+    npu_print(&call, "::wsp::run_native(wsp_here, ");
     npu_print_string(&call, info.name);
     npu_print(&call, ", %s, %s, ", npu_source_fn(&info),
               info.has_cost ? info.source.cost : "nullptr");
     npu_print_u64(&call, info.cycles);
     npu_print(&call, ");");
-    npu_print(out, "\nextern \"C\" PTOWSP_AICORE void wsp_kernel_%s(PTOWSP_GM wsp_task *task) {\n",
+    npu_print(out,
+              "\nextern \"C\" PTOWSP_AICORE void wsp_kernel_%s(PTOWSP_GM wsp_task *wsp_here) {\n",
               npu_name(emitter, NPU_KERNEL, kernel));
     npu_print_wrapped(out, 4, call.data ? call.data : "");
     npu_print(out, "}\n");
@@ -240,6 +242,7 @@ static bool npu_is_same_source(const ptowsp_kernel_source *a, const ptowsp_kerne
 
 static void npu_print_native(npu_emitter *emitter, uint32_t kernel, const npu_text *source,
                              const bool *is_here, npu_text *out) {
+    const char *home = npu_name(emitter, NPU_KERNEL, kernel);
     bool is_first = true;
     npu_print(out, "// ");
     for (uint32_t i = kernel; i < emitter->kernel_count; i++) {
@@ -257,7 +260,10 @@ static void npu_print_native(npu_emitter *emitter, uint32_t kernel, const npu_te
     if (has_lines) {
         npu_print_source(out, text, true);
     }
-    npu_print(out, "\n#pragma GCC diagnostic ignored \"-Wunused-function\"\n\nnamespace {\n\n");
+    npu_print(out,
+              "\n#pragma GCC diagnostic ignored \"-Wunused-function\"\n\n"
+              "namespace v_%s {\nnamespace {\n\n",
+              home);
     if (has_lines) {
         npu_print_source(out, text, false);
     } else {
@@ -269,6 +275,7 @@ static void npu_print_native(npu_emitter *emitter, uint32_t kernel, const npu_te
             npu_print_entry(emitter, i, out);
         }
     }
+    npu_print(out, "\n}  // namespace v_%s\n", home);
 }
 
 NPU_INTERNAL void npu_native_emit(npu_emitter *emitter, uint32_t kernel) {

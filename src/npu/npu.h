@@ -117,9 +117,7 @@ NPU_INTERNAL void npu_print_double(npu_text *text, double value);
 //
 // Names used directly in expand.cpp (dynamic axes, arrays that are read, symbols, channels,
 // workloads) differ there as well; and no variable has the name of one of these, or of a variable
-// around it. None of these and no kernel is reserved (npu_name_is_reserved). Names that always have
-// a prefix may be: TENSOR_KV. A name that must change gets an underscore, or a number, in the order
-// of the tables: class_, b_2.
+// around it. A name that is taken gets a number, in the order of the tables: b_2.
 typedef enum npu_kind {
     NPU_AXIS = 0,
     NPU_ARRAY,
@@ -177,13 +175,13 @@ NPU_INTERNAL bool npu_fail(npu_emitter *emitter, ptowsp_status status, uint64_t 
                            const char *format, ...) NPU_PRINTF(4, 5);
 NPU_INTERNAL bool npu_out_of_memory(npu_emitter *emitter);  // fails with that; returns false
 
-// The identifier of a thing; index as in appendix A (WORKLOAD: the statement).
+// The identifier of a thing, v_b; index as in appendix A (WORKLOAD: the statement). npu_name is what
+// follows another prefix: AXIS_b. It is the name of a kernel's files, too.
+NPU_INTERNAL const char *npu_user_name(const npu_emitter *emitter, npu_kind kind, uint32_t index);
 NPU_INTERNAL const char *npu_name(const npu_emitter *emitter, npu_kind kind, uint32_t index);
 
-// Is it a word of C++, of headers, or of expand.cpp itself; or could it be a macro?
-NPU_INTERNAL bool npu_name_is_reserved(const char *name);
-// The identifier closest to a name: NPU_NAME_MAX characters, and an underscore if it is reserved.
-NPU_INTERNAL void npu_mangle(const char *name, char out[NPU_NAME_MAX + 2]);
+// The identifier closest to a name: v_ and at most NPU_NAME_MAX characters.
+NPU_INTERNAL void npu_mangle(const char *name, char out[NPU_NAME_MAX + 3]);
 
 NPU_INTERNAL void npu_names_make(npu_emitter *emitter);
 NPU_INTERNAL void npu_names_free(npu_names *names);

@@ -75,7 +75,7 @@ static void npu_print_run(npu_emitter *emitter, uint32_t kernel, npu_text *out) 
     if (unit) {
         npu_print(out, "#if %s\n", unit);
     }
-    npu_print(out, "AICORE void run_%s(__gm__ wsp_task *task%s) {\n", name,
+    npu_print(out, "AICORE void run_kernel_%s(__gm__ wsp_task *task%s) {\n", name,
               info.is_mixed ? " WSP_BLOCK_PARAM" : "");
     if (info.is_tile_kernel || info.pto) {
         uint32_t machine = npu_machine_of(emitter, kernel);
@@ -107,7 +107,7 @@ static void npu_print_case(npu_emitter *emitter, uint32_t kernel, npu_text *out)
     if (unit) {
         npu_print(out, "#if %s\n", unit);
     }
-    npu_print(out, "    case KERNEL_%s: run_%s(task%s); break;\n", name, name,
+    npu_print(out, "    case KERNEL_%s: run_kernel_%s(task%s); break;\n", name, name,
               info.is_mixed ? " WSP_BLOCK_ARG" : "");
     if (unit) {
         npu_print(out, "#endif\n");
@@ -128,7 +128,7 @@ static void npu_print_launch(npu_emitter *emitter, uint32_t kernel, npu_text *ou
     }
     npu_print(out,
               "    if (__gm__ wsp_task *task = wsp::launched_%s(tasks, task_count)) {\n"
-              "        run_%s(task%s);\n"
+              "        run_kernel_%s(task%s);\n"
               "        wsp::write_results(task);\n"
               "    }\n",
               unit, name, info.is_mixed ? " WSP_BLOCK_ARG" : "");
@@ -149,7 +149,7 @@ static void npu_print_launches(npu_emitter *emitter, npu_text *out) {
             npu_print_launch(emitter, i, out);
         }
     }
-    npu_print(out, "\nwsp_launch_fn wsp_launch_of(uint32_t kernel) {\n"
+    npu_print(out, "\nwsp_launcher wsp_launcher_of(uint32_t kernel) {\n"
                    "    switch (kernel) {\n");
     for (uint32_t i = 1; i < emitter->kernel_count; i++) {
         ptowsp_kernel_info info = ptowsp_program_kernel_at(emitter->program, i);

@@ -108,7 +108,7 @@ NPU_INTERNAL void npu_add_counted_for(npu_expand *x, uint32_t variable, uint32_t
 // for (i64 c = 0, c_end = run.length(ARRAY_chunks, b, 5); c < c_end && run.good(); c++)
 static void npu_add_ragged_for(npu_expand *x, const ptowsp_statement *s, uint32_t array) {
     char base[NPU_LOCAL_NAME_MAX], end[NPU_LOCAL_NAME_MAX];
-    snprintf(base, sizeof base, "%s_end", npu_name(x->emitter, NPU_VARIABLE, s->variable));
+    snprintf(base, sizeof base, "%s_end", npu_user_name(x->emitter, NPU_VARIABLE, s->variable));
     npu_open_name_of(x, base, end);
     npu_add(x, "for (i64 ");
     npu_add_variable(x, s->variable);
@@ -334,7 +334,7 @@ static void npu_call(npu_expand *x, const ptowsp_statement *s) {
         npu_open(x);
         npu_scope(x, s->scope);
     }
-    npu_add(x, "%s(%s", npu_name(x->emitter, NPU_WORKLOAD, s->target), x->walker);
+    npu_add(x, "%s(%s", npu_user_name(x->emitter, NPU_WORKLOAD, s->target), x->walker);
     for (uint32_t i = 0; i < s->count; i++) {
         npu_add(x, ", ");
         npu_add_expr(x, args[i], NPU_LITERAL_PLAIN);
@@ -353,7 +353,7 @@ static void npu_call(npu_expand *x, const ptowsp_statement *s) {
 static void npu_add_signature(npu_expand *x, uint32_t i, const ptowsp_statement *s,
                               bool is_definition) {
     bool is_walked = npu_is_walked(x, i + 1, s->end) || x->function.count > 0;
-    npu_add(x, "void %s(Run &", npu_name(x->emitter, NPU_WORKLOAD, i));
+    npu_add(x, "void %s(Run &", npu_user_name(x->emitter, NPU_WORKLOAD, i));
     npu_add(x, is_walked || !is_definition ? "%s" : "/* %s */", NPU_WALKER);
     for (uint32_t j = 0; j < s->count; j++) {
         uint32_t variable = ptowsp_program_param_at(x->program, s->first + j);
@@ -528,7 +528,7 @@ static void npu_prototypes(npu_expand *x) {
         ptowsp_statement s = ptowsp_program_statement_at(x->program, i);
         PTOWSP_ASSERT(s.kind == PTOWSP_STATEMENT_WORKLOAD);
         char name[NPU_LOCAL_NAME_MAX];
-        npu_open_name_of(x, npu_name(x->emitter, NPU_WORKLOAD, i), name);
+        npu_open_name_of(x, npu_user_name(x->emitter, NPU_WORKLOAD, i), name);
         if (i > 0) {  // the first has no caller
             if (!has_any) {
                 npu_end_line(x);
@@ -556,8 +556,6 @@ static void npu_check_replicas(npu_expand *x) {
 // The sizes of transient tensors, which read what is bound.
 static void npu_sizes(npu_expand *x) {
     uint32_t count = ptowsp_program_transient_count(x->program);
-    char name[NPU_LOCAL_NAME_MAX];
-    npu_open_name_of(x, "sizes", name);
     for (uint32_t i = 0; i < count; i++) {
         ptowsp_transient_info transient = ptowsp_program_transient_at(x->program, i);
         npu_collect_values(x, transient.sizes, PTOWSP_TENSOR_RANK_MAX);
@@ -592,7 +590,6 @@ static void npu_sizes(npu_expand *x) {
 }
 
 static void npu_expand_file(npu_expand *x) {
-    char name[NPU_LOCAL_NAME_MAX];
     npu_add(x, "The tasks of module ");
     npu_print_comment(&x->line, ptowsp_program_name(x->program));
     npu_add(x, ", in program order, from the sizes, symbols, arrays and slots of the moment.");
@@ -606,16 +603,13 @@ static void npu_expand_file(npu_expand *x) {
               "\n#include \"program.h\"\n#include \"wsp_expand.h\"\n%s"
               "\nnamespace {\n\nusing namespace wsp;\n",
               has_pipelines ? "#include \"wsp_pipeline.h\"\n" : "");
-    npu_open_name_of(x, NPU_WALKER, name);
-    npu_open_name_of(x, "task", name);
-    npu_open_name_of(x, "pipeline", name);
     npu_prototypes(x);
     for (uint32_t i = 0; i < x->emitter->statement_count; i++) {
         npu_statement(x, i);
     }
     npu_print(x->out, "\n}  // namespace\n\nvoid wsp_expand(wsp::Run &run) {\n");
     npu_check_replicas(x);
-    npu_print(x->out, "    %s(run);\n}\n", npu_name(x->emitter, NPU_WORKLOAD, 0));
+    npu_print(x->out, "    %s(run);\n}\n", npu_user_name(x->emitter, NPU_WORKLOAD, 0));
     if (ptowsp_program_transient_count(x->program)) {
         npu_print(x->out, "\n");
         npu_sizes(x);

@@ -6,7 +6,7 @@
 #include "npu.h"
 
 #define NPU_LINE_MAX       100                  // columns that have spaces to break at
-#define NPU_LOCAL_NAME_MAX (NPU_NAME_MAX + 16)  // with its number
+#define NPU_LOCAL_NAME_MAX (NPU_NAME_MAX + 32)  // with its number
 
 // A value that a function reads often, as a local at its top.
 typedef enum npu_local_kind {

@@ -1,6 +1,6 @@
 // Names in aicpu/expand.cpp, and the locals of its functions.
 //
-// Things keep the names that npu_name gives them, unless the same name is already visible; then
+// Things keep the names that npu_user_name gives them, unless the same name is already visible; then
 // they get a number behind it. A function begins with locals for the sizes, symbols and arrays that
 // it uses. So does a process for its arrays: read errors belong to the reader.
 
@@ -42,24 +42,24 @@ static void npu_add_suffix(npu_expand *x, uint32_t suffix) {
 }
 
 NPU_INTERNAL void npu_add_variable(npu_expand *x, uint32_t variable) {
-    npu_add(x, "%s", npu_name(x->emitter, NPU_VARIABLE, variable));
+    npu_add(x, "%s", npu_user_name(x->emitter, NPU_VARIABLE, variable));
     npu_add_suffix(x, x->variable_suffixes[variable]);
 }
 
 NPU_INTERNAL void npu_add_entry(npu_expand *x, uint32_t variable) {
-    npu_add(x, "%s_entry", npu_name(x->emitter, NPU_VARIABLE, variable));
+    npu_add(x, "%s_entry", npu_user_name(x->emitter, NPU_VARIABLE, variable));
     npu_add_suffix(x, x->entry_suffixes[variable]);
 }
 
 NPU_INTERNAL void npu_name_variable(npu_expand *x, uint32_t variable) {
     char name[NPU_LOCAL_NAME_MAX];
     x->variable_suffixes[variable] =
-        npu_open_name_of(x, npu_name(x->emitter, NPU_VARIABLE, variable), name);
+        npu_open_name_of(x, npu_user_name(x->emitter, NPU_VARIABLE, variable), name);
 }
 
 NPU_INTERNAL void npu_name_entry(npu_expand *x, uint32_t variable) {
     char base[NPU_LOCAL_NAME_MAX], name[NPU_LOCAL_NAME_MAX];
-    snprintf(base, sizeof base, "%s_entry", npu_name(x->emitter, NPU_VARIABLE, variable));
+    snprintf(base, sizeof base, "%s_entry", npu_user_name(x->emitter, NPU_VARIABLE, variable));
     x->entry_suffixes[variable] = npu_open_name_of(x, base, name);
 }
 
@@ -226,7 +226,7 @@ static void npu_print_local(npu_expand *x, npu_local *local) {
                     : local->kind == NPU_LOCAL_SYMBOL ? NPU_SYMBOL
                                                       : NPU_ARRAY;
     const char *base = npu_name(x->emitter, kind, local->id);
-    npu_open_name_of(x, base, local->name);
+    npu_open_name_of(x, npu_user_name(x->emitter, kind, local->id), local->name);
     switch (local->kind) {
     case NPU_LOCAL_SIZE:
         npu_add(x, "const i64 %s = %s.size(AXIS_%s);", local->name, x->walker, base);

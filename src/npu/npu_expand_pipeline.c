@@ -34,7 +34,7 @@ static void npu_add_loads(npu_expand *x, uint32_t begin, uint32_t end) {
 // -- pipelines ------------------------------------------------------------------------------------
 
 static void npu_add_channel_name(npu_expand *x, uint32_t channel) {
-    npu_add(x, "%s", npu_name(x->emitter, NPU_CHANNEL, channel));
+    npu_add(x, "%s", npu_user_name(x->emitter, NPU_CHANNEL, channel));
     if (x->channel_suffixes[channel]) {
         npu_add(x, "_%u", x->channel_suffixes[channel]);
     }
@@ -42,7 +42,7 @@ static void npu_add_channel_name(npu_expand *x, uint32_t channel) {
 
 static void npu_channel(npu_expand *x, uint32_t channel) {
     ptowsp_channel_info info = ptowsp_program_channel_at(x->program, channel);
-    const char *base = npu_name(x->emitter, NPU_CHANNEL, channel);
+    const char *base = npu_user_name(x->emitter, NPU_CHANNEL, channel);
     char name[NPU_LOCAL_NAME_MAX];
     x->part_count = 0;
     npu_prepare_expr(x, info.depth_at_start);
@@ -50,7 +50,7 @@ static void npu_channel(npu_expand *x, uint32_t channel) {
     x->channel_suffixes[channel] = npu_open_name_of(x, base, name);
     npu_add(x, "Channel %s = pipeline.channel(", name);
     npu_print_string(&x->line, info.name);
-    npu_add(x, ", CHANNEL_%s, ", base);
+    npu_add(x, ", CHANNEL_%s, ", npu_name(x->emitter, NPU_CHANNEL, channel));
     if (info.depth_at_start) {
         npu_add_expr(x, info.depth_at_start, NPU_LITERAL_PLAIN);
     } else {
@@ -92,7 +92,7 @@ static void npu_pipeline_begin(npu_expand *x, uint32_t i, const ptowsp_statement
 // -- processes ------------------------------------------------------------------------------------
 
 static void npu_process_begin(npu_expand *x, uint32_t i, const ptowsp_statement *s) {
-    char name[NPU_NAME_MAX + 2];
+    char name[NPU_NAME_MAX + 3];
     bool has_index = s->variable && (x->variable_uses[s->variable] & NPU_USES_VARIABLE);
     if (s->axis) {
         npu_name_variable(x, s->variable);

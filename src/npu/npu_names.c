@@ -1,109 +1,32 @@
 // C++ identifiers for all named things of a program.
 //
 // A name is up to 63 printable characters. Characters that identifiers cannot have become an
-// underscore (one for several), and long names are cut. A reserved word gets an underscore at its
-// end; a taken name, a number. Names are taken in the order of the tables, so one program has one
-// set of identifiers.
+// underscore (one for several), long names are cut, and a taken name gets a number. Names are taken
+// in the order of the tables, so one program has one set of identifiers.
+//
+// An identifier that is made of a user's name begins with one of these prefixes. No keyword, and no
+// name of the runtime or of a header that trees include does (tests/npu_names_test.sh compares), so
+// no name is reserved: users may call things task, for or errno.
+//
+//      v_              variables, tiles, functions of workloads; namespaces of kernels
+//      wsp_kernel_, wsp_tasks_, wsp_launch_, run_kernel_            functions of kernels
+//      AXIS_, ARRAY_, SYMBOL_, TENSOR_, KERNEL_, CHANNEL_           indices
 
 #include "npu.h"
 
 #include <stdio.h>
 
-// Words that we do not use as identifiers: C++ up to 23 with its alternative operators; lower-case
-// macros and types of C headers; namespaces; names in fixed files (all that headers of host, AICPU
-// and clock have in namespace wsp) and in expand.cpp; and names of namespace pto that kernels use.
-static const char npu_reserved_words[] =
-    " alignas alignof and and_eq asm auto bitand bitor bool break case catch char char8_t char16_t "
-    "char32_t class co_await co_return co_yield compl concept const const_cast consteval constexpr "
-    "constinit continue decltype default delete do double dynamic_cast else enum explicit export "
-    "extern false final float for friend goto if import inline int long module mutable namespace "
-    "new noexcept not not_eq nullptr operator or or_eq override private protected public reflexpr "
-    "register reinterpret_cast requires return restrict short signed sizeof static static_assert "
-    "static_cast struct switch synchronized template this thread_local throw transaction_safe true "
-    "try typedef typeid typename typeof union unsigned using virtual void volatile wchar_t while "
-    "xor xor_eq "
-    "L_ctermid L_cuserid L_tmpnam P_tmpdir be16toh be32toh be64toh htobe16 htobe32 htobe64 htole16 "
-    "htole32 htole64 le16toh le32toh le64toh offsetof pthread_cleanup_pop pthread_cleanup_push "
-    "sched_priority strdupa strndupa va_arg va_copy va_end va_start "
-    "drand48_data fd_mask fd_set itimerspec lconv obstack random_data sched_param sigevent stat "
-    "timespec timeval timex timezone tm u_char u_int u_long u_short uint ulong ushort va_list "
-    "alloca assert errno linux unix i386 arm mips sun vax hpux major makedev minor main near far "
-    "pascal cdecl small interface signbit stderr stdin stdout environ isinf isnan isfinite "
-    "isnormal fpclassify math_errhandling setjmp complex imaginary noreturn half "
-    "bfloat16 std wsp pto aicore aicpu gm I "
-    "i64 u64 Access Array Channel Clock Entries Entry Extent Items Node Pipeline Plans Port "
-    "Process "
-    "Run Scheduler Region Scope ScopeKind Task Units consumes element_at max min offset_of "
-    "produces enter_plan run to_bool to_i64 "
-    "to_u64 walk entry pipeline scope task "
-    "Bell Bindings ClockPipeline ClockProgram ClockState ClockTask ClockTensor ClockTile Core "
-    "Failure Iterator Network NetworkHost PipelineSums RegionMap SchedulerOptions Submission "
-    "Target "
-    "AtomicType BLayout CmpMode GlobalTensor MaskPattern MrgSortExecutedNumList PadValue QuantType "
-    "ReluPreMode RoundMode SLayout SaturationMode Tile TileAcc TileLeft TileRight TileType "
-    "pipe_barrier set_flag wait_flag "
-    "begin_polling close_line core_count_of dtype_name dtype_size end_task give_task is_done "
-    "is_idle is_open is_polling must_quit open_line poll_task status_name take_back ";
-
-// Is it one of the words, or a numbered name of expand.cpp: scope2?
-static bool npu_is_word(const char *name) {
-    size_t length = strlen(name), stem = length;
-    while (name[stem - 1] <= '9') {
-        stem--;
-    }
-    if ((stem == 5 && strncmp(name, "scope", 5) == 0) ||
-        (stem == 5 && strncmp(name, "entry", 5) == 0) ||
-        (stem == 4 && strncmp(name, "task", 4) == 0) ||
-        (stem == 8 && strncmp(name, "pipeline", 8) == 0)) {
-        return true;
-    }
-    char word[NPU_NAME_MAX + 3];
-    if (length > NPU_NAME_MAX) {
-        return false;
-    }
-    snprintf(word, sizeof word, " %s ", name);
-    return strstr(npu_reserved_words, word) != NULL;
-}
-
-NPU_INTERNAL bool npu_name_is_reserved(const char *name) {
-    static const char prefixes[] = "wsp_\0ptowsp_\0pwsp_\0ptoisa_\0pto_\0WSP_\0PTOWSP_\0PWSP_\0"
-                                   "PTOISA_\0AXIS_\0ARRAY_\0SYMBOL_\0TENSOR_\0KERNEL_\0CHANNEL_\0"
-                                   "INT\0UINT\0PRI\0SCN\0";
-    size_t length = strlen(name);
-    if (length == 0 || name[0] == '_' || strstr(name, "__")) {
-        return true;
-    }
-    if (name[length - 1] == '_') {
-        return false;  // only changed names end so
-    }
-    for (const char *prefix = prefixes; *prefix; prefix += strlen(prefix) + 1) {
-        if (strncmp(name, prefix, strlen(prefix)) == 0) {
-            return true;
-        }
-    }
-    // Two capitals without a small letter: perhaps a macro.
-    uint32_t capitals = 0, smalls = 0;
-    for (size_t i = 0; i < length; i++) {
-        capitals += name[i] >= 'A' && name[i] <= 'Z';
-        smalls += name[i] >= 'a' && name[i] <= 'z';
-    }
-    return (capitals > 1 && smalls == 0) || (length > 2 && strcmp(name + length - 2, "_t") == 0) ||
-           npu_is_word(name);
-}
-
-// The identifier closest to a name, of at most NPU_NAME_MAX characters; it may be reserved.
-static void npu_to_identifier(const char *name, char out[NPU_NAME_MAX + 2]) {
-    size_t length = 0;
+NPU_INTERNAL void npu_mangle(const char *name, char out[NPU_NAME_MAX + 3]) {
+    size_t length = 2;
     bool is_gap = false;
-    for (const char *at = name; *at && length < NPU_NAME_MAX; at++) {
-        bool is_digit = *at >= '0' && *at <= '9';
-        if ((*at >= 'A' && *at <= 'Z') || (*at >= 'a' && *at <= 'z') || is_digit) {
-            if (length == 0 && is_digit) {
-                out[length++] = 'n';
-            } else if (is_gap && length > 0) {
+    memcpy(out, "v_", 2);
+    for (const char *at = name; *at && length < NPU_NAME_MAX + 2; at++) {
+        if ((*at >= 'A' && *at <= 'Z') || (*at >= 'a' && *at <= 'z') ||
+            (*at >= '0' && *at <= '9')) {
+            if (is_gap && length > 2) {
                 out[length++] = '_';
             }
-            if (length < NPU_NAME_MAX) {
+            if (length < NPU_NAME_MAX + 2) {
                 out[length++] = *at;
             }
             is_gap = false;
@@ -111,20 +34,11 @@ static void npu_to_identifier(const char *name, char out[NPU_NAME_MAX + 2]) {
             is_gap = true;
         }
     }
-    if (length == 0) {
+    if (length == 2) {
         out[length++] = 'x';
     }
     length -= out[length - 1] == '_';  // cut after a gap
     out[length] = '\0';
-}
-
-NPU_INTERNAL void npu_mangle(const char *name, char out[NPU_NAME_MAX + 2]) {
-    npu_to_identifier(name, out);
-    if (npu_name_is_reserved(out)) {
-        size_t length = strlen(out);
-        out[length] = '_';
-        out[length + 1] = '\0';
-    }
 }
 
 // -- taken names ----------------------------------------------------------------------------------
@@ -200,7 +114,7 @@ typedef struct npu_namer {
 
 static bool npu_is_open(const npu_namer *namer, const char *name) {
     for (uint32_t i = 0; i < namer->open_count; i++) {
-        if (strcmp(npu_name(namer->emitter, NPU_VARIABLE, namer->open[i]), name) == 0) {
+        if (strcmp(npu_user_name(namer->emitter, NPU_VARIABLE, namer->open[i]), name) == 0) {
             return true;
         }
     }
@@ -211,13 +125,8 @@ static bool npu_is_open(const npu_namer *namer, const char *name) {
 static void npu_name_give(npu_namer *namer, npu_kind kind, uint32_t index, const char *original,
                           bool is_local) {
     npu_names *names = &namer->emitter->names;
-    char base[NPU_NAME_MAX + 2], name[NPU_NAME_MAX + 16];
-    original = original ? original : "";
-    if (kind == NPU_KERNEL || is_local) {
-        npu_mangle(original, base);
-    } else {
-        npu_to_identifier(original, base);  // TENSOR_, say, stands before it: no word is in its way
-    }
+    char base[NPU_NAME_MAX + 3], name[NPU_NAME_MAX + 16];
+    npu_mangle(original ? original : "", base);
     snprintf(name, sizeof name, "%s", base);
     for (uint32_t number = 2;; number++) {
         bool is_taken = kind == NPU_VARIABLE ? npu_is_open(namer, name)
@@ -225,9 +134,7 @@ static void npu_name_give(npu_namer *namer, npu_kind kind, uint32_t index, const
         if (!is_taken && !(is_local && npu_taken_has(&namer->taken, NPU_SPACE_LOCAL, name))) {
             break;
         }
-        bool is_changed = base[strlen(base) - 1] == '_';
-        snprintf(name, sizeof name, "%s%s%u%s", base, is_changed ? "" : "_", (unsigned)number,
-                 is_changed ? "_" : "");
+        snprintf(name, sizeof name, "%s_%u", base, (unsigned)number);
     }
     bool is_added = kind == NPU_VARIABLE ||
                     (npu_taken_add(&namer->taken, kind, name) &&
@@ -251,7 +158,7 @@ static bool npu_names_reserve(npu_emitter *emitter) {
     names->count[NPU_CHANNEL] = ptowsp_program_channel_count(program);
     names->count[NPU_WORKLOAD] = ptowsp_program_statement_count(program);
     names->count[NPU_VARIABLE] = ptowsp_program_variable_count(program);
-    npu_write(&names->text, "", 1);  // at 0: no name
+    npu_write(&names->text, "v_", 3);  // at 0: no name
     for (uint32_t kind = 0; kind < NPU_KIND_COUNT; kind++) {
         size_t size = (names->count[kind] + 1) * sizeof(uint32_t);
         names->at[kind] = (uint32_t *)npu_resize(NULL, size);
@@ -371,10 +278,13 @@ NPU_INTERNAL void npu_names_free(npu_names *names) {
     npu_text_free(&names->text);
 }
 
-NPU_INTERNAL const char *npu_name(const npu_emitter *emitter, npu_kind kind, uint32_t index) {
+NPU_INTERNAL const char *npu_user_name(const npu_emitter *emitter, npu_kind kind, uint32_t index) {
     const npu_names *names = &emitter->names;
     PTOWSP_ASSERT(index < names->count[kind] && names->at[kind]);
-    const char *name = names->text.data ? names->text.data + names->at[kind][index] : "";
     PTOWSP_ASSERT(names->at[kind][index] != 0 || emitter->status != PTOWSP_OK);
-    return name;
+    return names->text.data ? names->text.data + names->at[kind][index] : "v_";
+}
+
+NPU_INTERNAL const char *npu_name(const npu_emitter *emitter, npu_kind kind, uint32_t index) {
+    return npu_user_name(emitter, kind, index) + 2;
 }

@@ -207,7 +207,7 @@ static void npu_transients_emit(const npu_emitter *emitter, npu_text *text) {
 
 static void npu_kernel_table_emit(const npu_emitter *emitter, npu_text *text) {
     npu_print(text, "// name, unit, axes, tiles, scalars, names of the tiles\n"
-                    "const wsp_kernel_decl kernels[] = {\n    {nullptr, 0, 0, 0, 0, {}},\n");
+                    "const wsp_kernel kernels[] = {\n    {nullptr, 0, 0, 0, 0, {}},\n");
     for (uint32_t i = 1; i < emitter->kernel_count; i++) {
         ptowsp_kernel_info kernel = ptowsp_program_kernel_at(emitter->program, i);
         npu_print(text, "    {");

@@ -264,7 +264,7 @@ static void npu_own_entries(const npu_own *own, const char *half, npu_text *out)
         if (is_new && half && !*half) {
             npu_print(out, "#undef %s\n", info.pto->entry);
         } else if (is_new) {
-            npu_print(out, "#define %s wsp_%s_%s%s\n", info.pto->entry,
+            npu_print(out, "#define %s v_%s_%s%s\n", info.pto->entry,
                       npu_name(emitter, NPU_KERNEL, own->kernel), half ? half : "",
                       info.pto->entry);
         }
@@ -290,7 +290,7 @@ static void npu_own_source(const npu_own *own, const char *source, npu_text *out
         const char *space = half == 0 ? "cube" : "vector";
         npu_print(out, "#define %s\n", word);
         npu_own_entries(own, half == 0 ? "cube_" : "vector_", out);
-        npu_print(out, "namespace {\nnamespace %s_%s {\n#include \"%s\"\n}\n}  // namespace\n",
+        npu_print(out, "namespace {\nnamespace v_%s_%s {\n#include \"%s\"\n}\n}  // namespace\n",
                   npu_name(own->emitter, NPU_KERNEL, own->kernel), space, path);
         npu_own_entries(own, "", out);
         npu_print(out, "#undef %s\n\n", word);
@@ -303,7 +303,7 @@ static void npu_own_call(const npu_own *own, const char *half, npu_text *out) {
     const char *name = npu_name(own->emitter, NPU_KERNEL, own->kernel);
     npu_text call = {NULL, 0, 0, false};
     if (half) {
-        npu_print(&call, "%s_%s::wsp_%s_%s_", name, half, name, half);
+        npu_print(&call, "v_%s_%s::v_%s_%s_", name, half, name, half);
     }
     npu_print(&call, "%s(", own->info.pto->entry);
     for (uint32_t i = 0; i < PTOWSP_PTO_ARG_MAX && own->info.pto->args[i].value; i++) {

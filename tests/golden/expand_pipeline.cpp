@@ -10,10 +10,10 @@ namespace {
 using namespace wsp;
 
 // workload main
-void main_(Run &run) {
-    const i64 tiles = run.size(AXIS_tiles);
-    const i64 workers = run.size(AXIS_workers);
-    const u64 depth = run.symbol(SYMBOL_depth);
+void v_main(Run &run) {
+    const i64 v_tiles = run.size(AXIS_tiles);
+    const i64 v_workers = run.size(AXIS_workers);
+    const u64 v_depth = run.symbol(SYMBOL_depth);
     // main/pipeline "double buffer"
     {
         Pipeline pipeline(run, 0, 1);
@@ -21,48 +21,48 @@ void main_(Run &run) {
         pipeline.tile(TENSOR_ring, READ_WRITE);
         pipeline.tile(TENSOR_limits, READ);
         pipeline.loads(TENSOR_limits);
-        Channel loaded = pipeline.channel("loaded", CHANNEL_loaded, 2, 50, false);
-        Channel free = pipeline.channel("free", CHANNEL_free, depth, 5000000000u, false);
-        Channel started = pipeline.channel("started", CHANNEL_started, 0, 0, true);
-        pipeline.process("load", 2, {produces(loaded), produces(started), consumes(free)},
-                [&](Run &load) {
-            const Array<i64> order(load, ARRAY_order);
-            started.record(load, 3);
-            for (i64 i = 0; i < tiles && load.good(); i++) {
-                if (i64 place; free.receive_one(load, place, 4)) {
+        Channel v_loaded = pipeline.channel("loaded", CHANNEL_loaded, 2, 50, false);
+        Channel v_free = pipeline.channel("free", CHANNEL_free, v_depth, 5000000000u, false);
+        Channel v_started = pipeline.channel("started", CHANNEL_started, 0, 0, true);
+        pipeline.process("load", 2, {produces(v_loaded), produces(v_started), consumes(v_free)},
+                [&](Run &v_load) {
+            const Array<i64> v_order(v_load, ARRAY_order);
+            v_started.record(v_load, 3);
+            for (i64 v_i = 0; v_i < v_tiles && v_load.good(); v_i++) {
+                if (i64 v_place; v_free.receive_one(v_load, v_place, 4)) {
                     // main/pipeline "double buffer"/process load/for_each i/receive place/task load
                     {
-                        Task task(load, KERNEL_load, 5);
-                        task.axis(place);
-                        task.tile(TENSOR_x, READ, {}, order[i] * 8, 8, 0, 32);
-                        task.tile(TENSOR_ring, WRITE, {place}, 0, 8, 0, 32);
+                        Task task(v_load, KERNEL_load, 5);
+                        task.axis(v_place);
+                        task.tile(TENSOR_x, READ, {}, v_order[v_i] * 8, 8, 0, 32);
+                        task.tile(TENSOR_ring, WRITE, {v_place}, 0, 8, 0, 32);
                         task.submit();
                     }
-                    loaded.send(load, place, 6);
+                    v_loaded.send(v_load, v_place, 6);
                 }
             }
-            loaded.close(load, 7);
+            v_loaded.close(v_load, 7);
         });
-        pipeline.process("watch", 8, {consumes(started)}, [&](Run &watch) {
-            started.wait(watch, 9);
-            watch.load_slot(10, 1, TENSOR_limits, {}, 0, 1, 0, 1, 0, 2);
+        pipeline.process("watch", 8, {consumes(v_started)}, [&](Run &v_watch) {
+            v_started.wait(v_watch, 9);
+            v_watch.load_slot(10, 1, TENSOR_limits, {}, 0, 1, 0, 1, 0, 2);
         });
-        for (i64 worker = 0; worker < workers && run.good(); worker++) {
-            pipeline.process("compute", 11, {consumes(loaded), produces(free)},
-                    [&, worker](Run &compute) {
-                const Array<i64> order(compute, ARRAY_order);
-                for (i64 place; loaded.receive(compute, place, 12);) {
+        for (i64 v_worker = 0; v_worker < v_workers && run.good(); v_worker++) {
+            pipeline.process("compute", 11, {consumes(v_loaded), produces(v_free)},
+                    [&, v_worker](Run &v_compute) {
+                const Array<i64> v_order(v_compute, ARRAY_order);
+                for (i64 v_place; v_loaded.receive(v_compute, v_place, 12);) {
                     // main/pipeline "double buffer"/process compute/consume place/task compute
                     {
-                        Task task(compute, KERNEL_compute, 13);
-                        task.axis(place);
-                        task.axis(worker);
-                        task.tile(TENSOR_ring, READ, {place}, 0, 8, 0, 32);
+                        Task task(v_compute, KERNEL_compute, 13);
+                        task.axis(v_place);
+                        task.axis(v_worker);
+                        task.tile(TENSOR_ring, READ, {v_place}, 0, 8, 0, 32);
                         task.submit();
                     }
                     // main/pipeline "double buffer"/process compute/consume place/send free
-                    compute.at(14);
-                    free.send(compute, order[place], 14);
+                    v_compute.at(14);
+                    v_free.send(v_compute, v_order[v_place], 14);
                 }
             });
         }
@@ -74,5 +74,5 @@ void main_(Run &run) {
 
 void wsp_expand(wsp::Run &run) {
     run.check_replicas(AXIS_workers, 11);
-    main_(run);
+    v_main(run);
 }

@@ -8,10 +8,10 @@ namespace {
 
 using namespace wsp;
 
-void layer(Run &run, i64 layer_2, u64 capacity, bool is_last);
+void v_layer(Run &run, i64 v_layer_2, u64 v_capacity, bool v_is_last);
 
 // workload moe
-void moe(Run &run) {
+void v_moe(Run &run) {
     // moe/task count
     {
         Task task(run, KERNEL_count, 1);
@@ -20,17 +20,18 @@ void moe(Run &run) {
         task.stream(task.arg(0));
         task.submit();
     }
-    for (i64 layer_2 = 0; layer_2 < 2 && run.good(); layer_2++) {
-        run.load_slot(2, 3, TENSOR_counts, {}, 0, 1, 0, 1, 0, layer_2);
+    for (i64 v_layer_2 = 0; v_layer_2 < 2 && run.good(); v_layer_2++) {
+        run.load_slot(2, 3, TENSOR_counts, {}, 0, 1, 0, 1, 0, v_layer_2);
         run.set_slot(4, u64(7));
-        layer(run, layer_2, run.slot_u64(3), layer_2 == 1);
+        v_layer(run, v_layer_2, run.slot_u64(3), v_layer_2 == 1);
     }
     {
         Scope scope(run, PARALLEL);
-        for (i64 i = 0, i_end = run.length_sum(ARRAY_lengths); i < i_end && run.good(); i++) {
+        for (i64 v_i = 0, v_i_end = run.length_sum(ARRAY_lengths); v_i < v_i_end && run.good();
+                v_i++) {
             // moe/parallel i/task sum
             Task task(run, KERNEL_sum, 3);
-            task.axis(i);
+            task.axis(v_i);
             task.tile(TENSOR_y, READ_WRITE, {0}, 0, 1, 0, 64);
             task.stream(task.arg(0));
             task.submit();
@@ -39,27 +40,28 @@ void moe(Run &run) {
 }
 
 // workload layer
-void layer(Run &run, i64 layer_2, u64 capacity, bool is_last) {
-    const i64 tokens = run.size(AXIS_tokens);
-    const u64 seed = run.symbol(SYMBOL_seed);
-    const Array<u64> gates(run, ARRAY_gates);
+void v_layer(Run &run, i64 v_layer_2, u64 v_capacity, bool v_is_last) {
+    const i64 v_tokens = run.size(AXIS_tokens);
+    const u64 v_seed = run.symbol(SYMBOL_seed);
+    const Array<u64> v_gates(run, ARRAY_gates);
     {
         Scope scope(run, PARALLEL);
-        for (i64 token = 0; token < tokens && run.good(); token++) {
+        for (i64 v_token = 0; v_token < v_tokens && run.good(); v_token++) {
             run.reset({0});
-            for (const Entry &chosen_entry : run.entries(AXIS_routes, token, 4)) {
-                const i64 chosen = chosen_entry.index;
+            for (const Entry &v_chosen_entry : run.entries(AXIS_routes, v_token, 4)) {
+                const i64 v_chosen = v_chosen_entry.index;
                 // layer/parallel token/select chosen/when
                 run.at(5);
-                if ((gates[chosen_entry.entry] < capacity && !is_last) || (seed & 3) == 0) {
+                if ((v_gates[v_chosen_entry.entry] < v_capacity && !v_is_last) || (v_seed & 3) == 0)
+                        {
                     // layer/parallel token/select chosen/when/task "expert ffn"
                     Task task(run, KERNEL_expert_ffn, 6);
-                    task.axis(token);
-                    task.axis(chosen);
-                    task.tile(TENSOR_x, READ, {}, token, 1, 0, 64);
-                    task.tile(TENSOR_y, READ_WRITE, {token}, chosen, 1, 0, 64);
-                    task.scalar(gates[chosen_entry.entry] + run.slot_u64(4));
-                    task.scalar(is_last);
+                    task.axis(v_token);
+                    task.axis(v_chosen);
+                    task.tile(TENSOR_x, READ, {}, v_token, 1, 0, 64);
+                    task.tile(TENSOR_y, READ_WRITE, {v_token}, v_chosen, 1, 0, 64);
+                    task.scalar(v_gates[v_chosen_entry.entry] + run.slot_u64(4));
+                    task.scalar(v_is_last);
                     task.stream(task.arg(0));
                     task.before({0});
                     task.submit();
@@ -68,8 +70,8 @@ void layer(Run &run, i64 layer_2, u64 capacity, bool is_last) {
             // layer/parallel token/task sum
             {
                 Task task(run, KERNEL_sum, 7);
-                task.axis(token + layer_2);
-                task.tile(TENSOR_y, READ_WRITE, {token}, 7, 1, 0, 64);
+                task.axis(v_token + v_layer_2);
+                task.tile(TENSOR_y, READ_WRITE, {v_token}, 7, 1, 0, 64);
                 task.stream(task.arg(0));
                 task.after({0});
                 task.submit();
@@ -81,5 +83,5 @@ void layer(Run &run, i64 layer_2, u64 capacity, bool is_last) {
 }  // namespace
 
 void wsp_expand(wsp::Run &run) {
-    moe(run);
+    v_moe(run);
 }

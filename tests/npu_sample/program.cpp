@@ -37,7 +37,7 @@ const wsp_tensor_decl tensors[] = {
     {"W", PTOWSP_F64, 2, {6, 6}, 0, 0, 0, 0},
 };
 
-const wsp_kernel_decl kernels[] = {
+const wsp_kernel kernels[] = {
     {nullptr, 0, 0, 0, 0, {nullptr}},
     {"fill", PTOWSP_UNIT_VECTOR, 1, 1, 1, {"out"}},
     {"add", PTOWSP_UNIT_CUBE, 0, 2, 1, {"in", "out"}},

@@ -128,7 +128,7 @@ inline void write_results(wsp_task *) {
 // -- launches by the host -------------------------------------------------------------------------
 //
 //      host                                     cores
-//      wsp_launch_NAME(count, stream, ...)  ->  wsp_tasks_NAME: each runs its element of the array
+//      wsp_launch_...(count, stream, ...)  ->  wsp_tasks_...: each runs its element of the array
 //
 // A device starts a block for each task. Where blocks are three cores (libwsp_block.so), a block runs
 // two tasks of a kernel for vector cores, one on each of them. This machine calls the entry, once for

@@ -104,7 +104,7 @@ uint64_t Run::read(uint32_t array, i64 index) {
     if (index.bits() < from.count) {
         return pwsp_array_at(&from, index.bits());
     }
-    const wsp_kernel_decl *kernel = task_ ? &program_->kernels[task_->task.kernel] : nullptr;
+    const wsp_kernel *kernel = task_ ? &program_->kernels[task_->task.kernel] : nullptr;
     const bool is_key = kernel && task_->task.axis_count == kernel->axis_count &&
                         task_->task.tile_count == kernel->tile_count &&
                         task_->task.scalar_count == kernel->scalar_count;
@@ -294,7 +294,7 @@ void Task::tile(uint32_t tensor, Access access, std::initializer_list<i64> lead,
                 Extent rows, i64 col, Extent cols) {
     Submission &submission = *run_->task_;
     wsp_task &task = submission.task;
-    const wsp_kernel_decl &kernel = run_->program_->kernels[task.kernel];
+    const wsp_kernel &kernel = run_->program_->kernels[task.kernel];
     Region &region = submission.tiles[task.tile_count];
     if (!run_->good() || !run_->find_tile(kernel.tile_names[task.tile_count], tensor, lead, row,
                                           rows, col, cols, &region)) {

@@ -1,5 +1,5 @@
 // A device whose driver is the host: no AICPU takes part, and no AICPU's loader. What wsp_launch.h
-// calls a stream is one of CANN's; a launch is the emitted wsp_launch_NAME of aicore/dispatch.cpp.
+// calls a stream is one of CANN's; a launch is the emitted wsp_launch_... of aicore/dispatch.cpp.
 //
 // THIS HAS NEVER RUN (see wsp_ascend.cpp). Tasks of a wave are in memory of the device:
 //
@@ -48,7 +48,7 @@ class DeviceStream final : public Stream {
     const Copies &copies_;
     const wsp_program &program_;
     const uint32_t unit_;
-    wsp_launch_fn (*launch_of_)(uint32_t kernel) = nullptr;
+    wsp_launcher (*launch_of_)(uint32_t kernel) = nullptr;
     uint64_t elements_ = 0, fifos_ = 0;  // on the device
     List<char> wave_;                    // elements of the wave, as they are there
     List<Started> started_;
@@ -58,7 +58,7 @@ bool DeviceStream::open(uint32_t task_count, uint64_t fifos) {
     const char *library = has_kernels_of(program_, PTOWSP_UNIT_MIX) ? "libwsp_block.so"
                           : unit_ == PTOWSP_UNIT_VECTOR             ? "libwsp_vector.so"
                                                                     : "libwsp_cube.so";
-    void *found = device_.find(library, "wsp_launch_of");
+    void *found = device_.find(library, "wsp_launcher_of");
     memcpy(&launch_of_, &found, sizeof launch_of_);
     fifos_ = fifos;
     elements_ = found ? address_of(device_.allocate(static_cast<size_t>(task_count) * PART_COUNT *
@@ -83,7 +83,7 @@ bool DeviceStream::start(uint32_t kernel, wsp_task *const *tasks, uint32_t count
             memcpy(wave_.data() + wave_.size() - WSP_TASK_STRIDE, &there, sizeof there);
         }
     }
-    const wsp_launch_fn launch = launch_of_(kernel);
+    const wsp_launcher launch = launch_of_(kernel);
     if (!launch) {
         return device_.fail(PTOWSP_SYSTEM_FAILED, "device: kernel %s is in no library",
                             program_.kernels[kernel].name);

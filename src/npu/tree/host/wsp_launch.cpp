@@ -16,7 +16,7 @@ bool ThreadStream::start(uint32_t kernel, wsp_task *const *tasks, uint32_t count
     struct alignas(64) Element {
         unsigned char bytes[WSP_TASK_STRIDE];
     };
-    const wsp_launch_fn launch = wsp_launch_of(kernel);
+    const wsp_launcher launch = wsp_launcher_of(kernel);
     List<Element> elements(count);
     for (uint32_t i = 0; i < count; i++) {
         std::memcpy(elements[i].bytes, tasks[i], sizeof(wsp_task));

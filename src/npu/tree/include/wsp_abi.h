@@ -63,8 +63,8 @@ typedef struct wsp_task {
 // ended; 0, or an error. Of kernels of MIX a device has three elements for each task, for the cube core
 // and the two vector cores of its block, and task_count is the number of blocks. On threads the call
 // executes them. Addresses are those of the cores; `stream` is CANN's.
-typedef int32_t (*wsp_launch_fn)(uint32_t task_count, void *stream, uint64_t tasks, uint64_t fifos,
-                                 uint64_t ffts);
+typedef int32_t (*wsp_launcher)(uint32_t task_count, void *stream, uint64_t tasks, uint64_t fifos,
+                                uint64_t ffts);
 
 // The memory between a block's cores on a device: two FIFOs, to the vector cores and to the cube
 // core, of slots that hold any tile of L0C or UB.
@@ -108,12 +108,12 @@ typedef struct wsp_tensor_decl {
     uint32_t is_transient;  // a run gives it memory
 } wsp_tensor_decl;
 
-typedef struct wsp_kernel_decl {
+typedef struct wsp_kernel {
     const char *name;
     uint32_t unit;  // a ptowsp_unit
     uint32_t axis_count, tile_count, scalar_count;
     const char *tile_names[PTOWSP_TASK_TILE_MAX];
-} wsp_kernel_decl;
+} wsp_kernel;
 
 #ifdef __cplusplus
 namespace wsp {
@@ -152,7 +152,7 @@ typedef struct wsp_program {
     const wsp_array_decl *arrays;
     const wsp_symbol_decl *symbols;
     const wsp_tensor_decl *tensors;
-    const wsp_kernel_decl *kernels;
+    const wsp_kernel *kernels;
     uint32_t place_count;
     const char *const *places;  // of statements, for errors: "decode/parallel b/task attend"
     ptowsp_schedule schedule;   // with defaults filled in, keys not set
@@ -178,7 +178,7 @@ PTOWSP_AICORE void wsp_core_run(PTOWSP_GM wsp_task *task);
 #endif
 
 // The launch of a kernel; null if the library has not got it. Exported by those of a device's cores.
-wsp_launch_fn wsp_launch_of(uint32_t kernel);
+wsp_launcher wsp_launcher_of(uint32_t kernel);
 
 // Details of `fault` of a kernel's task: "mul: rows of x and y differ"; "" if there are none.
 const char *wsp_core_fault_text(uint32_t kernel, uint32_t fault);

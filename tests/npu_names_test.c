@@ -1,0 +1,378 @@
+// Names of users and names of the runtime cannot meet: no identifier of a tree's fixed files, of the
+// headers that they include, or of C++ begins with a prefix that users' names get. Then trees of
+// modules whose things are all called as something of the runtime is; they compile.
+//
+// The names are taken from the files themselves, and from the compiler's macros.
+
+#include "npu_cache.h"
+#include "npu_fixture.h"
+
+#include "src/npu/npu.h"
+
+#include <ctype.h>
+
+enum { WORD_MAX = 40000, SLOTS = 131072, TILE_KERNEL_MAX = 60, LOCAL_MAX = 1500, CHANNELS = 200 };
+
+// -- words ----------------------------------------------------------------------------------------
+
+static struct {
+    char *at[WORD_MAX];
+    uint32_t slots[SLOTS];  // 1 + word, by hash
+    uint32_t count;
+} words;
+
+static bool word_add(const char *text, size_t length) {
+    uint64_t i = ptowsp_hash(PTOWSP_HASH_START, text, length);
+    for (;; i++) {
+        const uint32_t slot = words.slots[i % SLOTS];
+        if (slot == 0) {
+            break;
+        }
+        if (strlen(words.at[slot - 1]) == length && memcmp(words.at[slot - 1], text, length) == 0) {
+            return false;
+        }
+    }
+    assert_true(words.count < WORD_MAX);
+    char *word = (char *)calloc(1, length + 1);
+    assert_non_null(word);
+    memcpy(word, text, length);
+    words.at[words.count++] = word;
+    words.slots[i % SLOTS] = words.count;
+    return true;
+}
+
+// Without comments, which have examples of emitted names.
+static void words_of(const char *text, size_t size) {
+    for (size_t i = 0; i < size;) {
+        size_t end = i;
+        if (text[i] == '/' && i + 1 < size && text[i + 1] == '/') {
+            while (i < size && text[i] != '\n') {
+                i++;
+            }
+            continue;
+        }
+        while (end < size && (isalnum((unsigned char)text[end]) || text[end] == '_')) {
+            end++;
+        }
+        if (end > i && !isdigit((unsigned char)text[i])) {
+            word_add(text + i, end - i);
+        }
+        i = end > i ? end : i + 1;
+    }
+}
+
+static const char *compiler(void) {
+    const char *name = getenv("CXX");
+    return name && *name ? name : "c++";
+}
+
+// All that the preprocessor leaves of headers, and the names of macros.
+static void words_of_headers(const char *directory) {
+    static const char *const modes[] = {"-E", "-E -dM"};
+    static char block[65536];
+    for (int i = 0; i < 2; i++) {
+        char command[1024];
+        snprintf(command, sizeof command,
+                 "cd %s && cat aicpu/*.cpp host/*.cpp aicore/*.cpp | %s -std=c++17 %s -P -Iinclude "
+                 "-Iaicpu -Ihost -Iaicore -Ishim -x c++ -",
+                 directory, compiler(), modes[i]);
+        FILE *pipe = popen(command, "r");
+        assert_non_null(pipe);
+        size_t kept = 0, count;
+        while ((count = fread(block + kept, 1, sizeof block - kept, pipe)) > 0) {
+            size_t size = kept + count, end = size;
+            while (end > 0 && (isalnum((unsigned char)block[end - 1]) || block[end - 1] == '_')) {
+                end--;  // may go on in the next block
+            }
+            words_of(block, end);
+            kept = size - end;
+            memmove(block, block + end, kept);
+        }
+        assert_int_equal(pclose(pipe), 0);
+    }
+}
+
+// Keywords and alternative operators of C++20; they are in no header as names.
+static const char keywords[] =
+    "alignas alignof asm auto bool break case catch char char8_t char16_t char32_t class concept "
+    "const consteval constexpr constinit const_cast continue co_await co_return co_yield decltype "
+    "default delete do double dynamic_cast else enum explicit export extern false float for friend "
+    "goto if inline int long mutable namespace new noexcept nullptr operator private protected "
+    "public register reinterpret_cast requires return short signed sizeof static static_assert "
+    "static_cast struct switch template this thread_local throw true try typedef typeid typename "
+    "union unsigned using virtual void volatile wchar_t while and and_eq bitand bitor compl not "
+    "not_eq or or_eq xor xor_eq import module final override unix linux errno stdin stdout stderr "
+    "assert major minor makedev signbit isnan i386 near far small";
+
+static void words_collect(void) {
+    if (words.count == 0) {
+        words_of(keywords, sizeof keywords - 1);
+        for (uint32_t i = 0; npu_fixed_at(i).path; i++) {
+            words_of(npu_fixed_at(i).data, npu_fixed_at(i).size);
+        }
+    }
+}
+
+// -- prefixes -------------------------------------------------------------------------------------
+
+static const char *const prefixes[] = {"v_",      "wsp_kernel_", "wsp_tasks_", "wsp_launch_",
+                                       "AXIS_",   "ARRAY_",      "SYMBOL_",    "TENSOR_",
+                                       "KERNEL_", "CHANNEL_",    "run_kernel_"};
+
+static void is_emitted(npu_fixture *f, const char *path) {
+    const ptowsp_npu_desc desc = {path, true, true};
+    if (ptowsp_npu_emit(f->context, f->program, &desc) != PTOWSP_OK) {
+        fail_msg("%s", ptowsp_context_error(f->context).text);
+    }
+}
+
+// CANN's word, in a file of the host that does not include program.h; and an argument of a macro,
+// which is only a part of names.
+static bool is_apart(const char *word) {
+    return strcmp(word, "KERNEL_TYPE_AICPU_KFC") == 0 || strcmp(word, "KERNEL_FAILED") == 0;
+}
+
+static void names__no_name_of_the_runtime_begins_as_those_of_users_do(void **state) {
+    (void)state;
+    npu_fixture f;
+    npu_fixture_make(&f);
+    char path[128];
+    snprintf(path, sizeof path, "%s/tree", f.directory);
+    is_emitted(&f, path);
+    words_collect();
+    const uint32_t own = words.count;
+    uint32_t count = 0;
+    // Without what is made of this program's names.
+    char command[256];
+    snprintf(command, sizeof command,
+             "cd %s && : > aicpu/program.h && rm aicpu/program.cpp aicpu/expand.cpp "
+             "aicore/dispatch.cpp",
+             path);
+    assert_int_equal(system(command), 0);
+    words_of_headers(path);
+    print_message("%u names of the runtime, %u of headers and macros\n", own, words.count - own);
+    assert_true(own > 2000 && words.count > own + 1000);
+    for (uint32_t i = 0; i < words.count; i++) {
+        for (size_t k = 0; k < sizeof prefixes / sizeof prefixes[0]; k++) {
+            const size_t length = strlen(prefixes[k]);
+            if (strncmp(words.at[i], prefixes[k], length) == 0 && words.at[i][length] &&
+                !is_apart(words.at[i])) {
+                print_error("%s\n", words.at[i]);
+                count++;
+            }
+        }
+    }
+    assert_int_equal(count, 0);
+    npu_fixture_free(&f);
+}
+
+// -- trees ----------------------------------------------------------------------------------------
+
+// Words as names of a module, each once; those of kernels also when letters' case is ignored.
+static const char *word_at(uint32_t i) {
+    const char *word = words.at[i % words.count];
+    return strlen(word) <= PTOWSP_PLAN_NAME_MAX ? word : "task";
+}
+
+static void compiles(const char *tree, const char *files) {
+    char command[1024];
+    snprintf(command, sizeof command,
+             "cd %s && for f in %s; do printf '#include \"%%s\"\\n' \"$PWD/$f\"; done | %s "
+             "-std=c++17 -fsyntax-only -Wall -Wextra -Werror -Iinclude -Iaicpu -Iaicore -Ihost "
+             "-Ishim -x c++ - > errors 2>&1 || { head -n 30 errors; exit 1; }",
+             tree, files, compiler());
+    if (system(command) != 0) {
+        fail_msg("%s of %s do not compile", files, tree);
+    }
+}
+
+static void names_begin(npu_fixture *f, char path[128]) {
+    words_collect();
+    npu_fixture_begin(f);
+    npu_module_make(f, "tile */ names");
+    snprintf(path, 128, "%s/tree", f->directory);
+}
+
+static void good(const npu_fixture *f) {
+    const ptowsp_error error = ptowsp_module_error(f->m);
+    if (error.status != PTOWSP_OK) {
+        fail_msg("%s", error.text);
+    }
+}
+
+static ptowsp_cycles nothing(const ptowsp_task *task, void *user) {
+    (void)task;
+    (void)user;
+    return 1;
+}
+
+// Axes, arrays, symbols, tensors, workloads with parameters, loops, channels, processes.
+static void names__of_all_things_in_programs_may_be_any(void **state) {
+    (void)state;
+    npu_fixture f;
+    char path[128];
+    names_begin(&f, path);
+    ptowsp_module *m = f.m;
+    ptowsp_kernel_desc desc = {.name = "task", .axis_count = 1, .fn = nothing};
+    desc.source.text = "static ptowsp_cycles task(const ptowsp_task *task, void *user) "
+                       "{ (void)task; (void)user; return 1; }";
+    desc.tiles[0] = (ptowsp_tile_param){"tile", PTOWSP_INOUT, PTOWSP_F32, 1, 8};
+    const ptowsp_kernel step = ptowsp_kernel_make(m, &desc);
+    const uint32_t count = words.count < LOCAL_MAX ? words.count : LOCAL_MAX;
+    // Every n-th word, so that all files have their share; the first ones are keywords.
+    const uint32_t every = words.count / count;
+    PTOWSP_WORKLOAD(m, "all of them") {
+        for (uint32_t i = 0; i < count; i++) {
+            const char *word = word_at(i < 130 ? i : i * every);
+            char name[64];
+            snprintf(name, sizeof name, "%s!", word);
+            ptowsp_tensor_desc tensor = {
+                name, PTOWSP_F32, 2, {PTOWSP_DYNAMIC, 8}, PTOWSP_LOCATION_GLOBAL};
+            ptowsp_task_desc task = {.kernel = step};
+            task.views[0].tensor = ptowsp_tensor_make(m, &tensor);
+            ptowsp_expr v = ptowsp_for_each_begin(m, word, ptowsp_axis_dynamic(m, word));
+            snprintf(name, sizeof name, "%s.", word);
+            ptowsp_expr at = ptowsp_array_at(m, name, PTOWSP_I32, v);
+            snprintf(name, sizeof name, "%s/", word);
+            task.axes[0] = ptowsp_add(at, ptowsp_cast(ptowsp_symbol(m, name), PTOWSP_TYPE_I64));
+            task.views[0].row = v;
+            ptowsp_task_make(m, &task);
+            ptowsp_scope_end(m);
+        }
+        for (uint32_t i = 0; i < CHANNELS; i++) {
+            const char *word = word_at(i < 130 ? i : i * every);
+            PTOWSP_PIPELINE(m, word) {
+                ptowsp_channel channel =
+                    ptowsp_channel_make(m, &(ptowsp_channel_desc){.name = word, .depth = 2});
+                PTOWSP_PROCESS(m, word) {
+                    ptowsp_produces(m, channel);
+                    ptowsp_send(m, channel, ptowsp_i64(m, 1));
+                }
+                PTOWSP_PROCESS(m, "run") {
+                    ptowsp_consumes(m, channel);
+                    ptowsp_consume_begin(m, word, channel);
+                    ptowsp_scope_end(m);
+                }
+            }
+        }
+        for (uint32_t i = 0; i < count; i++) {
+            ptowsp_call(m, word_at(i), NULL, 0);
+        }
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        PTOWSP_WORKLOAD(m, word_at(i)) {
+            ptowsp_slot_set(m, 0, ptowsp_i64(m, i));
+        }
+    }
+    good(&f);
+    const ptowsp_program_desc program = {.workload = "all of them"};
+    if (ptowsp_program_create(f.context, m, &program, &f.program) != PTOWSP_OK) {
+        fail_msg("%s", ptowsp_context_error(f.context).text);
+    }
+    is_emitted(&f, path);
+    compiles(path, "aicpu/expand.cpp");
+    compiles(path, "aicpu/program.cpp");
+    compiles(path, "aicore/kernels/*.cpp");
+    npu_fixture_free(&f);
+}
+
+// Kernels of C functions; their functions are called as they are, where C has such names.
+static void names__of_kernels_may_be_any(void **state) {
+    (void)state;
+    static const char *const functions[] = {"task", "tile",  "gamma", "index",   "signgam", "y0",
+                                            "time", "clock", "run",   "program", "element", "rows"};
+    enum { FUNCTIONS = sizeof functions / sizeof functions[0] };
+    static char sources[FUNCTIONS][256];
+    npu_fixture f;
+    char path[128];
+    names_begin(&f, path);
+    ptowsp_module *m = f.m;
+    ptowsp_task_desc task;
+    memset(&task, 0, sizeof task);
+    task.axes[0] = ptowsp_i64(m, 0);
+    PTOWSP_WORKLOAD(m, "main") {
+        for (uint32_t i = 0; i < words.count; i++) {
+            const int which = (int)(i % FUNCTIONS);
+            snprintf(sources[which], sizeof sources[which],
+                     "static ptowsp_cycles %s(const ptowsp_task *task, void *user) "
+                     "{ (void)task; (void)user; return 1; }",
+                     functions[which]);
+            ptowsp_kernel_desc desc = {.name = word_at(i), .axis_count = 1, .fn = nothing};
+            desc.source.text = sources[which];
+            desc.source.fn = functions[which];
+            if (i == 0 || strcmp(word_at(i), "task") != 0) {  // too long ones are, too
+                task.kernel = ptowsp_kernel_make(m, &desc);
+                ptowsp_task_make(m, &task);
+            }
+        }
+    }
+    good(&f);
+    npu_fixture_compile(&f, NULL);
+    is_emitted(&f, path);
+    compiles(path, "aicore/dispatch.cpp");
+    char command[512];
+    snprintf(command, sizeof command,
+             "cd %s/aicore/kernels && [ \"$(ls | tr A-Z a-z | sort -u | "
+             "wc -l)\" = %d ]",
+             path, FUNCTIONS);
+    assert_int_equal(system(command), 0);
+    compiles(path, "aicore/kernels/*.cpp");
+    npu_fixture_free(&f);
+}
+
+// Tile kernels, tiles and scalars: kernels are called as types and functions of the runtime are
+// behind wsp_, which their namespaces had before their names, too.
+static void names__of_tile_kernels_and_operands_may_be_any(void **state) {
+    (void)state;
+    npu_fixture f;
+    char path[128];
+    names_begin(&f, path);
+    ptowsp_module *m = f.m;
+    uint32_t made = 0, at = 0;
+    PTOWSP_WORKLOAD(m, "main") {
+        for (uint32_t i = 0; i < words.count && made < TILE_KERNEL_MAX; i++) {
+            const bool is_of_runtime = strncmp(words.at[i], "wsp_", 4) == 0 && words.at[i][4];
+            if (!is_of_runtime || strlen(words.at[i]) > PTOWSP_PLAN_NAME_MAX) {
+                continue;
+            }
+            ptowsp_task_desc task;
+            memset(&task, 0, sizeof task);
+            ptowsp_body *k = ptowsp_kernel_begin(m, &(ptowsp_body_desc){.name = words.at[i] + 4});
+            ptowsp_value sum = {NULL, 0};
+            for (uint32_t n = 0; n < 5; n++) {
+                const char *word = word_at(at++);
+                ptowsp_tensor_desc tensor = {NULL, PTOWSP_F32, 2, {8, 8}, PTOWSP_LOCATION_GLOBAL};
+                char name[64];
+                snprintf(name, sizeof name, "%u.%u", made, n);
+                tensor.name = name;
+                task.views[n].tensor = ptowsp_tensor_make(m, &tensor);
+                ptowsp_value tile = n < 4 ? ptowsp_tile_in(k, word, PTOWSP_F32, 8, 8)
+                                          : ptowsp_tile_out(k, word, PTOWSP_F32, 8, 8);
+                if (n == 4) {
+                    ptowsp_tile_store(tile, sum);
+                } else {
+                    sum = n ? ptowsp_tile_add(sum, tile) : tile;
+                }
+            }
+            task.kernel = ptowsp_kernel_end(k);
+            ptowsp_task_make(m, &task);
+            made++;
+        }
+    }
+    good(&f);
+    npu_fixture_compile(&f, NULL);
+    is_emitted(&f, path);
+    compiles(path, "aicore/dispatch.cpp");
+    compiles(path, "aicore/kernels/*.cpp");
+    npu_fixture_free(&f);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(names__no_name_of_the_runtime_begins_as_those_of_users_do),
+        cmocka_unit_test(names__of_all_things_in_programs_may_be_any),
+        cmocka_unit_test(names__of_kernels_may_be_any),
+        cmocka_unit_test(names__of_tile_kernels_and_operands_may_be_any),
+    };
+    return cmocka_run_group_tests_name("npu_names", tests, NULL, NULL);
+}
