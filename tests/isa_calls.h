@@ -37,7 +37,6 @@ typedef enum call_form {
     FORM_SORT,         // d of r x 2c, s, indices; c a multiple of 32
     FORM_MERGE,        // d, s of one row; c a multiple of 256
     FORM_LISTS,        // d of 1 x 2c, scratch, s, s of one row; c even
-    FORM_EVERY_2,      // d, s of r x 2c; c whole blocks
     FORM_PACKED,       // the same; s may have less
     FORM_INDEX,        // d, s, indices, scratch
     FORM_SCATTER,      // d, s, indices
@@ -170,8 +169,7 @@ typedef enum call_need {
     CALL(TROWARGMIN, TROWARGMIN, FORM_ROW_ARG, I16, r, trowargmin(core, t[0], t[1], t[2]))         \
     CALL(TROWARGMAX_VALUES, TROWARGMAX, FORM_ROW_VALUES, F16, r,                                   \
          trowargmax_values(core, t[0], t[1], t[2], t[3]))                                          \
-    CALL(TPAIRREDUCESUM, TPAIRREDUCESUM, FORM_EVERY_2, F32, r *c,                                  \
-         tpairreducesum(core, t[0], t[1]))                                                         \
+    CALL(TPAIRREDUCESUM, TPAIRREDUCESUM, FORM_2, F32, r *c, tpairreducesum(core, t[0], t[1]))      \
     CALL(TCOLARGMAX, TCOLARGMAX, FORM_COL_ARG, F32, c, tcolargmax(core, t[0], t[1], t[2]))         \
     CALL(TCOLARGMIN, TCOLARGMIN, FORM_COL_ARG, U16, c, tcolargmin(core, t[0], t[1], t[2]))         \
     CALL(TCOLSUM, TCOLSUM, FORM_COL_T, F32, c, tcolsum(core, t[0], t[1], t[2], true))              \
@@ -486,7 +484,6 @@ static inline void call_operands(test_bench *bench, test_call *call, ptoisa_fami
         }
         call_vec(bench, call, dtype, 1, c, NEED_BOTH);
         break;
-    case FORM_EVERY_2:
     case FORM_PACKED:
         call_add(call,
                  test_tile_make(bench, dtype, PTOISA_VEC, PTOISA_ROW_MAJOR, rows, cols, rows, cols),
@@ -595,12 +592,12 @@ static inline bool call_is_line(call_form form) {
 
 // Columns that a form can have, from c on.
 static inline uint64_t call_cols(call_form form, uint64_t c) {
-    uint64_t unit = form == FORM_SORT                            ? 32
-                    : form == FORM_MERGE                         ? 256
-                    : form == FORM_EVERY_2 || form == FORM_PAIRS ? 16
-                    : form >= FORM_CMP && form <= FORM_SELS      ? 8
-                    : form == FORM_LISTS                         ? 2
-                                                                 : 1;
+    uint64_t unit = form == FORM_SORT                       ? 32
+                    : form == FORM_MERGE                    ? 256
+                    : form == FORM_PAIRS                    ? 16
+                    : form >= FORM_CMP && form <= FORM_SELS ? 8
+                    : form == FORM_LISTS                    ? 2
+                                                            : 1;
     return (c + unit - 1) / unit * unit;
 }
 

@@ -273,9 +273,17 @@ static void scene_rows_and_columns(kt *t, int which) {
             }
         }
     } else if (which == 4) {
-        d = made_full(t, PTOWSP_F32, 16, 16);
+        // The last of an odd number is alone; what is behind the sums stays.
+        d = made_like(t, x);
+        call fill = call_of("TEXPANDS", d);
+        fill.desc.scalar = kt_const(t, 7).v;
+        tell(t, &fill);
         c.desc.name = "TPAIRREDUCESUM";
-        SET(d, x.x[KT_AT(x, at_row, 2 * at_col)] + x.x[KT_AT(x, at_row, 2 * at_col + 1)])
+        const int64_t sums = (x.valid_cols + 1) / 2;
+        SET(d, at_col >= sums ? 7
+               : 2 * at_col + 1 < x.valid_cols
+                   ? x.x[KT_AT(x, at_row, 2 * at_col)] + x.x[KT_AT(x, at_row, 2 * at_col + 1)]
+                   : x.x[KT_AT(x, at_row, 2 * at_col)])
     } else {
         d = made_full(t, PTOWSP_F32, 16, 16);
         c.desc.name = "TGATHERMASK";

@@ -494,6 +494,54 @@ static void emit__columns_that_a_device_cannot_move_are_refused_where_they_are_k
     }
 }
 
+// TADDC and TADDSC: for simulators and threads alone; TSUBC is for devices, too.
+static void emit__instructions_of_the_simulator_alone_are_refused_for_devices(void **state) {
+    (void)state;
+    static const struct {
+        const char *name, *instead;
+    } cases[] = {{"TADDC", "TADD"}, {"TADDSC", "TADDS"}, {"TSUBC", NULL}};
+    for (int i = 0; i < 3; i++) {
+        npu_fixture f;
+        char path[160], text[256];
+        npu_fixture_begin(&f);
+        npu_module_make(&f, "carries");
+        ptowsp_body *k = ptowsp_kernel_begin(f.m, &(ptowsp_body_desc){.name = "sum"});
+        const ptowsp_value x = ptowsp_tile_inout(k, "x", PTOWSP_F32, 8, 16);
+        const ptowsp_alloc_desc alloc = {.dtype = PTOWSP_F32, .rows = 8, .cols = 16};
+        ptowsp_instruction_desc sum = {.name = cases[i].name};
+        sum.dst[0] = ptowsp_tile_alloc(k, &alloc);
+        sum.src[0] = sum.src[1] = x;
+        if (i == 1) {
+            sum.scalar = ptowsp_tile_const(k, 3);
+        } else {
+            sum.src[2] = x;
+        }
+        ptowsp_instruction(k, &sum);
+        ptowsp_tile_store(x, sum.dst[0]);
+        const ptowsp_tensor_desc desc = {
+            "x", PTOWSP_F32, 2, {PTOWSP_DYNAMIC, 16}, PTOWSP_LOCATION_GLOBAL};
+        ptowsp_task_desc task = {.kernel = ptowsp_kernel_end(k)};
+        task.views[0].tensor = ptowsp_tensor_make(f.m, &desc);
+        PTOWSP_WORKLOAD(f.m, "w") {
+            ptowsp_task_make(f.m, &task);
+        }
+        npu_fixture_compile(&f, NULL);
+        const ptowsp_status status = emit_to(&f, in_directory(&f, "tree", path), false);
+        if (cases[i].instead) {
+            snprintf(text, sizeof text,
+                     "emit: kernel sum: PTO-ISA has %s in its CPU simulator alone: use %s and TADD "
+                     "(is_for_host: for threads and simulators)",
+                     cases[i].name, cases[i].instead);
+            test_error_is(f.context, PTOWSP_UNSUPPORTED, 1, text);
+        } else {
+            assert_int_equal(status, PTOWSP_OK);
+        }
+        const ptowsp_npu_desc host = {path, true, true};
+        assert_int_equal(ptowsp_npu_emit(f.context, f.program, &host), PTOWSP_OK);
+        npu_fixture_free(&f);
+    }
+}
+
 static void emit__kernels_for_both_cores_are_for_devices_where_they_have_halves(void **state) {
     (void)state;
     const ptowsp_machine machines[] = {ptowsp_machine_910b(), ptowsp_machine_950pr()};
@@ -928,6 +976,7 @@ int main(void) {
         cmocka_unit_test(emit__a_callback_may_stop_it),
         cmocka_unit_test(emit__kernels_need_their_source),
         cmocka_unit_test(emit__columns_that_a_device_cannot_move_are_refused_where_they_are_known),
+        cmocka_unit_test(emit__instructions_of_the_simulator_alone_are_refused_for_devices),
         cmocka_unit_test(emit__kernels_for_both_cores_are_for_devices_where_they_have_halves),
         cmocka_unit_test(emit__empty_products_need_room_for_zeros),
         cmocka_unit_test(emit__programs_over_a_limit_are_refused),

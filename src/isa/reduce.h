@@ -12,7 +12,9 @@
 // (for floats an infinity), index 0.
 //
 // TCOLARGMAX and TCOLARGMIN find rows as TROWARGMAX and TROWARGMIN find columns. TPAIRREDUCESUM adds
-// two neighbours of a row, in f32, and rounds once.
+// two neighbours of a row, in f32, and rounds once; the last of an odd number stays as it is. Source
+// and destination have the same valid columns, as PTO-ISA wants it, and the sums are in the first
+// half of them, rounded up. The other columns are not written.
 //
 // Row reductions leave R values: in a column-major tile of one column, or in the first column of a
 // row-major one that has one valid column. f32 rows are reduced by vectors straight away (fold.h);
@@ -270,18 +272,14 @@ PTOISA_FN void ptoisa_trowargmin_values(ptoisa_core *core, const ptoisa_tile *va
     ptoisa_row_reduce(core, PTOISA_TROWARGMIN, &ptoisa_loops_MIN, true, d, values, s, t);
 }
 
-// d[r][c] = s[r][2 c] + s[r][2 c + 1].
+// d[r][c] = s[r][2 c] + s[r][2 c + 1], of the columns that s has.
 PTOISA_FN void ptoisa_tpairreducesum(ptoisa_core *core, const ptoisa_tile *d,
                                      const ptoisa_tile *s) {
     const ptoisa_op op = PTOISA_TPAIRREDUCESUM;
     if (PTOISA_CHECKED) {
         if (!ptoisa_check_rows(core, op, "dst", d, PTOISA_SET_FLOAT, 0, 0) ||
-            !ptoisa_check_rows(core, op, "src0", s, PTOISA_SET(d->dtype), d->valid_rows, 0)) {
-            return;
-        }
-        if (s->valid_cols != 2 * (uint64_t)d->valid_cols) {
-            ptoisa_fault(core, op, "src0 has %u valid columns, and dst %u, not half of them",
-                         s->valid_cols, d->valid_cols);
+            !ptoisa_check_rows(core, op, "src0", s, PTOISA_SET(d->dtype), d->valid_rows,
+                               d->valid_cols)) {
             return;
         }
     }
@@ -291,14 +289,14 @@ PTOISA_FN void ptoisa_tpairreducesum(ptoisa_core *core, const ptoisa_tile *d,
     for (uint32_t r = 0; r < d->valid_rows && !core->is_dry; r++) {
         const uint8_t *from = (const uint8_t *)s->data + (size_t)r * s->cols * size;
         uint8_t *to = (uint8_t *)d->data + (size_t)r * d->cols * size;
-        for (uint32_t at = 0; at < d->valid_cols; at += PTOISA_PIECE / 2) {
-            uint32_t n = ptoisa_least(d->valid_cols - at, PTOISA_PIECE / 2);
+        for (uint32_t at = 0; at < s->valid_cols; at += PTOISA_PIECE) {
+            uint32_t n = ptoisa_least(s->valid_cols - at, PTOISA_PIECE);
             ptoisa_piece piece;
-            ptoisa_widen(dtype, &piece, from + 2 * at * size, 2 * n);
-            for (uint32_t i = 0; i < n; i++) {
-                piece.f32[i] = piece.f32[2 * i] + piece.f32[2 * i + 1];
+            ptoisa_widen(dtype, &piece, from + at * size, n);
+            for (uint32_t i = 0; i < n; i += 2) {
+                piece.f32[i / 2] = i + 1 < n ? piece.f32[i] + piece.f32[i + 1] : piece.f32[i];
             }
-            ptoisa_narrow(dtype, to + at * size, &piece, n);
+            ptoisa_narrow(dtype, to + at / 2 * size, &piece, (n + 1) / 2);
         }
     }
 }

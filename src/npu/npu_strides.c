@@ -1,4 +1,5 @@
-// Strides that a device cannot move, as far as they are known when a tree is emitted.
+// What a device cannot do, as far as it is known when a tree is emitted: instructions that PTO-ISA
+// has in its CPU simulator alone, and strides that it cannot move.
 //
 // PTO-ISA's windows are by rows, with the elements of a row side by side, or by columns, with those
 // of a column side by side. Most tiles are moved by rows. Right factors are loaded either way, and
@@ -21,6 +22,15 @@ static bool npu_is_by_rows(const ptowsp_tensor_info *tensor, const ptowsp_view_i
 
 NPU_INTERNAL bool npu_strides_check(const npu_kernel *k) {
     const ptowsp_program *program = k->emitter->program;
+    for (uint32_t i = 0; i < k->info.insn_count && k->emitter->is_for_device; i++) {
+        const char *name = ptowsp_program_insn_at(program, k->kernel, i).name;
+        if (strcmp(name, "TADDC") == 0 || strcmp(name, "TADDSC") == 0) {
+            return npu_fail(k->emitter, PTOWSP_UNSUPPORTED, k->kernel,
+                            "kernel %s: PTO-ISA has %s in its CPU simulator alone: use %s and TADD "
+                            "(is_for_host: for threads and simulators)",
+                            k->info.name, name, name[4] == 'C' ? "TADD" : "TADDS");
+        }
+    }
     for (uint32_t i = 0; i < k->emitter->statement_count && k->emitter->is_for_device; i++) {
         if (ptowsp_program_statement_at(program, i).kind != PTOWSP_STATEMENT_TASK ||
             ptowsp_program_task_at(program, i).kernel != k->kernel) {
