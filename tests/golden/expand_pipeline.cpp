@@ -24,7 +24,7 @@ void main_(Run &run) {
         Channel loaded = pipeline.channel("loaded", CHANNEL_loaded, 2, 50, false);
         Channel free = pipeline.channel("free", CHANNEL_free, depth, 5000000000u, false);
         Channel started = pipeline.channel("started", CHANNEL_started, 0, 0, true);
-        pipeline.process("load", 2, {produces(loaded), produces(started), consumes(free)},
+        pipeline.process("load", 2, {consumes(free), produces(loaded), produces(started)},
                 [&](Run &load) {
             const Array<i64> order(load, ARRAY_order);
             started.record(load, 3);
