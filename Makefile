@@ -294,7 +294,7 @@ $(BUILD)/saved/saved_programs.o: tests/saved_programs.c ptowsp.h
 	$(CC) $(C11) $(CPPFLAGS) $(CFLAGS) -I. -c $< -o $@
 
 $(call SAVED,$(EXAMPLES)): $(BUILD)/saved/%: $(BUILD)/examples/%.o $(BUILD)/saved/saved_programs.o $(COMMON) $(BUILD)/ptowsp.o
-	$(LINK_EXAMPLE) $(addprefix -Wl$(COMMA)--wrap=ptowsp_,kernel_make module_parse module_destroy program_create)
+	$(LINK_EXAMPLE) $(addprefix -Wl$(COMMA)--wrap=ptowsp_,kernel_make module_parse module_destroy program_create run_execute)
 
 $(MPI_EXAMPLES): $(BUILD)/%: examples/%.c $(wildcard examples/mpi/*_transport.[ch]) $(COMMON) $(BUILD)/ptowsp.o ptowsp.h
 	@mkdir -p $(@D)

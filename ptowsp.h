@@ -551,7 +551,9 @@ typedef struct ptowsp_span {
 // 4. Text sinks
 // -------------------------------------------------------------------------------------------------
 //
-// Functions that print write to a sink: a callback that takes pieces of text.
+// Functions that print write to a sink: a callback that takes pieces of text. Text does not depend on
+// the locale, neither what is written nor what is read: numbers have a point, whatever setlocale has
+// chosen. Only words of the operating system in errors may be in its language.
 
 typedef struct ptowsp_text {
     void (*write)(void *user, const char *text, size_t length);  // text is not terminated
@@ -800,9 +802,10 @@ PTOWSP_API const ptowsp_tier *ptowsp_decode_tiers(void);
 // sequence at fault; ptowsp_plan_explain turns it into a line of text.
 //
 //      uint32_t chunk;
-//      ptowsp_plan_chunk_size(&batch, &config, &chunk, &info)
-//      ptowsp_plan_generate(&batch, &config, chunk, work, capacity, &info)
-//      ptowsp_dispatch_spmd(context, work, info.work_count, tiers, tier_count, user)
+//      if (ptowsp_plan_chunk_size(&batch, &config, &chunk, &info) == PTOWSP_OK &&
+//          ptowsp_plan_generate(&batch, &config, chunk, work, capacity, &info) == PTOWSP_OK) {
+//          ptowsp_dispatch_spmd(context, work, info.work_count, table, tier_count, user);
+//      }
 
 typedef struct ptowsp_batch {
     const PTOWSP_GM int32_t *lengths;  // [sequence_count] KV tokens of each sequence, 0 allowed
@@ -1046,7 +1049,9 @@ typedef void (*ptowsp_work_fn)(const PTOWSP_GM ptowsp_work *work, uint32_t lane,
 // PTOWSP_DEFINE_TIERS makes one kernel per tier from one body. The body gets the tier's number as a
 // constant, which the compiler folds. At file scope,
 //
-//      PTOWSP_INLINE void attend(const ptowsp_work *work, uint32_t lane, void *user, int tier) {..}
+//      PTOWSP_INLINE void attend(const ptowsp_work *work, uint32_t lane, void *user, int tier) {
+//          ((uint32_t *)user)[lane] += (uint32_t)tier * work->work_id;
+//      }
 //      PTOWSP_DEFINE_TIERS(attend, PTOWSP_DECODE_TIERS, attend)
 //
 // defines, as static:
@@ -1979,7 +1984,6 @@ PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_moe_routes_generate(const ptowsp_mo
 //      uint64_t bytes = ptowsp_prefix_tree_bytes(&limits);
 //      ptowsp_prefix_tree tree;
 //      ptowsp_prefix_tree_place(&limits, malloc(bytes), bytes, &tree);
-//
 //      ptowsp_prefix_batch batch = {{kv_lengths, NULL, request_count}, ids, id_begin, 512};
 //      ptowsp_attention_config config = {.head_count = 8, .group = 4, .lane_count = 24};
 //      ptowsp_plan_info info;
@@ -1989,14 +1993,15 @@ PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_moe_routes_generate(const ptowsp_mo
 //          ptowsp_prefix_size(&batch.attention, &config, &tree, &sizes, &info) ||
 //          ptowsp_prefix_place(&sizes, malloc(sizes.block_bytes), sizes.block_bytes, &plan) ||
 //          ptowsp_prefix_generate(&batch.attention, &config, &tree, &plan, &info)) {
-//          ptowsp_plan_explain(&info, ptowsp_text_to_file(stderr));
+//          ptowsp_plan_explain(&info, text);
 //          return 1;
 //      }
-//      ptowsp_prefix_print(&plan, ptowsp_text_to_file(stdout));
-//
-//      ptowsp_attention_job job = {&plan.attention, kernels, 1, merge, user, progress};
-//      job.prefix = &plan;     // progress has ptowsp_prefix_progress_size(&plan) elements
-//      job.join = join;        // for rows r of a join: ptowsp_prefix_join_row(...)
+//      ptowsp_prefix_print(&plan, text);
+//      ptowsp_attention_job job = {.plan = &plan.attention, .table = kernels, .table_count = 1};
+//      job.merge = merge, job.user = user;
+//      job.progress = progress;  // ptowsp_prefix_progress_size(&plan) elements
+//      job.prefix = &plan;
+//      job.join = join;          // for rows r of a join: ptowsp_prefix_join_row
 //      ptowsp_attention_run(context, &job);
 //
 // Memory   None. All arrays are the caller's. No function recurses, so chains may have any length.
@@ -2872,9 +2877,9 @@ PTOWSP_API ptowsp_status ptowsp_ranks_relayout(ptowsp_ranks *ranks, const ptowsp
 //              PTOWSP_PARALLEL(m, h, heads) {
 //                  PTOWSP_WHEN(m, ptowsp_le(ptowsp_array_at(m, "kv_len", PTOWSP_I32, b),
 //                                           ptowsp_i64(m, 2048))) {
-//                      ... a task ...
+//                      ptowsp_task_make(m, &short_task);
 //                  }
-//                  PTOWSP_OTHERWISE(m) { ... another ... }
+//                  PTOWSP_OTHERWISE(m) { ptowsp_task_make(m, &long_task); }
 //              }
 //          }
 //      }
@@ -2970,11 +2975,18 @@ PTOWSP_API ptowsp_axis ptowsp_axis_row(ptowsp_module *module, ptowsp_axis axis, 
 //      PTOWSP_WORKLOAD(m, "attention") {
 //          PTOWSP_PARALLEL(m, unit, units) {
 //              PTOWSP_WHEN(m, ptowsp_loop_field(unit, PTOWSP_PLAN_IS_WHOLE)) {
-//                  ... a task with out[ptowsp_loop_field(unit, PTOWSP_PLAN_REQUEST)] ...
+//                  whole.views[0].row = ptowsp_loop_field(unit, PTOWSP_PLAN_REQUEST);  // of out
+//                  ptowsp_task_make(m, &whole);
 //              }
-//              PTOWSP_OTHERWISE(m) { ... states[ptowsp_loop_field(unit, PTOWSP_PLAN_SLOT)] ... }
+//              PTOWSP_OTHERWISE(m) {
+//                  part.views[0].row = ptowsp_loop_field(unit, PTOWSP_PLAN_SLOT);  // of the states
+//                  ptowsp_task_make(m, &part);
+//              }
 //          }
-//          PTOWSP_PARALLEL(m, merge, merges) { ... a task ... }
+//          PTOWSP_PARALLEL(m, merge, merges) {
+//              join.views[0].row = ptowsp_loop_field(merge, PTOWSP_PLAN_REQUEST);
+//              ptowsp_task_make(m, &join);
+//          }
 //      }
 //
 // The variable is the index of the unit or merge. Used directly, a loop runs over those of all
@@ -3033,7 +3045,8 @@ PTOWSP_API ptowsp_tensor ptowsp_tensor_make(ptowsp_module *module, const ptowsp_
 // Declares a transient tensor: what tasks hand to later tasks. Nothing is bound to it. Executions
 // give it memory, and tensors that never live at the same time share it (section 24). Row-major.
 //
-//      ptowsp_tensor_desc desc = {"hidden", PTOWSP_F32, 2, {PTOWSP_DYNAMIC, 64}, ...};
+//      ptowsp_tensor_desc desc = {"hidden", PTOWSP_F32, 2, {PTOWSP_DYNAMIC, 64},
+//                                 PTOWSP_LOCATION_GLOBAL};
 //      ptowsp_expr sizes[2] = {ptowsp_axis_size(m, tokens)};
 //      ptowsp_tensor hidden = ptowsp_tensor_transient(m, &desc, sizes);
 //
@@ -3041,8 +3054,9 @@ PTOWSP_API ptowsp_tensor ptowsp_tensor_make(ptowsp_module *module, const ptowsp_
 // of them, zero for the others; NULL: none is dynamic. It may read what is the same during a run:
 // bound sizes, symbols and arrays.
 //
-// Its scope is the innermost block (the body of a loop, a when, a workload) around all its uses;
-// for uses in several workloads, the workload that the program begins with. A pass through this
+// Its scope is the innermost block around all its uses: the body of a loop, a when or otherwise, a
+// combine, a sequence, a pipeline, a process, a workload. For uses in several workloads it is the
+// workload that the program begins with. A pass through this
 // block finds it with no contents, as a variable that is declared there in C: what an iteration of
 // a loop shall hand to the next one is used outside the loop, too, or bound. In program order
 // something must write it before something reads it (a task may not do both first). Lifetimes are
@@ -3063,9 +3077,11 @@ PTOWSP_API ptowsp_tensor ptowsp_tensor_transient(ptowsp_module *module,
 // same module.
 //
 //      const ptowsp_mesh mesh = {1, {"tp"}, {4}};
-//      const ptowsp_spread columns[] = {{PTOWSP_SHARDED, 1}};
+//      const ptowsp_spread columns[] = {{.kind = PTOWSP_SHARDED, .dim = 1}};
 //      ptowsp_module_mesh(m, &mesh, PTOWSP_ALGORITHM_AUTO);
-//      ptowsp_tensor w = ptowsp_tensor_make(m, &(ptowsp_tensor_desc){"w", PTOWSP_F32, 2, {64, 128}});
+//      const ptowsp_tensor_desc desc = {.name = "w", .dtype = PTOWSP_F32, .rank = 2,
+//                                       .shape = {64, 128}, .location = PTOWSP_LOCATION_GLOBAL};
+//      ptowsp_tensor w = ptowsp_tensor_make(m, &desc);
 //      ptowsp_tensor_spread(m, w, columns);  // a rank has 64 x 32 of it
 
 // Gives the module its mesh. `algorithm` is that of the sums and maxima that are placed; AUTO, or
@@ -3225,9 +3241,13 @@ typedef struct ptowsp_kernel_source {
 // not hold preprocessor lines.
 //
 //      PTOWSP_SOURCE(kernels_source,
-//          static ptowsp_cycles scale(const ptowsp_task *task, void *user) { ... }
-//          static ptowsp_cycles shift(const ptowsp_task *task, void *user) { ... })
-//      ... {.name = "scale", .fn = scale, .source = {.text = kernels_source}} ...
+//          static ptowsp_cycles scale(const ptowsp_task *task, void *user) {
+//              *(float *)task->tiles[0].data *= 2;
+//              return user ? 0 : 100;
+//          })
+//      static const ptowsp_kernel_desc desc = {.name = "scale", .fn = scale,
+//                                              .tiles = {{"x", PTOWSP_INOUT, PTOWSP_F32, 1, 1}},
+//                                              .source = {.text = kernels_source}};
 // clang-format off
 #if defined(__GNUC__)
 #define PWSP_LONG_STRINGS_BEGIN                                                                    \
@@ -3271,11 +3291,14 @@ typedef struct ptowsp_pto_arg {
 // calls its entry. There a task is one block: get_block_idx() is `block`, get_block_num() is
 // `block_count`.
 //
-//      // add.cpp: __global__ AICORE void add(__gm__ float *z, __gm__ float *x, int n) {...}
-//      ... {.name = "add", .tiles = {{"x", PTOWSP_IN, ...}, {"z", PTOWSP_OUT, ...}},
-//           .pto = &(ptowsp_pto_source){.file = "add.cpp",
-//                                       .args = {{PTOWSP_PTO_DATA, 1}, {PTOWSP_PTO_DATA, 0},
-//                                                {PTOWSP_PTO_COLS, 0}}}} ...
+//      // add.cpp has __global__ AICORE void add(__gm__ float *z, __gm__ float *x, int n)
+//      static const ptowsp_pto_source source = {
+//          .file = "add.cpp",
+//          .args = {{.value = PTOWSP_PTO_DATA, .index = 1}, {.value = PTOWSP_PTO_DATA, .index = 0},
+//                   {.value = PTOWSP_PTO_COLS, .index = 0}}};
+//      ptowsp_kernel_desc desc = {.name = "add", .cycles = 100, .pto = &source,
+//                                 .tiles = {{"x", PTOWSP_IN, PTOWSP_F32, 1, 64},
+//                                           {"z", PTOWSP_OUT, PTOWSP_F32, 1, 64}}};
 //
 // Rules    The entry is a function, not a template, at file scope. The source includes <pto/...>,
 //          headers of the language, and by "..." its own headers. Those are found beside the source
@@ -3344,7 +3367,7 @@ PTOWSP_API ptowsp_kernel ptowsp_kernel_make(ptowsp_module *module, const ptowsp_
 //
 //      ptowsp_kernel sum = ptowsp_kernel_collective(m, &(ptowsp_collective_desc){
 //          .name = "sum", .kind = PTOWSP_ALL_REDUCE, .dtype = PTOWSP_F32});
-//      ... {.kernel = sum, .views = {{.tensor = partial}}} ...
+//      ptowsp_task_desc task = {.kernel = sum, .views = {{.tensor = partial}}};
 //
 // Its parameters follow from the kind. Tiles have the size of their views, `count` is rows * cols:
 //
@@ -3892,7 +3915,7 @@ PTOWSP_API void ptowsp_tile_store_at(ptowsp_value param, ptowsp_value row, ptows
 // which they only read. ptoisa_shim.h describes each instruction and its operands under its name.
 //
 //      ptowsp_value t = ptowsp_tile_alloc(k, &(ptowsp_alloc_desc){.dtype = PTOWSP_F32, .like = x});
-//      ptowsp_instruction(k, &(ptowsp_instruction_desc){.name = "TAXPY", .dst = {t}, .src = {x},
+//      ptowsp_instruction(k, &(ptowsp_instruction_desc){.name = "TMULS", .dst = {t}, .src = {x},
 //                                                       .scalar = ptowsp_tile_const(k, 0.5)});
 typedef enum ptowsp_layout {
     PTOWSP_LAYOUT_ROW_MAJOR = 0,
@@ -4123,9 +4146,9 @@ PTOWSP_API void ptowsp_expr_print(ptowsp_expr expr, ptowsp_text text);
 //
 //      PTOWSP_PARALLEL(m, unit, units) {
 //          PTOWSP_WHEN(m, ptowsp_eq(ptowsp_loop_field(unit, PTOWSP_PLAN_TIER), ptowsp_i64(m, 0))) {
-//              ... a task of the kernel for short sequences ...
+//              ptowsp_task_make(m, &short_task);
 //          }
-//          PTOWSP_OTHERWISE(m) { ... a task of another ... }
+//          PTOWSP_OTHERWISE(m) { ptowsp_task_make(m, &long_task); }
 //      }
 //
 // In time, every child of a parallel scope is ready when the scope is ready, and the scope is done
@@ -4289,11 +4312,17 @@ PTOWSP_API void ptowsp_slot_load(ptowsp_module *module, uint32_t slot, const pto
 //          ptowsp_channel loaded = ptowsp_channel_make(m, &desc);
 //          PTOWSP_PROCESS(m, "load") {
 //              ptowsp_produces(m, loaded);
-//              PTOWSP_FOR_EACH(m, i, tiles) { ptowsp_send_task(m, loaded, &load_tile_i); }
+//              PTOWSP_FOR_EACH(m, i, tiles) {
+//                  load.axes[0] = i;
+//                  ptowsp_send_task(m, loaded, &load);
+//              }
 //          }
 //          PTOWSP_REPLICATE(m, w, workers, "compute") {
 //              ptowsp_consumes(m, loaded);
-//              PTOWSP_CONSUME(m, t, loaded) { ... tasks on tile t ... }
+//              PTOWSP_CONSUME(m, t, loaded) {
+//                  compute.axes[0] = t;
+//                  ptowsp_task_make(m, &compute);
+//              }
 //          }
 //      }
 //
@@ -4604,12 +4633,15 @@ PTOWSP_API ptowsp_status ptowsp_module_parse(ptowsp_context *context, const char
 // to event instead. At each time three steps repeat until nothing changes. First, tasks that end
 // complete. Second, tasks are issued, in program order, while there is room. Third, each free lane,
 // by index, takes a task that is issued and ready, and the lanes that are still free steal one. A
-// task of 0 cycles completes in the next round at the same time.
+// task of 0 cycles completes in the next round at the same time; a pipeline that takes no time
+// completes in the round in which it becomes ready.
 //
 // A task of MIX takes three lanes where pools are by unit: its cube lane, and the two vector lanes
 // of that block. free[lane] is then the largest of the three. Where lanes choose, a free cube lane
 // takes the task at once; from then on its two vector lanes take no other task, and it starts when
-// both are free. So no stream of vector tasks holds it back.
+// both are free. So no stream of vector tasks holds it back. It counts as one task: of its cube lane
+// (task_count), in the window, and in the depth of the cube pool and of its stream. Its cycles count
+// as busy on all three lanes.
 //
 // Slot loads. In dataflow issue the clock moves to the end of the earlier tasks that have written
 // the loaded element, whatever the dependencies are: control that depends on data is issued when
@@ -4657,7 +4689,8 @@ PTOWSP_API ptowsp_status ptowsp_module_parse(ptowsp_context *context, const char
 //
 // Keys are integers or bools over task variables, args, tags, slots, symbols and arrays. They are
 // read as u64, and "key % n" is unsigned. If a key reads a tag that a task does not have, the tag
-// is 0. So all such tasks share a lane.
+// is 0. So all such tasks share a lane. A tag that no key of the schedule reads is not evaluated, and
+// a read in it that is outside its array is not an error.
 
 typedef enum ptowsp_issue {
     PTOWSP_ISSUE_DATAFLOW = 0,
@@ -5051,8 +5084,8 @@ PTOWSP_API ptowsp_status ptowsp_program_load(ptowsp_context *context, const void
 // prepares the next step meanwhile, with another run of the same program:
 //
 //      ptowsp_run_start(runs[0], &options);            // step n
-//      ptowsp_run_bind_array(runs[1], ...);            // step n + 1, while step n runs
-//      status = ptowsp_run_wait(runs[0]);              // its results may be read from here on
+//      ptowsp_run_bind_size(runs[1], "batch", 7);      // step n + 1, while step n runs
+//      ptowsp_run_wait(runs[0]);                       // its results may be read from here on
 //      ptowsp_run_start(runs[1], &options);
 //
 // From its start until it has been waited for, binding, executing or starting this run is BUSY, and
@@ -6494,7 +6527,9 @@ PTOWSP_API void ptowsp_rails_print(const ptowsp_rails_decision *decision, const 
 //      ptowsp_graph_task_make(graph, &task, &a);          // tasks are numbered from 0
 //      ptowsp_graph_task_make(graph, &task, &b);
 //      ptowsp_graph_edge_make(graph, a, b);               // a runs before b
-//      for each step { status = ptowsp_graph_run(graph); }
+//      while (has_next_step(&matrix)) {
+//          status = ptowsp_graph_run(graph);
+//      }
 //
 // A graph keeps its first error. After it building, sealing and running do nothing and return that
 // error, until the graph is cleared. So a program may check once. (BUSY is not kept.)
@@ -7339,7 +7374,8 @@ typedef struct ptowsp_load_info {
 PTOWSP_API ptowsp_load_info ptowsp_program_load_at(const ptowsp_program *program,
                                                    uint32_t statement);
 
-// Channels, numbered from 0 over all pipelines, and the ports of processes.
+// Channels, numbered from 0 over all pipelines, and the ports of processes: first what a process
+// consumes, then what it produces, each in the order of its declarations.
 typedef struct ptowsp_channel_info {
     const char *name;
     uint32_t depth;
@@ -7739,9 +7775,9 @@ PTOWSP_DEFINE_SPACE(ptowsp_moe_space, PTOWSP_MOE_DIMS)
 #define PWSP_TIERS_NAME(name, body) name
 #define PWSP_TIERS_BODY(name, body) body
 #define PWSP_TIERS_KERNEL(pair, i, id, length_min, length_max)                                     \
-    PWSP_TIERS_KERNEL_(PWSP_TIERS_NAME pair, PWSP_TIERS_BODY pair, id)
-#define PWSP_TIERS_KERNEL_(name, body, id) PWSP_TIERS_KERNEL__(name, body, id)
-#define PWSP_TIERS_KERNEL__(name, body, id)                                                        \
+    PWSP_TIERS_KERNEL_OF(PWSP_TIERS_NAME pair, PWSP_TIERS_BODY pair, id)
+#define PWSP_TIERS_KERNEL_OF(name, body, id) PWSP_TIERS_KERNEL_AS(name, body, id)
+#define PWSP_TIERS_KERNEL_AS(name, body, id)                                                        \
     PWSP_UNUSED static PTOWSP_AICORE void name##_tier_##id(                                        \
         const PTOWSP_GM ptowsp_work *work, uint32_t lane, void *user) {                            \
         body(work, lane, user, id);                                                                \

@@ -510,8 +510,17 @@ else
     echo "examples_test: MPI is skipped, as there is no mpirun or no mpicc"
 fi
 
-# The trees of programs that were saved and loaded are the same.
+# The trees of programs that were saved and loaded are the same, and so are their fingerprints.
 if [ -n "${AGAIN:-}" ]; then
+    for program in attention batched_gemm csp_pipeline deadlock deepseek_block hello_workload lattice lightning_indexer llama_block \
+        llama_decode matmul moe_routing quantized_matmul rmsnorm softmax tensor_data tiered_decode topk work_queue; do
+        for saved in no yes; do
+            last="$program, SAVED_PROGRAMS=$saved"
+            SAVED_PROGRAMS=$saved FINGERPRINTS=$DIR/$program.$saved "$AGAIN/$program" > "$DIR/out" 2>&1 || fail "$last: $(cat "$DIR/out")"
+            [ -s "$DIR/$program.$saved" ] || fail "$last: no fingerprints"
+        done
+        cmp "$DIR/$program.no" "$DIR/$program.yes" || fail "$program has other fingerprints once it has been saved and loaded"
+    done
     EXAMPLES=$AGAIN AGAIN='' CACHE=$CACHE sh "$0"
 fi
 echo "examples_test: good"

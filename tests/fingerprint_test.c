@@ -470,6 +470,149 @@ static void tensors_of_nothing_have_no_contents(void **state) {
     ptowsp_context_destroy(context);
 }
 
+// -- saved programs -------------------------------------------------------------------------------
+
+static ptowsp_cycles one_cycle(const ptowsp_task *task, void *user) {
+    (void)task, (void)user;
+    return 1;
+}
+
+// The fingerprint of a program of the module, with what these programs read bound; the same once the
+// program has been saved and loaded.
+static ptowsp_fingerprint fingerprint_kept(ptowsp_context *context, ptowsp_module *module) {
+    static char text[1 << 14];
+    const ptowsp_parse_kernel kernel = {.name = "k", .fn = one_cycle};
+    const ptowsp_parse_desc attached = {&kernel, 1, 0};
+    ptowsp_text_buffer buffer = {text, sizeof text, 0};
+    ptowsp_program *programs[2];
+    ptowsp_fingerprint found[2];
+    ptowsp_work work[2];
+    const int32_t order[3] = {2, 0, 1};
+    memset(work, 0, sizeof work);
+    for (uint32_t i = 0; i < 2; i++) {
+        work[i].work_id = i;
+        work[i].params[0] = i + 1, work[i].params[1] = 5;
+        work[i].params[2] = 100 * i, work[i].params[3] = 70 + i;
+    }
+    if (ptowsp_module_error(module).status != PTOWSP_OK) {
+        fail_msg("%s", ptowsp_module_error(module).text);
+    }
+    assert_int_equal(ptowsp_program_create(context, module, NULL, &programs[0]), PTOWSP_OK);
+    assert_int_equal(ptowsp_program_save(context, module, NULL, ptowsp_text_to_buffer(&buffer)),
+                     PTOWSP_OK);
+    assert_int_equal(
+        ptowsp_program_load(context, text, buffer.length, &attached, &programs[1], NULL),
+        PTOWSP_OK);
+    for (int i = 0; i < 2; i++) {
+        ptowsp_run *run;
+        assert_int_equal(ptowsp_run_create(context, programs[i], &run), PTOWSP_OK);
+        (void)ptowsp_run_bind_work(run, "kv", work, 2);
+        (void)ptowsp_run_bind_array(run, "order", PTOWSP_I32, order, 3);
+        assert_int_equal(ptowsp_run_execute(run, NULL), PTOWSP_OK);
+        assert_int_equal(ptowsp_run_fingerprint(run, &found[i]), PTOWSP_OK);
+        ptowsp_run_destroy(run);
+        ptowsp_program_destroy(programs[i]);
+    }
+    assert_memory_equal(&found[0], &found[1], sizeof found[0]);
+    return found[0];
+}
+
+// Permutation n of the numbers below `count`.
+static void permute(uint32_t n, uint32_t count, uint32_t *out) {
+    for (uint32_t i = 0; i < count; i++) {
+        const uint32_t at = n % (i + 1);
+        n /= i + 1;
+        out[i] = out[at];
+        out[at] = i;
+    }
+}
+
+static void saved_programs_keep_theirs_in_any_order_of_ports(void **state) {
+    (void)state;
+    ptowsp_context *context;
+    assert_int_equal(ptowsp_context_create(NULL, &context), PTOWSP_OK);
+    for (uint32_t n = 0; n < 24; n++) {
+        uint32_t order[4];
+        ptowsp_module *m;
+        permute(n, 4, order);
+        assert_int_equal(ptowsp_module_create(context, NULL, &m), PTOWSP_OK);
+        PTOWSP_WORKLOAD(m, "w"){
+            PTOWSP_PIPELINE(m, "p"){static const char *const names[] = {"a", "b", "c", "d"};
+        ptowsp_channel channels[4];
+        for (uint32_t i = 0; i < 4; i++) {
+            const ptowsp_channel_desc desc = {.name = names[i], .depth = 2};
+            channels[i] = ptowsp_channel_make(m, &desc);
+        }
+        PTOWSP_PROCESS(m, "first") {
+            ptowsp_produces(m, channels[0]);
+            ptowsp_produces(m, channels[1]);
+            ptowsp_send(m, channels[0], ptowsp_i64(m, 1));
+            ptowsp_send(m, channels[1], ptowsp_i64(m, 2));
+        }
+        PTOWSP_PROCESS(m, "middle") {
+            for (uint32_t i = 0; i < 4; i++) {
+                order[i] < 2 ? ptowsp_consumes(m, channels[order[i]])
+                             : ptowsp_produces(m, channels[order[i]]);
+            }
+            PTOWSP_CONSUME(m, t, channels[0]) {
+                ptowsp_send(m, channels[2], t);
+            }
+            PTOWSP_CONSUME(m, t, channels[1]) {
+                ptowsp_send(m, channels[3], t);
+            }
+        }
+        PTOWSP_PROCESS(m, "last") {
+            ptowsp_consumes(m, channels[2]);
+            ptowsp_consumes(m, channels[3]);
+            PTOWSP_CONSUME(m, t, channels[2]) {
+                ptowsp_slot_set(m, 0, t);
+            }
+            PTOWSP_CONSUME(m, t, channels[3]) {
+                ptowsp_slot_set(m, 0, t);
+            }
+        }
+    }
+}
+(void)fingerprint_kept(context, m);
+ptowsp_module_destroy(m);
+}
+ptowsp_context_destroy(context);
+}
+
+// Fields of plans are arrays that the first use of each declares: between other arrays, and in any
+// order. The programs print the same, as the task uses all of them.
+static void saved_programs_keep_theirs_in_any_order_of_plan_fields(void **state) {
+    (void)state;
+    static const ptowsp_plan_field fields[3] = {PTOWSP_PLAN_KV_LEN, PTOWSP_PLAN_REQUEST,
+                                                PTOWSP_PLAN_KV_START};
+    ptowsp_context *context;
+    ptowsp_fingerprint first;
+    assert_int_equal(ptowsp_context_create(NULL, &context), PTOWSP_OK);
+    for (uint32_t n = 0; n < 24; n++) {
+        uint32_t order[4];
+        ptowsp_module *m;
+        permute(n, 4, order);
+        assert_int_equal(ptowsp_module_create(context, NULL, &m), PTOWSP_OK);
+        const ptowsp_kernel_desc k = {.name = "k", .axis_count = 4, .fn = one_cycle};
+        ptowsp_task_desc task = {.kernel = ptowsp_kernel_make(m, &k)};
+        const ptowsp_axis units = ptowsp_axis_plan(m, "kv");
+        PTOWSP_WORKLOAD(m, "w") {
+            PTOWSP_PARALLEL(m, u, units) {
+                for (uint32_t i = 0; i < 4; i++) {
+                    task.axes[order[i]] = order[i] < 3 ? ptowsp_loop_field(u, fields[order[i]])
+                                                       : ptowsp_array_at(m, "order", PTOWSP_I32, u);
+                }
+                ptowsp_task_make(m, &task);
+            }
+        }
+        const ptowsp_fingerprint found = fingerprint_kept(context, m);
+        first = n == 0 ? found : first;
+        assert_memory_equal(&found, &first, sizeof found);
+        ptowsp_module_destroy(m);
+    }
+    ptowsp_context_destroy(context);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_thing_changes_its_part),
@@ -478,6 +621,8 @@ int main(void) {
         cmocka_unit_test(wrong_calls_have_a_status),
         cmocka_unit_test(fingerprints_are_printed),
         cmocka_unit_test(tensors_of_nothing_have_no_contents),
+        cmocka_unit_test(saved_programs_keep_theirs_in_any_order_of_ports),
+        cmocka_unit_test(saved_programs_keep_theirs_in_any_order_of_plan_fields),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

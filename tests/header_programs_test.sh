@@ -1,6 +1,7 @@
 #!/bin/sh
 # The programs in the comments of ptowsp.h, at its beginning and in sections: each has at most 25 lines, compiles as C11 and as
-# C++17 with gcc and clang without warnings, and prints what the comment states.
+# C++17 with gcc and clang without warnings, and prints what the comment states. The other pieces of code in comments compile as
+# C11 without warnings and run, each in its place in header_snippets.c. The code has no names that C or C++ reserves.
 #
 #   tests/header_programs_test.sh LIBRARY [OUT]      a static library with the emitter; a directory
 set -eu
@@ -49,4 +50,40 @@ for program in program*.c; do
 done
 [ $number -eq $PROGRAMS ] || fail "$number programs are found, not $PROGRAMS"
 [ -s scale_npu/aicpu/expand.cpp ] || fail "no tree was emitted"
+
+# Piece n of section s goes to s_n.inc: paragraphs indented by six columns that call the library, other than tables of macros.
+awk '
+    function finish(   i) {
+        if (has_statement && has_call && !is_table) {
+            name = section "_" ++pieces[section] ".inc"
+            for (i = 1; i <= count; i++) print line[i] > name
+            close(name)
+            print name > "pieces"
+        }
+        count = has_statement = has_call = is_table = 0
+    }
+    /^\/\/ [0-9]+\. [A-Z]/ { section = $2; sub(/\..*/, "", section) }
+    /^\/\/      / && (count || (is_after_blank && /^\/\/      [^ ]/)) {
+        line[++count] = substr($0, 9)
+        if (/;( *\/\/.*)?$/) has_statement = 1
+        if (/ptowsp_|PTOWSP_/) has_call = 1
+        if (/\{\}   /) is_table = 1
+        next
+    }
+    { finish(); is_after_blank = /^\/\/$/ }
+    END { finish() }
+' "$ROOT/ptowsp.h"
+sed -n 's/^#include "\(.*\.inc\)"$/\1/p' "$ROOT/tests/header_snippets.c" > included
+cmp pieces included || fail "the pieces of code are $(tr '\n' ' ' < pieces), and header_snippets.c has others"
+for compiler in gcc clang; do
+    $compiler -std=c11 -Wall -Wextra -Wpedantic -Werror -I"$ROOT" -I. "$ROOT/tests/header_snippets.c" "$LIBRARY" -o snippets \
+        -pthread -lm -ldl || fail "a piece of code does not compile with $compiler"
+    ./snippets || fail "a piece of code fails with $compiler"
+done
+
+# Names are reserved that begin with an underscore and a capital, or have two underscores: only the compiler's are used.
+sed 's:"[^"]*"::g; s://.*::; s:/\*.*\*/::; s:##::g' "$ROOT/ptowsp.h" | grep -oE '[A-Za-z_0-9]+' | sort -u | grep -E '^_[A-Z]|__' |
+    grep -vE '^__(cplusplus|attribute__|VA_ARGS__|LINE__|GNUC__|STDC_VERSION__)$' |
+    grep -vE '^_(Static_assert|Alignas|Pragma)$' > reserved || true
+[ ! -s reserved ] || fail "reserved names: $(tr '\n' ' ' < reserved)"
 echo "header programs: good"

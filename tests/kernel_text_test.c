@@ -12,8 +12,6 @@
 #include "../src/kernel/body.h"
 #include "../src/kernel/body_text.h"
 
-#include <locale.h>
-
 // -- every operation ------------------------------------------------------------------------------
 
 typedef struct scene {
@@ -433,12 +431,11 @@ static void text__says_where_an_error_is(void **state) {
         {"  %4 = exp %2\n  store %2, %4\n  store %2, %4\n", 8, 3, "kernel k: store: y is stored"},
         {"  %4 = full 1 : f32 16385 x 1\n", 6, 3, "kernel k: full: 16385 x 1; sizes are 1 to"},
         {"  %4 = full 1\n", 6, 3, "kernel k: full: none is no type of tiles"},
-        {"  %4 = full x : f32 8 x 8\n", 6, 13, "a number of at most 38 characters"},
+        {"  %4 = full x : f32 8 x 8\n", 6, 13, "a number is missing here"},
         {"  %4 = const 1.2.3\n", 6, 14, "a number goes on with ."},
         {"  %4 = const 1e\n", 6, 14, "this is no number"},
-        {"  %4 = const -nan\n", 6, 15, "a number of at most"},
+        {"  %4 = const -nan\n", 6, 15, "a number is missing here"},
         {"  %4 = const nan(5)\n", 6, 14, "these are not the bits of a NaN"},
-        {"  %4 = const 0.1234567890123456789012345678901234567\n", 6, 14, "38 characters"},
         {"  %4 = parameter z\n", 6, 3, "the kernel's line has no tile z"},
         {"  %4 = parameter x\n", 6, 3, "kernel k: parameter: two are called x"},
         {"  %4 = scalar t : i64\n  store %2, %1\n", 2, 1, "its body has other parameters"},
@@ -733,29 +730,6 @@ static void text__survives_any_refused_allocation(void **state) {
     assert_int_equal(memory.live_blocks, 0);
 }
 
-static void text__is_the_same_in_every_locale(void **state) {
-    (void)state;
-    static const char locales[][12] = {"de_DE.UTF-8", "de_DE.utf8", "fr_FR.UTF-8", "de_DE"};
-    ptowsp_context *context;
-    assert_int_equal(ptowsp_context_create(NULL, &context), PTOWSP_OK);
-    ptowsp_module *m = parse(context, sample_text, NULL), *read;
-    bool is_set = false;
-    for (size_t i = 0; i < sizeof locales / sizeof locales[0] && !is_set; i++) {
-        is_set = setlocale(LC_ALL, locales[i]) != NULL;
-    }
-    if (!is_set) {
-        print_message("there is no locale with a decimal comma here\n");
-    }
-    read = kernel_text_read(context, m);
-    assert_non_null(strstr(kernel_text, "%7 = const 0.1\n"));
-    const ptowsp_kernel kernel = {1};
-    kernel_text_compare(m, read, kernel);
-    setlocale(LC_ALL, "C");
-    ptowsp_module_destroy(read);
-    ptowsp_module_destroy(m);
-    ptowsp_context_destroy(context);
-}
-
 static void text__names_of_what_is_none(void **state) {
     (void)state;
     assert_string_equal(pwsp_kop_name(PWSP_KOP_NONE), "none");
@@ -778,7 +752,6 @@ int main(void) {
         cmocka_unit_test(text__of_a_saved_program_needs_no_functions),
         cmocka_unit_test(text__is_refused_or_good_with_any_byte_changed),
         cmocka_unit_test(text__survives_any_refused_allocation),
-        cmocka_unit_test(text__is_the_same_in_every_locale),
         cmocka_unit_test(text__names_of_what_is_none),
     };
     return cmocka_run_group_tests_name("kernel_text", tests, NULL, NULL);

@@ -348,7 +348,10 @@ static void execute_on_lanes(oracle *o, ptowsp_run *run, int mode) {
     o->lane_count = 1;
 }
 
-static void test_mode(oracle *o, const ptowsp_program *program, int mode) {
+// Leaves fingerprints, or with is_loaded finds the same.
+static void test_mode(oracle *o, const ptowsp_program *program, int mode, bool is_loaded) {
+    static ptowsp_fingerprint kept[VARIANT_MAX];
+    ptowsp_fingerprint fingerprint;
     ptowsp_run *run = NULL;
     o->variant = NULL;
     o->mode = mode_names[mode];
@@ -364,6 +367,9 @@ static void test_mode(oracle *o, const ptowsp_program *program, int mode) {
         execute(o, run, mode, PTOWSP_RUN_EXECUTE);
         check_calls(o);
         check_outputs(o);
+        check_ok(o, "fingerprint", ptowsp_run_fingerprint(run, &fingerprint));
+        kept[i] = is_loaded ? kept[i] : fingerprint;
+        assert_memory_equal(&fingerprint, &kept[i], sizeof fingerprint);
         o->step = "second time";
         size_t allocations = o->memory.allocations;
         execute(o, run, mode, PTOWSP_RUN_EXECUTE);
@@ -439,9 +445,9 @@ static inline void oracle__gives_what_v9_gave(void **state) {
         assert_non_null(o.data[t]);
     }
     for (int mode = 0; mode < MODE_COUNT; mode++) {
-        test_mode(&o, programs[mode], mode);
+        test_mode(&o, programs[mode], mode, false);
         ptowsp_program_destroy(programs[mode]);
-        test_mode(&o, loaded[mode], mode);
+        test_mode(&o, loaded[mode], mode, true);
         ptowsp_program_destroy(loaded[mode]);
     }
     for (uint32_t t = 0; t < tensor_count(o.c->workload); t++) {

@@ -242,7 +242,7 @@ static void pipeline_compile__a_program_is_printed(void **state) {
                 "    1  pipeline double_buffer: in x, out y -> 16\n"
                 "         channel 0 loaded depth depth latency 50\n"
                 "         event 1 go depth 0 latency 0\n"
-                "         process 0 load from 2 produces 0 closes, consumes 1\n"
+                "         process 0 load from 2 consumes 1, produces 0 closes\n"
                 "         process 1 compute from 9 replicas v4 in workers consumes 0, produces 1\n"
                 "    2  wait go\n"
                 "    3  parallel i: v3 in tiles -> 7\n"
@@ -316,7 +316,7 @@ static void pipeline_compile__the_tables_of_a_program(void **state) {
     assert_int_equal(load->first_port + load->port_count, compute->first_port);
     const pwsp_send_op *sends = PWSP_PROGRAM_AT(p, sends, pwsp_send_op, 0);
     assert_int_equal(p->sends.count, 2);
-    assert_int_equal(sends[0].port, 0);  // load produces loaded
+    assert_int_equal(sends[0].port, 1);  // load produces loaded
     assert_int_equal(sends[1].channel, 1);
     assert_int_equal(sends[1].port, 3);  // compute produces go
     assert_int_equal(sends[1].token.cell, 0);
@@ -695,11 +695,11 @@ static void pipeline_compile__processes_are_walked(void **state) {
     for (uint64_t i = 0; i < 2; i++) {
         task_is(&w, i);
         assert_int_equal(w.x.tiles_at[1].row, i);
-        send_is(&w, 0, 0, i);
+        send_is(&w, 0, 1, i);
         assert_int_equal(w.x.node, 11);
     }
     assert_int_equal(pwsp_expander_next(&w.x), PWSP_EVENT_CLOSE);
-    assert_int_equal(w.x.port, 0);
+    assert_int_equal(w.x.port, 1);
     assert_int_equal(pwsp_expander_next(&w.x), PWSP_EVENT_PROCESS_END);
     assert_int_equal(w.x.frame_count, 0);
     walk_begin(&w, p);  // compute, replica 1: one token for the consume, one for the receive
@@ -734,7 +734,7 @@ static void pipeline_compile__the_unknown_is_passed_over(void **state) {
     w.x.next_op = PWSP_PROGRAM_AT(p, processes, pwsp_process_op, 0)->first_op;
     w.cells[p->first_size + f.tiles.id] = 1;
     task_is(&w, 0);
-    send_is(&w, 0, 0, 0);
+    send_is(&w, 0, 1, 0);
     assert_int_equal(pwsp_expander_next(&w.x), PWSP_EVENT_CLOSE);
     assert_int_equal(pwsp_expander_next(&w.x), PWSP_EVENT_PROCESS_END);
     w.x.next_op = PWSP_PROGRAM_AT(p, processes, pwsp_process_op, 1)->first_op;

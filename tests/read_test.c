@@ -408,7 +408,7 @@ static void read__pipelines(void **state) {
                          "1 TASK k 0\n"
                          "2 PIPELINE p channel loaded 2 50 channel back 0 0 depth d latency 3u "
                          "event go 0 0 w x[+0, +0] end 25\n"
-                         "3 PROCESS load >!loaded >go <back end 12\n"
+                         "3 PROCESS load <back >!loaded >go end 12\n"
                          "4 LOOP i in tiles end 7\n"
                          "5 TASK write i w x[i+1, +8]\n"
                          "6 SEND loaded i\n"

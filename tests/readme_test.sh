@@ -8,6 +8,7 @@ XDG_CACHE_HOME=$(cd "$OUT" && pwd)/cache
 export XDG_CACHE_HOME
 
 # Each program is followed by what it prints.
+[ "$(grep -c '^```c$' README.md)" = 6 ] || { echo "README has another number of programs than 6" >&2; exit 1; }
 for number in 1 2 3 4 5 6; do
     awk -v want=$number -v program="$OUT/readme.c" -v text="$OUT/readme.expected" '
         /^```c$/ { block++; mode = block == want ? "program" : ""; next }

@@ -2,6 +2,9 @@
 // out in place of what was created, so all that the example prints and checks is of loaded programs.
 // The linker leads its calls here (--wrap=NAME) for each __wrap_NAME below. Functions are attached
 // by the names of the kernels that the example made.
+//
+// With SAVED_PROGRAMS=no in the environment they are left as they were created. FINGERPRINTS names a
+// file that gets the fingerprints of programs and bindings, a line for each execution.
 
 #include "ptowsp.h"
 
@@ -31,6 +34,8 @@ ptowsp_status __real_ptowsp_module_parse(ptowsp_context *, const char *, size_t,
 void __real_ptowsp_module_destroy(ptowsp_module *);
 ptowsp_status __real_ptowsp_program_create(ptowsp_context *, ptowsp_module *,
                                            const ptowsp_program_desc *, ptowsp_program **);
+ptowsp_status __real_ptowsp_run_execute(ptowsp_run *, const ptowsp_run_options *);
+ptowsp_status __wrap_ptowsp_run_execute(ptowsp_run *, const ptowsp_run_options *);
 ptowsp_kernel __wrap_ptowsp_kernel_make(ptowsp_module *, const ptowsp_kernel_desc *);
 ptowsp_status __wrap_ptowsp_module_parse(ptowsp_context *, const char *, size_t,
                                          const ptowsp_parse_desc *, ptowsp_module **,
@@ -115,7 +120,8 @@ ptowsp_status __wrap_ptowsp_program_create(ptowsp_context *context, ptowsp_modul
                                            const ptowsp_program_desc *desc,
                                            ptowsp_program **out_program) {
     ptowsp_status status = __real_ptowsp_program_create(context, module, desc, out_program);
-    if (status != PTOWSP_OK) {
+    const char *is_saved = getenv("SAVED_PROGRAMS");
+    if (status != PTOWSP_OK || (is_saved && strcmp(is_saved, "no") == 0)) {
         return status;
     }
     file saved = {NULL, 0};
@@ -133,4 +139,19 @@ ptowsp_status __wrap_ptowsp_program_create(ptowsp_context *context, ptowsp_modul
           ptowsp_program_load(context, saved.data, saved.size, &attached, out_program, NULL));
     free(saved.data);
     return PTOWSP_OK;
+}
+
+ptowsp_status __wrap_ptowsp_run_execute(ptowsp_run *run, const ptowsp_run_options *options) {
+    const ptowsp_status status = __real_ptowsp_run_execute(run, options);
+    const char *path = getenv("FINGERPRINTS");
+    FILE *out = path ? fopen(path, "a") : NULL;
+    ptowsp_fingerprint found;
+    if (out && ptowsp_run_fingerprint(run, &found) == PTOWSP_OK) {
+        fprintf(out, "%016llx %016llx\n", (unsigned long long)found.program,
+                (unsigned long long)found.bindings);
+    }
+    if (out) {
+        fclose(out);
+    }
+    return status;
 }

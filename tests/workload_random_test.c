@@ -56,6 +56,28 @@ static void check_fresh(sample *s, const outcome *first) {
     free(old);
 }
 
+// Nor does a program that has been saved and loaded.
+static void check_saved(sample *s, const outcome *first) {
+    static char saved[1 << 18];
+    ptowsp_schedule schedule;
+    ptowsp_program *loaded = NULL;
+    ptowsp_run *run = NULL;
+    sample_kernels kernels;
+    const ptowsp_parse_desc attached = sample_attach(s, &kernels);
+    const ptowsp_program_desc desc = sample_desc(s, &s->module, &schedule);
+    ptowsp_text_buffer buffer = {saved, sizeof saved, 0};
+    assert_int_equal(
+        ptowsp_program_save(s->context, s->module.module, &desc, ptowsp_text_to_buffer(&buffer)),
+        PTOWSP_OK);
+    assert_int_equal(
+        ptowsp_program_load(s->context, saved, buffer.length, &attached, &loaded, NULL), PTOWSP_OK);
+    assert_int_equal(ptowsp_run_create(s->context, loaded, &run), PTOWSP_OK);
+    sample_expect(s);
+    check_same(s, first, run, check_execution(s, run), "a saved program differs");
+    ptowsp_run_destroy(run);
+    ptowsp_program_destroy(loaded);
+}
+
 // -- tests ----------------------------------------------------------------------------------------
 
 typedef struct tally {
@@ -88,6 +110,7 @@ static void check_sample(sample *s, tally *counts) {
     first = outcome_of(run, status);
     if (s->schedule_number == 0) {
         check_fresh(s, first);
+        check_saved(s, first);
     }
     free(first);
     ptowsp_run_destroy(run);

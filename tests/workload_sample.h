@@ -434,14 +434,26 @@ static inline ptowsp_status check_execution(sample *s, ptowsp_run *run) {
 typedef struct outcome {
     ptowsp_status status;
     ptowsp_run_stats stats;
+    ptowsp_fingerprint fingerprint;
     ptowsp_task_record records[REF_TASK_MAX];
 } outcome;
+
+// Of the program and its bindings; nothing where they are wrong.
+static inline ptowsp_fingerprint sample_fingerprint(const ptowsp_run *run) {
+    ptowsp_fingerprint found = {0}, kept = {0};
+    if (ptowsp_run_fingerprint((ptowsp_run *)(uintptr_t)run, &found) == PTOWSP_OK) {
+        kept.program = found.program;
+        kept.bindings = found.bindings;
+    }
+    return kept;
+}
 
 static inline outcome *outcome_of(const ptowsp_run *run, ptowsp_status status) {
     outcome *copy = (outcome *)calloc(1, sizeof *copy);
     assert_non_null(copy);
     copy->status = status;
     copy->stats = *ptowsp_run_result(run);
+    copy->fingerprint = sample_fingerprint(run);
     const ptowsp_task_record *records = ptowsp_run_records(run);
     if (status == PTOWSP_OK && records) {
         memcpy(copy->records, records, copy->stats.task_count * sizeof *records);
@@ -476,7 +488,9 @@ static inline void check_same(sample *s, const outcome *first, const ptowsp_run 
     const ptowsp_task_record *records = ptowsp_run_records(run);
     bool is_same = status == first->status;
     if (is_same && status == PTOWSP_OK) {
+        const ptowsp_fingerprint fingerprint = sample_fingerprint(run);
         is_same = is_same_stats(&first->stats, ptowsp_run_result(run)) &&
+                  memcmp(&first->fingerprint, &fingerprint, sizeof fingerprint) == 0 &&
                   (!records || is_same_records(first->records, records, first->stats.task_count));
     }
     if (!is_same) {

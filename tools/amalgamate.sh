@@ -65,6 +65,7 @@ src/base/base.h src/base/base.c
 src/base/atomic.h src/base/halt.h
 src/base/cpu.h
 src/base/math.h src/base/math.c
+src/base/number.h
 src/base/os.h src/base/os.c src/base/wall.h
 src/base/sleeper.h src/base/sleeper.c
 src/base/text.h src/base/text.c
@@ -239,6 +240,7 @@ CORE_FILES="
 src/base/base.h src/base/base.c
 src/base/atomic.h
 src/base/os.h src/base/os.c
+src/base/number.h
 src/base/sleeper.h src/base/sleeper.c
 src/base/text.h src/base/text.c
 src/base/error.h src/base/error.c
@@ -271,6 +273,7 @@ src/plan/merge.c
 
 # The emitter: its own files; and in every tree, beside what is in src/npu/tree/: file, path there.
 NPU="
+src/base/number.h
 src/npu/npu.h
 src/npu/npu_text.c
 src/npu/hash.c
@@ -665,7 +668,7 @@ fi
     echo
     echo "#ifndef PTOISA_SHIM_H"
     echo "#define PTOISA_SHIM_H"
-    bodies $ISA $BLOCK
+    bodies src/base/number.h $ISA $BLOCK
     if [ -n "$(echo $FACE)" ]; then
         echo
         echo "#if defined(__cplusplus) && __cplusplus >= 201703L"

@@ -1,9 +1,11 @@
-// Formatted text into a sink, for everything that prints and for error texts.
+// Formatted text into a sink, for everything that prints and for error texts. Formats are printf's,
+// without %f, %e, %g and %a, which depend on the locale: number.h has pwsp_fixed and pwsp_general.
 
 #ifndef PWSP_TEXT_H
 #define PWSP_TEXT_H
 
 #include "base.h"
+#include "number.h"
 
 #include <stdarg.h>
 

@@ -63,9 +63,19 @@ static uint64_t pwsp_fingerprint_bindings(const ptowsp_run *run) {
     for (uint32_t i = 0; i < p->slot_count; i++) {
         hash = pwsp_hash_number(hash, bound->initial[p->first_slot + i]);
     }
+    // Fields of plans are arrays in the order of their first use, which a saved program need not
+    // have: they count by axis and field, as a sum.
+    uint64_t fields = 0;
     for (uint32_t i = 1; i < p->arrays.count; i++) {
-        hash = p->array_is_used[i] ? pwsp_fingerprint_array(hash, &bound->arrays[i]) : hash;
+        const pwsp_array_info *info = PWSP_PROGRAM_AT(p, arrays, pwsp_array_info, i);
+        const uint64_t field = pwsp_hash_number(info->plan_axis, (uint64_t)info->field);
+        if (p->array_is_used[i] && info->plan_axis) {
+            fields += pwsp_fingerprint_array(field, &bound->arrays[i]);
+        } else if (p->array_is_used[i]) {
+            hash = pwsp_fingerprint_array(hash, &bound->arrays[i]);
+        }
     }
+    hash = fields ? pwsp_hash_number(hash, fields) : hash;
     for (uint32_t i = 1; i < p->tensors.count; i++) {
         if (p->tensor_is_used[i]) {
             uint32_t rank = PWSP_PROGRAM_AT(p, tensors, ptowsp_tensor_desc, i)->rank;

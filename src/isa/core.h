@@ -20,6 +20,7 @@
 #ifndef PTOISA_CORE_H
 #define PTOISA_CORE_H
 
+#include "../base/number.h"
 #include "cost.h"
 #include "tile.h"
 

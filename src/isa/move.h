@@ -610,7 +610,7 @@ PTOISA_FN void ptoisa_tprint(ptoisa_core *core, FILE *to, const ptoisa_tile *s) 
             ptoisa_memory_name((ptoisa_memory)s->memory));
     for (uint32_t r = 0; r < s->valid_rows; r++) {
         for (uint32_t c = 0; c < s->valid_cols; c++) {
-            fprintf(to, "%s%.9g", c ? " " : "", ptoisa_get(s, r, c));
+            fprintf(to, "%s%s", c ? " " : "", pwsp_general(ptoisa_get(s, r, c), 9).text);
         }
         fputs("\n", to);
     }

@@ -33,7 +33,7 @@ PTOISA_FN bool ptoisa_check_scalar(ptoisa_core *core, ptoisa_op op, double x, pt
     uint64_t element;
     ptoisa_put_bits(&element, ptoisa_bits_of(x, dtype), ptoisa_dtype_size(dtype));
     return ptoisa_get_at(&element, dtype, 0) == x ||
-           ptoisa_fault(core, op, "%g is no %s", x, ptoisa_dtype_name(dtype));
+           ptoisa_fault(core, op, "%s is no %s", pwsp_general(x, 6).text, ptoisa_dtype_name(dtype));
 }
 
 PTOISA_FN bool ptoisa_check_trans(ptoisa_core *core, const ptoisa_tile *d, const ptoisa_tile *s,

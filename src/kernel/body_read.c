@@ -6,7 +6,6 @@
 
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 // The arguments of a call.
 typedef struct pwsp_body_args {
@@ -133,7 +132,6 @@ static bool pwsp_scan_number(pwsp_body_reader *r, double *out_number) {
     const pwsp_word *first = r->at;
     const bool is_negative = pwsp_scan_try(r, "-");
     uint64_t bits = UINT64_C(0x7ff8000000000000);
-    char digits[40], point[8];
     if (pwsp_scan_try(r, "inf")) {
         bits = UINT64_C(0x7ff0000000000000) | (uint64_t)is_negative << 63;
         memcpy(out_number, &bits, sizeof bits);
@@ -150,23 +148,12 @@ static bool pwsp_scan_number(pwsp_body_reader *r, double *out_number) {
         return *out_number != *out_number ||
                pwsp_scan_fail(r, first->column, "these are not the bits of a NaN");
     }
-    const bool is_int = r->at->kind == PWSP_WORD_INT;
-    if ((!is_int && r->at->kind != PWSP_WORD_REAL) || r->at->length + 2 > sizeof digits) {
+    const bool is_number = r->at->kind == PWSP_WORD_INT || r->at->kind == PWSP_WORD_REAL;
+    if (!is_number || !pwsp_number_read(r->at->text, r->at->length, false, out_number)) {
         return pwsp_scan_fail(r, r->at->column,
-                              "a number of at most %zu characters is missing here",
-                              sizeof digits - 2);
+                              is_number ? "this is no number" : "a number is missing here");
     }
-    snprintf(digits, sizeof digits, "%s%.*s", is_negative ? "-" : "", (int)r->at->length,
-             r->at->text);
-    snprintf(point, sizeof point, "%.1f", 0.5);  // 0.5 or 0,5, as strtod has it in this locale
-    for (char *c = digits; *c; c++) {
-        *c = *c == '.' ? point[1] : *c;
-    }
-    char *end = digits;
-    *out_number = strtod(digits, &end);
-    if (*end || end == digits) {
-        return pwsp_scan_fail(r, r->at->column, "this is no number");
-    }
+    *out_number = is_negative ? -*out_number : *out_number;
     r->at++;
     return true;
 }

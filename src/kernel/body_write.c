@@ -8,8 +8,6 @@
 #include "body_text.h"
 
 #include <inttypes.h>
-#include <stdio.h>
-#include <stdlib.h>
 
 const char *pwsp_memory_word(uint32_t memory) {
     switch (memory) {
@@ -75,7 +73,7 @@ static uint32_t pwsp_write_find_like(const ptowsp_body *body, uint32_t at, const
 
 // -- parts ----------------------------------------------------------------------------------------
 
-// The shortest of 17 digits or fewer that is the same number, whatever the locale's decimal point.
+// The shortest decimal that reads back as the same number; a NaN with its bits.
 static void pwsp_write_number(double number, ptowsp_text text) {
     uint64_t bits;
     memcpy(&bits, &number, sizeof bits);
@@ -84,19 +82,7 @@ static void pwsp_write_number(double number, ptowsp_text text) {
                          bits);
         return;
     }
-    char digits[40];
-    for (int precision = 15; precision <= 17; precision += 2) {
-        snprintf(digits, sizeof digits, " %.*g", precision, number);
-        if (precision == 17 || strtod(digits, NULL) == number) {
-            break;
-        }
-    }
-    for (char *c = digits; *c; c++) {
-        if (!strchr(" +-0123456789einf", *c)) {
-            *c = '.';
-        }
-    }
-    pwsp_text_format(text, "%s", digits);
+    pwsp_text_format(text, " %s", pwsp_shortest(number, false).text);
 }
 
 static void pwsp_write_offset(const ptowsp_body *body, uint32_t at, uint32_t start, uint32_t loop,
@@ -195,7 +181,7 @@ static void pwsp_write_part(const ptowsp_body *body, uint32_t at, const pwsp_kop
                         text);
         break;
     case '#': pwsp_write_number(op->value, text); break;
-    case 'w': pwsp_text_format(text, " %.0f", op->value); break;
+    case 'w': pwsp_text_format(text, " %s", pwsp_fixed(op->value, 0).text); break;
     case 'c': pwsp_text_format(text, " %u", op->col); break;
     case '?': pwsp_text_format(text, " %s", pwsp_compare_text(op->mode)); break;
     case 'r':

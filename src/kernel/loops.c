@@ -52,8 +52,8 @@ static pwsp_list_bound pwsp_builder_bound(pwsp_builder *b, ptowsp_value value) {
         bound.value = is_small ? (int64_t)op->value : -1;
         if (!is_small || (double)bound.value != op->value) {
             PWSP_BUILDER_FAIL(b, PTOWSP_INVALID_PARAMS,
-                              "its %s is %.17g, not a whole number from 0 to 2^30", which,
-                              op->value);
+                              "its %s is %s, not a whole number from 0 to 2^30", which,
+                              pwsp_general(op->value, 17).text);
         }
     } else if (op->kind == PWSP_KOP_SCALAR &&
                (op->dtype == PTOWSP_I64 || op->dtype == PTOWSP_U64)) {
@@ -235,8 +235,8 @@ bool pwsp_builder_offset(pwsp_builder *b, ptowsp_value at, uint32_t room, uint32
         return false;
     }
     if (!(op->value >= 0 && op->value <= room) || (double)(uint32_t)op->value != op->value) {
-        PWSP_BUILDER_FAIL(b, PTOWSP_INVALID_PARAMS, "it begins at %.17g; there is room for 0 to %u",
-                          op->value, room);
+        PWSP_BUILDER_FAIL(b, PTOWSP_INVALID_PARAMS, "it begins at %s; there is room for 0 to %u",
+                          pwsp_general(op->value, 17).text, room);
         return false;
     }
     *out_start = (uint32_t)op->value;

@@ -13,7 +13,7 @@
 // The conversion of a scalar to an element: see wsp_kernel.h.
 typedef enum npu_conversion { NPU_WRAPPED, NPU_SATURATED, NPU_COMPARED } npu_conversion;
 
-// The shortest decimal that reads back as this float, whatever the locale's decimal point is.
+// The shortest decimal that reads back as this float.
 static void npu_print_f32(npu_text *out, float value) {
     if (value != value) {
         npu_print(out, "wsp::NOT_A_NUMBER");
@@ -23,20 +23,8 @@ static void npu_print_f32(npu_text *out, float value) {
         npu_print(out, value < 0 ? "-wsp::INF" : "wsp::INF");
         return;
     }
-    char text[40];
-    for (int digits = 1; digits <= 9; digits++) {
-        snprintf(text, sizeof text, "%.*g", digits, (double)value);
-        if (strtof(text, NULL) == value) {
-            break;
-        }
-    }
-    bool is_plain = true;
-    for (char *at = text; *at; at++) {
-        bool is_number = (*at >= '0' && *at <= '9') || *at == '-' || *at == '+' || *at == 'e';
-        *at = is_number ? *at : '.';
-        is_plain = is_plain && *at != '.' && *at != 'e';
-    }
-    npu_print(out, "%s%sf", text, is_plain ? ".0" : "");
+    const pwsp_number_text number = pwsp_shortest((double)value, true);
+    npu_print(out, "%s%sf", number.text, strpbrk(number.text, ".e") ? "" : ".0");
 }
 
 // A float that rounds to the same 16 bits as x: x as a float, or the odd one beside it.

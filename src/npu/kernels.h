@@ -22,6 +22,7 @@
 #ifndef NPU_KERNELS_H
 #define NPU_KERNELS_H
 
+#include "../base/number.h"
 #include "npu.h"
 
 #define NPU_LOCAL_MAX (NPU_NAME_MAX + 32)

@@ -86,7 +86,7 @@ typedef struct npu_text {
 
 NPU_INTERNAL void npu_text_free(npu_text *text);
 NPU_INTERNAL void npu_write(npu_text *text, const char *data, size_t size);
-// As printf, of any length. No %f, %g or %a: their decimal point depends on the locale.
+// As printf, of any length; of floating-point numbers base/number.h makes text.
 NPU_INTERNAL void npu_print(npu_text *text, const char *format, ...) NPU_PRINTF(2, 3);
 NPU_INTERNAL void npu_vprint(npu_text *text, const char *format, va_list args) NPU_PRINTF(2, 0);
 // A sink of section 4 that appends.

@@ -34,9 +34,8 @@ static pwsp_lanes_line pwsp_lanes_line_of(const ptowsp_attention_plan *plan, uin
 // Writes "7" or "7 to 9" in 20 columns.
 static void pwsp_print_range(double low, double high, int digits, ptowsp_text text) {
     char range[48];
-    ptowsp_text_buffer buffer = {range, sizeof range, 0};
-    pwsp_text_format(ptowsp_text_to_buffer(&buffer), low < high ? "%.*g to %.*g" : "%.*g", digits,
-                     low, digits, high);
+    snprintf(range, sizeof range, low < high ? "%s to %s" : "%s", pwsp_general(low, digits).text,
+             pwsp_general(high, digits).text);
     pwsp_text_format(text, "  %20s", range);
 }
 
@@ -55,9 +54,10 @@ static void pwsp_print_lanes(const ptowsp_attention_plan *plan, uint32_t first, 
 }
 
 PWSP_INTERNAL void pwsp_print_costs(const ptowsp_attention_plan *plan, ptowsp_text text) {
-    pwsp_text_format(text, "cost: largest %.6g, mean %.6g", plan->cost_max, plan->cost_mean);
+    pwsp_text_format(text, "cost: largest %s, mean %s", pwsp_general(plan->cost_max, 6).text,
+                     pwsp_general(plan->cost_mean, 6).text);
     if (plan->cost_mean > 0.0) {
-        pwsp_text_format(text, ", ratio %.4f", plan->cost_max / plan->cost_mean);
+        pwsp_text_format(text, ", ratio %s", pwsp_fixed(plan->cost_max / plan->cost_mean, 4).text);
     }
     pwsp_text_format(text, "\n  %20s  %20s%s%s\n", "lanes", "units each",
                      plan->merge_begin ? "           merges each" : "",

@@ -284,10 +284,12 @@ void ptowsp_prefix_print(const ptowsp_prefix_plan *plan, ptowsp_text text) {
                      (unsigned long long)plan->kv_token_reads,
                      (unsigned long long)plan->flat_kv_token_reads);
     if (plan->flat_kv_token_reads > 0) {
-        pwsp_text_format(text, ", ratio %.4f",
-                         (double)plan->kv_token_reads / (double)plan->flat_kv_token_reads);
+        pwsp_text_format(
+            text, ", ratio %s",
+            pwsp_fixed((double)plan->kv_token_reads / (double)plan->flat_kv_token_reads, 4).text);
     }
-    pwsp_text_format(text, "\npredicted: cost %.6g, flat %.6g; time %.6g, flat %.6g\n", plan->cost,
-                     plan->flat_cost, plan->time, plan->flat_time);
+    pwsp_text_format(text, "\npredicted: cost %s, flat %s; time %s, flat %s\n",
+                     pwsp_general(plan->cost, 6).text, pwsp_general(plan->flat_cost, 6).text,
+                     pwsp_general(plan->time, 6).text, pwsp_general(plan->flat_time, 6).text);
     ptowsp_attention_print(&plan->attention, text);
 }

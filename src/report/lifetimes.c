@@ -115,16 +115,18 @@ static void pwsp_lifetimes_svg(pwsp_lifetimes_job *job) {
         }
         pwsp_out_format(out,
                         "<rect fill=\"url(#k%u)\" stroke=\"#000\" stroke-opacity=\".5\" "
-                        "x=\"%.2f\" y=\"%.2f\" width=\"%.2f\" height=\"%.2f\"><title>",
-                        at.tensor % PWSP_SVG_KERNELS, (double)PWSP_LIFETIMES_LEFT + x,
-                        (double)bottom - y - h, w, h);
+                        "x=\"%s\" y=\"%s\" width=\"%s\" height=\"%s\"><title>",
+                        at.tensor % PWSP_SVG_KERNELS,
+                        pwsp_fixed((double)PWSP_LIFETIMES_LEFT + x, 2).text,
+                        pwsp_fixed((double)bottom - y - h, 2).text, pwsp_fixed(w, 2).text,
+                        pwsp_fixed(h, 2).text);
         pwsp_out_xml(out, name);
         pwsp_out_format(out, ": %" PRIu64 " bytes at %" PRIu64 "</title></rect>\n", at.size,
                         at.offset);
         if (w > (double)(PWSP_LIFETIMES_LETTER * strlen(name)) && h >= 12) {
-            pwsp_out_format(out, "<text class=\"b m\" x=\"%.2f\" y=\"%.2f\">",
-                            (double)PWSP_LIFETIMES_LEFT + x + w / 2,
-                            (double)bottom - y - h / 2 + 4);
+            pwsp_out_format(out, "<text class=\"b m\" x=\"%s\" y=\"%s\">",
+                            pwsp_fixed((double)PWSP_LIFETIMES_LEFT + x + w / 2, 2).text,
+                            pwsp_fixed((double)bottom - y - h / 2 + 4, 2).text);
             pwsp_out_xml(out, name);
             pwsp_out_text(out, "</text>\n");
         }

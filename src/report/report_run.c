@@ -84,8 +84,8 @@ static bool pwsp_facts_find(pwsp_facts *facts) {
 // -- text -----------------------------------------------------------------------------------------
 
 static void pwsp_report_line(pwsp_facts *facts, const char *name, uint64_t value, uint64_t whole) {
-    pwsp_out_format(facts->out, "  %-32s %14" PRIu64 "  %5.1f %%\n", name, value,
-                    pwsp_facts_percent(value, whole));
+    pwsp_out_format(facts->out, "  %-32s %14" PRIu64 "  %5s %%\n", name, value,
+                    pwsp_fixed(pwsp_facts_percent(value, whole), 1).text);
 }
 
 static void pwsp_report_kernels(pwsp_facts *facts) {
@@ -132,10 +132,10 @@ static void pwsp_report_text(pwsp_facts *facts) {
     }
     for (uint32_t i = 0; i < facts->what_if_count; i++) {
         const ptowsp_what_if *what = &facts->what_ifs[i];
-        pwsp_out_format(out, "  %-24s took %3u %%: %14" PRIu64 " cycles, %.1f %%\n",
-                        pwsp_picture_kernel(picture, what->kernel), what->percent,
-                        what->makespan_cycles,
-                        pwsp_facts_percent(what->makespan_cycles, stats->makespan_cycles));
+        pwsp_out_format(
+            out, "  %-24s took %3u %%: %14" PRIu64 " cycles, %s %%\n",
+            pwsp_picture_kernel(picture, what->kernel), what->percent, what->makespan_cycles,
+            pwsp_fixed(pwsp_facts_percent(what->makespan_cycles, stats->makespan_cycles), 1).text);
     }
 }
 
@@ -250,9 +250,10 @@ static void pwsp_html_row(pwsp_facts *facts, const char *name, uint64_t value, u
     pwsp_out_text(out, "<tr><th>");
     pwsp_out_xml(out, name);
     pwsp_out_format(out,
-                    "</th><td>%" PRIu64 "</td><td>%.1f %%</td><td><div style=\"width:%.1f%%\">"
+                    "</th><td>%" PRIu64 "</td><td>%s %%</td><td><div style=\"width:%s%%\">"
                     "</div></td></tr>\n",
-                    value, percent, percent > 100.0 ? 100.0 : percent);
+                    value, pwsp_fixed(percent, 1).text,
+                    pwsp_fixed(percent > 100.0 ? 100.0 : percent, 1).text);
 }
 
 static void pwsp_html_begin(pwsp_facts *facts) {

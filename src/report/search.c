@@ -270,7 +270,8 @@ static void pwsp_search_print_idle(const ptowsp_search_result *result, ptowsp_te
     for (uint32_t i = 0; i < PTOWSP_STALL_COUNT; i++) {
         idle = pwsp_sum_u64(idle, result->idle_cycles[i]);
     }
-    pwsp_text_format(text, "  %5.1f %%", all > 0.0 ? 100.0 * (double)idle / all : 0.0);
+    pwsp_text_format(text, "  %5s %%",
+                     pwsp_fixed(all > 0.0 ? 100.0 * (double)idle / all : 0.0, 1).text);
 }
 
 static void pwsp_search_print_reasons(const ptowsp_search_result *result, ptowsp_text text) {
@@ -278,9 +279,9 @@ static void pwsp_search_print_reasons(const ptowsp_search_result *result, ptowsp
     const char *before = "; idle:";
     for (uint32_t i = 0; i < PTOWSP_STALL_COUNT; i++) {
         if (result->idle_cycles[i]) {
-            pwsp_text_format(text, "%s %s %.1f %%", before,
+            pwsp_text_format(text, "%s %s %s %%", before,
                              i ? ptowsp_stall_name((ptowsp_stall)i) : "nothing left",
-                             100.0 * (double)result->idle_cycles[i] / all);
+                             pwsp_fixed(100.0 * (double)result->idle_cycles[i] / all, 1).text);
             before = ",";
         }
     }
@@ -315,8 +316,8 @@ void ptowsp_search_print(const ptowsp_search_result *results, const ptowsp_searc
         } else {
             double bound = (double)result->bounds.largest_cycles;
             double makespan = (double)result->makespan_cycles;
-            pwsp_text_format(text, "%14" PRIu64 "  %7.3f", result->makespan_cycles,
-                             bound > 0.0 ? makespan / bound : 1.0);
+            pwsp_text_format(text, "%14" PRIu64 "  %7s", result->makespan_cycles,
+                             pwsp_fixed(bound > 0.0 ? makespan / bound : 1.0, 3).text);
             pwsp_search_print_idle(result, text);
             pwsp_search_print_schedule(&result->schedule, text);
             pwsp_search_print_reasons(result, text);

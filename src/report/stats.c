@@ -94,7 +94,8 @@ void ptowsp_run_print(const ptowsp_run *run, ptowsp_text text) {
     pwsp_text_format(text, "run of module %s: %" PRIu64 " cycles, %" PRIu64 " tasks, %u lanes",
                      run->program->name, stats->makespan_cycles, stats->task_count,
                      stats->lane_count);
-    pwsp_text_format(text, ", %.1f %% busy\n", pwsp_percent(pwsp_report_busy(run), capacity));
+    pwsp_text_format(text, ", %s %% busy\n",
+                     pwsp_fixed(pwsp_percent(pwsp_report_busy(run), capacity), 1).text);
     pwsp_report_stalls(stats, text);
     if (stats->in_flight_max) {
         pwsp_text_format(text, "  window  %" PRIu64 " tasks in flight at most",

@@ -94,8 +94,8 @@ static void pwsp_svg_head(pwsp_svg *svg, uint32_t height) {
     }
     uint64_t capacity;
     if (picture->busy && pwsp_mul_fits(picture->makespan, tracks, &capacity)) {
-        pwsp_out_format(out, ", lanes busy %.1f %% of the time",
-                        100.0 * (double)picture->busy / (double)capacity);
+        pwsp_out_format(out, ", lanes busy %s %% of the time",
+                        pwsp_fixed(100.0 * (double)picture->busy / (double)capacity, 1).text);
     }
     if (svg->begin || svg->end != picture->makespan) {
         pwsp_out_text(out, "; drawn: ");

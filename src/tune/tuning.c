@@ -232,7 +232,9 @@ static ptowsp_status pwsp_tuning_check(ptowsp_tuning *tuning, const ptowsp_tunin
     }
     if (!(value >= 0 && value <= PTOWSP_TUNING_VALUE_MAX)) {
         return pwsp_fail(context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                         "tuning: a value is from 0 to %g, not %g", PTOWSP_TUNING_VALUE_MAX, value);
+                         "tuning: a value is from 0 to %s, not %s",
+                         pwsp_general(PTOWSP_TUNING_VALUE_MAX, 6).text,
+                         pwsp_general(value, 6).text);
     }
     return PTOWSP_OK;
 }

@@ -312,10 +312,12 @@ static void pwsp_port_declare(ptowsp_module *module, const char *what, ptowsp_ch
                          what, kind, info->name);
         return;
     }
+    // What it consumes comes first, in the order of the calls: texts have it so, and the numbers of
+    // channels in a program follow this order.
     uint32_t last = 0;
     for (uint32_t at = PWSP_NODE(module, process)->first_port; at;
          at = PWSP_PORT(module, at)->next) {
-        last = at;
+        last = is_produced || !PWSP_PORT(module, at)->is_produced ? at : last;
         if (PWSP_PORT(module, at)->channel == channel.id &&
             PWSP_PORT(module, at)->is_produced == is_produced) {
             pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
@@ -325,13 +327,11 @@ static void pwsp_port_declare(ptowsp_module *module, const char *what, ptowsp_ch
     }
     uint32_t id = pwsp_module_add(module, &module->ports, sizeof(pwsp_port_info));
     if (id) {
-        pwsp_port_info port = {process, channel.id, is_produced, 0};
+        uint32_t *link =
+            last ? &PWSP_PORT(module, last)->next : &PWSP_NODE(module, process)->first_port;
+        pwsp_port_info port = {process, channel.id, is_produced, *link};
         *PWSP_PORT(module, id) = port;
-        if (last) {
-            PWSP_PORT(module, last)->next = id;
-        } else {
-            PWSP_NODE(module, process)->first_port = id;
-        }
+        *link = id;
     }
 }
 

@@ -24,7 +24,7 @@ void v_main(Run &run) {
         Channel v_loaded = pipeline.channel("loaded", CHANNEL_loaded, 2, 50, false);
         Channel v_free = pipeline.channel("free", CHANNEL_free, v_depth, 5000000000u, false);
         Channel v_started = pipeline.channel("started", CHANNEL_started, 0, 0, true);
-        pipeline.process("load", 2, {produces(v_loaded), produces(v_started), consumes(v_free)},
+        pipeline.process("load", 2, {consumes(v_free), produces(v_loaded), produces(v_started)},
                 [&](Run &v_load) {
             const Array<i64> v_order(v_load, ARRAY_order);
             v_started.record(v_load, 3);

@@ -25,6 +25,7 @@
 #include "recording.h"
 #include "replay.h"
 #include "timeline.h"
+#include "wsp_core.h"
 #include "wsp_runner.h"
 #include "wsp_list.h"
 
@@ -432,9 +433,8 @@ bool Command::take(const std::string &option, const std::string &value) {
     if (option == "--check") {
         return !is_checking_ ? load(value) : fail_usage("--check: there is one already");
     } else if (option == "--tolerance") {
-        char *end = nullptr;
-        replay_.tolerance = strtod(value.c_str(), &end);
-        return (!value.empty() && *end == '\0' && replay_.tolerance >= 0 && replay_.tolerance < 1)
+        return pwsp_number_read(value.data(), value.size(), false, &replay_.tolerance) &&
+                       replay_.tolerance >= 0 && replay_.tolerance < 1
                    ? true
                    : fail_usage("--tolerance: \"" + value + "\" is no number from 0 to 1");
     } else if (option == "--aicpu") {

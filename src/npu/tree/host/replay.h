@@ -12,6 +12,7 @@
 
 #include "elements.h"
 #include "recording.h"
+#include "wsp_core.h"
 #include "wsp_runner.h"
 #include "wsp_list.h"
 
@@ -170,7 +171,8 @@ bool Replay::compare_tensor(const std::string &name, const Data &wanted) const {
         if (difference.wrong_count) {
             printf(", the first is %" PRIu64, difference.wrong);
         } else if (difference.worst > 0) {
-            printf(", the largest error is %.1e of the largest", difference.worst);
+            printf(", the largest error is %s of the largest",
+                   pwsp_number_format(difference.worst, 'e', 1).text);
         }
         printf("\n");
         return difference.wrong_count == 0;

@@ -10,6 +10,7 @@
 #include <string>
 
 #include "wsp_abi.h"
+#include "wsp_core.h"
 #include "wsp_list.h"
 
 namespace {
@@ -31,13 +32,13 @@ bool write_timeline(const std::string &path, const wsp_program &program,
     for (size_t i = 0; i < spans.size(); i++) {
         const ptowsp_span &span = spans[i];
         if (span.end) {
-            fprintf(
-                file,
-                ",\n{\"ph\":\"X\",\"pid\":1,\"tid\":%u,\"ts\":%.3f,\"dur\":%.3f,\"name\":\"%s\","
-                "\"args\":{\"task\":%zu}}",
-                span.lane + 1, static_cast<double>(span.begin - first) / 1000,
-                static_cast<double>(span.end - span.begin) / 1000, program.kernels[span.kind].name,
-                i);
+            fprintf(file,
+                    ",\n{\"ph\":\"X\",\"pid\":1,\"tid\":%u,\"ts\":%s,\"dur\":%s,\"name\":\"%s\","
+                    "\"args\":{\"task\":%zu}}",
+                    span.lane + 1,
+                    pwsp_fixed(static_cast<double>(span.begin - first) / 1000, 3).text,
+                    pwsp_fixed(static_cast<double>(span.end - span.begin) / 1000, 3).text,
+                    program.kernels[span.kind].name, i);
         }
     }
     fprintf(file, "\n]}\n");

@@ -1,0 +1,385 @@
+// The pieces of code in the comments of ptowsp.h that are no whole programs, each in what it stands
+// for: header_programs_test.sh writes piece n of section s to s_n.inc. They compile without
+// warnings, run, and leave no error.
+
+#include "ptowsp.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static ptowsp_context *context;
+static ptowsp_module *m;  // empty, for each piece
+static char printed[1 << 14];
+static ptowsp_text_buffer buffer = {printed, sizeof printed, 0};
+static int is_bad;
+
+static void check(int holds, const char *what) {
+    if (!holds) {
+        fprintf(stderr, "header snippets: %s: %s %s\n", what, ptowsp_module_error(m).text,
+                ptowsp_context_error(context).text);
+        is_bad = 1;
+    }
+}
+
+// -- what the pieces name -------------------------------------------------------------------------
+
+// A kernel of one axis and as many 1 x 1 tiles as asked for, whose tasks take 100 cycles.
+static ptowsp_kernel simple(const char *name, uint32_t axis_count, uint32_t tile_count) {
+    static const char *const names[] = {"a", "b", "c", "d"};
+    ptowsp_kernel_desc desc = {.name = name, .axis_count = axis_count, .cycles = 100};
+    for (uint32_t i = 0; i < tile_count; i++) {
+        const ptowsp_direction way = i + 1 == tile_count ? PTOWSP_OUT : PTOWSP_IN;
+        const ptowsp_tile_param tile = {names[i], way, PTOWSP_F32, 1, 1};
+        desc.tiles[i] = tile;
+    }
+    return ptowsp_kernel_make(m, &desc);
+}
+
+static ptowsp_tensor vector(const char *name, int64_t size) {
+    const ptowsp_tensor_desc desc = {.name = name,
+                                     .dtype = PTOWSP_F32,
+                                     .rank = 2,
+                                     .shape = {size, 1},
+                                     .location = PTOWSP_LOCATION_GLOBAL};
+    return ptowsp_tensor_make(m, &desc);
+}
+
+static ptowsp_task_desc task_of(ptowsp_kernel kernel) {
+    ptowsp_task_desc task = {.kernel = kernel};
+    return task;
+}
+
+static ptowsp_program *compile(const char *what) {
+    ptowsp_program *program = NULL;
+    check(ptowsp_program_create(context, m, NULL, &program) == PTOWSP_OK, what);
+    return program;
+}
+
+// Seen by the pieces as kernels, merges and joins.
+static uint32_t call_count;
+static void count_call(const ptowsp_work *work, uint32_t lane, void *user) {
+    (void)work, (void)lane, (void)user;
+    call_count++;
+}
+
+// -- plans ----------------------------------------------------------------------------------------
+
+static int section_7(void) {
+    const int32_t lengths[] = {700, 30};
+    const ptowsp_batch batch = {lengths, 2, 1};
+    const ptowsp_plan_config config = {.chunk_min = 0};
+    const uint64_t capacity = 16;
+    ptowsp_work work[16];
+    ptowsp_plan_info info;
+    const ptowsp_work_fn table[] = {count_call, count_call, count_call, count_call};
+    const uint32_t tier_count = 4;
+    void *user = NULL;
+#include "7_1.inc"
+    check(call_count == info.work_count && info.work_count > 0, "section 7");
+    return 0;
+}
+
+#include "8_1.inc"
+
+static int section_8(void) {
+    ptowsp_work work;
+    memset(&work, 0, sizeof work);
+    work.work_id = 5;
+    work.tier = 2;
+    uint32_t sums[1] = {0};
+    check(ptowsp_dispatch_serial(&work, 1, attend_table, attend_tier_count, sums, NULL) ==
+                  PTOWSP_OK &&
+              sums[0] == 10,
+          "section 8");
+    attend_dispatch(&work, 0, sums);
+    check(sums[0] == 20 && attend_tiers[2].id == 2, "section 8");
+    return 0;
+}
+
+static int section_12(void) {
+    const uint32_t request_count = 2;
+    const uint64_t block_count = 2;
+    const int32_t kv_lengths[] = {1024, 1000};
+    const uint64_t ids[] = {7, 8, 7, 9}, id_begin[] = {0, 2, 4};
+    const ptowsp_work_fn kernels[] = {count_call}, merge = count_call, join = count_call;
+    static uint32_t progress[1 << 14];
+    void *user = NULL;
+    const ptowsp_text text = ptowsp_text_to_buffer(&buffer);
+    call_count = 0;
+#include "12_1.inc"
+    check(ptowsp_prefix_progress_size(&plan) <= sizeof progress / sizeof progress[0] &&
+              call_count > 0 && strstr(printed, "prefix plan: 2 requests"),
+          "section 12");
+    return 0;
+}
+
+// -- modules --------------------------------------------------------------------------------------
+
+static int section_16_loops(void) {
+    ptowsp_task_desc short_task = task_of(simple("short", 0, 0));
+    ptowsp_task_desc long_task = task_of(simple("long", 0, 0));
+#include "16_1.inc"
+    ptowsp_program_destroy(compile("section 16, loops"));
+    return 0;
+}
+
+static int section_16_plan(void) {
+    ptowsp_task_desc whole = task_of(simple("whole", 0, 1)), part = task_of(simple("part", 0, 1));
+    ptowsp_task_desc join = task_of(simple("join", 0, 1));
+    whole.views[0].tensor = join.views[0].tensor = vector("out", 8);
+    part.views[0].tensor = vector("states", 64);
+#include "16_2.inc"
+    ptowsp_program_destroy(compile("section 16, plan"));
+    return 0;
+}
+
+static int section_16_tensors(void) {
+    const ptowsp_axis tokens = ptowsp_axis_dynamic(m, "tokens");
+    {
+#include "16_3.inc"
+        check(hidden.id != 0, "section 16, transient");
+    }
+#include "16_4.inc"
+    check(w.id != 0, "section 16, mesh");
+    return 0;
+}
+
+#include "17_1.inc"
+
+static int section_17_source(void) {
+    check(ptowsp_kernel_make(m, &desc).id && strstr(kernels_source, "*= 2"), "section 17, source");
+    float x = 4;
+    const ptowsp_tile tile = {.data = &x};
+    const ptowsp_task task = {.tiles = &tile};
+    check(scale(&task, NULL) == 100 && x == 8, "section 17, source");
+    return 0;
+}
+
+static int section_17_pto(void) {
+#include "17_2.inc"
+    check(ptowsp_kernel_make(m, &desc).id != 0, "section 17, PTO-ISA source");
+    return 0;
+}
+
+static int section_17_collective(void) {
+    const ptowsp_tensor partial = vector("partial", 1);
+#include "17_3.inc"
+    PTOWSP_WORKLOAD(m, "w") {
+        ptowsp_task_make(m, &task);
+    }
+    ptowsp_program_destroy(compile("section 17, collective"));
+    return 0;
+}
+
+static int section_17_rules(void) {
+    const ptowsp_kernel matmul = simple("matmul", 0, 3), norm = simple("norm", 0, 2);
+    const ptowsp_kernel attend = simple("attend", 0, 4);
+#include "17_4.inc"
+    return 0;
+}
+
+// -- tile kernels ---------------------------------------------------------------------------------
+
+static int section_18_softmax(void) {
+#include "18_1.inc"
+    check(softmax.id != 0, "section 18");
+    return 0;
+}
+
+static int section_18_loop(void) {
+    ptowsp_body *k = ptowsp_kernel_begin(m, &(ptowsp_body_desc){.name = "loop"});
+    ptowsp_value a = ptowsp_tile_in(k, "a", PTOWSP_F32, 64, 256);
+    ptowsp_value b = ptowsp_tile_in(k, "b", PTOWSP_F32, 256, 64);
+    ptowsp_value c = ptowsp_tile_out(k, "c", PTOWSP_F32, 64, 64);
+#include "18_2.inc"
+    check(ptowsp_kernel_end(k).id != 0, "section 18, loop");
+    return 0;
+}
+
+static int section_18_instruction(void) {
+    ptowsp_body *k = ptowsp_kernel_begin(m, &(ptowsp_body_desc){.name = "instruction"});
+    ptowsp_value x = ptowsp_tile_in(k, "x", PTOWSP_F32, 64, 64);
+    ptowsp_value y = ptowsp_tile_out(k, "y", PTOWSP_F32, 64, 64);
+#include "18_3.inc"
+    ptowsp_tile_store(y, t);
+    check(ptowsp_kernel_end(k).id != 0, "section 18, instruction");
+    return 0;
+}
+
+// -- workloads ------------------------------------------------------------------------------------
+
+static int section_20_tiers(void) {
+    ptowsp_task_desc short_task = task_of(simple("short", 0, 0));
+    ptowsp_task_desc long_task = task_of(simple("long", 0, 0));
+    const ptowsp_axis units = ptowsp_axis_plan(m, "kv");
+    PTOWSP_WORKLOAD(m, "w"){
+#include "20_1.inc"
+    } ptowsp_program_destroy(compile("section 20, tiers"));
+    return 0;
+}
+
+static int section_20_choice(void) {
+    const ptowsp_kernel gemm_16 = simple("gemm_16", 2, 0), gemm_128 = simple("gemm_128", 2, 0);
+#include "20_2.inc"
+    check(ptowsp_kernel_choice(m, &desc).id != 0, "section 20, choice");
+    return 0;
+}
+
+static int section_21(void) {
+    const ptowsp_axis tiles = ptowsp_axis_dense(m, "tiles", 8);
+    const ptowsp_axis workers = ptowsp_axis_dense(m, "workers", 2);
+    ptowsp_task_desc load = task_of(simple("load", 1, 0));
+    ptowsp_task_desc compute = task_of(simple("compute", 1, 0));
+    PTOWSP_WORKLOAD(m, "w"){
+#include "21_1.inc"
+    } ptowsp_program *program = compile("section 21");
+    ptowsp_run *run = NULL;
+    const ptowsp_run_options options = {.mode = PTOWSP_RUN_TIME_ONLY};
+    check(ptowsp_run_create(context, program, &run) == PTOWSP_OK &&
+              ptowsp_run_execute(run, &options) == PTOWSP_OK &&
+              ptowsp_run_result(run)->makespan_cycles ==
+                  950,  // the last of 8 tokens: 800 + 50 + 100
+          "section 21");
+    ptowsp_run_destroy(run);
+    ptowsp_program_destroy(program);
+    return 0;
+}
+
+static int section_22(void) {
+    ptowsp_schedule schedule;
+    memset(&schedule, 0, sizeof schedule);
+#include "22_1.inc"
+    simple("load", 0, 0);
+    simple("store", 0, 0);
+    ptowsp_task_desc task = task_of(simple("other", 0, 0));
+    PTOWSP_WORKLOAD(m, "w") {
+        ptowsp_task_make(m, &task);
+    }
+    ptowsp_program *program = NULL;
+    ptowsp_program_desc desc = {.schedule = &schedule};
+    check(ptowsp_program_create(context, m, &desc, &program) == PTOWSP_OK, "section 22");
+    ptowsp_program_destroy(program);
+    return 0;
+}
+
+// -- runs -----------------------------------------------------------------------------------------
+
+static ptowsp_program *batch_program(const char *what) {
+    ptowsp_task_desc task = task_of(simple("step", 0, 0));
+    PTOWSP_WORKLOAD(m, "w") {
+        PTOWSP_PARALLEL(m, b, ptowsp_axis_dynamic(m, "batch")) {
+            (void)b;
+            ptowsp_task_make(m, &task);
+        }
+    }
+    return compile(what);
+}
+
+static int section_24(void) {
+    ptowsp_program *program = batch_program("section 24");
+    ptowsp_run *runs[2];
+    const ptowsp_run_options options = {.mode = PTOWSP_RUN_TIME_ONLY};
+    for (int i = 0; i < 2; i++) {
+        check(ptowsp_run_create(context, program, &runs[i]) == PTOWSP_OK, "section 24");
+    }
+    ptowsp_run_bind_size(runs[0], "batch", 3);
+#include "24_1.inc"
+    check(ptowsp_run_wait(runs[1]) == PTOWSP_OK && ptowsp_run_result(runs[0])->task_count == 3 &&
+              ptowsp_run_result(runs[1])->task_count == 7,
+          "section 24");
+    ptowsp_run_destroy(runs[0]);
+    ptowsp_run_destroy(runs[1]);
+    ptowsp_program_destroy(program);
+    return 0;
+}
+
+static ptowsp_status bind(void *user, ptowsp_run *run) {
+    return ptowsp_run_bind_size(run, "batch", *(int *)user);
+}
+
+static int section_25(void) {
+    ptowsp_module *module = m;
+    ptowsp_program_destroy(batch_program("section 25"));
+    const ptowsp_expr key = ptowsp_task_arg(m, 0);
+    int step = 5;
+    ptowsp_search_result results[8];
+    ptowsp_search_summary summary;
+    const ptowsp_text text = ptowsp_text_to_buffer(&buffer);
+#include "25_1.inc"
+    check(summary.result_count > 0 && strstr(printed, "schedules executed"), "section 25");
+    return 0;
+}
+
+static ptowsp_status step(void *user) {
+    (*(int *)user)++;
+    return PTOWSP_OK;
+}
+
+static int section_26(void) {
+    ptowsp_module *module = m;
+    const ptowsp_kernel attend = simple("attend", 0, 0);
+    const uint64_t batch = 30, kv = 4000;
+    int it = 0;
+    ptowsp_measurement measured;
+    ptowsp_tuning_value value = {.count = 0};
+    remove("tuning.txt");
+#include "26_1.inc"
+    check(it > 0 && value.count == 1, "section 26");
+    ptowsp_tuning_destroy(tuning);
+    return 0;
+}
+
+static ptowsp_status factor(void *user, uint64_t task, uint32_t lane) {
+    (void)lane;
+    *(int *)user = 10 * *(int *)user + 1 + (int)task;
+    return PTOWSP_OK;
+}
+
+static int has_next_step(const int *matrix) {
+    return *matrix < 1000;
+}
+
+static int section_27(void) {
+    int matrix = 0;
+    uint64_t a, b;
+    ptowsp_status status = PTOWSP_BUSY;
+#include "27_1.inc"
+    check(status == PTOWSP_OK && matrix == 1212, "section 27");
+    ptowsp_graph_destroy(graph);
+    return 0;
+}
+
+int main(void) {
+    static int (*const pieces[])(void) = {section_7,
+                                          section_8,
+                                          section_12,
+                                          section_16_loops,
+                                          section_16_plan,
+                                          section_16_tensors,
+                                          section_17_source,
+                                          section_17_pto,
+                                          section_17_collective,
+                                          section_17_rules,
+                                          section_18_softmax,
+                                          section_18_loop,
+                                          section_18_instruction,
+                                          section_20_tiers,
+                                          section_20_choice,
+                                          section_21,
+                                          section_22,
+                                          section_24,
+                                          section_25,
+                                          section_26,
+                                          section_27};
+    for (size_t i = 0; i < sizeof pieces / sizeof pieces[0]; i++) {
+        if (ptowsp_context_create(NULL, &context) || ptowsp_module_create(context, NULL, &m)) {
+            return 1;
+        }
+        check(pieces[i]() == 0, "a piece returns");
+        check(ptowsp_module_error(m).status == PTOWSP_OK, "a module has an error");
+        ptowsp_module_destroy(m);
+        ptowsp_context_destroy(context);
+    }
+    return is_bad;
+}
