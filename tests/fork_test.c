@@ -141,7 +141,7 @@ static void destroy_context(void *user) {
 
 static void use_and_destroy_context(void *user) {
     pwsp_pool *pool = ((ptowsp_context *)user)->pool;
-    if (are_awake) {
+    if (are_awake && !pwsp_sleeper_is_here(&pool->done)) {
         pool->wake.count = 0;
         pool->wake.first = NULL;
     }
