@@ -1,15 +1,21 @@
 # ptowsp. `make` needs a C compiler only; `make help` lists the targets.
+#
+# The library, examples and benchmarks have no debug information: make CFLAGS='-O0 -g' is a debug build.
+# Tests have it (DEBUG).
 
 CC       ?= cc
 CXX      ?= c++
 AR       ?= ar
-CFLAGS   ?= -O2 -g
+CFLAGS   ?= -O2
+DEBUG    ?= -g
 CXXFLAGS ?= $(CFLAGS)
 PREFIX   ?= /usr/local
 LIBDIR   ?= $(PREFIX)/lib
 BUILD    ?= build
 VERSION  := $(shell sed -n 's/^.define PTOWSP_VERSION  *"\(.*\)"$$/\1/p' ptowsp.h)
 MAJOR    := $(firstword $(subst ., ,$(VERSION)))
+# Before version 1 a minor version may change what the library has.
+ABI      := $(if $(filter 0,$(MAJOR)),0.$(word 2,$(subst ., ,$(VERSION))),$(MAJOR))
 
 WARNINGS   := -Wall -Wextra -Wpedantic -Wconversion -Wsign-conversion -Wshadow -Wundef -Wcast-qual
 WARNINGS_C := $(WARNINGS) -Wstrict-prototypes -Wmissing-prototypes
@@ -52,7 +58,7 @@ $(BUILD)/libptowsp.a: $(OBJECTS)
 	$(AR) rcs $@ $^
 
 $(BUILD)/libptowsp.so: $(OBJECTS)
-	$(CC) $(CPPFLAGS) $(CFLAGS) -shared -Wl,-soname,libptowsp.so.$(MAJOR) $^ -o $@ $(LDFLAGS) -pthread -ldl
+	$(CC) $(CPPFLAGS) $(CFLAGS) -shared -Wl,-soname,libptowsp.so.$(ABI) $^ -o $@ $(LDFLAGS) -pthread -ldl
 
 # -- tests ------------------------------------------------------------------------------------------
 #
@@ -67,7 +73,7 @@ MAKE_DEPS  = -MMD -MP
 
 $(BUILD)/src/%.o: src/%.c
 	@mkdir -p $(@D)
-	$(CC) $(C11) $(MAKE_DEPS) $(CPPFLAGS) $(CFLAGS) -c $< -o $@
+	$(CC) $(C11) $(MAKE_DEPS) $(CPPFLAGS) $(CFLAGS) $(DEBUG) -c $< -o $@
 
 # By far the largest of them, as instructions are expanded in it; sanitizers take their time over it.
 $(BUILD)/src/kernel/execute.o: CFLAGS += $(EXECUTE_LEVEL)
@@ -97,7 +103,7 @@ $(addprefix $(BUILD)/tests/isa_,$(addsuffix _test.o,cost face faults fifo kernel
 
 $(BUILD)/tests/%.o: tests/%.c
 	@mkdir -p $(@D)
-	$(CC) $(C11) $(MAKE_DEPS) $(CPPFLAGS) $(CFLAGS) $(TEST_LEVEL) -I. -c $< -o $@
+	$(CC) $(C11) $(MAKE_DEPS) $(CPPFLAGS) $(CFLAGS) $(DEBUG) $(TEST_LEVEL) -I. -c $< -o $@
 
 # In every test: PTOWSP_VECTORS in the environment chooses the vector code.
 VECTORS := $(BUILD)/tests/vectors.o
@@ -123,7 +129,7 @@ $(BUILD)/include/wsp_core.h: $(CORE)
 
 $(BUILD)/tree/%.o: $(TREE)/%.cpp | $(CORE)
 	@mkdir -p $(@D)
-	$(CXX) $(CXX17) $(MAKE_DEPS) $(CPPFLAGS) $(CXXFLAGS) $(TREE_PATHS) -c $< -o $@
+	$(CXX) $(CXX17) $(MAKE_DEPS) $(CPPFLAGS) $(CXXFLAGS) $(DEBUG) $(TREE_PATHS) -c $< -o $@
 
 $(BUILD)/libwsp_fixed.a: $(TREE_OBJECTS)
 	rm -f $@
@@ -131,7 +137,7 @@ $(BUILD)/libwsp_fixed.a: $(TREE_OBJECTS)
 
 $(BUILD)/tests/%.o: tests/%.cpp | $(CORE)
 	@mkdir -p $(@D)
-	$(CXX) $(CXX17) $(MAKE_DEPS) $(CPPFLAGS) $(CXXFLAGS) $(TEST_LEVEL) $(TREE_PATHS) -c $< -o $@
+	$(CXX) $(CXX17) $(MAKE_DEPS) $(CPPFLAGS) $(CXXFLAGS) $(DEBUG) $(TEST_LEVEL) $(TREE_PATHS) -c $< -o $@
 
 # In C++, or with objects that are.
 CXX_TESTS := $(patsubst tests/%.cpp,$(BUILD)/%,$(wildcard tests/*_test.cpp))
@@ -360,21 +366,6 @@ machines:
 amalgamate:
 	tools/amalgamate.sh
 
-# What a program that is linked to the archive needs besides is private: pkg-config --static names it.
-define PC
-prefix=$(PREFIX)
-includedir=$${prefix}/include
-libdir=$(patsubst $(PREFIX)/%,$${prefix}/%,$(LIBDIR))
-
-Name: ptowsp
-Description: Plans and runs dynamic LLM workloads
-Version: $(VERSION)
-Cflags: -I$${includedir}
-Libs: -L$${libdir} -lptowsp
-Libs.private: -pthread -ldl
-endef
-export PC
-
 INCLUDE := $(DESTDIR)$(PREFIX)/include
 SHARE   := $(DESTDIR)$(PREFIX)/share/ptowsp
 LIB     := $(DESTDIR)$(LIBDIR)
@@ -385,9 +376,10 @@ install: all
 	install -m 644 ptowsp.c ptowsp_npu_emit.c LICENSE $(SHARE)/
 	install -m 644 $(BUILD)/libptowsp.a $(LIB)/
 	install -m 755 $(BUILD)/libptowsp.so $(LIB)/libptowsp.so.$(VERSION)
-	ln -sf libptowsp.so.$(VERSION) $(LIB)/libptowsp.so.$(MAJOR)
-	ln -sf libptowsp.so.$(MAJOR) $(LIB)/libptowsp.so
-	printf '%s\n' "$$PC" > $(BUILD)/ptowsp.pc
+	ln -sf libptowsp.so.$(VERSION) $(LIB)/libptowsp.so.$(ABI)
+	ln -sf libptowsp.so.$(ABI) $(LIB)/libptowsp.so
+	sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@LIBDIR@|$(patsubst $(PREFIX)/%,$${prefix}/%,$(LIBDIR))|' \
+	    -e 's|@VERSION@|$(VERSION)|' tools/ptowsp.pc.in > $(BUILD)/ptowsp.pc
 	install -m 644 $(BUILD)/ptowsp.pc $(LIB)/pkgconfig/
 
 uninstall:

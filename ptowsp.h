@@ -459,6 +459,23 @@ typedef struct ptowsp_error {
 //      PTOWSP_THREADS_SERIAL   one lane, no threads (the default)
 //      PTOWSP_THREADS_OWN      the context owns lane_count - 1 threads, which sleep between jobs
 //      PTOWSP_THREADS_USER     your executor runs the lanes, through a callback
+//
+// Fork. A child of fork() has a copy of the forking thread alone. If that thread owns a context, the
+// child may use its copies of the context and of everything made from it:
+//
+//      contexts, graphs, runs    start new threads when they need them. If the system has no room
+//                                for them, lanes are omitted, and ptowsp_run_start and
+//                                ptowsp_graph_start return SYSTEM_FAILED
+//      started runs and graphs   if they had not ended at the fork, only the parent gets their
+//                                results: wait and poll return SYSTEM_FAILED, other calls return
+//                                BUSY. Destroying them makes their context usable again; memory
+//                                that a run was using stays allocated
+//      devices                   can be closed, and copied from; other calls return SYSTEM_FAILED
+//      shared hubs               a rank stays with the process that took its transport: destroying
+//                                its communicator in a child does not end the rank
+//
+// Fork outside of tasks: a task may fork only for a child that calls exec or _exit. In a child, do
+// not touch the contexts that other threads were using at the fork.
 
 // Resizes a block, like Lua's allocator: ptr NULL allocates (old_size is 0), new_size 0 frees and
 // returns NULL, otherwise the block moves or stays. Returns NULL when there is no memory; the old
@@ -490,7 +507,8 @@ typedef struct ptowsp_context_desc {
     ptowsp_resize_fn resize;        // default: realloc and free
     void *resize_user;              // handed to resize
     ptowsp_threads threads;         // default: PTOWSP_THREADS_SERIAL
-    uint32_t lane_count;            // default: 1 (SERIAL), online CPUs (OWN); required for USER
+    uint32_t lane_count;            // default: 1 (SERIAL), ptowsp_processor_count() (OWN);
+                                    // required for USER
     ptowsp_run_lanes_fn run_lanes;  // USER only
     void *run_lanes_user;           // handed to run_lanes
 } ptowsp_context_desc;
@@ -522,6 +540,13 @@ PTOWSP_API ptowsp_status ptowsp_context_fail(ptowsp_context *context, ptowsp_sta
                                              uint64_t index, const char *text);
 
 PTOWSP_API uint32_t ptowsp_context_lane_count(const ptowsp_context *context);
+
+// The number of processors that this process may use, from 1 to PTOWSP_LANE_COUNT_MAX. On Linux it
+// is the number in the affinity of the calling thread, or less: the smallest CPU quota of the
+// process's cgroups (version 1 or 2), rounded down. Elsewhere it is the number that is online.
+//
+// Cost     The system opens some files: tens of microseconds.
+PTOWSP_API uint32_t ptowsp_processor_count(void);
 
 // Runs items [begin, end) on a lane.
 typedef void (*ptowsp_range_fn)(void *user, uint64_t begin, uint64_t end, uint32_t lane);
@@ -6266,8 +6291,8 @@ typedef struct ptowsp_tuning ptowsp_tuning;
 // Cost     100,000 records with keys of their own some 45 ms of one core.
 // Errors   INVALID_PARAMS: a NULL pointer; a path that is empty, longer than 4,000 bytes, or of
 //          something that is no file, as a directory. SYSTEM_FAILED: the file cannot be opened,
-//          locked or read; the text has the reason. OUT_OF_MEMORY. LIMIT_EXCEEDED: more than
-//          2^32 - 2 records.
+//          locked or read, or another process holds its lock for 10 s; the text has the reason.
+//          OUT_OF_MEMORY. LIMIT_EXCEEDED: more than 2^32 - 2 records.
 PTOWSP_API ptowsp_status ptowsp_tuning_create(ptowsp_context *context, const char *path,
                                               ptowsp_tuning **out_tuning);
 PTOWSP_API void ptowsp_tuning_destroy(ptowsp_tuning *tuning);  // NULL is ignored

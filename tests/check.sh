@@ -121,6 +121,7 @@ alone() {
     job compile_fail sh tests/compile_fail.sh gcc clang
     job formatting sh tests/formatting_test.sh
     job map sh tests/map_test.sh
+    job top sh tests/top_test.sh
     job header sh tests/header_test.sh
     for file in ptowsp.c ptowsp_npu_emit.c; do
         task gcc -std=c17 $WC -fsyntax-only $file
@@ -242,6 +243,12 @@ check_all() {
     step "random tests, other seeds"
     for seed in 1 2 3; do
         run_tests "seed" CC=gcc CXX=g++ PTOWSP_SEED=$seed TESTS="$(only ".*random")"
+    done
+
+    step "tests that time could decide about, 20 times each beside busy processors, plain and under sanitizers"
+    for build in "$BUILD" "$OUT/asan" "$OUT/tsan"; do
+        sh tests/busy_test.sh "$build" > "$build/busy.log" 2>&1 || fail "$build/busy.log: $(grep FAILED "$build/busy.log")"
+        echo "   $build: $(tail -n 1 "$build/busy.log")"
     done
 
     step "ten thousand programs over meshes of ranks"

@@ -1,6 +1,7 @@
 #!/bin/sh
 # Projects that take ptowsp with CMake, configured, built and run: by add_subdirectory, in C and C++,
-# with and without the emitter; and by FetchContent, as a shared library, in a project without C.
+# with and without the emitter; by FetchContent, as a shared library, in a project without C; and
+# installed, as an archive and as a shared library, by find_package and by pkg-config.
 # CC, CXX and OUT come from outside. Without cmake it says so and ends well.
 set -eu
 CC=${CC:-cc} CXX=${CXX:-c++} OUT=${OUT:-build/cmake}
@@ -29,7 +30,7 @@ build() {
     ! grep -q "[Ww]arning" "$name.log" || { cat "$name.log"; fail "$name builds with warnings"; }
 }
 
-mkdir subdirectory fetched
+mkdir subdirectory fetched found
 cat > plan.c << 'END'
 #include "ptowsp.h"
 int main(void) {
@@ -90,6 +91,18 @@ add_executable(plan_cpp plan.cpp)
 target_link_libraries(plan_cpp PRIVATE ptowsp::ptowsp)
 END
 
+cp plan.c subdirectory/emit.c found/
+cat > found/CMakeLists.txt << 'END'
+cmake_minimum_required(VERSION 3.14)
+project(consumer LANGUAGES C CXX)
+set(NOT_USED "${PTOWSP}")
+find_package(ptowsp 0.1 REQUIRED)
+add_executable(plan_c plan.c)
+add_executable(emit emit.c)
+target_link_libraries(plan_c PRIVATE ptowsp::ptowsp)
+target_link_libraries(emit PRIVATE ptowsp::ptowsp_emit)
+END
+
 build subdirectory
 for program in plan_c plan_cpp emit; do
     "subdirectory/build/$program" || fail "$program of subdirectory"
@@ -103,4 +116,44 @@ library=$(find fetched/build -name "libptowsp.so.$version")
 [ -n "$library" ] || fail "the shared library has not the version of ptowsp.h, $version"
 nm -D --defined-only "$library" | awk '$3 !~ /^ptowsp_/ { print; bad = 1 } END { exit bad }' ||
     fail "a symbol without ptowsp_ is exported"
+cmake --install fetched/build --prefix "$(pwd)/nothing" > nothing.log 2>&1 || { cat nothing.log; fail "installing nothing"; }
+[ -z "$(find nothing -type f 2> /dev/null)" ] || fail "a project that fetches it installs it"
+
+# Installed where nobody looks by himself. The prefix is moved, as a package's is; ptowsp.pc names one.
+abi=${version%.*}
+for kind in static shared; do
+    [ $kind = shared ] && is_shared=ON || is_shared=OFF
+    prefix=$(pwd)/$kind
+    CC=$CC cmake -S "$ROOT" -B "built-$kind" -DBUILD_SHARED_LIBS=$is_shared -DCMAKE_INSTALL_LIBDIR=lib \
+        -DCMAKE_C_FLAGS_RELEASE=-O0 -DCMAKE_INSTALL_PREFIX="$prefix" > "$kind.log" 2>&1 &&
+        cmake --build "built-$kind" --parallel "$JOBS" >> "$kind.log" 2>&1 &&
+        cmake --install "built-$kind" >> "$kind.log" 2>&1 || { cat "$kind.log"; fail "$kind is not installed"; }
+    for file in include/ptowsp.h include/ptoisa_shim.h share/ptowsp/ptowsp.c share/ptowsp/ptowsp_npu_emit.c \
+        lib/cmake/ptowsp/ptowsp-config.cmake lib/cmake/ptowsp/ptowsp-config-version.cmake lib/pkgconfig/ptowsp.pc; do
+        [ -e "$prefix/$file" ] || fail "$kind: $file is not installed"
+    done
+    [ $kind = static ] || [ "$(readlink "$prefix/lib/libptowsp.so")" = "libptowsp.so.$abi" ] ||
+        fail "the soname has not major and minor version"
+    # The flags are words, on purpose.
+    # shellcheck disable=SC2086,SC2046
+    if command -v pkg-config > /dev/null; then
+        [ $kind = shared ] && option= || option=--static
+        flags=$(PKG_CONFIG_PATH="$prefix/lib/pkgconfig" pkg-config $option --cflags --libs ptowsp)
+        $CC -std=c11 found/emit.c $flags -o "emit-$kind" && LD_LIBRARY_PATH="$prefix/lib" "./emit-$kind" ||
+            fail "ptowsp.pc of the $kind library says '$flags'"
+    fi
+    mv "$kind" "moved-$kind"
+    rm -rf found/build
+    build found -DCMAKE_PREFIX_PATH="$(pwd)/moved-$kind"
+    for program in plan_c emit; do
+        "found/build/$program" || fail "$program with the $kind library"
+    done
+done
+sed 's/find_package(ptowsp 0.1/find_package(ptowsp 0.9/' found/CMakeLists.txt > wrong.txt
+mkdir other_version
+cp found/*.c other_version/
+mv wrong.txt other_version/CMakeLists.txt
+! CC=$CC cmake -S other_version -B other_version/build -DCMAKE_PREFIX_PATH="$(pwd)/moved-static" > other.log 2>&1 ||
+    fail "version 0.9 is found"
+grep -q 'requested version "0.9"' other.log || { cat other.log; fail "version 0.9 is not refused"; }
 echo "cmake ($CC, $CXX): good"

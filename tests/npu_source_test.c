@@ -421,6 +421,24 @@ static void source__files_that_are_no_text_are_refused(void **state) {
     }
 }
 
+// Opening one would wait for a writer; of a header, too.
+static void source__fifos_are_refused(void **state) {
+    (void)state;
+    for (int which = 0; which < 2; which++) {
+        source s;
+        source_begin(&s);
+        char path[120];
+        snprintf(path, sizeof path, "%s/fifo", s.f.directory);
+        assert_int_equal(mkfifo(path, 0600), 0);
+        s.desc.pto = which ? s.desc.pto : NULL;
+        s.desc.fn = which ? s.desc.fn : nothing;
+        s.desc.source.file = which ? NULL : path;
+        s.pto.file = path;
+        is_refused(&s, PTOWSP_SYSTEM_FAILED,
+                   "emit: kernel add: its source %s/fifo: it is a FIFO, not a file");
+    }
+}
+
 // A file of 64 MiB is more than a source; without blocks on the disk, it is all zeros.
 static void source__files_without_end_are_refused(void **state) {
     (void)state;
@@ -573,6 +591,7 @@ int main(void) {
         cmocka_unit_test(source__an_entry_is_a_whole_name),
         cmocka_unit_test(source__costs_of_pto_sources_are_refused),
         cmocka_unit_test(source__files_that_are_no_text_are_refused),
+        cmocka_unit_test(source__fifos_are_refused),
         cmocka_unit_test(source__files_without_end_are_refused),
         cmocka_unit_test(source__costs_of_functions_need_a_source),
         cmocka_unit_test(source__lines_of_functions_are_kept),

@@ -255,6 +255,18 @@ for file in include/ptowsp.h include/ptoisa_shim.h share/ptowsp/ptowsp.c share/p
     lib/libptowsp.a lib/libptowsp.so "lib/libptowsp.so.$version" lib/pkgconfig/ptowsp.pc; do
     [ -e "prefix/$file" ] || fail "$file is not installed"
 done
+# Before version 1 the shared library's name has the minor version; nothing has debug information.
+case $version in
+0.*) abi=${version%.*} ;;
+*) abi=${version%%.*} ;;
+esac
+if command -v readelf > /dev/null; then
+    readelf -d prefix/lib/libptowsp.so | grep -qF "[libptowsp.so.$abi]" || fail "the soname is not libptowsp.so.$abi"
+    for file in libptowsp.a libptowsp.so; do
+        ! readelf -S "prefix/lib/$file" 2> /dev/null | grep -q '\.debug_info' || fail "$file has debug information"
+    done
+fi
+[ "$(readlink prefix/lib/libptowsp.so)" = "libptowsp.so.$abi" ] || fail "libptowsp.so does not lead to its soname"
 mkdir installed
 cp main.c other.c use.h emit_main.c emit.h installed/
 (cd installed && $CC -std=c11 main.c other.c -I../prefix/include ../prefix/lib/libptowsp.a -o fixed -pthread &&

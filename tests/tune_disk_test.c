@@ -10,6 +10,10 @@
 
 #include "real.h"
 
+// A lock is waited for 50 ms here.
+#define PWSP_FILE_LOCK_NS UINT64_C(50000000)
+#include "../src/tune/tuning_file.c"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/file.h>
@@ -204,10 +208,72 @@ static void disk__a_file_that_becomes_empty_while_it_is_read_has_no_records(void
     ptowsp_context_destroy(context);
 }
 
+// -- locks that others have -----------------------------------------------------------------------
+
+static int held;  // a descriptor whose lock another one does not get
+
+static void *release_later(void *arg) {
+    (void)arg;
+    usleep(5000);
+    flock(held, LOCK_UN);
+    return NULL;
+}
+
+static void disk__a_lock_that_another_has_is_waited_for_with_a_limit(void **state) {
+    (void)state;
+    ptowsp_context *context;
+    ptowsp_tuning *tuning, *second = NULL;
+    const ptowsp_tuning_key key = key_of(1);
+    char text[400];
+    snprintf(path, sizeof path, "/tmp/ptowsp_tune_disk_%d", (int)getpid());
+    snprintf(text, sizeof text,
+             "tuning: cannot open %s: another process has held its lock for 10 s: end that process "
+             "(fuser names it), or use a copy of the file",
+             path);
+    assert_int_equal(ptowsp_context_create(NULL, &context), PTOWSP_OK);
+    write_file(context);
+    memset(&disk, 0, sizeof disk);
+    assert_int_equal(ptowsp_tuning_create(context, path, &tuning), PTOWSP_OK);
+    held = open(path, O_RDWR);
+    assert_true(held >= 0);
+    assert_int_equal(flock(held, LOCK_SH), 0);  // readers read beside each other
+    assert_int_equal(ptowsp_tuning_refresh(tuning), PTOWSP_OK);
+    for (int how = 0; how < 2; how++) {
+        assert_int_equal(flock(held, how ? LOCK_EX : LOCK_SH), 0);
+        assert_int_equal(ptowsp_tuning_add(tuning, &key, 1, NULL), PTOWSP_SYSTEM_FAILED);
+        test_error_is(context, PTOWSP_SYSTEM_FAILED, PTOWSP_NO_INDEX, text);
+        assert_int_equal(ptowsp_tuning_compact(tuning, 0), PTOWSP_SYSTEM_FAILED);
+        test_error_is(context, PTOWSP_SYSTEM_FAILED, PTOWSP_NO_INDEX, text);
+    }
+    assert_int_equal(ptowsp_tuning_refresh(tuning), PTOWSP_SYSTEM_FAILED);
+    test_error_is(context, PTOWSP_SYSTEM_FAILED, PTOWSP_NO_INDEX, text);
+    assert_int_equal(ptowsp_tuning_create(context, path, &second), PTOWSP_SYSTEM_FAILED);
+    assert_null(second);
+    assert_int_equal(ptowsp_tuning_count(tuning).record_count, BEFORE);  // as they were
+    assert_int_equal(flock(held, LOCK_UN), 0);
+    assert_int_equal(ptowsp_tuning_add(tuning, &key, 8, NULL), PTOWSP_OK);
+    // Once it is released, the one that waits gets it. (Unless the thread comes too late, for which
+    // the call is made again.)
+    ptowsp_status status;
+    do {
+        pthread_t thread;
+        assert_int_equal(flock(held, LOCK_EX), 0);
+        assert_int_equal(pthread_create(&thread, NULL, release_later, NULL), 0);
+        status = ptowsp_tuning_add(tuning, &key, 9, NULL);
+        pthread_join(thread, NULL);
+    } while (status == PTOWSP_SYSTEM_FAILED);
+    assert_int_equal(status, PTOWSP_OK);
+    close(held);
+    ptowsp_tuning_destroy(tuning);
+    unlink(path);
+    ptowsp_context_destroy(context);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(disk__may_refuse_or_interrupt_any_call),
         cmocka_unit_test(disk__a_file_that_becomes_empty_while_it_is_read_has_no_records),
+        cmocka_unit_test(disk__a_lock_that_another_has_is_waited_for_with_a_limit),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

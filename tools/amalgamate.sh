@@ -70,6 +70,7 @@ src/base/os.h src/base/os.c src/base/wall.h
 src/base/sleeper.h src/base/sleeper.c
 src/base/text.h src/base/text.c
 src/base/error.h src/base/error.c
+src/base/processors.h src/base/processors.c
 src/base/pool.h src/base/pool.c
 src/base/context.h src/base/context.c
 src/data/space.c

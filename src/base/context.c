@@ -46,7 +46,7 @@ static ptowsp_status pwsp_context_desc_check(ptowsp_context_desc *desc) {
         desc->lane_count = desc->lane_count ? desc->lane_count : 1;
         return desc->lane_count == 1 ? PTOWSP_OK : PTOWSP_INVALID_PARAMS;
     case PTOWSP_THREADS_OWN:
-        desc->lane_count = desc->lane_count ? desc->lane_count : pwsp_cpu_count();
+        desc->lane_count = desc->lane_count ? desc->lane_count : ptowsp_processor_count();
         return PWSP_HAS_THREADS ? PTOWSP_OK : PTOWSP_UNSUPPORTED;
     case PTOWSP_THREADS_USER: return desc->lane_count ? PTOWSP_OK : PTOWSP_INVALID_PARAMS;
     case PTOWSP_THREADS_FORCE_INT: break;

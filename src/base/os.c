@@ -9,7 +9,6 @@
 
 #include <sched.h>
 #include <time.h>
-#include <unistd.h>
 
 #if defined(CLOCK_MONOTONIC)
 #define PWSP_CLOCK CLOCK_MONOTONIC
@@ -147,11 +146,6 @@ PWSP_INTERNAL void pwsp_cond_signal(pwsp_cond *cond) {
 }
 
 #endif
-
-PWSP_INTERNAL uint32_t pwsp_cpu_count(void) {
-    long count = sysconf(_SC_NPROCESSORS_ONLN);
-    return count < 1 ? 1 : (uint32_t)pwsp_min_u64((uint64_t)count, PTOWSP_LANE_COUNT_MAX);
-}
 
 uint64_t ptowsp_clock_ns(void) {
     struct timespec now = {0, 0};

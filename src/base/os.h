@@ -39,7 +39,4 @@ PWSP_INTERNAL void pwsp_cond_wait(pwsp_cond *cond, pwsp_mutex *mutex);  // may w
 PWSP_INTERNAL void pwsp_cond_wait_for(pwsp_cond *cond, pwsp_mutex *mutex, uint64_t time_ns);
 PWSP_INTERNAL void pwsp_cond_signal(pwsp_cond *cond);  // wakes one
 
-// Processors that are online, at least 1.
-PWSP_INTERNAL uint32_t pwsp_cpu_count(void);
-
 #endif

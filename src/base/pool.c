@@ -21,12 +21,22 @@
 // releases what the caller wrote to (2); (4) releases what the worker did to (5). Because (2) and
 // (3) change the same word, a worker is either counted before the gate closes, or does not get in.
 //
+// Fork: a child has none of the workers, wherever they were. It makes new ones as it runs a job, and
+// closes the gate before. It looks for that where this costs nothing beside: when workers sleep or
+// the gate has not been left, and else in one of 64 jobs, which lane 0 does alone until then.
+//
 // Sleeping: workers spin for a while, then sleep on `wake`; the caller spins, then sleeps on
 // `done`; see sleeper.h. What is made visible there is the gate.
 
 #include "pool.h"
 
+#include "processors.h"
 #include "sleeper.h"
+
+#define PWSP_SPIN_LONG 1000
+#if !defined(PWSP_SPIN_SHORT)  // tests/explore.h has less
+#define PWSP_SPIN_SHORT 50
+#endif
 
 #define PWSP_GATE_OPEN       (UINT64_C(1) << 31)
 #define PWSP_GATE_STOP       (UINT64_C(1) << 30)
@@ -47,6 +57,7 @@ struct pwsp_pool {
     ptowsp_run_lanes_fn run_lanes;
     void *run_lanes_user;
     uint32_t spin_count;
+    uint32_t processor_count;  // atomic; 0: not counted yet, as the system opens files for that
 
     ptowsp_lane_fn lane;  // the current job; see the invariant above
     void *job;
@@ -129,7 +140,37 @@ static void pwsp_gate_close(pwsp_pool *pool) {
     }
 }
 
+// Starts the workers; false when the system has no room for more.
+static bool pwsp_pool_start(pwsp_pool *pool) {
+    uint32_t count = pool->threads == PTOWSP_THREADS_OWN ? pool->lane_count - 1 : 0;
+    pool->started_count = 0;
+    pwsp_sleepers_init(&pool->wake);
+    pwsp_sleeper_init(&pool->done);
+    for (uint32_t i = 0; i < count; i++) {
+        pwsp_worker *worker = &pool->workers[i];
+        worker->pool = pool;
+        worker->lane = i + 1;
+        if (!pwsp_thread_start(&worker->thread, pwsp_worker_main, worker)) {
+            return false;
+        }
+        pool->started_count++;
+    }
+    return true;
+}
+
+// In a child of fork(), starts the workers again. Lanes whose threads cannot start are left out.
+static void pwsp_pool_notice_fork(pwsp_pool *pool) {
+    uint64_t gate = pwsp_load_relaxed(&pool->gate);
+    if ((pwsp_sleepers_are(&pool->wake) || (gate & (PWSP_GATE_OPEN | PWSP_GATE_INSIDE)) ||
+         gate / PWSP_GATE_GENERATION % 64 == 0) &&
+        !pwsp_sleeper_is_here(&pool->done)) {
+        pwsp_store_relaxed(&pool->gate, gate - gate % PWSP_GATE_GENERATION);
+        (void)pwsp_pool_start(pool);
+    }
+}
+
 static void pwsp_pool_run_own(pwsp_pool *pool, ptowsp_lane_fn lane, void *job) {
+    pwsp_pool_notice_fork(pool);
     PTOWSP_ASSERT(!(pwsp_load_relaxed(&pool->gate) & (PWSP_GATE_OPEN | PWSP_GATE_INSIDE)));
     pool->lane = lane;
     pool->job = job;
@@ -195,6 +236,19 @@ PWSP_INTERNAL bool pwsp_pool_is_user(const pwsp_pool *pool) {
     return pool->threads == PTOWSP_THREADS_USER;
 }
 
+PWSP_INTERNAL bool pwsp_pool_is_crowded(pwsp_pool *pool, uint64_t thread_count) {
+    uint32_t count = pwsp_load_relaxed(&pool->processor_count);
+    if (count == 0 && thread_count > 1) {
+        count = ptowsp_processor_count();
+        pwsp_store_relaxed(&pool->processor_count, count);
+    }
+    return thread_count > 1 && thread_count > count;
+}
+
+PWSP_INTERNAL uint32_t pwsp_pool_spin_count(pwsp_pool *pool, uint32_t thread_count) {
+    return pwsp_pool_is_crowded(pool, thread_count) ? PWSP_SPIN_SHORT : PWSP_SPIN_LONG;
+}
+
 PWSP_INTERNAL ptowsp_status pwsp_pool_create(const pwsp_memory *memory,
                                              const ptowsp_context_desc *desc,
                                              pwsp_pool **out_pool) {
@@ -212,19 +266,11 @@ PWSP_INTERNAL ptowsp_status pwsp_pool_create(const pwsp_memory *memory,
     pool->lane_count = desc->lane_count;
     pool->run_lanes = desc->run_lanes;
     pool->run_lanes_user = desc->run_lanes_user;
-    pool->spin_count = pwsp_spin_count(desc->lane_count);
     pool->workers = (pwsp_worker *)(void *)(pool + 1);
-    pwsp_sleepers_init(&pool->wake);
-    pwsp_sleeper_init(&pool->done);
-    for (uint32_t i = 0; i < worker_count; i++) {
-        pwsp_worker *worker = &pool->workers[i];
-        worker->pool = pool;
-        worker->lane = i + 1;
-        if (!pwsp_thread_start(&worker->thread, pwsp_worker_main, worker)) {
-            pwsp_pool_destroy(pool);
-            return PTOWSP_SYSTEM_FAILED;
-        }
-        pool->started_count++;
+    pool->spin_count = pwsp_pool_spin_count(pool, desc->lane_count);
+    if (!pwsp_pool_start(pool)) {
+        pwsp_pool_destroy(pool);
+        return PTOWSP_SYSTEM_FAILED;
     }
     *out_pool = pool;
     return PTOWSP_OK;
@@ -232,9 +278,11 @@ PWSP_INTERNAL ptowsp_status pwsp_pool_create(const pwsp_memory *memory,
 
 PWSP_INTERNAL void pwsp_pool_destroy(pwsp_pool *pool) {
     PTOWSP_ASSERT(pool);
-    pwsp_gate_announce(pool, PWSP_GATE_STOP);
-    for (uint32_t i = 0; i < pool->started_count; i++) {
-        pwsp_thread_join(pool->workers[i].thread);
+    if (pwsp_sleeper_is_here(&pool->done)) {
+        pwsp_gate_announce(pool, PWSP_GATE_STOP);
+        for (uint32_t i = 0; i < pool->started_count; i++) {
+            pwsp_thread_join(pool->workers[i].thread);
+        }
     }
     pwsp_sleeper_destroy(&pool->done);
     pwsp_sleepers_destroy(&pool->wake);

@@ -16,6 +16,11 @@ PWSP_INTERNAL void pwsp_pool_destroy(pwsp_pool *pool);
 PWSP_INTERNAL uint32_t pwsp_pool_lane_count(const pwsp_pool *pool);
 PWSP_INTERNAL bool pwsp_pool_is_user(const pwsp_pool *pool);  // the user's executor runs lanes
 
+// Rounds of pwsp_pause() before one of so many threads sleeps.
+PWSP_INTERNAL uint32_t pwsp_pool_spin_count(pwsp_pool *pool, uint32_t thread_count);
+// Are there more threads than processors?
+PWSP_INTERNAL bool pwsp_pool_is_crowded(pwsp_pool *pool, uint64_t thread_count);
+
 // Calls lane(job, i) at most once for each lane i, on the calling thread for lane 0, and returns
 // when all calls have returned. A lane whose thread wakes too late is left out, so the lanes must
 // take their work from something shared. False when the user's executor did not call each lane

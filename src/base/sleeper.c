@@ -2,15 +2,24 @@
 
 #include "sleeper.h"
 
+#include <unistd.h>
+
 PWSP_INTERNAL void pwsp_sleeper_init(pwsp_sleeper *sleeper) {
     pwsp_mutex_init(&sleeper->mutex);
     pwsp_cond_init(&sleeper->cond);
     sleeper->asleep = 0;
+    sleeper->process = (uint32_t)getpid();
+}
+
+PWSP_INTERNAL bool pwsp_sleeper_is_here(const pwsp_sleeper *sleeper) {
+    return sleeper->process == (uint32_t)getpid();
 }
 
 PWSP_INTERNAL void pwsp_sleeper_destroy(pwsp_sleeper *sleeper) {
-    pwsp_cond_destroy(&sleeper->cond);
-    pwsp_mutex_destroy(&sleeper->mutex);
+    if (pwsp_sleeper_is_here(sleeper)) {
+        pwsp_cond_destroy(&sleeper->cond);
+        pwsp_mutex_destroy(&sleeper->mutex);
+    }
 }
 
 PWSP_INTERNAL void pwsp_sleeper_begin(pwsp_sleeper *sleeper, uint32_t what) {
@@ -56,11 +65,14 @@ PWSP_INTERNAL void pwsp_sleepers_init(pwsp_sleepers *sleepers) {
     pwsp_mutex_init(&sleepers->mutex);
     sleepers->first = NULL;
     sleepers->count = 0;
+    sleepers->process = (uint32_t)getpid();
 }
 
 PWSP_INTERNAL void pwsp_sleepers_destroy(pwsp_sleepers *sleepers) {
-    PTOWSP_ASSERT(pwsp_load_relaxed(&sleepers->count) == 0 && !sleepers->first);
-    pwsp_mutex_destroy(&sleepers->mutex);
+    if (sleepers->process == (uint32_t)getpid()) {
+        PTOWSP_ASSERT(pwsp_load_relaxed(&sleepers->count) == 0 && !sleepers->first);
+        pwsp_mutex_destroy(&sleepers->mutex);
+    }
 }
 
 PWSP_INTERNAL void pwsp_sleepers_begin(pwsp_sleepers *sleepers) {
@@ -106,15 +118,6 @@ PWSP_INTERNAL void pwsp_sleepers_call(pwsp_sleepers *sleepers, bool all) {
 }
 
 // -- spinning -------------------------------------------------------------------------------------
-
-#define PWSP_SPIN_LONG 1000
-#if !defined(PWSP_SPIN_SHORT)  // tests/explore.h has less
-#define PWSP_SPIN_SHORT 50
-#endif
-
-PWSP_INTERNAL uint32_t pwsp_spin_count(uint32_t thread_count) {
-    return thread_count > pwsp_cpu_count() ? PWSP_SPIN_SHORT : PWSP_SPIN_LONG;
-}
 
 PWSP_INTERNAL void pwsp_nap(uint64_t ns) {
 #if PWSP_HAS_THREADS

@@ -10,6 +10,10 @@
 // All four are sequentially consistent: either (2) sees what (3) has made visible, or (4) sees (1).
 // `what` is a set of bits: a waker skips sleepers that cannot use its offer. It clears the bits, so
 // a second waker goes on to the next sleeper. tests/models/handshake.pml models this protocol.
+//
+// A child of fork() has none of its parent's threads, and any of them may have held a lock. So the
+// owner of threads asks a sleeper of theirs whether it is of this process. One that is not may be
+// made again, and destroying it does nothing.
 
 #ifndef PWSP_SLEEPER_H
 #define PWSP_SLEEPER_H
@@ -20,13 +24,16 @@
 typedef struct pwsp_sleeper {
     pwsp_mutex mutex;  // protects the sleep, nothing else
     pwsp_cond cond;
-    uint32_t asleep;  // atomic; 0: awake
+    uint32_t asleep;   // atomic; 0: awake
+    uint32_t process;  // that has made it
 } pwsp_sleeper;
 
 #define PWSP_SLEEPER_ALL UINT32_MAX
 
 PWSP_INTERNAL void pwsp_sleeper_init(pwsp_sleeper *sleeper);
 PWSP_INTERNAL void pwsp_sleeper_destroy(pwsp_sleeper *sleeper);
+
+PWSP_INTERNAL bool pwsp_sleeper_is_here(const pwsp_sleeper *sleeper);  // of this process
 
 PWSP_INTERNAL void pwsp_sleeper_begin(pwsp_sleeper *sleeper, uint32_t what);
 
@@ -60,6 +67,7 @@ typedef struct pwsp_sleeping {
 typedef struct pwsp_sleepers {
     pwsp_mutex mutex;      // protects the sleep, and what the owner likes
     pwsp_sleeping *first;  // under the lock: the one that sleeps for the shortest time
+    uint32_t process;      // that has made it
     char padding[PWSP_FALSE_SHARING];
     uint32_t count;  // atomic: threads that sleep, or are about to, without those called
     char padding_after[PWSP_FALSE_SHARING];
@@ -92,9 +100,6 @@ PWSP_INLINE void pwsp_sleepers_wake(pwsp_sleepers *sleepers, bool all) {
 
 // Sleeps for about so long: for what nobody announces.
 PWSP_INTERNAL void pwsp_nap(uint64_t ns);
-
-// Rounds of pwsp_pause() before one of so many threads sleeps.
-PWSP_INTERNAL uint32_t pwsp_spin_count(uint32_t thread_count);
 
 // Waits a little in round *round, which it counts: a pause, later a moment for other threads. False
 // when it is time to sleep; the rounds begin anew then.

@@ -135,8 +135,10 @@ static void pwsp_device_free(ptowsp_device *device) {
     for (uint32_t i = 0; device->block && i < device->core_count; i++) {
         pwsp_sleeper_destroy(&device->cores[i].sleeper);
     }
+    if (pwsp_sleeper_is_here(&device->host)) {  // else it may be locked
+        pwsp_mutex_destroy(&device->mutex);
+    }
     pwsp_sleeper_destroy(&device->host);
-    pwsp_mutex_destroy(&device->mutex);
     pwsp_memory_free(&memory, device->block, device->block_size);
     pwsp_memory_free(&memory, device, sizeof(ptowsp_device));
 }
@@ -157,7 +159,8 @@ static ptowsp_status pwsp_device_open(ptowsp_context *context, const ptowsp_devi
     device->time_limit_ns = desc->time_limit_ns;
     device->memory.context = &device->context;
     device->memory.limit = desc->memory_bytes;
-    bool is_crowded = device->core_count + device->scheduler_count > pwsp_cpu_count();
+    bool is_crowded =
+        pwsp_pool_is_crowded(context->pool, device->core_count + device->scheduler_count);
     device->spin_count = is_crowded ? PWSP_DEVICE_SPIN_SHORT : PWSP_DEVICE_SPIN_LONG;
     device->yield_count = PWSP_DEVICE_YIELD;
     pwsp_sleeper_init(&device->host);
@@ -249,9 +252,12 @@ ptowsp_status ptowsp_device_close(ptowsp_device *device) {
     if (!pwsp_context_enter(context)) {
         return PTOWSP_BUSY;
     }
-    ptowsp_status status = pwsp_device_await_stuck(device);
+    const bool is_here = pwsp_sleeper_is_here(&device->host);
+    ptowsp_status status = is_here ? pwsp_device_await_stuck(device) : PTOWSP_OK;
     if (status == PTOWSP_OK) {
-        pwsp_device_stop(device);
+        if (is_here) {
+            pwsp_device_stop(device);
+        }
         status = pwsp_device_memory_end(&device->memory);
         pwsp_device_free(device);
         pwsp_context_disown(context);
@@ -266,12 +272,18 @@ PWSP_INTERNAL ptowsp_status pwsp_device_enter(ptowsp_device *device) {
     if (!pwsp_context_enter(device->context)) {
         return PTOWSP_BUSY;
     }
-    if (!pwsp_load_relaxed(&device->has_stuck)) {
+    ptowsp_status status = PTOWSP_OK;
+    if (!pwsp_sleeper_is_here(&device->host)) {
+        status = pwsp_fail(device->context, PTOWSP_SYSTEM_FAILED, PTOWSP_NO_INDEX,
+                           "device: its threads are in the parent of this process: close it and "
+                           "open another");
+    } else if (pwsp_load_relaxed(&device->has_stuck)) {
+        status = pwsp_fail(device->context, PTOWSP_STUCK, PTOWSP_NO_INDEX,
+                           "device: lost, since core %u was stuck", (unsigned)device->stuck_core);
+    }
+    if (status == PTOWSP_OK) {
         return PTOWSP_OK;
     }
-    ptowsp_status status =
-        pwsp_fail(device->context, PTOWSP_STUCK, PTOWSP_NO_INDEX,
-                  "device: lost, since core %u was stuck", (unsigned)device->stuck_core);
     pwsp_context_leave(device->context);
     return status;
 }

@@ -444,7 +444,7 @@ PWSP_INTERNAL bool pwsp_comm_move(pwsp_comm *comm, const pwsp_kernel_info *kerne
 
 PWSP_INTERNAL bool pwsp_comm_run(pwsp_comm *comm, const pwsp_kernel_info *kernel,
                                  const ptowsp_task *task) {
-    const uint32_t spins = pwsp_spin_count(comm->bound.rank_count);
+    const uint32_t spins = pwsp_pool_spin_count(comm->context->pool, comm->bound.rank_count);
     uint32_t round = 0;
     bool is_done = false;
     while (pwsp_comm_move(comm, kernel, task, &is_done)) {

@@ -183,7 +183,7 @@ PWSP_INTERNAL bool pwsp_comm_cycles(pwsp_comm *comm, const pwsp_kernel_info *ker
 
 // Waits for what the communicator does, unless the run is to end early.
 static ptowsp_status pwsp_comm_wait(pwsp_comm *comm) {
-    const uint32_t spins = pwsp_spin_count(comm->bound.rank_count);
+    const uint32_t spins = pwsp_pool_spin_count(comm->context->pool, comm->bound.rank_count);
     uint32_t round = 0;
     for (;;) {
         bool is_done = false;

@@ -47,23 +47,28 @@ void ptowsp_run_destroy(ptowsp_run *run) {
     if (!run) {
         return;
     }
-    if (pwsp_start_is_pending(run->start)) {
+    const bool is_lost = pwsp_start_is_lost(run->start);
+    if (is_lost) {
+        pwsp_run_end_start(run);
+    } else if (pwsp_start_is_pending(run->start)) {
         ptowsp_run_cancel(run);
         ptowsp_run_wait(run);
     }
     const pwsp_memory *memory = &run->context->memory;
-    PTOWSP_ASSERT(!pwsp_load_relaxed(&run->is_running));
+    PTOWSP_ASSERT(is_lost || !pwsp_load_relaxed(&run->is_running));
     pwsp_start_destroy(run->start);
     pwsp_context_disown(run->context);
     pwsp_fetch_add_acq_rel(run->program->run_count, UINT32_MAX);
-    pwsp_workers_destroy(run->workers);
-    pwsp_frontend_destroy(run->front);
-    pwsp_pipes_free(&run->pipes);
-    pwsp_recorder_free(&run->recorder);
-    pwsp_timeline_free(&run->time);
-    pwsp_walk_free(&run->walk);
-    pwsp_bindings_free(&run->bindings);
-    pwsp_memory_free(memory, run->critical, (size_t)run->critical_capacity * sizeof(uint64_t));
+    if (!is_lost) {  // else it may have been moving any of this at the fork
+        pwsp_workers_destroy(run->workers);
+        pwsp_frontend_destroy(run->front);
+        pwsp_pipes_free(&run->pipes);
+        pwsp_recorder_free(&run->recorder);
+        pwsp_timeline_free(&run->time);
+        pwsp_walk_free(&run->walk);
+        pwsp_bindings_free(&run->bindings);
+        pwsp_memory_free(memory, run->critical, (size_t)run->critical_capacity * sizeof(uint64_t));
+    }
     pwsp_memory_free(memory, run, sizeof(ptowsp_run));
 }
 

@@ -70,6 +70,8 @@ PWSP_INTERNAL ptowsp_status pwsp_run_execute_here(ptowsp_run *run,
 // After an error the run is still claimed.
 PWSP_INTERNAL ptowsp_status pwsp_run_start_by(ptowsp_run *run, const ptowsp_run_options *options,
                                               pwsp_start_fn fn, void *user);
+// Gives the caller's context back to a run that has been started, and leaves it.
+PWSP_INTERNAL void pwsp_run_end_start(ptowsp_run *run);
 
 // Executes a claimed run as ptowsp_run_execute does, on an executor with core_count cores. The
 // context must have been entered.

@@ -17,6 +17,15 @@ static void pwsp_run_set_context(ptowsp_run *run, ptowsp_context *context) {
     }
 }
 
+PWSP_INTERNAL void pwsp_run_end_start(ptowsp_run *run) {
+    pwsp_run_set_context(run, run->start->context);
+    if (run->has_lanes || run->device_context) {
+        pwsp_context_leave(run->context);
+    }
+    run->device_context = NULL;
+    run->has_lanes = false;
+}
+
 PWSP_INTERNAL ptowsp_status pwsp_run_start_by(ptowsp_run *run, const ptowsp_run_options *options,
                                               pwsp_start_fn fn, void *user) {
     ptowsp_status status = pwsp_start_reserve(&run->start, run->context, "run");
@@ -72,19 +81,16 @@ ptowsp_status ptowsp_run_wait(ptowsp_run *run) {
     if (!pwsp_start_is_pending(run->start)) {
         return pwsp_start_refuse(run->context, pwsp_load_relaxed(&run->is_running), "run");
     }
-    ptowsp_status status = pwsp_start_wait(run->start);
-    pwsp_run_set_context(run, run->start->context);
-    if (run->has_lanes || run->device_context) {
-        pwsp_context_leave(run->context);
+    ptowsp_status status = pwsp_start_wait(run->start, "run");
+    if (!pwsp_start_is_pending(run->start)) {
+        pwsp_run_end_start(run);
+        pwsp_run_leave(run);
     }
-    run->device_context = NULL;
-    run->has_lanes = false;
-    pwsp_run_leave(run);
     return status;
 }
 
 ptowsp_status ptowsp_run_poll(ptowsp_run *run) {
     PTOWSP_ASSERT(run);
-    bool is_busy = pwsp_start_is_pending(run->start) && !pwsp_start_is_done(run->start);
+    bool is_busy = pwsp_start_is_under_way(run->start) && !pwsp_start_is_lost(run->start);
     return is_busy ? PTOWSP_BUSY : ptowsp_run_wait(run);
 }

@@ -35,14 +35,18 @@ static void pwsp_start_free(pwsp_start *start) {
 
 PWSP_INTERNAL ptowsp_status pwsp_start_reserve(pwsp_start **start, ptowsp_context *context,
                                                const char *what) {
-    if (*start) {
+    pwsp_start *made = *start;
+    if (made && pwsp_sleeper_is_here(&made->done)) {
         return PTOWSP_OK;
     }
-    pwsp_start *made = (pwsp_start *)pwsp_memory_alloc(&context->memory, sizeof *made);
+    made = made ? made : (pwsp_start *)pwsp_memory_alloc(&context->memory, sizeof *made);
     if (!made) {
         return pwsp_fail(context, PTOWSP_OUT_OF_MEMORY, PTOWSP_NO_INDEX, "%s: out of memory", what);
     }
+    PTOWSP_ASSERT(!made->is_pending);
+    *start = NULL;
     made->context = context;
+    made->state = PWSP_START_IDLE;
     pwsp_sleeper_init(&made->asked);
     pwsp_sleeper_init(&made->done);
     if (!pwsp_thread_start(&made->thread, pwsp_start_main, made)) {
@@ -59,9 +63,11 @@ PWSP_INTERNAL ptowsp_status pwsp_start_reserve(pwsp_start **start, ptowsp_contex
 
 PWSP_INTERNAL void pwsp_start_destroy(pwsp_start *start) {
     if (start) {
-        PTOWSP_ASSERT(!start->is_pending);
-        pwsp_start_tell(start, PWSP_START_STOP);
-        pwsp_thread_join(start->thread);
+        if (pwsp_sleeper_is_here(&start->done)) {
+            PTOWSP_ASSERT(!start->is_pending);
+            pwsp_start_tell(start, PWSP_START_STOP);
+            pwsp_thread_join(start->thread);
+        }
         pwsp_start_free(start);
     }
 }
@@ -90,12 +96,24 @@ PWSP_INTERNAL ptowsp_status pwsp_start_refuse(ptowsp_context *context, bool is_r
                                   "%s: it has not been started, or has been waited for", what);
 }
 
-PWSP_INTERNAL bool pwsp_start_is_done(const pwsp_start *start) {
-    PTOWSP_ASSERT(start->is_pending);
+static bool pwsp_start_is_done(const pwsp_start *start) {
     return pwsp_load_seq_cst(&start->state) == PWSP_START_DONE;  // (4)
 }
 
-PWSP_INTERNAL ptowsp_status pwsp_start_wait(pwsp_start *start) {
+PWSP_INTERNAL bool pwsp_start_is_under_way(const pwsp_start *start) {
+    return pwsp_start_is_pending(start) && !pwsp_start_is_done(start);
+}
+
+PWSP_INTERNAL bool pwsp_start_is_lost(const pwsp_start *start) {
+    return pwsp_start_is_under_way(start) && !pwsp_sleeper_is_here(&start->done);
+}
+
+PWSP_INTERNAL ptowsp_status pwsp_start_wait(pwsp_start *start, const char *what) {
+    if (pwsp_start_is_lost(start)) {
+        return pwsp_fail(
+            start->context, PTOWSP_SYSTEM_FAILED, PTOWSP_NO_INDEX,
+            "%s: the parent of this process executes it; here it can only be destroyed", what);
+    }
     while (!pwsp_start_is_done(start)) {
         pwsp_sleeper_begin(&start->done, PWSP_SLEEPER_ALL);
         pwsp_sleeper_end(&start->done, pwsp_start_is_done(start), 0);

@@ -9,6 +9,9 @@
 // (1) releases what the owner has prepared to (2), (3) releases the execution to (4). While the
 // execution runs, it uses the inner context: the memory and the lanes of the owner's, with an error
 // of its own. So the owner may use its context meanwhile.
+//
+// A child of fork() has no such thread: the next start makes one. An execution that was under way at
+// the fork is lost to the child. It stays pending there, as nobody knows what it was changing.
 
 #ifndef PWSP_START_H
 #define PWSP_START_H
@@ -33,10 +36,11 @@ typedef struct pwsp_start {
     pwsp_sleeper done;     // the owner sleeps here
 } pwsp_start;
 
-// Makes the thread, if *start is NULL. An error in the context otherwise; `what` begins its text.
+// Makes the thread, if this process has none. An error in the context otherwise; `what` begins its
+// text.
 PWSP_INTERNAL ptowsp_status pwsp_start_reserve(pwsp_start **start, ptowsp_context *context,
                                                const char *what);
-PWSP_INTERNAL void pwsp_start_destroy(pwsp_start *start);  // NULL is ignored; not pending
+PWSP_INTERNAL void pwsp_start_destroy(pwsp_start *start);  // NULL is ignored; not pending, or lost
 PWSP_INTERNAL size_t pwsp_start_bytes(const pwsp_start *start);
 
 PWSP_INLINE bool pwsp_start_is_pending(const pwsp_start *start) {
@@ -50,10 +54,12 @@ PWSP_INTERNAL void pwsp_start_go(pwsp_start *start, bool is_busy, pwsp_start_fn 
 PWSP_INTERNAL ptowsp_status pwsp_start_refuse(ptowsp_context *context, bool is_running,
                                               const char *what);
 
-// Is it done?
-PWSP_INTERNAL bool pwsp_start_is_done(const pwsp_start *start);
+// Is it pending, and not done? And, in a child of fork(), lost?
+PWSP_INTERNAL bool pwsp_start_is_under_way(const pwsp_start *start);
+PWSP_INTERNAL bool pwsp_start_is_lost(const pwsp_start *start);
 
-// Waits, and returns what fn has returned. Its error becomes that of the owner's context.
-PWSP_INTERNAL ptowsp_status pwsp_start_wait(pwsp_start *start);
+// Waits, and returns what fn has returned. Its error becomes that of the owner's context. It is still
+// pending after that only if it is lost: then this is the error of waiting, whose text `what` begins.
+PWSP_INTERNAL ptowsp_status pwsp_start_wait(pwsp_start *start, const char *what);
 
 #endif

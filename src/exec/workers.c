@@ -387,7 +387,7 @@ PWSP_INTERNAL bool pwsp_workers_run(pwsp_workers *workers, ptowsp_context *conte
     workers->link = 0;
     workers->is_moving = 0;
     workers->lane_count = lane_count;
-    workers->spin_count = pwsp_spin_count(lane_count);
+    workers->spin_count = pwsp_pool_spin_count(context->pool, lane_count);
     workers->is_numbered = pwsp_pool_is_user(context->pool);
     workers->is_good = true;
     workers->come_count = 0;

@@ -62,8 +62,7 @@ ptowsp_status ptowsp_graph_create(ptowsp_context *context, const ptowsp_graph_de
     pwsp_context_own(context);
     graph->memory = context->memory;
     graph->lane_count = lane_count;
-    // Counted here, because the system opens a file to count processors.
-    graph->spin_count = pwsp_spin_count(lane_count);
+    graph->spin_count = pwsp_pool_spin_count(context->pool, lane_count);
     graph->cube_lane_count = desc ? desc->cube_lane_count : 0;
     if (graph->cube_lane_count >= lane_count) {
         graph->cube_lane_count = lane_count - 1;
@@ -91,12 +90,15 @@ void ptowsp_graph_destroy(ptowsp_graph *graph) {
     if (!graph) {
         return;
     }
-    if (pwsp_start_is_pending(graph->start)) {
+    const bool is_lost = pwsp_start_is_lost(graph->start);
+    if (is_lost) {
+        pwsp_context_leave(graph->context);
+    } else if (pwsp_start_is_pending(graph->start)) {
         ptowsp_graph_cancel(graph);
         ptowsp_graph_wait(graph);
     }
     pwsp_start_destroy(graph->start);
-    PTOWSP_ASSERT(!pwsp_load_relaxed(&graph->is_running));
+    PTOWSP_ASSERT(is_lost || !pwsp_load_relaxed(&graph->is_running));
     PWSP_GRAPH_FREE(graph, nodes, node_capacity);
     PWSP_GRAPH_FREE(graph, counts, count_capacity);
     PWSP_GRAPH_FREE(graph, befores, before_capacity);
@@ -452,15 +454,18 @@ ptowsp_status ptowsp_graph_wait(ptowsp_graph *graph) {
     if (!pwsp_start_is_pending(graph->start)) {
         return pwsp_start_refuse(graph->context, pwsp_load_relaxed(&graph->is_running), "graph");
     }
-    pwsp_start_wait(graph->start);
-    ptowsp_status status = pwsp_graph_end_run(graph, graph->is_whole);
+    ptowsp_status status = pwsp_start_wait(graph->start, "graph");
+    if (pwsp_start_is_pending(graph->start)) {
+        return status;
+    }
+    status = pwsp_graph_end_run(graph, graph->is_whole);
     pwsp_context_leave(graph->context);
     return status;
 }
 
 ptowsp_status ptowsp_graph_poll(ptowsp_graph *graph) {
     PTOWSP_ASSERT(graph);
-    bool is_busy = pwsp_start_is_pending(graph->start) && !pwsp_start_is_done(graph->start);
+    bool is_busy = pwsp_start_is_under_way(graph->start) && !pwsp_start_is_lost(graph->start);
     return is_busy ? PTOWSP_BUSY : ptowsp_graph_wait(graph);
 }
 

@@ -25,6 +25,8 @@
 #include "../base/number.h"
 #include "npu.h"
 
+#include <stdio.h>
+
 #define NPU_LOCAL_MAX (NPU_NAME_MAX + 32)
 #define NPU_SIZE_TEXT_MAX                                                                          \
     (2 * NPU_LOCAL_MAX + 32)  // of a size: "64", "x_rows", the smaller of two, or a core's part
@@ -225,6 +227,10 @@ NPU_INTERNAL bool npu_lex(npu_lexer *lexer, char c, char next);
 
 // Takes a line, and its end if it has one.
 NPU_INTERNAL void npu_lex_line(npu_lexer *lexer, const char *line, size_t length);
+
+// Opens a file to read. NULL for a FIFO as well (errno ESPIPE), since opening one would wait for its
+// other end.
+NPU_INTERNAL FILE *npu_open_source(const char *path);
 
 // Reads a text; false with the emitter's error.
 NPU_INTERNAL bool npu_read_file(npu_emitter *emitter, uint32_t kernel, const char *path,

@@ -10,6 +10,7 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <sys/stat.h>
 
 #define NPU_SOURCE_MAX (64u << 20)  // bytes of a file
 
@@ -33,13 +34,23 @@ static bool npu_read_stream(npu_emitter *emitter, uint32_t kernel, const char *n
     return true;
 }
 
+NPU_INTERNAL FILE *npu_open_source(const char *path) {
+    struct stat about;
+    if (stat(path, &about) == 0 && S_ISFIFO(about.st_mode)) {
+        errno = ESPIPE;
+        return NULL;
+    }
+    return fopen(path, "rb");
+}
+
 NPU_INTERNAL bool npu_read_file(npu_emitter *emitter, uint32_t kernel, const char *path,
                                 npu_text *out) {
     ptowsp_kernel_info info = ptowsp_program_kernel_at(emitter->program, kernel);
-    FILE *file = fopen(path, "rb");
+    FILE *file = npu_open_source(path);
     if (!file) {
         return npu_fail(emitter, PTOWSP_SYSTEM_FAILED, kernel, "kernel %s: its source %s: %s",
-                        info.name, path, strerror(errno));
+                        info.name, path,
+                        errno == ESPIPE ? "it is a FIFO, not a file" : strerror(errno));
     }
     bool is_read = npu_read_stream(emitter, kernel, info.name, path, file, out);
     fclose(file);

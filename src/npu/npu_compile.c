@@ -145,18 +145,11 @@ static bool npu_compile_end(npu_build *build, npu_unit *unit) {
     return is_good;
 }
 
-static uint32_t npu_processor_count(void) {
-    long count = 0;
-#if defined(_SC_NPROCESSORS_ONLN)
-    count = sysconf(_SC_NPROCESSORS_ONLN);
-#endif
-    return count < 1 ? 1 : count > 64 ? 64 : (uint32_t)count;
-}
-
 // Compiles all units without objects, one for each processor at a time. Waits for every process it
 // has started, whatever happens.
 static bool npu_compile_units(npu_build *build, bool is_reusing) {
-    uint32_t running = 0, next = 0, most = npu_processor_count();
+    uint32_t running = 0, next = 0, processors = ptowsp_processor_count();
+    const uint32_t most = processors > 64 ? 64 : processors;
     bool is_good = true;
     for (uint32_t i = 0; i < build->unit_count; i++) {
         for (; is_good && next < build->unit_count && running < most; next++) {

@@ -38,7 +38,7 @@ static size_t npu_directory_length(const char *path) {
 }
 
 static bool npu_is_readable(const char *path) {
-    FILE *file = fopen(path, "rb");
+    FILE *file = npu_open_source(path);
     int first = file ? fgetc(file) : EOF;  // a directory opens, but is not read
     if (file) {
         fclose(file);

@@ -16,6 +16,7 @@
 // process that has it.
 
 #include "../base/atomic.h"
+#include "../base/processors.h"
 #include "ranks.h"
 
 #include <errno.h>
@@ -138,20 +139,12 @@ static bool pwsp_hub_is_done(const pwsp_hub_transfer *t) {
 #define PWSP_HUB_LOOK_TESTS 64
 #define PWSP_HUB_LOOK_NS    UINT64_C(10000000)
 
-// Reads the beginning of /proc/PID/stat, "PID (NAME) STATE ...". False if there is none.
-// Its state; empty where it cannot be read, and then *out_is_none says whether there is no such process.
+// Reads the beginning of /proc/PID/stat, "PID (NAME) STATE ...". False, and an empty text, where it
+// cannot be read; *out_is_none then says whether there is no such process.
 static bool pwsp_hub_read_stat(uint32_t process, char *stat, size_t size, bool *out_is_none) {
-    char path[32];
-    ptowsp_text_buffer buffer = {path, sizeof path, 0};
-    pwsp_text_format(ptowsp_text_to_buffer(&buffer), "/proc/%" PRIu32 "/stat", process);
-    const int file = open(path, O_RDONLY);
-    const ssize_t length = file < 0 ? -1 : read(file, stat, size - 1);
-    *out_is_none = length < 0 && (errno == ENOENT || errno == ESRCH);
-    if (file >= 0) {
-        close(file);
-    }
-    stat[length > 0 ? length : 0] = '\0';
-    return length > 0;
+    const int wrong = pwsp_system_read(stat, size, "/proc/%" PRIu32 "/stat", process);
+    *out_is_none = wrong == ENOENT || wrong == ESRCH;
+    return stat[0] != '\0';
 }
 
 // Is the process that had a rank gone? Where this one is not in /proc, nothing can be told.
@@ -247,9 +240,14 @@ static void pwsp_hub_cancel(void *user, uint32_t peer, bool is_send) {
     ((pwsp_hub_end *)user)->transfers[is_send][peer].is_active = false;
 }
 
+// In a child of the process that has the rank it does nothing: the rank goes on.
 static void pwsp_hub_close(void *user, bool has_failed) {
     pwsp_hub_end *end = (pwsp_hub_end *)user;
     pwsp_hub_board *board = end->hub->board;
+    if (end->hub->is_shared &&
+        pwsp_load_acquire(&board->processes[end->rank]) != (uint32_t)getpid()) {
+        return;
+    }
     if (has_failed) {
         pwsp_store_release(&board->failed, end->rank + 1);
     }

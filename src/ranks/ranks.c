@@ -287,7 +287,7 @@ ptowsp_status ptowsp_ranks_poll(ptowsp_ranks *ranks, bool *out_is_done) {
 
 ptowsp_status ptowsp_ranks_wait(ptowsp_ranks *ranks) {
     PTOWSP_ASSERT(ranks);
-    const uint32_t spins = pwsp_spin_count(ranks->count);
+    const uint32_t spins = pwsp_pool_spin_count(ranks->context->pool, ranks->count);
     uint32_t round = 0;
     for (;;) {
         bool is_done = false;

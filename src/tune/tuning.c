@@ -19,7 +19,10 @@ PWSP_INTERNAL ptowsp_status pwsp_tuning_refused(ptowsp_tuning *tuning, const cha
     bool is_wrong_kind = wrong == EISDIR || wrong == ENOTSUP;
     return pwsp_fail(tuning->context, is_wrong_kind ? PTOWSP_INVALID_PARAMS : PTOWSP_SYSTEM_FAILED,
                      PTOWSP_NO_INDEX, "tuning: cannot %s %.300s: %s", verb, path,
-                     wrong == ENOTSUP ? "it is no file" : strerror(wrong));
+                     wrong == ENOTSUP     ? "it is no file"
+                     : wrong == ETIMEDOUT ? "another process has held its lock for 10 s: end that "
+                                            "process (fuser names it), or use a copy of the file"
+                                          : strerror(wrong));
 }
 
 // Fails as pwsp_tuning_table_add did.

@@ -6,10 +6,15 @@
 // ever read again. So after locking, the file must be the one that the path names; if it is not, the
 // process opens the path again. While it is open its number cannot be given to another file.
 //
+// The lock is asked for, not waited for, as a process that is stopped or hangs may have it for ever.
+// Those of this library have it for some microseconds, or while they compact.
+//
 // In header mode it is too late for feature-test macros: what strict C11 hides is declared here as
 // POSIX defines it. 32-bit systems need -D_FILE_OFFSET_BITS=64 for files of long numbers.
 
 #include "tuning_file.h"
+
+#include "../base/sleeper.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -53,6 +58,26 @@ static bool pwsp_file_is_at(const pwsp_file_id *id, const char *path) {
            (uint64_t)status.st_ino == id->number;
 }
 
+#if !defined(PWSP_FILE_LOCK_NS)  // tests/tune_disk_test.c has less
+#define PWSP_FILE_LOCK_NS UINT64_C(10000000000)
+#endif
+#define PWSP_FILE_NAP_NS UINT64_C(20000)  // the first time, then longer and longer
+
+static int pwsp_file_flock(int file, int how) {
+    const uint64_t begin = ptowsp_clock_ns();
+    while (flock(file, how | LOCK_NB) != 0) {
+        const uint64_t taken = ptowsp_clock_ns() - begin;
+        if (errno != EINTR && errno != EWOULDBLOCK) {
+            return errno;
+        }
+        if (taken >= PWSP_FILE_LOCK_NS) {
+            return ETIMEDOUT;
+        }
+        pwsp_nap(pwsp_min_u64(PWSP_FILE_NAP_NS + taken / 16, PWSP_FILE_LOCK_NS - taken));
+    }
+    return 0;
+}
+
 // One attempt; EAGAIN: the file was replaced while this waited.
 static int pwsp_file_try_lock(const char *path, bool is_to_write, int *out_file,
                               pwsp_file_id *out_id) {
@@ -64,8 +89,8 @@ static int pwsp_file_try_lock(const char *path, bool is_to_write, int *out_file,
     }
     pwsp_file_close_on_exec(file);
     int wrong = pwsp_file_identify(file, out_id);
-    while (!wrong && !out_id->is_device && flock(file, is_to_write ? LOCK_EX : LOCK_SH) != 0) {
-        wrong = errno == EINTR ? 0 : errno;
+    if (!wrong && !out_id->is_device) {
+        wrong = pwsp_file_flock(file, is_to_write ? LOCK_EX : LOCK_SH);
     }
     if (!wrong) {
         wrong = pwsp_file_identify(file, out_id);  // its size, now that nobody writes
