@@ -12,6 +12,351 @@
 #include "ptowsp.h"
 
 // =================================================================================================
+// src/base/number.h
+// =================================================================================================
+
+// Floating-point numbers as text and back: exact, correctly rounded, and the same in every locale.
+// The C library's printf and strtod take the decimal point from the locale, so nothing in src uses
+// them for floating-point numbers. Needs no other room: the emitter and the shim carry it as well.
+//
+// A binary fraction is a finite decimal fraction, so a number is held exactly, as a fixed-point
+// number of base 10^9. A scaling by 2^n is one pass over the limbs in use:
+//
+//      limbs    [0] ... [34] . [35] ... [155]      35 before the point: 2^1024 < 10^309
+//                                                  121 after it: 2^-1075 has 1075 digits
+//
+// To print, scale the significand by the exponent and round decimal digits. To read, place the
+// digits, scale to an integer of 53 bits and round that. Digits after the last limb only ever decide
+// whether a number is above the middle of two others: the last limb is made odd for them.
+
+#ifndef PWSP_NUMBER_H
+#define PWSP_NUMBER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#define PWSP_DECIMAL_ONES   35
+#define PWSP_DECIMAL_LIMBS  156
+#define PWSP_DECIMAL_BASE   1000000000u
+#define PWSP_DECIMAL_STEP   28                            // bits of one scaling: 2^28 < 10^9
+#define PWSP_DECIMAL_POINT  (9 * (int)PWSP_DECIMAL_ONES)  // places are counted from limbs[0]
+#define PWSP_DECIMAL_PLACES (9 * (int)PWSP_DECIMAL_LIMBS)
+#define PWSP_NUMBER_DIGITS  40  // most digits after the point that are printed
+
+typedef struct pwsp_decimal {
+    uint32_t limbs[PWSP_DECIMAL_LIMBS];
+    int begin, end;  // limbs outside of these are 0
+} pwsp_decimal;
+
+// Returned by value: valid until the end of the full expression.
+typedef struct pwsp_number_text {
+    char text[320 + PWSP_NUMBER_DIGITS];
+} pwsp_number_text;
+
+// -- decimals -------------------------------------------------------------------------------------
+
+// The unit of a place within its limb.
+static inline uint32_t pwsp_decimal_unit(int place) {
+    uint32_t unit = 1;
+    for (int i = place % 9; i < 8; i++) {
+        unit *= 10;
+    }
+    return unit;
+}
+
+static inline uint32_t pwsp_decimal_digit(const pwsp_decimal *d, int place) {
+    return place < PWSP_DECIMAL_PLACES ? d->limbs[place / 9] / pwsp_decimal_unit(place) % 10 : 0;
+}
+
+// Multiplies by 2^bits, where bits is from -PWSP_DECIMAL_STEP to PWSP_DECIMAL_STEP.
+static inline void pwsp_decimal_scale(pwsp_decimal *d, int bits) {
+    uint64_t carry = 0;
+    for (int i = d->end; bits >= 0 && i > d->begin; i--) {
+        carry += (uint64_t)d->limbs[i - 1] << bits;
+        d->limbs[i - 1] = (uint32_t)(carry % PWSP_DECIMAL_BASE);
+        carry /= PWSP_DECIMAL_BASE;
+    }
+    if (bits >= 0) {
+        if (carry) {
+            d->limbs[--d->begin] = (uint32_t)carry;
+        }
+        return;
+    }
+    for (int i = d->begin; i < d->end || carry; i++) {
+        if (i == PWSP_DECIMAL_LIMBS) {
+            d->limbs[i - 1] |= 1;
+            break;
+        }
+        carry = carry * PWSP_DECIMAL_BASE + d->limbs[i];
+        d->limbs[i] = (uint32_t)(carry >> -bits);
+        carry &= (UINT64_C(1) << -bits) - 1;
+        d->end = i < d->end ? d->end : i + 1;
+    }
+    while (d->begin < d->end && d->limbs[d->begin] == 0) {
+        d->begin++;
+    }
+}
+
+// The first place that is not 0; of zero, the place before the point.
+static inline int pwsp_decimal_first(const pwsp_decimal *d) {
+    int place = 9 * d->begin;
+    while (place < 9 * d->end && pwsp_decimal_digit(d, place) == 0) {
+        place++;
+    }
+    return place < 9 * d->end ? place : PWSP_DECIMAL_POINT - 1;
+}
+
+// Rounds to the places before this one, ties to even.
+static inline void pwsp_decimal_round(pwsp_decimal *d, int place) {
+    if (place >= 9 * d->end) {
+        return;
+    }
+    const int at = place / 9;
+    const uint32_t unit = place % 9 ? 10 * pwsp_decimal_unit(place) : PWSP_DECIMAL_BASE;
+    const uint32_t rest = d->limbs[at] % unit;
+    bool is_more = false;
+    for (int i = at + 1; i < d->end; i++) {
+        is_more = is_more || d->limbs[i];
+        d->limbs[i] = 0;
+    }
+    const bool is_odd = pwsp_decimal_digit(d, place - 1) & 1;
+    const bool is_up = rest > unit / 2 || (rest == unit / 2 && (is_more || is_odd));
+    d->limbs[at] -= rest;
+    d->end = at + 1;
+    uint32_t carry = is_up ? unit : 0;
+    for (int i = at; carry; i--) {
+        const uint32_t limb = d->limbs[i] + carry;
+        carry = limb >= PWSP_DECIMAL_BASE;
+        d->limbs[i] = carry ? limb - PWSP_DECIMAL_BASE : limb;
+        d->begin = i < d->begin ? i : d->begin;
+    }
+}
+
+// -- numbers to text ------------------------------------------------------------------------------
+
+static inline pwsp_decimal pwsp_decimal_from(double number) {
+    pwsp_decimal d;
+    memset(&d, 0, sizeof d);
+    uint64_t bits;
+    memcpy(&bits, &number, sizeof bits);
+    const int biased = (int)(bits >> 52 & 2047);
+    const uint64_t fraction = bits & ((UINT64_C(1) << 52) - 1);
+    const uint64_t significand = biased ? fraction | UINT64_C(1) << 52 : fraction;
+    d.limbs[PWSP_DECIMAL_ONES - 2] = (uint32_t)(significand / PWSP_DECIMAL_BASE);
+    d.limbs[PWSP_DECIMAL_ONES - 1] = (uint32_t)(significand % PWSP_DECIMAL_BASE);
+    d.begin = PWSP_DECIMAL_ONES - 2;
+    d.end = PWSP_DECIMAL_ONES;
+    for (int left = (biased ? biased : 1) - 1075; left != 0;) {
+        const int step = left > PWSP_DECIMAL_STEP    ? PWSP_DECIMAL_STEP
+                         : left < -PWSP_DECIMAL_STEP ? -PWSP_DECIMAL_STEP
+                                                     : left;
+        pwsp_decimal_scale(&d, step);
+        left -= step;
+    }
+    return d;
+}
+
+// As printf does in the C locale, with 'f', 'e' or 'g' and at most PWSP_NUMBER_DIGITS digits.
+static inline pwsp_number_text pwsp_number_format(double number, char style, int digits) {
+    pwsp_number_text out;
+    char *to = out.text;
+    uint64_t bits;
+    memcpy(&bits, &number, sizeof bits);
+    if (bits >> 63) {
+        *to++ = '-';
+    }
+    if ((bits >> 52 & 2047) == 2047) {
+        memcpy(to, bits << 12 ? "nan" : "inf", 4);
+        return out;
+    }
+    digits = digits < PWSP_NUMBER_DIGITS ? digits : PWSP_NUMBER_DIGITS;
+    digits -= style == 'g' && digits > 0;  // after the first one
+    pwsp_decimal d = pwsp_decimal_from(number);
+    pwsp_decimal_round(&d,
+                       (style == 'f' ? PWSP_DECIMAL_POINT : pwsp_decimal_first(&d) + 1) + digits);
+    int first = pwsp_decimal_first(&d), point = PWSP_DECIMAL_POINT;
+    const int exponent = PWSP_DECIMAL_POINT - 1 - first;
+    const bool is_power = style == 'e' || (style == 'g' && (exponent < -4 || exponent > digits));
+    if (is_power) {
+        point = first + 1;
+    } else {
+        first = first < PWSP_DECIMAL_POINT ? first : PWSP_DECIMAL_POINT - 1;
+        digits -= style == 'g' ? exponent : 0;
+    }
+    while (style == 'g' && digits > 0 && pwsp_decimal_digit(&d, point + digits - 1) == 0) {
+        digits--;
+    }
+    for (int place = first; place < point + digits; place++) {
+        if (place == point) {
+            *to++ = '.';
+        }
+        *to++ = (char)('0' + pwsp_decimal_digit(&d, place));
+    }
+    if (is_power) {
+        const int size = exponent < 0 ? -exponent : exponent;
+        *to++ = 'e';
+        *to++ = exponent < 0 ? '-' : '+';
+        if (size >= 100) {
+            *to++ = (char)('0' + size / 100);
+        }
+        *to++ = (char)('0' + size / 10 % 10);
+        *to++ = (char)('0' + size % 10);
+    }
+    *to = '\0';
+    return out;
+}
+
+// As "%.*f" prints it.
+static inline pwsp_number_text pwsp_fixed(double number, int digits) {
+    return pwsp_number_format(number, 'f', digits);
+}
+
+// As "%.*g" prints it.
+static inline pwsp_number_text pwsp_general(double number, int digits) {
+    return pwsp_number_format(number, 'g', digits);
+}
+
+// -- text to numbers ------------------------------------------------------------------------------
+
+// The integer part has this many bits, or at least as many.
+static inline int pwsp_decimal_bits(const pwsp_decimal *d, uint64_t *out_integer) {
+    *out_integer = (uint64_t)d->limbs[PWSP_DECIMAL_ONES - 2] * PWSP_DECIMAL_BASE +
+                   d->limbs[PWSP_DECIMAL_ONES - 1];
+    if (d->begin < PWSP_DECIMAL_ONES - 2) {
+        return d->begin < PWSP_DECIMAL_ONES - 3 ? 88 : 60;
+    }
+    int bits = 0;
+    while (*out_integer >> bits) {
+        bits++;
+    }
+    return bits;
+}
+
+// The nearest number with a significand of this many bits and an exponent of at least `lowest`, as
+// the bits of its format without the sign. The format's infinity may follow.
+static inline uint64_t pwsp_decimal_nearest(pwsp_decimal *d, int significand_bits, int lowest) {
+    int exponent = 0;
+    uint64_t integer;
+    for (;;) {
+        int step = significand_bits - pwsp_decimal_bits(d, &integer);
+        step = step > PWSP_DECIMAL_STEP ? PWSP_DECIMAL_STEP : step;
+        step = step < -PWSP_DECIMAL_STEP ? -PWSP_DECIMAL_STEP : step;
+        step = exponent - step < lowest ? exponent - lowest : step;
+        if (step == 0) {
+            break;
+        }
+        pwsp_decimal_scale(d, step);
+        exponent -= step;
+    }
+    const uint32_t half = PWSP_DECIMAL_BASE / 2;
+    bool is_more = d->limbs[PWSP_DECIMAL_ONES] > half;
+    for (int i = PWSP_DECIMAL_ONES + 1; i < d->end; i++) {
+        is_more = is_more || (d->limbs[PWSP_DECIMAL_ONES] == half && d->limbs[i]);
+    }
+    const bool is_tie = d->limbs[PWSP_DECIMAL_ONES] == half && !is_more;
+    integer += is_more || (is_tie && (integer & 1));
+    return ((uint64_t)(exponent - lowest) << (significand_bits - 1)) + integer;
+}
+
+// Finds the digits of [+-]digits[.digits][e[+-]digits]; false: the text is something else.
+static inline bool pwsp_number_scan(const char *text, size_t length, size_t *out_begin,
+                                    size_t *out_end, int64_t *out_ones) {
+    size_t at = length > 0 && (text[0] == '-' || text[0] == '+'), digits = 0;
+    *out_begin = at;
+    *out_ones = 0;  // digits before the point
+    for (bool has_point = false; at < length; at++) {
+        if (text[at] == '.' && !has_point) {
+            has_point = true;
+        } else if (text[at] >= '0' && text[at] <= '9') {
+            digits++;
+            *out_ones += !has_point;
+        } else {
+            break;
+        }
+    }
+    *out_end = at;
+    if (digits == 0 || at == length) {
+        return digits > 0;
+    }
+    const bool is_power = text[at] == 'e' || text[at] == 'E';
+    at++;
+    const bool is_negative = at < length && text[at] == '-';
+    at += at < length && (text[at] == '-' || text[at] == '+');
+    int64_t exponent = 0;
+    const size_t first = at;
+    while (at < length && text[at] >= '0' && text[at] <= '9') {
+        exponent = exponent < INT64_C(1) << 50 ? 10 * exponent + (text[at] - '0') : exponent;
+        at++;
+    }
+    *out_ones += is_negative ? -exponent : exponent;
+    return is_power && at > first && at == length;
+}
+
+// The double that is nearest to a decimal number, or with is_f32 the float; ties go to even, and what
+// is too large is infinite. False: all of the text is not [+-]digits[.digits][e[+-]digits].
+static inline bool pwsp_number_read(const char *text, size_t length, bool is_f32,
+                                    double *out_number) {
+    size_t at, end;
+    int64_t place;
+    if (!pwsp_number_scan(text, length, &at, &end, &place)) {
+        return false;
+    }
+    place = PWSP_DECIMAL_POINT - place;
+    pwsp_decimal d;
+    memset(&d, 0, sizeof d);
+    d.begin = PWSP_DECIMAL_LIMBS;
+    bool is_infinite = false;
+    for (; at < end; at++) {
+        const uint32_t digit = (uint32_t)(text[at] - '0');
+        if (text[at] == '.') {
+            continue;
+        }
+        if (digit && place < PWSP_DECIMAL_POINT - 310) {
+            is_infinite = true;
+        } else if (digit) {
+            const bool is_held = place < PWSP_DECIMAL_PLACES;
+            const int limb = is_held ? (int)(place / 9) : PWSP_DECIMAL_LIMBS - 1;
+            d.limbs[limb] =
+                is_held ? d.limbs[limb] + digit * pwsp_decimal_unit((int)place) : d.limbs[limb] | 1;
+            d.begin = limb < d.begin ? limb : d.begin;
+            d.end = limb + 1;
+        }
+        place++;
+    }
+    const uint64_t infinity = is_f32 ? UINT64_C(0x7f800000) : UINT64_C(0x7ff0000000000000);
+    uint64_t bits = is_infinite ? infinity
+                    : d.end     ? pwsp_decimal_nearest(&d, is_f32 ? 24 : 53, is_f32 ? -149 : -1074)
+                                : 0;
+    bits = bits < infinity ? bits : infinity;
+    float single;
+    const uint32_t low = (uint32_t)bits;
+    memcpy(&single, &low, sizeof single);
+    memcpy(out_number, &bits, sizeof bits);
+    *out_number = is_f32 ? (double)single : *out_number;
+    *out_number = text[0] == '-' ? -*out_number : *out_number;
+    return true;
+}
+
+// The text that reads back as the same number: a double as %.15g, %.16g or %.17g prints it, the first
+// of these, and a float as the first of %.1g to %.9g.
+static inline pwsp_number_text pwsp_shortest(double number, bool is_f32) {
+    pwsp_number_text out;
+    const int most = is_f32 ? 9 : 17;
+    for (int digits = is_f32 ? 1 : 15;; digits++) {
+        double back = number;
+        out = pwsp_general(number, digits);
+        if (digits == most ||
+            (pwsp_number_read(out.text, strlen(out.text), is_f32, &back) && back == number)) {
+            return out;
+        }
+    }
+}
+
+#endif
+
+// =================================================================================================
 // src/npu/npu.h
 // =================================================================================================
 
@@ -101,7 +446,7 @@ typedef struct npu_text {
 
 NPU_INTERNAL void npu_text_free(npu_text *text);
 NPU_INTERNAL void npu_write(npu_text *text, const char *data, size_t size);
-// As printf, of any length. No %f, %g or %a: their decimal point depends on the locale.
+// As printf, of any length; of floating-point numbers base/number.h makes text.
 NPU_INTERNAL void npu_print(npu_text *text, const char *format, ...) NPU_PRINTF(2, 3);
 NPU_INTERNAL void npu_vprint(npu_text *text, const char *format, va_list args) NPU_PRINTF(2, 0);
 // A sink of section 4 that appends.
@@ -132,9 +477,7 @@ NPU_INTERNAL void npu_print_double(npu_text *text, double value);
 //
 // Names used directly in expand.cpp (dynamic axes, arrays that are read, symbols, channels,
 // workloads) differ there as well; and no variable has the name of one of these, or of a variable
-// around it. None of these and no kernel is reserved (npu_name_is_reserved). Names that always have
-// a prefix may be: TENSOR_KV. A name that must change gets an underscore, or a number, in the order
-// of the tables: class_, b_2.
+// around it. A name that is taken gets a number, in the order of the tables: b_2.
 typedef enum npu_kind {
     NPU_AXIS = 0,
     NPU_ARRAY,
@@ -192,13 +535,13 @@ NPU_INTERNAL bool npu_fail(npu_emitter *emitter, ptowsp_status status, uint64_t 
                            const char *format, ...) NPU_PRINTF(4, 5);
 NPU_INTERNAL bool npu_out_of_memory(npu_emitter *emitter);  // fails with that; returns false
 
-// The identifier of a thing; index as in appendix A (WORKLOAD: the statement).
+// The identifier of a thing, v_b; index as in appendix A (WORKLOAD: the statement). npu_name is what
+// follows another prefix: AXIS_b. It is the name of a kernel's files, too.
+NPU_INTERNAL const char *npu_user_name(const npu_emitter *emitter, npu_kind kind, uint32_t index);
 NPU_INTERNAL const char *npu_name(const npu_emitter *emitter, npu_kind kind, uint32_t index);
 
-// Is it a word of C++, of headers, or of expand.cpp itself; or could it be a macro?
-NPU_INTERNAL bool npu_name_is_reserved(const char *name);
-// The identifier closest to a name: NPU_NAME_MAX characters, and an underscore if it is reserved.
-NPU_INTERNAL void npu_mangle(const char *name, char out[NPU_NAME_MAX + 2]);
+// The identifier closest to a name: v_ and at most NPU_NAME_MAX characters.
+NPU_INTERNAL void npu_mangle(const char *name, char out[NPU_NAME_MAX + 3]);
 
 NPU_INTERNAL void npu_names_make(npu_emitter *emitter);
 NPU_INTERNAL void npu_names_free(npu_names *names);
@@ -556,107 +899,30 @@ NPU_INTERNAL void npu_hash(const void *data, size_t size, char hash[NPU_HASH_SIZ
 // C++ identifiers for all named things of a program.
 //
 // A name is up to 63 printable characters. Characters that identifiers cannot have become an
-// underscore (one for several), and long names are cut. A reserved word gets an underscore at its
-// end; a taken name, a number. Names are taken in the order of the tables, so one program has one
-// set of identifiers.
+// underscore (one for several), long names are cut, and a taken name gets a number. Names are taken
+// in the order of the tables, so one program has one set of identifiers.
+//
+// An identifier that is made of a user's name begins with one of these prefixes. No keyword, and no
+// name of the runtime or of a header that trees include does (tests/npu_names_test.sh compares), so
+// no name is reserved: users may call things task, for or errno.
+//
+//      v_              variables, tiles, functions of workloads; namespaces of kernels
+//      wsp_kernel_, wsp_tasks_, wsp_launch_, run_kernel_            functions of kernels
+//      AXIS_, ARRAY_, SYMBOL_, TENSOR_, KERNEL_, CHANNEL_           indices
 
 #include <stdio.h>
 
-// Words that we do not use as identifiers: C++ up to 23 with its alternative operators; lower-case
-// macros and types of C headers; namespaces; names in fixed files (all that headers of host, AICPU
-// and clock have in namespace wsp) and in expand.cpp; and names of namespace pto that kernels use.
-static const char npu_reserved_words[] =
-    " alignas alignof and and_eq asm auto bitand bitor bool break case catch char char8_t char16_t "
-    "char32_t class co_await co_return co_yield compl concept const const_cast consteval constexpr "
-    "constinit continue decltype default delete do double dynamic_cast else enum explicit export "
-    "extern false final float for friend goto if import inline int long module mutable namespace "
-    "new noexcept not not_eq nullptr operator or or_eq override private protected public reflexpr "
-    "register reinterpret_cast requires return restrict short signed sizeof static static_assert "
-    "static_cast struct switch synchronized template this thread_local throw transaction_safe true "
-    "try typedef typeid typename typeof union unsigned using virtual void volatile wchar_t while "
-    "xor xor_eq "
-    "L_ctermid L_cuserid L_tmpnam P_tmpdir be16toh be32toh be64toh htobe16 htobe32 htobe64 htole16 "
-    "htole32 htole64 le16toh le32toh le64toh offsetof pthread_cleanup_pop pthread_cleanup_push "
-    "sched_priority strdupa strndupa va_arg va_copy va_end va_start "
-    "drand48_data fd_mask fd_set itimerspec lconv obstack random_data sched_param sigevent stat "
-    "timespec timeval timex timezone tm u_char u_int u_long u_short uint ulong ushort va_list "
-    "alloca assert errno linux unix i386 arm mips sun vax hpux major makedev minor main near far "
-    "pascal cdecl small interface signbit stderr stdin stdout environ isinf isnan isfinite "
-    "isnormal fpclassify math_errhandling setjmp complex imaginary noreturn half "
-    "bfloat16 std wsp pto aicore aicpu gm I "
-    "i64 u64 Access Array Channel Clock Entries Entry Extent Items Node Pipeline Plans Port "
-    "Process "
-    "Run Scheduler Region Scope ScopeKind Task Units consumes element_at max min offset_of "
-    "produces enter_plan run to_bool to_i64 "
-    "to_u64 walk entry pipeline scope task "
-    "Bell Bindings ClockPipeline ClockProgram ClockState ClockTask ClockTensor ClockTile Core "
-    "Failure Iterator Network NetworkHost PipelineSums RegionMap SchedulerOptions Submission "
-    "Target "
-    "AtomicType BLayout CmpMode GlobalTensor MaskPattern MrgSortExecutedNumList PadValue QuantType "
-    "ReluPreMode RoundMode SLayout SaturationMode Tile TileAcc TileLeft TileRight TileType "
-    "pipe_barrier set_flag wait_flag "
-    "begin_polling close_line core_count_of dtype_name dtype_size end_task give_task is_done "
-    "is_idle is_open is_polling must_quit open_line poll_task status_name take_back ";
-
-// Is it one of the words, or a numbered name of expand.cpp: scope2?
-static bool npu_is_word(const char *name) {
-    size_t length = strlen(name), stem = length;
-    while (name[stem - 1] <= '9') {
-        stem--;
-    }
-    if ((stem == 5 && strncmp(name, "scope", 5) == 0) ||
-        (stem == 5 && strncmp(name, "entry", 5) == 0) ||
-        (stem == 4 && strncmp(name, "task", 4) == 0) ||
-        (stem == 8 && strncmp(name, "pipeline", 8) == 0)) {
-        return true;
-    }
-    char word[NPU_NAME_MAX + 3];
-    if (length > NPU_NAME_MAX) {
-        return false;
-    }
-    snprintf(word, sizeof word, " %s ", name);
-    return strstr(npu_reserved_words, word) != NULL;
-}
-
-NPU_INTERNAL bool npu_name_is_reserved(const char *name) {
-    static const char prefixes[] = "wsp_\0ptowsp_\0pwsp_\0ptoisa_\0pto_\0WSP_\0PTOWSP_\0PWSP_\0"
-                                   "PTOISA_\0AXIS_\0ARRAY_\0SYMBOL_\0TENSOR_\0KERNEL_\0CHANNEL_\0"
-                                   "INT\0UINT\0PRI\0SCN\0";
-    size_t length = strlen(name);
-    if (length == 0 || name[0] == '_' || strstr(name, "__")) {
-        return true;
-    }
-    if (name[length - 1] == '_') {
-        return false;  // only changed names end so
-    }
-    for (const char *prefix = prefixes; *prefix; prefix += strlen(prefix) + 1) {
-        if (strncmp(name, prefix, strlen(prefix)) == 0) {
-            return true;
-        }
-    }
-    // Two capitals without a small letter: perhaps a macro.
-    uint32_t capitals = 0, smalls = 0;
-    for (size_t i = 0; i < length; i++) {
-        capitals += name[i] >= 'A' && name[i] <= 'Z';
-        smalls += name[i] >= 'a' && name[i] <= 'z';
-    }
-    return (capitals > 1 && smalls == 0) || (length > 2 && strcmp(name + length - 2, "_t") == 0) ||
-           npu_is_word(name);
-}
-
-// The identifier closest to a name, of at most NPU_NAME_MAX characters; it may be reserved.
-static void npu_to_identifier(const char *name, char out[NPU_NAME_MAX + 2]) {
-    size_t length = 0;
+NPU_INTERNAL void npu_mangle(const char *name, char out[NPU_NAME_MAX + 3]) {
+    size_t length = 2;
     bool is_gap = false;
-    for (const char *at = name; *at && length < NPU_NAME_MAX; at++) {
-        bool is_digit = *at >= '0' && *at <= '9';
-        if ((*at >= 'A' && *at <= 'Z') || (*at >= 'a' && *at <= 'z') || is_digit) {
-            if (length == 0 && is_digit) {
-                out[length++] = 'n';
-            } else if (is_gap && length > 0) {
+    memcpy(out, "v_", 2);
+    for (const char *at = name; *at && length < NPU_NAME_MAX + 2; at++) {
+        if ((*at >= 'A' && *at <= 'Z') || (*at >= 'a' && *at <= 'z') ||
+            (*at >= '0' && *at <= '9')) {
+            if (is_gap && length > 2) {
                 out[length++] = '_';
             }
-            if (length < NPU_NAME_MAX) {
+            if (length < NPU_NAME_MAX + 2) {
                 out[length++] = *at;
             }
             is_gap = false;
@@ -664,20 +930,11 @@ static void npu_to_identifier(const char *name, char out[NPU_NAME_MAX + 2]) {
             is_gap = true;
         }
     }
-    if (length == 0) {
+    if (length == 2) {
         out[length++] = 'x';
     }
     length -= out[length - 1] == '_';  // cut after a gap
     out[length] = '\0';
-}
-
-NPU_INTERNAL void npu_mangle(const char *name, char out[NPU_NAME_MAX + 2]) {
-    npu_to_identifier(name, out);
-    if (npu_name_is_reserved(out)) {
-        size_t length = strlen(out);
-        out[length] = '_';
-        out[length + 1] = '\0';
-    }
 }
 
 // -- taken names ----------------------------------------------------------------------------------
@@ -753,7 +1010,7 @@ typedef struct npu_namer {
 
 static bool npu_is_open(const npu_namer *namer, const char *name) {
     for (uint32_t i = 0; i < namer->open_count; i++) {
-        if (strcmp(npu_name(namer->emitter, NPU_VARIABLE, namer->open[i]), name) == 0) {
+        if (strcmp(npu_user_name(namer->emitter, NPU_VARIABLE, namer->open[i]), name) == 0) {
             return true;
         }
     }
@@ -764,13 +1021,8 @@ static bool npu_is_open(const npu_namer *namer, const char *name) {
 static void npu_name_give(npu_namer *namer, npu_kind kind, uint32_t index, const char *original,
                           bool is_local) {
     npu_names *names = &namer->emitter->names;
-    char base[NPU_NAME_MAX + 2], name[NPU_NAME_MAX + 16];
-    original = original ? original : "";
-    if (kind == NPU_KERNEL || is_local) {
-        npu_mangle(original, base);
-    } else {
-        npu_to_identifier(original, base);  // TENSOR_, say, stands before it: no word is in its way
-    }
+    char base[NPU_NAME_MAX + 3], name[NPU_NAME_MAX + 16];
+    npu_mangle(original ? original : "", base);
     snprintf(name, sizeof name, "%s", base);
     for (uint32_t number = 2;; number++) {
         bool is_taken = kind == NPU_VARIABLE ? npu_is_open(namer, name)
@@ -778,9 +1030,7 @@ static void npu_name_give(npu_namer *namer, npu_kind kind, uint32_t index, const
         if (!is_taken && !(is_local && npu_taken_has(&namer->taken, NPU_SPACE_LOCAL, name))) {
             break;
         }
-        bool is_changed = base[strlen(base) - 1] == '_';
-        snprintf(name, sizeof name, "%s%s%u%s", base, is_changed ? "" : "_", (unsigned)number,
-                 is_changed ? "_" : "");
+        snprintf(name, sizeof name, "%s_%u", base, (unsigned)number);
     }
     bool is_added = kind == NPU_VARIABLE ||
                     (npu_taken_add(&namer->taken, kind, name) &&
@@ -804,7 +1054,7 @@ static bool npu_names_reserve(npu_emitter *emitter) {
     names->count[NPU_CHANNEL] = ptowsp_program_channel_count(program);
     names->count[NPU_WORKLOAD] = ptowsp_program_statement_count(program);
     names->count[NPU_VARIABLE] = ptowsp_program_variable_count(program);
-    npu_write(&names->text, "", 1);  // at 0: no name
+    npu_write(&names->text, "v_", 3);  // at 0: no name
     for (uint32_t kind = 0; kind < NPU_KIND_COUNT; kind++) {
         size_t size = (names->count[kind] + 1) * sizeof(uint32_t);
         names->at[kind] = (uint32_t *)npu_resize(NULL, size);
@@ -924,12 +1174,15 @@ NPU_INTERNAL void npu_names_free(npu_names *names) {
     npu_text_free(&names->text);
 }
 
-NPU_INTERNAL const char *npu_name(const npu_emitter *emitter, npu_kind kind, uint32_t index) {
+NPU_INTERNAL const char *npu_user_name(const npu_emitter *emitter, npu_kind kind, uint32_t index) {
     const npu_names *names = &emitter->names;
     PTOWSP_ASSERT(index < names->count[kind] && names->at[kind]);
-    const char *name = names->text.data ? names->text.data + names->at[kind][index] : "";
     PTOWSP_ASSERT(names->at[kind][index] != 0 || emitter->status != PTOWSP_OK);
-    return name;
+    return names->text.data ? names->text.data + names->at[kind][index] : "v_";
+}
+
+NPU_INTERNAL const char *npu_name(const npu_emitter *emitter, npu_kind kind, uint32_t index) {
+    return npu_user_name(emitter, kind, index) + 2;
 }
 
 // =================================================================================================
@@ -1154,7 +1407,7 @@ NPU_INTERNAL void npu_files_free(npu_emitter *emitter) {
 #define NPU_EXPAND_H
 
 #define NPU_LINE_MAX       100                  // columns that have spaces to break at
-#define NPU_LOCAL_NAME_MAX (NPU_NAME_MAX + 16)  // with its number
+#define NPU_LOCAL_NAME_MAX (NPU_NAME_MAX + 32)  // with its number
 
 // A value that a function reads often, as a local at its top.
 typedef enum npu_local_kind {
@@ -1603,7 +1856,7 @@ NPU_INTERNAL void npu_prepare_expr(npu_expand *x, uint32_t expr) {
 
 // Names in aicpu/expand.cpp, and the locals of its functions.
 //
-// Things keep the names that npu_name gives them, unless the same name is already visible; then
+// Things keep the names that npu_user_name gives them, unless the same name is already visible; then
 // they get a number behind it. A function begins with locals for the sizes, symbols and arrays that
 // it uses. So does a process for its arrays: read errors belong to the reader.
 
@@ -1643,24 +1896,24 @@ static void npu_add_suffix(npu_expand *x, uint32_t suffix) {
 }
 
 NPU_INTERNAL void npu_add_variable(npu_expand *x, uint32_t variable) {
-    npu_add(x, "%s", npu_name(x->emitter, NPU_VARIABLE, variable));
+    npu_add(x, "%s", npu_user_name(x->emitter, NPU_VARIABLE, variable));
     npu_add_suffix(x, x->variable_suffixes[variable]);
 }
 
 NPU_INTERNAL void npu_add_entry(npu_expand *x, uint32_t variable) {
-    npu_add(x, "%s_entry", npu_name(x->emitter, NPU_VARIABLE, variable));
+    npu_add(x, "%s_entry", npu_user_name(x->emitter, NPU_VARIABLE, variable));
     npu_add_suffix(x, x->entry_suffixes[variable]);
 }
 
 NPU_INTERNAL void npu_name_variable(npu_expand *x, uint32_t variable) {
     char name[NPU_LOCAL_NAME_MAX];
     x->variable_suffixes[variable] =
-        npu_open_name_of(x, npu_name(x->emitter, NPU_VARIABLE, variable), name);
+        npu_open_name_of(x, npu_user_name(x->emitter, NPU_VARIABLE, variable), name);
 }
 
 NPU_INTERNAL void npu_name_entry(npu_expand *x, uint32_t variable) {
     char base[NPU_LOCAL_NAME_MAX], name[NPU_LOCAL_NAME_MAX];
-    snprintf(base, sizeof base, "%s_entry", npu_name(x->emitter, NPU_VARIABLE, variable));
+    snprintf(base, sizeof base, "%s_entry", npu_user_name(x->emitter, NPU_VARIABLE, variable));
     x->entry_suffixes[variable] = npu_open_name_of(x, base, name);
 }
 
@@ -1827,7 +2080,7 @@ static void npu_print_local(npu_expand *x, npu_local *local) {
                     : local->kind == NPU_LOCAL_SYMBOL ? NPU_SYMBOL
                                                       : NPU_ARRAY;
     const char *base = npu_name(x->emitter, kind, local->id);
-    npu_open_name_of(x, base, local->name);
+    npu_open_name_of(x, npu_user_name(x->emitter, kind, local->id), local->name);
     switch (local->kind) {
     case NPU_LOCAL_SIZE:
         npu_add(x, "const i64 %s = %s.size(AXIS_%s);", local->name, x->walker, base);
@@ -2032,7 +2285,7 @@ static void npu_add_loads(npu_expand *x, uint32_t begin, uint32_t end) {
 // -- pipelines ------------------------------------------------------------------------------------
 
 static void npu_add_channel_name(npu_expand *x, uint32_t channel) {
-    npu_add(x, "%s", npu_name(x->emitter, NPU_CHANNEL, channel));
+    npu_add(x, "%s", npu_user_name(x->emitter, NPU_CHANNEL, channel));
     if (x->channel_suffixes[channel]) {
         npu_add(x, "_%u", x->channel_suffixes[channel]);
     }
@@ -2040,7 +2293,7 @@ static void npu_add_channel_name(npu_expand *x, uint32_t channel) {
 
 static void npu_channel(npu_expand *x, uint32_t channel) {
     ptowsp_channel_info info = ptowsp_program_channel_at(x->program, channel);
-    const char *base = npu_name(x->emitter, NPU_CHANNEL, channel);
+    const char *base = npu_user_name(x->emitter, NPU_CHANNEL, channel);
     char name[NPU_LOCAL_NAME_MAX];
     x->part_count = 0;
     npu_prepare_expr(x, info.depth_at_start);
@@ -2048,7 +2301,7 @@ static void npu_channel(npu_expand *x, uint32_t channel) {
     x->channel_suffixes[channel] = npu_open_name_of(x, base, name);
     npu_add(x, "Channel %s = pipeline.channel(", name);
     npu_print_string(&x->line, info.name);
-    npu_add(x, ", CHANNEL_%s, ", base);
+    npu_add(x, ", CHANNEL_%s, ", npu_name(x->emitter, NPU_CHANNEL, channel));
     if (info.depth_at_start) {
         npu_add_expr(x, info.depth_at_start, NPU_LITERAL_PLAIN);
     } else {
@@ -2090,7 +2343,7 @@ static void npu_pipeline_begin(npu_expand *x, uint32_t i, const ptowsp_statement
 // -- processes ------------------------------------------------------------------------------------
 
 static void npu_process_begin(npu_expand *x, uint32_t i, const ptowsp_statement *s) {
-    char name[NPU_NAME_MAX + 2];
+    char name[NPU_NAME_MAX + 3];
     bool has_index = s->variable && (x->variable_uses[s->variable] & NPU_USES_VARIABLE);
     if (s->axis) {
         npu_name_variable(x, s->variable);
@@ -2297,7 +2550,7 @@ NPU_INTERNAL void npu_add_counted_for(npu_expand *x, uint32_t variable, uint32_t
 // for (i64 c = 0, c_end = run.length(ARRAY_chunks, b, 5); c < c_end && run.good(); c++)
 static void npu_add_ragged_for(npu_expand *x, const ptowsp_statement *s, uint32_t array) {
     char base[NPU_LOCAL_NAME_MAX], end[NPU_LOCAL_NAME_MAX];
-    snprintf(base, sizeof base, "%s_end", npu_name(x->emitter, NPU_VARIABLE, s->variable));
+    snprintf(base, sizeof base, "%s_end", npu_user_name(x->emitter, NPU_VARIABLE, s->variable));
     npu_open_name_of(x, base, end);
     npu_add(x, "for (i64 ");
     npu_add_variable(x, s->variable);
@@ -2523,7 +2776,7 @@ static void npu_call(npu_expand *x, const ptowsp_statement *s) {
         npu_open(x);
         npu_scope(x, s->scope);
     }
-    npu_add(x, "%s(%s", npu_name(x->emitter, NPU_WORKLOAD, s->target), x->walker);
+    npu_add(x, "%s(%s", npu_user_name(x->emitter, NPU_WORKLOAD, s->target), x->walker);
     for (uint32_t i = 0; i < s->count; i++) {
         npu_add(x, ", ");
         npu_add_expr(x, args[i], NPU_LITERAL_PLAIN);
@@ -2542,7 +2795,7 @@ static void npu_call(npu_expand *x, const ptowsp_statement *s) {
 static void npu_add_signature(npu_expand *x, uint32_t i, const ptowsp_statement *s,
                               bool is_definition) {
     bool is_walked = npu_is_walked(x, i + 1, s->end) || x->function.count > 0;
-    npu_add(x, "void %s(Run &", npu_name(x->emitter, NPU_WORKLOAD, i));
+    npu_add(x, "void %s(Run &", npu_user_name(x->emitter, NPU_WORKLOAD, i));
     npu_add(x, is_walked || !is_definition ? "%s" : "/* %s */", NPU_WALKER);
     for (uint32_t j = 0; j < s->count; j++) {
         uint32_t variable = ptowsp_program_param_at(x->program, s->first + j);
@@ -2717,7 +2970,7 @@ static void npu_prototypes(npu_expand *x) {
         ptowsp_statement s = ptowsp_program_statement_at(x->program, i);
         PTOWSP_ASSERT(s.kind == PTOWSP_STATEMENT_WORKLOAD);
         char name[NPU_LOCAL_NAME_MAX];
-        npu_open_name_of(x, npu_name(x->emitter, NPU_WORKLOAD, i), name);
+        npu_open_name_of(x, npu_user_name(x->emitter, NPU_WORKLOAD, i), name);
         if (i > 0) {  // the first has no caller
             if (!has_any) {
                 npu_end_line(x);
@@ -2745,8 +2998,6 @@ static void npu_check_replicas(npu_expand *x) {
 // The sizes of transient tensors, which read what is bound.
 static void npu_sizes(npu_expand *x) {
     uint32_t count = ptowsp_program_transient_count(x->program);
-    char name[NPU_LOCAL_NAME_MAX];
-    npu_open_name_of(x, "sizes", name);
     for (uint32_t i = 0; i < count; i++) {
         ptowsp_transient_info transient = ptowsp_program_transient_at(x->program, i);
         npu_collect_values(x, transient.sizes, PTOWSP_TENSOR_RANK_MAX);
@@ -2781,7 +3032,6 @@ static void npu_sizes(npu_expand *x) {
 }
 
 static void npu_expand_file(npu_expand *x) {
-    char name[NPU_LOCAL_NAME_MAX];
     npu_add(x, "The tasks of module ");
     npu_print_comment(&x->line, ptowsp_program_name(x->program));
     npu_add(x, ", in program order, from the sizes, symbols, arrays and slots of the moment.");
@@ -2795,16 +3045,13 @@ static void npu_expand_file(npu_expand *x) {
               "\n#include \"program.h\"\n#include \"wsp_expand.h\"\n%s"
               "\nnamespace {\n\nusing namespace wsp;\n",
               has_pipelines ? "#include \"wsp_pipeline.h\"\n" : "");
-    npu_open_name_of(x, NPU_WALKER, name);
-    npu_open_name_of(x, "task", name);
-    npu_open_name_of(x, "pipeline", name);
     npu_prototypes(x);
     for (uint32_t i = 0; i < x->emitter->statement_count; i++) {
         npu_statement(x, i);
     }
     npu_print(x->out, "\n}  // namespace\n\nvoid wsp_expand(wsp::Run &run) {\n");
     npu_check_replicas(x);
-    npu_print(x->out, "    %s(run);\n}\n", npu_name(x->emitter, NPU_WORKLOAD, 0));
+    npu_print(x->out, "    %s(run);\n}\n", npu_user_name(x->emitter, NPU_WORKLOAD, 0));
     if (ptowsp_program_transient_count(x->program)) {
         npu_print(x->out, "\n");
         npu_sizes(x);
@@ -2897,7 +3144,9 @@ NPU_INTERNAL void npu_expand_emit(npu_emitter *emitter, npu_text *out) {
 #ifndef NPU_KERNELS_H
 #define NPU_KERNELS_H
 
-#define NPU_LOCAL_MAX (NPU_NAME_MAX + 16)
+#include <stdio.h>
+
+#define NPU_LOCAL_MAX (NPU_NAME_MAX + 32)
 #define NPU_SIZE_TEXT_MAX                                                                          \
     (2 * NPU_LOCAL_MAX + 32)  // of a size: "64", "x_rows", the smaller of two, or a core's part
 
@@ -3098,6 +3347,10 @@ NPU_INTERNAL bool npu_lex(npu_lexer *lexer, char c, char next);
 // Takes a line, and its end if it has one.
 NPU_INTERNAL void npu_lex_line(npu_lexer *lexer, const char *line, size_t length);
 
+// Opens a file to read. NULL for a FIFO as well (errno ESPIPE), since opening one would wait for its
+// other end.
+NPU_INTERNAL FILE *npu_open_source(const char *path);
+
 // Reads a text; false with the emitter's error.
 NPU_INTERNAL bool npu_read_file(npu_emitter *emitter, uint32_t kernel, const char *path,
                                 npu_text *out);
@@ -3146,8 +3399,8 @@ NPU_INTERNAL bool npu_kernel_is_on_a5(const npu_emitter *emitter);  // are the t
 
 // -- names ----------------------------------------------------------------------------------------
 
-// Makes an identifier from a parameter's name, different from all generated names: t12, acc_1,
-// x_rows, x_gm_2, x_part3.
+// Makes an identifier from a parameter's name, different from those made of parameters' names:
+// v_x_rows, v_x_gm_2, v_x_part3.
 static void npu_operand_name(char name[NPU_LOCAL_MAX], const char *from) {
     static const char ends[] = " rows cols gm part l1 at end ";
     npu_mangle(from, name);
@@ -3156,14 +3409,12 @@ static void npu_operand_name(char name[NPU_LOCAL_MAX], const char *from) {
         stem--;
     }
     size_t word = stem;
-    while (word > 0 && name[word - 1] != '_') {
+    while (name[word - 1] != '_') {
         word--;
     }
     char last[NPU_LOCAL_MAX];
     snprintf(last, sizeof last, " %.*s", (int)(stem - word), name + word);
-    bool is_made = word > 0 && (stem == word || strstr(ends, last) != NULL);
-    bool is_tile = stem == 1 && name[0] == 't' && length > 1;
-    if (is_made || is_tile || strcmp(name, "taken") == 0 || strcmp(name, "scratch") == 0) {
+    if (word > 2 && (stem == word || strstr(ends, last))) {
         memcpy(name + length, "_", 2);
     }
 }
@@ -4178,7 +4429,7 @@ NPU_INTERNAL void npu_kernel_print_declarations(npu_kernel *k, const char *check
 // The conversion of a scalar to an element: see wsp_kernel.h.
 typedef enum npu_conversion { NPU_WRAPPED, NPU_SATURATED, NPU_COMPARED } npu_conversion;
 
-// The shortest decimal that reads back as this float, whatever the locale's decimal point is.
+// The shortest decimal that reads back as this float.
 static void npu_print_f32(npu_text *out, float value) {
     if (value != value) {
         npu_print(out, "wsp::NOT_A_NUMBER");
@@ -4188,20 +4439,8 @@ static void npu_print_f32(npu_text *out, float value) {
         npu_print(out, value < 0 ? "-wsp::INF" : "wsp::INF");
         return;
     }
-    char text[40];
-    for (int digits = 1; digits <= 9; digits++) {
-        snprintf(text, sizeof text, "%.*g", digits, (double)value);
-        if (strtof(text, NULL) == value) {
-            break;
-        }
-    }
-    bool is_plain = true;
-    for (char *at = text; *at; at++) {
-        bool is_number = (*at >= '0' && *at <= '9') || *at == '-' || *at == '+' || *at == 'e';
-        *at = is_number ? *at : '.';
-        is_plain = is_plain && *at != '.' && *at != 'e';
-    }
-    npu_print(out, "%s%sf", text, is_plain ? ".0" : "");
+    const pwsp_number_text number = pwsp_shortest((double)value, true);
+    npu_print(out, "%s%sf", number.text, strpbrk(number.text, ".e") ? "" : ".0");
 }
 
 // A float that rounds to the same 16 bits as x: x as a float, or the odd one beside it.
@@ -4693,14 +4932,14 @@ NPU_INTERNAL bool npu_kernel_print_insn(npu_kernel *k, const ptowsp_insn_info *i
 
 // A mixed kernel as C++: a function for its cube half, one for its vector half, and an entry.
 //
-//      namespace wsp_attend {
+//      namespace v_attend {
 //
 //      // What both halves know: the FIFOs between them.
 //      using ToVector = wsp::Fifo<0, true, 2560, 2, TileSplitAxis::TILE_UP_DOWN>;
 //
 //      #if WSP_HAS_CUBE
-//      constexpr uint32_t a_l1_at = 0;              its addresses, in L1 and L0
-//      AICORE inline void attend_cube(__gm__ wsp_task *task, wsp::Pipes &pipes) {
+//      constexpr uint32_t v_a_l1_at = 0;            its addresses, in L1 and L0
+//      AICORE inline void cube(__gm__ wsp_task *task, wsp::Pipes &pipes) {
 //          TMATMUL(acc_1, left_1, right_1);
 //          to_vector.push<40>(acc_1);
 //      }
@@ -4708,24 +4947,24 @@ NPU_INTERNAL bool npu_kernel_print_insn(npu_kernel *k, const ptowsp_insn_info *i
 //
 //      #if WSP_HAS_VECTOR
 //      constexpr uint32_t t1_at = 0;                in UB
-//      AICORE inline void attend_vector(__gm__ wsp_task *task, wsp::Pipes &pipes) {
-//          const wsp::Share mine = wsp::share(a_rows);
+//      AICORE inline void vector(__gm__ wsp_task *task, wsp::Pipes &pipes) {
+//          const wsp::Share mine = wsp::share(v_a_rows);
 //          to_vector.pop<40>(t1);                   of this vector core's rows
 //      }
 //      #endif
 //
-//      }  // namespace wsp_attend
+//      }  // namespace v_attend
 //
 //      extern "C" AICORE void wsp_kernel_attend(__gm__ wsp_task *task WSP_BLOCK_PARAM) {
 //          WSP_CHECK(...);                          once, before anything is touched
-//          WSP_HALVES(task, attend_cube, attend_vector);
+//          WSP_HALVES(task, v_attend::cube, v_attend::vector);
 //      }
 //
 // Each function has the kernel's list without the other half's instructions: what is left is in the
 // same order. A loop is in those that have an instruction in it.
 //
 // Where both vector cores have rows (split), sizes of tiles in UB and of windows are those of `mine`, and
-// windows begin at its first row. Else the second core leaves attend_vector after it has passed each
+// windows begin at its first row. Else the second core leaves vector after it has passed each
 // FIFO as often as the first one pushes and pops.
 
 #include <stdio.h>
@@ -4874,9 +5113,9 @@ static bool npu_print_half_function(npu_kernel *k, npu_half half, npu_text *out)
               is_vector ? "VECTOR" : "CUBE");
     npu_kernel_print_constants(k, out);
     bool has_task = npu_half_mentions(&made, "(task") || npu_half_mentions(&body, "(task");
-    npu_print(out, "\nAICORE inline void %s_%s(__gm__ wsp_task *%s, wsp::Pipes &%s) {\n",
-              npu_name(k->emitter, NPU_KERNEL, k->kernel), npu_half_names[half],
-              has_task ? "task" : "", npu_half_mentions(&made, "(pipes") ? "pipes" : "");
+    npu_print(out, "\nAICORE inline void %s(__gm__ wsp_task *%s, wsp::Pipes &%s) {\n",
+              npu_half_names[half], has_task ? "task" : "",
+              npu_half_mentions(&made, "(pipes") ? "pipes" : "");
     npu_write(out, made.data ? made.data : "", made.size);
     npu_print(out, "\n");
     npu_write(out, body.data ? body.data : "", body.size);
@@ -4903,19 +5142,18 @@ static void npu_print_halves_entry(npu_kernel *k, npu_text *out) {
     npu_kernel_print_sizes(k, out);
     npu_write(out, checks.data ? checks.data : "", checks.size);
     npu_kernel_print_requirements(k, out);
-    npu_print(out, "    WSP_HALVES(task, wsp_%s::%s_cube, wsp_%s::%s_vector);\n}\n", name, name,
-              name, name);
+    npu_print(out, "    WSP_HALVES(task, v_%s::cube, v_%s::vector);\n}\n", name, name);
     k->is_out_of_memory = k->is_out_of_memory || checks.is_out_of_memory;
     npu_text_free(&checks);
 }
 
 NPU_INTERNAL bool npu_halves_print(npu_kernel *k, npu_text *out) {
     const char *name = npu_name(k->emitter, NPU_KERNEL, k->kernel);
-    npu_print(out, "namespace wsp_%s {\n\n", name);
+    npu_print(out, "namespace v_%s {\n\n", name);
     npu_print_fifo_types(k, out);
     bool is_good = npu_print_half_function(k, NPU_HALF_CUBE, out) &&
                    npu_print_half_function(k, NPU_HALF_VECTOR, out) && npu_kernel_check_zeros(k);
-    npu_print(out, "\n}  // namespace wsp_%s\n", name);
+    npu_print(out, "\n}  // namespace v_%s\n", name);
     npu_print_halves_entry(k, out);
     return is_good;
 }
@@ -4924,8 +5162,9 @@ NPU_INTERNAL bool npu_halves_print(npu_kernel *k, npu_text *out) {
 // src/npu/native.c
 // =================================================================================================
 
-// aicore/kernels/*.cpp of kernels that are C functions: their source, in an anonymous namespace,
-// and a function for each that a core calls. Kernels with one source text share a file.
+// aicore/kernels/*.cpp of kernels that are C functions: their source, in an anonymous namespace of
+// the kernel's, where its names hide those of headers, and a function for each that a core calls.
+// Kernels with one source text share a file.
 //
 // A source's #include lines go before the namespace. A text without line ends, as the preprocessor
 // makes it (PTOWSP_SOURCE), is broken into lines: after { } and ; outside of parentheses,
@@ -4933,6 +5172,7 @@ NPU_INTERNAL bool npu_halves_print(npu_kernel *k, npu_text *out) {
 
 #include <errno.h>
 #include <stdio.h>
+#include <sys/stat.h>
 
 #define NPU_SOURCE_MAX (64u << 20)  // bytes of a file
 
@@ -4956,13 +5196,23 @@ static bool npu_read_stream(npu_emitter *emitter, uint32_t kernel, const char *n
     return true;
 }
 
+NPU_INTERNAL FILE *npu_open_source(const char *path) {
+    struct stat about;
+    if (stat(path, &about) == 0 && S_ISFIFO(about.st_mode)) {
+        errno = ESPIPE;
+        return NULL;
+    }
+    return fopen(path, "rb");
+}
+
 NPU_INTERNAL bool npu_read_file(npu_emitter *emitter, uint32_t kernel, const char *path,
                                 npu_text *out) {
     ptowsp_kernel_info info = ptowsp_program_kernel_at(emitter->program, kernel);
-    FILE *file = fopen(path, "rb");
+    FILE *file = npu_open_source(path);
     if (!file) {
         return npu_fail(emitter, PTOWSP_SYSTEM_FAILED, kernel, "kernel %s: its source %s: %s",
-                        info.name, path, strerror(errno));
+                        info.name, path,
+                        errno == ESPIPE ? "it is a FIFO, not a file" : strerror(errno));
     }
     bool is_read = npu_read_stream(emitter, kernel, info.name, path, file, out);
     fclose(file);
@@ -5140,13 +5390,14 @@ static void npu_print_source(npu_text *out, const char *text, bool is_include) {
 static void npu_print_entry(npu_emitter *emitter, uint32_t kernel, npu_text *out) {
     ptowsp_kernel_info info = ptowsp_program_kernel_at(emitter->program, kernel);
     npu_text call = {NULL, 0, 0, false};
-    npu_print(&call, "wsp::run_native(task, ");
+    npu_print(&call, "::wsp::run_native(wsp_here, ");
     npu_print_string(&call, info.name);
     npu_print(&call, ", %s, %s, ", npu_source_fn(&info),
               info.has_cost ? info.source.cost : "nullptr");
     npu_print_u64(&call, info.cycles);
     npu_print(&call, ");");
-    npu_print(out, "\nextern \"C\" PTOWSP_AICORE void wsp_kernel_%s(PTOWSP_GM wsp_task *task) {\n",
+    npu_print(out,
+              "\nextern \"C\" PTOWSP_AICORE void wsp_kernel_%s(PTOWSP_GM wsp_task *wsp_here) {\n",
               npu_name(emitter, NPU_KERNEL, kernel));
     npu_print_wrapped(out, 4, call.data ? call.data : "");
     npu_print(out, "}\n");
@@ -5164,6 +5415,7 @@ static bool npu_is_same_source(const ptowsp_kernel_source *a, const ptowsp_kerne
 
 static void npu_print_native(npu_emitter *emitter, uint32_t kernel, const npu_text *source,
                              const bool *is_here, npu_text *out) {
+    const char *home = npu_name(emitter, NPU_KERNEL, kernel);
     bool is_first = true;
     npu_print(out, "// ");
     for (uint32_t i = kernel; i < emitter->kernel_count; i++) {
@@ -5181,7 +5433,10 @@ static void npu_print_native(npu_emitter *emitter, uint32_t kernel, const npu_te
     if (has_lines) {
         npu_print_source(out, text, true);
     }
-    npu_print(out, "\n#pragma GCC diagnostic ignored \"-Wunused-function\"\n\nnamespace {\n\n");
+    npu_print(out,
+              "\n#pragma GCC diagnostic ignored \"-Wunused-function\"\n\n"
+              "namespace v_%s {\nnamespace {\n\n",
+              home);
     if (has_lines) {
         npu_print_source(out, text, false);
     } else {
@@ -5193,6 +5448,7 @@ static void npu_print_native(npu_emitter *emitter, uint32_t kernel, const npu_te
             npu_print_entry(emitter, i, out);
         }
     }
+    npu_print(out, "\n}  // namespace v_%s\n", home);
 }
 
 NPU_INTERNAL void npu_native_emit(npu_emitter *emitter, uint32_t kernel) {
@@ -5263,7 +5519,7 @@ static size_t npu_directory_length(const char *path) {
 }
 
 static bool npu_is_readable(const char *path) {
-    FILE *file = fopen(path, "rb");
+    FILE *file = npu_open_source(path);
     int first = file ? fgetc(file) : EOF;  // a directory opens, but is not read
     if (file) {
         fclose(file);
@@ -5489,7 +5745,7 @@ static void npu_own_entries(const npu_own *own, const char *half, npu_text *out)
         if (is_new && half && !*half) {
             npu_print(out, "#undef %s\n", info.pto->entry);
         } else if (is_new) {
-            npu_print(out, "#define %s wsp_%s_%s%s\n", info.pto->entry,
+            npu_print(out, "#define %s v_%s_%s%s\n", info.pto->entry,
                       npu_name(emitter, NPU_KERNEL, own->kernel), half ? half : "",
                       info.pto->entry);
         }
@@ -5515,7 +5771,7 @@ static void npu_own_source(const npu_own *own, const char *source, npu_text *out
         const char *space = half == 0 ? "cube" : "vector";
         npu_print(out, "#define %s\n", word);
         npu_own_entries(own, half == 0 ? "cube_" : "vector_", out);
-        npu_print(out, "namespace {\nnamespace %s_%s {\n#include \"%s\"\n}\n}  // namespace\n",
+        npu_print(out, "namespace {\nnamespace v_%s_%s {\n#include \"%s\"\n}\n}  // namespace\n",
                   npu_name(own->emitter, NPU_KERNEL, own->kernel), space, path);
         npu_own_entries(own, "", out);
         npu_print(out, "#undef %s\n\n", word);
@@ -5528,7 +5784,7 @@ static void npu_own_call(const npu_own *own, const char *half, npu_text *out) {
     const char *name = npu_name(own->emitter, NPU_KERNEL, own->kernel);
     npu_text call = {NULL, 0, 0, false};
     if (half) {
-        npu_print(&call, "%s_%s::wsp_%s_%s_", name, half, name, half);
+        npu_print(&call, "v_%s_%s::v_%s_%s_", name, half, name, half);
     }
     npu_print(&call, "%s(", own->info.pto->entry);
     for (uint32_t i = 0; i < PTOWSP_PTO_ARG_MAX && own->info.pto->args[i].value; i++) {
@@ -5704,7 +5960,7 @@ static void npu_print_run(npu_emitter *emitter, uint32_t kernel, npu_text *out) 
     if (unit) {
         npu_print(out, "#if %s\n", unit);
     }
-    npu_print(out, "AICORE void run_%s(__gm__ wsp_task *task%s) {\n", name,
+    npu_print(out, "AICORE void run_kernel_%s(__gm__ wsp_task *task%s) {\n", name,
               info.is_mixed ? " WSP_BLOCK_PARAM" : "");
     if (info.is_tile_kernel || info.pto) {
         uint32_t machine = npu_machine_of(emitter, kernel);
@@ -5736,7 +5992,7 @@ static void npu_print_case(npu_emitter *emitter, uint32_t kernel, npu_text *out)
     if (unit) {
         npu_print(out, "#if %s\n", unit);
     }
-    npu_print(out, "    case KERNEL_%s: run_%s(task%s); break;\n", name, name,
+    npu_print(out, "    case KERNEL_%s: run_kernel_%s(task%s); break;\n", name, name,
               info.is_mixed ? " WSP_BLOCK_ARG" : "");
     if (unit) {
         npu_print(out, "#endif\n");
@@ -5757,7 +6013,7 @@ static void npu_print_launch(npu_emitter *emitter, uint32_t kernel, npu_text *ou
     }
     npu_print(out,
               "    if (__gm__ wsp_task *task = wsp::launched_%s(tasks, task_count)) {\n"
-              "        run_%s(task%s);\n"
+              "        run_kernel_%s(task%s);\n"
               "        wsp::write_results(task);\n"
               "    }\n",
               unit, name, info.is_mixed ? " WSP_BLOCK_ARG" : "");
@@ -5778,7 +6034,7 @@ static void npu_print_launches(npu_emitter *emitter, npu_text *out) {
             npu_print_launch(emitter, i, out);
         }
     }
-    npu_print(out, "\nwsp_launch_fn wsp_launch_of(uint32_t kernel) {\n"
+    npu_print(out, "\nwsp_launcher wsp_launcher_of(uint32_t kernel) {\n"
                    "    switch (kernel) {\n");
     for (uint32_t i = 1; i < emitter->kernel_count; i++) {
         ptowsp_kernel_info info = ptowsp_program_kernel_at(emitter->program, i);
@@ -5924,7 +6180,8 @@ NPU_INTERNAL void npu_dispatch_emit(npu_emitter *emitter) {
 // src/npu/npu_strides.c
 // =================================================================================================
 
-// Strides that a device cannot move, as far as they are known when a tree is emitted.
+// What a device cannot do, as far as it is known when a tree is emitted: instructions that PTO-ISA
+// has in its CPU simulator alone, and strides that it cannot move.
 //
 // PTO-ISA's windows are by rows, with the elements of a row side by side, or by columns, with those
 // of a column side by side. Most tiles are moved by rows. Right factors are loaded either way, and
@@ -5945,6 +6202,15 @@ static bool npu_is_by_rows(const ptowsp_tensor_info *tensor, const ptowsp_view_i
 
 NPU_INTERNAL bool npu_strides_check(const npu_kernel *k) {
     const ptowsp_program *program = k->emitter->program;
+    for (uint32_t i = 0; i < k->info.insn_count && k->emitter->is_for_device; i++) {
+        const char *name = ptowsp_program_insn_at(program, k->kernel, i).name;
+        if (strcmp(name, "TADDC") == 0 || strcmp(name, "TADDSC") == 0) {
+            return npu_fail(k->emitter, PTOWSP_UNSUPPORTED, k->kernel,
+                            "kernel %s: PTO-ISA has %s in its CPU simulator alone: use %s and TADD "
+                            "(is_for_host: for threads and simulators)",
+                            k->info.name, name, name[4] == 'C' ? "TADD" : "TADDS");
+        }
+    }
     for (uint32_t i = 0; i < k->emitter->statement_count && k->emitter->is_for_device; i++) {
         if (ptowsp_program_statement_at(program, i).kind != PTOWSP_STATEMENT_TASK ||
             ptowsp_program_task_at(program, i).kernel != k->kernel) {
@@ -5976,19 +6242,19 @@ NPU_INTERNAL bool npu_strides_check(const npu_kernel *k) {
 //      // Kernel softmax: ...
 //      #include "wsp_kernel.h"
 //
-//      namespace wsp_softmax {
-//      constexpr uint32_t x_at = 0;                     addresses, checked to be in bounds
+//      namespace v_softmax {
+//      constexpr uint32_t v_x_at = 0;                    addresses, checked to be in bounds
 //      }
 //
 //      extern "C" AICORE void wsp_kernel_softmax(__gm__ wsp_task *task) {
-//          using namespace wsp_softmax;
-//          const int x_rows = wsp::rows(task, 0);       sizes, and their checks
-//          auto x_gm = wsp::window<float>(...);         windows
-//          Tile<...> x(x_rows, x_cols);                 tiles
-//          TLOAD(x, x_gm);                              instructions
+//          using namespace v_softmax;
+//          const int v_x_rows = wsp::rows(task, 0);     sizes, and their checks
+//          auto v_x_gm = wsp::window<float>(...);       windows
+//          Tile<...> v_x(v_x_rows, v_x_cols);           tiles
+//          TLOAD(v_x, v_x_gm);                          instructions
 //          for (int n_1 = 0; n_1 < loop_1.count; n_1++) {
 //              const int i_1 = loop_1.at(n_1);          what depends on a loop is declared in it
-//              TASSIGN(y, wsp::place(y_at, 512, n_1));  a tile that has two places, and its flags:
+//              TASSIGN(v_y, wsp::place(v_y_at, 512, n_1));  a tile that has two places, and its flags:
 //              wait_flag(PIPE_V, PIPE_MTE2, wsp::event(6, n_1));
 //          }
 //      }
@@ -6213,12 +6479,12 @@ static bool npu_print_function(npu_kernel *k, npu_text *out) {
     npu_kernel_print_checks(k, &checks);
     npu_kernel_print_declarations(k, checks.data, &made);
     const char *name = npu_name(k->emitter, NPU_KERNEL, k->kernel);
-    npu_print(out, "namespace wsp_%s {\n\n", name);
+    npu_print(out, "namespace v_%s {\n\n", name);
     npu_kernel_print_constants(k, out);
     npu_print(out,
-              "\n}  // namespace wsp_%s\n\n"
+              "\n}  // namespace v_%s\n\n"
               "extern \"C\" AICORE void wsp_kernel_%s(__gm__ wsp_task *task) {\n"
-              "    using namespace wsp_%s;\n",
+              "    using namespace v_%s;\n",
               name, name, name);
     npu_write(out, made.data ? made.data : "", made.size);
     npu_print(out, "\n");
@@ -6535,7 +6801,7 @@ static void npu_transients_emit(const npu_emitter *emitter, npu_text *text) {
 
 static void npu_kernel_table_emit(const npu_emitter *emitter, npu_text *text) {
     npu_print(text, "// name, unit, axes, tiles, scalars, names of the tiles\n"
-                    "const wsp_kernel_decl kernels[] = {\n    {nullptr, 0, 0, 0, 0, {}},\n");
+                    "const wsp_kernel kernels[] = {\n    {nullptr, 0, 0, 0, 0, {}},\n");
     for (uint32_t i = 1; i < emitter->kernel_count; i++) {
         ptowsp_kernel_info kernel = ptowsp_program_kernel_at(emitter->program, i);
         npu_print(text, "    {");
@@ -7894,6 +8160,9 @@ static bool npu_record_span(const npu_recording *r, uint32_t tensor, ptowsp_buff
         low += last < 0 ? last : 0;
         high += last > 0 ? last : 0;
     }
+    if (!buffer->data) {
+        return false;  // executing refuses it
+    }
     int64_t size = (int64_t)ptowsp_dtype_size(buffer->dtype);
     out_span->begin = (uintptr_t)buffer->data + (uintptr_t)(low * size);
     out_span->end = (uintptr_t)buffer->data + (uintptr_t)((high + 1) * size);
@@ -8034,6 +8303,8 @@ static bool npu_record_plan(npu_recording *r, uint32_t i) {
     if (plan.lane_count) {
         npu_print(&r->text, ",");
         npu_record_data(r, plan.unit_begin, begin_size);
+    }
+    if (plan.merge_begin) {
         npu_print(&r->text, ",");
         npu_record_data(r, plan.merges, plan.merge_count * sizeof(ptowsp_work));
         npu_print(&r->text, ",");
@@ -9087,18 +9358,11 @@ static bool npu_compile_end(npu_build *build, npu_unit *unit) {
     return is_good;
 }
 
-static uint32_t npu_processor_count(void) {
-    long count = 0;
-#if defined(_SC_NPROCESSORS_ONLN)
-    count = sysconf(_SC_NPROCESSORS_ONLN);
-#endif
-    return count < 1 ? 1 : count > 64 ? 64 : (uint32_t)count;
-}
-
 // Compiles all units without objects, one for each processor at a time. Waits for every process it
 // has started, whatever happens.
 static bool npu_compile_units(npu_build *build, bool is_reusing) {
-    uint32_t running = 0, next = 0, most = npu_processor_count();
+    uint32_t running = 0, next = 0, processors = ptowsp_processor_count();
+    const uint32_t most = processors > 64 ? 64 : processors;
     bool is_good = true;
     for (uint32_t i = 0; i < build->unit_count; i++) {
         for (; is_good && next < build->unit_count && running < most; next++) {
@@ -11635,7 +11899,7 @@ static const char npu_fixed_4[] =
     "// -- launches by the host -------------------------------------------------------------------------\n"
     "//\n"
     "//      host                                     cores\n"
-    "//      wsp_launch_NAME(count, stream, ...)  ->  wsp_tasks_NAME: each runs its element of the array\n"
+    "//      wsp_launch_...(count, stream, ...)  ->  wsp_tasks_...: each runs its element of the array\n"
     "//\n"
     "// A device starts a block for each task. Where blocks are three cores (libwsp_block.so), a block runs\n"
     "// two tasks of a kernel for vector cores, one on each of them. This machine calls the entry, once for\n"
@@ -13122,7 +13386,7 @@ static const char npu_fixed_7[] =
     "    if (index.bits() < from.count) {\n"
     "        return pwsp_array_at(&from, index.bits());\n"
     "    }\n"
-    "    const wsp_kernel_decl *kernel = task_ ? &program_->kernels[task_->task.kernel] : nullptr;\n"
+    "    const wsp_kernel *kernel = task_ ? &program_->kernels[task_->task.kernel] : nullptr;\n"
     "    const bool is_key = kernel && task_->task.axis_count == kernel->axis_count &&\n"
     "                        task_->task.tile_count == kernel->tile_count &&\n"
     "                        task_->task.scalar_count == kernel->scalar_count;\n"
@@ -13312,7 +13576,7 @@ static const char npu_fixed_7[] =
     "                Extent rows, i64 col, Extent cols) {\n"
     "    Submission &submission = *run_->task_;\n"
     "    wsp_task &task = submission.task;\n"
-    "    const wsp_kernel_decl &kernel = run_->program_->kernels[task.kernel];\n"
+    "    const wsp_kernel &kernel = run_->program_->kernels[task.kernel];\n"
     "    Region &region = submission.tiles[task.tile_count];\n"
     "    if (!run_->good() || !run_->find_tile(kernel.tile_names[task.tile_count], tensor, lead, row,\n"
     "                                          rows, col, cols, &region)) {\n"
@@ -16211,6 +16475,7 @@ static const char npu_fixed_12[] =
     "#include <deque>\n"
     "#include <string>\n"
     "\n"
+    "#include \"wsp_core.h\"\n"
     "#include \"wsp_runner.h\"\n"
     "#include \"wsp_list.h\"\n"
     "\n"
@@ -16369,7 +16634,8 @@ static const char npu_fixed_12[] =
     "        if (difference.wrong_count) {\n"
     "            printf(\", the first is %\" PRIu64, difference.wrong);\n"
     "        } else if (difference.worst > 0) {\n"
-    "            printf(\", the largest error is %.1e of the largest\", difference.worst);\n"
+    "            printf(\", the largest error is %s of the largest\",\n"
+    "                   pwsp_number_format(difference.worst, 'e', 1).text);\n"
     "        }\n"
     "        printf(\"\\n\");\n"
     "        return difference.wrong_count == 0;\n"
@@ -16422,6 +16688,7 @@ static const char npu_fixed_12[] =
     "#include <string>\n"
     "\n"
     "#include \"wsp_abi.h\"\n"
+    "#include \"wsp_core.h\"\n"
     "#include \"wsp_list.h\"\n"
     "\n"
     "namespace {\n"
@@ -16443,13 +16710,13 @@ static const char npu_fixed_12[] =
     "    for (size_t i = 0; i < spans.size(); i++) {\n"
     "        const ptowsp_span &span = spans[i];\n"
     "        if (span.end) {\n"
-    "            fprintf(\n"
-    "                file,\n"
-    "                \",\\n{\\\"ph\\\":\\\"X\\\",\\\"pid\\\":1,\\\"tid\\\":%u,\\\"ts\\\":%.3f,\\\"dur\\\":%.3f,\\\"name\\\":\\\"%s\\\",\"\n"
-    "                \"\\\"args\\\":{\\\"task\\\":%zu}}\",\n"
-    "                span.lane + 1, static_cast<double>(span.begin - first) / 1000,\n"
-    "                static_cast<double>(span.end - span.begin) / 1000, program.kernels[span.kind].name,\n"
-    "                i);\n"
+    "            fprintf(file,\n"
+    "                    \",\\n{\\\"ph\\\":\\\"X\\\",\\\"pid\\\":1,\\\"tid\\\":%u,\\\"ts\\\":%s,\\\"dur\\\":%s,\\\"name\\\":\\\"%s\\\",\"\n"
+    "                    \"\\\"args\\\":{\\\"task\\\":%zu}}\",\n"
+    "                    span.lane + 1,\n"
+    "                    pwsp_fixed(static_cast<double>(span.begin - first) / 1000, 3).text,\n"
+    "                    pwsp_fixed(static_cast<double>(span.end - span.begin) / 1000, 3).text,\n"
+    "                    program.kernels[span.kind].name, i);\n"
     "        }\n"
     "    }\n"
     "    fprintf(file, \"\\n]}\\n\");\n"
@@ -16487,6 +16754,7 @@ static const char npu_fixed_12[] =
     "#include <deque>\n"
     "#include <string>\n"
     "\n"
+    "#include \"wsp_core.h\"\n"
     "#include \"wsp_runner.h\"\n"
     "#include \"wsp_list.h\"\n"
     "\n"
@@ -16506,13 +16774,14 @@ static const char npu_fixed_12[] =
     "    \"  --csr AXIS=@INDPTR,@INDICES  rows of a sparse axis: two files of i64, or\\n\"\n"
     "    \"  --csr AXIS=i32@INDPTR,@INDICES   of another type\\n\"\n"
     "    \"  --plan PLAN=@UNITS,@BEGIN,@MERGES,@BEGIN   an attention plan: files of descriptors, and\\n\"\n"
-    "    \"                           where those of each lane begin (u32); or the units of a chunk \"\n"
-    "    \"plan:\\n\"\n"
+    "    \"                           where those of each lane begin (u32); without merges the first \"\n"
+    "    \"two,\\n\"\n"
+    "    \"                           as a MoE plan's; or the units of a chunk plan:\\n\"\n"
     "    \"  --plan PLAN=@UNITS\\n\"\n"
     "    \"  --batch PLAN=KV:lanes=4,heads=2  lengths that the AICPU plans: 1,2,3, or @FILE of i32; \"\n"
     "    \"with\\n\"\n"
     "    \"  --batch PLAN=KV:QUERIES:lanes=4,heads=2   query lengths; further fields are group, window,\\n\"\n"
-    "    \"                           page_size, tile_rows, piece_min, chunk, is_causal, mode (1: \"\n"
+    "    \"                           page_size, tile_rows, piece_min, chunk, grain, is_causal, mode (1: \"\n"
     "    \"invariant)\\n\"\n"
     "    \"  --tensor NAME=2x64@FILE  a tensor's shape and elements, row by row; without a file zeros;\\n\"\n"
     "    \"                           the shape may be left out if it is declared: NAME, NAME=@FILE\\n\"\n"
@@ -16671,8 +16940,9 @@ static const char npu_fixed_12[] =
     "    const uint32_t dtypes[4] = {PTOWSP_U64, PTOWSP_U32, PTOWSP_U64, PTOWSP_U32};\n"
     "    uint64_t counts[4] = {0, 0, 0, 0};\n"
     "    void *bytes[4] = {nullptr, nullptr, nullptr, nullptr};\n"
-    "    if (files.size() != 1 && files.size() != 4) {\n"
-    "        return fail_usage(what + \": is to be @UNITS, or @UNITS,@BEGIN,@MERGES,@BEGIN\");\n"
+    "    if (files.size() > 4 || files.size() == 3) {\n"
+    "        return fail_usage(what +\n"
+    "                          \": is to be @UNITS, @UNITS,@BEGIN or @UNITS,@BEGIN,@MERGES,@BEGIN\");\n"
     "    }\n"
     "    for (size_t i = 0; i < files.size(); i++) {\n"
     "        data_.emplace_back();\n"
@@ -16693,6 +16963,7 @@ static const char npu_fixed_12[] =
     "                     wsp_runner_bind_work(runner_, name.c_str(),\n"
     "                                          static_cast<ptowsp_work *>(bytes[0]), counts[0] / 3));\n"
     "    }\n"
+    "    counts[3] = files.size() == 2 ? counts[1] : counts[3];  // no merges\n"
     "    if (counts[1] != counts[3] || counts[1] < 2 || counts[1] > PTOWSP_ATTENTION_LANE_MAX + 1 ||\n"
     "        counts[0] / 3 > UINT32_MAX || counts[2] / 3 > UINT32_MAX) {\n"
     "        return fail_usage(what + \": the two lists of lanes differ, or there are too many or none\");\n"
@@ -16716,11 +16987,17 @@ static const char npu_fixed_12[] =
     "    const struct {\n"
     "        const char *name;\n"
     "        uint32_t *number;\n"
-    "    } fields[] = {{\"lanes\", &config.lane_count},    {\"heads\", &config.head_count},\n"
-    "                  {\"group\", &config.group},         {\"window\", &config.window},\n"
-    "                  {\"page_size\", &config.page_size}, {\"tile_rows\", &config.tile_rows},\n"
-    "                  {\"piece_min\", &config.piece_min}, {\"chunk\", &config.chunk},\n"
-    "                  {\"is_causal\", &is_causal},        {\"mode\", &mode}};\n"
+    "    } fields[] = {{\"lanes\", &config.lane_count},\n"
+    "                  {\"heads\", &config.head_count},\n"
+    "                  {\"group\", &config.group},\n"
+    "                  {\"window\", &config.window},\n"
+    "                  {\"page_size\", &config.page_size},\n"
+    "                  {\"tile_rows\", &config.tile_rows},\n"
+    "                  {\"piece_min\", &config.piece_min},\n"
+    "                  {\"chunk\", &config.chunk},\n"
+    "                  {\"grain\", &config.grain},\n"
+    "                  {\"is_causal\", &is_causal},\n"
+    "                  {\"mode\", &mode}};\n"
     "    if (parts.size() != 2 && parts.size() != 3) {\n"
     "        return fail_usage(what + \": is to be KV:FIELDS, or KV:QUERIES:FIELDS\");\n"
     "    }\n"
@@ -16885,9 +17162,8 @@ static const char npu_fixed_12[] =
     "    if (option == \"--check\") {\n"
     "        return !is_checking_ ? load(value) : fail_usage(\"--check: there is one already\");\n"
     "    } else if (option == \"--tolerance\") {\n"
-    "        char *end = nullptr;\n"
-    "        replay_.tolerance = strtod(value.c_str(), &end);\n"
-    "        return (!value.empty() && *end == '\\0' && replay_.tolerance >= 0 && replay_.tolerance < 1)\n"
+    "        return pwsp_number_read(value.data(), value.size(), false, &replay_.tolerance) &&\n"
+    "                       replay_.tolerance >= 0 && replay_.tolerance < 1\n"
     "                   ? true\n"
     "                   : fail_usage(\"--tolerance: \\\"\" + value + \"\\\" is no number from 0 to 1\");\n"
     "    } else if (option == \"--aicpu\") {\n"
@@ -18070,7 +18346,7 @@ static const char npu_fixed_13[] =
     "    struct alignas(64) Element {\n"
     "        unsigned char bytes[WSP_TASK_STRIDE];\n"
     "    };\n"
-    "    const wsp_launch_fn launch = wsp_launch_of(kernel);\n"
+    "    const wsp_launcher launch = wsp_launcher_of(kernel);\n"
     "    List<Element> elements(count);\n"
     "    for (uint32_t i = 0; i < count; i++) {\n"
     "        std::memcpy(elements[i].bytes, tasks[i], sizeof(wsp_task));\n"
@@ -18908,7 +19184,7 @@ static const char npu_fixed_13[] =
     "// =================================================================================================\n"
     "\n"
     "// A device whose driver is the host: no AICPU takes part, and no AICPU's loader. What wsp_launch.h\n"
-    "// calls a stream is one of CANN's; a launch is the emitted wsp_launch_NAME of aicore/dispatch.cpp.\n"
+    "// calls a stream is one of CANN's; a launch is the emitted wsp_launch_... of aicore/dispatch.cpp.\n"
     "//\n"
     "// THIS HAS NEVER RUN (see wsp_ascend.cpp). Tasks of a wave are in memory of the device:\n"
     "//\n"
@@ -18954,7 +19230,7 @@ static const char npu_fixed_13[] =
     "    const Copies &copies_;\n"
     "    const wsp_program &program_;\n"
     "    const uint32_t unit_;\n"
-    "    wsp_launch_fn (*launch_of_)(uint32_t kernel) = nullptr;\n"
+    "    wsp_launcher (*launch_of_)(uint32_t kernel) = nullptr;\n"
     "    uint64_t elements_ = 0, fifos_ = 0;  // on the device\n"
     "    List<char> wave_;                    // elements of the wave, as they are there\n"
     "    List<Started> started_;\n"
@@ -18964,7 +19240,7 @@ static const char npu_fixed_13[] =
     "    const char *library = has_kernels_of(program_, PTOWSP_UNIT_MIX) ? \"libwsp_block.so\"\n"
     "                          : unit_ == PTOWSP_UNIT_VECTOR             ? \"libwsp_vector.so\"\n"
     "                                                                    : \"libwsp_cube.so\";\n"
-    "    void *found = device_.find(library, \"wsp_launch_of\");\n"
+    "    void *found = device_.find(library, \"wsp_launcher_of\");\n"
     "    memcpy(&launch_of_, &found, sizeof launch_of_);\n"
     "    fifos_ = fifos;\n"
     "    elements_ = found ? address_of(device_.allocate(static_cast<size_t>(task_count) * PART_COUNT *\n"
@@ -18989,7 +19265,7 @@ static const char npu_fixed_13[] =
     "            memcpy(wave_.data() + wave_.size() - WSP_TASK_STRIDE, &there, sizeof there);\n"
     "        }\n"
     "    }\n"
-    "    const wsp_launch_fn launch = launch_of_(kernel);\n"
+    "    const wsp_launcher launch = launch_of_(kernel);\n"
     "    if (!launch) {\n"
     "        return device_.fail(PTOWSP_SYSTEM_FAILED, \"device: kernel %s is in no library\",\n"
     "                            program_.kernels[kernel].name);\n"
@@ -19553,8 +19829,8 @@ static const char npu_fixed_15[] =
     "// ended; 0, or an error. Of kernels of MIX a device has three elements for each task, for the cube core\n"
     "// and the two vector cores of its block, and task_count is the number of blocks. On threads the call\n"
     "// executes them. Addresses are those of the cores; `stream` is CANN's.\n"
-    "typedef int32_t (*wsp_launch_fn)(uint32_t task_count, void *stream, uint64_t tasks, uint64_t fifos,\n"
-    "                                 uint64_t ffts);\n"
+    "typedef int32_t (*wsp_launcher)(uint32_t task_count, void *stream, uint64_t tasks, uint64_t fifos,\n"
+    "                                uint64_t ffts);\n"
     "\n"
     "// The memory between a block's cores on a device: two FIFOs, to the vector cores and to the cube\n"
     "// core, of slots that hold any tile of L0C or UB.\n"
@@ -19598,12 +19874,12 @@ static const char npu_fixed_15[] =
     "    uint32_t is_transient;  // a run gives it memory\n"
     "} wsp_tensor_decl;\n"
     "\n"
-    "typedef struct wsp_kernel_decl {\n"
+    "typedef struct wsp_kernel {\n"
     "    const char *name;\n"
     "    uint32_t unit;  // a ptowsp_unit\n"
     "    uint32_t axis_count, tile_count, scalar_count;\n"
     "    const char *tile_names[PTOWSP_TASK_TILE_MAX];\n"
-    "} wsp_kernel_decl;\n"
+    "} wsp_kernel;\n"
     "\n"
     "#ifdef __cplusplus\n"
     "namespace wsp {\n"
@@ -19642,7 +19918,7 @@ static const char npu_fixed_15[] =
     "    const wsp_array_decl *arrays;\n"
     "    const wsp_symbol_decl *symbols;\n"
     "    const wsp_tensor_decl *tensors;\n"
-    "    const wsp_kernel_decl *kernels;\n"
+    "    const wsp_kernel *kernels;\n"
     "    uint32_t place_count;\n"
     "    const char *const *places;  // of statements, for errors: \"decode/parallel b/task attend\"\n"
     "    ptowsp_schedule schedule;   // with defaults filled in, keys not set\n"
@@ -19668,7 +19944,7 @@ static const char npu_fixed_15[] =
     "#endif\n"
     "\n"
     "// The launch of a kernel; null if the library has not got it. Exported by those of a device's cores.\n"
-    "wsp_launch_fn wsp_launch_of(uint32_t kernel);\n"
+    "wsp_launcher wsp_launcher_of(uint32_t kernel);\n"
     "\n"
     "// Details of `fault` of a kernel's task: \"mul: rows of x and y differ\"; \"\" if there are none.\n"
     "const char *wsp_core_fault_text(uint32_t kernel, uint32_t fault);\n"
@@ -20139,6 +20415,7 @@ static const char npu_fixed_17[] =
     "// Parts that are not empty, at most PWSP_MERGE_PARTS of them.\n"
     "typedef struct pwsp_merge_parts {\n"
     "    uint32_t count;\n"
+    "    bool is_added;  // parts before these are in the sum already\n"
     "    float weights[PWSP_MERGE_PARTS];\n"
     "    const float *rows[PWSP_MERGE_PARTS];\n"
     "} pwsp_merge_parts;\n"
@@ -20328,6 +20605,7 @@ static const char npu_fixed_17[] =
     "        if (parts->count == PWSP_MERGE_PARTS) {\n"
     "            pwsp_merge_sum(parts, dim, out);\n"
     "            parts->count = 0;\n"
+    "            parts->is_added = true;\n"
     "        }\n"
     "        const uint32_t first = parts->count;\n"
     "        for (; i < part_count && parts->count < PWSP_MERGE_PARTS; i++) {\n"
@@ -20345,6 +20623,17 @@ static const char npu_fixed_17[] =
     "    }\n"
     "}\n"
     "\n"
+    "// Then the rest is added, and the row finished. A single part keeps its bits: a sum from 0 would make 0 of\n"
+    "// its -0.\n"
+    "static float pwsp_merge_end(const ptowsp_partial *whole, const pwsp_merge_parts *parts,\n"
+    "                            uint32_t dim, float *out) {\n"
+    "    if (parts->count == 1 && !parts->is_added) {\n"
+    "        return ptowsp_merge_finish(whole, parts->rows[0], dim, out);\n"
+    "    }\n"
+    "    pwsp_merge_sum(parts, dim, out);\n"
+    "    return ptowsp_merge_finish(whole, out, dim, out);\n"
+    "}\n"
+    "\n"
     "float ptowsp_merge_partials(const ptowsp_partial *states, const float *accs, uint32_t part_count,\n"
     "                            size_t stride, uint32_t dim, float *out) {\n"
     "    PTOWSP_ASSERT(part_count == 0 || (states && (dim == 0 || accs)));\n"
@@ -20356,9 +20645,9 @@ static const char npu_fixed_17[] =
     "    }\n"
     "    pwsp_merge_parts parts;\n"
     "    parts.count = 0;\n"
+    "    parts.is_added = false;\n"
     "    pwsp_merge_take(&whole, &parts, states, accs, part_count, stride, dim, out);\n"
-    "    pwsp_merge_sum(&parts, dim, out);\n"
-    "    return ptowsp_merge_finish(&whole, out, dim, out);\n"
+    "    return pwsp_merge_end(&whole, &parts, dim, out);\n"
     "}\n"
     "\n"
     "float ptowsp_attention_merge_row(const ptowsp_attention_scratch *scratch,\n"
@@ -20456,6 +20745,7 @@ static const char npu_fixed_17[] =
     "    ptowsp_partial whole;\n"
     "    pwsp_merge_parts parts;\n"
     "    parts.count = 0;\n"
+    "    parts.is_added = false;\n"
     "    ptowsp_merge_clear(&whole, out, scratch->dim);\n"
     "    uint32_t count = 0;\n"
     "    for (uint32_t depth = 0; depth <= depth_max; depth += count) {\n"
@@ -20476,8 +20766,7 @@ static const char npu_fixed_17[] =
     "                            scratch->rows, scratch->dim, out);\n"
     "        }\n"
     "    }\n"
-    "    pwsp_merge_sum(&parts, scratch->dim, out);\n"
-    "    return ptowsp_merge_finish(&whole, out, scratch->dim, out);\n"
+    "    return pwsp_merge_end(&whole, &parts, scratch->dim, out);\n"
     "}\n"
     "\n"
     "#elif defined(WSP_CORE_LINE)\n"
@@ -20901,8 +21190,350 @@ static const char npu_fixed_17[] =
     "PWSP_INTERNAL void pwsp_cond_wait_for(pwsp_cond *cond, pwsp_mutex *mutex, uint64_t time_ns);\n"
     "PWSP_INTERNAL void pwsp_cond_signal(pwsp_cond *cond);  // wakes one\n"
     "\n"
-    "// Processors that are online, at least 1.\n"
-    "PWSP_INTERNAL uint32_t pwsp_cpu_count(void);\n"
+    "#endif\n"
+    "\n"
+    "// =================================================================================================\n"
+    "// src/base/number.h\n"
+    "// =================================================================================================\n"
+    "\n"
+    "// Floating-point numbers as text and back: exact, correctly rounded, and the same in every locale.\n"
+    "// The C library's printf and strtod take the decimal point from the locale, so nothing in src uses\n"
+    "// them for floating-point numbers. Needs no other room: the emitter and the shim carry it as well.\n"
+    "//\n"
+    "// A binary fraction is a finite decimal fraction, so a number is held exactly, as a fixed-point\n"
+    "// number of base 10^9. A scaling by 2^n is one pass over the limbs in use:\n"
+    "//\n"
+    "//      limbs    [0] ... [34] . [35] ... [155]      35 before the point: 2^1024 < 10^309\n"
+    "//                                                  121 after it: 2^-1075 has 1075 digits\n"
+    "//\n"
+    "// To print, scale the significand by the exponent and round decimal digits. To read, place the\n"
+    "// digits, scale to an integer of 53 bits and round that. Digits after the last limb only ever decide\n"
+    "// whether a number is above the middle of two others: the last limb is made odd for them.\n"
+    "\n"
+    "#ifndef PWSP_NUMBER_H\n"
+    "#define PWSP_NUMBER_H\n"
+    "\n"
+    "#include <stdbool.h>\n"
+    "#include <stddef.h>\n"
+    "#include <stdint.h>\n"
+    "#include <string.h>\n"
+    "\n"
+    "#define PWSP_DECIMAL_ONES   35\n"
+    "#define PWSP_DECIMAL_LIMBS  156\n"
+    "#define PWSP_DECIMAL_BASE   1000000000u\n"
+    "#define PWSP_DECIMAL_STEP   28                            // bits of one scaling: 2^28 < 10^9\n"
+    "#define PWSP_DECIMAL_POINT  (9 * (int)PWSP_DECIMAL_ONES)  // places are counted from limbs[0]\n"
+    "#define PWSP_DECIMAL_PLACES (9 * (int)PWSP_DECIMAL_LIMBS)\n"
+    "#define PWSP_NUMBER_DIGITS  40  // most digits after the point that are printed\n"
+    "\n"
+    "typedef struct pwsp_decimal {\n"
+    "    uint32_t limbs[PWSP_DECIMAL_LIMBS];\n"
+    "    int begin, end;  // limbs outside of these are 0\n"
+    "} pwsp_decimal;\n"
+    "\n"
+    "// Returned by value: valid until the end of the full expression.\n"
+    "typedef struct pwsp_number_text {\n"
+    "    char text[320 + PWSP_NUMBER_DIGITS];\n"
+    "} pwsp_number_text;\n"
+    "\n"
+    "// -- decimals -------------------------------------------------------------------------------------\n"
+    "\n"
+    "// The unit of a place within its limb.\n"
+    "static inline uint32_t pwsp_decimal_unit(int place) {\n"
+    "    uint32_t unit = 1;\n"
+    "    for (int i = place % 9; i < 8; i++) {\n"
+    "        unit *= 10;\n"
+    "    }\n"
+    "    return unit;\n"
+    "}\n"
+    "\n"
+    "static inline uint32_t pwsp_decimal_digit(const pwsp_decimal *d, int place) {\n"
+    "    return place < PWSP_DECIMAL_PLACES ? d->limbs[place / 9] / pwsp_decimal_unit(place) % 10 : 0;\n"
+    "}\n"
+    "\n"
+    "// Multiplies by 2^bits, where bits is from -PWSP_DECIMAL_STEP to PWSP_DECIMAL_STEP.\n"
+    "static inline void pwsp_decimal_scale(pwsp_decimal *d, int bits) {\n"
+    "    uint64_t carry = 0;\n"
+    "    for (int i = d->end; bits >= 0 && i > d->begin; i--) {\n"
+    "        carry += (uint64_t)d->limbs[i - 1] << bits;\n"
+    "        d->limbs[i - 1] = (uint32_t)(carry % PWSP_DECIMAL_BASE);\n"
+    "        carry /= PWSP_DECIMAL_BASE;\n"
+    "    }\n"
+    "    if (bits >= 0) {\n"
+    "        if (carry) {\n"
+    "            d->limbs[--d->begin] = (uint32_t)carry;\n"
+    "        }\n"
+    "        return;\n"
+    "    }\n"
+    "    for (int i = d->begin; i < d->end || carry; i++) {\n"
+    "        if (i == PWSP_DECIMAL_LIMBS) {\n"
+    "            d->limbs[i - 1] |= 1;\n"
+    "            break;\n"
+    "        }\n"
+    "        carry = carry * PWSP_DECIMAL_BASE + d->limbs[i];\n"
+    "        d->limbs[i] = (uint32_t)(carry >> -bits);\n"
+    "        carry &= (UINT64_C(1) << -bits) - 1;\n"
+    "        d->end = i < d->end ? d->end : i + 1;\n"
+    "    }\n"
+    "    while (d->begin < d->end && d->limbs[d->begin] == 0) {\n"
+    "        d->begin++;\n"
+    "    }\n"
+    "}\n"
+    "\n"
+    "// The first place that is not 0; of zero, the place before the point.\n"
+    "static inline int pwsp_decimal_first(const pwsp_decimal *d) {\n"
+    "    int place = 9 * d->begin;\n"
+    "    while (place < 9 * d->end && pwsp_decimal_digit(d, place) == 0) {\n"
+    "        place++;\n"
+    "    }\n"
+    "    return place < 9 * d->end ? place : PWSP_DECIMAL_POINT - 1;\n"
+    "}\n"
+    "\n"
+    "// Rounds to the places before this one, ties to even.\n"
+    "static inline void pwsp_decimal_round(pwsp_decimal *d, int place) {\n"
+    "    if (place >= 9 * d->end) {\n"
+    "        return;\n"
+    "    }\n"
+    "    const int at = place / 9;\n"
+    "    const uint32_t unit = place % 9 ? 10 * pwsp_decimal_unit(place) : PWSP_DECIMAL_BASE;\n"
+    "    const uint32_t rest = d->limbs[at] % unit;\n"
+    "    bool is_more = false;\n"
+    "    for (int i = at + 1; i < d->end; i++) {\n"
+    "        is_more = is_more || d->limbs[i];\n"
+    "        d->limbs[i] = 0;\n"
+    "    }\n"
+    "    const bool is_odd = pwsp_decimal_digit(d, place - 1) & 1;\n"
+    "    const bool is_up = rest > unit / 2 || (rest == unit / 2 && (is_more || is_odd));\n"
+    "    d->limbs[at] -= rest;\n"
+    "    d->end = at + 1;\n"
+    "    uint32_t carry = is_up ? unit : 0;\n"
+    "    for (int i = at; carry; i--) {\n"
+    "        const uint32_t limb = d->limbs[i] + carry;\n"
+    "        carry = limb >= PWSP_DECIMAL_BASE;\n"
+    "        d->limbs[i] = carry ? limb - PWSP_DECIMAL_BASE : limb;\n"
+    "        d->begin = i < d->begin ? i : d->begin;\n"
+    "    }\n"
+    "}\n"
+    "\n"
+    "// -- numbers to text ------------------------------------------------------------------------------\n"
+    "\n"
+    "static inline pwsp_decimal pwsp_decimal_from(double number) {\n"
+    "    pwsp_decimal d;\n"
+    "    memset(&d, 0, sizeof d);\n"
+    "    uint64_t bits;\n"
+    "    memcpy(&bits, &number, sizeof bits);\n"
+    "    const int biased = (int)(bits >> 52 & 2047);\n"
+    "    const uint64_t fraction = bits & ((UINT64_C(1) << 52) - 1);\n"
+    "    const uint64_t significand = biased ? fraction | UINT64_C(1) << 52 : fraction;\n"
+    "    d.limbs[PWSP_DECIMAL_ONES - 2] = (uint32_t)(significand / PWSP_DECIMAL_BASE);\n"
+    "    d.limbs[PWSP_DECIMAL_ONES - 1] = (uint32_t)(significand % PWSP_DECIMAL_BASE);\n"
+    "    d.begin = PWSP_DECIMAL_ONES - 2;\n"
+    "    d.end = PWSP_DECIMAL_ONES;\n"
+    "    for (int left = (biased ? biased : 1) - 1075; left != 0;) {\n"
+    "        const int step = left > PWSP_DECIMAL_STEP    ? PWSP_DECIMAL_STEP\n"
+    "                         : left < -PWSP_DECIMAL_STEP ? -PWSP_DECIMAL_STEP\n"
+    "                                                     : left;\n"
+    "        pwsp_decimal_scale(&d, step);\n"
+    "        left -= step;\n"
+    "    }\n"
+    "    return d;\n"
+    "}\n"
+    "\n"
+    "// As printf does in the C locale, with 'f', 'e' or 'g' and at most PWSP_NUMBER_DIGITS digits.\n"
+    "static inline pwsp_number_text pwsp_number_format(double number, char style, int digits) {\n"
+    "    pwsp_number_text out;\n"
+    "    char *to = out.text;\n"
+    "    uint64_t bits;\n"
+    "    memcpy(&bits, &number, sizeof bits);\n"
+    "    if (bits >> 63) {\n"
+    "        *to++ = '-';\n"
+    "    }\n"
+    "    if ((bits >> 52 & 2047) == 2047) {\n"
+    "        memcpy(to, bits << 12 ? \"nan\" : \"inf\", 4);\n"
+    "        return out;\n"
+    "    }\n"
+    "    digits = digits < PWSP_NUMBER_DIGITS ? digits : PWSP_NUMBER_DIGITS;\n"
+    "    digits -= style == 'g' && digits > 0;  // after the first one\n"
+    "    pwsp_decimal d = pwsp_decimal_from(number);\n"
+    "    pwsp_decimal_round(&d,\n"
+    "                       (style == 'f' ? PWSP_DECIMAL_POINT : pwsp_decimal_first(&d) + 1) + digits);\n"
+    "    int first = pwsp_decimal_first(&d), point = PWSP_DECIMAL_POINT;\n"
+    "    const int exponent = PWSP_DECIMAL_POINT - 1 - first;\n"
+    "    const bool is_power = style == 'e' || (style == 'g' && (exponent < -4 || exponent > digits));\n"
+    "    if (is_power) {\n"
+    "        point = first + 1;\n"
+    "    } else {\n"
+    "        first = first < PWSP_DECIMAL_POINT ? first : PWSP_DECIMAL_POINT - 1;\n"
+    "        digits -= style == 'g' ? exponent : 0;\n"
+    "    }\n"
+    "    while (style == 'g' && digits > 0 && pwsp_decimal_digit(&d, point + digits - 1) == 0) {\n"
+    "        digits--;\n"
+    "    }\n"
+    "    for (int place = first; place < point + digits; place++) {\n"
+    "        if (place == point) {\n"
+    "            *to++ = '.';\n"
+    "        }\n"
+    "        *to++ = (char)('0' + pwsp_decimal_digit(&d, place));\n"
+    "    }\n"
+    "    if (is_power) {\n"
+    "        const int size = exponent < 0 ? -exponent : exponent;\n"
+    "        *to++ = 'e';\n"
+    "        *to++ = exponent < 0 ? '-' : '+';\n"
+    "        if (size >= 100) {\n"
+    "            *to++ = (char)('0' + size / 100);\n"
+    "        }\n"
+    "        *to++ = (char)('0' + size / 10 % 10);\n"
+    "        *to++ = (char)('0' + size % 10);\n"
+    "    }\n"
+    "    *to = '\\0';\n"
+    "    return out;\n"
+    "}\n"
+    "\n"
+    "// As \"%.*f\" prints it.\n"
+    "static inline pwsp_number_text pwsp_fixed(double number, int digits) {\n"
+    "    return pwsp_number_format(number, 'f', digits);\n"
+    "}\n"
+    "\n"
+    "// As \"%.*g\" prints it.\n"
+    "static inline pwsp_number_text pwsp_general(double number, int digits) {\n"
+    "    return pwsp_number_format(number, 'g', digits);\n"
+    "}\n"
+    "\n"
+    "// -- text to numbers ------------------------------------------------------------------------------\n"
+    "\n"
+    "// The integer part has this many bits, or at least as many.\n"
+    "static inline int pwsp_decimal_bits(const pwsp_decimal *d, uint64_t *out_integer) {\n"
+    "    *out_integer = (uint64_t)d->limbs[PWSP_DECIMAL_ONES - 2] * PWSP_DECIMAL_BASE +\n"
+    "                   d->limbs[PWSP_DECIMAL_ONES - 1];\n"
+    "    if (d->begin < PWSP_DECIMAL_ONES - 2) {\n"
+    "        return d->begin < PWSP_DECIMAL_ONES - 3 ? 88 : 60;\n"
+    "    }\n"
+    "    int bits = 0;\n"
+    "    while (*out_integer >> bits) {\n"
+    "        bits++;\n"
+    "    }\n"
+    "    return bits;\n"
+    "}\n"
+    "\n"
+    "// The nearest number with a significand of this many bits and an exponent of at least `lowest`, as\n"
+    "// the bits of its format without the sign. The format's infinity may follow.\n"
+    "static inline uint64_t pwsp_decimal_nearest(pwsp_decimal *d, int significand_bits, int lowest) {\n"
+    "    int exponent = 0;\n"
+    "    uint64_t integer;\n"
+    "    for (;;) {\n"
+    "        int step = significand_bits - pwsp_decimal_bits(d, &integer);\n"
+    "        step = step > PWSP_DECIMAL_STEP ? PWSP_DECIMAL_STEP : step;\n"
+    "        step = step < -PWSP_DECIMAL_STEP ? -PWSP_DECIMAL_STEP : step;\n"
+    "        step = exponent - step < lowest ? exponent - lowest : step;\n"
+    "        if (step == 0) {\n"
+    "            break;\n"
+    "        }\n"
+    "        pwsp_decimal_scale(d, step);\n"
+    "        exponent -= step;\n"
+    "    }\n"
+    "    const uint32_t half = PWSP_DECIMAL_BASE / 2;\n"
+    "    bool is_more = d->limbs[PWSP_DECIMAL_ONES] > half;\n"
+    "    for (int i = PWSP_DECIMAL_ONES + 1; i < d->end; i++) {\n"
+    "        is_more = is_more || (d->limbs[PWSP_DECIMAL_ONES] == half && d->limbs[i]);\n"
+    "    }\n"
+    "    const bool is_tie = d->limbs[PWSP_DECIMAL_ONES] == half && !is_more;\n"
+    "    integer += is_more || (is_tie && (integer & 1));\n"
+    "    return ((uint64_t)(exponent - lowest) << (significand_bits - 1)) + integer;\n"
+    "}\n"
+    "\n"
+    "// Finds the digits of [+-]digits[.digits][e[+-]digits]; false: the text is something else.\n"
+    "static inline bool pwsp_number_scan(const char *text, size_t length, size_t *out_begin,\n"
+    "                                    size_t *out_end, int64_t *out_ones) {\n"
+    "    size_t at = length > 0 && (text[0] == '-' || text[0] == '+'), digits = 0;\n"
+    "    *out_begin = at;\n"
+    "    *out_ones = 0;  // digits before the point\n"
+    "    for (bool has_point = false; at < length; at++) {\n"
+    "        if (text[at] == '.' && !has_point) {\n"
+    "            has_point = true;\n"
+    "        } else if (text[at] >= '0' && text[at] <= '9') {\n"
+    "            digits++;\n"
+    "            *out_ones += !has_point;\n"
+    "        } else {\n"
+    "            break;\n"
+    "        }\n"
+    "    }\n"
+    "    *out_end = at;\n"
+    "    if (digits == 0 || at == length) {\n"
+    "        return digits > 0;\n"
+    "    }\n"
+    "    const bool is_power = text[at] == 'e' || text[at] == 'E';\n"
+    "    at++;\n"
+    "    const bool is_negative = at < length && text[at] == '-';\n"
+    "    at += at < length && (text[at] == '-' || text[at] == '+');\n"
+    "    int64_t exponent = 0;\n"
+    "    const size_t first = at;\n"
+    "    while (at < length && text[at] >= '0' && text[at] <= '9') {\n"
+    "        exponent = exponent < INT64_C(1) << 50 ? 10 * exponent + (text[at] - '0') : exponent;\n"
+    "        at++;\n"
+    "    }\n"
+    "    *out_ones += is_negative ? -exponent : exponent;\n"
+    "    return is_power && at > first && at == length;\n"
+    "}\n"
+    "\n"
+    "// The double that is nearest to a decimal number, or with is_f32 the float; ties go to even, and what\n"
+    "// is too large is infinite. False: all of the text is not [+-]digits[.digits][e[+-]digits].\n"
+    "static inline bool pwsp_number_read(const char *text, size_t length, bool is_f32,\n"
+    "                                    double *out_number) {\n"
+    "    size_t at, end;\n"
+    "    int64_t place;\n"
+    "    if (!pwsp_number_scan(text, length, &at, &end, &place)) {\n"
+    "        return false;\n"
+    "    }\n"
+    "    place = PWSP_DECIMAL_POINT - place;\n"
+    "    pwsp_decimal d;\n"
+    "    memset(&d, 0, sizeof d);\n"
+    "    d.begin = PWSP_DECIMAL_LIMBS;\n"
+    "    bool is_infinite = false;\n"
+    "    for (; at < end; at++) {\n"
+    "        const uint32_t digit = (uint32_t)(text[at] - '0');\n"
+    "        if (text[at] == '.') {\n"
+    "            continue;\n"
+    "        }\n"
+    "        if (digit && place < PWSP_DECIMAL_POINT - 310) {\n"
+    "            is_infinite = true;\n"
+    "        } else if (digit) {\n"
+    "            const bool is_held = place < PWSP_DECIMAL_PLACES;\n"
+    "            const int limb = is_held ? (int)(place / 9) : PWSP_DECIMAL_LIMBS - 1;\n"
+    "            d.limbs[limb] =\n"
+    "                is_held ? d.limbs[limb] + digit * pwsp_decimal_unit((int)place) : d.limbs[limb] | 1;\n"
+    "            d.begin = limb < d.begin ? limb : d.begin;\n"
+    "            d.end = limb + 1;\n"
+    "        }\n"
+    "        place++;\n"
+    "    }\n"
+    "    const uint64_t infinity = is_f32 ? UINT64_C(0x7f800000) : UINT64_C(0x7ff0000000000000);\n"
+    "    uint64_t bits = is_infinite ? infinity\n"
+    "                    : d.end     ? pwsp_decimal_nearest(&d, is_f32 ? 24 : 53, is_f32 ? -149 : -1074)\n"
+    "                                : 0;\n"
+    "    bits = bits < infinity ? bits : infinity;\n"
+    "    float single;\n"
+    "    const uint32_t low = (uint32_t)bits;\n"
+    "    memcpy(&single, &low, sizeof single);\n"
+    "    memcpy(out_number, &bits, sizeof bits);\n"
+    "    *out_number = is_f32 ? (double)single : *out_number;\n"
+    "    *out_number = text[0] == '-' ? -*out_number : *out_number;\n"
+    "    return true;\n"
+    "}\n"
+    "\n"
+    "// The text that reads back as the same number: a double as %.15g, %.16g or %.17g prints it, the first\n"
+    "// of these, and a float as the first of %.1g to %.9g.\n"
+    "static inline pwsp_number_text pwsp_shortest(double number, bool is_f32) {\n"
+    "    pwsp_number_text out;\n"
+    "    const int most = is_f32 ? 9 : 17;\n"
+    "    for (int digits = is_f32 ? 1 : 15;; digits++) {\n"
+    "        double back = number;\n"
+    "        out = pwsp_general(number, digits);\n"
+    "        if (digits == most ||\n"
+    "            (pwsp_number_read(out.text, strlen(out.text), is_f32, &back) && back == number)) {\n"
+    "            return out;\n"
+    "        }\n"
+    "    }\n"
+    "}\n"
     "\n"
     "#endif\n"
     "\n"
@@ -20922,6 +21553,10 @@ static const char npu_fixed_17[] =
     "// All four are sequentially consistent: either (2) sees what (3) has made visible, or (4) sees (1).\n"
     "// `what` is a set of bits: a waker skips sleepers that cannot use its offer. It clears the bits, so\n"
     "// a second waker goes on to the next sleeper. tests/models/handshake.pml models this protocol.\n"
+    "//\n"
+    "// A child of fork() has none of its parent's threads, and any of them may have held a lock. So the\n"
+    "// owner of threads asks a sleeper of theirs whether it is of this process. One that is not may be\n"
+    "// made again, and destroying it does nothing.\n"
     "\n"
     "#ifndef PWSP_SLEEPER_H\n"
     "#define PWSP_SLEEPER_H\n"
@@ -20929,13 +21564,16 @@ static const char npu_fixed_17[] =
     "typedef struct pwsp_sleeper {\n"
     "    pwsp_mutex mutex;  // protects the sleep, nothing else\n"
     "    pwsp_cond cond;\n"
-    "    uint32_t asleep;  // atomic; 0: awake\n"
+    "    uint32_t asleep;   // atomic; 0: awake\n"
+    "    uint32_t process;  // that has made it\n"
     "} pwsp_sleeper;\n"
     "\n"
     "#define PWSP_SLEEPER_ALL UINT32_MAX\n"
     "\n"
     "PWSP_INTERNAL void pwsp_sleeper_init(pwsp_sleeper *sleeper);\n"
     "PWSP_INTERNAL void pwsp_sleeper_destroy(pwsp_sleeper *sleeper);\n"
+    "\n"
+    "PWSP_INTERNAL bool pwsp_sleeper_is_here(const pwsp_sleeper *sleeper);  // of this process\n"
     "\n"
     "PWSP_INTERNAL void pwsp_sleeper_begin(pwsp_sleeper *sleeper, uint32_t what);\n"
     "\n"
@@ -20969,6 +21607,7 @@ static const char npu_fixed_17[] =
     "typedef struct pwsp_sleepers {\n"
     "    pwsp_mutex mutex;      // protects the sleep, and what the owner likes\n"
     "    pwsp_sleeping *first;  // under the lock: the one that sleeps for the shortest time\n"
+    "    uint32_t process;      // that has made it\n"
     "    char padding[PWSP_FALSE_SHARING];\n"
     "    uint32_t count;  // atomic: threads that sleep, or are about to, without those called\n"
     "    char padding_after[PWSP_FALSE_SHARING];\n"
@@ -21002,9 +21641,6 @@ static const char npu_fixed_17[] =
     "// Sleeps for about so long: for what nobody announces.\n"
     "PWSP_INTERNAL void pwsp_nap(uint64_t ns);\n"
     "\n"
-    "// Rounds of pwsp_pause() before one of so many threads sleeps.\n"
-    "PWSP_INTERNAL uint32_t pwsp_spin_count(uint32_t thread_count);\n"
-    "\n"
     "// Waits a little in round *round, which it counts: a pause, later a moment for other threads. False\n"
     "// when it is time to sleep; the rounds begin anew then.\n"
     "PWSP_INLINE bool pwsp_spin(uint32_t *round, uint32_t spin_count, uint32_t yield_count) {\n"
@@ -21026,7 +21662,8 @@ static const char npu_fixed_17[] =
     "// src/base/text.h\n"
     "// =================================================================================================\n"
     "\n"
-    "// Formatted text into a sink, for everything that prints and for error texts.\n"
+    "// Formatted text into a sink, for everything that prints and for error texts. Formats are printf's,\n"
+    "// without %f, %e, %g and %a, which depend on the locale: number.h has pwsp_fixed and pwsp_general.\n"
     "\n"
     "#ifndef PWSP_TEXT_H\n"
     "#define PWSP_TEXT_H\n"
@@ -25409,7 +26046,6 @@ static const char npu_fixed_17[] =
     "\n"
     "#include <sched.h>\n"
     "#include <time.h>\n"
-    "#include <unistd.h>\n"
     "\n"
     "#if defined(CLOCK_MONOTONIC)\n"
     "#define PWSP_CLOCK CLOCK_MONOTONIC\n"
@@ -25548,11 +26184,6 @@ static const char npu_fixed_17[] =
     "\n"
     "#endif\n"
     "\n"
-    "PWSP_INTERNAL uint32_t pwsp_cpu_count(void) {\n"
-    "    long count = sysconf(_SC_NPROCESSORS_ONLN);\n"
-    "    return count < 1 ? 1 : (uint32_t)pwsp_min_u64((uint64_t)count, PTOWSP_LANE_COUNT_MAX);\n"
-    "}\n"
-    "\n"
     "uint64_t ptowsp_clock_ns(void) {\n"
     "    struct timespec now = {0, 0};\n"
     "    clock_gettime(PWSP_CLOCK, &now);\n"
@@ -25565,15 +26196,24 @@ static const char npu_fixed_17[] =
     "\n"
     "// Sleeping and waking; see sleeper.h.\n"
     "\n"
+    "#include <unistd.h>\n"
+    "\n"
     "PWSP_INTERNAL void pwsp_sleeper_init(pwsp_sleeper *sleeper) {\n"
     "    pwsp_mutex_init(&sleeper->mutex);\n"
     "    pwsp_cond_init(&sleeper->cond);\n"
     "    sleeper->asleep = 0;\n"
+    "    sleeper->process = (uint32_t)getpid();\n"
+    "}\n"
+    "\n"
+    "PWSP_INTERNAL bool pwsp_sleeper_is_here(const pwsp_sleeper *sleeper) {\n"
+    "    return sleeper->process == (uint32_t)getpid();\n"
     "}\n"
     "\n"
     "PWSP_INTERNAL void pwsp_sleeper_destroy(pwsp_sleeper *sleeper) {\n"
-    "    pwsp_cond_destroy(&sleeper->cond);\n"
-    "    pwsp_mutex_destroy(&sleeper->mutex);\n"
+    "    if (pwsp_sleeper_is_here(sleeper)) {\n"
+    "        pwsp_cond_destroy(&sleeper->cond);\n"
+    "        pwsp_mutex_destroy(&sleeper->mutex);\n"
+    "    }\n"
     "}\n"
     "\n"
     "PWSP_INTERNAL void pwsp_sleeper_begin(pwsp_sleeper *sleeper, uint32_t what) {\n"
@@ -25619,11 +26259,14 @@ static const char npu_fixed_17[] =
     "    pwsp_mutex_init(&sleepers->mutex);\n"
     "    sleepers->first = NULL;\n"
     "    sleepers->count = 0;\n"
+    "    sleepers->process = (uint32_t)getpid();\n"
     "}\n"
     "\n"
     "PWSP_INTERNAL void pwsp_sleepers_destroy(pwsp_sleepers *sleepers) {\n"
-    "    PTOWSP_ASSERT(pwsp_load_relaxed(&sleepers->count) == 0 && !sleepers->first);\n"
-    "    pwsp_mutex_destroy(&sleepers->mutex);\n"
+    "    if (sleepers->process == (uint32_t)getpid()) {\n"
+    "        PTOWSP_ASSERT(pwsp_load_relaxed(&sleepers->count) == 0 && !sleepers->first);\n"
+    "        pwsp_mutex_destroy(&sleepers->mutex);\n"
+    "    }\n"
     "}\n"
     "\n"
     "PWSP_INTERNAL void pwsp_sleepers_begin(pwsp_sleepers *sleepers) {\n"
@@ -25669,15 +26312,6 @@ static const char npu_fixed_17[] =
     "}\n"
     "\n"
     "// -- spinning -------------------------------------------------------------------------------------\n"
-    "\n"
-    "#define PWSP_SPIN_LONG 1000\n"
-    "#if !defined(PWSP_SPIN_SHORT)  // tests/explore.h has less\n"
-    "#define PWSP_SPIN_SHORT 50\n"
-    "#endif\n"
-    "\n"
-    "PWSP_INTERNAL uint32_t pwsp_spin_count(uint32_t thread_count) {\n"
-    "    return thread_count > pwsp_cpu_count() ? PWSP_SPIN_SHORT : PWSP_SPIN_LONG;\n"
-    "}\n"
     "\n"
     "PWSP_INTERNAL void pwsp_nap(uint64_t ns) {\n"
     "#if PWSP_HAS_THREADS\n"
@@ -33797,6 +34431,7 @@ static const char npu_fixed_17[] =
     "    uint32_t speed_max;\n"
     "    uint64_t speed_sum;\n"
     "    uint64_t piece_min, chunk;  // in tokens; multiples of the page\n"
+    "    uint32_t grain;             // a divisor of the chunk where tiles begin; BALANCED: 1\n"
     "    uint64_t unit, token, row_token, merged_row;\n"
     "    double grid;  // of the user's unit\n"
     "\n"
@@ -33836,12 +34471,6 @@ static const char npu_fixed_17[] =
     "PWSP_INTERNAL ptowsp_status pwsp_plan_other_check(const pwsp_attention *a,\n"
     "                                                  const ptowsp_attention_plan *plan,\n"
     "                                                  ptowsp_plan_info *info);\n"
-    "\n"
-    "// Checks the ranges of the lanes of such a plan: they go from 0 to its counts, in order, and lanes\n"
-    "// without speed have none.\n"
-    "PWSP_INTERNAL ptowsp_status pwsp_plan_ranges_check(const pwsp_attention *a,\n"
-    "                                                   const ptowsp_attention_plan *plan,\n"
-    "                                                   ptowsp_plan_info *info);\n"
     "\n"
     "// Proves the units, merges and lanes of a plan that has its arrays.\n"
     "PWSP_INTERNAL ptowsp_status pwsp_plan_prove(const pwsp_attention *a,\n"
@@ -33907,7 +34536,7 @@ static const char npu_fixed_17[] =
     "    const int64_t first = kv - queries + before;  // below 0 for queries beyond the KV\n"
     "    const int64_t unseen = a->config.window ? first - a->config.window + 1 : 0;\n"
     "    pwsp_query_tile tile;\n"
-    "    tile.begin = unseen > 0 ? (uint32_t)unseen : 0;\n"
+    "    tile.begin = unseen > 0 ? (uint32_t)unseen / a->grain * a->grain : 0;\n"
     "    tile.end = (uint32_t)(a->config.is_causal ? first + tokens : kv);\n"
     "    tile.rows = (uint32_t)tokens * a->config.group;\n"
     "    tile.is_slotted = false;\n"
@@ -34078,6 +34707,38 @@ static const char npu_fixed_17[] =
     "    return PTOWSP_OK;\n"
     "}\n"
     "\n"
+    "// Sets where the pieces of an INVARIANT plan may begin. The default grain is one that a kernel's blocks\n"
+    "// of up to 64 tokens divide; where none such fits both the page and the chunk, it is the chunk.\n"
+    "static ptowsp_status pwsp_pieces_set(pwsp_attention *a, ptowsp_plan_info *info) {\n"
+    "    const ptowsp_attention_config *c = &a->config;\n"
+    "    const uint32_t page = c->page_size;\n"
+    "    a->chunk = c->chunk;\n"
+    "    a->grain = 1;\n"
+    "    if (a->chunk == 0) {\n"
+    "        a->chunk = pwsp_ceil_div_u64(PTOWSP_ATTENTION_CHUNK_DEFAULT, page) * page;\n"
+    "    }\n"
+    "    if (!pwsp_attention_cuts_chunks(a)) {\n"
+    "        return PTOWSP_OK;\n"
+    "    }\n"
+    "    if (a->chunk % page != 0) {\n"
+    "        return pwsp_plan_fail(info, PTOWSP_FAULT_CHUNK_PAGES, PTOWSP_NO_INDEX, c->chunk, page);\n"
+    "    }\n"
+    "    a->grain = c->grain;\n"
+    "    if (a->grain == 0) {\n"
+    "        const uint32_t block = PTOWSP_ATTENTION_GRAIN_DEFAULT, grain = page > block ? page : block;\n"
+    "        const bool fits = grain % block == 0 && grain % page == 0 && a->chunk % grain == 0;\n"
+    "        a->grain = fits ? grain : (uint32_t)a->chunk;\n"
+    "    }\n"
+    "    if (a->grain % page != 0) {\n"
+    "        return pwsp_plan_fail(info, PTOWSP_FAULT_GRAIN_PAGES, PTOWSP_NO_INDEX, a->grain, page);\n"
+    "    }\n"
+    "    if (a->chunk % a->grain != 0) {\n"
+    "        return pwsp_plan_fail(info, PTOWSP_FAULT_GRAIN_CHUNK, PTOWSP_NO_INDEX, a->grain,\n"
+    "                              pwsp_info_value(a->chunk));\n"
+    "    }\n"
+    "    return PTOWSP_OK;\n"
+    "}\n"
+    "\n"
     "PWSP_INTERNAL ptowsp_status pwsp_attention_configure(const ptowsp_attention_config *config,\n"
     "                                                     pwsp_attention *a, ptowsp_plan_info *info) {\n"
     "    memset(a, 0, sizeof *a);\n"
@@ -34105,14 +34766,10 @@ static const char npu_fixed_17[] =
     "    a->slot_rows_max = a->tile_tokens * c->group;\n"
     "    const uint64_t page = c->page_size;\n"
     "    a->piece_min = pwsp_ceil_div_u64(c->piece_min ? c->piece_min : 1, page) * page;\n"
-    "    a->chunk = c->chunk;\n"
-    "    if (a->chunk == 0) {\n"
-    "        a->chunk = pwsp_ceil_div_u64(PTOWSP_ATTENTION_CHUNK_DEFAULT, page) * page;\n"
-    "    } else if (pwsp_attention_cuts_chunks(a) && a->chunk % page != 0) {\n"
-    "        return pwsp_plan_fail(info, PTOWSP_FAULT_CHUNK_PAGES, PTOWSP_NO_INDEX, c->chunk,\n"
-    "                              c->page_size);\n"
+    "    status = pwsp_pieces_set(a, info);\n"
+    "    if (status == PTOWSP_OK) {\n"
+    "        status = pwsp_costs_set(a, info);\n"
     "    }\n"
-    "    status = pwsp_costs_set(a, info);\n"
     "    if (status == PTOWSP_OK && (c->tiers || c->tier_count > 0)) {\n"
     "        status = pwsp_tiers_check(c->tiers, c->tier_count, info);\n"
     "    }\n"
@@ -34294,38 +34951,6 @@ static const char npu_fixed_17[] =
     "        }\n"
     "    }\n"
     "    return PTOWSP_OK;\n"
-    "}\n"
-    "\n"
-    "// Checks the ranges of lanes in units or merges.\n"
-    "static ptowsp_status pwsp_ranges_check(const pwsp_attention *a, const PTOWSP_GM uint32_t *begin,\n"
-    "                                       uint32_t count, ptowsp_plan_info *info) {\n"
-    "    bool is_bad = begin[0] != 0 || begin[a->config.lane_count] != count || a->config.lane_speeds;\n"
-    "    for (uint32_t lane = 0; lane < a->config.lane_count; lane++) {\n"
-    "        is_bad |= begin[lane + 1] < begin[lane];\n"
-    "    }\n"
-    "    if (!is_bad) {\n"
-    "        return PTOWSP_OK;  // mostly; otherwise again, to find the fault\n"
-    "    }\n"
-    "    for (uint32_t lane = 0; lane < a->config.lane_count; lane++) {\n"
-    "        const uint32_t from = lane == 0 ? 0 : begin[lane], end = begin[lane + 1];\n"
-    "        const bool works = !a->config.lane_speeds || a->config.lane_speeds[lane] > 0;\n"
-    "        if (begin[0] != 0 || end < from || end > count || (!works && end > from)) {\n"
-    "            return pwsp_plan_fail(info, PTOWSP_FAULT_LANE_RANGE, lane, end, works ? count : from);\n"
-    "        }\n"
-    "    }\n"
-    "    const uint32_t last = a->config.lane_count;\n"
-    "    if (begin[last] != count) {\n"
-    "        return pwsp_plan_fail(info, PTOWSP_FAULT_LANE_RANGE, last - 1, begin[last], count);\n"
-    "    }\n"
-    "    return PTOWSP_OK;\n"
-    "}\n"
-    "\n"
-    "PWSP_INTERNAL ptowsp_status pwsp_plan_ranges_check(const pwsp_attention *a,\n"
-    "                                                   const ptowsp_attention_plan *plan,\n"
-    "                                                   ptowsp_plan_info *info) {\n"
-    "    ptowsp_status status = pwsp_ranges_check(a, plan->unit_begin, plan->unit_count, info);\n"
-    "    return status == PTOWSP_OK ? pwsp_ranges_check(a, plan->merge_begin, plan->merge_count, info)\n"
-    "                               : status;\n"
     "}\n"
     "\n"
     "// =================================================================================================\n"
@@ -35126,9 +35751,6 @@ static const char npu_fixed_17[] =
     "    uint64_t unit_count, merge_count, slot_count;\n"
     "} pwsp_attention_cut;\n"
     "\n"
-    "// The time that no cut is below.\n"
-    "PWSP_INTERNAL uint64_t pwsp_attention_cut_least(const pwsp_attention *a);\n"
-    "\n"
     "// Whether a plan has room for any cut of a batch.\n"
     "PWSP_INTERNAL bool pwsp_plan_has_room(const pwsp_attention *a, const ptowsp_attention_plan *plan);\n"
     "\n"
@@ -35201,13 +35823,9 @@ static const char npu_fixed_17[] =
     "    return root;\n"
     "}\n"
     "\n"
-    "PWSP_INTERNAL uint64_t pwsp_attention_cut_least(const pwsp_attention *a) {\n"
-    "    return pwsp_time_of(a, a->total);\n"
-    "}\n"
-    "\n"
     "// The time to try first.\n"
     "static uint64_t pwsp_time_guess(const pwsp_attention *a) {\n"
-    "    const uint64_t low = pwsp_attention_cut_least(a);\n"
+    "    const uint64_t low = pwsp_time_of(a, a->total);\n"
     "    const uint64_t rate = a->token + a->row_token * a->slot_rows;\n"
     "    uint64_t cost = a->total, rounding = a->chunk;\n"
     "    if (!pwsp_attention_cuts_chunks(a)) {\n"
@@ -35232,7 +35850,7 @@ static const char npu_fixed_17[] =
     "\n"
     "PWSP_INTERNAL bool pwsp_attention_cut_find(const pwsp_attention *a, ptowsp_attention_plan *plan,\n"
     "                                           pwsp_attention_cut *cut) {\n"
-    "    uint64_t low = pwsp_attention_cut_least(a);\n"
+    "    uint64_t low = pwsp_time_of(a, a->total);\n"
     "    uint64_t time = pwsp_time_guess(a), step = time / 1024 + 1;\n"
     "    bool has_cut = false;\n"
     "    const uint64_t pass =\n"
@@ -36869,6 +37487,23 @@ static const char npu_fixed_18[] =
     "//      PTOWSP_THREADS_SERIAL   one lane, no threads (the default)\n"
     "//      PTOWSP_THREADS_OWN      the context owns lane_count - 1 threads, which sleep between jobs\n"
     "//      PTOWSP_THREADS_USER     your executor runs the lanes, through a callback\n"
+    "//\n"
+    "// Fork. A child of fork() has a copy of the forking thread alone. If that thread owns a context, the\n"
+    "// child may use its copies of the context and of everything made from it:\n"
+    "//\n"
+    "//      contexts, graphs, runs    start new threads when they need them. If the system has no room\n"
+    "//                                for them, lanes are omitted, and ptowsp_run_start and\n"
+    "//                                ptowsp_graph_start return SYSTEM_FAILED\n"
+    "//      started runs and graphs   if they had not ended at the fork, only the parent gets their\n"
+    "//                                results: wait and poll return SYSTEM_FAILED, other calls return\n"
+    "//                                BUSY. Destroying them makes their context usable again; memory\n"
+    "//                                that a run was using stays allocated\n"
+    "//      devices                   can be closed, and copied from; other calls return SYSTEM_FAILED\n"
+    "//      shared hubs               a rank stays with the process that took its transport: destroying\n"
+    "//                                its communicator in a child does not end the rank\n"
+    "//\n"
+    "// Fork outside of tasks: a task may fork only for a child that calls exec or _exit. In a child, do\n"
+    "// not touch the contexts that other threads were using at the fork.\n"
     "\n"
     "// Resizes a block, like Lua's allocator: ptr NULL allocates (old_size is 0), new_size 0 frees and\n"
     "// returns NULL, otherwise the block moves or stays. Returns NULL when there is no memory; the old\n"
@@ -36900,7 +37535,8 @@ static const char npu_fixed_18[] =
     "    ptowsp_resize_fn resize;        // default: realloc and free\n"
     "    void *resize_user;              // handed to resize\n"
     "    ptowsp_threads threads;         // default: PTOWSP_THREADS_SERIAL\n"
-    "    uint32_t lane_count;            // default: 1 (SERIAL), online CPUs (OWN); required for USER\n"
+    "    uint32_t lane_count;            // default: 1 (SERIAL), ptowsp_processor_count() (OWN);\n"
+    "                                    // required for USER\n"
     "    ptowsp_run_lanes_fn run_lanes;  // USER only\n"
     "    void *run_lanes_user;           // handed to run_lanes\n"
     "} ptowsp_context_desc;\n"
@@ -36933,6 +37569,13 @@ static const char npu_fixed_18[] =
     "\n"
     "PTOWSP_API uint32_t ptowsp_context_lane_count(const ptowsp_context *context);\n"
     "\n"
+    "// The number of processors that this process may use, from 1 to PTOWSP_LANE_COUNT_MAX. On Linux it\n"
+    "// is the number in the affinity of the calling thread, or less: the smallest CPU quota of the\n"
+    "// process's cgroups (version 1 or 2), rounded down. Elsewhere it is the number that is online.\n"
+    "//\n"
+    "// Cost     The system opens some files: tens of microseconds.\n"
+    "PTOWSP_API uint32_t ptowsp_processor_count(void);\n"
+    "\n"
     "// Runs items [begin, end) on a lane.\n"
     "typedef void (*ptowsp_range_fn)(void *user, uint64_t begin, uint64_t end, uint32_t lane);\n"
     "\n"
@@ -36961,7 +37604,9 @@ static const char npu_fixed_18[] =
     "// 4. Text sinks\n"
     "// -------------------------------------------------------------------------------------------------\n"
     "//\n"
-    "// Functions that print write to a sink: a callback that takes pieces of text.\n"
+    "// Functions that print write to a sink: a callback that takes pieces of text. Text does not depend on\n"
+    "// the locale, neither what is written nor what is read: numbers have a point, whatever setlocale has\n"
+    "// chosen. Only words of the operating system in errors may be in its language.\n"
     "\n"
     "typedef struct ptowsp_text {\n"
     "    void (*write)(void *user, const char *text, size_t length);  // text is not terminated\n"
@@ -37075,7 +37720,7 @@ static const char npu_fixed_18[] =
     "#define PTOWSP_WORK_LAST  0x02u  // the last chunk of its (request, head)\n"
     "#define PTOWSP_WORK_INIT  0x04u  // never set by the planner: for lanes that chain chunks\n"
     "\n"
-    "// Not a unit: from the end of an attention plan to its capacity, and of sequences that ended.\n"
+    "// Not a unit: fills the arrays of an attention plan, a MoE plan or joins up to their capacity.\n"
     "#define PTOWSP_WORK_INVALID 0x80u\n"
     "\n"
     "PTOWSP_INLINE uint32_t ptowsp_work_request(const PTOWSP_GM ptowsp_work *work) {\n"
@@ -37210,9 +37855,10 @@ static const char npu_fixed_18[] =
     "// sequence at fault; ptowsp_plan_explain turns it into a line of text.\n"
     "//\n"
     "//      uint32_t chunk;\n"
-    "//      ptowsp_plan_chunk_size(&batch, &config, &chunk, &info)\n"
-    "//      ptowsp_plan_generate(&batch, &config, chunk, work, capacity, &info)\n"
-    "//      ptowsp_dispatch_spmd(context, work, info.work_count, tiers, tier_count, user)\n"
+    "//      if (ptowsp_plan_chunk_size(&batch, &config, &chunk, &info) == PTOWSP_OK &&\n"
+    "//          ptowsp_plan_generate(&batch, &config, chunk, work, capacity, &info) == PTOWSP_OK) {\n"
+    "//          ptowsp_dispatch_spmd(context, work, info.work_count, table, tier_count, user);\n"
+    "//      }\n"
     "\n"
     "typedef struct ptowsp_batch {\n"
     "    const PTOWSP_GM int32_t *lengths;  // [sequence_count] KV tokens of each sequence, 0 allowed\n"
@@ -37271,6 +37917,8 @@ static const char npu_fixed_18[] =
     "    FAULT(SPEEDS_ZERO, INVALID_PARAMS, \"the speeds of all %v lanes are 0\")                         \\\n"
     "    FAULT(MODE_UNKNOWN, INVALID_PARAMS, \"config.mode has the unknown value %v\")                    \\\n"
     "    FAULT(CHUNK_PAGES, INVALID_PARAMS, \"chunk %v is not a multiple of page_size %l\")               \\\n"
+    "    FAULT(GRAIN_PAGES, INVALID_PARAMS, \"grain %v is not a multiple of page_size %l\")               \\\n"
+    "    FAULT(GRAIN_CHUNK, INVALID_PARAMS, \"grain %v does not divide chunk %l\")                        \\\n"
     "    FAULT(COST_INVALID, INVALID_PARAMS,                                                            \\\n"
     "          \"cost %i (of per_unit, ...) is negative, no number or out of range\")                     \\\n"
     "    FAULT(COST_APART, INVALID_PARAMS,                                                              \\\n"
@@ -37289,9 +37937,6 @@ static const char npu_fixed_18[] =
     "    FAULT(SLOTS_SMALL, BUFFER_OVERFLOW, \"%v slots do not fit the scratch, which holds %l\")         \\\n"
     "    FAULT(PLAN_OTHER, INVALID_PARAMS,                                                              \\\n"
     "          \"the plan is of another configuration: it has %v where %l belongs\")                      \\\n"
-    "    FAULT(CHANGED_NULL, INVALID_PARAMS, \"changed is NULL with changed_count %v\")                   \\\n"
-    "    FAULT(CHANGED_ORDER, INVALID_PARAMS, \"changed at %i has %v: not ascending, or not below %l\")   \\\n"
-    "    FAULT(GAIN_INVALID, INVALID_PARAMS, \"gain_max is negative or no number\")                       \\\n"
     "    FAULT(COUNT_WRONG, INVALID_PARAMS, \"the plan says %v where %l belongs\")                        \\\n"
     "    FAULT(LANE_RANGE, INVALID_PARAMS,                                                              \\\n"
     "          \"the range of lane %i ends at %v, not in order or beyond %l\")                            \\\n"
@@ -37457,7 +38102,9 @@ static const char npu_fixed_18[] =
     "// PTOWSP_DEFINE_TIERS makes one kernel per tier from one body. The body gets the tier's number as a\n"
     "// constant, which the compiler folds. At file scope,\n"
     "//\n"
-    "//      PTOWSP_INLINE void attend(const ptowsp_work *work, uint32_t lane, void *user, int tier) {..}\n"
+    "//      PTOWSP_INLINE void attend(const ptowsp_work *work, uint32_t lane, void *user, int tier) {\n"
+    "//          ((uint32_t *)user)[lane] += (uint32_t)tier * work->work_id;\n"
+    "//      }\n"
     "//      PTOWSP_DEFINE_TIERS(attend, PTOWSP_DECODE_TIERS, attend)\n"
     "//\n"
     "// defines, as static:\n"
@@ -37550,7 +38197,8 @@ static const char npu_fixed_18[] =
     "// Merges part_count states of one row in order, writes the result row out[dim] and returns the\n"
     "// log-sum-exp. Part i is states[i * stride] with accs[i * stride * dim ...]: for arrays\n"
     "// states[chunk][row] and accs[chunk][row][dim], stride is the number of rows. A stride of 0 merges\n"
-    "// the same part repeatedly. dim may be 0, and accs and out NULL then. out must not overlap accs.\n"
+    "// the same part repeatedly. dim may be 0, and accs and out NULL then. out must not overlap accs. If\n"
+    "// all parts but one are empty, the bits are those of ptowsp_merge_finish of that one.\n"
     "// Cost     About that of reading the parts twice. It is faster than adding parts one by one, as\n"
     "//          each row is read once and never rescaled; the two results may differ in the last bits.\n"
     "PTOWSP_API PTOWSP_AICORE float ptowsp_merge_partials(const ptowsp_partial *states,\n"
@@ -37608,9 +38256,22 @@ static const char npu_fixed_18[] =
     "//      work_id     index of the merge                            flags       0; tier is not used\n"
     "//\n"
     "// Descriptors from unit_count to unit_capacity, and of merges likewise, are PTOWSP_WORK_INVALID,\n"
-    "// with kv_len 0 (no slots), and flags of nothing else: a captured launch may run over all of them.\n"
-    "// Lanes without work have empty ranges. The first slots of merges are in ascending order. A merge\n"
-    "// is on the lane of its tile's first part, which gets less of the KV for it.\n"
+    "// with kv_len 0 (no slots) and no other flag. Lanes without work have empty ranges. The first slots\n"
+    "// of merges are in ascending order. A merge is on the lane of its tile's first part, which gets\n"
+    "// less of the KV for it.\n"
+    "//\n"
+    "// Captured launches. A launch of fixed size, as in a CUDA graph, is captured once over the\n"
+    "// capacities of a plan, and serves every later step:\n"
+    "//\n"
+    "//      once        ptowsp_attention_bound of the service's limits, and ptowsp_attention_place in\n"
+    "//                  one block, which the launch reads\n"
+    "//      each step   ptowsp_attention_generate into the same plan, or into a copy on the host whose\n"
+    "//                  block is then copied to the device; ptowsp_attention_export if the kernel reads\n"
+    "//                  arrays\n"
+    "//\n"
+    "// Planning writes every element up to the capacities, so nothing of an earlier step remains. A\n"
+    "// launch with one block per unit skips INVALID units; a launch with one block per lane reads\n"
+    "// unit_begin and merge_begin.\n"
     "//\n"
     "// Modes.\n"
     "//\n"
@@ -37619,9 +38280,25 @@ static const char npu_fixed_18[] =
     "//                  if that pays: at most lane_count - 1 units more than tiles. Slots, and so\n"
     "//                  scratch, depend on the number of lanes and not on the batch.\n"
     "//      INVARIANT   Every tile is cut at the multiples of `chunk`, then pieces are placed for\n"
-    "//                  balance. The pieces of a sequence depend on its lengths and the configuration\n"
-    "//                  alone, so its result has the same bits with any neighbours, in any batch, on any\n"
-    "//                  number of lanes, if the kernel's do.\n"
+    "//                  balance. With a window the first piece of a tile starts at the last multiple\n"
+    "//                  of `grain` at or before the tile's first visible token. No query token of the\n"
+    "//                  tile sees the tokens between the two. The kernel masks or skips them, and their\n"
+    "//                  pages may have been freed.\n"
+    "//\n"
+    "// INVARIANT guarantees: inside the KV tokens that a query token sees, pieces are cut at the\n"
+    "// multiples of `chunk` and nowhere else; every piece starts at a multiple of `grain`. Under\n"
+    "// is_causal both follow from the position of the query token and the configuration alone. They do\n"
+    "// not depend on the other query tokens of the step (one prefill, prefill in chunks, verification of\n"
+    "// drafts, decode), on tiles, other sequences, lanes or speeds. Without is_causal they also depend\n"
+    "// on the sequence's KV length, up to which every query token sees. So a row of the output has the\n"
+    "// same bits in all of these, if the kernel keeps three rules:\n"
+    "//\n"
+    "//      - a row's partial state depends on the row's query and on the KV tokens that it sees in the\n"
+    "//        piece; blocks inside a piece start at kv_start plus a multiple of a divisor of `grain`,\n"
+    "//        or at multiples of the block size from KV token 0\n"
+    "//      - a row that sees nothing of a piece has the empty state (section 9), which merging ignores\n"
+    "//      - a whole unit gives the bits of ptowsp_merge_finish, and parts those of\n"
+    "//        ptowsp_merge_partials\n"
     "//\n"
     "// Cost. The planner balances predicted cost, in the user's unit:\n"
     "//\n"
@@ -37662,6 +38339,7 @@ static const char npu_fixed_18[] =
     "\n"
     "#define PTOWSP_ATTENTION_TILE_ROWS_DEFAULT 64\n"
     "#define PTOWSP_ATTENTION_CHUNK_DEFAULT     1024\n"
+    "#define PTOWSP_ATTENTION_GRAIN_DEFAULT     64  // the block of examples/common/attention.h\n"
     "\n"
     "// Zero fields mean the defaults; head_count and lane_count are required.\n"
     "typedef struct ptowsp_attention_config {\n"
@@ -37678,6 +38356,9 @@ static const char npu_fixed_18[] =
     "    uint32_t piece_min;  // BALANCED: KV tokens of a piece of a split tile, at least, unless all of\n"
     "                         // the tile's. Rounded up to pages. Default: a page; cost decides beyond\n"
     "    uint32_t chunk;      // INVARIANT: a multiple of page_size. Default 1024, rounded up to pages\n"
+    "    uint32_t grain;      // INVARIANT: a multiple of page_size that divides chunk. Default: the\n"
+    "                         // larger of 64 and page_size if it is a multiple of both and divides\n"
+    "                         // chunk, else chunk\n"
     "    ptowsp_attention_cost cost;\n"
     "    const ptowsp_tier *tiers;  // NULL: none. Otherwise every KV length with units needs one\n"
     "    uint32_t tier_count;\n"
@@ -37755,36 +38436,9 @@ static const char npu_fixed_18[] =
     "    const ptowsp_attention_batch *batch, const ptowsp_attention_config *config,\n"
     "    ptowsp_attention_plan *plan, ptowsp_plan_info *out_info);\n"
     "\n"
-    "// What ptowsp_attention_update did.\n"
-    "typedef struct ptowsp_attention_change {\n"
-    "    bool is_new;  // the batch was planned anew\n"
-    "    double gain;  // the share of cost_max that planning anew would save at most; 0 if is_new\n"
-    "} ptowsp_attention_change;\n"
-    "\n"
-    "// Takes a plan on to the next step of the same configuration: KV lengths that grew, and sequences\n"
-    "// that ended (KV length 0), keep the cut. Units of ended sequences become INVALID in place, with\n"
-    "// kv_len 0, and their merges, too, with 0 slots; the rest of them stays. Their slots stay unused,\n"
-    "// and tile_count is that of the rest. `changed` lists the sequences, in ascending order, whose plan\n"
-    "// is not that of one that grew or ended: that came, or whose queries or request changed. With any\n"
-    "// of these, and wherever the old cut cannot serve (a window that moved past a piece, a new last\n"
-    "// tile), and where the gain would be above gain_max, the batch is planned anew. In INVARIANT mode a\n"
-    "// length that grew past a chunk is one of these. gain_max 0 means 0.1; INFINITY never.\n"
-    "//\n"
-    "// Errors   As generate; the plan is untouched then. A plan of another configuration, or of a batch\n"
-    "//          of more sequences, or with ranges of lanes out of order, is INVALID_PARAMS, as far as it\n"
-    "//          can be seen; so are `changed` not ascending or out of range, and gain_max below 0 or\n"
-    "//          NaN.\n"
-    "// Cost     O(units) where the cut is kept, in one walk if the plan has the sizes of\n"
-    "//          ptowsp_attention_bound, else in two. A walk takes longer than planning a decode step:\n"
-    "//          update a plan to keep lanes, slots and merges where they are, not to save time.\n"
-    "PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_attention_update(\n"
-    "    const ptowsp_attention_batch *batch, const ptowsp_attention_config *config,\n"
-    "    const uint32_t *changed, uint32_t changed_count, double gain_max, ptowsp_attention_plan *plan,\n"
-    "    ptowsp_attention_change *out_change, ptowsp_plan_info *out_info);\n"
-    "\n"
     "// Proves a plan: every KV token of every tile of the batch is in exactly one unit, split tiles have\n"
     "// exactly one merge with their slots in KV order, ranges of lanes are in order, nothing exceeds a\n"
-    "// capacity, the rest is INVALID. Serves for plans that were copied, updated or made elsewhere.\n"
+    "// capacity, the rest is INVALID. Serves for plans that were copied or made elsewhere.\n"
     "// Errors   As generate, or INVALID_PARAMS with the first offending unit, merge or lane in\n"
     "//          *out_info.\n"
     "// Cost     O(units).\n"
@@ -37793,9 +38447,9 @@ static const char npu_fixed_18[] =
     "                                                             const ptowsp_attention_plan *plan,\n"
     "                                                             ptowsp_plan_info *out_info);\n"
     "\n"
-    "// Whether the pieces of a sequence depend on its lengths and the configuration alone. True for\n"
-    "// INVARIANT. A chunk plan is invariant if its chunks are FIXED and chunk_min equals chunk_max; a\n"
-    "// chunk that ptowsp_plan_chunk_size picked from a range depends on the batch.\n"
+    "// Whether pieces are independent of the batch (see Modes): true for INVARIANT. A chunk plan is\n"
+    "// invariant if its chunks are FIXED and chunk_min equals chunk_max; a chunk that\n"
+    "// ptowsp_plan_chunk_size picked from a range depends on the batch.\n"
     "PTOWSP_API bool ptowsp_attention_is_invariant(const ptowsp_attention_config *config);\n"
     "PTOWSP_API bool ptowsp_plan_is_invariant(const ptowsp_plan_config *config);\n"
     "\n"
@@ -37807,20 +38461,26 @@ static const char npu_fixed_18[] =
     "}\n"
     "PTOWSP_INLINE const PTOWSP_GM ptowsp_work *ptowsp_attention_lane_merges(\n"
     "    const ptowsp_attention_plan *plan, uint32_t lane, uint32_t *out_count) {\n"
-    "    *out_count = plan->merge_begin[lane + 1] - plan->merge_begin[lane];\n"
+    "    *out_count = plan->merge_begin ? plan->merge_begin[lane + 1] - plan->merge_begin[lane] : 0;\n"
     "    return *out_count ? plan->merges + plan->merge_begin[lane] : plan->merges;  // or NULL\n"
     "}\n"
     "\n"
-    "// The plan in arrays of the form that FlashInfer's kernels read. Any may be NULL.\n"
+    "// The plan in arrays of the form that FlashInfer's kernels read. Any may be NULL. Arrays are filled\n"
+    "// up to the plan's capacities, as the plan itself is: a captured launch may read all elements.\n"
     "typedef struct ptowsp_attention_arrays {\n"
-    "    int32_t *request_indices;  // [unit_count] sequence of each unit\n"
-    "    int32_t *kv_tile_indices;  // [unit_count] ordinal of each unit among the pieces of its tile\n"
-    "    int32_t *o_indptr;         // [tile_count + 1] pieces before each tile, in the order of units\n"
-    "    int32_t *merge_indptr;     // [merge_count + 1] slots before each merge\n"
+    "    int32_t *request_indices;  // [unit_capacity] sequence of each unit; then -1\n"
+    "    int32_t *kv_tile_indices;  // [unit_capacity] ordinal of each unit among the pieces of its tile;\n"
+    "                               // then -1\n"
+    "    int32_t *o_indptr;         // [unit_capacity + 1] pieces before each tile, in the order of\n"
+    "                               // units; from tile_count on unit_count: tiles without pieces\n"
+    "    int32_t *merge_indptr;     // [merge_capacity + 1] slots before each merge; from merge_count on\n"
+    "                               // slot_count: merges without slots\n"
     "} ptowsp_attention_arrays;\n"
     "\n"
-    "// Errors   INVALID_PARAMS (a NULL; INVALID units, after an update; a tile_count that is not the\n"
-    "//          units'), LIMIT_EXCEEDED (counts beyond 31 bits).\n"
+    "// Errors   INVALID_PARAMS (a NULL; counts beyond capacities; INVALID units below unit_count; a\n"
+    "//          tile_count that is not the units'), LIMIT_EXCEEDED (counts beyond 31 bits). Nothing is\n"
+    "//          written then.\n"
+    "// Cost     O(unit_capacity + merge_capacity).\n"
     "PTOWSP_API PTOWSP_AICPU ptowsp_status\n"
     "ptowsp_attention_export(const ptowsp_attention_plan *plan, const ptowsp_attention_arrays *arrays);\n"
     "\n"
@@ -38013,10 +38673,12 @@ static const char npu_fixed_18[] =
     "typedef struct ptowsp_moe_order {\n"
     "    PTOWSP_GM uint32_t *counts;        // [expert_count] pairs of each expert\n"
     "    PTOWSP_GM uint32_t *offsets;       // [expert_count + 1] first row of each expert\n"
-    "    PTOWSP_GM uint32_t *pairs;         // [row_capacity] pair of each row; NO_ROW in padding\n"
+    "    PTOWSP_GM uint32_t *pairs;         // [row_capacity] pair of each row; NO_ROW in padding; from\n"
+    "                                       // row_count on unspecified\n"
     "    PTOWSP_GM uint32_t *rows;          // [token_count * top_k] row of each pair; NO_ROW if dropped;\n"
     "                                       // may be NULL\n"
-    "    PTOWSP_GM int32_t *block_experts;  // [row_capacity / block_rows] of each block; may be NULL\n"
+    "    PTOWSP_GM int32_t *block_experts;  // [row_capacity / block_rows] of each block, then -1; may be\n"
+    "                                       // NULL\n"
     "    uint32_t row_capacity;             // see ptowsp_moe_row_bound\n"
     "\n"
     "    uint32_t pair_count;   // not dropped\n"
@@ -38375,7 +39037,6 @@ static const char npu_fixed_18[] =
     "//      uint64_t bytes = ptowsp_prefix_tree_bytes(&limits);\n"
     "//      ptowsp_prefix_tree tree;\n"
     "//      ptowsp_prefix_tree_place(&limits, malloc(bytes), bytes, &tree);\n"
-    "//\n"
     "//      ptowsp_prefix_batch batch = {{kv_lengths, NULL, request_count}, ids, id_begin, 512};\n"
     "//      ptowsp_attention_config config = {.head_count = 8, .group = 4, .lane_count = 24};\n"
     "//      ptowsp_plan_info info;\n"
@@ -38385,14 +39046,15 @@ static const char npu_fixed_18[] =
     "//          ptowsp_prefix_size(&batch.attention, &config, &tree, &sizes, &info) ||\n"
     "//          ptowsp_prefix_place(&sizes, malloc(sizes.block_bytes), sizes.block_bytes, &plan) ||\n"
     "//          ptowsp_prefix_generate(&batch.attention, &config, &tree, &plan, &info)) {\n"
-    "//          ptowsp_plan_explain(&info, ptowsp_text_to_file(stderr));\n"
+    "//          ptowsp_plan_explain(&info, text);\n"
     "//          return 1;\n"
     "//      }\n"
-    "//      ptowsp_prefix_print(&plan, ptowsp_text_to_file(stdout));\n"
-    "//\n"
-    "//      ptowsp_attention_job job = {&plan.attention, kernels, 1, merge, user, progress};\n"
-    "//      job.prefix = &plan;     // progress has ptowsp_prefix_progress_size(&plan) elements\n"
-    "//      job.join = join;        // for rows r of a join: ptowsp_prefix_join_row(...)\n"
+    "//      ptowsp_prefix_print(&plan, text);\n"
+    "//      ptowsp_attention_job job = {.plan = &plan.attention, .table = kernels, .table_count = 1};\n"
+    "//      job.merge = merge, job.user = user;\n"
+    "//      job.progress = progress;  // ptowsp_prefix_progress_size(&plan) elements\n"
+    "//      job.prefix = &plan;\n"
+    "//      job.join = join;          // for rows r of a join: ptowsp_prefix_join_row\n"
     "//      ptowsp_attention_run(context, &job);\n"
     "//\n"
     "// Memory   None. All arrays are the caller's. No function recurses, so chains may have any length.\n"
@@ -38471,12 +39133,15 @@ static const char npu_fixed_18[] =
     "    uint64_t block_bytes;  // of all arrays\n"
     "} ptowsp_prefix_sizes;\n"
     "\n"
+    "// Units refer to no elements of segments, requests and tokens beyond the counts: they are\n"
+    "// unspecified.\n"
     "typedef struct ptowsp_prefix_plan {\n"
     "    ptowsp_attention_plan attention;\n"
     "    ptowsp_prefix_segment *segments;  // [segment_capacity]\n"
     "    ptowsp_prefix_request *requests;  // [request_capacity + 1]; the last one ends the tokens\n"
     "    uint32_t *tokens;                 // [token_capacity] query tokens of the batch, in order\n"
-    "    PTOWSP_GM ptowsp_work *joins;     // [join_capacity] params: request, head, position, parts\n"
+    "    PTOWSP_GM ptowsp_work *joins;  // [join_capacity] params: request, head, position, parts; from\n"
+    "                                   // join_count on INVALID\n"
     "    uint32_t segment_capacity, request_capacity, token_capacity, join_capacity;\n"
     "\n"
     "    uint32_t segment_count, request_count, token_count, join_count;\n"
@@ -39265,9 +39930,9 @@ static const char npu_fixed_18[] =
     "//              PTOWSP_PARALLEL(m, h, heads) {\n"
     "//                  PTOWSP_WHEN(m, ptowsp_le(ptowsp_array_at(m, \"kv_len\", PTOWSP_I32, b),\n"
     "//                                           ptowsp_i64(m, 2048))) {\n"
-    "//                      ... a task ...\n"
+    "//                      ptowsp_task_make(m, &short_task);\n"
     "//                  }\n"
-    "//                  PTOWSP_OTHERWISE(m) { ... another ... }\n"
+    "//                  PTOWSP_OTHERWISE(m) { ptowsp_task_make(m, &long_task); }\n"
     "//              }\n"
     "//          }\n"
     "//      }\n"
@@ -39363,11 +40028,18 @@ static const char npu_fixed_18[] =
     "//      PTOWSP_WORKLOAD(m, \"attention\") {\n"
     "//          PTOWSP_PARALLEL(m, unit, units) {\n"
     "//              PTOWSP_WHEN(m, ptowsp_loop_field(unit, PTOWSP_PLAN_IS_WHOLE)) {\n"
-    "//                  ... a task with out[ptowsp_loop_field(unit, PTOWSP_PLAN_REQUEST)] ...\n"
+    "//                  whole.views[0].row = ptowsp_loop_field(unit, PTOWSP_PLAN_REQUEST);  // of out\n"
+    "//                  ptowsp_task_make(m, &whole);\n"
     "//              }\n"
-    "//              PTOWSP_OTHERWISE(m) { ... states[ptowsp_loop_field(unit, PTOWSP_PLAN_SLOT)] ... }\n"
+    "//              PTOWSP_OTHERWISE(m) {\n"
+    "//                  part.views[0].row = ptowsp_loop_field(unit, PTOWSP_PLAN_SLOT);  // of the states\n"
+    "//                  ptowsp_task_make(m, &part);\n"
+    "//              }\n"
     "//          }\n"
-    "//          PTOWSP_PARALLEL(m, merge, merges) { ... a task ... }\n"
+    "//          PTOWSP_PARALLEL(m, merge, merges) {\n"
+    "//              join.views[0].row = ptowsp_loop_field(merge, PTOWSP_PLAN_REQUEST);\n"
+    "//              ptowsp_task_make(m, &join);\n"
+    "//          }\n"
     "//      }\n"
     "//\n"
     "// The variable is the index of the unit or merge. Used directly, a loop runs over those of all\n"
@@ -39426,7 +40098,8 @@ static const char npu_fixed_18[] =
     "// Declares a transient tensor: what tasks hand to later tasks. Nothing is bound to it. Executions\n"
     "// give it memory, and tensors that never live at the same time share it (section 24). Row-major.\n"
     "//\n"
-    "//      ptowsp_tensor_desc desc = {\"hidden\", PTOWSP_F32, 2, {PTOWSP_DYNAMIC, 64}, ...};\n"
+    "//      ptowsp_tensor_desc desc = {\"hidden\", PTOWSP_F32, 2, {PTOWSP_DYNAMIC, 64},\n"
+    "//                                 PTOWSP_LOCATION_GLOBAL};\n"
     "//      ptowsp_expr sizes[2] = {ptowsp_axis_size(m, tokens)};\n"
     "//      ptowsp_tensor hidden = ptowsp_tensor_transient(m, &desc, sizes);\n"
     "//\n"
@@ -39434,8 +40107,9 @@ static const char npu_fixed_18[] =
     "// of them, zero for the others; NULL: none is dynamic. It may read what is the same during a run:\n"
     "// bound sizes, symbols and arrays.\n"
     "//\n"
-    "// Its scope is the innermost block (the body of a loop, a when, a workload) around all its uses;\n"
-    "// for uses in several workloads, the workload that the program begins with. A pass through this\n"
+    "// Its scope is the innermost block around all its uses: the body of a loop, a when or otherwise, a\n"
+    "// combine, a sequence, a pipeline, a process, a workload. For uses in several workloads it is the\n"
+    "// workload that the program begins with. A pass through this\n"
     "// block finds it with no contents, as a variable that is declared there in C: what an iteration of\n"
     "// a loop shall hand to the next one is used outside the loop, too, or bound. In program order\n"
     "// something must write it before something reads it (a task may not do both first). Lifetimes are\n"
@@ -39456,9 +40130,11 @@ static const char npu_fixed_18[] =
     "// same module.\n"
     "//\n"
     "//      const ptowsp_mesh mesh = {1, {\"tp\"}, {4}};\n"
-    "//      const ptowsp_spread columns[] = {{PTOWSP_SHARDED, 1}};\n"
+    "//      const ptowsp_spread columns[] = {{.kind = PTOWSP_SHARDED, .dim = 1}};\n"
     "//      ptowsp_module_mesh(m, &mesh, PTOWSP_ALGORITHM_AUTO);\n"
-    "//      ptowsp_tensor w = ptowsp_tensor_make(m, &(ptowsp_tensor_desc){\"w\", PTOWSP_F32, 2, {64, 128}});\n"
+    "//      const ptowsp_tensor_desc desc = {.name = \"w\", .dtype = PTOWSP_F32, .rank = 2,\n"
+    "//                                       .shape = {64, 128}, .location = PTOWSP_LOCATION_GLOBAL};\n"
+    "//      ptowsp_tensor w = ptowsp_tensor_make(m, &desc);\n"
     "//      ptowsp_tensor_spread(m, w, columns);  // a rank has 64 x 32 of it\n"
     "\n"
     "// Gives the module its mesh. `algorithm` is that of the sums and maxima that are placed; AUTO, or\n"
@@ -39618,9 +40294,13 @@ static const char npu_fixed_18[] =
     "// not hold preprocessor lines.\n"
     "//\n"
     "//      PTOWSP_SOURCE(kernels_source,\n"
-    "//          static ptowsp_cycles scale(const ptowsp_task *task, void *user) { ... }\n"
-    "//          static ptowsp_cycles shift(const ptowsp_task *task, void *user) { ... })\n"
-    "//      ... {.name = \"scale\", .fn = scale, .source = {.text = kernels_source}} ...\n"
+    "//          static ptowsp_cycles scale(const ptowsp_task *task, void *user) {\n"
+    "//              *(float *)task->tiles[0].data *= 2;\n"
+    "//              return user ? 0 : 100;\n"
+    "//          })\n"
+    "//      static const ptowsp_kernel_desc desc = {.name = \"scale\", .fn = scale,\n"
+    "//                                              .tiles = {{\"x\", PTOWSP_INOUT, PTOWSP_F32, 1, 1}},\n"
+    "//                                              .source = {.text = kernels_source}};\n"
     "// clang-format off\n"
     "#if defined(__GNUC__)\n"
     "#define PWSP_LONG_STRINGS_BEGIN                                                                    \\\n"
@@ -39664,11 +40344,14 @@ static const char npu_fixed_18[] =
     "// calls its entry. There a task is one block: get_block_idx() is `block`, get_block_num() is\n"
     "// `block_count`.\n"
     "//\n"
-    "//      // add.cpp: __global__ AICORE void add(__gm__ float *z, __gm__ float *x, int n) {...}\n"
-    "//      ... {.name = \"add\", .tiles = {{\"x\", PTOWSP_IN, ...}, {\"z\", PTOWSP_OUT, ...}},\n"
-    "//           .pto = &(ptowsp_pto_source){.file = \"add.cpp\",\n"
-    "//                                       .args = {{PTOWSP_PTO_DATA, 1}, {PTOWSP_PTO_DATA, 0},\n"
-    "//                                                {PTOWSP_PTO_COLS, 0}}}} ...\n"
+    "//      // add.cpp has __global__ AICORE void add(__gm__ float *z, __gm__ float *x, int n)\n"
+    "//      static const ptowsp_pto_source source = {\n"
+    "//          .file = \"add.cpp\",\n"
+    "//          .args = {{.value = PTOWSP_PTO_DATA, .index = 1}, {.value = PTOWSP_PTO_DATA, .index = 0},\n"
+    "//                   {.value = PTOWSP_PTO_COLS, .index = 0}}};\n"
+    "//      ptowsp_kernel_desc desc = {.name = \"add\", .cycles = 100, .pto = &source,\n"
+    "//                                 .tiles = {{\"x\", PTOWSP_IN, PTOWSP_F32, 1, 64},\n"
+    "//                                           {\"z\", PTOWSP_OUT, PTOWSP_F32, 1, 64}}};\n"
     "//\n"
     "// Rules    The entry is a function, not a template, at file scope. The source includes <pto/...>,\n"
     "//          headers of the language, and by \"...\" its own headers. Those are found beside the source\n"
@@ -39737,7 +40420,7 @@ static const char npu_fixed_18[] =
     "//\n"
     "//      ptowsp_kernel sum = ptowsp_kernel_collective(m, &(ptowsp_collective_desc){\n"
     "//          .name = \"sum\", .kind = PTOWSP_ALL_REDUCE, .dtype = PTOWSP_F32});\n"
-    "//      ... {.kernel = sum, .views = {{.tensor = partial}}} ...\n"
+    "//      ptowsp_task_desc task = {.kernel = sum, .views = {{.tensor = partial}}};\n"
     "//\n"
     "// Its parameters follow from the kind. Tiles have the size of their views, `count` is rows * cols:\n"
     "//\n"
@@ -40285,7 +40968,7 @@ static const char npu_fixed_18[] =
     "// which they only read. ptoisa_shim.h describes each instruction and its operands under its name.\n"
     "//\n"
     "//      ptowsp_value t = ptowsp_tile_alloc(k, &(ptowsp_alloc_desc){.dtype = PTOWSP_F32, .like = x});\n"
-    "//      ptowsp_instruction(k, &(ptowsp_instruction_desc){.name = \"TAXPY\", .dst = {t}, .src = {x},\n"
+    "//      ptowsp_instruction(k, &(ptowsp_instruction_desc){.name = \"TMULS\", .dst = {t}, .src = {x},\n"
     "//                                                       .scalar = ptowsp_tile_const(k, 0.5)});\n"
     "typedef enum ptowsp_layout {\n"
     "    PTOWSP_LAYOUT_ROW_MAJOR = 0,\n"
@@ -40516,9 +41199,9 @@ static const char npu_fixed_18[] =
     "//\n"
     "//      PTOWSP_PARALLEL(m, unit, units) {\n"
     "//          PTOWSP_WHEN(m, ptowsp_eq(ptowsp_loop_field(unit, PTOWSP_PLAN_TIER), ptowsp_i64(m, 0))) {\n"
-    "//              ... a task of the kernel for short sequences ...\n"
+    "//              ptowsp_task_make(m, &short_task);\n"
     "//          }\n"
-    "//          PTOWSP_OTHERWISE(m) { ... a task of another ... }\n"
+    "//          PTOWSP_OTHERWISE(m) { ptowsp_task_make(m, &long_task); }\n"
     "//      }\n"
     "//\n"
     "// In time, every child of a parallel scope is ready when the scope is ready, and the scope is done\n"
@@ -40682,11 +41365,17 @@ static const char npu_fixed_18[] =
     "//          ptowsp_channel loaded = ptowsp_channel_make(m, &desc);\n"
     "//          PTOWSP_PROCESS(m, \"load\") {\n"
     "//              ptowsp_produces(m, loaded);\n"
-    "//              PTOWSP_FOR_EACH(m, i, tiles) { ptowsp_send_task(m, loaded, &load_tile_i); }\n"
+    "//              PTOWSP_FOR_EACH(m, i, tiles) {\n"
+    "//                  load.axes[0] = i;\n"
+    "//                  ptowsp_send_task(m, loaded, &load);\n"
+    "//              }\n"
     "//          }\n"
     "//          PTOWSP_REPLICATE(m, w, workers, \"compute\") {\n"
     "//              ptowsp_consumes(m, loaded);\n"
-    "//              PTOWSP_CONSUME(m, t, loaded) { ... tasks on tile t ... }\n"
+    "//              PTOWSP_CONSUME(m, t, loaded) {\n"
+    "//                  compute.axes[0] = t;\n"
+    "//                  ptowsp_task_make(m, &compute);\n"
+    "//              }\n"
     "//          }\n"
     "//      }\n"
     "//\n"
@@ -40997,12 +41686,15 @@ static const char npu_fixed_18[] =
     "// to event instead. At each time three steps repeat until nothing changes. First, tasks that end\n"
     "// complete. Second, tasks are issued, in program order, while there is room. Third, each free lane,\n"
     "// by index, takes a task that is issued and ready, and the lanes that are still free steal one. A\n"
-    "// task of 0 cycles completes in the next round at the same time.\n"
+    "// task of 0 cycles completes in the next round at the same time; a pipeline that takes no time\n"
+    "// completes in the round in which it becomes ready.\n"
     "//\n"
     "// A task of MIX takes three lanes where pools are by unit: its cube lane, and the two vector lanes\n"
     "// of that block. free[lane] is then the largest of the three. Where lanes choose, a free cube lane\n"
     "// takes the task at once; from then on its two vector lanes take no other task, and it starts when\n"
-    "// both are free. So no stream of vector tasks holds it back.\n"
+    "// both are free. So no stream of vector tasks holds it back. It counts as one task: of its cube lane\n"
+    "// (task_count), in the window, and in the depth of the cube pool and of its stream. Its cycles count\n"
+    "// as busy on all three lanes.\n"
     "//\n"
     "// Slot loads. In dataflow issue the clock moves to the end of the earlier tasks that have written\n"
     "// the loaded element, whatever the dependencies are: control that depends on data is issued when\n"
@@ -41050,7 +41742,8 @@ static const char npu_fixed_18[] =
     "//\n"
     "// Keys are integers or bools over task variables, args, tags, slots, symbols and arrays. They are\n"
     "// read as u64, and \"key % n\" is unsigned. If a key reads a tag that a task does not have, the tag\n"
-    "// is 0. So all such tasks share a lane.\n"
+    "// is 0. So all such tasks share a lane. A tag that no key of the schedule reads is not evaluated, and\n"
+    "// a read in it that is outside its array is not an error.\n"
     "\n"
     "typedef enum ptowsp_issue {\n"
     "    PTOWSP_ISSUE_DATAFLOW = 0,\n"
@@ -41444,8 +42137,8 @@ static const char npu_fixed_18[] =
     "// prepares the next step meanwhile, with another run of the same program:\n"
     "//\n"
     "//      ptowsp_run_start(runs[0], &options);            // step n\n"
-    "//      ptowsp_run_bind_array(runs[1], ...);            // step n + 1, while step n runs\n"
-    "//      status = ptowsp_run_wait(runs[0]);              // its results may be read from here on\n"
+    "//      ptowsp_run_bind_size(runs[1], \"batch\", 7);      // step n + 1, while step n runs\n"
+    "//      ptowsp_run_wait(runs[0]);                       // its results may be read from here on\n"
     "//      ptowsp_run_start(runs[1], &options);\n"
     "//\n"
     "// From its start until it has been waited for, binding, executing or starting this run is BUSY, and\n"
@@ -41504,8 +42197,8 @@ static const char npu_fixed_18[] =
     "                                                const ptowsp_buffer *buffer);\n"
     "\n"
     "// Bind the plan of a step to the plan axes of a name; it takes the place of the one before. Counts\n"
-    "// are copied, the plan's arrays are not: they must live while the run executes. After\n"
-    "// ptowsp_attention_update, bind the plan again. Executing checks the lists of lanes if the program\n"
+    "// are copied, the plan's arrays are not: they must live while the run executes. After planning\n"
+    "// into the same arrays, bind the plan again. Executing checks the lists of lanes if the program\n"
     "// uses lanes; to prove the plan itself, use ptowsp_attention_check. MoE plans are bound as\n"
     "// ptowsp_moe_plan_units: merge_begin may be NULL in a plan without merges and room for them.\n"
     "// Errors   As above, or INVALID_PARAMS: NULL arrays with elements; counts beyond capacities or,\n"
@@ -42626,8 +43319,8 @@ static const char npu_fixed_18[] =
     "// Cost     100,000 records with keys of their own some 45 ms of one core.\n"
     "// Errors   INVALID_PARAMS: a NULL pointer; a path that is empty, longer than 4,000 bytes, or of\n"
     "//          something that is no file, as a directory. SYSTEM_FAILED: the file cannot be opened,\n"
-    "//          locked or read; the text has the reason. OUT_OF_MEMORY. LIMIT_EXCEEDED: more than\n"
-    "//          2^32 - 2 records.\n"
+    "//          locked or read, or another process holds its lock for 10 s; the text has the reason.\n"
+    "//          OUT_OF_MEMORY. LIMIT_EXCEEDED: more than 2^32 - 2 records.\n"
     "PTOWSP_API ptowsp_status ptowsp_tuning_create(ptowsp_context *context, const char *path,\n"
     "                                              ptowsp_tuning **out_tuning);\n"
     "PTOWSP_API void ptowsp_tuning_destroy(ptowsp_tuning *tuning);  // NULL is ignored\n"
@@ -42887,7 +43580,9 @@ static const char npu_fixed_18[] =
     "//      ptowsp_graph_task_make(graph, &task, &a);          // tasks are numbered from 0\n"
     "//      ptowsp_graph_task_make(graph, &task, &b);\n"
     "//      ptowsp_graph_edge_make(graph, a, b);               // a runs before b\n"
-    "//      for each step { status = ptowsp_graph_run(graph); }\n"
+    "//      while (has_next_step(&matrix)) {\n"
+    "//          status = ptowsp_graph_run(graph);\n"
+    "//      }\n"
     "//\n"
     "// A graph keeps its first error. After it building, sealing and running do nothing and return that\n"
     "// error, until the graph is cleared. So a program may check once. (BUSY is not kept.)\n"
@@ -43732,7 +44427,8 @@ static const char npu_fixed_18[] =
     "PTOWSP_API ptowsp_load_info ptowsp_program_load_at(const ptowsp_program *program,\n"
     "                                                   uint32_t statement);\n"
     "\n"
-    "// Channels, numbered from 0 over all pipelines, and the ports of processes.\n"
+    "// Channels, numbered from 0 over all pipelines, and the ports of processes: first what a process\n"
+    "// consumes, then what it produces, each in the order of its declarations.\n"
     "typedef struct ptowsp_channel_info {\n"
     "    const char *name;\n"
     "    uint32_t depth;\n"
@@ -44132,9 +44828,9 @@ static const char npu_fixed_18[] =
     "#define PWSP_TIERS_NAME(name, body) name\n"
     "#define PWSP_TIERS_BODY(name, body) body\n"
     "#define PWSP_TIERS_KERNEL(pair, i, id, length_min, length_max)                                     \\\n"
-    "    PWSP_TIERS_KERNEL_(PWSP_TIERS_NAME pair, PWSP_TIERS_BODY pair, id)\n"
-    "#define PWSP_TIERS_KERNEL_(name, body, id) PWSP_TIERS_KERNEL__(name, body, id)\n"
-    "#define PWSP_TIERS_KERNEL__(name, body, id)                                                        \\\n"
+    "    PWSP_TIERS_KERNEL_OF(PWSP_TIERS_NAME pair, PWSP_TIERS_BODY pair, id)\n"
+    "#define PWSP_TIERS_KERNEL_OF(name, body, id) PWSP_TIERS_KERNEL_AS(name, body, id)\n"
+    "#define PWSP_TIERS_KERNEL_AS(name, body, id)                                                        \\\n"
     "    PWSP_UNUSED static PTOWSP_AICORE void name##_tier_##id(                                        \\\n"
     "        const PTOWSP_GM ptowsp_work *work, uint32_t lane, void *user) {                            \\\n"
     "        body(work, lane, user, id);                                                                \\\n"
@@ -44196,6 +44892,351 @@ static const char npu_fixed_19[] =
     "\n"
     "#ifndef PTOISA_SHIM_H\n"
     "#define PTOISA_SHIM_H\n"
+    "\n"
+    "// =================================================================================================\n"
+    "// src/base/number.h\n"
+    "// =================================================================================================\n"
+    "\n"
+    "// Floating-point numbers as text and back: exact, correctly rounded, and the same in every locale.\n"
+    "// The C library's printf and strtod take the decimal point from the locale, so nothing in src uses\n"
+    "// them for floating-point numbers. Needs no other room: the emitter and the shim carry it as well.\n"
+    "//\n"
+    "// A binary fraction is a finite decimal fraction, so a number is held exactly, as a fixed-point\n"
+    "// number of base 10^9. A scaling by 2^n is one pass over the limbs in use:\n"
+    "//\n"
+    "//      limbs    [0] ... [34] . [35] ... [155]      35 before the point: 2^1024 < 10^309\n"
+    "//                                                  121 after it: 2^-1075 has 1075 digits\n"
+    "//\n"
+    "// To print, scale the significand by the exponent and round decimal digits. To read, place the\n"
+    "// digits, scale to an integer of 53 bits and round that. Digits after the last limb only ever decide\n"
+    "// whether a number is above the middle of two others: the last limb is made odd for them.\n"
+    "\n"
+    "#ifndef PWSP_NUMBER_H\n"
+    "#define PWSP_NUMBER_H\n"
+    "\n"
+    "#include <stdbool.h>\n"
+    "#include <stddef.h>\n"
+    "#include <stdint.h>\n"
+    "#include <string.h>\n"
+    "\n"
+    "#define PWSP_DECIMAL_ONES   35\n"
+    "#define PWSP_DECIMAL_LIMBS  156\n"
+    "#define PWSP_DECIMAL_BASE   1000000000u\n"
+    "#define PWSP_DECIMAL_STEP   28                            // bits of one scaling: 2^28 < 10^9\n"
+    "#define PWSP_DECIMAL_POINT  (9 * (int)PWSP_DECIMAL_ONES)  // places are counted from limbs[0]\n"
+    "#define PWSP_DECIMAL_PLACES (9 * (int)PWSP_DECIMAL_LIMBS)\n"
+    "#define PWSP_NUMBER_DIGITS  40  // most digits after the point that are printed\n"
+    "\n"
+    "typedef struct pwsp_decimal {\n"
+    "    uint32_t limbs[PWSP_DECIMAL_LIMBS];\n"
+    "    int begin, end;  // limbs outside of these are 0\n"
+    "} pwsp_decimal;\n"
+    "\n"
+    "// Returned by value: valid until the end of the full expression.\n"
+    "typedef struct pwsp_number_text {\n"
+    "    char text[320 + PWSP_NUMBER_DIGITS];\n"
+    "} pwsp_number_text;\n"
+    "\n"
+    "// -- decimals -------------------------------------------------------------------------------------\n"
+    "\n"
+    "// The unit of a place within its limb.\n"
+    "static inline uint32_t pwsp_decimal_unit(int place) {\n"
+    "    uint32_t unit = 1;\n"
+    "    for (int i = place % 9; i < 8; i++) {\n"
+    "        unit *= 10;\n"
+    "    }\n"
+    "    return unit;\n"
+    "}\n"
+    "\n"
+    "static inline uint32_t pwsp_decimal_digit(const pwsp_decimal *d, int place) {\n"
+    "    return place < PWSP_DECIMAL_PLACES ? d->limbs[place / 9] / pwsp_decimal_unit(place) % 10 : 0;\n"
+    "}\n"
+    "\n"
+    "// Multiplies by 2^bits, where bits is from -PWSP_DECIMAL_STEP to PWSP_DECIMAL_STEP.\n"
+    "static inline void pwsp_decimal_scale(pwsp_decimal *d, int bits) {\n"
+    "    uint64_t carry = 0;\n"
+    "    for (int i = d->end; bits >= 0 && i > d->begin; i--) {\n"
+    "        carry += (uint64_t)d->limbs[i - 1] << bits;\n"
+    "        d->limbs[i - 1] = (uint32_t)(carry % PWSP_DECIMAL_BASE);\n"
+    "        carry /= PWSP_DECIMAL_BASE;\n"
+    "    }\n"
+    "    if (bits >= 0) {\n"
+    "        if (carry) {\n"
+    "            d->limbs[--d->begin] = (uint32_t)carry;\n"
+    "        }\n"
+    "        return;\n"
+    "    }\n"
+    "    for (int i = d->begin; i < d->end || carry; i++) {\n"
+    "        if (i == PWSP_DECIMAL_LIMBS) {\n"
+    "            d->limbs[i - 1] |= 1;\n"
+    "            break;\n"
+    "        }\n"
+    "        carry = carry * PWSP_DECIMAL_BASE + d->limbs[i];\n"
+    "        d->limbs[i] = (uint32_t)(carry >> -bits);\n"
+    "        carry &= (UINT64_C(1) << -bits) - 1;\n"
+    "        d->end = i < d->end ? d->end : i + 1;\n"
+    "    }\n"
+    "    while (d->begin < d->end && d->limbs[d->begin] == 0) {\n"
+    "        d->begin++;\n"
+    "    }\n"
+    "}\n"
+    "\n"
+    "// The first place that is not 0; of zero, the place before the point.\n"
+    "static inline int pwsp_decimal_first(const pwsp_decimal *d) {\n"
+    "    int place = 9 * d->begin;\n"
+    "    while (place < 9 * d->end && pwsp_decimal_digit(d, place) == 0) {\n"
+    "        place++;\n"
+    "    }\n"
+    "    return place < 9 * d->end ? place : PWSP_DECIMAL_POINT - 1;\n"
+    "}\n"
+    "\n"
+    "// Rounds to the places before this one, ties to even.\n"
+    "static inline void pwsp_decimal_round(pwsp_decimal *d, int place) {\n"
+    "    if (place >= 9 * d->end) {\n"
+    "        return;\n"
+    "    }\n"
+    "    const int at = place / 9;\n"
+    "    const uint32_t unit = place % 9 ? 10 * pwsp_decimal_unit(place) : PWSP_DECIMAL_BASE;\n"
+    "    const uint32_t rest = d->limbs[at] % unit;\n"
+    "    bool is_more = false;\n"
+    "    for (int i = at + 1; i < d->end; i++) {\n"
+    "        is_more = is_more || d->limbs[i];\n"
+    "        d->limbs[i] = 0;\n"
+    "    }\n"
+    "    const bool is_odd = pwsp_decimal_digit(d, place - 1) & 1;\n"
+    "    const bool is_up = rest > unit / 2 || (rest == unit / 2 && (is_more || is_odd));\n"
+    "    d->limbs[at] -= rest;\n"
+    "    d->end = at + 1;\n"
+    "    uint32_t carry = is_up ? unit : 0;\n"
+    "    for (int i = at; carry; i--) {\n"
+    "        const uint32_t limb = d->limbs[i] + carry;\n"
+    "        carry = limb >= PWSP_DECIMAL_BASE;\n"
+    "        d->limbs[i] = carry ? limb - PWSP_DECIMAL_BASE : limb;\n"
+    "        d->begin = i < d->begin ? i : d->begin;\n"
+    "    }\n"
+    "}\n"
+    "\n"
+    "// -- numbers to text ------------------------------------------------------------------------------\n"
+    "\n"
+    "static inline pwsp_decimal pwsp_decimal_from(double number) {\n"
+    "    pwsp_decimal d;\n"
+    "    memset(&d, 0, sizeof d);\n"
+    "    uint64_t bits;\n"
+    "    memcpy(&bits, &number, sizeof bits);\n"
+    "    const int biased = (int)(bits >> 52 & 2047);\n"
+    "    const uint64_t fraction = bits & ((UINT64_C(1) << 52) - 1);\n"
+    "    const uint64_t significand = biased ? fraction | UINT64_C(1) << 52 : fraction;\n"
+    "    d.limbs[PWSP_DECIMAL_ONES - 2] = (uint32_t)(significand / PWSP_DECIMAL_BASE);\n"
+    "    d.limbs[PWSP_DECIMAL_ONES - 1] = (uint32_t)(significand % PWSP_DECIMAL_BASE);\n"
+    "    d.begin = PWSP_DECIMAL_ONES - 2;\n"
+    "    d.end = PWSP_DECIMAL_ONES;\n"
+    "    for (int left = (biased ? biased : 1) - 1075; left != 0;) {\n"
+    "        const int step = left > PWSP_DECIMAL_STEP    ? PWSP_DECIMAL_STEP\n"
+    "                         : left < -PWSP_DECIMAL_STEP ? -PWSP_DECIMAL_STEP\n"
+    "                                                     : left;\n"
+    "        pwsp_decimal_scale(&d, step);\n"
+    "        left -= step;\n"
+    "    }\n"
+    "    return d;\n"
+    "}\n"
+    "\n"
+    "// As printf does in the C locale, with 'f', 'e' or 'g' and at most PWSP_NUMBER_DIGITS digits.\n"
+    "static inline pwsp_number_text pwsp_number_format(double number, char style, int digits) {\n"
+    "    pwsp_number_text out;\n"
+    "    char *to = out.text;\n"
+    "    uint64_t bits;\n"
+    "    memcpy(&bits, &number, sizeof bits);\n"
+    "    if (bits >> 63) {\n"
+    "        *to++ = '-';\n"
+    "    }\n"
+    "    if ((bits >> 52 & 2047) == 2047) {\n"
+    "        memcpy(to, bits << 12 ? \"nan\" : \"inf\", 4);\n"
+    "        return out;\n"
+    "    }\n"
+    "    digits = digits < PWSP_NUMBER_DIGITS ? digits : PWSP_NUMBER_DIGITS;\n"
+    "    digits -= style == 'g' && digits > 0;  // after the first one\n"
+    "    pwsp_decimal d = pwsp_decimal_from(number);\n"
+    "    pwsp_decimal_round(&d,\n"
+    "                       (style == 'f' ? PWSP_DECIMAL_POINT : pwsp_decimal_first(&d) + 1) + digits);\n"
+    "    int first = pwsp_decimal_first(&d), point = PWSP_DECIMAL_POINT;\n"
+    "    const int exponent = PWSP_DECIMAL_POINT - 1 - first;\n"
+    "    const bool is_power = style == 'e' || (style == 'g' && (exponent < -4 || exponent > digits));\n"
+    "    if (is_power) {\n"
+    "        point = first + 1;\n"
+    "    } else {\n"
+    "        first = first < PWSP_DECIMAL_POINT ? first : PWSP_DECIMAL_POINT - 1;\n"
+    "        digits -= style == 'g' ? exponent : 0;\n"
+    "    }\n"
+    "    while (style == 'g' && digits > 0 && pwsp_decimal_digit(&d, point + digits - 1) == 0) {\n"
+    "        digits--;\n"
+    "    }\n"
+    "    for (int place = first; place < point + digits; place++) {\n"
+    "        if (place == point) {\n"
+    "            *to++ = '.';\n"
+    "        }\n"
+    "        *to++ = (char)('0' + pwsp_decimal_digit(&d, place));\n"
+    "    }\n"
+    "    if (is_power) {\n"
+    "        const int size = exponent < 0 ? -exponent : exponent;\n"
+    "        *to++ = 'e';\n"
+    "        *to++ = exponent < 0 ? '-' : '+';\n"
+    "        if (size >= 100) {\n"
+    "            *to++ = (char)('0' + size / 100);\n"
+    "        }\n"
+    "        *to++ = (char)('0' + size / 10 % 10);\n"
+    "        *to++ = (char)('0' + size % 10);\n"
+    "    }\n"
+    "    *to = '\\0';\n"
+    "    return out;\n"
+    "}\n"
+    "\n"
+    "// As \"%.*f\" prints it.\n"
+    "static inline pwsp_number_text pwsp_fixed(double number, int digits) {\n"
+    "    return pwsp_number_format(number, 'f', digits);\n"
+    "}\n"
+    "\n"
+    "// As \"%.*g\" prints it.\n"
+    "static inline pwsp_number_text pwsp_general(double number, int digits) {\n"
+    "    return pwsp_number_format(number, 'g', digits);\n"
+    "}\n"
+    "\n"
+    "// -- text to numbers ------------------------------------------------------------------------------\n"
+    "\n"
+    "// The integer part has this many bits, or at least as many.\n"
+    "static inline int pwsp_decimal_bits(const pwsp_decimal *d, uint64_t *out_integer) {\n"
+    "    *out_integer = (uint64_t)d->limbs[PWSP_DECIMAL_ONES - 2] * PWSP_DECIMAL_BASE +\n"
+    "                   d->limbs[PWSP_DECIMAL_ONES - 1];\n"
+    "    if (d->begin < PWSP_DECIMAL_ONES - 2) {\n"
+    "        return d->begin < PWSP_DECIMAL_ONES - 3 ? 88 : 60;\n"
+    "    }\n"
+    "    int bits = 0;\n"
+    "    while (*out_integer >> bits) {\n"
+    "        bits++;\n"
+    "    }\n"
+    "    return bits;\n"
+    "}\n"
+    "\n"
+    "// The nearest number with a significand of this many bits and an exponent of at least `lowest`, as\n"
+    "// the bits of its format without the sign. The format's infinity may follow.\n"
+    "static inline uint64_t pwsp_decimal_nearest(pwsp_decimal *d, int significand_bits, int lowest) {\n"
+    "    int exponent = 0;\n"
+    "    uint64_t integer;\n"
+    "    for (;;) {\n"
+    "        int step = significand_bits - pwsp_decimal_bits(d, &integer);\n"
+    "        step = step > PWSP_DECIMAL_STEP ? PWSP_DECIMAL_STEP : step;\n"
+    "        step = step < -PWSP_DECIMAL_STEP ? -PWSP_DECIMAL_STEP : step;\n"
+    "        step = exponent - step < lowest ? exponent - lowest : step;\n"
+    "        if (step == 0) {\n"
+    "            break;\n"
+    "        }\n"
+    "        pwsp_decimal_scale(d, step);\n"
+    "        exponent -= step;\n"
+    "    }\n"
+    "    const uint32_t half = PWSP_DECIMAL_BASE / 2;\n"
+    "    bool is_more = d->limbs[PWSP_DECIMAL_ONES] > half;\n"
+    "    for (int i = PWSP_DECIMAL_ONES + 1; i < d->end; i++) {\n"
+    "        is_more = is_more || (d->limbs[PWSP_DECIMAL_ONES] == half && d->limbs[i]);\n"
+    "    }\n"
+    "    const bool is_tie = d->limbs[PWSP_DECIMAL_ONES] == half && !is_more;\n"
+    "    integer += is_more || (is_tie && (integer & 1));\n"
+    "    return ((uint64_t)(exponent - lowest) << (significand_bits - 1)) + integer;\n"
+    "}\n"
+    "\n"
+    "// Finds the digits of [+-]digits[.digits][e[+-]digits]; false: the text is something else.\n"
+    "static inline bool pwsp_number_scan(const char *text, size_t length, size_t *out_begin,\n"
+    "                                    size_t *out_end, int64_t *out_ones) {\n"
+    "    size_t at = length > 0 && (text[0] == '-' || text[0] == '+'), digits = 0;\n"
+    "    *out_begin = at;\n"
+    "    *out_ones = 0;  // digits before the point\n"
+    "    for (bool has_point = false; at < length; at++) {\n"
+    "        if (text[at] == '.' && !has_point) {\n"
+    "            has_point = true;\n"
+    "        } else if (text[at] >= '0' && text[at] <= '9') {\n"
+    "            digits++;\n"
+    "            *out_ones += !has_point;\n"
+    "        } else {\n"
+    "            break;\n"
+    "        }\n"
+    "    }\n"
+    "    *out_end = at;\n"
+    "    if (digits == 0 || at == length) {\n"
+    "        return digits > 0;\n"
+    "    }\n"
+    "    const bool is_power = text[at] == 'e' || text[at] == 'E';\n"
+    "    at++;\n"
+    "    const bool is_negative = at < length && text[at] == '-';\n"
+    "    at += at < length && (text[at] == '-' || text[at] == '+');\n"
+    "    int64_t exponent = 0;\n"
+    "    const size_t first = at;\n"
+    "    while (at < length && text[at] >= '0' && text[at] <= '9') {\n"
+    "        exponent = exponent < INT64_C(1) << 50 ? 10 * exponent + (text[at] - '0') : exponent;\n"
+    "        at++;\n"
+    "    }\n"
+    "    *out_ones += is_negative ? -exponent : exponent;\n"
+    "    return is_power && at > first && at == length;\n"
+    "}\n"
+    "\n"
+    "// The double that is nearest to a decimal number, or with is_f32 the float; ties go to even, and what\n"
+    "// is too large is infinite. False: all of the text is not [+-]digits[.digits][e[+-]digits].\n"
+    "static inline bool pwsp_number_read(const char *text, size_t length, bool is_f32,\n"
+    "                                    double *out_number) {\n"
+    "    size_t at, end;\n"
+    "    int64_t place;\n"
+    "    if (!pwsp_number_scan(text, length, &at, &end, &place)) {\n"
+    "        return false;\n"
+    "    }\n"
+    "    place = PWSP_DECIMAL_POINT - place;\n"
+    "    pwsp_decimal d;\n"
+    "    memset(&d, 0, sizeof d);\n"
+    "    d.begin = PWSP_DECIMAL_LIMBS;\n"
+    "    bool is_infinite = false;\n"
+    "    for (; at < end; at++) {\n"
+    "        const uint32_t digit = (uint32_t)(text[at] - '0');\n"
+    "        if (text[at] == '.') {\n"
+    "            continue;\n"
+    "        }\n"
+    "        if (digit && place < PWSP_DECIMAL_POINT - 310) {\n"
+    "            is_infinite = true;\n"
+    "        } else if (digit) {\n"
+    "            const bool is_held = place < PWSP_DECIMAL_PLACES;\n"
+    "            const int limb = is_held ? (int)(place / 9) : PWSP_DECIMAL_LIMBS - 1;\n"
+    "            d.limbs[limb] =\n"
+    "                is_held ? d.limbs[limb] + digit * pwsp_decimal_unit((int)place) : d.limbs[limb] | 1;\n"
+    "            d.begin = limb < d.begin ? limb : d.begin;\n"
+    "            d.end = limb + 1;\n"
+    "        }\n"
+    "        place++;\n"
+    "    }\n"
+    "    const uint64_t infinity = is_f32 ? UINT64_C(0x7f800000) : UINT64_C(0x7ff0000000000000);\n"
+    "    uint64_t bits = is_infinite ? infinity\n"
+    "                    : d.end     ? pwsp_decimal_nearest(&d, is_f32 ? 24 : 53, is_f32 ? -149 : -1074)\n"
+    "                                : 0;\n"
+    "    bits = bits < infinity ? bits : infinity;\n"
+    "    float single;\n"
+    "    const uint32_t low = (uint32_t)bits;\n"
+    "    memcpy(&single, &low, sizeof single);\n"
+    "    memcpy(out_number, &bits, sizeof bits);\n"
+    "    *out_number = is_f32 ? (double)single : *out_number;\n"
+    "    *out_number = text[0] == '-' ? -*out_number : *out_number;\n"
+    "    return true;\n"
+    "}\n"
+    "\n"
+    "// The text that reads back as the same number: a double as %.15g, %.16g or %.17g prints it, the first\n"
+    "// of these, and a float as the first of %.1g to %.9g.\n"
+    "static inline pwsp_number_text pwsp_shortest(double number, bool is_f32) {\n"
+    "    pwsp_number_text out;\n"
+    "    const int most = is_f32 ? 9 : 17;\n"
+    "    for (int digits = is_f32 ? 1 : 15;; digits++) {\n"
+    "        double back = number;\n"
+    "        out = pwsp_general(number, digits);\n"
+    "        if (digits == most ||\n"
+    "            (pwsp_number_read(out.text, strlen(out.text), is_f32, &back) && back == number)) {\n"
+    "            return out;\n"
+    "        }\n"
+    "    }\n"
+    "}\n"
+    "\n"
+    "#endif\n"
     "\n"
     "// =================================================================================================\n"
     "// src/isa/isa.h\n"
@@ -47588,7 +48629,7 @@ static const char npu_fixed_19[] =
     "            ptoisa_memory_name((ptoisa_memory)s->memory));\n"
     "    for (uint32_t r = 0; r < s->valid_rows; r++) {\n"
     "        for (uint32_t c = 0; c < s->valid_cols; c++) {\n"
-    "            fprintf(to, \"%s%.9g\", c ? \" \" : \"\", ptoisa_get(s, r, c));\n"
+    "            fprintf(to, \"%s%s\", c ? \" \" : \"\", pwsp_general(ptoisa_get(s, r, c), 9).text);\n"
     "        }\n"
     "        fputs(\"\\n\", to);\n"
     "    }\n"
@@ -48417,7 +49458,7 @@ static const char npu_fixed_19[] =
     "    uint64_t element;\n"
     "    ptoisa_put_bits(&element, ptoisa_bits_of(x, dtype), ptoisa_dtype_size(dtype));\n"
     "    return ptoisa_get_at(&element, dtype, 0) == x ||\n"
-    "           ptoisa_fault(core, op, \"%g is no %s\", x, ptoisa_dtype_name(dtype));\n"
+    "           ptoisa_fault(core, op, \"%s is no %s\", pwsp_general(x, 6).text, ptoisa_dtype_name(dtype));\n"
     "}\n"
     "\n"
     "PTOISA_FN bool ptoisa_check_trans(ptoisa_core *core, const ptoisa_tile *d, const ptoisa_tile *s,\n"
@@ -51118,7 +52159,9 @@ static const char npu_fixed_19[] =
     "// (for floats an infinity), index 0.\n"
     "//\n"
     "// TCOLARGMAX and TCOLARGMIN find rows as TROWARGMAX and TROWARGMIN find columns. TPAIRREDUCESUM adds\n"
-    "// two neighbours of a row, in f32, and rounds once.\n"
+    "// two neighbours of a row, in f32, and rounds once; the last of an odd number stays as it is. Source\n"
+    "// and destination have the same valid columns, as PTO-ISA wants it, and the sums are in the first\n"
+    "// half of them, rounded up. The other columns are not written.\n"
     "//\n"
     "// Row reductions leave R values: in a column-major tile of one column, or in the first column of a\n"
     "// row-major one that has one valid column. f32 rows are reduced by vectors straight away (fold.h);\n"
@@ -51374,18 +52417,14 @@ static const char npu_fixed_19[] =
     "    ptoisa_row_reduce(core, PTOISA_TROWARGMIN, &ptoisa_loops_MIN, true, d, values, s, t);\n"
     "}\n"
     "\n"
-    "// d[r][c] = s[r][2 c] + s[r][2 c + 1].\n"
+    "// d[r][c] = s[r][2 c] + s[r][2 c + 1], of the columns that s has.\n"
     "PTOISA_FN void ptoisa_tpairreducesum(ptoisa_core *core, const ptoisa_tile *d,\n"
     "                                     const ptoisa_tile *s) {\n"
     "    const ptoisa_op op = PTOISA_TPAIRREDUCESUM;\n"
     "    if (PTOISA_CHECKED) {\n"
     "        if (!ptoisa_check_rows(core, op, \"dst\", d, PTOISA_SET_FLOAT, 0, 0) ||\n"
-    "            !ptoisa_check_rows(core, op, \"src0\", s, PTOISA_SET(d->dtype), d->valid_rows, 0)) {\n"
-    "            return;\n"
-    "        }\n"
-    "        if (s->valid_cols != 2 * (uint64_t)d->valid_cols) {\n"
-    "            ptoisa_fault(core, op, \"src0 has %u valid columns, and dst %u, not half of them\",\n"
-    "                         s->valid_cols, d->valid_cols);\n"
+    "            !ptoisa_check_rows(core, op, \"src0\", s, PTOISA_SET(d->dtype), d->valid_rows,\n"
+    "                               d->valid_cols)) {\n"
     "            return;\n"
     "        }\n"
     "    }\n"
@@ -51395,14 +52434,14 @@ static const char npu_fixed_19[] =
     "    for (uint32_t r = 0; r < d->valid_rows && !core->is_dry; r++) {\n"
     "        const uint8_t *from = (const uint8_t *)s->data + (size_t)r * s->cols * size;\n"
     "        uint8_t *to = (uint8_t *)d->data + (size_t)r * d->cols * size;\n"
-    "        for (uint32_t at = 0; at < d->valid_cols; at += PTOISA_PIECE / 2) {\n"
-    "            uint32_t n = ptoisa_least(d->valid_cols - at, PTOISA_PIECE / 2);\n"
+    "        for (uint32_t at = 0; at < s->valid_cols; at += PTOISA_PIECE) {\n"
+    "            uint32_t n = ptoisa_least(s->valid_cols - at, PTOISA_PIECE);\n"
     "            ptoisa_piece piece;\n"
-    "            ptoisa_widen(dtype, &piece, from + 2 * at * size, 2 * n);\n"
-    "            for (uint32_t i = 0; i < n; i++) {\n"
-    "                piece.f32[i] = piece.f32[2 * i] + piece.f32[2 * i + 1];\n"
+    "            ptoisa_widen(dtype, &piece, from + at * size, n);\n"
+    "            for (uint32_t i = 0; i < n; i += 2) {\n"
+    "                piece.f32[i / 2] = i + 1 < n ? piece.f32[i] + piece.f32[i + 1] : piece.f32[i];\n"
     "            }\n"
-    "            ptoisa_narrow(dtype, to + at * size, &piece, n);\n"
+    "            ptoisa_narrow(dtype, to + at / 2 * size, &piece, (n + 1) / 2);\n"
     "        }\n"
     "    }\n"
     "}\n"
