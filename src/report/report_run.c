@@ -109,7 +109,8 @@ static void pwsp_report_text(pwsp_facts *facts) {
     const pwsp_picture *picture = facts->picture;
     const ptowsp_run_stats *stats = &picture->run->time.sim.stats;
     pwsp_out *out = facts->out;
-    pwsp_out_text(out, pwsp_picture_title(picture));
+    const char *title = pwsp_picture_title(picture);
+    pwsp_out_utf8(out, title, strlen(title));
     pwsp_out_format(out, ": %" PRIu64 " cycles, %" PRIu64 " tasks, %u lanes\n",
                     stats->makespan_cycles, stats->task_count, stats->lane_count);
     pwsp_out_text(facts->out, "lower bounds, of the makespan\n");
@@ -321,7 +322,7 @@ static bool pwsp_report_html(pwsp_facts *facts) {
     pwsp_out *out = facts->out;
     bool is_good = true;
     pwsp_html_begin(facts);
-    if (picture->run->has_records && picture->track_count <= picture->options->lane_max) {
+    if (picture->run->has_records && picture->row_count <= picture->options->lane_max) {
         is_good = pwsp_export_svg(picture);
     }
     pwsp_html_tables(facts);
