@@ -125,8 +125,12 @@ static void pwsp_report_text(pwsp_facts *facts) {
         }
     }
     pwsp_report_kernels(facts);
-    pwsp_out_format(out, "at most  %" PRIu64 " tasks in flight, %" PRIu64 " regions, %zu bytes\n",
-                    stats->in_flight_max, stats->region_max, stats->memory_bytes);
+    pwsp_out_text(out, "at most  ");
+    if (stats->in_flight_max) {
+        pwsp_out_format(out, "%" PRIu64 " tasks in flight, ", stats->in_flight_max);
+    }
+    pwsp_out_format(out, "%" PRIu64 " regions, %zu bytes\n", stats->region_max,
+                    stats->memory_bytes);
     pwsp_report_rings(picture->run, pwsp_out_sink(out));
     if (facts->what_if_count) {
         pwsp_out_text(out, "what if\n");
@@ -230,7 +234,11 @@ static void pwsp_report_json(pwsp_facts *facts) {
     pwsp_out_text(out, "},\n");
     pwsp_json_kernels(facts);
     pwsp_out_text(out, ",\n");
-    pwsp_json_number(out, "in_flight_max", stats->in_flight_max);
+    if (stats->in_flight_max) {
+        pwsp_json_number(out, "in_flight_max", stats->in_flight_max);
+    } else {
+        pwsp_out_text(out, "\"in_flight_max\":null");  // there was no window
+    }
     pwsp_json_rings(facts);
     pwsp_out_text(out, ",\n\"what_if\":[");
     for (uint32_t i = 0; i < facts->what_if_count; i++) {
@@ -306,10 +314,12 @@ static void pwsp_html_tables(pwsp_facts *facts) {
         pwsp_html_row(facts, pwsp_picture_kernel(picture, k), facts->critical[k].busy_cycles,
                       makespan);
     }
-    pwsp_out_format(out,
-                    "</table>\n<p>At most %" PRIu64 " tasks in flight, %" PRIu64
-                    " regions tracked, %zu bytes held by the run.</p>\n",
-                    stats->in_flight_max, stats->region_max, stats->memory_bytes);
+    pwsp_out_text(out, "</table>\n<p>At most ");
+    if (stats->in_flight_max) {
+        pwsp_out_format(out, "%" PRIu64 " tasks in flight, ", stats->in_flight_max);
+    }
+    pwsp_out_format(out, "%" PRIu64 " regions tracked, %zu bytes held by the run.</p>\n",
+                    stats->region_max, stats->memory_bytes);
     if (picture->run->time.sim.rings.is_used) {
         pwsp_out_text(out, "<pre>");
         pwsp_report_rings(picture->run, pwsp_out_sink(out));
