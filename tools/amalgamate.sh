@@ -162,7 +162,7 @@ src/workload/check.h src/workload/check.c src/workload/check_pipeline.c
 src/workload/program.h src/workload/compile.h src/workload/read.h
 src/workload/compile.c
 src/workload/compile_pipeline.c src/workload/lifetime.c src/workload/blocks.c src/workload/program.c
-src/workload/taint.c src/workload/control.h src/workload/control.c
+src/workload/taint.c src/workload/conflict.c src/workload/control.h src/workload/control.c
 src/workload/read_exprs.c src/workload/read_statements.c src/workload/read_program.c
 src/text/print_module.c src/text/print_program.c
 src/text/parse.h src/text/lexer.c src/text/parse_expr.c src/text/parse_tree.c

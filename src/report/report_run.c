@@ -81,6 +81,43 @@ static bool pwsp_facts_find(pwsp_facts *facts) {
     return true;
 }
 
+// -- conflicts ------------------------------------------------------------------------------------
+
+typedef struct pwsp_conflict_writer {
+    pwsp_facts *facts;
+    ptowsp_report_format format;
+    uint32_t count;
+} pwsp_conflict_writer;
+
+static bool pwsp_conflict_write(void *user, const pwsp_conflict *conflict) {
+    pwsp_conflict_writer *writer = (pwsp_conflict_writer *)user;
+    const ptowsp_program *p = writer->facts->picture->program;
+    pwsp_out *out = writer->facts->out;
+    const char *loop = PWSP_PLACE_AT(p, conflict->loop->node)->step;
+    const char *task = PWSP_PLACE_AT(p, conflict->task->node)->step;
+    const char *tensor = ptowsp_program_tensor_at(p, conflict->view->tensor).desc.name;
+    if (writer->format == PTOWSP_REPORT_JSON) {
+        pwsp_out_format(out, "%s\n{\"loop\":\"%s\",\"tensor\":\"%s\",\"task\":\"%s\"}",
+                        writer->count ? "," : "", loop, tensor, task);
+    } else {
+        const bool is_html = writer->format == PTOWSP_REPORT_HTML;
+        pwsp_out_format(out,
+                        "%siterations of %s conflict on tensor %s, which %s writes in each: they "
+                        "run %s%s\n",
+                        is_html ? "<p>" : "", loop, tensor, task, pwsp_conflict_effect(p, conflict),
+                        is_html ? "</p>" : "");
+    }
+    writer->count++;
+    return true;
+}
+
+static void pwsp_report_conflicts(pwsp_facts *facts, ptowsp_report_format format) {
+    const pwsp_picture *picture = facts->picture;
+    pwsp_conflict_writer writer = {facts, format, 0};
+    pwsp_program_visit_conflicts(picture->program, picture->run->bindings.initial,
+                                 pwsp_conflict_write, &writer);
+}
+
 // -- text -----------------------------------------------------------------------------------------
 
 static void pwsp_report_line(pwsp_facts *facts, const char *name, uint64_t value, uint64_t whole) {
@@ -125,6 +162,7 @@ static void pwsp_report_text(pwsp_facts *facts) {
         }
     }
     pwsp_report_kernels(facts);
+    pwsp_report_conflicts(facts, PTOWSP_REPORT_TEXT);
     pwsp_out_text(out, "at most  ");
     if (stats->in_flight_max) {
         pwsp_out_format(out, "%" PRIu64 " tasks in flight, ", stats->in_flight_max);
@@ -233,7 +271,9 @@ static void pwsp_report_json(pwsp_facts *facts) {
     }
     pwsp_out_text(out, "},\n");
     pwsp_json_kernels(facts);
-    pwsp_out_text(out, ",\n");
+    pwsp_out_text(out, ",\n\"conflicts\":[");
+    pwsp_report_conflicts(facts, PTOWSP_REPORT_JSON);
+    pwsp_out_text(out, "],\n");
     if (stats->in_flight_max) {
         pwsp_json_number(out, "in_flight_max", stats->in_flight_max);
     } else {
@@ -314,7 +354,9 @@ static void pwsp_html_tables(pwsp_facts *facts) {
         pwsp_html_row(facts, pwsp_picture_kernel(picture, k), facts->critical[k].busy_cycles,
                       makespan);
     }
-    pwsp_out_text(out, "</table>\n<p>At most ");
+    pwsp_out_text(out, "</table>\n");
+    pwsp_report_conflicts(facts, PTOWSP_REPORT_HTML);
+    pwsp_out_text(out, "<p>At most ");
     if (stats->in_flight_max) {
         pwsp_out_format(out, "%" PRIu64 " tasks in flight, ", stats->in_flight_max);
     }
