@@ -74,10 +74,10 @@ static void pwsp_chrome_row(const pwsp_picture *picture, uint32_t track, uint32_
     const uint32_t lanes = pwsp_picture_rank_lanes(picture);
     const bool is_lane = track < picture->lane_count;
     const bool is_first = row == pwsp_picture_first_row(picture, track);
-    const uint32_t process = lanes              ? track / lanes + 1
-                             : picture->is_wall ? PWSP_CHROME_MEASURED
-                             : is_lane          ? PWSP_CHROME_LANES
-                                                : PWSP_CHROME_PROCESSES;
+    const int kind = picture->is_wall ? PWSP_CHROME_MEASURED
+                     : is_lane        ? PWSP_CHROME_LANES
+                                      : PWSP_CHROME_PROCESSES;
+    const uint32_t process = lanes ? track / lanes + 1 : (uint32_t)kind;
     const uint32_t thread = !is_first ? picture->track_count + row - track
                             : lanes   ? track % lanes
                             : is_lane ? track
