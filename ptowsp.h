@@ -5887,8 +5887,15 @@ PTOWSP_API bool ptowsp_run_edges(const ptowsp_run *run, uint64_t task, ptowsp_ed
 // CHROME can have both, side by side. (USAGE_CSV, EDGES and DOT have simulated time only.)
 //
 // Bars say "attend request=3 head=1". A cycle is a nanosecond unless clock_mhz says otherwise.
+// Tasks of one lane or process may overlap, as passes of a pipeline in a parallel loop do. PERFETTO
+// and CHROME draw slices that nest inside each other, and give slices that cross further tracks:
+// "lane 0 (2)". An SVG gives each bar that overlaps another one a row of its own.
+//
 // Times in JSON are microseconds with a fraction; readers that take them as doubles round them from
-// 2^53 ns on.
+// 2^53 ns on. Up to there no slice ends after the next one begins, with ends as ts + dur in doubles:
+// a dur has more than three digits where it needs them.
+//
+// Bytes of titles, names and labels that are not UTF-8 are written as U+FFFD.
 
 // Takes bytes; false: it failed, and is not called again.
 typedef struct ptowsp_output {
@@ -5941,7 +5948,7 @@ typedef struct ptowsp_export_options {
     // SVG: draws [begin, end) of the run; end 0: to its end. Pixels; default 960, 320 to 10000.
     ptowsp_cycles begin, end;
     uint32_t width;
-    uint32_t lane_max;  // SVG: lanes and processes at most; default 64, at most EXPORT_LANE_MAX
+    uint32_t lane_max;  // SVG: rows at most; default 64, at most EXPORT_LANE_MAX
     ptowsp_theme theme;
     ptowsp_export_time time;  // WALL: times are in nanoseconds, also in CSV, TABLE and the window
 } ptowsp_export_options;
@@ -5951,11 +5958,12 @@ typedef struct ptowsp_export_options {
 // "-".
 //
 // Memory   Freed on return: 16 bytes for each kept task where lanes choose among ready tasks, 8 for
-//          SVG, 4 more with pipelines and 4 more for PERFETTO; otherwise a few kilobytes and what
-//          places and lanes take.
+//          SVG, 4 more with pipelines and 4 more for PERFETTO; 12 more where tasks of a lane
+//          overlap; otherwise a few kilobytes and what places and lanes take.
+// Cost     Linear in the tasks; where tasks overlap, in the tasks times the rows of their lane.
 // Errors   INVALID_PARAMS: no such format or theme; no function; a width out of range; the window
 //          is empty or begins behind the run's end; nothing was recorded, or no tasks for a format
-//          that draws them, or no edges. LIMIT_EXCEEDED: more lanes than lane_max. SYSTEM_FAILED:
+//          that draws them, or no edges. LIMIT_EXCEEDED: more rows than lane_max. SYSTEM_FAILED:
 //          the output failed; the text says after how many bytes. OUT_OF_MEMORY.
 PTOWSP_API ptowsp_status ptowsp_run_export(const ptowsp_run *run, ptowsp_export_format format,
                                            const ptowsp_export_options *options,
@@ -6076,7 +6084,10 @@ typedef enum ptowsp_report_format {
 
 // Writes the makespan beside its lower bounds, idle time by reason, the kernels with their share of
 // the critical path, high-water marks, and the answers to what_if_count questions. (Ask them first,
-// then execute again.) Options are those of ptowsp_run_export: title, and of the timeline.
+// then execute again.) Options are those of ptowsp_run_export: title, and of the timeline. It also
+// names the parallel loops whose iterations all write the same tile (a view without the loop's
+// variable), as far as the program alone tells: dependencies by data run them one after another.
+// "in_flight_max" of JSON is null without a window.
 // Errors   As ptowsp_run_export. INVALID_PARAMS: a question about no kernel.
 PTOWSP_API ptowsp_status ptowsp_run_report(const ptowsp_run *run, ptowsp_report_format format,
                                            const ptowsp_export_options *options,
@@ -6086,9 +6097,9 @@ PTOWSP_API ptowsp_status ptowsp_run_report(const ptowsp_run *run, ptowsp_report_
 // -- decisions ------------------------------------------------------------------------------------
 //
 // What the library decided for a run, and why: how kernels are executed, which loops evaluate
-// expressions in blocks, where transient tensors lie, the size of plans, on which thread or lanes
-// tasks ran, and what targets do not do as the program asks. All of it is found when asked for, so
-// that a run that nobody asks pays nothing.
+// expressions in blocks, where transient tensors lie, the size of plans, parallel loops whose
+// iterations conflict, on which thread or lanes tasks ran, and what targets do not do as the program
+// asks. All of it is found when asked for, so that a run that nobody asks pays nothing.
 
 typedef struct ptowsp_decision {
     const char *stage;    // "compile", "bind", "execute" (the last execution), "target"

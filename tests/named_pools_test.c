@@ -276,10 +276,11 @@ static void pools__have_depths_of_their_own(void **state) {
     ptowsp_schedule s = on_pools(pools, 2);
     s.start = PTOWSP_START_ALL_ISSUED;
     assert_int_equal(run_in(&f, &s, PTOWSP_RUN_EXECUTE, 0), PTOWSP_STUCK);
-    assert_string_equal(ptowsp_context_error(f.context).text,
-                        "run: stuck at task 1: depth pool dma of 1 has no room for it, but no task "
-                        "ends before all tasks have been issued, and 1 are; an earlier start or no "
-                        "start condition would help");
+    assert_string_equal(
+        ptowsp_context_error(f.context).text,
+        "run: stuck at task 1: depth pool dma of 1 has no room for it, but no task "
+        "ends before all tasks have been issued, and 1 are; a larger depth, an earlier start or no "
+        "start condition would help");
     fixture_end(&f);
 }
 

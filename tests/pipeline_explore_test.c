@@ -479,8 +479,10 @@ static void pipeline_explore__slots_and_runs_of_a_pipeline(void **state) {
         assert_int_equal(stats.state_count, at == 2 ? 3 : 1);
         if (at == 2) {
             assert_int_equal(process(&f, "use", 0)->state, PTOWSP_PROCESS_EMPTY);
-            EXPECT_PARTS(ptowsp_context_error(f.context).text,
-                         "use has to send before it receives");
+            EXPECT_PARTS(
+                ptowsp_context_error(f.context).text,
+                "no token was ever sent to channel more: use has to send 1 before it first "
+                "receives");
         }
         fixture_free(&f);
     }

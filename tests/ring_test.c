@@ -240,7 +240,7 @@ static void ring__waits_for_tasks_that_never_begin_are_stuck(void **state) {
         expect_stuck(&f, &s,
                      "run: stuck at task 2: ring tasks of 2 has no room for 1 of "
                      "w/combine/task work, but no task ends before all tasks have been issued, and "
-                     "2 are; an earlier start or no start condition would help");
+                     "2 are; a larger ring, an earlier start or no start condition would help");
     }
     fixture_end(&f);
 }
@@ -723,7 +723,8 @@ static void depths__are_checked_and_refused_by_name(void **state) {
         s.depths[PTOWSP_DEPTH_POOL] = 2;
         expect_stuck(&f, &s,
                      "run: stuck at task 2: depth pool of 2 has no room for it, but no task ends "
-                     "before all tasks have been issued, and 2 are; an earlier start or no start "
+                     "before all tasks have been issued, and 2 are; a larger depth, an earlier "
+                     "start or no start "
                      "condition would help");
         expect_refused(&f, &s, PTOWSP_TARGET_ASCEND_NPU, PTOWSP_UNSUPPORTED,
                        "schedule: target ascend_npu does not do depth pool");

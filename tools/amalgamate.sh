@@ -164,7 +164,7 @@ src/workload/check.h src/workload/check.c src/workload/check_pipeline.c
 src/workload/program.h src/workload/compile.h src/workload/read.h
 src/workload/compile.c
 src/workload/compile_pipeline.c src/workload/lifetime.c src/workload/blocks.c src/workload/program.c
-src/workload/taint.c src/workload/control.h src/workload/control.c
+src/workload/taint.c src/workload/conflict.c src/workload/control.h src/workload/control.c
 src/workload/read_exprs.c src/workload/read_statements.c src/workload/read_program.c
 src/text/print_module.c src/text/print_program.c
 src/text/parse.h src/text/lexer.c src/text/parse_expr.c src/text/parse_tree.c
@@ -211,7 +211,7 @@ src/device/device_graph.c src/device/device_launch.c src/device/device_run.c
 src/report/report.h src/report/pipelines.c src/report/stats.c
 src/report/label.h src/report/label.c
 src/report/output.h src/report/output.c
-src/report/picture.h src/report/picture.c
+src/report/picture.h src/report/tracks.c src/report/picture.c
 src/report/tables.c src/report/chrome.c src/report/perfetto.c src/report/svg_style.h src/report/svg_style.c src/report/svg.c src/report/lifetimes.c src/report/edges_text.c src/report/report_run.c src/report/decisions.c src/report/search.h src/report/search_look.c src/report/search.c src/report/export.c src/report/export_ranks.c
 src/tune/tuning_file.h src/tune/tuning_file.c
 src/tune/tuning.h src/tune/tuning_table.c src/tune/tuning_line.c src/tune/tuning.c src/tune/tuning_compact.c

@@ -3,6 +3,12 @@
 // Times are microseconds, written as whole numbers of nanoseconds with the point moved, so that no
 // digit is lost here. An arrow of the critical path leaves a task in its last nanosecond, as one at
 // its end would belong to what follows.
+//
+// Viewers take times as doubles, and an end is ts + dur, rounded. With three digits that may be
+// later than the ts of the next slice, or than the end of the slice around: 0.1 + 0.2 > 0.3. Then a
+// viewer draws the next slice inside of this one. Such a dur has more digits, so that the sum is
+// the last double up to the end that has an even mantissa. A sum can always be that one, as ties
+// round to even. Where slices nest, all sums are, so that slices with one end have one sum.
 
 #include "picture.h"
 
@@ -19,38 +25,93 @@ static void pwsp_chrome_time(pwsp_out *out, const char *name, uint64_t ns) {
     pwsp_out_bytes(out, text, length);
 }
 
-static void pwsp_chrome_track(const pwsp_picture *picture, uint32_t track) {
-    const uint32_t lanes = pwsp_picture_rank_lanes(picture);
-    if (lanes) {
-        pwsp_out_format(picture->out, ",\"pid\":%u,\"tid\":%u", track / lanes + 1,
-                        track % lanes + 1);
-        return;
+// A double with the digits that it has, up to those that are less than `least`.
+static void pwsp_chrome_double(pwsp_out *out, double value, double least) {
+    char text[48];
+    size_t length = pwsp_label_u64((uint64_t)value, text);
+    // Below the point, in units of 2^-62: durations are at least 2^-10, so these are all bits.
+    uint64_t rest = (uint64_t)((value - (double)(uint64_t)value) * 4611686018427387904.0);
+    text[length++] = '.';
+    for (double digit = 1; digit > least && (rest || digit == 1); digit /= 10) {
+        const uint64_t low = (rest & UINT32_MAX) * 10, high = (rest >> 32) * 10 + (low >> 32);
+        text[length++] = (char)('0' + (high >> 30));
+        rest = (high & ((1u << 30) - 1)) << 32 | (low & UINT32_MAX);
     }
-    bool is_lane = track < picture->lane_count;
-    pwsp_out_text(picture->out, ",\"pid\":");
-    pwsp_out_u64(picture->out, picture->is_wall ? PWSP_CHROME_MEASURED
-                               : is_lane        ? PWSP_CHROME_LANES
-                                                : PWSP_CHROME_PROCESSES);
-    pwsp_out_text(picture->out, ",\"tid\":");
-    pwsp_out_u64(picture->out, (uint64_t)(is_lane ? track : track - picture->lane_count) + 1);
+    pwsp_out_bytes(out, text, length);
 }
 
-static void pwsp_chrome_thread(pwsp_picture *picture, uint32_t track, const char *name) {
+// Rounds a double down to an even mantissa. *out_step: from the double before to this one.
+static double pwsp_chrome_even(double value, double *out_step) {
+    uint64_t bits;
+    double before;
+    memcpy(&bits, &value, sizeof bits);
+    bits -= bits & 1;
+    memcpy(&value, &bits, sizeof value);
+    bits--;
+    memcpy(&before, &bits, sizeof before);
+    *out_step = value - before;
+    return value;
+}
+
+// The time and duration of a slice. From 2^53 ns on readers round times, and nothing helps.
+static void pwsp_chrome_slice(const pwsp_picture *picture, uint64_t start, uint64_t end) {
+    const double from = (double)start / 1000.0, to = (double)end / 1000.0;
+    const double sum = from + (double)(end - start) / 1000.0;
+    const bool nests = picture->outers || picture->arrows;
+    double step = 0;
+    const double last = start == end ? to : pwsp_chrome_even(to, &step);
+    pwsp_chrome_time(picture->out, ",\"ts\":", start);
+    if (start == end || end >= UINT64_C(1) << 53 || (nests ? sum == last : sum <= to)) {
+        pwsp_chrome_time(picture->out, ",\"dur\":", end - start);
+        return;
+    }
+    pwsp_out_text(picture->out, ",\"dur\":");
+    pwsp_chrome_double(picture->out, last > from ? last - from : 0, step / 8);
+}
+
+// A row is a thread. Second rows of tracks are numbered behind all that are first.
+static void pwsp_chrome_row(const pwsp_picture *picture, uint32_t track, uint32_t row) {
+    const uint32_t lanes = pwsp_picture_rank_lanes(picture);
+    const bool is_lane = track < picture->lane_count;
+    const bool is_first = row == pwsp_picture_first_row(picture, track);
+    const int kind = picture->is_wall ? PWSP_CHROME_MEASURED
+                     : is_lane        ? PWSP_CHROME_LANES
+                                      : PWSP_CHROME_PROCESSES;
+    const uint32_t process = lanes ? track / lanes + 1 : (uint32_t)kind;
+    const uint32_t thread = !is_first ? picture->track_count + row - track
+                            : lanes   ? track % lanes
+                            : is_lane ? track
+                                      : track - picture->lane_count;
+    pwsp_out_text(picture->out, ",\"pid\":");
+    pwsp_out_u64(picture->out, process);
+    pwsp_out_text(picture->out, ",\"tid\":");
+    pwsp_out_u64(picture->out, (uint64_t)thread + 1);
+}
+
+static void pwsp_chrome_slot_row(const pwsp_picture *picture, uint64_t slot) {
+    pwsp_chrome_row(picture, pwsp_picture_track(picture, slot), pwsp_picture_row(picture, slot));
+}
+
+static void pwsp_chrome_threads(pwsp_picture *picture, uint32_t track) {
     pwsp_out *out = picture->out;
-    pwsp_out_text(out, ",\n{\"ph\":\"M\",\"name\":\"thread_name\"");
-    pwsp_chrome_track(picture, track);
-    pwsp_out_text(out, ",\"args\":{\"name\":\"");
-    pwsp_out_json(out, name);
-    pwsp_out_text(out, "\"}},\n{\"ph\":\"M\",\"name\":\"thread_sort_index\"");
-    pwsp_chrome_track(picture, track);
-    pwsp_out_format(out, ",\"args\":{\"sort_index\":%u}}", track);
+    const uint32_t end = pwsp_picture_first_row(picture, track + 1);
+    for (uint32_t row = pwsp_picture_first_row(picture, track); row < end; row++) {
+        char name[PWSP_TRACK_NAME_MAX];
+        pwsp_picture_row_name(picture, track, row, name);
+        pwsp_out_text(out, ",\n{\"ph\":\"M\",\"name\":\"thread_name\"");
+        pwsp_chrome_row(picture, track, row);
+        pwsp_out_text(out, ",\"args\":{\"name\":\"");
+        pwsp_out_json(out, name);
+        pwsp_out_text(out, "\"}},\n{\"ph\":\"M\",\"name\":\"thread_sort_index\"");
+        pwsp_chrome_row(picture, track, row);
+        pwsp_out_format(out, ",\"args\":{\"sort_index\":%u}}", row);
+    }
 }
 
 // A process for each rank.
 static void pwsp_chrome_ranks(pwsp_picture *picture) {
     const uint32_t lanes = pwsp_picture_rank_lanes(picture);
     for (uint32_t i = 0; i < picture->track_count; i++) {
-        char name[PWSP_TRACK_NAME_MAX];
         const uint32_t rank = i / lanes;
         if (i % lanes == 0) {
             pwsp_out_format(picture->out,
@@ -62,8 +123,7 @@ static void pwsp_chrome_ranks(pwsp_picture *picture) {
                             "\"args\":{\"sort_index\":%u}}",
                             rank + 1, rank);
         }
-        pwsp_picture_lane_name(picture, i, name);
-        pwsp_chrome_thread(picture, i, name);
+        pwsp_chrome_threads(picture, i);
     }
 }
 
@@ -84,9 +144,7 @@ static void pwsp_chrome_names(pwsp_picture *picture, bool is_first) {
                       "\"processes\"}}");
     }
     for (uint32_t i = 0; i < picture->track_count; i++) {
-        char name[PWSP_TRACK_NAME_MAX];
-        pwsp_picture_track_name(picture, i, name);
-        pwsp_chrome_thread(picture, i, name);
+        pwsp_chrome_threads(picture, i);
     }
 }
 
@@ -131,9 +189,8 @@ static void pwsp_chrome_task(pwsp_picture *picture, uint64_t slot) {
     const ptowsp_task_record *record = pwsp_picture_record(picture, slot);
     uint64_t start = pwsp_picture_ns(picture, record->start);
     pwsp_out_text(out, ",\n{\"ph\":\"X\"");
-    pwsp_chrome_track(picture, pwsp_picture_track(picture, slot));
-    pwsp_chrome_time(out, ",\"ts\":", start);
-    pwsp_chrome_time(out, ",\"dur\":", pwsp_picture_ns(picture, record->end) - start);
+    pwsp_chrome_slot_row(picture, slot);
+    pwsp_chrome_slice(picture, start, pwsp_picture_ns(picture, record->end));
     pwsp_out_text(out, ",\"cat\":\"");
     pwsp_out_json(out, pwsp_picture_kernel(picture, record->kernel));
     pwsp_out_text(out, "\",\"name\":\"");
@@ -151,9 +208,8 @@ static void pwsp_chrome_task(pwsp_picture *picture, uint64_t slot) {
         const uint64_t until = pwsp_picture_ns(picture, record->start + waited);
         pwsp_picture_wait_label(picture, waits_for, label);
         pwsp_out_text(out, ",\n{\"ph\":\"X\"");
-        pwsp_chrome_track(picture, pwsp_picture_track(picture, slot));
-        pwsp_chrome_time(out, ",\"ts\":", start);
-        pwsp_chrome_time(out, ",\"dur\":", until - start);
+        pwsp_chrome_slot_row(picture, slot);
+        pwsp_chrome_slice(picture, start, until);
         pwsp_out_format(out, ",\"cat\":\"rank\",\"name\":\"%s\"}", label);
     }
 }
@@ -164,7 +220,7 @@ static void pwsp_chrome_flow_end(pwsp_picture *picture, const char *kind, const 
     pwsp_out *out = picture->out;
     pwsp_out_format(out, ",\n{\"ph\":%s,\"cat\":\"%s\",\"name\":\"%s\",\"id\":", kind, name, name);
     pwsp_out_u64(out, id);
-    pwsp_chrome_track(picture, pwsp_picture_track(picture, slot));
+    pwsp_chrome_slot_row(picture, slot);
     pwsp_chrome_time(out, ",\"ts\":", time);
     pwsp_out_text(out, "}");
 }

@@ -114,6 +114,22 @@ static void pwsp_decide_loops(pwsp_decider *d) {
     }
 }
 
+static bool pwsp_decide_conflict(void *user, const pwsp_conflict *conflict) {
+    pwsp_decider *d = (pwsp_decider *)user;
+    const ptowsp_program *p = d->run->program;
+    ptowsp_text_buffer buffer = {d->subject, sizeof d->subject, 0};
+    const ptowsp_text text = ptowsp_text_to_buffer(&buffer);
+    pwsp_text_format(text, "loop ");
+    ptowsp_program_print_place(p, conflict->loop->node, text);
+    pwsp_decide_chosen(d, "iterations conflict on tensor %s: they run %s",
+                       ptowsp_program_tensor_at(p, conflict->view->tensor).desc.name,
+                       pwsp_conflict_effect(p, conflict));
+    pwsp_decide_reason(d, "%s writes the same tile in each",
+                       PWSP_PLACE_AT(p, conflict->task->node)->step);
+    pwsp_decide(d, "bind", -1);
+    return !d->is_over;
+}
+
 // -- binding --------------------------------------------------------------------------------------
 
 static void pwsp_decide_transients(pwsp_decider *d) {
@@ -246,6 +262,7 @@ bool ptowsp_run_decisions(const ptowsp_run *run, ptowsp_decision_fn visit, void 
     pwsp_decide_loops(&d);
     pwsp_decide_transients(&d);
     pwsp_decide_plans(&d);
+    pwsp_program_visit_conflicts(run->program, run->bindings.initial, pwsp_decide_conflict, &d);
     pwsp_decide_execution(&d);
     pwsp_decide_target(&d, PTOWSP_TARGET_THREADS);
     pwsp_decide_target(&d, PTOWSP_TARGET_ASCEND_NPU);

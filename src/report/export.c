@@ -13,6 +13,15 @@ typedef struct pwsp_export_extent {
     uint64_t makespan, tracks;
 } pwsp_export_extent;
 
+static ptowsp_status pwsp_export_check_rows(ptowsp_context *context, uint64_t rows,
+                                            const ptowsp_export_options *options, const char *why) {
+    return rows <= options->lane_max ? PTOWSP_OK
+                                     : pwsp_fail(context, PTOWSP_LIMIT_EXCEEDED, PTOWSP_NO_INDEX,
+                                                 "export: a picture of %" PRIu64
+                                                 " lanes and processes%s, but lane_max is %u",
+                                                 rows, why, options->lane_max);
+}
+
 // Fills in the defaults of an SVG and checks it.
 static ptowsp_status pwsp_export_check_svg(ptowsp_context *context, pwsp_export_extent extent,
                                            ptowsp_export_options *options) {
@@ -35,12 +44,7 @@ static ptowsp_status pwsp_export_check_svg(ptowsp_context *context, pwsp_export_
                          "export: the window begins at %" PRIu64 ", but the run ends at %" PRIu64,
                          options->begin, extent.makespan);
     }
-    if (extent.tracks > options->lane_max) {
-        return pwsp_fail(context, PTOWSP_LIMIT_EXCEEDED, PTOWSP_NO_INDEX,
-                         "export: a picture of %" PRIu64 " lanes and processes, but lane_max is %u",
-                         extent.tracks, options->lane_max);
-    }
-    return PTOWSP_OK;
+    return pwsp_export_check_rows(context, extent.tracks, options, "");
 }
 
 // What all formats refuse. Fills in the defaults.
@@ -147,28 +151,35 @@ typedef struct pwsp_export_job {
     pwsp_out out;
 } pwsp_export_job;
 
-// False when memory is out.
-static bool pwsp_export_draw(pwsp_export_job *job, const pwsp_memory *memory,
+// Makes the pictures. False when memory is out.
+static bool pwsp_export_open(pwsp_export_job *job, const pwsp_memory *memory,
                              const ptowsp_export_options *options) {
-    bool is_ordered = job->format == PTOWSP_EXPORT_SVG, is_wall = options->time == PTOWSP_TIME_WALL;
+    const bool is_wall = options->time == PTOWSP_TIME_WALL;
+    const pwsp_picture_order order = job->format == PTOWSP_EXPORT_SVG      ? PWSP_ORDER_FLAT
+                                     : job->format <= PTOWSP_EXPORT_CHROME ? PWSP_ORDER_NESTED
+                                                                           : PWSP_ORDER_ANY;
     if (job->set) {
         size_t size = (size_t)job->set->count * sizeof(ptowsp_task_record);
         job->records = size ? (ptowsp_task_record *)pwsp_memory_alloc(memory, size) : NULL;
         if ((size && !job->records) ||
             !pwsp_picture_init_spans(&job->picture, memory, job->set, options, &job->out,
-                                     job->records, is_ordered)) {
+                                     job->records, order)) {
             return false;
         }
-    } else if (!pwsp_picture_init(&job->picture, job->run, options, &job->out, is_wall,
-                                  is_ordered)) {
+    } else if (!pwsp_picture_init(&job->picture, job->run, options, &job->out, is_wall, order)) {
         return false;
     }
     if (options->time == PTOWSP_TIME_BOTH) {
         job->picture.measured = &job->measured;
-        if (!pwsp_picture_init(&job->measured, job->run, options, &job->out, true, false)) {
+        if (!pwsp_picture_init(&job->measured, job->run, options, &job->out, true, order)) {
             return false;
         }
     }
+    return true;
+}
+
+// False when memory is out.
+static bool pwsp_export_draw(pwsp_export_job *job) {
     return job->is_report
                ? pwsp_report_write(&job->picture, job->report, job->what_ifs, job->what_if_count)
                : pwsp_export_write(&job->picture, job->format);
@@ -184,7 +195,12 @@ static ptowsp_status pwsp_export_do(ptowsp_context *context, const pwsp_export_j
     }
     *job = *asked;
     pwsp_out_begin(&job->out, output);
-    bool has_memory = pwsp_export_draw(job, memory, options);
+    bool has_memory = pwsp_export_open(job, memory, options);
+    if (has_memory && job->format == PTOWSP_EXPORT_SVG && !job->is_report) {
+        status = pwsp_export_check_rows(context, job->picture.row_count, options,
+                                        ", where tasks overlap several times");
+    }
+    has_memory = has_memory && (status != PTOWSP_OK || pwsp_export_draw(job));
     pwsp_out_flush(&job->out);
     if (!has_memory) {
         status = pwsp_fail(context, PTOWSP_OUT_OF_MEMORY, PTOWSP_NO_INDEX, "export: out of memory");

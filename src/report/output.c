@@ -43,7 +43,7 @@ PWSP_INTERNAL void pwsp_out_u64(pwsp_out *out, uint64_t value) {
 }
 
 static void pwsp_out_write(void *user, const char *text, size_t length) {
-    pwsp_out_bytes((pwsp_out *)user, text, length);
+    pwsp_out_utf8((pwsp_out *)user, text, length);
 }
 
 PWSP_INTERNAL ptowsp_text pwsp_out_sink(pwsp_out *out) {
@@ -58,11 +58,11 @@ PWSP_INTERNAL void pwsp_out_format(pwsp_out *out, const char *format, ...) {
     va_end(args);
 }
 
-// -- escapes --------------------------------------------------------------------------------------
+// -- characters -----------------------------------------------------------------------------------
 
 // The length of the UTF-8 character at the text's start, or 0 if there is none: no overlong forms,
 // surrogates or code points above U+10FFFF (RFC 3629), nor U+FFFE and U+FFFF, which XML lacks.
-static size_t pwsp_utf8_length(const unsigned char *text) {
+static size_t pwsp_utf8_length(const unsigned char *text, size_t left) {
     static const uint32_t least[5] = {0, 0, 0x80, 0x800, 0x10000};
     unsigned char first = text[0];
     size_t length = first < 0x80         ? 1
@@ -72,7 +72,7 @@ static size_t pwsp_utf8_length(const unsigned char *text) {
                                          : 0;
     uint32_t code = length == 1 ? first : length ? first & (0x7fu >> length) : 0;
     for (size_t i = 1; i < length; i++) {
-        if (text[i] >> 6 != 2) {
+        if (i == left || text[i] >> 6 != 2) {
             return 0;
         }
         code = code << 6 | (text[i] & 0x3fu);
@@ -82,12 +82,57 @@ static size_t pwsp_utf8_length(const unsigned char *text) {
     return is_good ? length : 0;
 }
 
-// Writes a character that needs no escape, or U+FFFD; returns how far it got.
-static size_t pwsp_out_char(pwsp_out *out, const char *text) {
-    size_t length = pwsp_utf8_length((const unsigned char *)text);
-    pwsp_out_bytes(out, length ? text : "\xef\xbf\xbd", length ? length : 3);
+// The character at the text's start, or U+FFFD; returns how many bytes of the text it stands for.
+static size_t pwsp_utf8_char(const char *text, size_t left, const char **out_char,
+                             size_t *out_length) {
+    size_t length = pwsp_utf8_length((const unsigned char *)text, left);
+    *out_char = length ? text : "\xef\xbf\xbd";
+    *out_length = length ? length : 3;
     return length ? length : 1;
 }
+
+PWSP_INTERNAL size_t pwsp_utf8_copy(char *room, size_t size, const char *text, size_t length) {
+    size_t count = 0, char_length;
+    const char *from;
+    for (size_t i = 0; i < length; count += char_length) {
+        i += pwsp_utf8_char(text + i, length - i, &from, &char_length);
+        if (char_length >= size - count) {
+            break;
+        }
+        memcpy(room + count, from, char_length);
+    }
+    room[count] = '\0';
+    return count;
+}
+
+PWSP_INTERNAL bool pwsp_utf8_is_ascii(const char *text, size_t length) {
+    unsigned char all = 0;
+    for (size_t i = 0; i < length; i++) {
+        all |= (unsigned char)text[i];
+    }
+    return all < 0x80;
+}
+
+// Writes a character that needs no escape, or U+FFFD; returns how far it got.
+static size_t pwsp_out_char(pwsp_out *out, const char *text, size_t left) {
+    const char *from;
+    size_t char_length;
+    const size_t length = pwsp_utf8_char(text, left, &from, &char_length);
+    pwsp_out_bytes(out, from, char_length);
+    return length;
+}
+
+PWSP_INTERNAL void pwsp_out_utf8(pwsp_out *out, const char *text, size_t length) {
+    if (pwsp_utf8_is_ascii(text, length)) {
+        pwsp_out_bytes(out, text, length);
+        return;
+    }
+    for (size_t i = 0; i < length;) {
+        i += pwsp_out_char(out, text + i, length - i);
+    }
+}
+
+// -- escapes --------------------------------------------------------------------------------------
 
 // Writes the ASCII text up to the first quote, backslash or control character; returns its length.
 static size_t pwsp_out_plain(pwsp_out *out, const char *text) {
@@ -111,7 +156,7 @@ PWSP_INTERNAL void pwsp_out_json(pwsp_out *out, const char *text) {
             pwsp_out_format(out, "\\u%04x", c);
             i++;
         } else {
-            i += pwsp_out_char(out, text + i);
+            i += pwsp_out_char(out, text + i, SIZE_MAX);
         }
     }
 }
@@ -132,7 +177,7 @@ PWSP_INTERNAL void pwsp_out_xml(pwsp_out *out, const char *text) {
             pwsp_out_text(out, escaped);
             i++;
         } else {
-            i += pwsp_out_char(out, text + i);
+            i += pwsp_out_char(out, text + i, SIZE_MAX);
         }
     }
 }
@@ -144,7 +189,7 @@ PWSP_INTERNAL void pwsp_out_csv(pwsp_out *out, const char *text) {
             pwsp_out_text(out, "\"\"");
             i++;
         } else {
-            i += pwsp_out_char(out, text + i);
+            i += pwsp_out_char(out, text + i, SIZE_MAX);
         }
     }
     pwsp_out_text(out, "\"");

@@ -46,8 +46,17 @@ PWSP_INLINE void pwsp_out_text(pwsp_out *out, const char *text) {
 PWSP_INTERNAL void pwsp_out_u64(pwsp_out *out, uint64_t value);
 PWSP_INTERNAL void pwsp_out_format(pwsp_out *out, const char *format, ...) PWSP_PRINTF(2, 3);
 
+// Text as it is, but for bytes that are not UTF-8: they become U+FFFD. So does all formatted text.
+PWSP_INTERNAL void pwsp_out_utf8(pwsp_out *out, const char *text, size_t length);
+
 // A text sink that writes here.
 PWSP_INTERNAL ptowsp_text pwsp_out_sink(pwsp_out *out);
+
+// Copies text with U+FFFD for bytes that are not UTF-8, and cuts it where the room of `size` bytes
+// ends, between characters. Terminates it; returns its length.
+PWSP_INTERNAL size_t pwsp_utf8_copy(char *room, size_t size, const char *text, size_t length);
+
+PWSP_INTERNAL bool pwsp_utf8_is_ascii(const char *text, size_t length);
 
 // Text inside a string of JSON, in XML (elements and attributes), and as a field of CSV. Bytes that
 // are not UTF-8, and characters that XML does not have, become U+FFFD.

@@ -16,7 +16,8 @@
 
 #include "picture.h"
 
-enum { PWSP_PB_PACKET_MAX = 4096, PWSP_PB_DEPTH_MAX = 4 };
+// Texts are at most labels, of which each byte may be no UTF-8.
+enum { PWSP_PB_PACKET_MAX = 8192, PWSP_PB_TEXT_MAX = 3 * PWSP_LABEL_MAX, PWSP_PB_DEPTH_MAX = 4 };
 
 // Uuids of tracks: processes, the counter, and threads from PWSP_PB_TRACK on.
 enum { PWSP_PB_LANES = 1, PWSP_PB_PROCESSES, PWSP_PB_BUSY, PWSP_PB_MEASURED, PWSP_PB_TRACK };
@@ -62,6 +63,11 @@ static void pwsp_pb_fixed(pwsp_pb *pb, uint32_t field, uint64_t value) {
 }
 
 static void pwsp_pb_text(pwsp_pb *pb, uint32_t field, const char *text, size_t length) {
+    char room[PWSP_PB_TEXT_MAX];
+    if (!pwsp_utf8_is_ascii(text, length)) {
+        length = pwsp_utf8_copy(room, sizeof room, text, length);
+        text = room;
+    }
     pwsp_pb_varint(pb, field << 3 | 2);
     pwsp_pb_varint(pb, length);
     PTOWSP_ASSERT(pb->count + length <= PWSP_PB_PACKET_MAX);
@@ -103,22 +109,10 @@ static void pwsp_packet_end(pwsp_picture *picture, pwsp_pb *pb) {
     pwsp_out_bytes(picture->out, pb->bytes, pb->count);
 }
 
-// Any text as UTF-8 that is cut off where it gets long; returns its length.
-static size_t pwsp_pb_title(const char *title, char *room, size_t size) {
-    size_t length = strlen(title);
-    length = length < size ? length : size - 1;
-    while (length && ((unsigned char)title[length] & 0xc0) == 0x80) {
-        length--;
-    }
-    memcpy(room, title, length);
-    room[length] = '\0';
-    return length;
-}
-
 static void pwsp_perfetto_process(pwsp_picture *picture, pwsp_pb *pb, uint64_t uuid,
                                   const char *name, bool is_first) {
     char room[512];
-    size_t length = pwsp_pb_title(name, room, sizeof room);
+    size_t length = pwsp_utf8_copy(room, sizeof room, name, strlen(name));
     pwsp_packet_begin(pb, PWSP_PB_FIRST);
     if (is_first) {
         pwsp_pb_number(pb, 13, PWSP_PB_CLEARED);
@@ -134,7 +128,7 @@ static void pwsp_perfetto_process(pwsp_picture *picture, pwsp_pb *pb, uint64_t u
     pwsp_packet_end(picture, pb);
 }
 
-// The first packets of a track's sequence.
+// The first packets of a row's sequence.
 static void pwsp_perfetto_sequence(pwsp_picture *picture, pwsp_pb *pb, uint32_t track) {
     pwsp_packet_begin(pb, (uint64_t)PWSP_PB_OF_TRACK + track);
     pwsp_pb_number(pb, 13, PWSP_PB_CLEARED);
@@ -162,53 +156,61 @@ static void pwsp_perfetto_sequence(pwsp_picture *picture, pwsp_pb *pb, uint32_t 
     pwsp_packet_end(picture, pb);
 }
 
-// A thread of a process, and its sequence.
-static void pwsp_perfetto_thread(pwsp_picture *picture, pwsp_pb *pb, uint32_t track,
-                                 uint64_t process, uint32_t number, const char *name) {
-    pwsp_packet_begin(pb, PWSP_PB_FIRST);
-    pwsp_pb_open(pb, 60);
-    pwsp_pb_number(pb, 1, (uint64_t)PWSP_PB_TRACK + track);
-    pwsp_pb_open(pb, 4);  // thread
-    pwsp_pb_number(pb, 1, process);
-    pwsp_pb_number(pb, 2, number);
-    pwsp_pb_text(pb, 5, name, strlen(name));
-    pwsp_pb_close(pb);
-    pwsp_pb_close(pb);
-    pwsp_packet_end(picture, pb);
-    pwsp_perfetto_sequence(picture, pb, track);
+// A track as a thread of a process, with its other rows as tracks below it, and their sequences.
+static void pwsp_perfetto_thread(pwsp_picture *picture, pwsp_pb *pb, uint32_t track, uint32_t base,
+                                 uint64_t process, uint32_t number) {
+    const uint32_t first = pwsp_picture_first_row(picture, track);
+    for (uint32_t row = first; row < pwsp_picture_first_row(picture, track + 1); row++) {
+        char name[PWSP_TRACK_NAME_MAX];
+        pwsp_picture_row_name(picture, track, row, name);
+        pwsp_packet_begin(pb, PWSP_PB_FIRST);
+        pwsp_pb_open(pb, 60);
+        pwsp_pb_number(pb, 1, (uint64_t)PWSP_PB_TRACK + base + row);
+        if (row == first) {
+            pwsp_pb_open(pb, 4);  // thread
+            pwsp_pb_number(pb, 1, process);
+            pwsp_pb_number(pb, 2, number);
+            pwsp_pb_text(pb, 5, name, strlen(name));
+            pwsp_pb_close(pb);
+        } else {
+            pwsp_pb_text(pb, 2, name, strlen(name));
+            pwsp_pb_number(pb, 5, (uint64_t)PWSP_PB_TRACK + base + first);  // parent_uuid
+        }
+        pwsp_pb_close(pb);
+        pwsp_packet_end(picture, pb);
+        pwsp_perfetto_sequence(picture, pb, base + row);
+    }
 }
 
-// A process for each rank. Their uuids are behind those of all tracks.
+// A process for each rank. Their uuids are behind those of all rows.
 static void pwsp_perfetto_ranks(pwsp_picture *picture, pwsp_pb *pb) {
     const uint32_t lanes = pwsp_picture_rank_lanes(picture);
     for (uint32_t i = 0; i < picture->track_count; i++) {
-        char name[PWSP_TRACK_NAME_MAX];
-        const uint64_t process = (uint64_t)PWSP_PB_TRACK + picture->track_count + i / lanes;
+        const uint64_t process = (uint64_t)PWSP_PB_TRACK + picture->row_count + i / lanes;
         if (i % lanes == 0) {
+            char name[32];
             memcpy(name, "rank ", 5);
             name[5 + pwsp_label_u64(i / lanes, name + 5)] = '\0';
             pwsp_perfetto_process(picture, pb, process, name, i == 0);
         }
-        pwsp_picture_lane_name(picture, i, name);
-        pwsp_perfetto_thread(picture, pb, i, process, i % lanes + 1, name);
+        pwsp_perfetto_thread(picture, pb, i, 0, process, i % lanes + 1);
     }
 }
 
 static void pwsp_perfetto_tracks(pwsp_picture *picture, pwsp_pb *pb, uint32_t base, bool is_first) {
     char title[512];
     uint64_t lanes = (uint64_t)(picture->is_wall ? PWSP_PB_MEASURED : PWSP_PB_LANES);
-    size_t length = pwsp_pb_title(pwsp_picture_title(picture), title, sizeof title - 16);
+    const char *own = pwsp_picture_title(picture);
+    size_t length = pwsp_utf8_copy(title, sizeof title - 16, own, strlen(own));
     memcpy(title + length, picture->is_wall ? ", measured" : "", picture->is_wall ? 11 : 1);
     pwsp_perfetto_process(picture, pb, lanes, title, is_first);
     if (picture->track_count > picture->lane_count) {
         pwsp_perfetto_process(picture, pb, PWSP_PB_PROCESSES, "processes", false);
     }
     for (uint32_t i = 0; i < picture->track_count; i++) {
-        char name[PWSP_TRACK_NAME_MAX];
         bool is_lane = i < picture->lane_count;
-        pwsp_picture_track_name(picture, i, name);
-        pwsp_perfetto_thread(picture, pb, base + i, is_lane ? lanes : (uint64_t)PWSP_PB_PROCESSES,
-                             (is_lane ? i : i - picture->lane_count) + 1, name);
+        pwsp_perfetto_thread(picture, pb, i, base, is_lane ? lanes : (uint64_t)PWSP_PB_PROCESSES,
+                             (is_lane ? i : i - picture->lane_count) + 1);
     }
 }
 
@@ -218,12 +220,14 @@ static void pwsp_perfetto_tracks(pwsp_picture *picture, pwsp_pb *pb, uint32_t ba
 typedef struct pwsp_slices {
     pwsp_picture *picture;
     pwsp_pb *pb;
-    uint32_t base;     // tracks before those of the picture
+    uint32_t base;     // rows before those of the picture
     uint32_t *places;  // by slot: its place in the path, + 1; NULL: there is no path
     uint64_t path_count;
-    uint64_t *lasts;     // by track: the time of its last packet
-    uint64_t *known;     // by track, words of bits by kernel: its name has been interned
-    size_t known_words;  // of a track
+    uint64_t *lasts;     // by row: the time of its last packet
+    uint64_t *known;     // by row, words of bits by kernel: its name has been interned
+    size_t known_words;  // of a row
+    // The slot that is open, + 1, on the row where the last one began, and when that was.
+    uint64_t top, begun;
 } pwsp_slices;
 
 static unsigned char *pwsp_small_varint(unsigned char *to, uint64_t value) {
@@ -340,61 +344,84 @@ static void pwsp_perfetto_begin(pwsp_slices *slices, uint64_t slot, uint64_t seq
     pwsp_packet_end(picture, pb);
 }
 
-// The wait of a task for others, as a slice within its own, which has begun. Returns where it ends,
-// and the time at which it does.
-static unsigned char *pwsp_perfetto_wait(const pwsp_slices *slices, uint64_t slot,
-                                         uint64_t sequence, unsigned char *to, uint64_t *time) {
-    pwsp_picture *picture = slices->picture;
-    const ptowsp_task_record *record = pwsp_picture_record(picture, slot);
+// A small packet at a time, on a row.
+static void pwsp_perfetto_mark(pwsp_slices *slices, uint32_t row, uint64_t time, uint32_t kind,
+                               pwsp_small_name name) {
+    pwsp_out *out = slices->picture->out;
+    unsigned char *room = (unsigned char *)pwsp_out_room(out, PWSP_SMALL_MAX);
+    const uint64_t sequence = (uint64_t)PWSP_PB_OF_TRACK + slices->base + row;
+    out->count +=
+        (size_t)(pwsp_perfetto_small(room, sequence, time - slices->lasts[row], kind, name) - room);
+    slices->lasts[row] = time;
+}
+
+// Ends the open slices that have ended by a time, and waits in them, from the inside out.
+static void pwsp_perfetto_end(pwsp_slices *slices, uint64_t time) {
+    const pwsp_picture *picture = slices->picture;
+    const pwsp_small_name none = {0, 0, NULL};
+    while (slices->top) {
+        const uint64_t slot = slices->top - 1;
+        const ptowsp_task_record *record = pwsp_picture_record(picture, slot);
+        const uint32_t row = pwsp_picture_row(picture, slot);
+        uint64_t waits_for, until = record->start + pwsp_picture_wait(picture, slot, &waits_for);
+        if (until > slices->begun && until <= time) {
+            pwsp_perfetto_mark(slices, row, pwsp_picture_ns(picture, until), PWSP_PB_END, none);
+        }
+        if (record->end > time) {
+            return;
+        }
+        pwsp_perfetto_mark(slices, row, pwsp_picture_ns(picture, record->end), PWSP_PB_END, none);
+        slices->top = picture->outers ? picture->outers[slot] : 0;
+    }
+}
+
+// Begins the wait of a task for others, as a slice within its own, which has begun.
+static void pwsp_perfetto_wait(pwsp_slices *slices, uint64_t slot, uint32_t row) {
+    const pwsp_picture *picture = slices->picture;
     char label[PWSP_WAIT_LABEL_MAX];
     uint64_t waits_for = 0;
-    const uint64_t waited = pwsp_picture_wait(picture, slot, &waits_for);
-    if (waited == 0) {
-        return to;
+    if (pwsp_picture_wait(picture, slot, &waits_for)) {
+        const pwsp_small_name name = {pwsp_picture_record(picture, slot)->kernel,
+                                      pwsp_picture_wait_label(picture, waits_for, label), label};
+        pwsp_perfetto_mark(slices, row, slices->lasts[row], PWSP_PB_BEGIN, name);
     }
-    const pwsp_small_name none = {0, 0, NULL};
-    const pwsp_small_name name = {record->kernel,
-                                  pwsp_picture_wait_label(picture, waits_for, label), label};
-    const uint64_t until = pwsp_picture_ns(picture, record->start + waited);
-    to = pwsp_perfetto_small(to, sequence, 0, PWSP_PB_BEGIN, name);
-    to = pwsp_perfetto_small(to, sequence, until - *time, PWSP_PB_END, none);
-    *time = until;
-    return to;
 }
 
 static void pwsp_perfetto_task(pwsp_slices *slices, uint64_t slot) {
     pwsp_picture *picture = slices->picture;
     const ptowsp_task_record *record = pwsp_picture_record(picture, slot);
-    uint32_t kernel = record->kernel, track = pwsp_picture_track(picture, slot);
-    if (track >= picture->track_count) {
+    const uint32_t kernel = record->kernel, row = pwsp_picture_row(picture, slot);
+    if (row >= picture->row_count) {
         return;
     }
-    uint64_t *known = &slices->known[track * slices->known_words + kernel / 64];
-    uint64_t bit = UINT64_C(1) << kernel % 64,
-             sequence = (uint64_t)PWSP_PB_OF_TRACK + slices->base + track;
+    const bool is_same = slices->top && pwsp_picture_row(picture, slices->top - 1) == row;
+    pwsp_perfetto_end(slices, is_same ? record->start : UINT64_MAX);
+    uint64_t *known = &slices->known[row * slices->known_words + kernel / 64];
+    const uint64_t bit = UINT64_C(1) << kernel % 64;
     bool is_short = picture->options->is_short || !pwsp_picture_has_values(picture, slot);
     bool has_flows = (slices->places && slices->places[slot]) ||
                      (picture->arrows && (picture->first_out[slot] || picture->first_in[slot]));
-    uint64_t start = pwsp_picture_ns(picture, record->start);
-    uint64_t end = pwsp_picture_ns(picture, record->end);
+    const uint64_t start = pwsp_picture_ns(picture, record->start);
     char label[PWSP_LABEL_MAX];
-    pwsp_small_name name = {kernel, 0, label}, none = {0, 0, NULL};
+    pwsp_small_name name = {kernel, 0, label};
     name.length = is_short ? 0 : pwsp_picture_label(picture, slot, PWSP_LABEL_FULL, label);
     PTOWSP_ASSERT(kernel > 0);
-    PTOWSP_ASSERT(slices->lasts[track] <= start && start <= end);
-    uint64_t elapsed = start - slices->lasts[track];
-    slices->lasts[track] = end;
-    unsigned char *room = (unsigned char *)pwsp_out_room(picture->out, 2 * PWSP_SMALL_MAX), *to;
-    if ((*known & bit) && !has_flows && name.length <= PWSP_SMALL_LABEL_MAX) {
-        to = pwsp_perfetto_small(room, sequence, elapsed, PWSP_PB_BEGIN, name);
+    PTOWSP_ASSERT(slices->lasts[row] <= start);
+    if ((*known & bit) && !has_flows && name.length <= PWSP_SMALL_LABEL_MAX &&
+        pwsp_utf8_is_ascii(label, name.length)) {
+        pwsp_perfetto_mark(slices, row, start, PWSP_PB_BEGIN, name);
     } else {
-        pwsp_perfetto_begin(slices, slot, sequence, elapsed, name, !(*known & bit));
+        pwsp_perfetto_begin(slices, slot, (uint64_t)PWSP_PB_OF_TRACK + slices->base + row,
+                            start - slices->lasts[row], name, !(*known & bit));
         *known |= bit;
-        to = room = (unsigned char *)pwsp_out_room(picture->out, 3 * PWSP_SMALL_MAX);
-        to = pwsp_perfetto_wait(slices, slot, sequence, to, &start);
+        slices->lasts[row] = start;
+        pwsp_perfetto_wait(slices, slot, row);
     }
-    to = pwsp_perfetto_small(to, sequence, end - start, PWSP_PB_END, none);
-    picture->out->count += (size_t)(to - room);
+    slices->top = slot + 1;
+    slices->begun = record->start;
+    if (!picture->outers) {
+        pwsp_perfetto_end(slices, UINT64_MAX);
+    }
 }
 
 // The counter of lanes that are busy.
@@ -426,7 +453,7 @@ static void pwsp_perfetto_busy(pwsp_picture *picture, pwsp_pb *pb) {
     }
 }
 
-// The tracks of a picture, behind `base` others. False: memory is out.
+// The rows of a picture, behind `base` others. False: memory is out.
 static bool pwsp_perfetto_picture(pwsp_picture *picture, uint32_t base) {
     const pwsp_memory *memory = &picture->memory;
     pwsp_slices slices;
@@ -435,9 +462,9 @@ static bool pwsp_perfetto_picture(pwsp_picture *picture, uint32_t base) {
     slices.base = base;
     slices.path_count = picture->path_count;
     slices.known_words = (size_t)pwsp_picture_kernel_count(picture) / 64 + 1;
-    size_t tracks = (size_t)picture->track_count + 1;
-    size_t known_size = tracks * slices.known_words * sizeof(uint64_t);
-    size_t lasts_size = tracks * sizeof(uint64_t);
+    size_t rows = (size_t)picture->row_count + 1;
+    size_t known_size = rows * slices.known_words * sizeof(uint64_t);
+    size_t lasts_size = rows * sizeof(uint64_t);
     size_t places_size = (size_t)picture->count * sizeof(uint32_t);
     const uint64_t *path = picture->path;
     bool has_path = path && slices.path_count < UINT32_MAX;
@@ -458,6 +485,7 @@ static bool pwsp_perfetto_picture(pwsp_picture *picture, uint32_t base) {
         for (uint64_t i = 0; i < picture->count && !picture->out->has_failed; i++) {
             pwsp_perfetto_task(&slices, pwsp_picture_slot(picture, i));
         }
+        pwsp_perfetto_end(&slices, UINT64_MAX);
         if (!picture->is_wall) {
             pwsp_perfetto_busy(picture, slices.pb);
         }
@@ -472,5 +500,5 @@ static bool pwsp_perfetto_picture(pwsp_picture *picture, uint32_t base) {
 PWSP_INTERNAL bool pwsp_export_perfetto(pwsp_picture *picture) {
     bool has_memory = pwsp_perfetto_picture(picture, 0);
     return has_memory &&
-           (!picture->measured || pwsp_perfetto_picture(picture->measured, picture->track_count));
+           (!picture->measured || pwsp_perfetto_picture(picture->measured, picture->row_count));
 }

@@ -1,19 +1,23 @@
 // Recorded runs, ready to be drawn: see picture.h.
 //
 // Slots are sorted by track with a counting sort. Where lanes choose among ready tasks, the tasks of
-// a track are then merge-sorted by their start; elsewhere they come in this order.
+// a track are then merge-sorted by their start; elsewhere they come in this order. Those of a track
+// that overlap are sorted by their row once more.
 
 #include "picture.h"
 
 // -- order ----------------------------------------------------------------------------------------
 
+// By their start. Of those with the same one, tasks without time come first, and then the longest,
+// so that slices come before those inside.
 static bool pwsp_picture_is_before(const pwsp_picture *picture, uint64_t a, uint64_t b) {
     const ptowsp_task_record *left = pwsp_picture_record(picture, a);
     const ptowsp_task_record *right = pwsp_picture_record(picture, b);
     if (left->start != right->start) {
         return left->start < right->start;
     }
-    return left->end != right->end ? left->end < right->end : a < b;
+    const uint64_t left_time = left->end - left->start, right_time = right->end - right->start;
+    return left_time != right_time ? left_time - 1 > right_time - 1 : a < b;
 }
 
 // Sorts the tasks of a track, with room for as many, from the bottom up.
@@ -40,12 +44,13 @@ static void pwsp_picture_sort(const pwsp_picture *picture, uint64_t *slots, uint
     }
 }
 
-// Do the tasks of each track come by their start?
-static bool pwsp_picture_is_sorted(const pwsp_picture *picture, uint64_t *lasts) {
+// Does each task of a track come after the end of the one before?
+static bool pwsp_picture_is_apart(const pwsp_picture *picture, uint64_t *lasts) {
     memset(lasts, 0, ((size_t)picture->track_count + 1) * sizeof(uint64_t));
     for (uint64_t i = 0; i < picture->count; i++) {
-        const ptowsp_task_record *record = pwsp_picture_record(picture, i);
-        uint64_t *last = &lasts[pwsp_picture_track(picture, i)];
+        const uint64_t slot = pwsp_picture_slot(picture, i);
+        const ptowsp_task_record *record = pwsp_picture_record(picture, slot);
+        uint64_t *last = &lasts[pwsp_picture_track(picture, slot)];
         if (record->start < *last) {
             return false;
         }
@@ -54,36 +59,85 @@ static bool pwsp_picture_is_sorted(const pwsp_picture *picture, uint64_t *lasts)
     return true;
 }
 
-// Fills the order. False when memory is out.
-static bool pwsp_picture_make_order(pwsp_picture *picture, bool is_sorted) {
-    const pwsp_memory *memory = &picture->memory;
-    size_t size = (size_t)picture->count * sizeof(uint64_t);
+// Sorts slots by row: those of a row stay as they come, in `from` or, if it is NULL, by number.
+static void pwsp_picture_sort_rows(pwsp_picture *picture, const uint64_t *from) {
     uint64_t *firsts = picture->firsts;
-    picture->order = size ? (uint64_t *)pwsp_memory_alloc(memory, size) : NULL;
-    uint64_t *room =
-        is_sorted || !picture->order ? NULL : (uint64_t *)pwsp_memory_alloc(memory, size);
-    if (size && (!picture->order || (!is_sorted && !room))) {
-        return false;
-    }
-    memset(firsts, 0, ((size_t)picture->track_count + 2) * sizeof(uint64_t));
+    memset(firsts, 0, ((size_t)picture->row_count + 2) * sizeof(uint64_t));
     for (uint64_t i = 0; i < picture->count; i++) {
-        firsts[pwsp_picture_track(picture, i) + 1]++;
+        firsts[pwsp_picture_row(picture, i) + 1]++;
     }
-    for (uint32_t i = 1; i <= picture->track_count; i++) {
+    for (uint32_t i = 1; i <= picture->row_count; i++) {
         firsts[i] += firsts[i - 1];
     }
     for (uint64_t i = 0; i < picture->count; i++) {
-        picture->order[firsts[pwsp_picture_track(picture, i)]++] = i;
+        const uint64_t slot = from ? from[i] : i;
+        picture->order[firsts[pwsp_picture_row(picture, slot)]++] = slot;
     }
-    for (uint32_t i = picture->track_count + 1; i > 0; i--) {
+    for (uint32_t i = picture->row_count + 1; i > 0; i--) {
         firsts[i] = firsts[i - 1];
     }
     firsts[0] = 0;
+}
+
+// Do tasks of a track overlap? Requires an order by track.
+static bool pwsp_picture_overlaps(const pwsp_picture *picture) {
+    for (uint64_t i = 1; i < picture->count; i++) {
+        const uint64_t before = picture->order[i - 1], slot = picture->order[i];
+        if (pwsp_picture_track(picture, before) == pwsp_picture_track(picture, slot) &&
+            pwsp_picture_record(picture, slot)->start < pwsp_picture_record(picture, before)->end) {
+            return true;
+        }
+    }
+    return false;
+}
+
+// Sorts by rows, of which there are more than tracks. room: for as many slots as tasks.
+static bool pwsp_picture_split(pwsp_picture *picture, bool nests, uint64_t *room) {
+    const pwsp_memory *memory = &picture->memory;
+    if (!pwsp_picture_make_rows(picture, nests, room)) {
+        return false;
+    }
+    pwsp_memory_free(memory, picture->firsts,
+                     ((size_t)picture->track_count + 2) * sizeof(uint64_t));
+    picture->firsts =
+        (uint64_t *)pwsp_memory_alloc(memory, ((size_t)picture->row_count + 2) * sizeof(uint64_t));
+    if (picture->firsts) {
+        memcpy(room, picture->order, (size_t)picture->count * sizeof(uint64_t));
+        pwsp_picture_sort_rows(picture, room);
+    }
+    return picture->firsts != NULL;
+}
+
+// Makes the order, and rows, as far as they are needed. False when memory is out.
+static bool pwsp_picture_make_order(pwsp_picture *picture, pwsp_picture_order order) {
+    const pwsp_memory *memory = &picture->memory;
+    const size_t size = (size_t)picture->count * sizeof(uint64_t);
+    picture->row_count = picture->track_count;
+    picture->firsts = (uint64_t *)pwsp_memory_alloc(memory, ((size_t)picture->track_count + 2) *
+                                                                sizeof(uint64_t));
+    if (!picture->firsts) {
+        return false;
+    }
+    const bool is_apart = pwsp_picture_is_apart(picture, picture->firsts);
+    if (is_apart && order != PWSP_ORDER_FLAT) {
+        return true;
+    }
+    picture->order = size ? (uint64_t *)pwsp_memory_alloc(memory, size) : NULL;
+    uint64_t *room =
+        is_apart || !picture->order ? NULL : (uint64_t *)pwsp_memory_alloc(memory, size);
+    bool is_good = size == 0 || (picture->order && (is_apart || room));
+    if (is_good) {
+        pwsp_picture_sort_rows(picture, NULL);
+    }
     for (uint32_t i = 0; room && i <= picture->track_count; i++) {
-        pwsp_picture_sort(picture, picture->order + firsts[i], room, firsts[i + 1] - firsts[i]);
+        const uint64_t first = picture->firsts[i];
+        pwsp_picture_sort(picture, picture->order + first, room, picture->firsts[i + 1] - first);
+    }
+    if (room && order != PWSP_ORDER_ANY && pwsp_picture_overlaps(picture)) {
+        is_good = pwsp_picture_split(picture, order == PWSP_ORDER_NESTED, room);
     }
     pwsp_memory_free(memory, room, size);
-    return true;
+    return is_good;
 }
 
 // -- life -----------------------------------------------------------------------------------------
@@ -200,7 +254,7 @@ static void pwsp_picture_choose(pwsp_picture *picture, const ptowsp_run *run, bo
 
 PWSP_INTERNAL bool pwsp_picture_init(pwsp_picture *picture, const ptowsp_run *run,
                                      const ptowsp_export_options *options, pwsp_out *out,
-                                     bool is_wall, bool is_ordered) {
+                                     bool is_wall, pwsp_picture_order order) {
     const ptowsp_program *program = run->program;
     memset(picture, 0, sizeof *picture);
     picture->run = run;
@@ -212,16 +266,8 @@ PWSP_INTERNAL bool pwsp_picture_init(pwsp_picture *picture, const ptowsp_run *ru
     picture->op_count = program->places.count;
     picture->ops = (const pwsp_task_op **)pwsp_memory_alloc(
         &picture->memory, ((size_t)picture->op_count + 1) * sizeof(pwsp_task_op *));
-    picture->firsts = (uint64_t *)pwsp_memory_alloc(
-        &picture->memory, ((size_t)picture->track_count + 2) * sizeof(uint64_t));
-    if (!picture->ops || !picture->firsts || !pwsp_picture_find_processes(picture)) {
-        return false;
-    }
-    if (!pwsp_picture_find_ops(picture)) {
-        return false;
-    }
-    bool is_sorted = pwsp_picture_is_sorted(picture, picture->firsts);
-    return (is_sorted && !is_ordered) || pwsp_picture_make_order(picture, is_sorted);
+    return picture->ops && pwsp_picture_find_processes(picture) && pwsp_picture_find_ops(picture) &&
+           pwsp_picture_make_order(picture, order);
 }
 
 // Hangs each arrow of a set on its two slots. False when memory is out.
@@ -279,7 +325,7 @@ PWSP_INTERNAL size_t pwsp_picture_wait_label(const pwsp_picture *picture, uint64
 PWSP_INTERNAL bool pwsp_picture_init_spans(pwsp_picture *picture, const pwsp_memory *memory,
                                            const ptowsp_span_set *set,
                                            const ptowsp_export_options *options, pwsp_out *out,
-                                           ptowsp_task_record *records, bool is_ordered) {
+                                           ptowsp_task_record *records, pwsp_picture_order order) {
     uint64_t begin = set->has_cycles ? 0 : UINT64_MAX;
     memset(picture, 0, sizeof *picture);
     picture->set = set;
@@ -316,13 +362,7 @@ PWSP_INTERNAL bool pwsp_picture_init_spans(pwsp_picture *picture, const pwsp_mem
             (uint32_t)(((uint64_t)picture->lane_count + lanes - 1) / lanes * lanes);
     }
     picture->track_count = picture->lane_count;
-    picture->firsts = (uint64_t *)pwsp_memory_alloc(memory, ((size_t)picture->track_count + 2) *
-                                                                sizeof(uint64_t));
-    if (!picture->firsts || !pwsp_picture_hang_arrows(picture)) {
-        return false;
-    }
-    bool is_sorted = pwsp_picture_is_sorted(picture, picture->firsts);
-    return (is_sorted && !is_ordered) || pwsp_picture_make_order(picture, is_sorted);
+    return pwsp_picture_hang_arrows(picture) && pwsp_picture_make_order(picture, order);
 }
 
 PWSP_INTERNAL void pwsp_picture_free(pwsp_picture *picture) {
@@ -332,9 +372,12 @@ PWSP_INTERNAL void pwsp_picture_free(pwsp_picture *picture) {
     pwsp_memory_free(memory, picture->first_parts,
                      ((size_t)picture->op_count + 1) * sizeof(uint64_t));
     pwsp_memory_free(memory, picture->parts, (size_t)picture->part_count * sizeof(pwsp_label_part));
-    pwsp_memory_free(memory, picture->firsts,
-                     ((size_t)picture->track_count + 2) * sizeof(uint64_t));
+    pwsp_memory_free(memory, picture->firsts, ((size_t)picture->row_count + 2) * sizeof(uint64_t));
     pwsp_memory_free(memory, picture->order, (size_t)picture->count * sizeof(uint64_t));
+    pwsp_memory_free(memory, picture->rows, (size_t)picture->count * sizeof(uint32_t));
+    pwsp_memory_free(memory, picture->outers, (size_t)picture->count * sizeof(uint64_t));
+    pwsp_memory_free(memory, picture->first_rows,
+                     ((size_t)picture->track_count + 1) * sizeof(uint32_t));
     pwsp_memory_free(memory, picture->processes,
                      (size_t)picture->process_capacity * sizeof(uint32_t));
     if (picture->arrows) {
@@ -346,7 +389,7 @@ PWSP_INTERNAL void pwsp_picture_free(pwsp_picture *picture) {
 
 // -- names ----------------------------------------------------------------------------------------
 
-PWSP_INTERNAL void pwsp_picture_lane_name(const pwsp_picture *picture, uint32_t track, char *name) {
+static void pwsp_picture_lane_name(const pwsp_picture *picture, uint32_t track, char *name) {
     const uint32_t lanes = pwsp_picture_rank_lanes(picture);
     const uint32_t lane = lanes ? track % lanes : track;
     if (lanes && picture->set->lane_names) {
@@ -381,6 +424,21 @@ PWSP_INTERNAL void pwsp_picture_track_name(const pwsp_picture *picture, uint32_t
     pwsp_text_format(text, "%s", process->name);
     if (process->replica_count > 1) {
         pwsp_text_format(text, "[%u]", process->replica);
+    }
+}
+
+PWSP_INTERNAL void pwsp_picture_row_name(const pwsp_picture *picture, uint32_t track, uint32_t row,
+                                         char *name) {
+    const uint32_t first = pwsp_picture_first_row(picture, track);
+    if (pwsp_picture_rank_lanes(picture)) {
+        pwsp_picture_lane_name(picture, track, name);
+    } else {
+        pwsp_picture_track_name(picture, track, name);
+    }
+    if (row > first) {
+        const size_t length = strlen(name);
+        ptowsp_text_buffer buffer = {name + length, PWSP_TRACK_NAME_MAX - length, 0};
+        pwsp_text_format(ptowsp_text_to_buffer(&buffer), " (%u)", row - first + 1);
     }
 }
 

@@ -1,6 +1,7 @@
 // A recorded run, ready to be drawn or exported: its tracks, and the order of its tasks.
 //
-// Tracks are the lanes, and behind them the processes of pipelines. On a track tasks do not overlap.
+// Tracks are the lanes, and behind them the processes of pipelines. They are drawn as rows: one for
+// each track, and more for a track whose tasks overlap (tracks.c).
 
 #ifndef PWSP_PICTURE_H
 #define PWSP_PICTURE_H
@@ -19,7 +20,7 @@ typedef struct pwsp_picture {
     struct pwsp_picture *measured;      // beside this one, in the same file; may be NULL
     const ptowsp_task_record *records;  // by slot
     uint64_t count;                     // tasks that were kept
-    uint32_t lane_count, track_count;
+    uint32_t lane_count, track_count, row_count;
     uint64_t makespan, task_count, busy;  // all tasks, and what they took on lanes
     const uint64_t *path;                 // the critical path; NULL: there is none
     uint64_t path_count;
@@ -31,8 +32,12 @@ typedef struct pwsp_picture {
     uint64_t *first_parts;  // by node
     uint32_t *processes;    // by slot: the process of a task without lane; NULL: there are none
     uint64_t process_capacity;
-    uint64_t *order;   // slots by track and start; NULL: as they come
-    uint64_t *firsts;  // by track: where its tasks begin in the order; one more than tracks
+    uint64_t *order;   // slots by row and start; NULL: as they come
+    uint64_t *firsts;  // by row: where its tasks begin in the order; two more than rows
+    // NULL where no tasks of a track overlap: by slot its row, and the slot around it there, + 1; by
+    // track, and one more, its first row.
+    uint32_t *rows, *first_rows;
+    uint64_t *outers;
     // Arrows of a set, + 1: the first from and to a slot, and for each the next of its slot.
     uint64_t *arrows, *first_out, *first_in, *next_out, *next_in;
 } pwsp_picture;
@@ -41,18 +46,28 @@ typedef struct pwsp_picture {
 PWSP_INTERNAL void pwsp_picture_extent(const ptowsp_run *run, bool is_wall, uint64_t *out_makespan,
                                        uint64_t *out_tracks);
 
-// False when memory is out; pwsp_picture_free must still be called. With is_ordered there is an
-// order, else only if tasks of a track come out of order.
+// How a format needs its tasks.
+typedef enum pwsp_picture_order {
+    PWSP_ORDER_ANY,     // by their start on each track: an order only if they come out of it
+    PWSP_ORDER_NESTED,  // the same, on rows where slices may nest
+    PWSP_ORDER_FLAT     // an order, on rows without overlap
+} pwsp_picture_order;
+
+// False when memory is out; pwsp_picture_free must still be called.
 PWSP_INTERNAL bool pwsp_picture_init(pwsp_picture *picture, const ptowsp_run *run,
                                      const ptowsp_export_options *options, pwsp_out *out,
-                                     bool is_wall, bool is_ordered);
+                                     bool is_wall, pwsp_picture_order order);
 PWSP_INTERNAL void pwsp_picture_free(pwsp_picture *picture);
 
 // The same for spans: `records` has room for those of the set, whose times begin at the earliest.
 PWSP_INTERNAL bool pwsp_picture_init_spans(pwsp_picture *picture, const pwsp_memory *memory,
                                            const ptowsp_span_set *set,
                                            const ptowsp_export_options *options, pwsp_out *out,
-                                           ptowsp_task_record *records, bool is_ordered);
+                                           ptowsp_task_record *records, pwsp_picture_order order);
+
+// Places the tasks of a picture that is ordered by track on rows. room: for as many slots as tasks.
+// False when memory is out.
+PWSP_INTERNAL bool pwsp_picture_make_rows(pwsp_picture *picture, bool nests, uint64_t *room);
 
 // Task i in the order.
 PWSP_INLINE uint64_t pwsp_picture_slot(const pwsp_picture *picture, uint64_t i) {
@@ -78,14 +93,25 @@ PWSP_INLINE uint32_t pwsp_picture_track(const pwsp_picture *picture, uint64_t sl
                                   : picture->track_count;
 }
 
+// The row of a task; row_count if it has no track.
+PWSP_INLINE uint32_t pwsp_picture_row(const pwsp_picture *picture, uint64_t slot) {
+    return picture->rows ? picture->rows[slot] : pwsp_picture_track(picture, slot);
+}
+
+// The first row of a track; row_count behind the last one.
+PWSP_INLINE uint32_t pwsp_picture_first_row(const pwsp_picture *picture, uint32_t track) {
+    return picture->first_rows ? picture->first_rows[track] : track;
+}
+
 // A task with what its record does not have; of a span that is its index.
 PWSP_INTERNAL ptowsp_task_trace pwsp_picture_task(const pwsp_picture *picture, uint64_t slot);
 
-// The name of a track; of a lane of a rank, with its rank or without.
-#define PWSP_TRACK_NAME_MAX (PTOWSP_NAME_MAX + 24)
+// The name of a track, with its rank. Of a row without it, numbered from the second on: "lane 3 (2)".
+#define PWSP_TRACK_NAME_MAX (PTOWSP_NAME_MAX + 40)
 PWSP_INTERNAL void pwsp_picture_track_name(const pwsp_picture *picture, uint32_t track, char *name);
 
-PWSP_INTERNAL void pwsp_picture_lane_name(const pwsp_picture *picture, uint32_t track, char *name);
+PWSP_INTERNAL void pwsp_picture_row_name(const pwsp_picture *picture, uint32_t track, uint32_t row,
+                                         char *name);
 
 // Lanes of each rank; 0: there are no ranks.
 PWSP_INLINE uint32_t pwsp_picture_rank_lanes(const pwsp_picture *picture) {

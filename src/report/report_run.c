@@ -81,6 +81,43 @@ static bool pwsp_facts_find(pwsp_facts *facts) {
     return true;
 }
 
+// -- conflicts ------------------------------------------------------------------------------------
+
+typedef struct pwsp_conflict_writer {
+    pwsp_facts *facts;
+    ptowsp_report_format format;
+    uint32_t count;
+} pwsp_conflict_writer;
+
+static bool pwsp_conflict_write(void *user, const pwsp_conflict *conflict) {
+    pwsp_conflict_writer *writer = (pwsp_conflict_writer *)user;
+    const ptowsp_program *p = writer->facts->picture->program;
+    pwsp_out *out = writer->facts->out;
+    const char *loop = PWSP_PLACE_AT(p, conflict->loop->node)->step;
+    const char *task = PWSP_PLACE_AT(p, conflict->task->node)->step;
+    const char *tensor = ptowsp_program_tensor_at(p, conflict->view->tensor).desc.name;
+    if (writer->format == PTOWSP_REPORT_JSON) {
+        pwsp_out_format(out, "%s\n{\"loop\":\"%s\",\"tensor\":\"%s\",\"task\":\"%s\"}",
+                        writer->count ? "," : "", loop, tensor, task);
+    } else {
+        const bool is_html = writer->format == PTOWSP_REPORT_HTML;
+        pwsp_out_format(out,
+                        "%siterations of %s conflict on tensor %s, which %s writes in each: they "
+                        "run %s%s\n",
+                        is_html ? "<p>" : "", loop, tensor, task, pwsp_conflict_effect(p, conflict),
+                        is_html ? "</p>" : "");
+    }
+    writer->count++;
+    return true;
+}
+
+static void pwsp_report_conflicts(pwsp_facts *facts, ptowsp_report_format format) {
+    const pwsp_picture *picture = facts->picture;
+    pwsp_conflict_writer writer = {facts, format, 0};
+    pwsp_program_visit_conflicts(picture->program, picture->run->bindings.initial,
+                                 pwsp_conflict_write, &writer);
+}
+
 // -- text -----------------------------------------------------------------------------------------
 
 static void pwsp_report_line(pwsp_facts *facts, const char *name, uint64_t value, uint64_t whole) {
@@ -109,7 +146,8 @@ static void pwsp_report_text(pwsp_facts *facts) {
     const pwsp_picture *picture = facts->picture;
     const ptowsp_run_stats *stats = &picture->run->time.sim.stats;
     pwsp_out *out = facts->out;
-    pwsp_out_text(out, pwsp_picture_title(picture));
+    const char *title = pwsp_picture_title(picture);
+    pwsp_out_utf8(out, title, strlen(title));
     pwsp_out_format(out, ": %" PRIu64 " cycles, %" PRIu64 " tasks, %u lanes\n",
                     stats->makespan_cycles, stats->task_count, stats->lane_count);
     pwsp_out_text(facts->out, "lower bounds, of the makespan\n");
@@ -124,8 +162,13 @@ static void pwsp_report_text(pwsp_facts *facts) {
         }
     }
     pwsp_report_kernels(facts);
-    pwsp_out_format(out, "at most  %" PRIu64 " tasks in flight, %" PRIu64 " regions, %zu bytes\n",
-                    stats->in_flight_max, stats->region_max, stats->memory_bytes);
+    pwsp_report_conflicts(facts, PTOWSP_REPORT_TEXT);
+    pwsp_out_text(out, "at most  ");
+    if (stats->in_flight_max) {
+        pwsp_out_format(out, "%" PRIu64 " tasks in flight, ", stats->in_flight_max);
+    }
+    pwsp_out_format(out, "%" PRIu64 " regions, %zu bytes\n", stats->region_max,
+                    stats->memory_bytes);
     pwsp_report_rings(picture->run, pwsp_out_sink(out));
     if (facts->what_if_count) {
         pwsp_out_text(out, "what if\n");
@@ -228,8 +271,14 @@ static void pwsp_report_json(pwsp_facts *facts) {
     }
     pwsp_out_text(out, "},\n");
     pwsp_json_kernels(facts);
-    pwsp_out_text(out, ",\n");
-    pwsp_json_number(out, "in_flight_max", stats->in_flight_max);
+    pwsp_out_text(out, ",\n\"conflicts\":[");
+    pwsp_report_conflicts(facts, PTOWSP_REPORT_JSON);
+    pwsp_out_text(out, "],\n");
+    if (stats->in_flight_max) {
+        pwsp_json_number(out, "in_flight_max", stats->in_flight_max);
+    } else {
+        pwsp_out_text(out, "\"in_flight_max\":null");  // there was no window
+    }
     pwsp_json_rings(facts);
     pwsp_out_text(out, ",\n\"what_if\":[");
     for (uint32_t i = 0; i < facts->what_if_count; i++) {
@@ -306,10 +355,14 @@ static void pwsp_html_tables(pwsp_facts *facts) {
         pwsp_html_row(facts, pwsp_picture_kernel(picture, k), facts->critical[k].busy_cycles,
                       makespan);
     }
-    pwsp_out_format(out,
-                    "</table>\n<p>At most %" PRIu64 " tasks in flight, %" PRIu64
-                    " regions tracked, %zu bytes held by the run.</p>\n",
-                    stats->in_flight_max, stats->region_max, stats->memory_bytes);
+    pwsp_out_text(out, "</table>\n");
+    pwsp_report_conflicts(facts, PTOWSP_REPORT_HTML);
+    pwsp_out_text(out, "<p>At most ");
+    if (stats->in_flight_max) {
+        pwsp_out_format(out, "%" PRIu64 " tasks in flight, ", stats->in_flight_max);
+    }
+    pwsp_out_format(out, "%" PRIu64 " regions tracked, %zu bytes held by the run.</p>\n",
+                    stats->region_max, stats->memory_bytes);
     if (picture->run->time.sim.rings.is_used) {
         pwsp_out_text(out, "<pre>");
         pwsp_report_rings(picture->run, pwsp_out_sink(out));
@@ -322,7 +375,7 @@ static bool pwsp_report_html(pwsp_facts *facts) {
     pwsp_out *out = facts->out;
     bool is_good = true;
     pwsp_html_begin(facts);
-    if (picture->run->has_records && picture->track_count <= picture->options->lane_max) {
+    if (picture->run->has_records && picture->row_count <= picture->options->lane_max) {
         is_good = pwsp_export_svg(picture);
     }
     pwsp_html_tables(facts);

@@ -108,8 +108,8 @@ static void pwsp_svg_head(pwsp_svg *svg, uint32_t height) {
 
 // -- lanes ----------------------------------------------------------------------------------------
 
-static uint32_t pwsp_svg_y(const pwsp_svg *svg, uint32_t track) {
-    return PWSP_SVG_TOP + track * svg->row;
+static uint32_t pwsp_svg_y(const pwsp_svg *svg, uint32_t row) {
+    return PWSP_SVG_TOP + row * svg->row;
 }
 
 static void pwsp_svg_rect(pwsp_svg *svg, uint64_t x, uint64_t width, uint32_t y, uint32_t height) {
@@ -217,8 +217,8 @@ static void pwsp_svg_arrows(pwsp_svg *svg) {
                             left + pwsp_svg_x(svg, from->start));
         pwsp_svg_hundredths(svg, " x2=\"", left + pwsp_svg_x(svg, to->end));
         pwsp_out_format(svg->out, " y1=\"%u\" y2=\"%u\"/>\n",
-                        pwsp_svg_y(svg, pwsp_picture_track(picture, arrow->from)) + svg->row / 2,
-                        pwsp_svg_y(svg, pwsp_picture_track(picture, arrow->to)) + svg->row / 2);
+                        pwsp_svg_y(svg, pwsp_picture_row(picture, arrow->from)) + svg->row / 2,
+                        pwsp_svg_y(svg, pwsp_picture_row(picture, arrow->to)) + svg->row / 2);
     }
 }
 
@@ -260,13 +260,16 @@ static void pwsp_svg_gap(pwsp_svg *svg, uint64_t from, uint64_t to, ptowsp_stall
     }
 }
 
-static void pwsp_svg_track(pwsp_svg *svg, uint32_t track) {
+// A row of a track. Stripes are of tracks that have one row: others are idle where all theirs are.
+static void pwsp_svg_row(pwsp_svg *svg, uint32_t track, uint32_t row) {
     pwsp_picture *picture = svg->picture;
-    uint32_t y = pwsp_svg_y(svg, track);
+    uint32_t y = pwsp_svg_y(svg, row);
     uint64_t last = 0, pixel = UINT64_MAX;
     pwsp_svg_columns columns = {0, 0, 0, 0, false};
-    bool is_whole = !picture->is_wall && picture->run->recorder.is_dense;
-    for (uint64_t i = picture->firsts[track]; i < picture->firsts[track + 1]; i++) {
+    bool is_alone =
+        pwsp_picture_first_row(picture, track + 1) - pwsp_picture_first_row(picture, track) == 1;
+    bool is_whole = is_alone && !picture->is_wall && picture->run->recorder.is_dense;
+    for (uint64_t i = picture->firsts[row]; i < picture->firsts[row + 1]; i++) {
         uint64_t slot = picture->order[i];
         const ptowsp_task_record *record = pwsp_picture_record(picture, slot);
         uint64_t x = pwsp_svg_x(svg, record->start), end = pwsp_svg_x(svg, record->end);
@@ -307,7 +310,9 @@ static void pwsp_svg_track(pwsp_svg *svg, uint32_t track) {
 static void pwsp_svg_tracks(pwsp_svg *svg) {
     for (uint32_t i = 0; i < svg->picture->track_count && !svg->out->has_failed; i++) {
         char name[PWSP_TRACK_NAME_MAX];
-        uint32_t y = pwsp_svg_y(svg, i);
+        const uint32_t first = pwsp_picture_first_row(svg->picture, i);
+        const uint32_t end = pwsp_picture_first_row(svg->picture, i + 1);
+        uint32_t y = pwsp_svg_y(svg, first);
         pwsp_picture_track_name(svg->picture, i, name);
         if (svg->row >= 12 || i % 4 == 0) {
             size_t length = strlen(name);
@@ -318,7 +323,9 @@ static void pwsp_svg_tracks(pwsp_svg *svg) {
             pwsp_out_xml(svg->out, name);
             pwsp_out_text(svg->out, "</text>\n");
         }
-        pwsp_svg_track(svg, i);
+        for (uint32_t row = first; row < end; row++) {
+            pwsp_svg_row(svg, i, row);
+        }
     }
 }
 
@@ -335,7 +342,7 @@ static uint64_t pwsp_svg_step(const pwsp_svg *svg) {
 
 static void pwsp_svg_axis(pwsp_svg *svg, bool is_grid) {
     pwsp_out *out = svg->out;
-    uint32_t bottom = pwsp_svg_y(svg, svg->picture->track_count);
+    uint32_t bottom = pwsp_svg_y(svg, svg->picture->row_count);
     uint64_t step = pwsp_svg_step(svg);
     uint64_t after = (step - svg->begin % step) % step;  // from the begin to a tick
     for (uint64_t left = svg->end - svg->begin; after <= left && !out->has_failed; after = step) {
@@ -400,7 +407,7 @@ static void pwsp_svg_draw_legend(pwsp_svg *svg, pwsp_svg_legend *legend) {
 static void pwsp_svg_draw(pwsp_svg *svg) {
     pwsp_picture *picture = svg->picture;
     uint32_t columns = (svg->width + PWSP_SVG_RIGHT) / PWSP_SVG_LEGEND, entries = 1;
-    uint32_t bottom = pwsp_svg_y(svg, picture->track_count);
+    uint32_t bottom = pwsp_svg_y(svg, picture->row_count);
     for (uint32_t k = 1; k < pwsp_picture_kernel_count(picture); k++) {
         entries += picture->set || picture->run->recorder.kernels[k].task_count > 0;
     }
@@ -415,7 +422,7 @@ static void pwsp_svg_draw(pwsp_svg *svg) {
     entries += picture->arrows != NULL;  // waits
     pwsp_svg_legend legend = {0, columns, bottom + 48};
     pwsp_svg_head(svg, bottom + 48 + (entries + columns - 1) / columns * 20);
-    for (uint32_t i = 0; i < picture->track_count; i += 2) {
+    for (uint32_t i = 0; i < picture->row_count; i += 2) {
         pwsp_out_format(svg->out,
                         "<rect class=\"row\" x=\"%d\" y=\"%u\" width=\"%u\" height=\"%u\"/>\n",
                         PWSP_SVG_LEFT, pwsp_svg_y(svg, i), svg->width, svg->row);
@@ -441,7 +448,7 @@ PWSP_INTERNAL bool pwsp_export_svg(pwsp_picture *picture) {
     svg.end = options->end ? options->end : picture->makespan;
     svg.end = pwsp_max_u64(svg.end, svg.begin + 1);
     svg.width = options->width - PWSP_SVG_LEFT - PWSP_SVG_RIGHT;
-    svg.row = picture->track_count <= 16 ? 24 : picture->track_count <= 64 ? 14 : 8;
+    svg.row = picture->row_count <= 16 ? 24 : picture->row_count <= 64 ? 14 : 8;
     svg.cycles = (uint64_t *)pwsp_memory_alloc(memory, kernels * sizeof(uint64_t));
     svg.is_used = (bool *)pwsp_memory_alloc(memory, kernels * sizeof(bool));
     svg.is_critical =

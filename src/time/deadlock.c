@@ -166,15 +166,15 @@ static bool pwsp_deadlock_is_better(const pwsp_exchange *exchange, const pwsp_pr
     return exchange->channels[process->channel].depth < exchange->channels[other->channel].depth;
 }
 
-// Do all in the cycle wait for tokens that the next one has taken and would give back? Then there
-// are too few of them for processes that take several, one after another.
+// Do all in the cycle, of several, wait for tokens that the next one has taken and would give back?
+// Then there are too few of them for processes that take several, one after another.
 static bool pwsp_deadlock_is_shortage(const pwsp_exchange *exchange) {
     const pwsp_process *first = exchange->cycle, *at = first;
     do {
         const pwsp_process *next = pwsp_deadlock_next(exchange, at);
         const pwsp_channel *channel = pwsp_deadlock_channel(exchange, at);
         if (at->wait != PWSP_PROCESS_WAITS_EMPTY || channel->received == 0 || channel->is_event ||
-            !pwsp_deadlock_has_port(next, at->channel, false) ||
+            next == at || !pwsp_deadlock_has_port(next, at->channel, false) ||
             !pwsp_deadlock_has_port(next, at->channel, true)) {
             return false;
         }
@@ -197,12 +197,65 @@ static void pwsp_deadlock_print_shortage_hint(const pwsp_exchange *exchange, pto
     }
 }
 
+// In a cycle where all wait for tokens: the process whose channel leads back in the order of
+// processes, as credits do. One that receives a number of tokens comes before one that reads to the
+// end. NULL: others wait in the cycle. *out_counts: does any process receive a number of tokens?
+static const pwsp_process *pwsp_deadlock_find_back(const pwsp_exchange *exchange,
+                                                   bool *out_counts) {
+    const pwsp_process *first = exchange->cycle, *at = first, *back = NULL;
+    *out_counts = false;
+    do {
+        const pwsp_process *next = pwsp_deadlock_next(exchange, at);
+        if (at->wait != PWSP_PROCESS_WAITS_EMPTY || pwsp_deadlock_channel(exchange, at)->is_event) {
+            return NULL;
+        }
+        *out_counts = *out_counts || !at->is_loop;
+        if (next->index >= at->index && (!back || (back->is_loop && !at->is_loop))) {
+            back = at;
+        }
+        at = next;
+    } while (at != first);
+    return back;
+}
+
+// The tokens that a process lacks, and its producer has to send before it waits itself. As many as
+// the channel holds may remain in it, as each that is received comes back.
+static void pwsp_deadlock_print_prime_hint(const pwsp_exchange *exchange,
+                                           const pwsp_process *process, bool counts,
+                                           ptowsp_text text) {
+    const pwsp_channel *channel = pwsp_deadlock_channel(exchange, process);
+    if (channel->sent) {
+        pwsp_text_format(text, "the tokens of channel %s are too few: ", channel->name);
+    } else {
+        pwsp_text_format(text, "no token was ever sent to channel %s: ", channel->name);
+    }
+    pwsp_deadlock_print_name(pwsp_deadlock_next(exchange, process), text);
+    pwsp_text_format(text, channel->sent ? " has to send 1 more" : " has to send 1");
+    if (channel->depth > 1 && !channel->sent) {
+        pwsp_text_format(text, " to %" PRIu64, channel->depth);
+    }
+    pwsp_text_format(text, " before it first receives");
+    if (channel->depth == 0) {
+        pwsp_text_format(text, ", and the channel needs a depth of 1");
+    }
+    if (!counts) {
+        pwsp_text_format(text, "; and one of them has to end by itself, as each reads a stream to "
+                               "the end that another one writes");
+    }
+}
+
 // The ways out of the cycle: more tokens, or taking all at once; room; the end of a stream that a
 // process waits for; or a process that sends first.
 static void pwsp_deadlock_print_cycle_hint(const pwsp_exchange *exchange, ptowsp_text text) {
     const pwsp_process *first = exchange->cycle, *at = first, *full = NULL, *end = NULL;
+    bool counts;
     if (pwsp_deadlock_is_shortage(exchange)) {
         pwsp_deadlock_print_shortage_hint(exchange, text);
+        return;
+    }
+    const pwsp_process *back = pwsp_deadlock_find_back(exchange, &counts);
+    if (back && (counts || pwsp_deadlock_channel(exchange, back)->sent == 0)) {
+        pwsp_deadlock_print_prime_hint(exchange, back, counts, text);
         return;
     }
     do {
@@ -221,12 +274,8 @@ static void pwsp_deadlock_print_cycle_hint(const pwsp_exchange *exchange, ptowsp
         pwsp_text_format(text, "%s", full ? ", or " : "");
         pwsp_deadlock_print_name(pwsp_deadlock_next(exchange, end), text);
         pwsp_text_format(text, " has to close channel %s first, if it sends nothing more", name);
-    } else if (!full && pwsp_deadlock_next(exchange, first) == first) {
-        pwsp_deadlock_print_name(first, text);
-        pwsp_text_format(text, " has to send before it receives");
     } else if (!full) {
-        pwsp_text_format(text, "one of them has to send before it receives, or to close what it "
-                               "produces");
+        pwsp_text_format(text, "one of them has to send, or to record its event, before it waits");
     }
 }
 

@@ -225,7 +225,7 @@ PWSP_FORCE_INLINE bool pwsp_events_make_room(pwsp_events *events, uint64_t timed
         }
         if (!has_moved) {
             PTOWSP_ASSERT(!pwsp_events_is_open(events));  // else the oldest in flight can start
-            return pwsp_sim_fail_gate(sim, "the window has no room for it");
+            return pwsp_sim_fail_gate(sim, "the window has no room for it", "a larger window, ");
         }
     }
 }
@@ -503,7 +503,7 @@ PWSP_INTERNAL bool pwsp_events_slot_load(pwsp_events *events, const pwsp_tile_at
         }
         if (!has_moved) {
             PTOWSP_ASSERT(!pwsp_events_is_open(events));
-            return pwsp_sim_fail_gate(sim, "a slot load needs the result of a task");
+            return pwsp_sim_fail_gate(sim, "a slot load needs the result of a task", "");
         }
     }
     uint64_t cause = pwsp_events_cause(events, id);

@@ -105,7 +105,7 @@ static bool pwsp_lanes_make_room(pwsp_lanes *lanes) {
             return true;
         }
         if (schedule->window_policy == PTOWSP_WINDOW_STALL) {
-            return pwsp_sim_fail_gate(sim, "the window has no room for it");
+            return pwsp_sim_fail_gate(sim, "the window has no room for it", "a larger window, ");
         }
     }
     for (;;) {
@@ -393,7 +393,7 @@ PWSP_INTERNAL bool pwsp_lanes_slot_load(pwsp_lanes *lanes, const pwsp_tile_at *t
     sim->deps.visit_count = 0;
     pwsp_deps_query_load(&sim->deps, tile);
     if (sim->deps.visit_count && !pwsp_sim_is_open(sim)) {
-        return pwsp_sim_fail_gate(sim, "a slot load needs the result of a task");
+        return pwsp_sim_fail_gate(sim, "a slot load needs the result of a task", "");
     }
     if (sim->deps.latest.time <= sim->clock.now) {
         return true;

@@ -20,11 +20,10 @@ PWSP_INTERNAL bool pwsp_sim_no_memory(pwsp_sim *sim) {
     return pwsp_sim_fail(sim, PTOWSP_OUT_OF_MEMORY, PTOWSP_NO_INDEX, "run: out of memory");
 }
 
-PWSP_INTERNAL bool pwsp_sim_fail_gate(pwsp_sim *sim, const char *what) {
+PWSP_INTERNAL bool pwsp_sim_fail_gate(pwsp_sim *sim, const char *what, const char *larger) {
     const ptowsp_schedule *schedule = sim->schedule;
-    bool is_window = schedule->window_policy == PTOWSP_WINDOW_STALL;
     char window[32] = "";
-    if (is_window) {
+    if (schedule->window_policy == PTOWSP_WINDOW_STALL) {
         ptowsp_text_buffer room = {window, sizeof window, 0};
         pwsp_text_format(ptowsp_text_to_buffer(&room), " (window %u)", schedule->window);
     }
@@ -40,8 +39,7 @@ PWSP_INTERNAL bool pwsp_sim_fail_gate(pwsp_sim *sim, const char *what) {
                          "run: stuck at task %" PRIu64 ": %s, but no task ends before %s have been "
                          "issued, and %" PRIu64 " are%s; %san earlier start or no start condition "
                          "would help",
-                         sim->task_count, what, threshold, sim->issue_count, window,
-                         is_window ? "a larger window, " : "");
+                         sim->task_count, what, threshold, sim->issue_count, window, larger);
 }
 
 PWSP_INTERNAL bool pwsp_sim_fail_abort(pwsp_sim *sim) {
@@ -63,7 +61,7 @@ PWSP_INTERNAL bool pwsp_sim_fail_ring(pwsp_sim *sim, ptowsp_ring ring, uint32_t 
     pwsp_text_format(out, " of ");
     sim->timed->print_place(sim->timed->user, node, out);
     if (!is_open && needed <= size) {
-        return pwsp_sim_fail_gate(sim, text);
+        return pwsp_sim_fail_gate(sim, text, "a larger ring, ");
     }
     uint64_t enough = pwsp_sum_u64(needed <= size ? rings->used[ring] : 0, needed);
     if (needed <= size) {
@@ -87,7 +85,7 @@ PWSP_INTERNAL bool pwsp_sim_fail_depth(pwsp_sim *sim, ptowsp_depth depth) {
     pwsp_text_format(ptowsp_text_to_buffer(&buffer), "depth %s%s%s of %u has no room for it",
                      ptowsp_depth_name(depth), *name ? " " : "", name,
                      pwsp_rings_depth(sim->timed, depth, group));
-    return pwsp_sim_fail_gate(sim, text);
+    return pwsp_sim_fail_gate(sim, text, "a larger depth, ");
 }
 
 PWSP_INTERNAL bool pwsp_sim_fail_pipeline(pwsp_sim *sim, uint32_t node) {

@@ -130,8 +130,9 @@ PWSP_INTERNAL bool pwsp_sim_fail(pwsp_sim *sim, ptowsp_status status, uint64_t i
                                  const char *format, ...) PWSP_PRINTF(4, 5);
 PWSP_INTERNAL bool pwsp_sim_no_memory(pwsp_sim *sim);
 
-// Nothing can proceed because tasks have not begun to start; `what` is the waiting part.
-PWSP_INTERNAL bool pwsp_sim_fail_gate(pwsp_sim *sim, const char *what);
+// Nothing can proceed because tasks have not begun to start; `what` is the waiting part, and
+// `larger` the beginning of the advice: "a larger window, ", or nothing.
+PWSP_INTERNAL bool pwsp_sim_fail_gate(pwsp_sim *sim, const char *what, const char *larger);
 PWSP_INTERNAL bool pwsp_sim_fail_abort(pwsp_sim *sim);
 
 // No ring has room for the next task, and none will: tasks have not begun to start, or one is too

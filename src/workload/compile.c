@@ -289,6 +289,7 @@ static bool pwsp_compiler_loop(pwsp_compiler *c, uint32_t id, bool is_parallel) 
     made.array = axis->array;
     made.csr = axis->declared;
     made.is_row = axis->row != 0;
+    made.is_parallel = body_is_parallel && !c->is_in_process;
     c->program->axis_is_used[axis->declared] = true;
     if (axis->kind == PWSP_AXIS_RAGGED || pwsp_axis_is_work(axis->kind)) {
         c->program->array_is_used[axis->array] = true;

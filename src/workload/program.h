@@ -48,6 +48,7 @@ typedef struct pwsp_loop {
     uint32_t array;    // ragged: the lengths; units or merges: their flags, with the lanes behind
     uint32_t csr;      // sparse: the axis; of a plan, too
     bool is_row;
+    bool is_parallel;
     pwsp_code row;
     uint32_t block;  // of the program's, from 1; 0: none
 } pwsp_loop;
@@ -244,6 +245,23 @@ PWSP_INTERNAL pwsp_timed pwsp_program_timed(const ptowsp_program *program);
 // "attention/parallel b/task attn (b = 3)".
 PWSP_INTERNAL void pwsp_program_print_place(const ptowsp_program *program, uint32_t node,
                                             const uint64_t *cells, ptowsp_text text);
+
+// A task or pipeline that writes one tile in all iterations of a parallel loop around it.
+typedef struct pwsp_conflict {
+    const pwsp_op *loop, *task;
+    const pwsp_tile_view *view;
+} pwsp_conflict;
+
+// Finds them, as far as the program alone tells: not under conditions, and not in workloads that
+// the loop calls. cells: the values as they are bound. visit returns false for no more; returns
+// whether all were visited.
+PWSP_INTERNAL bool pwsp_program_visit_conflicts(
+    const ptowsp_program *program, const uint64_t *cells,
+    bool (*visit)(void *user, const pwsp_conflict *conflict), void *user);
+
+// How tasks of such iterations run: "one after another".
+PWSP_INTERNAL const char *pwsp_conflict_effect(const ptowsp_program *program,
+                                               const pwsp_conflict *conflict);
 
 // Marks the ops whose effect depends on slots that are loaded from tensors that tasks write.
 // is_written is by tensor, out_unknown by op. False when memory is out.

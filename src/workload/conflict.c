@@ -1,0 +1,133 @@
+// Conflicts: tiles that all iterations of a parallel loop write.
+//
+//      parallel i in n
+//        task fill(i)  x[0]          its view does not read i: the iterations run one after another
+//
+// Only what is certain is a conflict. A view that reads the loop's variable may be another tile each
+// time, and so may one that reads slots where the body changes any. What is under a condition, or in
+// a loop that depends on the variable, may run in one iteration alone. A transient tensor of the
+// body's scope is another one for each iteration.
+
+#include "program.h"
+
+typedef struct pwsp_conflicts {
+    const ptowsp_program *program;
+    const pwsp_loop *loop;
+    bool has_slots;  // the body may change slots
+} pwsp_conflicts;
+
+static bool pwsp_conflicts_varies(const pwsp_conflicts *c, uint32_t cell) {
+    const ptowsp_program *p = c->program;
+    return cell == c->loop->cell || cell == c->loop->entry ||
+           (c->has_slots && cell >= p->first_slot && cell < p->first_slot + p->slot_count);
+}
+
+// May an expression have another value in another iteration? Operands that an instruction does not
+// have are cell 0. In place of the operand c, some have an array.
+static bool pwsp_conflicts_reads(const pwsp_conflicts *c, const pwsp_code *code) {
+    bool reads = pwsp_conflicts_varies(c, code->cell);
+    for (uint32_t i = code->begin; i < code->end && !reads; i++) {
+        const pwsp_instruction *at = PWSP_PROGRAM_AT(c->program, instructions, pwsp_instruction, i);
+        reads = pwsp_conflicts_varies(c, at->a) || pwsp_conflicts_varies(c, at->b) ||
+                (at->opcode == PWSP_OPCODE_SELECT && pwsp_conflicts_varies(c, at->c));
+    }
+    return reads;
+}
+
+static bool pwsp_conflicts_view(const pwsp_conflicts *c, const pwsp_tile_view *view) {
+    bool reads = (view->has_row && pwsp_conflicts_reads(c, &view->row)) ||
+                 (view->has_col && pwsp_conflicts_reads(c, &view->col)) ||
+                 (view->has_limit && (pwsp_conflicts_reads(c, &view->row_count) ||
+                                      pwsp_conflicts_reads(c, &view->col_count)));
+    for (uint32_t i = 0; i < view->lead && !reads; i++) {
+        reads = pwsp_conflicts_reads(c, &view->index[i]);
+    }
+    return reads;
+}
+
+// Is there an op of that kind in a loop's body, for `at` if that is not UINT32_MAX?
+static bool pwsp_conflicts_has(const ptowsp_program *p, uint32_t loop, pwsp_op_kind kind,
+                               uint32_t at) {
+    for (uint32_t i = loop + 1; i < PWSP_OP_AT(p, loop)->target; i++) {
+        if (PWSP_OP_AT(p, i)->kind == kind && (at == UINT32_MAX || PWSP_OP_AT(p, i)->at == at)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+// Where a body goes on behind an op whose region may not run in every iteration, or behind a
+// pipeline; 0: with the next op.
+static uint32_t pwsp_conflicts_skip(const pwsp_conflicts *c, const pwsp_op *op) {
+    const ptowsp_program *p = c->program;
+    if (op->kind == PWSP_OP_BRANCH) {
+        return PWSP_PROGRAM_AT(p, branches, pwsp_branch, op->at)->end;
+    }
+    const pwsp_loop *inner =
+        op->kind == PWSP_OP_LOOP ? PWSP_PROGRAM_AT(p, loops, pwsp_loop, op->at) : NULL;
+    bool skips = inner && inner->is_row && pwsp_conflicts_reads(c, &inner->row);
+    return skips || op->kind == PWSP_OP_PIPELINE ? op->target : 0;
+}
+
+static bool pwsp_conflicts_loop(const ptowsp_program *p, uint32_t loop,
+                                bool (*visit)(void *user, const pwsp_conflict *conflict),
+                                void *user) {
+    const pwsp_op *at = PWSP_OP_AT(p, loop);
+    pwsp_conflicts c = {p, PWSP_PROGRAM_AT(p, loops, pwsp_loop, at->at), false};
+    c.has_slots = pwsp_conflicts_has(p, loop, PWSP_OP_SLOT_SET, UINT32_MAX) ||
+                  pwsp_conflicts_has(p, loop, PWSP_OP_SLOT_LOAD, UINT32_MAX) ||
+                  pwsp_conflicts_has(p, loop, PWSP_OP_CALL, UINT32_MAX);
+    for (uint32_t i = loop + 1, skip; i < at->target; i = skip ? skip : i + 1) {
+        const pwsp_op *op = PWSP_OP_AT(p, i);
+        const pwsp_task_op *task =
+            op->kind == PWSP_OP_TASK ? PWSP_PROGRAM_AT(p, tasks, pwsp_task_op, op->at)
+            : op->kind == PWSP_OP_PIPELINE
+                ? &PWSP_PROGRAM_AT(p, pipelines, pwsp_pipeline_op, op->at)->task
+                : NULL;
+        skip = pwsp_conflicts_skip(&c, op);
+        for (uint32_t k = 0; task && k < task->view_count; k++) {
+            const pwsp_tile_view *view =
+                PWSP_PROGRAM_AT(p, views, pwsp_tile_view, task->first_view + k);
+            const pwsp_conflict conflict = {at, op, view};
+            if (view->access & PWSP_TILE_WRITTEN && !pwsp_conflicts_view(&c, view) &&
+                !pwsp_conflicts_has(p, loop, PWSP_OP_RELEASE, view->tensor) &&
+                !visit(user, &conflict)) {
+                return false;
+            }
+        }
+    }
+    return true;
+}
+
+// Loops over the rows of arrays have numbers of iterations that differ.
+static bool pwsp_conflicts_has_two(const pwsp_loop *loop, const uint64_t *cells) {
+    const bool has_size =
+        !loop->is_row && loop->axis_kind != PWSP_AXIS_RAGGED && loop->axis_kind != PWSP_AXIS_SPARSE;
+    return loop->is_parallel && (!has_size || cells[loop->size] > 1);
+}
+
+PWSP_INTERNAL bool pwsp_program_visit_conflicts(
+    const ptowsp_program *program, const uint64_t *cells,
+    bool (*visit)(void *user, const pwsp_conflict *conflict), void *user) {
+    for (uint32_t i = 0; i < program->ops.count; i++) {
+        const pwsp_op *op = PWSP_OP_AT(program, i);
+        if (op->kind == PWSP_OP_LOOP &&
+            pwsp_conflicts_has_two(PWSP_PROGRAM_AT(program, loops, pwsp_loop, op->at), cells) &&
+            !pwsp_conflicts_loop(program, i, visit, user)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+PWSP_INTERNAL const char *pwsp_conflict_effect(const ptowsp_program *program,
+                                               const pwsp_conflict *conflict) {
+    const ptowsp_schedule *schedule = &program->schedule;
+    const uint32_t by_data = PTOWSP_DEPENDENCIES_EXACT | PTOWSP_DEPENDENCIES_OVERLAP;
+    const uint32_t met = conflict->view->access & PWSP_TILE_READ
+                             ? PTOWSP_HAZARD_RAW | PTOWSP_HAZARD_WAR | PTOWSP_HAZARD_WAW
+                             : PTOWSP_HAZARD_WAW;
+    return (schedule->dependencies & by_data) && (schedule->hazards & met)
+               ? "one after another"
+               : "in no order, as the schedule leaves this dependency out";
+}

@@ -1,0 +1,181 @@
+// Iterations of a parallel loop that write the same tile: what decisions and reports say, beside the time
+// that the run takes on as many lanes as there are iterations.
+
+#include "program_fixture.h"
+
+static char written[1 << 16];
+static size_t length;
+
+static bool take(void *user, const void *data, size_t size) {
+    (void)user;
+    assert_true(size < sizeof written - length);
+    memcpy(written + length, data, size);
+    length += size;
+    written[length] = '\0';
+    return true;
+}
+
+static const ptowsp_output output = {take, NULL};
+
+static uint32_t count_of(const char *part) {
+    uint32_t count = 0;
+    for (const char *at = written; (at = strstr(at, part)) != NULL; at++) {
+        count++;
+    }
+    return count;
+}
+
+typedef struct example {
+    const char *body;
+    uint64_t cycles;     // on 8 lanes
+    const char *loop;    // NULL: no conflict
+    const char *writer;  // that writes x
+} example;
+
+static const example examples[] = {
+    {"  parallel i in n\n    task k(i) o = x\n", 80, "parallel i", "task k"},
+    {"  parallel i in n\n    task k(i) o = x at (i * 2, 0)\n", 10, NULL, NULL},
+    {"  parallel i in n\n    task k(i) o = x at (i - i, 0)\n", 80, NULL, NULL},  // not seen
+    {"  for_each i in n\n    task k(i) o = x\n", 80, NULL, NULL},
+    {"  parallel i in one\n    task k(i) o = x\n", 10, NULL, NULL},
+    {"  parallel i in n\n    when i == 3\n      task k(i) o = x\n", 10, NULL, NULL},
+    {"  parallel i in n\n    task r(i) i = x\n", 10, NULL, NULL},
+    {"  parallel i in n\n    task k(i) o = x up to i + 1 rows\n", 80, NULL,
+     NULL},  // tiles that meet
+    // Each iteration writes both tiles, one after the other; the first ones are a chain of 8.
+    {"  parallel i in n\n    sequence\n      for_each j in two\n        task k(i) o = x at (j * 2, "
+     "0)\n",
+     90, "parallel i", "task k"},
+    {"  parallel i in n\n    parallel j in two\n      task k(i) o = x at (j * 2, 0)\n", 80,
+     "parallel i", "task k"},
+    // Lane 0 begins the second chain after the first task.
+    {"  parallel i in two\n    parallel j in n\n      task k(i) o = x at (i * 2, 0)\n", 90,
+     "parallel j", "task k"},
+    {"  slot_set 0 = 2\n  parallel i in n\n    task k(i) o = x at (slot_i64[0], 0)\n", 80,
+     "parallel i", "task k"},
+    {"  parallel i in n\n    pipeline p\n      process a\n        task k(i) o = x at (i * 2, 0)\n",
+     80, "parallel i", "pipeline p"}};
+
+static void make(fixture *f, const char *body, uint32_t hazards) {
+    static char text[2000];
+    ptowsp_schedule schedule;
+    memset(&schedule, 0, sizeof schedule);
+    schedule.issue = PTOWSP_ISSUE_DATAFLOW;
+    schedule.lane_count = 8;
+    schedule.hazards = hazards;
+    const ptowsp_program_desc desc = {NULL, &schedule};
+    snprintf(text, sizeof text,
+             "module m\naxis n 8\naxis two 2\naxis one 1\ntensor x f32 [16, 8] global\n"
+             "kernel k(axes 1, out o f32 2 x 8) vector, 10 cycles, time only\n"
+             "kernel r(axes 1, in i f32 2 x 8) vector, 10 cycles, time only\n"
+             "workload w\n%s",
+             body);
+    program_make(f, text, NULL, &desc);
+    const ptowsp_record_options record = {PTOWSP_RECORD_TASKS, 0, 0, 0, false};
+    const ptowsp_run_options options = {.mode = PTOWSP_RUN_TIME_ONLY};
+    assert_int_equal(ptowsp_run_record(f->run, &record), PTOWSP_OK);
+    if (ptowsp_run_execute(f->run, &options) != PTOWSP_OK) {
+        fail_msg("%s", ptowsp_context_error(f->context).text);
+    }
+}
+
+static void end(fixture *f) {
+    ptowsp_run_destroy(f->run);
+    ptowsp_program_destroy(f->program);
+    ptowsp_module_destroy(f->module);
+    f->run = NULL, f->program = NULL, f->module = NULL;
+}
+
+static void report(fixture *f, ptowsp_report_format format) {
+    length = 0;
+    assert_int_equal(ptowsp_run_report(f->run, format, NULL, NULL, 0, output), PTOWSP_OK);
+}
+
+static void conflict__iterations_that_write_one_tile_are_named(void **state) {
+    fixture *f = (fixture *)*state;
+    for (size_t i = 0; i < sizeof examples / sizeof examples[0]; i++) {
+        const example *e = &examples[i];
+        char expected[200] = "conflict on";
+        make(f, e->body, 0);
+        if (ptowsp_run_result(f->run)->makespan_cycles != e->cycles) {
+            fail_msg("%d cycles of\n%s", (int)ptowsp_run_result(f->run)->makespan_cycles, e->body);
+        }
+        length = 0;
+        assert_int_equal(ptowsp_run_export_decisions(f->run, PTOWSP_REPORT_TEXT, output),
+                         PTOWSP_OK);
+        if (e->loop) {
+            snprintf(
+                expected, sizeof expected,
+                "%s: iterations conflict on tensor x: they run one after another; %s writes the "
+                "same tile in each\n",
+                e->loop, e->writer);
+        }
+        if (count_of(expected) != (e->loop != NULL) ||
+            count_of("conflict on") != (e->loop != NULL)) {
+            fail_msg("%s\n%s", e->body, written);
+        }
+        if (e->loop) {
+            snprintf(expected, sizeof expected,
+                     "iterations of %s conflict on tensor x, which %s writes in each: they run one "
+                     "after another",
+                     e->loop, e->writer);
+        }
+        report(f, PTOWSP_REPORT_TEXT);
+        assert_int_equal(count_of(expected), e->loop != NULL);
+        report(f, PTOWSP_REPORT_HTML);
+        assert_int_equal(count_of(expected), e->loop != NULL);
+        if (e->loop) {
+            snprintf(expected, sizeof expected,
+                     "\"conflicts\":[\n{\"loop\":\"%s\",\"tensor\":\"x\",\"task\":\"%s\"}]",
+                     e->loop, e->writer);
+        } else {
+            snprintf(expected, sizeof expected, "\"conflicts\":[]");
+        }
+        report(f, PTOWSP_REPORT_JSON);
+        assert_int_equal(count_of(expected), 1);
+        // Without a window there is no number of tasks in flight.
+        assert_int_equal(count_of("\"in_flight_max\":null"), 1);
+        report(f, PTOWSP_REPORT_TEXT);
+        assert_int_equal(count_of("in flight"), 0);
+        end(f);
+    }
+}
+
+// Where writers do not wait for writers, nothing orders them.
+static void conflict__of_iterations_that_do_not_wait_is_said(void **state) {
+    fixture *f = (fixture *)*state;
+    make(f, examples[0].body, PTOWSP_HAZARD_RAW);
+    assert_int_equal(ptowsp_run_result(f->run)->makespan_cycles, 10);
+    report(f, PTOWSP_REPORT_TEXT);
+    assert_int_equal(
+        count_of("iterations of parallel i conflict on tensor x, which task k writes in each: "
+                 "they run in no order, as the schedule leaves this dependency out\n"),
+        1);
+    end(f);
+}
+
+static bool stop(void *user, const ptowsp_decision *decision) {
+    (*(uint32_t *)user)++;
+    return strstr(decision->chosen, "conflict") == NULL;
+}
+
+static void conflict__is_the_last_decision_of_a_visitor_that_stops_there(void **state) {
+    fixture *f = (fixture *)*state;
+    make(f, "  parallel i in n\n    task k(i) o = x\n    task k(i) o = x\n", 0);
+    uint32_t count = 0;
+    assert_false(ptowsp_run_decisions(f->run, stop, &count));
+    assert_int_equal(count, 2);  // the kernel, and the first of two conflicts
+    end(f);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(conflict__iterations_that_write_one_tile_are_named, setup,
+                                        teardown),
+        cmocka_unit_test_setup_teardown(conflict__of_iterations_that_do_not_wait_is_said, setup,
+                                        teardown),
+        cmocka_unit_test_setup_teardown(
+            conflict__is_the_last_decision_of_a_visitor_that_stops_there, setup, teardown),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

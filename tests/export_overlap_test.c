@@ -1,0 +1,607 @@
+// Exports of what overlaps on one lane: slices of a track nest, for a reader of PERFETTO and for one of
+// CHROME that takes times as doubles; bars of an SVG do not hide each other. And texts that are not UTF-8.
+
+#include "program_fixture.h"
+
+#include <math.h>
+
+enum { TEXT_MAX = 1 << 22, SLICE_MAX = 4096, TRACK_MAX = 1024, DEPTH_MAX = 512 };
+
+static struct {
+    char text[TEXT_MAX + 1];
+    size_t length;
+} written;
+
+static bool take(void *user, const void *data, size_t size) {
+    (void)user;
+    assert_true(size <= TEXT_MAX - written.length);
+    memcpy(written.text + written.length, data, size);
+    written.length += size;
+    written.text[written.length] = '\0';
+    return true;
+}
+
+static void begin(void) {
+    written.length = 0;
+    written.text[0] = '\0';
+}
+
+static const ptowsp_output output = {take, NULL};
+
+static uint32_t count_of(const char *part) {
+    uint32_t count = 0;
+    for (const char *at = written.text; (at = strstr(at, part)) != NULL; at++) {
+        count++;
+    }
+    return count;
+}
+
+// What was read: a slice of a track, and the name of that.
+typedef struct slice {
+    uint64_t track, begin, end;
+    double from, to;  // as a reader of CHROME has them
+} slice;
+
+static struct {
+    slice slices[SLICE_MAX];
+    uint32_t count, track_count;
+    uint64_t tracks[TRACK_MAX];
+    char names[TRACK_MAX][128];
+} seen;
+
+// -- PERFETTO -------------------------------------------------------------------------------------
+
+typedef struct field {
+    uint32_t number;
+    uint64_t value;  // of a varint or fixed64; the size of bytes
+    const unsigned char *data;
+} field;
+
+static uint64_t varint(const unsigned char **at) {
+    uint64_t value = 0;
+    for (int shift = 0;; shift += 7) {
+        const unsigned char byte = *(*at)++;
+        value |= (uint64_t)(byte & 0x7f) << shift;
+        if (byte < 0x80) {
+            return value;
+        }
+    }
+}
+
+static bool next(const unsigned char **at, const unsigned char *end, field *f) {
+    if (*at == end) {
+        return false;
+    }
+    const uint64_t key = varint(at);
+    f->number = (uint32_t)(key >> 3);
+    f->data = NULL;
+    if ((key & 7) == 1) {
+        memcpy(&f->value, *at, 8);
+        *at += 8;
+    } else {
+        f->value = varint(at);
+        if ((key & 7) == 2) {
+            f->data = *at;
+            *at += f->value;
+        }
+    }
+    assert_true(*at <= end);
+    return true;
+}
+
+// The last field of that number; value 0 and data NULL: there is none.
+static field get(field in, uint32_t number) {
+    field f, found = {0, 0, NULL};
+    const unsigned char *at = in.data;
+    while (at && next(&at, in.data + in.value, &f)) {
+        found = f.number == number ? f : found;
+    }
+    return found;
+}
+
+static void see_track(field descriptor) {
+    const field thread = get(get(descriptor, 4), 5);
+    const field name = thread.data ? thread : get(descriptor, 2);
+    if (name.data) {
+        assert_true(seen.track_count < TRACK_MAX && name.value < 128);
+        seen.tracks[seen.track_count] = get(descriptor, 1).value;
+        snprintf(seen.names[seen.track_count++], 128, "%.*s", (int)name.value, name.data);
+    }
+}
+
+// Slices begin and end as on a stack for each track, and time does not go back there.
+static void read_perfetto(void) {
+    static uint64_t tracks[TRACK_MAX], nows[TRACK_MAX];
+    static uint32_t stacks[TRACK_MAX][DEPTH_MAX], depths[TRACK_MAX];
+    const unsigned char *at = (const unsigned char *)written.text;
+    field packet;
+    memset(&seen, 0, sizeof seen);
+    memset(tracks, 0, sizeof tracks);
+    memset(nows, 0, sizeof nows);
+    memset(depths, 0, sizeof depths);
+    while (next(&at, (const unsigned char *)written.text + written.length, &packet)) {
+        const uint64_t s = get(packet, 10).value;
+        const field event = get(packet, 11), defaults = get(packet, 59);
+        assert_true(s < TRACK_MAX);
+        if (get(packet, 60).data) {
+            see_track(get(packet, 60));
+        } else if (defaults.data) {
+            tracks[s] = get(get(defaults, 11), 11).value;
+        } else if (event.data && get(event, 9).value != 4) {
+            const uint64_t elapsed = get(packet, 8).value;
+            assert_true(elapsed <= UINT64_MAX - nows[s]);
+            nows[s] += elapsed;
+            if (get(event, 9).value == 1) {
+                assert_true(seen.count < SLICE_MAX && depths[s] < DEPTH_MAX);
+                seen.slices[seen.count].track = tracks[s];
+                seen.slices[seen.count].begin = nows[s];
+                stacks[s][depths[s]++] = seen.count++;
+            } else {
+                assert_true(depths[s] > 0);
+                seen.slices[stacks[s][--depths[s]]].end = nows[s];
+            }
+        }
+    }
+    for (int i = 0; i < TRACK_MAX; i++) {
+        assert_int_equal(depths[i], 0);
+    }
+}
+
+// -- CHROME ---------------------------------------------------------------------------------------
+
+static uint64_t number(const char *line, const char *name) {
+    const char *at = strstr(line, name);
+    assert_non_null(at);
+    return strtoull(at + strlen(name), NULL, 10);
+}
+
+static double real(const char *line, const char *name) {
+    const char *at = strstr(line, name);
+    assert_non_null(at);
+    return strtod(at + strlen(name), NULL);
+}
+
+static int in_order(const void *left, const void *right) {
+    const slice *a = (const slice *)left, *b = (const slice *)right;
+    return a->track != b->track                       ? (a->track < b->track ? -1 : 1)
+           : a->from != b->from                       ? (a->from < b->from ? -1 : 1)
+           : (a->to == a->from) != (b->to == b->from) ? (a->to == a->from ? -1 : 1)
+           : a->to != b->to                           ? (a->to > b->to ? -1 : 1)
+                                                      : 0;
+}
+
+// Slices of a thread nest where their ends are ts + dur, added up as doubles.
+static void read_chrome(void) {
+    char *line = written.text;
+    memset(&seen, 0, sizeof seen);
+    for (char *end; (end = strchr(line, '\n')) != NULL; line = end + 1) {
+        *end = '\0';
+        if (strstr(line, "\"thread_name\"")) {
+            assert_true(seen.track_count < TRACK_MAX);
+            seen.tracks[seen.track_count] =
+                number(line, "\"pid\":") << 32 | number(line, "\"tid\":");
+            assert_int_equal(sscanf(strstr(line, "\"args\":{"), "\"args\":{\"name\":\"%127[^\"]",
+                                    seen.names[seen.track_count++]),
+                             1);
+        } else if (strstr(line, "\"ph\":\"X\"")) {
+            assert_true(seen.count < SLICE_MAX);
+            slice *s = &seen.slices[seen.count++];
+            s->track = number(line, "\"pid\":") << 32 | number(line, "\"tid\":");
+            s->from = real(line, "\"ts\":");
+            const double dur = real(line, "\"dur\":");
+            assert_true(dur >= 0);
+            s->to = s->from + dur;
+            s->begin = (uint64_t)llround(s->from * 1000);
+            s->end = (uint64_t)llround(s->to * 1000);
+        }
+        *end = '\n';
+    }
+    double stack[DEPTH_MAX];
+    uint32_t depth = 0;
+    qsort(seen.slices, seen.count, sizeof(slice), in_order);
+    for (uint32_t i = 0; i < seen.count; i++) {
+        const slice *s = &seen.slices[i];
+        depth = i && s->track != seen.slices[i - 1].track ? 0 : depth;
+        while (depth && stack[depth - 1] <= s->from) {
+            depth--;
+        }
+        if (depth && s->to > stack[depth - 1]) {
+            fail_msg("%.17g to %.17g is in one to %.17g", s->from, s->to, stack[depth - 1]);
+        }
+        assert_true(depth < DEPTH_MAX);
+        stack[depth++] = s->to;
+    }
+}
+
+// -- what was given -------------------------------------------------------------------------------
+
+// Is there a slice for each span that ran, on a track of its lane? From `first` on times begin.
+static void check_spans(const ptowsp_span_set *set, uint32_t wait_count) {
+    static bool used[SLICE_MAX];
+    uint64_t first = UINT64_MAX;
+    uint32_t ran = 0;
+    memset(used, 0, sizeof used);
+    for (uint64_t i = 0; i < set->count; i++) {
+        first = set->spans[i].end && set->spans[i].begin < first ? set->spans[i].begin : first;
+    }
+    for (uint64_t i = 0; i < set->count; i++) {
+        const ptowsp_span *span = &set->spans[i];
+        uint32_t at = span->end ? 0 : seen.count;
+        ran += span->end != 0;
+        for (; at < seen.count; at++) {
+            const slice *s = &seen.slices[at];
+            if (!used[at] && s->begin == span->begin - first && s->end == span->end - first) {
+                uint32_t track = 0;
+                while (track < seen.track_count && seen.tracks[track] != s->track) {
+                    track++;
+                }
+                assert_true(track < seen.track_count);
+                char lane[32];
+                const int length = snprintf(lane, sizeof lane, "lane %u", span->lane);
+                if (strncmp(seen.names[track], lane, (size_t)length) == 0 &&
+                    (seen.names[track][length] == '\0' || seen.names[track][length] == ' ')) {
+                    used[at] = true;
+                    break;
+                }
+            }
+        }
+        assert_true(at < seen.count || !span->end);
+    }
+    assert_int_equal(seen.count, ran + wait_count);
+}
+
+static const char *const names[] = {"k"};
+
+static ptowsp_span_set set_of(const ptowsp_span *spans, uint64_t count) {
+    ptowsp_span_set set;
+    memset(&set, 0, sizeof set);
+    set.title = "t";
+    set.spans = spans;
+    set.count = count;
+    set.names = names;
+    set.name_count = 1;
+    return set;
+}
+
+static void export_as(fixture *f, const ptowsp_span_set *set, ptowsp_export_format format) {
+    const ptowsp_export_options options = {.lane_max = 4096, .width = 4000};
+    begin();
+    if (ptowsp_spans_export(f->context, set, format, &options, output) != PTOWSP_OK) {
+        fail_msg("%s", ptowsp_context_error(f->context).text);
+    }
+}
+
+static void check_both(fixture *f, const ptowsp_span_set *set, uint32_t wait_count) {
+    export_as(f, set, PTOWSP_EXPORT_CHROME);
+    read_chrome();
+    check_spans(set, wait_count);
+    export_as(f, set, PTOWSP_EXPORT_PERFETTO);
+    read_perfetto();
+    check_spans(set, wait_count);
+}
+
+// Bars of a row of the SVG do not overlap.
+static void check_svg(uint32_t count) {
+    typedef struct bar {
+        double x, end;
+        int y;
+    } bar;
+    static bar bars[SLICE_MAX];
+    uint32_t found = 0;
+    for (const char *at = written.text; (at = strstr(at, "<rect x=\"")) != NULL; at++) {
+        double x, width;
+        int y, height, used = 0;
+        if (sscanf(at, "<rect x=\"%lf\" width=\"%lf\" y=\"%d\" height=\"%d\" fill=\"url(#k0)\"><%n",
+                   &x, &width, &y, &height, &used) == 4 &&
+            used) {
+            for (uint32_t i = 0; i < found; i++) {
+                assert_true(bars[i].y != y || x >= bars[i].end - 0.011 ||
+                            x + width <= bars[i].x + 0.011);
+            }
+            assert_true(found < SLICE_MAX);
+            bars[found].x = x, bars[found].end = x + width, bars[found++].y = y;
+        }
+    }
+    assert_int_equal(found, count);
+}
+
+// -- tests ----------------------------------------------------------------------------------------
+
+// Nested spans stay on the track of their lane; one that overlaps gets a second one.
+static void overlap__nested_spans_share_a_track(void **state) {
+    fixture *f = (fixture *)*state;
+    static const ptowsp_span nested[] = {
+        {110, 120, 0, 0}, {100, 200, 0, 0}, {105, 150, 0, 0}, {100, 200, 0, 0}, {150, 200, 0, 0}};
+    static const ptowsp_span crossed[] = {{100, 110, 0, 0}, {105, 115, 0, 0}, {90, 200, 0, 0}};
+    static const ptowsp_span apart[] = {{20, 30, 0, 0}, {10, 20, 0, 0}, {20, 20, 0, 0}};
+    ptowsp_span_set set = set_of(nested, 5);
+    check_both(f, &set, 0);
+    assert_int_equal(seen.track_count, 1);
+    set = set_of(apart, 3);
+    check_both(f, &set, 0);
+    assert_int_equal(seen.track_count, 1);
+    set = set_of(crossed, 3);
+    check_both(f, &set, 0);
+    assert_int_equal(seen.track_count, 2);
+    assert_string_equal(seen.names[1], "lane 0 (2)");
+    export_as(f, &set, PTOWSP_EXPORT_CHROME);
+    assert_int_equal(count_of("\"args\":{\"name\":\"lane 0 (2)\"}"), 1);
+    export_as(f, &set, PTOWSP_EXPORT_SVG);
+    check_svg(3);
+    const ptowsp_export_options narrow = {.lane_max = 2};
+    assert_int_equal(ptowsp_spans_export(f->context, &set, PTOWSP_EXPORT_SVG, &narrow, output),
+                     PTOWSP_LIMIT_EXCEEDED);
+    test_error_is(
+        f->context, PTOWSP_LIMIT_EXCEEDED, PTOWSP_NO_INDEX,
+        "export: a picture of 3 lanes and processes, where tasks overlap several times, but "
+        "lane_max is 2");
+}
+
+// 0.1 + 0.2 is more than 0.3, and 0.7 + 0.1 less than 0.8.
+static void overlap__ends_as_doubles_do_not_pass_what_follows(void **state) {
+    fixture *f = (fixture *)*state;
+    static const ptowsp_span spans[] = {{0, 100, 0, 0},   {100, 300, 0, 0}, {300, 700, 0, 0},
+                                        {700, 800, 0, 0}, {800, 801, 0, 0}, {700, 800, 1, 0}};
+    ptowsp_span_set set = set_of(spans, 5);
+    check_both(f, &set, 0);
+    export_as(f, &set, PTOWSP_EXPORT_CHROME);
+    assert_int_equal(count_of("\"ts\":0.000,\"dur\":0.100,"), 1);
+    assert_int_equal(count_of("\"ts\":0.100,\"dur\":0.200,"), 0);
+    set.count = 6;
+    check_both(f, &set, 0);
+    // A lane of tasks one after the other, at every length of time.
+    static ptowsp_span row[2000];
+    uint64_t random = test_seed();
+    for (int bits = 4; bits < 42; bits++) {
+        uint64_t now = 0;
+        for (int i = 0; i < 2000; i++) {
+            row[i].begin = now;
+            now += 1 + test_random(&random) % (UINT64_C(1) << bits);
+            row[i].end = now;
+            row[i].lane = row[i].kind = 0;
+        }
+        set = set_of(row, 2000);
+        set.has_cycles = true;
+        export_as(f, &set, PTOWSP_EXPORT_CHROME);
+        read_chrome();
+        assert_int_equal(seen.track_count, 1);
+        assert_int_equal(seen.count, 2000);
+        for (int i = 0; i < 2000; i++) {
+            assert_true(seen.slices[i].begin == row[i].begin && seen.slices[i].end == row[i].end);
+        }
+    }
+}
+
+// How many spans wait, by the rule in ptowsp.h.
+static uint32_t waits_of(const ptowsp_span_set *set) {
+    uint32_t count = 0;
+    for (uint64_t i = 0; i < set->count; i++) {
+        bool waits = false;
+        for (uint64_t j = 0; j < set->arrow_count; j++) {
+            const ptowsp_span *to = &set->spans[i], *from = &set->spans[set->arrows[j].from];
+            waits =
+                waits || (set->arrows[j].to == i && from->begin > to->begin && to->end > to->begin);
+        }
+        count += waits;
+    }
+    return count;
+}
+
+static void overlap__random_spans_nest_on_their_tracks(void **state) {
+    fixture *f = (fixture *)*state;
+    uint64_t random = test_seed();
+    for (int round = 0; round < 300; round++) {
+        static ptowsp_span spans[200];
+        static ptowsp_span_arrow arrows[40];
+        static const uint64_t ranges[] = {12, 60, 1000, 1000000, UINT64_C(1) << 50};
+        const uint64_t range = ranges[test_random(&random) % 5];
+        const uint32_t count = 1 + (uint32_t)(test_random(&random) % (round % 10 ? 30 : 200));
+        for (uint32_t i = 0; i < count; i++) {
+            ptowsp_span *span = &spans[i];
+            const uint64_t length = round % 3 ? range : range / 8 + 1;
+            span->begin = 5 + test_random(&random) % range;
+            span->end = span->begin + test_random(&random) % length;
+            span->lane = (uint32_t)(test_random(&random) % 3);
+            if (i && test_random(&random) % 4 == 0) {  // ends and begins that are the same
+                span->begin = spans[i - 1].begin;
+                span->end = spans[i - 1].end > span->begin ? spans[i - 1].end : span->begin;
+            }
+        }
+        ptowsp_span_set set = set_of(spans, count);
+        if (round % 2) {
+            for (set.arrow_count = 0; set.arrow_count < 1 + count / 5; set.arrow_count++) {
+                arrows[set.arrow_count].from = test_random(&random) % count;
+                arrows[set.arrow_count].to = test_random(&random) % count;
+            }
+            set.arrows = arrows;
+        }
+        check_both(f, &set, waits_of(&set));
+    }
+}
+
+static void overlap__bars_do_not_hide_each_other(void **state) {
+    fixture *f = (fixture *)*state;
+    uint64_t random = test_seed();
+    for (int round = 0; round < 20; round++) {
+        ptowsp_span spans[40];
+        for (uint32_t i = 0; i < 40; i++) {
+            spans[i].begin = 1 + test_random(&random) % 100;
+            spans[i].end = spans[i].begin + 1 + test_random(&random) % 30;
+            spans[i].lane = (uint32_t)(test_random(&random) % 3);
+            spans[i].kind = 0;
+        }
+        const ptowsp_span_set set = set_of(spans, 40);
+        export_as(f, &set, PTOWSP_EXPORT_SVG);
+        check_svg(40);
+    }
+}
+
+// Passes of a pipeline in a parallel loop overlap: each of 5 has two tasks of 10 cycles in process a.
+static void overlap__pipelines_in_parallel_loops_are_drawn(void **state) {
+    fixture *f = (fixture *)*state;
+    static const char text[] = "module m\n"
+                               "axis n 5\n"
+                               "kernel k(axes 1) vector, 10 cycles, time only\n"
+                               "workload w\n"
+                               "  parallel i in n\n"
+                               "    task k(i)\n"
+                               "    pipeline p\n"
+                               "      process a\n"
+                               "        task k(i)\n"
+                               "        task k(i)\n";
+    const ptowsp_record_options record = {PTOWSP_RECORD_TASKS, 0, 0, 0, false};
+    const ptowsp_run_options options = {.mode = PTOWSP_RUN_TIME_ONLY};
+    program_make(f, text, NULL, NULL);
+    ptowsp_run *run = f->run;
+    assert_int_equal(ptowsp_run_record(run, &record), PTOWSP_OK);
+    assert_int_equal(ptowsp_run_execute(run, &options), PTOWSP_OK);
+    for (int format = PTOWSP_EXPORT_PERFETTO; format <= PTOWSP_EXPORT_TABLE; format++) {
+        begin();
+        assert_int_equal(ptowsp_run_export(run, (ptowsp_export_format)format, NULL, output),
+                         PTOWSP_OK);
+        if (format == PTOWSP_EXPORT_PERFETTO) {
+            read_perfetto();
+            assert_int_equal(seen.count, 15);
+        } else if (format == PTOWSP_EXPORT_CHROME) {
+            read_chrome();
+            assert_int_equal(seen.count, 15);
+        } else if (format == PTOWSP_EXPORT_SVG) {
+            check_svg(15);
+        }
+    }
+    begin();
+    assert_int_equal(ptowsp_run_report(run, PTOWSP_REPORT_HTML, NULL, NULL, 0, output), PTOWSP_OK);
+    check_svg(15);
+    const ptowsp_export_options narrow = {.lane_max = 2};
+    begin();
+    assert_int_equal(ptowsp_run_report(run, PTOWSP_REPORT_HTML, &narrow, NULL, 0, output),
+                     PTOWSP_OK);
+    assert_int_equal(count_of("<svg"), 0);
+}
+
+// -- UTF-8 ----------------------------------------------------------------------------------------
+
+// By the table in the Unicode standard, 3.9.
+static bool is_utf8(const unsigned char *text, size_t length) {
+    for (size_t i = 0; i < length;) {
+        const unsigned char a = text[i], b = i + 1 < length ? text[i + 1] : 0;
+        const size_t size = a < 0x80   ? 1
+                            : a < 0xc2 ? 0
+                            : a < 0xe0 ? 2
+                            : a < 0xf0 ? 3
+                            : a < 0xf5 ? 4
+                                       : 0;
+        const bool is_odd = (a == 0xe0 && b < 0xa0) || (a == 0xed && b > 0x9f) ||
+                            (a == 0xf0 && b < 0x90) || (a == 0xf4 && b > 0x8f);
+        if (size == 0 || i + size > length || is_odd) {
+            return false;
+        }
+        for (size_t k = 1; k < size; k++) {
+            if (text[i + k] >> 6 != 2) {
+                return false;
+            }
+        }
+        i += size;
+    }
+    return true;
+}
+
+static bool has_bytes(const char *part) {
+    const size_t length = strlen(part);
+    for (size_t i = 0; i + length <= written.length; i++) {
+        if (memcmp(written.text + i, part, length) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+// Reads all texts of a message that is a PERFETTO trace: names 23, 2, 5, 6 of those messages.
+static void check_texts(field in) {
+    static const struct {
+        uint32_t path[4];
+    } texts[] = {{{11, 23}}, {{60, 2}}, {{60, 4, 5}}, {{60, 3, 6}}, {{12, 1, 2}}, {{12, 2, 2}}};
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+        field f = in;
+        for (int k = 0; k < 4 && texts[i].path[k]; k++) {
+            f = get(f, texts[i].path[k]);
+        }
+        assert_true(!f.data || is_utf8(f.data, (size_t)f.value));
+    }
+}
+
+static void check_utf8(bool is_perfetto) {
+    if (!is_perfetto) {
+        assert_true(is_utf8((const unsigned char *)written.text, written.length));
+    } else {
+        const unsigned char *at = (const unsigned char *)written.text;
+        field packet;
+        while (next(&at, (const unsigned char *)written.text + written.length, &packet)) {
+            check_texts(packet);
+        }
+    }
+}
+
+static void label_bad(void *user, uint64_t i, ptowsp_text text) {
+    (void)user, (void)i;
+    text.write(text.user, "\xf0\x9f\x98\x80 \xc3", 6);  // a character, and half of one
+}
+
+static void overlap__texts_are_utf8_in_every_format(void **state) {
+    fixture *f = (fixture *)*state;
+    static const char *const bad[] = {
+        "\xff\xed\xa0\x80\xc0\x80 \xc3\xa9"};  // a byte, a surrogate, overlong, e
+    static const char good[] =
+        "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd \xc3\xa9";
+    static const ptowsp_span spans[] = {{10, 1000, 0, 0}, {1000, 2000, 0, 0}};
+    ptowsp_span_set set = set_of(spans, 2);
+    set.names = bad;
+    set.title = bad[0];
+    set.label = label_bad;
+    for (int format = PTOWSP_EXPORT_PERFETTO; format <= PTOWSP_EXPORT_TABLE; format++) {
+        export_as(f, &set, (ptowsp_export_format)format);
+        check_utf8(format == PTOWSP_EXPORT_PERFETTO);
+        assert_true(has_bytes(good) && has_bytes("\xf0\x9f\x98\x80 \xef\xbf\xbd"));
+    }
+    // Names of programs are ASCII; titles are not.
+    static const char text[] = "module m\n"
+                               "kernel k(axes 0) vector, 10 cycles, time only\n"
+                               "workload w\n"
+                               "  task k()\n"
+                               "  task k()\n";
+    const ptowsp_record_options record = {PTOWSP_RECORD_EDGES, 0, 0, 0, false};
+    const ptowsp_run_options options = {.mode = PTOWSP_RUN_TIME_ONLY};
+    const ptowsp_export_options how = {.title = "\xfd\xc3\xa9"};
+    program_make(f, text, NULL, NULL);
+    assert_int_equal(ptowsp_run_record(f->run, &record), PTOWSP_OK);
+    assert_int_equal(ptowsp_run_execute(f->run, &options), PTOWSP_OK);
+    for (int format = PTOWSP_EXPORT_PERFETTO; format <= PTOWSP_EXPORT_DOT; format++) {
+        begin();
+        assert_int_equal(ptowsp_run_export(f->run, (ptowsp_export_format)format, &how, output),
+                         PTOWSP_OK);
+        check_utf8(format == PTOWSP_EXPORT_PERFETTO);
+    }
+    for (int format = PTOWSP_REPORT_TEXT; format <= PTOWSP_REPORT_HTML; format++) {
+        begin();
+        assert_int_equal(
+            ptowsp_run_report(f->run, (ptowsp_report_format)format, &how, NULL, 0, output),
+            PTOWSP_OK);
+        check_utf8(false);
+        assert_true(has_bytes("\xef\xbf\xbd\xc3\xa9"));
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(overlap__nested_spans_share_a_track, setup, teardown),
+        cmocka_unit_test_setup_teardown(overlap__ends_as_doubles_do_not_pass_what_follows, setup,
+                                        teardown),
+        cmocka_unit_test_setup_teardown(overlap__random_spans_nest_on_their_tracks, setup,
+                                        teardown),
+        cmocka_unit_test_setup_teardown(overlap__bars_do_not_hide_each_other, setup, teardown),
+        cmocka_unit_test_setup_teardown(overlap__pipelines_in_parallel_loops_are_drawn, setup,
+                                        teardown),
+        cmocka_unit_test_setup_teardown(overlap__texts_are_utf8_in_every_format, setup, teardown),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
