@@ -2,10 +2,9 @@
 // maps get the same tasks; one has no grids. Each query finds the same time and task, and so many
 // places are taken and free in both after every step. Tiles are mostly those of a grid: at edges, too,
 // several in a task, and the same again, which lists get only once if it is in a grid; now and then, in some of
-// the worlds, one that does not fit, a whole tensor, a slot load, or a tensor whose tiles are far apart. Half of
-// the tasks whose tiles are all in grids come by their keys.
+// the worlds, one that does not fit, a whole tensor, a slot load, or a tensor whose tiles are far apart.
 
-#include "../src/runtime/keyed.h"
+#include "../src/runtime/grid.h"
 
 #include "test.h"
 
@@ -18,10 +17,11 @@ typedef struct grid_world {
     bool written[TENSORS + 1], loaded[TENSORS + 1];
     uint32_t rows[TENSORS], cols[TENSORS];  // of the usual tile
     pwsp_deps grids, lists;
-    bool is_even;                       // nothing ends a grid or begins a list
-    uint32_t odd;                       // one of so many tiles does not fit; 0: none
-    uint64_t keyed_count, ended_count;  // tasks that came by keys, and of these, that ended a grid
-    uint64_t again_count;               // tiles that were in their tasks before
+    bool is_even;  // nothing ends a grid or begins a list
+    uint32_t odd;  // one of so many tiles does not fit; 0: none
+    uint64_t keyed_count,
+        ended_count;       // tasks with all tiles in grids, and of these, that ended one
+    uint64_t again_count;  // tiles that were in their tasks before
 } grid_world;
 
 static void tensor_random(grid_world *w, uint32_t i, uint64_t *random) {
@@ -127,9 +127,8 @@ static void load_random(grid_world *w, uint64_t *random) {
     check_same(w);
 }
 
-// The keys of a task's tiles; false if one is not in a grid.
-static bool find_keys(const pwsp_deps *deps, const pwsp_tile_at *tiles, uint32_t count,
-                      uint64_t *keys, uint8_t *accesses) {
+// Are all tiles of a task in grids? Then each is that of its key.
+static bool are_in_grids(const pwsp_deps *deps, const pwsp_tile_at *tiles, uint32_t count) {
     for (uint32_t i = 0; i < count; i++) {
         const uint32_t tensor = tiles[i].tensor;
         uint64_t number;
@@ -137,10 +136,8 @@ static bool find_keys(const pwsp_deps *deps, const pwsp_tile_at *tiles, uint32_t
             !pwsp_deps_grid_number(&deps->grids[tensor], &tiles[i], &number)) {
             return false;
         }
-        keys[i] = pwsp_deps_grid_key(tensor, number);
-        accesses[i] = (uint8_t)tiles[i].access;
         pwsp_tile_at back = tiles[i];
-        pwsp_deps_grid_tile(deps, keys[i], &back);
+        pwsp_deps_grid_tile(deps, pwsp_deps_grid_key(tensor, number), &back);
         assert_memory_equal(&back, &tiles[i], sizeof back);
     }
     return true;
@@ -195,22 +192,16 @@ static void task_random(grid_world *w, uint64_t number, uint64_t *random) {
     const uint32_t count = tiles_random(w, tiles, random);
     const pwsp_token none = {0, PTOWSP_NO_INDEX};
     w->grids.latest = w->lists.latest = none;
-    uint64_t keys[TILES];
-    uint8_t accesses[TILES];
-    const bool is_keyed =
-        test_random(random) % 2 && find_keys(&w->grids, tiles, count, keys, accesses);
-    assert_true(is_keyed ? pwsp_deps_query_keys(&w->grids, keys, accesses, count)
-                         : pwsp_deps_query(&w->grids, tiles, count));
+    const bool is_keyed = are_in_grids(&w->grids, tiles, count);
+    assert_true(pwsp_deps_query(&w->grids, tiles, count));
     tiles_once(w, tiles, count, listed);
     assert_true(pwsp_deps_query(&w->lists, listed, count));
     check_same(w);
     const uint64_t start = pwsp_max_u64(w->grids.latest.time, w->grids.clock);
     const pwsp_token token = {start + (uint64_t)test_random_in(random, 0, 400), number};
-    bool has_ended = false;
-    assert_true(is_keyed ? pwsp_deps_add_keys(&w->grids, keys, accesses, count, &token, &has_ended)
-                         : pwsp_deps_add(&w->grids, tiles, count, &token));
+    assert_true(pwsp_deps_add(&w->grids, tiles, count, &token));
     w->keyed_count += is_keyed;
-    w->ended_count += has_ended;
+    w->ended_count += is_keyed && !are_in_grids(&w->grids, tiles, count);
     assert_true(pwsp_deps_add(&w->lists, listed, count, &token));
     check_same(w);
     if (test_random(random) % 16 == 0) {
@@ -250,7 +241,7 @@ static void grid__finds_what_lists_find_and_takes_the_same_places(void **state) 
     }
     free(w);
     print_message(
-        "grids %u, ended %u, none %u, pages %u; by keys %u tasks, of which %u end one; %u again\n",
+        "grids %u, ended %u, none %u, pages %u; all of %u tasks, of which %u end one; %u again\n",
         (unsigned)forms[PWSP_DEPS_GRID], (unsigned)forms[PWSP_DEPS_LISTS_SINCE],
         (unsigned)forms[PWSP_DEPS_LISTS], (unsigned)pages, (unsigned)keyed_count,
         (unsigned)ended_count, (unsigned)again_count);
@@ -364,11 +355,8 @@ static void grid__a_sweep_keeps_what_is_not_over(void **state) {
             continue;
         }
         pwsp_tile_at at = rows_of(1, i, 1, PWSP_TILE_READ);
-        uint64_t key;
-        uint8_t access;
         w->grids.latest = w->lists.latest = none;
-        assert_true(find_keys(&w->grids, &at, 1, &key, &access));
-        assert_true(pwsp_deps_query_keys(&w->grids, &key, &access, 1));
+        assert_true(pwsp_deps_query(&w->grids, &at, 1));
         assert_true(pwsp_deps_query(&w->lists, &at, 1));
         check_same(w);
         assert_int_equal(w->grids.latest.time, i % 8 ? 0 : 5000);
@@ -381,7 +369,7 @@ static void grid__a_sweep_keeps_what_is_not_over(void **state) {
 static void grid__a_sweep_may_lack_memory(void **state) {
     (void)state;
     for (int way = 0; way < 3;
-         way++) {  // at a query, at one by keys, when adding what is only loaded
+         way++) {  // at a query, at one of a grid, when adding what is only loaded
         test_memory memory;
         memset(&memory, 0, sizeof memory);
         grid_world *w = plain_make(&memory, way == 2 ? PTOWSP_DEPENDENCIES_STRUCTURE
@@ -390,8 +378,7 @@ static void grid__a_sweep_may_lack_memory(void **state) {
         const pwsp_token early = {1000, 1}, late = {9000, 2};
         pwsp_tile_at at = rows_of(1, 0, 1, PWSP_TILE_WRITTEN),
                      all = rows_of(2, 0, 0, PWSP_TILE_READ);
-        const uint64_t key = pwsp_deps_grid_key(1, 0);
-        const uint8_t access = PWSP_TILE_WRITTEN;
+        const pwsp_tile_at in_grid = at;
         assert_true(pwsp_deps_query(deps, &at, 1) && pwsp_deps_add(deps, &at, 1, &late));
         assert_true(pwsp_deps_query(deps, &all, 1) && pwsp_deps_add(deps, &all, 1, &early));
         for (int64_t i = 0; i < 1900; i++) {
@@ -408,7 +395,7 @@ static void grid__a_sweep_may_lack_memory(void **state) {
         assert_true(deps->wants_sweep);
         memory.refuse_at = memory.allocations + 1;
         at = rows_of(2, 0, 4, PWSP_TILE_WRITTEN);
-        const bool is_good = way == 1   ? pwsp_deps_query_keys(deps, &key, &access, 1)
+        const bool is_good = way == 1   ? pwsp_deps_query(deps, &in_grid, 1)
                              : way == 0 ? pwsp_deps_query(deps, &at, 1)
                                         : pwsp_deps_add(deps, &at, 1, &late);
         assert_int_equal(is_good, memory.allocations < memory.refuse_at);
@@ -423,37 +410,27 @@ static void grid__a_sweep_may_lack_memory(void **state) {
 // has two accesses, the tensor stays in its grid, and later tasks wait for it as the time says.
 static void grid__a_tile_twice_in_a_task_is_one_access(void **state) {
     (void)state;
-    for (int is_keyed = 0; is_keyed < 2; is_keyed++) {
-        grid_world *w = plain_make(NULL, PTOWSP_DEPENDENCIES_OVERLAP);
-        pwsp_deps *deps = &w->grids;
-        const pwsp_tile_at corner[] = {rows_of(1, 0, 1, PWSP_TILE_READ | PWSP_TILE_WRITTEN),
-                                       rows_of(1, 0, 1, PWSP_TILE_READ),
-                                       rows_of(1, 0, 1, PWSP_TILE_READ)};
-        const pwsp_tile_at next[] = {rows_of(1, 1, 1, PWSP_TILE_READ | PWSP_TILE_WRITTEN),
-                                     rows_of(1, 0, 1, PWSP_TILE_READ)};
-        const pwsp_token none = {0, PTOWSP_NO_INDEX}, first = {100, 1}, second = {250, 2};
-        assert_true(pwsp_deps_query(deps, next, 1) && pwsp_deps_add(deps, next, 1, &none));
-        uint64_t keys[3];
-        uint8_t accesses[3];
-        bool has_ended = false;
-        deps->latest = none;
-        assert_true(find_keys(deps, corner, 3, keys, accesses));
-        assert_true(is_keyed ? pwsp_deps_query_keys(deps, keys, accesses, 3) &&
-                                   pwsp_deps_add_keys(deps, keys, accesses, 3, &first, &has_ended)
-                             : pwsp_deps_query(deps, corner, 3) &&
-                                   pwsp_deps_add(deps, corner, 3, &first));
-        assert_int_equal(deps->latest.time, 0);
-        assert_int_equal(deps->access_count, 3);
-        assert_true(pwsp_deps_query(deps, next, 2));
-        assert_int_equal(deps->latest.time, 100);
-        assert_true(pwsp_deps_add(deps, next, 2, &second));
-        deps->latest = none;
-        assert_true(pwsp_deps_query(deps, corner, 1));  // the tile's readers, too
-        assert_int_equal(deps->latest.time, 250);
-        assert_int_equal(deps->tensors[1].form, PWSP_DEPS_GRID);
-        assert_false(has_ended);
-        plain_free(w);
-    }
+    grid_world *w = plain_make(NULL, PTOWSP_DEPENDENCIES_OVERLAP);
+    pwsp_deps *deps = &w->grids;
+    const pwsp_tile_at corner[] = {rows_of(1, 0, 1, PWSP_TILE_READ | PWSP_TILE_WRITTEN),
+                                   rows_of(1, 0, 1, PWSP_TILE_READ),
+                                   rows_of(1, 0, 1, PWSP_TILE_READ)};
+    const pwsp_tile_at next[] = {rows_of(1, 1, 1, PWSP_TILE_READ | PWSP_TILE_WRITTEN),
+                                 rows_of(1, 0, 1, PWSP_TILE_READ)};
+    const pwsp_token none = {0, PTOWSP_NO_INDEX}, first = {100, 1}, second = {250, 2};
+    assert_true(pwsp_deps_query(deps, next, 1) && pwsp_deps_add(deps, next, 1, &none));
+    deps->latest = none;
+    assert_true(pwsp_deps_query(deps, corner, 3) && pwsp_deps_add(deps, corner, 3, &first));
+    assert_int_equal(deps->latest.time, 0);
+    assert_int_equal(deps->access_count, 3);
+    assert_true(pwsp_deps_query(deps, next, 2));
+    assert_int_equal(deps->latest.time, 100);
+    assert_true(pwsp_deps_add(deps, next, 2, &second));
+    deps->latest = none;
+    assert_true(pwsp_deps_query(deps, corner, 1));  // the tile's readers, too
+    assert_int_equal(deps->latest.time, 250);
+    assert_int_equal(deps->tensors[1].form, PWSP_DEPS_GRID);
+    plain_free(w);
 }
 
 // A grid ends when its pages are mostly empty, or at a load of all of its tensor: then lists need memory.
@@ -477,11 +454,8 @@ static void grid__its_end_may_lack_memory(void **state) {
             assert_int_equal(deps->tensors[1].form, PWSP_DEPS_GRID);
             const pwsp_tile_at far = rows_of(1, ROWS - 1, 1, PWSP_TILE_WRITTEN);
             const pwsp_tile_at all = rows_of(1, 0, 0, PWSP_TILE_READ);
-            uint64_t key;
-            uint8_t access;
-            assert_true(find_keys(deps, &far, 1, &key, &access));
             memory.refuse_at = memory.allocations + n;
-            bool is_good, has_ended = false;
+            bool is_good;
             if (way) {
                 deps->latest = none;
                 pwsp_deps_query_load(deps, &all);
@@ -489,9 +463,8 @@ static void grid__its_end_may_lack_memory(void **state) {
                 assert_true(!is_good || deps->latest.time == 1000);
                 assert_int_equal(pwsp_deps_query(deps, &all, 1), is_good);  // it is told then
             } else {
-                is_good = pwsp_deps_query_keys(deps, &key, &access, 1) &&
-                          pwsp_deps_add_keys(deps, &key, &access, 1, &token, &has_ended);
-                assert_true(!is_good || has_ended);
+                is_good = pwsp_deps_query(deps, &far, 1) && pwsp_deps_add(deps, &far, 1, &token);
+                assert_true(!is_good || deps->tensors[1].form == PWSP_DEPS_LISTS_SINCE);
             }
             const bool was_refused = memory.allocations >= memory.refuse_at;
             assert_int_equal(is_good, !was_refused);

@@ -123,8 +123,8 @@ src/runtime/binding_check.h src/runtime/binding_check.c src/runtime/plan_binding
 src/runtime/plan_batch.h src/runtime/plan_batch.c
 src/runtime/walk_check.h src/runtime/walk_check.c
 src/runtime/deps.h src/runtime/groups.c src/runtime/access.h src/runtime/access.c
-    src/runtime/cells.h src/runtime/grid.h src/runtime/grid.c src/runtime/hand.h src/runtime/cells.c src/runtime/meet.h
-    src/runtime/keyed.h src/runtime/keyed.c src/runtime/deps.c
+    src/runtime/cells.h src/runtime/grid.h src/runtime/grid.c src/runtime/cells.c src/runtime/meet.h
+    src/runtime/deps.c
 src/runtime/precedence.h src/runtime/precedence.c
 src/runtime/reorder.h src/runtime/reorder.c
 src/runtime/issue.h src/runtime/issue.c
@@ -177,7 +177,7 @@ src/time/rings.h src/time/rings.c
 src/time/earliest.h src/time/earliest.c
 src/time/sim.h src/time/sim.c
 src/time/tournament.h src/time/tournament.c src/time/window.h src/time/window.c
-src/time/lanes.h src/time/lanes.c src/time/near.h src/time/near.c src/time/batch.c
+src/time/lanes.h src/time/lanes.c src/time/batch.c
 src/time/ends.h src/time/ends.c
 src/time/events.h src/time/nodes.h src/time/nodes.c src/time/advance.c src/time/events.c
 src/time/timeline.h src/time/timeline.c
@@ -191,7 +191,7 @@ src/exec/communicate.h src/exec/communicate.c src/exec/communicate_time.c src/ex
 src/exec/edges.h src/exec/edges.c
 src/exec/recorder.h src/exec/recorder.c
 src/exec/run_pipelines.h src/exec/run_pipelines.c
-src/exec/keys.h src/exec/keys.c src/exec/pace.h src/exec/pace.c src/exec/frontend.h src/exec/frontend_setup.c
+src/exec/pace.h src/exec/pace.c src/exec/frontend.h src/exec/frontend_setup.c
 src/exec/frontend_words.c src/exec/frontend_block.c src/exec/frontend.c
 src/exec/deque.h src/exec/deque.c
 src/exec/workers.h src/exec/workers.c
@@ -255,7 +255,7 @@ src/time/rings.h src/time/rings.c
 src/time/earliest.h src/time/earliest.c
 src/time/sim.h src/time/sim.c
 src/time/tournament.h src/time/tournament.c src/time/window.h src/time/window.c
-src/time/lanes.h src/time/lanes.c src/time/near.h src/time/near.c src/time/batch.c
+src/time/lanes.h src/time/lanes.c src/time/batch.c
 src/time/ends.h src/time/ends.c
 src/time/events.h src/time/nodes.h src/time/nodes.c src/time/advance.c src/time/events.c
 src/time/timeline.h src/time/timeline.c

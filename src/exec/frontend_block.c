@@ -18,8 +18,6 @@
 
 #include "frontend.h"
 
-#include "keys.h"
-
 #define PWSP_FRONTEND_RECORD_MAX 1024u  // tasks in blocks in flight
 #define PWSP_FRONTEND_RECORD_OWN 1u     // words of a record that are no words of its task
 #define PWSP_FRONTEND_TILE_MAX   64u    // tiles of a block
@@ -143,7 +141,7 @@ static uint32_t pwsp_frontend_fill_block(pwsp_frontend *front, const pwsp_stretc
         uint64_t *record = pwsp_frontend_record(front, front->record_tail);
         *pwsp_frontend_result(front, front->record_tail++) =
             ptowsp_task_fail(PTOWSP_SKIPPED);  // unless it runs
-        pwsp_stretch_step(x, stretch, stretch->first + i, i, true);
+        pwsp_stretch_step(x, stretch, stretch->first + i, i);
         x->task.index = x->task_count + i;
         arrival.dispatch_key = pwsp_source_value(stretch->dispatch, i);
         arrival.priority_key = pwsp_source_value(stretch->priority, i);
@@ -246,8 +244,7 @@ static bool pwsp_frontend_retire_each(pwsp_frontend *front, const pwsp_entry *en
     return true;
 }
 
-// The same at once, up to the first that has failed, where time needs only what a batch has: by the
-// keys of tiles, if they have some.
+// The same at once, up to the first that has failed, where time needs only what a batch has.
 static bool pwsp_frontend_retire_batch(pwsp_frontend *front, const pwsp_entry *entry) {
     pwsp_batch *batch = front->batch;
     const uint64_t first = pwsp_entry_words(entry)[1];
@@ -273,17 +270,8 @@ static bool pwsp_frontend_retire_batch(pwsp_frontend *front, const pwsp_entry *e
                                      &batch->tiles[(size_t)done * batch->tile_count]);
         }
     }
-    if (done > 0) {
-        const uint32_t tile_count = done * batch->tile_count;
-        const pwsp_deps *deps = &front->time->sim.deps;
-        batch->has_tile_keys =
-            tile_count > 0 && pwsp_keys_of_tiles(deps, batch->tiles, tile_count, batch->tile_keys);
-        for (uint32_t i = 0; i < batch->tile_count; i++) {
-            batch->accesses[i] = (uint8_t)batch->tiles[i].access;
-        }
-        if (!pwsp_timeline_batch(front->time, batch, done)) {
-            return pwsp_frontend_tell(front, false);
-        }
+    if (done > 0 && !pwsp_timeline_batch(front->time, batch, done)) {
+        return pwsp_frontend_tell(front, false);
     }
     return done == count || pwsp_frontend_retire_task(front, entry, &issued);
 }

@@ -8,8 +8,6 @@
 
 #include "run.h"
 
-#include "keys.h"
-
 PWSP_INTERNAL ptowsp_status pwsp_run_fail_walk(ptowsp_run *run) {
     return pwsp_walk_fail(&run->walk);
 }
@@ -106,9 +104,7 @@ static bool pwsp_run_flush(ptowsp_run *run) {
     uint32_t count = batch->count;
     PTOWSP_ASSERT(count <= PWSP_BATCH_MAX);
     batch->count = 0;
-    const bool is_good = count == 0 || pwsp_timeline_batch(&run->time, batch, count);
-    batch->has_tile_keys = false;
-    return is_good;
+    return count == 0 || pwsp_timeline_batch(&run->time, batch, count);
 }
 
 // The expander's tiles become those of the next task of the batch.
@@ -123,8 +119,7 @@ PWSP_FORCE_INLINE void pwsp_run_collect_tiles(ptowsp_run *run) {
 // Collects a plain task of one pool, up to a full batch. False with an error in sim.
 PWSP_FORCE_INLINE bool pwsp_run_collect(ptowsp_run *run, const pwsp_arrival *arrival) {
     pwsp_batch *batch = &run->batch;
-    const bool is_other = batch->pool != arrival->pool ||
-                          batch->tile_count != arrival->tile_count || batch->has_tile_keys;
+    const bool is_other = batch->pool != arrival->pool || batch->tile_count != arrival->tile_count;
     if ((batch->count == pwsp_batch_room(batch->tile_count) || is_other) && !pwsp_run_flush(run)) {
         return false;
     }
@@ -170,7 +165,7 @@ static bool pwsp_run_stretch_timed(ptowsp_run *run, const pwsp_stretch *stretch,
     pwsp_walk_arrival(x, &arrival);
     for (uint64_t i = begin; i < end; i++) {
         uint64_t cycles;
-        pwsp_stretch_step(x, stretch, first + i, i, true);
+        pwsp_stretch_step(x, stretch, first + i, i);
         x->task.index = index + i;
         if (pwsp_walk_is_cut(&run->walk) || !pwsp_walk_kernel(&run->walk, is_time_only, &cycles)) {
             return false;
@@ -186,118 +181,56 @@ static bool pwsp_run_stretch_timed(ptowsp_run *run, const pwsp_stretch *stretch,
     return true;
 }
 
-// The next tasks of a stretch, into the batch, which has room for them. is_cost: cycles are those of the
-// kernel's cost function, which alone is called. has_tiles: with their tiles, which the batch otherwise has
-// the keys of. False with the expander's error.
-PWSP_FORCE_INLINE bool pwsp_run_stretch_plain(ptowsp_run *run, const pwsp_stretch *stretch,
-                                              uint64_t begin, uint64_t end, bool is_time_only,
-                                              bool is_cost, bool has_tiles, bool is_stepped) {
+// The next tasks of a stretch, into the batch, which has room for them. False with the expander's error.
+static bool pwsp_run_stretch_plain(ptowsp_run *run, const pwsp_stretch *stretch, uint64_t begin,
+                                   uint64_t end, bool is_time_only) {
     pwsp_expander *x = &run->walk.expander;
     pwsp_batch *batch = &run->batch;
     const pwsp_kernel_info *kernel = x->kernel;
     const bool is_called = !is_time_only || kernel->cost || kernel->code;
+    const bool is_cost = is_time_only && pwsp_kernel_has_cost_alone(kernel);
     const uint64_t first = stretch->first, index = x->task_count;
-    const pwsp_source key = stretch->dispatch;
     uint64_t cycles = kernel->cycles;
-    uint32_t count = batch->count;
-    if (key.step) {
-        memcpy(&batch->keys[count], key.at + begin, (size_t)(end - begin) * sizeof(uint64_t));
-    }
     for (uint64_t i = begin; i < end; i++) {
-        pwsp_stretch_step(x, stretch, first + i, i, is_stepped);
-        if (is_cost || is_called) {
+        pwsp_stretch_step(x, stretch, first + i, i);
+        if (is_called) {
             x->task.index = index + i;
             if (pwsp_walk_is_cut(&run->walk) ||
                 !(is_cost ? pwsp_walk_cost(x, &cycles)
                           : pwsp_walk_kernel(&run->walk, is_time_only, &cycles))) {
-                batch->count = count;
                 return false;
             }
         }
-        if (has_tiles) {
-            batch->count = count;
-            pwsp_run_collect_tiles(run);
-        }
-        batch->cycles[count] = cycles;
-        if (key.step == 0) {
-            batch->keys[count] = *key.at;
-        }
-        count++;
+        pwsp_run_collect_tiles(run);
+        batch->cycles[batch->count] = cycles;
+        batch->keys[batch->count++] = pwsp_source_value(stretch->dispatch, i);
     }
-    batch->count = count;
-    return true;
-}
-
-// The same in time alone: tiles are no part of what a cost function sees.
-static bool pwsp_run_stretch_costs(ptowsp_run *run, const pwsp_stretch *stretch, uint64_t begin,
-                                   uint64_t end, bool has_tiles, bool is_stepped) {
-    pwsp_expander *x = &run->walk.expander;
-    const ptowsp_tile *tiles = x->task.tiles;
-    x->task.tiles = pwsp_no_tiles;
-    const bool is_good =
-        has_tiles    ? pwsp_run_stretch_plain(run, stretch, begin, end, true, true, true, true)
-        : is_stepped ? pwsp_run_stretch_plain(run, stretch, begin, end, true, true, false, true)
-                     : pwsp_run_stretch_plain(run, stretch, begin, end, true, true, false, false);
-    x->task.tiles = tiles;
-    return is_good;
-}
-
-// How many of the next tasks of a stretch the batch takes, and whether by the keys of their tiles, which it
-// then has. False with an error in sim.
-static bool pwsp_run_stretch_room(ptowsp_run *run, const pwsp_stretch *stretch, uint64_t begin,
-                                  uint64_t end, uint32_t *out_count) {
-    pwsp_batch *batch = &run->batch;
-    const pwsp_deps *deps = &run->time.sim.deps;
-    const uint32_t room = pwsp_batch_room(batch->tile_count);
-    bool is_keyed = batch->tile_count && pwsp_keys_are_in_grids(deps, stretch);
-    PTOWSP_ASSERT(!is_keyed || batch->tile_count == stretch->view_count);
-    if ((batch->count == room || batch->has_tile_keys != is_keyed) && !pwsp_run_flush(run)) {
-        return false;
-    }
-    is_keyed =
-        is_keyed && pwsp_keys_are_in_grids(deps, stretch);  // flushed tasks may have ended one
-    *out_count = (uint32_t)pwsp_min_u64(end - begin, room - batch->count);
-    if (is_keyed && !pwsp_keys_find(deps, stretch, begin, *out_count,
-                                    batch->tile_keys + (size_t)batch->count * batch->tile_count,
-                                    batch->accesses)) {
-        is_keyed = false;
-        if (!pwsp_run_flush(run)) {
-            return false;
-        }
-    }
-    batch->has_tile_keys = is_keyed;
     return true;
 }
 
 // Tasks [begin, end) of a stretch, into batches. False with an error in the expander or in sim.
 static bool pwsp_run_stretch_batched(ptowsp_run *run, const pwsp_stretch *stretch, uint64_t begin,
                                      uint64_t end, bool is_time_only) {
+    pwsp_expander *x = &run->walk.expander;
+    const ptowsp_tile *tiles = x->task.tiles;
     const pwsp_batch *batch = &run->batch;
-    const bool has_tiles = batch->tile_count > 0;
-    const bool is_cost = is_time_only && pwsp_kernel_has_cost_alone(run->walk.expander.kernel);
-    const bool is_fixed = is_time_only && stretch->is_fixed && !run->walk.expander.kernel->code;
-    PTOWSP_ASSERT(batch->count > 0 && batch->pool == run->walk.expander.kernel->pool);
-    for (uint64_t i = begin; i < end;) {
-        uint32_t count;
-        if (pwsp_walk_is_cut(&run->walk) || !pwsp_run_stretch_room(run, stretch, i, end, &count)) {
-            return false;
+    const uint32_t room = pwsp_batch_room(batch->tile_count);
+    PTOWSP_ASSERT(batch->count > 0 && batch->pool == x->kernel->pool);
+    if (is_time_only && pwsp_kernel_has_cost_alone(x->kernel)) {
+        x->task.tiles = pwsp_no_tiles;  // no part of what a cost function sees
+    }
+    bool is_good = true;
+    for (uint64_t i = begin; is_good && i < end;) {
+        if (pwsp_walk_is_cut(&run->walk) || (batch->count == room && !pwsp_run_flush(run))) {
+            is_good = false;
+            break;
         }
-        const uint64_t full = i + count;
-        const bool is_stepped = !(batch->has_tile_keys && is_fixed);
-        const bool puts_tiles = has_tiles && !batch->has_tile_keys;
-        const bool is_good =
-            is_cost ? pwsp_run_stretch_costs(run, stretch, i, full, puts_tiles, is_stepped)
-            : !is_time_only
-                ? pwsp_run_stretch_plain(run, stretch, i, full, false, false, puts_tiles, true)
-            : is_stepped
-                ? pwsp_run_stretch_plain(run, stretch, i, full, true, false, puts_tiles, true)
-                : pwsp_run_stretch_plain(run, stretch, i, full, true, false, false, false);
-        if (!is_good) {
-            return false;
-        }
+        const uint64_t full = pwsp_min_u64(end, i + room - batch->count);
+        is_good = pwsp_run_stretch_plain(run, stretch, i, full, is_time_only);
         i = full;
     }
-    return true;
+    x->task.tiles = tiles;
+    return is_good;
 }
 
 // So many tasks have been kept: may others be?
@@ -370,7 +303,6 @@ static ptowsp_status pwsp_run_stop(ptowsp_run *run, pwsp_event event) {
 PWSP_INTERNAL ptowsp_status pwsp_run_walk(ptowsp_run *run, bool is_time_only) {
     pwsp_walk_begin(&run->walk, false);
     run->batch.count = run->batch.tile_count = 0;
-    run->batch.has_tile_keys = false;
     run->held = PWSP_EVENT_NONE;
     run->keeps = false;
     return pwsp_run_walk_on(run, is_time_only);
@@ -441,7 +373,6 @@ PWSP_INTERNAL ptowsp_status pwsp_run_walk_kept(ptowsp_run *run, pwsp_event *out_
     pwsp_event event = PWSP_EVENT_NONE;
     *out_event = PWSP_EVENT_NONE;
     run->batch.count = 0;
-    run->batch.has_tile_keys = false;
     run->held = PWSP_EVENT_NONE;
     run->keeps = true;
     pwsp_pace_keep(&run->front->pace);

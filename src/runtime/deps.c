@@ -40,7 +40,7 @@
 // The dependences found, and so the memory they take, do not depend on the order of lists or on
 // hash collisions: only accesses that overlap a query are touched.
 
-#include "keyed.h"
+#include "meet.h"
 
 // -- queries --------------------------------------------------------------------------------------
 
@@ -194,16 +194,20 @@ PWSP_FORCE_INLINE void pwsp_deps_query_tile(pwsp_deps *deps, uint32_t access,
     }
 }
 
+static bool pwsp_deps_has_grids(const pwsp_deps *deps) {
+    return deps->is_one_pass && !deps->ops.is_dead && !deps->is_counted;
+}
+
 // Prepares queries. Decides where accesses of a new tensor go, and ends grids that a tile does not fit.
 // False when memory is out.
 PWSP_FORCE_INLINE bool pwsp_deps_prepare_all(pwsp_deps *deps, const pwsp_tile_at *tiles,
-                                             uint32_t count, bool has_grids) {
+                                             uint32_t count) {
     for (uint32_t i = 0; i < count; i++) {
         const pwsp_tile_at *tile = &tiles[i];
         pwsp_deps_query_state *query = &deps->queries[i];
         PTOWSP_ASSERT(tile->tensor - 1 < deps->tensor_count - 1);
         const pwsp_deps_tensor *tensor = &deps->tensors[tile->tensor];
-        if (PWSP_UNLIKELY(tensor->form == PWSP_DEPS_UNSEEN) && has_grids &&
+        if (PWSP_UNLIKELY(tensor->form == PWSP_DEPS_UNSEEN) && pwsp_deps_has_grids(deps) &&
             !pwsp_deps_grid_begin(deps, tile)) {
             return false;
         }
@@ -225,6 +229,22 @@ PWSP_FORCE_INLINE bool pwsp_deps_prepare_all(pwsp_deps *deps, const pwsp_tile_at
     return true;
 }
 
+// Prepares queries of tiles in grids. False if one is not, or does not fit.
+PWSP_FORCE_INLINE bool pwsp_deps_find_keys(const pwsp_deps *deps, const pwsp_tile_at *tiles,
+                                           uint32_t count) {
+    pwsp_deps_query_state *query = deps->queries;
+    for (const pwsp_tile_at *end = tiles + count; tiles != end; tiles++, query++) {
+        uint64_t number;
+        if (PWSP_UNLIKELY(deps->tensors[tiles->tensor].form != PWSP_DEPS_GRID) ||
+            PWSP_UNLIKELY(!pwsp_deps_grid_number(&deps->grids[tiles->tensor], tiles, &number))) {
+            return false;
+        }
+        query->is_grid = true;
+        query->key = pwsp_deps_grid_key(tiles->tensor, number);
+    }
+    return true;
+}
+
 PWSP_INTERNAL bool pwsp_deps_query(pwsp_deps *deps, const pwsp_tile_at *tiles, uint32_t count) {
     PTOWSP_ASSERT(count <= deps->same_count && (deps->bound || count == 0));
     if (!deps->is_exact && !deps->is_overlap) {
@@ -233,11 +253,18 @@ PWSP_INTERNAL bool pwsp_deps_query(pwsp_deps *deps, const pwsp_tile_at *tiles, u
     if (PWSP_UNLIKELY(deps->wants_sweep) && !pwsp_deps_sweep(deps)) {
         return false;
     }
-    const bool has_grids = deps->is_one_pass && !deps->ops.is_dead && !deps->is_counted;
+    if (count <= deps->query_count && pwsp_deps_find_keys(deps, tiles, count)) {
+        pwsp_deps_make_room(deps, count);
+        pwsp_deps_query_state *query = deps->queries;
+        for (const pwsp_tile_at *end = tiles + count; tiles != end; tiles++, query++) {
+            pwsp_deps_meet_grid(deps, query, query->key, tiles->access);
+        }
+        return !deps->is_list_lost;
+    }
     for (uint32_t first = 0; first < count; first += deps->query_count) {
         const uint32_t left = count - first;
         const uint32_t part = left < deps->query_count ? left : deps->query_count;
-        if (!pwsp_deps_prepare_all(deps, tiles + first, part, has_grids)) {
+        if (!pwsp_deps_prepare_all(deps, tiles + first, part)) {
             return false;
         }
         if (first == 0) {
@@ -307,6 +334,71 @@ PWSP_INTERNAL void pwsp_deps_query_loads(pwsp_deps *deps, const pwsp_tile_at *ti
 }
 
 // -- adding ---------------------------------------------------------------------------------------
+
+// An access of the task that is being added takes the place of an older one of its cell.
+PWSP_FORCE_INLINE void pwsp_deps_grid_take(pwsp_deps *deps, uint32_t index, uint32_t flags,
+                                           const pwsp_token *token) {
+    pwsp_access_state *state = &deps->states[index];
+    if (!(flags & PWSP_ACCESS_WRITTEN)) {
+        if (token->time > deps->times[index]) {
+            pwsp_deps_put_token(deps, index, token);
+        }
+        return;
+    }
+    if (!(state->flags & PWSP_ACCESS_WRITTEN)) {
+        PTOWSP_ASSERT(state->cell % 2 && deps->slots[state->cell - 1] == 0);
+        deps->slots[state->cell--] = 0;
+        deps->slots[state->cell] = index + 1;
+    }
+    state->flags |= (uint16_t)flags;
+    pwsp_deps_put_token(deps, index, token);
+}
+
+// Adds the access of a tile that has been queried. Returns its place, + 1. 0: memory is out, or
+// *out_is_full: the grid takes too much memory, and has to end.
+PWSP_FORCE_INLINE uint32_t pwsp_deps_add_grid(pwsp_deps *deps, pwsp_deps_query_state *query,
+                                              uint32_t access, const pwsp_token *token,
+                                              bool *out_is_full) {
+    const uint32_t flags = access & (PWSP_ACCESS_READ | PWSP_ACCESS_WRITTEN), same = query->same;
+    const uint64_t key = query->key, number = key / PWSP_DEPS_PAGE;
+    uint32_t page = query->page;
+    if (same && !(deps->states[same - 1].flags & PWSP_ACCESS_GONE)) {
+        pwsp_deps_grid_take(deps, same - 1, flags, token);
+        return same;
+    }
+    if (PWSP_UNLIKELY(deps->pages[page].number != number)) {
+        page = pwsp_deps_page_find(deps, number);
+        if (page == 0) {
+            *out_is_full = pwsp_deps_pages_are_sparse(deps);
+            page = *out_is_full ? 0 : pwsp_deps_page_make(deps, number);
+        }
+        query->page = page;
+        if (page == 0) {
+            return 0;
+        }
+    }
+    const uint32_t slot = pwsp_deps_grid_slot(page, key) + !(flags & PWSP_ACCESS_WRITTEN);
+    const uint32_t own = deps->slots[slot];
+    if (PWSP_UNLIKELY(own)) {  // another's would be `same`: the task has accessed the tile before
+        PTOWSP_ASSERT(deps->times[own - 1] == token->time);
+        deps->states[own - 1].flags |= (uint16_t)flags;
+        return own;
+    }
+    const uint32_t place = pwsp_deps_place(deps);
+    if (PWSP_UNLIKELY(place == 0)) {
+        return 0;
+    }
+    pwsp_access_state *state = &deps->states[place - 1];
+    state->cell = slot;
+    state->flags = (uint16_t)(flags | PWSP_ACCESS_LINKED | PWSP_ACCESS_GRID);
+    deps->times[place - 1] = token->time;
+    if (deps->has_tasks) {
+        deps->tasks[place - 1] = token->task;
+    }
+    deps->slots[slot] = place;
+    deps->pages[page].count++;
+    return place;
+}
 
 // A reader of a tile that other tasks also only read: they count as one.
 static void pwsp_deps_merge(pwsp_deps *deps, uint32_t index, const pwsp_token *token) {
@@ -398,7 +490,7 @@ PWSP_FORCE_INLINE uint32_t pwsp_deps_add_tile(pwsp_deps *deps, const pwsp_tile_a
     if (deps->tensors[at->tensor].form == PWSP_DEPS_GRID) {
         bool is_full = query == NULL;
         const uint32_t place =
-            is_full ? 0 : pwsp_deps_add_grid(deps, query, query->key, at->access, token, &is_full);
+            is_full ? 0 : pwsp_deps_add_grid(deps, query, at->access, token, &is_full);
         if (PWSP_LIKELY(!is_full)) {
             return place;
         }
@@ -419,25 +511,6 @@ static void pwsp_deps_disown(pwsp_deps *deps, uint32_t first, uint32_t count) {
     }
 }
 
-PWSP_INTERNAL bool pwsp_deps_add_others(pwsp_deps *deps, const uint64_t *keys,
-                                        const uint8_t *accesses, uint32_t first, uint32_t count,
-                                        const pwsp_token *token) {
-    for (uint32_t i = first; i < count; i++) {
-        pwsp_deps_query_state *query = &deps->queries[i];
-        pwsp_tile_at at;
-        pwsp_deps_grid_tile(deps, keys[i], &at);
-        at.access = accesses[i];
-        query->key = keys[i];
-        query->is_grid = true;
-        deps->same[i] = pwsp_deps_add_tile(deps, &at, query->same, query, token);
-        if (deps->same[i] == 0) {
-            return false;
-        }
-    }
-    pwsp_deps_disown(deps, first, count);
-    return true;
-}
-
 PWSP_INTERNAL bool pwsp_deps_add(pwsp_deps *deps, const pwsp_tile_at *tiles, uint32_t count,
                                  const pwsp_token *token) {
     const bool is_queried = deps->is_exact || deps->is_overlap;
@@ -449,18 +522,29 @@ PWSP_INTERNAL bool pwsp_deps_add(pwsp_deps *deps, const pwsp_tile_at *tiles, uin
         }
         pwsp_deps_make_room(deps, count);
     }
-    for (uint32_t i = 0; i < count; i++) {
-        uint32_t same = is_queried ? deps->same[i] : 0;
+    pwsp_deps_query_state *query = has_queries ? deps->queries : NULL;
+    uint32_t first = 0;  // of those that more than grids is looked at for
+    for (; query && first < count && query->is_grid; first++, query++) {
+        bool is_full = false;
+        if (PWSP_UNLIKELY(!pwsp_deps_add_grid(deps, query, tiles[first].access, token, &is_full))) {
+            if (!is_full) {
+                return false;
+            }
+            break;
+        }
+    }
+    for (uint32_t i = first; i < count; i++) {
+        query = has_queries ? &deps->queries[i] : NULL;
+        const uint32_t same = query ? query->same : is_queried ? deps->same[i] : 0;
         deps->same[i] = 0;
         if (deps->tensors[tiles[i].tensor].is_tracked) {
-            pwsp_deps_query_state *query = has_queries ? &deps->queries[i] : NULL;
             deps->same[i] = pwsp_deps_add_tile(deps, &tiles[i], same, query, token);
             if (deps->same[i] == 0) {
                 return false;
             }
         }
     }
-    pwsp_deps_disown(deps, 0, count);
+    pwsp_deps_disown(deps, first, count);
     return true;
 }
 

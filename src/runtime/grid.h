@@ -10,9 +10,6 @@
 //      tile 37 of tensor 2 -> page (2, 37 / 16), by a table of pages
 //                          -> slots 37 % 16 * 2 = access 5, has written; and the next = access 9, reads
 //
-// A tensor and the number of a tile are the tile's key. Tasks that come with keys skip all that leads to
-// them: keyed.h.
-//
 // The accesses are those of the map: they have places, die, and are found by the hand as others. But
 // all that is known of them is their states: their slots tell their tiles. When a tile comes that does not
 // fit, something else looks at the tensor, or pages are mostly empty, its accesses move to the lists of the

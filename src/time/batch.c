@@ -15,9 +15,7 @@
 // Their ends are after T, as T is before any lane is free. Equal ends make no difference: a task that
 // finds room because several left at once has the clock that it would have waited for.
 
-#include "../runtime/keyed.h"
 #include "lanes.h"
-#include "near.h"
 
 PWSP_INTERNAL bool pwsp_lanes_is_plain(const pwsp_lanes *lanes) {
     const pwsp_sim *sim = lanes->sim;
@@ -38,37 +36,25 @@ PWSP_INTERNAL bool pwsp_lanes_has_data(const pwsp_lanes *lanes) {
     return is_tracked;
 }
 
-// What the tasks of a batch have of their tiles.
-typedef enum pwsp_batch_data { PWSP_BATCH_NONE, PWSP_BATCH_TILES, PWSP_BATCH_KEYS } pwsp_batch_data;
-
 // Until when task i of a batch waits for its data. False when memory is out.
-PWSP_FORCE_INLINE bool pwsp_lanes_batch_wait(pwsp_sim *sim, const pwsp_batch *batch,
-                                             pwsp_batch_data data, uint32_t i, uint64_t clock,
-                                             uint64_t *ready) {
+static bool pwsp_lanes_batch_wait(pwsp_sim *sim, const pwsp_batch *batch, uint32_t i,
+                                  uint64_t clock, uint64_t *ready) {
     pwsp_deps *deps = &sim->deps;
     const uint32_t count = batch->tile_count;
-    const size_t first = (size_t)i * count;
     deps->clock = clock;
     deps->latest.time = *ready;
     deps->latest.task = PTOWSP_NO_INDEX;
-    const bool is_good =
-        data == PWSP_BATCH_KEYS
-            ? pwsp_deps_query_keys(deps, batch->tile_keys + first, batch->accesses, count)
-            : pwsp_deps_query(deps, batch->tiles + first, count);
+    const bool is_good = pwsp_deps_query(deps, batch->tiles + (size_t)i * count, count);
     *ready = deps->latest.time;
     return is_good;
 }
 
-// It ends: false when memory is out. *out_has_ended: later ones must come with their tiles.
-PWSP_FORCE_INLINE bool pwsp_lanes_batch_tell(pwsp_sim *sim, const pwsp_batch *batch,
-                                             pwsp_batch_data data, uint32_t i, uint64_t clock,
-                                             const pwsp_token *end, bool *out_has_ended) {
+// It ends: false when memory is out.
+static bool pwsp_lanes_batch_tell(pwsp_sim *sim, const pwsp_batch *batch, uint32_t i,
+                                  uint64_t clock, const pwsp_token *end) {
     const uint32_t count = batch->tile_count;
-    const size_t first = (size_t)i * count;
     sim->deps.clock = clock;
-    return data == PWSP_BATCH_KEYS ? pwsp_deps_add_keys(&sim->deps, batch->tile_keys + first,
-                                                        batch->accesses, count, end, out_has_ended)
-                                   : pwsp_deps_add(&sim->deps, batch->tiles + first, count, end);
+    return pwsp_deps_add(&sim->deps, batch->tiles + (size_t)i * count, count, end);
 }
 
 // The lane of a task. lane_of: lanes of all of the batch, or NULL where they depend on time.
@@ -79,29 +65,28 @@ PWSP_FORCE_INLINE uint32_t pwsp_batch_lane(pwsp_sim *sim, const pwsp_batch *batc
                : pwsp_sim_dispatch(sim, batch->pool, false, batch->keys[i]);
 }
 
-// Tasks *begin to end of a batch, one by one, up to where a grid ends; *begin is the next one. Loop state is
-// in local variables, so that the compiler may keep it in registers.
+// Tasks [begin, end_task) of a batch, one by one. Loop state is in local variables, so that the compiler
+// may keep it in registers.
 PWSP_FORCE_INLINE bool pwsp_lanes_batch_run(pwsp_lanes *lanes, const pwsp_batch *batch,
-                                            const uint32_t *lane_of, uint32_t *at,
-                                            uint32_t end_task, bool is_in_order, bool has_window,
-                                            pwsp_batch_data data) {
-    const uint32_t begin = *at;
+                                            const uint32_t *lane_of, uint32_t begin,
+                                            uint32_t end_task, bool has_window, bool has_data) {
     pwsp_sim *sim = lanes->sim;
     pwsp_open_scope *scope = &sim->order.scopes[sim->order.depth - 1];
     pwsp_window *window = &lanes->window;
+    const bool is_in_order = sim->schedule->issue == PTOWSP_ISSUE_IN_ORDER;
     bool is_parallel = scope->is_parallel;
     uint64_t window_size = sim->schedule->window;
     uint64_t order = sim->order.has_structure ? scope->ready.time : 0, done = scope->done.time;
     uint64_t clock = sim->clock.now, in_flight_max = sim->stats.in_flight_max;
     uint64_t waited_ready = 0, waited_window = 0, waited_lane = 0, largest = 0;
     bool follows = !is_parallel && sim->order.has_structure;
-    bool fits = true, has_memory = true, has_ended = false;
+    bool fits = true, has_memory = true;
     uint64_t winner = pwsp_tournament_winner(&window->tournament), in_flight = window->count;
     uint64_t first_end = pwsp_tournament_end(&window->tournament, winner);
     uint32_t count = end_task - begin;
     for (uint32_t i = begin; i < end_task; i++) {
         uint64_t ready = order;
-        if (data && !pwsp_lanes_batch_wait(sim, batch, data, i, clock, &ready)) {
+        if (has_data && !pwsp_lanes_batch_wait(sim, batch, i, clock, &ready)) {
             count = i - begin;
             has_memory = false;
             break;
@@ -149,17 +134,12 @@ PWSP_FORCE_INLINE bool pwsp_lanes_batch_run(pwsp_lanes *lanes, const pwsp_batch 
         sim->lane_stats[lane_index].task_count++;
         done = is_parallel ? pwsp_max_u64(done, end) : end;
         const pwsp_token token = {end, sim->task_count + (i - begin)};
-        if (data && !pwsp_lanes_batch_tell(sim, batch, data, i, clock, &token, &has_ended)) {
+        if (has_data && !pwsp_lanes_batch_tell(sim, batch, i, clock, &token)) {
             count = i - begin;
             has_memory = false;
             break;
         }
-        if (data == PWSP_BATCH_KEYS && PWSP_UNLIKELY(has_ended)) {
-            count = i + 1 - begin;
-            break;
-        }
     }
-    *at = begin + count;
     scope->done.time = done;
     scope->ready.time = is_parallel ? scope->ready.time : done;
     window->count = in_flight;
@@ -230,6 +210,16 @@ static bool pwsp_bulk_find(const pwsp_window *window, uint64_t clock, uint32_t w
         step /= 2;
     }
     return false;
+}
+
+// The bits that are set in the cycles of any of tasks [begin, end).
+static uint64_t pwsp_batch_bits(const pwsp_batch *batch, uint32_t begin, uint32_t end) {
+    uint64_t any = 0;
+#pragma GCC unroll 4
+    for (uint32_t i = begin; i < end; i++) {
+        any |= batch->cycles[i];
+    }
+    return any;
 }
 
 // Can tasks of a batch be issued in bulk, and how many? 0: one by one.
@@ -333,53 +323,7 @@ static bool pwsp_lanes_bulk(pwsp_lanes *lanes, const pwsp_batch *batch, const ui
 
 // -- batches --------------------------------------------------------------------------------------
 
-// Tasks of a batch one by one, up to where a grid ends.
-static bool pwsp_lanes_batch_part(pwsp_lanes *lanes, const pwsp_batch *batch,
-                                  const uint32_t *lane_of, uint32_t *at, uint32_t end) {
-    const ptowsp_schedule *schedule = lanes->sim->schedule;
-    const bool is_in_order = schedule->issue == PTOWSP_ISSUE_IN_ORDER;
-    const bool has_window = schedule->window != 0;
-    if (has_window && lane_of && pwsp_near_may(lanes, batch, *at, end)) {
-        const uint32_t begin = *at;
-        *at = end;
-        return pwsp_near_run(lanes, batch, lane_of, begin, end);
-    }
-    if (batch->tile_count && batch->has_tile_keys) {
-        return has_window ? pwsp_lanes_batch_run(lanes, batch, lane_of, at, end, is_in_order, true,
-                                                 PWSP_BATCH_KEYS)
-                          : pwsp_lanes_batch_run(lanes, batch, lane_of, at, end, is_in_order, false,
-                                                 PWSP_BATCH_KEYS);
-    }
-    if (batch->tile_count) {
-        return has_window ? pwsp_lanes_batch_run(lanes, batch, lane_of, at, end, is_in_order, true,
-                                                 PWSP_BATCH_TILES)
-                          : pwsp_lanes_batch_run(lanes, batch, lane_of, at, end, is_in_order, false,
-                                                 PWSP_BATCH_TILES);
-    }
-    if (is_in_order) {
-        return has_window ? pwsp_lanes_batch_run(lanes, batch, lane_of, at, end, true, true,
-                                                 PWSP_BATCH_NONE)
-                          : pwsp_lanes_batch_run(lanes, batch, lane_of, at, end, true, false,
-                                                 PWSP_BATCH_NONE);
-    }
-    return has_window
-               ? pwsp_lanes_batch_run(lanes, batch, lane_of, at, end, false, true, PWSP_BATCH_NONE)
-               : pwsp_lanes_batch_run(lanes, batch, lane_of, at, end, false, false,
-                                      PWSP_BATCH_NONE);
-}
-
-// Tasks of a batch from `begin` on get the tiles of their keys.
-static void pwsp_batch_find_tiles(const pwsp_deps *deps, pwsp_batch *batch, uint32_t begin,
-                                  uint32_t end) {
-    const uint32_t tile_count = batch->tile_count;
-    for (uint32_t i = begin * tile_count; i < end * tile_count; i++) {
-        pwsp_deps_grid_tile(deps, batch->tile_keys[i], &batch->tiles[i]);
-        batch->tiles[i].access = batch->accesses[i % tile_count];
-    }
-    batch->has_tile_keys = false;
-}
-
-PWSP_INTERNAL bool pwsp_lanes_batch(pwsp_lanes *lanes, pwsp_batch *batch, uint32_t count) {
+PWSP_INTERNAL bool pwsp_lanes_batch(pwsp_lanes *lanes, const pwsp_batch *batch, uint32_t count) {
     PTOWSP_ASSERT(count <= pwsp_batch_room(batch->tile_count) && pwsp_lanes_is_plain(lanes));
     pwsp_sim *sim = lanes->sim;
     uint32_t lane_by_task[PWSP_BATCH_MAX];
@@ -402,13 +346,8 @@ PWSP_INTERNAL bool pwsp_lanes_batch(pwsp_lanes *lanes, pwsp_batch *batch, uint32
             return false;
         }
     }
-    while (begin < count) {
-        if (!pwsp_lanes_batch_part(lanes, batch, lane_of, &begin, count)) {
-            return false;
-        }
-        if (begin < count) {
-            pwsp_batch_find_tiles(&sim->deps, batch, begin, count);
-        }
-    }
-    return true;
+    // A loop of its own for the usual case: 18 % of the time of small windows.
+    return is_through ? pwsp_lanes_batch_run(lanes, batch, lane_of, begin, count, true, false)
+                      : pwsp_lanes_batch_run(lanes, batch, lane_of, begin, count, window != 0,
+                                             batch->tile_count > 0);
 }

@@ -46,10 +46,6 @@ typedef struct pwsp_batch {
     uint64_t cycles[PWSP_BATCH_MAX];
     uint64_t keys[PWSP_BATCH_MAX];
     pwsp_tile_at tiles[PWSP_BATCH_TILE_MAX];  // task by task
-    // With has_tile_keys, instead of the tiles: their keys (grid.h), and how each task accesses them.
-    bool has_tile_keys;
-    uint64_t tile_keys[PWSP_BATCH_TILE_MAX];
-    uint8_t accesses[PTOWSP_TASK_TILE_MAX];
     uint32_t count;
     uint32_t pool;
     uint32_t tile_count;  // of a task; 0: time uses none
@@ -60,16 +56,6 @@ PWSP_INLINE uint32_t pwsp_batch_room(uint32_t tile_count) {
     return tile_count ? PWSP_BATCH_TILE_MAX / tile_count : PWSP_BATCH_MAX;
 }
 
-// The bits that are set in the cycles of any of tasks [begin, end).
-PWSP_INLINE uint64_t pwsp_batch_bits(const pwsp_batch *batch, uint32_t begin, uint32_t end) {
-    uint64_t any = 0;
-#pragma GCC unroll 4
-    for (uint32_t i = begin; i < end; i++) {
-        any |= batch->cycles[i];
-    }
-    return any;
-}
-
 // Does time need only what a batch has? Not with records, edges, streams, timing, a
 // start condition, or any window but stall.
 PWSP_INTERNAL bool pwsp_lanes_is_plain(const pwsp_lanes *lanes);
@@ -77,9 +63,8 @@ PWSP_INTERNAL bool pwsp_lanes_is_plain(const pwsp_lanes *lanes);
 // Does time use the tiles of tasks?
 PWSP_INTERNAL bool pwsp_lanes_has_data(const pwsp_lanes *lanes);
 
-// Issues count tasks of a batch; equal to issuing them one by one. Keys of tiles may become tiles. False
-// with an error in sim.
-PWSP_INTERNAL bool pwsp_lanes_batch(pwsp_lanes *lanes, pwsp_batch *batch, uint32_t count);
+// Issues count tasks of a batch; equal to issuing them one by one. False with an error in sim.
+PWSP_INTERNAL bool pwsp_lanes_batch(pwsp_lanes *lanes, const pwsp_batch *batch, uint32_t count);
 
 // A slot load of one element.
 PWSP_INTERNAL bool pwsp_lanes_slot_load(pwsp_lanes *lanes, const pwsp_tile_at *tile);

@@ -65,7 +65,7 @@ PWSP_INLINE bool pwsp_timeline_has_data(const pwsp_timeline *time) {
     return pwsp_lanes_has_data(&time->lanes);
 }
 
-PWSP_INLINE bool pwsp_timeline_batch(pwsp_timeline *time, pwsp_batch *batch, uint32_t count) {
+PWSP_INLINE bool pwsp_timeline_batch(pwsp_timeline *time, const pwsp_batch *batch, uint32_t count) {
     return pwsp_lanes_batch(&time->lanes, batch, count);
 }
 

@@ -119,7 +119,6 @@ PWSP_INTERNAL bool pwsp_stretch_begin(pwsp_expander *x, pwsp_stretch *stretch) {
     stretch->entry = &x->cells[loop->entry];
     stretch->sizes = x->cells + x->program->first_arg + task->axis_count;
     stretch->view_count = task->view_count;
-    stretch->is_fixed = true;
     bool is_good = pwsp_stretch_source(x, loop, &task->dispatch, &stretch->dispatch) &&
                    pwsp_stretch_source(x, loop, &task->priority, &stretch->priority) &&
                    pwsp_stretch_source(x, loop, &task->stream, &stretch->stream);
@@ -130,7 +129,6 @@ PWSP_INTERNAL bool pwsp_stretch_begin(pwsp_expander *x, pwsp_stretch *stretch) {
         stretch->views[i].view = &views[i];
         stretch->views[i].tensor = &x->tensors[views[i].tensor];
         is_good = pwsp_stretch_begin_view(x, stretch, &stretch->views[i]);
-        stretch->is_fixed &= stretch->views[i].is_fixed && !stretch->views[i].tensor->data;
     }
     return is_good;
 }

@@ -4,7 +4,7 @@
 //      event TASK, then:
 //      if (pwsp_stretch_begin(x, &stretch)) {
 //          for (i = 0; i < stretch.count; i++)
-//              pwsp_stretch_step(x, &stretch, stretch.first + i, i, true);
+//              pwsp_stretch_step(x, &stretch, stretch.first + i, i);
 //          pwsp_stretch_end(x, &stretch, stretch.count);
 //      }
 //
@@ -47,7 +47,6 @@ typedef struct pwsp_stretch {
     pwsp_stretch_arg args[PTOWSP_TASK_AXIS_MAX + PTOWSP_TASK_SCALAR_MAX];
     pwsp_source dispatch, priority, stream;
     pwsp_stretch_view views[PTOWSP_TASK_TILE_MAX];
-    bool is_fixed;  // all are, and without memory: tiles differ in their matrices alone
 } pwsp_stretch;
 
 PWSP_FORCE_INLINE uint64_t pwsp_source_value(pwsp_source source, uint64_t i) {
@@ -61,8 +60,9 @@ PWSP_INTERNAL bool pwsp_stretch_begin(pwsp_expander *x, pwsp_stretch *stretch);
 PWSP_INTERNAL void pwsp_stretch_end(pwsp_expander *x, const pwsp_stretch *stretch, uint64_t count);
 
 // A tile of the task of iteration i. Tensor, access and strides are those of the present task.
-PWSP_FORCE_INLINE void pwsp_stretch_tile(pwsp_expander *x, const pwsp_stretch_view *at, uint64_t i,
+PWSP_FORCE_INLINE void pwsp_stretch_tile(pwsp_expander *x, const pwsp_stretch *stretch, uint64_t i,
                                          uint32_t ordinal) {
+    const pwsp_stretch_view *at = &stretch->views[ordinal];
     const pwsp_bound_tensor *tensor = at->tensor;
     const pwsp_tile_view *view = at->view;
     pwsp_tile_at *tile = &x->tiles_at[ordinal];
@@ -84,6 +84,8 @@ PWSP_FORCE_INLINE void pwsp_stretch_tile(pwsp_expander *x, const pwsp_stretch_vi
         const bool is_inside = pwsp_view_tile(tensor, row, col, &size, tile);
         PTOWSP_ASSERT(is_inside);
         (void)is_inside;
+        stretch->sizes[2 * ordinal] = tile->rows;
+        stretch->sizes[2 * ordinal + 1] = tile->cols;
     }
     if (tensor->data) {
         x->tiles[ordinal].data =
@@ -92,10 +94,9 @@ PWSP_FORCE_INLINE void pwsp_stretch_tile(pwsp_expander *x, const pwsp_stretch_vi
 }
 
 // The task of iteration i, from 0, becomes the present one, except for its index and what all tasks
-// of the loop have in common; `at` is stretch->first + i. Without has_tiles the places of its tiles are left
-// out, for a stretch that is fixed.
+// of the loop have in common; `at` is stretch->first + i.
 PWSP_FORCE_INLINE void pwsp_stretch_step(pwsp_expander *x, const pwsp_stretch *stretch, uint64_t at,
-                                         uint64_t i, bool has_tiles) {
+                                         uint64_t i) {
     *stretch->variable = at;
     if (stretch->indices) {
         *stretch->entry = at;
@@ -105,10 +106,8 @@ PWSP_FORCE_INLINE void pwsp_stretch_step(pwsp_expander *x, const pwsp_stretch *s
     for (const pwsp_stretch_arg *arg = stretch->args; arg != end; arg++) {
         *arg->to = pwsp_source_value(arg->from, i);
     }
-    for (uint32_t j = 0; has_tiles && j < stretch->view_count; j++) {
-        pwsp_stretch_tile(x, &stretch->views[j], i, j);
-        stretch->sizes[2 * j] = x->tiles_at[j].rows;
-        stretch->sizes[2 * j + 1] = x->tiles_at[j].cols;
+    for (uint32_t j = 0; j < stretch->view_count; j++) {
+        pwsp_stretch_tile(x, stretch, i, j);
     }
 }
 
