@@ -152,39 +152,6 @@ static void pipeline_limits__sums_stay_at_the_largest_number(void **state) {
     fixture_free(&f);
 }
 
-// Five times 2^62 tokens, which take no time.
-static void pipeline_limits__tokens_stay_at_the_largest_number(void **state) {
-    (void)state;
-    const int64_t many = INT64_C(1) << 62;
-    fixture f;
-    fixture_make(&f);
-    PTOWSP_WORKLOAD(f.m, "main") {
-        PTOWSP_PARALLEL(f.m, k, axis(&f, "times", 5)) {
-            PTOWSP_PIPELINE(f.m, "p") {
-                ptowsp_channel a = channel(&f, "a", 3, 0);
-                PTOWSP_PROCESS(f.m, "send") {
-                    ptowsp_produces(f.m, a);
-                    PTOWSP_FOR_EACH(f.m, i, axis(&f, "sent", many)) {
-                        ptowsp_send(f.m, a, i);
-                    }
-                }
-                PTOWSP_PROCESS(f.m, "take") {
-                    ptowsp_consumes(f.m, a);
-                    PTOWSP_FOR_EACH(f.m, j, axis(&f, "taken", many)) {
-                        PTOWSP_RECEIVE(f.m, t, a) {
-                        }
-                    }
-                }
-            }
-        }
-    }
-    compile(&f, NULL);
-    execute_ok(&f, PTOWSP_RUN_TIME_ONLY, false);
-    assert_int_equal(pipeline(&f, 0)->run_count, 5);
-    assert_true(channel_of(&f, "a")->token_count == UINT64_MAX);
-    fixture_free(&f);
-}
-
 // 5,000 channels and processes in a row, and one name twice at the end.
 static void pipeline_limits__thousands_of_processes(void **state) {
     (void)state;
@@ -277,7 +244,6 @@ int main(void) {
         cmocka_unit_test(pipeline_limits__as_many_tokens_as_the_limit_are_fine),
         cmocka_unit_test(pipeline_limits__those_who_wait_already_count_when_they_send),
         cmocka_unit_test(pipeline_limits__sums_stay_at_the_largest_number),
-        cmocka_unit_test(pipeline_limits__tokens_stay_at_the_largest_number),
         cmocka_unit_test(pipeline_limits__thousands_of_processes),
         cmocka_unit_test(pipeline_limits__time_without_data_is_refused_the_first_time_too),
         cmocka_unit_test(pipeline_limits__counts_are_not_asked_for),

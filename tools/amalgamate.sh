@@ -183,7 +183,7 @@ src/time/events.h src/time/nodes.h src/time/nodes.c src/time/advance.c src/time/
 src/time/timeline.h src/time/timeline.c
 src/time/channel.h src/time/channel.c
 src/time/exchange.h src/time/exchange.c src/time/deadlock.c
-src/time/repeat.h src/time/pipeline.h src/time/repeat.c src/time/steps.c
+src/time/pipeline.h src/time/steps.c
 src/time/order.h src/time/order.c src/time/network.c src/time/pipeline.c
 src/time/explore.h src/time/explore_state.c src/time/explore.c
 src/exec/bindings.h src/exec/bind.c src/exec/transient.h src/exec/transient.c src/exec/verify.c

@@ -439,7 +439,6 @@ PWSP_FORCE_INLINE pwsp_resumed pwsp_network_resume(bool is_ordered, pwsp_pipelin
         } else if (op->kind == PWSP_NETWORK_CONSTANT) {
             done = pwsp_network_constant(&mover, op);
         } else if (op->kind == PWSP_NETWORK_TASK && !pwsp_halt_is(halt)) {
-            pipelines->repeat.other_count++;
             pwsp_network_enter(&mover);
             process->time = mover.time;
             if (!pwsp_pipelines_step_task(pipelines, process, op->index)) {
@@ -452,7 +451,6 @@ PWSP_FORCE_INLINE pwsp_resumed pwsp_network_resume(bool is_ordered, pwsp_pipelin
             op = op->next;
         } else {
             pwsp_network_enter(&mover);
-            pipelines->repeat.other_count++;
             process->time = mover.time;
             pwsp_resumed resumed = pwsp_network_other(pipelines, process, op);
             if (resumed == PWSP_RESUMED_FAILED) {
@@ -477,20 +475,10 @@ static bool pwsp_network_is_halted(pwsp_pipelines *pipelines) {
            pwsp_expander_fail_halt(pipelines->x, pipelines->host.halt);
 }
 
-// Before each visit, too.
-PWSP_FORCE_INLINE void pwsp_network_look(pwsp_pipelines *pipelines) {
-    pwsp_repeat *repeat = &pipelines->repeat;
-    if (PWSP_UNLIKELY(repeat->visit_count == repeat->next_look)) {
-        pwsp_repeat_look(pipelines);
-    }
-    repeat->visit_count++;
-}
-
 // In the order of time.
 static bool pwsp_network_walk_in_order(pwsp_pipelines *pipelines) {
     pwsp_exchange *exchange = &pipelines->exchange;
     while (exchange->ready_count > 0) {
-        pwsp_network_look(pipelines);
         if (pwsp_network_is_halted(pipelines)) {
             return false;
         }
@@ -509,7 +497,6 @@ static bool pwsp_network_walk_in_order(pwsp_pipelines *pipelines) {
 static bool pwsp_network_walk_freely(pwsp_pipelines *pipelines) {
     pwsp_exchange *exchange = &pipelines->exchange;
     while (exchange->ready) {
-        pwsp_network_look(pipelines);
         pwsp_process *process = &exchange->processes[exchange->ready - 1];
         PTOWSP_ASSERT(process->wait == PWSP_PROCESS_READY);
         exchange->ready = process->after;

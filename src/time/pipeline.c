@@ -28,10 +28,6 @@
     ARRAY(frames, pwsp_frame, frame_capacity)                                                      \
     ARRAY(closed, uint8_t, closed_capacity)                                                        \
     ARRAY(exchange.heap, pwsp_ready, heap_capacity)                                                \
-    ARRAY(repeat.processes, pwsp_repeat_process, repeat.process_capacity)                          \
-    ARRAY(repeat.channels, pwsp_channel, repeat.channel_capacity)                                  \
-    ARRAY(repeat.times, uint64_t, repeat.time_capacity)                                            \
-    ARRAY(repeat.values, pwsp_repeat_value, repeat.value_capacity)                                 \
     ARRAY(steps, ptowsp_step_record, step_capacity)                                                \
     ARRAY(chain_steps, uint64_t, chain_capacity)
 
@@ -474,11 +470,6 @@ static bool pwsp_pipelines_run_open(pwsp_pipelines *pipelines) {
     }
     pipelines->exchange.is_ordered =
         !is_simple || pipelines->host.is_ordered || pipelines->host.has_records;
-    if (!pwsp_repeat_begin(pipelines)) {
-        pwsp_expander_fail(pipelines->x, PTOWSP_OUT_OF_MEMORY, PTOWSP_NO_INDEX,
-                           "pipeline %s: out of memory", pipelines->op->name);
-        return false;
-    }
     bool is_good = pwsp_pipelines_walk(pipelines);
     if (is_good && pipelines->is_out_of_memory) {
         pwsp_expander_fail(pipelines->x, PTOWSP_OUT_OF_MEMORY, PTOWSP_NO_INDEX,

@@ -5,7 +5,7 @@
 
 #include "../workload/expand.h"
 #include "exchange.h"
-#include "repeat.h"
+#include "exchange.h"
 
 #define PWSP_NO_STEP PTOWSP_NO_INDEX
 
@@ -60,7 +60,7 @@ typedef struct pwsp_chain {
 } pwsp_chain;
 
 // All pipelines of a run. One runs at a time.
-struct pwsp_pipelines {
+typedef struct pwsp_pipelines {
     const ptowsp_program *program;
     pwsp_memory memory;
     pwsp_expander *x;
@@ -84,7 +84,6 @@ struct pwsp_pipelines {
     const pwsp_pipeline_op *op;
     uint32_t index;
     pwsp_exchange exchange;         // its processes, and the channels of all
-    pwsp_repeat repeat;             // its steady state
     ptowsp_process_stats *running;  // their stats
     uint64_t end_task;  // the last on the critical chain; none unless steps are recorded
     uint64_t *cells;    // of the run
@@ -101,7 +100,7 @@ struct pwsp_pipelines {
     bool is_out_of_memory;
     // Of the pipeline in which the last execution deadlocked, until the next execution:
     bool is_stuck;
-};
+} pwsp_pipelines;
 
 PWSP_INTERNAL bool pwsp_pipelines_init(pwsp_pipelines *pipelines, const pwsp_memory *memory,
                                        const ptowsp_program *program);
