@@ -49,8 +49,12 @@ typedef struct pwsp_tile_code {
     pwsp_list_fifo fifos[PWSP_FIFO_COUNT];
 } pwsp_tile_code;
 
-// Makes code of a body: passes, lowering, memory, waits, proof. NULL with a fault.
+// Makes code of a body: passes, lowering, memory, waits. With assertions the result is proved, and always if
+// it is mixed, as then the proof decides how it is cut. NULL with a fault.
 PWSP_INTERNAL pwsp_tile_code *pwsp_tile_code_create(ptowsp_body *body, pwsp_list_fault *fault);
+
+// Proves code, as pwsp_list_verify does. False with a fault.
+PWSP_INTERNAL bool pwsp_tile_code_prove(const pwsp_tile_code *code, pwsp_list_fault *fault);
 
 PWSP_INTERNAL const pwsp_tile_code *pwsp_tile_code_retain(const pwsp_tile_code *code);
 

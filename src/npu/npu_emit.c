@@ -126,6 +126,9 @@ NPU_INTERNAL void npu_emitter_open(npu_emitter *emitter, ptowsp_context *context
         return;
     }
     emitter->status = ptowsp_program_check(context, program, PTOWSP_TARGET_ASCEND_NPU);
+    if (emitter->status == PTOWSP_OK) {
+        emitter->status = ptowsp_program_prove(context, program);
+    }
     if (emitter->status != PTOWSP_OK) {
         return;  // reported in the context
     }

@@ -2,6 +2,7 @@
 
 #include "read.h"
 
+#include "../base/context.h"
 #include "../kernel/description.h"
 
 PWSP_INTERNAL void pwsp_read_tiles(const pwsp_tile_code *code, ptowsp_kernel_info *info) {
@@ -57,4 +58,17 @@ ptowsp_loop_info ptowsp_program_loop_at(const ptowsp_program *program, uint32_t 
                                         uint32_t loop) {
     PTOWSP_ASSERT(program);
     return pwsp_tile_code_loop_info(pwsp_read_code(program, kernel), loop);
+}
+
+ptowsp_status ptowsp_program_prove(ptowsp_context *context, const ptowsp_program *program) {
+    PTOWSP_ASSERT(context && program);
+    for (uint32_t i = 0; i < program->kernels.count; i++) {
+        const pwsp_kernel_info *kernel = PWSP_PROGRAM_AT(program, kernels, pwsp_kernel_info, i);
+        pwsp_list_fault fault;
+        if (kernel->code && !pwsp_tile_code_prove(kernel->code, &fault)) {
+            return pwsp_fail(context, fault.status, i, "prove: kernel %s: %s", kernel->code->name,
+                             fault.text);
+        }
+    }
+    return PTOWSP_OK;
 }
