@@ -346,7 +346,7 @@ PWSP_INTERNAL bool pwsp_lanes_batch(pwsp_lanes *lanes, const pwsp_batch *batch, 
             return false;
         }
     }
-    // A loop of its own for the usual case: 18 % of the time of small windows.
+    // A loop of its own for the usual case: at window 64, 316 instructions per task and not 347.
     return is_through ? pwsp_lanes_batch_run(lanes, batch, lane_of, begin, count, true, false)
                       : pwsp_lanes_batch_run(lanes, batch, lane_of, begin, count, window != 0,
                                              batch->tile_count > 0);
