@@ -284,10 +284,9 @@
 // time; different contexts are independent.
 //
 // A user's mistake, a limit or missing memory is a status in every build. A broken precondition
-// (marked "Requires") is an assertion. The object that a function works on (a context, module,
-// program, run, graph, device) must not be NULL. For other required pointers NULL is
-// INVALID_PARAMS. A call that fails has changed nothing, unless its comment says otherwise.
-// Descriptions may be zeroed: zero is the default.
+// (marked "Requires") is an assertion. Section 2 has the rule for NULL. A call that fails has
+// changed nothing, unless its comment says otherwise. Descriptions may be zeroed: zero is the
+// default.
 
 #ifndef PTOWSP_H
 #define PTOWSP_H
@@ -396,6 +395,17 @@ PTOWSP_API const char *ptowsp_version(void);
 //
 // Zero is success. Positive values are normal outcomes (none yet), negative values are errors. The
 // values never change. The first three errors have the names of the PTO-WSP specification.
+//
+// NULL     The object that a function works on (a context, module, body, program, run, graph,
+//          device, hub, communicator, tuning table or tree as its first parameter) must not be NULL:
+//          that is an assertion. Any other pointer may be NULL where its comment says so. Elsewhere
+//          NULL is INVALID_PARAMS, and so is NULL with a count above 0. A function without a status
+//          then does nothing and returns zero (0, 0.0, false or NULL), ptowsp_tier_find -1,
+//          ptowsp_hash its start. A building call gives the error to its module. A sink without a
+//          function takes text and drops it.
+// Texts    An error of a call with a context, or with an object made from one, leaves its status and
+//          a text in that context: ptowsp_context_error. Functions that return no status, and those
+//          without a context, leave none.
 
 #define PTOWSP_STATUSES(STATUS)                                                                    \
     STATUS(OK, 0, "ok")                                                                            \
@@ -435,8 +445,9 @@ PTOWSP_API const char *ptowsp_status_text(ptowsp_status status);
 #define PTOWSP_NEGATIVE_INDEX (UINT64_MAX - 1)
 
 // The last failure of a context. `text` is one line, "module: what is wrong, with name and value".
-// It belongs to the context and lives until the next failure. BUSY does not change it, as another
-// thread may own the context then; ptowsp_status_text describes BUSY.
+// It belongs to the context and lives until the next failure. After BUSY the text is one constant
+// line, and other threads may ask for it. BUSY does not replace the error with which the execution
+// under way has failed.
 typedef struct ptowsp_error {
     ptowsp_status status;
     uint64_t index;  // of the offending element, or PTOWSP_NO_INDEX; PTOWSP_NEGATIVE_INDEX is one
@@ -557,8 +568,7 @@ typedef void (*ptowsp_range_fn)(void *user, uint64_t begin, uint64_t end, uint32
 // Ranges   grain 0 lets the library choose: large ranges first, smaller ones towards the end.
 //          Otherwise every range but the last has grain items.
 // Errors   INVALID_PARAMS (fn NULL). SYSTEM_FAILED (USER: run_lanes broke its contract; the work is
-//          done). BUSY (called from inside a job of the same context: does nothing, and the last
-//          error stays).
+//          done). BUSY (called from inside a job of the same context: does nothing).
 // Cost     Well under a microsecond when threads are awake. Waking sleeping threads takes the
 //          system tens of microseconds. Threads stay awake for some 20 us after a job.
 PTOWSP_API ptowsp_status ptowsp_parallel_for(ptowsp_context *context, uint64_t item_count,
@@ -876,7 +886,7 @@ typedef struct ptowsp_plan_config {
     FAULT(LIMITS_NULL, INVALID_PARAMS, "limits is NULL")                                           \
     FAULT(LENGTHS_NULL, INVALID_PARAMS, "lengths is NULL with sequence_count %v")                  \
     FAULT(HEADS_ZERO, INVALID_PARAMS, "head_count is 0")                                           \
-    FAULT(LIMITS_LENGTH, INVALID_PARAMS, "limits.length_max is %v")                                \
+    FAULT(LIMITS_LENGTH, INVALID_PARAMS, "a largest length in limits is %v")                       \
     FAULT(RANGE, INVALID_PARAMS, "sequences from %i, %v of them, lie outside the batch of %l")     \
     FAULT(LENGTH_NEGATIVE, INVALID_PARAMS, "sequence %i has the negative length %v")               \
     FAULT(LENGTH_UNCOVERED, UNSUPPORTED_SIZE, "sequence %i has length %v, which no tier covers")   \
@@ -965,7 +975,10 @@ typedef struct ptowsp_plan_config {
     FAULT(SEGMENT_WRONG, INVALID_PARAMS, "segment %i has the value %v where %l belongs")           \
     FAULT(REQUEST_WRONG, INVALID_PARAMS, "position %i has the value %v where %l belongs")          \
     FAULT(JOIN_WRONG, INVALID_PARAMS, "join %i has the value %v where %l belongs")                 \
-    FAULT(COST_WRONG, INVALID_PARAMS, "cost %i (of lanes, largest, mean) is not that of its units")
+    FAULT(COST_WRONG, INVALID_PARAMS,                                                              \
+          "cost %i (of lanes, largest, mean) is not that of its units")                            \
+    FAULT(POLICY_UNKNOWN, INVALID_PARAMS, "cluster.policy has the unknown value %v")               \
+    FAULT(SCRATCH_NULL, INVALID_PARAMS, "scratch is NULL")
 
 // clang-format off
 typedef enum ptowsp_plan_fault {
@@ -1874,7 +1887,7 @@ typedef struct ptowsp_moe_moved {
 // stay in the nodes in which they have replicas.
 //
 // frontier[move_max + 1], which may be NULL, is the load of the busiest rank with at most that many
-// moves: what a call with it as move_max achieves.
+// moves: what a call with it as move_max achieves. out_moved may be NULL, too.
 //
 // Errors   As ptowsp_moe_place, and INVALID_PARAMS for an expert that is out of range or has no
 //          replica.
@@ -2370,7 +2383,7 @@ typedef struct ptowsp_mesh_layout {
     ptowsp_spread spreads[PTOWSP_MESH_AXIS_MAX];  // by axis of the mesh
 } ptowsp_mesh_layout;
 
-// The number of ranks.
+// The number of ranks; out_rank_count may be NULL.
 // Errors   INVALID_PARAMS (no axis or too many, a size of 0, a bad name, a name used twice),
 //          LIMIT_EXCEEDED (more than PTOWSP_MESH_RANK_MAX ranks).
 PTOWSP_API ptowsp_status ptowsp_mesh_check(ptowsp_context *context, const ptowsp_mesh *mesh,
@@ -4028,7 +4041,8 @@ typedef struct ptowsp_kernel_stats {
     uint32_t insn_count;                           // flags and barriers included
 } ptowsp_kernel_stats;
 
-// Measures a tile kernel; cost NULL is the unit model.
+// Measures a tile kernel; cost NULL is the unit model. Of a kernel that has failed, the text in the
+// context has the module's error.
 // Errors   INVALID_PARAMS (not a tile kernel; a model without its function), LIMIT_EXCEEDED (the
 //          function returned too many cycles; more than PTOWSP_TASK_INSN_MAX instructions in
 //          loops), OUT_OF_MEMORY.
@@ -4036,7 +4050,8 @@ PTOWSP_API ptowsp_status ptowsp_kernel_measure(const ptowsp_module *module, ptow
                                                const ptowsp_cost *cost,
                                                ptowsp_kernel_stats *out_stats);
 
-// The instructions of a tile kernel with full tiles, and the cycles of each in the unit model.
+// The instructions of a tile kernel with full tiles, and the cycles of each in the unit model
+// (out_unit_cycles may be NULL).
 PTOWSP_API uint32_t ptowsp_kernel_insn_count(const ptowsp_module *module, ptowsp_kernel kernel);
 PTOWSP_API ptowsp_insn ptowsp_kernel_insn_at(const ptowsp_module *module, ptowsp_kernel kernel,
                                              uint32_t i, ptowsp_cycles *out_unit_cycles);
@@ -5045,7 +5060,8 @@ PTOWSP_API ptowsp_status ptowsp_program_save(ptowsp_context *context, ptowsp_mod
 
 // Makes a saved program from `length` bytes, any of which may be anything. desc and out_place may
 // be NULL. The file may be freed afterwards.
-// Errors   INVALID_PARAMS: no saved program; another length or checksum than its first line says.
+// Errors   INVALID_PARAMS: no saved program; another length or checksum than its first line says (a
+//          byte-order mark, or lines that end in CR LF, are named).
 //          UNSUPPORTED: a format that this version does not know. Those of ptowsp_module_parse,
 //          with the place in the text, and of ptowsp_program_create.
 // Cost     Reading and compiling, each linear.
@@ -5452,7 +5468,8 @@ PTOWSP_API const ptowsp_lane_stats *ptowsp_run_lanes(const ptowsp_run *run);  //
 PTOWSP_API const ptowsp_task_record *ptowsp_run_records(const ptowsp_run *run);
 
 // The critical path: *out_count task indices, first to last. It goes from the task that ends last
-// (the first of several) back along `cause`. NULL and 0 when tasks were not recorded.
+// (the first of several) back along `cause`. NULL and 0 when tasks were not recorded. out_count may
+// be NULL.
 PTOWSP_API const uint64_t *ptowsp_run_critical_path(const ptowsp_run *run, uint64_t *out_count);
 
 // Pipelines: results of each pipeline of the program, of its processes (replicas one after another)
@@ -5607,6 +5624,7 @@ typedef struct ptowsp_rank_wait {
 } ptowsp_rank_wait;
 
 // The waits of a run's last time of all ranks together, by task, if it recorded tasks or totals.
+// out_count may be NULL.
 PTOWSP_API const ptowsp_rank_wait *ptowsp_run_rank_waits(const ptowsp_run *run,
                                                          uint64_t *out_count);
 
@@ -5783,7 +5801,8 @@ typedef struct ptowsp_task_sums {
     uint64_t bytes_read, bytes_written;
 } ptowsp_task_sums;
 
-// By kernel id, *out_count of them (0 has no tasks); NULL and 0 when nothing was recorded.
+// By kernel id, *out_count of them (0 has no tasks; out_count may be NULL); NULL and 0 when nothing
+// was recorded.
 PTOWSP_API const ptowsp_task_sums *ptowsp_run_kernels(const ptowsp_run *run, uint32_t *out_count);
 
 // The cycles in which lanes were idle, by the stall of the task that they then got; NONE: after
@@ -7070,7 +7089,7 @@ typedef struct ptowsp_npu_build_desc {
 typedef struct ptowsp_npu ptowsp_npu;
 
 // Builds the tree of a program, or finds it in the cache. The program and the context must live
-// until the result is destroyed.
+// until the result is destroyed. desc may be NULL.
 // Errors   As emit. SYSTEM_FAILED: no cache directory, or one that others can write to or exchange
 //          (a directory or link on the way to it is theirs, or writable for others without the
 //          sticky bit); no compiler, or the compiler's first error; the text names a file with all
@@ -7116,7 +7135,7 @@ typedef struct ptowsp_npu_result {
 } ptowsp_npu_result;
 
 // Runs a built tree with the bindings of a run of the same program; that run is not executed. The
-// slots at the end go to slots[slot_count], if slots is not NULL.
+// slots at the end go to slots[slot_count], if slots is not NULL. options and out_result may be NULL.
 // Errors   As ptowsp_run_execute. Here tasks before the wrong one have run, as views are checked
 //          when the walk reaches them. INVALID_PARAMS: a run of another program, counts beyond
 //          their limits, another cost, HOST with aicpu_count above 1. SYSTEM_FAILED: a thread could
@@ -7125,7 +7144,8 @@ PTOWSP_NPU_API ptowsp_status ptowsp_npu_execute(ptowsp_npu *npu, const ptowsp_ru
                                                 const ptowsp_npu_options *options, uint64_t *slots,
                                                 uint32_t slot_count, ptowsp_npu_result *out_result);
 
-// Builds a tree or finds it in the cache, executes it and destroys the handle.
+// Builds a tree or finds it in the cache, executes it and destroys the handle. build, options and
+// out_result may be NULL.
 PTOWSP_NPU_API ptowsp_status ptowsp_npu_build_run(ptowsp_context *context, const ptowsp_run *run,
                                                   const ptowsp_npu_build_desc *build,
                                                   const ptowsp_npu_options *options,

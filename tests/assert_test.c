@@ -289,25 +289,23 @@ static void assert__a_context_is_destroyed_after_all_that_was_made_from_it(void 
     }
 }
 
-static void assert__merging_has_somewhere_to_read_and_write(void **state) {
+static void assert__merging_without_memory_does_nothing(void **state) {
     const breaking faults[] = {merges_parts_without_numbers, merges_into_nothing, merges_no_states,
                                adds_a_part_without_numbers, finishes_into_nothing};
     (void)state;
     assert_false(is_aborted(merges_no_numbers));
-    for (size_t i = 0; HAS_ASSERTIONS && i < sizeof faults / sizeof *faults; i++) {
-        if (!is_aborted(faults[i])) {
-            fail_msg("fault %zu is not found", i);
+    for (size_t i = 0; i < sizeof faults / sizeof *faults; i++) {
+        if (is_aborted(faults[i])) {
+            fail_msg("fault %zu aborts", i);
         }
     }
 }
 
-static void assert__a_text_sink_has_a_function(void **state) {
+static void assert__a_text_sink_without_a_function_drops_text(void **state) {
     (void)state;
-    if (HAS_ASSERTIONS) {
-        assert_true(is_aborted(prints_into_nothing));
-        assert_true(is_aborted(explains_into_nothing));
-        assert_true(is_aborted(prints_into_a_buffer_without_data));
-    }
+    assert_false(is_aborted(prints_into_nothing));
+    assert_false(is_aborted(explains_into_nothing));
+    assert_false(is_aborted(prints_into_a_buffer_without_data));
 }
 
 static void assert__a_worker_is_one_of_its_count(void **state) {
@@ -323,8 +321,8 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(assert__a_context_is_destroyed_after_its_modules),
         cmocka_unit_test(assert__a_context_is_destroyed_after_all_that_was_made_from_it),
-        cmocka_unit_test(assert__merging_has_somewhere_to_read_and_write),
-        cmocka_unit_test(assert__a_text_sink_has_a_function),
+        cmocka_unit_test(assert__merging_without_memory_does_nothing),
+        cmocka_unit_test(assert__a_text_sink_without_a_function_drops_text),
         cmocka_unit_test(assert__a_worker_is_one_of_its_count),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -299,7 +299,7 @@ static void attention_faults__of_bounds(void **state) {
     ptowsp_plan_info info;
     assert_int_equal(ptowsp_attention_bound(&f.config, &limits, &sizes, &info),
                      PTOWSP_INVALID_PARAMS);
-    assert_text(&info, "plan: limits.length_max is -1");
+    assert_text(&info, "plan: a largest length in limits is -1");
     assert_int_equal(ptowsp_attention_bound(&f.config, NULL, &sizes, &info), PTOWSP_INVALID_PARAMS);
     assert_text(&info, "plan: limits is NULL");
     assert_int_equal(ptowsp_attention_bound(&f.config, &limits, NULL, &info),

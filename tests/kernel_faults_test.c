@@ -221,7 +221,9 @@ static void faults__of_shapes_and_types(void **state) {
           ptowsp_tile_row_broadcast(f->x, f->v));
     FAULT(INVALID_PARAMS, "col_broadcast: 8 x 16 is no vector of 16 values",
           ptowsp_tile_col_broadcast(f->x, f->y));
-    FAULT(INVALID_PARAMS, "matmul: 8 x 16 and 8 x 16", ptowsp_tile_matmul(f->x, f->y));
+    FAULT(INVALID_PARAMS,
+          "matmul: 8 x 16 times 8 x 16: 16 columns on the left, 8 rows on the right",
+          ptowsp_tile_matmul(f->x, f->y));
     FAULT(INVALID_PARAMS, "matmul: f32 and f16",
           ptowsp_tile_matmul(f->x, ptowsp_tile_transpose(half_of(f))));
     FAULT(UNSUPPORTED, "matmul: operand 1 is i32, which it does not take",

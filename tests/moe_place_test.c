@@ -483,7 +483,7 @@ static void moe_place__refuses_clusters_that_do_not_divide(void **state) {
     c.policy = PTOWSP_MOE_HIERARCHICAL;
     refused(&c, "plan: 1 ranks or groups cannot be divided among 2 nodes");
     c.policy = (ptowsp_moe_policy)9;
-    refused(&c, "plan: config.mode has the unknown value 9");
+    refused(&c, "plan: cluster.policy has the unknown value 9");
 }
 
 static void moe_place__refuses_loads_and_arrays(void **state) {
@@ -518,12 +518,15 @@ static void moe_place__refuses_loads_and_arrays(void **state) {
     for (int i = 0; i < 3; i++) {
         snprintf(text, sizeof text, "plan: the scratch has %llu bytes of the %llu that are needed",
                  i == 0 ? (unsigned long long)bytes - 1 : 0, (unsigned long long)bytes);
+        if (i == 1) {
+            snprintf(text, sizeof text, "plan: scratch is NULL");
+        }
         void *scratch = i == 0   ? (void *)fault_scratch
                         : i == 1 ? NULL
                                  : (void *)((char *)fault_scratch + 4);
         assert_int_equal(
             ptowsp_moe_place(&c, loads, 1, scratch, i == 0 ? bytes - 1 : bytes, &placement, &info),
-            PTOWSP_BUFFER_OVERFLOW);
+            i == 1 ? PTOWSP_INVALID_PARAMS : PTOWSP_BUFFER_OVERFLOW);
         assert_text(&info, text);
     }
     placement.stride = 1;  // expert 3 gets most of the four

@@ -94,7 +94,7 @@ static const struct mistake {
     {TAKE_CONFIG, IN_HEADS, {PTOWSP_FAULT_HEADS_ZERO, NONE, 0, 0, "head_count is 0"}},
     {WORK_BOUND,
      IN_LENGTH_MAX,
-     {PTOWSP_FAULT_LIMITS_LENGTH, NONE, -1, 0, "limits.length_max is -1"}},
+     {PTOWSP_FAULT_LIMITS_LENGTH, NONE, -1, 0, "a largest length in limits is -1"}},
     {GENERATE_RANGE,
      IN_RANGE,
      {PTOWSP_FAULT_RANGE, 0, 6, 5, "sequences from 0, 6 of them, lie outside the batch of 5"}},
@@ -567,8 +567,8 @@ static void plan__work_bound_refuses_negative_lengths(void **state) {
     const ptowsp_plan_limits negative[] = {{100, 8, -1, 0}, {0, 1, INT32_MIN, 5}};
     for (int i = 0; i < 2; i++) {
         const fault_case expected = {PTOWSP_FAULT_LIMITS_LENGTH, NONE, negative[i].length_max, 0,
-                                     i == 0 ? "limits.length_max is -1"
-                                            : "limits.length_max is -2147483648"};
+                                     i == 0 ? "a largest length in limits is -1"
+                                            : "a largest length in limits is -2147483648"};
         plan_call call = plan_call_of(NULL, NULL, NULL, 0);
         call.limits = &negative[i];
         refuse(&call, WORK_BOUND, &expected);

@@ -386,7 +386,8 @@ static void prefix_faults__of_bounds(void **state) {
     REFUSED(f, ptowsp_prefix_bound(NULL, &limits, &sizes, &f.info), "config is NULL");
     REFUSED(f, ptowsp_prefix_bound(&f.config, NULL, &sizes, &f.info), "limits is NULL");
     limits.kv_length_max = -1;
-    REFUSED(f, ptowsp_prefix_bound(&f.config, &limits, &sizes, &f.info), "limits.length_max is -1");
+    REFUSED(f, ptowsp_prefix_bound(&f.config, &limits, &sizes, &f.info),
+            "a largest length in limits is -1");
     limits.kv_length_max = 100;
     f.config.window = 5;
     REFUSED(f, ptowsp_prefix_bound(&f.config, &limits, &sizes, &f.info),

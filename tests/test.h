@@ -164,6 +164,12 @@ static inline void test_error_is(const ptowsp_context *context, ptowsp_status st
     assert_string_equal(error.text, text);
 }
 
+// Asserts that the last failure of a context is a call while something ran.
+static inline void test_was_busy(const ptowsp_context *context) {
+    test_error_is(context, PTOWSP_BUSY, PTOWSP_NO_INDEX,
+                  "busy: the context, or the object of the call, is running something");
+}
+
 // An executor for PTOWSP_THREADS_USER: runs the lanes one after another, the last first.
 static inline void test_run_lanes_backwards(void *user, uint32_t lane_count, ptowsp_lane_fn lane,
                                             void *job) {

@@ -112,6 +112,9 @@ PWSP_INTERNAL bool pwsp_memory_room(const pwsp_memory *memory, void **array, uin
 }
 
 uint64_t ptowsp_hash(uint64_t start, const void *data, size_t size) {
+    if (!data) {
+        return start;
+    }
     const unsigned char *bytes = (const unsigned char *)data;
     uint64_t hash = start;
     for (size_t i = 0; i < size; i++) {

@@ -17,7 +17,20 @@ PWSP_INTERNAL ptowsp_status pwsp_fail(ptowsp_context *context, ptowsp_status sta
     PWSP_TEXT_FORMAT_INTO(context->text, format);
     context->status = status;
     context->index = index;
+    pwsp_store_release(
+        &context->last,
+        (uint32_t)(pwsp_load_relaxed(&context->busy) ? PWSP_LAST_KEPT : PWSP_LAST_TEXT));
     return status;
+}
+
+PWSP_INTERNAL ptowsp_status pwsp_fail_null(ptowsp_context *context, const char *what) {
+    return pwsp_fail(context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX, "%s is NULL", what);
+}
+
+PWSP_INTERNAL ptowsp_status pwsp_fail_busy(ptowsp_context *context) {
+    uint32_t last = PWSP_LAST_TEXT;
+    pwsp_cas_relaxed(&context->last, &last, (uint32_t)PWSP_LAST_BUSY);
+    return PTOWSP_BUSY;
 }
 
 PWSP_INTERNAL bool pwsp_queue_take(pwsp_queue *queue, uint64_t *out_begin, uint64_t *out_end) {
@@ -107,13 +120,15 @@ PWSP_INTERNAL void pwsp_context_disown(ptowsp_context *context) {
 ptowsp_error ptowsp_context_error(const ptowsp_context *context) {
     PTOWSP_ASSERT(context);
     ptowsp_error error = {context->status, context->index, context->text};
-    return error;
+    ptowsp_error busy = {PTOWSP_BUSY, PTOWSP_NO_INDEX,
+                         "busy: the context, or the object of the call, is running something"};
+    return pwsp_load_acquire(&context->last) == PWSP_LAST_BUSY ? busy : error;
 }
 
 ptowsp_status ptowsp_context_fail(ptowsp_context *context, ptowsp_status status, uint64_t index,
                                   const char *text) {
     PTOWSP_ASSERT(context && status != PTOWSP_OK);
-    return pwsp_fail(context, status, index, "%s", text ? text : "");
+    return pwsp_fail(context, status, index, "%s", text ? text : ptowsp_status_text(status));
 }
 
 uint32_t ptowsp_context_lane_count(const ptowsp_context *context) {
@@ -140,6 +155,9 @@ PWSP_INTERNAL bool pwsp_context_enter(ptowsp_context *context) {
 }
 
 PWSP_INTERNAL void pwsp_context_leave(ptowsp_context *context) {
+    if (pwsp_load_relaxed(&context->last) == PWSP_LAST_KEPT) {
+        pwsp_store_relaxed(&context->last, (uint32_t)PWSP_LAST_TEXT);
+    }
     pwsp_store_release(&context->busy, 0u);
 }
 
@@ -169,7 +187,7 @@ ptowsp_status ptowsp_parallel_for(ptowsp_context *context, uint64_t item_count, 
                                   ptowsp_range_fn fn, void *user) {
     PTOWSP_ASSERT(context);
     if (!pwsp_context_enter(context)) {
-        return PTOWSP_BUSY;
+        return pwsp_fail_busy(context);
     }
     ptowsp_status status =
         fn ? pwsp_context_run(context, item_count, grain, fn, user)

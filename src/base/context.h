@@ -8,13 +8,18 @@
 #include "pool.h"
 #include "text.h"
 
+// BUSY may come from any thread, while another one owns the text. So it is a mark alone, and no mark
+// takes the place of a failure that happened in the same execution.
+typedef enum pwsp_last { PWSP_LAST_TEXT = 0, PWSP_LAST_BUSY, PWSP_LAST_KEPT } pwsp_last;
+
 struct ptowsp_context {
     pwsp_memory memory;
     pwsp_pool *pool;
     uint32_t busy;         // atomic: a job is running
     uint64_t owned_count;  // of what was made from it and is not destroyed
     pwsp_halt search;      // of the current schedule search; may be cancelled at any time
-    ptowsp_status status;
+    uint32_t last;         // atomic, pwsp_last: which failure was the last one
+    ptowsp_status status;  // of the last failure with a text of its own
     uint64_t index;
     char text[PWSP_ERROR_TEXT_MAX];
 };
@@ -22,6 +27,12 @@ struct ptowsp_context {
 // Records a failure with a printf text and returns the status.
 PWSP_INTERNAL ptowsp_status pwsp_fail(ptowsp_context *context, ptowsp_status status, uint64_t index,
                                       const char *format, ...) PWSP_PRINTF(4, 5);
+
+// INVALID_PARAMS: "what is NULL".
+PWSP_INTERNAL ptowsp_status pwsp_fail_null(ptowsp_context *context, const char *what);
+
+// BUSY, from any thread.
+PWSP_INTERNAL ptowsp_status pwsp_fail_busy(ptowsp_context *context);
 
 // Count what is made from a context, and what of it is destroyed.
 PWSP_INTERNAL void pwsp_context_own(ptowsp_context *context);

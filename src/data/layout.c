@@ -59,7 +59,9 @@ ptowsp_status ptowsp_mesh_check(ptowsp_context *context, const ptowsp_mesh *mesh
 }
 
 uint32_t ptowsp_mesh_coordinate(const ptowsp_mesh *mesh, uint32_t rank, uint32_t axis) {
-    PTOWSP_ASSERT(mesh);
+    if (!mesh) {
+        return 0;
+    }
     PTOWSP_ASSERT(axis < mesh->axis_count);
     for (uint32_t i = mesh->axis_count; i-- > axis + 1;) {
         rank /= mesh->sizes[i];
@@ -268,7 +270,9 @@ PWSP_INTERNAL bool pwsp_spread_is_same(const ptowsp_spread *a, const ptowsp_spre
 
 void ptowsp_mesh_layout_print(const ptowsp_mesh *mesh, const ptowsp_mesh_layout *layout,
                               ptowsp_text text) {
-    PTOWSP_ASSERT(mesh);
+    if (!mesh || !layout) {
+        return;
+    }
     pwsp_text_format(text, "%s[", layout->name);
     for (uint32_t d = 0; d < layout->rank; d++) {
         pwsp_text_format(text, "%s", d ? " x " : "");

@@ -95,6 +95,9 @@ ptowsp_status ptowsp_linear_swizzle(uint32_t column_bits, uint32_t row_bits, uin
 }
 
 uint64_t ptowsp_linear_apply(const ptowsp_linear *linear, uint64_t index) {
+    if (!linear) {
+        return 0;
+    }
     PTOWSP_ASSERT(pwsp_linear_is_valid(linear));
     uint64_t image = 0;
     for (uint32_t i = 0; i < linear->in_bits; i++) {
@@ -184,6 +187,9 @@ static uint32_t pwsp_linear_rank(const ptowsp_linear *linear, uint64_t mask) {
 }
 
 uint32_t ptowsp_linear_rank(const ptowsp_linear *linear) {
+    if (!linear) {
+        return 0;
+    }
     PTOWSP_ASSERT(pwsp_linear_is_valid(linear));
     return pwsp_linear_rank(linear, UINT64_MAX);
 }

@@ -23,7 +23,9 @@ ptowsp_status ptowsp_space_make(const int64_t *sizes, uint32_t rank, ptowsp_spac
 }
 
 uint64_t ptowsp_space_total(const ptowsp_space *space) {
-    PTOWSP_ASSERT(space);
+    if (!space) {
+        return 0;
+    }
     uint64_t total = 1;
     for (uint32_t i = 0; i < space->rank; i++) {
         total = ptowsp_space_multiply(total, (uint64_t)space->sizes[i]);
@@ -32,7 +34,9 @@ uint64_t ptowsp_space_total(const ptowsp_space *space) {
 }
 
 uint64_t ptowsp_space_index(const ptowsp_space *space, const int64_t *coord) {
-    PTOWSP_ASSERT(space);
+    if (!space || !coord) {
+        return 0;
+    }
     uint64_t index = 0, stride = 1;
     for (uint32_t i = 0; i < space->rank; i++) {
         PTOWSP_ASSERT(0 <= coord[i] && coord[i] < space->sizes[i]);
@@ -43,7 +47,9 @@ uint64_t ptowsp_space_index(const ptowsp_space *space, const int64_t *coord) {
 }
 
 void ptowsp_space_at(const ptowsp_space *space, uint64_t index, int64_t *out_coord) {
-    PTOWSP_ASSERT(space);
+    if (!space || !out_coord) {
+        return;
+    }
     PTOWSP_ASSERT(index < ptowsp_space_total(space));
     for (uint32_t i = 0; i < space->rank; i++) {
         uint64_t size = (uint64_t)space->sizes[i];

@@ -196,7 +196,7 @@ ptowsp_status ptowsp_device_open(ptowsp_context *context, const ptowsp_device_de
         *out_device = NULL;
     }
     if (!pwsp_context_enter(context)) {
-        return PTOWSP_BUSY;
+        return pwsp_fail_busy(context);
     }
     ptowsp_device_desc checked;
     memset(&checked, 0, sizeof checked);
@@ -250,7 +250,7 @@ ptowsp_status ptowsp_device_close(ptowsp_device *device) {
     }
     ptowsp_context *context = device->context;
     if (!pwsp_context_enter(context)) {
-        return PTOWSP_BUSY;
+        return pwsp_fail_busy(context);
     }
     const bool is_here = pwsp_sleeper_is_here(&device->host);
     ptowsp_status status = is_here ? pwsp_device_await_stuck(device) : PTOWSP_OK;
@@ -270,7 +270,7 @@ ptowsp_status ptowsp_device_close(ptowsp_device *device) {
 
 PWSP_INTERNAL ptowsp_status pwsp_device_enter(ptowsp_device *device) {
     if (!pwsp_context_enter(device->context)) {
-        return PTOWSP_BUSY;
+        return pwsp_fail_busy(device->context);
     }
     ptowsp_status status = PTOWSP_OK;
     if (!pwsp_sleeper_is_here(&device->host)) {
@@ -344,7 +344,7 @@ ptowsp_status ptowsp_device_copy_out(ptowsp_device *device, void *to, const void
                                      uint64_t size) {
     PTOWSP_ASSERT(device);
     if (!pwsp_context_enter(device->context)) {
-        return PTOWSP_BUSY;
+        return pwsp_fail_busy(device->context);
     }
     ptowsp_status status = pwsp_device_copy(device, to, from, from, size, "copy out");
     pwsp_context_leave(device->context);

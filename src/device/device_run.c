@@ -198,7 +198,7 @@ static ptowsp_status pwsp_device_claim(ptowsp_device *device, ptowsp_run *run,
         status = pwsp_fail(device->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
                            "device: run is NULL");
     } else if (!pwsp_run_claim(run, options)) {
-        status = PTOWSP_BUSY;
+        status = pwsp_fail_busy(device->context);
     } else {
         status = run->context != device->context
                      ? pwsp_fail(device->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,

@@ -12,6 +12,9 @@ bool ptowsp_run_bound_size(const ptowsp_run *run, uint32_t axis, int64_t *out_si
     const ptowsp_program *p = run->program;
     PTOWSP_ASSERT(axis > 0 && axis < p->axes.count);
     const pwsp_axis_info *info = PWSP_PROGRAM_AT(p, axes, pwsp_axis_info, axis);
+    if (!out_size) {
+        return false;
+    }
     if (info->kind == PWSP_AXIS_DENSE) {
         *out_size = info->size;
         return true;
@@ -28,7 +31,7 @@ bool ptowsp_run_bound_symbol(const ptowsp_run *run, uint32_t symbol, uint64_t *o
     PTOWSP_ASSERT(run);
     const ptowsp_program *p = run->program;
     PTOWSP_ASSERT(symbol > 0 && symbol < p->symbols.count);
-    if (!run->bindings.is_bound[p->first_symbol + symbol]) {
+    if (!out_value || !run->bindings.is_bound[p->first_symbol + symbol]) {
         return false;
     }
     *out_value = run->bindings.initial[p->first_symbol + symbol];
@@ -37,9 +40,9 @@ bool ptowsp_run_bound_symbol(const ptowsp_run *run, uint32_t symbol, uint64_t *o
 
 bool ptowsp_run_bound_array(const ptowsp_run *run, uint32_t array, ptowsp_dtype *out_dtype,
                             const void **out_data, uint64_t *out_count) {
-    PTOWSP_ASSERT(array > 0 && array < run->program->arrays.count);
+    PTOWSP_ASSERT(run && array > 0 && array < run->program->arrays.count);
     const pwsp_array *bound = &run->bindings.arrays[array];
-    if (!bound->is_bound ||
+    if (!out_dtype || !out_data || !out_count || !bound->is_bound ||
         PWSP_PROGRAM_AT(run->program, arrays, pwsp_array_info, array)->plan_axis) {
         return false;
     }
@@ -50,9 +53,9 @@ bool ptowsp_run_bound_array(const ptowsp_run *run, uint32_t array, ptowsp_dtype 
 }
 
 bool ptowsp_run_bound_csr(const ptowsp_run *run, uint32_t axis, ptowsp_csr *out_csr) {
-    PTOWSP_ASSERT(axis > 0 && axis < run->program->axes.count);
+    PTOWSP_ASSERT(run && axis > 0 && axis < run->program->axes.count);
     const pwsp_bound_csr *bound = &run->bindings.csrs[axis];
-    if (!bound->is_bound) {
+    if (!out_csr || !bound->is_bound) {
         return false;
     }
     out_csr->dtype = bound->indptr.dtype;
@@ -67,7 +70,7 @@ bool ptowsp_run_bound_plan(const ptowsp_run *run, uint32_t axis, ptowsp_attentio
     PTOWSP_ASSERT(run);
     const ptowsp_program *p = run->program;
     PTOWSP_ASSERT(axis > 0 && axis < p->axes.count);
-    if (PWSP_PROGRAM_AT(p, axes, pwsp_axis_info, axis)->kind < PWSP_AXIS_PLAN ||
+    if (!out_plan || PWSP_PROGRAM_AT(p, axes, pwsp_axis_info, axis)->kind < PWSP_AXIS_PLAN ||
         !run->bindings.is_bound[p->first_size + axis]) {
         return false;
     }
@@ -78,9 +81,9 @@ bool ptowsp_run_bound_plan(const ptowsp_run *run, uint32_t axis, ptowsp_attentio
 bool ptowsp_run_bound_batch(const ptowsp_run *run, uint32_t axis, ptowsp_attention_batch *out_batch,
                             ptowsp_attention_config *out_config,
                             ptowsp_attention_sizes *out_capacity) {
-    PTOWSP_ASSERT(axis > 0 && axis < run->program->axes.count);
+    PTOWSP_ASSERT(run && axis > 0 && axis < run->program->axes.count);
     const pwsp_plan_batch *bound = pwsp_bound_batch(&run->bindings, axis);
-    if (!bound) {
+    if (!bound || !out_batch || !out_config || !out_capacity) {
         return false;
     }
     *out_batch = bound->batch;
@@ -92,9 +95,9 @@ bool ptowsp_run_bound_batch(const ptowsp_run *run, uint32_t axis, ptowsp_attenti
 // The size counts the bytes that the tensor spans from its first element; 0 (not checked) where
 // elements lie before the first one.
 bool ptowsp_run_bound_tensor(const ptowsp_run *run, uint32_t tensor, ptowsp_buffer *out_buffer) {
-    PTOWSP_ASSERT(tensor > 0 && tensor < run->program->tensors.count);
+    PTOWSP_ASSERT(run && tensor > 0 && tensor < run->program->tensors.count);
     const pwsp_bound_tensor *bound = &run->bindings.tensors[tensor];
-    if (!bound->is_bound || run->program->tensor_is_transient[tensor]) {
+    if (!out_buffer || !bound->is_bound || run->program->tensor_is_transient[tensor]) {
         return false;
     }
     uint32_t rank = PWSP_PROGRAM_AT(run->program, tensors, ptowsp_tensor_desc, tensor)->rank;
@@ -128,9 +131,11 @@ uint64_t ptowsp_run_bound_slot(const ptowsp_run *run, uint32_t slot) {
 // -- transient tensors ----------------------------------------------------------------------------
 
 void ptowsp_run_bound_transients(const ptowsp_run *run, void **out_block, uint64_t *out_size) {
-    PTOWSP_ASSERT(run && out_block);
-    *out_block = run->bindings.transients.block;
-    *out_size = run->bindings.transients.size;
+    PTOWSP_ASSERT(run);
+    if (out_block && out_size) {
+        *out_block = run->bindings.transients.block;
+        *out_size = run->bindings.transients.size;
+    }
 }
 
 PWSP_INTERNAL ptowsp_transient_sizes pwsp_run_transient_sizes(const ptowsp_run *run) {
@@ -148,7 +153,7 @@ ptowsp_status ptowsp_run_size_transients(ptowsp_run *run, ptowsp_transient_sizes
                          "run: out_sizes is NULL");
     }
     if (pwsp_exchange_acquire(&run->is_running, 1u)) {
-        return PTOWSP_BUSY;
+        return pwsp_fail_busy(run->owner);
     }
     ptowsp_status status = pwsp_bindings_plan(&run->bindings);
     status = status == PTOWSP_OK ? pwsp_bindings_size(&run->bindings) : status;

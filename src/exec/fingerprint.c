@@ -188,7 +188,7 @@ PWSP_INTERNAL ptowsp_status pwsp_run_compare(ptowsp_run *run, bool is_before) {
 ptowsp_status ptowsp_run_expect(ptowsp_run *run, const ptowsp_fingerprint *expected) {
     PTOWSP_ASSERT(run);
     if (pwsp_run_is_running(run)) {
-        return PTOWSP_BUSY;
+        return pwsp_fail_busy(run->owner);
     }
     memset(&run->expected, 0, sizeof run->expected);
     if (expected) {
@@ -205,7 +205,7 @@ ptowsp_status ptowsp_run_fingerprint(ptowsp_run *run, ptowsp_fingerprint *out_fi
     }
     memset(out_fingerprint, 0, sizeof *out_fingerprint);
     if (pwsp_exchange_acquire(&run->is_running, 1u)) {
-        return PTOWSP_BUSY;
+        return pwsp_fail_busy(run->owner);
     }
     ptowsp_status status = pwsp_bindings_plan(&run->bindings);
     if (status == PTOWSP_OK) {
@@ -223,7 +223,9 @@ ptowsp_status ptowsp_run_fingerprint(ptowsp_run *run, ptowsp_fingerprint *out_fi
 }
 
 void ptowsp_fingerprint_print(const ptowsp_fingerprint *fingerprint, ptowsp_text text) {
-    PTOWSP_ASSERT(fingerprint);
+    if (!fingerprint) {
+        return;
+    }
 #define PWSP_PRINT_PART(part, name, is_before, has_content)                                        \
     pwsp_text_format(text, is_first ? "%s %016" PRIx64 : " %s %016" PRIx64, name,                  \
                      fingerprint->part);                                                           \

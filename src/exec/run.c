@@ -30,7 +30,7 @@ ptowsp_status ptowsp_run_create(ptowsp_context *context, const ptowsp_program *p
     *out_run = NULL;
     ptowsp_run *run = (ptowsp_run *)pwsp_memory_alloc(&context->memory, sizeof(ptowsp_run));
     if (run) {
-        run->context = context;
+        run->context = run->owner = context;
         run->program = program;
         pwsp_context_own(context);
         pwsp_fetch_add_acq_rel(program->run_count, 1u);
@@ -84,24 +84,27 @@ PWSP_INTERNAL size_t pwsp_run_bytes(const ptowsp_run *run) {
 
 ptowsp_status ptowsp_run_bind_size(ptowsp_run *run, const char *axis, int64_t size) {
     PTOWSP_ASSERT(run);
-    return pwsp_run_is_running(run) ? PTOWSP_BUSY : pwsp_bind_size(&run->bindings, axis, size);
+    return pwsp_run_is_running(run) ? pwsp_fail_busy(run->owner)
+                                    : pwsp_bind_size(&run->bindings, axis, size);
 }
 
 ptowsp_status ptowsp_run_bind_symbol(ptowsp_run *run, const char *symbol, uint64_t value) {
     PTOWSP_ASSERT(run);
-    return pwsp_run_is_running(run) ? PTOWSP_BUSY : pwsp_bind_symbol(&run->bindings, symbol, value);
+    return pwsp_run_is_running(run) ? pwsp_fail_busy(run->owner)
+                                    : pwsp_bind_symbol(&run->bindings, symbol, value);
 }
 
 ptowsp_status ptowsp_run_bind_slot(ptowsp_run *run, uint32_t slot, uint64_t value) {
     PTOWSP_ASSERT(run);
-    return pwsp_run_is_running(run) ? PTOWSP_BUSY : pwsp_bind_slot(&run->bindings, slot, value);
+    return pwsp_run_is_running(run) ? pwsp_fail_busy(run->owner)
+                                    : pwsp_bind_slot(&run->bindings, slot, value);
 }
 
 ptowsp_status ptowsp_run_bind_array(ptowsp_run *run, const char *array, ptowsp_dtype dtype,
                                     const void *data, uint64_t count) {
     PTOWSP_ASSERT(run);
     return pwsp_run_is_running(run)
-               ? PTOWSP_BUSY
+               ? pwsp_fail_busy(run->owner)
                : pwsp_bind_array(&run->bindings, array, false, dtype, data, count);
 }
 
@@ -109,38 +112,40 @@ ptowsp_status ptowsp_run_bind_lengths(ptowsp_run *run, const char *axis, ptowsp_
                                       const void *data, uint64_t count) {
     PTOWSP_ASSERT(run);
     return pwsp_run_is_running(run)
-               ? PTOWSP_BUSY
+               ? pwsp_fail_busy(run->owner)
                : pwsp_bind_array(&run->bindings, axis, true, dtype, data, count);
 }
 
 ptowsp_status ptowsp_run_bind_csr(ptowsp_run *run, const char *axis, const ptowsp_csr *csr) {
     PTOWSP_ASSERT(run);
-    return pwsp_run_is_running(run) ? PTOWSP_BUSY : pwsp_bind_csr(&run->bindings, axis, csr);
+    return pwsp_run_is_running(run) ? pwsp_fail_busy(run->owner)
+                                    : pwsp_bind_csr(&run->bindings, axis, csr);
 }
 
 ptowsp_status ptowsp_run_bind_tensor(ptowsp_run *run, const char *tensor,
                                      const ptowsp_buffer *buffer) {
     PTOWSP_ASSERT(run);
-    return pwsp_run_is_running(run) ? PTOWSP_BUSY
+    return pwsp_run_is_running(run) ? pwsp_fail_busy(run->owner)
                                     : pwsp_bind_tensor(&run->bindings, tensor, buffer);
 }
 
 ptowsp_status ptowsp_run_bind_transients(ptowsp_run *run, void *block, uint64_t size) {
     PTOWSP_ASSERT(run);
-    return pwsp_run_is_running(run) ? PTOWSP_BUSY
+    return pwsp_run_is_running(run) ? pwsp_fail_busy(run->owner)
                                     : pwsp_bind_transients(&run->bindings, block, size);
 }
 
 ptowsp_status ptowsp_run_bind_plan(ptowsp_run *run, const char *plan,
                                    const ptowsp_attention_plan *bound) {
     PTOWSP_ASSERT(run);
-    return pwsp_run_is_running(run) ? PTOWSP_BUSY : pwsp_bind_plan(&run->bindings, plan, bound);
+    return pwsp_run_is_running(run) ? pwsp_fail_busy(run->owner)
+                                    : pwsp_bind_plan(&run->bindings, plan, bound);
 }
 
 ptowsp_status ptowsp_run_bind_work(ptowsp_run *run, const char *plan, const ptowsp_work *work,
                                    uint64_t count) {
     PTOWSP_ASSERT(run);
-    return pwsp_run_is_running(run) ? PTOWSP_BUSY
+    return pwsp_run_is_running(run) ? pwsp_fail_busy(run->owner)
                                     : pwsp_bind_work(&run->bindings, plan, work, count);
 }
 
@@ -150,13 +155,14 @@ ptowsp_status ptowsp_run_bind_batch(ptowsp_run *run, const char *plan,
                                     const ptowsp_attention_sizes *capacity) {
     PTOWSP_ASSERT(run);
     return pwsp_run_is_running(run)
-               ? PTOWSP_BUSY
+               ? pwsp_fail_busy(run->owner)
                : pwsp_bind_batch(&run->bindings, plan, batch, config, capacity);
 }
 
 ptowsp_status ptowsp_run_bind_ranks(ptowsp_run *run, const ptowsp_run_ranks *ranks) {
     PTOWSP_ASSERT(run);
-    return pwsp_run_is_running(run) ? PTOWSP_BUSY : pwsp_comm_bind(&run->walk.comm, ranks);
+    return pwsp_run_is_running(run) ? pwsp_fail_busy(run->owner)
+                                    : pwsp_comm_bind(&run->walk.comm, ranks);
 }
 
 uint64_t ptowsp_run_slot(const ptowsp_run *run, uint32_t slot) {
@@ -182,8 +188,10 @@ const ptowsp_task_record *ptowsp_run_records(const ptowsp_run *run) {
 }
 
 const uint64_t *ptowsp_run_critical_path(const ptowsp_run *run, uint64_t *out_count) {
-    PTOWSP_ASSERT(run && out_count);
-    *out_count = run->critical_count;
+    PTOWSP_ASSERT(run);
+    if (out_count) {
+        *out_count = run->critical_count;
+    }
     return run->critical_count ? run->critical : NULL;
 }
 

@@ -15,7 +15,8 @@ typedef ptowsp_status (*pwsp_run_issue_fn)(void *user, ptowsp_run *run);
 #define PWSP_RUN_ON_DEVICE UINT32_MAX
 
 struct ptowsp_run {
-    ptowsp_context *context;
+    ptowsp_context *context;  // the owner, or that of a started execution
+    ptowsp_context *owner;
     const ptowsp_program *program;
     uint32_t is_running;  // atomic; of a started run until it has been waited for
     pwsp_bindings bindings;

@@ -268,14 +268,14 @@ static ptowsp_status pwsp_run_reserve(ptowsp_run *run, uint32_t lane_count, bool
 static ptowsp_status pwsp_run_execute_on_lanes(ptowsp_run *run, const ptowsp_run_options *options) {
     ptowsp_context *context = run->context;
     pwsp_run_on_lanes on = {run, options->lane_count, PWSP_EVENT_NONE, PTOWSP_OK};
-    ptowsp_status status = PTOWSP_BUSY;
-    if (pwsp_context_enter(context)) {
-        status = pwsp_run_reserve(run, options->lane_count, true);
-        if (status == PTOWSP_OK) {
-            status = pwsp_run_execute(run, options, true, pwsp_run_issue_lanes, &on);
-        }
-        pwsp_context_leave(context);
+    if (!pwsp_context_enter(context)) {
+        return pwsp_fail_busy(run->owner);
     }
+    ptowsp_status status = pwsp_run_reserve(run, options->lane_count, true);
+    if (status == PTOWSP_OK) {
+        status = pwsp_run_execute(run, options, true, pwsp_run_issue_lanes, &on);
+    }
+    pwsp_context_leave(context);
     return status;
 }
 
@@ -348,7 +348,7 @@ ptowsp_status ptowsp_run_execute(ptowsp_run *run, const ptowsp_run_options *opti
     }
     if (pwsp_run_is_running(run) || pwsp_load_relaxed(&run->context->busy) ||
         !pwsp_run_claim(run, &chosen)) {
-        return PTOWSP_BUSY;
+        return pwsp_fail_busy(run->owner);
     }
     ptowsp_status status = pwsp_run_check_options(run, &chosen);
     if (status == PTOWSP_OK) {
@@ -366,7 +366,10 @@ void ptowsp_run_cancel(ptowsp_run *run) {
 
 ptowsp_status ptowsp_run_what_if(ptowsp_run *run, const ptowsp_run_options *options,
                                  ptowsp_what_if *what_if) {
-    PTOWSP_ASSERT(run && what_if);
+    PTOWSP_ASSERT(run);
+    if (!what_if) {
+        return pwsp_fail_null(run->owner, "run: what_if");
+    }
     ptowsp_run_options chosen;
     memset(&chosen, 0, sizeof chosen);
     if (options) {
@@ -379,7 +382,7 @@ ptowsp_status ptowsp_run_what_if(ptowsp_run *run, const ptowsp_run_options *opti
                          what_if->kernel, what_if->percent);
     }
     if (pwsp_run_is_running(run)) {
-        return PTOWSP_BUSY;
+        return pwsp_fail_busy(run->owner);
     }
     const ptowsp_record_options record = run->record;
     memset(&run->record, 0, sizeof run->record);

@@ -143,11 +143,13 @@ ptowsp_status ptowsp_run_explore(ptowsp_run *run, const ptowsp_explore_options *
     }
     walked.mode = PTOWSP_RUN_TIME_ONLY;
     walked.time_limit_ns = chosen.time_limit_ns;
-    ptowsp_status status = PTOWSP_BUSY;
+    ptowsp_status status;
     if (!pwsp_run_is_running(run) && !pwsp_load_relaxed(&run->context->busy) &&
         pwsp_run_claim(run, &walked)) {
         status = pwsp_explore_claimed(run, &chosen, &walked, &stats);
         pwsp_run_leave(run);
+    } else {
+        status = pwsp_fail_busy(run->owner);
     }
     if (out_stats) {
         *out_stats = stats;

@@ -54,14 +54,14 @@ ptowsp_status ptowsp_run_start(ptowsp_run *run, const ptowsp_run_options *option
     // A run that is running may have the inner context, which must not be looked at.
     if (pwsp_load_relaxed(&run->is_running) || pwsp_load_relaxed(&run->context->busy) ||
         !pwsp_run_claim(run, &chosen)) {
-        return PTOWSP_BUSY;
+        return pwsp_fail_busy(run->owner);
     }
     ptowsp_status status = pwsp_run_check_options(run, &chosen);
     run->has_lanes = false;
     run->device_context = NULL;
     if (status == PTOWSP_OK && pwsp_run_is_on_lanes(&chosen)) {
         run->has_lanes = pwsp_context_enter(run->context);
-        status = run->has_lanes ? PTOWSP_OK : PTOWSP_BUSY;
+        status = run->has_lanes ? PTOWSP_OK : pwsp_fail_busy(run->owner);
     }
     if (status == PTOWSP_OK) {
         status = pwsp_run_start_by(run, &chosen, pwsp_run_started, run);
@@ -79,7 +79,7 @@ ptowsp_status ptowsp_run_start(ptowsp_run *run, const ptowsp_run_options *option
 ptowsp_status ptowsp_run_wait(ptowsp_run *run) {
     PTOWSP_ASSERT(run);
     if (!pwsp_start_is_pending(run->start)) {
-        return pwsp_start_refuse(run->context, pwsp_load_relaxed(&run->is_running), "run");
+        return pwsp_start_refuse(run->owner, pwsp_load_relaxed(&run->is_running), "run");
     }
     ptowsp_status status = pwsp_start_wait(run->start, "run");
     if (!pwsp_start_is_pending(run->start)) {
@@ -92,5 +92,5 @@ ptowsp_status ptowsp_run_wait(ptowsp_run *run) {
 ptowsp_status ptowsp_run_poll(ptowsp_run *run) {
     PTOWSP_ASSERT(run);
     bool is_busy = pwsp_start_is_under_way(run->start) && !pwsp_start_is_lost(run->start);
-    return is_busy ? PTOWSP_BUSY : ptowsp_run_wait(run);
+    return is_busy ? pwsp_fail_busy(run->owner) : ptowsp_run_wait(run);
 }

@@ -91,7 +91,7 @@ PWSP_INTERNAL void pwsp_start_go(pwsp_start *start, bool is_busy, pwsp_start_fn 
 
 PWSP_INTERNAL ptowsp_status pwsp_start_refuse(ptowsp_context *context, bool is_running,
                                               const char *what) {
-    return is_running ? PTOWSP_BUSY
+    return is_running ? pwsp_fail_busy(context)
                       : pwsp_fail(context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
                                   "%s: it has not been started, or has been waited for", what);
 }

@@ -438,7 +438,10 @@ static void pwsp_together_sum(const pwsp_together *t, ptowsp_run_group_result *r
 ptowsp_status ptowsp_run_group_simulate(ptowsp_context *context, const ptowsp_run_group *group,
                                         const ptowsp_run_options *options,
                                         ptowsp_run_group_result *out_result) {
-    PTOWSP_ASSERT(context && group);
+    PTOWSP_ASSERT(context);
+    if (!group) {
+        return pwsp_fail_null(context, "run group: group");
+    }
     ptowsp_run_options chosen;
     memset(&chosen, 0, sizeof chosen);
     if (options) {
@@ -478,8 +481,10 @@ ptowsp_status ptowsp_run_group_simulate(ptowsp_context *context, const ptowsp_ru
 }
 
 const ptowsp_rank_wait *ptowsp_run_rank_waits(const ptowsp_run *run, uint64_t *out_count) {
-    PTOWSP_ASSERT(run && out_count);
+    PTOWSP_ASSERT(run);
     const pwsp_comm *comm = &run->walk.comm;
-    *out_count = comm->wait_count;
+    if (out_count) {
+        *out_count = comm->wait_count;
+    }
     return comm->wait_count ? comm->waits : NULL;
 }

@@ -12,7 +12,7 @@ ptowsp_status ptowsp_run_record(ptowsp_run *run, const ptowsp_record_options *op
     memset(&none, 0, sizeof none);
     options = options ? options : &none;
     if (pwsp_load_relaxed(&run->is_running)) {
-        return PTOWSP_BUSY;
+        return pwsp_fail_busy(run->owner);
     }
     if ((uint32_t)options->level > PTOWSP_RECORD_EDGES) {
         return pwsp_fail(run->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
@@ -69,7 +69,7 @@ const ptowsp_task_record *ptowsp_run_clock_at(const ptowsp_run *run, uint64_t i)
 bool ptowsp_run_trace_find(const ptowsp_run *run, uint64_t index, ptowsp_task_trace *out_task) {
     PTOWSP_ASSERT(run);
     uint64_t slot;
-    if (!run->has_records || !pwsp_recorder_find(&run->recorder, index, &slot)) {
+    if (!out_task || !run->has_records || !pwsp_recorder_find(&run->recorder, index, &slot)) {
         return false;
     }
     *out_task = ptowsp_run_trace_at(run, slot);
@@ -178,7 +178,7 @@ bool ptowsp_run_edges(const ptowsp_run *run, uint64_t task, ptowsp_edge_fn visit
     uint64_t count = run->has_records && run->recorder.options.level >= PTOWSP_RECORD_EDGES
                          ? run->recorder.count
                          : 0;
-    bool goes_on = true;
+    bool goes_on = visit != NULL;
     for (uint64_t i = is_all ? 0 : task; i < count && goes_on; i++) {
         pwsp_edge_caller caller = {run, i, visit, user};
         goes_on = pwsp_edges_of(&run->recorder.edges, i, pwsp_run_visit_edge, &caller) &&
@@ -193,7 +193,10 @@ bool ptowsp_run_edges(const ptowsp_run *run, uint64_t task, ptowsp_edge_fn visit
 // -- lower bounds ---------------------------------------------------------------------------------
 
 ptowsp_status ptowsp_run_find_bounds(const ptowsp_run *run, ptowsp_run_bounds *out_bounds) {
-    PTOWSP_ASSERT(run && out_bounds);
+    PTOWSP_ASSERT(run);
+    if (!out_bounds) {
+        return pwsp_fail_null(run->context, "run: out_bounds");
+    }
     const pwsp_sim *sim = &run->time.sim;
     memset(out_bounds, 0, sizeof *out_bounds);
     if (!pwsp_run_has_sums(run)) {

@@ -259,7 +259,7 @@ ptowsp_status ptowsp_graph_task_make(ptowsp_graph *graph, const ptowsp_graph_tas
         *out_task = PTOWSP_NO_INDEX;
     }
     if (PWSP_UNLIKELY(pwsp_load_relaxed(&graph->is_running))) {
-        return PTOWSP_BUSY;
+        return pwsp_fail_busy(graph->context);
     }
     if (PWSP_UNLIKELY(graph->status != PTOWSP_OK)) {
         return graph->status;
@@ -337,7 +337,7 @@ static bool pwsp_graph_reserve_edge(ptowsp_graph *graph, uint64_t after) {
 ptowsp_status ptowsp_graph_edge_make(ptowsp_graph *graph, uint64_t before, uint64_t after) {
     PTOWSP_ASSERT(graph);
     if (PWSP_UNLIKELY(pwsp_load_relaxed(&graph->is_running))) {
-        return PTOWSP_BUSY;
+        return pwsp_fail_busy(graph->context);
     }
     if (PWSP_UNLIKELY(graph->status != PTOWSP_OK)) {
         return graph->status;
@@ -370,7 +370,7 @@ ptowsp_status ptowsp_graph_edge_make(ptowsp_graph *graph, uint64_t before, uint6
 ptowsp_status ptowsp_graph_seal(ptowsp_graph *graph) {
     PTOWSP_ASSERT(graph);
     if (pwsp_load_relaxed(&graph->is_running)) {
-        return PTOWSP_BUSY;
+        return pwsp_fail_busy(graph->context);
     }
     if (graph->status != PTOWSP_OK) {
         return graph->status;
@@ -381,7 +381,7 @@ ptowsp_status ptowsp_graph_seal(ptowsp_graph *graph) {
 ptowsp_status ptowsp_graph_run(ptowsp_graph *graph) {
     PTOWSP_ASSERT(graph);
     if (!pwsp_context_enter(graph->context)) {
-        return PTOWSP_BUSY;
+        return pwsp_fail_busy(graph->context);
     }
     ptowsp_status status = ptowsp_graph_seal(graph);
     if (status == PTOWSP_OK) {
@@ -396,7 +396,7 @@ ptowsp_status ptowsp_graph_run(ptowsp_graph *graph) {
 ptowsp_status ptowsp_graph_record(ptowsp_graph *graph, ptowsp_span *spans, uint64_t capacity) {
     PTOWSP_ASSERT(graph);
     if (pwsp_load_relaxed(&graph->is_running)) {
-        return PTOWSP_BUSY;
+        return pwsp_fail_busy(graph->context);
     }
     if (!spans && capacity) {
         return pwsp_fail(graph->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
@@ -417,7 +417,7 @@ void ptowsp_graph_cancel(ptowsp_graph *graph) {
 ptowsp_status ptowsp_graph_limit(ptowsp_graph *graph, uint64_t time_limit_ns) {
     PTOWSP_ASSERT(graph);
     if (pwsp_load_relaxed(&graph->is_running)) {
-        return PTOWSP_BUSY;
+        return pwsp_fail_busy(graph->context);
     }
     graph->time_limit_ns = time_limit_ns;
     return PTOWSP_OK;
@@ -434,7 +434,7 @@ static ptowsp_status pwsp_graph_started(void *user) {
 ptowsp_status ptowsp_graph_start(ptowsp_graph *graph) {
     PTOWSP_ASSERT(graph);
     if (!pwsp_context_enter(graph->context)) {
-        return PTOWSP_BUSY;
+        return pwsp_fail_busy(graph->context);
     }
     ptowsp_status status = ptowsp_graph_seal(graph);
     if (status == PTOWSP_OK) {
@@ -466,7 +466,7 @@ ptowsp_status ptowsp_graph_wait(ptowsp_graph *graph) {
 ptowsp_status ptowsp_graph_poll(ptowsp_graph *graph) {
     PTOWSP_ASSERT(graph);
     bool is_busy = pwsp_start_is_under_way(graph->start) && !pwsp_start_is_lost(graph->start);
-    return is_busy ? PTOWSP_BUSY : ptowsp_graph_wait(graph);
+    return is_busy ? pwsp_fail_busy(graph->context) : ptowsp_graph_wait(graph);
 }
 
 // -- results --------------------------------------------------------------------------------------

@@ -370,8 +370,10 @@ static ptowsp_dtype pwsp_builder_factors(pwsp_builder *b, ptowsp_value a, ptowsp
         return PTOWSP_DTYPE_NONE;
     }
     if (left->cols != right->rows) {
-        PWSP_BUILDER_FAIL(b, PTOWSP_INVALID_PARAMS, "%u x %u and %u x %u", left->rows, left->cols,
-                          right->rows, right->cols);
+        PWSP_BUILDER_FAIL(b, PTOWSP_INVALID_PARAMS,
+                          "%u x %u times %u x %u: %u columns on the left, %u rows on the right",
+                          left->rows, left->cols, right->rows, right->cols, left->cols,
+                          right->rows);
         return PTOWSP_DTYPE_NONE;
     }
     if (left->rows > 4095 || left->cols > 4095 || right->cols > 4095) {

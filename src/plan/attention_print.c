@@ -77,7 +77,10 @@ PWSP_INTERNAL void pwsp_print_costs(const ptowsp_attention_plan *plan, ptowsp_te
 }
 
 void ptowsp_attention_print(const ptowsp_attention_plan *plan, ptowsp_text text) {
-    PTOWSP_ASSERT(plan);
+    if (!plan || !plan->unit_begin || (plan->unit_count > 0 && !plan->units) ||
+        (plan->merge_count > 0 && !plan->merges)) {
+        return;
+    }
     pwsp_text_format(text, "attention plan: %u tiles of up to %u rows in %u units, on %u lanes\n",
                      (unsigned)plan->tile_count, (unsigned)plan->slot_rows,
                      (unsigned)plan->unit_count, (unsigned)plan->lane_count);

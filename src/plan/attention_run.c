@@ -35,13 +35,17 @@ static uint32_t *pwsp_attention_cursor(const ptowsp_attention_job *job, uint32_t
 }
 
 uint64_t ptowsp_attention_progress_size(const ptowsp_attention_plan *plan) {
-    PTOWSP_ASSERT(plan);
+    if (!plan) {
+        return 0;
+    }
     uint64_t merge_count = pwsp_max_u64(plan->merge_capacity, plan->merge_count);
     return (plan->lane_count + UINT64_C(1)) * PWSP_CURSOR_STRIDE + merge_count;
 }
 
 uint64_t ptowsp_prefix_progress_size(const ptowsp_prefix_plan *plan) {
-    PTOWSP_ASSERT(plan);
+    if (!plan) {
+        return 0;
+    }
     return ptowsp_attention_progress_size(&plan->attention) +
            pwsp_max_u64(plan->join_capacity, plan->join_count);
 }
@@ -237,6 +241,10 @@ static void pwsp_attention_clear(const ptowsp_attention_job *job) {
 void ptowsp_attention_run_worker(const ptowsp_attention_job *job, uint32_t worker,
                                  uint32_t worker_count) {
     PTOWSP_ASSERT(worker < worker_count && "there is no such worker");
+    if (!job || !job->plan || !job->table || !job->progress ||
+        (job->plan->merge_count > 0 && !job->merge)) {
+        return;
+    }
     const ptowsp_attention_plan *plan = job->plan;
     if (!job->is_stealing || worker_count == 1) {
         pwsp_attention_worker self = {job, worker, 0};
@@ -374,7 +382,7 @@ static void pwsp_attention_lane(void *arg, uint32_t lane) {
 ptowsp_status ptowsp_attention_run(ptowsp_context *context, const ptowsp_attention_job *job) {
     PTOWSP_ASSERT(context);
     if (!pwsp_context_enter(context)) {
-        return PTOWSP_BUSY;
+        return pwsp_fail_busy(context);
     }
     pwsp_error error;
     ptowsp_status status = pwsp_attention_job_check(job, &error);

@@ -146,7 +146,7 @@ ptowsp_status ptowsp_dispatch_spmd(ptowsp_context *context, const PTOWSP_GM ptow
                                    uint32_t table_count, void *user) {
     PTOWSP_ASSERT(context);
     if (!pwsp_context_enter(context)) {
-        return PTOWSP_BUSY;
+        return pwsp_fail_busy(context);
     }
     ptowsp_status status;
     if (!table && table_count > 0) {
@@ -219,7 +219,7 @@ ptowsp_status ptowsp_dispatch_mpmd(ptowsp_context *context, const PTOWSP_GM ptow
                                    uint32_t group_count, void *user) {
     PTOWSP_ASSERT(context);
     if (!pwsp_context_enter(context)) {
-        return PTOWSP_BUSY;
+        return pwsp_fail_busy(context);
     }
     pwsp_mpmd_job job;
     ptowsp_status status = pwsp_groups_check(context, groups, group_count);

@@ -37,7 +37,9 @@ PWSP_INTERNAL ptowsp_plan_info *pwsp_info_start(ptowsp_plan_info *out_info,
 }
 
 void ptowsp_plan_explain(const ptowsp_plan_info *info, ptowsp_text text) {
-    PTOWSP_ASSERT(info);
+    if (!info) {
+        return;
+    }
     uint32_t fault = (uint32_t)info->fault;
     const char *sentence = fault < PTOWSP_FAULT_COUNT ? pwsp_fault_texts[fault] : "unknown fault";
     pwsp_text_format(text, "plan: ");
@@ -57,7 +59,7 @@ void ptowsp_plan_explain(const ptowsp_plan_info *info, ptowsp_text text) {
 // -- tiers ----------------------------------------------------------------------------------------
 
 int32_t ptowsp_tier_find(const ptowsp_tier *tiers, uint32_t tier_count, int32_t length) {
-    for (uint32_t i = 0; i < tier_count; i++) {
+    for (uint32_t i = 0; tiers && i < tier_count; i++) {
         if (tiers[i].length_min <= length && length <= tiers[i].length_max) {
             return tiers[i].id;
         }

@@ -133,11 +133,12 @@ static bool pwsp_partial_is_empty(const ptowsp_partial *state) {
 }
 
 void ptowsp_merge_clear(ptowsp_partial *state, float *acc, uint32_t dim) {
-    PTOWSP_ASSERT(state);
+    if (!state || (dim > 0 && !acc)) {
+        return;
+    }
     state->m = -pwsp_infinity();
     state->l = 0.0f;
     if (dim > 0) {  // acc may be NULL
-        PTOWSP_ASSERT(acc);
         memset(acc, 0, dim * sizeof *acc);
     }
 }
@@ -145,7 +146,9 @@ void ptowsp_merge_clear(ptowsp_partial *state, float *acc, uint32_t dim) {
 void ptowsp_merge_add(ptowsp_partial *state, float *acc, const ptowsp_partial *part,
                       const float *part_acc, uint32_t dim) {
     PWSP_ROUND_APART;
-    PTOWSP_ASSERT(state && part && (dim == 0 || (acc && part_acc)));
+    if (!state || !part || (dim > 0 && (!acc || !part_acc))) {
+        return;
+    }
     if (pwsp_partial_is_empty(part)) {
         return;
     }
@@ -176,7 +179,9 @@ void ptowsp_merge_add(ptowsp_partial *state, float *acc, const ptowsp_partial *p
 }
 
 float ptowsp_merge_finish(const ptowsp_partial *state, const float *acc, uint32_t dim, float *out) {
-    PTOWSP_ASSERT(state && (dim == 0 || (acc && out)));
+    if (!state || (dim > 0 && (!acc || !out))) {
+        return 0;
+    }
     if (pwsp_partial_is_empty(state)) {
         if (dim > 0) {
             memset(out, 0, dim * sizeof *out);
@@ -237,8 +242,10 @@ static float pwsp_merge_end(const ptowsp_partial *whole, const pwsp_merge_parts 
 
 float ptowsp_merge_partials(const ptowsp_partial *states, const float *accs, uint32_t part_count,
                             size_t stride, uint32_t dim, float *out) {
-    PTOWSP_ASSERT(part_count == 0 || (states && (dim == 0 || accs)));
-    ptowsp_partial whole;
+    if ((part_count > 0 && !states) || (dim > 0 && (!out || (part_count > 0 && !accs)))) {
+        return 0;
+    }
+    ptowsp_partial whole = {0.0f, 0.0f};
     ptowsp_merge_clear(&whole, out, dim);
     pwsp_merge_raise(&whole, states, part_count, stride);
     if (pwsp_partial_is_empty(&whole)) {
@@ -251,9 +258,16 @@ float ptowsp_merge_partials(const ptowsp_partial *states, const float *accs, uin
     return pwsp_merge_end(&whole, &parts, dim, out);
 }
 
+// Has it all pointers that a row needs, and is there one for the result?
+static bool pwsp_scratch_is_whole(const ptowsp_attention_scratch *scratch, const float *out) {
+    return scratch && scratch->states && (scratch->dim == 0 || (scratch->accs && out));
+}
+
 float ptowsp_attention_merge_row(const ptowsp_attention_scratch *scratch,
                                  const PTOWSP_GM ptowsp_work *merge, uint32_t row, float *out) {
-    PTOWSP_ASSERT(scratch);
+    if (!merge || !pwsp_scratch_is_whole(scratch, out)) {
+        return 0;
+    }
     PTOWSP_ASSERT(row < scratch->rows);
     uint32_t first = ptowsp_work_slot_first(merge);
     const ptowsp_partial *states = ptowsp_attention_states(scratch, first) + row;
@@ -327,7 +341,11 @@ static uint32_t pwsp_join_runs(const pwsp_join_query *query, uint32_t depth, uin
 float ptowsp_prefix_join_row(const ptowsp_prefix_plan *plan,
                              const ptowsp_attention_scratch *scratch,
                              const PTOWSP_GM ptowsp_work *join, uint32_t row, float *out) {
-    PTOWSP_ASSERT(plan && plan->requests && plan->segments && plan->attention.group > 0);
+    if (!plan || !plan->requests || !plan->segments || !join ||
+        !pwsp_scratch_is_whole(scratch, out)) {
+        return 0;
+    }
+    PTOWSP_ASSERT(plan->attention.group > 0);
     const uint32_t group = plan->attention.group, position = join->params[2];
     const pwsp_join_query query = {plan,
                                    scratch,

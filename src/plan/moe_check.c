@@ -134,7 +134,9 @@ ptowsp_status ptowsp_moe_check(const ptowsp_moe_config *config, const PTOWSP_GM 
 }
 
 void ptowsp_moe_print(const ptowsp_moe_plan *plan, ptowsp_text text) {
-    PTOWSP_ASSERT(plan);
+    if (!plan || !plan->unit_begin || (plan->unit_count > 0 && !plan->units)) {
+        return;
+    }
     uint32_t experts = 0, reads = 0;
     uint64_t tokens = 0;
     for (uint32_t lane = 0, i = 0; lane < plan->lane_count; lane++) {

@@ -36,7 +36,9 @@ PWSP_FORCE_INLINE void pwsp_combine_strip(const PTOWSP_GM uint32_t *rows,
 void ptowsp_moe_combine(const PTOWSP_GM uint32_t *rows, uint32_t top_k,
                         const PTOWSP_GM float *gates, const PTOWSP_GM float *made, uint32_t dim,
                         uint32_t token_begin, uint32_t token_end, PTOWSP_GM float *out) {
-    PTOWSP_ASSERT(token_begin >= token_end || (rows && (out || dim == 0)));
+    if (!rows || (dim > 0 && (!made || !out))) {
+        return;
+    }
     for (uint32_t token = token_begin; token < token_end; token++) {
         const size_t pair = (size_t)token * top_k;
         const PTOWSP_GM float *gate = gates ? gates + pair : gates;

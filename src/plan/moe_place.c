@@ -57,7 +57,7 @@ PWSP_INTERNAL ptowsp_status pwsp_moe_cluster_check(const ptowsp_moe_cluster *giv
         }
     }
     if ((uint32_t)given->policy > PTOWSP_MOE_GLOBAL) {
-        return pwsp_plan_fail(info, PTOWSP_FAULT_MODE_UNKNOWN, PTOWSP_NO_INDEX,
+        return pwsp_plan_fail(info, PTOWSP_FAULT_POLICY_UNKNOWN, PTOWSP_NO_INDEX,
                               (int64_t)given->policy, 0);
     }
     if (replicas < experts) {
@@ -130,9 +130,12 @@ PWSP_INTERNAL ptowsp_status pwsp_moe_scratch_check(const pwsp_moe_cluster *clust
                                                    const void *scratch, uint64_t bytes,
                                                    ptowsp_plan_info *info) {
     const uint64_t needed = pwsp_moe_scratch_needed(cluster);
-    if (!scratch || ((uintptr_t)scratch & 7) != 0 || bytes < needed) {
+    if (!scratch) {
+        return pwsp_plan_fail(info, PTOWSP_FAULT_SCRATCH_NULL, PTOWSP_NO_INDEX, 0, 0);
+    }
+    if (((uintptr_t)scratch & 7) != 0 || bytes < needed) {
         return pwsp_plan_fail(info, PTOWSP_FAULT_SCRATCH_SMALL, PTOWSP_NO_INDEX,
-                              scratch && ((uintptr_t)scratch & 7) == 0 ? pwsp_info_value(bytes) : 0,
+                              ((uintptr_t)scratch & 7) == 0 ? pwsp_info_value(bytes) : 0,
                               pwsp_info_value(needed));
     }
     return PTOWSP_OK;

@@ -385,7 +385,9 @@ static ptowsp_status pwsp_moe_sort_small(const ptowsp_moe_routes *routes, ptowsp
 }
 
 uint64_t ptowsp_moe_row_bound(const ptowsp_moe_routes *routes) {
-    PTOWSP_ASSERT(routes);
+    if (!routes) {
+        return 0;
+    }
     const uint64_t pairs = (uint64_t)routes->token_count * routes->top_k;
     const uint64_t padded = pwsp_min_u64(pairs, routes->expert_count);
     return pwsp_sum_u64(pairs, routes->block_rows > 1 ? padded * (routes->block_rows - 1) : 0);

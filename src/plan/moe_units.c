@@ -344,9 +344,11 @@ ptowsp_status ptowsp_moe_generate(const ptowsp_moe_config *config, const PTOWSP_
 }
 
 ptowsp_attention_plan ptowsp_moe_plan_units(const ptowsp_moe_plan *plan) {
-    PTOWSP_ASSERT(plan);
     ptowsp_attention_plan units;
     memset(&units, 0, sizeof units);
+    if (!plan) {
+        return units;
+    }
     units.units = plan->units;
     units.unit_begin = plan->unit_begin;
     units.lane_costs = plan->lane_costs;

@@ -457,7 +457,7 @@ ptowsp_status ptowsp_plan_generate_parallel(ptowsp_context *context, const ptows
     PTOWSP_ASSERT(context);
     ptowsp_plan_info spare, *info = pwsp_info_start(out_info, &spare);
     if (!pwsp_context_enter(context)) {
-        return PTOWSP_BUSY;
+        return pwsp_fail_busy(context);
     }
     ptowsp_status status =
         pwsp_generate_entered(context, batch, config, chunk, work, capacity, info);

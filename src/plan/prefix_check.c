@@ -276,7 +276,9 @@ ptowsp_status ptowsp_prefix_check(const ptowsp_attention_batch *batch,
 }
 
 void ptowsp_prefix_print(const ptowsp_prefix_plan *plan, ptowsp_text text) {
-    PTOWSP_ASSERT(plan);
+    if (!plan) {
+        return;
+    }
     pwsp_text_format(text, "prefix plan: %u requests, %u shared segments, %u joins\n",
                      (unsigned)plan->request_count, (unsigned)plan->shared_count,
                      (unsigned)plan->join_count);

@@ -45,6 +45,7 @@ ptowsp_status ptowsp_work_create(ptowsp_context *context, uint64_t count, ptowsp
 }
 
 void ptowsp_work_destroy(ptowsp_context *context, ptowsp_work *work) {
+    PTOWSP_ASSERT(context);
     if (work) {
         pwsp_work_block block;
         memcpy(&block, (char *)work - sizeof block, sizeof block);
@@ -54,7 +55,9 @@ void ptowsp_work_destroy(ptowsp_context *context, ptowsp_work *work) {
 }
 
 void ptowsp_work_print(const PTOWSP_GM ptowsp_work *work, ptowsp_text text) {
-    PTOWSP_ASSERT(work);
+    if (!work) {
+        return;
+    }
     pwsp_text_format(text, "#%u tier %u%s%s%s (%u, %u) [%u, %llu)", (unsigned)work->work_id,
                      (unsigned)work->tier, work->flags & PTOWSP_WORK_FIRST ? " first" : "",
                      work->flags & PTOWSP_WORK_LAST ? " last" : "",

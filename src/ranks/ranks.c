@@ -330,7 +330,8 @@ static ptowsp_status pwsp_ranks_check(ptowsp_ranks *r, const ptowsp_collective *
                                "this communicator has failed before");
     }
     if (r->is_started) {
-        return PTOWSP_BUSY;
+        return pwsp_ranks_fail(r->context, PTOWSP_BUSY, PTOWSP_NO_INDEX,
+                               "a collective has been started; wait for it first");
     }
     const ptowsp_status status = pwsp_collective_check(r->context, c);
     if (status != PTOWSP_OK) {

@@ -248,6 +248,9 @@ ptowsp_status ptowsp_run_report(const ptowsp_run *run, ptowsp_report_format form
         return pwsp_fail(run->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
                          "export: there is no format %d of reports", (int)format);
     }
+    if (!what_ifs && what_if_count > 0) {
+        return pwsp_fail_null(run->context, "export: what_ifs");
+    }
     for (uint32_t i = 0; i < what_if_count; i++) {
         if (what_ifs[i].kernel == 0 || what_ifs[i].kernel >= run->program->kernels.count) {
             return pwsp_fail(run->context, PTOWSP_INVALID_PARAMS, i,

@@ -194,7 +194,10 @@ static void pwsp_export_ranks_label(void *user, uint64_t i, ptowsp_text text) {
 ptowsp_status ptowsp_run_group_export(ptowsp_context *context, const ptowsp_run_group *group,
                                       ptowsp_export_format format,
                                       const ptowsp_export_options *options, ptowsp_output output) {
-    PTOWSP_ASSERT(context && group);
+    PTOWSP_ASSERT(context);
+    if (!group) {
+        return pwsp_fail_null(context, "export: group");
+    }
     ptowsp_status status = pwsp_export_check_group(context, group);
     if (status != PTOWSP_OK) {
         return status;

@@ -108,7 +108,10 @@ PWSP_INTERNAL size_t pwsp_label_value(const pwsp_label_part *part, uint64_t valu
 }
 
 void ptowsp_run_print_task(const ptowsp_run *run, const ptowsp_task_trace *task, ptowsp_text text) {
-    PTOWSP_ASSERT(run && task && task->record);
+    if (!task || !task->record || (task->axis_count + task->scalar_count > 0 && !task->args)) {
+        return;
+    }
+    PTOWSP_ASSERT(run);
     const ptowsp_program *program = run->program;
     const pwsp_task_op *op = pwsp_label_op(program, task);
     if (!op) {

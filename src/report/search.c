@@ -217,7 +217,12 @@ static void pwsp_search_set_paths(pwsp_search *search) {
 ptowsp_status ptowsp_schedule_search(ptowsp_context *context, ptowsp_module *module,
                                      const ptowsp_search_desc *desc, ptowsp_search_result *results,
                                      uint32_t capacity, ptowsp_search_summary *out_summary) {
-    PTOWSP_ASSERT(context && module && desc && out_summary);
+    PTOWSP_ASSERT(context);
+    if (!module || !desc || !out_summary) {
+        return pwsp_fail_null(context, !module ? "search: module"
+                                       : !desc ? "search: desc"
+                                               : "search: out_summary");
+    }
     pwsp_search search;
     memset(&search, 0, sizeof search);
     memset(out_summary, 0, sizeof *out_summary);
@@ -300,7 +305,9 @@ static void pwsp_search_print_schedule(const ptowsp_schedule *s, ptowsp_text tex
 
 void ptowsp_search_print(const ptowsp_search_result *results, const ptowsp_search_summary *summary,
                          ptowsp_text text) {
-    PTOWSP_ASSERT(summary && (results || summary->result_count == 0));
+    if (!summary || (!results && summary->result_count > 0)) {
+        return;
+    }
     pwsp_text_format(text, "%" PRIu64 " of %" PRIu64 " schedules executed, %" PRIu64 " refused%s\n",
                      summary->evaluation_count, summary->space_count, summary->refused_count,
                      summary->is_complete ? ""

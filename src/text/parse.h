@@ -61,6 +61,8 @@
 #ifndef PWSP_PARSE_H
 #define PWSP_PARSE_H
 
+#define PWSP_BYTE_ORDER_MARK "\xef\xbb\xbf"  // of UTF-8
+
 #include "../workload/module.h"
 
 // How deep expressions may be in one another, each parenthesis and operator before its operand

@@ -458,13 +458,22 @@ PWSP_INTERNAL ptowsp_status pwsp_parse_text(ptowsp_context *context, const char 
                                             ptowsp_text_place *out_place) {
     const ptowsp_parse_desc none = {NULL, 0, 0};
     pwsp_parser p;
+    if (desc && !desc->kernels && desc->kernel_count > 0) {
+        return pwsp_fail_null(context, "parse: desc.kernels");
+    }
     memset(&p, 0, sizeof p);
     p.desc = desc ? desc : &none;
     p.saved = saved;
     p.text = text;
     p.length = length;
     pwsp_arena_init(&p.arena, &context->memory);
-    for (p.line = first_line; p.at < length && pwsp_parse_line(&p, context); p.line++) {
+    const size_t mark = strlen(PWSP_BYTE_ORDER_MARK);
+    if (length >= mark && memcmp(text, PWSP_BYTE_ORDER_MARK, mark) == 0) {
+        p.column = 1;
+        pwsp_parse_fail(&p, "the text begins with a byte-order mark");
+    }
+    for (p.line = first_line; !p.is_failed && p.at < length && pwsp_parse_line(&p, context);
+         p.line++) {
     }
     pwsp_parse_body_end(&p);
     if (!p.is_failed && !p.module) {

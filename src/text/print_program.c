@@ -375,6 +375,7 @@ static void pwsp_print_op(const ptowsp_program *p, const pwsp_op *op, ptowsp_tex
 }
 
 const char *ptowsp_program_kernel_name(const ptowsp_program *program, uint32_t kernel) {
+    PTOWSP_ASSERT(program);
     return kernel && kernel < program->kernels.count
                ? PWSP_PROGRAM_AT(program, kernels, pwsp_kernel_info, kernel)->name
                : NULL;

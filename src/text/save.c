@@ -82,6 +82,17 @@ static bool pwsp_load_head(const char **at, const char *end, pwsp_saved_head *ou
             pwsp_load_number(at, end, 16, 16, &out_head->hash) && pwsp_load_literal(at, end, "\n"));
 }
 
+// How a saved program was changed on its way, by an editor or a transfer, or NULL. As it was written it
+// is ASCII, with LF at the ends of lines.
+static const char *pwsp_load_change(const char *at, const char *end) {
+    if (pwsp_load_literal(&at, end, PWSP_BYTE_ORDER_MARK)) {
+        return "it begins with a byte-order mark";
+    }
+    return pwsp_load_literal(&at, end, PWSP_SAVED_HEAD) && memchr(at, '\r', (size_t)(end - at))
+               ? "its lines end in CR LF, not in LF"
+               : NULL;
+}
+
 ptowsp_status ptowsp_program_load(ptowsp_context *context, const void *data, size_t length,
                                   const ptowsp_parse_desc *desc, ptowsp_program **out_program,
                                   ptowsp_text_place *out_place) {
@@ -97,8 +108,9 @@ ptowsp_status ptowsp_program_load(ptowsp_context *context, const void *data, siz
     *out_program = NULL;
     const char *at = (const char *)data, *end = at + length;
     if (!pwsp_load_head(&at, end, &head)) {
-        return pwsp_fail(context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                         "load: this is no saved program");
+        const char *change = pwsp_load_change((const char *)data, end);
+        return pwsp_fail(context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX, "load: %s",
+                         change ? change : "this is no saved program");
     }
     if (head.format != PWSP_SAVED_FORMAT) {
         return pwsp_fail(context, PTOWSP_UNSUPPORTED, PTOWSP_NO_INDEX,
@@ -146,6 +158,9 @@ static ptowsp_status pwsp_save_check(ptowsp_context *context, const char *text, 
 ptowsp_status ptowsp_program_save(ptowsp_context *context, ptowsp_module *module,
                                   const ptowsp_program_desc *desc, ptowsp_text text) {
     PTOWSP_ASSERT(context);
+    if (!text.write) {
+        return pwsp_fail_null(context, "program: the function of text");
+    }
     ptowsp_program *program;
     ptowsp_status status = ptowsp_program_create(context, module, desc, &program);
     if (status != PTOWSP_OK) {

@@ -285,7 +285,10 @@ ptowsp_status ptowsp_tuning_add(ptowsp_tuning *tuning, const ptowsp_tuning_key *
 
 bool ptowsp_tuning_find(ptowsp_tuning *tuning, const ptowsp_tuning_key *key,
                         ptowsp_tuning_value *out_value) {
-    PTOWSP_ASSERT(key && key->machine && out_value);
+    PTOWSP_ASSERT(tuning);
+    if (!key || !key->machine || !out_value) {
+        return false;
+    }
     pwsp_tuning_entry *entry = pwsp_tuning_table_find(&tuning->table, key);
     memset(out_value, 0, sizeof *out_value);
     if (entry) {

@@ -122,8 +122,10 @@ void ptowsp_program_lifetime_at(const ptowsp_program *program, uint32_t i, uint3
                                 uint32_t *out_last) {
     PTOWSP_ASSERT(program);
     const pwsp_lifetime *lifetime = PWSP_READ(program, lifetimes, pwsp_lifetime, i);
-    *out_first = lifetime->first;
-    *out_last = lifetime->last;
+    if (out_first && out_last) {
+        *out_first = lifetime->first;
+        *out_last = lifetime->last;
+    }
 }
 
 uint32_t ptowsp_program_variable_count(const ptowsp_program *program) {
@@ -294,6 +296,9 @@ void ptowsp_program_print_schedule(const ptowsp_program *program, ptowsp_text te
 ptowsp_status ptowsp_program_check(ptowsp_context *context, const ptowsp_program *program,
                                    ptowsp_target target) {
     PTOWSP_ASSERT(context);
+    if (!program) {
+        return pwsp_fail_null(context, "program");
+    }
     ptowsp_status status =
         pwsp_schedule_check_target(context, &program->schedule, program->has_streams, target);
     for (uint32_t i = 1; status == PTOWSP_OK && i < program->kernels.count; i++) {

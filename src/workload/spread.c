@@ -82,8 +82,10 @@ PWSP_INTERNAL ptowsp_mesh_layout pwsp_tensor_layout(const ptowsp_module *module,
 
 ptowsp_status ptowsp_tensor_layout(const ptowsp_module *module, ptowsp_tensor tensor,
                                    ptowsp_mesh_layout *out_layout) {
-    if (!module || tensor.id == 0 || tensor.id >= module->tensors.count || !out_layout) {
-        return PTOWSP_INVALID_PARAMS;
+    PTOWSP_ASSERT(module);
+    if (tensor.id == 0 || tensor.id >= module->tensors.count || !out_layout) {
+        return pwsp_fail(module->context, PTOWSP_INVALID_PARAMS, tensor.id,
+                         "layout: there is no tensor %u, or out_layout is NULL", tensor.id);
     }
     *out_layout = pwsp_tensor_layout(module, tensor.id);
     return PTOWSP_OK;

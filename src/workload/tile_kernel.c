@@ -154,12 +154,9 @@ static bool pwsp_kernel_core(const ptowsp_module *module, const pwsp_tile_code *
     return pwsp_tile_core_reserve_tiles(core, code);
 }
 
-ptowsp_status ptowsp_kernel_measure(const ptowsp_module *module, ptowsp_kernel kernel,
-                                    const ptowsp_cost *cost, ptowsp_kernel_stats *out_stats) {
-    const pwsp_kernel_info *info = pwsp_kernel_find(module, kernel);
-    if (!info || !out_stats || (cost && !pwsp_cost_is_valid(cost))) {
-        return PTOWSP_INVALID_PARAMS;
-    }
+// Measures a tile kernel; a failure has no text.
+static ptowsp_status pwsp_kernel_measure(const ptowsp_module *module, const pwsp_kernel_info *info,
+                                         const ptowsp_cost *cost, ptowsp_kernel_stats *out_stats) {
     pwsp_tile_core core;
     if (!pwsp_kernel_core(module, info->code, &core)) {
         pwsp_tile_core_free(&core);
@@ -170,6 +167,29 @@ ptowsp_status ptowsp_kernel_measure(const ptowsp_module *module, ptowsp_kernel k
     out_stats->insn_count = info->code->insn_count;
     pwsp_tile_core_free(&core);
     return is_counted ? PTOWSP_OK : PTOWSP_LIMIT_EXCEEDED;
+}
+
+ptowsp_status ptowsp_kernel_measure(const ptowsp_module *module, ptowsp_kernel kernel,
+                                    const ptowsp_cost *cost, ptowsp_kernel_stats *out_stats) {
+    PTOWSP_ASSERT(module);
+    const pwsp_kernel_info *info = pwsp_kernel_find(module, kernel);
+    if (!info) {  // the text is that of the kernel's failure, if it has failed
+        return pwsp_fail(module->context, PTOWSP_INVALID_PARAMS, kernel.id,
+                         "measure: there is no tile kernel %u%s%s", kernel.id,
+                         module->status == PTOWSP_OK ? "" : ": ", module->text);
+    }
+    if (!out_stats || (cost && !pwsp_cost_is_valid(cost))) {
+        return pwsp_fail(module->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                         out_stats ? "measure: there is no cost model %d, or it lacks its function"
+                                   : "measure: out_stats is NULL",
+                         cost ? (int)cost->model : 0);
+    }
+    const ptowsp_status status = pwsp_kernel_measure(module, info, cost, out_stats);
+    return status == PTOWSP_OK
+               ? status
+               : pwsp_fail(module->context, status, kernel.id, "measure: kernel %s: %s", info->name,
+                           status == PTOWSP_OUT_OF_MEMORY ? "out of memory"
+                                                          : "too many cycles or instructions");
 }
 
 uint32_t ptowsp_kernel_insn_count(const ptowsp_module *module, ptowsp_kernel kernel) {
@@ -202,18 +222,17 @@ void ptowsp_kernel_print(const ptowsp_module *module, ptowsp_kernel kernel, ptow
 
 PWSP_INTERNAL ptowsp_cycles pwsp_kernel_tile_cycles(const ptowsp_module *module,
                                                     ptowsp_kernel kernel, const ptowsp_cost *cost) {
+    const pwsp_kernel_info *info = PWSP_KERNEL(module, kernel.id);
     ptowsp_kernel_stats stats;
-    return PWSP_KERNEL(module, kernel.id)->code &&
-                   ptowsp_kernel_measure(module, kernel, cost, &stats) == PTOWSP_OK
-               ? stats.cycles
-               : 0;
+    return info->code && pwsp_kernel_measure(module, info, cost, &stats) == PTOWSP_OK ? stats.cycles
+                                                                                      : 0;
 }
 
 PWSP_INTERNAL void pwsp_kernel_print_memory(const ptowsp_module *module, ptowsp_kernel kernel,
                                             ptowsp_text text) {
     const pwsp_kernel_info *info = PWSP_KERNEL(module, kernel.id);
     ptowsp_kernel_stats stats;
-    if (!info->code || ptowsp_kernel_measure(module, kernel, NULL, &stats) != PTOWSP_OK) {
+    if (!info->code || pwsp_kernel_measure(module, info, NULL, &stats) != PTOWSP_OK) {
         return;
     }
     pwsp_text_format(text, ", %s", ptowsp_unit_name(info->unit));

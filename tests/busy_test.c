@@ -1,0 +1,175 @@
+// Errors leave a status and a text in their context: BUSY, failed kernels, files that editors changed,
+// and fields and sizes by their names.
+
+#include "test.h"
+
+typedef struct fixture {
+    ptowsp_context *context;
+    ptowsp_module *module;
+} fixture;
+
+static int setup(void **state) {
+    static fixture f;
+    *state = &f;
+    return ptowsp_context_create(NULL, &f.context) != PTOWSP_OK ||
+           ptowsp_module_create(f.context, NULL, &f.module) != PTOWSP_OK;
+}
+
+static int teardown(void **state) {
+    fixture *f = (fixture *)*state;
+    ptowsp_module_destroy(f->module);
+    ptowsp_context_destroy(f->context);
+    return 0;
+}
+
+static const char busy_text[] =
+    "busy: the context, or the object of the call, is running something";
+
+static void call_again(void *user, uint64_t begin, uint64_t end, uint32_t lane) {
+    ptowsp_context *context = (ptowsp_context *)user;
+    (void)begin, (void)end, (void)lane;
+    assert_int_equal(ptowsp_parallel_for(context, 1, 0, call_again, context), PTOWSP_BUSY);
+    test_was_busy(context);
+}
+
+static void busy__has_a_text_until_the_next_failure(void **state) {
+    ptowsp_context *context = ((fixture *)*state)->context;
+    ptowsp_context_fail(context, PTOWSP_STUCK, 7, "old");
+    assert_int_equal(ptowsp_parallel_for(context, 1, 0, call_again, context), PTOWSP_OK);
+    test_was_busy(context);
+    ptowsp_context_fail(context, PTOWSP_STUCK, 8, "new");
+    test_error_is(context, PTOWSP_STUCK, 8, "new");
+}
+
+static void fail_then_call_again(void *user, uint64_t begin, uint64_t end, uint32_t lane) {
+    ptowsp_context *context = (ptowsp_context *)user;
+    (void)begin, (void)end, (void)lane;
+    ptowsp_context_fail(context, PTOWSP_STUCK, 9, "within");
+    assert_int_equal(ptowsp_parallel_for(context, 1, 0, call_again, context), PTOWSP_BUSY);
+}
+
+static void busy__does_not_replace_the_failure_of_the_execution_under_way(void **state) {
+    ptowsp_context *context = ((fixture *)*state)->context;
+    assert_int_equal(ptowsp_parallel_for(context, 1, 0, fail_then_call_again, context), PTOWSP_OK);
+    test_error_is(context, PTOWSP_STUCK, 9, "within");
+    // The next execution is another one.
+    assert_int_equal(ptowsp_parallel_for(context, 1, 0, call_again, context), PTOWSP_OK);
+    test_was_busy(context);
+}
+
+static ptowsp_status run_again(void *user, uint64_t task, uint32_t lane) {
+    ptowsp_graph *graph = *(ptowsp_graph **)user;
+    (void)task, (void)lane;
+    return ptowsp_graph_seal(graph) == PTOWSP_BUSY ? PTOWSP_OK : PTOWSP_STUCK;
+}
+
+static void busy__comes_from_a_graph_that_runs(void **state) {
+    ptowsp_context *context = ((fixture *)*state)->context;
+    ptowsp_graph *graph = NULL;
+    ptowsp_graph_task_desc task;
+    memset(&task, 0, sizeof task);
+    task.fn = run_again;
+    task.user = &graph;
+    assert_int_equal(ptowsp_graph_create(context, NULL, &graph), PTOWSP_OK);
+    assert_int_equal(ptowsp_graph_task_make(graph, &task, NULL), PTOWSP_OK);
+    ptowsp_context_fail(context, PTOWSP_STUCK, 7, "old");
+    assert_int_equal(ptowsp_graph_run(graph), PTOWSP_OK);
+    test_was_busy(context);
+    ptowsp_graph_destroy(graph);
+}
+
+static void measure__of_a_failed_kernel_says_why_it_failed(void **state) {
+    fixture *f = (fixture *)*state;
+    ptowsp_body_desc desc;
+    ptowsp_kernel_stats stats;
+    memset(&desc, 0, sizeof desc);
+    desc.name = "gemm";
+    ptowsp_body *b = ptowsp_kernel_begin(f->module, &desc);
+    ptowsp_value x = ptowsp_tile_in(b, "x", PTOWSP_F16, 32, 64);
+    ptowsp_tile_store(ptowsp_tile_out(b, "y", PTOWSP_F32, 32, 64), ptowsp_tile_matmul(x, x));
+    ptowsp_kernel kernel = ptowsp_kernel_end(b);
+    assert_int_equal(ptowsp_kernel_measure(f->module, kernel, NULL, &stats), PTOWSP_INVALID_PARAMS);
+    test_error_is(f->context, PTOWSP_INVALID_PARAMS, 0,
+                  "measure: there is no tile kernel 0: module: kernel gemm: matmul: 32 x 64 times "
+                  "32 x 64: 64 columns on the left, 32 rows on the right");
+}
+
+static void measure__names_what_is_missing(void **state) {
+    fixture *f = (fixture *)*state;
+    ptowsp_body_desc desc;
+    ptowsp_kernel_stats stats;
+    ptowsp_cost cost = {PTOWSP_MODEL_USER, NULL, NULL};
+    memset(&desc, 0, sizeof desc);
+    desc.name = "twice";
+    ptowsp_body *b = ptowsp_kernel_begin(f->module, &desc);
+    ptowsp_value x = ptowsp_tile_inout(b, "x", PTOWSP_F32, 1, 64);
+    ptowsp_tile_store(x, ptowsp_tile_add(x, x));
+    ptowsp_kernel kernel = ptowsp_kernel_end(b), none = {kernel.id + 1};
+    assert_int_equal(ptowsp_kernel_measure(f->module, none, NULL, &stats), PTOWSP_INVALID_PARAMS);
+    test_error_is(f->context, PTOWSP_INVALID_PARAMS, none.id, "measure: there is no tile kernel 2");
+    assert_int_equal(ptowsp_kernel_measure(f->module, kernel, &cost, &stats),
+                     PTOWSP_INVALID_PARAMS);
+    char text[100];
+    snprintf(text, sizeof text, "measure: there is no cost model %d, or it lacks its function",
+             (int)PTOWSP_MODEL_USER);
+    test_error_is(f->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX, text);
+    assert_int_equal(ptowsp_kernel_measure(f->module, kernel, NULL, NULL), PTOWSP_INVALID_PARAMS);
+    test_error_is(f->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX, "measure: out_stats is NULL");
+}
+
+static void policy__that_is_unknown_is_named_so(void **state) {
+    (void)state;
+    ptowsp_moe_cluster cluster;
+    ptowsp_moe_placement placement;
+    ptowsp_plan_info info;
+    char text[100];
+    ptowsp_text_buffer buffer = {text, sizeof text, 0};
+    memset(&cluster, 0, sizeof cluster);
+    memset(&placement, 0, sizeof placement);
+    cluster.expert_count = cluster.replica_count = 2;
+    cluster.rank_count = 1;
+    cluster.policy = (ptowsp_moe_policy)9;
+    assert_int_equal(ptowsp_moe_place(&cluster, NULL, 1, NULL, 0, &placement, &info),
+                     PTOWSP_INVALID_PARAMS);
+    ptowsp_plan_explain(&info, ptowsp_text_to_buffer(&buffer));
+    assert_string_equal(text, "plan: cluster.policy has the unknown value 9");
+}
+
+// Loads the text of a saved program after a change, and expects the error.
+static void refuses(ptowsp_context *context, const char *data, size_t length, const char *text) {
+    ptowsp_program *program;
+    assert_int_equal(ptowsp_program_load(context, data, length, NULL, &program, NULL),
+                     PTOWSP_INVALID_PARAMS);
+    test_error_is(context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX, text);
+}
+
+static void load__names_line_ends_and_byte_order_marks(void **state) {
+    fixture *f = (fixture *)*state;
+    static const char line[] = "ptowsp program 1, 9 bytes, 0123456789abcdef";
+    char data[200];
+    int length = snprintf(data, sizeof data, "%s\r\nmodule m\r\n", line);
+    refuses(f->context, data, (size_t)length, "load: its lines end in CR LF, not in LF");
+    length = snprintf(data, sizeof data, "\xef\xbb\xbf%s\nmodule m\n", line);
+    refuses(f->context, data, (size_t)length, "load: it begins with a byte-order mark");
+    refuses(f->context, "any\r\nthing", 10, "load: this is no saved program");
+    ptowsp_module *module;
+    assert_int_equal(
+        ptowsp_module_parse(f->context, "\xef\xbb\xbfmodule m\n", 12, NULL, &module, NULL),
+        PTOWSP_INVALID_PARAMS);
+    test_error_is(f->context, PTOWSP_INVALID_PARAMS, 1,
+                  "1:1: the text begins with a byte-order mark");
+}
+
+int main(void) {
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+    const struct CMUnitTest tests[] = {
+        TEST(busy__has_a_text_until_the_next_failure),
+        TEST(busy__does_not_replace_the_failure_of_the_execution_under_way),
+        TEST(busy__comes_from_a_graph_that_runs),
+        TEST(measure__of_a_failed_kernel_says_why_it_failed),
+        TEST(measure__names_what_is_missing),
+        TEST(policy__that_is_unknown_is_named_so),
+        TEST(load__names_line_ends_and_byte_order_marks),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,923 @@
+// Every public function with NULL for each of its pointers in turn, and for each pointer of the
+// structures that it reads, while all else is valid. null_test.sh makes null_calls.h from ptowsp.h
+// and null_values: a row for each function, parameter and field. Each call runs in a process of its
+// own.
+//
+// The rule: INVALID_PARAMS, with a text where a context or module is reachable. Functions without a
+// status return zero. A pointer may be NULL where null_values says so. An object itself (the first
+// parameter) must not be NULL: builds with assertions say so.
+//
+// The same valid calls, made while their context is busy and with each of their allocations
+// refused, leave a text for every error.
+
+#define _POSIX_C_SOURCE 200809L
+#include "ptowsp.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
+
+static const char stale[] = "stale";
+static const char *at = "";  // the call, for messages
+static char how[200];        // what of it is NULL
+static _Alignas(64) char room[1 << 16], written[1 << 16];
+static size_t refuse_at;  // the allocation that is refused, from 1; 0: none
+static size_t refused_count;
+
+static void *resize(void *user, void *ptr, size_t old_size, size_t new_size) {
+    (void)user, (void)old_size;
+    if (new_size == 0) {
+        free(ptr);
+        return NULL;
+    }
+    if (refuse_at > 0 && --refuse_at == 0) {
+        refused_count++;
+        return NULL;
+    }
+    return realloc(ptr, new_size);
+}
+
+static void must(bool is_good, const char *what) {
+    if (!is_good) {
+        printf("null: %s: %s: the sample failed\n", at, what);
+        fflush(stdout);
+        _exit(3);
+    }
+}
+#define MUST(call) must(call, #call)
+
+// -- samples --------------------------------------------------------------------------------------
+
+static ptowsp_context *the_context;
+
+static ptowsp_context *context(void) {
+    if (!the_context) {
+        ptowsp_context_desc desc = {.resize = resize};
+        MUST(ptowsp_context_create(&desc, &the_context) == PTOWSP_OK);
+    }
+    return the_context;
+}
+
+static void nothing(const ptowsp_work *work, uint32_t lane, void *user) {
+    (void)work, (void)lane, (void)user;
+}
+static void no_range(void *user, uint64_t begin, uint64_t end, uint32_t lane) {
+    (void)user, (void)begin, (void)end, (void)lane;
+}
+static void no_text(void *user, const char *text, size_t length) {
+    (void)user, (void)text, (void)length;
+}
+static bool no_output(void *user, const void *data, size_t size) {
+    (void)user, (void)data, (void)size;
+    return true;
+}
+static bool no_edge(void *user, const ptowsp_edge *edge) {
+    (void)user, (void)edge;
+    return true;
+}
+static bool no_decision(void *user, const ptowsp_decision *decision) {
+    (void)user, (void)decision;
+    return true;
+}
+static ptowsp_status no_file(void *user, const char *path, const char *data, size_t size) {
+    (void)user, (void)path, (void)data, (void)size;
+    return PTOWSP_OK;
+}
+static ptowsp_status no_work(void *user) {
+    (void)user;
+    return PTOWSP_OK;
+}
+static ptowsp_status no_task(void *user, uint64_t task, uint32_t lane) {
+    (void)user, (void)task, (void)lane;
+    return PTOWSP_OK;
+}
+static ptowsp_cycles no_kernel(const ptowsp_task *task, void *user) {
+    (void)task, (void)user;
+    return 1;
+}
+static const ptowsp_kernel_fn kernels[3] = {no_kernel, no_kernel, no_kernel};
+static const ptowsp_work_fn table[3] = {nothing, nothing, nothing};
+static const ptowsp_text text = {no_text, NULL};
+static const ptowsp_output output = {no_output, NULL};
+
+static ptowsp_module *module_empty(void) {
+    ptowsp_module *module = NULL;
+    MUST(ptowsp_module_create(context(), NULL, &module) == PTOWSP_OK);
+    return module;
+}
+
+static ptowsp_module *the_module;
+static ptowsp_kernel kernel, tile_kernel;
+static ptowsp_kernel_desc new_kernel = {.name = "new", .fn = no_kernel};
+static ptowsp_axis axis, ragged, sparse;
+static ptowsp_tensor tensor;
+static ptowsp_channel channel;
+static ptowsp_task_desc task;
+static bool has_transient = true;
+
+// The declarations of the sample, without its workload.
+static ptowsp_module *module(void) {
+    ptowsp_module *m = the_module = module_empty();
+    static const ptowsp_mesh ranks = {1, {"tp"}, {2}};
+    ptowsp_module_mesh(m, &ranks, PTOWSP_ALGORITHM_AUTO);
+    ptowsp_tensor_desc x = {"x", PTOWSP_F32, 2, {PTOWSP_DYNAMIC, 64}, PTOWSP_LOCATION_GLOBAL};
+    ptowsp_tensor_desc t = {"t", PTOWSP_F32, 2, {1, 64}, PTOWSP_LOCATION_GLOBAL};
+    ptowsp_kernel_desc k = {.name = "k", .fn = no_kernel, .cycles = 10, .axis_count = 1};
+    k.source.text = "static ptowsp_cycles k(const ptowsp_task *task, void *user) {\n"
+                    "    return (void)task, (void)user, 1;\n}\n";
+    ptowsp_tile_param tile = {"x", PTOWSP_OUT, PTOWSP_F32, 1, 64};
+    k.tiles[0] = tile;
+    axis = ptowsp_axis_dynamic(m, "n");
+    ragged = ptowsp_axis_ragged(m, "r");
+    sparse = ptowsp_axis_sparse(m, "c");
+    ptowsp_axis_plan(m, "kv");
+    ptowsp_symbol(m, "s");
+    ptowsp_array_at(m, "a", PTOWSP_I32, ptowsp_i64(m, 0));
+    tensor = ptowsp_tensor_make(m, &x);
+    kernel = ptowsp_kernel_make(m, &k);
+    ptowsp_body_desc body = {.name = "b"};
+    ptowsp_body *b = ptowsp_kernel_begin(m, &body);
+    ptowsp_value y = ptowsp_tile_inout(b, "x", PTOWSP_F32, 1, 64);
+    ptowsp_tile_store(y, ptowsp_tile_add(y, y));
+    tile_kernel = ptowsp_kernel_end(b);
+    memset(&task, 0, sizeof task);
+    task.kernel = kernel;
+    task.axes[0] = ptowsp_i64(m, 0);
+    task.views[0].tensor = has_transient ? ptowsp_tensor_transient(m, &t, NULL) : tensor;
+    return m;
+}
+
+static ptowsp_module *in_workload(void) {
+    ptowsp_module *m = module();
+    ptowsp_workload_begin(m, "callee");
+    ptowsp_workload_param(m, "p", PTOWSP_TYPE_I64);
+    ptowsp_scope_end(m);
+    ptowsp_workload_begin(m, "w");
+    return m;
+}
+
+static ptowsp_module *in_pipeline(void) {
+    ptowsp_module *m = in_workload();
+    ptowsp_channel_desc desc = {.name = "ch", .depth = 1};
+    ptowsp_pipeline_begin(m, "p", NULL, 0);
+    channel = ptowsp_channel_make(m, &desc);
+    return m;
+}
+
+static ptowsp_module *in_open_process(void) {
+    ptowsp_module *m = in_pipeline();
+    ptowsp_process_begin(m, "one");
+    return m;
+}
+
+static ptowsp_module *in_when(void) {
+    ptowsp_module *m = in_workload();
+    ptowsp_when_begin(m, ptowsp_bool(m, true));
+    ptowsp_scope_end(m);
+    return m;
+}
+
+static ptowsp_module *in_process(bool is_sender) {
+    ptowsp_module *m = in_pipeline();
+    ptowsp_process_begin(m, "one");
+    if (is_sender) {
+        ptowsp_produces(m, channel);
+    } else {
+        ptowsp_consumes(m, channel);
+    }
+    return m;
+}
+
+static ptowsp_module *module_done(void) {
+    ptowsp_module *m = in_workload();
+    ptowsp_task_make(m, &task);
+    ptowsp_kernel own = task.kernel;
+    task.kernel = tile_kernel;
+    ptowsp_expr none = {NULL, 0}, first = task.axes[0];
+    task.axes[0] = none;
+    task.views[0].tensor = tensor;
+    ptowsp_task_make(m, &task);
+    task.kernel = own;
+    task.axes[0] = first;
+    PTOWSP_PIPELINE(m, "p") {
+        ptowsp_channel_desc desc = {.name = "ch", .depth = 1};
+        channel = ptowsp_channel_make(m, &desc);
+        PTOWSP_PROCESS(m, "send") {
+            ptowsp_produces(m, channel);
+            ptowsp_send(m, channel, ptowsp_u64(m, 1));
+        }
+        PTOWSP_PROCESS(m, "receive") {
+            ptowsp_consumes(m, channel);
+            PTOWSP_CONSUME(m, token, channel)(void) token;
+        }
+    }
+    ptowsp_scope_end(m);
+    return m;
+}
+
+static ptowsp_body *the_body;
+static ptowsp_body *body(void) {
+    static ptowsp_body_desc desc = {.name = "body"};
+    ptowsp_body *b = the_body = ptowsp_kernel_begin(module(), &desc);
+    ptowsp_value y = ptowsp_tile_inout(b, "y", PTOWSP_F32, 1, 64);
+    ptowsp_tile_store(y, ptowsp_tile_add(y, y));
+    return b;
+}
+
+static ptowsp_program *program(void) {
+    ptowsp_program *made = NULL;
+    ptowsp_module *m = module_done();
+    MUST(ptowsp_program_create(context(), m, NULL, &made) == PTOWSP_OK);
+    return made;
+}
+
+static ptowsp_run *run(void) {
+    ptowsp_run *made = NULL;
+    MUST(ptowsp_run_create(context(), program(), &made) == PTOWSP_OK);
+    ptowsp_buffer x = {room, 0, PTOWSP_F32, 2, {1, 64}, {0}};
+    MUST(ptowsp_run_bind_tensor(made, "x", &x) == PTOWSP_OK);
+    ptowsp_record_options record = {.level = PTOWSP_RECORD_EDGES};
+    MUST(ptowsp_run_record(made, &record) == PTOWSP_OK);
+    return made;
+}
+
+static ptowsp_run *run_done(void) {
+    ptowsp_run *made = run();
+    const ptowsp_run_options options = {.record_tasks = true};
+    MUST(ptowsp_run_execute(made, &options) == PTOWSP_OK);
+    return made;
+}
+
+static ptowsp_run_group *group(void) {
+    static ptowsp_run *runs[3];
+    static ptowsp_run_group made = {runs, 3, {.node_size = 0}, 0};
+    for (uint32_t i = 0; i < 3; i++) {
+        ptowsp_run_ranks ranks = {.rank = i, .rank_count = 3};
+        runs[i] = run();
+        MUST(ptowsp_run_bind_ranks(runs[i], &ranks) == PTOWSP_OK);
+    }
+    return &made;
+}
+
+static ptowsp_run_group *group_done(void) {
+    ptowsp_run_group *made = group();
+    MUST(ptowsp_run_group_simulate(context(), made, NULL, NULL) == PTOWSP_OK);
+    return made;
+}
+
+static ptowsp_graph_task_desc graph_task = {.fn = no_task, .name = "task"};
+
+static ptowsp_graph *graph(void) {
+    ptowsp_graph *made = NULL;
+    MUST(ptowsp_graph_create(context(), NULL, &made) == PTOWSP_OK);
+    for (uint32_t i = 0; i < 3; i++) {
+        MUST(ptowsp_graph_task_make(made, &graph_task, NULL) == PTOWSP_OK);
+    }
+    return made;
+}
+
+static ptowsp_graph *graph_done(void) {
+    ptowsp_graph *made = graph();
+    MUST(ptowsp_graph_run(made) == PTOWSP_OK);
+    return made;
+}
+
+static ptowsp_device *device(void) {
+    ptowsp_device *made = NULL;
+    MUST(ptowsp_device_open(context(), NULL, &made) == PTOWSP_OK);
+    return made;
+}
+
+static void *device_memory(ptowsp_device *of) {
+    void *made = NULL;
+    MUST(ptowsp_device_alloc(of, "memory", 64, &made) == PTOWSP_OK);
+    return made;
+}
+
+static ptowsp_run *run_on(ptowsp_device *of) {
+    ptowsp_run *made_run = NULL;
+    has_transient = false;
+    MUST(ptowsp_run_create(context(), program(), &made_run) == PTOWSP_OK);
+    has_transient = true;
+    void *memory = NULL;
+    MUST(ptowsp_device_alloc(of, "x", 256, &memory) == PTOWSP_OK);
+    ptowsp_buffer x = {memory, 0, PTOWSP_F32, 2, {1, 64}, {0}};
+    MUST(ptowsp_run_bind_tensor(made_run, "x", &x) == PTOWSP_OK);
+    return made_run;
+}
+
+static ptowsp_hub *hub(void) {
+    static const ptowsp_hub_desc desc = {.rank_count = 1};
+    ptowsp_hub *made = NULL;
+    MUST(ptowsp_hub_create(context(), &desc, &made) == PTOWSP_OK);
+    return made;
+}
+
+static ptowsp_ranks_desc *ranks_desc(void) {
+    static ptowsp_ranks_desc desc;
+    desc.rank_count = 1;
+    desc.transport = ptowsp_hub_transport(hub(), 0);
+    return &desc;
+}
+
+static ptowsp_ranks *ranks(void) {
+    ptowsp_ranks *made = NULL;
+    MUST(ptowsp_ranks_create(context(), ranks_desc(), &made) == PTOWSP_OK);
+    return made;
+}
+
+static ptowsp_tuning_key tuning_key = {1, "cpu", {1}, PTOWSP_TUNING_NS};
+
+static ptowsp_tuning *tuning(void) {
+    ptowsp_tuning *made = NULL;
+    MUST(ptowsp_tuning_create(context(), NULL, &made) == PTOWSP_OK);
+    MUST(ptowsp_tuning_add(made, &tuning_key, 1, "label") == PTOWSP_OK);
+    return made;
+}
+
+static ptowsp_rails_desc rails_desc = {.variant_count = 2};
+
+static ptowsp_rails *rails(void) {
+    static ptowsp_rails made;
+    MUST(ptowsp_rails_init(&rails_desc, 0, &made) == PTOWSP_OK);
+    return &made;
+}
+
+// Plans: three sequences, of which the first is split.
+static const int32_t lengths[3] = {5000, 100, 50};
+static const ptowsp_batch batch = {lengths, 3, 1};
+static const ptowsp_plan_config plan_config = {.chunk_min = 256};
+static ptowsp_attention_batch attention_batch = {lengths, NULL, 3};
+static ptowsp_attention_config attention_config = {.head_count = 1, .lane_count = 3};
+static ptowsp_attention_sizes attention_sizes;
+static const uint32_t numbers[8] = {0, 1, 2, 3, 4, 5, 6, 7};
+static _Alignas(64) char block[1 << 16], block_of_tree[1 << 16];
+
+static ptowsp_attention_sizes *sizes(void) {
+    MUST(ptowsp_attention_size(&attention_batch, &attention_config, &attention_sizes, NULL) ==
+         PTOWSP_OK);
+    return &attention_sizes;
+}
+
+static ptowsp_attention_plan *plan(void) {
+    static ptowsp_attention_plan made;
+    MUST(ptowsp_attention_place(sizes(), block, sizeof block, &made) == PTOWSP_OK);
+    MUST(ptowsp_attention_generate(&attention_batch, &attention_config, &made, NULL) == PTOWSP_OK);
+    return &made;
+}
+
+static ptowsp_attention_scratch scratch = {(ptowsp_partial *)room, (float *)(room + 4096), 64, 2};
+
+static ptowsp_attention_job *job(void) {
+    static uint32_t progress[4096];
+    static ptowsp_attention_job made;
+    made.plan = plan();
+    made.table = table;
+    made.table_count = 3;
+    made.merge = nothing;
+    made.progress = progress;
+    must(ptowsp_attention_progress_size(made.plan) <= COUNT_OF(progress), "progress");
+    return &made;
+}
+
+static ptowsp_work *units(void) {
+    return plan()->units;
+}
+
+static const int32_t ids[6] = {0, 1, 1, 2, 0, 2};
+static const ptowsp_moe_routes routes = {ids, 3, 2, 3, 1};
+static uint32_t moe_counts[8], moe_offsets[8], moe_pairs[64], moe_rows[64];
+
+static ptowsp_moe_order *order(void) {
+    static ptowsp_moe_order made = {moe_counts, moe_offsets, moe_pairs, moe_rows, NULL,
+                                    64,         0,           0,         0,        0};
+    MUST(ptowsp_moe_sort(&routes, &made, NULL) == PTOWSP_OK);
+    return &made;
+}
+
+static const ptowsp_moe_config moe_config = {.expert_count = 3, .lane_count = 3};
+
+static ptowsp_moe_plan *moe_plan(void) {
+    static ptowsp_work made_units[64];
+    static uint32_t begin[8];
+    static ptowsp_moe_plan made = {made_units, begin, NULL, 64, 0, 0, 0, 0};
+    order();
+    MUST(ptowsp_moe_generate(&moe_config, moe_counts, moe_offsets, &made, NULL) == PTOWSP_OK);
+    return &made;
+}
+
+static const ptowsp_moe_cluster cluster = {.expert_count = 3, .replica_count = 6, .rank_count = 2};
+static const float loads[8] = {1, 2, 3, 4, 5, 6, 7, 8};
+
+static ptowsp_moe_placement *placement(void) {
+    static int32_t replicas[8], counts[8], expert_replicas[64];
+    static ptowsp_moe_placement made = {replicas, counts, expert_replicas, 4};
+    MUST(ptowsp_moe_place(&cluster, loads, 1, room, sizeof room, &made, NULL) == PTOWSP_OK);
+    return &made;
+}
+
+// All share the first block of 2,500 tokens, and two the second: cascades pay.
+static const int32_t prefix_lengths[3] = {5000, 5000, 3000};
+static const uint64_t block_ids[6] = {1, 2, 1, 2, 1, 3}, block_begin[4] = {0, 2, 4, 6};
+static const ptowsp_attention_batch prefix_attention = {prefix_lengths, NULL, 3};
+static const ptowsp_prefix_batch prefix_batch = {
+    {prefix_lengths, NULL, 3}, block_ids, block_begin, 2500};
+static const ptowsp_prefix_limits prefix_limits = {3, 6};
+
+static ptowsp_prefix_tree *tree(void) {
+    static ptowsp_prefix_tree made;
+    MUST(ptowsp_prefix_tree_place(&prefix_limits, block_of_tree, sizeof block_of_tree, &made) ==
+         PTOWSP_OK);
+    MUST(ptowsp_prefix_build(&prefix_batch, &made, NULL) == PTOWSP_OK);
+    return &made;
+}
+
+static ptowsp_prefix_sizes *prefix_sizes(void) {
+    static ptowsp_prefix_sizes made;
+    MUST(ptowsp_prefix_size(&prefix_attention, &attention_config, tree(), &made, NULL) ==
+         PTOWSP_OK);
+    return &made;
+}
+
+static ptowsp_prefix_plan *prefix_plan(void) {
+    static ptowsp_prefix_plan made;
+    MUST(ptowsp_prefix_place(prefix_sizes(), block, sizeof block, &made) == PTOWSP_OK);
+    MUST(ptowsp_prefix_generate(&prefix_attention, &attention_config, tree(), &made, NULL) ==
+         PTOWSP_OK);
+    return &made;
+}
+
+static const uint32_t parents[3] = {PTOWSP_NO_NODE, 0, 0}, node_tokens[3] = {16, 4, 4};
+static const uint32_t request_nodes[3] = {0, 1, 2};
+static const ptowsp_prefix_given given = {
+    {lengths, NULL, 3}, parents, node_tokens, 3, request_nodes};
+
+static const ptowsp_mesh mesh = {1, {"tp"}, {2}};
+static const ptowsp_mesh_layout layout = {"t", 4, 2, {4, 4}, {{PTOWSP_REPLICATED, 0, NULL}}};
+static const ptowsp_mesh one = {1, {"tp"}, {1}};
+static ptowsp_collective collective = {.kind = PTOWSP_ALL_REDUCE,
+                                       .algorithm = PTOWSP_ALGORITHM_RING,
+                                       .dtype = PTOWSP_F32,
+                                       .count = 4,
+                                       .members = 1};
+static ptowsp_links links;
+static ptowsp_linear linear = {2, 2, {1, 2}};
+static const ptowsp_machine *machine(void) {
+    static ptowsp_machine made;
+    made = ptowsp_machine_910b();
+    return &made;
+}
+static const ptowsp_span spans[3] = {{1, 2, 0, 0}, {2, 3, 0, 0}, {3, 4, 0, 1}};
+static const char *const names[3] = {"a", "b", "c"};
+static const ptowsp_span_arrow arrows[3] = {{0, 1}, {0, 2}, {1, 2}};
+static const ptowsp_span_set span_set = {.title = "spans",
+                                         .spans = spans,
+                                         .count = 3,
+                                         .names = names,
+                                         .name_count = 3,
+                                         .rank_lanes = 3,
+                                         .lane_names = names,
+                                         .arrows = arrows,
+                                         .arrow_count = 3};
+static ptowsp_what_if what_ifs[3];
+static const ptowsp_what_if *what_ifs_of(const ptowsp_run *of) {
+    (void)of;
+    for (uint32_t i = 0; i < 3; i++) {
+        what_ifs[i].kernel = kernel.id;
+        what_ifs[i].percent = 50;
+    }
+    return what_ifs;
+}
+
+static ptowsp_task_trace task_trace(const ptowsp_run *of) {
+    return ptowsp_run_trace_at(of, 0);
+}
+
+static const ptowsp_issue issues[3] = {0};
+static const ptowsp_ready orders[3] = {0};
+static const uint32_t windows[3] = {0, 1, 2}, lane_counts[3] = {1, 2, 3};
+static ptowsp_status bind_sample(void *user, ptowsp_run *of) {
+    (void)user;
+    const ptowsp_buffer x = {room, 0, PTOWSP_F32, 2, {1, 64}, {0}};
+    return ptowsp_run_bind_tensor(of, "x", &x);
+}
+static const ptowsp_search_desc search_desc = {.orders = orders,
+                                               .order_count = 1,
+                                               .windows = windows,
+                                               .window_count = 3,
+                                               .lane_counts = lane_counts,
+                                               .lane_count_count = 3,
+                                               .issues = issues,
+                                               .issue_count = 1,
+                                               .bind = bind_sample};
+static ptowsp_search_result results[8];
+static ptowsp_search_summary search_summary = {.result_count = 3};
+
+static const char *program_text(size_t *length) {
+    static char data[1 << 16];
+    static size_t known;
+    if (!known) {
+        ptowsp_text_buffer buffer = {data, sizeof data, 0};
+        MUST(ptowsp_program_save(context(), module_done(), NULL, ptowsp_text_to_buffer(&buffer)) ==
+             PTOWSP_OK);
+        known = buffer.length;
+    }
+    *length = known;
+    return data;
+}
+static size_t text_length;
+static const ptowsp_parse_kernel parse_kernels[1] = {{.name = "k", .fn = no_kernel}};
+static const ptowsp_parse_desc parse_desc = {parse_kernels, 1, 0};
+static const ptowsp_node *node(void) {
+    static ptowsp_node made_node;
+    made_node = ptowsp_task_make(the_module, &task);
+    return &made_node;
+}
+static ptowsp_expr *expr(void) {
+    static ptowsp_expr made_expr;
+    made_expr = ptowsp_i64(the_module, 0);
+    return &made_expr;
+}
+static ptowsp_view *load_view(void) {
+    static ptowsp_view view;
+    const ptowsp_tensor_desc desc = {"i", PTOWSP_U64, 2, {1, 1}, PTOWSP_LOCATION_GLOBAL};
+    view.tensor = ptowsp_tensor_make(the_module, &desc);
+    return &view;
+}
+static ptowsp_work *merges(void) {
+    return plan()->merges;
+}
+static ptowsp_module *in_process_with_event(bool is_sender) {
+    ptowsp_module *m = in_pipeline();
+    channel = ptowsp_event_make(m, "event");
+    ptowsp_process_begin(m, "one");
+    if (is_sender) {
+        ptowsp_produces(m, channel);
+    } else {
+        ptowsp_consumes(m, channel);
+    }
+    return m;
+}
+static ptowsp_tuning *tuning_file(void) {
+    ptowsp_tuning *made_tuning = NULL;
+    MUST(ptowsp_tuning_create(context(), "tuning", &made_tuning) == PTOWSP_OK);
+    MUST(ptowsp_tuning_add(made_tuning, &tuning_key, 1, "label") == PTOWSP_OK);
+    return made_tuning;
+}
+static ptowsp_work *joins(void) {
+    return prefix_plan()->joins;
+}
+
+static ptowsp_npu *the_npu;
+static ptowsp_program *the_program;  // of the tree
+static ptowsp_run *run_of_tree(void) {
+    ptowsp_run *made_run = NULL;
+    MUST(ptowsp_run_create(context(), the_program, &made_run) == PTOWSP_OK);
+    const ptowsp_buffer x = {room, 0, PTOWSP_F32, 2, {1, 64}, {0}};
+    MUST(ptowsp_run_bind_tensor(made_run, "x", &x) == PTOWSP_OK);
+    return made_run;
+}
+static const char *fresh_directory(void) {
+    static char name[40];
+    snprintf(name, sizeof name, "tree%ld", (long)getpid());
+    return name;
+}
+static ptowsp_context *fresh_context(void) {
+    ptowsp_context *fresh = NULL;
+    MUST(ptowsp_context_create(NULL, &fresh) == PTOWSP_OK);
+    return fresh;
+}
+static ptowsp_npu *npu(void) {
+    MUST(the_npu != NULL);
+    return the_npu;
+}
+
+static const int64_t wide[8] = {1, 1, 1, 1, 1, 1, 1, 1};
+static const uint64_t samples[3] = {1, 2, 3};
+static uint32_t next_replicas[8];
+static int32_t o_indptr[64], merge_indptr[64], request_indices[64], kv_tile_indices[64];
+static const ptowsp_attention_arrays arrays = {request_indices, kv_tile_indices, o_indptr,
+                                               merge_indptr};
+static ptowsp_work *made_work(void) {
+    ptowsp_work *made_units = NULL;
+    MUST(ptowsp_work_create(context(), 3, &made_units) == PTOWSP_OK);
+    return made_units;
+}
+static const ptowsp_instruction_desc *instruction(ptowsp_body *of) {
+    static ptowsp_instruction_desc made_desc = {.name = "TADD"};
+    ptowsp_alloc_desc like = {.dtype = PTOWSP_F32, .rows = 1, .cols = 64};
+    made_desc.dst[0] = ptowsp_tile_alloc(of, &like);
+    made_desc.src[0] = ptowsp_tile_load(ptowsp_tile_in(of, "in", PTOWSP_F32, 1, 64));
+    made_desc.src[1] = made_desc.src[0];
+    return &made_desc;
+}
+static ptowsp_module *in_other_workload(void) {
+    ptowsp_module *m = module();
+    ptowsp_workload_begin(m, "callee");
+    return m;
+}
+static ptowsp_kernel choice(void) {
+    ptowsp_choice_desc desc = {.name = "choice", .variants = {{.kernel = kernel}}};
+    return ptowsp_kernel_choice(the_module, &desc);
+}
+static const char *module_text(size_t *length) {
+    static char data[1 << 16];
+    ptowsp_text_buffer buffer = {data, sizeof data, 0};
+    ptowsp_module_print(module_done(), ptowsp_text_to_buffer(&buffer));
+    *length = buffer.length;
+    return data;
+}
+static const ptowsp_task_trace *trace(const ptowsp_run *of) {
+    static ptowsp_task_trace made_trace;
+    made_trace = task_trace(of);
+    return &made_trace;
+}
+static ptowsp_run *run_started(void) {
+    ptowsp_run *started = run();
+    MUST(ptowsp_run_start(started, NULL) == PTOWSP_OK);
+    return started;
+}
+static ptowsp_graph *graph_started(void) {
+    ptowsp_graph *started = graph();
+    MUST(ptowsp_graph_start(started) == PTOWSP_OK);
+    return started;
+}
+static const uint32_t edges[3][2] = {{0, 1}, {0, 2}, {1, 2}};
+static ptowsp_graph_task_desc parts[3] = {{.fn = no_task}, {.fn = no_task}, {.fn = no_task}};
+static const ptowsp_graph_part graph_part = {parts, 3, edges, 3};
+static ptowsp_cycles cycles[3];
+static const uint64_t scalars[3] = {1, 2, 3};
+static const ptowsp_launch launch = {.kernels = kernels,
+                                     .kernel_count = 3,
+                                     .ids = numbers,
+                                     .instance_count = 3,
+                                     .scalars = scalars,
+                                     .scalar_count = 3,
+                                     .out_cycles = cycles};
+
+static void *copy_of(const void *data, size_t size) {
+    void *copy = malloc(size);
+    must(copy != NULL, "copy_of");
+    return memcpy(copy, data, size);
+}
+#define COPY(type, ...) ((type *)copy_of(&(type)__VA_ARGS__, sizeof(type)))
+
+// -- the rows -------------------------------------------------------------------------------------
+
+enum { STATUS, VOID, VALUE };  // what a function returns
+enum { GOOD, FAILS, SKIPPED };
+
+typedef struct call_row {
+    const char *name;
+    int returns;
+    void (*prepare)(void);
+    int64_t (*call)(void);  // a status; or whether a value is not zero
+    const char *handle;     // the type of an object as the first parameter, or ""
+    int valid;              // of the call with valid values: GOOD, it FAILS, or is SKIPPED
+} call_row;
+
+typedef struct param_row {
+    uint32_t call, index;
+    const char *name;
+    void *at;
+    bool is_optional;
+    void *count;
+    size_t count_size;
+} param_row;
+
+typedef struct field_row {
+    uint32_t call;
+    const char *param, *name;
+    void *at;
+    size_t size, offset;
+    size_t count, count_size;  // of its count; count_size 0: there is none
+    bool is_optional;
+} field_row;
+
+static int64_t is_set(const void *value, size_t size) {
+    static const char zeros[1 << 14];
+    return memcmp(value, zeros, size) != 0;
+}
+
+#include "null_calls.h"
+
+// -- calls ----------------------------------------------------------------------------------------
+
+static int64_t set_count(void *count, size_t size, int64_t to) {
+    uint32_t narrow = (uint32_t)to;
+    uint64_t wide = (uint64_t)to;
+    memcpy(count, size == 4 ? (void *)&narrow : (void *)&wide, size);
+    return to;
+}
+
+static void complain(const char *what, const char *more) {
+    printf("null: %s(%s): %s%s\n", at, how, what, more);
+    fflush(stdout);
+    _exit(1);
+}
+
+// An error in the context, or the module, is that of the call, in words.
+static void check_text(const call_row *row, int64_t status) {
+    if (row->handle[0] == '\0' || !the_context) {
+        return;
+    }
+    ptowsp_error error = ptowsp_context_error(the_context);
+    if (strcmp(error.text, stale) == 0) {
+        complain("no text of ", ptowsp_status_name((ptowsp_status)status));
+    }
+    if (error.text[0] == '\0') {
+        complain("an empty text of ", ptowsp_status_name((ptowsp_status)status));
+    }
+    if (error.status != (ptowsp_status)status) {
+        complain("another status than its text: ", error.text);
+    }
+}
+
+static bool builds(const call_row *row) {  // errors are the module's
+    return row->returns != STATUS &&
+           (strcmp(row->handle, "ptowsp_module*") == 0 || strcmp(row->handle, "ptowsp_body*") == 0);
+}
+
+static const call_row *busy_row;  // is called while the context is busy
+
+static void invoke(const call_row *row, bool is_refused) {
+    ptowsp_body *open = strcmp(row->handle, "ptowsp_body*") == 0 ? the_body : NULL;
+    if (the_context && !busy_row) {
+        ptowsp_context_fail(the_context, PTOWSP_DIFFERENT, 0, stale);
+    }
+    int64_t result = row->call();
+    if (row->returns == STATUS) {
+        if (result < 0) {
+            check_text(row, result);
+        }
+        if (is_refused && result != PTOWSP_INVALID_PARAMS) {
+            complain("returns ", ptowsp_status_name((ptowsp_status)result));
+        }
+    } else if (is_refused && builds(row)) {
+        if (open && strcmp(row->name, "ptowsp_kernel_end") != 0) {
+            ptowsp_kernel_end(open);
+        }
+        ptowsp_error error = ptowsp_module_error(the_module);
+        if (error.status != PTOWSP_INVALID_PARAMS || error.text[0] == '\0') {
+            complain("the module has ", ptowsp_status_name(error.status));
+        }
+    } else if (is_refused && result) {
+        complain("returns a value that is not zero", "");
+    }
+}
+
+static int failures, made, asserted;
+
+static void call_params(const call_row *row, const param_row *param, bool is_pair, bool is_zero,
+                        bool is_object) {
+    row->prepare();
+    const void *none = NULL;
+    memcpy(param->at, &none, sizeof none);
+    if (is_pair) {
+        set_count(param->count, param->count_size, is_zero ? 0 : 3);
+    }
+    if (is_object) {
+        row->call();
+    } else {
+        invoke(row, !is_zero && !param->is_optional);
+    }
+}
+
+static void call_field(const call_row *row, const field_row *field) {
+    row->prepare();
+    static _Alignas(64) char copy[1 << 16];
+    const void *from, *none = NULL;
+    char *to = copy;
+    memcpy(&from, field->at, sizeof from);
+    memcpy(copy, from, field->size);
+    memcpy(copy + field->offset, &none, sizeof none);
+    memcpy(field->at, &to, sizeof to);
+    if (field->count_size > 0) {
+        set_count(copy + field->count, field->count_size, 3);
+    }
+    invoke(row, row->returns == STATUS && field->count_size > 0 && !field->is_optional);
+}
+
+static void call_busy(void *user, uint64_t begin, uint64_t end, uint32_t lane) {
+    (void)user, (void)begin, (void)end, (void)lane;
+    invoke(busy_row, false);
+}
+
+// In a process of its own; is_object: an assertion is as good.
+typedef enum way { VALID, PARAM, PAIR, ZERO_PAIR, FIELD, BUSY, REFUSED } way;
+
+static bool in_child(const call_row *row, way which, const void *of, size_t number,
+                     bool is_object) {
+    at = row->name;
+    fflush(NULL);
+    made++;
+    pid_t child = fork();
+    if (child == 0) {
+        alarm(20);
+        if (is_object) {
+            close(2);
+        }
+        if (which == VALID) {
+            row->prepare();
+            invoke(row, false);
+            if (row->valid == GOOD && the_context && row->returns == STATUS &&
+                strcmp(ptowsp_context_error(the_context).text, stale) != 0) {
+                complain("a valid call fails: ", ptowsp_context_error(the_context).text);
+            }
+            if (the_module && builds(row) && ptowsp_module_error(the_module).status) {
+                complain("a valid call fails: ", ptowsp_module_error(the_module).text);
+            }
+        } else if (which == FIELD) {
+            call_field(row, (const field_row *)of);
+        } else if (which == BUSY) {
+            row->prepare();
+            busy_row = row;
+            ptowsp_context_fail(context(), PTOWSP_DIFFERENT, 0, stale);
+            if (!strstr(row->name, "_wait") && !strstr(row->name, "_poll")) {
+                MUST(ptowsp_parallel_for(context(), 1, 0, call_busy, NULL) == PTOWSP_OK);
+            }
+        } else if (which == REFUSED) {
+            row->prepare();
+            refuse_at = number;
+            invoke(row, false);
+            _exit(refused_count > 0 ? 9 : 0);
+        } else {
+            call_params(row, (const param_row *)of, which != PARAM, which == ZERO_PAIR, is_object);
+        }
+        fflush(stdout);
+        _exit(0);
+    }
+    int status;
+    waitpid(child, &status, 0);
+    int signalled = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+    if (is_object && signalled == SIGABRT) {
+        asserted++;
+    } else if (signalled) {
+        printf("null: %s(%s): signal %d\n", at, how, signalled);
+        failures++;
+    } else if (WEXITSTATUS(status) != 0 && WEXITSTATUS(status) != 9) {
+        failures++;
+    }
+    return WIFEXITED(status) && WEXITSTATUS(status) == 9;
+}
+
+int main(void) {
+    const struct rlimit none = {0, 0};
+    setrlimit(RLIMIT_CORE, &none);
+    links = ptowsp_links_make(PTOWSP_LINKS_ASCEND_910B);
+    at = "setup";
+    has_transient = false;
+    const ptowsp_npu_build_desc build = {.compiler = "c++", .options = "-O0"};
+    the_program = program();
+    MUST(ptowsp_npu_build(context(), the_program, &build, &the_npu) == PTOWSP_OK);
+    MUST(setenv("CXX", "false", 1) == 0);
+    has_transient = true;
+    for (size_t i = 0; i < COUNT_OF(calls); i++) {
+        const call_row *row = &calls[i];
+        if (row->valid == SKIPPED) {
+            continue;
+        }
+        snprintf(how, sizeof how, "all valid");
+        in_child(row, VALID, NULL, 0, false);
+        if (!strstr(row->name, "_destroy") && !strstr(row->name, "_close")) {
+            snprintf(how, sizeof how, "all valid, while the context is busy");
+            in_child(row, BUSY, NULL, 0, false);
+        }
+        snprintf(how, sizeof how, "all valid, an allocation refused");
+        for (size_t n = 1; in_child(row, REFUSED, NULL, n, false) && n < 100; n++) {
+        }
+    }
+    for (size_t i = 0; i < COUNT_OF(params); i++) {
+        const param_row *param = &params[i];
+        const call_row *row = &calls[param->call];
+        bool is_object = param->index == 0 && row->handle[0];
+#if defined(NDEBUG)
+        if (is_object) {
+            continue;
+        }
+#endif
+        snprintf(how, sizeof how, "%s NULL", param->name);
+        in_child(row, PARAM, param, 0, is_object);
+        if (param->count && !is_object) {
+            snprintf(how, sizeof how, "%s NULL, 3 of them", param->name);
+            in_child(row, PAIR, param, 0, false);
+            snprintf(how, sizeof how, "%s NULL, 0 of them", param->name);
+            in_child(row, ZERO_PAIR, param, 0, false);
+        }
+    }
+    for (size_t i = 0; i < COUNT_OF(fields); i++) {
+        const field_row *field = &fields[i];
+        snprintf(how, sizeof how, "%s->%s NULL%s", field->param, field->name,
+                 field->count_size > 0 ? ", 3 of them" : "");
+        in_child(&calls[field->call], FIELD, field, 0, false);
+    }
+    printf("null: %zu functions, %d calls, %d asserted, %d failed\n", COUNT_OF(calls), made,
+           asserted, failures);
+    return failures > 0 || COUNT_OF(calls) < 440;
+}
