@@ -12,6 +12,8 @@ typedef struct pwsp_array_info {
     bool is_lengths;
     uint32_t plan_axis;  // not 0: a field of its units or merges, bound with the plan
     ptowsp_plan_field field;
+    uint32_t next_field;   // of a field: the next one of its axis, or 0
+    uint32_t ragged_axis;  // of lengths: their axis
 } pwsp_array_info;
 
 // A typed array that is bound.

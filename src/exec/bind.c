@@ -164,72 +164,54 @@ PWSP_INTERNAL ptowsp_status pwsp_bind_csr(pwsp_bindings *bindings, const char *a
 
 // -- plans ----------------------------------------------------------------------------------------
 
-// Is it an axis of the plan of this name?
-static bool pwsp_axis_is_of_plan(const pwsp_axis_info *axis, uint32_t i, const char *name) {
-    return axis->kind >= PWSP_AXIS_PLAN && axis->declared == i && strcmp(axis->name, name) == 0;
-}
-
-// The kind of the axis that an array is a field of, if that is an axis of this plan.
-static bool pwsp_array_is_of_plan(const ptowsp_program *p, const pwsp_array_info *array,
-                                  const char *name, ptowsp_axis_kind *out_kind) {
-    if (!array->plan_axis) {
-        return false;
-    }
-    const pwsp_axis_info *axis = PWSP_PROGRAM_AT(p, axes, pwsp_axis_info, array->plan_axis);
-    *out_kind = (ptowsp_axis_kind)axis->kind;
-    return pwsp_axis_is_of_plan(axis, array->plan_axis, name);
-}
+// The axes of a plan are a list, from the one that names find; their fields are lists, too.
+#define PWSP_PLAN_AXIS(p, i)  PWSP_PROGRAM_AT(p, axes, pwsp_axis_info, i)
+#define PWSP_PLAN_FIELD(p, i) PWSP_PROGRAM_AT(p, arrays, pwsp_array_info, i)
 
 // Has the plan all that the program uses of it?
 static ptowsp_status pwsp_bind_plan_uses(const pwsp_bindings *bindings, pwsp_error *error,
-                                         const char *name, const ptowsp_attention_plan *plan) {
+                                         uint32_t first, const ptowsp_attention_plan *plan) {
     const ptowsp_program *p = bindings->program;
     ptowsp_status status = PTOWSP_OK;
-    ptowsp_axis_kind kind;
-    for (uint32_t i = 1; status == PTOWSP_OK && i < p->axes.count; i++) {
-        const pwsp_axis_info *axis = PWSP_PROGRAM_AT(p, axes, pwsp_axis_info, i);
-        if (p->axis_is_used[i] && pwsp_axis_is_of_plan(axis, i, name)) {
-            status = pwsp_plan_has_axis(error, name, plan, (ptowsp_axis_kind)axis->kind);
+    for (uint32_t i = first; status == PTOWSP_OK && i; i = PWSP_PLAN_AXIS(p, i)->next) {
+        const pwsp_axis_info *axis = PWSP_PLAN_AXIS(p, i);
+        if (p->axis_is_used[i]) {
+            status = pwsp_plan_has_axis(error, axis->name, plan, (ptowsp_axis_kind)axis->kind);
         }
-    }
-    for (uint32_t i = 1; status == PTOWSP_OK && i < p->arrays.count; i++) {
-        const pwsp_array_info *array = PWSP_PROGRAM_AT(p, arrays, pwsp_array_info, i);
-        if (p->array_is_used[i] && pwsp_array_is_of_plan(p, array, name, &kind)) {
-            status = pwsp_plan_has_field(error, name, plan, array->field);
+        for (uint32_t j = axis->array; status == PTOWSP_OK && j;
+             j = PWSP_PLAN_FIELD(p, j)->next_field) {
+            if (p->array_is_used[j]) {
+                status =
+                    pwsp_plan_has_field(error, axis->name, plan, PWSP_PLAN_FIELD(p, j)->field);
+            }
         }
     }
     return status;
 }
 
-static void pwsp_bind_plan_parts(pwsp_bindings *bindings, const char *name,
+static void pwsp_bind_plan_parts(pwsp_bindings *bindings, uint32_t first,
                                  const ptowsp_attention_plan *plan) {
     const ptowsp_program *p = bindings->program;
-    ptowsp_axis_kind kind;
-    for (uint32_t i = 1; i < p->axes.count; i++) {
-        const pwsp_axis_info *axis = PWSP_PROGRAM_AT(p, axes, pwsp_axis_info, i);
-        if (pwsp_axis_is_of_plan(axis, i, name)) {
-            bindings->plans[i] = *plan;
-            bindings->initial[p->first_size + i] =
-                (uint64_t)pwsp_plan_size(plan, (ptowsp_axis_kind)axis->kind);
-            bindings->is_bound[p->first_size + i] = true;
-        }
-    }
-    for (uint32_t i = 1; i < p->arrays.count; i++) {
-        const pwsp_array_info *array = PWSP_PROGRAM_AT(p, arrays, pwsp_array_info, i);
-        if (pwsp_array_is_of_plan(p, array, name, &kind)) {
-            bindings->arrays[i] = pwsp_plan_array(plan, kind, array->field);
+    for (uint32_t i = first; i; i = PWSP_PLAN_AXIS(p, i)->next) {
+        const pwsp_axis_info *axis = PWSP_PLAN_AXIS(p, i);
+        const ptowsp_axis_kind kind = (ptowsp_axis_kind)axis->kind;
+        bindings->plans[i] = *plan;
+        bindings->initial[p->first_size + i] = (uint64_t)pwsp_plan_size(plan, kind);
+        bindings->is_bound[p->first_size + i] = true;
+        for (uint32_t j = axis->array; j; j = PWSP_PLAN_FIELD(p, j)->next_field) {
+            bindings->arrays[j] = pwsp_plan_array(plan, kind, PWSP_PLAN_FIELD(p, j)->field);
         }
     }
 }
 
 // Binds what one of the following has checked.
 static ptowsp_status pwsp_bind_checked_plan(pwsp_bindings *bindings, pwsp_error *error,
-                                            ptowsp_status status, uint32_t axis, const char *name,
+                                            ptowsp_status status, uint32_t axis,
                                             const ptowsp_attention_plan *plan) {
-    status = status != PTOWSP_OK ? status : pwsp_bind_plan_uses(bindings, error, name, plan);
+    status = status != PTOWSP_OK ? status : pwsp_bind_plan_uses(bindings, error, axis, plan);
     if (status == PTOWSP_OK) {
         bindings->batches[axis].is_bound = false;
-        pwsp_bind_plan_parts(bindings, name, plan);
+        pwsp_bind_plan_parts(bindings, axis, plan);
     }
     return pwsp_bind_result(bindings, error, status);
 }
@@ -244,7 +226,7 @@ PWSP_INTERNAL ptowsp_status pwsp_bind_plan(pwsp_bindings *bindings, const char *
         return status;
     }
     status = pwsp_bind_check_plan(&error, name, plan, &checked);
-    return pwsp_bind_checked_plan(bindings, &error, status, axis, name, &checked);
+    return pwsp_bind_checked_plan(bindings, &error, status, axis, &checked);
 }
 
 PWSP_INTERNAL ptowsp_status pwsp_bind_work(pwsp_bindings *bindings, const char *name,
@@ -257,18 +239,16 @@ PWSP_INTERNAL ptowsp_status pwsp_bind_work(pwsp_bindings *bindings, const char *
         return status;
     }
     status = pwsp_bind_check_work(&error, name, work, count, &checked);
-    return pwsp_bind_checked_plan(bindings, &error, status, axis, name, &checked);
+    return pwsp_bind_checked_plan(bindings, &error, status, axis, &checked);
 }
 
 // -- batches --------------------------------------------------------------------------------------
 
-// No plan is bound to a name any more.
-static void pwsp_unbind_plan(pwsp_bindings *bindings, const char *name) {
+// No plan is bound to these axes any more.
+static void pwsp_unbind_plan(pwsp_bindings *bindings, uint32_t first) {
     const ptowsp_program *p = bindings->program;
-    for (uint32_t i = 1; i < p->axes.count; i++) {
-        if (pwsp_axis_is_of_plan(PWSP_PROGRAM_AT(p, axes, pwsp_axis_info, i), i, name)) {
-            bindings->is_bound[p->first_size + i] = false;
-        }
+    for (uint32_t i = first; i; i = PWSP_PLAN_AXIS(p, i)->next) {
+        bindings->is_bound[p->first_size + i] = false;
     }
 }
 
@@ -287,13 +267,13 @@ PWSP_INTERNAL ptowsp_status pwsp_bind_batch(pwsp_bindings *bindings, const char 
     status = pwsp_bind_check_batch(&error, name, batch, config, capacity, &checked);
     if (status == PTOWSP_OK) {
         if (bindings->batches[axis].is_bound) {
-            pwsp_unbind_plan(bindings, name);  // it is in the room
+            pwsp_unbind_plan(bindings, axis);  // it is in the room
         }
         status = pwsp_plan_room_reserve(&error, name, &bindings->context->memory, &checked,
                                         &bindings->rooms[axis]);
     }
     if (status == PTOWSP_OK) {
-        pwsp_unbind_plan(bindings, name);
+        pwsp_unbind_plan(bindings, axis);
         bindings->batches[axis] = checked;
     }
     return pwsp_bind_result(bindings, &error, status);
@@ -319,11 +299,11 @@ PWSP_INTERNAL ptowsp_status pwsp_bindings_plan(pwsp_bindings *bindings) {
         ptowsp_attention_plan plan;
         if (bindings->batches[i].is_bound) {
             const char *name = PWSP_PROGRAM_AT(p, axes, pwsp_axis_info, i)->name;
-            pwsp_unbind_plan(bindings, name);
+            pwsp_unbind_plan(bindings, i);
             status = pwsp_plan_make(&error, name, &bindings->context->memory, &bindings->batches[i],
                                     &bindings->rooms[i], &plan);
             if (status == PTOWSP_OK) {
-                pwsp_bind_plan_parts(bindings, name, &plan);
+                pwsp_bind_plan_parts(bindings, i, &plan);
             }
         }
     }

@@ -284,7 +284,7 @@ static void npu_task(npu_expand *x, uint32_t i, const ptowsp_statement *s) {
     if (!is_alone) {
         npu_close(x, "");
     }
-    x->name_count = names;
+    npu_close_names(x, names);
 }
 
 static void npu_slot_set(npu_expand *x, const ptowsp_statement *s) {
@@ -344,7 +344,7 @@ static void npu_call(npu_expand *x, const ptowsp_statement *s) {
     if (s->scope) {
         npu_close(x, "");
     }
-    x->name_count = names;
+    npu_close_names(x, names);
 }
 
 // -- workloads ------------------------------------------------------------------------------------
@@ -470,7 +470,7 @@ static void npu_end(npu_expand *x, const ptowsp_statement *end) {
     default: npu_close(x, ""); break;
     }
     if (x->block_count > 0) {
-        x->name_count = x->blocks[--x->block_count].name_count;
+        npu_close_names(x, x->blocks[--x->block_count].name_count);
     }
 }
 
@@ -478,7 +478,7 @@ static void npu_otherwise(npu_expand *x, uint32_t i, const ptowsp_statement *s) 
     if (x->block_count > 0) {
         npu_block *block = &x->blocks[x->block_count - 1];
         npu_function_end(x, block);
-        x->name_count = block->name_count;
+        npu_close_names(x, block->name_count);
         block->is_split = npu_block_is_large(x, i + 1, s->end);
     }
     x->depth--;

@@ -30,8 +30,11 @@ typedef struct npu_locals {
     uint32_t *of[NPU_LOCAL_KIND_COUNT];  // by id: its item + 1, or 0
 } npu_locals;
 
+enum { NPU_NAME_LISTS = 4096 };  // a power of two
+
 typedef struct npu_open_name {
     char text[NPU_LOCAL_NAME_MAX];
+    uint32_t list, next;  // of its hash; the one before in it, + 1, or 0
 } npu_open_name;
 
 // Parts of an expression that is too deep for one: functions before its statement.
@@ -70,6 +73,7 @@ typedef struct npu_expand {
     uint8_t *seen;         // by statement: its workload has been searched for loads
     npu_open_name *names;  // that are visible here
     uint32_t name_count, name_capacity;
+    uint32_t name_lists[NPU_NAME_LISTS];  // by hash: the last of names, + 1, or 0
     npu_block *blocks;  // that are open
     uint32_t block_count, block_capacity;
     npu_part *parts;
@@ -98,10 +102,11 @@ NPU_INTERNAL void npu_place_comment(npu_expand *x, uint32_t node);
 // -- names (npu_expand_names.c) -------------------------------------------------------------------
 
 // Makes a name that differs from all visible ones, and makes it visible: base, base_2, ... Returns
-// the number that was added, 0 if none was. Names are visible until name_count is back at its old
-// value.
+// the number that was added, 0 if none was. Names are visible until npu_close_names leaves as many
+// as there were before.
 NPU_INTERNAL uint32_t npu_open_name_of(npu_expand *x, const char *base,
                                        char out_name[NPU_LOCAL_NAME_MAX]);
+NPU_INTERNAL void npu_close_names(npu_expand *x, uint32_t count);
 NPU_INTERNAL void npu_add_variable(npu_expand *x, uint32_t variable);
 NPU_INTERNAL void npu_add_entry(npu_expand *x, uint32_t variable);
 

@@ -10,13 +10,23 @@
 
 // -- names ----------------------------------------------------------------------------------------
 
+static uint32_t npu_name_list(const char *name) {
+    return (uint32_t)ptowsp_hash(PTOWSP_HASH_START, name, strlen(name)) % NPU_NAME_LISTS;
+}
+
 static bool npu_is_visible(const npu_expand *x, const char *name) {
-    for (uint32_t i = x->name_count; i > 0; i--) {
-        if (strcmp(x->names[i - 1].text, name) == 0) {
-            return true;
-        }
+    uint32_t at = x->name_lists[npu_name_list(name)];
+    while (at && strcmp(x->names[at - 1].text, name) != 0) {
+        at = x->names[at - 1].next;
     }
-    return false;
+    return at != 0;
+}
+
+NPU_INTERNAL void npu_close_names(npu_expand *x, uint32_t count) {
+    while (x->name_count > count) {
+        const npu_open_name *last = &x->names[--x->name_count];
+        x->name_lists[last->list] = last->next;
+    }
 }
 
 NPU_INTERNAL uint32_t npu_open_name_of(npu_expand *x, const char *base,
@@ -30,7 +40,11 @@ NPU_INTERNAL uint32_t npu_open_name_of(npu_expand *x, const char *base,
     x->names = (npu_open_name *)npu_expand_grow(x, x->names, &x->name_capacity, x->name_count + 1,
                                                 sizeof *x->names);
     if (x->name_count < x->name_capacity) {
-        memcpy(x->names[x->name_count++].text, out_name, NPU_LOCAL_NAME_MAX);
+        npu_open_name *name = &x->names[x->name_count++];
+        memcpy(name->text, out_name, NPU_LOCAL_NAME_MAX);
+        name->list = npu_name_list(out_name);
+        name->next = x->name_lists[name->list];
+        x->name_lists[name->list] = x->name_count;
     }
     return suffix;
 }

@@ -13,6 +13,8 @@ typedef struct pwsp_decider {
     ptowsp_decision_fn visit;
     void *user;
     bool is_over;
+    const ptowsp_task_sums *sums;  // by kernel, or NULL; and all their cycles
+    double cycles;
     char subject[2 * PWSP_PLACE_TEXT_MAX], chosen[PWSP_PLACE_TEXT_MAX],
         reason[2 * PWSP_PLACE_TEXT_MAX];
 } pwsp_decider;
@@ -44,14 +46,8 @@ static void pwsp_decide(pwsp_decider *d, const char *stage, int32_t permille) {
 
 // The share of a kernel in the tasks' cycles, or of all (0); -1 if it was not recorded.
 static int32_t pwsp_decide_share(const pwsp_decider *d, uint32_t kernel) {
-    uint32_t count;
-    const ptowsp_task_sums *sums = ptowsp_run_kernels(d->run, &count);
-    double part = 0, whole = 0;
-    for (uint32_t i = 1; i < count; i++) {
-        whole += (double)sums[i].busy_cycles;
-        part += i == kernel || kernel == 0 ? (double)sums[i].busy_cycles : 0;
-    }
-    return whole > 0 ? (int32_t)(1000 * part / whole + 0.5) : -1;
+    const double part = kernel && d->sums ? (double)d->sums[kernel].busy_cycles : d->cycles;
+    return d->cycles > 0 ? (int32_t)(1000 * part / d->cycles + 0.5) : -1;
 }
 
 // -- compiling ------------------------------------------------------------------------------------
@@ -261,6 +257,11 @@ bool ptowsp_run_decisions(const ptowsp_run *run, ptowsp_decision_fn visit, void 
     d.run = run;
     d.visit = visit;
     d.user = user;
+    uint32_t count;
+    d.sums = ptowsp_run_kernels(run, &count);
+    for (uint32_t i = 1; i < count; i++) {
+        d.cycles += (double)d.sums[i].busy_cycles;
+    }
     pwsp_decide_kernels(&d);
     pwsp_decide_loops(&d);
     pwsp_decide_transients(&d);

@@ -159,12 +159,11 @@ static bool pwsp_parse_of(pwsp_parser *p, bool is_size, ptowsp_expr *out_expr) {
             return false;
         }
         const pwsp_axis_info *info = PWSP_AXIS(p->module, axis.id);
-        for (uint32_t i = 1; info->kind >= PWSP_AXIS_PLAN && i < p->module->axes.count; i++) {
-            const pwsp_axis_info *other = PWSP_AXIS(p->module, i);
-            if (other->declared == i && i != axis.id && strcmp(other->name, info->name) == 0) {
-                return pwsp_parse_fail(p, "the size of plan %s may be that of several axes",
-                                       info->name);
-            }
+        const uint32_t first = pwsp_names_find(&p->module->bindables, info->name)->index;
+        if (info->kind >= PWSP_AXIS_PLAN &&
+            (axis.id != first || PWSP_AXIS(p->module, first)->next)) {
+            return pwsp_parse_fail(p, "the size of plan %s may be that of several axes",
+                                   info->name);
         }
         *out_expr = ptowsp_axis_size(p->module, axis);
     } else {

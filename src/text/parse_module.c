@@ -299,7 +299,9 @@ static bool pwsp_parse_is_body_next(const pwsp_parser *p) {
 static bool pwsp_parse_attach(pwsp_parser *p, ptowsp_kernel_desc *desc,
                               const pwsp_parse_kind *kind) {
     const ptowsp_parse_kernel *given = NULL;
-    for (uint32_t i = 0; i < p->desc->kernel_count && !given; i++) {
+    const pwsp_name *found = pwsp_names_find(&p->attached, desc->name);
+    // Past the first one only where another name has its hash.
+    for (uint32_t i = found ? found->index : UINT32_MAX; i < p->desc->kernel_count && !given; i++) {
         given = strcmp(p->desc->kernels[i].name, desc->name) == 0 ? &p->desc->kernels[i] : NULL;
     }
     const bool has_body = kind->is_tile && pwsp_parse_is_body_next(p);
@@ -451,6 +453,17 @@ static bool pwsp_parse_line(pwsp_parser *p, ptowsp_context *context) {
     return !p->is_failed;
 }
 
+static bool pwsp_parse_attached(pwsp_parser *p, const pwsp_memory *memory) {
+    for (uint32_t i = 0; i < p->desc->kernel_count; i++) {
+        const char *name = p->desc->kernels[i].name;
+        if (!pwsp_names_find(&p->attached, name) &&
+            !pwsp_names_add(&p->attached, memory, name, 0, i)) {
+            return pwsp_parse_no_memory(p);
+        }
+    }
+    return true;
+}
+
 PWSP_INTERNAL ptowsp_status pwsp_parse_text(ptowsp_context *context, const char *text,
                                             size_t length, uint64_t first_line,
                                             const ptowsp_parse_desc *desc, pwsp_parse_saved *saved,
@@ -467,13 +480,14 @@ PWSP_INTERNAL ptowsp_status pwsp_parse_text(ptowsp_context *context, const char 
     p.text = text;
     p.length = length;
     pwsp_arena_init(&p.arena, &context->memory);
+    p.line = first_line;
     const size_t mark = strlen(PWSP_BYTE_ORDER_MARK);
     if (length >= mark && memcmp(text, PWSP_BYTE_ORDER_MARK, mark) == 0) {
         p.column = 1;
         pwsp_parse_fail(&p, "the text begins with a byte-order mark");
     }
-    for (p.line = first_line; !p.is_failed && p.at < length && pwsp_parse_line(&p, context);
-         p.line++) {
+    bool is_good = !p.is_failed && pwsp_parse_attached(&p, &context->memory);
+    for (; is_good && p.at < length && pwsp_parse_line(&p, context); p.line++) {
     }
     pwsp_parse_body_end(&p);
     if (!p.is_failed && !p.module) {
@@ -485,6 +499,7 @@ PWSP_INTERNAL ptowsp_status pwsp_parse_text(ptowsp_context *context, const char 
         pwsp_parse_built(&p, p.line, 1);  // what is found when a workload is complete
     }
     pwsp_memory_free(&context->memory, p.nodes, (size_t)p.node_capacity * sizeof *p.nodes);
+    pwsp_names_free(&p.attached, &context->memory);
     pwsp_arena_free(&p.arena);
     if (!p.is_failed) {
         *out_module = p.module;

@@ -64,14 +64,7 @@ PWSP_INTERNAL bool pwsp_parse_axis(pwsp_parser *p, ptowsp_axis *out_axis) {
             return false;
         }
     }
-    out_axis->id = 0;
-    for (uint32_t i = 1; i < p->module->axes.count && out_axis->id == 0; i++) {
-        const pwsp_axis_info *axis = PWSP_AXIS(p->module, i);
-        bool is_kind = axis->kind < PWSP_AXIS_PLAN ? plan == PWSP_AXIS_PLAN : axis->kind == plan;
-        if (axis->declared == i && is_kind && strcmp(axis->name, name) == 0) {
-            out_axis->id = i;
-        }
-    }
+    out_axis->id = pwsp_module_axis(p->module, name, plan);
     if (out_axis->id == 0) {
         p->column = column;
         return pwsp_parse_fail(p, "there is no axis %s of this kind", name);

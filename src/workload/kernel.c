@@ -120,15 +120,20 @@ PWSP_INTERNAL bool pwsp_name_is_identifier(const char *name) {
 }
 
 // Copies a text of a source, or that of another kernel with the same; NULL with an error.
-static const char *pwsp_kernel_copy_source(ptowsp_module *module, const char *text) {
-    for (uint32_t i = 1; i < module->kernels.count; i++) {
-        const ptowsp_kernel_source *other = &PWSP_KERNEL(module, i)->source;
-        const char *same = other->text ? other->text : other->file;
-        if (same && strcmp(same, text) == 0) {
-            return same;
-        }
+static const char *pwsp_kernel_copy_source(ptowsp_module *module, const char *text,
+                                           pwsp_kernel_info *info) {
+    const pwsp_name *found = pwsp_names_find(&module->sources, text);
+    info->sourced = module->kernels.count ? (uint32_t)module->kernels.count : 1;  // its id to be
+    if (found && strcmp(found->text, text) == 0) {
+        info->sourced = found->index;
+        return found->text;
     }
-    return (const char *)pwsp_module_copy(module, text, strlen(text) + 1);
+    const char *copy = (const char *)pwsp_module_copy(module, text, strlen(text) + 1);
+    if (copy && !found &&
+        !pwsp_names_add(&module->sources, &module->context->memory, copy, 0, info->sourced)) {
+        pwsp_module_no_memory(module);
+    }
+    return copy;
 }
 
 // Checks and copies a source; false with an error.
@@ -157,8 +162,8 @@ static bool pwsp_kernel_set_source(ptowsp_module *module, const ptowsp_kernel_so
     if (!pwsp_module_is_good(module)) {
         return false;
     }
-    info->source.text = source->text ? pwsp_kernel_copy_source(module, source->text) : NULL;
-    info->source.file = source->file ? pwsp_kernel_copy_source(module, source->file) : NULL;
+    info->source.text = source->text ? pwsp_kernel_copy_source(module, source->text, info) : NULL;
+    info->source.file = source->file ? pwsp_kernel_copy_source(module, source->file, info) : NULL;
     info->source.fn =
         fn == info->name ? fn : (const char *)pwsp_module_copy(module, fn, strlen(fn) + 1);
     if (source->cost) {

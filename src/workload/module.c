@@ -167,6 +167,23 @@ PWSP_INTERNAL const pwsp_name *pwsp_module_find(ptowsp_module *module, const cha
     return found;
 }
 
+PWSP_INTERNAL uint32_t pwsp_module_axis(const ptowsp_module *module, const char *name,
+                                        pwsp_axis_kind plan) {
+    const pwsp_name *found = pwsp_names_find(&module->bindables, name);
+    if (!found || strcmp(found->text, name) != 0 || found->kind == PWSP_BIND_SYMBOL ||
+        found->kind == PWSP_BIND_TENSOR) {
+        return 0;
+    }
+    uint32_t id = found->kind == PWSP_BIND_ARRAY ? PWSP_ARRAY(module, found->index)->ragged_axis
+                                                 : found->index;
+    while (id && (PWSP_AXIS(module, id)->kind < PWSP_AXIS_PLAN
+                      ? plan != PWSP_AXIS_PLAN
+                      : PWSP_AXIS(module, id)->kind != plan)) {
+        id = PWSP_AXIS(module, id)->next;
+    }
+    return id;
+}
+
 // The kind of a named thing, "an axis". Lengths are an axis in the words of the module.
 static const char *pwsp_bindable_text(const ptowsp_module *module, const pwsp_name *name) {
     switch ((pwsp_bindable)name->kind) {
@@ -255,6 +272,7 @@ void ptowsp_module_destroy(ptowsp_module *module) {
     pwsp_context_disown(module->context);
     pwsp_names_free(&module->bindables, &memory);
     pwsp_names_free(&module->kernel_names, &memory);
+    pwsp_names_free(&module->sources, &memory);
     pwsp_names_free(&module->workload_names, &memory);
     pwsp_names_free(&module->channel_names, &memory);
     pwsp_names_free(&module->process_names, &memory);
@@ -300,7 +318,7 @@ static ptowsp_axis pwsp_axis_make(ptowsp_module *module, const char *name, pwsp_
     if (!copy) {
         return pwsp_axis_id(0);
     }
-    pwsp_axis_info info = {copy, kind, id, 0, 0, size};
+    pwsp_axis_info info = {copy, kind, id, 0, 0, size, 0};
     *PWSP_AXIS(module, id) = info;
     return pwsp_axis_id(id);
 }
@@ -349,7 +367,8 @@ ptowsp_axis ptowsp_axis_ragged(ptowsp_module *module, const char *name) {
     if (id) {
         PWSP_ARRAY(module, array)->name = copy;
         PWSP_ARRAY(module, array)->is_lengths = true;
-        pwsp_axis_info info = {copy, PWSP_AXIS_RAGGED, id, 0, array, 0};
+        PWSP_ARRAY(module, array)->ragged_axis = id;
+        pwsp_axis_info info = {copy, PWSP_AXIS_RAGGED, id, 0, array, 0, 0};
         *PWSP_AXIS(module, id) = info;
     }
     return pwsp_axis_id(id);

@@ -38,8 +38,10 @@ typedef struct pwsp_axis_info {
     pwsp_axis_kind kind;
     uint32_t declared;  // the axis that it is, or is a row of
     uint32_t row;       // an expression, or 0
-    uint32_t array;     // ragged: its lengths; units or merges: their flags, with the lanes behind
+    uint32_t array;     // ragged: its lengths; units or merges: their flags, with the lanes behind;
+                        // further fields follow by next_field
     int64_t size;       // dense
+    uint32_t next;      // of a plan: its next axis, or 0; the first is in the table of names
 } pwsp_axis_info;
 
 typedef struct pwsp_symbol_info {
@@ -108,6 +110,7 @@ typedef struct pwsp_kernel_info {
     ptowsp_cycles cycles;
     void *user;
     ptowsp_kernel_source source;      // its names filled in, if there is one
+    uint32_t sourced;                 // the first kernel with its text or file, perhaps itself
     const ptowsp_pto_source *pto;     // with defaults filled in, or NULL
     pwsp_collective_info collective;  // of PTOWSP_UNIT_LINK
     const pwsp_tile_code *code;       // of a tile kernel, else NULL
@@ -153,6 +156,7 @@ typedef struct pwsp_channel_info {
     uint64_t latency;
     uint32_t depth_expr, latency_expr;  // expressions, or 0
     bool is_event;
+    uint32_t users[2];  // the last processes that declared to consume it, and to produce to it
 } pwsp_channel_info;
 
 // A declaration of a process: it produces to a channel, or consumes from it.
@@ -249,6 +253,7 @@ struct ptowsp_module {
     uint32_t slot_count;
     pwsp_exprs exprs;
     pwsp_names bindables, kernel_names, workload_names;
+    pwsp_names sources;                    // texts and files: the first kernel with each
     pwsp_names channel_names, process_names;  // of the last pipeline
     pwsp_table axes, symbols, arrays, variables, tensors, kernels, nodes, channels, ports;
     pwsp_table transients;       // in the order of their tensors
@@ -335,6 +340,11 @@ PWSP_INTERNAL uint32_t pwsp_module_array(ptowsp_module *module, const char *name
 PWSP_INTERNAL const char *pwsp_module_bindable(ptowsp_module *module, const char *what,
                                                const char *name, pwsp_bindable kind,
                                                uint32_t index);
+
+// The axis of a name, or 0. Of a plan: its units (PWSP_AXIS_PLAN), merges or lanes; of any other
+// axis `plan` is PWSP_AXIS_PLAN.
+PWSP_INTERNAL uint32_t pwsp_module_axis(const ptowsp_module *module, const char *name,
+                                        pwsp_axis_kind plan);
 
 // The bindable of a name, NULL if there is none, or with an error if its hash is another name's.
 PWSP_INTERNAL const pwsp_name *pwsp_module_find(ptowsp_module *module, const char *name);

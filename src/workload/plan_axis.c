@@ -38,11 +38,12 @@ static const char *pwsp_plan_axis_text(pwsp_axis_kind kind) {
 // The array of a field of a plan axis, declared here if it is new; 0 with an error. Its name is for
 // texts alone, as it is not bound by itself.
 static uint32_t pwsp_field_array(ptowsp_module *module, uint32_t axis, ptowsp_plan_field field) {
-    for (uint32_t i = 1; i < module->arrays.count; i++) {
-        const pwsp_array_info *array = PWSP_ARRAY(module, i);
-        if (array->plan_axis == axis && array->field == field) {
+    uint32_t last = 0;
+    for (uint32_t i = PWSP_AXIS(module, axis)->array; i; i = PWSP_ARRAY(module, i)->next_field) {
+        if (PWSP_ARRAY(module, i)->field == field) {
             return i;
         }
+        last = i;
     }
     char name[PTOWSP_NAME_MAX + 1];
     ptowsp_text_buffer buffer = {name, sizeof name, 0};
@@ -52,9 +53,10 @@ static uint32_t pwsp_field_array(ptowsp_module *module, uint32_t axis, ptowsp_pl
     const char *copy = pwsp_module_name(module, "field", name);
     uint32_t id = copy ? pwsp_module_add(module, &module->arrays, sizeof(pwsp_array_info)) : 0;
     if (id) {
-        pwsp_array_info info = {copy, (ptowsp_dtype)pwsp_field_rows[field].dtype, false, axis,
-                                field};
+        pwsp_array_info info = {
+            copy, (ptowsp_dtype)pwsp_field_rows[field].dtype, false, axis, field, 0, 0};
         *PWSP_ARRAY(module, id) = info;
+        *(last ? &PWSP_ARRAY(module, last)->next_field : &PWSP_AXIS(module, axis)->array) = id;
     }
     return id;
 }
@@ -72,15 +74,17 @@ static const char *pwsp_plan_name(ptowsp_module *module, const char *name, pwsp_
         }
         return pwsp_module_bindable(module, "plan", name, PWSP_BIND_PLAN, axis);
     }
-    for (uint32_t i = 1; i < axis; i++) {
-        const pwsp_axis_info *other = PWSP_AXIS(module, i);
-        if (other->kind == kind && strcmp(other->name, name) == 0) {
-            pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                             "plan %s: there is an axis of its %s already", name,
-                             pwsp_plan_axis_text(kind));
-            return NULL;
-        }
+    if (pwsp_module_axis(module, name, kind)) {
+        pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                         "plan %s: there is an axis of its %s already", name,
+                         pwsp_plan_axis_text(kind));
+        return NULL;
     }
+    uint32_t last = found->index;
+    while (PWSP_AXIS(module, last)->next) {
+        last = PWSP_AXIS(module, last)->next;
+    }
+    PWSP_AXIS(module, last)->next = axis;
     return found->text;
 }
 
@@ -98,13 +102,12 @@ static ptowsp_axis pwsp_plan_axis(ptowsp_module *module, const char *name, pwsp_
     if (!copy) {
         return pwsp_no_axis();
     }
-    pwsp_axis_info info = {copy, kind, id, 0, 0, 0};
+    pwsp_axis_info info = {copy, kind, id, 0, 0, 0, 0};
     *PWSP_AXIS(module, id) = info;
     if (pwsp_axis_is_work(kind)) {
         uint32_t flags = pwsp_field_array(module, id, PTOWSP_PLAN_FLAGS);
         uint32_t lanes = flags ? pwsp_field_array(module, id, PTOWSP_PLAN_LANE) : 0;
         PTOWSP_ASSERT(!lanes || lanes == flags + 1);
-        PWSP_AXIS(module, id)->array = flags;
         id = lanes ? id : 0;
     }
     ptowsp_axis axis = {id};

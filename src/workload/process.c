@@ -312,26 +312,17 @@ static void pwsp_port_declare(ptowsp_module *module, const char *what, ptowsp_ch
                          what, kind, info->name);
         return;
     }
-    // What it consumes comes first, in the order of the calls: texts have it so, and the numbers of
-    // channels in a program follow this order.
-    uint32_t last = 0;
-    for (uint32_t at = PWSP_NODE(module, process)->first_port; at;
-         at = PWSP_PORT(module, at)->next) {
-        last = is_produced || !PWSP_PORT(module, at)->is_produced ? at : last;
-        if (PWSP_PORT(module, at)->channel == channel.id &&
-            PWSP_PORT(module, at)->is_produced == is_produced) {
-            pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                             "%s: %s %s is declared twice", what, kind, info->name);
-            return;
-        }
+    uint32_t *user = &PWSP_CHANNEL(module, channel.id)->users[is_produced];
+    if (*user == process) {
+        pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                         "%s: %s %s is declared twice", what, kind, info->name);
+        return;
     }
+    *user = process;
     uint32_t id = pwsp_module_add(module, &module->ports, sizeof(pwsp_port_info));
     if (id) {
-        uint32_t *link =
-            last ? &PWSP_PORT(module, last)->next : &PWSP_NODE(module, process)->first_port;
-        pwsp_port_info port = {process, channel.id, is_produced, *link};
+        pwsp_port_info port = {process, channel.id, is_produced, 0};
         *PWSP_PORT(module, id) = port;
-        *link = id;
     }
 }
 
@@ -369,19 +360,15 @@ static bool pwsp_port_check(ptowsp_module *module, const char *what, ptowsp_chan
                          what, info->name);
         return false;
     }
-    uint32_t at = PWSP_NODE(module, process)->first_port;
-    while (at && (PWSP_PORT(module, at)->channel != channel.id ||
-                  PWSP_PORT(module, at)->is_produced != is_produced)) {
-        at = PWSP_PORT(module, at)->next;
-    }
-    if (at == 0) {
+    bool is_declared = info->users[is_produced] == process;
+    if (!is_declared) {
         pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
                          "%s: %s %s is not one that process %s %s; call %s first", what,
                          info->is_event ? "event" : "channel", info->name,
                          PWSP_NODE(module, process)->name, is_produced ? "produces" : "consumes",
                          is_produced ? "ptowsp_produces" : "ptowsp_consumes");
     }
-    return at != 0;
+    return is_declared;
 }
 
 // -- statements of processes ----------------------------------------------------------------------

@@ -81,18 +81,16 @@ static bool pwsp_compiler_kernel_source(pwsp_compiler *c, uint32_t id) {
     const char *name = PWSP_TABLE_AT(c->program->kernels, pwsp_kernel_info, id)->name;
     ptowsp_kernel_source from = *source;
     memset(source, 0, sizeof *source);
-    for (uint32_t i = 1; i < id; i++) {
-        const ptowsp_kernel_source *other = &PWSP_KERNEL(c->module, i)->source;
-        const pwsp_kernel_info *copied = PWSP_TABLE_AT(c->program->kernels, pwsp_kernel_info, i);
-        source->text = from.text && other->text == from.text ? copied->source.text : source->text;
-        source->file = from.file && other->file == from.file ? copied->source.file : source->file;
+    const char *any = from.text ? from.text : from.file;
+    const uint32_t first = PWSP_TABLE_AT(c->program->kernels, pwsp_kernel_info, id)->sourced;
+    if (any && first < id) {
+        const ptowsp_kernel_source *copied =
+            &PWSP_TABLE_AT(c->program->kernels, pwsp_kernel_info, first)->source;
+        any = copied->text ? copied->text : copied->file;
+    } else if (any) {
+        any = pwsp_compiler_text(c, any);
     }
-    if (from.text && !source->text) {
-        source->text = pwsp_compiler_text(c, from.text);
-    }
-    if (from.file && !source->file) {
-        source->file = pwsp_compiler_text(c, from.file);
-    }
+    *(from.text ? &source->text : &source->file) = any;
     if (from.fn) {
         source->fn = strcmp(from.fn, name) == 0 ? name : pwsp_compiler_text(c, from.fn);
     }
