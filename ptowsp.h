@@ -1687,7 +1687,8 @@ PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_moe_sort(const ptowsp_moe_routes *r
                                                       ptowsp_plan_info *out_info);
 
 // Like ptowsp_moe_sort, on all lanes of the context; the result is the same bit for bit. `scratch`
-// has scratch_count elements. Lanes need expert_count + 1 each; with fewer, fewer lanes work. Below
+// has scratch_count elements. Lanes need expert_count + 1 each; with fewer, fewer lanes work. With
+// four times as many, a lane that wakes late leaves more to the others. Below
 // PTOWSP_MOE_SORT_PARALLEL_MIN pairs the calling thread works alone, as waking lanes costs more.
 // Errors   As ptowsp_moe_sort, with their text in the context. Without a fault in *out_info: BUSY,
 //          which writes nothing, and SYSTEM_FAILED, as ptowsp_parallel_for: sort again then.

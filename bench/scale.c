@@ -2,7 +2,8 @@
 // and, with --svg FILE, as a picture. From one power of ten to the next the time per unit may grow
 // as a logarithm does, and by what caches take: more than 4 times is marked.
 //
-// A unit is a task, a process or a node; over lanes it is a task, of a number that does not change.
+// A unit is a task, a process, a node or a declaration; over lanes it is a task, of a number that does not
+// change.
 
 #include "bench.h"
 
@@ -21,12 +22,15 @@ typedef struct scale_point {
     double bytes;  // at most, of all that came from the context
 } scale_point;
 
+// The part whose time counts: a run; building and compiling; reading the module's text; explaining a run.
+typedef enum scale_part { RUN, COMPILE, READ, EXPLAIN } scale_part;
+
 typedef struct scale_series {
     const char *name;
     uint64_t first, last;  // sizes, times ten each
     void (*build)(ptowsp_module *module, uint64_t size, ptowsp_schedule *schedule);
     uint32_t variant;  // for build
-    bool is_compiled;  // the time is that of building and compiling, nothing is run
+    scale_part part;
     bool is_of_lanes;
 } scale_series;
 
@@ -183,15 +187,99 @@ static void build_nodes(ptowsp_module *m, uint64_t size, ptowsp_schedule *schedu
     }
 }
 
+// Kernels with one source, and a task of each.
+static void build_kernels(ptowsp_module *m, uint64_t size, ptowsp_schedule *schedule) {
+    ptowsp_kernel_desc desc;
+    ptowsp_task_desc task;
+    char name[32];
+    (void)schedule;
+    memset(&desc, 0, sizeof desc);
+    memset(&task, 0, sizeof task);
+    desc.name = name;
+    desc.cycles = 100;
+    desc.source.text = "static ptowsp_cycles work(const ptowsp_task *, void *) { return 100; }\n";
+    desc.source.fn = "work";
+    PTOWSP_WORKLOAD(m, "kernels") {
+        for (uint64_t i = 0; i < size; i++) {
+            snprintf(name, sizeof name, "work_%" PRIu64, i);
+            task.kernel = ptowsp_kernel_make(m, &desc);
+            ptowsp_task_make(m, &task);
+        }
+    }
+}
+
+// Axes, and a loop over each.
+static void build_axes(ptowsp_module *m, uint64_t size, ptowsp_schedule *schedule) {
+    ptowsp_task_desc task;
+    char name[32];
+    (void)schedule;
+    memset(&task, 0, sizeof task);
+    task.kernel = make_kernel(m, false);
+    PTOWSP_WORKLOAD(m, "axes") {
+        for (uint64_t n = 0; n < size; n++) {
+            snprintf(name, sizeof name, "axis_%" PRIu64, n);
+            PTOWSP_FOR_EACH(m, i, ptowsp_axis_dense(m, name, 1)) {
+                task.axes[0] = i;
+                ptowsp_task_make(m, &task);
+            }
+        }
+    }
+}
+
+// Two processes with a port for each channel.
+static void build_ports(ptowsp_module *m, uint64_t size, ptowsp_schedule *schedule) {
+    ptowsp_channel_desc desc;
+    char name[32];
+    ptowsp_channel first = {0};
+    (void)schedule;
+    memset(&desc, 0, sizeof desc);
+    desc.name = name;
+    PTOWSP_WORKLOAD(m, "ports") {
+        PTOWSP_PIPELINE(m, "p") {
+            for (uint64_t i = 0; i < size; i++) {
+                snprintf(name, sizeof name, "channel_%" PRIu64, i);
+                const ptowsp_channel made = ptowsp_channel_make(m, &desc);
+                first = i ? first : made;
+            }
+            PTOWSP_PROCESS(m, "source") {
+                for (uint32_t i = 0; i < size; i++) {
+                    const ptowsp_channel channel = {first.id + i};
+                    ptowsp_produces(m, channel);
+                }
+                for (uint32_t i = 0; i < size; i++) {
+                    const ptowsp_channel channel = {first.id + i};
+                    ptowsp_send(m, channel, ptowsp_i64(m, 1));
+                }
+            }
+            PTOWSP_PROCESS(m, "sink") {
+                for (uint32_t i = 0; i < size; i++) {
+                    const ptowsp_channel channel = {first.id + i};
+                    ptowsp_consumes(m, channel);
+                }
+                for (uint32_t i = 0; i < size; i++) {
+                    const ptowsp_channel channel = {first.id + i};
+                    PTOWSP_RECEIVE(m, t, channel) {
+                        (void)t;
+                    }
+                }
+            }
+        }
+    }
+}
+
 static const scale_series all_series[] = {
-    {"tasks in order, window 8192", 1000, 100000000, build_loop, 0, false, false},
-    {"tasks by data, two tiles each", 1000, 10000000, build_layers, 0, false, false},
-    {"tasks by structure, stealing", 1000, 10000000, build_layers, 1, false, false},
-    {"lanes, in order, stealing", 10, 65536, build_lanes, 0, false, true},
-    {"lanes, dataflow, stealing", 10, 65536, build_lanes, 1, false, true},
-    {"lanes, all tasks stolen", 10, 65536, build_lanes, 2, false, true},
-    {"processes with a token each", 10, 1000000, build_processes, 0, false, false},
-    {"nodes of a module, compiled", 100, 100000, build_nodes, 0, true, false}};
+    {"tasks in order, window 8192", 1000, 100000000, build_loop, 0, RUN, false},
+    {"tasks by data, two tiles each", 1000, 10000000, build_layers, 0, RUN, false},
+    {"tasks by structure, stealing", 1000, 10000000, build_layers, 1, RUN, false},
+    {"lanes, in order, stealing", 10, 65536, build_lanes, 0, RUN, true},
+    {"lanes, dataflow, stealing", 10, 65536, build_lanes, 1, RUN, true},
+    {"lanes, all tasks stolen", 10, 65536, build_lanes, 2, RUN, true},
+    {"processes with a token each", 10, 1000000, build_processes, 0, RUN, false},
+    {"nodes of a module, compiled", 100, 100000, build_nodes, 0, COMPILE, false},
+    {"kernels of a module, compiled", 100, 100000, build_kernels, 0, COMPILE, false},
+    {"kernels of a run, explained", 100, 100000, build_kernels, 0, EXPLAIN, false},
+    {"axes of a module, read", 100, 100000, build_axes, 0, READ, false},
+    {"ports of a process, compiled", 100, 100000, build_ports, 0, COMPILE, false}};
 
 enum { SERIES = sizeof all_series / sizeof *all_series };
 
@@ -221,6 +309,48 @@ static double scale_run(ptowsp_context *context, ptowsp_program *program) {
     return best;
 }
 
+static bool scale_hear(void *user, const ptowsp_decision *decision) {
+    (void)user;
+    bench_keep(decision->chosen);
+    return true;
+}
+
+// Explains a run that has recorded the sums of all kernels.
+static double scale_explain(ptowsp_context *context, ptowsp_program *program) {
+    ptowsp_run *run;
+    ptowsp_run_options options;
+    memset(&options, 0, sizeof options);
+    options.mode = PTOWSP_RUN_TIME_ONLY;
+    options.record_tasks = true;
+    require(ptowsp_run_create(context, program, &run) == PTOWSP_OK &&
+                ptowsp_run_execute(run, &options) == PTOWSP_OK,
+            ptowsp_context_error(context).text);
+    const double begin = processor_time();
+    ptowsp_run_decisions(run, scale_hear, NULL);
+    const double ns = processor_time() - begin;
+    ptowsp_run_destroy(run);
+    return ns;
+}
+
+static double scale_read(ptowsp_context *context, const ptowsp_module *module) {
+    const ptowsp_parse_desc desc = {NULL, 0, 1};
+    ptowsp_text_buffer buffer = {NULL, 0, 0};
+    ptowsp_module *read;
+    ptowsp_module_print(module, ptowsp_text_to_buffer(&buffer));
+    buffer.size = buffer.length + 1;
+    buffer.length = 0;
+    buffer.data = (char *)bench_allocate(buffer.size);
+    ptowsp_module_print(module, ptowsp_text_to_buffer(&buffer));
+    const double begin = processor_time();
+    require(ptowsp_module_parse(context, buffer.data, buffer.length, &desc, &read, NULL) ==
+                PTOWSP_OK,
+            ptowsp_context_error(context).text);
+    const double ns = processor_time() - begin;
+    ptowsp_module_destroy(read);
+    free(buffer.data);
+    return ns;
+}
+
 static scale_point scale_measure(const scale_series *series, uint64_t size) {
     scale_point point = {size, 0, 0};
     ptowsp_context_desc desc;
@@ -244,7 +374,10 @@ static scale_point scale_measure(const scale_series *series, uint64_t size) {
     require(ptowsp_program_create(context, module, &with, &program) == PTOWSP_OK,
             ptowsp_context_error(context).text);
     double ns = processor_time() - begin;
-    ns = series->is_compiled ? ns : scale_run(context, program);
+    ns = series->part == COMPILE   ? ns
+         : series->part == READ    ? scale_read(context, module)
+         : series->part == EXPLAIN ? scale_explain(context, program)
+                                   : scale_run(context, program);
     ptowsp_program_destroy(program);
     ptowsp_module_destroy(module);
     ptowsp_context_destroy(context);
@@ -258,7 +391,8 @@ static scale_point scale_measure(const scale_series *series, uint64_t size) {
 enum { PANEL = 430, HEIGHT = 330, LEFT = 60, BOTTOM = 40 };
 
 static const char *const colours[SERIES] = {"#0072b2", "#e69f00", "#009e73", "#cc79a7",
-                                            "#56b4e9", "#d55e00", "#999999", "#b8a900"};
+                                            "#56b4e9", "#d55e00", "#999999", "#b8a900",
+                                            "#332288", "#882255", "#44aa99", "#661100"};
 
 // A panel with axes in powers of ten: sizes from 10 to 10^8, values from 10^low to 10^high.
 static void draw_panel(FILE *file, int x, const char *title, int low, int high,

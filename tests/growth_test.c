@@ -2,8 +2,15 @@
 // only if just that one makes a table grow. A module with every kind of declaration and statement is
 // preceded by 0 to 15 others, which moves the places, and every allocation is refused: of reading it,
 // compiling it, printing and saving the program.
+//
+// And how time grows: four times as many declarations take at most eight times as long, in everything that
+// is done with a program. Where one of the steps walks over all of them it takes 12 to 16 times as long. This
+// is processor time, and the least of many tries, so that other processes do not matter.
 
 #include "test.h"
+
+#include <stdarg.h>
+#include <time.h>
 
 enum { TEXT_MAX = 1 << 15, PAD_MAX = 16 };
 
@@ -153,9 +160,217 @@ static void growth__may_fail_at_every_statement(void **state) {
     assert_true(test_is_tight() || refused > 1000);
 }
 
+// -- time -----------------------------------------------------------------------------------------
+
+enum { MANY = 1500, MANY_MAX = 4 * MANY, TIME_ROUNDS = 100 };
+
+typedef struct growing_text {
+    char *data;
+    size_t length, size;
+} growing_text;
+
+static void say(growing_text *text, const char *format, ...) {
+    va_list args;
+    va_start(args, format);
+    text->length +=
+        (size_t)vsnprintf(text->data + text->length, text->size - text->length, format, args);
+    va_end(args);
+    assert_true(text->length < text->size);
+}
+
+static void many_axes(growing_text *text, uint32_t n) {
+    for (uint32_t i = 0; i < n; i++) {
+        say(text, "axis a%u %s\n", i,
+            i % 4 == 0   ? "2"
+            : i % 4 == 1 ? "dynamic"
+            : i % 4 == 2 ? "ragged i32"
+                         : "sparse");
+    }
+    say(text, "kernel k0(axes 1) vector, 7 cycles\nworkload main\n");
+    for (uint32_t i = 0; i < n; i++) {
+        say(text, "  for_each v in a%u%s\n    task k0(v)\n", i, i % 4 == 3 ? "[0]" : "");
+    }
+}
+
+static void many_plans(growing_text *text, uint32_t n) {
+    for (uint32_t i = 0; i < n; i++) {
+        say(text, "axis a%u plan\n", i);
+    }
+    for (uint32_t i = 0; i < n; i++) {
+        say(text, "axis a%u plan, its merges\n", i);
+    }
+    say(text, "kernel k0(axes 1) vector, 7 cycles\nworkload main\n");
+    for (uint32_t i = 0; i < n; i++) {
+        say(text, "  for_each v in a%u\n    task k0(i64(a%u.kv_len[v]) + i64(a%u.kv_start[v]))\n",
+            i, i, i);
+    }
+}
+
+static void many_kernels(growing_text *text, uint32_t n) {
+    for (uint32_t i = 0; i < n; i++) {
+        say(text, "kernel k%u(axes 1) vector, 7 cycles\n", i);
+    }
+    say(text, "workload main\n");
+    for (uint32_t i = 0; i < n; i++) {
+        say(text, "  task k%u(1)\n", i);
+    }
+}
+
+static void many_ports(growing_text *text, uint32_t n) {
+    say(text, "kernel k0(axes 1) vector, 7 cycles\nworkload main\n  pipeline p\n");
+    for (uint32_t i = 0; i < n; i++) {
+        say(text, "    channel c%u depth 2 latency 1\n", i);
+    }
+    say(text, "    process a produces c0");
+    for (uint32_t i = 1; i < n; i++) {
+        say(text, ", c%u", i);
+    }
+    say(text, "\n");
+    for (uint32_t i = 0; i < n; i++) {
+        say(text, "      send c%u(1u)\n", i);
+    }
+    say(text, "    process b consumes c0");
+    for (uint32_t i = 1; i < n; i++) {
+        say(text, ", c%u", i);
+    }
+    say(text, "\n");
+    for (uint32_t i = 0; i < n; i++) {
+        say(text, "      receive x from c%u\n        task k0(i64(x))\n", i);
+    }
+}
+
+// Each replica has its own receives.
+static void many_receives(growing_text *text, uint32_t n) {
+    say(text, "axis two 2\nkernel k0(axes 1) vector, 7 cycles\nworkload main\n  pipeline p\n");
+    say(text, "    channel c depth 2 latency 1\n    process a produces c\n");
+    for (uint32_t i = 0; i < 2 * n; i++) {
+        say(text, "      send c(1u)\n");
+    }
+    say(text, "    process b replicas r in two consumes c\n");
+    for (uint32_t i = 0; i < n; i++) {
+        say(text, "      receive x from c\n        task k0(i64(x))\n");
+    }
+}
+
+static void many_symbols(growing_text *text, uint32_t n) {
+    for (uint32_t i = 0; i < n; i++) {
+        say(text, i % 2 ? "array s%u i64\n" : "symbol s%u\n", i);
+    }
+    say(text, "kernel k0(axes 1) vector, 7 cycles\nworkload main\n");
+    for (uint32_t i = 0; i < n; i++) {
+        say(text, i % 2 ? "  task k0(s%u[0])\n" : "  task k0(i64(s%u))\n", i);
+    }
+}
+
+static ptowsp_cycles seven(const ptowsp_task *task, void *user) {
+    (void)task, (void)user;
+    return 7;
+}
+
+static bool see_decision(void *user, const ptowsp_decision *decision) {
+    *(uint64_t *)user += decision->stage[0] == 'c';
+    return true;
+}
+
+static ptowsp_status see_file(void *user, const char *path, const char *text, size_t size) {
+    (void)path, (void)text;
+    *(uint64_t *)user += size;
+    return PTOWSP_OK;
+}
+
+// Binds each name as whatever it is.
+static void bind_many(ptowsp_run *run, uint32_t n) {
+    static const int32_t integers[2] = {0, 1};
+    static const int64_t wide[2] = {0, 0};
+    const ptowsp_csr csr = {PTOWSP_I32, integers, integers, 1, 1};
+    const ptowsp_work work = {0};
+    for (uint32_t i = 0; i < n; i++) {
+        char name[16];
+        snprintf(name, sizeof name, "a%u", i);
+        ptowsp_run_bind_work(run, name, &work, 0);
+        ptowsp_run_bind_size(run, name, 1);
+        ptowsp_run_bind_lengths(run, name, PTOWSP_I32, integers + 1, 1);
+        ptowsp_run_bind_csr(run, name, &csr);
+        name[0] = 's';
+        ptowsp_run_bind_symbol(run, name, 1);
+        ptowsp_run_bind_array(run, name, PTOWSP_I64, wide, 2);
+    }
+}
+
+typedef void (*declare_fn)(growing_text *text, uint32_t n);
+
+// Reads, compiles, binds, runs, explains and emits; returns processor time in seconds.
+static double time_of(declare_fn declare, uint32_t n) {
+    static ptowsp_parse_kernel attached[MANY_MAX];
+    static char names[MANY_MAX][8];
+    growing_text text = {malloc(1 << 21), 0, 1 << 21};
+    ptowsp_context *context;
+    ptowsp_module *module;
+    ptowsp_program *program;
+    ptowsp_run *run;
+    uint64_t seen = 0;
+    assert_int_equal(ptowsp_context_create(NULL, &context), PTOWSP_OK);
+    say(&text, "module many\n");
+    declare(&text, n);
+    for (uint32_t i = 0; i < n; i++) {  // the last one first, with two sources in all
+        const uint32_t number = n - 1 - i;
+        snprintf(names[i], sizeof names[i], "k%u", number);
+        attached[i] = (ptowsp_parse_kernel){
+            .name = names[i],
+            .fn = seven,
+            .source = {.text = number % 2 ? "static int odd;" : "static int even;", .fn = "f"}};
+    }
+    const ptowsp_parse_desc desc = {attached, n, 0};
+    const ptowsp_record_options record = {.level = PTOWSP_RECORD_TASKS};
+    const ptowsp_run_options options = {.mode = PTOWSP_RUN_TIME_ONLY};
+    const clock_t begin = clock();
+    if (ptowsp_module_parse(context, text.data, text.length, &desc, &module, NULL) != PTOWSP_OK ||
+        ptowsp_program_create(context, module, NULL, &program) != PTOWSP_OK ||
+        ptowsp_run_create(context, program, &run) != PTOWSP_OK) {
+        fail_msg("%s", ptowsp_context_error(context).text);
+    }
+    bind_many(run, n);
+    if (ptowsp_run_record(run, &record) != PTOWSP_OK ||
+        ptowsp_run_execute(run, &options) != PTOWSP_OK ||
+        ptowsp_npu_emit_files(context, program, see_file, &seen) != PTOWSP_OK) {
+        fail_msg("%s", ptowsp_context_error(context).text);
+    }
+    assert_true(ptowsp_run_decisions(run, see_decision, &seen));
+    const double seconds = (double)(clock() - begin) / CLOCKS_PER_SEC;
+    ptowsp_run_destroy(run);
+    ptowsp_program_destroy(program);
+    ptowsp_module_destroy(module);
+    ptowsp_context_destroy(context);
+    free(text.data);
+    return seconds;
+}
+
+static void growth__four_times_as_many_declarations_take_at_most_eight_times_as_long(void **state) {
+    (void)state;
+    static const struct {
+        const char *name;
+        declare_fn declare;
+    } kinds[] = {{"axes", many_axes},   {"plans", many_plans},       {"kernels", many_kernels},
+                 {"ports", many_ports}, {"receives", many_receives}, {"symbols", many_symbols}};
+    for (size_t k = 0; k < sizeof kinds / sizeof kinds[0]; k++) {
+        double few = 1e9, many = 1e9;
+        for (uint32_t i = 0; i < TIME_ROUNDS && (i == 0 || many > 8 * few); i++) {
+            const double a = time_of(kinds[k].declare, MANY);
+            const double b = time_of(kinds[k].declare, MANY_MAX);
+            few = a < few ? a : few;
+            many = b < many ? b : many;
+        }
+        if (many > 8 * few) {
+            fail_msg("%u %s take %.1f ms, %u take %.1f ms", MANY, kinds[k].name, 1e3 * few,
+                     MANY_MAX, 1e3 * many);
+        }
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(growth__may_fail_at_every_statement),
+        cmocka_unit_test(growth__four_times_as_many_declarations_take_at_most_eight_times_as_long),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

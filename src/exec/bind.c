@@ -181,8 +181,7 @@ static ptowsp_status pwsp_bind_plan_uses(const pwsp_bindings *bindings, pwsp_err
         for (uint32_t j = axis->array; status == PTOWSP_OK && j;
              j = PWSP_PLAN_FIELD(p, j)->next_field) {
             if (p->array_is_used[j]) {
-                status =
-                    pwsp_plan_has_field(error, axis->name, plan, PWSP_PLAN_FIELD(p, j)->field);
+                status = pwsp_plan_has_field(error, axis->name, plan, PWSP_PLAN_FIELD(p, j)->field);
             }
         }
     }

@@ -446,10 +446,10 @@ static uint32_t pwsp_graph_take_any(ptowsp_graph *graph, pwsp_graph_lane *lane) 
 
 // The graph is known to take less than a millisecond on one lane: then a lane that is not let in
 // leaves the run. A sleeping lane would have to be woken at the end, and waited for. The duration
-// of ranges is not known.
+// of ranges is not known, nor how many tasks are added.
 PWSP_INTERNAL bool pwsp_graph_is_short(const ptowsp_graph *graph) {
     uint64_t ticks = pwsp_load_relaxed(&graph->alone_ticks);
-    return ticks > 0 && graph->range_count == 0 &&
+    return ticks > 0 && graph->range_count == 0 && !graph->joins &&
            ticks * graph->task_count / 16 < 1000 * PWSP_TICKS_US;
 }
 
@@ -475,37 +475,27 @@ static uint32_t pwsp_graph_seek(ptowsp_graph *graph, pwsp_graph_lane *lane) {
     }
 }
 
-// In graphs whose tasks add tasks no lane is alone: only the pace is adapted.
-static void pwsp_graph_look_growing(ptowsp_graph *graph, pwsp_graph_lane *lane) {
-    if (++lane->run_count < PWSP_GRAPH_WINDOW / 4 ||
-        !(pwsp_load_relaxed(&graph->flags) & PWSP_GRAPH_MAY_GROW)) {
-        return;
-    }
-    uint64_t now = pwsp_ticks();
-    pwsp_graph_set_pace(graph, lane, (now - lane->looked_at) / lane->run_count);
-    lane->looked_at = now;
-    lane->run_count = 0;
-}
-
 // Runs tasks until the lane has none.
 static void pwsp_graph_run_tasks(ptowsp_graph *graph, pwsp_graph_lane *lane, uint32_t task) {
     lane->run_count = 0;
     lane->looked_at = pwsp_ticks();
     do {
-        if (PWSP_UNLIKELY(pwsp_load_relaxed(&graph->flags) != 0 || !graph->nodes[task].fn)) {
-            if (graph->lane_count > 1) {
+        const uint32_t flags = pwsp_load_relaxed(&graph->flags);
+        if (PWSP_UNLIKELY(flags != 0 || !graph->nodes[task].fn)) {
+            const bool is_shared = !graph->nodes[task].fn || (flags & ~PWSP_GRAPH_LETS_BE_ALONE);
+            if (is_shared && graph->lane_count > 1) {
                 pwsp_graph_share(graph, lane);
             }
             if (!lane->is_alone && pwsp_deque_held(&lane->deque) >= lane->offer_at) {
                 pwsp_graph_offer(graph, lane);
             }
             task = pwsp_graph_step(graph, lane, task);
-            pwsp_graph_look_growing(graph, lane);
+            lane->run_count += !is_shared;
             task = task != PWSP_GRAPH_NONE ? task : pwsp_graph_own(graph, lane);
-            continue;
+        } else {
+            task = lane->is_alone ? pwsp_graph_run_alone(graph, lane, task)
+                                  : pwsp_graph_run_shared(graph, lane, task);
         }
-        task = lane->is_alone ? pwsp_graph_run_alone(graph, lane, task)
-                              : pwsp_graph_run_shared(graph, lane, task);
         if (task != PWSP_GRAPH_NONE && lane->run_count >= PWSP_GRAPH_WINDOW / 4) {
             task = pwsp_graph_look(graph, lane, task);
         }

@@ -120,6 +120,10 @@ enum { PWSP_GRAPH_LONG = 0, PWSP_GRAPH_MEDIUM, PWSP_GRAPH_SHORT };
 #define PWSP_GRAPH_MAY_GROW   32u  // its tasks may add tasks
 #define PWSP_GRAPH_IS_FULL    64u  // it is cut because they have added too many
 
+// Those under which tasks run one by one, but a lane may be alone.
+#define PWSP_GRAPH_LETS_BE_ALONE                                                                   \
+    (PWSP_GRAPH_IS_CLOCKED | PWSP_GRAPH_IS_LIMITED | PWSP_GRAPH_MAY_GROW)
+
 typedef struct pwsp_graph_lane {
     uint32_t index;
     bool is_alone;  // no other lane has tasks: no atomic operations on counters

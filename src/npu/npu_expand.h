@@ -74,7 +74,7 @@ typedef struct npu_expand {
     npu_open_name *names;  // that are visible here
     uint32_t name_count, name_capacity;
     uint32_t name_lists[NPU_NAME_LISTS];  // by hash: the last of names, + 1, or 0
-    npu_block *blocks;  // that are open
+    npu_block *blocks;                    // that are open
     uint32_t block_count, block_capacity;
     npu_part *parts;
     uint32_t part_count, part_capacity;

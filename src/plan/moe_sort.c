@@ -1,6 +1,6 @@
 // Sorting the pairs of routes by expert: a counting sort, whose result is unique, as it is stable.
 //
-// Pairs are divided into slices of neighbouring tokens, one for each lane. Each slice counts its
+// Pairs are divided into slices of neighbouring tokens, some for each lane. Each slice counts its
 // experts in a table of its own. Sums over experts, and over the slices of an expert, make of the
 // tables the first row of each expert in each slice, where its pairs are written one after the other:
 //
@@ -22,7 +22,9 @@
 #include "../base/context.h"
 #include "../base/cpu.h"
 
-#define PWSP_MOE_TABLE_MAX 512  // experts of tables on the stack: 2 KiB
+#define PWSP_MOE_TABLE_MAX    512  // experts of tables on the stack: 2 KiB
+#define PWSP_MOE_LANE_SLICES  4    // slices per lane: one that wakes late takes fewer
+#define PWSP_MOE_SLICE_TABLES 16   // pairs of a slice, at least, for each counter of its table
 
 typedef struct pwsp_moe_sorter {
     const ptowsp_moe_routes *routes;
@@ -466,8 +468,11 @@ ptowsp_status ptowsp_moe_sort_parallel(ptowsp_context *context, const ptowsp_moe
         return pwsp_moe_context_fail(context, status, info);
     }
     pwsp_moe_sorter s = pwsp_moe_sorter_of(routes, order);
-    const uint64_t slices = pwsp_min_u64(ptowsp_context_lane_count(context),
-                                         scratch_count / ((uint64_t)routes->expert_count + 1));
+    const uint64_t table = (uint64_t)routes->expert_count + 1;
+    const uint64_t lanes = ptowsp_context_lane_count(context);
+    const uint64_t few =
+        pwsp_min_u64(PWSP_MOE_LANE_SLICES * lanes, s.pair_count / (PWSP_MOE_SLICE_TABLES * table));
+    const uint64_t slices = pwsp_min_u64(pwsp_max_u64(lanes, few), scratch_count / table);
     if (slices < 2 || s.pair_count < PTOWSP_MOE_SORT_PARALLEL_MIN) {
         status = ptowsp_moe_sort(routes, order, info);
         return status == PTOWSP_OK ? status : pwsp_moe_context_fail(context, status, info);

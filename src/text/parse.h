@@ -102,7 +102,7 @@ typedef struct pwsp_parse_saved {
 typedef struct pwsp_parser {
     ptowsp_module *module;
     const ptowsp_parse_desc *desc;
-    pwsp_names attached;     // the first of desc's kernels with each name
+    pwsp_names attached;      // the first of desc's kernels with each name
     pwsp_parse_saved *saved;  // NULL: the text is a module's
     bool is_in_schedule;
     bool is_in_body;               // of the tile kernel of the line above

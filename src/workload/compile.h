@@ -28,9 +28,8 @@ typedef struct pwsp_compiler {
     pwsp_table expr_ids;    // uint32_t: by expression of the module, that in the program, or 0
     // In a process, and in workloads that only processes call, there are no scopes, edges or keys.
     bool is_in_process;
-    uint32_t process;               // the process that is being compiled: its node,
-    uint32_t first_port;            // its first port in the program,
-    uint32_t module_first_channel;  // and its pipeline's first channel in the module
+    uint32_t module_first_channel;  // of the process that is being compiled: its pipeline's first
+                                    // channel in the module
     uint32_t first_channel;         // and in the program
     uint64_t replica_count;         // of all processes, as far as it is known when compiling
 } pwsp_compiler;

@@ -162,14 +162,15 @@ static bool pwsp_compiler_privates(pwsp_compiler *c, uint32_t id, const pwsp_pip
             c, *PWSP_PROGRAM_AT(p, privates, uint32_t, pipeline->first_slot + i));
     }
     process->private_count = (uint32_t)p->privates.count - process->first_private;
-    for (uint32_t i = first_receive; i < p->receives.count; i++) {
+    // Receives of replicas alone are private, in the order of their nodes.
+    for (uint32_t i = first_receive, j = 0; process->index != 0 && i < p->receives.count; i++) {
         pwsp_receive_op *receive = PWSP_TABLE_AT(p->receives, pwsp_receive_op, i);
-        for (uint32_t j = 0; j < process->private_count; j++) {
-            if (*PWSP_PROGRAM_AT(p, privates, uint32_t, process->first_private + j) ==
-                receive->cell) {
-                receive->place = j + 1;
-            }
+        const uint32_t *cells = PWSP_PROGRAM_AT(p, privates, uint32_t, process->first_private);
+        while (!receive->is_wait && cells[j] != receive->cell) {
+            j++;
+            PTOWSP_ASSERT(j < process->private_count);
         }
+        receive->place = receive->is_wait ? 0 : j + 1;
     }
     return is_good;
 }
@@ -224,10 +225,9 @@ static bool pwsp_compiler_ports(pwsp_compiler *c, uint32_t id, pwsp_process_op *
         }
         port->channel = pwsp_compiler_channel(c, info->channel);
         port->is_produced = info->is_produced;
+        PWSP_PORT(c->module, at)->place = index;
         process->port_count++;
     }
-    c->process = id;
-    c->first_port = process->first_port;
     return true;
 }
 
@@ -336,16 +336,8 @@ PWSP_INTERNAL bool pwsp_compiler_pipeline(pwsp_compiler *c, uint32_t id) {
 // -- statements of processes ----------------------------------------------------------------------
 
 // The port, in the program's list, by which the process produces a channel.
-static uint32_t pwsp_compiler_port(const pwsp_compiler *c, uint32_t channel) {
-    uint32_t port = c->first_port;
-    for (uint32_t at = PWSP_NODE(c->module, c->process)->first_port; at;
-         at = PWSP_PORT(c->module, at)->next, port++) {
-        const pwsp_port_info *info = PWSP_PORT(c->module, at);
-        if (info->channel == channel && info->is_produced) {
-            break;
-        }
-    }
-    return port;
+static uint32_t pwsp_compiler_port(const pwsp_compiler *c, uint32_t id) {
+    return PWSP_PORT(c->module, PWSP_NODE(c->module, id)->first_port)->place;
 }
 
 PWSP_INTERNAL bool pwsp_compiler_receive(pwsp_compiler *c, uint32_t id) {
@@ -377,7 +369,7 @@ PWSP_INTERNAL bool pwsp_compiler_send(pwsp_compiler *c, uint32_t id) {
     pwsp_send_op made;
     memset(&made, 0, sizeof made);
     made.channel = pwsp_compiler_channel(c, node->channel);
-    made.port = pwsp_compiler_port(c, node->channel);
+    made.port = pwsp_compiler_port(c, id);
     uint32_t index;
     if (!pwsp_compiler_code(c, node->expr, &made.token)) {
         return false;
@@ -391,7 +383,7 @@ PWSP_INTERNAL bool pwsp_compiler_send(pwsp_compiler *c, uint32_t id) {
 }
 
 PWSP_INTERNAL bool pwsp_compiler_close(pwsp_compiler *c, uint32_t id) {
-    uint32_t port = pwsp_compiler_port(c, PWSP_NODE(c->module, id)->channel);
+    uint32_t port = pwsp_compiler_port(c, id);
     PWSP_TABLE_AT(c->program->ports, pwsp_port, port)->is_closed_early = true;
     return pwsp_compiler_op(c, PWSP_OP_CLOSE, port, 0, id);
 }

@@ -176,9 +176,9 @@ PWSP_INTERNAL uint32_t pwsp_module_axis(const ptowsp_module *module, const char 
     }
     uint32_t id = found->kind == PWSP_BIND_ARRAY ? PWSP_ARRAY(module, found->index)->ragged_axis
                                                  : found->index;
-    while (id && (PWSP_AXIS(module, id)->kind < PWSP_AXIS_PLAN
-                      ? plan != PWSP_AXIS_PLAN
-                      : PWSP_AXIS(module, id)->kind != plan)) {
+    while (id &&
+           (PWSP_AXIS(module, id)->kind < PWSP_AXIS_PLAN ? plan != PWSP_AXIS_PLAN
+                                                         : PWSP_AXIS(module, id)->kind != plan)) {
         id = PWSP_AXIS(module, id)->next;
     }
     return id;

@@ -156,7 +156,7 @@ typedef struct pwsp_channel_info {
     uint64_t latency;
     uint32_t depth_expr, latency_expr;  // expressions, or 0
     bool is_event;
-    uint32_t users[2];  // the last processes that declared to consume it, and to produce to it
+    uint32_t ports[2];  // the last that consumes it, and the last that produces to it, or 0
 } pwsp_channel_info;
 
 // A declaration of a process: it produces to a channel, or consumes from it.
@@ -164,7 +164,8 @@ typedef struct pwsp_port_info {
     uint32_t process;  // node
     uint32_t channel;
     bool is_produced;
-    uint32_t next;  // of the same process, or 0
+    uint32_t next;   // of the same process, or 0
+    uint32_t place;  // in the program that is being compiled
 } pwsp_port_info;
 
 // Statements, in the order of their kinds: the kind, its word in texts, the function of the parser
@@ -225,7 +226,8 @@ typedef struct pwsp_node {
     uint32_t slot;
     uint32_t channel;                   // of a consume, receive, send, close, record or wait; of a
                                         // pipeline: its first, or 0
-    uint32_t first_port;                // of a process: the first of its list, or 0
+    uint32_t first_port;                // of a process: the first of its list, or 0; of a send,
+                                        // close or record: its port
     uint32_t variant;                   // of a task of a choice: that of the next variant, or 0
     bool is_waited_for;                 // a later task is after it
     const char *name;                   // of a workload, a pipeline, a process
@@ -253,7 +255,7 @@ struct ptowsp_module {
     uint32_t slot_count;
     pwsp_exprs exprs;
     pwsp_names bindables, kernel_names, workload_names;
-    pwsp_names sources;                    // texts and files: the first kernel with each
+    pwsp_names sources;                       // texts and files: the first kernel with each
     pwsp_names channel_names, process_names;  // of the last pipeline
     pwsp_table axes, symbols, arrays, variables, tensors, kernels, nodes, channels, ports;
     pwsp_table transients;       // in the order of their tensors
@@ -261,6 +263,7 @@ struct ptowsp_module {
     pwsp_table spreads;          // by tensor, of pwsp_spread_info, as far as any is given
     uint32_t open;               // the innermost open scope, or 0
     uint32_t nest;               // how many are open
+    uint32_t last_ports[2];      // of the last process: the last that consumes, that produces, or 0
     uint32_t workload;           // the last workload
     uint32_t viewed;             // no later tensor is in the view of a statement
     uint32_t latency_symbol;     // that overrides the latency of channels, or 0

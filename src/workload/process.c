@@ -106,6 +106,7 @@ static uint32_t pwsp_process_add(ptowsp_module *module, const char *name) {
     uint32_t id = pwsp_node_add(module, PWSP_NODE_PROCESS);
     if (id) {
         PWSP_NODE(module, id)->name = name;
+        module->last_ports[0] = module->last_ports[1] = 0;
     }
     return id;
 }
@@ -289,6 +290,10 @@ static const pwsp_channel_info *pwsp_channel_find(ptowsp_module *module, const c
 
 // -- ports ----------------------------------------------------------------------------------------
 
+static bool pwsp_port_is_of(const ptowsp_module *module, uint32_t port, uint32_t process) {
+    return port && PWSP_PORT(module, port)->process == process;
+}
+
 static void pwsp_port_declare(ptowsp_module *module, const char *what, ptowsp_channel channel,
                               bool is_produced) {
     if (!pwsp_module_is_good(module)) {
@@ -312,17 +317,25 @@ static void pwsp_port_declare(ptowsp_module *module, const char *what, ptowsp_ch
                          what, kind, info->name);
         return;
     }
-    uint32_t *user = &PWSP_CHANNEL(module, channel.id)->users[is_produced];
-    if (*user == process) {
+    if (pwsp_port_is_of(module, info->ports[is_produced], process)) {
         pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
                          "%s: %s %s is declared twice", what, kind, info->name);
         return;
     }
-    *user = process;
     uint32_t id = pwsp_module_add(module, &module->ports, sizeof(pwsp_port_info));
     if (id) {
-        pwsp_port_info port = {process, channel.id, is_produced, 0};
+        // What it consumes comes first, in the order of the calls: texts have it so, and the numbers
+        // of channels in a program follow this order.
+        const uint32_t last = module->last_ports[is_produced] ? module->last_ports[is_produced]
+                              : is_produced                   ? module->last_ports[0]
+                                                              : 0;
+        uint32_t *link =
+            last ? &PWSP_PORT(module, last)->next : &PWSP_NODE(module, process)->first_port;
+        pwsp_port_info port = {process, channel.id, is_produced, *link, 0};
         *PWSP_PORT(module, id) = port;
+        *link = id;
+        module->last_ports[is_produced] = id;
+        PWSP_CHANNEL(module, channel.id)->ports[is_produced] = id;
     }
 }
 
@@ -360,7 +373,7 @@ static bool pwsp_port_check(ptowsp_module *module, const char *what, ptowsp_chan
                          what, info->name);
         return false;
     }
-    bool is_declared = info->users[is_produced] == process;
+    bool is_declared = pwsp_port_is_of(module, info->ports[is_produced], process);
     if (!is_declared) {
         pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
                          "%s: %s %s is not one that process %s %s; call %s first", what,
@@ -415,6 +428,8 @@ static void pwsp_channel_node(ptowsp_module *module, pwsp_node_kind kind, ptowsp
     uint32_t id = pwsp_node_add(module, kind);
     if (id) {
         PWSP_NODE(module, id)->channel = channel.id;
+        PWSP_NODE(module, id)->first_port =
+            PWSP_CHANNEL(module, channel.id)->ports[kind != PWSP_NODE_WAIT];
         PWSP_NODE(module, id)->expr = expr;
     }
 }
