@@ -1686,10 +1686,9 @@ PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_moe_sort(const ptowsp_moe_routes *r
                                                       ptowsp_moe_order *order,
                                                       ptowsp_plan_info *out_info);
 
-// Like ptowsp_moe_sort, on all lanes of the context; the result is the same bit for bit. `scratch`
-// has scratch_count elements. Lanes need expert_count + 1 each; with fewer, fewer lanes work. With
-// four times as many, a lane that wakes late leaves more to the others. Below
-// PTOWSP_MOE_SORT_PARALLEL_MIN pairs the calling thread works alone, as waking lanes costs more.
+// Like ptowsp_moe_sort, on all lanes of the context, with the same result. `scratch` has
+// scratch_count elements, expert_count + 1 per lane (fewer: fewer lanes work), or four times that:
+// late lanes then do less. Below PTOWSP_MOE_SORT_PARALLEL_MIN pairs the calling thread works alone.
 // Errors   As ptowsp_moe_sort, with their text in the context. Without a fault in *out_info: BUSY,
 //          which writes nothing, and SYSTEM_FAILED, as ptowsp_parallel_for: sort again then.
 #define PTOWSP_MOE_SORT_PARALLEL_MIN 65536
@@ -4645,7 +4644,7 @@ typedef struct ptowsp_text_place {
 //          LIMIT_EXCEEDED, OUT_OF_MEMORY. The first error is the only one. The context's text
 //          begins with "line:column: ", its index is the line, and *out_module is NULL.
 // Limits   Those of building. Parentheses and operators before operands nest 408 deep.
-// Cost     O(length), and per use of an axis or variable a walk over those declared.
+// Cost     O(length), and per use of a variable a walk over those of the scopes around it.
 PTOWSP_API ptowsp_status ptowsp_module_parse(ptowsp_context *context, const char *text,
                                              size_t length, const ptowsp_parse_desc *desc,
                                              ptowsp_module **out_module,
