@@ -311,12 +311,19 @@ static void pwsp_graph_share(ptowsp_graph *graph, pwsp_graph_lane *lane) {
     }
 }
 
-// A lane that is alone has looked at the clock; ticks are 16 times those of a task.
-static void pwsp_graph_look_alone(ptowsp_graph *graph, pwsp_graph_lane *lane, uint64_t ticks,
-                                  uint64_t now) {
+// Remembers 16 times the ticks of a task of a lane that is alone.
+static void pwsp_graph_know_alone(ptowsp_graph *graph, const pwsp_graph_lane *lane,
+                                  uint64_t ticks) {
     uint64_t known = pwsp_load_relaxed(&graph->alone_ticks);
-    ticks = known ? (3 * known + pwsp_min_u64(ticks, 2 * known)) / 4 : ticks;
-    pwsp_store_relaxed(&graph->alone_ticks, (uint32_t)pwsp_max_u64(ticks, 1));
+    if (lane->is_alone) {
+        ticks = known ? (3 * known + pwsp_min_u64(ticks, 2 * known)) / 4 : ticks;
+        ticks = pwsp_min_u64(pwsp_max_u64(ticks, 1), UINT32_MAX);
+        pwsp_store_relaxed(&graph->alone_ticks, (uint32_t)ticks);
+    }
+}
+
+// A lane that is alone has looked at the clock.
+static void pwsp_graph_look_alone(ptowsp_graph *graph, pwsp_graph_lane *lane, uint64_t now) {
     bool has_much = pwsp_deque_held(&lane->deque) >= PWSP_GRAPH_OFFER_MAX ||
                     lane->source_end - lane->source >= PWSP_GRAPH_OFFER_MAX ||
                     pwsp_load_relaxed(&graph->block_count) > 0;
@@ -359,6 +366,7 @@ static uint32_t pwsp_graph_look(ptowsp_graph *graph, pwsp_graph_lane *lane, uint
     lane->looked_at = now;
     lane->run_count = 0;
     bool is_short = ticks < 16 * PWSP_GRAPH_SHORT_TICKS;
+    bool is_long = ticks >= 16 * PWSP_GRAPH_LONG_TICKS;
     if (graph->lane_count == 1) {  // what else follows from the pace is for several lanes
         lane->pace = is_short ? PWSP_GRAPH_SHORT : PWSP_GRAPH_MEDIUM;
         return task;
@@ -370,17 +378,22 @@ static uint32_t pwsp_graph_look(ptowsp_graph *graph, pwsp_graph_lane *lane, uint
         return PWSP_GRAPH_NONE;
     }
     if (keeper == lane->index + 1) {
-        if (!is_short) {
+        pwsp_graph_know_alone(graph, lane, ticks);
+        if (graph->joins) {  // 16 tasks with some interrupts are not yet longer
+            is_short = pwsp_load_relaxed(&graph->alone_ticks) < 16 * PWSP_GRAPH_SHORT_TICKS;
+        }
+        if (is_long || (lane->is_alone && !is_short)) {
             pwsp_graph_share(graph, lane);
         } else if (lane->is_alone) {
-            pwsp_graph_look_alone(graph, lane, ticks, now);
+            pwsp_graph_look_alone(graph, lane, now);
         } else {
             lane->is_alone = pwsp_graph_is_alone(graph, lane);
         }
     } else if (keeper != 0) {
         pwsp_graph_give_up(graph, lane, task);
         return PWSP_GRAPH_NONE;
-    } else if (is_short) {
+    } else if (is_short || (graph->joins && !is_long)) {
+        // Adding tasks shares so much that on several lanes short ones may take ten times as long.
         pwsp_graph_look_shared(graph, lane, ticks, now);
     }
     if (!lane->is_alone) {
