@@ -11,7 +11,7 @@ static uint64_t clock_ticks;
 
 #include "test.h"
 
-static void workers__in_a_chain_the_walking_lane_is_woken_every_100_us(void **state) {
+static void workers__in_a_chain_the_walking_lane_is_woken_every_500_us(void **state) {
     (void)state;
     static pwsp_workers_lane lanes[2];
     static pwsp_workers workers;
@@ -27,7 +27,7 @@ static void workers__in_a_chain_the_walking_lane_is_woken_every_100_us(void **st
     workers.walker.asleep = 1;
     assert_false(pwsp_workers_may_be_quiet(&workers, lane));  // it has not woken it so far
     assert_true(pwsp_workers_may_be_quiet(&workers, lane));
-    clock_ticks += 100 * PWSP_TICKS_US - 1;
+    clock_ticks += 500 * PWSP_TICKS_US - 1;
     assert_true(pwsp_workers_may_be_quiet(&workers, lane));
     clock_ticks++;
     assert_false(pwsp_workers_may_be_quiet(&workers, lane));
@@ -57,7 +57,7 @@ static void workers__in_a_chain_the_walking_lane_is_woken_every_100_us(void **st
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(workers__in_a_chain_the_walking_lane_is_woken_every_100_us),
+        cmocka_unit_test(workers__in_a_chain_the_walking_lane_is_woken_every_500_us),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

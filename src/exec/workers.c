@@ -31,7 +31,7 @@
 // (see sleeper.h) until a task is offered: that changes the word of a deque, or the count of a queue.
 // The walking lane sleeps until done_count has changed; it offers what it has before. Other lanes add
 // tasks before that change, so these additions need not wake it. A lane in a chain, of which the walking
-// lane can only retire what is done, lets it sleep for 100 us: pwsp_workers_may_be_quiet.
+// lane can only retire what is done, lets it sleep for 500 us: pwsp_workers_may_be_quiet.
 
 #include "workers.h"
 
@@ -41,7 +41,7 @@
 
 #define PWSP_WORKERS_NONE        UINT32_MAX
 #define PWSP_WORKERS_NAP_NS      50000
-#define PWSP_WORKERS_QUIET_TICKS (100 * PWSP_TICKS_US)
+#define PWSP_WORKERS_QUIET_TICKS (500 * PWSP_TICKS_US)
 #define PWSP_WORKERS_HOLD_MAX    8u
 #define PWSP_WORKERS_LIST_MAX    64u
 #define PWSP_WORKERS_STEAL_MAX   64u

@@ -121,8 +121,13 @@ ptowsp_status Bindings::bind_slot(uint32_t slot, uint64_t value) {
 
 pwsp_array_info Bindings::array_info(uint32_t array) const {
     const wsp_array_decl &decl = program_.arrays[array];
-    return {decl.name, static_cast<ptowsp_dtype>(decl.dtype), decl.is_lengths != 0, 0,
-            PTOWSP_PLAN_FLAGS, 0, 0};
+    return {decl.name,
+            static_cast<ptowsp_dtype>(decl.dtype),
+            decl.is_lengths != 0,
+            0,
+            PTOWSP_PLAN_FLAGS,
+            0,
+            0};
 }
 
 ptowsp_status Bindings::bind_array(uint32_t array, bool is_lengths, ptowsp_dtype dtype,
