@@ -335,7 +335,7 @@ PWSP_INTERNAL bool pwsp_compiler_pipeline(pwsp_compiler *c, uint32_t id) {
 
 // -- statements of processes ----------------------------------------------------------------------
 
-// The port, in the program's list, by which the process produces a channel.
+// The port, in the program's list, of a send, close or record.
 static uint32_t pwsp_compiler_port(const pwsp_compiler *c, uint32_t id) {
     return PWSP_PORT(c->module, PWSP_NODE(c->module, id)->first_port)->place;
 }
