@@ -1431,8 +1431,11 @@ typedef struct npu_locals {
     uint32_t *of[NPU_LOCAL_KIND_COUNT];  // by id: its item + 1, or 0
 } npu_locals;
 
+enum { NPU_NAME_LISTS = 4096 };  // a power of two
+
 typedef struct npu_open_name {
     char text[NPU_LOCAL_NAME_MAX];
+    uint32_t list, next;  // of its hash; the one before in it, + 1, or 0
 } npu_open_name;
 
 // Parts of an expression that is too deep for one: functions before its statement.
@@ -1471,7 +1474,8 @@ typedef struct npu_expand {
     uint8_t *seen;         // by statement: its workload has been searched for loads
     npu_open_name *names;  // that are visible here
     uint32_t name_count, name_capacity;
-    npu_block *blocks;  // that are open
+    uint32_t name_lists[NPU_NAME_LISTS];  // by hash: the last of names, + 1, or 0
+    npu_block *blocks;                    // that are open
     uint32_t block_count, block_capacity;
     npu_part *parts;
     uint32_t part_count, part_capacity;
@@ -1499,10 +1503,11 @@ NPU_INTERNAL void npu_place_comment(npu_expand *x, uint32_t node);
 // -- names (npu_expand_names.c) -------------------------------------------------------------------
 
 // Makes a name that differs from all visible ones, and makes it visible: base, base_2, ... Returns
-// the number that was added, 0 if none was. Names are visible until name_count is back at its old
-// value.
+// the number that was added, 0 if none was. Names are visible until npu_close_names leaves as many
+// as there were before.
 NPU_INTERNAL uint32_t npu_open_name_of(npu_expand *x, const char *base,
                                        char out_name[NPU_LOCAL_NAME_MAX]);
+NPU_INTERNAL void npu_close_names(npu_expand *x, uint32_t count);
 NPU_INTERNAL void npu_add_variable(npu_expand *x, uint32_t variable);
 NPU_INTERNAL void npu_add_entry(npu_expand *x, uint32_t variable);
 
@@ -1864,13 +1869,23 @@ NPU_INTERNAL void npu_prepare_expr(npu_expand *x, uint32_t expr) {
 
 // -- names ----------------------------------------------------------------------------------------
 
+static uint32_t npu_name_list(const char *name) {
+    return (uint32_t)ptowsp_hash(PTOWSP_HASH_START, name, strlen(name)) % NPU_NAME_LISTS;
+}
+
 static bool npu_is_visible(const npu_expand *x, const char *name) {
-    for (uint32_t i = x->name_count; i > 0; i--) {
-        if (strcmp(x->names[i - 1].text, name) == 0) {
-            return true;
-        }
+    uint32_t at = x->name_lists[npu_name_list(name)];
+    while (at && strcmp(x->names[at - 1].text, name) != 0) {
+        at = x->names[at - 1].next;
     }
-    return false;
+    return at != 0;
+}
+
+NPU_INTERNAL void npu_close_names(npu_expand *x, uint32_t count) {
+    while (x->name_count > count) {
+        const npu_open_name *last = &x->names[--x->name_count];
+        x->name_lists[last->list] = last->next;
+    }
 }
 
 NPU_INTERNAL uint32_t npu_open_name_of(npu_expand *x, const char *base,
@@ -1884,7 +1899,11 @@ NPU_INTERNAL uint32_t npu_open_name_of(npu_expand *x, const char *base,
     x->names = (npu_open_name *)npu_expand_grow(x, x->names, &x->name_capacity, x->name_count + 1,
                                                 sizeof *x->names);
     if (x->name_count < x->name_capacity) {
-        memcpy(x->names[x->name_count++].text, out_name, NPU_LOCAL_NAME_MAX);
+        npu_open_name *name = &x->names[x->name_count++];
+        memcpy(name->text, out_name, NPU_LOCAL_NAME_MAX);
+        name->list = npu_name_list(out_name);
+        name->next = x->name_lists[name->list];
+        x->name_lists[name->list] = x->name_count;
     }
     return suffix;
 }
@@ -2726,7 +2745,7 @@ static void npu_task(npu_expand *x, uint32_t i, const ptowsp_statement *s) {
     if (!is_alone) {
         npu_close(x, "");
     }
-    x->name_count = names;
+    npu_close_names(x, names);
 }
 
 static void npu_slot_set(npu_expand *x, const ptowsp_statement *s) {
@@ -2786,7 +2805,7 @@ static void npu_call(npu_expand *x, const ptowsp_statement *s) {
     if (s->scope) {
         npu_close(x, "");
     }
-    x->name_count = names;
+    npu_close_names(x, names);
 }
 
 // -- workloads ------------------------------------------------------------------------------------
@@ -2912,7 +2931,7 @@ static void npu_end(npu_expand *x, const ptowsp_statement *end) {
     default: npu_close(x, ""); break;
     }
     if (x->block_count > 0) {
-        x->name_count = x->blocks[--x->block_count].name_count;
+        npu_close_names(x, x->blocks[--x->block_count].name_count);
     }
 }
 
@@ -2920,7 +2939,7 @@ static void npu_otherwise(npu_expand *x, uint32_t i, const ptowsp_statement *s) 
     if (x->block_count > 0) {
         npu_block *block = &x->blocks[x->block_count - 1];
         npu_function_end(x, block);
-        x->name_count = block->name_count;
+        npu_close_names(x, block->name_count);
         block->is_split = npu_block_is_large(x, i + 1, s->end);
     }
     x->depth--;
@@ -18133,8 +18152,13 @@ static const char npu_fixed_13[] =
     "\n"
     "pwsp_array_info Bindings::array_info(uint32_t array) const {\n"
     "    const wsp_array_decl &decl = program_.arrays[array];\n"
-    "    return {decl.name, static_cast<ptowsp_dtype>(decl.dtype), decl.is_lengths != 0, 0,\n"
-    "            PTOWSP_PLAN_FLAGS};\n"
+    "    return {decl.name,\n"
+    "            static_cast<ptowsp_dtype>(decl.dtype),\n"
+    "            decl.is_lengths != 0,\n"
+    "            0,\n"
+    "            PTOWSP_PLAN_FLAGS,\n"
+    "            0,\n"
+    "            0};\n"
     "}\n"
     "\n"
     "ptowsp_status Bindings::bind_array(uint32_t array, bool is_lengths, ptowsp_dtype dtype,\n"
@@ -21759,6 +21783,8 @@ static const char npu_fixed_17[] =
     "    bool is_lengths;\n"
     "    uint32_t plan_axis;  // not 0: a field of its units or merges, bound with the plan\n"
     "    ptowsp_plan_field field;\n"
+    "    uint32_t next_field;   // of a field: the next one of its axis, or 0\n"
+    "    uint32_t ragged_axis;  // of lengths: their axis\n"
     "} pwsp_array_info;\n"
     "\n"
     "// A typed array that is bound.\n"
@@ -38397,9 +38423,9 @@ static const char npu_fixed_18[] =
     "                                                      ptowsp_moe_order *order,\n"
     "                                                      ptowsp_plan_info *out_info);\n"
     "\n"
-    "// Like ptowsp_moe_sort, on all lanes of the context; the result is the same bit for bit. `scratch`\n"
-    "// has scratch_count elements. Lanes need expert_count + 1 each; with fewer, fewer lanes work. Below\n"
-    "// PTOWSP_MOE_SORT_PARALLEL_MIN pairs the calling thread works alone, as waking lanes costs more.\n"
+    "// Like ptowsp_moe_sort, on all lanes of the context, with the same result. `scratch` has\n"
+    "// scratch_count elements, expert_count + 1 per lane (fewer: fewer lanes work), or four times that:\n"
+    "// late lanes then do less. Below PTOWSP_MOE_SORT_PARALLEL_MIN pairs the calling thread works alone.\n"
     "// Errors   As ptowsp_moe_sort, with their text in the context. Without a fault in *out_info: BUSY,\n"
     "//          which writes nothing, and SYSTEM_FAILED, as ptowsp_parallel_for: sort again then.\n"
     "#define PTOWSP_MOE_SORT_PARALLEL_MIN 65536\n"
@@ -41355,7 +41381,7 @@ static const char npu_fixed_18[] =
     "//          LIMIT_EXCEEDED, OUT_OF_MEMORY. The first error is the only one. The context's text\n"
     "//          begins with \"line:column: \", its index is the line, and *out_module is NULL.\n"
     "// Limits   Those of building. Parentheses and operators before operands nest 408 deep.\n"
-    "// Cost     O(length), and per use of an axis or variable a walk over those declared.\n"
+    "// Cost     O(length), and per use of a variable a walk over those of the scopes around it.\n"
     "PTOWSP_API ptowsp_status ptowsp_module_parse(ptowsp_context *context, const char *text,\n"
     "                                             size_t length, const ptowsp_parse_desc *desc,\n"
     "                                             ptowsp_module **out_module,\n"
