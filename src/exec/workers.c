@@ -30,21 +30,20 @@
 // times. A lane that gives way more often waits behind all other threads each time.) Then it sleeps
 // (see sleeper.h) until a task is offered: that changes the word of a deque, or the count of a queue.
 // The walking lane sleeps until done_count has changed; it offers what it has before. Other lanes add
-// tasks before that change, so these additions need not wake it. A lane in a chain, of which the walking
-// lane can only retire what is done, lets it sleep for 500 us: pwsp_workers_may_be_quiet.
+// tasks before that change, so these additions need not wake it. A lane in a chain lets it sleep, as it
+// could only retire what is done (pwsp_workers_may_be_quiet). So it sleeps for 500 us at most.
 
 #include "workers.h"
 
 #include "../base/sleeper.h"
-#include "../base/wall.h"
 #include "deque.h"
 
-#define PWSP_WORKERS_NONE        UINT32_MAX
-#define PWSP_WORKERS_NAP_NS      50000
-#define PWSP_WORKERS_QUIET_TICKS (500 * PWSP_TICKS_US)
-#define PWSP_WORKERS_HOLD_MAX    8u
-#define PWSP_WORKERS_LIST_MAX    64u
-#define PWSP_WORKERS_STEAL_MAX   64u
+#define PWSP_WORKERS_NONE      UINT32_MAX
+#define PWSP_WORKERS_NAP_NS    50000
+#define PWSP_WORKERS_WALK_NS   500000
+#define PWSP_WORKERS_HOLD_MAX  8u
+#define PWSP_WORKERS_LIST_MAX  64u
+#define PWSP_WORKERS_STEAL_MAX 64u
 
 // Ready tasks, linked through their entries.
 typedef struct pwsp_workers_list {
@@ -60,7 +59,6 @@ typedef struct pwsp_workers_lane {
     uint32_t kept;             // the lane's next task, or PWSP_WORKERS_NONE
     pwsp_workers_list excess;  // that goes to the queue
     pwsp_deque deque;          // of places
-    uint64_t woke_at;          // ticks: when it last woke the walking lane
     char padding_after[PWSP_FALSE_SHARING];
 } pwsp_workers_lane;
 
@@ -265,19 +263,11 @@ static void pwsp_workers_ready(void *user, uint32_t by, uint32_t place) {
 }
 
 // May a lane let the walking one sleep? In a chain there is nothing for it but to retire the task, and
-// waking it takes as long as a task of some us. So it is called at most every PWSP_WORKERS_QUIET_TICKS
-// while the lane has a next task and nothing else can be taken.
-static bool pwsp_workers_may_be_quiet(const pwsp_workers *workers, pwsp_workers_lane *lane) {
-    if (lane->kept == PWSP_WORKERS_NONE || !pwsp_load_relaxed(&workers->walker.asleep)) {
-        return false;
-    }
-    const uint64_t now = pwsp_ticks();
-    if (now - lane->woke_at < PWSP_WORKERS_QUIET_TICKS && !pwsp_load_relaxed(&workers->link) &&
-        !pwsp_workers_has_work(workers, 0)) {
-        return true;
-    }
-    lane->woke_at = now;
-    return false;
+// waking it takes as long as a task of some us. It wakes by itself after PWSP_WORKERS_WALK_NS, so that
+// it issues what there is room for even if the next task is a long one.
+static bool pwsp_workers_may_be_quiet(const pwsp_workers *workers, const pwsp_workers_lane *lane) {
+    return lane->kept != PWSP_WORKERS_NONE && pwsp_load_relaxed(&workers->walker.asleep) &&
+           !pwsp_load_relaxed(&workers->link) && !pwsp_workers_has_work(workers, 0);
 }
 
 // Runs a task; returns the one that it has made ready, or PWSP_WORKERS_NONE.
@@ -350,7 +340,8 @@ static void pwsp_workers_help(void *user, uint32_t ticket) {
         return;
     }
     pwsp_sleeper_begin(&workers->walker, PWSP_SLEEPER_ALL);
-    pwsp_sleeper_end(&workers->walker, pwsp_reorder_ticket(reorder) != ticket, 0);
+    pwsp_sleeper_end(&workers->walker, pwsp_reorder_ticket(reorder) != ticket,
+                     PWSP_WORKERS_WALK_NS);
 }
 
 // -- lanes ----------------------------------------------------------------------------------------

@@ -3,6 +3,8 @@
 #include "../base/text.h"
 #include "attention.h"
 
+#include <stdio.h>
+
 // -- text -----------------------------------------------------------------------------------------
 
 #define PWSP_PRINT_LINES 32
