@@ -525,10 +525,10 @@ static void attention__of_one_token_is_its_value_row(void **unused) {
     step.queries = query;
     step.outputs = out;
     step.lse = &lse;
-    const ptowsp_attention_batch batch = {&length, NULL, 1};
+    const ptowsp_attention_batch given = {&length, NULL, 1};
     ptowsp_attention_config config;
     memset(&config, 0, sizeof config);
-    step.batch = &batch;
+    step.batch = &given;
     step.config = &config;
     step.pages = &page;
     attention_unit unit = {0, 0, 0, 1, 0, 1, NULL};
@@ -822,14 +822,14 @@ static void attention__work_names_the_tile(void **unused) {
     (void)unused;
     const uint32_t starts[] = {0, 1};
     const int32_t queries[] = {1, 70};
-    ptowsp_attention_batch batch = {NULL, queries, 2};
+    ptowsp_attention_batch given = {NULL, queries, 2};
     ptowsp_attention_config config;
     ptowsp_attention_plan plan;
     attention_step step;
     memset(&config, 0, sizeof config);
     memset(&plan, 0, sizeof plan);
     memset(&step, 0, sizeof step);
-    step.batch = &batch;
+    step.batch = &given;
     step.config = &config;
     step.plan = &plan;
     step.query_starts = starts;
@@ -847,7 +847,7 @@ static void attention__work_names_the_tile(void **unused) {
     assert_int_equal(attention_unit_rows(&step, &unit), 24);
     work.reserved = 3;  // behind the last
     assert_int_equal(attention_unit_of(&step, &work).query_count, 0);
-    batch.query_lengths = NULL;  // decode
+    given.query_lengths = NULL;  // decode
     work.reserved = 0;
     assert_int_equal(attention_unit_of(&step, &work).query_count, 1);
 }
@@ -858,7 +858,7 @@ static void attention__step_check_finds_what_disagrees(void **unused) {
     const int32_t kv_lengths[] = {300, 40, 70}, queries[] = {100, 1, 1};
     const uint32_t starts[] = {0, 100, 101};
     for (int i = 0; i < 15; i++) {
-        ptowsp_attention_batch batch = {kv_lengths, queries, 3};
+        ptowsp_attention_batch given = {kv_lengths, queries, 3};
         ptowsp_attention_config config;
         memset(&config, 0, sizeof config);
         config.head_count = 2;
@@ -867,18 +867,18 @@ static void attention__step_check_finds_what_disagrees(void **unused) {
         config.page_size = 32;
         ptowsp_attention_sizes sizes;
         ptowsp_attention_plan plan;
-        assert_int_equal(ptowsp_attention_size(&batch, &config, &sizes, NULL), PTOWSP_OK);
+        assert_int_equal(ptowsp_attention_size(&given, &config, &sizes, NULL), PTOWSP_OK);
         void *block = allocate(sizes.block_bytes, 1);
         assert_int_equal(ptowsp_attention_place(&sizes, block, sizes.block_bytes, &plan),
                          PTOWSP_OK);
-        assert_int_equal(ptowsp_attention_generate(&batch, &config, &plan, NULL), PTOWSP_OK);
+        assert_int_equal(ptowsp_attention_generate(&given, &config, &plan, NULL), PTOWSP_OK);
         assert_true(plan.slot_count > 0);
         attention_kv kv;
         attention_step step;
         memset(&kv, 0, sizeof kv);
         memset(&step, 0, sizeof step);
         kv.key_dim = 64, kv.value_dim = 32, kv.page_size = 16;
-        step.batch = &batch, step.config = &config, step.plan = &plan;
+        step.batch = &given, step.config = &config, step.plan = &plan;
         step.query_starts = starts;
         ptowsp_attention_scratch scratch = {NULL, NULL, 64, 32};
         attention_fault fault = {"", 0, 0}, expected = {"", 0, 0};

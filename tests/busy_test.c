@@ -22,9 +22,6 @@ static int teardown(void **state) {
     return 0;
 }
 
-static const char busy_text[] =
-    "busy: the context, or the object of the call, is running something";
-
 static void call_again(void *user, uint64_t begin, uint64_t end, uint32_t lane) {
     ptowsp_context *context = (ptowsp_context *)user;
     (void)begin, (void)end, (void)lane;

@@ -480,10 +480,10 @@ static ptowsp_cycles one_cycle(const ptowsp_task *task, void *user) {
 // The fingerprint of a program of the module, with what these programs read bound; the same once the
 // program has been saved and loaded.
 static ptowsp_fingerprint fingerprint_kept(ptowsp_context *context, ptowsp_module *module) {
-    static char text[1 << 14];
+    static char saved[1 << 14];
     const ptowsp_parse_kernel kernel = {.name = "k", .fn = one_cycle};
     const ptowsp_parse_desc attached = {&kernel, 1, 0};
-    ptowsp_text_buffer buffer = {text, sizeof text, 0};
+    ptowsp_text_buffer buffer = {saved, sizeof saved, 0};
     ptowsp_program *programs[2];
     ptowsp_fingerprint found[2];
     ptowsp_work work[2];
@@ -501,7 +501,7 @@ static ptowsp_fingerprint fingerprint_kept(ptowsp_context *context, ptowsp_modul
     assert_int_equal(ptowsp_program_save(context, module, NULL, ptowsp_text_to_buffer(&buffer)),
                      PTOWSP_OK);
     assert_int_equal(
-        ptowsp_program_load(context, text, buffer.length, &attached, &programs[1], NULL),
+        ptowsp_program_load(context, saved, buffer.length, &attached, &programs[1], NULL),
         PTOWSP_OK);
     for (int i = 0; i < 2; i++) {
         ptowsp_run *run;

@@ -406,6 +406,41 @@ void npu_check__timelines_have_a_slice_for_each_task(void **) {
         "\"args\":{\"task\":3}}\n]}\n");
 }
 
+// Bars one after another, as a viewer reads them: 0.1 + 0.2 > 0.3.
+void npu_check__slices_of_timelines_do_not_overlap_as_doubles(void **) {
+    static const wsp_kernel kernels[] = {{nullptr, 0, 0, 0, 0, {nullptr}},
+                                         {"load", PTOWSP_UNIT_VECTOR, 0, 0, 0, {nullptr}}};
+    wsp_program program = wsp_program();
+    program.kernels = kernels;
+    wsp::List<ptowsp_span> spans;
+    spans.assign(2000, ptowsp_span());
+    uint64_t now = 0;
+    for (size_t i = 0; i < spans.size(); i++) {
+        spans[i].kind = 1;
+        spans[i].begin = now;
+        now += 1 + i * 7919 % 4001 * (i < 1000 ? 1 : 1000);
+        spans[i].end = now;
+    }
+    assert_true(write_timeline(path_of("x"), program, spans));
+    const std::string text = text_of("x");
+    double end = 0;
+    size_t count = 0, longer = 0;
+    for (size_t at = text.find("\"ts\":"); at != std::string::npos; at = text.find("\"ts\":", at)) {
+        at += 5;
+        const double begin = strtod(text.c_str() + at, nullptr);
+        at = text.find("\"dur\":", at) + 6;
+        const double duration = strtod(text.c_str() + at, nullptr);
+        assert_true(begin >= end);
+        end = begin + duration;
+        const double exact = static_cast<double>(spans[count].end - spans[count].begin) / 1000;
+        longer += begin + exact > static_cast<double>(spans[count].end) / 1000;
+        assert_true(duration <= exact && duration > exact - 1e-6);
+        count++;
+    }
+    assert_int_equal(count, spans.size());
+    assert_true(longer > 100);  // as three digits would have it
+}
+
 // The runner has no tasks: the file has a beginning and an end.
 void npu_check__timelines_are_files(void **) {
     assert_int_equal(command({"--timeline", "%/x"}), 0);
@@ -444,6 +479,7 @@ int main(void) {
         cmocka_unit_test(npu_check__expectations_are_of_a_tensor_that_is_bound),
         cmocka_unit_test(npu_check__options_have_their_values),
         cmocka_unit_test(npu_check__timelines_have_a_slice_for_each_task),
+        cmocka_unit_test(npu_check__slices_of_timelines_do_not_overlap_as_doubles),
         cmocka_unit_test(npu_check__timelines_are_files),
     };
     return cmocka_run_group_tests(tests, make_directory, remove_directory);
