@@ -36,27 +36,6 @@ PWSP_INTERNAL bool pwsp_lanes_has_data(const pwsp_lanes *lanes) {
     return is_tracked;
 }
 
-// Until when task i of a batch waits for its data. False when memory is out.
-static bool pwsp_lanes_batch_wait(pwsp_sim *sim, const pwsp_batch *batch, uint32_t i,
-                                  uint64_t clock, uint64_t *ready) {
-    pwsp_deps *deps = &sim->deps;
-    const uint32_t count = batch->tile_count;
-    deps->clock = clock;
-    deps->latest.time = *ready;
-    deps->latest.task = PTOWSP_NO_INDEX;
-    const bool is_good = pwsp_deps_query(deps, batch->tiles + (size_t)i * count, count);
-    *ready = deps->latest.time;
-    return is_good;
-}
-
-// It ends: false when memory is out.
-static bool pwsp_lanes_batch_tell(pwsp_sim *sim, const pwsp_batch *batch, uint32_t i,
-                                  uint64_t clock, const pwsp_token *end) {
-    const uint32_t count = batch->tile_count;
-    sim->deps.clock = clock;
-    return pwsp_deps_add(&sim->deps, batch->tiles + (size_t)i * count, count, end);
-}
-
 // The lane of a task. lane_of: lanes of all of the batch, or NULL where they depend on time.
 PWSP_FORCE_INLINE uint32_t pwsp_batch_lane(pwsp_sim *sim, const pwsp_batch *batch,
                                            const uint32_t *lane_of, uint32_t i) {
@@ -67,89 +46,94 @@ PWSP_FORCE_INLINE uint32_t pwsp_batch_lane(pwsp_sim *sim, const pwsp_batch *batc
 
 // Tasks [begin, end_task) of a batch, one by one. Loop state is in local variables, so that the compiler
 // may keep it in registers.
-PWSP_FORCE_INLINE bool pwsp_lanes_batch_run(pwsp_lanes *lanes, const pwsp_batch *batch,
-                                            const uint32_t *lane_of, uint32_t begin,
-                                            uint32_t end_task, bool has_window, bool has_data) {
+static bool pwsp_lanes_batch_run(pwsp_lanes *lanes, const pwsp_batch *batch,
+                                 const uint32_t *lane_of, uint32_t begin, uint32_t end_task) {
     pwsp_sim *sim = lanes->sim;
+    pwsp_deps *deps = &sim->deps;
     pwsp_open_scope *scope = &sim->order.scopes[sim->order.depth - 1];
     pwsp_window *window = &lanes->window;
     const bool is_in_order = sim->schedule->issue == PTOWSP_ISSUE_IN_ORDER;
-    bool is_parallel = scope->is_parallel;
-    uint64_t window_size = sim->schedule->window;
-    uint64_t order = sim->order.has_structure ? scope->ready.time : 0, done = scope->done.time;
+    const bool has_window = sim->schedule->window != 0;  // else nothing is ever in it
+    const uint64_t window_size = has_window ? sim->schedule->window : UINT64_MAX;
+    const uint32_t tile_count = batch->tile_count;
+    const bool follows = !scope->is_parallel && sim->order.has_structure;
+    uint64_t order = sim->order.has_structure ? scope->ready.time : 0, last = scope->done.time;
     uint64_t clock = sim->clock.now, in_flight_max = sim->stats.in_flight_max;
-    uint64_t waited_ready = 0, waited_window = 0, waited_lane = 0, largest = 0;
-    bool follows = !is_parallel && sim->order.has_structure;
+    uint64_t waited_ready = 0, waited_lane = 0, largest = 0;
     bool fits = true, has_memory = true;
     uint64_t winner = pwsp_tournament_winner(&window->tournament), in_flight = window->count;
     uint64_t first_end = pwsp_tournament_end(&window->tournament, winner);
-    uint32_t count = end_task - begin;
-    for (uint32_t i = begin; i < end_task; i++) {
+    const pwsp_tile_at *tiles = batch->tiles + (size_t)begin * tile_count;
+    uint32_t i = begin;
+    for (; i < end_task; i++) {
         uint64_t ready = order;
-        if (has_data && !pwsp_lanes_batch_wait(sim, batch, i, clock, &ready)) {
-            count = i - begin;
-            has_memory = false;
-            break;
+        if (tile_count) {
+            const pwsp_token latest = {ready, PTOWSP_NO_INDEX};
+            deps->clock = clock;
+            deps->latest = latest;
+            if (!pwsp_deps_query(deps, tiles, tile_count)) {
+                has_memory = false;
+                break;
+            }
+            ready = deps->latest.time;
         }
         if (is_in_order && ready > clock) {
             waited_ready += ready - clock;
             clock = ready;
         }
-        if (has_window) {
-            if (in_flight == window_size && first_end > clock) {
-                waited_window += first_end - clock;
-                clock = first_end;
-            }
-            while (first_end <= clock) {
-                winner = pwsp_window_pop_first(window, winner);
-                in_flight--;
-                first_end = pwsp_tournament_end(&window->tournament, winner);
-            }
+        clock = in_flight == window_size ? pwsp_max_u64(clock, first_end) : clock;
+        while (first_end <= clock) {
+            winner = pwsp_window_pop_first(window, winner);
+            in_flight--;
+            first_end = pwsp_tournament_end(&window->tournament, winner);
         }
         const uint32_t lane_index = pwsp_batch_lane(sim, batch, lane_of, i);
         pwsp_lane *lane = &sim->lanes[lane_index];
-        uint64_t due = pwsp_max_u64(clock, ready);
-        uint64_t start = pwsp_max_u64(due, lane->free);
-        uint64_t end = start + batch->cycles[i];
+        const uint64_t due = pwsp_max_u64(clock, ready);
+        const uint64_t start = pwsp_max_u64(due, lane->free);
+        const uint64_t end = start + batch->cycles[i];
         if (PWSP_UNLIKELY(end > PTOWSP_CYCLES_MAX)) {
-            count = i - begin;
             fits = false;
             break;
         }
         if (has_window && end > clock) {
             if (!pwsp_window_push_after(window, &sim->memory, lane_index, end, &winner)) {
-                count = i - begin;
                 has_memory = false;
                 break;
             }
             first_end = pwsp_min_u64(first_end, end);
-            in_flight_max = pwsp_max_u64(in_flight_max, ++in_flight);
+            in_flight_max = PWSP_UNLIKELY(++in_flight > in_flight_max) ? in_flight : in_flight_max;
         }
         waited_ready += due - clock;
         waited_lane += start - due;
         largest = pwsp_max_u64(largest, end);
-        order = follows ? end : order;
+        last = end;
+        order = PWSP_UNLIKELY(follows) ? end : order;
         lane->free = end;
         sim->lane_stats[lane_index].busy_cycles += batch->cycles[i];
         sim->lane_stats[lane_index].task_count++;
-        done = is_parallel ? pwsp_max_u64(done, end) : end;
-        const pwsp_token token = {end, sim->task_count + (i - begin)};
-        if (has_data && !pwsp_lanes_batch_tell(sim, batch, i, clock, &token)) {
-            count = i - begin;
-            has_memory = false;
-            break;
+        if (tile_count) {
+            const pwsp_token token = {end, sim->task_count + (i - begin)};
+            deps->clock = clock;
+            if (!pwsp_deps_add(deps, tiles, tile_count, &token)) {
+                has_memory = false;
+                break;
+            }
+            tiles += tile_count;
         }
     }
-    scope->done.time = done;
-    scope->ready.time = is_parallel ? scope->ready.time : done;
+    scope->done.time = scope->is_parallel ? pwsp_max_u64(scope->done.time, largest) : last;
+    scope->ready.time = scope->is_parallel ? scope->ready.time : last;
     window->count = in_flight;
-    sim->clock.now = clock;
-    sim->task_count += count;
-    sim->issue_count += count;
+    sim->task_count += i - begin;
+    sim->issue_count += i - begin;
     sim->stats.makespan_cycles = pwsp_max_u64(sim->stats.makespan_cycles, largest);
     sim->stats.in_flight_max = in_flight_max;
     sim->stats.stall_cycles[PTOWSP_STALL_DEPENDENCY] += waited_ready;
-    sim->stats.stall_cycles[PTOWSP_STALL_WINDOW] += waited_window;
+    // For the rest of its way the clock has waited for the window.
+    sim->stats.stall_cycles[PTOWSP_STALL_WINDOW] +=
+        clock - sim->clock.now - (is_in_order ? waited_ready : 0);
+    sim->clock.now = clock;
     sim->stats.stall_cycles[PTOWSP_STALL_LANE] += waited_lane;
     return has_memory ? fits || pwsp_lanes_fail_time(sim) : pwsp_sim_no_memory(sim);
 }
@@ -346,8 +330,5 @@ PWSP_INTERNAL bool pwsp_lanes_batch(pwsp_lanes *lanes, const pwsp_batch *batch, 
             return false;
         }
     }
-    // A loop of its own for the usual case: at window 64, 316 instructions per task and not 347.
-    return is_through ? pwsp_lanes_batch_run(lanes, batch, lane_of, begin, count, true, false)
-                      : pwsp_lanes_batch_run(lanes, batch, lane_of, begin, count, window != 0,
-                                             batch->tile_count > 0);
+    return pwsp_lanes_batch_run(lanes, batch, lane_of, begin, count);
 }

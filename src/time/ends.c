@@ -32,7 +32,7 @@ PWSP_INTERNAL size_t pwsp_ends_bytes(const pwsp_ends *ends) {
 
 PWSP_INTERNAL PWSP_COLD void pwsp_ends_rebase(pwsp_ends *ends) {
     pwsp_tournament *tournament = &ends->tournament;
-    uint64_t *players = tournament->games + (UINT64_C(1) << tournament->lane_bits);
+    uint64_t *players = tournament->games + tournament->leaf_count;
     uint64_t base = PWSP_ENDS_NONE;
     for (uint32_t i = 0; i < tournament->lane_count; i++) {
         base = pwsp_min_u64(base, ends->times[i]);
@@ -44,5 +44,5 @@ PWSP_INTERNAL PWSP_COLD void pwsp_ends_rebase(pwsp_ends *ends) {
                          ? PWSP_PLAYER_NONE
                          : pwsp_tournament_player(tournament, i, ends->times[i]);
     }
-    pwsp_games_play(tournament->games, tournament->lane_bits);
+    pwsp_tournament_play(tournament);
 }

@@ -48,7 +48,7 @@ PWSP_FORCE_INLINE uint64_t pwsp_ends_first(const pwsp_ends *ends) {
 // The lane with the earliest end runs nothing any more. Requires that there is one.
 PWSP_FORCE_INLINE uint32_t pwsp_ends_take(pwsp_ends *ends) {
     const uint64_t winner = pwsp_tournament_winner(&ends->tournament);
-    const uint32_t lane = pwsp_tournament_lane(&ends->tournament, winner);
+    const uint32_t lane = pwsp_player_lane(winner);
     PTOWSP_ASSERT(winner != PWSP_PLAYER_NONE);
     ends->times[lane] = PWSP_ENDS_NONE;
     pwsp_ends_replay(ends, lane, PWSP_PLAYER_NONE);

@@ -113,7 +113,7 @@ PWSP_INTERNAL bool pwsp_window_grow(pwsp_window *window, const pwsp_memory *memo
 
 PWSP_INTERNAL uint64_t pwsp_window_rebuild(pwsp_window *window, uint64_t base) {
     pwsp_tournament *tournament = &window->tournament;
-    uint64_t *players = tournament->games + (UINT64_C(1) << tournament->lane_bits);
+    uint64_t *players = tournament->games + tournament->leaf_count;
     tournament->base = base;
     for (uint32_t i = 0; i < tournament->lane_count; i++) {
         pwsp_flight_queue *queue = &window->queues[i];
@@ -124,7 +124,7 @@ PWSP_INTERNAL uint64_t pwsp_window_rebuild(pwsp_window *window, uint64_t base) {
         queue->second = queue->count > 1 ? pwsp_tournament_player(tournament, i, ring[second])
                                          : PWSP_PLAYER_NONE;
     }
-    return pwsp_games_play(tournament->games, tournament->lane_bits);
+    return pwsp_tournament_play(tournament);
 }
 
 PWSP_INTERNAL uint64_t pwsp_window_rebase(pwsp_window *window) {

@@ -84,13 +84,15 @@ PWSP_FORCE_INLINE bool pwsp_window_push_after(pwsp_window *window, const pwsp_me
     if (!pwsp_window_append(window, memory, lane, end, &before)) {
         return false;
     }
-    const uint64_t player = pwsp_tournament_player(&window->tournament, lane, end);
-    if (PWSP_UNLIKELY(end < window->tournament.base)) {
-        *winner = pwsp_window_rebase(window);
-    } else if (before == 0) {
-        *winner = pwsp_window_replay(window, lane, player);
-    } else if (before == 1) {
-        window->queues[lane].second = player;
+    if (before <= 1) {  // others are behind two that play, and so not before base
+        const uint64_t player = pwsp_tournament_player(&window->tournament, lane, end);
+        if (before == 1) {
+            window->queues[lane].second = player;
+        } else if (PWSP_UNLIKELY(end < window->tournament.base)) {
+            *winner = pwsp_window_rebase(window);
+        } else {
+            *winner = pwsp_window_replay(window, lane, player);
+        }
     }
     return true;
 }
@@ -110,7 +112,7 @@ PWSP_FORCE_INLINE uint64_t pwsp_window_take(pwsp_window *window, uint32_t lane) 
 
 // Takes the winner, which the caller counts, and returns the next one.
 PWSP_FORCE_INLINE uint64_t pwsp_window_pop_first(pwsp_window *window, uint64_t winner) {
-    const uint32_t lane = pwsp_tournament_lane(&window->tournament, winner);
+    const uint32_t lane = pwsp_player_lane(winner);
     return pwsp_window_replay(window, lane, pwsp_window_take(window, lane));
 }
 
@@ -132,7 +134,7 @@ PWSP_INLINE bool pwsp_window_push(pwsp_window *window, const pwsp_memory *memory
 PWSP_INLINE pwsp_flight pwsp_window_pop(pwsp_window *window, uint32_t *out_lane) {
     const uint64_t winner = pwsp_tournament_winner(&window->tournament);
     PTOWSP_ASSERT(window->count > 0 && winner != PWSP_PLAYER_NONE);
-    *out_lane = pwsp_tournament_lane(&window->tournament, winner);
+    *out_lane = pwsp_player_lane(winner);
     const pwsp_flight_queue *queue = &window->queues[*out_lane];
     pwsp_flight flight = {queue->ring[queue->head],
                           window->has_tasks ? queue->tasks[queue->head] : PTOWSP_NO_INDEX};
