@@ -323,24 +323,9 @@ static void pwsp_deps_free_past(pwsp_deps *deps, const uint32_t *found, uint32_t
     }
 }
 
-static void pwsp_deps_make_room_by_time(pwsp_deps *deps, uint32_t count) {
-    const uint64_t enough = deps->access_count / PWSP_DEPS_HAND_STEPS + count;
-    // How many are found has no pattern, so they are freed together, unless the hand might come by twice.
-    const bool is_short = deps->access_count < 4 * (uint64_t)count;
-    uint32_t found[PWSP_DEPS_HAND_STEPS], found_count = 0;
-    for (uint32_t tile = 0; tile < count && deps->free_count + found_count < enough; tile++) {
-        found_count += pwsp_deps_find_past(deps, found + found_count);
-        if (found_count > PWSP_DEPS_HAND_STEPS / 2 || is_short) {
-            pwsp_deps_free_past(deps, found, found_count);
-            found_count = 0;
-        }
-    }
-    pwsp_deps_free_past(deps, found, found_count);
-}
-
 // The hand for tokens that are not times.
-static PWSP_NOINLINE void pwsp_deps_make_room_by_token(pwsp_deps *deps, uint32_t count,
-                                                       uint64_t enough) {
+static PWSP_NOINLINE void pwsp_deps_make_room_by_token(pwsp_deps *deps, uint32_t count) {
+    const uint64_t enough = deps->access_count / PWSP_DEPS_HAND_STEPS + count;
     const uint32_t most = deps->ops.is_small ? PWSP_DEPS_HAND_STEPS : PWSP_DEPS_HAND_STEPS / 2;
     const uint32_t steps = (uint32_t)pwsp_min_u64(deps->access_count, most);
     pwsp_deps_hand known = {UINT32_MAX, false};
@@ -352,11 +337,21 @@ static PWSP_NOINLINE void pwsp_deps_make_room_by_token(pwsp_deps *deps, uint32_t
 }
 
 PWSP_INTERNAL void pwsp_deps_make_room(pwsp_deps *deps, uint32_t count) {
-    const uint64_t enough = deps->access_count / PWSP_DEPS_HAND_STEPS + count;
     if (deps->ops.is_dead) {
-        pwsp_deps_make_room_by_token(deps, count, enough);
-    } else {
-        pwsp_deps_make_room_by_time(deps, count);
+        pwsp_deps_make_room_by_token(deps, count);
+        return;
+    }
+    const uint64_t enough = deps->access_count / PWSP_DEPS_HAND_STEPS + count;
+    // How many are found has no pattern, so they are freed together, unless the hand might come by twice.
+    const uint32_t most = deps->access_count < 4 * (uint64_t)count ? 0 : PWSP_DEPS_HAND_STEPS / 2;
+    uint32_t found[PWSP_DEPS_HAND_STEPS], tile = 0;
+    while (tile < count && deps->free_count < enough) {
+        uint32_t found_count = 0;
+        do {
+            found_count += pwsp_deps_find_past(deps, found + found_count);
+            tile++;
+        } while (tile < count && found_count <= most && deps->free_count + found_count < enough);
+        pwsp_deps_free_past(deps, found, found_count);
     }
 }
 

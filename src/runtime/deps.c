@@ -233,33 +233,26 @@ PWSP_FORCE_INLINE bool pwsp_deps_prepare_all(pwsp_deps *deps, const pwsp_tile_at
 PWSP_FORCE_INLINE bool pwsp_deps_find_keys(const pwsp_deps *deps, const pwsp_tile_at *tiles,
                                            uint32_t count) {
     pwsp_deps_query_state *query = deps->queries;
-    for (const pwsp_tile_at *end = tiles + count; tiles != end; tiles++, query++) {
+    const pwsp_deps_grid *grids = deps->grids;
+    for (const pwsp_tile_at *end = tiles + (grids ? count : 0); tiles != end; tiles++, query++) {
         uint64_t number;
-        if (PWSP_UNLIKELY(deps->tensors[tiles->tensor].form != PWSP_DEPS_GRID) ||
-            PWSP_UNLIKELY(!pwsp_deps_grid_number(&deps->grids[tiles->tensor], tiles, &number))) {
+        if (PWSP_UNLIKELY(!pwsp_deps_grid_number(&grids[tiles->tensor], tiles, &number))) {
             return false;
         }
         query->is_grid = true;
         query->key = pwsp_deps_grid_key(tiles->tensor, number);
     }
-    return true;
+    return grids != NULL;
 }
 
-PWSP_INTERNAL bool pwsp_deps_query(pwsp_deps *deps, const pwsp_tile_at *tiles, uint32_t count) {
-    PTOWSP_ASSERT(count <= deps->same_count && (deps->bound || count == 0));
+// The query of a task of which some tile is in no grid, or is about to begin one.
+static PWSP_NOINLINE bool pwsp_deps_query_any(pwsp_deps *deps, const pwsp_tile_at *tiles,
+                                              uint32_t count) {
     if (!deps->is_exact && !deps->is_overlap) {
         return true;
     }
     if (PWSP_UNLIKELY(deps->wants_sweep) && !pwsp_deps_sweep(deps)) {
         return false;
-    }
-    if (count <= deps->query_count && pwsp_deps_find_keys(deps, tiles, count)) {
-        pwsp_deps_make_room(deps, count);
-        pwsp_deps_query_state *query = deps->queries;
-        for (const pwsp_tile_at *end = tiles + count; tiles != end; tiles++, query++) {
-            pwsp_deps_meet_grid(deps, query, query->key, tiles->access);
-        }
-        return !deps->is_list_lost;
     }
     for (uint32_t first = 0; first < count; first += deps->query_count) {
         const uint32_t left = count - first;
@@ -280,6 +273,20 @@ PWSP_INTERNAL bool pwsp_deps_query(pwsp_deps *deps, const pwsp_tile_at *tiles, u
             }
             deps->same[first + i] = query->same;
         }
+    }
+    return !deps->is_list_lost;
+}
+
+PWSP_INTERNAL bool pwsp_deps_query(pwsp_deps *deps, const pwsp_tile_at *tiles, uint32_t count) {
+    PTOWSP_ASSERT(count <= deps->same_count && (deps->bound || count == 0));
+    if (PWSP_UNLIKELY(deps->wants_sweep || count > deps->query_count) ||
+        !pwsp_deps_find_keys(deps, tiles, count)) {
+        return pwsp_deps_query_any(deps, tiles, count);
+    }
+    pwsp_deps_make_room(deps, count);
+    pwsp_deps_query_state *query = deps->queries;
+    for (const pwsp_tile_at *end = tiles + count; tiles != end; tiles++, query++) {
+        pwsp_deps_meet_grid(deps, query, query->key, tiles->access);
     }
     return !deps->is_list_lost;
 }
@@ -501,40 +508,20 @@ PWSP_FORCE_INLINE uint32_t pwsp_deps_add_tile(pwsp_deps *deps, const pwsp_tile_a
     return pwsp_deps_add_one(deps, at, same, query && !query->is_grid ? query : NULL, token);
 }
 
-// The tiles of a task from `first` on, of which deps->same has accesses, are added: they are not the
-// task's own any more.
-static void pwsp_deps_disown(pwsp_deps *deps, uint32_t first, uint32_t count) {
-    for (uint32_t i = first; i < count; i++) {
-        if (deps->same[i]) {
-            deps->states[deps->same[i] - 1].flags &= (uint16_t)~PWSP_ACCESS_OWN;
-        }
-    }
-}
-
-PWSP_INTERNAL bool pwsp_deps_add(pwsp_deps *deps, const pwsp_tile_at *tiles, uint32_t count,
-                                 const pwsp_token *token) {
+// Adds the tiles of a task from `first` on, for which more than grids is looked at.
+static PWSP_NOINLINE bool pwsp_deps_add_any(pwsp_deps *deps, const pwsp_tile_at *tiles,
+                                            uint32_t first, uint32_t count,
+                                            const pwsp_token *token) {
     const bool is_queried = deps->is_exact || deps->is_overlap;
     const bool has_queries = is_queried && count <= deps->query_count;
-    PTOWSP_ASSERT(count <= deps->same_count);
     if (!is_queried) {
         if (PWSP_UNLIKELY(deps->wants_sweep) && !pwsp_deps_sweep(deps)) {
             return false;
         }
         pwsp_deps_make_room(deps, count);
     }
-    pwsp_deps_query_state *query = has_queries ? deps->queries : NULL;
-    uint32_t first = 0;  // of those that more than grids is looked at for
-    for (; query && first < count && query->is_grid; first++, query++) {
-        bool is_full = false;
-        if (PWSP_UNLIKELY(!pwsp_deps_add_grid(deps, query, tiles[first].access, token, &is_full))) {
-            if (!is_full) {
-                return false;
-            }
-            break;
-        }
-    }
     for (uint32_t i = first; i < count; i++) {
-        query = has_queries ? &deps->queries[i] : NULL;
+        pwsp_deps_query_state *query = has_queries ? &deps->queries[i] : NULL;
         const uint32_t same = query ? query->same : is_queried ? deps->same[i] : 0;
         deps->same[i] = 0;
         if (deps->tensors[tiles[i].tensor].is_tracked) {
@@ -544,8 +531,30 @@ PWSP_INTERNAL bool pwsp_deps_add(pwsp_deps *deps, const pwsp_tile_at *tiles, uin
             }
         }
     }
-    pwsp_deps_disown(deps, first, count);
+    for (uint32_t i = first; i < count; i++) {  // they are not the task's own any more
+        if (deps->same[i]) {
+            deps->states[deps->same[i] - 1].flags &= (uint16_t)~PWSP_ACCESS_OWN;
+        }
+    }
     return true;
+}
+
+PWSP_INTERNAL bool pwsp_deps_add(pwsp_deps *deps, const pwsp_tile_at *tiles, uint32_t count,
+                                 const pwsp_token *token) {
+    PTOWSP_ASSERT(count <= deps->same_count);
+    const uint32_t query_count = count <= deps->query_count ? count : 0;
+    pwsp_deps_query_state *query = deps->queries;  // without queries none is of a grid
+    uint32_t first = 0;
+    for (; first < query_count && query->is_grid; first++, query++) {
+        bool is_full = false;
+        if (PWSP_UNLIKELY(!pwsp_deps_add_grid(deps, query, tiles[first].access, token, &is_full))) {
+            if (!is_full) {
+                return false;
+            }
+            break;
+        }
+    }
+    return first == count || pwsp_deps_add_any(deps, tiles, first, count, token);
 }
 
 // -- life -----------------------------------------------------------------------------------------

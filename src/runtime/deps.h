@@ -62,7 +62,7 @@ typedef struct pwsp_deps_grid {
     uint64_t row_inverse, col_inverse;  // of these: 2^32 / n, rounded up
     uint64_t row_tiles, col_tiles;      // of a matrix
     uint64_t matrix_rows, matrix_cols;
-    uint64_t matrix_count, matrix_step;  // matrices, and the distance from one to the next
+    uint64_t matrix_count, matrix_step;  // matrices, 0 without a grid; the distance to the next
     uint64_t place_factor;  // 1 / matrix_step = place_factor / 2^place_shift, modulo 2^64
     uint8_t place_shift;
 } pwsp_deps_grid;

@@ -110,6 +110,9 @@ PWSP_INTERNAL void pwsp_deps_pages_clear(pwsp_deps *deps) {
     deps->pages_used = 0;
     deps->free_page = 0;
     memset(deps->queries, 0, deps->query_count * sizeof *deps->queries);
+    if (deps->grids) {
+        memset(deps->grids, 0, deps->tensor_count * sizeof *deps->grids);
+    }
 }
 
 PWSP_INTERNAL void pwsp_deps_pages_free(pwsp_deps *deps) {
@@ -208,6 +211,8 @@ PWSP_INTERNAL bool pwsp_deps_grid_begin(pwsp_deps *deps, const pwsp_tile_at *til
     }
     if (pwsp_deps_grid_describe(deps, tile, &deps->grids[tile->tensor])) {
         tensor->form = PWSP_DEPS_GRID;
+    } else {
+        deps->grids[tile->tensor].matrix_count = 0;
     }
     return true;
 }
@@ -238,6 +243,7 @@ static void pwsp_deps_grid_unmake(pwsp_deps *deps, uint32_t index) {
 PWSP_INTERNAL bool pwsp_deps_grid_end(pwsp_deps *deps, uint32_t tensor) {
     PTOWSP_ASSERT(deps->tensors[tensor].form == PWSP_DEPS_GRID);
     deps->tensors[tensor].form = PWSP_DEPS_LISTS_SINCE;
+    deps->grids[tensor].matrix_count = 0;
     if (!pwsp_deps_widen(deps)) {
         return false;
     }

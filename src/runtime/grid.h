@@ -67,8 +67,9 @@ PWSP_FORCE_INLINE bool pwsp_deps_grid_number(const pwsp_deps_grid *grid, const p
     const uint64_t rows = pwsp_min_u64(grid->rows, grid->matrix_rows - at_row);
     const uint64_t cols = pwsp_min_u64(grid->cols, grid->matrix_cols - at_col);
     *out_number = (matrix * grid->row_tiles + row) * grid->col_tiles + col;
-    return (row * grid->rows == at_row) & (col * grid->cols == at_col) & (tile->rows == rows) &
-           (tile->cols == cols) & (matrix < grid->matrix_count);
+    const uint64_t differs = (row * grid->rows ^ at_row) | (col * grid->cols ^ at_col) |
+                             (tile->rows ^ rows) | (tile->cols ^ cols);
+    return (differs == 0) & (matrix < grid->matrix_count);
 }
 
 PWSP_FORCE_INLINE uint32_t pwsp_deps_grid_slot(uint32_t page, uint64_t key) {
