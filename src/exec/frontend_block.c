@@ -141,7 +141,7 @@ static uint32_t pwsp_frontend_fill_block(pwsp_frontend *front, const pwsp_stretc
         uint64_t *record = pwsp_frontend_record(front, front->record_tail);
         *pwsp_frontend_result(front, front->record_tail++) =
             ptowsp_task_fail(PTOWSP_SKIPPED);  // unless it runs
-        pwsp_stretch_step(x, stretch, stretch->first + i, i);
+        pwsp_stretch_step(x, stretch, i);
         x->task.index = x->task_count + i;
         arrival.dispatch_key = pwsp_source_value(stretch->dispatch, i);
         arrival.priority_key = pwsp_source_value(stretch->priority, i);

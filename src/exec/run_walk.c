@@ -107,15 +107,6 @@ static bool pwsp_run_flush(ptowsp_run *run) {
     return count == 0 || pwsp_timeline_batch(&run->time, batch, count);
 }
 
-// The expander's tiles become those of the next task of the batch.
-PWSP_FORCE_INLINE void pwsp_run_collect_tiles(ptowsp_run *run) {
-    pwsp_batch *batch = &run->batch;
-    pwsp_tile_at *to = batch->tiles + (size_t)batch->count * batch->tile_count;
-    for (uint32_t i = 0; i < batch->tile_count; i++) {
-        to[i] = run->walk.expander.tiles_at[i];
-    }
-}
-
 // Collects a plain task of one pool, up to a full batch. False with an error in sim.
 PWSP_FORCE_INLINE bool pwsp_run_collect(ptowsp_run *run, const pwsp_arrival *arrival) {
     pwsp_batch *batch = &run->batch;
@@ -126,7 +117,8 @@ PWSP_FORCE_INLINE bool pwsp_run_collect(ptowsp_run *run, const pwsp_arrival *arr
     PTOWSP_ASSERT(batch->count < pwsp_batch_room(arrival->tile_count));
     batch->pool = arrival->pool;
     batch->tile_count = arrival->tile_count;
-    pwsp_run_collect_tiles(run);
+    memcpy(batch->tiles + (size_t)batch->count * batch->tile_count, run->walk.expander.tiles_at,
+           batch->tile_count * sizeof *batch->tiles);
     batch->cycles[batch->count] = arrival->cycles;
     batch->keys[batch->count++] = arrival->dispatch_key;
     return true;
@@ -160,12 +152,12 @@ static bool pwsp_run_is_plain(const ptowsp_run *run, const pwsp_run_mode *mode) 
 static bool pwsp_run_stretch_timed(ptowsp_run *run, const pwsp_stretch *stretch, uint64_t begin,
                                    uint64_t end, bool is_time_only) {
     pwsp_expander *x = &run->walk.expander;
-    const uint64_t first = stretch->first, index = x->task_count;
+    const uint64_t index = x->task_count;
     pwsp_arrival arrival;
     pwsp_walk_arrival(x, &arrival);
     for (uint64_t i = begin; i < end; i++) {
         uint64_t cycles;
-        pwsp_stretch_step(x, stretch, first + i, i);
+        pwsp_stretch_step(x, stretch, i);
         x->task.index = index + i;
         if (pwsp_walk_is_cut(&run->walk) || !pwsp_walk_kernel(&run->walk, is_time_only, &cycles)) {
             return false;
@@ -189,23 +181,34 @@ static bool pwsp_run_stretch_plain(ptowsp_run *run, const pwsp_stretch *stretch,
     const pwsp_kernel_info *kernel = x->kernel;
     const bool is_called = !is_time_only || kernel->cost || kernel->code;
     const bool is_cost = is_time_only && pwsp_kernel_has_cost_alone(kernel);
-    const uint64_t first = stretch->first, index = x->task_count;
-    uint64_t cycles = kernel->cycles;
-    for (uint64_t i = begin; i < end; i++) {
-        pwsp_stretch_step(x, stretch, first + i, i);
+    const bool is_seen = is_called && !(is_cost && stretch->is_fixed);
+    const uint64_t index = x->task_count;
+    const uint32_t count = batch->count, tile_count = batch->tile_count;
+    uint64_t cycles = kernel->cycles, i = begin;
+    pwsp_tile_at *const tiles = batch->tiles + (size_t)count * tile_count;
+    pwsp_stretch_tiles(x, stretch, begin, tile_count ? end - begin : 0, tiles);
+    for (; i < end; i++) {
+        pwsp_stretch_args(stretch, i);
+        if (is_seen) {
+            pwsp_tile_at *at = tile_count ? tiles + (i - begin) * tile_count : x->tiles_at;
+            if (at == x->tiles_at) {
+                pwsp_stretch_tiles(x, stretch, i, 1, at);
+            }
+            pwsp_stretch_see(x, stretch, at);
+        }
         if (is_called) {
             x->task.index = index + i;
             if (pwsp_walk_is_cut(&run->walk) ||
                 !(is_cost ? pwsp_walk_cost(x, &cycles)
                           : pwsp_walk_kernel(&run->walk, is_time_only, &cycles))) {
-                return false;
+                break;
             }
         }
-        pwsp_run_collect_tiles(run);
-        batch->cycles[batch->count] = cycles;
-        batch->keys[batch->count++] = pwsp_source_value(stretch->dispatch, i);
+        batch->cycles[count + (i - begin)] = cycles;
+        batch->keys[count + (i - begin)] = pwsp_source_value(stretch->dispatch, i);
     }
-    return true;
+    batch->count = count + (uint32_t)(i - begin);
+    return i == end;
 }
 
 // Tasks [begin, end) of a stretch, into batches. False with an error in the expander or in sim.

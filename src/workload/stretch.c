@@ -37,11 +37,16 @@ PWSP_FORCE_INLINE uint64_t pwsp_stretch_largest(const uint64_t *values, uint64_t
     return pwsp_max_u64(even, odd);
 }
 
-// Is every value in [low, low + size)? The variable of a loop, and the entry of a sparse one, may be in
-// its cell alone, which has the value of the present iteration: one of the two counts up.
+// The variable of a loop, and the entry of a sparse one, may be in its cell alone, which has the value of
+// the present iteration: one of the two counts up.
+static bool pwsp_stretch_counts_up(const pwsp_stretch *stretch, pwsp_source source) {
+    return source.at == (stretch->indices ? stretch->entry : stretch->variable);
+}
+
+// Is every value in [low, low + size)?
 static bool pwsp_stretch_is_within(const pwsp_stretch *stretch, pwsp_source source, uint64_t low,
                                    uint64_t size) {
-    if (source.at == (stretch->indices ? stretch->entry : stretch->variable)) {
+    if (pwsp_stretch_counts_up(stretch, source)) {
         return stretch->first - low < size && stretch->first + stretch->count - 1 - low < size;
     }
     if (source.at == stretch->variable) {
@@ -119,6 +124,7 @@ PWSP_INTERNAL bool pwsp_stretch_begin(pwsp_expander *x, pwsp_stretch *stretch) {
     stretch->entry = &x->cells[loop->entry];
     stretch->sizes = x->cells + x->program->first_arg + task->axis_count;
     stretch->view_count = task->view_count;
+    stretch->is_fixed = true;
     bool is_good = pwsp_stretch_source(x, loop, &task->dispatch, &stretch->dispatch) &&
                    pwsp_stretch_source(x, loop, &task->priority, &stretch->priority) &&
                    pwsp_stretch_source(x, loop, &task->stream, &stretch->stream);
@@ -129,8 +135,56 @@ PWSP_INTERNAL bool pwsp_stretch_begin(pwsp_expander *x, pwsp_stretch *stretch) {
         stretch->views[i].view = &views[i];
         stretch->views[i].tensor = &x->tensors[views[i].tensor];
         is_good = pwsp_stretch_begin_view(x, stretch, &stretch->views[i]);
+        stretch->is_fixed = stretch->is_fixed && stretch->views[i].is_fixed;
     }
     return is_good;
+}
+
+// The place and size of a view's tile. The variable is set.
+static void pwsp_stretch_place(const pwsp_stretch_view *at, uint64_t i, pwsp_tile_at *tile) {
+    int64_t values[4] = {0, 0, INT64_MAX, INT64_MAX};  // row, col, and at most so many of each
+    const pwsp_source *const sources[4] = {&at->row, &at->col, &at->row_count, &at->col_count};
+    for (uint32_t j = 0; j < 4; j++) {
+        values[j] = sources[j]->at ? (int64_t)pwsp_source_value(*sources[j], i) : values[j];
+    }
+    const pwsp_view_size size = {at->view->rows, at->view->cols, values[2], values[3]};
+    const bool is_inside = pwsp_view_tile(at->tensor, values[0], values[1], &size, tile);
+    PTOWSP_ASSERT(is_inside);
+    (void)is_inside;
+}
+
+// View by view, index by index: what stays or counts up first, then columns.
+PWSP_INTERNAL void pwsp_stretch_tiles(const pwsp_expander *x, const pwsp_stretch *stretch,
+                                      uint64_t begin, uint64_t count, pwsp_tile_at *out) {
+    const uint32_t step = stretch->view_count;
+    for (uint32_t v = 0; v < step; v++) {
+        const pwsp_stretch_view *at = &stretch->views[v];
+        pwsp_tile_at tile = x->tiles_at[v], *to, *const end = out + v + count * step;
+        uint64_t up = 0, i = begin;
+        tile.lead = 0;
+        for (uint32_t j = 0; j < at->view->lead; j++) {
+            const bool is_up = pwsp_stretch_counts_up(stretch, at->index[j]);
+            const uint64_t value = is_up ? stretch->first + begin : *at->index[j].at;
+            if (at->index[j].step == 0) {
+                pwsp_view_lead(at->tensor, j, (int64_t)value, &tile.lead);
+                up += is_up ? (uint64_t)at->tensor->lead_strides[j] : 0;
+            }
+        }
+        for (to = out + v; to != end; to += step) {
+            *to = tile;
+            tile.lead = (int64_t)((uint64_t)tile.lead + up);
+        }
+        for (uint32_t j = 0; j < at->view->lead; j++) {
+            const uint64_t *from = at->index[j].at + begin;
+            for (to = out + v; at->index[j].step && to != end; to += step) {
+                pwsp_view_lead(at->tensor, j, (int64_t)*from++, &to->lead);
+            }
+        }
+        for (to = out + v; !at->is_fixed && to != end; to += step, i++) {
+            pwsp_stretch_set(stretch, stretch->first + i);
+            pwsp_stretch_place(at, i, to);
+        }
+    }
 }
 
 PWSP_INTERNAL void pwsp_stretch_end(pwsp_expander *x, const pwsp_stretch *stretch, uint64_t count) {

@@ -4,7 +4,7 @@
 //      event TASK, then:
 //      if (pwsp_stretch_begin(x, &stretch)) {
 //          for (i = 0; i < stretch.count; i++)
-//              pwsp_stretch_step(x, &stretch, stretch.first + i, i);
+//              pwsp_stretch_step(x, &stretch, i);
 //          pwsp_stretch_end(x, &stretch, stretch.count);
 //      }
 //
@@ -44,6 +44,7 @@ typedef struct pwsp_stretch {
     uint64_t *variable, *entry;  // cells
     uint64_t *sizes;             // the arguments of the tiles' valid sizes
     uint32_t view_count, arg_count;
+    bool is_fixed;  // so are all views
     pwsp_stretch_arg args[PTOWSP_TASK_AXIS_MAX + PTOWSP_TASK_SCALAR_MAX];
     pwsp_source dispatch, priority, stream;
     pwsp_stretch_view views[PTOWSP_TASK_TILE_MAX];
@@ -59,56 +60,50 @@ PWSP_INTERNAL bool pwsp_stretch_begin(pwsp_expander *x, pwsp_stretch *stretch);
 // So many tasks of the stretch have been walked: the last of them is the present one.
 PWSP_INTERNAL void pwsp_stretch_end(pwsp_expander *x, const pwsp_stretch *stretch, uint64_t count);
 
-// A tile of the task of iteration i. Tensor, access and strides are those of the present task.
-PWSP_FORCE_INLINE void pwsp_stretch_tile(pwsp_expander *x, const pwsp_stretch *stretch, uint64_t i,
-                                         uint32_t ordinal) {
-    const pwsp_stretch_view *at = &stretch->views[ordinal];
-    const pwsp_bound_tensor *tensor = at->tensor;
-    const pwsp_tile_view *view = at->view;
-    pwsp_tile_at *tile = &x->tiles_at[ordinal];
-    int64_t lead = 0;
-    for (uint32_t j = 0; j < view->lead; j++) {
-        pwsp_view_lead(tensor, j, (int64_t)pwsp_source_value(at->index[j], i), &lead);
-    }
-    tile->lead = lead;
-    if (!at->is_fixed) {
-        int64_t row = at->row.at ? (int64_t)pwsp_source_value(at->row, i) : 0;
-        int64_t col = at->col.at ? (int64_t)pwsp_source_value(at->col, i) : 0;
-        pwsp_view_size size = {view->rows, view->cols, INT64_MAX, INT64_MAX};
-        if (view->has_limit) {
-            size.row_max =
-                at->row_count.at ? (int64_t)pwsp_source_value(at->row_count, i) : INT64_MAX;
-            size.col_max =
-                at->col_count.at ? (int64_t)pwsp_source_value(at->col_count, i) : INT64_MAX;
+// The tiles of tasks [begin, begin + count), task by task. Tensors, access and strides are those of the
+// present task.
+PWSP_INTERNAL void pwsp_stretch_tiles(const pwsp_expander *x, const pwsp_stretch *stretch,
+                                      uint64_t begin, uint64_t count, pwsp_tile_at *out);
+
+// What a kernel sees of the present task's tiles.
+PWSP_FORCE_INLINE void pwsp_stretch_see(pwsp_expander *x, const pwsp_stretch *stretch,
+                                        const pwsp_tile_at *tiles) {
+    for (uint32_t i = 0; i < stretch->view_count; i++) {
+        const pwsp_bound_tensor *tensor = stretch->views[i].tensor;
+        stretch->sizes[2 * i] = tiles[i].rows;
+        stretch->sizes[2 * i + 1] = tiles[i].cols;
+        if (tensor->data) {
+            x->tiles[i].data =
+                tensor->data + pwsp_tile_offset(tensor, &tiles[i]) * (int64_t)tensor->element_size;
         }
-        const bool is_inside = pwsp_view_tile(tensor, row, col, &size, tile);
-        PTOWSP_ASSERT(is_inside);
-        (void)is_inside;
-        stretch->sizes[2 * ordinal] = tile->rows;
-        stretch->sizes[2 * ordinal + 1] = tile->cols;
-    }
-    if (tensor->data) {
-        x->tiles[ordinal].data =
-            tensor->data + pwsp_tile_offset(tensor, tile) * (int64_t)tensor->element_size;
     }
 }
 
-// The task of iteration i, from 0, becomes the present one, except for its index and what all tasks
-// of the loop have in common; `at` is stretch->first + i.
-PWSP_FORCE_INLINE void pwsp_stretch_step(pwsp_expander *x, const pwsp_stretch *stretch, uint64_t at,
-                                         uint64_t i) {
+// The variable of the loop is that of iteration `at`, from stretch->first on.
+PWSP_FORCE_INLINE void pwsp_stretch_set(const pwsp_stretch *stretch, uint64_t at) {
     *stretch->variable = at;
     if (stretch->indices) {
         *stretch->entry = at;
         *stretch->variable = pwsp_array_at(stretch->indices, at);
     }
-    const pwsp_stretch_arg *end = stretch->args + stretch->arg_count;
-    for (const pwsp_stretch_arg *arg = stretch->args; arg != end; arg++) {
+}
+
+// The variable and the arguments become those of iteration i, from 0.
+PWSP_FORCE_INLINE void pwsp_stretch_args(const pwsp_stretch *stretch, uint64_t i) {
+    pwsp_stretch_set(stretch, stretch->first + i);
+    const pwsp_stretch_arg *arg = stretch->args;
+    for (uint32_t count = stretch->arg_count; count > 0; count--, arg++) {
         *arg->to = pwsp_source_value(arg->from, i);
     }
-    for (uint32_t j = 0; j < stretch->view_count; j++) {
-        pwsp_stretch_tile(x, stretch, i, j);
-    }
+}
+
+// The task of iteration i, from 0, becomes the present one, except for its index and what all tasks
+// of the loop have in common.
+PWSP_FORCE_INLINE void pwsp_stretch_step(pwsp_expander *x, const pwsp_stretch *stretch,
+                                         uint64_t i) {
+    pwsp_stretch_args(stretch, i);
+    pwsp_stretch_tiles(x, stretch, i, 1, x->tiles_at);
+    pwsp_stretch_see(x, stretch, x->tiles_at);
 }
 
 #endif
