@@ -1,5 +1,6 @@
 #!/bin/sh
-# src/README.md names every room of src/, in the section of its floor, and no room that is not there.
+# src/README.md names every room of src/, in the section of its floor, and no room that is not there;
+# and the table of floors every floor that another one includes.
 set -eu
 map=src/README.md
 wrong=0
@@ -19,6 +20,17 @@ for directory in src/*/; do
     done
     for room in $named; do
         echo "$there" | grep -qx "$room" || { echo "map_test: $map names $floor/$room, which is not there" >&2; wrong=1; }
+    done
+done
+# What a floor depends on, by the table.
+depends() {
+    awk -F'|' -v floor="[\`$1\`](#$1)" 'index($2, floor) { print $4 }' $map
+}
+
+for directory in src/*/; do
+    floor=$(basename "$directory")
+    for below in $(grep -ho '^#include "\.\./[a-z_]*/' "$directory"*.[ch] | cut -d/ -f2 | sort -u); do
+        depends "$floor" | grep -qw "$below" || { echo "map_test: $floor includes $below, which $map does not allow" >&2; wrong=1; }
     done
 done
 for folder in $(rooms npu | grep '^tree/'); do

@@ -1391,7 +1391,7 @@ static void together__every_allocation_may_be_refused(void **state) {
         if (status == PTOWSP_OK) {
             status = ptowsp_run_group_simulate(context, &group, &options, NULL);
             for (int i = 0; i < 3; i++) {
-                assert_int_equal(runs[i]->is_done, status == PTOWSP_OK);
+                assert_int_equal(runs[i]->result.is_done, status == PTOWSP_OK);
             }
         }
         for (int i = 0; i < 3 && status == PTOWSP_OK; i++) {

@@ -186,10 +186,10 @@ src/time/exchange.h src/time/exchange.c src/time/deadlock.c
 src/time/pipeline.h src/time/steps.c
 src/time/order.h src/time/order.c src/time/network.c src/time/pipeline.c
 src/time/explore.h src/time/explore_state.c src/time/explore.c
+src/result/edges.h src/result/edges.c src/result/recorder.h src/result/recorder.c
+src/result/result.h src/result/result.c src/result/trace.c
 src/exec/bindings.h src/exec/bind.c src/exec/transient.h src/exec/transient.c src/exec/verify.c
 src/exec/communicate.h src/exec/communicate.c src/exec/communicate_time.c src/exec/call.h src/exec/call.c src/exec/tiles.c
-src/exec/edges.h src/exec/edges.c
-src/exec/recorder.h src/exec/recorder.c
 src/exec/run_pipelines.h src/exec/run_pipelines.c
 src/exec/pace.h src/exec/pace.c src/exec/frontend.h src/exec/frontend_setup.c
 src/exec/frontend_words.c src/exec/frontend_block.c src/exec/frontend.c
@@ -199,7 +199,7 @@ src/exec/start.h src/exec/start.c
 src/exec/run.h src/exec/run.c src/exec/run_walk.c
 src/exec/fingerprint.h src/exec/fingerprint.c src/exec/run_execute.c src/exec/run_explore.c
 src/exec/together.c
-src/exec/bound.c src/exec/trace.c src/exec/run_start.c
+src/exec/bound.c src/exec/run_start.c
 src/graph/graph_state.h src/graph/graph_state.c src/graph/graph_kernel.c src/graph/graph_added.c src/graph/graph_seal.c
     src/graph/graph_queue.c
     src/graph/graph_step.c src/graph/graph_lanes.c
@@ -212,7 +212,8 @@ src/report/report.h src/report/pipelines.c src/report/stats.c
 src/report/label.h src/report/label.c
 src/report/output.h src/report/output.c
 src/report/picture.h src/report/tracks.c src/report/picture.c
-src/report/tables.c src/report/chrome.c src/report/perfetto.c src/report/svg_style.h src/report/svg_style.c src/report/svg.c src/report/lifetimes.c src/report/edges_text.c src/report/report_run.c src/report/decisions.c src/report/search.h src/report/search_look.c src/report/search.c src/report/export.c src/report/export_ranks.c
+src/report/tables.c src/report/chrome.c src/report/perfetto.c src/report/svg_style.h src/report/svg_style.c src/report/svg.c src/report/lifetimes.c src/report/edges_text.c src/report/report_run.c src/report/decisions.c src/report/export.c src/report/export_ranks.c
+src/search/search.h src/search/search_look.c src/search/search.c
 src/tune/tuning_file.h src/tune/tuning_file.c
 src/tune/tuning.h src/tune/tuning_table.c src/tune/tuning_line.c src/tune/tuning.c src/tune/tuning_compact.c
 src/tune/measure.c src/tune/rails.c

@@ -119,6 +119,9 @@ extern bool pwsp_is_tight;
 #define PWSP_TIGHT(size, limit) false
 #endif
 
+// The texts of a table of the header whose rows have a name and a text, and count from 0.
+#define PWSP_TABLE_TEXT(name, text) text,
+
 // Where memory comes from: the context's hook, with its default filled in.
 typedef struct pwsp_memory {
     ptowsp_resize_fn resize;

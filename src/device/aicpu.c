@@ -186,7 +186,7 @@ static bool pwsp_aicpu_collect(pwsp_aicpu *aicpu) {
             i++;
             continue;
         }
-        pwsp_result result = core->task.result;
+        pwsp_core_result result = core->task.result;
         PTOWSP_ASSERT(result.core == core->index && result.entry == core->entry);
         pwsp_aicpu_take_back(&core->line);
         pwsp_aicpu_unbusy(aicpu, i, true);
@@ -407,7 +407,7 @@ static void pwsp_aicpu_lose(pwsp_aicpu *aicpu, uint32_t i) {
     pwsp_device_note_stuck(device, core);
     pwsp_store_seq_cst(&device->has_stuck, 1u);
     pwsp_mutex_unlock(&device->mutex);
-    pwsp_result result;
+    pwsp_core_result result;
     memset(&result, 0, sizeof result);
     result.entry = core->entry;
     result.part = core->part;

@@ -46,13 +46,13 @@ typedef struct pwsp_patience {
     uint32_t hurry;  // waits that are left without yields
 } pwsp_patience;
 
-typedef struct pwsp_result {
+typedef struct pwsp_core_result {
     uint32_t entry, part;
     uint32_t core;
     ptowsp_status status;  // negative: it failed
     ptowsp_cycles cycles;
     uint64_t start, end;  // ticks, if the job is clocked
-} pwsp_result;
+} pwsp_core_result;
 
 typedef struct pwsp_job {
     void *user;
@@ -65,8 +65,8 @@ typedef struct pwsp_job {
     bool (*take)(void *user, uint32_t entry, uint32_t *out_part);
     bool (*is_wanted)(void *user, uint32_t entry);
     void (*pass)(void *user, uint32_t entry, uint32_t part, uint32_t by);
-    void (*run)(void *user, pwsp_result *result);  // writes status and cycles
-    void (*done)(void *user, const pwsp_result *result, uint32_t by);
+    void (*run)(void *user, pwsp_core_result *result);  // writes status and cycles
+    void (*done)(void *user, const pwsp_core_result *result, uint32_t by);
     void (*stop)(void *user);  // once set, is_wanted is false: the device is lost
     // Describes an entry for an error, and returns the error's index.
     uint64_t (*describe)(void *user, uint32_t entry, uint32_t part, ptowsp_text text);
@@ -76,10 +76,10 @@ typedef struct pwsp_job {
 
 // A task as a core gets it: the result's entry, part and core, and the function to run.
 typedef struct pwsp_core_task {
-    void (*run)(void *user, pwsp_result *result);
+    void (*run)(void *user, pwsp_core_result *result);
     void *user;
     bool is_clocked;
-    pwsp_result result;
+    pwsp_core_result result;
 } pwsp_core_task;
 
 typedef struct pwsp_core {

@@ -170,7 +170,7 @@ static void pwsp_device_graph_pass(void *user, uint32_t task, uint32_t part, uin
 
 // On a core. After the task's own function has returned, only the result is touched: if the core
 // was stuck, the run ended long ago.
-static void pwsp_device_graph_run(void *user, pwsp_result *result) {
+static void pwsp_device_graph_run(void *user, pwsp_core_result *result) {
     ptowsp_graph *graph = pwsp_graph_on(user);
     const pwsp_graph_node *node = &graph->nodes[result->entry];
     const pwsp_graph_range *range = pwsp_graph_range_of(graph, result->entry);
@@ -191,7 +191,7 @@ static void pwsp_device_graph_run(void *user, pwsp_result *result) {
     }
 }
 
-static void pwsp_device_graph_done(void *user, const pwsp_result *result, uint32_t by) {
+static void pwsp_device_graph_done(void *user, const pwsp_core_result *result, uint32_t by) {
     ptowsp_device *device = (ptowsp_device *)user;
     ptowsp_graph *graph = device->graph.graph;
     ptowsp_graph_lane_stats *stats = &graph->core_stats[result->core];

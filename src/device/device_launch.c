@@ -65,7 +65,7 @@ static void pwsp_launch_pass(void *user, uint32_t entry, uint32_t part, uint32_t
 }
 
 // On a core. After the kernel returns, only the result is touched.
-static void pwsp_launch_run(void *user, pwsp_result *result) {
+static void pwsp_launch_run(void *user, pwsp_core_result *result) {
     const pwsp_device_launch *launch = pwsp_launch_on(user);
     const ptowsp_launch *desc = &launch->desc;
     uint32_t instance = pwsp_launch_instance(launch, result->entry, result->part);
@@ -89,7 +89,7 @@ static void pwsp_launch_run(void *user, pwsp_result *result) {
     }
 }
 
-static void pwsp_launch_done(void *user, const pwsp_result *result, uint32_t by) {
+static void pwsp_launch_done(void *user, const pwsp_core_result *result, uint32_t by) {
     ptowsp_device *device = (ptowsp_device *)user;
     const pwsp_device_launch *launch = &device->launch;
     uint32_t instance = pwsp_launch_instance(launch, result->entry, result->part);

@@ -40,13 +40,13 @@ static void pwsp_program_pass(void *user, uint32_t place, uint32_t part, uint32_
     pwsp_reorder_done(reorder, place, by);
 }
 
-static void pwsp_program_run(void *user, pwsp_result *result) {
+static void pwsp_program_run(void *user, pwsp_core_result *result) {
     const pwsp_reorder *reorder = pwsp_program_on(user);
     const pwsp_entry *entry = pwsp_reorder_at(reorder, result->entry);
     result->cycles = reorder->call(reorder->call_user, entry, result->core);
 }
 
-static void pwsp_program_done(void *user, const pwsp_result *result, uint32_t by) {
+static void pwsp_program_done(void *user, const pwsp_core_result *result, uint32_t by) {
     pwsp_reorder *reorder = pwsp_program_on(user);
     const pwsp_frontend *front = ((ptowsp_device *)user)->run->front;
     bool is_stuck = result->status < 0;

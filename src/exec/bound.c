@@ -138,14 +138,6 @@ void ptowsp_run_bound_transients(const ptowsp_run *run, void **out_block, uint64
     }
 }
 
-PWSP_INTERNAL ptowsp_transient_sizes pwsp_run_transient_sizes(const ptowsp_run *run) {
-    const pwsp_placement *placement = &run->bindings.transients.placement;
-    ptowsp_transient_sizes sizes = {placement->peak,  placement->sum,
-                                    placement->bound, (uint32_t)run->program->points.count,
-                                    placement->point, (uint32_t)run->program->lifetimes.count};
-    return sizes;
-}
-
 ptowsp_status ptowsp_run_size_transients(ptowsp_run *run, ptowsp_transient_sizes *out_sizes) {
     PTOWSP_ASSERT(run);
     if (!out_sizes) {
@@ -158,26 +150,8 @@ ptowsp_status ptowsp_run_size_transients(ptowsp_run *run, ptowsp_transient_sizes
     ptowsp_status status = pwsp_bindings_plan(&run->bindings);
     status = status == PTOWSP_OK ? pwsp_bindings_size(&run->bindings) : status;
     if (status == PTOWSP_OK) {
-        *out_sizes = pwsp_run_transient_sizes(run);
+        *out_sizes = pwsp_result_transient_sizes(&run->result);
     }
     pwsp_store_release(&run->is_running, 0u);
     return status;
-}
-
-ptowsp_lifetime ptowsp_run_lifetime_at(const ptowsp_run *run, uint32_t i) {
-    PTOWSP_ASSERT(run);
-    const ptowsp_program *p = run->program;
-    PTOWSP_ASSERT(i < p->lifetimes.count);
-    uint32_t low = 0, high = (uint32_t)p->transients.count;  // whose lifetime it is: by bisection
-    while (high - low > 1) {
-        uint32_t middle = low + (high - low) / 2;
-        bool is_behind = PWSP_PROGRAM_AT(p, transients, pwsp_transient, middle)->first_lifetime > i;
-        low = is_behind ? low : middle;
-        high = is_behind ? middle : high;
-    }
-    const pwsp_lifetime *lifetime = PWSP_PROGRAM_AT(p, lifetimes, pwsp_lifetime, i);
-    const pwsp_placed *placed = &run->bindings.transients.placed[low];
-    ptowsp_lifetime at = {PWSP_PROGRAM_AT(p, transients, pwsp_transient, low)->tensor,
-                          lifetime->first, lifetime->last, placed->offset, placed->bytes};
-    return at;
 }

@@ -212,7 +212,7 @@ ptowsp_status ptowsp_run_fingerprint(ptowsp_run *run, ptowsp_fingerprint *out_fi
         status = pwsp_bindings_verify(&run->bindings, run->walk.is_time_only);
     }
 #define PWSP_FIND_PART(part, name, is_before, has_content)                                         \
-    if (status == PTOWSP_OK && (is_before || run->is_done) &&                                      \
+    if (status == PTOWSP_OK && (is_before || run->result.is_done) &&                               \
         !(has_content && run->walk.is_time_only)) {                                                \
         out_fingerprint->part = pwsp_fingerprint_some(pwsp_fingerprint_##part(run));               \
     }

@@ -1,11 +1,37 @@
-// Runs: making them, binding, and what an execution left behind. The execution is in run_execute.c, the
+// Runs: making them, binding, and what is to be recorded. The execution is in run_execute.c, the
 // walks over the program in run_walk.c.
 
 #include "run.h"
 
 #include "../base/atomic.h"
 
+#include <inttypes.h>
+
 // -- life -----------------------------------------------------------------------------------------
+
+// What the parts of a run find is in its result.
+static void pwsp_run_init_result(ptowsp_run *run) {
+    pwsp_result *result = &run->result;
+    result->context = run->owner;
+    result->program = run->program;
+    result->timed = &run->timed;
+    result->stats = &run->time.sim.stats;
+    result->lanes = run->time.sim.lane_stats;
+    result->has_rings = run->time.sim.rings.is_used;
+    result->pipelines = &run->pipes.pipelines;
+    result->values = run->bindings.initial;
+    result->is_placed = &run->bindings.transients.is_found;
+    result->placed = run->bindings.transients.placed;
+    result->placement = &run->bindings.transients.placement;
+    pwsp_recorder_init(&result->recorder, &run->context->memory, run->program,
+                       run->bindings.effective);
+    run->time.sim.recorder = pwsp_recorder_calls(&result->recorder);
+}
+
+PWSP_INTERNAL const pwsp_result *pwsp_run_result(const ptowsp_run *run) {
+    PTOWSP_ASSERT(run);
+    return &run->result;
+}
 
 static bool pwsp_run_init(ptowsp_run *run) {
     const pwsp_memory *memory = &run->context->memory;
@@ -15,8 +41,7 @@ static bool pwsp_run_init(ptowsp_run *run) {
         !pwsp_timeline_init(&run->time, memory, &run->timed)) {
         return false;
     }
-    pwsp_recorder_init(&run->recorder, memory, run->program, run->bindings.effective);
-    run->time.sim.recorder = pwsp_recorder_calls(&run->recorder);
+    pwsp_run_init_result(run);
     return pwsp_pipes_init(&run->pipes, &run->walk, &run->time);
 }
 
@@ -63,11 +88,10 @@ void ptowsp_run_destroy(ptowsp_run *run) {
         pwsp_workers_destroy(run->workers);
         pwsp_frontend_destroy(run->front);
         pwsp_pipes_free(&run->pipes);
-        pwsp_recorder_free(&run->recorder);
+        pwsp_result_free(&run->result);
         pwsp_timeline_free(&run->time);
         pwsp_walk_free(&run->walk);
         pwsp_bindings_free(&run->bindings);
-        pwsp_memory_free(memory, run->critical, (size_t)run->critical_capacity * sizeof(uint64_t));
     }
     pwsp_memory_free(memory, run, sizeof(ptowsp_run));
 }
@@ -75,9 +99,9 @@ void ptowsp_run_destroy(ptowsp_run *run) {
 PWSP_INTERNAL size_t pwsp_run_bytes(const ptowsp_run *run) {
     return sizeof(ptowsp_run) + pwsp_bindings_bytes(&run->bindings) +
            pwsp_timeline_bytes(&run->time) + pwsp_walk_bytes(&run->walk) +
-           pwsp_pipes_bytes(&run->pipes) + pwsp_recorder_bytes(&run->recorder) +
-           (size_t)run->critical_capacity * sizeof(uint64_t) + pwsp_frontend_bytes(run->front) +
-           pwsp_workers_bytes(run->workers) + pwsp_start_bytes(run->start);
+           pwsp_pipes_bytes(&run->pipes) + pwsp_result_bytes(&run->result) +
+           pwsp_frontend_bytes(run->front) + pwsp_workers_bytes(run->workers) +
+           pwsp_start_bytes(run->start);
 }
 
 // -- binding --------------------------------------------------------------------------------------
@@ -165,85 +189,38 @@ ptowsp_status ptowsp_run_bind_ranks(ptowsp_run *run, const ptowsp_run_ranks *ran
                                     : pwsp_comm_bind(&run->walk.comm, ranks);
 }
 
+ptowsp_status ptowsp_run_record(ptowsp_run *run, const ptowsp_record_options *options) {
+    PTOWSP_ASSERT(run);
+    ptowsp_record_options none;
+    memset(&none, 0, sizeof none);
+    options = options ? options : &none;
+    if (pwsp_run_is_running(run)) {
+        return pwsp_fail_busy(run->owner);
+    }
+    if ((uint32_t)options->level > PTOWSP_RECORD_EDGES) {
+        return pwsp_fail(run->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                         "run: there is no level of records %d", (int)options->level);
+    }
+    if (options->end && options->end <= options->begin) {
+        return pwsp_fail(run->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                         "run: records from cycle %" PRIu64 " to cycle %" PRIu64 " would be none",
+                         options->begin, options->end);
+    }
+    if (options->level == PTOWSP_RECORD_EDGES &&
+        (options->begin || options->end || options->every > 1)) {
+        return pwsp_fail(run->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                         "run: edges are recorded of all tasks, not of a window or every n-th");
+    }
+    if (options->has_clock && options->level < PTOWSP_RECORD_TASKS) {
+        return pwsp_fail(run->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                         "run: the wall clock is recorded of tasks (PTOWSP_RECORD_TASKS)");
+    }
+    run->record = *options;
+    return PTOWSP_OK;
+}
+
 uint64_t ptowsp_run_slot(const ptowsp_run *run, uint32_t slot) {
     PTOWSP_ASSERT(run);
     PTOWSP_ASSERT(slot < run->program->slot_count);
     return run->walk.cells[run->program->first_slot + slot];
-}
-
-// -- results --------------------------------------------------------------------------------------
-
-const ptowsp_run_stats *ptowsp_run_result(const ptowsp_run *run) {
-    return &run->time.sim.stats;
-}
-
-const ptowsp_lane_stats *ptowsp_run_lanes(const ptowsp_run *run) {
-    PTOWSP_ASSERT(run);
-    return run->time.sim.lane_stats;
-}
-
-const ptowsp_task_record *ptowsp_run_records(const ptowsp_run *run) {
-    PTOWSP_ASSERT(run);
-    return run->has_records && run->recorder.is_dense ? run->recorder.records : NULL;
-}
-
-const uint64_t *ptowsp_run_critical_path(const ptowsp_run *run, uint64_t *out_count) {
-    PTOWSP_ASSERT(run);
-    if (out_count) {
-        *out_count = run->critical_count;
-    }
-    return run->critical_count ? run->critical : NULL;
-}
-
-static void pwsp_run_tell(uint32_t count, uint32_t *out_count) {
-    if (out_count) {
-        *out_count = count;
-    }
-}
-
-const ptowsp_pipeline_stats *ptowsp_run_pipelines(const ptowsp_run *run, uint32_t *out_count) {
-    PTOWSP_ASSERT(run);
-    uint32_t count = (uint32_t)run->program->pipelines.count;
-    pwsp_run_tell(count, out_count);
-    return count ? run->pipes.pipelines.stats : NULL;
-}
-
-const ptowsp_process_stats *ptowsp_run_processes(const ptowsp_run *run, uint32_t *out_count) {
-    PTOWSP_ASSERT(run);
-    uint32_t count = run->pipes.pipelines.process_count;
-    pwsp_run_tell(count, out_count);
-    return count ? run->pipes.pipelines.process_stats : NULL;
-}
-
-const ptowsp_channel_stats *ptowsp_run_channels(const ptowsp_run *run, uint32_t *out_count) {
-    PTOWSP_ASSERT(run);
-    uint32_t count = (uint32_t)run->program->channels.count;
-    pwsp_run_tell(count, out_count);
-    return count ? run->pipes.pipelines.channel_stats : NULL;
-}
-
-const ptowsp_step_record *ptowsp_run_steps(const ptowsp_run *run, uint64_t *out_count) {
-    PTOWSP_ASSERT(run);
-    uint64_t count = run->pipes.pipelines.exchange.step_count;
-    if (out_count) {
-        *out_count = count;
-    }
-    return count ? run->pipes.pipelines.steps : NULL;
-}
-
-const uint64_t *ptowsp_run_critical_steps(const ptowsp_run *run, uint32_t pipeline,
-                                          uint64_t *out_count) {
-    PTOWSP_ASSERT(run);
-    bool is_known = pipeline < run->program->pipelines.count && run->has_records;
-    const pwsp_chain *chain = is_known ? &run->pipes.pipelines.chains[pipeline] : NULL;
-    uint64_t count = chain ? chain->count : 0;
-    if (out_count) {
-        *out_count = count;
-    }
-    return count ? run->pipes.pipelines.chain_steps + chain->first : NULL;
-}
-
-void ptowsp_run_print_stuck(const ptowsp_run *run, ptowsp_text text) {
-    PTOWSP_ASSERT(run);
-    pwsp_pipelines_print_stuck(&run->pipes.pipelines, text);
 }

@@ -4,15 +4,13 @@
 #define PWSP_RUN_H
 
 #include "../base/atomic.h"
+#include "../result/result.h"
 #include "frontend.h"
-#include "recorder.h"
 #include "start.h"
 #include "workers.h"
 
 // Executes a program's tasks: issues them through the run's front end, as lanes of the context do.
 typedef ptowsp_status (*pwsp_run_issue_fn)(void *user, ptowsp_run *run);
-
-#define PWSP_RUN_ON_DEVICE UINT32_MAX
 
 struct ptowsp_run {
     ptowsp_context *context;  // the owner, or that of a started execution
@@ -30,18 +28,11 @@ struct ptowsp_run {
     // On lanes, or on a device; made at the first such execution.
     pwsp_frontend *front;
     pwsp_workers *workers;
-    bool keeps;     // the walking lane runs the tasks itself
-    bool has_kept;  // as it did when the last execution ended
-    // Records, as asked for and those of the last execution, and the critical path.
-    ptowsp_record_options record;
-    pwsp_recorder recorder;
-    uint64_t *critical;
-    uint64_t critical_count, critical_capacity;
-    bool has_records;             // of tasks
-    bool has_clock;               // and their wall clock
-    ptowsp_fingerprint expected;  // parts that are not 0 are compared
-    bool is_done;                 // the last execution was OK, so there are results
-    uint32_t lanes_used;          // of the last execution, or PWSP_RUN_ON_DEVICE; 0: there was none
+    bool keeps;                    // the walking lane runs the tasks itself
+    bool has_kept;                 // as it did when the last execution ended
+    pwsp_result result;            // of the last execution
+    ptowsp_record_options record;  // what the next one records
+    ptowsp_fingerprint expected;   // parts that are not 0 are compared
     // A started execution.
     pwsp_start *start;
     ptowsp_run_options started;
@@ -79,9 +70,6 @@ PWSP_INTERNAL void pwsp_run_end_start(ptowsp_run *run);
 PWSP_INTERNAL ptowsp_status pwsp_run_execute_by(ptowsp_run *run, const ptowsp_run_options *options,
                                                 uint32_t core_count, pwsp_run_issue_fn issue,
                                                 void *user);
-
-// What the transient tensors take, as they were placed last.
-PWSP_INTERNAL ptowsp_transient_sizes pwsp_run_transient_sizes(const ptowsp_run *run);
 
 PWSP_INTERNAL size_t pwsp_run_bytes(const ptowsp_run *run);
 

@@ -14,34 +14,6 @@
 
 // -- finishing ------------------------------------------------------------------------------------
 
-// Goes back from the first of the tasks that end last, along each task's cause.
-static bool pwsp_run_find_critical(ptowsp_run *run) {
-    const pwsp_sim *sim = &run->time.sim;
-    const ptowsp_task_record *records = run->recorder.records;
-    uint64_t task = 0, count = 0;
-    PTOWSP_ASSERT(run->recorder.is_dense && sim->task_count == run->recorder.count);
-    for (uint64_t i = 1; i < sim->task_count; i++) {
-        task = records[i].end > records[task].end ? i : task;
-    }
-    void *critical = run->critical;
-    for (uint64_t at = task; at < sim->task_count && count < sim->task_count;
-         at = records[at].cause) {
-        if (!pwsp_memory_grow(&run->context->memory, &critical, &run->critical_capacity, count + 1,
-                              sizeof(uint64_t))) {
-            return false;
-        }
-        run->critical = (uint64_t *)critical;
-        run->critical[count++] = at;
-    }
-    for (uint64_t i = 0; i < count / 2; i++) {
-        uint64_t swapped = run->critical[i];
-        run->critical[i] = run->critical[count - 1 - i];
-        run->critical[count - 1 - i] = swapped;
-    }
-    run->critical_count = count;
-    return true;
-}
-
 // The status of an execution that was cut, unless all was done by then. Something that is stuck
 // stays so.
 static ptowsp_status pwsp_run_cut(ptowsp_run *run, ptowsp_status status) {
@@ -57,10 +29,11 @@ static ptowsp_status pwsp_run_cut(ptowsp_run *run, ptowsp_status status) {
 PWSP_INTERNAL ptowsp_status pwsp_run_finish(ptowsp_run *run, ptowsp_status status) {
     pwsp_sim *sim = &run->time.sim;
     ptowsp_run_stats *stats = &sim->stats;
+    pwsp_result *result = &run->result;
     pwsp_pipelines *pipelines = &run->pipes.pipelines;
     pwsp_sim_end(sim);
     if (sim->has_records) {
-        pwsp_recorder_end(&run->recorder);
+        pwsp_recorder_end(&result->recorder);
     }
     for (uint32_t i = 0; i < run->program->pipelines.count; i++) {
         pipelines->stats[i].start_cycles = sim->starts[i].time;
@@ -73,16 +46,19 @@ PWSP_INTERNAL ptowsp_status pwsp_run_finish(ptowsp_run *run, ptowsp_status statu
         *waited = pwsp_sum_u64(*waited, process->empty_cycles);
     }
     stats->slot_load_count += pipelines->slot_load_count;
-    if (run->has_records && status == PTOWSP_OK &&
-        !((!run->recorder.is_dense || pwsp_run_find_critical(run)) &&
+    if (result->has_records && status == PTOWSP_OK &&
+        !((!result->recorder.is_dense || pwsp_result_find_critical(result)) &&
           pwsp_pipelines_end(pipelines))) {
         status =
             pwsp_fail(run->context, PTOWSP_OUT_OF_MEMORY, PTOWSP_NO_INDEX, "run: out of memory");
     }
     stats->memory_bytes = pwsp_run_bytes(run);
     status = pwsp_run_cut(run, status);
-    run->is_done = status == PTOWSP_OK;
-    return run->is_done ? pwsp_run_compare(run, false) : status;
+    result->is_time_only = run->walk.is_time_only;
+    result->has_dry_walk = !result->is_time_only || pwsp_timeline_needs_count(&run->time);
+    result->is_plain = pwsp_timeline_is_plain(&run->time);
+    result->is_done = status == PTOWSP_OK;
+    return result->is_done ? pwsp_run_compare(run, false) : status;
 }
 
 // Checks everything before anything is called. *out_task_count is the number that time needs.
@@ -138,20 +114,21 @@ static ptowsp_status pwsp_run_open_by(ptowsp_run *run, const ptowsp_run_options 
     const ptowsp_record_options record = pwsp_run_recording(run, asked);
     chosen.record_tasks = record.level >= PTOWSP_RECORD_TASKS;
     bool is_clocked = record.has_clock && asked->mode == PTOWSP_RUN_EXECUTE;
-    pwsp_recorder *clocked = is_clocked ? &run->recorder : NULL;
+    pwsp_recorder *clocked = is_clocked ? &run->result.recorder : NULL;
     PTOWSP_ASSERT(pwsp_run_is_running(run) && (!has_front || run->front));
     memset(&tasks, 0, sizeof tasks);
     if (has_front) {
         tasks = pwsp_frontend_process_tasks(run->front);
     }
-    run->lanes_used = !has_front ? 1 : is_on_lanes ? asked->lane_count : PWSP_RUN_ON_DEVICE;
+    pwsp_result_forget(&run->result, !has_front    ? 1
+                                     : is_on_lanes ? asked->lane_count
+                                                   : PWSP_RESULT_ON_DEVICE);
     pwsp_sim_begin(&run->time.sim, false);
-    run->has_records = run->has_clock = run->is_done = run->keeps = false;
-    bool has_memory = pwsp_recorder_begin(&run->recorder, &run->time.sim, &record) &&
+    run->keeps = false;
+    bool has_memory = pwsp_recorder_begin(&run->result.recorder, &run->time.sim, &record) &&
                       (!has_front || pwsp_frontend_set_clock(run->front, clocked, is_on_lanes));
     run->walk.is_time_only = options->mode == PTOWSP_RUN_TIME_ONLY;
     run->pipes.clocked = clocked;
-    run->critical_count = 0;
     pwsp_pipelines_forget(&run->pipes.pipelines);
     ptowsp_status status =
         has_memory
@@ -160,8 +137,8 @@ static ptowsp_status pwsp_run_open_by(ptowsp_run *run, const ptowsp_run_options 
     if (status != PTOWSP_OK) {
         return status;
     }
-    run->has_records = options->record_tasks;
-    run->has_clock = is_clocked;
+    run->result.has_records = options->record_tasks;
+    run->result.has_clock = is_clocked;
     return pwsp_timeline_begin(&run->time, record.level != PTOWSP_RECORD_NONE, task_count)
                ? PTOWSP_OK
                : pwsp_run_fail_time(run);

@@ -108,10 +108,8 @@ static ptowsp_status pwsp_explore_claimed(ptowsp_run *run, const ptowsp_explore_
     memset(&control, 0, sizeof control);
     memset(&explorer, 0, sizeof explorer);
     pwsp_sim_begin(&run->time.sim, false);
-    pwsp_recorder_begin(&run->recorder, &run->time.sim, &nothing);  // which takes no memory
-    run->has_records = run->has_clock = run->is_done = false;
-    run->lanes_used = 0;
-    run->critical_count = 0;
+    pwsp_recorder_begin(&run->result.recorder, &run->time.sim, &nothing);  // which takes no memory
+    pwsp_result_forget(&run->result, 0);
     pwsp_pipelines_forget(&run->pipes.pipelines);
     ptowsp_status status = pwsp_explore_prepare(run, walked, &control);
     if (status == PTOWSP_OK) {

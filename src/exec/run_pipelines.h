@@ -3,10 +3,10 @@
 #ifndef PWSP_RUN_PIPELINES_H
 #define PWSP_RUN_PIPELINES_H
 
+#include "../result/recorder.h"
 #include "../time/pipeline.h"
 #include "../time/timeline.h"
 #include "call.h"
-#include "recorder.h"
 
 // Runs the tasks of processes, where the walk does not run them itself at once. False with the
 // error of the expander, or of time.

@@ -289,7 +289,7 @@ static bool pwsp_run_task(ptowsp_run *run, const pwsp_run_mode *mode) {
         return false;
     }
     if (mode->is_clocked) {
-        pwsp_recorder_clock(&run->recorder, x->task.index, &mark);
+        pwsp_recorder_clock(&run->result.recorder, x->task.index, &mark);
     }
     return pwsp_run_stretch(run, mode, is_plain);
 }

@@ -470,7 +470,8 @@ ptowsp_status ptowsp_run_group_simulate(ptowsp_context *context, const ptowsp_ru
     }
     for (uint32_t i = 0; i < group->rank_count && status != PTOWSP_OK; i++) {
         if (t.ranks[i].is_claimed) {
-            t.ranks[i].run->is_done = false;  // it may have finished before another one could not
+            t.ranks[i].run->result.is_done =
+                false;  // it may have finished before another one could not
         }
     }
     if (status == PTOWSP_OK && out_result) {

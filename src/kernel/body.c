@@ -7,23 +7,17 @@
 #include <stdio.h>
 
 const char *pwsp_kop_name(pwsp_kop_kind kind) {
-    switch (kind) {
-#define PWSP_KOP_NAME(name, text, form, make)                                                      \
-    case PWSP_KOP_##name: return text;
-        PWSP_KOPS(PWSP_KOP_NAME)
+#define PWSP_KOP_NAME(name, text, form, make) text,
+    static const char *const names[] = {"none", PWSP_KOPS(PWSP_KOP_NAME)};
 #undef PWSP_KOP_NAME
-    default: return "none";
-    }
+    return names[kind < PWSP_KOP_COUNT ? kind : PWSP_KOP_NONE];
 }
 
 const char *pwsp_kop_form(pwsp_kop_kind kind) {
-    switch (kind) {
-#define PWSP_KOP_FORM(name, text, form, make)                                                      \
-    case PWSP_KOP_##name: return form;
-        PWSP_KOPS(PWSP_KOP_FORM)
+#define PWSP_KOP_FORM(name, text, form, make) form,
+    static const char *const forms[] = {"", PWSP_KOPS(PWSP_KOP_FORM)};
 #undef PWSP_KOP_FORM
-    default: return "";
-    }
+    return forms[kind < PWSP_KOP_COUNT ? kind : PWSP_KOP_NONE];
 }
 
 const char *pwsp_compare_text(uint32_t mode) {

@@ -10,13 +10,10 @@
 #include <inttypes.h>
 
 const char *pwsp_memory_word(uint32_t memory) {
-    switch (memory) {
-#define PWSP_MEMORY_WORD(name, text)                                                               \
-    case PTOWSP_MEMORY_##name: return #name;
-        PTOWSP_MEMORIES(PWSP_MEMORY_WORD)
+#define PWSP_MEMORY_WORD(name, text) #name,
+    static const char *const words[] = {PTOWSP_MEMORIES(PWSP_MEMORY_WORD)};
 #undef PWSP_MEMORY_WORD
-    default: return NULL;
-    }
+    return memory < PTOWSP_MEMORY_COUNT ? words[memory] : NULL;
 }
 
 const char *pwsp_layout_word(uint32_t layout) {

@@ -8,15 +8,8 @@
 #include "../data/names.h"
 
 const char *ptowsp_memory_name(ptowsp_memory memory) {
-    switch (memory) {
-#define PWSP_MEMORY_NAME(name, text)                                                               \
-    case PTOWSP_MEMORY_##name: return text;
-        PTOWSP_MEMORIES(PWSP_MEMORY_NAME)
-#undef PWSP_MEMORY_NAME
-    case PTOWSP_MEMORY_COUNT:
-    case PTOWSP_MEMORY_FORCE_INT: break;
-    }
-    return "none";
+    static const char *const names[] = {PTOWSP_MEMORIES(PWSP_TABLE_TEXT)};
+    return (uint32_t)memory < PTOWSP_MEMORY_COUNT ? names[memory] : "none";
 }
 
 const char *ptowsp_pipe_name(ptowsp_pipe pipe) {

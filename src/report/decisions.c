@@ -2,7 +2,7 @@
 // program, on what is bound and on the options of the last execution, so all are found again when
 // somebody asks. One function visits them, and text and JSON are two visitors.
 
-#include "../exec/run.h"
+#include "../result/result.h"
 #include "../workload/schedule.h"
 #include "output.h"
 
@@ -10,6 +10,7 @@
 
 typedef struct pwsp_decider {
     const ptowsp_run *run;
+    const pwsp_result *result;
     ptowsp_decision_fn visit;
     void *user;
     bool is_over;
@@ -53,7 +54,7 @@ static int32_t pwsp_decide_share(const pwsp_decider *d, uint32_t kernel) {
 // -- compiling ------------------------------------------------------------------------------------
 
 static void pwsp_decide_kernels(pwsp_decider *d) {
-    const ptowsp_program *p = d->run->program;
+    const ptowsp_program *p = d->result->program;
     for (uint32_t i = 1; i < p->kernels.count; i++) {
         const ptowsp_kernel_info info = ptowsp_program_kernel_at(p, i);
         if (!info.is_used) {
@@ -90,7 +91,7 @@ static void pwsp_decide_kernels(pwsp_decider *d) {
 }
 
 static void pwsp_decide_loops(pwsp_decider *d) {
-    const ptowsp_program *p = d->run->program;
+    const ptowsp_program *p = d->result->program;
     for (uint32_t i = 0; i < p->ops.count; i++) {
         const pwsp_op *op = PWSP_OP_AT(p, i);
         const pwsp_loop *loop =
@@ -112,7 +113,7 @@ static void pwsp_decide_loops(pwsp_decider *d) {
 
 static bool pwsp_decide_conflict(void *user, const pwsp_conflict *conflict) {
     pwsp_decider *d = (pwsp_decider *)user;
-    const ptowsp_program *p = d->run->program;
+    const ptowsp_program *p = d->result->program;
     ptowsp_text_buffer buffer = {d->subject, sizeof d->subject, 0};
     const ptowsp_text text = ptowsp_text_to_buffer(&buffer);
     pwsp_text_format(text, "loop ");
@@ -129,14 +130,14 @@ static bool pwsp_decide_conflict(void *user, const pwsp_conflict *conflict) {
 // -- binding --------------------------------------------------------------------------------------
 
 static void pwsp_decide_transients(pwsp_decider *d) {
-    const ptowsp_transient_sizes sizes = pwsp_run_transient_sizes(d->run);
-    if (sizes.lifetime_count == 0 || !d->run->bindings.transients.is_found) {
+    const ptowsp_transient_sizes sizes = pwsp_result_transient_sizes(d->result);
+    if (sizes.lifetime_count == 0 || !*d->result->is_placed) {
         return;
     }
     for (uint32_t i = 0; i < sizes.lifetime_count; i++) {
-        const ptowsp_lifetime at = ptowsp_run_lifetime_at(d->run, i);
+        const ptowsp_lifetime at = pwsp_result_lifetime_at(d->result, i);
         pwsp_decide_subject(d, "tensor %s",
-                            ptowsp_program_tensor_at(d->run->program, at.tensor).desc.name);
+                            ptowsp_program_tensor_at(d->result->program, at.tensor).desc.name);
         pwsp_decide_chosen(d, "bytes %" PRIu64 " to %" PRIu64 " of the block", at.offset,
                            at.offset + at.size);
         pwsp_decide_reason(d, "alive from point %" PRIu32 " to %" PRIu32, at.first, at.last);
@@ -150,14 +151,18 @@ static void pwsp_decide_transients(pwsp_decider *d) {
 }
 
 static void pwsp_decide_plans(pwsp_decider *d) {
-    const ptowsp_program *p = d->run->program;
+    const ptowsp_program *p = d->result->program;
     for (uint32_t i = 1; i < p->axes.count; i++) {
         const ptowsp_axis_info axis = ptowsp_program_axis_at(p, i);
+        ptowsp_attention_batch batch;
+        ptowsp_attention_config config;
+        ptowsp_attention_sizes capacity;
+        int64_t units;
         if (axis.kind == PTOWSP_AXIS_PLAN && axis.is_used &&
-            d->run->bindings.is_bound[p->first_size + i]) {
-            bool is_made = pwsp_bound_batch(&d->run->bindings, i) != NULL;
+            ptowsp_run_bound_size(d->run, i, &units)) {
+            bool is_made = ptowsp_run_bound_batch(d->run, i, &batch, &config, &capacity);
             pwsp_decide_subject(d, "plan %s", axis.name);
-            pwsp_decide_chosen(d, "%" PRIu64 " units", d->run->bindings.initial[p->first_size + i]);
+            pwsp_decide_chosen(d, "%" PRId64 " units", units);
             pwsp_decide_reason(d, is_made ? "planned from the bound batch" : "bound as a plan");
             pwsp_decide(d, "bind", -1);
         }
@@ -167,37 +172,36 @@ static void pwsp_decide_plans(pwsp_decider *d) {
 // -- executing ------------------------------------------------------------------------------------
 
 static void pwsp_decide_execution(pwsp_decider *d) {
-    const ptowsp_run *run = d->run;
-    if (run->lanes_used == 0) {
+    const pwsp_result *result = d->result;
+    if (result->lanes_used == 0) {
         return;
     }
     pwsp_decide_subject(d, "tasks");
-    if (run->walk.is_time_only) {
+    if (result->is_time_only) {
         pwsp_decide_chosen(d, "for time alone");
         pwsp_decide_reason(d, "mode TIME_ONLY");
-    } else if (run->lanes_used == PWSP_RUN_ON_DEVICE) {
+    } else if (result->lanes_used == PWSP_RESULT_ON_DEVICE) {
         pwsp_decide_chosen(d, "on the cores of a device");
-    } else if (run->lanes_used > 1) {
-        pwsp_decide_chosen(d, "on %" PRIu32 " lanes", run->lanes_used);
+    } else if (result->lanes_used > 1) {
+        pwsp_decide_chosen(d, "on %" PRIu32 " lanes", result->lanes_used);
         pwsp_decide_reason(d, "lane_count");
     } else {
         pwsp_decide_chosen(d, "on the calling thread");
         pwsp_decide_reason(d, "lane_count is 1");
     }
     pwsp_decide(d, "execute", -1);
-    bool is_dry = !run->walk.is_time_only || pwsp_timeline_needs_count(&run->time);
     pwsp_decide_subject(d, "first walk");
-    pwsp_decide_chosen(d, is_dry ? "done" : "left out");
-    pwsp_decide_reason(d, !is_dry                  ? "no data to protect"
-                          : run->walk.is_time_only ? "the schedule needs the number of tasks"
-                                                   : "every view is checked before a kernel runs");
+    pwsp_decide_chosen(d, result->has_dry_walk ? "done" : "left out");
+    pwsp_decide_reason(d, !result->has_dry_walk  ? "no data to protect"
+                          : result->is_time_only ? "the schedule needs the number of tasks"
+                                                 : "every view is checked before a kernel runs");
     pwsp_decide(d, "execute", -1);
-    if (run->lanes_used == 1) {
-        bool is_plain = pwsp_timeline_is_plain(&run->time);
+    if (result->lanes_used == 1) {
         pwsp_decide_subject(d, "issue");
-        pwsp_decide_chosen(d, is_plain ? "in batches" : "task by task");
-        pwsp_decide_reason(d, is_plain ? "nothing is recorded, and lanes do not choose"
-                                       : "tasks are recorded, lanes choose, or issue takes time");
+        pwsp_decide_chosen(d, result->is_plain ? "in batches" : "task by task");
+        pwsp_decide_reason(d, result->is_plain
+                                  ? "nothing is recorded, and lanes do not choose"
+                                  : "tasks are recorded, lanes choose, or issue takes time");
         pwsp_decide(d, "execute", -1);
     }
 }
@@ -217,7 +221,7 @@ static void pwsp_decide_support(pwsp_decider *d, ptowsp_target target, uint32_t 
 }
 
 static void pwsp_decide_target(pwsp_decider *d, ptowsp_target target) {
-    const ptowsp_program *p = d->run->program;
+    const ptowsp_program *p = d->result->program;
     for (uint32_t row = 0; row < ptowsp_capability_count(); row++) {
         if (pwsp_schedule_uses(&p->schedule, p->has_streams, row)) {
             pwsp_decide_subject(d, "schedule");
@@ -251,10 +255,10 @@ bool ptowsp_run_decisions(const ptowsp_run *run, ptowsp_decision_fn visit, void 
     if (!visit) {
         return false;
     }
-    PTOWSP_ASSERT(run);
     pwsp_decider d;
     memset(&d, 0, sizeof d);
     d.run = run;
+    d.result = pwsp_run_result(run);
     d.visit = visit;
     d.user = user;
     uint32_t count;
@@ -266,7 +270,7 @@ bool ptowsp_run_decisions(const ptowsp_run *run, ptowsp_decision_fn visit, void 
     pwsp_decide_loops(&d);
     pwsp_decide_transients(&d);
     pwsp_decide_plans(&d);
-    pwsp_program_visit_conflicts(run->program, run->bindings.initial, pwsp_decide_conflict, &d);
+    pwsp_program_visit_conflicts(d.result->program, d.result->values, pwsp_decide_conflict, &d);
     pwsp_decide_execution(&d);
     pwsp_decide_target(&d, PTOWSP_TARGET_THREADS);
     pwsp_decide_target(&d, PTOWSP_TARGET_ASCEND_NPU);
@@ -284,15 +288,12 @@ static bool pwsp_decision_write(void *user, const ptowsp_decision *decision) {
     pwsp_decisions_out *to = (pwsp_decisions_out *)user;
     pwsp_out *out = &to->out;
     if (to->is_json) {
+        const char *before = to->is_first ? "\n  {" : ",\n  {";
         const char *const names[] = {"stage", "subject", "chosen", "reason"};
         const char *const texts[] = {decision->stage, decision->subject, decision->chosen,
                                      decision->reason};
         for (uint32_t i = 0; i < 4; i++) {
-            pwsp_out_format(out, "%s\"%s\": \"",
-                            i              ? ", "
-                            : to->is_first ? "\n  {"
-                                           : ",\n  {",
-                            names[i]);
+            pwsp_out_format(out, "%s\"%s\": \"", i ? ", " : before, names[i]);
             pwsp_out_json(out, texts[i]);
             pwsp_out_text(out, "\"");
         }
@@ -315,10 +316,10 @@ static bool pwsp_decision_write(void *user, const ptowsp_decision *decision) {
 
 ptowsp_status ptowsp_run_export_decisions(const ptowsp_run *run, ptowsp_report_format format,
                                           ptowsp_output output) {
-    PTOWSP_ASSERT(run);
+    const pwsp_result *result = pwsp_run_result(run);
     pwsp_decisions_out to;
     if (!output.write || (format != PTOWSP_REPORT_TEXT && format != PTOWSP_REPORT_JSON)) {
-        return pwsp_fail(run->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX, "decisions: %s",
+        return pwsp_fail(result->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX, "decisions: %s",
                          output.write ? "they are written as text or JSON" : "no function");
     }
     to.is_json = format == PTOWSP_REPORT_JSON;
@@ -327,13 +328,13 @@ ptowsp_status ptowsp_run_export_decisions(const ptowsp_run *run, ptowsp_report_f
     if (to.is_json) {
         pwsp_out_text(&to.out, "[");
     } else {
-        pwsp_out_format(&to.out, "decisions of module %s\n", run->program->name);
+        pwsp_out_format(&to.out, "decisions of module %s\n", result->program->name);
     }
     ptowsp_run_decisions(run, pwsp_decision_write, &to);
     pwsp_out_text(&to.out, to.is_json ? "\n]\n" : "");
     pwsp_out_flush(&to.out);
     return to.out.has_failed
-               ? pwsp_fail(run->context, PTOWSP_SYSTEM_FAILED, PTOWSP_NO_INDEX,
+               ? pwsp_fail(result->context, PTOWSP_SYSTEM_FAILED, PTOWSP_NO_INDEX,
                            "decisions: the output failed after %" PRIu64 " bytes", to.out.sent)
                : PTOWSP_OK;
 }

@@ -129,7 +129,7 @@ static bool pwsp_edge_write_groups(pwsp_edge_writer *writer, bool is_dot) {
         writer->sizes[pwsp_edge_group(writer, i)]++;
     }
     if (is_good) {
-        ptowsp_run_edges(picture->run, PTOWSP_NO_INDEX, pwsp_edge_fold, writer);
+        pwsp_result_edges(picture->result, PTOWSP_NO_INDEX, pwsp_edge_fold, writer);
     }
     for (size_t k = 1; is_good && is_dot && k < groups; k++) {
         uint64_t count = writer->sizes[k];
@@ -231,8 +231,8 @@ PWSP_INTERNAL bool pwsp_export_edges(pwsp_picture *picture, bool is_dot) {
             pwsp_edge_write_label(picture, i);
             pwsp_out_text(out, "\"];\n");
         }
-        ptowsp_run_edges(picture->run, PTOWSP_NO_INDEX,
-                         is_dot ? pwsp_edge_write_dot : pwsp_edge_write_text, &writer);
+        pwsp_result_edges(picture->result, PTOWSP_NO_INDEX,
+                          is_dot ? pwsp_edge_write_dot : pwsp_edge_write_text, &writer);
     }
     if (is_dot) {
         pwsp_out_text(out, "}\n");

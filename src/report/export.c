@@ -67,58 +67,54 @@ static ptowsp_status pwsp_export_check_output(ptowsp_context *context,
 }
 
 // The wall clock needs tasks that have been executed with it, and a format that draws them.
-static ptowsp_status pwsp_export_check_time(const ptowsp_run *run, ptowsp_export_format format,
+static ptowsp_status pwsp_export_check_time(const pwsp_result *result, ptowsp_export_format format,
                                             ptowsp_export_time time) {
     bool has_both = format == PTOWSP_EXPORT_PERFETTO || format == PTOWSP_EXPORT_CHROME;
     if ((uint32_t)time > PTOWSP_TIME_BOTH) {
-        return pwsp_fail(run->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+        return pwsp_fail(result->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
                          "export: there is no time %d", (int)time);
     }
-    if (time == PTOWSP_TIME_SIMULATED) {
-        return PTOWSP_OK;
-    }
-    if (format > PTOWSP_EXPORT_TABLE || (time == PTOWSP_TIME_BOTH && !has_both)) {
-        return pwsp_export_refuse(run->context,
-                                  time == PTOWSP_TIME_BOTH
-                                      ? "two times side by side are for PERFETTO and CHROME"
-                                      : "this format has no wall clock");
-    }
-    return run->has_records && run->has_clock
-               ? PTOWSP_OK
-               : pwsp_export_refuse(run->context, "the run has recorded no wall clock (has_clock)");
+    const char *wrong = time == PTOWSP_TIME_SIMULATED ? NULL
+                        : time == PTOWSP_TIME_BOTH && !has_both
+                            ? "two times side by side are for PERFETTO and CHROME"
+                        : format > PTOWSP_EXPORT_TABLE ? "this format has no wall clock"
+                        : !result->has_records || !result->has_clock
+                            ? "the run has recorded no wall clock (has_clock)"
+                            : NULL;
+    return wrong ? pwsp_export_refuse(result->context, wrong) : PTOWSP_OK;
 }
 
-static ptowsp_status pwsp_export_check(const ptowsp_run *run, ptowsp_export_format format,
+static ptowsp_status pwsp_export_check(const pwsp_result *result, ptowsp_export_format format,
                                        ptowsp_export_options *options, ptowsp_output output) {
     if ((uint32_t)format > PTOWSP_EXPORT_DOT) {
-        return pwsp_fail(run->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+        return pwsp_fail(result->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
                          "export: there is no format %d", (int)format);
     }
-    ptowsp_status status = pwsp_export_check_output(run->context, options, output);
+    ptowsp_status status = pwsp_export_check_output(result->context, options, output);
     if (status != PTOWSP_OK) {
         return status;
     }
-    if (!ptowsp_run_kernels(run, NULL)) {
-        return pwsp_export_refuse(run->context, "the run has recorded nothing (ptowsp_run_record)");
-    }
-    bool needs_tasks =
+    const bool needs_tasks =
         format == PTOWSP_EXPORT_SVG || format == PTOWSP_EXPORT_CSV || format == PTOWSP_EXPORT_TABLE;
-    if (needs_tasks && !run->has_records) {
-        return pwsp_export_refuse(run->context,
-                                  "the run has recorded no tasks (PTOWSP_RECORD_TASKS)");
+    const bool needs_edges = format == PTOWSP_EXPORT_EDGES || format == PTOWSP_EXPORT_DOT;
+    const char *wrong = !pwsp_result_has_sums(result)
+                            ? "the run has recorded nothing (ptowsp_run_record)"
+                        : needs_tasks && !result->has_records
+                            ? "the run has recorded no tasks (PTOWSP_RECORD_TASKS)"
+                        : needs_edges && !pwsp_result_has_edges(result)
+                            ? "the run has recorded no edges (PTOWSP_RECORD_EDGES)"
+                            : NULL;
+    if (wrong) {
+        return pwsp_export_refuse(result->context, wrong);
     }
-    bool needs_edges = format == PTOWSP_EXPORT_EDGES || format == PTOWSP_EXPORT_DOT;
-    if (needs_edges && (!run->has_records || run->recorder.options.level < PTOWSP_RECORD_EDGES)) {
-        return pwsp_export_refuse(run->context,
-                                  "the run has recorded no edges (PTOWSP_RECORD_EDGES)");
-    }
-    status = pwsp_export_check_time(run, format, options->time);
+    status = pwsp_export_check_time(result, format, options->time);
     if (status != PTOWSP_OK || format != PTOWSP_EXPORT_SVG) {
         return status;
     }
     pwsp_export_extent extent;
-    pwsp_picture_extent(run, options->time == PTOWSP_TIME_WALL, &extent.makespan, &extent.tracks);
-    return pwsp_export_check_svg(run->context, extent, options);
+    pwsp_picture_extent(result, options->time == PTOWSP_TIME_WALL, &extent.makespan,
+                        &extent.tracks);
+    return pwsp_export_check_svg(result->context, extent, options);
 }
 
 // False: memory is out.
@@ -138,7 +134,7 @@ static bool pwsp_export_write(pwsp_picture *picture, ptowsp_export_format format
 
 // What is drawn: a run or a set of spans, as a format of exports or, if it is_report, of reports.
 typedef struct pwsp_export_job {
-    const ptowsp_run *run;
+    const pwsp_result *result;
     const ptowsp_span_set *set;
     bool is_report;
     ptowsp_export_format format;
@@ -166,12 +162,12 @@ static bool pwsp_export_open(pwsp_export_job *job, const pwsp_memory *memory,
                                      job->records, order)) {
             return false;
         }
-    } else if (!pwsp_picture_init(&job->picture, job->run, options, &job->out, is_wall, order)) {
+    } else if (!pwsp_picture_init(&job->picture, job->result, options, &job->out, is_wall, order)) {
         return false;
     }
     if (options->time == PTOWSP_TIME_BOTH) {
         job->picture.measured = &job->measured;
-        if (!pwsp_picture_init(&job->measured, job->run, options, &job->out, true, order)) {
+        if (!pwsp_picture_init(&job->measured, job->result, options, &job->out, true, order)) {
             return false;
         }
     }
@@ -220,59 +216,60 @@ static ptowsp_status pwsp_export_do(ptowsp_context *context, const pwsp_export_j
 
 ptowsp_status ptowsp_run_export(const ptowsp_run *run, ptowsp_export_format format,
                                 const ptowsp_export_options *options, ptowsp_output output) {
-    PTOWSP_ASSERT(run);
+    const pwsp_result *result = pwsp_run_result(run);
     ptowsp_export_options chosen;
     memset(&chosen, 0, sizeof chosen);
     if (options) {
         chosen = *options;
     }
-    ptowsp_status status = pwsp_export_check(run, format, &chosen, output);
+    ptowsp_status status = pwsp_export_check(result, format, &chosen, output);
     pwsp_export_job job;
     memset(&job, 0, sizeof job);
-    job.run = run;
+    job.result = result;
     job.format = format;
-    return status == PTOWSP_OK ? pwsp_export_do(run->context, &job, &chosen, output) : status;
+    return status == PTOWSP_OK ? pwsp_export_do(result->context, &job, &chosen, output) : status;
 }
 
 ptowsp_status ptowsp_run_report(const ptowsp_run *run, ptowsp_report_format format,
                                 const ptowsp_export_options *options,
                                 const ptowsp_what_if *what_ifs, uint32_t what_if_count,
                                 ptowsp_output output) {
-    PTOWSP_ASSERT(run);
+    const pwsp_result *result = pwsp_run_result(run);
     ptowsp_export_options chosen;
     memset(&chosen, 0, sizeof chosen);
     if (options) {
         chosen = *options;
     }
     if ((uint32_t)format > PTOWSP_REPORT_HTML) {
-        return pwsp_fail(run->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+        return pwsp_fail(result->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
                          "export: there is no format %d of reports", (int)format);
     }
     if (!what_ifs && what_if_count > 0) {
-        return pwsp_fail_null(run->context, "export: what_ifs");
+        return pwsp_fail_null(result->context, "export: what_ifs");
     }
     for (uint32_t i = 0; i < what_if_count; i++) {
-        if (what_ifs[i].kernel == 0 || what_ifs[i].kernel >= run->program->kernels.count) {
-            return pwsp_fail(run->context, PTOWSP_INVALID_PARAMS, i,
+        if (what_ifs[i].kernel == 0 || what_ifs[i].kernel >= result->program->kernels.count) {
+            return pwsp_fail(result->context, PTOWSP_INVALID_PARAMS, i,
                              "export: what if %u is about no kernel", i);
         }
     }
     uint64_t makespan, tracks;
-    pwsp_picture_extent(run, false, &makespan, &tracks);
+    pwsp_picture_extent(result, false, &makespan, &tracks);
     chosen.time = PTOWSP_TIME_SIMULATED;
     chosen.lane_max = chosen.lane_max ? chosen.lane_max : 64;
-    bool is_drawn = format == PTOWSP_REPORT_HTML && run->has_records && tracks <= chosen.lane_max;
+    bool is_drawn =
+        format == PTOWSP_REPORT_HTML && result->has_records && tracks <= chosen.lane_max;
     ptowsp_status status = pwsp_export_check(
-        run, is_drawn ? PTOWSP_EXPORT_SVG : PTOWSP_EXPORT_USAGE_CSV, &chosen, output);
+        result, is_drawn ? PTOWSP_EXPORT_SVG : PTOWSP_EXPORT_USAGE_CSV, &chosen, output);
     pwsp_export_job job;
     memset(&job, 0, sizeof job);
-    job.run = run;
+    job.result = result;
     job.is_report = true;
     job.format = is_drawn ? PTOWSP_EXPORT_SVG : PTOWSP_EXPORT_USAGE_CSV;
     job.report = format;
     job.what_ifs = what_ifs;
     job.what_if_count = what_if_count;
-    return status == PTOWSP_OK ? pwsp_export_do(run->context, &job, &chosen, output) : status;
+    return status == PTOWSP_OK ? pwsp_export_do(result->context, &job, &chosen, output) : status;
 }
 
 // -- spans ----------------------------------------------------------------------------------------

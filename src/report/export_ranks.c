@@ -36,7 +36,8 @@ static ptowsp_status pwsp_export_check_group(ptowsp_context *context,
                          group->rank_count, PTOWSP_RANK_COUNT_MAX);
     }
     for (uint32_t i = 0; i < group->rank_count; i++) {
-        if (!group->runs[i] || !group->runs[i]->is_done || !group->runs[i]->has_records) {
+        const pwsp_result *result = group->runs[i] ? pwsp_run_result(group->runs[i]) : NULL;
+        if (!result || !result->is_done || !result->has_records) {
             return pwsp_fail(context, PTOWSP_INVALID_PARAMS, i,
                              "export: rank %" PRIu32 " has no run that has recorded tasks", i);
         }
@@ -48,13 +49,14 @@ static ptowsp_status pwsp_export_check_group(ptowsp_context *context,
 static void pwsp_export_ranks_measure(pwsp_export_ranks *e) {
     uint32_t own = 0;
     for (uint32_t i = 0; i < e->group->rank_count; i++) {
-        const ptowsp_run *run = e->group->runs[i];
+        const pwsp_result *result = pwsp_run_result(e->group->runs[i]);
+        const ptowsp_program *program = result->program;
         uint64_t waits;
-        ptowsp_run_rank_waits(run, &waits);
-        e->count += ptowsp_run_trace_count(run);
+        ptowsp_run_rank_waits(e->group->runs[i], &waits);
+        e->count += pwsp_result_count(result);
         e->arrow_room += waits;
-        e->has_links = e->has_links || run->program->has_link;
-        const uint32_t lanes = run->program->lane_count - run->program->has_link;
+        e->has_links = e->has_links || program->has_link;
+        const uint32_t lanes = program->lane_count - program->has_link;
         own = lanes > own ? lanes : own;
     }
     e->lanes = own + e->has_links;
@@ -120,11 +122,11 @@ static bool pwsp_export_ranks_find_kinds(pwsp_export_ranks *e, const ptowsp_prog
 
 // The spans of a rank, from `at` on.
 static void pwsp_export_ranks_take_spans(pwsp_export_ranks *e, uint32_t rank, uint64_t at) {
-    const ptowsp_run *run = e->group->runs[rank];
-    const uint32_t lane_count = run->program->lane_count;
-    for (uint64_t i = 0; i < ptowsp_run_trace_count(run); i++) {
-        const ptowsp_task_record *record = &run->recorder.records[i];
-        const bool is_link = run->program->has_link && record->lane + 1 == lane_count;
+    const pwsp_result *result = pwsp_run_result(e->group->runs[rank]);
+    const uint32_t lane_count = result->program->lane_count;
+    for (uint64_t i = 0; i < pwsp_result_count(result); i++) {
+        const ptowsp_task_record *record = &result->recorder.records[i];
+        const bool is_link = result->program->has_link && record->lane + 1 == lane_count;
         ptowsp_span *span = &e->spans[at + i];
         span->kind = e->kinds[record->kernel];
         if (record->lane != PTOWSP_NO_LANE) {
@@ -142,8 +144,10 @@ static void pwsp_export_ranks_take_arrows(pwsp_export_ranks *e, uint32_t rank) {
     for (uint64_t i = 0; i < count; i++) {
         const uint32_t other = waits[i].from_rank;
         if (other < e->group->rank_count && waits[i].from_task != PTOWSP_NO_INDEX &&
-            pwsp_recorder_find(&e->group->runs[rank]->recorder, waits[i].task, &to) &&
-            pwsp_recorder_find(&e->group->runs[other]->recorder, waits[i].from_task, &from)) {
+            pwsp_recorder_find(&pwsp_run_result(e->group->runs[rank])->recorder, waits[i].task,
+                               &to) &&
+            pwsp_recorder_find(&pwsp_run_result(e->group->runs[other])->recorder,
+                               waits[i].from_task, &from)) {
             const ptowsp_span_arrow arrow = {e->firsts[other] + from, e->firsts[rank] + to};
             if (e->spans[arrow.from].end && e->spans[arrow.to].end) {
                 e->arrows[e->arrow_count++] = arrow;
@@ -153,16 +157,17 @@ static void pwsp_export_ranks_take_arrows(pwsp_export_ranks *e, uint32_t rank) {
 }
 
 static bool pwsp_export_ranks_take(pwsp_export_ranks *e) {
+    const ptowsp_program *before = NULL;
     uint64_t at = 0;
     for (uint32_t i = 0; i < e->group->rank_count; i++) {
-        const ptowsp_run *run = e->group->runs[i];
-        const bool is_new = i == 0 || run->program != e->group->runs[i - 1]->program;
-        if (is_new && !pwsp_export_ranks_find_kinds(e, run->program)) {
+        const pwsp_result *result = pwsp_run_result(e->group->runs[i]);
+        if (result->program != before && !pwsp_export_ranks_find_kinds(e, result->program)) {
             return false;
         }
+        before = result->program;
         e->firsts[i] = at;
         pwsp_export_ranks_take_spans(e, i, at);
-        at += ptowsp_run_trace_count(run);
+        at += pwsp_result_count(result);
     }
     e->firsts[e->group->rank_count] = at;
     for (uint32_t i = 0; i < e->group->rank_count; i++) {
@@ -210,7 +215,7 @@ ptowsp_status ptowsp_run_group_export(ptowsp_context *context, const ptowsp_run_
     if (pwsp_export_ranks_reserve(&e) && pwsp_export_ranks_take(&e)) {
         ptowsp_span_set set;
         memset(&set, 0, sizeof set);
-        set.title = group->runs[0]->program->name;
+        set.title = pwsp_run_result(group->runs[0])->program->name;
         set.spans = e.spans;
         set.count = e.count;
         set.names = e.names;

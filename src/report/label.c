@@ -54,36 +54,14 @@ static const char *pwsp_label_name(const ptowsp_program *program, const pwsp_tas
 }
 
 PWSP_INTERNAL size_t pwsp_label_u64(uint64_t value, char *room) {
-    static const uint64_t powers[20] = {1ull,
-                                        10ull,
-                                        100ull,
-                                        1000ull,
-                                        10000ull,
-                                        100000ull,
-                                        1000000ull,
-                                        10000000ull,
-                                        100000000ull,
-                                        1000000000ull,
-                                        10000000000ull,
-                                        100000000000ull,
-                                        1000000000000ull,
-                                        10000000000000ull,
-                                        100000000000000ull,
-                                        1000000000000000ull,
-                                        10000000000000000ull,
-                                        100000000000000000ull,
-                                        1000000000000000000ull,
-                                        10000000000000000000ull};
-    size_t count = 1;
-    while (count < 20 && value >= powers[count]) {
-        count++;
-    }
-    for (size_t i = count; i > 0; i--) {
-        room[i - 1] = (char)('0' + value % 10);
+    char digits[20];
+    size_t at = sizeof digits;
+    do {
+        digits[--at] = (char)('0' + value % 10);
         value /= 10;
-    }
-    PTOWSP_ASSERT(value == 0);
-    return count;
+    } while (value);
+    memcpy(room, digits + at, sizeof digits - at);
+    return sizeof digits - at;
 }
 
 PWSP_INTERNAL void pwsp_label_part_make(const ptowsp_program *program, const pwsp_task_op *op,
@@ -111,8 +89,7 @@ void ptowsp_run_print_task(const ptowsp_run *run, const ptowsp_task_trace *task,
     if (!task || !task->record || (task->axis_count + task->scalar_count > 0 && !task->args)) {
         return;
     }
-    PTOWSP_ASSERT(run);
-    const ptowsp_program *program = run->program;
+    const ptowsp_program *program = pwsp_run_result(run)->program;
     const pwsp_task_op *op = pwsp_label_op(program, task);
     if (!op) {
         pwsp_text_format(text, "task %" PRIu64, task->index);

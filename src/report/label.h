@@ -4,7 +4,7 @@
 #define PWSP_LABEL_H
 
 #include "../base/text.h"
-#include "../exec/run.h"
+#include "../result/result.h"
 
 // The task of a node of the tree with as many axis values and scalars. NULL: the program has none.
 PWSP_INTERNAL const pwsp_task_op *pwsp_label_op(const ptowsp_program *program,

@@ -22,15 +22,15 @@ enum {
 };
 
 typedef struct pwsp_lifetimes_job {
-    const ptowsp_run *run;
+    const pwsp_result *result;
     const ptowsp_export_options *options;
     const char *title;
     ptowsp_transient_sizes sizes;
     pwsp_out out;
 } pwsp_lifetimes_job;
 
-static const char *pwsp_lifetime_name(const ptowsp_run *run, const ptowsp_lifetime *lifetime) {
-    return PWSP_PROGRAM_AT(run->program, tensors, ptowsp_tensor_desc, lifetime->tensor)->name;
+static const char *pwsp_lifetime_name(const pwsp_result *result, const ptowsp_lifetime *lifetime) {
+    return PWSP_PROGRAM_AT(result->program, tensors, ptowsp_tensor_desc, lifetime->tensor)->name;
 }
 
 static void pwsp_lifetimes_rows(pwsp_lifetimes_job *job, bool is_csv) {
@@ -45,12 +45,12 @@ static void pwsp_lifetimes_rows(pwsp_lifetimes_job *job, bool is_csv) {
                         "bytes");
     }
     for (uint32_t i = 0; i < job->sizes.lifetime_count; i++) {
-        ptowsp_lifetime at = ptowsp_run_lifetime_at(job->run, i);
+        ptowsp_lifetime at = pwsp_result_lifetime_at(job->result, i);
         char from[PTOWSP_NAME_MAX * 4], to[PTOWSP_NAME_MAX * 4];
         ptowsp_text_buffer first = {from, sizeof from, 0}, last = {to, sizeof to, 0};
-        const char *name = pwsp_lifetime_name(job->run, &at);
-        ptowsp_program_print_point(job->run->program, at.first, ptowsp_text_to_buffer(&first));
-        ptowsp_program_print_point(job->run->program, at.last, ptowsp_text_to_buffer(&last));
+        const char *name = pwsp_lifetime_name(job->result, &at);
+        ptowsp_program_print_point(job->result->program, at.first, ptowsp_text_to_buffer(&first));
+        ptowsp_program_print_point(job->result->program, at.last, ptowsp_text_to_buffer(&last));
         if (is_csv) {
             pwsp_out_csv(out, name);
             pwsp_out_format(out, ",%" PRIu64 ",%" PRIu64 ",%u,%u,", at.offset, at.size, at.first,
@@ -104,8 +104,8 @@ static void pwsp_lifetimes_svg(pwsp_lifetimes_job *job) {
     pwsp_out_format(out, "<rect class=\"row\" x=\"%u\" y=\"%u\" width=\"%u\" height=\"%u\"/>\n",
                     PWSP_LIFETIMES_LEFT, PWSP_LIFETIMES_TOP, width, PWSP_LIFETIMES_HEIGHT);
     for (uint32_t i = 0; i < job->sizes.lifetime_count; i++) {
-        ptowsp_lifetime at = ptowsp_run_lifetime_at(job->run, i);
-        const char *name = pwsp_lifetime_name(job->run, &at);
+        ptowsp_lifetime at = pwsp_result_lifetime_at(job->result, i);
+        const char *name = pwsp_lifetime_name(job->result, &at);
         double x = pwsp_lifetimes_scale(at.first, job->sizes.point_count, width);
         double w = pwsp_lifetimes_scale(at.last + 1 - at.first, job->sizes.point_count, width);
         double h = pwsp_lifetimes_scale(at.size, job->sizes.peak, PWSP_LIFETIMES_HEIGHT);
@@ -141,21 +141,20 @@ static void pwsp_lifetimes_svg(pwsp_lifetimes_job *job) {
     pwsp_out_text(out, "</svg>\n");
 }
 
-static ptowsp_status pwsp_lifetimes_check(const ptowsp_run *run, ptowsp_export_format format,
+static ptowsp_status pwsp_lifetimes_check(const pwsp_result *result, ptowsp_export_format format,
                                           ptowsp_export_options *options, ptowsp_output output) {
     bool is_known =
         format == PTOWSP_EXPORT_SVG || format == PTOWSP_EXPORT_CSV || format == PTOWSP_EXPORT_TABLE;
     options->width = options->width ? options->width : 960;
-    const char *wrong = !is_known       ? "transient tensors are drawn as SVG, CSV or TABLE"
-                        : !output.write ? "an output without a function"
-                        : (uint32_t)options->theme > PTOWSP_THEME_DARK ? "there is no such theme"
-                        : options->width < 320 || options->width > 10000
-                            ? "a width is not in 320 to 10000"
-                        : run->program->transients.count == 0 ? "there are no transient tensors"
-                        : !run->bindings.transients.is_found
-                            ? "no transient tensors have been placed (ptowsp_run_size_transients)"
-                            : NULL;
-    return wrong ? pwsp_fail(run->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX, "export: %s",
+    const char *wrong =
+        !is_known       ? "transient tensors are drawn as SVG, CSV or TABLE"
+        : !output.write ? "an output without a function"
+        : (uint32_t)options->theme > PTOWSP_THEME_DARK   ? "there is no such theme"
+        : options->width < 320 || options->width > 10000 ? "a width is not in 320 to 10000"
+        : result->program->transients.count == 0         ? "there are no transient tensors"
+        : !*result->is_placed ? "no transient tensors have been placed (ptowsp_run_size_transients)"
+                              : NULL;
+    return wrong ? pwsp_fail(result->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX, "export: %s",
                              wrong)
                  : PTOWSP_OK;
 }
@@ -163,21 +162,21 @@ static ptowsp_status pwsp_lifetimes_check(const ptowsp_run *run, ptowsp_export_f
 ptowsp_status ptowsp_run_export_transients(const ptowsp_run *run, ptowsp_export_format format,
                                            const ptowsp_export_options *options,
                                            ptowsp_output output) {
-    PTOWSP_ASSERT(run);
+    const pwsp_result *result = pwsp_run_result(run);
     ptowsp_export_options chosen;
     pwsp_lifetimes_job job;
     memset(&chosen, 0, sizeof chosen);
     if (options) {
         chosen = *options;
     }
-    ptowsp_status status = pwsp_lifetimes_check(run, format, &chosen, output);
+    ptowsp_status status = pwsp_lifetimes_check(result, format, &chosen, output);
     if (status != PTOWSP_OK) {
         return status;
     }
-    job.run = run;
+    job.result = result;
     job.options = &chosen;
-    job.title = chosen.title ? chosen.title : run->program->name;
-    job.sizes = pwsp_run_transient_sizes(run);
+    job.title = chosen.title ? chosen.title : result->program->name;
+    job.sizes = pwsp_result_transient_sizes(result);
     pwsp_out_begin(&job.out, output);
     if (format == PTOWSP_EXPORT_SVG) {
         pwsp_lifetimes_svg(&job);
@@ -186,7 +185,7 @@ ptowsp_status ptowsp_run_export_transients(const ptowsp_run *run, ptowsp_export_
     }
     pwsp_out_flush(&job.out);
     return job.out.has_failed
-               ? pwsp_fail(run->context, PTOWSP_SYSTEM_FAILED, PTOWSP_NO_INDEX,
+               ? pwsp_fail(result->context, PTOWSP_SYSTEM_FAILED, PTOWSP_NO_INDEX,
                            "export: the output failed after %" PRIu64 " bytes", job.out.sent)
                : PTOWSP_OK;
 }

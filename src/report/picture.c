@@ -144,8 +144,8 @@ static bool pwsp_picture_make_order(pwsp_picture *picture, pwsp_picture_order or
 
 // Finds the processes of tasks without lane, from the steps. False when memory is out.
 static bool pwsp_picture_find_processes(pwsp_picture *picture) {
-    const ptowsp_run *run = picture->run;
-    uint32_t process_count = run->pipes.pipelines.process_count;
+    const pwsp_result *result = picture->result;
+    uint32_t process_count = result->pipelines->process_count;
     if (process_count == 0 || picture->count == 0 || picture->is_wall) {
         return true;
     }
@@ -158,11 +158,12 @@ static bool pwsp_picture_find_processes(pwsp_picture *picture) {
     for (uint64_t i = 0; i < picture->count; i++) {
         processes[i] = process_count;  // not known
     }
-    uint64_t step_count, slot;
-    const ptowsp_step_record *steps = ptowsp_run_steps(run, &step_count);
+    const ptowsp_step_record *steps = result->pipelines->steps;
+    const uint64_t step_count = result->pipelines->exchange.step_count;
+    uint64_t slot;
     for (uint64_t i = 0; i < step_count; i++) {
         if (steps[i].kind == PTOWSP_STEP_TASK &&
-            pwsp_recorder_find(&run->recorder, steps[i].token, &slot)) {
+            pwsp_recorder_find(&result->recorder, steps[i].token, &slot)) {
             PTOWSP_ASSERT(steps[i].process < process_count);
             processes[slot] = steps[i].process;
         }
@@ -204,22 +205,22 @@ static bool pwsp_picture_find_ops(pwsp_picture *picture) {
 }
 
 // The lanes that have tracks: none where all tasks ran in processes.
-static uint32_t pwsp_picture_lanes(const ptowsp_run *run) {
-    uint32_t count = run->time.sim.stats.lane_count;
-    bool is_used = run->pipes.pipelines.process_count == 0;
+static uint32_t pwsp_picture_lanes(const pwsp_result *result) {
+    uint32_t count = result->stats->lane_count;
+    bool is_used = result->pipelines->process_count == 0;
     for (uint32_t i = 0; i < count && !is_used; i++) {
-        is_used = run->time.sim.lane_stats[i].task_count > 0;
+        is_used = result->lanes[i].task_count > 0;
     }
     return is_used ? count : 0;
 }
 
-PWSP_INTERNAL void pwsp_picture_extent(const ptowsp_run *run, bool is_wall, uint64_t *out_makespan,
-                                       uint64_t *out_tracks) {
-    const ptowsp_run_stats *stats = &run->time.sim.stats;
+PWSP_INTERNAL void pwsp_picture_extent(const pwsp_result *result, bool is_wall,
+                                       uint64_t *out_makespan, uint64_t *out_tracks) {
+    const ptowsp_run_stats *stats = result->stats;
     *out_makespan = is_wall ? 0 : stats->makespan_cycles;
-    *out_tracks = is_wall ? 0 : (uint64_t)stats->lane_count + run->pipes.pipelines.process_count;
-    for (uint64_t i = 0; is_wall && i < run->recorder.count; i++) {
-        const ptowsp_task_record *record = &run->recorder.clocks[i];
+    *out_tracks = is_wall ? 0 : (uint64_t)stats->lane_count + result->pipelines->process_count;
+    for (uint64_t i = 0; is_wall && i < result->recorder.count; i++) {
+        const ptowsp_task_record *record = &result->recorder.clocks[i];
         *out_makespan = pwsp_max_u64(*out_makespan, record->end);
         *out_tracks = record->lane == PTOWSP_NO_LANE ? *out_tracks
                                                      : pwsp_max_u64(*out_tracks, record->lane + 1);
@@ -227,13 +228,12 @@ PWSP_INTERNAL void pwsp_picture_extent(const ptowsp_run *run, bool is_wall, uint
 }
 
 // What is drawn, and its sums.
-static void pwsp_picture_choose(pwsp_picture *picture, const ptowsp_run *run, bool is_wall) {
-    const pwsp_sim *sim = &run->time.sim;
+static void pwsp_picture_choose(pwsp_picture *picture, const pwsp_result *result, bool is_wall) {
     uint64_t tracks;
     picture->is_wall = is_wall;
-    picture->records = is_wall ? run->recorder.clocks : run->recorder.records;
-    picture->count = ptowsp_run_trace_count(run);
-    pwsp_picture_extent(run, is_wall, &picture->makespan, &tracks);
+    picture->records = is_wall ? result->recorder.clocks : result->recorder.records;
+    picture->count = pwsp_result_count(result);
+    pwsp_picture_extent(result, is_wall, &picture->makespan, &tracks);
     if (is_wall) {
         picture->lane_count = picture->track_count = (uint32_t)tracks;
         for (uint64_t i = 0; i < picture->count; i++) {
@@ -242,27 +242,26 @@ static void pwsp_picture_choose(pwsp_picture *picture, const ptowsp_run *run, bo
         }
         return;
     }
-    picture->lane_count = pwsp_picture_lanes(run);
-    picture->track_count = picture->lane_count + run->pipes.pipelines.process_count;
-    picture->task_count = sim->stats.task_count;
-    for (uint32_t i = 0; i < sim->stats.lane_count; i++) {
-        picture->busy = pwsp_sum_u64(picture->busy, sim->lane_stats[i].busy_cycles);
-    }
-    picture->path = ptowsp_run_critical_path(run, &picture->path_count);
-    picture->usage = ptowsp_run_usage(run);
+    picture->lane_count = pwsp_picture_lanes(result);
+    picture->track_count = picture->lane_count + result->pipelines->process_count;
+    picture->task_count = result->stats->task_count;
+    picture->busy = pwsp_result_busy(result);
+    picture->path = result->critical_count ? result->critical : NULL;
+    picture->path_count = result->critical_count;
+    picture->usage = pwsp_result_usage(result);
 }
 
-PWSP_INTERNAL bool pwsp_picture_init(pwsp_picture *picture, const ptowsp_run *run,
+PWSP_INTERNAL bool pwsp_picture_init(pwsp_picture *picture, const pwsp_result *result,
                                      const ptowsp_export_options *options, pwsp_out *out,
                                      bool is_wall, pwsp_picture_order order) {
-    const ptowsp_program *program = run->program;
+    const ptowsp_program *program = result->program;
     memset(picture, 0, sizeof *picture);
-    picture->run = run;
+    picture->result = result;
     picture->program = program;
     picture->options = options;
-    picture->memory = run->context->memory;
+    picture->memory = result->context->memory;
     picture->out = out;
-    pwsp_picture_choose(picture, run, is_wall);
+    pwsp_picture_choose(picture, result, is_wall);
     picture->op_count = program->places.count;
     picture->ops = (const pwsp_task_op **)pwsp_memory_alloc(
         &picture->memory, ((size_t)picture->op_count + 1) * sizeof(pwsp_task_op *));
@@ -420,11 +419,8 @@ PWSP_INTERNAL void pwsp_picture_track_name(const pwsp_picture *picture, uint32_t
         return;
     }
     const ptowsp_process_stats *process =
-        &picture->run->pipes.pipelines.process_stats[track - picture->lane_count];
-    pwsp_text_format(text, "%s", process->name);
-    if (process->replica_count > 1) {
-        pwsp_text_format(text, "[%u]", process->replica);
-    }
+        &picture->result->pipelines->process_stats[track - picture->lane_count];
+    pwsp_steps_print_name(process, text);
 }
 
 PWSP_INTERNAL void pwsp_picture_row_name(const pwsp_picture *picture, uint32_t track, uint32_t row,
@@ -468,7 +464,7 @@ PWSP_INTERNAL bool pwsp_picture_has_values(const pwsp_picture *picture, uint64_t
 PWSP_INTERNAL ptowsp_task_trace pwsp_picture_task(const pwsp_picture *picture, uint64_t slot) {
     ptowsp_task_trace task;
     if (!picture->set) {
-        return ptowsp_run_trace_at(picture->run, slot);
+        return pwsp_result_trace_at(picture->result, slot);
     }
     memset(&task, 0, sizeof task);
     task.index = slot;
@@ -504,7 +500,7 @@ PWSP_INTERNAL size_t pwsp_picture_label(const pwsp_picture *picture, uint64_t sl
     memcpy(room, kernel, length);
     const pwsp_task_op *op = picture->ops[record->node];
     const pwsp_label_part *parts = pwsp_picture_parts(picture, record->node);
-    const pwsp_recorder *recorder = &picture->run->recorder;
+    const pwsp_recorder *recorder = &picture->result->recorder;
     const uint64_t *args =
         recorder->words ? recorder->words + recorder->more[slot].first_word : NULL;
     uint32_t count = detail == PWSP_LABEL_KERNEL ? 0

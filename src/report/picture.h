@@ -10,7 +10,7 @@
 #include "output.h"
 
 typedef struct pwsp_picture {
-    const ptowsp_run *run;
+    const pwsp_result *result;
     const ptowsp_program *program;
     const ptowsp_span_set *set;  // instead of both
     const ptowsp_export_options *options;
@@ -43,8 +43,8 @@ typedef struct pwsp_picture {
 } pwsp_picture;
 
 // The end of a run's last task, and its lanes and processes.
-PWSP_INTERNAL void pwsp_picture_extent(const ptowsp_run *run, bool is_wall, uint64_t *out_makespan,
-                                       uint64_t *out_tracks);
+PWSP_INTERNAL void pwsp_picture_extent(const pwsp_result *result, bool is_wall,
+                                       uint64_t *out_makespan, uint64_t *out_tracks);
 
 // How a format needs its tasks.
 typedef enum pwsp_picture_order {
@@ -54,7 +54,7 @@ typedef enum pwsp_picture_order {
 } pwsp_picture_order;
 
 // False when memory is out; pwsp_picture_free must still be called.
-PWSP_INTERNAL bool pwsp_picture_init(pwsp_picture *picture, const ptowsp_run *run,
+PWSP_INTERNAL bool pwsp_picture_init(pwsp_picture *picture, const pwsp_result *result,
                                      const ptowsp_export_options *options, pwsp_out *out,
                                      bool is_wall, pwsp_picture_order order);
 PWSP_INTERNAL void pwsp_picture_free(pwsp_picture *picture);

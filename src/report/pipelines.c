@@ -18,11 +18,11 @@ static const char *pwsp_report_state(ptowsp_process_state state) {
     }
 }
 
-static void pwsp_report_processes(const ptowsp_run *run, const ptowsp_pipeline_stats *pipeline,
+static void pwsp_report_processes(const pwsp_result *result, const ptowsp_pipeline_stats *pipeline,
                                   ptowsp_text text) {
     for (uint32_t i = 0; i < pipeline->process_count && i < PWSP_REPORT_PROCESS_MAX; i++) {
         const ptowsp_process_stats *process =
-            &run->pipes.pipelines.process_stats[pipeline->first_process + i];
+            &result->pipelines->process_stats[pipeline->first_process + i];
         pwsp_text_format(text, "    process ");
         pwsp_steps_print_name(process, text);
         pwsp_text_format(text,
@@ -38,11 +38,11 @@ static void pwsp_report_processes(const ptowsp_run *run, const ptowsp_pipeline_s
     }
 }
 
-static void pwsp_report_channels(const ptowsp_run *run, const ptowsp_pipeline_stats *pipeline,
+static void pwsp_report_channels(const pwsp_result *result, const ptowsp_pipeline_stats *pipeline,
                                  ptowsp_text text) {
     for (uint32_t i = 0; i < pipeline->channel_count && i < PWSP_REPORT_CHANNEL_MAX; i++) {
         const ptowsp_channel_stats *channel =
-            &run->pipes.pipelines.channel_stats[pipeline->first_channel + i];
+            &result->pipelines->channel_stats[pipeline->first_channel + i];
         pwsp_text_format(text,
                          "    channel %s  depth %u, latency %" PRIu64 ", %" PRIu64
                          " tokens, %" PRIu64 " at once at most, full %" PRIu64 ", empty %" PRIu64,
@@ -60,16 +60,16 @@ static void pwsp_report_channels(const ptowsp_run *run, const ptowsp_pipeline_st
 }
 
 // One step of a critical chain: "60 to 110  compute receives token 3 from loaded".
-static void pwsp_report_step(const ptowsp_run *run, const ptowsp_step_record *step,
+static void pwsp_report_step(const pwsp_result *result, const ptowsp_step_record *step,
                              ptowsp_text text) {
     pwsp_text_format(text, "      %" PRIu64 " to %" PRIu64 "  ", step->arrive, step->end);
-    pwsp_steps_print(&run->pipes.pipelines, step, text);
+    pwsp_steps_print(result->pipelines, step, text);
     pwsp_text_format(text, "\n");
 }
 
-static void pwsp_report_chain(const ptowsp_run *run, uint32_t pipeline, ptowsp_text text) {
+static void pwsp_report_chain(const pwsp_result *result, uint32_t pipeline, ptowsp_text text) {
     uint64_t count;
-    const uint64_t *chain = ptowsp_run_critical_steps(run, pipeline, &count);
+    const uint64_t *chain = pwsp_result_critical_steps(result, pipeline, &count);
     if (count == 0) {
         return;
     }
@@ -79,13 +79,13 @@ static void pwsp_report_chain(const ptowsp_run *run, uint32_t pipeline, ptowsp_t
             pwsp_text_format(text, "      ... %" PRIu64 " more\n", count - PWSP_REPORT_STEP_MAX);
             i += count - PWSP_REPORT_STEP_MAX;
         }
-        pwsp_report_step(run, &run->pipes.pipelines.steps[chain[i]], text);
+        pwsp_report_step(result, &result->pipelines->steps[chain[i]], text);
     }
 }
 
-PWSP_INTERNAL void pwsp_report_pipelines(const ptowsp_run *run, ptowsp_text text) {
-    for (uint32_t i = 0; i < run->program->pipelines.count; i++) {
-        const ptowsp_pipeline_stats *pipeline = &run->pipes.pipelines.stats[i];
+PWSP_INTERNAL void pwsp_report_pipelines(const pwsp_result *result, ptowsp_text text) {
+    for (uint32_t i = 0; i < result->program->pipelines.count; i++) {
+        const ptowsp_pipeline_stats *pipeline = &result->pipelines->stats[i];
         if (pipeline->run_count == 0) {
             pwsp_text_format(text, "  pipeline %s  has not run\n", pipeline->name);
             continue;
@@ -97,9 +97,9 @@ PWSP_INTERNAL void pwsp_report_pipelines(const ptowsp_run *run, ptowsp_text text
                              pipeline->run_count, pipeline->total_cycles);
         }
         pwsp_text_format(text, "\n");
-        pwsp_report_processes(run, pipeline, text);
-        pwsp_report_channels(run, pipeline, text);
-        pwsp_report_chain(run, i, text);
+        pwsp_report_processes(result, pipeline, text);
+        pwsp_report_channels(result, pipeline, text);
+        pwsp_report_chain(result, i, text);
     }
-    ptowsp_run_print_stuck(run, text);
+    pwsp_pipelines_print_stuck(result->pipelines, text);
 }

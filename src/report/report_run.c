@@ -28,10 +28,6 @@ typedef struct pwsp_facts {
     uint64_t lane_time;          // of all lanes, or UINT64_MAX
 } pwsp_facts;
 
-static double pwsp_facts_percent(uint64_t part, uint64_t whole) {
-    return whole ? 100.0 * (double)part / (double)whole : 0.0;
-}
-
 static void pwsp_facts_add(pwsp_facts *facts, const char *pool, const char *name, uint64_t cycles) {
     pwsp_bound_row *row = &facts->rows[facts->row_count++];
     PTOWSP_ASSERT(facts->row_count <= PWSP_BOUND_ROW_MAX);
@@ -61,19 +57,17 @@ static void pwsp_facts_add_bounds(pwsp_facts *facts) {
 
 // False when memory is out.
 static bool pwsp_facts_find(pwsp_facts *facts) {
-    const ptowsp_run *run = facts->picture->run;
-    uint64_t count;
-    const uint64_t *path = ptowsp_run_critical_path(run, &count);
-    if (ptowsp_run_find_bounds(run, &facts->bounds) != PTOWSP_OK) {
+    const pwsp_result *result = facts->picture->result;
+    if (pwsp_result_find_bounds(result, &facts->bounds) != PTOWSP_OK) {
         return false;
     }
     pwsp_facts_add_bounds(facts);
-    if (!pwsp_mul_fits(facts->bounds.makespan_cycles, run->time.sim.stats.lane_count,
+    if (!pwsp_mul_fits(facts->bounds.makespan_cycles, result->stats->lane_count,
                        &facts->lane_time)) {
         facts->lane_time = UINT64_MAX;
     }
-    for (uint64_t i = 0; i < count; i++) {
-        const ptowsp_task_record *record = &run->recorder.records[path[i]];
+    for (uint64_t i = 0; i < result->critical_count; i++) {
+        const ptowsp_task_record *record = &result->recorder.records[result->critical[i]];
         ptowsp_task_sums *sums = &facts->critical[record->kernel];
         sums->task_count++;
         sums->busy_cycles = pwsp_sum_u64(sums->busy_cycles, record->end - record->start);
@@ -114,15 +108,15 @@ static bool pwsp_conflict_write(void *user, const pwsp_conflict *conflict) {
 static void pwsp_report_conflicts(pwsp_facts *facts, ptowsp_report_format format) {
     const pwsp_picture *picture = facts->picture;
     pwsp_conflict_writer writer = {facts, format, 0};
-    pwsp_program_visit_conflicts(picture->program, picture->run->bindings.initial,
-                                 pwsp_conflict_write, &writer);
+    pwsp_program_visit_conflicts(picture->program, picture->result->values, pwsp_conflict_write,
+                                 &writer);
 }
 
 // -- text -----------------------------------------------------------------------------------------
 
 static void pwsp_report_line(pwsp_facts *facts, const char *name, uint64_t value, uint64_t whole) {
     pwsp_out_format(facts->out, "  %-32s %14" PRIu64 "  %5s %%\n", name, value,
-                    pwsp_fixed(pwsp_facts_percent(value, whole), 1).text);
+                    pwsp_fixed(pwsp_report_percent(value, whole), 1).text);
 }
 
 static void pwsp_report_kernels(pwsp_facts *facts) {
@@ -130,7 +124,7 @@ static void pwsp_report_kernels(pwsp_facts *facts) {
     pwsp_out_format(facts->out, "kernels\n  %-24s %10s %14s %12s %10s %14s\n", "", "tasks",
                     "cycles", "longest", "critical", "cycles");
     for (uint32_t k = 1; k < picture->program->kernels.count; k++) {
-        const ptowsp_task_sums *sums = &picture->run->recorder.kernels[k];
+        const ptowsp_task_sums *sums = &picture->result->recorder.kernels[k];
         const ptowsp_task_sums *critical = &facts->critical[k];
         if (sums->task_count) {
             pwsp_out_format(facts->out,
@@ -144,7 +138,7 @@ static void pwsp_report_kernels(pwsp_facts *facts) {
 
 static void pwsp_report_text(pwsp_facts *facts) {
     const pwsp_picture *picture = facts->picture;
-    const ptowsp_run_stats *stats = &picture->run->time.sim.stats;
+    const ptowsp_run_stats *stats = picture->result->stats;
     pwsp_out *out = facts->out;
     const char *title = pwsp_picture_title(picture);
     pwsp_out_utf8(out, title, strlen(title));
@@ -156,9 +150,9 @@ static void pwsp_report_text(pwsp_facts *facts) {
     }
     pwsp_out_text(out, "lanes idle, of their time\n");
     for (uint32_t i = 0; i < PTOWSP_STALL_COUNT; i++) {
-        if (picture->run->recorder.idle[i]) {
+        if (picture->result->recorder.idle[i]) {
             pwsp_report_line(facts, i ? ptowsp_stall_name((ptowsp_stall)i) : "nothing left",
-                             picture->run->recorder.idle[i], facts->lane_time);
+                             picture->result->recorder.idle[i], facts->lane_time);
         }
     }
     pwsp_report_kernels(facts);
@@ -169,7 +163,7 @@ static void pwsp_report_text(pwsp_facts *facts) {
     }
     pwsp_out_format(out, "%" PRIu64 " regions, %zu bytes\n", stats->region_max,
                     stats->memory_bytes);
-    pwsp_report_rings(picture->run, pwsp_out_sink(out));
+    pwsp_report_rings(picture->result, pwsp_out_sink(out));
     if (facts->what_if_count) {
         pwsp_out_text(out, "what if\n");
     }
@@ -178,7 +172,7 @@ static void pwsp_report_text(pwsp_facts *facts) {
         pwsp_out_format(
             out, "  %-24s took %3u %%: %14" PRIu64 " cycles, %s %%\n",
             pwsp_picture_kernel(picture, what->kernel), what->percent, what->makespan_cycles,
-            pwsp_fixed(pwsp_facts_percent(what->makespan_cycles, stats->makespan_cycles), 1).text);
+            pwsp_fixed(pwsp_report_percent(what->makespan_cycles, stats->makespan_cycles), 1).text);
     }
 }
 
@@ -194,7 +188,7 @@ static void pwsp_json_kernels(pwsp_facts *facts) {
     bool has_any = false;
     pwsp_out_text(out, "\"kernels\":[");
     for (uint32_t k = 1; k < picture->program->kernels.count; k++) {
-        const ptowsp_task_sums *sums = &picture->run->recorder.kernels[k];
+        const ptowsp_task_sums *sums = &picture->result->recorder.kernels[k];
         pwsp_out_text(out, has_any ? ",\n{\"name\":\"" : "\n{\"name\":\"");
         has_any = true;
         pwsp_out_json(out, pwsp_picture_kernel(picture, k));
@@ -211,17 +205,16 @@ static void pwsp_json_kernels(pwsp_facts *facts) {
 
 // The rings that the schedule has, if it has any.
 static void pwsp_json_rings(pwsp_facts *facts) {
-    const ptowsp_run *run = facts->picture->run;
-    const ptowsp_run_stats *stats = &run->time.sim.stats;
+    const pwsp_result *result = facts->picture->result;
+    const ptowsp_run_stats *stats = result->stats;
     const char *before = ",\n\"rings\":{";
     for (uint32_t i = 0; i < PTOWSP_RING_COUNT; i++) {
-        if (run->program->schedule.ring_sizes[i]) {
-            pwsp_out_format(facts->out, "%s\"%s\":{", before, ptowsp_ring_name((ptowsp_ring)i));
-            pwsp_json_number(facts->out, "size", run->program->schedule.ring_sizes[i]);
-            pwsp_out_text(facts->out, ",");
-            pwsp_json_number(facts->out, "max", stats->ring_max[i]);
-            pwsp_out_text(facts->out, ",");
-            pwsp_json_number(facts->out, "stall", stats->stall_cycles[PTOWSP_STALL_TASK_RING + i]);
+        const uint64_t size = result->program->schedule.ring_sizes[i];
+        if (size) {
+            pwsp_out_format(facts->out,
+                            "%s\"%s\":{\"size\":%" PRIu64 ",\"max\":%" PRIu64 ",\"stall\":%" PRIu64,
+                            before, ptowsp_ring_name((ptowsp_ring)i), size, stats->ring_max[i],
+                            stats->stall_cycles[PTOWSP_STALL_TASK_RING + i]);
             before = "},";
         }
     }
@@ -230,7 +223,7 @@ static void pwsp_json_rings(pwsp_facts *facts) {
 
 static void pwsp_report_json(pwsp_facts *facts) {
     const pwsp_picture *picture = facts->picture;
-    const ptowsp_run_stats *stats = &picture->run->time.sim.stats;
+    const ptowsp_run_stats *stats = picture->result->stats;
     const ptowsp_run_bounds *bounds = &facts->bounds;
     pwsp_out *out = facts->out;
     pwsp_out_text(out, "{\"title\":\"");
@@ -252,22 +245,19 @@ static void pwsp_report_json(pwsp_facts *facts) {
                         bounds->pool_lanes[i], bounds->work_cycles[i]);
     }
     pwsp_out_text(out, "]");
-    if (bounds->link_cycles) {
-        pwsp_out_text(out, ",");
-        pwsp_json_number(out, "links", bounds->link_cycles);
-    }
-    if (bounds->process_cycles) {
-        pwsp_out_text(out, ",");
-        pwsp_json_number(out, "process", bounds->process_cycles);
-    }
-    if (bounds->channel_cycles) {
-        pwsp_out_text(out, ",");
-        pwsp_json_number(out, "channel", bounds->channel_cycles);
+    const char *const names[] = {"links", "process", "channel"};
+    const uint64_t cycles[] = {bounds->link_cycles, bounds->process_cycles, bounds->channel_cycles};
+    for (uint32_t i = 0; i < 3; i++) {
+        if (cycles[i]) {
+            pwsp_out_text(out, ",");
+            pwsp_json_number(out, names[i], cycles[i]);
+        }
     }
     pwsp_out_text(out, "},\n\"idle\":{");
     for (uint32_t i = 0; i < PTOWSP_STALL_COUNT; i++) {
         pwsp_out_text(out, i ? "," : "");
-        pwsp_json_number(out, ptowsp_stall_name((ptowsp_stall)i), picture->run->recorder.idle[i]);
+        pwsp_json_number(out, ptowsp_stall_name((ptowsp_stall)i),
+                         picture->result->recorder.idle[i]);
     }
     pwsp_out_text(out, "},\n");
     pwsp_json_kernels(facts);
@@ -295,7 +285,7 @@ static void pwsp_report_json(pwsp_facts *facts) {
 
 static void pwsp_html_row(pwsp_facts *facts, const char *name, uint64_t value, uint64_t whole) {
     pwsp_out *out = facts->out;
-    double percent = pwsp_facts_percent(value, whole);
+    double percent = pwsp_report_percent(value, whole);
     pwsp_out_text(out, "<tr><th>");
     pwsp_out_xml(out, name);
     pwsp_out_format(out,
@@ -331,7 +321,7 @@ static void pwsp_html_begin(pwsp_facts *facts) {
 static void pwsp_html_tables(pwsp_facts *facts) {
     pwsp_out *out = facts->out;
     const pwsp_picture *picture = facts->picture;
-    const ptowsp_run_stats *stats = &picture->run->time.sim.stats;
+    const ptowsp_run_stats *stats = picture->result->stats;
     uint64_t makespan = facts->bounds.makespan_cycles;
     pwsp_out_text(out, "<h2>Makespan and its lower bounds</h2>\n<table>\n");
     pwsp_html_row(facts, "makespan", makespan, makespan);
@@ -340,15 +330,15 @@ static void pwsp_html_tables(pwsp_facts *facts) {
     }
     pwsp_out_text(out, "</table>\n<h2>Idle time of lanes</h2>\n<table>\n");
     for (uint32_t i = 0; i < PTOWSP_STALL_COUNT; i++) {
-        if (picture->run->recorder.idle[i]) {
+        if (picture->result->recorder.idle[i]) {
             pwsp_html_row(facts, i ? ptowsp_stall_name((ptowsp_stall)i) : "nothing left",
-                          picture->run->recorder.idle[i], facts->lane_time);
+                          picture->result->recorder.idle[i], facts->lane_time);
         }
     }
     pwsp_out_text(out, "</table>\n<h2>Cycles by kernel, of the time of lanes</h2>\n<table>\n");
     for (uint32_t k = 1; k < picture->program->kernels.count; k++) {
         pwsp_html_row(facts, pwsp_picture_kernel(picture, k),
-                      picture->run->recorder.kernels[k].busy_cycles, facts->lane_time);
+                      picture->result->recorder.kernels[k].busy_cycles, facts->lane_time);
     }
     pwsp_out_text(out, "</table>\n<h2>Critical path by kernel</h2>\n<table>\n");
     for (uint32_t k = 1; k < picture->program->kernels.count; k++) {
@@ -363,9 +353,9 @@ static void pwsp_html_tables(pwsp_facts *facts) {
     }
     pwsp_out_format(out, "%" PRIu64 " regions tracked, %zu bytes held by the run.</p>\n",
                     stats->region_max, stats->memory_bytes);
-    if (picture->run->time.sim.rings.is_used) {
+    if (picture->result->has_rings) {
         pwsp_out_text(out, "<pre>");
-        pwsp_report_rings(picture->run, pwsp_out_sink(out));
+        pwsp_report_rings(picture->result, pwsp_out_sink(out));
         pwsp_out_text(out, "</pre>\n");
     }
 }
@@ -375,7 +365,7 @@ static bool pwsp_report_html(pwsp_facts *facts) {
     pwsp_out *out = facts->out;
     bool is_good = true;
     pwsp_html_begin(facts);
-    if (picture->run->has_records && picture->row_count <= picture->options->lane_max) {
+    if (picture->result->has_records && picture->row_count <= picture->options->lane_max) {
         is_good = pwsp_export_svg(picture);
     }
     pwsp_html_tables(facts);

@@ -8,10 +8,6 @@
 #define PWSP_REPORT_LANE_MAX     32
 #define PWSP_REPORT_CRITICAL_MAX 32
 
-static double pwsp_percent(uint64_t part, uint64_t whole) {
-    return whole ? 100.0 * (double)part / (double)whole : 0.0;
-}
-
 static void pwsp_report_stalls(const ptowsp_run_stats *stats, ptowsp_text text) {
     bool has_any = false;
     for (uint32_t i = 0; i < PTOWSP_STALL_COUNT; i++) {
@@ -24,9 +20,8 @@ static void pwsp_report_stalls(const ptowsp_run_stats *stats, ptowsp_text text) 
     pwsp_text_format(text, "%s", has_any ? " cycles\n" : "");
 }
 
-static void pwsp_report_critical(const ptowsp_run *run, ptowsp_text text) {
-    uint64_t count;
-    const uint64_t *path = ptowsp_run_critical_path(run, &count);
+static void pwsp_report_critical(const pwsp_result *result, ptowsp_text text) {
+    const uint64_t *path = result->critical, count = result->critical_count;
     if (count == 0) {
         return;
     }
@@ -37,7 +32,7 @@ static void pwsp_report_critical(const ptowsp_run *run, ptowsp_text text) {
             pwsp_text_format(text, "    ... %" PRIu64 " more\n", left_out);
             i += left_out;
         }
-        const ptowsp_task_record *record = &run->recorder.records[path[i]];
+        const ptowsp_task_record *record = &result->recorder.records[path[i]];
         pwsp_text_format(text, "    %" PRIu64 " to %" PRIu64 "  task %" PRIu64, record->start,
                          record->end, path[i]);
         if (record->lane == PTOWSP_NO_LANE) {
@@ -45,7 +40,7 @@ static void pwsp_report_critical(const ptowsp_run *run, ptowsp_text text) {
         } else {
             pwsp_text_format(text, " on lane %u, ", record->lane);
         }
-        pwsp_program_print_place(run->program, record->node, NULL, text);
+        pwsp_program_print_place(result->program, record->node, NULL, text);
         if (record->stall != PTOWSP_STALL_NONE) {
             pwsp_text_format(text, ", after %s", ptowsp_stall_name(record->stall));
         }
@@ -53,18 +48,9 @@ static void pwsp_report_critical(const ptowsp_run *run, ptowsp_text text) {
     }
 }
 
-// Cycles that lanes are busy: tasks in processes have none.
-static uint64_t pwsp_report_busy(const ptowsp_run *run) {
-    uint64_t busy = 0;
-    for (uint32_t i = 0; i < run->time.sim.stats.lane_count; i++) {
-        busy = pwsp_sum_u64(busy, run->time.sim.lane_stats[i].busy_cycles);
-    }
-    return busy;
-}
-
-PWSP_INTERNAL void pwsp_report_rings(const ptowsp_run *run, ptowsp_text text) {
-    const ptowsp_schedule *schedule = &run->program->schedule;
-    const ptowsp_run_stats *stats = &run->time.sim.stats;
+PWSP_INTERNAL void pwsp_report_rings(const pwsp_result *result, ptowsp_text text) {
+    const ptowsp_schedule *schedule = &result->program->schedule;
+    const ptowsp_run_stats *stats = result->stats;
     for (uint32_t i = 0; i < PTOWSP_RING_COUNT; i++) {
         uint64_t size = schedule->ring_sizes[i];
         if (size == 0) {
@@ -81,21 +67,21 @@ PWSP_INTERNAL void pwsp_report_rings(const ptowsp_run *run, ptowsp_text text) {
 }
 
 void ptowsp_run_print(const ptowsp_run *run, ptowsp_text text) {
-    PTOWSP_ASSERT(run);
-    const ptowsp_run_stats *stats = ptowsp_run_result(run);
+    const pwsp_result *result = pwsp_run_result(run);
+    const ptowsp_run_stats *stats = result->stats;
     uint64_t capacity;
     if (stats->lane_count == 0) {
-        pwsp_text_format(text, "run of module %s: not executed\n", run->program->name);
+        pwsp_text_format(text, "run of module %s: not executed\n", result->program->name);
         return;
     }
     if (!pwsp_mul_fits(stats->makespan_cycles, stats->lane_count, &capacity)) {
         capacity = UINT64_MAX;
     }
     pwsp_text_format(text, "run of module %s: %" PRIu64 " cycles, %" PRIu64 " tasks, %u lanes",
-                     run->program->name, stats->makespan_cycles, stats->task_count,
+                     result->program->name, stats->makespan_cycles, stats->task_count,
                      stats->lane_count);
     pwsp_text_format(text, ", %s %% busy\n",
-                     pwsp_fixed(pwsp_percent(pwsp_report_busy(run), capacity), 1).text);
+                     pwsp_fixed(pwsp_report_percent(pwsp_result_busy(result), capacity), 1).text);
     pwsp_report_stalls(stats, text);
     if (stats->in_flight_max) {
         pwsp_text_format(text, "  window  %" PRIu64 " tasks in flight at most",
@@ -105,9 +91,9 @@ void ptowsp_run_print(const ptowsp_run *run, ptowsp_text text) {
         }
         pwsp_text_format(text, "\n");
     }
-    pwsp_report_rings(run, text);
+    pwsp_report_rings(result, text);
     for (uint32_t i = 0; i < stats->lane_count && i < PWSP_REPORT_LANE_MAX; i++) {
-        const ptowsp_lane_stats *lane = &run->time.sim.lane_stats[i];
+        const ptowsp_lane_stats *lane = &result->lanes[i];
         pwsp_text_format(text,
                          "  lane %u  %" PRIu64 " tasks, busy %" PRIu64 ", idle %" PRIu64
                          ", ends at %" PRIu64 "\n",
@@ -117,6 +103,6 @@ void ptowsp_run_print(const ptowsp_run *run, ptowsp_text text) {
     if (stats->lane_count > PWSP_REPORT_LANE_MAX) {
         pwsp_text_format(text, "  ... %u more lanes\n", stats->lane_count - PWSP_REPORT_LANE_MAX);
     }
-    pwsp_report_pipelines(run, text);
-    pwsp_report_critical(run, text);
+    pwsp_report_pipelines(result, text);
+    pwsp_report_critical(result, text);
 }

@@ -268,7 +268,7 @@ static void pwsp_svg_row(pwsp_svg *svg, uint32_t track, uint32_t row) {
     pwsp_svg_columns columns = {0, 0, 0, 0, false};
     bool is_alone =
         pwsp_picture_first_row(picture, track + 1) - pwsp_picture_first_row(picture, track) == 1;
-    bool is_whole = is_alone && !picture->is_wall && picture->run->recorder.is_dense;
+    bool is_whole = is_alone && !picture->is_wall && picture->result->recorder.is_dense;
     for (uint64_t i = picture->firsts[row]; i < picture->firsts[row + 1]; i++) {
         uint64_t slot = picture->order[i];
         const ptowsp_task_record *record = pwsp_picture_record(picture, slot);
@@ -409,14 +409,14 @@ static void pwsp_svg_draw(pwsp_svg *svg) {
     uint32_t columns = (svg->width + PWSP_SVG_RIGHT) / PWSP_SVG_LEGEND, entries = 1;
     uint32_t bottom = pwsp_svg_y(svg, picture->row_count);
     for (uint32_t k = 1; k < pwsp_picture_kernel_count(picture); k++) {
-        entries += picture->set || picture->run->recorder.kernels[k].task_count > 0;
+        entries += picture->set || picture->result->recorder.kernels[k].task_count > 0;
     }
     bool has_processes = picture->track_count > picture->lane_count;
     for (uint32_t i = 0; i < PTOWSP_STALL_COUNT; i++) {
         bool is_of_process =
             has_processes && (i == PTOWSP_STALL_DEPENDENCY || i == PTOWSP_STALL_CHANNEL);
         bool is_of_lane =
-            picture->lane_count > 0 && !picture->is_wall && picture->run->recorder.idle[i] > 0;
+            picture->lane_count > 0 && !picture->is_wall && picture->result->recorder.idle[i] > 0;
         entries += is_of_lane || is_of_process;
     }
     entries += picture->arrows != NULL;  // waits

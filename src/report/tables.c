@@ -96,7 +96,7 @@ PWSP_INTERNAL void pwsp_export_table(pwsp_picture *picture) {
 
 PWSP_INTERNAL void pwsp_export_usage(pwsp_picture *picture) {
     pwsp_out *out = picture->out;
-    const ptowsp_usage usage = ptowsp_run_usage(picture->run);
+    const ptowsp_usage usage = picture->usage;
     pwsp_out_text(out, "begin,end");
     for (uint32_t k = 1; k < usage.kernel_count; k++) {
         pwsp_out_text(out, ",");

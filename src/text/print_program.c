@@ -1,69 +1,9 @@
-// Programs as text, and places in them, for people, golden tests and error messages.
+// Programs as text, for people and golden tests.
 
 #include "../base/text.h"
 #include "../workload/program.h"
 
 #include <inttypes.h>
-
-// -- places ---------------------------------------------------------------------------------------
-
-static void pwsp_print_scalar(ptowsp_type type, uint64_t value, ptowsp_text text) {
-    if (type == PTOWSP_TYPE_U64) {
-        pwsp_text_format(text, "%" PRIu64, value);
-    } else if (type == PTOWSP_TYPE_BOOL) {
-        pwsp_text_format(text, "%s", value ? "true" : "false");
-    } else {
-        pwsp_text_format(text, "%" PRId64, (int64_t)value);
-    }
-}
-
-// The variables around a place, outermost first: "b = 3, h = 1".
-static void pwsp_print_variables(const ptowsp_program *program, const uint32_t *path,
-                                 uint32_t count, const uint64_t *cells, ptowsp_text text) {
-    uint32_t shown = 0;
-    for (uint32_t i = count; i > 0; i--) {
-        const pwsp_place *place = PWSP_PLACE_AT(program, path[i - 1]);
-        for (uint32_t j = 0; j < place->param_count; j++) {
-            const pwsp_param *param =
-                PWSP_PROGRAM_AT(program, params, pwsp_param, place->first_param + j);
-            pwsp_text_format(text, "%s%s = ", shown++ ? ", " : "", param->name);
-            pwsp_print_scalar(param->type, cells[param->cell], text);
-        }
-        if (place->variable && i > 1) {  // the loop is around, not the place itself
-            pwsp_text_format(text, "%s%s = %" PRId64, shown++ ? ", " : "", place->name,
-                             (int64_t)cells[place->variable]);
-        }
-    }
-}
-
-PWSP_INTERNAL void pwsp_program_print_place(const ptowsp_program *program, uint32_t node,
-                                            const uint64_t *cells, ptowsp_text text) {
-    uint32_t path[PTOWSP_MODULE_NEST_MAX + 2];
-    uint32_t count = 0, shown = 0;
-    for (uint32_t at = node; at; at = PWSP_PLACE_AT(program, at)->parent) {
-        path[count++] = at;
-    }
-    for (size_t length = 0; shown < count; shown++) {
-        length += strlen(PWSP_PLACE_AT(program, path[shown])->step) + 1;
-        if (shown > 0 && length > PWSP_PLACE_TEXT_MAX) {
-            pwsp_text_format(text, "%s/%s", PWSP_PLACE_AT(program, path[count - 1])->step,
-                             shown + 1 < count ? ".../" : "");
-            break;
-        }
-    }
-    for (uint32_t i = shown; i > 0; i--) {
-        pwsp_text_format(text, "%s%s", PWSP_PLACE_AT(program, path[i - 1])->step, i > 1 ? "/" : "");
-    }
-    if (cells) {
-        char variables[PWSP_VARIABLES_TEXT_MAX + 1];
-        ptowsp_text_buffer buffer = {variables, sizeof variables, 0};
-        pwsp_print_variables(program, path, count, cells, ptowsp_text_to_buffer(&buffer));
-        pwsp_text_format(text, "%s%s%s%s", buffer.length ? " (" : "", variables,
-                         buffer.length < sizeof variables ? "" : "...", buffer.length ? ")" : "");
-    }
-}
-
-// -- programs -------------------------------------------------------------------------------------
 
 static void pwsp_print_cell(const ptowsp_program *p, uint32_t cell, ptowsp_text text) {
     if (cell == 0) {
@@ -91,23 +31,16 @@ static void pwsp_print_cell(const ptowsp_program *p, uint32_t cell, ptowsp_text 
     }
 }
 
-static const char *pwsp_opcode_name(pwsp_opcode opcode) {
-    switch (opcode) {
-#define PWSP_OPCODE_NAME(name, result)                                                             \
-    case PWSP_OPCODE_##name: return #name;
-        PWSP_OPCODES(PWSP_OPCODE_NAME)
+static const char *const pwsp_opcode_names[] = {
+#define PWSP_OPCODE_NAME(name, result) #name,
+    PWSP_OPCODES(PWSP_OPCODE_NAME) "READ", "SKIP", "SKIP_0", "SKIP_1"
 #undef PWSP_OPCODE_NAME
-    case PWSP_OPCODE_READ: return "READ";
-    case PWSP_OPCODE_SKIP: return "SKIP";
-    case PWSP_OPCODE_SKIP_0: return "SKIP_0";
-    default: PTOWSP_ASSERT(opcode == PWSP_OPCODE_SKIP_1); return "SKIP_1";
-    }
-}
+};
 
 static void pwsp_print_instruction(const ptowsp_program *p, uint32_t i, ptowsp_text text) {
     const pwsp_instruction *at = PWSP_PROGRAM_AT(p, instructions, pwsp_instruction, i);
     uint32_t operands[3] = {at->a, at->b, at->c};
-    pwsp_text_format(text, "  %3u  %-6s", i, pwsp_opcode_name((pwsp_opcode)at->opcode));
+    pwsp_text_format(text, "  %3u  %-6s", i, pwsp_opcode_names[at->opcode]);
     switch ((pwsp_opcode)at->opcode) {
     case PWSP_OPCODE_SKIP_0:
     case PWSP_OPCODE_SKIP_1:
@@ -381,13 +314,6 @@ const char *ptowsp_program_kernel_name(const ptowsp_program *program, uint32_t k
                : NULL;
 }
 
-void ptowsp_program_print_place(const ptowsp_program *program, uint32_t node, ptowsp_text text) {
-    PTOWSP_ASSERT(program);
-    if (node < program->places.count) {
-        pwsp_program_print_place(program, node, NULL, text);
-    }
-}
-
 void ptowsp_program_print(const ptowsp_program *program, ptowsp_text text) {
     PTOWSP_ASSERT(program);
     const ptowsp_program *p = program;
@@ -403,11 +329,4 @@ void ptowsp_program_print(const ptowsp_program *program, ptowsp_text text) {
         pwsp_print_instruction(p, i, text);
     }
     pwsp_text_write(text, p->schedule_text, strlen(p->schedule_text));
-}
-
-void ptowsp_program_print_point(const ptowsp_program *program, uint32_t point, ptowsp_text text) {
-    PTOWSP_ASSERT(program);
-    PTOWSP_ASSERT(point < program->points.count);
-    pwsp_program_print_place(program, *PWSP_PROGRAM_AT(program, points, uint32_t, point), NULL,
-                             text);
 }

@@ -22,14 +22,14 @@
 
 // Growing arrays: field, item type, capacity.
 #define PWSP_PIPELINES_GROWING(ARRAY)                                                              \
-    ARRAY(process_stats, ptowsp_process_stats, process_stats_capacity)                             \
-    ARRAY(exchange.processes, pwsp_process, process_capacity)                                      \
-    ARRAY(kept, uint64_t, kept_capacity)                                                           \
-    ARRAY(frames, pwsp_frame, frame_capacity)                                                      \
-    ARRAY(closed, uint8_t, closed_capacity)                                                        \
-    ARRAY(exchange.heap, pwsp_ready, heap_capacity)                                                \
-    ARRAY(steps, ptowsp_step_record, step_capacity)                                                \
-    ARRAY(chain_steps, uint64_t, chain_capacity)
+    ARRAY(process_stats, ptowsp_process_stats, pipelines->process_stats_capacity)                  \
+    ARRAY(exchange.processes, pwsp_process, pipelines->process_capacity)                           \
+    ARRAY(kept, uint64_t, pipelines->kept_capacity)                                                \
+    ARRAY(frames, pwsp_frame, pipelines->frame_capacity)                                           \
+    ARRAY(closed, uint8_t, pipelines->closed_capacity)                                             \
+    ARRAY(exchange.heap, pwsp_ready, pipelines->heap_capacity)                                     \
+    ARRAY(steps, ptowsp_step_record, pipelines->step_capacity)                                     \
+    ARRAY(chain_steps, uint64_t, pipelines->chain_capacity)
 
 PWSP_INTERNAL bool pwsp_pipelines_init(pwsp_pipelines *pipelines, const pwsp_memory *memory,
                                        const ptowsp_program *program) {
@@ -64,9 +64,6 @@ PWSP_INTERNAL void pwsp_pipelines_free(pwsp_pipelines *pipelines) {
 #define PWSP_PIPELINES_FREE(field, type, count)                                                    \
     pwsp_memory_free(&memory, pipelines->field, (size_t)(count) * sizeof(type));
     PWSP_PIPELINES_ARRAYS(PWSP_PIPELINES_FREE)
-#undef PWSP_PIPELINES_FREE
-#define PWSP_PIPELINES_FREE(field, type, capacity)                                                 \
-    pwsp_memory_free(&memory, pipelines->field, (size_t)pipelines->capacity * sizeof(type));
     PWSP_PIPELINES_GROWING(PWSP_PIPELINES_FREE)
 #undef PWSP_PIPELINES_FREE
     memset(pipelines, 0, sizeof *pipelines);
@@ -83,9 +80,6 @@ PWSP_INTERNAL size_t pwsp_pipelines_bytes(const pwsp_pipelines *pipelines) {
     }
 #define PWSP_PIPELINES_SIZE(field, type, count) bytes += (size_t)(count) * sizeof(type);
     PWSP_PIPELINES_ARRAYS(PWSP_PIPELINES_SIZE)
-#undef PWSP_PIPELINES_SIZE
-#define PWSP_PIPELINES_SIZE(field, type, capacity)                                                 \
-    bytes += (size_t)pipelines->capacity * sizeof(type);
     PWSP_PIPELINES_GROWING(PWSP_PIPELINES_SIZE)
 #undef PWSP_PIPELINES_SIZE
     return bytes;

@@ -457,28 +457,15 @@ PWSP_INTERNAL uint64_t pwsp_sim_place_records(pwsp_sim *sim, uint64_t first, uin
 }
 
 const char *ptowsp_unit_name(ptowsp_unit unit) {
-    switch (unit) {
-#define PWSP_UNIT_CASE(name, text)                                                                 \
-    case PTOWSP_UNIT_##name: return text;
-        PTOWSP_UNITS(PWSP_UNIT_CASE)
-#undef PWSP_UNIT_CASE
-    case PTOWSP_UNIT_LINK: return "link";
-    case PTOWSP_UNIT_COUNT:
-    case PTOWSP_UNIT_FORCE_INT: break;
-    }
-    return "unknown";
+    static const char *const names[] = {PTOWSP_UNITS(PWSP_TABLE_TEXT)};
+    return unit == PTOWSP_UNIT_LINK             ? "link"
+           : (uint32_t)unit < PTOWSP_UNIT_COUNT ? names[unit]
+                                                : "unknown";
 }
 
 const char *ptowsp_ring_name(ptowsp_ring ring) {
-    switch (ring) {
-#define PWSP_RING_CASE(name, text)                                                                 \
-    case PTOWSP_RING_##name: return text;
-        PTOWSP_RINGS(PWSP_RING_CASE)
-#undef PWSP_RING_CASE
-    case PTOWSP_RING_COUNT:
-    case PTOWSP_RING_FORCE_INT: break;
-    }
-    return "unknown";
+    static const char *const names[] = {PTOWSP_RINGS(PWSP_TABLE_TEXT)};
+    return (uint32_t)ring < PTOWSP_RING_COUNT ? names[ring] : "unknown";
 }
 
 const char *ptowsp_depth_name(ptowsp_depth depth) {
@@ -488,13 +475,6 @@ const char *ptowsp_depth_name(ptowsp_depth depth) {
 }
 
 const char *ptowsp_stall_name(ptowsp_stall stall) {
-    switch (stall) {
-#define PWSP_STALL_CASE(name, text)                                                                \
-    case PTOWSP_STALL_##name: return text;
-        PTOWSP_STALLS(PWSP_STALL_CASE)
-#undef PWSP_STALL_CASE
-    case PTOWSP_STALL_COUNT:
-    case PTOWSP_STALL_FORCE_INT: break;
-    }
-    return "unknown";
+    static const char *const names[] = {PTOWSP_STALLS(PWSP_TABLE_TEXT)};
+    return (uint32_t)stall < PTOWSP_STALL_COUNT ? names[stall] : "unknown";
 }

@@ -51,29 +51,30 @@ PWSP_INTERNAL uint64_t pwsp_step_add(void *user, pwsp_process *process, ptowsp_s
     return index;
 }
 
+// The step that the time of a step comes from.
+static uint64_t pwsp_steps_before(const pwsp_pipelines *pipelines, uint64_t at) {
+    const ptowsp_step_record *step = &pipelines->steps[at];
+    return step->cause != PTOWSP_NO_INDEX ? step->cause : step->previous;
+}
+
 // Appends the chain that ends with a step, in forward order. False when memory is out.
 static bool pwsp_steps_find_chain(pwsp_pipelines *pipelines, pwsp_chain *chain) {
     chain->first = pipelines->chain_count;
     chain->count = 0;
-    uint64_t at = chain->end_step;
-    while (at != PWSP_NO_STEP) {
-        const ptowsp_step_record *step = &pipelines->steps[at];
-        void *items = pipelines->chain_steps;
-        if (!pwsp_memory_grow(&pipelines->memory, &items, &pipelines->chain_capacity,
-                              pipelines->chain_count + 1, sizeof(uint64_t))) {
-            return false;
-        }
-        pipelines->chain_steps = (uint64_t *)items;
-        pipelines->chain_steps[pipelines->chain_count++] = at;
-        at = step->cause != PTOWSP_NO_INDEX ? step->cause : step->previous;
+    for (uint64_t at = chain->end_step; at != PWSP_NO_STEP; at = pwsp_steps_before(pipelines, at)) {
+        chain->count++;
     }
-    chain->count = pipelines->chain_count - chain->first;
-    for (uint64_t i = 0; i < chain->count / 2; i++) {
-        uint64_t *a = &pipelines->chain_steps[chain->first + i];
-        uint64_t *b = &pipelines->chain_steps[chain->first + chain->count - 1 - i];
-        uint64_t swapped = *a;
-        *a = *b;
-        *b = swapped;
+    void *items = pipelines->chain_steps;
+    if (!pwsp_memory_grow(&pipelines->memory, &items, &pipelines->chain_capacity,
+                          chain->first + chain->count, sizeof(uint64_t))) {
+        return false;
+    }
+    pipelines->chain_steps = (uint64_t *)items;
+    pipelines->chain_count += chain->count;
+    uint64_t at = chain->end_step;
+    for (uint64_t i = pipelines->chain_count; i > chain->first;
+         at = pwsp_steps_before(pipelines, at)) {
+        pipelines->chain_steps[--i] = at;
     }
     return true;
 }

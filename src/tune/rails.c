@@ -234,15 +234,8 @@ ptowsp_status ptowsp_rails_fail(ptowsp_rails *rails, uint64_t time,
 // -- text -----------------------------------------------------------------------------------------
 
 const char *ptowsp_rails_reason_text(ptowsp_rails_reason reason) {
-    switch (reason) {
-#define PWSP_RAILS_TEXT(name, text)                                                                \
-    case PTOWSP_REASON_##name: return text;
-        PTOWSP_RAILS_REASONS(PWSP_RAILS_TEXT)
-#undef PWSP_RAILS_TEXT
-    case PTOWSP_REASON_COUNT:
-    case PTOWSP_REASON_FORCE_INT: break;
-    }
-    return "unknown";
+    static const char *const names[] = {PTOWSP_RAILS_REASONS(PWSP_TABLE_TEXT)};
+    return (uint32_t)reason < PTOWSP_REASON_COUNT ? names[reason] : "unknown";
 }
 
 static const char *pwsp_rails_action_name(ptowsp_rails_action action) {

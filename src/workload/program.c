@@ -13,6 +13,8 @@
 #include "../runtime/policy.h"
 #include "schedule.h"
 
+#include <inttypes.h>
+
 #define PWSP_ARG_MAX (PTOWSP_TASK_AXIS_MAX + 2 * PTOWSP_TASK_TILE_MAX + PTOWSP_TASK_SCALAR_MAX)
 
 // -- tables of the program ------------------------------------------------------------------------
@@ -515,6 +517,74 @@ size_t ptowsp_program_size(const ptowsp_program *program) {
     PWSP_PROGRAM_TABLES(PWSP_PROGRAM_SIZE)
 #undef PWSP_PROGRAM_SIZE
     return size;
+}
+
+// -- places ---------------------------------------------------------------------------------------
+
+// The variables around a place, outermost first: "b = 3, h = 1".
+static void pwsp_print_variables(const ptowsp_program *program, const uint32_t *path,
+                                 uint32_t count, const uint64_t *cells, ptowsp_text text) {
+    uint32_t shown = 0;
+    for (uint32_t i = count; i > 0; i--) {
+        const pwsp_place *place = PWSP_PLACE_AT(program, path[i - 1]);
+        for (uint32_t j = 0; j < place->param_count; j++) {
+            const pwsp_param *param =
+                PWSP_PROGRAM_AT(program, params, pwsp_param, place->first_param + j);
+            const uint64_t value = cells[param->cell];
+            pwsp_text_format(text, "%s%s = ", shown++ ? ", " : "", param->name);
+            if (param->type == PTOWSP_TYPE_BOOL) {
+                pwsp_text_format(text, "%s", value ? "true" : "false");
+            } else {
+                pwsp_text_format(text, param->type == PTOWSP_TYPE_U64 ? "%" PRIu64 : "%" PRId64,
+                                 value);
+            }
+        }
+        if (place->variable && i > 1) {  // the loop is around, not the place itself
+            pwsp_text_format(text, "%s%s = %" PRId64, shown++ ? ", " : "", place->name,
+                             (int64_t)cells[place->variable]);
+        }
+    }
+}
+
+PWSP_INTERNAL void pwsp_program_print_place(const ptowsp_program *program, uint32_t node,
+                                            const uint64_t *cells, ptowsp_text text) {
+    uint32_t path[PTOWSP_MODULE_NEST_MAX + 2];
+    uint32_t count = 0, shown = 0;
+    for (uint32_t at = node; at; at = PWSP_PLACE_AT(program, at)->parent) {
+        path[count++] = at;
+    }
+    for (size_t length = 0; shown < count; shown++) {
+        length += strlen(PWSP_PLACE_AT(program, path[shown])->step) + 1;
+        if (shown > 0 && length > PWSP_PLACE_TEXT_MAX) {
+            pwsp_text_format(text, "%s/%s", PWSP_PLACE_AT(program, path[count - 1])->step,
+                             shown + 1 < count ? ".../" : "");
+            break;
+        }
+    }
+    for (uint32_t i = shown; i > 0; i--) {
+        pwsp_text_format(text, "%s%s", PWSP_PLACE_AT(program, path[i - 1])->step, i > 1 ? "/" : "");
+    }
+    if (cells) {
+        char variables[PWSP_VARIABLES_TEXT_MAX + 1];
+        ptowsp_text_buffer buffer = {variables, sizeof variables, 0};
+        pwsp_print_variables(program, path, count, cells, ptowsp_text_to_buffer(&buffer));
+        pwsp_text_format(text, "%s%s%s%s", buffer.length ? " (" : "", variables,
+                         buffer.length < sizeof variables ? "" : "...", buffer.length ? ")" : "");
+    }
+}
+
+void ptowsp_program_print_place(const ptowsp_program *program, uint32_t node, ptowsp_text text) {
+    PTOWSP_ASSERT(program);
+    if (node < program->places.count) {
+        pwsp_program_print_place(program, node, NULL, text);
+    }
+}
+
+void ptowsp_program_print_point(const ptowsp_program *program, uint32_t point, ptowsp_text text) {
+    PTOWSP_ASSERT(program);
+    PTOWSP_ASSERT(point < program->points.count);
+    pwsp_program_print_place(program, *PWSP_PROGRAM_AT(program, points, uint32_t, point), NULL,
+                             text);
 }
 
 // -- what time sees -------------------------------------------------------------------------------

@@ -78,9 +78,7 @@ PWSP_INTERNAL void pwsp_edges_free(pwsp_edges *edges) {
     }
 #define PWSP_EDGE_FREE(field, type, count)                                                         \
     pwsp_memory_free(&memory, edges->field, (size_t)(edges->count) * sizeof(type));
-#define PWSP_EDGE_FREE_ALL(field, type, count) PWSP_EDGE_FREE(field, type, count)
-    PWSP_EDGE_ARRAYS(PWSP_EDGE_FREE_ALL)
-#undef PWSP_EDGE_FREE_ALL
+    PWSP_EDGE_ARRAYS(PWSP_EDGE_FREE)
 #undef PWSP_EDGE_FREE
     memset(edges, 0, sizeof *edges);
 }
@@ -329,17 +327,50 @@ PWSP_INTERNAL bool pwsp_edges_task(pwsp_edges *edges, const pwsp_arrival *arriva
 
 // -- visiting -------------------------------------------------------------------------------------
 
+// The node that a node waits for by structure; 0: none.
+static uint32_t pwsp_edges_before(const pwsp_edges *edges, uint32_t at) {
+    for (; edges->sim->order.has_structure && edges->nodes[at].parent;
+         at = edges->nodes[at].parent) {
+        const pwsp_edge_node *node = &edges->nodes[at];
+        if (!edges->nodes[node->parent].is_parallel && node->previous) {
+            return node->previous;
+        }
+    }
+    return 0;
+}
+
+static ptowsp_edge_tile pwsp_edge_tile_of(const pwsp_edges *edges, uint64_t task, uint32_t tile) {
+    const pwsp_tile_at *at = &edges->tiles[edges->tasks[task].first_tile + tile];
+    ptowsp_edge_tile of = {at->tensor, at->rows, at->cols, at->lead, at->row, at->col};
+    return of;
+}
+
+static bool pwsp_edges_tell(const pwsp_edges *edges, uint64_t task, const pwsp_edge_kept *kept,
+                            ptowsp_edge_fn visit, void *user) {
+    ptowsp_edge edge;
+    memset(&edge, 0, sizeof edge);
+    edge.from = kept->from;
+    edge.to = task;
+    edge.reason = (ptowsp_edge_reason)kept->reason;
+    edge.hazards = kept->hazards;
+    if (kept->reason == PTOWSP_EDGE_TENSOR) {
+        edge.earlier = pwsp_edge_tile_of(edges, kept->from, kept->from_tile);
+        edge.later = pwsp_edge_tile_of(edges, task, kept->to_tile);
+    }
+    return visit(user, &edge);
+}
+
 // Visits the tasks with which a node ends, the last first.
-static bool pwsp_edges_exits(const pwsp_edges *edges, uint32_t at, pwsp_edge_visit visit,
-                             void *user) {
+static bool pwsp_edges_exits(const pwsp_edges *edges, uint32_t at, uint64_t task,
+                             ptowsp_edge_fn visit, void *user) {
     const pwsp_edge_node *node = &edges->nodes[at];
     if (node->task != PTOWSP_NO_INDEX) {
         pwsp_edge_kept edge = {node->task, PTOWSP_EDGE_STRUCTURE, 0, 0, 0};
-        return visit(user, &edge);
+        return pwsp_edges_tell(edges, task, &edge, visit, user);
     }
     bool goes_on = true;
     for (uint32_t child = node->last; child && goes_on; child = edges->nodes[child].previous) {
-        goes_on = pwsp_edges_exits(edges, child, visit, user);
+        goes_on = pwsp_edges_exits(edges, child, task, visit, user);
         if (!node->is_parallel) {
             break;
         }
@@ -347,42 +378,19 @@ static bool pwsp_edges_exits(const pwsp_edges *edges, uint32_t at, pwsp_edge_vis
     return goes_on;
 }
 
-PWSP_INTERNAL bool pwsp_edges_of(const pwsp_edges *edges, uint64_t task, pwsp_edge_visit visit,
+PWSP_INTERNAL bool pwsp_edges_of(const pwsp_edges *edges, uint64_t task, ptowsp_edge_fn visit,
                                  void *user) {
     PTOWSP_ASSERT(task < edges->task_count);
-    uint32_t at = edges->tasks[task].node;
-    for (; edges->sim->order.has_structure && edges->nodes[at].parent;
-         at = edges->nodes[at].parent) {
-        const pwsp_edge_node *node = &edges->nodes[at];
-        if (!edges->nodes[node->parent].is_parallel && node->previous) {
-            if (!pwsp_edges_exits(edges, node->previous, visit, user)) {
-                return false;
-            }
-            break;
-        }
+    const uint32_t before = pwsp_edges_before(edges, edges->tasks[task].node);
+    bool goes_on = !before || pwsp_edges_exits(edges, before, task, visit, user);
+    const uint64_t end = edges->tasks[task + 1].first_kept;
+    for (uint64_t i = edges->tasks[task].first_kept; i < end && goes_on; i++) {
+        goes_on = pwsp_edges_tell(edges, task, &edges->kept[i], visit, user);
     }
-    uint64_t end = edges->tasks[task + 1].first_kept;
-    for (uint64_t i = edges->tasks[task].first_kept; i < end; i++) {
-        if (!visit(user, &edges->kept[i])) {
-            return false;
-        }
-    }
-    return true;
+    return goes_on;
 }
 
 // -- the longest chain ----------------------------------------------------------------------------
-
-// The time at which a node may begin, from the ends of all nodes before it.
-static uint64_t pwsp_edges_ready(const pwsp_edges *edges, const uint64_t *ends, uint32_t at) {
-    for (; edges->sim->order.has_structure && edges->nodes[at].parent;
-         at = edges->nodes[at].parent) {
-        const pwsp_edge_node *node = &edges->nodes[at];
-        if (!edges->nodes[node->parent].is_parallel && node->previous) {
-            return ends[node->previous];
-        }
-    }
-    return 0;
-}
 
 // A scope ends with the last of its tasks: in a sequential one, later children end later.
 PWSP_INTERNAL bool pwsp_edges_longest(const pwsp_edges *edges, const ptowsp_task_record *records,
@@ -392,7 +400,7 @@ PWSP_INTERNAL bool pwsp_edges_longest(const pwsp_edges *edges, const ptowsp_task
     *out_cycles = 0;
     for (uint64_t i = 0; ends && i < edges->task_count; i++) {
         const pwsp_edge_task *task = &edges->tasks[i];
-        uint64_t ready = pwsp_edges_ready(edges, ends, task->node);
+        uint64_t ready = ends[pwsp_edges_before(edges, task->node)];  // 0 has none
         for (uint64_t k = task->first_kept; k < edges->tasks[i + 1].first_kept; k++) {
             ready = pwsp_max_u64(ready, ends[edges->tasks[edges->kept[k].from].node]);
         }

@@ -43,6 +43,7 @@ typedef struct pwsp_recorder {
     ptowsp_cycles idle[PTOWSP_STALL_COUNT];
     ptowsp_cycles *usage;  // by bin and kernel
     ptowsp_cycles bin_cycles;
+    uint64_t kernel_capacity, usage_capacity;
     pwsp_edges edges;
     // Wall clock: by slot, in ticks until the end, then in nanoseconds.
     pwsp_wall clock;

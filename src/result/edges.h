@@ -84,15 +84,8 @@ PWSP_INTERNAL bool pwsp_edges_task(pwsp_edges *edges, const pwsp_arrival *arriva
 PWSP_INTERNAL void pwsp_edges_mark(pwsp_edges *edges, pwsp_sim_mark mark, const uint32_t *reset,
                                    uint32_t count);
 
-// The tiles of a task.
-PWSP_INLINE const pwsp_tile_at *pwsp_edges_tile(const pwsp_edges *edges, uint64_t task,
-                                                uint32_t tile) {
-    return &edges->tiles[edges->tasks[task].first_tile + tile];
-}
-
 // Visits the edges of structure, and the kept ones, of a task, until visit returns false.
-typedef bool (*pwsp_edge_visit)(void *user, const pwsp_edge_kept *edge);
-PWSP_INTERNAL bool pwsp_edges_of(const pwsp_edges *edges, uint64_t task, pwsp_edge_visit visit,
+PWSP_INTERNAL bool pwsp_edges_of(const pwsp_edges *edges, uint64_t task, ptowsp_edge_fn visit,
                                  void *user);
 
 // The longest chain of tasks that wait for each other, in cycles. False when memory is out.

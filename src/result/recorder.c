@@ -6,6 +6,15 @@
 
 #include "recorder.h"
 
+// Every array: field, item type, capacity.
+#define PWSP_RECORDER_ARRAYS(ARRAY)                                                                \
+    ARRAY(records, ptowsp_task_record, record_capacity)                                            \
+    ARRAY(more, pwsp_record_more, more_capacity)                                                   \
+    ARRAY(words, uint64_t, word_capacity)                                                          \
+    ARRAY(clocks, ptowsp_task_record, clock_capacity)                                              \
+    ARRAY(kernels, ptowsp_task_sums, kernel_capacity)                                              \
+    ARRAY(usage, ptowsp_cycles, usage_capacity)
+
 PWSP_INTERNAL void pwsp_recorder_init(pwsp_recorder *recorder, const pwsp_memory *memory,
                                       const ptowsp_program *program,
                                       const pwsp_bound_tensor *bound) {
@@ -20,32 +29,19 @@ static size_t pwsp_recorder_kernels(const pwsp_recorder *recorder) {
 }
 
 PWSP_INTERNAL void pwsp_recorder_free(pwsp_recorder *recorder) {
-    if (!recorder->program) {
-        return;
-    }
     const pwsp_memory memory = recorder->memory;
-    size_t kernels = pwsp_recorder_kernels(recorder);
     pwsp_edges_free(&recorder->edges);
-    pwsp_memory_free(&memory, recorder->records,
-                     (size_t)recorder->record_capacity * sizeof(ptowsp_task_record));
-    pwsp_memory_free(&memory, recorder->more,
-                     (size_t)recorder->more_capacity * sizeof(pwsp_record_more));
-    pwsp_memory_free(&memory, recorder->words, (size_t)recorder->word_capacity * sizeof(uint64_t));
-    pwsp_memory_free(&memory, recorder->clocks,
-                     (size_t)recorder->clock_capacity * sizeof(ptowsp_task_record));
-    pwsp_memory_free(&memory, recorder->kernels, kernels * sizeof(ptowsp_task_sums));
-    pwsp_memory_free(&memory, recorder->usage, kernels * PWSP_USAGE_BINS * sizeof(ptowsp_cycles));
+#define PWSP_RECORDER_FREE(field, type, capacity)                                                  \
+    pwsp_memory_free(&memory, recorder->field, (size_t)recorder->capacity * sizeof(type));
+    PWSP_RECORDER_ARRAYS(PWSP_RECORDER_FREE)
+#undef PWSP_RECORDER_FREE
     memset(recorder, 0, sizeof *recorder);
 }
 
 PWSP_INTERNAL size_t pwsp_recorder_bytes(const pwsp_recorder *recorder) {
-    size_t kernels = pwsp_recorder_kernels(recorder);
-    return (size_t)recorder->record_capacity * sizeof(ptowsp_task_record) +
-           (size_t)recorder->more_capacity * sizeof(pwsp_record_more) +
-           (size_t)recorder->clock_capacity * sizeof(ptowsp_task_record) +
-           (size_t)recorder->word_capacity * sizeof(uint64_t) + pwsp_edges_bytes(&recorder->edges) +
-           (recorder->kernels ? kernels * sizeof(ptowsp_task_sums) : 0) +
-           (recorder->usage ? kernels * PWSP_USAGE_BINS * sizeof(ptowsp_cycles) : 0);
+#define PWSP_RECORDER_SIZE(field, type, capacity) +(size_t)recorder->capacity * sizeof(type)
+    return pwsp_edges_bytes(&recorder->edges) PWSP_RECORDER_ARRAYS(PWSP_RECORDER_SIZE);
+#undef PWSP_RECORDER_SIZE
 }
 
 PWSP_INTERNAL bool pwsp_recorder_begin(pwsp_recorder *recorder, const pwsp_sim *sim,
@@ -64,15 +60,14 @@ PWSP_INTERNAL bool pwsp_recorder_begin(pwsp_recorder *recorder, const pwsp_sim *
     if (options->level == PTOWSP_RECORD_NONE) {
         return true;
     }
-    if (!recorder->kernels) {
-        recorder->kernels = (ptowsp_task_sums *)pwsp_memory_alloc(
-            &recorder->memory, kernels * sizeof(ptowsp_task_sums));
-    }
-    if (!recorder->usage) {
-        recorder->usage =
-            (ptowsp_cycles *)pwsp_memory_alloc(&recorder->memory, bins * sizeof(ptowsp_cycles));
-    }
-    if (!recorder->kernels || !recorder->usage) {
+    void *sums = recorder->kernels, *usage = recorder->usage;
+    bool has_memory = pwsp_memory_room(&recorder->memory, &sums, &recorder->kernel_capacity,
+                                       kernels, sizeof(ptowsp_task_sums)) &&
+                      pwsp_memory_room(&recorder->memory, &usage, &recorder->usage_capacity, bins,
+                                       sizeof(ptowsp_cycles));
+    recorder->kernels = (ptowsp_task_sums *)sums;
+    recorder->usage = (ptowsp_cycles *)usage;
+    if (!has_memory) {
         return false;
     }
     memset(recorder->kernels, 0, kernels * sizeof(ptowsp_task_sums));
