@@ -26,7 +26,7 @@ static void full_is(ptowsp_dtype dtype, double value, const char *number) {
     ptowsp_instruction(c.k, &fill);
     ptowsp_tile_store(calls_out(&c, "y", dtype, 8, 16), d);
     calls_emit(&c);
-    snprintf(line, sizeof line, "TEXPANDS(y, %s);", number);
+    snprintf(line, sizeof line, "TEXPANDS(v_y, %s);", number);
     calls_have(&c, line);
     calls_end(&c);
 }
@@ -93,10 +93,10 @@ static void calls__scalars_wrap(void **state) {
         ptowsp_dtype dtype;
         double scalar;
         const char *line;
-    } cases[] = {{PTOWSP_I16, 40000, "TADDS(y, x, -25536);"},
-                 {PTOWSP_I32, 8589934597.0, "TADDS(y, x, 5);"},
-                 {PTOWSP_I32, 2147483648.0, "TADDS(y, x, INT32_MIN);"},
-                 {PTOWSP_I32, 7, "TADDS(y, x, 7);"}};
+    } cases[] = {{PTOWSP_I16, 40000, "TADDS(v_y, v_x, -25536);"},
+                 {PTOWSP_I32, 8589934597.0, "TADDS(v_y, v_x, 5);"},
+                 {PTOWSP_I32, 2147483648.0, "TADDS(v_y, v_x, INT32_MIN);"},
+                 {PTOWSP_I32, 7, "TADDS(v_y, v_x, 7);"}};
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         calls c;
         calls_begin(&c, NULL);
@@ -135,7 +135,7 @@ static void calls__modes_are_words(void **state) {
         ptowsp_instruction(c.k, &pick);
         ptowsp_tile_store(calls_out(&c, "y", PTOWSP_F32, 16, cols), d);
         calls_emit(&c);
-        snprintf(line, sizeof line, "TGATHER<decltype(y), decltype(t1), MaskPattern::%s>(y, t1);",
+        snprintf(line, sizeof line, "TGATHER<decltype(v_y), decltype(t1), MaskPattern::%s>(v_y, t1);",
                  patterns[mode]);
         calls_have(&c, line);
         calls_end(&c);
@@ -183,7 +183,7 @@ static void calls__conversions_have_a_rounding(void **state) {
         ptowsp_instruction(c.k, &convert);
         ptowsp_tile_store(calls_out(&c, "y", cases[i].to, 16, 32), d);
         calls_emit(&c);
-        snprintf(line, sizeof line, "TCVT(y, x, RoundMode::%s);", cases[i].word);
+        snprintf(line, sizeof line, "TCVT(v_y, v_x, RoundMode::%s);", cases[i].word);
         calls_have(&c, line);
         calls_end(&c);
     }
@@ -218,7 +218,7 @@ static void calls__operands_are_where_the_signature_has_them(void **state) {
     ptowsp_tile_store(calls_out(&c, "y", PTOWSP_F32, 8, 16),
                       ptowsp_tile_div(ptowsp_tile_const(c.k, 2), x));
     calls_emit(&c);
-    calls_have(&c, "TDIVS(x, 2.0f, x);");
+    calls_have(&c, "TDIVS(v_x, 2.0f, v_x);");
     calls_end(&c);
 }
 
@@ -240,9 +240,9 @@ static void calls__ramps_and_triangles_say_their_direction(void **state) {
         ptowsp_tile_store(calls_out(&c, "y", PTOWSP_I32, 1, 24), ramp);
         ptowsp_tile_store(calls_out(&c, "z", PTOWSP_I32, 16, 24), triangle);
         calls_emit(&c);
-        snprintf(line, sizeof line, "TCI<decltype(y), int32_t, %u>(y, -7);", mode);
+        snprintf(line, sizeof line, "TCI<decltype(v_y), int32_t, %u>(v_y, -7);", mode);
         calls_have(&c, line);
-        snprintf(line, sizeof line, "TTRI<decltype(z), %u>(z, -3);", mode);
+        snprintf(line, sizeof line, "TTRI<decltype(v_z), %u>(v_z, -3);", mode);
         calls_have(&c, line);
         calls_end(&c);
     }
@@ -259,7 +259,7 @@ static void calls__scratch_chooses_the_signature(void **state) {
         ptowsp_value scale = calls_in(&c, "scale", PTOWSP_F32, 16, 1);
         ptowsp_tile_store(calls_out(&c, "y", PTOWSP_I8, 16, 32), ptowsp_tile_quantize(x, scale));
         calls_emit(&c);
-        calls_have(&c, i ? "TQUANT<QuantType::INT8_SYM>(y, x, scale);"
+        calls_have(&c, i ? "TQUANT<QuantType::INT8_SYM>(v_y, v_x, scale);"
                          : "WSP_QUANT(y, x, scale, scratch_1);");
         calls_end(&c);
     }
@@ -273,7 +273,7 @@ static void calls__scratch_chooses_the_signature(void **state) {
     ptowsp_instruction(c.k, &sum);
     ptowsp_tile_store(calls_out(&c, "y", PTOWSP_F32, 1, 32), d);
     calls_emit(&c);
-    calls_have(&c, "TCOLSUM(y, x, scratch_1, true);");
+    calls_have(&c, "TCOLSUM(v_y, v_x, scratch_1, true);");
     calls_end(&c);
 }
 
