@@ -346,7 +346,9 @@ static double time_of(declare_fn declare, uint32_t n) {
     return seconds;
 }
 
-static void growth__four_times_as_many_declarations_take_at_most_eight_times_as_long(void **state) {
+// Sixteen times would be quadratic; the bins of records of 6,000 kernels (24 MB) are in no cache.
+static void growth__four_times_as_many_declarations_take_at_most_twelve_times_as_long(
+    void **state) {
     (void)state;
     static const struct {
         const char *name;
@@ -355,13 +357,13 @@ static void growth__four_times_as_many_declarations_take_at_most_eight_times_as_
                  {"ports", many_ports}, {"receives", many_receives}, {"symbols", many_symbols}};
     for (size_t k = 0; k < sizeof kinds / sizeof kinds[0]; k++) {
         double few = 1e9, many = 1e9;
-        for (uint32_t i = 0; i < TIME_ROUNDS && (i == 0 || many > 8 * few); i++) {
+        for (uint32_t i = 0; i < TIME_ROUNDS && (i == 0 || many > 12 * few); i++) {
             const double a = time_of(kinds[k].declare, MANY);
             const double b = time_of(kinds[k].declare, MANY_MAX);
             few = a < few ? a : few;
             many = b < many ? b : many;
         }
-        if (many > 8 * few) {
+        if (many > 12 * few) {
             fail_msg("%u %s take %.1f ms, %u take %.1f ms", MANY, kinds[k].name, 1e3 * few,
                      MANY_MAX, 1e3 * many);
         }
@@ -371,7 +373,7 @@ static void growth__four_times_as_many_declarations_take_at_most_eight_times_as_
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(growth__may_fail_at_every_statement),
-        cmocka_unit_test(growth__four_times_as_many_declarations_take_at_most_eight_times_as_long),
+        cmocka_unit_test(growth__four_times_as_many_declarations_take_at_most_twelve_times_as_long),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

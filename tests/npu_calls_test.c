@@ -135,8 +135,8 @@ static void calls__modes_are_words(void **state) {
         ptowsp_instruction(c.k, &pick);
         ptowsp_tile_store(calls_out(&c, "y", PTOWSP_F32, 16, cols), d);
         calls_emit(&c);
-        snprintf(line, sizeof line, "TGATHER<decltype(v_y), decltype(t1), MaskPattern::%s>(v_y, t1);",
-                 patterns[mode]);
+        snprintf(line, sizeof line,
+                 "TGATHER<decltype(v_y), decltype(t1), MaskPattern::%s>(v_y, t1);", patterns[mode]);
         calls_have(&c, line);
         calls_end(&c);
     }
@@ -207,7 +207,7 @@ static void calls__operands_are_where_the_signature_has_them(void **state) {
         ptowsp_instruction(c.k, &add);
         ptowsp_tile_store(calls_out(&c, "y", PTOWSP_F32, 8, 16), d);
         calls_emit(&c);
-        snprintf(line, sizeof line, "%s(y, x, 3.0f, z);", names[i]);
+        snprintf(line, sizeof line, "%s(v_y, v_x, 3.0f, v_z);", names[i]);
         calls_have(&c, line);
         calls_end(&c);
     }
@@ -259,8 +259,8 @@ static void calls__scratch_chooses_the_signature(void **state) {
         ptowsp_value scale = calls_in(&c, "scale", PTOWSP_F32, 16, 1);
         ptowsp_tile_store(calls_out(&c, "y", PTOWSP_I8, 16, 32), ptowsp_tile_quantize(x, scale));
         calls_emit(&c);
-        calls_have(&c, i ? "TQUANT<QuantType::INT8_SYM>(v_y, v_x, scale);"
-                         : "WSP_QUANT(y, x, scale, scratch_1);");
+        calls_have(&c, i ? "TQUANT<QuantType::INT8_SYM>(v_y, v_x, v_scale);"
+                         : "WSP_QUANT(v_y, v_x, v_scale, scratch_1);");
         calls_end(&c);
     }
     calls c;
@@ -313,7 +313,7 @@ static void calls__stores_may_add(void **state) {
                           ptowsp_tile_rowmax(x));
     ptowsp_tile_store(calls_out(&c, "m", PTOWSP_F32, 16, 1), ptowsp_tile_rowsum(x));
     calls_emit(&c);
-    calls_have(&c, "AtomicType::AtomicAdd>(y_gm, x");
+    calls_have(&c, "AtomicType::AtomicAdd>(v_y_gm, v_x");
     calls_have(&c, "wsp::store_column<AtomicType::AtomicAdd>(task, 2, ");
     calls_have(&c, "wsp::store_column<AtomicType::AtomicNone>(task, 3, ");
     calls_end(&c);
@@ -336,8 +336,8 @@ static void calls__rows_are_gathered_and_scattered(void **state) {
     scatter.src[1] = index;
     ptowsp_instruction(c.k, &scatter);
     calls_emit(&c);
-    calls_have(&c, "MGATHER<Coalesce::Row>(t1_part, table_gm, index);");
-    calls_have(&c, "MSCATTER<Coalesce::Row>(to_gm, t1_part2, index);");
+    calls_have(&c, "MGATHER<Coalesce::Row>(t1_part, v_table_gm, v_index);");
+    calls_have(&c, "MSCATTER<Coalesce::Row>(v_to_gm, t1_part2, v_index);");
     calls_end(&c);
 }
 
@@ -358,19 +358,21 @@ static void calls__products_may_end_in_relu(void **state) {
     ptowsp_tile_store(calls_out(&c, "y", PTOWSP_F32, 16, 48),
                       ptowsp_tile_relu(ptowsp_tile_matmul(a, b)));
     calls_emit(&c);
-    calls_have(&c, "AtomicType::AtomicNone, ReluPreMode::NormalRelu>(y_gm, ");
+    calls_have(&c, "AtomicType::AtomicNone, ReluPreMode::NormalRelu>(v_y_gm, ");
     calls_end(&c);
 }
 
 // -- names ----------------------------------------------------------------------------------------
 
-// Parameters whose names are those that the emitter makes get an underscore, and equal ones a number.
+// Parameters whose names end as those that the emitter makes of them get an underscore, and equal ones
+// a number. Others are apart by their prefix: t1 is a tile of the emitter, v_t1 one of a user.
 static void calls__parameters_do_not_clash(void **state) {
     (void)state;
     static const char *const names[][2] = {
-        {"t1", "t1_"},       {"taken", "taken_"}, {"scratch", "scratch_"}, {"x_rows", "x_rows_"},
-        {"acc_1", "acc_1_"}, {"t", "t"},          {"x_2nd", "x_2nd"},      {"x_part3", "x_part3_"},
-        {"a b", "a_b"},      {"a_b", "a_b2"},     {"a-b", "a_b3"}};
+        {"t1", "v_t1"},          {"taken", "v_taken"},      {"scratch", "v_scratch"},
+        {"x_rows", "v_x_rows_"}, {"acc_1", "v_acc_1_"},     {"t", "v_t"},
+        {"x_2nd", "v_x_2nd"},    {"x_part3", "v_x_part3_"}, {"a b", "v_a_b"},
+        {"a_b", "v_a_b2"},       {"a-b", "v_a_b3"}};
     const int count = sizeof names / sizeof names[0];
     calls c;
     calls_begin(&c, NULL);

@@ -143,9 +143,11 @@ ptowsp_status wsp_runner_bind_plan(wsp_runner *, const char *plan,
                                    const ptowsp_attention_plan *bound) {
     return note("plan %s %u of %u, %u of %u, %u to %u %s %s", plan, bound->unit_count,
                 bound->unit_capacity, bound->merge_count, bound->merge_capacity,
-                bound->units[0].params[3], bound->merges[0].params[3],
+                bound->units[0].params[3], bound->merges ? bound->merges[0].params[3] : 0,
                 listed(PTOWSP_U32, bound->unit_begin, bound->lane_count + 1).c_str(),
-                listed(PTOWSP_U32, bound->merge_begin, bound->lane_count + 1).c_str());
+                bound->merge_begin
+                    ? listed(PTOWSP_U32, bound->merge_begin, bound->lane_count + 1).c_str()
+                    : "none");
 }
 ptowsp_status wsp_runner_bind_batch(wsp_runner *, const char *plan,
                                     const ptowsp_attention_batch *batch,

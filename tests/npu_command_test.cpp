@@ -113,10 +113,13 @@ void npu_command__binds_plans(void **state) {
     write_bytes("lanes", lanes.data(), lanes.size() * sizeof lanes[0]);
     expect({"--plan", "parts=@%/units,@%/begin,@%/merges,@%/merge_begin"},
            "plan parts 2 of 2, 1 of 1, 64 to 2 u32[0 1 2] u32[0 1 1]");
+    expect({"--plan", "parts=@%/units,@%/begin"},
+           "plan parts 2 of 2, 0 of 0, 64 to 0 u32[0 1 2] none");
     expect({"--plan", "parts=@%/units"}, "work parts 2 36");
     expect({"--plan", "parts=@%/none"}, "work parts 0 0");
     for (const char *value :
-         {"parts=", "parts=%/units", "parts=@%/units,@%/begin", "parts=@%/short",
+         {"parts=", "parts=%/units", "parts=@%/units,@%/begin,@%/merges", "parts=@%/short",
+          "parts=@%/units,@%/lanes", "parts=@%/units,@%/one", "parts=@%/units,begin",
           "parts=@%/nothing", "parts=@%/units,@%/begin,@%/merges,@%/merge_begin,@%/begin",
           "parts=@%/units,@%/lanes,@%/merges,@%/lanes", "parts=@%/units,@%/begin,@%/merges,@%/one",
           "parts=@%/units,@%/one,@%/merges,@%/one", "parts=@%/units,@%/begin,@%/short,@%/begin",

@@ -283,42 +283,47 @@ void npu_network__lets_events_meet(void **state) {
 
 void npu_network__says_who_is_stuck(void **state) {
     (void)state;
-    {
-        Lab lab;  // both receive first
-        uint32_t x = lab.network.channel("x", 1, 0, false, 1);
-        uint32_t y = lab.network.channel("y", 1, 0, false, 1);
-        auto make = [&](const char *name, uint32_t in, uint32_t out) {
-            lab.network.process(name, 1, {{in, false}, {out, true}}, [&lab, in, out](uint32_t me) {
-                lab.task(me, 5);
-                for (uint64_t t; lab.network.receive(me, in, &t, 1);) {
-                    lab.network.send(me, out, t, 1);
-                }
-                lab.note(lab.host.good());
-            });
-        };
-        make("a", x, y);
-        make("b", y, x);
-        expect_error(lab, PTOWSP_STUCK, PLACE,
-                     "stuck at cycle 5: a finds x empty, b finds y empty; one of them has to send "
-                     "before it receives, or to close what it produces");
-        expect_log(lab, {0, 0});
-    }
-    {
-        Lab lab;  // the same, where each wants all that the other one sends
-        uint32_t x = lab.network.channel("x", 1, 0, false, 1);
-        uint32_t y = lab.network.channel("y", 1, 0, false, 1);
-        auto make = [&](const char *name, uint32_t in, uint32_t out) {
-            lab.network.process(name, 1, {{in, false}, {out, true}}, [&lab, in, out](uint32_t me) {
-                for (uint64_t t; lab.network.receive(me, in, &t, 1, true);) {
-                    lab.network.send(me, out, t, 1);
-                }
-            });
-        };
-        make("a", x, y);
-        make("b", y, x);
-        expect_error(lab, PTOWSP_STUCK, PLACE,
-                     "stuck at cycle 0: a finds x empty, b finds y empty; b has to close channel x "
-                     "first, if it sends nothing more");
+    // Both receive first: a number of tokens, or all that the other one sends. As the advice says, b
+    // then sends 1 before, and of two that read to the end, it ends by itself.
+    for (bool is_loop : {false, true}) {
+        for (bool is_advised : {false, true}) {
+            Lab lab;
+            uint32_t x = lab.network.channel("x", 1, 0, false, 1);
+            uint32_t y = lab.network.channel("y", 1, 0, false, 1);
+            auto make = [&](const char *name, uint32_t in, uint32_t out, bool is_first,
+                            uint64_t count) {
+                lab.network.process(
+                    name, 1, {{in, false}, {out, true}},
+                    [&lab, in, out, is_loop, is_first, count](uint32_t me) {
+                        lab.task(me, 5);
+                        if (is_first) {
+                            lab.network.send(me, out, 7, 1);
+                        }
+                        uint64_t t;
+                        for (uint64_t i = 0;
+                             i < count && lab.network.receive(me, in, &t, 1, is_loop); i++) {
+                            lab.network.send(me, out, t, 1);
+                        }
+                        lab.note(lab.host.good());
+                    });
+            };
+            make("a", x, y, false, is_loop ? UINT64_MAX : 3);
+            make("b", y, x, is_advised, is_loop && !is_advised ? UINT64_MAX : 3);
+            if (is_advised) {
+                expect_ok(lab, 5);
+                expect_log(lab, {1, 1});
+                continue;
+            }
+            expect_error(lab, PTOWSP_STUCK, PLACE,
+                         is_loop ? "stuck at cycle 5: a finds x empty, b finds y empty; no token "
+                                   "was ever sent to channel x: b has to send 1 before it first "
+                                   "receives; and one of them has to end by itself, as each reads "
+                                   "a stream to the end that another one writes"
+                                 : "stuck at cycle 5: a finds x empty, b finds y empty; no token "
+                                   "was ever sent to channel x: b has to send 1 before it first "
+                                   "receives");
+            expect_log(lab, {0, 0});
+        }
     }
     {
         Lab lab;  // two channels filled one after the other, taken the other way around

@@ -490,7 +490,7 @@ static void source__lines_of_functions_are_kept(void **state) {
     assert_true(strstr(s.text, "/*\n#include <none.h>\n*/\n") > space);
     assert_true(strstr(s.text, "\"\\\n#include <none.h>\\\n\";\n") > space);
     has(&s, "{ return 1; }\n\n}  // namespace\n");
-    has(&s, "wsp::run_native(task, \"add\", add, nullptr, 0);");  // fn is the kernel's name
+    has(&s, "::wsp::run_native(wsp_here, \"add\", add, nullptr, 0);");  // fn is the kernel's name
     source_end(&s);
 }
 

@@ -515,7 +515,7 @@ static void place__tensors_have_layouts(void **state) {
                  "module m\nmesh tp 4\ntensor t %s [16, 16] global\n" KERNELS "workload w\n%s",
                  i ? "i32" : "f32", uses[i]);
         m = module_of(context, text);
-        assert_string_equal(ptowsp_context_error(context).text, "");
+        assert_string_equal(ptowsp_module_error(m).text, "");
         const ptowsp_spread rows[] = {{PTOWSP_SHARDED, 0, NULL}};
         ptowsp_tensor_spread(m, (ptowsp_tensor){1}, rows);
         assert_string_equal(ptowsp_module_error(m).text,

@@ -12,6 +12,7 @@ __attribute__((unused)) static ssize_t test_read(int file, void *data, size_t si
 #define open test_open
 #define read test_read
 
+#include "../src/base/processors.c"
 #include "../src/ranks/hub.c"
 #include "../src/ranks/ranks.h"
 

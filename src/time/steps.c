@@ -59,18 +59,20 @@ static uint64_t pwsp_steps_before(const pwsp_pipelines *pipelines, uint64_t at) 
 
 // Appends the chain that ends with a step, in forward order. False when memory is out.
 static bool pwsp_steps_find_chain(pwsp_pipelines *pipelines, pwsp_chain *chain) {
-    chain->first = pipelines->chain_count;
-    chain->count = 0;
+    uint64_t count = 0;
     for (uint64_t at = chain->end_step; at != PWSP_NO_STEP; at = pwsp_steps_before(pipelines, at)) {
-        chain->count++;
+        count++;
     }
     void *items = pipelines->chain_steps;
-    if (!pwsp_memory_grow(&pipelines->memory, &items, &pipelines->chain_capacity,
-                          chain->first + chain->count, sizeof(uint64_t))) {
+    bool has_memory = pwsp_memory_grow(&pipelines->memory, &items, &pipelines->chain_capacity,
+                                       pipelines->chain_count + count, sizeof(uint64_t));
+    pipelines->chain_steps = (uint64_t *)items;
+    chain->first = pipelines->chain_count;
+    chain->count = has_memory ? count : 0;
+    pipelines->chain_count += chain->count;
+    if (!has_memory) {
         return false;
     }
-    pipelines->chain_steps = (uint64_t *)items;
-    pipelines->chain_count += chain->count;
     uint64_t at = chain->end_step;
     for (uint64_t i = pipelines->chain_count; i > chain->first;
          at = pwsp_steps_before(pipelines, at)) {
