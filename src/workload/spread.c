@@ -82,7 +82,9 @@ PWSP_INTERNAL ptowsp_mesh_layout pwsp_tensor_layout(const ptowsp_module *module,
 
 ptowsp_status ptowsp_tensor_layout(const ptowsp_module *module, ptowsp_tensor tensor,
                                    ptowsp_mesh_layout *out_layout) {
-    PTOWSP_ASSERT(module);
+    if (!module) {
+        return PTOWSP_INVALID_PARAMS;
+    }
     if (tensor.id == 0 || tensor.id >= module->tensors.count || !out_layout) {
         return pwsp_fail(module->context, PTOWSP_INVALID_PARAMS, tensor.id,
                          "layout: there is no tensor %u, or out_layout is NULL", tensor.id);

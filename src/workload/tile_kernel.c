@@ -171,7 +171,9 @@ static ptowsp_status pwsp_kernel_measure(const ptowsp_module *module, const pwsp
 
 ptowsp_status ptowsp_kernel_measure(const ptowsp_module *module, ptowsp_kernel kernel,
                                     const ptowsp_cost *cost, ptowsp_kernel_stats *out_stats) {
-    PTOWSP_ASSERT(module);
+    if (!module) {
+        return PTOWSP_INVALID_PARAMS;
+    }
     const pwsp_kernel_info *info = pwsp_kernel_find(module, kernel);
     if (!info) {  // the text is that of the kernel's failure, if it has failed
         return pwsp_fail(module->context, PTOWSP_INVALID_PARAMS, kernel.id,
