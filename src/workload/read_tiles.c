@@ -61,7 +61,10 @@ ptowsp_loop_info ptowsp_program_loop_at(const ptowsp_program *program, uint32_t 
 }
 
 ptowsp_status ptowsp_program_prove(ptowsp_context *context, const ptowsp_program *program) {
-    PTOWSP_ASSERT(context && program);
+    PTOWSP_ASSERT(context);
+    if (!program) {
+        return pwsp_fail_null(context, "prove: program");
+    }
     for (uint32_t i = 0; i < program->kernels.count; i++) {
         const pwsp_kernel_info *kernel = PWSP_PROGRAM_AT(program, kernels, pwsp_kernel_info, i);
         pwsp_list_fault fault;
