@@ -8,14 +8,14 @@
 
 const char *pwsp_kop_name(pwsp_kop_kind kind) {
 #define PWSP_KOP_NAME(name, text, form, make) text,
-    static const char *const names[] = {"none", PWSP_KOPS(PWSP_KOP_NAME)};
+    static const char names[][32] = {"none", PWSP_KOPS(PWSP_KOP_NAME)};
 #undef PWSP_KOP_NAME
     return names[kind < PWSP_KOP_COUNT ? kind : PWSP_KOP_NONE];
 }
 
 const char *pwsp_kop_form(pwsp_kop_kind kind) {
 #define PWSP_KOP_FORM(name, text, form, make) form,
-    static const char *const forms[] = {"", PWSP_KOPS(PWSP_KOP_FORM)};
+    static const char forms[][32] = {"", PWSP_KOPS(PWSP_KOP_FORM)};
 #undef PWSP_KOP_FORM
     return forms[kind < PWSP_KOP_COUNT ? kind : PWSP_KOP_NONE];
 }

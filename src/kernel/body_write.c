@@ -11,7 +11,7 @@
 
 const char *pwsp_memory_word(uint32_t memory) {
 #define PWSP_MEMORY_WORD(name, text) #name,
-    static const char *const words[] = {PTOWSP_MEMORIES(PWSP_MEMORY_WORD)};
+    static const char words[][32] = {PTOWSP_MEMORIES(PWSP_MEMORY_WORD)};
 #undef PWSP_MEMORY_WORD
     return memory < PTOWSP_MEMORY_COUNT ? words[memory] : NULL;
 }

@@ -8,7 +8,7 @@
 #include "../data/names.h"
 
 const char *ptowsp_memory_name(ptowsp_memory memory) {
-    static const char *const names[] = {PTOWSP_MEMORIES(PWSP_TABLE_TEXT)};
+    static const char names[][32] = {PTOWSP_MEMORIES(PWSP_TABLE_TEXT)};
     return (uint32_t)memory < PTOWSP_MEMORY_COUNT ? names[memory] : "none";
 }
 

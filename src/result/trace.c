@@ -80,7 +80,7 @@ ptowsp_usage ptowsp_run_usage(const ptowsp_run *run) {
 // -- edges ----------------------------------------------------------------------------------------
 
 const char *ptowsp_edge_reason_name(ptowsp_edge_reason reason) {
-    static const char *const names[] = {PTOWSP_EDGES(PWSP_TABLE_TEXT)};
+    static const char names[][32] = {PTOWSP_EDGES(PWSP_TABLE_TEXT)};
     return (uint32_t)reason < PTOWSP_EDGE_COUNT ? names[reason] : "unknown";
 }
 

@@ -31,7 +31,7 @@ static void pwsp_print_cell(const ptowsp_program *p, uint32_t cell, ptowsp_text 
     }
 }
 
-static const char *const pwsp_opcode_names[] = {
+static const char pwsp_opcode_names[][16] = {
 #define PWSP_OPCODE_NAME(name, result) #name,
     PWSP_OPCODES(PWSP_OPCODE_NAME) "READ", "SKIP", "SKIP_0", "SKIP_1"
 #undef PWSP_OPCODE_NAME

@@ -457,14 +457,14 @@ PWSP_INTERNAL uint64_t pwsp_sim_place_records(pwsp_sim *sim, uint64_t first, uin
 }
 
 const char *ptowsp_unit_name(ptowsp_unit unit) {
-    static const char *const names[] = {PTOWSP_UNITS(PWSP_TABLE_TEXT)};
+    static const char names[][32] = {PTOWSP_UNITS(PWSP_TABLE_TEXT)};
     return unit == PTOWSP_UNIT_LINK             ? "link"
            : (uint32_t)unit < PTOWSP_UNIT_COUNT ? names[unit]
                                                 : "unknown";
 }
 
 const char *ptowsp_ring_name(ptowsp_ring ring) {
-    static const char *const names[] = {PTOWSP_RINGS(PWSP_TABLE_TEXT)};
+    static const char names[][32] = {PTOWSP_RINGS(PWSP_TABLE_TEXT)};
     return (uint32_t)ring < PTOWSP_RING_COUNT ? names[ring] : "unknown";
 }
 
@@ -475,6 +475,6 @@ const char *ptowsp_depth_name(ptowsp_depth depth) {
 }
 
 const char *ptowsp_stall_name(ptowsp_stall stall) {
-    static const char *const names[] = {PTOWSP_STALLS(PWSP_TABLE_TEXT)};
+    static const char names[][32] = {PTOWSP_STALLS(PWSP_TABLE_TEXT)};
     return (uint32_t)stall < PTOWSP_STALL_COUNT ? names[stall] : "unknown";
 }

@@ -234,7 +234,7 @@ ptowsp_status ptowsp_rails_fail(ptowsp_rails *rails, uint64_t time,
 // -- text -----------------------------------------------------------------------------------------
 
 const char *ptowsp_rails_reason_text(ptowsp_rails_reason reason) {
-    static const char *const names[] = {PTOWSP_RAILS_REASONS(PWSP_TABLE_TEXT)};
+    static const char names[][64] = {PTOWSP_RAILS_REASONS(PWSP_TABLE_TEXT)};
     return (uint32_t)reason < PTOWSP_REASON_COUNT ? names[reason] : "unknown";
 }
 
