@@ -919,5 +919,5 @@ int main(void) {
     }
     printf("null: %zu functions, %d calls, %d asserted, %d failed\n", COUNT_OF(calls), made,
            asserted, failures);
-    return failures > 0 || COUNT_OF(calls) < 440;
+    return failures > 0 || COUNT_OF(calls) < 360;
 }
