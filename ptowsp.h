@@ -586,9 +586,9 @@ typedef struct ptowsp_span {
 // 4. Text sinks
 // -------------------------------------------------------------------------------------------------
 //
-// Functions that print write to a sink: a callback that takes pieces of text. Text does not depend on
-// the locale, neither what is written nor what is read: numbers have a point, whatever setlocale has
-// chosen. Only words of the operating system in errors may be in its language.
+// Functions that print write to a sink: a callback that takes pieces of text. Neither printing nor
+// reading depends on the locale: numbers always have a decimal point. Only messages of the operating
+// system in errors may be in its language.
 
 typedef struct ptowsp_text {
     void (*write)(void *user, const char *text, size_t length);  // text is not terminated
@@ -4644,7 +4644,7 @@ typedef struct ptowsp_text_place {
 //          LIMIT_EXCEEDED, OUT_OF_MEMORY. The first error is the only one. The context's text
 //          begins with "line:column: ", its index is the line, and *out_module is NULL.
 // Limits   Those of building. Parentheses and operators before operands nest 408 deep.
-// Cost     O(length), and per use of a variable a walk over those of the scopes around it.
+// Cost     O(length), and per use of a variable a walk over the scopes around it.
 PTOWSP_API ptowsp_status ptowsp_module_parse(ptowsp_context *context, const char *text,
                                              size_t length, const ptowsp_parse_desc *desc,
                                              ptowsp_module **out_module,

@@ -30,8 +30,8 @@
 // times. A lane that gives way more often waits behind all other threads each time.) Then it sleeps
 // (see sleeper.h) until a task is offered: that changes the word of a deque, or the count of a queue.
 // The walking lane sleeps until done_count has changed; it offers what it has before. Other lanes add
-// tasks before that change, so these additions need not wake it. A lane in a chain lets it sleep, as it
-// could only retire what is done (pwsp_workers_may_be_quiet). So it sleeps for 500 us at most.
+// tasks before that change, so these additions need not wake it. A lane in a chain lets it sleep, as
+// there is nothing to do but retire finished tasks (pwsp_workers_may_be_quiet). So it sleeps for 500 us at most.
 
 #include "workers.h"
 

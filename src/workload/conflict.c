@@ -3,10 +3,10 @@
 //      parallel i in n
 //        task fill(i)  x[0]          its view does not read i: the iterations run one after another
 //
-// Only what is certain is a conflict. A view that reads the loop's variable may be another tile each
-// time, and so may one that reads slots where the body changes any. What is under a condition, or in
-// a loop that depends on the variable, may run in one iteration alone. A transient tensor of the
-// body's scope is another one for each iteration.
+// Only certain conflicts are reported. A view that reads the loop's variable may be a different tile
+// in each iteration, and so may a view that reads slots, if the body sets any. Tasks under a condition,
+// or in a loop that depends on the variable, may run in a single iteration. A transient tensor of the
+// body's scope is a different one in each iteration.
 
 #include "program.h"
 
@@ -56,8 +56,7 @@ static bool pwsp_conflicts_has(const ptowsp_program *p, uint32_t loop, pwsp_op_k
     return false;
 }
 
-// Where a body goes on behind an op whose region may not run in every iteration, or behind a
-// pipeline; 0: with the next op.
+// The op that follows a region which may not run in every iteration, or a pipeline; 0: the next op.
 static uint32_t pwsp_conflicts_skip(const pwsp_conflicts *c, const pwsp_op *op) {
     const ptowsp_program *p = c->program;
     if (op->kind == PWSP_OP_BRANCH) {
