@@ -30,9 +30,13 @@ PWSP_INTERNAL bool pwsp_result_find_critical(pwsp_result *result) {
     for (uint64_t at = task; at < all && count < all; at = records[at].cause) {
         count++;
     }
-    void *critical = result->critical;  // it grows when the records do
-    bool is_good = pwsp_memory_grow(&result->recorder.memory, &critical, &result->critical_capacity,
-                                    result->recorder.record_capacity, sizeof(uint64_t));
+    // By doubling, so that a run like an earlier one needs no more.
+    void *critical = result->critical;
+    bool is_good = true;
+    while (is_good && result->critical_capacity < count) {
+        is_good = pwsp_memory_grow(&result->recorder.memory, &critical, &result->critical_capacity,
+                                   result->critical_capacity + 1, sizeof(uint64_t));
+    }
     result->critical = (uint64_t *)critical;
     result->critical_count = is_good ? count : 0;
     for (uint64_t i = result->critical_count; i > 0; task = records[task].cause) {

@@ -64,8 +64,11 @@ static bool pwsp_steps_find_chain(pwsp_pipelines *pipelines, pwsp_chain *chain) 
         count++;
     }
     void *items = pipelines->chain_steps;
-    bool has_memory = pwsp_memory_grow(&pipelines->memory, &items, &pipelines->chain_capacity,
-                                       pipelines->chain_count + count, sizeof(uint64_t));
+    bool has_memory = true;  // by doubling, so that a run like an earlier one needs no more
+    while (has_memory && pipelines->chain_capacity < pipelines->chain_count + count) {
+        has_memory = pwsp_memory_grow(&pipelines->memory, &items, &pipelines->chain_capacity,
+                                      pipelines->chain_capacity + 1, sizeof(uint64_t));
+    }
     pipelines->chain_steps = (uint64_t *)items;
     chain->first = pipelines->chain_count;
     chain->count = has_memory ? count : 0;
