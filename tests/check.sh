@@ -1,5 +1,5 @@
 #!/bin/sh
-# The checks beyond `make test`, each step with the seconds it took; the first failure ends the run.
+# The checks beyond `make test`, each step with the seconds it took; a step with failures names them and ends the run.
 #
 #      sh tests/check.sh          every change passes these: make check
 #      sh tests/check.sh all      and these, for releases: make check-all runs both
@@ -43,8 +43,18 @@ task() {
     echo "$*" >> "$TASKS"
 }
 
+# Every task runs; those that failed are named at the end, each with the last lines it printed.
 run_tasks() {
-    xargs -P "$JOBS" -I{} sh -c '{} || { echo "{}"; exit 255; }' < "$TASKS" || fail "what is named above"
+    : > "$TASKS.failed"
+    TASKS=$TASKS xargs -P "$JOBS" -I{} sh -c '
+        log=$TASKS.$$
+        if ( {} ) > "$log" 2>&1; then
+            cat "$log"
+        else
+            { tail -n 20 "$log"; echo "FAILED: {}"; } >> "$TASKS.failed"
+        fi
+        rm -f "$log"' < "$TASKS"
+    [ ! -s "$TASKS.failed" ] || fail "$(cat "$TASKS.failed")"
     : > "$TASKS"
 }
 

@@ -27,6 +27,7 @@
 #define PWSP_DECIMAL_POINT  (9 * (int)PWSP_DECIMAL_ONES)  // places are counted from limbs[0]
 #define PWSP_DECIMAL_PLACES (9 * (int)PWSP_DECIMAL_LIMBS)
 #define PWSP_NUMBER_DIGITS  40  // most digits after the point that are printed
+#define PWSP_NUMBER_API     static inline __attribute__((unused))
 
 typedef struct pwsp_decimal {
     uint32_t limbs[PWSP_DECIMAL_LIMBS];
@@ -192,12 +193,12 @@ static inline pwsp_number_text pwsp_number_format(double number, char style, int
 }
 
 // As "%.*f" prints it.
-static inline pwsp_number_text pwsp_fixed(double number, int digits) {
+PWSP_NUMBER_API pwsp_number_text pwsp_fixed(double number, int digits) {
     return pwsp_number_format(number, 'f', digits);
 }
 
 // As "%.*g" prints it.
-static inline pwsp_number_text pwsp_general(double number, int digits) {
+PWSP_NUMBER_API pwsp_number_text pwsp_general(double number, int digits) {
     return pwsp_number_format(number, 'g', digits);
 }
 
@@ -279,8 +280,8 @@ static inline bool pwsp_number_scan(const char *text, size_t length, size_t *out
 
 // The double that is nearest to a decimal number, or with is_f32 the float; ties go to even, and what
 // is too large is infinite. False: all of the text is not [+-]digits[.digits][e[+-]digits].
-static inline bool pwsp_number_read(const char *text, size_t length, bool is_f32,
-                                    double *out_number) {
+PWSP_NUMBER_API bool pwsp_number_read(const char *text, size_t length, bool is_f32,
+                                      double *out_number) {
     size_t at, end;
     int64_t place;
     if (!pwsp_number_scan(text, length, &at, &end, &place)) {
@@ -324,7 +325,7 @@ static inline bool pwsp_number_read(const char *text, size_t length, bool is_f32
 
 // The text that reads back as the same number: a double as %.15g, %.16g or %.17g prints it, the first
 // of these, and a float as the first of %.1g to %.9g.
-static inline pwsp_number_text pwsp_shortest(double number, bool is_f32) {
+PWSP_NUMBER_API pwsp_number_text pwsp_shortest(double number, bool is_f32) {
     pwsp_number_text out;
     const int most = is_f32 ? 9 : 17;
     for (int digits = is_f32 ? 1 : 15;; digits++) {
