@@ -1,5 +1,6 @@
 #!/bin/sh
-# The checks beyond `make test`, each step with the seconds it took; a step with failures names them and ends the run.
+# The checks beyond `make test`, each step with the seconds it took; a step with failures names them
+# and ends the run.
 #
 #      sh tests/check.sh          every change passes these: make check
 #      sh tests/check.sh all      and these, for releases: make check-all runs both
