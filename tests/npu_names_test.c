@@ -21,7 +21,12 @@ static struct {
     uint32_t count;
 } words;
 
+// The library's own symbol is the one name with a meaning: an axis cannot have it.
 static bool word_add(const char *text, size_t length) {
+    if (length == strlen(PTOWSP_CHANNEL_LATENCY_SYMBOL) &&
+        memcmp(text, PTOWSP_CHANNEL_LATENCY_SYMBOL, length) == 0) {
+        return false;
+    }
     uint64_t i = ptowsp_hash(PTOWSP_HASH_START, text, length);
     for (;; i++) {
         const uint32_t slot = words.slots[i % SLOTS];
