@@ -254,7 +254,7 @@ static bool pwsp_tile_core_check_sizes(pwsp_tile_core *core, const pwsp_tile_cod
     uint32_t a = pwsp_task_valid(core, task, code, &check->a);
     uint32_t b = pwsp_task_valid(core, task, code, &check->b);
     if (check->a.param && check->b.param ? a != b : b < a) {
-        snprintf(core->text, sizeof core->text, "%s: %u and %u valid %s",
+        snprintf(core->text, sizeof core->text, "%.32s: %u and %u valid %s",
                  pwsp_kop_name((pwsp_kop_kind)check->kind), a, b, check->axis ? "columns" : "rows");
         return false;
     }
