@@ -370,11 +370,13 @@
 #define PTOWSP_INLINE static inline
 #endif
 
-// A cast that C++ compilers accept under -Wold-style-cast as well.
+// A cast and a null pointer that C++ compilers accept with all warnings.
 #if defined(__cplusplus)
 #define PWSP_CAST(type, value) static_cast<type>(value)
+#define PWSP_NULL              nullptr
 #else
 #define PWSP_CAST(type, value) ((type)(value))
+#define PWSP_NULL              NULL
 #endif
 
 // The last constant of every enumeration. It makes the type 32 bits wide under every compiler
@@ -5165,25 +5167,109 @@ typedef struct ptowsp_csr {
     uint64_t entry_count;  // of indices; at least indptr[row_count]
 } ptowsp_csr;
 
-// Bind a name of the program. A name that no statement uses may be bound, and need not be. Contents
-// of used arrays are checked when executing. Lengths of ragged axes are i32, i64, u32 or u64.
+// What a run binds, a row for each kind. Fields of a binding that its kind does not name are not
+// read.
+// clang-format off
+#define PTOWSP_BIND_KINDS(KIND) /* kind, what `name` is the name of */                             \
+    KIND(SIZE, "dynamic axis")   /* value: the size */                                             \
+    KIND(SYMBOL, "symbol")       /* value */                                                       \
+    KIND(ARRAY, "array")         /* data: count elements of dtype */                               \
+    KIND(LENGTHS, "ragged axis") /* the same: i32, i64, u32 or u64 */                              \
+    KIND(CSR, "sparse axis")     /* data: a ptowsp_csr */                                          \
+    KIND(TENSOR, "tensor")       /* data: a ptowsp_buffer */                                       \
+    KIND(PLAN, "plan")           /* data: a ptowsp_attention_plan */                               \
+    KIND(WORK, "plan")           /* data: count descriptors, ptowsp_work */                        \
+    KIND(BATCH, "plan")          /* data: a ptowsp_attention_batch; config; capacity */            \
+    KIND(SLOT, "")               /* slot; value: at the start of a run */                          \
+    KIND(TRANSIENTS, "")         /* block: of count bytes, or NULL; see transient tensors */       \
+    KIND(RANKS, "")              /* data: a ptowsp_run_ranks, or NULL */
+
+typedef enum ptowsp_bind_kind {
+#define PWSP_BIND_KIND_ENUM(kind, name_of) PTOWSP_BIND_##kind,
+    PTOWSP_BIND_KINDS(PWSP_BIND_KIND_ENUM)
+#undef PWSP_BIND_KIND_ENUM
+    PTOWSP_BIND_KIND_COUNT,
+    PWSP_FORCE_INT(PTOWSP_BIND)
+} ptowsp_bind_kind;
+// clang-format on
+
+typedef struct ptowsp_binding {
+    ptowsp_bind_kind kind;
+    const char *name;
+    uint64_t value;  // a size is an int64_t
+    const void *data;
+    uint64_t count;
+    ptowsp_dtype dtype;
+    uint32_t slot;
+    const ptowsp_attention_config *config;
+    const ptowsp_attention_sizes *capacity;
+    void *block;
+} ptowsp_binding;
+
+// Binds all that a step brings, in one call:
+//
+//      const ptowsp_binding step[] = {
+//          {.kind = PTOWSP_BIND_SIZE, .name = "batch", .value = 3},
+//          {.kind = PTOWSP_BIND_LENGTHS, .name = "kv", .dtype = PTOWSP_I32, .data = kv, .count = 3},
+//          {.kind = PTOWSP_BIND_TENSOR, .name = "q", .data = &q}};
+//      ptowsp_run_bind(run, step, 3);
+//
+// In order; the first error ends it, and what comes before it stays bound. The functions below bind
+// one thing each, with arguments that compilers check. A name that no statement uses may be bound,
+// and need not be. Contents of used arrays are checked when executing.
 // Errors   INVALID_PARAMS: a name that the module did not have as this kind when it was compiled; a
 //          negative size; a NULL pointer to one or more elements; a dtype, rank or shape that
 //          differs from the declared one; a misaligned pointer; strides or sizes beyond the buffer
-//          or 63 bits; no such slot. The old binding stays.
-PTOWSP_API ptowsp_status ptowsp_run_bind_size(ptowsp_run *run, const char *axis, int64_t size);
-PTOWSP_API ptowsp_status ptowsp_run_bind_symbol(ptowsp_run *run, const char *symbol,
-                                                uint64_t value);
-PTOWSP_API ptowsp_status ptowsp_run_bind_array(ptowsp_run *run, const char *array,
-                                               ptowsp_dtype dtype, const void *data,
-                                               uint64_t count);
-PTOWSP_API ptowsp_status ptowsp_run_bind_lengths(ptowsp_run *run, const char *axis,
-                                                 ptowsp_dtype dtype, const void *data,
-                                                 uint64_t count);
-PTOWSP_API ptowsp_status ptowsp_run_bind_csr(ptowsp_run *run, const char *axis,
-                                             const ptowsp_csr *csr);
-PTOWSP_API ptowsp_status ptowsp_run_bind_tensor(ptowsp_run *run, const char *tensor,
-                                                const ptowsp_buffer *buffer);
+//          or 63 bits; no such slot or kind. The old binding stays. BUSY: the run executes.
+PTOWSP_API ptowsp_status ptowsp_run_bind(ptowsp_run *run, const ptowsp_binding *bindings,
+                                         size_t count);
+
+PTOWSP_INLINE ptowsp_binding pwsp_binding_of(ptowsp_bind_kind kind, const char *name) {
+    const ptowsp_binding b = {kind,       name, 0,         PWSP_NULL, 0,
+                              PTOWSP_F32, 0,    PWSP_NULL, PWSP_NULL, PWSP_NULL};
+    return b;
+}
+PTOWSP_INLINE ptowsp_status ptowsp_run_bind_size(ptowsp_run *run, const char *axis, int64_t size) {
+    ptowsp_binding b = pwsp_binding_of(PTOWSP_BIND_SIZE, axis);
+    b.value = PWSP_CAST(uint64_t, size);
+    return ptowsp_run_bind(run, &b, 1);
+}
+PTOWSP_INLINE ptowsp_status ptowsp_run_bind_symbol(ptowsp_run *run, const char *symbol,
+                                                   uint64_t value) {
+    ptowsp_binding b = pwsp_binding_of(PTOWSP_BIND_SYMBOL, symbol);
+    b.value = value;
+    return ptowsp_run_bind(run, &b, 1);
+}
+PTOWSP_INLINE ptowsp_status ptowsp_run_bind_array(ptowsp_run *run, const char *array,
+                                                  ptowsp_dtype dtype, const void *data,
+                                                  uint64_t count) {
+    ptowsp_binding b = pwsp_binding_of(PTOWSP_BIND_ARRAY, array);
+    b.dtype = dtype;
+    b.data = data;
+    b.count = count;
+    return ptowsp_run_bind(run, &b, 1);
+}
+PTOWSP_INLINE ptowsp_status ptowsp_run_bind_lengths(ptowsp_run *run, const char *axis,
+                                                    ptowsp_dtype dtype, const void *data,
+                                                    uint64_t count) {
+    ptowsp_binding b = pwsp_binding_of(PTOWSP_BIND_LENGTHS, axis);
+    b.dtype = dtype;
+    b.data = data;
+    b.count = count;
+    return ptowsp_run_bind(run, &b, 1);
+}
+PTOWSP_INLINE ptowsp_status ptowsp_run_bind_csr(ptowsp_run *run, const char *axis,
+                                                const ptowsp_csr *csr) {
+    ptowsp_binding b = pwsp_binding_of(PTOWSP_BIND_CSR, axis);
+    b.data = csr;
+    return ptowsp_run_bind(run, &b, 1);
+}
+PTOWSP_INLINE ptowsp_status ptowsp_run_bind_tensor(ptowsp_run *run, const char *tensor,
+                                                   const ptowsp_buffer *buffer) {
+    ptowsp_binding b = pwsp_binding_of(PTOWSP_BIND_TENSOR, tensor);
+    b.data = buffer;
+    return ptowsp_run_bind(run, &b, 1);
+}
 
 // Bind the plan of a step to the plan axes of a name; it takes the place of the one before. Counts
 // are copied, the plan's arrays are not: they must live while the run executes. After planning
@@ -5193,10 +5279,19 @@ PTOWSP_API ptowsp_status ptowsp_run_bind_tensor(ptowsp_run *run, const char *ten
 // Errors   As above, or INVALID_PARAMS: NULL arrays with elements; counts beyond capacities or,
 //          of lanes, out of range; work for a program that uses slots, lanes or merges.
 //          LIMIT_EXCEEDED: work of more than 2^32 - 1 units.
-PTOWSP_API ptowsp_status ptowsp_run_bind_plan(ptowsp_run *run, const char *plan,
-                                              const ptowsp_attention_plan *bound);
-PTOWSP_API ptowsp_status ptowsp_run_bind_work(ptowsp_run *run, const char *plan,
-                                              const ptowsp_work *work, uint64_t count);
+PTOWSP_INLINE ptowsp_status ptowsp_run_bind_plan(ptowsp_run *run, const char *plan,
+                                                 const ptowsp_attention_plan *bound) {
+    ptowsp_binding b = pwsp_binding_of(PTOWSP_BIND_PLAN, plan);
+    b.data = bound;
+    return ptowsp_run_bind(run, &b, 1);
+}
+PTOWSP_INLINE ptowsp_status ptowsp_run_bind_work(ptowsp_run *run, const char *plan,
+                                                 const ptowsp_work *work, uint64_t count) {
+    ptowsp_binding b = pwsp_binding_of(PTOWSP_BIND_WORK, plan);
+    b.data = work;
+    b.count = count;
+    return ptowsp_run_bind(run, &b, 1);
+}
 
 // Bind a batch in place of a plan: each execution plans it first (ptowsp_attention_generate), and
 // the plan axes iterate over that plan. Emitted trees plan on the AICPU. Batch and configuration
@@ -5211,10 +5306,16 @@ PTOWSP_API ptowsp_status ptowsp_run_bind_work(ptowsp_run *run, const char *plan,
 // Errors   As above, or those of the configuration (ptowsp_attention_bound), OUT_OF_MEMORY, and
 //          INVALID_PARAMS for a capacity of another configuration. Executing returns the status of
 //          ptowsp_attention_generate, with its text and the sequence as index.
-PTOWSP_API ptowsp_status ptowsp_run_bind_batch(ptowsp_run *run, const char *plan,
-                                               const ptowsp_attention_batch *batch,
-                                               const ptowsp_attention_config *config,
-                                               const ptowsp_attention_sizes *capacity);
+PTOWSP_INLINE ptowsp_status ptowsp_run_bind_batch(ptowsp_run *run, const char *plan,
+                                                  const ptowsp_attention_batch *batch,
+                                                  const ptowsp_attention_config *config,
+                                                  const ptowsp_attention_sizes *capacity) {
+    ptowsp_binding b = pwsp_binding_of(PTOWSP_BIND_BATCH, plan);
+    b.data = batch;
+    b.config = config;
+    b.capacity = capacity;
+    return ptowsp_run_bind(run, &b, 1);
+}
 
 // -- ranks ----------------------------------------------------------------------------------------
 
@@ -5250,7 +5351,11 @@ typedef struct ptowsp_run_ranks {
 //          are not members * members), UNSUPPORTED_SIZE (groups that do not divide the ranks; tiles
 //          without the elements that a collective takes), those of ptowsp_ranks_run. A run that
 //          fails closes the communicator as one that has failed, so that other ranks end, too.
-PTOWSP_API ptowsp_status ptowsp_run_bind_ranks(ptowsp_run *run, const ptowsp_run_ranks *ranks);
+PTOWSP_INLINE ptowsp_status ptowsp_run_bind_ranks(ptowsp_run *run, const ptowsp_run_ranks *ranks) {
+    ptowsp_binding b = pwsp_binding_of(PTOWSP_BIND_RANKS, PWSP_NULL);
+    b.data = ranks;
+    return ptowsp_run_bind(run, &b, 1);
+}
 
 // -- transient tensors ----------------------------------------------------------------------------
 //
@@ -5273,7 +5378,13 @@ PTOWSP_API ptowsp_status ptowsp_run_bind_ranks(ptowsp_run *run, const ptowsp_run
 // Executions that need more than size end with LIMIT_EXCEEDED before anything is called, and name
 // the largest tensors at the point that needs most.
 // Errors   INVALID_PARAMS (alignment), BUSY.
-PTOWSP_API ptowsp_status ptowsp_run_bind_transients(ptowsp_run *run, void *block, uint64_t size);
+PTOWSP_INLINE ptowsp_status ptowsp_run_bind_transients(ptowsp_run *run, void *block,
+                                                       uint64_t size) {
+    ptowsp_binding b = pwsp_binding_of(PTOWSP_BIND_TRANSIENTS, PWSP_NULL);
+    b.block = block;
+    b.count = size;
+    return ptowsp_run_bind(run, &b, 1);
+}
 
 typedef struct ptowsp_transient_sizes {
     uint64_t peak;  // bytes of the block
@@ -5308,7 +5419,12 @@ PTOWSP_API void ptowsp_program_print_point(const ptowsp_program *program, uint32
 
 // bind_slot sets the value that a slot has when a run begins (default: 0). run_slot returns its
 // value at the end of the last run.
-PTOWSP_API ptowsp_status ptowsp_run_bind_slot(ptowsp_run *run, uint32_t slot, uint64_t value);
+PTOWSP_INLINE ptowsp_status ptowsp_run_bind_slot(ptowsp_run *run, uint32_t slot, uint64_t value) {
+    ptowsp_binding b = pwsp_binding_of(PTOWSP_BIND_SLOT, PWSP_NULL);
+    b.slot = slot;
+    b.value = value;
+    return ptowsp_run_bind(run, &b, 1);
+}
 PTOWSP_API uint64_t ptowsp_run_slot(const ptowsp_run *run, uint32_t slot);
 
 typedef enum ptowsp_run_mode {

@@ -369,6 +369,57 @@ static void bind_faults__sizes_beside_a_zero_are_any(void **state) {
     fixture_free(&f);
 }
 
+// A step in one call: all that one_of_everything uses. The first error ends it, and what comes before
+// it is bound.
+static void bind_faults__of_a_whole_step(void **state) {
+    (void)state;
+    fixture f;
+    static const int32_t lengths[] = {1, 0}, indptr[] = {0, 1, 1}, indices[] = {2};
+    static const int16_t list[] = {0, 0, 5};
+    static int32_t d[12];
+    const ptowsp_csr csr = {PTOWSP_I32, indptr, indices, 2, 1};
+    const ptowsp_buffer buffer = {
+        .data = d, .size = sizeof d, .dtype = PTOWSP_I32, .rank = 3, .shape = {2, 3, 2}};
+    ptowsp_binding step_of[] = {
+        {.kind = PTOWSP_BIND_SIZE, .name = "batch", .value = 2},
+        {.kind = PTOWSP_BIND_LENGTHS,
+         .name = "kv",
+         .dtype = PTOWSP_I32,
+         .data = lengths,
+         .count = 2},
+        {.kind = PTOWSP_BIND_CSR, .name = "pages", .data = &csr},
+        {.kind = PTOWSP_BIND_SYMBOL, .name = "scale", .value = 7},
+        {.kind = PTOWSP_BIND_ARRAY, .name = "list", .dtype = PTOWSP_I16, .data = list, .count = 3},
+        {.kind = PTOWSP_BIND_TENSOR, .name = "d", .data = &buffer},
+        {.kind = PTOWSP_BIND_SLOT, .slot = 3, .value = 9},
+        {.kind = PTOWSP_BIND_TRANSIENTS, .count = 4096},
+        {.kind = PTOWSP_BIND_RANKS}};
+    enum { COUNT = sizeof step_of / sizeof step_of[0] };
+    fixture_make(&f);
+    build_one_of_everything(&f);
+    compile(&f, NULL);
+    refused(&f, ptowsp_run_bind(f.run, NULL, 3), PTOWSP_NO_INDEX,
+            "bind: bindings is NULL with count 3");
+    assert_int_equal(ptowsp_run_bind(f.run, NULL, 0), PTOWSP_OK);
+    step_of[COUNT - 1].kind = PTOWSP_BIND_KIND_COUNT;
+    refused(&f, ptowsp_run_bind(f.run, step_of, COUNT), PTOWSP_NO_INDEX,
+            "bind: there is no kind of binding 12");
+    assert_int_equal(ptowsp_run_bound_slot(f.run, 3), 9);  // what comes before it is bound
+    step_of[COUNT - 1].kind = PTOWSP_BIND_RANKS;
+    step_of[3].name = "batch";
+    step_of[6].value = 10;
+    refused(&f, ptowsp_run_bind(f.run, step_of, COUNT), PTOWSP_NO_INDEX,
+            "bind: module decode has no symbol batch");
+    assert_int_equal(ptowsp_run_bound_slot(f.run, 3), 9);  // what comes behind it is not
+    step_of[3].name = "scale";
+    assert_int_equal(ptowsp_run_bind(f.run, step_of, COUNT), PTOWSP_OK);
+    assert_int_equal(ptowsp_run_bound_slot(f.run, 3), 10);
+    f.calls = 0;
+    assert_int_equal(ptowsp_run_execute(f.run, NULL), PTOWSP_OK);
+    assert_int_equal(f.calls, 3);  // a token of kv, an entry of pages, and fill
+    fixture_free(&f);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(bind_faults__names_that_the_program_does_not_use_so),
@@ -381,6 +432,7 @@ int main(void) {
         cmocka_unit_test(bind_faults__unsigned_lengths_beyond_63_bits),
         cmocka_unit_test(bind_faults__compressed_sparse_rows),
         cmocka_unit_test(bind_faults__sizes_beside_a_zero_are_any),
+        cmocka_unit_test(bind_faults__of_a_whole_step),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

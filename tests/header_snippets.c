@@ -294,6 +294,35 @@ static int section_24(void) {
     return 0;
 }
 
+static int section_24_bind(void) {
+    const int32_t kv[3] = {5, 0, 7};
+    float rows[3][64];
+    const ptowsp_buffer q = {rows, sizeof rows, PTOWSP_F32, 2, {3, 64}, {0}};
+    const ptowsp_tensor_desc desc = {
+        "q", PTOWSP_F32, 2, {PTOWSP_DYNAMIC, 64}, PTOWSP_LOCATION_GLOBAL};
+    ptowsp_task_desc task = task_of(simple("step", 0, 0));
+    ptowsp_tensor_make(m, &desc);
+    PTOWSP_WORKLOAD(m, "w") {
+        PTOWSP_PARALLEL(m, b, ptowsp_axis_dynamic(m, "batch")) {
+            PTOWSP_PARALLEL(m, token, ptowsp_axis_row(m, ptowsp_axis_ragged(m, "kv"), b)) {
+                (void)token;
+                ptowsp_task_make(m, &task);
+            }
+        }
+    }
+    ptowsp_program *program = compile("section 24, bind");
+    ptowsp_run *run;
+    check(ptowsp_run_create(context, program, &run) == PTOWSP_OK, "section 24, bind");
+#include "24_2.inc"
+    const ptowsp_run_options options = {.mode = PTOWSP_RUN_TIME_ONLY};
+    check(ptowsp_run_execute(run, &options) == PTOWSP_OK &&
+              ptowsp_run_result(run)->task_count == 12,
+          "section 24, bind");
+    ptowsp_run_destroy(run);
+    ptowsp_program_destroy(program);
+    return 0;
+}
+
 static ptowsp_status bind(void *user, ptowsp_run *run) {
     return ptowsp_run_bind_size(run, "batch", *(int *)user);
 }
@@ -368,6 +397,7 @@ int main(void) {
                                           section_20_choice,
                                           section_21,
                                           section_22,
+                                          section_24_bind,
                                           section_24,
                                           section_25,
                                           section_26,

@@ -352,6 +352,10 @@ static ptowsp_rails *rails(void) {
 // Plans: three sequences, of which the first is split.
 static const int32_t lengths[3] = {5000, 100, 50};
 static const ptowsp_batch batch = {lengths, 3, 1};
+static ptowsp_binding step_bindings[3] = {
+    {.kind = PTOWSP_BIND_LENGTHS, .name = "r", .data = lengths, .count = 3, .dtype = PTOWSP_I32},
+    {.kind = PTOWSP_BIND_SLOT, .value = 1},
+    {.kind = PTOWSP_BIND_TRANSIENTS}};
 static const ptowsp_plan_config plan_config = {.chunk_min = 256};
 static ptowsp_attention_batch attention_batch = {lengths, NULL, 3};
 static ptowsp_attention_config attention_config = {.head_count = 1, .lane_count = 3};

@@ -21,7 +21,9 @@ plain() {
 }
 plain | sed 's/typedef struct [a-z_0-9]* {/\n&/g; s/} ptowsp_[a-z_0-9]*;/&\n/g' |
     grep '^typedef struct [a-z_0-9]* {' > "$out/structures"
-plain | sed 's/PTOWSP_API/\n&/g' | sed -n 's/^PTOWSP_API *\([^;{}]*)\) *;.*/\1/p' |
+# The inline functions that bind one thing are declarations, too.
+plain | sed 's/PTOWSP_INLINE \(ptowsp_status ptowsp_run_bind_[a-z]*([^)]*)\) {/PTOWSP_API \1;/g' |
+    sed 's/PTOWSP_API/\n&/g' | sed -n 's/^PTOWSP_API *\([^;{}]*)\) *;.*/\1/p' |
     sed 's/PWSP_PRINTF([^)]*)//' | grep '(' > "$out/declarations"
 awk -f tests/null_rows.awk tests/null_values "$out/structures" "$out/declarations" > "$out/null_calls.h"
 

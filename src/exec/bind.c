@@ -83,83 +83,40 @@ static ptowsp_status pwsp_bind_result(const pwsp_bindings *bindings, const pwsp_
                : pwsp_fail(bindings->context, status, error->index, "%s", error->text);
 }
 
-// The index of a name among things of one kind; 0 with an error.
-static uint32_t pwsp_bind_find(const pwsp_bindings *bindings, const char *what, const char *name,
-                               uint32_t kind, ptowsp_status *out_status) {
-    const pwsp_name *found = name ? pwsp_names_find(&bindings->program->names, name) : NULL;
-    *out_status = PTOWSP_OK;
-    if (!found || strcmp(found->text, name) != 0 || found->kind != kind) {
-        pwsp_error error;
-        *out_status = pwsp_bind_result(
-            bindings, &error, pwsp_bind_fail_name(&error, bindings->program->name, what, name));
-        return 0;
-    }
-    return found->index;
+// The index of what a binding names; 0 if there is no such thing.
+static uint32_t pwsp_bind_find(const pwsp_bindings *bindings, const ptowsp_binding *b) {
+    static const uint8_t kinds[PTOWSP_BIND_KIND_COUNT] = {
+        PWSP_BIND_SIZE,   PWSP_BIND_SYMBOL, PWSP_BIND_ARRAY, PWSP_BIND_ARRAY, PWSP_BIND_CSR,
+        PWSP_BIND_TENSOR, PWSP_BIND_PLAN,   PWSP_BIND_PLAN,  PWSP_BIND_PLAN};
+    const pwsp_name *found = b->name ? pwsp_names_find(&bindings->program->names, b->name) : NULL;
+    const bool is_it = found && strcmp(found->text, b->name) == 0 && found->kind == kinds[b->kind];
+    return is_it ? found->index : 0;
 }
 
-PWSP_INTERNAL ptowsp_status pwsp_bind_size(pwsp_bindings *bindings, const char *axis,
-                                           int64_t size) {
-    ptowsp_status status;
-    uint32_t id = pwsp_bind_find(bindings, "dynamic axis", axis, PWSP_BIND_SIZE, &status);
-    if (id == 0) {
-        return status;
-    }
-    pwsp_error error;
-    status = pwsp_bind_check_size(&error, axis, size);
+// -- sizes, symbols, slots, arrays ----------------------------------------------------------------
+
+static void pwsp_bind_cell(pwsp_bindings *bindings, uint32_t cell, uint64_t value) {
+    bindings->initial[cell] = value;
+    bindings->is_bound[cell] = true;
+}
+
+static ptowsp_status pwsp_bind_size(pwsp_bindings *bindings, uint32_t id, const ptowsp_binding *b,
+                                    pwsp_error *error) {
+    const ptowsp_status status = pwsp_bind_check_size(error, b->name, (int64_t)b->value);
     if (status == PTOWSP_OK) {
-        bindings->initial[bindings->program->first_size + id] = (uint64_t)size;
-        bindings->is_bound[bindings->program->first_size + id] = true;
+        pwsp_bind_cell(bindings, bindings->program->first_size + id, b->value);
     }
-    return pwsp_bind_result(bindings, &error, status);
+    return status;
 }
 
-PWSP_INTERNAL ptowsp_status pwsp_bind_symbol(pwsp_bindings *bindings, const char *symbol,
-                                             uint64_t value) {
-    ptowsp_status status;
-    uint32_t id = pwsp_bind_find(bindings, "symbol", symbol, PWSP_BIND_SYMBOL, &status);
-    if (id == 0) {
-        return status;
-    }
-    bindings->initial[bindings->program->first_symbol + id] = value;
-    bindings->is_bound[bindings->program->first_symbol + id] = true;
-    return PTOWSP_OK;
-}
-
-PWSP_INTERNAL ptowsp_status pwsp_bind_slot(pwsp_bindings *bindings, uint32_t slot, uint64_t value) {
-    pwsp_error error;
-    ptowsp_status status = pwsp_bind_check_slot(&error, slot, bindings->program->slot_count);
+static ptowsp_status pwsp_bind_slot(pwsp_bindings *bindings, const ptowsp_binding *b,
+                                    pwsp_error *error) {
+    const ptowsp_status status =
+        pwsp_bind_check_slot(error, b->slot, bindings->program->slot_count);
     if (status == PTOWSP_OK) {
-        bindings->initial[bindings->program->first_slot + slot] = value;
+        bindings->initial[bindings->program->first_slot + b->slot] = b->value;
     }
-    return pwsp_bind_result(bindings, &error, status);
-}
-
-PWSP_INTERNAL ptowsp_status pwsp_bind_array(pwsp_bindings *bindings, const char *name,
-                                            bool is_lengths, ptowsp_dtype dtype, const void *data,
-                                            uint64_t count) {
-    ptowsp_status status;
-    uint32_t id = pwsp_bind_find(bindings, is_lengths ? "ragged axis" : "array", name,
-                                 PWSP_BIND_ARRAY, &status);
-    if (id == 0) {
-        return status;
-    }
-    const pwsp_array_info *info = PWSP_PROGRAM_AT(bindings->program, arrays, pwsp_array_info, id);
-    pwsp_error error;
-    status =
-        pwsp_bind_check_array(&error, info, is_lengths, dtype, data, count, &bindings->arrays[id]);
-    return pwsp_bind_result(bindings, &error, status);
-}
-
-PWSP_INTERNAL ptowsp_status pwsp_bind_csr(pwsp_bindings *bindings, const char *axis,
-                                          const ptowsp_csr *csr) {
-    ptowsp_status status;
-    uint32_t id = pwsp_bind_find(bindings, "sparse axis", axis, PWSP_BIND_CSR, &status);
-    if (id == 0) {
-        return status;
-    }
-    pwsp_error error;
-    status = pwsp_bind_check_csr(&error, axis, csr, &bindings->csrs[id]);
-    return pwsp_bind_result(bindings, &error, status);
+    return status;
 }
 
 // -- plans ----------------------------------------------------------------------------------------
@@ -203,42 +160,19 @@ static void pwsp_bind_plan_parts(pwsp_bindings *bindings, uint32_t first,
     }
 }
 
-// Binds what one of the following has checked.
-static ptowsp_status pwsp_bind_checked_plan(pwsp_bindings *bindings, pwsp_error *error,
-                                            ptowsp_status status, uint32_t axis,
-                                            const ptowsp_attention_plan *plan) {
-    status = status != PTOWSP_OK ? status : pwsp_bind_plan_uses(bindings, error, axis, plan);
+static ptowsp_status pwsp_bind_plan(pwsp_bindings *bindings, uint32_t axis, const ptowsp_binding *b,
+                                    pwsp_error *error) {
+    ptowsp_attention_plan plan;
+    ptowsp_status status =
+        b->kind == PTOWSP_BIND_WORK
+            ? pwsp_bind_check_work(error, b->name, (const ptowsp_work *)b->data, b->count, &plan)
+            : pwsp_bind_check_plan(error, b->name, (const ptowsp_attention_plan *)b->data, &plan);
+    status = status != PTOWSP_OK ? status : pwsp_bind_plan_uses(bindings, error, axis, &plan);
     if (status == PTOWSP_OK) {
         bindings->batches[axis].is_bound = false;
-        pwsp_bind_plan_parts(bindings, axis, plan);
+        pwsp_bind_plan_parts(bindings, axis, &plan);
     }
-    return pwsp_bind_result(bindings, error, status);
-}
-
-PWSP_INTERNAL ptowsp_status pwsp_bind_plan(pwsp_bindings *bindings, const char *name,
-                                           const ptowsp_attention_plan *plan) {
-    ptowsp_status status;
-    pwsp_error error;
-    ptowsp_attention_plan checked;
-    uint32_t axis = pwsp_bind_find(bindings, "plan", name, PWSP_BIND_PLAN, &status);
-    if (axis == 0) {
-        return status;
-    }
-    status = pwsp_bind_check_plan(&error, name, plan, &checked);
-    return pwsp_bind_checked_plan(bindings, &error, status, axis, &checked);
-}
-
-PWSP_INTERNAL ptowsp_status pwsp_bind_work(pwsp_bindings *bindings, const char *name,
-                                           const ptowsp_work *work, uint64_t count) {
-    ptowsp_status status;
-    pwsp_error error;
-    ptowsp_attention_plan checked;
-    uint32_t axis = pwsp_bind_find(bindings, "plan", name, PWSP_BIND_PLAN, &status);
-    if (axis == 0) {
-        return status;
-    }
-    status = pwsp_bind_check_work(&error, name, work, count, &checked);
-    return pwsp_bind_checked_plan(bindings, &error, status, axis, &checked);
+    return status;
 }
 
 // -- batches --------------------------------------------------------------------------------------
@@ -251,31 +185,24 @@ static void pwsp_unbind_plan(pwsp_bindings *bindings, uint32_t first) {
     }
 }
 
-PWSP_INTERNAL ptowsp_status pwsp_bind_batch(pwsp_bindings *bindings, const char *name,
-                                            const ptowsp_attention_batch *batch,
-                                            const ptowsp_attention_config *config,
-                                            const ptowsp_attention_sizes *capacity) {
-    ptowsp_status status;
-    pwsp_error error;
+static ptowsp_status pwsp_bind_batch(pwsp_bindings *bindings, uint32_t axis,
+                                     const ptowsp_binding *b, pwsp_error *error) {
     pwsp_plan_batch checked;
     memset(&checked, 0, sizeof checked);
-    uint32_t axis = pwsp_bind_find(bindings, "plan", name, PWSP_BIND_PLAN, &status);
-    if (axis == 0) {
-        return status;
-    }
-    status = pwsp_bind_check_batch(&error, name, batch, config, capacity, &checked);
+    ptowsp_status status = pwsp_bind_check_batch(
+        error, b->name, (const ptowsp_attention_batch *)b->data, b->config, b->capacity, &checked);
     if (status == PTOWSP_OK) {
         if (bindings->batches[axis].is_bound) {
             pwsp_unbind_plan(bindings, axis);  // it is in the room
         }
-        status = pwsp_plan_room_reserve(&error, name, &bindings->context->memory, &checked,
+        status = pwsp_plan_room_reserve(error, b->name, &bindings->context->memory, &checked,
                                         &bindings->rooms[axis]);
     }
     if (status == PTOWSP_OK) {
         pwsp_unbind_plan(bindings, axis);
         bindings->batches[axis] = checked;
     }
-    return pwsp_bind_result(bindings, &error, status);
+    return status;
 }
 
 PWSP_INTERNAL const pwsp_plan_batch *pwsp_bound_batch(const pwsp_bindings *bindings,
@@ -311,29 +238,69 @@ PWSP_INTERNAL ptowsp_status pwsp_bindings_plan(pwsp_bindings *bindings) {
 
 // -- tensors --------------------------------------------------------------------------------------
 
-PWSP_INTERNAL ptowsp_status pwsp_bind_tensor(pwsp_bindings *bindings, const char *tensor,
-                                             const ptowsp_buffer *buffer) {
-    ptowsp_status status;
-    uint32_t id = pwsp_bind_find(bindings, "tensor", tensor, PWSP_BIND_TENSOR, &status);
-    if (id == 0) {
-        return status;
-    }
-    pwsp_error error;
-    status = bindings->program->tensor_is_transient[id]
-                 ? pwsp_bind_fail_transient(&error, tensor)
-                 : pwsp_bind_check_tensor(
-                       &error, PWSP_PROGRAM_AT(bindings->program, tensors, ptowsp_tensor_desc, id),
-                       buffer, &bindings->tensors[id]);
-    return pwsp_bind_result(bindings, &error, status);
+static ptowsp_status pwsp_bind_tensor(pwsp_bindings *bindings, uint32_t id, const ptowsp_binding *b,
+                                      pwsp_error *error) {
+    const ptowsp_program *p = bindings->program;
+    return p->tensor_is_transient[id]
+               ? pwsp_bind_fail_transient(error, b->name)
+               : pwsp_bind_check_tensor(error, PWSP_PROGRAM_AT(p, tensors, ptowsp_tensor_desc, id),
+                                        (const ptowsp_buffer *)b->data, &bindings->tensors[id]);
 }
 
-PWSP_INTERNAL ptowsp_status pwsp_bind_transients(pwsp_bindings *bindings, void *block,
-                                                 uint64_t size) {
-    if ((uintptr_t)block % PTOWSP_TRANSIENT_ALIGN != 0) {
-        pwsp_error error;
-        return pwsp_bind_result(bindings, &error, pwsp_transient_fail_align(&error));
+static ptowsp_status pwsp_bind_transients(pwsp_transients *transients, const ptowsp_binding *b,
+                                          pwsp_error *error) {
+    if ((uintptr_t)b->block % PTOWSP_TRANSIENT_ALIGN != 0) {
+        return pwsp_transient_fail_align(error);
     }
-    bindings->transients.block = (char *)block;
-    bindings->transients.size = size;
+    transients->block = (char *)b->block;
+    transients->size = b->count;
     return PTOWSP_OK;
+}
+
+// -- all ------------------------------------------------------------------------------------------
+
+// `id`: of what the binding names.
+static ptowsp_status pwsp_bind_named(pwsp_bindings *bindings, uint32_t id, const ptowsp_binding *b,
+                                     pwsp_error *error) {
+    const ptowsp_program *p = bindings->program;
+    switch (b->kind) {
+    case PTOWSP_BIND_SIZE: return pwsp_bind_size(bindings, id, b, error);
+    case PTOWSP_BIND_SYMBOL: pwsp_bind_cell(bindings, p->first_symbol + id, b->value); break;
+    case PTOWSP_BIND_ARRAY:
+    case PTOWSP_BIND_LENGTHS:
+        return pwsp_bind_check_array(error, PWSP_PROGRAM_AT(p, arrays, pwsp_array_info, id),
+                                     b->kind == PTOWSP_BIND_LENGTHS, b->dtype, b->data, b->count,
+                                     &bindings->arrays[id]);
+    case PTOWSP_BIND_CSR:
+        return pwsp_bind_check_csr(error, b->name, (const ptowsp_csr *)b->data,
+                                   &bindings->csrs[id]);
+    case PTOWSP_BIND_TENSOR: return pwsp_bind_tensor(bindings, id, b, error);
+    case PTOWSP_BIND_BATCH: return pwsp_bind_batch(bindings, id, b, error);
+    default: return pwsp_bind_plan(bindings, id, b, error);
+    }
+    return PTOWSP_OK;
+}
+
+PWSP_INTERNAL ptowsp_status pwsp_bind(pwsp_bindings *bindings, const ptowsp_binding *b) {
+    static const char what[PTOWSP_BIND_KIND_COUNT][16] = {
+#define PWSP_BIND_WHAT(kind, name_of) name_of,
+        PTOWSP_BIND_KINDS(PWSP_BIND_WHAT)
+#undef PWSP_BIND_WHAT
+    };
+    pwsp_error error;
+    ptowsp_status status;
+    if ((uint32_t)b->kind >= PTOWSP_BIND_KIND_COUNT) {
+        return pwsp_fail(bindings->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                         "bind: there is no kind of binding %d", (int)b->kind);
+    }
+    if (!what[b->kind][0]) {
+        status = b->kind == PTOWSP_BIND_SLOT
+                     ? pwsp_bind_slot(bindings, b, &error)
+                     : pwsp_bind_transients(&bindings->transients, b, &error);
+    } else {
+        const uint32_t id = pwsp_bind_find(bindings, b);
+        status = id ? pwsp_bind_named(bindings, id, b, &error)
+                    : pwsp_bind_fail_name(&error, bindings->program->name, what[b->kind], b->name);
+    }
+    return pwsp_bind_result(bindings, &error, status);
 }

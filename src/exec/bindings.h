@@ -44,30 +44,8 @@ PWSP_INTERNAL bool pwsp_bindings_init(pwsp_bindings *bindings, ptowsp_context *c
 PWSP_INTERNAL void pwsp_bindings_free(pwsp_bindings *bindings);
 PWSP_INTERNAL size_t pwsp_bindings_bytes(const pwsp_bindings *bindings);
 
-// Bind a name: see ptowsp_run_bind_...
-PWSP_INTERNAL ptowsp_status pwsp_bind_size(pwsp_bindings *bindings, const char *axis, int64_t size);
-PWSP_INTERNAL ptowsp_status pwsp_bind_symbol(pwsp_bindings *bindings, const char *symbol,
-                                             uint64_t value);
-PWSP_INTERNAL ptowsp_status pwsp_bind_slot(pwsp_bindings *bindings, uint32_t slot, uint64_t value);
-PWSP_INTERNAL ptowsp_status pwsp_bind_array(pwsp_bindings *bindings, const char *name,
-                                            bool is_lengths, ptowsp_dtype dtype, const void *data,
-                                            uint64_t count);
-PWSP_INTERNAL ptowsp_status pwsp_bind_csr(pwsp_bindings *bindings, const char *axis,
-                                          const ptowsp_csr *csr);
-PWSP_INTERNAL ptowsp_status pwsp_bind_plan(pwsp_bindings *bindings, const char *name,
-                                           const ptowsp_attention_plan *plan);
-PWSP_INTERNAL ptowsp_status pwsp_bind_work(pwsp_bindings *bindings, const char *name,
-                                           const ptowsp_work *work, uint64_t count);
-PWSP_INTERNAL ptowsp_status pwsp_bind_batch(pwsp_bindings *bindings, const char *name,
-                                            const ptowsp_attention_batch *batch,
-                                            const ptowsp_attention_config *config,
-                                            const ptowsp_attention_sizes *capacity);
-PWSP_INTERNAL ptowsp_status pwsp_bind_tensor(pwsp_bindings *bindings, const char *tensor,
-                                             const ptowsp_buffer *buffer);
-
-// Gives transient tensors a block, or with NULL a limit to what they may take of the context.
-PWSP_INTERNAL ptowsp_status pwsp_bind_transients(pwsp_bindings *bindings, void *block,
-                                                 uint64_t size);
+// Binds all but ranks: see ptowsp_run_bind.
+PWSP_INTERNAL ptowsp_status pwsp_bind(pwsp_bindings *bindings, const ptowsp_binding *binding);
 
 // The batch that is bound to the plan of an axis; NULL: none is.
 PWSP_INTERNAL const pwsp_plan_batch *pwsp_bound_batch(const pwsp_bindings *bindings, uint32_t axis);

@@ -106,87 +106,22 @@ PWSP_INTERNAL size_t pwsp_run_bytes(const ptowsp_run *run) {
 
 // -- binding --------------------------------------------------------------------------------------
 
-ptowsp_status ptowsp_run_bind_size(ptowsp_run *run, const char *axis, int64_t size) {
+ptowsp_status ptowsp_run_bind(ptowsp_run *run, const ptowsp_binding *bindings, size_t count) {
     PTOWSP_ASSERT(run);
-    return pwsp_run_is_running(run) ? pwsp_fail_busy(run->owner)
-                                    : pwsp_bind_size(&run->bindings, axis, size);
-}
-
-ptowsp_status ptowsp_run_bind_symbol(ptowsp_run *run, const char *symbol, uint64_t value) {
-    PTOWSP_ASSERT(run);
-    return pwsp_run_is_running(run) ? pwsp_fail_busy(run->owner)
-                                    : pwsp_bind_symbol(&run->bindings, symbol, value);
-}
-
-ptowsp_status ptowsp_run_bind_slot(ptowsp_run *run, uint32_t slot, uint64_t value) {
-    PTOWSP_ASSERT(run);
-    return pwsp_run_is_running(run) ? pwsp_fail_busy(run->owner)
-                                    : pwsp_bind_slot(&run->bindings, slot, value);
-}
-
-ptowsp_status ptowsp_run_bind_array(ptowsp_run *run, const char *array, ptowsp_dtype dtype,
-                                    const void *data, uint64_t count) {
-    PTOWSP_ASSERT(run);
-    return pwsp_run_is_running(run)
-               ? pwsp_fail_busy(run->owner)
-               : pwsp_bind_array(&run->bindings, array, false, dtype, data, count);
-}
-
-ptowsp_status ptowsp_run_bind_lengths(ptowsp_run *run, const char *axis, ptowsp_dtype dtype,
-                                      const void *data, uint64_t count) {
-    PTOWSP_ASSERT(run);
-    return pwsp_run_is_running(run)
-               ? pwsp_fail_busy(run->owner)
-               : pwsp_bind_array(&run->bindings, axis, true, dtype, data, count);
-}
-
-ptowsp_status ptowsp_run_bind_csr(ptowsp_run *run, const char *axis, const ptowsp_csr *csr) {
-    PTOWSP_ASSERT(run);
-    return pwsp_run_is_running(run) ? pwsp_fail_busy(run->owner)
-                                    : pwsp_bind_csr(&run->bindings, axis, csr);
-}
-
-ptowsp_status ptowsp_run_bind_tensor(ptowsp_run *run, const char *tensor,
-                                     const ptowsp_buffer *buffer) {
-    PTOWSP_ASSERT(run);
-    return pwsp_run_is_running(run) ? pwsp_fail_busy(run->owner)
-                                    : pwsp_bind_tensor(&run->bindings, tensor, buffer);
-}
-
-ptowsp_status ptowsp_run_bind_transients(ptowsp_run *run, void *block, uint64_t size) {
-    PTOWSP_ASSERT(run);
-    return pwsp_run_is_running(run) ? pwsp_fail_busy(run->owner)
-                                    : pwsp_bind_transients(&run->bindings, block, size);
-}
-
-ptowsp_status ptowsp_run_bind_plan(ptowsp_run *run, const char *plan,
-                                   const ptowsp_attention_plan *bound) {
-    PTOWSP_ASSERT(run);
-    return pwsp_run_is_running(run) ? pwsp_fail_busy(run->owner)
-                                    : pwsp_bind_plan(&run->bindings, plan, bound);
-}
-
-ptowsp_status ptowsp_run_bind_work(ptowsp_run *run, const char *plan, const ptowsp_work *work,
-                                   uint64_t count) {
-    PTOWSP_ASSERT(run);
-    return pwsp_run_is_running(run) ? pwsp_fail_busy(run->owner)
-                                    : pwsp_bind_work(&run->bindings, plan, work, count);
-}
-
-ptowsp_status ptowsp_run_bind_batch(ptowsp_run *run, const char *plan,
-                                    const ptowsp_attention_batch *batch,
-                                    const ptowsp_attention_config *config,
-                                    const ptowsp_attention_sizes *capacity) {
-    PTOWSP_ASSERT(run);
-    return pwsp_run_is_running(run)
-               ? pwsp_fail_busy(run->owner)
-               : pwsp_bind_batch(&run->bindings, plan, batch, config, capacity);
-}
-
-ptowsp_status ptowsp_run_bind_ranks(ptowsp_run *run, const ptowsp_run_ranks *ranks) {
-    PTOWSP_ASSERT(run);
-    return pwsp_run_is_running(run) ? pwsp_fail_busy(run->owner)
-                                    : pwsp_comm_bind(&run->walk.comm, ranks);
+    if (pwsp_run_is_running(run)) {
+        return pwsp_fail_busy(run->owner);
+    }
+    if (count > 0 && !bindings) {
+        return pwsp_fail(run->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                         "bind: bindings is NULL with count %zu", count);
+    }
+    ptowsp_status status = PTOWSP_OK;
+    for (size_t i = 0; status == PTOWSP_OK && i < count; i++) {
+        status = bindings[i].kind == PTOWSP_BIND_RANKS
+                     ? pwsp_comm_bind(&run->walk.comm, (const ptowsp_run_ranks *)bindings[i].data)
+                     : pwsp_bind(&run->bindings, &bindings[i]);
+    }
+    return status;
 }
 
 ptowsp_status ptowsp_run_record(ptowsp_run *run, const ptowsp_record_options *options) {
