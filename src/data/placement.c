@@ -14,6 +14,15 @@
 
 #include "placement.h"
 
+#include "../base/heap.h"
+
+// The order in which items are placed: by time first, or only by size.
+typedef struct pwsp_placed_order {
+    const pwsp_placed *items;
+    const pwsp_lifetime *lifetimes;
+    bool by_time;
+} pwsp_placed_order;
+
 // Have two items a point in common?
 static bool pwsp_placed_meet(const pwsp_placed *a, const pwsp_placed *b,
                              const pwsp_lifetime *lifetimes) {
@@ -31,60 +40,29 @@ static bool pwsp_placed_meet(const pwsp_placed *a, const pwsp_placed *b,
     return false;
 }
 
-// Does item a come before item b?
-static bool pwsp_placed_is_before(const pwsp_placed *items, const pwsp_lifetime *lifetimes,
-                                  bool by_time, uint32_t a, uint32_t b) {
-    uint32_t a_first = lifetimes[items[a].first_lifetime].first;
-    uint32_t b_first = lifetimes[items[b].first_lifetime].first;
-    if (by_time && a_first != b_first) {
-        return a_first < b_first;
+static bool pwsp_placed_is_before(const pwsp_placed_order *by, uint32_t a, uint32_t b) {
+    const pwsp_placed *x = &by->items[a], *y = &by->items[b];
+    uint32_t x_first = by->lifetimes[x->first_lifetime].first;
+    uint32_t y_first = by->lifetimes[y->first_lifetime].first;
+    if (by->by_time && x_first != y_first) {
+        return x_first < y_first;
     }
-    return items[a].bytes != items[b].bytes ? items[a].bytes > items[b].bytes : a < b;
+    return x->bytes != y->bytes ? x->bytes > y->bytes : a < b;
 }
 
-// Moves the item at `at` of a heap, the last in order at its top, down to its place.
-static void pwsp_placed_sift(const pwsp_placed *items, const pwsp_lifetime *lifetimes, bool by_time,
-                             uint32_t *order, uint32_t count, uint32_t at) {
-    for (uint64_t child = 2 * (uint64_t)at + 1; child < count; child = 2 * (uint64_t)at + 1) {
-        if (child + 1 < count &&
-            pwsp_placed_is_before(items, lifetimes, by_time, order[child], order[child + 1])) {
-            child++;
-        }
-        if (!pwsp_placed_is_before(items, lifetimes, by_time, order[at], order[child])) {
-            return;
-        }
-        uint32_t swapped = order[at];
-        order[at] = order[child];
-        order[child] = swapped;
-        at = (uint32_t)child;
-    }
-}
+PWSP_SORT(pwsp_placed_sort, uint32_t, pwsp_placed_order, pwsp_placed_is_before)
 
-// Lists the items that take memory, in order. Returns how many there are.
-static uint32_t pwsp_placed_sort(const pwsp_placed *items, uint32_t count,
-                                 const pwsp_lifetime *lifetimes, bool by_time, uint32_t *order) {
-    uint32_t used = 0;
+// Places the items in one order; returns the highest end.
+static uint64_t pwsp_placed_fit(pwsp_placed *items, uint32_t count, const pwsp_lifetime *lifetimes,
+                                bool by_time, uint32_t *order) {
+    const pwsp_placed_order by = {items, lifetimes, by_time};
+    uint32_t used = 0;  // items that take memory
     for (uint32_t i = 0; i < count; i++) {
         if (items[i].bytes && items[i].lifetime_count) {
             order[used++] = i;
         }
     }
-    for (uint32_t i = used / 2; i > 0; i--) {
-        pwsp_placed_sift(items, lifetimes, by_time, order, used, i - 1);
-    }
-    for (uint32_t left = used; left > 1; left--) {
-        uint32_t swapped = order[0];
-        order[0] = order[left - 1];
-        order[left - 1] = swapped;
-        pwsp_placed_sift(items, lifetimes, by_time, order, left - 1, 0);
-    }
-    return used;
-}
-
-// Places the items in one order; returns the highest end.
-static uint64_t pwsp_placed_fit(pwsp_placed *items, uint32_t count, const pwsp_lifetime *lifetimes,
-                                bool by_time, uint32_t *order) {
-    uint32_t used = pwsp_placed_sort(items, count, lifetimes, by_time, order);
+    pwsp_placed_sort(&by, order, used);
     uint32_t *below = order + count;  // what is placed, by offset
     uint64_t peak = 0;
     for (uint32_t i = 0; i < used; i++) {

@@ -35,6 +35,8 @@
 
 #include "memory.h"
 
+#include "../base/heap.h"
+
 #include <inttypes.h>
 
 #define PWSP_PLACING_ORDER_COUNT 3
@@ -64,9 +66,9 @@ typedef struct pwsp_placing {
     // Of the memory that is being planned.
     pwsp_placing_root *room;  // its roots, in order of birth
     uint32_t room_count;
-    uint32_t leaf_count;     // of the tree: a power of two
-    uint32_t *latest;        // [1] is the top of the tree: last + 1 of those placed, or 0
-    uint64_t *keys, *spare;  // room for sorting
+    uint32_t leaf_count;  // of the tree: a power of two
+    uint32_t *latest;     // [1] is the top of the tree: last + 1 of those placed, or 0
+    uint64_t *keys;       // room for sorting
     uint32_t key_count;
 } pwsp_placing;
 
@@ -125,37 +127,6 @@ static void pwsp_placing_find_lives(pwsp_placing *p) {
     }
 }
 
-// Sorts keys, by merging; short runs by insertion.
-static void pwsp_placing_sort(uint64_t *keys, uint64_t *spare, uint32_t count) {
-    const uint32_t run = 16;
-    if (count < 2) {
-        return;
-    }
-    for (uint32_t begin = 0; begin < count; begin += run) {
-        uint32_t end = count - begin < run ? count : begin + run;
-        for (uint32_t i = begin + 1; i < end; i++) {
-            uint64_t key = keys[i];
-            uint32_t at = i;
-            for (; at > begin && keys[at - 1] > key; at--) {
-                keys[at] = keys[at - 1];
-            }
-            keys[at] = key;
-        }
-    }
-    for (uint64_t width = run; width < count; width *= 2) {
-        for (uint64_t begin = 0; begin < count; begin += 2 * width) {
-            uint64_t middle = pwsp_min_u64(begin + width, count);
-            uint64_t end = pwsp_min_u64(begin + 2 * width, count);
-            uint64_t a = begin, b = middle;
-            for (uint64_t i = begin; i < end; i++) {
-                bool is_left = a < middle && (b == end || keys[a] <= keys[b]);
-                spare[i] = is_left ? keys[a++] : keys[b++];
-            }
-        }
-        memcpy(keys, spare, (size_t)count * sizeof keys[0]);
-    }
-}
-
 // Extends lives over the loops that they overlap, inner loops first, and puts roots in order of
 // birth again. False when memory is out.
 static bool pwsp_placing_extend_lives(pwsp_placing *p) {
@@ -175,8 +146,7 @@ static bool pwsp_placing_extend_lives(pwsp_placing *p) {
             }
         }
     }
-    uint64_t *keys =
-        (uint64_t *)pwsp_arena_alloc(&p->list->arena, 2 * (count + 1) * sizeof *keys, 8);
+    uint64_t *keys = (uint64_t *)pwsp_arena_alloc(&p->list->arena, (count + 1) * sizeof *keys, 8);
     size_t size = (count + 1) * sizeof *p->roots;
     pwsp_placing_root *roots = (pwsp_placing_root *)pwsp_arena_alloc(&p->list->arena, size, 8);
     if (!keys || !roots) {
@@ -185,7 +155,7 @@ static bool pwsp_placing_extend_lives(pwsp_placing *p) {
     for (uint32_t i = 0; i < count; i++) {
         keys[i] = (uint64_t)p->roots[i].first << 32 | i;
     }
-    pwsp_placing_sort(keys, keys + count, count);
+    pwsp_sort_u64(NULL, keys, count);
     for (uint32_t i = 0; i < count; i++) {
         roots[i] = p->roots[(uint32_t)keys[i]];
         p->root_of[roots[i].tile] = i + 1;
@@ -266,7 +236,7 @@ static uint32_t pwsp_placing_place(pwsp_placing *p, uint32_t i) {
     pwsp_placing_root *root = &p->room[i];
     p->key_count = 0;
     pwsp_placing_collect(p, 1, 0, p->leaf_count * PWSP_PLACING_LEAF, root->first, root->last);
-    pwsp_placing_sort(p->keys, p->spare, p->key_count);
+    pwsp_sort_u64(NULL, p->keys, p->key_count);
     uint32_t top = 0, best = UINT32_MAX, best_gap = UINT32_MAX;
     for (uint32_t k = 0; k < p->key_count; k++) {
         const pwsp_placing_root *other = &p->room[(uint32_t)p->keys[k]];
@@ -299,7 +269,7 @@ static uint32_t pwsp_placing_try(pwsp_placing *p, uint32_t order, uint64_t *sequ
         p->room[i].end = 0;
     }
     if (order != 1) {
-        pwsp_placing_sort(sequence, p->spare, p->room_count);
+        pwsp_sort_u64(NULL, sequence, p->room_count);
     }
     memset(p->latest, 0, 2 * (size_t)p->leaf_count * sizeof p->latest[0]);
     uint32_t ceiling = 0;
@@ -355,11 +325,10 @@ static bool pwsp_placing_plan_all(pwsp_placing *p) {
     pwsp_placing_root *rooms =
         (pwsp_placing_root *)pwsp_arena_take(arena, count * sizeof *rooms, 8);
     p->latest = (uint32_t *)pwsp_arena_take(arena, 4 * count * sizeof *p->latest, 8);
-    p->keys = (uint64_t *)pwsp_arena_take(arena, 3 * count * sizeof *p->keys, 8);
+    p->keys = (uint64_t *)pwsp_arena_take(arena, 2 * count * sizeof *p->keys, 8);
     if (!rooms || !p->latest || !p->keys) {
         return pwsp_list_fail(p->fault, PTOWSP_OUT_OF_MEMORY, 0, "memory: out of memory");
     }
-    p->spare = p->keys + count;
     uint32_t counts[PTOISA_MEMORY_COUNT] = {0};
     pwsp_placing_root *ends[PTOISA_MEMORY_COUNT];
     for (uint32_t i = 0; i < count; i++) {
@@ -376,7 +345,7 @@ static bool pwsp_placing_plan_all(pwsp_placing *p) {
         p->room_count = counts[memory];
         p->room = ends[memory] - counts[memory];
         if (p->room_count && p->peak[memory] &&
-            !pwsp_placing_plan(p, (ptoisa_memory)memory, p->keys + 2 * count)) {
+            !pwsp_placing_plan(p, (ptoisa_memory)memory, p->keys + count)) {
             return false;
         }
     }

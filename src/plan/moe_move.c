@@ -17,6 +17,8 @@
 
 #include "moe.h"
 
+#include "../base/heap.h"
+
 typedef struct pwsp_moe_mover {
     const pwsp_moe_cluster *c;
     const float *loads;
@@ -81,35 +83,7 @@ static bool pwsp_moe_rank_before(const pwsp_moe_mover *m, uint32_t a, uint32_t b
     return m->rank_loads[a] > m->rank_loads[b] || (m->rank_loads[a] >= m->rank_loads[b] && a < b);
 }
 
-// The heap of ranks below `at`, the last in order on top.
-static void pwsp_moe_ranks_sink(const pwsp_moe_mover *m, uint32_t count, uint32_t at) {
-    const uint32_t rank = m->order[at];
-    for (uint32_t child = 2 * at + 1; child < count; child = 2 * at + 1) {
-        child += child + 1 < count && pwsp_moe_rank_before(m, m->order[child], m->order[child + 1]);
-        if (!pwsp_moe_rank_before(m, rank, m->order[child])) {
-            break;
-        }
-        m->order[at] = m->order[child];
-        at = child;
-    }
-    m->order[at] = rank;
-}
-
-static void pwsp_moe_ranks_sort(const pwsp_moe_mover *m) {
-    const uint32_t count = m->c->rank_count;
-    for (uint32_t i = 0; i < count; i++) {
-        m->order[i] = i;
-    }
-    for (uint32_t at = count / 2; at-- > 0;) {
-        pwsp_moe_ranks_sink(m, count, at);
-    }
-    for (uint32_t end = count; end-- > 1;) {
-        const uint32_t last = m->order[0];
-        m->order[0] = m->order[end];
-        m->order[end] = last;
-        pwsp_moe_ranks_sink(m, end, 0);
-    }
-}
+PWSP_SORT(pwsp_moe_ranks_sort, uint32_t, pwsp_moe_mover, pwsp_moe_rank_before)
 
 // All that follows from the placement.
 static void pwsp_moe_derive(pwsp_moe_mover *m) {
@@ -130,11 +104,12 @@ static void pwsp_moe_derive(pwsp_moe_mover *m) {
         for (uint32_t i = 0; i < c->rank_replicas; i++) {
             load += pwsp_moe_share_of(m, (uint32_t)m->experts[rank * c->rank_replicas + i]);
         }
+        m->order[rank] = rank;
         m->rank_loads[rank] = load;
         m->squares += load * load;
         m->max = load > m->max ? load : m->max;
     }
-    pwsp_moe_ranks_sort(m);
+    pwsp_moe_ranks_sort(m, m->order, c->rank_count);
 }
 
 // -- changes that are tried -----------------------------------------------------------------------

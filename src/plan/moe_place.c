@@ -17,6 +17,8 @@
 
 #include "moe.h"
 
+#include "../base/heap.h"
+
 typedef struct pwsp_moe_placer {
     const pwsp_moe_cluster *c;
     uint64_t *keys, *other_keys;  // [replica_count]
@@ -203,29 +205,7 @@ static uint64_t *pwsp_keys_sort(uint64_t *keys, uint64_t *other, uint32_t count)
     return keys;
 }
 
-// The heap below `at`, whose own key may be too large, in order again.
-static void pwsp_heap_sink(uint64_t *heap, uint32_t count, uint32_t at) {
-    const uint64_t key = heap[at];
-    for (;;) {
-        uint32_t child = 2 * at + 1;
-        if (child >= count) {
-            break;
-        }
-        child += child + 1 < count && heap[child + 1] < heap[child];
-        if (heap[child] >= key) {
-            break;
-        }
-        heap[at] = heap[child];
-        at = child;
-    }
-    heap[at] = key;
-}
-
-static void pwsp_heap_make(uint64_t *heap, uint32_t count) {
-    for (uint32_t at = count / 2; at-- > 0;) {
-        pwsp_heap_sink(heap, count, at);
-    }
-}
+PWSP_HEAP(pwsp_keys, uint64_t, void, PWSP_IS_LESS)
 
 // -- pack, replicate ------------------------------------------------------------------------------
 
@@ -255,13 +235,9 @@ static void pwsp_moe_pack(const pwsp_moe_placer *p, uint32_t item_count, uint32_
         p->packs[item] = pack;
         p->places[item] = p->fill[pack]++;
         if (p->fill[pack] < size) {
-            p->heap[0] = pwsp_key_rising(sum, pack);
+            pwsp_keys_sink(NULL, p->heap, open, 0, pwsp_key_rising(sum, pack));
         } else {
-            open--;
-            p->heap[0] = p->heap[open];
-        }
-        if (open > 0) {
-            pwsp_heap_sink(p->heap, open, 0);
+            pwsp_keys_pop(NULL, p->heap, open--);
         }
     }
     PTOWSP_ASSERT(open == 0);
@@ -280,13 +256,13 @@ static void pwsp_moe_replicate(const pwsp_moe_placer *p, const float *loads,
     if (replica_count == expert_count) {
         return;
     }
-    pwsp_heap_make(p->heap, expert_count);
+    pwsp_keys_make(NULL, p->heap, expert_count);
     for (uint32_t replica = expert_count; replica < replica_count; replica++) {
         const uint32_t i = (uint32_t)p->heap[0];
         p->replica_of[replica] = i;
         p->replica_ordinal[replica] = p->counts[i]++;
-        p->heap[0] = pwsp_key_falling(loads[experts[i]] / (float)p->counts[i], i);
-        pwsp_heap_sink(p->heap, expert_count, 0);
+        pwsp_keys_sink(NULL, p->heap, expert_count, 0,
+                       pwsp_key_falling(loads[experts[i]] / (float)p->counts[i], i));
     }
 }
 

@@ -18,6 +18,8 @@
 
 #include "traffic.h"
 
+#include "../base/heap.h"
+
 // -- levels ---------------------------------------------------------------------------------------
 
 static uint32_t pwsp_traffic_rank(const pwsp_traffic *t, uint32_t slot) {
@@ -279,37 +281,12 @@ static bool pwsp_traffic_before(const pwsp_traffic *t, uint32_t a, uint32_t b) {
     return t->keys[a] < t->keys[b] || (t->keys[a] == t->keys[b] && a < b);
 }
 
-static void pwsp_traffic_push(pwsp_traffic *t, uint32_t slot, uint64_t key) {
-    uint32_t at = t->heap_count++;
-    PTOWSP_ASSERT(at < t->slot_count);
-    t->keys[slot] = key;
-    for (; at > 0 && pwsp_traffic_before(t, slot, t->heap[(at - 1) / 2]); at = (at - 1) / 2) {
-        t->heap[at] = t->heap[(at - 1) / 2];
-    }
-    t->heap[at] = slot;
-}
+PWSP_HEAP(pwsp_traffic_heap, uint32_t, pwsp_traffic, pwsp_traffic_before)
 
-static uint32_t pwsp_traffic_pop(pwsp_traffic *t) {
-    PTOWSP_ASSERT(t->heap_count > 0);
-    const uint32_t first = t->heap[0], last = t->heap[--t->heap_count];
-    uint32_t at = 0;
-    for (;;) {
-        uint32_t child = 2 * at + 1;
-        if (child >= t->heap_count) {
-            break;
-        }
-        if (child + 1 < t->heap_count &&
-            pwsp_traffic_before(t, t->heap[child + 1], t->heap[child])) {
-            child++;
-        }
-        if (!pwsp_traffic_before(t, t->heap[child], last)) {
-            break;
-        }
-        t->heap[at] = t->heap[child];
-        at = child;
-    }
-    t->heap[at] = last;
-    return first;
+static void pwsp_traffic_push(pwsp_traffic *t, uint32_t slot, uint64_t key) {
+    PTOWSP_ASSERT(t->heap_count < t->slot_count);
+    t->keys[slot] = key;
+    pwsp_traffic_heap_push(t, t->heap, t->heap_count++, slot);
 }
 
 // -- a round --------------------------------------------------------------------------------------
@@ -395,7 +372,7 @@ PWSP_INTERNAL bool pwsp_traffic_step(pwsp_traffic *t) {
     if (t->heap_count == 0) {
         return false;
     }
-    const uint32_t slot = pwsp_traffic_pop(t);
+    const uint32_t slot = pwsp_traffic_heap_pop(t, t->heap, t->heap_count--);
     const uint64_t key = t->keys[slot];
     pwsp_flow *flow = t->flows[slot];
     const uint32_t stride = flow->collective.stride ? flow->collective.stride : 1;

@@ -14,6 +14,8 @@
 
 #include "deps.h"
 
+#include "../base/heap.h"
+
 // A dimension of a tensor: the leading ones, then rows and columns.
 static int64_t pwsp_deps_size(const pwsp_bound_tensor *bound, uint32_t dimension) {
     return dimension < PWSP_TENSOR_LEAD_MAX    ? bound->lead_shape[dimension]
@@ -51,19 +53,7 @@ static bool pwsp_deps_is_before(const pwsp_deps *deps, uint32_t a, uint32_t b) {
     return a_key < b_key || (a_key == b_key && a < b);
 }
 
-// Sifts the tensor down in a heap, with the last tensor on top.
-static void pwsp_deps_sift(const pwsp_deps *deps, uint32_t *order, uint32_t count, uint32_t place,
-                           uint32_t tensor) {
-    for (uint32_t child = 2 * place + 1; child < count; child = 2 * place + 1) {
-        child += child + 1 < count && pwsp_deps_is_before(deps, order[child], order[child + 1]);
-        if (!pwsp_deps_is_before(deps, tensor, order[child])) {
-            break;
-        }
-        order[place] = order[child];
-        place = child;
-    }
-    order[place] = tensor;
-}
+PWSP_SORT(pwsp_deps_reorder, uint32_t, pwsp_deps, pwsp_deps_is_before)
 
 // Sorts tensors by their keys. From one execution to the next they seldom change.
 static void pwsp_deps_sort(const pwsp_deps *deps, uint32_t *order, uint32_t count) {
@@ -71,16 +61,8 @@ static void pwsp_deps_sort(const pwsp_deps *deps, uint32_t *order, uint32_t coun
     while (sorted < count && pwsp_deps_is_before(deps, order[sorted - 1], order[sorted])) {
         sorted++;
     }
-    if (sorted >= count) {
-        return;
-    }
-    for (uint32_t i = count / 2; i > 0; i--) {
-        pwsp_deps_sift(deps, order, count, i - 1, order[i - 1]);
-    }
-    for (uint32_t i = count - 1; i > 0; i--) {
-        uint32_t tensor = order[i];
-        order[i] = order[0];
-        pwsp_deps_sift(deps, order, i, 0, tensor);
+    if (sorted < count) {
+        pwsp_deps_reorder(deps, order, count);
     }
 }
 

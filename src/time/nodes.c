@@ -8,6 +8,8 @@
 
 #include "nodes.h"
 
+#include "../base/heap.h"
+
 // -- queues ---------------------------------------------------------------------------------------
 
 static pwsp_events_entry pwsp_events_entry_make(uint64_t key, uint32_t node) {
@@ -15,20 +17,18 @@ static pwsp_events_entry pwsp_events_entry_make(uint64_t key, uint32_t node) {
     return entry;
 }
 
-static bool pwsp_events_heap_push(pwsp_events *events, pwsp_events_queue *queue,
-                                  pwsp_events_entry entry) {
+#define PWSP_ENTRY_IS_LESS(events, a, b) pwsp_events_entry_is_less(events, &(a), &(b))
+PWSP_HEAP(pwsp_events_heap, pwsp_events_entry, pwsp_events, PWSP_ENTRY_IS_LESS)
+
+static bool pwsp_events_heap_add(pwsp_events *events, pwsp_events_queue *queue,
+                                 pwsp_events_entry entry) {
     void *heap = queue->heap;
     if (!pwsp_memory_grow_little(&events->sim->memory, &heap, &queue->heap_capacity,
                                  queue->heap_count + 1, sizeof entry)) {
         return false;
     }
     queue->heap = (pwsp_events_entry *)heap;
-    uint64_t i = queue->heap_count++;
-    while (i > 0 && pwsp_events_entry_is_less(events, &entry, &queue->heap[(i - 1) / 2])) {
-        queue->heap[i] = queue->heap[(i - 1) / 2];
-        i = (i - 1) / 2;
-    }
-    queue->heap[i] = entry;
+    pwsp_events_heap_push(events, queue->heap, queue->heap_count++, entry);
     return true;
 }
 
@@ -60,7 +60,7 @@ PWSP_INTERNAL bool pwsp_events_queue_push(pwsp_events *events, pwsp_events_queue
         !is_last && pwsp_events_entry_is_less(events, &entry, pwsp_events_run_at(queue, 0));
     const bool is_of_run = is_last || is_first;
     if (is_of_run ? run_count == queue->run_capacity && !pwsp_events_run_grow(events, queue)
-                  : !pwsp_events_heap_push(events, queue, entry)) {
+                  : !pwsp_events_heap_add(events, queue, entry)) {
         events->is_out_of_memory = true;
         return false;
     }
@@ -72,32 +72,13 @@ PWSP_INTERNAL bool pwsp_events_queue_push(pwsp_events *events, pwsp_events_queue
     return true;
 }
 
-static void pwsp_events_heap_pop(const pwsp_events *events, pwsp_events_queue *queue) {
-    pwsp_events_entry last = queue->heap[--queue->heap_count];
-    uint64_t i = 0;
-    for (;;) {
-        uint64_t child = 2 * i + 1;
-        if (child >= queue->heap_count) {
-            break;
-        }
-        child += child + 1 < queue->heap_count &&
-                 pwsp_events_entry_is_less(events, &queue->heap[child + 1], &queue->heap[child]);
-        if (!pwsp_events_entry_is_less(events, &queue->heap[child], &last)) {
-            break;
-        }
-        queue->heap[i] = queue->heap[child];
-        i = child;
-    }
-    queue->heap[i] = last;
-}
-
 PWSP_INTERNAL pwsp_events_entry pwsp_events_queue_take(const pwsp_events *events,
                                                        pwsp_events_queue *queue) {
     const pwsp_events_entry *least = pwsp_events_queue_first(events, queue);
     pwsp_events_entry first = *least;
     queue->count--;
     if (least == queue->heap) {
-        pwsp_events_heap_pop(events, queue);
+        pwsp_events_heap_pop(events, queue->heap, queue->heap_count--);
     } else {
         queue->run_head++;
     }

@@ -2,21 +2,9 @@
 // the median of the distances from it (MAD).
 
 #include "../base/context.h"
+#include "../base/heap.h"
 
-// Ascending, by shell sort (gaps of Ciura 2001): there are at most a thousand.
-static void pwsp_measure_sort(double *values, uint32_t count) {
-    static const uint32_t gaps[] = {301, 132, 57, 23, 10, 4, 1};
-    for (uint32_t g = 0; g < sizeof gaps / sizeof gaps[0]; g++) {
-        for (uint32_t i = gaps[g]; i < count; i++) {
-            double value = values[i];
-            uint32_t at = i;
-            for (; at >= gaps[g] && values[at - gaps[g]] > value; at -= gaps[g]) {
-                values[at] = values[at - gaps[g]];
-            }
-            values[at] = value;
-        }
-    }
-}
+PWSP_SORT(pwsp_measure_sort, double, void, PWSP_IS_LESS)
 
 static double pwsp_measure_middle(const double *sorted, uint32_t count) {
     PTOWSP_ASSERT(count > 0);
@@ -28,12 +16,12 @@ static void pwsp_measure_reduce(double *values, uint32_t count, ptowsp_measureme
     PWSP_ROUND_APART
     double distances[PTOWSP_MEASURE_SAMPLE_MAX];
     PTOWSP_ASSERT(count > 0 && count <= PTOWSP_MEASURE_SAMPLE_MAX);
-    pwsp_measure_sort(values, count);
+    pwsp_measure_sort(NULL, values, count);
     double median = pwsp_measure_middle(values, count);
     for (uint32_t i = 0; i < count; i++) {
         distances[i] = values[i] < median ? median - values[i] : values[i] - median;
     }
-    pwsp_measure_sort(distances, count);
+    pwsp_measure_sort(NULL, distances, count);
     out->deviation = pwsp_measure_middle(distances, count);
     // Outliers are at both ends of what is sorted.
     double limit = out->deviation > 0 ? 3.5 * out->deviation / 0.6745 : distances[count - 1];

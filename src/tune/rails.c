@@ -3,6 +3,7 @@
 //
 // Invariant: current != safe exactly in a trial, and then there is a reference.
 
+#include "../base/heap.h"
 #include "../base/text.h"
 
 #include <inttypes.h>
@@ -151,14 +152,7 @@ static void pwsp_rails_pass(ptowsp_rails *rails, ptowsp_rails_decision *decision
 static uint64_t pwsp_rails_window(ptowsp_rails *rails) {
     uint32_t count = rails->sample_count;
     PTOWSP_ASSERT(count > 0 && count == rails->desc.window_count);
-    for (uint32_t i = 1; i < count; i++) {
-        uint64_t sample = rails->samples[i];
-        uint32_t at = i;
-        for (; at > 0 && rails->samples[at - 1] > sample; at--) {
-            rails->samples[at] = rails->samples[at - 1];
-        }
-        rails->samples[at] = sample;
-    }
+    pwsp_sort_u64(NULL, rails->samples, count);
     rails->sample_count = 0;
     return rails->samples[(count - 1) / 2];
 }

@@ -9,6 +9,8 @@
 
 #include "tuning.h"
 
+#include "../base/heap.h"
+
 PWSP_INTERNAL void pwsp_tuning_table_init(pwsp_tuning_table *table, const pwsp_memory *memory) {
     memset(table, 0, sizeof *table);
     table->memory = memory;
@@ -186,14 +188,10 @@ static uint64_t pwsp_tuning_median(const pwsp_tuning_table *table, const pwsp_tu
     uint32_t count = 0;
     for (uint32_t i = entry->newest + 1; i && count < PTOWSP_TUNING_RECENT_MAX;
          i = table->records[i - 1].before) {
-        uint64_t value = table->records[i - 1].value;
-        uint32_t at = count++;
-        for (; at > 0 && sorted[at - 1] > value; at--) {
-            sorted[at] = sorted[at - 1];
-        }
-        sorted[at] = value;
+        sorted[count++] = table->records[i - 1].value;
     }
     PTOWSP_ASSERT(count > 0);
+    pwsp_sort_u64(NULL, sorted, count);
     return sorted[(count - 1) / 2];
 }
 
