@@ -108,7 +108,7 @@ PWSP_INTERNAL void *pwsp_arena_alloc(pwsp_arena *arena, size_t size, size_t alig
     return ptr ? memset(ptr, 0, size) : NULL;
 }
 
-PWSP_INTERNAL bool pwsp_arena_extend(pwsp_arena *arena, void **array, uint64_t *capacity,
+PWSP_INTERNAL bool pwsp_arena_extend(pwsp_arena *arena, void *array, uint64_t *capacity,
                                      uint64_t needed, size_t item_size) {
     uint64_t grown = pwsp_max_u64(pwsp_max_u64(needed, 16), *capacity * 2);
     grown = PWSP_TIGHT(*capacity, 1024) ? needed : grown;
@@ -121,9 +121,9 @@ PWSP_INTERNAL bool pwsp_arena_extend(pwsp_arena *arena, void **array, uint64_t *
         return false;
     }
     if (*capacity) {
-        memcpy(items, *array, (size_t)*capacity * item_size);
+        memcpy(items, pwsp_array_items(array), (size_t)*capacity * item_size);
     }
-    *array = items;
+    memcpy(array, &items, sizeof items);
     *capacity = grown;
     return true;
 }

@@ -38,8 +38,10 @@ PWSP_INTERNAL void *pwsp_arena_take(pwsp_arena *arena, size_t size, size_t align
 
 // Makes room for `needed` items, aligned to 8, in an array of the arena that grows by doubling: what is
 // new is not zeroed, and what it was before stays in the arena. False, and nothing changed, when
-// memory is out or sizes would overflow.
-PWSP_INTERNAL bool pwsp_arena_extend(pwsp_arena *arena, void **array, uint64_t *capacity,
+// memory is out or sizes would overflow. The array is a pointer of any type, as in base.h.
+#define PWSP_EXTEND(arena, array, capacity, needed)                                                \
+    pwsp_arena_extend(arena, &(array), &(capacity), needed, sizeof *(array))
+PWSP_INTERNAL bool pwsp_arena_extend(pwsp_arena *arena, void *array, uint64_t *capacity,
                                      uint64_t needed, size_t item_size);
 
 // Copies a terminated string into the arena; NULL when memory is out.

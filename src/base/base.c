@@ -64,24 +64,32 @@ PWSP_INTERNAL void pwsp_memory_free(const pwsp_memory *memory, void *ptr, size_t
     }
 }
 
+PWSP_INTERNAL bool pwsp_memory_array(const pwsp_memory *memory, void *array, uint64_t count,
+                                     size_t item_size) {
+    const bool is_size = count <= SIZE_MAX / 2 / item_size;
+    void *items = is_size ? pwsp_memory_alloc(memory, (size_t)count * item_size) : NULL;
+    memcpy(array, &items, sizeof items);
+    return items != NULL;
+}
+
 // Makes an array larger: to `grown` items.
-static bool pwsp_memory_extend(const pwsp_memory *memory, void **array, uint64_t *capacity,
+static bool pwsp_memory_extend(const pwsp_memory *memory, void *array, uint64_t *capacity,
                                uint64_t grown, size_t item_size) {
     if (grown > SIZE_MAX / 2 / item_size) {
         return false;
     }
     size_t old_size = (size_t)*capacity * item_size, new_size = (size_t)grown * item_size;
-    void *moved = memory->resize(memory->user, *array, old_size, new_size);
+    void *moved = memory->resize(memory->user, pwsp_array_items(array), old_size, new_size);
     if (!moved) {
         return false;
     }
     memset((char *)moved + old_size, 0, new_size - old_size);
-    *array = moved;
+    memcpy(array, &moved, sizeof moved);
     *capacity = grown;
     return true;
 }
 
-PWSP_INTERNAL bool pwsp_memory_grow(const pwsp_memory *memory, void **array, uint64_t *capacity,
+PWSP_INTERNAL bool pwsp_memory_grow(const pwsp_memory *memory, void *array, uint64_t *capacity,
                                     uint64_t needed, size_t item_size) {
     uint64_t first = item_size > 128 ? 4 : 16;
     uint64_t grown = pwsp_max_u64(pwsp_max_u64(needed, first), *capacity * 2);
@@ -89,7 +97,7 @@ PWSP_INTERNAL bool pwsp_memory_grow(const pwsp_memory *memory, void **array, uin
     return needed <= *capacity || pwsp_memory_extend(memory, array, capacity, grown, item_size);
 }
 
-PWSP_INTERNAL bool pwsp_memory_grow_little(const pwsp_memory *memory, void **array,
+PWSP_INTERNAL bool pwsp_memory_grow_little(const pwsp_memory *memory, void *array,
                                            uint64_t *capacity, uint64_t needed, size_t item_size) {
     uint64_t step = *capacity < 128 ? *capacity : *capacity / (*capacity < 4096 ? 8 : 16);
     uint64_t grown = pwsp_max_u64(pwsp_max_u64(needed, 16), *capacity + step);
@@ -97,18 +105,15 @@ PWSP_INTERNAL bool pwsp_memory_grow_little(const pwsp_memory *memory, void **arr
     return needed <= *capacity || pwsp_memory_extend(memory, array, capacity, grown, item_size);
 }
 
-PWSP_INTERNAL bool pwsp_memory_room(const pwsp_memory *memory, void **array, uint64_t *capacity,
+PWSP_INTERNAL bool pwsp_memory_room(const pwsp_memory *memory, void *array, uint64_t *capacity,
                                     uint64_t needed, size_t item_size) {
     if (needed <= *capacity) {
         return true;
     }
-    pwsp_memory_free(memory, *array, (size_t)*capacity * item_size);
-    *array = NULL;
-    if (needed <= SIZE_MAX / 2 / item_size) {
-        *array = pwsp_memory_alloc(memory, (size_t)needed * item_size);
-    }
-    *capacity = *array ? needed : 0;
-    return *array != NULL;
+    pwsp_memory_free(memory, pwsp_array_items(array), (size_t)*capacity * item_size);
+    const bool is_good = pwsp_memory_array(memory, array, needed, item_size);
+    *capacity = is_good ? needed : 0;
+    return is_good;
 }
 
 uint64_t ptowsp_hash(uint64_t start, const void *data, size_t size) {

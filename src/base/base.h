@@ -137,20 +137,51 @@ PWSP_INTERNAL void *pwsp_memory_alloc(const pwsp_memory *memory, size_t size);
 PWSP_INTERNAL void *pwsp_memory_take(const pwsp_memory *memory, size_t size);
 PWSP_INTERNAL void pwsp_memory_free(const pwsp_memory *memory, void *ptr, size_t size);
 
+// -- arrays ---------------------------------------------------------------------------------------
+//
+// The macros take a pointer of any type and how many items it has room for; functions take the address
+// of the pointer. All are false when memory is out or sizes would overflow.
+
+// Makes an array of `count` > 0 zeroed items; NULL where false.
+#define PWSP_ALLOC(memory, array, count) pwsp_memory_array(memory, &(array), count, sizeof *(array))
+#define PWSP_FREE(memory, array, count)                                                            \
+    pwsp_memory_free(memory, array, (size_t)(count) * sizeof *(array))
+
 // Makes room for `needed` items in an array that grows by doubling, from 16 (of items of more than 128
-// bytes, from 4); what is new is zeroed.
-// False, and nothing changed, when memory is out or sizes would overflow.
-PWSP_INTERNAL bool pwsp_memory_grow(const pwsp_memory *memory, void **array, uint64_t *capacity,
-                                    uint64_t needed, size_t item_size);
+// bytes, from 4); what is new is zeroed. Nothing has changed where false.
+#define PWSP_GROW(memory, array, capacity, needed)                                                 \
+    pwsp_memory_grow(memory, &(array), &(capacity), needed, sizeof *(array))
 
 // The same for what is large and many: it grows by an eighth or less from 128 items on.
-PWSP_INTERNAL bool pwsp_memory_grow_little(const pwsp_memory *memory, void **array,
-                                           uint64_t *capacity, uint64_t needed, size_t item_size);
+#define PWSP_GROW_LITTLE(memory, array, capacity, needed)                                          \
+    pwsp_memory_grow_little(memory, &(array), &(capacity), needed, sizeof *(array))
 
 // Makes room for at least `needed` items in an array that keeps nothing when it grows: then all is
-// zeroed, and as large as needed. False, and the array empty, when memory is out or sizes would
-// overflow.
-PWSP_INTERNAL bool pwsp_memory_room(const pwsp_memory *memory, void **array, uint64_t *capacity,
+// zeroed, and as large as needed. The array is empty where false.
+#define PWSP_ROOM(memory, array, capacity, needed)                                                 \
+    pwsp_memory_room(memory, &(array), &(capacity), needed, sizeof *(array))
+
+// An object with several arrays has a table of them, #define PWSP_THING_ARRAYS(ARRAY) with a row
+// ARRAY(thing->items, thing->item_capacity) for each. These rows make, free and count them all, with
+// `memory`, `is_good` and `bytes` of the function that they stand in.
+#define PWSP_ARRAY_ALLOC(array, count) is_good = is_good && PWSP_ALLOC(memory, array, count);
+#define PWSP_ARRAY_FREE(array, count)  PWSP_FREE(memory, array, count);
+#define PWSP_ARRAY_BYTES(array, count) bytes += (array) ? (size_t)(count) * sizeof *(array) : 0;
+
+// The array at an address: copied, as pointers of different types are no aliases of each other.
+PWSP_INLINE void *pwsp_array_items(const void *array) {
+    void *items;
+    memcpy(&items, array, sizeof items);
+    return items;
+}
+
+PWSP_INTERNAL bool pwsp_memory_array(const pwsp_memory *memory, void *array, uint64_t count,
+                                     size_t item_size);
+PWSP_INTERNAL bool pwsp_memory_grow(const pwsp_memory *memory, void *array, uint64_t *capacity,
+                                    uint64_t needed, size_t item_size);
+PWSP_INTERNAL bool pwsp_memory_grow_little(const pwsp_memory *memory, void *array,
+                                           uint64_t *capacity, uint64_t needed, size_t item_size);
+PWSP_INTERNAL bool pwsp_memory_room(const pwsp_memory *memory, void *array, uint64_t *capacity,
                                     uint64_t needed, size_t item_size);
 
 #endif

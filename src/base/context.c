@@ -90,7 +90,7 @@ ptowsp_status ptowsp_context_create(const ptowsp_context_desc *desc, ptowsp_cont
     context->index = PTOWSP_NO_INDEX;
     status = pwsp_pool_create(&memory, &checked, &context->pool);
     if (status != PTOWSP_OK) {
-        pwsp_memory_free(&memory, context, sizeof(ptowsp_context));
+        PWSP_FREE(&memory, context, 1);
         return status;
     }
     *out_context = context;
@@ -104,7 +104,7 @@ void ptowsp_context_destroy(ptowsp_context *context) {
                       "a context destroyed before what was made from it");
         pwsp_memory memory = context->memory;
         pwsp_pool_destroy(context->pool);
-        pwsp_memory_free(&memory, context, sizeof(ptowsp_context));
+        PWSP_FREE(&memory, context, 1);
     }
 }
 

@@ -16,18 +16,15 @@
 
 static bool pwsp_coder_emit(pwsp_coder *coder, pwsp_opcode opcode, uint32_t out, uint32_t a,
                             uint32_t b, uint32_t c) {
-    void *code = coder->code;
     if (coder->code_count >= coder->code_max) {
         coder->is_too_large = true;
         return false;
     }
     if (coder->code_count >= UINT32_MAX ||
-        !pwsp_memory_grow(coder->memory, &code, &coder->code_capacity, coder->code_count + 1,
-                          sizeof(pwsp_instruction))) {
+        !PWSP_GROW(coder->memory, coder->code, coder->code_capacity, coder->code_count + 1)) {
         coder->is_out_of_memory = true;
         return false;
     }
-    coder->code = (pwsp_instruction *)code;
     pwsp_instruction instruction = {(uint32_t)opcode, out, a, b, c};
     coder->code[coder->code_count++] = instruction;
     return true;
@@ -55,7 +52,7 @@ static bool pwsp_coder_rehash(pwsp_coder *coder) {
     if (!places) {
         return false;
     }
-    pwsp_memory_free(coder->memory, coder->places, (size_t)before * sizeof(uint32_t));
+    PWSP_FREE(coder->memory, coder->places, before);
     coder->places = places;
     coder->place_count = count;
     for (uint64_t i = 0; i < coder->const_count; i++) {
@@ -65,14 +62,11 @@ static bool pwsp_coder_rehash(pwsp_coder *coder) {
 }
 
 PWSP_INTERNAL bool pwsp_coder_const(pwsp_coder *coder, uint64_t value, uint32_t *out_cell) {
-    void *consts = coder->consts;
     if (coder->const_count >= UINT32_MAX / 2 || !pwsp_coder_rehash(coder) ||
-        !pwsp_memory_grow(coder->memory, &consts, &coder->const_capacity, coder->const_count + 1,
-                          sizeof(uint64_t))) {
+        !PWSP_GROW(coder->memory, coder->consts, coder->const_capacity, coder->const_count + 1)) {
         coder->is_out_of_memory = true;
         return false;
     }
-    coder->consts = (uint64_t *)consts;
     uint32_t *place = pwsp_coder_place(coder, value);
     if (*place == 0) {
         coder->consts[coder->const_count++] = value;
@@ -83,11 +77,9 @@ PWSP_INTERNAL bool pwsp_coder_const(pwsp_coder *coder, uint64_t value, uint32_t 
 }
 
 PWSP_INTERNAL void pwsp_coder_free(pwsp_coder *coder) {
-    pwsp_memory_free(coder->memory, coder->code,
-                     (size_t)coder->code_capacity * sizeof(pwsp_instruction));
-    pwsp_memory_free(coder->memory, coder->consts,
-                     (size_t)coder->const_capacity * sizeof(uint64_t));
-    pwsp_memory_free(coder->memory, coder->places, (size_t)coder->place_count * sizeof(uint32_t));
+    PWSP_FREE(coder->memory, coder->code, coder->code_capacity);
+    PWSP_FREE(coder->memory, coder->consts, coder->const_capacity);
+    PWSP_FREE(coder->memory, coder->places, coder->place_count);
 }
 
 static bool pwsp_coder_value(pwsp_coder *coder, uint32_t id, uint32_t temp, uint32_t *out_cell);

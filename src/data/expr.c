@@ -82,12 +82,9 @@ PWSP_INTERNAL ptowsp_type pwsp_expr_result(pwsp_expr_op op, ptowsp_type a, ptows
 PWSP_INTERNAL uint32_t pwsp_exprs_add(pwsp_exprs *exprs, const pwsp_memory *memory,
                                       const pwsp_expr_node *node) {
     uint64_t id = exprs->count ? exprs->count : 1;
-    void *nodes = exprs->nodes;
-    if (id >= UINT32_MAX ||
-        !pwsp_memory_grow(memory, &nodes, &exprs->capacity, id + 1, sizeof *node)) {
+    if (id >= UINT32_MAX || !PWSP_GROW(memory, exprs->nodes, exprs->capacity, id + 1)) {
         return 0;
     }
-    exprs->nodes = (pwsp_expr_node *)nodes;
     exprs->nodes[id] = *node;
     exprs->count = id + 1;
     return (uint32_t)id;

@@ -68,7 +68,7 @@ PWSP_INTERNAL bool pwsp_names_add(pwsp_names *names, const pwsp_memory *memory, 
 }
 
 PWSP_INTERNAL void pwsp_names_free(pwsp_names *names, const pwsp_memory *memory) {
-    pwsp_memory_free(memory, names->slots, (size_t)names->slot_count * sizeof(pwsp_name));
+    PWSP_FREE(memory, names->slots, names->slot_count);
     names->slots = NULL;
     names->slot_count = 0;
     names->count = 0;

@@ -34,7 +34,7 @@ PWSP_INTERNAL bool pwsp_bindings_init(pwsp_bindings *bindings, ptowsp_context *c
     bindings->context = context;
     bindings->program = program;
 #define PWSP_BINDINGS_ALLOC(field, type, count)                                                    \
-    bindings->field = (type *)pwsp_memory_alloc(&context->memory, (size_t)(count) * sizeof(type)); \
+    PWSP_ALLOC(&context->memory, bindings->field, count);                                          \
     if (!bindings->field) {                                                                        \
         return false;                                                                              \
     }
@@ -55,7 +55,7 @@ PWSP_INTERNAL void pwsp_bindings_free(pwsp_bindings *bindings) {
     pwsp_memory_free(&bindings->context->memory, bindings->transients.own,
                      (size_t)bindings->transients.own_bytes);
 #define PWSP_BINDINGS_FREE(field, type, count)                                                     \
-    pwsp_memory_free(&bindings->context->memory, bindings->field, (size_t)(count) * sizeof(type));
+    PWSP_FREE(&bindings->context->memory, bindings->field, count);
     PWSP_BINDINGS_ARRAYS(PWSP_BINDINGS_FREE)
 #undef PWSP_BINDINGS_FREE
     memset(bindings, 0, sizeof *bindings);
@@ -122,8 +122,8 @@ static ptowsp_status pwsp_bind_slot(pwsp_bindings *bindings, const ptowsp_bindin
 // -- plans ----------------------------------------------------------------------------------------
 
 // The axes of a plan are a list, from the one that names find; their fields are lists, too.
-#define PWSP_PLAN_AXIS(p, i)  PWSP_PROGRAM_AT(p, axes, pwsp_axis_info, i)
-#define PWSP_PLAN_FIELD(p, i) PWSP_PROGRAM_AT(p, arrays, pwsp_array_info, i)
+#define PWSP_PLAN_AXIS(p, i)  (&(p)->axes.items[i])
+#define PWSP_PLAN_FIELD(p, i) (&(p)->arrays.items[i])
 
 // Has the plan all that the program uses of it?
 static ptowsp_status pwsp_bind_plan_uses(const pwsp_bindings *bindings, pwsp_error *error,
@@ -207,7 +207,7 @@ static ptowsp_status pwsp_bind_batch(pwsp_bindings *bindings, uint32_t axis,
 
 PWSP_INTERNAL const pwsp_plan_batch *pwsp_bound_batch(const pwsp_bindings *bindings,
                                                       uint32_t axis) {
-    const pwsp_axis_info *info = PWSP_PROGRAM_AT(bindings->program, axes, pwsp_axis_info, axis);
+    const pwsp_axis_info *info = &bindings->program->axes.items[axis];
     if (info->kind < PWSP_AXIS_PLAN || info->declared != axis) {
         return NULL;
     }
@@ -224,7 +224,7 @@ PWSP_INTERNAL ptowsp_status pwsp_bindings_plan(pwsp_bindings *bindings) {
     for (uint32_t i = 1; status == PTOWSP_OK && i < p->axes.count; i++) {
         ptowsp_attention_plan plan;
         if (bindings->batches[i].is_bound) {
-            const char *name = PWSP_PROGRAM_AT(p, axes, pwsp_axis_info, i)->name;
+            const char *name = p->axes.items[i].name;
             pwsp_unbind_plan(bindings, i);
             status = pwsp_plan_make(&error, name, &bindings->context->memory, &bindings->batches[i],
                                     &bindings->rooms[i], &plan);
@@ -243,7 +243,7 @@ static ptowsp_status pwsp_bind_tensor(pwsp_bindings *bindings, uint32_t id, cons
     const ptowsp_program *p = bindings->program;
     return p->tensor_is_transient[id]
                ? pwsp_bind_fail_transient(error, b->name)
-               : pwsp_bind_check_tensor(error, PWSP_PROGRAM_AT(p, tensors, ptowsp_tensor_desc, id),
+               : pwsp_bind_check_tensor(error, &p->tensors.items[id],
                                         (const ptowsp_buffer *)b->data, &bindings->tensors[id]);
 }
 
@@ -268,9 +268,8 @@ static ptowsp_status pwsp_bind_named(pwsp_bindings *bindings, uint32_t id, const
     case PTOWSP_BIND_SYMBOL: pwsp_bind_cell(bindings, p->first_symbol + id, b->value); break;
     case PTOWSP_BIND_ARRAY:
     case PTOWSP_BIND_LENGTHS:
-        return pwsp_bind_check_array(error, PWSP_PROGRAM_AT(p, arrays, pwsp_array_info, id),
-                                     b->kind == PTOWSP_BIND_LENGTHS, b->dtype, b->data, b->count,
-                                     &bindings->arrays[id]);
+        return pwsp_bind_check_array(error, &p->arrays.items[id], b->kind == PTOWSP_BIND_LENGTHS,
+                                     b->dtype, b->data, b->count, &bindings->arrays[id]);
     case PTOWSP_BIND_CSR:
         return pwsp_bind_check_csr(error, b->name, (const ptowsp_csr *)b->data,
                                    &bindings->csrs[id]);

@@ -11,7 +11,7 @@ bool ptowsp_run_bound_size(const ptowsp_run *run, uint32_t axis, int64_t *out_si
     PTOWSP_ASSERT(run);
     const ptowsp_program *p = run->program;
     PTOWSP_ASSERT(axis > 0 && axis < p->axes.count);
-    const pwsp_axis_info *info = PWSP_PROGRAM_AT(p, axes, pwsp_axis_info, axis);
+    const pwsp_axis_info *info = &p->axes.items[axis];
     if (!out_size) {
         return false;
     }
@@ -43,7 +43,7 @@ bool ptowsp_run_bound_array(const ptowsp_run *run, uint32_t array, ptowsp_dtype 
     PTOWSP_ASSERT(run && array > 0 && array < run->program->arrays.count);
     const pwsp_array *bound = &run->bindings.arrays[array];
     if (!out_dtype || !out_data || !out_count || !bound->is_bound ||
-        PWSP_PROGRAM_AT(run->program, arrays, pwsp_array_info, array)->plan_axis) {
+        run->program->arrays.items[array].plan_axis) {
         return false;
     }
     *out_dtype = bound->dtype;
@@ -70,7 +70,7 @@ bool ptowsp_run_bound_plan(const ptowsp_run *run, uint32_t axis, ptowsp_attentio
     PTOWSP_ASSERT(run);
     const ptowsp_program *p = run->program;
     PTOWSP_ASSERT(axis > 0 && axis < p->axes.count);
-    if (!out_plan || PWSP_PROGRAM_AT(p, axes, pwsp_axis_info, axis)->kind < PWSP_AXIS_PLAN ||
+    if (!out_plan || p->axes.items[axis].kind < PWSP_AXIS_PLAN ||
         !run->bindings.is_bound[p->first_size + axis]) {
         return false;
     }
@@ -100,7 +100,7 @@ bool ptowsp_run_bound_tensor(const ptowsp_run *run, uint32_t tensor, ptowsp_buff
     if (!out_buffer || !bound->is_bound || run->program->tensor_is_transient[tensor]) {
         return false;
     }
-    uint32_t rank = PWSP_PROGRAM_AT(run->program, tensors, ptowsp_tensor_desc, tensor)->rank;
+    uint32_t rank = run->program->tensors.items[tensor].rank;
     memset(out_buffer, 0, sizeof *out_buffer);
     out_buffer->data = bound->data;
     out_buffer->size =

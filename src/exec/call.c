@@ -27,14 +27,14 @@ PWSP_INTERNAL bool pwsp_walk_init(pwsp_walk *walk, const pwsp_memory *memory,
     walk->tile_core.memory = *memory;
     pwsp_comm_init(&walk->comm, bindings->context, &walk->halt);
 #define PWSP_WALK_ALLOC(field, type, count)                                                        \
-    walk->field = (type *)pwsp_memory_alloc(memory, (size_t)(count) * sizeof(type));               \
+    PWSP_ALLOC(memory, walk->field, count);                                                        \
     if (!walk->field) {                                                                            \
         return false;                                                                              \
     }
     PWSP_WALK_ARRAYS(PWSP_WALK_ALLOC)
 #undef PWSP_WALK_ALLOC
     for (uint32_t i = 1; i < program->kernels.count; i++) {
-        const pwsp_kernel_info *kernel = PWSP_PROGRAM_AT(program, kernels, pwsp_kernel_info, i);
+        const pwsp_kernel_info *kernel = &program->kernels.items[i];
         if (kernel->code && !pwsp_tile_core_reserve(&walk->tile_core, kernel->code)) {
             return false;
         }
@@ -49,8 +49,7 @@ PWSP_INTERNAL void pwsp_walk_free(pwsp_walk *walk) {
     }
     pwsp_tile_core_free(&walk->tile_core);
     pwsp_comm_free(&walk->comm);
-#define PWSP_WALK_FREE(field, type, count)                                                         \
-    pwsp_memory_free(&walk->memory, walk->field, (size_t)(count) * sizeof(type));
+#define PWSP_WALK_FREE(field, type, count) PWSP_FREE(&walk->memory, walk->field, count);
     PWSP_WALK_ARRAYS(PWSP_WALK_FREE)
 #undef PWSP_WALK_FREE
     memset(walk, 0, sizeof *walk);
@@ -91,7 +90,7 @@ PWSP_INTERNAL ptowsp_status pwsp_walk_find_unknown(pwsp_walk *walk, const pwsp_d
     for (uint32_t i = 0; walk->is_time_only && i < p->ops.count; i++) {
         const pwsp_op *op = PWSP_OP_AT(p, i);
         if (op->kind == PWSP_OP_SLOT_LOAD &&
-            walk->is_written[PWSP_PROGRAM_AT(p, slot_ops, pwsp_slot_op, op->at)->view.tensor]) {
+            walk->is_written[p->slot_ops.items[op->at].view.tensor]) {
             walk->expander.node = op->node;
             pwsp_expander_fail(&walk->expander, PTOWSP_UNSUPPORTED, PTOWSP_NO_INDEX,
                                "it loads what a task writes, which only executing can tell");

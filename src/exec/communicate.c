@@ -25,12 +25,11 @@ PWSP_INTERNAL void pwsp_comm_init(pwsp_comm *comm, ptowsp_context *context, pwsp
 PWSP_INTERNAL void pwsp_comm_free(pwsp_comm *comm) {
     if (comm->context) {
         const pwsp_memory *memory = &comm->context->memory;
-        pwsp_memory_free(memory, comm->counts, (size_t)comm->counts_capacity * sizeof(uint64_t));
-        pwsp_memory_free(memory, comm->times, (size_t)comm->times_capacity * sizeof(uint64_t));
-        pwsp_memory_free(memory, comm->memos, (size_t)comm->memo_capacity * sizeof(pwsp_comm_memo));
-        pwsp_memory_free(memory, comm->tasks, (size_t)comm->task_capacity * sizeof(pwsp_comm_task));
-        pwsp_memory_free(memory, comm->waits,
-                         (size_t)comm->wait_capacity * sizeof(ptowsp_rank_wait));
+        PWSP_FREE(memory, comm->counts, comm->counts_capacity);
+        PWSP_FREE(memory, comm->times, comm->times_capacity);
+        PWSP_FREE(memory, comm->memos, comm->memo_capacity);
+        PWSP_FREE(memory, comm->tasks, comm->task_capacity);
+        PWSP_FREE(memory, comm->waits, comm->wait_capacity);
         pwsp_memory_free(memory, comm->in.packed, (size_t)comm->in.capacity);
         pwsp_memory_free(memory, comm->out.packed, (size_t)comm->out.capacity);
     }
@@ -107,9 +106,8 @@ static ptowsp_status pwsp_comm_check_kernel(pwsp_comm *comm, const ptowsp_progra
             return pwsp_fail(comm->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
                              "run: kernel %s: array %s has %" PRIu64 " counts; %" PRIu64
                              " members have %" PRIu64,
-                             kernel->name,
-                             PWSP_PROGRAM_AT(program, arrays, pwsp_array_info, info->counts)->name,
-                             array->count, members, members * members);
+                             kernel->name, program->arrays.items[info->counts].name, array->count,
+                             members, members * members);
         }
         comm->counts_size = pwsp_max_u64(comm->counts_size, members * members);
     }
@@ -146,7 +144,7 @@ PWSP_INTERNAL ptowsp_status pwsp_comm_begin(pwsp_comm *comm, const ptowsp_progra
     comm->counts_size = 0;
     comm->task_head = comm->task_tail = comm->wait_count = 0;
     for (uint32_t i = 1; program->has_link && i < program->kernels.count; i++) {
-        const pwsp_kernel_info *kernel = PWSP_PROGRAM_AT(program, kernels, pwsp_kernel_info, i);
+        const pwsp_kernel_info *kernel = &program->kernels.items[i];
         if (!program->kernel_is_used[i] || kernel->unit != PTOWSP_UNIT_LINK) {
             continue;
         }

@@ -120,13 +120,10 @@ static bool pwsp_comm_keep(pwsp_comm *comm, const pwsp_kernel_info *kernel, cons
     if (comm->task_head == comm->task_tail) {
         comm->task_head = comm->task_tail = 0;
     }
-    void *tasks = comm->tasks;
-    if (!pwsp_memory_grow(&comm->context->memory, &tasks, &comm->task_capacity, comm->task_tail + 1,
-                          sizeof(pwsp_comm_task))) {
+    if (!PWSP_GROW(&comm->context->memory, comm->tasks, comm->task_capacity, comm->task_tail + 1)) {
         pwsp_error_set(error, PTOWSP_OUT_OF_MEMORY, PTOWSP_NO_INDEX, "run: out of memory");
         return false;
     }
-    comm->tasks = (pwsp_comm_task *)tasks;
     pwsp_comm_task *task = &comm->tasks[comm->task_tail++];
     const uint32_t count = 2 * kernel->tile_count + kernel->scalar_count;
     PTOWSP_ASSERT(count <= sizeof task->args / sizeof task->args[0]);
@@ -158,12 +155,10 @@ PWSP_INTERNAL bool pwsp_comm_note_wait(pwsp_comm *comm, const ptowsp_rank_wait *
     if (!sim->has_records) {
         return true;
     }
-    void *waits = comm->waits;
-    if (!pwsp_memory_grow(&comm->context->memory, &waits, &comm->wait_capacity,
-                          comm->wait_count + 1, sizeof(ptowsp_rank_wait))) {
+    if (!PWSP_GROW(&comm->context->memory, comm->waits, comm->wait_capacity,
+                   comm->wait_count + 1)) {
         return pwsp_sim_no_memory(sim);
     }
-    comm->waits = (ptowsp_rank_wait *)waits;
     comm->waits[comm->wait_count++] = *wait;
     return true;
 }

@@ -17,7 +17,7 @@ static uint64_t pwsp_fingerprint_program(const ptowsp_run *run) {
     uint64_t hash = PTOWSP_HASH_START;
     ptowsp_program_print(p, pwsp_text_to_hash(&hash));
     for (uint32_t i = 1; i < p->kernels.count; i++) {
-        const pwsp_kernel_info *kernel = PWSP_PROGRAM_AT(p, kernels, pwsp_kernel_info, i);
+        const pwsp_kernel_info *kernel = &p->kernels.items[i];
         hash = p->kernel_is_used[i] ? pwsp_hash_number(hash, pwsp_kernel_info_hash(kernel)) : hash;
     }
     return hash;
@@ -67,7 +67,7 @@ static uint64_t pwsp_fingerprint_bindings(const ptowsp_run *run) {
     // have: they count by axis and field, as a sum.
     uint64_t fields = 0;
     for (uint32_t i = 1; i < p->arrays.count; i++) {
-        const pwsp_array_info *info = PWSP_PROGRAM_AT(p, arrays, pwsp_array_info, i);
+        const pwsp_array_info *info = &p->arrays.items[i];
         const uint64_t field = pwsp_hash_number(info->plan_axis, (uint64_t)info->field);
         if (p->array_is_used[i] && info->plan_axis) {
             fields += pwsp_fingerprint_array(field, &bound->arrays[i]);
@@ -78,7 +78,7 @@ static uint64_t pwsp_fingerprint_bindings(const ptowsp_run *run) {
     hash = fields ? pwsp_hash_number(hash, fields) : hash;
     for (uint32_t i = 1; i < p->tensors.count; i++) {
         if (p->tensor_is_used[i]) {
-            uint32_t rank = PWSP_PROGRAM_AT(p, tensors, ptowsp_tensor_desc, i)->rank;
+            uint32_t rank = p->tensors.items[i].rank;
             hash = pwsp_fingerprint_shape(hash, &bound->effective[i], rank);
         }
     }
@@ -123,7 +123,7 @@ static uint64_t pwsp_fingerprint_tensors(const ptowsp_run *run, bool is_written)
     for (uint32_t i = 1; i < p->tensors.count; i++) {
         if (p->tensor_is_used[i] && !p->tensor_is_transient[i] &&
             p->tensor_is_written[i] == is_written) {
-            uint32_t rank = PWSP_PROGRAM_AT(p, tensors, ptowsp_tensor_desc, i)->rank;
+            uint32_t rank = p->tensors.items[i].rank;
             hash = pwsp_hash_number(hash, i);
             hash = pwsp_fingerprint_tensor(hash, &run->bindings.effective[i], rank);
         }

@@ -22,8 +22,7 @@ PWSP_INTERNAL ptowsp_cycles pwsp_frontend_call_task(const pwsp_frontend *front,
     if (pwsp_halt_is(&front->walk->halt)) {
         return ptowsp_task_fail(PTOWSP_SKIPPED);
     }
-    const pwsp_kernel_info *kernel =
-        PWSP_PROGRAM_AT(front->walk->program, kernels, pwsp_kernel_info, entry->kernel);
+    const pwsp_kernel_info *kernel = &front->walk->program->kernels.items[entry->kernel];
     uint64_t args[PTOWSP_TASK_AXIS_MAX + 2 * PTOWSP_TASK_TILE_MAX + PTOWSP_TASK_SCALAR_MAX];
     ptowsp_tile tiles[PTOWSP_TASK_TILE_MAX];
     ptowsp_task task = pwsp_frontend_task_of(front, issued, args, tiles);
@@ -62,8 +61,7 @@ PWSP_INTERNAL bool pwsp_frontend_move_link(void *user, uint32_t place, ptowsp_cy
     const pwsp_frontend *front = (const pwsp_frontend *)user;
     const pwsp_entry *entry = pwsp_reorder_at(&front->issue.reorder, place);
     pwsp_comm *comm = &front->walk->comm;
-    const pwsp_kernel_info *kernel =
-        PWSP_PROGRAM_AT(front->walk->program, kernels, pwsp_kernel_info, entry->kernel);
+    const pwsp_kernel_info *kernel = &front->walk->program->kernels.items[entry->kernel];
     uint64_t args[PTOWSP_TASK_AXIS_MAX + 2 * PTOWSP_TASK_TILE_MAX + PTOWSP_TASK_SCALAR_MAX];
     ptowsp_tile tiles[PTOWSP_TASK_TILE_MAX];
     pwsp_wall_mark *mark = front->clocked ? pwsp_frontend_mark_of(front, entry) : NULL;
@@ -147,8 +145,7 @@ static bool pwsp_frontend_fail_task(pwsp_frontend *front, const pwsp_issued *iss
     pwsp_walk *walk = front->walk;
     pwsp_expander *x = &walk->expander;
     const pwsp_task_op *op = pwsp_frontend_op(front, issued->words);
-    const pwsp_kernel_info *kernel =
-        PWSP_PROGRAM_AT(x->program, kernels, pwsp_kernel_info, op->kernel);
+    const pwsp_kernel_info *kernel = &x->program->kernels.items[op->kernel];
     if ((int64_t)issued->cycles == PTOWSP_SKIPPED && front->issue.reorder.is_out_of_memory) {
         pwsp_frontend_no_memory(front);
         return false;
@@ -176,8 +173,7 @@ static bool pwsp_frontend_fail_task(pwsp_frontend *front, const pwsp_issued *iss
 static bool pwsp_frontend_link_cycles(pwsp_frontend *front, const pwsp_issued *issued,
                                       pwsp_arrival *arrival) {
     pwsp_walk *walk = front->walk;
-    const pwsp_kernel_info *kernel =
-        PWSP_PROGRAM_AT(walk->program, kernels, pwsp_kernel_info, arrival->kernel);
+    const pwsp_kernel_info *kernel = &walk->program->kernels.items[arrival->kernel];
     uint64_t args[2 * PTOWSP_TASK_TILE_MAX + PTOWSP_TASK_SCALAR_MAX];
     for (uint32_t i = 0; i < arrival->tile_count; i++) {
         args[2 * i] = arrival->tiles[i].rows;
@@ -217,8 +213,7 @@ PWSP_INTERNAL bool pwsp_frontend_retire_task(pwsp_frontend *front, const pwsp_en
     arrival.kernel = entry->kernel;
     arrival.node = pwsp_frontend_node(issued->words);
     arrival.unit = entry->unit;
-    arrival.pool =
-        PWSP_PROGRAM_AT(front->walk->program, kernels, pwsp_kernel_info, entry->kernel)->pool;
+    arrival.pool = front->walk->program->kernels.items[entry->kernel].pool;
     if (entry->unit == PTOWSP_UNIT_LINK && !pwsp_frontend_link_cycles(front, issued, &arrival)) {
         return false;
     }

@@ -129,7 +129,7 @@ PWSP_INTERNAL void pwsp_frontend_keep_mark(pwsp_frontend *front, pwsp_entry_kind
 
 PWSP_INLINE const pwsp_task_op *pwsp_frontend_op(const pwsp_frontend *front,
                                                  const uint64_t *words) {
-    return PWSP_PROGRAM_AT(front->walk->program, tasks, pwsp_task_op, (uint32_t)words[0]);
+    return &front->walk->program->tasks.items[(uint32_t)words[0]];
 }
 
 // The node of a task is above its op.

@@ -253,8 +253,7 @@ static bool pwsp_frontend_retire_batch(pwsp_frontend *front, const pwsp_entry *e
     const pwsp_task_op *op = pwsp_frontend_op(front, issued.words);
     const uint32_t key = 1 + op->axis_count + op->scalar_count;
     uint32_t done = 0;
-    batch->pool =
-        PWSP_PROGRAM_AT(front->walk->program, kernels, pwsp_kernel_info, entry->kernel)->pool;
+    batch->pool = front->walk->program->kernels.items[entry->kernel].pool;
     batch->tile_count = front->has_data ? op->view_count : 0;
     PTOWSP_ASSERT(count <= pwsp_batch_room(batch->tile_count));
     for (; done < count; done++) {

@@ -18,20 +18,17 @@ static bool pwsp_frontend_list_variables(pwsp_frontend *front, uint32_t *out_wor
         if (op->kind != PWSP_OP_TASK) {
             continue;
         }
-        const pwsp_task_op *task = PWSP_PROGRAM_AT(program, tasks, pwsp_task_op, op->at);
+        const pwsp_task_op *task = &program->tasks.items[op->at];
         pwsp_task_variables *variables = &front->variables[op->at];
         variables->first = (uint32_t)count;
         for (uint32_t at = op->node; at; at = PWSP_PLACE_AT(program, at)->parent) {
             const pwsp_place *place = PWSP_PLACE_AT(program, at);
-            void *cells = front->cells;
-            if (!pwsp_memory_grow(&front->memory, &cells, &front->cell_count,
-                                  count + place->param_count + 1, sizeof(uint32_t))) {
+            if (!PWSP_GROW(&front->memory, front->cells, front->cell_count,
+                           count + place->param_count + 1)) {
                 return false;
             }
-            front->cells = (uint32_t *)cells;
             for (uint32_t j = 0; j < place->param_count; j++) {
-                front->cells[count++] =
-                    PWSP_PROGRAM_AT(program, params, pwsp_param, place->first_param + j)->cell;
+                front->cells[count++] = program->params.items[place->first_param + j].cell;
             }
             if (place->variable) {
                 front->cells[count++] = place->variable;
@@ -58,7 +55,7 @@ static uint32_t pwsp_frontend_capacity(const ptowsp_schedule *schedule) {
 static uint32_t pwsp_frontend_tile_max(const ptowsp_program *program) {
     uint32_t count = 1;  // of a slot load
     for (uint32_t i = 0; i < program->tasks.count; i++) {
-        uint32_t views = PWSP_PROGRAM_AT(program, tasks, pwsp_task_op, i)->view_count;
+        uint32_t views = program->tasks.items[i].view_count;
         count = views > count ? views : count;
     }
     return count;
@@ -71,8 +68,7 @@ static bool pwsp_frontend_init(pwsp_frontend *front) {
     memset(&desc, 0, sizeof desc);
     front->lane_rule = pwsp_dispatch_rule(schedule->dispatch);
     front->is_homed = pwsp_dispatch_has_key(schedule->dispatch);
-    front->variables = (pwsp_task_variables *)pwsp_memory_alloc(
-        &front->memory, ((size_t)program->tasks.count + 1) * sizeof(pwsp_task_variables));
+    PWSP_ALLOC(&front->memory, front->variables, (size_t)program->tasks.count + 1);
     if (!front->variables || !pwsp_frontend_list_variables(front, &front->tile_word)) {
         return false;
     }
@@ -85,12 +81,9 @@ static bool pwsp_frontend_init(pwsp_frontend *front) {
 
 PWSP_INTERNAL bool pwsp_frontend_reserve(pwsp_frontend *front, uint32_t lane_count) {
     const ptowsp_program *program = front->walk->program;
-    void *cores = front->cores;
-    if (!pwsp_memory_grow(&front->memory, &cores, &front->core_capacity, lane_count,
-                          sizeof(pwsp_tile_core))) {
+    if (!PWSP_GROW(&front->memory, front->cores, front->core_capacity, lane_count)) {
         return false;
     }
-    front->cores = (pwsp_tile_core *)cores;
     if (!pwsp_pace_reserve(&front->pace, lane_count) || !pwsp_frontend_reserve_blocks(front)) {
         return false;
     }
@@ -99,7 +92,7 @@ PWSP_INTERNAL bool pwsp_frontend_reserve(pwsp_frontend *front, uint32_t lane_cou
         memset(core, 0, sizeof *core);
         core->memory = front->memory;
         for (uint32_t i = 1; i < program->kernels.count; i++) {
-            const pwsp_kernel_info *kernel = PWSP_PROGRAM_AT(program, kernels, pwsp_kernel_info, i);
+            const pwsp_kernel_info *kernel = &program->kernels.items[i];
             if (kernel->code && !pwsp_tile_core_reserve(core, kernel->code)) {
                 pwsp_tile_core_free(core);
                 return false;
@@ -151,15 +144,14 @@ PWSP_INTERNAL void pwsp_frontend_destroy(pwsp_frontend *front) {
     for (uint32_t i = 0; i < front->core_count; i++) {
         pwsp_tile_core_free(&front->cores[i]);
     }
-    pwsp_memory_free(&memory, front->cores, (size_t)front->core_capacity * sizeof(pwsp_tile_core));
-    pwsp_memory_free(&memory, front->cells, (size_t)front->cell_count * sizeof(uint32_t));
-    pwsp_memory_free(&memory, front->variables,
-                     ((size_t)front->walk->program->tasks.count + 1) * sizeof(pwsp_task_variables));
+    PWSP_FREE(&memory, front->cores, front->core_capacity);
+    PWSP_FREE(&memory, front->cells, front->cell_count);
+    PWSP_FREE(&memory, front->variables, (size_t)front->walk->program->tasks.count + 1);
     pwsp_memory_free(&memory, front->marks, pwsp_frontend_marks(front));
     pwsp_memory_free(&memory, front->records, pwsp_frontend_record_bytes(front));
     pwsp_pace_free(&front->pace);
     pwsp_issue_free(&front->issue);
-    pwsp_memory_free(&memory, front, sizeof(pwsp_frontend));
+    PWSP_FREE(&memory, front, 1);
 }
 
 PWSP_INTERNAL size_t pwsp_frontend_bytes(const pwsp_frontend *front) {

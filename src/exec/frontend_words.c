@@ -45,8 +45,7 @@ PWSP_INTERNAL ptowsp_task pwsp_frontend_task_of(const pwsp_frontend *front,
                                                 ptowsp_tile *tiles) {
     const pwsp_task_op *op = pwsp_frontend_op(front, issued->words);
     const pwsp_entry_tile *kept = pwsp_frontend_tiles(front, issued->words);
-    const pwsp_tile_view *views =
-        PWSP_PROGRAM_AT(front->walk->program, views, pwsp_tile_view, op->first_view);
+    const pwsp_tile_view *views = &front->walk->program->views.items[op->first_view];
     const uint64_t *words = issued->words + 1;
     uint64_t *arg = args;
     for (uint32_t i = 0; i < op->axis_count; i++) {
@@ -73,8 +72,7 @@ PWSP_INTERNAL ptowsp_task pwsp_frontend_task_of(const pwsp_frontend *front,
     task.tile_count = op->view_count;
     task.tiles = tiles;
     task.index = issued->index;
-    task.kernel_name =
-        PWSP_PROGRAM_AT(front->walk->program, kernels, pwsp_kernel_info, op->kernel)->name;
+    task.kernel_name = front->walk->program->kernels.items[op->kernel].name;
     task.lane = 0;
     return task;
 }
@@ -83,8 +81,7 @@ PWSP_INTERNAL void pwsp_frontend_kept_tiles(const pwsp_frontend *front, const pw
                                             pwsp_tile_at *out_tiles) {
     const pwsp_task_op *op = pwsp_frontend_op(front, issued->words);
     const pwsp_entry_tile *kept = pwsp_frontend_tiles(front, issued->words);
-    const pwsp_tile_view *views =
-        PWSP_PROGRAM_AT(front->walk->program, views, pwsp_tile_view, op->first_view);
+    const pwsp_tile_view *views = &front->walk->program->views.items[op->first_view];
     for (uint32_t i = 0; i < op->view_count; i++) {
         out_tiles[i] = pwsp_entry_tile_at(&kept[i], views[i].tensor, views[i].access);
     }

@@ -10,7 +10,7 @@ PWSP_INTERNAL bool pwsp_pace_init(pwsp_pace *pace, const pwsp_memory *memory,
     pace->kernel_count = kernel_count;
     pace->lane_stride = (kernel_count + 2 * line - 1) / line * line;
     pace->hold = PWSP_PACE_HOLD_MIN;
-    pace->ticks = (uint32_t *)pwsp_memory_alloc(memory, (kernel_count + 1) * sizeof(uint32_t));
+    PWSP_ALLOC(memory, pace->ticks, kernel_count + 1);
     return pace->ticks != NULL;
 }
 

@@ -93,7 +93,7 @@ void ptowsp_run_destroy(ptowsp_run *run) {
         pwsp_walk_free(&run->walk);
         pwsp_bindings_free(&run->bindings);
     }
-    pwsp_memory_free(memory, run, sizeof(ptowsp_run));
+    PWSP_FREE(memory, run, 1);
 }
 
 PWSP_INTERNAL size_t pwsp_run_bytes(const ptowsp_run *run) {

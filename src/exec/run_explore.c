@@ -17,14 +17,14 @@ static ptowsp_status pwsp_explore_check_loads(ptowsp_run *run, const pwsp_contro
         if (op->kind != PWSP_OP_SLOT_LOAD || control->ops[i]) {
             continue;
         }
-        uint32_t tensor = PWSP_PROGRAM_AT(p, slot_ops, pwsp_slot_op, op->at)->view.tensor;
+        uint32_t tensor = p->slot_ops.items[op->at].view.tensor;
         if (run->walk.is_written[tensor]) {
             run->walk.expander.cells = NULL;  // no variables around
             run->walk.expander.node = op->node;
             pwsp_expander_fail(&run->walk.expander, PTOWSP_UNSUPPORTED, PTOWSP_NO_INDEX,
                                "it loads from tensor %s, which tasks write, and sends or receives "
                                "depend on it: orders of them are known only by executing",
-                               PWSP_PROGRAM_AT(p, tensors, ptowsp_tensor_desc, tensor)->name);
+                               p->tensors.items[tensor].name);
             return pwsp_run_fail_walk(run);
         }
     }

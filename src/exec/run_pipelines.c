@@ -14,8 +14,7 @@ PWSP_INTERNAL bool pwsp_pipes_init(pwsp_pipes *pipes, pwsp_walk *walk, pwsp_time
     memset(pipes, 0, sizeof *pipes);
     pipes->walk = walk;
     pipes->time = time;
-    pipes->wholes = (pwsp_tile_at *)pwsp_memory_alloc(
-        &walk->memory, ((size_t)program->tensors.count + 1) * sizeof(pwsp_tile_at));
+    PWSP_ALLOC(&walk->memory, pipes->wholes, (size_t)program->tensors.count + 1);
     return pipes->wholes && pwsp_pipelines_init(&pipes->pipelines, &walk->memory, program);
 }
 
@@ -24,8 +23,7 @@ PWSP_INTERNAL void pwsp_pipes_free(pwsp_pipes *pipes) {
         return;
     }
     pwsp_pipelines_free(&pipes->pipelines);
-    pwsp_memory_free(&pipes->walk->memory, pipes->wholes,
-                     ((size_t)pipes->walk->program->tensors.count + 1) * sizeof(pwsp_tile_at));
+    PWSP_FREE(&pipes->walk->memory, pipes->wholes, (size_t)pipes->walk->program->tensors.count + 1);
     memset(pipes, 0, sizeof *pipes);
 }
 
@@ -93,16 +91,14 @@ static bool pwsp_pipes_is_constant(void *user, const pwsp_task_op *task,
     const pwsp_pipes *pipes = (const pwsp_pipes *)user;
     const pwsp_walk *walk = pipes->walk;
     const ptowsp_program *program = walk->program;
-    const pwsp_kernel_info *kernel =
-        PWSP_PROGRAM_AT(program, kernels, pwsp_kernel_info, task->kernel);
+    const pwsp_kernel_info *kernel = &program->kernels.items[task->kernel];
     bool is_constant = walk->is_time_only && !pipes->time->sim.has_records && !pipes->tasks.task &&
                        walk->scaled_kernel == 0 && task->view_count == 0 && !kernel->cost &&
                        !kernel->code && kernel->unit != PTOWSP_UNIT_LINK;
     for (uint32_t i = 0; i < task->axis_count + task->scalar_count; i++) {
-        const pwsp_code *code = PWSP_PROGRAM_AT(program, codes, pwsp_code, task->first_code + i);
+        const pwsp_code *code = &program->codes.items[task->first_code + i];
         for (uint32_t j = code->begin; is_constant && j < code->end; j++) {
-            is_constant = PWSP_PROGRAM_AT(program, instructions, pwsp_instruction, j)->opcode !=
-                          PWSP_OPCODE_READ;
+            is_constant = program->instructions.items[j].opcode != PWSP_OPCODE_READ;
         }
     }
     *out_cycles = kernel->cycles;
@@ -150,8 +146,7 @@ PWSP_INTERNAL void pwsp_pipes_arrival(pwsp_pipes *pipes, const pwsp_pipeline_op 
                                       pwsp_pipeline_arrival *arrival) {
     const ptowsp_program *program = pipes->walk->program;
     const pwsp_pipelines *pipelines = &pipes->pipelines;
-    const pwsp_tile_view *views =
-        PWSP_PROGRAM_AT(program, views, pwsp_tile_view, op->task.first_view);
+    const pwsp_tile_view *views = &program->views.items[op->task.first_view];
     memset(arrival, 0, sizeof *arrival);
     arrival->whole.cycles = cycles;
     arrival->whole.tiles = pipes->wholes;

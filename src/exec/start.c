@@ -30,7 +30,7 @@ static void pwsp_start_free(pwsp_start *start) {
     pwsp_memory memory = start->context->memory;
     pwsp_sleeper_destroy(&start->done);
     pwsp_sleeper_destroy(&start->asked);
-    pwsp_memory_free(&memory, start, sizeof *start);
+    PWSP_FREE(&memory, start, 1);
 }
 
 PWSP_INTERNAL ptowsp_status pwsp_start_reserve(pwsp_start **start, ptowsp_context *context,

@@ -394,8 +394,8 @@ static void pwsp_together_free(pwsp_together *t) {
     if (t->has_traffic) {
         pwsp_traffic_free(&t->traffic);
     }
-    pwsp_memory_free(memory, t->ranks, count * sizeof(pwsp_together_rank));
-    pwsp_memory_free(memory, t->choices, PWSP_TOGETHER_CHOICES * sizeof(pwsp_comm_memo));
+    PWSP_FREE(memory, t->ranks, count);
+    PWSP_FREE(memory, t->choices, PWSP_TOGETHER_CHOICES);
 }
 
 static bool pwsp_together_init(pwsp_together *t, ptowsp_context *context,
@@ -407,10 +407,8 @@ static bool pwsp_together_init(pwsp_together *t, ptowsp_context *context,
     t->links = pwsp_links_are_zero(&group->links) ? ptowsp_links_make(PTOWSP_LINKS_ASCEND_910B)
                                                   : group->links;
     t->links.name = NULL;
-    t->ranks = (pwsp_together_rank *)pwsp_memory_alloc(
-        &context->memory, group->rank_count * sizeof(pwsp_together_rank));
-    t->choices = (pwsp_comm_memo *)pwsp_memory_alloc(&context->memory, PWSP_TOGETHER_CHOICES *
-                                                                           sizeof(pwsp_comm_memo));
+    PWSP_ALLOC(&context->memory, t->ranks, group->rank_count);
+    PWSP_ALLOC(&context->memory, t->choices, PWSP_TOGETHER_CHOICES);
     t->has_traffic = true;
     return pwsp_traffic_init(&t->traffic, &context->memory, &t->links, unit, 0, 1,
                              group->rank_count) &&

@@ -16,8 +16,7 @@
 #define PWSP_TRANSIENT_BASE (UINT64_C(1) << 63)
 
 static const ptowsp_tensor_desc *pwsp_transient_desc(const ptowsp_program *p, uint32_t i) {
-    return PWSP_PROGRAM_AT(p, tensors, ptowsp_tensor_desc,
-                           PWSP_PROGRAM_AT(p, transients, pwsp_transient, i)->tensor);
+    return &p->tensors.items[p->transients.items[i].tensor];
 }
 
 // -- sizes ----------------------------------------------------------------------------------------
@@ -30,9 +29,9 @@ static ptowsp_status pwsp_transient_fail(const pwsp_bindings *bindings, const pw
 static bool pwsp_transient_shape(const pwsp_bindings *bindings, uint32_t i, int64_t *out_shape,
                                  pwsp_error *error) {
     const ptowsp_program *p = bindings->program;
-    const pwsp_transient *transient = PWSP_PROGRAM_AT(p, transients, pwsp_transient, i);
+    const pwsp_transient *transient = &p->transients.items[i];
     const ptowsp_tensor_desc *desc = pwsp_transient_desc(p, i);
-    const pwsp_code *codes = PWSP_PROGRAM_AT(p, codes, pwsp_code, transient->first_code);
+    const pwsp_code *codes = &p->codes.items[transient->first_code];
     pwsp_fault fault = {false, 0, 0};
     for (uint32_t j = 0; j < desc->rank; j++) {
         out_shape[j] =
@@ -42,7 +41,7 @@ static bool pwsp_transient_shape(const pwsp_bindings *bindings, uint32_t i, int6
                 : desc->shape[j];
     }
     if (fault.is_set) {
-        const pwsp_array_info *array = PWSP_PROGRAM_AT(p, arrays, pwsp_array_info, fault.array);
+        const pwsp_array_info *array = &p->arrays.items[fault.array];
         pwsp_error read;
         pwsp_read_fail(&read, false, array->name, &bindings->arrays[fault.array], fault.index);
         pwsp_transient_fail_size(error, desc->name, read.status, read.index, read.text);
@@ -55,7 +54,7 @@ PWSP_INTERNAL ptowsp_status pwsp_transients_find(pwsp_bindings *bindings) {
     pwsp_transients *t = &bindings->transients;
     uint64_t sum = 0;
     for (uint32_t i = 0; i < p->transients.count; i++) {
-        const pwsp_transient *transient = PWSP_PROGRAM_AT(p, transients, pwsp_transient, i);
+        const pwsp_transient *transient = &p->transients.items[i];
         pwsp_placed *item = &t->placed[i];
         uint64_t bytes = item->bytes;
         int64_t shape[PTOWSP_TENSOR_RANK_MAX];
@@ -132,7 +131,7 @@ PWSP_INTERNAL ptowsp_status pwsp_transients_bind(pwsp_bindings *bindings, bool i
         }
     }
     for (uint32_t i = 0; i < p->transients.count; i++) {
-        uint32_t id = PWSP_PROGRAM_AT(p, transients, pwsp_transient, i)->tensor;
+        uint32_t id = p->transients.items[i].tensor;
         pwsp_bound_tensor *tensor = &bindings->tensors[id];
         tensor->data = block ? block + t->placed[i].offset : NULL;
         tensor->base =

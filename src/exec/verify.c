@@ -23,7 +23,7 @@ static ptowsp_status pwsp_check_arrays(pwsp_bindings *bindings) {
     ptowsp_status status = PTOWSP_OK;
     pwsp_error error;
     for (uint32_t i = 1; i < p->arrays.count && status == PTOWSP_OK; i++) {
-        const pwsp_array_info *info = PWSP_PROGRAM_AT(p, arrays, pwsp_array_info, i);
+        const pwsp_array_info *info = &p->arrays.items[i];
         if (!p->array_is_used[i]) {
             continue;
         }
@@ -31,7 +31,7 @@ static ptowsp_status pwsp_check_arrays(pwsp_bindings *bindings) {
             status =
                 pwsp_verify_array(&error, info, &bindings->arrays[i], &bindings->length_sums[i]);
         } else if (info->field == PTOWSP_PLAN_LANE) {  // other fields are bound, as their axis is
-            const pwsp_axis_info *axis = PWSP_PROGRAM_AT(p, axes, pwsp_axis_info, info->plan_axis);
+            const pwsp_axis_info *axis = &p->axes.items[info->plan_axis];
             status = pwsp_verify_plan_lanes(&error, axis->name, (ptowsp_axis_kind)axis->kind,
                                             &bindings->arrays[i]);
         }
@@ -44,7 +44,7 @@ static ptowsp_status pwsp_check_sizes(pwsp_bindings *bindings) {
     ptowsp_status status = PTOWSP_OK;
     pwsp_error error;
     for (uint32_t i = 1; i < p->axes.count && status == PTOWSP_OK; i++) {
-        const pwsp_axis_info *axis = PWSP_PROGRAM_AT(p, axes, pwsp_axis_info, i);
+        const pwsp_axis_info *axis = &p->axes.items[i];
         if (p->axis_is_used[i] && axis->kind == PWSP_AXIS_DYNAMIC) {
             status = pwsp_verify_size(&error, axis->name, bindings->is_bound[p->first_size + i]);
         } else if (p->axis_is_used[i] && axis->kind >= PWSP_AXIS_PLAN &&
@@ -55,7 +55,7 @@ static ptowsp_status pwsp_check_sizes(pwsp_bindings *bindings) {
         }
     }
     for (uint32_t i = 1; i < p->symbols.count && status == PTOWSP_OK; i++) {
-        const pwsp_symbol_info *symbol = PWSP_PROGRAM_AT(p, symbols, pwsp_symbol_info, i);
+        const pwsp_symbol_info *symbol = &p->symbols.items[i];
         if (p->symbol_is_used[i]) {
             status =
                 pwsp_verify_symbol(&error, symbol->name, bindings->is_bound[p->first_symbol + i]);
@@ -86,7 +86,7 @@ static ptowsp_status pwsp_check_tensors(pwsp_bindings *bindings, bool is_time_on
     uint64_t base = (UINT64_C(1) << 63) + bindings->transients.placement.peak;
     ptowsp_status status = PTOWSP_OK;
     for (uint32_t i = 1; status == PTOWSP_OK && i < p->tensors.count; i++) {
-        const ptowsp_tensor_desc *desc = PWSP_PROGRAM_AT(p, tensors, ptowsp_tensor_desc, i);
+        const ptowsp_tensor_desc *desc = &p->tensors.items[i];
         pwsp_bound_tensor *tensor = &bindings->effective[i];
         *tensor = bindings->tensors[i];
         if (!p->tensor_is_used[i]) {
@@ -112,8 +112,7 @@ static ptowsp_status pwsp_check_tensors(pwsp_bindings *bindings, bool is_time_on
 static ptowsp_status pwsp_check_kernels(const pwsp_bindings *bindings, bool is_time_only) {
     const ptowsp_program *p = bindings->program;
     for (uint32_t i = 0; i < p->tasks.count; i++) {
-        const pwsp_kernel_info *kernel = PWSP_PROGRAM_AT(
-            p, kernels, pwsp_kernel_info, PWSP_PROGRAM_AT(p, tasks, pwsp_task_op, i)->kernel);
+        const pwsp_kernel_info *kernel = &p->kernels.items[p->tasks.items[i].kernel];
         if (kernel->code || kernel->unit == PTOWSP_UNIT_LINK) {
             continue;
         }

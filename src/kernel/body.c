@@ -58,13 +58,13 @@ const pwsp_kop *pwsp_body_built(const ptowsp_body *body, uint32_t op) {
 void pwsp_body_free(ptowsp_body *body) {
     if (body) {
         pwsp_memory memory = body->memory;
-        pwsp_memory_free(&memory, body->ops, (size_t)body->op_capacity * sizeof body->ops[0]);
-        pwsp_memory_free(&memory, body->insns, (size_t)body->insn_capacity * sizeof body->insns[0]);
-        pwsp_memory_free(&memory, body->changes, body->change_count * sizeof body->changes[0]);
+        PWSP_FREE(&memory, body->ops, body->op_capacity);
+        PWSP_FREE(&memory, body->insns, body->insn_capacity);
+        PWSP_FREE(&memory, body->changes, body->change_count);
         if (body->asked) {
-            pwsp_memory_free(&memory, body->asked, (size_t)body->insn_count * sizeof *body->asked);
+            PWSP_FREE(&memory, body->asked, body->insn_count);
         }
-        pwsp_memory_free(&memory, body, sizeof *body);
+        PWSP_FREE(&memory, body, 1);
     }
 }
 
@@ -90,13 +90,10 @@ ptowsp_value pwsp_body_add(ptowsp_body *body, const pwsp_kop *op) {
                               "more than %d operations", PTOWSP_BODY_OP_MAX);
     }
     uint64_t index = body->op_count ? body->op_count : 1;
-    void *ops = body->ops;
-    if (!pwsp_memory_grow(&body->memory, &ops, &body->op_capacity, index + 1,
-                          sizeof body->ops[0])) {
+    if (!PWSP_GROW(&body->memory, body->ops, body->op_capacity, index + 1)) {
         return pwsp_body_fail(body, PTOWSP_OUT_OF_MEMORY, pwsp_kop_name((pwsp_kop_kind)op->kind),
                               "out of memory");
     }
-    body->ops = (pwsp_kop *)ops;
     if (index == 1) {
         memset(&body->ops[0], 0, sizeof body->ops[0]);
     }

@@ -349,14 +349,11 @@ static bool pwsp_scan_check_type(pwsp_body_reader *r, const pwsp_body_args *a, c
 
 static bool pwsp_scan_keep(pwsp_body_reader *r, uint64_t column, uint64_t label,
                            ptowsp_value value) {
-    void *labels = r->labels;
-    if (!pwsp_memory_grow(&r->body->memory, &labels, &r->label_capacity, r->label_count + 1,
-                          sizeof r->labels[0])) {
+    if (!PWSP_GROW(&r->body->memory, r->labels, r->label_capacity, r->label_count + 1)) {
         pwsp_scan_fail(r, column, "out of memory");
         r->status = PTOWSP_OUT_OF_MEMORY;
         return false;
     }
-    r->labels = (pwsp_body_label *)labels;
     r->labels[r->label_count].label = label;
     r->labels[r->label_count++].value = value.id;
     return true;
@@ -489,5 +486,5 @@ void pwsp_body_read_end(pwsp_body_reader *r) {
 }
 
 void pwsp_body_reader_free(pwsp_body_reader *r) {
-    pwsp_memory_free(&r->body->memory, r->labels, (size_t)r->label_capacity * sizeof *r->labels);
+    PWSP_FREE(&r->body->memory, r->labels, r->label_capacity);
 }

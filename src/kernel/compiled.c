@@ -28,13 +28,10 @@ static void pwsp_checks_add(pwsp_checks *checks, const pwsp_kop *op, const pwsp_
     if (pwsp_valid_is_equal(a, b) || b->param == 0 || checks->is_out) {
         return;
     }
-    void *items = checks->items;
-    if (!pwsp_memory_grow(&checks->memory, &items, &checks->capacity, checks->count + 1,
-                          sizeof checks->items[0])) {
+    if (!PWSP_GROW(&checks->memory, checks->items, checks->capacity, checks->count + 1)) {
         checks->is_out = true;
         return;
     }
-    checks->items = (pwsp_tile_check *)items;
     pwsp_tile_check *check = &checks->items[checks->count++];
     check->a = *a;
     check->b = *b;

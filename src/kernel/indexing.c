@@ -311,13 +311,10 @@ void ptowsp_instruction(ptowsp_body *body, const ptowsp_instruction_desc *desc) 
     if (!b.body) {
         return;
     }
-    void *insns = b.body->insns;
-    if (!pwsp_memory_grow(&b.body->memory, &insns, &b.body->insn_capacity, b.body->insn_count + 1,
-                          sizeof insn)) {
+    if (!PWSP_GROW(&b.body->memory, b.body->insns, b.body->insn_capacity, b.body->insn_count + 1)) {
         PWSP_BUILDER_FAIL(&b, PTOWSP_OUT_OF_MEMORY, "out of memory");
         return;
     }
-    b.body->insns = (pwsp_body_insn *)insns;
     b.body->insns[b.body->insn_count++] = insn;
     memset(b.op.src, 0, sizeof b.op.src);
     b.op.param = (uint32_t)b.body->insn_count;

@@ -24,11 +24,7 @@ void pwsp_list_free(pwsp_list *list) {
 
 // Makes room for so many tiles; false when memory is out.
 static bool pwsp_list_reserve_tiles(pwsp_list *list, uint64_t count) {
-    void *items = list->tiles;
-    bool has_room =
-        pwsp_arena_extend(&list->arena, &items, &list->tile_capacity, count, sizeof list->tiles[0]);
-    list->tiles = (pwsp_list_tile *)items;
-    return has_room;
+    return PWSP_EXTEND(&list->arena, list->tiles, list->tile_capacity, count);
 }
 
 bool pwsp_list_begin(pwsp_list *list) {
@@ -42,11 +38,7 @@ bool pwsp_list_begin(pwsp_list *list) {
 
 // Makes room for so many instructions; false when memory is out.
 static bool pwsp_list_reserve(pwsp_list *list, uint64_t count) {
-    void *items = list->insns;
-    bool has_room =
-        pwsp_arena_extend(&list->arena, &items, &list->insn_capacity, count, sizeof list->insns[0]);
-    list->insns = (pwsp_insn *)items;
-    return has_room;
+    return PWSP_EXTEND(&list->arena, list->insns, list->insn_capacity, count);
 }
 
 PWSP_INTERNAL bool pwsp_list_renew(pwsp_list *list, uint64_t insn_count) {

@@ -155,13 +155,10 @@ static bool pwsp_proof_keep(pwsp_proof_walk *walk, uint32_t x, uint32_t half, ui
                             uint32_t *number) {
     if (*number == 0) {
         *number = ++walk->clock_count;
-        void *clocks = walk->clocks;
         if (*number >= walk->clock_capacity &&
-            !pwsp_arena_extend(walk->arena, &clocks, &walk->clock_capacity, *number + 1ull,
-                               sizeof walk->clocks[0])) {
+            !PWSP_EXTEND(walk->arena, walk->clocks, walk->clock_capacity, *number + 1ull)) {
             return pwsp_proof_out_of_memory(walk->proof);
         }
-        walk->clocks = (pwsp_proof_clock *)clocks;
     }
     walk->clocks[*number] = walk->known[half][pipe];
     walk->clocks[*number].ended[half][pipe] = x + 1;

@@ -180,11 +180,8 @@ PWSP_INTERNAL bool pwsp_proof_check_tiles(pwsp_proof *proof, pwsp_arena *arena, 
         return true;
     }
     if (proof->access_count + PWSP_INSN_TILE_MAX >= proof->access_capacity) {
-        void *accesses = proof->accesses;
-        bool has_room = pwsp_arena_extend(arena, &accesses, &proof->access_capacity,
-                                          proof->access_count + PWSP_INSN_TILE_MAX + 1ull,
-                                          sizeof proof->accesses[0]);
-        proof->accesses = (pwsp_proof_access *)accesses;
+        bool has_room = PWSP_EXTEND(arena, proof->accesses, proof->access_capacity,
+                                    proof->access_count + PWSP_INSN_TILE_MAX + 1ull);
         if (!has_room) {
             return pwsp_proof_out_of_memory(proof);
         }

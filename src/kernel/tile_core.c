@@ -103,13 +103,12 @@ void pwsp_tile_core_free(pwsp_tile_core *core) {
         pwsp_memory_free(&core->memory, core->block->fifos[i].slots, core->block->fifos[i].size);
     }
     if (core->block) {
-        pwsp_memory_free(&core->memory, core->block->tiles,
-                         (size_t)core->block->tile_capacity * sizeof core->tiles[0]);
+        PWSP_FREE(&core->memory, core->block->tiles, core->block->tile_capacity);
         if (core->block->ub) {
             pwsp_memory_free(&core->memory, core->block->ub, (size_t)core->block->ub_size + 64);
         }
     }
-    pwsp_memory_free(&core->memory, core->block, sizeof *core->block);
+    PWSP_FREE(&core->memory, core->block, 1);
     core->block = NULL;
     for (int i = 0; i < PTOISA_MEMORY_COUNT; i++) {
         if (core->blocks[i]) {
@@ -117,8 +116,7 @@ void pwsp_tile_core_free(pwsp_tile_core *core) {
             core->blocks[i] = NULL;
         }
     }
-    pwsp_memory_free(&core->memory, core->tiles,
-                     (size_t)core->tile_capacity * sizeof core->tiles[0]);
+    PWSP_FREE(&core->memory, core->tiles, core->tile_capacity);
     core->tiles = NULL;
     core->tile_capacity = 0;
 }

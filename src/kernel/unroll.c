@@ -121,11 +121,8 @@ PWSP_INTERNAL bool pwsp_unroll_check(const pwsp_list *list, pwsp_list_fault *fau
 static uint32_t pwsp_unroll_copy(pwsp_unrolling *u, uint32_t tile) {
     pwsp_unrolled *out = u->out;
     uint32_t copy = pwsp_list_add_tile(&out->list);
-    void *origins = out->tile_origins;
-    bool has_room =
-        copy && pwsp_memory_grow(&out->list.arena.memory, &origins, &out->tile_origin_capacity,
-                                 copy + 1ull, sizeof out->tile_origins[0]);
-    out->tile_origins = (uint32_t *)origins;
+    bool has_room = copy && PWSP_GROW(&out->list.arena.memory, out->tile_origins,
+                                      out->tile_origin_capacity, copy + 1ull);
     if (!has_room) {
         return 0;
     }
@@ -164,11 +161,8 @@ static bool pwsp_unroll_copy_scope(pwsp_unrolling *u, uint32_t loop) {
 static bool pwsp_unroll_insn(pwsp_unrolling *u, uint32_t i) {
     pwsp_unrolled *out = u->out;
     pwsp_insn *insn = pwsp_list_add(&out->list, PTOISA_NOP);
-    void *origins = out->origins;
-    bool has_room =
-        insn && pwsp_memory_grow(&out->list.arena.memory, &origins, &out->origin_capacity,
-                                 out->list.insn_count, sizeof out->origins[0]);
-    out->origins = (uint32_t *)origins;
+    bool has_room = insn && PWSP_GROW(&out->list.arena.memory, out->origins, out->origin_capacity,
+                                      out->list.insn_count);
     if (!has_room) {
         return false;
     }
@@ -264,9 +258,7 @@ PWSP_INTERNAL bool pwsp_unroll(const pwsp_list *list, const uint32_t *counts,
 
 PWSP_INTERNAL void pwsp_unroll_free(pwsp_unrolled *unrolled) {
     pwsp_memory memory = unrolled->list.arena.memory;
-    pwsp_memory_free(&memory, unrolled->origins,
-                     (size_t)unrolled->origin_capacity * sizeof unrolled->origins[0]);
-    pwsp_memory_free(&memory, unrolled->tile_origins,
-                     (size_t)unrolled->tile_origin_capacity * sizeof unrolled->tile_origins[0]);
+    PWSP_FREE(&memory, unrolled->origins, unrolled->origin_capacity);
+    PWSP_FREE(&memory, unrolled->tile_origins, unrolled->tile_origin_capacity);
     pwsp_list_free(&unrolled->list);
 }

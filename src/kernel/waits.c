@@ -36,10 +36,7 @@
 // -- flags ----------------------------------------------------------------------------------------
 
 PWSP_INTERNAL bool pwsp_waits_extend(pwsp_waits *w) {
-    void *items = w->ops;
-    bool has_room = pwsp_arena_extend(&w->list->arena, &items, &w->op_capacity, w->op_count + 1,
-                                      sizeof w->ops[0]);
-    w->ops = (pwsp_waits_op *)items;
+    bool has_room = PWSP_EXTEND(&w->list->arena, w->ops, w->op_capacity, w->op_count + 1);
     w->is_out_of_memory = w->is_out_of_memory || !has_room;
     return has_room;
 }

@@ -30,10 +30,7 @@ static uint32_t pwsp_waits_span_at(const pwsp_waits *w, uint32_t at) {
 
 // Makes room for so many spans; false when memory is out.
 static bool pwsp_waits_reserve(pwsp_waits *w, uint64_t count) {
-    void *items = w->spans;
-    bool has_room =
-        pwsp_arena_extend(&w->list->arena, &items, &w->span_capacity, count, sizeof w->spans[0]);
-    w->spans = (pwsp_waits_span *)items;
+    bool has_room = PWSP_EXTEND(&w->list->arena, w->spans, w->span_capacity, count);
     w->is_out_of_memory = w->is_out_of_memory || !has_room;
     return has_room;
 }

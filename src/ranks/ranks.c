@@ -62,11 +62,11 @@ struct ptowsp_ranks {
 
 static void pwsp_ranks_free(ptowsp_ranks *r) {
     const pwsp_memory *memory = &r->context->memory;
-    pwsp_memory_free(memory, r->steps, (size_t)r->step_capacity * sizeof *r->steps);
+    PWSP_FREE(memory, r->steps, r->step_capacity);
     pwsp_memory_free(memory, r->states, (size_t)r->state_capacity);
     pwsp_memory_free(memory, r->scratch, (size_t)r->scratch_capacity);
-    pwsp_memory_free(memory, r->peers, r->count * sizeof *r->peers);
-    pwsp_memory_free(memory, r, sizeof *r);
+    PWSP_FREE(memory, r->peers, r->count);
+    PWSP_FREE(memory, r, 1);
 }
 
 static void pwsp_ranks_close(ptowsp_ranks *r, bool has_failed) {
@@ -548,7 +548,7 @@ ptowsp_status ptowsp_ranks_create(ptowsp_context *context, const ptowsp_ranks_de
             r->links = ptowsp_links_make(PTOWSP_LINKS_ASCEND_910B);
         }
         r->links.name = NULL;
-        r->peers = (pwsp_ranks_peer *)pwsp_memory_alloc(memory, r->count * sizeof *r->peers);
+        PWSP_ALLOC(memory, r->peers, r->count);
         records = r->peers ? (uint64_t *)pwsp_memory_alloc(memory, size) : NULL;
     }
     status = records

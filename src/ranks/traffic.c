@@ -62,7 +62,7 @@ static bool pwsp_traffic_make_level(pwsp_traffic *t, pwsp_traffic_level *level) 
                      level->node_first;
     }
     level->out_count = (size_t)(outs + ins);
-    level->out = (uint64_t *)pwsp_memory_alloc(&t->memory, level->out_count * sizeof *level->out);
+    PWSP_ALLOC(&t->memory, level->out, level->out_count);
     level->in = level->out ? level->out + outs : NULL;
     return level->out != NULL;
 }
@@ -112,19 +112,19 @@ PWSP_INTERNAL bool pwsp_traffic_init(pwsp_traffic *t, const pwsp_memory *memory,
     for (uint32_t i = 0; i < t->level_count && is_good; i++) {
         is_good = pwsp_traffic_make_level(t, &t->levels[i]);
     }
-    t->flows = (pwsp_flow **)pwsp_memory_alloc(memory, slot_count * sizeof(pwsp_flow *));
-    t->keys = (uint64_t *)pwsp_memory_alloc(memory, slot_count * sizeof(uint64_t));
-    t->heap = (uint32_t *)pwsp_memory_alloc(memory, slot_count * sizeof(uint32_t));
+    PWSP_ALLOC(memory, t->flows, slot_count);
+    PWSP_ALLOC(memory, t->keys, slot_count);
+    PWSP_ALLOC(memory, t->heap, slot_count);
     return is_good && t->flows && t->keys && t->heap;
 }
 
 PWSP_INTERNAL void pwsp_traffic_free(pwsp_traffic *t) {
     for (uint32_t i = 0; i < t->level_count; i++) {
-        pwsp_memory_free(&t->memory, t->levels[i].out, t->levels[i].out_count * sizeof(uint64_t));
+        PWSP_FREE(&t->memory, t->levels[i].out, t->levels[i].out_count);
     }
-    pwsp_memory_free(&t->memory, t->flows, t->slot_count * sizeof(pwsp_flow *));
-    pwsp_memory_free(&t->memory, t->keys, t->slot_count * sizeof(uint64_t));
-    pwsp_memory_free(&t->memory, t->heap, t->slot_count * sizeof(uint32_t));
+    PWSP_FREE(&t->memory, t->flows, t->slot_count);
+    PWSP_FREE(&t->memory, t->keys, t->slot_count);
+    PWSP_FREE(&t->memory, t->heap, t->slot_count);
 }
 
 // -- what there is to do --------------------------------------------------------------------------
@@ -218,13 +218,10 @@ PWSP_INTERNAL pwsp_flow *pwsp_flow_make(const pwsp_traffic *t, const ptowsp_coll
 
 PWSP_INTERNAL void pwsp_flow_free(const pwsp_traffic *t, pwsp_flow *flow) {
     if (flow) {
-        pwsp_memory_free(&t->memory, flow->members,
-                         flow->member_count * sizeof(pwsp_traffic_member));
-        pwsp_memory_free(&t->memory, flow->cells,
-                         (size_t)pwsp_flow_cells(flow) * sizeof(pwsp_traffic_cell));
-        pwsp_memory_free(&t->memory, flow->sends,
-                         (size_t)flow->send_count * sizeof(pwsp_traffic_send));
-        pwsp_memory_free(&t->memory, flow, sizeof *flow);
+        PWSP_FREE(&t->memory, flow->members, flow->member_count);
+        PWSP_FREE(&t->memory, flow->cells, (size_t)pwsp_flow_cells(flow));
+        PWSP_FREE(&t->memory, flow->sends, flow->send_count);
+        PWSP_FREE(&t->memory, flow, 1);
     }
 }
 

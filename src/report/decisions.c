@@ -68,10 +68,8 @@ static void pwsp_decide_kernels(pwsp_decider *d) {
         } else if (info.pto) {
             pwsp_decide_chosen(d, "a PTO-ISA source");
         } else if (info.unit == PTOWSP_UNIT_LINK) {
-            pwsp_decide_chosen(
-                d, "%s",
-                ptowsp_collective_name(
-                    PWSP_PROGRAM_AT(p, kernels, pwsp_kernel_info, i)->collective.kind));
+            pwsp_decide_chosen(d, "%s",
+                               ptowsp_collective_name(p->kernels.items[i].collective.kind));
         } else {
             pwsp_decide_chosen(d, info.has_fn ? "a function" : "time only");
         }
@@ -94,11 +92,9 @@ static void pwsp_decide_loops(pwsp_decider *d) {
     const ptowsp_program *p = d->result->program;
     for (uint32_t i = 0; i < p->ops.count; i++) {
         const pwsp_op *op = PWSP_OP_AT(p, i);
-        const pwsp_loop *loop =
-            op->kind == PWSP_OP_LOOP ? PWSP_PROGRAM_AT(p, loops, pwsp_loop, op->at) : NULL;
+        const pwsp_loop *loop = op->kind == PWSP_OP_LOOP ? &p->loops.items[op->at] : NULL;
         if (loop && loop->block) {
-            const pwsp_loop_block *block =
-                PWSP_PROGRAM_AT(p, blocks, pwsp_loop_block, loop->block - 1);
+            const pwsp_loop_block *block = &p->blocks.items[loop->block - 1];
             ptowsp_text_buffer buffer = {d->subject, sizeof d->subject, 0};
             const ptowsp_text text = ptowsp_text_to_buffer(&buffer);
             pwsp_text_format(text, "loop ");

@@ -41,8 +41,8 @@ static bool pwsp_edge_make_groups(pwsp_edge_writer *writer) {
     size_t nodes = (size_t)picture->op_count + 1;
     size_t known_count = nodes + (size_t)picture->program->kernels.count;
     uint32_t *known = (uint32_t *)pwsp_memory_alloc(memory, known_count * sizeof(uint32_t));
-    writer->groups = (uint32_t *)pwsp_memory_alloc(memory, nodes * sizeof(uint32_t));
-    writer->members = (uint32_t *)pwsp_memory_alloc(memory, nodes * sizeof(uint32_t));
+    PWSP_ALLOC(memory, writer->groups, nodes);
+    PWSP_ALLOC(memory, writer->members, nodes);
     bool is_good = known && writer->groups && writer->members;
     writer->group_count = 1;
     for (uint32_t node = 0; is_good && node < picture->op_count; node++) {
@@ -56,7 +56,7 @@ static bool pwsp_edge_make_groups(pwsp_edge_writer *writer) {
             writer->groups[node] = known[member];
         }
     }
-    pwsp_memory_free(memory, known, known_count * sizeof(uint32_t));
+    PWSP_FREE(memory, known, known_count);
     return is_good;
 }
 
@@ -117,14 +117,9 @@ static void pwsp_edge_write_folded(const pwsp_edge_writer *writer, size_t from, 
 static bool pwsp_edge_write_groups(pwsp_edge_writer *writer, bool is_dot) {
     pwsp_picture *picture = writer->picture;
     size_t groups = writer->group_count;
-    void *counts = NULL;
-    uint64_t capacity = 0;
-    bool is_good =
-        pwsp_memory_room(&picture->memory, &counts, &capacity,
-                         (uint64_t)groups * groups * PTOWSP_EDGE_COUNT, sizeof(uint64_t));
-    writer->counts = (uint64_t *)counts;
-    writer->sizes = (uint64_t *)pwsp_memory_alloc(&picture->memory, groups * sizeof(uint64_t));
-    is_good = is_good && writer->sizes;
+    const uint64_t pair_count = (uint64_t)groups * groups * PTOWSP_EDGE_COUNT;
+    bool is_good = PWSP_ALLOC(&picture->memory, writer->counts, pair_count) &&
+                   PWSP_ALLOC(&picture->memory, writer->sizes, groups);
     for (uint64_t i = 0; is_good && i < picture->count; i++) {
         writer->sizes[pwsp_edge_group(writer, i)]++;
     }
@@ -144,8 +139,8 @@ static bool pwsp_edge_write_groups(pwsp_edge_writer *writer, bool is_dot) {
         size_t pair = i / PTOWSP_EDGE_COUNT;
         pwsp_edge_write_folded(writer, pair / groups, pair % groups, i % PTOWSP_EDGE_COUNT, is_dot);
     }
-    pwsp_memory_free(&picture->memory, counts, (size_t)capacity * sizeof(uint64_t));
-    pwsp_memory_free(&picture->memory, writer->sizes, groups * sizeof(uint64_t));
+    PWSP_FREE(&picture->memory, writer->counts, pair_count);
+    PWSP_FREE(&picture->memory, writer->sizes, groups);
     return is_good;
 }
 

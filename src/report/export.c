@@ -207,10 +207,9 @@ static ptowsp_status pwsp_export_do(ptowsp_context *context, const pwsp_export_j
     pwsp_picture_free(&job->picture);
     pwsp_picture_free(&job->measured);
     if (job->set) {
-        pwsp_memory_free(memory, job->records,
-                         (size_t)job->set->count * sizeof(ptowsp_task_record));
+        PWSP_FREE(memory, job->records, job->set->count);
     }
-    pwsp_memory_free(memory, job, sizeof(pwsp_export_job));
+    PWSP_FREE(memory, job, 1);
     return status;
 }
 

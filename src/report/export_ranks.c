@@ -66,11 +66,9 @@ static bool pwsp_export_ranks_reserve(pwsp_export_ranks *e) {
     const pwsp_memory *memory = &e->memory;
     const size_t ranks = e->group->rank_count;
     e->lane_names_size = e->lanes * (sizeof(char *) + PWSP_RANKS_LANE_NAME);
-    e->firsts = (uint64_t *)pwsp_memory_alloc(memory, (ranks + 1) * sizeof(uint64_t));
-    e->spans =
-        (ptowsp_span *)pwsp_memory_alloc(memory, (size_t)(e->count + 1) * sizeof(ptowsp_span));
-    e->arrows = (ptowsp_span_arrow *)pwsp_memory_alloc(memory, (size_t)(e->arrow_room + 1) *
-                                                                   sizeof(ptowsp_span_arrow));
+    PWSP_ALLOC(memory, e->firsts, ranks + 1);
+    PWSP_ALLOC(memory, e->spans, e->count + 1);
+    PWSP_ALLOC(memory, e->arrows, e->arrow_room + 1);
     e->lane_names = (const char **)pwsp_memory_alloc(memory, e->lane_names_size);
     if (!e->firsts || !e->spans || !e->arrows || !e->lane_names) {
         return false;
@@ -89,12 +87,12 @@ static bool pwsp_export_ranks_reserve(pwsp_export_ranks *e) {
 
 static void pwsp_export_ranks_free(pwsp_export_ranks *e) {
     const pwsp_memory *memory = &e->memory;
-    pwsp_memory_free(memory, e->firsts, ((size_t)e->group->rank_count + 1) * sizeof(uint64_t));
-    pwsp_memory_free(memory, e->spans, (size_t)(e->count + 1) * sizeof(ptowsp_span));
-    pwsp_memory_free(memory, e->arrows, (size_t)(e->arrow_room + 1) * sizeof(ptowsp_span_arrow));
+    PWSP_FREE(memory, e->firsts, (size_t)e->group->rank_count + 1);
+    PWSP_FREE(memory, e->spans, e->count + 1);
+    PWSP_FREE(memory, e->arrows, e->arrow_room + 1);
     pwsp_memory_free(memory, (void *)e->lane_names, e->lane_names_size);
     pwsp_memory_free(memory, (void *)e->names, (size_t)e->name_capacity * sizeof(char *));
-    pwsp_memory_free(memory, e->kinds, (size_t)e->kind_capacity * sizeof(uint32_t));
+    PWSP_FREE(memory, e->kinds, e->kind_capacity);
 }
 
 // Finds the kinds of a program's kernels. False: memory is out.
@@ -108,7 +106,7 @@ static bool pwsp_export_ranks_find_kinds(pwsp_export_ranks *e, const ptowsp_prog
                pwsp_memory_grow(&e->memory, &kinds, &e->kind_capacity, count + 1, sizeof(uint32_t));
     e->kinds = (uint32_t *)kinds;
     for (uint32_t i = 1; has_room && i < count; i++) {
-        const char *name = PWSP_PROGRAM_AT(program, kernels, pwsp_kernel_info, i)->name;
+        const char *name = program->kernels.items[i].name;
         uint32_t kind = 0;
         while (kind < e->name_count && strcmp(e->names[kind], name) != 0) {
             kind++;

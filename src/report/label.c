@@ -11,7 +11,7 @@ PWSP_INTERNAL const pwsp_task_op *pwsp_label_op(const ptowsp_program *program,
     for (uint32_t i = 0; i < program->ops.count; i++) {
         const pwsp_op *op = PWSP_OP_AT(program, i);
         if (op->kind == PWSP_OP_TASK && op->node == task->record->node) {
-            const pwsp_task_op *found = PWSP_PROGRAM_AT(program, tasks, pwsp_task_op, op->at);
+            const pwsp_task_op *found = &program->tasks.items[op->at];
             bool is_alike =
                 found->axis_count == task->axis_count && found->scalar_count == task->scalar_count;
             return is_alike ? found : NULL;
@@ -22,14 +22,14 @@ PWSP_INTERNAL const pwsp_task_op *pwsp_label_op(const ptowsp_program *program,
 
 static const pwsp_kernel_info *pwsp_label_kernel(const ptowsp_program *program,
                                                  const pwsp_task_op *op) {
-    return PWSP_PROGRAM_AT(program, kernels, pwsp_kernel_info, op->kernel);
+    return &program->kernels.items[op->kernel];
 }
 
 static const ptowsp_expr_info *pwsp_label_expr(const ptowsp_program *program,
                                                const pwsp_task_op *op, uint32_t i) {
-    const uint32_t expr = PWSP_PROGRAM_AT(program, codes, pwsp_code, op->first_code + i)->expr;
+    const uint32_t expr = program->codes.items[op->first_code + i].expr;
     PTOWSP_ASSERT(expr);  // a task has a value for each
-    return PWSP_PROGRAM_AT(program, exprs, ptowsp_expr_info, expr);
+    return &program->exprs.items[expr];
 }
 
 // The name of an axis value or, from axis_count on, of a scalar. Without a name of its own it is
@@ -41,10 +41,10 @@ static const char *pwsp_label_name(const ptowsp_program *program, const pwsp_tas
     }
     const ptowsp_expr_info *expr = pwsp_label_expr(program, op, i);
     if (expr->kind == PTOWSP_EXPR_VARIABLE) {
-        return PWSP_PROGRAM_AT(program, variables, pwsp_variable_info, expr->id)->name;
+        return program->variables.items[expr->id].name;
     }
     if (expr->kind == PTOWSP_EXPR_ARRAY) {  // a plan's field is "plan.field"
-        const char *name = PWSP_PROGRAM_AT(program, arrays, pwsp_array_info, expr->id)->name;
+        const char *name = program->arrays.items[expr->id].name;
         const char *dot = strrchr(name, '.');
         return dot ? dot + 1 : name;
     }

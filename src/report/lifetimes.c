@@ -30,7 +30,7 @@ typedef struct pwsp_lifetimes_job {
 } pwsp_lifetimes_job;
 
 static const char *pwsp_lifetime_name(const pwsp_result *result, const ptowsp_lifetime *lifetime) {
-    return PWSP_PROGRAM_AT(result->program, tensors, ptowsp_tensor_desc, lifetime->tensor)->name;
+    return result->program->tensors.items[lifetime->tensor].name;
 }
 
 static void pwsp_lifetimes_rows(pwsp_lifetimes_job *job, bool is_csv) {

@@ -470,7 +470,7 @@ static bool pwsp_perfetto_picture(pwsp_picture *picture, uint32_t base) {
     bool has_path = path && slices.path_count < UINT32_MAX;
     slices.known = (uint64_t *)pwsp_memory_alloc(memory, known_size);
     slices.lasts = (uint64_t *)pwsp_memory_alloc(memory, lasts_size);
-    slices.pb = (pwsp_pb *)pwsp_memory_alloc(memory, sizeof(pwsp_pb));
+    PWSP_ALLOC(memory, slices.pb, 1);
     slices.places = has_path ? (uint32_t *)pwsp_memory_alloc(memory, places_size) : NULL;
     bool has_memory = slices.known && slices.lasts && slices.pb && (!has_path || slices.places);
     if (has_memory) {
@@ -491,7 +491,7 @@ static bool pwsp_perfetto_picture(pwsp_picture *picture, uint32_t base) {
         }
     }
     pwsp_memory_free(memory, slices.places, places_size);
-    pwsp_memory_free(memory, slices.pb, sizeof(pwsp_pb));
+    PWSP_FREE(memory, slices.pb, 1);
     pwsp_memory_free(memory, slices.lasts, lasts_size);
     pwsp_memory_free(memory, slices.known, known_size);
     return has_memory;

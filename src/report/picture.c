@@ -97,10 +97,8 @@ static bool pwsp_picture_split(pwsp_picture *picture, bool nests, uint64_t *room
     if (!pwsp_picture_make_rows(picture, nests, room)) {
         return false;
     }
-    pwsp_memory_free(memory, picture->firsts,
-                     ((size_t)picture->track_count + 2) * sizeof(uint64_t));
-    picture->firsts =
-        (uint64_t *)pwsp_memory_alloc(memory, ((size_t)picture->row_count + 2) * sizeof(uint64_t));
+    PWSP_FREE(memory, picture->firsts, (size_t)picture->track_count + 2);
+    PWSP_ALLOC(memory, picture->firsts, (size_t)picture->row_count + 2);
     if (picture->firsts) {
         memcpy(room, picture->order, (size_t)picture->count * sizeof(uint64_t));
         pwsp_picture_sort_rows(picture, room);
@@ -113,8 +111,7 @@ static bool pwsp_picture_make_order(pwsp_picture *picture, pwsp_picture_order or
     const pwsp_memory *memory = &picture->memory;
     const size_t size = (size_t)picture->count * sizeof(uint64_t);
     picture->row_count = picture->track_count;
-    picture->firsts = (uint64_t *)pwsp_memory_alloc(memory, ((size_t)picture->track_count + 2) *
-                                                                sizeof(uint64_t));
+    PWSP_ALLOC(memory, picture->firsts, (size_t)picture->track_count + 2);
     if (!picture->firsts) {
         return false;
     }
@@ -177,15 +174,14 @@ static bool pwsp_picture_find_ops(pwsp_picture *picture) {
     const ptowsp_program *program = picture->program;
     const pwsp_memory *memory = &picture->memory;
     uint64_t count = 0;
-    picture->first_parts =
-        (uint64_t *)pwsp_memory_alloc(memory, ((size_t)picture->op_count + 1) * sizeof(uint64_t));
+    PWSP_ALLOC(memory, picture->first_parts, (size_t)picture->op_count + 1);
     if (!picture->first_parts) {
         return false;
     }
     for (uint32_t i = 0; i < program->ops.count; i++) {
         const pwsp_op *op = PWSP_OP_AT(program, i);
         if (op->kind == PWSP_OP_TASK) {
-            const pwsp_task_op *task = PWSP_PROGRAM_AT(program, tasks, pwsp_task_op, op->at);
+            const pwsp_task_op *task = &program->tasks.items[op->at];
             PTOWSP_ASSERT(op->node < picture->op_count);
             picture->ops[op->node] = task;
             picture->first_parts[op->node] = count;
@@ -193,8 +189,7 @@ static bool pwsp_picture_find_ops(pwsp_picture *picture) {
         }
     }
     picture->part_count = count + 1;
-    picture->parts = (pwsp_label_part *)pwsp_memory_alloc(memory, (size_t)picture->part_count *
-                                                                      sizeof(pwsp_label_part));
+    PWSP_ALLOC(memory, picture->parts, picture->part_count);
     for (uint64_t node = 0; picture->parts && node < picture->op_count; node++) {
         const pwsp_task_op *task = picture->ops[node];
         for (uint32_t i = 0; task && i < task->axis_count + task->scalar_count; i++) {
@@ -263,8 +258,7 @@ PWSP_INTERNAL bool pwsp_picture_init(pwsp_picture *picture, const pwsp_result *r
     picture->out = out;
     pwsp_picture_choose(picture, result, is_wall);
     picture->op_count = program->places.count;
-    picture->ops = (const pwsp_task_op **)pwsp_memory_alloc(
-        &picture->memory, ((size_t)picture->op_count + 1) * sizeof(pwsp_task_op *));
+    PWSP_ALLOC(&picture->memory, picture->ops, (size_t)picture->op_count + 1);
     return picture->ops && pwsp_picture_find_processes(picture) && pwsp_picture_find_ops(picture) &&
            pwsp_picture_make_order(picture, order);
 }
@@ -276,8 +270,7 @@ static bool pwsp_picture_hang_arrows(pwsp_picture *picture) {
     if (arrows == 0) {
         return true;
     }
-    picture->arrows = (uint64_t *)pwsp_memory_alloc(&picture->memory, 2 * (size_t)(count + arrows) *
-                                                                          sizeof(uint64_t));
+    PWSP_ALLOC(&picture->memory, picture->arrows, 2 * (size_t)(count + arrows));
     if (!picture->arrows) {
         return false;
     }
@@ -368,21 +361,17 @@ PWSP_INTERNAL void pwsp_picture_free(pwsp_picture *picture) {
     const pwsp_memory *memory = &picture->memory;
     pwsp_memory_free(memory, (void *)picture->ops,
                      ((size_t)picture->op_count + 1) * sizeof(pwsp_task_op *));
-    pwsp_memory_free(memory, picture->first_parts,
-                     ((size_t)picture->op_count + 1) * sizeof(uint64_t));
-    pwsp_memory_free(memory, picture->parts, (size_t)picture->part_count * sizeof(pwsp_label_part));
-    pwsp_memory_free(memory, picture->firsts, ((size_t)picture->row_count + 2) * sizeof(uint64_t));
-    pwsp_memory_free(memory, picture->order, (size_t)picture->count * sizeof(uint64_t));
-    pwsp_memory_free(memory, picture->rows, (size_t)picture->count * sizeof(uint32_t));
-    pwsp_memory_free(memory, picture->outers, (size_t)picture->count * sizeof(uint64_t));
-    pwsp_memory_free(memory, picture->first_rows,
-                     ((size_t)picture->track_count + 1) * sizeof(uint32_t));
-    pwsp_memory_free(memory, picture->processes,
-                     (size_t)picture->process_capacity * sizeof(uint32_t));
+    PWSP_FREE(memory, picture->first_parts, (size_t)picture->op_count + 1);
+    PWSP_FREE(memory, picture->parts, picture->part_count);
+    PWSP_FREE(memory, picture->firsts, (size_t)picture->row_count + 2);
+    PWSP_FREE(memory, picture->order, picture->count);
+    PWSP_FREE(memory, picture->rows, picture->count);
+    PWSP_FREE(memory, picture->outers, picture->count);
+    PWSP_FREE(memory, picture->first_rows, (size_t)picture->track_count + 1);
+    PWSP_FREE(memory, picture->processes, picture->process_capacity);
     if (picture->arrows) {
-        pwsp_memory_free(memory, picture->arrows,
-                         2 * (size_t)(picture->set->count + picture->set->arrow_count) *
-                             sizeof(uint64_t));
+        PWSP_FREE(memory, picture->arrows,
+                  2 * (size_t)(picture->set->count + picture->set->arrow_count));
     }
 }
 
@@ -444,9 +433,8 @@ PWSP_INTERNAL const char *pwsp_picture_title(const pwsp_picture *picture) {
 }
 
 PWSP_INTERNAL const char *pwsp_picture_kernel(const pwsp_picture *picture, uint32_t kernel) {
-    return picture->set
-               ? picture->set->names[kernel - 1]
-               : PWSP_PROGRAM_AT(picture->program, kernels, pwsp_kernel_info, kernel)->name;
+    return picture->set ? picture->set->names[kernel - 1]
+                        : picture->program->kernels.items[kernel].name;
 }
 
 PWSP_INTERNAL uint32_t pwsp_picture_kernel_count(const pwsp_picture *picture) {

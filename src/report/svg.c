@@ -449,8 +449,8 @@ PWSP_INTERNAL bool pwsp_export_svg(pwsp_picture *picture) {
     svg.end = pwsp_max_u64(svg.end, svg.begin + 1);
     svg.width = options->width - PWSP_SVG_LEFT - PWSP_SVG_RIGHT;
     svg.row = picture->row_count <= 16 ? 24 : picture->row_count <= 64 ? 14 : 8;
-    svg.cycles = (uint64_t *)pwsp_memory_alloc(memory, kernels * sizeof(uint64_t));
-    svg.is_used = (bool *)pwsp_memory_alloc(memory, kernels * sizeof(bool));
+    PWSP_ALLOC(memory, svg.cycles, kernels);
+    PWSP_ALLOC(memory, svg.is_used, kernels);
     svg.is_critical =
         path ? (bool *)pwsp_memory_alloc(memory, (size_t)picture->count * sizeof(bool)) : NULL;
     bool has_memory = svg.cycles && svg.is_used && (!path || svg.is_critical);
@@ -460,8 +460,8 @@ PWSP_INTERNAL bool pwsp_export_svg(pwsp_picture *picture) {
         }
         pwsp_svg_draw(&svg);
     }
-    pwsp_memory_free(memory, svg.is_critical, (size_t)picture->count * sizeof(bool));
-    pwsp_memory_free(memory, svg.is_used, kernels * sizeof(bool));
-    pwsp_memory_free(memory, svg.cycles, kernels * sizeof(uint64_t));
+    PWSP_FREE(memory, svg.is_critical, picture->count);
+    PWSP_FREE(memory, svg.is_used, kernels);
+    PWSP_FREE(memory, svg.cycles, kernels);
     return has_memory;
 }

@@ -59,8 +59,8 @@ static uint32_t pwsp_tracks_place(pwsp_picture *picture, uint32_t track, uint32_
 PWSP_INTERNAL bool pwsp_picture_make_rows(pwsp_picture *picture, bool nests, uint64_t *room) {
     const pwsp_memory *memory = &picture->memory;
     const size_t count = (size_t)picture->count, tracks = (size_t)picture->track_count;
-    picture->rows = (uint32_t *)pwsp_memory_alloc(memory, count * sizeof(uint32_t));
-    picture->outers = (uint64_t *)pwsp_memory_alloc(memory, count * sizeof(uint64_t));
+    PWSP_ALLOC(memory, picture->rows, count);
+    PWSP_ALLOC(memory, picture->outers, count);
     uint32_t *firsts = (uint32_t *)pwsp_memory_alloc(memory, (tracks + 1) * sizeof(uint32_t));
     picture->first_rows = firsts;
     if (!picture->rows || !picture->outers || !firsts) {

@@ -76,8 +76,7 @@ PWSP_INTERNAL void pwsp_edges_free(pwsp_edges *edges) {
     if (!sim) {
         return;
     }
-#define PWSP_EDGE_FREE(field, type, count)                                                         \
-    pwsp_memory_free(&memory, edges->field, (size_t)(edges->count) * sizeof(type));
+#define PWSP_EDGE_FREE(field, type, count) PWSP_FREE(&memory, edges->field, edges->count);
     PWSP_EDGE_ARRAYS(PWSP_EDGE_FREE)
 #undef PWSP_EDGE_FREE
     memset(edges, 0, sizeof *edges);

@@ -32,7 +32,7 @@ PWSP_INTERNAL void pwsp_recorder_free(pwsp_recorder *recorder) {
     const pwsp_memory memory = recorder->memory;
     pwsp_edges_free(&recorder->edges);
 #define PWSP_RECORDER_FREE(field, type, capacity)                                                  \
-    pwsp_memory_free(&memory, recorder->field, (size_t)recorder->capacity * sizeof(type));
+    PWSP_FREE(&memory, recorder->field, recorder->capacity);
     PWSP_RECORDER_ARRAYS(PWSP_RECORDER_FREE)
 #undef PWSP_RECORDER_FREE
     memset(recorder, 0, sizeof *recorder);
@@ -102,8 +102,7 @@ PWSP_INTERNAL bool pwsp_recorder_find(const pwsp_recorder *recorder, uint64_t in
 }
 
 static uint64_t pwsp_recorder_words(const pwsp_recorder *recorder, uint32_t kernel) {
-    const pwsp_kernel_info *info =
-        PWSP_PROGRAM_AT(recorder->program, kernels, pwsp_kernel_info, kernel);
+    const pwsp_kernel_info *info = &recorder->program->kernels.items[kernel];
     return (uint64_t)info->axis_count + info->scalar_count;
 }
 
@@ -142,7 +141,6 @@ static bool pwsp_recorder_reserve(pwsp_recorder *recorder, uint64_t words) {
         pwsp_recorder_compact(recorder);
     }
     void *records = recorder->records, *more = recorder->more, *all = recorder->words;
-    void *clocks = recorder->clocks;
     bool is_good = pwsp_memory_grow(memory, &records, &recorder->record_capacity,
                                     recorder->count + 1, sizeof(ptowsp_task_record));
     recorder->records = (ptowsp_task_record *)records;
@@ -153,9 +151,8 @@ static bool pwsp_recorder_reserve(pwsp_recorder *recorder, uint64_t words) {
                                           recorder->word_count + words, sizeof(uint64_t));
     recorder->words = (uint64_t *)all;
     if (is_good && recorder->options.has_clock) {
-        is_good = pwsp_memory_grow(memory, &clocks, &recorder->clock_capacity, recorder->count + 1,
-                                   sizeof(ptowsp_task_record));
-        recorder->clocks = (ptowsp_task_record *)clocks;
+        is_good =
+            PWSP_GROW(memory, recorder->clocks, recorder->clock_capacity, recorder->count + 1);
     }
     return is_good;
 }
@@ -168,8 +165,7 @@ static uint64_t pwsp_tile_bytes(const pwsp_recorder *recorder, const pwsp_tile_a
 
 static ptowsp_task_record *pwsp_recorder_add(void *user, const pwsp_arrival *arrival) {
     pwsp_recorder *recorder = (pwsp_recorder *)user;
-    const pwsp_kernel_info *info =
-        PWSP_PROGRAM_AT(recorder->program, kernels, pwsp_kernel_info, arrival->kernel);
+    const pwsp_kernel_info *info = &recorder->program->kernels.items[arrival->kernel];
     uint64_t words = (uint64_t)info->axis_count + info->scalar_count;
     if (!pwsp_recorder_reserve(recorder, words) ||
         (recorder->options.level >= PTOWSP_RECORD_EDGES &&

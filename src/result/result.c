@@ -9,8 +9,7 @@ PWSP_INTERNAL void pwsp_result_forget(pwsp_result *result, uint32_t lanes_used) 
 }
 
 PWSP_INTERNAL void pwsp_result_free(pwsp_result *result) {
-    pwsp_memory_free(&result->recorder.memory, result->critical,
-                     (size_t)result->critical_capacity * sizeof(uint64_t));
+    PWSP_FREE(&result->recorder.memory, result->critical, result->critical_capacity);
     pwsp_recorder_free(&result->recorder);
 }
 
@@ -31,13 +30,11 @@ PWSP_INTERNAL bool pwsp_result_find_critical(pwsp_result *result) {
         count++;
     }
     // By doubling, so that a run like an earlier one needs no more.
-    void *critical = result->critical;
     bool is_good = true;
     while (is_good && result->critical_capacity < count) {
-        is_good = pwsp_memory_grow(&result->recorder.memory, &critical, &result->critical_capacity,
-                                   result->critical_capacity + 1, sizeof(uint64_t));
+        is_good = PWSP_GROW(&result->recorder.memory, result->critical, result->critical_capacity,
+                            result->critical_capacity + 1);
     }
-    result->critical = (uint64_t *)critical;
     result->critical_count = is_good ? count : 0;
     for (uint64_t i = result->critical_count; i > 0; task = records[task].cause) {
         result->critical[--i] = task;
@@ -69,14 +66,14 @@ PWSP_INTERNAL ptowsp_lifetime pwsp_result_lifetime_at(const pwsp_result *result,
     uint32_t low = 0, high = (uint32_t)p->transients.count;  // whose lifetime it is: by bisection
     while (high - low > 1) {
         uint32_t middle = low + (high - low) / 2;
-        bool is_behind = PWSP_PROGRAM_AT(p, transients, pwsp_transient, middle)->first_lifetime > i;
+        bool is_behind = p->transients.items[middle].first_lifetime > i;
         low = is_behind ? low : middle;
         high = is_behind ? middle : high;
     }
-    const pwsp_lifetime *lifetime = PWSP_PROGRAM_AT(p, lifetimes, pwsp_lifetime, i);
+    const pwsp_lifetime *lifetime = &p->lifetimes.items[i];
     const pwsp_placed *placed = &result->placed[low];
-    ptowsp_lifetime at = {PWSP_PROGRAM_AT(p, transients, pwsp_transient, low)->tensor,
-                          lifetime->first, lifetime->last, placed->offset, placed->bytes};
+    ptowsp_lifetime at = {p->transients.items[low].tensor, lifetime->first, lifetime->last,
+                          placed->offset, placed->bytes};
     return at;
 }
 

@@ -13,8 +13,7 @@ PWSP_INTERNAL ptowsp_task_trace pwsp_result_trace_at(const pwsp_result *result, 
     PTOWSP_ASSERT(i < pwsp_result_count(result));
     const ptowsp_task_record *record = &recorder->records[i];
     const pwsp_record_more *more = &recorder->more[i];
-    const pwsp_kernel_info *kernel =
-        PWSP_PROGRAM_AT(result->program, kernels, pwsp_kernel_info, record->kernel);
+    const pwsp_kernel_info *kernel = &result->program->kernels.items[record->kernel];
     ptowsp_task_trace task;
     task.index = more->index;
     task.record = record;

@@ -97,16 +97,13 @@ static bool pwsp_deps_choose_level(pwsp_deps *deps, const pwsp_access *at,
         return true;
     }
     if (!empty) {
-        void *levels = deps->levels;
         empty = (uint32_t)pwsp_max_u64(deps->level_count, 1);
         if (empty > PWSP_DEPS_LEVELS_MAX || (deps->is_fixed && empty >= deps->level_capacity)) {
             return true;
         }
-        if (!pwsp_memory_grow(deps->memory, &levels, &deps->level_capacity, empty + 1u,
-                              sizeof(pwsp_deps_level))) {
+        if (!PWSP_GROW(deps->memory, deps->levels, deps->level_capacity, empty + 1u)) {
             return false;
         }
-        deps->levels = (pwsp_deps_level *)levels;
         deps->level_count = empty + 1u;
         deps->levels[empty].next = first->levels;
         first->levels = empty;
@@ -383,19 +380,13 @@ static bool pwsp_deps_grow(pwsp_deps *deps, uint64_t needed) {
 
 // Makes room for the links of a number of accesses.
 static bool pwsp_deps_grow_nexts(pwsp_deps *deps, uint64_t count) {
-    void *nexts = deps->nexts;
-    bool is_good = pwsp_memory_grow_little(deps->memory, &nexts, &deps->next_capacity, count,
-                                           sizeof(uint32_t));
-    deps->nexts = (uint32_t *)nexts;
-    return is_good;
+    return PWSP_GROW_LITTLE(deps->memory, deps->nexts, deps->next_capacity, count);
 }
 
 // Makes room for the lists of a number of accesses; accesses in lists must be entered again.
 static bool pwsp_deps_grow_buckets(pwsp_deps *deps, uint64_t count) {
-    void *buckets = deps->buckets;
-    bool has_room = pwsp_memory_room(deps->memory, &buckets, &deps->bucket_count,
-                                     pwsp_max_u64(count, PWSP_DEPS_SWEEP_MIN), sizeof(uint32_t));
-    deps->buckets = (uint32_t *)buckets;
+    bool has_room = PWSP_ROOM(deps->memory, deps->buckets, deps->bucket_count,
+                              pwsp_max_u64(count, PWSP_DEPS_SWEEP_MIN));
     deps->index_mask = (uint32_t)((UINT64_C(2) << pwsp_deps_log2(deps->bucket_count)) - 1);
     return has_room;
 }
@@ -408,14 +399,11 @@ PWSP_INTERNAL bool pwsp_deps_reserve(pwsp_deps *deps) {
 }
 
 PWSP_INTERNAL bool pwsp_deps_fix(pwsp_deps *deps, uint32_t access_count) {
-    void *levels = deps->levels;
     deps->has_tasks = true;
     bool is_good = pwsp_deps_grow(deps, access_count) && pwsp_deps_grow_nexts(deps, access_count) &&
                    pwsp_deps_grow_buckets(deps, access_count) &&
-                   pwsp_memory_grow(deps->memory, &levels, &deps->level_capacity,
-                                    PWSP_DEPS_LEVELS_FIXED + 2 * (uint64_t)deps->tensor_count,
-                                    sizeof(pwsp_deps_level));
-    deps->levels = (pwsp_deps_level *)levels;
+                   PWSP_GROW(deps->memory, deps->levels, deps->level_capacity,
+                             PWSP_DEPS_LEVELS_FIXED + 2 * (uint64_t)deps->tensor_count);
     deps->is_fixed = true;
     return is_good;
 }

@@ -564,10 +564,8 @@ PWSP_INTERNAL bool pwsp_deps_init(pwsp_deps *deps, const pwsp_memory *memory,
     memset(deps, 0, sizeof *deps);
     deps->memory = memory;
     deps->tensor_count = tensor_count;
-    deps->tensors = (pwsp_deps_tensor *)pwsp_memory_alloc(memory, (tensor_count + 1) *
-                                                                      sizeof(pwsp_deps_tensor));
-    deps->order =
-        (uint32_t *)pwsp_memory_alloc(memory, 2 * ((size_t)tensor_count + 1) * sizeof(uint32_t));
+    PWSP_ALLOC(memory, deps->tensors, tensor_count + 1);
+    PWSP_ALLOC(memory, deps->order, 2 * ((size_t)tensor_count + 1));
     for (uint32_t i = 0; deps->order && i < tensor_count; i++) {
         deps->order[i] = i;
     }
@@ -575,9 +573,8 @@ PWSP_INTERNAL bool pwsp_deps_init(pwsp_deps *deps, const pwsp_memory *memory,
 }
 
 static void pwsp_deps_free_tiles(pwsp_deps *deps) {
-    pwsp_memory_free(deps->memory, deps->same, deps->same_count * sizeof(uint32_t));
-    pwsp_memory_free(deps->memory, deps->queries,
-                     deps->query_count * sizeof(pwsp_deps_query_state));
+    PWSP_FREE(deps->memory, deps->same, deps->same_count);
+    PWSP_FREE(deps->memory, deps->queries, deps->query_count);
 }
 
 PWSP_INTERNAL bool pwsp_deps_reserve_tiles(pwsp_deps *deps, uint32_t tile_count) {
@@ -590,8 +587,8 @@ PWSP_INTERNAL bool pwsp_deps_reserve_tiles(pwsp_deps *deps, uint32_t tile_count)
     pwsp_deps_query_state *queries = (pwsp_deps_query_state *)pwsp_memory_alloc(
         memory, tile_count * sizeof(pwsp_deps_query_state));
     if (!same || !queries) {
-        pwsp_memory_free(memory, same, same_count * sizeof(uint32_t));
-        pwsp_memory_free(memory, queries, tile_count * sizeof(pwsp_deps_query_state));
+        PWSP_FREE(memory, same, same_count);
+        PWSP_FREE(memory, queries, tile_count);
         return false;
     }
     memset(queries, 0, tile_count * sizeof *queries);  // their pages are none
@@ -650,24 +647,18 @@ PWSP_INTERNAL void pwsp_deps_free(pwsp_deps *deps) {
     if (!deps->memory) {
         return;
     }
-    pwsp_memory_free(deps->memory, deps->tensors,
-                     (deps->tensor_count + 1) * sizeof(pwsp_deps_tensor));
-    pwsp_memory_free(deps->memory, deps->order,
-                     2 * ((size_t)deps->tensor_count + 1) * sizeof(uint32_t));
+    PWSP_FREE(deps->memory, deps->tensors, deps->tensor_count + 1);
+    PWSP_FREE(deps->memory, deps->order, 2 * ((size_t)deps->tensor_count + 1));
     pwsp_deps_free_tiles(deps);
-    pwsp_memory_free(deps->memory, deps->accesses,
-                     (size_t)deps->access_capacity * sizeof(pwsp_access));
-    pwsp_memory_free(deps->memory, deps->states,
-                     (size_t)deps->state_capacity * sizeof(pwsp_access_state));
-    pwsp_memory_free(deps->memory, deps->nexts, (size_t)deps->next_capacity * sizeof(uint32_t));
-    pwsp_memory_free(deps->memory, deps->times, (size_t)deps->time_capacity * sizeof(uint64_t));
-    pwsp_memory_free(deps->memory, deps->tasks, (size_t)deps->task_capacity * sizeof(uint64_t));
-    pwsp_memory_free(deps->memory, deps->levels,
-                     (size_t)deps->level_capacity * sizeof(pwsp_deps_level));
-    pwsp_memory_free(deps->memory, deps->buckets, (size_t)deps->bucket_count * sizeof(uint32_t));
+    PWSP_FREE(deps->memory, deps->accesses, deps->access_capacity);
+    PWSP_FREE(deps->memory, deps->states, deps->state_capacity);
+    PWSP_FREE(deps->memory, deps->nexts, deps->next_capacity);
+    PWSP_FREE(deps->memory, deps->times, deps->time_capacity);
+    PWSP_FREE(deps->memory, deps->tasks, deps->task_capacity);
+    PWSP_FREE(deps->memory, deps->levels, deps->level_capacity);
+    PWSP_FREE(deps->memory, deps->buckets, deps->bucket_count);
     pwsp_deps_pages_free(deps);
-    pwsp_memory_free(deps->memory, deps->visited,
-                     (size_t)deps->visited_capacity * sizeof(pwsp_token));
+    PWSP_FREE(deps->memory, deps->visited, deps->visited_capacity);
     memset(deps, 0, sizeof *deps);
 }
 

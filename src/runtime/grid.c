@@ -38,7 +38,7 @@ static bool pwsp_deps_grow_heads(pwsp_deps *deps, uint64_t count) {
         return false;
     }
     memset(heads, 0, (size_t)capacity * sizeof(uint32_t));
-    pwsp_memory_free(deps->memory, deps->heads, (size_t)deps->head_capacity * sizeof(uint32_t));
+    PWSP_FREE(deps->memory, deps->heads, deps->head_capacity);
     deps->heads = heads;
     deps->head_capacity = capacity;
     for (uint32_t i = 1; i < deps->page_count; i++) {
@@ -118,11 +118,9 @@ PWSP_INTERNAL void pwsp_deps_pages_clear(pwsp_deps *deps) {
 PWSP_INTERNAL void pwsp_deps_pages_free(pwsp_deps *deps) {
     pwsp_memory_free(deps->memory, deps->grids,
                      deps->grids ? deps->tensor_count * sizeof(pwsp_deps_grid) : 0);
-    pwsp_memory_free(deps->memory, deps->pages,
-                     (size_t)deps->page_capacity * sizeof(pwsp_deps_page));
-    pwsp_memory_free(deps->memory, deps->slots,
-                     (size_t)deps->slot_capacity * PWSP_DEPS_PAGE_SLOTS * sizeof(uint32_t));
-    pwsp_memory_free(deps->memory, deps->heads, (size_t)deps->head_capacity * sizeof(uint32_t));
+    PWSP_FREE(deps->memory, deps->pages, deps->page_capacity);
+    PWSP_FREE(deps->memory, deps->slots, (size_t)deps->slot_capacity * PWSP_DEPS_PAGE_SLOTS);
+    PWSP_FREE(deps->memory, deps->heads, deps->head_capacity);
 }
 
 PWSP_INTERNAL size_t pwsp_deps_pages_bytes(const pwsp_deps *deps) {
@@ -137,8 +135,7 @@ PWSP_INTERNAL size_t pwsp_deps_pages_bytes(const pwsp_deps *deps) {
 // Memory of all grids, and a page for 0, which is none. False when memory is out.
 static bool pwsp_deps_grids_make(pwsp_deps *deps) {
     if (!deps->grids) {
-        deps->grids = (pwsp_deps_grid *)pwsp_memory_alloc(deps->memory, deps->tensor_count *
-                                                                            sizeof(pwsp_deps_grid));
+        PWSP_ALLOC(deps->memory, deps->grids, deps->tensor_count);
     }
     if (!deps->grids) {
         return false;

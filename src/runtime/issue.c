@@ -65,8 +65,7 @@ PWSP_INTERNAL bool pwsp_issue_init(pwsp_issue *issue, const pwsp_memory *memory,
 }
 
 PWSP_INTERNAL void pwsp_issue_free(pwsp_issue *issue) {
-    pwsp_memory_free(&issue->memory, issue->process_last,
-                     (size_t)issue->process_capacity * sizeof(uint64_t));
+    PWSP_FREE(&issue->memory, issue->process_last, issue->process_capacity);
     pwsp_deps_free(&issue->deps);
     pwsp_reorder_free(&issue->reorder);
     pwsp_precedence_free(&issue->order);
@@ -302,13 +301,11 @@ PWSP_INTERNAL void pwsp_issue_pipeline_end(pwsp_issue *issue, const pwsp_arrival
 }
 
 PWSP_INTERNAL bool pwsp_issue_has_process(pwsp_issue *issue, uint32_t process) {
-    void *last = issue->process_last;
     uint64_t before = issue->process_capacity;
-    if (!pwsp_memory_grow(&issue->memory, &last, &issue->process_capacity, (uint64_t)process + 1,
-                          sizeof(uint64_t))) {
+    if (!PWSP_GROW(&issue->memory, issue->process_last, issue->process_capacity,
+                   (uint64_t)process + 1)) {
         return pwsp_issue_settle(issue) && pwsp_issue_no_memory(issue);
     }
-    issue->process_last = (uint64_t *)last;
     for (uint64_t i = before; i < issue->process_capacity; i++) {
         issue->process_last[i] = PTOWSP_NO_INDEX;
     }

@@ -20,13 +20,10 @@ PWSP_INLINE void pwsp_deps_note(pwsp_deps *deps, const pwsp_token *token) {
     if (low < deps->visited_count && pwsp_token_is_same(&deps->visited[low], token)) {
         return;
     }
-    void *visited = deps->visited;
-    if (!pwsp_memory_grow(deps->memory, &visited, &deps->visited_capacity, deps->visited_count + 1,
-                          sizeof(pwsp_token))) {
+    if (!PWSP_GROW(deps->memory, deps->visited, deps->visited_capacity, deps->visited_count + 1)) {
         deps->is_list_lost = true;
         return;
     }
-    deps->visited = (pwsp_token *)visited;
     memmove(&deps->visited[low + 1], &deps->visited[low],
             (size_t)(deps->visited_count - low) * sizeof(pwsp_token));
     deps->visited[low] = *token;

@@ -14,17 +14,14 @@ PWSP_INTERNAL bool pwsp_precedence_init(pwsp_precedence *order, const pwsp_memor
     order->scope_depth = timed->scope_depth;
     order->stream_count = timed->has_streams ? timed->schedule.stream_count : 0;
     order->edge_count = timed->edge_count;
-    order->scopes =
-        (pwsp_open_scope *)pwsp_memory_alloc(memory, order->scope_depth * sizeof(pwsp_open_scope));
+    PWSP_ALLOC(memory, order->scopes, order->scope_depth);
     bool is_good = order->scopes != NULL;
     if (is_good && order->stream_count) {
-        order->streams =
-            (pwsp_token *)pwsp_memory_alloc(memory, order->stream_count * sizeof(pwsp_token));
+        PWSP_ALLOC(memory, order->streams, order->stream_count);
         is_good = order->streams != NULL;
     }
     if (is_good && order->edge_count) {
-        order->edges =
-            (pwsp_token *)pwsp_memory_alloc(memory, order->edge_count * sizeof(pwsp_token));
+        PWSP_ALLOC(memory, order->edges, order->edge_count);
         is_good = order->edges != NULL;
     }
     return is_good;
@@ -32,9 +29,9 @@ PWSP_INTERNAL bool pwsp_precedence_init(pwsp_precedence *order, const pwsp_memor
 
 PWSP_INTERNAL void pwsp_precedence_free(pwsp_precedence *order) {
     const pwsp_memory memory = order->memory;
-    pwsp_memory_free(&memory, order->edges, order->edge_count * sizeof(pwsp_token));
-    pwsp_memory_free(&memory, order->streams, order->stream_count * sizeof(pwsp_token));
-    pwsp_memory_free(&memory, order->scopes, order->scope_depth * sizeof(pwsp_open_scope));
+    PWSP_FREE(&memory, order->edges, order->edge_count);
+    PWSP_FREE(&memory, order->streams, order->stream_count);
+    PWSP_FREE(&memory, order->scopes, order->scope_depth);
     memset(order, 0, sizeof *order);
 }
 

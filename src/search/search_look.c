@@ -38,10 +38,8 @@ PWSP_INTERNAL bool pwsp_search_lanes_make(pwsp_search *search, uint32_t count) {
     lanes->memory = *memory;
     lanes->count = count < 1 ? 1 : count < lane_max ? count : lane_max;
     lanes->look_max = lanes->count > 1 ? lanes->count * PWSP_SEARCH_LOOKS_PER_LANE : 1;
-    lanes->looks =
-        (pwsp_search_look *)pwsp_memory_alloc(memory, lanes->look_max * sizeof *lanes->looks);
-    lanes->contexts =
-        (ptowsp_context **)pwsp_memory_alloc(memory, lanes->count * sizeof *lanes->contexts);
+    PWSP_ALLOC(memory, lanes->looks, lanes->look_max);
+    PWSP_ALLOC(memory, lanes->contexts, lanes->count);
     bool is_good = lanes->looks && lanes->contexts;
     if (lanes->contexts) {
         memset(lanes->contexts, 0, lanes->count * sizeof *lanes->contexts);
@@ -61,8 +59,8 @@ PWSP_INTERNAL void pwsp_search_lanes_free(pwsp_search *search) {
     for (uint32_t i = 0; lanes->contexts && i < lanes->count && lanes->count > 1; i++) {
         ptowsp_context_destroy(lanes->contexts[i]);
     }
-    pwsp_memory_free(memory, lanes->contexts, lanes->count * sizeof *lanes->contexts);
-    pwsp_memory_free(memory, lanes->looks, lanes->look_max * sizeof *lanes->looks);
+    PWSP_FREE(memory, lanes->contexts, lanes->count);
+    PWSP_FREE(memory, lanes->looks, lanes->look_max);
     pwsp_mutex_destroy(&lanes->mutex);
 }
 

@@ -498,7 +498,7 @@ PWSP_INTERNAL ptowsp_status pwsp_parse_text(ptowsp_context *context, const char 
         pwsp_parse_close(&p, 0);
         pwsp_parse_built(&p, p.line, 1);  // what is found when a workload is complete
     }
-    pwsp_memory_free(&context->memory, p.nodes, (size_t)p.node_capacity * sizeof *p.nodes);
+    PWSP_FREE(&context->memory, p.nodes, p.node_capacity);
     pwsp_names_free(&p.attached, &context->memory);
     pwsp_arena_free(&p.arena);
     if (!p.is_failed) {

@@ -233,10 +233,8 @@ static bool pwsp_parse_made(pwsp_parser *p, uint64_t label, ptowsp_node node) {
     if (!pwsp_parse_built(p, p->line, p->start) || label == 0) {
         return !p->is_failed;
     }
-    void *nodes = p->nodes;
-    bool is_grown = pwsp_memory_grow(&p->module->context->memory, &nodes, &p->node_capacity,
-                                     p->node_count + 1, sizeof(pwsp_parse_node));
-    p->nodes = (pwsp_parse_node *)nodes;
+    bool is_grown =
+        PWSP_GROW(&p->module->context->memory, p->nodes, p->node_capacity, p->node_count + 1);
     if (!is_grown) {
         return pwsp_parse_no_memory(p);
     }

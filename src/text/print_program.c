@@ -17,17 +17,13 @@ static void pwsp_print_cell(const ptowsp_program *p, uint32_t cell, ptowsp_text 
     } else if (cell < p->first_symbol) {
         pwsp_text_format(text, "entry(v%u)", cell - p->first_entry);
     } else if (cell < p->first_size) {
-        pwsp_text_format(
-            text, "%s",
-            PWSP_PROGRAM_AT(p, symbols, pwsp_symbol_info, cell - p->first_symbol)->name);
+        pwsp_text_format(text, "%s", p->symbols.items[cell - p->first_symbol].name);
     } else if (cell < p->first_temp) {
-        pwsp_text_format(text, "size(%s)",
-                         PWSP_PROGRAM_AT(p, axes, pwsp_axis_info, cell - p->first_size)->name);
+        pwsp_text_format(text, "size(%s)", p->axes.items[cell - p->first_size].name);
     } else if (cell < p->first_const) {
         pwsp_text_format(text, "t%u", cell - p->first_temp);
     } else {
-        pwsp_text_format(text, "%" PRId64,
-                         (int64_t)*PWSP_PROGRAM_AT(p, consts, uint64_t, cell - p->first_const));
+        pwsp_text_format(text, "%" PRId64, (int64_t)p->consts.items[cell - p->first_const]);
     }
 }
 
@@ -38,7 +34,7 @@ static const char pwsp_opcode_names[][16] = {
 };
 
 static void pwsp_print_instruction(const ptowsp_program *p, uint32_t i, ptowsp_text text) {
-    const pwsp_instruction *at = PWSP_PROGRAM_AT(p, instructions, pwsp_instruction, i);
+    const pwsp_instruction *at = &p->instructions.items[i];
     uint32_t operands[3] = {at->a, at->b, at->c};
     pwsp_text_format(text, "  %3u  %-6s", i, pwsp_opcode_names[at->opcode]);
     switch ((pwsp_opcode)at->opcode) {
@@ -52,7 +48,7 @@ static void pwsp_print_instruction(const ptowsp_program *p, uint32_t i, ptowsp_t
     case PWSP_OPCODE_READ:
         pwsp_text_format(text, " ");
         pwsp_print_cell(p, at->out, text);
-        pwsp_text_format(text, " = %s[", PWSP_PROGRAM_AT(p, arrays, pwsp_array_info, at->c)->name);
+        pwsp_text_format(text, " = %s[", p->arrays.items[at->c].name);
         pwsp_print_cell(p, at->a, text);
         pwsp_text_format(text, "]\n");
         return;
@@ -82,14 +78,13 @@ static void pwsp_print_codes(const ptowsp_program *p, uint32_t first, uint32_t c
                              ptowsp_text text) {
     for (uint32_t i = 0; i < count; i++) {
         pwsp_text_format(text, "%s", i ? ", " : "");
-        pwsp_print_code(p, PWSP_PROGRAM_AT(p, codes, pwsp_code, first + i), text);
+        pwsp_print_code(p, &p->codes.items[first + i], text);
     }
 }
 
 static void pwsp_print_tile_view(const ptowsp_program *p, const pwsp_tile_view *view,
                                  ptowsp_text text) {
-    pwsp_text_format(text, "%s[",
-                     PWSP_PROGRAM_AT(p, tensors, ptowsp_tensor_desc, view->tensor)->name);
+    pwsp_text_format(text, "%s[", p->tensors.items[view->tensor].name);
     for (uint32_t i = 0; i < view->lead; i++) {
         pwsp_print_code(p, &view->index[i], text);
         pwsp_text_format(text, ", ");
@@ -120,8 +115,7 @@ static void pwsp_print_load(const ptowsp_program *p, const pwsp_slot_op *load, p
 
 // The elements of a tile, as far as it is in the tensor; 0: they are not known.
 static uint64_t pwsp_print_elements(const ptowsp_program *p, const pwsp_tile_view *view) {
-    const ptowsp_tensor_desc *tensor =
-        PWSP_PROGRAM_AT(p, tensors, ptowsp_tensor_desc, view->tensor);
+    const ptowsp_tensor_desc *tensor = &p->tensors.items[view->tensor];
     const int64_t given[2] = {view->rows, view->cols};
     const bool is_moved[2] = {view->has_row, view->has_col};
     uint64_t elements = view->has_limit ? 0 : 1;
@@ -136,11 +130,10 @@ static uint64_t pwsp_print_elements(const ptowsp_program *p, const pwsp_tile_vie
 
 // What a rank moves in a task of a collective at most, as ptowsp_relayout_step has it.
 static void pwsp_print_moved(const ptowsp_program *p, const pwsp_task_op *task, ptowsp_text text) {
-    const pwsp_kernel_info *kernel = PWSP_PROGRAM_AT(p, kernels, pwsp_kernel_info, task->kernel);
+    const pwsp_kernel_info *kernel = &p->kernels.items[task->kernel];
     const uint64_t members = kernel->collective.members;
     const uint32_t which = kernel->collective.kind == PTOWSP_ALL_GATHER;  // the whole is `out`
-    const uint64_t all =
-        pwsp_print_elements(p, PWSP_PROGRAM_AT(p, views, pwsp_tile_view, task->first_view + which));
+    const uint64_t all = pwsp_print_elements(p, &p->views.items[task->first_view + which]);
     uint64_t moved = all - (members ? all / members : 0);
     switch (kernel->collective.kind) {
     case PTOWSP_ALL_REDUCE: moved *= 2; break;
@@ -162,8 +155,7 @@ static void pwsp_print_task_op(const ptowsp_program *p, const pwsp_task_op *task
     pwsp_text_format(text, ")");
     for (uint32_t i = 0; i < task->view_count; i++) {
         pwsp_text_format(text, " ");
-        pwsp_print_tile_view(p, PWSP_PROGRAM_AT(p, views, pwsp_tile_view, task->first_view + i),
-                             text);
+        pwsp_print_tile_view(p, &p->views.items[task->first_view + i], text);
     }
     const pwsp_code *keys[3] = {&task->dispatch, &task->priority, &task->stream};
     const char names[3][12] = {"dispatch", "priority", "stream"};
@@ -173,7 +165,7 @@ static void pwsp_print_task_op(const ptowsp_program *p, const pwsp_task_op *task
             pwsp_print_code(p, keys[i], text);
         }
     }
-    if (PWSP_PROGRAM_AT(p, kernels, pwsp_kernel_info, task->kernel)->unit == PTOWSP_UNIT_LINK) {
+    if (p->kernels.items[task->kernel].unit == PTOWSP_UNIT_LINK) {
         pwsp_print_moved(p, task, text);
     }
 }
@@ -182,18 +174,17 @@ static void pwsp_print_task_op(const ptowsp_program *p, const pwsp_task_op *task
 static void pwsp_print_pipeline_op(const ptowsp_program *p, const pwsp_pipeline_op *pipeline,
                                    uint32_t target, ptowsp_text text) {
     for (uint32_t i = 0; i < pipeline->task.view_count; i++) {
-        const pwsp_tile_view *view =
-            PWSP_PROGRAM_AT(p, views, pwsp_tile_view, pipeline->task.first_view + i);
+        const pwsp_tile_view *view = &p->views.items[pipeline->task.first_view + i];
         pwsp_text_format(text, "%s%s %s", i ? ", " : ": ",
                          !(view->access & PWSP_TILE_WRITTEN) ? "in"
                          : view->access & PWSP_TILE_READ     ? "inout"
                                                              : "out",
-                         PWSP_PROGRAM_AT(p, tensors, ptowsp_tensor_desc, view->tensor)->name);
+                         p->tensors.items[view->tensor].name);
     }
     pwsp_text_format(text, " -> %u", target);
     for (uint32_t i = pipeline->first_channel;
          i < pipeline->first_channel + pipeline->channel_count; i++) {
-        const pwsp_channel_op *channel = PWSP_PROGRAM_AT(p, channels, pwsp_channel_op, i);
+        const pwsp_channel_op *channel = &p->channels.items[i];
         pwsp_text_format(text, "\n         %s %u %s depth ",
                          channel->is_event ? "event" : "channel", i, channel->name);
         if (channel->has_depth) {
@@ -210,17 +201,16 @@ static void pwsp_print_pipeline_op(const ptowsp_program *p, const pwsp_pipeline_
     }
     for (uint32_t i = pipeline->first_process;
          i < pipeline->first_process + pipeline->process_count; i++) {
-        const pwsp_process_op *process = PWSP_PROGRAM_AT(p, processes, pwsp_process_op, i);
+        const pwsp_process_op *process = &p->processes.items[i];
         pwsp_text_format(text, "\n         process %u %s from %u", i, process->name,
                          process->first_op);
         if (process->index) {
             pwsp_text_format(text, " replicas ");
             pwsp_print_cell(p, process->index, text);
-            pwsp_text_format(text, " in %s",
-                             PWSP_PROGRAM_AT(p, axes, pwsp_axis_info, process->axis)->name);
+            pwsp_text_format(text, " in %s", p->axes.items[process->axis].name);
         }
         for (uint32_t j = 0; j < process->port_count; j++) {
-            const pwsp_port *port = PWSP_PROGRAM_AT(p, ports, pwsp_port, process->first_port + j);
+            const pwsp_port *port = &p->ports.items[process->first_port + j];
             pwsp_text_format(text, "%s %s %u%s", j ? "," : "",
                              port->is_produced ? "produces" : "consumes", port->channel,
                              port->is_closed_early ? " closes" : "");
@@ -229,14 +219,13 @@ static void pwsp_print_pipeline_op(const ptowsp_program *p, const pwsp_pipeline_
 }
 
 static void pwsp_print_receive_op(const ptowsp_program *p, const pwsp_op *op, ptowsp_text text) {
-    const pwsp_receive_op *receive = PWSP_PROGRAM_AT(p, receives, pwsp_receive_op, op->at);
+    const pwsp_receive_op *receive = &p->receives.items[op->at];
     pwsp_text_format(text, "%s", PWSP_PLACE_AT(p, op->node)->step);
     if (!receive->is_wait) {
         pwsp_text_format(text, ": ");
         pwsp_print_cell(p, receive->cell, text);
         pwsp_text_format(text, " from %s, at the end -> %u",
-                         PWSP_PROGRAM_AT(p, channels, pwsp_channel_op, receive->channel)->name,
-                         op->target);
+                         p->channels.items[receive->channel].name, op->target);
     }
 }
 
@@ -244,10 +233,10 @@ static void pwsp_print_op(const ptowsp_program *p, const pwsp_op *op, ptowsp_tex
     const char *step = PWSP_PLACE_AT(p, op->node)->step;
     switch (op->kind) {
     case PWSP_OP_LOOP: {
-        const pwsp_loop *loop = PWSP_PROGRAM_AT(p, loops, pwsp_loop, op->at);
+        const pwsp_loop *loop = &p->loops.items[op->at];
         pwsp_text_format(text, "%s: ", step);
         pwsp_print_cell(p, loop->cell, text);
-        pwsp_text_format(text, " in %s", PWSP_PROGRAM_AT(p, axes, pwsp_axis_info, loop->csr)->name);
+        pwsp_text_format(text, " in %s", p->axes.items[loop->csr].name);
         if (loop->is_row) {
             pwsp_text_format(text, " row ");
             pwsp_print_code(p, &loop->row, text);
@@ -261,24 +250,24 @@ static void pwsp_print_op(const ptowsp_program *p, const pwsp_op *op, ptowsp_tex
     case PWSP_OP_SCOPE_END: pwsp_text_format(text, "end of %s", step); break;
     case PWSP_OP_TASK:
         pwsp_text_format(text, "%s", step);
-        pwsp_print_task_op(p, PWSP_PROGRAM_AT(p, tasks, pwsp_task_op, op->at), text);
+        pwsp_print_task_op(p, &p->tasks.items[op->at], text);
         break;
     case PWSP_OP_BRANCH:
         pwsp_text_format(text, "when ");
-        pwsp_print_code(p, &PWSP_PROGRAM_AT(p, branches, pwsp_branch, op->at)->condition, text);
+        pwsp_print_code(p, &p->branches.items[op->at].condition, text);
         pwsp_text_format(text, ", else -> %u", op->target);
         break;
     case PWSP_OP_JUMP: pwsp_text_format(text, "-> %u", op->target); break;
     case PWSP_OP_SLOT_SET:
         pwsp_text_format(text, "%s = ", step);
-        pwsp_print_code(p, &PWSP_PROGRAM_AT(p, slot_ops, pwsp_slot_op, op->at)->value, text);
+        pwsp_print_code(p, &p->slot_ops.items[op->at].value, text);
         break;
     case PWSP_OP_SLOT_LOAD:
         pwsp_text_format(text, "%s = ", step);
-        pwsp_print_load(p, PWSP_PROGRAM_AT(p, slot_ops, pwsp_slot_op, op->at), text);
+        pwsp_print_load(p, &p->slot_ops.items[op->at], text);
         break;
     case PWSP_OP_CALL: {
-        const pwsp_call_op *call = PWSP_PROGRAM_AT(p, calls, pwsp_call_op, op->at);
+        const pwsp_call_op *call = &p->calls.items[op->at];
         pwsp_text_format(text, "%s(", step);
         pwsp_print_codes(p, call->first_code, call->arg_count, text);
         pwsp_text_format(text, ") -> %u", op->target);
@@ -287,18 +276,16 @@ static void pwsp_print_op(const ptowsp_program *p, const pwsp_op *op, ptowsp_tex
     case PWSP_OP_RETURN: pwsp_text_format(text, "return"); break;
     case PWSP_OP_RESET: pwsp_text_format(text, "reset edges"); break;
     case PWSP_OP_RELEASE:
-        pwsp_text_format(text, "release %s",
-                         PWSP_PROGRAM_AT(p, tensors, ptowsp_tensor_desc, op->at)->name);
+        pwsp_text_format(text, "release %s", p->tensors.items[op->at].name);
         break;
     case PWSP_OP_PIPELINE:
         pwsp_text_format(text, "%s", step);
-        pwsp_print_pipeline_op(p, PWSP_PROGRAM_AT(p, pipelines, pwsp_pipeline_op, op->at),
-                               op->target, text);
+        pwsp_print_pipeline_op(p, &p->pipelines.items[op->at], op->target, text);
         break;
     case PWSP_OP_PROCESS_END: pwsp_text_format(text, "end of %s", step); break;
     case PWSP_OP_SEND:
         pwsp_text_format(text, "%s(", step);
-        pwsp_print_code(p, &PWSP_PROGRAM_AT(p, sends, pwsp_send_op, op->at)->token, text);
+        pwsp_print_code(p, &p->sends.items[op->at].token, text);
         pwsp_text_format(text, ")");
         break;
     case PWSP_OP_RECEIVE: pwsp_print_receive_op(p, op, text); break;
@@ -309,9 +296,7 @@ static void pwsp_print_op(const ptowsp_program *p, const pwsp_op *op, ptowsp_tex
 
 const char *ptowsp_program_kernel_name(const ptowsp_program *program, uint32_t kernel) {
     PTOWSP_ASSERT(program);
-    return kernel && kernel < program->kernels.count
-               ? PWSP_PROGRAM_AT(program, kernels, pwsp_kernel_info, kernel)->name
-               : NULL;
+    return kernel && kernel < program->kernels.count ? program->kernels.items[kernel].name : NULL;
 }
 
 void ptowsp_program_print(const ptowsp_program *program, ptowsp_text text) {

@@ -21,8 +21,8 @@ PWSP_INTERNAL size_t pwsp_earliest_bytes(const pwsp_earliest *earliest) {
 
 PWSP_INTERNAL void pwsp_earliest_free(pwsp_earliest *earliest, const pwsp_memory *memory) {
     size_t nodes = 2 * (size_t)earliest->leaf_count;
-    pwsp_memory_free(memory, earliest->times, nodes * sizeof(uint64_t));
-    pwsp_memory_free(memory, earliest->winners, nodes * sizeof(uint32_t));
+    PWSP_FREE(memory, earliest->times, nodes);
+    PWSP_FREE(memory, earliest->winners, nodes);
     memset(earliest, 0, sizeof *earliest);
 }
 
@@ -34,10 +34,8 @@ PWSP_INTERNAL bool pwsp_earliest_init(pwsp_earliest *earliest, const pwsp_memory
     while (earliest->leaf_count < count) {
         earliest->leaf_count *= 2;
     }
-    earliest->times =
-        (uint64_t *)pwsp_memory_alloc(memory, 2 * (size_t)earliest->leaf_count * sizeof(uint64_t));
-    earliest->winners =
-        (uint32_t *)pwsp_memory_alloc(memory, 2 * (size_t)earliest->leaf_count * sizeof(uint32_t));
+    PWSP_ALLOC(memory, earliest->times, 2 * (size_t)earliest->leaf_count);
+    PWSP_ALLOC(memory, earliest->winners, 2 * (size_t)earliest->leaf_count);
     if (!earliest->times || !earliest->winners) {
         pwsp_earliest_free(earliest, memory);
         return false;

@@ -10,7 +10,7 @@ PWSP_INTERNAL void pwsp_ends_clear(pwsp_ends *ends) {
 }
 
 PWSP_INTERNAL bool pwsp_ends_init(pwsp_ends *ends, const pwsp_memory *memory, uint32_t lane_count) {
-    ends->times = (uint64_t *)pwsp_memory_alloc(memory, lane_count * sizeof(uint64_t));
+    PWSP_ALLOC(memory, ends->times, lane_count);
     if (!pwsp_tournament_init(&ends->tournament, memory, lane_count) || !ends->times) {
         pwsp_ends_free(ends, memory);
         return false;
@@ -20,7 +20,7 @@ PWSP_INTERNAL bool pwsp_ends_init(pwsp_ends *ends, const pwsp_memory *memory, ui
 }
 
 PWSP_INTERNAL void pwsp_ends_free(pwsp_ends *ends, const pwsp_memory *memory) {
-    pwsp_memory_free(memory, ends->times, ends->tournament.lane_count * sizeof(uint64_t));
+    PWSP_FREE(memory, ends->times, ends->tournament.lane_count);
     pwsp_tournament_free(&ends->tournament, memory);
     memset(ends, 0, sizeof *ends);
 }

@@ -34,16 +34,15 @@ PWSP_INTERNAL bool pwsp_events_init(pwsp_events *events, pwsp_sim *sim) {
     events->sim = sim;
     events->is_shared = sim->lane_rule == PWSP_LANE_ANY;
     events->queue_count = events->is_shared ? sim->timed->pool_count : lane_count;
-    events->queues = (pwsp_events_queue *)pwsp_memory_alloc(memory, (events->queue_count + 2) *
-                                                                        sizeof(pwsp_events_queue));
-    events->idle = (uint64_t *)pwsp_memory_alloc(memory, 2 * words * sizeof(uint64_t));
-    events->tasks = (uint32_t *)pwsp_memory_alloc(memory, lane_count * sizeof(uint32_t));
+    PWSP_ALLOC(memory, events->queues, events->queue_count + 2);
+    PWSP_ALLOC(memory, events->idle, 2 * words);
+    PWSP_ALLOC(memory, events->tasks, lane_count);
     bool is_good = events->queues && events->idle && events->tasks &&
                    pwsp_ends_init(&events->running, memory, lane_count);
     const pwsp_pool_info *pools = sim->timed->pools;
     bool steals = !events->is_shared && sim->schedule->ready == PTOWSP_READY_WORK_STEALING;
     if (is_good && steals) {
-        events->stale = (uint32_t *)pwsp_memory_alloc(memory, lane_count * sizeof(uint32_t));
+        PWSP_ALLOC(memory, events->stale, lane_count);
         is_good = events->stale != NULL;
     }
     for (uint32_t i = 0; i < sim->timed->pool_count && steals && is_good; i++) {
@@ -66,28 +65,23 @@ PWSP_INTERNAL void pwsp_events_free(pwsp_events *events) {
     }
     const pwsp_memory *memory = &events->sim->memory;
     size_t words = ((size_t)events->sim->timed->lane_count + 63) / 64;
-    pwsp_memory_free(memory, events->nodes,
-                     (size_t)events->node_capacity * sizeof(pwsp_events_node));
-    pwsp_memory_free(memory, events->causes, (size_t)events->cause_capacity * sizeof(uint64_t));
-    pwsp_memory_free(memory, events->ranks, (size_t)events->rank_capacity * sizeof(uint64_t));
-    pwsp_memory_free(memory, events->turns_at, (size_t)events->turn_capacity * sizeof(uint64_t));
-    pwsp_memory_free(memory, events->pipelines,
-                     (size_t)events->pipeline_capacity * sizeof(pwsp_events_pipeline_node));
-    pwsp_memory_free(memory, events->links,
-                     (size_t)events->link_capacity * sizeof(pwsp_events_link));
-    pwsp_memory_free(memory, events->fired, (size_t)events->fired_capacity * sizeof(uint32_t));
+    PWSP_FREE(memory, events->nodes, events->node_capacity);
+    PWSP_FREE(memory, events->causes, events->cause_capacity);
+    PWSP_FREE(memory, events->ranks, events->rank_capacity);
+    PWSP_FREE(memory, events->turns_at, events->turn_capacity);
+    PWSP_FREE(memory, events->pipelines, events->pipeline_capacity);
+    PWSP_FREE(memory, events->links, events->link_capacity);
+    PWSP_FREE(memory, events->fired, events->fired_capacity);
     for (uint32_t i = 0; events->queues && i < events->queue_count + 2; i++) {
         const pwsp_events_queue *queue = &events->queues[i];
-        pwsp_memory_free(memory, queue->heap,
-                         (size_t)queue->heap_capacity * sizeof(pwsp_events_entry));
-        pwsp_memory_free(memory, queue->run,
-                         (size_t)queue->run_capacity * sizeof(pwsp_events_entry));
+        PWSP_FREE(memory, queue->heap, queue->heap_capacity);
+        PWSP_FREE(memory, queue->run, queue->run_capacity);
     }
-    pwsp_memory_free(memory, events->queues, (events->queue_count + 2) * sizeof(pwsp_events_queue));
-    pwsp_memory_free(memory, events->idle, 2 * words * sizeof(uint64_t));
-    pwsp_memory_free(memory, events->tasks, events->sim->timed->lane_count * sizeof(uint32_t));
+    PWSP_FREE(memory, events->queues, events->queue_count + 2);
+    PWSP_FREE(memory, events->idle, 2 * words);
+    PWSP_FREE(memory, events->tasks, events->sim->timed->lane_count);
     pwsp_ends_free(&events->running, memory);
-    pwsp_memory_free(memory, events->stale, events->sim->timed->lane_count * sizeof(uint32_t));
+    PWSP_FREE(memory, events->stale, events->sim->timed->lane_count);
     for (uint32_t i = 0; i < PWSP_POOL_MAX; i++) {
         pwsp_earliest_free(&events->oldest[i], memory);
     }
@@ -437,13 +431,10 @@ static bool pwsp_events_pipeline_node_new(pwsp_events *events, const pwsp_pipeli
         at = events->free_pipeline - 1;
         events->free_pipeline = events->pipelines[at].next_free;
     } else {
-        void *pipelines = events->pipelines;
-        if (at >= UINT32_MAX ||
-            !pwsp_memory_grow(&events->sim->memory, &pipelines, &events->pipeline_capacity, at + 1,
-                              sizeof(pwsp_events_pipeline_node))) {
+        if (at >= UINT32_MAX || !PWSP_GROW(&events->sim->memory, events->pipelines,
+                                           events->pipeline_capacity, at + 1)) {
             return false;
         }
-        events->pipelines = (pwsp_events_pipeline_node *)pipelines;
         events->pipeline_node_count = at + 1;
     }
     pwsp_events_pipeline_node more = {arrival->task_count,

@@ -22,12 +22,10 @@ PWSP_HEAP(pwsp_events_heap, pwsp_events_entry, pwsp_events, PWSP_ENTRY_IS_LESS)
 
 static bool pwsp_events_heap_add(pwsp_events *events, pwsp_events_queue *queue,
                                  pwsp_events_entry entry) {
-    void *heap = queue->heap;
-    if (!pwsp_memory_grow_little(&events->sim->memory, &heap, &queue->heap_capacity,
-                                 queue->heap_count + 1, sizeof entry)) {
+    if (!PWSP_GROW_LITTLE(&events->sim->memory, queue->heap, queue->heap_capacity,
+                          queue->heap_count + 1)) {
         return false;
     }
-    queue->heap = (pwsp_events_entry *)heap;
     pwsp_events_heap_push(events, queue->heap, queue->heap_count++, entry);
     return true;
 }
@@ -43,7 +41,7 @@ static bool pwsp_events_run_grow(const pwsp_events *events, pwsp_events_queue *q
     for (uint64_t i = 0; i < queue->run_capacity; i++) {
         run[i] = *pwsp_events_run_at(queue, i);
     }
-    pwsp_memory_free(&events->sim->memory, queue->run, (size_t)queue->run_capacity * sizeof *run);
+    PWSP_FREE(&events->sim->memory, queue->run, queue->run_capacity);
     queue->run = run;
     queue->run_capacity = capacity;
     queue->run_head = 0;
@@ -90,19 +88,13 @@ PWSP_INTERNAL pwsp_events_entry pwsp_events_queue_take(const pwsp_events *events
 // Makes room for a node in an array by node.
 static bool pwsp_events_grow(pwsp_events *events, uint64_t **array, uint64_t *capacity,
                              uint64_t needed) {
-    void *items = *array;
-    bool is_good =
-        pwsp_memory_grow_little(&events->sim->memory, &items, capacity, needed, sizeof(uint64_t));
-    *array = (uint64_t *)items;
-    return is_good;
+    return PWSP_GROW_LITTLE(&events->sim->memory, *array, *capacity, needed);
 }
 
 static bool pwsp_events_grow_nodes(pwsp_events *events, uint64_t needed) {
-    void *nodes = events->nodes;
     const ptowsp_schedule *schedule = events->sim->schedule;
-    bool is_good = pwsp_memory_grow_little(&events->sim->memory, &nodes, &events->node_capacity,
-                                           needed, sizeof(pwsp_events_node));
-    events->nodes = (pwsp_events_node *)nodes;
+    bool is_good =
+        PWSP_GROW_LITTLE(&events->sim->memory, events->nodes, events->node_capacity, needed);
     return is_good &&
            (!events->sim->has_records ||
             pwsp_events_grow(events, &events->causes, &events->cause_capacity, needed)) &&
@@ -130,15 +122,13 @@ PWSP_INTERNAL void pwsp_events_ref(pwsp_events *events, uint64_t node) {
 
 // A join is done: its waiters are told after those of others.
 static void pwsp_events_fire(pwsp_events *events, uint32_t id) {
-    void *fired = events->fired;
     PTOWSP_ASSERT(!events->nodes[id].is_done && events->nodes[id].pending == 0);
     events->nodes[id].is_done = true;
-    if (!pwsp_memory_grow(&events->sim->memory, &fired, &events->fired_capacity,
-                          events->fired_count + 1, sizeof(uint32_t))) {
+    if (!PWSP_GROW(&events->sim->memory, events->fired, events->fired_capacity,
+                   events->fired_count + 1)) {
         events->is_out_of_memory = true;
         return;
     }
-    events->fired = (uint32_t *)fired;
     events->fired[events->fired_count++] = id;
 }
 
@@ -147,15 +137,12 @@ PWSP_INTERNAL bool pwsp_events_link_new(pwsp_events *events, uint32_t waiter, ui
     if (id) {
         events->free_link = events->links[id].next;
     } else {
-        void *links = events->links;
         uint64_t next = events->link_count ? events->link_count : 1;
-        if (next >= PWSP_EVENTS_ID_LIMIT ||
-            !pwsp_memory_grow_little(&events->sim->memory, &links, &events->link_capacity, next + 1,
-                                     sizeof(pwsp_events_link))) {
+        if (next >= PWSP_EVENTS_ID_LIMIT || !PWSP_GROW_LITTLE(&events->sim->memory, events->links,
+                                                              events->link_capacity, next + 1)) {
             events->is_out_of_memory = true;
             return false;
         }
-        events->links = (pwsp_events_link *)links;
         events->link_count = next + 1;
         id = (uint32_t)next;
     }

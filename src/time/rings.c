@@ -56,14 +56,12 @@ PWSP_INTERNAL bool pwsp_rings_init(pwsp_rings *rings, const pwsp_memory *memory,
     for (uint32_t i = 0; i < PTOWSP_DEPTH_COUNT; i++) {
         if (pwsp_rings_has_depth(timed, i)) {
             rings->is_used = true;
-            rings->counts[i] = (uint32_t *)pwsp_memory_alloc(
-                memory, pwsp_rings_group_count(timed, i) * sizeof(uint32_t));
+            PWSP_ALLOC(memory, rings->counts[i], pwsp_rings_group_count(timed, i));
             is_good = is_good && rings->counts[i];
         }
     }
     if (is_good && schedule->ring_sizes[PTOWSP_RING_BYTES] && timed->tensor_scopes) {
-        rings->tensors = (pwsp_ring_tensor *)pwsp_memory_alloc(
-            memory, timed->tensor_count * sizeof(pwsp_ring_tensor));
+        PWSP_ALLOC(memory, rings->tensors, timed->tensor_count);
         is_good = rings->tensors != NULL;
     }
     return is_good;
@@ -75,13 +73,11 @@ PWSP_INTERNAL void pwsp_rings_free(pwsp_rings *rings) {
     }
     const pwsp_memory *memory = rings->memory;
     for (uint32_t i = 0; i < PTOWSP_DEPTH_COUNT; i++) {
-        pwsp_memory_free(memory, rings->counts[i],
-                         pwsp_rings_group_count(rings->timed, i) * sizeof(uint32_t));
+        PWSP_FREE(memory, rings->counts[i], pwsp_rings_group_count(rings->timed, i));
     }
-    pwsp_memory_free(memory, rings->tasks, (size_t)rings->task_capacity * sizeof(pwsp_ring_task));
-    pwsp_memory_free(memory, rings->blocks,
-                     (size_t)rings->block_capacity * sizeof(pwsp_ring_block));
-    pwsp_memory_free(memory, rings->tensors, rings->timed->tensor_count * sizeof(pwsp_ring_tensor));
+    PWSP_FREE(memory, rings->tasks, rings->task_capacity);
+    PWSP_FREE(memory, rings->blocks, rings->block_capacity);
+    PWSP_FREE(memory, rings->tensors, rings->timed->tensor_count);
     memset(rings, 0, sizeof *rings);
 }
 

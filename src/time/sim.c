@@ -130,18 +130,15 @@ PWSP_INTERNAL bool pwsp_sim_init(pwsp_sim *sim, const pwsp_memory *memory,
     sim->schedule = schedule;
     sim->lane_rule = pwsp_dispatch_rule(schedule->dispatch);
     sim->memory = *memory;
-    sim->lanes = (pwsp_lane *)pwsp_memory_alloc(memory, lane_count * sizeof(pwsp_lane));
-    sim->lane_stats =
-        (ptowsp_lane_stats *)pwsp_memory_alloc(memory, lane_count * sizeof(ptowsp_lane_stats));
+    PWSP_ALLOC(memory, sim->lanes, lane_count);
+    PWSP_ALLOC(memory, sim->lane_stats, lane_count);
     bool is_good = sim->lanes && sim->lane_stats && pwsp_sim_init_earliest(sim);
     if (is_good && pwsp_sim_has_turns(sim)) {
-        sim->turns =
-            (uint64_t *)pwsp_memory_alloc(memory, schedule->stream_count * sizeof(uint64_t));
+        PWSP_ALLOC(memory, sim->turns, schedule->stream_count);
         is_good = sim->turns != NULL;
     }
     if (is_good && timed->pipeline_count) {
-        sim->starts = (pwsp_pipeline_start *)pwsp_memory_alloc(
-            memory, (size_t)timed->pipeline_count * sizeof(pwsp_pipeline_start));
+        PWSP_ALLOC(memory, sim->starts, timed->pipeline_count);
         is_good = sim->starts != NULL;
     }
     is_good = is_good && pwsp_precedence_init(&sim->order, memory, timed) &&
@@ -159,15 +156,14 @@ PWSP_INTERNAL void pwsp_sim_free(pwsp_sim *sim) {
         return;
     }
     const pwsp_memory *memory = &sim->memory;
-    pwsp_memory_free(memory, sim->lanes, sim->timed->lane_count * sizeof(pwsp_lane));
-    pwsp_memory_free(memory, sim->lane_stats, sim->timed->lane_count * sizeof(ptowsp_lane_stats));
+    PWSP_FREE(memory, sim->lanes, sim->timed->lane_count);
+    PWSP_FREE(memory, sim->lane_stats, sim->timed->lane_count);
     for (uint32_t i = 0; i < PTOWSP_SCHEDULE_POOL_MAX; i++) {
         pwsp_earliest_free(&sim->earliest[i], memory);
     }
     pwsp_earliest_free(&sim->blocks, memory);
-    pwsp_memory_free(memory, sim->turns, sim->schedule->stream_count * sizeof(uint64_t));
-    pwsp_memory_free(memory, sim->starts,
-                     (size_t)sim->timed->pipeline_count * sizeof(pwsp_pipeline_start));
+    PWSP_FREE(memory, sim->turns, sim->schedule->stream_count);
+    PWSP_FREE(memory, sim->starts, sim->timed->pipeline_count);
     pwsp_precedence_free(&sim->order);
     pwsp_deps_free(&sim->deps);
     pwsp_rings_free(&sim->rings);

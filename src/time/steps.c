@@ -21,14 +21,11 @@ PWSP_INTERNAL uint64_t pwsp_step_add(void *user, pwsp_process *process, ptowsp_s
                                      uint32_t channel, uint64_t end, uint64_t token,
                                      const pwsp_channel_mark *cause) {
     pwsp_pipelines *pipelines = (pwsp_pipelines *)user;
-    void *steps = pipelines->steps;
     uint64_t index = pipelines->exchange.step_count;
-    if (!pwsp_memory_grow(&pipelines->memory, &steps, &pipelines->step_capacity, index + 1,
-                          sizeof(ptowsp_step_record))) {
+    if (!PWSP_GROW(&pipelines->memory, pipelines->steps, pipelines->step_capacity, index + 1)) {
         pipelines->is_out_of_memory = true;
         return PWSP_NO_STEP;
     }
-    pipelines->steps = (ptowsp_step_record *)steps;
     pipelines->exchange.step_count++;
     const ptowsp_pipeline_stats *stats = &pipelines->stats[pipelines->index];
     ptowsp_step_record *step = &pipelines->steps[index];
@@ -63,13 +60,11 @@ static bool pwsp_steps_find_chain(pwsp_pipelines *pipelines, pwsp_chain *chain) 
     for (uint64_t at = chain->end_step; at != PWSP_NO_STEP; at = pwsp_steps_before(pipelines, at)) {
         count++;
     }
-    void *items = pipelines->chain_steps;
     bool has_memory = true;  // by doubling, so that a run like an earlier one needs no more
     while (has_memory && pipelines->chain_capacity < pipelines->chain_count + count) {
-        has_memory = pwsp_memory_grow(&pipelines->memory, &items, &pipelines->chain_capacity,
-                                      pipelines->chain_capacity + 1, sizeof(uint64_t));
+        has_memory = PWSP_GROW(&pipelines->memory, pipelines->chain_steps,
+                               pipelines->chain_capacity, pipelines->chain_capacity + 1);
     }
-    pipelines->chain_steps = (uint64_t *)items;
     chain->first = pipelines->chain_count;
     chain->count = has_memory ? count : 0;
     pipelines->chain_count += chain->count;

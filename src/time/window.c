@@ -42,8 +42,7 @@ PWSP_INTERNAL void pwsp_window_clear(pwsp_window *window, const pwsp_memory *mem
 PWSP_INTERNAL bool pwsp_window_init(pwsp_window *window, const pwsp_memory *memory,
                                     uint32_t lane_count) {
     memset(window, 0, sizeof *window);
-    window->queues =
-        (pwsp_flight_queue *)pwsp_memory_alloc(memory, lane_count * sizeof(pwsp_flight_queue));
+    PWSP_ALLOC(memory, window->queues, lane_count);
     if (window->queues) {
         memset(window->queues, 0, lane_count * sizeof(pwsp_flight_queue));
     }
@@ -60,7 +59,7 @@ PWSP_INTERNAL void pwsp_window_free(pwsp_window *window, const pwsp_memory *memo
     for (uint32_t i = 0; window->queues && i < lane_count; i++) {
         pwsp_window_free_rings(&window->queues[i], memory);
     }
-    pwsp_memory_free(memory, window->queues, lane_count * sizeof(pwsp_flight_queue));
+    PWSP_FREE(memory, window->queues, lane_count);
     pwsp_tournament_free(&window->tournament, memory);
     memset(window, 0, sizeof *window);
 }

@@ -92,7 +92,7 @@ static ptowsp_status pwsp_tuning_run_compaction(ptowsp_tuning *tuning, int file,
                   tuning->path);
     }
     pwsp_memory_free(memory, seen, seen_size);
-    pwsp_memory_free(memory, to, sizeof *to);
+    PWSP_FREE(memory, to, 1);
     return status;
 }
 

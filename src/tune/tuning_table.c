@@ -19,11 +19,9 @@ PWSP_INTERNAL void pwsp_tuning_table_init(pwsp_tuning_table *table, const pwsp_m
 
 PWSP_INTERNAL void pwsp_tuning_table_free(pwsp_tuning_table *table) {
     const pwsp_memory *memory = table->memory;
-    pwsp_memory_free(memory, table->records,
-                     (size_t)table->record_capacity * sizeof *table->records);
-    pwsp_memory_free(memory, table->entries,
-                     (size_t)table->entry_capacity * sizeof *table->entries);
-    pwsp_memory_free(memory, table->slots, (size_t)table->slot_count * sizeof *table->slots);
+    PWSP_FREE(memory, table->records, table->record_capacity);
+    PWSP_FREE(memory, table->entries, table->entry_capacity);
+    PWSP_FREE(memory, table->slots, table->slot_count);
     pwsp_names_free(&table->machine_names, memory);
     pwsp_arena_free(&table->machines);
     pwsp_tuning_table_init(table, memory);
@@ -107,8 +105,7 @@ static bool pwsp_tuning_rehash(pwsp_tuning_table *table) {
             slots[at] = *slot;
         }
     }
-    pwsp_memory_free(table->memory, table->slots,
-                     (size_t)table->slot_count * sizeof(pwsp_tuning_slot));
+    PWSP_FREE(table->memory, table->slots, table->slot_count);
     table->slots = slots;
     table->slot_count = count;
     return true;

@@ -55,7 +55,7 @@ static bool pwsp_blocker_is_set(const pwsp_blocker *b, uint32_t cell) {
     for (uint32_t i = b->first_op; is_slot && i < b->end_op; i++) {
         const pwsp_op *op = PWSP_OP_AT(p, i);
         if ((op->kind == PWSP_OP_SLOT_SET || op->kind == PWSP_OP_SLOT_LOAD) &&
-            PWSP_PROGRAM_AT(p, slot_ops, pwsp_slot_op, op->at)->cell == cell) {
+            p->slot_ops.items[op->at].cell == cell) {
             return true;
         }
     }
@@ -83,16 +83,14 @@ static bool pwsp_blocker_fill(pwsp_blocker *b, pwsp_block_value value, uint32_t 
         return true;
     }
     for (uint32_t i = 0; i < b->block.fill_count; i++) {
-        const pwsp_loop_fill *fill =
-            PWSP_PROGRAM_AT(b->program, fills, pwsp_loop_fill, b->block.first_fill + i);
+        const pwsp_loop_fill *fill = &b->program->fills.items[b->block.first_fill + i];
         if (fill->cell == value.at) {
             *out_column = fill->column;
             return true;
         }
     }
     uint32_t index;
-    pwsp_loop_fill *fill =
-        pwsp_blocker_column(b, out_column) ? PWSP_ADD(c, fills, pwsp_loop_fill, &index) : NULL;
+    pwsp_loop_fill *fill = pwsp_blocker_column(b, out_column) ? PWSP_ADD(c, fills, &index) : NULL;
     if (fill) {
         fill->cell = value.at;
         fill->column = *out_column;
@@ -112,7 +110,7 @@ static bool pwsp_blocker_hoist(pwsp_blocker *b, const pwsp_instruction *from,
         return true;
     }
     uint32_t index;
-    pwsp_instruction *hoist = PWSP_ADD(c, hoists, pwsp_instruction, &index);
+    pwsp_instruction *hoist = PWSP_ADD(c, hoists, &index);
     if (!hoist) {
         return false;
     }
@@ -138,7 +136,7 @@ static bool pwsp_blocker_step(pwsp_blocker *b, const pwsp_instruction *from,
     if ((is_last || !result) && !pwsp_blocker_column(b, &result)) {
         return false;
     }
-    pwsp_instruction *step = PWSP_ADD(c, steps, pwsp_instruction, &index);
+    pwsp_instruction *step = PWSP_ADD(c, steps, &index);
     if (!step) {
         return false;
     }
@@ -157,7 +155,7 @@ static bool pwsp_blocker_step(pwsp_blocker *b, const pwsp_instruction *from,
 
 static bool pwsp_blocker_instructions(pwsp_blocker *b, pwsp_code *code) {
     for (uint32_t i = code->begin; i < code->end; i++) {
-        const pwsp_instruction *at = PWSP_PROGRAM_AT(b->program, instructions, pwsp_instruction, i);
+        const pwsp_instruction *at = &b->program->instructions.items[i];
         if (at->opcode > PWSP_OPCODE_READ) {
             return false;  // a skip
         }
@@ -218,16 +216,16 @@ static void pwsp_blocker_view(pwsp_blocker *b, pwsp_tile_view *view) {
 static void pwsp_blocker_op(pwsp_blocker *b, const pwsp_op *op) {
     ptowsp_program *p = b->program;
     if (op->kind == PWSP_OP_BRANCH) {
-        pwsp_blocker_code(b, &PWSP_TABLE_AT(p->branches, pwsp_branch, op->at)->condition);
+        pwsp_blocker_code(b, &p->branches.items[op->at].condition);
     } else if (op->kind == PWSP_OP_SLOT_SET) {
-        pwsp_blocker_code(b, &PWSP_TABLE_AT(p->slot_ops, pwsp_slot_op, op->at)->value);
+        pwsp_blocker_code(b, &p->slot_ops.items[op->at].value);
     } else if (op->kind == PWSP_OP_TASK) {
-        pwsp_task_op *task = PWSP_TABLE_AT(p->tasks, pwsp_task_op, op->at);
+        pwsp_task_op *task = &p->tasks.items[op->at];
         for (uint32_t i = 0; i < task->axis_count + task->scalar_count; i++) {
-            pwsp_blocker_code(b, PWSP_TABLE_AT(p->codes, pwsp_code, task->first_code + i));
+            pwsp_blocker_code(b, &p->codes.items[task->first_code + i]);
         }
         for (uint32_t i = 0; i < task->view_count; i++) {
-            pwsp_blocker_view(b, PWSP_TABLE_AT(p->views, pwsp_tile_view, task->first_view + i));
+            pwsp_blocker_view(b, &p->views.items[task->first_view + i]);
         }
         pwsp_blocker_code(b, &task->dispatch);
         pwsp_blocker_code(b, &task->priority);
@@ -258,7 +256,7 @@ PWSP_INTERNAL bool pwsp_compiler_blocks(pwsp_compiler *c) {
         if (op->kind != PWSP_OP_LOOP || !pwsp_blocker_is_innermost(p, i + 1, op->target - 1)) {
             continue;
         }
-        pwsp_loop *loop = PWSP_TABLE_AT(p->loops, pwsp_loop, op->at);
+        pwsp_loop *loop = &p->loops.items[op->at];
         memset(b.temp_columns, 0, b.temp_count * sizeof b.temp_columns[0]);
         memset(&b.block, 0, sizeof b.block);
         b.temp_count = 0;
@@ -278,7 +276,7 @@ PWSP_INTERNAL bool pwsp_compiler_blocks(pwsp_compiler *c) {
         if (b.block.column_count == 2) {
             continue;
         }
-        pwsp_loop_block *block = PWSP_ADD(c, blocks, pwsp_loop_block, &loop->block);
+        pwsp_loop_block *block = PWSP_ADD(c, blocks, &loop->block);
         if (!block) {
             return false;
         }

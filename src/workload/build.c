@@ -22,7 +22,7 @@ PWSP_INTERNAL uint32_t pwsp_node_add(ptowsp_module *module, pwsp_node_kind kind)
         return pwsp_module_fail(module, PTOWSP_LIMIT_EXCEEDED, PTOWSP_NO_INDEX,
                                 "more than %d nodes", PTOWSP_MODULE_NODE_MAX);
     }
-    uint32_t id = pwsp_module_add(module, &module->nodes, sizeof(pwsp_node));
+    uint32_t id = PWSP_MODULE_ADD(module, module->nodes);
     if (id == 0) {
         return 0;
     }
@@ -56,7 +56,7 @@ PWSP_INTERNAL void pwsp_scope_open(ptowsp_module *module, uint32_t node) {
 
 PWSP_INTERNAL uint32_t pwsp_variable_add(ptowsp_module *module, const char *name, ptowsp_type type,
                                          uint32_t node) {
-    uint32_t id = pwsp_module_add(module, &module->variables, sizeof(pwsp_variable_info));
+    uint32_t id = PWSP_MODULE_ADD(module, module->variables);
     if (id) {
         pwsp_variable_info info = {name, type, node, true};
         *PWSP_VARIABLE(module, id) = info;

@@ -12,15 +12,12 @@ static bool pwsp_check_children(pwsp_checker *checker, uint32_t node, bool is_pa
 
 PWSP_INTERNAL void pwsp_checker_free(pwsp_checker *checker) {
     const pwsp_memory *memory = &checker->module->context->memory;
-    pwsp_memory_free(memory, checker->reached.items,
-                     (size_t)checker->reached.capacity * sizeof(pwsp_reached));
-    pwsp_memory_free(memory, checker->by_node.items,
-                     (size_t)checker->by_node.capacity * sizeof(uint32_t));
+    PWSP_TABLE_FREE(memory, checker->reached);
+    PWSP_TABLE_FREE(memory, checker->by_node);
 }
 
 PWSP_INTERNAL uint32_t pwsp_checker_find(const pwsp_checker *checker, uint32_t workload) {
-    return workload < checker->by_node.count ? *PWSP_TABLE_AT(checker->by_node, uint32_t, workload)
-                                             : 0;
+    return workload < checker->by_node.count ? checker->by_node.items[workload] : 0;
 }
 
 // A call in a cycle of calls: names them.
@@ -81,8 +78,7 @@ static bool pwsp_check_call(pwsp_checker *checker, uint32_t id, uint32_t *out_ca
 static bool pwsp_check_called(pwsp_checker *checker, uint32_t id, uint32_t callee,
                               uint32_t *out_frames, uint32_t *out_scopes) {
     ptowsp_module *module = checker->module;
-    const pwsp_reached *reached =
-        PWSP_TABLE_AT(checker->reached, pwsp_reached, pwsp_checker_find(checker, callee));
+    const pwsp_reached *reached = &checker->reached.items[pwsp_checker_find(checker, callee)];
     uint32_t process = pwsp_node_process(module, id);
     if (process && reached->pipeline) {
         pwsp_module_fail_at(module, id, PTOWSP_INVALID_PARAMS,
@@ -180,18 +176,18 @@ PWSP_INTERNAL bool pwsp_check_workload(pwsp_checker *checker, uint32_t workload)
         return true;
     }
     if (checker->by_node.count == 0) {
-        if (!pwsp_memory_grow(&module->context->memory, &checker->by_node.items,
-                              &checker->by_node.capacity, module->nodes.count, sizeof(uint32_t))) {
+        if (!PWSP_GROW(&module->context->memory, checker->by_node.items, checker->by_node.capacity,
+                       module->nodes.count)) {
             pwsp_module_no_memory(module);
             return false;
         }
         checker->by_node.count = module->nodes.count;
     }
-    uint32_t index = pwsp_module_add(module, &checker->reached, sizeof(pwsp_reached));
+    uint32_t index = PWSP_MODULE_ADD(module, checker->reached);
     if (index == 0) {
         return false;
     }
-    *PWSP_TABLE_AT(checker->by_node, uint32_t, workload) = index;
+    checker->by_node.items[workload] = index;
     checker->path[checker->path_count++] = workload;
     uint32_t frames, scopes, pipeline_of_caller = checker->pipeline, link_of_caller = checker->link;
     checker->pipeline = checker->link = 0;
@@ -199,7 +195,7 @@ PWSP_INTERNAL bool pwsp_check_workload(pwsp_checker *checker, uint32_t workload)
     checker->path_count--;
     if (is_good) {
         pwsp_reached reached = {workload, frames, scopes, checker->pipeline, checker->link, false};
-        *PWSP_TABLE_AT(checker->reached, pwsp_reached, index) = reached;
+        checker->reached.items[index] = reached;
     }
     checker->pipeline = pipeline_of_caller;
     checker->link = link_of_caller;

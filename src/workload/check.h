@@ -19,8 +19,8 @@ typedef struct pwsp_reached {
 
 typedef struct pwsp_checker {
     ptowsp_module *module;
-    pwsp_table reached;  // of pwsp_reached, from 1
-    pwsp_table by_node;  // uint32_t: by node, the index in reached, or 0
+    PWSP_TABLE(pwsp_reached) reached;  // from 1
+    PWSP_TABLE(uint32_t) by_node;      // the index in reached, or 0
     uint32_t
         path[PWSP_CALL_DEPTH_MAX + 1];  // workloads being checked, each called by the one before
     uint32_t path_count;

@@ -66,8 +66,7 @@ static bool pwsp_check_channel(ptowsp_module *module, const pwsp_channel_info *c
 // 64 deep at most.
 static void pwsp_check_outside(pwsp_checker *checker, uint32_t workload) {
     const ptowsp_module *module = checker->module;
-    pwsp_reached *reached =
-        PWSP_TABLE_AT(checker->reached, pwsp_reached, pwsp_checker_find(checker, workload));
+    pwsp_reached *reached = &checker->reached.items[pwsp_checker_find(checker, workload)];
     if (reached->is_outside) {
         return;
     }

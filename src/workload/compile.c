@@ -23,16 +23,15 @@
 #include "compile.h"
 #include "read.h"
 
-PWSP_INTERNAL void *pwsp_compiler_add(pwsp_compiler *c, pwsp_table *table, size_t item_size) {
-    if (table->count >= UINT32_MAX - 1 ||
-        !pwsp_memory_grow(&c->program->memory, &table->items, &table->capacity, table->count + 1,
-                          item_size)) {
+PWSP_INTERNAL bool pwsp_compiler_add(pwsp_compiler *c, void *items, uint64_t *count,
+                                     uint64_t *capacity, size_t item_size) {
+    if (*count >= UINT32_MAX - 1 ||
+        !pwsp_memory_grow(&c->program->memory, items, capacity, *count + 1, item_size)) {
         pwsp_module_no_memory(c->module);
-        return NULL;
+        return false;
     }
-    void *item = (char *)table->items + (size_t)table->count * item_size;
-    table->count++;
-    return item;
+    ++*count;
+    return true;
 }
 
 // -- expressions ----------------------------------------------------------------------------------
@@ -170,7 +169,7 @@ PWSP_INTERNAL bool pwsp_compiler_codes(pwsp_compiler *c, const uint32_t *exprs, 
         if (!pwsp_compiler_code(c, exprs[i], &code)) {
             return false;
         }
-        pwsp_code *added = PWSP_ADD(c, codes, pwsp_code, &index);
+        pwsp_code *added = PWSP_ADD(c, codes, &index);
         if (!added) {
             return false;
         }
@@ -206,7 +205,7 @@ static bool pwsp_compiler_view(pwsp_compiler *c, const pwsp_view_info *info, pws
 PWSP_INTERNAL bool pwsp_compiler_op(pwsp_compiler *c, pwsp_op_kind kind, uint32_t at,
                                     uint32_t target, uint32_t node) {
     uint32_t index;
-    pwsp_op *op = PWSP_ADD(c, ops, pwsp_op, &index);
+    pwsp_op *op = PWSP_ADD(c, ops, &index);
     if (op) {
         pwsp_op made = {kind, at, target, node};
         *op = made;
@@ -219,23 +218,23 @@ PWSP_INTERNAL uint32_t pwsp_compiler_here(const pwsp_compiler *c) {
 }
 
 PWSP_INTERNAL void pwsp_compiler_land(pwsp_compiler *c, uint32_t op) {
-    PWSP_TABLE_AT(c->program->ops, pwsp_op, op)->target = pwsp_compiler_here(c);
+    c->program->ops.items[op].target = pwsp_compiler_here(c);
 }
 
 PWSP_INTERNAL bool pwsp_compiler_edges(pwsp_compiler *c, uint32_t node, pwsp_edge_end end,
                                        uint32_t *out_first, uint32_t *out_count) {
     *out_first = (uint32_t)c->program->edges.count;
     *out_count = 0;
-    uint32_t at = *PWSP_TABLE_AT(c->edge_lists, uint32_t, 3 * (uint64_t)node + (uint32_t)end);
+    uint32_t at = c->edge_lists.items[3 * (uint64_t)node + (uint32_t)end];
     while (at) {
         uint32_t index;
-        uint32_t *added = PWSP_ADD(c, edges, uint32_t, &index);
+        uint32_t *added = PWSP_ADD(c, edges, &index);
         if (!added) {
             return false;
         }
         *added = at - 1;
         ++*out_count;
-        at = PWSP_TABLE_AT(c->edges, pwsp_edge, at - 1)->next[end];
+        at = c->edges.items[at - 1].next[end];
     }
     return true;
 }
@@ -250,7 +249,7 @@ static bool pwsp_compiler_body(pwsp_compiler *c, uint32_t node, bool is_parallel
     }
     if (has_edges && range.count) {
         uint32_t index;
-        pwsp_range *reset = PWSP_ADD(c, resets, pwsp_range, &index);
+        pwsp_range *reset = PWSP_ADD(c, resets, &index);
         if (!reset || !pwsp_compiler_op(c, PWSP_OP_RESET, index, 0, node)) {
             return false;
         }
@@ -306,7 +305,7 @@ static bool pwsp_compiler_loop(pwsp_compiler *c, uint32_t id, bool is_parallel) 
     if (!pwsp_compiler_code(c, axis->row, &made.row)) {
         return false;
     }
-    pwsp_loop *loop = PWSP_ADD(c, loops, pwsp_loop, &index);
+    pwsp_loop *loop = PWSP_ADD(c, loops, &index);
     if (!loop) {
         return false;
     }
@@ -330,7 +329,7 @@ static bool pwsp_compiler_when(pwsp_compiler *c, uint32_t id, bool is_parallel) 
     if (!pwsp_compiler_code(c, node->expr, &made.condition)) {
         return false;
     }
-    pwsp_branch *branch = PWSP_ADD(c, branches, pwsp_branch, &index);
+    pwsp_branch *branch = PWSP_ADD(c, branches, &index);
     if (!branch) {
         return false;
     }
@@ -350,7 +349,7 @@ static bool pwsp_compiler_when(pwsp_compiler *c, uint32_t id, bool is_parallel) 
         }
         pwsp_compiler_land(c, jump);
     }
-    PWSP_TABLE_AT(c->program->branches, pwsp_branch, index)->end = pwsp_compiler_here(c);
+    c->program->branches.items[index].end = pwsp_compiler_here(c);
     return true;
 }
 
@@ -373,7 +372,7 @@ static bool pwsp_compiler_call(pwsp_compiler *c, uint32_t id, bool is_parallel) 
     if (!pwsp_compiler_codes(c, call->args, call->arg_count, &made.first_code)) {
         return false;
     }
-    pwsp_call_op *added = PWSP_ADD(c, calls, pwsp_call_op, &index);
+    pwsp_call_op *added = PWSP_ADD(c, calls, &index);
     if (!added) {
         return false;
     }
@@ -403,7 +402,7 @@ static bool pwsp_compiler_slot(pwsp_compiler *c, uint32_t id) {
         return false;
     }
     uint32_t index;
-    pwsp_slot_op *slot = PWSP_ADD(c, slot_ops, pwsp_slot_op, &index);
+    pwsp_slot_op *slot = PWSP_ADD(c, slot_ops, &index);
     if (!slot) {
         return false;
     }
@@ -494,7 +493,7 @@ static bool pwsp_compiler_task(pwsp_compiler *c, uint32_t id) {
         if (view.access & PWSP_TILE_WRITTEN) {
             c->program->tensor_is_written[view.tensor] = true;
         }
-        pwsp_tile_view *added = PWSP_ADD(c, views, pwsp_tile_view, &index);
+        pwsp_tile_view *added = PWSP_ADD(c, views, &index);
         if (!added) {
             return false;
         }
@@ -505,7 +504,7 @@ static bool pwsp_compiler_task(pwsp_compiler *c, uint32_t id) {
          !pwsp_compiler_edges(c, id, PWSP_EDGE_SOURCE, &made.first_out, &made.out_count))) {
         return false;
     }
-    pwsp_task_op *task = PWSP_ADD(c, tasks, pwsp_task_op, &index);
+    pwsp_task_op *task = PWSP_ADD(c, tasks, &index);
     if (!task) {
         return false;
     }
@@ -568,7 +567,7 @@ static bool pwsp_compiler_find_edges(pwsp_compiler *c) {
         for (uint32_t i = 0; i < count; i++) {
             uint32_t source = task->after[i];
             pwsp_edge made = {{source, id, pwsp_node_around(c->module, source, id)}, {0, 0, 0}};
-            pwsp_edge *edge = (pwsp_edge *)pwsp_compiler_add(c, &c->edges, sizeof made);
+            pwsp_edge *edge = PWSP_TABLE_ADD(c, c->edges);
             if (!edge) {
                 return false;
             }
@@ -576,16 +575,14 @@ static bool pwsp_compiler_find_edges(pwsp_compiler *c) {
         }
     }
     uint64_t list_count = 3 * c->module->nodes.count;
-    if (!pwsp_memory_grow(&c->program->memory, &c->edge_lists.items, &c->edge_lists.capacity,
-                          list_count, sizeof(uint32_t))) {
+    if (!PWSP_GROW(&c->program->memory, c->edge_lists.items, c->edge_lists.capacity, list_count)) {
         pwsp_module_no_memory(c->module);
         return false;
     }
     for (uint64_t i = c->edges.count; i > 0; i--) {  // from the last, so that lists are in order
-        pwsp_edge *edge = PWSP_TABLE_AT(c->edges, pwsp_edge, i - 1);
+        pwsp_edge *edge = &c->edges.items[i - 1];
         for (uint32_t end = 0; end < 3; end++) {
-            uint32_t *first =
-                PWSP_TABLE_AT(c->edge_lists, uint32_t, 3 * (uint64_t)edge->nodes[end] + end);
+            uint32_t *first = &c->edge_lists.items[3 * (uint64_t)edge->nodes[end] + end];
             edge->next[end] = *first;
             *first = (uint32_t)i;
         }
@@ -603,12 +600,12 @@ PWSP_INTERNAL bool pwsp_compiler_workloads(pwsp_compiler *c) {
     }
     p->edge_count = (uint32_t)c->edges.count;
     for (uint32_t i = 1; i < c->checker.reached.count; i++) {
-        uint32_t *first_op = (uint32_t *)pwsp_compiler_add(c, &c->first_ops, sizeof(uint32_t));
+        uint32_t *first_op = PWSP_TABLE_ADD(c, c->first_ops);
         if (!first_op) {
             return false;
         }
         *first_op = pwsp_compiler_here(c);
-        const pwsp_reached *reached = PWSP_TABLE_AT(c->checker.reached, pwsp_reached, i);
+        const pwsp_reached *reached = &c->checker.reached.items[i];
         uint32_t node = reached->node;
         c->is_in_process = !reached->is_outside;
         if (!pwsp_compiler_body(c, node, false) ||
@@ -617,11 +614,11 @@ PWSP_INTERNAL bool pwsp_compiler_workloads(pwsp_compiler *c) {
         }
     }
     for (uint32_t i = 0; i < p->ops.count; i++) {
-        pwsp_op *op = PWSP_TABLE_AT(p->ops, pwsp_op, i);
+        pwsp_op *op = &p->ops.items[i];
         if (op->kind == PWSP_OP_CALL) {
             uint32_t index = pwsp_checker_find(&c->checker, op->target);
-            op->target = *PWSP_TABLE_AT(c->first_ops, uint32_t, index - 1);
-            PWSP_TABLE_AT(p->calls, pwsp_call_op, op->at)->workload = index - 1;
+            op->target = c->first_ops.items[index - 1];
+            p->calls.items[op->at].workload = index - 1;
         }
     }
     return true;

@@ -20,12 +20,12 @@ typedef struct pwsp_compiler {
     const ptowsp_schedule *schedule;  // with its keys
     pwsp_checker checker;
     pwsp_coder coder;
-    uint32_t key_task;      // the task whose keys are being compiled, or 0
-    uint32_t sized_tensor;  // the transient tensor whose sizes are being compiled, or 0
-    pwsp_table edges;       // of pwsp_edge, from 0
-    pwsp_table edge_lists;  // uint32_t: 3 for each node, the first edge with it as that end, + 1
-    pwsp_table first_ops;   // uint32_t: of each reached workload; then its statement
-    pwsp_table expr_ids;    // uint32_t: by expression of the module, that in the program, or 0
+    uint32_t key_task;                // the task whose keys are being compiled, or 0
+    uint32_t sized_tensor;            // the transient tensor whose sizes are being compiled, or 0
+    PWSP_TABLE(pwsp_edge) edges;      // from 0
+    PWSP_TABLE(uint32_t) edge_lists;  // 3 for each node: the first edge with it as that end, + 1
+    PWSP_TABLE(uint32_t) first_ops;   // of each reached workload; then its statement
+    PWSP_TABLE(uint32_t) expr_ids;    // by expression of the module: that in the program, or 0
     // In a process, and in workloads that only processes call, there are no scopes, edges or keys.
     bool is_in_process;
     uint32_t module_first_channel;  // of the process that is being compiled: its pipeline's first
@@ -34,12 +34,13 @@ typedef struct pwsp_compiler {
     uint64_t replica_count;         // of all processes, as far as it is known when compiling
 } pwsp_compiler;
 
-// Adds an item to a table of the program that counts from 0; NULL with the module's error.
-PWSP_INTERNAL void *pwsp_compiler_add(pwsp_compiler *c, pwsp_table *table, size_t item_size);
-
-#define PWSP_ADD(c, table, type, out_index)                                                        \
-    (*(out_index) = (uint32_t)(c)->program->table.count,                                           \
-     (type *)pwsp_compiler_add(c, &(c)->program->table, sizeof(type)))
+// Adds an item to a table that counts from 0, and to one of the program; NULL with the module's error.
+#define PWSP_TABLE_ADD(c, table)                                                                   \
+    (pwsp_compiler_add(c, PWSP_TABLE_PARTS(table)) ? &(table).items[(table).count - 1] : NULL)
+#define PWSP_ADD(c, table, out_index)                                                              \
+    (*(out_index) = (uint32_t)(c)->program->table.count, PWSP_TABLE_ADD(c, (c)->program->table))
+PWSP_INTERNAL bool pwsp_compiler_add(pwsp_compiler *c, void *items, uint64_t *count,
+                                     uint64_t *capacity, size_t item_size);
 
 // Finds the expressions of innermost loops that can be evaluated in blocks; the last step.
 PWSP_INTERNAL bool pwsp_compiler_blocks(pwsp_compiler *c);

@@ -60,7 +60,7 @@ static void pwsp_footprint_add(const pwsp_compiler *c, pwsp_footprint *footprint
 // Adds a cell to the program's list of private ones; false with an error.
 static bool pwsp_compiler_private(pwsp_compiler *c, uint32_t cell) {
     uint32_t index;
-    uint32_t *added = PWSP_ADD(c, privates, uint32_t, &index);
+    uint32_t *added = PWSP_ADD(c, privates, &index);
     if (added) {
         *added = cell;
     }
@@ -85,8 +85,7 @@ static bool pwsp_compiler_footprint(pwsp_compiler *c, uint32_t id, pwsp_pipeline
     task->first_view = (uint32_t)c->program->views.count;
     for (uint32_t i = 1; pwsp_module_is_good(c->module) && i < c->module->tensors.count; i++) {
         uint32_t index;
-        pwsp_tile_view *view =
-            footprint.tensors[i] ? PWSP_ADD(c, views, pwsp_tile_view, &index) : NULL;
+        pwsp_tile_view *view = footprint.tensors[i] ? PWSP_ADD(c, views, &index) : NULL;
         if (view) {
             view->tensor = i;
             view->access = footprint.tensors[i];
@@ -158,14 +157,13 @@ static bool pwsp_compiler_privates(pwsp_compiler *c, uint32_t id, const pwsp_pip
     bool is_good = pwsp_compiler_private_nodes(c, id, process->index != 0, seen);
     pwsp_memory_free(&p->memory, seen, size);
     for (uint32_t i = 0; is_good && i < pipeline->slot_count; i++) {
-        is_good = pwsp_compiler_private(
-            c, *PWSP_PROGRAM_AT(p, privates, uint32_t, pipeline->first_slot + i));
+        is_good = pwsp_compiler_private(c, p->privates.items[pipeline->first_slot + i]);
     }
     process->private_count = (uint32_t)p->privates.count - process->first_private;
     // Receives of replicas alone are private, in the order of their nodes.
     for (uint32_t i = first_receive, j = 0; process->index != 0 && i < p->receives.count; i++) {
-        pwsp_receive_op *receive = PWSP_TABLE_AT(p->receives, pwsp_receive_op, i);
-        const uint32_t *cells = PWSP_PROGRAM_AT(p, privates, uint32_t, process->first_private);
+        pwsp_receive_op *receive = &p->receives.items[i];
+        const uint32_t *cells = &p->privates.items[process->first_private];
         while (!receive->is_wait && cells[j] != receive->cell) {
             j++;
             PTOWSP_ASSERT(j < process->private_count);
@@ -197,7 +195,7 @@ static bool pwsp_compiler_channels(pwsp_compiler *c, uint32_t id, pwsp_pipeline_
             !pwsp_compiler_code(c, info->latency_expr, &made.latency_code)) {
             return false;
         }
-        pwsp_channel_op *channel = PWSP_ADD(c, channels, pwsp_channel_op, &index);
+        pwsp_channel_op *channel = PWSP_ADD(c, channels, &index);
         if (!channel) {
             return false;
         }
@@ -219,7 +217,7 @@ static bool pwsp_compiler_ports(pwsp_compiler *c, uint32_t id, pwsp_process_op *
          at = PWSP_PORT(c->module, at)->next) {
         const pwsp_port_info *info = PWSP_PORT(c->module, at);
         uint32_t index;
-        pwsp_port *port = PWSP_ADD(c, ports, pwsp_port, &index);
+        pwsp_port *port = PWSP_ADD(c, ports, &index);
         if (!port) {
             return false;
         }
@@ -268,7 +266,7 @@ static bool pwsp_compiler_process(pwsp_compiler *c, uint32_t id, const pwsp_pipe
     if (!made.name || !pwsp_compiler_replicas(c, id, &made) || !pwsp_compiler_ports(c, id, &made)) {
         return false;
     }
-    pwsp_process_op *process = PWSP_ADD(c, processes, pwsp_process_op, &index);
+    pwsp_process_op *process = PWSP_ADD(c, processes, &index);
     if (!process) {
         return false;
     }
@@ -278,18 +276,16 @@ static bool pwsp_compiler_process(pwsp_compiler *c, uint32_t id, const pwsp_pipe
         !pwsp_compiler_privates(c, id, pipeline, first_receive, &made)) {
         return false;
     }
-    *PWSP_TABLE_AT(c->program->processes, pwsp_process_op, index) = made;
+    c->program->processes.items[index] = made;
     return true;
 }
 
 // Room for one item, so that the tables have an address even if they stay empty.
 static bool pwsp_compiler_pipeline_reserve(pwsp_compiler *c) {
     ptowsp_program *p = c->program;
-    if (!pwsp_memory_grow(&p->memory, &p->channels.items, &p->channels.capacity, 1,
-                          sizeof(pwsp_channel_op)) ||
-        !pwsp_memory_grow(&p->memory, &p->ports.items, &p->ports.capacity, 1, sizeof(pwsp_port)) ||
-        !pwsp_memory_grow(&p->memory, &p->privates.items, &p->privates.capacity, 1,
-                          sizeof(uint32_t))) {
+    if (!PWSP_GROW(&p->memory, p->channels.items, p->channels.capacity, 1) ||
+        !PWSP_GROW(&p->memory, p->ports.items, p->ports.capacity, 1) ||
+        !PWSP_GROW(&p->memory, p->privates.items, p->privates.capacity, 1)) {
         pwsp_module_no_memory(c->module);
         return false;
     }
@@ -312,7 +308,7 @@ PWSP_INTERNAL bool pwsp_compiler_pipeline(pwsp_compiler *c, uint32_t id) {
                               &made.task.out_count))) {
         return false;
     }
-    pwsp_pipeline_op *pipeline = PWSP_ADD(c, pipelines, pwsp_pipeline_op, &index);
+    pwsp_pipeline_op *pipeline = PWSP_ADD(c, pipelines, &index);
     if (!pipeline) {
         return false;
     }
@@ -327,7 +323,7 @@ PWSP_INTERNAL bool pwsp_compiler_pipeline(pwsp_compiler *c, uint32_t id) {
         }
     }
     c->is_in_process = false;  // there are no pipelines in processes
-    PWSP_TABLE_AT(c->program->pipelines, pwsp_pipeline_op, index)->process_count =
+    c->program->pipelines.items[index].process_count =
         (uint32_t)c->program->processes.count - made.first_process;
     pwsp_compiler_land(c, op);
     return true;
@@ -350,7 +346,7 @@ PWSP_INTERNAL bool pwsp_compiler_receive(pwsp_compiler *c, uint32_t id) {
     made.is_loop = is_loop;
     made.is_wait = is_wait;
     uint32_t index, op = pwsp_compiler_here(c);
-    pwsp_receive_op *receive = PWSP_ADD(c, receives, pwsp_receive_op, &index);
+    pwsp_receive_op *receive = PWSP_ADD(c, receives, &index);
     if (!receive) {
         return false;
     }
@@ -374,7 +370,7 @@ PWSP_INTERNAL bool pwsp_compiler_send(pwsp_compiler *c, uint32_t id) {
     if (!pwsp_compiler_code(c, node->expr, &made.token)) {
         return false;
     }
-    pwsp_send_op *send = PWSP_ADD(c, sends, pwsp_send_op, &index);
+    pwsp_send_op *send = PWSP_ADD(c, sends, &index);
     if (!send) {
         return false;
     }
@@ -384,6 +380,6 @@ PWSP_INTERNAL bool pwsp_compiler_send(pwsp_compiler *c, uint32_t id) {
 
 PWSP_INTERNAL bool pwsp_compiler_close(pwsp_compiler *c, uint32_t id) {
     uint32_t port = pwsp_compiler_port(c, id);
-    PWSP_TABLE_AT(c->program->ports, pwsp_port, port)->is_closed_early = true;
+    c->program->ports.items[port].is_closed_early = true;
     return pwsp_compiler_op(c, PWSP_OP_CLOSE, port, 0, id);
 }

@@ -27,7 +27,7 @@ static bool pwsp_conflicts_varies(const pwsp_conflicts *c, uint32_t cell) {
 static bool pwsp_conflicts_reads(const pwsp_conflicts *c, const pwsp_code *code) {
     bool reads = pwsp_conflicts_varies(c, code->cell);
     for (uint32_t i = code->begin; i < code->end && !reads; i++) {
-        const pwsp_instruction *at = PWSP_PROGRAM_AT(c->program, instructions, pwsp_instruction, i);
+        const pwsp_instruction *at = &c->program->instructions.items[i];
         reads = pwsp_conflicts_varies(c, at->a) || pwsp_conflicts_varies(c, at->b) ||
                 (at->opcode == PWSP_OPCODE_SELECT && pwsp_conflicts_varies(c, at->c));
     }
@@ -60,10 +60,9 @@ static bool pwsp_conflicts_has(const ptowsp_program *p, uint32_t loop, pwsp_op_k
 static uint32_t pwsp_conflicts_skip(const pwsp_conflicts *c, const pwsp_op *op) {
     const ptowsp_program *p = c->program;
     if (op->kind == PWSP_OP_BRANCH) {
-        return PWSP_PROGRAM_AT(p, branches, pwsp_branch, op->at)->end;
+        return p->branches.items[op->at].end;
     }
-    const pwsp_loop *inner =
-        op->kind == PWSP_OP_LOOP ? PWSP_PROGRAM_AT(p, loops, pwsp_loop, op->at) : NULL;
+    const pwsp_loop *inner = op->kind == PWSP_OP_LOOP ? &p->loops.items[op->at] : NULL;
     bool skips = inner && inner->is_row && pwsp_conflicts_reads(c, &inner->row);
     return skips || op->kind == PWSP_OP_PIPELINE ? op->target : 0;
 }
@@ -72,21 +71,18 @@ static bool pwsp_conflicts_loop(const ptowsp_program *p, uint32_t loop,
                                 bool (*visit)(void *user, const pwsp_conflict *conflict),
                                 void *user) {
     const pwsp_op *at = PWSP_OP_AT(p, loop);
-    pwsp_conflicts c = {p, PWSP_PROGRAM_AT(p, loops, pwsp_loop, at->at), false};
+    pwsp_conflicts c = {p, &p->loops.items[at->at], false};
     c.has_slots = pwsp_conflicts_has(p, loop, PWSP_OP_SLOT_SET, UINT32_MAX) ||
                   pwsp_conflicts_has(p, loop, PWSP_OP_SLOT_LOAD, UINT32_MAX) ||
                   pwsp_conflicts_has(p, loop, PWSP_OP_CALL, UINT32_MAX);
     for (uint32_t i = loop + 1, skip; i < at->target; i = skip ? skip : i + 1) {
         const pwsp_op *op = PWSP_OP_AT(p, i);
-        const pwsp_task_op *task =
-            op->kind == PWSP_OP_TASK ? PWSP_PROGRAM_AT(p, tasks, pwsp_task_op, op->at)
-            : op->kind == PWSP_OP_PIPELINE
-                ? &PWSP_PROGRAM_AT(p, pipelines, pwsp_pipeline_op, op->at)->task
-                : NULL;
+        const pwsp_task_op *task = op->kind == PWSP_OP_TASK       ? &p->tasks.items[op->at]
+                                   : op->kind == PWSP_OP_PIPELINE ? &p->pipelines.items[op->at].task
+                                                                  : NULL;
         skip = pwsp_conflicts_skip(&c, op);
         for (uint32_t k = 0; task && k < task->view_count; k++) {
-            const pwsp_tile_view *view =
-                PWSP_PROGRAM_AT(p, views, pwsp_tile_view, task->first_view + k);
+            const pwsp_tile_view *view = &p->views.items[task->first_view + k];
             const pwsp_conflict conflict = {at, op, view};
             if (view->access & PWSP_TILE_WRITTEN && !pwsp_conflicts_view(&c, view) &&
                 !pwsp_conflicts_has(p, loop, PWSP_OP_RELEASE, view->tensor) &&
@@ -111,7 +107,7 @@ PWSP_INTERNAL bool pwsp_program_visit_conflicts(
     for (uint32_t i = 0; i < program->ops.count; i++) {
         const pwsp_op *op = PWSP_OP_AT(program, i);
         if (op->kind == PWSP_OP_LOOP &&
-            pwsp_conflicts_has_two(PWSP_PROGRAM_AT(program, loops, pwsp_loop, op->at), cells) &&
+            pwsp_conflicts_has_two(&program->loops.items[op->at], cells) &&
             !pwsp_conflicts_loop(program, i, visit, user)) {
             return false;
         }

@@ -25,8 +25,7 @@ static void pwsp_control_cell(pwsp_control *control, uint32_t cell) {
 
 static void pwsp_control_code(pwsp_control *control, const pwsp_code *code) {
     for (uint32_t i = code->begin; i < code->end; i++) {
-        const pwsp_instruction *at =
-            PWSP_PROGRAM_AT(control->program, instructions, pwsp_instruction, i);
+        const pwsp_instruction *at = &control->program->instructions.items[i];
         pwsp_control_cell(control, at->a);
         pwsp_control_cell(control, at->b);
         if (at->opcode == PWSP_OPCODE_SELECT) {  // elsewhere c is an array or a place
@@ -38,8 +37,7 @@ static void pwsp_control_code(pwsp_control *control, const pwsp_code *code) {
 
 static bool pwsp_control_reads_array(const pwsp_control *control, const pwsp_code *code) {
     for (uint32_t i = code->begin; i < code->end; i++) {
-        if (PWSP_PROGRAM_AT(control->program, instructions, pwsp_instruction, i)->opcode ==
-            PWSP_OPCODE_READ) {
+        if (control->program->instructions.items[i].opcode == PWSP_OPCODE_READ) {
             return true;
         }
     }
@@ -71,8 +69,8 @@ static void pwsp_control_load(pwsp_control *control, const pwsp_slot_op *load) {
 
 static void pwsp_control_pipeline(pwsp_control *control, const pwsp_pipeline_op *pipeline) {
     for (uint32_t i = 0; i < pipeline->channel_count; i++) {
-        const pwsp_channel_op *channel = PWSP_PROGRAM_AT(
-            control->program, channels, pwsp_channel_op, pipeline->first_channel + i);
+        const pwsp_channel_op *channel =
+            &control->program->channels.items[pipeline->first_channel + i];
         pwsp_control_code(control, &channel->depth_code);
         pwsp_control_code(control, &channel->latency_code);
     }
@@ -84,7 +82,7 @@ static bool pwsp_control_op(pwsp_control *control, uint32_t i) {
     const pwsp_op *op = PWSP_OP_AT(p, i);
     switch (op->kind) {
     case PWSP_OP_LOOP: {
-        const pwsp_loop *loop = PWSP_PROGRAM_AT(p, loops, pwsp_loop, op->at);
+        const pwsp_loop *loop = &p->loops.items[op->at];
         bool matters = control->next[i + 1] < op->target;
         if (matters && loop->is_row) {
             pwsp_control_code(control, &loop->row);
@@ -92,7 +90,7 @@ static bool pwsp_control_op(pwsp_control *control, uint32_t i) {
         return matters;
     }
     case PWSP_OP_BRANCH: {
-        const pwsp_branch *branch = PWSP_PROGRAM_AT(p, branches, pwsp_branch, op->at);
+        const pwsp_branch *branch = &p->branches.items[op->at];
         bool matters = control->next[i + 1] < branch->end;
         if (matters) {
             pwsp_control_code(control, &branch->condition);
@@ -101,7 +99,7 @@ static bool pwsp_control_op(pwsp_control *control, uint32_t i) {
     }
     case PWSP_OP_SLOT_SET:
     case PWSP_OP_SLOT_LOAD: {
-        const pwsp_slot_op *slot = PWSP_PROGRAM_AT(p, slot_ops, pwsp_slot_op, op->at);
+        const pwsp_slot_op *slot = &p->slot_ops.items[op->at];
         bool matters = control->cells[slot->cell] != 0;
         if (matters && op->kind == PWSP_OP_SLOT_SET) {
             pwsp_control_code(control, &slot->value);
@@ -111,24 +109,22 @@ static bool pwsp_control_op(pwsp_control *control, uint32_t i) {
         return matters;
     }
     case PWSP_OP_CALL: {
-        const pwsp_call_op *call = PWSP_PROGRAM_AT(p, calls, pwsp_call_op, op->at);
+        const pwsp_call_op *call = &p->calls.items[op->at];
         for (uint32_t j = 0; j < call->arg_count; j++) {
-            pwsp_control_code(control, PWSP_PROGRAM_AT(p, codes, pwsp_code, call->first_code + j));
+            pwsp_control_code(control, &p->codes.items[call->first_code + j]);
         }
         return true;
     }
-    case PWSP_OP_PIPELINE:
-        pwsp_control_pipeline(control, PWSP_PROGRAM_AT(p, pipelines, pwsp_pipeline_op, op->at));
-        return true;
+    case PWSP_OP_PIPELINE: pwsp_control_pipeline(control, &p->pipelines.items[op->at]); return true;
     case PWSP_OP_SEND: {
-        const pwsp_send_op *send = PWSP_PROGRAM_AT(p, sends, pwsp_send_op, op->at);
+        const pwsp_send_op *send = &p->sends.items[op->at];
         if (control->channels[send->channel] || pwsp_control_reads_array(control, &send->token)) {
             pwsp_control_code(control, &send->token);
         }
         return true;
     }
     case PWSP_OP_RECEIVE: {
-        const pwsp_receive_op *receive = PWSP_PROGRAM_AT(p, receives, pwsp_receive_op, op->at);
+        const pwsp_receive_op *receive = &p->receives.items[op->at];
         if (control->cells[receive->cell]) {
             pwsp_control_mark(control, &control->channels[receive->channel]);
         }

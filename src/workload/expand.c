@@ -44,8 +44,7 @@ static pwsp_event pwsp_expander_fail_check(pwsp_expander *x, const pwsp_error *e
 
 PWSP_INTERNAL pwsp_event pwsp_expander_fail_fault(pwsp_expander *x, bool is_key) {
     PTOWSP_ASSERT(x->fault.is_set && x->fault.array < x->program->arrays.count);
-    const pwsp_array_info *info =
-        PWSP_PROGRAM_AT(x->program, arrays, pwsp_array_info, x->fault.array);
+    const pwsp_array_info *info = &x->program->arrays.items[x->fault.array];
     pwsp_error error;
     pwsp_read_fail(&error, is_key, info->name, &x->arrays[x->fault.array], x->fault.index);
     return pwsp_expander_fail_check(x, &error);
@@ -68,7 +67,7 @@ static inline pwsp_view_size pwsp_expander_size(pwsp_expander *x, const pwsp_til
 // Why a view is outside its tensor, once it is known that it is.
 static pwsp_event pwsp_expander_fail_view(pwsp_expander *x, const pwsp_tile_view *view,
                                           const char *param, const pwsp_bound_tensor *tensor) {
-    const char *name = PWSP_PROGRAM_AT(x->program, tensors, ptowsp_tensor_desc, view->tensor)->name;
+    const char *name = x->program->tensors.items[view->tensor].name;
     if (x->fault.is_set) {
         return pwsp_expander_fail_fault(x, false);
     }
@@ -109,17 +108,17 @@ static inline bool pwsp_expander_tile(pwsp_expander *x, const pwsp_tile_view *vi
 
 static inline pwsp_event pwsp_expander_make_task(pwsp_expander *x, const pwsp_op *op) {
     const ptowsp_program *p = x->program;
-    const pwsp_task_op *task = PWSP_PROGRAM_AT(p, tasks, pwsp_task_op, op->at);
-    const pwsp_code *codes = PWSP_PROGRAM_AT(p, codes, pwsp_code, task->first_code);
+    const pwsp_task_op *task = &p->tasks.items[op->at];
+    const pwsp_code *codes = &p->codes.items[task->first_code];
     uint64_t *args = x->cells + p->first_arg;
     x->node = op->node;
     x->task_op = task;
-    x->kernel = PWSP_PROGRAM_AT(p, kernels, pwsp_kernel_info, task->kernel);
+    x->kernel = &p->kernels.items[task->kernel];
     for (uint32_t i = 0; i < task->axis_count; i++) {
         args[i] = pwsp_expander_value(x, codes[i]);
     }
     uint32_t next = task->axis_count;
-    const pwsp_tile_view *views = PWSP_PROGRAM_AT(p, views, pwsp_tile_view, task->first_view);
+    const pwsp_tile_view *views = &p->views.items[task->first_view];
     for (uint32_t i = 0; i < task->view_count; i++) {
         const pwsp_bound_tensor *tensor = &x->tensors[views[i].tensor];
         pwsp_tile_at *at = &x->tiles_at[i];
@@ -176,7 +175,7 @@ static bool pwsp_expander_extent(pwsp_expander *x, const pwsp_loop *loop, pwsp_f
             frame->count = (int64_t)x->cells[loop->size];
             return true;
         }
-        name = PWSP_PROGRAM_AT(p, axes, pwsp_axis_info, loop->csr)->name;
+        name = p->axes.items[loop->csr].name;
         status = pwsp_row_work(&error, name, &x->arrays[loop->array + 1], row, x->cells[loop->size],
                                &frame->first, &end);
         frame->count = (int64_t)(end - frame->first);
@@ -186,7 +185,7 @@ static bool pwsp_expander_extent(pwsp_expander *x, const pwsp_loop *loop, pwsp_f
             frame->count = x->length_sums[loop->array];
             return true;
         }
-        name = PWSP_PROGRAM_AT(p, arrays, pwsp_array_info, loop->array)->name;
+        name = p->arrays.items[loop->array].name;
         status = pwsp_row_length(&error, name, &x->arrays[loop->array], row, &frame->count);
         break;
     case PWSP_AXIS_SPARSE:
@@ -194,7 +193,7 @@ static bool pwsp_expander_extent(pwsp_expander *x, const pwsp_loop *loop, pwsp_f
             frame->count = (int64_t)x->csrs[loop->csr].entry_count;
             return true;
         }
-        name = PWSP_PROGRAM_AT(p, axes, pwsp_axis_info, loop->csr)->name;
+        name = p->axes.items[loop->csr].name;
         status = pwsp_row_entries(&error, name, &x->csrs[loop->csr], row, &frame->first, &end);
         frame->count = (int64_t)(end - frame->first);
         break;
@@ -239,7 +238,7 @@ static void pwsp_expander_enter_block(pwsp_expander *x, const pwsp_loop *loop,
     if (!loop->block || frame->count - frame->i < PWSP_BLOCK_MIN) {
         return;
     }
-    const pwsp_loop_block *block = PWSP_PROGRAM_AT(p, blocks, pwsp_loop_block, loop->block - 1);
+    const pwsp_loop_block *block = &p->blocks.items[loop->block - 1];
     const pwsp_instruction *hoists = (const pwsp_instruction *)p->hoists.items;
     pwsp_fault fault = {false, 0, 0};
     if (block->hoist_count) {
@@ -251,8 +250,7 @@ static void pwsp_expander_enter_block(pwsp_expander *x, const pwsp_loop *loop,
     }
     uint32_t width = pwsp_block_width(frame->count - frame->i);
     for (uint32_t i = 0; i < block->fill_count; i++) {
-        const pwsp_loop_fill *fill =
-            PWSP_PROGRAM_AT(p, fills, pwsp_loop_fill, block->first_fill + i);
+        const pwsp_loop_fill *fill = &p->fills.items[block->first_fill + i];
         pwsp_column_fill(pwsp_column_at(x->column_memory, fill->column), x->cells[fill->cell],
                          width);
     }
@@ -313,7 +311,7 @@ static pwsp_event pwsp_scope_event(pwsp_scope scope) {
 
 // Enters a loop. *out_event is set if there is one (a scope, an error).
 static bool pwsp_expander_loop(pwsp_expander *x, const pwsp_op *op, pwsp_event *out_event) {
-    const pwsp_loop *loop = PWSP_PROGRAM_AT(x->program, loops, pwsp_loop, op->at);
+    const pwsp_loop *loop = &x->program->loops.items[op->at];
     pwsp_frame frame = {op->at, false, loop->scope != PWSP_SCOPE_SAME, 0, 0, 0};
     x->node = op->node;
     if (!pwsp_expander_extent(x, loop, &frame)) {
@@ -338,9 +336,9 @@ static bool pwsp_expander_loop(pwsp_expander *x, const pwsp_op *op, pwsp_event *
 // -- calls and slots ------------------------------------------------------------------------------
 
 static bool pwsp_expander_call(pwsp_expander *x, const pwsp_op *op, pwsp_event *out_event) {
-    const pwsp_call_op *call = PWSP_PROGRAM_AT(x->program, calls, pwsp_call_op, op->at);
+    const pwsp_call_op *call = &x->program->calls.items[op->at];
     PTOWSP_ASSERT(op->at < x->program->calls.count && op->target < x->program->ops.count);
-    const pwsp_code *codes = PWSP_PROGRAM_AT(x->program, codes, pwsp_code, call->first_code);
+    const pwsp_code *codes = &x->program->codes.items[call->first_code];
     x->node = op->node;
     for (uint32_t i = 0; i < call->arg_count; i++) {
         x->cells[call->first_cell + i] = pwsp_expander_value(x, codes[i]);
@@ -361,7 +359,7 @@ static bool pwsp_expander_call(pwsp_expander *x, const pwsp_op *op, pwsp_event *
 
 // A slot load: finds its element. The caller loads it when the data is there.
 static pwsp_event pwsp_expander_slot_load(pwsp_expander *x, const pwsp_op *op) {
-    const pwsp_slot_op *load = PWSP_PROGRAM_AT(x->program, slot_ops, pwsp_slot_op, op->at);
+    const pwsp_slot_op *load = &x->program->slot_ops.items[op->at];
     const pwsp_bound_tensor *tensor = &x->tensors[load->view.tensor];
     x->node = op->node;
     x->load = load;
@@ -387,7 +385,7 @@ PWSP_INTERNAL void pwsp_expander_load(pwsp_expander *x) {
 
 static pwsp_event pwsp_expander_send(pwsp_expander *x, const pwsp_op *op) {
     x->node = op->node;
-    x->send = PWSP_PROGRAM_AT(x->program, sends, pwsp_send_op, op->at);
+    x->send = &x->program->sends.items[op->at];
     x->token = pwsp_expander_value(x, x->send->token);
     return x->fault.is_set ? pwsp_expander_fail_fault(x, false) : PWSP_EVENT_SEND;
 }
@@ -421,7 +419,7 @@ PWSP_INTERNAL pwsp_event pwsp_expander_again(pwsp_expander *x) {
     if (frame->i + 1 == frame->count) {
         return PWSP_EVENT_NONE;
     }
-    const pwsp_loop *loop = PWSP_PROGRAM_AT(x->program, loops, pwsp_loop, end->at);
+    const pwsp_loop *loop = &x->program->loops.items[end->at];
     frame->i++;
     if (!pwsp_expander_seek(x, loop, frame)) {
         frame->i = frame->count - 1;  // stays below the count
@@ -442,7 +440,7 @@ static void pwsp_expander_skip(pwsp_expander *x, const pwsp_op *op) {
     if (op->kind == PWSP_OP_LOOP || op->kind == PWSP_OP_PIPELINE || op->kind == PWSP_OP_RECEIVE) {
         x->next_op = op->target;
     } else if (op->kind == PWSP_OP_BRANCH) {
-        x->next_op = PWSP_PROGRAM_AT(x->program, branches, pwsp_branch, op->at)->end;
+        x->next_op = x->program->branches.items[op->at].end;
     } else if (op->kind == PWSP_OP_TASK) {
         x->task_count++;
     }
@@ -451,7 +449,7 @@ static void pwsp_expander_skip(pwsp_expander *x, const pwsp_op *op) {
 // Goes on with the next iteration of the innermost loop. True if there is none, and a scope ends.
 static bool pwsp_expander_loop_end(pwsp_expander *x, const pwsp_op *op) {
     pwsp_frame *frame = &x->frames[x->frame_count - 1];
-    const pwsp_loop *loop = PWSP_PROGRAM_AT(x->program, loops, pwsp_loop, op->at);
+    const pwsp_loop *loop = &x->program->loops.items[op->at];
     frame->i++;
     if (pwsp_expander_seek(x, loop, frame)) {
         pwsp_expander_set_variable(x, loop, frame);
@@ -467,10 +465,10 @@ static bool pwsp_expander_loop_end(pwsp_expander *x, const pwsp_op *op) {
 // The condition of a branch, or the value of a slot. False on a fault.
 static bool pwsp_expander_evaluate(pwsp_expander *x, const pwsp_op *op) {
     if (op->kind == PWSP_OP_SLOT_SET) {
-        const pwsp_slot_op *slot = PWSP_PROGRAM_AT(x->program, slot_ops, pwsp_slot_op, op->at);
+        const pwsp_slot_op *slot = &x->program->slot_ops.items[op->at];
         x->cells[slot->cell] = pwsp_expander_value(x, slot->value);
     } else {
-        const pwsp_branch *branch = PWSP_PROGRAM_AT(x->program, branches, pwsp_branch, op->at);
+        const pwsp_branch *branch = &x->program->branches.items[op->at];
         x->next_op = pwsp_expander_value(x, branch->condition) ? x->next_op : op->target;
     }
     if (x->fault.is_set) {
@@ -537,20 +535,18 @@ PWSP_INTERNAL pwsp_event pwsp_expander_next(pwsp_expander *x) {
                 return PWSP_EVENT_SCOPE_END;
             }
             break;
-        case PWSP_OP_RESET:
-            x->reset = *PWSP_PROGRAM_AT(x->program, resets, pwsp_range, op->at);
-            return PWSP_EVENT_RESET;
+        case PWSP_OP_RESET: x->reset = x->program->resets.items[op->at]; return PWSP_EVENT_RESET;
         case PWSP_OP_RELEASE: x->released = op->at; return PWSP_EVENT_RELEASE;
         case PWSP_OP_PIPELINE:
             x->node = op->node;
-            x->pipeline = PWSP_PROGRAM_AT(x->program, pipelines, pwsp_pipeline_op, op->at);
+            x->pipeline = &x->program->pipelines.items[op->at];
             x->next_op = op->target;
             return PWSP_EVENT_PIPELINE;
         case PWSP_OP_PROCESS_END: x->node = op->node; return PWSP_EVENT_PROCESS_END;
         case PWSP_OP_SEND: return pwsp_expander_send(x, op);
         case PWSP_OP_RECEIVE:
             x->node = op->node;
-            x->receive = PWSP_PROGRAM_AT(x->program, receives, pwsp_receive_op, op->at);
+            x->receive = &x->program->receives.items[op->at];
             x->receive_end = op->target;
             return PWSP_EVENT_RECEIVE;
         case PWSP_OP_CLOSE:

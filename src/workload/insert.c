@@ -97,7 +97,7 @@ PWSP_INTERNAL void pwsp_nodes_insert(ptowsp_module *module, uint32_t workload,
         r.to[i] = workload + i + shift;
     }
     for (uint32_t i = 0; r.to && i < count; i++) {
-        if (!pwsp_module_add(module, &module->nodes, sizeof(pwsp_node))) {
+        if (!PWSP_MODULE_ADD(module, module->nodes)) {
             break;
         }
     }

@@ -95,7 +95,7 @@ uint32_t pwsp_kernel_register(ptowsp_module *module, const pwsp_kernel_info *inf
             strcmp(found->text, info->name) == 0 ? "there is a kernel of this name already"
                                                  : "its name has the hash of another kernel's");
     }
-    uint32_t id = pwsp_module_add(module, &module->kernels, sizeof *info);
+    uint32_t id = PWSP_MODULE_ADD(module, module->kernels);
     if (id) {
         *PWSP_KERNEL(module, id) = *info;  // first, as a failed module can be printed
     }

@@ -46,8 +46,8 @@ typedef struct pwsp_liver {
     uint32_t *scopes;   // by node: the first of the tensors with this scope, + 1, or 0
     pwsp_live *lives;
     uint32_t live_count;
-    pwsp_table touched;  // uint32_t: each use so far in the for_each loops around
-    pwsp_table spans;
+    PWSP_TABLE(uint32_t) touched;  // each use so far in the for_each loops around
+    PWSP_TABLE(pwsp_span) spans;
     uint64_t visit_count;
     bool is_flat;         // inside something that is one point
     bool is_in_pipeline;  // where the order of statements says little
@@ -76,7 +76,7 @@ static void pwsp_liver_widen(pwsp_liver *l, uint32_t tensor, uint32_t block) {
     while (scope && !pwsp_liver_is_inside(m, block, scope)) {
         scope = PWSP_NODE(m, scope)->parent;
     }
-    live->scope = scope ? scope : PWSP_TABLE_AT(l->c->checker.reached, pwsp_reached, 1)->node;
+    live->scope = scope ? scope : l->c->checker.reached.items[1].node;
 }
 
 // The scopes of all transient tensors, and for each scope the list of its tensors.
@@ -111,10 +111,6 @@ static void pwsp_liver_find_scopes(pwsp_liver *l) {
 
 // -- the walk -------------------------------------------------------------------------------------
 
-static void *pwsp_liver_add(pwsp_liver *l, pwsp_table *table, size_t item_size) {
-    return pwsp_compiler_add(l->c, table, item_size);
-}
-
 // The point of the statement that is being visited.
 static uint32_t pwsp_liver_point(const pwsp_liver *l) {
     PTOWSP_ASSERT(l->c->program->points.count > 0);
@@ -126,7 +122,7 @@ static bool pwsp_liver_begin_point(pwsp_liver *l, uint32_t node) {
     if (l->is_flat) {
         return true;
     }
-    uint32_t *point = PWSP_ADD(l->c, points, uint32_t, &index);
+    uint32_t *point = PWSP_ADD(l->c, points, &index);
     if (point) {
         *point = node;
     }
@@ -150,7 +146,7 @@ static bool pwsp_liver_use(pwsp_liver *l, uint32_t node, uint32_t tensor, bool i
     live->is_written = live->is_written || !is_read;
     live->first = live->first == PWSP_LIVE_NEVER ? point : live->first;
     live->last = point;
-    uint32_t *touched = (uint32_t *)pwsp_liver_add(l, &l->touched, sizeof *touched);
+    uint32_t *touched = PWSP_TABLE_ADD(l->c, l->touched);
     if (touched) {
         *touched = l->live_of[tensor] - 1;
     }
@@ -192,13 +188,12 @@ static bool pwsp_liver_pass(pwsp_liver *l, uint32_t block) {
         if (lifetime.first == PWSP_LIVE_NEVER) {
             continue;
         }
-        const pwsp_span *before =
-            live->latest ? PWSP_TABLE_AT(l->spans, pwsp_span, live->latest - 1) : NULL;
+        const pwsp_span *before = live->latest ? &l->spans.items[live->latest - 1] : NULL;
         if (before && before->lifetime.last == lifetime.first) {
             PTOWSP_ASSERT(lifetime.first == lifetime.last);
             continue;  // another pass inside the same point
         }
-        pwsp_span *span = (pwsp_span *)pwsp_liver_add(l, &l->spans, sizeof *span);
+        pwsp_span *span = PWSP_TABLE_ADD(l->c, l->spans);
         if (!span) {
             return false;
         }
@@ -217,7 +212,7 @@ static bool pwsp_liver_for_each(pwsp_liver *l, uint32_t id) {
         return false;
     }
     for (uint64_t i = touched; i < l->touched.count && !l->is_flat; i++) {
-        pwsp_live *live = &l->lives[*PWSP_TABLE_AT(l->touched, uint32_t, i)];
+        pwsp_live *live = &l->lives[l->touched.items[i]];
         if (live->first != PWSP_LIVE_NEVER) {
             live->first = live->first < first ? live->first : (uint32_t)first;
             live->last = pwsp_liver_point(l);
@@ -273,13 +268,13 @@ static bool pwsp_liver_visit(pwsp_liver *l, uint32_t id) {
 static bool pwsp_liver_coarsen(pwsp_liver *l, uint32_t entry) {
     uint32_t index;
     l->spans.count = l->c->program->points.count = 0;
-    uint32_t *point = PWSP_ADD(l->c, points, uint32_t, &index);
+    uint32_t *point = PWSP_ADD(l->c, points, &index);
     bool is_good = point != NULL;
     if (is_good) {
         *point = entry;
     }
     for (uint32_t i = 0; is_good && i < l->live_count; i++) {
-        pwsp_span *span = (pwsp_span *)pwsp_liver_add(l, &l->spans, sizeof *span);
+        pwsp_span *span = PWSP_TABLE_ADD(l->c, l->spans);
         is_good = span != NULL;
         if (is_good) {
             memset(span, 0, sizeof *span);
@@ -293,25 +288,25 @@ static bool pwsp_liver_coarsen(pwsp_liver *l, uint32_t entry) {
 static bool pwsp_liver_keep(pwsp_liver *l) {
     ptowsp_program *p = l->c->program;
     for (uint64_t i = 0; i < l->spans.count; i++) {
-        const pwsp_span *span = PWSP_TABLE_AT(l->spans, pwsp_span, i);
-        PWSP_TABLE_AT(p->transients, pwsp_transient, span->live)->lifetime_count++;
+        const pwsp_span *span = &l->spans.items[i];
+        p->transients.items[span->live].lifetime_count++;
         uint32_t index;
-        if (!PWSP_ADD(l->c, lifetimes, pwsp_lifetime, &index)) {
+        if (!PWSP_ADD(l->c, lifetimes, &index)) {
             return false;
         }
     }
     uint32_t first = 0;
     for (uint32_t i = 0; i < p->transients.count; i++) {
-        pwsp_transient *transient = PWSP_TABLE_AT(p->transients, pwsp_transient, i);
+        pwsp_transient *transient = &p->transients.items[i];
         transient->first_lifetime = first;
         first += transient->lifetime_count;
         transient->lifetime_count = 0;
     }
     for (uint64_t i = 0; i < l->spans.count; i++) {
-        const pwsp_span *span = PWSP_TABLE_AT(l->spans, pwsp_span, i);
-        pwsp_transient *transient = PWSP_TABLE_AT(p->transients, pwsp_transient, span->live);
+        const pwsp_span *span = &l->spans.items[i];
+        pwsp_transient *transient = &p->transients.items[span->live];
         uint32_t at = transient->first_lifetime + transient->lifetime_count++;
-        *PWSP_TABLE_AT(p->lifetimes, pwsp_lifetime, at) = span->lifetime;
+        p->lifetimes.items[at] = span->lifetime;
     }
     return true;
 }
@@ -324,7 +319,7 @@ static bool pwsp_liver_sizes(pwsp_compiler *c, const pwsp_transient_info *info) 
     c->sized_tensor = info->tensor;
     bool is_good = pwsp_compiler_codes(c, info->sizes, rank, &made.first_code);
     c->sized_tensor = 0;
-    pwsp_transient *added = is_good ? PWSP_ADD(c, transients, pwsp_transient, &index) : NULL;
+    pwsp_transient *added = is_good ? PWSP_ADD(c, transients, &index) : NULL;
     if (added) {
         *added = made;
         c->program->tensor_is_transient[info->tensor] = true;
@@ -335,15 +330,15 @@ static bool pwsp_liver_sizes(pwsp_compiler *c, const pwsp_transient_info *info) 
 static bool pwsp_liver_alloc(pwsp_liver *l, const pwsp_memory *memory) {
     const ptowsp_module *m = l->c->module;
     l->live_count = (uint32_t)m->transients.count - 1;
-    l->live_of = (uint32_t *)pwsp_memory_alloc(memory, (size_t)m->tensors.count * sizeof(uint32_t));
-    l->scopes = (uint32_t *)pwsp_memory_alloc(memory, (size_t)m->nodes.count * sizeof(uint32_t));
-    l->lives = (pwsp_live *)pwsp_memory_alloc(memory, l->live_count * sizeof(pwsp_live));
+    PWSP_ALLOC(memory, l->live_of, m->tensors.count);
+    PWSP_ALLOC(memory, l->scopes, m->nodes.count);
+    PWSP_ALLOC(memory, l->lives, l->live_count);
     if (!l->live_of || !l->scopes || !l->lives) {
         pwsp_module_no_memory(l->c->module);
         return false;
     }
     for (uint32_t i = 0; i < l->live_count; i++) {
-        l->lives[i].tensor = PWSP_TABLE_AT(m->transients, pwsp_transient_info, i + 1)->tensor;
+        l->lives[i].tensor = m->transients.items[i + 1].tensor;
         l->lives[i].first = l->lives[i].last = PWSP_LIVE_NEVER;
         l->live_of[l->lives[i].tensor] = i + 1;
     }
@@ -352,11 +347,11 @@ static bool pwsp_liver_alloc(pwsp_liver *l, const pwsp_memory *memory) {
 
 static void pwsp_liver_free(pwsp_liver *l, const pwsp_memory *memory) {
     const ptowsp_module *m = l->c->module;
-    pwsp_memory_free(memory, l->live_of, (size_t)m->tensors.count * sizeof(uint32_t));
-    pwsp_memory_free(memory, l->scopes, (size_t)m->nodes.count * sizeof(uint32_t));
-    pwsp_memory_free(memory, l->lives, l->live_count * sizeof(pwsp_live));
-    pwsp_memory_free(memory, l->touched.items, (size_t)l->touched.capacity * sizeof(uint32_t));
-    pwsp_memory_free(memory, l->spans.items, (size_t)l->spans.capacity * sizeof(pwsp_span));
+    PWSP_FREE(memory, l->live_of, m->tensors.count);
+    PWSP_FREE(memory, l->scopes, m->nodes.count);
+    PWSP_FREE(memory, l->lives, l->live_count);
+    PWSP_TABLE_FREE(memory, l->touched);
+    PWSP_TABLE_FREE(memory, l->spans);
 }
 
 PWSP_INTERNAL bool pwsp_compiler_scopes(pwsp_compiler *c) {
@@ -390,10 +385,10 @@ PWSP_INTERNAL bool pwsp_compiler_lifetimes(pwsp_compiler *c) {
     pwsp_liver liver;
     memset(&liver, 0, sizeof liver);
     liver.c = c;
-    uint32_t entry = PWSP_TABLE_AT(c->checker.reached, pwsp_reached, 1)->node;
+    uint32_t entry = c->checker.reached.items[1].node;
     bool is_good = pwsp_liver_alloc(&liver, &c->program->memory);
     for (uint32_t i = 1; is_good && i < c->module->transients.count; i++) {
-        is_good = pwsp_liver_sizes(c, PWSP_TABLE_AT(c->module->transients, pwsp_transient_info, i));
+        is_good = pwsp_liver_sizes(c, &c->module->transients.items[i]);
     }
     if (is_good) {
         pwsp_liver_find_scopes(&liver);

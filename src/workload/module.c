@@ -122,13 +122,14 @@ ptowsp_error ptowsp_module_error(const ptowsp_module *module) {
 
 // -- tables and names -----------------------------------------------------------------------------
 
-PWSP_INTERNAL uint32_t pwsp_module_add(ptowsp_module *module, pwsp_table *table, size_t item_size) {
-    uint64_t id = table->count ? table->count : 1;
-    if (id >= UINT32_MAX || !pwsp_memory_grow(&module->context->memory, &table->items,
-                                              &table->capacity, id + 1, item_size)) {
+PWSP_INTERNAL uint32_t pwsp_module_add(ptowsp_module *module, void *items, uint64_t *count,
+                                       uint64_t *capacity, size_t item_size) {
+    uint64_t id = *count ? *count : 1;
+    if (id >= UINT32_MAX ||
+        !pwsp_memory_grow(&module->context->memory, items, capacity, id + 1, item_size)) {
         return pwsp_module_no_memory(module);
     }
-    table->count = id + 1;
+    *count = id + 1;
     return (uint32_t)id;
 }
 
@@ -260,10 +261,6 @@ ptowsp_status ptowsp_module_create(ptowsp_context *context, const ptowsp_module_
     return PTOWSP_OK;
 }
 
-static void pwsp_table_free(pwsp_table *table, const pwsp_memory *memory, size_t item_size) {
-    pwsp_memory_free(memory, table->items, (size_t)table->capacity * item_size);
-}
-
 void ptowsp_module_destroy(ptowsp_module *module) {
     if (!module) {
         return;
@@ -284,21 +281,12 @@ void ptowsp_module_destroy(ptowsp_module *module) {
         pwsp_body_free(module->bodies);
         module->bodies = next;
     }
-    pwsp_table_free(&module->axes, &memory, sizeof(pwsp_axis_info));
-    pwsp_table_free(&module->symbols, &memory, sizeof(pwsp_symbol_info));
-    pwsp_table_free(&module->arrays, &memory, sizeof(pwsp_array_info));
-    pwsp_table_free(&module->variables, &memory, sizeof(pwsp_variable_info));
-    pwsp_table_free(&module->tensors, &memory, sizeof(ptowsp_tensor_desc));
-    pwsp_table_free(&module->kernels, &memory, sizeof(pwsp_kernel_info));
-    pwsp_table_free(&module->nodes, &memory, sizeof(pwsp_node));
-    pwsp_table_free(&module->channels, &memory, sizeof(pwsp_channel_info));
-    pwsp_table_free(&module->ports, &memory, sizeof(pwsp_port_info));
-    pwsp_table_free(&module->transients, &memory, sizeof(pwsp_transient_info));
-    pwsp_table_free(&module->spreads, &memory, sizeof(pwsp_spread_info));
-    pwsp_memory_free(&memory, module->exprs.nodes,
-                     (size_t)module->exprs.capacity * sizeof(pwsp_expr_node));
+#define PWSP_MODULE_FREE(name, type) PWSP_TABLE_FREE(&memory, module->name);
+    PWSP_MODULE_TABLES(PWSP_MODULE_FREE)
+#undef PWSP_MODULE_FREE
+    PWSP_FREE(&memory, module->exprs.nodes, module->exprs.capacity);
     pwsp_arena_free(&module->arena);
-    pwsp_memory_free(&memory, module, sizeof(ptowsp_module));
+    PWSP_FREE(&memory, module, 1);
 }
 
 // -- axes -----------------------------------------------------------------------------------------
@@ -313,7 +301,7 @@ static ptowsp_axis pwsp_axis_make(ptowsp_module *module, const char *name, pwsp_
     if (!pwsp_module_is_good(module)) {
         return pwsp_axis_id(0);
     }
-    uint32_t id = pwsp_module_add(module, &module->axes, sizeof(pwsp_axis_info));
+    uint32_t id = PWSP_MODULE_ADD(module, module->axes);
     const char *copy = id ? pwsp_module_bindable(module, "axis", name, bindable, id) : NULL;
     if (!copy) {
         return pwsp_axis_id(0);
@@ -357,12 +345,12 @@ ptowsp_axis ptowsp_axis_ragged(ptowsp_module *module, const char *name) {
                              name, ptowsp_dtype_name(dtype));
         }
     } else if (pwsp_module_is_good(module)) {
-        array = pwsp_module_add(module, &module->arrays, sizeof(pwsp_array_info));
+        array = PWSP_MODULE_ADD(module, module->arrays);
         copy = array ? pwsp_module_bindable(module, "axis", name, PWSP_BIND_ARRAY, array) : NULL;
     }
     uint32_t id = 0;
     if (pwsp_module_is_good(module)) {
-        id = pwsp_module_add(module, &module->axes, sizeof(pwsp_axis_info));
+        id = PWSP_MODULE_ADD(module, module->axes);
     }
     if (id) {
         PWSP_ARRAY(module, array)->name = copy;
@@ -390,7 +378,7 @@ ptowsp_axis ptowsp_axis_row(ptowsp_module *module, ptowsp_axis axis, ptowsp_expr
             info.name, info.row ? ", and this is one already" : ""));
     }
     info.row = pwsp_module_use(module, row, PTOWSP_TYPE_I64, "the row of an axis");
-    uint32_t id = info.row ? pwsp_module_add(module, &module->axes, sizeof info) : 0;
+    uint32_t id = info.row ? PWSP_MODULE_ADD(module, module->axes) : 0;
     if (id) {
         *PWSP_AXIS(module, id) = info;
     }
@@ -429,7 +417,7 @@ ptowsp_tensor ptowsp_tensor_make(ptowsp_module *module, const ptowsp_tensor_desc
     }
     uint32_t id = 0;
     if (pwsp_module_is_good(module)) {
-        id = pwsp_module_add(module, &module->tensors, sizeof(ptowsp_tensor_desc));
+        id = PWSP_MODULE_ADD(module, module->tensors);
     }
     const char *copy =
         id ? pwsp_module_bindable(module, "tensor", name, PWSP_BIND_TENSOR, id) : NULL;
@@ -473,9 +461,9 @@ ptowsp_tensor ptowsp_tensor_transient(ptowsp_module *module, const ptowsp_tensor
     if (tensor.id == 0 || !pwsp_transient_sizes(module, desc, sizes, made.sizes)) {
         return none;
     }
-    uint32_t id = pwsp_module_add(module, &module->transients, sizeof made);
+    uint32_t id = PWSP_MODULE_ADD(module, module->transients);
     if (id) {
-        *PWSP_TABLE_AT(module->transients, pwsp_transient_info, id) = made;
+        module->transients.items[id] = made;
     }
     return id ? tensor : none;
 }
@@ -485,8 +473,7 @@ PWSP_INTERNAL const pwsp_transient_info *pwsp_module_transient(const ptowsp_modu
     uint32_t low = 1, high = (uint32_t)module->transients.count;
     while (low < high) {
         const uint32_t middle = low + (high - low) / 2;
-        const pwsp_transient_info *info =
-            PWSP_TABLE_AT(module->transients, pwsp_transient_info, middle);
+        const pwsp_transient_info *info = &module->transients.items[middle];
         if (info->tensor == tensor) {
             return info;
         }

@@ -237,11 +237,31 @@ typedef struct pwsp_node {
     const pwsp_view_info *view;  // of a slot load
 } pwsp_node;
 
-// Tables of a module start at 1, so that 0 is none.
-typedef struct pwsp_table {
-    void *items;
-    uint64_t count, capacity;
-} pwsp_table;
+// A table of items. Tables of a module start at 1, so that 0 is none.
+#define PWSP_TABLE(type)                                                                           \
+    struct {                                                                                       \
+        type *items;                                                                               \
+        uint64_t count, capacity;                                                                  \
+    }
+#define PWSP_TABLE_FIELD(name, type) PWSP_TABLE(type) name;
+#define PWSP_TABLE_PARTS(table)                                                                    \
+    &(table).items, &(table).count, &(table).capacity, sizeof *(table).items
+#define PWSP_TABLE_FREE(memory, table) PWSP_FREE(memory, (table).items, (table).capacity)
+
+// The tables of a module. Transients are in the order of their tensors; spreads are by tensor, as far as
+// any is given.
+#define PWSP_MODULE_TABLES(TABLE)                                                                  \
+    TABLE(axes, pwsp_axis_info)                                                                    \
+    TABLE(symbols, pwsp_symbol_info)                                                               \
+    TABLE(arrays, pwsp_array_info)                                                                 \
+    TABLE(variables, pwsp_variable_info)                                                           \
+    TABLE(tensors, ptowsp_tensor_desc)                                                             \
+    TABLE(kernels, pwsp_kernel_info)                                                               \
+    TABLE(nodes, pwsp_node)                                                                        \
+    TABLE(channels, pwsp_channel_info)                                                             \
+    TABLE(ports, pwsp_port_info)                                                                   \
+    TABLE(transients, pwsp_transient_info)                                                         \
+    TABLE(spreads, pwsp_spread_info)
 
 // Does a loop over such an axis run over descriptors?
 PWSP_INLINE bool pwsp_axis_is_work(pwsp_axis_kind kind) {
@@ -257,10 +277,8 @@ struct ptowsp_module {
     pwsp_names bindables, kernel_names, workload_names;
     pwsp_names sources;                       // texts and files: the first kernel with each
     pwsp_names channel_names, process_names;  // of the last pipeline
-    pwsp_table axes, symbols, arrays, variables, tensors, kernels, nodes, channels, ports;
-    pwsp_table transients;       // in the order of their tensors
+    PWSP_MODULE_TABLES(PWSP_TABLE_FIELD)
     const pwsp_mesh_info *mesh;  // or NULL
-    pwsp_table spreads;          // by tensor, of pwsp_spread_info, as far as any is given
     uint32_t open;               // the innermost open scope, or 0
     uint32_t nest;               // how many are open
     uint32_t last_ports[2];      // of the last process: the last that consumes, that produces, or 0
@@ -274,16 +292,15 @@ struct ptowsp_module {
     char text[PWSP_ERROR_TEXT_MAX];
 };
 
-#define PWSP_TABLE_AT(table, type, id) (&((type *)(table).items)[id])
-#define PWSP_AXIS(m, id)               PWSP_TABLE_AT((m)->axes, pwsp_axis_info, id)
-#define PWSP_SYMBOL(m, id)             PWSP_TABLE_AT((m)->symbols, pwsp_symbol_info, id)
-#define PWSP_ARRAY(m, id)              PWSP_TABLE_AT((m)->arrays, pwsp_array_info, id)
-#define PWSP_VARIABLE(m, id)           PWSP_TABLE_AT((m)->variables, pwsp_variable_info, id)
-#define PWSP_TENSOR(m, id)             PWSP_TABLE_AT((m)->tensors, ptowsp_tensor_desc, id)
-#define PWSP_KERNEL(m, id)             PWSP_TABLE_AT((m)->kernels, pwsp_kernel_info, id)
-#define PWSP_CHANNEL(m, id)            PWSP_TABLE_AT((m)->channels, pwsp_channel_info, id)
-#define PWSP_PORT(m, id)               PWSP_TABLE_AT((m)->ports, pwsp_port_info, id)
-#define PWSP_NODE(m, id)               PWSP_TABLE_AT((m)->nodes, pwsp_node, id)
+#define PWSP_AXIS(m, id)     (&(m)->axes.items[id])
+#define PWSP_SYMBOL(m, id)   (&(m)->symbols.items[id])
+#define PWSP_ARRAY(m, id)    (&(m)->arrays.items[id])
+#define PWSP_VARIABLE(m, id) (&(m)->variables.items[id])
+#define PWSP_TENSOR(m, id)   (&(m)->tensors.items[id])
+#define PWSP_KERNEL(m, id)   (&(m)->kernels.items[id])
+#define PWSP_CHANNEL(m, id)  (&(m)->channels.items[id])
+#define PWSP_PORT(m, id)     (&(m)->ports.items[id])
+#define PWSP_NODE(m, id)     (&(m)->nodes.items[id])
 
 // Is there a module without an error? Every building function asks this first.
 PWSP_INLINE bool pwsp_module_is_good(const ptowsp_module *module) {
@@ -301,7 +318,9 @@ PWSP_INTERNAL uint32_t pwsp_module_fail_at(ptowsp_module *module, uint32_t node,
     PWSP_PRINTF(4, 5);
 
 // Adds a zeroed item to a table and returns its index; 0 with an error when memory is out.
-PWSP_INTERNAL uint32_t pwsp_module_add(ptowsp_module *module, pwsp_table *table, size_t item_size);
+#define PWSP_MODULE_ADD(module, table) pwsp_module_add(module, PWSP_TABLE_PARTS(table))
+PWSP_INTERNAL uint32_t pwsp_module_add(ptowsp_module *module, void *items, uint64_t *count,
+                                       uint64_t *capacity, size_t item_size);
 
 // The transient tensor of an id, or NULL.
 PWSP_INTERNAL const pwsp_transient_info *pwsp_module_transient(const ptowsp_module *module,

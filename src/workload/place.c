@@ -171,8 +171,7 @@ static bool pwsp_placer_list_writers(pwsp_placer *p, uint32_t workload) {
         count += p->tensors[i].writer_end;
         p->tensors[i].writer_end = begin;
     }
-    p->writers = (uint32_t *)pwsp_memory_alloc(&p->module->context->memory,
-                                               ((size_t)count + 1) * sizeof *p->writers);
+    PWSP_ALLOC(&p->module->context->memory, p->writers, (size_t)count + 1);
     p->writer_count = count;
     if (p->writers) {
         pwsp_placer_walk_writers(p, workload);
@@ -335,9 +334,9 @@ static uint32_t pwsp_operand_steps(pwsp_placer *p, const pwsp_operand *o,
         }
         from = to;
     }
-    const uint32_t id = pwsp_module_add(p->module, &p->brought, sizeof(pwsp_brought));
+    const uint32_t id = PWSP_MODULE_ADD(p->module, p->brought);
     if (id) {
-        pwsp_brought *brought = PWSP_TABLE_AT(p->brought, pwsp_brought, id);
+        pwsp_brought *brought = &p->brought.items[id];
         brought->before = before;
         brought->target = from;
         brought->earlier = p->tensors[source].brought;
@@ -353,7 +352,7 @@ static uint32_t pwsp_operand_again(const pwsp_placer *p, const pwsp_operand *o,
                                    const pwsp_rule_tile *tile, uint32_t before) {
     const uint32_t source = o->view.tensor;
     for (uint32_t i = o->is_pinned ? 0 : p->tensors[source].brought; i > 0;) {
-        const pwsp_brought *brought = PWSP_TABLE_AT(p->brought, pwsp_brought, i);
+        const pwsp_brought *brought = &p->brought.items[i];
         if (pwsp_placer_writes(p, source, brought->before, o->node)) {
             break;
         }
@@ -497,12 +496,11 @@ PWSP_INTERNAL void pwsp_place_relayouts(ptowsp_module *module, uint32_t workload
         pwsp_placer_node(&p, id);
     }
     if (pwsp_module_is_good(module) && p.inserts.count > 1) {
-        pwsp_nodes_insert(module, workload, PWSP_TABLE_AT(p.inserts, pwsp_insert, 1),
-                          (uint32_t)p.inserts.count - 1);
+        pwsp_nodes_insert(module, workload, &p.inserts.items[1], (uint32_t)p.inserts.count - 1);
     }
     pwsp_memory_free(memory, p.tensors, size);
-    pwsp_memory_free(memory, p.writers, ((size_t)p.writer_count + 1) * sizeof *p.writers);
-    pwsp_memory_free(memory, p.targets.items, (size_t)p.targets.capacity * sizeof(pwsp_target));
-    pwsp_memory_free(memory, p.brought.items, (size_t)p.brought.capacity * sizeof(pwsp_brought));
-    pwsp_memory_free(memory, p.inserts.items, (size_t)p.inserts.capacity * sizeof(pwsp_insert));
+    PWSP_FREE(memory, p.writers, (size_t)p.writer_count + 1);
+    PWSP_TABLE_FREE(memory, p.targets);
+    PWSP_TABLE_FREE(memory, p.brought);
+    PWSP_TABLE_FREE(memory, p.inserts);
 }

@@ -28,8 +28,9 @@ typedef struct pwsp_placer_tensor {
 typedef struct pwsp_placer {
     ptowsp_module *module;
     const ptowsp_mesh *mesh;
-    pwsp_table targets, brought;  // from 1
-    pwsp_table inserts;           // from 1
+    PWSP_TABLE(pwsp_target) targets;  // from 1, as are these
+    PWSP_TABLE(pwsp_brought) brought;
+    PWSP_TABLE(pwsp_insert) inserts;
     pwsp_placer_tensor *tensors;
     uint32_t *writers;  // nodes of the workload in order, by tensor; those of tensor 0 are calls
     uint32_t tensor_count, writer_count;

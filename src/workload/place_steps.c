@@ -57,7 +57,7 @@ static uint32_t pwsp_target_make(pwsp_placer *p, uint32_t source, const ptowsp_s
 
 PWSP_INTERNAL uint32_t pwsp_target_of(pwsp_placer *p, uint32_t source, const ptowsp_spread *axes) {
     for (uint32_t i = p->tensors[source].target; i > 0;) {
-        const pwsp_target *target = PWSP_TABLE_AT(p->targets, pwsp_target, i);
+        const pwsp_target *target = &p->targets.items[i];
         bool is_same = true;
         for (uint32_t a = 0; a < p->mesh->axis_count; a++) {
             is_same = is_same && target->axes[a].kind == axes[a].kind &&
@@ -69,9 +69,9 @@ PWSP_INTERNAL uint32_t pwsp_target_of(pwsp_placer *p, uint32_t source, const pto
         i = target->earlier;
     }
     const uint32_t tensor = pwsp_target_make(p, source, axes);
-    const uint32_t id = tensor ? pwsp_module_add(p->module, &p->targets, sizeof(pwsp_target)) : 0;
+    const uint32_t id = tensor ? PWSP_MODULE_ADD(p->module, p->targets) : 0;
     if (id) {
-        pwsp_target *target = PWSP_TABLE_AT(p->targets, pwsp_target, id);
+        pwsp_target *target = &p->targets.items[id];
         target->tensor = tensor;
         target->earlier = p->tensors[source].target;
         memcpy(target->axes, axes, sizeof target->axes);
@@ -161,10 +161,10 @@ PWSP_INTERNAL bool pwsp_step_place(pwsp_placer *p, uint32_t before, uint32_t ker
     task.views = (const pwsp_view_info *)pwsp_module_copy(p->module, views, sizeof views);
     const pwsp_task_info *copy =
         task.views ? (const pwsp_task_info *)pwsp_module_copy(p->module, &task, sizeof task) : NULL;
-    const uint32_t id = copy ? pwsp_module_add(p->module, &p->inserts, sizeof(pwsp_insert)) : 0;
+    const uint32_t id = copy ? PWSP_MODULE_ADD(p->module, p->inserts) : 0;
     if (id) {
         const pwsp_insert insert = {before, copy};
-        *PWSP_TABLE_AT(p->inserts, pwsp_insert, id) = insert;
+        p->inserts.items[id] = insert;
     }
     return id != 0;
 }

@@ -51,7 +51,7 @@ static uint32_t pwsp_field_array(ptowsp_module *module, uint32_t axis, ptowsp_pl
                      PWSP_AXIS(module, axis)->kind == PWSP_AXIS_PLAN_MERGES ? "merges." : "",
                      pwsp_field_rows[field].text);
     const char *copy = pwsp_module_name(module, "field", name);
-    uint32_t id = copy ? pwsp_module_add(module, &module->arrays, sizeof(pwsp_array_info)) : 0;
+    uint32_t id = copy ? PWSP_MODULE_ADD(module, module->arrays) : 0;
     if (id) {
         pwsp_array_info info = {
             copy, (ptowsp_dtype)pwsp_field_rows[field].dtype, false, axis, field, 0, 0};
@@ -97,7 +97,7 @@ static ptowsp_axis pwsp_plan_axis(ptowsp_module *module, const char *name, pwsp_
     if (!pwsp_module_is_good(module)) {
         return pwsp_no_axis();
     }
-    uint32_t id = pwsp_module_add(module, &module->axes, sizeof(pwsp_axis_info));
+    uint32_t id = PWSP_MODULE_ADD(module, module->axes);
     const char *copy = id ? pwsp_plan_name(module, name, kind, id) : NULL;
     if (!copy) {
         return pwsp_no_axis();

@@ -213,7 +213,7 @@ static bool pwsp_channel_expr(ptowsp_module *module, const char *name, const cha
 
 static ptowsp_channel pwsp_channel_add(ptowsp_module *module, const pwsp_channel_info *info) {
     ptowsp_channel channel = {0};
-    channel.id = pwsp_module_add(module, &module->channels, sizeof *info);
+    channel.id = PWSP_MODULE_ADD(module, module->channels);
     if (channel.id) {
         pwsp_node *pipeline = PWSP_NODE(module, info->pipeline);
         pipeline->channel = pipeline->channel ? pipeline->channel : channel.id;
@@ -322,7 +322,7 @@ static void pwsp_port_declare(ptowsp_module *module, const char *what, ptowsp_ch
                          "%s: %s %s is declared twice", what, kind, info->name);
         return;
     }
-    uint32_t id = pwsp_module_add(module, &module->ports, sizeof(pwsp_port_info));
+    uint32_t id = PWSP_MODULE_ADD(module, module->ports);
     if (id) {
         // What it consumes comes first, in the order of the calls: texts have it so, and the numbers
         // of channels in a program follow this order.

@@ -28,16 +28,17 @@ PWSP_INTERNAL const char *pwsp_compiler_text(pwsp_compiler *c, const char *text)
 }
 
 // Copies a table of the module as it is; its names are the program's own afterwards.
-static bool pwsp_compiler_table(pwsp_compiler *c, pwsp_table *to, const pwsp_table *from,
-                                size_t item_size, size_t name_offset) {
-    if (!pwsp_memory_grow(&c->program->memory, &to->items, &to->capacity, from->count, item_size)) {
+static bool pwsp_compiler_table(pwsp_compiler *c, void *items, uint64_t *count, uint64_t *capacity,
+                                size_t item_size, const void *from, uint64_t from_count,
+                                size_t name_offset) {
+    if (!pwsp_memory_grow(&c->program->memory, items, capacity, from_count, item_size)) {
         pwsp_module_no_memory(c->module);
         return false;
     }
-    to->count = from->count;
-    for (uint64_t i = 1; i < from->count; i++) {
-        char *item = (char *)to->items + (size_t)i * item_size;
-        memcpy(item, (const char *)from->items + (size_t)i * item_size, item_size);
+    *count = from_count;
+    for (uint64_t i = 1; i < from_count; i++) {
+        char *item = (char *)pwsp_array_items(items) + (size_t)i * item_size;
+        memcpy(item, (const char *)from + (size_t)i * item_size, item_size);
         const char *name;
         memcpy(&name, item + name_offset, sizeof name);
         name = pwsp_compiler_text(c, name);
@@ -48,6 +49,10 @@ static bool pwsp_compiler_table(pwsp_compiler *c, pwsp_table *to, const pwsp_tab
     }
     return true;
 }
+
+#define PWSP_COMPILER_TABLE(c, table, type)                                                        \
+    pwsp_compiler_table(c, PWSP_TABLE_PARTS((c)->program->table), (c)->module->table.items,        \
+                        (c)->module->table.count, offsetof(type, name))
 
 // The parameters of a kernel, which have names.
 static bool pwsp_compiler_kernel_params(pwsp_compiler *c, pwsp_kernel_info *kernel) {
@@ -78,16 +83,14 @@ static bool pwsp_compiler_kernel_params(pwsp_compiler *c, pwsp_kernel_info *kern
 
 // The source of a kernel; what kernels of the module share, those of the program share.
 static bool pwsp_compiler_kernel_source(pwsp_compiler *c, uint32_t id) {
-    ptowsp_kernel_source *source =
-        &PWSP_TABLE_AT(c->program->kernels, pwsp_kernel_info, id)->source;
-    const char *name = PWSP_TABLE_AT(c->program->kernels, pwsp_kernel_info, id)->name;
+    ptowsp_kernel_source *source = &c->program->kernels.items[id].source;
+    const char *name = c->program->kernels.items[id].name;
     ptowsp_kernel_source from = *source;
     memset(source, 0, sizeof *source);
     const char *any = from.text ? from.text : from.file;
-    const uint32_t first = PWSP_TABLE_AT(c->program->kernels, pwsp_kernel_info, id)->sourced;
+    const uint32_t first = c->program->kernels.items[id].sourced;
     if (any && first < id) {
-        const ptowsp_kernel_source *copied =
-            &PWSP_TABLE_AT(c->program->kernels, pwsp_kernel_info, first)->source;
+        const ptowsp_kernel_source *copied = &c->program->kernels.items[first].source;
         any = copied->text ? copied->text : copied->file;
     } else if (any) {
         any = pwsp_compiler_text(c, any);
@@ -99,7 +102,7 @@ static bool pwsp_compiler_kernel_source(pwsp_compiler *c, uint32_t id) {
     if (from.cost) {
         source->cost = pwsp_compiler_text(c, from.cost);
     }
-    pwsp_kernel_info *kernel = PWSP_TABLE_AT(c->program->kernels, pwsp_kernel_info, id);
+    pwsp_kernel_info *kernel = &c->program->kernels.items[id];
     if (kernel->pto && !pwsp_pto_copy(&c->program->arena, kernel->pto, &kernel->pto)) {
         pwsp_module_no_memory(c->module);
     }
@@ -110,7 +113,7 @@ static bool pwsp_compiler_kernel_source(pwsp_compiler *c, uint32_t id) {
 static bool pwsp_compiler_kernels(pwsp_compiler *c) {
     ptowsp_program *p = c->program;
     for (uint32_t i = 1; i < p->kernels.count; i++) {
-        pwsp_kernel_info *kernel = PWSP_TABLE_AT(p->kernels, pwsp_kernel_info, i);
+        pwsp_kernel_info *kernel = &p->kernels.items[i];
         kernel->body = NULL;
         kernel->rule = NULL;
         kernel->variants = NULL;  // its tasks have kernels of their own
@@ -118,7 +121,7 @@ static bool pwsp_compiler_kernels(pwsp_compiler *c) {
     }
     p->has_codes = true;
     for (uint32_t i = 1; i < p->kernels.count; i++) {
-        pwsp_kernel_info *kernel = PWSP_TABLE_AT(p->kernels, pwsp_kernel_info, i);
+        pwsp_kernel_info *kernel = &p->kernels.items[i];
         if (!pwsp_compiler_kernel_params(c, kernel) || !pwsp_compiler_kernel_source(c, i)) {
             return false;
         }
@@ -126,8 +129,8 @@ static bool pwsp_compiler_kernels(pwsp_compiler *c) {
     return true;
 }
 
-static bool *pwsp_compiler_flags(pwsp_compiler *c, const pwsp_table *table) {
-    bool *flags = (bool *)pwsp_arena_alloc(&c->program->arena, (size_t)table->count + 1, 1);
+static bool *pwsp_compiler_flags(pwsp_compiler *c, uint64_t count) {
+    bool *flags = (bool *)pwsp_arena_alloc(&c->program->arena, (size_t)count + 1, 1);
     if (!flags) {
         pwsp_module_no_memory(c->module);
     }
@@ -159,7 +162,7 @@ static bool pwsp_compiler_places(pwsp_compiler *c) {
     ptowsp_program *p = c->program;
     for (uint32_t id = 0; id < (m->nodes.count ? m->nodes.count : 1); id++) {
         uint32_t index;
-        pwsp_place *place = PWSP_ADD(c, places, pwsp_place, &index);
+        pwsp_place *place = PWSP_ADD(c, places, &index);
         if (!place) {
             return false;
         }
@@ -180,7 +183,7 @@ static bool pwsp_compiler_places(pwsp_compiler *c) {
         }
         for (uint32_t i = 0; i < node->param_count; i++) {
             const pwsp_variable_info *variable = PWSP_VARIABLE(m, node->first_param + i);
-            pwsp_param *param = PWSP_ADD(c, params, pwsp_param, &index);
+            pwsp_param *param = PWSP_ADD(c, params, &index);
             if (!param) {
                 return false;
             }
@@ -194,44 +197,34 @@ static bool pwsp_compiler_places(pwsp_compiler *c) {
 
 // Room for one item, so that the table has an address even if it stays empty: a task without views
 // points to where its first one would be.
-static bool pwsp_compiler_reserve(pwsp_compiler *c, pwsp_table *table, size_t item_size) {
-    table->items = pwsp_memory_alloc(&c->program->memory, item_size);
-    table->capacity = table->items != NULL;
-    if (!table->items) {
-        pwsp_module_no_memory(c->module);
-    }
-    return table->items != NULL;
-}
+#define PWSP_COMPILER_RESERVE(c, table)                                                            \
+    PWSP_ROOM(&(c)->program->memory, (c)->program->table.items, (c)->program->table.capacity, 1)
 
 static bool pwsp_compiler_tables(pwsp_compiler *c) {
     const ptowsp_module *m = c->module;
     ptowsp_program *p = c->program;
-    if (!pwsp_compiler_reserve(c, &p->codes, sizeof(pwsp_code)) ||
-        !pwsp_compiler_reserve(c, &p->views, sizeof(pwsp_tile_view)) ||
-        !pwsp_compiler_table(c, &p->tensors, &m->tensors, sizeof(ptowsp_tensor_desc),
-                             offsetof(ptowsp_tensor_desc, name)) ||
-        !pwsp_compiler_table(c, &p->kernels, &m->kernels, sizeof(pwsp_kernel_info),
-                             offsetof(pwsp_kernel_info, name)) ||
-        !pwsp_compiler_table(c, &p->arrays, &m->arrays, sizeof(pwsp_array_info),
-                             offsetof(pwsp_array_info, name)) ||
-        !pwsp_compiler_table(c, &p->symbols, &m->symbols, sizeof(pwsp_symbol_info),
-                             offsetof(pwsp_symbol_info, name)) ||
-        !pwsp_compiler_table(c, &p->axes, &m->axes, sizeof(pwsp_axis_info),
-                             offsetof(pwsp_axis_info, name)) ||
-        !pwsp_compiler_table(c, &p->variables, &m->variables, sizeof(pwsp_variable_info),
-                             offsetof(pwsp_variable_info, name)) ||
-        !pwsp_read_begin(c) || !pwsp_compiler_kernels(c) || !pwsp_compiler_names(c)) {
+    if (!PWSP_COMPILER_RESERVE(c, codes) || !PWSP_COMPILER_RESERVE(c, views)) {
+        pwsp_module_no_memory(c->module);
+        return false;
+    }
+    if (!PWSP_COMPILER_TABLE(c, tensors, ptowsp_tensor_desc) ||
+        !PWSP_COMPILER_TABLE(c, kernels, pwsp_kernel_info) ||
+        !PWSP_COMPILER_TABLE(c, arrays, pwsp_array_info) ||
+        !PWSP_COMPILER_TABLE(c, symbols, pwsp_symbol_info) ||
+        !PWSP_COMPILER_TABLE(c, axes, pwsp_axis_info) ||
+        !PWSP_COMPILER_TABLE(c, variables, pwsp_variable_info) || !pwsp_read_begin(c) ||
+        !pwsp_compiler_kernels(c) || !pwsp_compiler_names(c)) {
         return false;
     }
     p->name = pwsp_compiler_text(c, m->name);
-    p->tensor_is_loaded = pwsp_compiler_flags(c, &m->tensors);
-    p->tensor_is_written = pwsp_compiler_flags(c, &m->tensors);
-    p->tensor_is_used = pwsp_compiler_flags(c, &m->tensors);
-    p->tensor_is_transient = pwsp_compiler_flags(c, &m->tensors);
-    p->array_is_used = pwsp_compiler_flags(c, &m->arrays);
-    p->axis_is_used = pwsp_compiler_flags(c, &m->axes);
-    p->symbol_is_used = pwsp_compiler_flags(c, &m->symbols);
-    p->kernel_is_used = pwsp_compiler_flags(c, &m->kernels);
+    p->tensor_is_loaded = pwsp_compiler_flags(c, m->tensors.count);
+    p->tensor_is_written = pwsp_compiler_flags(c, m->tensors.count);
+    p->tensor_is_used = pwsp_compiler_flags(c, m->tensors.count);
+    p->tensor_is_transient = pwsp_compiler_flags(c, m->tensors.count);
+    p->array_is_used = pwsp_compiler_flags(c, m->arrays.count);
+    p->axis_is_used = pwsp_compiler_flags(c, m->axes.count);
+    p->symbol_is_used = pwsp_compiler_flags(c, m->symbols.count);
+    p->kernel_is_used = pwsp_compiler_flags(c, m->kernels.count);
     if (!pwsp_module_is_good(m)) {
         return false;
     }
@@ -293,7 +286,7 @@ static bool pwsp_compiler_pools(pwsp_compiler *c) {
         }
     }
     for (uint32_t i = 1; i < p->kernels.count; i++) {
-        pwsp_kernel_info *kernel = PWSP_TABLE_AT(p->kernels, pwsp_kernel_info, i);
+        pwsp_kernel_info *kernel = &p->kernels.items[i];
         kernel->pool = pwsp_schedule_pool(&p->schedule, p->pool_count, kernel);
     }
     return true;
@@ -334,7 +327,7 @@ static bool pwsp_compiler_run(pwsp_compiler *c, uint32_t entry) {
         return false;
     }
     p->is_priority_signed = ptowsp_expr_type(p->schedule.priority_key) == PTOWSP_TYPE_I64;
-    const pwsp_reached *reached = PWSP_TABLE_AT(c->checker.reached, pwsp_reached, 1);
+    const pwsp_reached *reached = &c->checker.reached.items[1];
     p->frame_depth = reached->frame_depth + 1;
     p->scope_depth = reached->scope_depth + 1;
     c->coder.exprs = &c->module->exprs;
@@ -401,7 +394,7 @@ ptowsp_status ptowsp_program_create(ptowsp_context *context, ptowsp_module *modu
     memset(&compiler, 0, sizeof compiler);
     ptowsp_program *program = NULL;
     if (entry) {
-        program = (ptowsp_program *)pwsp_memory_alloc(&context->memory, sizeof(ptowsp_program));
+        PWSP_ALLOC(&context->memory, program, 1);
         if (!program) {
             return pwsp_fail(context, PTOWSP_OUT_OF_MEMORY, PTOWSP_NO_INDEX,
                              "program: out of memory");
@@ -419,14 +412,10 @@ ptowsp_status ptowsp_program_create(ptowsp_context *context, ptowsp_module *modu
         bool is_good = pwsp_compiler_run(&compiler, entry);
         pwsp_coder_free(&compiler.coder);
         pwsp_checker_free(&compiler.checker);
-        pwsp_memory_free(&program->memory, compiler.edges.items,
-                         (size_t)compiler.edges.capacity * sizeof(pwsp_edge));
-        pwsp_memory_free(&program->memory, compiler.edge_lists.items,
-                         (size_t)compiler.edge_lists.capacity * sizeof(uint32_t));
-        pwsp_memory_free(&program->memory, compiler.first_ops.items,
-                         (size_t)compiler.first_ops.capacity * sizeof(uint32_t));
-        pwsp_memory_free(&program->memory, compiler.expr_ids.items,
-                         (size_t)compiler.expr_ids.capacity * sizeof(uint32_t));
+        PWSP_TABLE_FREE(&program->memory, compiler.edges);
+        PWSP_TABLE_FREE(&program->memory, compiler.edge_lists);
+        PWSP_TABLE_FREE(&program->memory, compiler.first_ops);
+        PWSP_TABLE_FREE(&program->memory, compiler.expr_ids);
         if (is_good) {
             *out_program = program;
             return PTOWSP_OK;
@@ -443,49 +432,6 @@ ptowsp_status ptowsp_program_create(ptowsp_context *context, ptowsp_module *modu
     return status;
 }
 
-static void pwsp_program_free_table(ptowsp_program *program, pwsp_table *table, size_t item_size) {
-    pwsp_memory_free(&program->memory, table->items, (size_t)table->capacity * item_size);
-}
-
-// Every table of a program with the type of its items.
-#define PWSP_PROGRAM_TABLES(TABLE)                                                                 \
-    TABLE(ops, pwsp_op)                                                                            \
-    TABLE(loops, pwsp_loop)                                                                        \
-    TABLE(tasks, pwsp_task_op)                                                                     \
-    TABLE(views, pwsp_tile_view)                                                                   \
-    TABLE(codes, pwsp_code)                                                                        \
-    TABLE(branches, pwsp_branch)                                                                   \
-    TABLE(slot_ops, pwsp_slot_op)                                                                  \
-    TABLE(calls, pwsp_call_op)                                                                     \
-    TABLE(resets, pwsp_range)                                                                      \
-    TABLE(pipelines, pwsp_pipeline_op)                                                             \
-    TABLE(processes, pwsp_process_op)                                                              \
-    TABLE(channels, pwsp_channel_op)                                                               \
-    TABLE(ports, pwsp_port)                                                                        \
-    TABLE(privates, uint32_t)                                                                      \
-    TABLE(sends, pwsp_send_op)                                                                     \
-    TABLE(receives, pwsp_receive_op)                                                               \
-    TABLE(edges, uint32_t)                                                                         \
-    TABLE(transients, pwsp_transient)                                                              \
-    TABLE(lifetimes, pwsp_lifetime)                                                                \
-    TABLE(points, uint32_t)                                                                        \
-    TABLE(places, pwsp_place)                                                                      \
-    TABLE(params, pwsp_param)                                                                      \
-    TABLE(instructions, pwsp_instruction)                                                          \
-    TABLE(consts, uint64_t)                                                                        \
-    TABLE(blocks, pwsp_loop_block)                                                                 \
-    TABLE(hoists, pwsp_instruction)                                                                \
-    TABLE(fills, pwsp_loop_fill)                                                                   \
-    TABLE(steps, pwsp_instruction)                                                                 \
-    TABLE(tensors, ptowsp_tensor_desc)                                                             \
-    TABLE(kernels, pwsp_kernel_info)                                                               \
-    TABLE(arrays, pwsp_array_info)                                                                 \
-    TABLE(symbols, pwsp_symbol_info)                                                               \
-    TABLE(axes, pwsp_axis_info)                                                                    \
-    TABLE(variables, pwsp_variable_info)                                                           \
-    TABLE(exprs, ptowsp_expr_info)                                                                 \
-    TABLE(statements, pwsp_statement)
-
 void ptowsp_program_destroy(ptowsp_program *program) {
     if (!program) {
         return;
@@ -493,16 +439,15 @@ void ptowsp_program_destroy(ptowsp_program *program) {
     PTOWSP_ASSERT(pwsp_load_relaxed(&program->runs) == 0 && "a program destroyed before its runs");
     pwsp_context_disown(program->context);
     for (uint32_t i = 1; program->has_codes && i < program->kernels.count; i++) {
-        pwsp_tile_code_release(PWSP_PROGRAM_AT(program, kernels, pwsp_kernel_info, i)->code);
+        pwsp_tile_code_release(program->kernels.items[i].code);
     }
-#define PWSP_PROGRAM_FREE(table, type)                                                             \
-    pwsp_program_free_table(program, &program->table, sizeof(type));
+#define PWSP_PROGRAM_FREE(table, type) PWSP_TABLE_FREE(&program->memory, program->table);
     PWSP_PROGRAM_TABLES(PWSP_PROGRAM_FREE)
 #undef PWSP_PROGRAM_FREE
     pwsp_names_free(&program->names, &program->memory);
     pwsp_arena_free(&program->arena);
     pwsp_memory memory = program->memory;
-    pwsp_memory_free(&memory, program, sizeof(ptowsp_program));
+    PWSP_FREE(&memory, program, 1);
 }
 
 size_t ptowsp_program_size(const ptowsp_program *program) {
@@ -511,7 +456,7 @@ size_t ptowsp_program_size(const ptowsp_program *program) {
                   (size_t)program->names.slot_count * sizeof(pwsp_name);
     for (uint32_t i = 1; i < program->kernels.count; i++) {
         // Shared with the module, while it lives.
-        size += pwsp_tile_code_size(PWSP_PROGRAM_AT(program, kernels, pwsp_kernel_info, i)->code);
+        size += pwsp_tile_code_size(program->kernels.items[i].code);
     }
 #define PWSP_PROGRAM_SIZE(table, type) size += (size_t)program->table.capacity * sizeof(type);
     PWSP_PROGRAM_TABLES(PWSP_PROGRAM_SIZE)
@@ -528,8 +473,7 @@ static void pwsp_print_variables(const ptowsp_program *program, const uint32_t *
     for (uint32_t i = count; i > 0; i--) {
         const pwsp_place *place = PWSP_PLACE_AT(program, path[i - 1]);
         for (uint32_t j = 0; j < place->param_count; j++) {
-            const pwsp_param *param =
-                PWSP_PROGRAM_AT(program, params, pwsp_param, place->first_param + j);
+            const pwsp_param *param = &program->params.items[place->first_param + j];
             const uint64_t value = cells[param->cell];
             pwsp_text_format(text, "%s%s = ", shown++ ? ", " : "", param->name);
             if (param->type == PTOWSP_TYPE_BOOL) {
@@ -583,8 +527,7 @@ void ptowsp_program_print_place(const ptowsp_program *program, uint32_t node, pt
 void ptowsp_program_print_point(const ptowsp_program *program, uint32_t point, ptowsp_text text) {
     PTOWSP_ASSERT(program);
     PTOWSP_ASSERT(point < program->points.count);
-    pwsp_program_print_place(program, *PWSP_PROGRAM_AT(program, points, uint32_t, point), NULL,
-                             text);
+    pwsp_program_print_place(program, program->points.items[point], NULL, text);
 }
 
 // -- what time sees -------------------------------------------------------------------------------

@@ -190,6 +190,46 @@ typedef struct pwsp_transient {
     uint32_t first_lifetime, lifetime_count;
 } pwsp_transient;
 
+// The tables of a program. Points hold the node of each; tensors, kernels, arrays, symbols, axes and
+// variables are the module's, by its ids; exprs (from 1) and statements are for read access.
+#define PWSP_PROGRAM_TABLES(TABLE)                                                                 \
+    TABLE(ops, pwsp_op)                                                                            \
+    TABLE(loops, pwsp_loop)                                                                        \
+    TABLE(tasks, pwsp_task_op)                                                                     \
+    TABLE(views, pwsp_tile_view)                                                                   \
+    TABLE(codes, pwsp_code)                                                                        \
+    TABLE(branches, pwsp_branch)                                                                   \
+    TABLE(slot_ops, pwsp_slot_op)                                                                  \
+    TABLE(calls, pwsp_call_op)                                                                     \
+    TABLE(resets, pwsp_range)                                                                      \
+    TABLE(pipelines, pwsp_pipeline_op)                                                             \
+    TABLE(processes, pwsp_process_op)                                                              \
+    TABLE(channels, pwsp_channel_op)                                                               \
+    TABLE(ports, pwsp_port)                                                                        \
+    TABLE(privates, uint32_t)                                                                      \
+    TABLE(sends, pwsp_send_op)                                                                     \
+    TABLE(receives, pwsp_receive_op)                                                               \
+    TABLE(edges, uint32_t)                                                                         \
+    TABLE(transients, pwsp_transient)                                                              \
+    TABLE(lifetimes, pwsp_lifetime)                                                                \
+    TABLE(points, uint32_t)                                                                        \
+    TABLE(places, pwsp_place)                                                                      \
+    TABLE(params, pwsp_param)                                                                      \
+    TABLE(instructions, pwsp_instruction)                                                          \
+    TABLE(consts, uint64_t)                                                                        \
+    TABLE(blocks, pwsp_loop_block)                                                                 \
+    TABLE(hoists, pwsp_instruction)                                                                \
+    TABLE(fills, pwsp_loop_fill)                                                                   \
+    TABLE(steps, pwsp_instruction)                                                                 \
+    TABLE(tensors, ptowsp_tensor_desc)                                                             \
+    TABLE(kernels, pwsp_kernel_info)                                                               \
+    TABLE(arrays, pwsp_array_info)                                                                 \
+    TABLE(symbols, pwsp_symbol_info)                                                               \
+    TABLE(axes, pwsp_axis_info)                                                                    \
+    TABLE(variables, pwsp_variable_info)                                                           \
+    TABLE(exprs, ptowsp_expr_info)                                                                 \
+    TABLE(statements, pwsp_statement)
+
 struct ptowsp_program {
     ptowsp_context *context;  // that counts it
     pwsp_memory memory;
@@ -216,16 +256,9 @@ struct ptowsp_program {
     uint32_t scope_depth;  // scopes in one another
     uint32_t edge_count;
     uint32_t first_op;
-    pwsp_table ops, loops, tasks, views, codes, branches, slot_ops, calls, resets, edges, places;
-    pwsp_table params, instructions, consts;
-    pwsp_table blocks, hoists, fills, steps;
-    uint32_t column_count;  // of the block with the most
-    pwsp_table pipelines, processes, channels, ports, sends, receives, privates;
-    pwsp_table transients, lifetimes, points;  // points: the node of each
-    uint32_t latency_symbol;                   // that overrides the latency of channels, or 0
-    pwsp_table tensors, kernels, arrays, symbols, axes, variables;  // of the module, by its ids
-    // For read access: expressions (ptowsp_expr_info, from 1), statements.
-    pwsp_table exprs, statements;
+    PWSP_PROGRAM_TABLES(PWSP_TABLE_FIELD)
+    uint32_t column_count;    // of the block with the most
+    uint32_t latency_symbol;  // that overrides the latency of channels, or 0
     pwsp_names names;
     bool *tensor_is_loaded;   // by tensor: a slot is loaded from it
     bool *tensor_is_written;  // by tensor: a task writes it
@@ -235,8 +268,8 @@ struct ptowsp_program {
 };
 
 #define PWSP_PROGRAM_AT(p, table, type, i) (&((const type *)(p)->table.items)[i])
-#define PWSP_OP_AT(p, i)                   PWSP_PROGRAM_AT(p, ops, pwsp_op, i)
-#define PWSP_PLACE_AT(p, i)                PWSP_PROGRAM_AT(p, places, pwsp_place, i)
+#define PWSP_OP_AT(p, i)                   (&(p)->ops.items[i])
+#define PWSP_PLACE_AT(p, i)                (&(p)->places.items[i])
 
 // The part of a program that simulated time needs.
 PWSP_INTERNAL pwsp_timed pwsp_program_timed(const ptowsp_program *program);

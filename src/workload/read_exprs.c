@@ -34,7 +34,7 @@ static bool pwsp_expr_is_leaf(pwsp_expr_op op) {
 // Adds a node to the program's; its index, or 0 with an error.
 static uint32_t pwsp_read_add_expr(pwsp_compiler *c, const ptowsp_expr_info *info) {
     uint32_t index;
-    ptowsp_expr_info *added = PWSP_ADD(c, exprs, ptowsp_expr_info, &index);
+    ptowsp_expr_info *added = PWSP_ADD(c, exprs, &index);
     if (!added) {
         return 0;
     }
@@ -63,7 +63,7 @@ static uint32_t pwsp_read_tag(pwsp_compiler *c, const char *name) {
 // The copy of an expression, or 0 with an error, and whether it is another one for each task. A key
 // is walked as a tree, whose size is bounded; what has been copied before is not walked again.
 static uint32_t pwsp_read_copy(pwsp_compiler *c, uint32_t id, bool *out_is_of_task) {
-    uint32_t known = *PWSP_TABLE_AT(c->expr_ids, uint32_t, id);
+    uint32_t known = c->expr_ids.items[id];
     *out_is_of_task = false;
     if (known) {
         return known;
@@ -102,7 +102,7 @@ static uint32_t pwsp_read_copy(pwsp_compiler *c, uint32_t id, bool *out_is_of_ta
     }
     uint32_t copy = pwsp_read_add_expr(c, &info);
     if (!*out_is_of_task) {
-        *PWSP_TABLE_AT(c->expr_ids, uint32_t, id) = copy;
+        c->expr_ids.items[id] = copy;
     }
     return copy;
 }
@@ -113,8 +113,8 @@ PWSP_INTERNAL bool pwsp_read_begin(pwsp_compiler *c) {
     memset(&none, 0, sizeof none);
     pwsp_read_add_expr(c, &none);  // 0 is none
     if (!pwsp_module_is_good(c->module) ||
-        !pwsp_memory_grow(&p->memory, &c->expr_ids.items, &c->expr_ids.capacity,
-                          c->module->exprs.count + 1, sizeof(uint32_t))) {
+        !PWSP_GROW(&p->memory, c->expr_ids.items, c->expr_ids.capacity,
+                   c->module->exprs.count + 1)) {
         pwsp_module_no_memory(c->module);
         return false;
     }

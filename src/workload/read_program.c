@@ -4,20 +4,20 @@
 #include "read.h"
 #include "schedule.h"
 
-static const void *pwsp_read_item(const pwsp_table *table, uint32_t i, size_t item_size) {
-    PTOWSP_ASSERT(i < table->count);
-    return (const char *)table->items + (size_t)i * item_size;
+static uint32_t pwsp_read_index(uint32_t i, uint64_t count) {
+    PTOWSP_ASSERT(i < count);
+    return i;
 }
 
-#define PWSP_READ(p, table, type, i) ((const type *)pwsp_read_item(&(p)->table, i, sizeof(type)))
+#define PWSP_READ(p, table, i) (&(p)->table.items[pwsp_read_index(i, (p)->table.count)])
 
 PTOWSP_STATIC_ASSERT((int)PTOWSP_AXIS_PLAN_LANES == (int)PWSP_AXIS_PLAN_LANES, "axes");
 PTOWSP_STATIC_ASSERT((int)PTOWSP_SCOPE_SEQUENTIAL == (int)PWSP_SCOPE_SEQUENTIAL, "scopes");
 PTOWSP_STATIC_ASSERT((int)PTOWSP_VIEW_LEAD_MAX == (int)PWSP_TENSOR_LEAD_MAX, "views");
 
 // Tables of a module that nothing was added to have no entry 0 either.
-static uint32_t pwsp_read_count(const pwsp_table *table) {
-    return table->count ? (uint32_t)table->count : 1;
+static uint32_t pwsp_read_count(uint64_t count) {
+    return count ? (uint32_t)count : 1;
 }
 
 // -- declarations ---------------------------------------------------------------------------------
@@ -34,17 +34,17 @@ uint32_t ptowsp_program_slot_count(const ptowsp_program *program) {
 
 ptowsp_expr_info ptowsp_program_expr_at(const ptowsp_program *program, uint32_t expr) {
     PTOWSP_ASSERT(program);
-    return *PWSP_READ(program, exprs, ptowsp_expr_info, expr);
+    return *PWSP_READ(program, exprs, expr);
 }
 
 uint32_t ptowsp_program_axis_count(const ptowsp_program *program) {
     PTOWSP_ASSERT(program);
-    return pwsp_read_count(&program->axes);
+    return pwsp_read_count(program->axes.count);
 }
 
 ptowsp_axis_info ptowsp_program_axis_at(const ptowsp_program *program, uint32_t axis) {
     PTOWSP_ASSERT(program);
-    const pwsp_axis_info *from = PWSP_READ(program, axes, pwsp_axis_info, axis);
+    const pwsp_axis_info *from = PWSP_READ(program, axes, axis);
     ptowsp_axis_info info;
     memset(&info, 0, sizeof info);
     if (from->declared == axis) {
@@ -59,12 +59,12 @@ ptowsp_axis_info ptowsp_program_axis_at(const ptowsp_program *program, uint32_t 
 
 uint32_t ptowsp_program_array_count(const ptowsp_program *program) {
     PTOWSP_ASSERT(program);
-    return pwsp_read_count(&program->arrays);
+    return pwsp_read_count(program->arrays.count);
 }
 
 ptowsp_array_info ptowsp_program_array_at(const ptowsp_program *program, uint32_t array) {
     PTOWSP_ASSERT(program);
-    const pwsp_array_info *from = PWSP_READ(program, arrays, pwsp_array_info, array);
+    const pwsp_array_info *from = PWSP_READ(program, arrays, array);
     ptowsp_array_info info = {from->name,       from->dtype,
                               from->is_lengths, program->array_is_used[array],
                               from->plan_axis,  from->field};
@@ -73,24 +73,24 @@ ptowsp_array_info ptowsp_program_array_at(const ptowsp_program *program, uint32_
 
 uint32_t ptowsp_program_symbol_count(const ptowsp_program *program) {
     PTOWSP_ASSERT(program);
-    return pwsp_read_count(&program->symbols);
+    return pwsp_read_count(program->symbols.count);
 }
 
 ptowsp_symbol_info ptowsp_program_symbol_at(const ptowsp_program *program, uint32_t symbol) {
     PTOWSP_ASSERT(program);
-    const pwsp_symbol_info *from = PWSP_READ(program, symbols, pwsp_symbol_info, symbol);
+    const pwsp_symbol_info *from = PWSP_READ(program, symbols, symbol);
     ptowsp_symbol_info info = {from->name, program->symbol_is_used[symbol]};
     return info;
 }
 
 uint32_t ptowsp_program_tensor_count(const ptowsp_program *program) {
     PTOWSP_ASSERT(program);
-    return pwsp_read_count(&program->tensors);
+    return pwsp_read_count(program->tensors.count);
 }
 
 ptowsp_tensor_info ptowsp_program_tensor_at(const ptowsp_program *program, uint32_t tensor) {
     PTOWSP_ASSERT(program);
-    ptowsp_tensor_info info = {*PWSP_READ(program, tensors, ptowsp_tensor_desc, tensor),
+    ptowsp_tensor_info info = {*PWSP_READ(program, tensors, tensor),
                                program->tensor_is_used[tensor], program->tensor_is_written[tensor],
                                program->tensor_is_loaded[tensor],
                                program->tensor_is_transient[tensor]};
@@ -104,9 +104,9 @@ uint32_t ptowsp_program_transient_count(const ptowsp_program *program) {
 
 ptowsp_transient_info ptowsp_program_transient_at(const ptowsp_program *program, uint32_t i) {
     PTOWSP_ASSERT(program);
-    const pwsp_transient *from = PWSP_READ(program, transients, pwsp_transient, i);
+    const pwsp_transient *from = PWSP_READ(program, transients, i);
     ptowsp_transient_info info = {from->tensor, {0}, from->first_lifetime, from->lifetime_count};
-    uint32_t rank = PWSP_PROGRAM_AT(program, tensors, ptowsp_tensor_desc, from->tensor)->rank;
+    uint32_t rank = program->tensors.items[from->tensor].rank;
     for (uint32_t j = 0; j < rank; j++) {
         info.sizes[j] = ptowsp_program_value_at(program, from->first_code + j);
     }
@@ -121,7 +121,7 @@ uint32_t ptowsp_program_point_count(const ptowsp_program *program) {
 void ptowsp_program_lifetime_at(const ptowsp_program *program, uint32_t i, uint32_t *out_first,
                                 uint32_t *out_last) {
     PTOWSP_ASSERT(program);
-    const pwsp_lifetime *lifetime = PWSP_READ(program, lifetimes, pwsp_lifetime, i);
+    const pwsp_lifetime *lifetime = PWSP_READ(program, lifetimes, i);
     if (out_first && out_last) {
         *out_first = lifetime->first;
         *out_last = lifetime->last;
@@ -130,12 +130,12 @@ void ptowsp_program_lifetime_at(const ptowsp_program *program, uint32_t i, uint3
 
 uint32_t ptowsp_program_variable_count(const ptowsp_program *program) {
     PTOWSP_ASSERT(program);
-    return pwsp_read_count(&program->variables);
+    return pwsp_read_count(program->variables.count);
 }
 
 ptowsp_variable_info ptowsp_program_variable_at(const ptowsp_program *program, uint32_t variable) {
     PTOWSP_ASSERT(program);
-    const pwsp_variable_info *from = PWSP_READ(program, variables, pwsp_variable_info, variable);
+    const pwsp_variable_info *from = PWSP_READ(program, variables, variable);
     ptowsp_variable_info info = {from->name, from->type};
     return info;
 }
@@ -149,17 +149,17 @@ uint32_t ptowsp_program_statement_count(const ptowsp_program *program) {
 
 ptowsp_statement ptowsp_program_statement_at(const ptowsp_program *program, uint32_t i) {
     PTOWSP_ASSERT(program);
-    return PWSP_READ(program, statements, pwsp_statement, i)->said;
+    return PWSP_READ(program, statements, i)->said;
 }
 
 uint32_t ptowsp_program_value_at(const ptowsp_program *program, uint32_t i) {
     PTOWSP_ASSERT(program);
-    return PWSP_READ(program, codes, pwsp_code, i)->expr;
+    return PWSP_READ(program, codes, i)->expr;
 }
 
 uint32_t ptowsp_program_param_at(const ptowsp_program *program, uint32_t i) {
     PTOWSP_ASSERT(program);
-    return PWSP_READ(program, params, pwsp_param, i)->cell - program->first_variable;
+    return PWSP_READ(program, params, i)->cell - program->first_variable;
 }
 
 static ptowsp_view_info pwsp_read_view(const pwsp_tile_view *from) {
@@ -183,12 +183,11 @@ static ptowsp_view_info pwsp_read_view(const pwsp_tile_view *from) {
 
 // The task of a TASK or PIPELINE.
 static const pwsp_task_op *pwsp_read_task(const ptowsp_program *program, uint32_t statement) {
-    const pwsp_statement *from = PWSP_READ(program, statements, pwsp_statement, statement);
+    const pwsp_statement *from = PWSP_READ(program, statements, statement);
     PTOWSP_ASSERT(from->said.kind == PTOWSP_STATEMENT_TASK ||
                   from->said.kind == PTOWSP_STATEMENT_PIPELINE);
-    return from->said.kind == PTOWSP_STATEMENT_TASK
-               ? PWSP_PROGRAM_AT(program, tasks, pwsp_task_op, from->at)
-               : &PWSP_PROGRAM_AT(program, pipelines, pwsp_pipeline_op, from->at)->task;
+    return from->said.kind == PTOWSP_STATEMENT_TASK ? &program->tasks.items[from->at]
+                                                    : &program->pipelines.items[from->at].task;
 }
 
 ptowsp_task_info ptowsp_program_task_at(const ptowsp_program *program, uint32_t statement) {
@@ -221,7 +220,7 @@ ptowsp_view_info ptowsp_program_view_at(const ptowsp_program *program, uint32_t 
     PTOWSP_ASSERT(program);
     const pwsp_task_op *from = pwsp_read_task(program, statement);
     PTOWSP_ASSERT(i < from->view_count);
-    return pwsp_read_view(PWSP_PROGRAM_AT(program, views, pwsp_tile_view, from->first_view + i));
+    return pwsp_read_view(&program->views.items[from->first_view + i]);
 }
 
 uint32_t ptowsp_program_edge_count(const ptowsp_program *program) {
@@ -231,14 +230,14 @@ uint32_t ptowsp_program_edge_count(const ptowsp_program *program) {
 
 uint32_t ptowsp_program_edge_at(const ptowsp_program *program, uint32_t i) {
     PTOWSP_ASSERT(program);
-    return *PWSP_READ(program, edges, uint32_t, i);
+    return *PWSP_READ(program, edges, i);
 }
 
 ptowsp_load_info ptowsp_program_load_at(const ptowsp_program *program, uint32_t statement) {
     PTOWSP_ASSERT(program);
-    const pwsp_statement *said = PWSP_READ(program, statements, pwsp_statement, statement);
+    const pwsp_statement *said = PWSP_READ(program, statements, statement);
     PTOWSP_ASSERT(said->said.kind == PTOWSP_STATEMENT_SLOT_LOAD);
-    const pwsp_slot_op *from = PWSP_PROGRAM_AT(program, slot_ops, pwsp_slot_op, said->at);
+    const pwsp_slot_op *from = &program->slot_ops.items[said->at];
     ptowsp_load_info info = {pwsp_read_view(&from->view), from->row.expr, from->col.expr};
     return info;
 }
@@ -252,7 +251,7 @@ uint32_t ptowsp_program_channel_count(const ptowsp_program *program) {
 
 ptowsp_channel_info ptowsp_program_channel_at(const ptowsp_program *program, uint32_t channel) {
     PTOWSP_ASSERT(program);
-    const pwsp_channel_op *from = PWSP_READ(program, channels, pwsp_channel_op, channel);
+    const pwsp_channel_op *from = PWSP_READ(program, channels, channel);
     ptowsp_channel_info info = {
         from->name,    from->depth, from->latency, from->depth_code.expr, from->latency_code.expr,
         from->is_event};
@@ -261,7 +260,7 @@ ptowsp_channel_info ptowsp_program_channel_at(const ptowsp_program *program, uin
 
 ptowsp_port_info ptowsp_program_port_at(const ptowsp_program *program, uint32_t i) {
     PTOWSP_ASSERT(program);
-    const pwsp_port *from = PWSP_READ(program, ports, pwsp_port, i);
+    const pwsp_port *from = PWSP_READ(program, ports, i);
     ptowsp_port_info info = {from->channel, from->is_produced, from->is_closed_early};
     return info;
 }
@@ -302,15 +301,14 @@ ptowsp_status ptowsp_program_check(ptowsp_context *context, const ptowsp_program
     ptowsp_status status =
         pwsp_schedule_check_target(context, &program->schedule, program->has_streams, target);
     for (uint32_t i = 1; status == PTOWSP_OK && i < program->kernels.count; i++) {
-        const pwsp_kernel_info *kernel = PWSP_PROGRAM_AT(program, kernels, pwsp_kernel_info, i);
+        const pwsp_kernel_info *kernel = &program->kernels.items[i];
         if (program->kernel_is_used[i] && kernel->unit == PTOWSP_UNIT_LINK) {
             status = pwsp_schedule_check_collective(context, kernel->name, target);
         }
     }
     for (uint32_t i = 1; status == PTOWSP_OK && i < program->tensors.count; i++) {
         if (program->tensor_is_used[i]) {
-            status = pwsp_schedule_check_tensor(
-                context, PWSP_PROGRAM_AT(program, tensors, ptowsp_tensor_desc, i), target);
+            status = pwsp_schedule_check_tensor(context, &program->tensors.items[i], target);
         }
     }
     return status;
@@ -320,12 +318,12 @@ ptowsp_status ptowsp_program_check(ptowsp_context *context, const ptowsp_program
 
 uint32_t ptowsp_program_kernel_count(const ptowsp_program *program) {
     PTOWSP_ASSERT(program);
-    return pwsp_read_count(&program->kernels);
+    return pwsp_read_count(program->kernels.count);
 }
 
 ptowsp_kernel_info ptowsp_program_kernel_at(const ptowsp_program *program, uint32_t kernel) {
     PTOWSP_ASSERT(program);
-    const pwsp_kernel_info *from = PWSP_READ(program, kernels, pwsp_kernel_info, kernel);
+    const pwsp_kernel_info *from = PWSP_READ(program, kernels, kernel);
     ptowsp_kernel_info info;
     memset(&info, 0, sizeof info);
     info.name = from->name;

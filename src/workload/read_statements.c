@@ -32,13 +32,13 @@ typedef struct pwsp_reader {
     pwsp_open_statement blocks[PTOWSP_MODULE_NEST_MAX + 2];
 } pwsp_reader;
 
-#define PWSP_STATEMENT(r, i) PWSP_TABLE_AT((r)->program->statements, pwsp_statement, i)
+#define PWSP_STATEMENT(r, i) (&(r)->program->statements.items[i])
 
 // Adds a statement; NULL with an error.
 static ptowsp_statement *pwsp_reader_add(pwsp_reader *r, ptowsp_statement_kind kind, uint32_t node,
                                          uint32_t at) {
     uint32_t index;
-    pwsp_statement *statement = PWSP_ADD(r->c, statements, pwsp_statement, &index);
+    pwsp_statement *statement = PWSP_ADD(r->c, statements, &index);
     if (!statement) {
         return NULL;
     }
@@ -77,9 +77,9 @@ static bool pwsp_reader_end(pwsp_reader *r) {
 }
 
 static bool pwsp_reader_workload(pwsp_reader *r) {
-    uint32_t node = PWSP_TABLE_AT(r->c->checker.reached, pwsp_reached, r->workload + 1)->node;
+    uint32_t node = r->c->checker.reached.items[r->workload + 1].node;
     const pwsp_place *place = PWSP_PLACE_AT(r->program, node);
-    *PWSP_TABLE_AT(r->c->first_ops, uint32_t, r->workload) = (uint32_t)r->program->statements.count;
+    r->c->first_ops.items[r->workload] = (uint32_t)r->program->statements.count;
     ptowsp_statement *said = pwsp_reader_add(r, PTOWSP_STATEMENT_WORKLOAD, node, 0);
     if (said) {
         said->name = place->step;
@@ -92,8 +92,7 @@ static bool pwsp_reader_workload(pwsp_reader *r) {
 }
 
 static bool pwsp_reader_process(pwsp_reader *r) {
-    const pwsp_process_op *process =
-        PWSP_PROGRAM_AT(r->program, processes, pwsp_process_op, r->next_process);
+    const pwsp_process_op *process = &r->program->processes.items[r->next_process];
     ptowsp_statement *said = pwsp_reader_add(r, PTOWSP_STATEMENT_PROCESS, process->node, 0);
     if (said) {
         said->name = process->name;
@@ -115,14 +114,14 @@ static bool pwsp_reader_before(pwsp_reader *r, uint32_t i) {
         is_good = pwsp_reader_end(r);
     }
     if (is_good && r->next_process < p->processes.count &&
-        PWSP_PROGRAM_AT(p, processes, pwsp_process_op, r->next_process)->first_op == i) {
+        p->processes.items[r->next_process].first_op == i) {
         is_good = pwsp_reader_process(r);
     }
     return is_good;
 }
 
 static bool pwsp_reader_loop(pwsp_reader *r, const pwsp_op *op) {
-    const pwsp_loop *loop = PWSP_PROGRAM_AT(r->program, loops, pwsp_loop, op->at);
+    const pwsp_loop *loop = &r->program->loops.items[op->at];
     ptowsp_statement *said = pwsp_reader_add(r, PTOWSP_STATEMENT_LOOP, op->node, 0);
     if (said) {
         said->variable = loop->cell - r->program->first_variable;
@@ -146,7 +145,7 @@ static bool pwsp_reader_scope(pwsp_reader *r, const pwsp_op *op) {
 static bool pwsp_reader_when(pwsp_reader *r, const pwsp_op *op) {
     ptowsp_statement *said = pwsp_reader_add(r, PTOWSP_STATEMENT_WHEN, op->node, 0);
     if (said) {
-        said->value = PWSP_PROGRAM_AT(r->program, branches, pwsp_branch, op->at)->condition.expr;
+        said->value = r->program->branches.items[op->at].condition.expr;
         pwsp_reader_open(r, op->target);
     }
     return said != NULL;
@@ -165,7 +164,7 @@ static bool pwsp_reader_jump(pwsp_reader *r, const pwsp_op *op, uint32_t i) {
 }
 
 static bool pwsp_reader_slot(pwsp_reader *r, const pwsp_op *op) {
-    const pwsp_slot_op *slot = PWSP_PROGRAM_AT(r->program, slot_ops, pwsp_slot_op, op->at);
+    const pwsp_slot_op *slot = &r->program->slot_ops.items[op->at];
     ptowsp_statement *said = pwsp_reader_add(
         r, op->kind == PWSP_OP_SLOT_SET ? PTOWSP_STATEMENT_SLOT_SET : PTOWSP_STATEMENT_SLOT_LOAD,
         op->node, op->at);
@@ -178,7 +177,7 @@ static bool pwsp_reader_slot(pwsp_reader *r, const pwsp_op *op) {
 
 // The target is the number of the workload for now: it may not have been read yet.
 static bool pwsp_reader_call(pwsp_reader *r, const pwsp_op *op) {
-    const pwsp_call_op *call = PWSP_PROGRAM_AT(r->program, calls, pwsp_call_op, op->at);
+    const pwsp_call_op *call = &r->program->calls.items[op->at];
     ptowsp_statement *said = pwsp_reader_add(r, PTOWSP_STATEMENT_CALL, op->node, 0);
     if (said) {
         said->target = call->workload;
@@ -190,7 +189,7 @@ static bool pwsp_reader_call(pwsp_reader *r, const pwsp_op *op) {
 }
 
 static bool pwsp_reader_reset(pwsp_reader *r, const pwsp_op *op) {
-    const pwsp_range *range = PWSP_PROGRAM_AT(r->program, resets, pwsp_range, op->at);
+    const pwsp_range *range = &r->program->resets.items[op->at];
     ptowsp_statement *said = pwsp_reader_add(r, PTOWSP_STATEMENT_RESET, op->node, 0);
     if (said) {
         said->first = range->first;
@@ -200,8 +199,7 @@ static bool pwsp_reader_reset(pwsp_reader *r, const pwsp_op *op) {
 }
 
 static bool pwsp_reader_pipeline(pwsp_reader *r, const pwsp_op *op) {
-    const pwsp_pipeline_op *pipeline =
-        PWSP_PROGRAM_AT(r->program, pipelines, pwsp_pipeline_op, op->at);
+    const pwsp_pipeline_op *pipeline = &r->program->pipelines.items[op->at];
     ptowsp_statement *said = pwsp_reader_add(r, PTOWSP_STATEMENT_PIPELINE, op->node, op->at);
     if (said) {
         said->name = pipeline->name;
@@ -215,8 +213,8 @@ static bool pwsp_reader_pipeline(pwsp_reader *r, const pwsp_op *op) {
 // -- statements of processes ----------------------------------------------------------------------
 
 static bool pwsp_reader_send(pwsp_reader *r, const pwsp_op *op) {
-    const pwsp_send_op *send = PWSP_PROGRAM_AT(r->program, sends, pwsp_send_op, op->at);
-    bool is_event = PWSP_PROGRAM_AT(r->program, channels, pwsp_channel_op, send->channel)->is_event;
+    const pwsp_send_op *send = &r->program->sends.items[op->at];
+    bool is_event = r->program->channels.items[send->channel].is_event;
     ptowsp_statement *said =
         pwsp_reader_add(r, is_event ? PTOWSP_STATEMENT_RECORD : PTOWSP_STATEMENT_SEND, op->node, 0);
     if (said) {
@@ -227,7 +225,7 @@ static bool pwsp_reader_send(pwsp_reader *r, const pwsp_op *op) {
 }
 
 static bool pwsp_reader_receive(pwsp_reader *r, const pwsp_op *op) {
-    const pwsp_receive_op *receive = PWSP_PROGRAM_AT(r->program, receives, pwsp_receive_op, op->at);
+    const pwsp_receive_op *receive = &r->program->receives.items[op->at];
     ptowsp_statement_kind kind = receive->is_wait   ? PTOWSP_STATEMENT_WAIT
                                  : receive->is_loop ? PTOWSP_STATEMENT_CONSUME
                                                     : PTOWSP_STATEMENT_RECEIVE;
@@ -245,7 +243,7 @@ static bool pwsp_reader_receive(pwsp_reader *r, const pwsp_op *op) {
 static bool pwsp_reader_close_port(pwsp_reader *r, const pwsp_op *op) {
     ptowsp_statement *said = pwsp_reader_add(r, PTOWSP_STATEMENT_CLOSE, op->node, 0);
     if (said) {
-        said->channel = PWSP_PROGRAM_AT(r->program, ports, pwsp_port, op->at)->channel;
+        said->channel = r->program->ports.items[op->at].channel;
     }
     return said != NULL;
 }
@@ -291,7 +289,7 @@ PWSP_INTERNAL bool pwsp_read_statements(pwsp_compiler *c) {
     for (uint32_t i = 0; i < c->program->statements.count; i++) {
         ptowsp_statement *said = &PWSP_STATEMENT(&reader, i)->said;
         if (said->kind == PTOWSP_STATEMENT_CALL) {
-            said->target = *PWSP_TABLE_AT(c->first_ops, uint32_t, said->target);
+            said->target = c->first_ops.items[said->target];
         }
     }
     return true;

@@ -31,7 +31,7 @@ PWSP_INTERNAL void pwsp_read_tiles(const pwsp_tile_code *code, ptowsp_kernel_inf
 
 static const pwsp_tile_code *pwsp_read_code(const ptowsp_program *program, uint32_t kernel) {
     PTOWSP_ASSERT(kernel < program->kernels.count);
-    const pwsp_tile_code *code = PWSP_PROGRAM_AT(program, kernels, pwsp_kernel_info, kernel)->code;
+    const pwsp_tile_code *code = program->kernels.items[kernel].code;
     PTOWSP_ASSERT(code);
     return code;
 }
@@ -66,7 +66,7 @@ ptowsp_status ptowsp_program_prove(ptowsp_context *context, const ptowsp_program
         return pwsp_fail_null(context, "prove: program");
     }
     for (uint32_t i = 0; i < program->kernels.count; i++) {
-        const pwsp_kernel_info *kernel = PWSP_PROGRAM_AT(program, kernels, pwsp_kernel_info, i);
+        const pwsp_kernel_info *kernel = &program->kernels.items[i];
         pwsp_list_fault fault;
         if (kernel->code && !pwsp_tile_code_prove(kernel->code, &fault)) {
             return pwsp_fail(context, fault.status, i, "prove: kernel %s: %s", kernel->code->name,

@@ -69,7 +69,7 @@ ptowsp_expr ptowsp_symbol(ptowsp_module *module, const char *name) {
     }
     uint32_t id = 0;
     if (pwsp_module_is_good(module)) {
-        id = pwsp_module_add(module, &module->symbols, sizeof(pwsp_symbol_info));
+        id = PWSP_MODULE_ADD(module, module->symbols);
     }
     const char *copy =
         id ? pwsp_module_bindable(module, "symbol", name, PWSP_BIND_SYMBOL, id) : NULL;
@@ -102,7 +102,7 @@ PWSP_INTERNAL uint32_t pwsp_module_array(ptowsp_module *module, const char *name
         return 0;
     }
     if (!found || found->kind != PWSP_BIND_ARRAY) {
-        uint32_t id = pwsp_module_add(module, &module->arrays, sizeof(pwsp_array_info));
+        uint32_t id = PWSP_MODULE_ADD(module, module->arrays);
         const char *copy =
             id ? pwsp_module_bindable(module, "array", name, PWSP_BIND_ARRAY, id) : NULL;
         if (!copy) {

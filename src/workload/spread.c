@@ -70,7 +70,7 @@ PWSP_INTERNAL ptowsp_mesh_layout pwsp_tensor_layout(const ptowsp_module *module,
     layout.element_bytes = ptowsp_dtype_size(desc->dtype);
     layout.rank = desc->rank;
     if (module->mesh && tensor < module->spreads.count) {
-        const pwsp_spread_info *info = PWSP_TABLE_AT(module->spreads, pwsp_spread_info, tensor);
+        const pwsp_spread_info *info = &module->spreads.items[tensor];
         memcpy(layout.spreads, info->axes, sizeof layout.spreads);
     }
     for (uint32_t d = 0; d < desc->rank; d++) {
@@ -152,8 +152,7 @@ void ptowsp_tensor_spread(ptowsp_module *module, ptowsp_tensor tensor,
                          "tensor %s: it is spread, and the module has no mesh", name);
         return;
     }
-    if ((tensor.id < module->spreads.count &&
-         PWSP_TABLE_AT(module->spreads, pwsp_spread_info, tensor.id)->is_given) ||
+    if ((tensor.id < module->spreads.count && module->spreads.items[tensor.id].is_given) ||
         pwsp_tensor_is_viewed(module, tensor.id)) {
         pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
                          "tensor %s: a tensor is spread once, and before it is used", name);
@@ -163,11 +162,11 @@ void ptowsp_tensor_spread(ptowsp_module *module, ptowsp_tensor tensor,
         return;
     }
     while (module->spreads.count <= tensor.id) {
-        if (!pwsp_module_add(module, &module->spreads, sizeof(pwsp_spread_info))) {
+        if (!PWSP_MODULE_ADD(module, module->spreads)) {
             return;
         }
     }
-    pwsp_spread_info *info = PWSP_TABLE_AT(module->spreads, pwsp_spread_info, tensor.id);
+    pwsp_spread_info *info = &module->spreads.items[tensor.id];
     memcpy(info->axes, spreads, module->mesh->mesh.axis_count * sizeof *spreads);
     info->is_given = true;
     ptowsp_tensor_desc *desc = PWSP_TENSOR(module, tensor.id);

@@ -88,7 +88,7 @@ static bool pwsp_stretch_begin_view(const pwsp_expander *x, const pwsp_stretch *
 // Finds the arguments that change: axes, and scalars behind the valid sizes. False if one is not known.
 static bool pwsp_stretch_begin_args(const pwsp_expander *x, pwsp_stretch *stretch) {
     const pwsp_task_op *task = x->task_op;
-    const pwsp_code *codes = PWSP_PROGRAM_AT(x->program, codes, pwsp_code, task->first_code);
+    const pwsp_code *codes = &x->program->codes.items[task->first_code];
     uint64_t *args = x->cells + x->program->first_arg;
     stretch->arg_count = 0;
     for (uint32_t i = 0; i < task->axis_count + task->scalar_count; i++) {
@@ -110,7 +110,7 @@ PWSP_INTERNAL bool pwsp_stretch_begin(pwsp_expander *x, pwsp_stretch *stretch) {
         return false;
     }
     const pwsp_frame *frame = &x->frames[x->frame_count - 1];
-    const pwsp_loop *loop = PWSP_PROGRAM_AT(x->program, loops, pwsp_loop, end->at);
+    const pwsp_loop *loop = &x->program->loops.items[end->at];
     const int64_t last = x->block ? x->block_end : frame->count;
     const bool has_columns = !loop->block || x->columns;  // without, something has to be evaluated
     if (pwsp_axis_is_work(loop->axis_kind) || last - 1 <= frame->i || !has_columns) {
@@ -129,8 +129,7 @@ PWSP_INTERNAL bool pwsp_stretch_begin(pwsp_expander *x, pwsp_stretch *stretch) {
                    pwsp_stretch_source(x, loop, &task->priority, &stretch->priority) &&
                    pwsp_stretch_source(x, loop, &task->stream, &stretch->stream);
     is_good = is_good && pwsp_stretch_begin_args(x, stretch);
-    const pwsp_tile_view *views =
-        PWSP_PROGRAM_AT(x->program, views, pwsp_tile_view, task->first_view);
+    const pwsp_tile_view *views = &x->program->views.items[task->first_view];
     for (uint32_t i = 0; is_good && i < task->view_count; i++) {
         stretch->views[i].view = &views[i];
         stretch->views[i].tensor = &x->tensors[views[i].tensor];

@@ -26,8 +26,7 @@ static void pwsp_taint_mark(pwsp_taint *taint, uint8_t *mark) {
 // instruction does not have are cell 0, which is always known.
 static bool pwsp_taint_code(const pwsp_taint *taint, const pwsp_code *code) {
     for (uint32_t i = code->begin; i < code->end; i++) {
-        const pwsp_instruction *at =
-            PWSP_PROGRAM_AT(taint->program, instructions, pwsp_instruction, i);
+        const pwsp_instruction *at = &taint->program->instructions.items[i];
         bool has_c = at->opcode == PWSP_OPCODE_SELECT;  // elsewhere c is an array or a place
         if (taint->cells[at->a] || taint->cells[at->b] || (has_c && taint->cells[at->c])) {
             return true;
@@ -53,12 +52,10 @@ static bool pwsp_taint_task(const pwsp_taint *taint, const pwsp_task_op *task) {
                       pwsp_taint_code(taint, &task->priority) ||
                       pwsp_taint_code(taint, &task->stream);
     for (uint32_t i = 0; i < task->axis_count + task->scalar_count; i++) {
-        is_tainted = is_tainted || pwsp_taint_code(taint, PWSP_PROGRAM_AT(p, codes, pwsp_code,
-                                                                          task->first_code + i));
+        is_tainted = is_tainted || pwsp_taint_code(taint, &p->codes.items[task->first_code + i]);
     }
     for (uint32_t i = 0; i < task->view_count; i++) {
-        is_tainted = is_tainted || pwsp_taint_view(taint, PWSP_PROGRAM_AT(p, views, pwsp_tile_view,
-                                                                          task->first_view + i));
+        is_tainted = is_tainted || pwsp_taint_view(taint, &p->views.items[task->first_view + i]);
     }
     return is_tainted;
 }
@@ -68,7 +65,7 @@ static bool pwsp_taint_pipeline(const pwsp_taint *taint, const pwsp_pipeline_op 
     bool is_tainted = false;
     for (uint32_t i = 0; i < pipeline->channel_count; i++) {
         const pwsp_channel_op *channel =
-            PWSP_PROGRAM_AT(taint->program, channels, pwsp_channel_op, pipeline->first_channel + i);
+            &taint->program->channels.items[pipeline->first_channel + i];
         is_tainted = is_tainted || pwsp_taint_code(taint, &channel->depth_code) ||
                      pwsp_taint_code(taint, &channel->latency_code);
     }
@@ -83,21 +80,20 @@ static void pwsp_taint_op(pwsp_taint *taint, uint32_t i, bool is_tainted, bool i
     const pwsp_op *op = PWSP_OP_AT(p, i);
     switch (op->kind) {
     case PWSP_OP_LOOP: {
-        const pwsp_loop *loop = PWSP_PROGRAM_AT(p, loops, pwsp_loop, op->at);
+        const pwsp_loop *loop = &p->loops.items[op->at];
         is_tainted = is_tainted || (loop->is_row && pwsp_taint_code(taint, &loop->row));
         break;
     }
     case PWSP_OP_BRANCH: {
-        const pwsp_branch *branch = PWSP_PROGRAM_AT(p, branches, pwsp_branch, op->at);
+        const pwsp_branch *branch = &p->branches.items[op->at];
         is_tainted = is_tainted || pwsp_taint_code(taint, &branch->condition);
         break;
     }
     case PWSP_OP_TASK:
-        is_tainted =
-            is_tainted || pwsp_taint_task(taint, PWSP_PROGRAM_AT(p, tasks, pwsp_task_op, op->at));
+        is_tainted = is_tainted || pwsp_taint_task(taint, &p->tasks.items[op->at]);
         break;
     case PWSP_OP_SLOT_SET: {
-        const pwsp_slot_op *slot = PWSP_PROGRAM_AT(p, slot_ops, pwsp_slot_op, op->at);
+        const pwsp_slot_op *slot = &p->slot_ops.items[op->at];
         is_tainted = is_tainted || pwsp_taint_code(taint, &slot->value);
         if (is_tainted || is_called) {
             pwsp_taint_mark(taint, &taint->cells[slot->cell]);
@@ -105,7 +101,7 @@ static void pwsp_taint_op(pwsp_taint *taint, uint32_t i, bool is_tainted, bool i
         break;
     }
     case PWSP_OP_SLOT_LOAD: {
-        const pwsp_slot_op *slot = PWSP_PROGRAM_AT(p, slot_ops, pwsp_slot_op, op->at);
+        const pwsp_slot_op *slot = &p->slot_ops.items[op->at];
         is_tainted = is_tainted || taint->is_written[slot->view.tensor] ||
                      pwsp_taint_view(taint, &slot->view) ||
                      (slot->has_row && pwsp_taint_code(taint, &slot->row)) ||
@@ -116,27 +112,22 @@ static void pwsp_taint_op(pwsp_taint *taint, uint32_t i, bool is_tainted, bool i
         break;
     }
     case PWSP_OP_CALL: {
-        const pwsp_call_op *call = PWSP_PROGRAM_AT(p, calls, pwsp_call_op, op->at);
+        const pwsp_call_op *call = &p->calls.items[op->at];
         for (uint32_t j = 0; j < call->arg_count; j++) {
-            if (pwsp_taint_code(taint,
-                                PWSP_PROGRAM_AT(p, codes, pwsp_code, call->first_code + j))) {
+            if (pwsp_taint_code(taint, &p->codes.items[call->first_code + j])) {
                 pwsp_taint_mark(taint, &taint->cells[call->first_cell + j]);
             }
         }
         break;
     }
     case PWSP_OP_PIPELINE:
-        is_tainted =
-            is_tainted ||
-            pwsp_taint_pipeline(taint, PWSP_PROGRAM_AT(p, pipelines, pwsp_pipeline_op, op->at));
+        is_tainted = is_tainted || pwsp_taint_pipeline(taint, &p->pipelines.items[op->at]);
         break;
     case PWSP_OP_SEND:
-        is_tainted =
-            is_tainted ||
-            pwsp_taint_code(taint, &PWSP_PROGRAM_AT(p, sends, pwsp_send_op, op->at)->token);
+        is_tainted = is_tainted || pwsp_taint_code(taint, &p->sends.items[op->at].token);
         break;
     case PWSP_OP_RECEIVE: {
-        const pwsp_receive_op *receive = PWSP_PROGRAM_AT(p, receives, pwsp_receive_op, op->at);
+        const pwsp_receive_op *receive = &p->receives.items[op->at];
         is_tainted = true;
         if (!receive->is_wait) {
             pwsp_taint_mark(taint, &taint->cells[receive->cell]);
@@ -157,7 +148,7 @@ static uint32_t pwsp_taint_end(const ptowsp_program *p, uint32_t i) {
     case PWSP_OP_LOOP:
     case PWSP_OP_PIPELINE:
     case PWSP_OP_RECEIVE: return op->target;
-    case PWSP_OP_BRANCH: return PWSP_PROGRAM_AT(p, branches, pwsp_branch, op->at)->end;
+    case PWSP_OP_BRANCH: return p->branches.items[op->at].end;
     default: return 0;
     }
 }
