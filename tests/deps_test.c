@@ -21,6 +21,7 @@ typedef struct old_access {
 
 typedef struct world {
     pwsp_timed timed;
+    pwsp_blocks blocks;
     pwsp_memory memory;
     pwsp_bound_tensor bound[TENSORS];
     bool flags[TENSORS], loaded[TENSORS];
@@ -169,7 +170,8 @@ static void world_random(world *w, uint64_t *random) {
         tensor_random(w, i, kind, random);
         w->loaded[i] = test_random(random) % 2;
     }
-    w->memory = pwsp_memory_make(NULL, NULL);
+    const pwsp_memory heap = pwsp_memory_make(NULL, NULL);
+    w->memory = pwsp_blocks_begin(&w->blocks, &heap);
     assert_true(pwsp_deps_init(&w->deps, &w->memory, TENSORS));
     pwsp_deps_begin(&w->deps, &w->timed, w->bound);
 }
@@ -318,7 +320,7 @@ static void deps__a_task_waits_for_what_comparing_all_bytes_finds(void **state) 
         for (uint32_t i = 0; i < TASKS; i++) {
             task_random(w, i, &random);
         }
-        pwsp_deps_free(&w->deps);
+        pwsp_blocks_free(&w->blocks);
     }
     free(w);
 }
@@ -369,7 +371,7 @@ static void deps__groups_that_are_apart_share_no_bytes(void **state) {
                 }
             }
         }
-        pwsp_deps_free(&w->deps);
+        pwsp_blocks_free(&w->blocks);
     }
     assert_met(split > 100);
     free(w);
@@ -402,7 +404,9 @@ static void deps__the_usual_packings_are_as_good_as_apart(void **state) {
             t->col_stride = 1;
             t->base = 4096 + (i * 7 % COUNT) * (by_head ? DIM : HEADS * DIM) * 2;
         }
-        pwsp_memory memory = pwsp_memory_make(NULL, NULL);
+        const pwsp_memory heap = pwsp_memory_make(NULL, NULL);
+        pwsp_blocks blocks;
+        const pwsp_memory memory = pwsp_blocks_begin(&blocks, &heap);
         pwsp_deps deps;
         assert_true(pwsp_deps_init(&deps, &memory, COUNT + 1));
         pwsp_deps_begin(&deps, &timed, bound);
@@ -416,7 +420,7 @@ static void deps__the_usual_packings_are_as_good_as_apart(void **state) {
         timed.pipeline_count = 1;
         pwsp_deps_begin(&deps, &timed, bound);
         assert_int_equal(deps.tensors[COUNT].group, 1);
-        pwsp_deps_free(&deps);
+        pwsp_blocks_free(&blocks);
     }
 }
 
@@ -454,7 +458,9 @@ static void deps__lists_are_short_whatever_comes_first(void **state) {
     bound[1].element_size = 4;
     bound[1].rows = bound[1].cols = bound[1].row_stride = SIDE * 32 - 21;
     bound[1].col_stride = 1;
-    pwsp_memory memory = pwsp_memory_make(NULL, NULL);
+    const pwsp_memory heap = pwsp_memory_make(NULL, NULL);
+    pwsp_blocks blocks;
+    const pwsp_memory memory = pwsp_blocks_begin(&blocks, &heap);
     pwsp_deps deps;
     assert_true(pwsp_deps_init(&deps, &memory, 2));
     for (uint32_t first = 0; first < 3; first++) {
@@ -482,7 +488,7 @@ static void deps__lists_are_short_whatever_comes_first(void **state) {
         assert_true(longest_list(&deps) < 12);
         assert_true(deps.level_count <= 1 + 3);
     }
-    pwsp_deps_free(&deps);
+    pwsp_blocks_free(&blocks);
 }
 
 // -- memory ---------------------------------------------------------------------------------------

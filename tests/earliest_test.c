@@ -1,5 +1,6 @@
 // The tournaments of lanes, against looking at all of them.
 
+#include "../src/base/block_list.h"
 #include "../src/time/earliest.h"
 #include "../src/time/ends.h"
 #include "test.h"
@@ -16,7 +17,9 @@ static uint32_t first_of_all(const uint64_t *times, uint32_t count) {
 
 static void earliest__takes_the_lowest_of_those_that_are_first(void **state) {
     (void)state;
-    pwsp_memory memory = pwsp_memory_make(NULL, NULL);
+    const pwsp_memory heap = pwsp_memory_make(NULL, NULL);
+    pwsp_blocks blocks;
+    const pwsp_memory memory = pwsp_blocks_begin(&blocks, &heap);
     uint64_t random = 1;
     for (uint32_t count = 1; count <= COUNT_MAX; count++) {
         uint64_t times[COUNT_MAX] = {0};
@@ -37,7 +40,7 @@ static void earliest__takes_the_lowest_of_those_that_are_first(void **state) {
         assert_int_equal(pwsp_earliest_first(&earliest), 0);
         pwsp_earliest_set(&earliest, count - 1, 1);
         assert_int_equal(pwsp_earliest_first(&earliest), count - 1);
-        pwsp_earliest_free(&earliest, &memory);
+        pwsp_blocks_free(&blocks);
     }
 }
 
@@ -45,7 +48,9 @@ static void earliest__takes_the_lowest_of_those_that_are_first(void **state) {
 // one there is.
 static void ends__takes_the_lowest_of_those_that_end_first(void **state) {
     (void)state;
-    pwsp_memory memory = pwsp_memory_make(NULL, NULL);
+    const pwsp_memory heap = pwsp_memory_make(NULL, NULL);
+    pwsp_blocks blocks;
+    const pwsp_memory memory = pwsp_blocks_begin(&blocks, &heap);
     uint64_t random = 2;
     for (uint32_t count = 1; count <= COUNT_MAX; count++) {
         uint64_t times[COUNT_MAX];
@@ -71,7 +76,7 @@ static void ends__takes_the_lowest_of_those_that_end_first(void **state) {
         }
         pwsp_ends_clear(&ends);
         assert_true(pwsp_ends_first(&ends) == UINT64_MAX);
-        pwsp_ends_free(&ends, &memory);
+        pwsp_blocks_free(&blocks);
     }
 }
 

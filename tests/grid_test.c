@@ -4,6 +4,7 @@
 // several in a task, and the same again, which lists get only once if it is in a grid; now and then, in some of
 // the worlds, one that does not fit, a whole tensor, a slot load, or a tensor whose tiles are far apart.
 
+#include "../src/base/block_list.h"
 #include "../src/runtime/grid.h"
 
 #include "test.h"
@@ -12,6 +13,7 @@ enum { TENSORS = 6, UNTRACKED = TENSORS, TASKS = 1500, TILES = 4 };
 
 typedef struct grid_world {
     pwsp_timed timed;
+    pwsp_blocks blocks;
     pwsp_memory memory;
     pwsp_bound_tensor bound[TENSORS + 1];
     bool written[TENSORS + 1], loaded[TENSORS + 1];
@@ -65,7 +67,8 @@ static void world_random(grid_world *w, uint64_t *random, bool is_even) {
     for (uint32_t i = 1; i < TENSORS; i++) {
         tensor_random(w, i, random);
     }
-    w->memory = pwsp_memory_make(NULL, NULL);
+    const pwsp_memory heap = pwsp_memory_make(NULL, NULL);
+    w->memory = pwsp_blocks_begin(&w->blocks, &heap);
     assert_true(pwsp_deps_init(&w->grids, &w->memory, TENSORS + 1));
     assert_true(pwsp_deps_init(&w->lists, &w->memory, TENSORS + 1));
 }
@@ -236,8 +239,7 @@ static void grid__finds_what_lists_find_and_takes_the_same_places(void **state) 
         ended_count += w->ended_count;
         again_count += w->again_count;
         even_count += w->keyed_count > 0 && !w->grids.buckets;
-        pwsp_deps_free(&w->grids);
-        pwsp_deps_free(&w->lists);
+        pwsp_blocks_free(&w->blocks);
     }
     free(w);
     print_message(
@@ -273,8 +275,7 @@ static void grid__tiles_far_apart_go_to_lists(void **state) {
     }
     assert_int_equal(w->grids.tensors[1].form, PWSP_DEPS_LISTS_SINCE);
     assert_int_equal(w->grids.access_count, 1000);
-    pwsp_deps_free(&w->grids);
-    pwsp_deps_free(&w->lists);
+    pwsp_blocks_free(&w->blocks);
     free(w);
 }
 
@@ -303,7 +304,8 @@ static grid_world *plain_make(test_memory *memory, uint32_t dependencies) {
         t->cols = t->col_stride = t->row_stride = 1;
         w->loaded[i] = (dependencies & PTOWSP_DEPENDENCIES_OVERLAP) == 0;
     }
-    w->memory = memory ? pwsp_memory_make(test_resize, memory) : pwsp_memory_make(NULL, NULL);
+    const pwsp_memory heap = pwsp_memory_make(memory ? test_resize : NULL, memory);
+    w->memory = pwsp_blocks_begin(&w->blocks, &heap);
     assert_true(pwsp_deps_init(&w->grids, &w->memory, TENSORS + 1));
     assert_true(pwsp_deps_init(&w->lists, &w->memory, TENSORS + 1));
     world_begin(w, false);
@@ -311,8 +313,7 @@ static grid_world *plain_make(test_memory *memory, uint32_t dependencies) {
 }
 
 static void plain_free(grid_world *w) {
-    pwsp_deps_free(&w->grids);
-    pwsp_deps_free(&w->lists);
+    pwsp_blocks_free(&w->blocks);
     free(w);
 }
 

@@ -735,7 +735,7 @@ class RegionMap {
         pwsp_deps_begin_data(&deps_, &timed_, tensors);
     }
     ~RegionMap() {
-        pwsp_deps_free(&deps_);
+        pwsp_blocks_free(&blocks_);
     }
     template <typename Wait> void meet(const Region &region, Wait wait) {
         met_.clear();
@@ -781,7 +781,9 @@ class RegionMap {
         set.insert(set.end(), more.begin(), more.end());
     }
 
-    pwsp_memory memory_ = pwsp_memory_make(nullptr, nullptr);
+    const pwsp_memory heap_ = pwsp_memory_make(nullptr, nullptr);
+    pwsp_blocks blocks_{};
+    pwsp_memory memory_ = pwsp_blocks_begin(&blocks_, &heap_);
     pwsp_timed timed_ = pwsp_timed();
     pwsp_deps deps_;
     bool all_[TENSOR_COUNT + 1], is_queried_ = false;

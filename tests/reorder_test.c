@@ -4,6 +4,7 @@
 // shows it is not atomic: TSan sees whether they are ordered), poison must reach exactly those that
 // wait for a failure, and after each round no join or link may be lost.
 
+#include "../src/base/block_list.h"
 #include "../src/runtime/reorder.c"
 
 #include "test.h"
@@ -342,7 +343,9 @@ static void play_round(uint32_t failing) {
 static void play(bool is_fixed) {
     test_memory heap;
     memset(&heap, 0, sizeof heap);
-    pwsp_memory memory = pwsp_memory_make(test_resize, &heap);
+    const pwsp_memory under = pwsp_memory_make(test_resize, &heap);
+    pwsp_blocks blocks;
+    const pwsp_memory memory = pwsp_blocks_begin(&blocks, &under);
     uint64_t seed = test_seed();
     memset(&the, 0, sizeof the);
     the.wait_capacity = 4000000;
@@ -363,7 +366,7 @@ static void play(bool is_fixed) {
         play_round(0);
         play_round(300);
         assert_true(!is_fixed || heap.allocations == allocated);
-        pwsp_reorder_free(&the.reorder);
+        pwsp_blocks_free(&blocks);
         assert_int_equal(heap.live_blocks, 0);
     }
     free(the.waits);
@@ -387,7 +390,9 @@ static void reorder__a_join_is_waited_for_where_all_are_in_flight(void **state) 
     (void)state;
     test_memory heap;
     memset(&heap, 0, sizeof heap);
-    pwsp_memory memory = pwsp_memory_make(test_resize, &heap);
+    const pwsp_memory under = pwsp_memory_make(test_resize, &heap);
+    pwsp_blocks blocks;
+    const pwsp_memory memory = pwsp_blocks_begin(&blocks, &under);
     const pwsp_executor executor = {push_ready, help, NULL};
     uint32_t ready[8];
     memset(&the, 0, sizeof the);
@@ -421,7 +426,7 @@ static void reorder__a_join_is_waited_for_where_all_are_in_flight(void **state) 
     assert_int_equal(
         count_free_joins(the.reorder.free_join) + count_free_joins(the.reorder.freed_join), 2);
     assert_int_equal(heap.allocations, allocated);
-    pwsp_reorder_free(&the.reorder);
+    pwsp_blocks_free(&blocks);
     assert_int_equal(heap.live_blocks, 0);
 }
 

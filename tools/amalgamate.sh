@@ -63,6 +63,7 @@ src/isa/pto_fifo.h
 PLAN="
 src/base/base.h src/base/base.c
 src/base/atomic.h src/base/halt.h src/base/heap.h
+src/base/block_list.h src/base/block_list.c
 src/base/cpu.h
 src/base/math.h src/base/math.c
 src/base/number.h
@@ -240,6 +241,7 @@ src/time/channel.c src/time/exchange.c src/time/deadlock.c
 # Those of the runtime of emitted trees: see src/npu/tree/aicpu/wsp_core.cpp.
 CORE_FILES="
 src/base/base.h src/base/base.c
+src/base/block_list.h src/base/block_list.c
 src/base/atomic.h src/base/heap.h
 src/base/os.h src/base/os.c
 src/base/number.h

@@ -357,21 +357,12 @@ static bool pwsp_deps_grow(pwsp_deps *deps, uint64_t needed) {
         return true;
     }
     const pwsp_memory *memory = deps->memory;
-    void *accesses = deps->accesses, *states = deps->states;
-    void *times = deps->times, *tasks = deps->tasks;
     bool has_times = !deps->ops.is_small, has_tasks = has_times && deps->has_tasks;
-    bool is_good = pwsp_memory_grow_little(memory, &accesses, &deps->access_capacity, needed,
-                                           sizeof(pwsp_access)) &&
-                   pwsp_memory_grow_little(memory, &states, &deps->state_capacity, needed,
-                                           sizeof(pwsp_access_state)) &&
-                   (!has_times || pwsp_memory_grow_little(memory, &times, &deps->time_capacity,
-                                                          needed, sizeof(uint64_t))) &&
-                   (!has_tasks || pwsp_memory_grow_little(memory, &tasks, &deps->task_capacity,
-                                                          needed, sizeof(uint64_t)));
-    deps->accesses = (pwsp_access *)accesses;
-    deps->states = (pwsp_access_state *)states;
-    deps->times = (uint64_t *)times;
-    deps->tasks = (uint64_t *)tasks;
+    bool is_good =
+        PWSP_GROW_LITTLE(memory, deps->accesses, deps->access_capacity, needed) &&
+        PWSP_GROW_LITTLE(memory, deps->states, deps->state_capacity, needed) &&
+        (!has_times || PWSP_GROW_LITTLE(memory, deps->times, deps->time_capacity, needed)) &&
+        (!has_tasks || PWSP_GROW_LITTLE(memory, deps->tasks, deps->task_capacity, needed));
     deps->room = pwsp_min_u64(deps->access_capacity, deps->state_capacity);
     deps->room = has_times ? pwsp_min_u64(deps->room, deps->time_capacity) : deps->room;
     deps->room = has_tasks ? pwsp_min_u64(deps->room, deps->task_capacity) : deps->room;

@@ -564,17 +564,12 @@ PWSP_INTERNAL bool pwsp_deps_init(pwsp_deps *deps, const pwsp_memory *memory,
     memset(deps, 0, sizeof *deps);
     deps->memory = memory;
     deps->tensor_count = tensor_count;
-    PWSP_ALLOC(memory, deps->tensors, tensor_count + 1);
-    PWSP_ALLOC(memory, deps->order, 2 * ((size_t)tensor_count + 1));
-    for (uint32_t i = 0; deps->order && i < tensor_count; i++) {
+    bool is_good = PWSP_ALLOC(memory, deps->tensors, tensor_count + 1) &&
+                   PWSP_ALLOC(memory, deps->order, 2 * ((size_t)tensor_count + 1));
+    for (uint32_t i = 0; is_good && i < tensor_count; i++) {
         deps->order[i] = i;
     }
-    return deps->tensors && deps->order && pwsp_deps_reserve_tiles(deps, PTOWSP_TASK_TILE_MAX);
-}
-
-static void pwsp_deps_free_tiles(pwsp_deps *deps) {
-    PWSP_FREE(deps->memory, deps->same, deps->same_count);
-    PWSP_FREE(deps->memory, deps->queries, deps->query_count);
+    return is_good && pwsp_deps_reserve_tiles(deps, PTOWSP_TASK_TILE_MAX);
 }
 
 PWSP_INTERNAL bool pwsp_deps_reserve_tiles(pwsp_deps *deps, uint32_t tile_count) {
@@ -583,16 +578,14 @@ PWSP_INTERNAL bool pwsp_deps_reserve_tiles(pwsp_deps *deps, uint32_t tile_count)
         return true;
     }
     const uint32_t same_count = tile_count > deps->tensor_count ? tile_count : deps->tensor_count;
-    uint32_t *same = (uint32_t *)pwsp_memory_alloc(memory, same_count * sizeof(uint32_t));
-    pwsp_deps_query_state *queries = (pwsp_deps_query_state *)pwsp_memory_alloc(
-        memory, tile_count * sizeof(pwsp_deps_query_state));
-    if (!same || !queries) {
+    uint32_t *same = NULL;
+    pwsp_deps_query_state *queries = NULL;  // their pages are none
+    if (!PWSP_ALLOC(memory, same, same_count) || !PWSP_ALLOC(memory, queries, tile_count)) {
         PWSP_FREE(memory, same, same_count);
-        PWSP_FREE(memory, queries, tile_count);
         return false;
     }
-    memset(queries, 0, tile_count * sizeof *queries);  // their pages are none
-    pwsp_deps_free_tiles(deps);
+    PWSP_FREE(memory, deps->same, deps->same_count);
+    PWSP_FREE(memory, deps->queries, deps->query_count);
     deps->same = same;
     deps->same_count = same_count;
     deps->queries = queries;
@@ -641,35 +634,4 @@ PWSP_INTERNAL void pwsp_deps_begin_data(pwsp_deps *deps, const pwsp_timed *timed
     deps->keeps_readers = false;
     deps->is_one_pass = true;
     pwsp_deps_find_tensors(deps, timed, true);
-}
-
-PWSP_INTERNAL void pwsp_deps_free(pwsp_deps *deps) {
-    if (!deps->memory) {
-        return;
-    }
-    PWSP_FREE(deps->memory, deps->tensors, deps->tensor_count + 1);
-    PWSP_FREE(deps->memory, deps->order, 2 * ((size_t)deps->tensor_count + 1));
-    pwsp_deps_free_tiles(deps);
-    PWSP_FREE(deps->memory, deps->accesses, deps->access_capacity);
-    PWSP_FREE(deps->memory, deps->states, deps->state_capacity);
-    PWSP_FREE(deps->memory, deps->nexts, deps->next_capacity);
-    PWSP_FREE(deps->memory, deps->times, deps->time_capacity);
-    PWSP_FREE(deps->memory, deps->tasks, deps->task_capacity);
-    PWSP_FREE(deps->memory, deps->levels, deps->level_capacity);
-    PWSP_FREE(deps->memory, deps->buckets, deps->bucket_count);
-    pwsp_deps_pages_free(deps);
-    PWSP_FREE(deps->memory, deps->visited, deps->visited_capacity);
-    memset(deps, 0, sizeof *deps);
-}
-
-PWSP_INTERNAL size_t pwsp_deps_bytes(const pwsp_deps *deps) {
-    return ((size_t)deps->tensor_count + 1) * (sizeof(pwsp_deps_tensor) + 2 * sizeof(uint32_t)) +
-           deps->same_count * sizeof(uint32_t) + deps->query_count * sizeof(pwsp_deps_query_state) +
-           (size_t)deps->access_capacity * sizeof(pwsp_access) +
-           (size_t)deps->state_capacity * sizeof(pwsp_access_state) +
-           (size_t)deps->next_capacity * sizeof(uint32_t) +
-           (size_t)(deps->time_capacity + deps->task_capacity) * sizeof(uint64_t) +
-           (size_t)deps->level_capacity * sizeof(pwsp_deps_level) +
-           (size_t)deps->bucket_count * sizeof(uint32_t) + pwsp_deps_pages_bytes(deps) +
-           (size_t)deps->visited_capacity * sizeof(pwsp_token);
 }

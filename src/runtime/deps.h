@@ -191,8 +191,6 @@ PWSP_INTERNAL void pwsp_deps_clear(pwsp_deps *deps);
 
 // The part of pwsp_deps_begin that inspects tensors; read-only tensors may be left out.
 PWSP_INTERNAL void pwsp_deps_find_tensors(pwsp_deps *deps, const pwsp_timed *timed, bool is_data);
-PWSP_INTERNAL void pwsp_deps_free(pwsp_deps *deps);
-PWSP_INTERNAL size_t pwsp_deps_bytes(const pwsp_deps *deps);
 
 // Visits the dependences of a task's tiles. False when memory is out.
 PWSP_INTERNAL bool pwsp_deps_query(pwsp_deps *deps, const pwsp_tile_at *tiles, uint32_t count);

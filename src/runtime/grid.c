@@ -32,12 +32,10 @@ static bool pwsp_deps_grow_heads(pwsp_deps *deps, uint64_t count) {
         return true;
     }
     const uint64_t capacity = pwsp_max_u64(2 * deps->head_capacity, 16);
-    uint32_t *heads =
-        (uint32_t *)pwsp_memory_alloc(deps->memory, (size_t)capacity * sizeof(uint32_t));
-    if (!heads) {
+    uint32_t *heads;
+    if (!PWSP_ALLOC(deps->memory, heads, capacity)) {
         return false;
     }
-    memset(heads, 0, (size_t)capacity * sizeof(uint32_t));
     PWSP_FREE(deps->memory, deps->heads, deps->head_capacity);
     deps->heads = heads;
     deps->head_capacity = capacity;
@@ -51,14 +49,10 @@ static bool pwsp_deps_grow_heads(pwsp_deps *deps, uint64_t count) {
 
 // Makes room for a number of pages. False when memory is out.
 static bool pwsp_deps_grow_pages(pwsp_deps *deps, uint64_t count) {
-    void *pages = deps->pages, *slots = deps->slots;
-    const bool is_good = pwsp_memory_grow_little(deps->memory, &pages, &deps->page_capacity, count,
-                                                 sizeof(pwsp_deps_page)) &&
-                         pwsp_memory_grow_little(deps->memory, &slots, &deps->slot_capacity, count,
-                                                 PWSP_DEPS_PAGE_SLOTS * sizeof(uint32_t));
-    deps->pages = (pwsp_deps_page *)pages;
-    deps->slots = (uint32_t *)slots;
-    return is_good && pwsp_deps_grow_heads(deps, count);
+    return PWSP_GROW_LITTLE(deps->memory, deps->pages, deps->page_capacity, count) &&
+           pwsp_memory_grow_little(deps->memory, &deps->slots, &deps->slot_capacity, count,
+                                   PWSP_DEPS_PAGE_SLOTS * sizeof(uint32_t)) &&
+           pwsp_deps_grow_heads(deps, count);
 }
 
 // A page that is in no list; 0 when memory is out.
@@ -115,29 +109,11 @@ PWSP_INTERNAL void pwsp_deps_pages_clear(pwsp_deps *deps) {
     }
 }
 
-PWSP_INTERNAL void pwsp_deps_pages_free(pwsp_deps *deps) {
-    pwsp_memory_free(deps->memory, deps->grids,
-                     deps->grids ? deps->tensor_count * sizeof(pwsp_deps_grid) : 0);
-    PWSP_FREE(deps->memory, deps->pages, deps->page_capacity);
-    PWSP_FREE(deps->memory, deps->slots, (size_t)deps->slot_capacity * PWSP_DEPS_PAGE_SLOTS);
-    PWSP_FREE(deps->memory, deps->heads, deps->head_capacity);
-}
-
-PWSP_INTERNAL size_t pwsp_deps_pages_bytes(const pwsp_deps *deps) {
-    return (deps->grids ? deps->tensor_count * sizeof(pwsp_deps_grid) : 0) +
-           (size_t)deps->page_capacity * sizeof(pwsp_deps_page) +
-           (size_t)deps->slot_capacity * PWSP_DEPS_PAGE_SLOTS * sizeof(uint32_t) +
-           (size_t)deps->head_capacity * sizeof(uint32_t);
-}
-
 // -- grids ----------------------------------------------------------------------------------------
 
 // Memory of all grids, and a page for 0, which is none. False when memory is out.
 static bool pwsp_deps_grids_make(pwsp_deps *deps) {
-    if (!deps->grids) {
-        PWSP_ALLOC(deps->memory, deps->grids, deps->tensor_count);
-    }
-    if (!deps->grids) {
+    if (!deps->grids && !PWSP_ALLOC(deps->memory, deps->grids, deps->tensor_count)) {
         return false;
     }
     if (deps->page_count == 0) {

@@ -40,8 +40,6 @@ PWSP_INTERNAL void pwsp_deps_page_release(pwsp_deps *deps, uint32_t page);
 
 // Forgets all pages.
 PWSP_INTERNAL void pwsp_deps_pages_clear(pwsp_deps *deps);
-PWSP_INTERNAL void pwsp_deps_pages_free(pwsp_deps *deps);
-PWSP_INTERNAL size_t pwsp_deps_pages_bytes(const pwsp_deps *deps);
 
 // A tile of any tensor that is in a grid as one number: its key.
 PWSP_INLINE uint64_t pwsp_deps_grid_key(uint32_t tensor, uint64_t number) {

@@ -45,7 +45,7 @@ PWSP_INTERNAL bool pwsp_issue_init(pwsp_issue *issue, const pwsp_memory *memory,
                                    const pwsp_timed *timed, const pwsp_issue_desc *desc) {
     PTOWSP_ASSERT(desc->place_count > 0);
     memset(issue, 0, sizeof *issue);
-    issue->memory = *memory;
+    issue->memory = pwsp_blocks_begin(&issue->blocks, memory);
     issue->timed = timed;
     issue->desc = *desc;
     issue->desc.task_max = pwsp_issue_or(desc->task_max, desc->place_count);
@@ -57,7 +57,7 @@ PWSP_INTERNAL bool pwsp_issue_init(pwsp_issue *issue, const pwsp_memory *memory,
                                    : issue->desc.region_count;
     issue->desc.link_count = pwsp_issue_or(desc->link_count, 4 * (uint64_t)desc->place_count);
     bool is_good =
-        pwsp_precedence_init(&issue->order, memory, timed) &&
+        pwsp_precedence_init(&issue->order, &issue->memory, timed) &&
         pwsp_reorder_init(&issue->reorder, &issue->memory, desc->place_count, desc->word_count) &&
         pwsp_deps_init(&issue->deps, &issue->memory, timed->tensor_count);
     issue->deps.ops = issue->order.ops = pwsp_reorder_ops(&issue->reorder);
@@ -65,17 +65,12 @@ PWSP_INTERNAL bool pwsp_issue_init(pwsp_issue *issue, const pwsp_memory *memory,
 }
 
 PWSP_INTERNAL void pwsp_issue_free(pwsp_issue *issue) {
-    PWSP_FREE(&issue->memory, issue->process_last, issue->process_capacity);
-    pwsp_deps_free(&issue->deps);
-    pwsp_reorder_free(&issue->reorder);
-    pwsp_precedence_free(&issue->order);
+    pwsp_blocks_free(&issue->blocks);
     memset(issue, 0, sizeof *issue);
 }
 
 PWSP_INTERNAL size_t pwsp_issue_bytes(const pwsp_issue *issue) {
-    return pwsp_reorder_bytes(&issue->reorder) + pwsp_deps_bytes(&issue->deps) +
-           pwsp_precedence_bytes(&issue->order) +
-           (size_t)issue->process_capacity * sizeof(uint64_t);
+    return issue->blocks.bytes;
 }
 
 PWSP_INTERNAL void pwsp_issue_begin(pwsp_issue *issue, const pwsp_bound_tensor *bound,

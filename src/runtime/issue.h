@@ -20,6 +20,7 @@
 #ifndef PWSP_ISSUE_H
 #define PWSP_ISSUE_H
 
+#include "../base/block_list.h"
 #include "deps.h"
 #include "precedence.h"
 #include "reorder.h"
@@ -44,6 +45,7 @@ typedef struct pwsp_issue_desc {
 } pwsp_issue_desc;
 
 typedef struct pwsp_issue {
+    pwsp_blocks blocks;  // all memory of the parts
     pwsp_memory memory;
     pwsp_issue_desc desc;  // defaults filled in
     const pwsp_timed *timed;

@@ -14,30 +14,9 @@ PWSP_INTERNAL bool pwsp_precedence_init(pwsp_precedence *order, const pwsp_memor
     order->scope_depth = timed->scope_depth;
     order->stream_count = timed->has_streams ? timed->schedule.stream_count : 0;
     order->edge_count = timed->edge_count;
-    PWSP_ALLOC(memory, order->scopes, order->scope_depth);
-    bool is_good = order->scopes != NULL;
-    if (is_good && order->stream_count) {
-        PWSP_ALLOC(memory, order->streams, order->stream_count);
-        is_good = order->streams != NULL;
-    }
-    if (is_good && order->edge_count) {
-        PWSP_ALLOC(memory, order->edges, order->edge_count);
-        is_good = order->edges != NULL;
-    }
-    return is_good;
-}
-
-PWSP_INTERNAL void pwsp_precedence_free(pwsp_precedence *order) {
-    const pwsp_memory memory = order->memory;
-    PWSP_FREE(&memory, order->edges, order->edge_count);
-    PWSP_FREE(&memory, order->streams, order->stream_count);
-    PWSP_FREE(&memory, order->scopes, order->scope_depth);
-    memset(order, 0, sizeof *order);
-}
-
-PWSP_INTERNAL size_t pwsp_precedence_bytes(const pwsp_precedence *order) {
-    return order->scope_depth * sizeof(pwsp_open_scope) +
-           (order->stream_count + order->edge_count) * sizeof(pwsp_token);
+    return PWSP_ALLOC(memory, order->scopes, order->scope_depth) &&
+           (!order->stream_count || PWSP_ALLOC(memory, order->streams, order->stream_count)) &&
+           (!order->edge_count || PWSP_ALLOC(memory, order->edges, order->edge_count));
 }
 
 PWSP_INTERNAL void pwsp_precedence_begin(pwsp_precedence *order) {

@@ -34,11 +34,9 @@ typedef struct pwsp_precedence {
     pwsp_token *edges;        // NULL: none
 } pwsp_precedence;
 
-// False when memory is out; pwsp_precedence_free must still be called.
+// False when memory is out.
 PWSP_INTERNAL bool pwsp_precedence_init(pwsp_precedence *order, const pwsp_memory *memory,
                                         const pwsp_timed *timed);
-PWSP_INTERNAL void pwsp_precedence_free(pwsp_precedence *order);
-PWSP_INTERNAL size_t pwsp_precedence_bytes(const pwsp_precedence *order);
 
 // Forgets everything: nothing is dropped.
 PWSP_INTERNAL void pwsp_precedence_begin(pwsp_precedence *order);

@@ -44,11 +44,9 @@ static bool pwsp_reorder_has_link(pwsp_reorder *reorder, uint32_t id) {
     if (reorder->is_fixed) {
         return id <= reorder->link_max;
     }
-    if (piece < PWSP_PIECE_COUNT && !reorder->links[piece]) {
-        size_t size = (size_t)(PWSP_PIECE_FIRST << piece) * sizeof(pwsp_reorder_link);
-        reorder->links[piece] = (pwsp_reorder_link *)pwsp_memory_alloc(reorder->memory, size);
-    }
-    return piece < PWSP_PIECE_COUNT && reorder->links[piece];
+    return piece < PWSP_PIECE_COUNT &&
+           (reorder->links[piece] ||
+            PWSP_ALLOC(reorder->memory, reorder->links[piece], PWSP_PIECE_FIRST << piece));
 }
 
 static bool pwsp_reorder_has_join(pwsp_reorder *reorder, uint32_t id) {
@@ -57,11 +55,9 @@ static bool pwsp_reorder_has_join(pwsp_reorder *reorder, uint32_t id) {
     if (reorder->is_fixed) {
         return id <= reorder->join_max;
     }
-    if (piece < PWSP_PIECE_COUNT && !reorder->joins[piece]) {
-        size_t size = (size_t)(PWSP_PIECE_FIRST << piece) * sizeof(pwsp_join);
-        reorder->joins[piece] = (pwsp_join *)pwsp_memory_alloc(reorder->memory, size);
-    }
-    return piece < PWSP_PIECE_COUNT && reorder->joins[piece];
+    return piece < PWSP_PIECE_COUNT &&
+           (reorder->joins[piece] ||
+            PWSP_ALLOC(reorder->memory, reorder->joins[piece], PWSP_PIECE_FIRST << piece));
 }
 
 // A free link, or 0 when memory is out.
@@ -442,10 +438,6 @@ PWSP_INTERNAL pwsp_token_ops pwsp_reorder_ops(pwsp_reorder *reorder) {
 
 // -- life -----------------------------------------------------------------------------------------
 
-static size_t pwsp_reorder_ring_size(const pwsp_reorder *reorder) {
-    return ((size_t)reorder->place_mask + 1) * reorder->stride;
-}
-
 PWSP_INTERNAL bool pwsp_reorder_init(pwsp_reorder *reorder, const pwsp_memory *memory,
                                      uint32_t capacity, uint32_t word_count) {
     PTOWSP_ASSERT(capacity > 0 && capacity <= PWSP_FAN_BIAS / 2);
@@ -458,8 +450,9 @@ PWSP_INTERNAL bool pwsp_reorder_init(pwsp_reorder *reorder, const pwsp_memory *m
     reorder->stride = sizeof(pwsp_entry) + word_count * sizeof(uint64_t);
     reorder->link_count = 1;
     reorder->join_count = 1;
-    reorder->ring = (char *)pwsp_memory_alloc(memory, pwsp_reorder_ring_size(reorder));
-    bool is_good = reorder->ring && pwsp_reorder_has_join(reorder, 1);
+    bool is_good =
+        PWSP_ALLOC(memory, reorder->ring, ((size_t)reorder->place_mask + 1) * reorder->stride) &&
+        pwsp_reorder_has_join(reorder, 1);
     for (uint32_t id = 1; is_good && id <= PWSP_LINK_LEAST; id *= 2) {
         is_good = pwsp_reorder_has_link(reorder, id);
     }
@@ -478,32 +471,6 @@ PWSP_INTERNAL bool pwsp_reorder_fix(pwsp_reorder *reorder, uint32_t link_count,
     reorder->link_max = link_count;
     reorder->join_max = join_count;
     return is_good;
-}
-
-PWSP_INTERNAL void pwsp_reorder_free(pwsp_reorder *reorder) {
-    if (!reorder->memory) {
-        return;
-    }
-    for (uint32_t i = 0; i < PWSP_PIECE_COUNT; i++) {
-        size_t count = (size_t)PWSP_PIECE_FIRST << i;
-        pwsp_memory_free(reorder->memory, reorder->links[i],
-                         reorder->links[i] ? count * sizeof(pwsp_reorder_link) : 0);
-        pwsp_memory_free(reorder->memory, reorder->joins[i],
-                         reorder->joins[i] ? count * sizeof(pwsp_join) : 0);
-    }
-    pwsp_memory_free(reorder->memory, reorder->ring,
-                     reorder->ring ? pwsp_reorder_ring_size(reorder) : 0);
-    memset(reorder, 0, sizeof *reorder);
-}
-
-PWSP_INTERNAL size_t pwsp_reorder_bytes(const pwsp_reorder *reorder) {
-    size_t bytes = reorder->ring ? pwsp_reorder_ring_size(reorder) : 0;
-    for (uint32_t i = 0; i < PWSP_PIECE_COUNT; i++) {
-        size_t count = (size_t)PWSP_PIECE_FIRST << i;
-        bytes += reorder->links[i] ? count * sizeof(pwsp_reorder_link) : 0;
-        bytes += reorder->joins[i] ? count * sizeof(pwsp_join) : 0;
-    }
-    return bytes;
 }
 
 PWSP_INTERNAL void pwsp_reorder_begin(pwsp_reorder *reorder, const pwsp_executor *executor) {

@@ -138,8 +138,6 @@ PWSP_INTERNAL bool pwsp_reorder_init(pwsp_reorder *reorder, const pwsp_memory *m
 // an entry can have before it is issued.
 PWSP_INTERNAL bool pwsp_reorder_fix(pwsp_reorder *reorder, uint32_t link_count,
                                     uint32_t join_count);
-PWSP_INTERNAL void pwsp_reorder_free(pwsp_reorder *reorder);
-PWSP_INTERNAL size_t pwsp_reorder_bytes(const pwsp_reorder *reorder);
 
 // Back to nothing in flight. Requires that all entries are done.
 PWSP_INTERNAL void pwsp_reorder_begin(pwsp_reorder *reorder, const pwsp_executor *executor);

@@ -15,17 +15,6 @@ PWSP_INTERNAL void pwsp_earliest_clear(pwsp_earliest *earliest, uint64_t time) {
     }
 }
 
-PWSP_INTERNAL size_t pwsp_earliest_bytes(const pwsp_earliest *earliest) {
-    return 2 * (size_t)earliest->leaf_count * (sizeof(uint64_t) + sizeof(uint32_t));
-}
-
-PWSP_INTERNAL void pwsp_earliest_free(pwsp_earliest *earliest, const pwsp_memory *memory) {
-    size_t nodes = 2 * (size_t)earliest->leaf_count;
-    PWSP_FREE(memory, earliest->times, nodes);
-    PWSP_FREE(memory, earliest->winners, nodes);
-    memset(earliest, 0, sizeof *earliest);
-}
-
 PWSP_INTERNAL bool pwsp_earliest_init(pwsp_earliest *earliest, const pwsp_memory *memory,
                                       uint32_t count) {
     PTOWSP_ASSERT(0 < count && count <= UINT32_MAX / 4);
@@ -34,13 +23,8 @@ PWSP_INTERNAL bool pwsp_earliest_init(pwsp_earliest *earliest, const pwsp_memory
     while (earliest->leaf_count < count) {
         earliest->leaf_count *= 2;
     }
-    PWSP_ALLOC(memory, earliest->times, 2 * (size_t)earliest->leaf_count);
-    PWSP_ALLOC(memory, earliest->winners, 2 * (size_t)earliest->leaf_count);
-    if (!earliest->times || !earliest->winners) {
-        pwsp_earliest_free(earliest, memory);
-        return false;
-    }
-    return true;
+    return PWSP_ALLOC(memory, earliest->times, 2 * (size_t)earliest->leaf_count) &&
+           PWSP_ALLOC(memory, earliest->winners, 2 * (size_t)earliest->leaf_count);
 }
 
 PWSP_INTERNAL void pwsp_earliest_set(pwsp_earliest *earliest, uint32_t i, uint64_t time) {

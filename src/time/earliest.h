@@ -26,8 +26,6 @@ typedef struct pwsp_earliest {
 PWSP_INTERNAL bool pwsp_earliest_init(pwsp_earliest *earliest, const pwsp_memory *memory,
                                       uint32_t count);
 PWSP_INTERNAL void pwsp_earliest_clear(pwsp_earliest *earliest, uint64_t time);
-PWSP_INTERNAL void pwsp_earliest_free(pwsp_earliest *earliest, const pwsp_memory *memory);
-PWSP_INTERNAL size_t pwsp_earliest_bytes(const pwsp_earliest *earliest);
 
 PWSP_INTERNAL void pwsp_earliest_set(pwsp_earliest *earliest, uint32_t i, uint64_t time);
 

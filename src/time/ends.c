@@ -10,24 +10,12 @@ PWSP_INTERNAL void pwsp_ends_clear(pwsp_ends *ends) {
 }
 
 PWSP_INTERNAL bool pwsp_ends_init(pwsp_ends *ends, const pwsp_memory *memory, uint32_t lane_count) {
-    PWSP_ALLOC(memory, ends->times, lane_count);
-    if (!pwsp_tournament_init(&ends->tournament, memory, lane_count) || !ends->times) {
-        pwsp_ends_free(ends, memory);
+    if (!PWSP_ALLOC(memory, ends->times, lane_count) ||
+        !pwsp_tournament_init(&ends->tournament, memory, lane_count)) {
         return false;
     }
     pwsp_ends_clear(ends);
     return true;
-}
-
-PWSP_INTERNAL void pwsp_ends_free(pwsp_ends *ends, const pwsp_memory *memory) {
-    PWSP_FREE(memory, ends->times, ends->tournament.lane_count);
-    pwsp_tournament_free(&ends->tournament, memory);
-    memset(ends, 0, sizeof *ends);
-}
-
-PWSP_INTERNAL size_t pwsp_ends_bytes(const pwsp_ends *ends) {
-    return ends->tournament.lane_count * sizeof(uint64_t) +
-           pwsp_tournament_bytes(&ends->tournament);
 }
 
 PWSP_INTERNAL PWSP_COLD void pwsp_ends_rebase(pwsp_ends *ends) {

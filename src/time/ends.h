@@ -15,8 +15,6 @@ typedef struct pwsp_ends {
 // Makes room for lane_count lanes, none of which runs anything. False when memory is out.
 PWSP_INTERNAL bool pwsp_ends_init(pwsp_ends *ends, const pwsp_memory *memory, uint32_t lane_count);
 PWSP_INTERNAL void pwsp_ends_clear(pwsp_ends *ends);
-PWSP_INTERNAL void pwsp_ends_free(pwsp_ends *ends, const pwsp_memory *memory);
-PWSP_INTERNAL size_t pwsp_ends_bytes(const pwsp_ends *ends);
 
 // Moves base to the earliest end, of which there is one, and makes all players anew.
 PWSP_INTERNAL void pwsp_ends_rebase(pwsp_ends *ends);

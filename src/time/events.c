@@ -34,79 +34,24 @@ PWSP_INTERNAL bool pwsp_events_init(pwsp_events *events, pwsp_sim *sim) {
     events->sim = sim;
     events->is_shared = sim->lane_rule == PWSP_LANE_ANY;
     events->queue_count = events->is_shared ? sim->timed->pool_count : lane_count;
-    PWSP_ALLOC(memory, events->queues, events->queue_count + 2);
-    PWSP_ALLOC(memory, events->idle, 2 * words);
-    PWSP_ALLOC(memory, events->tasks, lane_count);
-    bool is_good = events->queues && events->idle && events->tasks &&
-                   pwsp_ends_init(&events->running, memory, lane_count);
     const pwsp_pool_info *pools = sim->timed->pools;
     bool steals = !events->is_shared && sim->schedule->ready == PTOWSP_READY_WORK_STEALING;
-    if (is_good && steals) {
-        PWSP_ALLOC(memory, events->stale, lane_count);
-        is_good = events->stale != NULL;
-    }
+    bool is_good = PWSP_ALLOC(memory, events->queues, events->queue_count + 2) &&
+                   PWSP_ALLOC(memory, events->idle, 2 * words) &&
+                   PWSP_ALLOC(memory, events->tasks, lane_count) &&
+                   pwsp_ends_init(&events->running, memory, lane_count) &&
+                   (!steals || PWSP_ALLOC(memory, events->stale, lane_count));
     for (uint32_t i = 0; i < sim->timed->pool_count && steals && is_good; i++) {
         is_good =
             pools[i].count == 0 || pwsp_earliest_init(&events->oldest[i], memory, pools[i].count);
     }
     if (!is_good) {
-        pwsp_events_free(events);
         return false;
     }
     events->able = events->idle + words;
     events->turns = &events->queues[events->queue_count];
     events->ends = events->turns + 1;
     return true;
-}
-
-PWSP_INTERNAL void pwsp_events_free(pwsp_events *events) {
-    if (!events->sim) {
-        return;
-    }
-    const pwsp_memory *memory = &events->sim->memory;
-    size_t words = ((size_t)events->sim->timed->lane_count + 63) / 64;
-    PWSP_FREE(memory, events->nodes, events->node_capacity);
-    PWSP_FREE(memory, events->causes, events->cause_capacity);
-    PWSP_FREE(memory, events->ranks, events->rank_capacity);
-    PWSP_FREE(memory, events->turns_at, events->turn_capacity);
-    PWSP_FREE(memory, events->pipelines, events->pipeline_capacity);
-    PWSP_FREE(memory, events->links, events->link_capacity);
-    PWSP_FREE(memory, events->fired, events->fired_capacity);
-    for (uint32_t i = 0; events->queues && i < events->queue_count + 2; i++) {
-        const pwsp_events_queue *queue = &events->queues[i];
-        PWSP_FREE(memory, queue->heap, queue->heap_capacity);
-        PWSP_FREE(memory, queue->run, queue->run_capacity);
-    }
-    PWSP_FREE(memory, events->queues, events->queue_count + 2);
-    PWSP_FREE(memory, events->idle, 2 * words);
-    PWSP_FREE(memory, events->tasks, events->sim->timed->lane_count);
-    pwsp_ends_free(&events->running, memory);
-    PWSP_FREE(memory, events->stale, events->sim->timed->lane_count);
-    for (uint32_t i = 0; i < PWSP_POOL_MAX; i++) {
-        pwsp_earliest_free(&events->oldest[i], memory);
-    }
-    memset(events, 0, sizeof *events);
-}
-
-PWSP_INTERNAL size_t pwsp_events_bytes(const pwsp_events *events) {
-    size_t words = ((size_t)events->sim->timed->lane_count + 63) / 64;
-    uint64_t by_node = events->cause_capacity + events->rank_capacity + events->turn_capacity;
-    size_t bytes = (size_t)events->node_capacity * sizeof(pwsp_events_node) +
-                   (size_t)by_node * sizeof(uint64_t) +
-                   (size_t)events->pipeline_capacity * sizeof(pwsp_events_pipeline_node) +
-                   (size_t)events->link_capacity * sizeof(pwsp_events_link) +
-                   (size_t)events->fired_capacity * sizeof(uint32_t) +
-                   (events->queue_count + 2) * sizeof(pwsp_events_queue) +
-                   2 * words * sizeof(uint64_t) + pwsp_ends_bytes(&events->running) +
-                   (events->stale ? 2 : 1) * events->sim->timed->lane_count * sizeof(uint32_t);
-    for (uint32_t i = 0; i < PWSP_POOL_MAX; i++) {
-        bytes += pwsp_earliest_bytes(&events->oldest[i]);
-    }
-    for (uint32_t i = 0; i < events->queue_count + 2; i++) {
-        const pwsp_events_queue *queue = &events->queues[i];
-        bytes += (size_t)(queue->heap_capacity + queue->run_capacity) * sizeof(pwsp_events_entry);
-    }
-    return bytes;
 }
 
 // Is there nothing but tasks of one lane each, in one queue, which start as soon as they can? Then

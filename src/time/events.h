@@ -116,8 +116,6 @@ typedef struct pwsp_events {
 } pwsp_events;
 
 PWSP_INTERNAL bool pwsp_events_init(pwsp_events *events, pwsp_sim *sim);
-PWSP_INTERNAL void pwsp_events_free(pwsp_events *events);
-PWSP_INTERNAL size_t pwsp_events_bytes(const pwsp_events *events);
 
 // Back to time 0; after pwsp_sim_begin.
 PWSP_INTERNAL void pwsp_events_begin(pwsp_events *events);

@@ -21,17 +21,6 @@ PWSP_INTERNAL bool pwsp_lanes_init(pwsp_lanes *lanes, pwsp_sim *sim) {
     return pwsp_window_init(&lanes->window, &sim->memory, sim->timed->lane_count);
 }
 
-PWSP_INTERNAL void pwsp_lanes_free(pwsp_lanes *lanes) {
-    if (lanes->sim) {
-        pwsp_window_free(&lanes->window, &lanes->sim->memory);
-        memset(lanes, 0, sizeof *lanes);
-    }
-}
-
-PWSP_INTERNAL size_t pwsp_lanes_bytes(const pwsp_lanes *lanes) {
-    return pwsp_window_bytes(&lanes->window);
-}
-
 PWSP_INTERNAL void pwsp_lanes_begin(pwsp_lanes *lanes) {
     pwsp_window_clear(&lanes->window, &lanes->sim->memory,
                       lanes->sim->has_records || lanes->sim->rings.is_used);

@@ -22,8 +22,6 @@ typedef struct pwsp_lanes {
 } pwsp_lanes;
 
 PWSP_INTERNAL bool pwsp_lanes_init(pwsp_lanes *lanes, pwsp_sim *sim);
-PWSP_INTERNAL void pwsp_lanes_free(pwsp_lanes *lanes);
-PWSP_INTERNAL size_t pwsp_lanes_bytes(const pwsp_lanes *lanes);
 
 // Back to time 0; after pwsp_sim_begin.
 PWSP_INTERNAL void pwsp_lanes_begin(pwsp_lanes *lanes);

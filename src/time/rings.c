@@ -56,39 +56,12 @@ PWSP_INTERNAL bool pwsp_rings_init(pwsp_rings *rings, const pwsp_memory *memory,
     for (uint32_t i = 0; i < PTOWSP_DEPTH_COUNT; i++) {
         if (pwsp_rings_has_depth(timed, i)) {
             rings->is_used = true;
-            PWSP_ALLOC(memory, rings->counts[i], pwsp_rings_group_count(timed, i));
-            is_good = is_good && rings->counts[i];
+            is_good =
+                is_good && PWSP_ALLOC(memory, rings->counts[i], pwsp_rings_group_count(timed, i));
         }
     }
-    if (is_good && schedule->ring_sizes[PTOWSP_RING_BYTES] && timed->tensor_scopes) {
-        PWSP_ALLOC(memory, rings->tensors, timed->tensor_count);
-        is_good = rings->tensors != NULL;
-    }
-    return is_good;
-}
-
-PWSP_INTERNAL void pwsp_rings_free(pwsp_rings *rings) {
-    if (!rings->memory) {
-        return;
-    }
-    const pwsp_memory *memory = rings->memory;
-    for (uint32_t i = 0; i < PTOWSP_DEPTH_COUNT; i++) {
-        PWSP_FREE(memory, rings->counts[i], pwsp_rings_group_count(rings->timed, i));
-    }
-    PWSP_FREE(memory, rings->tasks, rings->task_capacity);
-    PWSP_FREE(memory, rings->blocks, rings->block_capacity);
-    PWSP_FREE(memory, rings->tensors, rings->timed->tensor_count);
-    memset(rings, 0, sizeof *rings);
-}
-
-PWSP_INTERNAL size_t pwsp_rings_bytes(const pwsp_rings *rings) {
-    size_t bytes = 0;
-    for (uint32_t i = 0; i < PTOWSP_DEPTH_COUNT; i++) {
-        bytes += rings->counts[i] ? pwsp_rings_group_count(rings->timed, i) * sizeof(uint32_t) : 0;
-    }
-    return bytes + (size_t)rings->task_capacity * sizeof(pwsp_ring_task) +
-           (size_t)rings->block_capacity * sizeof(pwsp_ring_block) +
-           (rings->tensors ? rings->timed->tensor_count * sizeof(pwsp_ring_tensor) : 0);
+    const bool has_bytes = schedule->ring_sizes[PTOWSP_RING_BYTES] && timed->tensor_scopes;
+    return is_good && (!has_bytes || PWSP_ALLOC(memory, rings->tensors, timed->tensor_count));
 }
 
 PWSP_INTERNAL void pwsp_rings_begin(pwsp_rings *rings) {

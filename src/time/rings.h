@@ -53,11 +53,9 @@ typedef struct pwsp_rings {
         left[PTOWSP_DEPTH_COUNT];  // the task that left the stream, the pool of the next task last
 } pwsp_rings;
 
-// False when memory is out; pwsp_rings_free must still be called.
+// False when memory is out.
 PWSP_INTERNAL bool pwsp_rings_init(pwsp_rings *rings, const pwsp_memory *memory,
                                    const pwsp_timed *timed);
-PWSP_INTERNAL void pwsp_rings_free(pwsp_rings *rings);
-PWSP_INTERNAL size_t pwsp_rings_bytes(const pwsp_rings *rings);
 PWSP_INTERNAL void pwsp_rings_begin(pwsp_rings *rings);
 
 // Tasks that have not retired.

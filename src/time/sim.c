@@ -130,56 +130,16 @@ PWSP_INTERNAL bool pwsp_sim_init(pwsp_sim *sim, const pwsp_memory *memory,
     sim->schedule = schedule;
     sim->lane_rule = pwsp_dispatch_rule(schedule->dispatch);
     sim->memory = *memory;
-    PWSP_ALLOC(memory, sim->lanes, lane_count);
-    PWSP_ALLOC(memory, sim->lane_stats, lane_count);
-    bool is_good = sim->lanes && sim->lane_stats && pwsp_sim_init_earliest(sim);
-    if (is_good && pwsp_sim_has_turns(sim)) {
-        PWSP_ALLOC(memory, sim->turns, schedule->stream_count);
-        is_good = sim->turns != NULL;
-    }
-    if (is_good && timed->pipeline_count) {
-        PWSP_ALLOC(memory, sim->starts, timed->pipeline_count);
-        is_good = sim->starts != NULL;
-    }
-    is_good = is_good && pwsp_precedence_init(&sim->order, memory, timed) &&
-              pwsp_deps_init(&sim->deps, &sim->memory, timed->tensor_count) &&
-              pwsp_rings_init(&sim->rings, &sim->memory, timed);
+    bool is_good =
+        PWSP_ALLOC(memory, sim->lanes, lane_count) &&
+        PWSP_ALLOC(memory, sim->lane_stats, lane_count) && pwsp_sim_init_earliest(sim) &&
+        (!pwsp_sim_has_turns(sim) || PWSP_ALLOC(memory, sim->turns, schedule->stream_count)) &&
+        (!timed->pipeline_count || PWSP_ALLOC(memory, sim->starts, timed->pipeline_count)) &&
+        pwsp_precedence_init(&sim->order, memory, timed) &&
+        pwsp_deps_init(&sim->deps, &sim->memory, timed->tensor_count) &&
+        pwsp_rings_init(&sim->rings, &sim->memory, timed);
     sim->deps.is_counted = schedule->ring_sizes[PTOWSP_RING_DEPENDENCIES] > 0;
-    if (!is_good) {
-        pwsp_sim_free(sim);
-    }
     return is_good;
-}
-
-PWSP_INTERNAL void pwsp_sim_free(pwsp_sim *sim) {
-    if (!sim->timed) {
-        return;
-    }
-    const pwsp_memory *memory = &sim->memory;
-    PWSP_FREE(memory, sim->lanes, sim->timed->lane_count);
-    PWSP_FREE(memory, sim->lane_stats, sim->timed->lane_count);
-    for (uint32_t i = 0; i < PTOWSP_SCHEDULE_POOL_MAX; i++) {
-        pwsp_earliest_free(&sim->earliest[i], memory);
-    }
-    pwsp_earliest_free(&sim->blocks, memory);
-    PWSP_FREE(memory, sim->turns, sim->schedule->stream_count);
-    PWSP_FREE(memory, sim->starts, sim->timed->pipeline_count);
-    pwsp_precedence_free(&sim->order);
-    pwsp_deps_free(&sim->deps);
-    pwsp_rings_free(&sim->rings);
-    memset(sim, 0, sizeof *sim);
-}
-
-PWSP_INTERNAL size_t pwsp_sim_bytes(const pwsp_sim *sim) {
-    size_t bytes = pwsp_earliest_bytes(&sim->blocks);
-    for (uint32_t i = 0; i < PTOWSP_SCHEDULE_POOL_MAX; i++) {
-        bytes += pwsp_earliest_bytes(&sim->earliest[i]);
-    }
-    return bytes + sim->timed->lane_count * (sizeof(pwsp_lane) + sizeof(ptowsp_lane_stats)) +
-           (sim->turns ? sim->schedule->stream_count * sizeof(uint64_t) : 0) +
-           (size_t)sim->timed->pipeline_count * sizeof(pwsp_pipeline_start) +
-           pwsp_precedence_bytes(&sim->order) + pwsp_deps_bytes(&sim->deps) +
-           pwsp_rings_bytes(&sim->rings);
 }
 
 PWSP_INTERNAL bool pwsp_sim_gate_needs_count(const pwsp_sim *sim) {

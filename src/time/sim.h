@@ -122,8 +122,6 @@ PWSP_INTERNAL void pwsp_sim_begin(pwsp_sim *sim, bool has_records);
 // time from that number (UINT64_MAX: not known). False with an error.
 PWSP_INTERNAL bool pwsp_sim_gate_needs_count(const pwsp_sim *sim);
 PWSP_INTERNAL bool pwsp_sim_set_gate(pwsp_sim *sim, uint64_t total_count);
-PWSP_INTERNAL void pwsp_sim_free(pwsp_sim *sim);
-PWSP_INTERNAL size_t pwsp_sim_bytes(const pwsp_sim *sim);
 
 // Records an error; returns false.
 PWSP_INTERNAL bool pwsp_sim_fail(pwsp_sim *sim, ptowsp_status status, uint64_t index,

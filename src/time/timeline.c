@@ -5,21 +5,19 @@
 PWSP_INTERNAL bool pwsp_timeline_init(pwsp_timeline *time, const pwsp_memory *memory,
                                       const pwsp_timed *timed) {
     memset(time, 0, sizeof *time);
+    const pwsp_memory own = pwsp_blocks_begin(&time->blocks, memory);
     time->is_events = pwsp_schedule_is_events(&timed->schedule);
-    return pwsp_sim_init(&time->sim, memory, timed) &&
+    return pwsp_sim_init(&time->sim, &own, timed) &&
            (time->is_events ? pwsp_events_init(&time->events, &time->sim)
                             : pwsp_lanes_init(&time->lanes, &time->sim));
 }
 
 PWSP_INTERNAL void pwsp_timeline_free(pwsp_timeline *time) {
-    pwsp_lanes_free(&time->lanes);
-    pwsp_events_free(&time->events);
-    pwsp_sim_free(&time->sim);
+    pwsp_blocks_free(&time->blocks);
 }
 
 PWSP_INTERNAL size_t pwsp_timeline_bytes(const pwsp_timeline *time) {
-    return pwsp_sim_bytes(&time->sim) +
-           (time->is_events ? pwsp_events_bytes(&time->events) : pwsp_lanes_bytes(&time->lanes));
+    return time->blocks.bytes;
 }
 
 PWSP_INTERNAL bool pwsp_timeline_needs_count(const pwsp_timeline *time) {

@@ -4,11 +4,13 @@
 #ifndef PWSP_TIMELINE_H
 #define PWSP_TIMELINE_H
 
+#include "../base/block_list.h"
 #include "events.h"
 #include "lanes.h"
 
 typedef struct pwsp_timeline {
-    pwsp_sim sim;  // shared by both: the error, statistics and records are read here
+    pwsp_blocks blocks;  // all memory of the parts
+    pwsp_sim sim;        // shared by both: the error, statistics and records are read here
     bool is_events;
     pwsp_lanes lanes;
     pwsp_events events;

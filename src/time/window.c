@@ -12,21 +12,13 @@ static uint32_t pwsp_window_start(uint32_t lane, uint32_t capacity) {
     return capacity ? lane * 8 & (capacity - 1) : 0;
 }
 
-static size_t pwsp_window_ring_bytes(const pwsp_flight_queue *queue) {
-    return (size_t)queue->capacity * sizeof(uint64_t);
-}
-
-static void pwsp_window_free_rings(pwsp_flight_queue *queue, const pwsp_memory *memory) {
-    pwsp_memory_free(memory, queue->ring, pwsp_window_ring_bytes(queue));
-    pwsp_memory_free(memory, queue->tasks, queue->tasks ? pwsp_window_ring_bytes(queue) : 0);
-    memset(queue, 0, sizeof *queue);
-}
-
 PWSP_INTERNAL void pwsp_window_clear(pwsp_window *window, const pwsp_memory *memory,
                                      bool has_tasks) {
     for (uint32_t i = 0; i < window->tournament.lane_count; i++) {
-        if (has_tasks && !window->queues[i].tasks) {
-            pwsp_window_free_rings(&window->queues[i], memory);  // it has no room for tasks
+        pwsp_flight_queue *queue = &window->queues[i];
+        if (has_tasks && !queue->tasks) {  // it has no room for tasks
+            PWSP_FREE(memory, queue->ring, queue->capacity);
+            memset(queue, 0, sizeof *queue);
         }
     }
     window->has_tasks = has_tasks;
@@ -42,36 +34,12 @@ PWSP_INTERNAL void pwsp_window_clear(pwsp_window *window, const pwsp_memory *mem
 PWSP_INTERNAL bool pwsp_window_init(pwsp_window *window, const pwsp_memory *memory,
                                     uint32_t lane_count) {
     memset(window, 0, sizeof *window);
-    PWSP_ALLOC(memory, window->queues, lane_count);
-    if (window->queues) {
-        memset(window->queues, 0, lane_count * sizeof(pwsp_flight_queue));
-    }
-    if (!pwsp_tournament_init(&window->tournament, memory, lane_count) || !window->queues) {
-        pwsp_window_free(window, memory);
+    if (!PWSP_ALLOC(memory, window->queues, lane_count) ||
+        !pwsp_tournament_init(&window->tournament, memory, lane_count)) {
         return false;
     }
     pwsp_window_clear(window, memory, true);
     return true;
-}
-
-PWSP_INTERNAL void pwsp_window_free(pwsp_window *window, const pwsp_memory *memory) {
-    const uint32_t lane_count = window->tournament.lane_count;
-    for (uint32_t i = 0; window->queues && i < lane_count; i++) {
-        pwsp_window_free_rings(&window->queues[i], memory);
-    }
-    PWSP_FREE(memory, window->queues, lane_count);
-    pwsp_tournament_free(&window->tournament, memory);
-    memset(window, 0, sizeof *window);
-}
-
-PWSP_INTERNAL size_t pwsp_window_bytes(const pwsp_window *window) {
-    size_t bytes = window->tournament.lane_count * sizeof(pwsp_flight_queue) +
-                   pwsp_tournament_bytes(&window->tournament);
-    for (uint32_t i = 0; i < window->tournament.lane_count; i++) {
-        const pwsp_flight_queue *queue = &window->queues[i];
-        bytes += (queue->tasks ? 2 : 1) * pwsp_window_ring_bytes(queue);
-    }
-    return bytes;
 }
 
 PWSP_INTERNAL bool pwsp_window_grow(pwsp_window *window, const pwsp_memory *memory, uint32_t lane) {
@@ -82,16 +50,14 @@ PWSP_INTERNAL bool pwsp_window_grow(pwsp_window *window, const pwsp_memory *memo
         return false;
     }
     uint32_t capacity = queue->capacity ? queue->capacity * 2 : PWSP_FLIGHT_MIN;
-    const size_t bytes = (size_t)capacity * sizeof(uint64_t);
-    uint64_t *ring = (uint64_t *)pwsp_memory_alloc(memory, bytes), *tasks = NULL;
-    if (ring && window->has_tasks) {
-        tasks = (uint64_t *)pwsp_memory_alloc(memory, bytes);
-    }
-    if (!ring || (window->has_tasks && !tasks)) {
-        pwsp_memory_free(memory, ring, bytes);
+    uint64_t *ring, *tasks = NULL;
+    if (!PWSP_ALLOC(memory, ring, capacity) ||
+        (window->has_tasks && !PWSP_ALLOC(memory, tasks, capacity))) {
+        PWSP_FREE(memory, ring, capacity);
         return false;
     }
-    memset(ring, 0xff, bytes);  // the end behind the last may be read, but is not used
+    memset(ring, 0xff,
+           capacity * sizeof *ring);  // the end behind the last may be read, but is not used
     uint32_t start = pwsp_window_start(lane, capacity);
     for (uint32_t i = 0; i < queue->count; i++) {
         uint32_t from = (queue->head + i) & (queue->capacity - 1);
@@ -101,8 +67,8 @@ PWSP_INTERNAL bool pwsp_window_grow(pwsp_window *window, const pwsp_memory *memo
             tasks[to] = queue->tasks[from];
         }
     }
-    pwsp_memory_free(memory, queue->ring, pwsp_window_ring_bytes(queue));
-    pwsp_memory_free(memory, queue->tasks, queue->tasks ? pwsp_window_ring_bytes(queue) : 0);
+    PWSP_FREE(memory, queue->ring, queue->capacity);
+    PWSP_FREE(memory, queue->tasks, queue->capacity);
     queue->ring = ring;
     queue->tasks = tasks;
     queue->capacity = capacity;

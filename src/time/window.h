@@ -39,8 +39,6 @@ PWSP_INTERNAL bool pwsp_window_init(pwsp_window *window, const pwsp_memory *memo
                                     uint32_t lane_count);
 PWSP_INTERNAL void pwsp_window_clear(pwsp_window *window, const pwsp_memory *memory,
                                      bool has_tasks);
-PWSP_INTERNAL void pwsp_window_free(pwsp_window *window, const pwsp_memory *memory);
-PWSP_INTERNAL size_t pwsp_window_bytes(const pwsp_window *window);
 
 // Doubles the ring of a lane. False when memory is out.
 PWSP_INTERNAL bool pwsp_window_grow(pwsp_window *window, const pwsp_memory *memory, uint32_t lane);
