@@ -10,7 +10,7 @@ static bool threads_are_refused;
 
 static bool start_thread(pwsp_thread *out_thread, pwsp_thread_fn fn, void *arg);
 #define pwsp_thread_start start_thread
-#include "../src/exec/start.c"
+#include "../src/base/start.c"
 #undef pwsp_thread_start
 
 static bool start_thread(pwsp_thread *out_thread, pwsp_thread_fn fn, void *arg) {

@@ -10,7 +10,7 @@
 #include "../src/base/pool.c"
 
 #include "../src/device/device.h"
-#include "../src/exec/start.h"
+#include "../src/base/start.h"
 #include "test.h"
 
 #include <sys/wait.h>

@@ -189,14 +189,14 @@ src/time/order.h src/time/order.c src/time/network.c src/time/pipeline.c
 src/time/explore.h src/time/explore_state.c src/time/explore.c
 src/result/edges.h src/result/edges.c src/result/recorder.h src/result/recorder.c
 src/result/result.h src/result/result.c src/result/trace.c
+src/base/start.h src/base/start.c
+src/engine/deque.h src/engine/deque.c
 src/exec/bindings.h src/exec/bind.c src/exec/transient.h src/exec/transient.c src/exec/verify.c
 src/exec/communicate.h src/exec/communicate.c src/exec/communicate_time.c src/exec/call.h src/exec/call.c src/exec/tiles.c
 src/exec/run_pipelines.h src/exec/run_pipelines.c
 src/exec/pace.h src/exec/pace.c src/exec/frontend.h src/exec/frontend_setup.c
 src/exec/frontend_words.c src/exec/frontend_block.c src/exec/frontend.c
-src/exec/deque.h src/exec/deque.c
 src/exec/workers.h src/exec/workers.c
-src/exec/start.h src/exec/start.c
 src/exec/run.h src/exec/run.c src/exec/run_walk.c
 src/exec/fingerprint.h src/exec/fingerprint.c src/exec/run_execute.c src/exec/run_explore.c
 src/exec/together.c

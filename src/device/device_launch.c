@@ -4,7 +4,6 @@
 // core. Otherwise there is one entry, and instances are its parts: cores take them as they become
 // free.
 
-#include "../exec/call.h"
 #include "device.h"
 
 #include "../base/halt.h"

@@ -127,12 +127,6 @@ PWSP_INTERNAL ptowsp_status pwsp_walk_fail(const pwsp_walk *walk) {
     return pwsp_fail(walk->bindings->context, x->status, x->index, "%s", x->text);
 }
 
-PWSP_INTERNAL ptowsp_status pwsp_kernel_status(ptowsp_cycles result) {
-    PTOWSP_ASSERT(result > PTOWSP_CYCLES_MAX);
-    bool is_status = (int64_t)result >= PTOWSP_RANK_FAILED;  // the last one
-    return is_status ? (ptowsp_status)(int64_t)result : PTOWSP_KERNEL_FAILED;
-}
-
 PWSP_INTERNAL bool pwsp_walk_fail_kernel(pwsp_expander *x, ptowsp_cycles result) {
     ptowsp_status status = pwsp_kernel_status(result);
     pwsp_expander_fail(x, status, x->task.index, "task %" PRIu64 " failed: %s", x->task.index,

@@ -66,9 +66,6 @@ PWSP_FORCE_INLINE pwsp_event pwsp_walk_event(pwsp_walk *walk, pwsp_event event) 
 // Copies the expander's error to the context.
 PWSP_INTERNAL ptowsp_status pwsp_walk_fail(const pwsp_walk *walk);
 
-// The status of a failed kernel, one that returned more than PTOWSP_CYCLES_MAX.
-PWSP_INTERNAL ptowsp_status pwsp_kernel_status(ptowsp_cycles result);
-
 // Records in the expander that a kernel failed; returns false.
 PWSP_INTERNAL bool pwsp_walk_fail_kernel(pwsp_expander *x, ptowsp_cycles result);
 

@@ -4,9 +4,9 @@
 #define PWSP_RUN_H
 
 #include "../base/atomic.h"
+#include "../base/start.h"
 #include "../result/result.h"
 #include "frontend.h"
-#include "start.h"
 #include "workers.h"
 
 // Executes a program's tasks: issues them through the run's front end, as lanes of the context do.

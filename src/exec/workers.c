@@ -36,7 +36,7 @@
 #include "workers.h"
 
 #include "../base/sleeper.h"
-#include "deque.h"
+#include "../engine/deque.h"
 
 #define PWSP_WORKERS_NONE      UINT32_MAX
 #define PWSP_WORKERS_NAP_NS    50000

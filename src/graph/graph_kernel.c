@@ -7,7 +7,7 @@
 // The task's fn and user are pwsp_graph_run_kernel and this block, so lanes know nothing of
 // kernels. Cycles are stored with the number of their run, so nothing must be cleared before a run.
 
-#include "../exec/call.h"
+#include "../base/halt.h"
 #include "graph_state.h"
 
 PWSP_INTERNAL const char *pwsp_graph_check_kernel(const ptowsp_graph_call *call,

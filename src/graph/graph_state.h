@@ -24,9 +24,9 @@
 #include "../base/wall.h"
 #include "../base/context.h"
 #include "../base/sleeper.h"
+#include "../base/start.h"
 #include "../runtime/arrival.h"
-#include "../exec/deque.h"
-#include "../exec/start.h"
+#include "../engine/deque.h"
 
 #define PWSP_GRAPH_NONE UINT32_MAX
 

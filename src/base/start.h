@@ -16,8 +16,8 @@
 #ifndef PWSP_START_H
 #define PWSP_START_H
 
-#include "../base/context.h"
-#include "../base/sleeper.h"
+#include "context.h"
+#include "sleeper.h"
 
 typedef ptowsp_status (*pwsp_start_fn)(void *user);
 
