@@ -190,7 +190,7 @@ src/time/explore.h src/time/explore_state.c src/time/explore.c
 src/result/edges.h src/result/edges.c src/result/recorder.h src/result/recorder.c
 src/result/result.h src/result/result.c src/result/trace.c
 src/base/start.h src/base/start.c
-src/engine/deque.h src/engine/deque.c
+src/engine/deque.h src/engine/deque.c src/engine/engine.h src/engine/ready.c src/engine/lanes.c
 src/exec/bindings.h src/exec/bind.c src/exec/transient.h src/exec/transient.c src/exec/verify.c
 src/exec/communicate.h src/exec/communicate.c src/exec/communicate_time.c src/exec/call.h src/exec/call.c src/exec/tiles.c
 src/exec/run_pipelines.h src/exec/run_pipelines.c

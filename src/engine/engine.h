@@ -1,0 +1,197 @@
+// Lanes, and the ready tasks that they run: the part of graphs and of programs that is the same.
+//
+//      push ----> own deque ----- offered part (deque.h) ----> other lanes, half of it at a time
+//        |           | full
+//        |           v
+//        '------> excess -------- offer, under a lock -------> lists: lanes take from them
+//
+// A task is a number of the owner's, who has a word for each, by which tasks that stand in no deque
+// are linked. Lists are first in, first out; there is one for each group of lanes and each level. A
+// lane takes from the lists of its own group, the highest level first, and from those of another
+// group only while no lane of that group has come: threads wake late, executors may run lanes one
+// after another, and no task may wait for a lane that never comes.
+//
+// A policy is a row of a table: how the lanes are grouped, which task a lane takes first, and
+// whether all tasks go through the lists.
+//
+//      NEWEST   the newest of its own: its inputs are still in the cache
+//      OLDEST   the oldest of its own: tasks retire in order. All that a lane has is on offer
+//      RANKED   the highest level of all, whichever lane made it ready: all tasks stand in lists.
+//               The two holds of a lock suit tasks of microseconds
+//      HOMED    tasks stand in the list of the lane that is to run them, if there is one
+//
+// Sleep. A lane that finds nothing spins, then sleeps (see sleeper.h). A lane that offers a task
+// changes the word of a deque or the count of a list, sequentially consistent, and then wakes. The
+// owner's other work follows the same rule: it becomes visible, then pwsp_engine_wake.
+//
+// The keeper is a lane that is to be alone, if there is one: others take no ready tasks then. Which
+// lane, and when, is the owner's (see graph_lanes.c).
+
+#ifndef PWSP_ENGINE_H
+#define PWSP_ENGINE_H
+
+#include "../base/context.h"
+#include "../base/sleeper.h"
+#include "deque.h"
+
+#define PWSP_ENGINE_NONE   UINT32_MAX  // no task, or no list
+#define PWSP_ENGINE_LEVELS 4u
+#define PWSP_ENGINE_BATCH  64u  // tasks that a lane takes at once, at most
+#define PWSP_ENGINE_NAP_NS 50000
+
+// Name, groups of lanes; does a lane run its oldest task first, and offer all that it has; do tasks
+// stand in lists; how many does a lane take from there at once, at most; are all sleepers woken, as
+// not every one may take the task. `with` is handed to each row.
+// clang-format off
+#define PWSP_ENGINE_POLICIES(ROW, with)                    \
+    ROW(with, NEWEST, ONE, false, false, PWSP_ENGINE_BATCH, false)  \
+    ROW(with, OLDEST, ONE, true, false, PWSP_ENGINE_BATCH, false)   \
+    ROW(with, RANKED, BY_UNIT, false, true, 1, true)       \
+    ROW(with, HOMED, BY_LANE, true, true, 1, true)
+// clang-format on
+
+#define PWSP_ENGINE_ENUM(with, name, groups, oldest, listed, batch, all) PWSP_ENGINE_##name,
+typedef enum pwsp_engine_order {
+    PWSP_ENGINE_POLICIES(PWSP_ENGINE_ENUM, ) PWSP_ENGINE_ORDER_COUNT
+} pwsp_engine_order;
+#undef PWSP_ENGINE_ENUM
+
+typedef enum pwsp_engine_grouping {
+    PWSP_ENGINE_ONE = 0,
+    PWSP_ENGINE_BY_UNIT,  // those of vectors, and of cubes: the last ones
+    PWSP_ENGINE_BY_LANE
+} pwsp_engine_grouping;
+
+typedef struct pwsp_engine_policy {
+    pwsp_engine_grouping grouping;
+    bool is_oldest_first, is_listed;
+    uint32_t batch;
+    bool wakes_all;
+} pwsp_engine_policy;
+
+// Tasks, linked through their words.
+typedef struct pwsp_engine_list {
+    uint32_t first, last;  // if there are any
+    uint32_t count;        // of a group: atomic, changed under the lock
+} pwsp_engine_list;
+
+typedef struct pwsp_engine_group {
+    pwsp_mutex mutex;  // protects the lists
+    pwsp_engine_list lists[PWSP_ENGINE_LEVELS];
+    uint32_t come_count;  // atomic: its lanes that are in the run
+    char padding[PWSP_FALSE_SHARING];
+} pwsp_engine_group;
+
+// The owner's part of a lane is behind it.
+typedef struct pwsp_engine_lane {
+    uint32_t index, group;
+    uint64_t steal_count;     // tasks taken from other lanes' deques
+    pwsp_engine_list excess;  // tasks that go to lists
+    pwsp_deque deque;
+} pwsp_engine_lane;
+
+// Is there something for a lane besides ready tasks, or has the run ended?
+typedef enum pwsp_engine_more {
+    PWSP_ENGINE_NOTHING = 0,
+    PWSP_ENGINE_MORE,
+    PWSP_ENGINE_UNANNOUNCED  // some will come, and nobody wakes: a lane naps
+} pwsp_engine_more;
+
+// What the owner has to do.
+typedef struct pwsp_engine_job {
+    void *user;
+    uint32_t (*find)(void *user, pwsp_engine_lane *lane);  // a task, or NONE
+    void (*run)(void *user, pwsp_engine_lane *lane,
+                uint32_t task);                           // that, and what follows from it
+    bool (*is_over)(void *user, pwsp_engine_lane *lane);  // for a lane that has found nothing
+    pwsp_engine_more (*more)(void *user, const pwsp_engine_lane *lane);
+    uint32_t (*list_of)(void *user, uint32_t task);  // group * LEVELS + level, or NONE
+    char *links;                                     // the word of task 0
+    size_t link_stride;                              // bytes from one to the next
+} pwsp_engine_job;
+
+typedef struct pwsp_engine {
+    pwsp_memory memory;
+    pwsp_engine_job job;
+    const pwsp_engine_policy *policy;
+    char *lanes;
+    size_t lane_stride;
+    uint32_t lane_count, lane_capacity;
+    pwsp_engine_group *groups;
+    uint32_t group_count;
+    uint32_t spin_count, yield_count;  // of a lane, before it sleeps
+    pwsp_sleepers sleepers;            // lanes; its lock protects what the owner likes
+    uint32_t keeper;                   // atomic: index + 1 of the lane that is to be alone, or 0
+} pwsp_engine;
+
+// -- life -----------------------------------------------------------------------------------------
+
+PWSP_INTERNAL void pwsp_engine_init(pwsp_engine *engine, const pwsp_memory *memory);
+PWSP_INTERNAL void pwsp_engine_free(pwsp_engine *engine);
+PWSP_INTERNAL size_t pwsp_engine_bytes(const pwsp_engine *engine);
+
+// Makes room for so many lanes, each with the owner's part. False when memory is out.
+PWSP_INTERNAL bool pwsp_engine_reserve(pwsp_engine *engine, uint32_t lane_count, size_t lane_size);
+
+// Begins a run, without tasks; the last cube_count lanes are those of cubes. engine->job is set.
+PWSP_INTERNAL void pwsp_engine_begin(pwsp_engine *engine, pwsp_engine_order order,
+                                     uint32_t lane_count, uint32_t cube_count);
+
+PWSP_INLINE pwsp_engine_lane *pwsp_engine_at(const pwsp_engine *engine, uint32_t index) {
+    return (pwsp_engine_lane *)(void *)(engine->lanes + index * engine->lane_stride);
+}
+
+// -- ready tasks, of the calling lane -------------------------------------------------------------
+
+// Puts a task into the lane's excess, if no deque is for it or has room.
+PWSP_INTERNAL void pwsp_engine_overflow(pwsp_engine *engine, pwsp_engine_lane *lane, uint32_t task);
+
+// The lane has one task more, which is not on offer yet.
+PWSP_INLINE void pwsp_engine_push(pwsp_engine *engine, pwsp_engine_lane *lane, uint32_t task) {
+    if (PWSP_UNLIKELY(lane->deque.bottom == lane->deque.limit)) {
+        pwsp_engine_overflow(engine, lane, task);
+    } else {
+        pwsp_deque_push(&lane->deque, task);
+    }
+}
+
+// Offers the oldest `count` of the lane's private tasks, and its excess.
+PWSP_INTERNAL void pwsp_engine_offer(pwsp_engine *engine, pwsp_engine_lane *lane, uint32_t count);
+
+// The lane's next private task: the newest one, of those on offer too, of which it takes up to
+// `grab` back.
+PWSP_INTERNAL uint32_t pwsp_engine_own(pwsp_engine *engine, pwsp_engine_lane *lane, uint32_t grab);
+
+// A task for a lane that has no private ones, by the policy.
+PWSP_INTERNAL uint32_t pwsp_engine_take(pwsp_engine *engine, pwsp_engine_lane *lane);
+
+// Is there a task that a lane without tasks may take?
+PWSP_INTERNAL bool pwsp_engine_has_work(const pwsp_engine *engine, const pwsp_engine_lane *lane);
+
+// May the lane take tasks of a group?
+PWSP_INTERNAL bool pwsp_engine_may_take(const pwsp_engine *engine, const pwsp_engine_lane *lane,
+                                        uint32_t group);
+
+// There is no keeper but, perhaps, this lane.
+PWSP_INLINE bool pwsp_engine_is_let_in(const pwsp_engine *engine, const pwsp_engine_lane *lane) {
+    uint32_t keeper = pwsp_load_seq_cst(&engine->keeper);
+    return keeper == 0 || keeper == lane->index + 1;
+}
+
+// -- lanes ----------------------------------------------------------------------------------------
+
+// Runs tasks until the run is over.
+PWSP_INTERNAL void pwsp_engine_work(pwsp_engine *engine, pwsp_engine_lane *lane);
+
+// The part of waking that is not rare.
+PWSP_INTERNAL void pwsp_engine_rouse(pwsp_engine *engine, bool all);
+
+// Wakes a sleeping lane, or all, if there are any. The caller has made work visible, in a
+// sequentially consistent operation.
+PWSP_INLINE void pwsp_engine_wake(pwsp_engine *engine, bool all) {
+    if (pwsp_sleepers_are(&engine->sleepers)) {
+        pwsp_engine_rouse(engine, all);
+    }
+}
+
+#endif

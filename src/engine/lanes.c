@@ -1,0 +1,144 @@
+// Lanes: running tasks, sleeping, waking, and their memory. See engine.h.
+
+#include "engine.h"
+
+// -- running --------------------------------------------------------------------------------------
+
+PWSP_INTERNAL void pwsp_engine_rouse(pwsp_engine *engine, bool all) {
+    pwsp_mutex_lock(&engine->sleepers.mutex);
+    // one might be a lane that is not let in
+    all = all || engine->policy->wakes_all || pwsp_load_seq_cst(&engine->keeper) != 0;
+    pwsp_sleepers_call(&engine->sleepers, all);
+    pwsp_mutex_unlock(&engine->sleepers.mutex);
+}
+
+static void pwsp_engine_sleep(pwsp_engine *engine, const pwsp_engine_lane *lane) {
+    const pwsp_engine_job *job = &engine->job;
+    pwsp_sleepers_begin(&engine->sleepers);
+    const bool has_more = job->more(job->user, lane) != PWSP_ENGINE_NOTHING;
+    pwsp_sleepers_end(&engine->sleepers, has_more || (pwsp_engine_is_let_in(engine, lane) &&
+                                                      pwsp_engine_has_work(engine, lane)));
+}
+
+PWSP_INTERNAL void pwsp_engine_work(pwsp_engine *engine, pwsp_engine_lane *lane) {
+    const pwsp_engine_job *job = &engine->job;
+    uint32_t round = 0;
+    bool is_awake = true;
+    pwsp_fetch_add_seq_cst(&engine->groups[lane->group].come_count, 1u);
+    for (;;) {
+        const uint32_t task = job->find(job->user, lane);
+        if (task != PWSP_ENGINE_NONE) {
+            job->run(job->user, lane, task);
+            round = 0;
+            is_awake = true;
+        } else if (job->is_over(job->user, lane)) {
+            return;
+        } else if (is_awake && pwsp_spin(&round, engine->spin_count, engine->yield_count)) {
+            continue;
+        } else if (job->more(job->user, lane) == PWSP_ENGINE_UNANNOUNCED) {
+            pwsp_nap(PWSP_ENGINE_NAP_NS);
+        } else {
+            pwsp_engine_sleep(engine, lane);
+            is_awake = false;  // until it has found something
+        }
+    }
+}
+
+// -- life -----------------------------------------------------------------------------------------
+
+PWSP_INTERNAL void pwsp_engine_init(pwsp_engine *engine, const pwsp_memory *memory) {
+    memset(engine, 0, sizeof *engine);
+    engine->memory = *memory;
+    pwsp_sleepers_init(&engine->sleepers);
+}
+
+// One for each lane, and for each unit.
+static uint32_t pwsp_engine_group_capacity(const pwsp_engine *engine) {
+    return engine->lane_capacity > 1 ? engine->lane_capacity : 2 * engine->lane_capacity;
+}
+
+static void pwsp_engine_free_lanes(pwsp_engine *engine) {
+    const uint32_t count = pwsp_engine_group_capacity(engine);
+    for (uint32_t i = 0; i < count; i++) {
+        pwsp_mutex_destroy(&engine->groups[i].mutex);
+    }
+    pwsp_memory_free(&engine->memory, engine->groups, count * sizeof(pwsp_engine_group));
+    pwsp_memory_free(&engine->memory, engine->lanes, engine->lane_capacity * engine->lane_stride);
+    engine->groups = NULL;
+    engine->lanes = NULL;
+    engine->lane_capacity = 0;
+}
+
+PWSP_INTERNAL void pwsp_engine_free(pwsp_engine *engine) {
+    pwsp_engine_free_lanes(engine);
+    pwsp_sleepers_destroy(&engine->sleepers);
+}
+
+PWSP_INTERNAL size_t pwsp_engine_bytes(const pwsp_engine *engine) {
+    return engine->lane_capacity * engine->lane_stride +
+           pwsp_engine_group_capacity(engine) * sizeof(pwsp_engine_group);
+}
+
+PWSP_INTERNAL bool pwsp_engine_reserve(pwsp_engine *engine, uint32_t lane_count, size_t lane_size) {
+    if (lane_count <= engine->lane_capacity) {
+        return true;
+    }
+    pwsp_engine made = *engine;
+    made.lane_capacity = lane_count;
+    made.lane_stride = lane_size;
+    const uint32_t group_count = pwsp_engine_group_capacity(&made);
+    made.lanes = (char *)pwsp_memory_alloc(&engine->memory, lane_count * lane_size);
+    made.groups = (pwsp_engine_group *)pwsp_memory_alloc(&engine->memory,
+                                                         group_count * sizeof(pwsp_engine_group));
+    if (!made.lanes || !made.groups) {
+        pwsp_memory_free(&engine->memory, made.lanes, made.lanes ? lane_count * lane_size : 0);
+        pwsp_memory_free(&engine->memory, made.groups,
+                         made.groups ? group_count * sizeof(pwsp_engine_group) : 0);
+        return false;
+    }
+    pwsp_engine_free_lanes(engine);  // mutexes are not moved
+    for (uint32_t i = 0; i < group_count; i++) {
+        pwsp_mutex_init(&made.groups[i].mutex);
+    }
+    engine->lanes = made.lanes;
+    engine->groups = made.groups;
+    engine->lane_capacity = lane_count;
+    engine->lane_stride = lane_size;
+    return true;
+}
+
+PWSP_INTERNAL void pwsp_engine_begin(pwsp_engine *engine, pwsp_engine_order order,
+                                     uint32_t lane_count, uint32_t cube_count) {
+    static const pwsp_engine_policy policies[] = {
+#define PWSP_ENGINE_ROW(with, name, groups, oldest, listed, batch, all)                            \
+    {PWSP_ENGINE_##groups, oldest, listed, batch, all},
+        PWSP_ENGINE_POLICIES(PWSP_ENGINE_ROW, )
+#undef PWSP_ENGINE_ROW
+    };
+    PTOWSP_ASSERT(lane_count > 0 && lane_count <= engine->lane_capacity);
+    const pwsp_engine_grouping grouping = policies[order].grouping;
+    engine->policy = &policies[order];
+    engine->lane_count = lane_count;
+    engine->group_count = grouping == PWSP_ENGINE_ONE       ? 1
+                          : grouping == PWSP_ENGINE_BY_UNIT ? 2
+                                                            : lane_count;
+    engine->keeper = 0;
+    for (uint32_t i = 0; i < engine->group_count; i++) {
+        pwsp_engine_group *group = &engine->groups[i];
+        memset(group->lists, 0, sizeof group->lists);
+        group->come_count = 0;
+    }
+    for (uint32_t i = 0; i < lane_count; i++) {
+        pwsp_engine_lane *lane = pwsp_engine_at(engine, i);
+        lane->index = i;
+        lane->group = grouping == PWSP_ENGINE_ONE       ? 0
+                      : grouping == PWSP_ENGINE_BY_UNIT ? i >= lane_count - cube_count
+                                                        : i;
+        lane->steal_count = 0;
+        memset(&lane->excess, 0, sizeof lane->excess);
+        pwsp_deque_reset(&lane->deque);
+        if (engine->policy->is_listed) {
+            lane->deque.limit = 0;  // so that each task goes through pwsp_engine_overflow
+        }
+    }
+}
