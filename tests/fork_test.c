@@ -411,9 +411,9 @@ static void fork__a_child_can_only_destroy_a_graph_that_executes(void **state) {
         hold(&t, true);
         assert_int_equal(ptowsp_graph_start(t.graph), PTOWSP_OK);
         await_entered(&t);
-        pwsp_mutex_lock(&t.graph->sleepers.mutex);
+        pwsp_mutex_lock(&t.graph->engine.sleepers.mutex);
         in_child(how ? lose_graph : only_end, &t);
-        pwsp_mutex_unlock(&t.graph->sleepers.mutex);
+        pwsp_mutex_unlock(&t.graph->engine.sleepers.mutex);
         hold(&t, false);
         assert_int_equal(ptowsp_graph_wait(t.graph), PTOWSP_OK);
         end(&t);

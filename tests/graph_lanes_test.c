@@ -409,8 +409,8 @@ static void graph_lanes__what_one_lane_has_begun_the_others_end(void **state) {
 }
 
 // Tasks count as long at first, so a lane offers all that it has: 299 of the 300 after task 0. The first
-// of these has another 300 after it, of which 213 fill the ring of 512. For a block of 256 it takes 43 back.
-static void graph_lanes__a_ring_that_is_full_takes_back_what_it_has_offered(void **state) {
+// of these has another 300 after it, of which 213 fill the ring of 512; the others go to the list.
+static void graph_lanes__a_ring_that_is_full_leaves_the_others_to_the_list(void **state) {
     (void)state;
     for (size_t k = 0; k < lanes_kind_count; k++) {
         shape s = shape_make(lanes_context(k), 601);
@@ -424,31 +424,39 @@ static void graph_lanes__a_ring_that_is_full_takes_back_what_it_has_offered(void
     }
 }
 
-// Of 512 tasks 300 are on offer, and thieves have taken 150, 75 and 38: the 37 that are left and the 212 others
-// are no block, but the ring has room.
-static void graph_lanes__a_ring_that_thieves_have_emptied_spills_nothing(void **state) {
+// Of 512 tasks 300 are on offer, and thieves have taken 150, 75 and 38: the ring has room for 263 more, and not
+// for the next.
+static void graph_lanes__a_ring_that_thieves_have_emptied_takes_as_many(void **state) {
     (void)state;
-    shape s = shape_make(lanes_context(1), 600);
-    assert_int_equal(ptowsp_graph_seal(s.graph), PTOWSP_OK);
-    pwsp_graph_lane *lane = &s.graph->lanes[0];
+    shape s = shape_make(lanes_context(1), 800);
+    shape_run(&s, 1);
+    pwsp_engine *engine = &s.graph->engine;
+    pwsp_engine_begin(engine, PWSP_ENGINE_NEWEST, 1, 0);
+    pwsp_engine_lane *lane = pwsp_engine_at(engine, 0);
     uint32_t stolen[PWSP_DEQUE_STEAL_MAX];
-    pwsp_deque_reset(&lane->deque);
     for (uint32_t i = 0; i < 512; i++) {
-        pwsp_graph_push(s.graph, lane, i);
+        pwsp_engine_push(engine, lane, i);
     }
-    pwsp_deque_publish(&lane->deque, 300);
+    pwsp_engine_offer(engine, lane, 300);
     assert_false(pwsp_deque_has_room(&lane->deque));
     assert_int_equal(pwsp_deque_steal(&lane->deque, PWSP_DEQUE_STEAL_MAX, stolen), 150);
     assert_int_equal(pwsp_deque_steal(&lane->deque, PWSP_DEQUE_STEAL_MAX, stolen), 75);
     assert_int_equal(pwsp_deque_steal(&lane->deque, PWSP_DEQUE_STEAL_MAX, stolen), 38);
     assert_int_equal(stolen[37], 262);
-    pwsp_graph_spill(s.graph, lane);
-    assert_int_equal(s.graph->block_count, 0);
-    assert_int_equal(pwsp_deque_held(&lane->deque), 249);
-    for (uint32_t i = 512; i-- > 263;) {
-        assert_int_equal(pwsp_deque_pop(&lane->deque), i);
+    for (uint32_t i = 512; i < 775; i++) {
+        pwsp_engine_push(engine, lane, i);
+        assert_int_equal(lane->excess.count, 0);
     }
-    shape_run(&s, 1);
+    pwsp_engine_push(engine, lane, 775);
+    pwsp_engine_push(engine, lane, 776);
+    assert_int_equal(lane->excess.count, 2);
+    for (uint32_t i = 775; i-- > 263;) {  // the newest first; the 37 that are left on offer, last
+        assert_int_equal(pwsp_engine_own(engine, lane, 1), i);
+    }
+    assert_int_equal(pwsp_engine_own(engine, lane, 1), 775);
+    assert_int_equal(pwsp_engine_own(engine, lane, 1), 776);
+    assert_int_equal(pwsp_engine_own(engine, lane, 1), PWSP_ENGINE_NONE);
+    shape_run(&s, 2);
     shape_destroy(&s);
 }
 
@@ -466,8 +474,8 @@ int main(void) {
         cmocka_unit_test(graph_lanes__sources_that_become_long_and_short_again),
         cmocka_unit_test(graph_lanes__small_graphs_run_thousands_of_times),
         cmocka_unit_test(graph_lanes__what_one_lane_has_begun_the_others_end),
-        cmocka_unit_test(graph_lanes__a_ring_that_is_full_takes_back_what_it_has_offered),
-        cmocka_unit_test(graph_lanes__a_ring_that_thieves_have_emptied_spills_nothing),
+        cmocka_unit_test(graph_lanes__a_ring_that_is_full_leaves_the_others_to_the_list),
+        cmocka_unit_test(graph_lanes__a_ring_that_thieves_have_emptied_takes_as_many),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

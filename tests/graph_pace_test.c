@@ -82,7 +82,7 @@ static uint32_t alone_count(uint64_t ticks, uint64_t time_limit_ns, bool is_reco
         b.calls[0].n = FIB_N;
         assert_int_equal(ptowsp_graph_run(b.graph), PTOWSP_OK);
         assert_int_equal(b.calls[0].value, 144);
-        count += b.graph->keeper != 0;
+        count += b.graph->engine.keeper != 0;
     }
     ptowsp_graph_destroy(b.graph);
     ptowsp_context_destroy(context);

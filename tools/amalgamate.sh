@@ -202,9 +202,7 @@ src/exec/fingerprint.h src/exec/fingerprint.c src/exec/run_execute.c src/exec/ru
 src/exec/together.c
 src/exec/bound.c src/exec/run_start.c
 src/graph/graph_state.h src/graph/graph_state.c src/graph/graph_kernel.c src/graph/graph_added.c src/graph/graph_seal.c
-    src/graph/graph_queue.c
-    src/graph/graph_step.c src/graph/graph_lanes.c
-src/graph/graph_classes.c src/graph/graph_run.c
+src/graph/graph_step.c src/graph/graph_lanes.c src/graph/graph_run.c
 src/graph/graph.c
 src/device/device_memory.h src/device/device_memory.c
 src/device/device.h src/device/core.c src/device/aicpu.c src/device/device.c

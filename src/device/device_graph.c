@@ -3,7 +3,7 @@
 //
 // The sealed form of the graph is used as lanes use it: the AICPU thread that has the result of a
 // task counts down its edges. Tasks that need no core are done by that thread at once: empty tasks,
-// ranges without items, and skipped tasks. They form a list through `spare`, as ready tasks do in
+// ranges without items, and skipped tasks. They form a list through `links`, as ready tasks do in
 // the device's queues.
 
 #include "device.h"
@@ -32,7 +32,8 @@ static uint64_t pwsp_device_part_begin(const pwsp_graph_range *range, uint32_t c
 }
 
 static bool pwsp_graph_is_unwanted(ptowsp_graph *graph, uint32_t task) {
-    return pwsp_graph_is_cut(graph) || pwsp_load_relaxed(&graph->kinds[task]) == PWSP_GRAPH_SKIPPED;
+    return pwsp_halt_is(&graph->halt) ||
+           pwsp_load_relaxed(&graph->kinds[task]) == PWSP_GRAPH_SKIPPED;
 }
 
 // Does the task have a function to call?
@@ -46,7 +47,7 @@ static void pwsp_device_sort_ready(ptowsp_device *device, uint32_t by, uint32_t 
                                    uint32_t *list) {
     ptowsp_graph *graph = device->graph.graph;
     if (pwsp_graph_is_unwanted(graph, task) || !pwsp_graph_has_call(graph, task)) {
-        graph->spare[task] = *list;
+        graph->links[task] = *list;
         *list = task;
         return;
     }
@@ -87,7 +88,7 @@ static void pwsp_device_task_over(ptowsp_device *device, uint32_t by, uint32_t t
             break;
         }
         task = list;
-        list = graph->spare[task];
+        list = graph->links[task];
         status = PTOWSP_OK;
         is_skipped = pwsp_graph_is_unwanted(graph, task);
     }
@@ -117,7 +118,7 @@ static void pwsp_device_task_returned(ptowsp_device *device, uint32_t by, uint32
     }
     while (list != PWSP_GRAPH_NONE) {
         uint32_t idle = list;
-        list = graph->spare[idle];
+        list = graph->links[idle];
         pwsp_device_task_over(device, by, idle, PTOWSP_OK, pwsp_graph_is_unwanted(graph, idle));
     }
 }
@@ -204,19 +205,19 @@ static void pwsp_device_graph_done(void *user, const pwsp_core_result *result, u
         stats->range_count++;
         stats->task_count += result->part == 0;
         if (span) {  // from the first part to the last
-            pwsp_mutex_lock(&graph->sleepers.mutex);
+            pwsp_mutex_lock(&graph->engine.sleepers.mutex);
             span->begin = span->end ? pwsp_min_u64(span->begin, result->start) : result->start;
             span->end = pwsp_max_u64(span->end, result->end);
             span->lane = result->core;
-            pwsp_mutex_unlock(&graph->sleepers.mutex);
+            pwsp_mutex_unlock(&graph->engine.sleepers.mutex);
         }
         if (result->status < 0) {
-            pwsp_mutex_lock(&graph->sleepers.mutex);
+            pwsp_mutex_lock(&graph->engine.sleepers.mutex);
             if (begin < range->failed_begin) {
                 range->failed_begin = begin;
                 range->failed_status = result->status;
             }
-            pwsp_mutex_unlock(&graph->sleepers.mutex);
+            pwsp_mutex_unlock(&graph->engine.sleepers.mutex);
         }
         pwsp_device_part_over(device, by, range);
         return;
@@ -236,7 +237,7 @@ static void pwsp_device_graph_done(void *user, const pwsp_core_result *result, u
 }
 
 static void pwsp_device_graph_stop(void *user) {
-    pwsp_fetch_or_seq_cst(&pwsp_graph_on(user)->flags, PWSP_GRAPH_IS_CUT);
+    pwsp_halt_cancel(&pwsp_graph_on(user)->halt);
 }
 
 static uint64_t pwsp_device_graph_describe(void *user, uint32_t task, uint32_t part,
@@ -273,7 +274,7 @@ static bool pwsp_device_run_tasks(ptowsp_device *device, ptowsp_graph *graph) {
     pwsp_job job;
     memset(&job, 0, sizeof job);
     job.user = device;
-    job.links = graph->spare;
+    job.links = graph->links;
     job.queue_of = pwsp_device_graph_queue;
     job.has_block = pwsp_device_graph_has_block;
     job.take = graph->range_count > 0 ? pwsp_device_graph_take : NULL;
@@ -292,7 +293,7 @@ static bool pwsp_device_run_tasks(ptowsp_device *device, ptowsp_graph *graph) {
     }
     while (list != PWSP_GRAPH_NONE) {
         uint32_t task = list;
-        list = graph->spare[task];
+        list = graph->links[task];
         pwsp_device_task_over(device, PWSP_DEVICE_NONE, task, PTOWSP_OK,
                               pwsp_graph_is_unwanted(graph, task));
     }

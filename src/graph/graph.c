@@ -62,7 +62,6 @@ ptowsp_status ptowsp_graph_create(ptowsp_context *context, const ptowsp_graph_de
     pwsp_context_own(context);
     graph->memory = context->memory;
     graph->lane_count = lane_count;
-    graph->spin_count = pwsp_pool_spin_count(context->pool, lane_count);
     graph->cube_lane_count = desc ? desc->cube_lane_count : 0;
     if (graph->cube_lane_count >= lane_count) {
         graph->cube_lane_count = lane_count - 1;
@@ -73,12 +72,12 @@ ptowsp_status ptowsp_graph_create(ptowsp_context *context, const ptowsp_graph_de
     graph->added_task_max = desc ? desc->added_task_max : 0;
     graph->added_edge_max = desc ? desc->added_edge_max : 0;
     pwsp_arena_init(&graph->arena, &graph->memory);
-    pwsp_sleepers_init(&graph->sleepers);
-    graph->lanes =
-        (pwsp_graph_lane *)pwsp_memory_alloc(&graph->memory, lane_count * sizeof(pwsp_graph_lane));
+    pwsp_engine_init(&graph->engine, &graph->memory);
+    graph->engine.spin_count = pwsp_pool_spin_count(context->pool, lane_count);
     graph->lane_stats = (ptowsp_graph_lane_stats *)pwsp_memory_alloc(
         &graph->memory, lane_count * sizeof(ptowsp_graph_lane_stats));
-    if (!graph->lanes || !graph->lane_stats) {
+    if (!graph->lane_stats ||
+        !pwsp_engine_reserve(&graph->engine, lane_count, sizeof(pwsp_graph_lane))) {
         ptowsp_graph_destroy(graph);
         return pwsp_fail(context, PTOWSP_OUT_OF_MEMORY, PTOWSP_NO_INDEX, "graph: no memory");
     }
@@ -110,7 +109,7 @@ void ptowsp_graph_destroy(ptowsp_graph *graph) {
     PWSP_GRAPH_FREE(graph, targets, target_capacity);
     PWSP_GRAPH_FREE(graph, kinds, kind_capacity);
     PWSP_GRAPH_FREE(graph, outcomes, outcome_capacity);
-    PWSP_GRAPH_FREE(graph, spare, spare_capacity);
+    PWSP_GRAPH_FREE(graph, links, link_capacity);
     PWSP_GRAPH_FREE(graph, sources, source_capacity);
     PWSP_GRAPH_FREE(graph, core_stats, core_capacity);
     PWSP_GRAPH_FREE(graph, joins, join_capacity);
@@ -118,10 +117,9 @@ void ptowsp_graph_destroy(ptowsp_graph *graph) {
     pwsp_arena_free(&graph->arena);
     pwsp_memory memory = graph->memory;
     pwsp_context_disown(graph->context);
-    pwsp_memory_free(&memory, graph->lanes, graph->lane_count * sizeof(pwsp_graph_lane));
     pwsp_memory_free(&memory, graph->lane_stats,
                      graph->lane_count * sizeof(ptowsp_graph_lane_stats));
-    pwsp_sleepers_destroy(&graph->sleepers);
+    pwsp_engine_free(&graph->engine);
     pwsp_memory_free(&memory, graph, sizeof(ptowsp_graph));
 }
 
@@ -410,7 +408,7 @@ ptowsp_status ptowsp_graph_record(ptowsp_graph *graph, ptowsp_span *spans, uint6
 void ptowsp_graph_cancel(ptowsp_graph *graph) {
     PTOWSP_ASSERT(graph);
     if (pwsp_load_seq_cst(&graph->is_running)) {
-        pwsp_fetch_or_seq_cst(&graph->flags, PWSP_GRAPH_IS_CUT);
+        pwsp_halt_cancel(&graph->halt);
     }
 }
 
@@ -517,8 +515,8 @@ ptowsp_graph_stats ptowsp_graph_result(const ptowsp_graph *graph) {
     stats.failed_count = graph->tally.failed_count;
     stats.skipped_count = graph->tally.skipped_count;
     stats.lane_count = graph->core_count ? graph->core_count : graph->lane_count;
-    uint64_t lane_size = sizeof(pwsp_graph_lane) + sizeof(ptowsp_graph_lane_stats);
-    uint64_t bytes = sizeof *graph + graph->lane_count * lane_size + graph->arena.allocated;
+    uint64_t bytes = sizeof *graph + pwsp_engine_bytes(&graph->engine) + graph->arena.allocated;
+    bytes += graph->lane_count * sizeof *graph->lane_stats;
     bytes += graph->core_capacity * sizeof *graph->core_stats;
     bytes += graph->node_capacity * sizeof *graph->nodes;
     bytes += graph->count_capacity * sizeof *graph->counts;
@@ -527,7 +525,7 @@ ptowsp_graph_stats ptowsp_graph_result(const ptowsp_graph *graph) {
     bytes += graph->added_capacity * sizeof *graph->added;
     bytes += graph->name_capacity * sizeof *graph->names + graph->class_capacity;
     bytes += (graph->before_capacity + graph->after_capacity + graph->first_capacity +
-              graph->target_capacity + graph->outcome_capacity + graph->spare_capacity +
+              graph->target_capacity + graph->outcome_capacity + graph->link_capacity +
               graph->source_capacity) *
              sizeof(uint32_t);
     stats.memory_bytes = (size_t)(bytes + graph->kind_capacity) + pwsp_start_bytes(graph->start);

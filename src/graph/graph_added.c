@@ -127,10 +127,10 @@ static pwsp_graph_join *pwsp_graph_running_join(ptowsp_graph *graph, uint64_t ta
         pwsp_load_acquire(&graph->joins[task].is_open)) {
         return &graph->joins[task];
     }
-    pwsp_mutex_lock(&graph->sleepers.mutex);
+    pwsp_mutex_lock(&graph->engine.sleepers.mutex);
     graph->stray_task = graph->has_stray ? pwsp_min_u64(task, graph->stray_task) : task;
     graph->has_stray = true;
-    pwsp_mutex_unlock(&graph->sleepers.mutex);
+    pwsp_mutex_unlock(&graph->engine.sleepers.mutex);
     return NULL;
 }
 
@@ -200,7 +200,7 @@ static void pwsp_graph_fill_part(ptowsp_graph *graph, uint32_t parent,
 }
 
 static ptowsp_status pwsp_graph_refuse_more(ptowsp_graph *graph) {
-    pwsp_fetch_or_seq_cst(&graph->flags, PWSP_GRAPH_IS_CUT | PWSP_GRAPH_IS_FULL);
+    pwsp_fetch_or_seq_cst(&graph->halt.word, PWSP_HALT_CANCELLED | PWSP_GRAPH_IS_FULL);
     return PTOWSP_LIMIT_EXCEEDED;
 }
 

@@ -13,9 +13,10 @@
 //
 // A lane without a task looks for one in this order: its own deque and the sources it has taken;
 // the tasks it has offered to thieves; sources that no lane has taken; open ranges of range tasks;
-// blocks; other lanes' deques. Sources are taken from a shared cursor. A full deque spills half
-// into a block of `spare`, and a lane that runs dry takes a block; the stack of blocks is under the
-// lock.
+// lists; other lanes' deques. Sources are taken from a shared cursor. Graphs with priorities, or with
+// lanes for each unit, have their ready tasks in lists, and so their sources (the policies NEWEST and
+// RANKED of engine/engine.h): there a lane looks into the lists before it helps with ranges, and its
+// tasks run one by one. It helps with ranges of units whose tasks it may take.
 //
 // Pace. A lane looks at the clock after some tasks, and adapts to their length:
 //
@@ -51,10 +52,8 @@
 // The end. `remaining` counts tasks that have not been reported. A lane reports when it has run
 // dry, so nothing is shared while it has work. The lane that reports the last one wakes all.
 //
-// Sleep. A lane that finds nothing spins for some 20 us and then sleeps (see sleeper.h). A lane
-// that offers work changes a word, a count or a range slot, and then wakes. No lane waits for
-// another to come: as long as a lane sees no work and `remaining` is not 0, some other lane is in
-// the middle of a task, or has tasks and is running.
+// No lane waits for another to come: as long as a lane sees no work and `remaining` is not 0, some
+// other lane is in the middle of a task, or has tasks and is running.
 
 #include "graph_state.h"
 
@@ -69,60 +68,40 @@
 #define PWSP_GRAPH_SHORT_TICKS (PWSP_TICKS_US / 8)  // tasks for which it may want to be alone
 #define PWSP_GRAPH_SHARE_MAX   (10000 * PWSP_TICKS_US)
 
-// -- sleep ----------------------------------------------------------------------------------------
-
-// Is there work that a lane without tasks can take?
-static bool pwsp_graph_has_work(const ptowsp_graph *graph, const pwsp_graph_lane *lane) {
-    if (pwsp_load_seq_cst(&graph->source_next) < graph->source_count ||
-        pwsp_load_seq_cst(&graph->block_count) > 0) {
-        return true;
-    }
-    for (uint32_t i = 0; i < graph->lane_count; i++) {
-        if (pwsp_deque_offers(pwsp_load_seq_cst(&graph->lanes[i].deque.word))) {
-            return true;
-        }
-    }
-    return pwsp_graph_has_open_range(graph, lane);
-}
-
-// There is no keeper but, perhaps, this lane.
-static bool pwsp_graph_is_let_in(const ptowsp_graph *graph, const pwsp_graph_lane *lane) {
-    uint32_t keeper = pwsp_load_seq_cst(&graph->keeper);
-    return keeper == 0 || keeper == lane->index + 1;
-}
-
-// Is there work that this lane may take? Ranges count even if it is not let in. A lane that has
-// opened a range is busy, so the keeper is not alone.
-static bool pwsp_graph_has_work_for(const ptowsp_graph *graph, const pwsp_graph_lane *lane) {
-    return pwsp_graph_is_let_in(graph, lane) ? pwsp_graph_has_work(graph, lane)
-                                             : pwsp_graph_has_open_range(graph, lane);
-}
-
-static void pwsp_graph_sleep(ptowsp_graph *graph, const pwsp_graph_lane *lane) {
-    pwsp_sleepers_begin(&graph->sleepers);
-    bool is_over = pwsp_load_seq_cst(&graph->remaining) == 0;
-    pwsp_sleepers_end(&graph->sleepers, is_over || pwsp_graph_has_work_for(graph, lane));
-}
-
 // -- taking and offering --------------------------------------------------------------------------
 
-// Takes a block into the deque, which is empty.
-static bool pwsp_graph_take_block(ptowsp_graph *graph, pwsp_graph_lane *lane) {
-    if (pwsp_load_relaxed(&graph->block_count) == 0 || !pwsp_deque_has_room(&lane->deque)) {
-        return false;
-    }
-    pwsp_mutex_lock(&graph->sleepers.mutex);
-    uint32_t block = graph->block_count;
-    PTOWSP_ASSERT((uint64_t)block * PWSP_GRAPH_BLOCK <= graph->task_count + graph->added_task_max);
-    if (block > 0) {
-        block--;
-        for (uint32_t i = PWSP_GRAPH_BLOCK; i-- > 0;) {
-            pwsp_deque_push(&lane->deque, graph->spare[(uint64_t)block * PWSP_GRAPH_BLOCK + i]);
+// Reports the tasks that the lane has finished; wakes all lanes if they were the last.
+static void pwsp_graph_report(ptowsp_graph *graph, pwsp_graph_lane *lane) {
+    if (lane->done_count > 0) {
+        uint64_t done = lane->done_count;
+        lane->stats.task_count += done;
+        lane->done_count = 0;
+        if (pwsp_fetch_sub_seq_cst(&graph->remaining, done) == done) {
+            pwsp_engine_wake(&graph->engine, true);
         }
-        pwsp_store_seq_cst(&graph->block_count, block);
     }
-    pwsp_mutex_unlock(&graph->sleepers.mutex);
-    return pwsp_deque_held(&lane->deque) > 0;
+}
+
+// Is there work for this lane besides ready tasks? Ranges count even if it is not let in. A lane that
+// has opened a range is busy, so the keeper is not alone.
+static bool pwsp_graph_has_else(const ptowsp_graph *graph, const pwsp_graph_lane *lane) {
+    return (pwsp_engine_is_let_in(&graph->engine, &lane->base) &&
+            pwsp_load_seq_cst(&graph->source_next) < graph->source_count) ||
+           pwsp_graph_has_open_range(graph, lane);
+}
+
+static bool pwsp_graph_has_work_for(const ptowsp_graph *graph, const pwsp_graph_lane *lane) {
+    return pwsp_graph_has_else(graph, lane) ||
+           (pwsp_engine_is_let_in(&graph->engine, &lane->base) &&
+            pwsp_engine_has_work(&graph->engine, &lane->base));
+}
+
+PWSP_INTERNAL pwsp_engine_more pwsp_graph_more(void *user, const pwsp_engine_lane *lane) {
+    const ptowsp_graph *graph = (const ptowsp_graph *)user;
+    return pwsp_load_seq_cst(&graph->remaining) == 0 ||
+                   pwsp_graph_has_else(graph, (const pwsp_graph_lane *)(const void *)lane)
+               ? PWSP_ENGINE_MORE
+               : PWSP_ENGINE_NOTHING;
 }
 
 // Takes sources: one where tasks are long, else more; fewer when few are left.
@@ -143,30 +122,30 @@ static bool pwsp_graph_take_sources(ptowsp_graph *graph, pwsp_graph_lane *lane) 
     return true;
 }
 
-// The next of the lane's own tasks: from its deque, its sources, and the shared cursor of sources.
+// The next of the lane's own tasks: from its deque, its sources, and the shared cursor of sources; or,
+// where tasks have ranks, from the lists.
 static uint32_t pwsp_graph_own(ptowsp_graph *graph, pwsp_graph_lane *lane) {
-    if (pwsp_deque_held(&lane->deque) > 0 ||
-        (lane->source == lane->source_end && pwsp_deque_reclaim(&lane->deque, lane->grab) > 0)) {
-        return pwsp_deque_pop(&lane->deque);
+    if (pwsp_deque_held(&lane->base.deque) > 0 || lane->source == lane->source_end) {
+        uint32_t task = pwsp_engine_own(&graph->engine, &lane->base, lane->grab);
+        if (task != PWSP_GRAPH_NONE) {
+            return task;
+        }
     }
-    if (lane->source == lane->source_end && !pwsp_graph_take_sources(graph, lane)) {
-        return PWSP_GRAPH_NONE;
+    if (lane->source != lane->source_end || pwsp_graph_take_sources(graph, lane)) {
+        return graph->sources[lane->source++];
     }
-    return graph->sources[lane->source++];
+    return graph->is_classed ? pwsp_engine_take(&graph->engine, &lane->base) : PWSP_GRAPH_NONE;
 }
 
 // Offers the oldest private tasks: all where tasks are long; else some, if nothing is on offer.
 static void pwsp_graph_offer(ptowsp_graph *graph, pwsp_graph_lane *lane) {
-    pwsp_deque *deque = &lane->deque;
+    const pwsp_deque *deque = &lane->base.deque;
     uint32_t held = pwsp_deque_held(deque);
     if (lane->pace == PWSP_GRAPH_LONG) {
-        pwsp_deque_publish(deque, held);
+        pwsp_engine_offer(&graph->engine, &lane->base, held);
     } else if (pwsp_deque_offers(pwsp_load_relaxed(&deque->word)) == 0) {
-        pwsp_deque_publish(deque, held - held / 2);
-    } else {
-        return;
+        pwsp_engine_offer(&graph->engine, &lane->base, held - held / 2);
     }
-    pwsp_graph_wake(graph, false);
 }
 
 // Fetches the counters behind a task that is about to run: other lanes may have written them, and
@@ -210,18 +189,18 @@ static PWSP_NOINLINE bool pwsp_graph_release_many(const ptowsp_graph *graph, pws
 PWSP_FORCE_INLINE uint32_t pwsp_graph_run_window(ptowsp_graph *graph, pwsp_graph_lane *lane,
                                                  uint32_t task, bool is_alone, bool fetches) {
     uint32_t left = PWSP_GRAPH_WINDOW;
-    while (PWSP_LIKELY(pwsp_load_relaxed(&graph->flags) == 0)) {
+    while (PWSP_LIKELY(pwsp_load_relaxed(&graph->halt.word) == 0)) {
         const pwsp_graph_node *node = &graph->nodes[task];
         if (PWSP_UNLIKELY(!node->fn)) {
             break;
         }
-        if (!is_alone && pwsp_deque_held(&lane->deque) >= lane->offer_at) {
+        if (!is_alone && pwsp_deque_held(&lane->base.deque) >= lane->offer_at) {
             pwsp_graph_offer(graph, lane);
         }
         if (!is_alone && fetches) {
             pwsp_graph_fetch_counters(graph, graph->first[task], graph->first[task + 1]);
         }
-        ptowsp_status status = node->fn(node->user, task, lane->index);
+        ptowsp_status status = node->fn(node->user, task, lane->base.index);
         left--;
         uint32_t next;
         if (PWSP_UNLIKELY(status < 0)) {
@@ -230,15 +209,15 @@ PWSP_FORCE_INLINE uint32_t pwsp_graph_run_window(ptowsp_graph *graph, pwsp_graph
         } else {
             const uint32_t begin = graph->first[task], end = graph->first[task + 1];
             if (is_alone && !fetches && PWSP_UNLIKELY(end - begin >= PWSP_GRAPH_MANY) &&
-                pwsp_graph_release_many(graph, &lane->deque, begin, end)) {
+                pwsp_graph_release_many(graph, &lane->base.deque, begin, end)) {
                 next = PWSP_GRAPH_NONE;
             } else {
                 next = pwsp_graph_release_all(graph, lane, begin, end, is_alone, fetches);
             }
         }
         if (next == PWSP_GRAPH_NONE) {
-            next = pwsp_deque_held(&lane->deque) > 0 ? pwsp_deque_pop(&lane->deque)
-                                                     : pwsp_graph_own(graph, lane);
+            next = pwsp_deque_held(&lane->base.deque) > 0 ? pwsp_deque_pop(&lane->base.deque)
+                                                          : pwsp_graph_own(graph, lane);
         }
         task = next;
         if (task == PWSP_GRAPH_NONE || left == 0) {
@@ -292,8 +271,8 @@ static void pwsp_graph_give_up(ptowsp_graph *graph, pwsp_graph_lane *lane, uint3
         pwsp_graph_push(graph, lane, graph->sources[--lane->source_end]);
     }
     pwsp_graph_push(graph, lane, task);
-    pwsp_deque_publish(&lane->deque, pwsp_deque_held(&lane->deque));
-    pwsp_graph_wake(graph, true);  // the keeper may be asleep
+    pwsp_engine_offer(&graph->engine, &lane->base, pwsp_deque_held(&lane->base.deque));
+    pwsp_engine_wake(&graph->engine, true);  // the keeper may be asleep
 }
 
 // Lets all lanes in again. Called by any lane that is busy.
@@ -305,9 +284,9 @@ static void pwsp_graph_share(ptowsp_graph *graph, pwsp_graph_lane *lane) {
         lane->source_end = lane->source;
     }
     lane->is_alone = false;
-    if (pwsp_load_relaxed(&graph->keeper) != 0) {
-        pwsp_store_seq_cst(&graph->keeper, 0u);  // (10), pairs with (9)
-        pwsp_graph_wake(graph, true);
+    if (pwsp_load_relaxed(&graph->engine.keeper) != 0) {
+        pwsp_store_seq_cst(&graph->engine.keeper, 0u);  // (10), pairs with (9)
+        pwsp_engine_wake(&graph->engine, true);
     }
 }
 
@@ -324,9 +303,8 @@ static void pwsp_graph_know_alone(ptowsp_graph *graph, const pwsp_graph_lane *la
 
 // A lane that is alone has looked at the clock.
 static void pwsp_graph_look_alone(ptowsp_graph *graph, pwsp_graph_lane *lane, uint64_t now) {
-    bool has_much = pwsp_deque_held(&lane->deque) >= PWSP_GRAPH_OFFER_MAX ||
-                    lane->source_end - lane->source >= PWSP_GRAPH_OFFER_MAX ||
-                    pwsp_load_relaxed(&graph->block_count) > 0;
+    bool has_much = pwsp_deque_held(&lane->base.deque) >= PWSP_GRAPH_OFFER_MAX ||
+                    lane->source_end - lane->source >= PWSP_GRAPH_OFFER_MAX;
     if (has_much && now - lane->share_at < UINT64_MAX / 2) {
         pwsp_graph_share(graph, lane);
     }
@@ -335,8 +313,8 @@ static void pwsp_graph_look_alone(ptowsp_graph *graph, pwsp_graph_lane *lane, ui
 // Is this lane, which is busy, the keeper, and no other lane busy? In this order: only a lane that
 // is busy may end the keeping.
 static bool pwsp_graph_is_alone(const ptowsp_graph *graph, const pwsp_graph_lane *lane) {
-    return pwsp_load_seq_cst(&graph->busy_count) == 1 &&          // (7), pairs with (6)
-           pwsp_load_seq_cst(&graph->keeper) == lane->index + 1;  // (7)
+    return pwsp_load_seq_cst(&graph->busy_count) == 1 &&                      // (7), pairs with (6)
+           pwsp_load_seq_cst(&graph->engine.keeper) == lane->base.index + 1;  // (7)
 }
 
 // Does sharing cost more than it brings? Then a keeper is needed: this lane, if there is none yet.
@@ -349,7 +327,8 @@ static void pwsp_graph_look_shared(ptowsp_graph *graph, pwsp_graph_lane *lane, u
         return;
     }
     uint32_t nobody = 0;
-    if (pwsp_cas_seq_cst(&graph->keeper, &nobody, lane->index + 1)) {  // (5), pairs with (9)
+    if (pwsp_cas_seq_cst(&graph->engine.keeper, &nobody,
+                         lane->base.index + 1)) {  // (5), pairs with (9)
         uint64_t share_ticks = pwsp_load_relaxed(&graph->share_ticks);
         lane->share_at = now + share_ticks;
         if (alone && busy > 1) {
@@ -371,13 +350,13 @@ static uint32_t pwsp_graph_look(ptowsp_graph *graph, pwsp_graph_lane *lane, uint
         lane->pace = is_short ? PWSP_GRAPH_SHORT : PWSP_GRAPH_MEDIUM;
         return task;
     }
-    uint32_t keeper = pwsp_load_relaxed(&graph->keeper);
+    uint32_t keeper = pwsp_load_relaxed(&graph->engine.keeper);
     if (graph->runs_direct && !is_short) {  // it was wrong not to call the other lanes
         pwsp_graph_share(graph, lane);
         pwsp_graph_give_up(graph, lane, task);
         return PWSP_GRAPH_NONE;
     }
-    if (keeper == lane->index + 1) {
+    if (keeper == lane->base.index + 1) {
         pwsp_graph_know_alone(graph, lane, ticks);
         if (graph->joins) {  // 16 tasks with some interrupts are not yet longer
             is_short = pwsp_load_relaxed(&graph->alone_ticks) < 16 * PWSP_GRAPH_SHORT_TICKS;
@@ -406,44 +385,35 @@ static uint32_t pwsp_graph_look(ptowsp_graph *graph, pwsp_graph_lane *lane, uint
 
 // Looks for work at other lanes.
 static uint32_t pwsp_graph_take(ptowsp_graph *graph, pwsp_graph_lane *lane) {
-    uint32_t task, tasks[PWSP_DEQUE_STEAL_MAX];
+    uint32_t task;
     if (pwsp_graph_help(graph, lane, &task)) {
         return task != PWSP_GRAPH_NONE ? task : pwsp_graph_own(graph, lane);
     }
-    if (pwsp_graph_take_block(graph, lane)) {
-        return pwsp_deque_pop(&lane->deque);
-    }
-    for (uint32_t i = 1; i < graph->lane_count; i++) {
-        pwsp_graph_lane *victim = &graph->lanes[(lane->index + i) % graph->lane_count];
-        uint32_t count = pwsp_deque_steal(&victim->deque, PWSP_DEQUE_STEAL_MAX, tasks);
-        if (count > 0) {
-            lane->stats.steal_count += count;
-            if (!lane->is_alone && pwsp_deque_offers(pwsp_load_relaxed(&victim->deque.word)) > 0) {
-                pwsp_graph_wake(graph, false);  // more work remains than the woken lane takes
-            }
-            for (uint32_t k = 0; k + 1 < count; k++) {
-                pwsp_graph_push(graph, lane, tasks[k]);
-            }
-            return tasks[count - 1];
-        }
-    }
-    return PWSP_GRAPH_NONE;
+    return pwsp_engine_take(&graph->engine, &lane->base);
+}
+
+// The calling lane has begun alone, and has let the others in: the remaining tasks are for all lanes.
+static bool pwsp_graph_is_handed_over(const ptowsp_graph *graph) {
+    return graph->runs_direct && !pwsp_load_relaxed(&graph->starts_alone) &&
+           pwsp_load_relaxed(&graph->engine.keeper) == 0;
 }
 
 // Takes a task from anywhere, if there is one that the lane may do; the lane then counts as busy.
-static uint32_t pwsp_graph_take_any(ptowsp_graph *graph, pwsp_graph_lane *lane) {
-    if (!pwsp_graph_has_work_for(graph, lane)) {
+PWSP_INTERNAL uint32_t pwsp_graph_find(void *user, pwsp_engine_lane *base) {
+    ptowsp_graph *graph = (ptowsp_graph *)user;
+    pwsp_graph_lane *lane = (pwsp_graph_lane *)(void *)base;
+    if (pwsp_graph_is_handed_over(graph) || !pwsp_graph_has_work_for(graph, lane)) {
         return PWSP_GRAPH_NONE;
     }
     uint32_t nobody = 0;
     if (pwsp_fetch_add_seq_cst(&graph->busy_count, 1u) == 0 &&  // (8)
         pwsp_load_relaxed(&graph->starts_alone) &&
         pwsp_fetch_and_seq_cst(&graph->starts_alone, 0u) &&
-        pwsp_cas_seq_cst(&graph->keeper, &nobody, lane->index + 1)) {
+        pwsp_cas_seq_cst(&graph->engine.keeper, &nobody, lane->base.index + 1)) {
         lane->share_at = pwsp_ticks() + pwsp_load_relaxed(&graph->share_ticks);
     }
     uint32_t task = PWSP_GRAPH_NONE;
-    if (pwsp_graph_is_let_in(graph, lane)) {  // (9), pairs with (5) and (10)
+    if (pwsp_engine_is_let_in(&graph->engine, &lane->base)) {  // (9), pairs with (5) and (10)
         lane->is_alone = graph->lane_count == 1 || pwsp_graph_is_alone(graph, lane);
         task = pwsp_graph_own(graph, lane);
         task = task != PWSP_GRAPH_NONE ? task : pwsp_graph_take(graph, lane);
@@ -466,26 +436,11 @@ PWSP_INTERNAL bool pwsp_graph_is_short(const ptowsp_graph *graph) {
            ticks * graph->task_count / 16 < 1000 * PWSP_TICKS_US;
 }
 
-// Waits for a task; PWSP_GRAPH_NONE when the run is over.
-static uint32_t pwsp_graph_seek(ptowsp_graph *graph, pwsp_graph_lane *lane) {
-    for (uint32_t round = 0;; round++) {
-        uint32_t task = pwsp_graph_take_any(graph, lane);
-        if (task != PWSP_GRAPH_NONE) {
-            return task;
-        }
-        pwsp_graph_report(graph, lane);
-        if (pwsp_load_acquire(&graph->remaining) == 0) {
-            return PWSP_GRAPH_NONE;
-        }
-        if (!pwsp_graph_is_let_in(graph, lane) && pwsp_graph_is_short(graph)) {
-            return PWSP_GRAPH_NONE;
-        }
-        if (round < graph->spin_count) {
-            pwsp_pause();
-        } else {
-            pwsp_graph_sleep(graph, lane);
-        }
-    }
+PWSP_INTERNAL bool pwsp_graph_is_over(void *user, pwsp_engine_lane *lane) {
+    ptowsp_graph *graph = (ptowsp_graph *)user;
+    pwsp_graph_report(graph, (pwsp_graph_lane *)(void *)lane);
+    return pwsp_load_acquire(&graph->remaining) == 0 || pwsp_graph_is_handed_over(graph) ||
+           (!pwsp_engine_is_let_in(&graph->engine, lane) && pwsp_graph_is_short(graph));
 }
 
 // Runs tasks until the lane has none.
@@ -493,17 +448,21 @@ static void pwsp_graph_run_tasks(ptowsp_graph *graph, pwsp_graph_lane *lane, uin
     lane->run_count = 0;
     lane->looked_at = pwsp_ticks();
     do {
-        const uint32_t flags = pwsp_load_relaxed(&graph->flags);
+        const uint32_t flags = pwsp_load_relaxed(&graph->halt.word);
         if (PWSP_UNLIKELY(flags != 0 || !graph->nodes[task].fn)) {
             const bool is_shared = !graph->nodes[task].fn || (flags & ~PWSP_GRAPH_LETS_BE_ALONE);
             if (is_shared && graph->lane_count > 1) {
                 pwsp_graph_share(graph, lane);
             }
-            if (!lane->is_alone && pwsp_deque_held(&lane->deque) >= lane->offer_at) {
+            if (!lane->is_alone && pwsp_deque_held(&lane->base.deque) >= lane->offer_at) {
                 pwsp_graph_offer(graph, lane);
             }
             task = pwsp_graph_step(graph, lane, task);
             lane->run_count += !is_shared;
+            if (graph->is_classed && task != PWSP_GRAPH_NONE) {
+                pwsp_graph_push(graph, lane, task);
+                task = PWSP_GRAPH_NONE;
+            }
             task = task != PWSP_GRAPH_NONE ? task : pwsp_graph_own(graph, lane);
         } else {
             task = lane->is_alone ? pwsp_graph_run_alone(graph, lane, task)
@@ -515,18 +474,10 @@ static void pwsp_graph_run_tasks(ptowsp_graph *graph, pwsp_graph_lane *lane, uin
     } while (task != PWSP_GRAPH_NONE);
 }
 
-PWSP_INTERNAL void pwsp_graph_lane_main(void *arg, uint32_t index) {
-    ptowsp_graph *graph = (ptowsp_graph *)arg;
-    PTOWSP_ASSERT(index < graph->lane_count);
-    pwsp_graph_lane *lane = &graph->lanes[index];
-    uint32_t task;
-    while ((task = pwsp_graph_seek(graph, lane)) != PWSP_GRAPH_NONE) {
-        pwsp_graph_run_tasks(graph, lane, task);
-        lane->is_alone = false;
-        pwsp_fetch_sub_seq_cst(&graph->busy_count, 1u);  // (6), pairs with (7)
-        if (graph->runs_direct && pwsp_load_relaxed(&graph->keeper) == 0) {
-            pwsp_graph_report(graph, lane);  // the remaining tasks are for all lanes
-            break;
-        }
-    }
+PWSP_INTERNAL void pwsp_graph_run_from(void *user, pwsp_engine_lane *base, uint32_t task) {
+    ptowsp_graph *graph = (ptowsp_graph *)user;
+    pwsp_graph_lane *lane = (pwsp_graph_lane *)(void *)base;
+    pwsp_graph_run_tasks(graph, lane, task);
+    lane->is_alone = false;
+    pwsp_fetch_sub_seq_cst(&graph->busy_count, 1u);  // (6), pairs with (7)
 }

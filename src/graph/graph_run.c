@@ -50,11 +50,10 @@ static void pwsp_graph_end_spans(ptowsp_graph *graph) {
 // -- runs -----------------------------------------------------------------------------------------
 
 PWSP_INTERNAL void pwsp_graph_begin_run(ptowsp_graph *graph) {
-    uint64_t limit = graph->time_limit_ns, now = limit ? ptowsp_clock_ns() : 0;
-    graph->deadline_ns = limit > UINT64_MAX - now ? UINT64_MAX : now + limit;
-    pwsp_store_relaxed(&graph->flags, (graph->spans ? PWSP_GRAPH_IS_CLOCKED : 0u) |
-                                          (limit ? PWSP_GRAPH_IS_LIMITED : 0u) |
-                                          (graph->joins ? PWSP_GRAPH_MAY_GROW : 0u));
+    pwsp_halt_begin(&graph->halt, graph->time_limit_ns);
+    pwsp_fetch_or_seq_cst(&graph->halt.word, (graph->spans ? PWSP_GRAPH_IS_CLOCKED : 0u) |
+                                                 (graph->joins ? PWSP_GRAPH_MAY_GROW : 0u) |
+                                                 (graph->is_classed ? PWSP_GRAPH_IS_RANKED : 0u));
     pwsp_graph_begin_added(graph);
     pwsp_graph_begin_spans(graph);
     pwsp_store_seq_cst(&graph->is_running, 1u);
@@ -80,7 +79,7 @@ static ptowsp_status pwsp_graph_fail_cut(ptowsp_graph *graph, uint32_t flags) {
                          ", tasks or added_edge_max, %" PRIu64 ", edges",
                          graph->added_task_max, graph->added_edge_max);
     }
-    bool is_late = (flags & PWSP_GRAPH_IS_LATE) != 0;
+    bool is_late = (flags & PWSP_HALT_TIMED_OUT) != 0;
     return pwsp_fail(graph->context, is_late ? PTOWSP_TIMED_OUT : PTOWSP_CANCELLED, PTOWSP_NO_INDEX,
                      "graph: %s; %" PRIu64 " of %" PRIu64 " tasks done",
                      is_late ? "its time limit is over" : "cancelled", graph->done_count,
@@ -130,9 +129,8 @@ PWSP_INTERNAL ptowsp_status pwsp_graph_end_run(ptowsp_graph *graph, bool is_whol
                          "threads: run_lanes did not call each of its %u lanes once",
                          (unsigned)graph->lane_count);
     }
-    uint32_t flags = pwsp_load_relaxed(&graph->flags);
-    if (flags & PWSP_GRAPH_IS_CUT) {
-        return pwsp_graph_fail_cut(graph, flags);
+    if (pwsp_halt_status(&graph->halt) != PTOWSP_OK) {
+        return pwsp_graph_fail_cut(graph, pwsp_load_relaxed(&graph->halt.word));
     }
     if (graph->has_stray) {
         return pwsp_fail(context, PTOWSP_INVALID_PARAMS, graph->stray_task,
@@ -145,9 +143,7 @@ PWSP_INTERNAL ptowsp_status pwsp_graph_end_run(ptowsp_graph *graph, bool is_whol
                : pwsp_graph_fail_task(graph, graph->tally.first_failed);
 }
 
-static void pwsp_graph_lane_reset(ptowsp_graph *graph, uint32_t index) {
-    pwsp_graph_lane *lane = &graph->lanes[index];
-    lane->index = index;
+static void pwsp_graph_lane_reset(ptowsp_graph *graph, pwsp_graph_lane *lane) {
     lane->is_alone = graph->lane_count == 1;
     lane->source = 0;
     lane->source_end = 0;
@@ -156,9 +152,36 @@ static void pwsp_graph_lane_reset(ptowsp_graph *graph, uint32_t index) {
     lane->tally.first_failed = PWSP_GRAPH_NONE;
     memset(&lane->stats, 0, sizeof lane->stats);
     lane->open_range = 0;
-    pwsp_deque_reset(&lane->deque);
     // Tasks count as long until their duration is known.
     pwsp_graph_set_pace(graph, lane, lane->is_alone ? 1 : PWSP_GRAPH_LONG_TICKS);
+}
+
+static uint32_t pwsp_graph_list_of(void *graph, uint32_t task) {
+    return pwsp_graph_class_of((const ptowsp_graph *)graph, task);
+}
+
+static void pwsp_graph_begin_lanes(ptowsp_graph *graph) {
+    const pwsp_engine_job job = {
+        graph,           pwsp_graph_find,    pwsp_graph_run_from,  pwsp_graph_is_over,
+        pwsp_graph_more, pwsp_graph_list_of, (char *)graph->links, sizeof *graph->links,
+    };
+    pwsp_engine *engine = &graph->engine;
+    engine->job = job;
+    pwsp_engine_begin(engine, graph->is_classed ? PWSP_ENGINE_RANKED : PWSP_ENGINE_NEWEST,
+                      graph->lane_count, graph->cube_lane_count);
+    for (uint32_t i = 0; i < graph->lane_count; i++) {
+        pwsp_graph_lane_reset(graph, pwsp_graph_lane_at(graph, i));
+    }
+    for (uint32_t i = 0; graph->is_classed && i < graph->source_count; i++) {
+        pwsp_engine_push(engine, pwsp_engine_at(engine, 0), graph->sources[i]);
+    }
+    graph->source_next = graph->is_classed ? graph->source_count : 0;
+    pwsp_engine_offer(engine, pwsp_engine_at(engine, 0), 0);
+}
+
+static void pwsp_graph_lane_main(void *arg, uint32_t index) {
+    pwsp_engine *engine = &((ptowsp_graph *)arg)->engine;
+    pwsp_engine_work(engine, pwsp_engine_at(engine, index));
 }
 
 // Runs the lanes of the context. If waking them seems to cost more than it brings, runs the calling
@@ -167,7 +190,6 @@ static void pwsp_graph_lane_reset(ptowsp_graph *graph, uint32_t index) {
 // arrival. The calling lane must not be the keeper by then: it may come last or, left out, never.
 // Now and then all lanes are called regardless.
 static bool pwsp_graph_call_lanes(ptowsp_graph *graph, bool was_alone) {
-    ptowsp_lane_fn lane = graph->is_classed ? pwsp_graph_classes_lane : pwsp_graph_lane_main;
     uint64_t start = pwsp_ticks();
     bool is_good = true;
     bool is_direct =
@@ -178,7 +200,7 @@ static bool pwsp_graph_call_lanes(ptowsp_graph *graph, bool was_alone) {
     if (is_direct) {
         graph->runs_direct = true;
         graph->starts_alone = 1;
-        lane(graph, 0);
+        pwsp_graph_lane_main(graph, 0);
         graph->runs_direct = false;
         if (pwsp_load_acquire(&graph->remaining) == 0) {
             uint64_t ticks = pwsp_ticks() - start;
@@ -186,34 +208,29 @@ static bool pwsp_graph_call_lanes(ptowsp_graph *graph, bool was_alone) {
             return true;
         }
     }
-    is_good = pwsp_pool_run(graph->context->pool, lane, graph);
+    is_good = pwsp_pool_run(graph->context->pool, pwsp_graph_lane_main, graph);
     graph->pool_ticks = pwsp_ticks() - start;
     graph->pool_hold -= graph->pool_hold > 0;
     return is_good;
 }
 
 PWSP_INTERNAL bool pwsp_graph_run_lanes(ptowsp_graph *graph) {
-    graph->source_next = 0;
-    graph->block_count = 0;
+    bool was_alone = graph->engine.keeper != 0;  // when the last run ended
     graph->busy_count = 0;
-    bool was_alone = graph->keeper != 0;  // when the last run ended
     graph->starts_alone = was_alone;
-    graph->keeper = 0;
     graph->share_ticks = pwsp_max_u64(graph->share_ticks, PWSP_GRAPH_SHARE_MIN);
-    for (uint32_t i = 0; i < graph->lane_count; i++) {
-        pwsp_graph_lane_reset(graph, i);
-    }
     if (graph->task_count == 0) {
+        graph->engine.keeper = 0;
         memset(graph->lane_stats, 0, graph->lane_count * sizeof(ptowsp_graph_lane_stats));
         return true;
     }
-    if (graph->is_classed) {
-        pwsp_graph_classes_begin(graph);
-    }
+    pwsp_graph_begin_lanes(graph);
     bool is_whole = pwsp_graph_call_lanes(graph, was_alone);
     for (uint32_t i = 0; i < graph->lane_count; i++) {
-        graph->lane_stats[i] = graph->lanes[i].stats;
-        pwsp_graph_add_tally(graph, &graph->lanes[i].tally);
+        const pwsp_graph_lane *lane = pwsp_graph_lane_at(graph, i);
+        graph->lane_stats[i] = lane->stats;
+        graph->lane_stats[i].steal_count = lane->base.steal_count;
+        pwsp_graph_add_tally(graph, &lane->tally);
     }
     return is_whole;
 }

@@ -30,8 +30,6 @@ static void pwsp_seal_trim(ptowsp_graph *graph, void **array, uint64_t *capacity
 
 static bool pwsp_seal_allocate(ptowsp_graph *graph) {
     uint64_t tasks = graph->task_count + graph->added_task_max, edges = graph->edge_count;
-    // Spare room is used in whole blocks.
-    uint64_t spare = (tasks / PWSP_GRAPH_BLOCK + 1) * PWSP_GRAPH_BLOCK;
     bool is_whole =
         PWSP_SEAL_ARRAY(pwsp_seal_reserve, nodes, node_capacity, tasks) &&
         PWSP_SEAL_ARRAY(pwsp_seal_reserve, counts, count_capacity, tasks) &&
@@ -40,7 +38,7 @@ static bool pwsp_seal_allocate(ptowsp_graph *graph) {
                         edges + graph->added_edge_max) &&
         PWSP_SEAL_ARRAY(pwsp_seal_reserve, kinds, kind_capacity, tasks) &&
         PWSP_SEAL_ARRAY(pwsp_seal_reserve, outcomes, outcome_capacity, tasks) &&
-        PWSP_SEAL_ARRAY(pwsp_seal_reserve, spare, spare_capacity, spare) &&
+        PWSP_SEAL_ARRAY(pwsp_seal_reserve, links, link_capacity, tasks) &&
         PWSP_SEAL_ARRAY(pwsp_seal_reserve, sources, source_capacity, graph->ready_count) &&
         pwsp_graph_reserve_added(graph);
     if (is_whole) {
@@ -108,9 +106,9 @@ static void pwsp_seal_rows(ptowsp_graph *graph) {
 }
 
 // Removes tasks in topological order and returns their number. Afterwards pending is as after a run
-// that got no further. Uses `spare` as its queue.
+// that got no further. Uses `links` as its queue.
 static uint64_t pwsp_seal_take_away(ptowsp_graph *graph) {
-    uint32_t *queue = graph->spare;
+    uint32_t *queue = graph->links;
     uint64_t count = graph->source_count;
     if (count > 0) {
         memcpy(queue, graph->sources, (size_t)count * sizeof *queue);
@@ -166,7 +164,7 @@ static ptowsp_status pwsp_seal_refuse_cycle(ptowsp_graph *graph, uint32_t *previ
 // Every remaining task waits for a remaining task: going back from one to the other ends in a
 // cycle.
 static ptowsp_status pwsp_seal_find_cycle(ptowsp_graph *graph) {
-    uint32_t *previous = graph->spare;
+    uint32_t *previous = graph->links;
     pwsp_seal_edge edge = pwsp_seal_end(graph);
     while (pwsp_seal_go_back(graph, &edge)) {
         if (graph->counts[graph->befores[edge.index]].pending > 0) {

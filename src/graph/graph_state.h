@@ -7,7 +7,7 @@
 //      first     where its edges begin in `targets`    4    [first[t], first[t + 1])
 //      kinds     how it ended                          1
 //      outcomes  status or cause, if it is not done    4
-//      spare     ready tasks that no ring holds        4    (no part of it belongs to a task)
+//      links     of ready tasks in no deque            4
 //
 // By edge: the task before, 4 bytes, as it was added, and the target, 4. Edges are mostly added with
 // the task that they lead to: while they come in the order of these, fan-ins say where each leads, and
@@ -23,14 +23,14 @@
 #include "../base/arena.h"
 #include "../base/wall.h"
 #include "../base/context.h"
-#include "../base/sleeper.h"
+#include "../base/halt.h"
 #include "../base/start.h"
 #include "../runtime/arrival.h"
-#include "../engine/deque.h"
+#include "../engine/engine.h"
 
-#define PWSP_GRAPH_NONE UINT32_MAX
+#define PWSP_GRAPH_NONE PWSP_ENGINE_NONE
 
-#define PWSP_GRAPH_LEVELS (PTOWSP_GRAPH_PRIORITY_MAX + 1)
+#define PWSP_GRAPH_LEVELS PWSP_ENGINE_LEVELS  // of priority
 // Of queues: unit * PWSP_GRAPH_LEVELS + priority. Tasks of MIX stand with those of CUBE.
 #define PWSP_GRAPH_CLASSES (2 * PWSP_GRAPH_LEVELS)
 
@@ -111,21 +111,18 @@ enum { PWSP_GRAPH_LONG = 0, PWSP_GRAPH_MEDIUM, PWSP_GRAPH_SHORT };
 #define PWSP_GRAPH_LONG_TICKS PWSP_TICKS_US
 #define PWSP_GRAPH_SHARE_MIN  (50 * PWSP_TICKS_US)  // how long it is alone
 
-// Conditions that make a run not plain.
-#define PWSP_GRAPH_HAS_FAILED 1u
-#define PWSP_GRAPH_IS_CUT     2u   // cancelled
-#define PWSP_GRAPH_IS_CLOCKED 4u   // spans are written
-#define PWSP_GRAPH_IS_LIMITED 8u   // it has a time limit
-#define PWSP_GRAPH_IS_LATE    16u  // it is cut because that is over
-#define PWSP_GRAPH_MAY_GROW   32u  // its tasks may add tasks
-#define PWSP_GRAPH_IS_FULL    64u  // it is cut because they have added too many
+// Conditions that make a run not plain, beside those of its halt, in the same word.
+#define PWSP_GRAPH_HAS_FAILED 0x100u
+#define PWSP_GRAPH_IS_CLOCKED 0x200u   // spans are written
+#define PWSP_GRAPH_MAY_GROW   0x400u   // its tasks may add tasks
+#define PWSP_GRAPH_IS_FULL    0x800u   // it is cancelled because they have added too many
+#define PWSP_GRAPH_IS_RANKED  0x1000u  // tasks have priorities, or units have lanes of their own
 
 // Those under which tasks run one by one, but a lane may be alone.
-#define PWSP_GRAPH_LETS_BE_ALONE                                                                   \
-    (PWSP_GRAPH_IS_CLOCKED | PWSP_GRAPH_IS_LIMITED | PWSP_GRAPH_MAY_GROW)
+#define PWSP_GRAPH_LETS_BE_ALONE (PWSP_GRAPH_IS_CLOCKED | PWSP_HALT_LIMITED | PWSP_GRAPH_MAY_GROW)
 
 typedef struct pwsp_graph_lane {
-    uint32_t index;
+    pwsp_engine_lane base;
     bool is_alone;  // no other lane has tasks: no atomic operations on counters
     // The pace of tasks on this lane, and what follows from it; see graph_lanes.c.
     int pace;
@@ -140,7 +137,6 @@ typedef struct pwsp_graph_lane {
     pwsp_graph_tally tally;
     ptowsp_graph_lane_stats stats;
     uint32_t open_range;  // atomic: index + 1 of the range that it has opened, or 0
-    pwsp_deque deque;
 } pwsp_graph_lane;
 
 struct ptowsp_graph {
@@ -153,7 +149,6 @@ struct ptowsp_graph {
     bool is_classed;  // some task has a priority, or units have lanes of their own
     bool is_marked;   // kinds and outcomes are not all as before a run
     uint32_t lane_count, cube_lane_count;
-    uint32_t spin_count;  // rounds of looking for work before a lane sleeps
 
     pwsp_graph_node *nodes;
     pwsp_graph_count *counts;
@@ -179,9 +174,9 @@ struct ptowsp_graph {
     uint64_t stray_task;  // the lowest task that was added to while not running; under the lock
     bool has_stray;
 
-    uint32_t *first, *targets, *outcomes, *spare, *sources;
+    uint32_t *first, *targets, *outcomes, *links, *sources;
     uint8_t *kinds;
-    uint64_t first_capacity, target_capacity, outcome_capacity, spare_capacity, source_capacity;
+    uint64_t first_capacity, target_capacity, outcome_capacity, link_capacity, source_capacity;
     uint64_t kind_capacity;
     uint64_t run_number;    // counts runs, from 1
     uint64_t ran_count;     // tasks of the last run
@@ -191,22 +186,17 @@ struct ptowsp_graph {
     ptowsp_span *spans;      // the caller's; in ticks while the graph runs
     uint64_t span_capacity;
     pwsp_wall wall;
-    uint64_t time_limit_ns, deadline_ns;  // 0: none; and of the run
-    pwsp_start *start;                    // of started runs
-    bool is_whole;                        // of a started run: each lane was called once
+    uint64_t time_limit_ns;  // 0: none
+    pwsp_start *start;       // of started runs
+    bool is_whole;           // of a started run: each lane was called once
 
-    pwsp_graph_lane *lanes;
     ptowsp_graph_lane_stats *lane_stats;
     // Of the last run, if that was on a device: by core.
     ptowsp_graph_lane_stats *core_stats;
     uint64_t core_capacity;
     uint32_t core_count;  // 0: it was on lanes
 
-    pwsp_sleepers
-        sleepers;  // lanes; its lock protects blocks, class queues and ranges that fail, too
-    // Queues of classes: linked through `spare`.
-    uint32_t class_head[PWSP_GRAPH_CLASSES], class_tail[PWSP_GRAPH_CLASSES];
-    uint32_t unit_lane_count[2];  // atomic: lanes of a unit that are in the run
+    pwsp_engine engine;  // the lock of its sleepers protects ranges that fail, and stray_task
 
     // Whether to wake other lanes at all; see pwsp_graph_call_lanes.
     bool runs_direct;       // only the calling lane has been called
@@ -216,14 +206,12 @@ struct ptowsp_graph {
 
     char padding[PWSP_FALSE_SHARING];
     // Read by each task, rarely written.
-    uint32_t flags;         // atomic
+    pwsp_halt halt;
     uint32_t is_running;    // atomic
     uint32_t source_count;  // in `sources`
     char padding_flags[PWSP_FALSE_SHARING];
     uint32_t source_next;   // atomic: sources from here on have not been taken
-    uint32_t block_count;   // atomic: blocks of half a ring in `spare`; written under the lock
     uint32_t busy_count;    // atomic: lanes that have tasks or look for tasks
-    uint32_t keeper;        // atomic: index + 1 of the lane that is to be alone, or 0
     uint32_t alone_ticks;   // atomic: ticks / 16 per task of a lane that is alone; 0: not known
     uint32_t starts_alone;  // atomic: the first lane is to be the keeper
     PWSP_ALIGNAS(8) uint64_t share_ticks;  // atomic: how long the keeper is to be alone
@@ -232,17 +220,8 @@ struct ptowsp_graph {
     char padding_after[PWSP_FALSE_SHARING];
 };
 
-#define PWSP_GRAPH_BLOCK (PWSP_DEQUE_SIZE / 2)
-
-// Must nothing more be begun?
-PWSP_INLINE bool pwsp_graph_is_cut(ptowsp_graph *graph) {
-    uint32_t flags = pwsp_load_relaxed(&graph->flags);
-    if ((flags & PWSP_GRAPH_IS_LIMITED) && !(flags & PWSP_GRAPH_IS_CUT) &&
-        ptowsp_clock_ns() >= graph->deadline_ns) {
-        pwsp_fetch_or_seq_cst(&graph->flags, PWSP_GRAPH_IS_CUT | PWSP_GRAPH_IS_LATE);
-        return true;
-    }
-    return (flags & PWSP_GRAPH_IS_CUT) != 0;
+PWSP_INLINE pwsp_graph_lane *pwsp_graph_lane_at(const ptowsp_graph *graph, uint32_t index) {
+    return (pwsp_graph_lane *)(void *)pwsp_engine_at(&graph->engine, index);
 }
 
 // The span of a task, or NULL.
@@ -298,8 +277,11 @@ PWSP_INTERNAL ptowsp_status pwsp_graph_seal(ptowsp_graph *graph);
 // pwsp_pool_run.
 PWSP_INTERNAL bool pwsp_graph_run_lanes(ptowsp_graph *graph);
 
-// A lane's main function, for graphs without classes.
-PWSP_INTERNAL void pwsp_graph_lane_main(void *graph, uint32_t index);
+// What the engine calls.
+PWSP_INTERNAL uint32_t pwsp_graph_find(void *graph, pwsp_engine_lane *lane);
+PWSP_INTERNAL void pwsp_graph_run_from(void *graph, pwsp_engine_lane *lane, uint32_t task);
+PWSP_INTERNAL bool pwsp_graph_is_over(void *graph, pwsp_engine_lane *lane);
+PWSP_INTERNAL pwsp_engine_more pwsp_graph_more(void *graph, const pwsp_engine_lane *lane);
 
 // Sets the values that depend on task duration.
 PWSP_INTERNAL void pwsp_graph_set_pace(ptowsp_graph *graph, pwsp_graph_lane *lane,
@@ -307,12 +289,6 @@ PWSP_INTERNAL void pwsp_graph_set_pace(ptowsp_graph *graph, pwsp_graph_lane *lan
 
 // The graph is known to take less than a millisecond on one lane.
 PWSP_INTERNAL bool pwsp_graph_is_short(const ptowsp_graph *graph);
-
-// For graphs with classes: puts the sources into their queues; and a lane's main function.
-PWSP_INTERNAL void pwsp_graph_classes_begin(ptowsp_graph *graph);
-PWSP_INTERNAL void pwsp_graph_classes_lane(void *graph, uint32_t index);
-PWSP_INTERNAL bool pwsp_graph_classes_may_do(const ptowsp_graph *graph, const pwsp_graph_lane *lane,
-                                             uint32_t task);
 
 PWSP_INLINE ptowsp_unit pwsp_graph_unit_of(const ptowsp_graph *graph, uint32_t task) {
     return (ptowsp_unit)(task < graph->class_count ? graph->classes[task] / PWSP_GRAPH_LEVELS : 0);
@@ -324,15 +300,6 @@ PWSP_INLINE uint32_t pwsp_graph_class_of(const ptowsp_graph *graph, uint32_t tas
                ? unit * PWSP_GRAPH_LEVELS + graph->classes[task] % PWSP_GRAPH_LEVELS
                : 0;
 }
-
-// Queues of classes, under the lock or before the run: append a task, or all of a lane's deque; the
-// class of the best task that a lane of this unit may do, or PWSP_GRAPH_NONE; whether there is any.
-PWSP_INTERNAL void pwsp_graph_enqueue(ptowsp_graph *graph, uint32_t task);
-PWSP_INTERNAL void pwsp_graph_enqueue_all(ptowsp_graph *graph, pwsp_graph_lane *lane);
-PWSP_INTERNAL uint32_t pwsp_graph_best_class(const ptowsp_graph *graph, uint32_t own_unit);
-PWSP_INTERNAL bool pwsp_graph_has_queued(const ptowsp_graph *graph);
-PWSP_INTERNAL uint32_t pwsp_graph_unit_of_lane(const ptowsp_graph *graph,
-                                               const pwsp_graph_lane *lane);
 
 // -- tasks that were added ------------------------------------------------------------------------
 
@@ -398,23 +365,8 @@ PWSP_INTERNAL bool pwsp_graph_help(ptowsp_graph *graph, pwsp_graph_lane *lane, u
 PWSP_INTERNAL bool pwsp_graph_has_open_range(const ptowsp_graph *graph,
                                              const pwsp_graph_lane *lane);
 
-// Reports the tasks that the lane has finished; wakes all lanes if they were the last.
-PWSP_INTERNAL void pwsp_graph_report(ptowsp_graph *graph, pwsp_graph_lane *lane);
-
-// Wakes a sleeping lane, or all, if there are any. The caller has made work visible, in a
-// sequentially consistent operation.
-PWSP_INTERNAL void pwsp_graph_wake(ptowsp_graph *graph, bool all);
-
-// Empties half of a full deque: into a block, or into queues of classes.
-PWSP_INTERNAL void pwsp_graph_spill(ptowsp_graph *graph, pwsp_graph_lane *lane);
-
 PWSP_INLINE void pwsp_graph_push(ptowsp_graph *graph, pwsp_graph_lane *lane, uint32_t task) {
-    if (PWSP_UNLIKELY(lane->deque.bottom == lane->deque.limit)) {
-        if (!pwsp_deque_has_room(&lane->deque)) {
-            pwsp_graph_spill(graph, lane);
-        }
-    }
-    pwsp_deque_push(&lane->deque, task);
+    pwsp_engine_push(&graph->engine, &lane->base, task);
 }
 
 // One of the edges to a task is done; returns whether it was the last.

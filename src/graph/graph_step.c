@@ -38,7 +38,7 @@ PWSP_INTERNAL void pwsp_graph_mark(ptowsp_graph *graph, pwsp_graph_tally *tally,
         pwsp_store_relaxed(&graph->outcomes[task], (uint32_t)(int32_t)status);
         pwsp_graph_blame(graph, task, task);
         // Before releasing: a lane that sees the task done sees this as well, and looks at kinds.
-        pwsp_fetch_or_seq_cst(&graph->flags, PWSP_GRAPH_HAS_FAILED);
+        pwsp_fetch_or_seq_cst(&graph->halt.word, PWSP_GRAPH_HAS_FAILED);
     }
 }
 
@@ -62,12 +62,12 @@ PWSP_INTERNAL uint32_t pwsp_graph_finish(ptowsp_graph *graph, pwsp_graph_lane *l
 
 static void pwsp_graph_range_failed(ptowsp_graph *graph, pwsp_graph_range *range, uint64_t begin,
                                     ptowsp_status status) {
-    pwsp_mutex_lock(&graph->sleepers.mutex);
+    pwsp_mutex_lock(&graph->engine.sleepers.mutex);
     if (begin < range->failed_begin) {
         range->failed_begin = begin;
         range->failed_status = status;
     }
-    pwsp_mutex_unlock(&graph->sleepers.mutex);
+    pwsp_mutex_unlock(&graph->engine.sleepers.mutex);
 }
 
 // Does items until none are left; returns how many it did (or left out, in a cancelled run).
@@ -75,10 +75,10 @@ static uint64_t pwsp_graph_range_work(ptowsp_graph *graph, pwsp_graph_lane *lane
                                       pwsp_graph_range *range) {
     uint64_t begin, end, count = 0;
     while (pwsp_queue_take(&range->queue, &begin, &end)) {
-        if (pwsp_graph_is_cut(graph)) {
+        if (pwsp_halt_is(&graph->halt)) {
             pwsp_store_relaxed(&range->is_cut, 1u);
         } else {
-            ptowsp_status status = range->fn(range->user, begin, end, lane->index);
+            ptowsp_status status = range->fn(range->user, begin, end, lane->base.index);
             lane->stats.range_count++;
             if (status < 0) {
                 pwsp_graph_range_failed(graph, range, begin, status);
@@ -124,7 +124,7 @@ static uint32_t pwsp_graph_range_open(ptowsp_graph *graph, pwsp_graph_lane *lane
     }
     if (!lane->is_alone) {
         pwsp_store_seq_cst(&lane->open_range, index + 1);
-        pwsp_graph_wake(graph, true);
+        pwsp_engine_wake(&graph->engine, true);
     }
     uint64_t count = pwsp_graph_range_work(graph, lane, range);
     if (!lane->is_alone) {
@@ -135,13 +135,14 @@ static uint32_t pwsp_graph_range_open(ptowsp_graph *graph, pwsp_graph_lane *lane
 
 static bool pwsp_graph_may_help(const ptowsp_graph *graph, const pwsp_graph_lane *lane,
                                 const pwsp_graph_range *range) {
-    return graph->cube_lane_count == 0 || pwsp_graph_classes_may_do(graph, lane, range->task);
+    const uint32_t group = pwsp_graph_class_of(graph, range->task) / PWSP_GRAPH_LEVELS;
+    return !graph->is_classed || pwsp_engine_may_take(&graph->engine, &lane->base, group);
 }
 
 PWSP_INTERNAL bool pwsp_graph_has_open_range(const ptowsp_graph *graph,
                                              const pwsp_graph_lane *lane) {
     for (uint32_t i = 0; graph->range_count > 0 && i < graph->lane_count; i++) {
-        uint32_t open = pwsp_load_seq_cst(&graph->lanes[i].open_range);
+        uint32_t open = pwsp_load_seq_cst(&pwsp_graph_lane_at(graph, i)->open_range);
         if (open) {
             const pwsp_graph_range *range = &graph->ranges[open - 1];
             if (pwsp_load_relaxed(&range->queue.cursor) < range->queue.item_count &&
@@ -156,8 +157,8 @@ PWSP_INTERNAL bool pwsp_graph_has_open_range(const ptowsp_graph *graph,
 PWSP_INTERNAL bool pwsp_graph_help(ptowsp_graph *graph, pwsp_graph_lane *lane, uint32_t *out_task) {
     *out_task = PWSP_GRAPH_NONE;
     for (uint32_t i = 1; graph->range_count > 0 && i < graph->lane_count; i++) {
-        uint32_t other = (lane->index + i) % graph->lane_count;
-        uint32_t open = pwsp_load_acquire(&graph->lanes[other].open_range);
+        uint32_t other = (lane->base.index + i) % graph->lane_count;
+        uint32_t open = pwsp_load_acquire(&pwsp_graph_lane_at(graph, other)->open_range);
         if (open) {
             // The range may be over by now, but it is not opened again in this run.
             pwsp_graph_range *range = &graph->ranges[open - 1];
@@ -196,13 +197,14 @@ static uint32_t pwsp_graph_end(ptowsp_graph *graph, pwsp_graph_lane *lane, uint3
 }
 
 PWSP_INTERNAL uint32_t pwsp_graph_step(ptowsp_graph *graph, pwsp_graph_lane *lane, uint32_t task) {
-    if (pwsp_graph_is_cut(graph) || pwsp_load_relaxed(&graph->kinds[task]) == PWSP_GRAPH_SKIPPED) {
+    if (pwsp_halt_is(&graph->halt) ||
+        pwsp_load_relaxed(&graph->kinds[task]) == PWSP_GRAPH_SKIPPED) {
         return pwsp_graph_finish(graph, lane, task, PTOWSP_OK, true);
     }
     const pwsp_graph_node *node = &graph->nodes[task];
     ptowsp_span *span = pwsp_graph_span(graph, task);
     if (span) {
-        span->lane = lane->index;
+        span->lane = lane->base.index;
         span->begin = pwsp_ticks();
     }
     if (!node->fn) {
@@ -211,7 +213,7 @@ PWSP_INTERNAL uint32_t pwsp_graph_step(ptowsp_graph *graph, pwsp_graph_lane *lan
     if (graph->joins) {
         pwsp_graph_open(graph, task);
     }
-    ptowsp_status status = node->fn(node->user, task, lane->index);
+    ptowsp_status status = node->fn(node->user, task, lane->base.index);
     if (span) {
         span->end = pwsp_ticks();
     }
