@@ -16,8 +16,8 @@ static ptowsp_graph *pwsp_graph_on(void *device) {
 }
 
 static pwsp_graph_range *pwsp_graph_range_of(const ptowsp_graph *graph, uint32_t task) {
-    const pwsp_graph_node *node = &graph->nodes[task];
-    return node->fn ? NULL : &graph->ranges[(uintptr_t)node->user];
+    const pwsp_graph_node *node = &graph->arrays.nodes[task];
+    return node->fn ? NULL : &graph->arrays.ranges[(uintptr_t)node->user];
 }
 
 // Parts of a range: one for each core of its unit, without empty parts.
@@ -33,13 +33,13 @@ static uint64_t pwsp_device_part_begin(const pwsp_graph_range *range, uint32_t c
 
 static bool pwsp_graph_is_unwanted(ptowsp_graph *graph, uint32_t task) {
     return pwsp_halt_is(&graph->halt) ||
-           pwsp_load_relaxed(&graph->kinds[task]) == PWSP_GRAPH_SKIPPED;
+           pwsp_load_relaxed(&graph->arrays.kinds[task]) == PWSP_GRAPH_SKIPPED;
 }
 
 // Does the task have a function to call?
 static bool pwsp_graph_has_call(const ptowsp_graph *graph, uint32_t task) {
     const pwsp_graph_range *range = pwsp_graph_range_of(graph, task);
-    return range ? range->item_count > 0 : graph->nodes[task].fn != pwsp_graph_do_nothing;
+    return range ? range->item_count > 0 : graph->arrays.nodes[task].fn != pwsp_graph_do_nothing;
 }
 
 // Puts a task that has become ready into the device's queues or onto *list.
@@ -47,7 +47,7 @@ static void pwsp_device_sort_ready(ptowsp_device *device, uint32_t by, uint32_t 
                                    uint32_t *list) {
     ptowsp_graph *graph = device->graph.graph;
     if (pwsp_graph_is_unwanted(graph, task) || !pwsp_graph_has_call(graph, task)) {
-        graph->links[task] = *list;
+        graph->arrays.links[task] = *list;
         *list = task;
         return;
     }
@@ -76,8 +76,8 @@ static void pwsp_device_task_over(ptowsp_device *device, uint32_t by, uint32_t t
         over_count++;
         uint32_t i, end = pwsp_graph_row(graph, task, &i);
         for (; i < end; i++) {
-            uint32_t target = graph->targets[i];
-            if (pwsp_graph_release(&graph->counts[target], false)) {
+            uint32_t target = graph->arrays.targets[i];
+            if (pwsp_graph_release(&graph->arrays.counts[target], false)) {
                 pwsp_device_sort_ready(device, by, target, &list);
             }
         }
@@ -88,11 +88,11 @@ static void pwsp_device_task_over(ptowsp_device *device, uint32_t by, uint32_t t
             break;
         }
         task = list;
-        list = graph->links[task];
+        list = graph->arrays.links[task];
         status = PTOWSP_OK;
         is_skipped = pwsp_graph_is_unwanted(graph, task);
     }
-    if (pwsp_fetch_sub_acq_rel(&graph->remaining, over_count) == over_count) {
+    if (pwsp_fetch_sub_acq_rel(&graph->shared.remaining, over_count) == over_count) {
         pwsp_device_finish(device);
     }
 }
@@ -102,11 +102,11 @@ static void pwsp_device_task_returned(ptowsp_device *device, uint32_t by, uint32
                                       ptowsp_status status) {
     ptowsp_graph *graph = device->graph.graph;
     uint64_t dropped = 0;
-    uint32_t part =
-        graph->joins ? pwsp_graph_close(graph, &device->aicpus[by].tally, task, &status, &dropped)
-                     : PWSP_GRAPH_NONE;
+    uint32_t part = graph->arrays.joins ? pwsp_graph_close(graph, &device->aicpus[by].tally, task,
+                                                           &status, &dropped)
+                                        : PWSP_GRAPH_NONE;
     if (dropped > 0) {  // the task itself remains
-        pwsp_fetch_sub_acq_rel(&graph->remaining, dropped);
+        pwsp_fetch_sub_acq_rel(&graph->shared.remaining, dropped);
     }
     if (part == PWSP_GRAPH_NONE) {
         pwsp_device_task_over(device, by, task, status, false);
@@ -118,7 +118,7 @@ static void pwsp_device_task_returned(ptowsp_device *device, uint32_t by, uint32
     }
     while (list != PWSP_GRAPH_NONE) {
         uint32_t idle = list;
-        list = graph->links[idle];
+        list = graph->arrays.links[idle];
         pwsp_device_task_over(device, by, idle, PTOWSP_OK, pwsp_graph_is_unwanted(graph, idle));
     }
 }
@@ -173,9 +173,9 @@ static void pwsp_device_graph_pass(void *user, uint32_t task, uint32_t part, uin
 // was stuck, the run ended long ago.
 static void pwsp_device_graph_run(void *user, pwsp_core_result *result) {
     ptowsp_graph *graph = pwsp_graph_on(user);
-    const pwsp_graph_node *node = &graph->nodes[result->entry];
+    const pwsp_graph_node *node = &graph->arrays.nodes[result->entry];
     const pwsp_graph_range *range = pwsp_graph_range_of(graph, result->entry);
-    if (!range && graph->joins) {
+    if (!range && graph->arrays.joins) {
         pwsp_graph_open(graph, result->entry);
     }
     if (range) {
@@ -195,8 +195,8 @@ static void pwsp_device_graph_run(void *user, pwsp_core_result *result) {
 static void pwsp_device_graph_done(void *user, const pwsp_core_result *result, uint32_t by) {
     ptowsp_device *device = (ptowsp_device *)user;
     ptowsp_graph *graph = device->graph.graph;
-    ptowsp_graph_lane_stats *stats = &graph->core_stats[result->core];
-    const pwsp_graph_node *node = &graph->nodes[result->entry];
+    ptowsp_graph_lane_stats *stats = &graph->arrays.core_stats[result->core];
+    const pwsp_graph_node *node = &graph->arrays.nodes[result->entry];
     pwsp_graph_range *range = pwsp_graph_range_of(graph, result->entry);
     ptowsp_span *span = result->end ? pwsp_graph_span(graph, result->entry) : NULL;
     if (range) {
@@ -225,7 +225,7 @@ static void pwsp_device_graph_done(void *user, const pwsp_core_result *result, u
     if (node->fn == pwsp_graph_run_kernel) {
         pwsp_graph_kernel *kernel = (pwsp_graph_kernel *)node->user;
         kernel->cycles = result->cycles;
-        kernel->run_number = graph->run_number;
+        kernel->run_number = graph->last.run_number;
     }
     if (span) {
         span->begin = result->start;
@@ -274,7 +274,7 @@ static bool pwsp_device_run_tasks(ptowsp_device *device, ptowsp_graph *graph) {
     pwsp_job job;
     memset(&job, 0, sizeof job);
     job.user = device;
-    job.links = graph->links;
+    job.links = graph->arrays.links;
     job.queue_of = pwsp_device_graph_queue;
     job.has_block = pwsp_device_graph_has_block;
     job.take = graph->range_count > 0 ? pwsp_device_graph_take : NULL;
@@ -284,16 +284,16 @@ static bool pwsp_device_run_tasks(ptowsp_device *device, ptowsp_graph *graph) {
     job.done = pwsp_device_graph_done;
     job.stop = pwsp_device_graph_stop;
     job.describe = pwsp_device_graph_describe;
-    job.is_clocked = graph->spans != NULL;
+    job.is_clocked = graph->record.spans != NULL;
     pwsp_device_prepare(device, &job);
     // Sources that need no core end after all the others are queued, because they may release more.
     uint32_t list = PWSP_GRAPH_NONE;
     for (uint32_t i = 0; i < graph->source_count; i++) {
-        pwsp_device_sort_ready(device, PWSP_DEVICE_NONE, graph->sources[i], &list);
+        pwsp_device_sort_ready(device, PWSP_DEVICE_NONE, graph->arrays.sources[i], &list);
     }
     while (list != PWSP_GRAPH_NONE) {
         uint32_t task = list;
-        list = graph->links[task];
+        list = graph->arrays.links[task];
         pwsp_device_task_over(device, PWSP_DEVICE_NONE, task, PTOWSP_OK,
                               pwsp_graph_is_unwanted(graph, task));
     }
@@ -319,7 +319,7 @@ static ptowsp_status pwsp_device_run_graph(ptowsp_device *device, ptowsp_graph *
     if (status != PTOWSP_OK) {
         return status;
     }
-    if (!PWSP_GRAPH_GROW(graph, core_stats, core_capacity, device->core_count)) {
+    if (!PWSP_GRAPH_GROW(graph, core_stats, device->core_count)) {
         return pwsp_fail(device->context, PTOWSP_OUT_OF_MEMORY, PTOWSP_NO_INDEX,
                          "device: no memory for running the graph");
     }
@@ -328,9 +328,9 @@ static ptowsp_status pwsp_device_run_graph(ptowsp_device *device, ptowsp_graph *
     device->graph.tally.first_failed = PWSP_GRAPH_NONE;
     pwsp_graph_begin_run(graph);
     for (uint32_t unit = 0; unit < PTOWSP_UNIT_COUNT; unit++) {
-        graph->unit_lacks |= (uint32_t)(pwsp_device_unit_count(device, unit) == 0) << unit;
+        graph->growth.unit_lacks |= (uint32_t)(pwsp_device_unit_count(device, unit) == 0) << unit;
     }
-    memset(graph->core_stats, 0, device->core_count * sizeof *graph->core_stats);
+    memset(graph->arrays.core_stats, 0, device->core_count * sizeof *graph->arrays.core_stats);
     graph->core_count = device->core_count;
     bool is_whole = graph->task_count == 0 || pwsp_device_run_tasks(device, graph);
     status = pwsp_graph_end_run(graph, true);

@@ -10,17 +10,6 @@
 
 #include <inttypes.h>
 
-// Fewer when there are more lanes than processors, because spinning then blocks other work.
-
-static void pwsp_graph_release_array(ptowsp_graph *graph, void *array, uint64_t capacity,
-                                     size_t item_size) {
-    pwsp_memory_free(&graph->memory, array, (size_t)capacity * item_size);
-}
-
-#define PWSP_GRAPH_FREE(graph, array, capacity)                                                    \
-    pwsp_graph_release_array(graph, (void *)(graph)->array, (graph)->capacity,                     \
-                             sizeof *(graph)->array)
-
 // -- errors ---------------------------------------------------------------------------------------
 
 // Keeps the first building error; its text is in the context.
@@ -69,8 +58,8 @@ ptowsp_status ptowsp_graph_create(ptowsp_context *context, const ptowsp_graph_de
     graph->is_ordered = true;
     graph->is_sorted = true;
     graph->is_classed = graph->cube_lane_count > 0;
-    graph->added_task_max = desc ? desc->added_task_max : 0;
-    graph->added_edge_max = desc ? desc->added_edge_max : 0;
+    graph->growth.task_max = desc ? desc->added_task_max : 0;
+    graph->growth.edge_max = desc ? desc->added_edge_max : 0;
     pwsp_arena_init(&graph->arena, &graph->memory);
     pwsp_engine_init(&graph->engine, &graph->memory);
     graph->engine.spin_count = pwsp_pool_spin_count(context->pool, lane_count);
@@ -98,22 +87,11 @@ void ptowsp_graph_destroy(ptowsp_graph *graph) {
     }
     pwsp_start_destroy(graph->start);
     PTOWSP_ASSERT(is_lost || !pwsp_load_relaxed(&graph->is_running));
-    PWSP_GRAPH_FREE(graph, nodes, node_capacity);
-    PWSP_GRAPH_FREE(graph, counts, count_capacity);
-    PWSP_GRAPH_FREE(graph, befores, before_capacity);
-    PWSP_GRAPH_FREE(graph, afters, after_capacity);
-    PWSP_GRAPH_FREE(graph, ranges, range_capacity);
-    PWSP_GRAPH_FREE(graph, names, name_capacity);
-    PWSP_GRAPH_FREE(graph, classes, class_capacity);
-    PWSP_GRAPH_FREE(graph, first, first_capacity);
-    PWSP_GRAPH_FREE(graph, targets, target_capacity);
-    PWSP_GRAPH_FREE(graph, kinds, kind_capacity);
-    PWSP_GRAPH_FREE(graph, outcomes, outcome_capacity);
-    PWSP_GRAPH_FREE(graph, links, link_capacity);
-    PWSP_GRAPH_FREE(graph, sources, source_capacity);
-    PWSP_GRAPH_FREE(graph, core_stats, core_capacity);
-    PWSP_GRAPH_FREE(graph, joins, join_capacity);
-    PWSP_GRAPH_FREE(graph, added, added_capacity);
+#define PWSP_GRAPH_FREE(with, type, name)                                                          \
+    pwsp_memory_free(&graph->memory, (void *)graph->arrays.name,                                   \
+                     (size_t)graph->capacities.name * sizeof(type));
+    PWSP_GRAPH_ARRAYS(PWSP_GRAPH_FREE, )
+#undef PWSP_GRAPH_FREE
     pwsp_arena_free(&graph->arena);
     pwsp_memory memory = graph->memory;
     pwsp_context_disown(graph->context);
@@ -140,10 +118,10 @@ void ptowsp_graph_clear(ptowsp_graph *graph) {
     graph->range_count = 0;
     graph->name_count = 0;
     graph->class_count = 0;
-    graph->ran_count = 0;
-    graph->grown = 0;
-    graph->done_count = 0;
-    memset(&graph->tally, 0, sizeof graph->tally);
+    graph->last.ran_count = 0;
+    graph->shared.grown = 0;
+    graph->last.done_count = 0;
+    memset(&graph->last.tally, 0, sizeof graph->last.tally);
     graph->core_count = 0;
     memset(graph->lane_stats, 0, graph->lane_count * sizeof(ptowsp_graph_lane_stats));
     pwsp_arena_reset(&graph->arena);
@@ -200,7 +178,7 @@ static ptowsp_status pwsp_graph_check_task(ptowsp_graph *graph,
 
 // Appends the name of a task; earlier tasks may have none.
 static bool pwsp_graph_add_name(ptowsp_graph *graph, const char *text) {
-    if (!PWSP_GRAPH_GROW(graph, names, name_capacity, graph->task_count + 1)) {
+    if (!PWSP_GRAPH_GROW(graph, names, graph->task_count + 1)) {
         return false;
     }
     const char *copy = pwsp_arena_copy(&graph->arena, text);
@@ -208,30 +186,30 @@ static bool pwsp_graph_add_name(ptowsp_graph *graph, const char *text) {
         return false;
     }
     while (graph->name_count < graph->task_count) {
-        graph->names[graph->name_count++] = NULL;
+        graph->arrays.names[graph->name_count++] = NULL;
     }
-    graph->names[graph->name_count++] = copy;
+    graph->arrays.names[graph->name_count++] = copy;
     return true;
 }
 
 static bool pwsp_graph_add_class(ptowsp_graph *graph, const ptowsp_graph_task_desc *task) {
     uint32_t index = (uint32_t)task->unit * PWSP_GRAPH_LEVELS + task->priority;
-    if (!PWSP_GRAPH_GROW(graph, classes, class_capacity, graph->task_count + 1)) {
+    if (!PWSP_GRAPH_GROW(graph, classes, graph->task_count + 1)) {
         return false;
     }
     while (graph->class_count < graph->task_count) {
-        graph->classes[graph->class_count++] = 0;
+        graph->arrays.classes[graph->class_count++] = 0;
     }
-    graph->classes[graph->class_count++] = (uint8_t)index;
+    graph->arrays.classes[graph->class_count++] = (uint8_t)index;
     graph->is_classed = graph->is_classed || task->priority > 0;
     return true;
 }
 
 static bool pwsp_graph_add_range(ptowsp_graph *graph, const ptowsp_graph_task_desc *task) {
-    if (!PWSP_GRAPH_GROW(graph, ranges, range_capacity, graph->range_count + 1)) {
+    if (!PWSP_GRAPH_GROW(graph, ranges, graph->range_count + 1)) {
         return false;
     }
-    pwsp_graph_range *range = &graph->ranges[graph->range_count++];
+    pwsp_graph_range *range = &graph->arrays.ranges[graph->range_count++];
     memset(range, 0, sizeof *range);
     range->fn = task->range;
     range->user = task->user;
@@ -268,13 +246,12 @@ ptowsp_status ptowsp_graph_task_make(ptowsp_graph *graph, const ptowsp_graph_tas
     }
     uint64_t index = graph->task_count;
     pwsp_graph_kernel *kernel = NULL;
-    if (!PWSP_GRAPH_GROW(graph, nodes, node_capacity, index + 1) ||
-        !PWSP_GRAPH_GROW(graph, counts, count_capacity, index + 1) ||
+    if (!PWSP_GRAPH_GROW(graph, nodes, index + 1) || !PWSP_GRAPH_GROW(graph, counts, index + 1) ||
         !pwsp_graph_add_extras(graph, task) ||
         (task->kernel && !(kernel = pwsp_graph_add_kernel(graph, task)))) {
         return pwsp_graph_no_memory(graph, "task");
     }
-    pwsp_graph_node *node = &graph->nodes[index];
+    pwsp_graph_node *node = &graph->arrays.nodes[index];
     node->fn = task->fn ? task->fn : pwsp_graph_do_nothing;
     node->user = task->user;
     if (task->range) {
@@ -284,8 +261,8 @@ ptowsp_status ptowsp_graph_task_make(ptowsp_graph *graph, const ptowsp_graph_tas
         node->fn = pwsp_graph_run_kernel;
         node->user = kernel;
     }
-    graph->counts[index].pending = 0;
-    graph->counts[index].fan_in = 0;
+    graph->arrays.counts[index].pending = 0;
+    graph->arrays.counts[index].fan_in = 0;
     graph->task_count = index + 1;
     graph->ready_count++;
     graph->is_sealed = false;
@@ -319,13 +296,13 @@ static ptowsp_status pwsp_graph_refuse_edge(ptowsp_graph *graph, uint64_t before
 static bool pwsp_graph_reserve_edge(ptowsp_graph *graph, uint64_t after) {
     uint64_t needed = graph->edge_count + 1, edge = 0;
     bool is_sorted = graph->is_sorted && after >= graph->last_after;
-    if (!PWSP_GRAPH_GROW(graph, befores, before_capacity, needed) ||
-        (!is_sorted && !PWSP_GRAPH_GROW(graph, afters, after_capacity, needed))) {
+    if (!PWSP_GRAPH_GROW(graph, befores, needed) ||
+        (!is_sorted && !PWSP_GRAPH_GROW(graph, afters, needed))) {
         return false;
     }
     for (uint32_t task = 0; !is_sorted && graph->is_sorted && edge < graph->edge_count; task++) {
-        for (uint32_t k = 0; k < graph->counts[task].fan_in; k++) {
-            graph->afters[edge++] = task;
+        for (uint32_t k = 0; k < graph->arrays.counts[task].fan_in; k++) {
+            graph->arrays.afters[edge++] = task;
         }
     }
     graph->is_sorted = is_sorted;
@@ -345,19 +322,19 @@ ptowsp_status ptowsp_graph_edge_make(ptowsp_graph *graph, uint64_t before, uint6
                       before == after || index == PWSP_GRAPH_NONE)) {
         return pwsp_graph_refuse_edge(graph, before, after);
     }
-    if (PWSP_UNLIKELY(index == graph->before_capacity || !graph->is_sorted ||
+    if (PWSP_UNLIKELY(index == graph->capacities.befores || !graph->is_sorted ||
                       after < graph->last_after)) {
         if (!pwsp_graph_reserve_edge(graph, after)) {
             return pwsp_graph_no_memory(graph, "edge");
         }
         if (!graph->is_sorted) {
-            graph->afters[index] = (uint32_t)after;
+            graph->arrays.afters[index] = (uint32_t)after;
         }
     }
-    graph->befores[index] = (uint32_t)before;
+    graph->arrays.befores[index] = (uint32_t)before;
     graph->last_after = (uint32_t)after;
     graph->edge_count = index + 1;
-    graph->ready_count -= graph->counts[after].fan_in++ == 0;
+    graph->ready_count -= graph->arrays.counts[after].fan_in++ == 0;
     graph->is_ordered = graph->is_ordered && before < after;
     graph->is_sealed = false;
     return PTOWSP_OK;
@@ -400,8 +377,8 @@ ptowsp_status ptowsp_graph_record(ptowsp_graph *graph, ptowsp_span *spans, uint6
         return pwsp_fail(graph->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
                          "graph: spans is NULL, with a capacity");
     }
-    graph->spans = spans;
-    graph->span_capacity = capacity;
+    graph->record.spans = spans;
+    graph->record.capacity = capacity;
     return PTOWSP_OK;
 }
 
@@ -473,18 +450,19 @@ ptowsp_status ptowsp_graph_task_status(const ptowsp_graph *graph, uint64_t task,
                                        uint64_t *out_cause) {
     PTOWSP_ASSERT(graph);
     uint64_t added_count =
-        graph->ran_count == graph->task_count ? pwsp_graph_added_count(graph) : 0;
+        graph->last.ran_count == graph->task_count ? pwsp_graph_added_count(graph) : 0;
     PTOWSP_ASSERT(task < graph->task_count + added_count && !pwsp_load_relaxed(&graph->is_running));
     ptowsp_status status = PTOWSP_OK;
     uint64_t cause = PTOWSP_NO_INDEX;
-    if (task >= graph->ran_count + added_count) {
+    if (task >= graph->last.ran_count + added_count) {
         status = PTOWSP_SKIPPED;
-    } else if (graph->kinds[task] == PWSP_GRAPH_FAILED) {
-        status = (ptowsp_status)(int32_t)graph->outcomes[task];
+    } else if (graph->arrays.kinds[task] == PWSP_GRAPH_FAILED) {
+        status = (ptowsp_status)(int32_t)graph->arrays.outcomes[task];
         cause = task;
-    } else if (graph->kinds[task] == PWSP_GRAPH_SKIPPED) {
+    } else if (graph->arrays.kinds[task] == PWSP_GRAPH_SKIPPED) {
         status = PTOWSP_SKIPPED;
-        cause = graph->outcomes[task] == PWSP_GRAPH_NONE ? cause : graph->outcomes[task];
+        cause =
+            graph->arrays.outcomes[task] == PWSP_GRAPH_NONE ? cause : graph->arrays.outcomes[task];
     }
     if (out_cause) {
         *out_cause = cause;
@@ -495,13 +473,14 @@ ptowsp_status ptowsp_graph_task_status(const ptowsp_graph *graph, uint64_t task,
 ptowsp_cycles ptowsp_graph_task_cycles(const ptowsp_graph *graph, uint64_t task) {
     PTOWSP_ASSERT(graph);
     PTOWSP_ASSERT(task < graph->task_count && !pwsp_load_relaxed(&graph->is_running));
-    const pwsp_graph_node *node = &graph->nodes[task];
+    const pwsp_graph_node *node = &graph->arrays.nodes[task];
     if (node->fn != pwsp_graph_run_kernel) {
         return 0;
     }
     const pwsp_graph_kernel *kernel = (const pwsp_graph_kernel *)node->user;
-    bool has_failed = task < graph->ran_count && graph->kinds[task] == PWSP_GRAPH_FAILED;
-    return kernel->run_number == graph->run_number && !has_failed ? kernel->cycles : 0;
+    bool has_failed =
+        task < graph->last.ran_count && graph->arrays.kinds[task] == PWSP_GRAPH_FAILED;
+    return kernel->run_number == graph->last.run_number && !has_failed ? kernel->cycles : 0;
 }
 
 ptowsp_graph_stats ptowsp_graph_result(const ptowsp_graph *graph) {
@@ -511,28 +490,20 @@ ptowsp_graph_stats ptowsp_graph_result(const ptowsp_graph *graph) {
     stats.task_count = graph->task_count;
     stats.edge_count = graph->edge_count;
     stats.added_count = pwsp_graph_added_count(graph);
-    stats.done_count = graph->done_count;
-    stats.failed_count = graph->tally.failed_count;
-    stats.skipped_count = graph->tally.skipped_count;
+    stats.done_count = graph->last.done_count;
+    stats.failed_count = graph->last.tally.failed_count;
+    stats.skipped_count = graph->last.tally.skipped_count;
     stats.lane_count = graph->core_count ? graph->core_count : graph->lane_count;
     uint64_t bytes = sizeof *graph + pwsp_engine_bytes(&graph->engine) + graph->arena.allocated;
     bytes += graph->lane_count * sizeof *graph->lane_stats;
-    bytes += graph->core_capacity * sizeof *graph->core_stats;
-    bytes += graph->node_capacity * sizeof *graph->nodes;
-    bytes += graph->count_capacity * sizeof *graph->counts;
-    bytes += graph->range_capacity * sizeof *graph->ranges;
-    bytes += graph->join_capacity * sizeof *graph->joins;
-    bytes += graph->added_capacity * sizeof *graph->added;
-    bytes += graph->name_capacity * sizeof *graph->names + graph->class_capacity;
-    bytes += (graph->before_capacity + graph->after_capacity + graph->first_capacity +
-              graph->target_capacity + graph->outcome_capacity + graph->link_capacity +
-              graph->source_capacity) *
-             sizeof(uint32_t);
-    stats.memory_bytes = (size_t)(bytes + graph->kind_capacity) + pwsp_start_bytes(graph->start);
+#define PWSP_GRAPH_BYTES(with, type, name) bytes += graph->capacities.name * sizeof(type);
+    PWSP_GRAPH_ARRAYS(PWSP_GRAPH_BYTES, )
+#undef PWSP_GRAPH_BYTES
+    stats.memory_bytes = (size_t)bytes + pwsp_start_bytes(graph->start);
     return stats;
 }
 
 const ptowsp_graph_lane_stats *ptowsp_graph_lanes(const ptowsp_graph *graph) {
     PTOWSP_ASSERT(graph);
-    return graph->core_count ? graph->core_stats : graph->lane_stats;
+    return graph->core_count ? graph->arrays.core_stats : graph->lane_stats;
 }

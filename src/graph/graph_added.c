@@ -33,11 +33,10 @@
 // -- memory ---------------------------------------------------------------------------------------
 
 PWSP_INTERNAL bool pwsp_graph_reserve_added(ptowsp_graph *graph) {
-    uint64_t added = graph->added_task_max;
-    return added == 0 ||
-           (PWSP_GRAPH_GROW(graph, joins, join_capacity, graph->task_count + added) &&
-            PWSP_GRAPH_GROW(graph, added, added_capacity, added) &&
-            PWSP_GRAPH_GROW(graph, classes, class_capacity, graph->task_count + added));
+    uint64_t added = graph->growth.task_max;
+    return added == 0 || (PWSP_GRAPH_GROW(graph, joins, graph->task_count + added) &&
+                          PWSP_GRAPH_GROW(graph, added, added) &&
+                          PWSP_GRAPH_GROW(graph, classes, graph->task_count + added));
 }
 
 static void pwsp_graph_clear_join(pwsp_graph_join *join) {
@@ -49,24 +48,24 @@ static void pwsp_graph_clear_join(pwsp_graph_join *join) {
 }
 
 PWSP_INTERNAL void pwsp_graph_begin_added(ptowsp_graph *graph) {
-    graph->grown = 0;
-    graph->unit_lacks = 0;
-    graph->has_stray = false;
-    if (!graph->joins) {
+    graph->shared.grown = 0;
+    graph->growth.unit_lacks = 0;
+    graph->growth.has_stray = false;
+    if (!graph->arrays.joins) {
         return;
     }
     for (uint64_t i = 0; i < graph->task_count; i++) {
-        pwsp_graph_clear_join(&graph->joins[i]);
+        pwsp_graph_clear_join(&graph->arrays.joins[i]);
     }
     while (graph->class_count < graph->task_count) {
-        graph->classes[graph->class_count++] = 0;
+        graph->arrays.classes[graph->class_count++] = 0;
     }
-    graph->class_count += graph->added_task_max;  // those of added tasks, until the run ends
+    graph->class_count += graph->growth.task_max;  // those of added tasks, until the run ends
 }
 
 PWSP_INTERNAL void pwsp_graph_end_added(ptowsp_graph *graph) {
-    if (graph->joins) {
-        graph->class_count -= graph->added_task_max;
+    if (graph->arrays.joins) {
+        graph->class_count -= graph->growth.task_max;
     }
 }
 
@@ -88,7 +87,7 @@ static ptowsp_status pwsp_graph_check_added(const ptowsp_graph *graph, pwsp_grap
         fault = task->range ? "is a range" : "is a kernel";
     } else if (!fault && task->priority > 0 && !graph->is_classed) {
         fault = "has a priority, but none of the graph's own tasks has one";
-    } else if (!fault && graph->unit_lacks >> (uint32_t)task->unit & 1 && task->fn) {
+    } else if (!fault && graph->growth.unit_lacks >> (uint32_t)task->unit & 1 && task->fn) {
         fault = "is of a unit of which the device has no core";
         value = (uint32_t)task->unit;
     }
@@ -124,12 +123,13 @@ static ptowsp_status pwsp_graph_check_part(const ptowsp_graph *graph, pwsp_graph
 // The record of a task whose function is running, or NULL.
 static pwsp_graph_join *pwsp_graph_running_join(ptowsp_graph *graph, uint64_t task) {
     if (task < graph->task_count + pwsp_graph_added_count(graph) &&
-        pwsp_load_acquire(&graph->joins[task].is_open)) {
-        return &graph->joins[task];
+        pwsp_load_acquire(&graph->arrays.joins[task].is_open)) {
+        return &graph->arrays.joins[task];
     }
     pwsp_mutex_lock(&graph->engine.sleepers.mutex);
-    graph->stray_task = graph->has_stray ? pwsp_min_u64(task, graph->stray_task) : task;
-    graph->has_stray = true;
+    graph->growth.stray_task =
+        graph->growth.has_stray ? pwsp_min_u64(task, graph->growth.stray_task) : task;
+    graph->growth.has_stray = true;
     pwsp_mutex_unlock(&graph->engine.sleepers.mutex);
     return NULL;
 }
@@ -137,38 +137,38 @@ static pwsp_graph_join *pwsp_graph_running_join(ptowsp_graph *graph, uint64_t ta
 // Takes numbers for a part: of its first task, counted among the added ones, and edge.
 static bool pwsp_graph_take_numbers(ptowsp_graph *graph, const ptowsp_graph_part *part,
                                     uint32_t *out_task, uint32_t *out_edge) {
-    uint64_t grown = pwsp_load_relaxed(&graph->grown), wanted;
+    uint64_t grown = pwsp_load_relaxed(&graph->shared.grown), wanted;
     do {
         uint64_t tasks = grown >> 32, edges = grown & UINT32_MAX;
-        if (part->task_count > graph->added_task_max - tasks ||
-            part->edge_count > graph->added_edge_max - edges) {
+        if (part->task_count > graph->growth.task_max - tasks ||
+            part->edge_count > graph->growth.edge_max - edges) {
             return false;
         }
         *out_task = (uint32_t)tasks;
         *out_edge = (uint32_t)edges;
         wanted = (tasks + part->task_count) << 32 | (edges + part->edge_count);
-    } while (!pwsp_cas_relaxed(&graph->grown, &grown, wanted));
+    } while (!pwsp_cas_relaxed(&graph->shared.grown, &grown, wanted));
     return true;
 }
 
 // The rows of a part's edges, as pwsp_seal_rows.
 static void pwsp_graph_fill_rows(ptowsp_graph *graph, const ptowsp_graph_part *part,
                                  uint32_t number, uint32_t edge) {
-    pwsp_graph_added *added = &graph->added[number];
+    pwsp_graph_added *added = &graph->arrays.added[number];
     uint32_t first = (uint32_t)graph->task_count + number;
     uint32_t end = (uint32_t)graph->edge_count + edge;
     for (uint64_t i = 0; i < part->edge_count; i++) {
         added[part->edges[i][0]].begin++;
-        graph->counts[first + part->edges[i][1]].fan_in++;
+        graph->arrays.counts[first + part->edges[i][1]].fan_in++;
     }
     for (uint64_t i = 0; i < part->task_count; i++) {
         end += added[i].begin;
         added[i].begin = end;
         added[i].end = end;
-        graph->counts[first + i].pending = graph->counts[first + i].fan_in;
+        graph->arrays.counts[first + i].pending = graph->arrays.counts[first + i].fan_in;
     }
     for (uint64_t i = part->edge_count; i-- > 0;) {
-        graph->targets[--added[part->edges[i][0]].begin] = first + part->edges[i][1];
+        graph->arrays.targets[--added[part->edges[i][0]].begin] = first + part->edges[i][1];
     }
 }
 
@@ -176,20 +176,21 @@ static void pwsp_graph_fill_part(ptowsp_graph *graph, uint32_t parent,
                                  const ptowsp_graph_part *part, uint32_t number, uint32_t edge) {
     for (uint64_t i = 0; i < part->task_count; i++) {
         const ptowsp_graph_task_desc *desc = &part->tasks[i];
-        pwsp_graph_added *added = &graph->added[number + i];
+        pwsp_graph_added *added = &graph->arrays.added[number + i];
         uint64_t task = graph->task_count + number + i;
         memset(added, 0, sizeof *added);
         added->name = desc->name;
         added->parent = parent;
         added->part_count = (uint32_t)part->task_count;
         added->next = PWSP_GRAPH_NONE;
-        graph->nodes[task].fn = desc->fn ? desc->fn : pwsp_graph_do_nothing;
-        graph->nodes[task].user = desc->user;
-        graph->counts[task].fan_in = 0;
-        graph->kinds[task] = PWSP_GRAPH_DONE;
-        graph->outcomes[task] = PWSP_GRAPH_NONE;
-        graph->classes[task] = (uint8_t)((uint32_t)desc->unit * PWSP_GRAPH_LEVELS + desc->priority);
-        pwsp_graph_clear_join(&graph->joins[task]);
+        graph->arrays.nodes[task].fn = desc->fn ? desc->fn : pwsp_graph_do_nothing;
+        graph->arrays.nodes[task].user = desc->user;
+        graph->arrays.counts[task].fan_in = 0;
+        graph->arrays.kinds[task] = PWSP_GRAPH_DONE;
+        graph->arrays.outcomes[task] = PWSP_GRAPH_NONE;
+        graph->arrays.classes[task] =
+            (uint8_t)((uint32_t)desc->unit * PWSP_GRAPH_LEVELS + desc->priority);
+        pwsp_graph_clear_join(&graph->arrays.joins[task]);
         ptowsp_span *span = pwsp_graph_span(graph, task);
         if (span) {
             memset(span, 0, sizeof *span);
@@ -215,7 +216,7 @@ ptowsp_status ptowsp_graph_add(ptowsp_graph *graph, uint64_t task, const ptowsp_
         return pwsp_fail(graph->context, PTOWSP_INVALID_PARAMS, task,
                          "graph: tasks are added to a graph that is not running");
     }
-    if (!graph->joins) {
+    if (!graph->arrays.joins) {
         bool is_empty = part && part->task_count == 0 && part->edge_count == 0;
         return is_empty ? PTOWSP_OK : pwsp_graph_refuse_more(graph);
     }
@@ -235,7 +236,7 @@ ptowsp_status ptowsp_graph_add(ptowsp_graph *graph, uint64_t task, const ptowsp_
     if (join->last == PWSP_GRAPH_NONE) {
         join->first = first;
     } else {
-        graph->added[join->last - graph->task_count].next = first;
+        graph->arrays.added[join->last - graph->task_count].next = first;
     }
     join->last = first;
     join->count += (uint32_t)part->task_count;
@@ -248,16 +249,16 @@ ptowsp_status ptowsp_graph_add(ptowsp_graph *graph, uint64_t task, const ptowsp_
 // -- a task that adds some ------------------------------------------------------------------------
 
 PWSP_INTERNAL void pwsp_graph_open(ptowsp_graph *graph, uint32_t task) {
-    pwsp_store_release(&graph->joins[task].is_open, 1u);
+    pwsp_store_release(&graph->arrays.joins[task].is_open, 1u);
 }
 
 PWSP_INTERNAL uint32_t pwsp_graph_next_source(const ptowsp_graph *graph, uint32_t *part,
                                               uint32_t at) {
     at = at == PWSP_GRAPH_NONE ? *part : at + 1;
     while (*part != PWSP_GRAPH_NONE) {
-        const pwsp_graph_added *added = &graph->added[*part - graph->task_count];
+        const pwsp_graph_added *added = &graph->arrays.added[*part - graph->task_count];
         for (; at < *part + added->part_count; at++) {
-            if (graph->counts[at].fan_in == 0) {
+            if (graph->arrays.counts[at].fan_in == 0) {
                 return at;
             }
         }
@@ -269,12 +270,12 @@ PWSP_INTERNAL uint32_t pwsp_graph_next_source(const ptowsp_graph *graph, uint32_
 
 // What a failed task has added is skipped, as all that comes after it.
 static void pwsp_graph_drop(ptowsp_graph *graph, pwsp_graph_tally *tally, uint32_t task) {
-    const pwsp_graph_join *join = &graph->joins[task];
+    const pwsp_graph_join *join = &graph->arrays.joins[task];
     for (uint32_t part = join->first; part != PWSP_GRAPH_NONE;) {
-        const pwsp_graph_added *added = &graph->added[part - graph->task_count];
+        const pwsp_graph_added *added = &graph->arrays.added[part - graph->task_count];
         for (uint32_t i = 0; i < added->part_count; i++) {
-            graph->kinds[part + i] = PWSP_GRAPH_SKIPPED;
-            graph->outcomes[part + i] = task;
+            graph->arrays.kinds[part + i] = PWSP_GRAPH_SKIPPED;
+            graph->arrays.outcomes[part + i] = task;
         }
         part = added->next;
     }
@@ -283,14 +284,14 @@ static void pwsp_graph_drop(ptowsp_graph *graph, pwsp_graph_tally *tally, uint32
 
 PWSP_INTERNAL uint32_t pwsp_graph_close(ptowsp_graph *graph, pwsp_graph_tally *tally, uint32_t task,
                                         ptowsp_status *status, uint64_t *out_dropped) {
-    pwsp_graph_join *join = &graph->joins[task];
+    pwsp_graph_join *join = &graph->arrays.joins[task];
     pwsp_store_release(&join->is_open, 0u);
     *out_dropped = 0;
     *status = join->fault && *status >= 0 ? PTOWSP_INVALID_PARAMS : *status;
     if (join->count == 0) {
         return PWSP_GRAPH_NONE;
     }
-    pwsp_fetch_add_seq_cst(&graph->remaining, (uint64_t)join->count);
+    pwsp_fetch_add_seq_cst(&graph->shared.remaining, (uint64_t)join->count);
     if (*status < 0) {
         pwsp_graph_drop(graph, tally, task);
         *out_dropped = join->count;
@@ -302,10 +303,10 @@ PWSP_INTERNAL uint32_t pwsp_graph_close(ptowsp_graph *graph, pwsp_graph_tally *t
 
 PWSP_INTERNAL bool pwsp_graph_leave(ptowsp_graph *graph, uint32_t *task, ptowsp_status *status,
                                     bool *is_skipped) {
-    uint32_t child = *task, parent = graph->added[child - graph->task_count].parent;
-    pwsp_graph_join *join = &graph->joins[parent];
+    uint32_t child = *task, parent = graph->arrays.added[child - graph->task_count].parent;
+    pwsp_graph_join *join = &graph->arrays.joins[parent];
     if (*is_skipped) {
-        if (pwsp_load_relaxed(&graph->outcomes[child]) == PWSP_GRAPH_NONE) {
+        if (pwsp_load_relaxed(&graph->arrays.outcomes[child]) == PWSP_GRAPH_NONE) {
             pwsp_store_relaxed(&join->is_cut, 1u);
         }
     } else if (*status < 0) {
@@ -319,8 +320,9 @@ PWSP_INTERNAL bool pwsp_graph_leave(ptowsp_graph *graph, uint32_t *task, ptowsp_
     uint32_t failed = pwsp_load_relaxed(&join->failed);
     bool has_failed = failed != PWSP_GRAPH_NONE;
     *task = parent;
-    *status = has_failed ? (ptowsp_status)(int32_t)pwsp_load_relaxed(&graph->outcomes[failed])
-                         : PTOWSP_OK;
+    *status = has_failed
+                  ? (ptowsp_status)(int32_t)pwsp_load_relaxed(&graph->arrays.outcomes[failed])
+                  : PTOWSP_OK;
     *is_skipped = !has_failed && pwsp_load_relaxed(&join->is_cut);
     return true;
 }

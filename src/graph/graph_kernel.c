@@ -54,7 +54,7 @@ PWSP_INTERNAL pwsp_graph_kernel *pwsp_graph_add_kernel(ptowsp_graph *graph,
     if (tile_bytes > 0) {
         memcpy(tiles, call->tiles, tile_bytes);
     }
-    const char *name = desc->name ? graph->names[graph->name_count - 1] : "kernel";
+    const char *name = desc->name ? graph->arrays.names[graph->name_count - 1] : "kernel";
     kernel->graph = graph;
     kernel->fn = call->fn;
     kernel->user = desc->user;
@@ -85,6 +85,6 @@ PWSP_INTERNAL ptowsp_status pwsp_graph_call_kernel(const pwsp_graph_kernel *kern
 PWSP_INTERNAL ptowsp_status pwsp_graph_run_kernel(void *user, uint64_t task, uint32_t lane) {
     pwsp_graph_kernel *kernel = (pwsp_graph_kernel *)user;
     ptowsp_status status = pwsp_graph_call_kernel(kernel, task, lane, &kernel->cycles);
-    kernel->run_number = kernel->graph->run_number;
+    kernel->run_number = kernel->graph->last.run_number;
     return status;
 }

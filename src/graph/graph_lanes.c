@@ -76,7 +76,7 @@ static void pwsp_graph_report(ptowsp_graph *graph, pwsp_graph_lane *lane) {
         uint64_t done = lane->done_count;
         lane->stats.task_count += done;
         lane->done_count = 0;
-        if (pwsp_fetch_sub_seq_cst(&graph->remaining, done) == done) {
+        if (pwsp_fetch_sub_seq_cst(&graph->shared.remaining, done) == done) {
             pwsp_engine_wake(&graph->engine, true);
         }
     }
@@ -86,7 +86,7 @@ static void pwsp_graph_report(ptowsp_graph *graph, pwsp_graph_lane *lane) {
 // has opened a range is busy, so the keeper is not alone.
 static bool pwsp_graph_has_else(const ptowsp_graph *graph, const pwsp_graph_lane *lane) {
     return (pwsp_engine_is_let_in(&graph->engine, &lane->base) &&
-            pwsp_load_seq_cst(&graph->source_next) < graph->source_count) ||
+            pwsp_load_seq_cst(&graph->shared.source_next) < graph->source_count) ||
            pwsp_graph_has_open_range(graph, lane);
 }
 
@@ -98,7 +98,7 @@ static bool pwsp_graph_has_work_for(const ptowsp_graph *graph, const pwsp_graph_
 
 PWSP_INTERNAL pwsp_engine_more pwsp_graph_more(void *user, const pwsp_engine_lane *lane) {
     const ptowsp_graph *graph = (const ptowsp_graph *)user;
-    return pwsp_load_seq_cst(&graph->remaining) == 0 ||
+    return pwsp_load_seq_cst(&graph->shared.remaining) == 0 ||
                    pwsp_graph_has_else(graph, (const pwsp_graph_lane *)(const void *)lane)
                ? PWSP_ENGINE_MORE
                : PWSP_ENGINE_NOTHING;
@@ -106,7 +106,7 @@ PWSP_INTERNAL pwsp_engine_more pwsp_graph_more(void *user, const pwsp_engine_lan
 
 // Takes sources: one where tasks are long, else more; fewer when few are left.
 static bool pwsp_graph_take_sources(ptowsp_graph *graph, pwsp_graph_lane *lane) {
-    uint32_t next = pwsp_load_relaxed(&graph->source_next), count;
+    uint32_t next = pwsp_load_relaxed(&graph->shared.source_next), count;
     do {
         if (next >= graph->source_count) {
             return false;
@@ -114,7 +114,7 @@ static bool pwsp_graph_take_sources(ptowsp_graph *graph, pwsp_graph_lane *lane) 
         uint32_t left = graph->source_count - next, share = left / (4 * graph->lane_count);
         count = lane->is_alone ? left : share < lane->batch ? share : lane->batch;
         count = count ? count : 1;
-    } while (!pwsp_cas_seq_cst(&graph->source_next, &next, next + count));
+    } while (!pwsp_cas_seq_cst(&graph->shared.source_next, &next, next + count));
     PTOWSP_ASSERT(next + count <= graph->source_count);
     PTOWSP_ASSERT(lane->source == lane->source_end);  // none is lost
     lane->source = next;
@@ -132,7 +132,7 @@ static uint32_t pwsp_graph_own(ptowsp_graph *graph, pwsp_graph_lane *lane) {
         }
     }
     if (lane->source != lane->source_end || pwsp_graph_take_sources(graph, lane)) {
-        return graph->sources[lane->source++];
+        return graph->arrays.sources[lane->source++];
     }
     return graph->is_classed ? pwsp_engine_take(&graph->engine, &lane->base) : PWSP_GRAPH_NONE;
 }
@@ -158,7 +158,7 @@ PWSP_FORCE_INLINE void pwsp_graph_fetch_counters(const ptowsp_graph *graph, uint
     }
     end = end - begin > PWSP_GRAPH_FETCH_MAX ? begin + PWSP_GRAPH_FETCH_MAX : end;
     for (uint32_t i = begin; i < end; i++) {
-        pwsp_fetch_line(&graph->counts[graph->targets[i]].pending);
+        pwsp_fetch_line(&graph->arrays.counts[graph->arrays.targets[i]].pending);
     }
 }
 
@@ -173,8 +173,8 @@ static PWSP_NOINLINE bool pwsp_graph_release_many(const ptowsp_graph *graph, pws
     }
     uint32_t bottom = deque->bottom;
     for (uint32_t i = begin; i < end; i++) {
-        const uint32_t target = graph->targets[i];
-        pwsp_graph_count *count = &graph->counts[target];
+        const uint32_t target = graph->arrays.targets[i];
+        pwsp_graph_count *count = &graph->arrays.counts[target];
         const uint32_t pending = count->pending - 1, is_ready = pending == 0;
         count->pending = pending + (count->fan_in & (0u - is_ready));
         pwsp_store_relaxed(&deque->slots[bottom % PWSP_DEQUE_SIZE], target);
@@ -190,7 +190,7 @@ PWSP_FORCE_INLINE uint32_t pwsp_graph_run_window(ptowsp_graph *graph, pwsp_graph
                                                  uint32_t task, bool is_alone, bool fetches) {
     uint32_t left = PWSP_GRAPH_WINDOW;
     while (PWSP_LIKELY(pwsp_load_relaxed(&graph->halt.word) == 0)) {
-        const pwsp_graph_node *node = &graph->nodes[task];
+        const pwsp_graph_node *node = &graph->arrays.nodes[task];
         if (PWSP_UNLIKELY(!node->fn)) {
             break;
         }
@@ -198,7 +198,8 @@ PWSP_FORCE_INLINE uint32_t pwsp_graph_run_window(ptowsp_graph *graph, pwsp_graph
             pwsp_graph_offer(graph, lane);
         }
         if (!is_alone && fetches) {
-            pwsp_graph_fetch_counters(graph, graph->first[task], graph->first[task + 1]);
+            pwsp_graph_fetch_counters(graph, graph->arrays.first[task],
+                                      graph->arrays.first[task + 1]);
         }
         ptowsp_status status = node->fn(node->user, task, lane->base.index);
         left--;
@@ -207,7 +208,7 @@ PWSP_FORCE_INLINE uint32_t pwsp_graph_run_window(ptowsp_graph *graph, pwsp_graph
             next = pwsp_graph_finish(graph, lane, task, status, false);
             lane->done_count--;
         } else {
-            const uint32_t begin = graph->first[task], end = graph->first[task + 1];
+            const uint32_t begin = graph->arrays.first[task], end = graph->arrays.first[task + 1];
             if (is_alone && !fetches && PWSP_UNLIKELY(end - begin >= PWSP_GRAPH_MANY) &&
                 pwsp_graph_release_many(graph, &lane->base.deque, begin, end)) {
                 next = PWSP_GRAPH_NONE;
@@ -253,7 +254,7 @@ PWSP_INTERNAL void pwsp_graph_set_pace(ptowsp_graph *graph, pwsp_graph_lane *lan
         lane->grab = 1;
         lane->batch = 1;
         while (lane->source != lane->source_end) {  // to be offered as well
-            pwsp_graph_push(graph, lane, graph->sources[--lane->source_end]);
+            pwsp_graph_push(graph, lane, graph->arrays.sources[--lane->source_end]);
         }
         return;
     }
@@ -268,7 +269,7 @@ PWSP_INTERNAL void pwsp_graph_set_pace(ptowsp_graph *graph, pwsp_graph_lane *lan
 // Gives up everything, for the keeper: the lane is then like one that has run dry.
 static void pwsp_graph_give_up(ptowsp_graph *graph, pwsp_graph_lane *lane, uint32_t task) {
     while (lane->source != lane->source_end) {
-        pwsp_graph_push(graph, lane, graph->sources[--lane->source_end]);
+        pwsp_graph_push(graph, lane, graph->arrays.sources[--lane->source_end]);
     }
     pwsp_graph_push(graph, lane, task);
     pwsp_engine_offer(&graph->engine, &lane->base, pwsp_deque_held(&lane->base.deque));
@@ -277,10 +278,10 @@ static void pwsp_graph_give_up(ptowsp_graph *graph, pwsp_graph_lane *lane, uint3
 
 // Lets all lanes in again. Called by any lane that is busy.
 static void pwsp_graph_share(ptowsp_graph *graph, pwsp_graph_lane *lane) {
-    if (lane->is_alone && lane->source_end == pwsp_load_relaxed(&graph->source_next)) {
+    if (lane->is_alone && lane->source_end == pwsp_load_relaxed(&graph->shared.source_next)) {
         // Its sources are the last that were taken, perhaps all that existed: it returns them.
         PTOWSP_ASSERT(lane->source <= lane->source_end);
-        pwsp_store_seq_cst(&graph->source_next, lane->source);
+        pwsp_store_seq_cst(&graph->shared.source_next, lane->source);
         lane->source_end = lane->source;
     }
     lane->is_alone = false;
@@ -293,11 +294,11 @@ static void pwsp_graph_share(ptowsp_graph *graph, pwsp_graph_lane *lane) {
 // Remembers 16 times the ticks of a task of a lane that is alone.
 static void pwsp_graph_know_alone(ptowsp_graph *graph, const pwsp_graph_lane *lane,
                                   uint64_t ticks) {
-    uint64_t known = pwsp_load_relaxed(&graph->alone_ticks);
+    uint64_t known = pwsp_load_relaxed(&graph->shared.alone_ticks);
     if (lane->is_alone) {
         ticks = known ? (3 * known + pwsp_min_u64(ticks, 2 * known)) / 4 : ticks;
         ticks = pwsp_min_u64(pwsp_max_u64(ticks, 1), UINT32_MAX);
-        pwsp_store_relaxed(&graph->alone_ticks, (uint32_t)ticks);
+        pwsp_store_relaxed(&graph->shared.alone_ticks, (uint32_t)ticks);
     }
 }
 
@@ -313,27 +314,27 @@ static void pwsp_graph_look_alone(ptowsp_graph *graph, pwsp_graph_lane *lane, ui
 // Is this lane, which is busy, the keeper, and no other lane busy? In this order: only a lane that
 // is busy may end the keeping.
 static bool pwsp_graph_is_alone(const ptowsp_graph *graph, const pwsp_graph_lane *lane) {
-    return pwsp_load_seq_cst(&graph->busy_count) == 1 &&                      // (7), pairs with (6)
+    return pwsp_load_seq_cst(&graph->shared.busy_count) == 1 &&               // (7), pairs with (6)
            pwsp_load_seq_cst(&graph->engine.keeper) == lane->base.index + 1;  // (7)
 }
 
 // Does sharing cost more than it brings? Then a keeper is needed: this lane, if there is none yet.
 static void pwsp_graph_look_shared(ptowsp_graph *graph, pwsp_graph_lane *lane, uint64_t ticks,
                                    uint64_t now) {
-    uint64_t alone = pwsp_load_relaxed(&graph->alone_ticks);
-    uint64_t busy = pwsp_load_relaxed(&graph->busy_count);
+    uint64_t alone = pwsp_load_relaxed(&graph->shared.alone_ticks);
+    uint64_t busy = pwsp_load_relaxed(&graph->shared.busy_count);
     if (alone && ticks * 10 < alone * busy * 9 && busy > 1) {
-        pwsp_store_relaxed(&graph->share_ticks, PWSP_GRAPH_SHARE_MIN);
+        pwsp_store_relaxed(&graph->shared.share_ticks, PWSP_GRAPH_SHARE_MIN);
         return;
     }
     uint32_t nobody = 0;
     if (pwsp_cas_seq_cst(&graph->engine.keeper, &nobody,
                          lane->base.index + 1)) {  // (5), pairs with (9)
-        uint64_t share_ticks = pwsp_load_relaxed(&graph->share_ticks);
+        uint64_t share_ticks = pwsp_load_relaxed(&graph->shared.share_ticks);
         lane->share_at = now + share_ticks;
         if (alone && busy > 1) {
             share_ticks = pwsp_min_u64(2 * share_ticks, PWSP_GRAPH_SHARE_MAX);
-            pwsp_store_relaxed(&graph->share_ticks, share_ticks);
+            pwsp_store_relaxed(&graph->shared.share_ticks, share_ticks);
         }
     }
 }
@@ -351,15 +352,15 @@ static uint32_t pwsp_graph_look(ptowsp_graph *graph, pwsp_graph_lane *lane, uint
         return task;
     }
     uint32_t keeper = pwsp_load_relaxed(&graph->engine.keeper);
-    if (graph->runs_direct && !is_short) {  // it was wrong not to call the other lanes
+    if (graph->direct.is_on && !is_short) {  // it was wrong not to call the other lanes
         pwsp_graph_share(graph, lane);
         pwsp_graph_give_up(graph, lane, task);
         return PWSP_GRAPH_NONE;
     }
     if (keeper == lane->base.index + 1) {
         pwsp_graph_know_alone(graph, lane, ticks);
-        if (graph->joins) {  // 16 tasks with some interrupts are not yet longer
-            is_short = pwsp_load_relaxed(&graph->alone_ticks) < 16 * PWSP_GRAPH_SHORT_TICKS;
+        if (graph->arrays.joins) {  // 16 tasks with some interrupts are not yet longer
+            is_short = pwsp_load_relaxed(&graph->shared.alone_ticks) < 16 * PWSP_GRAPH_SHORT_TICKS;
         }
         if (is_long || (lane->is_alone && !is_short)) {
             pwsp_graph_share(graph, lane);
@@ -371,7 +372,7 @@ static uint32_t pwsp_graph_look(ptowsp_graph *graph, pwsp_graph_lane *lane, uint
     } else if (keeper != 0) {
         pwsp_graph_give_up(graph, lane, task);
         return PWSP_GRAPH_NONE;
-    } else if (is_short || (graph->joins && !is_long)) {
+    } else if (is_short || (graph->arrays.joins && !is_long)) {
         // Adding tasks shares so much that on several lanes short ones may take ten times as long.
         pwsp_graph_look_shared(graph, lane, ticks, now);
     }
@@ -394,7 +395,7 @@ static uint32_t pwsp_graph_take(ptowsp_graph *graph, pwsp_graph_lane *lane) {
 
 // The calling lane has begun alone, and has let the others in: the remaining tasks are for all lanes.
 static bool pwsp_graph_is_handed_over(const ptowsp_graph *graph) {
-    return graph->runs_direct && !pwsp_load_relaxed(&graph->starts_alone) &&
+    return graph->direct.is_on && !pwsp_load_relaxed(&graph->shared.starts_alone) &&
            pwsp_load_relaxed(&graph->engine.keeper) == 0;
 }
 
@@ -406,11 +407,11 @@ PWSP_INTERNAL uint32_t pwsp_graph_find(void *user, pwsp_engine_lane *base) {
         return PWSP_GRAPH_NONE;
     }
     uint32_t nobody = 0;
-    if (pwsp_fetch_add_seq_cst(&graph->busy_count, 1u) == 0 &&  // (8)
-        pwsp_load_relaxed(&graph->starts_alone) &&
-        pwsp_fetch_and_seq_cst(&graph->starts_alone, 0u) &&
+    if (pwsp_fetch_add_seq_cst(&graph->shared.busy_count, 1u) == 0 &&  // (8)
+        pwsp_load_relaxed(&graph->shared.starts_alone) &&
+        pwsp_fetch_and_seq_cst(&graph->shared.starts_alone, 0u) &&
         pwsp_cas_seq_cst(&graph->engine.keeper, &nobody, lane->base.index + 1)) {
-        lane->share_at = pwsp_ticks() + pwsp_load_relaxed(&graph->share_ticks);
+        lane->share_at = pwsp_ticks() + pwsp_load_relaxed(&graph->shared.share_ticks);
     }
     uint32_t task = PWSP_GRAPH_NONE;
     if (pwsp_engine_is_let_in(&graph->engine, &lane->base)) {  // (9), pairs with (5) and (10)
@@ -422,7 +423,7 @@ PWSP_INTERNAL uint32_t pwsp_graph_find(void *user, pwsp_engine_lane *base) {
     }
     if (task == PWSP_GRAPH_NONE) {
         lane->is_alone = false;
-        pwsp_fetch_sub_seq_cst(&graph->busy_count, 1u);  // (6), pairs with (7)
+        pwsp_fetch_sub_seq_cst(&graph->shared.busy_count, 1u);  // (6), pairs with (7)
     }
     return task;
 }
@@ -431,15 +432,15 @@ PWSP_INTERNAL uint32_t pwsp_graph_find(void *user, pwsp_engine_lane *base) {
 // leaves the run. A sleeping lane would have to be woken at the end, and waited for. The duration
 // of ranges is not known, nor how many tasks are added.
 PWSP_INTERNAL bool pwsp_graph_is_short(const ptowsp_graph *graph) {
-    uint64_t ticks = pwsp_load_relaxed(&graph->alone_ticks);
-    return ticks > 0 && graph->range_count == 0 && !graph->joins &&
+    uint64_t ticks = pwsp_load_relaxed(&graph->shared.alone_ticks);
+    return ticks > 0 && graph->range_count == 0 && !graph->arrays.joins &&
            ticks * graph->task_count / 16 < 1000 * PWSP_TICKS_US;
 }
 
 PWSP_INTERNAL bool pwsp_graph_is_over(void *user, pwsp_engine_lane *lane) {
     ptowsp_graph *graph = (ptowsp_graph *)user;
     pwsp_graph_report(graph, (pwsp_graph_lane *)(void *)lane);
-    return pwsp_load_acquire(&graph->remaining) == 0 || pwsp_graph_is_handed_over(graph) ||
+    return pwsp_load_acquire(&graph->shared.remaining) == 0 || pwsp_graph_is_handed_over(graph) ||
            (!pwsp_engine_is_let_in(&graph->engine, lane) && pwsp_graph_is_short(graph));
 }
 
@@ -449,8 +450,9 @@ static void pwsp_graph_run_tasks(ptowsp_graph *graph, pwsp_graph_lane *lane, uin
     lane->looked_at = pwsp_ticks();
     do {
         const uint32_t flags = pwsp_load_relaxed(&graph->halt.word);
-        if (PWSP_UNLIKELY(flags != 0 || !graph->nodes[task].fn)) {
-            const bool is_shared = !graph->nodes[task].fn || (flags & ~PWSP_GRAPH_LETS_BE_ALONE);
+        if (PWSP_UNLIKELY(flags != 0 || !graph->arrays.nodes[task].fn)) {
+            const bool is_shared =
+                !graph->arrays.nodes[task].fn || (flags & ~PWSP_GRAPH_LETS_BE_ALONE);
             if (is_shared && graph->lane_count > 1) {
                 pwsp_graph_share(graph, lane);
             }
@@ -479,5 +481,5 @@ PWSP_INTERNAL void pwsp_graph_run_from(void *user, pwsp_engine_lane *base, uint3
     pwsp_graph_lane *lane = (pwsp_graph_lane *)(void *)base;
     pwsp_graph_run_tasks(graph, lane, task);
     lane->is_alone = false;
-    pwsp_fetch_sub_seq_cst(&graph->busy_count, 1u);  // (6), pairs with (7)
+    pwsp_fetch_sub_seq_cst(&graph->shared.busy_count, 1u);  // (6), pairs with (7)
 }

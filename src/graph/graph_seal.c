@@ -25,27 +25,22 @@ static void pwsp_seal_trim(ptowsp_graph *graph, void **array, uint64_t *capacity
     }
 }
 
-#define PWSP_SEAL_ARRAY(call, array, capacity, needed)                                             \
-    call(graph, (void **)(void *)&graph->array, &graph->capacity, needed, sizeof *graph->array)
-
 static bool pwsp_seal_allocate(ptowsp_graph *graph) {
-    uint64_t tasks = graph->task_count + graph->added_task_max, edges = graph->edge_count;
-    bool is_whole =
-        PWSP_SEAL_ARRAY(pwsp_seal_reserve, nodes, node_capacity, tasks) &&
-        PWSP_SEAL_ARRAY(pwsp_seal_reserve, counts, count_capacity, tasks) &&
-        PWSP_SEAL_ARRAY(pwsp_seal_reserve, first, first_capacity, graph->task_count + 1) &&
-        PWSP_SEAL_ARRAY(pwsp_seal_reserve, targets, target_capacity,
-                        edges + graph->added_edge_max) &&
-        PWSP_SEAL_ARRAY(pwsp_seal_reserve, kinds, kind_capacity, tasks) &&
-        PWSP_SEAL_ARRAY(pwsp_seal_reserve, outcomes, outcome_capacity, tasks) &&
-        PWSP_SEAL_ARRAY(pwsp_seal_reserve, links, link_capacity, tasks) &&
-        PWSP_SEAL_ARRAY(pwsp_seal_reserve, sources, source_capacity, graph->ready_count) &&
-        pwsp_graph_reserve_added(graph);
+    uint64_t tasks = graph->task_count + graph->growth.task_max, edges = graph->edge_count;
+#define PWSP_SEAL_RESERVE(name, count) PWSP_GRAPH_ARRAY(pwsp_seal_reserve, graph, name, count)
+    bool is_whole = PWSP_SEAL_RESERVE(nodes, tasks) && PWSP_SEAL_RESERVE(counts, tasks) &&
+                    PWSP_SEAL_RESERVE(first, graph->task_count + 1) &&
+                    PWSP_SEAL_RESERVE(targets, edges + graph->growth.edge_max) &&
+                    PWSP_SEAL_RESERVE(kinds, tasks) && PWSP_SEAL_RESERVE(outcomes, tasks) &&
+                    PWSP_SEAL_RESERVE(links, tasks) &&
+                    PWSP_SEAL_RESERVE(sources, graph->ready_count) &&
+                    pwsp_graph_reserve_added(graph);
+#undef PWSP_SEAL_RESERVE
     if (is_whole) {
-        PWSP_SEAL_ARRAY(pwsp_seal_trim, nodes, node_capacity, tasks);
-        PWSP_SEAL_ARRAY(pwsp_seal_trim, counts, count_capacity, tasks);
-        PWSP_SEAL_ARRAY(pwsp_seal_trim, befores, before_capacity, edges);
-        PWSP_SEAL_ARRAY(pwsp_seal_trim, afters, after_capacity, edges);
+        PWSP_GRAPH_ARRAY(pwsp_seal_trim, graph, nodes, tasks);
+        PWSP_GRAPH_ARRAY(pwsp_seal_trim, graph, counts, tasks);
+        PWSP_GRAPH_ARRAY(pwsp_seal_trim, graph, befores, edges);
+        PWSP_GRAPH_ARRAY(pwsp_seal_trim, graph, afters, edges);
     }
     return is_whole;
 }
@@ -68,11 +63,11 @@ static bool pwsp_seal_go_back(const ptowsp_graph *graph, pwsp_seal_edge *edge) {
     }
     edge->index--;
     if (!graph->is_sorted) {
-        edge->after = graph->afters[edge->index];
+        edge->after = graph->arrays.afters[edge->index];
         return true;
     }
     while (edge->left == 0) {
-        edge->left = graph->counts[--edge->after].fan_in;
+        edge->left = graph->arrays.counts[--edge->after].fan_in;
     }
     edge->left--;
     return true;
@@ -80,9 +75,9 @@ static bool pwsp_seal_go_back(const ptowsp_graph *graph, pwsp_seal_edge *edge) {
 
 // The rows of edges, and the sources.
 static void pwsp_seal_rows(ptowsp_graph *graph) {
-    uint32_t *first = graph->first, *targets = graph->targets;
-    const uint32_t *befores = graph->befores;
-    pwsp_graph_count *counts = graph->counts;
+    uint32_t *first = graph->arrays.first, *targets = graph->arrays.targets;
+    const uint32_t *befores = graph->arrays.befores;
+    pwsp_graph_count *counts = graph->arrays.counts;
     memset(first, 0, (size_t)(graph->task_count + 1) * sizeof *first);
     for (uint64_t i = 0; i < graph->edge_count; i++) {
         first[befores[i]]++;
@@ -93,7 +88,7 @@ static void pwsp_seal_rows(ptowsp_graph *graph) {
         first[i] = sum;
         counts[i].pending = counts[i].fan_in;
         if (counts[i].fan_in == 0) {
-            graph->sources[source_count++] = (uint32_t)i;
+            graph->arrays.sources[source_count++] = (uint32_t)i;
         }
     }
     PTOWSP_ASSERT(sum == graph->edge_count && source_count == graph->ready_count);
@@ -108,17 +103,17 @@ static void pwsp_seal_rows(ptowsp_graph *graph) {
 // Removes tasks in topological order and returns their number. Afterwards pending is as after a run
 // that got no further. Uses `links` as its queue.
 static uint64_t pwsp_seal_take_away(ptowsp_graph *graph) {
-    uint32_t *queue = graph->links;
+    uint32_t *queue = graph->arrays.links;
     uint64_t count = graph->source_count;
     if (count > 0) {
-        memcpy(queue, graph->sources, (size_t)count * sizeof *queue);
+        memcpy(queue, graph->arrays.sources, (size_t)count * sizeof *queue);
     }
     for (uint64_t i = 0; i < count; i++) {
         uint32_t task = queue[i];
-        for (uint32_t k = graph->first[task]; k < graph->first[task + 1]; k++) {
-            PTOWSP_ASSERT(graph->counts[graph->targets[k]].pending > 0);
-            if (--graph->counts[graph->targets[k]].pending == 0) {
-                queue[count++] = graph->targets[k];
+        for (uint32_t k = graph->arrays.first[task]; k < graph->arrays.first[task + 1]; k++) {
+            PTOWSP_ASSERT(graph->arrays.counts[graph->arrays.targets[k]].pending > 0);
+            if (--graph->arrays.counts[graph->arrays.targets[k]].pending == 0) {
+                queue[count++] = graph->arrays.targets[k];
             }
         }
     }
@@ -164,15 +159,15 @@ static ptowsp_status pwsp_seal_refuse_cycle(ptowsp_graph *graph, uint32_t *previ
 // Every remaining task waits for a remaining task: going back from one to the other ends in a
 // cycle.
 static ptowsp_status pwsp_seal_find_cycle(ptowsp_graph *graph) {
-    uint32_t *previous = graph->links;
+    uint32_t *previous = graph->arrays.links;
     pwsp_seal_edge edge = pwsp_seal_end(graph);
     while (pwsp_seal_go_back(graph, &edge)) {
-        if (graph->counts[graph->befores[edge.index]].pending > 0) {
-            previous[edge.after] = graph->befores[edge.index];
+        if (graph->arrays.counts[graph->arrays.befores[edge.index]].pending > 0) {
+            previous[edge.after] = graph->arrays.befores[edge.index];
         }
     }
     uint32_t task = 0;
-    while (graph->counts[task].pending == 0) {
+    while (graph->arrays.counts[task].pending == 0) {
         task++;
         PTOWSP_ASSERT(task < graph->task_count);  // some are left
     }
@@ -184,9 +179,9 @@ static ptowsp_status pwsp_seal_find_cycle(ptowsp_graph *graph) {
 
 PWSP_INTERNAL ptowsp_status pwsp_graph_seal(ptowsp_graph *graph) {
     ptowsp_context *context = graph->context;
-    if (graph->task_count + graph->added_task_max > PWSP_GRAPH_NONE ||
-        graph->edge_count + graph->added_edge_max > PWSP_GRAPH_NONE) {
-        bool is_tasks = graph->task_count + graph->added_task_max > PWSP_GRAPH_NONE;
+    if (graph->task_count + graph->growth.task_max > PWSP_GRAPH_NONE ||
+        graph->edge_count + graph->growth.edge_max > PWSP_GRAPH_NONE) {
+        bool is_tasks = graph->task_count + graph->growth.task_max > PWSP_GRAPH_NONE;
         return pwsp_fail(context, PTOWSP_LIMIT_EXCEEDED, PTOWSP_NO_INDEX,
                          "graph: more than %u %s with %s", (unsigned)PWSP_GRAPH_NONE,
                          is_tasks ? "tasks" : "edges",
@@ -204,7 +199,7 @@ PWSP_INTERNAL ptowsp_status pwsp_graph_seal(ptowsp_graph *graph) {
             return graph->status;
         }
         for (uint64_t i = 0; i < graph->task_count; i++) {
-            graph->counts[i].pending = graph->counts[i].fan_in;
+            graph->arrays.counts[i].pending = graph->arrays.counts[i].fan_in;
         }
     }
     graph->is_sealed = true;

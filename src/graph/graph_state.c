@@ -27,9 +27,9 @@ PWSP_INTERNAL bool pwsp_graph_grow(ptowsp_graph *graph, void **array, uint64_t *
 PWSP_INTERNAL const char *pwsp_graph_name(const ptowsp_graph *graph, uint64_t task) {
     PTOWSP_ASSERT(task < graph->task_count + pwsp_graph_added_count(graph));
     if (task >= graph->task_count) {
-        return graph->added[task - graph->task_count].name;
+        return graph->arrays.added[task - graph->task_count].name;
     }
-    return task < graph->name_count ? graph->names[task] : NULL;
+    return task < graph->name_count ? graph->arrays.names[task] : NULL;
 }
 
 PWSP_INTERNAL ptowsp_status pwsp_graph_do_nothing(void *user, uint64_t task, uint32_t lane) {
@@ -38,7 +38,7 @@ PWSP_INTERNAL ptowsp_status pwsp_graph_do_nothing(void *user, uint64_t task, uin
 }
 
 PWSP_INTERNAL void pwsp_graph_add_tally(ptowsp_graph *graph, const pwsp_graph_tally *tally) {
-    pwsp_graph_tally *sum = &graph->tally;
+    pwsp_graph_tally *sum = &graph->last.tally;
     sum->failed_count += tally->failed_count;
     sum->skipped_count += tally->skipped_count;
     sum->first_failed =

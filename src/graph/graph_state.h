@@ -139,6 +139,85 @@ typedef struct pwsp_graph_lane {
     uint32_t open_range;  // atomic: index + 1 of the range that it has opened, or 0
 } pwsp_graph_lane;
 
+// The arrays of a graph: type, name. `with` is handed to each row. Joins and added tasks are those
+// of graphs whose tasks may add tasks, by task and by added task; statistics of cores are those of
+// the last run, if that was on a device.
+// clang-format off
+#define PWSP_GRAPH_ARRAYS(ROW, with)                                                    \
+    ROW(with, pwsp_graph_node, nodes)                                                   \
+    ROW(with, pwsp_graph_count, counts)                                                 \
+    ROW(with, uint32_t, befores)  /* by edge */                                         \
+    ROW(with, uint32_t, afters)   /* the same; none if is_sorted */                     \
+    ROW(with, pwsp_graph_range, ranges)                                                 \
+    ROW(with, const char *, names)   /* by task, as far as name_count */                \
+    ROW(with, uint8_t, classes)   /* by task, as far as class_count, 0 beyond: */       \
+                                  /* unit * PWSP_GRAPH_LEVELS + priority */             \
+    ROW(with, uint32_t, first)                                                          \
+    ROW(with, uint32_t, targets)                                                        \
+    ROW(with, uint32_t, sources)                                                        \
+    ROW(with, uint32_t, links)                                                          \
+    ROW(with, uint32_t, outcomes)                                                       \
+    ROW(with, uint8_t, kinds)                                                           \
+    ROW(with, pwsp_graph_join, joins)                                                   \
+    ROW(with, pwsp_graph_added, added)                                                  \
+    ROW(with, ptowsp_graph_lane_stats, core_stats)
+// clang-format on
+
+#define PWSP_GRAPH_POINTER(with, type, name)  type *name;
+#define PWSP_GRAPH_CAPACITY(with, type, name) uint64_t name;
+typedef struct pwsp_graph_arrays {
+    PWSP_GRAPH_ARRAYS(PWSP_GRAPH_POINTER, )
+} pwsp_graph_arrays;
+typedef struct pwsp_graph_capacities {  // of items
+    PWSP_GRAPH_ARRAYS(PWSP_GRAPH_CAPACITY, )
+} pwsp_graph_capacities;
+#undef PWSP_GRAPH_POINTER
+#undef PWSP_GRAPH_CAPACITY
+
+// How many tasks may be added, and what is wrong with a task that was added to while it was not running.
+typedef struct pwsp_graph_growth {
+    uint64_t task_max, edge_max;
+    uint32_t unit_lacks;  // of the device that it runs on: a bit for each unit without cores
+    uint64_t stray_task;  // the lowest such task; under the lock
+    bool has_stray;
+} pwsp_graph_growth;
+
+// The last run, or the present one.
+typedef struct pwsp_graph_last {
+    uint64_t run_number;    // counts runs, from 1
+    uint64_t ran_count;     // its tasks
+    uint64_t marked_count;  // kinds and outcomes that have a value
+    uint64_t done_count;
+    pwsp_graph_tally tally;  // of all lanes
+    bool is_marked;          // kinds and outcomes are not all as before a run
+} pwsp_graph_last;
+
+// The caller's spans; in ticks while the graph runs.
+typedef struct pwsp_graph_record {
+    ptowsp_span *spans;
+    uint64_t capacity;
+    pwsp_wall wall;
+} pwsp_graph_record;
+
+// Whether to wake other lanes at all; see pwsp_graph_call_lanes.
+typedef struct pwsp_graph_direct {
+    bool is_on;           // only the calling lane has been called
+    uint32_t count;       // runs without other lanes
+    uint32_t hold;        // runs until that is tried again
+    uint64_t pool_ticks;  // of the last run on all lanes
+} pwsp_graph_direct;
+
+// Written by lanes as they run. Atomic.
+typedef struct pwsp_graph_shared {
+    uint32_t source_next;   // sources from here on have not been taken
+    uint32_t busy_count;    // lanes that have tasks or look for tasks
+    uint32_t alone_ticks;   // ticks / 16 per task of a lane that is alone; 0: not known
+    uint32_t starts_alone;  // the first lane is to be the keeper
+    PWSP_ALIGNAS(8) uint64_t remaining;  // tasks that no lane has reported as done
+    uint64_t share_ticks;                // how long the keeper is to be alone
+    uint64_t grown;                      // tasks added in this run << 32 | their edges
+} pwsp_graph_shared;
+
 struct ptowsp_graph {
     ptowsp_context *context;
     pwsp_memory memory;
@@ -147,76 +226,31 @@ struct ptowsp_graph {
     bool is_ordered;  // all edges lead to higher numbers, so there is no cycle
     bool is_sorted;   // edges are in the order of the tasks that they lead to
     bool is_classed;  // some task has a priority, or units have lanes of their own
-    bool is_marked;   // kinds and outcomes are not all as before a run
+    bool is_whole;    // of a started run: each lane was called once
     uint32_t lane_count, cube_lane_count;
-
-    pwsp_graph_node *nodes;
-    pwsp_graph_count *counts;
-    uint64_t task_count, node_capacity, count_capacity;
-    uint64_t ready_count;        // tasks without edges to them
-    uint32_t *befores, *afters;  // by edge; without afters if is_sorted
-    uint64_t edge_count, before_capacity, after_capacity;
-    uint32_t last_after;  // of the last edge
-    pwsp_graph_range *ranges;
-    uint64_t range_count, range_capacity;
-    const char **names;  // by task, as far as name_count
-    uint64_t name_count, name_capacity;
-    uint8_t *classes;  // by task, as far as class_count, 0 beyond: unit * LEVELS + priority
-    uint64_t class_count, class_capacity;
+    pwsp_graph_arrays arrays;
+    pwsp_graph_capacities capacities;
     pwsp_arena arena;  // names and kernels
-
-    // Of graphs whose tasks may add tasks: by task, and by added task.
-    uint64_t added_task_max, added_edge_max;
-    pwsp_graph_join *joins;
-    pwsp_graph_added *added;
-    uint64_t join_capacity, added_capacity;
-    uint32_t unit_lacks;  // of the device that it runs on: a bit for each unit without cores
-    uint64_t stray_task;  // the lowest task that was added to while not running; under the lock
-    bool has_stray;
-
-    uint32_t *first, *targets, *outcomes, *links, *sources;
-    uint8_t *kinds;
-    uint64_t first_capacity, target_capacity, outcome_capacity, link_capacity, source_capacity;
-    uint64_t kind_capacity;
-    uint64_t run_number;    // counts runs, from 1
-    uint64_t ran_count;     // tasks of the last run
-    uint64_t marked_count;  // kinds and outcomes that have a value
-    uint64_t done_count;
-    pwsp_graph_tally tally;  // of all lanes
-    ptowsp_span *spans;      // the caller's; in ticks while the graph runs
-    uint64_t span_capacity;
-    pwsp_wall wall;
+    uint64_t task_count, edge_count;
+    uint64_t ready_count;  // tasks without edges to them
+    uint64_t range_count, name_count, class_count;
+    uint32_t last_after;  // of the last edge
+    uint32_t core_count;  // of the device of the last run; 0: it was on lanes
+    pwsp_graph_growth growth;
+    pwsp_graph_last last;
+    pwsp_graph_record record;
+    pwsp_graph_direct direct;
     uint64_t time_limit_ns;  // 0: none
     pwsp_start *start;       // of started runs
-    bool is_whole;           // of a started run: each lane was called once
-
     ptowsp_graph_lane_stats *lane_stats;
-    // Of the last run, if that was on a device: by core.
-    ptowsp_graph_lane_stats *core_stats;
-    uint64_t core_capacity;
-    uint32_t core_count;  // 0: it was on lanes
-
     pwsp_engine engine;  // the lock of its sleepers protects ranges that fail, and stray_task
-
-    // Whether to wake other lanes at all; see pwsp_graph_call_lanes.
-    bool runs_direct;       // only the calling lane has been called
-    uint32_t direct_count;  // runs without other lanes
-    uint32_t pool_hold;     // runs until that is tried again
-    uint64_t pool_ticks;    // of the last run on all lanes
-
     char padding[PWSP_FALSE_SHARING];
     // Read by each task, rarely written.
     pwsp_halt halt;
     uint32_t is_running;    // atomic
     uint32_t source_count;  // in `sources`
-    char padding_flags[PWSP_FALSE_SHARING];
-    uint32_t source_next;   // atomic: sources from here on have not been taken
-    uint32_t busy_count;    // atomic: lanes that have tasks or look for tasks
-    uint32_t alone_ticks;   // atomic: ticks / 16 per task of a lane that is alone; 0: not known
-    uint32_t starts_alone;  // atomic: the first lane is to be the keeper
-    PWSP_ALIGNAS(8) uint64_t share_ticks;  // atomic: how long the keeper is to be alone
-    PWSP_ALIGNAS(8) uint64_t remaining;    // atomic: tasks that no lane has reported as done
-    PWSP_ALIGNAS(8) uint64_t grown;        // atomic: tasks added in this run << 32 | their edges
+    char padding_shared[PWSP_FALSE_SHARING];
+    pwsp_graph_shared shared;
     char padding_after[PWSP_FALSE_SHARING];
 };
 
@@ -226,20 +260,23 @@ PWSP_INLINE pwsp_graph_lane *pwsp_graph_lane_at(const ptowsp_graph *graph, uint3
 
 // The span of a task, or NULL.
 PWSP_INLINE ptowsp_span *pwsp_graph_span(const ptowsp_graph *graph, uint64_t task) {
-    return task < graph->span_capacity ? &graph->spans[task] : NULL;
+    return task < graph->record.capacity ? &graph->record.spans[task] : NULL;
 }
 
 // Makes an array longer or shorter, or leaves it as it was: false. What is new is not zeroed.
 PWSP_INTERNAL bool pwsp_graph_resize(ptowsp_graph *graph, void **array, uint64_t *capacity,
                                      uint64_t count, size_t item_size);
 
-// Makes room in an array of graph that is too short: it doubles.
+// Makes room in an array of the graph that is too short: it doubles.
 PWSP_INTERNAL bool pwsp_graph_grow(ptowsp_graph *graph, void **array, uint64_t *capacity,
                                    uint64_t needed, size_t item_size);
-#define PWSP_GRAPH_GROW(graph, array, capacity, needed)                                            \
-    ((needed) <= (graph)->capacity ||                                                              \
-     pwsp_graph_grow(graph, (void **)(void *)&(graph)->array, &(graph)->capacity, needed,          \
-                     sizeof *(graph)->array))
+
+// Calls one of these for an array by name.
+#define PWSP_GRAPH_ARRAY(call, graph, name, count)                                                 \
+    call(graph, (void **)(void *)&(graph)->arrays.name, &(graph)->capacities.name, count,          \
+         sizeof *(graph)->arrays.name)
+#define PWSP_GRAPH_GROW(graph, name, needed)                                                       \
+    ((needed) <= (graph)->capacities.name || PWSP_GRAPH_ARRAY(pwsp_graph_grow, graph, name, needed))
 
 // The name of a task, or NULL.
 PWSP_INTERNAL const char *pwsp_graph_name(const ptowsp_graph *graph, uint64_t task);
@@ -291,13 +328,14 @@ PWSP_INTERNAL void pwsp_graph_set_pace(ptowsp_graph *graph, pwsp_graph_lane *lan
 PWSP_INTERNAL bool pwsp_graph_is_short(const ptowsp_graph *graph);
 
 PWSP_INLINE ptowsp_unit pwsp_graph_unit_of(const ptowsp_graph *graph, uint32_t task) {
-    return (ptowsp_unit)(task < graph->class_count ? graph->classes[task] / PWSP_GRAPH_LEVELS : 0);
+    return (ptowsp_unit)(task < graph->class_count ? graph->arrays.classes[task] / PWSP_GRAPH_LEVELS
+                                                   : 0);
 }
 
 PWSP_INLINE uint32_t pwsp_graph_class_of(const ptowsp_graph *graph, uint32_t task) {
     uint32_t unit = (uint32_t)pwsp_unit_lane(pwsp_graph_unit_of(graph, task));
     return task < graph->class_count
-               ? unit * PWSP_GRAPH_LEVELS + graph->classes[task] % PWSP_GRAPH_LEVELS
+               ? unit * PWSP_GRAPH_LEVELS + graph->arrays.classes[task] % PWSP_GRAPH_LEVELS
                : 0;
 }
 
@@ -305,16 +343,16 @@ PWSP_INLINE uint32_t pwsp_graph_class_of(const ptowsp_graph *graph, uint32_t tas
 
 // Tasks of the current or last run that were added.
 PWSP_INLINE uint64_t pwsp_graph_added_count(const ptowsp_graph *graph) {
-    return pwsp_load_relaxed(&graph->grown) >> 32;
+    return pwsp_load_relaxed(&graph->shared.grown) >> 32;
 }
 
 // The edges of a task, in `targets`: from *out_begin to the result.
 PWSP_INLINE uint32_t pwsp_graph_row(const ptowsp_graph *graph, uint32_t task, uint32_t *out_begin) {
     if (PWSP_LIKELY(task < graph->task_count)) {
-        *out_begin = graph->first[task];
-        return graph->first[task + 1];
+        *out_begin = graph->arrays.first[task];
+        return graph->arrays.first[task + 1];
     }
-    const pwsp_graph_added *added = &graph->added[task - graph->task_count];
+    const pwsp_graph_added *added = &graph->arrays.added[task - graph->task_count];
     *out_begin = added->begin;
     return added->end;
 }
@@ -393,14 +431,14 @@ PWSP_FORCE_INLINE uint32_t pwsp_graph_release_all(ptowsp_graph *graph, pwsp_grap
                                                   uint32_t begin, uint32_t end, bool is_alone,
                                                   bool fetches) {
     uint32_t next = PWSP_GRAPH_NONE;
-    const uint32_t *targets = graph->targets;
-    pwsp_graph_count *counts = graph->counts;
+    const uint32_t *targets = graph->arrays.targets;
+    pwsp_graph_count *counts = graph->arrays.counts;
     for (uint32_t i = begin; i < end; i++) {
         uint32_t target = targets[i];
         if (pwsp_graph_release(&counts[target], is_alone)) {
             if (fetches) {
-                __builtin_prefetch(&graph->nodes[target]);
-                __builtin_prefetch(&targets[graph->first[target]]);
+                __builtin_prefetch(&graph->arrays.nodes[target]);
+                __builtin_prefetch(&targets[graph->arrays.first[target]]);
             }
             if (next == PWSP_GRAPH_NONE) {
                 next = target;

@@ -17,10 +17,10 @@
 static void pwsp_graph_blame(ptowsp_graph *graph, uint32_t task, uint32_t cause) {
     uint32_t i, end = pwsp_graph_row(graph, task, &i);
     for (; i < end; i++) {
-        uint32_t target = graph->targets[i];
-        pwsp_store_relaxed(&graph->kinds[target], (uint8_t)PWSP_GRAPH_SKIPPED);
-        uint32_t known = pwsp_load_relaxed(&graph->outcomes[target]);
-        while (cause < known && !pwsp_cas_relaxed(&graph->outcomes[target], &known, cause)) {
+        uint32_t target = graph->arrays.targets[i];
+        pwsp_store_relaxed(&graph->arrays.kinds[target], (uint8_t)PWSP_GRAPH_SKIPPED);
+        uint32_t known = pwsp_load_relaxed(&graph->arrays.outcomes[target]);
+        while (cause < known && !pwsp_cas_relaxed(&graph->arrays.outcomes[target], &known, cause)) {
         }
     }
 }
@@ -29,13 +29,13 @@ PWSP_INTERNAL void pwsp_graph_mark(ptowsp_graph *graph, pwsp_graph_tally *tally,
                                    ptowsp_status status, bool is_skipped) {
     if (is_skipped) {
         tally->skipped_count++;
-        pwsp_store_relaxed(&graph->kinds[task], (uint8_t)PWSP_GRAPH_SKIPPED);
-        pwsp_graph_blame(graph, task, pwsp_load_relaxed(&graph->outcomes[task]));
+        pwsp_store_relaxed(&graph->arrays.kinds[task], (uint8_t)PWSP_GRAPH_SKIPPED);
+        pwsp_graph_blame(graph, task, pwsp_load_relaxed(&graph->arrays.outcomes[task]));
     } else if (status < 0) {
         tally->failed_count++;
         tally->first_failed = tally->first_failed < task ? tally->first_failed : task;
-        pwsp_store_relaxed(&graph->kinds[task], (uint8_t)PWSP_GRAPH_FAILED);
-        pwsp_store_relaxed(&graph->outcomes[task], (uint32_t)(int32_t)status);
+        pwsp_store_relaxed(&graph->arrays.kinds[task], (uint8_t)PWSP_GRAPH_FAILED);
+        pwsp_store_relaxed(&graph->arrays.outcomes[task], (uint32_t)(int32_t)status);
         pwsp_graph_blame(graph, task, task);
         // Before releasing: a lane that sees the task done sees this as well, and looks at kinds.
         pwsp_fetch_or_seq_cst(&graph->halt.word, PWSP_GRAPH_HAS_FAILED);
@@ -107,7 +107,7 @@ static uint32_t pwsp_graph_range_done(ptowsp_graph *graph, pwsp_graph_lane *lane
 }
 
 static uint32_t pwsp_graph_range_open(ptowsp_graph *graph, pwsp_graph_lane *lane, uint32_t index) {
-    pwsp_graph_range *range = &graph->ranges[index];
+    pwsp_graph_range *range = &graph->arrays.ranges[index];
     range->queue.cursor = 0;
     range->queue.item_count = range->item_count;
     range->queue.grain = range->grain;
@@ -144,7 +144,7 @@ PWSP_INTERNAL bool pwsp_graph_has_open_range(const ptowsp_graph *graph,
     for (uint32_t i = 0; graph->range_count > 0 && i < graph->lane_count; i++) {
         uint32_t open = pwsp_load_seq_cst(&pwsp_graph_lane_at(graph, i)->open_range);
         if (open) {
-            const pwsp_graph_range *range = &graph->ranges[open - 1];
+            const pwsp_graph_range *range = &graph->arrays.ranges[open - 1];
             if (pwsp_load_relaxed(&range->queue.cursor) < range->queue.item_count &&
                 pwsp_graph_may_help(graph, lane, range)) {
                 return true;
@@ -161,7 +161,7 @@ PWSP_INTERNAL bool pwsp_graph_help(ptowsp_graph *graph, pwsp_graph_lane *lane, u
         uint32_t open = pwsp_load_acquire(&pwsp_graph_lane_at(graph, other)->open_range);
         if (open) {
             // The range may be over by now, but it is not opened again in this run.
-            pwsp_graph_range *range = &graph->ranges[open - 1];
+            pwsp_graph_range *range = &graph->arrays.ranges[open - 1];
             uint64_t count = pwsp_graph_may_help(graph, lane, range)
                                  ? pwsp_graph_range_work(graph, lane, range)
                                  : 0;
@@ -181,8 +181,9 @@ PWSP_INTERNAL bool pwsp_graph_help(ptowsp_graph *graph, pwsp_graph_lane *lane, u
 static uint32_t pwsp_graph_end(ptowsp_graph *graph, pwsp_graph_lane *lane, uint32_t task,
                                ptowsp_status status) {
     uint64_t dropped = 0;
-    uint32_t part = graph->joins ? pwsp_graph_close(graph, &lane->tally, task, &status, &dropped)
-                                 : PWSP_GRAPH_NONE;
+    uint32_t part = graph->arrays.joins
+                        ? pwsp_graph_close(graph, &lane->tally, task, &status, &dropped)
+                        : PWSP_GRAPH_NONE;
     lane->done_count += dropped;
     if (part == PWSP_GRAPH_NONE) {
         return pwsp_graph_finish(graph, lane, task, status, false);
@@ -198,10 +199,10 @@ static uint32_t pwsp_graph_end(ptowsp_graph *graph, pwsp_graph_lane *lane, uint3
 
 PWSP_INTERNAL uint32_t pwsp_graph_step(ptowsp_graph *graph, pwsp_graph_lane *lane, uint32_t task) {
     if (pwsp_halt_is(&graph->halt) ||
-        pwsp_load_relaxed(&graph->kinds[task]) == PWSP_GRAPH_SKIPPED) {
+        pwsp_load_relaxed(&graph->arrays.kinds[task]) == PWSP_GRAPH_SKIPPED) {
         return pwsp_graph_finish(graph, lane, task, PTOWSP_OK, true);
     }
-    const pwsp_graph_node *node = &graph->nodes[task];
+    const pwsp_graph_node *node = &graph->arrays.nodes[task];
     ptowsp_span *span = pwsp_graph_span(graph, task);
     if (span) {
         span->lane = lane->base.index;
@@ -210,7 +211,7 @@ PWSP_INTERNAL uint32_t pwsp_graph_step(ptowsp_graph *graph, pwsp_graph_lane *lan
     if (!node->fn) {
         return pwsp_graph_range_open(graph, lane, (uint32_t)(uintptr_t)node->user);
     }
-    if (graph->joins) {
+    if (graph->arrays.joins) {
         pwsp_graph_open(graph, task);
     }
     ptowsp_status status = node->fn(node->user, task, lane->base.index);
