@@ -1444,7 +1444,7 @@ PTOWSP_API bool ptowsp_plan_is_invariant(const ptowsp_plan_config *config);
 PTOWSP_INLINE const PTOWSP_GM ptowsp_work *ptowsp_attention_lane_units(
     const ptowsp_attention_plan *plan, uint32_t lane, uint32_t *out_count) {
     *out_count = plan->unit_begin[lane + 1] - plan->unit_begin[lane];
-    return plan->units + plan->unit_begin[lane];
+    return *out_count ? plan->units + plan->unit_begin[lane] : plan->units;  // or NULL
 }
 PTOWSP_INLINE const PTOWSP_GM ptowsp_work *ptowsp_attention_lane_merges(
     const ptowsp_attention_plan *plan, uint32_t lane, uint32_t *out_count) {

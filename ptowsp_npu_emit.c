@@ -37897,7 +37897,7 @@ static const char npu_fixed_18[] =
     "PTOWSP_INLINE const PTOWSP_GM ptowsp_work *ptowsp_attention_lane_units(\n"
     "    const ptowsp_attention_plan *plan, uint32_t lane, uint32_t *out_count) {\n"
     "    *out_count = plan->unit_begin[lane + 1] - plan->unit_begin[lane];\n"
-    "    return plan->units + plan->unit_begin[lane];\n"
+    "    return *out_count ? plan->units + plan->unit_begin[lane] : plan->units;  // or NULL\n"
     "}\n"
     "PTOWSP_INLINE const PTOWSP_GM ptowsp_work *ptowsp_attention_lane_merges(\n"
     "    const ptowsp_attention_plan *plan, uint32_t lane, uint32_t *out_count) {\n"

@@ -306,9 +306,9 @@ static double time_of(declare_fn declare, uint32_t n) {
     static char names[MANY_MAX][8];
     growing_text text = {malloc(1 << 21), 0, 1 << 21};
     ptowsp_context *context;
-    ptowsp_module *module;
-    ptowsp_program *program;
-    ptowsp_run *run;
+    ptowsp_module *module = NULL;
+    ptowsp_program *program = NULL;
+    ptowsp_run *run = NULL;
     uint64_t seen = 0;
     assert_int_equal(ptowsp_context_create(NULL, &context), PTOWSP_OK);
     say(&text, "module many\n");

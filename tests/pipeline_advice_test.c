@@ -70,7 +70,7 @@ static ptowsp_status ring_run(fixture *f, const ring *r) {
 static void ring_apply(fixture *f, ring *r, bool to_the_most) {
     const char *text = ptowsp_context_error(f->context).text;
     const char *advice = strstr(text, "no token was ever sent to channel c");
-    int channel, process, least, most = 0;
+    int channel = 0, process = 0, least = 0, most = 0;
     const bool is_first = advice != NULL;
     if (is_first) {
         assert_true(
