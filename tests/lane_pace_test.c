@@ -430,7 +430,9 @@ static void pace__kernels_are_known_by_the_fastest_lane(void **state) {
     (void)state;
     test_memory counted;
     memset(&counted, 0, sizeof counted);
-    const pwsp_memory memory = {test_resize, &counted};
+    const pwsp_memory under = {test_resize, &counted};
+    pwsp_blocks blocks;
+    const pwsp_memory memory = pwsp_blocks_begin(&blocks, &under);
     pwsp_pace pace;
     assert_true(pwsp_pace_init(&pace, &memory, 3));
     assert_true(pwsp_pace_reserve(&pace, 2));
@@ -455,7 +457,7 @@ static void pace__kernels_are_known_by_the_fastest_lane(void **state) {
     assert_int_equal(pwsp_pace_block(&pace, 1, 40), 5);
     assert_int_equal(pwsp_pace_block(&pace, 1, 7), 1);
     assert_int_equal(pwsp_pace_block(&pace, 0, 1000), 1);  // not known
-    pwsp_pace_free(&pace);
+    pwsp_blocks_free(&blocks);
     assert_int_equal(counted.live_blocks, 0);
 }
 
@@ -463,7 +465,9 @@ static void pace__long_tasks_are_not_kept_twice_in_a_row(void **state) {
     (void)state;
     test_memory counted;
     memset(&counted, 0, sizeof counted);
-    const pwsp_memory memory = {test_resize, &counted};
+    const pwsp_memory under = {test_resize, &counted};
+    pwsp_blocks blocks;
+    const pwsp_memory memory = pwsp_blocks_begin(&blocks, &under);
     pwsp_pace pace;
     assert_true(pwsp_pace_init(&pace, &memory, 2));
     assert_true(pwsp_pace_reserve(&pace, 1));
@@ -480,7 +484,7 @@ static void pace__long_tasks_are_not_kept_twice_in_a_row(void **state) {
     assert_int_equal(pace.ticks[1], 0);
     pwsp_pace_learn(&pace, 1);
     assert_int_equal(pace.ticks[1], 0);  // to be measured again
-    pwsp_pace_free(&pace);
+    pwsp_blocks_free(&blocks);
     assert_int_equal(counted.live_blocks, 0);
 }
 

@@ -11,66 +11,35 @@
 
 // -- life -----------------------------------------------------------------------------------------
 
-// Every array: field, item type, count.
 #define PWSP_BINDINGS_ARRAYS(ARRAY)                                                                \
-    ARRAY(initial, uint64_t, program->cell_count)                                                  \
-    ARRAY(is_bound, bool, program->cell_count)                                                     \
-    ARRAY(arrays, pwsp_array, program->arrays.count + 1)                                           \
-    ARRAY(csrs, pwsp_bound_csr, program->axes.count + 1)                                           \
-    ARRAY(tensors, pwsp_bound_tensor, program->tensors.count + 1)                                  \
-    ARRAY(plans, ptowsp_attention_plan, program->axes.count + 1)                                   \
-    ARRAY(batches, pwsp_plan_batch, program->axes.count + 1)                                       \
-    ARRAY(rooms, pwsp_plan_room, program->axes.count + 1)                                          \
-    ARRAY(length_sums, int64_t, program->arrays.count + 1)                                         \
-    ARRAY(effective, pwsp_bound_tensor, program->tensors.count + 1)                                \
-    ARRAY(transients.placed, pwsp_placed, program->transients.count + 1)                           \
-    ARRAY(transients.order, uint32_t, 2 * program->transients.count + 1)                           \
-    ARRAY(transients.offsets, uint64_t, program->transients.count + 1)                             \
-    ARRAY(transients.alive, uint64_t, program->points.count + 1)
+    ARRAY(bindings->initial, program->cell_count)                                                  \
+    ARRAY(bindings->is_bound, program->cell_count)                                                 \
+    ARRAY(bindings->arrays, program->arrays.count + 1)                                             \
+    ARRAY(bindings->csrs, program->axes.count + 1)                                                 \
+    ARRAY(bindings->tensors, program->tensors.count + 1)                                           \
+    ARRAY(bindings->plans, program->axes.count + 1)                                                \
+    ARRAY(bindings->batches, program->axes.count + 1)                                              \
+    ARRAY(bindings->rooms, program->axes.count + 1)                                                \
+    ARRAY(bindings->length_sums, program->arrays.count + 1)                                        \
+    ARRAY(bindings->effective, program->tensors.count + 1)                                         \
+    ARRAY(bindings->transients.placed, program->transients.count + 1)                              \
+    ARRAY(bindings->transients.order, 2 * program->transients.count + 1)                           \
+    ARRAY(bindings->transients.offsets, program->transients.count + 1)                             \
+    ARRAY(bindings->transients.alive, program->points.count + 1)
 
-PWSP_INTERNAL bool pwsp_bindings_init(pwsp_bindings *bindings, ptowsp_context *context,
-                                      const ptowsp_program *program) {
+PWSP_INTERNAL bool pwsp_bindings_init(pwsp_bindings *bindings, const pwsp_memory *memory,
+                                      ptowsp_context *context, const ptowsp_program *program) {
+    bool is_good = true;
     memset(bindings, 0, sizeof *bindings);
+    bindings->memory = memory;
     bindings->context = context;
     bindings->program = program;
-#define PWSP_BINDINGS_ALLOC(field, type, count)                                                    \
-    PWSP_ALLOC(&context->memory, bindings->field, count);                                          \
-    if (!bindings->field) {                                                                        \
-        return false;                                                                              \
-    }
-    PWSP_BINDINGS_ARRAYS(PWSP_BINDINGS_ALLOC)
-#undef PWSP_BINDINGS_ALLOC
-    if (program->consts.count) {
+    PWSP_BINDINGS_ARRAYS(PWSP_ARRAY_ALLOC)
+    if (is_good && program->consts.count) {
         memcpy(bindings->initial + program->first_const, program->consts.items,
                (size_t)program->consts.count * sizeof(uint64_t));
     }
-    return true;
-}
-
-PWSP_INTERNAL void pwsp_bindings_free(pwsp_bindings *bindings) {
-    const ptowsp_program *program = bindings->program;
-    for (uint32_t i = 0; bindings->rooms && i < program->axes.count; i++) {
-        pwsp_plan_room_free(&bindings->context->memory, &bindings->rooms[i]);
-    }
-    pwsp_memory_free(&bindings->context->memory, bindings->transients.own,
-                     (size_t)bindings->transients.own_bytes);
-#define PWSP_BINDINGS_FREE(field, type, count)                                                     \
-    PWSP_FREE(&bindings->context->memory, bindings->field, count);
-    PWSP_BINDINGS_ARRAYS(PWSP_BINDINGS_FREE)
-#undef PWSP_BINDINGS_FREE
-    memset(bindings, 0, sizeof *bindings);
-}
-
-PWSP_INTERNAL size_t pwsp_bindings_bytes(const pwsp_bindings *bindings) {
-    const ptowsp_program *program = bindings->program;
-    size_t bytes = (size_t)bindings->transients.own_bytes;
-    for (uint32_t i = 0; i < program->axes.count; i++) {
-        bytes += (size_t)bindings->rooms[i].word_count * sizeof(uint64_t);
-    }
-#define PWSP_BINDINGS_SIZE(field, type, count) bytes += (size_t)(count) * sizeof(type);
-    PWSP_BINDINGS_ARRAYS(PWSP_BINDINGS_SIZE)
-#undef PWSP_BINDINGS_SIZE
-    return bytes;
+    return is_good;
 }
 
 // -- names ----------------------------------------------------------------------------------------
@@ -195,7 +164,7 @@ static ptowsp_status pwsp_bind_batch(pwsp_bindings *bindings, uint32_t axis,
         if (bindings->batches[axis].is_bound) {
             pwsp_unbind_plan(bindings, axis);  // it is in the room
         }
-        status = pwsp_plan_room_reserve(error, b->name, &bindings->context->memory, &checked,
+        status = pwsp_plan_room_reserve(error, b->name, bindings->memory, &checked,
                                         &bindings->rooms[axis]);
     }
     if (status == PTOWSP_OK) {
@@ -226,7 +195,7 @@ PWSP_INTERNAL ptowsp_status pwsp_bindings_plan(pwsp_bindings *bindings) {
         if (bindings->batches[i].is_bound) {
             const char *name = p->axes.items[i].name;
             pwsp_unbind_plan(bindings, i);
-            status = pwsp_plan_make(&error, name, &bindings->context->memory, &bindings->batches[i],
+            status = pwsp_plan_make(&error, name, bindings->memory, &bindings->batches[i],
                                     &bindings->rooms[i], &plan);
             if (status == PTOWSP_OK) {
                 pwsp_bind_plan_parts(bindings, i, &plan);

@@ -21,6 +21,7 @@ typedef struct pwsp_transients {
 } pwsp_transients;
 
 typedef struct pwsp_bindings {
+    const pwsp_memory *memory;
     ptowsp_context *context;
     const ptowsp_program *program;
     // As bound by the caller:
@@ -38,11 +39,9 @@ typedef struct pwsp_bindings {
     pwsp_plan_room *rooms;         // by the first axis of a plan: of plans of batches
 } pwsp_bindings;
 
-// False when memory is out; pwsp_bindings_free must still be called.
-PWSP_INTERNAL bool pwsp_bindings_init(pwsp_bindings *bindings, ptowsp_context *context,
-                                      const ptowsp_program *program);
-PWSP_INTERNAL void pwsp_bindings_free(pwsp_bindings *bindings);
-PWSP_INTERNAL size_t pwsp_bindings_bytes(const pwsp_bindings *bindings);
+// False when memory is out, which must stay.
+PWSP_INTERNAL bool pwsp_bindings_init(pwsp_bindings *bindings, const pwsp_memory *memory,
+                                      ptowsp_context *context, const ptowsp_program *program);
 
 // Binds all but ranks: see ptowsp_run_bind.
 PWSP_INTERNAL ptowsp_status pwsp_bind(pwsp_bindings *bindings, const ptowsp_binding *binding);

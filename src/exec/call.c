@@ -7,61 +7,31 @@
 
 // -- life -----------------------------------------------------------------------------------------
 
-// Every array: field, item type, count.
 #define PWSP_WALK_ARRAYS(ARRAY)                                                                    \
-    ARRAY(cells, uint64_t, program->cell_count)                                                    \
-    ARRAY(frames, pwsp_frame, program->frame_depth)                                                \
-    ARRAY(columns, uint64_t, program->column_count *PWSP_COLUMN_MAX + PWSP_COLUMN_STEP)            \
-    ARRAY(is_written, bool, program->tensors.count + 1)                                            \
-    ARRAY(unknown, uint8_t, program->ops.count)                                                    \
-    ARRAY(memos, pwsp_tile_memo, program->kernels.count + 1)
+    ARRAY(walk->cells, program->cell_count)                                                        \
+    ARRAY(walk->frames, program->frame_depth)                                                      \
+    ARRAY(walk->columns, program->column_count *PWSP_COLUMN_MAX + PWSP_COLUMN_STEP)                \
+    ARRAY(walk->is_written, program->tensors.count + 1)                                            \
+    ARRAY(walk->unknown, program->ops.count)                                                       \
+    ARRAY(walk->memos, program->kernels.count + 1)
 
 PWSP_INTERNAL bool pwsp_walk_init(pwsp_walk *walk, const pwsp_memory *memory,
                                   const pwsp_bindings *bindings) {
     const ptowsp_program *program = bindings->program;
+    bool is_good = true;
     memset(walk, 0, sizeof *walk);
     walk->memory = *memory;
     walk->program = program;
     walk->bindings = bindings;
     walk->expander.program = program;
     walk->tile_core.memory = *memory;
-    pwsp_comm_init(&walk->comm, bindings->context, &walk->halt);
-#define PWSP_WALK_ALLOC(field, type, count)                                                        \
-    PWSP_ALLOC(memory, walk->field, count);                                                        \
-    if (!walk->field) {                                                                            \
-        return false;                                                                              \
-    }
-    PWSP_WALK_ARRAYS(PWSP_WALK_ALLOC)
-#undef PWSP_WALK_ALLOC
-    for (uint32_t i = 1; i < program->kernels.count; i++) {
+    pwsp_comm_init(&walk->comm, memory, bindings->context, &walk->halt);
+    PWSP_WALK_ARRAYS(PWSP_ARRAY_ALLOC)
+    for (uint32_t i = 1; is_good && i < program->kernels.count; i++) {
         const pwsp_kernel_info *kernel = &program->kernels.items[i];
-        if (kernel->code && !pwsp_tile_core_reserve(&walk->tile_core, kernel->code)) {
-            return false;
-        }
+        is_good = !kernel->code || pwsp_tile_core_reserve(&walk->tile_core, kernel->code);
     }
-    return true;
-}
-
-PWSP_INTERNAL void pwsp_walk_free(pwsp_walk *walk) {
-    const ptowsp_program *program = walk->program;
-    if (!program) {
-        return;
-    }
-    pwsp_tile_core_free(&walk->tile_core);
-    pwsp_comm_free(&walk->comm);
-#define PWSP_WALK_FREE(field, type, count) PWSP_FREE(&walk->memory, walk->field, count);
-    PWSP_WALK_ARRAYS(PWSP_WALK_FREE)
-#undef PWSP_WALK_FREE
-    memset(walk, 0, sizeof *walk);
-}
-
-PWSP_INTERNAL size_t pwsp_walk_bytes(const pwsp_walk *walk) {
-    const ptowsp_program *program = walk->program;
-    size_t bytes = pwsp_tile_core_bytes(&walk->tile_core) + pwsp_comm_bytes(&walk->comm);
-#define PWSP_WALK_SIZE(field, type, count) bytes += (size_t)(count) * sizeof(type);
-    PWSP_WALK_ARRAYS(PWSP_WALK_SIZE)
-#undef PWSP_WALK_SIZE
-    return bytes;
+    return is_good;
 }
 
 PWSP_INTERNAL void pwsp_walk_set_cost(pwsp_walk *walk, const ptowsp_cost *cost) {

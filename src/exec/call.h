@@ -37,11 +37,9 @@ typedef struct pwsp_walk {
     pwsp_comm comm;  // with other ranks
 } pwsp_walk;
 
-// False when memory is out; pwsp_walk_free must still be called. The object must not be moved.
+// False when memory is out. The object must not be moved.
 PWSP_INTERNAL bool pwsp_walk_init(pwsp_walk *walk, const pwsp_memory *memory,
                                   const pwsp_bindings *bindings);
-PWSP_INTERNAL void pwsp_walk_free(pwsp_walk *walk);
-PWSP_INTERNAL size_t pwsp_walk_bytes(const pwsp_walk *walk);
 
 // Sets how tile kernels count from now on.
 PWSP_INTERNAL void pwsp_walk_set_cost(pwsp_walk *walk, const ptowsp_cost *cost);

@@ -13,8 +13,10 @@
 
 #define PWSP_COMM_CYCLES_PER_US 1850  // of a 910B
 
-PWSP_INTERNAL void pwsp_comm_init(pwsp_comm *comm, ptowsp_context *context, pwsp_halt *halt) {
+PWSP_INTERNAL void pwsp_comm_init(pwsp_comm *comm, const pwsp_memory *memory,
+                                  ptowsp_context *context, pwsp_halt *halt) {
     memset(comm, 0, sizeof *comm);
+    comm->memory = *memory;
     comm->context = context;
     comm->own.memory = context->memory;
     comm->own.pool = context->pool;
@@ -23,24 +25,12 @@ PWSP_INTERNAL void pwsp_comm_init(pwsp_comm *comm, ptowsp_context *context, pwsp
 }
 
 PWSP_INTERNAL void pwsp_comm_free(pwsp_comm *comm) {
-    if (comm->context) {
-        const pwsp_memory *memory = &comm->context->memory;
-        PWSP_FREE(memory, comm->counts, comm->counts_capacity);
-        PWSP_FREE(memory, comm->times, comm->times_capacity);
-        PWSP_FREE(memory, comm->memos, comm->memo_capacity);
-        PWSP_FREE(memory, comm->tasks, comm->task_capacity);
-        PWSP_FREE(memory, comm->waits, comm->wait_capacity);
-        pwsp_memory_free(memory, comm->in.packed, (size_t)comm->in.capacity);
-        pwsp_memory_free(memory, comm->out.packed, (size_t)comm->out.capacity);
-    }
+    PWSP_FREE(&comm->own.memory, comm->in.packed, comm->in.capacity);
+    PWSP_FREE(&comm->own.memory, comm->out.packed, comm->out.capacity);
 }
 
 PWSP_INTERNAL size_t pwsp_comm_bytes(const pwsp_comm *comm) {
-    return (size_t)(comm->counts_capacity + comm->times_capacity) * sizeof(uint64_t) +
-           (size_t)comm->memo_capacity * sizeof(pwsp_comm_memo) +
-           (size_t)comm->task_capacity * sizeof(pwsp_comm_task) +
-           (size_t)comm->wait_capacity * sizeof(ptowsp_rank_wait) +
-           (size_t)(comm->in.capacity + comm->out.capacity);
+    return (size_t)(comm->in.capacity + comm->out.capacity);
 }
 
 static void pwsp_comm_forget(pwsp_comm *comm) {
@@ -115,23 +105,20 @@ static ptowsp_status pwsp_comm_check_kernel(pwsp_comm *comm, const ptowsp_progra
 }
 
 static bool pwsp_comm_make_room(pwsp_comm *comm) {
-    const pwsp_memory *memory = &comm->context->memory;
+    const pwsp_memory *memory = &comm->memory;
     const bool has_memos = comm->memo_capacity > 0;
     if (comm->together.find_cycles) {
-        return pwsp_memory_room(memory, (void **)&comm->counts, &comm->counts_capacity,
-                                comm->counts_size, sizeof(uint64_t));
+        return PWSP_ROOM(memory, comm->counts, comm->counts_capacity, comm->counts_size);
     }
-    if (!pwsp_memory_room(memory, (void **)&comm->memos, &comm->memo_capacity, PWSP_COMM_MEMO_COUNT,
-                          sizeof(pwsp_comm_memo))) {
+    if (!PWSP_ROOM(memory, comm->memos, comm->memo_capacity, PWSP_COMM_MEMO_COUNT)) {
         return false;
     }
     if (!has_memos) {
         pwsp_comm_forget(comm);
     }
-    return pwsp_memory_room(memory, (void **)&comm->counts, &comm->counts_capacity,
-                            2 * comm->counts_size, sizeof(uint64_t)) &&
-           pwsp_memory_room(memory, (void **)&comm->times, &comm->times_capacity,
-                            2 * (uint64_t)comm->bound.rank_count, sizeof(uint64_t));
+    return PWSP_ROOM(memory, comm->counts, comm->counts_capacity, 2 * comm->counts_size) &&
+           PWSP_ROOM(memory, comm->times, comm->times_capacity,
+                     2 * (uint64_t)comm->bound.rank_count);
 }
 
 PWSP_INTERNAL ptowsp_status pwsp_comm_begin(pwsp_comm *comm, const ptowsp_program *program,
@@ -359,8 +346,7 @@ static bool pwsp_comm_open(pwsp_comm *comm, pwsp_comm_tile *t, const ptowsp_task
         return true;
     }
     // The product fits, as that of sizes of a tensor in memory does.
-    if (!pwsp_memory_room(&comm->context->memory, (void **)&t->packed, &t->capacity,
-                          t->rows * t->cols * comm->element, 1)) {
+    if (!PWSP_ROOM(&comm->own.memory, t->packed, t->capacity, t->rows * t->cols * comm->element)) {
         pwsp_error_set(&comm->error, PTOWSP_OUT_OF_MEMORY, PTOWSP_NO_INDEX, "run: out of memory");
         return false;
     }

@@ -48,8 +48,9 @@ typedef struct pwsp_comm_tile {
 } pwsp_comm_tile;
 
 typedef struct pwsp_comm {
+    pwsp_memory memory;       // of the walking thread
     ptowsp_context *context;  // of the run, or of its start
-    ptowsp_context own;       // memory and errors of the walking thread, beside lanes that fail
+    ptowsp_context own;       // errors of the walking thread, beside lanes that fail
     ptowsp_run_ranks bound;
     bool is_bound;
     pwsp_halt *halt;
@@ -76,7 +77,10 @@ typedef struct pwsp_comm {
     pwsp_error error;  // of the task that failed
 } pwsp_comm;
 
-PWSP_INTERNAL void pwsp_comm_init(pwsp_comm *comm, ptowsp_context *context, pwsp_halt *halt);
+PWSP_INTERNAL void pwsp_comm_init(pwsp_comm *comm, const pwsp_memory *memory,
+                                  ptowsp_context *context, pwsp_halt *halt);
+
+// Tiles that are packed: lanes make them, so they are not of the memory of the walking thread.
 PWSP_INTERNAL void pwsp_comm_free(pwsp_comm *comm);
 PWSP_INTERNAL size_t pwsp_comm_bytes(const pwsp_comm *comm);
 

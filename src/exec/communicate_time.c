@@ -120,7 +120,7 @@ static bool pwsp_comm_keep(pwsp_comm *comm, const pwsp_kernel_info *kernel, cons
     if (comm->task_head == comm->task_tail) {
         comm->task_head = comm->task_tail = 0;
     }
-    if (!PWSP_GROW(&comm->context->memory, comm->tasks, comm->task_capacity, comm->task_tail + 1)) {
+    if (!PWSP_GROW(&comm->memory, comm->tasks, comm->task_capacity, comm->task_tail + 1)) {
         pwsp_error_set(error, PTOWSP_OUT_OF_MEMORY, PTOWSP_NO_INDEX, "run: out of memory");
         return false;
     }
@@ -155,8 +155,7 @@ PWSP_INTERNAL bool pwsp_comm_note_wait(pwsp_comm *comm, const ptowsp_rank_wait *
     if (!sim->has_records) {
         return true;
     }
-    if (!PWSP_GROW(&comm->context->memory, comm->waits, comm->wait_capacity,
-                   comm->wait_count + 1)) {
+    if (!PWSP_GROW(&comm->memory, comm->waits, comm->wait_capacity, comm->wait_count + 1)) {
         return pwsp_sim_no_memory(sim);
     }
     comm->waits[comm->wait_count++] = *wait;

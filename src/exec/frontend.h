@@ -54,6 +54,7 @@ typedef struct pwsp_issued {
 } pwsp_issued;
 
 typedef struct pwsp_frontend {
+    pwsp_blocks blocks;  // all memory of the parts
     pwsp_memory memory;
     pwsp_walk *walk;
     pwsp_timeline *time;
@@ -94,7 +95,6 @@ typedef struct pwsp_frontend {
 PWSP_INTERNAL pwsp_frontend *pwsp_frontend_create(pwsp_walk *walk, pwsp_timeline *time,
                                                   pwsp_pipes *pipes, pwsp_batch *batch);
 PWSP_INTERNAL void pwsp_frontend_destroy(pwsp_frontend *front);  // NULL is ignored
-PWSP_INTERNAL size_t pwsp_frontend_bytes(const pwsp_frontend *front);
 
 // Allocates what lanes up to lane_count need to run kernels. False when memory is out.
 PWSP_INTERNAL bool pwsp_frontend_reserve(pwsp_frontend *front, uint32_t lane_count);
@@ -211,7 +211,6 @@ PWSP_INLINE uint32_t pwsp_frontend_block_count(const pwsp_entry *entry) {
 
 // Makes room for records; false when memory is out.
 PWSP_INTERNAL bool pwsp_frontend_reserve_blocks(pwsp_frontend *front);
-PWSP_INTERNAL size_t pwsp_frontend_record_bytes(const pwsp_frontend *front);
 PWSP_INTERNAL void pwsp_frontend_begin_blocks(pwsp_frontend *front);
 
 // Retires until so many tasks more may be in flight. False after a failure.

@@ -59,18 +59,13 @@ PWSP_INTERNAL bool pwsp_frontend_reserve_blocks(pwsp_frontend *front) {
     }
     front->record_words = PWSP_FRONTEND_RECORD_OWN + front->tile_word +
                           issue->desc.tile_max * PWSP_FRONTEND_TILE_WORDS;
-    const size_t size =
-        (size_t)PWSP_FRONTEND_RECORD_MAX * (front->record_words + 1) * sizeof(uint64_t);
     if (!pwsp_deps_reserve_tiles(&front->issue.deps, PWSP_FRONTEND_TILE_MAX)) {
         return false;
     }
-    front->records = (uint64_t *)pwsp_memory_alloc(&front->memory, size);
+    PWSP_ALLOC(&front->memory, front->records,
+               (size_t)PWSP_FRONTEND_RECORD_MAX * (front->record_words + 1));
     front->record_count = front->records ? PWSP_FRONTEND_RECORD_MAX : 0;
     return front->records != NULL;
-}
-
-PWSP_INTERNAL size_t pwsp_frontend_record_bytes(const pwsp_frontend *front) {
-    return (size_t)front->record_count * (front->record_words + 1) * sizeof(uint64_t);
 }
 
 PWSP_INTERNAL void pwsp_frontend_begin_blocks(pwsp_frontend *front) {

@@ -68,8 +68,8 @@ static bool pwsp_frontend_init(pwsp_frontend *front) {
     memset(&desc, 0, sizeof desc);
     front->lane_rule = pwsp_dispatch_rule(schedule->dispatch);
     front->is_homed = pwsp_dispatch_has_key(schedule->dispatch);
-    PWSP_ALLOC(&front->memory, front->variables, (size_t)program->tasks.count + 1);
-    if (!front->variables || !pwsp_frontend_list_variables(front, &front->tile_word)) {
+    if (!PWSP_ALLOC(&front->memory, front->variables, program->tasks.count + 1) ||
+        !pwsp_frontend_list_variables(front, &front->tile_word)) {
         return false;
     }
     desc.place_count = pwsp_frontend_capacity(schedule);
@@ -89,12 +89,10 @@ PWSP_INTERNAL bool pwsp_frontend_reserve(pwsp_frontend *front, uint32_t lane_cou
     }
     while (front->core_count < lane_count) {
         pwsp_tile_core *core = &front->cores[front->core_count];
-        memset(core, 0, sizeof *core);
         core->memory = front->memory;
         for (uint32_t i = 1; i < program->kernels.count; i++) {
             const pwsp_kernel_info *kernel = &program->kernels.items[i];
             if (kernel->code && !pwsp_tile_core_reserve(core, kernel->code)) {
-                pwsp_tile_core_free(core);
                 return false;
             }
         }
@@ -103,27 +101,19 @@ PWSP_INTERNAL bool pwsp_frontend_reserve(pwsp_frontend *front, uint32_t lane_cou
     return true;
 }
 
-static size_t pwsp_frontend_marks(const pwsp_frontend *front) {
-    return front->marks ? ((size_t)front->issue.reorder.place_mask + 1) * sizeof(pwsp_wall_mark)
-                        : 0;
-}
-
 PWSP_INTERNAL bool pwsp_frontend_set_clock(pwsp_frontend *front, pwsp_recorder *recorder,
                                            bool is_lane) {
     front->clocked = recorder;
     front->is_lane = is_lane;
-    if (recorder && !front->marks) {
-        size_t size = ((size_t)front->issue.reorder.place_mask + 1) * sizeof(pwsp_wall_mark);
-        front->marks = (pwsp_wall_mark *)pwsp_memory_alloc(&front->memory, size);
-    }
-    return !recorder || front->marks;
+    return !recorder || front->marks ||
+           PWSP_ALLOC(&front->memory, front->marks, (size_t)front->issue.reorder.place_mask + 1);
 }
 
 PWSP_INTERNAL pwsp_frontend *pwsp_frontend_create(pwsp_walk *walk, pwsp_timeline *time,
                                                   pwsp_pipes *pipes, pwsp_batch *batch) {
     pwsp_frontend *front = (pwsp_frontend *)pwsp_memory_alloc(&walk->memory, sizeof(pwsp_frontend));
     if (front) {
-        front->memory = walk->memory;
+        front->memory = pwsp_blocks_begin(&front->blocks, &walk->memory);
         front->walk = walk;
         front->time = time;
         front->pipes = pipes;
@@ -140,32 +130,7 @@ PWSP_INTERNAL void pwsp_frontend_destroy(pwsp_frontend *front) {
     if (!front) {
         return;
     }
-    pwsp_memory memory = front->memory;
-    for (uint32_t i = 0; i < front->core_count; i++) {
-        pwsp_tile_core_free(&front->cores[i]);
-    }
-    PWSP_FREE(&memory, front->cores, front->core_capacity);
-    PWSP_FREE(&memory, front->cells, front->cell_count);
-    PWSP_FREE(&memory, front->variables, (size_t)front->walk->program->tasks.count + 1);
-    pwsp_memory_free(&memory, front->marks, pwsp_frontend_marks(front));
-    pwsp_memory_free(&memory, front->records, pwsp_frontend_record_bytes(front));
-    pwsp_pace_free(&front->pace);
-    pwsp_issue_free(&front->issue);
+    const pwsp_memory memory = front->blocks.under;
+    pwsp_blocks_free(&front->blocks);
     PWSP_FREE(&memory, front, 1);
-}
-
-PWSP_INTERNAL size_t pwsp_frontend_bytes(const pwsp_frontend *front) {
-    if (!front) {
-        return 0;
-    }
-    size_t bytes = sizeof(pwsp_frontend) + pwsp_issue_bytes(&front->issue) +
-                   ((size_t)front->walk->program->tasks.count + 1) * sizeof(pwsp_task_variables) +
-                   (size_t)front->cell_count * sizeof(uint32_t) +
-                   (size_t)front->core_capacity * sizeof(pwsp_tile_core) +
-                   pwsp_frontend_marks(front) + pwsp_frontend_record_bytes(front) +
-                   pwsp_pace_bytes(&front->pace);
-    for (uint32_t i = 0; i < front->core_count; i++) {
-        bytes += pwsp_tile_core_bytes(&front->cores[i]);
-    }
-    return bytes;
 }

@@ -10,36 +10,18 @@ PWSP_INTERNAL bool pwsp_pace_init(pwsp_pace *pace, const pwsp_memory *memory,
     pace->kernel_count = kernel_count;
     pace->lane_stride = (kernel_count + 2 * line - 1) / line * line;
     pace->hold = PWSP_PACE_HOLD_MIN;
-    PWSP_ALLOC(memory, pace->ticks, kernel_count + 1);
-    return pace->ticks != NULL;
-}
-
-static size_t pwsp_pace_notes_size(const pwsp_pace *pace) {
-    return (size_t)pace->lane_capacity * pace->lane_stride * sizeof(pwsp_pace_note);
-}
-
-PWSP_INTERNAL void pwsp_pace_free(pwsp_pace *pace) {
-    const pwsp_memory memory = pace->memory;
-    pwsp_memory_free(&memory, pace->notes, pwsp_pace_notes_size(pace));
-    pwsp_memory_free(&memory, pace->ticks,
-                     pace->ticks ? (pace->kernel_count + 1) * sizeof(uint32_t) : 0);
-    memset(pace, 0, sizeof *pace);
-}
-
-PWSP_INTERNAL size_t pwsp_pace_bytes(const pwsp_pace *pace) {
-    return pwsp_pace_notes_size(pace) + (pace->kernel_count + 1) * sizeof(uint32_t);
+    return PWSP_ALLOC(memory, pace->ticks, kernel_count + 1);
 }
 
 PWSP_INTERNAL bool pwsp_pace_reserve(pwsp_pace *pace, uint32_t lane_count) {
+    pwsp_pace_note *notes;
     if (lane_count <= pace->lane_capacity) {
         return true;
     }
-    pwsp_pace_note *notes = (pwsp_pace_note *)pwsp_memory_alloc(
-        &pace->memory, (size_t)lane_count * pace->lane_stride * sizeof(pwsp_pace_note));
-    if (!notes) {
+    if (!PWSP_ALLOC(&pace->memory, notes, (size_t)lane_count * pace->lane_stride)) {
         return false;
     }
-    pwsp_memory_free(&pace->memory, pace->notes, pwsp_pace_notes_size(pace));
+    PWSP_FREE(&pace->memory, pace->notes, (size_t)pace->lane_capacity * pace->lane_stride);
     pace->notes = notes;
     pace->lane_capacity = lane_count;
     return true;

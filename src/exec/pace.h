@@ -59,11 +59,9 @@ typedef struct pwsp_pace {
     bool was_long;        // at the last look
 } pwsp_pace;
 
-// False when memory is out; pwsp_pace_free must still be called.
+// False when memory is out.
 PWSP_INTERNAL bool pwsp_pace_init(pwsp_pace *pace, const pwsp_memory *memory,
                                   uint32_t kernel_count);
-PWSP_INTERNAL void pwsp_pace_free(pwsp_pace *pace);
-PWSP_INTERNAL size_t pwsp_pace_bytes(const pwsp_pace *pace);
 
 // Makes room for lanes; false when memory is out.
 PWSP_INTERNAL bool pwsp_pace_reserve(pwsp_pace *pace, uint32_t lane_count);

@@ -23,8 +23,7 @@ static void pwsp_run_init_result(ptowsp_run *run) {
     result->is_placed = &run->bindings.transients.is_found;
     result->placed = run->bindings.transients.placed;
     result->placement = &run->bindings.transients.placement;
-    pwsp_recorder_init(&result->recorder, &run->context->memory, run->program,
-                       run->bindings.effective);
+    pwsp_recorder_init(&result->recorder, &run->memory, run->program, run->bindings.effective);
     run->time.sim.recorder = pwsp_recorder_calls(&result->recorder);
 }
 
@@ -34,9 +33,10 @@ PWSP_INTERNAL const pwsp_result *pwsp_run_result(const ptowsp_run *run) {
 }
 
 static bool pwsp_run_init(ptowsp_run *run) {
-    const pwsp_memory *memory = &run->context->memory;
+    const pwsp_memory *memory = &run->memory;
+    run->memory = pwsp_blocks_begin(&run->blocks, &run->context->memory);
     run->timed = pwsp_program_timed(run->program);
-    if (!pwsp_bindings_init(&run->bindings, run->context, run->program) ||
+    if (!pwsp_bindings_init(&run->bindings, memory, run->context, run->program) ||
         !pwsp_walk_init(&run->walk, memory, &run->bindings) ||
         !pwsp_timeline_init(&run->time, memory, &run->timed)) {
         return false;
@@ -86,22 +86,10 @@ void ptowsp_run_destroy(ptowsp_run *run) {
     pwsp_fetch_add_acq_rel(run->program->run_count, UINT32_MAX);
     if (!is_lost) {  // else it may have been moving any of this at the fork
         pwsp_workers_destroy(run->workers);
-        pwsp_frontend_destroy(run->front);
-        pwsp_pipes_free(&run->pipes);
-        pwsp_result_free(&run->result);
-        pwsp_timeline_free(&run->time);
-        pwsp_walk_free(&run->walk);
-        pwsp_bindings_free(&run->bindings);
+        pwsp_comm_free(&run->walk.comm);
+        pwsp_blocks_free(&run->blocks);
     }
     PWSP_FREE(memory, run, 1);
-}
-
-PWSP_INTERNAL size_t pwsp_run_bytes(const ptowsp_run *run) {
-    return sizeof(ptowsp_run) + pwsp_bindings_bytes(&run->bindings) +
-           pwsp_timeline_bytes(&run->time) + pwsp_walk_bytes(&run->walk) +
-           pwsp_pipes_bytes(&run->pipes) + pwsp_result_bytes(&run->result) +
-           pwsp_frontend_bytes(run->front) + pwsp_workers_bytes(run->workers) +
-           pwsp_start_bytes(run->start);
 }
 
 // -- binding --------------------------------------------------------------------------------------

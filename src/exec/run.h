@@ -17,6 +17,8 @@ struct ptowsp_run {
     ptowsp_context *owner;
     const ptowsp_program *program;
     uint32_t is_running;  // atomic; of a started run until it has been waited for
+    pwsp_blocks blocks;   // all memory of the parts
+    pwsp_memory memory;
     pwsp_bindings bindings;
     pwsp_timed timed;
     pwsp_timeline time;
@@ -70,8 +72,6 @@ PWSP_INTERNAL void pwsp_run_end_start(ptowsp_run *run);
 PWSP_INTERNAL ptowsp_status pwsp_run_execute_by(ptowsp_run *run, const ptowsp_run_options *options,
                                                 uint32_t core_count, pwsp_run_issue_fn issue,
                                                 void *user);
-
-PWSP_INTERNAL size_t pwsp_run_bytes(const ptowsp_run *run);
 
 // Walks the program without kernels. *out_count is its number of tasks, or a number that is enough
 // for start_threshold; UINT64_MAX when that depends on data that tasks write.

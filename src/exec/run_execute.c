@@ -52,7 +52,9 @@ PWSP_INTERNAL ptowsp_status pwsp_run_finish(ptowsp_run *run, ptowsp_status statu
         status =
             pwsp_fail(run->context, PTOWSP_OUT_OF_MEMORY, PTOWSP_NO_INDEX, "run: out of memory");
     }
-    stats->memory_bytes = pwsp_run_bytes(run);
+    stats->memory_bytes = sizeof(ptowsp_run) + run->blocks.bytes +
+                          pwsp_comm_bytes(&run->walk.comm) + pwsp_workers_bytes(run->workers) +
+                          pwsp_start_bytes(run->start);
     status = pwsp_run_cut(run, status);
     result->is_time_only = run->walk.is_time_only;
     result->has_dry_walk = !result->is_time_only || pwsp_timeline_needs_count(&run->time);

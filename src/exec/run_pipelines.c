@@ -14,22 +14,8 @@ PWSP_INTERNAL bool pwsp_pipes_init(pwsp_pipes *pipes, pwsp_walk *walk, pwsp_time
     memset(pipes, 0, sizeof *pipes);
     pipes->walk = walk;
     pipes->time = time;
-    PWSP_ALLOC(&walk->memory, pipes->wholes, (size_t)program->tensors.count + 1);
-    return pipes->wholes && pwsp_pipelines_init(&pipes->pipelines, &walk->memory, program);
-}
-
-PWSP_INTERNAL void pwsp_pipes_free(pwsp_pipes *pipes) {
-    if (!pipes->walk) {
-        return;
-    }
-    pwsp_pipelines_free(&pipes->pipelines);
-    PWSP_FREE(&pipes->walk->memory, pipes->wholes, (size_t)pipes->walk->program->tensors.count + 1);
-    memset(pipes, 0, sizeof *pipes);
-}
-
-PWSP_INTERNAL size_t pwsp_pipes_bytes(const pwsp_pipes *pipes) {
-    return pwsp_pipelines_bytes(&pipes->pipelines) +
-           ((size_t)pipes->walk->program->tensors.count + 1) * sizeof(pwsp_tile_at);
+    return PWSP_ALLOC(&walk->memory, pipes->wholes, program->tensors.count + 1) &&
+           pwsp_pipelines_init(&pipes->pipelines, &walk->memory, program);
 }
 
 // -- tasks ----------------------------------------------------------------------------------------

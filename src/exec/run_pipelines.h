@@ -28,10 +28,8 @@ typedef struct pwsp_pipes {
     pwsp_tile_at *wholes;    // of the tensors of a pipeline
 } pwsp_pipes;
 
-// False when memory is out; pwsp_pipes_free must still be called. The object must not be moved.
+// False when memory is out. The object must not be moved.
 PWSP_INTERNAL bool pwsp_pipes_init(pwsp_pipes *pipes, pwsp_walk *walk, pwsp_timeline *time);
-PWSP_INTERNAL void pwsp_pipes_free(pwsp_pipes *pipes);
-PWSP_INTERNAL size_t pwsp_pipes_bytes(const pwsp_pipes *pipes);
 
 // Makes room for the processes of pipelines. With tasks NULL the walk runs their tasks. False with
 // the expander's error.

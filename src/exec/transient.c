@@ -96,7 +96,7 @@ static void pwsp_transients_fail_room(const pwsp_bindings *bindings) {
 // The block of the caller, or of the context, with room for the peak. NULL with an error.
 static char *pwsp_transients_block(pwsp_bindings *bindings) {
     pwsp_transients *t = &bindings->transients;
-    const pwsp_memory *memory = &bindings->context->memory;
+    const pwsp_memory *memory = bindings->memory;
     uint64_t peak = t->placement.peak, bytes = peak + PTOWSP_TRANSIENT_ALIGN;
     if ((t->block || t->size) && t->size < peak) {
         pwsp_transients_fail_room(bindings);

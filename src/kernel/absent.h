@@ -62,15 +62,6 @@ PWSP_INLINE bool pwsp_tile_core_reserve(pwsp_tile_core *core, const pwsp_tile_co
     return !code;
 }
 
-PWSP_INLINE void pwsp_tile_core_free(pwsp_tile_core *core) {
-    (void)core;
-}
-
-PWSP_INLINE size_t pwsp_tile_core_bytes(const pwsp_tile_core *core) {
-    (void)core;
-    return 0;
-}
-
 PWSP_INLINE bool pwsp_tile_core_check(pwsp_tile_core *core, const pwsp_tile_code *code,
                                       const ptowsp_task *task) {
     (void)core;

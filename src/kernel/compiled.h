@@ -115,8 +115,6 @@ typedef struct pwsp_tile_core {
 // out.
 PWSP_INTERNAL bool pwsp_tile_core_reserve(pwsp_tile_core *core, const pwsp_tile_code *code);
 PWSP_INTERNAL bool pwsp_tile_core_reserve_tiles(pwsp_tile_core *core, const pwsp_tile_code *code);
-PWSP_INTERNAL void pwsp_tile_core_free(pwsp_tile_core *core);
-PWSP_INTERNAL size_t pwsp_tile_core_bytes(const pwsp_tile_core *core);
 
 // Do the task's valid sizes go together? False with core->text.
 PWSP_INTERNAL bool pwsp_tile_core_check(pwsp_tile_core *core, const pwsp_tile_code *code,

@@ -13,22 +13,20 @@
 // -- cores ----------------------------------------------------------------------------------------
 
 bool pwsp_tile_core_reserve_tiles(pwsp_tile_core *core, const pwsp_tile_code *code) {
-    void *tiles = core->tiles;
+    const uint64_t tile_count = code->tile_count + 1ull;
     // One more: tile 0 stands for operands that an instruction does not have.
-    if (!pwsp_memory_grow(&core->memory, &tiles, &core->tile_capacity, code->tile_count + 1ull,
-                          sizeof core->tiles[0])) {
+    if (!PWSP_GROW(&core->memory, core->tiles, core->tile_capacity, tile_count)) {
         return false;
     }
-    core->tiles = (ptoisa_tile *)tiles;
     if (!code->is_mixed) {
         return true;
     }
     if (!core->block) {  // its cores and FIFOs are set up by each run
-        core->block = (pwsp_tile_block *)pwsp_memory_take(&core->memory, sizeof *core->block);
-        if (!core->block) {
+        pwsp_tile_block *block = (pwsp_tile_block *)pwsp_memory_take(&core->memory, sizeof *block);
+        if (!block) {
             return false;
         }
-        pwsp_tile_block *block = core->block;
+        core->block = block;
         block->turn = block->cut = block->ub_size = 0;
         block->tiles = NULL;
         block->tile_capacity = 0;
@@ -38,13 +36,7 @@ bool pwsp_tile_core_reserve_tiles(pwsp_tile_core *core, const pwsp_tile_code *co
             block->fifos[i].size = 0;
         }
     }
-    tiles = core->block->tiles;
-    if (!pwsp_memory_grow(&core->memory, &tiles, &core->block->tile_capacity,
-                          code->tile_count + 1ull, sizeof core->tiles[0])) {
-        return false;
-    }
-    core->block->tiles = (ptoisa_tile *)tiles;
-    return true;
+    return PWSP_GROW(&core->memory, core->block->tiles, core->block->tile_capacity, tile_count);
 }
 
 // Makes a memory at least so large, with 64 bytes more, to begin at a multiple of 64.
@@ -96,44 +88,6 @@ bool pwsp_tile_core_reserve(pwsp_tile_core *core, const pwsp_tile_code *code) {
     return !code->split_tile ||
            pwsp_tile_core_reserve_block(core, &core->block->ub, &core->block->ub_size,
                                         code->used[PTOISA_VEC]);
-}
-
-void pwsp_tile_core_free(pwsp_tile_core *core) {
-    for (int i = 0; i < PWSP_FIFO_COUNT && core->block; i++) {
-        pwsp_memory_free(&core->memory, core->block->fifos[i].slots, core->block->fifos[i].size);
-    }
-    if (core->block) {
-        PWSP_FREE(&core->memory, core->block->tiles, core->block->tile_capacity);
-        if (core->block->ub) {
-            pwsp_memory_free(&core->memory, core->block->ub, (size_t)core->block->ub_size + 64);
-        }
-    }
-    PWSP_FREE(&core->memory, core->block, 1);
-    core->block = NULL;
-    for (int i = 0; i < PTOISA_MEMORY_COUNT; i++) {
-        if (core->blocks[i]) {
-            pwsp_memory_free(&core->memory, core->blocks[i], (size_t)core->block_size[i] + 64);
-            core->blocks[i] = NULL;
-        }
-    }
-    PWSP_FREE(&core->memory, core->tiles, core->tile_capacity);
-    core->tiles = NULL;
-    core->tile_capacity = 0;
-}
-
-size_t pwsp_tile_core_bytes(const pwsp_tile_core *core) {
-    size_t bytes = (size_t)core->tile_capacity * sizeof core->tiles[0];
-    for (int i = 0; i < PTOISA_MEMORY_COUNT; i++) {
-        bytes += core->blocks[i] ? (size_t)core->block_size[i] + 64 : 0;
-    }
-    for (int i = 0; i < PWSP_FIFO_COUNT && core->block; i++) {
-        bytes += core->block->fifos[i].size;
-    }
-    if (core->block) {
-        bytes += sizeof *core->block + (size_t)core->block->tile_capacity * sizeof core->tiles[0] +
-                 (core->block->ub ? (size_t)core->block->ub_size + 64 : 0);
-    }
-    return bytes;
 }
 
 // -- a task's sizes -------------------------------------------------------------------------------

@@ -10,33 +10,12 @@
 
 #define PWSP_EDGE_HIDDEN 8u  // beside PWSP_TILE_READ, ...
 
-// Every array: field, item type, count, capacity.
-#define PWSP_EDGE_ARRAYS(ARRAY)                                                                    \
-    ARRAY(nodes, pwsp_edge_node, node_capacity)                                                    \
-    ARRAY(kept, pwsp_edge_kept, kept_capacity)                                                     \
-    ARRAY(accesses, pwsp_edge_access, access_capacity)                                             \
-    ARRAY(begins, pwsp_edge_begin, begin_capacity)                                                 \
-    ARRAY(tasks, pwsp_edge_task, task_capacity)                                                    \
-    ARRAY(tiles, pwsp_tile_at, tile_capacity)                                                      \
-    ARRAY(groups, uint64_t, sim->timed->tensor_count + 1)                                          \
-    ARRAY(edges, uint64_t, sim->timed->edge_count + 1)                                             \
-    ARRAY(streams, uint64_t, sim->schedule->stream_count + 1)
-
 // -- life -----------------------------------------------------------------------------------------
 
-#define PWSP_EDGE_GROW(e, field, item, count, type)                                                \
-    pwsp_edges_grow(e, (void **)&(e)->field, &(e)->item##_capacity, count, sizeof(type))
-
-static bool pwsp_edges_grow(pwsp_edges *edges, void **array, uint64_t *capacity, uint64_t needed,
-                            size_t size) {
-    void *items = *array;
-    if (!pwsp_memory_grow(&edges->memory, &items, capacity, needed, size)) {
-        edges->is_out_of_memory = true;
-        return false;
-    }
-    *array = items;
-    return true;
-}
+// Makes room for one item more.
+#define PWSP_EDGE_GROW(e, field, item, count)                                                      \
+    (PWSP_GROW(&(e)->memory, (e)->field, (e)->item##_capacity, count) ||                           \
+     ((e)->is_out_of_memory = true, false))
 
 PWSP_INTERNAL bool pwsp_edges_begin(pwsp_edges *edges, const pwsp_memory *memory,
                                     const pwsp_sim *sim) {
@@ -48,19 +27,17 @@ PWSP_INTERNAL bool pwsp_edges_begin(pwsp_edges *edges, const pwsp_memory *memory
     edges->pipeline = edges->pipeline_count = 0;
     edges->link = 0;
     edges->is_out_of_memory = false;
-    size_t sizes[3] = {(size_t)timed->tensor_count + 1, (size_t)timed->edge_count + 1,
-                       (size_t)sim->schedule->stream_count + 1};
-    uint64_t **arrays[3] = {&edges->groups, &edges->edges, &edges->streams};
-    for (int i = 0; i < 3; i++) {
-        if (!*arrays[i]) {
-            *arrays[i] = (uint64_t *)pwsp_memory_alloc(memory, sizes[i] * sizeof(uint64_t));
-        }
-        if (!*arrays[i]) {
-            return false;
-        }
-        memset(*arrays[i], 0, sizes[i] * sizeof(uint64_t));
+    const uint64_t groups = timed->tensor_count + 1, explicits = timed->edge_count + 1;
+    const uint64_t streams = sim->schedule->stream_count + 1;
+    if ((!edges->groups && !PWSP_ALLOC(memory, edges->groups, groups)) ||
+        (!edges->edges && !PWSP_ALLOC(memory, edges->edges, explicits)) ||
+        (!edges->streams && !PWSP_ALLOC(memory, edges->streams, streams))) {
+        return false;
     }
-    if (!PWSP_EDGE_GROW(edges, nodes, node, 2, pwsp_edge_node)) {
+    memset(edges->groups, 0, (size_t)groups * sizeof(uint64_t));
+    memset(edges->edges, 0, (size_t)explicits * sizeof(uint64_t));
+    memset(edges->streams, 0, (size_t)streams * sizeof(uint64_t));
+    if (!PWSP_EDGE_GROW(edges, nodes, node, 2)) {
         return false;
     }
     memset(edges->nodes, 0, 2 * sizeof(pwsp_edge_node));
@@ -70,34 +47,12 @@ PWSP_INTERNAL bool pwsp_edges_begin(pwsp_edges *edges, const pwsp_memory *memory
     return true;
 }
 
-PWSP_INTERNAL void pwsp_edges_free(pwsp_edges *edges) {
-    const pwsp_memory memory = edges->memory;
-    const pwsp_sim *sim = edges->sim;
-    if (!sim) {
-        return;
-    }
-#define PWSP_EDGE_FREE(field, type, count) PWSP_FREE(&memory, edges->field, edges->count);
-    PWSP_EDGE_ARRAYS(PWSP_EDGE_FREE)
-#undef PWSP_EDGE_FREE
-    memset(edges, 0, sizeof *edges);
-}
-
-PWSP_INTERNAL size_t pwsp_edges_bytes(const pwsp_edges *edges) {
-    size_t bytes = 0;
-    if (edges->sim) {
-#define PWSP_EDGE_SIZE(field, type, count) bytes += (size_t)(edges->count) * sizeof(type);
-        PWSP_EDGE_ARRAYS(PWSP_EDGE_SIZE)
-#undef PWSP_EDGE_SIZE
-    }
-    return bytes;
-}
-
 // -- structure ------------------------------------------------------------------------------------
 
 // A child of the open scope, not yet in it. 0 when memory is out.
 static uint32_t pwsp_edges_node(pwsp_edges *edges, uint64_t task, bool is_parallel) {
     if (edges->node_count >= UINT32_MAX ||
-        !PWSP_EDGE_GROW(edges, nodes, node, edges->node_count + 1, pwsp_edge_node)) {
+        !PWSP_EDGE_GROW(edges, nodes, node, edges->node_count + 1)) {
         edges->is_out_of_memory = true;
         return 0;
     }
@@ -136,7 +91,7 @@ PWSP_INTERNAL void pwsp_edges_mark(pwsp_edges *edges, pwsp_sim_mark mark, const 
 
 static bool pwsp_edges_keep(pwsp_edges *edges, uint64_t from, ptowsp_edge_reason reason,
                             uint32_t hazards, uint32_t from_tile, uint32_t to_tile) {
-    if (!PWSP_EDGE_GROW(edges, kept, kept, edges->kept_count + 1, pwsp_edge_kept)) {
+    if (!PWSP_EDGE_GROW(edges, kept, kept, edges->kept_count + 1)) {
         return false;
     }
     pwsp_edge_kept edge = {from, (uint8_t)reason, (uint8_t)hazards, (uint8_t)from_tile,
@@ -155,7 +110,7 @@ static bool pwsp_edges_explicit(pwsp_edges *edges, const pwsp_arrival *arrival, 
         }
     }
     for (uint32_t i = 0; i < arrival->before_count && is_good; i++) {
-        is_good = PWSP_EDGE_GROW(edges, begins, begin, edges->begin_count + 1, pwsp_edge_begin);
+        is_good = PWSP_EDGE_GROW(edges, begins, begin, edges->begin_count + 1);
         if (is_good) {
             uint64_t *first = &edges->edges[arrival->before[i]];
             pwsp_edge_begin begin = {task, *first};
@@ -266,7 +221,7 @@ static bool pwsp_edges_add(pwsp_edges *edges, const pwsp_region *region, uint32_
     uint64_t at = edges->free_access;
     if (at) {
         edges->free_access = edges->accesses[at - 1].next;
-    } else if (PWSP_EDGE_GROW(edges, accesses, access, edges->access_count + 1, pwsp_edge_access)) {
+    } else if (PWSP_EDGE_GROW(edges, accesses, access, edges->access_count + 1)) {
         at = ++edges->access_count;
     } else {
         return false;
@@ -304,10 +259,8 @@ PWSP_INTERNAL bool pwsp_edges_task(pwsp_edges *edges, const pwsp_arrival *arriva
                                    const pwsp_bound_tensor *bound) {
     uint64_t task = edges->task_count;
     uint32_t node = pwsp_edges_node(edges, task, false);
-    if (!node || edges->is_out_of_memory ||
-        !PWSP_EDGE_GROW(edges, tasks, task, task + 2, pwsp_edge_task) ||
-        !PWSP_EDGE_GROW(edges, tiles, tile, edges->tile_count + arrival->tile_count + 1,
-                        pwsp_tile_at)) {
+    if (!node || edges->is_out_of_memory || !PWSP_EDGE_GROW(edges, tasks, task, task + 2) ||
+        !PWSP_EDGE_GROW(edges, tiles, tile, edges->tile_count + arrival->tile_count + 1)) {
         return false;
     }
     edges->nodes[edges->open].last = node;
@@ -394,10 +347,10 @@ PWSP_INTERNAL bool pwsp_edges_of(const pwsp_edges *edges, uint64_t task, ptowsp_
 // A scope ends with the last of its tasks: in a sequential one, later children end later.
 PWSP_INTERNAL bool pwsp_edges_longest(const pwsp_edges *edges, const ptowsp_task_record *records,
                                       uint64_t *out_cycles) {
-    size_t size = (size_t)edges->node_count * sizeof(uint64_t);
-    uint64_t *ends = (uint64_t *)pwsp_memory_alloc(&edges->memory, size);
+    uint64_t *ends;
+    const bool is_good = PWSP_ALLOC(&edges->memory, ends, edges->node_count);
     *out_cycles = 0;
-    for (uint64_t i = 0; ends && i < edges->task_count; i++) {
+    for (uint64_t i = 0; is_good && i < edges->task_count; i++) {
         const pwsp_edge_task *task = &edges->tasks[i];
         uint64_t ready = ends[pwsp_edges_before(edges, task->node)];  // 0 has none
         for (uint64_t k = task->first_kept; k < edges->tasks[i + 1].first_kept; k++) {
@@ -409,6 +362,6 @@ PWSP_INTERNAL bool pwsp_edges_longest(const pwsp_edges *edges, const ptowsp_task
         }
         *out_cycles = pwsp_max_u64(*out_cycles, end);
     }
-    pwsp_memory_free(&edges->memory, ends, size);
-    return ends != NULL;
+    PWSP_FREE(&edges->memory, ends, edges->node_count);
+    return is_good;
 }

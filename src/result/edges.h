@@ -75,8 +75,6 @@ typedef struct pwsp_edges {
 // False when memory is out.
 PWSP_INTERNAL bool pwsp_edges_begin(pwsp_edges *edges, const pwsp_memory *memory,
                                     const pwsp_sim *sim);
-PWSP_INTERNAL void pwsp_edges_free(pwsp_edges *edges);
-PWSP_INTERNAL size_t pwsp_edges_bytes(const pwsp_edges *edges);
 
 // What time tells. False when memory is out; a mark reports that with the next task.
 PWSP_INTERNAL bool pwsp_edges_task(pwsp_edges *edges, const pwsp_arrival *arrival,

@@ -6,15 +6,6 @@
 
 #include "recorder.h"
 
-// Every array: field, item type, capacity.
-#define PWSP_RECORDER_ARRAYS(ARRAY)                                                                \
-    ARRAY(records, ptowsp_task_record, record_capacity)                                            \
-    ARRAY(more, pwsp_record_more, more_capacity)                                                   \
-    ARRAY(words, uint64_t, word_capacity)                                                          \
-    ARRAY(clocks, ptowsp_task_record, clock_capacity)                                              \
-    ARRAY(kernels, ptowsp_task_sums, kernel_capacity)                                              \
-    ARRAY(usage, ptowsp_cycles, usage_capacity)
-
 PWSP_INTERNAL void pwsp_recorder_init(pwsp_recorder *recorder, const pwsp_memory *memory,
                                       const ptowsp_program *program,
                                       const pwsp_bound_tensor *bound) {
@@ -26,22 +17,6 @@ PWSP_INTERNAL void pwsp_recorder_init(pwsp_recorder *recorder, const pwsp_memory
 
 static size_t pwsp_recorder_kernels(const pwsp_recorder *recorder) {
     return recorder->program->kernels.count ? (size_t)recorder->program->kernels.count : 1;
-}
-
-PWSP_INTERNAL void pwsp_recorder_free(pwsp_recorder *recorder) {
-    const pwsp_memory memory = recorder->memory;
-    pwsp_edges_free(&recorder->edges);
-#define PWSP_RECORDER_FREE(field, type, capacity)                                                  \
-    PWSP_FREE(&memory, recorder->field, recorder->capacity);
-    PWSP_RECORDER_ARRAYS(PWSP_RECORDER_FREE)
-#undef PWSP_RECORDER_FREE
-    memset(recorder, 0, sizeof *recorder);
-}
-
-PWSP_INTERNAL size_t pwsp_recorder_bytes(const pwsp_recorder *recorder) {
-#define PWSP_RECORDER_SIZE(field, type, capacity) +(size_t)recorder->capacity * sizeof(type)
-    return pwsp_edges_bytes(&recorder->edges) PWSP_RECORDER_ARRAYS(PWSP_RECORDER_SIZE);
-#undef PWSP_RECORDER_SIZE
 }
 
 PWSP_INTERNAL bool pwsp_recorder_begin(pwsp_recorder *recorder, const pwsp_sim *sim,
@@ -60,14 +35,9 @@ PWSP_INTERNAL bool pwsp_recorder_begin(pwsp_recorder *recorder, const pwsp_sim *
     if (options->level == PTOWSP_RECORD_NONE) {
         return true;
     }
-    void *sums = recorder->kernels, *usage = recorder->usage;
-    bool has_memory = pwsp_memory_room(&recorder->memory, &sums, &recorder->kernel_capacity,
-                                       kernels, sizeof(ptowsp_task_sums)) &&
-                      pwsp_memory_room(&recorder->memory, &usage, &recorder->usage_capacity, bins,
-                                       sizeof(ptowsp_cycles));
-    recorder->kernels = (ptowsp_task_sums *)sums;
-    recorder->usage = (ptowsp_cycles *)usage;
-    if (!has_memory) {
+    const pwsp_memory *memory = &recorder->memory;
+    if (!PWSP_ROOM(memory, recorder->kernels, recorder->kernel_capacity, kernels) ||
+        !PWSP_ROOM(memory, recorder->usage, recorder->usage_capacity, bins)) {
         return false;
     }
     memset(recorder->kernels, 0, kernels * sizeof(ptowsp_task_sums));
@@ -140,21 +110,13 @@ static bool pwsp_recorder_reserve(pwsp_recorder *recorder, uint64_t words) {
         recorder->gone_count > recorder->count / 8) {
         pwsp_recorder_compact(recorder);
     }
-    void *records = recorder->records, *more = recorder->more, *all = recorder->words;
-    bool is_good = pwsp_memory_grow(memory, &records, &recorder->record_capacity,
-                                    recorder->count + 1, sizeof(ptowsp_task_record));
-    recorder->records = (ptowsp_task_record *)records;
-    is_good = is_good && pwsp_memory_grow(memory, &more, &recorder->more_capacity,
-                                          recorder->count + 1, sizeof(pwsp_record_more));
-    recorder->more = (pwsp_record_more *)more;
-    is_good = is_good && pwsp_memory_grow(memory, &all, &recorder->word_capacity,
-                                          recorder->word_count + words, sizeof(uint64_t));
-    recorder->words = (uint64_t *)all;
-    if (is_good && recorder->options.has_clock) {
-        is_good =
-            PWSP_GROW(memory, recorder->clocks, recorder->clock_capacity, recorder->count + 1);
-    }
-    return is_good;
+    const uint64_t count = recorder->count + 1;
+    return PWSP_GROW(memory, recorder->records, recorder->record_capacity, count) &&
+           PWSP_GROW(memory, recorder->more, recorder->more_capacity, count) &&
+           PWSP_GROW(memory, recorder->words, recorder->word_capacity,
+                     recorder->word_count + words) &&
+           (!recorder->options.has_clock ||
+            PWSP_GROW(memory, recorder->clocks, recorder->clock_capacity, count));
 }
 
 static uint64_t pwsp_tile_bytes(const pwsp_recorder *recorder, const pwsp_tile_at *at) {

@@ -54,8 +54,6 @@ typedef struct pwsp_recorder {
 PWSP_INTERNAL void pwsp_recorder_init(pwsp_recorder *recorder, const pwsp_memory *memory,
                                       const ptowsp_program *program,
                                       const pwsp_bound_tensor *bound);
-PWSP_INTERNAL void pwsp_recorder_free(pwsp_recorder *recorder);
-PWSP_INTERNAL size_t pwsp_recorder_bytes(const pwsp_recorder *recorder);
 
 // Forgets everything. False when memory is out.
 PWSP_INTERNAL bool pwsp_recorder_begin(pwsp_recorder *recorder, const pwsp_sim *sim,

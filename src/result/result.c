@@ -8,16 +8,6 @@ PWSP_INTERNAL void pwsp_result_forget(pwsp_result *result, uint32_t lanes_used) 
     result->lanes_used = lanes_used;
 }
 
-PWSP_INTERNAL void pwsp_result_free(pwsp_result *result) {
-    PWSP_FREE(&result->recorder.memory, result->critical, result->critical_capacity);
-    pwsp_recorder_free(&result->recorder);
-}
-
-PWSP_INTERNAL size_t pwsp_result_bytes(const pwsp_result *result) {
-    return pwsp_recorder_bytes(&result->recorder) +
-           (size_t)result->critical_capacity * sizeof(uint64_t);
-}
-
 // Goes back from the first of the tasks that end last, along each task's cause.
 PWSP_INTERNAL bool pwsp_result_find_critical(pwsp_result *result) {
     const ptowsp_task_record *records = result->recorder.records;

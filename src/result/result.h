@@ -51,8 +51,6 @@ PWSP_INTERNAL const pwsp_result *pwsp_run_result(const ptowsp_run *run);
 
 // Forgets the last execution, before one on so many lanes.
 PWSP_INTERNAL void pwsp_result_forget(pwsp_result *result, uint32_t lanes_used);
-PWSP_INTERNAL void pwsp_result_free(pwsp_result *result);
-PWSP_INTERNAL size_t pwsp_result_bytes(const pwsp_result *result);
 
 // Finds the critical path, of records of all tasks. False when memory is out.
 PWSP_INTERNAL bool pwsp_result_find_critical(pwsp_result *result);

@@ -2,6 +2,7 @@
 
 #include "module.h"
 
+#include "../base/block_list.h"
 #include "../base/text.h"
 #include "../kernel/description.h"
 
@@ -146,27 +147,22 @@ static const pwsp_kernel_info *pwsp_kernel_find(const ptowsp_module *module, pto
     return info->code ? info : NULL;
 }
 
-// A core for counting; false when memory is out.
-static bool pwsp_kernel_core(const ptowsp_module *module, const pwsp_tile_code *code,
-                             pwsp_tile_core *core) {
-    memset(core, 0, sizeof *core);
-    core->memory = module->context->memory;
-    return pwsp_tile_core_reserve_tiles(core, code);
-}
-
 // Measures a tile kernel; a failure has no text.
 static ptowsp_status pwsp_kernel_measure(const ptowsp_module *module, const pwsp_kernel_info *info,
                                          const ptowsp_cost *cost, ptowsp_kernel_stats *out_stats) {
     pwsp_tile_core core;
-    if (!pwsp_kernel_core(module, info->code, &core)) {
-        pwsp_tile_core_free(&core);
-        return PTOWSP_OUT_OF_MEMORY;
+    pwsp_blocks blocks;
+    ptowsp_status status = PTOWSP_OUT_OF_MEMORY;
+    memset(&core, 0, sizeof core);
+    core.memory = pwsp_blocks_begin(&blocks, &module->context->memory);
+    if (pwsp_tile_core_reserve_tiles(&core, info->code)) {
+        memset(out_stats, 0, sizeof *out_stats);
+        bool is_counted = pwsp_tile_code_measure(info->code, cost, &core, out_stats);
+        out_stats->insn_count = info->code->insn_count;
+        status = is_counted ? PTOWSP_OK : PTOWSP_LIMIT_EXCEEDED;
     }
-    memset(out_stats, 0, sizeof *out_stats);
-    bool is_counted = pwsp_tile_code_measure(info->code, cost, &core, out_stats);
-    out_stats->insn_count = info->code->insn_count;
-    pwsp_tile_core_free(&core);
-    return is_counted ? PTOWSP_OK : PTOWSP_LIMIT_EXCEEDED;
+    pwsp_blocks_free(&blocks);
+    return status;
 }
 
 ptowsp_status ptowsp_kernel_measure(const ptowsp_module *module, ptowsp_kernel kernel,
