@@ -66,10 +66,10 @@ PWSP_INTERNAL void pwsp_memory_free(const pwsp_memory *memory, void *ptr, size_t
 
 PWSP_INTERNAL bool pwsp_memory_array(const pwsp_memory *memory, void *array, uint64_t count,
                                      size_t item_size) {
-    const bool is_size = count <= SIZE_MAX / 2 / item_size;
-    void *items = is_size ? pwsp_memory_alloc(memory, (size_t)count * item_size) : NULL;
+    const bool has_any = count > 0 && count <= SIZE_MAX / 2 / item_size;
+    void *items = has_any ? pwsp_memory_alloc(memory, (size_t)count * item_size) : NULL;
     memcpy(array, &items, sizeof items);
-    return items != NULL;
+    return items || count == 0;
 }
 
 // Makes an array larger: to `grown` items.

@@ -142,7 +142,7 @@ PWSP_INTERNAL void pwsp_memory_free(const pwsp_memory *memory, void *ptr, size_t
 // The macros take a pointer of any type and how many items it has room for; functions take the address
 // of the pointer. All are false when memory is out or sizes would overflow.
 
-// Makes an array of `count` > 0 zeroed items; NULL where false.
+// Makes an array of `count` zeroed items; NULL of none, and where false.
 #define PWSP_ALLOC(memory, array, count) pwsp_memory_array(memory, &(array), count, sizeof *(array))
 #define PWSP_FREE(memory, array, count)                                                            \
     pwsp_memory_free(memory, array, (size_t)(count) * sizeof *(array))

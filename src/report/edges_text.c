@@ -40,10 +40,10 @@ static bool pwsp_edge_make_groups(pwsp_edge_writer *writer) {
     const pwsp_memory *memory = &picture->memory;
     size_t nodes = (size_t)picture->op_count + 1;
     size_t known_count = nodes + (size_t)picture->program->kernels.count;
-    uint32_t *known = (uint32_t *)pwsp_memory_alloc(memory, known_count * sizeof(uint32_t));
-    PWSP_ALLOC(memory, writer->groups, nodes);
-    PWSP_ALLOC(memory, writer->members, nodes);
-    bool is_good = known && writer->groups && writer->members;
+    uint32_t *known;
+    bool is_good = PWSP_ALLOC(memory, known, known_count) &&
+                   PWSP_ALLOC(memory, writer->groups, nodes) &&
+                   PWSP_ALLOC(memory, writer->members, nodes);
     writer->group_count = 1;
     for (uint32_t node = 0; is_good && node < picture->op_count; node++) {
         if (picture->ops[node]) {
@@ -56,7 +56,6 @@ static bool pwsp_edge_make_groups(pwsp_edge_writer *writer) {
             writer->groups[node] = known[member];
         }
     }
-    PWSP_FREE(memory, known, known_count);
     return is_good;
 }
 
@@ -139,18 +138,11 @@ static bool pwsp_edge_write_groups(pwsp_edge_writer *writer, bool is_dot) {
         size_t pair = i / PTOWSP_EDGE_COUNT;
         pwsp_edge_write_folded(writer, pair / groups, pair % groups, i % PTOWSP_EDGE_COUNT, is_dot);
     }
-    PWSP_FREE(&picture->memory, writer->counts, pair_count);
-    PWSP_FREE(&picture->memory, writer->sizes, groups);
     return is_good;
 }
 
 static bool pwsp_edges_folded(pwsp_edge_writer *writer, bool is_dot) {
-    const pwsp_memory *memory = &writer->picture->memory;
-    size_t size = ((size_t)writer->picture->op_count + 1) * sizeof(uint32_t);
-    bool is_good = pwsp_edge_make_groups(writer) && pwsp_edge_write_groups(writer, is_dot);
-    pwsp_memory_free(memory, writer->groups, size);
-    pwsp_memory_free(memory, writer->members, size);
-    return is_good;
+    return pwsp_edge_make_groups(writer) && pwsp_edge_write_groups(writer, is_dot);
 }
 
 // -- by task --------------------------------------------------------------------------------------

@@ -155,19 +155,19 @@ static bool pwsp_export_open(pwsp_export_job *job, const pwsp_memory *memory,
                                      : job->format <= PTOWSP_EXPORT_CHROME ? PWSP_ORDER_NESTED
                                                                            : PWSP_ORDER_ANY;
     if (job->set) {
-        size_t size = (size_t)job->set->count * sizeof(ptowsp_task_record);
-        job->records = size ? (ptowsp_task_record *)pwsp_memory_alloc(memory, size) : NULL;
-        if ((size && !job->records) ||
+        if (!PWSP_ALLOC(memory, job->records, job->set->count) ||
             !pwsp_picture_init_spans(&job->picture, memory, job->set, options, &job->out,
                                      job->records, order)) {
             return false;
         }
-    } else if (!pwsp_picture_init(&job->picture, job->result, options, &job->out, is_wall, order)) {
+    } else if (!pwsp_picture_init(&job->picture, memory, job->result, options, &job->out, is_wall,
+                                  order)) {
         return false;
     }
     if (options->time == PTOWSP_TIME_BOTH) {
         job->picture.measured = &job->measured;
-        if (!pwsp_picture_init(&job->measured, job->result, options, &job->out, true, order)) {
+        if (!pwsp_picture_init(&job->measured, memory, job->result, options, &job->out, true,
+                               order)) {
             return false;
         }
     }
@@ -183,15 +183,16 @@ static bool pwsp_export_draw(pwsp_export_job *job) {
 
 static ptowsp_status pwsp_export_do(ptowsp_context *context, const pwsp_export_job *asked,
                                     const ptowsp_export_options *options, ptowsp_output output) {
-    const pwsp_memory *memory = &context->memory;
+    pwsp_blocks blocks;
+    const pwsp_memory memory = pwsp_blocks_begin(&blocks, &context->memory);
     ptowsp_status status = PTOWSP_OK;
-    pwsp_export_job *job = (pwsp_export_job *)pwsp_memory_alloc(memory, sizeof(pwsp_export_job));
-    if (!job) {
+    pwsp_export_job *job;
+    if (!PWSP_ALLOC(&memory, job, 1)) {
         return pwsp_fail(context, PTOWSP_OUT_OF_MEMORY, PTOWSP_NO_INDEX, "export: out of memory");
     }
     *job = *asked;
     pwsp_out_begin(&job->out, output);
-    bool has_memory = pwsp_export_open(job, memory, options);
+    bool has_memory = pwsp_export_open(job, &memory, options);
     if (has_memory && job->format == PTOWSP_EXPORT_SVG && !job->is_report) {
         status = pwsp_export_check_rows(context, job->picture.row_count, options,
                                         ", where tasks overlap several times");
@@ -204,12 +205,7 @@ static ptowsp_status pwsp_export_do(ptowsp_context *context, const pwsp_export_j
         status = pwsp_fail(context, PTOWSP_SYSTEM_FAILED, PTOWSP_NO_INDEX,
                            "export: the output failed after %" PRIu64 " bytes", job->out.sent);
     }
-    pwsp_picture_free(&job->picture);
-    pwsp_picture_free(&job->measured);
-    if (job->set) {
-        PWSP_FREE(memory, job->records, job->set->count);
-    }
-    PWSP_FREE(memory, job, 1);
+    pwsp_blocks_free(&blocks);
     return status;
 }
 

@@ -24,8 +24,7 @@ typedef struct pwsp_export_ranks {
     uint64_t kind_capacity;
     uint32_t lanes;  // of a rank
     bool has_links;
-    const char **lane_names;  // and behind them their texts
-    size_t lane_names_size;
+    const char **lane_names;
 } pwsp_export_ranks;
 
 static ptowsp_status pwsp_export_check_group(ptowsp_context *context,
@@ -64,16 +63,14 @@ static void pwsp_export_ranks_measure(pwsp_export_ranks *e) {
 
 static bool pwsp_export_ranks_reserve(pwsp_export_ranks *e) {
     const pwsp_memory *memory = &e->memory;
-    const size_t ranks = e->group->rank_count;
-    e->lane_names_size = e->lanes * (sizeof(char *) + PWSP_RANKS_LANE_NAME);
-    PWSP_ALLOC(memory, e->firsts, ranks + 1);
-    PWSP_ALLOC(memory, e->spans, e->count + 1);
-    PWSP_ALLOC(memory, e->arrows, e->arrow_room + 1);
-    e->lane_names = (const char **)pwsp_memory_alloc(memory, e->lane_names_size);
-    if (!e->firsts || !e->spans || !e->arrows || !e->lane_names) {
+    char *text;
+    if (!PWSP_ALLOC(memory, e->firsts, e->group->rank_count + UINT64_C(1)) ||
+        !PWSP_ALLOC(memory, e->spans, e->count + 1) ||
+        !PWSP_ALLOC(memory, e->arrows, e->arrow_room + 1) ||
+        !PWSP_ALLOC(memory, e->lane_names, e->lanes) ||
+        !PWSP_ALLOC(memory, text, e->lanes * (size_t)PWSP_RANKS_LANE_NAME)) {
         return false;
     }
-    char *text = (char *)(e->lane_names + e->lanes);
     for (uint32_t i = 0; i < e->lanes; i++, text += PWSP_RANKS_LANE_NAME) {
         memcpy(text, "lane ", 5);
         text[5 + pwsp_label_u64(i, text + 5)] = '\0';
@@ -85,26 +82,11 @@ static bool pwsp_export_ranks_reserve(pwsp_export_ranks *e) {
     return true;
 }
 
-static void pwsp_export_ranks_free(pwsp_export_ranks *e) {
-    const pwsp_memory *memory = &e->memory;
-    PWSP_FREE(memory, e->firsts, (size_t)e->group->rank_count + 1);
-    PWSP_FREE(memory, e->spans, e->count + 1);
-    PWSP_FREE(memory, e->arrows, e->arrow_room + 1);
-    pwsp_memory_free(memory, (void *)e->lane_names, e->lane_names_size);
-    pwsp_memory_free(memory, (void *)e->names, (size_t)e->name_capacity * sizeof(char *));
-    PWSP_FREE(memory, e->kinds, e->kind_capacity);
-}
-
 // Finds the kinds of a program's kernels. False: memory is out.
 static bool pwsp_export_ranks_find_kinds(pwsp_export_ranks *e, const ptowsp_program *program) {
     const uint64_t count = program->kernels.count;
-    void *names = (void *)e->names, *kinds = e->kinds;
-    bool has_room = pwsp_memory_grow(&e->memory, &names, &e->name_capacity, e->name_count + count,
-                                     sizeof(char *));
-    e->names = (const char **)names;
-    has_room = has_room &&
-               pwsp_memory_grow(&e->memory, &kinds, &e->kind_capacity, count + 1, sizeof(uint32_t));
-    e->kinds = (uint32_t *)kinds;
+    bool has_room = PWSP_GROW(&e->memory, e->names, e->name_capacity, e->name_count + count) &&
+                    PWSP_GROW(&e->memory, e->kinds, e->kind_capacity, count + 1);
     for (uint32_t i = 1; has_room && i < count; i++) {
         const char *name = program->kernels.items[i].name;
         uint32_t kind = 0;
@@ -207,7 +189,8 @@ ptowsp_status ptowsp_run_group_export(ptowsp_context *context, const ptowsp_run_
     }
     pwsp_export_ranks e;
     memset(&e, 0, sizeof e);
-    e.memory = context->memory;
+    pwsp_blocks blocks;
+    e.memory = pwsp_blocks_begin(&blocks, &context->memory);
     e.group = group;
     pwsp_export_ranks_measure(&e);
     if (pwsp_export_ranks_reserve(&e) && pwsp_export_ranks_take(&e)) {
@@ -229,6 +212,6 @@ ptowsp_status ptowsp_run_group_export(ptowsp_context *context, const ptowsp_run_
     } else {
         status = pwsp_fail(context, PTOWSP_OUT_OF_MEMORY, PTOWSP_NO_INDEX, "export: out of memory");
     }
-    pwsp_export_ranks_free(&e);
+    pwsp_blocks_free(&blocks);
     return status;
 }

@@ -463,16 +463,11 @@ static bool pwsp_perfetto_picture(pwsp_picture *picture, uint32_t base) {
     slices.path_count = picture->path_count;
     slices.known_words = (size_t)pwsp_picture_kernel_count(picture) / 64 + 1;
     size_t rows = (size_t)picture->row_count + 1;
-    size_t known_size = rows * slices.known_words * sizeof(uint64_t);
-    size_t lasts_size = rows * sizeof(uint64_t);
-    size_t places_size = (size_t)picture->count * sizeof(uint32_t);
     const uint64_t *path = picture->path;
     bool has_path = path && slices.path_count < UINT32_MAX;
-    slices.known = (uint64_t *)pwsp_memory_alloc(memory, known_size);
-    slices.lasts = (uint64_t *)pwsp_memory_alloc(memory, lasts_size);
-    PWSP_ALLOC(memory, slices.pb, 1);
-    slices.places = has_path ? (uint32_t *)pwsp_memory_alloc(memory, places_size) : NULL;
-    bool has_memory = slices.known && slices.lasts && slices.pb && (!has_path || slices.places);
+    bool has_memory = PWSP_ALLOC(memory, slices.known, rows * slices.known_words) &&
+                      PWSP_ALLOC(memory, slices.lasts, rows) && PWSP_ALLOC(memory, slices.pb, 1) &&
+                      PWSP_ALLOC(memory, slices.places, has_path ? picture->count : 0);
     if (has_memory) {
         for (uint64_t i = 0; has_path && i < slices.path_count; i++) {
             slices.places[path[i]] = (uint32_t)i + 1;
@@ -490,10 +485,6 @@ static bool pwsp_perfetto_picture(pwsp_picture *picture, uint32_t base) {
             pwsp_perfetto_busy(picture, slices.pb);
         }
     }
-    pwsp_memory_free(memory, slices.places, places_size);
-    PWSP_FREE(memory, slices.pb, 1);
-    pwsp_memory_free(memory, slices.lasts, lasts_size);
-    pwsp_memory_free(memory, slices.known, known_size);
     return has_memory;
 }
 

@@ -93,48 +93,38 @@ static bool pwsp_picture_overlaps(const pwsp_picture *picture) {
 
 // Sorts by rows, of which there are more than tracks. room: for as many slots as tasks.
 static bool pwsp_picture_split(pwsp_picture *picture, bool nests, uint64_t *room) {
-    const pwsp_memory *memory = &picture->memory;
-    if (!pwsp_picture_make_rows(picture, nests, room)) {
+    if (!pwsp_picture_make_rows(picture, nests, room) ||
+        !PWSP_ALLOC(&picture->memory, picture->firsts, picture->row_count + UINT64_C(2))) {
         return false;
     }
-    PWSP_FREE(memory, picture->firsts, (size_t)picture->track_count + 2);
-    PWSP_ALLOC(memory, picture->firsts, (size_t)picture->row_count + 2);
-    if (picture->firsts) {
-        memcpy(room, picture->order, (size_t)picture->count * sizeof(uint64_t));
-        pwsp_picture_sort_rows(picture, room);
-    }
-    return picture->firsts != NULL;
+    memcpy(room, picture->order, (size_t)picture->count * sizeof(uint64_t));
+    pwsp_picture_sort_rows(picture, room);
+    return true;
 }
 
 // Makes the order, and rows, as far as they are needed. False when memory is out.
 static bool pwsp_picture_make_order(pwsp_picture *picture, pwsp_picture_order order) {
     const pwsp_memory *memory = &picture->memory;
-    const size_t size = (size_t)picture->count * sizeof(uint64_t);
+    uint64_t *room = NULL;
     picture->row_count = picture->track_count;
-    PWSP_ALLOC(memory, picture->firsts, (size_t)picture->track_count + 2);
-    if (!picture->firsts) {
+    if (!PWSP_ALLOC(memory, picture->firsts, picture->track_count + UINT64_C(2))) {
         return false;
     }
     const bool is_apart = pwsp_picture_is_apart(picture, picture->firsts);
     if (is_apart && order != PWSP_ORDER_FLAT) {
         return true;
     }
-    picture->order = size ? (uint64_t *)pwsp_memory_alloc(memory, size) : NULL;
-    uint64_t *room =
-        is_apart || !picture->order ? NULL : (uint64_t *)pwsp_memory_alloc(memory, size);
-    bool is_good = size == 0 || (picture->order && (is_apart || room));
-    if (is_good) {
-        pwsp_picture_sort_rows(picture, NULL);
+    if (!PWSP_ALLOC(memory, picture->order, picture->count) ||
+        (!is_apart && !PWSP_ALLOC(memory, room, picture->count))) {
+        return false;
     }
+    pwsp_picture_sort_rows(picture, NULL);
     for (uint32_t i = 0; room && i <= picture->track_count; i++) {
         const uint64_t first = picture->firsts[i];
         pwsp_picture_sort(picture, picture->order + first, room, picture->firsts[i + 1] - first);
     }
-    if (room && order != PWSP_ORDER_ANY && pwsp_picture_overlaps(picture)) {
-        is_good = pwsp_picture_split(picture, order == PWSP_ORDER_NESTED, room);
-    }
-    pwsp_memory_free(memory, room, size);
-    return is_good;
+    const bool is_split = room && order != PWSP_ORDER_ANY && pwsp_picture_overlaps(picture);
+    return !is_split || pwsp_picture_split(picture, order == PWSP_ORDER_NESTED, room);
 }
 
 // -- life -----------------------------------------------------------------------------------------
@@ -146,12 +136,10 @@ static bool pwsp_picture_find_processes(pwsp_picture *picture) {
     if (process_count == 0 || picture->count == 0 || picture->is_wall) {
         return true;
     }
-    uint32_t *processes =
-        (uint32_t *)pwsp_memory_alloc(&picture->memory, (size_t)picture->count * sizeof(uint32_t));
-    if (!processes) {
+    uint32_t *processes;
+    if (!PWSP_ALLOC(&picture->memory, processes, picture->count)) {
         return false;
     }
-    picture->process_capacity = picture->count;
     for (uint64_t i = 0; i < picture->count; i++) {
         processes[i] = process_count;  // not known
     }
@@ -174,8 +162,7 @@ static bool pwsp_picture_find_ops(pwsp_picture *picture) {
     const ptowsp_program *program = picture->program;
     const pwsp_memory *memory = &picture->memory;
     uint64_t count = 0;
-    PWSP_ALLOC(memory, picture->first_parts, (size_t)picture->op_count + 1);
-    if (!picture->first_parts) {
+    if (!PWSP_ALLOC(memory, picture->first_parts, picture->op_count + UINT64_C(1))) {
         return false;
     }
     for (uint32_t i = 0; i < program->ops.count; i++) {
@@ -246,7 +233,8 @@ static void pwsp_picture_choose(pwsp_picture *picture, const pwsp_result *result
     picture->usage = pwsp_result_usage(result);
 }
 
-PWSP_INTERNAL bool pwsp_picture_init(pwsp_picture *picture, const pwsp_result *result,
+PWSP_INTERNAL bool pwsp_picture_init(pwsp_picture *picture, const pwsp_memory *memory,
+                                     const pwsp_result *result,
                                      const ptowsp_export_options *options, pwsp_out *out,
                                      bool is_wall, pwsp_picture_order order) {
     const ptowsp_program *program = result->program;
@@ -254,12 +242,12 @@ PWSP_INTERNAL bool pwsp_picture_init(pwsp_picture *picture, const pwsp_result *r
     picture->result = result;
     picture->program = program;
     picture->options = options;
-    picture->memory = result->context->memory;
+    picture->memory = *memory;
     picture->out = out;
     pwsp_picture_choose(picture, result, is_wall);
     picture->op_count = program->places.count;
-    PWSP_ALLOC(&picture->memory, picture->ops, (size_t)picture->op_count + 1);
-    return picture->ops && pwsp_picture_find_processes(picture) && pwsp_picture_find_ops(picture) &&
+    return PWSP_ALLOC(memory, picture->ops, picture->op_count + UINT64_C(1)) &&
+           pwsp_picture_find_processes(picture) && pwsp_picture_find_ops(picture) &&
            pwsp_picture_make_order(picture, order);
 }
 
@@ -270,8 +258,7 @@ static bool pwsp_picture_hang_arrows(pwsp_picture *picture) {
     if (arrows == 0) {
         return true;
     }
-    PWSP_ALLOC(&picture->memory, picture->arrows, 2 * (size_t)(count + arrows));
-    if (!picture->arrows) {
+    if (!PWSP_ALLOC(&picture->memory, picture->arrows, 2 * (count + arrows))) {
         return false;
     }
     picture->first_out = picture->arrows;
@@ -355,24 +342,6 @@ PWSP_INTERNAL bool pwsp_picture_init_spans(pwsp_picture *picture, const pwsp_mem
     }
     picture->track_count = picture->lane_count;
     return pwsp_picture_hang_arrows(picture) && pwsp_picture_make_order(picture, order);
-}
-
-PWSP_INTERNAL void pwsp_picture_free(pwsp_picture *picture) {
-    const pwsp_memory *memory = &picture->memory;
-    pwsp_memory_free(memory, (void *)picture->ops,
-                     ((size_t)picture->op_count + 1) * sizeof(pwsp_task_op *));
-    PWSP_FREE(memory, picture->first_parts, (size_t)picture->op_count + 1);
-    PWSP_FREE(memory, picture->parts, picture->part_count);
-    PWSP_FREE(memory, picture->firsts, (size_t)picture->row_count + 2);
-    PWSP_FREE(memory, picture->order, picture->count);
-    PWSP_FREE(memory, picture->rows, picture->count);
-    PWSP_FREE(memory, picture->outers, picture->count);
-    PWSP_FREE(memory, picture->first_rows, (size_t)picture->track_count + 1);
-    PWSP_FREE(memory, picture->processes, picture->process_capacity);
-    if (picture->arrows) {
-        PWSP_FREE(memory, picture->arrows,
-                  2 * (size_t)(picture->set->count + picture->set->arrow_count));
-    }
 }
 
 // -- names ----------------------------------------------------------------------------------------

@@ -31,9 +31,8 @@ typedef struct pwsp_picture {
     uint64_t part_count;
     uint64_t *first_parts;  // by node
     uint32_t *processes;    // by slot: the process of a task without lane; NULL: there are none
-    uint64_t process_capacity;
-    uint64_t *order;   // slots by row and start; NULL: as they come
-    uint64_t *firsts;  // by row: where its tasks begin in the order; two more than rows
+    uint64_t *order;        // slots by row and start; NULL: as they come
+    uint64_t *firsts;       // by row: where its tasks begin in the order; two more than rows
     // NULL where no tasks of a track overlap: by slot its row, and the slot around it there, + 1; by
     // track, and one more, its first row.
     uint32_t *rows, *first_rows;
@@ -53,11 +52,11 @@ typedef enum pwsp_picture_order {
     PWSP_ORDER_FLAT     // an order, on rows without overlap
 } pwsp_picture_order;
 
-// False when memory is out; pwsp_picture_free must still be called.
-PWSP_INTERNAL bool pwsp_picture_init(pwsp_picture *picture, const pwsp_result *result,
+// False when memory is out. Whoever owns the memory frees it.
+PWSP_INTERNAL bool pwsp_picture_init(pwsp_picture *picture, const pwsp_memory *memory,
+                                     const pwsp_result *result,
                                      const ptowsp_export_options *options, pwsp_out *out,
                                      bool is_wall, pwsp_picture_order order);
-PWSP_INTERNAL void pwsp_picture_free(pwsp_picture *picture);
 
 // The same for spans: `records` has room for those of the set, whose times begin at the earliest.
 PWSP_INTERNAL bool pwsp_picture_init_spans(pwsp_picture *picture, const pwsp_memory *memory,

@@ -388,14 +388,14 @@ static bool pwsp_report_html(pwsp_facts *facts) {
 PWSP_INTERNAL bool pwsp_report_write(pwsp_picture *picture, ptowsp_report_format format,
                                      const ptowsp_what_if *what_ifs, uint32_t count) {
     pwsp_facts facts;
-    size_t size = ((size_t)picture->program->kernels.count + 1) * sizeof(ptowsp_task_sums);
     memset(&facts, 0, sizeof facts);
     facts.picture = picture;
     facts.out = picture->out;
     facts.what_ifs = what_ifs;
     facts.what_if_count = count;
-    facts.critical = (ptowsp_task_sums *)pwsp_memory_alloc(&picture->memory, size);
-    bool is_good = facts.critical && pwsp_facts_find(&facts);
+    bool is_good =
+        PWSP_ALLOC(&picture->memory, facts.critical, picture->program->kernels.count + 1) &&
+        pwsp_facts_find(&facts);
     if (is_good && format == PTOWSP_REPORT_TEXT) {
         pwsp_report_text(&facts);
     } else if (is_good && format == PTOWSP_REPORT_JSON) {
@@ -403,6 +403,5 @@ PWSP_INTERNAL bool pwsp_report_write(pwsp_picture *picture, ptowsp_report_format
     } else if (is_good) {
         is_good = pwsp_report_html(&facts);
     }
-    pwsp_memory_free(&picture->memory, facts.critical, size);
     return is_good;
 }

@@ -449,19 +449,14 @@ PWSP_INTERNAL bool pwsp_export_svg(pwsp_picture *picture) {
     svg.end = pwsp_max_u64(svg.end, svg.begin + 1);
     svg.width = options->width - PWSP_SVG_LEFT - PWSP_SVG_RIGHT;
     svg.row = picture->row_count <= 16 ? 24 : picture->row_count <= 64 ? 14 : 8;
-    PWSP_ALLOC(memory, svg.cycles, kernels);
-    PWSP_ALLOC(memory, svg.is_used, kernels);
-    svg.is_critical =
-        path ? (bool *)pwsp_memory_alloc(memory, (size_t)picture->count * sizeof(bool)) : NULL;
-    bool has_memory = svg.cycles && svg.is_used && (!path || svg.is_critical);
+    bool has_memory = PWSP_ALLOC(memory, svg.cycles, kernels) &&
+                      PWSP_ALLOC(memory, svg.is_used, kernels) &&
+                      PWSP_ALLOC(memory, svg.is_critical, path ? picture->count : 0);
     if (has_memory) {
         for (uint64_t i = 0; i < picture->path_count; i++) {
             svg.is_critical[path[i]] = true;
         }
         pwsp_svg_draw(&svg);
     }
-    PWSP_FREE(memory, svg.is_critical, picture->count);
-    PWSP_FREE(memory, svg.is_used, kernels);
-    PWSP_FREE(memory, svg.cycles, kernels);
     return has_memory;
 }

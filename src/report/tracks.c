@@ -59,13 +59,11 @@ static uint32_t pwsp_tracks_place(pwsp_picture *picture, uint32_t track, uint32_
 PWSP_INTERNAL bool pwsp_picture_make_rows(pwsp_picture *picture, bool nests, uint64_t *room) {
     const pwsp_memory *memory = &picture->memory;
     const size_t count = (size_t)picture->count, tracks = (size_t)picture->track_count;
-    PWSP_ALLOC(memory, picture->rows, count);
-    PWSP_ALLOC(memory, picture->outers, count);
-    uint32_t *firsts = (uint32_t *)pwsp_memory_alloc(memory, (tracks + 1) * sizeof(uint32_t));
-    picture->first_rows = firsts;
-    if (!picture->rows || !picture->outers || !firsts) {
+    if (!PWSP_ALLOC(memory, picture->rows, count) || !PWSP_ALLOC(memory, picture->outers, count) ||
+        !PWSP_ALLOC(memory, picture->first_rows, tracks + 1)) {
         return false;
     }
+    uint32_t *firsts = picture->first_rows;
     for (uint32_t i = 0; i < tracks; i++) {
         firsts[i + 1] = firsts[i] + pwsp_tracks_place(picture, i, firsts[i], nests, room);
     }

@@ -15,8 +15,8 @@ PWSP_INTERNAL bool pwsp_precedence_init(pwsp_precedence *order, const pwsp_memor
     order->stream_count = timed->has_streams ? timed->schedule.stream_count : 0;
     order->edge_count = timed->edge_count;
     return PWSP_ALLOC(memory, order->scopes, order->scope_depth) &&
-           (!order->stream_count || PWSP_ALLOC(memory, order->streams, order->stream_count)) &&
-           (!order->edge_count || PWSP_ALLOC(memory, order->edges, order->edge_count));
+           PWSP_ALLOC(memory, order->streams, order->stream_count) &&
+           PWSP_ALLOC(memory, order->edges, order->edge_count);
 }
 
 PWSP_INTERNAL void pwsp_precedence_begin(pwsp_precedence *order) {

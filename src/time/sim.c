@@ -134,7 +134,7 @@ PWSP_INTERNAL bool pwsp_sim_init(pwsp_sim *sim, const pwsp_memory *memory,
         PWSP_ALLOC(memory, sim->lanes, lane_count) &&
         PWSP_ALLOC(memory, sim->lane_stats, lane_count) && pwsp_sim_init_earliest(sim) &&
         (!pwsp_sim_has_turns(sim) || PWSP_ALLOC(memory, sim->turns, schedule->stream_count)) &&
-        (!timed->pipeline_count || PWSP_ALLOC(memory, sim->starts, timed->pipeline_count)) &&
+        PWSP_ALLOC(memory, sim->starts, timed->pipeline_count) &&
         pwsp_precedence_init(&sim->order, memory, timed) &&
         pwsp_deps_init(&sim->deps, &sim->memory, timed->tensor_count) &&
         pwsp_rings_init(&sim->rings, &sim->memory, timed);

@@ -75,7 +75,7 @@ PWSP_INTERNAL ptowsp_expr pwsp_variable_expr(ptowsp_module *module, uint32_t var
         node.size = 1;
         node.a = variable;
         node.name = info->name;
-        expr.id = pwsp_exprs_add(&module->exprs, &module->context->memory, &node);
+        expr.id = pwsp_exprs_add(&module->exprs, &module->memory, &node);
         if (expr.id == 0) {
             pwsp_module_no_memory(module);
         }

@@ -11,7 +11,7 @@ static bool pwsp_check_children(pwsp_checker *checker, uint32_t node, bool is_pa
                                 uint32_t *out_frames, uint32_t *out_scopes);
 
 PWSP_INTERNAL void pwsp_checker_free(pwsp_checker *checker) {
-    const pwsp_memory *memory = &checker->module->context->memory;
+    const pwsp_memory *memory = &checker->module->memory;
     PWSP_TABLE_FREE(memory, checker->reached);
     PWSP_TABLE_FREE(memory, checker->by_node);
 }
@@ -176,7 +176,7 @@ PWSP_INTERNAL bool pwsp_check_workload(pwsp_checker *checker, uint32_t workload)
         return true;
     }
     if (checker->by_node.count == 0) {
-        if (!PWSP_GROW(&module->context->memory, checker->by_node.items, checker->by_node.capacity,
+        if (!PWSP_GROW(&module->memory, checker->by_node.items, checker->by_node.capacity,
                        module->nodes.count)) {
             pwsp_module_no_memory(module);
             return false;

@@ -99,7 +99,7 @@ uint32_t pwsp_kernel_register(ptowsp_module *module, const pwsp_kernel_info *inf
     if (id) {
         *PWSP_KERNEL(module, id) = *info;  // first, as a failed module can be printed
     }
-    if (id && !pwsp_names_add(&module->kernel_names, &module->context->memory, info->name, 0, id)) {
+    if (id && !pwsp_names_add(&module->kernel_names, &module->memory, info->name, 0, id)) {
         PWSP_KERNEL(module, id)->code = NULL;
         id = pwsp_module_no_memory(module);
     }
@@ -130,7 +130,7 @@ static const char *pwsp_kernel_copy_source(ptowsp_module *module, const char *te
     }
     const char *copy = (const char *)pwsp_module_copy(module, text, strlen(text) + 1);
     if (copy && !found &&
-        !pwsp_names_add(&module->sources, &module->context->memory, copy, 0, info->sourced)) {
+        !pwsp_names_add(&module->sources, &module->memory, copy, 0, info->sourced)) {
         pwsp_module_no_memory(module);
     }
     return copy;

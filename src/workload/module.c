@@ -126,7 +126,7 @@ PWSP_INTERNAL uint32_t pwsp_module_add(ptowsp_module *module, void *items, uint6
                                        uint64_t *capacity, size_t item_size) {
     uint64_t id = *count ? *count : 1;
     if (id >= UINT32_MAX ||
-        !pwsp_memory_grow(&module->context->memory, items, capacity, id + 1, item_size)) {
+        !pwsp_memory_grow(&module->memory, items, capacity, id + 1, item_size)) {
         return pwsp_module_no_memory(module);
     }
     *count = id + 1;
@@ -212,8 +212,7 @@ PWSP_INTERNAL const char *pwsp_module_bindable(ptowsp_module *module, const char
     if (!pwsp_module_is_good(module)) {
         return NULL;
     }
-    if (!pwsp_names_add(&module->bindables, &module->context->memory, copy, (uint32_t)kind,
-                        index)) {
+    if (!pwsp_names_add(&module->bindables, &module->memory, copy, (uint32_t)kind, index)) {
         pwsp_module_no_memory(module);
         return NULL;
     }
@@ -250,7 +249,8 @@ ptowsp_status ptowsp_module_create(ptowsp_context *context, const ptowsp_module_
         pwsp_context_own(context);
         module->slot_count = slot_count;
         module->index = PTOWSP_NO_INDEX;
-        pwsp_arena_init(&module->arena, &context->memory);
+        module->memory = pwsp_blocks_begin(&module->blocks, &context->memory);
+        pwsp_arena_init(&module->arena, &module->memory);
         module->name = pwsp_arena_copy(&module->arena, name);
     }
     if (!module || !module->name) {
@@ -265,14 +265,7 @@ void ptowsp_module_destroy(ptowsp_module *module) {
     if (!module) {
         return;
     }
-    pwsp_memory memory = module->context->memory;
     pwsp_context_disown(module->context);
-    pwsp_names_free(&module->bindables, &memory);
-    pwsp_names_free(&module->kernel_names, &memory);
-    pwsp_names_free(&module->sources, &memory);
-    pwsp_names_free(&module->workload_names, &memory);
-    pwsp_names_free(&module->channel_names, &memory);
-    pwsp_names_free(&module->process_names, &memory);
     for (uint32_t i = 1; i < module->kernels.count; i++) {
         pwsp_tile_code_release(PWSP_KERNEL(module, i)->code);
     }
@@ -281,12 +274,8 @@ void ptowsp_module_destroy(ptowsp_module *module) {
         pwsp_body_free(module->bodies);
         module->bodies = next;
     }
-#define PWSP_MODULE_FREE(name, type) PWSP_TABLE_FREE(&memory, module->name);
-    PWSP_MODULE_TABLES(PWSP_MODULE_FREE)
-#undef PWSP_MODULE_FREE
-    PWSP_FREE(&memory, module->exprs.nodes, module->exprs.capacity);
-    pwsp_arena_free(&module->arena);
-    PWSP_FREE(&memory, module, 1);
+    pwsp_blocks_free(&module->blocks);
+    PWSP_FREE(&module->context->memory, module, 1);
 }
 
 // -- axes -----------------------------------------------------------------------------------------

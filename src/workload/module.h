@@ -4,6 +4,7 @@
 #define PWSP_MODULE_H
 
 #include "../base/arena.h"
+#include "../base/block_list.h"
 #include "../base/context.h"
 #include "../data/expr.h"
 #include "../data/layout_rule.h"
@@ -270,6 +271,8 @@ PWSP_INLINE bool pwsp_axis_is_work(pwsp_axis_kind kind) {
 
 struct ptowsp_module {
     ptowsp_context *context;
+    pwsp_blocks blocks;  // all memory of the module
+    pwsp_memory memory;
     pwsp_arena arena;  // names, tasks, views
     const char *name;
     uint32_t slot_count;

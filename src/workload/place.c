@@ -171,7 +171,7 @@ static bool pwsp_placer_list_writers(pwsp_placer *p, uint32_t workload) {
         count += p->tensors[i].writer_end;
         p->tensors[i].writer_end = begin;
     }
-    PWSP_ALLOC(&p->module->context->memory, p->writers, (size_t)count + 1);
+    PWSP_ALLOC(&p->module->memory, p->writers, (size_t)count + 1);
     p->writer_count = count;
     if (p->writers) {
         pwsp_placer_walk_writers(p, workload);
@@ -480,7 +480,7 @@ static bool pwsp_placer_node(pwsp_placer *p, uint32_t id) {
 }
 
 PWSP_INTERNAL void pwsp_place_relayouts(ptowsp_module *module, uint32_t workload) {
-    const pwsp_memory *memory = &module->context->memory;
+    const pwsp_memory *memory = &module->memory;
     pwsp_placer p;
     memset(&p, 0, sizeof p);
     p.module = module;

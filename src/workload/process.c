@@ -61,8 +61,8 @@ ptowsp_node ptowsp_pipeline_begin(ptowsp_module *module, const char *name, const
     if (id == 0) {
         return node;
     }
-    pwsp_names_free(&module->channel_names, &module->context->memory);
-    pwsp_names_free(&module->process_names, &module->context->memory);
+    pwsp_names_free(&module->channel_names, &module->memory);
+    pwsp_names_free(&module->process_names, &module->memory);
     PWSP_NODE(module, id)->name = copy;
     PWSP_NODE(module, id)->task = task;
     for (uint32_t i = 0; i < info.after_count; i++) {
@@ -87,7 +87,7 @@ static bool pwsp_pipeline_name(ptowsp_module *module, pwsp_names *names, const c
     }
     // the index of what is about to be added
     uint32_t index = (uint32_t)module->channels.count;
-    if (!pwsp_names_add(names, &module->context->memory, name, 0, index ? index : 1)) {
+    if (!pwsp_names_add(names, &module->memory, name, 0, index ? index : 1)) {
         pwsp_module_no_memory(module);
         return false;
     }

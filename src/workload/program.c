@@ -401,9 +401,9 @@ ptowsp_status ptowsp_program_create(ptowsp_context *context, ptowsp_module *modu
         }
         program->context = context;
         pwsp_context_own(context);
-        program->memory = context->memory;
+        program->memory = pwsp_blocks_begin(&program->owned, &context->memory);
         program->run_count = &program->runs;
-        pwsp_arena_init(&program->arena, &context->memory);
+        pwsp_arena_init(&program->arena, &program->memory);
         compiler.module = module;
         compiler.program = program;
         compiler.schedule = &schedule;
@@ -441,26 +441,18 @@ void ptowsp_program_destroy(ptowsp_program *program) {
     for (uint32_t i = 1; program->has_codes && i < program->kernels.count; i++) {
         pwsp_tile_code_release(program->kernels.items[i].code);
     }
-#define PWSP_PROGRAM_FREE(table, type) PWSP_TABLE_FREE(&program->memory, program->table);
-    PWSP_PROGRAM_TABLES(PWSP_PROGRAM_FREE)
-#undef PWSP_PROGRAM_FREE
-    pwsp_names_free(&program->names, &program->memory);
-    pwsp_arena_free(&program->arena);
-    pwsp_memory memory = program->memory;
+    const pwsp_memory memory = program->owned.under;
+    pwsp_blocks_free(&program->owned);
     PWSP_FREE(&memory, program, 1);
 }
 
 size_t ptowsp_program_size(const ptowsp_program *program) {
     PTOWSP_ASSERT(program);
-    size_t size = sizeof(ptowsp_program) + program->arena.allocated +
-                  (size_t)program->names.slot_count * sizeof(pwsp_name);
+    size_t size = sizeof(ptowsp_program) + program->owned.bytes;
     for (uint32_t i = 1; i < program->kernels.count; i++) {
         // Shared with the module, while it lives.
         size += pwsp_tile_code_size(program->kernels.items[i].code);
     }
-#define PWSP_PROGRAM_SIZE(table, type) size += (size_t)program->table.capacity * sizeof(type);
-    PWSP_PROGRAM_TABLES(PWSP_PROGRAM_SIZE)
-#undef PWSP_PROGRAM_SIZE
     return size;
 }
 

@@ -232,6 +232,7 @@ typedef struct pwsp_transient {
 
 struct ptowsp_program {
     ptowsp_context *context;  // that counts it
+    pwsp_blocks owned;        // all memory of the program
     pwsp_memory memory;
     uint32_t runs;             // atomic: of this program, that are not destroyed
     uint32_t *run_count;       // of runs: a run has the program as const

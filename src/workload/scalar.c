@@ -36,15 +36,14 @@ static ptowsp_expr pwsp_expr_leaf(ptowsp_module *module, pwsp_expr_op op, ptowsp
     node.size = 1;
     node.a = a;
     node.name = name;
-    return pwsp_expr_added(module, pwsp_exprs_add(&module->exprs, &module->context->memory, &node));
+    return pwsp_expr_added(module, pwsp_exprs_add(&module->exprs, &module->memory, &node));
 }
 
 static ptowsp_expr pwsp_expr_literal(ptowsp_module *module, ptowsp_type type, uint64_t value) {
     if (!pwsp_module_is_good(module)) {
         return pwsp_expr_none(module);
     }
-    return pwsp_expr_added(module,
-                           pwsp_exprs_const(&module->exprs, &module->context->memory, type, value));
+    return pwsp_expr_added(module, pwsp_exprs_const(&module->exprs, &module->memory, type, value));
 }
 
 ptowsp_expr ptowsp_i64(ptowsp_module *module, int64_t value) {
@@ -196,7 +195,7 @@ PWSP_INTERNAL ptowsp_expr pwsp_expr_read(ptowsp_module *module, uint32_t array, 
     node.a = index;
     node.b = array;
     node.name = PWSP_ARRAY(module, array)->name;
-    return pwsp_expr_added(module, pwsp_exprs_add(&module->exprs, &module->context->memory, &node));
+    return pwsp_expr_added(module, pwsp_exprs_add(&module->exprs, &module->memory, &node));
 }
 
 ptowsp_expr ptowsp_axis_size(ptowsp_module *module, ptowsp_axis axis) {
@@ -336,7 +335,7 @@ static ptowsp_expr pwsp_expr_apply(pwsp_expr_op op, const char *what, uint32_t c
     if (!pwsp_expr_fits(module, what, operands)) {
         return pwsp_expr_none(module);
     }
-    return pwsp_expr_added(module, pwsp_exprs_operator(&module->exprs, &module->context->memory, op,
+    return pwsp_expr_added(module, pwsp_exprs_operator(&module->exprs, &module->memory, op,
                                                        operands[0], operands[1], operands[2]));
 }
 
@@ -443,8 +442,8 @@ PWSP_INTERNAL uint32_t pwsp_expr_with_args(ptowsp_module *module, uint32_t id,
     if (!pwsp_expr_fits(module, "a condition of a variant", with)) {
         return 0;
     }
-    return pwsp_expr_added(module, pwsp_exprs_operator(&module->exprs, &module->context->memory, op,
-                                                       with[0], with[1], with[2]))
+    return pwsp_expr_added(module, pwsp_exprs_operator(&module->exprs, &module->memory, op, with[0],
+                                                       with[1], with[2]))
         .id;
 }
 

@@ -36,7 +36,7 @@ void ptowsp_workload_begin(ptowsp_module *module, const char *name) {
     if (id) {
         PWSP_NODE(module, id)->name = copy;  // first, as a failed module can be printed
     }
-    if (id && !pwsp_names_add(&module->workload_names, &module->context->memory, copy, 0, id)) {
+    if (id && !pwsp_names_add(&module->workload_names, &module->memory, copy, 0, id)) {
         id = pwsp_module_no_memory(module);
     }
     if (id) {
