@@ -100,7 +100,8 @@ typedef enum pwsp_engine_more {
 // What the owner has to do.
 typedef struct pwsp_engine_job {
     void *user;
-    uint32_t (*find)(void *user, pwsp_engine_lane *lane);  // a task, or NONE
+    uint32_t (*find)(void *user,
+                     pwsp_engine_lane *lane);  // a task, or NONE, when there is something
     void (*run)(void *user, pwsp_engine_lane *lane,
                 uint32_t task);                           // that, and what follows from it
     bool (*is_over)(void *user, pwsp_engine_lane *lane);  // for a lane that has found nothing

@@ -12,12 +12,18 @@ PWSP_INTERNAL void pwsp_engine_rouse(pwsp_engine *engine, bool all) {
     pwsp_mutex_unlock(&engine->sleepers.mutex);
 }
 
+// Is there something for a lane without tasks?
+static pwsp_engine_more pwsp_engine_look(const pwsp_engine *engine, const pwsp_engine_lane *lane) {
+    const pwsp_engine_more more = engine->job.more(engine->job.user, lane);
+    return more == PWSP_ENGINE_NOTHING && pwsp_engine_is_let_in(engine, lane) &&
+                   pwsp_engine_has_work(engine, lane)
+               ? PWSP_ENGINE_MORE
+               : more;
+}
+
 static void pwsp_engine_sleep(pwsp_engine *engine, const pwsp_engine_lane *lane) {
-    const pwsp_engine_job *job = &engine->job;
     pwsp_sleepers_begin(&engine->sleepers);
-    const bool has_more = job->more(job->user, lane) != PWSP_ENGINE_NOTHING;
-    pwsp_sleepers_end(&engine->sleepers, has_more || (pwsp_engine_is_let_in(engine, lane) &&
-                                                      pwsp_engine_has_work(engine, lane)));
+    pwsp_sleepers_end(&engine->sleepers, pwsp_engine_look(engine, lane) != PWSP_ENGINE_NOTHING);
 }
 
 PWSP_INTERNAL void pwsp_engine_work(pwsp_engine *engine, pwsp_engine_lane *lane) {
@@ -26,7 +32,9 @@ PWSP_INTERNAL void pwsp_engine_work(pwsp_engine *engine, pwsp_engine_lane *lane)
     bool is_awake = true;
     pwsp_fetch_add_seq_cst(&engine->groups[lane->group].come_count, 1u);
     for (;;) {
-        const uint32_t task = job->find(job->user, lane);
+        const pwsp_engine_more more = pwsp_engine_look(engine, lane);
+        const uint32_t task =
+            more == PWSP_ENGINE_NOTHING ? PWSP_ENGINE_NONE : job->find(job->user, lane);
         if (task != PWSP_ENGINE_NONE) {
             job->run(job->user, lane, task);
             round = 0;
@@ -35,7 +43,7 @@ PWSP_INTERNAL void pwsp_engine_work(pwsp_engine *engine, pwsp_engine_lane *lane)
             return;
         } else if (is_awake && pwsp_spin(&round, engine->spin_count, engine->yield_count)) {
             continue;
-        } else if (job->more(job->user, lane) == PWSP_ENGINE_UNANNOUNCED) {
+        } else if (more == PWSP_ENGINE_UNANNOUNCED) {
             pwsp_nap(PWSP_ENGINE_NAP_NS);
         } else {
             pwsp_engine_sleep(engine, lane);

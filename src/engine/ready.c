@@ -158,8 +158,9 @@ static uint32_t pwsp_engine_steal(pwsp_engine *engine, pwsp_engine_lane *lane,
     }
     if (lane != victim) {
         lane->steal_count += count;
-        if (pwsp_deque_offers(pwsp_load_relaxed(&victim->deque.word)) > 0) {
-            pwsp_engine_wake(engine, false);  // more is left than this lane takes
+        if (pwsp_deque_offers(pwsp_load_relaxed(&victim->deque.word)) > 0 &&
+            pwsp_load_relaxed(&engine->keeper) == 0) {  // else no other lane is let in
+            pwsp_engine_wake(engine, false);            // more is left than this lane takes
         }
     }
     return tasks[0];

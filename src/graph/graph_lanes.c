@@ -82,24 +82,14 @@ static void pwsp_graph_report(ptowsp_graph *graph, pwsp_graph_lane *lane) {
     }
 }
 
-// Is there work for this lane besides ready tasks? Ranges count even if it is not let in. A lane that
-// has opened a range is busy, so the keeper is not alone.
-static bool pwsp_graph_has_else(const ptowsp_graph *graph, const pwsp_graph_lane *lane) {
-    return (pwsp_engine_is_let_in(&graph->engine, &lane->base) &&
-            pwsp_load_seq_cst(&graph->shared.source_next) < graph->source_count) ||
-           pwsp_graph_has_open_range(graph, lane);
-}
-
-static bool pwsp_graph_has_work_for(const ptowsp_graph *graph, const pwsp_graph_lane *lane) {
-    return pwsp_graph_has_else(graph, lane) ||
-           (pwsp_engine_is_let_in(&graph->engine, &lane->base) &&
-            pwsp_engine_has_work(&graph->engine, &lane->base));
-}
-
+// Ranges are work even for a lane that is not let in. A lane that has opened a range is busy, so the
+// keeper is not alone.
 PWSP_INTERNAL pwsp_engine_more pwsp_graph_more(void *user, const pwsp_engine_lane *lane) {
     const ptowsp_graph *graph = (const ptowsp_graph *)user;
     return pwsp_load_seq_cst(&graph->shared.remaining) == 0 ||
-                   pwsp_graph_has_else(graph, (const pwsp_graph_lane *)(const void *)lane)
+                   (pwsp_engine_is_let_in(&graph->engine, lane) &&
+                    pwsp_load_seq_cst(&graph->shared.source_next) < graph->source_count) ||
+                   pwsp_graph_has_open_range(graph, (const pwsp_graph_lane *)(const void *)lane)
                ? PWSP_ENGINE_MORE
                : PWSP_ENGINE_NOTHING;
 }
@@ -305,6 +295,7 @@ static void pwsp_graph_know_alone(ptowsp_graph *graph, const pwsp_graph_lane *la
 // A lane that is alone has looked at the clock.
 static void pwsp_graph_look_alone(ptowsp_graph *graph, pwsp_graph_lane *lane, uint64_t now) {
     bool has_much = pwsp_deque_held(&lane->base.deque) >= PWSP_GRAPH_OFFER_MAX ||
+                    lane->base.excess.count > 0 ||
                     lane->source_end - lane->source >= PWSP_GRAPH_OFFER_MAX;
     if (has_much && now - lane->share_at < UINT64_MAX / 2) {
         pwsp_graph_share(graph, lane);
@@ -384,15 +375,6 @@ static uint32_t pwsp_graph_look(ptowsp_graph *graph, pwsp_graph_lane *lane, uint
 
 // -- lanes ----------------------------------------------------------------------------------------
 
-// Looks for work at other lanes.
-static uint32_t pwsp_graph_take(ptowsp_graph *graph, pwsp_graph_lane *lane) {
-    uint32_t task;
-    if (pwsp_graph_help(graph, lane, &task)) {
-        return task != PWSP_GRAPH_NONE ? task : pwsp_graph_own(graph, lane);
-    }
-    return pwsp_engine_take(&graph->engine, &lane->base);
-}
-
 // The calling lane has begun alone, and has let the others in: the remaining tasks are for all lanes.
 static bool pwsp_graph_is_handed_over(const ptowsp_graph *graph) {
     return graph->direct.is_on && !pwsp_load_relaxed(&graph->shared.starts_alone) &&
@@ -403,7 +385,7 @@ static bool pwsp_graph_is_handed_over(const ptowsp_graph *graph) {
 PWSP_INTERNAL uint32_t pwsp_graph_find(void *user, pwsp_engine_lane *base) {
     ptowsp_graph *graph = (ptowsp_graph *)user;
     pwsp_graph_lane *lane = (pwsp_graph_lane *)(void *)base;
-    if (pwsp_graph_is_handed_over(graph) || !pwsp_graph_has_work_for(graph, lane)) {
+    if (pwsp_graph_is_handed_over(graph) || pwsp_load_acquire(&graph->shared.remaining) == 0) {
         return PWSP_GRAPH_NONE;
     }
     uint32_t nobody = 0;
@@ -417,7 +399,11 @@ PWSP_INTERNAL uint32_t pwsp_graph_find(void *user, pwsp_engine_lane *base) {
     if (pwsp_engine_is_let_in(&graph->engine, &lane->base)) {  // (9), pairs with (5) and (10)
         lane->is_alone = graph->lane_count == 1 || pwsp_graph_is_alone(graph, lane);
         task = pwsp_graph_own(graph, lane);
-        task = task != PWSP_GRAPH_NONE ? task : pwsp_graph_take(graph, lane);
+        if (task == PWSP_GRAPH_NONE && pwsp_graph_help(graph, lane, &task)) {
+            task = task != PWSP_GRAPH_NONE ? task : pwsp_graph_own(graph, lane);
+        } else if (task == PWSP_GRAPH_NONE) {
+            task = pwsp_engine_take(&graph->engine, base);
+        }
     } else {
         pwsp_graph_help(graph, lane, &task);
     }
