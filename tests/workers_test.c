@@ -8,13 +8,11 @@ static void workers__in_a_chain_the_walking_lane_is_left_asleep(void **state) {
     (void)state;
     static pwsp_workers_lane lanes[2];
     static pwsp_workers workers;
-    static pwsp_engine_group groups[2];
     pwsp_workers_lane *lane = &lanes[1];
     pwsp_engine *engine = &workers.engine;
     engine->lanes = (char *)lanes;
     engine->lane_stride = sizeof lanes[0];
     engine->lane_capacity = 2;
-    engine->groups = groups;
     pwsp_engine_begin(engine, PWSP_ENGINE_OLDEST, 2, 0);
     lane->kept = 7;  // its next task
     workers.walker.asleep = 1;
@@ -33,12 +31,12 @@ static void workers__in_a_chain_the_walking_lane_is_left_asleep(void **state) {
     pwsp_engine_offer(engine, &lane->lane, 1);
     assert_false(pwsp_workers_may_be_quiet(&workers, lane));
     pwsp_engine_begin(engine, PWSP_ENGINE_HOMED, 2, 0);
-    groups[0].come_count = 1;
-    groups[1].come_count = 1;
-    groups[0].lists[0].count = 1;  // a task that only the walking lane runs
+    lanes[0].lane.with_index.come_count = 1;
+    lanes[1].lane.with_index.come_count = 1;
+    lanes[0].lane.with_index.lists[0].count = 1;  // a task that only the walking lane runs
     assert_false(pwsp_workers_may_be_quiet(&workers, lane));
-    groups[0].lists[0].count = 0;
-    groups[1].lists[0].count = 1;  // one that only the other lane runs
+    lanes[0].lane.with_index.lists[0].count = 0;
+    lanes[1].lane.with_index.lists[0].count = 1;  // one that only the other lane runs
     assert_true(pwsp_workers_may_be_quiet(&workers, lane));
 }
 

@@ -195,7 +195,7 @@ static void pwsp_device_graph_run(void *user, pwsp_core_result *result) {
 static void pwsp_device_graph_done(void *user, const pwsp_core_result *result, uint32_t by) {
     ptowsp_device *device = (ptowsp_device *)user;
     ptowsp_graph *graph = device->graph.graph;
-    ptowsp_graph_lane_stats *stats = &graph->arrays.core_stats[result->core];
+    ptowsp_graph_lane_stats *stats = &graph->arrays.stats[result->core];
     const pwsp_graph_node *node = &graph->arrays.nodes[result->entry];
     pwsp_graph_range *range = pwsp_graph_range_of(graph, result->entry);
     ptowsp_span *span = result->end ? pwsp_graph_span(graph, result->entry) : NULL;
@@ -319,7 +319,7 @@ static ptowsp_status pwsp_device_run_graph(ptowsp_device *device, ptowsp_graph *
     if (status != PTOWSP_OK) {
         return status;
     }
-    if (!PWSP_GRAPH_GROW(graph, core_stats, device->core_count)) {
+    if (!PWSP_GRAPH_GROW(graph, stats, device->core_count)) {
         return pwsp_fail(device->context, PTOWSP_OUT_OF_MEMORY, PTOWSP_NO_INDEX,
                          "device: no memory for running the graph");
     }
@@ -330,7 +330,7 @@ static ptowsp_status pwsp_device_run_graph(ptowsp_device *device, ptowsp_graph *
     for (uint32_t unit = 0; unit < PTOWSP_UNIT_COUNT; unit++) {
         graph->growth.unit_lacks |= (uint32_t)(pwsp_device_unit_count(device, unit) == 0) << unit;
     }
-    memset(graph->arrays.core_stats, 0, device->core_count * sizeof *graph->arrays.core_stats);
+    memset(graph->arrays.stats, 0, device->core_count * sizeof *graph->arrays.stats);
     graph->core_count = device->core_count;
     bool is_whole = graph->task_count == 0 || pwsp_device_run_tasks(device, graph);
     status = pwsp_graph_end_run(graph, true);

@@ -79,11 +79,12 @@ typedef struct pwsp_engine_group {
     pwsp_mutex mutex;  // protects the lists
     pwsp_engine_list lists[PWSP_ENGINE_LEVELS];
     uint32_t come_count;  // atomic: its lanes that are in the run
-    char padding[PWSP_FALSE_SHARING];
 } pwsp_engine_group;
 
 // The owner's part of a lane is behind it.
 typedef struct pwsp_engine_lane {
+    pwsp_engine_group with_index;  // the group of this index: groups are no more than lanes, or two
+    char padding[PWSP_FALSE_SHARING];
     uint32_t index, group;
     uint64_t steal_count;     // tasks taken from other lanes' deques
     pwsp_engine_list excess;  // tasks that go to lists
@@ -118,7 +119,6 @@ typedef struct pwsp_engine {
     char *lanes;
     size_t lane_stride;
     uint32_t lane_count, lane_capacity;
-    pwsp_engine_group *groups;
     uint32_t group_count;
     uint32_t spin_count, yield_count;  // of a lane, before it sleeps
     pwsp_sleepers sleepers;            // lanes; its lock protects what the owner likes
@@ -140,6 +140,9 @@ PWSP_INTERNAL void pwsp_engine_begin(pwsp_engine *engine, pwsp_engine_order orde
 
 PWSP_INLINE pwsp_engine_lane *pwsp_engine_at(const pwsp_engine *engine, uint32_t index) {
     return (pwsp_engine_lane *)(void *)(engine->lanes + index * engine->lane_stride);
+}
+PWSP_INLINE pwsp_engine_group *pwsp_engine_group_at(const pwsp_engine *engine, uint32_t index) {
+    return &pwsp_engine_at(engine, index)->with_index;
 }
 
 // -- ready tasks, of the calling lane -------------------------------------------------------------

@@ -30,7 +30,7 @@ PWSP_INTERNAL void pwsp_engine_work(pwsp_engine *engine, pwsp_engine_lane *lane)
     const pwsp_engine_job *job = &engine->job;
     uint32_t round = 0;
     bool is_awake = true;
-    pwsp_fetch_add_seq_cst(&engine->groups[lane->group].come_count, 1u);
+    pwsp_fetch_add_seq_cst(&pwsp_engine_group_at(engine, lane->group)->come_count, 1u);
     for (;;) {
         const pwsp_engine_more more = pwsp_engine_look(engine, lane);
         const uint32_t task =
@@ -60,19 +60,15 @@ PWSP_INTERNAL void pwsp_engine_init(pwsp_engine *engine, const pwsp_memory *memo
     pwsp_sleepers_init(&engine->sleepers);
 }
 
-// One for each lane, and for each unit.
-static uint32_t pwsp_engine_group_capacity(const pwsp_engine *engine) {
-    return engine->lane_capacity > 1 ? engine->lane_capacity : 2 * engine->lane_capacity;
+PWSP_INTERNAL size_t pwsp_engine_bytes(const pwsp_engine *engine) {
+    return engine->lane_capacity * engine->lane_stride;
 }
 
 static void pwsp_engine_free_lanes(pwsp_engine *engine) {
-    const uint32_t count = pwsp_engine_group_capacity(engine);
-    for (uint32_t i = 0; i < count; i++) {
-        pwsp_mutex_destroy(&engine->groups[i].mutex);
+    for (uint32_t i = 0; i < engine->lane_capacity; i++) {
+        pwsp_mutex_destroy(&pwsp_engine_group_at(engine, i)->mutex);
     }
-    pwsp_memory_free(&engine->memory, engine->groups, count * sizeof(pwsp_engine_group));
-    pwsp_memory_free(&engine->memory, engine->lanes, engine->lane_capacity * engine->lane_stride);
-    engine->groups = NULL;
+    pwsp_memory_free(&engine->memory, engine->lanes, pwsp_engine_bytes(engine));
     engine->lanes = NULL;
     engine->lane_capacity = 0;
 }
@@ -82,37 +78,19 @@ PWSP_INTERNAL void pwsp_engine_free(pwsp_engine *engine) {
     pwsp_sleepers_destroy(&engine->sleepers);
 }
 
-PWSP_INTERNAL size_t pwsp_engine_bytes(const pwsp_engine *engine) {
-    return engine->lane_capacity * engine->lane_stride +
-           pwsp_engine_group_capacity(engine) * sizeof(pwsp_engine_group);
-}
-
 PWSP_INTERNAL bool pwsp_engine_reserve(pwsp_engine *engine, uint32_t lane_count, size_t lane_size) {
     if (lane_count <= engine->lane_capacity) {
         return true;
     }
-    pwsp_engine made = *engine;
-    made.lane_capacity = lane_count;
-    made.lane_stride = lane_size;
-    const uint32_t group_count = pwsp_engine_group_capacity(&made);
-    made.lanes = (char *)pwsp_memory_alloc(&engine->memory, lane_count * lane_size);
-    made.groups = (pwsp_engine_group *)pwsp_memory_alloc(&engine->memory,
-                                                         group_count * sizeof(pwsp_engine_group));
-    if (!made.lanes || !made.groups) {
-        pwsp_memory_free(&engine->memory, made.lanes, made.lanes ? lane_count * lane_size : 0);
-        pwsp_memory_free(&engine->memory, made.groups,
-                         made.groups ? group_count * sizeof(pwsp_engine_group) : 0);
-        return false;
-    }
-    pwsp_engine_free_lanes(engine);  // mutexes are not moved
-    for (uint32_t i = 0; i < group_count; i++) {
-        pwsp_mutex_init(&made.groups[i].mutex);
-    }
-    engine->lanes = made.lanes;
-    engine->groups = made.groups;
-    engine->lane_capacity = lane_count;
+    pwsp_engine_free_lanes(engine);                // mutexes are not moved
+    lane_count = lane_count > 2 ? lane_count : 2;  // with as many groups
+    engine->lanes = (char *)pwsp_memory_alloc(&engine->memory, lane_count * lane_size);
+    engine->lane_capacity = engine->lanes ? lane_count : 0;
     engine->lane_stride = lane_size;
-    return true;
+    for (uint32_t i = 0; i < engine->lane_capacity; i++) {
+        pwsp_mutex_init(&pwsp_engine_group_at(engine, i)->mutex);
+    }
+    return engine->lanes != NULL;
 }
 
 PWSP_INTERNAL void pwsp_engine_begin(pwsp_engine *engine, pwsp_engine_order order,
@@ -131,13 +109,10 @@ PWSP_INTERNAL void pwsp_engine_begin(pwsp_engine *engine, pwsp_engine_order orde
                           : grouping == PWSP_ENGINE_BY_UNIT ? 2
                                                             : lane_count;
     engine->keeper = 0;
-    for (uint32_t i = 0; i < engine->group_count; i++) {
-        pwsp_engine_group *group = &engine->groups[i];
-        memset(group->lists, 0, sizeof group->lists);
-        group->come_count = 0;
-    }
-    for (uint32_t i = 0; i < lane_count; i++) {
+    for (uint32_t i = 0; i < engine->lane_capacity; i++) {
         pwsp_engine_lane *lane = pwsp_engine_at(engine, i);
+        memset(lane->with_index.lists, 0, sizeof lane->with_index.lists);
+        lane->with_index.come_count = 0;
         lane->index = i;
         lane->group = grouping == PWSP_ENGINE_ONE       ? 0
                       : grouping == PWSP_ENGINE_BY_UNIT ? i >= lane_count - cube_count

@@ -51,7 +51,7 @@ static uint32_t pwsp_engine_flush(pwsp_engine *engine, pwsp_engine_lane *lane) {
         }
         left->count -= part.count;
         left->first = left->count ? *pwsp_engine_link(engine, part.last) : 0;
-        pwsp_engine_group *group = &engine->groups[at / PWSP_ENGINE_LEVELS];
+        pwsp_engine_group *group = pwsp_engine_group_at(engine, at / PWSP_ENGINE_LEVELS);
         PTOWSP_ASSERT(at / PWSP_ENGINE_LEVELS < engine->group_count);
         pwsp_mutex_lock(&group->mutex);
         pwsp_engine_list *list = &group->lists[at % PWSP_ENGINE_LEVELS];
@@ -90,17 +90,18 @@ static uint32_t pwsp_engine_room(const pwsp_engine *engine, pwsp_engine_lane *la
 // Half of a list at most, as far as the policy takes several.
 static uint32_t pwsp_engine_take_from(pwsp_engine *engine, pwsp_engine_lane *lane, uint32_t group,
                                       uint32_t level) {
-    pwsp_engine_list *list = &engine->groups[group].lists[level];
+    pwsp_engine_group *from = pwsp_engine_group_at(engine, group);
+    pwsp_engine_list *list = &from->lists[level];
     if (pwsp_load_relaxed(&list->count) == 0 || !pwsp_engine_may_take(engine, lane, group)) {
         return PWSP_ENGINE_NONE;
     }
     const uint32_t room = pwsp_engine_room(engine, lane);
-    pwsp_mutex_lock(&engine->groups[group].mutex);
+    pwsp_mutex_lock(&from->mutex);
     const uint32_t there = pwsp_load_relaxed(&list->count), half = there - there / 2;
     const uint32_t count = half < room ? half : room;
     const uint32_t task = pwsp_engine_unlink(engine, lane, list, count);
     pwsp_fetch_sub_seq_cst(&list->count, count);
-    pwsp_mutex_unlock(&engine->groups[group].mutex);
+    pwsp_mutex_unlock(&from->mutex);
     return task;
 }
 
@@ -117,7 +118,8 @@ static uint32_t pwsp_engine_take_listed(pwsp_engine *engine, pwsp_engine_lane *l
 
 PWSP_INTERNAL bool pwsp_engine_may_take(const pwsp_engine *engine, const pwsp_engine_lane *lane,
                                         uint32_t group) {
-    return group == lane->group || pwsp_load_seq_cst(&engine->groups[group].come_count) == 0;
+    return group == lane->group ||
+           pwsp_load_seq_cst(&pwsp_engine_group_at(engine, group)->come_count) == 0;
 }
 
 // -- deques ---------------------------------------------------------------------------------------
@@ -190,7 +192,7 @@ PWSP_INTERNAL uint32_t pwsp_engine_take(pwsp_engine *engine, pwsp_engine_lane *l
 PWSP_INTERNAL bool pwsp_engine_has_work(const pwsp_engine *engine, const pwsp_engine_lane *lane) {
     for (uint32_t i = 0; i < engine->group_count; i++) {
         for (uint32_t level = 0; level < PWSP_ENGINE_LEVELS; level++) {
-            if (pwsp_load_seq_cst(&engine->groups[i].lists[level].count) > 0 &&
+            if (pwsp_load_seq_cst(&pwsp_engine_group_at(engine, i)->lists[level].count) > 0 &&
                 pwsp_engine_may_take(engine, lane, i)) {
                 return true;
             }

@@ -262,7 +262,7 @@ PWSP_INTERNAL bool pwsp_workers_run(pwsp_workers *workers, ptowsp_context *conte
     engine->yield_count = 2;
     pwsp_engine_begin(engine, job->is_homed ? PWSP_ENGINE_HOMED : PWSP_ENGINE_OLDEST, lane_count,
                       0);
-    engine->groups[0].come_count = 1;  // the walking lane is there
+    pwsp_engine_group_at(engine, 0)->come_count = 1;  // the walking lane is there
     for (uint32_t i = 0; i < lane_count; i++) {
         pwsp_workers_at(workers, i)->kept = PWSP_WORKERS_NONE;
     }

@@ -63,13 +63,12 @@ ptowsp_status ptowsp_graph_create(ptowsp_context *context, const ptowsp_graph_de
     pwsp_arena_init(&graph->arena, &graph->memory);
     pwsp_engine_init(&graph->engine, &graph->memory);
     graph->engine.spin_count = pwsp_pool_spin_count(context->pool, lane_count);
-    graph->lane_stats = (ptowsp_graph_lane_stats *)pwsp_memory_alloc(
-        &graph->memory, lane_count * sizeof(ptowsp_graph_lane_stats));
-    if (!graph->lane_stats ||
+    if (!PWSP_GRAPH_GROW(graph, stats, lane_count) ||
         !pwsp_engine_reserve(&graph->engine, lane_count, sizeof(pwsp_graph_lane))) {
         ptowsp_graph_destroy(graph);
         return pwsp_fail(context, PTOWSP_OUT_OF_MEMORY, PTOWSP_NO_INDEX, "graph: no memory");
     }
+    memset(graph->arrays.stats, 0, lane_count * sizeof *graph->arrays.stats);
     *out_graph = graph;
     return PTOWSP_OK;
 }
@@ -95,8 +94,6 @@ void ptowsp_graph_destroy(ptowsp_graph *graph) {
     pwsp_arena_free(&graph->arena);
     pwsp_memory memory = graph->memory;
     pwsp_context_disown(graph->context);
-    pwsp_memory_free(&memory, graph->lane_stats,
-                     graph->lane_count * sizeof(ptowsp_graph_lane_stats));
     pwsp_engine_free(&graph->engine);
     pwsp_memory_free(&memory, graph, sizeof(ptowsp_graph));
 }
@@ -123,7 +120,7 @@ void ptowsp_graph_clear(ptowsp_graph *graph) {
     graph->last.done_count = 0;
     memset(&graph->last.tally, 0, sizeof graph->last.tally);
     graph->core_count = 0;
-    memset(graph->lane_stats, 0, graph->lane_count * sizeof(ptowsp_graph_lane_stats));
+    memset(graph->arrays.stats, 0, graph->lane_count * sizeof(ptowsp_graph_lane_stats));
     pwsp_arena_reset(&graph->arena);
 }
 
@@ -495,7 +492,6 @@ ptowsp_graph_stats ptowsp_graph_result(const ptowsp_graph *graph) {
     stats.skipped_count = graph->last.tally.skipped_count;
     stats.lane_count = graph->core_count ? graph->core_count : graph->lane_count;
     uint64_t bytes = sizeof *graph + pwsp_engine_bytes(&graph->engine) + graph->arena.allocated;
-    bytes += graph->lane_count * sizeof *graph->lane_stats;
 #define PWSP_GRAPH_BYTES(with, type, name) bytes += graph->capacities.name * sizeof(type);
     PWSP_GRAPH_ARRAYS(PWSP_GRAPH_BYTES, )
 #undef PWSP_GRAPH_BYTES
@@ -505,5 +501,5 @@ ptowsp_graph_stats ptowsp_graph_result(const ptowsp_graph *graph) {
 
 const ptowsp_graph_lane_stats *ptowsp_graph_lanes(const ptowsp_graph *graph) {
     PTOWSP_ASSERT(graph);
-    return graph->core_count ? graph->arrays.core_stats : graph->lane_stats;
+    return graph->arrays.stats;
 }

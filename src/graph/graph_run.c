@@ -1,8 +1,4 @@
-// Running a graph: the setup before lanes begin, and the decision whether to call the other lanes.
-//
-// Waking threads and waiting for them takes tens of microseconds. The graph remembers the duration
-// of a run on all lanes, and whether it ended with one lane alone. If other lanes would not help by
-// these numbers, the calling lane begins alone.
+// A run of a graph, on lanes or on a device: what is set before it, and what it reports.
 
 #include "graph_state.h"
 
@@ -10,8 +6,6 @@
 #include "../base/text.h"
 
 #include <inttypes.h>
-
-#define PWSP_GRAPH_WAKE_TICKS (30 * PWSP_TICKS_US)  // runs during which others may stay asleep
 
 // -- spans ----------------------------------------------------------------------------------------
 
@@ -144,103 +138,4 @@ PWSP_INTERNAL ptowsp_status pwsp_graph_end_run(ptowsp_graph *graph, bool is_whol
     return graph->last.tally.first_failed == PWSP_GRAPH_NONE
                ? PTOWSP_OK
                : pwsp_graph_fail_task(graph, graph->last.tally.first_failed);
-}
-
-static void pwsp_graph_lane_reset(ptowsp_graph *graph, pwsp_graph_lane *lane) {
-    lane->is_alone = graph->lane_count == 1;
-    lane->source = 0;
-    lane->source_end = 0;
-    lane->done_count = 0;
-    memset(&lane->tally, 0, sizeof lane->tally);
-    lane->tally.first_failed = PWSP_GRAPH_NONE;
-    memset(&lane->stats, 0, sizeof lane->stats);
-    lane->open_range = 0;
-    // Tasks count as long until their duration is known.
-    pwsp_graph_set_pace(graph, lane, lane->is_alone ? 1 : PWSP_GRAPH_LONG_TICKS);
-}
-
-static uint32_t pwsp_graph_list_of(void *graph, uint32_t task) {
-    return pwsp_graph_class_of((const ptowsp_graph *)graph, task);
-}
-
-static void pwsp_graph_begin_lanes(ptowsp_graph *graph) {
-    const pwsp_engine_job job = {
-        graph,
-        pwsp_graph_find,
-        pwsp_graph_run_from,
-        pwsp_graph_is_over,
-        pwsp_graph_more,
-        pwsp_graph_list_of,
-        (char *)graph->arrays.links,
-        sizeof *graph->arrays.links,
-    };
-    pwsp_engine *engine = &graph->engine;
-    engine->job = job;
-    pwsp_engine_begin(engine, graph->is_classed ? PWSP_ENGINE_RANKED : PWSP_ENGINE_NEWEST,
-                      graph->lane_count, graph->cube_lane_count);
-    for (uint32_t i = 0; i < graph->lane_count; i++) {
-        pwsp_graph_lane_reset(graph, pwsp_graph_lane_at(graph, i));
-    }
-    for (uint32_t i = 0; graph->is_classed && i < graph->source_count; i++) {
-        pwsp_engine_push(engine, pwsp_engine_at(engine, 0), graph->arrays.sources[i]);
-    }
-    graph->shared.source_next = graph->is_classed ? graph->source_count : 0;
-    pwsp_engine_offer(engine, pwsp_engine_at(engine, 0), 0);
-}
-
-static void pwsp_graph_lane_main(void *arg, uint32_t index) {
-    pwsp_engine *engine = &((ptowsp_graph *)arg)->engine;
-    pwsp_engine_work(engine, pwsp_engine_at(engine, index));
-}
-
-// Runs the lanes of the context. If waking them seems to cost more than it brings, runs the calling
-// lane first. That lane returns when all is done, or when it has let the others in because tasks
-// have become long, have failed, or are ranges. All lanes then go on with the rest, in any order of
-// arrival. The calling lane must not be the keeper by then: it may come last or, left out, never.
-// Now and then all lanes are called regardless.
-static bool pwsp_graph_call_lanes(ptowsp_graph *graph, bool was_alone) {
-    uint64_t start = pwsp_ticks();
-    bool is_good = true;
-    bool is_direct = !graph->is_classed && graph->direct.hold == 0 && !graph->arrays.joins &&
-                     !graph->record.spans && graph->time_limit_ns == 0 &&
-                     (graph->direct.pool_ticks < PWSP_GRAPH_WAKE_TICKS ||
-                      (was_alone && pwsp_graph_is_short(graph))) &&
-                     graph->direct.pool_ticks > 0 && ++graph->direct.count % 64 != 0;
-    if (is_direct) {
-        graph->direct.is_on = true;
-        graph->shared.starts_alone = 1;
-        pwsp_graph_lane_main(graph, 0);
-        graph->direct.is_on = false;
-        if (pwsp_load_acquire(&graph->shared.remaining) == 0) {
-            uint64_t ticks = pwsp_ticks() - start;
-            graph->direct.hold =
-                ticks > graph->direct.pool_ticks + graph->direct.pool_ticks / 4 ? 64 : 0;
-            return true;
-        }
-    }
-    is_good = pwsp_pool_run(graph->context->pool, pwsp_graph_lane_main, graph);
-    graph->direct.pool_ticks = pwsp_ticks() - start;
-    graph->direct.hold -= graph->direct.hold > 0;
-    return is_good;
-}
-
-PWSP_INTERNAL bool pwsp_graph_run_lanes(ptowsp_graph *graph) {
-    bool was_alone = graph->engine.keeper != 0;  // when the last run ended
-    graph->shared.busy_count = 0;
-    graph->shared.starts_alone = was_alone;
-    graph->shared.share_ticks = pwsp_max_u64(graph->shared.share_ticks, PWSP_GRAPH_SHARE_MIN);
-    if (graph->task_count == 0) {
-        graph->engine.keeper = 0;
-        memset(graph->lane_stats, 0, graph->lane_count * sizeof(ptowsp_graph_lane_stats));
-        return true;
-    }
-    pwsp_graph_begin_lanes(graph);
-    bool is_whole = pwsp_graph_call_lanes(graph, was_alone);
-    for (uint32_t i = 0; i < graph->lane_count; i++) {
-        const pwsp_graph_lane *lane = pwsp_graph_lane_at(graph, i);
-        graph->lane_stats[i] = lane->stats;
-        graph->lane_stats[i].steal_count = lane->base.steal_count;
-        pwsp_graph_add_tally(graph, &lane->tally);
-    }
-    return is_whole;
 }

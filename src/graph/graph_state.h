@@ -140,8 +140,8 @@ typedef struct pwsp_graph_lane {
 } pwsp_graph_lane;
 
 // The arrays of a graph: type, name. `with` is handed to each row. Joins and added tasks are those
-// of graphs whose tasks may add tasks, by task and by added task; statistics of cores are those of
-// the last run, if that was on a device.
+// of graphs whose tasks may add tasks, by task and by added task; statistics are those of
+// the lanes of the last run, or of the cores of its device.
 // clang-format off
 #define PWSP_GRAPH_ARRAYS(ROW, with)                                                    \
     ROW(with, pwsp_graph_node, nodes)                                                   \
@@ -160,7 +160,7 @@ typedef struct pwsp_graph_lane {
     ROW(with, uint8_t, kinds)                                                           \
     ROW(with, pwsp_graph_join, joins)                                                   \
     ROW(with, pwsp_graph_added, added)                                                  \
-    ROW(with, ptowsp_graph_lane_stats, core_stats)
+    ROW(with, ptowsp_graph_lane_stats, stats)
 // clang-format on
 
 #define PWSP_GRAPH_POINTER(with, type, name)  type *name;
@@ -242,8 +242,7 @@ struct ptowsp_graph {
     pwsp_graph_direct direct;
     uint64_t time_limit_ns;  // 0: none
     pwsp_start *start;       // of started runs
-    ptowsp_graph_lane_stats *lane_stats;
-    pwsp_engine engine;  // the lock of its sleepers protects ranges that fail, and stray_task
+    pwsp_engine engine;      // the lock of its sleepers protects ranges that fail, and stray_task
     char padding[PWSP_FALSE_SHARING];
     // Read by each task, rarely written.
     pwsp_halt halt;
@@ -313,19 +312,6 @@ PWSP_INTERNAL ptowsp_status pwsp_graph_seal(ptowsp_graph *graph);
 // Runs a sealed graph on the lanes of the context, which must have been entered; false as
 // pwsp_pool_run.
 PWSP_INTERNAL bool pwsp_graph_run_lanes(ptowsp_graph *graph);
-
-// What the engine calls.
-PWSP_INTERNAL uint32_t pwsp_graph_find(void *graph, pwsp_engine_lane *lane);
-PWSP_INTERNAL void pwsp_graph_run_from(void *graph, pwsp_engine_lane *lane, uint32_t task);
-PWSP_INTERNAL bool pwsp_graph_is_over(void *graph, pwsp_engine_lane *lane);
-PWSP_INTERNAL pwsp_engine_more pwsp_graph_more(void *graph, const pwsp_engine_lane *lane);
-
-// Sets the values that depend on task duration.
-PWSP_INTERNAL void pwsp_graph_set_pace(ptowsp_graph *graph, pwsp_graph_lane *lane,
-                                       uint64_t task_ticks);
-
-// The graph is known to take less than a millisecond on one lane.
-PWSP_INTERNAL bool pwsp_graph_is_short(const ptowsp_graph *graph);
 
 PWSP_INLINE ptowsp_unit pwsp_graph_unit_of(const ptowsp_graph *graph, uint32_t task) {
     return (ptowsp_unit)(task < graph->class_count ? graph->arrays.classes[task] / PWSP_GRAPH_LEVELS
