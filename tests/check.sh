@@ -6,7 +6,7 @@
 #      sh tests/check.sh all      and these, for releases: make check-all runs both
 #
 # Needs gcc, g++, clang, clang-format, cmocka and clang's sanitizer runtime. Models are explored if
-# spin is there; arm64 is tried if its compiler and qemu are.
+# spin is there; Python is tested if numpy is; arm64 is tried if its compiler and qemu are.
 set -eu
 BUILD=${BUILD:-build}
 OUT=$BUILD/check
@@ -164,7 +164,7 @@ check() {
     make -s -j"$JOBS" BUILD="$BUILD" examples saved
     make -s -j"$JOBS" BUILD="$BUILD" CC=gcc "$BUILD/bench"
 
-    step "examples and bad input to them, saved and loaded; packaging, README, emitted trees, instructions"
+    step "examples and bad input to them, saved and loaded; packaging, README, Python, emitted trees, instructions"
     job packaging CC=gcc CXX=g++ OUT="$OUT/use" BUILT="$BUILD" sh tests/packaging_test.sh
     job examples EXAMPLES="$BUILD" AGAIN="$BUILD/saved" sh tests/examples_test.sh
     job mpi BUILD="$BUILD" sh tests/mpi_test.sh
@@ -178,6 +178,7 @@ check() {
     job header_programs sh tests/header_programs_test.sh "$BUILD/libptowsp.a" "$OUT/use-header"
     job locale sh tests/locale_test.sh "$BUILD/libptowsp.a" "$OUT/use-locale"
     job serve_trace SERVE_TRACE="$BUILD/serve_trace" sh tests/serve_trace_test.sh
+    job python BUILD="$BUILD" OUT="$OUT/use-python" sh tests/python_test.sh
     run_tasks
 
     step "tests under ASan and UBSan, with a part of their random rounds"
