@@ -209,8 +209,12 @@ _TASK_FN = ctypes.CFUNCTYPE(ctypes.c_uint64, ctypes.POINTER(_Task), ctypes.c_voi
 # -- functions --------------------------------------------------------------------------------------
 #
 # result, name without "ptowsp_", parameters: p a pointer, s a string, v nothing, otherwise as in
-# structures, or a structure by its name. Those of the first table are called with the GIL held, so that
+# structures, or a structure by its name. Those of the first two tables are called with the GIL held, so that
 # no thread of Python changes an array while it is read; the others release it.
+
+_VERSION = """
+s version
+"""
 
 _HELD = """
 i32 plan_chunk_size p p p p
@@ -254,8 +258,6 @@ i32 prefix_check p p p p p
 v prefix_print p text
 u64 prefix_progress_size p
 f32 prefix_join_row p p p u32 p
-s version
-s status_name i32
 s status_text i32
 p decode_tiers
 u64 hash u64 p size
@@ -358,7 +360,7 @@ def _load():
             " python/README.md (" + "; ".join(failures) + ")"
         )
     functions = type("_Library", (), {})()
-    for handle, table in zip(handles, (_HELD, _RELEASED)):
+    for handle, table in zip(handles, (_VERSION + _HELD, _RELEASED)):
         for name, result, parameters in _signatures(table):
             try:
                 function = getattr(handle, "ptowsp_" + name)
@@ -367,9 +369,8 @@ def _load():
             types = [_SHORT_TYPES[t] if t in _SHORT_TYPES else _C_TYPES[t] for t in [result, *parameters]]
             function.restype, function.argtypes = types[0], types[1:]
             setattr(functions, name, function)
-    version = functions.version().decode()
-    if not version.startswith(_ABI + "."):
-        raise ImportError(f"{place} is ptowsp {version}; this file is for {_ABI}")
+            if name == "version" and not function().decode().startswith(_ABI + "."):
+                raise ImportError(f"{place} is ptowsp {function().decode()}; this file is for {_ABI}")
     return functions
 
 
@@ -2069,9 +2070,7 @@ class Run(_Shown):
             if info.is_written and not value.flags.writeable:
                 raise ValueError(f"{name} is read-only, and the program writes it")
             buffer.data = _at(value)
-            if value.flags.c_contiguous:
-                buffer.size = value.nbytes
-            else:
+            if not value.flags.c_contiguous:
                 size = value.itemsize
                 if any(s % size or not s and n > 1 for s, n in zip(value.strides, shape)):
                     raise ValueError(f"{name} has strides that are 0 or no multiples of its elements")

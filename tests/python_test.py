@@ -104,7 +104,7 @@ class Header(Case):
                 return scalars[name]
             return "i32" if name in enums else "p" if name.endswith("_fn") else name.replace("ptowsp_", "")
 
-        for name, result, parameters in ptowsp._signatures(ptowsp._HELD + ptowsp._RELEASED):
+        for name, result, parameters in ptowsp._signatures(ptowsp._VERSION + ptowsp._HELD + ptowsp._RELEASED):
             found = re.search(r"PTOWSP_API((?:\s+(?!ptowsp_%s\()[\w*]+)*?)[\s*]+ptowsp_%s\(([^)]*)\)" % (name, name), header)
             whole = found.group(0)
             returned = whole[len("PTOWSP_API") : whole.index("ptowsp_" + name + "(")] + " x"
@@ -374,7 +374,16 @@ class AttentionPlans(Case):
         self.assertIn("3 tiles of up to 1 rows in 6 units, on 4 lanes", str(plan))
         svg = plan._repr_svg_()
         self.assertTrue(svg.startswith("<svg") and svg.rstrip().endswith("</svg>"))
-        self.assertIn("request=0 head=0 kv=100+100", svg)
+        # 100 tokens of each lane are drawn as 10,000, the least power of ten from there on.
+        for span in ("part request=0 head=0 kv=100+100\ntask 2: 0 to 10000<", "whole request=2 head=0 kv=0+50\ntask 7: 5000 to 10000<"):
+            self.assertIn(span, svg)
+        # Three tiles of two rows on two lanes: the second is split, and merged by the lane of its first part.
+        cost = {"per_unit": 1000, "per_token": 1, "per_row_token": 0.5, "per_merged_row": 1000}
+        plan = ptowsp.attention_plan([30000], [3], heads=1, group=2, lanes=2, tile_rows=2, cost=cost)
+        ends = [float(end) for end in re.findall(r"task \d+: \d+ to (\d+)<", plan.svg())]
+        self.assertEqual(max(ends), plan.lane_costs.max())
+        merge = re.search(r"merge request=0 head=0\ntask \d+: (\d+) to (\d+)<", plan.svg())
+        self.assertEqual([float(time) for time in merge.groups()], [plan.lane_costs[0] - 4000, plan.lane_costs[0]])
         self.assertIn("data:image/svg+xml;base64,", plan._repr_html_())
 
 
@@ -448,6 +457,17 @@ class Jobs(Case):
                 [thread.start() for thread in threads]
                 [thread.join() for thread in threads]
                 self.assertGreaterEqual(len(raised), 1)
+
+    def test_after_an_exception_no_function_is_called(self):
+        plan, called = self.plan(), []
+
+        def fail(unit, lane):
+            called.append(unit)
+            raise KeyError("mine")
+
+        self.refuses(KeyError, "mine", plan.run, fail, called.append)
+        self.assertEqual(len(called), 1)
+        self.assertGreater(len(plan.units), 1)
 
     def test_kernels_of_the_wrong_kind_are_refused(self):
         plan, nothing = self.plan(), lambda element, lane: None
@@ -724,6 +744,10 @@ class Experts(Case):
         self.same([m.load_before for m in moved], before)
         self.same([m.load_after for m in moved], after)
         self.assertEqual((before[0], after[0], moved[0].move_count, moved[0].load_mean), (16, 9, 2, 5.5))
+        for layer in range(2):
+            of = placement.replica_experts[layer]
+            self.same(placement.expert_counts[layer], np.bincount(of, minlength=8))
+            self.same(placement.expert_replicas[layer, :, 0], [list(of).index(e) for e in range(8)])
 
     def test_loads_are_looked_at_and_kept(self):
         balance = ptowsp.moe_balance(np.array([4, 0, 2, 2], np.uint32), ranks=2)
@@ -1001,8 +1025,9 @@ workload w
             program = ptowsp.Program(text, costs={"k": lambda task: value})
             self.refuses(kind, "the cost of k", program.time, n=1, x=(3, 4))
         program = ptowsp.Program(text, costs={"k": lambda task: 1 / 0})
-        run = program.run(n=1, x=(3, 4))
-        self.refuses(ZeroDivisionError, "division", run.time)
+        run = program.run(n=0, x=(3, 4))
+        self.assertEqual(run.time().makespan, 0)
+        self.refuses(ZeroDivisionError, "division", run.bind(n=1).time)
         self.refuses(ValueError, "there are no results", lambda: run.makespan)
         self.refuses(TypeError, "costs['k'] must be callable", ptowsp.Program, text, costs={"k": 5})
 
@@ -1220,6 +1245,12 @@ class Loading(Case):
         self.assertIn("/nowhere/libptowsp.so", result.stderr)
         result = self.python(os.path.join(ROOT, "ptowsp.h"))
         self.assertIn("ImportError: ptowsp finds no", result.stderr)
+        with tempfile.TemporaryDirectory() as folder:
+            source, library = os.path.join(folder, "other.c"), os.path.join(folder, "libptowsp.so")
+            with open(source, "w", encoding="utf-8") as file:
+                file.write('const char *ptowsp_version(void);\nconst char *ptowsp_version(void) { return "0.10.0"; }\n')
+            subprocess.run([os.environ.get("CC", "cc"), "-shared", "-fPIC", source, "-o", library], check=True)
+            self.assertIn("libptowsp.so is ptowsp 0.10.0; this file is for 0.1", self.python(library).stderr)
         result = self.python("libc.so.6")
         self.assertIn("ImportError: libc.so.6 has no ptowsp_", result.stderr)
 
