@@ -766,8 +766,9 @@ class _Calls:
         return next(iter(failures.values()), None)
 
 
-def _dispatch(units, kernel, context):
+def _dispatch(units, dtype, kernel, context):
     """Runs descriptors in order, or on the lanes of a context (section 8)."""
+    units = _array(units, dtype, "units", (-1,))
     calls = _Calls()
     table = calls.table(kernel, units)
     if context is None:
@@ -817,7 +818,7 @@ class ChunkPlan:
 
         kernel     a function, or {tier: function}. Its exception is raised here, and no further unit is run.
         """
-        _dispatch(self.units, kernel, context)
+        _dispatch(self.units, CHUNK_UNIT, kernel, context)
 
 
 def chunk_plan(lengths, heads, *, chunk=0, chunk_min=0, chunk_max=0, max_work_units=0, align=0, fixed=False,
@@ -1128,6 +1129,12 @@ def _draw(spans, names, label, options):
     return sink.text()
 
 
+def _attention_struct(plan):
+    if not isinstance(plan, AttentionPlan):
+        raise TypeError(f"plan must be an AttentionPlan, not {type(plan).__name__}")
+    return plan._c
+
+
 class Job:
     """A plan with Python functions as its kernels (section 10, running a plan). Made by AttentionPlan.job().
 
@@ -1140,7 +1147,7 @@ class Job:
     """
 
     def __init__(self, plan, kernel, merge, join, stealing):
-        self._plan, self._calls, c = plan, _Calls(), plan._c
+        self._plan, self._calls, c = plan, _Calls(), _attention_struct(plan)
         self._table = self._calls.table(kernel, plan.all_units)
         self._merge = self._calls.function(merge, "merge", plan.all_merges)
         self._c = _AttentionJob(
@@ -1223,7 +1230,7 @@ class Scratch:
     """
 
     def __init__(self, plan, dim):
-        c = plan._c
+        c = _attention_struct(plan)
         self._plan, self.dim = plan, _int(dim, "dim", 1)
         self.states = np.zeros((c.slot_capacity, c.slot_rows), PARTIAL)
         self.states["m"] = -np.inf
@@ -1235,7 +1242,8 @@ class Scratch:
         out    float32 [rows, dim], rows of the tile: query tokens * group
         lse    float32 [rows], the log-sum-exp; default: not written
         """
-        work = _same(self._plan.merges, merge, "merge", "index")
+        index = int(_element(merge, "merge", MERGE)["index"])
+        work = _same(self._plan.merges, index, merge, "merge")
         self._rows(_lib.attention_merge_row, (), work, out, lse)
 
     def join(self, join, out, lse=None):
@@ -1243,11 +1251,10 @@ class Scratch:
         plan = self._plan
         if not isinstance(plan, PrefixPlan):
             raise TypeError("joins are of prefix plans")
-        joins = plan.joins
-        first = plan.requests["join"][_int(join["position"], "position", 0, len(plan.requests) - 2)]
-        index = min(int(first) + int(join["head"]), len(joins))
-        work = _same(joins, join, "join", index)
-        tokens = np.diff(plan.requests["token_begin"])[work["position"]]
+        position = _int(_element(join, "join", JOIN)["position"], "position", 0, len(plan.requests) - 2)
+        index = int(plan.requests["join"][position]) + int(join["head"])
+        work = _same(plan.joins, index, join, "join")
+        tokens = int(plan.requests["token_begin"][position + 1] - plan.requests["token_begin"][position])
         self._rows(_lib.prefix_join_row, (ctypes.byref(plan._whole),), work, out, lse, tokens * plan.group)
 
     def _rows(self, function, before, work, out, lse, row_count=None):
@@ -1258,22 +1265,25 @@ class Scratch:
         if len(out) > most:
             raise ValueError(f"out has {len(out)} rows of {most}")
         c = _AttentionScratch(_at(self.states), _at(self.accs), self._plan.slot_rows, self.dim)
-        address, stride, begin = work.__array_interface__["data"][0], 4 * self.dim, _at(out)
+        address, stride, begin = _at(work), 4 * self.dim, _at(out)
         for row in range(len(out)):
             value = function(*before, ctypes.byref(c), address, row, begin + row * stride)
             if lse is not None:
                 lse[row] = value
 
 
-def _same(array, element, name, index):
-    """The element of the array that a record is a copy of, as an array of one."""
-    try:
-        index = int(element[index]) if isinstance(index, str) else index
-        if index < len(array) and element == array[index]:
-            return array[index : index + 1].reshape(())
-    except (TypeError, IndexError, ValueError):
-        pass
-    raise ValueError(f"{name} is not an element of the plan")
+def _element(element, name, *dtypes):
+    """A record of a plan's array."""
+    if not isinstance(element, np.void) or element.dtype not in dtypes:
+        raise TypeError(f"{name} must be an element of the plan's, not {type(element).__name__}")
+    return element
+
+
+def _same(array, index, element, name):
+    """The element at an index, where a record has to be a copy of it, as an array of one."""
+    if index >= len(array) or element != array[index]:
+        raise ValueError(f"{name} is not an element of this plan")
+    return array[index : index + 1]
 
 
 def merge_partials(m, l, acc, *, out=None):
@@ -1406,7 +1416,7 @@ class MoePlan(_Shown):
 
     def run(self, kernel, context=None):
         """Calls kernel(unit, lane) for all units, as ChunkPlan.run()."""
-        _dispatch(self.units, kernel, context)
+        _dispatch(self.units, MOE_UNIT, kernel, context)
 
     def __str__(self):
         return _printed(_lib.moe_print, ctypes.byref(self._c))
@@ -1708,7 +1718,8 @@ class PrefixPlan(AttentionPlan):
 
     def unit_tokens(self, unit):
         """The query tokens of the batch that the rows of a unit are of; row r is token r // group, head r % group."""
-        segment = self.segments[_int(unit["request"], "the segment", 0, len(self.segments) - 1)]
+        index = _element(unit, "unit", UNIT, MERGE)["request"]
+        segment = self.segments[_int(index, "the segment", 0, len(self.segments) - 1)]
         begin = int(unit["tile"]) * self.tile_tokens
         end = min(begin + self.tile_tokens, int(segment.token_count))
         return self.tokens[segment.token_begin + begin : segment.token_begin + end]

@@ -479,6 +479,9 @@ class Jobs(Case):
         self.refuses(ptowsp.PtowspError, "no merge", plan.run, nothing)
         self.refuses(TypeError, "context must be a Context", plan.run, nothing, nothing, context=4)
         self.refuses(TypeError, "positional argument", plan.run, lambda: None, nothing)
+        moe = ptowsp.moe_plan([1], lanes=1)
+        self.refuses(TypeError, "must be an AttentionPlan, not MoePlan", ptowsp.Job, moe, nothing, None, None, False)
+        self.refuses(TypeError, "must be an AttentionPlan, not MoePlan", ptowsp.Scratch, moe, 1)
 
     def test_workers_are_numbered_and_run_once(self):
         nothing = lambda element, lane: None
@@ -529,8 +532,12 @@ class Jobs(Case):
     def test_scratch_takes_elements_of_its_plan_only(self):
         plan = self.plan()
         scratch, out = plan.scratch(3), np.zeros((1, 3), np.float32)
-        for element in (plan.units[0], 0, None, np.zeros(1, ptowsp.MERGE)[0], np.full(1, 2**31, "u4")[0]):
-            self.refuses(ValueError, "not an element of the plan", scratch.merge, element, out)
+        for element in (plan.units[0], 0, None, plan.merges, np.full(1, 2**31, "u4")[0]):
+            self.refuses(TypeError, "must be an element of the plan's", scratch.merge, element, out)
+        other = np.zeros(2, ptowsp.MERGE)
+        other["index"] = 0, 2
+        for element in other:
+            self.refuses(ValueError, "not an element of this plan", scratch.merge, element, out)
         self.refuses(ValueError, "2 rows of 1", scratch.merge, plan.merges[0], np.zeros((2, 3), np.float32))
         self.refuses(ValueError, "out has shape (1, 4)", scratch.merge, plan.merges[0], np.zeros((1, 4), np.float32))
         self.refuses(TypeError, "joins are of prefix plans", scratch.join, plan.merges[0], out)
@@ -629,6 +636,8 @@ class ChunkPlans(Case):
         error = self.refuses(ptowsp.PtowspError, "tier without a kernel", plan.run, {0: print})
         self.assertEqual(error.index, 0)
         self.refuses(ptowsp.PtowspError, "", plan.run, {0: print}, ptowsp.Context(1))
+        plan.units = np.zeros(3, np.int32)
+        self.refuses(TypeError, "units has dtype int32", plan.run, print)
 
     def test_bad_input(self):
         chunk = ptowsp.chunk_plan
@@ -895,6 +904,8 @@ class Prefixes(Case):
         unit = made.units[:1].copy()
         unit["request"] = 99
         self.refuses(ValueError, "the segment is 99", made.unit_tokens, unit[0])
+        self.refuses(TypeError, "must be an element", made.unit_tokens, 5)
+        self.refuses(TypeError, "must be an element", scratch.join, made.merges[0], out)
 
 
 # -- programs ---------------------------------------------------------------------------------------
