@@ -41,9 +41,9 @@ def build_wheel(wheel_directory, config_settings=None, metadata_directory=None):
             files[name] = file.read()
     pure = "false" if LIBRARY in files else "true"
     files[f"{stem}.dist-info/METADATA"] = _metadata(project).encode()
-    files[f"{stem}.dist-info/WHEEL"] = (
-        f"Wheel-Version: 1.0\nGenerator: ptowsp\nRoot-Is-Purelib: {pure}\nTag: {tag}\n".encode()
-    )
+    files[
+        f"{stem}.dist-info/WHEEL"
+    ] = f"Wheel-Version: 1.0\nGenerator: ptowsp\nRoot-Is-Purelib: {pure}\nTag: {tag}\n".encode()
     record = f"{stem}.dist-info/RECORD"
     rows = [f"{record},,"]
     for name, data in files.items():

@@ -43,10 +43,19 @@ import numpy as np
 # compiler's, and every signature below with the header's.
 
 _C_TYPES = {
-    "u8": ctypes.c_uint8, "u16": ctypes.c_uint16, "u32": ctypes.c_uint32, "u64": ctypes.c_uint64,
-    "i32": ctypes.c_int32, "i64": ctypes.c_int64, "f32": ctypes.c_float, "f64": ctypes.c_double,
-    "bool": ctypes.c_bool, "size": ctypes.c_size_t, "ptr": ctypes.c_void_p, "str": ctypes.c_char_p,
-}  # fmt: skip
+    "u8": ctypes.c_uint8,
+    "u16": ctypes.c_uint16,
+    "u32": ctypes.c_uint32,
+    "u64": ctypes.c_uint64,
+    "i32": ctypes.c_int32,
+    "i64": ctypes.c_int64,
+    "f32": ctypes.c_float,
+    "f64": ctypes.c_double,
+    "bool": ctypes.c_bool,
+    "size": ctypes.c_size_t,
+    "ptr": ctypes.c_void_p,
+    "str": ctypes.c_char_p,
+}
 
 
 def _struct(name, text):
@@ -106,9 +115,7 @@ _MoeOrder = _struct(
     " f64 padding_share",
 )
 _MoeCost = _struct("moe_cost", "f64 per_unit per_token per_expert")
-_MoeConfig = _struct(
-    "moe_config", "u32 batch_count expert_count lane_count unit_tokens block_rows; moe_cost cost"
-)
+_MoeConfig = _struct("moe_config", "u32 batch_count expert_count lane_count unit_tokens block_rows; moe_cost cost")
 _MoePlan = _struct(
     "moe_plan", "ptr units unit_begin lane_costs; u32 unit_capacity unit_count lane_count; f64 cost_max cost_mean"
 )
@@ -117,9 +124,7 @@ _MoeBalance = _struct(
     "u64 total expert_max rank_max; u32 expert_busiest rank_busiest expert_idle rank_idle;"
     " f64 expert_ratio rank_ratio; u64 rank_perfect; f64 padding_share",
 )
-_MoeCluster = _struct(
-    "moe_cluster", "u32 expert_count replica_count group_count node_count rank_count; i32 policy"
-)
+_MoeCluster = _struct("moe_cluster", "u32 expert_count replica_count group_count node_count rank_count; i32 policy")
 _MoePlacement = _struct("moe_placement", "ptr replica_experts expert_counts expert_replicas; u32 stride")
 _MoeMoved = _struct("moe_moved", "u32 move_count; f64 load_before load_after load_mean")
 _MoeTraffic = _struct(
@@ -821,8 +826,9 @@ class ChunkPlan:
         _dispatch(self.units, CHUNK_UNIT, kernel, context)
 
 
-def chunk_plan(lengths, heads, *, chunk=0, chunk_min=0, chunk_max=0, max_work_units=0, align=0, fixed=False,
-               tiers=None):  # fmt: skip
+def chunk_plan(
+    lengths, heads, *, chunk=0, chunk_min=0, chunk_max=0, max_work_units=0, align=0, fixed=False, tiers=None
+):
     """Cuts sequences by one chunk (section 7).
 
     lengths    int32 [sequences], KV tokens
@@ -832,8 +838,13 @@ def chunk_plan(lengths, heads, *, chunk=0, chunk_min=0, chunk_max=0, max_work_un
     tiers      [(id, length_min, length_max)]; default DECODE_TIERS
     """
     lengths = _array(lengths, np.int32, "lengths", (-1,))
-    config = _PlanConfig(_int(chunk_min, "chunk_min"), _int(chunk_max, "chunk_max"),
-                         _int(max_work_units, "max_work_units"), _int(align, "align"), bool(fixed))  # fmt: skip
+    config = _PlanConfig(
+        _int(chunk_min, "chunk_min"),
+        _int(chunk_max, "chunk_max"),
+        _int(max_work_units, "max_work_units"),
+        _int(align, "align"),
+        bool(fixed),
+    )
     _set_tiers(config, tiers)
     batch = _Batch(_at(lengths), len(lengths), _int(heads, "heads"))
     size = ctypes.c_uint32(_int(chunk, "chunk"))
@@ -869,8 +880,22 @@ def _attention_batch(kv_lengths, query_lengths):
     return batch
 
 
-def _attention_config(heads, lanes, group=1, mode="balanced", causal=False, window=0, page_size=0, tile_rows=0,
-                      piece_min=0, chunk=0, grain=0, lane_speeds=None, cost=None, tiers=None):  # fmt: skip
+def _attention_config(
+    heads,
+    lanes,
+    group=1,
+    mode="balanced",
+    causal=False,
+    window=0,
+    page_size=0,
+    tile_rows=0,
+    piece_min=0,
+    chunk=0,
+    grain=0,
+    lane_speeds=None,
+    cost=None,
+    tiers=None,
+):
     config = _AttentionConfig(
         head_count=_int(heads, "heads"),
         group=_int(group, "group"),
@@ -879,8 +904,14 @@ def _attention_config(heads, lanes, group=1, mode="balanced", causal=False, wind
         is_causal=bool(causal),
         cost=_costs(cost, _AttentionCost, "cost"),
     )
-    sizes = {"window": window, "page_size": page_size, "tile_rows": tile_rows, "piece_min": piece_min,
-             "chunk": chunk, "grain": grain}  # fmt: skip
+    sizes = {
+        "window": window,
+        "page_size": page_size,
+        "tile_rows": tile_rows,
+        "piece_min": piece_min,
+        "chunk": chunk,
+        "grain": grain,
+    }
     for name, value in sizes.items():
         setattr(config, name, _int(value, name))
     if lane_speeds is not None:
@@ -925,9 +956,12 @@ class AttentionPlanner:
         AttentionPlan.update() plans into it, as captured launches need: addresses and capacities stay.
         """
         limits = _AttentionLimits(
-            _int(sequences, "sequences"), _int(kv_length, "kv_length", 0, 2**31 - 1),
-            _int(query_length, "query_length", 0, 2**31 - 1), _int(kv_tokens, "kv_tokens", 0, 2**64 - 1),
-            _int(query_tokens, "query_tokens", 0, 2**64 - 1))  # fmt: skip
+            _int(sequences, "sequences"),
+            _int(kv_length, "kv_length", 0, 2**31 - 1),
+            _int(query_length, "query_length", 0, 2**31 - 1),
+            _int(kv_tokens, "kv_tokens", 0, 2**64 - 1),
+            _int(query_tokens, "query_tokens", 0, 2**64 - 1),
+        )
         sizes = _AttentionSizes()
         _plan(_lib.attention_bound, self._config, limits, sizes)
         plan = AttentionPlan(self._config, sizes)
@@ -1028,10 +1062,12 @@ class AttentionPlan(_Shown):
         counts = c.unit_capacity, c.unit_capacity, c.unit_capacity + 1, c.merge_capacity + 1
         if out is not None and (not isinstance(out, (tuple, list)) or len(out) != 4):
             raise TypeError("out must be FlashInferArrays")
-        arrays = FlashInferArrays(*[
-            _out(given, np.int32, name, (count,))
-            for name, count, given in zip(FlashInferArrays._fields, counts, out or [None] * 4)
-        ])  # fmt: skip
+        arrays = FlashInferArrays(
+            *[
+                _out(given, np.int32, name, (count,))
+                for name, count, given in zip(FlashInferArrays._fields, counts, out or [None] * 4)
+            ]
+        )
         status = _lib.attention_export(ctypes.byref(c), ctypes.byref(_AttentionArrays(*map(_at, arrays))))
         if status != Status.OK:
             raise PtowspError(status, f"attention plan: {_lib.status_text(status).decode()}")
@@ -1085,7 +1121,9 @@ class AttentionPlan(_Shown):
             for costs, begins, kind in lists:
                 for i in range(begins[lane], begins[lane + 1]):
                     is_part = kind == 0 and self.units["slot"][i] != NO_SLOT
-                    spans.append((i, _Span(round(begin * scale), round((begin + costs[i]) * scale), lane, kind + is_part)))
+                    spans.append(
+                        (i, _Span(round(begin * scale), round((begin + costs[i]) * scale), lane, kind + is_part))
+                    )
                     begin += costs[i]
 
         def label(i):
@@ -1122,8 +1160,14 @@ def _draw(spans, names, label, options):
     array = (_Span * len(spans))(*spans)
     given = _export_options(**{"title": "attention plan", "lane_max": 4096, **options})
     spans_of = _SpanSet(
-        given.title, ctypes.addressof(array), len(spans), ctypes.addressof(words), len(names),
-        ctypes.cast(written, ctypes.c_void_p), has_cycles=True)  # fmt: skip
+        given.title,
+        ctypes.addressof(array),
+        len(spans),
+        ctypes.addressof(words),
+        len(names),
+        ctypes.cast(written, ctypes.c_void_p),
+        has_cycles=True,
+    )
     sink, core = _Bytes(), _own_core()
     core.call(_lib.spans_export, core.handle, ctypes.byref(spans_of), 2, ctypes.byref(given), sink.output)
     return sink.text()
@@ -1353,10 +1397,25 @@ def moe_sort(ids, experts, *, block_rows=0, context=None):
         scratch = np.empty(4 * _lib.context_lane_count(core.handle) * len(offsets), np.uint32)
         with core.used():
             info = _PlanInfo()
-            core.check(_lib.moe_sort_parallel(core.handle, ctypes.byref(routes), ctypes.byref(order), _at(scratch),
-                                              len(scratch), ctypes.byref(info)))  # fmt: skip
-    return MoeOrder(counts, offsets, pairs[: order.row_count], rows, blocks[: order.block_count], order.pair_count,
-                    order.padding_share)  # fmt: skip
+            core.check(
+                _lib.moe_sort_parallel(
+                    core.handle,
+                    ctypes.byref(routes),
+                    ctypes.byref(order),
+                    _at(scratch),
+                    len(scratch),
+                    ctypes.byref(info),
+                )
+            )
+    return MoeOrder(
+        counts,
+        offsets,
+        pairs[: order.row_count],
+        rows,
+        blocks[: order.block_count],
+        order.pair_count,
+        order.padding_share,
+    )
 
 
 def moe_combine(rows, made, gates=None, *, out=None):
@@ -1459,8 +1518,14 @@ def moe_plan(counts, offsets=None, *, lanes, unit_tokens=0, block_rows=0, cost=N
         offsets = _array(offsets, np.uint32, "offsets", (experts + 1,) if flat else (batches, experts + 1))
     if not batches:
         raise ValueError("counts has no batch")
-    config = _MoeConfig(_int(batches, "batches"), experts, _int(lanes, "lanes"), _int(unit_tokens, "unit_tokens"),
-                        _int(block_rows, "block_rows"), _costs(cost, _MoeCost, "cost"))  # fmt: skip
+    config = _MoeConfig(
+        _int(batches, "batches"),
+        experts,
+        _int(lanes, "lanes"),
+        _int(unit_tokens, "unit_tokens"),
+        _int(block_rows, "block_rows"),
+        _costs(cost, _MoeCost, "cost"),
+    )
     bound = ctypes.c_uint64()
     _plan(_lib.moe_unit_bound, config, int(counts.sum(dtype=np.uint64)), ctypes.byref(bound))
     return MoePlan(config, counts, offsets, _int(bound.value, "the number of units"))
@@ -1497,10 +1562,18 @@ _PATTERNS = "balanced spread hot_set hot_rank zero_rank ragged rotating burst sk
 def moe_routes(pattern, *, tokens, top_k, experts, ranks=0, step=0, seed=0, skew=0):
     """Generates routes, int32 [tokens, top_k], by a pattern of ptowsp_moe_traffic: "skewed", "hot_set", ..."""
     traffic = _MoeTraffic(
-        _choice(pattern, _PATTERNS, "pattern"), _int(tokens, "tokens"), _int(top_k, "top_k"),
-        _int(experts, "experts", 0, _EXPERT_MAX), _int(ranks, "ranks"), _int(step, "step"),
-        _int(seed, "seed", 0, 2**64 - 1), _number(skew, "skew"))  # fmt: skip
-    ids, scratch = np.empty((traffic.token_count, traffic.top_k), np.int32), np.empty(traffic.expert_count + 1, np.uint64)
+        _choice(pattern, _PATTERNS, "pattern"),
+        _int(tokens, "tokens"),
+        _int(top_k, "top_k"),
+        _int(experts, "experts", 0, _EXPERT_MAX),
+        _int(ranks, "ranks"),
+        _int(step, "step"),
+        _int(seed, "seed", 0, 2**64 - 1),
+        _number(skew, "skew"),
+    )
+    ids, scratch = np.empty((traffic.token_count, traffic.top_k), np.int32), np.empty(
+        traffic.expert_count + 1, np.uint64
+    )
     _plan(_lib.moe_routes_generate, traffic, _at(scratch), _at(ids))
     return ids
 
@@ -1523,7 +1596,9 @@ class Placement:
 
     def _loads(self, loads):
         """float32 [layers, experts]; [experts] if there is one layer."""
-        loads = loads if np.ndim(loads) != 1 else np.asarray(loads)[None] if isinstance(loads, np.ndarray) else [loads]
+        loads = (
+            loads if np.ndim(loads) != 1 else np.asarray(loads)[None] if isinstance(loads, np.ndarray) else [loads]
+        )
         return _array(loads, np.float32, "loads", self.expert_counts.shape)
 
     def _c(self, layer):
@@ -1544,8 +1619,17 @@ class Placement:
         result = []
         for layer in range(len(loads)):
             placement, moved = self._c(layer), _MoeMoved()
-            _plan(_lib.moe_move, self._cluster, _at(loads[layer]), moves, _at(self._scratch), self._scratch.nbytes,
-                  placement.replica_experts, None, moved)  # fmt: skip
+            _plan(
+                _lib.moe_move,
+                self._cluster,
+                _at(loads[layer]),
+                moves,
+                _at(self._scratch),
+                self._scratch.nbytes,
+                placement.replica_experts,
+                None,
+                moved,
+            )
             _plan(_lib.moe_index, self._cluster, placement)
             result.append(_tuple_of(MoeMoved, moved))
         return result
@@ -1574,14 +1658,27 @@ def place_experts(loads, *, replicas, ranks, groups=0, nodes=0, policy="eplb"):
     flat = np.ndim(loads) == 1
     loads = _array(loads, np.float32, "loads", (-1,) if flat else (-1, -1))
     layers, experts = (1, *loads.shape) if flat else loads.shape
-    cluster = _MoeCluster(experts, _int(replicas, "replicas", 0, _EXPERT_MAX), _int(groups, "groups"), _int(nodes, "nodes"),
-                          _int(ranks, "ranks"), _choice(policy, "eplb hierarchical global", "policy"))  # fmt: skip
+    cluster = _MoeCluster(
+        experts,
+        _int(replicas, "replicas", 0, _EXPERT_MAX),
+        _int(groups, "groups"),
+        _int(nodes, "nodes"),
+        _int(ranks, "ranks"),
+        _choice(policy, "eplb hierarchical global", "policy"),
+    )
     if experts > _EXPERT_MAX:
         raise ValueError(f"loads has {experts} experts, which are more than {_EXPERT_MAX}")
     placement = Placement(cluster, layers)
     if layers:
-        _plan(_lib.moe_place, cluster, _at(loads), layers, _at(placement._scratch), placement._scratch.nbytes,
-              placement._c(0))  # fmt: skip
+        _plan(
+            _lib.moe_place,
+            cluster,
+            _at(loads),
+            layers,
+            _at(placement._scratch),
+            placement._scratch.nbytes,
+            placement._c(0),
+        )
     return placement
 
 
@@ -1682,7 +1779,9 @@ def _block_ids(ids, name):
     return _array(ids, np.uint64, name, (-1,))
 
 
-def prefix_plan(kv_lengths, block_ids, block_tokens, block_begin=None, *, query_lengths=None, ordered=False, **config):
+def prefix_plan(
+    kv_lengths, block_ids, block_tokens, block_begin=None, *, query_lengths=None, ordered=False, **config
+):
     """Plans a step whose requests share KV (cascade attention): PrefixTree.from_blocks(...).plan(**config)."""
     tree = PrefixTree.from_blocks(
         kv_lengths, block_ids, block_tokens, block_begin, query_lengths=query_lengths, ordered=ordered
@@ -1741,19 +1840,28 @@ class PrefixPlan(AttentionPlan):
         return _printed(_lib.prefix_print, ctypes.byref(self._whole))
 
 
-_add_numbers(
-    PrefixPlan, "shared_count kv_token_reads flat_kv_token_reads cost flat_cost time flat_time", "_whole"
-)
+_add_numbers(PrefixPlan, "shared_count kv_token_reads flat_kv_token_reads cost flat_cost time flat_time", "_whole")
 
 # -- programs and runs ------------------------------------------------------------------------------
 
 _DTYPES = {
     name: (value, np.dtype(np.uint16 if name == "bf16" else dtype))
     for name, value, dtype in [
-        ("f16", 1, "f2"), ("bf16", 2, "u2"), ("f32", 3, "f4"), ("f64", 4, "f8"), ("i8", 5, "i1"), ("i16", 6, "i2"),
-        ("i32", 7, "i4"), ("i64", 8, "i8"), ("u8", 9, "u1"), ("u16", 10, "u2"), ("u32", 11, "u4"), ("u64", 12, "u8"),
-        ("bool", 13, "?")]
-}  # fmt: skip
+        ("f16", 1, "f2"),
+        ("bf16", 2, "u2"),
+        ("f32", 3, "f4"),
+        ("f64", 4, "f8"),
+        ("i8", 5, "i1"),
+        ("i16", 6, "i2"),
+        ("i32", 7, "i4"),
+        ("i64", 8, "i8"),
+        ("u8", 9, "u1"),
+        ("u16", 10, "u2"),
+        ("u32", 11, "u4"),
+        ("u64", 12, "u8"),
+        ("bool", 13, "?"),
+    ]
+}
 _NUMPY_TYPES = {value: dtype for value, dtype in _DTYPES.values()}
 _INDEX_TYPES = {_NUMPY_TYPES[value]: value for value in (7, 8, 11, 12)}  # of lengths and sparse rows
 _DYNAMIC = -1
@@ -1765,14 +1873,22 @@ _MODELS = "unit a2a3 a5"
 _RECORDS = "none totals tasks edges"
 
 
-def _export_options(title=None, fold="none", short=False, clock_mhz=0, begin=0, end=0, width=0, lane_max=0,
-                    theme="auto"):  # fmt: skip
+def _export_options(
+    title=None, fold="none", short=False, clock_mhz=0, begin=0, end=0, width=0, lane_max=0, theme="auto"
+):
     if title is not None and not isinstance(title, str):
         raise TypeError(f"title must be a string, not {type(title).__name__}")
     return _ExportOptions(
-        None if title is None else title.encode(), _choice(fold, "none kernels loops", "fold"), bool(short),
-        _int(clock_mhz, "clock_mhz"), _int(begin, "begin", 0, 2**64 - 1), _int(end, "end", 0, 2**64 - 1),
-        _int(width, "width"), _int(lane_max, "lane_max"), _choice(theme, "auto light dark", "theme"))  # fmt: skip
+        None if title is None else title.encode(),
+        _choice(fold, "none kernels loops", "fold"),
+        bool(short),
+        _int(clock_mhz, "clock_mhz"),
+        _int(begin, "begin", 0, 2**64 - 1),
+        _int(end, "end", 0, 2**64 - 1),
+        _int(width, "width"),
+        _int(lane_max, "lane_max"),
+        _choice(theme, "auto light dark", "theme"),
+    )
 
 
 class Task(typing.NamedTuple):
@@ -1832,8 +1948,15 @@ class Program:
         self.saved = text
         handle, data, place = ctypes.c_void_p(), text.encode(), _TextPlace()
         try:
-            core.call(_lib.program_load, core.handle, data, len(data), ctypes.byref(desc), ctypes.byref(handle),
-                      ctypes.byref(place))  # fmt: skip
+            core.call(
+                _lib.program_load,
+                core.handle,
+                data,
+                len(data),
+                ctypes.byref(desc),
+                ctypes.byref(handle),
+                ctypes.byref(place),
+            )
         except PtowspError as error:
             if first_line is None or place.line < first_line:
                 raise
@@ -1849,7 +1972,9 @@ class Program:
         """
         data, module = text.encode(), ctypes.c_void_p()
         with core.used():
-            core.check(_lib.module_parse(core.handle, data, len(data), ctypes.byref(desc), ctypes.byref(module), None))
+            core.check(
+                _lib.module_parse(core.handle, data, len(data), ctypes.byref(desc), ctypes.byref(module), None)
+            )
             _lib.module_destroy(module)
         if schedule is None:
             schedule = f"dispatch round robin over {_int(1 if lanes is None else lanes, 'lanes')} lanes"
@@ -1932,9 +2057,10 @@ class Program:
     def kernels(self):
         """The names of its kernels, by id."""
         handle = self._handle()
-        return [None, *[
-            _lib.program_kernel_name(handle, i).decode() for i in range(1, _lib.program_kernel_count(handle))
-        ]]  # fmt: skip
+        return [
+            None,
+            *[_lib.program_kernel_name(handle, i).decode() for i in range(1, _lib.program_kernel_count(handle))],
+        ]
 
     @property
     def bindings(self):
@@ -2231,7 +2357,9 @@ class Run(_Shown):
             self._native.core.check(_lib.run_find_bounds(handle, ctypes.byref(c)))
             work = {c.pool_names[i].decode(): c.work_cycles[i] for i in range(c.pool_count)}
         path = c.path_cycles if c.has_path else None
-        return Bounds(c.makespan_cycles, path, work, c.link_cycles, c.process_cycles, c.channel_cycles, c.largest_cycles)
+        return Bounds(
+            c.makespan_cycles, path, work, c.link_cycles, c.process_cycles, c.channel_cycles, c.largest_cycles
+        )
 
     def what_if(self, percents=None, /, **named):
         """{kernel: makespan} if its tasks took `percent` of their cycles: what_if(attend=50).

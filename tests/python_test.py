@@ -79,7 +79,9 @@ class Header(Case):
             fields = []
             for declaration in body.split(";")[:-1]:
                 pointers = re.findall(r"\(\*(\w+)\)", declaration)
-                fields += pointers or [re.findall(r"\w+", re.sub(r"\[.*?\]", "", d))[-1] for d in declaration.split(",")]
+                fields += pointers or [
+                    re.findall(r"\w+", re.sub(r"\[.*?\]", "", d))[-1] for d in declaration.split(",")
+                ]
             self.assertEqual([name for name, _ in kind._fields_], fields, c_name)
 
     def test_descriptors_have_the_bytes_of_section_6(self):
@@ -89,8 +91,17 @@ class Header(Case):
 
     def test_signatures_are_those_of_the_header(self):
         header = re.sub(r"//.*", "", read("ptowsp.h"))
-        scalars = {"uint32_t": "u32", "uint64_t": "u64", "int32_t": "i32", "int64_t": "i64", "float": "f32",
-                   "double": "f64", "size_t": "size", "bool": "bool", "void": "v"}  # fmt: skip
+        scalars = {
+            "uint32_t": "u32",
+            "uint64_t": "u64",
+            "int32_t": "i32",
+            "int64_t": "i64",
+            "float": "f32",
+            "double": "f64",
+            "size_t": "size",
+            "bool": "bool",
+            "void": "v",
+        }
         enums = re.findall(r"\} (ptowsp_\w+);", re.sub(r"typedef struct.*?\n\} \w+;", "", header, flags=re.S))
 
         def short(text):
@@ -105,7 +116,9 @@ class Header(Case):
             return "i32" if name in enums else "p" if name.endswith("_fn") else name.replace("ptowsp_", "")
 
         for name, result, parameters in ptowsp._signatures(ptowsp._VERSION + ptowsp._HELD + ptowsp._RELEASED):
-            found = re.search(r"PTOWSP_API((?:\s+(?!ptowsp_%s\()[\w*]+)*?)[\s*]+ptowsp_%s\(([^)]*)\)" % (name, name), header)
+            found = re.search(
+                r"PTOWSP_API((?:\s+(?!ptowsp_%s\()[\w*]+)*?)[\s*]+ptowsp_%s\(([^)]*)\)" % (name, name), header
+            )
             whole = found.group(0)
             returned = whole[len("PTOWSP_API") : whole.index("ptowsp_" + name + "(")] + " x"
             expected = [short(p + " " if p.strip().endswith("*") else p) for p in found.group(2).split(",")]
@@ -138,9 +151,13 @@ class Header(Case):
         table.update({"PTOWSP_NO_SLOT": ptowsp.NO_SLOT, "PTOWSP_MOE_NO_ROW": ptowsp.NO_ROW})
         table.update({"PTOWSP_NO_NODE": ptowsp.NO_NODE, "PTOWSP_WORK_FIRST": ptowsp.FIRST})
         table.update({"PTOWSP_WORK_LAST": ptowsp.LAST, "PTOWSP_WORK_INVALID": ptowsp.INVALID})
-        table.update({"PTOWSP_MOE_EXPERT_MAX": ptowsp._EXPERT_MAX, "PTOWSP_DECODE_TIER_COUNT": len(ptowsp.DECODE_TIERS)})
+        table.update(
+            {"PTOWSP_MOE_EXPERT_MAX": ptowsp._EXPERT_MAX, "PTOWSP_DECODE_TIER_COUNT": len(ptowsp.DECODE_TIERS)}
+        )
         self.assertEqual(table, dict(zip(table, c_values(table))))
-        self.assertEqual([ptowsp._NUMPY_TYPES[i].itemsize for i in range(1, 14)], [2, 2, 4, 8, 1, 2, 4, 8, 1, 2, 4, 8, 1])
+        self.assertEqual(
+            [ptowsp._NUMPY_TYPES[i].itemsize for i in range(1, 14)], [2, 2, 4, 8, 1, 2, 4, 8, 1, 2, 4, 8, 1]
+        )
 
     def test_versions_agree(self):
         version = re.search(r'PTOWSP_VERSION +"(.*)"', read("ptowsp.h")).group(1)
@@ -237,7 +254,9 @@ def serially(plan, kernel, merge, join):
 
 def on_lanes(plan, kernel, merge, join):
     with ptowsp.Context(3) as context:
-        plan.run(kernel, merge, *([join] if isinstance(plan, ptowsp.PrefixPlan) else []), context=context, stealing=True)
+        plan.run(
+            kernel, merge, *([join] if isinstance(plan, ptowsp.PrefixPlan) else []), context=context, stealing=True
+        )
 
 
 def by_workers(plan, kernel, merge, join):
@@ -312,8 +331,18 @@ class AttentionPlans(Case):
             queries = [int(rng.integers(0, min(n, 9) + 1)) for n in kv]
             step = Attention(kv, queries, 2, 3, causal)
             options = dict(chunk=64, grain=16) if mode == "invariant" else {}
-            plan = ptowsp.attention_plan(kv, queries, heads=2, group=3, lanes=7, causal=causal, mode=mode,
-                                         tile_rows=tile_rows, page_size=16, **options)  # fmt: skip
+            plan = ptowsp.attention_plan(
+                kv,
+                queries,
+                heads=2,
+                group=3,
+                lanes=7,
+                causal=causal,
+                mode=mode,
+                tile_rows=tile_rows,
+                page_size=16,
+                **options,
+            )
             plan.check()
             self.assertGreater(len(plan.merges), 0)
             for how in (serially, on_lanes, by_workers):
@@ -375,7 +404,10 @@ class AttentionPlans(Case):
         svg = plan._repr_svg_()
         self.assertTrue(svg.startswith("<svg") and svg.rstrip().endswith("</svg>"))
         # 100 tokens of each lane are drawn as 10,000, the least power of ten from there on.
-        for span in ("part request=0 head=0 kv=100+100\ntask 2: 0 to 10000<", "whole request=2 head=0 kv=0+50\ntask 7: 5000 to 10000<"):
+        for span in (
+            "part request=0 head=0 kv=100+100\ntask 2: 0 to 10000<",
+            "whole request=2 head=0 kv=0+50\ntask 7: 5000 to 10000<",
+        ):
             self.assertIn(span, svg)
         # Three tiles of two rows on two lanes: the second is split, and merged by the lane of its first part.
         cost = {"per_unit": 1000, "per_token": 1, "per_row_token": 0.5, "per_merged_row": 1000}
@@ -526,7 +558,9 @@ class Jobs(Case):
     def test_lanes_are_those_of_the_context(self):
         with ptowsp.Context(4) as context:
             lanes = set()
-            ptowsp.attention_plan([64] * 400, heads=2, lanes=16).run(lambda unit, lane: lanes.add(lane), context=context)
+            ptowsp.attention_plan([64] * 400, heads=2, lanes=16).run(
+                lambda unit, lane: lanes.add(lane), context=context
+            )
             self.assertLessEqual(lanes, set(range(4)))
 
     def test_scratch_takes_elements_of_its_plan_only(self):
@@ -622,7 +656,9 @@ class ChunkPlans(Case):
         plan = ptowsp.chunk_plan(lengths, 3, chunk_min=100, chunk_max=3000, max_work_units=500)
         fits = [c for c in range(100, 3001) if 3 * sum(-(-int(n) // c) for n in lengths) <= 500]
         self.assertEqual((plan.chunk, plan.is_over), (fits[0], False))
-        self.same(plan.units["tier"] , [0 if n <= 1024 else 1 if n <= 4096 else 2 for n in lengths[plan.units["request"]]])
+        self.same(
+            plan.units["tier"], [0 if n <= 1024 else 1 if n <= 4096 else 2 for n in lengths[plan.units["request"]]]
+        )
         self.assertTrue(ptowsp.chunk_plan(lengths, 3, chunk=100, max_work_units=5).is_over)
 
     def test_all_units_run(self):
@@ -651,7 +687,9 @@ class ChunkPlans(Case):
         self.refuses(ptowsp.PtowspError, "greater than chunk_max", chunk, [1], 1, chunk_min=9, chunk_max=8)
         error = self.refuses(ptowsp.PtowspError, "no tier covers", chunk, [1, 200000], 1)
         self.assertEqual((error.status, error.index), (ptowsp.Status.UNSUPPORTED_SIZE, 1))
-        self.refuses(ptowsp.PtowspError, "work ids", chunk, [2**31 - 1] * 8, 1, chunk=1, tiers=[(0, 1, 2**31 - 1)])
+        self.refuses(
+            ptowsp.PtowspError, "work ids", chunk, [2**31 - 1] * 8, 1, chunk=1, tiers=[(0, 1, 2**31 - 1)]
+        )
         self.refuses(ValueError, "tiers are", chunk, [1], 1, tiers=[(0, 1)])
         self.refuses(ValueError, "a tier is 256", chunk, [1], 1, tiers=[(256, 1, 2)])
 
@@ -716,8 +754,10 @@ class Experts(Case):
         self.same(plan.units["token_count"], [3, 1, 2])
 
     # EPLB's README has these loads, and this result for 16 replicas, 4 groups, 2 nodes and 8 GPUs.
-    LOADS = np.array([[90, 132, 40, 61, 104, 165, 39, 4, 73, 56, 183, 86],
-                      [20, 107, 104, 64, 19, 197, 187, 157, 172, 86, 16, 27]], np.float32)  # fmt: skip
+    LOADS = np.array(
+        [[90, 132, 40, 61, 104, 165, 39, 4, 73, 56, 183, 86], [20, 107, 104, 64, 19, 197, 187, 157, 172, 86, 16, 27]],
+        np.float32,
+    )
     PLACED = [[5, 6, 5, 7, 8, 4, 3, 4, 10, 9, 10, 2, 0, 1, 11, 1], [7, 10, 6, 8, 6, 11, 8, 9, 2, 4, 5, 1, 5, 0, 3, 1]]
 
     def test_placement_is_that_of_eplb(self):
@@ -732,7 +772,10 @@ class Experts(Case):
 
     def test_ranks_loads_and_shares(self):
         placement = ptowsp.place_experts(self.LOADS[0], replicas=16, ranks=8, groups=4, nodes=2)
-        expected = [sum(self.LOADS[0][e] / self.PLACED[0].count(e) for e in self.PLACED[0][2 * r : 2 * r + 2]) for r in range(8)]
+        expected = [
+            sum(self.LOADS[0][e] / self.PLACED[0].count(e) for e in self.PLACED[0][2 * r : 2 * r + 2])
+            for r in range(8)
+        ]
         np.testing.assert_allclose(placement.rank_loads(self.LOADS[0])[0], expected)
         ids = np.array([[5, 1], [5, -1], [5, 5]], np.int32)
         count, seen, replicas = placement.expert_counts[0], {}, []
@@ -760,7 +803,9 @@ class Experts(Case):
 
     def test_loads_are_looked_at_and_kept(self):
         balance = ptowsp.moe_balance(np.array([4, 0, 2, 2], np.uint32), ranks=2)
-        self.assertEqual((balance.total, balance.expert_max, balance.expert_busiest, balance.expert_idle), (8, 4, 0, 1))
+        self.assertEqual(
+            (balance.total, balance.expert_max, balance.expert_busiest, balance.expert_idle), (8, 4, 0, 1)
+        )
         self.assertEqual((balance.expert_ratio, balance.rank_ratio, balance.rank_perfect), (2, 1, 4))
         loads = np.array([8, 4], np.float32)
         ptowsp.moe_history_add(loads, np.array([1, 2], np.uint32), 0.5)
@@ -797,7 +842,9 @@ class Experts(Case):
         self.refuses(ValueError, "no batch", plan, np.empty((0, 3), np.uint32), lanes=1)
         self.refuses(ValueError, "cost has 'per_row'", plan, order.counts, lanes=1, cost={"per_row": 1})
         self.refuses(TypeError, "cost must be a mapping", plan, order.counts, lanes=1, cost=3)
-        self.refuses(TypeError, "cost['per_unit'] must be a number", plan, order.counts, lanes=1, cost={"per_unit": "1"})
+        self.refuses(
+            TypeError, "cost['per_unit'] must be a number", plan, order.counts, lanes=1, cost={"per_unit": "1"}
+        )
         self.refuses(error, "cost", plan, order.counts, lanes=1, cost={"per_unit": -1})
         place = ptowsp.place_experts
         self.refuses(TypeError, "float64", place, np.ones(4), replicas=4, ranks=1)
@@ -843,8 +890,9 @@ class Prefixes(Case):
 
     def test_a_given_tree_is_the_same(self):
         u32, none = np.uint32, ptowsp.NO_NODE
-        tree = ptowsp.PrefixTree.from_nodes(self.LENGTHS, np.array([none, 0], u32), np.array([1024, 512], u32),
-                                            np.array([0, none, 1, none, 1], u32))  # fmt: skip
+        tree = ptowsp.PrefixTree.from_nodes(
+            self.LENGTHS, np.array([none, 0], u32), np.array([1024, 512], u32), np.array([0, none, 1, none, 1], u32)
+        )
         config = dict(heads=2, group=4, lanes=6)
         plan, other = tree.plan(**config), ptowsp.prefix_plan(self.LENGTHS, self.BLOCKS, 512, **config)
         self.assertEqual((plan.kv_token_reads, plan.shared_count), (other.kv_token_reads, other.shared_count))
@@ -883,7 +931,9 @@ class Prefixes(Case):
         self.refuses(error, "window", plan, self.LENGTHS, self.BLOCKS, 512, window=5, causal=True, **config)
         flat, begin = np.arange(2, dtype=np.uint64), np.array([0, 9], np.uint64)
         self.refuses(ValueError, "there are 2 block_ids", plan, [1024], flat, 512, begin, **config)
-        self.refuses(error, "before they begin", plan, [512, 512], flat, 512, np.array([0, 1, 0], np.uint64), **config)
+        self.refuses(
+            error, "before they begin", plan, [512, 512], flat, 512, np.array([0, 1, 0], np.uint64), **config
+        )
         self.refuses(ValueError, "block_begin has shape", plan, [512, 512], flat, 512, begin, **config)
         given, u32 = ptowsp.PrefixTree.from_nodes, np.uint32
         one = np.array([0], u32)
@@ -1001,7 +1051,9 @@ workload w
   parallel u in kv
     task attend(u) n = i64(kv.kv_len[u])
 """
-        program = ptowsp.Program(text, schedule="dispatch plan over 4 lanes", costs={"attend": lambda task: task.scalars[0]})
+        program = ptowsp.Program(
+            text, schedule="dispatch plan over 4 lanes", costs={"attend": lambda task: task.scalars[0]}
+        )
         planner = ptowsp.AttentionPlanner(**AttentionPlans.FIGURE)
         plan = planner.reserve(sequences=4, kv_length=1000)
         plan.update([250, 100, 50])
@@ -1067,8 +1119,12 @@ workload w
         self.assertEqual(program.time(few=([0, 2], [1, 5])).makespan, 20)
         self.refuses(TypeError, "(indptr, indices)", program.time, few=5)
         self.refuses(ValueError, "few.indptr is empty", program.time, few=([], []))
-        self.refuses(TypeError, "few.indices has dtype int64", program.time,
-                     few=(Matrix.indptr, Matrix.indices.astype(np.int64)))  # fmt: skip
+        self.refuses(
+            TypeError,
+            "few.indices has dtype int64",
+            program.time,
+            few=(Matrix.indptr, Matrix.indices.astype(np.int64)),
+        )
         self.refuses(ptowsp.PtowspError, "", program.time, few=([0, 3], [1, 5]))
 
     def test_a_deadlock_is_an_error_that_says_how_to_break_it(self):
@@ -1116,13 +1172,20 @@ workload w
         self.assertEqual(self.refuses(error, "2:1: ", program, "module x\nnonsense\n").index, 2)
         self.refuses(error, "", program, "")
         self.refuses(TypeError, "text must be a string", program, b"module x")
-        self.refuses(error, "schedule, line 2: there is no such window", program, WORKLOAD,
-                     schedule="issue dataflow\nwindow wide at 4 tasks")  # fmt: skip
+        self.refuses(
+            error,
+            "schedule, line 2: there is no such window",
+            program,
+            WORKLOAD,
+            schedule="issue dataflow\nwindow wide at 4 tasks",
+        )
         self.refuses(error, "", program, WORKLOAD, workload="other")
         self.refuses(error, "", program, WORKLOAD, workload='de"code')
         self.refuses(TypeError, "workload must be a string", program, WORKLOAD, workload=5)
         self.refuses(TypeError, "schedule must be a string", program, WORKLOAD, schedule=5)
-        self.refuses(ValueError, "lanes are those of the schedule", program, WORKLOAD, schedule="issue in order", lanes=2)
+        self.refuses(
+            ValueError, "lanes are those of the schedule", program, WORKLOAD, schedule="issue in order", lanes=2
+        )
         self.refuses(error, "lane", program, WORKLOAD, lanes=10**6)
         self.refuses(ValueError, "default_cycles is 0", program, WORKLOAD, default_cycles=0)
         self.refuses(ptowsp.PtowspError, "", program, WORKLOAD + "\0")
@@ -1219,7 +1282,9 @@ class Arrays(Case):
         self.refuses(ValueError, "lanes is 4294967296", plan, [1], heads=1, lanes=2**32)
         self.refuses(ValueError, "window is -1", plan, [1], heads=1, lanes=1, window=-1)
         self.refuses(TypeError, "group must be an integer, not float", plan, [1], heads=1, lanes=1, group=2.0)
-        self.refuses(ValueError, "mode is 'fast'; it is one of balanced, invariant", plan, [1], heads=1, lanes=1, mode="fast")
+        self.refuses(
+            ValueError, "mode is 'fast'; it is one of balanced, invariant", plan, [1], heads=1, lanes=1, mode="fast"
+        )
         self.refuses(TypeError, "mode must be a string", plan, [1], heads=1, lanes=1, mode=1)
         self.refuses(TypeError, "unexpected keyword", plan, [1], heads=1, lanes=1, speed=1)
         self.refuses(ValueError, "lane_speeds has shape", plan, [1], heads=1, lanes=2, lane_speeds=[1])
@@ -1236,7 +1301,9 @@ class Arrays(Case):
         plan = ptowsp.attention_plan([5], heads=1, lanes=1)
         good = plan.flashinfer_arrays()
         self.refuses(TypeError, "FlashInferArrays", plan.flashinfer_arrays, out=good[0])
-        self.refuses(ValueError, "o_indptr has shape", plan.flashinfer_arrays, out=(good[0], good[1], good[0], good[3]))
+        self.refuses(
+            ValueError, "o_indptr has shape", plan.flashinfer_arrays, out=(good[0], good[1], good[0], good[3])
+        )
         self.refuses(TypeError, "int64", plan.flashinfer_arrays, out=(good[0].astype(np.int64), *good[1:]))
         self.refuses(TypeError, "must be a numpy array, not list", plan.flashinfer_arrays, out=([0], *good[1:]))
         good[0].flags.writeable = False
@@ -1259,7 +1326,9 @@ class Loading(Case):
         with tempfile.TemporaryDirectory() as folder:
             source, library = os.path.join(folder, "other.c"), os.path.join(folder, "libptowsp.so")
             with open(source, "w", encoding="utf-8") as file:
-                file.write('const char *ptowsp_version(void);\nconst char *ptowsp_version(void) { return "0.10.0"; }\n')
+                file.write(
+                    'const char *ptowsp_version(void);\nconst char *ptowsp_version(void) { return "0.10.0"; }\n'
+                )
             subprocess.run([os.environ.get("CC", "cc"), "-shared", "-fPIC", source, "-o", library], check=True)
             self.assertIn("libptowsp.so is ptowsp 0.10.0; this file is for 0.1", self.python(library).stderr)
         result = self.python("libc.so.6")
@@ -1306,21 +1375,34 @@ class Examples(Case):
         self.says("plan_batch.py", [unit, rf"({unit}\n)*\d+ units, \d+ merges, largest lane 1\.0\d\d of the mean"])
 
     def test_flashinfer_arrays(self):
-        self.says("flashinfer_arrays.py", [r"\d+ units of 24 tiles; merge_indptr \[0 .*", r"\d+ units of \d+ tiles; .*"])
+        self.says(
+            "flashinfer_arrays.py", [r"\d+ units of 24 tiles; merge_indptr \[0 .*", r"\d+ units of \d+ tiles; .*"]
+        )
 
     def test_serving_what_if(self):
         with tempfile.TemporaryDirectory() as folder:
-            self.says("serving_what_if.py", [
-                r"8 lanes: \d+ cycles, \d+ at least", r"24 lanes: \d+ cycles, \d+ at least",
-                r"with attend at 50 %: \d+ cycles", r"with feed_forward at 50 %: \d+ cycles",
-                r"the last task: feed_forward s=\d+, on lane \d+ from \d+ to \d+"], folder)  # fmt: skip
+            self.says(
+                "serving_what_if.py",
+                [
+                    r"8 lanes: \d+ cycles, \d+ at least",
+                    r"24 lanes: \d+ cycles, \d+ at least",
+                    r"with attend at 50 %: \d+ cycles",
+                    r"with feed_forward at 50 %: \d+ cycles",
+                    r"the last task: feed_forward s=\d+, on lane \d+ from \d+ to \d+",
+                ],
+                folder,
+            )
             self.assertEqual(sorted(os.listdir(folder)), ["step.html", "step.svg"])
 
     def test_expert_placement(self):
-        self.says("expert_placement.py", [
-            r"busiest rank over mean: [2-9]\.\d\d without replicas, 1\.0\d with 16",
-            r"loads drifted: \d+ tokens on the busiest rank, \d+ after \d+ moves \(mean 1536\)",  # 4096 * 6 / 16
-            r"\d+ units on 132 lanes, largest lane 1\.0\d\d of the mean"])  # fmt: skip
+        self.says(
+            "expert_placement.py",
+            [
+                r"busiest rank over mean: [2-9]\.\d\d without replicas, 1\.0\d with 16",
+                r"loads drifted: \d+ tokens on the busiest rank, \d+ after \d+ moves \(mean 1536\)",  # 4096 * 6 / 16
+                r"\d+ units on 132 lanes, largest lane 1\.0\d\d of the mean",
+            ],
+        )
 
 
 if __name__ == "__main__":

@@ -21,14 +21,24 @@ before = ptowsp.moe_balance(counts, ranks=RANKS)
 placement = ptowsp.place_experts(loads, replicas=REPLICAS, ranks=RANKS)
 replicas = placement.share(ids)
 after = ptowsp.moe_balance(ptowsp.moe_sort(replicas, REPLICAS).counts, ranks=RANKS)
-print(f"busiest rank over mean: {before.rank_ratio:.2f} without replicas, {after.rank_ratio:.2f} with {REPLICAS - EXPERTS}")
+print(
+    f"busiest rank over mean: {before.rank_ratio:.2f} without replicas, {after.rank_ratio:.2f} with {REPLICAS - EXPERTS}"
+)
 
 _, drifted = counts_of(8)
 (moved,) = placement.move(drifted.astype(np.float32), 10)
-print(f"loads drifted: {moved.load_before:.0f} tokens on the busiest rank, {moved.load_after:.0f} after {moved.move_count} moves"
-      f" (mean {moved.load_mean:.0f})")  # fmt: skip
+print(
+    f"loads drifted: {moved.load_before:.0f} tokens on the busiest rank, {moved.load_after:.0f} after {moved.move_count} moves"
+    f" (mean {moved.load_mean:.0f})"
+)
 
 order = ptowsp.moe_sort(replicas, REPLICAS, block_rows=16)
 plan = ptowsp.moe_plan(order.counts, order.offsets, lanes=132, block_rows=16)
-print(f"{len(plan.units)} units on {plan.lane_count} lanes, largest lane {plan.cost_max / plan.cost_mean:.3f} of the mean")
-assert after.rank_ratio < before.rank_ratio and moved.load_after < moved.load_before and plan.cost_max < 1.1 * plan.cost_mean
+print(
+    f"{len(plan.units)} units on {plan.lane_count} lanes, largest lane {plan.cost_max / plan.cost_mean:.3f} of the mean"
+)
+assert (
+    after.rank_ratio < before.rank_ratio
+    and moved.load_after < moved.load_before
+    and plan.cost_max < 1.1 * plan.cost_mean
+)

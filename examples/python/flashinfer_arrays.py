@@ -19,7 +19,9 @@ def step(qo_indptr, kv_indptr, kv_last_page_len):
     plan.update(kv_lengths, np.diff(qo_indptr).astype(np.int32))
     plan.flashinfer_arrays(out=arrays)
     work = arrays.request_indices[arrays.request_indices >= 0]
-    print(f"{len(work)} units of {plan.tile_count} tiles; merge_indptr {arrays.merge_indptr[: len(plan.merges) + 1][:5]} ...")
+    print(
+        f"{len(work)} units of {plan.tile_count} tiles; merge_indptr {arrays.merge_indptr[: len(plan.merges) + 1][:5]} ..."
+    )
     assert (work == plan.units["request"]).all() and (arrays.o_indptr[plan.tile_count :] == len(work)).all()
 
 

@@ -34,7 +34,9 @@ KV_LENGTHS = [700, 12000, 0, 2500, 300, 300, 4100, 950]
 
 for lanes in (8, 24):
     program = ptowsp.Program(STEP, schedule=f"dispatch plan of task.args[0] over {lanes} lanes", costs=COSTS)
-    plan = ptowsp.attention_plan(KV_LENGTHS, heads=8, group=4, lanes=lanes, page_size=16, cost={"per_unit": 200, "per_token": 1})
+    plan = ptowsp.attention_plan(
+        KV_LENGTHS, heads=8, group=4, lanes=lanes, page_size=16, cost={"per_unit": 200, "per_token": 1}
+    )
     run = program.time(kv=plan)
     print(f"{lanes} lanes: {run.makespan} cycles, {run.bounds.largest} at least")
 
