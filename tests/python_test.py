@@ -1367,7 +1367,7 @@ class Examples(Case):
 
     def test_each_is_tested(self):
         there = {name for name in os.listdir(os.path.join(ROOT, "examples", "python")) if name.endswith(".py")}
-        tested = set(re.findall(r'says\("(\w+\.py)"', read("tests", "python_test.py")))
+        tested = set(re.findall(r'says\(\s*"(\w+\.py)"', read("tests", "python_test.py")))
         self.assertEqual(there, tested)
 
     def test_plan_batch(self):
