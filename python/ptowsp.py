@@ -168,6 +168,9 @@ _Cost = _struct("cost", "i32 model; ptr fn user")
 _ParseKernel = _struct("parse_kernel", "str name; ptr fn cost user; kernel_source source; ptr pto make")
 _ParseDesc = _struct("parse_desc", "ptr kernels; u32 kernel_count; u64 default_cycles")
 _TextPlace = _struct("text_place", "u64 line column")
+_Binding = _struct(
+    "binding", "i32 kind; str name; u64 value; ptr data; u64 count; i32 dtype; u32 slot; ptr config capacity block"
+)
 _Csr = _struct("csr", "i32 dtype; ptr indptr indices; u64 row_count entry_count")
 _RunOptions = _struct(
     "run_options", "i32 mode; bool record_tasks; cost cost; u64 token_limit; u32 lane_count; u64 time_limit_ns"
@@ -301,14 +304,7 @@ u32 program_tensor_count p
 tensor_info program_tensor_at p u32
 i32 run_create p p p
 v run_destroy p
-i32 run_bind_size p s i64
-i32 run_bind_symbol p s u64
-i32 run_bind_array p s i32 p u64
-i32 run_bind_lengths p s i32 p u64
-i32 run_bind_csr p s p
-i32 run_bind_tensor p s p
-i32 run_bind_plan p s p
-i32 run_bind_work p s p u64
+i32 run_bind p p size
 i32 run_record p p
 i32 run_execute p p
 p run_result p
@@ -1871,6 +1867,7 @@ _FORMATS = "perfetto chrome svg csv table usage_csv edges dot"
 _REPORTS = "text json html"
 _MODELS = "unit a2a3 a5"
 _RECORDS = "none totals tasks edges"
+_BINDINGS = "size symbol array lengths csr tensor plan work"
 
 
 def _export_options(
@@ -2115,7 +2112,7 @@ class Run(_Shown):
         self._is_done = False
         for name, (kind, info) in self._names.items():
             if kind == "tensor" and _DYNAMIC not in info.desc.shape[: info.desc.rank]:
-                self._call(_lib.run_bind_tensor, _name(name), ctypes.byref(_Buffer()))
+                self._bind_one("tensor", name, _Buffer())
 
     def _handle(self):
         if self._native is None:
@@ -2147,28 +2144,35 @@ class Run(_Shown):
                 known = ", ".join(sorted(self._names)) or "nothing"
                 raise ValueError(f"the program has no {name!r} to bind; it has {known}")
             kind, info = self._names[name]
-            getattr(self, "_bind_" + kind)(_name(name), name, value, info)
+            getattr(self, "_bind_" + kind)(name, value, info)
         return self
 
-    def _bind_axis(self, data, name, value, info):
+    def _bind_one(self, kind, name, data=None, count=0, value=0, dtype=0):
+        """Binds an array or a structure, or a value."""
+        address = ctypes.addressof(data) if isinstance(data, ctypes.Structure) else _at(data)
+        binding = _Binding(_BINDINGS.split().index(kind), _name(name), value, address, count, dtype)
+        self._call(_lib.run_bind, ctypes.byref(binding), 1)
+
+    def _bind_axis(self, name, value, info):
         if info.kind == 1:
-            self._call(_lib.run_bind_size, data, _int(value, name, -(2**63), 2**63 - 1))
+            self._bind_one("size", name, value=_int(value, name, -(2**63), 2**63 - 1) % 2**64)
         elif info.kind == 3:
-            self._bind_sparse(data, name, value)
+            self._bind_sparse(name, value)
         else:
             if not isinstance(value, (AttentionPlan, MoePlan, ChunkPlan)):
                 raise TypeError(f"{name} must be a plan, not {type(value).__name__}")
-            self._bind_plan(data, value)
+            self._bind_plan(name, value)
             self._bound[name] = value
 
-    def _bind_plan(self, data, plan):
+    def _bind_plan(self, name, plan):
         if isinstance(plan, ChunkPlan):
-            self._call(_lib.run_bind_work, data, _at(plan.units), len(plan.units))
+            units = _array(plan.units, CHUNK_UNIT, "units", (-1,))
+            self._bind_one("work", name, units, len(units))
         else:
             c = _lib.moe_plan_units(ctypes.byref(plan._c)) if isinstance(plan, MoePlan) else plan._c
-            self._call(_lib.run_bind_plan, data, ctypes.byref(c))
+            self._bind_one("plan", name, c)
 
-    def _bind_sparse(self, data, name, value):
+    def _bind_sparse(self, name, value):
         if hasattr(value, "indptr") and hasattr(value, "indices"):
             value = value.indptr, value.indices
         if not isinstance(value, (tuple, list)) or len(value) != 2:
@@ -2178,22 +2182,21 @@ class Run(_Shown):
         if not len(indptr):
             raise ValueError(f"{name}.indptr is empty")
         csr = _Csr(dtype, _at(indptr), _at(indices), len(indptr) - 1, len(indices))
-        self._call(_lib.run_bind_csr, data, ctypes.byref(csr))
+        self._bind_one("csr", name, csr)
         self._bound[name] = indptr, indices
 
-    def _bind_array(self, data, name, value, info):
+    def _bind_array(self, name, value, info):
         if info.is_lengths:
             array, dtype = _index_array(value, name)
         else:
             array, dtype = _array(value, _NUMPY_TYPES[info.dtype], name, (-1,)), info.dtype
-        function = _lib.run_bind_lengths if info.is_lengths else _lib.run_bind_array
-        self._call(function, data, dtype, _at(array), len(array))
+        self._bind_one("lengths" if info.is_lengths else "array", name, array, len(array), dtype=dtype)
         self._bound[name] = array
 
-    def _bind_symbol(self, data, name, value, info):
-        self._call(_lib.run_bind_symbol, data, _int(value, name, -(2**63), 2**64 - 1) % 2**64)
+    def _bind_symbol(self, name, value, info):
+        self._bind_one("symbol", name, value=_int(value, name, -(2**63), 2**64 - 1) % 2**64)
 
-    def _bind_tensor(self, data, name, value, info):
+    def _bind_tensor(self, name, value, info):
         desc, buffer, is_shape = info.desc, _Buffer(), isinstance(value, (tuple, list))
         if not is_shape and not isinstance(value, np.ndarray):
             raise TypeError(f"{name} must be an array or a shape, not {type(value).__name__}")
@@ -2212,7 +2215,7 @@ class Run(_Shown):
                 if any(s % size or not s and n > 1 for s, n in zip(value.strides, shape)):
                     raise ValueError(f"{name} has strides that are 0 or no multiples of its elements")
                 buffer.strides[: len(shape)] = [s // size for s in value.strides]
-        self._call(_lib.run_bind_tensor, data, ctypes.byref(buffer))
+        self._bind_one("tensor", name, buffer)
         self._bound[name] = value
 
     # -- executing
@@ -2251,7 +2254,7 @@ class Run(_Shown):
         self._is_done, self._options, self._level = False, options, level
         for name, value in self._bound.items():
             if isinstance(value, AttentionPlan):
-                self._bind_plan(_name(name), value)
+                self._bind_plan(name, value)
         handle, core = self._handle(), self._native.core
         with core.used():
             self._failure.clear()

@@ -134,6 +134,7 @@ class Header(Case):
             "PTOWSP_EXPORT_": ptowsp._FORMATS,
             "PTOWSP_REPORT_": ptowsp._REPORTS,
             "PTOWSP_RECORD_": ptowsp._RECORDS,
+            "PTOWSP_BIND_": ptowsp._BINDINGS,
             "PTOWSP_MODEL_": ptowsp._MODELS,
             "PTOWSP_ATTENTION_": "balanced invariant",
             "PTOWSP_FOLD_": "none kernels loops",
