@@ -975,7 +975,9 @@ def attention_plan(kv_lengths, query_lengths=None, *, heads, lanes, **config):
 
 
 class AttentionPlan(_Shown):
-    """How a step's attention is split over lanes (section 10). Arrays are read-only views, valid for ever:
+    """How a step's attention is split over lanes (section 10), made by attention_plan() or an AttentionPlanner.
+
+    Arrays are read-only views that keep the plan's memory; update() writes the next step into them.
 
     units          UNIT [units]: request, head, tile, kv_start, kv_len, slot (NO_SLOT: whole), tier, flags
     merges         MERGE [merges]: request, head, tile, slot_first, slot_count
@@ -1246,17 +1248,17 @@ class Job:
     def run_worker(self, worker, worker_count):
         """Runs the share of worker `worker` of `worker_count`, on the calling thread, which is one of your own.
 
-        Every worker from 0 to worker_count - 1 calls once per run, at any time. The run is over, and outputs are
-        complete, when all have returned; then the next one may begin.
+        Every worker from 0 to worker_count - 1 calls once per run, at any time, also after an exception in another.
+        The run is over, and outputs are complete, when all have returned; then the next one may begin.
         """
         worker_count = _int(worker_count, "worker_count", 1)
         worker = _int(worker, "worker", 0, worker_count - 1)
         self._begin(worker, worker_count)
         try:
             _lib.attention_run_worker(ctypes.byref(self._c), worker, worker_count)
+            failure = self._calls.failures.get(threading.get_ident())
         finally:
             self._end()
-        failure = self._calls.failures.get(threading.get_ident())
         if failure is not None:
             raise failure
 
