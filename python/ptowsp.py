@@ -77,7 +77,6 @@ _ContextDesc = _struct(
 _Span = _struct("span", "u64 begin end; u32 lane kind")
 _Text = _struct("text", "ptr write user")
 _Tier = _struct("tier", "u8 id; i32 length_min length_max")
-_Work = _struct("work", "u32 work_id; u8 tier flags; u16 reserved; u32 params[4]")
 _Batch = _struct("batch", "ptr lengths; u32 sequence_count head_count")
 _PlanConfig = _struct(
     "plan_config", "u32 chunk_min chunk_max max_work_units align; i32 chunks; ptr tiers; u32 tier_count"
@@ -277,7 +276,6 @@ i32 context_create p p
 v context_destroy p
 error context_error p
 u32 context_lane_count p
-i32 attention_run_serial p p
 i32 attention_run p p
 v attention_run_worker p u32 u32
 i32 dispatch_serial p u64 p u32 p p
