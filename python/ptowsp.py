@@ -2121,7 +2121,16 @@ class Run(_Shown):
 
     def _call(self, function, *arguments):
         handle = self._handle()
-        self._native.core.call(function, handle, *arguments)
+        with self._native.core.used():
+            self._check(function(handle, *arguments))
+
+    def _check(self, status):
+        """Raises the exception of a cost function, or the error of a call."""
+        if self._failure:
+            failure = self._failure[0]
+            self._failure.clear()
+            raise failure
+        self._native.core.check(status)
 
     def close(self):
         self._native = None
@@ -2257,13 +2266,10 @@ class Run(_Shown):
                 self._bind_plan(name, value)
         handle, core = self._handle(), self._native.core
         with core.used():
-            self._failure.clear()
             core.check(_lib.run_record(handle, ctypes.byref(_RecordOptions(level))))
             status = _lib.run_execute(handle, ctypes.byref(options))
-            if self._failure:
-                raise self._failure[0]
             try:
-                core.check(status)
+                self._check(status)
             except PtowspError as error:
                 if status == Status.STUCK:
                     error.text += "\n" + _printed(_lib.run_print_stuck, handle)
@@ -2378,10 +2384,12 @@ class Run(_Shown):
             options = self._options
         if options.mode != 1:
             raise ValueError("what_if is for simulated time: time() comes first")
-        for question in asked.values():
-            self._call(_lib.run_what_if, ctypes.byref(options), ctypes.byref(question))
-        self._what_ifs.update(asked)
-        self._again(options, self._level)
+        try:
+            for question in asked.values():
+                self._call(_lib.run_what_if, ctypes.byref(options), ctypes.byref(question))
+            self._what_ifs.update(asked)
+        finally:
+            self._again(options, self._level)
         return {name: question.makespan_cycles for name, question in asked.items()}
 
     # -- texts and pictures

@@ -1097,6 +1097,13 @@ workload w
         self.assertEqual(run.time().makespan, 0)
         self.refuses(ZeroDivisionError, "division", run.bind(n=1).time)
         self.refuses(ValueError, "there are no results", lambda: run.makespan)
+        divisor = [1]
+        run = ptowsp.Program(text, costs={"k": lambda task: 7 // divisor[0]}).time(n=1, x=(3, 4))
+        divisor[0] = 0
+        self.refuses(ZeroDivisionError, "division", run.what_if, k=50)
+        self.refuses(ValueError, "there are no results", lambda: run.makespan)
+        divisor[0] = 7
+        self.assertEqual(run.time().makespan, 1)
         self.refuses(TypeError, "costs['k'] must be callable", ptowsp.Program, text, costs={"k": 5})
 
     def test_tile_kernels_run_on_arrays_in_place(self):
@@ -1213,6 +1220,7 @@ workload w
         self.refuses(ValueError, "time_limit is -1", run.time, time_limit=-1)
         self.refuses(ValueError, "no kernel 'x'", run.bind(chunks=[1]).time().what_if, x=5)
         self.refuses(ptowsp.PtowspError, "1001", run.what_if, attend=1001)
+        self.assertEqual((run.makespan, len(run.records)), (2150, 2))
         self.refuses(ValueError, "attend is -1", run.what_if, attend=-1)
         self.assertEqual(run.time().makespan, 2150)
         self.refuses(TypeError, "program must be a Program", ptowsp.Run, None)
@@ -1334,7 +1342,9 @@ class Loading(Case):
                 file.write(
                     'const char *ptowsp_version(void);\nconst char *ptowsp_version(void) { return "0.10.0"; }\n'
                 )
-            subprocess.run([*os.environ.get("CC", "cc").split(), "-shared", "-fPIC", source, "-o", library], check=True)
+            subprocess.run(
+                [*os.environ.get("CC", "cc").split(), "-shared", "-fPIC", source, "-o", library], check=True
+            )
             self.assertIn("libptowsp.so is ptowsp 0.10.0; this file is for 0.1", self.python(library).stderr)
         result = self.python("libc.so.6")
         self.assertIn("ImportError: libc.so.6 has no ptowsp_", result.stderr)
