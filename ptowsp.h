@@ -2278,13 +2278,20 @@ typedef enum ptowsp_dtype {
 // clang-format on
 
 // The location of a tensor. It is recorded for emission and has no effect on a CPU.
+#define PTOWSP_LOCATIONS(LOCATION) /* name, text */                                                \
+    LOCATION(GLOBAL, "global")                                                                     \
+    LOCATION(L2, "l2")                                                                             \
+    LOCATION(UB, "ub")                                                                             \
+    LOCATION(L1, "l1")
+
+// clang-format off
 typedef enum ptowsp_location {
-    PTOWSP_LOCATION_GLOBAL = 0,
-    PTOWSP_LOCATION_L2,
-    PTOWSP_LOCATION_UB,
-    PTOWSP_LOCATION_L1,
+#define PWSP_LOCATION_ENUM(name, text) PTOWSP_LOCATION_##name,
+    PTOWSP_LOCATIONS(PWSP_LOCATION_ENUM)
+#undef PWSP_LOCATION_ENUM
     PWSP_FORCE_INT(PTOWSP_LOCATION)
 } ptowsp_location;
+// clang-format on
 
 // The bytes of an element, and the type's name ("f16"); 0 and "none" for other values.
 PTOWSP_API uint32_t ptowsp_dtype_size(ptowsp_dtype dtype);
@@ -2591,32 +2598,53 @@ PTOWSP_API ptowsp_status ptowsp_linear_conflicts(const ptowsp_linear *linear, ui
 
 #define PTOWSP_RANK_COUNT_MAX 16384
 
+#define PTOWSP_COLLECTIVES(COLLECTIVE) /* name, text */                                            \
+    COLLECTIVE(ALL_REDUCE, "all_reduce")                                                           \
+    COLLECTIVE(REDUCE_SCATTER, "reduce_scatter")                                                   \
+    COLLECTIVE(ALL_GATHER, "all_gather")                                                           \
+    COLLECTIVE(ALL_TO_ALL, "all_to_all")                                                           \
+    COLLECTIVE(BROADCAST, "broadcast")                                                             \
+    COLLECTIVE(SEND, "send")                                                                       \
+    COLLECTIVE(SLICE, "slice")
+
+// clang-format off
 typedef enum ptowsp_collective_kind {
-    PTOWSP_ALL_REDUCE = 0,
-    PTOWSP_REDUCE_SCATTER,
-    PTOWSP_ALL_GATHER,
-    PTOWSP_ALL_TO_ALL,
-    PTOWSP_BROADCAST,
-    PTOWSP_SEND,
-    PTOWSP_SLICE,
+#define PWSP_COLLECTIVE_ENUM(name, text) PTOWSP_##name,
+    PTOWSP_COLLECTIVES(PWSP_COLLECTIVE_ENUM)
+#undef PWSP_COLLECTIVE_ENUM
     PWSP_FORCE_INT(PTOWSP_COLLECTIVE_KIND)
 } ptowsp_collective_kind;
+// clang-format on
 
+#define PTOWSP_ALGORITHMS(ALGORITHM) /* name, text */                                              \
+    ALGORITHM(AUTO, "auto")          /* the cheapest on the links: see ptowsp_collective_choose */ \
+    ALGORITHM(DIRECT, "direct")                                                                    \
+    ALGORITHM(DOUBLING, "doubling")                                                                \
+    ALGORITHM(HIERARCHICAL, "hierarchical")                                                        \
+    ALGORITHM(RING, "ring")
+
+// clang-format off
 typedef enum ptowsp_algorithm {
-    PTOWSP_ALGORITHM_AUTO = 0,  // the cheapest on the links: see ptowsp_collective_choose
-    PTOWSP_ALGORITHM_DIRECT,
-    PTOWSP_ALGORITHM_DOUBLING,
-    PTOWSP_ALGORITHM_HIERARCHICAL,
-    PTOWSP_ALGORITHM_RING,
+#define PWSP_ALGORITHM_ENUM(name, text) PTOWSP_ALGORITHM_##name,
+    PTOWSP_ALGORITHMS(PWSP_ALGORITHM_ENUM)
+#undef PWSP_ALGORITHM_ENUM
     PWSP_FORCE_INT(PTOWSP_ALGORITHM)
 } ptowsp_algorithm;
+// clang-format on
 
+#define PTOWSP_REDUCTIONS(REDUCTION) /* name, text */                                              \
+    REDUCTION(SUM, "sum")                                                                          \
+    REDUCTION(MAX, "max")                                                                          \
+    REDUCTION(MIN, "min")
+
+// clang-format off
 typedef enum ptowsp_reduction {
-    PTOWSP_REDUCTION_SUM = 0,
-    PTOWSP_REDUCTION_MAX,
-    PTOWSP_REDUCTION_MIN,
+#define PWSP_REDUCTION_ENUM(name, text) PTOWSP_REDUCTION_##name,
+    PTOWSP_REDUCTIONS(PWSP_REDUCTION_ENUM)
+#undef PWSP_REDUCTION_ENUM
     PWSP_FORCE_INT(PTOWSP_REDUCTION)
 } ptowsp_reduction;
+// clang-format on
 
 typedef struct ptowsp_collective {
     ptowsp_collective_kind kind;
@@ -4791,12 +4819,19 @@ typedef enum ptowsp_ring {
 PTOWSP_API const char *ptowsp_ring_name(ptowsp_ring ring);
 
 // Of what a depth is: how many tasks of one stream, or of one pool, may be in flight.
+#define PTOWSP_DEPTHS(DEPTH) /* name, text */                                                      \
+    DEPTH(STREAM, "stream")  /* for streams by a key */                                            \
+    DEPTH(POOL, "pool")
+
+// clang-format off
 typedef enum ptowsp_depth {
-    PTOWSP_DEPTH_STREAM = 0,  // for streams by a key
-    PTOWSP_DEPTH_POOL,
+#define PWSP_DEPTH_ENUM(name, text) PTOWSP_DEPTH_##name,
+    PTOWSP_DEPTHS(PWSP_DEPTH_ENUM)
+#undef PWSP_DEPTH_ENUM
     PTOWSP_DEPTH_COUNT,
     PWSP_FORCE_INT(PTOWSP_DEPTH)
 } ptowsp_depth;
+// clang-format on
 
 PTOWSP_API const char *ptowsp_depth_name(ptowsp_depth depth);
 
@@ -4923,21 +4958,35 @@ typedef struct ptowsp_schedule {
 } ptowsp_schedule;
 
 // The support of a schedule's directive on a target, and of what tile kernels may contain.
+#define PTOWSP_SUPPORTS(SUPPORT)    /* name, text */                                               \
+    SUPPORT(ENFORCED, "enforced")   /* it takes effect */                                          \
+    SUPPORT(RECORDED, "recorded")   /* it can be read from the program, and changes nothing */     \
+    SUPPORT(REFUSED, "refused")     /* it is an error that names it */                             \
+    SUPPORT(LEGALISED, "legalised") /* it takes effect, by instructions that the machine has */
+
+// clang-format off
 typedef enum ptowsp_support {
-    PTOWSP_SUPPORT_ENFORCED = 0,  // it takes effect
-    PTOWSP_SUPPORT_RECORDED,      // it can be read from the program, and changes nothing
-    PTOWSP_SUPPORT_REFUSED,       // it is an error that names it
-    PTOWSP_SUPPORT_LEGALISED,     // it takes effect, by instructions that the machine has
+#define PWSP_SUPPORT_ENUM(name, text) PTOWSP_SUPPORT_##name,
+    PTOWSP_SUPPORTS(PWSP_SUPPORT_ENUM)
+#undef PWSP_SUPPORT_ENUM
     PWSP_FORCE_INT(PTOWSP_SUPPORT)
 } ptowsp_support;
+// clang-format on
 
+#define PTOWSP_TARGETS(TARGET)       /* name, text */                                              \
+    TARGET(CPU_SIM, "cpu_sim")       /* kernels on the calling thread, lanes in simulated time */  \
+    TARGET(THREADS, "threads")       /* kernels on lanes of a context, or on a device */           \
+    TARGET(ASCEND_NPU, "ascend_npu") /* an emitted tree */
+
+// clang-format off
 typedef enum ptowsp_target {
-    PTOWSP_TARGET_CPU_SIM = 0,  // kernels on the calling thread, lanes in simulated time
-    PTOWSP_TARGET_THREADS,      // kernels on lanes of a context, or on a device
-    PTOWSP_TARGET_ASCEND_NPU,   // an emitted tree
+#define PWSP_TARGET_ENUM(name, text) PTOWSP_TARGET_##name,
+    PTOWSP_TARGETS(PWSP_TARGET_ENUM)
+#undef PWSP_TARGET_ENUM
     PTOWSP_TARGET_COUNT,
     PWSP_FORCE_INT(PTOWSP_TARGET)
 } ptowsp_target;
+// clang-format on
 
 // One line of the capability table: "dispatch", "affinity", and the support on each target. The
 // lines of "kernel" are rules of machines for tile kernels:
@@ -6594,14 +6643,21 @@ typedef struct ptowsp_rails_desc {
     uint64_t explore_time;    // after so long in a steady state the next variant is tried
 } ptowsp_rails_desc;
 
+#define PTOWSP_RAILS_ACTIONS(ACTION) /* name, text */                                              \
+    ACTION(KEEP, "keep")             /* nothing changes */                                         \
+    ACTION(TRY, "try")               /* a trial begins */                                          \
+    ACTION(PROMOTE, "promote")       /* the variant on trial is safe now */                        \
+    ACTION(ROLL_BACK, "roll back")   /* the safe variant runs again */                             \
+    ACTION(REFUSE, "refuse")         /* a proposal was not taken */
+
+// clang-format off
 typedef enum ptowsp_rails_action {
-    PTOWSP_RAILS_KEEP = 0,   // nothing changes
-    PTOWSP_RAILS_TRY,        // a trial begins
-    PTOWSP_RAILS_PROMOTE,    // the variant on trial is safe now
-    PTOWSP_RAILS_ROLL_BACK,  // the safe variant runs again
-    PTOWSP_RAILS_REFUSE,     // a proposal was not taken
+#define PWSP_ACTION_ENUM(name, text) PTOWSP_RAILS_##name,
+    PTOWSP_RAILS_ACTIONS(PWSP_ACTION_ENUM)
+#undef PWSP_ACTION_ENUM
     PWSP_FORCE_INT(PTOWSP_RAILS)
 } ptowsp_rails_action;
+// clang-format on
 
 #define PTOWSP_RAILS_REASONS(REASON) /* name, text */                                              \
     REASON(NONE, "none")                                                                           \

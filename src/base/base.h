@@ -122,6 +122,14 @@ extern bool pwsp_is_tight;
 // The texts of a table of the header whose rows have a name and a text, and count from 0.
 #define PWSP_TABLE_TEXT(name, text) text,
 
+// A function from the values of such a table to their texts, and `none` for other numbers. Texts are
+// arrays of characters: a library has no writable globals.
+#define PWSP_TEXTS(function, type, TABLE, none)                                                    \
+    const char *function(type value) {                                                             \
+        static const char texts[][64] = {TABLE(PWSP_TABLE_TEXT)};                                  \
+        return (uint32_t)value < sizeof texts / sizeof texts[0] ? texts[value] : none;             \
+    }
+
 // Where memory comes from: the context's hook, with its default filled in.
 typedef struct pwsp_memory {
     ptowsp_resize_fn resize;

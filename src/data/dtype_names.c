@@ -26,13 +26,4 @@ const char *ptowsp_dtype_name(ptowsp_dtype dtype) {
     return "none";
 }
 
-const char *ptowsp_location_name(ptowsp_location location) {
-    switch (location) {
-    case PTOWSP_LOCATION_GLOBAL: return "global";
-    case PTOWSP_LOCATION_L2: return "l2";
-    case PTOWSP_LOCATION_UB: return "ub";
-    case PTOWSP_LOCATION_L1: return "l1";
-    case PTOWSP_LOCATION_FORCE_INT: break;
-    }
-    return "none";
-}
+PWSP_TEXTS(ptowsp_location_name, ptowsp_location, PTOWSP_LOCATIONS, "none")

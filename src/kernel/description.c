@@ -7,10 +7,7 @@
 
 #include "../data/names.h"
 
-const char *ptowsp_memory_name(ptowsp_memory memory) {
-    static const char names[][32] = {PTOWSP_MEMORIES(PWSP_TABLE_TEXT)};
-    return (uint32_t)memory < PTOWSP_MEMORY_COUNT ? names[memory] : "none";
-}
+PWSP_TEXTS(ptowsp_memory_name, ptowsp_memory, PTOWSP_MEMORIES, "none")
 
 const char *ptowsp_pipe_name(ptowsp_pipe pipe) {
     switch (pipe) {

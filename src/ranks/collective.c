@@ -4,18 +4,9 @@
 
 #include <inttypes.h>
 
-static const char pwsp_collective_names[][16] = {
-    "all_reduce", "reduce_scatter", "all_gather", "all_to_all", "broadcast", "send", "slice"};
-static const char pwsp_algorithm_names[][16] = {"auto", "direct", "doubling", "hierarchical",
-                                                "ring"};
+PWSP_TEXTS(ptowsp_collective_name, ptowsp_collective_kind, PTOWSP_COLLECTIVES, "none")
 
-const char *ptowsp_collective_name(ptowsp_collective_kind kind) {
-    return (uint32_t)kind <= PTOWSP_SLICE ? pwsp_collective_names[kind] : "none";
-}
-
-const char *ptowsp_algorithm_name(ptowsp_algorithm algorithm) {
-    return (uint32_t)algorithm <= PTOWSP_ALGORITHM_RING ? pwsp_algorithm_names[algorithm] : "none";
-}
+PWSP_TEXTS(ptowsp_algorithm_name, ptowsp_algorithm, PTOWSP_ALGORITHMS, "none")
 
 PWSP_INTERNAL ptowsp_status pwsp_ranks_fail(ptowsp_context *context, ptowsp_status status,
                                             uint64_t index, const char *format, ...) {

@@ -78,10 +78,7 @@ ptowsp_usage ptowsp_run_usage(const ptowsp_run *run) {
 
 // -- edges ----------------------------------------------------------------------------------------
 
-const char *ptowsp_edge_reason_name(ptowsp_edge_reason reason) {
-    static const char names[][32] = {PTOWSP_EDGES(PWSP_TABLE_TEXT)};
-    return (uint32_t)reason < PTOWSP_EDGE_COUNT ? names[reason] : "unknown";
-}
+PWSP_TEXTS(ptowsp_edge_reason_name, ptowsp_edge_reason, PTOWSP_EDGES, "unknown")
 
 // The edge to the task that held the task up, where it is not a dependence.
 static bool pwsp_result_visit_cause(const pwsp_result *result, uint64_t task, ptowsp_edge_fn visit,

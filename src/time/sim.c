@@ -419,18 +419,8 @@ const char *ptowsp_unit_name(ptowsp_unit unit) {
                                                 : "unknown";
 }
 
-const char *ptowsp_ring_name(ptowsp_ring ring) {
-    static const char names[][32] = {PTOWSP_RINGS(PWSP_TABLE_TEXT)};
-    return (uint32_t)ring < PTOWSP_RING_COUNT ? names[ring] : "unknown";
-}
+PWSP_TEXTS(ptowsp_ring_name, ptowsp_ring, PTOWSP_RINGS, "unknown")
 
-const char *ptowsp_depth_name(ptowsp_depth depth) {
-    return depth == PTOWSP_DEPTH_STREAM ? "stream"
-           : depth == PTOWSP_DEPTH_POOL ? "pool"
-                                        : "unknown";
-}
+PWSP_TEXTS(ptowsp_depth_name, ptowsp_depth, PTOWSP_DEPTHS, "unknown")
 
-const char *ptowsp_stall_name(ptowsp_stall stall) {
-    static const char names[][32] = {PTOWSP_STALLS(PWSP_TABLE_TEXT)};
-    return (uint32_t)stall < PTOWSP_STALL_COUNT ? names[stall] : "unknown";
-}
+PWSP_TEXTS(ptowsp_stall_name, ptowsp_stall, PTOWSP_STALLS, "unknown")

@@ -227,21 +227,11 @@ ptowsp_status ptowsp_rails_fail(ptowsp_rails *rails, uint64_t time,
 
 // -- text -----------------------------------------------------------------------------------------
 
-const char *ptowsp_rails_reason_text(ptowsp_rails_reason reason) {
-    static const char names[][64] = {PTOWSP_RAILS_REASONS(PWSP_TABLE_TEXT)};
-    return (uint32_t)reason < PTOWSP_REASON_COUNT ? names[reason] : "unknown";
-}
+PWSP_TEXTS(ptowsp_rails_reason_text, ptowsp_rails_reason, PTOWSP_RAILS_REASONS, "unknown")
 
 static const char *pwsp_rails_action_name(ptowsp_rails_action action) {
-    switch (action) {
-    case PTOWSP_RAILS_KEEP: return "keep";
-    case PTOWSP_RAILS_TRY: return "try";
-    case PTOWSP_RAILS_PROMOTE: return "promote";
-    case PTOWSP_RAILS_ROLL_BACK: return "roll back";
-    case PTOWSP_RAILS_REFUSE: return "refuse";
-    case PTOWSP_RAILS_FORCE_INT: break;
-    }
-    return "unknown";
+    static const char names[][16] = {PTOWSP_RAILS_ACTIONS(PWSP_TABLE_TEXT)};
+    return (uint32_t)action <= PTOWSP_RAILS_REFUSE ? names[action] : "unknown";
 }
 
 static void pwsp_rails_print_variant(uint32_t variant, const char *const *names, ptowsp_text text) {

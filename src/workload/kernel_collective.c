@@ -121,7 +121,7 @@ ptowsp_kernel ptowsp_kernel_collective(ptowsp_module *module, const ptowsp_colle
 // -- text -----------------------------------------------------------------------------------------
 
 PWSP_INTERNAL const char *pwsp_reduction_name(ptowsp_reduction reduction) {
-    static const char names[][4] = {"sum", "max", "min"};
+    static const char names[][4] = {PTOWSP_REDUCTIONS(PWSP_TABLE_TEXT)};
     return (uint32_t)reduction <= PTOWSP_REDUCTION_MIN ? names[reduction] : "?";
 }
 

@@ -134,27 +134,9 @@ ptowsp_capability ptowsp_capability_at(uint32_t i) {
     return capability;
 }
 
-const char *ptowsp_target_name(ptowsp_target target) {
-    switch (target) {
-    case PTOWSP_TARGET_CPU_SIM: return "cpu_sim";
-    case PTOWSP_TARGET_THREADS: return "threads";
-    case PTOWSP_TARGET_ASCEND_NPU: return "ascend_npu";
-    case PTOWSP_TARGET_COUNT:
-    case PTOWSP_TARGET_FORCE_INT: break;
-    }
-    return "none";
-}
+PWSP_TEXTS(ptowsp_target_name, ptowsp_target, PTOWSP_TARGETS, "none")
 
-const char *ptowsp_support_name(ptowsp_support support) {
-    switch (support) {
-    case PTOWSP_SUPPORT_ENFORCED: return "enforced";
-    case PTOWSP_SUPPORT_RECORDED: return "recorded";
-    case PTOWSP_SUPPORT_REFUSED: return "refused";
-    case PTOWSP_SUPPORT_LEGALISED: return "legalised";
-    case PTOWSP_SUPPORT_FORCE_INT: break;
-    }
-    return "none";
-}
+PWSP_TEXTS(ptowsp_support_name, ptowsp_support, PTOWSP_SUPPORTS, "none")
 
 void ptowsp_capability_print(ptowsp_text text) {
     pwsp_text_format(text, "%-13s %-14s", "directive", "value");
