@@ -47,9 +47,8 @@ static bool pwsp_coder_rehash(pwsp_coder *coder) {
         return true;
     }
     uint64_t before = coder->place_count, count = before ? 2 * before : 64;
-    uint32_t *places =
-        (uint32_t *)pwsp_memory_alloc(coder->memory, (size_t)count * sizeof(uint32_t));
-    if (!places) {
+    uint32_t *places;
+    if (!PWSP_ALLOC(coder->memory, places, count)) {
         return false;
     }
     PWSP_FREE(coder->memory, coder->places, before);

@@ -38,9 +38,7 @@ PWSP_INTERNAL const pwsp_name *pwsp_names_find(const pwsp_names *names, const ch
 
 static bool pwsp_names_rehash(pwsp_names *names, const pwsp_memory *memory) {
     pwsp_names larger = {NULL, names->slot_count ? names->slot_count * 2 : 16, names->count};
-    size_t size = (size_t)larger.slot_count * sizeof(pwsp_name);
-    larger.slots = (pwsp_name *)pwsp_memory_alloc(memory, size);
-    if (!larger.slots) {
+    if (!PWSP_ALLOC(memory, larger.slots, larger.slot_count)) {
         return false;
     }
     for (uint64_t i = 0; i < names->slot_count; i++) {

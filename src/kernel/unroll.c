@@ -95,9 +95,8 @@ PWSP_INTERNAL bool pwsp_unroll_check(const pwsp_list *list, pwsp_list_fault *fau
         return false;
     }
     pwsp_memory memory = list->arena.memory;
-    size_t size = ((size_t)list->tile_count + 1) * sizeof(uint32_t);
-    uint32_t *scopes = (uint32_t *)pwsp_memory_alloc(&memory, size);
-    if (!scopes) {
+    uint32_t *scopes;
+    if (!PWSP_ALLOC(&memory, scopes, list->tile_count + UINT64_C(1))) {
         return pwsp_list_fail(fault, PTOWSP_OUT_OF_MEMORY, 0, "verify: out of memory");
     }
     pwsp_unroll_find_scopes(list, scopes);
@@ -111,7 +110,7 @@ PWSP_INTERNAL bool pwsp_unroll_check(const pwsp_list *list, pwsp_list_fault *fau
                                      i, list->tiles[i].loop, scopes[i]);
         }
     }
-    pwsp_memory_free(&memory, scopes, size);
+    PWSP_FREE(&memory, scopes, list->tile_count + UINT64_C(1));
     return is_good;
 }
 

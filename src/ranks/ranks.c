@@ -63,8 +63,8 @@ struct ptowsp_ranks {
 static void pwsp_ranks_free(ptowsp_ranks *r) {
     const pwsp_memory *memory = &r->context->memory;
     PWSP_FREE(memory, r->steps, r->step_capacity);
-    pwsp_memory_free(memory, r->states, (size_t)r->state_capacity);
-    pwsp_memory_free(memory, r->scratch, (size_t)r->scratch_capacity);
+    PWSP_FREE(memory, r->states, r->state_capacity);
+    PWSP_FREE(memory, r->scratch, r->scratch_capacity);
     PWSP_FREE(memory, r->peers, r->count);
     PWSP_FREE(memory, r, 1);
 }
@@ -374,11 +374,9 @@ static void pwsp_ranks_write(void *user, const ptowsp_collective_step *step) {
 
 static bool pwsp_ranks_reserve(ptowsp_ranks *r, const ptowsp_collective_size *size) {
     const pwsp_memory *memory = &r->context->memory;
-    return pwsp_memory_room(memory, (void **)&r->steps, &r->step_capacity, size->step_count,
-                            sizeof *r->steps) &&
-           pwsp_memory_room(memory, (void **)&r->states, &r->state_capacity, size->step_count, 1) &&
-           pwsp_memory_room(memory, (void **)&r->scratch, &r->scratch_capacity,
-                            size->scratch_count * r->element, 1);
+    return PWSP_ROOM(memory, r->steps, r->step_capacity, size->step_count) &&
+           PWSP_ROOM(memory, r->states, r->state_capacity, size->step_count) &&
+           PWSP_ROOM(memory, r->scratch, r->scratch_capacity, size->scratch_count * r->element);
 }
 
 static ptowsp_status pwsp_ranks_choose(ptowsp_ranks *r) {

@@ -108,14 +108,13 @@ PWSP_INTERNAL bool pwsp_traffic_init(pwsp_traffic *t, const pwsp_memory *memory,
     t->stride = stride;
     t->slot_count = slot_count;
     pwsp_traffic_set_levels(t);
-    bool is_good = true;
+    bool is_good = PWSP_ALLOC(memory, t->flows, slot_count) &&
+                   PWSP_ALLOC(memory, t->keys, slot_count) &&
+                   PWSP_ALLOC(memory, t->heap, slot_count);
     for (uint32_t i = 0; i < t->level_count && is_good; i++) {
         is_good = pwsp_traffic_make_level(t, &t->levels[i]);
     }
-    PWSP_ALLOC(memory, t->flows, slot_count);
-    PWSP_ALLOC(memory, t->keys, slot_count);
-    PWSP_ALLOC(memory, t->heap, slot_count);
-    return is_good && t->flows && t->keys && t->heap;
+    return is_good;
 }
 
 PWSP_INTERNAL void pwsp_traffic_free(pwsp_traffic *t) {

@@ -240,17 +240,17 @@ ptowsp_status ptowsp_schedule_search(ptowsp_context *context, ptowsp_module *mod
     if (status != PTOWSP_OK) {
         return status;
     }
-    size_t size = (size_t)search.summary.space_count * sizeof(uint64_t);
-    search.makespans = (uint64_t *)pwsp_memory_alloc(&context->memory, size);
-    if (search.makespans && pwsp_search_lanes_make(&search, desc->at_once)) {
-        memset(search.makespans, 0xff, size);  // unseen
+    const uint64_t space = search.summary.space_count;
+    if (PWSP_ALLOC(&context->memory, search.makespans, space) &&
+        pwsp_search_lanes_make(&search, desc->at_once)) {
+        memset(search.makespans, 0xff, (size_t)space * sizeof(uint64_t));  // unseen
         pwsp_halt_begin(&context->search, desc->time_limit_ns);
         status = pwsp_search_walk(&search);
     } else {
         status = pwsp_fail(context, PTOWSP_OUT_OF_MEMORY, PTOWSP_NO_INDEX, "search: out of memory");
     }
     pwsp_search_lanes_free(&search);
-    pwsp_memory_free(&context->memory, search.makespans, size);
+    PWSP_FREE(&context->memory, search.makespans, space);
     pwsp_search_set_paths(&search);
     *out_summary = search.summary;
     if (status == PTOWSP_OK &&

@@ -86,13 +86,9 @@ PWSP_INTERNAL pwsp_tuning_entry *pwsp_tuning_table_find(const pwsp_tuning_table 
 
 // Twice as many slots. Keys differ, so each goes to the first free slot from its own on.
 static bool pwsp_tuning_rehash(pwsp_tuning_table *table) {
-    uint64_t count = table->slot_count ? table->slot_count * 2 : 64, capacity = 0;
-    void *room = NULL;
-    const bool is_good =
-        pwsp_memory_room(table->memory, &room, &capacity, count, sizeof(pwsp_tuning_slot));
-    pwsp_tuning_slot *slots = (pwsp_tuning_slot *)room;
-    PTOWSP_ASSERT(!is_good || capacity == count);
-    if (!is_good) {
+    const uint64_t count = table->slot_count ? table->slot_count * 2 : 64;
+    pwsp_tuning_slot *slots;
+    if (!PWSP_ALLOC(table->memory, slots, count)) {
         return false;
     }
     for (uint64_t i = 0; i < table->slot_count; i++) {
@@ -135,15 +131,11 @@ static ptowsp_status pwsp_tuning_reserve(pwsp_tuning_table *table) {
     if (table->record_count >= PWSP_TUNING_RECORD_MAX) {
         return PTOWSP_LIMIT_EXCEEDED;
     }
-    void *records = table->records, *entries = table->entries;
-    bool is_there = pwsp_memory_grow(table->memory, &records, &table->record_capacity,
-                                     table->record_count + 1, sizeof *table->records);
-    table->records = (pwsp_tuning_record *)records;
-    is_there = is_there && pwsp_memory_grow(table->memory, &entries, &table->entry_capacity,
-                                            table->entry_count + 1, sizeof *table->entries);
-    table->entries = (pwsp_tuning_entry *)entries;
-    is_there =
-        is_there && (table->entry_count * 2 + 2 <= table->slot_count || pwsp_tuning_rehash(table));
+    const pwsp_memory *memory = table->memory;
+    const bool is_there =
+        PWSP_GROW(memory, table->records, table->record_capacity, table->record_count + 1) &&
+        PWSP_GROW(memory, table->entries, table->entry_capacity, table->entry_count + 1) &&
+        (table->entry_count * 2 + 2 <= table->slot_count || pwsp_tuning_rehash(table));
     return is_there ? PTOWSP_OK : PTOWSP_OUT_OF_MEMORY;
 }
 

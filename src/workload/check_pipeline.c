@@ -87,8 +87,8 @@ PWSP_INTERNAL bool pwsp_check_pipelines(pwsp_checker *checker, uint32_t entry) {
         return true;
     }
     const pwsp_memory *memory = &module->context->memory;
-    uint8_t *uses = (uint8_t *)pwsp_memory_alloc(memory, (size_t)module->channels.count);
-    if (!uses) {
+    uint8_t *uses;
+    if (!PWSP_ALLOC(memory, uses, module->channels.count)) {
         pwsp_module_no_memory(module);
         return false;
     }
@@ -103,6 +103,6 @@ PWSP_INTERNAL bool pwsp_check_pipelines(pwsp_checker *checker, uint32_t entry) {
         is_good =
             !pwsp_checker_find(checker, workload) || pwsp_check_channel(module, channel, uses[i]);
     }
-    pwsp_memory_free(memory, uses, (size_t)module->channels.count);
+    PWSP_FREE(memory, uses, module->channels.count);
     return is_good;
 }

@@ -74,8 +74,7 @@ static bool pwsp_compiler_footprint(pwsp_compiler *c, uint32_t id, pwsp_pipeline
     pwsp_footprint footprint;
     footprint.size = (size_t)c->module->tensors.count + (size_t)c->checker.reached.count + 1 +
                      c->module->slot_count;
-    footprint.tensors = (uint8_t *)pwsp_memory_alloc(memory, footprint.size);
-    if (!footprint.tensors) {
+    if (!PWSP_ALLOC(memory, footprint.tensors, footprint.size)) {
         pwsp_module_no_memory(c->module);
         return false;
     }
@@ -98,7 +97,7 @@ static bool pwsp_compiler_footprint(pwsp_compiler *c, uint32_t id, pwsp_pipeline
             pipeline->slot_count++;
         }
     }
-    pwsp_memory_free(memory, footprint.tensors, footprint.size);
+    PWSP_FREE(memory, footprint.tensors, footprint.size);
     return pwsp_module_is_good(c->module);
 }
 

@@ -85,8 +85,7 @@ PWSP_INTERNAL void pwsp_nodes_insert(ptowsp_module *module, uint32_t workload,
                          "more than %d nodes, with %u relayouts", PTOWSP_MODULE_NODE_MAX, count);
         return;
     }
-    const size_t size = 2 * (size_t)r.count * sizeof *r.to;
-    r.to = (uint32_t *)pwsp_memory_alloc(memory, size);
+    PWSP_ALLOC(memory, r.to, 2 * (size_t)r.count);
     r.at = r.to ? r.to + r.count : NULL;
     for (uint32_t i = 0; r.to && i < count; i++) {
         r.to[inserts[i].before - workload]++;
@@ -106,5 +105,5 @@ PWSP_INTERNAL void pwsp_nodes_insert(ptowsp_module *module, uint32_t workload,
     } else if (pwsp_module_is_good(module) && pwsp_renumber_move(&r, inserts, count)) {
         pwsp_renumber_link(&r);
     }
-    pwsp_memory_free(memory, r.to, size);
+    PWSP_FREE(memory, r.to, 2 * (size_t)r.count);
 }

@@ -330,10 +330,9 @@ static bool pwsp_liver_sizes(pwsp_compiler *c, const pwsp_transient_info *info) 
 static bool pwsp_liver_alloc(pwsp_liver *l, const pwsp_memory *memory) {
     const ptowsp_module *m = l->c->module;
     l->live_count = (uint32_t)m->transients.count - 1;
-    PWSP_ALLOC(memory, l->live_of, m->tensors.count);
-    PWSP_ALLOC(memory, l->scopes, m->nodes.count);
-    PWSP_ALLOC(memory, l->lives, l->live_count);
-    if (!l->live_of || !l->scopes || !l->lives) {
+    if (!PWSP_ALLOC(memory, l->live_of, m->tensors.count) ||
+        !PWSP_ALLOC(memory, l->scopes, m->nodes.count) ||
+        !PWSP_ALLOC(memory, l->lives, l->live_count)) {
         pwsp_module_no_memory(l->c->module);
         return false;
     }

@@ -486,9 +486,7 @@ PWSP_INTERNAL void pwsp_place_relayouts(ptowsp_module *module, uint32_t workload
     p.module = module;
     p.mesh = &module->mesh->mesh;
     p.tensor_count = (uint32_t)module->tensors.count + 1;  // at least that of calls
-    const size_t size = (size_t)p.tensor_count * sizeof *p.tensors;
-    p.tensors = (pwsp_placer_tensor *)pwsp_memory_alloc(memory, size);
-    if (!p.tensors || !pwsp_placer_list_writers(&p, workload)) {
+    if (!PWSP_ALLOC(memory, p.tensors, p.tensor_count) || !pwsp_placer_list_writers(&p, workload)) {
         pwsp_module_no_memory(module);
     }
     for (uint32_t id = workload + 1; pwsp_module_is_good(module) && id < module->nodes.count;
@@ -498,7 +496,7 @@ PWSP_INTERNAL void pwsp_place_relayouts(ptowsp_module *module, uint32_t workload
     if (pwsp_module_is_good(module) && p.inserts.count > 1) {
         pwsp_nodes_insert(module, workload, &p.inserts.items[1], (uint32_t)p.inserts.count - 1);
     }
-    pwsp_memory_free(memory, p.tensors, size);
+    PWSP_FREE(memory, p.tensors, p.tensor_count);
     PWSP_FREE(memory, p.writers, (size_t)p.writer_count + 1);
     PWSP_TABLE_FREE(memory, p.targets);
     PWSP_TABLE_FREE(memory, p.brought);

@@ -177,8 +177,7 @@ PWSP_INTERNAL bool pwsp_program_find_tainted(const ptowsp_program *program,
                                              uint8_t *out_tainted) {
     pwsp_taint taint = {program, is_written, out_tainted, NULL, NULL, true};
     size_t size = program->cell_count + (size_t)program->ops.count;
-    taint.cells = (uint8_t *)pwsp_memory_alloc(memory, size);
-    if (!taint.cells) {
+    if (!PWSP_ALLOC(memory, taint.cells, size)) {
         return false;
     }
     taint.called = taint.cells + program->cell_count;
@@ -187,6 +186,6 @@ PWSP_INTERNAL bool pwsp_program_find_tainted(const ptowsp_program *program,
         taint.has_changed = false;
         pwsp_taint_pass(&taint);
     }
-    pwsp_memory_free(memory, taint.cells, size);
+    PWSP_FREE(memory, taint.cells, size);
     return true;
 }
