@@ -1,16 +1,17 @@
 // Lanes that run a graph: how they sleep, wake, stand back for a keeper, and end. A model of
-// src/graph/graph_lanes.c (and of what graph_step.c does with ranges) for spin.
+// src/engine/lanes.c and ready.c, src/graph/graph_lanes.c (and of what graph_step.c does with ranges) for
+// spin.
 //
 //      spin -a graph_sleep.pml && gcc -O2 -DCOLLAPSE -o pan pan.c && ./pan -m100000
 //      spin -a -DENDS graph_sleep.pml && gcc -O2 -DCOLLAPSE -o pan pan.c && ./pan -m100000 -a -f
 //
 // Steps have the numbers that they have there, and the names of functions are those of the code:
 //
-//      (5)  look_shared, take_any    CAS keeper from 0 to itself
-//      (6)  lane_main, take_any      busy - 1
+//      (5)  look_shared, find    CAS keeper from 0 to itself
+//      (6)  run_from, find      busy - 1
 //      (7)  is_alone                 busy is 1, and then: keeper is this lane
-//      (8)  take_any                 busy + 1
-//      (9)  take_any                 reads keeper; not let in, it only helps with open ranges
+//      (8)  find                 busy + 1
+//      (9)  find                 reads keeper; not let in, it only helps with open ranges
 //      (10) share                    keeper = 0
 //
 // Sleepers are those of base/sleeper.c: a list under the lock, in which a lane that sleeps is the first one;
@@ -67,7 +68,7 @@ bool starts_alone, direct, mutex, over;
 byte list[LANES], listed;  // lanes that sleep, the first one last
 byte called;               // set of lanes that have been called, and have not come
 byte signals;              // with one condition: those that no lane has taken
-byte sources = 17, block;  // sets of tasks
+byte sources = 17, listed_tasks;  // sets of tasks
 byte offered[LANES];       // public parts of deques
 byte pending[TASKS], fan_in[TASKS], after[TASKS];
 byte open;                 // set of lanes whose open_range is the range
@@ -82,7 +83,7 @@ inline unlock() {
     mutex = false
 }
 
-// pwsp_graph_wake, with pwsp_sleepers_call. Nothing but the count is read by others meanwhile.
+// pwsp_engine_wake, with pwsp_sleepers_call. Nothing but the count is read by others meanwhile.
 inline wake(all) {
     if
     :: sleepers > 0 ->
@@ -117,23 +118,22 @@ inline wake(all) {
 inline has_work_for() {
     found = false;
     if
-    :: keeper == 0 || keeper == me + 1 ->
-        found = sources != 0;
-        if
-        :: found
-        :: else ->
-            found = block != 0;
-            i = 0;
-            do
-            :: i < LANES && !found -> found = offered[i] != 0; i++
-            :: else -> break
-            od
-        fi
+    :: keeper == 0 || keeper == me + 1 -> found = sources != 0
     :: else
     fi;
     if
     :: found
     :: else -> found = HAS_OPEN_RANGE
+    fi;
+    if
+    :: !found && (keeper == 0 || keeper == me + 1) ->
+        found = listed_tasks != 0;
+        i = 0;
+        do
+        :: i < LANES && !found -> found = offered[i] != 0; i++
+        :: else -> break
+        od
+    :: else
     fi;
     i = 0
 }
@@ -326,7 +326,7 @@ inline help() {
 inline take() {
     help();
     if
-    :: task == NONE && block != 0 -> lock(); pick(block); unlock()
+    :: task == NONE && listed_tasks != 0 -> lock(); pick(listed_tasks); unlock()
     :: else
     fi;
     i = 1;
@@ -337,7 +337,7 @@ inline take() {
     i = 0
 }
 
-inline take_any() {
+inline find() {
     has_work_for();
     if
     :: found ->
@@ -397,20 +397,17 @@ inline look() {
     fi
 }
 
-// Offers what it has, or spills it, or keeps it.
+// Offers what it has, in its deque or in the list, or keeps it. A lane that is alone does.
 inline offer() {
     if
     :: mine != 0 && !alone ->
         d_step { offered[me] = offered[me] | mine; mine = 0 };
         wake(false)
-    :: mine != 0 ->
+    :: mine != 0 && !alone ->
         lock();
-        d_step { block = block | mine; mine = 0 };
+        d_step { listed_tasks = listed_tasks | mine; mine = 0 };
         unlock();
-        if
-        :: !alone -> wake(false)
-        :: else
-        fi
+        wake(false)
     :: true
     fi
 }
@@ -444,7 +441,7 @@ proctype Lane(byte me) {
     do
     :: true ->
         // seek
-        take_any();
+        find();
         if
         :: task == NONE ->
             report();
@@ -524,7 +521,7 @@ init {
     ended == begun;
     assert(remaining == 0 && ran == 31 && busy == 0 && sleepers == 0 && listed == 0);
     assert(pending[1] == 1 && pending[2] == 1 && pending[3] == 3);
-    assert(sources == 0 && block == 0 && offered[0] == 0 && offered[1] == 0);
+    assert(sources == 0 && listed_tasks == 0 && offered[0] == 0 && offered[1] == 0);
     over = true
 }
 
