@@ -11,14 +11,13 @@
 // group only while no lane of that group has come: threads wake late, executors may run lanes one
 // after another, and no task may wait for a lane that never comes.
 //
-// A policy is a row of a table: how the lanes are grouped, which task a lane takes first, and
-// whether all tasks go through the lists.
+// A policy is a row of a table: which task a lane takes first, and whether all go through the lists.
 //
 //      NEWEST   the newest of its own: its inputs are still in the cache
 //      OLDEST   the oldest of its own: tasks retire in order. All that a lane has is on offer
-//      RANKED   the highest level of all, whichever lane made it ready: all tasks stand in lists.
-//               The two holds of a lock suit tasks of microseconds
-//      HOMED    tasks stand in the list of the lane that is to run them, if there is one
+//      LISTED   of the highest level of all, whichever lane made it ready: all tasks stand in lists,
+//               but those for which the owner has none. The two holds of a lock suit tasks of
+//               microseconds. The owner groups the lanes: by their unit, or each is a group of its own
 //
 // Sleep. A lane that finds nothing spins, then sleeps (see sleeper.h). A lane that offers a task
 // changes the word of a deque or the count of a list, sequentially consistent, and then wakes. The
@@ -39,35 +38,31 @@
 #define PWSP_ENGINE_BATCH  64u  // tasks that a lane takes at once, at most
 #define PWSP_ENGINE_NAP_NS 50000
 
-// Name, groups of lanes; does a lane run its oldest task first, and offer all that it has; do tasks
-// stand in lists; how many does a lane take from there at once, at most; are all sleepers woken, as
-// not every one may take the task. `with` is handed to each row.
-// clang-format off
-#define PWSP_ENGINE_POLICIES(ROW, with)                    \
-    ROW(with, NEWEST, ONE, false, false, PWSP_ENGINE_BATCH, false)  \
-    ROW(with, OLDEST, ONE, true, false, PWSP_ENGINE_BATCH, false)   \
-    ROW(with, RANKED, BY_UNIT, false, true, 1, true)       \
-    ROW(with, HOMED, BY_LANE, true, true, 1, true)
-// clang-format on
+// Name; does a lane run its oldest task first, and offer all that it has; do tasks stand in lists;
+// how many does a lane take from there at once, at most; are all sleepers woken, as not every one may
+// take the task. `with` is handed to each row.
+#define PWSP_ENGINE_POLICIES(ROW, with)                                                            \
+    ROW(with, NEWEST, false, false, PWSP_ENGINE_BATCH, false)                                      \
+    ROW(with, OLDEST, true, false, PWSP_ENGINE_BATCH, false)                                       \
+    ROW(with, LISTED, true, true, 1, true)
 
-#define PWSP_ENGINE_ENUM(with, name, groups, oldest, listed, batch, all) PWSP_ENGINE_##name,
+#define PWSP_ENGINE_ENUM(with, name, oldest, listed, batch, all) PWSP_ENGINE_##name,
 typedef enum pwsp_engine_order {
     PWSP_ENGINE_POLICIES(PWSP_ENGINE_ENUM, ) PWSP_ENGINE_ORDER_COUNT
 } pwsp_engine_order;
 #undef PWSP_ENGINE_ENUM
 
-typedef enum pwsp_engine_grouping {
-    PWSP_ENGINE_ONE = 0,
-    PWSP_ENGINE_BY_UNIT,  // those of vectors, and of cubes: the last ones
-    PWSP_ENGINE_BY_LANE
-} pwsp_engine_grouping;
-
 typedef struct pwsp_engine_policy {
-    pwsp_engine_grouping grouping;
     bool is_oldest_first, is_listed;
     uint32_t batch;
     bool wakes_all;
 } pwsp_engine_policy;
+
+typedef enum pwsp_engine_grouping {
+    PWSP_ENGINE_IN_ONE = 0,
+    PWSP_ENGINE_BY_UNIT,  // those of vectors, and of cubes: the last ones
+    PWSP_ENGINE_BY_LANE
+} pwsp_engine_grouping;
 
 // Tasks, linked through their words.
 typedef struct pwsp_engine_list {
@@ -134,9 +129,10 @@ PWSP_INTERNAL size_t pwsp_engine_bytes(const pwsp_engine *engine);
 // Makes room for so many lanes, each with the owner's part. False when memory is out.
 PWSP_INTERNAL bool pwsp_engine_reserve(pwsp_engine *engine, uint32_t lane_count, size_t lane_size);
 
-// Begins a run, without tasks; the last cube_count lanes are those of cubes. engine->job is set.
+// Begins a run, without tasks; by unit, the last cube_count lanes are those of cubes. engine->job is set.
 PWSP_INTERNAL void pwsp_engine_begin(pwsp_engine *engine, pwsp_engine_order order,
-                                     uint32_t lane_count, uint32_t cube_count);
+                                     pwsp_engine_grouping grouping, uint32_t lane_count,
+                                     uint32_t cube_count);
 
 PWSP_INLINE pwsp_engine_lane *pwsp_engine_at(const pwsp_engine *engine, uint32_t index) {
     return (pwsp_engine_lane *)(void *)(engine->lanes + index * engine->lane_stride);

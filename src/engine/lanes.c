@@ -94,29 +94,26 @@ PWSP_INTERNAL bool pwsp_engine_reserve(pwsp_engine *engine, uint32_t lane_count,
 }
 
 PWSP_INTERNAL void pwsp_engine_begin(pwsp_engine *engine, pwsp_engine_order order,
-                                     uint32_t lane_count, uint32_t cube_count) {
+                                     pwsp_engine_grouping grouping, uint32_t lane_count,
+                                     uint32_t cube_count) {
     static const pwsp_engine_policy policies[] = {
-#define PWSP_ENGINE_ROW(with, name, groups, oldest, listed, batch, all)                            \
-    {PWSP_ENGINE_##groups, oldest, listed, batch, all},
+#define PWSP_ENGINE_ROW(with, name, oldest, listed, batch, all) {oldest, listed, batch, all},
         PWSP_ENGINE_POLICIES(PWSP_ENGINE_ROW, )
 #undef PWSP_ENGINE_ROW
     };
     PTOWSP_ASSERT(lane_count > 0 && lane_count <= engine->lane_capacity);
-    const pwsp_engine_grouping grouping = policies[order].grouping;
     engine->policy = &policies[order];
     engine->lane_count = lane_count;
-    engine->group_count = grouping == PWSP_ENGINE_ONE       ? 1
-                          : grouping == PWSP_ENGINE_BY_UNIT ? 2
-                                                            : lane_count;
+    engine->group_count = grouping == PWSP_ENGINE_BY_LANE ? lane_count : 1u + (uint32_t)grouping;
     engine->keeper = 0;
     for (uint32_t i = 0; i < engine->lane_capacity; i++) {
         pwsp_engine_lane *lane = pwsp_engine_at(engine, i);
         memset(lane->with_index.lists, 0, sizeof lane->with_index.lists);
         lane->with_index.come_count = 0;
         lane->index = i;
-        lane->group = grouping == PWSP_ENGINE_ONE       ? 0
+        lane->group = grouping == PWSP_ENGINE_BY_LANE   ? i
                       : grouping == PWSP_ENGINE_BY_UNIT ? i >= lane_count - cube_count
-                                                        : i;
+                                                        : 0;
         lane->steal_count = 0;
         memset(&lane->excess, 0, sizeof lane->excess);
         pwsp_deque_reset(&lane->deque);

@@ -170,9 +170,6 @@ static uint32_t pwsp_engine_steal(pwsp_engine *engine, pwsp_engine_lane *lane,
 
 PWSP_INTERNAL uint32_t pwsp_engine_take(pwsp_engine *engine, pwsp_engine_lane *lane) {
     const bool offers = engine->policy->is_oldest_first;
-    if (offers) {
-        pwsp_engine_offer(engine, lane, pwsp_deque_held(&lane->deque));
-    }
     const uint32_t first = lane->excess.first, count = pwsp_engine_flush(engine, lane);
     uint32_t task = offers ? pwsp_engine_steal(engine, lane, lane) : PWSP_ENGINE_NONE;
     task = task == PWSP_ENGINE_NONE ? pwsp_engine_take_listed(engine, lane) : task;

@@ -159,6 +159,7 @@ static void pwsp_workers_help(void *user, uint32_t ticket) {
     const pwsp_engine *engine = &workers->engine;
     pwsp_workers_lane *own = pwsp_workers_at(workers, 0);
     pwsp_workers_move_link(workers, own);
+    pwsp_workers_offer(workers, &own->lane);
     const uint32_t place = pwsp_engine_take(&workers->engine, &own->lane);
     if (place != PWSP_WORKERS_NONE) {
         const uint32_t next = pwsp_workers_run_task(workers, own, place);
@@ -260,8 +261,8 @@ PWSP_INTERNAL bool pwsp_workers_run(pwsp_workers *workers, ptowsp_context *conte
     engine->job = lanes;
     engine->spin_count = (pwsp_pool_spin_count(context->pool, lane_count) + 3) / 4;
     engine->yield_count = 2;
-    pwsp_engine_begin(engine, job->is_homed ? PWSP_ENGINE_HOMED : PWSP_ENGINE_OLDEST, lane_count,
-                      0);
+    pwsp_engine_begin(engine, job->is_homed ? PWSP_ENGINE_LISTED : PWSP_ENGINE_OLDEST,
+                      job->is_homed ? PWSP_ENGINE_BY_LANE : PWSP_ENGINE_IN_ONE, lane_count, 0);
     pwsp_engine_group_at(engine, 0)->come_count = 1;  // the walking lane is there
     for (uint32_t i = 0; i < lane_count; i++) {
         pwsp_workers_at(workers, i)->kept = PWSP_WORKERS_NONE;

@@ -15,7 +15,7 @@
 // the tasks it has offered to thieves; sources that no lane has taken; open ranges of range tasks;
 // lists; other lanes' deques. Sources are taken from a shared cursor. Graphs with priorities, or with
 // lanes for each unit, have their ready tasks in lists, and so their sources (the policies NEWEST and
-// RANKED of engine/engine.h): there a lane looks into the lists before it helps with ranges, and its
+// LISTED of engine/engine.h): there a lane looks into the lists before it helps with ranges, and its
 // tasks run one by one. It helps with ranges of units whose tasks it may take.
 //
 // Pace. A lane looks at the clock after some tasks, and adapts to their length:
@@ -506,7 +506,8 @@ static void pwsp_graph_begin_lanes(ptowsp_graph *graph) {
     };
     pwsp_engine *engine = &graph->engine;
     engine->job = job;
-    pwsp_engine_begin(engine, graph->is_classed ? PWSP_ENGINE_RANKED : PWSP_ENGINE_NEWEST,
+    pwsp_engine_begin(engine, graph->is_classed ? PWSP_ENGINE_LISTED : PWSP_ENGINE_NEWEST,
+                      graph->is_classed ? PWSP_ENGINE_BY_UNIT : PWSP_ENGINE_IN_ONE,
                       graph->lane_count, graph->cube_lane_count);
     for (uint32_t i = 0; i < graph->lane_count; i++) {
         pwsp_graph_lane_reset(graph, pwsp_graph_lane_at(graph, i));
