@@ -96,8 +96,8 @@ TEST_LIBS = $(LDFLAGS) -pthread -lcmocka -lm -ldl
 # What tests say is compiled plainly, which takes a fifth of the time; what is computed by the shim's
 # instructions, which are in their tests, and slow references as the library is.
 TEST_LEVEL ?= -O0
-$(BUILD)/tests/isa_%.o $(addprefix $(BUILD)/tests/,$(addsuffix _test.o,deps list_verify list_loops dtype attention_kernel \
-    attention_plan attention_random attention_bits attention_invariant \
+$(BUILD)/tests/isa_%.o $(addprefix $(BUILD)/tests/,$(addsuffix _test.o,deps list_verify list_loops dtype attend_kernel \
+    attention_plan attention_random attend_bits attention_invariant \
     moe_units moe_place)): TEST_LEVEL =
 $(addprefix $(BUILD)/tests/isa_,$(addsuffix _test.o,cost face faults fifo kernels map)): TEST_LEVEL = -O0
 
@@ -307,7 +307,7 @@ $(MPI_EXAMPLES): $(BUILD)/%: examples/%.c $(wildcard examples/mpi/*_transport.[c
 	$(MPICC) $(C11) $(CPPFLAGS) $(CFLAGS) -I. -Iexamples $(filter %.c %.o,$^) -o $@ $(LDFLAGS) -pthread -lm -ldl
 
 # The main example, with the part of the library that it needs, which compiles in seconds: no tiles.
-DEMO := $(addprefix $(BUILD)/demo/,ptowsp.o examples/decode_batch.o $(addprefix examples/common/,attention.o \
+DEMO := $(addprefix $(BUILD)/demo/,ptowsp.o examples/decode_batch.o $(addprefix examples/common/, \
     command.o deal.o decode_check.o decode_data.o decode_options.o decode_plan.o decode_report.o decode_timeline.o \
     lengths.o pool.o print.o))
 

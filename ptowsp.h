@@ -273,6 +273,7 @@
 //       8. Dispatch               18. Tile kernels           28. Devices
 //       9. Merging                19. Scalar expressions     29. Emitting
 //      10. Attention plans        20. Workloads              30. Utilities
+//                                                            31. Attention kernels
 //
 //      Appendix A. Reading programs: the interface of emitters, viewers and other runtimes
 //      Appendix B. Macros: the machinery of sections 5, 8, 20 and 21
@@ -980,7 +981,40 @@ typedef struct ptowsp_plan_config {
     FAULT(COST_WRONG, INVALID_PARAMS,                                                              \
           "cost %i (of lanes, largest, mean) is not that of its units")                            \
     FAULT(POLICY_UNKNOWN, INVALID_PARAMS, "cluster.policy has the unknown value %v")               \
-    FAULT(SCRATCH_NULL, INVALID_PARAMS, "scratch is NULL")
+    FAULT(SCRATCH_NULL, INVALID_PARAMS, "scratch is NULL")                                         \
+    FAULT(ATTEND_JOB_NULL, INVALID_PARAMS, "the job, its cache or its step is NULL")               \
+    FAULT(ATTEND_LIMITS_NULL, INVALID_PARAMS, "the limits, the block or the result is NULL")       \
+    FAULT(ATTEND_STEP_NULL, INVALID_PARAMS, "the step's batch, lengths, config or plan is NULL")   \
+    FAULT(ATTEND_ROWS_NULL, INVALID_PARAMS, "the step's queries, outputs or pages are NULL")       \
+    FAULT(ATTEND_CACHE_NULL, INVALID_PARAMS,                                                       \
+          "the cache's keys or values, or the scales of I8, are NULL")                             \
+    FAULT(ATTEND_MEMORY_NULL, INVALID_PARAMS, "the job's memory was not placed")                   \
+    FAULT(ATTEND_TYPE_UNKNOWN, INVALID_PARAMS, "the cache has the unknown type %v")                \
+    FAULT(ATTEND_KEY_DIM, INVALID_PARAMS, "key_dim is %v, not a multiple of %l from it to 576")    \
+    FAULT(ATTEND_VALUE_DIM, INVALID_PARAMS,                                                        \
+          "value_dim is %v, not a multiple of %l from it to 576")                                  \
+    FAULT(ATTEND_STEP_GROUP, INVALID_PARAMS, "the plan has a group of %v, the config of %l")       \
+    FAULT(ATTEND_STEP_TILE, INVALID_PARAMS, "the plan has tiles of %v tokens, the config of %l")   \
+    FAULT(ATTEND_STEP_LANES, INVALID_PARAMS, "the plan has %v lanes, the config %l")               \
+    FAULT(ATTEND_STEP_PAGE, INVALID_PARAMS,                                                        \
+          "the cache's pages of %v tokens do not divide the config's of %l")                       \
+    FAULT(ATTEND_STEP_PREFIX, INVALID_PARAMS, "the step's plan is not its prefix plan's")          \
+    FAULT(ATTEND_STEP_QUERIES, INVALID_PARAMS,                                                     \
+          "request %i has %v query tokens, and no query_starts")                                   \
+    FAULT(ATTEND_MEMORY_SLOTS, BUFFER_OVERFLOW, "the plan has %v slots, and the job's memory %l")  \
+    FAULT(ATTEND_MEMORY_ROWS, BUFFER_OVERFLOW,                                                     \
+          "slots have %v rows, and those of the job's memory %l")                                  \
+    FAULT(ATTEND_MEMORY_DIM, INVALID_PARAMS, "value_dim is %v, and the job's memory has %l")       \
+    FAULT(ATTEND_MEMORY_PROGRESS, BUFFER_OVERFLOW,                                                 \
+          "progress has %v elements, and the job's memory %l")                                     \
+    FAULT(ATTEND_BLOCK_SMALL, BUFFER_OVERFLOW, "the block has %v bytes of the %l that are needed") \
+    FAULT(ATTEND_BLOCK_ALIGN, INVALID_PARAMS, "the block is not aligned to %l bytes")              \
+    FAULT(ATTEND_BLOCK_LARGE, LIMIT_EXCEEDED, "the limits need more bytes than 63 bits count")     \
+    FAULT(ATTEND_WORKER_COUNT, INVALID_PARAMS, "%v workers are not in 1 to %l")                    \
+    FAULT(ATTEND_WORKER_RANGE, INVALID_PARAMS, "worker %v is not below %l")                        \
+    FAULT(ATTEND_WORKER_TWICE, BUSY, "worker %v is in a run that has not ended")                   \
+    FAULT(ATTEND_RUN_OTHER, BUSY, "a run of %l workers has not ended, and this is one of %v")      \
+    FAULT(ATTEND_UNIT_FOREIGN, INVALID_PARAMS, "unit %i of the plan is not of the step")
 
 // clang-format off
 typedef enum ptowsp_plan_fault {
@@ -1326,7 +1360,7 @@ typedef struct ptowsp_attention_cost {
 
 #define PTOWSP_ATTENTION_TILE_ROWS_DEFAULT 64
 #define PTOWSP_ATTENTION_CHUNK_DEFAULT     1024
-#define PTOWSP_ATTENTION_GRAIN_DEFAULT     64  // the block of examples/common/attention.h
+#define PTOWSP_ATTENTION_GRAIN_DEFAULT     64  // the block of section 31
 
 // Zero fields mean the defaults; head_count and lane_count are required.
 typedef struct ptowsp_attention_config {
@@ -7338,6 +7372,248 @@ PTOWSP_API uint64_t ptowsp_hash(uint64_t start, const void *data, size_t size);
 
 // Nanoseconds of a clock that never goes back; differences are meaningful, values are not.
 PTOWSP_API uint64_t ptowsp_clock_ns(void);
+
+// -------------------------------------------------------------------------------------------------
+// 31. Attention kernels
+// -------------------------------------------------------------------------------------------------
+//
+// Attention over a KV cache on CPUs: decode, prefill, and batches of both. A step is planned as in
+// section 10 or 12. A job is a step, its cache and memory for partial states. The threads of an
+// engine, inside its operator, each call
+//
+//      ptowsp_attend_run_worker(&job, worker, worker_count, &info);
+//
+// and when all have returned, the outputs are complete. Before that, once for each step:
+//
+//      ptowsp_attend_limits limits = {sizes, 0, 128, worker_count};  // value_dim 128
+//      uint64_t bytes;
+//      ptowsp_attend_size(&limits, &bytes, &info);
+//      ptowsp_attend_place(&limits, malloc(bytes), bytes, &job.memory, &info);
+//      job.cache = &cache;  // where keys and values are
+//      job.step = &step;    // the batch, config and plan; queries, outputs, page tables
+//      if (ptowsp_attend_check(&job, &info)) ptowsp_plan_explain(&info, text);
+//
+// Size memory for the largest plan, by the sizes of ptowsp_attention_bound, and place it once. Tiles,
+// slots and lists are read from the plan, lengths, group, window and mask from the batch and the
+// configuration: nothing is said twice. Merges are part of the run.
+//
+// An engine with kernels of its own calls ptowsp_attend_compute for what it does not have; see also
+// ptowsp_attention_job.
+//
+// Mask     As section 10 says: query token j of q has position p = kv_length - q + j. It sees tokens
+//          up to p if is_causal, otherwise all of them, and with a window none before p - window + 1.
+// Empty    A row that sees nothing has the empty state (section 9); finished it is zeros, and its
+//          log-sum-exp is -INFINITY.
+// Bits     A row's state is a function of its query and of the tokens of the unit that it sees, with
+//          their positions. It does not depend on where the unit starts before them or ends after
+//          them, on other rows of the tile, on the layout of the cache, on workers, or on the rest of
+//          the batch. A finished row and its log-sum-exp have the bits of ptowsp_merge_finish. So rows
+//          of INVARIANT plans have the same bits in prefill, in chunks of a prefill, in verification
+//          and in decode. AVX-512, AVX2 and NEON give the same states; portable code rounds
+//          otherwise.
+// Values   Arithmetic is in f32, with online softmax in blocks of 64 tokens that begin at the
+//          multiples of 64. Weights below e^-87 of the largest so far are 0. NaN in a query or in a
+//          token that a row sees gives NaN in the row. Tokens that no row sees are not read.
+// Memory   Nothing is allocated. A call takes up to 120 KiB of stack.
+// Threads  Pure functions, but for the memory of a job.
+// Limits   Dimensions are multiples of 16 up to PTOWSP_ATTEND_DIM_MAX. Any group, any number of rows.
+// Errors   In ptowsp_plan_info, which ptowsp_plan_explain turns into text.
+
+#define PTOWSP_ATTEND_DIM_MAX    576  // of keys and of values
+#define PTOWSP_ATTEND_WORKER_MAX 65536
+
+typedef enum ptowsp_attend_type {
+    PTOWSP_ATTEND_F32 = 0,
+    PTOWSP_ATTEND_F16,   // IEEE 754 binary16
+    PTOWSP_ATTEND_BF16,  // the upper half of an f32
+    PTOWSP_ATTEND_I8,    // an integer times the scale of its token and head
+    PTOWSP_ATTEND_TYPE_COUNT,
+    PWSP_FORCE_INT(PTOWSP_ATTEND)
+} ptowsp_attend_type;
+
+// Elements from one page, one token of a page, and one KV head to the next.
+typedef struct ptowsp_attend_strides {
+    size_t page, token, head;
+} ptowsp_attend_strides;
+
+// A KV cache. Token t of a sequence is slot t % page_size of page pages[t / page_size], and its row
+// for a head begins at element
+//
+//      page * strides.page + slot * strides.token + head * strides.head
+//
+// of keys or values, and has key_dim or value_dim adjacent elements. Some layouts, with H heads, P
+// slots, dimension D:
+//
+//                                             page             token    head         values
+//      [page][head][K or V][slot][dim]        H * 2 * P * D    D        2 * P * D    keys + P * D
+//      [page][slot][head][dim], K and V       P * H * D        H * D    D            another array
+//      [token][head][dim], no pages           H * D            H * D    D            another array
+//      latent (MLA), 576 keys, 512 values     P * 576          576      0            keys
+typedef struct ptowsp_attend_cache {
+    const void *keys, *values;  // values may be keys
+    ptowsp_attend_strides key_strides, value_strides;
+    const float *key_scales, *value_scales;  // I8; otherwise not read
+    ptowsp_attend_strides scale_strides;     // of both
+    ptowsp_attend_type type;
+    uint32_t key_dim, value_dim;
+    uint32_t page_size;  // 0: a sequence is one page, so pages[0] says where it begins
+} ptowsp_attend_cache;
+
+// What the units of a step share. Query heads are kv_head * group to kv_head * group + group - 1.
+// Tokens of queries, outputs and lse are numbered across the batch. Strides are in floats.
+typedef struct ptowsp_attend_step {
+    const ptowsp_attention_batch *batch;
+    const ptowsp_attention_config *config;
+    const ptowsp_attention_plan *plan;  // not read by ptowsp_attend_compute
+    const ptowsp_prefix_plan *prefix;   // of which `plan` is a part; NULL: a plan of section 10
+
+    const float *queries;  // not scaled
+    size_t query_token_stride, query_head_stride;
+    float *outputs;
+    size_t output_token_stride, output_head_stride;
+    float *lse;  // log-sum-exp of rows; NULL: not wanted
+    size_t lse_token_stride, lse_head_stride;
+
+    const uint32_t *query_starts;  // [request] its first query token; NULL: one for each request
+    const uint32_t *pages;         // page tables of all requests
+    const uint32_t *page_starts;   // [request] in pages; NULL: request * page_stride
+    size_t page_stride;
+
+    float scale;  // of scores; 0: 1 / sqrt(key_dim)
+    float cap;    // > 0: scores are cap * tanh(score / cap)
+} ptowsp_attend_step;
+
+// -- jobs -----------------------------------------------------------------------------------------
+
+// What memory has room for.
+typedef struct ptowsp_attend_limits {
+    ptowsp_attention_sizes plan;  // of ptowsp_attention_size or ptowsp_attention_bound; in
+                                  // ptowsp_prefix_sizes the field `attention`
+    uint64_t join_count;          // of ptowsp_prefix_sizes; 0 without one
+    uint32_t value_dim;           // of the cache
+    uint32_t worker_count;        // 1 to PTOWSP_ATTEND_WORKER_MAX: the most that run
+} ptowsp_attend_limits;
+
+// Partial states and progress of a job, in the caller's block. ptowsp_attend_place sets all of it.
+typedef struct ptowsp_attend_memory {
+    ptowsp_attention_scratch scratch;
+    uint32_t *progress;  // [progress_capacity]
+    uint32_t *workers;   // [worker_capacity + 4] who is in a run
+    uint64_t slot_capacity, progress_capacity;
+    uint32_t worker_capacity;
+} ptowsp_attend_memory;
+
+// A job. Copies of it share the memory, so that only one of them runs at a time: such as the layers
+// of a model, each with its cache and step.
+typedef struct ptowsp_attend_job {
+    const ptowsp_attend_cache *cache;
+    const ptowsp_attend_step *step;
+    ptowsp_attend_memory memory;
+    bool is_stealing;    // as in ptowsp_attention_job
+    ptowsp_span *spans;  // as in ptowsp_attention_job: NULL, or of units, then merges, then joins
+} ptowsp_attend_job;
+
+// The bytes of a block for the memory of a job within limits.
+// Errors   INVALID_PARAMS (a NULL, value_dim, worker_count), LIMIT_EXCEEDED. *out_bytes is 0 then.
+PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_attend_size(const ptowsp_attend_limits *limits,
+                                                         uint64_t *out_bytes,
+                                                         ptowsp_plan_info *out_info);
+
+// Places memory in a block, aligned to 8, and makes it ready for the first run.
+// Errors   As ptowsp_attend_size; INVALID_PARAMS (a block that is not aligned), BUFFER_OVERFLOW.
+// Cost     Clears progress: 128 bytes for a lane, 4 for a merge.
+PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_attend_place(const ptowsp_attend_limits *limits,
+                                                          void *block, uint64_t block_bytes,
+                                                          ptowsp_attend_memory *out_memory,
+                                                          ptowsp_plan_info *out_info);
+
+// Checks all of a job: what ptowsp_attend_run_worker checks, the query lengths, and the plan, as
+// ptowsp_attention_check (ptowsp_prefix_check proves a prefix plan, of which only the lists are
+// checked). Page tables and strides are taken as they are.
+// Errors   INVALID_PARAMS, BUFFER_OVERFLOW (memory for fewer slots, rows or lanes).
+// Cost     O(units + requests).
+PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_attend_check(const ptowsp_attend_job *job,
+                                                          ptowsp_plan_info *out_info);
+
+// Runs as worker `worker` of worker_count, on the calling thread; see ptowsp_attention_run_worker.
+// Every worker from 0 to worker_count - 1 has to call once per run, all with the same job.
+//
+// Errors   INVALID_PARAMS and BUFFER_OVERFLOW (a job that is not complete or does not agree with its
+//          plan: all workers find the same, and nothing is computed); INVALID_PARAMS (worker not
+//          below worker_count, worker_count not 1 to worker_capacity: this call does nothing; a unit
+//          that is not of the step, in *out_info: its rows are not computed), BUSY (this worker is
+//          in the run already, or a run of another worker_count has not ended: this call does
+//          nothing). The run ends when all workers have come. After errors of some workers alone,
+//          place the memory again.
+// Cost     Checking: below 100 ns. Running: as ptowsp_attention_run_worker.
+PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_attend_run_worker(const ptowsp_attend_job *job,
+                                                               uint32_t worker,
+                                                               uint32_t worker_count,
+                                                               ptowsp_plan_info *out_info);
+
+// Runs a job on all lanes of the context, and returns when all is done; see ptowsp_attention_run.
+// Errors   As ptowsp_attend_run_worker, and as ptowsp_attention_run.
+PTOWSP_API ptowsp_status ptowsp_attend_run(ptowsp_context *context, const ptowsp_attend_job *job);
+
+// -- kernels of a job -----------------------------------------------------------------------------
+//
+// What a run calls, for engines with loops of their own (as launches with one thread for each lane
+// have). Each returns INVALID_PARAMS, and writes nothing, if a pointer is NULL or the descriptor is
+// not of the job's plan.
+
+// Computes a unit: into its slot, or, if it has none, into outputs and lse.
+PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_attend_work(const ptowsp_attend_job *job,
+                                                         const ptowsp_work *work);
+
+// Merges all rows of a tile into outputs and lse, when all of its parts are done.
+PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_attend_merge(const ptowsp_attend_job *job,
+                                                          const ptowsp_work *merge);
+
+// The same for a request and KV head of a prefix plan.
+PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_attend_join(const ptowsp_attend_job *job,
+                                                         const ptowsp_work *join);
+
+// -- single units ---------------------------------------------------------------------------------
+
+// Which rows against which tokens.
+typedef struct ptowsp_attend_unit {
+    uint32_t request, kv_head;
+    uint32_t query_start, query_count;  // query tokens of the request
+    uint32_t kv_start, kv_len;          // tokens from the request's length on are ignored
+    // Segments of prefix plans that requests share: the query tokens of the batch, [query_count].
+    // All of them see all of the KV, which is that of `request`; query_start is where they lie in
+    // the tokens of the plan. NULL: the request's own.
+    const uint32_t *tokens;
+} ptowsp_attend_unit;
+
+// The unit, or the tile of the merge, of a descriptor of step->plan. All zero for NULL.
+PTOWSP_API PTOWSP_AICPU ptowsp_attend_unit ptowsp_attend_unit_of(const ptowsp_attend_step *step,
+                                                                 const ptowsp_work *work);
+
+// Rows of a unit, query_count * group. Row r is query token r / group with head r % group.
+PTOWSP_API PTOWSP_AICPU uint32_t ptowsp_attend_unit_rows(const ptowsp_attend_step *step,
+                                                         const ptowsp_attend_unit *unit);
+
+// Computes a unit. Writes states[rows] and accs[rows][value_dim]; or, if states is NULL, finished
+// rows to step->outputs and step->lse, which is right for a unit that has all tokens its rows see.
+// Errors   INVALID_PARAMS (a NULL, type, dimensions, a request or query tokens that are not of the
+//          batch): nothing is written.
+PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_attend_compute(const ptowsp_attend_cache *cache,
+                                                            const ptowsp_attend_step *step,
+                                                            const ptowsp_attend_unit *unit,
+                                                            ptowsp_partial *states, float *accs);
+
+// Converts elements to f32, exactly: queries that a model leaves in f16 or bf16. I8 has no scale.
+// Errors   INVALID_PARAMS (a NULL with a count, an unknown type).
+PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_attend_convert(const void *from,
+                                                            ptowsp_attend_type type, size_t count,
+                                                            float *to);
+
+// Bytes of `count` elements; 0 if the type is unknown.
+PTOWSP_API PTOWSP_AICPU size_t ptowsp_attend_bytes(ptowsp_attend_type type, size_t count);
+
+// The vector code of this machine: "avx512", "avx2", "neon" or "portable".
+PTOWSP_API PTOWSP_AICPU const char *ptowsp_attend_variant(void);
 
 #if !defined(PTOWSP_ONLY_PLAN)
 

@@ -1,9 +1,8 @@
-// The attention kernel of the examples: decode beside one read of the cache, and prefill beside a
+// The attention kernel: decode beside one read of the cache, and prefill beside a
 // bare loop of multiply-adds.
 
 #include "bench.h"
 
-#include "common/attention.h"
 #include "common/lengths.h"
 #include "common/pool.h"
 
@@ -18,8 +17,8 @@ static const char *const type_names[] = {"f32", "f16", "bf16", "i8"};
 // Requests of equal length that together have the whole pool, pages in random order:
 // [page][kv_head][K or V][slot][dim], and [page][kv_head][slot] of scales.
 typedef struct cache_bench {
-    attention_kv kv;
-    attention_step step;
+    ptowsp_attend_cache kv;
+    ptowsp_attend_step step;
     ptowsp_attention_batch batch;
     ptowsp_attention_config config;
     char *pool;
@@ -41,17 +40,17 @@ typedef struct cache_bench {
 } cache_bench;
 
 // Numbers from -1 to 1: a megabyte of them, again and again.
-static void fill_random(char *memory, size_t size, attention_type type) {
-    const size_t element = attention_type_size(type), period = (size_t)1 << 20;
+static void fill_random(char *memory, size_t size, ptowsp_attend_type type) {
+    const size_t element = ptowsp_attend_bytes(type, 1), period = (size_t)1 << 20;
     uint64_t random = 1;
     for (size_t at = 0; at < size && at < period; at += element) {
         float value = (float)(lengths_random_unit(&random) * 2.0 - 1.0);
         uint16_t half =
-            type == ATTENTION_F16 ? ptowsp_f16_from_f32(value) : ptowsp_bf16_from_f32(value);
+            type == PTOWSP_ATTEND_F16 ? ptowsp_f16_from_f32(value) : ptowsp_bf16_from_f32(value);
         int8_t whole = (int8_t)(value * 127.0f);
-        const void *from = type == ATTENTION_F32  ? (const void *)&value
-                           : type == ATTENTION_I8 ? (const void *)&whole
-                                                  : (const void *)&half;
+        const void *from = type == PTOWSP_ATTEND_F32  ? (const void *)&value
+                           : type == PTOWSP_ATTEND_I8 ? (const void *)&whole
+                                                      : (const void *)&half;
         memcpy(memory + at, from, element);
     }
     for (size_t at = period; at < size; at += period) {
@@ -59,11 +58,11 @@ static void fill_random(char *memory, size_t size, attention_type type) {
     }
 }
 
-static void cache_create(cache_bench *b, attention_type type, uint32_t request_count,
+static void cache_create(cache_bench *b, ptowsp_attend_type type, uint32_t request_count,
                          uint32_t length, uint32_t kv_heads, uint32_t dim) {
     enum { PAGE = 16 };
     uint32_t pages_per_request = length / PAGE, page_count = pages_per_request * request_count;
-    size_t page_bytes = (size_t)kv_heads * 2 * PAGE * dim * attention_type_size(type);
+    size_t page_bytes = (size_t)kv_heads * 2 * PAGE * dim * ptowsp_attend_bytes(type, 1);
     memset(b, 0, sizeof *b);
     b->request_count = request_count;
     b->kv_heads = kv_heads;
@@ -87,10 +86,11 @@ static void cache_create(cache_bench *b, attention_type type, uint32_t request_c
     for (uint32_t i = 0; i < request_count; i++) {
         b->lengths[i] = (int32_t)(pages_per_request * PAGE);
     }
-    attention_strides strides = {(size_t)kv_heads * 2 * PAGE * dim, dim, (size_t)2 * PAGE * dim};
-    attention_strides scale_strides = {(size_t)kv_heads * PAGE, 1, PAGE};
+    ptowsp_attend_strides strides = {(size_t)kv_heads * 2 * PAGE * dim, dim,
+                                     (size_t)2 * PAGE * dim};
+    ptowsp_attend_strides scale_strides = {(size_t)kv_heads * PAGE, 1, PAGE};
     b->kv.keys = b->pool;
-    b->kv.values = b->pool + (size_t)PAGE * dim * attention_type_size(type);
+    b->kv.values = b->pool + (size_t)PAGE * dim * ptowsp_attend_bytes(type, 1);
     b->kv.key_strides = b->kv.value_strides = strides;
     b->kv.key_scales = b->kv.value_scales = b->scales;
     b->kv.scale_strides = scale_strides;
@@ -110,7 +110,7 @@ static void make_queries(cache_bench *b, uint32_t token_count, uint32_t group) {
     size_t query_size = token_count * heads * b->kv.key_dim * sizeof(float);
     b->queries = (float *)bench_allocate(query_size);
     b->outputs = (float *)bench_allocate(token_count * heads * b->kv.value_dim * sizeof(float));
-    fill_random((char *)b->queries, query_size, ATTENTION_F32);
+    fill_random((char *)b->queries, query_size, PTOWSP_ATTEND_F32);
     b->step.queries = b->queries;
     b->step.query_head_stride = b->kv.key_dim;
     b->step.query_token_stride = heads * b->kv.key_dim;
@@ -134,10 +134,11 @@ static void cache_destroy(cache_bench *b) {
 static void decode_unit(const ptowsp_work *work, uint32_t lane, void *user) {
     cache_bench *b = (cache_bench *)user;
     uint64_t row = (uint64_t)work->work_id * b->config.group;
-    attention_unit unit = {ptowsp_work_request(work),  ptowsp_work_head(work),   0,   1,
-                           ptowsp_work_kv_start(work), ptowsp_work_kv_len(work), NULL};
+    ptowsp_attend_unit unit = {ptowsp_work_request(work),  ptowsp_work_head(work),   0,   1,
+                               ptowsp_work_kv_start(work), ptowsp_work_kv_len(work), NULL};
     (void)lane;
-    attention_compute(&b->kv, &b->step, &unit, b->states + row, b->accs + row * b->kv.value_dim);
+    ptowsp_attend_compute(&b->kv, &b->step, &unit, b->states + row,
+                          b->accs + row * b->kv.value_dim);
 }
 
 static void run_decode(void *user) {
@@ -180,10 +181,10 @@ static void run_read(void *user) {
 }
 
 // The kernel alone, without the merge: 16 requests, 4 query heads to a KV head, chunks of 1,024.
-static void bench_decode_type(ptowsp_context *context, attention_type type, uint64_t kv_mib) {
+static void bench_decode_type(ptowsp_context *context, ptowsp_attend_type type, uint64_t kv_mib) {
     enum { REQUESTS = 16, KV_HEADS = 8, DIM = 128, GROUP = 4, CHUNK = 1024 };
     cache_bench b;
-    uint64_t token_bytes = (uint64_t)KV_HEADS * 2 * DIM * attention_type_size(type);
+    uint64_t token_bytes = (uint64_t)KV_HEADS * 2 * DIM * ptowsp_attend_bytes(type, 1);
     cache_create(&b, type, REQUESTS, (uint32_t)((kv_mib << 20) / token_bytes / REQUESTS), KV_HEADS,
                  DIM);
     make_queries(&b, REQUESTS, GROUP);
@@ -221,8 +222,8 @@ static void bench_decode_type(ptowsp_context *context, attention_type type, uint
 }
 
 void bench_decode(ptowsp_context *context, uint64_t kv_mib) {
-    for (int type = ATTENTION_F32; type <= ATTENTION_I8; type++) {
-        bench_decode_type(context, (attention_type)type, kv_mib);
+    for (int type = PTOWSP_ATTEND_F32; type <= PTOWSP_ATTEND_I8; type++) {
+        bench_decode_type(context, (ptowsp_attend_type)type, kv_mib);
     }
 }
 
@@ -263,7 +264,7 @@ __attribute__((target("avx2,fma"))) static double multiply_avx2(void) {
 }
 
 static double multiply(void) {
-    bool is_avx512 = strcmp(attention_variant_name(), "avx512") == 0;
+    bool is_avx512 = strcmp(ptowsp_attend_variant(), "avx512") == 0;
     return is_avx512 ? multiply_avx512() : multiply_avx2();
 }
 #define HAS_PEAK true
@@ -302,15 +303,15 @@ static void run_prefill(void *user) {
     uint32_t length = (uint32_t)b->lengths[0], count = (uint32_t)b->query_count;
     for (uint32_t at = 0; at < count; at += b->tile) {
         uint32_t left = count - at;
-        attention_unit unit = {0, 0, at, left < b->tile ? left : b->tile, 0, length, NULL};
-        attention_compute(&b->kv, &b->step, &unit, NULL, NULL);
+        ptowsp_attend_unit unit = {0, 0, at, left < b->tile ? left : b->tile, 0, length, NULL};
+        ptowsp_attend_compute(&b->kv, &b->step, &unit, NULL, NULL);
     }
     bench_keep(b->outputs);
 }
 
 // One lane, one KV head; the last `query_count` of `length` tokens.
-static void bench_prefill_case(const char *name, attention_type type, uint32_t dim, uint32_t group,
-                               uint32_t tile, uint32_t query_count, uint32_t length,
+static void bench_prefill_case(const char *name, ptowsp_attend_type type, uint32_t dim,
+                               uint32_t group, uint32_t tile, uint32_t query_count, uint32_t length,
                                uint32_t value_dim) {
     cache_bench b;
     cache_create(&b, type, 1, length, 1, dim);
@@ -344,20 +345,20 @@ static void bench_prefill_case(const char *name, attention_type type, uint32_t d
 }
 
 void bench_prefill(void) {
-    if (!HAS_PEAK || strcmp(attention_variant_name(), "portable") == 0) {
+    if (!HAS_PEAK || strcmp(ptowsp_attend_variant(), "portable") == 0) {
         return;
     }
-    for (int type = ATTENTION_F32; type <= ATTENTION_I8; type++) {
+    for (int type = PTOWSP_ATTEND_F32; type <= PTOWSP_ATTEND_I8; type++) {
         char name[64];
         snprintf(name, sizeof name, "prefill, last 128 of 4096, 16 x 8 rows, %s", type_names[type]);
-        bench_prefill_case(name, (attention_type)type, 128, 8, 16, 128, 4096, 128);
+        bench_prefill_case(name, (ptowsp_attend_type)type, 128, 8, 16, 128, 4096, 128);
     }
-    bench_prefill_case("prefill, prompt of 1024, 16 x 8 rows, bf16", ATTENTION_BF16, 128, 8, 16,
+    bench_prefill_case("prefill, prompt of 1024, 16 x 8 rows, bf16", PTOWSP_ATTEND_BF16, 128, 8, 16,
                        1024, 1024, 128);
-    bench_prefill_case("prefill, prompt of 1024, 64 x 1 rows, f16", ATTENTION_F16, 128, 1, 64, 1024,
-                       1024, 128);
-    bench_prefill_case("prefill, last 128 of 4096, 16 x 8 rows of 64", ATTENTION_F16, 64, 8, 16,
+    bench_prefill_case("prefill, prompt of 1024, 64 x 1 rows, f16", PTOWSP_ATTEND_F16, 128, 1, 64,
+                       1024, 1024, 128);
+    bench_prefill_case("prefill, last 128 of 4096, 16 x 8 rows of 64", PTOWSP_ATTEND_F16, 64, 8, 16,
                        128, 4096, 64);
-    bench_prefill_case("latent decode, 128 rows of 576 and 512, bf16", ATTENTION_BF16, 576, 128, 1,
-                       1, 2048, 512);
+    bench_prefill_case("latent decode, 128 rows of 576 and 512, bf16", PTOWSP_ATTEND_BF16, 576, 128,
+                       1, 1, 2048, 512);
 }

@@ -9,8 +9,6 @@
 
 #include "bench.h"
 
-#include "common/attention.h"
-
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -345,7 +343,7 @@ static int usage(void) {
 
 static void print_head(ptowsp_context *context) {
     printf("ptowsp %s, %u lanes, %s; medians, in turns with what they are compared with\n",
-           PTOWSP_VERSION, (unsigned)ptowsp_context_lane_count(context), attention_variant_name());
+           PTOWSP_VERSION, (unsigned)ptowsp_context_lane_count(context), ptowsp_attend_variant());
     printf("%s\n\n", count_open() ? "instructions are those of one run, per unit of a time"
                                   : "instructions are not counted: no counters of perf here");
     printf("%-46s %9s %-8s %-34s %9s  %-9s %9s %6s  %s\n", "what", "ptowsp", "", "beside", "",

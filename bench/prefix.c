@@ -3,7 +3,6 @@
 
 #include "bench.h"
 
-#include "common/attention.h"
 #include "common/lengths.h"
 #include "common/pool.h"
 
@@ -25,12 +24,14 @@ typedef struct prefix_bench {
     ptowsp_work *spare;  // as large as a plan
 
     ptowsp_context *context;
-    attention_kv kv;
-    attention_step step;
+    ptowsp_attend_cache kv;
+    ptowsp_attend_step step;
     char *pool;
-    uint32_t *pages, *progress;
+    uint32_t *pages;
     float *queries, *outputs;
-    ptowsp_attention_scratch scratch, flat_scratch;
+    ptowsp_attend_step tree_step;
+    ptowsp_attend_job flat_job, tree_job;
+    void *flat_memory, *tree_memory;
 } prefix_bench;
 
 // Requests of `blocks` blocks: all share `first` of them, and the third of its request mates goes on
@@ -186,85 +187,32 @@ static void bench_prefix_plan(void) {
 
 // -- decode ---------------------------------------------------------------------------------------
 
-static void attend(const prefix_bench *b, const attention_unit *unit, uint32_t slot,
-                   const ptowsp_attention_scratch *scratch) {
-    const bool is_part = slot != PTOWSP_NO_SLOT;
-    attention_compute(&b->kv, &b->step, unit,
-                      is_part ? ptowsp_attention_states(scratch, slot) : NULL,
-                      is_part ? ptowsp_attention_accs(scratch, slot) : NULL);
-}
-
-static void tree_unit(const ptowsp_work *work, uint32_t lane, void *user) {
-    const prefix_bench *b = (const prefix_bench *)user;
-    const attention_unit unit = attention_unit_of_prefix(&b->plan, work);
-    (void)lane;
-    attend(b, &unit, ptowsp_work_slot(work), &b->scratch);
-}
-
-static void flat_unit(const ptowsp_work *work, uint32_t lane, void *user) {
-    const prefix_bench *b = (const prefix_bench *)user;
-    const attention_unit unit = attention_unit_of(&b->step, work);
-    (void)lane;
-    attend(b, &unit, ptowsp_work_slot(work), &b->flat_scratch);
-}
-
-static float *output_of(const prefix_bench *b, uint32_t token, const ptowsp_work *work,
-                        uint32_t row) {
-    const size_t head = ptowsp_work_head(work) * GROUP + row % GROUP;
-    return b->outputs + ((size_t)token * KV_HEADS * GROUP + head) * DIM;
-}
-
-static void tree_merge(const ptowsp_work *merge, uint32_t lane, void *user) {
-    const prefix_bench *b = (const prefix_bench *)user;
-    uint32_t count;
-    const uint32_t *tokens = ptowsp_prefix_unit_tokens(&b->plan, merge, &count);
-    (void)lane;
-    for (uint32_t row = 0; row < count * GROUP; row++) {
-        ptowsp_attention_merge_row(&b->scratch, merge, row,
-                                   output_of(b, tokens[row / GROUP], merge, row));
-    }
-}
-
-static void tree_join(const ptowsp_work *join, uint32_t lane, void *user) {
-    const prefix_bench *b = (const prefix_bench *)user;
-    (void)lane;
-    for (uint32_t row = 0; row < GROUP; row++) {
-        ptowsp_prefix_join_row(&b->plan, &b->scratch, join, row,
-                               output_of(b, ptowsp_work_request(join), join, row));
-    }
-}
-
-static void flat_merge(const ptowsp_work *merge, uint32_t lane, void *user) {
-    const prefix_bench *b = (const prefix_bench *)user;
-    (void)lane;
-    for (uint32_t row = 0; row < GROUP; row++) {
-        ptowsp_attention_merge_row(&b->flat_scratch, merge, row,
-                                   output_of(b, ptowsp_work_request(merge), merge, row));
-    }
-}
-
 static void run_tree(void *user) {
     prefix_bench *b = (prefix_bench *)user;
-    const ptowsp_work_fn table[] = {tree_unit};
-    ptowsp_attention_job job = {&b->plan.attention, table, 1,        tree_merge, b,
-                                b->progress,        false, &b->plan, tree_join,  NULL};
-    require(ptowsp_attention_run(b->context, &job) == PTOWSP_OK, "tree run");
+    require(ptowsp_attend_run(b->context, &b->tree_job) == PTOWSP_OK, "tree run");
 }
 
 static void run_flat(void *user) {
     prefix_bench *b = (prefix_bench *)user;
-    const ptowsp_work_fn table[] = {flat_unit};
-    ptowsp_attention_job job = {&b->flat,    table, 1,    flat_merge, b,
-                                b->progress, false, NULL, NULL,       NULL};
-    require(ptowsp_attention_run(b->context, &job) == PTOWSP_OK, "flat run");
+    require(ptowsp_attend_run(b->context, &b->flat_job) == PTOWSP_OK, "flat run");
 }
 
-static ptowsp_attention_scratch scratch_create(const ptowsp_attention_plan *plan) {
-    const size_t rows = (size_t)plan->slot_count * plan->slot_rows + 1;
-    ptowsp_attention_scratch scratch = {
-        (ptowsp_partial *)bench_allocate(rows * sizeof(ptowsp_partial)),
-        (float *)bench_allocate(rows * DIM * sizeof(float)), plan->slot_rows, DIM};
-    return scratch;
+// Makes a job of a step, with memory that is returned.
+static void *job_create(const prefix_bench *b, const ptowsp_attend_step *step, uint64_t join_count,
+                        ptowsp_attend_job *out) {
+    const ptowsp_attention_plan *plan = step->plan;
+    const ptowsp_attend_limits limits = {{plan->unit_count, plan->merge_capacity, plan->slot_count,
+                                          plan->slot_rows, plan->lane_count, 0},
+                                         join_count,
+                                         DIM,
+                                         1};
+    uint64_t bytes;
+    require(ptowsp_attend_size(&limits, &bytes, NULL) == PTOWSP_OK, "memory of a job");
+    void *memory = bench_allocate(bytes);
+    require(ptowsp_attend_place(&limits, memory, bytes, &out->memory, NULL) == PTOWSP_OK, "a job");
+    out->cache = &b->kv;
+    out->step = step;
+    return memory;
 }
 
 // The pages of what a request shares with the one before it in the tree are that one's.
@@ -288,11 +236,11 @@ static void cache_create(prefix_bench *b, uint32_t blocks) {
                                 : halves[i - (1 << 20)];
     }
     b->pool = (char *)halves;
-    const attention_strides strides = {page, DIM, (size_t)2 * BLOCK * DIM};
+    const ptowsp_attend_strides strides = {page, DIM, (size_t)2 * BLOCK * DIM};
     b->kv.keys = halves;
     b->kv.values = halves + BLOCK * DIM;
     b->kv.key_strides = b->kv.value_strides = strides;
-    b->kv.type = ATTENTION_F16;
+    b->kv.type = PTOWSP_ATTEND_F16;
     b->kv.key_dim = b->kv.value_dim = DIM;
     b->kv.page_size = BLOCK;
     const size_t floats = (size_t)requests * KV_HEADS * GROUP * DIM;
@@ -322,11 +270,11 @@ static void bench_prefix_decode(ptowsp_context *context, const char *name, uint3
     plan_once(&b);
     flat_once(&b);
     cache_create(&b, blocks);
-    b.scratch = scratch_create(&b.plan.attention);
-    b.flat_scratch = scratch_create(&b.flat);
-    const uint64_t own = ptowsp_prefix_progress_size(&b.plan);
-    const uint64_t other = ptowsp_attention_progress_size(&b.flat);
-    b.progress = (uint32_t *)bench_allocate((own > other ? own : other) * sizeof *b.progress);
+    b.tree_step = b.step;
+    b.tree_step.plan = &b.plan.attention;
+    b.tree_step.prefix = &b.plan;
+    b.tree_memory = job_create(&b, &b.tree_step, b.plan.join_capacity, &b.tree_job);
+    b.flat_memory = job_create(&b, &b.step, 0, &b.flat_job);
     const bench_times t = measure(run_tree, run_flat, &b, 1, 21);
     char text[80];
     snprintf(text, sizeof text, "flat; bytes %.3f, predicted %.3f",
@@ -338,11 +286,8 @@ static void bench_prefix_decode(ptowsp_context *context, const char *name, uint3
     free(b.pool);
     free(b.queries);
     free(b.outputs);
-    free(b.progress);
-    free(b.scratch.states);
-    free(b.scratch.accs);
-    free(b.flat_scratch.states);
-    free(b.flat_scratch.accs);
+    free(b.tree_memory);
+    free(b.flat_memory);
     batch_destroy(&b);
 }
 

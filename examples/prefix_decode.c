@@ -13,7 +13,6 @@
 
 #include "ptowsp.h"
 
-#include "common/attention.h"
 #include "common/command.h"
 #include "common/lengths.h"
 #include "common/pool.h"
@@ -69,21 +68,21 @@ typedef struct prefix_step {
     uint32_t page_count;
     uint16_t *pool;
     float *queries;
-    attention_kv cache;
-    attention_step attention;
+    ptowsp_attend_cache cache;
+    ptowsp_attend_step attention;
 } prefix_step;
 
 // One of the two ways to decode it.
 typedef struct prefix_run {
     prefix_step *s;
     bool is_tree;
-    attention_step attention;
+    ptowsp_attend_step attention;
     float *outputs;
     void *block;
     ptowsp_attention_plan flat;
     ptowsp_prefix_plan plan;
-    ptowsp_attention_scratch scratch;
-    uint32_t *progress;
+    ptowsp_attend_job job;
+    void *memory;  // of the job
     uint64_t tree_ns[STEPS_MAX], plan_ns[STEPS_MAX], run_ns[STEPS_MAX];
     double error;
 } prefix_run;
@@ -268,11 +267,12 @@ static void step_make(prefix_step *s) {
     for (size_t i = 0; i < s->count * heads * DIM; i++) {
         s->queries[i] = (float)(lengths_random_unit(&random) * 2.0 - 1.0);
     }
-    const attention_strides strides = {(size_t)s->o.kv_heads * 2 * PAGE * DIM, DIM, 2 * PAGE * DIM};
+    const ptowsp_attend_strides strides = {(size_t)s->o.kv_heads * 2 * PAGE * DIM, DIM,
+                                           2 * PAGE * DIM};
     s->cache.keys = s->pool;
     s->cache.values = s->pool + PAGE * DIM;
     s->cache.key_strides = s->cache.value_strides = strides;
-    s->cache.type = ATTENTION_F16;
+    s->cache.type = PTOWSP_ATTEND_F16;
     s->cache.key_dim = s->cache.value_dim = DIM;
     s->cache.page_size = PAGE;
     s->attention.queries = s->queries;
@@ -292,46 +292,10 @@ static void step_make(prefix_step *s) {
 
 // -- runs -----------------------------------------------------------------------------------------
 
-static void run_unit(const ptowsp_work *work, uint32_t lane, void *user) {
-    const prefix_run *run = (const prefix_run *)user;
-    const uint32_t slot = ptowsp_work_slot(work);
-    const bool is_part = slot != PTOWSP_NO_SLOT;
-    const attention_unit unit = run->is_tree ? attention_unit_of_prefix(&run->plan, work)
-                                             : attention_unit_of(&run->attention, work);
-    (void)lane;
-    attention_compute(&run->s->cache, &run->attention, &unit,
-                      is_part ? ptowsp_attention_states(&run->scratch, slot) : NULL,
-                      is_part ? ptowsp_attention_accs(&run->scratch, slot) : NULL);
-}
-
-static float *run_output(const prefix_run *run, uint32_t token, uint32_t kv_head, uint32_t row) {
+static const float *run_output(const prefix_run *run, uint32_t token, uint32_t kv_head,
+                               uint32_t row) {
     const size_t head = kv_head * run->s->o.group + row % run->s->o.group;
     return run->outputs + token * run->attention.output_token_stride + head * DIM;
-}
-
-// Merges a tile of a whole segment, or of the flat plan.
-static void run_merge(const ptowsp_work *merge, uint32_t lane, void *user) {
-    const prefix_run *run = (const prefix_run *)user;
-    const uint32_t group = (uint32_t)run->s->o.group;
-    uint32_t count = 1, own = ptowsp_work_request(merge);
-    const uint32_t *tokens =
-        run->is_tree ? ptowsp_prefix_unit_tokens(&run->plan, merge, &count) : &own;
-    (void)lane;
-    for (uint32_t row = 0; row < count * group; row++) {
-        ptowsp_attention_merge_row(
-            &run->scratch, merge, row,
-            run_output(run, tokens[row / group], ptowsp_work_head(merge), row));
-    }
-}
-
-static void run_join(const ptowsp_work *join, uint32_t lane, void *user) {
-    const prefix_run *run = (const prefix_run *)user;
-    (void)lane;
-    for (uint32_t row = 0; row < run->s->o.group; row++) {
-        ptowsp_prefix_join_row(
-            &run->plan, &run->scratch, join, row,
-            run_output(run, ptowsp_work_request(join), ptowsp_work_head(join), row));
-    }
 }
 
 // Makes room: the sizes are those of every step, as lengths stay.
@@ -340,47 +304,35 @@ static void run_make(prefix_run *run, prefix_step *s, bool is_tree) {
     run->is_tree = is_tree;
     run->attention = s->attention;
     run->attention.plan = is_tree ? &run->plan.attention : &run->flat;
+    run->attention.prefix = is_tree ? &run->plan : NULL;
     run->outputs = (float *)command_allocate(s->count * run->attention.output_token_stride,
                                              sizeof *run->outputs);
     run->attention.outputs = run->outputs;
     ptowsp_prefix_sizes sizes;
     memset(&sizes, 0, sizeof sizes);
     ptowsp_attention_sizes *flat = &sizes.attention;
-    uint64_t progress;
     if (is_tree) {
         command_check(NULL,
                       ptowsp_prefix_size(&s->batch.attention, &s->config, &s->tree, &sizes, NULL));
         run->block = command_allocate(sizes.block_bytes, 1);
         command_check(NULL, ptowsp_prefix_place(&sizes, run->block, sizes.block_bytes, &run->plan));
-        progress = ptowsp_prefix_progress_size(&run->plan);
     } else {
         command_check(NULL, ptowsp_attention_size(&s->batch.attention, &s->config, flat, NULL));
         run->block = command_allocate(flat->block_bytes, 1);
         command_check(NULL,
                       ptowsp_attention_place(flat, run->block, flat->block_bytes, &run->flat));
-        progress = ptowsp_attention_progress_size(&run->flat);
     }
-    run->progress = (uint32_t *)command_allocate(progress, sizeof *run->progress);
-    const uint64_t rows = flat->slot_count * flat->slot_rows;
-    run->scratch.states = (ptowsp_partial *)command_allocate(rows, sizeof(ptowsp_partial));
-    run->scratch.accs = (float *)command_allocate(rows * DIM, sizeof(float));
-    run->scratch.rows = flat->slot_rows;
-    run->scratch.dim = DIM;
+    const ptowsp_attend_limits limits = {*flat, sizes.join_count, DIM, 1};
+    uint64_t bytes;
+    command_check(NULL, ptowsp_attend_size(&limits, &bytes, NULL));
+    run->memory = command_allocate(bytes, 1);
+    command_check(NULL, ptowsp_attend_place(&limits, run->memory, bytes, &run->job.memory, NULL));
+    run->job.cache = &s->cache;
+    run->job.step = &run->attention;
 }
 
 static void run_step(prefix_run *run, uint32_t index) {
     prefix_step *s = run->s;
-    const ptowsp_work_fn table[] = {run_unit};
-    ptowsp_attention_job job = {run->is_tree ? &run->plan.attention : &run->flat,
-                                table,
-                                1,
-                                run_merge,
-                                run,
-                                run->progress,
-                                false,
-                                run->is_tree ? &run->plan : NULL,
-                                run_join,
-                                NULL};
     const uint64_t start = ptowsp_clock_ns();
     if (run->is_tree) {
         command_check(NULL, ptowsp_prefix_build(&s->batch, &s->tree, NULL));
@@ -391,12 +343,7 @@ static void run_step(prefix_run *run, uint32_t index) {
                             ? ptowsp_prefix_generate(batch, &s->config, &s->tree, &run->plan, NULL)
                             : ptowsp_attention_generate(batch, &s->config, &run->flat, NULL));
     const uint64_t planned = ptowsp_clock_ns();
-    attention_fault fault;
-    if (!attention_step_check(&s->cache, &run->attention, &run->scratch, &fault)) {
-        command_fail("%s is %llu, not %llu", fault.what, (unsigned long long)fault.value,
-                     (unsigned long long)fault.expected);
-    }
-    command_check(s->context, ptowsp_attention_run(s->context, &job));
+    command_check(s->context, ptowsp_attend_run(s->context, &run->job));
     run->tree_ns[index] = built - start;
     run->plan_ns[index] = planned - built;
     run->run_ns[index] = ptowsp_clock_ns() - planned;
@@ -407,7 +354,7 @@ static void run_step(prefix_run *run, uint32_t index) {
 static const uint16_t *cache_row(const prefix_step *s, uint32_t request, uint32_t token,
                                  uint32_t head, bool is_value) {
     const size_t page = s->pages[request * s->page_stride + token / PAGE];
-    const attention_strides *strides = &s->cache.key_strides;
+    const ptowsp_attend_strides *strides = &s->cache.key_strides;
     return s->pool + page * strides->page + (token % PAGE) * strides->token + head * strides->head +
            (is_value ? PAGE * DIM : 0);
 }
@@ -512,9 +459,7 @@ static void step_free(prefix_step *s, prefix_run *runs) {
     for (int i = 0; i < 2; i++) {
         free(runs[i].outputs);
         free(runs[i].block);
-        free(runs[i].progress);
-        free(runs[i].scratch.states);
-        free(runs[i].scratch.accs);
+        free(runs[i].memory);
     }
     ptowsp_context_destroy(s->context);
     free(s->tree.nodes);  // the block

@@ -379,6 +379,47 @@ static int section_27(void) {
     return 0;
 }
 
+static void section_31_worker(ptowsp_attend_job job, uint32_t worker, uint32_t worker_count) {
+    ptowsp_plan_info info;
+#include "31_1.inc"
+    check(info.fault == PTOWSP_FAULT_NONE, "section 31, a worker");
+}
+
+// A token of values 1 and 2 in a cache of all the same.
+static int section_31(void) {
+    static float row[128] = {1, 2}, outputs[128];
+    const int32_t length = 1000;
+    const uint32_t page = 0, worker_count = 2;
+    const ptowsp_text text = ptowsp_text_to_buffer(&buffer);
+    const ptowsp_attention_batch batch = {&length, NULL, 1};
+    const ptowsp_attention_config config = {.head_count = 1, .lane_count = 4};
+    static char block[1 << 12];
+    ptowsp_attention_sizes sizes;
+    ptowsp_attention_plan plan;
+    ptowsp_attend_job job = {0};
+    const ptowsp_attend_cache cache = {
+        .keys = row, .values = row, .key_dim = 128, .value_dim = 128};
+    const ptowsp_attend_step step = {.batch = &batch,
+                                     .config = &config,
+                                     .plan = &plan,
+                                     .queries = row,
+                                     .outputs = outputs,
+                                     .pages = &page};
+    ptowsp_plan_info info;
+    check(!ptowsp_attention_size(&batch, &config, &sizes, &info) &&
+              !ptowsp_attention_place(&sizes, block, sizeof block, &plan) &&
+              !ptowsp_attention_generate(&batch, &config, &plan, &info),
+          "section 31, the plan");
+#include "31_2.inc"
+    check(info.fault == PTOWSP_FAULT_NONE, "section 31, the job");
+    for (uint32_t worker = 0; worker < worker_count; worker++) {
+        section_31_worker(job, worker, worker_count);
+    }
+    check(outputs[0] == 1 && outputs[1] == 2 && outputs[2] == 0, "section 31");
+    free(job.memory.workers);
+    return 0;
+}
+
 int main(void) {
     static int (*const pieces[])(void) = {section_7,
                                           section_8,
@@ -401,7 +442,8 @@ int main(void) {
                                           section_24,
                                           section_25,
                                           section_26,
-                                          section_27};
+                                          section_27,
+                                          section_31};
     for (size_t i = 0; i < sizeof pieces / sizeof pieces[0]; i++) {
         if (ptowsp_context_create(NULL, &context) || ptowsp_module_create(context, NULL, &m)) {
             return 1;

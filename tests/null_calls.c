@@ -457,6 +457,58 @@ static ptowsp_prefix_plan *prefix_plan(void) {
     return &made;
 }
 
+// Attention over tokens that are all alike: strides are 0.
+static const float attend_row[16];
+static const ptowsp_attend_cache attend_cache = {.keys = attend_row,
+                                                 .values = attend_row,
+                                                 .type = PTOWSP_ATTEND_F32,
+                                                 .key_dim = 16,
+                                                 .value_dim = 16};
+static const ptowsp_attend_step *attend_step(void) {
+    static ptowsp_attend_step made;
+    static float outputs[16];
+    made.batch = &attention_batch;
+    made.config = &attention_config;
+    made.plan = plan();
+    made.prefix = NULL;
+    made.queries = attend_row;
+    made.outputs = outputs;
+    made.pages = numbers;
+    return &made;
+}
+
+static const ptowsp_attend_limits *attend_limits(void) {
+    static ptowsp_attend_limits made;
+    made.plan = *sizes();
+    made.join_count = 64;
+    made.value_dim = 16;
+    made.worker_count = 1;
+    return &made;
+}
+
+static const ptowsp_attend_job *attend_job(void) {
+    static ptowsp_attend_job made;
+    static _Alignas(64) char memory[1 << 16];
+    made.cache = &attend_cache;
+    made.step = attend_step();
+    MUST(ptowsp_attend_place(attend_limits(), memory, sizeof memory, &made.memory, NULL) ==
+         PTOWSP_OK);
+    return &made;
+}
+
+static const ptowsp_attend_job *attend_tree_job(void) {
+    static ptowsp_attend_job made;
+    static ptowsp_attend_step step;
+    made = *attend_job();
+    step = *attend_step();
+    step.batch = &prefix_attention;
+    step.prefix = prefix_plan();
+    step.plan = &step.prefix->attention;
+    made.step = &step;
+    made.memory.slot_capacity = 64;
+    return &made;
+}
+
 static const uint32_t parents[3] = {PTOWSP_NO_NODE, 0, 0}, node_tokens[3] = {16, 4, 4};
 static const uint32_t request_nodes[3] = {0, 1, 2};
 static const ptowsp_prefix_given given = {

@@ -96,6 +96,15 @@ src/plan/moe_combine.c src/plan/moe_look.c src/plan/moe_routes.c
 src/plan/prefix.h src/plan/prefix_tree.c src/plan/prefix_given.c
 src/plan/prefix_choose.c src/plan/prefix_plan.c src/plan/prefix_check.c
 "
+# Attention kernels: above the plans, in all parts. Their inner loops are included several times, so
+# they are no file of their own in ptowsp.c but stand where they are included.
+ATTEND="
+src/attend/attend.h src/attend/attend_simd.h
+src/attend/attend_body.h
+src/attend/attend_portable.c src/attend/attend_x86.c src/attend/attend_neon.c
+src/attend/attend_block.c src/attend/attend.c src/attend/attend_run.c
+"
+TEMPLATES="src/attend/attend_body.h"
 DATA="
 src/base/arena.h src/base/arena.c
 src/data/dtype_names.c src/data/dtype.c
@@ -217,7 +226,7 @@ src/tune/tuning_file.h src/tune/tuning_file.c
 src/tune/tuning.h src/tune/tuning_table.c src/tune/tuning_line.c src/tune/tuning.c src/tune/tuning_compact.c
 src/tune/measure.c src/tune/rails.c
 "
-FILES="$PLAN $MORE_PLANS $DATA $RANKS $RUNTIME $TILES $WORKLOAD $TILE_WORKLOAD $REST"
+FILES="$PLAN $MORE_PLANS $ATTEND $DATA $RANKS $RUNTIME $TILES $WORKLOAD $TILE_WORKLOAD $REST"
 
 # Of the files above, the planner of attention plans. In emitted trees it is behind the headers, as
 # none but src/runtime/plan_batch.c calls it; a program without plans has neither (WSP_CORE_PLANS).
@@ -403,9 +412,9 @@ same=$(echo $FILES $BLOCK $FACE | tr ' ' '\n' | sed 's#.*/##' | grep '\.h$' | so
 [ -z "$same" ] || fail "two headers are called $same"
 
 # Names that a file defines at its top level: functions, and structs, enums and types with a body. All
-# files become one, so no name may be defined twice.
+# files become one, so no name may be defined twice, but for the macros that a template undefines.
 duplicates() {
-    awk '
+    awk -v undefined=" $(sed -n 's/^#undef //p' $TEMPLATES | tr '\n' ' ')" '
     function note(kind, name) {
         key = kind " " name
         if (key in where && where[key] != FILENAME) print name " in " where[key] " and " FILENAME
@@ -422,7 +431,7 @@ duplicates() {
     pending != "" && /\{$/ { if (FILENAME ~ /\.c$/ || $0 !~ /;$/) note("function", pending); pending = "" }
     pending != "" && /;$/ { pending = "" }
     /^(typedef )?(struct|enum|union) [a-z_0-9]+ \{/ { name = $0; sub(/ \{.*/, "", name); n = split(name, word, " "); note("type", word[n]) }
-    /^#define [A-Za-z_0-9]+/ { name = $2; sub(/\(.*/, "", name); note("macro", name) }
+    /^#define [A-Za-z_0-9]+/ { name = $2; sub(/\(.*/, "", name); if (!index(undefined, " " name " ")) note("macro", name) }
 ' "$@"
 }
 duplicates=$(duplicates $FILES; duplicates $NPU)
@@ -442,7 +451,25 @@ bodies_of() {
     done
 }
 bodies() {
-    bodies_of "$@" | sed '/^#include "/d'
+    files=
+    for file in "$@"; do
+        case " $TEMPLATES " in
+        *" $file "*) ;;
+        *) files="$files $file" ;;
+        esac
+    done
+    bodies_of $files | awk -v templates="$TEMPLATES" '
+        BEGIN {
+            count = split(templates, path, " ")
+            for (i = 1; i <= count; i++) { name = path[i]; sub(/.*\//, "", name); at[name] = path[i] }
+        }
+        /^#include "/ {
+            split($0, part, "\"")
+            while (part[2] in at && (getline line < at[part[2]]) > 0) print line
+            close(at[part[2]])
+            next
+        }
+        { print }'
 }
 
 # Writes a file of the runtime of trees: those of src/npu/tree/ in it, one below the other. Includes
@@ -540,6 +567,7 @@ library_bodies() {
     bodies $MORE_PLANS
     echo
     echo "#endif  // PTOWSP_ONLY_ATTENTION"
+    bodies $ATTEND
     echo
     echo "#if !defined(PTOWSP_ONLY_PLAN)"
     bodies $DATA $RANKS $RUNTIME

@@ -12,8 +12,6 @@
 
 #include "ptowsp.h"
 
-#include "attention.h"
-
 #define DECODE_TOLERANCE     1e-4  // of the largest magnitude in an output row
 #define DECODE_STEPS_MAX     100
 #define DECODE_PROMPT_EVERY  16   // --prefill: a prompt in each of so many requests
@@ -25,14 +23,14 @@ enum { DECODE_TIER_COUNT = PTOWSP_DECODE_TIER_COUNT + 1 };
 
 typedef struct decode_options {
     uint64_t batch, heads, kv_heads, dim, page, threads, lanes, units, kv_mib, steps, seed;
-    attention_type type;
+    ptowsp_attend_type type;
     bool is_fixed, is_json, is_prefill, is_mla, is_invariant, is_stealing;
     bool has_at;
     double at_seconds, token_ms;
     const char *trace_path, *timeline_path;
 } decode_options;
 
-extern const char *const decode_type_names[4];  // by attention_type
+extern const char *const decode_type_names[4];  // by ptowsp_attend_type
 
 // Reads the options of the program; anything wrong exits with 2.
 void decode_options_read(int argc, char **argv, decode_options *out_options);
@@ -55,11 +53,12 @@ typedef struct decode_step decode_step;
 // A plan's memory, times and results.
 typedef struct decode_run {
     const decode_step *step;
-    attention_step attention;  // whose outputs are this run's
-    ptowsp_attention_scratch scratch;
-    uint64_t slot_capacity;  // of scratch
-    float *outputs;          // [query token][head][value_dim]
-    decode_lane *lanes;      // [threads]
+    ptowsp_attend_step attention;      // whose outputs are this run's
+    ptowsp_attend_job job;             // with that step, on a cache
+    ptowsp_attention_scratch scratch;  // of the job, or of the chunk plan
+    void *memory;                      // of the job
+    float *outputs;                    // [query token][head][value_dim]
+    decode_lane *lanes;                // [threads]
 
     uint64_t unit_count, part_count, merge_count, slot_count;
     double cost_max, cost_mean;                                       // of the plan's lanes
@@ -83,8 +82,8 @@ struct decode_step {
     uint32_t group;               // query heads of a KV head
     uint32_t key_dim, value_dim;  // MLA: values are the first part of keys
 
-    attention_kv kv;
-    attention_step attention;
+    ptowsp_attend_cache kv;
+    ptowsp_attend_step attention;
     void *pool;     // [page][kv_head][K or V][slot][dim]; MLA: [page][slot][key_dim]
     float *scales;  // [page][kv_head][slot], of keys and of values; KV in i8 alone
     uint64_t pool_pages, page_elements;
@@ -96,7 +95,6 @@ struct decode_step {
     ptowsp_attention_config config;
     ptowsp_attention_plan plan;
     void *plan_block;
-    uint32_t *progress;
 
     decode_run chunks;  // the chunk plan
     bool has_chunks;

@@ -15,8 +15,8 @@ enum { REFERENCE_ROWS = 32 };  // that share the reading of a request's KV
 // Buffers of one thread.
 typedef struct reference_lane {
     double *scores;  // [REFERENCE_ROWS][length_max]
-    double queries[REFERENCE_ROWS][ATTENTION_DIM_MAX];
-    double sums[REFERENCE_ROWS][ATTENTION_DIM_MAX];
+    double queries[REFERENCE_ROWS][PTOWSP_ATTEND_DIM_MAX];
+    double sums[REFERENCE_ROWS][PTOWSP_ATTEND_DIM_MAX];
     double errors[2];  // of the attention plan and of the chunk plan
 } reference_lane;
 
@@ -46,19 +46,19 @@ static void reference_token(const decode_step *s, const reference_rows *rows, bo
         s->o.is_mla ? (page * s->o.page + slot) * 576 : (plane * s->o.page + slot) * s->o.dim;
     uint32_t dim = is_value ? s->value_dim : s->key_dim;
     double scale =
-        s->o.type == ATTENTION_I8
+        s->o.type == PTOWSP_ATTEND_I8
             ? (double)s->scales[(page * s->o.kv_heads + rows->kv_head) * s->o.page + slot]
             : 1.0;
     for (uint32_t d = 0; d < dim; d++, at++) {
         switch (s->o.type) {
-        case ATTENTION_F32: out[d] = (double)((const float *)s->pool)[at]; break;
-        case ATTENTION_F16:
+        case PTOWSP_ATTEND_F32: out[d] = (double)((const float *)s->pool)[at]; break;
+        case PTOWSP_ATTEND_F16:
             out[d] = (double)ptowsp_f32_from_f16(((const uint16_t *)s->pool)[at]);
             break;
-        case ATTENTION_BF16:
+        case PTOWSP_ATTEND_BF16:
             out[d] = (double)ptowsp_f32_from_bf16(((const uint16_t *)s->pool)[at]);
             break;
-        case ATTENTION_I8: out[d] = (double)((const int8_t *)s->pool)[at] * scale; break;
+        default: out[d] = (double)((const int8_t *)s->pool)[at] * scale; break;
         }
     }
 }
@@ -90,7 +90,7 @@ static size_t reference_head(const decode_step *s, const reference_rows *rows, u
 // tokens from the first on, so the last row sees most.
 static void reference_compute(const decode_step *s, const reference_rows *rows,
                               reference_lane *lane, double *totals) {
-    double values[ATTENTION_DIM_MAX], tops[REFERENCE_ROWS];
+    double values[PTOWSP_ATTEND_DIM_MAX], tops[REFERENCE_ROWS];
     uint32_t end = reference_end(s, rows, rows->count - 1), dim = s->key_dim;
     for (uint32_t r = 0; r < rows->count; r++) {
         const float *query = s->queries + reference_head(s, rows, r) * dim;

@@ -98,10 +98,10 @@ static float decode_random(uint64_t *state) {
 // Element `at` of the pool, rounded to its type. Integers are of 1 / 127, times their scale.
 static void decode_kv_set(decode_step *s, uint64_t at, float value) {
     switch (s->o.type) {
-    case ATTENTION_F32: ((float *)s->pool)[at] = value; break;
-    case ATTENTION_F16: ((uint16_t *)s->pool)[at] = ptowsp_f16_from_f32(value); break;
-    case ATTENTION_BF16: ((uint16_t *)s->pool)[at] = ptowsp_bf16_from_f32(value); break;
-    case ATTENTION_I8: ((int8_t *)s->pool)[at] = (int8_t)lrintf(value * 127.0f); break;
+    case PTOWSP_ATTEND_F32: ((float *)s->pool)[at] = value; break;
+    case PTOWSP_ATTEND_F16: ((uint16_t *)s->pool)[at] = ptowsp_f16_from_f32(value); break;
+    case PTOWSP_ATTEND_BF16: ((uint16_t *)s->pool)[at] = ptowsp_bf16_from_f32(value); break;
+    default: ((int8_t *)s->pool)[at] = (int8_t)lrintf(value * 127.0f); break;
     }
 }
 
@@ -114,7 +114,7 @@ typedef struct decode_filling {
 static void decode_fill_pages(void *user, uint64_t begin, uint64_t end, uint32_t lane) {
     const decode_filling *filling = (const decode_filling *)user;
     decode_step *s = filling->step;
-    uint64_t scale_count = s->o.type == ATTENTION_I8 ? s->o.kv_heads * s->o.page : 0;
+    uint64_t scale_count = s->o.type == PTOWSP_ATTEND_I8 ? s->o.kv_heads * s->o.page : 0;
     (void)lane;
     for (uint64_t i = begin; i < end; i++) {
         uint64_t page = filling->order[i];
@@ -131,11 +131,11 @@ static void decode_fill_pages(void *user, uint64_t begin, uint64_t end, uint32_t
 // Addresses of the cache for the kernel.
 static void decode_cache_describe(decode_step *s) {
     size_t slots = s->o.page, dim = s->key_dim, planes = s->o.is_mla ? 1 : 2;
-    attention_strides strides = {s->page_elements, dim, planes * slots * dim};
-    attention_strides scale_strides = {s->o.kv_heads * slots, 1, slots};
+    ptowsp_attend_strides strides = {s->page_elements, dim, planes * slots * dim};
+    ptowsp_attend_strides scale_strides = {s->o.kv_heads * slots, 1, slots};
     s->kv.keys = s->pool;
     s->kv.values =
-        (const char *)s->pool + (planes - 1) * slots * dim * attention_type_size(s->o.type);
+        (const char *)s->pool + (planes - 1) * slots * dim * ptowsp_attend_bytes(s->o.type, 1);
     s->kv.key_strides = s->kv.value_strides = strides;
     s->kv.key_scales = s->kv.value_scales = s->scales;
     s->kv.scale_strides = scale_strides;
@@ -149,7 +149,7 @@ static void decode_cache_describe(decode_step *s) {
 static void decode_pool_make(decode_step *s, uint64_t page_count) {
     const decode_options *o = &s->o;
     s->page_elements = o->kv_heads * (o->is_mla ? 1 : 2) * o->page * o->dim;
-    uint64_t page_bytes = s->page_elements * attention_type_size(o->type);
+    uint64_t page_bytes = s->page_elements * ptowsp_attend_bytes(o->type, 1);
     s->pool_pages = o->kv_mib * 1024 * 1024 / page_bytes;
     if (page_count > UINT32_MAX || s->pool_pages > SIZE_MAX / page_bytes) {
         command_fail("%llu KV pages and a pool of %llu MiB are more than this machine can address",
@@ -221,7 +221,7 @@ static void decode_outputs_make(decode_step *s, decode_run *run) {
 void decode_data_make(decode_step *s) {
     decode_cache_make(s);
     decode_queries_make(s);
-    attention_step *a = &s->attention;
+    ptowsp_attend_step *a = &s->attention;
     a->queries = s->queries;
     a->query_head_stride = s->key_dim;
     a->query_token_stride = s->o.heads * s->key_dim;
@@ -238,8 +238,12 @@ void decode_data_make(decode_step *s) {
 }
 
 static void decode_run_free(decode_run *run) {
-    free(run->scratch.states);
-    free(run->scratch.accs);
+    if (run->memory) {
+        free(run->memory);
+    } else {
+        free(run->scratch.states);
+        free(run->scratch.accs);
+    }
     free(run->outputs);
     free(run->lanes);
 }
@@ -249,9 +253,9 @@ void decode_free(decode_step *s) {
     decode_run_free(&s->chunks);
     ptowsp_work_destroy(s->context, s->work);
     ptowsp_context_destroy(s->context);
-    void *const blocks[] = {s->kv_lengths, s->query_lengths, s->query_starts, s->page_starts,
-                            s->pool,       s->scales,        s->pages,        s->queries,
-                            s->plan_block, s->progress};
+    void *const blocks[] = {s->kv_lengths,  s->query_lengths, s->query_starts,
+                            s->page_starts, s->pool,          s->scales,
+                            s->pages,       s->queries,       s->plan_block};
     for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++) {
         free(blocks[i]);
     }

@@ -35,10 +35,10 @@ static const char help_text[] =
 
 const char *const decode_type_names[4] = {"f32", "f16", "bf16", "i8"};
 
-static attention_type decode_type_read(const char *text) {
+static ptowsp_attend_type decode_type_read(const char *text) {
     for (uint32_t i = 0; i < 4; i++) {
         if (strcmp(text, decode_type_names[i]) == 0) {
-            return (attention_type)i;
+            return (ptowsp_attend_type)i;
         }
     }
     command_fail("--kv takes f32, f16, bf16 or i8, not '%s'", text);
@@ -76,7 +76,7 @@ void decode_options_read(int argc, char **argv, decode_options *out_options) {
         {"--batch", &o.batch, NULL, 1, 65536},
         {"--heads", &o.heads, NULL, 1, 1024},
         {"--kv-heads", &o.kv_heads, NULL, 1, 1024},
-        {"--dim", &o.dim, NULL, 16, ATTENTION_DIM_MAX},
+        {"--dim", &o.dim, NULL, 16, PTOWSP_ATTEND_DIM_MAX},
         {"--page", &o.page, NULL, 1, 65536},
         {"--threads", &o.threads, NULL, 1, PTOWSP_LANE_COUNT_MAX},
         {"--lanes", &o.lanes, NULL, 1, PTOWSP_ATTENTION_LANE_MAX},

@@ -22,21 +22,6 @@ static void decode_plan_check(ptowsp_status status, const ptowsp_plan_info *info
     }
 }
 
-// Makes room for the partial states of a run's slots.
-static void decode_scratch_reserve(decode_run *run, uint64_t slots, uint32_t rows, uint32_t dim) {
-    run->slot_count = slots;
-    run->scratch.rows = rows;
-    run->scratch.dim = dim;
-    if (slots > run->slot_capacity) {
-        free(run->scratch.states);
-        free(run->scratch.accs);
-        run->scratch.states =
-            (ptowsp_partial *)command_allocate(slots * rows, sizeof *run->scratch.states);
-        run->scratch.accs = (float *)command_allocate(slots * rows * dim, sizeof(float));
-        run->slot_capacity = slots;
-    }
-}
-
 // Nothing of an earlier step stays in the outputs: what is not written is NaN, and found. Requests
 // without KV have no units; theirs are 0.
 static void decode_outputs_clear(decode_run *run) {
@@ -95,6 +80,16 @@ static void decode_balanced_make(decode_step *s) {
     decode_plan_check(ptowsp_attention_bound(&s->config, &limits, &sizes, &info), &info);
     s->plan_block = command_allocate(sizes.block_bytes, 1);
     command_check(NULL, ptowsp_attention_place(&sizes, s->plan_block, sizes.block_bytes, &s->plan));
+    const ptowsp_attend_limits room = {sizes, 0, s->value_dim, 1};
+    decode_run *run = &s->balanced;
+    uint64_t bytes;
+    decode_plan_check(ptowsp_attend_size(&room, &bytes, &info), &info);
+    run->memory = command_allocate(bytes, 1);
+    decode_plan_check(ptowsp_attend_place(&room, run->memory, bytes, &run->job.memory, &info),
+                      &info);
+    run->scratch = run->job.memory.scratch;
+    run->job.cache = &s->kv;
+    run->job.step = &run->attention;
 }
 
 static void decode_balanced_plan(decode_step *s) {
@@ -105,43 +100,37 @@ static void decode_balanced_plan(decode_step *s) {
 static void decode_balanced_attend(const ptowsp_work *work, uint32_t lane, void *user) {
     decode_run *run = (decode_run *)user;
     uint64_t start = ptowsp_clock_ns();
-    attention_compute_work(&run->step->kv, &run->attention, &run->scratch, work);
+    ptowsp_attend_work(&run->job, work);
     decode_count_unit(run, lane, start);
 }
 
 // Merges the rows of a tile.
 static void decode_balanced_merge(const ptowsp_work *merge, uint32_t lane, void *user) {
     decode_run *run = (decode_run *)user;
-    const attention_step *a = &run->attention;
-    attention_unit unit = attention_unit_of(a, merge);
-    uint32_t row_count = attention_unit_rows(a, &unit), group = run->step->group;
     uint64_t start = ptowsp_clock_ns();
-    size_t first = decode_query_start(run->step, unit.request) + (size_t)unit.query_start;
-    for (uint32_t row = 0; row < row_count; row++) {
-        size_t head = (size_t)unit.kv_head * group + row % group;
-        float *out = run->outputs + (first + row / group) * a->output_token_stride +
-                     head * a->output_head_stride;
-        ptowsp_attention_merge_row(&run->scratch, merge, row, out);
-    }
+    ptowsp_attend_merge(&run->job, merge);
     run->lanes[lane].busy_ns += ptowsp_clock_ns() - start;
 }
 
 void decode_balanced_step(decode_step *s, uint32_t index) {
     static const ptowsp_work_fn table[] = {decode_balanced_attend};
     decode_run *run = &s->balanced;
-    ptowsp_attention_job job = {
-        &s->plan, table, 1,   decode_balanced_merge, run, s->progress, s->o.is_stealing,
-        NULL,     NULL,  NULL};
+    ptowsp_attention_job job = {&s->plan,
+                                table,
+                                1,
+                                decode_balanced_merge,
+                                run,
+                                run->job.memory.progress,
+                                s->o.is_stealing,
+                                NULL,
+                                NULL,
+                                NULL};
+    ptowsp_plan_info info;
     decode_outputs_clear(run);
     uint64_t start = ptowsp_clock_ns();
     decode_balanced_plan(s);
     uint64_t planned = ptowsp_clock_ns();
-    decode_scratch_reserve(run, s->plan.slot_count, s->plan.slot_rows, s->value_dim);
-    attention_fault fault;
-    if (!attention_step_check(&s->kv, &run->attention, &run->scratch, &fault)) {
-        command_fail("%s is %llu, not %llu", fault.what, (unsigned long long)fault.value,
-                     (unsigned long long)fault.expected);
-    }
+    decode_plan_check(ptowsp_attend_check(&run->job, &info), &info);
     bool is_drawn = s->o.timeline_path && index + 1 == s->o.steps;
     if (is_drawn) {
         job.spans = (ptowsp_span *)command_allocate(
@@ -155,7 +144,7 @@ void decode_balanced_step(decode_step *s, uint32_t index) {
         free(job.spans);
     }
     run->unit_count = s->plan.unit_count;
-    run->part_count = s->plan.slot_count;
+    run->part_count = run->slot_count = s->plan.slot_count;
     run->merge_count = s->plan.merge_count;
     run->cost_max = s->plan.cost_max;
     run->cost_mean = s->plan.cost_mean;
@@ -168,12 +157,12 @@ PTOWSP_INLINE void decode_chunk(const ptowsp_work *work, uint32_t lane, void *us
     decode_run *run = (decode_run *)user;
     uint64_t start = ptowsp_clock_ns();
     bool is_part = !ptowsp_work_is_whole(work);
-    attention_unit unit = {ptowsp_work_request(work),  ptowsp_work_head(work),   0,   1,
-                           ptowsp_work_kv_start(work), ptowsp_work_kv_len(work), NULL};
+    ptowsp_attend_unit unit = {ptowsp_work_request(work),  ptowsp_work_head(work),   0,   1,
+                               ptowsp_work_kv_start(work), ptowsp_work_kv_len(work), NULL};
     (void)tier;
-    attention_compute(&run->step->kv, &run->attention, &unit,
-                      is_part ? ptowsp_attention_states(&run->scratch, work->work_id) : NULL,
-                      is_part ? ptowsp_attention_accs(&run->scratch, work->work_id) : NULL);
+    ptowsp_attend_compute(&run->step->kv, &run->attention, &unit,
+                          is_part ? ptowsp_attention_states(&run->scratch, work->work_id) : NULL,
+                          is_part ? ptowsp_attention_accs(&run->scratch, work->work_id) : NULL);
     decode_count_unit(run, lane, start);
 }
 
@@ -234,7 +223,13 @@ static void decode_chunks_make(decode_step *s) {
     decode_plan_check(status, &info);
     s->chunks.unit_count = info.work_count;
     s->is_over = info.is_over;
-    decode_scratch_reserve(&s->chunks, info.work_count, s->group, s->value_dim);
+    decode_run *run = &s->chunks;
+    const uint64_t rows = info.work_count * s->group;
+    run->slot_count = info.work_count;
+    run->scratch.rows = s->group;
+    run->scratch.dim = s->value_dim;
+    run->scratch.states = (ptowsp_partial *)command_allocate(rows, sizeof *run->scratch.states);
+    run->scratch.accs = (float *)command_allocate(rows * s->value_dim, sizeof(float));
     decode_chunks_predict(s);
 }
 
@@ -283,8 +278,6 @@ void decode_chunks_step(decode_step *s, uint32_t index) {
 void decode_plans_make(decode_step *s) {
     decode_balanced_make(s);
     decode_balanced_plan(s);
-    s->progress =
-        (uint32_t *)command_allocate(ptowsp_attention_progress_size(&s->plan), sizeof(uint32_t));
     if (!s->o.is_prefill) {
         decode_chunks_make(s);
     }

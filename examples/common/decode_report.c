@@ -28,7 +28,7 @@ typedef struct report_column {
 } report_column;
 
 static uint64_t report_kv_bytes(const decode_step *s) {
-    return s->token_count * (s->page_elements / s->o.page) * attention_type_size(s->o.type);
+    return s->token_count * (s->page_elements / s->o.page) * ptowsp_attend_bytes(s->o.type, 1);
 }
 
 // A hash of the outputs of requests [first, end).
@@ -82,10 +82,11 @@ static void report_head(const decode_step *s) {
         "  model    %llu query heads over %llu KV head%s of %llu, KV in %s, pages of %llu tokens\n",
         (unsigned long long)o->heads, (unsigned long long)o->kv_heads, o->kv_heads == 1 ? "" : "s",
         (unsigned long long)o->dim, decode_type_names[o->type], (unsigned long long)o->page);
-    printf("  batch    %s requests, %s tokens, the longest %s; %s MiB of KV in a pool of %s MiB\n",
-           print_grouped(s->sequence_count), print_grouped(s->token_count),
-           print_grouped((uint64_t)s->length_max), print_grouped(report_kv_bytes(s) >> 20),
-           print_grouped((s->pool_pages * s->page_elements * attention_type_size(o->type)) >> 20));
+    printf(
+        "  batch    %s requests, %s tokens, the longest %s; %s MiB of KV in a pool of %s MiB\n",
+        print_grouped(s->sequence_count), print_grouped(s->token_count),
+        print_grouped((uint64_t)s->length_max), print_grouped(report_kv_bytes(s) >> 20),
+        print_grouped((s->pool_pages * s->page_elements * ptowsp_attend_bytes(o->type, 1)) >> 20));
     if (o->is_prefill) {
         printf("  queries  %s; %s of the requests with a prompt, in tiles of %u tokens, causal\n",
                print_grouped(s->query_count), print_grouped(s->prompt_count),
@@ -93,7 +94,7 @@ static void report_head(const decode_step *s) {
     }
     uint32_t threads = ptowsp_context_lane_count(s->context);
     printf("  threads  %u (%s), on %u lane%s of the plan%s\n\n", (unsigned)threads,
-           attention_variant_name(), (unsigned)s->plan.lane_count,
+           ptowsp_attend_variant(), (unsigned)s->plan.lane_count,
            s->plan.lane_count == 1 ? "" : "s", o->is_stealing ? ", stealing" : "");
 }
 
@@ -194,7 +195,7 @@ static void report_json(const decode_step *s, const report_column *b, const repo
            (unsigned long long)s->query_count, (unsigned long long)o->heads,
            (unsigned long long)o->kv_heads, (unsigned long long)o->dim, (unsigned long long)o->page,
            decode_type_names[o->type], (unsigned long long)report_kv_bytes(s),
-           (unsigned)ptowsp_context_lane_count(s->context), attention_variant_name());
+           (unsigned)ptowsp_context_lane_count(s->context), ptowsp_attend_variant());
     printf("\"attention_plan\": {\"mode\": \"%s\", \"lanes\": %u, ",
            o->is_invariant ? "invariant" : "balanced", (unsigned)s->plan.lane_count);
     json_counts(&s->balanced);

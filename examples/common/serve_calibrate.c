@@ -7,7 +7,6 @@
 
 #include "serve_machine.h"
 
-#include "attention.h"
 #include "command.h"
 #include "lengths.h"
 
@@ -18,8 +17,8 @@
 enum { SHORT = 64, LONG = 4096, ROWS = 16, REPEATS = 7, READ_MIB = 128, READ_PARTS = 256 };
 
 typedef struct calibration {
-    attention_kv kv;
-    attention_step step;
+    ptowsp_attend_cache kv;
+    ptowsp_attend_step step;
     ptowsp_attention_batch batch;
     ptowsp_attention_config config;
     int32_t length;
@@ -31,12 +30,12 @@ typedef struct calibration {
 
 // The time of a unit of so many tokens and rows, in ns.
 static double calibrate_time(calibration *c, uint32_t tokens, uint32_t rows) {
-    attention_unit unit = {0, 0, 0, 1, 0, tokens, NULL};
+    ptowsp_attend_unit unit = {0, 0, 0, 1, 0, tokens, NULL};
     double least = INFINITY;
     c->config.group = rows;
     for (int i = 0; i < REPEATS; i++) {
         uint64_t start = ptowsp_clock_ns();
-        attention_compute(&c->kv, &c->step, &unit, c->states, c->accs);
+        ptowsp_attend_compute(&c->kv, &c->step, &unit, c->states, c->accs);
         least = fmin(least, (double)(ptowsp_clock_ns() - start));
     }
     return least;
@@ -61,7 +60,7 @@ static ptowsp_attention_cost calibrate_attention(const serve_model *m) {
     c.kv.values = m->is_mla ? pool : pool + LONG * dim;
     c.kv.key_strides.token = (size_t)dim;
     c.kv.value_strides.token = (size_t)(m->is_mla ? dim : value_dim);
-    c.kv.type = ATTENTION_F16;
+    c.kv.type = PTOWSP_ATTEND_F16;
     c.kv.key_dim = (uint32_t)dim;
     c.kv.value_dim = (uint32_t)value_dim;
     c.length = LONG;
@@ -128,13 +127,13 @@ static double calibrate_read(ptowsp_context *context) {
 
 void serve_machine_calibrate(ptowsp_context *context, const serve_model *m, double memory_bytes,
                              serve_machine *out_machine) {
-    if (m->dim % 16 != 0 || m->value_dim % 16 != 0 || m->dim > ATTENTION_DIM_MAX) {
+    if (m->dim % 16 != 0 || m->value_dim % 16 != 0 || m->dim > PTOWSP_ATTEND_DIM_MAX) {
         command_fail("--calibrate needs a --dim that is a multiple of 16 up to %d",
-                     ATTENTION_DIM_MAX);
+                     PTOWSP_ATTEND_DIM_MAX);
     }
     serve_machine to = {0};
     to.attention = calibrate_attention(m);
-    snprintf(to.name, sizeof to.name, "this CPU (%s)", attention_variant_name());
+    snprintf(to.name, sizeof to.name, "this CPU (%s)", ptowsp_attend_variant());
     to.lanes = ptowsp_context_lane_count(context);
     to.clock_hz = 1e9;
     to.bytes_per_s = calibrate_read(context);

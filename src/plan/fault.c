@@ -42,7 +42,7 @@ void ptowsp_plan_explain(const ptowsp_plan_info *info, ptowsp_text text) {
     }
     uint32_t fault = (uint32_t)info->fault;
     const char *sentence = fault < PTOWSP_FAULT_COUNT ? pwsp_fault_texts[fault] : "unknown fault";
-    pwsp_text_format(text, "plan: ");
+    pwsp_text_format(text, fault < PTOWSP_FAULT_ATTEND_JOB_NULL ? "plan: " : "attend: ");
     for (const char *at = sentence; *at; at++) {
         if (at[0] == '%' && at[1] == 'i') {
             pwsp_text_format(text, "%llu", (unsigned long long)info->index);

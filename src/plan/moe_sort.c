@@ -427,15 +427,6 @@ static void pwsp_moe_slices_write(void *user, uint64_t begin, uint64_t end, uint
     }
 }
 
-// The fault of the info as the context's last error.
-static ptowsp_status pwsp_moe_context_fail(ptowsp_context *context, ptowsp_status status,
-                                           const ptowsp_plan_info *info) {
-    char line[160];
-    ptowsp_text_buffer buffer = {line, sizeof line, 0};
-    ptowsp_plan_explain(info, ptowsp_text_to_buffer(&buffer));
-    return pwsp_fail(context, status, info->index, "%s", line);
-}
-
 static ptowsp_status pwsp_moe_sort_slices(ptowsp_context *context, pwsp_moe_sorter *s,
                                           ptowsp_plan_info *info) {
     ptowsp_status status =
@@ -446,7 +437,7 @@ static ptowsp_status pwsp_moe_sort_slices(ptowsp_context *context, pwsp_moe_sort
     uint64_t dropped;
     status = pwsp_moe_counts_check(s, &dropped, info);
     if (status != PTOWSP_OK) {
-        return pwsp_moe_context_fail(context, status, info);
+        return pwsp_plan_report(context, status, info);
     }
     pwsp_moe_offsets_write(s, dropped);
     return ptowsp_parallel_for(context, s->slice_count, 1, pwsp_moe_slices_write, s);
@@ -465,7 +456,7 @@ ptowsp_status ptowsp_moe_sort_parallel(ptowsp_context *context, const ptowsp_moe
         status = pwsp_moe_null(info, 2);
     }
     if (status != PTOWSP_OK) {
-        return pwsp_moe_context_fail(context, status, info);
+        return pwsp_plan_report(context, status, info);
     }
     pwsp_moe_sorter s = pwsp_moe_sorter_of(routes, order);
     const uint64_t table = (uint64_t)routes->expert_count + 1;
@@ -475,7 +466,7 @@ ptowsp_status ptowsp_moe_sort_parallel(ptowsp_context *context, const ptowsp_moe
     const uint64_t slices = pwsp_min_u64(pwsp_max_u64(lanes, few), scratch_count / table);
     if (slices < 2 || s.pair_count < PTOWSP_MOE_SORT_PARALLEL_MIN) {
         status = ptowsp_moe_sort(routes, order, info);
-        return status == PTOWSP_OK ? status : pwsp_moe_context_fail(context, status, info);
+        return status == PTOWSP_OK ? status : pwsp_plan_report(context, status, info);
     }
     s.slice_count = (uint32_t)slices;
     s.tables = scratch;

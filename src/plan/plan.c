@@ -414,13 +414,12 @@ static ptowsp_status pwsp_generate_on_lanes(ptowsp_context *context, const pwsp_
     return pwsp_context_run(context, block_count, 1, pwsp_generate_blocks, &job);
 }
 
-// Puts a fault's line into the context's error.
-static void pwsp_plan_report(ptowsp_context *context, ptowsp_status status,
-                             const ptowsp_plan_info *info) {
+PWSP_INTERNAL ptowsp_status pwsp_plan_report(ptowsp_context *context, ptowsp_status status,
+                                             const ptowsp_plan_info *info) {
     char line[PWSP_ERROR_TEXT_MAX];
     ptowsp_text_buffer buffer = {line, sizeof line, 0};
     ptowsp_plan_explain(info, ptowsp_text_to_buffer(&buffer));
-    pwsp_fail(context, status, info->index, "%s", line);
+    return pwsp_fail(context, status, info->index, "%s", line);
 }
 
 // ptowsp_plan_generate_parallel for a context that has been entered.

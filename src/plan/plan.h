@@ -13,6 +13,10 @@ PWSP_INTERNAL ptowsp_status pwsp_plan_fail(ptowsp_plan_info *info, ptowsp_plan_f
 PWSP_INTERNAL ptowsp_plan_info *pwsp_info_start(ptowsp_plan_info *out_info,
                                                 ptowsp_plan_info *spare);
 
+// Puts a fault's line into the context's error. Returns the status.
+PWSP_INTERNAL ptowsp_status pwsp_plan_report(ptowsp_context *context, ptowsp_status status,
+                                             const ptowsp_plan_info *info);
+
 PWSP_INTERNAL ptowsp_status pwsp_tiers_check(const ptowsp_tier *tiers, uint32_t tier_count,
                                              ptowsp_plan_info *info);
 

@@ -1,10 +1,12 @@
-// The attention kernel of examples/common: every variant that this machine runs, against plain
+// Attention on CPUs, unit by unit: every variant that this machine runs, against plain
 // softmax in double precision over the same (rounded) cache; what its contract says about bits,
 // masks and reads; and number formats, against their definition.
 
 #include "test.h"
 
-#include "../examples/common/attention.c"
+#include "../src/attend/attend.h"
+
+#include <math.h>
 
 // -- a batch with its cache -----------------------------------------------------------------------
 
@@ -20,7 +22,7 @@ typedef enum layout {
 
 // What a test asks for; the rest is made from it.
 typedef struct shape {
-    attention_type type;
+    ptowsp_attend_type type;
     layout layout;
     uint32_t key_dim, value_dim, page_size, heads, group, request_count;
     uint32_t queries[REQUESTS_MAX], lengths[REQUESTS_MAX];
@@ -31,8 +33,8 @@ typedef struct shape {
 
 typedef struct batch {
     shape s;
-    attention_kv kv;
-    attention_step step;
+    ptowsp_attend_cache kv;
+    ptowsp_attend_step step;
     ptowsp_attention_batch of;
     ptowsp_attention_config config;
     ptowsp_attention_plan plan;  // of tiles alone
@@ -90,18 +92,18 @@ static double cache_put(batch *b, uint32_t is_value, size_t at, float value, flo
     void *cache = b->s.layout == LAYOUT_BLOCKS || b->s.layout == LAYOUT_LATENT ? b->cache[0]
                                                                                : b->cache[is_value];
     switch (b->s.type) {
-    case ATTENTION_F32: ((float *)cache)[at] = value; return (double)value;
-    case ATTENTION_F16: {
+    case PTOWSP_ATTEND_F32: ((float *)cache)[at] = value; return (double)value;
+    case PTOWSP_ATTEND_F16: {
         uint16_t half = ptowsp_f16_from_f32(value);
         ((uint16_t *)cache)[at] = half;
         return (double)ptowsp_f32_from_f16(half);
     }
-    case ATTENTION_BF16: {
+    case PTOWSP_ATTEND_BF16: {
         uint16_t half = ptowsp_bf16_from_f32(value);
         ((uint16_t *)cache)[at] = half;
         return (double)ptowsp_f32_from_bf16(half);
     }
-    case ATTENTION_I8: break;
+    default: break;
     }
     int8_t whole = (int8_t)lrintf(value * 127.0f);
     ((int8_t *)cache)[at] = whole;
@@ -112,20 +114,20 @@ static void make_strides(batch *b) {
     const shape *s = &b->s;
     size_t heads = s->heads, slots = s->page_size, k = s->key_dim, v = s->value_dim;
     size_t both = k > v ? k : v;
-    attention_kv *kv = &b->kv;
-    attention_strides blocks = {heads * 2 * slots * both, both, 2 * slots * both};
-    attention_strides key_slots = {slots * heads * k, heads * k, k};
-    attention_strides value_slots = {slots * heads * v, heads * v, v};
-    attention_strides key_tokens = {heads * k, heads * k, k}, latent = {slots * k, k, 0};
-    attention_strides value_tokens = {heads * v, heads * v, v};
-    attention_strides scale_pages = {heads * slots, 1, slots}, scale_tokens = {heads, heads, 1};
+    ptowsp_attend_cache *kv = &b->kv;
+    ptowsp_attend_strides blocks = {heads * 2 * slots * both, both, 2 * slots * both};
+    ptowsp_attend_strides key_slots = {slots * heads * k, heads * k, k};
+    ptowsp_attend_strides value_slots = {slots * heads * v, heads * v, v};
+    ptowsp_attend_strides key_tokens = {heads * k, heads * k, k}, latent = {slots * k, k, 0};
+    ptowsp_attend_strides value_tokens = {heads * v, heads * v, v};
+    ptowsp_attend_strides scale_pages = {heads * slots, 1, slots}, scale_tokens = {heads, heads, 1};
     bool is_contiguous = s->layout == LAYOUT_CONTIGUOUS;
     kv->keys = b->cache[0];
     kv->values = b->cache[1];
     kv->key_strides = is_contiguous ? key_tokens : key_slots;
     kv->value_strides = is_contiguous ? value_tokens : value_slots;
     if (s->layout == LAYOUT_BLOCKS) {
-        kv->values = (char *)b->cache[0] + slots * both * attention_type_size(s->type);
+        kv->values = (char *)b->cache[0] + slots * both * ptowsp_attend_bytes(s->type, 1);
         kv->key_strides = kv->value_strides = blocks;
     } else if (s->layout == LAYOUT_LATENT) {
         kv->values = kv->keys;
@@ -200,7 +202,7 @@ static batch make_batch(const shape *s, uint64_t seed) {
     b.s = *s;
     uint64_t state = seed;
     make_pages(&b, &state);
-    size_t element = attention_type_size(s->type), tokens = b.token_starts[s->request_count];
+    size_t element = ptowsp_attend_bytes(s->type, 1), tokens = b.token_starts[s->request_count];
     size_t slots = s->layout == LAYOUT_CONTIGUOUS ? tokens : (size_t)b.page_count * s->page_size;
     size_t both = s->key_dim > s->value_dim ? s->key_dim : s->value_dim;
     b.cache[0] =
@@ -263,22 +265,32 @@ static void free_batch(batch *b) {
     free(b->lse);
 }
 
-static uint32_t variants(const attention_variant **out) {
-    uint32_t count = 0;
-#if !ATTENTION_NEON
-    out[count++] = &attention_portable_variant;
+// All variants of this machine, the fastest last: portable code or NEON, AVX2, AVX-512.
+static uint32_t variants(const pwsp_attend_variant **out) {
+    static pwsp_attend_variant made[3];
+    uint32_t count = 1;
+#if PWSP_NEON
+    pwsp_attend_neon(&made[0]);
 #else
-    out[count++] = &attention_neon_variant;
+    pwsp_attend_portable(&made[0]);
 #endif
-#if ATTENTION_X86
-    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) {
-        out[count++] = &attention_avx2_variant;
+#if PWSP_X86
+    if (pwsp_cpu_has_avx2()) {
+        pwsp_attend_avx2(&made[count++]);
     }
-    if (attention_variant_choose() == &attention_avx512_variant) {
-        out[count++] = &attention_avx512_variant;
+    if (pwsp_cpu_has_avx512()) {
+        pwsp_attend_avx512(&made[count++]);
     }
 #endif
+    for (uint32_t i = 0; i < count; i++) {
+        out[i] = &made[i];
+    }
     return count;
+}
+
+static const pwsp_attend_variant *fastest(void) {
+    const pwsp_attend_variant *list[4];
+    return list[variants(list) - 1];
 }
 
 // -- the reference --------------------------------------------------------------------------------
@@ -336,7 +348,7 @@ static double reference_row(const batch *b, uint32_t request, uint32_t query, ui
 // Values are below 1.5 in magnitude, so the tolerance of a weight is that of an element.
 static void check_row(const batch *b, uint32_t request, uint32_t query, uint32_t head,
                       uint32_t start, uint32_t end, const float *row, float lse) {
-    double exact[ATTENTION_DIM_MAX], tolerance;
+    double exact[PTOWSP_ATTEND_DIM_MAX], tolerance;
     double exact_lse = reference_row(b, request, query, head, start, end, exact, &tolerance);
     if (exact_lse == -INFINITY) {
         assert_true(lse == -INFINITY);
@@ -351,10 +363,10 @@ static void check_row(const batch *b, uint32_t request, uint32_t query, uint32_t
 // -- against double precision ---------------------------------------------------------------------
 
 // A unit as pieces that are cut at random tokens and merged.
-static void check_pieces(const attention_variant *variant, batch *b, attention_unit unit,
+static void check_pieces(const pwsp_attend_variant *variant, batch *b, ptowsp_attend_unit unit,
                          uint64_t *state) {
     const shape *s = &b->s;
-    uint32_t rows = attention_unit_rows(&b->step, &unit), piece_count = 0;
+    uint32_t rows = ptowsp_attend_unit_rows(&b->step, &unit), piece_count = 0;
     uint32_t start = unit.kv_start, end = unit.kv_start + unit.kv_len;
     ptowsp_partial *states = (ptowsp_partial *)allocate(8 * rows, sizeof *states);
     float *accs = (float *)allocate((size_t)8 * rows * s->value_dim, sizeof *accs);
@@ -362,8 +374,8 @@ static void check_pieces(const attention_variant *variant, batch *b, attention_u
     while (piece_count == 0 || unit.kv_start < end) {
         unit.kv_len = piece_count == 7 ? end - unit.kv_start
                                        : (uint32_t)test_random_in(state, 0, end - unit.kv_start);
-        attention_compute_with(variant, &b->kv, &b->step, &unit, states + piece_count * rows,
-                               accs + (size_t)piece_count * rows * s->value_dim);
+        pwsp_attend_compute(variant, &b->kv, &b->step, &unit, states + piece_count * rows,
+                            accs + (size_t)piece_count * rows * s->value_dim);
         unit.kv_start += unit.kv_len;
         piece_count++;
     }
@@ -379,7 +391,7 @@ static void check_pieces(const attention_variant *variant, batch *b, attention_u
 }
 
 // Every row of a batch, in tiles of `tile` query tokens (0: all), whole and in pieces.
-static void check_batch(const attention_variant *variant, batch *b, uint32_t tile,
+static void check_batch(const pwsp_attend_variant *variant, batch *b, uint32_t tile,
                         uint64_t *state) {
     const shape *s = &b->s;
     b->plan.tile_tokens = tile > 0 ? tile : UINT32_MAX;
@@ -389,8 +401,8 @@ static void check_batch(const attention_variant *variant, batch *b, uint32_t til
         for (uint32_t i = 0; i < tiles * s->heads; i++) {
             ptowsp_work work = ptowsp_work_of(0, 0, 0, request, i / tiles, 0, s->lengths[request]);
             work.reserved = (uint16_t)(i % tiles);
-            attention_unit unit = attention_unit_of(&b->step, &work);
-            attention_compute_with(variant, &b->kv, &b->step, &unit, NULL, NULL);
+            ptowsp_attend_unit unit = ptowsp_attend_unit_of(&b->step, &work);
+            pwsp_attend_compute(variant, &b->kv, &b->step, &unit, NULL, NULL);
             check_pieces(variant, b, unit, state);
         }
         for (uint32_t row = 0; row < s->queries[request] * s->heads * s->group; row++) {
@@ -406,7 +418,7 @@ static shape random_shape(uint64_t *state) {
     static const uint32_t groups[] = {1, 2, 3, 4, 5, 7, 8, 16};
     shape s;
     memset(&s, 0, sizeof s);
-    s.type = (attention_type)test_random_in(state, 0, 3);
+    s.type = (ptowsp_attend_type)test_random_in(state, 0, 3);
     s.layout = (layout)test_random_in(state, 0, LAYOUT_COUNT - 1);
     s.key_dim = 16 * (uint32_t)test_random_in(state, 1, 9);
     s.value_dim = test_random(state) % 2 ? s.key_dim : 16 * (uint32_t)test_random_in(state, 1, 9);
@@ -429,7 +441,7 @@ static shape random_shape(uint64_t *state) {
 }
 
 static void check_shape(const shape *s, uint32_t tile, uint64_t *state) {
-    const attention_variant *list[4];
+    const pwsp_attend_variant *list[4];
     uint32_t count = variants(list);
     batch b = make_batch(s, *state);
     settle(&b);
@@ -439,7 +451,7 @@ static void check_shape(const shape *s, uint32_t tile, uint64_t *state) {
     free_batch(&b);
 }
 
-static void attention__agrees_with_double_precision_in_every_variant(void **unused) {
+static void attend__agrees_with_double_precision_in_every_variant(void **unused) {
     (void)unused;
     uint64_t state = test_seed();
     for (int i = 0; TEST_ROUNDS(i, 40); i++) {
@@ -449,7 +461,7 @@ static void attention__agrees_with_double_precision_in_every_variant(void **unus
     }
 }
 
-static void attention__of_usual_dimensions_and_groups_in_every_type(void **unused) {
+static void attend__of_usual_dimensions_and_groups_in_every_type(void **unused) {
     (void)unused;
     static const uint32_t dims[][2] = {{64, 64},   {80, 80},   {96, 96},  {112, 112}, {128, 128},
                                        {192, 128}, {256, 256}, {512, 64}, {576, 512}};
@@ -458,7 +470,7 @@ static void attention__of_usual_dimensions_and_groups_in_every_type(void **unuse
     for (uint32_t i = 0; i < 9 || TEST_ROUNDS(i, 9 * 7); i++) {  // each of them in the first nine
         shape s;
         memset(&s, 0, sizeof s);
-        s.type = (attention_type)(i % 4);
+        s.type = (ptowsp_attend_type)(i % 4);
         s.key_dim = dims[i % 9][0];
         s.value_dim = dims[i % 9][1];
         s.layout = s.key_dim == 576 ? LAYOUT_LATENT : (layout)((i / 3 + i / 9) % 3);
@@ -476,7 +488,8 @@ static void attention__of_usual_dimensions_and_groups_in_every_type(void **unuse
     }
 }
 
-static shape plain_shape(attention_type type, uint32_t group, uint32_t queries, uint32_t length) {
+static shape plain_shape(ptowsp_attend_type type, uint32_t group, uint32_t queries,
+                         uint32_t length) {
     shape s;
     memset(&s, 0, sizeof s);
     s.type = type;
@@ -494,10 +507,10 @@ static shape plain_shape(attention_type type, uint32_t group, uint32_t queries, 
     return s;
 }
 
-static void attention__of_scores_of_thousands(void **unused) {
+static void attend__of_scores_of_thousands(void **unused) {
     (void)unused;
     uint64_t state = test_seed();
-    shape s = plain_shape(ATTENTION_F32, 3, 5, 200);
+    shape s = plain_shape(PTOWSP_ATTEND_F32, 3, 5, 200);
     s.magnitude = 1e4f;
     check_shape(&s, 0, &state);
     s.cap = 50.0f;
@@ -506,15 +519,15 @@ static void attention__of_scores_of_thousands(void **unused) {
     check_shape(&s, 0, &state);
 }
 
-static void attention__of_one_token_is_its_value_row(void **unused) {
+static void attend__of_one_token_is_its_value_row(void **unused) {
     (void)unused;
     float keys[16], values[16], query[16] = {3.0f}, acc[16], out[16], lse;
     for (int d = 0; d < 16; d++) {
         keys[d] = 1.0f;
         values[d] = (float)d;
     }
-    attention_kv kv;
-    attention_step step;
+    ptowsp_attend_cache kv;
+    ptowsp_attend_step step;
     memset(&kv, 0, sizeof kv);
     memset(&step, 0, sizeof step);
     kv.keys = keys;
@@ -531,11 +544,11 @@ static void attention__of_one_token_is_its_value_row(void **unused) {
     step.batch = &given;
     step.config = &config;
     step.pages = &page;
-    attention_unit unit = {0, 0, 0, 1, 0, 1, NULL};
+    ptowsp_attend_unit unit = {0, 0, 0, 1, 0, 1, NULL};
     ptowsp_partial state;
-    attention_compute(&kv, &step, &unit, &state, acc);
+    ptowsp_attend_compute(&kv, &step, &unit, &state, acc);
     assert_true(state.m == 0.75f && state.l == 1.0f);  // 3 * 1 / sqrt(16)
-    attention_compute(&kv, &step, &unit, NULL, NULL);
+    ptowsp_attend_compute(&kv, &step, &unit, NULL, NULL);
     assert_true(lse == 0.75f);
     for (int d = 0; d < 16; d++) {
         assert_true(acc[d] == (float)d && out[d] == (float)d);
@@ -550,12 +563,12 @@ typedef struct result {
     uint32_t rows, dim;
 } result;
 
-static result compute(const attention_variant *variant, const batch *b, const attention_step *step,
-                      attention_unit unit) {
-    result out = {NULL, NULL, attention_unit_rows(step, &unit), b->s.value_dim};
+static result compute(const pwsp_attend_variant *variant, const batch *b,
+                      const ptowsp_attend_step *step, ptowsp_attend_unit unit) {
+    result out = {NULL, NULL, ptowsp_attend_unit_rows(step, &unit), b->s.value_dim};
     out.states = (ptowsp_partial *)allocate(out.rows, sizeof *out.states);
     out.accs = (float *)allocate((size_t)out.rows * out.dim, sizeof *out.accs);
-    attention_compute_with(variant, &b->kv, step, &unit, out.states, out.accs);
+    pwsp_attend_compute(variant, &b->kv, step, &unit, out.states, out.accs);
     return out;
 }
 
@@ -571,10 +584,10 @@ static void same_row(const result *x, uint32_t a, const result *y, uint32_t b) {
                         x->dim * sizeof *x->accs);
 }
 
-static attention_unit random_piece(const batch *b, uint64_t *state) {
+static ptowsp_attend_unit random_piece(const batch *b, uint64_t *state) {
     const shape *s = &b->s;
     uint32_t request = (uint32_t)test_random_in(state, 0, s->request_count - 1);
-    attention_unit unit = {
+    ptowsp_attend_unit unit = {
         request, (uint32_t)test_random_in(state, 0, s->heads - 1), 0, s->queries[request], 0, 0,
         NULL};
     unit.kv_start = (uint32_t)test_random_in(state, 0, s->lengths[request] - 1);
@@ -582,21 +595,21 @@ static attention_unit random_piece(const batch *b, uint64_t *state) {
     return unit;
 }
 
-static void attention__row_has_the_bits_that_it_has_alone(void **unused) {
+static void attend__row_has_the_bits_that_it_has_alone(void **unused) {
     (void)unused;
-    const attention_variant *list[4];
+    const pwsp_attend_variant *list[4];
     uint32_t count = variants(list);
     uint64_t state = test_seed();
     for (int i = 0; TEST_ROUNDS(i, 60); i++) {
         shape s = random_shape(&state);
         batch b = make_batch(&s, state);
         settle(&b);
-        attention_unit unit = random_piece(&b, &state);
-        const attention_variant *variant = list[test_random(&state) % count];
+        ptowsp_attend_unit unit = random_piece(&b, &state);
+        const pwsp_attend_variant *variant = list[test_random(&state) % count];
         result tile = compute(variant, &b, &b.step, unit);
         for (uint32_t r = 0; r < tile.rows; r++) {  // as a group of one head
-            attention_step step = b.step;
-            attention_unit one = unit;
+            ptowsp_attend_step step = b.step;
+            ptowsp_attend_unit one = unit;
             ptowsp_attention_config config = b.config;
             config.group = 1;
             step.config = &config;
@@ -614,16 +627,17 @@ static void attention__row_has_the_bits_that_it_has_alone(void **unused) {
 }
 
 // A piece that begins earlier or ends later changes nothing for rows that do not see its ends.
-static void attention__row_depends_on_the_tokens_it_sees_alone(void **unused) {
+static void attend__row_depends_on_the_tokens_it_sees_alone(void **unused) {
     (void)unused;
     uint64_t state = test_seed();
     for (int i = 0; TEST_ROUNDS(i, 20); i++) {
-        shape s = plain_shape(ATTENTION_F16, 4, 30, 150);
+        shape s = plain_shape(PTOWSP_ATTEND_F16, 4, 30, 150);
         s.window = i % 2 ? 70 : 0;
         batch b = make_batch(&s, state++);
         settle(&b);
-        const attention_variant *variant = attention_variant_choose();
-        attention_unit unit = {0, 0, 0, 30, (uint32_t)test_random_in(&state, 0, 110), 150, NULL};
+        const pwsp_attend_variant *variant = fastest();
+        ptowsp_attend_unit unit = {0,   0,   0, 30, (uint32_t)test_random_in(&state, 0, 110),
+                                   150, NULL};
         result whole = compute(variant, &b, &b.step, unit);
         uint32_t query = (uint32_t)test_random_in(&state, 0, 29);
         unit.kv_len = 150 - 30 + query + 1 - unit.kv_start;  // up to what this query sees
@@ -635,7 +649,7 @@ static void attention__row_depends_on_the_tokens_it_sees_alone(void **unused) {
         for (uint32_t r = 0; s.window > 0 && r < 30; r++) {  // from where each query's window is
             const uint32_t begin = 150 - 30 + r + 1 - s.window;
             const uint32_t start = unit.kv_start > begin ? unit.kv_start : begin;
-            attention_unit later = {0, 0, 0, 30, start, 150, NULL};
+            ptowsp_attend_unit later = {0, 0, 0, 30, start, 150, NULL};
             result seen = compute(variant, &b, &b.step, later);
             for (uint32_t g = 0; g < 4; g++) {
                 same_row(&whole, r * 4 + g, &seen, r * 4 + g);
@@ -647,14 +661,14 @@ static void attention__row_depends_on_the_tokens_it_sees_alone(void **unused) {
     }
 }
 
-static void attention__layout_of_the_cache_changes_no_bit(void **unused) {
+static void attend__layout_of_the_cache_changes_no_bit(void **unused) {
     (void)unused;
     uint64_t state = test_seed();
     for (int i = 0; TEST_ROUNDS(i, 20); i++) {
         shape s = random_shape(&state);
         s.value_dim = s.key_dim;
         result results[3];
-        attention_unit unit = {0, 0, 0, s.queries[0], 0, 0, NULL};
+        ptowsp_attend_unit unit = {0, 0, 0, s.queries[0], 0, 0, NULL};
         unit.kv_start = (uint32_t)test_random_in(&state, 0, s.lengths[0] - 1);
         unit.kv_len = s.lengths[0];
         uint64_t seed = state;
@@ -663,7 +677,7 @@ static void attention__layout_of_the_cache_changes_no_bit(void **unused) {
             s.page_size = (uint32_t)test_random_in(&state, 1, 100);
             batch b = make_batch(&s, seed);
             settle(&b);
-            results[k] = compute(attention_variant_choose(), &b, &b.step, unit);
+            results[k] = compute(fastest(), &b, &b.step, unit);
             free_batch(&b);
         }
         for (uint32_t r = 0; r < results[0].rows; r++) {
@@ -676,16 +690,16 @@ static void attention__layout_of_the_cache_changes_no_bit(void **unused) {
     }
 }
 
-static void attention__vector_variants_give_the_same_bits(void **unused) {
+static void attend__vector_variants_give_the_same_bits(void **unused) {
     (void)unused;
-    const attention_variant *list[4];
+    const pwsp_attend_variant *list[4];
     uint32_t count = variants(list);
     uint64_t state = test_seed();
     for (int i = 0; count == 3 && TEST_ROUNDS(i, 40); i++) {
         shape s = random_shape(&state);
         batch b = make_batch(&s, state);
         settle(&b);
-        attention_unit unit = random_piece(&b, &state);
+        ptowsp_attend_unit unit = random_piece(&b, &state);
         result first = compute(list[1], &b, &b.step, unit);
         result second = compute(list[2], &b, &b.step, unit);
         for (uint32_t r = 0; r < first.rows; r++) {
@@ -697,16 +711,16 @@ static void attention__vector_variants_give_the_same_bits(void **unused) {
     }
 }
 
-static void attention__finished_row_is_its_finished_state(void **unused) {
+static void attend__finished_row_is_its_finished_state(void **unused) {
     (void)unused;
     uint64_t state = test_seed();
     for (int i = 0; TEST_ROUNDS(i, 20); i++) {
         shape s = random_shape(&state);
         batch b = make_batch(&s, state);
         settle(&b);
-        attention_unit unit = {0, s.heads - 1, 0, s.queries[0], 0, s.lengths[0], NULL};
-        result parts = compute(attention_variant_choose(), &b, &b.step, unit);
-        attention_compute(&b.kv, &b.step, &unit, NULL, NULL);
+        ptowsp_attend_unit unit = {0, s.heads - 1, 0, s.queries[0], 0, s.lengths[0], NULL};
+        result parts = compute(fastest(), &b, &b.step, unit);
+        ptowsp_attend_compute(&b.kv, &b.step, &unit, NULL, NULL);
         float *out = (float *)allocate(s.value_dim, sizeof *out);
         for (uint32_t r = 0; r < parts.rows; r++) {
             size_t at = ((size_t)(r / s.group) * s.heads + s.heads - 1) * s.group + r % s.group;
@@ -723,17 +737,17 @@ static void attention__finished_row_is_its_finished_state(void **unused) {
 
 // -- masks and reads ------------------------------------------------------------------------------
 
-static void attention__rows_that_see_nothing_are_empty(void **unused) {
+static void attend__rows_that_see_nothing_are_empty(void **unused) {
     (void)unused;
-    shape s = plain_shape(ATTENTION_F32, 2, 10, 100);
+    shape s = plain_shape(PTOWSP_ATTEND_F32, 2, 10, 100);
     s.window = 20;
     batch b = make_batch(&s, 1);
     settle(&b);
-    const attention_variant *list[4];
+    const pwsp_attend_variant *list[4];
     uint32_t count = variants(list);
     for (uint32_t i = 0; i < count; i++) {
         // Queries stand at 90 to 99. Of tokens 78 and 79 query j sees those from 71 + j on.
-        attention_unit unit = {0, 0, 0, 10, 78, 2, NULL};
+        ptowsp_attend_unit unit = {0, 0, 0, 10, 78, 2, NULL};
         result r = compute(list[i], &b, &b.step, unit);
         for (uint32_t row = 0; row < r.rows; row++) {
             bool is_empty = 71 + row / 2 > 79;
@@ -745,7 +759,7 @@ static void attention__rows_that_see_nothing_are_empty(void **unused) {
         unit.kv_start = 95;  // the first five queries stand before it
         unit.kv_len = 5;
         b.step.lse_head_stride = 1;
-        attention_compute_with(list[i], &b.kv, &b.step, &unit, NULL, NULL);
+        pwsp_attend_compute(list[i], &b.kv, &b.step, &unit, NULL, NULL);
         for (uint32_t row = 0; row < 20; row++) {
             assert_true((b.lse[row] == -INFINITY) == (row / 2 < 5));
             assert_true((b.outputs[row * s.value_dim] == 0.0f) == (row / 2 < 5));
@@ -764,19 +778,19 @@ static void attention__rows_that_see_nothing_are_empty(void **unused) {
 }
 
 // Pages that a window has left behind may be gone.
-static void attention__tokens_that_no_row_sees_are_not_read(void **unused) {
+static void attend__tokens_that_no_row_sees_are_not_read(void **unused) {
     (void)unused;
     for (uint32_t type = 0; type < 4; type++) {
-        shape s = plain_shape((attention_type)type, 4, 3, 120);
+        shape s = plain_shape((ptowsp_attend_type)type, 4, 3, 120);
         s.window = 30;  // queries stand at 117 to 119, so the first token seen is 88, in page 11
         batch b = make_batch(&s, 1);
         settle(&b);
-        attention_unit unit = {0, 0, 0, 3, 0, 120, NULL};
-        result before = compute(attention_variant_choose(), &b, &b.step, unit);
+        ptowsp_attend_unit unit = {0, 0, 0, 3, 0, 120, NULL};
+        result before = compute(fastest(), &b, &b.step, unit);
         for (uint32_t page = 0; page < 11; page++) {
             b.pages[page] = UINT32_MAX;
         }
-        result after = compute(attention_variant_choose(), &b, &b.step, unit);
+        result after = compute(fastest(), &b, &b.step, unit);
         for (uint32_t r = 0; r < before.rows; r++) {
             same_row(&before, r, &after, r);
         }
@@ -786,12 +800,12 @@ static void attention__tokens_that_no_row_sees_are_not_read(void **unused) {
     }
 }
 
-static void attention__nan_of_a_token_stays_in_the_rows_that_see_it(void **unused) {
+static void attend__nan_of_a_token_stays_in_the_rows_that_see_it(void **unused) {
     (void)unused;
-    const attention_variant *list[4];
+    const pwsp_attend_variant *list[4];
     uint32_t count = variants(list);
     for (uint32_t is_value = 0; is_value < 2; is_value++) {
-        shape s = plain_shape(ATTENTION_F32, 3, 20, 100);
+        shape s = plain_shape(PTOWSP_ATTEND_F32, 3, 20, 100);
         batch b = make_batch(&s, 1);
         settle(&b);
         uint32_t dim = is_value ? s.value_dim : s.key_dim;
@@ -799,8 +813,8 @@ static void attention__nan_of_a_token_stays_in_the_rows_that_see_it(void **unuse
             ((float *)b.cache[is_value])[cache_index(&b, is_value, 0, 90, 0, d)] = NAN;
         }
         for (uint32_t i = 0; i < count; i++) {
-            attention_unit unit = {0, 0, 0, 20, 0, 100, NULL};
-            attention_compute_with(list[i], &b.kv, &b.step, &unit, NULL, NULL);
+            ptowsp_attend_unit unit = {0, 0, 0, 20, 0, 100, NULL};
+            pwsp_attend_compute(list[i], &b.kv, &b.step, &unit, NULL, NULL);
             for (uint32_t row = 0; row < 60; row++) {
                 float out = b.outputs[(size_t)row * s.value_dim];
                 assert_true((out != out) == (row / 3 >= 10));
@@ -818,14 +832,14 @@ static void attention__nan_of_a_token_stays_in_the_rows_that_see_it(void **unuse
     }
 }
 
-static void attention__work_names_the_tile(void **unused) {
+static void attend__work_names_the_tile(void **unused) {
     (void)unused;
     const uint32_t starts[] = {0, 1};
     const int32_t queries[] = {1, 70};
     ptowsp_attention_batch given = {NULL, queries, 2};
     ptowsp_attention_config config;
     ptowsp_attention_plan plan;
-    attention_step step;
+    ptowsp_attend_step step;
     memset(&config, 0, sizeof config);
     memset(&plan, 0, sizeof plan);
     memset(&step, 0, sizeof step);
@@ -837,89 +851,26 @@ static void attention__work_names_the_tile(void **unused) {
     plan.tile_tokens = 32;
     ptowsp_work work = ptowsp_work_of(9, 0, 0, 1, 3, 256, 128);
     work.reserved = 2;
-    attention_unit unit = attention_unit_of(&step, &work);
+    ptowsp_attend_unit unit = ptowsp_attend_unit_of(&step, &work);
     assert_int_equal(unit.request, 1);
     assert_int_equal(unit.kv_head, 3);
     assert_int_equal(unit.query_start, 64);
     assert_int_equal(unit.query_count, 6);
     assert_int_equal(unit.kv_start, 256);
     assert_int_equal(unit.kv_len, 128);
-    assert_int_equal(attention_unit_rows(&step, &unit), 24);
+    assert_int_equal(ptowsp_attend_unit_rows(&step, &unit), 24);
     work.reserved = 3;  // behind the last
-    assert_int_equal(attention_unit_of(&step, &work).query_count, 0);
+    assert_int_equal(ptowsp_attend_unit_of(&step, &work).query_count, 0);
     given.query_lengths = NULL;  // decode
     work.reserved = 0;
-    assert_int_equal(attention_unit_of(&step, &work).query_count, 1);
-}
-
-// A step of three requests, and each way in which its parts can disagree.
-static void attention__step_check_finds_what_disagrees(void **unused) {
-    (void)unused;
-    const int32_t kv_lengths[] = {300, 40, 70}, queries[] = {100, 1, 1};
-    const uint32_t starts[] = {0, 100, 101};
-    for (int i = 0; i < 15; i++) {
-        ptowsp_attention_batch given = {kv_lengths, queries, 3};
-        ptowsp_attention_config config;
-        memset(&config, 0, sizeof config);
-        config.head_count = 2;
-        config.group = 4;
-        config.lane_count = 7;
-        config.page_size = 32;
-        ptowsp_attention_sizes sizes;
-        ptowsp_attention_plan plan;
-        assert_int_equal(ptowsp_attention_size(&given, &config, &sizes, NULL), PTOWSP_OK);
-        void *block = allocate(sizes.block_bytes, 1);
-        assert_int_equal(ptowsp_attention_place(&sizes, block, sizes.block_bytes, &plan),
-                         PTOWSP_OK);
-        assert_int_equal(ptowsp_attention_generate(&given, &config, &plan, NULL), PTOWSP_OK);
-        assert_true(plan.slot_count > 0);
-        attention_kv kv;
-        attention_step step;
-        memset(&kv, 0, sizeof kv);
-        memset(&step, 0, sizeof step);
-        kv.key_dim = 64, kv.value_dim = 32, kv.page_size = 16;
-        step.batch = &given, step.config = &config, step.plan = &plan;
-        step.query_starts = starts;
-        ptowsp_attention_scratch scratch = {NULL, NULL, 64, 32};
-        attention_fault fault = {"", 0, 0}, expected = {"", 0, 0};
-        switch (i) {
-#define FAULT(n, change, what, value, belongs)                                                     \
-    case n: {                                                                                      \
-        const attention_fault wrong = {what, value, belongs};                                      \
-        change;                                                                                    \
-        expected = wrong;                                                                          \
-        break;                                                                                     \
-    }
-            FAULT(1, config.group = 8, "group of the plan", 4, 8)
-            FAULT(2, config.tile_rows = 32, "tile_tokens of the plan", 16, 8)
-            FAULT(3, config.tile_rows = 1, "tile_tokens of the plan", 16, 1)
-            FAULT(4, config.lane_count = 6, "lane_count of the plan", 7, 6)
-            FAULT(5, scratch.rows = 63, "rows of the scratch", 63, 64)
-            FAULT(6, scratch.dim = 64, "dim of the scratch", 64, 32)
-            FAULT(7, kv.page_size = 64, "page_size of the cache", 64, 32)
-            FAULT(8, config.page_size = 0, "page_size of the cache", 16, 1)
-            FAULT(9, kv.key_dim = 24, "key_dim of the cache", 24, 32)
-            FAULT(10, kv.key_dim = 592, "key_dim of the cache", 592, ATTENTION_DIM_MAX)
-            FAULT(11, kv.value_dim = scratch.dim = 0, "value_dim of the cache", 0, 16)
-            FAULT(12, step.query_starts = NULL, "query length without query_starts", 100, 1)
-#undef FAULT
-        case 13: scratch.rows = 100; break;  // larger slots are as good
-        case 14: kv.page_size = 0; break;    // nor does a sequence of one page disagree
-        default: break;
-        }
-        assert_int_equal(attention_step_check(&kv, &step, &scratch, &fault), !*expected.what);
-        assert_string_equal(fault.what, expected.what);
-        assert_int_equal(fault.value, expected.value);
-        assert_int_equal(fault.expected, expected.expected);
-        free(block);
-    }
+    assert_int_equal(ptowsp_attend_unit_of(&step, &work).query_count, 1);
 }
 
 // -- number formats -------------------------------------------------------------------------------
 
-static void attention__converts_every_half_exactly(void **unused) {
+static void attend__converts_every_half_exactly(void **unused) {
     (void)unused;
-    const attention_variant *list[4];
+    const pwsp_attend_variant *list[4];
     uint32_t count = variants(list);
     uint16_t *halves = (uint16_t *)allocate(65536, sizeof *halves);
     float *f16 = (float *)allocate(65536, sizeof(float));
@@ -929,8 +880,8 @@ static void attention__converts_every_half_exactly(void **unused) {
     }
     for (uint32_t v = 0; v < count; v++) {
         const char *from = (const char *)halves;
-        list[v]->convert[ATTENTION_F16](from, 65536, f16);
-        list[v]->convert[ATTENTION_BF16](from, 65536, bf16);
+        list[v]->convert(PTOWSP_ATTEND_F16, from, 65536, f16);
+        list[v]->convert(PTOWSP_ATTEND_BF16, from, 65536, bf16);
         for (uint32_t half = 0; half < 65536; half++) {
             uint32_t exponent = (half >> 10) & 31, fraction = half & 0x3ff;
             if (exponent == 31 && fraction != 0) {
@@ -954,7 +905,7 @@ static void attention__converts_every_half_exactly(void **unused) {
     free(bf16);
 }
 
-static void attention__converts_any_number_of_elements(void **unused) {
+static void attend__converts_any_number_of_elements(void **unused) {
     (void)unused;
     int8_t from[40];
     float to[41];
@@ -963,7 +914,7 @@ static void attention__converts_any_number_of_elements(void **unused) {
     }
     for (uint32_t count = 0; count <= 40; count++) {
         to[count] = 77.0f;
-        attention_convert(from, ATTENTION_I8, count, to);
+        ptowsp_attend_convert(from, PTOWSP_ATTEND_I8, count, to);
         for (uint32_t i = 0; i < count; i++) {
             assert_true(to[i] == (float)from[i]);
         }
@@ -973,22 +924,21 @@ static void attention__converts_any_number_of_elements(void **unused) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(attention__agrees_with_double_precision_in_every_variant),
-        cmocka_unit_test(attention__of_usual_dimensions_and_groups_in_every_type),
-        cmocka_unit_test(attention__of_scores_of_thousands),
-        cmocka_unit_test(attention__of_one_token_is_its_value_row),
-        cmocka_unit_test(attention__row_has_the_bits_that_it_has_alone),
-        cmocka_unit_test(attention__row_depends_on_the_tokens_it_sees_alone),
-        cmocka_unit_test(attention__layout_of_the_cache_changes_no_bit),
-        cmocka_unit_test(attention__vector_variants_give_the_same_bits),
-        cmocka_unit_test(attention__finished_row_is_its_finished_state),
-        cmocka_unit_test(attention__rows_that_see_nothing_are_empty),
-        cmocka_unit_test(attention__tokens_that_no_row_sees_are_not_read),
-        cmocka_unit_test(attention__nan_of_a_token_stays_in_the_rows_that_see_it),
-        cmocka_unit_test(attention__work_names_the_tile),
-        cmocka_unit_test(attention__step_check_finds_what_disagrees),
-        cmocka_unit_test(attention__converts_every_half_exactly),
-        cmocka_unit_test(attention__converts_any_number_of_elements),
+        cmocka_unit_test(attend__agrees_with_double_precision_in_every_variant),
+        cmocka_unit_test(attend__of_usual_dimensions_and_groups_in_every_type),
+        cmocka_unit_test(attend__of_scores_of_thousands),
+        cmocka_unit_test(attend__of_one_token_is_its_value_row),
+        cmocka_unit_test(attend__row_has_the_bits_that_it_has_alone),
+        cmocka_unit_test(attend__row_depends_on_the_tokens_it_sees_alone),
+        cmocka_unit_test(attend__layout_of_the_cache_changes_no_bit),
+        cmocka_unit_test(attend__vector_variants_give_the_same_bits),
+        cmocka_unit_test(attend__finished_row_is_its_finished_state),
+        cmocka_unit_test(attend__rows_that_see_nothing_are_empty),
+        cmocka_unit_test(attend__tokens_that_no_row_sees_are_not_read),
+        cmocka_unit_test(attend__nan_of_a_token_stays_in_the_rows_that_see_it),
+        cmocka_unit_test(attend__work_names_the_tile),
+        cmocka_unit_test(attend__converts_every_half_exactly),
+        cmocka_unit_test(attend__converts_any_number_of_elements),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,10 +1,10 @@
 // The bits of rows under INVARIANT plans, over all ways to group the queries of a sequence: one prefill,
-// prefill in chunks, verification of drafts, and decode, on any lanes, tiles and pages. Two kernels: that
-// of examples/common, and a plain one whose blocks begin where a unit does, as those of devices do.
+// prefill in chunks, verification of drafts, and decode, on any lanes, tiles and pages. Two kernels: the
+// library's, and a plain one whose blocks begin where a unit does, as those of devices do.
 
 #include "test.h"
 
-#include "../examples/common/attention.c"
+#include <math.h>
 
 enum {
     TOKENS = 430,
@@ -14,14 +14,15 @@ enum {
     DIM = 32,
     ROWS = HEADS * GROUP,
     BLOCK = 16,
-    GUARD = 64
+    WORKERS = 5,
+    GUARD = 4096
 };
 
 typedef struct world {
     float keys[POOL * HEADS * DIM], values[POOL * HEADS * DIM];  // [page][slot][head][dim]
     float queries[TOKENS * ROWS * DIM];
     uint32_t pages[TOKENS];
-    attention_kv kv;
+    ptowsp_attend_cache kv;
 } world;
 
 typedef struct result {
@@ -30,10 +31,9 @@ typedef struct result {
 
 typedef struct run {
     const world *w;
-    attention_step step;
-    ptowsp_attention_scratch scratch;
-    bool is_plain;
-    uint64_t *parts;
+    ptowsp_attend_step step;
+    ptowsp_attend_job job;
+    ptowsp_attention_scratch scratch;  // of the job
 } run;
 
 static float random_unit(uint64_t *state) {
@@ -57,7 +57,7 @@ static void world_fill(world *w, uint64_t *random, uint32_t page_size) {
     memset(&w->kv, 0, sizeof w->kv);
     w->kv.keys = w->keys;
     w->kv.values = w->values;
-    const attention_strides strides = {(size_t)page_size * HEADS * DIM, HEADS * DIM, DIM};
+    const ptowsp_attend_strides strides = {(size_t)page_size * HEADS * DIM, HEADS * DIM, DIM};
     w->kv.key_strides = w->kv.value_strides = strides;
     w->kv.key_dim = w->kv.value_dim = DIM;
     w->kv.page_size = page_size;
@@ -112,11 +112,11 @@ static void plain_row(const world *w, const float *query, uint32_t head, uint32_
     }
 }
 
-static void plain_unit(const run *r, const ptowsp_work *work, const attention_unit *unit) {
+static void plain_unit(const run *r, const ptowsp_work *work, const ptowsp_attend_unit *unit) {
     const uint32_t slot = ptowsp_work_slot(work), head = unit->kv_head;
     const uint32_t end = unit->kv_start + unit->kv_len;
     const int64_t length = r->step.batch->kv_lengths[0], count = r->step.batch->query_lengths[0];
-    for (uint32_t row = 0; row < attention_unit_rows(&r->step, unit); row++) {
+    for (uint32_t row = 0; row < ptowsp_attend_unit_rows(&r->step, unit); row++) {
         const uint32_t token = unit->query_start + row / GROUP, at = head * GROUP + row % GROUP;
         const int64_t position = length - count + token;
         int64_t from = r->step.config->window ? position + 1 - r->step.config->window : 0;
@@ -141,25 +141,29 @@ static void plain_unit(const run *r, const ptowsp_work *work, const attention_un
 
 static void compute(const ptowsp_work *work, uint32_t lane, void *user) {
     const run *r = (const run *)user;
+    const ptowsp_attend_unit unit = ptowsp_attend_unit_of(&r->step, work);
     (void)lane;
-    *r->parts += !ptowsp_work_is_whole(work);
-    if (r->is_plain) {
-        const attention_unit unit = attention_unit_of(&r->step, work);
-        plain_unit(r, work, &unit);
-    } else {
-        attention_compute_work(&r->w->kv, &r->step, &r->scratch, work);
-    }
+    plain_unit(r, work, &unit);
 }
 
 static void merge(const ptowsp_work *work, uint32_t lane, void *user) {
     const run *r = (const run *)user;
-    const attention_unit unit = attention_unit_of(&r->step, work);
     (void)lane;
-    for (uint32_t row = 0; row < attention_unit_rows(&r->step, &unit); row++) {
-        const size_t at =
-            (unit.query_start + row / GROUP) * ROWS + unit.kv_head * GROUP + row % GROUP;
-        r->step.lse[at] =
-            ptowsp_attention_merge_row(&r->scratch, work, row, r->step.outputs + at * DIM);
+    assert_int_equal(ptowsp_attend_merge(&r->job, work), PTOWSP_OK);
+}
+
+// With the plain kernel; or as so many workers, the last one first.
+static void run_all(run *r, bool is_plain, uint32_t worker_count) {
+    if (is_plain) {
+        const ptowsp_work_fn table[] = {compute};
+        const ptowsp_attention_job job = {r->step.plan,           table, 1,    merge, r,
+                                          r->job.memory.progress, false, NULL, NULL,  NULL};
+        assert_int_equal(ptowsp_attention_run_serial(&job, NULL), PTOWSP_OK);
+        return;
+    }
+    for (uint32_t worker = worker_count; worker > 0; worker--) {
+        assert_int_equal(ptowsp_attend_run_worker(&r->job, worker - 1, worker_count, NULL),
+                         PTOWSP_OK);
     }
 }
 
@@ -177,20 +181,22 @@ static void step_run(const world *w, ptowsp_attention_config config, bool is_pla
     assert_non_null(block);
     assert_int_equal(ptowsp_attention_place(&sizes, block, sizes.block_bytes, &plan), PTOWSP_OK);
     assert_int_equal(ptowsp_attention_generate(&batch, &config, &plan, NULL), PTOWSP_OK);
-    const size_t rows = (size_t)plan.slot_count * plan.slot_rows;
     run r;
     memset(&r, 0, sizeof r);
     r.w = w;
-    r.is_plain = is_plain;
-    r.parts = parts;
-    r.scratch.states = (ptowsp_partial *)malloc((rows + GUARD) * sizeof(ptowsp_partial));
-    r.scratch.accs = (float *)malloc((rows + GUARD) * DIM * sizeof(float));
-    r.scratch.rows = plan.slot_rows;
-    r.scratch.dim = DIM;
-    uint32_t *progress = (uint32_t *)calloc(ptowsp_attention_progress_size(&plan), 4);
-    assert_true(r.scratch.states && r.scratch.accs && progress);
-    memset(r.scratch.states + rows, 0x5a, GUARD * sizeof(ptowsp_partial));
-    memset(r.scratch.accs + rows * DIM, 0x5a, GUARD * DIM * sizeof(float));
+    for (uint32_t i = 0; i < plan.unit_count; i++) {
+        *parts += !ptowsp_work_is_whole(&plan.units[i]);
+    }
+    const ptowsp_attend_limits limits = {sizes, 0, DIM, WORKERS};
+    uint64_t bytes;
+    assert_int_equal(ptowsp_attend_size(&limits, &bytes, NULL), PTOWSP_OK);
+    unsigned char *memory = (unsigned char *)malloc((size_t)bytes + GUARD);
+    assert_non_null(memory);
+    memset(memory, 0x5a, (size_t)bytes + GUARD);
+    assert_int_equal(ptowsp_attend_place(&limits, memory, bytes, &r.job.memory, NULL), PTOWSP_OK);
+    r.scratch = r.job.memory.scratch;
+    r.job.cache = &w->kv;
+    r.job.step = &r.step;
     r.step.batch = &batch;
     r.step.config = &config;
     r.step.plan = &plan;
@@ -203,21 +209,13 @@ static void step_run(const world *w, ptowsp_attention_config config, bool is_pla
     r.step.query_head_stride = r.step.output_head_stride = DIM;
     r.step.lse_token_stride = ROWS;
     r.step.lse_head_stride = 1;
-    attention_fault fault;
-    assert_true(attention_step_check(&w->kv, &r.step, &r.scratch, &fault));
-    const ptowsp_work_fn table[] = {compute};
-    const ptowsp_attention_job job = {&plan,    table, 1,    merge, &r,
-                                      progress, false, NULL, NULL,  NULL};
-    assert_int_equal(ptowsp_attention_run_serial(&job, NULL), PTOWSP_OK);
-    const unsigned char *guards[2] = {(const unsigned char *)(r.scratch.states + rows),
-                                      (const unsigned char *)(r.scratch.accs + rows * DIM)};
-    for (size_t i = 0; i < GUARD * sizeof(ptowsp_partial); i++) {
-        assert_true(guards[0][i] == 0x5a && guards[1][i] == 0x5a);
+    assert_int_equal(ptowsp_attend_check(&r.job, NULL), PTOWSP_OK);
+    run_all(&r, is_plain, (uint32_t)(1 + first % WORKERS));
+    for (size_t i = 0; i < GUARD; i++) {
+        assert_int_equal(memory[bytes + i], 0x5a);
     }
     free(block);
-    free(progress);
-    free(r.scratch.states);
-    free(r.scratch.accs);
+    free(memory);
 }
 
 // All tokens, `count` in a step.
@@ -230,7 +228,7 @@ static void group_by(const world *w, const ptowsp_attention_config *config, bool
     }
 }
 
-static void attention_bits__rows_do_not_depend_on_how_queries_are_grouped(void **unused) {
+static void attend_bits__rows_do_not_depend_on_how_queries_are_grouped(void **unused) {
     (void)unused;
     static const uint32_t windows[] = {0, 100, 33, 170, 7};
     // Pages, chunks and grains; the plain kernel's blocks of 16 divide the grains of the first four.
@@ -256,7 +254,7 @@ static void attention_bits__rows_do_not_depend_on_how_queries_are_grouped(void *
         const bool is_plain = i % 6 < 4 && test_random(&random) % 2;
         config.lane_count = 1;
         world_fill(w, &random, config.page_size);
-        w->kv.type = ATTENTION_F32;
+        w->kv.type = PTOWSP_ATTEND_F32;
         group_by(w, &config, is_plain, 1, decode, &parts);
         for (uint32_t k = 0; k < 2; k++) {
             config.lane_count = (uint32_t)test_random_in(&random, 1, 9);
@@ -270,7 +268,7 @@ static void attention_bits__rows_do_not_depend_on_how_queries_are_grouped(void *
             if (differ > 0) {
                 fail_msg("%s kernel, window %u, page %u, chunk %u, grain %u, %d queries a step: "
                          "%u of %d rows differ from decode",
-                         is_plain ? "plain" : "example", config.window, config.page_size,
+                         is_plain ? "plain" : "library's", config.window, config.page_size,
                          config.chunk, config.grain, counts[(i + 3 * k) % 6], (unsigned)differ,
                          TOKENS * ROWS);
             }
@@ -283,8 +281,7 @@ static void attention_bits__rows_do_not_depend_on_how_queries_are_grouped(void *
 }
 
 // The last number of a row may be -0: weights of a value below the least number round to it.
-static void attention_bits__single_part_among_empty_ones_has_those_of_the_finished_row(
-    void **unused) {
+static void attend_bits__single_part_among_empty_ones_has_those_of_the_finished_row(void **unused) {
     (void)unused;
     uint64_t random = test_seed();
     for (uint32_t round = 0; TEST_ROUNDS(round, 200); round++) {
@@ -309,9 +306,8 @@ static void attention_bits__single_part_among_empty_ones_has_those_of_the_finish
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(attention_bits__rows_do_not_depend_on_how_queries_are_grouped),
-        cmocka_unit_test(
-            attention_bits__single_part_among_empty_ones_has_those_of_the_finished_row),
+        cmocka_unit_test(attend_bits__rows_do_not_depend_on_how_queries_are_grouped),
+        cmocka_unit_test(attend_bits__single_part_among_empty_ones_has_those_of_the_finished_row),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,313 @@
+// Units: which rows against which tokens, where queries are read and outputs are written, and what is
+// refused. A unit is cut into chunks of rows (attend_block.c).
+
+#include "attend.h"
+
+#include "../plan/plan.h"
+
+// -- variants -------------------------------------------------------------------------------------
+
+PWSP_INTERNAL pwsp_attend_variant pwsp_attend_choose(void) {
+    pwsp_attend_variant variant;
+#if PWSP_X86
+    if (pwsp_cpu_has_avx512()) {
+        pwsp_attend_avx512(&variant);
+        return variant;
+    }
+    if (pwsp_cpu_has_avx2()) {
+        pwsp_attend_avx2(&variant);
+        return variant;
+    }
+#endif
+#if PWSP_NEON
+    pwsp_attend_neon(&variant);
+#else
+    pwsp_attend_portable(&variant);
+#endif
+    return variant;
+}
+
+const char *ptowsp_attend_variant(void) {
+    return pwsp_attend_choose().name;
+}
+
+size_t ptowsp_attend_bytes(ptowsp_attend_type type, size_t count) {
+    return (uint32_t)type < PTOWSP_ATTEND_TYPE_COUNT ? pwsp_attend_span(type, count) : 0;
+}
+
+ptowsp_status ptowsp_attend_convert(const void *from, ptowsp_attend_type type, size_t count,
+                                    float *to) {
+    if ((count > 0 && (!from || !to)) || (uint32_t)type >= PTOWSP_ATTEND_TYPE_COUNT) {
+        return PTOWSP_INVALID_PARAMS;
+    }
+    const size_t whole = count / 16 * 16, rest = count - whole;
+    const pwsp_attend_variant variant = pwsp_attend_choose();
+    const char *elements = (const char *)from;
+    variant.convert(type, elements, whole, to);
+    if (rest > 0) {
+        char tail[16 * sizeof(float)] = {0};
+        float floats[16];
+        memcpy(tail, elements + pwsp_attend_span(type, whole), pwsp_attend_span(type, rest));
+        variant.convert(type, tail, 16, floats);
+        memcpy(to + whole, floats, rest * sizeof *to);
+    }
+    return PTOWSP_OK;
+}
+
+// -- checks ---------------------------------------------------------------------------------------
+
+#define PWSP_ATTEND_FAIL(info, fault, value, limit)                                                \
+    pwsp_plan_fail(info, PTOWSP_FAULT_ATTEND_##fault, PTOWSP_NO_INDEX, pwsp_info_value(value),     \
+                   pwsp_info_value(limit))
+
+static bool pwsp_attend_is_dim(uint32_t dim) {
+    return dim > 0 && dim <= PTOWSP_ATTEND_DIM_MAX && dim % PWSP_ATTEND_STEP == 0;
+}
+
+PWSP_INTERNAL ptowsp_status pwsp_attend_cache_check(const ptowsp_attend_cache *cache,
+                                                    ptowsp_plan_info *info) {
+    if ((uint32_t)cache->type >= PTOWSP_ATTEND_TYPE_COUNT) {
+        return PWSP_ATTEND_FAIL(info, TYPE_UNKNOWN, (uint32_t)cache->type, 0);
+    }
+    const bool has_scales =
+        cache->type != PTOWSP_ATTEND_I8 || (cache->key_scales && cache->value_scales);
+    if (!cache->keys || !cache->values || !has_scales) {
+        return PWSP_ATTEND_FAIL(info, CACHE_NULL, 0, 0);
+    }
+    if (!pwsp_attend_is_dim(cache->key_dim)) {
+        return PWSP_ATTEND_FAIL(info, KEY_DIM, cache->key_dim, PWSP_ATTEND_STEP);
+    }
+    if (!pwsp_attend_is_dim(cache->value_dim)) {
+        return PWSP_ATTEND_FAIL(info, VALUE_DIM, cache->value_dim, PWSP_ATTEND_STEP);
+    }
+    return PTOWSP_OK;
+}
+
+// What a unit reads of a step, all but outputs.
+static bool pwsp_attend_step_is_set(const ptowsp_attend_step *step) {
+    return step->batch && step->batch->kv_lengths && step->config && step->queries && step->pages;
+}
+
+PWSP_INTERNAL ptowsp_status pwsp_attend_step_check(const ptowsp_attend_cache *cache,
+                                                   const ptowsp_attend_step *step,
+                                                   ptowsp_plan_info *info) {
+    if (!step->batch || !step->batch->kv_lengths || !step->config || !step->plan) {
+        return PWSP_ATTEND_FAIL(info, STEP_NULL, 0, 0);
+    }
+    if (!step->queries || !step->outputs || !step->pages) {
+        return PWSP_ATTEND_FAIL(info, ROWS_NULL, 0, 0);
+    }
+    const ptowsp_attention_config *config = step->config;
+    const ptowsp_attention_plan *plan = step->plan;
+    const uint32_t group = pwsp_attend_group(step);
+    const uint32_t rows =
+        config->tile_rows > 0 ? config->tile_rows : PTOWSP_ATTENTION_TILE_ROWS_DEFAULT;
+    const uint32_t tile = rows > group ? rows / group : 1;
+    const uint32_t page = config->page_size > 0 ? config->page_size : 1;
+    if (step->prefix && plan != &step->prefix->attention) {
+        return PWSP_ATTEND_FAIL(info, STEP_PREFIX, 0, 0);
+    }
+    if (plan->group != group) {
+        return PWSP_ATTEND_FAIL(info, STEP_GROUP, plan->group, group);
+    }
+    if (plan->tile_tokens != tile) {
+        return PWSP_ATTEND_FAIL(info, STEP_TILE, plan->tile_tokens, tile);
+    }
+    if (plan->lane_count != config->lane_count) {
+        return PWSP_ATTEND_FAIL(info, STEP_LANES, plan->lane_count, config->lane_count);
+    }
+    if (cache->page_size > 0 && page % cache->page_size != 0) {
+        return PWSP_ATTEND_FAIL(info, STEP_PAGE, cache->page_size, page);
+    }
+    return PTOWSP_OK;
+}
+
+// -- units of a plan ------------------------------------------------------------------------------
+
+ptowsp_attend_unit ptowsp_attend_unit_of(const ptowsp_attend_step *step, const ptowsp_work *work) {
+    ptowsp_attend_unit unit;
+    memset(&unit, 0, sizeof unit);
+    if (!step || !work || !step->batch || !step->config || !step->plan) {
+        return unit;
+    }
+    const uint64_t tile = step->plan->tile_tokens, first = work->reserved * tile;
+    const ptowsp_prefix_plan *prefix = step->prefix;
+    unit.request = ptowsp_work_request(work);
+    unit.kv_head = ptowsp_work_head(work);
+    unit.kv_start = ptowsp_work_kv_start(work);
+    unit.kv_len = ptowsp_work_kv_len(work);
+    uint64_t count, at = first;
+    if (prefix) {
+        if (unit.request >= prefix->segment_count) {
+            return unit;
+        }
+        const ptowsp_prefix_segment *segment = &prefix->segments[unit.request];
+        unit.request = segment->request;
+        count = segment->token_count;
+        if (segment->count > 1 && first < count) {
+            at += segment->token_begin;
+            unit.tokens = prefix->tokens + at;
+        }
+    } else {
+        if (unit.request >= step->batch->sequence_count) {
+            return unit;
+        }
+        count = pwsp_attend_query_count(step, unit.request);
+    }
+    if (first < count) {
+        unit.query_start = (uint32_t)at;
+        unit.query_count = (uint32_t)pwsp_min_u64(count - first, tile);
+    }
+    return unit;
+}
+
+uint32_t ptowsp_attend_unit_rows(const ptowsp_attend_step *step, const ptowsp_attend_unit *unit) {
+    return step && unit && step->config ? unit->query_count * pwsp_attend_group(step) : 0;
+}
+
+// -- rows -----------------------------------------------------------------------------------------
+
+PWSP_INTERNAL pwsp_attend_place pwsp_attend_place_of(const ptowsp_attend_step *step,
+                                                     const ptowsp_attend_unit *unit, uint32_t row) {
+    const uint32_t group = pwsp_attend_group(step), query = row / group;
+    pwsp_attend_place place;
+    place.token = unit->tokens ? unit->tokens[query]
+                               : (size_t)pwsp_attend_query_first(step, unit->request) +
+                                     unit->query_start + query;
+    place.head = (size_t)unit->kv_head * group + row % group;
+    place.output = step->outputs ? step->outputs + place.token * step->output_token_stride +
+                                       place.head * step->output_head_stride
+                                 : NULL;
+    place.lse = step->lse ? step->lse + place.token * step->lse_token_stride +
+                                place.head * step->lse_head_stride
+                          : NULL;
+    return place;
+}
+
+// The tokens of [start, end) that a query token sees, as Mask of the header says. An empty range lies
+// where it keeps the order of rows: both ends grow.
+static pwsp_attend_range pwsp_attend_visible(const ptowsp_attend_step *step,
+                                             const ptowsp_attend_unit *unit, uint32_t query,
+                                             uint32_t start, uint32_t end) {
+    pwsp_attend_range range = {start, end};
+    if (unit->tokens) {
+        return range;
+    }
+    const ptowsp_attention_config *config = step->config;
+    int64_t length = step->batch->kv_lengths[unit->request];
+    int64_t position =
+        length - pwsp_attend_query_count(step, unit->request) + unit->query_start + query;
+    int64_t first = config->window > 0 ? position + 1 - config->window : 0;
+    int64_t stop = config->is_causal ? position + 1 : length;
+    first = first > start ? first : start;
+    stop = stop < end ? stop : end;
+    range.end = start;
+    if (first < stop) {
+        range.first = (uint32_t)first;
+        range.end = (uint32_t)stop;
+    } else if (first >= end) {
+        range.first = range.end = end;
+    }
+    return range;
+}
+
+// Fills in row `row` of the unit as row r of the chunk.
+static void pwsp_attend_add_row(pwsp_attend_chunk *c, const ptowsp_attend_step *step,
+                                const ptowsp_attend_unit *unit, uint32_t row, uint32_t r,
+                                float *accs, pwsp_attend_range tokens) {
+    const pwsp_attend_place place = pwsp_attend_place_of(step, unit, row);
+    c->queries[r] = step->queries + place.token * step->query_token_stride +
+                    place.head * step->query_head_stride;
+    c->accs[r] = accs ? accs + (size_t)row * c->cache->value_dim : place.output;
+    c->seen[r] =
+        pwsp_attend_visible(step, unit, row / pwsp_attend_group(step), tokens.first, tokens.end);
+    ptowsp_merge_clear(&c->states[r], c->accs[r], c->cache->value_dim);
+    memset(c->scores + (size_t)r * PWSP_ATTEND_BLOCK, 0, PWSP_ATTEND_BLOCK * sizeof(float));
+}
+
+// Finishes row r of the chunk, row `row` of the unit.
+static void pwsp_attend_finish_row(const pwsp_attend_chunk *c, const ptowsp_attend_step *step,
+                                   const ptowsp_attend_unit *unit, uint32_t row, uint32_t r) {
+    const ptowsp_partial *state = &c->states[r];
+    if (state->m != -pwsp_infinity()) {
+        c->variant.divide(c->accs[r], c->cache->value_dim, state->l);
+    }
+    if (step->lse) {
+        *pwsp_attend_place_of(step, unit, row).lse = ptowsp_merge_finish(state, NULL, 0, NULL);
+    }
+}
+
+// 1 / sqrt(dim), rounded as floats are: the root by Newton's iteration from above.
+static float pwsp_attend_scale(uint32_t dim) {
+    double root = (double)dim;
+    for (int32_t i = 0; i < 16; i++) {
+        root = 0.5 * (root + (double)dim / root);
+    }
+    return 1.0f / (float)root;
+}
+
+static void pwsp_attend_start_chunk(pwsp_attend_chunk *c, const ptowsp_attend_step *step,
+                                    const ptowsp_attend_unit *unit) {
+    const ptowsp_attend_cache *cache = c->cache;
+    const bool is_scaled = cache->type == PTOWSP_ATTEND_I8;
+    c->pages = step->pages + (step->page_starts ? step->page_starts[unit->request]
+                                                : unit->request * step->page_stride);
+    c->kv_head = unit->kv_head;
+    c->scoring.scale = step->scale != 0.0f ? step->scale : pwsp_attend_scale(cache->key_dim);
+    c->scoring.cap = step->cap;
+    c->scoring.key_scales = is_scaled ? c->key_scales : NULL;
+    c->scoring.value_scales = is_scaled ? c->value_scales : NULL;
+    pwsp_attend_choose_parts(c);
+}
+
+PWSP_INTERNAL void pwsp_attend_compute(const pwsp_attend_variant *variant,
+                                       const ptowsp_attend_cache *cache,
+                                       const ptowsp_attend_step *step,
+                                       const ptowsp_attend_unit *unit, ptowsp_partial *states,
+                                       float *accs) {
+    const uint32_t length = (uint32_t)step->batch->kv_lengths[unit->request];
+    const uint32_t start = unit->kv_start < length ? unit->kv_start : length;
+    const uint32_t end = unit->kv_len < length - start ? start + unit->kv_len : length;
+    const pwsp_attend_range tokens = {start, end};
+    const uint32_t row_count = ptowsp_attend_unit_rows(step, unit);
+    const uint32_t chunks = (uint32_t)pwsp_ceil_div_u64(row_count, PWSP_ATTEND_ROWS);
+    for (uint32_t i = 0, row = 0; i < chunks; i++) {
+        pwsp_attend_chunk c;
+        c.variant = *variant;
+        c.cache = cache;
+        c.row_count = (row_count - row + chunks - i - 1) / (chunks - i);
+        pwsp_attend_start_chunk(&c, step, unit);
+        for (uint32_t r = 0; r < c.row_count; r++) {
+            pwsp_attend_add_row(&c, step, unit, row + r, r, states ? accs : NULL, tokens);
+        }
+        pwsp_attend_run_chunk(&c);
+        for (uint32_t r = 0; r < c.row_count; r++) {
+            if (states) {
+                states[row + r] = c.states[r];
+            } else {
+                pwsp_attend_finish_row(&c, step, unit, row + r, r);
+            }
+        }
+        row += c.row_count;
+    }
+}
+
+ptowsp_status ptowsp_attend_compute(const ptowsp_attend_cache *cache,
+                                    const ptowsp_attend_step *step, const ptowsp_attend_unit *unit,
+                                    ptowsp_partial *states, float *accs) {
+    ptowsp_plan_info spare;
+    if (!cache || !step || !unit || !pwsp_attend_step_is_set(step) ||
+        (states ? !accs : !step->outputs) || pwsp_attend_cache_check(cache, &spare) != PTOWSP_OK ||
+        unit->request >= step->batch->sequence_count ||
+        step->batch->kv_lengths[unit->request] < 0) {
+        return PTOWSP_INVALID_PARAMS;
+    }
+    const uint32_t query_count = pwsp_attend_query_count(step, unit->request);
+    if (!unit->tokens &&
+        (unit->query_start > query_count || unit->query_count > query_count - unit->query_start)) {
+        return PTOWSP_INVALID_PARAMS;
+    }
+    const pwsp_attend_variant variant = pwsp_attend_choose();
+    pwsp_attend_compute(&variant, cache, step, unit, states, accs);
+    return PTOWSP_OK;
+}

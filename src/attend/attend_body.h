@@ -1,0 +1,485 @@
+// The inner loops of attention, once per instruction set: each of attend_portable.c, attend_x86.c and
+// attend_neon.c includes this file with these macros, which it undefines. ptowsp.c has a copy for each.
+//
+//      PWSP_V_NAME(x)      x with the variant's suffix
+//      PWSP_V_TARGET       the function attribute that allows the instructions
+//      PWSP_V              a vector of PWSP_V_LANES floats: PWSP_V_LANES / 4 quads of 4
+//      PWSP_V_SCORE_ROWS, PWSP_V_VALUE_ROWS   rows of a tile: PWSP_ATTEND_TILE or 2
+//      PWSP_V_HAS_TYPES    whether tiles load elements of each type, or f32 alone
+//      PWSP_V_VALUE_VECTORS                   sums that a tile of values has room for
+//      PWSP_V_LOAD, STORE, SET, FMA, MUL, ADD, SUB, DIV, MAX, FIRST, COPYSIGN(magnitude, sign)
+//      PWSP_V_LOAD_F16, LOAD_BF16, LOAD_I8    a vector of elements as floats
+//      PWSP_V_SET_QUAD(p)                     p[0..3] in every quad
+//      PWSP_V_PACK_16_F32, _HALF, _I8         optional: see PWSP_V_PACK_QUADS
+//      PWSP_V_REDUCE4(a, b, c, d)             quad q of the result: the sums of quad q of a, b, c
+//                                             and d, each as (x0 + x2) + (x1 + x3)
+//      PWSP_V_FOLD_MAX(a), FOLD_ADD(a)        of all lanes; sums by halves
+//      PWSP_V_EXP(a)       e^a for a <= 0, 0 below PWSP_EXP_LOWEST, NaN for NaN
+//
+// Keys are packed for groups of as many tokens as a vector has lanes. A vector has 4 dimensions of
+// lanes / 4 tokens, and vector n has tokens n, n + 4, n + 8, ...: then PWSP_V_REDUCE4 gives the scores
+// of a group in order.
+//
+//      packed[token / lanes][dim / 4][n][quad][4]
+//
+// A score is the sum of four sums, one for each dimension modulo 4, for every number of rows and of
+// lanes. Values are summed token by token. So the shape of a tile never changes a row's bits.
+//
+// Loops over a tile are unrolled completely. The loops around each tile are functions of their own,
+// not inlined: inside one large function gcc 12 runs out of registers and spills.
+
+#define PWSP_V_QUADS (PWSP_V_LANES / 4)
+
+// Packs the keys of PWSP_ATTEND_PART rows as they are.
+#define PWSP_V_PACK(suffix, PWSP_V_PACK_16, bytes)                                                 \
+    PWSP_V_TARGET PWSP_NOINLINE static void PWSP_V_NAME(pack_##suffix)(                            \
+        const char *const *rows, const pwsp_attend_ahead *ahead, size_t dim, char *out) {          \
+        for (size_t at = 0; at < PWSP_ATTEND_PART; at += PWSP_V_LANES) {                           \
+            for (size_t n = 0; n < 4; n++) {                                                       \
+                const char *from[PWSP_V_QUADS];                                                    \
+                PWSP_UNROLL for (size_t q = 0; q < PWSP_V_QUADS; q++) {                            \
+                    from[q] = rows[at + n + 4 * q];                                                \
+                    size_t turn = at + n * PWSP_V_QUADS + q;                                       \
+                    for (size_t i = 0; turn >= ahead->first && i < ahead->size; i += 64) {         \
+                        PWSP_ATTEND_ASK(ahead->rows[turn] + i);                                    \
+                    }                                                                              \
+                }                                                                                  \
+                char *to = out + (at * dim + n * PWSP_V_LANES) * (bytes);                          \
+                for (size_t d = 0; d < dim; d += 16, to += 16 * PWSP_V_LANES * (bytes)) {          \
+                    PWSP_V_PACK_16(from, d *(bytes), bytes, to);                                   \
+                }                                                                                  \
+            }                                                                                      \
+        }                                                                                          \
+    }
+
+// 16 dimensions of PWSP_V_LANES / 4 rows: quad by quad, four vectors that lie 4 * PWSP_V_LANES elements apart.
+#define PWSP_V_PACK_QUADS(from, at, bytes, to)                                                     \
+    PWSP_UNROLL for (size_t u = 0; u < 4; u++) {                                                   \
+        PWSP_UNROLL for (size_t q = 0; q < PWSP_V_QUADS; q++) {                                    \
+            memcpy((to) + (4 * u * PWSP_V_LANES + 4 * q) * (bytes),                                \
+                   (from)[q] + (at) + 4 * u * (bytes), 4 * (bytes));                               \
+        }                                                                                          \
+    }
+
+#if !defined(PWSP_V_PACK_16_F32)
+#define PWSP_V_PACK_16_F32  PWSP_V_PACK_QUADS
+#define PWSP_V_PACK_16_HALF PWSP_V_PACK_QUADS
+#define PWSP_V_PACK_16_I8   PWSP_V_PACK_QUADS
+#endif
+PWSP_V_PACK(f32, PWSP_V_PACK_16_F32, 4)
+PWSP_V_PACK(half, PWSP_V_PACK_16_HALF, 2)
+PWSP_V_PACK(i8, PWSP_V_PACK_16_I8, 1)
+#undef PWSP_V_PACK
+#undef PWSP_V_PACK_QUADS
+#undef PWSP_V_PACK_16_F32
+#undef PWSP_V_PACK_16_HALF
+#undef PWSP_V_PACK_16_I8
+
+// The loops over elements, for each type. Tiles of scores and values take `row_count` rows, a
+// constant.
+//
+//      convert   to floats, a multiple of 16
+//      score     scores[r][t] = queries[r] . keys[t] for PWSP_ATTEND_PART packed tokens; asks for a cache
+//                line with each step
+//      value     accs[r][d] = accs[r][d] * factors[r] + sum over tokens of weights[r][t] *
+//                rows[t][d], for `vectors` vectors from d on; asks for as much of the rows ahead
+#define PWSP_V_ELEMENTS(suffix, PWSP_V_LOAD_ELEMENTS, bytes)                                       \
+    PWSP_V_TARGET PWSP_NOINLINE static void PWSP_V_NAME(convert_##suffix)(                         \
+        const char *from, size_t count, float *to) {                                               \
+        for (size_t at = 0; at < count; at += 16) {                                                \
+            PWSP_UNROLL for (size_t i = 0; i < 16; i += PWSP_V_LANES) {                            \
+                PWSP_V_STORE(to + at + i, PWSP_V_LOAD_ELEMENTS(from + (at + i) * (bytes)));        \
+            }                                                                                      \
+        }                                                                                          \
+    }                                                                                              \
+    PWSP_V_TARGET PWSP_FORCE_INLINE void PWSP_V_NAME(score_##suffix)(                              \
+        const float *const *queries, const char *keys, const pwsp_attend_ahead *ahead, size_t dim, \
+        size_t row_count, float *scores) {                                                         \
+        const float *rows[PWSP_V_SCORE_ROWS];                                                      \
+        const char *const *ahead_row = ahead->rows, *const *ahead_end = ahead_row + ahead->first;  \
+        size_t ahead_at = 0;                                                                       \
+        for (size_t r = 0; r < row_count; r++) {                                                   \
+            rows[r] = queries[r];                                                                  \
+        }                                                                                          \
+        for (size_t t = 0; t < PWSP_ATTEND_PART; t += PWSP_V_LANES) {                              \
+            PWSP_V sums[PWSP_V_SCORE_ROWS][4];                                                     \
+            PWSP_UNROLL for (size_t r = 0; r < row_count; r++) {                                   \
+                PWSP_UNROLL for (size_t n = 0; n < 4; n++) {                                       \
+                    sums[r][n] = PWSP_V_SET(0.0f);                                                 \
+                }                                                                                  \
+            }                                                                                      \
+            for (size_t d = 0; d < dim; d += 4, keys += 4 * PWSP_V_LANES * (bytes)) {              \
+                PWSP_V k[4];                                                                       \
+                PWSP_UNROLL for (size_t n = 0; n < 4; n++) {                                       \
+                    k[n] = PWSP_V_LOAD_ELEMENTS(keys + n * PWSP_V_LANES * (bytes));                \
+                }                                                                                  \
+                if (ahead_row != ahead_end) {                                                      \
+                    PWSP_ATTEND_ASK(*ahead_row + ahead_at);                                        \
+                    ahead_at += 64;                                                                \
+                    if (ahead_at >= ahead->size) {                                                 \
+                        ahead_at = 0;                                                              \
+                        ahead_row++;                                                               \
+                    }                                                                              \
+                }                                                                                  \
+                PWSP_UNROLL for (size_t r = 0; r < row_count; r++) {                               \
+                    PWSP_V q = PWSP_V_SET_QUAD(rows[r] + d);                                       \
+                    PWSP_UNROLL for (size_t n = 0; n < 4; n++) {                                   \
+                        sums[r][n] = PWSP_V_FMA(q, k[n], sums[r][n]);                              \
+                    }                                                                              \
+                }                                                                                  \
+            }                                                                                      \
+            PWSP_UNROLL for (size_t r = 0; r < row_count; r++) {                                   \
+                PWSP_V_STORE(scores + r * PWSP_ATTEND_BLOCK + t,                                   \
+                             PWSP_V_REDUCE4(sums[r][0], sums[r][1], sums[r][2], sums[r][3]));      \
+            }                                                                                      \
+        }                                                                                          \
+    }                                                                                              \
+    PWSP_V_TARGET PWSP_FORCE_INLINE void PWSP_V_NAME(value_##suffix)(                              \
+        const char *const *rows, size_t count, const pwsp_attend_ahead *ahead,                     \
+        const float *weights, const float *factors, size_t row_count, size_t d, size_t vectors,    \
+        float *const *accs) {                                                                      \
+        PWSP_V sums[PWSP_ATTEND_TILE][8];                                                          \
+        size_t ahead_first = d * ahead->element,                                                   \
+               ahead_end = (d + vectors * PWSP_V_LANES) * ahead->element;                          \
+        ahead_end = ahead_end < ahead->size ? ahead_end : ahead->size;                             \
+        PWSP_UNROLL for (size_t r = 0; r < row_count; r++) {                                       \
+            PWSP_UNROLL for (size_t i = 0; i < vectors; i++) {                                     \
+                sums[r][i] = PWSP_V_MUL(PWSP_V_LOAD(accs[r] + d + i * PWSP_V_LANES),               \
+                                        PWSP_V_SET(factors[r]));                                   \
+            }                                                                                      \
+        }                                                                                          \
+        for (size_t t = 0; t < count; t++) {                                                       \
+            const char *row = rows[t] + d * (bytes);                                               \
+            for (size_t i = ahead_first; i < ahead_end; i += 64) {                                 \
+                PWSP_ATTEND_ASK(ahead->rows[t] + i);                                               \
+            }                                                                                      \
+            PWSP_V v[8];                                                                           \
+            PWSP_UNROLL for (size_t i = 0; i < vectors; i++) {                                     \
+                v[i] = PWSP_V_LOAD_ELEMENTS(row + i * PWSP_V_LANES * (bytes));                     \
+            }                                                                                      \
+            PWSP_UNROLL for (size_t r = 0; r < row_count; r++) {                                   \
+                PWSP_V weight = PWSP_V_SET(weights[r * PWSP_ATTEND_BLOCK + t]);                    \
+                PWSP_UNROLL for (size_t i = 0; i < vectors; i++) {                                 \
+                    sums[r][i] = PWSP_V_FMA(weight, v[i], sums[r][i]);                             \
+                }                                                                                  \
+            }                                                                                      \
+        }                                                                                          \
+        PWSP_UNROLL for (size_t r = 0; r < row_count; r++) {                                       \
+            PWSP_UNROLL for (size_t i = 0; i < vectors; i++) {                                     \
+                PWSP_V_STORE(accs[r] + d + i * PWSP_V_LANES, sums[r][i]);                          \
+            }                                                                                      \
+        }                                                                                          \
+    }
+
+#define PWSP_V_LOAD_F32(p) PWSP_V_LOAD((const float *)(const void *)(p))
+PWSP_V_ELEMENTS(f32, PWSP_V_LOAD_F32, 4)
+PWSP_V_ELEMENTS(f16, PWSP_V_LOAD_F16, 2)
+PWSP_V_ELEMENTS(bf16, PWSP_V_LOAD_BF16, 2)
+PWSP_V_ELEMENTS(i8, PWSP_V_LOAD_I8, 1)
+#undef PWSP_V_LOAD_F32
+#undef PWSP_V_ELEMENTS
+
+#define PWSP_V_SCORES(row_count, suffix)                                                           \
+    PWSP_V_TARGET PWSP_NOINLINE static void PWSP_V_NAME(scores_##suffix##_##row_count)(            \
+        const float *const *queries, const char *keys, const pwsp_attend_ahead *ahead, size_t dim, \
+        float *scores) {                                                                           \
+        PWSP_V_NAME(score_##suffix)(queries, keys, ahead, dim, row_count, scores);                 \
+    }
+
+#define PWSP_V_VALUE_LOOP(row_count, suffix, vectors)                                              \
+    for (; (vectors) * (row_count) <= PWSP_V_VALUE_VECTORS && d + (vectors)*PWSP_V_LANES <= dim;   \
+         d += (vectors)*PWSP_V_LANES) {                                                            \
+        PWSP_V_NAME(value_##suffix)                                                                \
+        (rows, count, ahead, weights, factors, row_count, d, vectors, accs);                       \
+    }
+
+#define PWSP_V_VALUES(row_count, suffix)                                                           \
+    PWSP_V_TARGET PWSP_NOINLINE static void PWSP_V_NAME(values_##suffix##_##row_count)(            \
+        const char *const *rows, size_t count, const pwsp_attend_ahead *ahead,                     \
+        const float *weights, const float *factors, size_t dim, float *const *accs) {              \
+        size_t d = 0;                                                                              \
+        PWSP_V_VALUE_LOOP(row_count, suffix, 8)                                                    \
+        PWSP_V_VALUE_LOOP(row_count, suffix, 4)                                                    \
+        PWSP_V_VALUE_LOOP(row_count, suffix, 2)                                                    \
+        PWSP_V_VALUE_LOOP(row_count, suffix, 1)                                                    \
+    }
+
+// The functions of a table: by type, and by rows from 1 to what fits.
+#if PWSP_V_SCORE_ROWS > 2
+#define PWSP_V_SCORES_ALL(suffix)                                                                  \
+    PWSP_V_SCORES(1, suffix)                                                                       \
+    PWSP_V_SCORES(2, suffix)                                                                       \
+    PWSP_V_SCORES(3, suffix)                                                                       \
+    PWSP_V_SCORES(4, suffix)                                                                       \
+    PWSP_V_SCORES(5, suffix)                                                                       \
+    PWSP_V_SCORES(6, suffix)
+#define PWSP_V_SCORE_CASES(TYPE, suffix)                                                           \
+    PWSP_V_SCORE_CASE(TYPE, 1, suffix)                                                             \
+    PWSP_V_SCORE_CASE(TYPE, 2, suffix)                                                             \
+    PWSP_V_SCORE_CASE(TYPE, 3, suffix)                                                             \
+    PWSP_V_SCORE_CASE(TYPE, 4, suffix)                                                             \
+    PWSP_V_SCORE_CASE(TYPE, 5, suffix)                                                             \
+    PWSP_V_SCORE_CASE(TYPE, 6, suffix)
+#else
+#define PWSP_V_SCORES_ALL(suffix)                                                                  \
+    PWSP_V_SCORES(1, suffix)                                                                       \
+    PWSP_V_SCORES(2, suffix)
+#define PWSP_V_SCORE_CASES(TYPE, suffix)                                                           \
+    PWSP_V_SCORE_CASE(TYPE, 1, suffix)                                                             \
+    PWSP_V_SCORE_CASE(TYPE, 2, suffix)
+#endif
+#if PWSP_V_VALUE_ROWS > 2
+#define PWSP_V_VALUES_ALL(suffix)                                                                  \
+    PWSP_V_VALUES(1, suffix)                                                                       \
+    PWSP_V_VALUES(2, suffix)                                                                       \
+    PWSP_V_VALUES(3, suffix)                                                                       \
+    PWSP_V_VALUES(4, suffix)                                                                       \
+    PWSP_V_VALUES(5, suffix)                                                                       \
+    PWSP_V_VALUES(6, suffix)
+#define PWSP_V_VALUE_CASES(TYPE, suffix)                                                           \
+    PWSP_V_VALUE_CASE(TYPE, 1, suffix)                                                             \
+    PWSP_V_VALUE_CASE(TYPE, 2, suffix)                                                             \
+    PWSP_V_VALUE_CASE(TYPE, 3, suffix)                                                             \
+    PWSP_V_VALUE_CASE(TYPE, 4, suffix)                                                             \
+    PWSP_V_VALUE_CASE(TYPE, 5, suffix)                                                             \
+    PWSP_V_VALUE_CASE(TYPE, 6, suffix)
+#else
+#define PWSP_V_VALUES_ALL(suffix)                                                                  \
+    PWSP_V_VALUES(1, suffix)                                                                       \
+    PWSP_V_VALUES(2, suffix)
+#define PWSP_V_VALUE_CASES(TYPE, suffix)                                                           \
+    PWSP_V_VALUE_CASE(TYPE, 1, suffix)                                                             \
+    PWSP_V_VALUE_CASE(TYPE, 2, suffix)
+#endif
+PWSP_V_SCORES_ALL(f32)
+PWSP_V_VALUES_ALL(f32)
+#if PWSP_V_HAS_TYPES
+PWSP_V_SCORES_ALL(f16)
+PWSP_V_SCORES_ALL(bf16)
+PWSP_V_SCORES_ALL(i8)
+PWSP_V_VALUES_ALL(f16)
+PWSP_V_VALUES_ALL(bf16)
+PWSP_V_VALUES_ALL(i8)
+#endif
+
+// A switch, as tables of functions would be relocated.
+#define PWSP_V_CASE(TYPE, row_count) (uint32_t)(PTOWSP_ATTEND_##TYPE) * 8 + (row_count)
+#define PWSP_V_SCORE_CASE(TYPE, row_count, suffix)                                                 \
+    case PWSP_V_CASE(TYPE, row_count):                                                             \
+        PWSP_V_NAME(scores_##suffix##_##row_count)(queries, keys, ahead, dim, scores);             \
+        break;
+#define PWSP_V_VALUE_CASE(TYPE, row_count, suffix)                                                 \
+    case PWSP_V_CASE(TYPE, row_count):                                                             \
+        PWSP_V_NAME(values_##suffix##_##row_count)                                                 \
+        (rows, count, ahead, weights, factors, dim, accs);                                         \
+        break;
+
+static void PWSP_V_NAME(scores)(ptowsp_attend_type type, size_t row_count,
+                                const float *const *queries, const char *keys,
+                                const pwsp_attend_ahead *ahead, size_t dim, float *scores) {
+    switch ((uint32_t)type * 8 + row_count) {
+        PWSP_V_SCORE_CASES(F32, f32)
+#if PWSP_V_HAS_TYPES
+        PWSP_V_SCORE_CASES(F16, f16)
+        PWSP_V_SCORE_CASES(BF16, bf16)
+        PWSP_V_SCORE_CASES(I8, i8)
+#endif
+    default: PTOWSP_ASSERT(false && "no such tile"); break;
+    }
+}
+
+static void PWSP_V_NAME(values)(ptowsp_attend_type type, size_t row_count, const char *const *rows,
+                                size_t count, const pwsp_attend_ahead *ahead, const float *weights,
+                                const float *factors, size_t dim, float *const *accs) {
+    switch ((uint32_t)type * 8 + row_count) {
+        PWSP_V_VALUE_CASES(F32, f32)
+#if PWSP_V_HAS_TYPES
+        PWSP_V_VALUE_CASES(F16, f16)
+        PWSP_V_VALUE_CASES(BF16, bf16)
+        PWSP_V_VALUE_CASES(I8, i8)
+#endif
+    default: PTOWSP_ASSERT(false && "no such tile"); break;
+    }
+}
+
+static void PWSP_V_NAME(pack)(ptowsp_attend_type type, const char *const *rows,
+                              const pwsp_attend_ahead *ahead, size_t dim, char *out) {
+    switch (type) {
+    case PTOWSP_ATTEND_F16:
+    case PTOWSP_ATTEND_BF16: PWSP_V_NAME(pack_half)(rows, ahead, dim, out); break;
+    case PTOWSP_ATTEND_I8: PWSP_V_NAME(pack_i8)(rows, ahead, dim, out); break;
+    default: PWSP_V_NAME(pack_f32)(rows, ahead, dim, out); break;
+    }
+}
+
+static void PWSP_V_NAME(convert)(ptowsp_attend_type type, const char *from, size_t count,
+                                 float *to) {
+    switch (type) {
+    case PTOWSP_ATTEND_F16: PWSP_V_NAME(convert_f16)(from, count, to); break;
+    case PTOWSP_ATTEND_BF16: PWSP_V_NAME(convert_bf16)(from, count, to); break;
+    case PTOWSP_ATTEND_I8: PWSP_V_NAME(convert_i8)(from, count, to); break;
+    default: PWSP_V_NAME(convert_f32)(from, count, to); break;
+    }
+}
+
+// cap * tanh(x / cap), by tanh |y| = (1 - e^-2|y|) / (1 + e^-2|y|). The absolute error is a few
+// 1e-7 of cap.
+PWSP_V_TARGET PWSP_FORCE_INLINE PWSP_V PWSP_V_NAME(soft_cap)(PWSP_V x, PWSP_V cap,
+                                                             PWSP_V two_over_cap) {
+    PWSP_V y = PWSP_V_MUL(x, two_over_cap), one = PWSP_V_SET(1.0f);
+    PWSP_V power =
+        PWSP_V_EXP(PWSP_V_SUB(PWSP_V_SET(0.0f), PWSP_V_MAX(y, PWSP_V_SUB(PWSP_V_SET(0.0f), y))));
+    PWSP_V tanh = PWSP_V_DIV(PWSP_V_SUB(one, power), PWSP_V_ADD(one, power));
+    return PWSP_V_COPYSIGN(PWSP_V_MUL(cap, tanh), y);
+}
+
+// Products of one row as scores, in place, where there is a cap, or where the row sees only tokens
+// [low, high) of the block.
+PWSP_V_TARGET PWSP_NOINLINE static void PWSP_V_NAME(cap_and_mask)(const pwsp_attend_scoring *how,
+                                                                  float *scores, size_t low,
+                                                                  size_t high) {
+    PWSP_V scale = PWSP_V_SET(how->scale), cap = PWSP_V_SET(how->cap),
+           two_over_cap = PWSP_V_SET(2.0f / how->cap);
+    for (size_t t = 0; t < PWSP_ATTEND_BLOCK; t += PWSP_V_LANES) {
+        PWSP_V x = PWSP_V_MUL(PWSP_V_LOAD(scores + t), scale);
+        x = how->key_scales ? PWSP_V_MUL(x, PWSP_V_LOAD(how->key_scales + t)) : x;
+        x = how->cap > 0.0f ? PWSP_V_NAME(soft_cap)(x, cap, two_over_cap) : x;
+        PWSP_V_STORE(scores + t, x);
+    }
+    for (size_t t = 0; t < low; t++) {
+        scores[t] = -pwsp_infinity();
+    }
+    for (size_t t = high; t < PWSP_ATTEND_BLOCK; t++) {
+        scores[t] = -pwsp_infinity();
+    }
+}
+
+// Turns products of one row into weights, updates the row's state, and returns what its sums so far
+// are to be multiplied by. Weights are summed in 16 sums, for every PWSP_V_LANES.
+PWSP_V_TARGET PWSP_FORCE_INLINE float PWSP_V_NAME(softmax_row)(const pwsp_attend_scoring *how,
+                                                               float *products, size_t low,
+                                                               size_t high, ptowsp_partial *state) {
+    PWSP_V x[PWSP_ATTEND_BLOCK / PWSP_V_LANES], sums[16 / PWSP_V_LANES];
+    if (how->cap > 0.0f || high - low < PWSP_ATTEND_BLOCK) {
+        PWSP_V_NAME(cap_and_mask)(how, products, low, high);
+        PWSP_UNROLL for (size_t i = 0; i < PWSP_ATTEND_BLOCK / PWSP_V_LANES; i++) {
+            x[i] = PWSP_V_LOAD(products + i * PWSP_V_LANES);
+        }
+    } else if (how->key_scales) {
+        PWSP_UNROLL for (size_t i = 0; i < PWSP_ATTEND_BLOCK / PWSP_V_LANES; i++) {
+            x[i] = PWSP_V_MUL(PWSP_V_LOAD(products + i * PWSP_V_LANES), PWSP_V_SET(how->scale));
+            x[i] = PWSP_V_MUL(x[i], PWSP_V_LOAD(how->key_scales + i * PWSP_V_LANES));
+        }
+    } else {
+        PWSP_UNROLL for (size_t i = 0; i < PWSP_ATTEND_BLOCK / PWSP_V_LANES; i++) {
+            x[i] = PWSP_V_MUL(PWSP_V_LOAD(products + i * PWSP_V_LANES), PWSP_V_SET(how->scale));
+        }
+    }
+    PWSP_V top = x[0];
+    PWSP_UNROLL for (size_t i = 1; i < PWSP_ATTEND_BLOCK / PWSP_V_LANES; i++) {
+        top = PWSP_V_MAX(top, x[i]);
+    }
+    float m = PWSP_V_FOLD_MAX(top);
+    m = m <= state->m ? state->m : m;  // of two NaN remains
+    PWSP_V shift = PWSP_V_SET(m == -pwsp_infinity() ? 0.0f : m);
+    PWSP_UNROLL for (size_t i = 0; i < PWSP_ATTEND_BLOCK / PWSP_V_LANES; i++) {
+        x[i] = PWSP_V_EXP(PWSP_V_SUB(x[i], shift));
+    }
+    PWSP_UNROLL for (size_t i = 0; i < 16 / PWSP_V_LANES; i++) {
+        sums[i] = PWSP_V_ADD(PWSP_V_ADD(x[i], x[i + 16 / PWSP_V_LANES]),
+                             PWSP_V_ADD(x[i + 32 / PWSP_V_LANES], x[i + 48 / PWSP_V_LANES]));
+    }
+    if (how->value_scales) {
+        PWSP_UNROLL for (size_t i = 0; i < PWSP_ATTEND_BLOCK / PWSP_V_LANES; i++) {
+            x[i] = PWSP_V_MUL(x[i], PWSP_V_LOAD(how->value_scales + i * PWSP_V_LANES));
+        }
+    }
+    PWSP_UNROLL for (size_t i = 0; i < PWSP_ATTEND_BLOCK / PWSP_V_LANES; i++) {
+        PWSP_V_STORE(products + i * PWSP_V_LANES, x[i]);
+    }
+    for (size_t half = 8 / PWSP_V_LANES; half > 0; half /= 2) {
+        for (size_t i = 0; i < half; i++) {
+            sums[i] = PWSP_V_ADD(sums[i], sums[i + half]);
+        }
+    }
+    float factor =
+        state->m == m ? 1.0f
+                      : PWSP_V_FIRST(PWSP_V_EXP(PWSP_V_SET(state->m - m)));  // 0 in the first block
+    state->l = PWSP_V_FIRST(
+        PWSP_V_FMA(PWSP_V_SET(state->l), PWSP_V_SET(factor), PWSP_V_SET(PWSP_V_FOLD_ADD(sums[0]))));
+    state->m = state->l == state->l ? m : state->l;  // else NaN could look like an empty state
+    return factor;
+}
+
+// The same for rows that follow each other and see the same tokens. Rows are independent, so that the
+// processor overlaps them.
+PWSP_V_TARGET PWSP_NOINLINE static void PWSP_V_NAME(softmax)(const pwsp_attend_scoring *how,
+                                                             float *products, size_t low,
+                                                             size_t high, size_t row_count,
+                                                             ptowsp_partial *states,
+                                                             float *factors) {
+    for (size_t r = 0; r < row_count; r++) {
+        factors[r] =
+            PWSP_V_NAME(softmax_row)(how, products + r * PWSP_ATTEND_BLOCK, low, high, &states[r]);
+    }
+}
+
+// row[d] /= l
+PWSP_V_TARGET PWSP_NOINLINE static void PWSP_V_NAME(divide)(float *row, size_t dim, float l) {
+    for (size_t d = 0; d < dim; d += PWSP_V_LANES) {
+        PWSP_V_STORE(row + d, PWSP_V_DIV(PWSP_V_LOAD(row + d), PWSP_V_SET(l)));
+    }
+}
+
+// Fills in a variant.
+static void PWSP_V_NAME(fill)(const char *name, pwsp_attend_variant *out) {
+    out->name = name;
+    out->score_rows = PWSP_V_SCORE_ROWS;
+    out->value_rows = PWSP_V_VALUE_ROWS;
+    out->has_types = PWSP_V_HAS_TYPES;
+    out->pack = PWSP_V_NAME(pack);
+    out->convert = PWSP_V_NAME(convert);
+    out->scores = PWSP_V_NAME(scores);
+    out->values = PWSP_V_NAME(values);
+    out->softmax = PWSP_V_NAME(softmax);
+    out->divide = PWSP_V_NAME(divide);
+}
+
+#undef PWSP_V_QUADS
+#undef PWSP_V_SCORES
+#undef PWSP_V_VALUE_LOOP
+#undef PWSP_V_VALUES
+#undef PWSP_V_SCORES_ALL
+#undef PWSP_V_SCORE_CASES
+#undef PWSP_V_VALUES_ALL
+#undef PWSP_V_VALUE_CASES
+#undef PWSP_V_CASE
+#undef PWSP_V_SCORE_CASE
+#undef PWSP_V_VALUE_CASE
+#undef PWSP_V_NAME
+#undef PWSP_V_TARGET
+#undef PWSP_V_LANES
+#undef PWSP_V_SCORE_ROWS
+#undef PWSP_V_VALUE_ROWS
+#undef PWSP_V_HAS_TYPES
+#undef PWSP_V_VALUE_VECTORS
+#undef PWSP_V_LOAD
+#undef PWSP_V_LOAD_F16
+#undef PWSP_V_LOAD_BF16
+#undef PWSP_V_LOAD_I8
+#undef PWSP_V_STORE
+#undef PWSP_V_SET
+#undef PWSP_V_SET_QUAD
+#undef PWSP_V_FMA
+#undef PWSP_V_MUL
+#undef PWSP_V_ADD
+#undef PWSP_V_SUB
+#undef PWSP_V_DIV
+#undef PWSP_V_MAX
+#undef PWSP_V_FIRST
+#undef PWSP_V_COPYSIGN
+#undef PWSP_V_REDUCE4
+#undef PWSP_V_FOLD_MAX
+#undef PWSP_V_FOLD_ADD
+#undef PWSP_V_EXP
+#undef PWSP_V

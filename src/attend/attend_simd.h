@@ -1,0 +1,30 @@
+// What the instruction sets of attend_body.h share.
+
+#ifndef PWSP_ATTEND_SIMD_H
+#define PWSP_ATTEND_SIMD_H
+
+#include "attend.h"
+
+#define PWSP_ATTEND_ASK(p) __builtin_prefetch(p, 0, 2)  // to the second level
+
+#if defined(__clang__)
+#define PWSP_UNROLL _Pragma("clang loop unroll(full)")
+#else
+#define PWSP_UNROLL _Pragma("GCC unroll 16")
+#endif
+
+// e^x for x <= 0: x = n ln 2 + r with |r| <= ln 2 / 2, the Taylor series of e^r to r^7 (remainder
+// below 6e-9), times 2^n. Adding PWSP_EXP_ROUND rounds to a whole number, which is then in the low
+// bits of the sum. n ln 2 is off by n * 2e-9, and n matters only where the result is large.
+#define PWSP_EXP_LOWEST -87.0f
+#define PWSP_EXP_LOG2E  1.44269504f
+#define PWSP_EXP_LN2    0.693147181f
+#define PWSP_EXP_ROUND  12582912.0f  // 1.5 * 2^23
+#define PWSP_EXP_C7     (1.0f / 5040.0f)
+#define PWSP_EXP_C6     (1.0f / 720.0f)
+#define PWSP_EXP_C5     (1.0f / 120.0f)
+#define PWSP_EXP_C4     (1.0f / 24.0f)
+#define PWSP_EXP_C3     (1.0f / 6.0f)
+#define PWSP_EXP_C2     0.5f
+
+#endif
