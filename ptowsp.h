@@ -7403,7 +7403,7 @@ PTOWSP_API uint64_t ptowsp_clock_ns(void);
 // Mask     As section 10 says: query token j of q has position p = kv_length - q + j. It sees tokens
 //          up to p if is_causal, otherwise all of them, and with a window none before p - window + 1.
 // Empty    A row that sees nothing has the empty state (section 9); finished it is zeros, and its
-//          log-sum-exp is -INFINITY.
+//          log-sum-exp is -INFINITY, or its sink.
 // Bits     A row's state is a function of its query and of the tokens of the unit that it sees, with
 //          their positions. It does not depend on where the unit starts before them or ends after
 //          them, on other rows of the tile, on the layout of the cache, on workers, or on the rest of
@@ -7481,6 +7481,9 @@ typedef struct ptowsp_attend_step {
 
     float scale;  // of scores; 0: 1 / sqrt(key_dim)
     float cap;    // > 0: scores are cap * tanh(score / cap)
+    // [query head] attention sinks: one more score in the sum of each row, whose value is 0. It is
+    // counted once, when the row is finished; partial states have none. NULL, or -INFINITY: no sink.
+    const float *sinks;
 } ptowsp_attend_step;
 
 // -- jobs -----------------------------------------------------------------------------------------

@@ -22,6 +22,8 @@ typedef struct world {
     float keys[POOL * HEADS * DIM], values[POOL * HEADS * DIM];  // [page][slot][head][dim]
     float queries[TOKENS * ROWS * DIM];
     uint32_t pages[TOKENS];
+    float sinks[ROWS];
+    bool has_sinks;
     ptowsp_attend_cache kv;
 } world;
 
@@ -53,6 +55,9 @@ static void world_fill(world *w, uint64_t *random, uint32_t page_size) {
         uint32_t k = (uint32_t)test_random_in(random, 0, i);
         w->pages[i] = w->pages[k];
         w->pages[k] = i;
+    }
+    for (uint32_t i = 0; i < ROWS; i++) {
+        w->sinks[i] = 3.0f * random_unit(random);
     }
     memset(&w->kv, 0, sizeof w->kv);
     w->kv.keys = w->keys;
@@ -202,6 +207,7 @@ static void step_run(const world *w, ptowsp_attention_config config, bool is_pla
     r.step.plan = &plan;
     r.step.query_starts = &query_start;
     r.step.pages = w->pages;
+    r.step.sinks = w->has_sinks ? w->sinks : NULL;
     r.step.queries = w->queries + first * ROWS * DIM;
     r.step.outputs = out->outputs + first * ROWS * DIM;
     r.step.lse = out->lse + first * ROWS;
@@ -254,6 +260,7 @@ static void attend_bits__rows_do_not_depend_on_how_queries_are_grouped(void **un
         const bool is_plain = i % 6 < 4 && test_random(&random) % 2;
         config.lane_count = 1;
         world_fill(w, &random, config.page_size);
+        w->has_sinks = !is_plain && i % 2;
         w->kv.type = PTOWSP_ATTEND_F32;
         group_by(w, &config, is_plain, 1, decode, &parts);
         for (uint32_t k = 0; k < 2; k++) {

@@ -25,6 +25,7 @@ typedef struct scene {
     ptowsp_attend_step step;
     ptowsp_attend_job job;
     void *block, *memory;
+    float sinks[ROWS];
 } scene;
 
 static float random_unit(uint64_t *state) {
@@ -38,6 +39,9 @@ static void scene_data(scene *s, uint64_t *random) {
     }
     for (size_t i = 0; i < QUERIES * ROWS * DIM; i++) {
         s->queries[i] = 3.0f * random_unit(random);
+    }
+    for (uint32_t head = 0; head < ROWS; head++) {
+        s->sinks[head] = 5.0f * random_unit(random);
     }
     for (uint32_t r = 0, page = 0; r < REQUESTS; r++) {
         for (int32_t t = 0; t < kv_lengths[r]; t += PAGE) {
@@ -123,6 +127,11 @@ static void check_row(const scene *s, uint32_t request, int32_t query, uint32_t 
         scores[t] /= sqrt(DIM);
         top = fmax(top, scores[t]);
     }
+    if (s->step.sinks) {
+        const double more = fmax(top, (double)s->sinks[head]);
+        total = exp((double)s->sinks[head] - more);
+        top = more;
+    }
     for (int32_t t = 0; t < seen; t++) {
         const float *value = row_of(s, s->values, request, t, head / GROUP);
         const double weight = exp(scores[t] - top);
@@ -198,6 +207,7 @@ static void attend_job__workers_agree_with_double_precision_and_each_other(void 
     for (uint32_t i = 0; TEST_ROUNDS(i, 8); i++) {
         scene *s = scene_make(&random, (uint32_t)test_random_in(&random, 1, 12), i % 2);
         float outputs[QUERIES * ROWS * DIM], lse[QUERIES * ROWS];
+        s->step.sinks = i % 4 < 2 ? s->sinks : NULL;
         parts += s->plan.slot_count;
         assert_int_equal(ptowsp_attend_check(&s->job, NULL), PTOWSP_OK);
         outputs_clear(s);

@@ -10,7 +10,7 @@
 
 // -- a batch with its cache -----------------------------------------------------------------------
 
-enum { REQUESTS_MAX = 4, HEADS_MAX = 3 };
+enum { REQUESTS_MAX = 4, HEADS_MAX = 3, GROUP_MAX = 128 };
 
 typedef enum layout {
     LAYOUT_BLOCKS,      // [page][head][K or V][slot][dim]
@@ -28,7 +28,7 @@ typedef struct shape {
     uint32_t queries[REQUESTS_MAX], lengths[REQUESTS_MAX];
     uint32_t window;
     float cap, scale, magnitude;  // magnitude: of the queries
-    bool is_causal, has_equal_keys;
+    bool is_causal, has_equal_keys, has_sinks;
 } shape;
 
 typedef struct batch {
@@ -46,6 +46,7 @@ typedef struct batch {
     void *cache[2];
     float *scales[2];
     float *queries, *outputs, *lse;
+    float sinks[HEADS_MAX * GROUP_MAX];
 } batch;
 
 static float random_unit(uint64_t *state) {
@@ -223,6 +224,9 @@ static batch make_batch(const shape *s, uint64_t seed) {
     for (size_t i = 0; i < rows * s->key_dim; i++) {
         b.queries[i] = random_unit(&state) * s->magnitude;
     }
+    for (size_t i = 0; i < HEADS_MAX * GROUP_MAX; i++) {
+        b.sinks[i] = i % 7 == 3 ? -INFINITY : 6.0f * random_unit(&state);
+    }
     b.step.queries = b.queries;
     b.step.query_head_stride = s->key_dim;
     b.step.query_token_stride = (size_t)s->key_dim * s->heads * s->group;
@@ -250,6 +254,7 @@ static void settle(batch *b) {
     b->step.batch = &b->of;
     b->step.config = &b->config;
     b->step.page_starts = b->page_starts;
+    b->step.sinks = b->s.has_sinks ? b->sinks : NULL;
 }
 
 static void free_batch(batch *b) {
@@ -298,7 +303,8 @@ static const pwsp_attend_variant *fastest(void) {
 // One row in double precision over tokens [start, end); returns the log-sum-exp, and how far f32
 // may be off: a few roundings of the largest sum of products.
 static double reference_row(const batch *b, uint32_t request, uint32_t query, uint32_t head,
-                            uint32_t start, uint32_t end, double *out, double *out_tolerance) {
+                            uint32_t start, uint32_t end, bool has_sink, double *out,
+                            double *out_tolerance) {
     const shape *s = &b->s;
     const float *q =
         b->queries +
@@ -336,6 +342,15 @@ static double reference_row(const batch *b, uint32_t request, uint32_t query, ui
             out[d] += weight * v[d];
         }
     }
+    if (has_sink && s->has_sinks) {  // a score of no value
+        const double sink = (double)b->sinks[head], more = fmax(top, sink);
+        const double rescale = top > -INFINITY ? exp(top - more) : 0.0;
+        for (uint32_t d = 0; d < s->value_dim; d++) {
+            out[d] *= rescale;
+        }
+        total = more > -INFINITY ? total * rescale + exp(sink - more) : 0.0;
+        top = more;
+    }
     for (uint32_t d = 0; d < s->value_dim && total > 0.0; d++) {
         out[d] /= total;
     }
@@ -347,9 +362,10 @@ static double reference_row(const batch *b, uint32_t request, uint32_t query, ui
 
 // Values are below 1.5 in magnitude, so the tolerance of a weight is that of an element.
 static void check_row(const batch *b, uint32_t request, uint32_t query, uint32_t head,
-                      uint32_t start, uint32_t end, const float *row, float lse) {
+                      uint32_t start, uint32_t end, bool has_sink, const float *row, float lse) {
     double exact[PTOWSP_ATTEND_DIM_MAX], tolerance;
-    double exact_lse = reference_row(b, request, query, head, start, end, exact, &tolerance);
+    double exact_lse =
+        reference_row(b, request, query, head, start, end, has_sink, exact, &tolerance);
     if (exact_lse == -INFINITY) {
         assert_true(lse == -INFINITY);
     } else {
@@ -383,7 +399,7 @@ static void check_pieces(const pwsp_attend_variant *variant, batch *b, ptowsp_at
         float lse = ptowsp_merge_partials(states + r, accs + (size_t)r * s->value_dim, piece_count,
                                           rows, s->value_dim, out);
         check_row(b, unit.request, unit.query_start + r / s->group,
-                  unit.kv_head * s->group + r % s->group, start, end, out, lse);
+                  unit.kv_head * s->group + r % s->group, start, end, false, out, lse);
     }
     free(states);
     free(accs);
@@ -408,7 +424,7 @@ static void check_batch(const pwsp_attend_variant *variant, batch *b, uint32_t t
         for (uint32_t row = 0; row < s->queries[request] * s->heads * s->group; row++) {
             uint32_t query = row / (s->heads * s->group), head = row % (s->heads * s->group);
             size_t at = (size_t)b->query_starts[request] * s->heads * s->group + row;
-            check_row(b, request, query, head, 0, s->lengths[request],
+            check_row(b, request, query, head, 0, s->lengths[request], true,
                       b->outputs + at * s->value_dim, b->lse[at]);
         }
     }
@@ -437,6 +453,7 @@ static shape random_shape(uint64_t *state) {
     s.magnitude = test_random(state) % 4 ? 3.0f : 100.0f;
     s.is_causal = test_random(state) % 4 != 0;
     s.has_equal_keys = test_random(state) % 8 == 0;
+    s.has_sinks = test_random(state) % 2;
     return s;
 }
 
@@ -716,6 +733,7 @@ static void attend__finished_row_is_its_finished_state(void **unused) {
     uint64_t state = test_seed();
     for (int i = 0; TEST_ROUNDS(i, 20); i++) {
         shape s = random_shape(&state);
+        s.has_sinks = false;
         batch b = make_batch(&s, state);
         settle(&b);
         ptowsp_attend_unit unit = {0, s.heads - 1, 0, s.queries[0], 0, s.lengths[0], NULL};

@@ -225,6 +225,27 @@ static void pwsp_attend_add_row(pwsp_attend_chunk *c, const ptowsp_attend_step *
     memset(c->scores + (size_t)r * PWSP_ATTEND_BLOCK, 0, PWSP_ATTEND_BLOCK * sizeof(float));
 }
 
+// With a sink s the row is acc / (l + e^(s - m)): what a finished row is without it, times 1 / (1 +
+// e^(s - lse)). So it is the same whether the row was whole, or merged from any parts.
+PWSP_INTERNAL void pwsp_attend_end_row(const ptowsp_attend_step *step, pwsp_attend_place place,
+                                       uint32_t dim, float lse) {
+    PWSP_ROUND_APART;
+    const float sink = step->sinks ? step->sinks[place.head] : -pwsp_infinity();
+    if (sink != -pwsp_infinity()) {
+        const bool is_above = sink > lse;
+        const float power =
+            pwsp_exp(is_above ? lse - sink : sink - lse);  // of the difference below 0
+        const float share = (is_above ? power : 1.0f) / (1.0f + power);
+        for (uint32_t d = 0; d < dim; d++) {
+            place.output[d] *= share;
+        }
+        lse = (is_above ? sink : lse) + pwsp_log(1.0f + power);
+    }
+    if (place.lse) {
+        *place.lse = lse;
+    }
+}
+
 // Finishes row r of the chunk, row `row` of the unit.
 static void pwsp_attend_finish_row(const pwsp_attend_chunk *c, const ptowsp_attend_step *step,
                                    const ptowsp_attend_unit *unit, uint32_t row, uint32_t r) {
@@ -232,8 +253,9 @@ static void pwsp_attend_finish_row(const pwsp_attend_chunk *c, const ptowsp_atte
     if (state->m != -pwsp_infinity()) {
         c->variant.divide(c->accs[r], c->cache->value_dim, state->l);
     }
-    if (step->lse) {
-        *pwsp_attend_place_of(step, unit, row).lse = ptowsp_merge_finish(state, NULL, 0, NULL);
+    if (step->lse || step->sinks) {
+        pwsp_attend_end_row(step, pwsp_attend_place_of(step, unit, row), c->cache->value_dim,
+                            ptowsp_merge_finish(state, NULL, 0, NULL));
     }
 }
 

@@ -134,6 +134,10 @@ typedef struct pwsp_attend_place {
 PWSP_INTERNAL pwsp_attend_place pwsp_attend_place_of(const ptowsp_attend_step *step,
                                                      const ptowsp_attend_unit *unit, uint32_t row);
 
+// Ends a row that is finished but for the sink of its head: outputs have it, `lse` is its log-sum-exp.
+PWSP_INTERNAL void pwsp_attend_end_row(const ptowsp_attend_step *step, pwsp_attend_place place,
+                                       uint32_t dim, float lse);
+
 // The checks of a cache and a step that take constant time.
 PWSP_INTERNAL ptowsp_status pwsp_attend_cache_check(const ptowsp_attend_cache *cache,
                                                     ptowsp_plan_info *info);

@@ -183,13 +183,6 @@ ptowsp_status ptowsp_attend_work(const ptowsp_attend_job *job, const ptowsp_work
                                  is_part ? ptowsp_attention_accs(scratch, slot) : NULL);
 }
 
-// Ends a row whose parts were merged.
-static void pwsp_attend_end_row(pwsp_attend_place place, float lse) {
-    if (place.lse) {
-        *place.lse = lse;
-    }
-}
-
 ptowsp_status ptowsp_attend_merge(const ptowsp_attend_job *job, const ptowsp_work *merge) {
     const uint64_t first = merge ? ptowsp_work_slot_first(merge) : 0;
     const uint64_t count = merge ? ptowsp_work_slot_count(merge) : 0;
@@ -201,7 +194,8 @@ ptowsp_status ptowsp_attend_merge(const ptowsp_attend_job *job, const ptowsp_wor
     for (uint32_t row = 0; row < rows; row++) {
         const pwsp_attend_place place = pwsp_attend_place_of(job->step, &unit, row);
         pwsp_attend_end_row(
-            place, ptowsp_attention_merge_row(&job->memory.scratch, merge, row, place.output));
+            job->step, place, job->cache->value_dim,
+            ptowsp_attention_merge_row(&job->memory.scratch, merge, row, place.output));
     }
     return PTOWSP_OK;
 }
@@ -232,7 +226,8 @@ ptowsp_status ptowsp_attend_join(const ptowsp_attend_job *job, const ptowsp_work
     for (uint32_t row = 0; row < rows; row++) {
         const pwsp_attend_place place = pwsp_attend_place_of(job->step, &unit, row);
         pwsp_attend_end_row(
-            place, ptowsp_prefix_join_row(prefix, &job->memory.scratch, join, row, place.output));
+            job->step, place, job->cache->value_dim,
+            ptowsp_prefix_join_row(prefix, &job->memory.scratch, join, row, place.output));
     }
     return PTOWSP_OK;
 #endif
