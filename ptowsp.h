@@ -7484,6 +7484,9 @@ typedef struct ptowsp_attend_step {
     // [query head] attention sinks: one more score in the sum of each row, whose value is 0. It is
     // counted once, when the row is finished; partial states have none. NULL, or -INFINITY: no sink.
     const float *sinks;
+    // [query head] ALiBi: slope * |position of the query - position of the token| is subtracted from
+    // the score, after the cap. NULL: none.
+    const float *slopes;
 } ptowsp_attend_step;
 
 // -- jobs -----------------------------------------------------------------------------------------
@@ -7585,7 +7588,7 @@ typedef struct ptowsp_attend_unit {
     uint32_t kv_start, kv_len;          // tokens from the request's length on are ignored
     // Segments of prefix plans that requests share: the query tokens of the batch, [query_count].
     // All of them see all of the KV, which is that of `request`; query_start is where they lie in
-    // the tokens of the plan. NULL: the request's own.
+    // the tokens of step->prefix, and read with slopes only. NULL: the request's own.
     const uint32_t *tokens;
 } ptowsp_attend_unit;
 

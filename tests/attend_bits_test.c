@@ -22,7 +22,7 @@ typedef struct world {
     float keys[POOL * HEADS * DIM], values[POOL * HEADS * DIM];  // [page][slot][head][dim]
     float queries[TOKENS * ROWS * DIM];
     uint32_t pages[TOKENS];
-    float sinks[ROWS];
+    float sinks[ROWS], slopes[ROWS];
     bool has_sinks;
     ptowsp_attend_cache kv;
 } world;
@@ -58,6 +58,7 @@ static void world_fill(world *w, uint64_t *random, uint32_t page_size) {
     }
     for (uint32_t i = 0; i < ROWS; i++) {
         w->sinks[i] = 3.0f * random_unit(random);
+        w->slopes[i] = 0.01f * (float)(i + 1);
     }
     memset(&w->kv, 0, sizeof w->kv);
     w->kv.keys = w->keys;
@@ -208,6 +209,7 @@ static void step_run(const world *w, ptowsp_attention_config config, bool is_pla
     r.step.query_starts = &query_start;
     r.step.pages = w->pages;
     r.step.sinks = w->has_sinks ? w->sinks : NULL;
+    r.step.slopes = w->has_sinks ? w->slopes : NULL;
     r.step.queries = w->queries + first * ROWS * DIM;
     r.step.outputs = out->outputs + first * ROWS * DIM;
     r.step.lse = out->lse + first * ROWS;

@@ -25,7 +25,7 @@ typedef struct scene {
     ptowsp_attend_step step;
     ptowsp_attend_job job;
     void *block, *memory;
-    float sinks[ROWS];
+    float sinks[ROWS], slopes[ROWS];
 } scene;
 
 static float random_unit(uint64_t *state) {
@@ -42,6 +42,7 @@ static void scene_data(scene *s, uint64_t *random) {
     }
     for (uint32_t head = 0; head < ROWS; head++) {
         s->sinks[head] = 5.0f * random_unit(random);
+        s->slopes[head] = 0.02f * (float)(head + 1);
     }
     for (uint32_t r = 0, page = 0; r < REQUESTS; r++) {
         for (int32_t t = 0; t < kv_lengths[r]; t += PAGE) {
@@ -125,6 +126,7 @@ static void check_row(const scene *s, uint32_t request, int32_t query, uint32_t 
             scores[t] += (double)s->queries[at * DIM + (size_t)d] * (double)key[d];
         }
         scores[t] /= sqrt(DIM);
+        scores[t] -= s->step.slopes ? (double)s->slopes[head] * (double)(seen - 1 - t) : 0.0;
         top = fmax(top, scores[t]);
     }
     if (s->step.sinks) {
@@ -208,6 +210,7 @@ static void attend_job__workers_agree_with_double_precision_and_each_other(void 
         scene *s = scene_make(&random, (uint32_t)test_random_in(&random, 1, 12), i % 2);
         float outputs[QUERIES * ROWS * DIM], lse[QUERIES * ROWS];
         s->step.sinks = i % 4 < 2 ? s->sinks : NULL;
+        s->step.slopes = i % 3 == 0 ? s->slopes : NULL;
         parts += s->plan.slot_count;
         assert_int_equal(ptowsp_attend_check(&s->job, NULL), PTOWSP_OK);
         outputs_clear(s);
@@ -259,6 +262,106 @@ static void attend_job__runs_on_the_lanes_of_a_context(void **unused) {
     s->job.memory.workers[0] = 0;
     scene_free(s);
     ptowsp_context_destroy(context);
+}
+
+// -- prefix plans ---------------------------------------------------------------------------------
+
+enum { TREE_REQUESTS = 5, TREE_KV = 500, TREE_BLOCK = 64, TREE_QUERIES = 2 };
+
+typedef struct tree_scene {
+    scene *s;  // its data and cache; of requests of the same length, whose first blocks are shared
+    int32_t kv[TREE_REQUESTS], queries[TREE_REQUESTS];
+    uint32_t starts[TREE_REQUESTS], pages[TREE_REQUESTS][64];
+    uint64_t ids[TREE_REQUESTS * 7], begin[TREE_REQUESTS + 1];
+} tree_scene;
+
+// Of 7 blocks all requests share 3, and the first three of them 3 more. There are pages for these
+// alone: those of a request's own KV come after them.
+static void tree_make(tree_scene *t) {
+    uint32_t page = 0;
+    for (uint32_t r = 0; r < TREE_REQUESTS; r++) {
+        t->kv[r] = TREE_KV;
+        t->queries[r] = TREE_QUERIES;
+        t->starts[r] = r * TREE_QUERIES;
+        for (uint32_t i = 0; i < 7; i++) {
+            t->ids[r * 7 + i] = i < 3 ? i : i < 6 && r < 3 ? 10 + i : 100 * (r + 1) + i;
+        }
+        t->begin[r + 1] = 7 * (r + 1);
+        for (uint32_t p = 0; p * PAGE < TREE_KV; p++) {
+            const bool is_shared = r > 0 && (p < 3 * 4 || (p < 6 * 4 && r < 3));
+            t->pages[r][p] = is_shared ? t->pages[0][p] : page++ % (TOKENS / PAGE);
+        }
+    }
+}
+
+// Runs the step by its plan, in memory of its own, as three workers; outputs are copied.
+static void tree_run(scene *s, const ptowsp_attention_sizes *sizes, uint64_t join_count,
+                     float *outputs, float *lse) {
+    const ptowsp_attend_limits limits = {*sizes, join_count, DIM, 3};
+    uint64_t bytes, random = 1;
+    assert_int_equal(ptowsp_attend_size(&limits, &bytes, NULL), PTOWSP_OK);
+    void *memory = malloc((size_t)bytes);
+    assert_int_equal(ptowsp_attend_place(&limits, memory, bytes, &s->job.memory, NULL), PTOWSP_OK);
+    assert_int_equal(ptowsp_attend_check(&s->job, NULL), PTOWSP_OK);
+    outputs_clear(s);
+    run_in_turns(s, 3, &random);
+    memcpy(outputs, s->outputs, TREE_REQUESTS * TREE_QUERIES * ROWS * DIM * sizeof(float));
+    memcpy(lse, s->lse, TREE_REQUESTS * TREE_QUERIES * ROWS * sizeof(float));
+    free(memory);
+}
+
+static void attend_job__prefix_plans_have_the_bits_of_flat_plans(void **unused) {
+    (void)unused;
+    enum { FLOATS = TREE_REQUESTS * TREE_QUERIES * ROWS };
+    uint64_t random = test_seed();
+    tree_scene t = {scene_make(&random, 5, true), {0}, {0}, {0}, {{0}}, {0}, {0}};
+    float flat[FLOATS * DIM], flat_lse[FLOATS], tree[FLOATS * DIM], tree_lse[FLOATS];
+    scene *s = t.s;
+    tree_make(&t);
+    const ptowsp_prefix_batch batch = {
+        {t.kv, t.queries, TREE_REQUESTS}, t.ids, t.begin, TREE_BLOCK};
+    const ptowsp_prefix_limits limits = {TREE_REQUESTS, 7 * TREE_REQUESTS};
+    ptowsp_attention_sizes sizes;
+    ptowsp_prefix_sizes tree_sizes;
+    ptowsp_attention_plan plan;
+    ptowsp_prefix_plan prefix;
+    ptowsp_prefix_tree trees;
+    const uint64_t tree_bytes = ptowsp_prefix_tree_bytes(&limits);
+    void *tree_block = malloc((size_t)tree_bytes);
+    s->step.batch = &batch.attention;
+    s->step.query_starts = t.starts;
+    s->step.pages = t.pages[0];
+    assert_int_equal(ptowsp_prefix_tree_place(&limits, tree_block, tree_bytes, &trees), PTOWSP_OK);
+    assert_int_equal(ptowsp_prefix_build(&batch, &trees, NULL), PTOWSP_OK);
+    assert_int_equal(ptowsp_prefix_size(&batch.attention, &s->config, &trees, &tree_sizes, NULL),
+                     PTOWSP_OK);
+    assert_int_equal(ptowsp_attention_size(&batch.attention, &s->config, &sizes, NULL), PTOWSP_OK);
+    void *blocks[] = {malloc((size_t)sizes.block_bytes), malloc((size_t)tree_sizes.block_bytes)};
+    assert_int_equal(ptowsp_attention_place(&sizes, blocks[0], sizes.block_bytes, &plan),
+                     PTOWSP_OK);
+    assert_int_equal(ptowsp_prefix_place(&tree_sizes, blocks[1], tree_sizes.block_bytes, &prefix),
+                     PTOWSP_OK);
+    assert_int_equal(ptowsp_attention_generate(&batch.attention, &s->config, &plan, NULL),
+                     PTOWSP_OK);
+    assert_int_equal(ptowsp_prefix_generate(&batch.attention, &s->config, &trees, &prefix, NULL),
+                     PTOWSP_OK);
+    assert_true(prefix.shared_count > 0 && prefix.join_count > 0);
+    for (uint32_t i = 0; i < 4; i++) {
+        s->step.sinks = i % 2 ? s->sinks : NULL;
+        s->step.slopes = i / 2 ? s->slopes : NULL;
+        s->step.plan = &plan;
+        s->step.prefix = NULL;
+        tree_run(s, &sizes, 0, flat, flat_lse);
+        s->step.plan = &prefix.attention;
+        s->step.prefix = &prefix;
+        tree_run(s, &tree_sizes.attention, tree_sizes.join_count, tree, tree_lse);
+        assert_memory_equal(flat, tree, sizeof flat);
+        assert_memory_equal(flat_lse, tree_lse, sizeof flat_lse);
+    }
+    free(blocks[0]);
+    free(blocks[1]);
+    free(tree_block);
+    scene_free(s);
 }
 
 // -- what is refused ------------------------------------------------------------------------------
@@ -454,6 +557,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(attend_job__workers_agree_with_double_precision_and_each_other),
         cmocka_unit_test(attend_job__runs_on_the_lanes_of_a_context),
+        cmocka_unit_test(attend_job__prefix_plans_have_the_bits_of_flat_plans),
         cmocka_unit_test(attend_job__each_fault_has_a_text),
         cmocka_unit_test(attend_job__sizes_are_checked),
         cmocka_unit_test(attend_job__mistakes_of_workers_are_refused),

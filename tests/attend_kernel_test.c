@@ -28,7 +28,7 @@ typedef struct shape {
     uint32_t queries[REQUESTS_MAX], lengths[REQUESTS_MAX];
     uint32_t window;
     float cap, scale, magnitude;  // magnitude: of the queries
-    bool is_causal, has_equal_keys, has_sinks;
+    bool is_causal, has_equal_keys, has_sinks, has_slopes;
 } shape;
 
 typedef struct batch {
@@ -46,7 +46,7 @@ typedef struct batch {
     void *cache[2];
     float *scales[2];
     float *queries, *outputs, *lse;
-    float sinks[HEADS_MAX * GROUP_MAX];
+    float sinks[HEADS_MAX * GROUP_MAX], slopes[HEADS_MAX * GROUP_MAX];
 } batch;
 
 static float random_unit(uint64_t *state) {
@@ -225,6 +225,7 @@ static batch make_batch(const shape *s, uint64_t seed) {
         b.queries[i] = random_unit(&state) * s->magnitude;
     }
     for (size_t i = 0; i < HEADS_MAX * GROUP_MAX; i++) {
+        b.slopes[i] = 1.0f / (float)(2 << i % 8);
         b.sinks[i] = i % 7 == 3 ? -INFINITY : 6.0f * random_unit(&state);
     }
     b.step.queries = b.queries;
@@ -255,6 +256,7 @@ static void settle(batch *b) {
     b->step.config = &b->config;
     b->step.page_starts = b->page_starts;
     b->step.sinks = b->s.has_sinks ? b->sinks : NULL;
+    b->step.slopes = b->s.has_slopes ? b->slopes : NULL;
 }
 
 static void free_batch(batch *b) {
@@ -329,7 +331,10 @@ static double reference_row(const batch *b, uint32_t request, uint32_t query, ui
         }
         scores[t] = sum * scale;
         scores[t] = s->cap > 0.0f ? (double)s->cap * tanh(scores[t] / (double)s->cap) : scores[t];
-        largest = fmax(largest, magnitude * scale);
+        const double bias =
+            s->has_slopes ? -(double)b->slopes[head] * fabs((double)(position - t)) : 0;
+        scores[t] += bias;
+        largest = fmax(largest, magnitude * scale - bias);
         top = fmax(top, scores[t]);
     }
     for (int64_t t = start; t < end && top > -INFINITY; t++) {
@@ -454,6 +459,7 @@ static shape random_shape(uint64_t *state) {
     s.is_causal = test_random(state) % 4 != 0;
     s.has_equal_keys = test_random(state) % 8 == 0;
     s.has_sinks = test_random(state) % 2;
+    s.has_slopes = test_random(state) % 3 == 0;
     return s;
 }
 
@@ -632,6 +638,8 @@ static void attend__row_has_the_bits_that_it_has_alone(void **unused) {
             step.config = &config;
             step.queries +=
                 (unit.kv_head * (s.group - 1) + r % s.group) * (size_t)step.query_head_stride;
+            step.slopes =
+                s.has_slopes ? step.slopes + unit.kv_head * (s.group - 1) + r % s.group : NULL;
             one.query_start = r / s.group;
             one.query_count = 1;
             result alone = compute(variant, &b, &step, one);

@@ -184,6 +184,30 @@ PWSP_INTERNAL pwsp_attend_place pwsp_attend_place_of(const ptowsp_attend_step *s
     return place;
 }
 
+// The position of a query token of the unit. Of several requests, its request is the last of the plan
+// whose tokens begin there or before.
+static int64_t pwsp_attend_position(const ptowsp_attend_step *step, const ptowsp_attend_unit *unit,
+                                    uint32_t query) {
+    const uint32_t at = unit->query_start + query;
+    uint32_t request = unit->request, first = 0;
+    if (unit->tokens) {
+        const ptowsp_prefix_request *requests = step->prefix->requests;
+        uint32_t low = 0, high = step->prefix->request_count;
+        while (high - low > 1) {
+            const uint32_t middle = low + (high - low) / 2;
+            if (requests[middle].token_begin <= at) {
+                low = middle;
+            } else {
+                high = middle;
+            }
+        }
+        request = requests[low].request;
+        first = requests[low].token_begin;
+    }
+    return (int64_t)step->batch->kv_lengths[request] - pwsp_attend_query_count(step, request) +
+           (at - first);
+}
+
 // The tokens of [start, end) that a query token sees, as Mask of the header says. An empty range lies
 // where it keeps the order of rows: both ends grow.
 static pwsp_attend_range pwsp_attend_visible(const ptowsp_attend_step *step,
@@ -195,8 +219,7 @@ static pwsp_attend_range pwsp_attend_visible(const ptowsp_attend_step *step,
     }
     const ptowsp_attention_config *config = step->config;
     int64_t length = step->batch->kv_lengths[unit->request];
-    int64_t position =
-        length - pwsp_attend_query_count(step, unit->request) + unit->query_start + query;
+    int64_t position = pwsp_attend_position(step, unit, query);
     int64_t first = config->window > 0 ? position + 1 - config->window : 0;
     int64_t stop = config->is_causal ? position + 1 : length;
     first = first > start ? first : start;
@@ -221,6 +244,10 @@ static void pwsp_attend_add_row(pwsp_attend_chunk *c, const ptowsp_attend_step *
     c->accs[r] = accs ? accs + (size_t)row * c->cache->value_dim : place.output;
     c->seen[r] =
         pwsp_attend_visible(step, unit, row / pwsp_attend_group(step), tokens.first, tokens.end);
+    if (c->is_biased) {
+        c->slopes[r] = step->slopes[place.head];
+        c->positions[r] = pwsp_attend_position(step, unit, row / pwsp_attend_group(step));
+    }
     ptowsp_merge_clear(&c->states[r], c->accs[r], c->cache->value_dim);
     memset(c->scores + (size_t)r * PWSP_ATTEND_BLOCK, 0, PWSP_ATTEND_BLOCK * sizeof(float));
 }
@@ -275,6 +302,7 @@ static void pwsp_attend_start_chunk(pwsp_attend_chunk *c, const ptowsp_attend_st
     c->pages = step->pages + (step->page_starts ? step->page_starts[unit->request]
                                                 : unit->request * step->page_stride);
     c->kv_head = unit->kv_head;
+    c->is_biased = step->slopes != NULL;
     c->scoring.scale = step->scale != 0.0f ? step->scale : pwsp_attend_scale(cache->key_dim);
     c->scoring.cap = step->cap;
     c->scoring.key_scales = is_scaled ? c->key_scales : NULL;
@@ -314,19 +342,33 @@ PWSP_INTERNAL void pwsp_attend_compute(const pwsp_attend_variant *variant,
     }
 }
 
+// Whether a unit's query tokens are of the step.
+static bool pwsp_attend_unit_is_good(const ptowsp_attend_step *step,
+                                     const ptowsp_attend_unit *unit) {
+    uint32_t count;
+    if (unit->request >= step->batch->sequence_count ||
+        step->batch->kv_lengths[unit->request] < 0) {
+        return false;
+    }
+    if (!unit->tokens) {
+        count = pwsp_attend_query_count(step, unit->request);
+    } else if (!step->slopes) {
+        return true;
+    } else if (!step->prefix) {
+        return false;
+    } else {
+        count = step->prefix->token_count;
+    }
+    return unit->query_start <= count && unit->query_count <= count - unit->query_start;
+}
+
 ptowsp_status ptowsp_attend_compute(const ptowsp_attend_cache *cache,
                                     const ptowsp_attend_step *step, const ptowsp_attend_unit *unit,
                                     ptowsp_partial *states, float *accs) {
     ptowsp_plan_info spare;
     if (!cache || !step || !unit || !pwsp_attend_step_is_set(step) ||
         (states ? !accs : !step->outputs) || pwsp_attend_cache_check(cache, &spare) != PTOWSP_OK ||
-        unit->request >= step->batch->sequence_count ||
-        step->batch->kv_lengths[unit->request] < 0) {
-        return PTOWSP_INVALID_PARAMS;
-    }
-    const uint32_t query_count = pwsp_attend_query_count(step, unit->request);
-    if (!unit->tokens &&
-        (unit->query_start > query_count || unit->query_count > query_count - unit->query_start)) {
+        !pwsp_attend_unit_is_good(step, unit)) {
         return PTOWSP_INVALID_PARAMS;
     }
     const pwsp_attend_variant variant = pwsp_attend_choose();

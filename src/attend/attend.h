@@ -25,6 +25,12 @@ typedef struct pwsp_attend_scoring {
     const float *key_scales, *value_scales;
 } pwsp_attend_scoring;
 
+// What a row adds to its scores in a block of tokens t: -slope * |t - distance|.
+typedef struct pwsp_attend_bias {
+    float slope;     // of ALiBi
+    float distance;  // from the first token of the block to the position of the row
+} pwsp_attend_bias;
+
 // Rows that are needed soon. Computing on keys asks for the values of the same tokens, and on values
 // for the keys of the next block: memory is busy all the time only if it is asked while computing, not
 // only while reading. Tiles of scores ask for the first rows of a part and packing for the others.
@@ -48,8 +54,9 @@ typedef struct pwsp_attend_variant {
     void (*values)(ptowsp_attend_type type, size_t row_count, const char *const *rows, size_t count,
                    const pwsp_attend_ahead *ahead, const float *weights, const float *factors,
                    size_t dim, float *const *accs);
-    void (*softmax)(const pwsp_attend_scoring *how, float *products, size_t low, size_t high,
-                    size_t row_count, ptowsp_partial *states, float *factors);
+    void (*softmax)(const pwsp_attend_scoring *how, const pwsp_attend_bias *biases, float *products,
+                    size_t low, size_t high, size_t row_count, ptowsp_partial *states,
+                    float *factors);
     void (*divide)(float *row, size_t dim, float l);
 } pwsp_attend_variant;
 
@@ -95,6 +102,9 @@ typedef struct pwsp_attend_chunk {
     float *accs[PWSP_ATTEND_ROWS];
     ptowsp_partial states[PWSP_ATTEND_ROWS];
     pwsp_attend_range seen[PWSP_ATTEND_ROWS];  // of the unit's tokens
+    bool is_biased;                            // rows have slopes
+    float slopes[PWSP_ATTEND_ROWS];
+    int64_t positions[PWSP_ATTEND_ROWS];
     bool is_converted;                         // parts, to f32
     ptowsp_attend_type tile_type;              // of elements in tiles
     uint32_t part_tokens;                      // of values
@@ -105,6 +115,7 @@ typedef struct pwsp_attend_chunk {
     bool is_full;                                  // all rows see all of it; otherwise:
     pwsp_attend_range in_block[PWSP_ATTEND_ROWS];  // what each sees
     uint32_t row_first, row_end;                   // rows that see some of it
+    pwsp_attend_bias biases[PWSP_ATTEND_ROWS];
     float factors[PWSP_ATTEND_ROWS];
     float key_scales[PWSP_ATTEND_BLOCK], value_scales[PWSP_ATTEND_BLOCK];
     PWSP_ALIGNAS(64) float scores[PWSP_ATTEND_ROWS * PWSP_ATTEND_BLOCK];

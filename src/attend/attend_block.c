@@ -254,12 +254,17 @@ static void pwsp_attend_block(pwsp_attend_chunk *c, uint32_t token) {
         pwsp_attend_find_scales(c->cache, c->pages, c->kv_head, token, c->rows->seen, c->key_scales,
                                 c->value_scales);
     }
+    for (uint32_t r = c->row_first; c->is_biased && r < c->row_end; r++) {
+        const pwsp_attend_bias bias = {c->slopes[r], (float)(c->positions[r] - token)};
+        c->biases[r] = bias;
+    }
     pwsp_attend_score(c);
     for (uint32_t r = c->row_first, count; r < c->row_end; r += count) {
         pwsp_attend_range seen = c->is_full ? block : c->in_block[r];
         count = c->is_full ? c->row_end - r : 1;
-        c->variant.softmax(&c->scoring, c->scores + (size_t)r * PWSP_ATTEND_BLOCK, seen.first,
-                           seen.end, count, c->states + r, c->factors + r);
+        c->variant.softmax(&c->scoring, c->is_biased ? c->biases + r : NULL,
+                           c->scores + (size_t)r * PWSP_ATTEND_BLOCK, seen.first, seen.end, count,
+                           c->states + r, c->factors + r);
     }
     pwsp_attend_value(c);
 }

@@ -333,17 +333,24 @@ PWSP_V_TARGET PWSP_FORCE_INLINE PWSP_V PWSP_V_NAME(soft_cap)(PWSP_V x, PWSP_V ca
     return PWSP_V_COPYSIGN(PWSP_V_MUL(cap, tanh), y);
 }
 
-// Products of one row as scores, in place, where there is a cap, or where the row sees only tokens
-// [low, high) of the block.
-PWSP_V_TARGET PWSP_NOINLINE static void PWSP_V_NAME(cap_and_mask)(const pwsp_attend_scoring *how,
-                                                                  float *scores, size_t low,
-                                                                  size_t high) {
-    PWSP_V scale = PWSP_V_SET(how->scale), cap = PWSP_V_SET(how->cap),
-           two_over_cap = PWSP_V_SET(2.0f / how->cap);
+// Products of one row as scores, in place: with a cap, a bias (or NULL), or where the row sees only
+// tokens [low, high) of the block.
+PWSP_V_TARGET PWSP_NOINLINE static void PWSP_V_NAME(score_row)(const pwsp_attend_scoring *how,
+                                                               const pwsp_attend_bias *bias,
+                                                               float *scores, size_t low,
+                                                               size_t high) {
+    PWSP_V scale = PWSP_V_SET(how->scale), cap = PWSP_V_SET(how->cap), zero = PWSP_V_SET(0.0f);
+    PWSP_V two_over_cap = PWSP_V_SET(2.0f / how->cap);
     for (size_t t = 0; t < PWSP_ATTEND_BLOCK; t += PWSP_V_LANES) {
         PWSP_V x = PWSP_V_MUL(PWSP_V_LOAD(scores + t), scale);
         x = how->key_scales ? PWSP_V_MUL(x, PWSP_V_LOAD(how->key_scales + t)) : x;
         x = how->cap > 0.0f ? PWSP_V_NAME(soft_cap)(x, cap, two_over_cap) : x;
+        if (bias) {
+            PWSP_V count = PWSP_V_LOAD(pwsp_attend_counts + t);
+            PWSP_V far = PWSP_V_SUB(count, PWSP_V_SET(bias->distance));
+            far = PWSP_V_MAX(far, PWSP_V_SUB(zero, far));
+            x = PWSP_V_FMA(PWSP_V_SET(-bias->slope), far, x);
+        }
         PWSP_V_STORE(scores + t, x);
     }
     for (size_t t = 0; t < low; t++) {
@@ -357,11 +364,12 @@ PWSP_V_TARGET PWSP_NOINLINE static void PWSP_V_NAME(cap_and_mask)(const pwsp_att
 // Turns products of one row into weights, updates the row's state, and returns what its sums so far
 // are to be multiplied by. Weights are summed in 16 sums, for every PWSP_V_LANES.
 PWSP_V_TARGET PWSP_FORCE_INLINE float PWSP_V_NAME(softmax_row)(const pwsp_attend_scoring *how,
+                                                               const pwsp_attend_bias *bias,
                                                                float *products, size_t low,
                                                                size_t high, ptowsp_partial *state) {
     PWSP_V x[PWSP_ATTEND_BLOCK / PWSP_V_LANES], sums[16 / PWSP_V_LANES];
-    if (how->cap > 0.0f || high - low < PWSP_ATTEND_BLOCK) {
-        PWSP_V_NAME(cap_and_mask)(how, products, low, high);
+    if (how->cap > 0.0f || bias || high - low < PWSP_ATTEND_BLOCK) {
+        PWSP_V_NAME(score_row)(how, bias, products, low, high);
         PWSP_UNROLL for (size_t i = 0; i < PWSP_ATTEND_BLOCK / PWSP_V_LANES; i++) {
             x[i] = PWSP_V_LOAD(products + i * PWSP_V_LANES);
         }
@@ -413,14 +421,13 @@ PWSP_V_TARGET PWSP_FORCE_INLINE float PWSP_V_NAME(softmax_row)(const pwsp_attend
 
 // The same for rows that follow each other and see the same tokens. Rows are independent, so that the
 // processor overlaps them.
-PWSP_V_TARGET PWSP_NOINLINE static void PWSP_V_NAME(softmax)(const pwsp_attend_scoring *how,
-                                                             float *products, size_t low,
-                                                             size_t high, size_t row_count,
-                                                             ptowsp_partial *states,
-                                                             float *factors) {
+PWSP_V_TARGET PWSP_NOINLINE static void PWSP_V_NAME(softmax)(
+    const pwsp_attend_scoring *how, const pwsp_attend_bias *biases, float *products, size_t low,
+    size_t high, size_t row_count, ptowsp_partial *states, float *factors) {
     for (size_t r = 0; r < row_count; r++) {
         factors[r] =
-            PWSP_V_NAME(softmax_row)(how, products + r * PWSP_ATTEND_BLOCK, low, high, &states[r]);
+            PWSP_V_NAME(softmax_row)(how, biases ? biases + r : NULL,
+                                     products + r * PWSP_ATTEND_BLOCK, low, high, &states[r]);
     }
 }
 
