@@ -1014,7 +1014,8 @@ typedef struct ptowsp_plan_config {
     FAULT(ATTEND_WORKER_RANGE, INVALID_PARAMS, "worker %v is not below %l")                        \
     FAULT(ATTEND_WORKER_TWICE, BUSY, "worker %v is in a run that has not ended")                   \
     FAULT(ATTEND_RUN_OTHER, BUSY, "a run of %l workers has not ended, and this is one of %v")      \
-    FAULT(ATTEND_UNIT_FOREIGN, INVALID_PARAMS, "unit %i of the plan is not of the step")
+    FAULT(ATTEND_UNIT_FOREIGN, INVALID_PARAMS, "unit %i of the plan is not of the step")           \
+    FAULT(ATTEND_STRIDE, INVALID_PARAMS, "a stride is %v elements, not a multiple of a block's %l")
 
 // clang-format off
 typedef enum ptowsp_plan_fault {
@@ -7427,6 +7428,11 @@ typedef enum ptowsp_attend_type {
     PTOWSP_ATTEND_F16,   // IEEE 754 binary16
     PTOWSP_ATTEND_BF16,  // the upper half of an f32
     PTOWSP_ATTEND_I8,    // an integer times the scale of its token and head
+    // Blocks of 32 elements, without padding: an f16 scale in the byte order of the machine, then
+    // 32 int8, each times the scale; or 16 bytes, each with element i in its low 4 bits and element
+    // i + 16 in its high ones, less 8, times the scale. Dimensions and strides are multiples of 32.
+    PTOWSP_ATTEND_Q8_0,  // 34 bytes
+    PTOWSP_ATTEND_Q4_0,  // 18 bytes
     PTOWSP_ATTEND_TYPE_COUNT,
     PWSP_FORCE_INT(PTOWSP_ATTEND)
 } ptowsp_attend_type;
@@ -7610,12 +7616,12 @@ PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_attend_compute(const ptowsp_attend_
                                                             ptowsp_partial *states, float *accs);
 
 // Converts elements to f32, exactly: queries that a model leaves in f16 or bf16. I8 has no scale.
-// Errors   INVALID_PARAMS (a NULL with a count, an unknown type).
+// Errors   INVALID_PARAMS (a NULL with a count, an unknown type, blocks that are cut off).
 PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_attend_convert(const void *from,
                                                             ptowsp_attend_type type, size_t count,
                                                             float *to);
 
-// Bytes of `count` elements; 0 if the type is unknown.
+// Bytes of `count` elements; 0 if the type is unknown, or a block is cut off.
 PTOWSP_API PTOWSP_AICPU size_t ptowsp_attend_bytes(ptowsp_attend_type type, size_t count);
 
 // The vector code of this machine: "avx512", "avx2", "neon" or "portable".

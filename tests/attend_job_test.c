@@ -406,6 +406,8 @@ static void attend_job__each_fault_has_a_text(void **unused) {
         {PTOWSP_INVALID_PARAMS, "plan: unit 0 has the value 77 where 0 belongs"},
         {PTOWSP_INVALID_PARAMS,
          "attend: the cache's keys or values, or the scales of I8, are NULL"},
+        {PTOWSP_INVALID_PARAMS, "attend: key_dim is 48, not a multiple of 32 from it to 576"},
+        {PTOWSP_INVALID_PARAMS, "attend: a stride is 80 elements, not a multiple of a block's 32"},
     };
     for (uint32_t i = 1; i < sizeof wanted / sizeof *wanted; i++) {
         scene *s = scene_make(&random, 7, false);
@@ -435,7 +437,9 @@ static void attend_job__each_fault_has_a_text(void **unused) {
             s->plan.merge_count = 6, s->plan.merge_capacity = 6;
             break;
         case 19: s->plan.units[0].params[0] = 77; break;
-        default: s->cache.type = PTOWSP_ATTEND_I8; break;
+        case 20: s->cache.type = PTOWSP_ATTEND_I8; break;
+        case 21: s->cache.type = PTOWSP_ATTEND_Q8_0, s->cache.key_dim = 48; break;
+        default: s->cache.type = PTOWSP_ATTEND_Q4_0, s->cache.value_strides.token = 80; break;
         }
         ptowsp_status status = ptowsp_attend_check(job, &info);
         expect(status, &info, wanted[i].status, wanted[i].text);
@@ -548,6 +552,11 @@ static void attend_job__kernels_refuse_what_is_not_of_the_step(void **unused) {
     unit.request = REQUESTS;
     assert_int_equal(ptowsp_attend_compute(&s->cache, &s->step, &unit, NULL, NULL),
                      PTOWSP_INVALID_PARAMS);
+    assert_int_equal(ptowsp_attend_convert(s->keys, PTOWSP_ATTEND_Q8_0, 33, s->outputs),
+                     PTOWSP_INVALID_PARAMS);
+    assert_int_equal(ptowsp_attend_bytes(PTOWSP_ATTEND_Q8_0, 64), 68);
+    assert_int_equal(ptowsp_attend_bytes(PTOWSP_ATTEND_Q4_0, 64), 36);
+    assert_int_equal(ptowsp_attend_bytes(PTOWSP_ATTEND_Q4_0, 65), 0);
     assert_int_equal(ptowsp_attend_convert(s->keys, (ptowsp_attend_type)9, 1, s->outputs),
                      PTOWSP_INVALID_PARAMS);
     scene_free(s);

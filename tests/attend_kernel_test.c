@@ -88,8 +88,32 @@ static size_t scale_index(const batch *b, uint32_t request, uint32_t token, uint
     return (page * s->heads + head) * s->page_size + token % s->page_size;
 }
 
+// The same in a block of 32: a scale in f16, then 32 bytes, or 16 with two elements each, the first 16
+// in low nibbles, as numbers from 0 that stand for those from -8.
+static double block_put(ptowsp_attend_type type, unsigned char *cache, size_t at, uint32_t d,
+                        float value) {
+    const bool is_q4 = type == PTOWSP_ATTEND_Q4_0;
+    const uint16_t half = ptowsp_f16_from_f32((is_q4 ? 1.0f / 8 : 1.0f / 127) *
+                                              (0.75f + 0.25f * (float)(d / 32 % 3)));
+    const float scale = ptowsp_f32_from_f16(half);
+    const int least = is_q4 ? -8 : -127, most = is_q4 ? 7 : 127;
+    unsigned char *block = cache + at / 32 * (is_q4 ? 18 : 34);
+    int whole = (int)lrintf(value / scale);
+    whole = whole < least ? least : whole > most ? most : whole;
+    memcpy(block, &half, sizeof half);
+    if (is_q4) {
+        unsigned char *byte = block + 2 + at % 16;
+        *byte = (unsigned char)(at % 32 < 16 ? (*byte & 0xf0) | (whole + 8)
+                                             : (*byte & 0x0f) | (whole + 8) << 4);
+    } else {
+        block[2 + at % 32] = (unsigned char)(int8_t)whole;
+    }
+    return (double)whole * (double)scale;
+}
+
 // Writes an element, and returns it as rounded.
-static double cache_put(batch *b, uint32_t is_value, size_t at, float value, float scale) {
+static double cache_put(batch *b, uint32_t is_value, size_t at, uint32_t d, float value,
+                        float scale) {
     void *cache = b->s.layout == LAYOUT_BLOCKS || b->s.layout == LAYOUT_LATENT ? b->cache[0]
                                                                                : b->cache[is_value];
     switch (b->s.type) {
@@ -104,6 +128,8 @@ static double cache_put(batch *b, uint32_t is_value, size_t at, float value, flo
         ((uint16_t *)cache)[at] = half;
         return (double)ptowsp_f32_from_bf16(half);
     }
+    case PTOWSP_ATTEND_Q8_0:
+    case PTOWSP_ATTEND_Q4_0: return block_put(b->s.type, (unsigned char *)cache, at, d, value);
     default: break;
     }
     int8_t whole = (int8_t)lrintf(value * 127.0f);
@@ -128,7 +154,7 @@ static void make_strides(batch *b) {
     kv->key_strides = is_contiguous ? key_tokens : key_slots;
     kv->value_strides = is_contiguous ? value_tokens : value_slots;
     if (s->layout == LAYOUT_BLOCKS) {
-        kv->values = (char *)b->cache[0] + slots * both * ptowsp_attend_bytes(s->type, 1);
+        kv->values = (char *)b->cache[0] + ptowsp_attend_bytes(s->type, slots * both);
         kv->key_strides = kv->value_strides = blocks;
     } else if (s->layout == LAYOUT_LATENT) {
         kv->values = kv->keys;
@@ -156,7 +182,7 @@ static void fill_cache(batch *b, uint64_t seed) {
                 b->scales[1][scale] = (1.0f + 0.5f * random_unit(&state)) / 127.0f;
                 for (uint32_t d = 0; d < s->key_dim; d++) {
                     b->keys[row * s->key_dim + d] =
-                        cache_put(b, 0, cache_index(b, 0, r, t, h, d), random_unit(&state),
+                        cache_put(b, 0, cache_index(b, 0, r, t, h, d), d, random_unit(&state),
                                   b->scales[0][scale]);
                 }
                 state = seed + row * 1000033 + 7;
@@ -164,7 +190,7 @@ static void fill_cache(batch *b, uint64_t seed) {
                     b->values[row * s->value_dim + d] =
                         s->layout == LAYOUT_LATENT
                             ? b->keys[row * s->key_dim + d]
-                            : cache_put(b, 1, cache_index(b, 1, r, t, h, d), random_unit(&state),
+                            : cache_put(b, 1, cache_index(b, 1, r, t, h, d), d, random_unit(&state),
                                         b->scales[1][scale]);
                 }
             }
@@ -203,12 +229,14 @@ static batch make_batch(const shape *s, uint64_t seed) {
     b.s = *s;
     uint64_t state = seed;
     make_pages(&b, &state);
-    size_t element = ptowsp_attend_bytes(s->type, 1), tokens = b.token_starts[s->request_count];
+    size_t tokens = b.token_starts[s->request_count];
     size_t slots = s->layout == LAYOUT_CONTIGUOUS ? tokens : (size_t)b.page_count * s->page_size;
     size_t both = s->key_dim > s->value_dim ? s->key_dim : s->value_dim;
-    b.cache[0] =
-        allocate(slots * s->heads * (s->layout == LAYOUT_BLOCKS ? 2 * both : s->key_dim), element);
-    b.cache[1] = allocate(slots * s->heads * s->value_dim, element);
+    b.cache[0] = allocate(
+        ptowsp_attend_bytes(s->type, slots * s->heads *
+                                         (s->layout == LAYOUT_BLOCKS ? 2 * both : s->key_dim)),
+        1);
+    b.cache[1] = allocate(ptowsp_attend_bytes(s->type, slots * s->heads * s->value_dim), 1);
     b.scales[0] = (float *)allocate(slots * s->heads, sizeof(float));
     b.scales[1] = (float *)allocate(slots * s->heads, sizeof(float));
     b.keys = (double *)allocate(tokens * s->heads * s->key_dim, sizeof(double));
@@ -439,11 +467,15 @@ static shape random_shape(uint64_t *state) {
     static const uint32_t groups[] = {1, 2, 3, 4, 5, 7, 8, 16};
     shape s;
     memset(&s, 0, sizeof s);
-    s.type = (ptowsp_attend_type)test_random_in(state, 0, 3);
+    s.type = (ptowsp_attend_type)test_random_in(state, 0, PTOWSP_ATTEND_TYPE_COUNT - 1);
     s.layout = (layout)test_random_in(state, 0, LAYOUT_COUNT - 1);
     s.key_dim = 16 * (uint32_t)test_random_in(state, 1, 9);
     s.value_dim = test_random(state) % 2 ? s.key_dim : 16 * (uint32_t)test_random_in(state, 1, 9);
     s.value_dim = s.layout == LAYOUT_LATENT && s.value_dim > s.key_dim ? s.key_dim : s.value_dim;
+    if (s.type >= PTOWSP_ATTEND_Q8_0) {
+        s.key_dim = (s.key_dim + 31) / 32 * 32;
+        s.value_dim = (s.value_dim + 31) / 32 * 32;
+    }
     s.page_size = (uint32_t)test_random_in(state, 1, 40);
     s.heads = s.layout == LAYOUT_LATENT ? 1 : (uint32_t)test_random_in(state, 1, HEADS_MAX);
     s.group = groups[test_random(state) % 8];
@@ -493,7 +525,7 @@ static void attend__of_usual_dimensions_and_groups_in_every_type(void **unused) 
     for (uint32_t i = 0; i < 9 || TEST_ROUNDS(i, 9 * 7); i++) {  // each of them in the first nine
         shape s;
         memset(&s, 0, sizeof s);
-        s.type = (ptowsp_attend_type)(i % 4);
+        s.type = (ptowsp_attend_type)(i % (dims[i % 9][0] % 32 == 0 ? 6 : 4));
         s.key_dim = dims[i % 9][0];
         s.value_dim = dims[i % 9][1];
         s.layout = s.key_dim == 576 ? LAYOUT_LATENT : (layout)((i / 3 + i / 9) % 3);
@@ -806,8 +838,9 @@ static void attend__rows_that_see_nothing_are_empty(void **unused) {
 // Pages that a window has left behind may be gone.
 static void attend__tokens_that_no_row_sees_are_not_read(void **unused) {
     (void)unused;
-    for (uint32_t type = 0; type < 4; type++) {
+    for (uint32_t type = 0; type < PTOWSP_ATTEND_TYPE_COUNT; type++) {
         shape s = plain_shape((ptowsp_attend_type)type, 4, 3, 120);
+        s.value_dim = 96;
         s.window = 30;  // queries stand at 117 to 119, so the first token seen is 88, in page 11
         batch b = make_batch(&s, 1);
         settle(&b);

@@ -32,12 +32,14 @@ const char *ptowsp_attend_variant(void) {
 }
 
 size_t ptowsp_attend_bytes(ptowsp_attend_type type, size_t count) {
-    return (uint32_t)type < PTOWSP_ATTEND_TYPE_COUNT ? pwsp_attend_span(type, count) : 0;
+    const bool is_whole =
+        (uint32_t)type < PTOWSP_ATTEND_TYPE_COUNT && count % pwsp_attend_block_of(type) == 0;
+    return is_whole ? pwsp_attend_span(type, count) : 0;
 }
 
 ptowsp_status ptowsp_attend_convert(const void *from, ptowsp_attend_type type, size_t count,
                                     float *to) {
-    if ((count > 0 && (!from || !to)) || (uint32_t)type >= PTOWSP_ATTEND_TYPE_COUNT) {
+    if (count > 0 && (!from || !to || ptowsp_attend_bytes(type, count) == 0)) {
         return PTOWSP_INVALID_PARAMS;
     }
     const size_t whole = count / 16 * 16, rest = count - whole;
@@ -60,8 +62,20 @@ ptowsp_status ptowsp_attend_convert(const void *from, ptowsp_attend_type type, s
     pwsp_plan_fail(info, PTOWSP_FAULT_ATTEND_##fault, PTOWSP_NO_INDEX, pwsp_info_value(value),     \
                    pwsp_info_value(limit))
 
-static bool pwsp_attend_is_dim(uint32_t dim) {
-    return dim > 0 && dim <= PTOWSP_ATTEND_DIM_MAX && dim % PWSP_ATTEND_STEP == 0;
+static bool pwsp_attend_is_dim(uint32_t dim, uint32_t step) {
+    return dim > 0 && dim <= PTOWSP_ATTEND_DIM_MAX && dim % step == 0;
+}
+
+// The first stride that does not keep blocks whole, or 0.
+static size_t pwsp_attend_stride_wrong(const ptowsp_attend_cache *cache, uint32_t block) {
+    const ptowsp_attend_strides *k = &cache->key_strides, *v = &cache->value_strides;
+    const size_t strides[] = {k->page, k->token, k->head, v->page, v->token, v->head};
+    for (uint32_t i = 0; i < 6; i++) {
+        if (strides[i] % block != 0) {
+            return strides[i];
+        }
+    }
+    return 0;
 }
 
 PWSP_INTERNAL ptowsp_status pwsp_attend_cache_check(const ptowsp_attend_cache *cache,
@@ -74,11 +88,17 @@ PWSP_INTERNAL ptowsp_status pwsp_attend_cache_check(const ptowsp_attend_cache *c
     if (!cache->keys || !cache->values || !has_scales) {
         return PWSP_ATTEND_FAIL(info, CACHE_NULL, 0, 0);
     }
-    if (!pwsp_attend_is_dim(cache->key_dim)) {
-        return PWSP_ATTEND_FAIL(info, KEY_DIM, cache->key_dim, PWSP_ATTEND_STEP);
+    const uint32_t block = pwsp_attend_block_of(cache->type);
+    const uint32_t step = block > 1 ? block : PWSP_ATTEND_STEP;
+    if (!pwsp_attend_is_dim(cache->key_dim, step)) {
+        return PWSP_ATTEND_FAIL(info, KEY_DIM, cache->key_dim, step);
     }
-    if (!pwsp_attend_is_dim(cache->value_dim)) {
-        return PWSP_ATTEND_FAIL(info, VALUE_DIM, cache->value_dim, PWSP_ATTEND_STEP);
+    if (!pwsp_attend_is_dim(cache->value_dim, step)) {
+        return PWSP_ATTEND_FAIL(info, VALUE_DIM, cache->value_dim, step);
+    }
+    const size_t wrong = pwsp_attend_stride_wrong(cache, block);
+    if (wrong != 0) {
+        return PWSP_ATTEND_FAIL(info, STRIDE, wrong, block);
     }
     return PTOWSP_OK;
 }

@@ -74,10 +74,15 @@ PWSP_INTERNAL void pwsp_attend_portable(pwsp_attend_variant *out);
 // The fastest that this machine runs.
 PWSP_INTERNAL pwsp_attend_variant pwsp_attend_choose(void);
 
-// Bytes of elements.
+// Elements of a block that has a scale of its own; 1: there are none.
+PWSP_INLINE uint32_t pwsp_attend_block_of(ptowsp_attend_type type) {
+    return type >= PTOWSP_ATTEND_Q8_0 ? 32 : 1;
+}
+
+// Bytes of elements, of whole blocks.
 PWSP_INLINE size_t pwsp_attend_span(ptowsp_attend_type type, size_t count) {
-    static const uint8_t sizes[] = {4, 2, 2, 1};
-    return sizes[type] * count;
+    static const uint8_t sizes[] = {4, 2, 2, 1, 34, 18};
+    return count / pwsp_attend_block_of(type) * sizes[type];
 }
 
 // Tokens [first, end) of a sequence, or of a block.

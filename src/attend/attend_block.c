@@ -37,7 +37,8 @@ static size_t pwsp_attend_offset(const ptowsp_attend_strides *strides,
 static void pwsp_attend_find_rows(const ptowsp_attend_cache *cache, const uint32_t *pages,
                                   uint32_t kv_head, uint32_t token, pwsp_attend_range seen,
                                   pwsp_attend_rows *rows) {
-    size_t size = pwsp_attend_span(cache->type, 1);
+    const size_t key_step = pwsp_attend_span(cache->type, cache->key_strides.token);
+    const size_t value_step = pwsp_attend_span(cache->type, cache->value_strides.token);
     rows->seen = seen;
     for (uint32_t t = seen.first; t < seen.end;) {
         pwsp_attend_spot place = pwsp_attend_find(cache, pages, token + t);
@@ -46,16 +47,18 @@ static void pwsp_attend_find_rows(const ptowsp_attend_cache *cache, const uint32
             PWSP_PREFETCH(cache->key_scales + scale);
             PWSP_PREFETCH(cache->value_scales + scale);
         }
-        const char *key = (const char *)cache->keys +
-                          pwsp_attend_offset(&cache->key_strides, &place, kv_head) * size;
+        const char *key =
+            (const char *)cache->keys +
+            pwsp_attend_span(cache->type, pwsp_attend_offset(&cache->key_strides, &place, kv_head));
         const char *value = (const char *)cache->values +
-                            pwsp_attend_offset(&cache->value_strides, &place, kv_head) * size;
+                            pwsp_attend_span(cache->type, pwsp_attend_offset(&cache->value_strides,
+                                                                             &place, kv_head));
         uint32_t stop = place.left < seen.end - t ? t + place.left : seen.end;
         for (; t < stop; t++) {
             rows->keys[t] = key;
             rows->values[t] = value;
-            key += cache->key_strides.token * size;
-            value += cache->value_strides.token * size;
+            key += key_step;
+            value += value_step;
         }
     }
     for (uint32_t t = 0; t < seen.first; t++) {
@@ -146,11 +149,16 @@ static pwsp_attend_ahead pwsp_attend_nothing_ahead(const pwsp_attend_chunk *c) {
     return ahead;
 }
 
+// Bytes of an element, or one where they are fewer or not whole.
+static size_t pwsp_attend_element(ptowsp_attend_type type) {
+    return pwsp_attend_block_of(type) > 1 ? 1 : pwsp_attend_span(type, 1);
+}
+
 // For a part of keys that begins at token t of the block.
 static pwsp_attend_ahead pwsp_attend_ahead_of_keys(const pwsp_attend_chunk *c, uint32_t t) {
     pwsp_attend_ahead ahead = {c->rows->values + t, PWSP_ATTEND_PART,
-                               pwsp_attend_span(c->cache->type, 1), 0};
-    ahead.size = c->cache->value_dim * ahead.element;
+                               pwsp_attend_element(c->cache->type),
+                               pwsp_attend_span(c->cache->type, c->cache->value_dim)};
     size_t lines = (ahead.size + 63) / 64, first = c->cache->key_dim / 4 / lines;
     ahead.first = first < PWSP_ATTEND_PART ? (uint32_t)first : PWSP_ATTEND_PART;
     return ahead;
@@ -161,26 +169,45 @@ static pwsp_attend_ahead pwsp_attend_ahead_of_values(const pwsp_attend_chunk *c,
     pwsp_attend_ahead ahead = pwsp_attend_nothing_ahead(c);
     if (c->next) {
         ahead.rows = c->next->keys + t;
-        ahead.element = pwsp_attend_span(c->cache->type, 1);
-        ahead.size = c->cache->key_dim * ahead.element;
+        ahead.element = pwsp_attend_element(c->cache->type);
+        ahead.size = pwsp_attend_span(c->cache->type, c->cache->key_dim);
     }
     return ahead;
 }
 
+// Packs the keys of a part that begins at token t of the block, as elements of tiles. Those that come in
+// blocks are converted first, others, if at all, when they are packed.
+static const char *pwsp_attend_pack_keys(pwsp_attend_chunk *c, uint32_t t,
+                                         const pwsp_attend_ahead *ahead) {
+    const ptowsp_attend_type type = c->cache->type;
+    const uint32_t dim = c->cache->key_dim;
+    char *packed = (char *)c->packed;
+    if (pwsp_attend_block_of(type) > 1) {
+        const char *rows[PWSP_ATTEND_PART];
+        for (uint32_t i = 0; i < PWSP_ATTEND_PART; i++) {
+            float *row = c->part + (size_t)i * dim;
+            c->variant.convert(type, c->rows->keys[t + i], dim, row);
+            rows[i] = (const char *)row;
+        }
+        c->variant.pack(PTOWSP_ATTEND_F32, rows, ahead, dim, packed);
+        return packed;
+    }
+    c->variant.pack(type, c->rows->keys + t, ahead, dim, packed);
+    if (c->tile_type == type) {
+        return packed;
+    }
+    c->variant.convert(type, packed, (size_t)PWSP_ATTEND_PART * dim, c->part);
+    return (const char *)c->part;
+}
+
 static void pwsp_attend_score(pwsp_attend_chunk *c) {
     pwsp_attend_range all = c->rows->seen;
-    ptowsp_attend_type type = c->cache->type;
     uint32_t dim = c->cache->key_dim;
     const pwsp_attend_ahead nothing = pwsp_attend_nothing_ahead(c);
     for (uint32_t t = all.first / PWSP_ATTEND_PART * PWSP_ATTEND_PART; t < all.end;
          t += PWSP_ATTEND_PART) {
         const pwsp_attend_ahead part_ahead = pwsp_attend_ahead_of_keys(c, t), *ahead = &part_ahead;
-        const char *keys = (const char *)c->packed;
-        c->variant.pack(type, c->rows->keys + t, ahead, dim, (char *)c->packed);
-        if (c->tile_type != type) {
-            c->variant.convert(type, keys, (size_t)PWSP_ATTEND_PART * dim, c->part);
-            keys = (const char *)c->part;
-        }
+        const char *keys = pwsp_attend_pack_keys(c, t, ahead);
         for (uint32_t r = c->row_first, count; r < c->row_end; r += count) {
             count = pwsp_attend_tile(c->row_end - r, c->variant.score_rows);
             if (!pwsp_attend_is_empty(pwsp_attend_some(c, r, r + count, t, PWSP_ATTEND_PART))) {
@@ -309,7 +336,8 @@ PWSP_INTERNAL void pwsp_attend_run_chunk(pwsp_attend_chunk *c) {
 // converted once, in parts of 16, 32 or 64 values.
 PWSP_INTERNAL void pwsp_attend_choose_parts(pwsp_attend_chunk *c) {
     uint32_t dim = c->cache->value_dim;
-    c->is_converted = c->row_count > PWSP_ATTEND_FEW || !c->variant.has_types;
+    c->is_converted = c->row_count > PWSP_ATTEND_FEW || !c->variant.has_types ||
+                      pwsp_attend_block_of(c->cache->type) > 1;
     c->tile_type = c->is_converted ? PTOWSP_ATTEND_F32 : c->cache->type;
     c->part_tokens = PWSP_ATTEND_BLOCK;
     while (c->is_converted && c->part_tokens * dim > PWSP_ATTEND_FLOATS) {

@@ -262,6 +262,33 @@ PWSP_V_VALUES_ALL(bf16)
 PWSP_V_VALUES_ALL(i8)
 #endif
 
+// 32 bytes times the scale before them.
+PWSP_V_TARGET PWSP_FORCE_INLINE void PWSP_V_NAME(convert_block)(const char *scale,
+                                                                const char *bytes, float *to) {
+    uint16_t half;
+    memcpy(&half, scale, sizeof half);
+    const PWSP_V factor = PWSP_V_SET(pwsp_attend_from_f16(half));
+    PWSP_UNROLL for (size_t i = 0; i < 32; i += PWSP_V_LANES) {
+        PWSP_V_STORE(to + i, PWSP_V_MUL(PWSP_V_LOAD_I8(bytes + i), factor));
+    }
+}
+
+PWSP_V_TARGET PWSP_NOINLINE static void PWSP_V_NAME(convert_q8_0)(const char *from, size_t count,
+                                                                  float *to) {
+    for (size_t at = 0; at < count; at += 32, from += 34) {
+        PWSP_V_NAME(convert_block)(from, from + 2, to + at);
+    }
+}
+
+PWSP_V_TARGET PWSP_NOINLINE static void PWSP_V_NAME(convert_q4_0)(const char *from, size_t count,
+                                                                  float *to) {
+    for (size_t at = 0; at < count; at += 32, from += 18) {
+        char bytes[32];
+        pwsp_attend_nibbles(from + 2, bytes);
+        PWSP_V_NAME(convert_block)(from, bytes, to + at);
+    }
+}
+
 // A switch, as tables of functions would be relocated.
 #define PWSP_V_CASE(TYPE, row_count) (uint32_t)(PTOWSP_ATTEND_##TYPE) * 8 + (row_count)
 #define PWSP_V_SCORE_CASE(TYPE, row_count, suffix)                                                 \
@@ -318,6 +345,8 @@ static void PWSP_V_NAME(convert)(ptowsp_attend_type type, const char *from, size
     case PTOWSP_ATTEND_F16: PWSP_V_NAME(convert_f16)(from, count, to); break;
     case PTOWSP_ATTEND_BF16: PWSP_V_NAME(convert_bf16)(from, count, to); break;
     case PTOWSP_ATTEND_I8: PWSP_V_NAME(convert_i8)(from, count, to); break;
+    case PTOWSP_ATTEND_Q8_0: PWSP_V_NAME(convert_q8_0)(from, count, to); break;
+    case PTOWSP_ATTEND_Q4_0: PWSP_V_NAME(convert_q4_0)(from, count, to); break;
     default: PWSP_V_NAME(convert_f32)(from, count, to); break;
     }
 }

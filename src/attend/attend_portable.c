@@ -4,28 +4,6 @@
 
 #if !PWSP_NEON
 
-// -- number formats -------------------------------------------------------------------------------
-
-PWSP_INLINE float pwsp_attend_from_bits(uint32_t bits) {
-    float value;
-    memcpy(&value, &bits, sizeof value);
-    return value;
-}
-
-PWSP_INLINE float pwsp_attend_from_bf16(uint16_t bits) {
-    return pwsp_attend_from_bits((uint32_t)bits << 16);
-}
-
-PWSP_INLINE float pwsp_attend_from_f16(uint16_t bits) {
-    uint32_t sign = (uint32_t)(bits & 0x8000) << 16, magnitude = bits & 0x7fff;
-    if (magnitude < 0x0400) {  // zero or subnormal, a multiple of 2^-24
-        float value = (float)magnitude * (1.0f / 16777216.0f);
-        return sign ? -value : value;
-    }
-    uint32_t rebias = magnitude >= 0x7c00 ? (255u - 31) << 23 : (127u - 15) << 23;
-    return pwsp_attend_from_bits(sign | ((magnitude << 13) + rebias));
-}
-
 // e^x as the vectors have it; without fused sums ln 2 is subtracted in two parts, the product of the
 // first of which is exact.
 PWSP_INLINE float pwsp_attend_exp(float x) {
@@ -45,8 +23,6 @@ PWSP_INLINE float pwsp_attend_exp(float x) {
     p = p * r + 1.0f;
     return p * pwsp_attend_from_bits((uint32_t)(127 + (int32_t)n) << 23);
 }
-
-// -- vectors --------------------------------------------------------------------------------------
 
 typedef struct pwsp_attend_floats {
     float x[4];

@@ -27,6 +27,39 @@
 #define PWSP_EXP_C3     (1.0f / 6.0f)
 #define PWSP_EXP_C2     0.5f
 
+// -- number formats, one by one --------------------------------------------------------------------
+
+PWSP_INLINE float pwsp_attend_from_bits(uint32_t bits) {
+    float value;
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
+PWSP_INLINE float pwsp_attend_from_bf16(uint16_t bits) {
+    return pwsp_attend_from_bits((uint32_t)bits << 16);
+}
+
+PWSP_INLINE float pwsp_attend_from_f16(uint16_t bits) {
+    uint32_t sign = (uint32_t)(bits & 0x8000) << 16, magnitude = bits & 0x7fff;
+    if (magnitude < 0x0400) {  // zero or subnormal, a multiple of 2^-24
+        float value = (float)magnitude * (1.0f / 16777216.0f);
+        return sign ? -value : value;
+    }
+    uint32_t rebias = magnitude >= 0x7c00 ? (255u - 31) << 23 : (127u - 15) << 23;
+    return pwsp_attend_from_bits(sign | ((magnitude << 13) + rebias));
+}
+
+// Elements of a block of Q4_0 as bytes.
+PWSP_FORCE_INLINE void pwsp_attend_nibbles(const char *from, char *to) {
+    for (size_t i = 0; i < 16; i++) {
+        const uint8_t both = (uint8_t)from[i];
+        to[i] = (char)((both & 15) - 8);
+        to[i + 16] = (char)((both >> 4) - 8);
+    }
+}
+
+// -- tokens ----------------------------------------------------------------------------------------
+
 // The numbers of a block's tokens.
 static const float pwsp_attend_counts[PWSP_ATTEND_BLOCK] PWSP_UNUSED = {
     0,  1,  2,  3,  4,  5,  6,  7,  8,  9,  10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21,
