@@ -7417,7 +7417,7 @@ PTOWSP_API uint64_t ptowsp_clock_ns(void);
 //          token that a row sees gives NaN in the row. Tokens that no row sees are not read.
 // Memory   Nothing is allocated. A call takes up to 120 KiB of stack.
 // Threads  Pure functions, but for the memory of a job.
-// Limits   Dimensions are multiples of 16 up to PTOWSP_ATTEND_DIM_MAX. Any group, any number of rows.
+// Limits   Dimensions are multiples of 8 up to PTOWSP_ATTEND_DIM_MAX, of blocks multiples of 32. Any group, any number of rows.
 // Errors   In ptowsp_plan_info, which ptowsp_plan_explain turns into text.
 
 #define PTOWSP_ATTEND_DIM_MAX    576  // of keys and of values

@@ -390,8 +390,8 @@ static void attend_job__each_fault_has_a_text(void **unused) {
          "attend: the cache's keys or values, or the scales of I8, are NULL"},
         {PTOWSP_INVALID_PARAMS, "attend: the job's memory was not placed"},
         {PTOWSP_INVALID_PARAMS, "attend: the cache has the unknown type 77"},
-        {PTOWSP_INVALID_PARAMS, "attend: key_dim is 20, not a multiple of 16 from it to 576"},
-        {PTOWSP_INVALID_PARAMS, "attend: value_dim is 592, not a multiple of 16 from it to 576"},
+        {PTOWSP_INVALID_PARAMS, "attend: key_dim is 20, not a multiple of 8 from it to 576"},
+        {PTOWSP_INVALID_PARAMS, "attend: value_dim is 592, not a multiple of 8 from it to 576"},
         {PTOWSP_INVALID_PARAMS, "attend: the plan has a group of 3, the config of 4"},
         {PTOWSP_INVALID_PARAMS, "attend: the plan has tiles of 21 tokens, the config of 1"},
         {PTOWSP_INVALID_PARAMS, "attend: the plan has 7 lanes, the config 6"},
@@ -476,7 +476,7 @@ static void attend_job__sizes_are_checked(void **unused) {
         switch (i) {
         case 0:
             bad.value_dim = 0;
-            text = "attend: value_dim is 0, not a multiple of 16 from it to 576";
+            text = "attend: value_dim is 0, not a multiple of 8 from it to 576";
             break;
         case 1:
             bad.worker_count = 65537;

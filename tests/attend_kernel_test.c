@@ -469,8 +469,8 @@ static shape random_shape(uint64_t *state) {
     memset(&s, 0, sizeof s);
     s.type = (ptowsp_attend_type)test_random_in(state, 0, PTOWSP_ATTEND_TYPE_COUNT - 1);
     s.layout = (layout)test_random_in(state, 0, LAYOUT_COUNT - 1);
-    s.key_dim = 16 * (uint32_t)test_random_in(state, 1, 9);
-    s.value_dim = test_random(state) % 2 ? s.key_dim : 16 * (uint32_t)test_random_in(state, 1, 9);
+    s.key_dim = 8 * (uint32_t)test_random_in(state, 1, 18);
+    s.value_dim = test_random(state) % 2 ? s.key_dim : 8 * (uint32_t)test_random_in(state, 1, 18);
     s.value_dim = s.layout == LAYOUT_LATENT && s.value_dim > s.key_dim ? s.key_dim : s.value_dim;
     if (s.type >= PTOWSP_ATTEND_Q8_0) {
         s.key_dim = (s.key_dim + 31) / 32 * 32;
@@ -519,19 +519,20 @@ static void attend__agrees_with_double_precision_in_every_variant(void **unused)
 static void attend__of_usual_dimensions_and_groups_in_every_type(void **unused) {
     (void)unused;
     static const uint32_t dims[][2] = {{64, 64},   {80, 80},   {96, 96},  {112, 112}, {128, 128},
-                                       {192, 128}, {256, 256}, {512, 64}, {576, 512}};
+                                       {192, 128}, {256, 256}, {512, 64}, {576, 512}, {40, 40},
+                                       {72, 72},   {120, 8},   {8, 568}};
     static const uint32_t groups[] = {1, 3, 4, 7, 8, 16, 128};
     uint64_t state = test_seed();
-    for (uint32_t i = 0; i < 9 || TEST_ROUNDS(i, 9 * 7); i++) {  // each of them in the first nine
+    for (uint32_t i = 0; i < 13 || TEST_ROUNDS(i, 13 * 7); i++) {  // each of them in the first
         shape s;
         memset(&s, 0, sizeof s);
-        s.type = (ptowsp_attend_type)(i % (dims[i % 9][0] % 32 == 0 ? 6 : 4));
-        s.key_dim = dims[i % 9][0];
-        s.value_dim = dims[i % 9][1];
-        s.layout = s.key_dim == 576 ? LAYOUT_LATENT : (layout)((i / 3 + i / 9) % 3);
+        s.type = (ptowsp_attend_type)(i % (dims[i % 13][0] % 32 == 0 ? 6 : 4));
+        s.key_dim = dims[i % 13][0];
+        s.value_dim = dims[i % 13][1];
+        s.layout = s.key_dim == 576 ? LAYOUT_LATENT : (layout)((i / 3 + i / 13) % 3);
         s.page_size = 16;
         s.heads = 1;
-        s.group = groups[(i / 9 + i) % 7];
+        s.group = groups[(i / 13 + i) % 7];
         s.request_count = 2;
         s.queries[0] = 1;
         s.lengths[0] = 90;

@@ -144,7 +144,7 @@ bad "--batch takes a whole number from 1 to 65536, not ''" --batch
 bad "--batch takes a whole number" --batch 99999999999999999999999
 bad "--kv takes f32, f16, bf16 or i8, not 'f8'" --kv f8
 bad "--heads 8 is not a multiple of --kv-heads 3" --heads 8 --kv-heads 3
-bad "--dim 20 is not a multiple of 16" --dim 20
+bad "--dim 20 is not a multiple of 8" --dim 20
 bad "--at needs --trace" --at 5
 bad "--lanes takes a whole number from 1 to 65536, not '0'" --lanes 0
 bad "--lanes takes a whole number from 1 to 65536, not '65537'" --lanes 65537

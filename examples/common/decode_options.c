@@ -12,7 +12,7 @@ static const char help_text[] =
     "  --batch N          requests in the step (256)\n"
     "  --heads N          query heads (32; with --mla 16, those of one device of eight)\n"
     "  --kv-heads N       KV heads; heads is a multiple of it (8)\n"
-    "  --dim N            head dimension, a multiple of 16 up to 576 (128)\n"
+    "  --dim N            head dimension, a multiple of 8 up to 576 (128)\n"
     "  --mla              latent attention: one KV head, keys of 576, values of 512 of these\n"
     "  --prefill          each sixteenth request brings a prompt of up to 128 query tokens, "
     "causal\n"
@@ -56,8 +56,8 @@ static void decode_options_complete(decode_options *o) {
         command_fail("--heads %llu is not a multiple of --kv-heads %llu",
                      (unsigned long long)o->heads, (unsigned long long)o->kv_heads);
     }
-    if (o->dim % 16 != 0) {
-        command_fail("--dim %llu is not a multiple of 16", (unsigned long long)o->dim);
+    if (o->dim % 8 != 0) {
+        command_fail("--dim %llu is not a multiple of 8", (unsigned long long)o->dim);
     }
     o->has_at = o->at_seconds >= 0.0;
     if (o->has_at && !o->trace_path) {
@@ -76,7 +76,7 @@ void decode_options_read(int argc, char **argv, decode_options *out_options) {
         {"--batch", &o.batch, NULL, 1, 65536},
         {"--heads", &o.heads, NULL, 1, 1024},
         {"--kv-heads", &o.kv_heads, NULL, 1, 1024},
-        {"--dim", &o.dim, NULL, 16, PTOWSP_ATTEND_DIM_MAX},
+        {"--dim", &o.dim, NULL, 8, PTOWSP_ATTEND_DIM_MAX},
         {"--page", &o.page, NULL, 1, 65536},
         {"--threads", &o.threads, NULL, 1, PTOWSP_LANE_COUNT_MAX},
         {"--lanes", &o.lanes, NULL, 1, PTOWSP_ATTENTION_LANE_MAX},

@@ -127,8 +127,8 @@ static double calibrate_read(ptowsp_context *context) {
 
 void serve_machine_calibrate(ptowsp_context *context, const serve_model *m, double memory_bytes,
                              serve_machine *out_machine) {
-    if (m->dim % 16 != 0 || m->value_dim % 16 != 0 || m->dim > PTOWSP_ATTEND_DIM_MAX) {
-        command_fail("--calibrate needs a --dim that is a multiple of 16 up to %d",
+    if (m->dim % 8 != 0 || m->value_dim % 8 != 0 || m->dim > PTOWSP_ATTEND_DIM_MAX) {
+        command_fail("--calibrate needs a --dim that is a multiple of 8 up to %d",
                      PTOWSP_ATTEND_DIM_MAX);
     }
     serve_machine to = {0};

@@ -17,7 +17,7 @@
 #define PWSP_ATTEND_PART   16                            // parts are multiples of it
 #define PWSP_ATTEND_FLOATS (16 * PTOWSP_ATTEND_DIM_MAX)  // 36 KiB
 #define PWSP_ATTEND_FEW    12                            // rows that convert as they load
-#define PWSP_ATTEND_STEP   16                            // dimensions are multiples of it
+#define PWSP_ATTEND_STEP   8                             // dimensions are multiples of it
 
 // How products become scores and weights. Scales have PWSP_ATTEND_BLOCK elements or are NULL.
 typedef struct pwsp_attend_scoring {

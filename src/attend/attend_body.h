@@ -2,6 +2,7 @@
 // attend_neon.c includes this file with these macros, which it undefines. ptowsp.c has a copy for each.
 //
 //      PWSP_V_NAME(x)      x with the variant's suffix
+//      PWSP_V_HALF(x)      with 16 lanes: x of a set with 8
 //      PWSP_V_TARGET       the function attribute that allows the instructions
 //      PWSP_V              a vector of PWSP_V_LANES floats: PWSP_V_LANES / 4 quads of 4
 //      PWSP_V_SCORE_ROWS, PWSP_V_VALUE_ROWS   rows of a tile: PWSP_ATTEND_TILE or 2
@@ -45,21 +46,27 @@
                     }                                                                              \
                 }                                                                                  \
                 char *to = out + (at * dim + n * PWSP_V_LANES) * (bytes);                          \
-                for (size_t d = 0; d < dim; d += 16, to += 16 * PWSP_V_LANES * (bytes)) {          \
+                size_t d = 0;                                                                      \
+                for (; d + 16 <= dim; d += 16, to += 16 * PWSP_V_LANES * (bytes)) {                \
                     PWSP_V_PACK_16(from, d *(bytes), bytes, to);                                   \
+                }                                                                                  \
+                if (d < dim) {                                                                     \
+                    PWSP_V_PACK_SOME(from, d *(bytes), bytes, to, 2);                              \
                 }                                                                                  \
             }                                                                                      \
         }                                                                                          \
     }
 
-// 16 dimensions of PWSP_V_LANES / 4 rows: quad by quad, four vectors that lie 4 * PWSP_V_LANES elements apart.
-#define PWSP_V_PACK_QUADS(from, at, bytes, to)                                                     \
-    PWSP_UNROLL for (size_t u = 0; u < 4; u++) {                                                   \
+// Dimensions of PWSP_V_LANES / 4 rows, 4 * quads of them: quad by quad, vectors that lie 4 *
+// PWSP_V_LANES elements apart.
+#define PWSP_V_PACK_SOME(from, at, bytes, to, quads)                                               \
+    PWSP_UNROLL for (size_t u = 0; u < (quads); u++) {                                             \
         PWSP_UNROLL for (size_t q = 0; q < PWSP_V_QUADS; q++) {                                    \
             memcpy((to) + (4 * u * PWSP_V_LANES + 4 * q) * (bytes),                                \
                    (from)[q] + (at) + 4 * u * (bytes), 4 * (bytes));                               \
         }                                                                                          \
     }
+#define PWSP_V_PACK_QUADS(from, at, bytes, to) PWSP_V_PACK_SOME(from, at, bytes, to, 4)
 
 #if !defined(PWSP_V_PACK_16_F32)
 #define PWSP_V_PACK_16_F32  PWSP_V_PACK_QUADS
@@ -71,14 +78,34 @@ PWSP_V_PACK(half, PWSP_V_PACK_16_HALF, 2)
 PWSP_V_PACK(i8, PWSP_V_PACK_16_I8, 1)
 #undef PWSP_V_PACK
 #undef PWSP_V_PACK_QUADS
+#undef PWSP_V_PACK_SOME
 #undef PWSP_V_PACK_16_F32
 #undef PWSP_V_PACK_16_HALF
 #undef PWSP_V_PACK_16_I8
 
+// The last 8 of an odd number of them: by vectors, or where these have 16 lanes, by halves of them,
+// PWSP_V_HALF(x) of the set below. A lane is computed alone, so bits are the same.
+#if PWSP_V_LANES == 16
+#define PWSP_V_CONVERT_8(suffix, load, from, to, bytes) PWSP_V_HALF(convert_##suffix)(from, 8, to);
+#define PWSP_V_VALUE_8(row_count, suffix)                                                          \
+    if (d < dim) {                                                                                 \
+        PWSP_V_HALF(value_##suffix)                                                                \
+        (rows, count, ahead, weights, factors, row_count, d, 1, accs);                             \
+    }
+#define PWSP_V_DIVIDE_8(row, l) PWSP_V_HALF(divide)(row, 8, l)
+#else
+#define PWSP_V_CONVERT_8(suffix, load, from, to, bytes)                                            \
+    PWSP_UNROLL for (size_t i = 0; i < 8; i += PWSP_V_LANES) {                                     \
+        PWSP_V_STORE((to) + i, load((from) + i * (bytes)));                                        \
+    }
+#define PWSP_V_VALUE_8(row_count, suffix)
+#define PWSP_V_DIVIDE_8(row, l) ((void)0)
+#endif
+
 // The loops over elements, for each type. Tiles of scores and values take `row_count` rows, a
 // constant.
 //
-//      convert   to floats, a multiple of 16
+//      convert   to floats, a multiple of 8
 //      score     scores[r][t] = queries[r] . keys[t] for PWSP_ATTEND_PART packed tokens; asks for a cache
 //                line with each step
 //      value     accs[r][d] = accs[r][d] * factors[r] + sum over tokens of weights[r][t] *
@@ -86,10 +113,14 @@ PWSP_V_PACK(i8, PWSP_V_PACK_16_I8, 1)
 #define PWSP_V_ELEMENTS(suffix, PWSP_V_LOAD_ELEMENTS, bytes)                                       \
     PWSP_V_TARGET PWSP_NOINLINE static void PWSP_V_NAME(convert_##suffix)(                         \
         const char *from, size_t count, float *to) {                                               \
-        for (size_t at = 0; at < count; at += 16) {                                                \
+        size_t at = 0;                                                                             \
+        for (; at + 16 <= count; at += 16) {                                                       \
             PWSP_UNROLL for (size_t i = 0; i < 16; i += PWSP_V_LANES) {                            \
                 PWSP_V_STORE(to + at + i, PWSP_V_LOAD_ELEMENTS(from + (at + i) * (bytes)));        \
             }                                                                                      \
+        }                                                                                          \
+        if (at < count) {                                                                          \
+            PWSP_V_CONVERT_8(suffix, PWSP_V_LOAD_ELEMENTS, from + at * (bytes), to + at, bytes)    \
         }                                                                                          \
     }                                                                                              \
     PWSP_V_TARGET PWSP_FORCE_INLINE void PWSP_V_NAME(score_##suffix)(                              \
@@ -202,6 +233,7 @@ PWSP_V_ELEMENTS(i8, PWSP_V_LOAD_I8, 1)
         PWSP_V_VALUE_LOOP(row_count, suffix, 4)                                                    \
         PWSP_V_VALUE_LOOP(row_count, suffix, 2)                                                    \
         PWSP_V_VALUE_LOOP(row_count, suffix, 1)                                                    \
+        PWSP_V_VALUE_8(row_count, suffix)                                                          \
     }
 
 // The functions of a table: by type, and by rows from 1 to what fits.
@@ -462,8 +494,12 @@ PWSP_V_TARGET PWSP_NOINLINE static void PWSP_V_NAME(softmax)(
 
 // row[d] /= l
 PWSP_V_TARGET PWSP_NOINLINE static void PWSP_V_NAME(divide)(float *row, size_t dim, float l) {
-    for (size_t d = 0; d < dim; d += PWSP_V_LANES) {
+    size_t d = 0;
+    for (; d + PWSP_V_LANES <= dim; d += PWSP_V_LANES) {
         PWSP_V_STORE(row + d, PWSP_V_DIV(PWSP_V_LOAD(row + d), PWSP_V_SET(l)));
+    }
+    if (d < dim) {
+        PWSP_V_DIVIDE_8(row + d, l);
     }
 }
 
@@ -482,6 +518,10 @@ static void PWSP_V_NAME(fill)(const char *name, pwsp_attend_variant *out) {
 }
 
 #undef PWSP_V_QUADS
+#undef PWSP_V_CONVERT_8
+#undef PWSP_V_VALUE_8
+#undef PWSP_V_DIVIDE_8
+#undef PWSP_V_HALF
 #undef PWSP_V_SCORES
 #undef PWSP_V_VALUE_LOOP
 #undef PWSP_V_VALUES

@@ -225,6 +225,7 @@ PWSP_ATTEND_AVX512 PWSP_FORCE_INLINE __m512 pwsp_attend_avx512_copysign(__m512 a
                               _mm512_maskz_and_ps(PWSP_ALL_16, sign, b));
 }
 
+#define PWSP_V_HALF(x)                           pwsp_attend_avx2_##x
 #define PWSP_V_NAME(x)                           pwsp_attend_avx512_##x
 #define PWSP_V_TARGET                            PWSP_ATTEND_AVX512
 #define PWSP_V                                   __m512
