@@ -1015,7 +1015,10 @@ typedef struct ptowsp_plan_config {
     FAULT(ATTEND_WORKER_TWICE, BUSY, "worker %v is in a run that has not ended")                   \
     FAULT(ATTEND_RUN_OTHER, BUSY, "a run of %l workers has not ended, and this is one of %v")      \
     FAULT(ATTEND_UNIT_FOREIGN, INVALID_PARAMS, "unit %i of the plan is not of the step")           \
-    FAULT(ATTEND_STRIDE, INVALID_PARAMS, "a stride is %v elements, not a multiple of a block's %l")
+    FAULT(ATTEND_STRIDE, INVALID_PARAMS,                                                           \
+          "a stride is %v elements, not a multiple of a block's %l")                               \
+    FAULT(ATTEND_MASK, INVALID_PARAMS,                                                             \
+          "the mask of request %i begins or ends at %v of its %l tokens")
 
 // clang-format off
 typedef enum ptowsp_plan_fault {
@@ -7414,7 +7417,8 @@ PTOWSP_API uint64_t ptowsp_clock_ns(void);
 //          otherwise.
 // Values   Arithmetic is in f32, with online softmax in blocks of 64 tokens that begin at the
 //          multiples of 64. Weights below e^-87 of the largest so far are 0. NaN in a query or in a
-//          token that a row sees gives NaN in the row. Tokens that no row sees are not read.
+//          token that a row sees gives NaN in the row. Tokens that no row sees are not read, but
+//          those that only bits of a mask hide may be; they change nothing.
 // Memory   Nothing is allocated. A call takes up to 120 KiB of stack.
 // Threads  Pure functions, but for the memory of a job.
 // Limits   Dimensions are multiples of 8 up to PTOWSP_ATTEND_DIM_MAX, of blocks multiples of 32. Any group, any number of rows.
@@ -7493,6 +7497,12 @@ typedef struct ptowsp_attend_step {
     // [query head] ALiBi: slope * |position of the query - position of the token| is subtracted from
     // the score, after the cap. NULL: none.
     const float *slopes;
+    // A mask of bits, as of the drafts of a tree: [query token of the batch][mask_stride] words. Bit
+    // t % 32 of word t / 32 says that the query sees KV token mask_starts[request] + t, if Mask above
+    // lets it. A mask hides none of the tokens before and behind its bits. NULL: none.
+    const uint32_t *mask;
+    size_t mask_stride;
+    const uint32_t *mask_starts;  // [request] NULL: 0
 } ptowsp_attend_step;
 
 // -- jobs -----------------------------------------------------------------------------------------
@@ -7539,7 +7549,7 @@ PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_attend_place(const ptowsp_attend_li
                                                           ptowsp_attend_memory *out_memory,
                                                           ptowsp_plan_info *out_info);
 
-// Checks all of a job: what ptowsp_attend_run_worker checks, the query lengths, and the plan, as
+// Checks all of a job: what ptowsp_attend_run_worker checks, query lengths, masks, and the plan, as
 // ptowsp_attention_check (ptowsp_prefix_check proves a prefix plan, of which only the lists are
 // checked). Page tables and strides are taken as they are.
 // Errors   INVALID_PARAMS, BUFFER_OVERFLOW (memory for fewer slots, rows or lanes).
@@ -7594,7 +7604,7 @@ typedef struct ptowsp_attend_unit {
     uint32_t kv_start, kv_len;          // tokens from the request's length on are ignored
     // Segments of prefix plans that requests share: the query tokens of the batch, [query_count].
     // All of them see all of the KV, which is that of `request`; query_start is where they lie in
-    // the tokens of step->prefix, and read with slopes only. NULL: the request's own.
+    // the tokens of step->prefix, and read with slopes or a mask only. NULL: the request's own.
     const uint32_t *tokens;
 } ptowsp_attend_unit;
 

@@ -8,6 +8,7 @@
 
 enum {
     TOKENS = 430,
+    MASK_WORDS = 14,
     POOL = TOKENS + 64,
     HEADS = 2,
     GROUP = 3,
@@ -23,7 +24,8 @@ typedef struct world {
     float queries[TOKENS * ROWS * DIM];
     uint32_t pages[TOKENS];
     float sinks[ROWS], slopes[ROWS];
-    bool has_sinks;
+    bool has_sinks, has_mask;
+    uint32_t mask[TOKENS * MASK_WORDS];  // of each query token, over all KV
     ptowsp_attend_cache kv;
 } world;
 
@@ -59,6 +61,9 @@ static void world_fill(world *w, uint64_t *random, uint32_t page_size) {
     for (uint32_t i = 0; i < ROWS; i++) {
         w->sinks[i] = 3.0f * random_unit(random);
         w->slopes[i] = 0.01f * (float)(i + 1);
+    }
+    for (uint32_t i = 0; i < TOKENS * MASK_WORDS; i++) {
+        w->mask[i] = (uint32_t)(test_random(random) | (i % 3 ? 0 : UINT32_MAX));
     }
     memset(&w->kv, 0, sizeof w->kv);
     w->kv.keys = w->keys;
@@ -209,6 +214,8 @@ static void step_run(const world *w, ptowsp_attention_config config, bool is_pla
     r.step.query_starts = &query_start;
     r.step.pages = w->pages;
     r.step.sinks = w->has_sinks ? w->sinks : NULL;
+    r.step.mask = w->has_mask ? w->mask + first * MASK_WORDS : NULL;
+    r.step.mask_stride = MASK_WORDS;
     r.step.slopes = w->has_sinks ? w->slopes : NULL;
     r.step.queries = w->queries + first * ROWS * DIM;
     r.step.outputs = out->outputs + first * ROWS * DIM;
@@ -263,6 +270,7 @@ static void attend_bits__rows_do_not_depend_on_how_queries_are_grouped(void **un
         config.lane_count = 1;
         world_fill(w, &random, config.page_size);
         w->has_sinks = !is_plain && i % 2;
+        w->has_mask = !is_plain && i % 4 > 1;
         w->kv.type = PTOWSP_ATTEND_F32;
         group_by(w, &config, is_plain, 1, decode, &parts);
         for (uint32_t k = 0; k < 2; k++) {

@@ -346,9 +346,18 @@ static void attend_job__prefix_plans_have_the_bits_of_flat_plans(void **unused) 
     assert_int_equal(ptowsp_prefix_generate(&batch.attention, &s->config, &trees, &prefix, NULL),
                      PTOWSP_OK);
     assert_true(prefix.shared_count > 0 && prefix.join_count > 0);
-    for (uint32_t i = 0; i < 4; i++) {
+    // Over the last 480 tokens, so in shared segments, too.
+    uint32_t masks[TREE_REQUESTS * TREE_QUERIES * 15], mask_starts[TREE_REQUESTS];
+    for (size_t i = 0; i < sizeof masks / sizeof *masks; i++) {
+        masks[i] = (uint32_t)test_random(&random);
+        mask_starts[i % TREE_REQUESTS] = TREE_KV - 480;
+    }
+    s->step.mask_stride = 15;
+    s->step.mask_starts = mask_starts;
+    for (uint32_t i = 0; i < 8; i++) {
         s->step.sinks = i % 2 ? s->sinks : NULL;
-        s->step.slopes = i / 2 ? s->slopes : NULL;
+        s->step.slopes = i / 2 % 2 ? s->slopes : NULL;
+        s->step.mask = i / 4 ? masks : NULL;
         s->step.plan = &plan;
         s->step.prefix = NULL;
         tree_run(s, &sizes, 0, flat, flat_lse);
@@ -408,7 +417,12 @@ static void attend_job__each_fault_has_a_text(void **unused) {
          "attend: the cache's keys or values, or the scales of I8, are NULL"},
         {PTOWSP_INVALID_PARAMS, "attend: key_dim is 48, not a multiple of 32 from it to 576"},
         {PTOWSP_INVALID_PARAMS, "attend: a stride is 80 elements, not a multiple of a block's 32"},
+        {PTOWSP_INVALID_PARAMS,
+         "attend: the mask of request 3 begins or ends at 40 of its 33 tokens"},
+        {PTOWSP_INVALID_PARAMS,
+         "attend: the mask of request 0 begins or ends at 328 of its 600 tokens"},
     };
+    static const uint32_t starts[2][REQUESTS] = {{0, 0, 0, 40}, {40, 40, 40, 33}};
     for (uint32_t i = 1; i < sizeof wanted / sizeof *wanted; i++) {
         scene *s = scene_make(&random, 7, false);
         ptowsp_prefix_plan other;
@@ -439,11 +453,16 @@ static void attend_job__each_fault_has_a_text(void **unused) {
         case 19: s->plan.units[0].params[0] = 77; break;
         case 20: s->cache.type = PTOWSP_ATTEND_I8; break;
         case 21: s->cache.type = PTOWSP_ATTEND_Q8_0, s->cache.key_dim = 48; break;
-        default: s->cache.type = PTOWSP_ATTEND_Q4_0, s->cache.value_strides.token = 80; break;
+        case 22: s->cache.type = PTOWSP_ATTEND_Q4_0, s->cache.value_strides.token = 80; break;
+        default:
+            s->step.mask = query_starts;
+            s->step.mask_starts = starts[i - 23];
+            s->step.mask_stride = i == 23 ? 19 : 9;
+            break;
         }
         ptowsp_status status = ptowsp_attend_check(job, &info);
         expect(status, &info, wanted[i].status, wanted[i].text);
-        if (i != 14 && i != 19) {  // these take time that grows with the batch
+        if (i != 14 && i != 19 && i < 23) {  // these take time that grows with the batch
             status = ptowsp_attend_run_worker(job, 0, 1, &info);
             expect(status, &info, wanted[i].status, wanted[i].text);
         }

@@ -28,7 +28,7 @@ typedef struct shape {
     uint32_t queries[REQUESTS_MAX], lengths[REQUESTS_MAX];
     uint32_t window;
     float cap, scale, magnitude;  // magnitude: of the queries
-    bool is_causal, has_equal_keys, has_sinks, has_slopes;
+    bool is_causal, has_equal_keys, has_sinks, has_slopes, has_mask;
 } shape;
 
 typedef struct batch {
@@ -42,6 +42,7 @@ typedef struct batch {
     uint32_t query_starts[REQUESTS_MAX + 1];
     int32_t kv_lengths[REQUESTS_MAX], query_lengths[REQUESTS_MAX];
     uint32_t *pages, page_count;
+    uint32_t *mask, mask_words, mask_starts[REQUESTS_MAX];
     double *keys, *values;  // [token of the batch][head][dim], as rounded in the cache
     void *cache[2];
     float *scales[2];
@@ -222,6 +223,22 @@ static void make_pages(batch *b, uint64_t *state) {
     }
 }
 
+// Bits that begin at any token of a request, sparse or dense, and may end before its end.
+static void make_mask(batch *b, uint64_t *state) {
+    const shape *s = &b->s;
+    const uint32_t rows = b->query_starts[s->request_count];
+    const bool is_dense = test_random(state) % 2;
+    b->mask_words = (uint32_t)test_random_in(state, 1, 8);
+    b->mask = (uint32_t *)allocate((size_t)rows * b->mask_words, sizeof *b->mask);
+    for (uint32_t i = 0; i < rows * b->mask_words; i++) {
+        const uint32_t some = (uint32_t)(test_random(state) & test_random(state));
+        b->mask[i] = test_random(state) % 3 == 0 ? UINT32_MAX : is_dense ? ~some : some;
+    }
+    for (uint32_t r = 0; r < s->request_count; r++) {
+        b->mask_starts[r] = (uint32_t)test_random_in(state, 0, s->lengths[r]);
+    }
+}
+
 // Arrays have exact sizes: what reads past them is seen by ASan.
 static batch make_batch(const shape *s, uint64_t seed) {
     batch b;
@@ -252,6 +269,7 @@ static batch make_batch(const shape *s, uint64_t seed) {
     for (size_t i = 0; i < rows * s->key_dim; i++) {
         b.queries[i] = random_unit(&state) * s->magnitude;
     }
+    make_mask(&b, &state);
     for (size_t i = 0; i < HEADS_MAX * GROUP_MAX; i++) {
         b.slopes[i] = 1.0f / (float)(2 << i % 8);
         b.sinks[i] = i % 7 == 3 ? -INFINITY : 6.0f * random_unit(&state);
@@ -285,10 +303,14 @@ static void settle(batch *b) {
     b->step.page_starts = b->page_starts;
     b->step.sinks = b->s.has_sinks ? b->sinks : NULL;
     b->step.slopes = b->s.has_slopes ? b->slopes : NULL;
+    b->step.mask = b->s.has_mask ? b->mask : NULL;
+    b->step.mask_stride = b->mask_words;
+    b->step.mask_starts = b->mask_starts;
 }
 
 static void free_batch(batch *b) {
     free(b->pages);
+    free(b->mask);
     free(b->keys);
     free(b->values);
     for (int i = 0; i < 2; i++) {
@@ -347,6 +369,14 @@ static double reference_row(const batch *b, uint32_t request, uint32_t query, ui
     for (int64_t t = start; t < end; t++) {
         scores[t] = -INFINITY;
         if ((s->is_causal && t > position) || (s->window > 0 && t <= position - s->window)) {
+            continue;
+        }
+        const int64_t bit = t - b->mask_starts[request];
+        if (s->has_mask && bit >= 0 && bit < 32 * (int64_t)b->mask_words &&
+            !(b->mask[(size_t)(b->query_starts[request] + query) * b->mask_words +
+                      (size_t)bit / 32] >>
+                  bit % 32 &
+              1)) {
             continue;
         }
         const double *k =
@@ -492,6 +522,7 @@ static shape random_shape(uint64_t *state) {
     s.has_equal_keys = test_random(state) % 8 == 0;
     s.has_sinks = test_random(state) % 2;
     s.has_slopes = test_random(state) % 3 == 0;
+    s.has_mask = test_random(state) % 3 == 0;
     return s;
 }
 
@@ -892,6 +923,55 @@ static void attend__nan_of_a_token_stays_in_the_rows_that_see_it(void **unused) 
     }
 }
 
+// Hidden keys and values that are NaN change nothing: of 16 drafts each sees the prompt, itself and the
+// drafts whose number halves to it.
+static void attend__tokens_that_a_mask_hides_change_nothing(void **unused) {
+    (void)unused;
+    const pwsp_attend_variant *list[4];
+    uint32_t count = variants(list);
+    for (uint32_t is_value = 0; is_value < 2; is_value++) {
+        shape s = plain_shape(PTOWSP_ATTEND_F32, 3, 16, 130);
+        s.has_mask = true;
+        batch b = make_batch(&s, 1);
+        settle(&b);
+        b.mask_starts[0] = 114;
+        b.mask_words = 1;
+        b.step.mask_stride = 1;
+        uint32_t mask[16];
+        for (uint32_t q = 0; q < 16; q++) {
+            mask[q] = 0;
+            for (uint32_t node = q + 1; node > 0; node /= 2) {
+                mask[q] |= 1u << (node - 1);
+            }
+        }
+        b.step.mask = mask;
+        ptowsp_attend_unit unit = {0, 0, 0, 16, 0, 130, NULL};
+        for (uint32_t i = 0; i < count; i++) {
+            result before = compute(list[i], &b, &b.step, unit);
+            const uint32_t dim = is_value ? s.value_dim : s.key_dim;
+            float *row = (float *)b.cache[is_value] + cache_index(&b, is_value, 0, 114 + 4, 0, 0);
+            float kept[80];
+            memcpy(kept, row, dim * sizeof *kept);
+            for (uint32_t d = 0; d < dim; d++) {  // draft 4, node 5: above nodes 10 and 11 alone
+                row[d] = NAN;
+            }
+            result after = compute(list[i], &b, &b.step, unit);
+            for (uint32_t r = 0; r < before.rows; r++) {
+                if (r / 3 == 4 || r / 3 == 9 || r / 3 == 10) {
+                    assert_true(after.accs[(size_t)r * s.value_dim] !=
+                                after.accs[(size_t)r * s.value_dim]);
+                } else {
+                    same_row(&before, r, &after, r);
+                }
+            }
+            memcpy(row, kept, dim * sizeof *kept);
+            free_result(&before);
+            free_result(&after);
+        }
+        free_batch(&b);
+    }
+}
+
 static void attend__work_names_the_tile(void **unused) {
     (void)unused;
     const uint32_t starts[] = {0, 1};
@@ -996,6 +1076,7 @@ int main(void) {
         cmocka_unit_test(attend__rows_that_see_nothing_are_empty),
         cmocka_unit_test(attend__tokens_that_no_row_sees_are_not_read),
         cmocka_unit_test(attend__nan_of_a_token_stays_in_the_rows_that_see_it),
+        cmocka_unit_test(attend__tokens_that_a_mask_hides_change_nothing),
         cmocka_unit_test(attend__work_names_the_tile),
         cmocka_unit_test(attend__converts_every_half_exactly),
         cmocka_unit_test(attend__converts_any_number_of_elements),

@@ -257,7 +257,7 @@ bad "--heads 32 is not a multiple of --devices 3" --devices 3
 bad "--kv-heads 6 and --devices 4: neither is a multiple of the other" --heads 36 --kv-heads 6 --devices 4
 bad "no room for KV: 15.0 GiB of weights on each of 1 device with 16.0 GiB" --memory-gib 16
 bad "no room for KV" --kv-tokens 15
-bad "--calibrate needs a --dim that is a multiple of 16 up to 576" --calibrate --dim 40
+bad "--calibrate needs a --dim that is a multiple of 8 up to 576" --calibrate --dim 20
 bad "--hours 1000 at --rate 1000 are more than 10^8 requests" --hours 1000 --rate 1000
 for policies in "" fcfs fcfs:512 fcfs:512: fcfs::balanced :512:balanced fcfs:0:balanced fcfs:5x:balanced \
     fcfs:-5:balanced lifo:512:balanced fcfs:512:even fcfs:512:balanced, ,fcfs:512:balanced \

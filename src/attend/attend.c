@@ -204,10 +204,10 @@ PWSP_INTERNAL pwsp_attend_place pwsp_attend_place_of(const ptowsp_attend_step *s
     return place;
 }
 
-// The position of a query token of the unit. Of several requests, its request is the last of the plan
-// whose tokens begin there or before.
+// The request of a query token of the unit, and its position there. Of several requests it is the last
+// of the plan whose tokens begin there or before.
 static int64_t pwsp_attend_position(const ptowsp_attend_step *step, const ptowsp_attend_unit *unit,
-                                    uint32_t query) {
+                                    uint32_t query, uint32_t *out_request) {
     const uint32_t at = unit->query_start + query;
     uint32_t request = unit->request, first = 0;
     if (unit->tokens) {
@@ -224,6 +224,7 @@ static int64_t pwsp_attend_position(const ptowsp_attend_step *step, const ptowsp
         request = requests[low].request;
         first = requests[low].token_begin;
     }
+    *out_request = request;
     return (int64_t)step->batch->kv_lengths[request] - pwsp_attend_query_count(step, request) +
            (at - first);
 }
@@ -239,7 +240,8 @@ static pwsp_attend_range pwsp_attend_visible(const ptowsp_attend_step *step,
     }
     const ptowsp_attention_config *config = step->config;
     int64_t length = step->batch->kv_lengths[unit->request];
-    int64_t position = pwsp_attend_position(step, unit, query);
+    uint32_t request;
+    int64_t position = pwsp_attend_position(step, unit, query, &request);
     int64_t first = config->window > 0 ? position + 1 - config->window : 0;
     int64_t stop = config->is_causal ? position + 1 : length;
     first = first > start ? first : start;
@@ -264,9 +266,12 @@ static void pwsp_attend_add_row(pwsp_attend_chunk *c, const ptowsp_attend_step *
     c->accs[r] = accs ? accs + (size_t)row * c->cache->value_dim : place.output;
     c->seen[r] =
         pwsp_attend_visible(step, unit, row / pwsp_attend_group(step), tokens.first, tokens.end);
-    if (c->is_biased) {
-        c->slopes[r] = step->slopes[place.head];
-        c->positions[r] = pwsp_attend_position(step, unit, row / pwsp_attend_group(step));
+    if (c->is_biased || c->mask_words > 0) {
+        uint32_t request;
+        c->positions[r] = pwsp_attend_position(step, unit, row / pwsp_attend_group(step), &request);
+        c->slopes[r] = c->is_biased ? step->slopes[place.head] : 0.0f;
+        c->masks[r].words = c->mask_words > 0 ? step->mask + place.token * step->mask_stride : NULL;
+        c->masks[r].start = step->mask_starts ? step->mask_starts[request] : 0;
     }
     ptowsp_merge_clear(&c->states[r], c->accs[r], c->cache->value_dim);
     memset(c->scores + (size_t)r * PWSP_ATTEND_BLOCK, 0, PWSP_ATTEND_BLOCK * sizeof(float));
@@ -323,6 +328,7 @@ static void pwsp_attend_start_chunk(pwsp_attend_chunk *c, const ptowsp_attend_st
                                                 : unit->request * step->page_stride);
     c->kv_head = unit->kv_head;
     c->is_biased = step->slopes != NULL;
+    c->mask_words = step->mask ? step->mask_stride : 0;
     c->scoring.scale = step->scale != 0.0f ? step->scale : pwsp_attend_scale(cache->key_dim);
     c->scoring.cap = step->cap;
     c->scoring.key_scales = is_scaled ? c->key_scales : NULL;
@@ -372,7 +378,7 @@ static bool pwsp_attend_unit_is_good(const ptowsp_attend_step *step,
     }
     if (!unit->tokens) {
         count = pwsp_attend_query_count(step, unit->request);
-    } else if (!step->slopes) {
+    } else if (!step->slopes && !step->mask) {
         return true;
     } else if (!step->prefix) {
         return false;

@@ -25,11 +25,19 @@ typedef struct pwsp_attend_scoring {
     const float *key_scales, *value_scales;
 } pwsp_attend_scoring;
 
-// What a row adds to its scores in a block of tokens t: -slope * |t - distance|.
+// What a row does with its scores of a block of tokens t: -slope * |t - distance| is added, then those
+// whose bit of `seen` is 0 are dropped.
 typedef struct pwsp_attend_bias {
-    float slope;     // of ALiBi
+    float slope;     // of ALiBi, or 0
     float distance;  // from the first token of the block to the position of the row
+    uint64_t seen;   // by the mask of the step
 } pwsp_attend_bias;
+
+// The mask of a row, from token `start` on.
+typedef struct pwsp_attend_bits {
+    const uint32_t *words;
+    int64_t start;
+} pwsp_attend_bits;
 
 // Rows that are needed soon. Computing on keys asks for the values of the same tokens, and on values
 // for the keys of the next block: memory is busy all the time only if it is asked while computing, not
@@ -109,6 +117,8 @@ typedef struct pwsp_attend_chunk {
     pwsp_attend_range seen[PWSP_ATTEND_ROWS];  // of the unit's tokens
     bool is_biased;                            // rows have slopes
     float slopes[PWSP_ATTEND_ROWS];
+    size_t mask_words;  // of a row; 0: there is no mask
+    pwsp_attend_bits masks[PWSP_ATTEND_ROWS];
     int64_t positions[PWSP_ATTEND_ROWS];
     bool is_converted;                         // parts, to f32
     ptowsp_attend_type tile_type;              // of elements in tiles
@@ -120,6 +130,7 @@ typedef struct pwsp_attend_chunk {
     bool is_full;                                  // all rows see all of it; otherwise:
     pwsp_attend_range in_block[PWSP_ATTEND_ROWS];  // what each sees
     uint32_t row_first, row_end;                   // rows that see some of it
+    bool is_masked;                                // the mask hides some of it
     pwsp_attend_bias biases[PWSP_ATTEND_ROWS];
     float factors[PWSP_ATTEND_ROWS];
     float key_scales[PWSP_ATTEND_BLOCK], value_scales[PWSP_ATTEND_BLOCK];

@@ -232,6 +232,23 @@ static void pwsp_attend_add(pwsp_attend_chunk *c, const char *const *values, pws
     }
 }
 
+// The same for all that a row sees of a part under a mask, run by run.
+static void pwsp_attend_add_runs(pwsp_attend_chunk *c, const char *const *values, uint32_t at,
+                                 uint32_t count, uint32_t r) {
+    const pwsp_attend_range range = pwsp_attend_clip(c->in_block[r], at, count);
+    const uint64_t seen = c->biases[r].seen >> at;
+    for (uint32_t t = range.first; t < range.end;) {
+        pwsp_attend_range run = {t, t};
+        while (run.end < range.end && (seen >> run.end & 1)) {
+            run.end++;
+        }
+        if (!pwsp_attend_is_empty(run)) {
+            pwsp_attend_add(c, values, run, at, false, r, r + 1);
+        }
+        t = run.end + 1;
+    }
+}
+
 // The same for all that the rows of a tile see of a part: together what all of them see, and each
 // alone what comes before and after it. The order of a row's tokens stays.
 static void pwsp_attend_add_tile(pwsp_attend_chunk *c, const char *const *values, uint32_t at,
@@ -269,9 +286,54 @@ static void pwsp_attend_value(pwsp_attend_chunk *c) {
         values = c->is_converted ? c->part_rows : values;
         for (uint32_t r = c->row_first, rows; r < c->row_end; r += rows) {
             rows = pwsp_attend_tile(c->row_end - r, c->variant.value_rows);
-            pwsp_attend_add_tile(c, values, t, count, r, r + rows);
+            for (uint32_t i = r; c->is_masked && i < r + rows; i++) {
+                pwsp_attend_add_runs(c, values, t, count, i);
+            }
+            if (!c->is_masked) {
+                pwsp_attend_add_tile(c, values, t, count, r, r + rows);
+            }
         }
     }
+}
+
+// The mask's bits of the 64 tokens from `token` on. Tokens before the mask and behind it are seen.
+static uint64_t pwsp_attend_mask_bits(const pwsp_attend_bits *mask, size_t words, uint32_t token) {
+    const int64_t first = token - mask->start;
+    const uint32_t shift = (uint32_t)((uint64_t)first % 32);
+    const int64_t at = (first - shift) / 32;
+    uint64_t bits = 0;
+    for (int64_t i = 0; i < 3; i++) {
+        const bool is_there = at + i >= 0 && at + i < (int64_t)words;
+        const uint64_t word = is_there ? mask->words[at + i] : UINT32_MAX;
+        bits |= i == 0 ? word >> shift : i == 1 || shift > 0 ? word << (32 * i - shift) : 0;
+    }
+    return bits;
+}
+
+// What the rows do with the scores of the block that begins at `token`. Where the mask hides something,
+// rows see what pwsp_attend_mask found of their ranges, less that.
+static void pwsp_attend_find_biases(pwsp_attend_chunk *c, uint32_t token) {
+    c->is_masked = false;
+    if (!c->is_biased && c->mask_words == 0) {
+        return;
+    }
+    for (uint32_t r = c->row_first; r < c->row_end; r++) {
+        pwsp_attend_bias bias = {0.0f, 0.0f, UINT64_MAX};
+        if (c->is_biased) {
+            bias.slope = c->slopes[r];
+            bias.distance = (float)(c->positions[r] - token);
+        }
+        if (c->mask_words > 0) {
+            bias.seen = pwsp_attend_mask_bits(&c->masks[r], c->mask_words, token);
+            c->is_masked = c->is_masked || bias.seen != UINT64_MAX;
+        }
+        c->biases[r] = bias;
+    }
+    for (uint32_t r = c->row_first; c->is_masked && c->is_full && r < c->row_end; r++) {
+        const pwsp_attend_range all = {0, PWSP_ATTEND_BLOCK};
+        c->in_block[r] = all;
+    }
+    c->is_full = c->is_full && !c->is_masked;
 }
 
 static void pwsp_attend_block(pwsp_attend_chunk *c, uint32_t token) {
@@ -281,15 +343,12 @@ static void pwsp_attend_block(pwsp_attend_chunk *c, uint32_t token) {
         pwsp_attend_find_scales(c->cache, c->pages, c->kv_head, token, c->rows->seen, c->key_scales,
                                 c->value_scales);
     }
-    for (uint32_t r = c->row_first; c->is_biased && r < c->row_end; r++) {
-        const pwsp_attend_bias bias = {c->slopes[r], (float)(c->positions[r] - token)};
-        c->biases[r] = bias;
-    }
+    pwsp_attend_find_biases(c, token);
     pwsp_attend_score(c);
     for (uint32_t r = c->row_first, count; r < c->row_end; r += count) {
         pwsp_attend_range seen = c->is_full ? block : c->in_block[r];
         count = c->is_full ? c->row_end - r : 1;
-        c->variant.softmax(&c->scoring, c->is_biased ? c->biases + r : NULL,
+        c->variant.softmax(&c->scoring, c->is_biased || c->is_masked ? c->biases + r : NULL,
                            c->scores + (size_t)r * PWSP_ATTEND_BLOCK, seen.first, seen.end, count,
                            c->states + r, c->factors + r);
     }

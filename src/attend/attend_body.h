@@ -414,6 +414,9 @@ PWSP_V_TARGET PWSP_NOINLINE static void PWSP_V_NAME(score_row)(const pwsp_attend
         }
         PWSP_V_STORE(scores + t, x);
     }
+    for (size_t t = low; bias && bias->seen != UINT64_MAX && t < high; t++) {
+        scores[t] = bias->seen >> t & 1 ? scores[t] : -pwsp_infinity();
+    }
     for (size_t t = 0; t < low; t++) {
         scores[t] = -pwsp_infinity();
     }

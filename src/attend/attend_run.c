@@ -304,10 +304,27 @@ static ptowsp_status pwsp_attend_plan_check(const ptowsp_attend_job *job, ptowsp
                : pwsp_plan_fail(info, PTOWSP_FAULT_ATTEND_UNIT_FOREIGN, index, 0, 0);
 }
 
+// Whether the bits of a mask begin in each request, and reach its end.
+static ptowsp_status pwsp_attend_mask_check(const ptowsp_attend_step *step,
+                                            ptowsp_plan_info *info) {
+    for (uint32_t i = 0; step->mask && i < step->batch->sequence_count; i++) {
+        const uint64_t start = step->mask_starts ? step->mask_starts[i] : 0;
+        const uint64_t length = (uint64_t)step->batch->kv_lengths[i];
+        const uint64_t words = pwsp_min_u64(step->mask_stride, UINT32_MAX);
+        if (start > length || start + 32 * words < length) {
+            return pwsp_plan_fail(info, PTOWSP_FAULT_ATTEND_MASK, i,
+                                  pwsp_info_value(start > length ? start : start + 32 * words),
+                                  pwsp_info_value(length));
+        }
+    }
+    return PTOWSP_OK;
+}
+
 ptowsp_status ptowsp_attend_check(const ptowsp_attend_job *job, ptowsp_plan_info *out_info) {
     ptowsp_plan_info spare, *info = pwsp_info_start(out_info, &spare);
     ptowsp_status status = pwsp_attend_job_check(job, info);
     status = status == PTOWSP_OK ? pwsp_attend_plan_check(job, info) : status;
+    status = status == PTOWSP_OK ? pwsp_attend_mask_check(job->step, info) : status;
     if (status != PTOWSP_OK || job->step->query_starts) {
         return status;
     }
