@@ -23,7 +23,7 @@ C11        := -std=c11 $(WARNINGS_C)
 CXX17      := -std=c++17 $(WARNINGS)
 
 LIBRARY  := ptowsp.c ptowsp.h ptoisa_shim.h
-OBJECTS  := $(BUILD)/ptowsp.o $(BUILD)/ptowsp_npu_emit.o
+OBJECTS  := $(BUILD)/ptowsp.o $(BUILD)/ptowsp_npu_emit.o $(BUILD)/ptowsp_dump.o
 TESTS    := $(patsubst tests/%.c,%,$(wildcard tests/*_test.c)) \
             $(patsubst tests/%.cpp,%,$(wildcard tests/*_test.cpp))
 ifdef NO_ISA_TESTS
@@ -50,8 +50,8 @@ $(BUILD):
 $(BUILD)/ptowsp.o: $(LIBRARY) | $(BUILD)
 	$(CC) $(C11) $(CPPFLAGS) $(CFLAGS) -fPIC -fvisibility=hidden -c ptowsp.c -o $@
 
-$(BUILD)/ptowsp_npu_emit.o: ptowsp_npu_emit.c ptowsp.h | $(BUILD)
-	$(CC) $(C11) $(CPPFLAGS) $(CFLAGS) -fPIC -fvisibility=hidden -c ptowsp_npu_emit.c -o $@
+$(BUILD)/ptowsp_npu_emit.o $(BUILD)/ptowsp_dump.o: $(BUILD)/%.o: %.c ptowsp.h | $(BUILD)
+	$(CC) $(C11) $(CPPFLAGS) $(CFLAGS) -fPIC -fvisibility=hidden -c $< -o $@
 
 $(BUILD)/libptowsp.a: $(OBJECTS)
 	rm -f $@
@@ -261,7 +261,8 @@ soak:
 
 # -- examples and benchmarks ----------------------------------------------------------------------
 #
-# Examples that emit have the emitter linked, the others the library alone.
+# Examples that emit have the emitter linked, the tool the reader of dumps as well, the others the library
+# alone.
 
 EXAMPLES := $(patsubst examples/%.c,$(BUILD)/%,$(wildcard examples/*.c))
 EMITTING := $(filter $(BUILD)/emit_% $(addprefix $(BUILD)/,own_kernel ptowsp_tool softmax rmsnorm matmul attention topk \
@@ -289,6 +290,7 @@ $(BUILD)/examples/%.o: examples/%.c $(wildcard examples/common/*.h) ptowsp.h
 LINK_EXAMPLE = $(CC) $(CFLAGS) $^ -o $@ $(LDFLAGS) -pthread -lm -ldl
 
 $(EMITTING) $(call SAVED,$(EMITTING)): $(BUILD)/common/emit.o $(BUILD)/ptowsp_npu_emit.o
+$(BUILD)/ptowsp_tool $(call SAVED,$(BUILD)/ptowsp_tool): $(BUILD)/ptowsp_dump.o
 $(EXAMPLES): $(BUILD)/%: $(BUILD)/examples/%.o $(COMMON) $(BUILD)/ptowsp.o
 	$(LINK_EXAMPLE)
 
@@ -373,7 +375,7 @@ LIB     := $(DESTDIR)$(LIBDIR)
 install: all
 	install -d $(INCLUDE) $(SHARE) $(LIB)/pkgconfig
 	install -m 644 ptowsp.h ptoisa_shim.h $(INCLUDE)/
-	install -m 644 ptowsp.c ptowsp_npu_emit.c LICENSE $(SHARE)/
+	install -m 644 ptowsp.c ptowsp_npu_emit.c ptowsp_dump.c LICENSE $(SHARE)/
 	install -m 644 $(BUILD)/libptowsp.a $(LIB)/
 	install -m 755 $(BUILD)/libptowsp.so $(LIB)/libptowsp.so.$(VERSION)
 	ln -sf libptowsp.so.$(VERSION) $(LIB)/libptowsp.so.$(ABI)

@@ -39,7 +39,8 @@
 // -ffast-math, as far as the compiler says that or parts of it are on. Do not link programs with it
 // either: what they start with then makes subnormal numbers 0. On 32-bit x86 without SSE the same
 // bits need C in an ISO mode (-std=c11): otherwise compilers keep more bits there than a float has.
-// (Writing and compiling source trees is the task of an optional third file, ptowsp_npu_emit.c.)
+// (Writing and compiling source trees is the task of an optional file, ptowsp_npu_emit.c; reading
+// dumps of PTO Runtime that of another, ptowsp_dump.c.)
 //
 // HOW TO ADD IT
 //
@@ -49,9 +50,10 @@
 //      #define PTOWSP_IMPLEMENTATION
 //      #include "ptowsp.h"
 //
-// To emit NPU code, compile ptowsp_npu_emit.c as well. Link with -pthread, and with -ldl for the
-// emitter where the C library needs it. The following macros change the build. Define them before
-// the header in every file that includes it, and for ptowsp.c:
+// To emit NPU code, compile ptowsp_npu_emit.c as well; to check dumps of PTO Runtime, ptowsp_dump.c.
+// Link with -pthread, and with -ldl for the emitter where the C library needs it. The following
+// macros change the build. Define them before the header in every file that includes it, and for
+// ptowsp.c:
 //
 //      PTOWSP_STATIC         everything becomes private to the one file that has the implementation
 //      PTOWSP_NO_THREADS     no pthreads: PTOWSP_THREADS_OWN is refused, the other modes work
@@ -274,6 +276,7 @@
 //       9. Merging                19. Scalar expressions     29. Emitting
 //      10. Attention plans        20. Workloads              30. Utilities
 //                                                            31. Attention kernels
+//                                                            32. Dumps of PTO Runtime
 //
 //      Appendix A. Reading programs: the interface of emitters, viewers and other runtimes
 //      Appendix B. Macros: the machinery of sections 5, 8, 20 and 21
@@ -340,7 +343,8 @@
 #endif
 #endif
 
-// The linkage of ptowsp_npu_emit.c: a file of its own, even where each file has a private library.
+// The linkage of ptowsp_npu_emit.c and ptowsp_dump.c: files of their own, even where each file has a
+// private library.
 #ifndef PTOWSP_NPU_API
 #if !defined(PTOWSP_STATIC)
 #define PTOWSP_NPU_API PTOWSP_API
@@ -400,8 +404,8 @@ PTOWSP_API const char *ptowsp_version(void);
 // values never change. The first three errors have the names of the PTO-WSP specification.
 //
 // NULL     The object that a function works on (a context, module, body, program, run, graph,
-//          device, hub, communicator, tuning table or tree as its first parameter) must not be NULL:
-//          that is an assertion. Any other pointer may be NULL where its comment says so. Elsewhere
+//          device, hub, communicator, tuning table, tree or dump as its first parameter) must not be
+//          NULL: that is an assertion. Any other pointer may be NULL where its comment says so. Elsewhere
 //          NULL is INVALID_PARAMS, and so is NULL with a count above 0. A function without a status
 //          then does nothing and returns zero (0, 0.0, false or NULL), ptowsp_tier_find -1,
 //          ptowsp_hash its start. A building call gives the error to its module. A sink without a
@@ -7638,6 +7642,125 @@ PTOWSP_API PTOWSP_AICPU size_t ptowsp_attend_bytes(ptowsp_attend_type type, size
 PTOWSP_API PTOWSP_AICPU const char *ptowsp_attend_variant(void);
 
 #if !defined(PTOWSP_ONLY_PLAN)
+
+// -------------------------------------------------------------------------------------------------
+// 32. Dumps of PTO Runtime
+// -------------------------------------------------------------------------------------------------
+//
+// PTO Runtime (simpler) writes down what it ran: each task with the regions of its tensors, each edge
+// with its reason, the times of all cores, its scopes. These functions read that and check it. They
+// need neither the runtime nor a device. They are in ptowsp_dump.c, an optional file that uses this
+// header alone: compile it beside ptowsp.c.
+//
+//      ptowsp_dump_open(context, &desc, &dump);            // desc.directory = "outputs/..."
+//      ptowsp_dump_check(dump, &report);                   // report.is_clean
+//      ptowsp_dump_print(dump, PTOWSP_DUMP_TEXT, text);    // what it has found
+//      ptowsp_dump_close(dump);
+//
+// Files    deps.json, chip_swimlane_records.json, scope_stats.jsonl (also in scope_stats/) and
+//          name_map*.json, of both runtimes. Each may be missing; at least one of the first three
+//          is there.
+// Limits   PTOWSP_DUMP_TASK_MAX tasks; 2^25 edges; 2^24 arguments, and rows of times. Tensors have up
+//          to 5 dimensions.
+// Cost     100,000 tasks with 1,000,000 edges are read and checked in some seconds.
+
+#define PTOWSP_DUMP_TASK_MAX    2000000
+#define PTOWSP_DUMP_FINDING_MAX 10000  // of each kind that are kept; all are counted
+
+typedef struct ptowsp_dump ptowsp_dump;
+
+// The text of a file; NULL: there is none.
+typedef struct ptowsp_dump_file {
+    const char *text;
+    size_t size;
+} ptowsp_dump_file;
+
+typedef struct ptowsp_dump_desc {
+    const char *directory;  // NULL: the texts are given here
+    ptowsp_dump_file deps, swimlane, scopes, names;
+} ptowsp_dump_desc;
+
+// Kinds of findings; the first two make a program wrong, the others are notes.
+//
+//      RACE            two tasks share bytes, one of them writes these, and no edges order them
+//      OUTSIDE         an argument has bytes outside the buffer of its tensor
+//      FALSE_SHARING   two tasks that may run together write into one line of 64 bytes
+//      REDUNDANT       an edge between tasks that other edges order as well
+//      NO_DATA         an edge between tasks with kernels that share no bytes that one of them writes
+//      FAN_IN          a task waits for more tasks than its descriptor holds (64)
+//      FAN_OUT         as many tasks wait for one
+#define PTOWSP_DUMP_KINDS(KIND)                                                                    \
+    KIND(RACE, "race")                                                                             \
+    KIND(OUTSIDE, "outside its buffer")                                                            \
+    KIND(FALSE_SHARING, "false sharing")                                                           \
+    KIND(REDUNDANT, "redundant edge")                                                              \
+    KIND(NO_DATA, "edge without data")                                                             \
+    KIND(FAN_IN, "large fan-in")                                                                   \
+    KIND(FAN_OUT, "large fan-out")
+
+// clang-format off
+typedef enum ptowsp_dump_kind {
+#define PWSP_DUMP_ENUM(name, text) PTOWSP_DUMP_##name,
+    PTOWSP_DUMP_KINDS(PWSP_DUMP_ENUM)
+#undef PWSP_DUMP_ENUM
+    PTOWSP_DUMP_KIND_COUNT,
+    PWSP_FORCE_INT(PTOWSP_DUMP_KIND)
+} ptowsp_dump_kind;
+// clang-format on
+
+#define PTOWSP_DUMP_RAW 1u  // hazards: the later task reads what the earlier one writes
+#define PTOWSP_DUMP_WAW 2u
+#define PTOWSP_DUMP_WAR 4u
+
+// Tasks are those of the runtime: ring << 32 | number.
+typedef struct ptowsp_dump_finding {
+    ptowsp_dump_kind kind;
+    uint32_t hazards;        // RACE: all of the pair
+    uint64_t before, after;  // two tasks, in order of submission; both the same for a single one
+    uint32_t before_arg, after_arg;  // of the first hazard; UINT32_MAX: none
+    bool
+        is_implied;  // RACE: edges that earlier findings add order these, too. Otherwise the edge to
+                     // add leads from before to after
+    uint64_t count;  // FAN_IN, FAN_OUT: the edges
+} ptowsp_dump_finding;
+
+typedef struct ptowsp_dump_report {
+    const ptowsp_dump_finding *findings;  // those kept, by kind; they live as long as the dump
+    uint64_t finding_count;
+    uint64_t counts[PTOWSP_DUMP_KIND_COUNT];  // of all; beyond FINDING_MAX races, only those with
+                                              // the latest accesses
+    uint64_t task_count, edge_count;
+    uint64_t unchecked_count;  // arguments of a type or an element type that is not known here
+    uint64_t assumed_count;  // pairs of regions too intricate to compare, which are taken to share
+    bool is_clean;           // no RACE and no OUTSIDE
+} ptowsp_dump_report;
+
+typedef enum ptowsp_dump_format {
+    PTOWSP_DUMP_TEXT,
+    PTOWSP_DUMP_JSON,
+    PTOWSP_DUMP_HTML,
+    PWSP_FORCE_INT(PTOWSP_DUMP_FORMAT)
+} ptowsp_dump_format;
+
+// Reads a dump. Texts may be freed afterwards; the context must live until the dump is closed.
+// Errors   INVALID_PARAMS: no files, or one is not what its name says; the text has the file, and the
+//          byte for files on disk. DIFFERENT: the times are of another run. LIMIT_EXCEEDED,
+//          OUT_OF_MEMORY. SYSTEM_FAILED: a directory that cannot be read.
+PTOWSP_NPU_API ptowsp_status ptowsp_dump_open(ptowsp_context *context, const ptowsp_dump_desc *desc,
+                                              ptowsp_dump **out_dump);
+PTOWSP_NPU_API void ptowsp_dump_close(ptowsp_dump *dump);  // NULL is ignored
+
+// Checks the order of tasks by deps.json. A race is found wherever two regions share a byte: strided
+// ones, and those of different tensors in one buffer. Arguments of NO_DEP are not checked; created
+// outputs begin a new life of their memory.
+// Errors   UNBOUND: the dump has no deps.json. LIMIT_EXCEEDED, OUT_OF_MEMORY.
+PTOWSP_NPU_API ptowsp_status ptowsp_dump_check(ptowsp_dump *dump, ptowsp_dump_report *out_report);
+
+// Prints what ptowsp_dump_check finds: the counts, and the findings with tasks, kernels, arguments and
+// regions.
+// Errors   As ptowsp_dump_check. INVALID_PARAMS: there is no such format.
+PTOWSP_NPU_API ptowsp_status ptowsp_dump_print(ptowsp_dump *dump, ptowsp_dump_format format,
+                                               ptowsp_text text);
 
 // -------------------------------------------------------------------------------------------------
 // Appendix A. Reading programs

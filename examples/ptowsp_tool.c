@@ -13,6 +13,7 @@ enum { BINDING_MAX = 64, SOURCE_MAX = 64, VALUE_MAX = 1 << 20 };
 
 static const char help[] =
     "usage: ptowsp_tool COMMAND FILE [OPTION]...\n"
+    "       ptowsp_tool dump check DIRECTORY [text|json|html]\n"
     "\n"
     "  check     says whether the file is a module or a saved program, and compiles it\n"
     "  print     the module as text (of a saved program: its operations)\n"
@@ -22,6 +23,9 @@ static const char help[] =
     "            .svg, .csv, .json (Chrome), .perfetto, .dot (tasks and what they wait for)\n"
     "  save      compiles it and saves the program\n"
     "  emit      writes its source tree for an NPU to the directory of --out\n"
+    "  dump      reads a dump of PTO Runtime. check: tasks that no edges order and that share "
+    "data;\n"
+    "            exits with 1 if there are any\n"
     "\n"
     "  --out PATH               where to; draw and save: standard output without it\n"
     "  --workload NAME          the first workload of a module; default: the last one\n"
@@ -396,7 +400,56 @@ static void emit(const tool *t) {
     printf("%s is written; its README.md has the commands\n", t->out);
 }
 
+// -- dumps of PTO Runtime -------------------------------------------------------------------------
+
+static int dump_check(ptowsp_context *context, ptowsp_dump *dump, const char *form) {
+    static const char *const forms[] = {"text", "json", "html"};
+    const ptowsp_text text = {write_text, stdout};
+    uint32_t format = 0;
+    while (format < 3 && strcmp(form, forms[format]) != 0) {
+        format++;
+    }
+    if (format == 3) {
+        command_fail("there is no form '%s': text, json or html", form);
+    }
+    ptowsp_dump_report report;
+    command_check(context, ptowsp_dump_check(dump, &report));
+    command_check(context, ptowsp_dump_print(dump, (ptowsp_dump_format)format, text));
+    return report.is_clean ? 0 : 1;
+}
+
+// "dump COMMAND DIRECTORY ..."; the exit status.
+static int dump_main(int argc, char **argv) {
+    ptowsp_context *context;
+    ptowsp_dump *dump;
+    ptowsp_dump_desc desc;
+    memset(&desc, 0, sizeof desc);
+    command_begin(argc, argv);
+    if (argc < 4) {
+        command_fail("dump takes a command and a directory; --help shows them");
+    }
+    desc.directory = argv[3];
+    if (ptowsp_context_create(NULL, &context) != PTOWSP_OK) {
+        command_fail("no memory");
+    }
+    command_check(context, ptowsp_dump_open(context, &desc, &dump));
+    int status = 0;
+    if (strcmp(argv[2], "check") == 0 && argc <= 5) {
+        status = dump_check(context, dump, argc == 5 ? argv[4] : "text");
+    } else {
+        command_fail("there is no command 'dump %s' with %d words; --help shows them", argv[2],
+                     argc - 3);
+    }
+    command_flush();
+    ptowsp_dump_close(dump);
+    ptowsp_context_destroy(context);
+    return status;
+}
+
 int main(int argc, char **argv) {
+    if (argc > 1 && strcmp(argv[1], "dump") == 0) {
+        return dump_main(argc, argv);
+    }
     static tool t;
     read_options(&t, argc, argv);
     read_file(&t);

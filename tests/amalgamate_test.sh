@@ -7,7 +7,7 @@ trap 'rm -rf "$COPY"' EXIT
 fresh() {
     rm -rf "$COPY/tree"
     mkdir "$COPY/tree"
-    cp -r src tools LICENSE ptowsp.h ptowsp.c ptoisa_shim.h ptowsp_npu_emit.c "$COPY/tree/"
+    cp -r src tools LICENSE ptowsp.h ptowsp.c ptoisa_shim.h ptowsp_npu_emit.c ptowsp_dump.c "$COPY/tree/"
 }
 
 # refuses WHAT PATTERN [ARGUMENT]: the script fails, with this text.
@@ -100,4 +100,10 @@ sed -i '1i #include "../base/base.h"' "$COPY/tree/src/npu/npu_text.c"
 refuses "an emitter that knows more than the header" "includes ../base/base.h, which is not below it"
 fresh
 refuses "an unknown option" "usage" --wrong
+fresh
+echo '// more' >> "$COPY/tree/src/dump/dump_check.c"
+refuses "a stale ptowsp_dump.c" "ptowsp_dump.c does not match" --check
+fresh
+sed -i '1i #include "../base/base.h"' "$COPY/tree/src/dump/dump_json.c"
+refuses "a reader of dumps that knows more than the header" "includes ../base/base.h, which is not below it"
 echo "amalgamate_test: good"

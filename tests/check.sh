@@ -134,7 +134,7 @@ alone() {
     job map sh tests/map_test.sh
     job top sh tests/top_test.sh
     job header sh tests/header_test.sh
-    for file in ptowsp.c ptowsp_npu_emit.c; do
+    for file in ptowsp.c ptowsp_npu_emit.c ptowsp_dump.c; do
         task gcc -std=c17 $WC -fsyntax-only $file
         task clang -std=gnu11 $WC -fsyntax-only $file
         task g++ -x c++ -std=c++17 $W -fsyntax-only $file
@@ -194,11 +194,11 @@ check() {
 check_all() {
     step "warnings: library, emitter, examples and benchmarks, gcc and clang, -O0 to -O3, C11 and C++17"
     for level in -O0 -O2 -O3; do
-        for file in ptowsp.c ptowsp_npu_emit.c examples/*.c examples/common/*.c bench/*.c; do
+        for file in ptowsp.c ptowsp_npu_emit.c ptowsp_dump.c examples/*.c examples/common/*.c bench/*.c; do
             task gcc -std=c11 $WC $level -I. -Iexamples -c "$file" -o /dev/null
             task clang -std=c11 $WC $level -I. -Iexamples -c "$file" -o /dev/null
         done
-        for file in ptowsp.c ptowsp_npu_emit.c; do
+        for file in ptowsp.c ptowsp_npu_emit.c ptowsp_dump.c; do
             task g++ -x c++ -std=c++17 $W $level -c $file -o /dev/null
             task clang++ -x c++ -std=c++17 $W $level -c $file -o /dev/null
         done
@@ -206,8 +206,10 @@ check_all() {
     for option in PTOWSP_NO_THREADS PTOWSP_NO_SIMD PTOWSP_STATIC NDEBUG; do
         task gcc -std=c11 $WC -O2 -D$option -c ptowsp.c -o /dev/null
     done
-    task g++ -x c++ -std=c++20 $W -O2 -c ptowsp_npu_emit.c -o /dev/null
-    task gcc -std=c11 $WC -O2 -DNDEBUG -c ptowsp_npu_emit.c -o /dev/null
+    for file in ptowsp_npu_emit.c ptowsp_dump.c; do
+        task g++ -x c++ -std=c++20 $W -O2 -c $file -o /dev/null
+        task gcc -std=c11 $WC -O2 -DNDEBUG -c $file -o /dev/null
+    done
     run_tasks
 
     step "packaging, parts, CMake and emitted trees with clang"
@@ -314,7 +316,7 @@ builds() {
             echo "   $compiler: skipped, as it is missing"
             continue
         fi
-        for file in ptowsp.c ptowsp_npu_emit.c; do
+        for file in ptowsp.c ptowsp_npu_emit.c ptowsp_dump.c; do
             task "$compiler" -std=c11 $WC -fsyntax-only $file
             task "$compiler" -std=c11 $WC -fsyntax-only -DNDEBUG $file
         done

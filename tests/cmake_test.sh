@@ -128,7 +128,7 @@ for kind in static shared; do
         -DCMAKE_C_FLAGS_RELEASE=-O0 -DCMAKE_INSTALL_PREFIX="$prefix" > "$kind.log" 2>&1 &&
         cmake --build "built-$kind" --parallel "$JOBS" >> "$kind.log" 2>&1 &&
         cmake --install "built-$kind" >> "$kind.log" 2>&1 || { cat "$kind.log"; fail "$kind is not installed"; }
-    for file in include/ptowsp.h include/ptoisa_shim.h share/ptowsp/ptowsp.c share/ptowsp/ptowsp_npu_emit.c \
+    for file in include/ptowsp.h include/ptoisa_shim.h share/ptowsp/ptowsp.c share/ptowsp/ptowsp_npu_emit.c share/ptowsp/ptowsp_dump.c \
         lib/cmake/ptowsp/ptowsp-config.cmake lib/cmake/ptowsp/ptowsp-config-version.cmake lib/pkgconfig/ptowsp.pc; do
         [ -e "$prefix/$file" ] || fail "$kind: $file is not installed"
     done

@@ -358,6 +358,28 @@ bad "$DIR cannot be read" ptowsp_tool check "$DIR"
 bad "--lanes takes a number, not 'many'" ptowsp_tool check "$MODULE" --lanes many
 bad "--cycles must be 1 or more" ptowsp_tool check "$MODULE" --cycles 0
 bad "run: the size of axis requests is not bound" ptowsp_tool time "$MODULE"
+
+# Dumps of PTO Runtime. Task 0 reads what task 1 writes, and nothing orders them.
+mkdir "$DIR/dump"
+ARG='"tensor_id":"1","dtype":"FLOAT32","shape":[8],"start_offset":"0","strides":[1]'
+dump_with() {  # EDGES
+    cat > "$DIR/dump/deps.json" << END
+{"tasks":[{"task_id":"0","kernel_ids":[-1,0,-1],"args":[{"type":"INPUT",$ARG}]},
+{"task_id":"1","kernel_ids":[-1,0,-1],"args":[{"type":"INOUT",$ARG}]}],
+"tensors":[{"tensor_id":"1","buffer_addr":"4096","dtype":"FLOAT32","buffer_numel":"8"}],"edges":[$1]}
+END
+}
+dump_with ""
+"$EXAMPLES/ptowsp_tool" dump check "$DIR/dump" > "$DIR/out" && fail "dump check: a race is clean"
+says "2 tasks, 0 edges: not clean" "race: write-after-read" "add an edge from 0 to 1"
+dump_with '{"pred":"0","succ":"1"}'
+for form in text json html; do
+    good ptowsp_tool dump check "$DIR/dump" $form
+    says "clean"
+done
+bad "there is no form 'pdf': text, json or html" ptowsp_tool dump check "$DIR/dump" pdf
+bad "dump takes a command and a directory" ptowsp_tool dump check
+bad "dump: $DIR/nothing" ptowsp_tool dump check "$DIR/nothing"
 bad "--bind requests=x: 'x' is no number" ptowsp_tool time "$MODULE" --bind requests=x
 bad "--bind nobody=1: nothing that can be bound has this name" ptowsp_tool time "$MODULE" \
     --bind nobody=1

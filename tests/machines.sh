@@ -135,7 +135,7 @@ machine() {
     mkdir -p "$build"
     : > "$OUT/$name.log"
     [ -n "${TESTS:-}" ] || : > "$OUT/$name.results"
-    for file in ptowsp ptowsp_npu_emit; do
+    for file in ptowsp ptowsp_npu_emit ptowsp_dump; do
         if $compiler -std=c11 $WC $options $LEVEL -c $file.c -o "$build/$file.o" > "$OUT/$name.log" 2>&1; then
             say "$name" $file ok
         else

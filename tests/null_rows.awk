@@ -83,7 +83,7 @@ function is_optional(fn, type, name) {
     if (!has) next
     handle = types[1]; sub(/^const /, "", handle)
     is_const = types[1] ~ /^const/
-    if (handle !~ /^ptowsp_(context|module|body|program|run|graph|device|hub|ranks|tuning|npu)\*$/) handle = ""
+    if (handle !~ /^ptowsp_(context|module|body|program|run|graph|device|hub|ranks|tuning|npu|dump)\*$/) handle = ""
     vars = sets = args = ""
     for (i = 1; i <= count; i++) {
         v = "v" n "_" i

@@ -1,7 +1,7 @@
 #!/bin/sh
 # Every function of ptowsp.h with NULL for each of its pointers: an error, never a crash (null_calls.c).
 #
-#      tests/null_test.sh ARCHIVE [DIRECTORY]      ARCHIVE: with the library and the emitter
+#      tests/null_test.sh ARCHIVE [DIRECTORY]      ARCHIVE: with the library, the emitter and the reader of dumps
 #
 # The calls are made from the declarations, with the values of null_values: a function that has none fails.
 # They are made twice: with ARCHIVE, which has assertions, and with ptowsp.c compiled without. The second
@@ -35,9 +35,9 @@ run() {
 run "$archive" "-UNDEBUG"
 if [ -z "${NDEBUG_ARCHIVE:-}" ]; then
     NDEBUG_ARCHIVE="$out/ndebug.a"
-    for file in ptowsp ptowsp_npu_emit; do
+    for file in ptowsp ptowsp_npu_emit ptowsp_dump; do
         $CC -std=c11 -O0 -DNDEBUG -I. -c $file.c -o "$out/$file.o"
     done
-    ar rcs "$NDEBUG_ARCHIVE" "$out/ptowsp.o" "$out/ptowsp_npu_emit.o"
+    ar rcs "$NDEBUG_ARCHIVE" "$out/ptowsp.o" "$out/ptowsp_npu_emit.o" "$out/ptowsp_dump.o"
 fi
 run "$NDEBUG_ARCHIVE" -DNDEBUG

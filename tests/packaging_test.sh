@@ -13,7 +13,7 @@ ROOT=$(pwd)
 BUILT=${BUILT:-$OUT/built}
 make -s BUILD="$BUILT" CC="$CC"
 BUILT=$(cd "$BUILT" && pwd)
-cp ptowsp.h ptowsp.c ptoisa_shim.h ptowsp_npu_emit.c "$OUT/"
+cp ptowsp.h ptowsp.c ptoisa_shim.h ptowsp_npu_emit.c ptowsp_dump.c "$OUT/"
 cd "$OUT"
 
 fail() {
@@ -221,7 +221,7 @@ $CXX -std=c++17 $W emit_main.cpp implementation_cpp.o emit_cpp.o -o emit_cpp -pt
 ./emit_cpp || fail "the emitter in C++, and header mode"
 
 # What the library exports, and that it has no writable globals.
-for object in "$BUILT/ptowsp.o" "$BUILT/ptowsp_npu_emit.o"; do
+for object in "$BUILT/ptowsp.o" "$BUILT/ptowsp_npu_emit.o" "$BUILT/ptowsp_dump.o"; do
     nm -g --defined-only "$object" | awk '$3 !~ /^ptowsp_/ { print; bad = 1 } END { exit bad }' ||
         fail "a symbol without ptowsp_ is exported"
     nm "$object" | awk '$2 ~ /^[bBdDcCgGsS]$/ { print; bad = 1 } END { exit bad }' ||
@@ -232,7 +232,9 @@ $CC -std=c11 $W -DPTOWSP_STATIC -O1 -c emit_main.c -o emit_main_static.o
 $CC -std=c11 $W -DPTOWSP_STATIC -O1 -c ptowsp_npu_emit.c -o emit_static.o
 $CC emit_main_static.o emit_static.o -o emit_static -pthread -ldl
 ./emit_static || fail "the emitter and private copies"
-nm -u "$BUILT/ptowsp.o" | grep ptowsp_npu && fail "the library needs the emitter"
+nm -u "$BUILT/ptowsp.o" | grep -E "ptowsp_(npu|dump)" && fail "the library needs the emitter or the reader of dumps"
+$CC -std=c11 $W -fsyntax-only ptowsp_dump.c
+$CXX -std=c++17 $W -x c++ -fsyntax-only ptowsp_dump.c
 # Every function the header declares exists.
 $CC -E -P ptowsp.h | tr '\n' ' ' | tr ';' '\n' | awk '
     sub(/.*visibility\("default"\)/, "") && match($0, /ptowsp_[a-z0-9_]+ *\(/) {
@@ -240,7 +242,7 @@ $CC -E -P ptowsp.h | tr '\n' ' ' | tr ';' '\n' | awk '
         sub(/ *\(/, "", name)
         print name
     }' | sort -u > declared.txt
-nm -g --defined-only "$BUILT/ptowsp.o" "$BUILT/ptowsp_npu_emit.o" | awk 'NF == 3 { print $3 }' | sort > defined.txt
+nm -g --defined-only "$BUILT/ptowsp.o" "$BUILT/ptowsp_npu_emit.o" "$BUILT/ptowsp_dump.o" | awk 'NF == 3 { print $3 }' | sort > defined.txt
 [ "$(wc -l < declared.txt)" -gt 20 ] || fail "the header's functions are not found"
 comm -23 declared.txt defined.txt | grep . && fail "declared but not defined"
 comm -13 declared.txt defined.txt | grep . && fail "defined but not declared"
@@ -251,7 +253,7 @@ installs() {  # WHAT VARIABLE=VALUE...
     make -s -C "$ROOT" BUILD="$BUILT" CC="$CC" "$@" > install.log 2>&1 || { cat install.log; fail "make $*"; }
 }
 installs install PREFIX="$(pwd)/prefix"
-for file in include/ptowsp.h include/ptoisa_shim.h share/ptowsp/ptowsp.c share/ptowsp/ptowsp_npu_emit.c \
+for file in include/ptowsp.h include/ptoisa_shim.h share/ptowsp/ptowsp.c share/ptowsp/ptowsp_npu_emit.c share/ptowsp/ptowsp_dump.c \
     lib/libptowsp.a lib/libptowsp.so "lib/libptowsp.so.$version" lib/pkgconfig/ptowsp.pc; do
     [ -e "prefix/$file" ] || fail "$file is not installed"
 done

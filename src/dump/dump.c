@@ -1,0 +1,91 @@
+// The public functions: their checks, and what is made once and kept.
+
+#include "dump.h"
+
+void ptowsp_dump_close(ptowsp_dump *dump) {
+    if (!dump) {
+        return;
+    }
+    void *const all[] = {dump->tasks,   dump->args,  dump->edges,  dump->outs,
+                         dump->tensors, dump->names, dump->scopes, dump->rows,
+                         dump->words,   dump->index, dump->pairs,  dump->regions,
+                         dump->labels,  dump->stack, dump->memo,   dump->findings};
+    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
+        dump_resize(all[i], 0);
+    }
+    dump_resize(dump, 0);
+}
+
+ptowsp_status ptowsp_dump_open(ptowsp_context *context, const ptowsp_dump_desc *desc,
+                               ptowsp_dump **out_dump) {
+    PTOWSP_ASSERT(context);
+    if (!desc || !out_dump) {
+        return ptowsp_context_fail(context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                                   desc ? "dump: out_dump is NULL" : "dump: desc is NULL");
+    }
+    *out_dump = NULL;
+    ptowsp_dump *dump = (ptowsp_dump *)dump_zeroed(1, sizeof *dump);
+    if (!dump) {
+        return ptowsp_context_fail(context, PTOWSP_OUT_OF_MEMORY, PTOWSP_NO_INDEX,
+                                   "dump: out of memory");
+    }
+    dump->context = context;
+    if (!dump_read_all(dump, desc) || !dump_link(dump)) {
+        const ptowsp_status status = dump->status;
+        ptowsp_dump_close(dump);
+        return status;
+    }
+    *out_dump = dump;
+    return PTOWSP_OK;
+}
+
+// A call on a dump that may be asked again after it has failed.
+static ptowsp_status dump_done(ptowsp_dump *dump) {
+    const ptowsp_status status = dump->status;
+    dump->status = PTOWSP_OK;
+    return status;
+}
+
+// Checks once. After a failure all of it is made again.
+static bool dump_check_once(ptowsp_dump *dump) {
+    if (!dump->has_deps) {
+        return dump_fail(dump, PTOWSP_UNBOUND, PTOWSP_NO_INDEX, "dump: there is no deps.json");
+    }
+    if (dump->is_checked || dump_check(dump)) {
+        return true;
+    }
+    void **const made[] = {(void **)&dump->labels, (void **)&dump->stack, (void **)&dump->memo,
+                           (void **)&dump->pairs};
+    for (size_t i = 0; i < sizeof made / sizeof made[0]; i++) {
+        dump_resize(*made[i], 0);
+        *made[i] = NULL;
+    }
+    for (uint32_t i = 0; i < dump->region_count; i++) {
+        dump->regions[i].pair_count = 0;
+    }
+    dump->pair_count = 0;
+    dump->report.finding_count = dump->report.assumed_count = 0;
+    memset(dump->report.counts, 0, sizeof dump->report.counts);
+    return false;
+}
+
+ptowsp_status ptowsp_dump_check(ptowsp_dump *dump, ptowsp_dump_report *out_report) {
+    PTOWSP_ASSERT(dump);
+    if (!out_report) {
+        dump_fail(dump, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX, "dump: out_report is NULL");
+    } else if (dump_check_once(dump)) {
+        *out_report = dump->report;
+    }
+    return dump_done(dump);
+}
+
+ptowsp_status ptowsp_dump_print(ptowsp_dump *dump, ptowsp_dump_format format, ptowsp_text text) {
+    PTOWSP_ASSERT(dump);
+    if ((uint32_t)format > PTOWSP_DUMP_HTML) {
+        dump_fail(dump, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX, "dump: there is no format %u",
+                  (unsigned)format);
+    } else if (dump_check_once(dump)) {
+        dump_print_check(dump, format, text);
+    }
+    return dump_done(dump);
+}
