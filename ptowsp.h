@@ -7655,6 +7655,8 @@ PTOWSP_API PTOWSP_AICPU const char *ptowsp_attend_variant(void);
 //      ptowsp_dump_open(context, &desc, &dump);            // desc.directory = "outputs/..."
 //      ptowsp_dump_check(dump, &report);                   // report.is_clean
 //      ptowsp_dump_print(dump, PTOWSP_DUMP_TEXT, text);    // what it has found
+//      ptowsp_dump_explain(dump, task_id, text);           // why a task started when it did
+//      ptowsp_dump_rings_least(dump, &rings);              // sizes with which the program passes
 //      ptowsp_dump_close(dump);
 //
 // Files    deps.json, chip_swimlane_records.json, scope_stats.jsonl (also in scope_stats/) and
@@ -7761,6 +7763,55 @@ PTOWSP_NPU_API ptowsp_status ptowsp_dump_check(ptowsp_dump *dump, ptowsp_dump_re
 // Errors   As ptowsp_dump_check. INVALID_PARAMS: there is no such format.
 PTOWSP_NPU_API ptowsp_status ptowsp_dump_print(ptowsp_dump *dump, ptowsp_dump_format format,
                                                ptowsp_text text);
+
+// Prints what a task waited for, who made each edge and by which tensor, what it held up, and its
+// chain to the end: from each task to the one that waited for it alone at last.
+// Errors   INVALID_PARAMS: there is no such task. OUT_OF_MEMORY.
+PTOWSP_NPU_API ptowsp_status ptowsp_dump_explain(ptowsp_dump *dump, uint64_t task,
+                                                 ptowsp_text text);
+
+// Sizes of the runtime's rings, by the depth of a scope.
+typedef struct ptowsp_dump_rings {
+    uint64_t task_window[4];  // powers of 2, from 4 on
+    uint64_t heap[4];         // bytes, from 1024 on
+    uint64_t dep_pool[4];     // from 4 on
+} ptowsp_dump_rings;
+
+// The runtime's numbers of its errors.
+typedef enum ptowsp_dump_ring_error {
+    PTOWSP_DUMP_RINGS_PASS = 0,
+    PTOWSP_DUMP_SCOPE_DEADLOCK = 1,         // the tasks of the innermost scope fill the task window
+    PTOWSP_DUMP_HEAP_DEADLOCK = 2,          // outputs that live do not leave the memory
+    PTOWSP_DUMP_FLOW_CONTROL_DEADLOCK = 3,  // outer scopes hold some of the task window
+    PTOWSP_DUMP_DEP_POOL_OVERFLOW = 4,      // edges of tasks in open scopes fill the pool
+    PTOWSP_DUMP_TENSORMAP_OVERFLOW = 11,
+    PWSP_FORCE_INT(PTOWSP_DUMP_RING_ERROR)
+} ptowsp_dump_ring_error;
+
+typedef struct ptowsp_dump_rings_result {
+    ptowsp_dump_ring_error error;
+    uint32_t ring;
+    uint64_t task;     // the submission that fails
+    uint64_t holder;   // the task at the end of the ring, whose scope is open
+    uint32_t depth;    // of that scope
+    const char *site;  // where it begins, as far as the dump has it; it lives as long as the dump
+} ptowsp_dump_rings_result;
+
+// The least sizes with which the program passes in any timing: tasks end when they like, and each
+// edge takes an entry of the pool. Where these are enough, so are larger task windows and pools; the
+// heap is the least one that the order of allocations fits into. Without scope_stats.jsonl all tasks
+// of a ring are in one scope. Memory of tasks that deps.json leaves out counts as scope_stats.jsonl
+// has it, together for each scope.
+// Errors   UNBOUND: no deps.json. INVALID_PARAMS: tasks in a ring that does not exist. LIMIT_EXCEEDED:
+//          numbers of tasks, or memory, beyond all limits. OUT_OF_MEMORY.
+PTOWSP_NPU_API ptowsp_status ptowsp_dump_rings_least(ptowsp_dump *dump,
+                                                     ptowsp_dump_rings *out_rings);
+
+// What happens with given sizes: the first error, or none.
+// Errors   As above. INVALID_PARAMS: a size that the runtime does not take.
+PTOWSP_NPU_API ptowsp_status ptowsp_dump_rings_try(ptowsp_dump *dump,
+                                                   const ptowsp_dump_rings *rings,
+                                                   ptowsp_dump_rings_result *out_result);
 
 // -------------------------------------------------------------------------------------------------
 // Appendix A. Reading programs

@@ -14,6 +14,8 @@ enum { BINDING_MAX = 64, SOURCE_MAX = 64, VALUE_MAX = 1 << 20 };
 static const char help[] =
     "usage: ptowsp_tool COMMAND FILE [OPTION]...\n"
     "       ptowsp_tool dump check DIRECTORY [text|json|html]\n"
+    "       ptowsp_tool dump explain DIRECTORY TASK\n"
+    "       ptowsp_tool dump rings DIRECTORY [WINDOW HEAP POOL]\n"
     "\n"
     "  check     says whether the file is a module or a saved program, and compiles it\n"
     "  print     the module as text (of a saved program: its operations)\n"
@@ -418,6 +420,63 @@ static int dump_check(ptowsp_context *context, ptowsp_dump *dump, const char *fo
     return report.is_clean ? 0 : 1;
 }
 
+// One number, or four with commas.
+static void read_four(const char *text, uint64_t *values) {
+    const char *at = text;
+    for (int i = 0; i < 4; i++) {
+        char *end;
+        values[i] = strtoull(at, &end, 10);
+        if (i == 0 && end > at && !*end) {
+            values[1] = values[2] = values[3] = values[0];
+            return;
+        }
+        if (end == at || *end != (i < 3 ? ',' : '\0')) {
+            command_fail("'%s': one number, or four with commas", text);
+        }
+        at = end + 1;
+    }
+}
+
+static void print_four(const char *name, const uint64_t *values, const char *end) {
+    printf("    \"%s\": [%llu, %llu, %llu, %llu]%s\n", name, (unsigned long long)values[0],
+           (unsigned long long)values[1], (unsigned long long)values[2],
+           (unsigned long long)values[3], end);
+}
+
+static int dump_rings(ptowsp_context *context, ptowsp_dump *dump, char **sizes) {
+    static const char *const errors[] = {"passes",
+                                         "1, SCOPE_DEADLOCK",
+                                         "2, HEAP_RING_DEADLOCK",
+                                         "3, FLOW_CONTROL_DEADLOCK",
+                                         "4, DEP_POOL_OVERFLOW",
+                                         "11, TENSORMAP_OVERFLOW"};
+    ptowsp_dump_rings rings;
+    ptowsp_dump_rings_result result;
+    if (!sizes) {
+        command_check(context, ptowsp_dump_rings_least(dump, &rings));
+        printf("\"runtime_env\": {\n");
+        print_four("ring_task_window", rings.task_window, ",");
+        print_four("ring_heap", rings.heap, ",");
+        print_four("ring_dep_pool", rings.dep_pool, "");
+        printf("}\n");
+        return 0;
+    }
+    read_four(sizes[0], rings.task_window);
+    read_four(sizes[1], rings.heap);
+    read_four(sizes[2], rings.dep_pool);
+    command_check(context, ptowsp_dump_rings_try(dump, &rings, &result));
+    printf("%s%s", result.error ? "error " : "",
+           errors[result.error <= PTOWSP_DUMP_DEP_POOL_OVERFLOW ? (int)result.error : 5]);
+    if (result.error) {
+        printf(" at task %llu of ring %u, which task %llu holds: its scope of depth %u%s%s is open",
+               (unsigned long long)result.task, (unsigned)result.ring,
+               (unsigned long long)result.holder, (unsigned)result.depth, *result.site ? ", " : "",
+               result.site);
+    }
+    printf("\n");
+    return result.error != PTOWSP_DUMP_RINGS_PASS;
+}
+
 // "dump COMMAND DIRECTORY ..."; the exit status.
 static int dump_main(int argc, char **argv) {
     ptowsp_context *context;
@@ -436,6 +495,11 @@ static int dump_main(int argc, char **argv) {
     int status = 0;
     if (strcmp(argv[2], "check") == 0 && argc <= 5) {
         status = dump_check(context, dump, argc == 5 ? argv[4] : "text");
+    } else if (strcmp(argv[2], "explain") == 0 && argc == 5) {
+        const ptowsp_text text = {write_text, stdout};
+        command_check(context, ptowsp_dump_explain(dump, number_of("explain", argv[4]), text));
+    } else if (strcmp(argv[2], "rings") == 0 && (argc == 4 || argc == 7)) {
+        status = dump_rings(context, dump, argc == 7 ? argv + 4 : NULL);
     } else {
         command_fail("there is no command 'dump %s' with %d words; --help shows them", argv[2],
                      argc - 3);

@@ -83,6 +83,12 @@ static ptowsp_status use(ptowsp_context *context, const ptowsp_dump_file *files)
         for (int i = 0; i < 3 && status == PTOWSP_OK; i++) {
             status = ptowsp_dump_print(dump, (ptowsp_dump_format)i, text);
         }
+        ptowsp_dump_rings rings;
+        status = status == PTOWSP_OK ? ptowsp_dump_rings_least(dump, &rings) : status;
+        if (status == PTOWSP_OK) {
+            const ptowsp_status explained = ptowsp_dump_explain(dump, UINT64_C(1) << 32, text);
+            status = explained == PTOWSP_OUT_OF_MEMORY ? explained : status;
+        }
     }
     ptowsp_dump_close(dump);
     assert_int_equal(hook_live, 0);

@@ -377,6 +377,16 @@ for form in text json html; do
     good ptowsp_tool dump check "$DIR/dump" $form
     says "clean"
 done
+good ptowsp_tool dump explain "$DIR/dump" 1
+says "waited for 1 edges" "task 0 (kernel 0) by explicit"
+good ptowsp_tool dump rings "$DIR/dump"
+says '"ring_task_window": [4, 4, 4, 4],' '"ring_dep_pool": [4, 4, 4, 4]'
+good ptowsp_tool dump rings "$DIR/dump" 4,8,4,4 1024 4
+says "passes"
+bad "'4,4': one number, or four with commas" ptowsp_tool dump rings "$DIR/dump" 4,4 1024 4
+bad "dump: ring 0: task windows are powers of 2 from 4 on" ptowsp_tool dump rings "$DIR/dump" 3 1024 4
+bad "dump: there is no task 7" ptowsp_tool dump explain "$DIR/dump" 7
+bad "there is no command 'dump draw'" ptowsp_tool dump draw "$DIR/dump"
 bad "there is no form 'pdf': text, json or html" ptowsp_tool dump check "$DIR/dump" pdf
 bad "dump takes a command and a directory" ptowsp_tool dump check
 bad "dump: $DIR/nothing" ptowsp_tool dump check "$DIR/nothing"

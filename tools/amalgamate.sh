@@ -315,6 +315,8 @@ src/dump/dump_region.c
 src/dump/dump_order.c
 src/dump/dump_check.c
 src/dump/dump_note.c
+src/dump/dump_rings.c
+src/dump/dump_explain.c
 src/dump/dump_print.c
 src/dump/dump.c
 "

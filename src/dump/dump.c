@@ -89,3 +89,53 @@ ptowsp_status ptowsp_dump_print(ptowsp_dump *dump, ptowsp_dump_format format, pt
     }
     return dump_done(dump);
 }
+
+ptowsp_status ptowsp_dump_explain(ptowsp_dump *dump, uint64_t task, ptowsp_text text) {
+    PTOWSP_ASSERT(dump);
+    const uint32_t index = dump_find(dump, task);
+    if (index == DUMP_NONE) {
+        dump_fail(dump, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX, "dump: there is no task %llu",
+                  (unsigned long long)task);
+    } else {
+        dump_print_explain(dump, index, text);
+    }
+    return dump_done(dump);
+}
+
+static bool dump_rings_check(ptowsp_dump *dump, const void *out, const char *name) {
+    if (!out) {
+        return dump_fail(dump, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX, "dump: %s is NULL", name);
+    }
+    return dump->has_deps
+               ? true
+               : dump_fail(dump, PTOWSP_UNBOUND, PTOWSP_NO_INDEX, "dump: there is no deps.json");
+}
+
+ptowsp_status ptowsp_dump_rings_least(ptowsp_dump *dump, ptowsp_dump_rings *out_rings) {
+    PTOWSP_ASSERT(dump);
+    if (dump_rings_check(dump, out_rings, "out_rings")) {
+        dump_rings_find(dump, out_rings);
+    }
+    return dump_done(dump);
+}
+
+ptowsp_status ptowsp_dump_rings_try(ptowsp_dump *dump, const ptowsp_dump_rings *rings,
+                                    ptowsp_dump_rings_result *out_result) {
+    PTOWSP_ASSERT(dump);
+    bool is_good =
+        dump_rings_check(dump, rings, "rings") && dump_rings_check(dump, out_result, "out_result");
+    for (uint32_t r = 0; r < DUMP_RINGS && is_good; r++) {
+        const uint64_t window = rings->task_window[r];
+        if (window < 4 || (window & (window - 1)) || rings->heap[r] < 1024 ||
+            rings->dep_pool[r] < 4) {
+            is_good = dump_fail(dump, PTOWSP_INVALID_PARAMS, r,
+                                "dump: ring %u: task windows are powers of 2 from 4 on, heaps from "
+                                "1024 bytes on, pools from 4 entries on",
+                                (unsigned)r);
+        }
+    }
+    if (is_good) {
+        dump_rings_run(dump, rings, out_result);
+    }
+    return dump_done(dump);
+}

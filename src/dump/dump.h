@@ -10,6 +10,8 @@
 //      dump_order.c     does one task come before another, by any chain of edges?
 //      dump_check.c     what is not ordered and should be, and the other way around
 //      dump_note.c      edges and tasks that are worth a look
+//      dump_rings.c     the rings of the runtime, simulated
+//      dump_explain.c   one task: what it waited for, what waited for it
 //      dump_print.c     all of it as text, JSON and HTML
 //      dump.c           the public functions
 //
@@ -316,5 +318,13 @@ DUMP_INTERNAL ptowsp_dump_finding *dump_finding_add(ptowsp_dump *dump, ptowsp_du
 
 DUMP_INTERNAL void dump_print_check(const ptowsp_dump *dump, ptowsp_dump_format format,
                                     ptowsp_text text);
+
+// Prints why a task started when it did. False: there is no memory.
+DUMP_INTERNAL bool dump_print_explain(ptowsp_dump *dump, uint32_t task, ptowsp_text text);
+
+// The least sizes; what happens with given ones.
+DUMP_INTERNAL bool dump_rings_find(ptowsp_dump *dump, ptowsp_dump_rings *out_rings);
+DUMP_INTERNAL bool dump_rings_run(ptowsp_dump *dump, const ptowsp_dump_rings *rings,
+                                  ptowsp_dump_rings_result *out_result);
 
 #endif
