@@ -52,9 +52,9 @@ static void device_threads__any_thread_may_be_refused(void **state) {
 }
 
 // Rounds until a thread sleeps.
-static uint32_t count_rounds(const ptowsp_device *device, pwsp_patience *patience) {
+static uint32_t count_rounds(const pwsp_cores *cores, pwsp_patience *patience) {
     uint32_t rounds = 0;
-    while (pwsp_device_spin(device, patience)) {
+    while (pwsp_cores_spin(cores, patience)) {
         rounds++;
     }
     assert_int_equal(patience->round, 0);
@@ -63,22 +63,22 @@ static uint32_t count_rounds(const ptowsp_device *device, pwsp_patience *patienc
 
 static void device_threads__after_a_yield_that_came_late_there_are_none_for_a_while(void **state) {
     (void)state;
-    static ptowsp_device device;
+    static pwsp_cores cores;
     pwsp_patience patience = {0, 0};
-    device.spin_count = 7;
-    device.yield_count = 5;
-    pwsp_device_yielded(&patience, PWSP_DEVICE_LATE_TICKS - 1);
+    cores.desc.spin_count = 7;
+    cores.desc.yield_count = 5;
+    pwsp_patience_yielded(&patience, PWSP_LATE_NS - 1);
     assert_int_equal(patience.hurry, 0);
-    assert_in_range(count_rounds(&device, &patience), 8, 12);  // 12, if none of them is late
+    assert_in_range(count_rounds(&cores, &patience), 8, 12);  // 12, if none of them is late
     // In the midst of yields:
     patience.round = 9;
-    pwsp_device_yielded(&patience, PWSP_DEVICE_LATE_TICKS);
-    assert_int_equal(count_rounds(&device, &patience), 0);
-    for (uint32_t i = 1; i < PWSP_DEVICE_HURRY; i++) {
-        assert_int_equal(count_rounds(&device, &patience), 7);
+    pwsp_patience_yielded(&patience, PWSP_LATE_NS);
+    assert_int_equal(count_rounds(&cores, &patience), 0);
+    for (uint32_t i = 1; i < PWSP_HURRY_COUNT; i++) {
+        assert_int_equal(count_rounds(&cores, &patience), 7);
     }
     assert_int_equal(patience.hurry, 0);
-    assert_in_range(count_rounds(&device, &patience), 8, 12);
+    assert_in_range(count_rounds(&cores, &patience), 8, 12);
 }
 
 // A core that has not come back is told to leave while it has its task; it sees that when it has ended.

@@ -471,17 +471,17 @@ static void fork__a_child_closes_its_parents_device_and_opens_another(void **sta
         things t;
         begin(&t, ON_DEVICE);
         if (how >= 2) {
-            pwsp_mutex_lock(&t.device->mutex);
-            pwsp_mutex_lock(&t.device->host.mutex);
-            pwsp_mutex_lock(&t.device->cores[0].sleeper.mutex);
-            pwsp_mutex_lock(&t.device->aicpus[0].sleeper.mutex);
+            pwsp_mutex_lock(&t.device->cores.mutex);
+            pwsp_mutex_lock(&t.device->cores.host.mutex);
+            pwsp_mutex_lock(&t.device->cores.cores[0].own.mutex);
+            pwsp_mutex_lock(&t.device->cores.aicpus[0].own.mutex);
         }
         in_child(how % 2 ? use_device : only_end, &t);
         if (how >= 2) {
-            pwsp_mutex_unlock(&t.device->aicpus[0].sleeper.mutex);
-            pwsp_mutex_unlock(&t.device->cores[0].sleeper.mutex);
-            pwsp_mutex_unlock(&t.device->host.mutex);
-            pwsp_mutex_unlock(&t.device->mutex);
+            pwsp_mutex_unlock(&t.device->cores.aicpus[0].own.mutex);
+            pwsp_mutex_unlock(&t.device->cores.cores[0].own.mutex);
+            pwsp_mutex_unlock(&t.device->cores.host.mutex);
+            pwsp_mutex_unlock(&t.device->cores.mutex);
         }
         assert_int_equal(ptowsp_device_run_graph(t.device, t.graph), PTOWSP_OK);
         end(&t);

@@ -138,7 +138,8 @@ src/runtime/deps.h src/runtime/groups.c src/runtime/access.h src/runtime/access.
 src/runtime/precedence.h src/runtime/precedence.c
 src/runtime/reorder.h src/runtime/reorder.c
 src/runtime/issue.h src/runtime/issue.c
-src/runtime/handshake.h
+src/runtime/handshake.h src/runtime/ready.h src/runtime/ready.c
+src/runtime/cores.h src/runtime/cores.c src/runtime/aicpu.c
 "
 # What PTOWSP_NO_TILES leaves out, and what it has instead.
 TILES="
@@ -214,7 +215,7 @@ src/graph/graph_state.h src/graph/graph_state.c src/graph/graph_kernel.c src/gra
 src/graph/graph_step.c src/graph/graph_lanes.c src/graph/graph_run.c
 src/graph/graph.c
 src/device/device_memory.h src/device/device_memory.c
-src/device/device.h src/device/core.c src/device/aicpu.c src/device/device.c
+src/device/device.h src/device/device.c
 src/device/device_graph.c src/device/device_launch.c src/device/device_run.c
 src/report/report.h src/report/pipelines.c src/report/stats.c
 src/report/label.h src/report/label.c

@@ -1,7 +1,7 @@
-// Opens and closes a device, owns its memory, and runs the host's part of a run.
+// Opens and closes a device, owns its threads and memory, and runs the host's part of a run.
 //
-// Cores are assigned to AICPU threads round robin: core c belongs to thread c modulo their number.
-// All threads start at open and are joined at close; between runs they sleep.
+// All threads start at open and are joined at close. A core polls its line and runs the tasks it is
+// given; it knows nothing else. Between runs AICPU threads sleep.
 
 #include "device.h"
 
@@ -37,72 +37,113 @@ static ptowsp_status pwsp_device_desc_check(ptowsp_context *context, ptowsp_devi
     return PTOWSP_OK;
 }
 
-// The AICPU thread of a core. The cores of a block have the same one.
-static uint32_t pwsp_device_owner(const ptowsp_device *device, uint32_t core) {
-    return (device->block_count ? pwsp_device_block_of(device, core) : core) %
-           device->scheduler_count;
-}
-
-// Allocates one block of cores, AICPU threads and their lists. False when memory is out.
-static bool pwsp_device_allocate(ptowsp_device *device) {
-    uint32_t core_count = device->core_count, scheduler_count = device->scheduler_count;
-    size_t cores = core_count * sizeof(pwsp_core), aicpus = scheduler_count * sizeof(pwsp_aicpu);
-    size_t picks = (core_count + scheduler_count) * sizeof(pwsp_pick);
-    size_t lists = 6 * core_count * sizeof(uint32_t);
-    device->block_size = cores + aicpus + picks + lists + 63;
-    device->block = pwsp_memory_alloc(&device->context->memory, device->block_size);
-    if (!device->block) {
+// Allocates what threads have. False when memory is out.
+static bool pwsp_device_allocate(ptowsp_device *device, const pwsp_cores_desc *desc) {
+    const pwsp_memory *memory = &device->context->memory;
+    pwsp_cores *cores = &device->cores;
+    if (!pwsp_cores_init(cores, memory, desc)) {
+        return false;
+    }
+    size_t core_bytes = cores->core_count * sizeof(pwsp_device_core);
+    device->block_size = core_bytes + desc->aicpu_count * sizeof(pwsp_device_aicpu) + 63;
+    device->block = pwsp_memory_alloc(memory, device->block_size);
+    if (!device->block || !pwsp_device_reserve(device, PWSP_FRONTEND_WINDOW_MAX)) {
         return false;
     }
     uint8_t *at = (uint8_t *)device->block;
     at += (64 - (uintptr_t)at % 64) % 64;
-    device->cores = (pwsp_core *)(void *)at;
-    device->aicpus = (pwsp_aicpu *)(void *)(at + cores);
-    pwsp_pick *pick = (pwsp_pick *)(void *)(at + cores + aicpus);
-    uint32_t *list = (uint32_t *)(void *)(at + cores + aicpus + picks);
-    device->links = list;
-    list += core_count;
-    for (uint32_t i = 0; i < scheduler_count; i++) {
-        pwsp_aicpu *aicpu = &device->aicpus[i];
-        uint32_t count = 0;
-        for (uint32_t core = 0; core < core_count; core++) {
-            count += pwsp_device_owner(device, core) == i;
-        }
-        aicpu->device = device;
-        aicpu->index = i;
-        aicpu->picks = pick;
-        aicpu->cores = list;
-        aicpu->free_cores[0] = list + count;
-        aicpu->free_cores[1] = list + 2 * count;
-        aicpu->busy_cores = list + 3 * count;
-        aicpu->waiting_cores = list + 4 * count;
-        pick += count + 1;
-        list += 5 * count;
-        pwsp_sleeper_init(&aicpu->sleeper);
+    device->threads = (pwsp_device_core *)(void *)at;
+    device->aicpus = (pwsp_device_aicpu *)(void *)(at + core_bytes);
+    for (uint32_t i = 0; i < cores->core_count; i++) {
+        device->threads[i].device = device;
+        device->threads[i].core = &cores->cores[i];
+        cores->cores[i].line = &device->threads[i].line;
     }
-    for (uint32_t i = 0; i < core_count; i++) {
-        pwsp_core *core = &device->cores[i];
-        pwsp_aicpu *aicpu = &device->aicpus[pwsp_device_owner(device, i)];
-        core->index = i;
-        core->unit = i < device->vector_count ? PTOWSP_UNIT_VECTOR : PTOWSP_UNIT_CUBE;
-        core->aicpu = aicpu;
-        aicpu->cores[aicpu->core_count++] = i;
-        aicpu->free_cores[core->unit][aicpu->free_count[core->unit]++] = i;
-        pwsp_sleeper_init(&core->sleeper);
+    for (uint32_t i = 0; i < desc->aicpu_count; i++) {
+        device->aicpus[i].device = device;
+        device->aicpus[i].aicpu = &cores->aicpus[i];
     }
     return true;
+}
+
+PWSP_INTERNAL bool pwsp_device_reserve(ptowsp_device *device, uint64_t entry_count) {
+    return entry_count <= device->link_capacity ||
+           pwsp_memory_room(&device->context->memory, (void **)(void *)&device->links,
+                            &device->link_capacity, entry_count, sizeof *device->links);
+}
+
+// -- threads --------------------------------------------------------------------------------------
+
+static void *pwsp_device_core_main(void *arg) {
+    pwsp_device_core *thread = (pwsp_device_core *)arg;
+    pwsp_core *core = thread->core;
+    if (!pwsp_core_open(core)) {
+        return NULL;
+    }
+    while (pwsp_core_next(core)) {
+        pwsp_core_result *result = &thread->result;
+        result->start = thread->is_clocked ? pwsp_ticks() : 0;
+        thread->run(thread->device, result);
+        result->end = thread->is_clocked ? pwsp_ticks() : 0;
+        pwsp_core_report(core);
+    }
+    return NULL;
+}
+
+static bool pwsp_device_has_news(const ptowsp_device *device, uint32_t served) {
+    return pwsp_load_seq_cst(&device->generation) != served ||
+           pwsp_load_seq_cst(&device->is_closing);
+}
+
+// Enters the run that has begun, if it is not over yet.
+static bool pwsp_device_join(ptowsp_device *device, uint32_t *out_served) {
+    pwsp_mutex_lock(&device->cores.mutex);
+    *out_served = pwsp_load_seq_cst(&device->generation);
+    bool is_in = device->cores.is_open;
+    if (is_in) {
+        pwsp_fetch_add_seq_cst(&device->inside_count, 1u);
+    }
+    pwsp_mutex_unlock(&device->cores.mutex);
+    return is_in;
+}
+
+static void *pwsp_device_aicpu_main(void *arg) {
+    const pwsp_device_aicpu *thread = (const pwsp_device_aicpu *)arg;
+    ptowsp_device *device = thread->device;
+    pwsp_sleeper *sleeper = thread->aicpu->sleeper;
+    uint32_t served = 0;
+    pwsp_aicpu_open(thread->aicpu, 0);
+    pwsp_fetch_add_seq_cst(&device->opened_count, 1u);
+    pwsp_sleeper_wake(&device->cores.host, PWSP_SLEEPER_ALL);
+    for (;;) {
+        while (!pwsp_device_has_news(device, served)) {
+            pwsp_sleeper_begin(sleeper, PWSP_AWAIT_ANY);
+            pwsp_sleeper_end(sleeper, pwsp_device_has_news(device, served), 0);
+        }
+        if (pwsp_load_seq_cst(&device->is_closing)) {
+            pwsp_aicpu_close(thread->aicpu);
+            return NULL;
+        }
+        if (pwsp_device_join(device, &served)) {
+            pwsp_aicpu_serve(thread->aicpu);
+            if (pwsp_fetch_sub_seq_cst(&device->inside_count, 1u) == 1) {
+                pwsp_sleeper_wake(&device->cores.host, PWSP_SLEEPER_ALL);
+            }
+        }
+    }
 }
 
 // Starts all threads, cores first; false if the system cannot start more.
 static bool pwsp_device_start(ptowsp_device *device) {
     bool is_good = true;
-    for (uint32_t i = 0; i < device->core_count && is_good; i++) {
-        pwsp_core *core = &device->cores[i];
-        is_good = core->is_started = pwsp_thread_start(&core->thread, pwsp_core_main, core);
+    for (uint32_t i = 0; i < device->cores.core_count && is_good; i++) {
+        pwsp_device_core *core = &device->threads[i];
+        is_good = core->is_started = pwsp_thread_start(&core->thread, pwsp_device_core_main, core);
     }
-    for (uint32_t i = 0; i < device->scheduler_count && is_good; i++) {
-        pwsp_aicpu *aicpu = &device->aicpus[i];
-        is_good = aicpu->is_started = pwsp_thread_start(&aicpu->thread, pwsp_aicpu_main, aicpu);
+    for (uint32_t i = 0; i < device->cores.desc.aicpu_count && is_good; i++) {
+        pwsp_device_aicpu *aicpu = &device->aicpus[i];
+        is_good = aicpu->is_started =
+            pwsp_thread_start(&aicpu->thread, pwsp_device_aicpu_main, aicpu);
     }
     return is_good;
 }
@@ -111,34 +152,26 @@ static bool pwsp_device_start(ptowsp_device *device) {
 // AICPU threads that never started.
 static void pwsp_device_stop(ptowsp_device *device) {
     pwsp_store_seq_cst(&device->is_closing, 1u);
-    for (uint32_t i = 0; i < device->scheduler_count; i++) {
-        pwsp_aicpu *aicpu = &device->aicpus[i];
+    for (uint32_t i = 0; i < device->cores.desc.aicpu_count; i++) {
+        const pwsp_device_aicpu *aicpu = &device->aicpus[i];
         if (aicpu->is_started) {
-            pwsp_sleeper_wake(&aicpu->sleeper, PWSP_SLEEPER_ALL);
+            pwsp_sleeper_wake(aicpu->aicpu->sleeper, PWSP_SLEEPER_ALL);
             pwsp_thread_join(aicpu->thread);
         } else {
-            pwsp_aicpu_close(aicpu);
+            pwsp_aicpu_close(aicpu->aicpu);
         }
     }
-    for (uint32_t i = 0; i < device->core_count; i++) {
-        if (device->cores[i].is_started) {
-            pwsp_thread_join(device->cores[i].thread);
+    for (uint32_t i = 0; i < device->cores.core_count; i++) {
+        if (device->threads[i].is_started) {
+            pwsp_thread_join(device->threads[i].thread);
         }
     }
 }
 
 static void pwsp_device_free(ptowsp_device *device) {
     pwsp_memory memory = device->context->memory;
-    for (uint32_t i = 0; device->block && i < device->scheduler_count; i++) {
-        pwsp_sleeper_destroy(&device->aicpus[i].sleeper);
-    }
-    for (uint32_t i = 0; device->block && i < device->core_count; i++) {
-        pwsp_sleeper_destroy(&device->cores[i].sleeper);
-    }
-    if (pwsp_sleeper_is_here(&device->host)) {  // else it may be locked
-        pwsp_mutex_destroy(&device->mutex);
-    }
-    pwsp_sleeper_destroy(&device->host);
+    pwsp_cores_free(&device->cores);
+    pwsp_memory_free(&memory, device->links, device->link_capacity * sizeof *device->links);
     pwsp_memory_free(&memory, device->block, device->block_size);
     pwsp_memory_free(&memory, device, sizeof(ptowsp_device));
 }
@@ -151,25 +184,22 @@ static ptowsp_status pwsp_device_open(ptowsp_context *context, const ptowsp_devi
         return pwsp_fail(context, PTOWSP_OUT_OF_MEMORY, PTOWSP_NO_INDEX, "device: no memory");
     }
     device->context = context;
-    device->scheduler_count = desc->scheduler_count;
-    device->vector_count = desc->vector_count;
-    device->cube_count = desc->cube_count;
-    device->core_count = desc->vector_count + desc->cube_count;
-    device->block_count = desc->vector_count / 2 >= desc->cube_count ? desc->cube_count : 0;
-    device->time_limit_ns = desc->time_limit_ns;
     device->memory.context = &device->context;
     device->memory.limit = desc->memory_bytes;
-    bool is_crowded =
-        pwsp_pool_is_crowded(context->pool, device->core_count + device->scheduler_count);
-    device->spin_count = is_crowded ? PWSP_DEVICE_SPIN_SHORT : PWSP_DEVICE_SPIN_LONG;
-    device->yield_count = PWSP_DEVICE_YIELD;
-    pwsp_sleeper_init(&device->host);
-    pwsp_mutex_init(&device->mutex);
-    if (!pwsp_device_allocate(device)) {
+    pwsp_cores_desc cores;
+    memset(&cores, 0, sizeof cores);
+    cores.vector_count = desc->vector_count;
+    cores.cube_count = desc->cube_count;
+    cores.aicpu_count = desc->scheduler_count;
+    cores.time_limit_ns = desc->time_limit_ns;
+    uint32_t core_count = desc->vector_count + desc->cube_count;
+    bool is_crowded = pwsp_pool_is_crowded(context->pool, core_count + desc->scheduler_count);
+    cores.spin_count = is_crowded ? PWSP_DEVICE_SPIN_SHORT : PWSP_DEVICE_SPIN_LONG;
+    cores.yield_count = PWSP_DEVICE_YIELD;
+    if (!pwsp_device_allocate(device, &cores)) {
         pwsp_device_free(device);
         return pwsp_fail(context, PTOWSP_OUT_OF_MEMORY, PTOWSP_NO_INDEX,
-                         "device: no memory for %u cores",
-                         (unsigned)(desc->vector_count + desc->cube_count));
+                         "device: no memory for %u cores", (unsigned)core_count);
     }
     if (!pwsp_device_start(device)) {
         pwsp_device_stop(device);
@@ -179,10 +209,10 @@ static ptowsp_status pwsp_device_open(ptowsp_context *context, const ptowsp_devi
                          PWSP_HAS_THREADS ? "device: the system starts no more threads"
                                           : "device: this build has no threads");
     }
-    while (pwsp_load_seq_cst(&device->opened_count) < device->scheduler_count) {
-        pwsp_sleeper_begin(&device->host, PWSP_AWAIT_ANY);
-        bool is_open = pwsp_load_seq_cst(&device->opened_count) == device->scheduler_count;
-        pwsp_sleeper_end(&device->host, is_open, 0);
+    while (pwsp_load_seq_cst(&device->opened_count) < desc->scheduler_count) {
+        pwsp_sleeper_begin(&device->cores.host, PWSP_AWAIT_ANY);
+        bool is_open = pwsp_load_seq_cst(&device->opened_count) == desc->scheduler_count;
+        pwsp_sleeper_end(&device->cores.host, is_open, 0);
     }
     pwsp_context_own(context);
     *out_device = device;
@@ -217,9 +247,9 @@ ptowsp_status ptowsp_device_open(ptowsp_context *context, const ptowsp_device_de
 
 // The lowest core that is still in the task it was stuck in, or NULL.
 static const pwsp_core *pwsp_device_find_stuck(const ptowsp_device *device) {
-    for (uint32_t i = 0; i < device->core_count; i++) {
-        const pwsp_core *core = &device->cores[i];
-        if (core->is_stuck && pwsp_aicpu_status(&core->line) != PWSP_TASK_DONE) {
+    for (uint32_t i = 0; i < device->cores.core_count; i++) {
+        const pwsp_core *core = &device->cores.cores[i];
+        if (pwsp_core_is_lost(core) && pwsp_aicpu_status(core->line) != PWSP_TASK_DONE) {
             return core;
         }
     }
@@ -232,14 +262,14 @@ static ptowsp_status pwsp_device_await_stuck(ptowsp_device *device) {
     const pwsp_core *core;
     while ((core = pwsp_device_find_stuck(device)) != NULL) {
         uint64_t taken = ptowsp_clock_ns() - begin;
-        if (taken > device->time_limit_ns) {
+        if (taken > device->cores.desc.time_limit_ns) {
             return pwsp_fail(device->context, PTOWSP_STUCK, PTOWSP_NO_INDEX,
                              "device: not closed, as core %u still has not come back",
                              (unsigned)core->index);
         }
-        uint64_t left = device->time_limit_ns - taken + 1;
-        pwsp_sleeper_begin(&device->host, PWSP_AWAIT_ANY);
-        pwsp_sleeper_end(&device->host, false, pwsp_min_u64(left, 1000000));
+        uint64_t left = device->cores.desc.time_limit_ns - taken + 1;
+        pwsp_sleeper_begin(&device->cores.host, PWSP_AWAIT_ANY);
+        pwsp_sleeper_end(&device->cores.host, false, pwsp_min_u64(left, 1000000));
     }
     return PTOWSP_OK;
 }
@@ -252,7 +282,7 @@ ptowsp_status ptowsp_device_close(ptowsp_device *device) {
     if (!pwsp_context_enter(context)) {
         return pwsp_fail_busy(context);
     }
-    const bool is_here = pwsp_sleeper_is_here(&device->host);
+    const bool is_here = pwsp_sleeper_is_here(&device->cores.host);
     ptowsp_status status = is_here ? pwsp_device_await_stuck(device) : PTOWSP_OK;
     if (status == PTOWSP_OK) {
         if (is_here) {
@@ -273,11 +303,11 @@ PWSP_INTERNAL ptowsp_status pwsp_device_enter(ptowsp_device *device) {
         return pwsp_fail_busy(device->context);
     }
     ptowsp_status status = PTOWSP_OK;
-    if (!pwsp_sleeper_is_here(&device->host)) {
+    if (!pwsp_sleeper_is_here(&device->cores.host)) {
         status = pwsp_fail(device->context, PTOWSP_SYSTEM_FAILED, PTOWSP_NO_INDEX,
                            "device: its threads are in the parent of this process: close it and "
                            "open another");
-    } else if (pwsp_load_relaxed(&device->has_stuck)) {
+    } else if (pwsp_load_relaxed(&device->cores.lost_count) > 0) {
         status = pwsp_fail(device->context, PTOWSP_STUCK, PTOWSP_NO_INDEX,
                            "device: lost, since core %u was stuck", (unsigned)device->stuck_core);
     }
@@ -351,85 +381,103 @@ ptowsp_status ptowsp_device_copy_out(ptowsp_device *device, void *to, const void
     return status;
 }
 
-// -- a run, on the host ---------------------------------------------------------------------------
+// -- a run ----------------------------------------------------------------------------------------
 
-PWSP_INTERNAL void pwsp_device_prepare(ptowsp_device *device, const pwsp_job *job) {
-    PTOWSP_ASSERT(!device->is_open && pwsp_load_seq_cst(&device->inside_count) == 0);
+static uint64_t pwsp_device_give(void *user, const pwsp_turn *turn, uint32_t core) {
+    ptowsp_device *device = (ptowsp_device *)user;
+    pwsp_device_core *thread = &device->threads[core];
+    thread->run = device->job.run;
+    thread->is_clocked = device->job.is_clocked;
+    memset(&thread->result, 0, sizeof thread->result);
+    thread->result.entry = turn->entry;
+    thread->result.part = turn->part;
+    thread->result.core = core;
+    return (uint64_t)(uintptr_t)&thread->result;
+}
+
+// A stuck core may still write to its result.
+static void pwsp_device_done(void *user, const pwsp_turn *turn, uint32_t by, bool is_lost) {
+    const ptowsp_device *device = (const ptowsp_device *)user;
+    pwsp_core_result result;
+    memset(&result, 0, sizeof result);
+    if (is_lost) {
+        result.entry = turn->entry;
+        result.part = turn->part;
+        result.core = turn->core;
+        result.status = PTOWSP_STUCK;
+    } else {
+        result = device->threads[turn->core].result;
+        PTOWSP_ASSERT(result.core == turn->core && result.entry == turn->entry);
+    }
+    device->job.done(user, &result, by);
+}
+
+// Notes what a core is stuck in. Of several stuck entries the first by its description counts,
+// because entries of programs are reused.
+static void pwsp_device_lose(void *user, const pwsp_turn *turn, uint32_t core) {
+    ptowsp_device *device = (ptowsp_device *)user;
+    char text[sizeof device->stuck_text];
+    ptowsp_text_buffer buffer = {text, sizeof text, 0};
+    device->job.stop(user);
+    pwsp_mutex_lock(&device->cores.mutex);
+    uint64_t index =
+        device->job.describe(user, turn->entry, turn->part, ptowsp_text_to_buffer(&buffer));
+    if (!device->has_stuck || index < device->stuck_index ||
+        (index == device->stuck_index && turn->part < device->stuck_part)) {
+        device->has_stuck = true;
+        device->stuck_index = index;
+        device->stuck_part = turn->part;
+        device->stuck_core = core;
+        memcpy(device->stuck_text, text, sizeof text);
+    }
+    pwsp_mutex_unlock(&device->cores.mutex);
+}
+
+PWSP_INTERNAL void pwsp_device_prepare(ptowsp_device *device, const pwsp_device_job *job) {
+    PTOWSP_ASSERT(pwsp_load_seq_cst(&device->inside_count) == 0);
     device->job = *job;
-    for (uint32_t i = 0; i < PWSP_DEVICE_QUEUES; i++) {
-        device->head[i] = PWSP_DEVICE_NONE;
+    pwsp_core_job *cores = &device->job.cores;
+    cores->user = device;
+    cores->order.user = device;
+    cores->order.links = device->links;
+    cores->give = pwsp_device_give;
+    cores->done = pwsp_device_done;
+    cores->lose = pwsp_device_lose;
+    pwsp_cores_prepare(&device->cores, cores);
+    for (uint32_t i = 0; i < device->cores.desc.aicpu_count; i++) {
+        pwsp_graph_tally *tally = &device->aicpus[i].tally;
+        memset(tally, 0, sizeof *tally);
+        tally->first_failed = PWSP_GRAPH_NONE;
     }
-    device->queued_count[0] = 0;
-    device->queued_count[1] = 0;
-    for (uint32_t i = 0; i < device->scheduler_count; i++) {
-        pwsp_aicpu *aicpu = &device->aicpus[i];
-        aicpu->ready_head = PWSP_DEVICE_NONE;
-        memset(&aicpu->tally, 0, sizeof aicpu->tally);
-        aicpu->tally.first_failed = PWSP_GRAPH_NONE;
-    }
-    pwsp_store_relaxed(&device->is_over, 0u);
 }
 
 PWSP_INTERNAL void pwsp_device_begin(ptowsp_device *device) {
-    pwsp_mutex_lock(&device->mutex);
-    device->is_open = true;
-    pwsp_mutex_unlock(&device->mutex);
+    pwsp_mutex_lock(&device->cores.mutex);
+    device->cores.is_open = true;
+    pwsp_mutex_unlock(&device->cores.mutex);
     pwsp_fetch_add_seq_cst(&device->generation, 1u);
-    for (uint32_t i = 0; i < device->scheduler_count; i++) {
-        pwsp_sleeper_wake(&device->aicpus[i].sleeper, PWSP_AWAIT_ANY);
-    }
-}
-
-PWSP_INTERNAL void pwsp_device_await(ptowsp_device *device, const uint32_t *count, uint32_t seen) {
-    for (uint32_t round = 0; pwsp_load_seq_cst(count) == seen;) {
-        if (pwsp_spin(&round, device->spin_count, 0)) {
-            continue;
-        }
-        pwsp_sleeper_begin(&device->host, PWSP_AWAIT_ANY | PWSP_AWAIT_DONE);
-        pwsp_sleeper_end(&device->host, pwsp_load_seq_cst(count) != seen, 0);
+    for (uint32_t i = 0; i < device->cores.desc.aicpu_count; i++) {
+        pwsp_sleeper_wake(device->cores.aicpus[i].sleeper, PWSP_AWAIT_ANY);
     }
 }
 
 PWSP_INTERNAL bool pwsp_device_end(ptowsp_device *device) {
-    for (uint32_t round = 0; !pwsp_load_seq_cst(&device->is_over);) {
-        if (pwsp_spin(&round, device->spin_count, 0)) {
-            continue;
-        }
-        pwsp_sleeper_begin(&device->host, PWSP_AWAIT_ANY);
-        pwsp_sleeper_end(&device->host, pwsp_load_seq_cst(&device->is_over), 0);
+    pwsp_cores *cores = &device->cores;
+    pwsp_cores_await(cores, &cores->is_over, 0);
+    pwsp_mutex_lock(&cores->mutex);
+    cores->is_open = false;
+    pwsp_mutex_unlock(&cores->mutex);
+    for (uint32_t inside; (inside = pwsp_load_seq_cst(&device->inside_count)) > 0;) {
+        pwsp_cores_await(cores, &device->inside_count, inside);
     }
-    pwsp_mutex_lock(&device->mutex);
-    device->is_open = false;
-    pwsp_mutex_unlock(&device->mutex);
-    for (uint32_t round = 0; pwsp_load_seq_cst(&device->inside_count) > 0;) {
-        if (pwsp_spin(&round, device->spin_count, 0)) {
-            continue;
-        }
-        pwsp_sleeper_begin(&device->host, PWSP_AWAIT_ANY);
-        pwsp_sleeper_end(&device->host, pwsp_load_seq_cst(&device->inside_count) == 0, 0);
-    }
-    return !pwsp_load_relaxed(&device->has_stuck);
+    return !device->has_stuck;
 }
 
 PWSP_INTERNAL ptowsp_status pwsp_device_fail_stuck(ptowsp_device *device) {
     return pwsp_fail(device->context, PTOWSP_STUCK, device->stuck_index,
                      "device: core %u has not come back from %s in %" PRIu64 " ns",
-                     (unsigned)device->stuck_core, device->stuck_text, device->time_limit_ns);
-}
-
-// -- waiting --------------------------------------------------------------------------------------
-
-PWSP_INTERNAL bool pwsp_device_spin(const ptowsp_device *device, pwsp_patience *patience) {
-    bool is_hasty = patience->hurry > 0,
-         yields = !is_hasty && patience->round >= device->spin_count;
-    uint64_t begin = yields ? pwsp_ticks() : 0;
-    bool goes_on =
-        pwsp_spin(&patience->round, device->spin_count, is_hasty ? 0 : device->yield_count);
-    if (goes_on && yields) {
-        pwsp_device_yielded(patience, pwsp_ticks() - begin);
-    }
-    patience->hurry -= is_hasty && !goes_on;
-    return goes_on;
+                     (unsigned)device->stuck_core, device->stuck_text,
+                     device->cores.desc.time_limit_ns);
 }
 
 // -- results --------------------------------------------------------------------------------------
@@ -438,11 +486,11 @@ ptowsp_device_stats ptowsp_device_result(const ptowsp_device *device) {
     PTOWSP_ASSERT(device);
     ptowsp_device_stats stats;
     memset(&stats, 0, sizeof stats);
-    stats.scheduler_count = device->scheduler_count;
-    stats.cube_count = device->cube_count;
-    stats.vector_count = device->vector_count;
-    for (uint32_t i = 0; i < device->core_count; i++) {
-        stats.task_count += device->cores[i].task_count;
+    stats.scheduler_count = device->cores.desc.aicpu_count;
+    stats.cube_count = device->cores.desc.cube_count;
+    stats.vector_count = device->cores.desc.vector_count;
+    for (uint32_t i = 0; i < device->cores.core_count; i++) {
+        stats.task_count += device->cores.cores[i].task_count;
     }
     stats.memory_bytes = device->memory.limit;
     stats.used_bytes = device->memory.used;
@@ -453,6 +501,6 @@ ptowsp_device_stats ptowsp_device_result(const ptowsp_device *device) {
 
 uint64_t ptowsp_device_core_tasks(const ptowsp_device *device, uint32_t core) {
     PTOWSP_ASSERT(device);
-    PTOWSP_ASSERT(core < device->core_count);
-    return device->cores[core].task_count;
+    PTOWSP_ASSERT(core < device->cores.core_count);
+    return device->cores.cores[core].task_count;
 }

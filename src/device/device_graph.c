@@ -3,8 +3,7 @@
 //
 // The sealed form of the graph is used as lanes use it: the AICPU thread that has the result of a
 // task counts down its edges. Tasks that need no core are done by that thread at once: empty tasks,
-// ranges without items, and skipped tasks. They form a list through `links`, as ready tasks do in
-// the device's queues.
+// ranges without items, and skipped tasks. They form a list through `links`.
 
 #include "device.h"
 
@@ -58,7 +57,7 @@ static void pwsp_device_sort_ready(ptowsp_device *device, uint32_t by, uint32_t 
         range->failed_begin = UINT64_MAX;
         range->is_cut = 0;
     }
-    pwsp_device_ready(device, by, task);
+    pwsp_cores_ready(&device->cores, by, task);
 }
 
 // A task is done: releases its successors, and handles all those that need no core.
@@ -66,7 +65,7 @@ static void pwsp_device_task_over(ptowsp_device *device, uint32_t by, uint32_t t
                                   ptowsp_status status, bool is_skipped) {
     ptowsp_graph *graph = device->graph.graph;
     pwsp_graph_tally *tally =
-        by == PWSP_DEVICE_NONE ? &device->graph.tally : &device->aicpus[by].tally;
+        by == PWSP_CORES_NONE ? &device->graph.tally : &device->aicpus[by].tally;
     uint32_t list = PWSP_GRAPH_NONE;
     uint64_t over_count = 0;
     for (;;) {
@@ -93,7 +92,7 @@ static void pwsp_device_task_over(ptowsp_device *device, uint32_t by, uint32_t t
         is_skipped = pwsp_graph_is_unwanted(graph, task);
     }
     if (pwsp_fetch_sub_acq_rel(&graph->shared.remaining, over_count) == over_count) {
-        pwsp_device_finish(device);
+        pwsp_cores_finish(&device->cores);
     }
 }
 
@@ -137,7 +136,16 @@ static void pwsp_device_part_over(ptowsp_device *device, uint32_t by, pwsp_graph
 // -- the job --------------------------------------------------------------------------------------
 
 static uint32_t pwsp_device_graph_queue(void *user, uint32_t task) {
-    return pwsp_graph_class_of(pwsp_graph_on(user), task);
+    return pwsp_device_unit_queue((const ptowsp_device *)user,
+                                  pwsp_graph_unit_of(pwsp_graph_on(user), task));
+}
+
+// By priority, and then by number.
+static bool pwsp_device_graph_precedes(void *user, uint32_t a, uint32_t b) {
+    const ptowsp_graph *graph = pwsp_graph_on(user);
+    uint32_t level_a = pwsp_graph_class_of(graph, a) % PWSP_GRAPH_LEVELS;
+    uint32_t level_b = pwsp_graph_class_of(graph, b) % PWSP_GRAPH_LEVELS;
+    return level_a != level_b ? level_a > level_b : a < b;
 }
 
 static bool pwsp_device_graph_has_block(void *user, uint32_t task) {
@@ -157,15 +165,15 @@ static bool pwsp_device_graph_is_wanted(void *user, uint32_t task) {
     return !pwsp_graph_is_unwanted(pwsp_graph_on(user), task);
 }
 
-static void pwsp_device_graph_pass(void *user, uint32_t task, uint32_t part, uint32_t by) {
+static void pwsp_device_graph_pass(void *user, const pwsp_turn *turn, uint32_t by, bool is_lost) {
     ptowsp_device *device = (ptowsp_device *)user;
-    pwsp_graph_range *range = pwsp_graph_range_of(device->graph.graph, task);
-    (void)part;
+    pwsp_graph_range *range = pwsp_graph_range_of(device->graph.graph, turn->entry);
+    (void)is_lost;
     if (range) {
         pwsp_store_relaxed(&range->is_cut, 1u);
         pwsp_device_part_over(device, by, range);
     } else {
-        pwsp_device_task_over(device, by, task, PTOWSP_OK, true);
+        pwsp_device_task_over(device, by, turn->entry, PTOWSP_OK, true);
     }
 }
 
@@ -253,7 +261,8 @@ static uint64_t pwsp_device_graph_describe(void *user, uint32_t task, uint32_t p
 
 // Does every task have a core? The error names the first task without one.
 static ptowsp_status pwsp_device_check_units(ptowsp_device *device, const ptowsp_graph *graph) {
-    if (device->vector_count > 0 && (device->block_count > 0 || graph->class_count == 0)) {
+    if (device->cores.desc.vector_count > 0 &&
+        (device->cores.block_count > 0 || graph->class_count == 0)) {
         return PTOWSP_OK;
     }
     for (uint32_t task = 0; task < graph->task_count; task++) {
@@ -271,15 +280,14 @@ static ptowsp_status pwsp_device_check_units(ptowsp_device *device, const ptowsp
 
 // Runs a sealed graph that has tasks.
 static bool pwsp_device_run_tasks(ptowsp_device *device, ptowsp_graph *graph) {
-    pwsp_job job;
+    pwsp_device_job job;
     memset(&job, 0, sizeof job);
-    job.user = device;
-    job.links = graph->arrays.links;
-    job.queue_of = pwsp_device_graph_queue;
-    job.has_block = pwsp_device_graph_has_block;
-    job.take = graph->range_count > 0 ? pwsp_device_graph_take : NULL;
-    job.is_wanted = pwsp_device_graph_is_wanted;
-    job.pass = pwsp_device_graph_pass;
+    job.cores.order.precedes = pwsp_device_graph_precedes;
+    job.cores.queue_of = pwsp_device_graph_queue;
+    job.cores.has_block = pwsp_device_graph_has_block;
+    job.cores.take = graph->range_count > 0 ? pwsp_device_graph_take : NULL;
+    job.cores.is_wanted = pwsp_device_graph_is_wanted;
+    job.cores.pass = pwsp_device_graph_pass;
     job.run = pwsp_device_graph_run;
     job.done = pwsp_device_graph_done;
     job.stop = pwsp_device_graph_stop;
@@ -289,17 +297,17 @@ static bool pwsp_device_run_tasks(ptowsp_device *device, ptowsp_graph *graph) {
     // Sources that need no core end after all the others are queued, because they may release more.
     uint32_t list = PWSP_GRAPH_NONE;
     for (uint32_t i = 0; i < graph->source_count; i++) {
-        pwsp_device_sort_ready(device, PWSP_DEVICE_NONE, graph->arrays.sources[i], &list);
+        pwsp_device_sort_ready(device, PWSP_CORES_NONE, graph->arrays.sources[i], &list);
     }
     while (list != PWSP_GRAPH_NONE) {
         uint32_t task = list;
         list = graph->arrays.links[task];
-        pwsp_device_task_over(device, PWSP_DEVICE_NONE, task, PTOWSP_OK,
+        pwsp_device_task_over(device, PWSP_CORES_NONE, task, PTOWSP_OK,
                               pwsp_graph_is_unwanted(graph, task));
     }
     pwsp_device_begin(device);
     bool is_whole = pwsp_device_end(device);
-    for (uint32_t i = 0; i < device->scheduler_count; i++) {
+    for (uint32_t i = 0; i < device->cores.desc.aicpu_count; i++) {
         pwsp_graph_add_tally(graph, &device->aicpus[i].tally);
     }
     pwsp_graph_add_tally(graph, &device->graph.tally);
@@ -319,7 +327,9 @@ static ptowsp_status pwsp_device_run_graph(ptowsp_device *device, ptowsp_graph *
     if (status != PTOWSP_OK) {
         return status;
     }
-    if (!PWSP_GRAPH_GROW(graph, stats, device->core_count)) {
+    const uint32_t core_count = device->cores.core_count;
+    if (!PWSP_GRAPH_GROW(graph, stats, core_count) ||
+        !pwsp_device_reserve(device, graph->task_count + graph->growth.task_max)) {
         return pwsp_fail(device->context, PTOWSP_OUT_OF_MEMORY, PTOWSP_NO_INDEX,
                          "device: no memory for running the graph");
     }
@@ -330,8 +340,8 @@ static ptowsp_status pwsp_device_run_graph(ptowsp_device *device, ptowsp_graph *
     for (uint32_t unit = 0; unit < PTOWSP_UNIT_COUNT; unit++) {
         graph->growth.unit_lacks |= (uint32_t)(pwsp_device_unit_count(device, unit) == 0) << unit;
     }
-    memset(graph->arrays.stats, 0, device->core_count * sizeof *graph->arrays.stats);
-    graph->core_count = device->core_count;
+    memset(graph->arrays.stats, 0, core_count * sizeof *graph->arrays.stats);
+    graph->core_count = core_count;
     bool is_whole = graph->task_count == 0 || pwsp_device_run_tasks(device, graph);
     status = pwsp_graph_end_run(graph, true);
     return is_whole ? status : pwsp_device_fail_stuck(device);

@@ -22,7 +22,7 @@ static uint32_t pwsp_launch_instance(const pwsp_device_launch *launch, uint32_t 
 // An instance is done; the last one ends the run.
 static void pwsp_launch_over(ptowsp_device *device) {
     if (pwsp_fetch_sub_acq_rel(&device->launch.remaining, 1u) == 1) {
-        pwsp_device_finish(device);
+        pwsp_cores_finish(&device->cores);
     }
 }
 
@@ -31,9 +31,15 @@ static void pwsp_launch_over(ptowsp_device *device) {
 static uint32_t pwsp_launch_queue(void *user, uint32_t entry) {
     const ptowsp_device *device = (const ptowsp_device *)user;
     const pwsp_device_launch *launch = pwsp_launch_on(user);
-    uint32_t unit = (uint32_t)pwsp_unit_lane(launch->desc.unit);
-    uint32_t first = unit == PTOWSP_UNIT_CUBE ? device->vector_count : 0;
-    return launch->is_pinned ? PWSP_GRAPH_CLASSES + first + entry : unit * PWSP_GRAPH_LEVELS;
+    bool is_vector = launch->desc.unit == PTOWSP_UNIT_VECTOR;
+    return !launch->is_pinned ? pwsp_device_unit_queue(device, launch->desc.unit)
+           : is_vector        ? entry
+                              : device->cores.desc.vector_count + entry;
+}
+
+static bool pwsp_launch_precedes(void *user, uint32_t a, uint32_t b) {
+    (void)user;
+    return a < b;
 }
 
 static bool pwsp_launch_has_block(void *user, uint32_t entry) {
@@ -57,8 +63,8 @@ static bool pwsp_launch_is_wanted(void *user, uint32_t entry) {
            !pwsp_halt_is(&((ptowsp_device *)user)->launch_halt);
 }
 
-static void pwsp_launch_pass(void *user, uint32_t entry, uint32_t part, uint32_t by) {
-    (void)entry, (void)part, (void)by;
+static void pwsp_launch_pass(void *user, const pwsp_turn *turn, uint32_t by, bool is_lost) {
+    (void)turn, (void)by, (void)is_lost;
     pwsp_store_relaxed(&pwsp_launch_on(user)->is_cut, 1u);  // released with the end of the run
     pwsp_launch_over((ptowsp_device *)user);
 }
@@ -93,7 +99,7 @@ static void pwsp_launch_done(void *user, const pwsp_core_result *result, uint32_
     const pwsp_device_launch *launch = &device->launch;
     uint32_t instance = pwsp_launch_instance(launch, result->entry, result->part);
     if (result->status < 0) {
-        pwsp_aicpu *aicpu = &device->aicpus[by];
+        pwsp_device_aicpu *aicpu = &device->aicpus[by];
         aicpu->tally.failed_count++;
         if (instance < aicpu->tally.first_failed) {
             aicpu->tally.first_failed = instance;
@@ -161,14 +167,14 @@ static ptowsp_status pwsp_launch_check(ptowsp_device *device, ptowsp_launch *lau
 
 // The error reports the failed instance with the lowest index.
 static ptowsp_status pwsp_launch_conclude(ptowsp_device *device) {
-    const pwsp_aicpu *first = &device->aicpus[0];
+    const pwsp_device_aicpu *first = &device->aicpus[0];
     ptowsp_status cut = pwsp_halt_status(&device->launch_halt);
     if (cut != PTOWSP_OK && pwsp_load_relaxed(&device->launch.is_cut)) {
         return pwsp_fail(device->context, cut, PTOWSP_NO_INDEX, "device: a launch ended early: %s",
                          ptowsp_status_text(cut));
     }
-    for (uint32_t i = 1; i < device->scheduler_count; i++) {
-        const pwsp_aicpu *aicpu = &device->aicpus[i];
+    for (uint32_t i = 1; i < device->cores.desc.aicpu_count; i++) {
+        const pwsp_device_aicpu *aicpu = &device->aicpus[i];
         first = aicpu->tally.first_failed < first->tally.first_failed ? aicpu : first;
     }
     uint32_t instance = first->tally.first_failed;
@@ -198,22 +204,21 @@ static ptowsp_status pwsp_device_launch_all(ptowsp_device *device, const ptowsp_
     }
     launch->is_pinned = count == pwsp_device_unit_count(device, desc->unit);
     launch->remaining = count;
-    pwsp_job job;
+    pwsp_device_job job;
     memset(&job, 0, sizeof job);
-    job.user = device;
-    job.links = device->links;
-    job.queue_of = pwsp_launch_queue;
-    job.has_block = pwsp_launch_has_block;
-    job.take = pwsp_launch_take;
-    job.is_wanted = pwsp_launch_is_wanted;
-    job.pass = pwsp_launch_pass;
+    job.cores.order.precedes = pwsp_launch_precedes;
+    job.cores.queue_of = pwsp_launch_queue;
+    job.cores.has_block = pwsp_launch_has_block;
+    job.cores.take = pwsp_launch_take;
+    job.cores.is_wanted = pwsp_launch_is_wanted;
+    job.cores.pass = pwsp_launch_pass;
     job.run = pwsp_launch_run;
     job.done = pwsp_launch_done;
     job.stop = pwsp_launch_stop;
     job.describe = pwsp_launch_describe;
     pwsp_device_prepare(device, &job);
     for (uint32_t i = 0; i < (launch->is_pinned ? count : 1); i++) {
-        pwsp_device_ready(device, PWSP_DEVICE_NONE, i);
+        pwsp_cores_ready(&device->cores, PWSP_CORES_NONE, i);
     }
     pwsp_device_begin(device);
     return pwsp_device_end(device) ? pwsp_launch_conclude(device) : pwsp_device_fail_stuck(device);

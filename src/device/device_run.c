@@ -16,10 +16,14 @@ static pwsp_reorder *pwsp_program_on(void *device) {
 
 static uint32_t pwsp_program_queue(void *user, uint32_t place) {
     const pwsp_entry *entry = pwsp_reorder_at(pwsp_program_on(user), place);
-    if (entry->home != PWSP_NO_HOME) {
-        return PWSP_GRAPH_CLASSES + entry->home;
-    }
-    return (uint32_t)pwsp_unit_lane(entry->unit) * PWSP_GRAPH_LEVELS;
+    return entry->home != PWSP_NO_HOME
+               ? entry->home
+               : pwsp_device_unit_queue((const ptowsp_device *)user, entry->unit);
+}
+
+static bool pwsp_program_precedes(void *user, uint32_t a, uint32_t b) {
+    const pwsp_reorder *reorder = pwsp_program_on(user);
+    return pwsp_reorder_at(reorder, a)->index < pwsp_reorder_at(reorder, b)->index;
 }
 
 static bool pwsp_program_has_block(void *user, uint32_t place) {
@@ -33,11 +37,11 @@ static bool pwsp_program_is_wanted(void *user, uint32_t place) {
            !pwsp_load_relaxed(&device->is_run_stopped) && !pwsp_halt_is(&device->run->walk.halt);
 }
 
-static void pwsp_program_pass(void *user, uint32_t place, uint32_t part, uint32_t by) {
+static void pwsp_program_pass(void *user, const pwsp_turn *turn, uint32_t by, bool is_lost) {
     pwsp_reorder *reorder = pwsp_program_on(user);
-    (void)part;
-    pwsp_reorder_set_result(reorder, place, ptowsp_task_fail(PTOWSP_SKIPPED));
-    pwsp_reorder_done(reorder, place, by);
+    (void)is_lost;
+    pwsp_reorder_set_result(reorder, turn->entry, ptowsp_task_fail(PTOWSP_SKIPPED));
+    pwsp_reorder_done(reorder, turn->entry, by);
 }
 
 static void pwsp_program_run(void *user, pwsp_core_result *result) {
@@ -78,38 +82,37 @@ static uint64_t pwsp_program_describe(void *user, uint32_t place, uint32_t part,
 // -- the executor ---------------------------------------------------------------------------------
 
 static void pwsp_program_ready(void *user, uint32_t by, uint32_t place) {
-    PTOWSP_ASSERT(PWSP_BY_WALK == PWSP_DEVICE_NONE);
-    pwsp_device_ready((ptowsp_device *)user, by, place);
+    PTOWSP_ASSERT(PWSP_BY_WALK == PWSP_CORES_NONE);
+    pwsp_cores_ready(&((ptowsp_device *)user)->cores, by, place);
 }
 
 static void pwsp_program_help(void *user, uint32_t ticket) {
-    pwsp_device_await((ptowsp_device *)user, &pwsp_program_on(user)->done_count, ticket);
+    pwsp_cores_await(&((ptowsp_device *)user)->cores, &pwsp_program_on(user)->done_count, ticket);
 }
 
 // Calls the walk with kernels.
 static ptowsp_status pwsp_device_walk(void *user, ptowsp_run *run) {
     ptowsp_device *device = (ptowsp_device *)user;
     pwsp_executor executor = {pwsp_program_ready, pwsp_program_help, device};
-    pwsp_job job;
+    pwsp_device_job job;
     memset(&job, 0, sizeof job);
-    job.user = device;
-    job.links = device->places;
-    job.queue_of = pwsp_program_queue;
-    job.has_block = pwsp_program_has_block;
-    job.is_wanted = pwsp_program_is_wanted;
-    job.pass = pwsp_program_pass;
+    job.cores.order.precedes = pwsp_program_precedes;
+    job.cores.queue_of = pwsp_program_queue;
+    job.cores.has_block = pwsp_program_has_block;
+    job.cores.is_wanted = pwsp_program_is_wanted;
+    job.cores.pass = pwsp_program_pass;
+    job.cores.is_awaited = true;
     job.run = pwsp_program_run;
     job.done = pwsp_program_done;
     job.stop = pwsp_program_stop;
     job.describe = pwsp_program_describe;
-    job.is_awaited = true;
     job.is_clocked = run->front->clocked != NULL;
     device->is_run_stopped = 0;
     pwsp_device_prepare(device, &job);
     pwsp_device_begin(device);
-    ptowsp_status status =
-        pwsp_run_issue_to(run, &executor, device->vector_count, device->cube_count);
-    pwsp_device_finish(device);
+    ptowsp_status status = pwsp_run_issue_to(run, &executor, device->cores.desc.vector_count,
+                                             device->cores.desc.cube_count);
+    pwsp_cores_finish(&device->cores);
     return pwsp_device_end(device) ? status : pwsp_device_fail_stuck(device);
 }
 
@@ -231,7 +234,8 @@ ptowsp_status ptowsp_device_run(ptowsp_device *device, ptowsp_run *run,
     ptowsp_run_options chosen = pwsp_device_options(options);
     ptowsp_status status = pwsp_device_claim(device, run, &chosen);
     if (status == PTOWSP_OK) {
-        status = pwsp_run_execute_by(run, &chosen, device->core_count, pwsp_device_walk, device);
+        status =
+            pwsp_run_execute_by(run, &chosen, device->cores.core_count, pwsp_device_walk, device);
         pwsp_run_leave(run);
         pwsp_context_leave(device->context);
     }
@@ -241,7 +245,8 @@ ptowsp_status ptowsp_device_run(ptowsp_device *device, ptowsp_run *run,
 static ptowsp_status pwsp_device_started(void *user) {
     ptowsp_device *device = (ptowsp_device *)user;
     ptowsp_run *run = device->run;
-    return pwsp_run_execute_by(run, &run->started, device->core_count, pwsp_device_walk, device);
+    return pwsp_run_execute_by(run, &run->started, device->cores.core_count, pwsp_device_walk,
+                               device);
 }
 
 ptowsp_status ptowsp_device_start(ptowsp_device *device, ptowsp_run *run,

@@ -1,0 +1,317 @@
+// Cores and AICPU threads: memory, queues, waking, the host's calls, and the loop of a core that is a
+// thread. See cores.h; rounds of AICPU threads are in aicpu.c.
+//
+// Queue counts, lines and flags are all written seq_cst (see ../base/sleeper.h), so that a thread
+// which says that it sleeps, and looks again, misses nothing.
+
+#include "cores.h"
+
+// -- memory ---------------------------------------------------------------------------------------
+
+// The AICPU thread of a core. The cores of a block have the same one.
+static uint32_t pwsp_cores_owner(const pwsp_cores *cores, uint32_t core) {
+    return (cores->block_count ? pwsp_cores_block_of(cores, core) : core) % cores->desc.aicpu_count;
+}
+
+// Deals out the lists of an AICPU thread; returns how many numbers these take.
+static uint32_t pwsp_aicpu_init(pwsp_cores *cores, uint32_t index, pwsp_turn *picks,
+                                uint32_t *lists) {
+    pwsp_aicpu *aicpu = &cores->aicpus[index];
+    uint32_t count = 0;
+    for (uint32_t core = 0; core < cores->core_count; core++) {
+        count += pwsp_cores_owner(cores, core) == index;
+    }
+    aicpu->all = cores;
+    aicpu->index = index;
+    aicpu->picks = picks;
+    aicpu->cores = lists;
+    aicpu->free_cores[0] = lists + count;
+    aicpu->free_cores[1] = lists + 2 * count;
+    aicpu->busy_cores = lists + 3 * count;
+    aicpu->waiting_cores = lists + 4 * count;
+    pwsp_sleeper_init(&aicpu->own);
+    aicpu->sleeper = cores->desc.is_host ? &cores->host : &aicpu->own;
+    return count;
+}
+
+PWSP_INTERNAL bool pwsp_cores_init(pwsp_cores *cores, const pwsp_memory *memory,
+                                   const pwsp_cores_desc *desc) {
+    uint32_t core_count = desc->vector_count + desc->cube_count;
+    PTOWSP_ASSERT(desc->aicpu_count > 0 && desc->aicpu_count <= 32);
+    cores->desc = *desc;
+    cores->memory = *memory;
+    cores->core_count = core_count;
+    cores->block_count = desc->vector_count / 2 >= desc->cube_count ? desc->cube_count : 0;
+    pwsp_sleeper_init(&cores->host);
+    pwsp_mutex_init(&cores->mutex);
+    pwsp_mutex_init(&cores->host_act);
+    size_t core_bytes = core_count * sizeof(pwsp_core);
+    size_t aicpu_bytes = desc->aicpu_count * sizeof(pwsp_aicpu);
+    size_t queue_bytes = (core_count + 2) * sizeof(pwsp_ready_queue);
+    size_t pick_bytes = core_count * sizeof(pwsp_turn);
+    size_t list_bytes = 5 * core_count * sizeof(uint32_t);
+    cores->block_size = core_bytes + aicpu_bytes + queue_bytes + pick_bytes + list_bytes;
+    char *at = (char *)pwsp_memory_alloc(memory, cores->block_size);
+    cores->block = at;
+    if (!at) {
+        return false;
+    }
+    cores->cores = (pwsp_core *)(void *)at;
+    cores->aicpus = (pwsp_aicpu *)(void *)(at + core_bytes);
+    cores->queues = (pwsp_ready_queue *)(void *)(at + core_bytes + aicpu_bytes);
+    pwsp_turn *picks = (pwsp_turn *)(void *)(at + core_bytes + aicpu_bytes + queue_bytes);
+    uint32_t *lists = (uint32_t *)(void *)(picks + core_count);
+    for (uint32_t i = 0; i < desc->aicpu_count; i++) {
+        uint32_t count = pwsp_aicpu_init(cores, i, picks, lists);
+        picks += count;
+        lists += 5 * count;
+    }
+    for (uint32_t i = 0; i < core_count; i++) {
+        pwsp_core *core = &cores->cores[i];
+        core->index = i;
+        core->unit = i < desc->vector_count ? PTOWSP_UNIT_VECTOR : PTOWSP_UNIT_CUBE;
+        core->aicpu = &cores->aicpus[pwsp_cores_owner(cores, i)];
+        core->aicpu->cores[core->aicpu->core_count++] = i;
+        core->aicpu->free_cores[core->unit][core->aicpu->free_count[core->unit]++] = i;
+        pwsp_sleeper_init(&core->own);
+        core->sleeper = &core->own;
+    }
+    return true;
+}
+
+PWSP_INTERNAL void pwsp_cores_free(pwsp_cores *cores) {
+    for (uint32_t i = 0; cores->block && i < cores->desc.aicpu_count; i++) {
+        pwsp_sleeper_destroy(&cores->aicpus[i].own);
+    }
+    for (uint32_t i = 0; cores->block && i < cores->core_count; i++) {
+        pwsp_sleeper_destroy(&cores->cores[i].own);
+    }
+    if (pwsp_sleeper_is_here(&cores->host)) {  // else they may be locked
+        pwsp_mutex_destroy(&cores->mutex);
+        pwsp_mutex_destroy(&cores->host_act);
+    }
+    pwsp_sleeper_destroy(&cores->host);
+    pwsp_memory_free(&cores->memory, cores->block, cores->block_size);
+    cores->block = NULL;
+}
+
+// -- queues, under the lock -----------------------------------------------------------------------
+
+PWSP_INTERNAL void pwsp_cores_prepare(pwsp_cores *cores, const pwsp_core_job *job) {
+    PTOWSP_ASSERT(!cores->is_open);
+    cores->job = *job;
+    for (uint32_t i = 0; i < cores->core_count + 2; i++) {
+        pwsp_ready_init(&cores->queues[i]);
+    }
+    cores->queued_count[0] = cores->queued_count[1] = 0;
+    for (uint32_t i = 0; i < cores->desc.aicpu_count; i++) {
+        cores->aicpus[i].ready_head = PWSP_CORES_NONE;
+    }
+    pwsp_store_relaxed(&cores->is_over, 0u);
+}
+
+// The count of entries that any core of a unit takes, if those of a queue are among them, or NULL.
+static uint32_t *pwsp_cores_count_of(pwsp_cores *cores, uint32_t queue) {
+    if (queue >= cores->core_count) {
+        return &cores->queued_count[queue - cores->core_count];
+    }
+    return cores->job.is_stealing ? &cores->queued_count[cores->cores[queue].unit] : NULL;
+}
+
+PWSP_INTERNAL void pwsp_cores_enqueue(pwsp_cores *cores, uint32_t entry, uint32_t *owners) {
+    const pwsp_core_job *job = &cores->job;
+    uint32_t queue = job->queue_of(job->user, entry);
+    PTOWSP_ASSERT(queue < cores->core_count + 2);
+    pwsp_ready_push(&cores->queues[queue], &job->order, entry);
+    uint32_t *count = pwsp_cores_count_of(cores, queue);
+    if (count) {
+        pwsp_store_seq_cst(count, pwsp_load_relaxed(count) + 1);
+    } else {
+        *owners |= UINT32_C(1) << cores->cores[queue].aicpu->index;
+    }
+}
+
+// The better one of two queues, of which the first may be NONE, for their first entries.
+static uint32_t pwsp_cores_better(const pwsp_cores *cores, uint32_t best, uint32_t queue) {
+    const pwsp_core_job *job = &cores->job;
+    if (pwsp_load_relaxed(&cores->queues[queue].count) == 0) {
+        return best;
+    }
+    uint32_t first = pwsp_ready_first(&cores->queues[queue], &job->order);
+    if (job->may_begin && !job->may_begin(job->user, first)) {
+        return best;
+    }
+    return best == PWSP_CORES_NONE ||
+                   job->order.precedes(job->order.user, first,
+                                       pwsp_ready_first(&cores->queues[best], &job->order))
+               ? queue
+               : best;
+}
+
+// The queue that a free core takes from, or NONE: its own or its unit's; with stealing, if there is
+// nothing in these, that of another core.
+static uint32_t pwsp_cores_best(const pwsp_cores *cores, const pwsp_core *core) {
+    uint32_t best = pwsp_cores_better(cores, PWSP_CORES_NONE, core->index);
+    best = pwsp_cores_better(cores, best, cores->core_count + core->unit);
+    bool must_steal = best == PWSP_CORES_NONE && cores->job.is_stealing;
+    for (uint32_t i = 0; must_steal && i < cores->core_count; i++) {
+        best = cores->cores[i].unit == core->unit ? pwsp_cores_better(cores, best, i) : best;
+    }
+    return best;
+}
+
+PWSP_INTERNAL bool pwsp_cores_has_entry(const pwsp_cores *cores, const pwsp_core *core) {
+    return pwsp_cores_best(cores, core) != PWSP_CORES_NONE;
+}
+
+PWSP_INTERNAL bool pwsp_cores_take(pwsp_cores *cores, const pwsp_core *core, pwsp_turn *out_turn) {
+    const pwsp_core_job *job = &cores->job;
+    uint32_t queue = pwsp_cores_best(cores, core);
+    if (queue == PWSP_CORES_NONE) {
+        return false;
+    }
+    out_turn->core = core->index;
+    out_turn->entry = pwsp_ready_first(&cores->queues[queue], &job->order);
+    out_turn->part = 0;
+    if (!job->take || !job->take(job->user, out_turn->entry, &out_turn->part)) {
+        pwsp_ready_pop(&cores->queues[queue], &job->order);
+        uint32_t *count = pwsp_cores_count_of(cores, queue);
+        if (count) {
+            PTOWSP_ASSERT(pwsp_load_relaxed(count) > 0);
+            pwsp_store_seq_cst(count, pwsp_load_relaxed(count) - 1);
+        }
+    }
+    return true;
+}
+
+// -- waking ---------------------------------------------------------------------------------------
+
+PWSP_INTERNAL void pwsp_cores_wake_all(pwsp_cores *cores) {
+    for (uint32_t i = 0; i < cores->desc.aicpu_count; i++) {
+        pwsp_sleeper_wake(cores->aicpus[i].sleeper, PWSP_SLEEPER_ALL);
+    }
+}
+
+PWSP_INTERNAL void pwsp_cores_wake(pwsp_cores *cores, uint32_t owners, uint32_t from) {
+    if (PWSP_UNLIKELY(pwsp_load_seq_cst(&cores->lost_count) > 0)) {
+        pwsp_cores_wake_all(cores);
+        return;
+    }
+    uint32_t aicpu_count = cores->desc.aicpu_count;
+    for (uint32_t i = 0; i < aicpu_count && owners; i++) {
+        if (owners & UINT32_C(1) << i) {
+            pwsp_sleeper_wake(cores->aicpus[i].sleeper, PWSP_AWAIT_ANY);
+        }
+    }
+    for (uint32_t unit = 0; unit < 2; unit++) {
+        uint32_t count = pwsp_load_seq_cst(&cores->queued_count[unit]);
+        for (uint32_t i = 0; count > 0 && i < aicpu_count; i++) {
+            pwsp_aicpu *aicpu = &cores->aicpus[(from + i) % aicpu_count];
+            count -= pwsp_sleeper_wake(aicpu->sleeper, PWSP_AWAIT_VECTOR << unit);
+        }
+    }
+}
+
+// -- the host -------------------------------------------------------------------------------------
+
+PWSP_INTERNAL void pwsp_cores_ready(pwsp_cores *cores, uint32_t by, uint32_t entry) {
+    if (by != PWSP_CORES_NONE) {
+        pwsp_aicpu *aicpu = &cores->aicpus[by];
+        pwsp_ready_link *links = cores->job.order.links;
+        links[entry].next = PWSP_CORES_NONE;
+        if (aicpu->ready_head == PWSP_CORES_NONE) {
+            aicpu->ready_head = entry;
+        } else {
+            links[aicpu->ready_tail].next = entry;
+        }
+        aicpu->ready_tail = entry;
+        return;
+    }
+    uint32_t owners = 0;
+    pwsp_mutex_lock(&cores->mutex);
+    pwsp_cores_enqueue(cores, entry, &owners);
+    bool is_open = cores->is_open;
+    pwsp_mutex_unlock(&cores->mutex);
+    if (is_open) {
+        pwsp_cores_wake(cores, owners, 0);
+    }
+}
+
+PWSP_INTERNAL bool pwsp_cores_act(pwsp_cores *cores) {
+    if (!cores->desc.is_host) {
+        return false;
+    }
+    pwsp_mutex_lock(&cores->host_act);
+    bool has_some = pwsp_aicpu_round(&cores->aicpus[0]);
+    pwsp_mutex_unlock(&cores->host_act);
+    return has_some;
+}
+
+PWSP_INTERNAL void pwsp_cores_await(pwsp_cores *cores, const uint32_t *word, uint32_t seen) {
+    for (uint32_t round = 0; pwsp_load_seq_cst(word) == seen;) {
+        if (pwsp_cores_act(cores)) {
+            round = 0;
+        } else if (cores->desc.is_polled) {
+            pwsp_thread_yield();
+        } else if (pwsp_spin(&round, cores->desc.spin_count, 0)) {
+            continue;
+        } else if (cores->desc.is_host) {
+            pwsp_aicpu_sleep(&cores->aicpus[0], PWSP_AWAIT_DONE, word, seen);
+        } else {
+            pwsp_sleeper_begin(&cores->host, PWSP_AWAIT_ANY | PWSP_AWAIT_DONE);
+            pwsp_sleeper_end(&cores->host, pwsp_load_seq_cst(word) != seen, 0);
+        }
+    }
+}
+
+PWSP_INTERNAL void pwsp_cores_finish(pwsp_cores *cores) {
+    pwsp_store_seq_cst(&cores->is_over, 1u);
+    pwsp_cores_wake_all(cores);
+    pwsp_sleeper_wake(&cores->host, PWSP_SLEEPER_ALL);
+}
+
+// -- cores made of threads ------------------------------------------------------------------------
+
+PWSP_INTERNAL bool pwsp_core_open(pwsp_core *core) {
+    pwsp_line *line = core->line;
+    while (!pwsp_core_may_begin(line) && !pwsp_core_must_quit(line)) {
+        pwsp_sleeper_begin(core->sleeper, PWSP_AWAIT_ANY);
+        pwsp_sleeper_end(core->sleeper, pwsp_core_may_begin(line) || pwsp_core_must_quit(line), 0);
+    }
+    if (pwsp_core_must_quit(line)) {
+        return false;
+    }
+    pwsp_core_begin(line, core->index);
+    pwsp_core_wake_aicpu(core);
+    return true;
+}
+
+PWSP_INTERNAL uint64_t pwsp_core_next(pwsp_core *core) {
+    const pwsp_line *line = core->line;
+    core->patience.round = 0;
+    for (;;) {
+        uint64_t task = pwsp_core_poll(line);
+        if (task || pwsp_core_must_quit(line)) {
+            return task;
+        }
+        if (!pwsp_cores_spin(core->aicpu->all, &core->patience)) {
+            pwsp_sleeper_begin(core->sleeper, PWSP_AWAIT_ANY);
+            pwsp_sleeper_end(core->sleeper, pwsp_core_poll(line) || pwsp_core_must_quit(line), 0);
+        }
+    }
+}
+
+// -- waiting --------------------------------------------------------------------------------------
+
+PWSP_INTERNAL bool pwsp_cores_spin(const pwsp_cores *cores, pwsp_patience *patience) {
+    const pwsp_cores_desc *desc = &cores->desc;
+    bool is_hasty = patience->hurry > 0;
+    bool yields = !is_hasty && patience->round >= desc->spin_count;
+    uint64_t begin = yields ? ptowsp_clock_ns() : 0;
+    bool goes_on = pwsp_spin(&patience->round, desc->spin_count, is_hasty ? 0 : desc->yield_count);
+    if (goes_on && yields) {
+        pwsp_patience_yielded(patience, ptowsp_clock_ns() - begin);
+    }
+    patience->hurry -= is_hasty && !goes_on;
+    return goes_on;
+}
