@@ -238,12 +238,8 @@ static inline const char *mirror_check(ptowsp_run *run, const ptowsp_run_options
     } else if (m.is_walked) {
         bool is_fine = npu_clock_end(m.clock);
         bool has_failed = status != PTOWSP_OK && m.is_sim_fault;
-        // After a failure, what has been held back has gone on with another gate.
-        bool is_held = pwsp_timeline_needs_count(&run->time);
         what = mirror_difference(&run->time.sim.stats, expected);
-        if (!what && (status == PTOWSP_OK || !is_held)) {
-            what = mirror_compare(m.clock, run);
-        }
+        what = what ? what : mirror_compare(m.clock, run);
         if (!what &&
             (is_fine == has_failed ||
              npu_clock_status(m.clock) != (has_failed ? run->time.sim.status : PTOWSP_OK))) {

@@ -12,7 +12,7 @@ enum { PROGRAMS = LANE_IS_CHECKED ? 60 : 1000, PIPELINES = LANE_IS_CHECKED ? 300
 
 typedef struct tally {
     unsigned ok, failed;
-    unsigned lanes, flow, held, loads;  // of those that were ok
+    unsigned lanes, flow, loads;  // of those that were ok
 } tally;
 
 static void count(tally *counts, const ptowsp_run *run, ptowsp_status status) {
@@ -21,16 +21,13 @@ static void count(tally *counts, const ptowsp_run *run, ptowsp_status status) {
     if (status == PTOWSP_OK) {
         counts->flow += run->time.is_events;
         counts->lanes += !run->time.is_events;
-        counts->held += pwsp_timeline_needs_count(&run->time);
         counts->loads += run->time.sim.stats.slot_load_count > 0;
     }
 }
 
 static void print_counts(const tally *counts) {
-    print_message("%u runs were fine (%u by lanes, %u of them held back; %u by flow; %u load "
-                  "slots), %u failed\n",
-                  counts->ok, counts->lanes, counts->held, counts->flow, counts->loads,
-                  counts->failed);
+    print_message("%u runs were fine (%u by lanes; %u by flow; %u load slots), %u failed\n",
+                  counts->ok, counts->lanes, counts->flow, counts->loads, counts->failed);
 }
 
 // -- on paper -------------------------------------------------------------------------------------
@@ -84,21 +81,12 @@ static void npu_clock__gives_the_numbers_on_paper(void **state) {
     ptowsp_run_stats stats = paper_run(&schedule, 2);
     assert_int_equal(stats.makespan_cycles, 40);
     assert_int_equal(stats.stall_cycles[PTOWSP_STALL_LANE], 10);
-    // Issued at 0, 5 and 10; all start with the last: 10-20, 10-30, 10-40.
+    // Issued at 0, 5 and 10: 0-10, 5-25, 10-40.
     schedule.timing = PTOWSP_TIMING_RATE_LIMITED;
     schedule.timing_cycles = 5;
-    schedule.start = PTOWSP_START_ALL_ISSUED;
-    schedule.start_threshold = UINT64_MAX;
     stats = paper_run(&schedule, 3);
     assert_int_equal(stats.makespan_cycles, 40);
     assert_int_equal(stats.stall_cycles[PTOWSP_STALL_TIMING], 10);
-    assert_int_equal(stats.stall_cycles[PTOWSP_STALL_START], 10 + 5);
-    // With the second: 5-15, 5-25, 10-40.
-    schedule.start = PTOWSP_START_THRESHOLD;
-    schedule.start_threshold = 2;
-    stats = paper_run(&schedule, 3);
-    assert_int_equal(stats.makespan_cycles, 40);
-    assert_int_equal(stats.stall_cycles[PTOWSP_STALL_START], 5);
 }
 
 // Pipelines beside tasks, where lanes choose: one starts when the task of 10 cycles has ended, and
@@ -186,11 +174,7 @@ static void npu_clock__does_nothing_after_an_error_but_end(void **state) {
     assert_int_equal(stats.task_count, 1);
     assert_int_equal(stats.slot_load_count, 0);
     assert_int_equal(stats.makespan_cycles, 3);
-    // Two tasks of 2^63 - 1 cycles one after another, held back until the second begins them.
-    schedule.timing = PTOWSP_TIMING_RATE_LIMITED;
-    schedule.timing_cycles = 5;
-    schedule.start = PTOWSP_START_THRESHOLD;
-    schedule.start_threshold = 2;
+    // Two tasks of 2^63 - 1 cycles one after another.
     paper_begin(clock, &schedule, 1);
     assert_true(paper_task(clock, PTOWSP_CYCLES_MAX));
     assert_false(paper_task(clock, PTOWSP_CYCLES_MAX) && npu_clock_end(clock));
@@ -246,14 +230,16 @@ static void npu_clock__takes_the_time_of_random_workloads(void **state) {
             } while (s->schedule.schedule.pools == PTOWSP_POOLS_NAMED);
             memset(s->schedule.schedule.ring_sizes, 0, sizeof s->schedule.schedule.ring_sizes);
             memset(s->schedule.schedule.depths, 0, sizeof s->schedule.schedule.depths);
-            s->schedule.schedule.release =
-                PTOWSP_RELEASE_COMPLETION;  // trees have no rings, nor named pools
+            s->schedule.schedule.start = PTOWSP_START_AT_ONCE;
+            s->schedule.schedule.start_threshold = 0;
+            // Trees have no rings, nor named pools, nor do their tasks wait to start.
+            s->schedule.schedule.release = PTOWSP_RELEASE_COMPLETION;
             check_workload(s, &counts);
         }
         sample_free(s);
     }
     print_counts(&counts);
-    assert_met(counts.lanes && counts.flow && counts.held && counts.loads && counts.failed);
+    assert_met(counts.lanes && counts.flow && counts.loads && counts.failed);
 }
 
 // -- pipelines ------------------------------------------------------------------------------------
@@ -277,14 +263,6 @@ static ptowsp_schedule random_schedule(uint64_t *random) {
     case 1:
         schedule.timing = PTOWSP_TIMING_RATE_LIMITED;
         schedule.timing_cycles = (ptowsp_cycles)test_random_in(random, 1, 60);
-        break;
-    default: break;
-    }
-    switch (test_random(random) % 3) {
-    case 0: schedule.start = PTOWSP_START_ALL_ISSUED; break;
-    case 1:
-        schedule.start = PTOWSP_START_THRESHOLD;
-        schedule.start_threshold = (uint64_t)test_random_in(random, 1, 4);
         break;
     default: break;
     }
@@ -334,7 +312,7 @@ static void npu_clock__takes_the_time_of_random_pipelines(void **state) {
         sim_sample_free(s);
     }
     print_counts(&counts);
-    assert_met(counts.lanes && counts.flow && counts.held && counts.loads && counts.failed);
+    assert_met(counts.lanes && counts.flow && counts.loads && counts.failed);
 }
 
 int main(void) {

@@ -253,16 +253,15 @@ void run_tree(const sim_sample &s, uint32_t aicpu_count, uint32_t core_count,
     Tables tables(s);
     Scheduler scheduler;
     std::vector<pwsp_line> lines(core_count, pwsp_line());
-    std::vector<Bell> bells(core_count);
     List<Core> cores;
     for (uint32_t i = 0; i < core_count; i++) {
-        cores.push_back({&lines[i], &bells[i], PTOWSP_UNIT_VECTOR, nullptr});
+        cores.push_back({&lines[i], PTOWSP_UNIT_VECTOR, nullptr});
     }
     assert_true(scheduler.begin(tables.program, tables.bindings, cores,
                                 {aicpu_count, 4, 0, false, nullptr, nullptr}));
     std::vector<std::thread> threads;
     for (uint32_t i = 0; i < core_count; i++) {
-        threads.emplace_back([&, i] { work(&lines[i], i, bells[i], *scheduler.bell_of(i)); });
+        threads.emplace_back([&, i] { work(scheduler.core(i)); });
     }
     for (uint32_t i = 1; i < aicpu_count; i++) {
         threads.emplace_back([&, i] {

@@ -638,8 +638,8 @@ Failure run_late(Random &random, uint32_t thread_count, int32_t task_count, Slow
     for (uint32_t i = 0; i < core_count; i++) {
         cores[i].index = i;
         cores[i].is_vector = i < vector_count;
-        given.push_back({&cores[i].line, nullptr,
-                         i < vector_count ? PTOWSP_UNIT_VECTOR : PTOWSP_UNIT_CUBE, &cores[i].room});
+        given.push_back({&cores[i].line, i < vector_count ? PTOWSP_UNIT_VECTOR : PTOWSP_UNIT_CUBE,
+                         &cores[i].room});
     }
     cores[0].task_count = task_count;
     assert_true(scheduler.begin(program, bindings.table(), given,

@@ -334,7 +334,7 @@ aicore/wsp_kernel.h      aicore/wsp_target.h aicore/wsp_args.h aicore/wsp_window
 aicore/wsp_merge.cpp     aicore/wsp_merge.cpp
 aicore/wsp_native.h      aicore/wsp_native.h
 aicpu/wsp_aicpu.cpp      aicore/wsp_worker.cpp aicpu/wsp_clock.cpp aicpu/wsp_scheduler.cpp aicpu/wsp_cores.cpp aicpu/wsp_expand.cpp aicpu/wsp_device_main.cpp
-aicpu/wsp_aicpu.h        include/wsp_bell.h aicore/wsp_worker.h aicpu/wsp_clock.h aicpu/wsp_scheduler.h
+aicpu/wsp_aicpu.h        aicore/wsp_worker.h aicpu/wsp_clock.h aicpu/wsp_scheduler.h
 aicpu/wsp_expand.h       include/wsp_number.h aicpu/wsp_expand.h
 aicpu/wsp_pipeline.cpp   aicpu/wsp_pipeline_network.cpp aicpu/wsp_pipeline_turns.cpp aicpu/wsp_pipeline.cpp
 aicpu/wsp_pipeline.h     aicpu/wsp_pipeline_network.h aicpu/wsp_pipeline.h

@@ -9,18 +9,6 @@ namespace wsp {
 
 namespace {
 
-// The next task; null: the core must quit.
-wsp_task *await_task(const pwsp_line *line, Bell &bell) {
-    for (;;) {
-        const uint32_t ticket = bell.ticket();
-        const uint64_t task = pwsp_core_poll(line);
-        if (task || pwsp_core_must_quit(line)) {
-            return reinterpret_cast<wsp_task *>(static_cast<uintptr_t>(task));
-        }
-        bell.wait(ticket);
-    }
-}
-
 void run(wsp_task *task, uint32_t core, Spans spans) {
     if (task->index >= spans.capacity) {
         wsp_core_run(task);
@@ -36,23 +24,13 @@ void run(wsp_task *task, uint32_t core, Spans spans) {
 
 }  // namespace
 
-void work(pwsp_line *line, uint32_t core, Bell &bell, Bell &aicpu_bell, Spans spans) {
-    for (;;) {
-        const uint32_t ticket = bell.ticket();
-        if (pwsp_core_must_quit(line)) {
-            return;
-        }
-        if (pwsp_core_may_begin(line)) {
-            break;
-        }
-        bell.wait(ticket);
+void work(pwsp_core *core, Spans spans) {
+    if (!pwsp_core_open(core)) {
+        return;
     }
-    pwsp_core_begin(line, core);
-    aicpu_bell.ring();
-    while (wsp_task *task = await_task(line, bell)) {
-        run(task, core, spans);
-        pwsp_core_done(line);
-        aicpu_bell.ring();
+    while (const uint64_t task = pwsp_core_next(core)) {
+        run(reinterpret_cast<wsp_task *>(static_cast<uintptr_t>(task)), core->index, spans);
+        pwsp_core_report(core);
     }
 }
 

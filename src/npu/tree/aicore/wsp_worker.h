@@ -6,7 +6,6 @@
 #include "wsp_core.h"
 
 #include "wsp_abi.h"
-#include "wsp_bell.h"
 
 namespace wsp {
 
@@ -17,7 +16,7 @@ struct Spans {
 };
 
 // Polls its line and runs its tasks, until it must quit.
-void work(pwsp_line *line, uint32_t core, Bell &bell, Bell &aicpu_bell, Spans spans = Spans());
+void work(pwsp_core *core, Spans spans = Spans());
 
 }  // namespace wsp
 

@@ -7,7 +7,8 @@
 //
 //      begin   { task | scope_begin ... scope_end | reset | slot_load | pipeline }   end   stats
 //
-// whatever the order in which threads have run the tasks: calls are made as tasks retire.
+// whatever the order in which threads have run the tasks: calls are made as tasks retire. Nothing of a
+// tree's schedule needs the number of tasks beforehand.
 //
 // Errors   A call returns false when the schedule cannot go on, as ptowsp_run_execute would say,
 //          or when memory is out. After that calls do nothing and return false, but for end,
@@ -25,12 +26,12 @@
 #endif
 #endif
 
-#if WSP_HAS_CLOCK
-
 #include "wsp_core.h"
 #include "wsp_list.h"
 
 namespace wsp {
+
+#if WSP_HAS_CLOCK
 
 // The statistics of a pipeline's processes, on a time of their own.
 struct PipelineSums {
@@ -81,34 +82,20 @@ class Clock {
     }
 
   private:
-    struct Held {
-        enum Kind { SCOPE_BEGIN, SCOPE_END, RESET, TASK, SLOT_LOAD, PIPELINE } kind;
-        bool is_parallel;
-        pwsp_pipeline_arrival at;
-        List<pwsp_tile_at> tiles;
-        List<uint32_t> after, before;
-    };
-
     bool good() const {
         return is_begun_ && time_.sim.status == PTOWSP_OK;
     }
-    bool hold(Held::Kind kind, const pwsp_arrival &arrival);
-    bool give(Held &held);
-    bool release();
-    bool give_pipeline(pwsp_pipeline_arrival arrival);
 
     pwsp_timeline time_ = pwsp_timeline();
     pwsp_timed timed_ = pwsp_timed();
-    bool is_begun_ = false, is_held_ = false;
+    bool is_begun_ = false;
     uint32_t depth_ = 0;  // open scopes
     PipelineSums sums_ = {0, 0, 0};
     List<uint32_t> run_counts_;  // by pipeline
-    List<Held> held_;
-    uint64_t held_task_count_ = 0;
 };
 
-}  // namespace wsp
+#endif
 
-#endif  // WSP_HAS_CLOCK
+}  // namespace wsp
 
 #endif

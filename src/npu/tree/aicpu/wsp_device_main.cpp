@@ -49,8 +49,8 @@ bool begin(Scheduler &scheduler, wsp_device_run *run) {
     List<Core> cores;
     for (uint32_t i = 0; i < run->vector_count + run->cube_count; i++) {
         const uint32_t unit = i < run->vector_count ? PTOWSP_UNIT_VECTOR : PTOWSP_UNIT_CUBE;
-        cores.push_back({at<pwsp_line>(run->lines) + i, nullptr, unit,
-                         at<wsp_task>(run->tasks + i * WSP_TASK_STRIDE)});
+        cores.push_back(
+            {at<pwsp_line>(run->lines) + i, unit, at<wsp_task>(run->tasks + i * WSP_TASK_STRIDE)});
     }
     const SchedulerOptions options = {run->aicpu_count, run->ring_size, run->time_limit_ms, true,
                                       nullptr,          nullptr};

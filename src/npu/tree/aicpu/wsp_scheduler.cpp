@@ -21,6 +21,24 @@ void Failure::set(ptowsp_status error, uint64_t at, const char *format, ...) {
     va_end(args);
 }
 
+// -- the clock ------------------------------------------------------------------------------------
+
+#if WSP_HAS_CLOCK
+
+bool Scheduler::check_clock(bool is_good) {
+    if (!is_good) {
+        std::lock_guard<std::mutex> guard(mutex_);
+        failure_.set(clock_.status(), clock_.error_index(), "%s", clock_.error());
+        stop_behind(0);
+    }
+    return is_good;
+}
+
+#define WSP_CLOCK(call) check_clock(clock_.call)
+#else
+#define WSP_CLOCK(call) true  // there is none
+#endif
+
 // -- beginning ------------------------------------------------------------------------------------
 
 namespace {
@@ -34,10 +52,11 @@ void print_place(const void *user, uint32_t node, ptowsp_text text) {
 
 Scheduler::~Scheduler() {
     pwsp_issue_free(&issue_);
+    pwsp_cores_free(&cores_);
 }
 
 // All memory of the ring, the map of regions and the waiting tasks.
-bool Scheduler::begin_issue(const SchedulerOptions &options) {
+bool Scheduler::begin_issue() {
     const wsp_program &program = *program_;
     const ptowsp_schedule &schedule = program.schedule;
     is_written_.reset(new bool[program.tensor_count + 1]());
@@ -65,7 +84,7 @@ bool Scheduler::begin_issue(const SchedulerOptions &options) {
     pwsp_issue_desc desc = pwsp_issue_desc();
     // A full window stalls; devices refuse other policies.
     desc.task_max =
-        schedule.window ? std::min(options.ring_size, schedule.window) : options.ring_size;
+        schedule.window ? std::min(options_.ring_size, schedule.window) : options_.ring_size;
     desc.place_count = 2 * desc.task_max + 16;  // scopes, edges and slot loads besides
     desc.word_count = 1;
     desc.tile_max = 1;
@@ -85,182 +104,96 @@ bool Scheduler::begin_issue(const SchedulerOptions &options) {
     return true;
 }
 
+// Cores of AICPU threads 1, 2, ..., or of thread 0. With a limit nobody sleeps: cores may never wake
+// anybody. Nor where several processes of a pipeline run kernels at once.
+bool Scheduler::begin_cores() {
+    const ptowsp_schedule &schedule = program_->schedule;
+    pwsp_cores_desc desc = pwsp_cores_desc();
+    for (const Core &core : given_) {
+        (core.unit == PTOWSP_UNIT_VECTOR ? desc.vector_count : desc.cube_count)++;
+    }
+    desc.is_host = options_.aicpu_count == 1;
+    desc.aicpu_count = desc.is_host ? 1 : options_.aicpu_count - 1;
+    desc.is_polled = options_.time_limit_ms > 0 || options_.has_parts ||
+                     (!WSP_HAS_CLOCK && program_->pipeline_count > 0);
+    desc.spin_count = 100;
+    desc.yield_count = 10;
+    desc.time_limit_ns = options_.time_limit_ms * UINT64_C(1000000);
+    const pwsp_memory memory = pwsp_memory_make(nullptr, nullptr);
+    if (!pwsp_cores_init(&cores_, &memory, &desc)) {
+        failure_.set(PTOWSP_OUT_OF_MEMORY, PTOWSP_NO_INDEX, "run: out of memory");
+        return false;
+    }
+    for (uint32_t i = 0; i < cores_.core_count; i++) {
+        cores_.cores[i].line = given_[i].line;
+    }
+    links_.resize(place_count() + DIRECT_MAX);
+    pwsp_core_job job = pwsp_core_job();
+    job.user = job.order.user = this;
+    job.order.links = links_.data();
+    job.order.precedes = precedes;
+    job.queue_of = queue_of;
+    job.has_block = has_block;
+    if (schedule.issue == PTOWSP_ISSUE_IN_ORDER) {
+        job.may_begin = may_begin;
+        job.take = take;
+    }
+    job.is_wanted = is_wanted;
+    job.pass = pass;
+    job.give = give;
+    job.lose = lose;
+    job.done = done;
+    job.has_parts = options_.has_parts;
+    job.is_stealing = schedule.ready == PTOWSP_READY_WORK_STEALING;
+    job.is_awaited = true;
+    pwsp_cores_prepare(&cores_, &job);
+    cores_.is_open = true;
+    return true;
+}
+
 bool Scheduler::begin(const wsp_program &program, const wsp_bindings &bindings,
                       const List<Core> &cores, const SchedulerOptions &options) {
-    const ptowsp_schedule &schedule = program.schedule;
     program_ = &program;
     tensors_ = reinterpret_cast<const pwsp_bound_tensor *>(bindings.tensors);
     options_ = options;
-    thread_count_ = options.aicpu_count;
-    time_limit_ms_ = options.time_limit_ms;
-    has_parts_ = options.has_parts;
-    is_in_order_ = schedule.issue == PTOWSP_ISSUE_IN_ORDER;
-    is_stealing_ = schedule.ready == PTOWSP_READY_WORK_STEALING;
-    has_priority_ = schedule.ready == PTOWSP_READY_PRIORITY;
-    bells_ = std::make_unique<Bell[]>(thread_count_);
-    owners_ = std::make_unique<std::mutex[]>(thread_count_);
-    for (uint32_t i = 0; i < cores.size(); i++) {
-        const uint32_t unit = cores[i].unit;
-        unit_first_[unit] = unit_count_[unit] == 0 ? i : unit_first_[unit];
-        unit_count_[unit]++;
-    }
-    const uint32_t cube_count = unit_count_[PTOWSP_UNIT_CUBE];
-    has_blocks_ = cube_count > 0 && unit_count_[PTOWSP_UNIT_VECTOR] / 2 >= cube_count;
-    for (uint32_t i = 0; i < cores.size(); i++) {
-        const uint32_t unit = cores[i].unit, at = i - unit_first_[unit];
-        const bool is_behind = unit == PTOWSP_UNIT_VECTOR && at >= 2 * cube_count;
-        const uint32_t block = unit == PTOWSP_UNIT_CUBE ? at : is_behind ? at - cube_count : at / 2;
-        const uint32_t owner =
-            thread_count_ == 1 ? 0 : 1 + (has_blocks_ ? block : i) % (thread_count_ - 1);
-        cores_.push_back({cores[i], owner, nullptr, 0, 0, nullptr, false, false});
-        unit_owners_[unit] |= 1u << owner;
-    }
-    queues_.resize(cores.size() + 2);
+    given_ = cores;
     prepare(&scratch_);
-    for (uint32_t i = 1; i < program.kernel_count; i++) {
-        PTOWSP_ASSERT(program.kernels[i].unit != PTOWSP_UNIT_MIX || has_blocks_);
-    }
-    if (!begin_issue(options)) {
+    if (!begin_issue() || !begin_cores()) {
         return false;
     }
-#if WSP_HAS_CLOCK
-    return check_clock(clock_.begin(timed_, tensors_));
-#else
-    return true;
-#endif
-}
-
-#if WSP_HAS_CLOCK
-
-bool Scheduler::check_clock(bool is_good) {
-    if (!is_good) {
-        std::lock_guard<std::mutex> guard(mutex_);
-        failure_.set(clock_.status(), clock_.error_index(), "%s", clock_.error());
-        stop_behind(0);
+    for (uint32_t i = 1; i < program.kernel_count; i++) {
+        PTOWSP_ASSERT(program.kernels[i].unit != PTOWSP_UNIT_MIX || cores_.block_count > 0);
     }
-    return is_good;
+    return WSP_CLOCK(begin(timed_, tensors_));
 }
-
-#endif
 
 // -- threads --------------------------------------------------------------------------------------
 
-bool Scheduler::has_lost() const {
-    return std::any_of(cores_.begin(), cores_.end(),
-                       [](const CoreState &core) { return is_lost(core.is_lost); });
-}
-
-void Scheduler::lose(uint32_t core, uint64_t index, const char *what) {
-    std::lock_guard<std::mutex> guard(mutex_);
-    failure_.set(PTOWSP_SYSTEM_FAILED, index, "%s within %" PRIu32 " ms", what, time_limit_ms_);
-    __atomic_store_n(&cores_[core].is_lost, 1u, __ATOMIC_RELEASE);
-}
-
-// Waits for news. With a limit nobody sleeps: what is awaited may never ring.
-void Scheduler::pause(uint32_t thread, uint32_t ticket) {
-    if (time_limit_ms_ == 0) {
-        bells_[thread].wait(ticket);
-    } else {
-        lose_late(thread);
-        pwsp_thread_yield();
-    }
-}
-
-// A task's core, and of MIX the cores of its block, have not all ended it.
-void Scheduler::lose_task(uint32_t core, const Submission &late) {
-    const bool has_parts = has_parts_ && is_mix(late);
-    for (uint32_t i = 0; i < (has_parts ? 3 : 1); i++) {
-        CoreState &state = i ? vector_of(core, i - 1) : cores_[core];
-        const uint32_t at = static_cast<uint32_t>(&state - cores_.data());
-        state.has_part = false;
-        if (pwsp_aicpu_status(state.core.line) == PWSP_TASK_DONE) {
-            pwsp_aicpu_take_back(state.core.line);
-            continue;
-        }
-        char what[sizeof failure_.text];
-        snprintf(what, sizeof what, "%s: task %" PRIu64 ": core %" PRIu32 " (%s) has not ended it",
-                 place_text(late.place), late.task.index, at,
-                 ptowsp_unit_name(static_cast<ptowsp_unit>(state.core.unit)));
-        lose(at, late.task.index, what);
-    }
-}
-
-// Fails the tasks of a thread's cores that have not ended in time.
-void Scheduler::lose_late(uint32_t thread) {
-    std::lock_guard<std::mutex> guard(owners_[thread]);
-    const uint64_t now = now_ms();
-    for (uint32_t i = 0; i < cores_.size(); i++) {
-        CoreState &core = cores_[i];
-        Submission *late = core.owner == thread ? core.running : nullptr;
-        if (!late || now - core.since_ms <= time_limit_ms_ || is_done(i)) {
-            continue;
-        }
-        lose_task(i, *late);
-        core.running = nullptr;
-        late->task.status = PTOWSP_SYSTEM_FAILED;
-        complete(late, thread);
-    }
+// What cores call an AICPU thread; null: it has no cores.
+pwsp_aicpu *Scheduler::aicpu_of(uint32_t thread) {
+    return cores_.desc.is_host ? &cores_.aicpus[0] : thread ? &cores_.aicpus[thread - 1] : nullptr;
 }
 
 void Scheduler::open_lines(uint32_t thread) {
-    for (const CoreState &core : cores_) {
-        if (core.owner == thread) {
-            pwsp_aicpu_open_line(core.core.line);
-            if (core.core.bell) {
-                core.core.bell->ring();
-            }
-        }
-    }
-    const uint64_t since = now_ms();
-    for (uint32_t i = 0; i < cores_.size();) {
-        const uint32_t ticket = bells_[thread].ticket();
-        if (cores_[i].owner != thread || pwsp_aicpu_sees_core(cores_[i].core.line, i)) {
-            i++;
-        } else if (time_limit_ms_ && now_ms() - since > time_limit_ms_) {
-            char what[80];
-            snprintf(what, sizeof what, "run: core %" PRIu32 " (%s) has not begun to poll", i,
-                     ptowsp_unit_name(static_cast<ptowsp_unit>(cores_[i].core.unit)));
-            lose(i++, PTOWSP_NO_INDEX, what);
-            std::lock_guard<std::mutex> guard(mutex_);
-            stop_behind(0);
-        } else {
-            pause(thread, ticket);
-        }
+    if (pwsp_aicpu *aicpu = aicpu_of(thread)) {
+        pwsp_aicpu_open(aicpu, cores_.desc.time_limit_ns);
     }
 }
 
 void Scheduler::close_lines(uint32_t thread) {
-    for (const CoreState &core : cores_) {
-        if (core.owner == thread && is_lost(core.is_lost)) {
-            pwsp_aicpu_quit_lost_line(core.core.line);
-        } else if (core.owner == thread) {
-            pwsp_aicpu_quit_line(core.core.line);
-            if (core.core.bell) {
-                core.core.bell->ring();
-            }
-        }
+    if (pwsp_aicpu *aicpu = aicpu_of(thread)) {
+        pwsp_aicpu_close(aicpu);
     }
 }
 
 void Scheduler::serve(uint32_t thread) {
     open_lines(thread);
-    for (;;) {
-        const uint32_t ticket = bells_[thread].ticket();
-        if (__atomic_load_n(&is_stopping_, __ATOMIC_ACQUIRE)) {
-            break;
-        }
-        if (!step(thread)) {
-            pause(thread, ticket);
-        }
-    }
+    pwsp_aicpu_serve(aicpu_of(thread));
     close_lines(thread);
 }
 
 void Scheduler::stop() {
-    __atomic_store_n(&is_stopping_, 1u, __ATOMIC_RELEASE);
-    for (uint32_t i = 0; i < thread_count_; i++) {
-        bells_[i].ring();
-    }
+    pwsp_cores_finish(&cores_);
 }
 
 // -- thread 0: retiring ---------------------------------------------------------------------------
@@ -302,68 +235,58 @@ pwsp_arrival Scheduler::arrival_of(const Submission &submission) const {
             unit};
 }
 
-bool Scheduler::retire_task(const Submission &submission) {
-    if (submission.task.status != PTOWSP_OK) {
-        fail_task(submission);
-        return false;
-    }
-#if WSP_HAS_CLOCK
-    return check_clock(clock_.task(arrival_of(submission)));
-#else
-    return true;
-#endif
+bool Scheduler::retire(void *self, const pwsp_entry *entry) {
+    return static_cast<Scheduler *>(self)->retire(*entry);
 }
 
-// The oldest task is done: tells the clock.
-bool Scheduler::retire(void *self, const pwsp_entry *entry) {
-    Scheduler &me = *static_cast<Scheduler *>(self);
-    bool is_good = true;
-    switch (entry->kind) {
-    case PWSP_ENTRY_TASK: return me.retire_task(*submission_of(entry));
-#if WSP_HAS_CLOCK
-    case PWSP_ENTRY_PARALLEL: return me.check_clock(me.clock_.scope_begin(true));
-    case PWSP_ENTRY_SEQUENTIAL: return me.check_clock(me.clock_.scope_begin(false));
-    case PWSP_ENTRY_RESET:
-        is_good = me.check_clock(me.clock_.reset(me.resets_.front().data(),
-                                                 static_cast<uint32_t>(me.resets_.front().size())));
-        me.resets_.pop_front();
-        break;
-    case PWSP_ENTRY_LOAD:
-        is_good = me.check_clock(me.clock_.slot_load(me.elements_.front()));
-        me.elements_.pop_front();
-        break;
-    default:  // trees have no rings, and processes run their tasks at once
-        PTOWSP_ASSERT(entry->kind == PWSP_ENTRY_SCOPE_END);
-        return me.check_clock(me.clock_.scope_end());
-#else
-    case PWSP_ENTRY_RESET: me.resets_.pop_front(); break;
-    case PWSP_ENTRY_LOAD: me.elements_.pop_front(); break;
-    default: break;  // scopes
-#endif
+// The oldest entry is done: tells the clock. Trees have no rings, and processes run their tasks at once.
+bool Scheduler::retire(const pwsp_entry &entry) {
+    if (entry.kind == PWSP_ENTRY_TASK) {
+        const Submission &submission = *submission_of(&entry);
+        if (submission.task.status != PTOWSP_OK) {
+            fail_task(submission);
+            return false;
+        }
+        return WSP_CLOCK(task(arrival_of(submission)));
     }
-    return is_good;
+    if (entry.kind == PWSP_ENTRY_RESET) {
+        const bool is_good =
+            WSP_CLOCK(reset(resets_.front().data(), static_cast<uint32_t>(resets_.front().size())));
+        resets_.pop_front();
+        return is_good;
+    }
+    if (entry.kind == PWSP_ENTRY_LOAD) {
+        const bool is_good = WSP_CLOCK(slot_load(elements_.front()));
+        elements_.pop_front();
+        return is_good;
+    }
+    return entry.kind == PWSP_ENTRY_SCOPE_END
+               ? WSP_CLOCK(scope_end())
+               : WSP_CLOCK(scope_begin(entry.kind == PWSP_ENTRY_PARALLEL));
+}
+
+// A task waits for nothing any more.
+void Scheduler::ready(void *self, uint32_t by, uint32_t place) {
+    pwsp_cores_ready(&static_cast<Scheduler *>(self)->cores_, by, place);
 }
 
 // Waits, on thread 0, until something has been completed.
 void Scheduler::help(void *self, uint32_t ticket) {
     Scheduler &me = *static_cast<Scheduler *>(self);
-    const uint32_t bell_ticket = me.bells_[0].ticket();
-    if (pwsp_reorder_ticket(&me.issue_.reorder) == ticket && !me.step(0)) {
-        me.pause(0, bell_ticket);
-    }
+    pwsp_cores_await(&me.cores_, &me.issue_.reorder.done_count, ticket);
 }
 
 // -- thread 0: submitting -------------------------------------------------------------------------
 
 bool Scheduler::good() const {
-    return __atomic_load_n(&has_failed_, __ATOMIC_RELAXED) == 0;
+    return pwsp_load_relaxed(&has_failed_) == 0;
 }
 
 // Tasks before the failure go on, and may fail as well.
 void Scheduler::fail(ptowsp_status status, uint64_t index, const char *text) {
     std::lock_guard<std::mutex> guard(mutex_);
     walk_failure_.set(status, index, "%s", text);
-    __atomic_store_n(&has_failed_, 1u, __ATOMIC_RELAXED);
+    pwsp_store_relaxed(&has_failed_, 1u);
 }
 
 void Scheduler::prepare(Submission *submission) {
@@ -396,12 +319,20 @@ Submission *Scheduler::open() {
     return submission;
 }
 
+// Which of the ready tasks goes first.
+void Scheduler::rank(Submission *submission) const {
+    const uint64_t sign = program_->is_priority_signed ? UINT64_C(1) << 63 : 0;
+    submission->rank =
+        program_->schedule.ready == PTOWSP_READY_PRIORITY ? submission->priority_key ^ sign : 0;
+}
+
 void Scheduler::submit(Submission *submission) {
     PTOWSP_ASSERT(!issue_.has_failed);  // or it would not be good()
     pwsp_entry *entry = pwsp_reorder_entry(&issue_.reorder, issue_.reorder.tail);
     submission->entry = static_cast<uint32_t>(issue_.reorder.tail) & issue_.reorder.place_mask;
     submission->number = task_number_++;
     submission->task.core = home_of(*submission);
+    rank(submission);
     {
         std::lock_guard<std::mutex> guard(mutex_);
         submission->task.index = next_index_++;
@@ -411,8 +342,7 @@ void Scheduler::submit(Submission *submission) {
     entry->kernel = arrival.kernel;
     entry->unit = arrival.unit;
     pwsp_issue_submit(&issue_, &arrival);
-    ring_marked();
-    step(0);
+    pwsp_cores_act(&cores_);
 }
 
 // Submits an entry that is not a task. False after a failure.
@@ -425,9 +355,7 @@ bool Scheduler::mark(pwsp_entry_kind kind, const pwsp_arrival *arrival) {
     } else if (kind == PWSP_ENTRY_LOAD) {
         elements_.push_back(arrival->tiles[0]);
     }
-    const bool is_good = pwsp_issue_submit(&issue_, arrival);
-    ring_marked();
-    return is_good;
+    return pwsp_issue_submit(&issue_, arrival);
 }
 
 void Scheduler::scope_begin(bool is_parallel) {
@@ -477,33 +405,39 @@ bool Scheduler::finish() {
         failure_ = walk_failure_;
     }
     guard.unlock();
-#if WSP_HAS_CLOCK
-    const bool has_ended = clock_.end();
-    if (failure_.status == PTOWSP_OK) {
-        check_clock(has_ended);
-    }
-#endif
+    (void)WSP_CLOCK(end());
     return failure_.status == PTOWSP_OK;
+}
+
+// Gives a task of a process an entry behind the places of the ring. If all are taken, it waits.
+uint32_t Scheduler::enter_direct(Submission *submission) {
+    for (;;) {
+        {
+            std::lock_guard<std::mutex> guard(mutex_);
+            Submission **end = direct_ + DIRECT_MAX, **at = std::find(direct_, end, nullptr);
+            if (at < end) {
+                submission->task.index = next_index_++;
+                *at = submission;
+                return place_count() + static_cast<uint32_t>(at - direct_);
+            }
+        }
+        if (!pwsp_cores_act(&cores_)) {
+            pwsp_thread_yield();
+        }
+    }
 }
 
 ptowsp_status Scheduler::run_now(Submission *submission, uint64_t *out_cycles) {
     submission->is_direct = true;
     submission->number = 0;
     submission->task.core = NONE;
+    rank(submission);
+    const uint32_t entry = enter_direct(submission);
+    pwsp_cores_ready(&cores_, PWSP_CORES_NONE, entry);
+    pwsp_cores_await(&cores_, &submission->is_done, 0);
     {
         std::lock_guard<std::mutex> guard(mutex_);
-        submission->task.index = next_index_++;
-        push_ready(submission);
-    }
-    ring_marked();
-    for (;;) {
-        const uint32_t ticket = bells_[0].ticket();
-        if (__atomic_load_n(&submission->is_done, __ATOMIC_ACQUIRE)) {
-            break;
-        }
-        if (thread_count_ > 1 || !step(0)) {
-            pause(0, ticket);
-        }
+        direct_[entry - place_count()] = nullptr;
     }
     if (submission->task.status != PTOWSP_OK) {
         fail_task(*submission);

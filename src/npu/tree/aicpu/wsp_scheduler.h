@@ -1,14 +1,14 @@
 // Tasks of a program, from their expansion to the cores and back.
 //
-//      expander --submit--> pwsp_issue --ready--> queues --give--> lines of cores
-//      (thread 0)              |                                       |
-//                              |  in program order                     v
-//      clock, errors <--retire-+<--------------------------------- complete
+//      expander --submit--> pwsp_issue --ready--> pwsp_cores --give--> lines of cores
+//      (thread 0)              |                                           |
+//                              |  in program order                         v
+//      clock, errors <--retire-+<------------------------------------- complete
 //
-// The library provides the dependences, the ring of tasks in flight and their retirement, as for
-// its own runs: pwsp_issue of wsp_core.h. This file has the device's part: queues of ready tasks,
-// the choice of a core for each, and the lines to the cores. All memory of the issue is taken when
-// a run begins.
+// The library provides both halves, as for its own runs, in wsp_core.h: pwsp_issue the dependences, the
+// ring of tasks in flight and their retirement; pwsp_cores the queues, AICPU threads, blocks and
+// lost cores. This file has what is the tree's: tasks as cores read them, the choice of a core,
+// failures, and the clock. All memory is taken when a run begins.
 //
 // The ring holds ring_size tasks, and no more than the schedule's window if that stalls; when it is
 // full the expander waits until the oldest has retired.
@@ -17,23 +17,18 @@
 // tasks
 //          do, because they may fail too; running tasks finish.
 // Threads  Thread 0 expands, retires and advances the clock. Cores belong to threads 1, 2, ...; if
-//          there are none, to thread 0, which serves them whenever it submits or waits. The cores
-//          of a block belong to one thread.
-// Blocks   Cube core i and vector cores 2 i, 2 i + 1. A task of MIX is taken by the cube core, and
-//          begins when both vector cores are free; from then on these take no other task.
+//          there are none, to thread 0, which serves them whenever it submits or waits.
 
 #ifndef WSP_SCHEDULER_H
 #define WSP_SCHEDULER_H
 
 #include "wsp_core.h"
 
-#include <chrono>
 #include <deque>
 #include <memory>
 #include <mutex>
 
 #include "wsp_abi.h"
-#include "wsp_bell.h"
 #include "wsp_clock.h"
 #include "wsp_list.h"
 
@@ -65,6 +60,7 @@ struct alignas(64) Submission {
     List<uint32_t> after, before;  // explicit edges
 
     // The scheduler's:
+    uint64_t rank;     // larger ones go first
     uint64_t number;   // of the tasks of the ring, since the run began
     uint32_t entry;    // its place there
     bool is_direct;    // of a process: not in the ring
@@ -90,7 +86,6 @@ class Target {
 // A core, as the caller passes it. Vector cores come first.
 struct Core {
     pwsp_line *line;
-    Bell *bell;  // null: it polls without sleeping
     uint32_t unit;
     // Where the core has a copy of its task, in memory that it can read: on a device the AICPU's own is
     // not. WSP_TASK_STRIDE bytes; null: it has the task itself.
@@ -103,16 +98,6 @@ inline uint32_t lane_count_of(const ptowsp_schedule &schedule, uint32_t unit) {
                            : unit == PTOWSP_UNIT_VECTOR           ? schedule.vector_lane_count
                                                                   : schedule.cube_lane_count;
     return count ? count : 1;
-}
-
-inline uint64_t now_ms() {
-    const auto now = std::chrono::steady_clock::now().time_since_epoch();
-    return static_cast<uint64_t>(
-        std::chrono::duration_cast<std::chrono::milliseconds>(now).count());
-}
-
-inline bool is_lost(const uint32_t &flag) {
-    return __atomic_load_n(&flag, __ATOMIC_ACQUIRE) != 0;
 }
 
 struct SchedulerOptions {
@@ -146,9 +131,14 @@ class Scheduler final : public Target {
     void serve(uint32_t thread);
     void stop();
     // A lost core may still write to its task: then the scheduler must stay.
-    bool has_lost() const;
-    Bell *bell_of(uint32_t core) {
-        return &bells_[cores_[core].owner];
+    bool has_lost() const {
+        return pwsp_load_acquire(&cores_.lost_count) > 0;
+    }
+    uint32_t core_count() const {
+        return cores_.core_count;
+    }
+    pwsp_core *core(uint32_t i) {
+        return &cores_.cores[i];
     }
 
     // The following are thread 0's. A walk that fails gives the reason; earlier tasks still run.
@@ -198,67 +188,48 @@ class Scheduler final : public Target {
 #endif
 
   private:
-    static constexpr uint32_t NONE = UINT32_MAX;
+    static constexpr uint32_t NONE = PWSP_CORES_NONE;
+    static constexpr uint32_t DIRECT_MAX = 4 * CORE_COUNT_MAX;
 
-    struct Ready {
-        uint64_t rank, number;  // larger ranks first, smaller numbers first
-        Submission *submission;
-        bool operator<(const Ready &other) const {
-            return rank != other.rank ? rank < other.rank : number > other.number;
-        }
-    };
-    struct CoreState {
-        Core core;
-        uint32_t owner;       // its AICPU thread
-        Submission *running;  // null: it is free
-        uint32_t is_lost;     // atomic
-        uint64_t since_ms;    // of the wait
-        Submission *waiting;  // a cube core: its task that waits for its vector cores
-        bool is_held;         // a vector core: a task of its block has it, or waits for it
-        bool has_part;        // a vector core: its room has a part of the cube core's task
-    };
-
-    // Callbacks of the issue.
+    // Callbacks of the issue; and of the cores, whose entries are places of its ring, and behind these
+    // tasks of processes.
     static void ready(void *self, uint32_t by, uint32_t place);
     static void help(void *self, uint32_t ticket);
     static bool retire(void *self, const pwsp_entry *entry);
+    static uint32_t queue_of(void *self, uint32_t entry);
+    static bool precedes(void *self, uint32_t a, uint32_t b);
+    static bool has_block(void *self, uint32_t entry);
+    static bool may_begin(void *self, uint32_t entry);
+    static bool take(void *self, uint32_t entry, uint32_t *out_part);
+    static bool is_wanted(void *self, uint32_t entry);
+    static void pass(void *self, const pwsp_turn *turn, uint32_t by, bool is_lost);
+    static uint64_t give(void *self, const pwsp_turn *turn, uint32_t core);
+    static void lose(void *self, const pwsp_turn *turn, uint32_t core);
+    static void done(void *self, const pwsp_turn *turn, uint32_t by, bool is_lost);
 
-    // Queues and cores.
-    uint32_t home_of(const Submission &submission);
-    void push_ready(Submission *submission);
-    bool may_begin(const Ready &ready) const;
-    bool pop_ready(uint32_t core, Ready *out);
-    void complete(Submission *submission, uint32_t thread);
-    uint32_t unit_of(const Submission &submission) const;
-    bool is_mix(const Submission &submission) const;
-    CoreState &vector_of(uint32_t cube, uint32_t i);
-    void begin_task(uint32_t core, Submission *submission);
-    void take_block(uint32_t cube, Submission *submission);
-    void free_block(uint32_t cube);
-    bool is_done(uint32_t core);
-    void give(const Core &core, wsp_task *task);
-    void take_results(const Core &core, Submission *submission);
-    void give_part(uint32_t core, const Submission &submission);
-    void end_parts(uint32_t cube, Submission *submission);
-    bool begin_block(uint32_t cube, List<Submission *> *skipped);
-    Submission *next_for(uint32_t core, List<Submission *> *skipped);
-    bool look_after(uint32_t thread);
-    bool has_news(uint32_t thread) const;
-    void ring_marked();
-    bool step(uint32_t thread);
-    void pause(uint32_t thread, uint32_t ticket);
-    void lose(uint32_t core, uint64_t index, const char *what);
-    void lose_task(uint32_t core, const Submission &late);
-    void lose_late(uint32_t thread);
-
-    // Thread 0.
     static Submission *submission_of(const pwsp_entry *entry) {
         return reinterpret_cast<Submission *>(static_cast<uintptr_t>(*pwsp_entry_words(entry)));
     }
+    uint32_t place_count() const {
+        return issue_.reorder.place_mask + 1;
+    }
+    Submission &at(uint32_t entry) const {
+        return entry < place_count() ? *submission_of(pwsp_reorder_at(&issue_.reorder, entry))
+                                     : *direct_[entry - place_count()];
+    }
+    ptowsp_unit unit_of(const Submission &submission) const {
+        return static_cast<ptowsp_unit>(program_->kernels[submission.task.kernel].unit);
+    }
+    bool begin_issue();
+    bool begin_cores();
+    void rank(Submission *submission) const;
+    pwsp_aicpu *aicpu_of(uint32_t thread);
+    uint32_t home_of(const Submission &submission);
+    void complete(Submission *submission, uint32_t by);
     bool mark(pwsp_entry_kind kind, const pwsp_arrival *arrival);
-    bool retire_task(const Submission &submission);
-    bool begin_issue(const SchedulerOptions &options);
+    bool retire(const pwsp_entry &entry);
     pwsp_arrival arrival_of(const Submission &submission) const;
+    uint32_t enter_direct(Submission *submission);
     void stop_behind(uint64_t number);
     void fail_task(const Submission &submission);
     const char *place_text(uint32_t place) const {
@@ -267,30 +238,19 @@ class Scheduler final : public Target {
 
     const wsp_program *program_ = nullptr;
     const pwsp_bound_tensor *tensors_ = nullptr;
-    uint32_t thread_count_ = 0, time_limit_ms_ = 0;
     SchedulerOptions options_ = SchedulerOptions();
-    bool is_in_order_ = false, is_stealing_ = false, has_priority_ = false;
-    uint32_t unit_first_[2] = {0, 0}, unit_count_[2] = {0, 0};  // cores; MIX counts as CUBE
-    uint32_t unit_owners_[2] = {0, 0};                          // a bit for each thread
-    bool has_blocks_ = false;                                   // a block for each cube core
-    bool has_parts_ = false;
-    std::unique_ptr<Bell[]> bells_;  // by thread
-    // Protects the cores of a thread; taken before mutex_: processes of a device act for thread 0.
-    std::unique_ptr<std::mutex[]> owners_;
-    List<CoreState> cores_;
+    List<Core> given_;
+    pwsp_cores cores_ = pwsp_cores();
+    List<pwsp_ready_link> links_;  // by entry
+    uint64_t next_begin_ = 0;      // in order: the task that may begin; under the lock of cores_
 
     // Protects the fields up to the next empty line.
     std::mutex mutex_;
-    List<List<Ready>> queues_;         // heaps: of each core, then of each unit
-    uint64_t next_begin_ = 0;          // in order: the task that may begin
-    uint64_t failed_at_ = UINT64_MAX;  // the first task known to have failed, by number
+    uint64_t failed_at_ = UINT64_MAX;  // atomic: the first task known to have failed, by number
+    uint32_t has_failed_ = 0;          // atomic
     uint64_t next_index_ = 0;
-    uint32_t owners_to_ring_ = 0;  // a bit for each thread that has work now
+    Submission *direct_[DIRECT_MAX] = {};
     Failure failure_, walk_failure_;
-
-    // Atomic: written under the lock, read without.
-    uint32_t has_failed_ = 0, is_stopping_ = 0, ready_count_ = 0;
-    uint32_t waiting_count_ = 0;  // atomic: tasks that wait for their blocks
 
     // Thread 0's.
     pwsp_pool_info pools_[PWSP_POOL_MAX];

@@ -38,20 +38,18 @@ bool ThreadStream::start(uint32_t kernel, wsp_task *const *tasks, uint32_t count
 namespace {
 
 struct Given {
-    uint32_t core;
+    pwsp_core *core;
     wsp_task *task;
 };
 
 class Launcher {
   public:
-    Launcher(Scheduler &scheduler, const List<Core> &cores, uint32_t unit, Stream &stream,
-             Spans spans)
-        : scheduler_(scheduler), cores_(cores), unit_(unit), stream_(stream), spans_(spans),
-          has_begun_(cores.size()) {
-    }
+    Launcher(Scheduler &scheduler, uint32_t unit, Stream &stream, Spans spans);
 
     // Takes what the lines have. False: all cores have quit.
     bool look(List<Given> *wave);
+    // The same, and waits until they have something.
+    bool await(List<Given> *wave);
     void run(List<Given> *wave);
     void break_stream() {
         is_broken_ = true;
@@ -60,31 +58,56 @@ class Launcher {
   private:
     bool launch(const List<Given> &wave);
 
-    Scheduler &scheduler_;
-    const List<Core> &cores_;
-    uint32_t unit_;
+    List<pwsp_core *> cores_;
     Stream &stream_;
     Spans spans_;
     List<bool> has_begun_;
     bool is_broken_ = false;
 };
 
+// All these cores sleep where the first one does.
+Launcher::Launcher(Scheduler &scheduler, uint32_t unit, Stream &stream, Spans spans)
+    : stream_(stream), spans_(spans) {
+    for (uint32_t i = 0; i < scheduler.core_count(); i++) {
+        if (scheduler.core(i)->unit == unit) {
+            cores_.push_back(scheduler.core(i));
+        }
+    }
+    PTOWSP_ASSERT(!cores_.empty());
+    has_begun_.resize(cores_.size());
+}
+
 bool Launcher::look(List<Given> *wave) {
     bool is_any = false;
-    for (uint32_t i = 0; i < cores_.size(); i++) {
-        pwsp_line *line = cores_[i].line;
-        if (cores_[i].unit != unit_ || pwsp_core_must_quit(line)) {
+    for (size_t i = 0; i < cores_.size(); i++) {
+        pwsp_core *core = cores_[i];
+        if (pwsp_core_must_quit(core->line)) {
             continue;
         }
         is_any = true;
         if (!has_begun_[i]) {
-            has_begun_[i] = pwsp_core_may_begin(line);
+            has_begun_[i] = pwsp_core_may_begin(core->line);
             if (has_begun_[i]) {
-                pwsp_core_begin(line, i);
-                scheduler_.bell_of(i)->ring();
+                pwsp_core_begin(core->line, core->index);
+                pwsp_core_wake_aicpu(core);
             }
-        } else if (const uint64_t task = pwsp_core_poll(line)) {
-            wave->push_back({i, reinterpret_cast<wsp_task *>(static_cast<uintptr_t>(task))});
+        } else if (const uint64_t task = pwsp_core_poll(core->line)) {
+            wave->push_back({core, reinterpret_cast<wsp_task *>(static_cast<uintptr_t>(task))});
+        }
+    }
+    return is_any;
+}
+
+bool Launcher::await(List<Given> *wave) {
+    pwsp_core *first = cores_[0];
+    bool is_any = look(wave);
+    while (is_any && wave->empty()) {
+        if (!pwsp_cores_spin(first->aicpu->all, &first->patience)) {
+            pwsp_sleeper_begin(first->sleeper, PWSP_AWAIT_ANY);
+            is_any = look(wave);
+            pwsp_sleeper_end(first->sleeper, !is_any || !wave->empty(), 0);
+        } else {
+            is_any = look(wave);
         }
     }
     return is_any;
@@ -121,41 +144,26 @@ void Launcher::run(List<Given> *wave) {
         }
         if (task.index < spans_.capacity) {
             ptowsp_span &span = spans_.spans[task.index];
-            span.lane = given.core;
+            span.lane = given.core->index;
             span.kind = task.kernel;
             span.begin = begin;
             span.end = end;
         }
-        pwsp_core_done(cores_[given.core].line);
-        scheduler_.bell_of(given.core)->ring();
+        pwsp_core_report(given.core);
     }
     wave->clear();
 }
 
 }  // namespace
 
-void play_cores(Scheduler &scheduler, const List<Core> &cores, uint32_t unit, Stream &stream,
-                Spans spans) {
-    Launcher launcher(scheduler, cores, unit, stream, spans);
+void play_cores(Scheduler &scheduler, uint32_t unit, Stream &stream, Spans spans) {
+    Launcher launcher(scheduler, unit, stream, spans);
     List<Given> wave;
-    Bell *bell = nullptr;
-    for (const Core &core : cores) {
-        bell = core.unit == unit ? core.bell : bell;
-    }
-    PTOWSP_ASSERT(bell);
     if (!stream.begin()) {
         launcher.break_stream();
     }
-    for (;;) {
-        const uint32_t ticket = bell->ticket();
-        if (!launcher.look(&wave)) {
-            return;
-        }
-        if (wave.empty()) {
-            bell->wait(ticket);
-        } else {
-            launcher.run(&wave);
-        }
+    while (launcher.await(&wave)) {
+        launcher.run(&wave);
     }
 }
 

@@ -38,10 +38,9 @@ class ThreadStream final : public Stream {
     }
 };
 
-// Plays the cores of a unit, which share a bell, until all must quit. If the stream fails, its tasks
+// Plays the cores of a unit, on one thread, until all must quit. If the stream fails, its tasks
 // do: SYSTEM_FAILED.
-void play_cores(Scheduler &scheduler, const List<Core> &cores, uint32_t unit, Stream &stream,
-                Spans spans);
+void play_cores(Scheduler &scheduler, uint32_t unit, Stream &stream, Spans spans);
 
 }  // namespace wsp
 

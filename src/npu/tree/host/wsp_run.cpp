@@ -24,7 +24,6 @@ struct alignas(64) Line {
 // The data of a run's thread.
 struct Thread {
     Scheduler *scheduler;
-    const List<Core> *cores;
     uint32_t index;  // of the AICPU thread, or of the core
     Stream *stream;  // of launches for the core's unit, or null
     Spans spans;
@@ -39,14 +38,13 @@ void *aicpu_main(void *arg) {
 
 void *core_main(void *arg) {
     const Thread *thread = static_cast<const Thread *>(arg);
-    const Core &core = (*thread->cores)[thread->index];
+    pwsp_core *core = thread->scheduler->core(thread->index);
     if (thread->stream) {
-        play_cores(*thread->scheduler, *thread->cores, core.unit, *thread->stream, thread->spans);
+        play_cores(*thread->scheduler, core->unit, *thread->stream, thread->spans);
         return nullptr;
     }
 #ifndef WSP_ASCEND
-    work(core.line, thread->index, *core.bell, *thread->scheduler->bell_of(thread->index),
-         thread->spans);
+    work(core, thread->spans);
 #endif
     return nullptr;
 }
@@ -83,23 +81,24 @@ ptowsp_status run_here(const wsp_program &program, Bindings *bindings,
     const uint32_t core_count = vector_count + core_count_of(program, PTOWSP_UNIT_CUBE, options);
     const Spans spans = {options.spans, options.spans ? options.span_capacity : 0};
     List<Line> lines(core_count, Line());
-    std::unique_ptr<Bell[]> bells = std::make_unique<Bell[]>(core_count);
     List<Core> cores;
     List<Thread> core_threads, aicpu_threads;
     Scheduler scheduler;
     for (uint32_t i = 0; i < core_count; i++) {
         const uint32_t unit = i < vector_count ? PTOWSP_UNIT_VECTOR : PTOWSP_UNIT_CUBE;
         const uint32_t first = i < vector_count ? 0 : vector_count;
-        Stream *stream = launches.streams[unit];
-        cores.push_back({&lines[i].line, &bells[is_driven ? first : i], unit, nullptr});
+        cores.push_back({&lines[i].line, unit, nullptr});
         if (!is_driven || i == first) {
-            core_threads.push_back({&scheduler, &cores, i, stream, spans, pthread_t()});
+            core_threads.push_back({&scheduler, i, launches.streams[unit], spans, pthread_t()});
         }
     }
     for (uint32_t i = 1; i < chosen.aicpu_count; i++) {
-        aicpu_threads.push_back({&scheduler, &cores, i, nullptr, spans, pthread_t()});
+        aicpu_threads.push_back({&scheduler, i, nullptr, spans, pthread_t()});
     }
     if (scheduler.begin(program, bindings->table(), cores, chosen)) {
+        for (uint32_t i = 0; is_driven && i < core_count; i++) {  // a launcher plays several cores
+            scheduler.core(i)->sleeper = &scheduler.core(i < vector_count ? 0 : vector_count)->own;
+        }
         // AICPU threads wait for their cores; cores wait until they are used or told to quit.
         const size_t core_started = start(&core_threads, core_main);
         const bool has_cores = core_started == core_threads.size();
