@@ -438,8 +438,7 @@ PWSP_INTERNAL void pwsp_device_prepare(ptowsp_device *device, const pwsp_device_
     device->job = *job;
     pwsp_core_job *cores = &device->job.cores;
     cores->user = device;
-    cores->order.user = device;
-    cores->order.links = device->links;
+    cores->links = device->links;
     cores->give = pwsp_device_give;
     cores->done = pwsp_device_done;
     cores->lose = pwsp_device_lose;

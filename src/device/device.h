@@ -134,11 +134,6 @@ PWSP_INLINE uint32_t pwsp_device_unit_count(const ptowsp_device *device, uint32_
                                       : cores->desc.vector_count;
 }
 
-// The queue of entries for any core of a unit.
-PWSP_INLINE uint32_t pwsp_device_unit_queue(const ptowsp_device *device, ptowsp_unit unit) {
-    return device->cores.core_count + (uint32_t)pwsp_unit_lane(unit);
-}
-
 // What a device lacks that can run no task of a unit, for errors: "needs ...".
 PWSP_INLINE const char *pwsp_device_lack(ptowsp_unit unit) {
     return unit == PTOWSP_UNIT_MIX    ? "two vector cores with each cube core, and there are fewer"

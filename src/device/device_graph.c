@@ -135,21 +135,11 @@ static void pwsp_device_part_over(ptowsp_device *device, uint32_t by, pwsp_graph
 
 // -- the job --------------------------------------------------------------------------------------
 
-static uint32_t pwsp_device_graph_queue(void *user, uint32_t task) {
-    return pwsp_device_unit_queue((const ptowsp_device *)user,
-                                  pwsp_graph_unit_of(pwsp_graph_on(user), task));
-}
-
-// By priority, and then by number.
-static bool pwsp_device_graph_precedes(void *user, uint32_t a, uint32_t b) {
+static pwsp_need pwsp_device_graph_need(void *user, uint32_t task) {
     const ptowsp_graph *graph = pwsp_graph_on(user);
-    uint32_t level_a = pwsp_graph_class_of(graph, a) % PWSP_GRAPH_LEVELS;
-    uint32_t level_b = pwsp_graph_class_of(graph, b) % PWSP_GRAPH_LEVELS;
-    return level_a != level_b ? level_a > level_b : a < b;
-}
-
-static bool pwsp_device_graph_has_block(void *user, uint32_t task) {
-    return pwsp_graph_unit_of(pwsp_graph_on(user), task) == PTOWSP_UNIT_MIX;
+    const pwsp_need need = {pwsp_graph_unit_of(graph, task), PWSP_CORES_NONE,
+                            pwsp_graph_class_of(graph, task) % PWSP_GRAPH_LEVELS, task};
+    return need;
 }
 
 static bool pwsp_device_graph_take(void *user, uint32_t task, uint32_t *out_part) {
@@ -282,9 +272,7 @@ static ptowsp_status pwsp_device_check_units(ptowsp_device *device, const ptowsp
 static bool pwsp_device_run_tasks(ptowsp_device *device, ptowsp_graph *graph) {
     pwsp_device_job job;
     memset(&job, 0, sizeof job);
-    job.cores.order.precedes = pwsp_device_graph_precedes;
-    job.cores.queue_of = pwsp_device_graph_queue;
-    job.cores.has_block = pwsp_device_graph_has_block;
+    job.cores.need_of = pwsp_device_graph_need;
     job.cores.take = graph->range_count > 0 ? pwsp_device_graph_take : NULL;
     job.cores.is_wanted = pwsp_device_graph_is_wanted;
     job.cores.pass = pwsp_device_graph_pass;

@@ -28,23 +28,13 @@ static void pwsp_launch_over(ptowsp_device *device) {
 
 // -- the job --------------------------------------------------------------------------------------
 
-static uint32_t pwsp_launch_queue(void *user, uint32_t entry) {
-    const ptowsp_device *device = (const ptowsp_device *)user;
+static pwsp_need pwsp_launch_need(void *user, uint32_t entry) {
     const pwsp_device_launch *launch = pwsp_launch_on(user);
-    bool is_vector = launch->desc.unit == PTOWSP_UNIT_VECTOR;
-    return !launch->is_pinned ? pwsp_device_unit_queue(device, launch->desc.unit)
-           : is_vector        ? entry
-                              : device->cores.desc.vector_count + entry;
-}
-
-static bool pwsp_launch_precedes(void *user, uint32_t a, uint32_t b) {
-    (void)user;
-    return a < b;
-}
-
-static bool pwsp_launch_has_block(void *user, uint32_t entry) {
-    (void)entry;
-    return pwsp_launch_on(user)->desc.unit == PTOWSP_UNIT_MIX;
+    ptowsp_unit unit = launch->desc.unit;
+    uint32_t first =
+        unit == PTOWSP_UNIT_VECTOR ? 0 : ((ptowsp_device *)user)->cores.desc.vector_count;
+    const pwsp_need need = {unit, launch->is_pinned ? first + entry : PWSP_CORES_NONE, 0, entry};
+    return need;
 }
 
 static bool pwsp_launch_take(void *user, uint32_t entry, uint32_t *out_part) {
@@ -206,9 +196,7 @@ static ptowsp_status pwsp_device_launch_all(ptowsp_device *device, const ptowsp_
     launch->remaining = count;
     pwsp_device_job job;
     memset(&job, 0, sizeof job);
-    job.cores.order.precedes = pwsp_launch_precedes;
-    job.cores.queue_of = pwsp_launch_queue;
-    job.cores.has_block = pwsp_launch_has_block;
+    job.cores.need_of = pwsp_launch_need;
     job.cores.take = pwsp_launch_take;
     job.cores.is_wanted = pwsp_launch_is_wanted;
     job.cores.pass = pwsp_launch_pass;

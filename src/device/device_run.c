@@ -14,20 +14,11 @@ static pwsp_reorder *pwsp_program_on(void *device) {
 
 // -- the job --------------------------------------------------------------------------------------
 
-static uint32_t pwsp_program_queue(void *user, uint32_t place) {
+static pwsp_need pwsp_program_need(void *user, uint32_t place) {
+    PTOWSP_ASSERT(PWSP_NO_HOME == PWSP_CORES_NONE);
     const pwsp_entry *entry = pwsp_reorder_at(pwsp_program_on(user), place);
-    return entry->home != PWSP_NO_HOME
-               ? entry->home
-               : pwsp_device_unit_queue((const ptowsp_device *)user, entry->unit);
-}
-
-static bool pwsp_program_precedes(void *user, uint32_t a, uint32_t b) {
-    const pwsp_reorder *reorder = pwsp_program_on(user);
-    return pwsp_reorder_at(reorder, a)->index < pwsp_reorder_at(reorder, b)->index;
-}
-
-static bool pwsp_program_has_block(void *user, uint32_t place) {
-    return pwsp_reorder_at(pwsp_program_on(user), place)->unit == PTOWSP_UNIT_MIX;
+    const pwsp_need need = {entry->unit, entry->home, 0, entry->index};
+    return need;
 }
 
 static bool pwsp_program_is_wanted(void *user, uint32_t place) {
@@ -96,9 +87,7 @@ static ptowsp_status pwsp_device_walk(void *user, ptowsp_run *run) {
     pwsp_executor executor = {pwsp_program_ready, pwsp_program_help, device};
     pwsp_device_job job;
     memset(&job, 0, sizeof job);
-    job.cores.order.precedes = pwsp_program_precedes;
-    job.cores.queue_of = pwsp_program_queue;
-    job.cores.has_block = pwsp_program_has_block;
+    job.cores.need_of = pwsp_program_need;
     job.cores.is_wanted = pwsp_program_is_wanted;
     job.cores.pass = pwsp_program_pass;
     job.cores.is_awaited = true;

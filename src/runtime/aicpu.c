@@ -147,7 +147,7 @@ static uint32_t pwsp_aicpu_pick(pwsp_aicpu *aicpu) {
     pwsp_mutex_lock(&cores->mutex);
     while (aicpu->ready_head != PWSP_CORES_NONE) {
         uint32_t entry = aicpu->ready_head;
-        aicpu->ready_head = cores->job.order.links[entry].next;
+        aicpu->ready_head = cores->job.links[entry].next;
         pwsp_cores_enqueue(cores, entry, &owners);
     }
     for (uint32_t unit = 0; unit < 2;
@@ -213,7 +213,7 @@ static bool pwsp_aicpu_give_out(pwsp_aicpu *aicpu) {
         }
         pwsp_aicpu_unfree(aicpu, core);
         core->turn = *pick;
-        if (job->has_block(job->user, pick->entry)) {
+        if (job->need_of(job->user, pick->entry).unit == PTOWSP_UNIT_MIX) {
             pwsp_aicpu_take_block(aicpu, core);
         } else {
             pwsp_aicpu_start(aicpu, core);

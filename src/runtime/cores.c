@@ -10,7 +10,9 @@
 
 // The AICPU thread of a core. The cores of a block have the same one.
 static uint32_t pwsp_cores_owner(const pwsp_cores *cores, uint32_t core) {
-    return (cores->block_count ? pwsp_cores_block_of(cores, core) : core) % cores->desc.aicpu_count;
+    uint32_t first = cores->desc.is_host && cores->desc.aicpu_count > 1;
+    uint32_t number = cores->block_count ? pwsp_cores_block_of(cores, core) : core;
+    return first + number % (cores->desc.aicpu_count - first);
 }
 
 // Deals out the lists of an AICPU thread; returns how many numbers these take.
@@ -30,7 +32,7 @@ static uint32_t pwsp_aicpu_init(pwsp_cores *cores, uint32_t index, pwsp_turn *pi
     aicpu->busy_cores = lists + 3 * count;
     aicpu->waiting_cores = lists + 4 * count;
     pwsp_sleeper_init(&aicpu->own);
-    aicpu->sleeper = cores->desc.is_host ? &cores->host : &aicpu->own;
+    aicpu->sleeper = cores->desc.is_host && index == 0 ? &cores->host : &aicpu->own;
     return count;
 }
 
@@ -97,9 +99,18 @@ PWSP_INTERNAL void pwsp_cores_free(pwsp_cores *cores) {
 
 // -- queues, under the lock -----------------------------------------------------------------------
 
+static bool pwsp_cores_precedes(void *user, uint32_t a, uint32_t b) {
+    const pwsp_core_job *job = &((pwsp_cores *)user)->job;
+    pwsp_need first = job->need_of(job->user, a), second = job->need_of(job->user, b);
+    return first.rank != second.rank ? first.rank > second.rank : first.number < second.number;
+}
+
 PWSP_INTERNAL void pwsp_cores_prepare(pwsp_cores *cores, const pwsp_core_job *job) {
     PTOWSP_ASSERT(!cores->is_open);
     cores->job = *job;
+    cores->order.links = job->links;
+    cores->order.precedes = pwsp_cores_precedes;
+    cores->order.user = cores;
     for (uint32_t i = 0; i < cores->core_count + 2; i++) {
         pwsp_ready_init(&cores->queues[i]);
     }
@@ -119,10 +130,11 @@ static uint32_t *pwsp_cores_count_of(pwsp_cores *cores, uint32_t queue) {
 }
 
 PWSP_INTERNAL void pwsp_cores_enqueue(pwsp_cores *cores, uint32_t entry, uint32_t *owners) {
-    const pwsp_core_job *job = &cores->job;
-    uint32_t queue = job->queue_of(job->user, entry);
+    const pwsp_need need = cores->job.need_of(cores->job.user, entry);
+    uint32_t unit_queue = cores->core_count + (uint32_t)pwsp_unit_lane(need.unit);
+    uint32_t queue = need.home != PWSP_CORES_NONE ? need.home : unit_queue;
     PTOWSP_ASSERT(queue < cores->core_count + 2);
-    pwsp_ready_push(&cores->queues[queue], &job->order, entry);
+    pwsp_ready_push(&cores->queues[queue], &cores->order, entry);
     uint32_t *count = pwsp_cores_count_of(cores, queue);
     if (count) {
         pwsp_store_seq_cst(count, pwsp_load_relaxed(count) + 1);
@@ -137,15 +149,15 @@ static uint32_t pwsp_cores_better(const pwsp_cores *cores, uint32_t best, uint32
     if (pwsp_load_relaxed(&cores->queues[queue].count) == 0) {
         return best;
     }
-    uint32_t first = pwsp_ready_first(&cores->queues[queue], &job->order);
+    const pwsp_ready_order *order = &cores->order;
+    uint32_t first = pwsp_ready_first(&cores->queues[queue], order);
     if (job->may_begin && !job->may_begin(job->user, first)) {
         return best;
     }
-    return best == PWSP_CORES_NONE ||
-                   job->order.precedes(job->order.user, first,
-                                       pwsp_ready_first(&cores->queues[best], &job->order))
-               ? queue
-               : best;
+    bool is_better =
+        best == PWSP_CORES_NONE ||
+        order->precedes(order->user, first, pwsp_ready_first(&cores->queues[best], order));
+    return is_better ? queue : best;
 }
 
 // The queue that a free core takes from, or NONE: its own or its unit's; with stealing, if there is
@@ -171,10 +183,10 @@ PWSP_INTERNAL bool pwsp_cores_take(pwsp_cores *cores, const pwsp_core *core, pws
         return false;
     }
     out_turn->core = core->index;
-    out_turn->entry = pwsp_ready_first(&cores->queues[queue], &job->order);
+    out_turn->entry = pwsp_ready_first(&cores->queues[queue], &cores->order);
     out_turn->part = 0;
     if (!job->take || !job->take(job->user, out_turn->entry, &out_turn->part)) {
-        pwsp_ready_pop(&cores->queues[queue], &job->order);
+        pwsp_ready_pop(&cores->queues[queue], &cores->order);
         uint32_t *count = pwsp_cores_count_of(cores, queue);
         if (count) {
             PTOWSP_ASSERT(pwsp_load_relaxed(count) > 0);
@@ -217,7 +229,7 @@ PWSP_INTERNAL void pwsp_cores_wake(pwsp_cores *cores, uint32_t owners, uint32_t 
 PWSP_INTERNAL void pwsp_cores_ready(pwsp_cores *cores, uint32_t by, uint32_t entry) {
     if (by != PWSP_CORES_NONE) {
         pwsp_aicpu *aicpu = &cores->aicpus[by];
-        pwsp_ready_link *links = cores->job.order.links;
+        pwsp_ready_link *links = cores->job.links;
         links[entry].next = PWSP_CORES_NONE;
         if (aicpu->ready_head == PWSP_CORES_NONE) {
             aicpu->ready_head = entry;
@@ -238,7 +250,7 @@ PWSP_INTERNAL void pwsp_cores_ready(pwsp_cores *cores, uint32_t by, uint32_t ent
 }
 
 PWSP_INTERNAL bool pwsp_cores_act(pwsp_cores *cores) {
-    if (!cores->desc.is_host) {
+    if (!cores->desc.is_host || cores->aicpus[0].core_count == 0) {
         return false;
     }
     pwsp_mutex_lock(&cores->host_act);
@@ -255,7 +267,7 @@ PWSP_INTERNAL void pwsp_cores_await(pwsp_cores *cores, const uint32_t *word, uin
             pwsp_thread_yield();
         } else if (pwsp_spin(&round, cores->desc.spin_count, 0)) {
             continue;
-        } else if (cores->desc.is_host) {
+        } else if (cores->desc.is_host && cores->aicpus[0].core_count > 0) {
             pwsp_aicpu_sleep(&cores->aicpus[0], PWSP_AWAIT_DONE, word, seen);
         } else {
             pwsp_sleeper_begin(&cores->host, PWSP_AWAIT_ANY | PWSP_AWAIT_DONE);

@@ -9,15 +9,14 @@
 // of pwsp_core_job. Programs, graphs and launches are jobs.
 //
 //      ready(entry)          by the host, or by an AICPU thread inside done or pass
-//      queue_of(entry)       where it waits
+//      need_of(entry)        where it waits, and what goes first there
 //      take(entry)           a part of it leaves the queue, or all of it
-//      has_block(entry)      it takes a cube core and the two vector cores of its block
 //      is_wanted(entry)      it must run; else pass replaces all further calls
 //      give(turn, core)      the AICPU writes its task; then the core runs it
 //      done(turn)            on the AICPU thread of that core
 //
-// Blocks   Cube core i and vector cores 2 i, 2 i + 1, if there are enough of these. A task that takes
-//          a block is picked for the cube core, and begins when both vector cores are free; from then
+// Blocks   Cube core i and vector cores 2 i, 2 i + 1, if there are enough of these. An entry of MIX
+//          is picked for the cube core, and begins when both vector cores are free; from then
 //          on these take no other task. All three belong to one AICPU thread.
 // Lost     A core that has not ended its task within the time limit is not used again: its turn is
 //          lost, then done. It still takes entries, and passes them; so no queue stays full.
@@ -29,6 +28,7 @@
 #define PWSP_CORES_H
 
 #include "../base/sleeper.h"
+#include "arrival.h"
 #include "handshake.h"
 #include "ready.h"
 
@@ -52,13 +52,18 @@ typedef struct pwsp_turn {
     uint32_t core, entry, part;
 } pwsp_turn;
 
+// What an entry needs. Of those that wait together the one of the largest rank goes first, and of these
+// the one with the smallest number.
+typedef struct pwsp_need {
+    ptowsp_unit unit;
+    uint32_t home;  // a core, or NONE: any of its unit
+    uint64_t rank, number;
+} pwsp_need;
+
 typedef struct pwsp_core_job {
     void *user;
-    // Under the lock. Of entries that wait in the same queue, which goes first; links by entry.
-    pwsp_ready_order order;
-    // A core, or the number of cores + unit: any of its cores.
-    uint32_t (*queue_of)(void *user, uint32_t entry);
-    bool (*has_block)(void *user, uint32_t entry);
+    pwsp_ready_link *links;  // by entry
+    pwsp_need (*need_of)(void *user, uint32_t entry);
     // Under the lock. May an entry that is first in its queue leave it? NULL: always.
     bool (*may_begin)(void *user, uint32_t entry);
     // Under the lock; true: more parts remain. NULL: every entry has one part, number 0.
@@ -115,7 +120,7 @@ typedef struct pwsp_aicpu {
 typedef struct pwsp_cores_desc {
     uint32_t vector_count, cube_count;  // vector cores come first
     uint32_t aicpu_count;
-    bool is_host;                      // the host's thread is the only AICPU thread, too
+    bool is_host;                      // the host's thread is AICPU thread 0: it has cores if alone
     bool is_polled;                    // nobody sleeps
     uint32_t spin_count, yield_count;  // rounds of waiting before a sleep
     uint64_t time_limit_ns;            // of a task; 0: none
@@ -130,11 +135,12 @@ typedef struct pwsp_cores {
     uint32_t block_count;  // cube_count, if there are two vector cores for each cube core
     pwsp_core *cores;
     pwsp_aicpu *aicpus;
-    pwsp_sleeper host;         // the host sleeps here
-    pwsp_mutex host_act;       // held by a thread of the host in a round
-    pwsp_mutex mutex;          // protects queues and is_open; and what the owner likes
-    bool is_open;              // AICPU threads look at queues
-    pwsp_core_job job;         // written while no AICPU thread does
+    pwsp_sleeper host;    // the host sleeps here
+    pwsp_mutex host_act;  // held by a thread of the host in a round
+    pwsp_mutex mutex;     // protects queues and is_open; and what the owner likes
+    bool is_open;         // AICPU threads look at queues
+    pwsp_core_job job;    // written while no AICPU thread does
+    pwsp_ready_order order;
     pwsp_ready_queue *queues;  // of each core, then of each unit
     // Atomic: entries that any core of a unit takes. Of stealing cores also those of each other.
     uint32_t queued_count[2];
@@ -177,7 +183,7 @@ PWSP_INTERNAL void pwsp_cores_prepare(pwsp_cores *cores, const pwsp_core_job *jo
 // this call, or PWSP_CORES_NONE for the host.
 PWSP_INTERNAL void pwsp_cores_ready(pwsp_cores *cores, uint32_t by, uint32_t entry);
 
-// A round of the host's AICPU thread, if it has one; returns whether there was anything to do.
+// A round of the host's cores, if it has any; returns whether there was anything to do.
 PWSP_INTERNAL bool pwsp_cores_act(pwsp_cores *cores);
 
 // Waits until a word that done and pass change differs from `seen`. Acts meanwhile.

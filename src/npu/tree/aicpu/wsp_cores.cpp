@@ -25,23 +25,14 @@ uint32_t Scheduler::home_of(const Submission &submission) {
                                     : lane % desc.vector_count;
 }
 
-uint32_t Scheduler::queue_of(void *self, uint32_t entry) {
+// By priority, if the schedule has it, and then in program order.
+pwsp_need Scheduler::need_of(void *self, uint32_t entry) {
     const Scheduler &me = *static_cast<Scheduler *>(self);
     const Submission &submission = me.at(entry);
-    const uint32_t unit = static_cast<uint32_t>(pwsp_unit_lane(me.unit_of(submission)));
-    return submission.task.core != NONE ? submission.task.core : me.cores_.core_count + unit;
-}
-
-// By priority, if the schedule has it, and then in program order.
-bool Scheduler::precedes(void *self, uint32_t a, uint32_t b) {
-    const Scheduler &me = *static_cast<Scheduler *>(self);
-    const Submission &first = me.at(a), &second = me.at(b);
-    return first.rank != second.rank ? first.rank > second.rank : first.number < second.number;
-}
-
-bool Scheduler::has_block(void *self, uint32_t entry) {
-    const Scheduler &me = *static_cast<Scheduler *>(self);
-    return me.unit_of(me.at(entry)) == PTOWSP_UNIT_MIX;
+    const bool has_priority = me.program_->schedule.ready == PTOWSP_READY_PRIORITY;
+    const uint64_t sign = me.program_->is_priority_signed ? UINT64_C(1) << 63 : 0;
+    return {me.unit_of(submission), submission.task.core,
+            has_priority ? submission.priority_key ^ sign : 0, submission.number};
 }
 
 // Where tasks begin in program order.

@@ -112,8 +112,8 @@ bool Scheduler::begin_cores() {
     for (const Core &core : given_) {
         (core.unit == PTOWSP_UNIT_VECTOR ? desc.vector_count : desc.cube_count)++;
     }
-    desc.is_host = options_.aicpu_count == 1;
-    desc.aicpu_count = desc.is_host ? 1 : options_.aicpu_count - 1;
+    desc.is_host = true;
+    desc.aicpu_count = options_.aicpu_count;
     desc.is_polled = options_.time_limit_ms > 0 || options_.has_parts ||
                      (!WSP_HAS_CLOCK && program_->pipeline_count > 0);
     desc.spin_count = 100;
@@ -129,11 +129,9 @@ bool Scheduler::begin_cores() {
     }
     links_.resize(place_count() + DIRECT_MAX);
     pwsp_core_job job = pwsp_core_job();
-    job.user = job.order.user = this;
-    job.order.links = links_.data();
-    job.order.precedes = precedes;
-    job.queue_of = queue_of;
-    job.has_block = has_block;
+    job.user = this;
+    job.links = links_.data();
+    job.need_of = need_of;
     if (schedule.issue == PTOWSP_ISSUE_IN_ORDER) {
         job.may_begin = may_begin;
         job.take = take;
@@ -165,35 +163,6 @@ bool Scheduler::begin(const wsp_program &program, const wsp_bindings &bindings,
         PTOWSP_ASSERT(program.kernels[i].unit != PTOWSP_UNIT_MIX || cores_.block_count > 0);
     }
     return WSP_CLOCK(begin(timed_, tensors_));
-}
-
-// -- threads --------------------------------------------------------------------------------------
-
-// What cores call an AICPU thread; null: it has no cores.
-pwsp_aicpu *Scheduler::aicpu_of(uint32_t thread) {
-    return cores_.desc.is_host ? &cores_.aicpus[0] : thread ? &cores_.aicpus[thread - 1] : nullptr;
-}
-
-void Scheduler::open_lines(uint32_t thread) {
-    if (pwsp_aicpu *aicpu = aicpu_of(thread)) {
-        pwsp_aicpu_open(aicpu, cores_.desc.time_limit_ns);
-    }
-}
-
-void Scheduler::close_lines(uint32_t thread) {
-    if (pwsp_aicpu *aicpu = aicpu_of(thread)) {
-        pwsp_aicpu_close(aicpu);
-    }
-}
-
-void Scheduler::serve(uint32_t thread) {
-    open_lines(thread);
-    pwsp_aicpu_serve(aicpu_of(thread));
-    close_lines(thread);
-}
-
-void Scheduler::stop() {
-    pwsp_cores_finish(&cores_);
 }
 
 // -- thread 0: retiring ---------------------------------------------------------------------------
@@ -319,20 +288,12 @@ Submission *Scheduler::open() {
     return submission;
 }
 
-// Which of the ready tasks goes first.
-void Scheduler::rank(Submission *submission) const {
-    const uint64_t sign = program_->is_priority_signed ? UINT64_C(1) << 63 : 0;
-    submission->rank =
-        program_->schedule.ready == PTOWSP_READY_PRIORITY ? submission->priority_key ^ sign : 0;
-}
-
 void Scheduler::submit(Submission *submission) {
     PTOWSP_ASSERT(!issue_.has_failed);  // or it would not be good()
     pwsp_entry *entry = pwsp_reorder_entry(&issue_.reorder, issue_.reorder.tail);
     submission->entry = static_cast<uint32_t>(issue_.reorder.tail) & issue_.reorder.place_mask;
     submission->number = task_number_++;
     submission->task.core = home_of(*submission);
-    rank(submission);
     {
         std::lock_guard<std::mutex> guard(mutex_);
         submission->task.index = next_index_++;
@@ -431,7 +392,6 @@ ptowsp_status Scheduler::run_now(Submission *submission, uint64_t *out_cycles) {
     submission->is_direct = true;
     submission->number = 0;
     submission->task.core = NONE;
-    rank(submission);
     const uint32_t entry = enter_direct(submission);
     pwsp_cores_ready(&cores_, PWSP_CORES_NONE, entry);
     pwsp_cores_await(&cores_, &submission->is_done, 0);

@@ -60,7 +60,7 @@ struct alignas(64) Submission {
     List<uint32_t> after, before;  // explicit edges
 
     // The scheduler's:
-    uint64_t rank;     // larger ones go first
+
     uint64_t number;   // of the tasks of the ring, since the run began
     uint32_t entry;    // its place there
     bool is_direct;    // of a process: not in the ring
@@ -124,12 +124,22 @@ class Scheduler final : public Target {
                const SchedulerOptions &options);
 
     // Opens the lines of a thread's cores, and waits until they poll; closes them.
-    void open_lines(uint32_t thread);
-    void close_lines(uint32_t thread);
+    void open_lines(uint32_t thread) {
+        pwsp_aicpu_open(&cores_.aicpus[thread], cores_.desc.time_limit_ns);
+    }
+    void close_lines(uint32_t thread) {
+        pwsp_aicpu_close(&cores_.aicpus[thread]);
+    }
 
     // A thread except 0: schedules until stop.
-    void serve(uint32_t thread);
-    void stop();
+    void serve(uint32_t thread) {
+        open_lines(thread);
+        pwsp_aicpu_serve(&cores_.aicpus[thread]);
+        close_lines(thread);
+    }
+    void stop() {
+        pwsp_cores_finish(&cores_);
+    }
     // A lost core may still write to its task: then the scheduler must stay.
     bool has_lost() const {
         return pwsp_load_acquire(&cores_.lost_count) > 0;
@@ -196,9 +206,7 @@ class Scheduler final : public Target {
     static void ready(void *self, uint32_t by, uint32_t place);
     static void help(void *self, uint32_t ticket);
     static bool retire(void *self, const pwsp_entry *entry);
-    static uint32_t queue_of(void *self, uint32_t entry);
-    static bool precedes(void *self, uint32_t a, uint32_t b);
-    static bool has_block(void *self, uint32_t entry);
+    static pwsp_need need_of(void *self, uint32_t entry);
     static bool may_begin(void *self, uint32_t entry);
     static bool take(void *self, uint32_t entry, uint32_t *out_part);
     static bool is_wanted(void *self, uint32_t entry);
@@ -222,8 +230,7 @@ class Scheduler final : public Target {
     }
     bool begin_issue();
     bool begin_cores();
-    void rank(Submission *submission) const;
-    pwsp_aicpu *aicpu_of(uint32_t thread);
+
     uint32_t home_of(const Submission &submission);
     void complete(Submission *submission, uint32_t by);
     bool mark(pwsp_entry_kind kind, const pwsp_arrival *arrival);
