@@ -22,7 +22,7 @@ typedef struct pwsp_ready_link {
     uint32_t child;  // the first one; in the heap
 } pwsp_ready_link;
 
-// The order of an owner's queues. Entries of which neither precedes the other go as they came.
+// The order of the queues. Entries of which neither precedes the other go in any order.
 typedef struct pwsp_ready_order {
     pwsp_ready_link *links;  // by entry
     bool (*precedes)(void *user, uint32_t a, uint32_t b);
