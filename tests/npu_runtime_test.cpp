@@ -709,6 +709,132 @@ void time_limit__names_the_core_and_what_it_has_not_ended(void **) {
     alarm(0);
 }
 
+// Core 0 never ends task 3. When it is lost core 1 ends task 1, which it has begun half of the limit
+// later. Then task 2 waits for nothing but core 0, or the block that it belongs to. False: core 1 was
+// late itself.
+bool run_after_loss(uint32_t unit) {
+    constexpr uint32_t LIMIT_MS = 200;
+    const wsp_kernel kernels[] = {
+        {"", 0, 0, 0, 0, {}}, {"k", PTOWSP_UNIT_VECTOR, 0, 0, 0, {}}, {"k", unit, 0, 0, 0, {}}};
+    wsp_program program = wsp_program();
+    program.kernel_count = 3;
+    program.kernels = kernels;
+    program.edge_count = 2;
+    program.lane_count = 3;
+    program.schedule.issue = PTOWSP_ISSUE_DATAFLOW;
+    program.schedule.dispatch = PTOWSP_DISPATCH_AFFINITY;
+    program.schedule.pools = PTOWSP_POOLS_BY_UNIT;
+    program.schedule.vector_lane_count = 2;
+    program.schedule.cube_lane_count = 1;
+    program.schedule.dependencies = PTOWSP_DEPENDENCIES_EXPLICIT;
+    Scheduler scheduler;
+    pwsp_line lines[3] = {pwsp_line(), pwsp_line(), pwsp_line()};
+    const List<Core> cores = {{&lines[0], PTOWSP_UNIT_VECTOR, nullptr},
+                              {&lines[1], PTOWSP_UNIT_VECTOR, nullptr},
+                              {&lines[2], PTOWSP_UNIT_CUBE, nullptr}};
+    assert_true(scheduler.begin(program, wsp_bindings(), cores,
+                                {1, 16, LIMIT_MS, false, nullptr, nullptr}));
+    std::vector<std::thread> threads;
+    std::vector<uint64_t> taken[3];
+    for (uint32_t i = 0; i < 3; i++) {
+        threads.emplace_back([&scheduler, &taken, i] {
+            assert_true(pwsp_core_open(scheduler.core(i)));
+            while (const uint64_t task = pwsp_core_next(scheduler.core(i))) {
+                taken[i].push_back(reinterpret_cast<const wsp_task *>(task)->index);
+                usleep(LIMIT_MS * 500);
+                while (taken[i].back() > 0 && !scheduler.has_lost()) {
+                    std::this_thread::yield();
+                }
+                if (i == 0) {
+                    return;
+                }
+                pwsp_core_report(scheduler.core(i));
+            }
+        });
+    }
+    scheduler.open_lines(0);
+    for (uint32_t i = 0; i < 4 && scheduler.good(); i++) {
+        Submission *submission = scheduler.open();
+        submission->task.kernel = 1 + (i == 2);
+        submission->dispatch_key = i < 2;
+        if (i > 0 && i < 3) {
+            submission->after.push_back(i - 1);
+        }
+        if (i < 2) {
+            submission->before.push_back(i);
+        }
+        scheduler.submit(submission);
+    }
+    assert_false(scheduler.finish());
+    scheduler.stop();
+    scheduler.close_lines(0);
+    for (std::thread &thread : threads) {
+        thread.join();
+    }
+    assert_true(taken[0].empty() || taken[0] == std::vector<uint64_t>{3});
+    assert_true(taken[2].empty());
+    return strcmp(scheduler.failure().text,
+                  ": task 3: core 0 (vector) has not ended it within 200 ms") == 0 &&
+           taken[1] == std::vector<uint64_t>{0, 1};
+}
+
+void time_limit__a_lost_core_has_no_other_task(void **) {
+    for (const uint32_t unit : {PTOWSP_UNIT_VECTOR, PTOWSP_UNIT_MIX}) {
+        alarm(60);
+        while (!run_after_loss(unit)) {
+        }
+    }
+    alarm(0);
+}
+
+// Which of the tasks that wait for a core has it next: task 0 has it until all are there.
+void order__ready_tasks_go_by_priority_and_then_as_they_came(void **) {
+    static const int64_t priorities[] = {0, 1, 7, -2, 7, 3};
+    static const uint64_t wanted[][6] = {{0, 1, 2, 3, 4, 5}, {0, 2, 4, 5, 1, 3}};
+    const wsp_kernel kernels[] = {{"", 0, 0, 0, 0, {}}, {"k", PTOWSP_UNIT_VECTOR, 0, 0, 0, {}}};
+    wsp_program program = wsp_program();
+    program.kernel_count = 2;
+    program.kernels = kernels;
+    program.is_priority_signed = program.lane_count = 1;
+    program.schedule.issue = PTOWSP_ISSUE_DATAFLOW;
+    program.schedule.dispatch = PTOWSP_DISPATCH_WORK_STEALING;
+    program.schedule.pools = PTOWSP_POOLS_ONE;
+    program.schedule.lane_count = 1;
+    program.schedule.dependencies = PTOWSP_DEPENDENCIES_EXPLICIT;
+    for (const bool has_priority : {false, true}) {
+        program.schedule.ready = has_priority ? PTOWSP_READY_PRIORITY : PTOWSP_READY_FIFO;
+        Scheduler scheduler;
+        pwsp_line line = pwsp_line();
+        std::vector<uint64_t> order;
+        uint32_t are_there = 0;
+        assert_true(scheduler.begin(program, wsp_bindings(), {{&line, PTOWSP_UNIT_VECTOR, nullptr}},
+                                    {1, 16, 0, false, nullptr, nullptr}));
+        std::thread core([&] {
+            assert_true(pwsp_core_open(scheduler.core(0)));
+            while (const uint64_t task = pwsp_core_next(scheduler.core(0))) {
+                while (!__atomic_load_n(&are_there, __ATOMIC_ACQUIRE)) {
+                    std::this_thread::yield();
+                }
+                order.push_back(reinterpret_cast<const wsp_task *>(task)->index);
+                pwsp_core_report(scheduler.core(0));
+            }
+        });
+        scheduler.open_lines(0);
+        for (const int64_t priority : priorities) {
+            Submission *submission = scheduler.open();
+            submission->task.kernel = 1;
+            submission->priority_key = static_cast<uint64_t>(priority);
+            scheduler.submit(submission);
+        }
+        __atomic_store_n(&are_there, 1u, __ATOMIC_RELEASE);
+        assert_true(scheduler.finish());
+        scheduler.stop();
+        scheduler.close_lines(0);
+        core.join();
+        assert_true(order == std::vector<uint64_t>(wanted[has_priority], wanted[has_priority] + 6));
+    }
+}
+
 void random__the_first_failure_in_program_order_decides(void **) {
     Random random = {test_seed() + 1};
     for (uint32_t i = 0; TEST_ROUNDS(i, 600); i++) {
@@ -1289,6 +1415,8 @@ int main() {
         cmocka_unit_test(
             regions__many_readers_of_one_tile_wait_for_its_writer_and_the_next_writer_for_them),
         cmocka_unit_test(random__tasks_leave_memory_as_if_one_had_run_after_another),
+        cmocka_unit_test(time_limit__a_lost_core_has_no_other_task),
+        cmocka_unit_test(order__ready_tasks_go_by_priority_and_then_as_they_came),
         cmocka_unit_test(random__the_first_failure_in_program_order_decides),
         cmocka_unit_test(blocks__each_core_has_a_part_of_a_task_of_mix),
         cmocka_unit_test(time_limit__names_the_core_and_what_it_has_not_ended),

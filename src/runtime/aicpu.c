@@ -75,13 +75,14 @@ static void pwsp_aicpu_wake_host(pwsp_cores *cores) {
     }
 }
 
+// Has a core ended its task, and the cores of its block their parts?
 static bool pwsp_aicpu_is_done(pwsp_aicpu *aicpu, pwsp_core *core) {
-    uint32_t count = pwsp_aicpu_part_count(aicpu, core), i = 0;
-    while (i < count &&
-           pwsp_aicpu_status(pwsp_aicpu_part(aicpu, core, i)->line) == PWSP_TASK_DONE) {
-        i++;
+    bool is_done = pwsp_aicpu_status(core->line) == PWSP_TASK_DONE;
+    uint32_t count = is_done ? pwsp_aicpu_part_count(aicpu, core) : 0;
+    for (uint32_t i = 1; i < count && is_done; i++) {
+        is_done = pwsp_aicpu_status(pwsp_aicpu_part(aicpu, core, i)->line) == PWSP_TASK_DONE;
     }
-    return i == count;
+    return is_done;
 }
 
 // Collects results from the cores; returns whether there were any.
@@ -150,8 +151,7 @@ static uint32_t pwsp_aicpu_pick(pwsp_aicpu *aicpu) {
         aicpu->ready_head = cores->job.links[entry].next;
         pwsp_cores_enqueue(cores, entry, &owners);
     }
-    for (uint32_t unit = 0; unit < 2;
-         unit++) {  // vector cores are given theirs before blocks are taken
+    for (uint32_t unit = 0; unit < 2; unit++) {  // vector cores, before others take their blocks
         for (uint32_t i = aicpu->free_count[unit]; i-- > 0;) {
             const pwsp_core *core = &cores->cores[aicpu->free_cores[unit][i]];
             count += pwsp_cores_take(cores, core, &aicpu->picks[count]);
