@@ -77,8 +77,8 @@ static void npu_readme_files(npu_text *text, bool has_pipelines) {
                         "channels |\n");
     }
     npu_print(text,
-              "| `aicpu/wsp_aicpu.*` | tasks on their way to cores, the choice of a core for each, and "
-              "simulated time; below it are the bounded ring, the queues and the AICPU threads of "
+              "| `aicpu/wsp_aicpu.*` | tasks on their way to cores, the choice of a core for each, "
+              "and simulated time; below it are the bounded ring, queues and AICPU threads of "
               "`include/wsp_core.h` |\n"
               "| `aicore/wsp_kernel.h`, `wsp_native.h` | the vocabulary of kernels: tile "
               "operations, C functions |\n"
