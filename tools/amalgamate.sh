@@ -184,6 +184,11 @@ src/text/parse_schedule.c src/text/parse_collective.c src/text/parse_spread.c sr
 TILE_WORKLOAD="src/workload/tile_kernel.c src/text/parse_body.c src/workload/read_tiles.c"
 REST="
 src/workload/expand.h src/workload/expand.c src/workload/stretch.h src/workload/stretch.c
+src/csp/channel.h src/csp/channel.c
+src/csp/exchange.h src/csp/exchange.c src/csp/deadlock.c
+src/csp/pipeline.h src/csp/steps.c
+src/csp/order.h src/csp/order.c src/csp/network.c src/csp/pipeline.c
+src/csp/explore.h src/csp/explore_state.c src/csp/explore.c
 src/time/rings.h src/time/rings.c
 src/time/earliest.h src/time/earliest.c
 src/time/sim.h src/time/sim.c
@@ -192,11 +197,6 @@ src/time/lanes.h src/time/lanes.c src/time/batch.c
 src/time/ends.h src/time/ends.c
 src/time/events.h src/time/nodes.h src/time/nodes.c src/time/advance.c src/time/events.c
 src/time/timeline.h src/time/timeline.c
-src/time/channel.h src/time/channel.c
-src/time/exchange.h src/time/exchange.c src/time/deadlock.c
-src/time/pipeline.h src/time/steps.c
-src/time/order.h src/time/order.c src/time/network.c src/time/pipeline.c
-src/time/explore.h src/time/explore_state.c src/time/explore.c
 src/result/edges.h src/result/edges.c src/result/recorder.h src/result/recorder.c
 src/result/result.h src/result/result.c src/result/trace.c
 src/base/start.h src/base/start.c
@@ -244,7 +244,7 @@ src/runtime/plan_batch.c
 "
 # And what only programs with pipelines have (WSP_CORE_PIPELINES).
 EXCHANGE="
-src/time/channel.c src/time/exchange.c src/time/deadlock.c
+src/csp/channel.c src/csp/exchange.c src/csp/deadlock.c
 "
 # Those of the runtime of emitted trees: see src/npu/tree/aicpu/wsp_core.cpp.
 CORE_FILES="
@@ -262,6 +262,8 @@ src/data/region.h src/data/region.c
 src/data/placement.h src/data/placement.c
 src/data/names.h src/data/names.c
 $RUNTIME
+src/csp/channel.h src/csp/channel.c
+src/csp/exchange.h src/csp/exchange.c src/csp/deadlock.c
 src/time/rings.h src/time/rings.c
 src/time/earliest.h src/time/earliest.c
 src/time/sim.h src/time/sim.c
@@ -270,8 +272,6 @@ src/time/lanes.h src/time/lanes.c src/time/batch.c
 src/time/ends.h src/time/ends.c
 src/time/events.h src/time/nodes.h src/time/nodes.c src/time/advance.c src/time/events.c
 src/time/timeline.h src/time/timeline.c
-src/time/channel.h src/time/channel.c
-src/time/exchange.h src/time/exchange.c src/time/deadlock.c
 "
 CORE=include/wsp_core.h
 

@@ -1,7 +1,7 @@
 // Exploring a run: its program is walked without tasks, and of each pipeline that the walk reaches
 // the orders of its processes are searched.
 
-#include "../time/explore.h"
+#include "../csp/explore.h"
 #include "run.h"
 
 #include <inttypes.h>

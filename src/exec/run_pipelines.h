@@ -4,7 +4,7 @@
 #define PWSP_RUN_PIPELINES_H
 
 #include "../result/recorder.h"
-#include "../time/pipeline.h"
+#include "../csp/pipeline.h"
 #include "../time/timeline.h"
 #include "call.h"
 

@@ -13,7 +13,7 @@
 
 #include "../base/context.h"
 #include "../data/placement.h"
-#include "../time/pipeline.h"
+#include "../csp/pipeline.h"
 #include "recorder.h"
 
 #define PWSP_RESULT_ON_DEVICE UINT32_MAX

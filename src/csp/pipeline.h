@@ -5,7 +5,6 @@
 
 #include "../workload/expand.h"
 #include "exchange.h"
-#include "exchange.h"
 
 #define PWSP_NO_STEP PTOWSP_NO_INDEX
 
