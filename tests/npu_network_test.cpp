@@ -87,7 +87,7 @@ void expect_ok(Lab &lab, uint64_t makespan) {
     if (!lab.network.run(PLACE)) {
         fail_msg("%s", lab.host.text.c_str());
     }
-    assert_int_equal(lab.network.makespan(), makespan);
+    assert_int_equal(lab.network.sums().makespan, makespan);
 }
 
 void expect_log(const Lab &lab, const std::vector<int64_t> &expected) {
@@ -763,7 +763,7 @@ void npu_network__does_as_the_reference_does(void **state) {
         Lab lab;
         run_description(lab, p, b, 0);
         bool is_equal = lab.host.status == expected.status &&
-                        lab.network.makespan() == expected.makespan &&
+                        lab.network.sums().makespan == expected.makespan &&
                         lab.log.size() == 2 * static_cast<size_t>(expected.task_count);
         for (size_t i = 0; is_equal && i < lab.log.size(); i++) {
             is_equal = lab.log[i] == expected.calls[i / 2][i % 2];
@@ -773,12 +773,12 @@ void npu_network__does_as_the_reference_does(void **state) {
             const sim_step &step = expected.steps[i];
             (step.kind == PTOWSP_STEP_TASK ? busy : waited) += step.end - step.arrive;
         }
-        is_equal = is_equal && lab.network.busy_cycles() == busy &&
-                   lab.network.channel_cycles() == waited && lab.network.task_count() == lab.tasks;
+        is_equal = is_equal && lab.network.sums().busy == busy &&
+                   lab.network.sums().waited == waited && lab.network.sums().tasks == lab.tasks;
         if (!is_equal) {
             fail_msg("network %llu: status %d and makespan %llu, not %d and %llu; %d tasks; %s",
                      static_cast<unsigned long long>(number), lab.host.status.load(),
-                     static_cast<unsigned long long>(lab.network.makespan()), expected.status,
+                     static_cast<unsigned long long>(lab.network.sums().makespan), expected.status,
                      static_cast<unsigned long long>(expected.makespan), expected.task_count,
                      lab.host.text.c_str());
         }

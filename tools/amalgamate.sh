@@ -107,6 +107,7 @@ src/attend/attend_block.c src/attend/attend.c src/attend/attend_run.c
 TEMPLATES="src/attend/attend_body.h"
 DATA="
 src/base/arena.h src/base/arena.c
+src/base/earliest.h src/base/earliest.c
 src/data/dtype_names.c src/data/dtype.c
 src/data/array.h src/data/array.c
 src/data/region.h src/data/region.c
@@ -185,12 +186,11 @@ TILE_WORKLOAD="src/workload/tile_kernel.c src/text/parse_body.c src/workload/rea
 REST="
 src/workload/expand.h src/workload/expand.c src/workload/stretch.h src/workload/stretch.c
 src/csp/channel.h src/csp/channel.c
-src/csp/exchange.h src/csp/exchange.c src/csp/deadlock.c
+src/csp/exchange.h src/csp/rules.h src/csp/exchange.c src/csp/deadlock.c
 src/csp/pipeline.h src/csp/steps.c
-src/csp/order.h src/csp/order.c src/csp/network.c src/csp/pipeline.c
+src/csp/order.h src/csp/order.c src/csp/pipeline.c
 src/csp/explore.h src/csp/explore_state.c src/csp/explore.c
 src/time/rings.h src/time/rings.c
-src/time/earliest.h src/time/earliest.c
 src/time/sim.h src/time/sim.c
 src/time/tournament.h src/time/tournament.c src/time/window.h src/time/window.c
 src/time/lanes.h src/time/lanes.c src/time/batch.c
@@ -254,6 +254,7 @@ src/base/atomic.h src/base/heap.h
 src/base/os.h src/base/os.c
 src/base/number.h
 src/base/sleeper.h src/base/sleeper.c
+src/base/earliest.h src/base/earliest.c
 src/base/text.h src/base/text.c
 src/base/error.h src/base/error.c
 src/data/dtype_names.c
@@ -263,9 +264,8 @@ src/data/placement.h src/data/placement.c
 src/data/names.h src/data/names.c
 $RUNTIME
 src/csp/channel.h src/csp/channel.c
-src/csp/exchange.h src/csp/exchange.c src/csp/deadlock.c
+src/csp/exchange.h src/csp/rules.h src/csp/exchange.c src/csp/deadlock.c
 src/time/rings.h src/time/rings.c
-src/time/earliest.h src/time/earliest.c
 src/time/sim.h src/time/sim.c
 src/time/tournament.h src/time/tournament.c src/time/window.h src/time/window.c
 src/time/lanes.h src/time/lanes.c src/time/batch.c

@@ -18,6 +18,24 @@
 
 #include "channel.h"
 
+#include <inttypes.h>
+
+PWSP_INTERNAL ptowsp_status pwsp_channel_check(pwsp_error *error, const char *name, uint64_t depth,
+                                               uint64_t latency, bool by_symbol) {
+    if (depth > PTOWSP_CHANNEL_DEPTH_MAX) {
+        return pwsp_error_set(error, PTOWSP_LIMIT_EXCEEDED, PTOWSP_NO_INDEX,
+                              "channel %s: a depth of %" PRIu64 ", more than %d", name, depth,
+                              PTOWSP_CHANNEL_DEPTH_MAX);
+    }
+    if (latency > PTOWSP_CYCLES_MAX) {
+        return pwsp_error_set(error, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                              "channel %s: a latency of %" PRId64 " cycles%s", name,
+                              (int64_t)latency,
+                              by_symbol ? ", by symbol " PTOWSP_CHANNEL_LATENCY_SYMBOL : "");
+    }
+    return PTOWSP_OK;
+}
+
 PWSP_INTERNAL bool pwsp_channel_begin(pwsp_channel *channel, const pwsp_memory *memory,
                                       uint64_t depth, uint64_t latency, bool has_marks) {
     uint64_t places = 1;
@@ -37,9 +55,19 @@ PWSP_INTERNAL bool pwsp_channel_begin(pwsp_channel *channel, const pwsp_memory *
     fresh.mark_capacity = channel->mark_capacity;
     fresh.mask = places - 1;
     fresh.depth = depth;
-    fresh.latency = latency;
+    fresh.delay = fresh.latency = latency;
+    fresh.limit = UINT64_MAX;
     *channel = fresh;
     return is_good;
+}
+
+PWSP_INTERNAL void pwsp_channel_fill(pwsp_channel *channel, uint64_t count) {
+    PTOWSP_ASSERT(count <= channel->depth);
+    channel->received = channel->oldest = channel->newest = channel->high = 0;
+    channel->sent = count;
+    for (uint64_t i = 0; i < count; i++) {
+        channel->ring[i] = 0;
+    }
 }
 
 PWSP_INTERNAL void pwsp_channel_free(pwsp_channel *channel, const pwsp_memory *memory) {

@@ -12,10 +12,6 @@
 #define PWSP_DEADLOCK_SHORT_MAX 3   // processes that the error names
 #define PWSP_DEADLOCK_CYCLE_MAX 16  // processes that the report of a cycle lists
 
-PWSP_INTERNAL bool pwsp_process_waits(const pwsp_process *process) {
-    return process->wait == PWSP_PROCESS_WAITS_FULL || process->wait == PWSP_PROCESS_WAITS_EMPTY;
-}
-
 static const pwsp_channel *pwsp_deadlock_channel(const pwsp_exchange *exchange,
                                                  const pwsp_process *process) {
     return &exchange->channels[process->channel];
@@ -117,8 +113,8 @@ PWSP_INTERNAL void pwsp_deadlock_print_wait(const pwsp_exchange *exchange,
             text, "waits for room in channel %s, which is full (%" PRIu64 " of %" PRIu64 " tokens)",
             channel->name, pwsp_channel_pending(channel), channel->depth);
     }
-    pwsp_text_format(text, ", since %s %" PRIu64, exchange->is_by_order ? "step" : "cycle",
-                     process->time);
+    pwsp_text_format(text, ", since %s %" PRIu64,
+                     exchange->moves == PWSP_MOVES_CHOSEN ? "step" : "cycle", process->time);
 }
 
 // "a (full) -> b (empty) -> a"
@@ -333,6 +329,7 @@ PWSP_INTERNAL ptowsp_status pwsp_deadlock_fail(pwsp_exchange *exchange, pwsp_err
     pwsp_text_format(text, "; ");
     pwsp_deadlock_print_hint(exchange, text);
     return pwsp_error_set(error, PTOWSP_STUCK, PTOWSP_NO_INDEX, "stuck %s %" PRIu64 ": %s",
-                          exchange->is_by_order ? "in an order of steps, after step" : "at cycle",
+                          exchange->moves == PWSP_MOVES_CHOSEN ? "in an order of steps, after step"
+                                                               : "at cycle",
                           time, what);
 }

@@ -1,17 +1,19 @@
-// Processes that exchange tokens through channels: the rules of section 21 of ptowsp.h. Used by the
-// walk over the processes of a program (pipeline.h) and by emitted trees, whose processes have
-// threads.
+// Processes that exchange tokens through channels, section 21 of ptowsp.h: what they are, and which
+// of them moves. What a send or a receive does is in rules.h.
 //
 //      ready --move--> ... --send, receive--> waits (full, empty) --woken--> ready ... ended
 //
-// The ready process with the smallest (time, index) moves, and goes on as long as it is the
-// smallest. A queue holds the others: a few in order, as most come behind those that are there, and
-// a heap of the rest. A process that has to wait stands in the line of its channel,
-// behind earlier arrivals, and repeats its send or receive at its next move. Each token put wakes
-// the first receiver in line; each token taken wakes the first sender. A woken process is ready, at
-// the time of its arrival. If an earlier process has just taken the token or the room, it stands in
-// line again. So the order of the queue is the whole rule. Only at depth 0, where two processes
-// meet, the second to arrive acts for both.
+// Three drivers decide which process goes next: the walk over the processes of a program (order.h),
+// emitted trees, whose processes have threads, and the search for an order that gets stuck
+// (explore.h).
+//
+// In the order of time the ready process with the smallest (time, index) moves, and continues as
+// long as it is the smallest. A process that has to wait stands in the line of its channel, after
+// earlier arrivals, and repeats its send or receive at its next move. Each token put wakes the first
+// receiver in line; each token taken wakes the first sender. A woken process is ready, at the time
+// of its arrival. If an earlier process has just taken the token or the room, it stands in line
+// again. So the order of the ready is the whole rule. Only at depth 0, where two processes meet, the
+// second to arrive acts for both.
 //
 // No process waits in vain: while one stands in line, as many woken processes are on their way to
 // the channel as there are tokens (or room) to be had.
@@ -19,6 +21,7 @@
 #ifndef PWSP_EXCHANGE_H
 #define PWSP_EXCHANGE_H
 
+#include "../base/earliest.h"
 #include "../base/error.h"
 #include "../runtime/arrival.h"
 #include "channel.h"
@@ -48,8 +51,8 @@ typedef struct pwsp_process {
     uint32_t index;  // among those of the pipeline
     uint32_t after;  // the next in a line of waiting processes or of ready ones: index + 1, or 0
     pwsp_process_wait wait;
-    uint32_t channel;  // that it waits for
-    uint32_t node;     // its node
+    uint32_t channel;  // of its last send or receive
+    uint32_t node;     // its node, for reports: kept by the owner
     uint32_t mark;     // for searches
     bool is_loop;      // its receive goes on to the end of the stream
     bool has_met;      // its wait was completed by another process
@@ -68,29 +71,34 @@ typedef struct pwsp_process {
     pwsp_process_mover mover;
 } pwsp_process;
 
-typedef struct pwsp_ready {
-    uint64_t time;
-    uint32_t process;
-} pwsp_ready;
+PWSP_INLINE bool pwsp_process_waits(const pwsp_process *process) {
+    return process->wait == PWSP_PROCESS_WAITS_FULL || process->wait == PWSP_PROCESS_WAITS_EMPTY;
+}
 
-#define PWSP_READY_FEW 16u
+// The driver's choice of the process that moves.
+typedef enum pwsp_moves {
+    PWSP_MOVES_IN_TIME,  // the first in time
+    PWSP_MOVES_FREELY,   // any: the result is the same, see order.c
+    PWSP_MOVES_CHOSEN    // each by name, in steps that take no time: see explore.c
+} pwsp_moves;
+
+#define PWSP_NO_TIME (UINT64_MAX - 1)  // of a process that is not ready
 
 typedef struct pwsp_exchange {
     pwsp_channel *channels;
     pwsp_process *processes;
     uint32_t running_count, ended_count;
-    bool is_ordered;   // processes move in the order of time
-    bool is_by_order;  // time counts steps, and takes none: see explore.c
+    pwsp_moves moves;
     bool has_records;  // steps are recorded, by:
-    uint32_t ready;    // without order: a stack of processes, the first's index + 1
-    // With order: all that are ready, in order in few[few_first ... few_end - 1], or in the heap.
-    uint32_t ready_count, few_first, few_end;
-    pwsp_ready few[2 * PWSP_READY_FEW];
-    pwsp_ready *heap;
-    uint64_t step_count;  // that have been
     uint64_t (*record)(void *user, pwsp_process *process, ptowsp_step_kind kind, uint32_t channel,
                        uint64_t end, uint64_t token, const pwsp_channel_mark *cause);
     void *user;
+    uint64_t step_count;  // that have been
+    // The ready. In time: their times, and the first of them, PWSP_NO_TIME if none is.
+    pwsp_earliest ready;
+    uint64_t first_time;
+    uint32_t first;
+    uint32_t stack;             // freely: the last's index + 1, linked by `after`
     const pwsp_process *cycle;  // of a cycle of waits, or NULL: see deadlock.c
 } pwsp_exchange;
 
@@ -104,14 +112,9 @@ typedef enum pwsp_exchanged {
     PWSP_EXCHANGE_LIMIT    // more tokens than the channel's limit
 } pwsp_exchanged;
 
-// The error of one of the last three.
+// The error of one of the last three, at the process' channel.
 PWSP_INTERNAL ptowsp_status pwsp_exchange_fail(const pwsp_exchange *exchange, pwsp_exchanged what,
-                                               uint32_t channel, pwsp_error *error);
-
-// Is a channel allowed to be so? by_symbol: PTOWSP_CHANNEL_LATENCY_SYMBOL gives its latency.
-PWSP_INTERNAL ptowsp_status pwsp_exchange_check_channel(pwsp_error *error, const char *name,
-                                                        uint64_t depth, uint64_t latency,
-                                                        bool by_symbol);
+                                               const pwsp_process *process, pwsp_error *error);
 
 // Counts the producers and consumers of each channel; returns whether each has at most one of both.
 PWSP_INTERNAL bool pwsp_exchange_connect(pwsp_exchange *exchange, uint32_t first_channel,
@@ -119,128 +122,93 @@ PWSP_INTERNAL bool pwsp_exchange_connect(pwsp_exchange *exchange, uint32_t first
 
 // -- the ready ------------------------------------------------------------------------------------
 
+// All processes are ready; `ready` has room for them, if they move in time.
+PWSP_INTERNAL void pwsp_exchange_start(pwsp_exchange *exchange);
+
 // Does the process of an index, at a time, come before another one?
 PWSP_FORCE_INLINE bool pwsp_exchange_is_before(uint64_t time, uint32_t index, uint64_t other_time,
                                                uint32_t other) {
     return time < other_time || (time == other_time && index < other);
 }
 
-// Makes room behind the few. False if there are as many as can be, and the process is in the heap.
-PWSP_INTERNAL bool pwsp_exchange_make_few(pwsp_exchange *exchange, uint64_t time, uint32_t index);
+// Does a process come before all that are ready?
+PWSP_FORCE_INLINE bool pwsp_exchange_is_first(const pwsp_exchange *exchange,
+                                              const pwsp_process *process) {
+    return pwsp_exchange_is_before(process->time, process->index, exchange->first_time,
+                                   exchange->first);
+}
 
-// Puts a process that is ready into the queue.
-PWSP_FORCE_INLINE void pwsp_exchange_push(pwsp_exchange *exchange, uint64_t time, uint32_t index) {
-    PTOWSP_ASSERT(exchange->ready_count < exchange->running_count);  // each process is in it once
-    if (exchange->few_end == 2 * PWSP_READY_FEW && !pwsp_exchange_make_few(exchange, time, index)) {
+// Makes a process ready.
+PWSP_FORCE_INLINE void pwsp_exchange_wake(pwsp_moves moves, pwsp_exchange *exchange,
+                                          pwsp_process *process) {
+    process->wait = PWSP_PROCESS_READY;
+    if (moves == PWSP_MOVES_FREELY) {
+        process->after = exchange->stack;
+        exchange->stack = process->index + 1;
         return;
     }
-    pwsp_ready *first = &exchange->few[exchange->few_first];
-    pwsp_ready *at = &exchange->few[exchange->few_end++];
-    for (; at > first && pwsp_exchange_is_before(time, index, at[-1].time, at[-1].process); at--) {
-        at[0] = at[-1];
-    }
-    at->time = time;
-    at->process = index;
-    exchange->ready_count++;
-}
-
-PWSP_INTERNAL uint32_t pwsp_exchange_pop_heap(pwsp_exchange *exchange);
-
-// Removes the first of the queue, which is not empty.
-PWSP_FORCE_INLINE uint32_t pwsp_exchange_pop(pwsp_exchange *exchange) {
-    uint32_t few_count = exchange->few_end - exchange->few_first;
-    PTOWSP_ASSERT(exchange->ready_count > 0 && exchange->ready_count >= few_count);
-    if (PWSP_UNLIKELY(exchange->ready_count > few_count)) {
-        const pwsp_ready *few = &exchange->few[exchange->few_first], *heap = exchange->heap;
-        if (few_count == 0 ||
-            pwsp_exchange_is_before(heap->time, heap->process, few->time, few->process)) {
-            return pwsp_exchange_pop_heap(exchange);
-        }
-    }
-    exchange->ready_count--;
-    return exchange->few[exchange->few_first++].process;
-}
-
-// Does a process come before all in the queue?
-PWSP_FORCE_INLINE bool pwsp_exchange_leads(const pwsp_exchange *exchange, uint64_t time,
-                                           uint32_t index) {
-    uint32_t few_count = exchange->few_end - exchange->few_first;
-    const pwsp_ready *few = &exchange->few[exchange->few_first], *heap = exchange->heap;
-    return (few_count == 0 || pwsp_exchange_is_before(time, index, few->time, few->process)) &&
-           (exchange->ready_count == few_count ||
-            pwsp_exchange_is_before(time, index, heap->time, heap->process));
-}
-
-// Does a ready process come before all other ready ones?
-PWSP_INLINE bool pwsp_exchange_is_first(const pwsp_exchange *exchange,
-                                        const pwsp_process *process) {
-    return pwsp_exchange_leads(exchange, process->time, process->index);
-}
-
-PWSP_INLINE void pwsp_exchange_wake(pwsp_exchange *exchange, pwsp_process *process) {
-    uint32_t index = process->index;
-    process->wait = PWSP_PROCESS_READY;
-    if (exchange->is_ordered) {
-        pwsp_exchange_push(exchange, process->time, index);
-    } else {
-        process->after = exchange->ready;
-        exchange->ready = index + 1;
+    pwsp_earliest_set(&exchange->ready, process->index, process->time);
+    if (pwsp_exchange_is_first(exchange, process)) {
+        exchange->first_time = process->time;
+        exchange->first = process->index;
     }
 }
 
-// -- lines ----------------------------------------------------------------------------------------
-
-// Puts a process into a line that is not empty.
-PWSP_INTERNAL void pwsp_exchange_queue_behind(pwsp_exchange *exchange, pwsp_channel_line *line,
-                                              pwsp_process *process);
-
-// Puts a process in line: behind all that arrived before it, or at the same time with a smaller
-// index.
-PWSP_FORCE_INLINE void pwsp_exchange_queue(pwsp_exchange *exchange, pwsp_channel_line *line,
-                                           pwsp_process *process) {
-    if (line->first) {
-        pwsp_exchange_queue_behind(exchange, line, process);
-    } else {
-        process->after = 0;
-        line->first = line->last = process->index + 1;
+// Takes the process that moves next out of the ready; NULL if none is.
+PWSP_FORCE_INLINE pwsp_process *pwsp_exchange_next(pwsp_moves moves, pwsp_exchange *exchange) {
+    if (moves == PWSP_MOVES_FREELY) {
+        pwsp_process *last = exchange->stack ? &exchange->processes[exchange->stack - 1] : NULL;
+        exchange->stack = last ? last->after : 0;
+        return last;
     }
-}
-
-// Takes the first out of a line.
-PWSP_FORCE_INLINE pwsp_process *pwsp_exchange_unqueue(pwsp_exchange *exchange,
-                                                      pwsp_channel_line *line) {
-    PTOWSP_ASSERT(line->first > 0 && line->first <= exchange->running_count);
-    pwsp_process *first = &exchange->processes[line->first - 1];
-    line->first = first->after;
-    if (line->first == 0) {
-        line->last = 0;
+    if (exchange->first_time == PWSP_NO_TIME) {
+        return NULL;
     }
+    pwsp_process *first = &exchange->processes[exchange->first];
+    pwsp_earliest_set(&exchange->ready, exchange->first, PWSP_NO_TIME);
+    exchange->first = pwsp_earliest_first(&exchange->ready);
+    exchange->first_time = exchange->ready.times[exchange->ready.leaf_count + exchange->first];
     return first;
 }
 
 // -- operations of processes ----------------------------------------------------------------------
 
-// Sends a token at a port that the process produces. `node` is the place of the op, for reports.
+// Sends a token at a port that the process produces.
 PWSP_INTERNAL pwsp_exchanged pwsp_exchange_send(pwsp_exchange *exchange, pwsp_process *process,
-                                                uint32_t port, uint64_t token, uint32_t node);
+                                                uint32_t port, uint64_t token);
 
-// Receives into *token. If it waits, a token at depth 0 goes to process->inbox, which the caller
-// sets. An event's stream has no end.
+// Receives into *token. If it waits, the token may go to process->inbox, which the caller sets, as
+// it does is_loop. An event's stream has no end.
 PWSP_INTERNAL pwsp_exchanged pwsp_exchange_receive(pwsp_exchange *exchange, pwsp_process *process,
-                                                   uint32_t channel, uint64_t *token,
-                                                   uint32_t node);
+                                                   uint32_t channel, uint64_t *token);
+
+// Chosen moves: a process does the send or receive that it waits at. partner: the process that it
+// meets, if it does. WAITS: it cannot.
+PWSP_INTERNAL pwsp_exchanged pwsp_exchange_move(pwsp_exchange *exchange, pwsp_process *process,
+                                                pwsp_process *partner);
+
+// Does a task, of an index in the program. False with an error.
+PWSP_INTERNAL bool pwsp_exchange_task(pwsp_exchange *exchange, pwsp_process *process,
+                                      uint64_t index, uint64_t cycles, pwsp_error *error);
 
 // A producer closes a port before it ends; again does nothing.
 PWSP_INTERNAL void pwsp_exchange_close(pwsp_exchange *exchange, pwsp_process *process,
                                        uint32_t port);
 PWSP_INTERNAL void pwsp_exchange_end(pwsp_exchange *exchange, pwsp_process *process);
 
+// What its processes have come to, together.
+typedef struct pwsp_exchange_sums {
+    uint64_t makespan, tasks;
+    uint64_t busy, waited;  // cycles of tasks, and at channels
+} pwsp_exchange_sums;
+
+PWSP_INTERNAL pwsp_exchange_sums pwsp_exchange_sum(const pwsp_exchange *exchange);
+
 // -- deadlocks: deadlock.c ------------------------------------------------------------------------
 
 PWSP_INTERNAL ptowsp_status pwsp_deadlock_fail(pwsp_exchange *exchange, pwsp_error *error);
 
 // The parts of a longer report, after that call.
-PWSP_INTERNAL bool pwsp_process_waits(const pwsp_process *process);
 PWSP_INTERNAL void pwsp_deadlock_print_name(const pwsp_process *process, ptowsp_text text);
 PWSP_INTERNAL void pwsp_deadlock_print_wait(const pwsp_exchange *exchange,
                                             const pwsp_process *process, ptowsp_text text);

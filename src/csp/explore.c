@@ -41,37 +41,31 @@ static uint32_t pwsp_explorer_partner(const pwsp_explorer *e, const pwsp_process
     return PWSP_EXPLORE_NOBODY;
 }
 
-static bool pwsp_explorer_sees_end(const pwsp_explorer *e, const pwsp_process *process) {
+// What a waiting process could do now.
+static pwsp_offer pwsp_explorer_offer(const pwsp_explorer *e, const pwsp_process *process) {
     const pwsp_channel *channel = pwsp_explorer_channel(e, process);
-    return process->wait == PWSP_PROCESS_WAITS_EMPTY && pwsp_channel_pending(channel) == 0 &&
-           channel->producers == 0 && !channel->is_event;
+    bool has_partner =
+        channel->depth == 0 && pwsp_explorer_partner(e, process, 0) != PWSP_EXPLORE_NOBODY;
+    return pwsp_process_waits(process)
+               ? pwsp_channel_offer(channel, pwsp_explorer_sends(process), has_partner)
+               : PWSP_OFFER_NONE;
 }
 
 static bool pwsp_explorer_can(const pwsp_explorer *e, const pwsp_process *process) {
-    const pwsp_channel *channel = pwsp_explorer_channel(e, process);
-    if (!pwsp_process_waits(process)) {
-        return false;
-    }
-    if (pwsp_explorer_sees_end(e, process)) {
-        return true;
-    }
-    if (channel->depth == 0) {
-        return pwsp_explorer_partner(e, process, 0) != PWSP_EXPLORE_NOBODY;
-    }
-    return pwsp_explorer_sends(process) ? pwsp_channel_pending(channel) < channel->depth
-                                        : pwsp_channel_pending(channel) > 0;
+    return pwsp_explorer_offer(e, process) != PWSP_OFFER_NONE;
 }
 
 // Can it move, and can nothing race with that?
 static bool pwsp_explorer_is_alone(const pwsp_explorer *e, const pwsp_process *process) {
     const pwsp_channel *channel = pwsp_explorer_channel(e, process);
-    if (!pwsp_explorer_can(e, process)) {
-        return false;
-    }
     bool is_first = channel->producers == 1, is_second = channel->consumers == 1;
-    return pwsp_explorer_sees_end(e, process) || (channel->depth == 0 ? is_first && is_second
-                                                  : pwsp_explorer_sends(process) ? is_first
-                                                                                 : is_second);
+    switch (pwsp_explorer_offer(e, process)) {
+    case PWSP_OFFER_PLACE: return pwsp_explorer_sends(process) ? is_first : is_second;
+    case PWSP_OFFER_MEET: return is_first && is_second;
+    case PWSP_OFFER_END: return true;
+    case PWSP_OFFER_NONE: break;
+    }
+    return false;
 }
 
 // -- choices --------------------------------------------------------------------------------------
@@ -123,7 +117,7 @@ static void pwsp_explorer_mark_set(pwsp_explorer *e, pwsp_process *process) {
         uint32_t channel = at->channel;
         bool sends = pwsp_explorer_sends(at), can = pwsp_explorer_can(e, at);
         first = at->after;
-        PTOWSP_ASSERT(!pwsp_explorer_sees_end(e, at));  // it has moved before there is a choice
+        PTOWSP_ASSERT(pwsp_explorer_offer(e, at) != PWSP_OFFER_END);  // it has moved before
         bool is_meeting = pwsp_explorer_channel(e, at)->depth == 0;
         if (is_meeting || sends == can) {
             pwsp_explorer_add_side(e, channel, true, &first);
@@ -197,110 +191,45 @@ static bool pwsp_explorer_choose(pwsp_explorer *e) {
 
 // -- moving ---------------------------------------------------------------------------------------
 
-// What comes next in a process: where it waits now, or its end. False with the expander's error.
-static bool pwsp_explorer_arrive(pwsp_explorer *e, pwsp_process *process, pwsp_event event) {
-    pwsp_expander *x = e->pipelines->x;
-    pwsp_exchange *exchange = &e->pipelines->exchange;
-    process->node = x->node;
-    process->time = exchange->step_count + 1;
-    switch (event) {
-    case PWSP_EVENT_SEND:
-        process->wait = PWSP_PROCESS_WAITS_FULL;
-        process->channel = x->send->channel;
-        process->token = x->token;
-        if (process->closed[x->send->port - process->op->first_port]) {
-            pwsp_error error;
-            pwsp_exchange_fail(exchange, PWSP_EXCHANGE_CLOSED, process->channel, &error);
-            pwsp_expander_fail(x, error.status, error.index, "%s", error.text);
-            return false;
-        }
-        break;
-    case PWSP_EVENT_RECEIVE:
-        process->wait = PWSP_PROCESS_WAITS_EMPTY;
-        process->channel = x->receive->channel;
-        process->is_loop = x->receive->is_loop;
-        x->cells[x->receive->cell] = 0;  // nothing reads it any more: fewer states
-        break;
-    case PWSP_EVENT_CLOSE:
-        pwsp_exchange_close(exchange, process, x->port - process->op->first_port);
-        break;
-    case PWSP_EVENT_PROCESS_END: pwsp_exchange_end(exchange, process); break;
-    case PWSP_EVENT_SLOT_LOAD: pwsp_expander_load(x); break;
-    case PWSP_EVENT_ERROR: return false;
-    default: break;  // scopes of workloads that it calls
-    }
-    return true;
-}
-
-// A process goes on at an op, up to its next send or receive; first it puts what it has received,
-// if that is not NULL, where it belongs. False with the expander's error.
-static bool pwsp_explorer_advance(pwsp_explorer *e, pwsp_process *process, uint32_t next,
-                                  const uint64_t *token) {
-    pwsp_expander *x = e->pipelines->x;
-    pwsp_process_enter(e->pipelines, process);
-    if (token) {
-        const pwsp_op *op = PWSP_OP_AT(x->program, process->next_op);
-        x->cells[PWSP_PROGRAM_AT(x->program, receives, pwsp_receive_op, op->at)->cell] = *token;
-    }
-    x->next_op = next;
+// A process continues at an op, up to its next send or receive. False with the expander's error.
+static bool pwsp_explorer_advance(pwsp_explorer *e, pwsp_process *process, uint32_t next) {
+    pwsp_pipelines *pipelines = e->pipelines;
+    pwsp_resumed resumed;
+    pwsp_process_enter(pipelines, process);
     process->wait = PWSP_PROCESS_READY;
     do {
-        if (pwsp_halt_is(e->pipelines->host.halt)) {
-            pwsp_expander_fail_halt(x, e->pipelines->host.halt);
-            return false;
-        }
-        if (!pwsp_explorer_arrive(e, process, pwsp_expander_next(x))) {
-            return false;
-        }
-    } while (process->wait == PWSP_PROCESS_READY);
-    process->next_op = x->next_op - 1;
-    process->time = e->pipelines->exchange.step_count;
-    pwsp_process_leave(e->pipelines, process);
-    return true;
-}
-
-// Counts a step, and records it if the order is known.
-static void pwsp_explorer_step(pwsp_explorer *e, pwsp_process *process, ptowsp_step_kind kind,
-                               uint64_t token) {
-    pwsp_exchange *exchange = &e->pipelines->exchange;
-    e->step_count++;
-    if (exchange->has_records) {
-        process->time = exchange->step_count + 1;
-        pwsp_step_add(e->pipelines, process, kind, process->channel, process->time, token, NULL);
+        resumed = pwsp_pipelines_step(pipelines, process, &next);
+    } while (resumed == PWSP_RESUMED_LATER);
+    if (resumed == PWSP_RESUMED_FAILED) {
+        return false;
     }
+    if (process->wait == PWSP_PROCESS_WAITS_EMPTY) {  // nothing reads the cell now: fewer states
+        pipelines->cells[pipelines->x->receive->cell] = 0;
+    }
+    process->next_op = next;
+    process->time = pipelines->exchange.step_count;
+    pwsp_process_leave(pipelines, process);
+    return true;
 }
 
 // False with the expander's error, or at the limit.
 static bool pwsp_explorer_move(pwsp_explorer *e, pwsp_explore_choice choice) {
-    pwsp_process *process = pwsp_explorer_process(e, choice.process);
-    pwsp_channel *channel = pwsp_explorer_channel(e, process);
-    uint64_t mask = channel->mask, *tokens = channel->ring + mask + 1, token = process->token;
-    e->is_at_limit = e->step_count >= e->step_limit && !e->pipelines->exchange.has_records;
+    pwsp_exchange *exchange = &e->pipelines->exchange;
+    pwsp_process *process = pwsp_explorer_process(e, choice.process), *partner = NULL;
+    e->is_at_limit = e->step_count >= e->step_limit && !exchange->has_records;
     if (e->is_at_limit) {
         return false;
     }
     if (choice.partner != PWSP_EXPLORE_NOBODY) {
-        pwsp_process *receiver = pwsp_explorer_process(e, choice.partner);
-        channel->sent++;
-        channel->received++;
-        pwsp_explorer_step(e, process, PTOWSP_STEP_SEND, token);
-        pwsp_explorer_step(e, receiver, PTOWSP_STEP_RECEIVE, token);
-        return pwsp_explorer_advance(e, receiver, receiver->next_op + 1, &token) &&
-               pwsp_explorer_advance(e, process, process->next_op + 1, NULL);
+        partner = pwsp_explorer_process(e, choice.partner);
     }
-    if (pwsp_explorer_sends(process)) {
-        tokens[channel->sent++ & mask] = token;
-        pwsp_explorer_step(e, process, PTOWSP_STEP_SEND, token);
-        return pwsp_explorer_advance(e, process, process->next_op + 1, NULL);
-    }
-    if (pwsp_channel_pending(channel) > 0) {
-        token = tokens[channel->received++ & mask];
-        pwsp_explorer_step(e, process, PTOWSP_STEP_RECEIVE, token);
-        return pwsp_explorer_advance(e, process, process->next_op + 1, &token);
-    }
-    pwsp_explorer_step(e, process, PTOWSP_STEP_END, 0);
-    uint32_t end = PWSP_OP_AT(e->pipelines->program, process->next_op)->target;
-    return pwsp_explorer_advance(e, process, end, NULL);
+    e->step_count += partner ? 2 : 1;
+    bool is_end = pwsp_exchange_move(exchange, process, partner) == PWSP_EXCHANGE_END;
+    return (!partner || pwsp_explorer_advance(e, partner, partner->next_op + 1)) &&
+           pwsp_explorer_advance(e, process,
+                                 is_end
+                                     ? PWSP_OP_AT(e->pipelines->program, process->next_op)->target
+                                     : process->next_op + 1);
 }
 
 // Moves what needs no choice, until there is one, or none can move. False with the expander's
@@ -312,8 +241,7 @@ static bool pwsp_explorer_settle(pwsp_explorer *e) {
         for (uint32_t i = 0; i < e->pipelines->exchange.running_count; i++) {
             const pwsp_process *process = pwsp_explorer_process(e, i);
             while (pwsp_explorer_is_alone(e, process)) {
-                bool is_meeting = pwsp_explorer_channel(e, process)->depth == 0 &&
-                                  !pwsp_explorer_sees_end(e, process);
+                bool is_meeting = pwsp_explorer_offer(e, process) == PWSP_OFFER_MEET;
                 uint32_t other = is_meeting ? pwsp_explorer_partner(e, process, 0) : i;
                 choice.process = pwsp_explorer_sends(process) ? i : other;
                 choice.partner = !is_meeting                    ? PWSP_EXPLORE_NOBODY
@@ -350,15 +278,18 @@ static bool pwsp_explorer_start(pwsp_explorer *e, bool has_records) {
     pwsp_pipelines *pipelines = e->pipelines;
     bool is_simple;
     pwsp_pipelines_place(pipelines);
+    pipelines->exchange.moves = PWSP_MOVES_CHOSEN;
+    pipelines->host.has_records = has_records;
     if (!pwsp_pipelines_open(pipelines, &is_simple)) {
         return false;
     }
-    pipelines->exchange.has_records = has_records;
-    pipelines->exchange.is_by_order = true;
+    for (uint32_t i = 0; i < pipelines->op->channel_count; i++) {
+        pipelines->exchange.channels[pipelines->op->first_channel + i].delay = 0;
+    }
     for (uint32_t i = 0; i < pipelines->exchange.running_count; i++) {
         pwsp_process *process = &pipelines->exchange.processes[i];
         process->mark = 0;
-        if (!pwsp_explorer_advance(e, process, process->next_op, NULL)) {
+        if (!pwsp_explorer_advance(e, process, process->next_op)) {
             return false;
         }
     }

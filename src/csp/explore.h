@@ -4,7 +4,7 @@
 #define PWSP_EXPLORE_H
 
 #include "../workload/control.h"
-#include "pipeline.h"
+#include "order.h"
 
 #define PWSP_EXPLORE_NOBODY UINT32_MAX
 

@@ -56,17 +56,15 @@ static void pwsp_explore_code_u32(pwsp_explore_coder *coder, uint32_t *value) {
 static void pwsp_explore_code_channel(pwsp_explore_coder *coder, uint32_t index) {
     pwsp_channel *channel = &coder->e->pipelines->exchange.channels[index];
     uint64_t depth = channel->depth, count = pwsp_channel_pending(channel);
-    uint64_t *tokens = channel->ring + channel->mask + 1;
     pwsp_explore_code(coder, &depth);  // with the index of the pipeline, what run of it this is
     pwsp_explore_code(coder, &count);
     if (coder->is_reading) {
         PTOWSP_ASSERT(depth == channel->depth && count <= depth);
-        channel->received = 0;
-        channel->sent = count;
+        pwsp_channel_fill(channel, count);
         channel->producers = channel->consumers = 0;
     }
     for (uint64_t i = 0; coder->e->control->channels[index] && i < count; i++) {
-        pwsp_explore_code(coder, &tokens[(channel->received + i) & channel->mask]);
+        pwsp_explore_code(coder, pwsp_channel_token(channel, channel->received + i));
     }
 }
 
@@ -105,6 +103,7 @@ static void pwsp_explore_place(pwsp_explorer *e, pwsp_process *process) {
         process->wait = PWSP_PROCESS_WAITS_EMPTY;
         process->channel = receive->channel;
         process->is_loop = receive->is_loop;
+        process->inbox = pwsp_process_inbox(e->pipelines, process, receive);
     }
     for (uint32_t i = 0; i < process->port_count; i++) {
         pwsp_channel *channel = &exchange->channels[process->ports[i].channel];

@@ -1,4 +1,4 @@
-// How processes move: one op at a time, and the processes that each op releases.
+// How processes of a program move: one op at a time, or in the order of time, or in any.
 
 #ifndef PWSP_ORDER_H
 #define PWSP_ORDER_H
@@ -16,13 +16,9 @@ typedef enum pwsp_resumed {
 PWSP_INTERNAL pwsp_resumed pwsp_pipelines_step(pwsp_pipelines *pipelines, pwsp_process *process,
                                                uint32_t *next);
 
-// The same for an op that is a task, without its place. False with an error in the expander.
-PWSP_INTERNAL bool pwsp_pipelines_step_task(pwsp_pipelines *pipelines, pwsp_process *process,
-                                            uint32_t op);
-
-// Runs the processes of the pipeline until none can move: in the order of time if the exchange is
-// ordered, otherwise in any order, which takes one producer and one consumer for each channel, and
-// no kernels that see data. False with an error in the expander.
+// Runs the processes of the pipeline until none can move: in the order of time, or in any order,
+// which takes one producer and one consumer for each channel, and no kernels that see data. False
+// with an error in the expander.
 PWSP_INTERNAL bool pwsp_pipelines_walk(pwsp_pipelines *pipelines);
 
 // Prepares all ops for this, once. False when memory is out.

@@ -3,7 +3,7 @@
 // Before an execution the sizes of axes give the number of processes. Memory is made for the
 // pipeline with the most of them, and all pipelines share it, because one runs at a time. At the
 // start of a pipeline each process keeps the current slots, and channels open with their current
-// depths. Then the processes walk (order.c, network.c). The counts of channels and processes are
+// depths. Then the processes walk (order.c). The counts of channels and processes are
 // added to the results.
 
 #include "order.h"
@@ -18,7 +18,7 @@
     ARRAY(channel_stats, ptowsp_channel_stats, program->channels.count + 1)                        \
     ARRAY(exchange.channels, pwsp_channel, program->channels.count + 1)                            \
     ARRAY(chains, pwsp_chain, program->pipelines.count + 1)                                        \
-    ARRAY(network_ops, pwsp_network_op, program->ops.count)
+    ARRAY(order_ops, pwsp_order_op, program->ops.count)
 
 // Growing arrays: field, item type, capacity.
 #define PWSP_PIPELINES_GROWING(ARRAY)                                                              \
@@ -27,7 +27,6 @@
     ARRAY(kept, uint64_t, pipelines->kept_capacity)                                                \
     ARRAY(frames, pwsp_frame, pipelines->frame_capacity)                                           \
     ARRAY(closed, uint8_t, pipelines->closed_capacity)                                             \
-    ARRAY(exchange.heap, pwsp_ready, pipelines->heap_capacity)                                     \
     ARRAY(steps, ptowsp_step_record, pipelines->step_capacity)                                     \
     ARRAY(chain_steps, uint64_t, pipelines->chain_capacity)
 
@@ -61,6 +60,7 @@ PWSP_INTERNAL void pwsp_pipelines_free(pwsp_pipelines *pipelines) {
     for (uint32_t i = 0; pipelines->exchange.channels && i < program->channels.count; i++) {
         pwsp_channel_free(&pipelines->exchange.channels[i], &memory);
     }
+    pwsp_earliest_free(&pipelines->exchange.ready, &memory);
 #define PWSP_PIPELINES_FREE(field, type, count)                                                    \
     pwsp_memory_free(&memory, pipelines->field, (size_t)(count) * sizeof(type));
     PWSP_PIPELINES_ARRAYS(PWSP_PIPELINES_FREE)
@@ -71,7 +71,7 @@ PWSP_INTERNAL void pwsp_pipelines_free(pwsp_pipelines *pipelines) {
 
 PWSP_INTERNAL size_t pwsp_pipelines_bytes(const pwsp_pipelines *pipelines) {
     const ptowsp_program *program = pipelines->program;
-    size_t bytes = 0;
+    size_t bytes = pwsp_earliest_bytes(&pipelines->exchange.ready);
     if (!program) {
         return 0;
     }
@@ -183,6 +183,16 @@ PWSP_INTERNAL void pwsp_pipelines_forget(pwsp_pipelines *pipelines) {
     }
 }
 
+// Makes room for as many processes that are ready.
+static bool pwsp_pipelines_ready_room(pwsp_pipelines *pipelines, uint32_t count) {
+    pwsp_earliest *ready = &pipelines->exchange.ready;
+    if (count <= ready->leaf_count) {
+        return true;
+    }
+    pwsp_earliest_free(ready, &pipelines->memory);
+    return pwsp_earliest_init(ready, &pipelines->memory, count);
+}
+
 PWSP_INTERNAL bool pwsp_pipelines_begin(pwsp_pipelines *pipelines, pwsp_expander *x,
                                         const pwsp_pipeline_host *host, const uint64_t *cells) {
     const ptowsp_program *program = pipelines->program;
@@ -206,7 +216,7 @@ PWSP_INTERNAL bool pwsp_pipelines_begin(pwsp_pipelines *pipelines, pwsp_expander
     PWSP_PIPELINES_ROOM(kept, uint64_t, kept_capacity, needs.kept + 1);
     PWSP_PIPELINES_ROOM(frames, pwsp_frame, frame_capacity, needs.processes * program->frame_depth);
     PWSP_PIPELINES_ROOM(closed, uint8_t, closed_capacity, needs.ports + 1);
-    PWSP_PIPELINES_ROOM(exchange.heap, pwsp_ready, heap_capacity, needs.processes);
+    is_good = is_good && pwsp_pipelines_ready_room(pipelines, (uint32_t)needs.processes);
     if (!is_good) {
         pwsp_pipelines_forget(pipelines);
         pwsp_expander_fail(x, PTOWSP_OUT_OF_MEMORY, PTOWSP_NO_INDEX, "out of memory");
@@ -238,8 +248,8 @@ static bool pwsp_pipelines_open_channel(pwsp_pipelines *pipelines, uint32_t chan
         return false;
     }
     pwsp_error error;
-    if (pwsp_exchange_check_channel(&error, op->name, depth, latency,
-                                    pipelines->host.has_latency) != PTOWSP_OK) {
+    if (pwsp_channel_check(&error, op->name, depth, latency, pipelines->host.has_latency) !=
+        PTOWSP_OK) {
         pwsp_expander_fail(x, error.status, error.index, "%s", error.text);
         return false;
     }
@@ -322,23 +332,6 @@ PWSP_INTERNAL void pwsp_pipelines_restore(pwsp_pipelines *pipelines) {
     }
 }
 
-// Cycles that a process has waited. Without order each channel has one producer and one consumer,
-// so their waits are not counted twice.
-static void pwsp_pipelines_account_waits(const pwsp_pipelines *pipelines,
-                                         const pwsp_process *process, ptowsp_process_stats *sum) {
-    sum->full_cycles = pwsp_sum_u64(sum->full_cycles, process->full);
-    sum->empty_cycles = pwsp_sum_u64(sum->empty_cycles, process->empty);
-    for (uint32_t i = 0; !pipelines->exchange.is_ordered && i < process->op->port_count; i++) {
-        const pwsp_port *port = PWSP_PORT_AT(pipelines, process->op->first_port + i);
-        const pwsp_channel *channel = &pipelines->exchange.channels[port->channel];
-        if (port->is_produced) {
-            sum->full_cycles = pwsp_sum_u64(sum->full_cycles, channel->full);
-        } else {
-            sum->empty_cycles = pwsp_sum_u64(sum->empty_cycles, channel->empty);
-        }
-    }
-}
-
 // The tokens that may be on their way through a channel at once: at depth 0 one of each sender.
 static uint64_t pwsp_pipelines_width(const pwsp_pipelines *pipelines, uint32_t channel) {
     uint64_t width = pipelines->exchange.channels[channel].depth, senders = 0;
@@ -393,7 +386,10 @@ static void pwsp_pipelines_account(pwsp_pipelines *pipelines) {
         PTOWSP_ASSERT(channel->received <= channel->sent);
         PTOWSP_ASSERT(sum->pending_count <= channel->depth);
         sum->token_count = pwsp_sum_u64(sum->token_count, channel->sent);
-        sum->pending_max = pwsp_max_u64(sum->pending_max, pwsp_channel_high(channel));
+        sum->pending_max =  // steps of an order have no time
+            pwsp_max_u64(sum->pending_max, pipelines->exchange.moves == PWSP_MOVES_CHOSEN
+                                               ? sum->pending_count
+                                               : pwsp_channel_high(channel));
         sum->full_cycles = pwsp_sum_u64(sum->full_cycles, channel->full);
         sum->empty_cycles = pwsp_sum_u64(sum->empty_cycles, channel->empty);
     }
@@ -406,7 +402,8 @@ static void pwsp_pipelines_account(pwsp_pipelines *pipelines) {
         sum->end_cycles = process->time;
         sum->task_count += process->tasks;
         sum->busy_cycles = pwsp_sum_u64(sum->busy_cycles, process->busy);
-        pwsp_pipelines_account_waits(pipelines, process, sum);
+        sum->full_cycles = pwsp_sum_u64(sum->full_cycles, process->full);
+        sum->empty_cycles = pwsp_sum_u64(sum->empty_cycles, process->empty);
         sum->channel = is_stuck ? process->channel : UINT32_MAX;
         sum->node = is_stuck ? process->node : 0;
         sum->state = process->wait == PWSP_PROCESS_HAS_ENDED ? PTOWSP_PROCESS_ENDED
@@ -450,7 +447,6 @@ PWSP_INTERNAL bool pwsp_pipelines_open(pwsp_pipelines *pipelines, bool *out_is_s
     pipelines->stats[pipelines->index].is_timing_independent =
         pwsp_pipelines_is_independent(pipelines, *out_is_simple);
     exchange->has_records = pipelines->host.has_records;
-    exchange->is_by_order = false;
     exchange->record = pwsp_step_add;
     exchange->user = pipelines;
     return true;
@@ -462,8 +458,10 @@ static bool pwsp_pipelines_run_open(pwsp_pipelines *pipelines) {
     if (!pwsp_pipelines_open(pipelines, &is_simple)) {
         return false;
     }
-    pipelines->exchange.is_ordered =
-        !is_simple || pipelines->host.is_ordered || pipelines->host.has_records;
+    pipelines->exchange.moves =
+        is_simple && !pipelines->host.is_ordered && !pipelines->host.has_records
+            ? PWSP_MOVES_FREELY
+            : PWSP_MOVES_IN_TIME;
     bool is_good = pwsp_pipelines_walk(pipelines);
     if (is_good && pipelines->is_out_of_memory) {
         pwsp_expander_fail(pipelines->x, PTOWSP_OUT_OF_MEMORY, PTOWSP_NO_INDEX,
@@ -508,10 +506,7 @@ PWSP_INTERNAL bool pwsp_pipelines_run(pwsp_pipelines *pipelines, ptowsp_cycles *
         pwsp_pipelines_fail_deadlock(pipelines);
         is_good = false;
     }
-    *out_cycles = 0;
-    for (uint32_t i = 0; i < pipelines->exchange.running_count; i++) {
-        *out_cycles = pwsp_max_u64(*out_cycles, pipelines->exchange.processes[i].time);
-    }
+    *out_cycles = pwsp_exchange_sum(&pipelines->exchange).makespan;
     return is_good;
 }
 
@@ -523,11 +518,11 @@ PWSP_INTERNAL void pwsp_pipelines_print_stuck(const pwsp_pipelines *pipelines, p
     if (!pipelines->is_stuck) {
         return;
     }
+    bool is_by_order = pipelines->exchange.moves == PWSP_MOVES_CHOSEN;
     uint32_t left = pipelines->exchange.running_count - pipelines->exchange.ended_count, shown = 0;
     pwsp_text_format(text, "pipeline %s %s: %u of %u processes wait\n", pipelines->op->name,
-                     pipelines->exchange.is_by_order ? "gets stuck in an order of steps"
-                                                     : "is stuck",
-                     left, pipelines->exchange.running_count);
+                     is_by_order ? "gets stuck in an order of steps" : "is stuck", left,
+                     pipelines->exchange.running_count);
     for (uint32_t i = 0; i < pipelines->exchange.running_count && shown < PWSP_STUCK_MAX; i++) {
         const pwsp_process *process = &pipelines->exchange.processes[i];
         if (!pwsp_process_waits(process)) {
@@ -555,7 +550,7 @@ PWSP_INTERNAL void pwsp_pipelines_print_stuck(const pwsp_pipelines *pipelines, p
     pwsp_text_format(text, "  help: ");
     pwsp_deadlock_print_hint(&pipelines->exchange, text);
     pwsp_text_format(text, "\n");
-    if (pipelines->exchange.is_by_order) {
+    if (is_by_order) {
         pwsp_steps_print_order(pipelines, text);
     }
 }

@@ -8,28 +8,28 @@
 
 #define PWSP_NO_STEP PTOWSP_NO_INDEX
 
-// The ops that network.c walks itself.
-typedef enum pwsp_network_kind {
-    PWSP_NETWORK_OTHER,
-    PWSP_NETWORK_LOOP_END,  // of a loop whose variable counts
-    PWSP_NETWORK_SEND,      // of what is in a cell
-    PWSP_NETWORK_RECEIVE,
-    PWSP_NETWORK_TASK,
-    PWSP_NETWORK_CONSTANT  // a task that is its cycles alone
-} pwsp_network_kind;
+// The ops that order.c walks without the expander.
+typedef enum pwsp_order_kind {
+    PWSP_ORDER_OTHER,
+    PWSP_ORDER_LOOP_END,  // of a loop whose variable counts
+    PWSP_ORDER_SEND,      // of what is in a cell
+    PWSP_ORDER_RECEIVE,
+    PWSP_ORDER_TASK,
+    PWSP_ORDER_CONSTANT  // a task that is its cycles alone
+} pwsp_order_kind;
 
 // An op, prepared for that.
-typedef struct pwsp_network_op {
-    pwsp_network_kind kind;
+typedef struct pwsp_order_op {
+    pwsp_order_kind kind;
     uint32_t cell;   // of the variable or the token
     uint32_t place;  // of this cell among the private ones of the process, + 1; 0: not there
     bool is_loop;    // a receive: see pwsp_process
     pwsp_channel *channel;
-    const struct pwsp_network_op *next;
-    uint32_t channel_index, node;
-    uint32_t index;   // of itself
-    uint64_t cycles;  // of a constant task
-} pwsp_network_op;
+    uint32_t node;
+    uint32_t index;                          // of itself
+    const struct pwsp_order_op *next, *end;  // after it; at the end of the stream
+    uint64_t cycles;                         // of a constant task
+} pwsp_order_op;
 
 // The callbacks of a pipeline's owner.
 typedef struct pwsp_pipeline_host {
@@ -71,7 +71,7 @@ typedef struct pwsp_pipelines {
     uint64_t process_stats_capacity;
     uint32_t process_count;
     pwsp_chain *chains;
-    pwsp_network_op *network_ops;  // by op, prepared
+    pwsp_order_op *order_ops;  // by op, prepared
     uint64_t slot_load_count;
     uint64_t constant_count;   // tasks for which `task` of the host was not called
     bool has_constants_found;  // in this execution
@@ -87,7 +87,7 @@ typedef struct pwsp_pipelines {
     uint64_t end_task;  // the last on the critical chain; none unless steps are recorded
     uint64_t *cells;    // of the run
     // Memory for the largest one:
-    uint64_t process_capacity, kept_capacity, frame_capacity, closed_capacity, heap_capacity;
+    uint64_t process_capacity, kept_capacity, frame_capacity, closed_capacity;
     uint64_t *kept;  // the slots as they were before, then private cells of processes
     pwsp_frame *frames;
     uint8_t *closed;
@@ -154,6 +154,13 @@ PWSP_INLINE void pwsp_process_swap(const pwsp_pipelines *pipelines, const pwsp_p
         *cell = process->kept[i];
         process->kept[i] = value;
     }
+}
+
+// Where a process wants a token while it does not walk.
+PWSP_INLINE uint64_t *pwsp_process_inbox(const pwsp_pipelines *pipelines,
+                                         const pwsp_process *process,
+                                         const pwsp_receive_op *receive) {
+    return receive->place ? &process->kept[receive->place - 1] : &pipelines->cells[receive->cell];
 }
 
 // The expander enters a process at its place; and leaves it.

@@ -29,14 +29,15 @@ PWSP_INTERNAL uint64_t pwsp_step_add(void *user, pwsp_process *process, ptowsp_s
     pipelines->exchange.step_count++;
     const ptowsp_pipeline_stats *stats = &pipelines->stats[pipelines->index];
     ptowsp_step_record *step = &pipelines->steps[index];
-    step->arrive = process->time;
-    step->end = end;
+    bool is_chosen = pipelines->exchange.moves == PWSP_MOVES_CHOSEN;  // the k-th step is at time k
+    step->arrive = is_chosen ? index + 1 : process->time;
+    step->end = is_chosen ? index + 1 : end;
     step->token = token;
     step->previous = process->step;
     step->cause = cause ? cause->step : PTOWSP_NO_INDEX;
     step->process = stats->first_process + process->index;
     step->channel = channel;
-    step->node = process->wait == PWSP_PROCESS_READY ? pipelines->x->node : process->node;
+    step->node = process->node;
     step->kind = kind;
     process->step = index;
     if (cause) {

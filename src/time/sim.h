@@ -3,11 +3,11 @@
 #ifndef PWSP_SIM_H
 #define PWSP_SIM_H
 
+#include "../base/earliest.h"
 #include "../base/text.h"
 #include "../runtime/deps.h"
 #include "../runtime/policy.h"
 #include "../runtime/precedence.h"
-#include "earliest.h"
 #include "rings.h"
 
 typedef struct pwsp_lane {

@@ -202,8 +202,9 @@ void Pipeline::process(const char *name, uint32_t place, List<Port> ports,
 
 void Pipeline::State::tell_clock() {
 #if WSP_HAS_CLOCK
+    const pwsp_exchange_sums all = network.sums();
     pwsp_pipeline_arrival told = pwsp_pipeline_arrival();
-    told.whole.cycles = network.makespan();
+    told.whole.cycles = all.makespan;
     told.whole.node = place;
     told.whole.tiles = wholes.data();
     told.whole.tile_count = static_cast<uint32_t>(wholes.size());
@@ -212,8 +213,8 @@ void Pipeline::State::tell_clock() {
     told.whole.before = before.data();
     told.whole.before_count = static_cast<uint32_t>(before.size());
     told.pipeline = pipeline;
-    told.task_count = network.task_count();
-    const PipelineSums sums = {network.busy_cycles(), network.channel_cycles(), load_count};
+    told.task_count = all.tasks;
+    const PipelineSums sums = {all.busy, all.waited, load_count};
     scheduler.check_clock(scheduler.clock().pipeline(told, sums));
 #endif
 }

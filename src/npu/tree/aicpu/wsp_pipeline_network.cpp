@@ -4,7 +4,6 @@
 #include "wsp_pipeline_network.h"
 
 #include <algorithm>
-#include <cinttypes>
 #include <cstdio>
 
 namespace wsp {
@@ -22,6 +21,7 @@ Network::~Network() {
     for (pwsp_channel &channel : channels_) {
         pwsp_channel_free(&channel, &memory_);
     }
+    pwsp_earliest_free(&exchange_.ready, &memory_);
     pthread_cond_destroy(&finished_);
     pthread_mutex_destroy(&mutex_);
 }
@@ -35,14 +35,13 @@ uint32_t Network::channel(const char *name, uint64_t depth, uint64_t latency, bo
                           uint32_t place, bool by_symbol) {
     pwsp_channel made = pwsp_channel();
     pwsp_error error;
-    if (pwsp_exchange_check_channel(&error, name, depth, latency, by_symbol) != PTOWSP_OK) {
+    if (pwsp_channel_check(&error, name, depth, latency, by_symbol) != PTOWSP_OK) {
         fail(error.status, place, error.text);
     } else if (!pwsp_channel_begin(&made, &memory_, depth, is_timed_ ? latency : 0, false)) {
         pwsp_error_set(&error, PTOWSP_OUT_OF_MEMORY, PTOWSP_NO_INDEX, "channel %s: out of memory",
                        name);
         fail(error.status, place, error.text);
     }
-    made.limit = UINT64_MAX;
     made.name = name;
     made.is_event = is_event;
     channels_.push_back(made);
@@ -79,12 +78,9 @@ uint32_t Network::process(const char *name, uint32_t place, List<Port> ports,
 // All processes are made: they stay where they are.
 void Network::begin() {
     uint32_t replica_count = 0;
-    heap_.resize(processes_.size());
     exchange_.channels = channels_.data();
     exchange_.processes = processes_.data();
-    exchange_.heap = heap_.data();
     exchange_.running_count = static_cast<uint32_t>(processes_.size());
-    exchange_.is_ordered = true;
     for (uint32_t i = exchange_.running_count; i > 0; i--) {
         pwsp_process &process = processes_[i - 1];
         Process &own = *bodies_[i - 1];
@@ -95,46 +91,18 @@ void Network::begin() {
         replica_count = process.replica ? replica_count : 0;
     }
     pwsp_exchange_connect(&exchange_, 0, static_cast<uint32_t>(channels_.size()));
-}
-
-// -- results --------------------------------------------------------------------------------------
-
-uint64_t Network::makespan() const {
-    uint64_t latest = 0;
-    for (const pwsp_process &process : processes_) {
-        latest = std::max(latest, process.time);
+    if (exchange_.running_count == 0 ||
+        pwsp_earliest_init(&exchange_.ready, &memory_, exchange_.running_count)) {
+        pwsp_exchange_start(&exchange_);
+    } else {
+        fail(PTOWSP_OUT_OF_MEMORY, place_, "out of memory");
     }
-    return latest;
-}
-
-uint64_t Network::task_count() const {
-    uint64_t count = 0;
-    for (const pwsp_process &process : processes_) {
-        count += process.tasks;
-    }
-    return count;
-}
-
-uint64_t Network::busy_cycles() const {
-    uint64_t sum = 0;
-    for (const pwsp_process &process : processes_) {
-        sum = pwsp_sum_u64(sum, process.busy);
-    }
-    return sum;
-}
-
-uint64_t Network::channel_cycles() const {
-    uint64_t sum = 0;
-    for (const pwsp_process &process : processes_) {
-        sum = pwsp_sum_u64(sum, pwsp_sum_u64(process.full, process.empty));
-    }
-    return sum;
 }
 
 // -- operations of processes ----------------------------------------------------------------------
 
 void Network::push(uint32_t process) {
-    pwsp_exchange_wake(&exchange_, &at(process));
+    pwsp_exchange_wake(PWSP_MOVES_IN_TIME, &exchange_, &at(process));
 }
 
 // Lets processes with an earlier time move first.
@@ -175,7 +143,7 @@ bool Network::finish(uint32_t process, pwsp_exchanged what, uint32_t place) {
     case PWSP_EXCHANGE_CLOSED:
     case PWSP_EXCHANGE_LIMIT: break;
     }
-    pwsp_exchange_fail(&exchange_, what, at(process).channel, &error);
+    pwsp_exchange_fail(&exchange_, what, &at(process), &error);
     fail(error.status, place, error.text);
     return true;
 }
@@ -187,8 +155,7 @@ void Network::send(uint32_t process, uint32_t channel, uint64_t token, uint32_t 
     const uint32_t port = find_port(process, channel);
     pwsp_exchanged what;
     do {
-        what = pwsp_exchange_send(&exchange_, &at(process), port, token, place);
-        at(process).channel = channel;
+        what = pwsp_exchange_send(&exchange_, &at(process), port, token);
     } while (!finish(process, what, place));
 }
 
@@ -202,8 +169,7 @@ bool Network::receive(uint32_t process, uint32_t channel, uint64_t *token, uint3
     at(process).is_loop = is_loop;
     pwsp_exchanged what;
     do {
-        what = pwsp_exchange_receive(&exchange_, &at(process), channel, &received, place);
-        at(process).channel = channel;
+        what = pwsp_exchange_receive(&exchange_, &at(process), channel, &received);
     } while (!finish(process, what, place));
     *token = what == PWSP_EXCHANGE_END ? *token : received;
     return what != PWSP_EXCHANGE_END && is_alive();
@@ -253,17 +219,12 @@ void Network::task_ends(uint32_t process, uint64_t index, uint64_t cycles, uint3
         }
         await_turn(process);
     } else if (is_alive()) {
-        if (cycles > PTOWSP_CYCLES_MAX - me.time) {
-            pwsp_error error;
-            pwsp_error_set(&error, PTOWSP_LIMIT_EXCEEDED, index,
-                           "task %" PRIu64 " ends after 2^63 - 1 cycles", index);
+        pwsp_error error;
+        if (pwsp_exchange_task(&exchange_, &me, index, cycles, &error)) {
+            yield(process);
+        } else {
             fail(error.status, place, error.text);
-            return;
         }
-        me.time += cycles;
-        me.tasks++;
-        me.busy = pwsp_sum_u64(me.busy, cycles);
-        yield(process);
     }
 }
 

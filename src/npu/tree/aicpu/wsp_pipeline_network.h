@@ -69,10 +69,9 @@ class Network {
 
     // Runs all processes to their end. False with an error, when all threads have ended as well.
     bool run(uint32_t place);
-    uint64_t makespan() const;
-    uint64_t task_count() const;
-    uint64_t busy_cycles() const;     // of tasks, in sum
-    uint64_t channel_cycles() const;  // waited at channels, in sum
+    pwsp_exchange_sums sums() const {
+        return pwsp_exchange_sum(&exchange_);
+    }
 
     // For the body of a process, with its number. After an error they do nothing: bodies check for
     // errors and end. `place` is for errors.
@@ -139,7 +138,6 @@ class Network {
     pwsp_exchange exchange_;
     List<pwsp_channel> channels_;
     List<pwsp_process> processes_;
-    List<pwsp_ready> heap_;
     List<std::unique_ptr<Process>> bodies_;  // by process
     List<std::unique_ptr<Thread>> threads_;
     List<Thread *> idle_;

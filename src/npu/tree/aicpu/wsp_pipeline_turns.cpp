@@ -76,7 +76,7 @@ bool Network::start_thread(Process &process, uint32_t number) {
 // The process that moves next, removed from all lists; NONE if none can now.
 uint32_t Network::choose() {
     pwsp_error error;
-    if (is_alive() && exchange_.ready_count == 0 && kernel_count_ == 0) {
+    if (is_alive() && exchange_.first_time == PWSP_NO_TIME && kernel_count_ == 0) {
         if (exchange_.ended_count == exchange_.running_count) {
             is_finished_ = true;
             return NONE;
@@ -88,10 +88,11 @@ uint32_t Network::choose() {
         is_over_ = true;
         return choose_to_unwind();
     }
-    if (exchange_.ready_count == 0) {
+    const pwsp_process *first = pwsp_exchange_next(PWSP_MOVES_IN_TIME, &exchange_);
+    if (!first) {
         return NONE;  // until a kernel ends
     }
-    const uint32_t next = pwsp_exchange_pop(&exchange_);
+    const uint32_t next = first->index;
     Process &own = *bodies_[next];
     if (!own.thread && !start_thread(own, next)) {
         char name[PTOWSP_NAME_MAX + 16];
@@ -140,9 +141,6 @@ bool Network::run(uint32_t place) {
     place_ = place;
     pthread_mutex_lock(&mutex_);
     begin();
-    for (uint32_t i = 0; i < exchange_.running_count; i++) {
-        push(i);
-    }
     pass_on();
     while (!is_finished_) {
         pthread_cond_wait(&finished_, &mutex_);

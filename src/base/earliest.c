@@ -27,13 +27,11 @@ PWSP_INTERNAL bool pwsp_earliest_init(pwsp_earliest *earliest, const pwsp_memory
            PWSP_ALLOC(memory, earliest->winners, 2 * (size_t)earliest->leaf_count);
 }
 
-PWSP_INTERNAL void pwsp_earliest_set(pwsp_earliest *earliest, uint32_t i, uint64_t time) {
+PWSP_INTERNAL void pwsp_earliest_replay(pwsp_earliest *earliest, uint32_t i, uint64_t time) {
     uint64_t *times = earliest->times;
     uint32_t *winners = earliest->winners, winner = i;
     uint32_t node = earliest->leaf_count + i;
-    PTOWSP_ASSERT(i < earliest->count && time < UINT64_MAX);
-    times[node] = time;
-    while (node > 1 && earliest->count > PWSP_EARLIEST_FEW) {
+    while (node > 1) {
         uint64_t other = times[node ^ 1];
         uint32_t other_winner = winners[node ^ 1];
         bool is_other = other < time + (node & 1);  // equal: if this one is the right one

@@ -4,14 +4,13 @@
 //        (5, second)    (2, third)
 //          7     5        2     9
 //
-// In order, work stealing asks it for the lane that is free first, and idle lanes that steal for the
-// queue with the oldest task. Lanes are up to 65,536, so looking at all of them for each task is no
-// way.
+// It finds the lane that is free first, the queue with the oldest task, and the process that moves
+// next. They are up to 65,536, too many to look at all of them each time; a few are looked at.
 
 #ifndef PWSP_EARLIEST_H
 #define PWSP_EARLIEST_H
 
-#include "../base/base.h"
+#include "base.h"
 
 #define PWSP_EARLIEST_FEW 16
 
@@ -27,7 +26,15 @@ PWSP_INTERNAL bool pwsp_earliest_init(pwsp_earliest *earliest, const pwsp_memory
                                       uint32_t count);
 PWSP_INTERNAL void pwsp_earliest_clear(pwsp_earliest *earliest, uint64_t time);
 
-PWSP_INTERNAL void pwsp_earliest_set(pwsp_earliest *earliest, uint32_t i, uint64_t time);
+PWSP_INTERNAL void pwsp_earliest_replay(pwsp_earliest *earliest, uint32_t i, uint64_t time);
+
+PWSP_INLINE void pwsp_earliest_set(pwsp_earliest *earliest, uint32_t i, uint64_t time) {
+    PTOWSP_ASSERT(i < earliest->count && time < UINT64_MAX);
+    earliest->times[earliest->leaf_count + i] = time;
+    if (earliest->count > PWSP_EARLIEST_FEW) {
+        pwsp_earliest_replay(earliest, i, time);
+    }
+}
 
 // The lowest of those with the least time.
 PWSP_INLINE uint32_t pwsp_earliest_first(const pwsp_earliest *earliest) {
