@@ -47,15 +47,22 @@ static void *hook_aligned_alloc(size_t alignment, size_t size) {
     return hooks.refuses_block ? nullptr : aligned_alloc(alignment, size);
 }
 
-static bool hook_channel_begin(pwsp_channel *channel, const pwsp_memory *memory, uint64_t depth,
-                               uint64_t latency, bool has_marks) {
-    return !hooks.refuses_channel && pwsp_channel_begin(channel, memory, depth, latency, has_marks);
+static void *hook_refuse(void *, void *, size_t, size_t) {
+    return nullptr;
 }
 
-#define pwsp_channel_begin hook_channel_begin
-#define pwsp_memory_make   hook_memory_make
-#define pthread_create     hook_create
-#define aligned_alloc      hook_aligned_alloc
+static ptowsp_status hook_channel_open(pwsp_channel *channel, const pwsp_memory *memory,
+                                       const char *name, uint64_t depth, uint64_t latency,
+                                       bool by_symbol, bool has_marks, pwsp_error *error) {
+    const pwsp_memory none = {hook_refuse, nullptr};
+    return pwsp_channel_open(channel, hooks.refuses_channel ? &none : memory, name, depth, latency,
+                             by_symbol, has_marks, error);
+}
+
+#define pwsp_channel_open hook_channel_open
+#define pwsp_memory_make  hook_memory_make
+#define pthread_create    hook_create
+#define aligned_alloc     hook_aligned_alloc
 #include "../src/npu/tree/aicpu/wsp_clock.cpp"
 #include "../src/npu/tree/aicpu/wsp_expand.cpp"
 #include "../src/npu/tree/aicpu/wsp_pipeline_network.cpp"
@@ -63,7 +70,7 @@ static bool hook_channel_begin(pwsp_channel *channel, const pwsp_memory *memory,
 #include "../src/npu/tree/aicpu/wsp_scheduler.cpp"
 #include "../src/npu/tree/host/wsp_run.cpp"
 #include "../src/npu/tree/host/wsp_transients.cpp"
-#undef pwsp_channel_begin
+#undef pwsp_channel_open
 #undef pwsp_memory_make
 #undef pthread_create
 #undef aligned_alloc

@@ -20,8 +20,11 @@
 
 #include <inttypes.h>
 
-PWSP_INTERNAL ptowsp_status pwsp_channel_check(pwsp_error *error, const char *name, uint64_t depth,
-                                               uint64_t latency, bool by_symbol) {
+PWSP_INTERNAL ptowsp_status pwsp_channel_open(pwsp_channel *channel, const pwsp_memory *memory,
+                                              const char *name, uint64_t depth, uint64_t latency,
+                                              bool by_symbol, bool has_marks, pwsp_error *error) {
+    pwsp_channel fresh;
+    memset(&fresh, 0, sizeof fresh);
     if (depth > PTOWSP_CHANNEL_DEPTH_MAX) {
         return pwsp_error_set(error, PTOWSP_LIMIT_EXCEEDED, PTOWSP_NO_INDEX,
                               "channel %s: a depth of %" PRIu64 ", more than %d", name, depth,
@@ -33,11 +36,6 @@ PWSP_INTERNAL ptowsp_status pwsp_channel_check(pwsp_error *error, const char *na
                               (int64_t)latency,
                               by_symbol ? ", by symbol " PTOWSP_CHANNEL_LATENCY_SYMBOL : "");
     }
-    return PTOWSP_OK;
-}
-
-PWSP_INTERNAL bool pwsp_channel_begin(pwsp_channel *channel, const pwsp_memory *memory,
-                                      uint64_t depth, uint64_t latency, bool has_marks) {
     uint64_t places = 1;
     while (places < depth) {
         places *= 2;
@@ -47,8 +45,6 @@ PWSP_INTERNAL bool pwsp_channel_begin(pwsp_channel *channel, const pwsp_memory *
         pwsp_memory_room(memory, &ring, &channel->ring_capacity, 2 * places, sizeof(uint64_t)) &&
         (!has_marks || pwsp_memory_room(memory, &marks, &channel->mark_capacity, places,
                                         sizeof(pwsp_channel_mark)));
-    pwsp_channel fresh;
-    memset(&fresh, 0, sizeof fresh);
     fresh.ring = (uint64_t *)ring;
     fresh.ring_capacity = channel->ring_capacity;
     fresh.marks = (pwsp_channel_mark *)marks;
@@ -57,8 +53,11 @@ PWSP_INTERNAL bool pwsp_channel_begin(pwsp_channel *channel, const pwsp_memory *
     fresh.depth = depth;
     fresh.delay = fresh.latency = latency;
     fresh.limit = UINT64_MAX;
+    fresh.name = name;
     *channel = fresh;
-    return is_good;
+    return is_good ? PTOWSP_OK
+                   : pwsp_error_set(error, PTOWSP_OUT_OF_MEMORY, PTOWSP_NO_INDEX,
+                                    "channel %s: out of memory", name);
 }
 
 PWSP_INTERNAL void pwsp_channel_fill(pwsp_channel *channel, uint64_t count) {

@@ -37,22 +37,20 @@ typedef struct pwsp_channel {
     pwsp_channel_mark *marks;                 // by place
     pwsp_channel_mark close_mark;
     uint64_t ring_capacity, mark_capacity;
-    const char *name;  // kept by the owner, untouched here:
-    bool is_event;     // its stream has no end
+    const char *name;
+    bool is_event;  // its stream has no end; set by the owner, as is a limit
 } pwsp_channel;
 
-// Empties the channel, and makes room for depth tokens. False when memory is out.
-PWSP_INTERNAL bool pwsp_channel_begin(pwsp_channel *channel, const pwsp_memory *memory,
-                                      uint64_t depth, uint64_t latency, bool has_marks);
+// Empties the channel, which is zeroed or has been open, and makes room for depth tokens, if it may be
+// so. by_symbol: PTOWSP_CHANNEL_LATENCY_SYMBOL gives its latency. The caller keeps the name.
+PWSP_INTERNAL ptowsp_status pwsp_channel_open(pwsp_channel *channel, const pwsp_memory *memory,
+                                              const char *name, uint64_t depth, uint64_t latency,
+                                              bool by_symbol, bool has_marks, pwsp_error *error);
 PWSP_INTERNAL void pwsp_channel_free(pwsp_channel *channel, const pwsp_memory *memory);
 PWSP_INTERNAL size_t pwsp_channel_bytes(const pwsp_channel *channel);
 
 // Empties it again, and puts tokens that were sent at time 0; their values follow.
 PWSP_INTERNAL void pwsp_channel_fill(pwsp_channel *channel, uint64_t count);
-
-// Is a channel allowed to be so? by_symbol: PTOWSP_CHANNEL_LATENCY_SYMBOL gives its latency.
-PWSP_INTERNAL ptowsp_status pwsp_channel_check(pwsp_error *error, const char *name, uint64_t depth,
-                                               uint64_t latency, bool by_symbol);
 
 // Update the high-water mark before a token is put at a time, or taken.
 PWSP_INTERNAL void pwsp_channel_note_put(pwsp_channel *channel, uint64_t time);

@@ -34,18 +34,6 @@ static void pwsp_deadlock_find_firsts(pwsp_exchange *exchange) {
     }
 }
 
-static bool pwsp_deadlock_has_port(const pwsp_process *process, uint32_t channel,
-                                   bool is_produced) {
-    for (uint32_t i = 0; i < process->port_count; i++) {
-        const pwsp_port *port = &process->ports[i];
-        if (port->channel == channel && port->is_produced == is_produced &&
-            !(is_produced && process->closed[i])) {
-            return true;
-        }
-    }
-    return false;
-}
-
 // The first process that could release another, or NULL: a consumer of the channel that it waits
 // for, or a producer. Itself only if there is no other one: only one of a channel can be its first.
 static const pwsp_process *pwsp_deadlock_next(const pwsp_exchange *exchange,
@@ -55,8 +43,7 @@ static const pwsp_process *pwsp_deadlock_next(const pwsp_exchange *exchange,
     uint32_t first = is_full ? channel->first_consumer : channel->first_producer;
     for (uint32_t i = first; first == process->index + 1 && i < exchange->running_count; i++) {
         const pwsp_process *other = &exchange->processes[i];
-        if (pwsp_process_waits(other) &&
-            pwsp_deadlock_has_port(other, process->channel, !is_full)) {
+        if (pwsp_process_waits(other) && pwsp_process_uses(other, process->channel, !is_full)) {
             return other;
         }
     }
@@ -170,8 +157,8 @@ static bool pwsp_deadlock_is_shortage(const pwsp_exchange *exchange) {
         const pwsp_process *next = pwsp_deadlock_next(exchange, at);
         const pwsp_channel *channel = pwsp_deadlock_channel(exchange, at);
         if (at->wait != PWSP_PROCESS_WAITS_EMPTY || channel->received == 0 || channel->is_event ||
-            next == at || !pwsp_deadlock_has_port(next, at->channel, false) ||
-            !pwsp_deadlock_has_port(next, at->channel, true)) {
+            next == at || !pwsp_process_uses(next, at->channel, false) ||
+            !pwsp_process_uses(next, at->channel, true)) {
             return false;
         }
         at = next;

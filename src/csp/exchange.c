@@ -6,6 +6,18 @@
 
 // -- channels of a pipeline -----------------------------------------------------------------------
 
+PWSP_INTERNAL bool pwsp_process_uses(const pwsp_process *process, uint32_t channel,
+                                     bool is_produced) {
+    for (uint32_t i = 0; i < process->port_count; i++) {
+        const pwsp_port *port = &process->ports[i];
+        if (port->channel == channel && port->is_produced == is_produced &&
+            !(is_produced && process->closed[i])) {
+            return true;
+        }
+    }
+    return false;
+}
+
 PWSP_INTERNAL bool pwsp_exchange_connect(pwsp_exchange *exchange, uint32_t first_channel,
                                          uint32_t channel_count) {
     bool is_simple = true;

@@ -75,6 +75,10 @@ PWSP_INLINE bool pwsp_process_waits(const pwsp_process *process) {
     return process->wait == PWSP_PROCESS_WAITS_FULL || process->wait == PWSP_PROCESS_WAITS_EMPTY;
 }
 
+// Does a process produce a channel, and has not closed it, or does it consume it?
+PWSP_INTERNAL bool pwsp_process_uses(const pwsp_process *process, uint32_t channel,
+                                     bool is_produced);
+
 // The driver's choice of the process that moves.
 typedef enum pwsp_moves {
     PWSP_MOVES_IN_TIME,  // the first in time

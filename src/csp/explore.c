@@ -90,13 +90,8 @@ static void pwsp_explorer_add_side(const pwsp_explorer *e, uint32_t channel, boo
     uint8_t *seen = &e->seen[2 * (channel - e->pipelines->op->first_channel) + is_produced];
     for (uint32_t i = 0; !*seen && i < e->pipelines->exchange.running_count; i++) {
         pwsp_process *process = pwsp_explorer_process(e, i);
-        bool is_in = false;
-        for (uint32_t j = 0; pwsp_process_waits(process) && j < process->port_count; j++) {
-            const pwsp_port *port = &process->ports[j];
-            is_in = is_in || (port->channel == channel && port->is_produced == is_produced &&
-                              !(is_produced && process->closed[j]));
-        }
-        if (is_in && process->mark != e->mark) {
+        if (process->mark != e->mark && pwsp_process_waits(process) &&
+            pwsp_process_uses(process, channel, is_produced)) {
             process->mark = e->mark;
             process->after = *first;
             *first = i + 1;
@@ -416,18 +411,16 @@ static bool pwsp_explorer_search(pwsp_explorer *e, bool *out_stuck) {
 PWSP_INTERNAL pwsp_explored pwsp_explorer_run(pwsp_explorer *e) {
     pwsp_pipelines *pipelines = e->pipelines;
     pwsp_expander *x = pipelines->x;
-    pwsp_frame *frames = x->frames;
-    uint32_t frame_count = x->frame_count, next_op = x->next_op, node = x->node;
     void *seen = e->seen;
     bool is_stuck = false;
     e->is_out_of_memory = !pwsp_memory_room(&pipelines->memory, &seen, &e->seen_capacity,
                                             2 * (uint64_t)x->pipeline->channel_count + 1, 1);
     e->seen = (uint8_t *)seen;
-    bool is_good = !e->is_out_of_memory && pwsp_explorer_search(e, &is_stuck);
-    x->frames = frames;
-    x->frame_count = frame_count;
-    x->next_op = next_op;
-    x->node = node;
+    bool is_good = false;
+    if (!e->is_out_of_memory) {
+        is_good = pwsp_explorer_search(e, &is_stuck);
+        pwsp_pipelines_restore(pipelines);
+    }
     if (e->is_out_of_memory || pipelines->is_out_of_memory) {
         pwsp_expander_fail(x, PTOWSP_OUT_OF_MEMORY, PTOWSP_NO_INDEX, "out of memory for %s",
                            is_stuck ? "the order that gets stuck" : "the states of orders");
@@ -436,7 +429,6 @@ PWSP_INTERNAL pwsp_explored pwsp_explorer_run(pwsp_explorer *e) {
     if (!is_good) {
         return e->is_at_limit ? PWSP_EXPLORED_LIMIT : PWSP_EXPLORED_FAILED;
     }
-    pwsp_pipelines_restore(pipelines);
     if (is_stuck) {
         pwsp_pipelines_fail_stuck(pipelines);
     }

@@ -141,7 +141,7 @@ static pwsp_resumed pwsp_order_exchanged(pwsp_pipelines *pipelines, const pwsp_p
     }
     pwsp_error error;
     pwsp_exchange_fail(&pipelines->exchange, what, process, &error);
-    pwsp_expander_fail(pipelines->x, error.status, error.index, "%s", error.text);
+    pwsp_expander_fail_check(pipelines->x, &error);
     return PWSP_RESUMED_FAILED;
 }
 
@@ -176,7 +176,7 @@ static bool pwsp_order_task(pwsp_pipelines *pipelines, pwsp_process *process) {
     }
     bool is_good = pwsp_exchange_task(&pipelines->exchange, process, x->task.index, cycles, &error);
     if (!is_good) {
-        pwsp_expander_fail(x, error.status, error.index, "%s", error.text);
+        pwsp_expander_fail_check(x, &error);
     }
     return is_good;
 }

@@ -247,21 +247,16 @@ static bool pwsp_pipelines_open_channel(pwsp_pipelines *pipelines, uint32_t chan
             x->fault.index, x->arrays[x->fault.array].count);
         return false;
     }
+    pwsp_channel *opened = &pipelines->exchange.channels[channel];
     pwsp_error error;
-    if (pwsp_channel_check(&error, op->name, depth, latency, pipelines->host.has_latency) !=
-        PTOWSP_OK) {
-        pwsp_expander_fail(x, error.status, error.index, "%s", error.text);
+    if (pwsp_channel_open(opened, &pipelines->memory, op->name, depth, latency,
+                          pipelines->host.has_latency, pipelines->host.has_records,
+                          &error) != PTOWSP_OK) {
+        pwsp_expander_fail_check(x, &error);
         return false;
     }
-    if (!pwsp_channel_begin(&pipelines->exchange.channels[channel], &pipelines->memory, depth,
-                            latency, pipelines->host.has_records)) {
-        pwsp_expander_fail(x, PTOWSP_OUT_OF_MEMORY, PTOWSP_NO_INDEX, "channel %s: out of memory",
-                           op->name);
-        return false;
-    }
-    pipelines->exchange.channels[channel].limit = pipelines->host.token_limit;
-    pipelines->exchange.channels[channel].name = op->name;
-    pipelines->exchange.channels[channel].is_event = op->is_event;
+    opened->limit = pipelines->host.token_limit;
+    opened->is_event = op->is_event;
     return true;
 }
 
@@ -280,6 +275,10 @@ PWSP_INTERNAL void pwsp_pipelines_place(pwsp_pipelines *pipelines) {
     const pwsp_pipeline_op *op = pipelines->x->pipeline;
     uint32_t index = 0;
     uint8_t *closed = pipelines->closed;
+    pipelines->outer_frames = pipelines->x->frames;
+    pipelines->outer_frame_count = pipelines->x->frame_count;
+    pipelines->outer_next_op = pipelines->x->next_op;
+    pipelines->outer_node = pipelines->x->node;
     pipelines->op = op;
     pipelines->index = (uint32_t)(op - PWSP_PIPELINE_AT(pipelines, 0));
     PTOWSP_ASSERT(pipelines->index < program->pipelines.count);
@@ -327,6 +326,10 @@ PWSP_INTERNAL void pwsp_pipelines_place(pwsp_pipelines *pipelines) {
 PWSP_INTERNAL void pwsp_pipelines_restore(pwsp_pipelines *pipelines) {
     const pwsp_pipeline_op *op = pipelines->op;
     const uint32_t *slots = PWSP_PROGRAM_AT(pipelines->program, privates, uint32_t, op->first_slot);
+    pipelines->x->frames = pipelines->outer_frames;
+    pipelines->x->frame_count = pipelines->outer_frame_count;
+    pipelines->x->next_op = pipelines->outer_next_op;
+    pipelines->x->node = pipelines->outer_node;
     for (uint32_t i = 0; i < op->slot_count; i++) {
         pipelines->cells[slots[i]] = pipelines->kept[i];
     }
@@ -491,16 +494,9 @@ PWSP_INTERNAL void pwsp_pipelines_fail_stuck(pwsp_pipelines *pipelines) {
 }
 
 PWSP_INTERNAL bool pwsp_pipelines_run(pwsp_pipelines *pipelines, ptowsp_cycles *out_cycles) {
-    pwsp_expander *x = pipelines->x;
-    pwsp_frame *frames = x->frames;
-    uint32_t frame_count = x->frame_count, next_op = x->next_op, node = x->node;
     pwsp_pipelines_place(pipelines);
     pipelines->stats[pipelines->index].makespan_cycles = 0;
     bool is_good = pwsp_pipelines_run_open(pipelines);
-    x->frames = frames;
-    x->frame_count = frame_count;
-    x->next_op = next_op;
-    x->node = node;
     pwsp_pipelines_restore(pipelines);
     if (pipelines->is_stuck) {
         pwsp_pipelines_fail_deadlock(pipelines);

@@ -82,6 +82,8 @@ typedef struct pwsp_pipelines {
     // Of the running pipeline:
     const pwsp_pipeline_op *op;
     uint32_t index;
+    pwsp_frame *outer_frames;  // of the expander, around it
+    uint32_t outer_frame_count, outer_next_op, outer_node;
     pwsp_exchange exchange;         // its processes, and the channels of all
     ptowsp_process_stats *running;  // their stats
     uint64_t end_task;  // the last on the critical chain; none unless steps are recorded
@@ -121,7 +123,8 @@ PWSP_INTERNAL bool pwsp_pipelines_run(pwsp_pipelines *pipelines, ptowsp_cycles *
 // After an execution: the critical chains. False when memory is out.
 PWSP_INTERNAL bool pwsp_pipelines_end(pwsp_pipelines *pipelines);
 
-// Gives the processes of the expander's current pipeline their cells, all at time 0.
+// Gives the processes of the expander's current pipeline their cells, all at time 0. The expander may
+// enter them then.
 PWSP_INTERNAL void pwsp_pipelines_place(pwsp_pipelines *pipelines);
 
 #define PWSP_PIPELINE_AT(p, i)   PWSP_PROGRAM_AT((p)->program, pipelines, pwsp_pipeline_op, i)
@@ -136,7 +139,7 @@ PWSP_INTERNAL bool pwsp_pipelines_open(pwsp_pipelines *pipelines, bool *out_is_s
 // Takes the pipeline's present state as that of a deadlocked run of it, with the expander's error.
 PWSP_INTERNAL void pwsp_pipelines_fail_stuck(pwsp_pipelines *pipelines);
 
-// Restores the slots as they were before the pipeline.
+// The expander returns to its place, and slots are as they were before the pipeline.
 PWSP_INTERNAL void pwsp_pipelines_restore(pwsp_pipelines *pipelines);
 
 // A process of a pipeline is a walk of its ops: its position, loops and cells, nothing else. So

@@ -195,8 +195,6 @@ static bool pwsp_pipes_process_dry(pwsp_pipes *pipes) {
 PWSP_INTERNAL bool pwsp_pipes_dry(pwsp_pipes *pipes) {
     pwsp_expander *x = &pipes->walk->expander;
     pwsp_pipelines *pipelines = &pipes->pipelines;
-    pwsp_frame *frames = x->frames;
-    uint32_t frame_count = x->frame_count, next_op = x->next_op;
     uint64_t task_count = x->task_count;
     bool has_skipped = x->has_skipped;
     pwsp_pipelines_place(pipelines);
@@ -208,9 +206,6 @@ PWSP_INTERNAL bool pwsp_pipes_dry(pwsp_pipes *pipes) {
         pwsp_process_leave(pipelines, &pipelines->exchange.processes[i]);
     }
     pwsp_pipelines_restore(pipelines);
-    x->frames = frames;
-    x->frame_count = frame_count;
-    x->next_op = next_op;
     x->task_count = task_count;  // tasks of processes are not issued
     x->has_skipped = has_skipped;
     return true;

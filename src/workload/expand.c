@@ -38,7 +38,7 @@ PWSP_INTERNAL pwsp_event pwsp_expander_fail_halt(pwsp_expander *x, const pwsp_ha
     return PWSP_EVENT_ERROR;
 }
 
-static pwsp_event pwsp_expander_fail_check(pwsp_expander *x, const pwsp_error *error) {
+PWSP_INTERNAL pwsp_event pwsp_expander_fail_check(pwsp_expander *x, const pwsp_error *error) {
     return pwsp_expander_fail(x, error->status, error->index, "%s", error->text);
 }
 

@@ -3,6 +3,7 @@
 #ifndef PWSP_EXPAND_H
 #define PWSP_EXPAND_H
 
+#include "../base/error.h"
 #include "../base/halt.h"
 #include "program.h"
 
@@ -97,6 +98,7 @@ PWSP_INTERNAL void pwsp_expander_load(pwsp_expander *x);
 // Records an error at the current event's place, with the variables around. Returns ERROR.
 PWSP_INTERNAL pwsp_event pwsp_expander_fail(pwsp_expander *x, ptowsp_status status, uint64_t index,
                                             const char *format, ...) PWSP_PRINTF(4, 5);
+PWSP_INTERNAL pwsp_event pwsp_expander_fail_check(pwsp_expander *x, const pwsp_error *error);
 // The execution is to end early, by `halt`, which says so. Returns ERROR.
 PWSP_INTERNAL pwsp_event pwsp_expander_fail_halt(pwsp_expander *x, const pwsp_halt *halt);
 

@@ -35,14 +35,11 @@ uint32_t Network::channel(const char *name, uint64_t depth, uint64_t latency, bo
                           uint32_t place, bool by_symbol) {
     pwsp_channel made = pwsp_channel();
     pwsp_error error;
-    if (pwsp_channel_check(&error, name, depth, latency, by_symbol) != PTOWSP_OK) {
-        fail(error.status, place, error.text);
-    } else if (!pwsp_channel_begin(&made, &memory_, depth, is_timed_ ? latency : 0, false)) {
-        pwsp_error_set(&error, PTOWSP_OUT_OF_MEMORY, PTOWSP_NO_INDEX, "channel %s: out of memory",
-                       name);
+    if (pwsp_channel_open(&made, &memory_, name, depth, latency, by_symbol, false, &error) !=
+        PTOWSP_OK) {
         fail(error.status, place, error.text);
     }
-    made.name = name;
+    made.delay = is_timed_ ? made.delay : 0;
     made.is_event = is_event;
     channels_.push_back(made);
     return static_cast<uint32_t>(channels_.size() - 1);
