@@ -71,11 +71,16 @@ static const pwsp_process *pwsp_deadlock_find_cycle(pwsp_exchange *exchange) {
 
 // -- text -----------------------------------------------------------------------------------------
 
-PWSP_INTERNAL void pwsp_deadlock_print_name(const pwsp_process *process, ptowsp_text text) {
-    pwsp_text_format(text, "%s", process->name);
-    if (process->replica_count > 1) {
-        pwsp_text_format(text, "[%u]", process->replica);
+PWSP_INTERNAL void pwsp_process_print_name(const char *name, uint32_t replica,
+                                           uint32_t replica_count, ptowsp_text text) {
+    pwsp_text_format(text, "%s", name);
+    if (replica_count > 1) {
+        pwsp_text_format(text, "[%u]", replica);
     }
+}
+
+PWSP_INTERNAL void pwsp_deadlock_print_name(const pwsp_process *process, ptowsp_text text) {
+    pwsp_process_print_name(process->name, process->replica, process->replica_count, text);
 }
 
 // "waits for room in channel a, which is full (2 of 2 tokens), since cycle 100".

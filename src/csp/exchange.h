@@ -212,6 +212,10 @@ PWSP_INTERNAL pwsp_exchange_sums pwsp_exchange_sum(const pwsp_exchange *exchange
 
 PWSP_INTERNAL ptowsp_status pwsp_deadlock_fail(pwsp_exchange *exchange, pwsp_error *error);
 
+// "compute[1]"
+PWSP_INTERNAL void pwsp_process_print_name(const char *name, uint32_t replica,
+                                           uint32_t replica_count, ptowsp_text text);
+
 // The parts of a longer report, after that call.
 PWSP_INTERNAL void pwsp_deadlock_print_name(const pwsp_process *process, ptowsp_text text);
 PWSP_INTERNAL void pwsp_deadlock_print_wait(const pwsp_exchange *exchange,

@@ -70,18 +70,15 @@ static bool pwsp_explorer_is_alone(const pwsp_explorer *e, const pwsp_process *p
 
 // -- choices --------------------------------------------------------------------------------------
 
-static bool pwsp_explorer_choice_add(pwsp_explorer *e, uint64_t at, uint32_t process,
-                                     uint32_t partner) {
-    void *choices = e->choices;
-    if (!pwsp_memory_grow(&e->pipelines->memory, &choices, &e->choice_capacity, at + 1,
-                          sizeof(pwsp_explore_choice))) {
-        e->is_out_of_memory = true;
-        return false;
-    }
-    e->choices = (pwsp_explore_choice *)choices;
-    e->choices[at].process = process;
-    e->choices[at].partner = partner;
-    return true;
+// Makes room in a list of choices. False when memory is out.
+static bool pwsp_explorer_room(pwsp_explorer *e, pwsp_explore_choice **list, uint64_t *capacity,
+                               uint64_t count) {
+    void *items = *list;
+    bool is_good = pwsp_memory_grow(&e->pipelines->memory, &items, capacity, count,
+                                    sizeof(pwsp_explore_choice));
+    *list = (pwsp_explore_choice *)items;
+    e->is_out_of_memory = e->is_out_of_memory || !is_good;
+    return is_good;
 }
 
 // Adds all processes of one side of a channel to a set: the list behind *first, linked by `after`.
@@ -140,9 +137,11 @@ static uint64_t pwsp_explorer_list_set(pwsp_explorer *e, uint64_t at) {
             }
         }
         do {
-            if (!pwsp_explorer_choice_add(e, at + count++, i, partner)) {
+            if (!pwsp_explorer_room(e, &e->choices, &e->choice_capacity, at + count + 1)) {
                 return 0;
             }
+            e->choices[at + count].process = i;
+            e->choices[at + count++].partner = partner;
             partner = partner == PWSP_EXPLORE_NOBODY
                           ? partner
                           : pwsp_explorer_partner(e, process, partner + 1);
@@ -292,20 +291,11 @@ static bool pwsp_explorer_start(pwsp_explorer *e, bool has_records) {
     return pwsp_explorer_settle(e);
 }
 
-static bool pwsp_explorer_path_reserve(pwsp_explorer *e, uint64_t count) {
-    void *path = e->path;
-    bool is_good = pwsp_memory_grow(&e->pipelines->memory, &path, &e->path_capacity, count,
-                                    sizeof(pwsp_explore_choice));
-    e->path = (pwsp_explore_choice *)path;
-    e->is_out_of_memory = e->is_out_of_memory || !is_good;
-    return is_good;
-}
-
 // Goes the order to a choice in a state again, with records. False with the expander's error.
 static bool pwsp_explorer_replay(pwsp_explorer *e, uint32_t parent, pwsp_explore_choice choice) {
     e->path_count = 0;
     while (choice.process != PWSP_EXPLORE_NOBODY) {
-        if (!pwsp_explorer_path_reserve(e, e->path_count + 1)) {
+        if (!pwsp_explorer_room(e, &e->path, &e->path_capacity, e->path_count + 1)) {
             return false;
         }
         e->path[e->path_count++] = choice;
@@ -353,7 +343,8 @@ static void pwsp_explorer_pick(pwsp_explorer *e) {
 static bool pwsp_explorer_expand(pwsp_explorer *e, uint32_t index,
                                  pwsp_explore_choice *out_choice) {
     pwsp_explorer_go_back(e, index);
-    if (!pwsp_explorer_choose(e) || !pwsp_explorer_path_reserve(e, e->choice_count)) {
+    if (!pwsp_explorer_choose(e) ||
+        !pwsp_explorer_room(e, &e->path, &e->path_capacity, e->choice_count)) {
         return false;
     }
     PTOWSP_ASSERT(e->choice_count > 1);  // otherwise it is none to keep

@@ -206,7 +206,7 @@ PWSP_INTERNAL pwsp_resumed pwsp_pipelines_step(pwsp_pipelines *pipelines, pwsp_p
     case PWSP_EVENT_SLOT_LOAD:
         pipelines->slot_load_count++;
         if (pipelines->host.load) {
-            is_good = pipelines->host.load(pipelines->host.user);
+            is_good = pipelines->host.load(pipelines->host.waiting);
         } else {
             pwsp_expander_load(x);
         }

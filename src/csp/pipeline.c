@@ -474,7 +474,7 @@ static bool pwsp_pipelines_run_open(pwsp_pipelines *pipelines) {
     PTOWSP_ASSERT(exchange->ended_count <= exchange->running_count);
     bool has_stopped = exchange->ended_count < exchange->running_count;
     if (is_good && has_stopped && pipelines->host.settle) {
-        is_good = pipelines->host.settle(pipelines->host.user);
+        is_good = pipelines->host.settle(pipelines->host.waiting);
     }
     pipelines->is_stuck = is_good && has_stopped;
     pwsp_pipelines_account(pipelines);

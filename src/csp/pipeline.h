@@ -44,10 +44,10 @@ typedef struct pwsp_pipeline_host {
     // Waits for the tasks that run later than they were accounted for. NULL: there are none. False
     // with the expander's error if one has failed.
     bool (*settle)(void *user);
-    void *user;
-    bool is_ordered;   // tasks must be run in the order of time
-    bool has_records;  // steps are recorded
-    bool has_latency;  // of all channels:
+    void *user, *waiting;  // of the first two; of load and settle
+    bool is_ordered;       // tasks must be run in the order of time
+    bool has_records;      // steps are recorded
+    bool has_latency;      // of all channels:
     uint64_t latency;
     uint64_t token_limit;  // of each channel
     pwsp_halt *halt;       // ends the walk early

@@ -93,10 +93,7 @@ PWSP_INTERNAL bool pwsp_steps_find_chains(pwsp_pipelines *pipelines) {
 // -- text -----------------------------------------------------------------------------------------
 
 PWSP_INTERNAL void pwsp_steps_print_name(const ptowsp_process_stats *process, ptowsp_text text) {
-    pwsp_text_format(text, "%s", process->name);
-    if (process->replica_count > 1) {
-        pwsp_text_format(text, "[%u]", process->replica);
-    }
+    pwsp_process_print_name(process->name, process->replica, process->replica_count, text);
 }
 
 PWSP_INTERNAL void pwsp_steps_print(const pwsp_pipelines *pipelines, const ptowsp_step_record *step,

@@ -91,16 +91,6 @@ static bool pwsp_pipes_is_constant(void *user, const pwsp_task_op *task,
     return is_constant && kernel->cycles <= PTOWSP_CYCLES_MAX;
 }
 
-static bool pwsp_pipes_load(void *user) {
-    const pwsp_process_tasks *tasks = &((pwsp_pipes *)user)->tasks;
-    return tasks->load(tasks->user);
-}
-
-static bool pwsp_pipes_settle(void *user) {
-    const pwsp_process_tasks *tasks = &((pwsp_pipes *)user)->tasks;
-    return tasks->settle(tasks->user);
-}
-
 // -- pipelines ------------------------------------------------------------------------------------
 
 PWSP_INTERNAL bool pwsp_pipes_begin(pwsp_pipes *pipes, const ptowsp_run_options *options,
@@ -114,9 +104,12 @@ PWSP_INTERNAL bool pwsp_pipes_begin(pwsp_pipes *pipes, const ptowsp_run_options 
     memset(&host, 0, sizeof host);
     host.task = pwsp_pipes_task;
     host.is_constant = pwsp_pipes_is_constant;
-    host.load = tasks ? pwsp_pipes_load : NULL;
-    host.settle = tasks ? pwsp_pipes_settle : NULL;
     host.user = pipes;
+    if (tasks) {
+        host.load = tasks->load;
+        host.settle = tasks->settle;
+        host.waiting = tasks->user;
+    }
     host.is_ordered = !walk->is_time_only;
     host.has_records = options->record_tasks;
     host.halt = &walk->halt;
