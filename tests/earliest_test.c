@@ -1,7 +1,7 @@
 // The tournaments of lanes, against looking at all of them.
 
 #include "../src/base/block_list.h"
-#include "../src/time/earliest.h"
+#include "../src/base/earliest.h"
 #include "../src/time/ends.h"
 #include "test.h"
 

@@ -40,14 +40,12 @@ PWSP_INTERNAL ptowsp_status pwsp_channel_open(pwsp_channel *channel, const pwsp_
     while (places < depth) {
         places *= 2;
     }
-    void *ring = channel->ring, *marks = channel->marks;
     bool is_good =
-        pwsp_memory_room(memory, &ring, &channel->ring_capacity, 2 * places, sizeof(uint64_t)) &&
-        (!has_marks || pwsp_memory_room(memory, &marks, &channel->mark_capacity, places,
-                                        sizeof(pwsp_channel_mark)));
-    fresh.ring = (uint64_t *)ring;
+        PWSP_ROOM(memory, channel->ring, channel->ring_capacity, 2 * places) &&
+        (!has_marks || PWSP_ROOM(memory, channel->marks, channel->mark_capacity, places));
+    fresh.ring = channel->ring;
     fresh.ring_capacity = channel->ring_capacity;
-    fresh.marks = (pwsp_channel_mark *)marks;
+    fresh.marks = channel->marks;
     fresh.mark_capacity = channel->mark_capacity;
     fresh.mask = places - 1;
     fresh.depth = depth;
@@ -70,9 +68,8 @@ PWSP_INTERNAL void pwsp_channel_fill(pwsp_channel *channel, uint64_t count) {
 }
 
 PWSP_INTERNAL void pwsp_channel_free(pwsp_channel *channel, const pwsp_memory *memory) {
-    pwsp_memory_free(memory, channel->ring, (size_t)channel->ring_capacity * sizeof(uint64_t));
-    pwsp_memory_free(memory, channel->marks,
-                     (size_t)channel->mark_capacity * sizeof(pwsp_channel_mark));
+    PWSP_FREE(memory, channel->ring, channel->ring_capacity);
+    PWSP_FREE(memory, channel->marks, channel->mark_capacity);
     memset(channel, 0, sizeof *channel);
 }
 

@@ -73,10 +73,7 @@ static bool pwsp_explorer_is_alone(const pwsp_explorer *e, const pwsp_process *p
 // Makes room in a list of choices. False when memory is out.
 static bool pwsp_explorer_room(pwsp_explorer *e, pwsp_explore_choice **list, uint64_t *capacity,
                                uint64_t count) {
-    void *items = *list;
-    bool is_good = pwsp_memory_grow(&e->pipelines->memory, &items, capacity, count,
-                                    sizeof(pwsp_explore_choice));
-    *list = (pwsp_explore_choice *)items;
+    bool is_good = PWSP_GROW(&e->pipelines->memory, *list, *capacity, count);
     e->is_out_of_memory = e->is_out_of_memory || !is_good;
     return is_good;
 }
@@ -402,11 +399,9 @@ static bool pwsp_explorer_search(pwsp_explorer *e, bool *out_stuck) {
 PWSP_INTERNAL pwsp_explored pwsp_explorer_run(pwsp_explorer *e) {
     pwsp_pipelines *pipelines = e->pipelines;
     pwsp_expander *x = pipelines->x;
-    void *seen = e->seen;
     bool is_stuck = false;
-    e->is_out_of_memory = !pwsp_memory_room(&pipelines->memory, &seen, &e->seen_capacity,
-                                            2 * (uint64_t)x->pipeline->channel_count + 1, 1);
-    e->seen = (uint8_t *)seen;
+    e->is_out_of_memory = !PWSP_ROOM(&pipelines->memory, e->seen, e->seen_capacity,
+                                     2 * (uint64_t)x->pipeline->channel_count + 1);
     bool is_good = false;
     if (!e->is_out_of_memory) {
         is_good = pwsp_explorer_search(e, &is_stuck);
@@ -428,11 +423,11 @@ PWSP_INTERNAL pwsp_explored pwsp_explorer_run(pwsp_explorer *e) {
 
 PWSP_INTERNAL void pwsp_explorer_free(pwsp_explorer *e) {
     const pwsp_memory *memory = &e->pipelines->memory;
-    pwsp_memory_free(memory, e->states, (size_t)e->state_capacity * sizeof *e->states);
-    pwsp_memory_free(memory, e->bytes, (size_t)e->byte_capacity);
-    pwsp_memory_free(memory, e->table, (size_t)e->table_capacity * sizeof *e->table);
-    pwsp_memory_free(memory, e->choices, (size_t)e->choice_capacity * sizeof *e->choices);
-    pwsp_memory_free(memory, e->path, (size_t)e->path_capacity * sizeof *e->path);
-    pwsp_memory_free(memory, e->seen, (size_t)e->seen_capacity);
+    PWSP_FREE(memory, e->states, e->state_capacity);
+    PWSP_FREE(memory, e->bytes, e->byte_capacity);
+    PWSP_FREE(memory, e->table, e->table_capacity);
+    PWSP_FREE(memory, e->choices, e->choice_capacity);
+    PWSP_FREE(memory, e->path, e->path_capacity);
+    PWSP_FREE(memory, e->seen, e->seen_capacity);
     memset(e, 0, sizeof *e);
 }

@@ -31,13 +31,10 @@ static void pwsp_explore_code(pwsp_explore_coder *coder, uint64_t *value) {
         }
     }
     if (coder->at + 10 > e->byte_capacity) {
-        void *bytes = e->bytes;
-        if (!pwsp_memory_grow(&e->pipelines->memory, &bytes, &e->byte_capacity, coder->at + 10,
-                              1)) {
+        if (!PWSP_GROW(&e->pipelines->memory, e->bytes, e->byte_capacity, coder->at + 10)) {
             e->is_out_of_memory = true;
             return;
         }
-        e->bytes = (uint8_t *)bytes;
     }
     uint64_t left = *value;
     while (left > 127) {
@@ -186,18 +183,14 @@ static uint32_t *pwsp_explorer_find(const pwsp_explorer *e, uint64_t offset, uin
 // Makes room for one more state. False when memory is out.
 static bool pwsp_explorer_reserve(pwsp_explorer *e) {
     const pwsp_memory *memory = &e->pipelines->memory;
-    void *states = e->states, *table = e->table;
-    if (!pwsp_memory_grow(memory, &states, &e->state_capacity, e->state_count + 1,
-                          sizeof(pwsp_explore_state))) {
+    if (!PWSP_GROW(memory, e->states, e->state_capacity, e->state_count + 1)) {
         return false;
     }
-    e->states = (pwsp_explore_state *)states;
     if (2 * (e->state_count + 1) <= e->table_capacity) {
         return true;
     }
     uint64_t capacity = e->table_capacity ? 4 * e->table_capacity : 64;
-    bool is_good = pwsp_memory_room(memory, &table, &e->table_capacity, capacity, sizeof(uint32_t));
-    e->table = (uint32_t *)table;
+    bool is_good = PWSP_ROOM(memory, e->table, e->table_capacity, capacity);
     for (uint32_t i = 0; is_good && i < e->state_count; i++) {
         *pwsp_explorer_find(e, e->states[i].offset, e->states[i].size) = i + 1;
     }

@@ -12,23 +12,23 @@
 
 // -- life -----------------------------------------------------------------------------------------
 
-// Every array with a fixed size: field, item type, count.
+// Arrays with a fixed size, and arrays that grow; with their items.
 #define PWSP_PIPELINES_ARRAYS(ARRAY)                                                               \
-    ARRAY(stats, ptowsp_pipeline_stats, program->pipelines.count + 1)                              \
-    ARRAY(channel_stats, ptowsp_channel_stats, program->channels.count + 1)                        \
-    ARRAY(exchange.channels, pwsp_channel, program->channels.count + 1)                            \
-    ARRAY(chains, pwsp_chain, program->pipelines.count + 1)                                        \
-    ARRAY(order_ops, pwsp_order_op, program->ops.count)
-
-// Growing arrays: field, item type, capacity.
+    ARRAY(pipelines->stats, program->pipelines.count + 1)                                          \
+    ARRAY(pipelines->channel_stats, program->channels.count + 1)                                   \
+    ARRAY(pipelines->exchange.channels, program->channels.count + 1)                               \
+    ARRAY(pipelines->chains, program->pipelines.count + 1)                                         \
+    ARRAY(pipelines->order_ops, program->ops.count)
 #define PWSP_PIPELINES_GROWING(ARRAY)                                                              \
-    ARRAY(process_stats, ptowsp_process_stats, pipelines->process_stats_capacity)                  \
-    ARRAY(exchange.processes, pwsp_process, pipelines->process_capacity)                           \
-    ARRAY(kept, uint64_t, pipelines->kept_capacity)                                                \
-    ARRAY(frames, pwsp_frame, pipelines->frame_capacity)                                           \
-    ARRAY(closed, uint8_t, pipelines->closed_capacity)                                             \
-    ARRAY(steps, ptowsp_step_record, pipelines->step_capacity)                                     \
-    ARRAY(chain_steps, uint64_t, pipelines->chain_capacity)
+    ARRAY(pipelines->process_stats, pipelines->process_stats_capacity)                             \
+    ARRAY(pipelines->exchange.processes, pipelines->process_capacity)                              \
+    ARRAY(pipelines->exchange.ready.times, 2 * (size_t)pipelines->exchange.ready.leaf_count)       \
+    ARRAY(pipelines->exchange.ready.winners, 2 * (size_t)pipelines->exchange.ready.leaf_count)     \
+    ARRAY(pipelines->kept, pipelines->kept_capacity)                                               \
+    ARRAY(pipelines->frames, pipelines->frame_capacity)                                            \
+    ARRAY(pipelines->closed, pipelines->closed_capacity)                                           \
+    ARRAY(pipelines->steps, pipelines->step_capacity)                                              \
+    ARRAY(pipelines->chain_steps, pipelines->chain_capacity)
 
 PWSP_INTERNAL bool pwsp_pipelines_init(pwsp_pipelines *pipelines, const pwsp_memory *memory,
                                        const ptowsp_program *program) {
@@ -39,11 +39,7 @@ PWSP_INTERNAL bool pwsp_pipelines_init(pwsp_pipelines *pipelines, const pwsp_mem
     pipelines->program = program;
     pipelines->memory = *memory;
     bool is_good = true;
-#define PWSP_PIPELINES_ALLOC(field, type, count)                                                   \
-    pipelines->field = (type *)pwsp_memory_alloc(memory, (size_t)(count) * sizeof(type));          \
-    is_good = is_good && pipelines->field;
-    PWSP_PIPELINES_ARRAYS(PWSP_PIPELINES_ALLOC)
-#undef PWSP_PIPELINES_ALLOC
+    PWSP_PIPELINES_ARRAYS(PWSP_ARRAY_ALLOC)
     if (!is_good || !pwsp_pipelines_prepare(pipelines)) {
         pwsp_pipelines_free(pipelines);
         return false;
@@ -53,47 +49,33 @@ PWSP_INTERNAL bool pwsp_pipelines_init(pwsp_pipelines *pipelines, const pwsp_mem
 
 PWSP_INTERNAL void pwsp_pipelines_free(pwsp_pipelines *pipelines) {
     const ptowsp_program *program = pipelines->program;
-    pwsp_memory memory = pipelines->memory;
+    const pwsp_memory *memory = &pipelines->memory;
     if (!program) {
         return;
     }
     for (uint32_t i = 0; pipelines->exchange.channels && i < program->channels.count; i++) {
-        pwsp_channel_free(&pipelines->exchange.channels[i], &memory);
+        pwsp_channel_free(&pipelines->exchange.channels[i], memory);
     }
-    pwsp_earliest_free(&pipelines->exchange.ready, &memory);
-#define PWSP_PIPELINES_FREE(field, type, count)                                                    \
-    pwsp_memory_free(&memory, pipelines->field, (size_t)(count) * sizeof(type));
-    PWSP_PIPELINES_ARRAYS(PWSP_PIPELINES_FREE)
-    PWSP_PIPELINES_GROWING(PWSP_PIPELINES_FREE)
-#undef PWSP_PIPELINES_FREE
+    PWSP_PIPELINES_ARRAYS(PWSP_ARRAY_FREE)
+    PWSP_PIPELINES_GROWING(PWSP_ARRAY_FREE)
     memset(pipelines, 0, sizeof *pipelines);
 }
 
 PWSP_INTERNAL size_t pwsp_pipelines_bytes(const pwsp_pipelines *pipelines) {
     const ptowsp_program *program = pipelines->program;
-    size_t bytes = pwsp_earliest_bytes(&pipelines->exchange.ready);
+    size_t bytes = 0;
     if (!program) {
         return 0;
     }
     for (uint32_t i = 0; i < program->channels.count; i++) {
         bytes += pwsp_channel_bytes(&pipelines->exchange.channels[i]);
     }
-#define PWSP_PIPELINES_SIZE(field, type, count) bytes += (size_t)(count) * sizeof(type);
-    PWSP_PIPELINES_ARRAYS(PWSP_PIPELINES_SIZE)
-    PWSP_PIPELINES_GROWING(PWSP_PIPELINES_SIZE)
-#undef PWSP_PIPELINES_SIZE
+    PWSP_PIPELINES_ARRAYS(PWSP_ARRAY_BYTES)
+    PWSP_PIPELINES_GROWING(PWSP_ARRAY_BYTES)
     return bytes;
 }
 
 // -- before an execution --------------------------------------------------------------------------
-
-#define PWSP_PIPELINES_ROOM(field, type, capacity, needed)                                         \
-    do {                                                                                           \
-        void *array = pipelines->field;                                                            \
-        is_good = is_good && pwsp_memory_room(&pipelines->memory, &array, &pipelines->capacity,    \
-                                              needed, sizeof(type));                               \
-        pipelines->field = (type *)array;                                                          \
-    } while (0)
 
 // The number of replicas of a process; 0 with an error.
 static uint64_t pwsp_pipelines_replicas(pwsp_pipelines *pipelines, const pwsp_process_op *op,
@@ -183,14 +165,26 @@ PWSP_INTERNAL void pwsp_pipelines_forget(pwsp_pipelines *pipelines) {
     }
 }
 
-// Makes room for as many processes that are ready.
-static bool pwsp_pipelines_ready_room(pwsp_pipelines *pipelines, uint32_t count) {
-    pwsp_earliest *ready = &pipelines->exchange.ready;
-    if (count <= ready->leaf_count) {
-        return true;
+// Makes room for what the largest pipeline takes. False when memory is out.
+static bool pwsp_pipelines_room(pwsp_pipelines *pipelines, const pwsp_pipeline_needs *needs) {
+    const pwsp_memory *memory = &pipelines->memory;
+    pwsp_exchange *exchange = &pipelines->exchange;
+    pwsp_earliest *ready = &exchange->ready;
+    bool is_good =
+        PWSP_ROOM(memory, pipelines->process_stats, pipelines->process_stats_capacity,
+                  pipelines->process_count) &&
+        PWSP_ROOM(memory, exchange->processes, pipelines->process_capacity, needs->processes) &&
+        PWSP_ROOM(memory, pipelines->kept, pipelines->kept_capacity, needs->kept + 1) &&
+        PWSP_ROOM(memory, pipelines->frames, pipelines->frame_capacity,
+                  needs->processes * pipelines->program->frame_depth) &&
+        PWSP_ROOM(memory, pipelines->closed, pipelines->closed_capacity, needs->ports + 1);
+    if (!is_good || (ready->winners && needs->processes <= ready->leaf_count)) {
+        return is_good;
     }
-    pwsp_earliest_free(ready, &pipelines->memory);
-    return pwsp_earliest_init(ready, &pipelines->memory, count);
+    PWSP_FREE(memory, ready->times, 2 * (size_t)ready->leaf_count);
+    PWSP_FREE(memory, ready->winners, 2 * (size_t)ready->leaf_count);
+    memset(ready, 0, sizeof *ready);
+    return pwsp_earliest_init(ready, memory, (uint32_t)needs->processes);
 }
 
 PWSP_INTERNAL bool pwsp_pipelines_begin(pwsp_pipelines *pipelines, pwsp_expander *x,
@@ -209,15 +203,7 @@ PWSP_INTERNAL bool pwsp_pipelines_begin(pwsp_pipelines *pipelines, pwsp_expander
             return false;
         }
     }
-    bool is_good = true;
-    PWSP_PIPELINES_ROOM(process_stats, ptowsp_process_stats, process_stats_capacity,
-                        pipelines->process_count);
-    PWSP_PIPELINES_ROOM(exchange.processes, pwsp_process, process_capacity, needs.processes);
-    PWSP_PIPELINES_ROOM(kept, uint64_t, kept_capacity, needs.kept + 1);
-    PWSP_PIPELINES_ROOM(frames, pwsp_frame, frame_capacity, needs.processes * program->frame_depth);
-    PWSP_PIPELINES_ROOM(closed, uint8_t, closed_capacity, needs.ports + 1);
-    is_good = is_good && pwsp_pipelines_ready_room(pipelines, (uint32_t)needs.processes);
-    if (!is_good) {
+    if (!pwsp_pipelines_room(pipelines, &needs)) {
         pwsp_pipelines_forget(pipelines);
         pwsp_expander_fail(x, PTOWSP_OUT_OF_MEMORY, PTOWSP_NO_INDEX, "out of memory");
         return false;
