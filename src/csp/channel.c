@@ -73,11 +73,6 @@ PWSP_INTERNAL void pwsp_channel_free(pwsp_channel *channel, const pwsp_memory *m
     memset(channel, 0, sizeof *channel);
 }
 
-PWSP_INTERNAL size_t pwsp_channel_bytes(const pwsp_channel *channel) {
-    return (size_t)channel->ring_capacity * sizeof(uint64_t) +
-           (size_t)channel->mark_capacity * sizeof(pwsp_channel_mark);
-}
-
 static uint64_t pwsp_channel_time(const pwsp_channel *channel, uint64_t token) {
     return channel->ring[token & channel->mask];
 }

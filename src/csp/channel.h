@@ -47,7 +47,6 @@ PWSP_INTERNAL ptowsp_status pwsp_channel_open(pwsp_channel *channel, const pwsp_
                                               const char *name, uint64_t depth, uint64_t latency,
                                               bool by_symbol, bool has_marks, pwsp_error *error);
 PWSP_INTERNAL void pwsp_channel_free(pwsp_channel *channel, const pwsp_memory *memory);
-PWSP_INTERNAL size_t pwsp_channel_bytes(const pwsp_channel *channel);
 
 // Empties it again, and puts tokens that were sent at time 0; their values follow.
 PWSP_INTERNAL void pwsp_channel_fill(pwsp_channel *channel, uint64_t count);

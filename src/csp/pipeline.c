@@ -12,23 +12,13 @@
 
 // -- life -----------------------------------------------------------------------------------------
 
-// Arrays with a fixed size, and arrays that grow; with their items.
+// Every array with a fixed size.
 #define PWSP_PIPELINES_ARRAYS(ARRAY)                                                               \
     ARRAY(pipelines->stats, program->pipelines.count + 1)                                          \
     ARRAY(pipelines->channel_stats, program->channels.count + 1)                                   \
     ARRAY(pipelines->exchange.channels, program->channels.count + 1)                               \
     ARRAY(pipelines->chains, program->pipelines.count + 1)                                         \
     ARRAY(pipelines->order_ops, program->ops.count)
-#define PWSP_PIPELINES_GROWING(ARRAY)                                                              \
-    ARRAY(pipelines->process_stats, pipelines->process_stats_capacity)                             \
-    ARRAY(pipelines->exchange.processes, pipelines->process_capacity)                              \
-    ARRAY(pipelines->exchange.ready.times, 2 * (size_t)pipelines->exchange.ready.leaf_count)       \
-    ARRAY(pipelines->exchange.ready.winners, 2 * (size_t)pipelines->exchange.ready.leaf_count)     \
-    ARRAY(pipelines->kept, pipelines->kept_capacity)                                               \
-    ARRAY(pipelines->frames, pipelines->frame_capacity)                                            \
-    ARRAY(pipelines->closed, pipelines->closed_capacity)                                           \
-    ARRAY(pipelines->steps, pipelines->step_capacity)                                              \
-    ARRAY(pipelines->chain_steps, pipelines->chain_capacity)
 
 PWSP_INTERNAL bool pwsp_pipelines_init(pwsp_pipelines *pipelines, const pwsp_memory *memory,
                                        const ptowsp_program *program) {
@@ -40,39 +30,7 @@ PWSP_INTERNAL bool pwsp_pipelines_init(pwsp_pipelines *pipelines, const pwsp_mem
     pipelines->memory = *memory;
     bool is_good = true;
     PWSP_PIPELINES_ARRAYS(PWSP_ARRAY_ALLOC)
-    if (!is_good || !pwsp_pipelines_prepare(pipelines)) {
-        pwsp_pipelines_free(pipelines);
-        return false;
-    }
-    return true;
-}
-
-PWSP_INTERNAL void pwsp_pipelines_free(pwsp_pipelines *pipelines) {
-    const ptowsp_program *program = pipelines->program;
-    const pwsp_memory *memory = &pipelines->memory;
-    if (!program) {
-        return;
-    }
-    for (uint32_t i = 0; pipelines->exchange.channels && i < program->channels.count; i++) {
-        pwsp_channel_free(&pipelines->exchange.channels[i], memory);
-    }
-    PWSP_PIPELINES_ARRAYS(PWSP_ARRAY_FREE)
-    PWSP_PIPELINES_GROWING(PWSP_ARRAY_FREE)
-    memset(pipelines, 0, sizeof *pipelines);
-}
-
-PWSP_INTERNAL size_t pwsp_pipelines_bytes(const pwsp_pipelines *pipelines) {
-    const ptowsp_program *program = pipelines->program;
-    size_t bytes = 0;
-    if (!program) {
-        return 0;
-    }
-    for (uint32_t i = 0; i < program->channels.count; i++) {
-        bytes += pwsp_channel_bytes(&pipelines->exchange.channels[i]);
-    }
-    PWSP_PIPELINES_ARRAYS(PWSP_ARRAY_BYTES)
-    PWSP_PIPELINES_GROWING(PWSP_ARRAY_BYTES)
-    return bytes;
+    return is_good && pwsp_pipelines_prepare(pipelines);
 }
 
 // -- before an execution --------------------------------------------------------------------------

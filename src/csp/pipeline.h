@@ -105,8 +105,6 @@ typedef struct pwsp_pipelines {
 
 PWSP_INTERNAL bool pwsp_pipelines_init(pwsp_pipelines *pipelines, const pwsp_memory *memory,
                                        const ptowsp_program *program);
-PWSP_INTERNAL void pwsp_pipelines_free(pwsp_pipelines *pipelines);
-PWSP_INTERNAL size_t pwsp_pipelines_bytes(const pwsp_pipelines *pipelines);
 
 // Forgets the results of the last execution.
 PWSP_INTERNAL void pwsp_pipelines_forget(pwsp_pipelines *pipelines);

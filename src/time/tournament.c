@@ -26,13 +26,3 @@ PWSP_INTERNAL bool pwsp_tournament_init(pwsp_tournament *tournament, const pwsp_
     }
     return tournament->games != NULL;
 }
-
-PWSP_INTERNAL void pwsp_tournament_free(pwsp_tournament *tournament, const pwsp_memory *memory) {
-    pwsp_memory_free(memory, tournament->games,
-                     tournament->games ? pwsp_games_bytes(tournament) : 0);
-    memset(tournament, 0, sizeof *tournament);
-}
-
-PWSP_INTERNAL size_t pwsp_tournament_bytes(const pwsp_tournament *tournament) {
-    return pwsp_games_bytes(tournament);
-}

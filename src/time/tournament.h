@@ -29,8 +29,6 @@ typedef struct pwsp_tournament {
 PWSP_INTERNAL bool pwsp_tournament_init(pwsp_tournament *tournament, const pwsp_memory *memory,
                                         uint32_t lane_count);
 PWSP_INTERNAL void pwsp_tournament_clear(pwsp_tournament *tournament);
-PWSP_INTERNAL void pwsp_tournament_free(pwsp_tournament *tournament, const pwsp_memory *memory);
-PWSP_INTERNAL size_t pwsp_tournament_bytes(const pwsp_tournament *tournament);
 
 // Plays all games of players that stand at their places, and returns the winner.
 PWSP_INLINE uint64_t pwsp_tournament_play(const pwsp_tournament *tournament) {
