@@ -111,14 +111,29 @@ static void text__comments_stay_on_their_line(void **state) {
     prints(npu_print_comment, "\\\n\\\n", "?");
 }
 
+static void json_string(npu_text *text, const char *string) {
+    npu_print_json(text, "'%s'", string);
+}
+
 static void text__json_strings_hold_any_bytes(void **state) {
     (void)state;
-    prints(npu_print_json,
+    prints(json_string,
            "a\"b\\c?"
            "?/",
            "\"a\\\"b\\\\c?"
            "?/\"");
-    prints(npu_print_json, "\n\x01\x7f", "\"\\u000a\\u0001\\u007f\"");
+    prints(json_string, "\n\x01\x7f", "\"\\u000a\\u0001\\u007f\"");
+}
+
+static void text__json_has_numbers_of_any_size(void **state) {
+    (void)state;
+    npu_text text = {NULL, 0, 0, false};
+    npu_print_json(&text, "{'a': [%d, %u, %ld], 'b': %lld, 'c': %llu}", -7, 4294967295u, 0L,
+                   (long long)INT64_MIN, (unsigned long long)UINT64_MAX);
+    npu_write(&text, "", 0);
+    assert_string_equal(text.data, "{\"a\": [-7, 4294967295, 0], \"b\": -9223372036854775808, "
+                                   "\"c\": 18446744073709551615}");
+    npu_text_free(&text);
 }
 
 static void text__grows_to_any_length(void **state) {
@@ -495,6 +510,7 @@ int main(void) {
         cmocka_unit_test(text__string_literals_hold_any_bytes),
         cmocka_unit_test(text__comments_stay_on_their_line),
         cmocka_unit_test(text__json_strings_hold_any_bytes),
+        cmocka_unit_test(text__json_has_numbers_of_any_size),
         cmocka_unit_test(text__grows_to_any_length),
         cmocka_unit_test(text__statements_are_broken_at_blanks),
         cmocka_unit_test(text__numbers_are_literals),

@@ -217,7 +217,7 @@ src/graph/graph.c
 src/device/device_memory.h src/device/device_memory.c
 src/device/device.h src/device/device.c
 src/device/device_graph.c src/device/device_launch.c src/device/device_run.c
-src/report/report.h src/report/pipelines.c src/report/stats.c
+src/base/json.h src/report/report.h src/report/pipelines.c src/report/stats.c
 src/report/label.h src/report/label.c
 src/report/output.h src/report/output.c
 src/report/picture.h src/report/tracks.c src/report/picture.c
@@ -285,7 +285,7 @@ src/plan/merge.c
 
 # The emitter: its own files; and in every tree, beside what is in src/npu/tree/: file, path there.
 NPU="
-src/base/number.h
+src/base/number.h src/base/json.h
 src/npu/npu.h
 src/npu/npu_text.c
 src/npu/hash.c

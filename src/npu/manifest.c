@@ -3,35 +3,41 @@
 
 #include "npu.h"
 
-static void npu_print_member(npu_text *text, const char *indent, const char *key,
-                             const char *value) {
-    npu_print(text, "%s\"%s\": ", indent, key);
-    npu_print_json(text, value);
-}
-
 // Starts a row of a table; called before each.
 static void npu_print_row(npu_text *text, bool *is_first) {
     npu_print(text, "%s\n    {", *is_first ? "" : ",");
     *is_first = false;
 }
 
+static const char *npu_bool(bool value) {
+    return value ? "true" : "false";
+}
+
+// A number that may be known only at run time.
+static void npu_print_known(npu_text *text, const char *key, bool is_known, long long value) {
+    npu_print_json(text, ", '%s': ", key);
+    if (is_known) {
+        npu_print(text, "%lld", value);
+    } else {
+        npu_print(text, "null");
+    }
+}
+
 static void npu_manifest_axes(const npu_emitter *emitter, npu_text *text) {
     bool is_first = true;
-    npu_print(text, "  \"axes\": [");
+    npu_print_json(text, "  'axes': [");
     for (uint32_t i = 1; i < emitter->names.count[NPU_AXIS]; i++) {
         ptowsp_axis_info axis = ptowsp_program_axis_at(emitter->program, i);
         if (axis.name) {
             npu_print_row(text, &is_first);
-            npu_print(text, "\"id\": %u, ", (unsigned)i);
-            npu_print_member(text, "", "name", axis.name);
-            npu_print(text, ", \"kind\": \"");
+            npu_print_json(text, "'id': %u, 'name': '%s', 'kind': \"", (unsigned)i, axis.name);
             npu_print_word(text, "dense dynamic ragged sparse plan plan_merges plan_lanes",
                            (uint32_t)axis.kind);
             npu_print(text, "\"");
             if (axis.kind == PTOWSP_AXIS_DENSE) {
-                npu_print(text, ", \"size\": %lld", (long long)axis.size);
+                npu_print_json(text, ", 'size': %lld", (long long)axis.size);
             }
-            npu_print(text, ", \"used\": %s}", axis.is_used ? "true" : "false");
+            npu_print_json(text, ", 'used': %s}", npu_bool(axis.is_used));
         }
     }
     npu_print(text, "\n  ],\n");
@@ -39,43 +45,38 @@ static void npu_manifest_axes(const npu_emitter *emitter, npu_text *text) {
 
 static void npu_manifest_bound(const npu_emitter *emitter, npu_text *text) {
     bool is_first = true;
-    npu_print(text, "  \"arrays\": [");
+    npu_print_json(text, "  'arrays': [");
     for (uint32_t i = 1; i < emitter->names.count[NPU_ARRAY]; i++) {
         ptowsp_array_info array = ptowsp_program_array_at(emitter->program, i);
         npu_print_row(text, &is_first);
-        npu_print(text, "\"id\": %u, ", (unsigned)i);
-        npu_print_member(text, "", "name", array.name);
-        npu_print_member(text, ", ", "dtype",
-                         array.dtype ? ptowsp_dtype_name(array.dtype) : "any integer");
-        npu_print(text, ", \"lengths\": %s, \"used\": %s", array.is_lengths ? "true" : "false",
-                  array.is_used ? "true" : "false");
+        npu_print_json(text, "'id': %u, 'name': '%s', 'dtype': '%s', 'lengths': %s, 'used': %s",
+                       (unsigned)i, array.name,
+                       array.dtype ? ptowsp_dtype_name(array.dtype) : "any integer",
+                       npu_bool(array.is_lengths), npu_bool(array.is_used));
         if (array.plan_axis) {
-            npu_print(text, ", \"plan_axis\": %u", (unsigned)array.plan_axis);
+            npu_print_json(text, ", 'plan_axis': %u", (unsigned)array.plan_axis);
         }
         npu_print(text, "}");
     }
     is_first = true;
-    npu_print(text, "\n  ],\n  \"symbols\": [");
+    npu_print_json(text, "\n  ],\n  'symbols': [");
     for (uint32_t i = 1; i < emitter->names.count[NPU_SYMBOL]; i++) {
         ptowsp_symbol_info symbol = ptowsp_program_symbol_at(emitter->program, i);
         npu_print_row(text, &is_first);
-        npu_print(text, "\"id\": %u, ", (unsigned)i);
-        npu_print_member(text, "", "name", symbol.name);
-        npu_print(text, ", \"used\": %s}", symbol.is_used ? "true" : "false");
+        npu_print_json(text, "'id': %u, 'name': '%s', 'used': %s}", (unsigned)i, symbol.name,
+                       npu_bool(symbol.is_used));
     }
     npu_print(text, "\n  ],\n");
 }
 
 static void npu_manifest_tensors(const npu_emitter *emitter, npu_text *text) {
     bool is_first = true;
-    npu_print(text, "  \"tensors\": [");
+    npu_print_json(text, "  'tensors': [");
     for (uint32_t i = 1; i < emitter->names.count[NPU_TENSOR]; i++) {
         ptowsp_tensor_info tensor = ptowsp_program_tensor_at(emitter->program, i);
         npu_print_row(text, &is_first);
-        npu_print(text, "\"id\": %u, ", (unsigned)i);
-        npu_print_member(text, "", "name", tensor.desc.name);
-        npu_print_member(text, ", ", "dtype", ptowsp_dtype_name(tensor.desc.dtype));
-        npu_print(text, ", \"shape\": [");
+        npu_print_json(text, "'id': %u, 'name': '%s', 'dtype': '%s', 'shape': [", (unsigned)i,
+                       tensor.desc.name, ptowsp_dtype_name(tensor.desc.dtype));
         for (uint32_t k = 0; k < tensor.desc.rank; k++) {
             npu_print(text, "%s", k ? ", " : "");
             if (tensor.desc.shape[k] == PTOWSP_DYNAMIC) {
@@ -84,37 +85,30 @@ static void npu_manifest_tensors(const npu_emitter *emitter, npu_text *text) {
                 npu_print(text, "%lld", (long long)tensor.desc.shape[k]);
             }
         }
-        npu_print_member(text, "], ", "location", ptowsp_location_name(tensor.desc.location));
-        npu_print(text, ", \"used\": %s, \"written\": %s, \"loaded\": %s, \"transient\": %s}",
-                  tensor.is_used ? "true" : "false", tensor.is_written ? "true" : "false",
-                  tensor.is_loaded ? "true" : "false", tensor.is_transient ? "true" : "false");
+        npu_print_json(text,
+                       "], 'location': '%s', 'used': %s, 'written': %s, 'loaded': %s, "
+                       "'transient': %s}",
+                       ptowsp_location_name(tensor.desc.location), npu_bool(tensor.is_used),
+                       npu_bool(tensor.is_written), npu_bool(tensor.is_loaded),
+                       npu_bool(tensor.is_transient));
     }
     npu_print(text, "\n  ],\n");
 }
 
 static void npu_manifest_params(npu_text *text, const ptowsp_kernel_info *kernel) {
-    npu_print(text, ", \"axes\": %u, \"tiles\": [", (unsigned)kernel->axis_count);
+    npu_print_json(text, ", 'axes': %u, 'tiles': [", (unsigned)kernel->axis_count);
     for (uint32_t k = 0; k < kernel->tile_count; k++) {
         const ptowsp_tile_param *tile = &kernel->tiles[k];
-        npu_print_member(text, k ? ", {" : "{", "name", tile->name);
-        npu_print(text, ", \"direction\": \"");
+        npu_print_json(text, "%s{'name': '%s', 'direction': \"", k ? ", " : "", tile->name);
         npu_print_word(text, "none in out inout", (uint32_t)tile->direction);
-        npu_print_member(text, "\", ", "dtype", ptowsp_dtype_name(tile->dtype));
-        if (tile->rows == PTOWSP_DYNAMIC) {
-            npu_print(text, ", \"rows\": null");
-        } else {
-            npu_print(text, ", \"rows\": %lld", (long long)tile->rows);
-        }
-        if (tile->cols == PTOWSP_DYNAMIC) {
-            npu_print(text, ", \"cols\": null}");
-        } else {
-            npu_print(text, ", \"cols\": %lld}", (long long)tile->cols);
-        }
+        npu_print_json(text, "\", 'dtype': '%s'", ptowsp_dtype_name(tile->dtype));
+        npu_print_known(text, "rows", tile->rows != PTOWSP_DYNAMIC, (long long)tile->rows);
+        npu_print_known(text, "cols", tile->cols != PTOWSP_DYNAMIC, (long long)tile->cols);
+        npu_print(text, "}");
     }
-    npu_print(text, "], \"scalars\": [");
+    npu_print_json(text, "], 'scalars': [");
     for (uint32_t k = 0; k < kernel->scalar_count; k++) {
-        npu_print_member(text, k ? ", {" : "{", "name", kernel->scalars[k].name);
-        npu_print(text, ", \"type\": \"");
+        npu_print_json(text, "%s{'name': '%s', 'type': \"", k ? ", " : "", kernel->scalars[k].name);
         npu_print_word(text, "none bool i64 u64", (uint32_t)kernel->scalars[k].type);
         npu_print(text, "\"}");
     }
@@ -123,27 +117,24 @@ static void npu_manifest_params(npu_text *text, const ptowsp_kernel_info *kernel
 
 static void npu_manifest_kernels(const npu_emitter *emitter, npu_text *text) {
     bool is_first = true;
-    npu_print(text, "  \"kernels\": [");
+    npu_print_json(text, "  'kernels': [");
     for (uint32_t i = 1; i < emitter->kernel_count; i++) {
         ptowsp_kernel_info kernel = ptowsp_program_kernel_at(emitter->program, i);
+        const uint32_t file = emitter->kernel_files[i];
         npu_print_row(text, &is_first);
-        npu_print(text, "\"id\": %u, ", (unsigned)i);
-        npu_print_member(text, "", "name", kernel.name);
-        npu_print(text, ", \"kind\": \"%s\", \"unit\": \"%s\", \"used\": %s, \"source\": ",
-                  kernel.is_tile_kernel ? "tile"
-                  : kernel.pto          ? "pto"
-                                        : "native",
-                  ptowsp_unit_name(kernel.unit), kernel.is_used ? "true" : "false");
-        uint32_t file = emitter->kernel_files[i];
-        if (file) {
-            npu_print_json(text, emitter->files[file - 1].path);
-        } else {
-            npu_print(text, "null");
-        }
+        npu_print_json(text,
+                       "'id': %u, 'name': '%s', 'kind': '%s', 'unit': '%s', 'used': %s, "
+                       "'source': ",
+                       (unsigned)i, kernel.name,
+                       kernel.is_tile_kernel ? "tile"
+                       : kernel.pto          ? "pto"
+                                             : "native",
+                       ptowsp_unit_name(kernel.unit), npu_bool(kernel.is_used));
+        npu_print_json(text, file ? "'%s'" : "%s", file ? emitter->files[file - 1].path : "null");
         if (kernel.is_tile_kernel) {
-            npu_print(text, ", \"instructions\": %u", (unsigned)kernel.insn_count);
+            npu_print_json(text, ", 'instructions': %u", (unsigned)kernel.insn_count);
         } else if (kernel.cycles && !kernel.has_cost) {
-            npu_print(text, ", \"cycles\": %llu", (unsigned long long)kernel.cycles);
+            npu_print_json(text, ", 'cycles': %llu", (unsigned long long)kernel.cycles);
         }
         npu_manifest_params(text, &kernel);
         npu_print(text, "}");
@@ -153,23 +144,15 @@ static void npu_manifest_kernels(const npu_emitter *emitter, npu_text *text) {
 
 static void npu_manifest_channels(const npu_emitter *emitter, npu_text *text) {
     bool is_first = true;
-    npu_print(text, "  \"channels\": [");
+    npu_print_json(text, "  'channels': [");
     for (uint32_t i = 0; i < emitter->names.count[NPU_CHANNEL]; i++) {
         ptowsp_channel_info channel = ptowsp_program_channel_at(emitter->program, i);
         npu_print_row(text, &is_first);
-        npu_print(text, "\"id\": %u, ", (unsigned)i);
-        npu_print_member(text, "", "name", channel.name);
-        npu_print(text, ", \"event\": %s", channel.is_event ? "true" : "false");
-        if (channel.depth_at_start) {
-            npu_print(text, ", \"depth\": null");
-        } else {
-            npu_print(text, ", \"depth\": %u", (unsigned)channel.depth);
-        }
-        if (channel.latency_at_start) {
-            npu_print(text, ", \"latency\": null}");
-        } else {
-            npu_print(text, ", \"latency\": %llu}", (unsigned long long)channel.latency);
-        }
+        npu_print_json(text, "'id': %u, 'name': '%s', 'event': %s", (unsigned)i, channel.name,
+                       npu_bool(channel.is_event));
+        npu_print_known(text, "depth", !channel.depth_at_start, (long long)channel.depth);
+        npu_print_known(text, "latency", !channel.latency_at_start, (long long)channel.latency);
+        npu_print(text, "}");
     }
     npu_print(text, "\n  ],\n");
 }
@@ -184,11 +167,9 @@ static void npu_manifest_directive(npu_text *text, bool *is_first, const char *d
         if (strcmp(row.directive, directive) == 0 && n-- == 0) {
             npu_print(text, "%s\n      {", *is_first ? "" : ",");
             *is_first = false;
-            npu_print_member(text, "", "directive", row.directive);
-            npu_print_member(text, ", ", "value", row.value);
-            npu_print_member(text, ", ", "support",
-                             ptowsp_support_name(row.support[PTOWSP_TARGET_ASCEND_NPU]));
-            npu_print(text, "}");
+            npu_print_json(text, "'directive': '%s', 'value': '%s', 'support': '%s'}",
+                           row.directive, row.value,
+                           ptowsp_support_name(row.support[PTOWSP_TARGET_ASCEND_NPU]));
             return;
         }
     }
@@ -216,18 +197,17 @@ static void npu_manifest_schedule(const npu_emitter *emitter, npu_text *text) {
     const ptowsp_schedule *s = &emitter->schedule;
     npu_text printed = {NULL, 0, 0, false};
     ptowsp_program_print_schedule(emitter->program, npu_text_sink(&printed));
-    npu_print(text, "  \"schedule\": {\n");
-    npu_print_member(text, "    ", "text", printed.data ? printed.data : "");
+    npu_print_json(text, "  'schedule': {\n    'text': '%s'", printed.data ? printed.data : "");
     text->is_out_of_memory = text->is_out_of_memory || printed.is_out_of_memory;
     npu_text_free(&printed);
-    npu_print(text, ",\n    \"lanes\": %u, \"vector_lanes\": %u, \"cube_lanes\": %u,\n",
-              (unsigned)s->lane_count, (unsigned)s->vector_lane_count,
-              (unsigned)s->cube_lane_count);
-    npu_print(text, "    \"window\": %u, \"start_threshold\": %llu, \"streams\": %u,\n",
-              (unsigned)s->window, (unsigned long long)s->start_threshold,
-              (unsigned)s->stream_count);
-    npu_print(text, "    \"timing_count\": %u, \"timing_cycles\": %llu,\n    \"directives\": [",
-              (unsigned)s->timing_count, (unsigned long long)s->timing_cycles);
+    npu_print_json(text, ",\n    'lanes': %u, 'vector_lanes': %u, 'cube_lanes': %u,\n",
+                   (unsigned)s->lane_count, (unsigned)s->vector_lane_count,
+                   (unsigned)s->cube_lane_count);
+    npu_print_json(text, "    'window': %u, 'start_threshold': %llu, 'streams': %u,\n",
+                   (unsigned)s->window, (unsigned long long)s->start_threshold,
+                   (unsigned)s->stream_count);
+    npu_print_json(text, "    'timing_count': %u, 'timing_cycles': %llu,\n    'directives': [",
+                   (unsigned)s->timing_count, (unsigned long long)s->timing_cycles);
     bool is_first = true;
     npu_manifest_directive(text, &is_first, "issue", (uint32_t)s->issue);
     npu_manifest_directive(text, &is_first, "dispatch",
@@ -244,15 +224,15 @@ static void npu_manifest_schedule(const npu_emitter *emitter, npu_text *text) {
 }
 
 static void npu_manifest_files(const npu_emitter *emitter, npu_text *text) {
-    npu_print(text, "  \"files\": [");
+    npu_print_json(text, "  'files': [");
     bool is_first = true;
     for (uint32_t i = 0; i < emitter->file_count; i++) {
         const npu_file *file = &emitter->files[i];
         if (!file->is_product) {
             npu_print_row(text, &is_first);
-            npu_print_member(text, "", "path", file->path);
-            npu_print(text, ", \"size\": %llu, \"lines\": %llu}", (unsigned long long)file->size,
-                      (unsigned long long)npu_line_count(file->data, file->size));
+            npu_print_json(text, "'path': '%s', 'size': %llu, 'lines': %llu}", file->path,
+                           (unsigned long long)file->size,
+                           (unsigned long long)npu_line_count(file->data, file->size));
         }
     }
     npu_print(text, "\n  ]\n}\n");
@@ -262,12 +242,11 @@ NPU_INTERNAL void npu_manifest_emit(npu_emitter *emitter, const char *hash) {
     const ptowsp_program *program = emitter->program;
     npu_text text = {NULL, 0, 0, false};
     npu_print(&text, NPU_MANIFEST_START);
-    npu_print(&text, " \"abi\": %u,\n", NPU_ABI_VERSION);
-    npu_print_member(&text, "  ", "ptowsp", PTOWSP_VERSION);
-    npu_print_member(&text, ",\n  ", "program", ptowsp_program_name(program));
-    npu_print_member(&text, ",\n  ", "hash", hash);
-    npu_print(&text, ",\n  \"drivers\": [\"aicpu\", \"host\"]");
-    npu_print(&text, ",\n  \"slots\": %u,\n", (unsigned)ptowsp_program_slot_count(program));
+    npu_print_json(&text,
+                   " 'abi': %u,\n  'ptowsp': '%s',\n  'program': '%s',\n  'hash': '%s',\n"
+                   "  'drivers': ['aicpu', 'host'],\n  'slots': %u,\n",
+                   NPU_ABI_VERSION, PTOWSP_VERSION, ptowsp_program_name(program), hash,
+                   (unsigned)ptowsp_program_slot_count(program));
     npu_manifest_axes(emitter, &text);
     npu_manifest_bound(emitter, &text);
     npu_manifest_tensors(emitter, &text);

@@ -97,8 +97,8 @@ NPU_INTERNAL void npu_print_string(npu_text *text, const char *string);
 // For a one-line comment: characters that would end the comment or continue its line, and any that
 // are not printable ASCII, become '?'. Works for // and /* */.
 NPU_INTERNAL void npu_print_comment(npu_text *text, const char *string);
-// As a string of JSON, with its quotes.
-NPU_INTERNAL void npu_print_json(npu_text *text, const char *string);
+// JSON by a template: see base/json.h. Texts are ASCII afterwards.
+NPU_INTERNAL void npu_print_json(npu_text *text, const char *format, ...) NPU_PRINTF(2, 3);
 // As a C++ literal of a value that int64_t or uint64_t can hold: -5, INT64_MIN,
 // 18446744073709551615u.
 NPU_INTERNAL void npu_print_i64(npu_text *text, int64_t value);

@@ -6,6 +6,8 @@
 
 #include "npu.h"
 
+#include "../base/json.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -143,8 +145,12 @@ NPU_INTERNAL void npu_print_comment(npu_text *text, const char *string) {
     }
 }
 
-NPU_INTERNAL void npu_print_json(npu_text *text, const char *string) {
-    npu_write(text, "\"", 1);
+static void npu_json_write(void *user, const char *data, size_t size) {
+    npu_write((npu_text *)user, data, size);
+}
+
+static void npu_json_escape(void *user, const char *string) {
+    npu_text *text = (npu_text *)user;
     for (const char *at = string; *at; at++) {
         unsigned char c = (unsigned char)*at;
         if (c < 0x20 || c > 0x7e) {
@@ -156,7 +162,14 @@ NPU_INTERNAL void npu_print_json(npu_text *text, const char *string) {
             npu_write(text, at, 1);
         }
     }
-    npu_write(text, "\"", 1);
+}
+
+NPU_INTERNAL void npu_print_json(npu_text *text, const char *format, ...) {
+    const pwsp_json_sink sink = {npu_json_write, npu_json_escape, text};
+    va_list args;
+    va_start(args, format);
+    pwsp_json_vprint(&sink, format, args);
+    va_end(args);
 }
 
 // -- numbers --------------------------------------------------------------------------------------

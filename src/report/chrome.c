@@ -12,6 +12,8 @@
 
 #include "picture.h"
 
+#include <inttypes.h>
+
 enum { PWSP_CHROME_LANES = 1, PWSP_CHROME_PROCESSES, PWSP_CHROME_MEASURED };
 
 static void pwsp_chrome_time(pwsp_out *out, const char *name, uint64_t ns) {
@@ -82,10 +84,7 @@ static void pwsp_chrome_row(const pwsp_picture *picture, uint32_t track, uint32_
                             : lanes   ? track % lanes
                             : is_lane ? track
                                       : track - picture->lane_count;
-    pwsp_out_text(picture->out, ",\"pid\":");
-    pwsp_out_u64(picture->out, process);
-    pwsp_out_text(picture->out, ",\"tid\":");
-    pwsp_out_u64(picture->out, (uint64_t)thread + 1);
+    pwsp_json_print(picture->out, ",'pid':%u,'tid':%" PRIu64, process, (uint64_t)thread + 1);
 }
 
 static void pwsp_chrome_slot_row(const pwsp_picture *picture, uint64_t slot) {
@@ -98,13 +97,11 @@ static void pwsp_chrome_threads(pwsp_picture *picture, uint32_t track) {
     for (uint32_t row = pwsp_picture_first_row(picture, track); row < end; row++) {
         char name[PWSP_TRACK_NAME_MAX];
         pwsp_picture_row_name(picture, track, row, name);
-        pwsp_out_text(out, ",\n{\"ph\":\"M\",\"name\":\"thread_name\"");
+        pwsp_json_print(out, ",\n{'ph':'M','name':'thread_name'");
         pwsp_chrome_row(picture, track, row);
-        pwsp_out_text(out, ",\"args\":{\"name\":\"");
-        pwsp_out_json(out, name);
-        pwsp_out_text(out, "\"}},\n{\"ph\":\"M\",\"name\":\"thread_sort_index\"");
+        pwsp_json_print(out, ",'args':{'name':'%s'}},\n{'ph':'M','name':'thread_sort_index'", name);
         pwsp_chrome_row(picture, track, row);
-        pwsp_out_format(out, ",\"args\":{\"sort_index\":%u}}", row);
+        pwsp_json_print(out, ",'args':{'sort_index':%u}}", row);
     }
 }
 
@@ -114,14 +111,12 @@ static void pwsp_chrome_ranks(pwsp_picture *picture) {
     for (uint32_t i = 0; i < picture->track_count; i++) {
         const uint32_t rank = i / lanes;
         if (i % lanes == 0) {
-            pwsp_out_format(picture->out,
-                            "%s{\"ph\":\"M\",\"name\":\"process_name\",\"pid\":%u,"
-                            "\"args\":{\"name\":\"rank %u\"}}",
-                            i ? ",\n" : "", rank + 1, rank);
-            pwsp_out_format(picture->out,
-                            ",\n{\"ph\":\"M\",\"name\":\"process_sort_index\",\"pid\":%u,"
-                            "\"args\":{\"sort_index\":%u}}",
-                            rank + 1, rank);
+            pwsp_out_text(picture->out, i ? ",\n" : "");
+            pwsp_json_print(picture->out,
+                            "{'ph':'M','name':'process_name','pid':%u,'args':{'name':'rank %u'}},\n"
+                            "{'ph':'M','name':'process_sort_index','pid':%u,"
+                            "'args':{'sort_index':%u}}",
+                            rank + 1, rank, rank + 1, rank);
         }
         pwsp_chrome_threads(picture, i);
     }
@@ -133,15 +128,13 @@ static void pwsp_chrome_names(pwsp_picture *picture, bool is_first) {
         pwsp_chrome_ranks(picture);
         return;
     }
-    pwsp_out_format(
-        out, "%s{\"ph\":\"M\",\"name\":\"process_name\",\"pid\":%d,\"args\":{\"name\":\"",
-        is_first ? "" : ",\n", picture->is_wall ? PWSP_CHROME_MEASURED : PWSP_CHROME_LANES);
-    pwsp_out_json(out, pwsp_picture_title(picture));
-    pwsp_out_text(out, picture->is_wall ? ", measured\"}}" : "\"}}");
+    pwsp_out_text(out, is_first ? "" : ",\n");
+    pwsp_json_print(out, "{'ph':'M','name':'process_name','pid':%d,'args':{'name':'%s%s'}}",
+                    picture->is_wall ? (int)PWSP_CHROME_MEASURED : (int)PWSP_CHROME_LANES,
+                    pwsp_picture_title(picture), picture->is_wall ? ", measured" : "");
     if (picture->track_count > picture->lane_count) {
-        pwsp_out_text(out,
-                      ",\n{\"ph\":\"M\",\"name\":\"process_name\",\"pid\":2,\"args\":{\"name\":"
-                      "\"processes\"}}");
+        pwsp_json_print(out,
+                        ",\n{'ph':'M','name':'process_name','pid':2,'args':{'name':'processes'}}");
     }
     for (uint32_t i = 0; i < picture->track_count; i++) {
         pwsp_chrome_threads(picture, i);
@@ -153,31 +146,21 @@ static void pwsp_chrome_args(pwsp_picture *picture, uint64_t slot) {
     ptowsp_task_trace task = pwsp_picture_task(picture, slot);
     const pwsp_label_part *parts =
         picture->set ? NULL : pwsp_picture_parts(picture, task.record->node);
-    pwsp_out_text(out, ",\"args\":{\"task\":");
-    pwsp_out_u64(out, task.index);
     const ptowsp_task_record *record = pwsp_picture_record(picture, slot);
-    pwsp_out_text(out, ",\"stall\":\"");
-    pwsp_out_text(out, ptowsp_stall_name(record->stall));
-    pwsp_out_text(out, "\"");
+    pwsp_json_print(out, ",'args':{'task':%" PRIu64 ",'stall':'%s'", task.index,
+                    ptowsp_stall_name(record->stall));
     if (picture->is_wall) {
-        pwsp_out_text(out, ",\"waited_ns\":");
-        pwsp_out_u64(out, record->start - record->ready);
+        pwsp_json_print(out, ",'waited_ns':%" PRIu64, record->start - record->ready);
     }
     if (record->cause != PTOWSP_NO_INDEX) {
-        pwsp_out_text(out, ",\"cause\":");
-        pwsp_out_u64(out, record->cause);
+        pwsp_json_print(out, ",'cause':%" PRIu64, record->cause);
     }
-    pwsp_out_text(out, ",\"bytes_read\":");
-    pwsp_out_u64(out, task.bytes_read);
-    pwsp_out_text(out, ",\"bytes_written\":");
-    pwsp_out_u64(out, task.bytes_written);
-    pwsp_out_text(out, ",\"values\":{");
+    pwsp_json_print(out, ",'bytes_read':%" PRIu64 ",'bytes_written':%" PRIu64 ",'values':{",
+                    task.bytes_read, task.bytes_written);
     for (uint32_t i = 0; i < task.axis_count + task.scalar_count; i++) {
         char value[24];
         size_t length = pwsp_label_value(&parts[i], task.args[i], value);
-        pwsp_out_text(out, i ? ",\"" : "\"");
-        pwsp_out_json(out, parts[i].name);
-        pwsp_out_text(out, "\":");
+        pwsp_json_print(out, "%s'%s':", i ? "," : "", parts[i].name);
         pwsp_out_bytes(out, value, length);
     }
     pwsp_out_text(out, "}}");
@@ -188,16 +171,13 @@ static void pwsp_chrome_task(pwsp_picture *picture, uint64_t slot) {
     char label[PWSP_LABEL_MAX];
     const ptowsp_task_record *record = pwsp_picture_record(picture, slot);
     uint64_t start = pwsp_picture_ns(picture, record->start);
-    pwsp_out_text(out, ",\n{\"ph\":\"X\"");
+    pwsp_json_print(out, ",\n{'ph':'X'");
     pwsp_chrome_slot_row(picture, slot);
     pwsp_chrome_slice(picture, start, pwsp_picture_ns(picture, record->end));
-    pwsp_out_text(out, ",\"cat\":\"");
-    pwsp_out_json(out, pwsp_picture_kernel(picture, record->kernel));
-    pwsp_out_text(out, "\",\"name\":\"");
     pwsp_picture_label(picture, slot,
                        picture->options->is_short ? PWSP_LABEL_KERNEL : PWSP_LABEL_FULL, label);
-    pwsp_out_json(out, label);
-    pwsp_out_text(out, "\"");
+    pwsp_json_print(out, ",'cat':'%s','name':'%s'", pwsp_picture_kernel(picture, record->kernel),
+                    label);
     if (!picture->options->is_short) {
         pwsp_chrome_args(picture, slot);
     }
@@ -207,10 +187,10 @@ static void pwsp_chrome_task(pwsp_picture *picture, uint64_t slot) {
     if (waited) {
         const uint64_t until = pwsp_picture_ns(picture, record->start + waited);
         pwsp_picture_wait_label(picture, waits_for, label);
-        pwsp_out_text(out, ",\n{\"ph\":\"X\"");
+        pwsp_json_print(out, ",\n{'ph':'X'");
         pwsp_chrome_slot_row(picture, slot);
         pwsp_chrome_slice(picture, start, until);
-        pwsp_out_format(out, ",\"cat\":\"rank\",\"name\":\"%s\"}", label);
+        pwsp_json_print(out, ",'cat':'rank','name':'%s'}", label);
     }
 }
 
@@ -271,7 +251,7 @@ static void pwsp_chrome_busy(pwsp_picture *picture) {
     for (uint64_t bin = 0; bin <= usage->bin_count && !out->has_failed; bin++) {
         uint64_t busy = bin < usage->bin_count ? pwsp_picture_busy(picture, bin) : 0;
         uint64_t time = pwsp_min_u64(bin * usage->bin_cycles, picture->makespan);
-        pwsp_out_text(out, ",\n{\"ph\":\"C\",\"pid\":1,\"name\":\"busy\"");
+        pwsp_json_print(out, ",\n{'ph':'C','pid':1,'name':'busy'");
         pwsp_chrome_time(out, ",\"ts\":", pwsp_picture_ns(picture, time));
         pwsp_chrome_time(out, ",\"args\":{\"busy\":", busy);
         pwsp_out_text(out, "}}");
@@ -279,7 +259,7 @@ static void pwsp_chrome_busy(pwsp_picture *picture) {
 }
 
 PWSP_INTERNAL void pwsp_export_chrome(pwsp_picture *picture) {
-    pwsp_out_text(picture->out, "{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n");
+    pwsp_json_print(picture->out, "{'displayTimeUnit':'ns','traceEvents':[\n");
     for (pwsp_picture *each = picture; each; each = each->measured) {
         pwsp_chrome_names(each, each == picture);
         pwsp_chrome_tasks(each);

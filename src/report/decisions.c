@@ -284,17 +284,12 @@ static bool pwsp_decision_write(void *user, const ptowsp_decision *decision) {
     pwsp_decisions_out *to = (pwsp_decisions_out *)user;
     pwsp_out *out = &to->out;
     if (to->is_json) {
-        const char *before = to->is_first ? "\n  {" : ",\n  {";
-        const char *const names[] = {"stage", "subject", "chosen", "reason"};
-        const char *const texts[] = {decision->stage, decision->subject, decision->chosen,
-                                     decision->reason};
-        for (uint32_t i = 0; i < 4; i++) {
-            pwsp_out_format(out, "%s\"%s\": \"", i ? ", " : before, names[i]);
-            pwsp_out_json(out, texts[i]);
-            pwsp_out_text(out, "\"");
-        }
+        pwsp_json_print(out,
+                        "%s\n  {'stage': '%s', 'subject': '%s', 'chosen': '%s', 'reason': '%s'",
+                        to->is_first ? "" : ",", decision->stage, decision->subject,
+                        decision->chosen, decision->reason);
         if (decision->permille >= 0) {
-            pwsp_out_format(out, ", \"permille\": %" PRId32, decision->permille);
+            pwsp_json_print(out, ", 'permille': %" PRId32, decision->permille);
         }
         pwsp_out_text(out, "}");
     } else {

@@ -2,6 +2,7 @@
 
 #include "output.h"
 
+#include "../base/json.h"
 #include "label.h"
 
 PWSP_INTERNAL void pwsp_out_begin(pwsp_out *out, ptowsp_output sink) {
@@ -159,6 +160,22 @@ PWSP_INTERNAL void pwsp_out_json(pwsp_out *out, const char *text) {
             i += pwsp_out_char(out, text + i, SIZE_MAX);
         }
     }
+}
+
+static void pwsp_out_json_write(void *user, const char *text, size_t length) {
+    pwsp_out_bytes((pwsp_out *)user, text, length);
+}
+
+static void pwsp_out_json_escape(void *user, const char *text) {
+    pwsp_out_json((pwsp_out *)user, text);
+}
+
+PWSP_INTERNAL void pwsp_json_print(pwsp_out *out, const char *format, ...) {
+    const pwsp_json_sink sink = {pwsp_out_json_write, pwsp_out_json_escape, out};
+    va_list args;
+    va_start(args, format);
+    pwsp_json_vprint(&sink, format, args);
+    va_end(args);
 }
 
 PWSP_INTERNAL void pwsp_out_xml(pwsp_out *out, const char *text) {

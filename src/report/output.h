@@ -64,4 +64,7 @@ PWSP_INTERNAL void pwsp_out_json(pwsp_out *out, const char *text);
 PWSP_INTERNAL void pwsp_out_xml(pwsp_out *out, const char *text);
 PWSP_INTERNAL void pwsp_out_csv(pwsp_out *out, const char *text);
 
+// JSON by a template: see base/json.h.
+PWSP_INTERNAL void pwsp_json_print(pwsp_out *out, const char *format, ...) PWSP_PRINTF(2, 3);
+
 #endif

@@ -178,47 +178,40 @@ static void pwsp_report_text(pwsp_facts *facts) {
 
 // -- JSON -----------------------------------------------------------------------------------------
 
-static void pwsp_json_number(pwsp_out *out, const char *name, uint64_t value) {
-    pwsp_out_format(out, "\"%s\":%" PRIu64, name, value);
-}
-
 static void pwsp_json_kernels(pwsp_facts *facts) {
     const pwsp_picture *picture = facts->picture;
-    pwsp_out *out = facts->out;
-    bool has_any = false;
-    pwsp_out_text(out, "\"kernels\":[");
+    pwsp_json_print(facts->out, "'kernels':[");
     for (uint32_t k = 1; k < picture->program->kernels.count; k++) {
         const ptowsp_task_sums *sums = &picture->result->recorder.kernels[k];
-        pwsp_out_text(out, has_any ? ",\n{\"name\":\"" : "\n{\"name\":\"");
-        has_any = true;
-        pwsp_out_json(out, pwsp_picture_kernel(picture, k));
-        pwsp_out_format(out,
-                        "\",\"tasks\":%" PRIu64 ",\"busy\":%" PRIu64 ",\"longest\":%" PRIu64
-                        ",\"bytes_read\":%" PRIu64 ",\"bytes_written\":%" PRIu64
-                        ",\"critical_tasks\":%" PRIu64 ",\"critical\":%" PRIu64 "}",
-                        sums->task_count, sums->busy_cycles, sums->longest_cycles, sums->bytes_read,
-                        sums->bytes_written, facts->critical[k].task_count,
-                        facts->critical[k].busy_cycles);
+        const ptowsp_task_sums *critical = &facts->critical[k];
+        pwsp_json_print(facts->out,
+                        "%s\n{'name':'%s','tasks':%" PRIu64 ",'busy':%" PRIu64 ",'longest':%" PRIu64
+                        ",'bytes_read':%" PRIu64 ",'bytes_written':%" PRIu64
+                        ",'critical_tasks':%" PRIu64 ",'critical':%" PRIu64 "}",
+                        k > 1 ? "," : "", pwsp_picture_kernel(picture, k), sums->task_count,
+                        sums->busy_cycles, sums->longest_cycles, sums->bytes_read,
+                        sums->bytes_written, critical->task_count, critical->busy_cycles);
     }
-    pwsp_out_text(out, "]");
+    pwsp_json_print(facts->out, "]");
 }
 
 // The rings that the schedule has, if it has any.
 static void pwsp_json_rings(pwsp_facts *facts) {
     const pwsp_result *result = facts->picture->result;
     const ptowsp_run_stats *stats = result->stats;
-    const char *before = ",\n\"rings\":{";
+    bool has_any = false;
     for (uint32_t i = 0; i < PTOWSP_RING_COUNT; i++) {
         const uint64_t size = result->program->schedule.ring_sizes[i];
         if (size) {
-            pwsp_out_format(facts->out,
-                            "%s\"%s\":{\"size\":%" PRIu64 ",\"max\":%" PRIu64 ",\"stall\":%" PRIu64,
-                            before, ptowsp_ring_name((ptowsp_ring)i), size, stats->ring_max[i],
+            pwsp_out_text(facts->out, has_any ? "}," : ",\n\"rings\":{");
+            pwsp_json_print(facts->out,
+                            "'%s':{'size':%" PRIu64 ",'max':%" PRIu64 ",'stall':%" PRIu64,
+                            ptowsp_ring_name((ptowsp_ring)i), size, stats->ring_max[i],
                             stats->stall_cycles[PTOWSP_STALL_TASK_RING + i]);
-            before = "},";
+            has_any = true;
         }
     }
-    pwsp_out_text(facts->out, before[0] == '}' ? "}}" : "");
+    pwsp_out_text(facts->out, has_any ? "}}" : "");
 }
 
 static void pwsp_report_json(pwsp_facts *facts) {
@@ -226,59 +219,50 @@ static void pwsp_report_json(pwsp_facts *facts) {
     const ptowsp_run_stats *stats = picture->result->stats;
     const ptowsp_run_bounds *bounds = &facts->bounds;
     pwsp_out *out = facts->out;
-    pwsp_out_text(out, "{\"title\":\"");
-    pwsp_out_json(out, pwsp_picture_title(picture));
-    pwsp_out_text(out, "\",\n");
-    pwsp_json_number(out, "makespan", stats->makespan_cycles);
-    pwsp_out_text(out, ",\n");
-    pwsp_json_number(out, "tasks", stats->task_count);
-    pwsp_out_text(out, ",\n\"bounds\":{");
+    pwsp_json_print(out,
+                    "{'title':'%s',\n'makespan':%" PRIu64 ",\n'tasks':%" PRIu64 ",\n'bounds':{",
+                    pwsp_picture_title(picture), stats->makespan_cycles, stats->task_count);
     if (bounds->has_path) {
-        pwsp_json_number(out, "path", bounds->path_cycles);
-        pwsp_out_text(out, ",");
+        pwsp_json_print(out, "'path':%" PRIu64 ",", bounds->path_cycles);
     }
-    pwsp_out_text(out, "\"work\":[");
+    pwsp_json_print(out, "'work':[");
     for (uint32_t i = 0; i < bounds->pool_count; i++) {
-        pwsp_out_text(out, i ? ",{\"pool\":\"" : "{\"pool\":\"");
-        pwsp_out_json(out, bounds->pool_names[i]);
-        pwsp_out_format(out, "\",\"lanes\":%" PRIu32 ",\"cycles\":%" PRIu64 "}",
-                        bounds->pool_lanes[i], bounds->work_cycles[i]);
+        pwsp_json_print(out, "%s{'pool':'%s','lanes':%" PRIu32 ",'cycles':%" PRIu64 "}",
+                        i ? "," : "", bounds->pool_names[i], bounds->pool_lanes[i],
+                        bounds->work_cycles[i]);
     }
-    pwsp_out_text(out, "]");
+    pwsp_json_print(out, "]");
     const char *const names[] = {"links", "process", "channel"};
     const uint64_t cycles[] = {bounds->link_cycles, bounds->process_cycles, bounds->channel_cycles};
     for (uint32_t i = 0; i < 3; i++) {
         if (cycles[i]) {
-            pwsp_out_text(out, ",");
-            pwsp_json_number(out, names[i], cycles[i]);
+            pwsp_json_print(out, ",'%s':%" PRIu64, names[i], cycles[i]);
         }
     }
-    pwsp_out_text(out, "},\n\"idle\":{");
+    pwsp_json_print(out, "},\n'idle':{");
     for (uint32_t i = 0; i < PTOWSP_STALL_COUNT; i++) {
-        pwsp_out_text(out, i ? "," : "");
-        pwsp_json_number(out, ptowsp_stall_name((ptowsp_stall)i),
-                         picture->result->recorder.idle[i]);
+        pwsp_json_print(out, "%s'%s':%" PRIu64, i ? "," : "", ptowsp_stall_name((ptowsp_stall)i),
+                        picture->result->recorder.idle[i]);
     }
-    pwsp_out_text(out, "},\n");
+    pwsp_json_print(out, "},\n");
     pwsp_json_kernels(facts);
-    pwsp_out_text(out, ",\n\"conflicts\":[");
+    pwsp_json_print(out, ",\n'conflicts':[");
     pwsp_report_conflicts(facts, PTOWSP_REPORT_JSON);
-    pwsp_out_text(out, "],\n");
+    pwsp_json_print(out, "],\n'in_flight_max':");
     if (stats->in_flight_max) {
-        pwsp_json_number(out, "in_flight_max", stats->in_flight_max);
+        pwsp_out_u64(out, stats->in_flight_max);
     } else {
-        pwsp_out_text(out, "\"in_flight_max\":null");  // there was no window
+        pwsp_out_text(out, "null");  // there was no window
     }
     pwsp_json_rings(facts);
-    pwsp_out_text(out, ",\n\"what_if\":[");
+    pwsp_json_print(out, ",\n'what_if':[");
     for (uint32_t i = 0; i < facts->what_if_count; i++) {
         const ptowsp_what_if *what = &facts->what_ifs[i];
-        pwsp_out_text(out, i ? ",\n{\"kernel\":\"" : "\n{\"kernel\":\"");
-        pwsp_out_json(out, pwsp_picture_kernel(picture, what->kernel));
-        pwsp_out_format(out, "\",\"percent\":%u,\"makespan\":%" PRIu64 "}", what->percent,
+        pwsp_json_print(out, "%s\n{'kernel':'%s','percent':%u,'makespan':%" PRIu64 "}",
+                        i ? "," : "", pwsp_picture_kernel(picture, what->kernel), what->percent,
                         what->makespan_cycles);
     }
-    pwsp_out_text(out, "]}\n");
+    pwsp_json_print(out, "]}\n");
 }
 
 // -- a page ---------------------------------------------------------------------------------------
