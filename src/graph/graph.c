@@ -55,9 +55,6 @@ ptowsp_status ptowsp_graph_create(ptowsp_context *context, const ptowsp_graph_de
     if (graph->cube_lane_count >= lane_count) {
         graph->cube_lane_count = lane_count - 1;
     }
-    graph->is_ordered = true;
-    graph->is_sorted = true;
-    graph->is_classed = graph->cube_lane_count > 0;
     graph->growth.task_max = desc ? desc->added_task_max : 0;
     graph->growth.edge_max = desc ? desc->added_edge_max : 0;
     pwsp_arena_init(&graph->arena, &graph->memory);
@@ -68,7 +65,7 @@ ptowsp_status ptowsp_graph_create(ptowsp_context *context, const ptowsp_graph_de
         ptowsp_graph_destroy(graph);
         return pwsp_fail(context, PTOWSP_OUT_OF_MEMORY, PTOWSP_NO_INDEX, "graph: no memory");
     }
-    memset(graph->arrays.stats, 0, lane_count * sizeof *graph->arrays.stats);
+    ptowsp_graph_clear(graph);
     *out_graph = graph;
     return PTOWSP_OK;
 }
@@ -87,8 +84,7 @@ void ptowsp_graph_destroy(ptowsp_graph *graph) {
     pwsp_start_destroy(graph->start);
     PTOWSP_ASSERT(is_lost || !pwsp_load_relaxed(&graph->is_running));
 #define PWSP_GRAPH_FREE(with, type, name)                                                          \
-    pwsp_memory_free(&graph->memory, (void *)graph->arrays.name,                                   \
-                     (size_t)graph->capacities.name * sizeof(type));
+    PWSP_FREE(&graph->memory, graph->arrays.name, graph->capacities.name);
     PWSP_GRAPH_ARRAYS(PWSP_GRAPH_FREE, )
 #undef PWSP_GRAPH_FREE
     pwsp_arena_free(&graph->arena);

@@ -531,7 +531,6 @@ static void pwsp_graph_lane_main(void *arg, uint32_t index) {
 // Now and then all lanes are called regardless.
 static bool pwsp_graph_call_lanes(ptowsp_graph *graph, bool was_alone) {
     uint64_t start = pwsp_ticks();
-    bool is_good = true;
     bool is_direct = !graph->is_classed && graph->direct.hold == 0 && !graph->arrays.joins &&
                      !graph->record.spans && graph->time_limit_ns == 0 &&
                      (graph->direct.pool_ticks < PWSP_GRAPH_WAKE_TICKS ||
@@ -549,7 +548,7 @@ static bool pwsp_graph_call_lanes(ptowsp_graph *graph, bool was_alone) {
             return true;
         }
     }
-    is_good = pwsp_pool_run(graph->context->pool, pwsp_graph_lane_main, graph);
+    bool is_good = pwsp_pool_run(graph->context->pool, pwsp_graph_lane_main, graph);
     graph->direct.pool_ticks = pwsp_ticks() - start;
     graph->direct.hold -= graph->direct.hold > 0;
     return is_good;

@@ -12,13 +12,13 @@
 #include <inttypes.h>
 
 // Sizes an array that sealing fills: exactly, because tasks are rarely added later.
-static bool pwsp_seal_reserve(ptowsp_graph *graph, void **array, uint64_t *capacity,
-                              uint64_t needed, size_t item_size) {
+static bool pwsp_seal_reserve(ptowsp_graph *graph, void *array, uint64_t *capacity, uint64_t needed,
+                              size_t item_size) {
     return needed <= *capacity || pwsp_graph_resize(graph, array, capacity, needed, item_size);
 }
 
 // Returns the excess memory of doubling; never fails, because the old block is good enough.
-static void pwsp_seal_trim(ptowsp_graph *graph, void **array, uint64_t *capacity, uint64_t needed,
+static void pwsp_seal_trim(ptowsp_graph *graph, void *array, uint64_t *capacity, uint64_t needed,
                            size_t item_size) {
     if (needed > 0 && *capacity > needed + needed / 8 && *capacity * item_size >= 65536) {
         pwsp_graph_resize(graph, array, capacity, needed, item_size);

@@ -2,22 +2,22 @@
 
 #include "graph_state.h"
 
-PWSP_INTERNAL bool pwsp_graph_resize(ptowsp_graph *graph, void **array, uint64_t *capacity,
+PWSP_INTERNAL bool pwsp_graph_resize(ptowsp_graph *graph, void *array, uint64_t *capacity,
                                      uint64_t count, size_t item_size) {
-    void *moved =
-        count > SIZE_MAX / 2 / item_size
-            ? NULL
-            : graph->memory.resize(graph->memory.user, *array, (size_t)*capacity * item_size,
-                                   (size_t)count * item_size);
-    if (!moved) {
-        return false;
+    const pwsp_memory *memory = &graph->memory;
+    void *items = NULL;
+    if (count <= SIZE_MAX / 2 / item_size) {
+        items = memory->resize(memory->user, pwsp_array_items(array), (size_t)*capacity * item_size,
+                               (size_t)count * item_size);
     }
-    *array = moved;
-    *capacity = count;
-    return true;
+    if (items) {
+        memcpy(array, &items, sizeof items);
+        *capacity = count;
+    }
+    return items != NULL;
 }
 
-PWSP_INTERNAL bool pwsp_graph_grow(ptowsp_graph *graph, void **array, uint64_t *capacity,
+PWSP_INTERNAL bool pwsp_graph_grow(ptowsp_graph *graph, void *array, uint64_t *capacity,
                                    uint64_t needed, size_t item_size) {
     PTOWSP_ASSERT(needed > *capacity);
     uint64_t grown = pwsp_max_u64(pwsp_max_u64(needed, 16), *capacity * 2);

@@ -263,16 +263,16 @@ PWSP_INLINE ptowsp_span *pwsp_graph_span(const ptowsp_graph *graph, uint64_t tas
 }
 
 // Makes an array longer or shorter, or leaves it as it was: false. What is new is not zeroed.
-PWSP_INTERNAL bool pwsp_graph_resize(ptowsp_graph *graph, void **array, uint64_t *capacity,
+PWSP_INTERNAL bool pwsp_graph_resize(ptowsp_graph *graph, void *array, uint64_t *capacity,
                                      uint64_t count, size_t item_size);
 
 // Makes room in an array of the graph that is too short: it doubles.
-PWSP_INTERNAL bool pwsp_graph_grow(ptowsp_graph *graph, void **array, uint64_t *capacity,
+PWSP_INTERNAL bool pwsp_graph_grow(ptowsp_graph *graph, void *array, uint64_t *capacity,
                                    uint64_t needed, size_t item_size);
 
 // Calls one of these for an array by name.
 #define PWSP_GRAPH_ARRAY(call, graph, name, count)                                                 \
-    call(graph, (void **)(void *)&(graph)->arrays.name, &(graph)->capacities.name, count,          \
+    call(graph, &(graph)->arrays.name, &(graph)->capacities.name, count,                           \
          sizeof *(graph)->arrays.name)
 #define PWSP_GRAPH_GROW(graph, name, needed)                                                       \
     ((needed) <= (graph)->capacities.name || PWSP_GRAPH_ARRAY(pwsp_graph_grow, graph, name, needed))
