@@ -200,6 +200,73 @@ static void graph_lanes__all_help_with_a_range_beside_short_tasks(void **state) 
     ptowsp_context_destroy(context);
 }
 
+// Item 1 is the last that ends, on the lane that helps, and two tasks become ready there: the first by
+// the order of edges waits for the other one, which has the higher priority, but not for ever.
+typedef struct last_item {
+    uint32_t begun_1, ended_0, begun_high;  // atomic
+    bool is_first_late;
+} last_item;
+
+static void wait_for(const uint32_t *flag) {
+    for (int i = 0; i < 20000 && !__atomic_load_n(flag, __ATOMIC_ACQUIRE); i++) {
+        pause_us(50);
+    }
+}
+
+static ptowsp_status end_last(void *user, uint64_t begin, uint64_t end, uint32_t lane) {
+    last_item *l = (last_item *)user;
+    (void)end, (void)lane;
+    if (begin == 0) {
+        wait_for(&l->begun_1);
+        __atomic_store_n(&l->ended_0, 1, __ATOMIC_RELEASE);
+    } else {
+        __atomic_store_n(&l->begun_1, 1, __ATOMIC_RELEASE);
+        wait_for(&l->ended_0);
+        pause_us(5000);
+    }
+    return PTOWSP_OK;
+}
+
+static ptowsp_status begin_high(void *user, uint64_t task, uint32_t lane) {
+    (void)task, (void)lane;
+    __atomic_store_n(&((last_item *)user)->begun_high, 1, __ATOMIC_RELEASE);
+    return PTOWSP_OK;
+}
+
+static ptowsp_status wait_for_high(void *user, uint64_t task, uint32_t lane) {
+    last_item *l = (last_item *)user;
+    (void)task, (void)lane;
+    wait_for(&l->begun_high);
+    l->is_first_late = __atomic_load_n(&l->begun_high, __ATOMIC_ACQUIRE) != 0;
+    return PTOWSP_OK;
+}
+
+static void graph_lanes__a_lane_that_ends_a_range_takes_the_highest_priority(void **state) {
+    (void)state;
+    ptowsp_context_desc desc = {.threads = PTOWSP_THREADS_OWN, .lane_count = 2};
+    ptowsp_context *context;
+    ptowsp_graph *graph;
+    last_item l;
+    assert_int_equal(ptowsp_context_create(&desc, &context), PTOWSP_OK);
+    assert_int_equal(ptowsp_graph_create(context, NULL, &graph), PTOWSP_OK);
+    const ptowsp_graph_task_desc tasks[] = {
+        {.range = end_last, .user = &l, .item_count = 2, .grain = 1},
+        {.fn = wait_for_high, .user = &l},
+        {.fn = begin_high, .user = &l, .priority = 3},
+    };
+    for (uint64_t i = 0; i < 3; i++) {
+        assert_int_equal(ptowsp_graph_task_make(graph, &tasks[i], NULL), PTOWSP_OK);
+        assert_true(i == 0 || ptowsp_graph_edge_make(graph, 0, i) == PTOWSP_OK);
+    }
+    for (int run = 0; run < 5; run++) {
+        memset(&l, 0, sizeof l);
+        assert_int_equal(ptowsp_graph_run(graph), PTOWSP_OK);
+        assert_true(l.is_first_late);
+    }
+    ptowsp_graph_destroy(graph);
+    ptowsp_context_destroy(context);
+}
+
 enum { LEVEL_COUNT = 20, LEVEL_TASKS = 5 };
 
 typedef struct levels {
@@ -468,6 +535,7 @@ int main(void) {
         cmocka_unit_test(graph_lanes__ranges_of_a_unit_are_done_by_its_lanes),
 #ifndef PTOWSP_NO_THREADS
         cmocka_unit_test(graph_lanes__all_help_with_a_range_beside_short_tasks),
+        cmocka_unit_test(graph_lanes__a_lane_that_ends_a_range_takes_the_highest_priority),
         cmocka_unit_test(graph_lanes__all_lanes_wake_for_as_many_tasks),
 #endif
         cmocka_unit_test(graph_lanes__tasks_that_become_long_and_short_again),

@@ -43,11 +43,13 @@ PWSP_INTERNAL void pwsp_engine_work(pwsp_engine *engine, pwsp_engine_lane *lane)
             return;
         } else if (is_awake && pwsp_spin(&round, engine->spin_count, engine->yield_count)) {
             continue;
-        } else if (more == PWSP_ENGINE_UNANNOUNCED) {
-            pwsp_nap(PWSP_ENGINE_NAP_NS);
         } else {
-            pwsp_engine_sleep(engine, lane);
             is_awake = false;  // until it has found something
+            if (more == PWSP_ENGINE_UNANNOUNCED) {
+                pwsp_nap(PWSP_ENGINE_NAP_NS);
+            } else {
+                pwsp_engine_sleep(engine, lane);
+            }
         }
     }
 }

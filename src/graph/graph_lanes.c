@@ -132,6 +132,16 @@ static uint32_t pwsp_graph_own(ptowsp_graph *graph, pwsp_graph_lane *lane) {
     return graph->is_classed ? pwsp_engine_take(&graph->engine, &lane->base) : PWSP_GRAPH_NONE;
 }
 
+// The task to go on with, after one has become ready, or NONE has: where tasks stand in lists, the best
+// of all.
+static uint32_t pwsp_graph_next(ptowsp_graph *graph, pwsp_graph_lane *lane, uint32_t ready) {
+    if (graph->is_classed && ready != PWSP_GRAPH_NONE) {
+        pwsp_graph_push(graph, lane, ready);
+        ready = PWSP_GRAPH_NONE;
+    }
+    return ready != PWSP_GRAPH_NONE ? ready : pwsp_graph_own(graph, lane);
+}
+
 // Offers the oldest private tasks: all where tasks are long; else some, if nothing is on offer.
 static void pwsp_graph_offer(ptowsp_graph *graph, pwsp_graph_lane *lane) {
     const pwsp_deque *deque = &lane->base.deque;
@@ -404,7 +414,7 @@ static uint32_t pwsp_graph_find(void *user, pwsp_engine_lane *base) {
         lane->is_alone = graph->lane_count == 1 || pwsp_graph_is_alone(graph, lane);
         task = pwsp_graph_own(graph, lane);
         if (task == PWSP_GRAPH_NONE && pwsp_graph_help(graph, lane, &task)) {
-            task = task != PWSP_GRAPH_NONE ? task : pwsp_graph_own(graph, lane);
+            task = pwsp_graph_next(graph, lane, task);
         } else if (task == PWSP_GRAPH_NONE) {
             task = pwsp_engine_take(&graph->engine, base);
         }
@@ -451,11 +461,7 @@ static void pwsp_graph_run_tasks(ptowsp_graph *graph, pwsp_graph_lane *lane, uin
             }
             task = pwsp_graph_step(graph, lane, task);
             lane->run_count += !is_shared;
-            if (graph->is_classed && task != PWSP_GRAPH_NONE) {
-                pwsp_graph_push(graph, lane, task);
-                task = PWSP_GRAPH_NONE;
-            }
-            task = task != PWSP_GRAPH_NONE ? task : pwsp_graph_own(graph, lane);
+            task = pwsp_graph_next(graph, lane, task);
         } else {
             task = lane->is_alone ? pwsp_graph_run_alone(graph, lane, task)
                                   : pwsp_graph_run_shared(graph, lane, task);
