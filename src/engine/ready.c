@@ -87,6 +87,13 @@ static uint32_t pwsp_engine_room(const pwsp_engine *engine, pwsp_engine_lane *la
     return room < batch ? room : batch;
 }
 
+// More is left than a lane takes: another one is woken, unless the keeper would not let it in.
+static void pwsp_engine_leave(pwsp_engine *engine, bool has_more) {
+    if (has_more && pwsp_load_relaxed(&engine->keeper) == 0) {
+        pwsp_engine_wake(engine, false);
+    }
+}
+
 // Half of a list at most, as far as the policy takes several.
 static uint32_t pwsp_engine_take_from(pwsp_engine *engine, pwsp_engine_lane *lane, uint32_t group,
                                       uint32_t level) {
@@ -102,6 +109,7 @@ static uint32_t pwsp_engine_take_from(pwsp_engine *engine, pwsp_engine_lane *lan
     const uint32_t task = pwsp_engine_unlink(engine, lane, list, count);
     pwsp_fetch_sub_seq_cst(&list->count, count);
     pwsp_mutex_unlock(&from->mutex);
+    pwsp_engine_leave(engine, count < there && !engine->policy->is_listed);
     return task;
 }
 
@@ -160,10 +168,7 @@ static uint32_t pwsp_engine_steal(pwsp_engine *engine, pwsp_engine_lane *lane,
     }
     if (lane != victim) {
         lane->steal_count += count;
-        if (pwsp_deque_offers(pwsp_load_relaxed(&victim->deque.word)) > 0 &&
-            pwsp_load_relaxed(&engine->keeper) == 0) {  // else no other lane is let in
-            pwsp_engine_wake(engine, false);            // more is left than this lane takes
-        }
+        pwsp_engine_leave(engine, pwsp_deque_offers(pwsp_load_relaxed(&victim->deque.word)) > 0);
     }
     return tasks[0];
 }
