@@ -6,7 +6,7 @@
 
 // e^x as the vectors have it; without fused sums ln 2 is subtracted in two parts, the product of the
 // first of which is exact.
-PWSP_INLINE float pwsp_attend_exp(float x) {
+PWSP_NOINLINE static float pwsp_attend_exp(float x) {
     PWSP_ROUND_APART;
     if (x < PWSP_EXP_LOWEST || x != x) {
         return x != x ? x : 0.0f;
