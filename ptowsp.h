@@ -58,9 +58,9 @@
 //      PTOWSP_STATIC         everything becomes private to the one file that has the implementation
 //      PTOWSP_NO_THREADS     no pthreads: PTOWSP_THREADS_OWN is refused, the other modes work
 //      PTOWSP_NO_SIMD        portable C only, no vector code chosen at run time
-//      PTOWSP_ONLY_PLAN      sections 1 to 12 and 30 alone, without pthreads: planning, dispatch
-//                            and merging, small enough for a scheduler core. The rest is not
-//                            declared.
+//      PTOWSP_ONLY_PLAN      sections 1 to 12, 30 and 31 alone, without pthreads: planning,
+//                            dispatch, merging and attention kernels. The rest is not declared.
+//                            parts/attention/ has these two files, for engines to copy.
 //      PTOWSP_ONLY_ATTENTION the same without MoE plans and prefix trees (functions of sections 11
 //                            and 12)
 //      PTOWSP_NO_TILES       all but tile kernels and emission: no functions of sections 18 and 29,

@@ -7,7 +7,7 @@ trap 'rm -rf "$COPY"' EXIT
 fresh() {
     rm -rf "$COPY/tree"
     mkdir "$COPY/tree"
-    cp -r src tools LICENSE ptowsp.h ptowsp.c ptoisa_shim.h ptowsp_npu_emit.c ptowsp_dump.c "$COPY/tree/"
+    cp -r src tools parts LICENSE ptowsp.h ptowsp.c ptoisa_shim.h ptowsp_npu_emit.c ptowsp_dump.c "$COPY/tree/"
 }
 
 # refuses WHAT PATTERN [ARGUMENT]: the script fails, with this text.
@@ -54,6 +54,12 @@ refuses "two headers of one name" "two headers are called generate.h"
 fresh
 echo '// more' >> "$COPY/tree/ptoisa_shim.h"
 refuses "a stale ptoisa_shim.h" "ptoisa_shim.h does not match" --check
+fresh
+echo '// more' >> "$COPY/tree/parts/attention/ptowsp.h"
+refuses "a stale part" "parts/attention/ptowsp.h does not match" --check
+rm -r "$COPY/tree/parts"
+refuses "a part that is not there" "parts/attention/ptowsp.h does not match" --check
+(cd "$COPY/tree" && tools/amalgamate.sh && tools/amalgamate.sh --check)
 fresh
 (cd "$COPY/tree" && tools/amalgamate.sh && tools/amalgamate.sh --core core.h)
 if ! grep -q pwsp_deps_query "$COPY/tree/core.h" ||

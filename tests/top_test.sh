@@ -4,7 +4,7 @@
 set -eu
 cd "$(dirname "$0")/.."
 EXPECTED=".ci .clang-format .gitignore CHANGELOG.md CMakeLists.txt CONTRIBUTING.md LICENSE Makefile README.md bench examples
-ptoisa_shim.h ptowsp.c ptowsp.h ptowsp_dump.c ptowsp_npu_emit.c python src tests tools"
+parts ptoisa_shim.h ptowsp.c ptowsp.h ptowsp_dump.c ptowsp_npu_emit.c python src tests tools"
 there=$({ git ls-files --cached --others --exclude-standard 2> /dev/null || ls -A; } | cut -d/ -f1 | grep -vx build | sort -u)
 wrong=0
 for name in $there; do
