@@ -162,7 +162,7 @@ typedef struct dump_word {
 
 typedef struct dump_tensor {
     uint64_t id, address, element_count;
-    uint32_t element_bytes;  // 0: unknown
+    uint8_t element_bytes;  // 0: unknown
 } dump_tensor;
 
 typedef struct dump_arg {
@@ -201,7 +201,7 @@ typedef struct dump_name {
 typedef struct dump_scope {
     char site[48];
     uint32_t depth, ring;
-    uint64_t task_start, task_end, heap_end, pool_start, pool_end;
+    uint64_t task_end, heap_end;
     bool is_begin;
 } dump_scope;
 
@@ -234,7 +234,6 @@ typedef struct dump_pair {
 // Labels of tasks for the question whether one comes before another (dump_order.c).
 typedef struct dump_label {
     uint32_t level;
-    uint32_t tree_low, tree_high;
     uint32_t low[2], high[2];
     uint32_t seen;
 } dump_label;
@@ -264,7 +263,6 @@ struct ptowsp_dump {
         scope_capacity, row_capacity, word_capacity, region_capacity, pair_capacity,
         finding_capacity;
     uint32_t stamp, index_size;
-    uint64_t clock_hz;
     uint64_t first_start, last_end;  // of the swimlane
     bool has_deps, has_swimlane, is_checked;
     ptowsp_dump_report report;

@@ -114,32 +114,29 @@ DUMP_INTERNAL bool dump_json_next(dump_json *json, char *key) {
                : !json->wrong && (c >= 0 || dump_json_fail(json, "the text ends too early"));
 }
 
-// The four hexadecimal digits of an escape; characters beyond ASCII become a question mark, as names
-// of the runtime have none.
+// An escape after its backslash. Characters beyond ASCII become a question mark, as names of the
+// runtime have none.
 static int dump_json_escape(dump_json *json) {
+    static const char from[] = "\"\\/bfnrt", to[] = "\"\\/\b\f\n\r\t",
+                      digits[] = "0123456789abcdef";
     const int c = dump_json_char(json);
-    static const char from[] = "\"\\/bfnrt", to[] = "\"\\/\b\f\n\r\t";
     const char *at = c > 0 ? strchr(from, c) : NULL;
     json->at += c >= 0;
-    if (at) {
-        return to[at - from];
+    if (!at && c != 'u') {
+        dump_json_fail(json, "an escape is wrong");
     }
     unsigned code = 0;
     for (int i = 0; i < 4 && c == 'u'; i++) {
-        static const char digits[] = "0123456789abcdefABCDEF";
         const int digit = dump_json_char(json);
-        const char *value = digit > 0 ? strchr(digits, digit) : NULL;
+        const char *value = digit > 0x20 ? strchr(digits, digit | 0x20) : NULL;
         if (!value) {
             dump_json_fail(json, "an escape is wrong");
-            return -1;
+            return '?';
         }
-        code = 16 * code + (unsigned)(value - digits < 16 ? value - digits : value - digits - 6);
+        code = 16 * code + (unsigned)(value - digits);
         json->at++;
     }
-    if (c != 'u') {
-        dump_json_fail(json, "an escape is wrong");
-    }
-    return code > 0 && code < 0x80 ? (int)code : '?';
+    return at ? to[at - from] : code > 0 && code < 0x80 ? (int)code : '?';
 }
 
 DUMP_INTERNAL bool dump_json_string(dump_json *json, char *text) {
@@ -180,28 +177,17 @@ static bool dump_json_number(dump_json *json, char *text) {
     return length > 0 ? true : dump_json_fail(json, "a number is expected");
 }
 
-// true, false or null; 't', 'f' or 'n', or 0.
-static char dump_json_word(dump_json *json) {
-    static const char *const words[] = {"true", "false", "null"};
-    const int first = dump_json_solid(json);
-    for (size_t i = 0; i < 3; i++) {
-        if (first == words[i][0]) {
-            for (const char *at = words[i]; *at; at++) {
-                if (dump_json_char(json) != *at) {
-                    dump_json_fail(json, "a value is expected");
-                    return 0;
-                }
-                json->at++;
-            }
-            return words[i][0];
-        }
-    }
-    dump_json_fail(json, "a value is expected");
-    return 0;
-}
-
+// true, false or null. False: it is another word, or not true.
 DUMP_INTERNAL bool dump_json_bool(dump_json *json) {
-    return dump_json_word(json) == 't';
+    const int first = dump_json_solid(json);
+    const char *word = first == 't' ? "true" : first == 'f' ? "false" : "null";
+    for (const char *at = word; *at; at++) {
+        if (dump_json_char(json) != *at) {
+            return dump_json_fail(json, "a value is expected");
+        }
+        json->at++;
+    }
+    return first == 't';
 }
 
 // Recursion ends at DUMP_JSON_DEPTH.
@@ -218,7 +204,7 @@ DUMP_INTERNAL void dump_json_skip(dump_json *json) {
     } else if (kind == DUMP_JSON_NUMBER) {
         dump_json_number(json, text);
     } else {
-        dump_json_word(json);
+        dump_json_bool(json);
     }
 }
 

@@ -171,16 +171,14 @@ static int dump_compare_tensors(const void *a, const void *b) {
 }
 
 static uint32_t dump_tensor_find(const ptowsp_dump *dump, uint64_t id) {
-    uint32_t low = 0, high = dump->tensor_count;
-    while (low < high) {
-        const uint32_t middle = low + (high - low) / 2;
-        if (dump->tensors[middle].id < id) {
-            low = middle + 1;
-        } else {
-            high = middle;
-        }
-    }
-    return low < dump->tensor_count && dump->tensors[low].id == id ? low : DUMP_NONE;
+    dump_tensor key;
+    memset(&key, 0, sizeof key);
+    key.id = id;
+    const dump_tensor *at =
+        dump->tensor_count ? (const dump_tensor *)bsearch(&key, dump->tensors, dump->tensor_count,
+                                                          sizeof key, dump_compare_tensors)
+                           : NULL;
+    return at ? (uint32_t)(at - dump->tensors) : DUMP_NONE;
 }
 
 static uint64_t dump_region_hash(const dump_region *r) {
@@ -230,7 +228,7 @@ static bool dump_arg_link(ptowsp_dump *dump, uint32_t task, uint32_t i, uint32_t
                          ordinal, (unsigned long long)arg->tensor_id);
     }
     const dump_tensor *tensor = &dump->tensors[arg->tensor];
-    arg->element_bytes = (uint8_t)(arg->element_bytes ? arg->element_bytes : tensor->element_bytes);
+    arg->element_bytes = arg->element_bytes ? arg->element_bytes : tensor->element_bytes;
     if (arg->type >= DUMP_TYPE_COUNT || !arg->element_bytes) {
         dump->report.unchecked_count++;
         return true;

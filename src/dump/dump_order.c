@@ -2,8 +2,6 @@
 // as many edges, so neither a matrix of bits nor a search each time will do. In this order:
 //
 //      level    a task is above all that it waits for: no, if levels say so
-//      tree     each task under the last one that it waits for; an interval of numbers holds all that
-//               is below a task: yes, if it holds the other
 //      labels   two orders of a search, where all that follows a task has lower numbers, in an
 //               interval: no, if one does not hold the other (Yildirim, Chaoji and Zaki, GRAIL, 2010)
 //      memo     what has been found before, in a table where later answers replace earlier ones
@@ -70,48 +68,6 @@ static bool dump_label_walk(ptowsp_dump *dump, int which) {
     return true;
 }
 
-// Levels, and the tree of each task's last predecessor: sizes from the end, intervals from the start.
-static bool dump_label_tree(ptowsp_dump *dump) {
-    const uint32_t count = dump->task_count;
-    uint32_t *sizes = (uint32_t *)dump_zeroed(2 * (uint64_t)count, sizeof *sizes), *used;
-    if (!sizes) {
-        return dump_out_of_memory(dump);
-    }
-    used = sizes + count;
-    for (uint32_t i = 0; i < count; i++) {
-        const dump_task *task = &dump->tasks[i];
-        uint32_t parent = DUMP_NONE, level = 0;
-        for (uint32_t k = 0; k < task->in_count; k++) {
-            const uint32_t pred = dump->edges[task->first_in + k].pred;
-            level = level > dump->labels[pred].level ? level : dump->labels[pred].level + 1;
-            parent = parent == DUMP_NONE || pred > parent ? pred : parent;
-        }
-        dump->labels[i].level = level;
-        dump->labels[i].tree_low = parent;
-        sizes[i] = 1;
-    }
-    for (uint32_t i = count; i-- > 0;) {
-        if (dump->labels[i].tree_low != DUMP_NONE) {
-            sizes[dump->labels[i].tree_low] += sizes[i];
-        }
-    }
-    uint32_t next = 0;
-    for (uint32_t i = 0; i < count; i++) {
-        const uint32_t parent = dump->labels[i].tree_low;
-        uint32_t low = next;
-        if (parent == DUMP_NONE) {
-            next += sizes[i];
-        } else {
-            low = dump->labels[parent].tree_low + 1 + used[parent];
-            used[parent] += sizes[i];
-        }
-        dump->labels[i].tree_low = low;
-        dump->labels[i].tree_high = low + sizes[i];
-    }
-    dump_resize(sizes, 0);
-    return true;
-}
-
 DUMP_INTERNAL bool dump_order_make(ptowsp_dump *dump) {
     dump->labels = (dump_label *)dump_zeroed(dump->task_count, sizeof *dump->labels);
     dump->stack = (uint32_t *)dump_zeroed(2 * (uint64_t)dump->task_count, sizeof *dump->stack);
@@ -119,7 +75,12 @@ DUMP_INTERNAL bool dump_order_make(ptowsp_dump *dump) {
     if (!dump->labels || !dump->stack || !dump->memo) {
         return dump_out_of_memory(dump);
     }
-    return dump_label_tree(dump) && dump_label_walk(dump, 0) && dump_label_walk(dump, 1);
+    for (uint32_t i = 0; i < dump->edge_count; i++) {  // by the task that waits
+        const uint32_t above = dump->labels[dump->edges[i].pred].level + 1;
+        dump_label *label = &dump->labels[dump->edges[i].succ];
+        label->level = label->level > above ? label->level : above;
+    }
+    return dump_label_walk(dump, 0) && dump_label_walk(dump, 1);
 }
 
 // -- questions ------------------------------------------------------------------------------------
@@ -143,9 +104,6 @@ static int dump_decide(ptowsp_dump *dump, uint32_t task, uint32_t other) {
     if (a->level >= b->level || b->high[0] > a->high[0] || b->low[0] < a->low[0] ||
         b->high[1] > a->high[1] || b->low[1] < a->low[1]) {
         return 0;
-    }
-    if (a->tree_low <= b->tree_low && b->tree_low < a->tree_high) {
-        return 1;
     }
     const uint64_t memo = *dump_memo_at(dump, task, other);
     return memo == dump_memo_key(task, other, true)    ? 1

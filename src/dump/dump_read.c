@@ -19,22 +19,31 @@ typedef struct dump_file {
     const char *name;
 } dump_file;
 
-#define DUMP_ADD(dump, what, limit)                                                                \
-    ((dump)->what##_count >= (limit)                                                               \
-         ? dump_fail(dump, PTOWSP_LIMIT_EXCEEDED, (limit), "dump: more than %u %ss",               \
-                     (unsigned)(limit), #what)                                                     \
-         : dump_grow((void **)&(dump)->what##s, (dump)->what##_count, &(dump)->what##_capacity,    \
-                     sizeof *(dump)->what##s) ||                                                   \
-               dump_out_of_memory(dump))
-
 static bool dump_is(const char *key, const char *name) {
     return strcmp(key, name) == 0;
 }
 
-// Stops the reader as well, once the dump has failed.
-static bool dump_file_fail(dump_file *f) {
+// Room for another element of a table. False: there is a fault already, or now; nothing more is read.
+static bool dump_room(dump_file *f, const char *what, void **array, uint32_t count,
+                      uint32_t *capacity, size_t size, uint32_t limit) {
+    if (f->json.wrong) {
+        return false;
+    }
+    if (count >= limit) {
+        dump_fail(f->dump, PTOWSP_LIMIT_EXCEEDED, limit, "dump: more than %u %ss", (unsigned)limit,
+                  what);
+    } else if (dump_grow(array, count, capacity, size)) {
+        return true;
+    }
+    dump_out_of_memory(f->dump);
     return dump_json_fail(&f->json, "is not read further");
 }
+
+#define DUMP_PUSH(f, what, limit, value)                                                           \
+    (dump_room(f, #what, (void **)&(f)->dump->what##s, (f)->dump->what##_count,                    \
+               &(f)->dump->what##_capacity, sizeof(value), limit)                                  \
+         ? (void)((f)->dump->what##s[(f)->dump->what##_count++] = (value))                         \
+         : (void)0)
 
 // The number of a word: that of `names`, or one after them.
 static uint16_t dump_word_of(dump_file *f, const char *what, const char *const *names,
@@ -52,15 +61,12 @@ static uint16_t dump_word_of(dump_file *f, const char *what, const char *const *
            (dump->words[at].what != what || !dump_is(dump->words[at].text, text))) {
         at++;
     }
-    if (at == dump->word_count && !f->json.wrong) {
-        if (!DUMP_ADD(dump, word, DUMP_WORD_MAX)) {
-            dump_file_fail(f);
-            return (uint16_t)count;
-        }
-        memset(&dump->words[at], 0, sizeof dump->words[at]);
-        memcpy(dump->words[at].text, text, sizeof text);
-        dump->words[at].what = what;
-        dump->word_count++;
+    if (at == dump->word_count) {
+        dump_word word;
+        memset(&word, 0, sizeof word);
+        memcpy(word.text, text, sizeof text);
+        word.what = what;
+        DUMP_PUSH(f, word, DUMP_WORD_MAX, word);
     }
     if (at < dump->word_count) {
         dump->words[at].count++;
@@ -79,12 +85,6 @@ static const char *const dump_sources[] = {"explicit", "creator", "tensormap"};
 
 #define DUMP_COUNT(array) (uint32_t)(sizeof(array) / sizeof((array)[0]))
 
-static uint8_t dump_read_dtype(dump_file *f) {
-    const uint32_t count = DUMP_COUNT(dump_dtypes);
-    const uint16_t at = dump_word_of(f, "element type", dump_dtypes, count);
-    return at < count ? dump_dtype_bytes[at] : 0;
-}
-
 static const char *dump_word_text(const ptowsp_dump *dump, const char *const *names, uint32_t count,
                                   uint16_t word) {
     return word < count ? names[word] : dump->words[word - count].text;
@@ -98,203 +98,207 @@ DUMP_INTERNAL const char *dump_source_name(const ptowsp_dump *dump, uint16_t sou
     return dump_word_text(dump, dump_sources, DUMP_SOURCE_COUNT, source);
 }
 
-// Integers up to `capacity`. Returns how many, of those too many as well.
-static uint32_t dump_read_integers(dump_file *f, int64_t *values, uint32_t capacity) {
-    uint32_t count = 0;
+// -- fields ---------------------------------------------------------------------------------------
+
+// A key of an object that is wanted: what reads its value, and where to; with DUMP_EACH it is a list,
+// and each of its values is read.
+typedef struct dump_field {
+    const char *key;
+    void (*read)(dump_file *f, void *to);
+    size_t offset;
+} dump_field;
+
+#define DUMP_EACH SIZE_MAX
+
+// Reads an object; keys that are not wanted are passed over. Returns those that were there, as bits.
+static uint32_t dump_read_object(dump_file *f, const dump_field *fields, uint32_t count, void *at) {
+    char key[DUMP_JSON_TEXT];
+    uint32_t seen = 0;
+    dump_json_begin(&f->json, DUMP_JSON_OBJECT);
+    while (dump_json_next(&f->json, key)) {
+        uint32_t i = 0;
+        while (i < count && !dump_is(key, fields[i].key)) {
+            i++;
+        }
+        if (i == count) {
+            dump_json_skip(&f->json);
+            continue;
+        }
+        seen |= 1u << i;
+        if (fields[i].offset != DUMP_EACH) {
+            fields[i].read(f, (char *)at + fields[i].offset);
+            continue;
+        }
+        dump_json_begin(&f->json, DUMP_JSON_ARRAY);
+        while (dump_json_next(&f->json, NULL)) {
+            fields[i].read(f, at);
+        }
+    }
+    return seen;
+}
+
+static void dump_to_u64(dump_file *f, void *to) {
+    *(uint64_t *)to = dump_json_u64(&f->json);
+}
+
+// -1 for what a table cannot have.
+static void dump_to_i32(dump_file *f, void *to) {
+    const int64_t value = dump_json_i64(&f->json);
+    *(int32_t *)to = value >= 0 && value < INT32_MAX ? (int32_t)value : -1;
+}
+
+static void dump_to_text(dump_file *f, void *to) {
+    dump_json_string(&f->json, (char *)to);
+}
+
+static void dump_to_auto(dump_file *f, void *to) {
+    char text[DUMP_JSON_TEXT];
+    *(bool *)to = dump_json_string(&f->json, text) && dump_is(text, "auto");
+}
+
+static void dump_to_type(dump_file *f, void *to) {
+    *(uint16_t *)to = dump_word_of(f, "argument type", dump_types, DUMP_TYPE_COUNT);
+}
+
+static void dump_to_source(dump_file *f, void *to) {
+    *(uint16_t *)to = dump_word_of(f, "source of an edge", dump_sources, DUMP_SOURCE_COUNT);
+}
+
+static void dump_to_bytes(dump_file *f, void *to) {
+    const uint32_t count = DUMP_COUNT(dump_dtypes);
+    const uint16_t at = dump_word_of(f, "element type", dump_dtypes, count);
+    *(uint8_t *)to = at < count ? dump_dtype_bytes[at] : 0;
+}
+
+// A list of integers; the first DUMP_DIMS are kept, all are counted.
+typedef struct dump_list {
+    int64_t values[DUMP_DIMS];
+    uint32_t count;
+} dump_list;
+
+static void dump_to_list(dump_file *f, void *to) {
+    dump_list *list = (dump_list *)to;
+    list->count = 0;
     dump_json_begin(&f->json, DUMP_JSON_ARRAY);
     while (dump_json_next(&f->json, NULL)) {
         const int64_t value = dump_json_i64(&f->json);
-        if (count < capacity) {
-            values[count] = value;
+        if (list->count < DUMP_DIMS) {
+            list->values[list->count] = value;
         }
-        count++;
+        list->count++;
     }
-    return count;
 }
+
+#define DUMP_FIELDS(f, fields, at) dump_read_object(f, fields, DUMP_COUNT(fields), at)
 
 // -- deps.json ------------------------------------------------------------------------------------
 
-static bool dump_check_rank(dump_file *f, const dump_arg *arg, uint32_t shapes, uint32_t strides) {
-    if (f->json.wrong) {
-        return false;
-    }
-    if (shapes > DUMP_DIMS) {
-        return dump_json_fail(&f->json, "a tensor has more than 5 dimensions");
-    }
-    if (shapes != strides) {
-        return dump_json_fail(&f->json, "shape and strides differ in length");
-    }
-    for (uint32_t i = 0; i < shapes; i++) {
-        if (arg->shape[i] > INT64_MAX) {
-            return dump_json_fail(&f->json, "a shape is negative");
-        }
-    }
-    return true;
-}
-
-static void dump_read_arg(dump_file *f) {
-    ptowsp_dump *dump = f->dump;
-    char key[DUMP_JSON_TEXT];
+typedef struct dump_arg_read {
     dump_arg arg;
-    int64_t shape[DUMP_DIMS] = {0};
-    uint32_t shapes = 0, strides = 0;
-    memset(&arg, 0, sizeof arg);
-    arg.type = DUMP_TYPE_NO_DEP;
-    arg.tensor = arg.region = DUMP_NONE;
-    dump_json_begin(&f->json, DUMP_JSON_OBJECT);
-    while (dump_json_next(&f->json, key)) {
-        if (dump_is(key, "type")) {
-            arg.type = dump_word_of(f, "argument type", dump_types, DUMP_TYPE_COUNT);
-        } else if (dump_is(key, "tensor_id")) {
-            arg.tensor_id = dump_json_u64(&f->json);
-        } else if (dump_is(key, "dtype")) {
-            arg.element_bytes = dump_read_dtype(f);
-        } else if (dump_is(key, "shape")) {
-            shapes = dump_read_integers(f, shape, DUMP_DIMS);
-        } else if (dump_is(key, "strides")) {
-            strides = dump_read_integers(f, arg.strides, DUMP_DIMS);
-        } else if (dump_is(key, "start_offset")) {
-            arg.offset = dump_json_u64(&f->json);
-        } else {
-            dump_json_skip(&f->json);
-        }
+    dump_list shape, strides;
+} dump_arg_read;
+
+static void dump_arg_shape(dump_file *f, dump_arg_read *read) {
+    const uint32_t rank = read->shape.count < DUMP_DIMS ? read->shape.count : DUMP_DIMS;
+    bool is_negative = false;
+    read->arg.rank = (uint8_t)rank;
+    for (uint32_t i = 0; i < rank; i++) {
+        is_negative = is_negative || read->shape.values[i] < 0;
+        read->arg.shape[i] = (uint64_t)read->shape.values[i];
+        read->arg.strides[i] = read->strides.values[i];
     }
-    for (uint32_t i = 0; i < DUMP_DIMS; i++) {
-        arg.shape[i] = (uint64_t)shape[i];
+    const char *wrong = read->shape.count > DUMP_DIMS ? "a tensor has more than 5 dimensions"
+                        : read->shape.count != read->strides.count
+                            ? "shape and strides differ in length"
+                        : is_negative ? "a shape is negative"
+                                      : NULL;
+    if (wrong) {
+        dump_json_fail(&f->json, wrong);
     }
-    arg.rank = (uint8_t)(shapes < DUMP_DIMS ? shapes : DUMP_DIMS);
-    if (!dump_check_rank(f, &arg, shapes, strides) || !DUMP_ADD(dump, arg, DUMP_ARG_MAX)) {
-        dump_file_fail(f);
-        return;
-    }
-    dump->args[dump->arg_count++] = arg;
 }
 
-static void dump_read_task(dump_file *f) {
-    ptowsp_dump *dump = f->dump;
-    char key[DUMP_JSON_TEXT];
+static void dump_read_arg(dump_file *f, void *to) {
+    static const dump_field fields[] = {
+        {"type", dump_to_type, offsetof(dump_arg_read, arg.type)},
+        {"tensor_id", dump_to_u64, offsetof(dump_arg_read, arg.tensor_id)},
+        {"dtype", dump_to_bytes, offsetof(dump_arg_read, arg.element_bytes)},
+        {"start_offset", dump_to_u64, offsetof(dump_arg_read, arg.offset)},
+        {"shape", dump_to_list, offsetof(dump_arg_read, shape)},
+        {"strides", dump_to_list, offsetof(dump_arg_read, strides)},
+    };
+    dump_arg_read read;
+    (void)to;
+    memset(&read, 0, sizeof read);
+    read.arg.type = DUMP_TYPE_NO_DEP;
+    read.arg.tensor = read.arg.region = DUMP_NONE;
+    DUMP_FIELDS(f, fields, &read);
+    dump_arg_shape(f, &read);
+    DUMP_PUSH(f, arg, DUMP_ARG_MAX, read.arg);
+}
+
+typedef struct dump_task_read {
     dump_task task;
-    int64_t kernels[3] = {-1, -1, -1};
-    bool has_id = false;
-    memset(&task, 0, sizeof task);
-    task.first_arg = dump->arg_count;
-    dump_json_begin(&f->json, DUMP_JSON_OBJECT);
-    while (dump_json_next(&f->json, key)) {
-        if (dump_is(key, "task_id")) {
-            task.id = dump_json_u64(&f->json);
-            has_id = true;
-        } else if (dump_is(key, "scope")) {
-            char text[DUMP_JSON_TEXT];
-            task.is_auto = dump_json_string(&f->json, text) && dump_is(text, "auto");
-        } else if (dump_is(key, "kernel_ids")) {
-            dump_read_integers(f, kernels, 3);
-        } else if (dump_is(key, "args")) {
-            dump_json_begin(&f->json, DUMP_JSON_ARRAY);
-            while (dump_json_next(&f->json, NULL)) {
-                dump_read_arg(f);
-            }
-        } else {
-            dump_json_skip(&f->json);
-        }
-    }
-    if (!has_id) {
+    dump_list kernels;
+} dump_task_read;
+
+static void dump_read_task(dump_file *f, void *to) {
+    static const dump_field fields[] = {
+        {"task_id", dump_to_u64, offsetof(dump_task_read, task.id)},
+        {"scope", dump_to_auto, offsetof(dump_task_read, task.is_auto)},
+        {"kernel_ids", dump_to_list, offsetof(dump_task_read, kernels)},
+        {"args", dump_read_arg, DUMP_EACH},
+    };
+    dump_task_read read;
+    (void)to;
+    memset(&read, 0, sizeof read);
+    read.task.first_arg = f->dump->arg_count;
+    if (!(DUMP_FIELDS(f, fields, &read) & 1)) {
         dump_json_fail(&f->json, "a task has no task_id");
     }
-    if (f->json.wrong || !DUMP_ADD(dump, task, PTOWSP_DUMP_TASK_MAX)) {
-        dump_file_fail(f);
-        return;
+    for (uint32_t i = 0; i < 3; i++) {
+        const int64_t kernel = i < read.kernels.count ? read.kernels.values[i] : -1;
+        read.task.kernels[i] = kernel >= 0 && kernel <= INT32_MAX ? (int32_t)kernel : -1;
     }
-    for (int i = 0; i < 3; i++) {
-        task.kernels[i] = kernels[i] >= 0 && kernels[i] <= INT32_MAX ? (int32_t)kernels[i] : -1;
-    }
-    task.arg_count = dump->arg_count - task.first_arg;
-    dump->tasks[dump->task_count++] = task;
+    read.task.arg_count = f->dump->arg_count - read.task.first_arg;
+    DUMP_PUSH(f, task, PTOWSP_DUMP_TASK_MAX, read.task);
 }
 
-static void dump_read_tensor(dump_file *f) {
-    ptowsp_dump *dump = f->dump;
-    char key[DUMP_JSON_TEXT];
+static void dump_read_tensor(dump_file *f, void *to) {
+    static const dump_field fields[] = {
+        {"tensor_id", dump_to_u64, offsetof(dump_tensor, id)},
+        {"buffer_addr", dump_to_u64, offsetof(dump_tensor, address)},
+        {"buffer_numel", dump_to_u64, offsetof(dump_tensor, element_count)},
+        {"dtype", dump_to_bytes, offsetof(dump_tensor, element_bytes)},
+    };
     dump_tensor tensor;
+    (void)to;
     memset(&tensor, 0, sizeof tensor);
-    dump_json_begin(&f->json, DUMP_JSON_OBJECT);
-    while (dump_json_next(&f->json, key)) {
-        if (dump_is(key, "tensor_id")) {
-            tensor.id = dump_json_u64(&f->json);
-        } else if (dump_is(key, "buffer_addr")) {
-            tensor.address = dump_json_u64(&f->json);
-        } else if (dump_is(key, "buffer_numel")) {
-            tensor.element_count = dump_json_u64(&f->json);
-        } else if (dump_is(key, "dtype")) {
-            tensor.element_bytes = dump_read_dtype(f);
-        } else {
-            dump_json_skip(&f->json);
-        }
-    }
-    if (f->json.wrong || !DUMP_ADD(dump, tensor, DUMP_ROW_MAX)) {
-        dump_file_fail(f);
-        return;
-    }
-    dump->tensors[dump->tensor_count++] = tensor;
+    DUMP_FIELDS(f, fields, &tensor);
+    DUMP_PUSH(f, tensor, DUMP_ROW_MAX, tensor);
 }
 
-static void dump_read_edge(dump_file *f) {
-    ptowsp_dump *dump = f->dump;
-    char key[DUMP_JSON_TEXT];
+static void dump_read_edge(dump_file *f, void *to) {
+    static const dump_field fields[] = {
+        {"pred", dump_to_u64, offsetof(dump_edge, pred_id)},
+        {"succ", dump_to_u64, offsetof(dump_edge, succ_id)},
+        {"arg", dump_to_i32, offsetof(dump_edge, arg)},
+        {"source", dump_to_source, offsetof(dump_edge, source)},
+    };
     dump_edge edge;
-    uint32_t ends = 0;
+    (void)to;
     memset(&edge, 0, sizeof edge);
     edge.arg = -1;
-    dump_json_begin(&f->json, DUMP_JSON_OBJECT);
-    while (dump_json_next(&f->json, key)) {
-        if (dump_is(key, "pred")) {
-            edge.pred_id = dump_json_u64(&f->json);
-            ends |= 1;
-        } else if (dump_is(key, "succ")) {
-            edge.succ_id = dump_json_u64(&f->json);
-            ends |= 2;
-        } else if (dump_is(key, "arg")) {
-            const int64_t arg = dump_json_i64(&f->json);
-            edge.arg = arg >= 0 && arg < INT32_MAX ? (int32_t)arg : -1;
-        } else if (dump_is(key, "source")) {
-            edge.source = dump_word_of(f, "source of an edge", dump_sources, DUMP_SOURCE_COUNT);
-        } else {
-            dump_json_skip(&f->json);
-        }
-    }
-    if (ends != 3) {
+    if ((DUMP_FIELDS(f, fields, &edge) & 3) != 3) {
         dump_json_fail(&f->json, "an edge lacks pred or succ");
     }
-    if (f->json.wrong || !DUMP_ADD(dump, edge, DUMP_EDGE_MAX)) {
-        dump_file_fail(f);
-        return;
-    }
-    dump->edges[dump->edge_count++] = edge;
-}
-
-static void dump_read_list(dump_file *f, void (*read)(dump_file *f)) {
-    dump_json_begin(&f->json, DUMP_JSON_ARRAY);
-    while (dump_json_next(&f->json, NULL)) {
-        read(f);
-    }
+    DUMP_PUSH(f, edge, DUMP_EDGE_MAX, edge);
 }
 
 static void dump_read_deps(dump_file *f) {
-    char key[DUMP_JSON_TEXT];
-    bool has_tasks = false;
-    dump_json_begin(&f->json, DUMP_JSON_OBJECT);
-    while (dump_json_next(&f->json, key)) {
-        if (dump_is(key, "tasks")) {
-            dump_read_list(f, dump_read_task);
-            has_tasks = true;
-        } else if (dump_is(key, "tensors")) {
-            dump_read_list(f, dump_read_tensor);
-        } else if (dump_is(key, "edges")) {
-            dump_read_list(f, dump_read_edge);
-        } else {
-            dump_json_skip(&f->json);
-        }
-    }
-    if (!has_tasks) {
+    static const dump_field fields[] = {{"tasks", dump_read_task, DUMP_EACH},
+                                        {"tensors", dump_read_tensor, DUMP_EACH},
+                                        {"edges", dump_read_edge, DUMP_EACH}};
+    if (!(DUMP_FIELDS(f, fields, f->dump) & 1)) {
         dump_json_fail(&f->json, "there are no tasks: this is no dump of PTO Runtime");
     }
     f->dump->has_deps = true;
@@ -303,59 +307,29 @@ static void dump_read_deps(dump_file *f) {
 // -- chip_swimlane_records.json -------------------------------------------------------------------
 
 // [core, task, token, start, end, ...]
-static void dump_read_row(dump_file *f) {
-    ptowsp_dump *dump = f->dump;
-    dump_row row;
-    memset(&row, 0, sizeof row);
+static void dump_read_row(dump_file *f, void *to) {
+    uint64_t values[5] = {0};
     uint32_t count = 0;
+    (void)to;
     dump_json_begin(&f->json, DUMP_JSON_ARRAY);
     for (; dump_json_next(&f->json, NULL); count++) {
         const uint64_t value = dump_json_u64(&f->json);
-        row.core = count == 0 ? (uint32_t)(value < DUMP_NONE ? value : DUMP_NONE) : row.core;
-        row.task_id = count == 1 ? value : row.task_id;
-        row.start = count == 3 ? value : row.start;
-        row.end = count == 4 ? value : row.end;
+        values[count < 5 ? count : 2] = value;
     }
+    const dump_row row = {values[1], values[3], values[4],
+                          (uint32_t)(values[0] < DUMP_NONE ? values[0] : DUMP_NONE), 0};
     if (count < 5) {
         dump_json_fail(&f->json, "a row of aicore_tasks has less than 5 numbers");
     }
     if (row.end < row.start) {
         dump_json_fail(&f->json, "a task ends before it starts");
     }
-    if (f->json.wrong || !DUMP_ADD(dump, row, DUMP_ROW_MAX)) {
-        dump_file_fail(f);
-        return;
-    }
-    dump->rows[dump->row_count++] = row;
-}
-
-static void dump_read_metadata(dump_file *f) {
-    char key[DUMP_JSON_TEXT];
-    dump_json_begin(&f->json, DUMP_JSON_OBJECT);
-    while (dump_json_next(&f->json, key)) {
-        if (dump_is(key, "clock_freq_hz")) {
-            f->dump->clock_hz = dump_json_u64(&f->json);
-        } else {
-            dump_json_skip(&f->json);
-        }
-    }
+    DUMP_PUSH(f, row, DUMP_ROW_MAX, row);
 }
 
 static void dump_read_swimlane(dump_file *f) {
-    char key[DUMP_JSON_TEXT];
-    bool has_rows = false;
-    dump_json_begin(&f->json, DUMP_JSON_OBJECT);
-    while (dump_json_next(&f->json, key)) {
-        if (dump_is(key, "metadata")) {
-            dump_read_metadata(f);
-        } else if (dump_is(key, "aicore_tasks")) {
-            dump_read_list(f, dump_read_row);
-            has_rows = true;
-        } else {
-            dump_json_skip(&f->json);
-        }
-    }
-    if (!has_rows) {
+    static const dump_field fields[] = {{"aicore_tasks", dump_read_row, DUMP_EACH}};
+    if (!DUMP_FIELDS(f, fields, f->dump)) {
         dump_json_fail(&f->json, "there are no aicore_tasks: this is no dump of PTO Runtime");
     }
     f->dump->has_swimlane = true;
@@ -363,48 +337,38 @@ static void dump_read_swimlane(dump_file *f) {
 
 // -- scope_stats.jsonl ----------------------------------------------------------------------------
 
+typedef struct dump_scope_read {
+    uint64_t depth, ring, task_end, heap_end;
+    char phase[DUMP_JSON_TEXT], site[DUMP_JSON_TEXT];
+} dump_scope_read;
+
+// The first line has sizes, and no scope.
 static void dump_read_scope(dump_file *f) {
-    static const char *const numbers[] = {"depth",          "ring",           "task_window_start",
-                                          "heap_end",       "dep_pool_start", "dep_pool_end",
-                                          "task_window_end"};
-    ptowsp_dump *dump = f->dump;
-    char key[DUMP_JSON_TEXT], text[DUMP_JSON_TEXT];
-    uint64_t values[DUMP_COUNT(numbers)] = {0};
+    static const dump_field fields[] = {
+        {"phase", dump_to_text, offsetof(dump_scope_read, phase)},
+        {"site", dump_to_text, offsetof(dump_scope_read, site)},
+        {"depth", dump_to_u64, offsetof(dump_scope_read, depth)},
+        {"ring", dump_to_u64, offsetof(dump_scope_read, ring)},
+        {"task_window_end", dump_to_u64, offsetof(dump_scope_read, task_end)},
+        {"heap_end", dump_to_u64, offsetof(dump_scope_read, heap_end)},
+    };
+    dump_scope_read read;
     dump_scope scope;
+    memset(&read, 0, sizeof read);
     memset(&scope, 0, sizeof scope);
-    bool is_scope = false;
-    dump_json_begin(&f->json, DUMP_JSON_OBJECT);
-    while (dump_json_next(&f->json, key)) {
-        uint32_t at = 0;
-        while (at < DUMP_COUNT(numbers) && !dump_is(key, numbers[at])) {
-            at++;
-        }
-        if (at < DUMP_COUNT(numbers)) {
-            values[at] = dump_json_u64(&f->json);
-        } else if (dump_is(key, "phase")) {
-            scope.is_begin = dump_json_string(&f->json, text) && dump_is(text, "begin");
-            is_scope = true;
-        } else if (dump_is(key, "site")) {
-            dump_json_string(&f->json, text);
-            memcpy(scope.site, text, sizeof scope.site - 1);
-        } else {
-            dump_json_skip(&f->json);
-        }
-    }
-    if (values[1] >= DUMP_RINGS || values[0] > 64) {
+    const bool is_scope = DUMP_FIELDS(f, fields, &read) & 1;
+    if (read.ring >= DUMP_RINGS || read.depth > 64) {
         dump_json_fail(&f->json, "there is no such ring or depth");
     }
-    if (f->json.wrong || !is_scope || !DUMP_ADD(dump, scope, DUMP_ROW_MAX)) {
-        return;  // the first line has sizes, and no scope
+    scope.depth = (uint32_t)read.depth;
+    scope.ring = (uint32_t)read.ring;
+    scope.task_end = read.task_end;
+    scope.heap_end = read.heap_end;
+    scope.is_begin = dump_is(read.phase, "begin");
+    memcpy(scope.site, read.site, sizeof scope.site - 1);
+    if (is_scope) {
+        DUMP_PUSH(f, scope, DUMP_ROW_MAX, scope);
     }
-    scope.depth = (uint32_t)values[0];
-    scope.ring = (uint32_t)values[1];
-    scope.task_start = values[2];
-    scope.heap_end = values[3];
-    scope.pool_start = values[4];
-    scope.pool_end = values[5];
-    scope.task_end = values[6];
-    dump->scopes[dump->scope_count++] = scope;
 }
 
 // A value to a line.
@@ -416,33 +380,24 @@ static void dump_read_scopes(dump_file *f) {
 
 // -- name_map.json --------------------------------------------------------------------------------
 
-static void dump_read_name(dump_file *f, const char *key) {
-    ptowsp_dump *dump = f->dump;
-    dump_name name;
-    memset(&name, 0, sizeof name);
-    for (const char *at = key; *at >= '0' && *at <= '9' && name.id < INT32_MAX; at++) {
-        name.id = 10 * name.id + (*at - '0');
+static void dump_to_names(dump_file *f, void *to) {
+    char key[DUMP_JSON_TEXT];
+    (void)to;
+    dump_json_begin(&f->json, DUMP_JSON_OBJECT);
+    while (dump_json_next(&f->json, key)) {
+        dump_name name;
+        memset(&name, 0, sizeof name);
+        for (const char *at = key; *at >= '0' && *at <= '9' && name.id < INT32_MAX; at++) {
+            name.id = 10 * name.id + (*at - '0');
+        }
+        dump_json_string(&f->json, name.text);
+        DUMP_PUSH(f, name, DUMP_ROW_MAX, name);
     }
-    if (!dump_json_string(&f->json, name.text) || !DUMP_ADD(dump, name, DUMP_ROW_MAX)) {
-        dump_file_fail(f);
-        return;
-    }
-    dump->names[dump->name_count++] = name;
 }
 
 static void dump_read_names(dump_file *f) {
-    char key[DUMP_JSON_TEXT];
-    dump_json_begin(&f->json, DUMP_JSON_OBJECT);
-    while (dump_json_next(&f->json, key)) {
-        if (!dump_is(key, "callable_id_to_name")) {
-            dump_json_skip(&f->json);
-            continue;
-        }
-        dump_json_begin(&f->json, DUMP_JSON_OBJECT);
-        while (dump_json_next(&f->json, key)) {
-            dump_read_name(f, key);
-        }
-    }
+    static const dump_field fields[] = {{"callable_id_to_name", dump_to_names, 0}};
+    DUMP_FIELDS(f, fields, f->dump);
 }
 
 // -- files ----------------------------------------------------------------------------------------

@@ -105,15 +105,22 @@ static bool dump_parts_touch(const dump_part *a, const dump_part *b, uint64_t gr
            b->begin / grain <= (a->begin + a->size - 1) / grain;
 }
 
-// The indices of a's outermost dimension at which the rest of it may touch b.
-static void dump_part_range(const dump_part *a, const dump_part *b, uint64_t grain,
-                            uint64_t *out_first, uint64_t *out_last) {
-    const uint64_t stride = a->of->strides[a->dim], last = a->of->counts[a->dim] - 1;
-    const uint64_t size = dump_part_next(*a, 0).size + grain - 1;
-    const uint64_t low = a->begin + size, high = b->begin + b->size + grain - 1;
-    *out_first = b->begin < low ? 0 : (b->begin - low) / stride;
-    *out_last = high < a->begin ? 0 : (high - a->begin) / stride;
-    *out_last = *out_last < last ? *out_last : last;
+static bool dump_parts_meet(dump_part a, dump_part b, uint64_t grain, uint64_t *steps);
+
+// Does the rest of a, at any index of its outermost dimension, meet b? Only those that may touch it.
+static bool dump_part_moves(dump_part a, dump_part b, uint64_t grain, uint64_t *steps) {
+    const uint64_t stride = a.of->strides[a.dim];
+    const uint64_t low = a.begin + dump_part_next(a, 0).size + grain - 1;
+    const uint64_t high = b.begin + b.size + grain - 1;
+    uint64_t last = high < a.begin ? 0 : (high - a.begin) / stride;
+    last = last < a.of->counts[a.dim] - 1 ? last : a.of->counts[a.dim] - 1;
+    for (uint64_t i = b.begin < low ? 0 : (b.begin - low) / stride; i <= last; i++) {
+        *steps -= *steps > 0;
+        if (dump_parts_meet(dump_part_next(a, i), b, grain, steps)) {
+            return true;
+        }
+    }
+    return false;
 }
 
 static bool dump_parts_meet(dump_part a, dump_part b, uint64_t grain, uint64_t *steps) {
@@ -129,32 +136,12 @@ static bool dump_parts_meet(dump_part a, dump_part b, uint64_t grain, uint64_t *
     if (step_a < step_b) {
         return dump_parts_meet(b, a, grain, steps);
     }
-    const bool is_same = step_a == step_b && step_a % grain == 0;
-    if (is_same) {
-        // Index of a minus index of b, of which one is 0: first a moves against the first of b.
-        const dump_part first_a = dump_part_next(a, 0), first_b = dump_part_next(b, 0);
-        for (int side = 0; side < 2; side++) {
-            const dump_part *fixed = side ? &first_a : &first_b, *moving = side ? &b : &a;
-            uint64_t first, last;
-            dump_part_range(moving, fixed, grain, &first, &last);
-            for (uint64_t i = first; i <= last; i++) {
-                *steps -= *steps > 0;
-                if (dump_parts_meet(dump_part_next(*moving, i), *fixed, grain, steps)) {
-                    return true;
-                }
-            }
-        }
-        return false;
+    if (step_a == step_b && step_a % grain == 0) {
+        // Index of a minus index of b, of which one is 0.
+        return dump_part_moves(a, dump_part_next(b, 0), grain, steps) ||
+               dump_part_moves(b, dump_part_next(a, 0), grain, steps);
     }
-    uint64_t first, last;
-    dump_part_range(&a, &b, grain, &first, &last);
-    for (uint64_t i = first; i <= last; i++) {
-        *steps -= *steps > 0;
-        if (dump_parts_meet(dump_part_next(a, i), b, grain, steps)) {
-            return true;
-        }
-    }
-    return false;
+    return dump_part_moves(a, b, grain, steps);
 }
 
 DUMP_INTERNAL bool dump_region_meets(const dump_region *a, const dump_region *b, uint64_t grain,
@@ -211,10 +198,10 @@ typedef struct dump_start {
     uint32_t region;
 } dump_start;
 
+// Regions with the same first byte may come in any order.
 static int dump_compare_starts(const void *a, const void *b) {
-    const dump_start *x = (const dump_start *)a, *y = (const dump_start *)b;
-    return x->begin != y->begin ? (x->begin < y->begin ? -1 : 1)
-                                : (x->region < y->region ? -1 : x->region > y->region);
+    const uint64_t x = ((const dump_start *)a)->begin, y = ((const dump_start *)b)->begin;
+    return x < y ? -1 : x > y;
 }
 
 // Pairs as they are found: both regions, and how, once.
