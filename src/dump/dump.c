@@ -6,10 +6,9 @@ void ptowsp_dump_close(ptowsp_dump *dump) {
     if (!dump) {
         return;
     }
-    void *const all[] = {dump->tasks,   dump->args,  dump->edges,  dump->outs,
-                         dump->tensors, dump->names, dump->scopes, dump->rows,
-                         dump->words,   dump->index, dump->pairs,  dump->regions,
-                         dump->labels,  dump->stack, dump->memo,   dump->findings};
+    void *const all[] = {dump->tasks, dump->args,    dump->edges,   dump->outs,  dump->tensors,
+                         dump->names, dump->scopes,  dump->rows,    dump->words, dump->index,
+                         dump->pairs, dump->regions, dump->findings};
     for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
         dump_resize(all[i], 0);
     }
@@ -51,22 +50,7 @@ static bool dump_check_once(ptowsp_dump *dump) {
     if (!dump->has_deps) {
         return dump_fail(dump, PTOWSP_UNBOUND, PTOWSP_NO_INDEX, "dump: there is no deps.json");
     }
-    if (dump->is_checked || dump_check(dump)) {
-        return true;
-    }
-    void **const made[] = {(void **)&dump->labels, (void **)&dump->stack, (void **)&dump->memo,
-                           (void **)&dump->pairs};
-    for (size_t i = 0; i < sizeof made / sizeof made[0]; i++) {
-        dump_resize(*made[i], 0);
-        *made[i] = NULL;
-    }
-    for (uint32_t i = 0; i < dump->region_count; i++) {
-        dump->regions[i].pair_count = 0;
-    }
-    dump->pair_count = 0;
-    dump->report.finding_count = dump->report.assumed_count = 0;
-    memset(dump->report.counts, 0, sizeof dump->report.counts);
-    return false;
+    return dump->is_checked || dump_check(dump);
 }
 
 ptowsp_status ptowsp_dump_check(ptowsp_dump *dump, ptowsp_dump_report *out_report) {

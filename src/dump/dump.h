@@ -83,12 +83,11 @@ typedef struct dump_json {
 } dump_json;
 
 typedef enum dump_json_kind {
-    DUMP_JSON_END,
+    DUMP_JSON_OTHER,  // true, false, null; the end
     DUMP_JSON_OBJECT,
     DUMP_JSON_ARRAY,
     DUMP_JSON_STRING,
-    DUMP_JSON_NUMBER,
-    DUMP_JSON_WORD  // true, false, null
+    DUMP_JSON_NUMBER
 } dump_json_kind;
 
 #define DUMP_JSON_TEXT 128  // more of a string is passed over, and not kept
@@ -98,7 +97,6 @@ DUMP_INTERNAL void dump_json_open(dump_json *json, const char *text, size_t size
 DUMP_INTERNAL bool dump_json_open_file(dump_json *json, FILE *file);
 DUMP_INTERNAL void dump_json_close(dump_json *json);
 DUMP_INTERNAL bool dump_json_fail(dump_json *json, const char *wrong);
-DUMP_INTERNAL uint64_t dump_json_offset(const dump_json *json);
 DUMP_INTERNAL dump_json_kind dump_json_peek(dump_json *json);
 // Objects and arrays: begin, and next until it is false, which ends them. A value is read, or skipped.
 DUMP_INTERNAL bool dump_json_begin(dump_json *json, dump_json_kind kind);
@@ -110,7 +108,6 @@ DUMP_INTERNAL bool dump_json_string(dump_json *json, char *text);
 // An integer, or a string that has one.
 DUMP_INTERNAL uint64_t dump_json_u64(dump_json *json);
 DUMP_INTERNAL int64_t dump_json_i64(dump_json *json);
-DUMP_INTERNAL bool dump_json_bool(dump_json *json);
 // Is all read? (A document that goes on after its value is not one.)
 DUMP_INTERNAL bool dump_json_is_done(dump_json *json);
 
@@ -165,13 +162,18 @@ typedef struct dump_tensor {
     uint8_t element_bytes;  // 0: unknown
 } dump_tensor;
 
+// Integers: the first of them, and how many there were.
+typedef struct dump_list {
+    int64_t values[DUMP_DIMS];
+    uint32_t count;
+} dump_list;
+
 typedef struct dump_arg {
     uint64_t tensor_id, offset;  // offset in elements
-    uint64_t shape[DUMP_DIMS];
-    int64_t strides[DUMP_DIMS];
+    dump_list shape, strides;
     uint32_t tensor, region;  // DUMP_NONE: there is none, or its bytes are not known
     uint16_t type;            // dump_type, or a word
-    uint8_t rank, element_bytes;
+    uint8_t element_bytes;
 } dump_arg;
 
 typedef struct dump_task {
@@ -181,7 +183,7 @@ typedef struct dump_task {
     uint32_t first_in, in_count;    // dump.edges
     uint32_t first_out, out_count;  // dump.outs
     uint32_t core;                  // of its first row
-    int32_t kernels[3];
+    dump_list kernels;              // of the cube core and two vector cores; -1: none
     bool is_auto, is_left_out;
 } dump_task;
 
@@ -199,9 +201,8 @@ typedef struct dump_name {
 
 // One line of scope_stats.jsonl: counters of its ring where the scope begins or ends.
 typedef struct dump_scope {
-    char site[48];
-    uint32_t depth, ring;
-    uint64_t task_end, heap_end;
+    char site[DUMP_JSON_TEXT];
+    uint64_t depth, ring, task_end, heap_end;
     bool is_begin;
 } dump_scope;
 
@@ -227,7 +228,7 @@ typedef struct dump_region {
 #define DUMP_COVERS 4u  // the first has all bytes of the other
 
 typedef struct dump_pair {
-    uint32_t other;
+    uint32_t region, other;
     uint32_t how;  // of these
 } dump_pair;
 
@@ -278,8 +279,10 @@ DUMP_INTERNAL bool dump_link(ptowsp_dump *dump);
 // The index of a task, or DUMP_NONE.
 DUMP_INTERNAL uint32_t dump_find(const ptowsp_dump *dump, uint64_t task_id);
 
+// The first kernel of a task, or -1.
+DUMP_INTERNAL int64_t dump_kernel_id(const dump_task *task);
 // The name of a task's kernel: "softmax", "kernel 3", "no kernel".
-#define DUMP_KERNEL_TEXT (DUMP_JSON_TEXT + 16)
+#define DUMP_KERNEL_TEXT (DUMP_JSON_TEXT + 32)
 DUMP_INTERNAL const char *dump_kernel(const ptowsp_dump *dump, const dump_task *task, char *text);
 DUMP_INTERNAL const char *dump_type_name(const ptowsp_dump *dump, uint16_t type);
 DUMP_INTERNAL const char *dump_source_name(const ptowsp_dump *dump, uint16_t source);
@@ -302,7 +305,9 @@ DUMP_INTERNAL uint32_t dump_pair_how(const ptowsp_dump *dump, uint32_t region, u
 
 // -- order ----------------------------------------------------------------------------------------
 
+// What questions need, until it is freed.
 DUMP_INTERNAL bool dump_order_make(ptowsp_dump *dump);
+DUMP_INTERNAL void dump_order_free(ptowsp_dump *dump);
 // Does a chain of edges lead from one task to another?
 DUMP_INTERNAL bool dump_is_before(ptowsp_dump *dump, uint32_t task, uint32_t other);
 

@@ -288,43 +288,42 @@ static void dump_edges_to_add(ptowsp_dump *dump) {
 }
 
 static bool dump_checker_open(dump_checker *c, ptowsp_dump *dump) {
+    const uint64_t tasks = dump->task_count, lists = 2 * (uint64_t)dump->region_count;
     memset(c, 0, sizeof *c);
     c->dump = dump;
-    for (int i = 0; i < 2; i++) {
-        c->lists[i] = (uint32_t *)dump_zeroed(dump->region_count, sizeof(uint32_t));
-        if (c->lists[i]) {
-            memset(c->lists[i], 0xff, dump->region_count * sizeof(uint32_t));
-        }
+    c->races = (uint32_t *)dump_zeroed(3 * tasks + lists, sizeof(uint32_t));  // and the others
+    if (!c->races) {
+        return dump_out_of_memory(dump);
     }
-    c->races = (uint32_t *)dump_zeroed(dump->task_count, sizeof(uint32_t));
-    c->findings = (uint32_t *)dump_zeroed(dump->task_count, sizeof(uint32_t));
-    c->near = (uint32_t *)dump_zeroed(dump->task_count, sizeof(uint32_t));
-    return c->lists[0] && c->lists[1] && c->races && c->findings && c->near
-               ? true
-               : dump_out_of_memory(dump);
+    c->findings = c->races + tasks;
+    c->near = c->findings + tasks;
+    c->lists[0] = c->near + tasks;
+    c->lists[1] = c->lists[0] + dump->region_count;
+    memset(c->lists[0], 0xff, lists * sizeof(uint32_t));
+    return true;
 }
 
 static void dump_checker_close(dump_checker *c) {
-    void *const all[] = {c->accesses, c->lists[0], c->lists[1], c->races,
-                         c->findings, c->near,     c->stack};
-    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
-        dump_resize(all[i], 0);
-    }
+    dump_resize(c->accesses, 0);
+    dump_resize(c->races, 0);
+    dump_resize(c->stack, 0);
+    dump_order_free(c->dump);
 }
 
 DUMP_INTERNAL bool dump_check(ptowsp_dump *dump) {
     dump_checker c;
+    memset(dump->report.counts, 0, sizeof dump->report.counts);
+    dump->report.finding_count = dump->report.assumed_count = 0;
     const bool is_good = dump_checker_open(&c, dump) && dump_order_make(dump) &&
                          dump_pairs_find(dump) && dump_races_find(&c) && dump_note(dump);
-    dump_checker_close(&c);
-    if (!is_good) {
-        return false;
-    }
-    if (dump->report.finding_count) {
+    if (is_good && dump->report.finding_count) {
         qsort(dump->findings, (size_t)dump->report.finding_count, sizeof *dump->findings,
               dump_compare_findings);
     }
-    dump_edges_to_add(dump);
+    if (is_good) {
+        dump_edges_to_add(dump);
+    }
+    dump_checker_close(&c);
     for (uint64_t i = 0; i < dump->report.finding_count; i++) {
         dump->findings[i].before = dump->tasks[dump->findings[i].before].id;
         dump->findings[i].after = dump->tasks[dump->findings[i].after].id;
@@ -332,6 +331,5 @@ DUMP_INTERNAL bool dump_check(ptowsp_dump *dump) {
     dump->report.findings = dump->findings;
     dump->report.is_clean =
         !dump->report.counts[PTOWSP_DUMP_RACE] && !dump->report.counts[PTOWSP_DUMP_OUTSIDE];
-    dump->is_checked = true;
-    return true;
+    return dump->is_checked = is_good;
 }

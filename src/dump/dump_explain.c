@@ -65,13 +65,20 @@ static void dump_explain_edge(const ptowsp_dump *dump, const dump_edge *edge, pt
     }
 }
 
-static void dump_explain_gap(const dump_task *before, const dump_task *after, ptowsp_text text) {
+// The time between both ends of an edge. `other` is the end that is not explained.
+static void dump_explain_line(const ptowsp_dump *dump, const dump_edge *edge, uint32_t other,
+                              bool is_cause, ptowsp_text text) {
+    const dump_task *before = &dump->tasks[edge->pred], *after = &dump->tasks[edge->succ];
+    dump_print(text, is_cause ? "  * " : "    ");
+    dump_explain_task(dump, other, text);
+    dump_explain_edge(dump, edge, text);
     if (before->end && after->end && after->start >= before->end) {
         dump_print(text, ": %llu cycles before", (unsigned long long)(after->start - before->end));
     } else if (before->end && after->end) {
         dump_print(text, ": ended %llu cycles AFTER the start",
                    (unsigned long long)(before->end - after->start));
     }
+    dump_print(text, "\n");
 }
 
 DUMP_INTERNAL bool dump_print_explain(ptowsp_dump *dump, uint32_t t, ptowsp_text text) {
@@ -85,21 +92,13 @@ DUMP_INTERNAL bool dump_print_explain(ptowsp_dump *dump, uint32_t t, ptowsp_text
     dump_print(text, "\n  waited for %u edges\n", (unsigned)task->in_count);
     for (uint32_t i = 0; i < task->in_count; i++) {
         const dump_edge *edge = &dump->edges[task->first_in + i];
-        dump_print(text, edge->pred == causes[t].cause ? "  * " : "    ");
-        dump_explain_task(dump, edge->pred, text);
-        dump_explain_edge(dump, edge, text);
-        dump_explain_gap(&dump->tasks[edge->pred], task, text);
-        dump_print(text, "\n");
+        dump_explain_line(dump, edge, edge->pred, edge->pred == causes[t].cause, text);
     }
     dump_print(text, "  held up %u edges (*: these waited for it last)\n",
                (unsigned)task->out_count);
     for (uint32_t i = 0; i < task->out_count; i++) {
         const dump_edge *edge = &dump->edges[dump->outs[task->first_out + i]];
-        dump_print(text, causes[edge->succ].cause == t ? "  * " : "    ");
-        dump_explain_task(dump, edge->succ, text);
-        dump_explain_edge(dump, edge, text);
-        dump_explain_gap(task, &dump->tasks[edge->succ], text);
-        dump_print(text, "\n");
+        dump_explain_line(dump, edge, edge->succ, causes[edge->succ].cause == t, text);
     }
     dump_print(text, "  chain to the end\n");
     for (uint32_t at = t; at != DUMP_NONE; at = causes[at].next) {

@@ -51,10 +51,6 @@ DUMP_INTERNAL bool dump_json_fail(dump_json *json, const char *wrong) {
     return false;
 }
 
-DUMP_INTERNAL uint64_t dump_json_offset(const dump_json *json) {
-    return json->offset + (uint64_t)(json->at - json->begin);
-}
-
 // The next character, or -1 at the end and after a fault.
 static int dump_json_char(dump_json *json) {
     return !json->wrong && (json->at < json->end || dump_json_fill(json)) ? (unsigned char)*json->at
@@ -84,8 +80,7 @@ DUMP_INTERNAL dump_json_kind dump_json_peek(dump_json *json) {
            : c == '['                           ? DUMP_JSON_ARRAY
            : c == '"'                           ? DUMP_JSON_STRING
            : c == '-' || (c >= '0' && c <= '9') ? DUMP_JSON_NUMBER
-           : c >= 'a' && c <= 'z'               ? DUMP_JSON_WORD
-                                                : DUMP_JSON_END;
+                                                : DUMP_JSON_OTHER;
 }
 
 DUMP_INTERNAL bool dump_json_begin(dump_json *json, dump_json_kind kind) {
@@ -177,38 +172,37 @@ static bool dump_json_number(dump_json *json, char *text) {
     return length > 0 ? true : dump_json_fail(json, "a number is expected");
 }
 
-// true, false or null. False: it is another word, or not true.
-DUMP_INTERNAL bool dump_json_bool(dump_json *json) {
+// true, false or null.
+static void dump_json_word(dump_json *json) {
     const int first = dump_json_solid(json);
-    const char *word = first == 't' ? "true" : first == 'f' ? "false" : "null";
-    for (const char *at = word; *at; at++) {
-        if (dump_json_char(json) != *at) {
-            return dump_json_fail(json, "a value is expected");
-        }
+    const char *at = first == 't' ? "true" : first == 'f' ? "false" : "null";
+    for (; *at && dump_json_char(json) == *at; at++) {
         json->at++;
     }
-    return first == 't';
+    if (*at) {
+        dump_json_fail(json, "a value is expected");
+    }
 }
 
 // Recursion ends at DUMP_JSON_DEPTH.
 DUMP_INTERNAL void dump_json_skip(dump_json *json) {
     char text[DUMP_JSON_TEXT];
     const dump_json_kind kind = dump_json_peek(json);
-    if (kind == DUMP_JSON_OBJECT || kind == DUMP_JSON_ARRAY) {
+    switch (kind) {
+    case DUMP_JSON_OBJECT:
+    case DUMP_JSON_ARRAY:
         dump_json_begin(json, kind);
         while (dump_json_next(json, kind == DUMP_JSON_OBJECT ? text : NULL)) {
             dump_json_skip(json);
         }
-    } else if (kind == DUMP_JSON_STRING) {
-        dump_json_string(json, text);
-    } else if (kind == DUMP_JSON_NUMBER) {
-        dump_json_number(json, text);
-    } else {
-        dump_json_bool(json);
+        break;
+    case DUMP_JSON_STRING: dump_json_string(json, text); break;
+    case DUMP_JSON_NUMBER: dump_json_number(json, text); break;
+    default: dump_json_word(json);
     }
 }
 
-// [-]digits, which fit. A sign only where is_signed.
+// [-]digits, which fit into 64 bits.
 static bool dump_json_integer(dump_json *json, bool *out_negative, uint64_t *out_size) {
     char text[DUMP_JSON_TEXT];
     *out_size = 0;

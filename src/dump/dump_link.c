@@ -8,16 +8,11 @@
 
 #include <stdlib.h>
 
-static uint64_t dump_mix(uint64_t x) {
-    x = (x ^ (x >> 32)) * UINT64_C(0x9e3779b97f4a7c15);
-    return x ^ (x >> 29);
-}
-
 // -- tasks ----------------------------------------------------------------------------------------
 
 // Where a task's index is in the table, or the free place for it.
 static uint32_t dump_index_at(const ptowsp_dump *dump, uint64_t id) {
-    uint32_t at = (uint32_t)dump_mix(id) & (dump->index_size - 1);
+    uint32_t at = (uint32_t)(id * UINT64_C(0x9e3779b97f4a7c15) >> 32) & (dump->index_size - 1);
     while (dump->index[at] != DUMP_NONE && dump->tasks[dump->index[at]].id != id) {
         at = (at + 1) & (dump->index_size - 1);
     }
@@ -78,7 +73,6 @@ static bool dump_tasks_insert(ptowsp_dump *dump, uint64_t *ids, uint32_t count) 
     for (uint32_t i = 0; i < kept; i++) {
         tasks[i].id = ids[i];
         tasks[i].is_left_out = true;
-        tasks[i].kernels[0] = tasks[i].kernels[1] = tasks[i].kernels[2] = -1;
     }
     if (dump->task_count) {
         memcpy(tasks + kept, dump->tasks, dump->task_count * sizeof *tasks);
@@ -181,27 +175,14 @@ static uint32_t dump_tensor_find(const ptowsp_dump *dump, uint64_t id) {
     return at ? (uint32_t)(at - dump->tensors) : DUMP_NONE;
 }
 
-static uint64_t dump_region_hash(const dump_region *r) {
-    uint64_t hash = dump_mix(r->begin) ^ dump_mix(r->run + r->rank);
-    for (uint32_t i = 0; i < r->rank; i++) {
-        hash = dump_mix(hash ^ r->strides[i]) + r->counts[i];
-    }
-    return hash;
-}
-
-static bool dump_region_equals(const dump_region *a, const dump_region *b) {
-    bool is_equal = a->begin == b->begin && a->run == b->run && a->rank == b->rank;
-    for (uint32_t i = 0; i < a->rank && is_equal; i++) {
-        is_equal = a->strides[i] == b->strides[i] && a->counts[i] == b->counts[i];
-    }
-    return is_equal;
-}
+#define DUMP_REGION_BYTES offsetof(dump_region, first_pair)  // that tell one from another
 
 // Equal regions are one: most tasks touch what others touch as well.
 static bool dump_region_add(ptowsp_dump *dump, const dump_region *region, uint32_t *table,
                             uint32_t size, uint32_t *out_region) {
-    uint32_t at = (uint32_t)dump_region_hash(region) & (size - 1);
-    while (table[at] != DUMP_NONE && !dump_region_equals(&dump->regions[table[at]], region)) {
+    uint32_t at = (uint32_t)ptowsp_hash(PTOWSP_HASH_START, region, DUMP_REGION_BYTES) & (size - 1);
+    while (table[at] != DUMP_NONE &&
+           memcmp(&dump->regions[table[at]], region, DUMP_REGION_BYTES) != 0) {
         at = (at + 1) & (size - 1);
     }
     if (table[at] == DUMP_NONE) {
@@ -315,11 +296,17 @@ DUMP_INTERNAL bool dump_link(ptowsp_dump *dump) {
     return dump_edges_sort(dump) && dump_args_link(dump) && dump_rows_link(dump);
 }
 
-DUMP_INTERNAL const char *dump_kernel(const ptowsp_dump *dump, const dump_task *task, char *text) {
-    int32_t id = -1;
-    for (int i = 2; i >= 0; i--) {
-        id = task->kernels[i] >= 0 ? task->kernels[i] : id;
+DUMP_INTERNAL int64_t dump_kernel_id(const dump_task *task) {
+    for (uint32_t i = 0; i < task->kernels.count && i < 3; i++) {
+        if (task->kernels.values[i] >= 0) {
+            return task->kernels.values[i];
+        }
     }
+    return -1;
+}
+
+DUMP_INTERNAL const char *dump_kernel(const ptowsp_dump *dump, const dump_task *task, char *text) {
+    const int64_t id = dump_kernel_id(task);
     if (id < 0) {
         return task->is_left_out ? "an allocation" : "no kernel";
     }
@@ -328,6 +315,6 @@ DUMP_INTERNAL const char *dump_kernel(const ptowsp_dump *dump, const dump_task *
             return dump->names[i].text;
         }
     }
-    snprintf(text, DUMP_KERNEL_TEXT, "kernel %d", (int)id);
+    snprintf(text, DUMP_KERNEL_TEXT, "kernel %lld", (long long)id);
     return text;
 }

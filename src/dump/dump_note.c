@@ -7,10 +7,6 @@
 
 #define DUMP_FAN_MAX 64u  // inline in a descriptor of the runtime
 
-static bool dump_has_kernel(const dump_task *task) {
-    return task->kernels[0] >= 0 || task->kernels[1] >= 0 || task->kernels[2] >= 0;
-}
-
 // Do two tasks share bytes that one of them writes? Yes as well where that cannot be known.
 static bool dump_shares_data(const ptowsp_dump *dump, const dump_task *a, const dump_task *b) {
     for (uint32_t i = 0; i < a->arg_count; i++) {
@@ -55,7 +51,7 @@ static void dump_note_edges(ptowsp_dump *dump, uint32_t t, uint32_t *preds) {
         const dump_task *before = &dump->tasks[pred];
         if (is_implied) {
             dump_finding_add(dump, PTOWSP_DUMP_REDUNDANT, pred, t);
-        } else if (dump_has_kernel(before) && dump_has_kernel(task) &&
+        } else if (dump_kernel_id(before) >= 0 && dump_kernel_id(task) >= 0 &&
                    !dump_shares_data(dump, before, task)) {
             dump_finding_add(dump, PTOWSP_DUMP_NO_DATA, pred, t);
         }

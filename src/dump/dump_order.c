@@ -68,6 +68,15 @@ static bool dump_label_walk(ptowsp_dump *dump, int which) {
     return true;
 }
 
+DUMP_INTERNAL void dump_order_free(ptowsp_dump *dump) {
+    dump_resize(dump->labels, 0);
+    dump_resize(dump->stack, 0);
+    dump_resize(dump->memo, 0);
+    dump->labels = NULL;
+    dump->stack = NULL;
+    dump->memo = NULL;
+}
+
 DUMP_INTERNAL bool dump_order_make(ptowsp_dump *dump) {
     dump->labels = (dump_label *)dump_zeroed(dump->task_count, sizeof *dump->labels);
     dump->stack = (uint32_t *)dump_zeroed(2 * (uint64_t)dump->task_count, sizeof *dump->stack);

@@ -41,12 +41,12 @@ static void dump_print_task(const ptowsp_dump *dump, ptowsp_dump_format format, 
                            : ", argument %u: %s of tensor %llu from element %llu, shape [",
                    (unsigned)ordinal, dump_type_name(dump, arg->type),
                    (unsigned long long)arg->tensor_id, (unsigned long long)arg->offset);
-        for (uint32_t i = 0; i < arg->rank; i++) {
-            dump_print(text, "%s%llu", i ? "," : "", (unsigned long long)arg->shape[i]);
+        for (uint32_t i = 0; i < arg->shape.count; i++) {
+            dump_print(text, "%s%llu", i ? "," : "", (unsigned long long)arg->shape.values[i]);
         }
         dump_print(text, is_json ? "],\"strides\":[" : "], strides [");
-        for (uint32_t i = 0; i < arg->rank; i++) {
-            dump_print(text, "%s%lld", i ? "," : "", (long long)arg->strides[i]);
+        for (uint32_t i = 0; i < arg->shape.count; i++) {
+            dump_print(text, "%s%lld", i ? "," : "", (long long)arg->strides.values[i]);
         }
         dump_print(text, "]");
     }

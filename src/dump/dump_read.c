@@ -156,6 +156,11 @@ static void dump_to_auto(dump_file *f, void *to) {
     *(bool *)to = dump_json_string(&f->json, text) && dump_is(text, "auto");
 }
 
+static void dump_to_begin(dump_file *f, void *to) {
+    char text[DUMP_JSON_TEXT];
+    *(bool *)to = dump_json_string(&f->json, text) && dump_is(text, "begin");
+}
+
 static void dump_to_type(dump_file *f, void *to) {
     *(uint16_t *)to = dump_word_of(f, "argument type", dump_types, DUMP_TYPE_COUNT);
 }
@@ -169,12 +174,6 @@ static void dump_to_bytes(dump_file *f, void *to) {
     const uint16_t at = dump_word_of(f, "element type", dump_dtypes, count);
     *(uint8_t *)to = at < count ? dump_dtype_bytes[at] : 0;
 }
-
-// A list of integers; the first DUMP_DIMS are kept, all are counted.
-typedef struct dump_list {
-    int64_t values[DUMP_DIMS];
-    uint32_t count;
-} dump_list;
 
 static void dump_to_list(dump_file *f, void *to) {
     dump_list *list = (dump_list *)to;
@@ -193,74 +192,55 @@ static void dump_to_list(dump_file *f, void *to) {
 
 // -- deps.json ------------------------------------------------------------------------------------
 
-typedef struct dump_arg_read {
-    dump_arg arg;
-    dump_list shape, strides;
-} dump_arg_read;
-
-static void dump_arg_shape(dump_file *f, dump_arg_read *read) {
-    const uint32_t rank = read->shape.count < DUMP_DIMS ? read->shape.count : DUMP_DIMS;
+static const char *dump_shape_fault(const dump_list *shape, const dump_list *strides) {
     bool is_negative = false;
-    read->arg.rank = (uint8_t)rank;
-    for (uint32_t i = 0; i < rank; i++) {
-        is_negative = is_negative || read->shape.values[i] < 0;
-        read->arg.shape[i] = (uint64_t)read->shape.values[i];
-        read->arg.strides[i] = read->strides.values[i];
+    for (uint32_t i = 0; i < shape->count && i < DUMP_DIMS; i++) {
+        is_negative = is_negative || shape->values[i] < 0;
     }
-    const char *wrong = read->shape.count > DUMP_DIMS ? "a tensor has more than 5 dimensions"
-                        : read->shape.count != read->strides.count
-                            ? "shape and strides differ in length"
-                        : is_negative ? "a shape is negative"
-                                      : NULL;
-    if (wrong) {
-        dump_json_fail(&f->json, wrong);
-    }
+    return shape->count > DUMP_DIMS         ? "a tensor has more than 5 dimensions"
+           : shape->count != strides->count ? "shape and strides differ in length"
+           : is_negative                    ? "a shape is negative"
+                                            : NULL;
 }
 
 static void dump_read_arg(dump_file *f, void *to) {
     static const dump_field fields[] = {
-        {"type", dump_to_type, offsetof(dump_arg_read, arg.type)},
-        {"tensor_id", dump_to_u64, offsetof(dump_arg_read, arg.tensor_id)},
-        {"dtype", dump_to_bytes, offsetof(dump_arg_read, arg.element_bytes)},
-        {"start_offset", dump_to_u64, offsetof(dump_arg_read, arg.offset)},
-        {"shape", dump_to_list, offsetof(dump_arg_read, shape)},
-        {"strides", dump_to_list, offsetof(dump_arg_read, strides)},
+        {"type", dump_to_type, offsetof(dump_arg, type)},
+        {"tensor_id", dump_to_u64, offsetof(dump_arg, tensor_id)},
+        {"dtype", dump_to_bytes, offsetof(dump_arg, element_bytes)},
+        {"start_offset", dump_to_u64, offsetof(dump_arg, offset)},
+        {"shape", dump_to_list, offsetof(dump_arg, shape)},
+        {"strides", dump_to_list, offsetof(dump_arg, strides)},
     };
-    dump_arg_read read;
+    dump_arg arg;
     (void)to;
-    memset(&read, 0, sizeof read);
-    read.arg.type = DUMP_TYPE_NO_DEP;
-    read.arg.tensor = read.arg.region = DUMP_NONE;
-    DUMP_FIELDS(f, fields, &read);
-    dump_arg_shape(f, &read);
-    DUMP_PUSH(f, arg, DUMP_ARG_MAX, read.arg);
+    memset(&arg, 0, sizeof arg);
+    arg.type = DUMP_TYPE_NO_DEP;
+    arg.tensor = arg.region = DUMP_NONE;
+    DUMP_FIELDS(f, fields, &arg);
+    const char *fault = dump_shape_fault(&arg.shape, &arg.strides);
+    if (fault) {
+        dump_json_fail(&f->json, fault);
+    }
+    DUMP_PUSH(f, arg, DUMP_ARG_MAX, arg);
 }
-
-typedef struct dump_task_read {
-    dump_task task;
-    dump_list kernels;
-} dump_task_read;
 
 static void dump_read_task(dump_file *f, void *to) {
     static const dump_field fields[] = {
-        {"task_id", dump_to_u64, offsetof(dump_task_read, task.id)},
-        {"scope", dump_to_auto, offsetof(dump_task_read, task.is_auto)},
-        {"kernel_ids", dump_to_list, offsetof(dump_task_read, kernels)},
+        {"task_id", dump_to_u64, offsetof(dump_task, id)},
+        {"scope", dump_to_auto, offsetof(dump_task, is_auto)},
+        {"kernel_ids", dump_to_list, offsetof(dump_task, kernels)},
         {"args", dump_read_arg, DUMP_EACH},
     };
-    dump_task_read read;
+    dump_task task;
     (void)to;
-    memset(&read, 0, sizeof read);
-    read.task.first_arg = f->dump->arg_count;
-    if (!(DUMP_FIELDS(f, fields, &read) & 1)) {
+    memset(&task, 0, sizeof task);
+    task.first_arg = f->dump->arg_count;
+    if (!(DUMP_FIELDS(f, fields, &task) & 1)) {
         dump_json_fail(&f->json, "a task has no task_id");
     }
-    for (uint32_t i = 0; i < 3; i++) {
-        const int64_t kernel = i < read.kernels.count ? read.kernels.values[i] : -1;
-        read.task.kernels[i] = kernel >= 0 && kernel <= INT32_MAX ? (int32_t)kernel : -1;
-    }
-    read.task.arg_count = f->dump->arg_count - read.task.first_arg;
-    DUMP_PUSH(f, task, PTOWSP_DUMP_TASK_MAX, read.task);
+    task.arg_count = f->dump->arg_count - task.first_arg;
+    DUMP_PUSH(f, task, PTOWSP_DUMP_TASK_MAX, task);
 }
 
 static void dump_read_tensor(dump_file *f, void *to) {
@@ -337,35 +317,22 @@ static void dump_read_swimlane(dump_file *f) {
 
 // -- scope_stats.jsonl ----------------------------------------------------------------------------
 
-typedef struct dump_scope_read {
-    uint64_t depth, ring, task_end, heap_end;
-    char phase[DUMP_JSON_TEXT], site[DUMP_JSON_TEXT];
-} dump_scope_read;
-
 // The first line has sizes, and no scope.
 static void dump_read_scope(dump_file *f) {
     static const dump_field fields[] = {
-        {"phase", dump_to_text, offsetof(dump_scope_read, phase)},
-        {"site", dump_to_text, offsetof(dump_scope_read, site)},
-        {"depth", dump_to_u64, offsetof(dump_scope_read, depth)},
-        {"ring", dump_to_u64, offsetof(dump_scope_read, ring)},
-        {"task_window_end", dump_to_u64, offsetof(dump_scope_read, task_end)},
-        {"heap_end", dump_to_u64, offsetof(dump_scope_read, heap_end)},
+        {"phase", dump_to_begin, offsetof(dump_scope, is_begin)},
+        {"site", dump_to_text, offsetof(dump_scope, site)},
+        {"depth", dump_to_u64, offsetof(dump_scope, depth)},
+        {"ring", dump_to_u64, offsetof(dump_scope, ring)},
+        {"task_window_end", dump_to_u64, offsetof(dump_scope, task_end)},
+        {"heap_end", dump_to_u64, offsetof(dump_scope, heap_end)},
     };
-    dump_scope_read read;
     dump_scope scope;
-    memset(&read, 0, sizeof read);
     memset(&scope, 0, sizeof scope);
-    const bool is_scope = DUMP_FIELDS(f, fields, &read) & 1;
-    if (read.ring >= DUMP_RINGS || read.depth > 64) {
+    const bool is_scope = DUMP_FIELDS(f, fields, &scope) & 1;
+    if (scope.ring >= DUMP_RINGS || scope.depth > 64) {
         dump_json_fail(&f->json, "there is no such ring or depth");
     }
-    scope.depth = (uint32_t)read.depth;
-    scope.ring = (uint32_t)read.ring;
-    scope.task_end = read.task_end;
-    scope.heap_end = read.heap_end;
-    scope.is_begin = dump_is(read.phase, "begin");
-    memcpy(scope.site, read.site, sizeof scope.site - 1);
     if (is_scope) {
         DUMP_PUSH(f, scope, DUMP_ROW_MAX, scope);
     }
@@ -408,7 +375,7 @@ static bool dump_file_read(dump_file *f, dump_read_fn read) {
     read(f);
     dump_json_is_done(&f->json);
     if (f->dump->status == PTOWSP_OK && f->json.wrong) {
-        const unsigned long long at = dump_json_offset(&f->json);
+        const unsigned long long at = f->json.offset + (uint64_t)(f->json.at - f->json.begin);
         dump_fail(f->dump, PTOWSP_INVALID_PARAMS, at, "dump: %s: byte %llu: %s", f->name, at,
                   f->json.wrong);
     }
@@ -424,9 +391,12 @@ static bool dump_file_open(ptowsp_dump *dump, const char *directory, const char 
     f.dump = dump;
     f.name = name;
     const int length = snprintf(path, sizeof path, "%s/%s", directory, name);
+    errno = ENOENT;
     FILE *file = length > 0 && (size_t)length < sizeof path ? fopen(path, "rb") : NULL;
     if (!file) {
-        return true;
+        return errno == ENOENT ? true
+                               : dump_fail(dump, PTOWSP_SYSTEM_FAILED, PTOWSP_NO_INDEX,
+                                           "dump: %.300s: %s", path, strerror(errno));
     }
     ++*file_count;
     if (!dump_json_open_file(&f.json, file)) {

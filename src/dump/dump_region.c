@@ -57,10 +57,11 @@ DUMP_INTERNAL bool dump_region_make(const dump_arg *arg, uint64_t address, dump_
     r->run = bytes;
     uint64_t span = 0;
     bool is_empty = false;
-    for (uint32_t i = 0; i < arg->rank; i++) {
-        const uint64_t count = arg->shape[i];
-        const bool is_back = arg->strides[i] < 0;
-        const uint64_t stride = is_back ? 0 - (uint64_t)arg->strides[i] : (uint64_t)arg->strides[i];
+    for (uint32_t i = 0; i < arg->shape.count; i++) {
+        const uint64_t count = (uint64_t)arg->shape.values[i];
+        const int64_t step = arg->strides.values[i];
+        const bool is_back = step < 0;
+        const uint64_t stride = is_back ? 0 - (uint64_t)step : (uint64_t)step;
         is_empty = is_empty || count == 0;
         if (count < 2 || stride == 0) {
             continue;
@@ -204,15 +205,26 @@ static int dump_compare_starts(const void *a, const void *b) {
     return x < y ? -1 : x > y;
 }
 
-// Pairs as they are found: both regions, and how, once.
-typedef struct dump_found {
-    uint32_t first, second, how;
-} dump_found;
+static bool dump_pair_add(ptowsp_dump *dump, uint32_t region, uint32_t other, uint32_t how) {
+    const bool covers =
+        (how & DUMP_SHARES) && dump_region_covers(&dump->regions[region], &dump->regions[other]);
+    const dump_pair pair = {region, other, how | (covers ? DUMP_COVERS : 0)};
+    if (dump->pair_count == DUMP_PAIR_MAX) {
+        return dump_fail(dump, PTOWSP_LIMIT_EXCEEDED, DUMP_PAIR_MAX,
+                         "dump: more than %u pairs of regions share bytes",
+                         (unsigned)DUMP_PAIR_MAX);
+    }
+    if (!dump_grow((void **)&dump->pairs, dump->pair_count, &dump->pair_capacity, sizeof pair)) {
+        return dump_out_of_memory(dump);
+    }
+    dump->pairs[dump->pair_count++] = pair;
+    return true;
+}
 
-// Regions that end before the next one begins are dropped from the list of those that are open.
-static bool dump_pairs_sweep(ptowsp_dump *dump, const dump_start *starts, uint32_t *open,
-                             dump_found **found, uint32_t *out_count) {
-    uint32_t open_count = 0, capacity = 0;
+// Adds all pairs, in both directions, and of each written region with itself. Regions that end before
+// the next one begins are dropped from the list of those that are open.
+static bool dump_pairs_sweep(ptowsp_dump *dump, const dump_start *starts, uint32_t *open) {
+    uint32_t open_count = 0;
     for (uint32_t i = 0; i < dump->region_count; i++) {
         const uint32_t at = starts[i].region;
         const dump_region *region = &dump->regions[at];
@@ -223,66 +235,43 @@ static bool dump_pairs_sweep(ptowsp_dump *dump, const dump_start *starts, uint32
                 continue;
             }
             open[kept++] = open[k];
-            const dump_found pair = {open[k], at, dump_regions_compare(dump, other, region)};
-            if (!pair.how) {
-                continue;
+            const uint32_t how = dump_regions_compare(dump, other, region);
+            if (how && (!dump_pair_add(dump, at, open[k], how) ||
+                        !dump_pair_add(dump, open[k], at, how))) {
+                return false;
             }
-            if (*out_count == DUMP_PAIR_MAX / 2) {
-                return dump_fail(dump, PTOWSP_LIMIT_EXCEEDED, *out_count,
-                                 "dump: more than %u pairs of regions share bytes",
-                                 (unsigned)*out_count);
-            }
-            if (!dump_grow((void **)found, *out_count, &capacity, sizeof **found)) {
-                return dump_out_of_memory(dump);
-            }
-            (*found)[(*out_count)++] = pair;
         }
         open[kept++] = at;
         open_count = kept;
+        if (region->is_written && !dump_pair_add(dump, at, at, DUMP_SHARES)) {
+            return false;
+        }
     }
     return true;
 }
 
-// The pairs of a region lie together, in both directions; with itself, if it is written.
-static bool dump_pairs_list(ptowsp_dump *dump, const dump_found *found, uint32_t count) {
-    dump->pairs =
-        (dump_pair *)dump_zeroed(2 * (uint64_t)count + dump->region_count, sizeof *dump->pairs);
-    if (!dump->pairs) {
-        return dump_out_of_memory(dump);
+static int dump_compare_pairs(const void *a, const void *b) {
+    const dump_pair *x = (const dump_pair *)a, *y = (const dump_pair *)b;
+    return x->region != y->region ? (x->region < y->region ? -1 : 1)
+                                  : (x->other > y->other) - (x->other < y->other);
+}
+
+// The pairs of a region lie together, by the other one.
+static void dump_pairs_sort(ptowsp_dump *dump) {
+    if (dump->pair_count) {
+        qsort(dump->pairs, dump->pair_count, sizeof *dump->pairs, dump_compare_pairs);
     }
-    for (uint32_t i = 0; i < count; i++) {
-        dump->regions[found[i].first].pair_count++;
-        dump->regions[found[i].second].pair_count++;
+    for (uint32_t i = dump->pair_count; i-- > 0;) {
+        dump_region *region = &dump->regions[dump->pairs[i].region];
+        region->first_pair = i;
+        region->pair_count++;
     }
-    for (uint32_t i = 0; i < dump->region_count; i++) {
-        dump_region *region = &dump->regions[i];
-        region->first_pair = dump->pair_count;
-        dump->pair_count += region->pair_count + region->is_written;
-        region->pair_count = region->is_written;
-        if (region->is_written) {
-            dump->pairs[region->first_pair].other = i;
-            dump->pairs[region->first_pair].how = DUMP_SHARES | DUMP_COVERS;
-        }
-    }
-    for (uint32_t i = 0; i < count; i++) {
-        for (int side = 0; side < 2; side++) {
-            dump_region *region = &dump->regions[side ? found[i].second : found[i].first];
-            const uint32_t other = side ? found[i].first : found[i].second;
-            dump_pair *pair = &dump->pairs[region->first_pair + region->pair_count++];
-            const bool covers =
-                found[i].how == DUMP_SHARES && dump_region_covers(region, &dump->regions[other]);
-            pair->other = other;
-            pair->how = found[i].how | (covers ? DUMP_COVERS : 0);
-        }
-    }
-    return true;
 }
 
 DUMP_INTERNAL bool dump_pairs_find(ptowsp_dump *dump) {
     dump_start *starts = (dump_start *)dump_zeroed(dump->region_count, sizeof *starts);
     uint32_t *open = (uint32_t *)dump_zeroed((uint64_t)dump->region_count + 1, sizeof *open);
-    dump_found *found = NULL;
-    uint32_t count = 0;
+    dump->pair_count = 0;
     for (uint32_t i = 0; i < dump->arg_count; i++) {
         const dump_arg *arg = &dump->args[i];
         if (arg->region != DUMP_NONE && dump_writes(arg)) {
@@ -292,30 +281,27 @@ DUMP_INTERNAL bool dump_pairs_find(ptowsp_dump *dump) {
     for (uint32_t i = 0; i < dump->region_count && starts; i++) {
         starts[i].begin = dump->regions[i].begin;
         starts[i].region = i;
+        dump->regions[i].pair_count = 0;
     }
     if (!starts || !open) {
         dump_out_of_memory(dump);
     } else {
         qsort(starts, dump->region_count, sizeof *starts, dump_compare_starts);
-        if (dump_pairs_sweep(dump, starts, open, &found, &count)) {
-            dump_pairs_list(dump, found, count);
+        if (dump_pairs_sweep(dump, starts, open)) {
+            dump_pairs_sort(dump);
         }
     }
     dump_resize(starts, 0);
     dump_resize(open, 0);
-    dump_resize(found, 0);
     return dump->status == PTOWSP_OK;
 }
 
 DUMP_INTERNAL uint32_t dump_pair_how(const ptowsp_dump *dump, uint32_t region, uint32_t other) {
-    const dump_region *r = &dump->regions[region], *o = &dump->regions[other];
-    if (o->pair_count < r->pair_count) {
-        return dump_pair_how(dump, other, region) & ~DUMP_COVERS;
-    }
-    for (uint32_t i = 0; i < r->pair_count; i++) {
-        if (dump->pairs[r->first_pair + i].other == other) {
-            return dump->pairs[r->first_pair + i].how;
-        }
-    }
-    return 0;
+    const dump_region *r = &dump->regions[region];
+    const dump_pair key = {region, other, 0};
+    const dump_pair *pair =
+        r->pair_count ? (const dump_pair *)bsearch(&key, dump->pairs + r->first_pair, r->pair_count,
+                                                   sizeof key, dump_compare_pairs)
+                      : NULL;
+    return pair ? pair->how : 0;
 }

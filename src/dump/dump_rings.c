@@ -149,7 +149,7 @@ static bool dump_rings_stop(dump_machine *m, uint32_t r, ptowsp_dump_ring_error 
     m->result->ring = r;
     m->result->task = (uint64_t)r << 32 | ring->next;
     m->result->holder = (uint64_t)r << 32 | ring->tail;
-    m->result->depth = scope ? m->dump->scopes[scope - 1].depth : 0;
+    m->result->depth = scope ? (uint32_t)m->dump->scopes[scope - 1].depth : 0;
     m->result->site = scope ? m->dump->scopes[scope - 1].site : "";
     return false;
 }
@@ -253,7 +253,7 @@ static void dump_machine_run(dump_machine *m, const ptowsp_dump_rings *sizes,
     }
     for (uint32_t i = 0; i < dump->scope_count && is_good; i++) {
         const dump_scope *line = &dump->scopes[i];
-        is_good = dump_rings_submit(m, &task, line->ring, line->task_end);
+        is_good = dump_rings_submit(m, &task, (uint32_t)line->ring, line->task_end);
         if (is_good) {
             dump_scope_line(m, i);
         }
@@ -305,7 +305,7 @@ static void dump_ring_sizes(const dump_ring *ring, uint32_t r, ptowsp_dump_rings
 DUMP_INTERNAL bool dump_rings_find(ptowsp_dump *dump, ptowsp_dump_rings *out_rings) {
     dump_machine m;
     ptowsp_dump_rings_result result;
-    uint64_t left = DUMP_HEAP_STEPS, step = DUMP_HEAP_UNIT;
+    uint64_t step = DUMP_HEAP_UNIT, left = DUMP_HEAP_STEPS;
     if (!dump_machine_open(&m, dump)) {
         dump_machine_close(&m);
         return false;
